@@ -1,0 +1,286 @@
+package grid
+
+import (
+	"math"
+	"time"
+)
+
+// WorkKind says what a task is made of.
+type WorkKind uint8
+
+// The kinds of work.
+const (
+	KindWasm    WorkKind = iota + 1 // a WASI preview 1 module
+	KindCommand                     // a command under the site's sandbox
+	workKinds   = KindCommand
+)
+
+// Validate reports a kind that this version does not know.
+func (k WorkKind) Validate() error {
+	if k < KindWasm || k > workKinds {
+		return invalidf("kind of work %d is unknown", k)
+	}
+	return nil
+}
+
+// String is the job file's word for the kind.
+func (k WorkKind) String() string {
+	switch k {
+	case KindWasm:
+		return "wasm"
+	case KindCommand:
+		return "command"
+	default:
+		return "unknown"
+	}
+}
+
+// MapKind selects the virtual map in which distance is measured.
+type MapKind uint8
+
+// The maps of protocol.md, "Where a job waits".
+const (
+	MapThesis  MapKind = iota // raw x, y, z; a site offers only what starts now
+	MapSeconds                // axes in seconds; sites queue in their plans
+	mapKinds   = MapSeconds
+)
+
+// String is the job file's word for the map.
+func (m MapKind) String() string {
+	if m == MapSeconds {
+		return "seconds"
+	}
+	return "thesis"
+}
+
+// Weights are the factors K of the computation index, one for each dimension.
+// 0 ignores a dimension, 1 is neutral.
+type Weights struct {
+	C float64 // computation
+	M float64 // memory
+	F float64 // disk
+	P float64 // bandwidth potential
+}
+
+// DefaultWeights weighs every dimension alike.
+func DefaultWeights() Weights { return Weights{C: 1, M: 1, F: 1, P: 1} }
+
+// Validate reports a weight that is negative, infinite or no number.
+func (w Weights) Validate() error {
+	for _, k := range []float64{w.C, w.M, w.F, w.P} {
+		if !(k >= 0) || k > math.MaxFloat32 {
+			return invalidf("weights: want finite numbers of at least 0, have %v", w)
+		}
+	}
+	return nil
+}
+
+// Window bounds when a task may run. The zero time leaves a side open.
+type Window struct {
+	NotBefore time.Time // earliest start
+	Deadline  time.Time // latest end
+}
+
+// Validate reports a window that ends before it begins.
+func (w Window) Validate() error {
+	if !w.NotBefore.IsZero() && !w.Deadline.IsZero() && !w.NotBefore.Before(w.Deadline) {
+		return invalidf("window: the deadline %s is not after the earliest start %s",
+			w.Deadline.Format(time.RFC3339), w.NotBefore.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Input is data that stands at Path before the task starts.
+type Input struct {
+	Path  string // absolute path inside the sandbox
+	CID   CID    // the content
+	Bytes int64  // its size
+	Dir   bool   // a directory rather than a file
+}
+
+// Output is data that the task leaves at Path.
+type Output struct {
+	Path string // absolute path inside the sandbox
+	To   string // where the submitter wants it, relative to the job file; meaningless to sites
+}
+
+// EnvVar is one environment variable.
+type EnvVar struct {
+	Name  string
+	Value string
+}
+
+// Spec is what to run: one task, or the template of every task of an array. In
+// Args, Env, Input.Path, Output.Path and Output.To the words {{index}} and
+// {{item}} stand for the task's own.
+type Spec struct {
+	Name       string        // for people; at most 128 bytes
+	Kind       WorkKind      // what Module and Args mean
+	Module     Input         // wasm: the module; command: empty
+	Args       []string      // wasm: arguments behind the module's name; command: the whole command line
+	Env        []EnvVar      // ascending by name
+	Inputs     []Input       // common to all tasks
+	Outputs    []Output      // of each task
+	Need       Resources     // what one task needs
+	OS         string        // required operating system, empty = any
+	Arch       string        // required architecture, empty = any
+	Runtime    time.Duration // estimate on a site that offers exactly Need.MFLOPS
+	TimeLimit  time.Duration // a task is stopped after running this long; 0 = the site's own limit
+	Window     Window        // when it may run
+	Map        MapKind       // how distance is measured
+	Weights    Weights       // of the computation index
+	Unattended Unattended    // what happens when the submitter is gone
+}
+
+// Unattended says what an attempt does when its lease ends and the submitter
+// is silent.
+type Unattended uint8
+
+// What an unattended attempt does.
+const (
+	UnattendedFreeze Unattended = iota // wait, frozen, for the submitter
+	UnattendedFinish                   // run on under a long lease granted beforehand
+	unattendedKinds  = UnattendedFinish
+)
+
+// Item is what sets one task of an array apart from the others.
+type Item struct {
+	Value  string  // stands for {{item}}
+	Inputs []Input // in addition to the common ones
+}
+
+// Job is everything the submitter knows of what it submitted.
+type Job struct {
+	Spec  Spec
+	Count uint32        // number of tasks, at least 1
+	Items []Item        // empty, or one for each task
+	TTL   time.Duration // how long answers to an announcement are awaited
+}
+
+// Limits on what a job may hold; bulk goes through the data room.
+const (
+	MaxTasks    = 100_000   // tasks of one job
+	MaxArgs     = 1_024     // arguments, variables, inputs or outputs of a task
+	MaxSpecText = 128 << 10 // bytes of all texts of a Spec
+	MinTTL      = 10 * time.Millisecond
+	MaxTTL      = 5 * time.Minute
+	MaxRuntime  = 366 * 24 * time.Hour
+	maxName     = 128
+	maxPath     = 4_096
+)
+
+// Validate reports the first thing that no site could run.
+func (j Job) Validate() error {
+	if j.Count < 1 || j.Count > MaxTasks {
+		return invalidf("count: want 1 to %d tasks, have %d", MaxTasks, j.Count)
+	}
+	if len(j.Items) != 0 && len(j.Items) != int(j.Count) {
+		return invalidf("items: want none or %d, have %d", j.Count, len(j.Items))
+	}
+	if j.TTL < MinTTL || j.TTL > MaxTTL {
+		return invalidf("ttl: want %s to %s, have %s", MinTTL, MaxTTL, j.TTL)
+	}
+	for i, item := range j.Items {
+		if err := item.Validate(); err != nil {
+			return invalidf("item %d: %v", i, err)
+		}
+	}
+	return j.Spec.Validate()
+}
+
+// Validate reports the first thing that no site could run.
+func (it Item) Validate() error {
+	if len(it.Value) > maxPath {
+		return invalidf("value: longer than %d bytes", maxPath)
+	}
+	return validateInputs(it.Inputs)
+}
+
+// Validate reports the first field that is out of its range.
+func (s Spec) Validate() error {
+	if len(s.Name) > maxName {
+		return invalidf("name: longer than %d bytes", maxName)
+	}
+	if len(s.Args) > MaxArgs || len(s.Env) > MaxArgs || len(s.Outputs) > MaxArgs {
+		return invalidf("args, env, outputs: more than %d", MaxArgs)
+	}
+	if s.textBytes() > MaxSpecText {
+		return invalidf("the job's texts take more than %d bytes; put data into inputs", MaxSpecText)
+	}
+	if s.Map > mapKinds || s.Unattended > unattendedKinds {
+		return invalidf("map or unattended: unknown value")
+	}
+	if s.Runtime <= 0 || s.Runtime > MaxRuntime {
+		return invalidf("runtime: want more than 0 and at most %s, have %s", MaxRuntime, s.Runtime)
+	}
+	if s.TimeLimit < 0 || s.TimeLimit > MaxRuntime {
+		return invalidf("limit: want 0 to %s, have %s", MaxRuntime, s.TimeLimit)
+	}
+	for _, out := range s.Outputs {
+		if err := validatePath("output", out.Path); err != nil {
+			return err
+		}
+	}
+	return firstError(s.Kind.Validate(), s.validateWork(), s.Need.Validate(),
+		s.Window.Validate(), s.Weights.Validate(), validateInputs(s.Inputs))
+}
+
+func (s Spec) validateWork() error {
+	switch {
+	case s.Kind == KindWasm:
+		return s.Module.CID.Validate()
+	case len(s.Args) == 0:
+		return invalidf("command: empty")
+	default:
+		return nil
+	}
+}
+
+func (s Spec) textBytes() int {
+	n := len(s.Name) + len(s.OS) + len(s.Arch)
+	for _, a := range s.Args {
+		n += len(a)
+	}
+	for _, e := range s.Env {
+		n += len(e.Name) + len(e.Value)
+	}
+	for _, o := range s.Outputs {
+		n += len(o.Path) + len(o.To)
+	}
+	return n
+}
+
+func validateInputs(inputs []Input) error {
+	if len(inputs) > MaxArgs {
+		return invalidf("inputs: more than %d", MaxArgs)
+	}
+	for _, in := range inputs {
+		err := firstError(validatePath("input", in.Path), in.CID.Validate(),
+			checkRange("input "+in.Path+" (bytes)", in.Bytes, 0, maxBytes))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validatePath wants an absolute, clean path without a way out.
+func validatePath(what, path string) error {
+	if len(path) < 2 || len(path) > maxPath || path[0] != '/' {
+		return invalidf("%s path %q: want an absolute path below /", what, path)
+	}
+	start := 1
+	for i := 1; i <= len(path); i++ {
+		if i < len(path) && path[i] == 0 {
+			return invalidf("%s path: holds a zero byte", what)
+		}
+		if i < len(path) && path[i] != '/' {
+			continue
+		}
+		if part := path[start:i]; part == "" || part == "." || part == ".." {
+			return invalidf("%s path %q: empty, . and .. are not allowed as parts", what, path)
+		}
+		start = i + 1
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package grid
+
+import (
+	"math"
+	"time"
+)
+
+// Parts is where a site stands in the virtual map: its distance from the job at
+// the origin and what that is made of. Smaller is better everywhere.
+type Parts struct {
+	X        float64       // computation index, 0 to 2
+	Y        float64       // data index, at least 0
+	Z        float64       // availability index, 1 - P(stays up until the end), 0 to 1
+	Distance float64       // the map's distance, finite
+	Wait     time.Duration // until the earliest start
+	StageIn  time.Duration // moving what is not yet local
+	Run      time.Duration // on this site
+}
+
+// Validate reports a part that is negative, infinite or no number.
+func (p Parts) Validate() error {
+	for _, v := range []float64{p.X, p.Y, p.Z, p.Distance} {
+		if !(v >= 0) || math.IsInf(v, 1) {
+			return invalidf("offer: indices must be finite and at least 0, have %v", v)
+		}
+	}
+	if p.Z > 1 || p.Wait < 0 || p.StageIn < 0 || p.Run < 0 {
+		return invalidf("offer: z above 1 or a negative duration")
+	}
+	return nil
+}
+
+// Offer is a site's answer to an announcement: an entry in its plan that it
+// would turn into a commitment. Durations count from the sending of the offer.
+type Offer struct {
+	ID          uint64        // the site's own number for it, from 1
+	Site        SiteID        // who offers; set by the receiver from the channel
+	Parts       Parts         // where the site stands
+	LatestStart time.Duration // latest start that is guaranteed; only for firm offers
+	Finish      time.Duration // expected end
+	Firm        bool          // capacity is held until Validity ends; a soft offer is a quote
+	Validity    time.Duration // how long the offer stands
+	TasksNow    uint32        // how many tasks of the array could start now, at least 1
+	CoreMFLOPS  int64         // speed of one core, to break ties
+}
+
+// Validate reports the first field that is out of its range.
+func (o Offer) Validate() error {
+	if o.ID == 0 {
+		return invalidf("offer: number 0")
+	}
+	if o.TasksNow < 1 || o.TasksNow > MaxTasks {
+		return invalidf("offer: want 1 to %d tasks, have %d", MaxTasks, o.TasksNow)
+	}
+	if o.Validity <= 0 || o.Validity > MaxRuntime || o.LatestStart < 0 || o.Finish < 0 {
+		return invalidf("offer: a duration is out of range")
+	}
+	return firstError(o.Parts.Validate(), checkRange("core speed (MFLOP/s)", o.CoreMFLOPS, 0, maxAmount))
+}

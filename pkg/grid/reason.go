@@ -1,0 +1,106 @@
+package grid
+
+import "fmt"
+
+// Reason says why a site refuses. The numbers are part of the protocol and
+// never change their meaning.
+type Reason uint16
+
+// The reasons. A refusal with Never set cannot change until the site's owner
+// changes the site; the others are about now.
+const (
+	ReasonNone         Reason = 0
+	ReasonKind         Reason = 1  // the site does not run this kind of work
+	ReasonPlatform     Reason = 2  // other operating system or architecture
+	ReasonCPUs         Reason = 3  // too few cores
+	ReasonMemory       Reason = 4  // too little memory
+	ReasonDisk         Reason = 5  // too little disk
+	ReasonComputation  Reason = 6  // no computation left to share
+	ReasonData         Reason = 7  // an input cannot be reached from the site
+	ReasonWindow       Reason = 8  // cannot end before the deadline, or not start in time
+	ReasonPaused       Reason = 9  // the owner paused the site
+	ReasonDraining     Reason = 10 // the site is stopping
+	ReasonQuota        Reason = 11 // the submitter's share of the site is used up
+	ReasonNotMember    Reason = 12 // the submitter is not on the site's list
+	ReasonUnknownOffer Reason = 13 // the offer expired or was never made
+	ReasonWorse        Reason = 14 // the site's new quote is worse than the old one and the runner-up
+	ReasonStale        Reason = 15 // the fencing token is not above the last one
+	ReasonInvalid      Reason = 16 // the message makes no sense
+	ReasonVersion      Reason = 17 // no common protocol version
+	ReasonClock        Reason = 18 // the clocks are too far apart
+	ReasonDomain       Reason = 19 // the peer is of another domain
+	ReasonRuntime      Reason = 20 // the estimate is longer than the owner lets jobs run
+	reasons                   = ReasonRuntime
+)
+
+var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
+	"no reason", "does not run this kind of work", "other operating system or architecture", "too few cores",
+	"too little memory", "too little disk", "no computation left to share", "an input cannot be reached",
+	"does not fit the time window", "paused by its owner", "stopping", "your share of this site is used up",
+	"you are not on this site's list", "the offer is no longer valid", "became worse than the runner-up",
+	"fenced off by a later attempt", "the message makes no sense", "no common protocol version",
+	"the clocks are too far apart", "other domain", "runs longer than the owner allows",
+}
+
+// String is the reason in words a person understands.
+func (r Reason) String() string {
+	if int(r) < len(reasonTexts) {
+		return reasonTexts[r]
+	}
+	return fmt.Sprintf("reason %d", uint16(r))
+}
+
+// Refusal is a site's answer when it makes no offer. For a resource, Want is
+// what the task needs and Have what the site could give, in the resource's
+// unit; their difference is the counterfactual.
+type Refusal struct {
+	Reason Reason
+	Never  bool  // never fits, rather than not now
+	Want   int64 // what was asked for; 0 where the reason has no amount
+	Have   int64 // what there is
+}
+
+// Validate reports an unknown reason or a negative amount.
+func (r Refusal) Validate() error {
+	if r.Reason == ReasonNone || r.Reason > reasons {
+		return invalidf("reason %d is unknown", uint16(r.Reason))
+	}
+	return firstError(
+		checkRange("wanted", r.Want, 0, maxBytes),
+		checkRange("available", r.Have, 0, maxBytes),
+	)
+}
+
+// Explain is the refusal as a sentence: "never fits: too little memory (wants
+// 4.0 GiB, has 2.0 GiB)".
+func (r Refusal) Explain() string {
+	when := "not now"
+	if r.Never {
+		when = "never fits"
+	}
+	text := when + ": " + r.Reason.String()
+	switch r.Reason {
+	case ReasonCPUs:
+		return fmt.Sprintf("%s (wants %.1f cores, has %.1f)", text, float64(r.Want)/1000, float64(r.Have)/1000)
+	case ReasonMemory, ReasonDisk:
+		return fmt.Sprintf("%s (wants %s, has %s)", text, FormatBytes(r.Want), FormatBytes(r.Have))
+	case ReasonComputation:
+		return fmt.Sprintf("%s (wants %.1f GFLOPS, has %.1f)", text, float64(r.Want)/1000, float64(r.Have)/1000)
+	default:
+		return text
+	}
+}
+
+// FormatBytes writes a size with the binary unit that suits it: "512 B",
+// "1.5 GiB".
+func FormatBytes(n int64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%d B", n)
+	}
+	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB"}
+	value, unit := float64(n)/1024, 0
+	for value >= 1024 && unit < len(units)-1 {
+		value, unit = value/1024, unit+1
+	}
+	return fmt.Sprintf("%.1f %s", value, units[unit])
+}

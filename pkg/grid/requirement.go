@@ -1,0 +1,112 @@
+package grid
+
+import "time"
+
+// DataSource is one thing a task must have before it starts, and what is known
+// of those who hold it.
+type DataSource struct {
+	CID          CID      // empty: data of its own for each task of an array, whose bytes count as not local
+	Bytes        int64    // size
+	Holders      []SiteID // who has it, the submitter first; at most MaxHolders
+	UploadBps    int64    // the first holder's upload rate, bit/s; 0 = unknown
+	PotentialBps int64    // the first holder's potential P_src, bit/s; 0 = unknown
+}
+
+// MaxHolders bounds the holders named for one data source.
+const MaxHolders = 8
+
+// Requirement is what one task of a job asks of a site: all that a site needs to
+// know to answer an announcement.
+type Requirement struct {
+	Kind    WorkKind
+	OS      string // empty = any
+	Arch    string // empty = any
+	Need    Resources
+	Runtime time.Duration // estimate on a site that offers exactly Need.MFLOPS
+	Sources []DataSource
+	Window  Window
+	Map     MapKind
+	Weights Weights
+}
+
+// Validate reports the first field that is out of its range.
+func (r Requirement) Validate() error {
+	if r.Runtime <= 0 || r.Runtime > MaxRuntime {
+		return invalidf("runtime: want more than 0 and at most %s, have %s", MaxRuntime, r.Runtime)
+	}
+	if len(r.OS) > 32 || len(r.Arch) > 32 {
+		return invalidf("os, arch: longer than 32 bytes")
+	}
+	if r.Map > mapKinds {
+		return invalidf("map %d is unknown", r.Map)
+	}
+	if len(r.Sources) > MaxArgs {
+		return invalidf("data sources: more than %d", MaxArgs)
+	}
+	for _, s := range r.Sources {
+		if err := s.Validate(); err != nil {
+			return err
+		}
+	}
+	return firstError(r.Kind.Validate(), r.Need.Validate(), r.Window.Validate(), r.Weights.Validate())
+}
+
+// Validate reports the first field that is out of its range.
+func (s DataSource) Validate() error {
+	if s.CID != "" {
+		if err := s.CID.Validate(); err != nil {
+			return err
+		}
+	}
+	if len(s.Holders) > MaxHolders {
+		return invalidf("holders: more than %d", MaxHolders)
+	}
+	for _, h := range s.Holders {
+		if err := h.Validate(); err != nil {
+			return err
+		}
+	}
+	return firstError(
+		checkRange("data source (bytes)", s.Bytes, 0, maxBytes),
+		checkRange("upload (bit/s)", s.UploadBps, 0, maxBytes),
+		checkRange("potential (bit/s)", s.PotentialBps, 0, maxBytes),
+	)
+}
+
+// Requirement is what one task of the job asks of a site. Data that all tasks
+// share comes as sources with a CID; data of the tasks' own comes as one source
+// without a CID and of the mean size. The submitter holds all of it.
+func (j Job) Requirement(submitter SiteID, up Capability, potentialBps int64) Requirement {
+	r := Requirement{
+		Kind: j.Spec.Kind, OS: j.Spec.OS, Arch: j.Spec.Arch, Need: j.Spec.Need, Runtime: j.Spec.Runtime,
+		Window: j.Spec.Window, Map: j.Spec.Map, Weights: j.Spec.Weights,
+	}
+	source := func(cid CID, bytes int64) {
+		r.Sources = append(r.Sources, DataSource{
+			CID: cid, Bytes: bytes, Holders: []SiteID{submitter}, UploadBps: up.UpBps, PotentialBps: potentialBps,
+		})
+	}
+	if j.Spec.Module.CID != "" {
+		source(j.Spec.Module.CID, j.Spec.Module.Bytes)
+	}
+	for _, in := range j.Spec.Inputs {
+		source(in.CID, in.Bytes)
+	}
+	if own := j.meanItemBytes(); own > 0 {
+		source("", own)
+	}
+	return r
+}
+
+func (j Job) meanItemBytes() int64 {
+	if len(j.Items) == 0 {
+		return 0
+	}
+	var sum int64
+	for _, item := range j.Items {
+		for _, in := range item.Inputs {
+			sum += in.Bytes
+		}
+	}
+	return sum / int64(len(j.Items))
+}

@@ -1,0 +1,129 @@
+package grid
+
+// Resources is an amount of a machine, asked for, offered, free or in use. All
+// fields are at least 0.
+type Resources struct {
+	MilliCPUs   int64 // thousandths of a core
+	MemoryBytes int64 // main memory
+	DiskBytes   int64 // scratch space
+	MFLOPS      int64 // sustained computation, 10^6 FLOP/s
+}
+
+// maxAmount bounds every quantity far below overflow: sums of a million of them
+// still fit an int64.
+const maxAmount = 1 << 43
+
+// maxBytes bounds data and memory: 2^53 bytes, exact in a float64 too.
+const maxBytes = 1 << 53
+
+// Validate reports a negative or absurd amount by its field's name.
+func (r Resources) Validate() error {
+	return firstError(
+		checkRange("cpus (thousandths)", r.MilliCPUs, 0, maxAmount),
+		checkRange("memory (bytes)", r.MemoryBytes, 0, maxBytes),
+		checkRange("disk (bytes)", r.DiskBytes, 0, maxBytes),
+		checkRange("computation (MFLOP/s)", r.MFLOPS, 0, maxAmount),
+	)
+}
+
+func checkRange(field string, value, low, high int64) error {
+	if value < low || value > high {
+		return invalidf("%s: want %d to %d, have %d", field, low, high, value)
+	}
+	return nil
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Add is the sum, field by field.
+func (r Resources) Add(s Resources) Resources {
+	return Resources{
+		MilliCPUs:   r.MilliCPUs + s.MilliCPUs,
+		MemoryBytes: r.MemoryBytes + s.MemoryBytes,
+		DiskBytes:   r.DiskBytes + s.DiskBytes,
+		MFLOPS:      r.MFLOPS + s.MFLOPS,
+	}
+}
+
+// Sub is the difference, field by field; it may be negative.
+func (r Resources) Sub(s Resources) Resources {
+	return Resources{
+		MilliCPUs:   r.MilliCPUs - s.MilliCPUs,
+		MemoryBytes: r.MemoryBytes - s.MemoryBytes,
+		DiskBytes:   r.DiskBytes - s.DiskBytes,
+		MFLOPS:      r.MFLOPS - s.MFLOPS,
+	}
+}
+
+// Fits reports whether s fits into r in every field.
+func (r Resources) Fits(s Resources) bool {
+	return s.MilliCPUs <= r.MilliCPUs && s.MemoryBytes <= r.MemoryBytes &&
+		s.DiskBytes <= r.DiskBytes && s.MFLOPS <= r.MFLOPS
+}
+
+// Min is the smaller of both, field by field.
+func (r Resources) Min(s Resources) Resources {
+	return Resources{
+		MilliCPUs:   min(r.MilliCPUs, s.MilliCPUs),
+		MemoryBytes: min(r.MemoryBytes, s.MemoryBytes),
+		DiskBytes:   min(r.DiskBytes, s.DiskBytes),
+		MFLOPS:      min(r.MFLOPS, s.MFLOPS),
+	}
+}
+
+// IsZero reports whether nothing is asked for or left.
+func (r Resources) IsZero() bool { return r == Resources{} }
+
+// Capability is what a site's owner gives to the mesh: ceilings, not what the
+// hardware has.
+type Capability struct {
+	Total      Resources  // the owner's ceilings
+	CoreMFLOPS int64      // sustained computation of one core, 10^6 FLOP/s; 0 = unknown
+	DownBps    int64      // link towards this site, bit/s; 0 = unknown
+	UpBps      int64      // link away from this site, bit/s; 0 = unknown
+	DiskBps    int64      // local disk, bit/s; 0 = unknown
+	OS         string     // operating system as Go names it, "linux"
+	Arch       string     // architecture as Go names it, "amd64"
+	Kinds      []WorkKind // what the site runs, ascending
+}
+
+// Validate reports the first field that is out of range.
+func (c Capability) Validate() error {
+	if err := c.Total.Validate(); err != nil {
+		return err
+	}
+	if len(c.Kinds) > int(workKinds) {
+		return invalidf("kinds: more than there are")
+	}
+	for _, k := range c.Kinds {
+		if err := k.Validate(); err != nil {
+			return err
+		}
+	}
+	if len(c.OS) > 32 || len(c.Arch) > 32 {
+		return invalidf("os, arch: longer than 32 bytes")
+	}
+	return firstError(
+		checkRange("core speed (MFLOP/s)", c.CoreMFLOPS, 0, maxAmount),
+		checkRange("download (bit/s)", c.DownBps, 0, maxBytes),
+		checkRange("upload (bit/s)", c.UpBps, 0, maxBytes),
+		checkRange("disk rate (bit/s)", c.DiskBps, 0, maxBytes),
+	)
+}
+
+// Runs reports whether the site runs that kind of work.
+func (c Capability) Runs(kind WorkKind) bool {
+	for _, k := range c.Kinds {
+		if k == kind {
+			return true
+		}
+	}
+	return false
+}

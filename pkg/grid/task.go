@@ -1,0 +1,137 @@
+package grid
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Task is one task, expanded: what a sandbox is told to run.
+type Task struct {
+	ID        TaskID
+	Kind      WorkKind
+	Module    CID
+	Args      []string
+	Env       []EnvVar
+	Inputs    []Input  // common and own ones, without the module
+	Outputs   []Output // paths inside the sandbox
+	Need      Resources
+	TimeLimit time.Duration // 0 = the site's own limit
+}
+
+// Expand makes task index of the job: the template with {{index}} and {{item}}
+// replaced. The index must be below job.Count.
+func (s Spec) Expand(job JobID, index uint32, item Item) Task {
+	fill := strings.NewReplacer("{{index}}", strconv.FormatUint(uint64(index), 10), "{{item}}", item.Value).Replace
+	t := Task{
+		ID: TaskID{Job: job, Index: index}, Kind: s.Kind, Module: s.Module.CID,
+		Need: s.Need, TimeLimit: s.TimeLimit,
+	}
+	for _, a := range s.Args {
+		t.Args = append(t.Args, fill(a))
+	}
+	for _, e := range s.Env {
+		t.Env = append(t.Env, EnvVar{Name: e.Name, Value: fill(e.Value)})
+	}
+	for _, inputs := range [][]Input{s.Inputs, item.Inputs} {
+		for _, in := range inputs {
+			in.Path = fill(in.Path)
+			t.Inputs = append(t.Inputs, in)
+		}
+	}
+	for _, out := range s.Outputs {
+		t.Outputs = append(t.Outputs, Output{Path: fill(out.Path), To: fill(out.To)})
+	}
+	return t
+}
+
+// ExitCause says why an attempt ended.
+type ExitCause uint8
+
+// Why an attempt ended.
+const (
+	CauseExited      ExitCause = iota + 1 // the program ended; Code is its own
+	CauseSignal                           // the program was killed by Code (a signal number) of its own making
+	CauseMemory                           // it wanted more memory than it asked for
+	CauseDisk                             // it wrote more than it asked for
+	CauseOutput                           // it printed more than a site keeps and was stopped
+	CauseTimeLimit                        // it ran longer than its limit
+	CauseBadWork                          // what was to be run cannot be run anywhere: no module, no command
+	CauseData                             // an input could not be fetched, an output not be stored
+	CauseSandbox                          // the site could not run it
+	CauseSiteRestart                      // the site's agent died and the attempt with it
+	CauseStopped                          // fenced, cancelled or stopped by the owner
+	exitCauses       = CauseStopped
+)
+
+// Validate reports a cause that this version does not know.
+func (c ExitCause) Validate() error {
+	if c < CauseExited || c > exitCauses {
+		return invalidf("exit cause %d is unknown", c)
+	}
+	return nil
+}
+
+// Final reports whether the end is the job's own doing, so that another site
+// would not help. The other causes are the site's, and the task moves on.
+func (c ExitCause) Final() bool { return c <= CauseBadWork }
+
+// String is the cause in a few words.
+func (c ExitCause) String() string {
+	names := [...]string{
+		"unknown", "exited", "killed by a signal", "out of memory", "out of disk", "too much output",
+		"time limit", "cannot be run", "data failed", "sandbox failed", "site restarted", "stopped",
+	}
+	if int(c) < len(names) {
+		return names[c]
+	}
+	return names[0]
+}
+
+// Produced is an output that was stored.
+type Produced struct {
+	Path  string // as in Output.Path
+	CID   CID
+	Bytes int64
+	Dir   bool
+}
+
+// Exit is how an attempt ended.
+type Exit struct {
+	Cause   ExitCause
+	Code    int           // exit code, or the signal's number
+	Text    string        // what a person should know, at most 1 KiB
+	Outputs []Produced    // what it left, outputs that were not written are missing
+	Stdout  Produced      // standard output; an empty CID if nothing was printed
+	Stderr  Produced      // standard error; an empty CID if nothing was printed
+	Wall    time.Duration // from start to end, frozen time left out
+}
+
+// Validate reports the first field that is out of its range.
+func (e Exit) Validate() error {
+	if len(e.Text) > 1<<10 {
+		return invalidf("exit text: longer than 1 KiB")
+	}
+	if e.Wall < 0 || len(e.Outputs) > MaxArgs {
+		return invalidf("exit: negative time or too many outputs")
+	}
+	for _, out := range e.Outputs {
+		if err := firstError(out.CID.Validate(), validatePath("output", out.Path)); err != nil {
+			return err
+		}
+	}
+	return e.Cause.Validate()
+}
+
+// Status is the code a shell would give: the program's own, 128 plus the
+// signal's number, or 125 when the end was not the program's doing.
+func (e Exit) Status() int {
+	switch e.Cause {
+	case CauseExited:
+		return e.Code
+	case CauseSignal:
+		return 128 + e.Code
+	default:
+		return 125
+	}
+}

@@ -1,0 +1,8 @@
+// Package wasm looks at its sibling.
+package wasm
+
+import (
+	_ "github.com/mrsmesh/mrsmesh/internal/lrm"
+	_ "github.com/mrsmesh/mrsmesh/internal/lrm/fake" // want "may not import internal/lrm/fake"
+	_ "github.com/tetratelabs/wazero"
+)

@@ -1,0 +1,8 @@
+// Package protocol alone opens the door to the wire format.
+package protocol
+
+import (
+	_ "github.com/mrsmesh/mrsmesh/pkg/grid"
+	_ "github.com/mrsmesh/mrsmesh/pkg/protocol/wirepb"
+	_ "google.golang.org/protobuf/proto"
+)

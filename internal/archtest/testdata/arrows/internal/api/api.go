@@ -3,6 +3,7 @@ package api
 
 import (
 	_ "github.com/go-chi/chi/v5"
+	_ "github.com/spf13/cobra" // want "confined to cmd"
+
 	_ "github.com/mrsmesh/mrsmesh/internal/agent" // want "internal/api may not import internal/agent"
-	_ "github.com/spf13/cobra"                    // want "confined to cmd"
 )

@@ -3,6 +3,7 @@ package cache
 
 import (
 	_ "github.com/hashicorp/golang-lru/v2/simplelru"
-	_ "github.com/mrsmesh/mrsmesh/pkg/grid"
 	_ "google.golang.org/protobuf/proto" // want "confined to pkg/protocol"
+
+	_ "github.com/mrsmesh/mrsmesh/pkg/grid"
 )

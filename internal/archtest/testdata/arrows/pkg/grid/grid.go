@@ -2,6 +2,7 @@
 package grid
 
 import (
-	_ "github.com/mrsmesh/mrsmesh/pkg/index" // want "pkg/grid may not import pkg/index"
 	_ "strings"
+
+	_ "github.com/mrsmesh/mrsmesh/pkg/index" // want "pkg/grid may not import pkg/index"
 )

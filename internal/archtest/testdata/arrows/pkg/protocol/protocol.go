@@ -2,7 +2,8 @@
 package protocol
 
 import (
+	_ "google.golang.org/protobuf/proto"
+
 	_ "github.com/mrsmesh/mrsmesh/pkg/grid"
 	_ "github.com/mrsmesh/mrsmesh/pkg/protocol/wirepb"
-	_ "google.golang.org/protobuf/proto"
 )

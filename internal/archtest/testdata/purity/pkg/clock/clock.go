@@ -21,7 +21,7 @@ func reads(before time.Time) {
 	_ = time.Tick(1)       // want "time.Tick"
 	_ = before.Local()     // want "time zone"
 	_ = time.Local         // want "time zone"
-	var nap = time.Sleep   // want "time.Sleep"
+	nap := time.Sleep      // want "time.Sleep"
 	read := time.Now       // want "time.Now"
 	defer func() { read() }()
 	nap(1)

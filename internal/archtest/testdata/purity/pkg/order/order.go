@@ -52,7 +52,7 @@ func fine(m map[string]int) (sum int) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		sum += m[name]
 	}
-	for _, v := range slices.SortedFunc((maps.Values(m)), cmp.Compare[int]) {
+	for _, v := range slices.SortedFunc(maps.Values(m), cmp.Compare[int]) {
 		sum += v
 	}
 	for i, r := range "a list" {

@@ -3,5 +3,6 @@ package lrmtest
 
 import (
 	_ "github.com/google/go-cmp/cmp"
+
 	_ "github.com/mrsmesh/mrsmesh/internal/lrm"
 )

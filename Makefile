@@ -67,7 +67,7 @@ generate: $(GO_TOOLS)
 # The compiler's version in a generated header may differ from machine to
 # machine; nothing else may.
 generate-check: generate
-	@drift=$$(git diff -I'^//.*protoc ' -- '*.pb.go' '*.gen.go'); \
+	@drift=$$(git -c safe.directory='$(CURDIR)' diff -I'^//.*protoc ' -- '*.pb.go' '*.gen.go'); \
 	if [ -n "$$drift" ]; then echo "$$drift"; echo "generated code is out of date: run make generate and commit"; exit 1; fi
 
 tools: $(GO_TOOLS) $(GOLANGCI)

@@ -273,6 +273,22 @@ func TestEncodeRefusesWhatNobodyWouldAccept(t *testing.T) {
 	}
 }
 
+func TestWhatAProgramPrintedCannotHideItsEnd(t *testing.T) {
+	m := goldenMessages()["exited"].(Exited)
+	m.Exit.Text = "caf\xe9\xff!"
+	raw, err := Encode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Decode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := back.(Exited).Exit.Text, "caf?!"; got != want {
+		t.Errorf("text = %q, want %q", got, want)
+	}
+}
+
 func TestDigestTellsRequirementsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawRequirement(t), drawRequirement(t)

@@ -14,7 +14,7 @@ func setCall(w *wirepb.Wire, m Message) bool {
 	switch m := m.(type) {
 	case Hello:
 		w.Body = &wirepb.Wire_Hello{Hello: &wirepb.Hello{
-			MinVersion: m.MinVersion, MaxVersion: m.MaxVersion, Domain: string(m.Domain), Name: m.Name,
+			MinVersion: m.MinVersion, MaxVersion: m.MaxVersion, Domain: string(m.Domain), Name: forPeople(m.Name),
 			Incarnation: m.Incarnation, WallMs: m.WallMS, Capability: wireCapability(m.Capability),
 			Refusal: uint32(m.Refusal),
 		}}

@@ -158,7 +158,7 @@ func goldenMessages() map[string]Message {
 				Total: res, CoreMFLOPS: 2500, DownBps: 1, UpBps: 2, DiskBps: 3, OS: "linux", Arch: "arm64",
 				Kinds: []grid.WorkKind{grid.KindWasm, grid.KindCommand},
 			},
-			Refusal: grid.ReasonDomain,
+			Refusal: grid.ReasonDomain, Peers: []string{"/ip4/127.0.0.1/tcp/4001/p2p/12D3KooWpeer"},
 		},
 		"announce": announce,
 		"reannounce": Reannounce{
@@ -270,6 +270,22 @@ func TestEncodeRefusesWhatNobodyWouldAccept(t *testing.T) {
 				t.Errorf("Encode = %d bytes, %v, want %v", len(raw), err, tt.want)
 			}
 		})
+	}
+}
+
+func TestWhatAProgramPrintedCannotHideItsEnd(t *testing.T) {
+	m := goldenMessages()["exited"].(Exited)
+	m.Exit.Text = "caf\xe9\xff!"
+	raw, err := Encode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Decode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := back.(Exited).Exit.Text, "caf?!"; got != want {
+		t.Errorf("text = %q, want %q", got, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"strings"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -18,6 +19,10 @@ func each[A, B any](list []A, convert func(A) B) []B {
 	}
 	return out
 }
+
+// forPeople makes text that programs may have written UTF-8, so that it cannot
+// keep a message from being sent. It never becomes longer.
+func forPeople(text string) string { return strings.ToValidUTF8(text, "?") }
 
 func asText[S ~string](s S) string { return string(s) }
 
@@ -113,7 +118,7 @@ func wireProduced(p grid.Produced) *wirepb.Produced {
 
 func wireExit(e grid.Exit) *wirepb.Exit {
 	return &wirepb.Exit{
-		Cause: uint32(e.Cause), Code: int64(e.Code), Text: e.Text, Outputs: each(e.Outputs, wireProduced),
+		Cause: uint32(e.Cause), Code: int64(e.Code), Text: forPeople(e.Text), Outputs: each(e.Outputs, wireProduced),
 		Stdout: wireProduced(e.Stdout), Stderr: wireProduced(e.Stderr), WallNs: int64(e.Wall),
 	}
 }

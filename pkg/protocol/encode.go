@@ -28,7 +28,8 @@ const FrameHeaderBytes = 4
 // are ErrTooLarge (the limits are MaxAnnounceBytes and MaxMessageBytes),
 // ErrUnknownMessage (a type that is not of this package, or a pointer to one
 // that is) and grid.ErrInvalid (a value out of its range, or text that is not
-// UTF-8). Times are cut to milliseconds.
+// UTF-8). Times are cut to milliseconds, and in Exit.Text and Hello.Name a "?"
+// stands for what is not UTF-8.
 func Encode(m Message) ([]byte, error) {
 	return appendMessage(nil, m)
 }

@@ -35,8 +35,9 @@ const (
 
 // swap is bitswap over the host: it serves members and opens sessions.
 type swap struct {
-	bs *bitswap.Bitswap
-	s  *Store
+	bs    *bitswap.Bitswap
+	s     *Store
+	peers *network.ConnectEventManager // what bitswap believes of its connections
 
 	downLimit *rate.Limiter // nil = no cap
 
@@ -45,10 +46,14 @@ type swap struct {
 }
 
 func newSwap(s *Store) *swap {
-	x := &swap{s: s, downLimit: newLimiter(s.cfg.DownloadBps), fetchers: make(map[*fetcher]struct{})}
+	x := &swap{
+		s: s, peers: network.NewConnectEventManager(),
+		downLimit: newLimiter(s.cfg.DownloadBps), fetchers: make(map[*fetcher]struct{}),
+	}
 	net := &cappedNetwork{
 		BitSwapNetwork: bsnet.NewFromIpfsHost(s.host, bsnet.Prefix(protocolPrefix),
-			bsnet.SupportedProtocols([]protocol.ID{bsnet.ProtocolBitswap})),
+			bsnet.SupportedProtocols([]protocol.ID{bsnet.ProtocolBitswap}),
+			bsnet.WithConnectEventManager(x.peers)),
 		limit: newLimiter(s.cfg.UploadBps), metrics: s.metrics,
 	}
 	timeouts := client.DefaultDontHaveTimeoutConfig()
@@ -70,7 +75,18 @@ func newSwap(s *Store) *swap {
 		bitswap.WithClientOption(client.BroadcastControlEnable(true)),
 		bitswap.WithClientOption(client.BroadcastControlMaxPeers(0)),
 	)
+	for _, p := range s.host.Network().Peers() {
+		x.meet(p)
+	}
 	return x
+}
+
+// meet tells bitswap that a peer is connected and may be asked. Bitswap only hears
+// of connections made while it runs, and does not ask a peer again of which it
+// once found that it did not answer.
+func (x *swap) meet(p peer.ID) {
+	x.peers.Connected(p)
+	x.peers.OnMessage(p)
 }
 
 func (x *swap) close() error {

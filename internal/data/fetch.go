@@ -221,7 +221,11 @@ func (f *fetcher) connect(ctx context.Context) bool {
 		f.workers.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, f.s.cfg.ConnectTimeout)
 			defer cancel()
-			results <- reached{h: h, err: f.s.host.Connect(ctx, peer.AddrInfo{ID: id})}
+			err := f.s.host.Connect(ctx, peer.AddrInfo{ID: id})
+			if err == nil {
+				f.s.swap.meet(id)
+			}
+			results <- reached{h: h, err: err}
 		})
 	}
 	up := false

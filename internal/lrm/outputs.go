@@ -19,11 +19,11 @@ func PrepareDir(a Attempt) error {
 		return err
 	}
 	defer root.Close()
-	parents := make([]string, 0, len(a.Inputs)+len(a.Outputs))
+	parents := make([]string, 0, len(a.Inputs)+len(a.OutputPaths))
 	for _, b := range a.Inputs {
 		parents = append(parents, path.Dir(b.SandboxPath))
 	}
-	for _, out := range a.Outputs {
+	for _, out := range a.OutputPaths {
 		parents = append(parents, path.Dir(out))
 	}
 	for _, dir := range parents {
@@ -41,10 +41,10 @@ func PrepareDir(a Attempt) error {
 func CollectOutputs(a Attempt) (files []File, missing []string) {
 	root, err := os.OpenRoot(a.WorkDir())
 	if err != nil {
-		return nil, a.Outputs
+		return nil, a.OutputPaths
 	}
 	defer root.Close()
-	for _, out := range a.Outputs {
+	for _, out := range a.OutputPaths {
 		f, ok := collect(root, sandboxName(out))
 		if !ok {
 			missing = append(missing, out)

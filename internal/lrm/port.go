@@ -79,15 +79,15 @@ type Event struct {
 
 // Attempt is what to run and under which limits.
 type Attempt struct {
-	ID         grid.AttemptID
-	Task       grid.Task
-	Dir        string   // the attempt's own directory, made by the caller with mode 0700; the adapter writes nowhere else
-	Inputs     []Bind   // what stands in the sandbox, read-only
-	ModulePath string   // host path of the module (wasm)
-	Outputs    []string // sandbox paths that are kept; their parent directories stand before the start
-	Limits     Limits
-	LeaseUntil BootTime // end of the first lease; when it is over before the program runs the attempt ends with CauseStopped
-	RecordPath string   // the run record, appended to; one file for all attempts of an agent
+	ID          grid.AttemptID
+	Task        grid.Task
+	Dir         string   // the attempt's own directory, made by the caller with mode 0700; the adapter writes nowhere else
+	Inputs      []Bind   // what stands in the sandbox, read-only
+	ModulePath  string   // host path of the module (wasm)
+	OutputPaths []string // sandbox paths that are kept; their parent directories stand before the start
+	Limits      Limits
+	LeaseUntil  BootTime // end of the first lease; when it is over before the program runs the attempt ends with CauseStopped
+	RecordPath  string   // the run record, appended to; one file for all attempts of an agent
 }
 
 // Bind puts a file or directory of the host into the sandbox, read-only.
@@ -177,7 +177,7 @@ type Result struct {
 
 // File is something an attempt left.
 type File struct {
-	SandboxPath string // as in Attempt.Outputs; empty for the streams
+	SandboxPath string // as in Attempt.OutputPaths; empty for the streams
 	HostPath    string // where it stands
 	Bytes       int64  // its size; of a directory, the sum of its files
 	Dir         bool   // a directory rather than a file

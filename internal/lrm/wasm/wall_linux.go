@@ -25,7 +25,8 @@ func enclose(job job) error {
 		}
 	}
 	err := landlock.V9.BestEffort().Restrict(
-		landlock.ROFiles(files...), landlock.RODirs(dirs...), landlock.RWDirs(job.CacheDir, job.WorkDir))
+		landlock.ROFiles(files...), landlock.RODirs(dirs...),
+		landlock.RWDirs(job.CacheDir), landlock.RWDirs(job.WorkDir).WithRefer())
 	if err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}

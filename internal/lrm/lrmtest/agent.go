@@ -15,8 +15,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// startAgent starts an agent of its own process that runs the attempt, and waits
-// until the program prints.
+// startAgent starts an agent of its own process that runs the attempt.
 func (b *bench) startAgent(t *testing.T, a lrm.Attempt) *exec.Cmd {
 	t.Helper()
 	told, err := json.Marshal(a)
@@ -32,7 +31,6 @@ func (b *bench) startAgent(t *testing.T, a lrm.Attempt) *exec.Cmd {
 		_ = agent.Process.Kill()
 		_ = agent.Wait()
 	})
-	until(t, "the program prints", patience, func() bool { return size(a.StdoutPath()) > 0 })
 	return agent
 }
 
@@ -62,6 +60,7 @@ func within(t *testing.T, dir string) int {
 func testAgentKilled(t *testing.T, b *bench) {
 	a := b.attempt(t, "spin")
 	agent := b.startAgent(t, a)
+	until(t, "the program prints", patience, func() bool { return size(a.StdoutPath()) > 0 })
 	if got := within(t, a.Dir); got < 1 {
 		t.Fatalf("%d processes of the attempt, want some", got)
 	}
@@ -84,8 +83,9 @@ func testAgentKilled(t *testing.T, b *bench) {
 
 func testAgentStopped(t *testing.T, b *bench) {
 	a := b.attempt(t, "spin")
-	a.LeaseUntil = lrm.BootNow().Add(10 * time.Second)
+	a.LeaseUntil = lrm.BootNow().Add(3 * time.Second)
 	agent := b.startAgent(t, a)
+	until(t, "the attempt starts", patience, func() bool { return size(b.record) > 0 })
 	if err := agent.Process.Signal(stopSignal); err != nil {
 		t.Skipf("cannot stop a process: %v", err)
 	}

@@ -22,8 +22,7 @@ func attackCases() []testCase {
 }
 
 func testReadOnly(t *testing.T, b *bench) {
-	a := b.withInputs(t, "spoil", "/in/file.txt", "/in/dir/inner/x.txt", "/in/dir/inner", "/in/dir", "/in")
-	a.Task.Args = append(b.h.Prefix[:len(b.h.Prefix):len(b.h.Prefix)], "spoil", "/in/file.txt", "/in/dir/inner/x.txt", "/in/dir/inner", "/in/dir")
+	a := b.withInputs(t, "spoil", "/in/file.txt", "/in/dir/inner/x.txt", "/in/dir/inner", "/in/dir")
 	a.OutputPaths = []string{"/out/x"}
 	r := b.run(t, a)
 	wantExit(t, r, 0)

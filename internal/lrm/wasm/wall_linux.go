@@ -8,8 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// landlockNet is the first Landlock version that covers TCP.
-const landlockNet = 4
+// The Landlock versions that bring what the wall needs.
+const (
+	landlockRefer = 2 // lets scratch files be renamed into another directory; without it there is no wall
+	landlockNet   = 4 // covers TCP
+)
 
 // enclose puts the second wall around this process: it may read the inputs,
 // write cache and scratch, and neither connect nor listen by TCP. Nothing that
@@ -37,8 +40,8 @@ func enclose(job job) error {
 func wallNotes() []string {
 	version, err := llsyscall.LandlockGetABIVersion()
 	switch {
-	case err != nil || version < 1:
-		return []string{"the kernel has no Landlock: WebAssembly alone keeps programs in; enable the LSM \"landlock\" for a second wall"}
+	case err != nil || version < landlockRefer:
+		return []string{"the kernel's Landlock is missing or older than Linux 5.19: WebAssembly alone keeps programs in; enable the LSM \"landlock\" for a second wall"}
 	case version < landlockNet:
 		return []string{"the kernel's Landlock does not cover TCP; Linux 6.7 and later do"}
 	default:

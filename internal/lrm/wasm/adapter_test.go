@@ -16,6 +16,7 @@ import (
 
 const (
 	argAgent = "__agent"
+	argWall  = "__wall"
 )
 
 // shared is where the tests of this binary keep the guest and compiled modules.
@@ -29,6 +30,12 @@ func TestMain(m *testing.M) {
 			os.Exit(supervise.Main())
 		case wasm.ArgRun:
 			os.Exit(wasm.RunnerMain())
+		case argWall:
+			if err := behindWall(os.Args[2], os.Args[3]); err != nil {
+				fmt.Println(err)
+				os.Exit(1)
+			}
+			os.Exit(0)
 		case argAgent:
 			a, err := newAdapter(os.Args[2], os.Args[3])
 			if err != nil {

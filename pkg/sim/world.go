@@ -77,7 +77,7 @@ func New(cfg Config) *World {
 	w := &World{
 		cfg: cfg, rng: step.NewRand(cfg.Seed, "sim", 0), hosts: make(map[grid.SiteID]*host), hash: fnvOffset,
 		estimates: make(map[grid.JobID]time.Duration), replies: make(map[uint64]step.Reply),
-		trace: Trace{open: make(map[grid.AttemptID]int), Counts: make(map[string]int)},
+		trace: newTrace(),
 	}
 	for _, spec := range cfg.Sites {
 		w.hosts[spec.ID] = newHost(w, spec)

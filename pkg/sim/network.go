@@ -56,6 +56,9 @@ func (h *host) send(to grid.SiteID, msg protocol.Message) {
 	}
 	w.messages++
 	w.trace.Sent[typeName(msg)]++
+	if award, is := msg.(protocol.Award); is {
+		w.estimates[award.Job] = award.Spec.Runtime
+	}
 	encoded, err := protocol.Encode(msg)
 	if err != nil {
 		w.fail(fmt.Errorf("%s sends %T: %w", h.spec.ID, msg, err))

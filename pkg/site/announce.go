@@ -152,6 +152,7 @@ func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
 		m.report(step.LevelDebug, EventDuplicate, aboutJob(msg.Job, from))
 		return
 	}
+	m.report(step.LevelDebug, EventCacheHit, aboutJob(msg.Job, from))
 	m.remember(msg.Job, from, entry.Value)
 	m.answer(call{
 		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count, sample: 1, explain: msg.Explain,

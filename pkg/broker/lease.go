@@ -45,7 +45,7 @@ func (m *Machine) holds(j *job, t *task, id grid.AttemptID) bool {
 	case t.active():
 	case t.phase == grid.PhaseWaiting && t.token > 0 && t.silent:
 		j.place(id.Task.Index)
-		t.phase = grid.PhaseRunning
+		t.phase, t.silent, t.away = grid.PhaseRunning, false, timeZero
 		m.saveTask(j, id.Task.Index)
 		m.report(step.LevelInfo, "attempt_returned", id, t.site)
 	default:
@@ -111,6 +111,12 @@ func (m *Machine) leaseEnded(id grid.AttemptID) {
 		return
 	}
 	site := t.site
+	if p, known := m.members[site]; !known || !p.dead {
+		t.away = m.now
+	}
+	if p, known := m.members[site]; known {
+		p.silent = true // rounds do not wait for it
+	}
 	m.lost(j, id.Task.Index, "lease ended without a word")
 	m.blame(site)
 	m.placeWaiting(j)

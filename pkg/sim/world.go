@@ -52,6 +52,10 @@ type Config struct {
 	NoWatchdog bool
 	// CheckFacts compares every machine's Snapshot with its facts after each step.
 	CheckFacts bool
+	// CheckEvery is after how many steps one is checked, by Check and CheckFacts;
+	// 0 or 1 checks each. Checking a machine takes time in proportion to what it
+	// knows.
+	CheckEvery int
 }
 
 // World is a running simulation. It belongs to one goroutine.

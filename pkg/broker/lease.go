@@ -90,7 +90,7 @@ func (m *Machine) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptI
 
 // fenceOf is the token below which the attempts of a task are to stop.
 func (m *Machine) fenceOf(id grid.AttemptID) grid.AttemptID {
-	below := grid.AttemptID{Task: id.Task, Token: id.Token + 1}
+	below := grid.AttemptID{Task: id.Task, Token: max(id.Token, id.Token+1)} // the greatest number has no next
 	if j, ok := m.jobs[id.Task.Job]; ok && id.Task.Index < uint32(len(j.tasks)) {
 		if t := j.tasks[id.Task.Index]; t.token > id.Token {
 			below.Token = t.token

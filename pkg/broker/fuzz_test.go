@@ -460,6 +460,13 @@ func (r *rig) behave() {
 	for _, s := range good[:2] {
 		give(step.PeerSeen{Site: s})
 	}
+	for _, id := range r.m.jobIDs() { // what was to be collected before
+		for i, t := range r.m.jobs[id].tasks {
+			if t.phase == grid.PhaseCollecting {
+				give(step.Collected{Attempt: r.m.jobs[id].attempt(uint32(i))})
+			}
+		}
+	}
 	for range 3000 {
 		if len(inbox) == 0 {
 			if !r.fireNext(give) {

@@ -28,6 +28,8 @@ func freezeGroup(leader int) error {
 	return nil
 }
 
+func onlyZombie(int) bool { return false }
+
 // Self is the identity of this process.
 func Self() lrm.Identity { return lrm.Identity{PID: os.Getpid()} }
 

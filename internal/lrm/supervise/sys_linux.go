@@ -61,6 +61,14 @@ func freezeGroup(leader int) error {
 	return nil // in a system call that cannot be interrupted: it stops before its next step
 }
 
+// onlyZombie reports whether a group's leader has ended but was not reaped, as
+// happens where the first process of a container does not care. Signals still
+// reach a zombie.
+func onlyZombie(leader int) bool {
+	state, _, ok := procStat(leader)
+	return ok && (state == 'Z' || state == 'X')
+}
+
 // Self is the identity of this process.
 func Self() lrm.Identity {
 	id := lrm.Identity{PID: os.Getpid(), Boot: bootID()}

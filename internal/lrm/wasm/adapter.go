@@ -26,6 +26,9 @@ type Config struct {
 	// CacheDir keeps compiled modules, shared by all attempts. Programs never see
 	// it. It may be emptied at any time while no attempt starts.
 	CacheDir string
+	// CacheBytes bounds the cache; the oldest modules go when an adapter is made. 0
+	// means 1 GiB.
+	CacheBytes int64
 	// RecordPath is the run record of earlier agents, the same file as in Attempts.
 	RecordPath string
 }
@@ -55,6 +58,8 @@ func (c Config) Validate() error {
 	switch {
 	case len(c.Supervisor) == 0 || len(c.Runner) == 0:
 		return errors.New("wasm: supervisor and runner: want commands")
+	case c.CacheBytes < 0:
+		return errors.New("wasm: cache bytes: want at least 0")
 	case !filepath.IsAbs(c.CacheDir) || !filepath.IsAbs(c.RecordPath):
 		return errors.New("wasm: cache dir and record path: want absolute paths")
 	default:
@@ -67,13 +72,20 @@ type Adapter struct {
 	config Config
 }
 
-// New makes an adapter and its cache directory.
+// New makes an adapter and its cache directory, or prunes the one there is.
 func New(config Config) (*Adapter, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(config.CacheDir, 0o700); err != nil {
 		return nil, fmt.Errorf("make wasm cache: %w", err)
+	}
+	limit := config.CacheBytes
+	if limit == 0 {
+		limit = defaultCacheBytes
+	}
+	if err := pruneCache(config.CacheDir, limit); err != nil {
+		return nil, err
 	}
 	return &Adapter{config: config}, nil
 }

@@ -44,6 +44,12 @@ func lowerPriority() {
 	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoProcess, 0, idleIO)
 }
 
+// sacrificeFirst makes the process the first that the kernel kills when the
+// machine runs out of memory. Best effort.
+func sacrificeFirst(pid int) {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)
+}
+
 // freezeGroup stops the group and waits until its leader stands still, so that
 // what is recorded as frozen makes no step any more.
 func freezeGroup(leader int) error {

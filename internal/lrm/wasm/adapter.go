@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
@@ -152,8 +153,16 @@ func runnerEnv(task grid.Task) []string {
 	return env
 }
 
+// outOfMemory is what the Go runtime prints when it cannot go on.
+const outOfMemory = "fatal error: runtime: out of memory"
+
 // finish makes the result of an attempt's end.
 func finish(at lrm.Attempt, end supervise.Ending) lrm.Result {
+	if end.Broken && mentions(at.StderrPath(), outOfMemory) {
+		// Only a module that is made so gets here: with tables or functions that
+		// take more than all its memory. Another site would fare no better.
+		end.Cause, end.Text = grid.CauseMemory, "the runtime itself ran out of memory over this module"
+	}
 	outputs, missing := lrm.CollectOutputs(at)
 	text := lrm.ExitText(end.Text)
 	if end.Cause == grid.CauseExited {
@@ -163,6 +172,12 @@ func finish(at lrm.Attempt, end supervise.Ending) lrm.Result {
 		Exit:    grid.Exit{Cause: end.Cause, Code: end.Code, Text: text, Wall: end.Wall},
 		Outputs: outputs, Stdout: lrm.StreamFile(at.StdoutPath()), Stderr: lrm.StreamFile(at.StderrPath()),
 	}
+}
+
+// mentions reports whether a file that Limits bound holds the words.
+func mentions(path, words string) bool {
+	text, err := os.ReadFile(path)
+	return err == nil && strings.Contains(string(text), words)
 }
 
 // Recover implements lrm.Adapter.

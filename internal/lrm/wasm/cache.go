@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -46,7 +47,7 @@ func pruneCache(dir string, limit int64) error {
 		if total <= limit {
 			return nil
 		}
-		if err := os.Remove(e.path); err != nil {
+		if err := os.Remove(e.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("prune wasm cache: %w", err)
 		}
 		total -= e.bytes

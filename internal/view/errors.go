@@ -3,6 +3,8 @@ package view
 import (
 	"errors"
 	"fmt"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // What a backend answers when it cannot do what was asked. Wrap them with %w;
@@ -46,6 +48,8 @@ func (p *Problem) Error() string {
 // both sides of the wire.
 func (p *Problem) Unwrap() error {
 	switch p.Status {
+	case 400:
+		return grid.ErrInvalid
 	case 401, 403:
 		return ErrDenied
 	case 404:

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -256,7 +257,8 @@ func TestTimelineAgainstSlots(t *testing.T) {
 				}
 			case op == 3 && len(booked) > 0:
 				i := rapid.IntRange(0, len(booked)-1).Draw(t, "which")
-				b, booked = booked[i], append(booked[:i], booked[i+1:]...)
+				b = booked[i]
+				booked = slices.Delete(booked, i, i+1)
 				if err := l.Release(b.need, at(b.from), at(b.to)); err != nil {
 					t.Fatal(err)
 				}

@@ -69,10 +69,17 @@ func (m *Machine) Submitter(id grid.AttemptID) (grid.SiteID, bool) {
 	return a.submitter, true
 }
 
-// Quote says where this site would stand for one task of a job of its own at the
-// time of its last Step, or why it would refuse; the flag says which. Nothing is
-// promised and nothing changes.
+// Quote says where this site would stand for one task at the time of its last
+// Step, or why it would refuse; the flag says which. It answers as to the
+// submitter that holds the task's data. Nothing is promised and nothing changes.
 func (m *Machine) Quote(req grid.Requirement) (grid.Parts, grid.Refusal, bool) {
-	q, refusal, ok := m.quote(req, inquiry{submitter: m.cfg.Self, count: 1})
+	in := inquiry{submitter: m.cfg.Self, count: 1}
+	for _, src := range req.Sources {
+		if len(src.Holders) > 0 {
+			in.submitter = src.Holders[0]
+			break
+		}
+	}
+	q, refusal, ok := m.quote(req, in)
 	return q.parts, refusal, ok
 }

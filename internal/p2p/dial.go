@@ -15,8 +15,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// errNotReached stands for a peer whose host refused the connection.
-var errNotReached = errors.New("connection refused")
+// errDead says that the peer's own host refuses connections where the agent
+// listened before.
+var errDead = errors.New("the agent is dead")
 
 func isRefusal(err error) bool {
 	var refusal *RefusedError

@@ -2,6 +2,7 @@ package p2p
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -128,7 +129,7 @@ func (r *remote) run(ctx context.Context) {
 			lost = time.Now()
 			continue
 		}
-		if _, present := r.admitted(); present && !r.mourn(ctx, lost) {
+		if _, present := r.admitted(); present && !r.mourn(ctx, lost, err) {
 			continue
 		}
 		r.abandon()
@@ -155,7 +156,7 @@ func (r *remote) attempt(ctx context.Context, lost time.Time) error {
 	opening := ctx
 	if _, present := r.admitted(); present { // a loss is to be told in time
 		if !r.connected() && r.refusing(ctx) {
-			return errNotReached
+			return errDead
 		}
 		limited, cancel := context.WithDeadline(ctx, lost.Add(max(r.m.cfg.Timing.Debounce, lostPause)))
 		defer cancel()
@@ -186,15 +187,13 @@ func (r *remote) failed(err error) bool {
 	return r.needed()
 }
 
-// mourn decides whether a peer whose stream is lost is gone, and tells so. It
-// reports false, after a short pause, when it is too early to say.
-func (r *remote) mourn(ctx context.Context, lost time.Time) bool {
-	if !r.connected() && r.refusing(ctx) {
-		r.gone(true)
-		return true
-	}
-	if time.Since(lost) >= r.m.cfg.Timing.Debounce {
-		r.gone(false)
+// mourn decides, after a failed attempt, whether a peer whose stream is lost is
+// gone, and tells so. It reports false, after a short pause, when it is too
+// early to say.
+func (r *remote) mourn(ctx context.Context, lost time.Time, err error) bool {
+	dead := errors.Is(err, errDead)
+	if dead || time.Since(lost) >= r.m.cfg.Timing.Debounce {
+		r.gone(dead)
 		return true
 	}
 	pause(ctx, lostPause, r.dialed)

@@ -29,12 +29,12 @@ type Status struct {
 type AttemptStatus struct {
 	ID         grid.AttemptID
 	Submitter  grid.SiteID
-	Phase      string        // staging, ready, starting, running, frozen, stopping or exited
-	Distance   float64       // from the job when it was accepted
-	Accepted   time.Time     // zero for one of an earlier run
-	Start      time.Time     // its place in the plan; zero when it has ended
-	End        time.Time     // expected end; zero when it has ended
-	LeaseUntil time.Time     // zero without a lease
+	Phase      string         // staging, ready, starting, running, frozen, stopping or exited
+	Distance   float64        // from the job when it was accepted
+	Accepted   time.Time      // zero for one of an earlier run
+	Start      time.Time      // its place in the plan; zero when it has ended
+	End        time.Time      // expected end; zero when it has ended
+	LeaseUntil time.Time      // zero without a lease
 	Exit       grid.ExitCause // 0 while it lives
 }
 

@@ -29,13 +29,13 @@ type Status struct {
 type AttemptStatus struct {
 	ID         grid.AttemptID
 	Submitter  grid.SiteID
-	Phase      string    // staging, ready, starting, running, frozen, stopping or exited
-	Distance   float64   // from the job when it was accepted
-	Accepted   time.Time // zero for one of an earlier run
-	Start      time.Time // its place in the plan; zero when it has ended
-	End        time.Time // expected end; zero when it has ended
-	LeaseUntil time.Time // zero without a lease
-	Need       grid.Resources
+	Phase      string         // staging, ready, starting, running, frozen, stopping or exited
+	Distance   float64        // from the job when it was accepted
+	Accepted   time.Time      // zero for one of an earlier run
+	Start      time.Time      // its place in the plan; zero when it has ended
+	End        time.Time      // expected end; zero when it has ended
+	LeaseUntil time.Time      // zero without a lease
+	Need       grid.Resources // what it holds of the site
 	Exit       grid.ExitCause // 0 while it lives
 	Kept       []grid.CID     // what an ended attempt left here
 }

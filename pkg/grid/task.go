@@ -135,3 +135,37 @@ func (e Exit) Status() int {
 		return 125
 	}
 }
+
+// Phase is where a task stands, as its submitter sees it.
+type Phase uint8
+
+// The phases of a task. Waiting to Collecting are on the way; a task in one of
+// the others has ended and stays there.
+const (
+	PhaseWaiting    Phase = iota + 1 // no site could take it yet
+	PhaseAnnounced                   // offers are being collected
+	PhaseAwarded                     // a site was chosen and has not accepted yet
+	PhaseStaging                     // the site fetches the inputs
+	PhaseRunning                     // the site runs it
+	PhaseFrozen                      // its lease ran out and the site froze it
+	PhaseCollecting                  // it ended; its outputs are being fetched
+	PhaseDone                        // it ended with code 0 and its outputs are here
+	PhaseFailed                      // it ended otherwise by its own doing
+	PhaseCancelled                   // its submitter called it off
+	PhaseRefused                     // no site can ever take it
+)
+
+// Ended reports whether the task will not change any more.
+func (p Phase) Ended() bool { return p >= PhaseDone }
+
+// String is the phase in one word.
+func (p Phase) String() string {
+	names := [...]string{
+		"unknown", "waiting", "announced", "awarded", "staging", "running", "frozen", "collecting",
+		"done", "failed", "cancelled", "refused",
+	}
+	if int(p) < len(names) {
+		return names[p]
+	}
+	return names[0]
+}

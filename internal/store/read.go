@@ -1,0 +1,224 @@
+package store
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Why a journal cannot be read on.
+var (
+	ErrGap       = errors.New("an input is missing in the journal")
+	ErrTruncated = errors.New("the journal's beginning was deleted to make room")
+)
+
+// Run is the journal of one machine from one start of its agent to the next: a
+// row of segments.
+type Run struct {
+	Header          // of the first segment that is left
+	Files  []string // the segments, in order
+}
+
+// Entry is one thing in a journal: a record, or facts that became durable.
+type Entry struct {
+	Number uint64      // of the record in the run, from 1; for facts that of the record before
+	Time   time.Time   // when the machine was told; zero for facts
+	Input  step.Input  // what it was told; nil for facts
+	Hash   uint64      // step.HashEffects(0, effects) of what it wanted done
+	Facts  []step.Fact // in order; a nil Value removes a row
+}
+
+// Runs lists the journals of a state directory, oldest first. It changes
+// nothing and works while the agent runs. A segment whose header never reached
+// the disk is left out.
+func Runs(dir string) ([]Run, error) {
+	names, err := segmentNames(dir)
+	if err != nil {
+		return nil, err
+	}
+	var runs []Run
+	last := map[string]int{} // place of each machine's last run
+	for _, n := range names {
+		h, err := readHeader(n.path)
+		switch {
+		case errors.Is(err, errTorn), errors.Is(err, io.EOF), errors.Is(err, os.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("read journal %s: %w", n.path, err)
+		}
+		if i, known := last[h.Machine]; known && runs[i].continuedBy(h) {
+			runs[i].Files = append(runs[i].Files, n.path)
+			continue
+		}
+		last[h.Machine] = len(runs)
+		runs = append(runs, Run{Header: h, Files: []string{n.path}})
+	}
+	return runs, nil
+}
+
+func (r Run) continuedBy(h Header) bool {
+	return h.Incarnation == r.Incarnation && int(h.Part) == int(r.Part)+len(r.Files)
+}
+
+func openSegment(path string) (*os.File, *frameReader, error) {
+	f, err := os.Open(path) //nolint:gosec // a journal of the caller's directory
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, &frameReader{in: bufio.NewReaderSize(f, 64<<10), left: info.Size()}, nil
+}
+
+func readHeader(path string) (h Header, err error) {
+	f, frames, err := openSegment(path)
+	if err != nil {
+		return h, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	kind, body, err := frames.next()
+	if err != nil {
+		return h, err
+	}
+	if kind != kindHeader {
+		return h, fmt.Errorf("%w: it does not begin with a header", ErrCorrupt)
+	}
+	if err := json.Unmarshal(body, &h); err != nil {
+		return h, fmt.Errorf("%w: header: %w", ErrCorrupt, err)
+	}
+	return h, nil
+}
+
+// Entries goes through the run in order. A torn end of the last segment, as a
+// crash leaves it, ends the run without an error. The errors are ErrGap,
+// ErrCorrupt, step.ErrBadInput (another build wrote it) and those of the file
+// system; after an error nothing more comes.
+func (r Run) Entries() iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		number := r.FirstRecord - 1
+		for i, path := range r.Files {
+			last := i == len(r.Files)-1
+			for e, err := range segmentEntries(path, &number) {
+				if errors.Is(err, errTorn) && last {
+					return
+				}
+				if err != nil {
+					err = fmt.Errorf("read journal %s after record %d: %w", path, number, asCorrupt(err))
+				}
+				if !yield(e, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func asCorrupt(err error) error {
+	if errors.Is(err, errTorn) {
+		return fmt.Errorf("%w: a frame is broken", ErrCorrupt)
+	}
+	return err
+}
+
+func segmentEntries(path string, number *uint64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		f, frames, err := openSegment(path)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		defer f.Close() //nolint:errcheck // only read
+		for {
+			kind, body, err := frames.next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err == nil && kind == kindHeader {
+				continue
+			}
+			var e Entry
+			if err == nil {
+				e, err = readEntry(kind, body, number)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func readEntry(kind byte, body []byte, number *uint64) (Entry, error) {
+	switch kind {
+	case kindRecord:
+		*number++
+		return readRecord(body, *number)
+	case kindFacts:
+		facts, err := readRows(body)
+		return Entry{Number: *number, Facts: facts}, err
+	case kindGap:
+		return Entry{}, fmt.Errorf("%w: %s", ErrGap, body)
+	default:
+		return Entry{}, fmt.Errorf("%w: frame of kind %q", ErrCorrupt, kind)
+	}
+}
+
+func readRecord(body []byte, number uint64) (Entry, error) {
+	if len(body) < 16 {
+		return Entry{}, fmt.Errorf("%w: record of %d bytes", ErrCorrupt, len(body))
+	}
+	ns := int64(binary.LittleEndian.Uint64(body)) //nolint:gosec // written from an int64
+	e := Entry{Number: number, Time: time.Unix(0, ns).UTC(), Hash: binary.LittleEndian.Uint64(body[8:])}
+	var err error
+	e.Input, err = step.DecodeInput(body[16:])
+	return e, err
+}
+
+func readRows(body []byte) ([]step.Fact, error) {
+	var rows []row
+	if err := json.Unmarshal(body, &rows); err != nil {
+		return nil, fmt.Errorf("%w: facts: %w", ErrCorrupt, err)
+	}
+	facts := make([]step.Fact, 0, len(rows))
+	for _, r := range rows {
+		facts = append(facts, step.Fact{Kind: r.Kind, Key: r.Key, Value: r.Value})
+	}
+	return facts, nil
+}
+
+// finalFacts is the machine's table of facts at the end of the run.
+func (r Run) finalFacts() (*step.Facts, error) {
+	table := step.NewFacts()
+	// The last segment's header holds all that became durable before it.
+	tail := Run{Files: slices.Clone(r.Files[len(r.Files)-1:])}
+	h, err := readHeader(tail.Files[0])
+	if err != nil {
+		return nil, fmt.Errorf("read journal %s: %w", tail.Files[0], asCorrupt(err))
+	}
+	start, err := step.DecodeFacts(h.Facts)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range start {
+		table.Apply(f)
+	}
+	for e, err := range tail.Entries() {
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range e.Facts {
+			table.Apply(f)
+		}
+	}
+	return table, nil
+}

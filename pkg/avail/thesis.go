@@ -1,0 +1,123 @@
+package avail
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// MaxSteps bounds the steps that FailureSum adds up.
+const MaxSteps = 1 << 24
+
+// FailureSum is the thesis' equations (3) and (4) as printed: lambda times the sum
+// of e^(-lambda t) lambda t over the steps t = 0..steps, for a failure rate of
+// lambda per step. The thesis reads it as the probability of a failure within
+// that many steps. For a small lambda it is instead the probability of at least
+// two (Erlang2), far too small: 5.0e-5 rather than 9.95e-3 for lambda steps =
+// 0.01. For a large one it falls again: a node that fails ten times per step
+// appears 99.5 % safe. So it serves to reproduce the thesis and nothing else.
+func FailureSum(lambda float64, steps int64) (float64, error) {
+	if err := checkSum(lambda, steps); err != nil {
+		return 0, err
+	}
+	if steps > MaxSteps {
+		return 0, fmt.Errorf("%w: steps: want at most %d, have %d; use FailureSumClosed", ErrInvalidArgument, MaxSteps, steps)
+	}
+	sum := 0.0
+	for t := int64(1); t <= steps; t++ {
+		u := lambda * float64(t)
+		if u > 800 { // the rest underflows
+			break
+		}
+		sum += math.Exp(-u) * u
+	}
+	return lambda * sum, nil
+}
+
+// FailureSumClosed is FailureSum in closed form: lambda^2 q (1 - q^n - n q^n (1-q))
+// / (1-q)^2 with q = e^-lambda and n = steps. It costs the same for any number of
+// steps; below lambda steps of about 1e-4 it loses digits to cancellation.
+func FailureSumClosed(lambda float64, steps int64) (float64, error) {
+	if err := checkSum(lambda, steps); err != nil {
+		return 0, err
+	}
+	if lambda == 0 || steps == 0 || lambda > 1000 { // e^-1000 is nothing
+		return 0, nil
+	}
+	n := float64(steps)
+	p := -math.Expm1(-lambda) // 1 - q
+	qn := math.Exp(-lambda * n)
+	sum := -math.Expm1(-lambda*n) - n*qn*p
+	return lambda / p * lambda / p * math.Exp(-lambda) * sum, nil
+}
+
+// Erlang2 is the probability of at least two failures, 1 - (1+u) e^-u with u =
+// lambda steps: the limit of FailureSum for ever smaller steps.
+func Erlang2(lambda float64, steps int64) (float64, error) {
+	if err := checkSum(lambda, steps); err != nil {
+		return 0, err
+	}
+	u := lambda * float64(steps)
+	if u < 1e-3 { // the series, where the difference cancels
+		return u * u * (0.5 - u/3 + u*u/8 - u*u*u/30), nil
+	}
+	return -math.Expm1(-u) - u*math.Exp(-u), nil
+}
+
+// FailureProbability is the probability of at least one failure, 1 - e^(-lambda
+// steps): what FailureSum was meant to be.
+func FailureProbability(lambda float64, steps int64) (float64, error) {
+	if err := checkSum(lambda, steps); err != nil {
+		return 0, err
+	}
+	return -math.Expm1(-lambda * float64(steps)), nil
+}
+
+// NodeUp is the probability that a node that is up stays up for tau steps more,
+// with a failure rate of lambda per step and a chance of reliability of staying up
+// regardless. paper is the thesis' equations (5) and (9): it sums failures over the
+// whole age up to tauUp + tau - 1, so that an old node counts as failed. fixed
+// asks about the next tau steps only and is 1 for tau = 0.
+func NodeUp(lambda, reliability float64, tauUp, tau int64) (paper, fixed float64, err error) {
+	sum, fail, err := bothSums(lambda, reliability, tauUp, tau)
+	return 1 - (1-reliability)*sum, 1 - (1-reliability)*fail, err
+}
+
+// NodeRecover is the probability that a node that is down recovers within tau steps
+// more, with a recovery rate of lambda per step and a chance of unrecoverable of
+// never recovering (the thesis describes that number as its opposite, but both
+// enter as 1 minus it). paper is the thesis' equations (6) and (10), with the same
+// flaws as in NodeUp; fixed is 0 for tau = 0.
+func NodeRecover(lambda, unrecoverable float64, tauDown, tau int64) (paper, fixed float64, err error) {
+	sum, next, err := bothSums(lambda, unrecoverable, tauDown, tau)
+	return (1 - unrecoverable) * sum, (1 - unrecoverable) * next, err
+}
+
+// bothSums is the printed sum over age + tau - 1 steps and the probability of an
+// event in the next tau steps.
+func bothSums(lambda, chance float64, age, tau int64) (sum, next float64, err error) {
+	if err := errors.Join(probability("chance", chance), checkSum(lambda, age), checkSum(lambda, tau)); err != nil {
+		return 0, 0, err
+	}
+	if age > MaxSteps/2 || tau > MaxSteps/2 {
+		return 0, 0, fmt.Errorf("%w: steps: want at most %d, have %d and %d", ErrInvalidArgument, MaxSteps/2, age, tau)
+	}
+	if sum, err = FailureSum(lambda, max(age+tau-1, 0)); err != nil {
+		return 0, 0, err
+	}
+	next, err = FailureProbability(lambda, tau)
+	return sum, next, err
+}
+
+func checkSum(lambda float64, steps int64) error {
+	if err := amount("rate per step", lambda); err != nil {
+		return err
+	}
+	if math.IsInf(lambda, 1) {
+		return fmt.Errorf("%w: rate per step: want a finite number", ErrInvalidArgument)
+	}
+	if steps < 0 {
+		return fmt.Errorf("%w: steps: want at least 0, have %d", ErrInvalidArgument, steps)
+	}
+	return nil
+}

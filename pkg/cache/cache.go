@@ -1,0 +1,250 @@
+// Package cache keeps the requirements of announced jobs, so that a job that waits
+// can be re-announced by its ID alone: bounded, least recently used first out, and
+// forgetting each entry when its own time to live ends.
+//
+// Source: B. Khoo Boon Tat, "Multi-Dimensional Resource Allocation Strategy for
+// Large-Scale Computational Grid Systems", thesis, NUS 2006, section 4.1: sites cache
+// requirements, answer re-announcements from the cache, and ask for what they
+// miss. Beyond the thesis, a job that was placed keeps its entry for a later
+// fail-over but is the first to be evicted, and no submitter may hold more than an
+// eighth of the entries: a flood evicts the flooder's own oldest ones.
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// DefaultSize is the number of requirements a site keeps unless told otherwise.
+const DefaultSize = 4096
+
+// DefaultTTL is how long a requirement is kept unless told otherwise.
+const DefaultTTL = time.Hour
+
+// quotaShare is the part of the entries that one submitter may hold: one in eight.
+const quotaShare = 8
+
+var (
+	// ErrSubmitter refuses an entry for a job that another submitter announced first.
+	ErrSubmitter = errors.New("the job belongs to another submitter")
+	// ErrTTL refuses an entry that would never be valid.
+	ErrTTL = errors.New("time to live: want more than 0")
+)
+
+// Entry is one cached requirement.
+type Entry[V any] struct {
+	Job       grid.JobID
+	Submitter grid.SiteID // who announced the job first; nobody else can change it
+	Value     V
+	Expires   time.Time // the entry is gone from this instant on
+	Placed    bool      // the job runs somewhere; the entry is kept for fail-over only
+}
+
+// Stats counts what happened since the cache was made.
+type Stats struct {
+	Hits        uint64 // Get found it
+	Misses      uint64 // Get did not, for whatever reason
+	Evictions   uint64 // entries dropped for room or quota before their time
+	Expirations uint64 // entries dropped because their time to live ended
+}
+
+// Cache maps jobs to values of type V. It has one owner and reads no clock: now
+// is an argument of every method that depends on it, and never decreases. The
+// values are handed out as they are and must not be changed by whoever gets them.
+type Cache[V any] struct {
+	size    int
+	quota   int
+	entries map[grid.JobID]*Entry[V] // for looking up only; the order is in the shelves
+	all     shelf
+	owners  map[grid.SiteID]shelf
+	stats   Stats
+}
+
+// New is an empty cache for size entries, at least 1. A submitter's quota is an
+// eighth of them, but never less than 1.
+func New[V any](size int) (*Cache[V], error) {
+	if size < 1 {
+		return nil, fmt.Errorf("new cache: size: want at least 1, have %d", size)
+	}
+	return &Cache[V]{
+		size:    size,
+		quota:   max(size/quotaShare, 1),
+		entries: make(map[grid.JobID]*Entry[V]),
+		all:     newShelf(size),
+		owners:  make(map[grid.SiteID]shelf),
+	}, nil
+}
+
+// Restore is a cache with these entries, as Entries gave them, and the counters as
+// they were. Entries whose time has ended since are left out.
+func Restore[V any](size int, now time.Time, entries []Entry[V], stats Stats) (*Cache[V], error) {
+	c, err := New[V](size)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		ttl := e.Expires.Sub(now)
+		if ttl <= 0 {
+			continue
+		}
+		if err := c.Put(now, e.Job, e.Submitter, e.Value, ttl); err != nil {
+			return nil, fmt.Errorf("restore cache: %w", err)
+		}
+		c.SetPlaced(now, e.Job, e.Placed)
+	}
+	c.stats = stats
+	return c, nil
+}
+
+// Put stores the value for ttl, as a job that waits, and makes it the most recently
+// used entry; a value that the job had is replaced. To make room the least recently
+// used entry goes, of the submitter's own if its quota is used up, else of all, and
+// placed ones before waiting ones.
+func (c *Cache[V]) Put(now time.Time, job grid.JobID, submitter grid.SiteID, value V, ttl time.Duration) error {
+	if ttl <= 0 {
+		return ErrTTL
+	}
+	if old, ok := c.valid(now, job); ok {
+		if old.Submitter != submitter {
+			return fmt.Errorf("put %s: %w", job, ErrSubmitter)
+		}
+		c.drop(old)
+	}
+	own, known := c.owners[submitter]
+	if known && own.len() >= c.quota {
+		c.evict(own)
+	} else if c.all.len() >= c.size {
+		c.evict(c.all)
+	}
+	if own, known = c.owners[submitter]; !known { // the eviction may have taken its last entry
+		own = newShelf(c.size)
+		c.owners[submitter] = own
+	}
+	c.entries[job] = &Entry[V]{Job: job, Submitter: submitter, Value: value, Expires: now.Add(ttl)}
+	own.add(job, false)
+	c.all.add(job, false)
+	return nil
+}
+
+// Get is the job's entry, which becomes the most recently used one. It counts a
+// hit or a miss.
+func (c *Cache[V]) Get(now time.Time, job grid.JobID) (Entry[V], bool) {
+	e, ok := c.valid(now, job)
+	if !ok {
+		c.stats.Misses++
+		return Entry[V]{}, false
+	}
+	c.stats.Hits++
+	c.move(e, e.Placed)
+	return *e, true
+}
+
+// Peek is Get without counting and without making the entry younger.
+func (c *Cache[V]) Peek(now time.Time, job grid.JobID) (Entry[V], bool) {
+	if e, ok := c.valid(now, job); ok {
+		return *e, true
+	}
+	return Entry[V]{}, false
+}
+
+// SetPlaced marks a job as placed (after "cache clear: placed") or as waiting again
+// (after a re-announcement), makes its entry the most recently used of its kind and
+// reports whether there was one.
+func (c *Cache[V]) SetPlaced(now time.Time, job grid.JobID, placed bool) bool {
+	e, ok := c.valid(now, job)
+	if ok {
+		c.move(e, placed)
+	}
+	return ok
+}
+
+// Remove drops the job's entry (after "cache clear: ended") and reports whether
+// there was one. It counts nothing.
+func (c *Cache[V]) Remove(job grid.JobID) bool {
+	e, ok := c.entries[job]
+	if ok {
+		c.drop(e)
+	}
+	return ok
+}
+
+// Expire drops every entry whose time has ended and returns how many. The other
+// methods never show such an entry, so this only gives memory back; it looks at
+// all entries.
+func (c *Cache[V]) Expire(now time.Time) int {
+	before := len(c.entries)
+	for _, job := range c.all.jobs() {
+		c.valid(now, job)
+	}
+	return before - len(c.entries)
+}
+
+// Entries is a copy of all valid entries in the order in which they would be
+// evicted; Restore makes a cache of them.
+func (c *Cache[V]) Entries(now time.Time) []Entry[V] {
+	list := make([]Entry[V], 0, len(c.entries))
+	for _, job := range c.all.jobs() {
+		if e, ok := c.valid(now, job); ok {
+			list = append(list, *e)
+		}
+	}
+	return list
+}
+
+// Waiting is the jobs that are not placed, least recently used first.
+func (c *Cache[V]) Waiting(now time.Time) []grid.JobID {
+	jobs := c.all.waiting.Keys()
+	kept := jobs[:0]
+	for _, job := range jobs {
+		if _, ok := c.valid(now, job); ok {
+			kept = append(kept, job)
+		}
+	}
+	return kept
+}
+
+// Len is the number of entries, those included whose time has ended unnoticed.
+func (c *Cache[V]) Len() int { return len(c.entries) }
+
+// Stats is the counters.
+func (c *Cache[V]) Stats() Stats { return c.stats }
+
+// valid is the job's entry; one whose time has ended is dropped instead.
+func (c *Cache[V]) valid(now time.Time, job grid.JobID) (*Entry[V], bool) {
+	e, ok := c.entries[job]
+	if ok && !now.Before(e.Expires) {
+		c.drop(e)
+		c.stats.Expirations++
+		return nil, false
+	}
+	return e, ok
+}
+
+func (c *Cache[V]) evict(from shelf) {
+	if job, ok := from.oldest(); ok {
+		c.drop(c.entries[job])
+		c.stats.Evictions++
+	}
+}
+
+func (c *Cache[V]) move(e *Entry[V], placed bool) {
+	own := c.owners[e.Submitter]
+	own.remove(e.Job)
+	c.all.remove(e.Job)
+	e.Placed = placed
+	own.add(e.Job, placed)
+	c.all.add(e.Job, placed)
+}
+
+func (c *Cache[V]) drop(e *Entry[V]) {
+	own := c.owners[e.Submitter]
+	own.remove(e.Job)
+	c.all.remove(e.Job)
+	if own.len() == 0 {
+		delete(c.owners, e.Submitter)
+	}
+	delete(c.entries, e.Job)
+}

@@ -1,0 +1,161 @@
+// Package fault remembers how reliable sites have been and chooses where to run a
+// task again after its site failed: fault-index based rescheduling, FIBR.
+//
+// A site's fault index grows with every response window it misses and every lease
+// it loses, and falls with every success. A task whose site failed moves to the
+// site with the least index among those that can take it.
+//
+// Source: Antony Lidya Therasa S., Sumathi G., Antony Dalya S., "Dynamic Adaptation
+// of Checkpoints and Rescheduling in Grid Computing", section 3.4. The paper lets
+// a busy site bank credit without end, so that 100 successes hide 99 failures;
+// the default here has a floor of 0.
+package fault
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Entry is what a ledger knows of one site.
+type Entry struct {
+	Site  grid.SiteID
+	Index int64 // never 0: a site that is not in the ledger has index 0
+}
+
+// Ledger holds the fault index of each site. The zero value is empty, ready, and
+// has the floor of 0. A ledger has one owner; it holds an entry for each site that
+// failed more than it succeeded, so its owner bounds it by counting only sites to
+// which it gave work. Counting an attempt once, when its success arrives after
+// its time ran out, is the owner's business too.
+type Ledger struct {
+	unbounded bool
+	entries   []Entry // ascending by site
+}
+
+// Unbounded is an empty ledger without a floor, as the paper has it.
+func Unbounded() Ledger { return Ledger{unbounded: true} }
+
+// Restore is a ledger with the floor of 0 and these entries, as Entries gave them.
+// Entries below the floor count as 0; of two for one site the later holds.
+func Restore(entries []Entry) Ledger {
+	var l Ledger
+	for _, e := range entries {
+		l.set(e.Site, e.Index)
+	}
+	return l
+}
+
+// Missed counts a missed response window, a lost lease, or a fault that somebody
+// else vouches for: the site's index grows by weight. A weight below 1 counts
+// nothing.
+func (l *Ledger) Missed(site grid.SiteID, weight int64) {
+	if weight < 1 {
+		return
+	}
+	index := l.Index(site)
+	l.set(site, index+min(weight, math.MaxInt64-max(index, 0))) // saturates
+}
+
+// Succeeded counts a success: the site's index falls by 1, not below the floor.
+func (l *Ledger) Succeeded(site grid.SiteID) {
+	if index := l.Index(site); index > math.MinInt64 {
+		l.set(site, index-1)
+	}
+}
+
+// Index is the site's fault index; 0 for a site never counted.
+func (l *Ledger) Index(site grid.SiteID) int64 {
+	if at, known := l.find(site); known {
+		return l.entries[at].Index
+	}
+	return 0
+}
+
+// Entries is a copy of what there is to keep, ascending by site.
+func (l *Ledger) Entries() []Entry { return slices.Clone(l.entries) }
+
+// Clone is a ledger that shares nothing with this one.
+func (l *Ledger) Clone() Ledger {
+	return Ledger{unbounded: l.unbounded, entries: slices.Clone(l.entries)}
+}
+
+func (l *Ledger) find(site grid.SiteID) (int, bool) {
+	return slices.BinarySearchFunc(l.entries, site, func(e Entry, s grid.SiteID) int { return cmp.Compare(e.Site, s) })
+}
+
+func (l *Ledger) set(site grid.SiteID, index int64) {
+	if !l.unbounded {
+		index = max(index, 0)
+	}
+	at, known := l.find(site)
+	switch {
+	case index == 0 && known:
+		l.entries = slices.Delete(l.entries, at, at+1)
+	case index == 0:
+	case known:
+		l.entries[at].Index = index
+	default:
+		l.entries = slices.Insert(l.entries, at, Entry{site, index})
+	}
+}
+
+// Order says how candidates with the same fault index are ordered.
+type Order uint8
+
+// The orders.
+const (
+	OrderFixed Order = iota // (index, z, distance, site): what has failed least, then what will
+	OrderPaper              // (index, distance, site)
+)
+
+// Candidate is a site that could take a task again. A distance that is no number
+// counts as infinite, and so does a z.
+type Candidate struct {
+	Site     grid.SiteID
+	Distance float64 // from the job in the virtual map; infinity if unknown
+	Z        float64 // availability index, 0 is best
+}
+
+// Sort is the candidates in the order in which they should be tried. The argument
+// is left as it is.
+func (l *Ledger) Sort(order Order, candidates []Candidate) []Candidate {
+	sorted := slices.Clone(candidates)
+	slices.SortFunc(sorted, func(a, b Candidate) int { return l.compare(order, a, b) })
+	return sorted
+}
+
+// Least is the candidate to take, without those on the list of excluded sites:
+// the one that has just failed is never taken first. It reports false if nobody is
+// left.
+func (l *Ledger) Least(order Order, candidates []Candidate, excluded []grid.SiteID) (grid.SiteID, bool) {
+	var best Candidate
+	found := false
+	for _, c := range candidates {
+		if slices.Contains(excluded, c.Site) {
+			continue
+		}
+		if !found || l.compare(order, c, best) < 0 {
+			best, found = c, true
+		}
+	}
+	return best.Site, found
+}
+
+func (l *Ledger) compare(order Order, a, b Candidate) int {
+	byZ := 0
+	if order == OrderFixed {
+		byZ = cmp.Compare(orInf(a.Z), orInf(b.Z))
+	}
+	return cmp.Or(cmp.Compare(l.Index(a.Site), l.Index(b.Site)), byZ,
+		cmp.Compare(orInf(a.Distance), orInf(b.Distance)), cmp.Compare(a.Site, b.Site))
+}
+
+func orInf(v float64) float64 {
+	if math.IsNaN(v) {
+		return math.Inf(1)
+	}
+	return v
+}

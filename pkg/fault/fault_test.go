@@ -1,0 +1,167 @@
+package fault
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"pgregory.net/rapid"
+)
+
+func TestVectorsFIBR(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "vectors", "fibr.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Cases []vector }
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Cases) < 20 {
+		t.Fatalf("only %d cases", len(file.Cases))
+	}
+	for _, c := range file.Cases {
+		t.Run(c.ID, c.run)
+	}
+}
+
+type vector struct {
+	ID string
+	In struct {
+		Events    [][2]string
+		Resources []grid.SiteID
+		Exclude   []grid.SiteID
+		Floor     *int64
+		Distance  map[grid.SiteID]*float64
+	}
+	Out struct {
+		Index  map[grid.SiteID]int64
+		Choice *grid.SiteID
+	}
+}
+
+func (v vector) run(t *testing.T) {
+	l := Unbounded()
+	if v.In.Floor != nil {
+		l = Ledger{} // the only floor there is, 0
+	}
+	for _, e := range v.In.Events {
+		switch site := grid.SiteID(e[0]); {
+		case !slices.Contains(v.In.Resources, site):
+		case e[1] == "timeout":
+			l.Missed(site, 1)
+		default:
+			l.Succeeded(site)
+		}
+	}
+	var candidates []Candidate
+	for _, site := range v.In.Resources {
+		c := Candidate{Site: site, Distance: math.Inf(1)}
+		if d := v.In.Distance[site]; d != nil {
+			c.Distance = *d
+		}
+		candidates = append(candidates, c)
+		if got := l.Index(site); got != v.Out.Index[site] {
+			t.Errorf("index of %s = %d, want %d", site, got, v.Out.Index[site])
+		}
+	}
+	choice, found := l.Least(OrderPaper, candidates, v.In.Exclude)
+	if found != (v.Out.Choice != nil) || found && choice != *v.Out.Choice {
+		t.Errorf("choice = %q, %v, want %v", choice, found, v.Out.Choice)
+	}
+}
+
+func TestOrders(t *testing.T) {
+	var l Ledger
+	l.Missed("failed", 1)
+	candidates := []Candidate{
+		{"failed", 0, 0}, {"near", 1, 0.5}, {"safe", 2, 0.1}, {"nan", math.NaN(), 0.1}, {"twin", 1, 0.5}, {"doubtful", 0, math.NaN()},
+	}
+	for order, want := range map[Order][]grid.SiteID{
+		OrderPaper: {"doubtful", "near", "twin", "safe", "nan", "failed"},
+		OrderFixed: {"safe", "nan", "near", "twin", "doubtful", "failed"},
+	} {
+		var got []grid.SiteID
+		for _, c := range l.Sort(order, candidates) {
+			got = append(got, c.Site)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("order %d: -want +got:\n%s", order, diff)
+		}
+		if least, ok := l.Least(order, candidates, nil); !ok || least != want[0] {
+			t.Errorf("order %d: least = %q, %v, want %q", order, least, ok, want[0])
+		}
+		if least, ok := l.Least(order, candidates, want[:5]); !ok || least != "failed" {
+			t.Errorf("order %d: a site that failed is still better than none, have %q, %v", order, least, ok)
+		}
+	}
+	if site, ok := l.Least(OrderFixed, candidates[:1], []grid.SiteID{"failed"}); ok {
+		t.Errorf("Least with everybody excluded = %q", site)
+	}
+}
+
+func TestWeights(t *testing.T) {
+	var l Ledger
+	l.Missed("a", 3)
+	l.Missed("a", 0)
+	l.Missed("a", -7)
+	if got := l.Index("a"); got != 3 {
+		t.Errorf("index = %d, want 3: weights below 1 count nothing", got)
+	}
+	l.Missed("a", math.MaxInt64)
+	l.Missed("a", math.MaxInt64)
+	if got := l.Index("a"); got != math.MaxInt64 {
+		t.Errorf("index = %d, want the largest there is", got)
+	}
+	u := Unbounded()
+	u.Succeeded("a")
+	u.Missed("a", math.MaxInt64)
+	if got := u.Index("a"); got != math.MaxInt64-1 {
+		t.Errorf("index = %d, want one less than the largest", got)
+	}
+}
+
+// Against a map: every index, the entries in order, nothing shared, and a restored
+// ledger that goes on as the old one.
+func TestLedgerAgainstAMap(t *testing.T) {
+	sites := []grid.SiteID{"a", "b", "c", "d"}
+	rapid.Check(t, func(t *rapid.T) {
+		var l Ledger
+		twin := map[grid.SiteID]int64{}
+		for range rapid.IntRange(0, 40).Draw(t, "events") {
+			site := rapid.SampledFrom(sites).Draw(t, "site")
+			if rapid.Bool().Draw(t, "missed") {
+				weight := rapid.Int64Range(1, 3).Draw(t, "weight")
+				l.Missed(site, weight)
+				twin[site] += weight
+			} else {
+				l.Succeeded(site)
+				twin[site] = max(twin[site]-1, 0)
+			}
+		}
+		var want []Entry
+		for _, site := range sites {
+			if twin[site] != 0 {
+				want = append(want, Entry{site, twin[site]})
+			}
+		}
+		got := l.Entries()
+		if !slices.Equal(got, want) {
+			t.Fatalf("entries = %v, want %v", got, want)
+		}
+		restored, copied := Restore(got), l.Clone()
+		for i := range got {
+			got[i].Index = -1
+		}
+		restored.Missed("a", 1)
+		l.Missed("a", 1)
+		if !slices.Equal(restored.Entries(), l.Entries()) || !slices.Equal(copied.Entries(), want) {
+			t.Errorf("restored %v, copied %v, have %v", restored.Entries(), copied.Entries(), l.Entries())
+		}
+	})
+}

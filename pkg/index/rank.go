@@ -1,0 +1,136 @@
+package index
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Distance is the Euclidean distance of a point from the origin, in any number of
+// dimensions. It is scaled, so that neither 1e200 overflows nor 1e-200 vanishes.
+// A component that is no number or negative is an error, even beside an infinite
+// one, which otherwise makes the distance infinite. Thesis, sections 3.1.4 (two
+// dimensions) and 3.3.2 (three).
+func Distance(axes ...float64) (float64, error) {
+	largest := 0.0
+	for _, v := range axes {
+		if !(v >= 0) {
+			return 0, fmt.Errorf("%w: distance: want components of at least 0, have %v", ErrInvalidArgument, v)
+		}
+		largest = max(largest, v)
+	}
+	if largest == 0 || math.IsInf(largest, 1) {
+		return largest, nil
+	}
+	sum := 0.0
+	for _, v := range axes {
+		v /= largest
+		sum += v * v
+	}
+	return largest * math.Sqrt(sum), nil
+}
+
+// Point is where a site stands in the virtual map of one job.
+type Point struct {
+	Site       grid.SiteID
+	X, Y, Z    float64
+	Infeasible bool // the site cannot run the task at all
+}
+
+// Ranked is a site with its distance.
+type Ranked struct {
+	Site     grid.SiteID
+	Distance float64
+}
+
+// Rank orders sites by ascending (distance, z, y, x, site) and keeps the first
+// limit of them; a limit of 0 or less keeps all. Points that are infeasible,
+// infinitely far or malformed are dropped, silently, for a site that sends
+// nonsense must not hurt the submitter. Thesis, section 4.1, step 3.
+func Rank(points []Point, limit int) []Ranked {
+	type placed struct {
+		Point
+		distance float64
+	}
+	kept := make([]placed, 0, len(points))
+	for _, p := range points {
+		d, err := Distance(p.X, p.Y, p.Z)
+		if err == nil && !p.Infeasible && !math.IsInf(d, 1) {
+			kept = append(kept, placed{p, d})
+		}
+	}
+	slices.SortFunc(kept, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.Z, b.Z),
+			cmp.Compare(a.Y, b.Y), cmp.Compare(a.X, b.X), cmp.Compare(a.Site, b.Site))
+	})
+	if limit > 0 && limit < len(kept) {
+		kept = kept[:limit]
+	}
+	ranked := make([]Ranked, len(kept))
+	for i, p := range kept {
+		ranked[i] = Ranked{Site: p.Site, Distance: p.distance}
+	}
+	return ranked
+}
+
+// RankOffers is the offers in the order in which they should be taken: ascending
+// (distance, z, y, x, site, number). Offers with parts that make no sense are
+// dropped. The argument is left as it is.
+func RankOffers(offers []grid.Offer) []grid.Offer {
+	ranked := make([]grid.Offer, 0, len(offers))
+	for _, o := range offers {
+		if o.Parts.Validate() == nil {
+			ranked = append(ranked, o)
+		}
+	}
+	slices.SortFunc(ranked, func(a, b grid.Offer) int {
+		p, q := a.Parts, b.Parts
+		return cmp.Or(cmp.Compare(p.Distance, q.Distance), cmp.Compare(p.Z, q.Z), cmp.Compare(p.Y, q.Y),
+			cmp.Compare(p.X, q.X), cmp.Compare(a.Site, b.Site), cmp.Compare(a.ID, b.ID))
+	})
+	return ranked
+}
+
+// softMinScale is the share of the least distance over which the weight of
+// SoftMin falls to 1/e.
+const softMinScale = 0.1
+
+// SoftMin chooses among the best count of ranked offers by chance, so that
+// submitters who see the same sites do not all run to the same one: offer i is
+// taken with a weight of exp(-(d_i - d_1) / (0.1 d_1)), d_1 being the least
+// distance. uniform is the caller's random number in [0, 1). The result is a
+// place in ranked, or -1 if there is none. Where d_1 is 0, only offers at 0 are
+// chosen from.
+func SoftMin(ranked []grid.Offer, count int, uniform float64) int {
+	count = min(max(count, 1), len(ranked))
+	if count == 0 {
+		return -1
+	}
+	least := ranked[0].Parts.Distance
+	total := 0.0
+	for _, o := range ranked[:count] {
+		total += softWeight(o.Parts.Distance, least)
+	}
+	mark, last := uniform*total, 0
+	for i, o := range ranked[:count] {
+		w := softWeight(o.Parts.Distance, least)
+		if mark < w {
+			return i
+		}
+		if w > 0 {
+			last = i
+		}
+		mark -= w
+	}
+	return last // rounding left a rest, or uniform was no number below 1
+}
+
+func softWeight(distance, least float64) float64 {
+	if distance <= least {
+		return 1
+	}
+	return math.Exp(-(distance - least) / (softMinScale * least)) // least 0: exp(-Inf) = 0
+}

@@ -1,0 +1,410 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol/wirepb"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestEveryMessageComesBackAsItWas(t *testing.T) {
+	for name, draw := range messages() {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) { roundTrip(t, draw(t)) })
+		})
+	}
+}
+
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func roundTrip(t fataler, m Message) []byte {
+	t.Helper()
+	raw, err := Encode(m)
+	if err != nil {
+		t.Fatalf("Encode(%+v): %v", m, err)
+	}
+	back, err := Decode(raw)
+	if err != nil {
+		t.Fatalf("Decode(Encode(%+v)): %v", m, err)
+	}
+	if diff := cmp.Diff(m, back); diff != "" {
+		t.Fatalf("Decode(Encode(m)) differs (-want +got):\n%s", diff)
+	}
+	again, err := Encode(back)
+	if err != nil || !bytes.Equal(raw, again) {
+		t.Fatalf("second encoding differs: %x and %x, %v", raw, again, err)
+	}
+	return raw
+}
+
+func TestEveryBodyOfTheWireHasAMessage(t *testing.T) {
+	bodies := (&wirepb.Wire{}).ProtoReflect().Descriptor().Oneofs().ByName("body").Fields()
+	if got, want := len(messages()), bodies.Len(); got != want {
+		t.Errorf("%d messages are tested, the wire has %d bodies", got, want)
+	}
+}
+
+// The golden files hold one message of each type. When this test fails, sites
+// of two builds no longer understand each other: a new protocol version is
+// needed, not a new golden file.
+func TestTheWireFormatDoesNotChange(t *testing.T) {
+	for name, m := range goldenMessages() {
+		t.Run(name, func(t *testing.T) {
+			raw := roundTrip(t, m)
+			path := filepath.Join("testdata", "golden", name+".hex")
+			if *update {
+				writeHex(t, path, raw)
+			}
+			if want := readHex(t, path); !bytes.Equal(raw, want) {
+				t.Errorf("encoding changed\n got %x\nwant %x", raw, want)
+			}
+		})
+	}
+}
+
+func writeHex(t *testing.T, path string, raw []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for line := range slices.Chunk(raw, 32) {
+		text.WriteString(hex.EncodeToString(line) + "\n")
+	}
+	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readHex(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return raw
+}
+
+// goldenMessages sets every field of every message to something else than its
+// zero value.
+func goldenMessages() map[string]Message {
+	at := grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk", Index: 7}, Token: 3}
+	res := grid.Resources{MilliCPUs: 1500, MemoryBytes: 1 << 30, DiskBytes: 1 << 31, MFLOPS: 4000}
+	window := grid.Window{NotBefore: time.UnixMilli(1_900_000_000_123).UTC(), Deadline: time.UnixMilli(1_900_000_600_456).UTC()}
+	in := grid.Input{Path: "/in/a", CID: "bafkinput", Bytes: 12, Dir: true}
+	out := grid.Produced{Path: "/out/b", CID: "bafkoutput", Bytes: 34, Dir: true}
+	weights := grid.Weights{C: 1, M: .5, F: .25, P: 2}
+	announce := Announce{
+		Job: at.Task.Job, Seq: 2, Submitter: "12D3KooWsubmitter", Addrs: []string{"/ip4/127.0.0.1/tcp/4001"},
+		Req: grid.Requirement{
+			Kind: grid.KindWasm, OS: "linux", Arch: "amd64", Need: res, Runtime: 10 * time.Minute,
+			Sources: []grid.DataSource{{
+				CID: "bafkdata", Bytes: 99, Holders: []grid.SiteID{"12D3KooWsubmitter", "12D3KooWother"},
+				UploadBps: 1e6, PotentialBps: 2e6,
+			}},
+			Window: window, Map: grid.MapSeconds, Weights: weights,
+		},
+		Count: 40, TTL: time.Second, Sample: .5, Theta: .125, Explain: true,
+	}
+	offer := grid.Offer{
+		ID: 9, Site: "12D3KooWsite",
+		Parts: grid.Parts{
+			X: .5, Y: 1.5, Z: .25, Distance: 1.6, Wait: time.Second, StageIn: 2 * time.Second, Run: 3 * time.Second,
+		},
+		LatestStart: 4 * time.Second, Finish: 5 * time.Second, Firm: true, Validity: 6 * time.Second, TasksNow: 8,
+		CoreMFLOPS: 2500,
+	}
+	spec := grid.Spec{
+		Name: "pi", Kind: grid.KindWasm, Module: in, Args: []string{"--digits", ""},
+		Env: []grid.EnvVar{{Name: "SEED", Value: "42"}}, Inputs: []grid.Input{in},
+		Outputs: []grid.Output{{Path: "/out/b", To: "b"}}, Need: res, OS: "linux", Arch: "amd64",
+		Runtime: 10 * time.Minute, TimeLimit: time.Hour, Window: window, Map: grid.MapSeconds, Weights: weights,
+		Unattended: grid.UnattendedFinish,
+	}
+	refusal := grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: 4, Have: 2}
+	exit := grid.Exit{
+		Cause: grid.CauseSignal, Code: -9, Text: "killed", Outputs: []grid.Produced{out}, Stdout: out, Stderr: out,
+		Wall: 7 * time.Second,
+	}
+	attempts := []grid.AttemptID{at, {Task: at.Task, Token: 4}}
+	return map[string]Message{
+		"hello": Hello{
+			MinVersion: 1, MaxVersion: 2, Domain: "lab", Name: "x1", Incarnation: 5, WallMS: 1_900_000_000_000,
+			Capability: grid.Capability{
+				Total: res, CoreMFLOPS: 2500, DownBps: 1, UpBps: 2, DiskBps: 3, OS: "linux", Arch: "arm64",
+				Kinds: []grid.WorkKind{grid.KindWasm, grid.KindCommand},
+			},
+			Refusal: grid.ReasonDomain, Peers: []string{"/ip4/127.0.0.1/tcp/4001/p2p/12D3KooWpeer"},
+		},
+		"announce": announce,
+		"reannounce": Reannounce{
+			Job: at.Task.Job, Seq: 3, Submitter: "12D3KooWsubmitter", Digest: DigestOf(announce.Req), Count: 4,
+			TTL: time.Second, Explain: true,
+		},
+		"need":     NeedRequirements{Job: at.Task.Job, Seq: 3},
+		"require":  Requirements{Announce: announce},
+		"bid":      Bid{Job: at.Task.Job, Seq: 3, Offer: offer},
+		"refuse":   Refuse{Job: at.Task.Job, Seq: 3, Refusal: refusal},
+		"vacancy":  Vacancy{Jobs: []grid.JobID{at.Task.Job, "aaaaaaaaaaaaaaaa"}},
+		"accepted": Accepted{Attempts: attempts, Renewal: 11},
+		"declined": Declined{Attempts: attempts, Refusal: refusal, Quote: &offer},
+		"award": Award{
+			Job: at.Task.Job, OfferID: 9, Spec: spec,
+			Tasks:  []AwardedTask{{Index: 7, Token: 3, Item: grid.Item{Value: "v", Inputs: []grid.Input{in}}}},
+			Quoted: 1.6, RunnerUp: 1.7, HasNext: true,
+		},
+		"clear":    Clear{Job: at.Task.Job, Submitter: "12D3KooWsubmitter", Kind: ClearEnded},
+		"renew":    Renew{Renewal: 12, Attempts: attempts},
+		"lease":    Lease{Renewal: 12, Attempts: attempts, Duration: 3 * time.Second},
+		"fence":    Fence{Below: attempts},
+		"cancel":   Cancel{Job: at.Task.Job},
+		"progress": Progress{Attempt: at, Phase: grid.PhaseStaging, Done: 5, Total: 10},
+		"exited":   Exited{Attempt: at, Exit: exit},
+		"exitack":  ExitAck{Attempts: attempts},
+	}
+}
+
+func TestDecodeTellsWhatIsWrong(t *testing.T) {
+	valid := goldenMessages()
+	encode := func(change func(*wirepb.Wire)) []byte {
+		wire := &wirepb.Wire{Version: Version}
+		change(wire)
+		raw, err := proto.Marshal(wire)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	announceWith := func(change func(*wirepb.Announce)) []byte {
+		return encode(func(w *wirepb.Wire) {
+			setCall(w, valid["announce"])
+			change(w.GetAnnounce())
+		})
+	}
+	year10000 := int64(253402300800000)
+	tests := []struct {
+		name string
+		raw  []byte
+		want error
+	}{
+		{"nothing", nil, ErrMalformed},
+		{"noise", []byte("GET / HTTP/1.1\r\n"), ErrMalformed},
+		{"no body", encode(func(*wirepb.Wire) {}), ErrMalformed},
+		{"no version", encode(func(w *wirepb.Wire) { w.Version = 0; setAttempt(w, valid["cancel"]) }), ErrMalformed},
+		{"next version", encode(func(w *wirepb.Wire) { w.Version = 2; setAttempt(w, valid["cancel"]) }), ErrUnknownMessage},
+		{"next version's hello", encode(func(w *wirepb.Wire) { w.Version = 2; setCall(w, valid["hello"]) }), nil},
+		{"unknown body", append(encode(func(*wirepb.Wire) {}), 0xfa, 0x01, 0x00), ErrUnknownMessage},
+		{"unknown field", append(encode(func(w *wirepb.Wire) { setAttempt(w, valid["cancel"]) }), 0xfa, 0x06, 0x00), nil},
+		{"empty announce", encode(func(w *wirepb.Wire) { w.Body = &wirepb.Wire_Announce{} }), grid.ErrInvalid},
+		{"not a number", announceWith(func(a *wirepb.Announce) { a.Theta = math.NaN() }), grid.ErrInvalid},
+		{"infinite weight", announceWith(func(a *wirepb.Announce) { a.Req.Weights.C = math.Inf(1) }), grid.ErrInvalid},
+		{"negative amount", announceWith(func(a *wirepb.Announce) { a.Req.Need.MemoryBytes = -1 }), grid.ErrInvalid},
+		{"kind 257", announceWith(func(a *wirepb.Announce) { a.Req.Kind = 257 }), grid.ErrInvalid},
+		{"map 256", announceWith(func(a *wirepb.Announce) { a.Req.Map = 256 }), grid.ErrInvalid},
+		{"year 10000", announceWith(func(a *wirepb.Announce) { a.Req.Window.DeadlineMs = &year10000 }), grid.ErrInvalid},
+		{"long announce", announceWith(func(a *wirepb.Announce) { a.Req.Os = strings.Repeat("x", MaxAnnounceBytes) }), ErrTooLarge},
+		{"too long for anything", make([]byte, MaxMessageBytes+1), ErrTooLarge},
+		{"short digest", encode(func(w *wirepb.Wire) {
+			setCall(w, valid["reannounce"])
+			w.GetReannounce().Digest = []byte{1}
+		}), ErrMalformed},
+		{"reason 65537", encode(func(w *wirepb.Wire) {
+			setCall(w, valid["refuse"])
+			w.GetRefuse().GetRefusal().Reason = 65537
+		}), grid.ErrInvalid},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Decode(tt.raw); !errors.Is(err, tt.want) {
+				t.Errorf("Decode = %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestEncodeRefusesWhatNobodyWouldAccept(t *testing.T) {
+	long := goldenMessages()["announce"].(Announce)
+	source := long.Req.Sources[0]
+	source.Holders = slices.Repeat([]grid.SiteID{grid.SiteID(strings.Repeat("x", 128))}, grid.MaxHolders)
+	long.Req.Sources = slices.Repeat([]grid.DataSource{source}, 64)
+	text := goldenMessages()["award"].(Award)
+	text.Spec.Args = []string{"\xff"}
+	tests := []struct {
+		name string
+		m    Message
+		want error
+	}{
+		{"nil", nil, ErrUnknownMessage},
+		{"pointer", &Cancel{Job: "mfrggzdfmztwq2lk"}, ErrUnknownMessage},
+		{"invalid", Cancel{Job: "x"}, grid.ErrInvalid},
+		{"too long", long, ErrTooLarge},
+		{"not UTF-8", text, grid.ErrInvalid},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if raw, err := Encode(tt.m); !errors.Is(err, tt.want) || raw != nil {
+				t.Errorf("Encode = %d bytes, %v, want %v", len(raw), err, tt.want)
+			}
+		})
+	}
+}
+
+func TestWhatAProgramPrintedCannotHideItsEnd(t *testing.T) {
+	m := goldenMessages()["exited"].(Exited)
+	m.Exit.Text = "caf\xe9\xff!"
+	raw, err := Encode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Decode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := back.(Exited).Exit.Text, "caf?!"; got != want {
+		t.Errorf("text = %q, want %q", got, want)
+	}
+}
+
+func TestDigestTellsRequirementsApart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := drawRequirement(t), drawRequirement(t)
+		if got, want := DigestOf(a) == DigestOf(b), cmp.Equal(a, b); got != want {
+			t.Fatalf("equal digests: %t, equal requirements: %t\n%+v\n%+v", got, want, a, b)
+		}
+		if DigestOf(a) == (Digest{}) {
+			t.Fatalf("no digest of %+v", a)
+		}
+	})
+	if DigestOf(grid.Requirement{OS: "\xff"}) != (Digest{}) {
+		t.Error("a requirement that cannot be encoded has a digest")
+	}
+}
+
+func TestFramesComeApartWhereverTheStreamIsCut(t *testing.T) {
+	generators := messages()
+	names := slices.Sorted(maps.Keys(generators))
+	rapid.Check(t, func(t *rapid.T) {
+		var want []Message
+		var stream []byte
+		for range rapid.IntRange(1, 4).Draw(t, "messages") {
+			m := generators[rapid.SampledFrom(names).Draw(t, "type")](t)
+			var err error
+			if stream, err = AppendFrame(stream, m); err != nil {
+				t.Fatalf("AppendFrame: %v", err)
+			}
+			want = append(want, m)
+		}
+		var got []Message
+		var buf []byte
+		for len(stream) > 0 {
+			n := rapid.IntRange(1, len(stream)).Draw(t, "cut")
+			buf, stream = append(buf, stream[:n]...), stream[n:]
+			got, buf = splitAll(t, got, buf)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(buf) > 0 {
+			t.Fatalf("%d bytes left, messages differ (-want +got):\n%s", len(buf), diff)
+		}
+	})
+}
+
+func splitAll(t *rapid.T, got []Message, buf []byte) ([]Message, []byte) {
+	for {
+		frame, rest, ok, err := SplitFrame(buf)
+		if err != nil {
+			t.Fatalf("SplitFrame: %v", err)
+		}
+		if !ok {
+			return got, rest
+		}
+		m, err := Decode(frame)
+		if err != nil {
+			t.Fatalf("Decode: %v", err)
+		}
+		got, buf = append(got, m), rest
+	}
+}
+
+func TestSplitFrameRefusesLengths(t *testing.T) {
+	for _, tt := range []struct {
+		raw  []byte
+		want error
+	}{
+		{[]byte{0, 0, 0, 0, 1}, ErrMalformed},
+		{[]byte{0, 4, 0, 1}, ErrTooLarge},
+		{[]byte("HTTP/1.1 400"), ErrTooLarge},
+		{[]byte{0, 4, 0}, nil},
+	} {
+		if _, _, ok, err := SplitFrame(tt.raw); ok || !errors.Is(err, tt.want) {
+			t.Errorf("SplitFrame(%x) = %t, %v, want %v", tt.raw, ok, err, tt.want)
+		}
+	}
+	before := []byte("before")
+	if buf, err := AppendFrame(before, Cancel{}); err == nil || !bytes.Equal(buf, before) {
+		t.Errorf("AppendFrame of an invalid message = %q, %v", buf, err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, m := range goldenMessages() {
+		raw, err := Encode(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		m, err := Decode(raw)
+		if err != nil {
+			if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrTooLarge) &&
+				!errors.Is(err, ErrUnknownMessage) && !errors.Is(err, grid.ErrInvalid) {
+				t.Errorf("untyped error: %v", err)
+			}
+			return
+		}
+		// What was packed more tightly than Encode does may grow over the limit.
+		if out, err := Encode(m); err != nil && !errors.Is(err, ErrTooLarge) {
+			t.Errorf("Encode(%+v): %v", m, err)
+		} else if err == nil {
+			if back, err := Decode(out); err != nil || !cmp.Equal(m, back) {
+				t.Errorf("re-encoded: %v\n%s", err, cmp.Diff(m, back))
+			}
+		}
+	})
+}
+
+func BenchmarkDecodeAnnounce(b *testing.B) {
+	raw, err := Encode(goldenMessages()["announce"])
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Decode(raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package protocol
+
+import (
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+const testBytes = 1 << 53
+
+func drawJob(t *rapid.T) grid.JobID {
+	return grid.JobID(rapid.StringOfN(rapid.RuneFrom([]rune("abcxyz234567")), 16, 16, 16).Draw(t, "job"))
+}
+
+func drawSite(t *rapid.T) grid.SiteID {
+	return grid.SiteID(rapid.StringOfN(rapid.RuneFrom([]rune("12D3KooWaz.-")), 1, 60, 60).Draw(t, "site"))
+}
+
+func drawCID(t *rapid.T) grid.CID {
+	return grid.CID("baf" + rapid.StringOfN(rapid.RuneFrom([]rune("abcdef0123")), 0, 59, 59).Draw(t, "cid"))
+}
+
+func drawPath(t *rapid.T) string {
+	return "/" + rapid.StringOfN(rapid.RuneFrom([]rune("abcä世{}")), 1, 12, -1).Draw(t, "path")
+}
+
+func drawText(t *rapid.T) string {
+	return rapid.StringOfN(rapid.Rune(), 0, 8, 30).Draw(t, "text")
+}
+
+func drawNat(t *rapid.T) int64 { return rapid.Int64Range(0, testBytes).Draw(t, "nat") }
+
+func drawDur(t *rapid.T, low, high time.Duration) time.Duration {
+	return time.Duration(rapid.Int64Range(int64(low), int64(high)).Draw(t, "duration"))
+}
+
+func drawFloat(t *rapid.T, low, high float64) float64 {
+	return rapid.Float64Range(low, high).Draw(t, "float")
+}
+
+func drawList[V any](t *rapid.T, high int, draw func(*rapid.T) V) []V {
+	var list []V
+	for range rapid.IntRange(0, high).Draw(t, "length") {
+		list = append(list, draw(t))
+	}
+	return list
+}
+
+func drawSome[V any](t *rapid.T, draw func(*rapid.T) V) []V {
+	return append(drawList(t, 3, draw), draw(t))
+}
+
+func drawResources(t *rapid.T) grid.Resources {
+	amount := rapid.Int64Range(0, 1<<43)
+	return grid.Resources{
+		MilliCPUs: amount.Draw(t, "cpus"), MemoryBytes: drawNat(t), DiskBytes: drawNat(t), MFLOPS: amount.Draw(t, "mflops"),
+	}
+}
+
+func drawKind(t *rapid.T) grid.WorkKind {
+	return rapid.SampledFrom([]grid.WorkKind{grid.KindWasm, grid.KindCommand}).Draw(t, "kind")
+}
+
+func drawWindow(t *rapid.T) grid.Window {
+	var w grid.Window
+	start := rapid.Int64Range(-60_000, 4e12).Draw(t, "start")
+	if rapid.Bool().Draw(t, "has start") {
+		w.NotBefore = time.UnixMilli(start).UTC()
+	}
+	if rapid.Bool().Draw(t, "has deadline") {
+		w.Deadline = time.UnixMilli(start + rapid.Int64Range(1, 1e10).Draw(t, "length")).UTC()
+	}
+	return w
+}
+
+func drawWeights(t *rapid.T) grid.Weights {
+	return grid.Weights{
+		C: drawFloat(t, 0, 9), M: drawFloat(t, 0, 9), F: drawFloat(t, 0, 1e30), P: drawFloat(t, 0, 1),
+	}
+}
+
+func drawMap(t *rapid.T) grid.MapKind {
+	return rapid.SampledFrom([]grid.MapKind{grid.MapThesis, grid.MapSeconds}).Draw(t, "map")
+}
+
+func drawRequirement(t *rapid.T) grid.Requirement {
+	return grid.Requirement{
+		Kind: drawKind(t), OS: drawText(t), Arch: "amd64", Need: drawResources(t), Runtime: drawDur(t, 1, grid.MaxRuntime),
+		Sources: drawList(t, 3, drawSource), Window: drawWindow(t), Map: drawMap(t), Weights: drawWeights(t),
+	}
+}
+
+func drawSource(t *rapid.T) grid.DataSource {
+	s := grid.DataSource{
+		Bytes: drawNat(t), Holders: drawList(t, grid.MaxHolders, drawSite), UploadBps: drawNat(t), PotentialBps: drawNat(t),
+	}
+	if rapid.Bool().Draw(t, "has cid") {
+		s.CID = drawCID(t)
+	}
+	return s
+}
+
+func drawInput(t *rapid.T) grid.Input {
+	return grid.Input{Path: drawPath(t), CID: drawCID(t), Bytes: drawNat(t), Dir: rapid.Bool().Draw(t, "dir")}
+}
+
+func drawSpec(t *rapid.T) grid.Spec {
+	return grid.Spec{
+		Name: drawText(t), Kind: drawKind(t), Module: drawInput(t), Args: drawSome(t, drawText),
+		Env: drawList(t, 2, func(t *rapid.T) grid.EnvVar {
+			return grid.EnvVar{Name: drawText(t), Value: drawText(t)}
+		}),
+		Inputs: drawList(t, 2, drawInput),
+		Outputs: drawList(t, 2, func(t *rapid.T) grid.Output {
+			return grid.Output{Path: drawPath(t), To: drawText(t)}
+		}),
+		Need: drawResources(t), OS: drawText(t), Arch: drawText(t), Runtime: drawDur(t, 1, grid.MaxRuntime),
+		TimeLimit: drawDur(t, 0, grid.MaxRuntime), Window: drawWindow(t), Map: drawMap(t), Weights: drawWeights(t),
+		Unattended: rapid.SampledFrom([]grid.Unattended{grid.UnattendedFreeze, grid.UnattendedFinish}).Draw(t, "unattended"),
+	}
+}
+
+func drawOffer(t *rapid.T) grid.Offer {
+	offer := grid.Offer{
+		ID: rapid.Uint64Min(1).Draw(t, "id"),
+		Parts: grid.Parts{
+			X: drawFloat(t, 0, 2), Y: drawFloat(t, 0, 1e9), Z: drawFloat(t, 0, 1), Distance: drawFloat(t, 0, 1e300),
+			Wait: drawDur(t, 0, 1<<62), StageIn: drawDur(t, 0, 1<<62), Run: drawDur(t, 0, 1<<62),
+		},
+		LatestStart: drawDur(t, 0, 1<<62), Finish: drawDur(t, 0, 1<<62), Firm: rapid.Bool().Draw(t, "firm"),
+		Validity: drawDur(t, 1, grid.MaxRuntime), TasksNow: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "now"),
+		CoreMFLOPS: rapid.Int64Range(0, 1<<43).Draw(t, "core"),
+	}
+	if rapid.Bool().Draw(t, "has site") {
+		offer.Site = drawSite(t)
+	}
+	return offer
+}
+
+func drawRefusal(t *rapid.T) grid.Refusal {
+	return grid.Refusal{
+		Reason: grid.Reason(rapid.Uint16Range(1, uint16(grid.ReasonRuntime)).Draw(t, "reason")),
+		Never:  rapid.Bool().Draw(t, "never"), Want: drawNat(t), Have: drawNat(t),
+	}
+}
+
+func drawAttempt(t *rapid.T) grid.AttemptID {
+	return grid.AttemptID{
+		Task:  grid.TaskID{Job: drawJob(t), Index: rapid.Uint32().Draw(t, "index")},
+		Token: grid.Token(rapid.Uint64Min(1).Draw(t, "token")),
+	}
+}
+
+func drawProduced(t *rapid.T) grid.Produced {
+	return grid.Produced{Path: drawPath(t), CID: drawCID(t), Bytes: drawNat(t), Dir: rapid.Bool().Draw(t, "dir")}
+}
+
+func drawExit(t *rapid.T) grid.Exit {
+	return grid.Exit{
+		Cause: grid.ExitCause(rapid.Uint8Range(1, uint8(grid.CauseStopped)).Draw(t, "cause")),
+		Code:  int(rapid.Int32().Draw(t, "code")), Text: drawText(t), Outputs: drawList(t, 2, drawProduced),
+		Stdout: drawProduced(t), Wall: drawDur(t, 0, 1<<62),
+	}
+}
+
+func drawSeq(t *rapid.T) uint32 { return rapid.Uint32Min(1).Draw(t, "seq") }
+
+func drawTTL(t *rapid.T) time.Duration { return drawDur(t, grid.MinTTL, grid.MaxTTL) }
+
+func drawAnnounce(t *rapid.T) Announce {
+	return Announce{
+		Job: drawJob(t), Seq: drawSeq(t), Submitter: drawSite(t), Addrs: drawList(t, 3, drawText),
+		Req: drawRequirement(t), Count: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "count"), TTL: drawTTL(t),
+		Sample: drawFloat(t, 1e-9, 1), Theta: drawFloat(t, 0, 1e9), Explain: rapid.Bool().Draw(t, "explain"),
+	}
+}
+
+func drawReannounce(t *rapid.T) Reannounce {
+	return Reannounce{
+		Job: drawJob(t), Seq: drawSeq(t), Submitter: drawSite(t), Digest: DigestOf(drawRequirement(t)),
+		Count: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "count"), TTL: drawTTL(t),
+		Explain: rapid.Bool().Draw(t, "explain"),
+	}
+}
+
+func drawHello(t *rapid.T) Hello {
+	return Hello{
+		MinVersion: 1, MaxVersion: rapid.Uint32Min(1).Draw(t, "max"), Domain: "lab-1", Name: drawText(t),
+		Incarnation: rapid.Uint64Min(1).Draw(t, "incarnation"), WallMS: drawNat(t),
+		Capability: grid.Capability{
+			Total: drawResources(t), CoreMFLOPS: 7, DownBps: drawNat(t), UpBps: drawNat(t), DiskBps: drawNat(t),
+			OS: "linux", Arch: drawText(t), Kinds: drawList(t, 2, drawKind),
+		},
+		Refusal: grid.Reason(rapid.Uint16().Draw(t, "refusal")),
+		Peers:   drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1/tcp/1" + drawPath(t) }),
+	}
+}
+
+func drawAward(t *rapid.T) Award {
+	award := Award{
+		Job: drawJob(t), OfferID: rapid.Uint64Min(1).Draw(t, "offer"), Spec: drawSpec(t),
+		Quoted: drawFloat(t, 0, 10), RunnerUp: drawFloat(t, 0, 10), HasNext: rapid.Bool().Draw(t, "next"),
+	}
+	for i := range rapid.Uint32Range(1, 4).Draw(t, "tasks") {
+		award.Tasks = append(award.Tasks, AwardedTask{
+			Index: i * 7, Token: grid.Token(rapid.Uint64Min(1).Draw(t, "token")),
+			Item: grid.Item{Value: drawText(t), Inputs: drawList(t, 2, drawInput)},
+		})
+	}
+	return award
+}
+
+func drawDeclined(t *rapid.T) Declined {
+	m := Declined{Attempts: drawSome(t, drawAttempt), Refusal: drawRefusal(t)}
+	if rapid.Bool().Draw(t, "has quote") {
+		quote := drawOffer(t)
+		m.Quote = &quote
+	}
+	return m
+}
+
+// messages has a generator for every message type, by name.
+func messages() map[string]func(*rapid.T) Message {
+	number := func(t *rapid.T) uint64 { return rapid.Uint64().Draw(t, "number") }
+	return map[string]func(*rapid.T) Message{
+		"hello":      func(t *rapid.T) Message { return drawHello(t) },
+		"announce":   func(t *rapid.T) Message { return drawAnnounce(t) },
+		"reannounce": func(t *rapid.T) Message { return drawReannounce(t) },
+		"need":       func(t *rapid.T) Message { return NeedRequirements{Job: drawJob(t), Seq: drawSeq(t)} },
+		"require":    func(t *rapid.T) Message { return Requirements{Announce: drawAnnounce(t)} },
+		"bid":        func(t *rapid.T) Message { return Bid{Job: drawJob(t), Seq: drawSeq(t), Offer: drawOffer(t)} },
+		"refuse":     func(t *rapid.T) Message { return Refuse{Job: drawJob(t), Seq: drawSeq(t), Refusal: drawRefusal(t)} },
+		"vacancy":    func(t *rapid.T) Message { return Vacancy{Jobs: drawSome(t, drawJob)} },
+		"award":      func(t *rapid.T) Message { return drawAward(t) },
+		"accepted":   func(t *rapid.T) Message { return Accepted{Attempts: drawSome(t, drawAttempt), Renewal: number(t)} },
+		"declined":   func(t *rapid.T) Message { return drawDeclined(t) },
+		"clear": func(t *rapid.T) Message {
+			kind := ClearKind(rapid.Uint8Range(1, uint8(ClearWithdrawn)).Draw(t, "kind"))
+			return Clear{Job: drawJob(t), Submitter: drawSite(t), Kind: kind}
+		},
+		"renew": func(t *rapid.T) Message { return Renew{Attempts: drawSome(t, drawAttempt), Renewal: number(t)} },
+		"lease": func(t *rapid.T) Message {
+			return Lease{Attempts: drawSome(t, drawAttempt), Renewal: number(t), Duration: drawDur(t, 1, MaxLease)}
+		},
+		"fence":  func(t *rapid.T) Message { return Fence{Below: drawSome(t, drawAttempt)} },
+		"cancel": func(t *rapid.T) Message { return Cancel{Job: drawJob(t)} },
+		"progress": func(t *rapid.T) Message {
+			phase := grid.Phase(rapid.Uint8Range(uint8(grid.PhaseStaging), uint8(grid.PhaseFrozen)).Draw(t, "phase"))
+			return Progress{Attempt: drawAttempt(t), Phase: phase, Done: drawNat(t), Total: drawNat(t)}
+		},
+		"exited":  func(t *rapid.T) Message { return Exited{Attempt: drawAttempt(t), Exit: drawExit(t)} },
+		"exitack": func(t *rapid.T) Message { return ExitAck{Attempts: drawSome(t, drawAttempt)} },
+	}
+}

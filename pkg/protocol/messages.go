@@ -1,0 +1,372 @@
+package protocol
+
+import (
+	"math"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Message is what sites say to each other. A message that was decoded has been
+// validated. Messages are values: nobody changes one that was sent or received.
+type Message interface {
+	// Validate reports the first field that is out of its range.
+	Validate() error
+}
+
+// Hello opens every stream in both directions and decides admission.
+type Hello struct {
+	MinVersion  uint32 // lowest protocol version spoken
+	MaxVersion  uint32 // highest protocol version spoken
+	Domain      grid.DomainID
+	Name        string // for people, at most 64 bytes
+	Incarnation uint64 // number of this start of the agent, from 1
+	WallMS      int64  // sender's wall clock, ms since 1970 UTC, to measure skew
+	Capability  grid.Capability
+	Refusal     grid.Reason // set by the answering side: why the peer is not admitted
+	Peers       []string    // members the sender can name, multiaddrs that end in /p2p/ID, at most MaxHelloPeers
+}
+
+// Announce asks every site how well it fits one task of a job (thesis 4.1,
+// step 1). Seq tells announcements of one job apart.
+type Announce struct {
+	Job       grid.JobID
+	Seq       uint32 // from 1, grows with every announcement of the job
+	Submitter grid.SiteID
+	Addrs     []string // where the submitter can be dialled, multiaddrs, at most MaxAddrs
+	Req       grid.Requirement
+	Count     uint32        // how many tasks are to be placed
+	TTL       time.Duration // how long answers are awaited
+	Sample    float64       // probability with which a site answers, above 0 to 1; 1 = all
+	Theta     float64       // sites nearer than this answer whatever Sample says; 0 = none
+	Explain   bool          // sites that cannot offer say why
+}
+
+// Reannounce asks again for a job whose requirement the sites may have cached
+// (thesis 4.1, re-submission, step 1).
+type Reannounce struct {
+	Job       grid.JobID
+	Seq       uint32
+	Submitter grid.SiteID
+	Digest    Digest // of the requirement, so that a stale cache is noticed
+	Count     uint32
+	TTL       time.Duration
+	Explain   bool
+}
+
+// NeedRequirements says that a re-announcement met a cold cache (thesis 4.1,
+// re-submission, step 2).
+type NeedRequirements struct {
+	Job grid.JobID
+	Seq uint32
+}
+
+// Requirements brings the requirement to a site whose cache was cold (thesis
+// 4.1, re-submission, step 3).
+type Requirements struct {
+	Announce Announce
+}
+
+// Bid is a site's offer for an announcement: the ACK with the distance (thesis
+// 4.1, step 2).
+type Bid struct {
+	Job   grid.JobID
+	Seq   uint32
+	Offer grid.Offer
+}
+
+// Refuse says why a site makes no offer; only sent when the announcement asks
+// for explanations.
+type Refuse struct {
+	Job     grid.JobID
+	Seq     uint32
+	Refusal grid.Refusal
+}
+
+// Vacancy names cached jobs that the site could take now that it has room.
+type Vacancy struct {
+	Jobs []grid.JobID // at most MaxVacancies
+}
+
+// AwardedTask is one task of an award.
+type AwardedTask struct {
+	Index uint32
+	Token grid.Token // the attempt's fencing token
+	Item  grid.Item  // what sets the task apart; empty when the job has no items
+}
+
+// Award gives tasks to the site that made the offer (thesis 4.1, step 4: the
+// full job description is dispatched). The site may not start any of them
+// before it holds a lease.
+type Award struct {
+	Job      grid.JobID
+	OfferID  uint64
+	Spec     grid.Spec
+	Tasks    []AwardedTask // ascending by index, at most MaxAwardTasks
+	Quoted   float64       // the distance that was offered
+	RunnerUp float64       // the next nearest site's distance; Quoted or more
+	HasNext  bool          // whether there is a runner-up
+}
+
+// Accepted says that the site committed the attempts to its plan. It is a
+// request for their first lease, too.
+type Accepted struct {
+	Attempts []grid.AttemptID
+	Renewal  uint64 // as in Renew
+}
+
+// Declined says that the site does not take the attempts.
+type Declined struct {
+	Attempts []grid.AttemptID
+	Refusal  grid.Refusal
+	Quote    *grid.Offer // a new offer, if the old one only became worse
+}
+
+// ClearKind says why a job is cleared.
+type ClearKind uint8
+
+// Why a job is cleared.
+const (
+	ClearPlaced    ClearKind = iota + 1 // all tasks are placed: drop the offer, keep the requirement for failover
+	ClearEnded                          // the job ended: drop both
+	ClearWithdrawn                      // the job was cancelled or refused: drop both
+)
+
+// Clear is the thesis' "cache clear" (4.1, step 5).
+type Clear struct {
+	Job       grid.JobID
+	Submitter grid.SiteID
+	Kind      ClearKind
+}
+
+// Renew asks the submitter to prolong the leases of the attempts.
+type Renew struct {
+	Renewal  uint64 // the site's number for this request; the answer repeats it
+	Attempts []grid.AttemptID
+}
+
+// Lease prolongs leases. The site counts Duration from the sending of the
+// request that Renewal names, the submitter from the sending of this answer.
+type Lease struct {
+	Renewal  uint64
+	Attempts []grid.AttemptID
+	Duration time.Duration
+}
+
+// Fence stops all attempts of each task whose token is below the one given.
+type Fence struct {
+	Below []grid.AttemptID
+}
+
+// Cancel stops all attempts of a job.
+type Cancel struct {
+	Job grid.JobID
+}
+
+// Progress tells the submitter how an attempt goes.
+type Progress struct {
+	Attempt grid.AttemptID
+	Phase   grid.Phase // staging, running or frozen
+	Done    int64      // staging: bytes here
+	Total   int64      // staging: bytes in all
+}
+
+// Exited says how an attempt ended. The site repeats it until ExitAck.
+type Exited struct {
+	Attempt grid.AttemptID
+	Exit    grid.Exit
+}
+
+// ExitAck says that the submitter has all that it wants of the attempts; the
+// site may forget them and their outputs.
+type ExitAck struct {
+	Attempts []grid.AttemptID
+}
+
+// Limits on messages.
+const (
+	Version          = 1         // the protocol version spoken here
+	MinVersion       = 1         // the lowest version understood
+	MaxAnnounceBytes = 64 << 10  // size of an encoded announcement
+	MaxMessageBytes  = 256 << 10 // size of any other encoded message
+	MaxAddrs         = 16        // addresses of a submitter
+	MaxHelloPeers    = 64        // addresses of members in a Hello
+	MaxVacancies     = 256       // jobs of a Vacancy
+	MaxAwardTasks    = 1_024     // tasks of an Award
+	MaxAttempts      = 1_024     // attempts of one message
+	MaxLease         = 7 * 24 * time.Hour
+	maxHelloName     = 64
+	maxAddrBytes     = 256
+)
+
+// Validate reports the first field that is out of its range.
+func (m Hello) Validate() error {
+	switch {
+	case m.MinVersion < 1 || m.MaxVersion < m.MinVersion:
+		return invalidf("hello: version range %d to %d", m.MinVersion, m.MaxVersion)
+	case len(m.Name) > maxHelloName:
+		return invalidf("hello: name longer than %d bytes", maxHelloName)
+	case m.Incarnation == 0 || m.WallMS < 0:
+		return invalidf("hello: incarnation or clock out of range")
+	case len(m.Peers) > MaxHelloPeers:
+		return invalidf("hello: more than %d peers", MaxHelloPeers)
+	}
+	for _, a := range m.Peers {
+		if a == "" || len(a) > maxAddrBytes {
+			return invalidf("hello: a peer's address takes 1 to %d bytes, have %d", maxAddrBytes, len(a))
+		}
+	}
+	return firstError(m.Domain.Validate(), m.Capability.Validate())
+}
+
+// Validate reports the first field that is out of its range.
+func (m Announce) Validate() error {
+	if len(m.Addrs) > MaxAddrs {
+		return invalidf("announce: more than %d addresses", MaxAddrs)
+	}
+	for _, a := range m.Addrs {
+		if len(a) > maxAddrBytes {
+			return invalidf("announce: address longer than %d bytes", maxAddrBytes)
+		}
+	}
+	if !(m.Sample > 0 && m.Sample <= 1) || !(m.Theta >= 0) || math.IsInf(m.Theta, 1) {
+		return invalidf("announce: sample %v or theta %v out of range", m.Sample, m.Theta)
+	}
+	return firstError(checkCall(m.Job, m.Seq, m.Submitter), checkCount(m.Count, m.TTL), m.Req.Validate())
+}
+
+// Validate reports the first field that is out of its range.
+func (m Reannounce) Validate() error {
+	return firstError(checkCall(m.Job, m.Seq, m.Submitter), checkCount(m.Count, m.TTL))
+}
+
+// Validate reports the first field that is out of its range.
+func (m NeedRequirements) Validate() error { return checkAnswer(m.Job, m.Seq) }
+
+// Validate reports the first field that is out of its range.
+func (m Requirements) Validate() error { return m.Announce.Validate() }
+
+// Validate reports the first field that is out of its range.
+func (m Bid) Validate() error { return firstError(checkAnswer(m.Job, m.Seq), m.Offer.Validate()) }
+
+// Validate reports the first field that is out of its range.
+func (m Refuse) Validate() error { return firstError(checkAnswer(m.Job, m.Seq), m.Refusal.Validate()) }
+
+// Validate reports the first field that is out of its range.
+func (m Vacancy) Validate() error {
+	if len(m.Jobs) == 0 || len(m.Jobs) > MaxVacancies {
+		return invalidf("vacancy: want 1 to %d jobs, have %d", MaxVacancies, len(m.Jobs))
+	}
+	for _, id := range m.Jobs {
+		if err := id.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Validate reports the first field that is out of its range.
+func (m Award) Validate() error {
+	if m.OfferID == 0 || len(m.Tasks) == 0 || len(m.Tasks) > MaxAwardTasks {
+		return invalidf("award: want an offer and 1 to %d tasks, have %d", MaxAwardTasks, len(m.Tasks))
+	}
+	if !finite(m.Quoted) || !finite(m.RunnerUp) {
+		return invalidf("award: distances must be finite and at least 0")
+	}
+	for i, t := range m.Tasks {
+		if t.Token == 0 || t.Index >= grid.MaxTasks || i > 0 && t.Index <= m.Tasks[i-1].Index {
+			return invalidf("award: task %d has no token, is out of range or out of order", t.Index)
+		}
+		if err := t.Item.Validate(); err != nil {
+			return err
+		}
+	}
+	return firstError(m.Job.Validate(), m.Spec.Validate())
+}
+
+// Validate reports the first field that is out of its range.
+func (m Accepted) Validate() error { return checkAttempts(m.Attempts) }
+
+// Validate reports the first field that is out of its range.
+func (m Declined) Validate() error {
+	if m.Quote != nil {
+		if err := m.Quote.Validate(); err != nil {
+			return err
+		}
+	}
+	return firstError(checkAttempts(m.Attempts), m.Refusal.Validate())
+}
+
+// Validate reports the first field that is out of its range.
+func (m Clear) Validate() error {
+	if m.Kind < ClearPlaced || m.Kind > ClearWithdrawn {
+		return invalidf("clear: kind %d is unknown", m.Kind)
+	}
+	return firstError(m.Job.Validate(), m.Submitter.Validate())
+}
+
+// Validate reports the first field that is out of its range.
+func (m Renew) Validate() error { return checkAttempts(m.Attempts) }
+
+// Validate reports the first field that is out of its range.
+func (m Lease) Validate() error {
+	if m.Duration <= 0 || m.Duration > MaxLease {
+		return invalidf("lease: want more than 0 and at most %s, have %s", MaxLease, m.Duration)
+	}
+	return checkAttempts(m.Attempts)
+}
+
+// Validate reports the first field that is out of its range.
+func (m Fence) Validate() error { return checkAttempts(m.Below) }
+
+// Validate reports the first field that is out of its range.
+func (m Cancel) Validate() error { return m.Job.Validate() }
+
+// Validate reports the first field that is out of its range.
+func (m Progress) Validate() error {
+	if m.Phase < grid.PhaseStaging || m.Phase > grid.PhaseFrozen || m.Done < 0 || m.Total < 0 {
+		return invalidf("progress: phase or bytes out of range")
+	}
+	return m.Attempt.Validate()
+}
+
+// Validate reports the first field that is out of its range.
+func (m Exited) Validate() error { return firstError(m.Attempt.Validate(), m.Exit.Validate()) }
+
+// Validate reports the first field that is out of its range.
+func (m ExitAck) Validate() error { return checkAttempts(m.Attempts) }
+
+func checkCall(job grid.JobID, seq uint32, submitter grid.SiteID) error {
+	return firstError(checkAnswer(job, seq), submitter.Validate())
+}
+
+func checkAnswer(job grid.JobID, seq uint32) error {
+	if seq == 0 {
+		return invalidf("announcements count from 1")
+	}
+	return job.Validate()
+}
+
+func checkCount(count uint32, ttl time.Duration) error {
+	if count < 1 || count > grid.MaxTasks {
+		return invalidf("count: want 1 to %d, have %d", grid.MaxTasks, count)
+	}
+	if ttl < grid.MinTTL || ttl > grid.MaxTTL {
+		return invalidf("ttl: want %s to %s, have %s", grid.MinTTL, grid.MaxTTL, ttl)
+	}
+	return nil
+}
+
+func checkAttempts(attempts []grid.AttemptID) error {
+	if len(attempts) == 0 || len(attempts) > MaxAttempts {
+		return invalidf("want 1 to %d attempts, have %d", MaxAttempts, len(attempts))
+	}
+	for _, a := range attempts {
+		if err := a.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func finite(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }

@@ -1,0 +1,48 @@
+// Package protocol holds the messages of the mesh: their content, limits and
+// validation, their encoding, and the names of topics and streams. It opens no
+// socket. docs/protocol.md describes when each message is sent.
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Digest is the SHA-256 of a requirement's encoding.
+type Digest [32]byte
+
+// StreamID is the libp2p protocol name of the persistent stream between two
+// sites, which carries every message but gossip.
+const StreamID = "/mrs/1/bid"
+
+// LogStreamID is the libp2p protocol name of the streams that read an
+// attempt's output while it runs.
+const LogStreamID = "/mrs/1/log"
+
+// Topic is the gossip topic of a domain's announcements and clears.
+func Topic(domain grid.DomainID) string { return "/mrs/1/" + string(domain) + "/ann" }
+
+func invalidf(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", grid.ErrInvalid, fmt.Sprintf(format, args...))
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ForBroker reports whether a message is for the submitter's machine; the
+// others are for the site's.
+func ForBroker(msg Message) bool {
+	switch msg.(type) {
+	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, Progress, Exited:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,111 @@
+package protocol
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// replayBits is how far behind a signer's highest sequence an envelope may come
+// and still be told apart from a replay: a burst of some thousand envelopes may
+// arrive in any order. It costs 1 KiB for each signer.
+const replayBits = 8_192
+
+// ReplayWindow tells whether an envelope is accepted for the first time. It
+// holds about 1 KiB for each signer that was heard within the last MaxSkew +
+// MaxValidity, and reads no clock. Make it with NewReplayWindow.
+type ReplayWindow struct {
+	maxSigners int
+	signers    map[grid.SiteID]*seenSequences
+	nextSweep  time.Time // when it is worth looking for signers to forget again
+}
+
+// NewReplayWindow returns a window for at most maxSigners signers (at least 1)
+// at a time.
+func NewReplayWindow(maxSigners int) *ReplayWindow {
+	return &ReplayWindow{maxSigners: max(1, maxSigners), signers: make(map[grid.SiteID]*seenSequences)}
+}
+
+// Admit reports nil exactly once for a signer and sequence, and remembers it.
+// Otherwise it reports ErrExpired, ErrFuture, ErrReplayed or ErrCrowded and
+// remembers nothing. Call it only for an envelope whose signature was verified:
+// a forged one would use up the sequence of a real one. now never decreases.
+func (w *ReplayWindow) Admit(e Envelope, now time.Time) error {
+	if err := e.CheckTime(now); err != nil {
+		return err
+	}
+	seen, known := w.signers[e.Signer]
+	if !known {
+		w.forget(now)
+		if len(w.signers) >= w.maxSigners {
+			return ErrCrowded
+		}
+		seen = &seenSequences{}
+	}
+	if !seen.add(e.Sequence) {
+		return ErrReplayed
+	}
+	if forgetAt := e.forgetAt(); forgetAt.After(seen.forgetAt) {
+		seen.forgetAt = forgetAt
+	}
+	w.signers[e.Signer] = seen
+	return nil
+}
+
+// Signers is the number of signers that are remembered.
+func (w *ReplayWindow) Signers() int { return len(w.signers) }
+
+// forget drops the signers of whom no envelope that was accepted could be
+// accepted again, when the window is full.
+func (w *ReplayWindow) forget(now time.Time) {
+	if len(w.signers) < w.maxSigners || now.Before(w.nextSweep) {
+		return
+	}
+	w.nextSweep = now.Add(MaxSkew)
+	for _, id := range slices.Sorted(maps.Keys(w.signers)) {
+		switch forgetAt := w.signers[id].forgetAt; {
+		case forgetAt.Before(now):
+			delete(w.signers, id)
+		case forgetAt.Before(w.nextSweep):
+			w.nextSweep = forgetAt
+		}
+	}
+}
+
+// seenSequences is the set of sequences seen of one signer: a ring of bits that
+// ends with the highest one.
+type seenSequences struct {
+	highest  uint64
+	forgetAt time.Time // when the last accepted envelope cannot be accepted again
+	bits     [replayBits / 64]uint64
+}
+
+// add reports whether the sequence is new, and adds it.
+func (s *seenSequences) add(sequence uint64) bool {
+	switch {
+	case sequence > s.highest:
+		s.clear(sequence)
+		s.highest = sequence
+	case s.highest-sequence >= replayBits:
+		return false
+	}
+	word, bit := &s.bits[sequence%replayBits/64], uint64(1)<<(sequence%64)
+	if *word&bit != 0 {
+		return false
+	}
+	*word |= bit
+	return true
+}
+
+// clear makes room for the sequences above the highest one up to the one given.
+func (s *seenSequences) clear(sequence uint64) {
+	if sequence-s.highest >= replayBits {
+		clear(s.bits[:])
+		return
+	}
+	for n := s.highest + 1; n <= sequence && n != 0; n++ {
+		s.bits[n%replayBits/64] &^= 1 << (n % 64)
+	}
+}

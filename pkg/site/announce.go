@@ -1,0 +1,222 @@
+package site
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// binding is what is remembered of a job beside its requirement. The first
+// announcement binds the job to its submitter for as long as anything is
+// remembered of it.
+type binding struct {
+	submitter grid.SiteID
+	heard     window
+	ended     bool // cleared for good: what comes late is ignored
+}
+
+// window remembers which announcement numbers were answered: the highest one
+// and the 63 below it.
+type window struct {
+	last uint32
+	seen uint64 // bit i: last-i was answered
+}
+
+// windowBits is how far back a window looks. A number below it comes from a
+// submitter that has started to count again.
+const windowBits = 64
+
+// add notes a number and reports whether it is new.
+func (w *window) add(n uint32) bool {
+	switch {
+	case n > w.last: // 0 before the first
+		w.seen = w.seen<<min(n-w.last, windowBits) | 1
+		w.last = n
+	case w.last-n >= windowBits:
+		*w = window{last: n, seen: 1}
+	case w.seen>>(w.last-n)&1 == 1:
+		return false
+	default:
+		w.seen |= 1 << (w.last - n)
+	}
+	return true
+}
+
+// call is an announcement that waits for an answer.
+type call struct {
+	job       grid.JobID
+	seq       uint32
+	submitter grid.SiteID
+	count     uint32
+	sample    float64
+	theta     float64
+	explain   bool
+}
+
+// owner is the submitter a job is bound to.
+func (m *Machine) owner(job grid.JobID) (grid.SiteID, bool) {
+	if use := m.roster.byJob[job]; use != nil {
+		return use.submitter, true
+	}
+	if entry, ok := m.cache.Peek(m.now, job); ok {
+		return entry.Submitter, true
+	}
+	if b, ok := m.bindings.get(job); ok {
+		return b.submitter, true
+	}
+	return "", false
+}
+
+// authorised reports whether a job is bound to the site that gives an order
+// about it, and says so if not.
+func (m *Machine) authorised(job grid.JobID, from grid.SiteID) bool {
+	owner, known := m.owner(job)
+	switch {
+	case !known:
+		m.report(step.LevelDebug, EventUnknownJob, aboutJob(job, from))
+	case owner != from:
+		m.report(step.LevelWarn, EventNotSubmitter, aboutJob(job, from))
+	default:
+		return true
+	}
+	return false
+}
+
+// hear admits an announcement of a job: it binds an unknown job to its
+// submitter and refuses those of others and of jobs that have ended.
+func (m *Machine) hear(job grid.JobID, from, submitter grid.SiteID) *binding {
+	if from != submitter {
+		m.report(step.LevelWarn, EventForged, aboutJob(job, from))
+		return nil
+	}
+	if owner, known := m.owner(job); known && owner != from {
+		m.report(step.LevelWarn, EventNotSubmitter, aboutJob(job, from))
+		return nil
+	}
+	b, ok := m.bindings.get(job)
+	if !ok {
+		b = &binding{submitter: from}
+		m.bindings.put(job, b)
+	}
+	if b.ended {
+		m.report(step.LevelDebug, EventJobEnded, aboutJob(job, from))
+		return nil
+	}
+	return b
+}
+
+// onAnnounce is thesis 4.1, steps 1 and 2: the requirement is cached and
+// answered with this site's distance. It serves Requirements, too.
+func (m *Machine) onAnnounce(from grid.SiteID, msg protocol.Announce) {
+	b := m.hear(msg.Job, from, msg.Submitter)
+	if b == nil {
+		return
+	}
+	if !b.heard.add(msg.Seq) {
+		m.report(step.LevelDebug, EventDuplicate, aboutJob(msg.Job, from))
+		return
+	}
+	m.remember(msg.Job, from, msg.Req)
+	m.answer(call{
+		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count,
+		sample: msg.Sample, theta: msg.Theta, explain: msg.Explain,
+	}, msg.Req)
+}
+
+// remember caches a requirement as one of a job that waits.
+func (m *Machine) remember(job grid.JobID, submitter grid.SiteID, req grid.Requirement) {
+	if err := m.cache.Put(m.now, job, submitter, req, m.cfg.CacheTTL); err != nil {
+		r := aboutJob(job, submitter) // the binding was checked: not reached
+		r.Text = err.Error()
+		m.report(step.LevelWarn, EventInvalid, r)
+	}
+}
+
+// onReannounce is thesis 4.1, re-submission, step 2: a site that has the
+// requirement in its cache answers, another one asks for it.
+func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
+	b := m.hear(msg.Job, from, msg.Submitter)
+	if b == nil {
+		return
+	}
+	entry, cached := m.cache.Get(m.now, msg.Job)
+	if !cached || protocol.DigestOf(entry.Value) != msg.Digest {
+		m.report(step.LevelDebug, EventCacheMiss, aboutJob(msg.Job, from))
+		m.send(from, protocol.NeedRequirements{Job: msg.Job, Seq: msg.Seq})
+		return
+	}
+	if !b.heard.add(msg.Seq) {
+		m.report(step.LevelDebug, EventDuplicate, aboutJob(msg.Job, from))
+		return
+	}
+	m.remember(msg.Job, from, entry.Value)
+	m.answer(call{
+		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count, sample: 1, explain: msg.Explain,
+	}, entry.Value)
+}
+
+// answer makes an offer, or says why not if that is asked for.
+func (m *Machine) answer(c call, req grid.Requirement) {
+	m.dropOffer(c.job) // the new announcement replaces it; what it held is free again
+	q, refusal, ok := m.quote(req, inquiry{job: c.job, submitter: c.submitter, count: c.count})
+	if !m.sampled(c, req, q.parts.Distance, ok) {
+		m.report(step.LevelDebug, EventNotSampled, aboutJob(c.job, c.submitter))
+		return
+	}
+	if ok {
+		if refusal, ok = m.offer(c, q); ok {
+			return
+		}
+	}
+	r := aboutJob(c.job, c.submitter)
+	r.Reason = refusal.Reason
+	m.report(step.LevelDebug, EventOfferRefused, r)
+	if c.explain {
+		m.send(c.submitter, protocol.Refuse{Job: c.job, Seq: c.seq, Refusal: refusal})
+	}
+}
+
+// sampled reports whether this site answers an announcement that wants only a
+// part of the sites to: near ones, the submitter's own, those that have the
+// data, and each of the others with the announced probability. The chance is
+// drawn by hashing, so that a site draws the same for the same announcement.
+func (m *Machine) sampled(c call, req grid.Requirement, distance float64, feasible bool) bool {
+	switch {
+	case c.sample >= 1, c.submitter == m.cfg.Self, m.holdsAll(req):
+		return true
+	case feasible && c.theta > 0 && distance <= c.theta:
+		return true
+	}
+	text := binary.BigEndian.AppendUint64(nil, m.cfg.Seed)
+	text = binary.BigEndian.AppendUint32(text, c.seq)
+	text = append(text, c.job...)
+	text = append(text, m.cfg.Self...)
+	sum := sha256.Sum256(text)
+	return float64(binary.BigEndian.Uint64(sum[:8])) < c.sample*(1<<64)
+}
+
+// onClear is thesis 4.1, step 5, the "cache clear". Placed keeps the
+// requirement for a failover; ended and withdrawn leave nothing.
+func (m *Machine) onClear(from grid.SiteID, msg protocol.Clear) {
+	if from != msg.Submitter {
+		m.report(step.LevelWarn, EventForged, aboutJob(msg.Job, from))
+		return
+	}
+	if !m.authorised(msg.Job, from) {
+		return
+	}
+	m.report(step.LevelDebug, EventCleared, aboutJob(msg.Job, from))
+	m.dropOffer(msg.Job)
+	if msg.Kind == protocol.ClearPlaced {
+		m.cache.SetPlaced(m.now, msg.Job, true)
+		return
+	}
+	m.cache.Remove(msg.Job)
+	if b, ok := m.bindings.get(msg.Job); ok {
+		b.ended = true
+	}
+	m.stopJob(msg.Job, "the job has ended")
+}

@@ -1,0 +1,234 @@
+package site
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// The timers of an attempt; their ID is the attempt's as text.
+const (
+	timerWatch  = "watch"  // it has been without a lease for too long
+	timerExited = "exited" // its end is told again
+)
+
+// parseAttempt reads what AttemptID.String wrote.
+func parseAttempt(text string) (grid.AttemptID, bool) {
+	task, token, found := strings.Cut(text, "#")
+	id, err := grid.ParseTaskID(task)
+	n, errToken := strconv.ParseUint(token, 10, 64)
+	return grid.AttemptID{Task: id, Token: grid.Token(n)}, found && err == nil && errToken == nil
+}
+
+// attemptTimer finds the attempt that a timer is about.
+func (m *Machine) attemptTimer(key step.TimerKey, then func(*attempt)) {
+	id, ok := parseAttempt(key.ID)
+	if a := m.roster.all[id]; ok && a != nil {
+		then(a)
+		return
+	}
+	m.report(step.LevelDebug, EventStale, step.Report{Text: "timer " + key.Name})
+}
+
+// known finds the attempt that an input is about and wants it in one of the
+// phases from first to last; anything else is reported and gives nil.
+func (m *Machine) known(id grid.AttemptID, first, last phase) *attempt {
+	a := m.roster.all[id]
+	switch {
+	case a == nil:
+		m.report(step.LevelDebug, EventUnknownAttempt, about(id, ""))
+	case a.phase < first || a.phase > last:
+		r := about(id, a.submitter)
+		r.Text = "phase " + a.phase.String()
+		m.report(step.LevelDebug, EventStale, r)
+	default:
+		return a
+	}
+	return nil
+}
+
+func (m *Machine) onStageProgress(in step.StageProgress) {
+	a := m.known(in.Attempt, phaseStaging, phaseStaging)
+	if a == nil {
+		return
+	}
+	if !a.reported.IsZero() && m.now.Sub(a.reported) < progressInterval && in.Done < in.Total {
+		return
+	}
+	a.reported = m.now
+	m.progress(a, grid.PhaseStaging, in.Done, in.Total)
+}
+
+// progress tells the submitter how an attempt goes.
+func (m *Machine) progress(a *attempt, p grid.Phase, done, total int64) {
+	m.send(a.submitter, protocol.Progress{Attempt: a.id, Phase: p, Done: max(done, 0), Total: max(total, 0)})
+}
+
+func (m *Machine) onStaged(in step.Staged) {
+	a := m.known(in.Attempt, phaseStaging, phaseStaging)
+	if a == nil {
+		return
+	}
+	if in.Problem != "" {
+		r := about(a.id, a.submitter)
+		r.Text = in.Problem
+		m.report(step.LevelWarn, EventStagingFailed, r)
+		m.end(a, grid.Exit{Cause: grid.CauseData, Text: in.Problem})
+		return
+	}
+	a.phase = phaseReady
+	m.tryStart(a)
+}
+
+// tryStart starts an attempt if its inputs are here, its lease runs and its
+// planned start has come. There is no other way to start one.
+func (m *Machine) tryStart(a *attempt) {
+	if a.phase != phaseReady || !a.leaseUntil.After(m.now) || !m.due(a) {
+		return
+	}
+	a.phase, a.started = phaseStarting, true
+	m.persist(a.fact())
+	m.emit(step.StartAttempt{Attempt: a.id, Task: a.task, LeaseUntil: a.leaseUntil})
+	m.report(step.LevelInfo, EventStarted, about(a.id, a.submitter))
+}
+
+func (m *Machine) onStarted(in step.AttemptStarted) {
+	if a := m.known(in.Attempt, phaseStarting, phaseStarting); a != nil {
+		a.phase = phaseRunning
+		m.progress(a, grid.PhaseRunning, 0, 0)
+	}
+}
+
+func (m *Machine) onFrozen(in step.AttemptFrozen) {
+	if a := m.known(in.Attempt, phaseStarting, phaseRunning); a != nil {
+		a.phase = phaseFrozen
+		m.report(step.LevelWarn, EventFrozen, about(a.id, a.submitter))
+		m.progress(a, grid.PhaseFrozen, 0, 0) // likely lost: the submitter was silent
+	}
+}
+
+func (m *Machine) onResumed(in step.AttemptResumed) {
+	if a := m.known(in.Attempt, phaseFrozen, phaseFrozen); a != nil {
+		a.phase = phaseRunning
+		m.report(step.LevelInfo, EventResumed, about(a.id, a.submitter))
+		m.progress(a, grid.PhaseRunning, 0, 0)
+	}
+}
+
+func (m *Machine) onExited(in step.AttemptExited) {
+	a := m.known(in.Attempt, phaseStaging, phaseStopping)
+	if a == nil {
+		return
+	}
+	if a.phase == phaseStopping && a.quiet {
+		m.vacate(a)
+		m.drop(a, outputs(in.Exit))
+		return
+	}
+	m.end(a, in.Exit)
+}
+
+// end turns an attempt into an end that is told to its submitter until that
+// acknowledges it, and gives its capacity back.
+func (m *Machine) end(a *attempt, exit grid.Exit) {
+	m.vacate(a)
+	m.stopTimers(a, timerWatch)
+	a.phase, a.exit, a.repeat = phaseExited, presentable(exit), firstExitRepeat
+	a.ended = time.UnixMilli(m.now.UnixMilli()).UTC()
+	m.persist(a.fact())
+	r := about(a.id, a.submitter)
+	r.Text = a.exit.Cause.String()
+	m.report(step.LevelInfo, EventExited, r)
+	m.tellExit(a)
+}
+
+// tellExit tells the submitter how an attempt ended and sets the time of the
+// next repetition.
+func (m *Machine) tellExit(a *attempt) {
+	m.send(a.submitter, protocol.Exited{Attempt: a.id, Exit: a.exit})
+	next := m.now.Add(a.repeat)
+	if hold := a.ended.Add(m.cfg.ResultHold); hold.Before(next) {
+		next = hold
+	}
+	m.emit(step.SetTimer{Key: step.TimerKey{Name: timerExited, ID: a.id.String()}, At: next})
+	a.repeat = min(2*a.repeat, maxExitRepeat)
+}
+
+func (m *Machine) onExitedTimer(a *attempt) {
+	switch {
+	case a.phase != phaseExited:
+		m.report(step.LevelDebug, EventStale, about(a.id, a.submitter))
+	case m.now.Before(a.ended.Add(m.cfg.ResultHold)):
+		m.tellExit(a)
+	default:
+		m.report(step.LevelWarn, EventResultExpired, about(a.id, a.submitter))
+		m.drop(a, outputs(a.exit))
+	}
+}
+
+func (m *Machine) onExitAck(from grid.SiteID, msg protocol.ExitAck) {
+	for _, id := range msg.Attempts {
+		a := m.roster.all[id]
+		switch {
+		case a == nil:
+			m.report(step.LevelDebug, EventUnknownAttempt, about(id, from))
+		case a.submitter != from:
+			m.report(step.LevelWarn, EventNotSubmitter, about(id, from))
+		case a.live():
+			m.report(step.LevelWarn, EventPrematureAck, about(id, from))
+		default:
+			m.report(step.LevelDebug, EventResultAcked, about(id, from))
+			m.drop(a, outputs(a.exit))
+		}
+	}
+}
+
+// drop removes an attempt that holds no capacity, and all it left here.
+func (m *Machine) drop(a *attempt, left []grid.CID) {
+	m.stopTimers(a, timerWatch, timerExited)
+	m.forget(a)
+	m.emit(step.Discard{Attempt: a.id, Outputs: left})
+	m.grown() // a share of the held results is free
+}
+
+func (m *Machine) stopTimers(a *attempt, names ...string) {
+	for _, name := range names {
+		m.emit(step.StopTimer{Key: step.TimerKey{Name: name, ID: a.id.String()}})
+	}
+}
+
+// outputs lists what an exit left in the data room.
+func outputs(exit grid.Exit) []grid.CID {
+	var cids []grid.CID
+	for _, out := range exit.Outputs {
+		cids = append(cids, out.CID)
+	}
+	for _, stream := range []grid.Produced{exit.Stdout, exit.Stderr} {
+		if stream.CID != "" {
+			cids = append(cids, stream.CID)
+		}
+	}
+	return cids
+}
+
+// presentable makes an exit that can be sent of whatever the driver reports.
+func presentable(exit grid.Exit) grid.Exit {
+	exit.Text = strings.ToValidUTF8(exit.Text, "?")
+	if len(exit.Text) > maxExitText {
+		cut := maxExitText
+		for cut > 0 && !utf8.RuneStart(exit.Text[cut]) {
+			cut--
+		}
+		exit.Text = exit.Text[:cut]
+	}
+	if err := exit.Validate(); err != nil {
+		return grid.Exit{Cause: grid.CauseSandbox, Text: fmt.Sprintf("the sandbox reported nonsense: %.200s", err)}
+	}
+	return exit
+}

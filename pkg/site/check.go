@@ -1,0 +1,156 @@
+package site
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Check implements step.Machine: the plan's commitments are the live attempts,
+// nothing was started without a lease, the facts are what the state says, and
+// every table keeps its bound.
+func (m *Machine) Check() error {
+	for _, check := range []func() error{m.checkAttempts, m.checkPlan, m.checkRoster, m.checkFacts, m.checkBounds} {
+		if err := check(); err != nil {
+			return fmt.Errorf("check site %s: %w", m.cfg.Self, err)
+		}
+	}
+	return nil
+}
+
+func (m *Machine) checkAttempts() error {
+	for _, a := range m.roster.sorted() {
+		switch {
+		case a.phase < phaseStaging || a.phase > phaseExited:
+			return fmt.Errorf("attempt %s: phase %d", a.id, a.phase)
+		case m.booted && a.live() && a.started && !a.leased:
+			return fmt.Errorf("attempt %s was started without ever having held a lease", a.id)
+		case a.phase >= phaseStarting && a.phase <= phaseFrozen && !a.started:
+			return fmt.Errorf("attempt %s is %s and was not started", a.id, a.phase)
+		case a.phase < phaseStarting && a.started && m.booted:
+			return fmt.Errorf("attempt %s was started while %s", a.id, a.phase)
+		case a.wantsLease() && m.booted && m.tenants[a.submitter] == nil:
+			return fmt.Errorf("attempt %s: nobody asks %s for its lease", a.id, a.submitter)
+		}
+	}
+	return nil
+}
+
+// checkPlan compares the plan with the attempts.
+func (m *Machine) checkPlan() error {
+	if err := m.plan.Check(); err != nil {
+		return err
+	}
+	committed, waiting := m.plan.Commitments(), 0
+	for _, c := range committed {
+		a := m.roster.all[c.Attempt]
+		if a == nil || !a.live() {
+			return fmt.Errorf("the plan holds capacity for %s, which does not live", c.Attempt)
+		}
+		if !c.Running {
+			waiting++
+		}
+		if a.started && !c.Running {
+			return fmt.Errorf("attempt %s was started before its place in the plan", a.id)
+		}
+	}
+	live := len(m.roster.where((*attempt).live))
+	if m.booted && live != len(committed) {
+		return fmt.Errorf("%d attempts live and the plan holds capacity for %d", live, len(committed))
+	}
+	if waiting != m.queued {
+		return fmt.Errorf("%d commitments wait, %d are counted", waiting, m.queued)
+	}
+	return nil
+}
+
+// checkRoster compares the ways to find attempts with the attempts.
+func (m *Machine) checkRoster() error {
+	byJob, bySite, byTask := map[grid.JobID]int{}, map[grid.SiteID]int{}, 0
+	for _, a := range m.roster.sorted() {
+		byJob[a.id.Task.Job]++
+		bySite[a.submitter]++
+		use := m.roster.byJob[a.id.Task.Job]
+		if use == nil || use.submitter != a.submitter {
+			return fmt.Errorf("attempt %s: its job is bound to another submitter", a.id)
+		}
+		if use.attempts < byJob[a.id.Task.Job] || m.roster.bySite[a.submitter] < bySite[a.submitter] {
+			return fmt.Errorf("attempt %s is not counted", a.id)
+		}
+		for i, b := range m.roster.byTask[a.id.Task] {
+			if i > 0 && b.id.Token <= m.roster.byTask[a.id.Task][i-1].id.Token {
+				return fmt.Errorf("task %s: its attempts are out of order", a.id.Task)
+			}
+			if b == a {
+				byTask++
+			}
+		}
+	}
+	if len(byJob) != len(m.roster.byJob) || len(bySite) != len(m.roster.bySite) || byTask != len(m.roster.all) {
+		return fmt.Errorf("the roster's indices do not match its %d attempts", len(m.roster.all))
+	}
+	return nil
+}
+
+// checkFacts writes the facts again from the state and compares them with the
+// table that the Persist effects have built.
+func (m *Machine) checkFacts() error {
+	want := step.NewFacts()
+	for _, a := range m.roster.sorted() {
+		want.Apply(a.fact())
+	}
+	if m.paused.on {
+		want.Apply(m.paused.fact())
+	}
+	wanted, have := want.All(), m.facts.All()
+	if len(wanted) != len(have) {
+		return fmt.Errorf("%d facts, want %d", len(have), len(wanted))
+	}
+	for i, f := range have {
+		same := f.Kind == wanted[i].Kind && f.Key == wanted[i].Key && bytes.Equal(canonical(f), canonical(wanted[i]))
+		if !same {
+			return fmt.Errorf("fact %s %s is %s, want %s %s %s", f.Kind, f.Key, f.Value, wanted[i].Kind, wanted[i].Key, wanted[i].Value)
+		}
+	}
+	return nil
+}
+
+// canonical writes a fact's value in one of the ways in which JSON can write it:
+// text that is not UTF-8 is escaped when it is written first and not when it was
+// read in between.
+func canonical(f step.Fact) []byte {
+	var value attemptFact
+	if f.Kind != kindAttempt || json.Unmarshal(f.Value, &value) != nil {
+		return f.Value
+	}
+	return step.NewFact(f.Kind, f.Key, value).Value
+}
+
+// checkBounds verifies that nothing grows without end.
+func (m *Machine) checkBounds() error {
+	for _, b := range []struct {
+		what      string
+		have, max int
+	}{
+		{"cached requirements", m.cache.Len(), m.cfg.CacheEntries},
+		{"open offers", len(m.plan.Offers()), m.cfg.CacheEntries},
+		{"remembered bindings", m.bindings.len(), maxBindings},
+		{"remembered tokens", m.tokens.len(), maxTokens},
+		{"remembered requests", m.requests.len(), maxRequests},
+		{"peers", len(m.peers), maxPeers},
+		{"held data", len(m.held), maxHeldData},
+		{"tenants", len(m.tenants), m.cfg.MaxAttempts},
+	} {
+		if b.have > b.max {
+			return fmt.Errorf("%d %s, the limit is %d", b.have, b.what, b.max)
+		}
+	}
+	if m.paused.until != (time.Time{}) && !m.paused.on {
+		return fmt.Errorf("a pause until %s that is not on", m.paused.until)
+	}
+	return nil
+}

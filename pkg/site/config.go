@@ -1,0 +1,91 @@
+package site
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// Config is what a site machine must know. Default fills in everything but Self
+// and Capability.
+type Config struct {
+	Self       grid.SiteID     // this site
+	Seed       uint64          // salts the sampling of answers, so that runs can differ
+	Capability grid.Capability // what the owner gives; CapacityChanged replaces it
+
+	CacheEntries  int           // requirements remembered, and the limit of open offers, at least 8
+	CacheTTL      time.Duration // how long a requirement is remembered after it was last announced
+	OfferValidity time.Duration // how long an offer stands
+	HoldAll       bool          // every offer holds its capacity until it is cleared or expires (thesis 4.1)
+
+	RenewRetry  time.Duration // between requests for leases while an attempt has none
+	GiveUp      time.Duration // an attempt that was not started is dropped when it has had no lease for so long
+	FrozenLimit time.Duration // a started attempt is stopped when its lease has been over for so long
+	ResultHold  time.Duration // an end that nobody acknowledges is kept for so long
+	MaxAttempts int           // attempts in all phases, unacknowledged ends included, at least 8
+
+	MaxRuntime time.Duration // longest estimate and running time the owner allows; 0 = no limit
+	WasmOnly   bool          // run nothing but WASM, whatever Capability says
+	Prior      avail.Prior   // belief about this site's failures before its history is known
+}
+
+// Default is the configuration of a site that gives its capability to all
+// members of its domain.
+func Default(self grid.SiteID, capability grid.Capability) Config {
+	return Config{
+		Self: self, Capability: capability,
+		CacheEntries: 4_096, CacheTTL: time.Hour, OfferValidity: 30 * time.Second,
+		RenewRetry: time.Second, GiveUp: 30 * time.Second, FrozenLimit: time.Hour,
+		ResultHold: 7 * 24 * time.Hour, MaxAttempts: 16_384,
+		Prior: avail.DefaultPrior(),
+	}
+}
+
+// Validate reports everything that is out of its range.
+func (c Config) Validate() error {
+	errs := []error{c.Self.Validate(), c.Capability.Validate(), c.Prior.Validate()}
+	for _, n := range []struct {
+		field string
+		value int
+	}{{"CacheEntries", c.CacheEntries}, {"MaxAttempts", c.MaxAttempts}} {
+		if n.value < shares || n.value > 1<<20 {
+			errs = append(errs, fmt.Errorf("%w: %s: want %d to %d, have %d", grid.ErrInvalid, n.field, shares, 1<<20, n.value))
+		}
+	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{
+		{"CacheTTL", c.CacheTTL}, {"OfferValidity", c.OfferValidity}, {"RenewRetry", c.RenewRetry},
+		{"GiveUp", c.GiveUp}, {"FrozenLimit", c.FrozenLimit}, {"ResultHold", c.ResultHold},
+	} {
+		if d.value < time.Millisecond || d.value > grid.MaxRuntime {
+			errs = append(errs, fmt.Errorf("%w: %s: want 1ms to %s, have %s", grid.ErrInvalid, d.field, grid.MaxRuntime, d.value))
+		}
+	}
+	if c.MaxRuntime < 0 || c.MaxRuntime > grid.MaxRuntime {
+		errs = append(errs, fmt.Errorf("%w: MaxRuntime: want 0 (no limit) to %s, have %s", grid.ErrInvalid, grid.MaxRuntime, c.MaxRuntime))
+	}
+	return errors.Join(errs...)
+}
+
+// Limits that are not configured.
+const (
+	shares           = 8                      // a submitter gets at most 1/shares of what is bounded
+	maxBindings      = 16_384                 // jobs whose submitter is remembered without cache entry or attempt
+	maxTokens        = 65_536                 // tasks whose highest token is remembered without attempt
+	maxRequests      = 4_096                  // lease requests whose sending time is remembered
+	maxPeers         = 4_096                  // peers whose capability is remembered
+	maxHeldData      = 262_144                // CIDs known to be held here
+	maxVacancies     = protocol.MaxVacancies  // jobs named to one submitter at once
+	maxExitText      = 1 << 10                // bytes of Exit.Text
+	maxExitRepeat    = 30 * time.Second       // longest pause between repetitions of Exited
+	firstExitRepeat  = time.Second            // first pause; it doubles each time
+	progressInterval = 500 * time.Millisecond // least time between two staging reports of an attempt
+	vacancyDelay     = 20 * time.Millisecond  // a burst of exits makes one Vacancy
+	leaseFraction    = 3                      // leases are renewed after 1/leaseFraction of their time
+)

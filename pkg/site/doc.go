@@ -1,0 +1,34 @@
+// Package site is the site machine: what one site of the mesh decides. It hears
+// announcements and answers with its distance from the job (the thesis' virtual
+// map), takes awards into its plan, starts attempts under leases, reports their
+// ends, and tells waiting submitters when it has room again.
+//
+// Machine follows the contract of pkg/step: it reads no clock, draws no random
+// numbers and does no I/O; equal inputs give equal effects.
+//
+// Source of the announcement protocol: B. Khoo Boon Tat, "Multi-Dimensional
+// Resource Allocation Strategy for Large-Scale Computational Grid Systems",
+// thesis, NUS 2006, section 4.1. Leases, fencing and facts are described in
+// docs/protocol.md.
+//
+// Where to look:
+//
+//	machine.go    the state and the dispatch of inputs
+//	announce.go   announcements, the cache, clears: thesis 4.1, steps 1, 2 and 5
+//	quote.go      what this site can offer for a requirement, or why not
+//	room.go       the plan: open offers, commitments
+//	award.go      awards: thesis 4.1, step 4
+//	lease.go      the right to run: requests, leases, give-up
+//	attempt.go    an attempt's life from acceptance to the acknowledged end
+//	stop.go       fences, cancels and what else ends an attempt early
+//	vacancy.go    telling submitters that there is room
+//	owner.go      pause, drain, capacity; peers.go: peers, links, held data
+//	facts.go      what survives a crash; check.go: the invariants
+//	view.go       read-only access for people
+//	events.go     every event that a Report can carry
+//
+// What is bounded: the requirement cache, open offers, held results, remembered
+// tokens, bindings, lease requests, peers and held data each have a limit, and
+// one submitter other than the site itself gets at most an eighth of the first
+// three.
+package site

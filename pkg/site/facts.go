@@ -1,0 +1,172 @@
+package site
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// The kinds of this machine's facts. What they do not hold is lost in a crash:
+// offers, the cache, leases and the highest tokens of tasks without an attempt
+// here. That is safe. An award that was fenced off before the crash may be
+// accepted after it, but an accepted attempt runs under a lease only, and the
+// submitter grants none to a token it has overtaken.
+const (
+	kindAttempt = "attempt/1" // key: the attempt's ID as text
+	kindPaused  = "paused/1"  // one row, key pausedKey
+	pausedKey   = "site"
+)
+
+// The phases of an attempt that are facts.
+const (
+	factAccepted = "accepted" // promised; not started
+	factStarted  = "started"  // may have run
+	factExited   = "exited"   // ended; its submitter has not acknowledged it
+)
+
+// attemptFact is the value of an attempt's fact.
+type attemptFact struct {
+	Attempt   grid.AttemptID `json:"attempt"`
+	Submitter grid.SiteID    `json:"submitter"`
+	Phase     string         `json:"phase"`
+	Task      *grid.Task     `json:"task,omitempty"`     // until it exited
+	Exit      *grid.Exit     `json:"exit,omitempty"`     // from then on
+	EndedMS   int64          `json:"ended_ms,omitempty"` // from then on; ms since 1970 UTC
+}
+
+// pausedFact is the value of the fact that the owner paused the site.
+type pausedFact struct {
+	UntilMS int64 `json:"until_ms"` // ms since 1970 UTC; 0: until Resume
+}
+
+// fact is what must outlive a crash of the attempt.
+func (a *attempt) fact() step.Fact {
+	value := attemptFact{Attempt: a.id, Submitter: a.submitter, Phase: factAccepted, Task: &a.task}
+	switch {
+	case a.phase == phaseExited:
+		value.Phase, value.Task, value.Exit, value.EndedMS = factExited, nil, &a.exit, a.ended.UnixMilli()
+	case a.started:
+		value.Phase = factStarted
+	}
+	return step.NewFact(kindAttempt, a.id.String(), value)
+}
+
+// fact is what must outlive a crash of a pause.
+func (p pause) fact() step.Fact {
+	fact := step.Fact{Kind: kindPaused, Key: pausedKey}
+	if p.on {
+		value := pausedFact{}
+		if !p.until.IsZero() {
+			value.UntilMS = p.until.UnixMilli()
+		}
+		fact = step.NewFact(kindPaused, pausedKey, value)
+	}
+	return fact
+}
+
+// persist writes a fact into the table and hands it to the driver.
+func (m *Machine) persist(fact step.Fact) {
+	m.facts.Apply(fact)
+	m.emit(step.Persist{Fact: fact})
+}
+
+// forget removes an attempt and its fact.
+func (m *Machine) forget(a *attempt) {
+	m.roster.remove(a)
+	m.persist(step.Fact{Kind: kindAttempt, Key: a.id.String()})
+}
+
+// Snapshot implements step.Machine.
+func (m *Machine) Snapshot() []byte { return m.facts.Encode() }
+
+// Restore implements step.Machine. Attempts that had not ended are given up at
+// Boot: their sandboxes died with the agent that ran them.
+func (m *Machine) Restore(text []byte) error {
+	if m.booted || len(m.roster.all) > 0 {
+		return fmt.Errorf("restore site: %w: the machine is in use", grid.ErrInvalid)
+	}
+	facts, err := step.DecodeFacts(text)
+	if err != nil {
+		return fmt.Errorf("restore site: %w", err)
+	}
+	for _, f := range facts {
+		if err := m.restoreFact(f); err != nil {
+			return fmt.Errorf("restore site: fact %s %s: %w", f.Kind, f.Key, err)
+		}
+		m.facts.Apply(f)
+	}
+	return nil
+}
+
+func (m *Machine) restoreFact(f step.Fact) error {
+	switch f.Kind {
+	case kindAttempt:
+		return m.restoreAttempt(f)
+	case kindPaused:
+		var value pausedFact
+		if err := json.Unmarshal(f.Value, &value); err != nil {
+			return err
+		}
+		m.paused = pause{on: true}
+		if value.UntilMS != 0 {
+			m.paused.until = time.UnixMilli(value.UntilMS).UTC()
+		}
+		return nil
+	default:
+		return fmt.Errorf("%w: unknown kind; was it written by a later version?", grid.ErrInvalid)
+	}
+}
+
+func (m *Machine) restoreAttempt(f step.Fact) error {
+	var value attemptFact
+	if err := json.Unmarshal(f.Value, &value); err != nil {
+		return err
+	}
+	if err := value.validate(f.Key); err != nil {
+		return err
+	}
+	if m.roster.all[value.Attempt] != nil {
+		return fmt.Errorf("%w: written twice", grid.ErrInvalid)
+	}
+	if use := m.roster.byJob[value.Attempt.Task.Job]; use != nil && use.submitter != value.Submitter {
+		return fmt.Errorf("%w: one job of two submitters", grid.ErrInvalid)
+	}
+	a := &attempt{id: value.Attempt, submitter: value.Submitter, phase: phaseStaging, started: value.Phase == factStarted}
+	if value.Task != nil {
+		a.task = *value.Task
+	}
+	if value.Exit != nil {
+		a.phase, a.exit, a.ended = phaseExited, *value.Exit, time.UnixMilli(value.EndedMS).UTC()
+	}
+	m.roster.add(a)
+	return nil
+}
+
+func (f attemptFact) validate(key string) error {
+	if err := f.Attempt.Validate(); err != nil {
+		return err
+	}
+	if err := f.Submitter.Validate(); err != nil {
+		return err
+	}
+	if f.Attempt.String() != key {
+		return fmt.Errorf("%w: the value is about %s", grid.ErrInvalid, f.Attempt)
+	}
+	switch f.Phase {
+	case factAccepted, factStarted:
+		if f.Exit != nil || f.Task == nil {
+			return fmt.Errorf("%w: phase %s with an exit or without a task", grid.ErrInvalid, f.Phase)
+		}
+		return nil
+	case factExited:
+		if f.Exit == nil {
+			return fmt.Errorf("%w: phase exited without an exit", grid.ErrInvalid)
+		}
+		return f.Exit.Validate()
+	default:
+		return fmt.Errorf("%w: unknown phase %q", grid.ErrInvalid, f.Phase)
+	}
+}

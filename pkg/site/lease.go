@@ -1,0 +1,151 @@
+package site
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// timerRenew asks a submitter for leases; its ID is the submitter.
+const timerRenew = "renew"
+
+// request is a sent request for leases. A lease counts from here: the submitter
+// counts it from its answer, which is later, so the site's end comes first.
+type request struct {
+	to grid.SiteID
+	at time.Time
+}
+
+// tenant is a submitter with attempts that need leases.
+type tenant struct {
+	duration time.Duration // of the last lease; 0 before the first
+	next     time.Time     // when the renewal timer fires
+}
+
+// request numbers a request for leases and remembers when it was sent.
+func (m *Machine) request(to grid.SiteID) uint64 {
+	m.last++
+	m.requests.put(m.last, request{to: to, at: m.now})
+	return m.last
+}
+
+// expectLease makes sure that leases of a submitter's new attempts are asked for
+// again soon, should the answer to Accepted be lost.
+func (m *Machine) expectLease(submitter grid.SiteID) {
+	t := m.tenants[submitter]
+	if t == nil {
+		t = &tenant{}
+		m.tenants[submitter] = t
+	}
+	if soon := m.now.Add(m.cfg.RenewRetry); t.next.IsZero() || t.next.After(soon) {
+		m.renewAt(submitter, t, soon)
+	}
+}
+
+func (m *Machine) renewAt(submitter grid.SiteID, t *tenant, at time.Time) {
+	t.next = at
+	m.emit(step.SetTimer{Key: step.TimerKey{Name: timerRenew, ID: string(submitter)}, At: at})
+}
+
+// onRenewTimer asks for the leases of all attempts of one submitter at once.
+func (m *Machine) onRenewTimer(submitter grid.SiteID) {
+	t := m.tenants[submitter]
+	if t == nil {
+		m.report(step.LevelDebug, EventStale, step.Report{Site: submitter, Text: "timer " + timerRenew})
+		return
+	}
+	wanting := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.wantsLease() })
+	if len(wanting) == 0 {
+		delete(m.tenants, submitter)
+		return
+	}
+	for start := 0; start < len(wanting); start += protocol.MaxAttempts {
+		part := wanting[start:min(start+protocol.MaxAttempts, len(wanting))]
+		m.send(submitter, protocol.Renew{Renewal: m.request(submitter), Attempts: ids(part)})
+	}
+	m.renewAt(submitter, t, m.now.Add(m.renewPause(t, wanting)))
+}
+
+// renewPause is the time between two requests: a third of the lease, but not
+// more than RenewRetry while an attempt has never had one, and not much more
+// while one has run out and the submitter may come back any time.
+func (m *Machine) renewPause(t *tenant, wanting []*attempt) time.Duration {
+	pause := t.duration / leaseFraction
+	for _, a := range wanting {
+		switch {
+		case !a.leased:
+			return m.cfg.RenewRetry
+		case !a.leaseUntil.After(m.now):
+			pause = min(pause, max(leaseFraction*m.cfg.RenewRetry, time.Second))
+		}
+	}
+	return max(pause, m.cfg.RenewRetry/10)
+}
+
+// onLease prolongs the leases of the named attempts and starts what waited for
+// one. A lease counts from the sending of the request it answers, and its end
+// never moves backwards.
+func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
+	req, ok := m.requests.get(msg.Renewal)
+	if !ok || req.to != from {
+		m.report(step.LevelWarn, EventUnknownRenewal, step.Report{Site: from})
+		return
+	}
+	until := req.at.Add(msg.Duration)
+	honoured := false
+	for _, id := range msg.Attempts {
+		a := m.roster.all[id]
+		switch {
+		case a == nil:
+			m.report(step.LevelDebug, EventUnknownAttempt, about(id, from))
+		case a.submitter != from:
+			m.report(step.LevelWarn, EventNotSubmitter, about(id, from))
+		case !a.wantsLease():
+			m.report(step.LevelDebug, EventStale, about(id, from))
+		default:
+			m.extend(a, until)
+			honoured = true
+		}
+	}
+	if t := m.tenants[from]; t != nil && honoured {
+		t.duration = msg.Duration
+		m.afterLease(from, t, req.at)
+	}
+}
+
+// extend moves the end of one attempt's lease.
+func (m *Machine) extend(a *attempt, until time.Time) {
+	if !until.After(a.leaseUntil) {
+		m.report(step.LevelDebug, EventStale, about(a.id, a.submitter))
+		return
+	}
+	a.leased, a.leaseUntil = true, until
+	if a.started && until.After(m.now) {
+		m.emit(step.ExtendLease{Attempt: a.id, LeaseUntil: until})
+	}
+	m.tryStart(a)
+}
+
+// afterLease sets the time of the next request, counted from the sending of the
+// one that was answered, unless an attempt still waits for its first lease.
+func (m *Machine) afterLease(submitter grid.SiteID, t *tenant, sent time.Time) {
+	wanting := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.wantsLease() })
+	pause := m.renewPause(t, wanting)
+	next := sent.Add(pause)
+	if soonest := m.now.Add(min(pause, m.cfg.RenewRetry)); next.Before(soonest) {
+		next = soonest
+	}
+	if !next.Equal(t.next) {
+		m.renewAt(submitter, t, next)
+	}
+}
+
+func ids(attempts []*attempt) []grid.AttemptID {
+	list := make([]grid.AttemptID, len(attempts))
+	for i, a := range attempts {
+		list[i] = a.id
+	}
+	return list
+}

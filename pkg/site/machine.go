@@ -1,0 +1,223 @@
+package site
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/cache"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/plan"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Machine decides for one site. It has one owner and implements step.Machine.
+type Machine struct {
+	cfg    Config
+	now    time.Time     // of the current Step
+	out    []step.Effect // of the current Step
+	facts  *step.Facts   // what the Persist effects have built up
+	booted bool
+	since  time.Time // when it booted; its age is an observation for z
+	last   uint64    // last number given to a request for leases
+
+	capability grid.Capability
+	potential  int64 // P of this site, bit/s
+	paused     pause
+	draining   bool
+
+	plan      *plan.Planner // offers and commitments
+	planTimer time.Time     // when the plan's timer fires; zero if it is not set
+	queued    int           // commitments whose place in the plan has not come
+	cache     *cache.Cache[grid.Requirement]
+	bindings  *recent[grid.JobID, *binding]
+
+	roster     *roster
+	tokens     *recent[grid.TaskID, grid.Token]
+	tenants    map[grid.SiteID]*tenant
+	requests   *recent[uint64, request]
+	vacancyDue bool
+
+	peers map[grid.SiteID]*peer
+	held  map[grid.CID]struct{}
+}
+
+var _ step.Machine = (*Machine)(nil)
+
+// New makes a machine. The configuration must be valid; New panics on one that
+// is not, because nothing could be decided with it.
+func New(cfg Config) *Machine {
+	if err := cfg.Validate(); err != nil {
+		panic(fmt.Sprintf("new site machine: %v", err))
+	}
+	requirements, err := cache.New[grid.Requirement](cfg.CacheEntries)
+	if err != nil { // the size was validated
+		panic(fmt.Sprintf("new site machine: %v", err))
+	}
+	return &Machine{
+		cfg: cfg, capability: cfg.Capability, facts: step.NewFacts(),
+		plan: newPlan(cfg, cfg.Capability.Total, 0), cache: requirements,
+		bindings: newRecent[grid.JobID, *binding](maxBindings),
+		roster: newRoster(), tokens: newRecent[grid.TaskID, grid.Token](maxTokens),
+		tenants: make(map[grid.SiteID]*tenant), requests: newRecent[uint64, request](maxRequests),
+		peers: make(map[grid.SiteID]*peer), held: make(map[grid.CID]struct{}),
+	}
+}
+
+// Step implements step.Machine.
+func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
+	m.out = nil
+	if now.After(m.now) {
+		m.now = now
+	}
+	boot, isBoot := in.(step.Boot)
+	switch {
+	case isBoot && m.booted:
+		m.report(step.LevelWarn, EventBootedTwice, step.Report{})
+	case isBoot:
+		m.boot(boot)
+	case !m.booted:
+		m.report(step.LevelWarn, EventNotBooted, step.Report{Text: fmt.Sprintf("%T", in)})
+	default:
+		m.advance()
+		m.dispatch(in)
+		m.advance() // what became free may start what waited for it
+	}
+	m.armPlan()
+	return m.out
+}
+
+// boot starts to work. What was under way when the agent died has died with it;
+// the submitters are told until they acknowledge it.
+func (m *Machine) boot(in step.Boot) {
+	m.booted, m.since = true, m.now
+	m.last = in.Incarnation << 32 // numbers of an earlier run are never used again
+	m.plan = newPlan(m.cfg, m.capability.Total, in.Incarnation)
+	for _, a := range m.roster.sorted() {
+		m.raiseToken(a.id.Task, a.id.Token)
+		if a.phase == phaseExited {
+			a.repeat = firstExitRepeat
+			m.tellExit(a)
+			continue
+		}
+		m.report(step.LevelWarn, EventRestartDetected, about(a.id, a.submitter))
+		m.end(a, grid.Exit{Cause: grid.CauseSiteRestart, Text: "the site's agent was restarted"})
+	}
+	if m.paused.on {
+		m.armPause()
+	}
+}
+
+// dispatch handles one input of a machine that has booted.
+func (m *Machine) dispatch(in step.Input) {
+	switch in := in.(type) {
+	case step.MessageReceived:
+		m.onMessage(in)
+	case step.TimerFired:
+		m.onTimer(in.Key)
+	case step.AttemptStarted:
+		m.onStarted(in)
+	case step.AttemptFrozen:
+		m.onFrozen(in)
+	case step.AttemptResumed:
+		m.onResumed(in)
+	case step.AttemptExited:
+		m.onExited(in)
+	case step.StageProgress:
+		m.onStageProgress(in)
+	case step.Staged:
+		m.onStaged(in)
+	default:
+		m.dispatchSite(in)
+	}
+}
+
+// dispatchSite handles what is about the site rather than an attempt.
+func (m *Machine) dispatchSite(in step.Input) {
+	switch in := in.(type) {
+	case step.PeerSeen:
+		m.onPeerSeen(in)
+	case step.PeerGone:
+		m.onPeerGone(in)
+	case step.BandwidthMeasured:
+		m.onBandwidth(in)
+	case step.HeldChanged:
+		m.onHeld(in)
+	case step.CapacityChanged:
+		m.onCapacity(in)
+	case step.Pause:
+		m.onPause(in)
+	case step.Resume:
+		m.onResume()
+	case step.Drain:
+		m.onDrain(in)
+	case step.ClockStepped: // now does not step, and nothing here reads the wall clock
+	default:
+		m.report(step.LevelDebug, EventNotForSite, step.Report{Text: fmt.Sprintf("%T", in)})
+	}
+}
+
+// onMessage handles one message. It is validated here again, so that a driver's
+// mistake cannot break the plan.
+func (m *Machine) onMessage(in step.MessageReceived) {
+	err := in.From.Validate()
+	if err == nil && in.Message == nil {
+		err = fmt.Errorf("%w: no message", grid.ErrInvalid)
+	}
+	if err == nil {
+		err = in.Message.Validate()
+	}
+	if err != nil {
+		m.report(step.LevelWarn, EventInvalid, step.Report{Site: in.From, Reason: grid.ReasonInvalid, Text: err.Error()})
+		return
+	}
+	switch msg := in.Message.(type) {
+	case protocol.Announce:
+		m.onAnnounce(in.From, msg)
+	case protocol.Requirements:
+		m.onAnnounce(in.From, msg.Announce)
+	case protocol.Reannounce:
+		m.onReannounce(in.From, msg)
+	case protocol.Clear:
+		m.onClear(in.From, msg)
+	case protocol.Award:
+		m.onAward(in.From, msg)
+	case protocol.Lease:
+		m.onLease(in.From, msg)
+	case protocol.ExitAck:
+		m.onExitAck(in.From, msg)
+	case protocol.Fence:
+		m.onFence(in.From, msg)
+	case protocol.Cancel:
+		m.onCancel(in.From, msg)
+	default:
+		m.report(step.LevelDebug, EventNotForSite, step.Report{Site: in.From, Text: fmt.Sprintf("%T", msg)})
+	}
+}
+
+func (m *Machine) onTimer(key step.TimerKey) {
+	switch key.Name {
+	case timerWatch:
+		m.attemptTimer(key, m.onWatchTimer)
+	case timerExited:
+		m.attemptTimer(key, m.onExitedTimer)
+	case timerRenew:
+		m.onRenewTimer(grid.SiteID(key.ID))
+	case timerVacancy:
+		m.onVacancyTimer()
+	case timerPause:
+		m.onPauseTimer()
+	case timerPlan: // every Step advances the plan
+	default:
+		m.report(step.LevelDebug, EventStale, step.Report{Text: "timer " + key.Name})
+	}
+}
+
+// emit adds an effect to the Step's.
+func (m *Machine) emit(e step.Effect) { m.out = append(m.out, e) }
+
+// send adds a message to the Step's effects.
+func (m *Machine) send(to grid.SiteID, msg protocol.Message) {
+	m.emit(step.Send{To: to, Message: msg})
+}
+

@@ -1,0 +1,121 @@
+package site
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// timerPause ends a pause.
+const timerPause = "pause"
+
+// pause is what the owner said.
+type pause struct {
+	on    bool
+	until time.Time // zero: until Resume
+}
+
+// onPause stops offering. It is a fact, so that a paused site stays paused after
+// a restart.
+func (m *Machine) onPause(in step.Pause) {
+	if !in.Until.IsZero() && !in.Until.After(m.now) {
+		m.report(step.LevelDebug, EventStale, step.Report{Text: "a pause that is over"})
+		return
+	}
+	m.paused = pause{on: true}
+	if !in.Until.IsZero() {
+		m.paused.until = time.UnixMilli(in.Until.UnixMilli()).UTC()
+	}
+	m.persist(m.paused.fact())
+	m.report(step.LevelInfo, EventPaused, step.Report{})
+	m.armPause()
+}
+
+func (m *Machine) armPause() {
+	key := step.TimerKey{Name: timerPause}
+	if m.paused.until.IsZero() {
+		m.emit(step.StopTimer{Key: key})
+		return
+	}
+	m.emit(step.SetTimer{Key: key, At: m.paused.until})
+}
+
+func (m *Machine) onPauseTimer() {
+	if !m.paused.on || m.paused.until.IsZero() || m.now.Before(m.paused.until) {
+		m.report(step.LevelDebug, EventStale, step.Report{Text: "timer " + timerPause})
+		return
+	}
+	m.unpause()
+	m.resumed()
+}
+
+// unpause ends a pause, if there is one.
+func (m *Machine) unpause() {
+	if !m.paused.on {
+		return
+	}
+	m.paused = pause{}
+	m.persist(m.paused.fact())
+	m.emit(step.StopTimer{Key: step.TimerKey{Name: timerPause}})
+}
+
+// onResume ends a pause and calls off a drain.
+func (m *Machine) onResume() {
+	if !m.paused.on && !m.draining {
+		m.report(step.LevelDebug, EventStale, step.Report{Text: "neither paused nor draining"})
+		return
+	}
+	m.unpause()
+	m.draining = false
+	m.resumed()
+}
+
+func (m *Machine) resumed() {
+	m.report(step.LevelInfo, EventResumedOffering, step.Report{})
+	m.grown()
+}
+
+// onDrain makes the site offer nothing more. With Now what runs is stopped, too,
+// and each submitter hears of it, so that its tasks move elsewhere. A drain is
+// no fact: it ends with the agent.
+func (m *Machine) onDrain(in step.Drain) {
+	m.draining = true
+	m.report(step.LevelInfo, EventDraining, step.Report{})
+	if !in.Now {
+		return
+	}
+	for _, a := range m.roster.where((*attempt).wantsLease) {
+		m.stop(a, false, "the site is stopping")
+	}
+}
+
+// onCapacity takes new ceilings. What is committed stays committed, also where
+// it is more than the new ceilings.
+func (m *Machine) onCapacity(in step.CapacityChanged) {
+	if err := in.Capability.Validate(); err != nil {
+		m.report(step.LevelWarn, EventInvalid, step.Report{Text: err.Error()})
+		return
+	}
+	before := m.capability
+	m.capability = in.Capability
+	m.plan.SetCapacity(in.Capability.Total)
+	m.measurePotential()
+	m.report(step.LevelInfo, EventCapacityChanged, step.Report{})
+	if !before.Total.Fits(in.Capability.Total) || !slices.Equal(in.Capability.Kinds, before.Kinds) {
+		m.grown()
+	}
+}
+
+// closed is the refusal of a site whose owner wants no more work for now.
+func (m *Machine) closed() (grid.Refusal, bool) {
+	switch {
+	case m.draining:
+		return grid.Refusal{Reason: grid.ReasonDraining}, true
+	case m.paused.on:
+		return grid.Refusal{Reason: grid.ReasonPaused}, true
+	default:
+		return grid.Refusal{}, false
+	}
+}

@@ -1,0 +1,179 @@
+package site
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/index"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// peer is what is known of another site that is connected.
+type peer struct {
+	capability grid.Capability
+	downBps    int64 // measured, towards this site; 0 = not
+	upBps      int64 // measured, away from this site; 0 = not
+}
+
+func (m *Machine) onPeerSeen(in step.PeerSeen) {
+	if err := in.Capability.Validate(); err != nil {
+		m.report(step.LevelWarn, EventInvalid, step.Report{Site: in.Site, Text: err.Error()})
+		return
+	}
+	if in.Site == m.cfg.Self {
+		m.report(step.LevelDebug, EventStale, step.Report{Site: in.Site, Text: "this site itself"})
+		return
+	}
+	p := m.peers[in.Site]
+	if p == nil {
+		if len(m.peers) >= maxPeers {
+			m.report(step.LevelWarn, EventTableFull, step.Report{Site: in.Site, Text: "peers"})
+			return
+		}
+		p = &peer{}
+		m.peers[in.Site] = p
+	}
+	p.capability = in.Capability
+	m.measurePotential()
+}
+
+func (m *Machine) onPeerGone(in step.PeerGone) {
+	if m.peers[in.Site] == nil {
+		m.report(step.LevelDebug, EventStale, step.Report{Site: in.Site, Text: "peer unknown"})
+		return
+	}
+	delete(m.peers, in.Site)
+	m.measurePotential()
+}
+
+func (m *Machine) onBandwidth(in step.BandwidthMeasured) {
+	p := m.peers[in.Peer]
+	if p == nil || in.DownBps < 0 || in.UpBps < 0 {
+		m.report(step.LevelDebug, EventStale, step.Report{Site: in.Peer, Text: "bandwidth of an unknown peer or below 0"})
+		return
+	}
+	if in.DownBps > 0 {
+		p.downBps = in.DownBps
+	}
+	if in.UpBps > 0 {
+		p.upBps = in.UpBps
+	}
+	m.measurePotential()
+}
+
+// measurePotential sums up how well connected this site is (thesis 3.1.1): what
+// it can upload to each peer is limited by its own link and the peer's.
+func (m *Machine) measurePotential() {
+	uploads := make([]index.Upload, 0, len(m.peers))
+	for _, id := range slices.Sorted(maps.Keys(m.peers)) {
+		p := m.peers[id]
+		bps := p.upBps
+		if bps == 0 {
+			bps = smallerKnown(m.capability.UpBps, p.capability.DownBps)
+		}
+		uploads = append(uploads, index.Upload{Peer: id, Bps: float64(bps)})
+	}
+	sum, err := index.Potential(m.cfg.Self, uploads)
+	if err != nil { // rates are at least 0: not reached
+		m.report(step.LevelWarn, EventInvalid, step.Report{Text: err.Error()})
+		return
+	}
+	m.potential = int64(min(sum, 1<<62))
+}
+
+// smallerKnown is the smaller of two rates, the known one if 0 says that the
+// other is unknown.
+func smallerKnown(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// onHeld keeps the set of data that is here. What does not fit is treated as
+// not here, which makes offers worse than they could be, never wrong.
+func (m *Machine) onHeld(in step.HeldChanged) {
+	for _, cid := range in.Removed {
+		delete(m.held, cid)
+	}
+	for i, cid := range in.Added {
+		if len(m.held) >= maxHeldData {
+			m.report(step.LevelWarn, EventTableFull, step.Report{Text: "held data", Value: float64(len(in.Added) - i)})
+			return
+		}
+		m.held[cid] = struct{}{}
+	}
+}
+
+// access is how this site would get at the sources of a requirement.
+func (m *Machine) access(req grid.Requirement, submitter grid.SiteID) []index.Access {
+	list := make([]index.Access, len(req.Sources))
+	for i, src := range req.Sources {
+		list[i] = m.accessTo(src, submitter)
+	}
+	return list
+}
+
+// accessTo is how this site would get at one source: from itself, or from the
+// holder with the fastest link. The submitter counts as reachable, it has just
+// spoken; so does everyone connected. Data that names no holder is the
+// submitter's.
+func (m *Machine) accessTo(src grid.DataSource, submitter grid.SiteID) index.Access {
+	a := index.Access{Bytes: src.Bytes, Local: m.isLocal(src), Unreachable: len(src.Holders) > 0}
+	best := int64(-1)
+	for i, holder := range src.Holders {
+		p := m.peers[holder]
+		if p == nil && holder != submitter {
+			continue
+		}
+		up := int64(0)
+		if i == 0 {
+			up = src.UploadBps
+		}
+		down, up := m.link(p, up)
+		if rate := smallerKnown(down, up); rate > best {
+			best, a.DownBps, a.UpBps, a.Unreachable = rate, down, up, false
+		}
+	}
+	if len(src.Holders) == 0 {
+		a.DownBps, a.UpBps = m.link(m.peers[submitter], src.UploadBps)
+	}
+	return a
+}
+
+// link is the rates of the two ends of a link from a holder to this site. What
+// was measured is better than what either side declares.
+func (m *Machine) link(p *peer, declaredUp int64) (down, up int64) {
+	down, up = m.capability.DownBps, declaredUp
+	if p == nil {
+		return down, up
+	}
+	if up == 0 {
+		up = p.capability.UpBps
+	}
+	if p.downBps > 0 {
+		return p.downBps, p.downBps
+	}
+	return down, up
+}
+
+// isLocal reports whether data is at this site already.
+func (m *Machine) isLocal(src grid.DataSource) bool {
+	if src.CID != "" {
+		if _, held := m.held[src.CID]; held {
+			return true
+		}
+	}
+	return slices.Contains(src.Holders, m.cfg.Self)
+}
+
+// holdsAll reports whether there is data to be had and all of it is here.
+func (m *Machine) holdsAll(req grid.Requirement) bool {
+	for _, src := range req.Sources {
+		if src.Bytes > 0 && !m.isLocal(src) {
+			return false
+		}
+	}
+	return len(req.Sources) > 0
+}

@@ -1,0 +1,152 @@
+package site
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/plan"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// timerPlan brings the plan up to now when something in it is due.
+const timerPlan = "plan"
+
+// newPlan is the empty plan of a run. Offers of an earlier run have other
+// numbers, so that nobody can take one for another.
+func newPlan(cfg Config, total grid.Resources, incarnation uint64) *plan.Planner {
+	return plan.New(plan.Config{
+		Total: total, HoldAll: cfg.HoldAll, MaxOffers: cfg.CacheEntries, FirstOffer: incarnation<<32 + 1,
+	})
+}
+
+// offer turns a quote into an open offer and tells the submitter; if it has its
+// share of open offers already, it gives the refusal instead.
+func (m *Machine) offer(c call, q quote) (grid.Refusal, bool) {
+	o, ok := m.open(q)
+	if !ok {
+		return grid.Refusal{Reason: grid.ReasonQuota}, false
+	}
+	m.send(c.submitter, protocol.Bid{Job: c.job, Seq: c.seq, Offer: o})
+	return grid.Refusal{}, true
+}
+
+// open makes an open offer of a quote. A submitter has at most an eighth of all
+// open offers. The site's own jobs are exempt: the oldest of their offers gives
+// way, which costs nothing, because an award is quoted again in any case.
+func (m *Machine) open(q quote) (grid.Offer, bool) {
+	o, err := m.plan.Open(m.now, q.ask, q.place, false, m.cfg.OfferValidity)
+	if errors.Is(err, plan.ErrQuota) && q.ask.Submitter == m.cfg.Self {
+		m.withdrawOldest(m.cfg.Self)
+		o, err = m.plan.Open(m.now, q.ask, q.place, false, m.cfg.OfferValidity)
+	}
+	if err != nil {
+		return grid.Offer{}, false
+	}
+	r := aboutJob(q.ask.Job, q.ask.Submitter)
+	r.Value = q.parts.Distance
+	m.report(step.LevelDebug, EventOfferMade, r)
+	return grid.Offer{
+		ID: o.Number, Site: m.cfg.Self, Parts: q.parts, Finish: q.finish(), Validity: m.cfg.OfferValidity,
+		TasksNow: q.place.Tasks, CoreMFLOPS: m.capability.CoreMFLOPS,
+	}, true
+}
+
+// withdrawOldest closes the oldest open offer to a submitter.
+func (m *Machine) withdrawOldest(submitter grid.SiteID) {
+	offers := m.plan.Offers()
+	if i := slices.IndexFunc(offers, func(o plan.Offer) bool { return o.Submitter == submitter }); i >= 0 {
+		m.plan.Withdraw(offers[i].Number)
+	}
+}
+
+// dropOffer closes the job's open offer, if there is one.
+func (m *Machine) dropOffer(job grid.JobID) {
+	if m.plan.WithdrawJob(job) > 0 && m.cfg.HoldAll {
+		m.grown()
+	}
+}
+
+// heldOffer is the number of an open offer if it is for this job and submitter,
+// and 0 otherwise.
+func (m *Machine) heldOffer(number uint64, job grid.JobID, submitter grid.SiteID) uint64 {
+	if o, ok := m.plan.Offer(number); ok && o.Job == job && o.Submitter == submitter {
+		return number
+	}
+	return 0
+}
+
+// commit takes the place of a quote for an attempt, out of what the offer holds
+// if it holds anything.
+func (m *Machine) commit(id grid.AttemptID, q quote) bool {
+	err := m.plan.Commit(m.now, plan.Commitment{
+		Attempt: id, Give: q.place.Give, NotBefore: q.ask.Window.NotBefore, Start: q.place.Start, End: q.place.End,
+	}, q.ask.Offer)
+	if err == nil {
+		if q.place.Start.After(m.now) {
+			m.queued++
+		}
+		return true
+	}
+	r := about(id, q.ask.Submitter)
+	r.Text = err.Error()
+	m.report(step.LevelWarn, EventImpossiblePlan, r)
+	return false
+}
+
+// vacate gives an attempt's capacity back.
+func (m *Machine) vacate(a *attempt) {
+	c, ok := m.plan.Release(a.id)
+	if !ok {
+		return
+	}
+	if !c.Running {
+		m.queued--
+	}
+	m.grown()
+}
+
+// due reports whether an attempt's place in the plan has come.
+func (m *Machine) due(a *attempt) bool {
+	c, ok := m.plan.Commitment(a.id)
+	return ok && c.Running
+}
+
+// advance brings the plan up to now: offers expire, what runs longer than planned
+// keeps its capacity, and what waited in the plan starts when its place has come.
+func (m *Machine) advance() {
+	changes := m.plan.Advance(m.now)
+	for _, o := range changes.Withdrawn {
+		if o.Holds > 0 {
+			m.grown()
+			break
+		}
+	}
+	m.queued -= len(changes.Started)
+	for _, c := range changes.Started {
+		if a := m.roster.all[c.Attempt]; a != nil {
+			m.tryStart(a)
+		}
+	}
+}
+
+// armPlan sets the timer for what is due next in the plan. Without anything that
+// waits or is held there is nothing to wake up for: every Step advances the plan
+// anyway.
+func (m *Machine) armPlan() {
+	next := time.Time{}
+	if m.cfg.HoldAll || m.queued > 0 {
+		next, _ = m.plan.Next()
+	}
+	if next.Equal(m.planTimer) {
+		return
+	}
+	m.planTimer = next
+	if next.IsZero() {
+		m.emit(step.StopTimer{Key: step.TimerKey{Name: timerPlan}})
+		return
+	}
+	m.emit(step.SetTimer{Key: step.TimerKey{Name: timerPlan}, At: next})
+}

@@ -1,0 +1,151 @@
+package site
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// phase is where an attempt stands at its site.
+type phase uint8
+
+const (
+	phaseStaging  phase = iota + 1 // accepted; its inputs are on the way
+	phaseReady                     // its inputs are here; it waits for a lease or its planned start
+	phaseStarting                  // the sandbox was asked for
+	phaseRunning                   // the sandbox runs
+	phaseFrozen                    // its lease ran out
+	phaseStopping                  // it was told to end and has not said so yet
+	phaseExited                    // it ended; its submitter has not acknowledged that yet
+)
+
+// String is the phase in one word.
+func (p phase) String() string {
+	names := [...]string{"unknown", "staging", "ready", "starting", "running", "frozen", "stopping", "exited"}
+	if int(p) < len(names) {
+		return names[p]
+	}
+	return names[0]
+}
+
+// attempt is one attempt that this site accepted.
+type attempt struct {
+	id        grid.AttemptID
+	submitter grid.SiteID
+	task      grid.Task
+	parts     grid.Parts // where the site stood when it accepted
+
+	phase   phase
+	started bool // StartAttempt was emitted
+	quiet   bool // stopping: its submitter does not want to hear of the end
+
+	accepted   time.Time // when
+	leased     bool      // it held a lease once
+	leaseUntil time.Time // end of the lease, on this site's clock
+	reported   time.Time // last staging report
+
+	exit   grid.Exit
+	ended  time.Time     // when it ended, to the millisecond, as in its fact
+	repeat time.Duration // pause before the next repetition of Exited
+}
+
+// live reports whether the attempt holds capacity and needs a lease or a stop.
+func (a *attempt) live() bool { return a.phase != phaseExited }
+
+// wantsLease reports whether leases are asked for the attempt.
+func (a *attempt) wantsLease() bool { return a.phase < phaseStopping }
+
+// roster holds all attempts and the ways to find them.
+type roster struct {
+	all    map[grid.AttemptID]*attempt
+	byTask map[grid.TaskID][]*attempt // ascending by token
+	byJob  map[grid.JobID]*jobUse
+	bySite map[grid.SiteID]int // number of attempts of a submitter
+}
+
+// jobUse says whose a job with attempts is.
+type jobUse struct {
+	submitter grid.SiteID
+	attempts  int
+}
+
+func newRoster() *roster {
+	return &roster{
+		all:    make(map[grid.AttemptID]*attempt),
+		byTask: make(map[grid.TaskID][]*attempt),
+		byJob:  make(map[grid.JobID]*jobUse),
+		bySite: make(map[grid.SiteID]int),
+	}
+}
+
+// add takes an attempt in that is not there yet.
+func (r *roster) add(a *attempt) {
+	r.all[a.id] = a
+	list := append(r.byTask[a.id.Task], a)
+	slices.SortFunc(list, byID)
+	r.byTask[a.id.Task] = list
+	use := r.byJob[a.id.Task.Job]
+	if use == nil {
+		use = &jobUse{submitter: a.submitter}
+		r.byJob[a.id.Task.Job] = use
+	}
+	use.attempts++
+	r.bySite[a.submitter]++
+}
+
+// remove forgets an attempt that is there.
+func (r *roster) remove(a *attempt) {
+	delete(r.all, a.id)
+	list := slices.DeleteFunc(r.byTask[a.id.Task], func(b *attempt) bool { return b == a })
+	if r.byTask[a.id.Task] = list; len(list) == 0 {
+		delete(r.byTask, a.id.Task)
+	}
+	use := r.byJob[a.id.Task.Job]
+	if use.attempts--; use.attempts == 0 {
+		delete(r.byJob, a.id.Task.Job)
+	}
+	if r.bySite[a.submitter]--; r.bySite[a.submitter] == 0 {
+		delete(r.bySite, a.submitter)
+	}
+}
+
+// ofTask lists a task's attempts, ascending by token. The list is a copy.
+func (r *roster) ofTask(id grid.TaskID) []*attempt { return slices.Clone(r.byTask[id]) }
+
+// ofJob lists a job's attempts in order.
+func (r *roster) ofJob(id grid.JobID) []*attempt {
+	if r.byJob[id] == nil {
+		return nil
+	}
+	return r.where(func(a *attempt) bool { return a.id.Task.Job == id })
+}
+
+// where lists the attempts that a condition holds for, in order.
+func (r *roster) where(holds func(*attempt) bool) []*attempt {
+	var list []*attempt
+	for a := range maps.Values(r.all) {
+		if holds(a) {
+			list = append(list, a)
+		}
+	}
+	slices.SortFunc(list, byID)
+	return list
+}
+
+// sorted lists all attempts in order.
+func (r *roster) sorted() []*attempt {
+	return r.where(func(*attempt) bool { return true })
+}
+
+func byID(a, b *attempt) int {
+	switch {
+	case a.id.Less(b.id):
+		return -1
+	case b.id.Less(a.id):
+		return 1
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,52 @@
+package site
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// timerVacancy collects what became free in a short while.
+const timerVacancy = "vacancy"
+
+// grown notes that there is more room than before. Those who wait are told a
+// little later, so that a burst of exits makes one message.
+func (m *Machine) grown() {
+	if m.vacancyDue {
+		return
+	}
+	m.vacancyDue = true
+	m.emit(step.SetTimer{Key: step.TimerKey{Name: timerVacancy}, At: m.now.Add(vacancyDelay)})
+}
+
+// onVacancyTimer names to each submitter its waiting jobs that fit now, least
+// recently announced first. A site that is closed says nothing; it will when it
+// opens.
+func (m *Machine) onVacancyTimer() {
+	if !m.vacancyDue {
+		m.report(step.LevelDebug, EventStale, step.Report{Text: "timer " + timerVacancy})
+		return
+	}
+	m.vacancyDue = false
+	if _, closed := m.closed(); closed {
+		return
+	}
+	fitting := make(map[grid.SiteID][]grid.JobID)
+	for _, job := range m.cache.Waiting(m.now) {
+		entry, ok := m.cache.Peek(m.now, job)
+		if !ok || len(fitting[entry.Submitter]) >= maxVacancies {
+			continue
+		}
+		if _, _, fits := m.quote(entry.Value, inquiry{job: job, submitter: entry.Submitter, count: 1}); fits {
+			fitting[entry.Submitter] = append(fitting[entry.Submitter], job)
+		}
+	}
+	for _, submitter := range slices.Sorted(maps.Keys(fitting)) {
+		jobs := fitting[submitter]
+		m.send(submitter, protocol.Vacancy{Jobs: jobs})
+		m.report(step.LevelDebug, EventVacancySent, step.Report{Site: submitter, Value: float64(len(jobs))})
+	}
+}

@@ -1,0 +1,85 @@
+package site
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/cache"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Status is what a site shows of itself.
+type Status struct {
+	Capability  grid.Capability
+	Free        grid.Resources // of its ceilings, now
+	Potential   int64          // P of the site, bit/s
+	Paused      bool
+	PausedUntil time.Time // zero: until Resume
+	Draining    bool
+	Attempts    []AttemptStatus // ascending by ID
+	Peers       []grid.SiteID   // ascending
+	Offers      int             // open offers
+	Cached      int             // requirements in the cache
+	Cache       cache.Stats
+	HeldData    int // CIDs that are here
+}
+
+// AttemptStatus is what a site shows of one attempt.
+type AttemptStatus struct {
+	ID         grid.AttemptID
+	Submitter  grid.SiteID
+	Phase      string        // staging, ready, starting, running, frozen, stopping or exited
+	Distance   float64       // from the job when it was accepted
+	Accepted   time.Time     // zero for one of an earlier run
+	Start      time.Time     // its place in the plan; zero when it has ended
+	End        time.Time     // expected end; zero when it has ended
+	LeaseUntil time.Time     // zero without a lease
+	Exit       grid.ExitCause // 0 while it lives
+}
+
+// Status shows the site at the time of its last Step. The result is a copy.
+func (m *Machine) Status() Status {
+	s := Status{
+		Capability: m.capability, Free: m.plan.Free(m.now, m.now.Add(1)), Potential: m.potential,
+		Paused: m.paused.on, PausedUntil: m.paused.until, Draining: m.draining,
+		Peers: slices.Sorted(maps.Keys(m.peers)), Offers: len(m.plan.Offers()),
+		Cached: m.cache.Len(), Cache: m.cache.Stats(), HeldData: len(m.held),
+	}
+	s.Capability.Kinds = slices.Clone(s.Capability.Kinds)
+	for _, a := range m.roster.sorted() {
+		view := AttemptStatus{
+			ID: a.id, Submitter: a.submitter, Phase: a.phase.String(), Distance: a.parts.Distance,
+			Accepted: a.accepted, LeaseUntil: a.leaseUntil, Exit: a.exit.Cause,
+		}
+		if c, ok := m.plan.Commitment(a.id); ok {
+			view.Start, view.End = c.Start, c.End
+		}
+		s.Attempts = append(s.Attempts, view)
+	}
+	return s
+}
+
+// Submitter is whose an attempt is, false if this site does not have it.
+func (m *Machine) Submitter(id grid.AttemptID) (grid.SiteID, bool) {
+	a := m.roster.all[id]
+	if a == nil {
+		return "", false
+	}
+	return a.submitter, true
+}
+
+// Quote says where this site would stand for one task at the time of its last
+// Step, or why it would refuse; the flag says which. It answers as to the
+// submitter that holds the task's data. Nothing is promised and nothing changes.
+func (m *Machine) Quote(req grid.Requirement) (grid.Parts, grid.Refusal, bool) {
+	in := inquiry{submitter: m.cfg.Self, count: 1}
+	for _, src := range req.Sources {
+		if len(src.Holders) > 0 {
+			in.submitter = src.Holders[0]
+			break
+		}
+	}
+	q, refusal, ok := m.quote(req, in)
+	return q.parts, refusal, ok
+}

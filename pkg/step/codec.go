@@ -1,0 +1,115 @@
+package step
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// ErrBadInput says that bytes are no encoded input of this build.
+var ErrBadInput = errors.New("not an input of this build")
+
+type encodedInput struct {
+	Type string          `json:"type"`
+	Body json.RawMessage `json:"body"`
+}
+
+type encodedReceipt struct {
+	From    grid.SiteID
+	Message []byte // as protocol.Encode writes it
+}
+
+// inputTypes reads the body of each input by the name of its type.
+var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknoglobals // a constant table
+	"Boot":              readInput[Boot],
+	"MessageReceived":   readReceipt,
+	"TimerFired":        readInput[TimerFired],
+	"PeerSeen":          readInput[PeerSeen],
+	"PeerGone":          readInput[PeerGone],
+	"BandwidthMeasured": readInput[BandwidthMeasured],
+	"ClockStepped":      readInput[ClockStepped],
+	"AttemptStarted":    readInput[AttemptStarted],
+	"AttemptFrozen":     readInput[AttemptFrozen],
+	"AttemptResumed":    readInput[AttemptResumed],
+	"AttemptExited":     readInput[AttemptExited],
+	"StageProgress":     readInput[StageProgress],
+	"Staged":            readInput[Staged],
+	"Collected":         readInput[Collected],
+	"HeldChanged":       readInput[HeldChanged],
+	"CapacityChanged":   readInput[CapacityChanged],
+	"Pause":             readInput[Pause],
+	"Resume":            readInput[Resume],
+	"Drain":             readInput[Drain],
+	"Submit":            readInput[Submit],
+	"Probe":             readInput[Probe],
+	"CancelJob":         readInput[CancelJob],
+	"ForgetJob":         readInput[ForgetJob],
+}
+
+func readInput[T Input](body []byte) (Input, error) {
+	var in T
+	err := json.Unmarshal(body, &in)
+	return in, err
+}
+
+func readReceipt(body []byte) (Input, error) {
+	var receipt encodedReceipt
+	if err := json.Unmarshal(body, &receipt); err != nil {
+		return nil, err
+	}
+	m, err := protocol.Decode(receipt.Message)
+	return MessageReceived{From: receipt.From, Message: m}, err
+}
+
+// EncodeInput writes an input for a journal: one JSON object with the name of
+// its type. It is read by DecodeInput of the same build. A message that
+// protocol.Encode refuses is an error.
+func EncodeInput(in Input) ([]byte, error) {
+	name := typeName(in)
+	if _, known := inputTypes[name]; !known {
+		return nil, fmt.Errorf("encode input: %w: %T", ErrBadInput, in)
+	}
+	var value any = in
+	if m, ok := in.(MessageReceived); ok {
+		raw, err := protocol.Encode(m.Message)
+		if err != nil {
+			return nil, fmt.Errorf("encode input from %s: %w", m.From, err)
+		}
+		value = encodedReceipt{From: m.From, Message: raw}
+	}
+	body, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode input %s: %w", name, err)
+	}
+	return json.Marshal(encodedInput{Type: name, Body: body})
+}
+
+// DecodeInput reads what EncodeInput wrote. The error is ErrBadInput, wrapped
+// with its cause.
+func DecodeInput(raw []byte) (Input, error) {
+	var outer encodedInput
+	if err := json.Unmarshal(raw, &outer); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadInput, err)
+	}
+	read, known := inputTypes[outer.Type]
+	if !known {
+		return nil, fmt.Errorf("%w: type %q", ErrBadInput, outer.Type)
+	}
+	in, err := read(outer.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrBadInput, outer.Type, err)
+	}
+	return in, nil
+}
+
+// typeName is the name of v's type without its package, "nil" for nil.
+func typeName(v any) string {
+	if v == nil {
+		return "nil"
+	}
+	return reflect.TypeOf(v).Name()
+}

@@ -1,0 +1,155 @@
+package step
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// Effect is what a machine wants done.
+type Effect interface{ effect() }
+
+// Broadcast publishes a message to the domain. It reaches this site's own
+// machine, too.
+type Broadcast struct {
+	Message protocol.Message
+}
+
+// Send sends a message to one site, which may be this one. It may be lost.
+type Send struct {
+	To      grid.SiteID
+	Message protocol.Message
+}
+
+// SetTimer asks for TimerFired at a time; a time in the past fires at once.
+type SetTimer struct {
+	Key TimerKey
+	At  time.Time
+}
+
+// StopTimer forgets a timer; an unknown key is no error.
+type StopTimer struct {
+	Key TimerKey
+}
+
+// Fact is one row of the table of what must outlive a crash. Kind carries the
+// version of Value's format, as in "attempt/1".
+type Fact struct {
+	Kind  string
+	Key   string
+	Value []byte // JSON; nil removes the row
+}
+
+// Persist writes a fact.
+type Persist struct {
+	Fact Fact
+}
+
+// Stage brings everything a task needs to this site. Answered by Staged.
+type Stage struct {
+	Attempt grid.AttemptID
+	Module  grid.Input   // wasm: the module; its CID is empty otherwise
+	Inputs  []grid.Input // what else
+	From    grid.SiteID  // who surely holds it
+}
+
+// StartAttempt runs a staged task in a sandbox under a lease: at LeaseUntil the
+// supervisor freezes it unless ExtendLease came. Answered by AttemptStarted or
+// AttemptExited.
+type StartAttempt struct {
+	Attempt    grid.AttemptID
+	Task       grid.Task
+	LeaseUntil time.Time // on the driver's clock (now)
+}
+
+// ExtendLease moves the end of an attempt's lease and thaws it when it is
+// frozen.
+type ExtendLease struct {
+	Attempt    grid.AttemptID
+	LeaseUntil time.Time
+}
+
+// StopAttempt ends staging or running at once. Answered by AttemptExited
+// (CauseStopped) if the attempt had not ended by itself.
+type StopAttempt struct {
+	Attempt grid.AttemptID
+}
+
+// Discard removes all that an ended attempt left on this site, its outputs'
+// pins included.
+type Discard struct {
+	Attempt grid.AttemptID
+	Outputs []grid.CID
+}
+
+// Collect brings the outputs of an ended attempt to this site and keeps them.
+// Answered by Collected.
+type Collect struct {
+	Attempt grid.AttemptID
+	Outputs []grid.CID
+	From    grid.SiteID
+}
+
+// Hold keeps data of a submission on this site, or, with Release, no longer.
+type Hold struct {
+	Job     grid.JobID
+	CIDs    []grid.CID
+	Release bool
+}
+
+// Level says how much a Report matters to a person.
+type Level uint8
+
+// The levels.
+const (
+	LevelDebug Level = iota // for tracing decisions
+	LevelInfo               // a job's or the site's life
+	LevelWarn               // something was refused or lost
+)
+
+// Report tells the outside what happened: it is counted by Event, logged at
+// Level and shown to users. It never changes what a machine does.
+type Report struct {
+	Event   string // stable snake_case name, "offer_made"
+	Level   Level
+	Attempt grid.AttemptID // job, task and token as far as they apply
+	Site    grid.SiteID    // the other site, if any
+	Reason  grid.Reason
+	Value   float64 // a distance, a count, seconds; the event says which
+	Text    string  // for people
+}
+
+// Reply answers Submit, Probe, CancelJob or ForgetJob.
+type Reply struct {
+	Command uint64
+	Job     grid.JobID // the job's ID
+	Err     error      // nil, or why nothing was done
+}
+
+func (Broadcast) effect()    {}
+func (Send) effect()         {}
+func (SetTimer) effect()     {}
+func (StopTimer) effect()    {}
+func (Persist) effect()      {}
+func (Stage) effect()        {}
+func (StartAttempt) effect() {}
+func (ExtendLease) effect()  {}
+func (StopAttempt) effect()  {}
+func (Discard) effect()      {}
+func (Collect) effect()      {}
+func (Hold) effect()         {}
+func (Report) effect()       {}
+func (Reply) effect()        {}
+
+// Problems that a Reply can carry.
+var (
+	ErrNoSuchJob  = problem("no such job")
+	ErrNotEnded   = problem("the job has not ended; cancel it first")
+	ErrTooManyJob = problem("too many jobs are held; forget some that have ended")
+)
+
+type problem string
+
+// Error is the problem in words.
+func (p problem) Error() string { return string(p) }

@@ -1,0 +1,99 @@
+package step
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func drawFact(t *rapid.T) Fact {
+	kind := rapid.SampledFrom([]string{"job/1", "task/1", "ta"}).Draw(t, "kind")
+	key := rapid.SampledFrom([]string{"", "a", "b", "sk/1"}).Draw(t, "key")
+	if rapid.IntRange(0, 3).Draw(t, "remove") == 0 {
+		return Fact{Kind: kind, Key: key}
+	}
+	return NewFact(kind, key, rapid.Int().Draw(t, "value"))
+}
+
+// The twin is a list in which the last entry of a row counts.
+func TestFactsKeepTheLastValueOfEachRow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		facts, twin := NewFacts(), map[string]Fact{}
+		for range rapid.IntRange(0, 20).Draw(t, "facts") {
+			f := drawFact(t)
+			facts.Apply(f)
+			twin[f.Kind+"\x00"+f.Key] = f
+			if f.Value == nil {
+				delete(twin, f.Kind+"\x00"+f.Key)
+			}
+		}
+		all := facts.All()
+		if len(all) != len(twin) {
+			t.Fatalf("%d rows, want %d", len(all), len(twin))
+		}
+		for i, f := range all {
+			if want := twin[f.Kind+"\x00"+f.Key]; !cmp.Equal(f, want) {
+				t.Fatalf("row %v, want %v", f, want)
+			}
+			if i > 0 && (f.Kind < all[i-1].Kind || f.Kind == all[i-1].Kind && f.Key <= all[i-1].Key) {
+				t.Fatalf("row %v is out of order", f)
+			}
+		}
+		back, err := DecodeFacts(facts.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := NewFacts()
+		for _, f := range rapid.Permutation(back).Draw(t, "order") {
+			again.Apply(f)
+		}
+		if !bytes.Equal(facts.Encode(), again.Encode()) {
+			t.Fatalf("equal tables have other bytes: %s and %s", facts.Encode(), again.Encode())
+		}
+	})
+}
+
+func TestDecodeFacts(t *testing.T) {
+	if facts, err := DecodeFacts(nil); facts != nil || err != nil {
+		t.Errorf("DecodeFacts(nil) = %v, %v", facts, err)
+	}
+	if _, err := DecodeFacts([]byte("[{]")); err == nil {
+		t.Error("DecodeFacts of broken JSON gives no error")
+	}
+	if got, want := string(NewFacts().Encode()), "[]"; got != want {
+		t.Errorf("an empty table is %s, want %s", got, want)
+	}
+}
+
+func TestNewRandGivesEachEntityItsOwnSequence(t *testing.T) {
+	seen := map[string]string{}
+	for seed := range uint64(4) {
+		for _, entity := range []string{"", "site", "broker"} {
+			for incarnation := range uint64(4) {
+				name := fmt.Sprint(seed, entity, incarnation)
+				r, same := NewRand(seed, entity, incarnation), NewRand(seed, entity, incarnation)
+				text := ""
+				for range 4 {
+					text += fmt.Sprint(r.Uint64(), " ")
+				}
+				if other, taken := seen[text]; taken {
+					t.Errorf("%s and %s draw the same", name, other)
+				}
+				seen[text] = name
+				if got := fmt.Sprint(same.Uint64(), " "); text[:len(got)] != got {
+					t.Errorf("%s draws %s, then %s", name, text, got)
+				}
+			}
+		}
+	}
+	// The values are part of replays and of every simulation's outcome.
+	r := NewRand(42, "site", 1)
+	if got, want := fmt.Sprint(r.Uint64(), r.Uint64()), goldenRand; got != want {
+		t.Errorf("NewRand(42, site, 1) draws %s, want %s", got, want)
+	}
+}
+
+const goldenRand = "14206734521050873775 5033745487267273381"

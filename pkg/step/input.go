@@ -1,0 +1,171 @@
+package step
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// Input is what happens to a machine.
+type Input interface{ input() }
+
+// Boot is the first input of every run.
+type Boot struct {
+	Incarnation uint64 // number of this start, from 1, never used twice
+}
+
+// MessageReceived brings a validated message. From was authenticated by the
+// channel (a stream's peer, a gossip envelope's signer).
+type MessageReceived struct {
+	From    grid.SiteID
+	Message protocol.Message
+}
+
+// TimerFired says that the time of a timer has come.
+type TimerFired struct {
+	Key TimerKey
+}
+
+// PeerSeen says that a peer was admitted, or said something new of itself.
+type PeerSeen struct {
+	Site       grid.SiteID
+	Name       string
+	Capability grid.Capability
+	Skew       time.Duration // the peer's clock minus ours
+}
+
+// PeerGone says that a peer's connection was lost.
+type PeerGone struct {
+	Site       grid.SiteID
+	ProvenDead bool // its host answers and refuses the connection: the agent is dead, and its jobs with it
+}
+
+// BandwidthMeasured brings the rates of a link between this site and a peer.
+type BandwidthMeasured struct {
+	Peer    grid.SiteID
+	DownBps int64 // towards this site, bit/s; 0 = not measured
+	UpBps   int64 // away from this site, bit/s; 0 = not measured
+}
+
+// ClockStepped says that the wall clock was set; now is not affected.
+type ClockStepped struct {
+	By time.Duration
+}
+
+// AttemptStarted answers StartAttempt: the sandbox runs.
+type AttemptStarted struct {
+	Attempt grid.AttemptID
+}
+
+// AttemptFrozen says that the lease ran out and the supervisor froze the
+// attempt.
+type AttemptFrozen struct {
+	Attempt grid.AttemptID
+}
+
+// AttemptResumed says that a frozen attempt runs again after ExtendLease.
+type AttemptResumed struct {
+	Attempt grid.AttemptID
+}
+
+// AttemptExited says that the attempt ended and its outputs are stored locally.
+// It answers StopAttempt, too, and StartAttempt when nothing could be started.
+type AttemptExited struct {
+	Attempt grid.AttemptID
+	Exit    grid.Exit
+}
+
+// StageProgress says how far Stage has come.
+type StageProgress struct {
+	Attempt grid.AttemptID
+	Done    int64 // bytes here
+	Total   int64 // bytes in all
+}
+
+// Staged answers Stage.
+type Staged struct {
+	Attempt grid.AttemptID
+	Bytes   int64         // bytes that were moved
+	Took    time.Duration // how long that took
+	Problem string        // empty: all inputs are here
+}
+
+// Collected answers Collect.
+type Collected struct {
+	Attempt grid.AttemptID
+	Problem string // empty: all outputs are here
+}
+
+// HeldChanged says which data this site holds or holds no more, whole.
+type HeldChanged struct {
+	Added   []grid.CID
+	Removed []grid.CID
+}
+
+// CapacityChanged brings new ceilings of the owner, or new measurements.
+type CapacityChanged struct {
+	Capability grid.Capability
+}
+
+// Pause makes a site offer nothing more; running attempts go on.
+type Pause struct {
+	Until time.Time // zero: until Resume
+}
+
+// Resume ends a Pause and calls off a Drain that has not ended.
+type Resume struct{}
+
+// Drain makes a site offer nothing more and stop for good.
+type Drain struct {
+	Now bool // stop running attempts, too, so that they move elsewhere
+}
+
+// Submit hands a job to the submitter's machine.
+type Submit struct {
+	Command uint64 // repeated in the Reply
+	Job     grid.Job
+	NoWait  bool // refuse the job when it cannot be placed now
+}
+
+// Probe asks for offers without placing anything (`submit plan`).
+type Probe struct {
+	Command uint64
+	Job     grid.Job
+}
+
+// CancelJob calls a job off.
+type CancelJob struct {
+	Command uint64
+	Job     grid.JobID
+}
+
+// ForgetJob drops the record of a job that has ended.
+type ForgetJob struct {
+	Command uint64
+	Job     grid.JobID
+}
+
+func (Boot) input()              {}
+func (MessageReceived) input()   {}
+func (TimerFired) input()        {}
+func (PeerSeen) input()          {}
+func (PeerGone) input()          {}
+func (BandwidthMeasured) input() {}
+func (ClockStepped) input()      {}
+func (AttemptStarted) input()    {}
+func (AttemptFrozen) input()     {}
+func (AttemptResumed) input()    {}
+func (AttemptExited) input()     {}
+func (StageProgress) input()     {}
+func (Staged) input()            {}
+func (Collected) input()         {}
+func (HeldChanged) input()       {}
+func (CapacityChanged) input()   {}
+func (Pause) input()             {}
+func (Resume) input()            {}
+func (Drain) input()             {}
+func (Submit) input()            {}
+func (Probe) input()             {}
+func (CancelJob) input()         {}
+func (ForgetJob) input()         {}

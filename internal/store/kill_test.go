@@ -60,7 +60,7 @@ func promiseForEver(dir string) error {
 // nothing by halves, and a journal with the cause of every fact.
 func TestNothingAcknowledgedIsLostByAKill(t *testing.T) {
 	dir := t.TempDir()
-	for round := range 8 {
+	for round := range 6 {
 		last := killAfter(t, dir, 1+rand.IntN(40), time.Duration(rand.IntN(3000))*time.Microsecond) //nolint:gosec // a test
 		before, err := ReadFacts(dir)
 		if err != nil {

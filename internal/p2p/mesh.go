@@ -134,6 +134,7 @@ func (m *Mesh) open(ctx context.Context) error {
 	}
 	m.gossip = g
 	m.wg.Go(func() { g.deliver(ctx) })
+	m.wg.Go(func() { g.follow(ctx) })
 	m.wg.Go(func() { m.keepBook(ctx) })
 	m.host.SetStreamHandler(protocol.StreamID, func(s network.Stream) { m.serve(ctx, s) })
 	m.host.SetStreamHandler(protocol.LogStreamID, func(s network.Stream) { m.logs.serve(ctx, s) })

@@ -284,6 +284,11 @@ func (g *gossip) checkCheaply(e protocol.Envelope) (cause string, result pubsub.
 func (g *gossip) clock() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.tick()
+}
+
+// tick is clock for who holds g.mu.
+func (g *gossip) tick() time.Time {
 	if now := g.m.cfg.Now(); now.After(g.now) {
 		g.now = now
 	}
@@ -292,10 +297,9 @@ func (g *gossip) clock() time.Time {
 
 // first reports whether the envelope comes for the first time.
 func (g *gossip) first(e protocol.Envelope) bool {
-	now := g.clock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.replays.Admit(e, now) == nil
+	return g.replays.Admit(e, g.tick()) == nil
 }
 
 // verified reports whether the envelope was signed by whom it names. A peer ID

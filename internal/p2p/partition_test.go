@@ -15,6 +15,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/x/simlibp2p"
 	"github.com/marcopolo/simnet"
+
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
 // simulated is a network in virtual time, whose site 0 can be cut off.
@@ -35,14 +37,14 @@ func newSimulated() *simulated {
 	return s
 }
 
-func (s *simulated) host(t *testing.T, i int) host.Host {
+func (s *simulated) host(t *testing.T, i int, more ...libp2p.Option) host.Host {
 	t.Helper()
 	link := simnet.LinkSettings{BitsPerSecond: 100 * simlibp2p.OneMbps}
-	h, err := libp2p.New(
+	h, err := libp2p.New(append(more,
 		libp2p.ListenAddrStrings(fmt.Sprintf("/ip4/%s/udp/8000/quic-v1", simnet.IntToPublicIPv4(i))),
 		libp2p.DisableIdentifyAddressDiscovery(), libp2p.ResourceManager(&network.NullResourceManager{}),
 		libp2p.DisableMetrics(), libp2p.DisableRelay(),
-		simlibp2p.QUICSimnet(s.net, simnet.NodeBiDiLinkSettings{Downlink: link, Uplink: link}))
+		simlibp2p.QUICSimnet(s.net, simnet.NodeBiDiLinkSettings{Downlink: link, Uplink: link}))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,6 +126,53 @@ func TestAPartitionOfAMinuteHeals(t *testing.T) {
 		time.Sleep(time.Second)
 		if got := nodes[3].count() - before; got != 1 {
 			t.Errorf("an announcement after the partition came %d times, want once", got)
+		}
+	})
+}
+
+func TestARestartedAgentIsAdmittedBeforeItsOldConnectionEnds(t *testing.T) {
+	id := newForge(t).id
+	synctest.Test(t, func(t *testing.T) {
+		world := newSimulated()
+		old, other, again := world.host(t, 0, libp2p.Identity(id.key)), world.host(t, 1), world.host(t, 2, libp2p.Identity(id.key))
+		world.net.Start()
+		defer world.net.Close()
+		start := func(h host.Host, incarnation uint64) node {
+			cfg := Config{Host: h, Domain: "lab", Incarnation: incarnation, AcceptAnyone: true}
+			if h != other {
+				cfg.Bootstrap = []string{other.Addrs()[0].String() + "/p2p/" + other.ID().String()}
+			}
+			rec := &recorder{}
+			m, err := New(t.Context(), cfg, rec.handlers(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return node{m, rec}
+		}
+		witness, first := start(other, 1), start(old, 1)
+		time.Sleep(5 * time.Second)
+		if f, ok := witness.facts(id.site); !ok || f.Incarnation != 1 {
+			t.Fatalf("facts = %+v, %t; want incarnation 1", f, ok)
+		}
+		world.cut.Store(true) // the first process falls silent
+		second := start(again, 2)
+		time.Sleep(5 * time.Second)
+		if f, ok := witness.facts(id.site); !ok || f.Incarnation != 2 {
+			t.Errorf("facts = %+v, %t; want incarnation 2", f, ok)
+		}
+		if got := witness.losses(); len(got) != 1 || !got[0].proven {
+			t.Errorf("losses = %+v, want one that is proven", got)
+		}
+		if err := witness.Send(id.site, protocol.Cancel{Job: jobID(1)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if second.count() != 1 {
+			t.Errorf("the second process got %d messages, want 1", second.count())
+		}
+		for _, n := range []node{witness, first, second} {
+			_ = n.Close()
+			_ = n.Host().Close()
 		}
 	})
 }

@@ -124,12 +124,7 @@ func (r *roster) ofJob(id grid.JobID) []*attempt {
 
 // where lists the attempts that a condition holds for, in order.
 func (r *roster) where(holds func(*attempt) bool) []*attempt {
-	var list []*attempt
-	for a := range maps.Values(r.all) {
-		if holds(a) {
-			list = append(list, a)
-		}
-	}
+	list := slices.DeleteFunc(slices.Collect(maps.Values(r.all)), func(a *attempt) bool { return !holds(a) })
 	slices.SortFunc(list, byID)
 	return list
 }

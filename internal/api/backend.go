@@ -15,12 +15,22 @@ import (
 // them fits; anything else is answered with status 500. Methods are safe for
 // concurrent use and return when their context ends.
 type Backend interface {
+	Work
+	Mesh
+}
+
+// Work is what submitters ask for.
+type Work interface {
 	Jobs
 	Submissions
 	Plans
 	Data
-	Events
 	Logs
+}
+
+// Mesh is what is seen of the mesh, and what the owner does to his site.
+type Mesh interface {
+	Events
 	Sites
 	Owner
 }

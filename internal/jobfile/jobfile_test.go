@@ -178,7 +178,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		"[1]":                                         "job.yaml:1: want keys with values, have a list",
 		"name: x":                                     "job.yaml:1: wasm: want exactly one of wasm and command",
 		"a: [":                                        "want YAML or JSON",
-		"{\"a\": \n}":                                 "want YAML or JSON",
+		"{\"a\": \n}":                                 "a: no such key",
 		"wasm: w\nresorces: {}":                       "job.yaml:2: resorces: no such key; did you mean resources?",
 		"wasm: w\nzzzzzzzzzz: 1":                      "job.yaml:2: zzzzzzzzzz: no such key; want one of name,",
 		"wasm: w\nwasm: v":                            "job.yaml:2: wasm: given twice",

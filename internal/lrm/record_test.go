@@ -1,6 +1,7 @@
 package lrm
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,11 +67,7 @@ func FuzzReadRecords(f *testing.F) {
 	f.Add([]byte(`{"attempt":{"Task":{"Job":"mfrggzdfmztwq2lk","Index":0},"Token":1},"event":"started","wall_ms":1,"boot_ns":2}` + "\n"))
 	f.Add([]byte("{}\nnull\n[]\n\x00"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		path := filepath.Join(t.TempDir(), "runs")
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		records, err := ReadRecords(path)
+		records, err := readRecords(bytes.NewReader(content))
 		for _, r := range records {
 			if r.Attempt.Validate() != nil {
 				t.Errorf("record of no attempt: %+v, %v", r, err)

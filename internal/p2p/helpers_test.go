@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/goleak"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -204,3 +206,6 @@ func announcement(submitter grid.SiteID, i int) protocol.Announce {
 		},
 	}
 }
+
+// newID makes up a peer ID.
+func newID(i int) peer.ID { return peer.ID(fmt.Sprintf("peer-%06d", i)) }

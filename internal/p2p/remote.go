@@ -36,6 +36,8 @@ type remote struct {
 	dialed chan struct{} // capacity 1: the peer dialled us
 	news   chan struct{} // capacity 1: a Hello is to be repeated
 
+	outbound atomic.Pointer[network.Conn] // the last connection we dialled
+
 	// Set before the goroutine can end, read by it; guarded by Mesh.mu.
 	bootstrap []ma.Multiaddr // dialled for ever
 	hearsay   int            // attempts left on hearsay alone
@@ -178,7 +180,8 @@ func (r *remote) attempt(ctx context.Context, lost time.Time) error {
 func (r *remote) failed(err error) bool {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
-	if err != nil && r.hearsay > 0 {
+	r.m.log.Debug("peer is not reached", "peer", r.site, "error", err)
+	if r.hearsay > 0 {
 		r.hearsay--
 	}
 	if isRefusal(err) {

@@ -77,6 +77,7 @@ func start(t *testing.T, dir string, options Options) *live {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closed(t, s) })
+	s.db.NoSync = true // these tests pull no plug
 	j, err := s.Begin(Header{Build: "test", Machine: "counter", Seed: 42, Config: json.RawMessage(`0`)})
 	if err != nil {
 		t.Fatal(err)
@@ -337,28 +338,32 @@ func TestBeginRefuses(t *testing.T) {
 }
 
 func FuzzSegment(f *testing.F) {
-	header, err := json.Marshal(Header{Machine: "counter"})
-	if err != nil {
-		f.Fatal(err)
-	}
-	seed := appendFrame(nil, kindHeader, header)
-	seed = appendFrame(seed, kindRecord, make([]byte, 16), []byte(`{"type":"Resume","body":{}}`))
-	f.Add(appendFrame(seed, kindFacts, []byte(`[{"kind":"a","key":"b","value":1}]`)))
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	f.Add([]byte(`{"Machine":"counter"}`), byte(kindRecord), append(make([]byte, 16), `{"type":"Resume","body":{}}`...), []byte("x"))
+	f.Add([]byte(`{"Facts":[]}`), byte(kindFacts), []byte(`[{"kind":"a","key":"b","value":1}]`), []byte{1, 0, 0, 0})
+	f.Add([]byte(`{"Part":3}`), byte(kindGap), []byte("why"), []byte{})
+	f.Fuzz(func(t *testing.T, header []byte, kind byte, body, tail []byte) {
 		dir := t.TempDir()
 		if err := os.Mkdir(filepath.Join(dir, journalDir), 0o700); err != nil {
 			t.Fatal(err)
 		}
+		raw := append(appendFrame(appendFrame(nil, kindHeader, header), kind, body), tail...)
 		if err := os.WriteFile(filepath.Join(dir, journalDir, "0000000001-x"), raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		list, err := Runs(dir)
-		if err != nil {
-			return
+		if err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Errorf("Runs: %v", err)
 		}
 		for _, run := range list {
 			for _, err := range run.Entries() {
-				_ = err
+				if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrGap) && !errors.Is(err, step.ErrBadInput) {
+					t.Errorf("Entries: %v", err)
+				}
+			}
+			for _, err := range run.FactChanges() {
+				if err != nil && !errors.Is(err, ErrCorrupt) {
+					t.Errorf("FactChanges: %v", err)
+				}
 			}
 		}
 	})

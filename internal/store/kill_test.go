@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -58,8 +60,12 @@ func promiseForEver(dir string) error {
 // nothing by halves, and a journal with the cause of every fact.
 func TestNothingAcknowledgedIsLostByAKill(t *testing.T) {
 	dir := t.TempDir()
-	for round := range 8 {
+	for round := range 6 {
 		last := killAfter(t, dir, 1+rand.IntN(40), time.Duration(rand.IntN(3000))*time.Microsecond) //nolint:gosec // a test
+		before, err := ReadFacts(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
 		s := open(t, dir)
 		facts, err := s.Load("counter")
 		if err != nil {
@@ -67,6 +73,9 @@ func TestNothingAcknowledgedIsLostByAKill(t *testing.T) {
 		}
 		if len(facts)%2 != 0 || len(facts)/2 <= last {
 			t.Fatalf("round %d: %d facts after number %d was acknowledged", round, len(facts), last)
+		}
+		if diff := cmp.Diff(facts, before["counter"]); diff != "" {
+			t.Fatalf("round %d: facts read before the next start differ:\n%s", round, diff)
 		}
 		half := len(facts) / 2
 		for i, f := range facts {

@@ -107,49 +107,13 @@ func readHeader(path string) (h Header, err error) {
 func (r Run) Entries() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		number := r.FirstRecord - 1
-		for i, path := range r.Files {
-			last := i == len(r.Files)-1
-			for e, err := range segmentEntries(path, &number) {
-				if errors.Is(err, errTorn) && last {
-					return
-				}
-				if err != nil {
-					err = fmt.Errorf("read journal %s after record %d: %w", path, number, asCorrupt(err))
-				}
-				if !yield(e, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
-}
-
-func asCorrupt(err error) error {
-	if errors.Is(err, errTorn) {
-		return fmt.Errorf("%w: a frame is broken", ErrCorrupt)
-	}
-	return err
-}
-
-func segmentEntries(path string, number *uint64) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		f, frames, err := openSegment(path)
-		if err != nil {
-			yield(Entry{}, err)
-			return
-		}
-		defer f.Close() //nolint:errcheck // only read
-		for {
-			kind, body, err := frames.next()
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			if err == nil && kind == kindHeader {
-				continue
-			}
+		for f, err := range r.frames() {
 			var e Entry
 			if err == nil {
-				e, err = readEntry(kind, body, number)
+				e, err = readEntry(f, &number)
+			}
+			if err != nil {
+				err = fmt.Errorf("read journal of %s, start %d, after record %d: %w", r.Machine, r.Incarnation, number, err)
 			}
 			if !yield(e, err) || err != nil {
 				return
@@ -158,18 +122,95 @@ func segmentEntries(path string, number *uint64) iter.Seq2[Entry, error] {
 	}
 }
 
-func readEntry(kind byte, body []byte, number *uint64) (Entry, error) {
-	switch kind {
+// FactChanges goes through the facts that became durable, in order: first those
+// there were when the run began, then one list for each Apply, in which a nil
+// Value removes a row. It reads the journals of other builds too. The errors are
+// those of Entries but ErrGap and step.ErrBadInput.
+func (r Run) FactChanges() iter.Seq2[[]step.Fact, error] {
+	return func(yield func([]step.Fact, error) bool) {
+		facts, err := step.DecodeFacts(r.Facts)
+		if err != nil {
+			err = fmt.Errorf("%w: facts of the header: %w", ErrCorrupt, err)
+		}
+		if !yield(facts, err) || err != nil {
+			return
+		}
+		for f, err := range r.frames() {
+			if err == nil && f.kind != kindFacts {
+				continue
+			}
+			if err == nil {
+				facts, err = readRows(f.body)
+			}
+			if err != nil {
+				err = fmt.Errorf("read journal of %s, start %d: %w", r.Machine, r.Incarnation, err)
+			}
+			if !yield(facts, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+type frame struct {
+	kind byte
+	body []byte
+}
+
+// frames goes through all segments, headers left out.
+func (r Run) frames() iter.Seq2[frame, error] {
+	return func(yield func(frame, error) bool) {
+		for i, path := range r.Files {
+			for f, err := range segmentFrames(path) {
+				if errors.Is(err, errTorn) && i == len(r.Files)-1 {
+					return
+				}
+				if errors.Is(err, errTorn) {
+					err = fmt.Errorf("%w: %s: a frame is broken", ErrCorrupt, path)
+				}
+				if !yield(f, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func segmentFrames(path string) iter.Seq2[frame, error] {
+	return func(yield func(frame, error) bool) {
+		file, frames, err := openSegment(path)
+		if err != nil {
+			yield(frame{}, err)
+			return
+		}
+		defer file.Close() //nolint:errcheck // only read
+		for {
+			kind, body, err := frames.next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err == nil && kind == kindHeader {
+				continue
+			}
+			if !yield(frame{kind, body}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func readEntry(f frame, number *uint64) (Entry, error) {
+	switch f.kind {
 	case kindRecord:
 		*number++
-		return readRecord(body, *number)
+		return readRecord(f.body, *number)
 	case kindFacts:
-		facts, err := readRows(body)
+		facts, err := readRows(f.body)
 		return Entry{Number: *number, Facts: facts}, err
 	case kindGap:
-		return Entry{}, fmt.Errorf("%w: %s", ErrGap, body)
+		return Entry{}, fmt.Errorf("%w: %s", ErrGap, f.body)
 	default:
-		return Entry{}, fmt.Errorf("%w: frame of kind %q", ErrCorrupt, kind)
+		return Entry{}, fmt.Errorf("%w: frame of kind %q", ErrCorrupt, f.kind)
 	}
 }
 
@@ -198,25 +239,18 @@ func readRows(body []byte) ([]step.Fact, error) {
 
 // finalFacts is the machine's table of facts at the end of the run.
 func (r Run) finalFacts() (*step.Facts, error) {
-	table := step.NewFacts()
 	// The last segment's header holds all that became durable before it.
 	tail := Run{Files: slices.Clone(r.Files[len(r.Files)-1:])}
-	h, err := readHeader(tail.Files[0])
-	if err != nil {
-		return nil, fmt.Errorf("read journal %s: %w", tail.Files[0], asCorrupt(err))
+	var err error
+	if tail.Header, err = readHeader(tail.Files[0]); err != nil {
+		return nil, fmt.Errorf("read journal %s: %w", tail.Files[0], err)
 	}
-	start, err := step.DecodeFacts(h.Facts)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range start {
-		table.Apply(f)
-	}
-	for e, err := range tail.Entries() {
+	table := step.NewFacts()
+	for facts, err := range tail.FactChanges() {
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range e.Facts {
+		for _, f := range facts {
 			table.Apply(f)
 		}
 	}

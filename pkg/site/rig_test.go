@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -25,10 +24,17 @@ const (
 // epoch is when every test begins.
 func epoch() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
+// tester is what a rig needs of *testing.T or *rapid.T.
+type tester interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // rig drives one machine by hand: it keeps time, timers and facts, and verifies
 // after every step what must always hold.
 type rig struct {
-	t      *testing.T
+	t      tester
 	m      *Machine
 	now    time.Time
 	timers map[step.TimerKey]time.Time
@@ -45,14 +51,14 @@ func fourCores() grid.Capability {
 	}
 }
 
-func newRig(t *testing.T, change ...func(*Config)) *rig {
+func newRig(t tester, change ...func(*Config)) *rig {
 	t.Helper()
 	r := unbooted(t, change...)
 	r.step(step.Boot{Incarnation: 1})
 	return r
 }
 
-func unbooted(t *testing.T, change ...func(*Config)) *rig {
+func unbooted(t tester, change ...func(*Config)) *rig {
 	t.Helper()
 	cfg := Default(self, fourCores())
 	for _, c := range change {
@@ -131,7 +137,7 @@ func (r *rig) advance(d time.Duration) []step.Effect {
 		}
 		all = append(all, r.step(step.TimerFired{Key: key})...)
 	}
-	r.t.Fatal("the timers never end")
+	r.t.Fatalf("the timers never end")
 	return nil
 }
 

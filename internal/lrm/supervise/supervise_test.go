@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "__runner" {
 		os.Exit(runner(os.Args[2:]))
 	}
-	if len(os.Args) > 1 && os.Args[1] == "__supervise" {
+	if len(os.Args) > 1 && os.Args[1] == supervise.Arg {
 		os.Exit(supervise.Main())
 	}
 	os.Exit(m.Run())
@@ -54,12 +54,21 @@ func runner(args []string) int {
 	return 0
 }
 
+func self(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func spec(t *testing.T, args ...string) supervise.Spec {
 	t.Helper()
 	dir := t.TempDir()
 	return supervise.Spec{
 		Attempt: grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1},
-		Runner:  append([]string{os.Args[0], "__runner"}, args...), Dir: dir,
+		Runner:  append([]string{self(t), "__runner"}, args...), Dir: dir,
 		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
 		Limits:     lrm.Limits{WallTime: time.Minute}.OrDefault(),
 		LeaseUntil: lrm.BootNow().Add(time.Hour), RecordPath: filepath.Join(dir, "runs"),
@@ -69,7 +78,7 @@ func spec(t *testing.T, args ...string) supervise.Spec {
 func end(t *testing.T, s supervise.Spec) supervise.Ending {
 	t.Helper()
 	var ending supervise.Ending
-	p, err := supervise.Start(t.Context(), []string{os.Args[0], "__supervise"}, s.Dir, s, func(e supervise.Ending) lrm.Result {
+	p, err := supervise.Start(t.Context(), []string{self(t), supervise.Arg}, s.Dir, s, func(e supervise.Ending) lrm.Result {
 		ending = e
 		return lrm.Result{}
 	})
@@ -157,7 +166,7 @@ func TestStartFails(t *testing.T) {
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := supervise.Start(over, []string{os.Args[0], "__supervise"}, s.Dir, s, never); err == nil {
+	if _, err := supervise.Start(over, []string{self(t), supervise.Arg}, s.Dir, s, never); err == nil {
 		t.Error("started after the context's end")
 	}
 	if records, err := lrm.ReadRecords(s.RecordPath); err != nil || len(records) != 0 {

@@ -34,22 +34,19 @@ type Config struct {
 	RecordPath string
 }
 
-// The hidden arguments of DefaultConfig.
-const (
-	ArgSupervise = "__supervise"
-	ArgRun       = "__run-wasm"
-)
+// ArgRun is the hidden argument with which an executable runs itself again as a
+// runner: main calls RunnerMain then, before anything else.
+const ArgRun = "__run-wasm"
 
-// DefaultConfig runs this executable again, with ArgSupervise or ArgRun as its
-// only argument, which main must hand to supervise.Main and RunnerMain before
-// anything else. Cache and record stand in dir.
+// DefaultConfig runs this executable again, with supervise.Arg or ArgRun as its
+// only argument. Cache and record stand in dir.
 func DefaultConfig(dir string) (Config, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return Config{}, fmt.Errorf("find own executable: %w", err)
 	}
 	return Config{
-		Supervisor: []string{self, ArgSupervise}, Runner: []string{self, ArgRun},
+		Supervisor: []string{self, supervise.Arg}, Runner: []string{self, ArgRun},
 		CacheDir: filepath.Join(dir, "wasm-cache"), RecordPath: filepath.Join(dir, "runs.jsonl"),
 	}, nil
 }

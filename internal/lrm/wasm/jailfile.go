@@ -14,29 +14,42 @@ import (
 // OpenFile implements experimentalsys.FS.
 func (j *jail) OpenFile(p string, flag experimentalsys.Oflag, _ fs.FileMode) (experimentalsys.File, experimentalsys.Errno) {
 	at, info, no := j.look(p)
-	writes := flag&(experimentalsys.O_RDWR|experimentalsys.O_WRONLY|experimentalsys.O_TRUNC) != 0
-	creates := flag&experimentalsys.O_CREAT != 0
-	switch {
-	case no == experimentalsys.ENOENT && creates && at.root != nil:
+	if no == experimentalsys.ENOENT && flag&experimentalsys.O_CREAT != 0 {
 		return j.create(at, flag)
-	case no != 0:
+	}
+	if no != 0 {
 		return nil, no
-	case creates && flag&experimentalsys.O_EXCL != 0:
-		return nil, experimentalsys.EEXIST
-	case info.IsDir() && (writes || creates):
-		return nil, experimentalsys.EISDIR
-	case info.IsDir():
+	}
+	if no := refuse(at, info, flag); no != 0 {
+		return nil, no
+	}
+	if info.IsDir() {
 		return &dir{jail: j, at: at}, 0
-	case flag&experimentalsys.O_DIRECTORY != 0:
-		return nil, experimentalsys.ENOTDIR
-	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, experimentalsys.ELOOP
-	case !info.Mode().IsRegular():
-		return nil, experimentalsys.EPERM
-	case writes && at.readOnly:
-		return nil, experimentalsys.EROFS
 	}
 	return j.openRegular(at, flag, 0)
+}
+
+// refuse says why what is there cannot be opened in that way, 0 if it can.
+func refuse(at place, info fs.FileInfo, flag experimentalsys.Oflag) experimentalsys.Errno {
+	const writing = experimentalsys.O_RDWR | experimentalsys.O_WRONLY | experimentalsys.O_TRUNC
+	switch mode := info.Mode(); {
+	case flag&experimentalsys.O_CREAT != 0 && flag&experimentalsys.O_EXCL != 0:
+		return experimentalsys.EEXIST
+	case mode.IsDir() && flag&(writing|experimentalsys.O_CREAT) != 0:
+		return experimentalsys.EISDIR
+	case mode.IsDir():
+		return 0
+	case flag&experimentalsys.O_DIRECTORY != 0:
+		return experimentalsys.ENOTDIR
+	case mode&fs.ModeSymlink != 0:
+		return experimentalsys.ELOOP
+	case !mode.IsRegular():
+		return experimentalsys.EPERM
+	case at.readOnly && flag&writing != 0:
+		return experimentalsys.EROFS
+	default:
+		return 0
+	}
 }
 
 func (j *jail) create(at place, flag experimentalsys.Oflag) (experimentalsys.File, experimentalsys.Errno) {

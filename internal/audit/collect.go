@@ -55,11 +55,11 @@ func (r *Records) addState(src Source) error {
 		return err
 	}
 	for _, run := range runs {
-		if err := h.addRun(run); err != nil {
-			if !errors.Is(err, store.ErrCorrupt) {
-				return err
-			}
+		err = h.addRun(run)
+		if errors.Is(err, store.ErrCorrupt) {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s: %v", src.Site, err))
+		} else if err != nil {
+			return err
 		}
 	}
 	final, err := store.ReadFacts(src.StateDir)

@@ -138,7 +138,7 @@ func TestADamagedJournalIsNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	apply(t, s, jobRow(jobA, 1, 0))
-	if err := errors.Join(j.Record(time.Unix(1, 0), step.Resume{}, nil), s.Close()); err != nil {
+	if err = errors.Join(j.Record(time.Unix(1, 0), step.Resume{}, nil), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	first := filepath.Join(dir, "journal", "0000000001-broker")
@@ -147,7 +147,7 @@ func TestADamagedJournalIsNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw[len(raw)-2] ^= 1
-	if err := os.WriteFile(first, raw, 0o600); err != nil {
+	if err = os.WriteFile(first, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	records, err := Collect([]Source{{Site: "x", StateDir: dir}})

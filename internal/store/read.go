@@ -70,7 +70,7 @@ func (r Run) continuedBy(h Header) bool {
 }
 
 func openSegment(path string) (*os.File, *frameReader, error) {
-	f, err := os.Open(path) //nolint:gosec // a journal of the caller's directory
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,7 +86,7 @@ func readHeader(path string) (h Header, err error) {
 	if err != nil {
 		return h, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	kind, body, err := frames.next()
 	if err != nil {
 		return h, err
@@ -183,7 +183,7 @@ func segmentFrames(path string) iter.Seq2[frame, error] {
 			yield(frame{}, err)
 			return
 		}
-		defer file.Close() //nolint:errcheck // only read
+		defer file.Close()
 		for {
 			kind, body, err := frames.next()
 			if errors.Is(err, io.EOF) {
@@ -218,7 +218,7 @@ func readRecord(body []byte, number uint64) (Entry, error) {
 	if len(body) < 16 {
 		return Entry{}, fmt.Errorf("%w: record of %d bytes", ErrCorrupt, len(body))
 	}
-	ns := int64(binary.LittleEndian.Uint64(body)) //nolint:gosec // written from an int64
+	ns := int64(binary.LittleEndian.Uint64(body))
 	e := Entry{Number: number, Time: time.Unix(0, ns).UTC(), Hash: binary.LittleEndian.Uint64(body[8:])}
 	var err error
 	e.Input, err = step.DecodeInput(body[16:])

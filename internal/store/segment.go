@@ -40,7 +40,7 @@ func appendFrame(buf []byte, kind byte, parts ...[]byte) []byte {
 		buf = append(buf, p...)
 	}
 	payload := buf[start+frameHeader:]
-	binary.LittleEndian.PutUint32(buf[start:], uint32(len(payload))) //nolint:gosec // far below
+	binary.LittleEndian.PutUint32(buf[start:], uint32(len(payload)))
 	binary.LittleEndian.PutUint32(buf[start+4:], crc32.Checksum(payload, crcTable()))
 	return buf
 }

@@ -199,7 +199,7 @@ func TestFetchErrors(t *testing.T) {
 	gone := newHost(t)
 	b.host.Peerstore().AddAddrs(gone.ID(), gone.Addrs(), time.Hour)
 	_ = gone.Close()
-	missing := grid.CID("bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku")
+	missing := grid.CID("bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy")
 	tests := []struct {
 		name    string
 		c       grid.CID

@@ -52,11 +52,13 @@ func (s *Store) Tar(ctx context.Context, c grid.CID) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("read data: %w", err)
 	}
 	r, w := io.Pipe()
+	done := make(chan struct{})
 	out := tar.NewWriter(w)
 	stop := context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
+		stop()
 		op.cancel()
 		return nil, ErrClosed
 	}
@@ -66,21 +68,24 @@ func (s *Store) Tar(ctx context.Context, c grid.CID) (io.ReadCloser, error) {
 			err = out.Close()
 		}
 		stop()
-		op.end()
 		_ = w.CloseWithError(s.readError(c, err))
+		op.end()
+		close(done)
 	})
-	return tarReader{PipeReader: r, op: op}, nil
+	return tarReader{PipeReader: r, done: done}, nil
 }
 
 // tarReader ends the writing side when it is closed.
 type tarReader struct {
 	*io.PipeReader
-	op *operation
+	done chan struct{} // closed when the writing side has ended
 }
 
+// Close ends the stream and lets the data go.
 func (r tarReader) Close() error {
-	r.op.cancel()
-	return r.PipeReader.Close()
+	err := r.PipeReader.Close()
+	<-r.done
+	return err
 }
 
 // Export copies what is held to a path that must not exist yet, its parent must:

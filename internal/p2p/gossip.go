@@ -277,7 +277,8 @@ func verified(signer grid.SiteID, signed, signature []byte) bool {
 // reserve makes room for a message on its way to the handler.
 func (g *gossip) reserve(size int) pubsub.ValidationResult {
 	limits := g.m.cfg.Limits
-	if g.waiting.Add(1) <= int64(limits.GossipMessages) && g.bytes.Add(int64(size)) <= limits.GossipBytes {
+	waiting, bytes := g.waiting.Add(1), g.bytes.Add(int64(size))
+	if waiting <= int64(limits.GossipMessages) && bytes <= limits.GossipBytes {
 		return pubsub.ValidationAccept
 	}
 	g.release(size)

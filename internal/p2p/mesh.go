@@ -154,12 +154,17 @@ func (m *Mesh) open(ctx context.Context) error {
 	return nil
 }
 
-// notifiee wakes the owner of a peer that dialled us.
+// notifiee wakes the owner of a peer that dialled us, and shows the owner the
+// connection that it dialled itself.
 func (m *Mesh) notifiee() network.Notifiee {
 	return &network.NotifyBundle{ConnectedF: func(_ network.Network, c network.Conn) {
-		if c.Stat().Direction == network.DirInbound {
-			m.want(c.RemotePeer(), (*remote).kick)
-		}
+		m.want(c.RemotePeer(), func(r *remote) {
+			if c.Stat().Direction == network.DirInbound {
+				r.kick()
+			} else {
+				r.outbound.Store(&c)
+			}
+		})
 	}}
 }
 

@@ -2,6 +2,7 @@ package p2p
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,8 @@ type remote struct {
 	filled chan struct{} // capacity 1: something was put into the queue
 	dialed chan struct{} // capacity 1: the peer dialled us
 	news   chan struct{} // capacity 1: a Hello is to be repeated
+
+	outbound atomic.Pointer[network.Conn] // the last connection we dialled
 
 	// Set before the goroutine can end, read by it; guarded by Mesh.mu.
 	bootstrap []ma.Multiaddr // dialled for ever
@@ -128,7 +131,7 @@ func (r *remote) run(ctx context.Context) {
 			lost = time.Now()
 			continue
 		}
-		if _, present := r.admitted(); present && !r.mourn(ctx, lost) {
+		if _, present := r.admitted(); present && !r.mourn(ctx, lost, err) {
 			continue
 		}
 		r.abandon()
@@ -155,7 +158,7 @@ func (r *remote) attempt(ctx context.Context, lost time.Time) error {
 	opening := ctx
 	if _, present := r.admitted(); present { // a loss is to be told in time
 		if !r.connected() && r.refusing(ctx) {
-			return errNotReached
+			return errDead
 		}
 		limited, cancel := context.WithDeadline(ctx, lost.Add(max(r.m.cfg.Timing.Debounce, lostPause)))
 		defer cancel()
@@ -177,7 +180,8 @@ func (r *remote) attempt(ctx context.Context, lost time.Time) error {
 func (r *remote) failed(err error) bool {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
-	if err != nil && r.hearsay > 0 {
+	r.m.log.Debug("peer is not reached", "peer", r.site, "error", err)
+	if r.hearsay > 0 {
 		r.hearsay--
 	}
 	if isRefusal(err) {
@@ -186,15 +190,13 @@ func (r *remote) failed(err error) bool {
 	return r.needed()
 }
 
-// mourn decides whether a peer whose stream is lost is gone, and tells so. It
-// reports false, after a short pause, when it is too early to say.
-func (r *remote) mourn(ctx context.Context, lost time.Time) bool {
-	if !r.connected() && r.refusing(ctx) {
-		r.gone(true)
-		return true
-	}
-	if time.Since(lost) >= r.m.cfg.Timing.Debounce {
-		r.gone(false)
+// mourn decides, after a failed attempt, whether a peer whose stream is lost is
+// gone, and tells so. It reports false, after a short pause, when it is too
+// early to say.
+func (r *remote) mourn(ctx context.Context, lost time.Time, err error) bool {
+	dead := errors.Is(err, errDead)
+	if dead || time.Since(lost) >= r.m.cfg.Timing.Debounce {
+		r.gone(dead)
 		return true
 	}
 	pause(ctx, lostPause, r.dialed)

@@ -50,7 +50,7 @@ func runVectors(t *testing.T, family string, check func(t *testing.T, in []byte)
 				t.Fatalf("error = %v, want %q (input %s)", err, c.Error, c.In)
 			}
 			for key, want := range c.Out {
-				if have, ok := got[key]; err == nil && (!ok || !close(have, float64(want))) {
+				if have, ok := got[key]; err == nil && (!ok || !near(have, float64(want))) {
 					t.Errorf("%s = %v, want %v (input %s)", key, have, want, c.In)
 				}
 			}
@@ -65,7 +65,7 @@ func decode(t *testing.T, text []byte, into any) {
 	}
 }
 
-func close(a, b float64) bool {
+func near(a, b float64) bool {
 	return a == b || math.Abs(a-b) <= max(1e-12, 1e-9*max(math.Abs(a), math.Abs(b)))
 }
 
@@ -228,7 +228,7 @@ func TestSurvivalAtTheEdges(t *testing.T) {
 		{HyperExponential{{0.25, inf}, {0.75, 10}}, 1e9, 1e9, 1},
 	} {
 		got, err := Survival(c.l, c.age, c.tau)
-		if err != nil || !close(got, c.want) {
+		if err != nil || !near(got, c.want) {
 			t.Errorf("Survival(%v, age %v, tau %v) = %v, %v, want %v", c.l, c.age, c.tau, got, err, c.want)
 		}
 	}
@@ -316,7 +316,7 @@ func TestSurvivalProperties(t *testing.T) {
 			t.Errorf("S(a+b) = %v, S(a) S(b) = %v", whole, first*second)
 		}
 		joint, err := JointSurvival([]Node{{l, age}, {l, age}}, a)
-		if err != nil || !close(joint, first*first) {
+		if err != nil || !near(joint, first*first) {
 			t.Errorf("two nodes = %v, %v, want %v", joint, err, first*first)
 		}
 	})
@@ -331,7 +331,7 @@ func TestPriorUp(t *testing.T) {
 	}{
 		{0, 0, 1}, {0, day, 0.5}, {day, day, 2.0 / 3}, {0, time.Hour, 24.0 / 25}, {-day, -day, 1},
 	} {
-		if got := p.Up(c.age, c.next); !close(got, c.want) {
+		if got := p.Up(c.age, c.next); !near(got, c.want) {
 			t.Errorf("Up(%v, %v) = %v, want %v", c.age, c.next, got, c.want)
 		}
 	}

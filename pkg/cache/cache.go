@@ -78,6 +78,27 @@ func New[V any](size int) (*Cache[V], error) {
 	}, nil
 }
 
+// Restore is a cache with these entries, as Entries gave them, and the counters as
+// they were. Entries whose time has ended since are left out.
+func Restore[V any](size int, now time.Time, entries []Entry[V], stats Stats) (*Cache[V], error) {
+	c, err := New[V](size)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		ttl := e.Expires.Sub(now)
+		if ttl <= 0 {
+			continue
+		}
+		if err := c.Put(now, e.Job, e.Submitter, e.Value, ttl); err != nil {
+			return nil, fmt.Errorf("restore cache: %w", err)
+		}
+		c.SetPlaced(now, e.Job, e.Placed)
+	}
+	c.stats = stats
+	return c, nil
+}
+
 // Put stores the value for ttl, as a job that waits, and makes it the most recently
 // used entry; a value that the job had is replaced. To make room the least recently
 // used entry goes, of the submitter's own if its quota is used up, else of all, and
@@ -162,7 +183,7 @@ func (c *Cache[V]) Expire(now time.Time) int {
 }
 
 // Entries is a copy of all valid entries in the order in which they would be
-// evicted. Put and SetPlaced in this order rebuild the cache.
+// evicted; Restore makes a cache of them.
 func (c *Cache[V]) Entries(now time.Time) []Entry[V] {
 	list := make([]Entry[V], 0, len(c.entries))
 	for _, job := range c.all.jobs() {

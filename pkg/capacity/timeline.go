@@ -7,7 +7,7 @@
 // room for one that starts at it. Amounts are integers and instants are kept in
 // nanoseconds, so that reserving and releasing never drifts. The idea is the
 // advance reservation of L.-O. Burchard et al., "VRM: A Failure-Aware Grid Resource
-// Management System", section 3, and of OpenCCS' planning (D. Battre et al.,
+// Management System", section 2, and of OpenCCS' planning (D. Battre et al.,
 // "Planning-based Scheduling for SLA-awareness and Grid Integration").
 package capacity
 

@@ -37,7 +37,7 @@ func TestDistanceNeitherOverflowsNorVanishes(t *testing.T) {
 func TestComputationIndexSurvivesExtremeWeights(t *testing.T) {
 	half := Dimension{Offered: 1, Required: 2, K: 1e308}
 	x, err := ComputationIndex([]Dimension{half, half, half}, ModeWeight, true)
-	if err != nil || !close(x, 0.5) {
+	if err != nil || !near(x, 0.5) {
 		t.Errorf("normalised index with weights of 1e308 = %v, %v, want 0.5", x, err)
 	}
 	for _, k := range []float64{5e-324, math.NaN(), -1, 0} {
@@ -83,7 +83,7 @@ func TestProvisionRatioProperties(t *testing.T) {
 			t.Errorf("R grows from %v to %v when the offer grows", r, better)
 		}
 		const scale = 8
-		if scaled, _ := ProvisionRatio(f*scale, g*scale); !close(scaled, r) {
+		if scaled, _ := ProvisionRatio(f*scale, g*scale); !near(scaled, r) {
 			t.Errorf("R depends on the unit: %v and %v", r, scaled)
 		}
 	})
@@ -101,7 +101,7 @@ func TestComputationIndexProperties(t *testing.T) {
 			t.Fatalf("x = %v, %v; normalised %v, %v", x, err, normal, err2)
 		}
 		shuffled := rapid.Permutation(dims).Draw(t, "shuffled")
-		if y, _ := ComputationIndex(shuffled, ModeWeight, false); !close(x, y) {
+		if y, _ := ComputationIndex(shuffled, ModeWeight, false); !near(x, y) {
 			t.Errorf("order matters: %v and %v", x, y)
 		}
 		sum := 0.0 // the dumb twin
@@ -109,7 +109,7 @@ func TestComputationIndexProperties(t *testing.T) {
 			r, _ := ProvisionRatio(d.Offered, d.Required)
 			sum += d.K * r * r
 		}
-		if !close(x, math.Sqrt(sum)) {
+		if !near(x, math.Sqrt(sum)) {
 			t.Errorf("x = %v, want %v", x, math.Sqrt(sum))
 		}
 	})
@@ -130,7 +130,7 @@ func TestDataIndexProperties(t *testing.T) {
 		if err != nil || !(y >= 0) {
 			t.Fatalf("y = %v, %v", y, err)
 		}
-		if shuffled, _ := DataIndexMulti(rapid.Permutation(inputs).Draw(t, "shuffled"), runtime); !close(y, shuffled) {
+		if shuffled, _ := DataIndexMulti(rapid.Permutation(inputs).Draw(t, "shuffled"), runtime); !near(y, shuffled) {
 			t.Errorf("order matters: %v and %v", y, shuffled)
 		}
 		if longer, _ := DataIndexMulti(inputs, 2*runtime); longer > y {

@@ -49,7 +49,7 @@ func TestMeasureThesisMap(t *testing.T) {
 		X: math.Hypot(0.75, 0.25), Y: 0.1, Z: 0.5, StageIn: 10 * time.Second, Run: 400 * time.Second,
 	}
 	want.Distance = math.Sqrt(want.X*want.X + want.Y*want.Y + want.Z*want.Z)
-	if !ok || !close(got.X, want.X) || !close(got.Distance, want.Distance) || got.Run != want.Run || got.Z != 0.5 {
+	if !ok || !near(got.X, want.X) || !near(got.Distance, want.Distance) || got.Run != want.Run || got.Z != 0.5 {
 		t.Errorf("Measure of a slow site = %+v, %v, want %+v", got, ok, want)
 	}
 }
@@ -61,7 +61,7 @@ func TestMeasureSecondsMap(t *testing.T) {
 	got, _, ok := Measure(req, site)
 	// One core of 2 GFLOP/s halves the run.
 	want := math.Sqrt(70*70 + 10*10 + 8*8)
-	if !ok || got.Run != 50*time.Second || !close(got.Distance, want) {
+	if !ok || got.Run != 50*time.Second || !near(got.Distance, want) {
 		t.Errorf("Measure = %+v, %v, want a run of 50s and a distance of %v", got, ok, want)
 	}
 }
@@ -70,7 +70,7 @@ func TestMeasureWeights(t *testing.T) {
 	req, site := need(), plenty()
 	site.Free.MFLOPS, site.PotentialBps = 500, 0
 	req.Weights = grid.Weights{C: 4, M: 1, F: 1, P: 0}
-	if got, _, _ := Measure(req, site); !close(got.X, 1) {
+	if got, _, _ := Measure(req, site); !near(got.X, 1) {
 		t.Errorf("x = %v, want 1: half the computation with weight 4, the potential ignored", got.X)
 	}
 }
@@ -268,7 +268,7 @@ func TestMeasureAgreesWithTheExactLayer(t *testing.T) {
 			{float64(f), float64(req.Need.MFLOPS), req.Weights.C},
 			{float64(site.PotentialBps), float64(sourcePotential(req.Sources)), req.Weights.P},
 		}, ModeWeight, false)
-		if err != nil || !close(x, parts.X) {
+		if err != nil || !near(x, parts.X) {
 			t.Errorf("x = %v, want %v (%v)", parts.X, x, err)
 		}
 		src := site.Sources[0]
@@ -276,7 +276,7 @@ func TestMeasureAgreesWithTheExactLayer(t *testing.T) {
 		if site.Capability.DiskBps > 0 {
 			transfer.Disk = KnownRate(float64(site.Capability.DiskBps))
 		}
-		if y, err := DataIndex(transfer, req.Runtime.Seconds()); err != nil || !close(y, parts.Y) {
+		if y, err := DataIndex(transfer, req.Runtime.Seconds()); err != nil || !near(y, parts.Y) {
 			t.Errorf("y = %v, want %v (%v)", parts.Y, y, err)
 		}
 	})

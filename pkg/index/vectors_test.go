@@ -88,7 +88,7 @@ func compare(t *testing.T, key string, got any, want json.RawMessage) {
 	case number:
 		var n number
 		decode(t, want, &n)
-		if got.known != n.known || !close(got.value, n.value) {
+		if got.known != n.known || !near(got.value, n.value) {
 			t.Errorf("%s = %v, want %s", key, got, want)
 		}
 	case []float64:
@@ -98,7 +98,7 @@ func compare(t *testing.T, key string, got any, want json.RawMessage) {
 			t.Fatalf("%s = %v, want %s", key, got, want)
 		}
 		for i, n := range list {
-			if !close(got[i], n.value) {
+			if !near(got[i], n.value) {
 				t.Errorf("%s[%d] = %v, want %v", key, i, got[i], n.value)
 			}
 		}
@@ -111,7 +111,7 @@ func compare(t *testing.T, key string, got any, want json.RawMessage) {
 	}
 }
 
-func close(a, b float64) bool {
+func near(a, b float64) bool {
 	return a == b || math.Abs(a-b) <= max(1e-12, 1e-9*max(math.Abs(a), math.Abs(b)))
 }
 

@@ -370,3 +370,58 @@ func TestRestore(t *testing.T) {
 		t.Error("an empty plan has something to do")
 	}
 }
+
+func TestFromStateRefusesWhatCannotBe(t *testing.T) {
+	p := New(Config{Total: cores(4)})
+	commit(t, p, 1, 3, 0, 50)
+	commit(t, p, 2, 1, 0, 50)
+	a := ask(1, 10)
+	a.Window.NotBefore = at(100)
+	for i := range 2 {
+		a.Job = grid.JobID(fmt.Sprint(i))
+		if _, err := p.Open(at(0), a, quote(t, p, 0, a), true, secs(500)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, spoil := range map[string]func(*State){
+		"more than there is":   func(s *State) { s.Commitments[0].Give = cores(9) },
+		"attempts unordered":   func(s *State) { slices.Reverse(s.Commitments) },
+		"offers unordered":     func(s *State) { slices.Reverse(s.Offers) },
+		"number of the future": func(s *State) { s.Next = 2 },
+		"hold without end":     func(s *State) { s.Offers[0].Quote.End = s.Offers[0].Quote.Start },
+		"low ceiling":          func(s *State) { s.Ceiling = cores(3) },
+	} {
+		s := p.State()
+		if _, err := FromState(s); err != nil {
+			t.Fatal(err)
+		}
+		spoil(&s)
+		if _, err := FromState(s); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	check(t, p) // spoiling the copies did not reach it
+}
+
+// BenchmarkFullSite is a site with 64 running attempts and as many that wait: one
+// more is quoted and committed, and another ends.
+func BenchmarkFullSite(b *testing.B) {
+	p := New(Config{Total: cores(64)})
+	n := 0
+	add := func() {
+		q, _ := p.Quote(at(0), ask(1, 100+n%37))
+		n++
+		if err := p.Commit(at(0), Commitment{Attempt: attempt(n), Give: q.Give, Start: q.Start, End: q.End}, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for range 128 {
+		add()
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		add()
+		p.Release(attempt(n - 128))
+		p.Advance(at(0))
+	}
+}

@@ -158,6 +158,17 @@ func TestPlannerKeepsItsPromises(t *testing.T) {
 			"award":   m.award,
 			"release": m.release,
 			"pass":    m.pass,
+			"snapshot": func(t *rapid.T) {
+				before := m.p.State()
+				p, err := FromState(before)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(before, p.State()); diff != "" || !p.timeline.Equal(m.p.timeline) {
+					t.Fatalf("-old +new:\n%s", diff)
+				}
+				m.p = p
+			},
 			"withdraw": func(t *rapid.T) {
 				m.p.WithdrawJob(grid.JobID(rapid.StringMatching(`[j-m]`).Draw(t, "job")))
 			},

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,7 +20,8 @@ const (
 // Advance brings the plan up to now and tells what has changed since the last
 // call: offers expire, attempts that overran keep their capacity for longer,
 // those that wait start, move on because of the former, or move up because others
-// ended early.
+// ended early. It is to be called at Next, and after Release, Withdraw and
+// SetCapacity, which make room at once but leave it to Advance who moves up.
 func (p *Planner) Advance(now time.Time) Changes {
 	p.settle(now)
 	changes := p.changes
@@ -157,36 +157,4 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// Check verifies the invariants: the lists are in order, the timeline is what
-// commitments and offers make of it, and they never take more than the owner gave
-// when they were made.
-func (p *Planner) Check() error {
-	if err := p.timeline.Check(); err != nil {
-		return fmt.Errorf("check plan: %w", err)
-	}
-	line := capacity.New(p.ceiling)
-	for i := range p.commitments {
-		c := &p.commitments[i]
-		if i > 0 && !p.commitments[i-1].Attempt.Less(c.Attempt) {
-			return fmt.Errorf("check plan: attempt %s is not in its place", c.Attempt)
-		}
-		if err := line.Reserve(c.Give, c.Start, c.End); err != nil {
-			return fmt.Errorf("check plan: attempt %s: %w", c.Attempt, err)
-		}
-	}
-	for i := range p.offers {
-		o := &p.offers[i]
-		if i > 0 && p.offers[i-1].Number >= o.Number || o.Number >= p.next {
-			return fmt.Errorf("check plan: offer %d is not in its place", o.Number)
-		}
-		if err := o.reserve(line); err != nil {
-			return fmt.Errorf("check plan: offer %d: %w", o.Number, err)
-		}
-	}
-	if line.SetTotal(p.config.Total); !line.Equal(p.timeline) {
-		return errors.New("check plan: the timeline is not what commitments and offers take")
-	}
-	return nil
 }

@@ -34,21 +34,21 @@ const (
 	EventCapacityChanged = "capacity_changed" // info
 
 	// Refused or ignored.
-	EventNotSubmitter    = "not_submitter"    // warn; the job belongs to somebody else
-	EventForged          = "forged"           // warn; the sender names another submitter than itself
-	EventInvalid         = "invalid"          // warn; Text = what is out of range
-	EventDuplicate       = "duplicate"        // debug; a message that was answered before
-	EventStale           = "stale"            // debug; an input that was overtaken
-	EventJobEnded        = "job_ended"        // debug; the job was cleared for good before
-	EventUnknownJob      = "unknown_job"      // debug; nothing is known of the job
-	EventUnknownAttempt  = "unknown_attempt"  // debug; nothing is known of the attempt
-	EventUnknownRenewal  = "unknown_renewal"  // warn; a lease for a request this site did not send
-	EventTableFull       = "table_full"       // warn; a bounded table takes no more; Text = which
-	EventNotForSite      = "not_for_site"     // debug; an input or message for the submitter's machine
-	EventNotBooted       = "not_booted"       // warn; an input before Boot
-	EventBootedTwice     = "booted_twice"     // warn; a second Boot
-	EventImpossiblePlan  = "impossible_plan"  // warn; the plan refused what it had quoted; Text = why
-	EventPrematureAck    = "premature_ack"    // warn; an acknowledgement for an attempt that has not ended
+	EventNotSubmitter   = "not_submitter"   // warn; the job belongs to somebody else
+	EventForged         = "forged"          // warn; the sender names another submitter than itself
+	EventInvalid        = "invalid"         // warn; Text = what is out of range
+	EventDuplicate      = "duplicate"       // debug; a message that was answered before
+	EventStale          = "stale"           // debug; an input that was overtaken
+	EventJobEnded       = "job_ended"       // debug; the job was cleared for good before
+	EventUnknownJob     = "unknown_job"     // debug; nothing is known of the job
+	EventUnknownAttempt = "unknown_attempt" // debug; nothing is known of the attempt
+	EventUnknownRenewal = "unknown_renewal" // warn; a lease for a request this site did not send
+	EventTableFull      = "table_full"      // warn; a bounded table takes no more; Text = which
+	EventNotForSite     = "not_for_site"    // debug; an input or message for the submitter's machine
+	EventNotBooted      = "not_booted"      // warn; an input before Boot
+	EventBootedTwice    = "booted_twice"    // warn; a second Boot
+	EventImpossiblePlan = "impossible_plan" // warn; the plan refused what it had quoted; Text = why
+	EventPrematureAck   = "premature_ack"   // warn; an acknowledgement for an attempt that has not ended
 )
 
 // report emits a Report.

@@ -58,7 +58,7 @@ func New(cfg Config) *Machine {
 		cfg: cfg, capability: cfg.Capability, facts: step.NewFacts(),
 		plan: newPlan(cfg, cfg.Capability.Total, 0), cache: requirements,
 		bindings: newRecent[grid.JobID, *binding](maxBindings),
-		roster: newRoster(), tokens: newRecent[grid.TaskID, grid.Token](maxTokens),
+		roster:   newRoster(), tokens: newRecent[grid.TaskID, grid.Token](maxTokens),
 		tenants: make(map[grid.SiteID]*tenant), requests: newRecent[uint64, request](maxRequests),
 		peers: make(map[grid.SiteID]*peer), held: make(map[grid.CID]struct{}),
 	}
@@ -220,4 +220,3 @@ func (m *Machine) emit(e step.Effect) { m.out = append(m.out, e) }
 func (m *Machine) send(to grid.SiteID, msg protocol.Message) {
 	m.emit(step.Send{To: to, Message: msg})
 }
-

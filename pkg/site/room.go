@@ -81,19 +81,27 @@ func (m *Machine) heldOffer(number uint64, job grid.JobID, submitter grid.SiteID
 // commit takes the place of a quote for an attempt, out of what the offer holds
 // if it holds anything.
 func (m *Machine) commit(id grid.AttemptID, q quote) bool {
-	err := m.plan.Commit(m.now, plan.Commitment{
+	c := plan.Commitment{
 		Attempt: id, Give: q.place.Give, NotBefore: q.ask.Window.NotBefore, Start: q.place.Start, End: q.place.End,
-	}, q.ask.Offer)
-	if err == nil {
-		if q.place.Start.After(m.now) {
-			m.queued++
-		}
-		return true
 	}
-	r := about(id, q.ask.Submitter)
-	r.Text = err.Error()
-	m.report(step.LevelWarn, EventImpossiblePlan, r)
-	return false
+	err := m.plan.Commit(m.now, c, q.ask.Offer)
+	if errors.Is(err, plan.ErrFull) && q.ask.Offer != 0 {
+		// The quote counted all that the offer holds as free, and gives more of it
+		// to this task than its share: the hold has served its purpose.
+		m.plan.Withdraw(q.ask.Offer)
+		m.grown()
+		err = m.plan.Commit(m.now, c, 0)
+	}
+	if err != nil {
+		r := about(id, q.ask.Submitter)
+		r.Text = err.Error()
+		m.report(step.LevelWarn, EventImpossiblePlan, r)
+		return false
+	}
+	if c.Start.After(m.now) {
+		m.queued++
+	}
+	return true
 }
 
 // vacate gives an attempt's capacity back.

@@ -71,6 +71,7 @@ func startRunner(spec Spec) (*runner, error) {
 		reportRead.Close()
 		return nil, fmt.Errorf("start runner: %w", err)
 	}
+	sacrificeFirst(r.pid())
 	go r.reap(reportRead, gone)
 	if spec.WatchDir != "" {
 		go watchDisk(spec.WatchDir, spec.Limits.DiskBytes, r.diskFull, gone)

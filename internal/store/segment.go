@@ -19,6 +19,7 @@ import (
 const (
 	frameHeader     = 8
 	maxPayload      = 128 << 20
+	recordHead      = 16  // of a record, before the input
 	kindHeader      = 'H' // JSON of Header; the first frame of a segment and nowhere else
 	kindRecord      = 'R' // time in ns since 1970, hash of the effects, both 8 bytes little-endian, the input
 	kindFacts       = 'F' // JSON list of rows that became durable

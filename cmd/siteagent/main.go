@@ -18,7 +18,7 @@ import (
 func main() {
 	if len(os.Args) == 2 { // the agent starts itself again to watch and run jobs
 		switch os.Args[1] {
-		case wasm.ArgSupervise:
+		case supervise.Arg:
 			os.Exit(supervise.Main())
 		case wasm.ArgRun:
 			os.Exit(wasm.RunnerMain())

@@ -46,7 +46,7 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(
 		initCommand(o), runCommand(o), statusCommand(o), pauseCommand(o), resumeCommand(o), stopCommand(o),
-		replayCommand(o),
+		replayCommand(o), auditCommand(o),
 	)
 	return root
 }

@@ -77,7 +77,7 @@ func declaredRooms() map[string]room {
 
 		".":             {imports: "grid agent config api lrm lrm/* p2p data store obs hostinfo", tests: "*"},
 		"sdk":           {},
-		"cmd/siteagent": {imports: "agent config api lrm lrm/* p2p data store obs", tests: "*"},
+		"cmd/siteagent": {imports: "grid step agent audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
 		"cmd/submit":    {imports: "grid api/client jobfile config view", tests: "*"},
 		"cmd/gridsim":   {imports: "eval config", tests: "*"},
 	}

@@ -113,7 +113,7 @@ func Audit(records Records) Report {
 		report.Jobs = append(report.Jobs, job)
 		report.Total.add(job)
 	}
-	report.countStrays(runs)
+	countStrays(&report, runs)
 	for _, run := range records.Runs {
 		if run.Unended {
 			report.Unended++
@@ -180,7 +180,7 @@ func (j *JobReport) add(k JobReport) {
 
 // countStrays looks at the runs of jobs that no submitter knows, as when not
 // all agents' records were at hand. They can be doubled, too.
-func (r *Report) countStrays(runs map[grid.TaskID][]Run) {
+func countStrays(r *Report, runs map[grid.TaskID][]Run) {
 	for _, list := range runs {
 		r.Strays += len(list)
 		r.Doubled = append(r.Doubled, r.Total.countRuns(list)...)

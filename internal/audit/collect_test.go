@@ -138,7 +138,7 @@ func TestADamagedJournalIsNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	apply(t, s, jobRow(jobA, 1, 0))
-	if err := errors.Join(j.Record(time.Unix(1, 0), step.Resume{}, nil), s.Close()); err != nil {
+	if err = errors.Join(j.Record(time.Unix(1, 0), step.Resume{}, nil), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	first := filepath.Join(dir, "journal", "0000000001-broker")
@@ -147,7 +147,7 @@ func TestADamagedJournalIsNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw[len(raw)-2] ^= 1
-	if err := os.WriteFile(first, raw, 0o600); err != nil {
+	if err = os.WriteFile(first, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	records, err := Collect([]Source{{Site: "x", StateDir: dir}})
@@ -204,7 +204,7 @@ func TestRunRecordsBecomeSpans(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			reader := runReader{site: "x", boot: tt.boot, ends: tt.ends, runs: map[grid.AttemptID]*openRun{}}
+			reader := runReader{site: "x", boot: tt.boot, lives: livesUntil(tt.ends), runs: map[grid.AttemptID]*openRun{}}
 			if diff := cmp.Diff(tt.want, reader.read(records)); diff != "" {
 				t.Errorf("runs differ (-want +got):\n%s", diff)
 			}
@@ -234,13 +234,35 @@ func TestTheBootClockIsUsedOnOneMachineOnly(t *testing.T) {
 	}
 }
 
+// lived leaves the journal of an agent that was told something at those times.
+func lived(t *testing.T, dir string, seconds ...int64) {
+	t.Helper()
+	s, err := store.Open(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := s.Begin(store.Header{Machine: "site"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sec := range seconds {
+		if err = j.Record(time.Unix(sec, 0), step.Resume{}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err = s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Two sites ran one task: the first was killed and its task moved. Whether that
 // was clean depends on when the first one died.
 func TestATaskThatMovedIsDoubledOnlyIfTheFirstSiteLivedOn(t *testing.T) {
 	submitter, x, y := t.TempDir(), t.TempDir(), t.TempDir()
 	apply(t, agent(t, submitter), jobRow(jobA, 1, 0), taskRow(taskOf(jobA, 0), grid.PhaseDone), jobRow(jobA, 1, 9),
 		step.NewFact("counter/1", "jobs", 1))
-	agent(t, x)
+	lived(t, x, 5, 11)
+	lived(t, x, 30, 99) // its second life cannot be meant
 	agent(t, y)
 	write := func(dir, text string) string {
 		path := filepath.Join(dir, "runs.jsonl")
@@ -252,15 +274,16 @@ func TestATaskThatMovedIsDoubledOnlyIfTheFirstSiteLivedOn(t *testing.T) {
 	runX := write(x, line(attemptOf(0, 1), eventStarted, 10, "b"))
 	runY := write(y, line(attemptOf(0, 2), eventStarted, 15, "b")+line(attemptOf(0, 2), eventEnded, 20, ""))
 	for _, tt := range []struct {
-		died time.Time
+		ends []time.Time
 		want string
 	}{
-		{time.UnixMilli(12_000), "0 lost, 0 doubled"},
-		{time.UnixMilli(16_000), "0 lost, 1 doubled"},
+		{nil, "0 lost, 0 doubled"}, // by its journal it died at 11 s
+		{[]time.Time{time.UnixMilli(12_000)}, "0 lost, 0 doubled"},
+		{[]time.Time{time.UnixMilli(16_000)}, "0 lost, 1 doubled"},
 	} {
 		records, err := Collect([]Source{
 			{Site: "submitter", StateDir: submitter, RunRecord: filepath.Join(submitter, "none")},
-			{Site: "x", StateDir: x, RunRecord: runX, Ends: []time.Time{tt.died}},
+			{Site: "x", StateDir: x, RunRecord: runX, Ends: tt.ends},
 			{Site: "y", StateDir: y, RunRecord: runY},
 		})
 		if err != nil {
@@ -268,7 +291,7 @@ func TestATaskThatMovedIsDoubledOnlyIfTheFirstSiteLivedOn(t *testing.T) {
 		}
 		report := Audit(records)
 		if report.Summary() != tt.want || report.Total.Moved != 1 || report.Total.Attempts != 2 || report.Unended != 1 {
-			t.Errorf("died at %s: %s, %+v, want %s", tt.died, report.Summary(), report.Total, tt.want)
+			t.Errorf("died at %v: %s, %+v, want %s", tt.ends, report.Summary(), report.Total, tt.want)
 		}
 	}
 }

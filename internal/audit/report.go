@@ -20,8 +20,8 @@ func (r Report) Summary() string {
 func (r Report) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	rows := []string{"JOB\tTASKS\tDONE\tFAILED\tCANCELLED\tREFUSED\tOPEN\tLOST\tDOUBLED\tATTEMPTS\tMOVED"}
-	for _, j := range r.Jobs {
-		rows = append(rows, j.line(string(j.Job)))
+	for i := range r.Jobs {
+		rows = append(rows, r.Jobs[i].line(string(r.Jobs[i].Job)))
 	}
 	rows = append(rows, r.Total.line("total"))
 	if _, err := fmt.Fprintln(table, strings.Join(rows, "\n")); err != nil {
@@ -36,7 +36,7 @@ func (r Report) Write(w io.Writer) error {
 	return nil
 }
 
-func (j JobReport) line(name string) string {
+func (j *JobReport) line(name string) string {
 	var cells []string
 	for _, n := range []int{
 		j.Tasks, j.Done, j.Failed, j.Cancelled, j.Refused, j.Open, j.Lost, j.Doubled, j.Attempts, j.Moved,

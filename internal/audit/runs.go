@@ -34,14 +34,14 @@ type runRecord struct {
 
 // readRunRecord reads the lines that are whole; a crash may tear some.
 func readRunRecord(path string) ([]runRecord, error) {
-	f, err := os.Open(path) //nolint:gosec // a file of the caller's choice
+	f, err := os.Open(path)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read run record: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	records, err := parseRunRecord(f)
 	if err != nil {
 		return nil, fmt.Errorf("read run record %s: %w", path, err)
@@ -82,10 +82,26 @@ func oneBoot(files [][]runRecord) bool {
 
 // runReader makes runs of one site's records.
 type runReader struct {
-	site string
-	boot bool        // by the boot clock instead of the wall clock
-	ends []time.Time // when the site's agent ended, ascending
-	runs map[grid.AttemptID]*openRun
+	site  string
+	boot  bool   // by the boot clock instead of the wall clock
+	lives []life // of the site's agent, ascending
+	runs  map[grid.AttemptID]*openRun
+}
+
+// life is the time between a start of an agent and its end, by the wall clock.
+type life struct {
+	from, to time.Time
+}
+
+// livesUntil are lives that follow each other without a gap.
+func livesUntil(ends []time.Time) []life {
+	var lives []life
+	var from time.Time
+	for _, end := range slices.SortedFunc(slices.Values(ends), time.Time.Compare) {
+		lives = append(lives, life{from, end})
+		from = end
+	}
+	return lives
 }
 
 type openRun struct {
@@ -152,14 +168,16 @@ func (rr runReader) close(run *openRun, to time.Duration) {
 }
 
 // end is when an attempt without an end ended, of which r is the last record:
-// with its agent, as far as that time is known, or else it is only sure to have
-// run until then. A millisecond is taken off, because the wall clock of a record
-// is not more exact.
+// with the life of its agent, as far as that is known, or else it is only sure
+// to have run until then. A millisecond is taken off, because the wall clock of
+// a record is not more exact.
 func (rr runReader) end(r runRecord) time.Duration {
-	for _, end := range rr.ends {
-		if after := end.Sub(time.UnixMilli(r.WallMS)) - time.Millisecond; after >= 0 {
-			return rr.at(r) + after
+	wall := time.UnixMilli(r.WallMS)
+	var after time.Duration
+	for _, l := range rr.lives { // the last one that had begun counts
+		if !l.from.After(wall) {
+			after = l.to.Sub(wall) - time.Millisecond
 		}
 	}
-	return rr.at(r)
+	return rr.at(r) + max(0, after)
 }

@@ -203,19 +203,23 @@ func holdersError(holders []*holder) error {
 	return fmt.Errorf("%w: %s", ErrNoHolder, strings.Join(texts, "; "))
 }
 
+// reached is the end of an attempt to connect to a holder.
+type reached struct {
+	h   *holder
+	err error
+}
+
 // connect reaches the holders at the same time and returns when the first is
-// there, while the rest go on until ctx ends; false when none can be reached.
-func (f *fetcher) connect(ctx context.Context) bool {
-	type reached struct {
-		h   *holder
-		err error
-	}
+// there; false when none can be reached. The others go on until ctx ends and
+// report over the channel.
+func (f *fetcher) connect(ctx context.Context) (<-chan reached, bool) {
 	results := make(chan reached, len(f.holders))
 	waiting := 0
 	for _, h := range f.holders {
 		if h.up = false; h.bad {
 			continue
 		}
+		h.err = nil
 		waiting++
 		id := h.id
 		f.workers.Go(func() {
@@ -228,21 +232,19 @@ func (f *fetcher) connect(ctx context.Context) bool {
 			results <- reached{h: h, err: err}
 		})
 	}
-	up := false
-	for ; waiting > 0 && !up; waiting-- {
+	for ; waiting > 0; waiting-- {
 		r := <-results
-		if r.err != nil {
-			r.h.err = fmt.Errorf("cannot be reached: %w", r.err)
-			continue
+		if f.onReached(r); r.h.up {
+			return results, true
 		}
-		r.h.up, up = true, true
 	}
-	// Whoever is connected by now counts, and whoever comes later takes part too:
-	// the session knows all holders.
-	for _, h := range f.holders {
-		h.up = h.up || f.connected(h)
+	return results, false
+}
+
+func (f *fetcher) onReached(r reached) {
+	if r.h.up = r.err == nil; !r.h.up {
+		r.h.err = fmt.Errorf("cannot be reached: %w", r.err)
 	}
-	return up
 }
 
 func (f *fetcher) connected(h *holder) bool {

@@ -199,6 +199,7 @@ func TestFetchErrors(t *testing.T) {
 	gone := newHost(t)
 	b.host.Peerstore().AddAddrs(gone.ID(), gone.Addrs(), time.Hour)
 	_ = gone.Close()
+	unreachable := grid.SiteID(gone.ID().String())
 	missing := grid.CID("bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy")
 	tests := []struct {
 		name    string
@@ -211,10 +212,14 @@ func TestFetchErrors(t *testing.T) {
 		{name: "no peer", c: missing, holders: []grid.SiteID{"nobody"}, want: ErrNoHolder, text: "not a peer id"},
 		{name: "self", c: missing, holders: []grid.SiteID{b.id}, want: ErrNoHolder, text: "this site"},
 		{
-			name: "unreachable", c: missing, holders: []grid.SiteID{grid.SiteID(gone.ID().String())},
+			name: "unreachable", c: missing, holders: []grid.SiteID{unreachable},
 			want: ErrNoHolder, text: "cannot be reached",
 		},
 		{name: "not there", c: missing, holders: []grid.SiteID{a.id}, want: ErrNoHolder, text: "does not hold"},
+		{
+			name: "one without it, one unreachable", c: missing, holders: []grid.SiteID{a.id, unreachable},
+			want: ErrNoHolder, text: "cannot be reached",
+		},
 		{name: "no cid", c: "hello", want: ErrUnsupported, text: "hello"},
 		{
 			name: "other hash", c: "bafyaaiakamfxe2lom5xw4z3bo5sxe2dfnrwg6", want: ErrUnsupported,

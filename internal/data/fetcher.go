@@ -25,8 +25,11 @@ const (
 	lacksBacklog = 1024                   // refusals not yet looked at; more are dropped, the stall timer remains
 )
 
-// errRound ends a round of a fetch; the next one connects anew.
-var errRound = errors.New("round ended")
+// How a round of a fetch ends without an error of ours.
+var (
+	errRound = errors.New("round ended")                  // the next one connects anew
+	errLack  = errors.New("no holder has all the blocks") // another round would not help
+)
 
 // want is a block that the graph needs.
 type want struct {
@@ -98,6 +101,9 @@ func (f *fetcher) run(ctx context.Context) error {
 	for idle := 0; ; {
 		before := f.moved
 		err := f.round(ctx)
+		if errors.Is(err, errLack) {
+			return holdersError(f.holders)
+		}
 		if err == nil || !errors.Is(err, errRound) {
 			return err
 		}
@@ -132,11 +138,12 @@ func (f *fetcher) round(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
-		if late := f.drain(); late != nil && (err == nil || errors.Is(err, errRound)) {
+		if late := f.drain(); late != nil && (err == nil || errors.Is(err, errRound) || errors.Is(err, errLack)) {
 			err = late
 		}
 	}()
-	if !f.connect(ctx) {
+	reach, up := f.connect(ctx)
+	if !up {
 		return errRound
 	}
 	ids := make([]peer.ID, 0, len(f.holders))
@@ -162,8 +169,12 @@ func (f *fetcher) round(ctx context.Context) (err error) {
 			}
 			stall.Reset(f.s.cfg.StallTimeout)
 		case l := <-f.lacks:
-			if f.nobodyHolds(l) {
-				return errRound
+			if f.noteLack(l); f.nobodyHolds() {
+				return errLack
+			}
+		case r := <-reach:
+			if f.onReached(r); f.nobodyHolds() {
+				return errLack
 			}
 		case <-watch.C:
 			if f.lost() {
@@ -360,9 +371,8 @@ func (f *fetcher) arrived(a arrival) error {
 	return f.grow(a.w, d, a.data)
 }
 
-// nobodyHolds notes who lacks what, and reports whether every holder that is
-// connected lacks a block that is asked for.
-func (f *fetcher) nobodyHolds(l lack) bool {
+// noteLack notes who lacks what of the blocks that are asked for.
+func (f *fetcher) noteLack(l lack) {
 	for _, c := range l.cids {
 		d, err := digestOf(c)
 		if _, asked := f.pending[d]; err != nil || !asked {
@@ -372,26 +382,29 @@ func (f *fetcher) nobodyHolds(l lack) bool {
 			f.lacking[d] = make(map[peer.ID]bool)
 		}
 		f.lacking[d][l.p] = true
-		if f.allLack(d, c) {
-			return true
-		}
 	}
-	return false
 }
 
-func (f *fetcher) allLack(d digest, c cid.Cid) bool {
-	all := true
-	for _, h := range f.holders {
-		if f.connected(h) && !f.lacking[d][h.id] {
-			all = false
+// nobodyHolds reports whether a block that is asked for is lacked by every holder
+// that is connected, while none is still on the way.
+func (f *fetcher) nobodyHolds() bool {
+	for d, lacks := range f.lacking {
+		all := true
+		for _, h := range f.holders {
+			gone := h.bad || (!f.connected(h) && (h.up || h.err != nil))
+			all = all && (gone || lacks[h.id])
 		}
-	}
-	for _, h := range f.holders {
-		if all && f.lacking[d][h.id] {
-			h.err = fmt.Errorf("does not hold block %s, or does not serve this site", c)
+		if !all {
+			continue
 		}
+		for _, h := range f.holders {
+			if lacks[h.id] {
+				h.err = fmt.Errorf("does not hold block %s, or does not serve this site", f.pending[d].c)
+			}
+		}
+		return true
 	}
-	return all
+	return false
 }
 
 // lost reports whether no holder is connected any more.

@@ -3,6 +3,7 @@ package p2p
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
@@ -12,9 +13,6 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
-
-// MaxSkew is how far two sites' clocks may be apart (protocol.md, "Time").
-const MaxSkew = 10 * time.Minute
 
 // Preset chooses what suits the network between the sites.
 type Preset string
@@ -26,8 +24,8 @@ const (
 	PresetTest Preset = "test" // as lan, with everything quick
 )
 
-// Config is what a Mesh needs to know. Required: KeyFile (or Host), Domain,
-// Incarnation, and Allow or AcceptAnyone.
+// Config is what a Mesh needs to know. Required: KeyFile (or Host), Domain and
+// Incarnation. Without Allow and AcceptAnyone the site stays alone.
 type Config struct {
 	KeyFile      string        // the site's ed25519 identity; created with mode 0600 when missing
 	AddressFile  string        // where members' addresses are remembered; empty = nowhere
@@ -118,11 +116,8 @@ func (c Config) Validate() error {
 	if len(c.Name) > 64 {
 		bad("name: longer than 64 bytes")
 	}
-	if c.Incarnation == 0 {
-		bad("incarnation: must count from 1")
-	}
-	if len(c.Allow) == 0 && !c.AcceptAnyone {
-		bad("members: none listed; list the peer IDs of the members or accept anyone")
+	if c.Incarnation == 0 || c.Incarnation > math.MaxUint32 {
+		bad("incarnation: want 1 to %d, have %d", uint32(math.MaxUint32), c.Incarnation)
 	}
 	if len(c.Allow) > 0 && c.AcceptAnyone {
 		bad("members: listed, and anyone accepted; choose one")

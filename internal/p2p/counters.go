@@ -35,7 +35,6 @@ const (
 	causeFormat    = "format"    // not decodable, out of range, or not for gossip
 	causeReplay    = "replay"    // seen before
 	causeFrame     = "frame"     // a stream's frame was cut short or too slow
-	causeSecond    = "incarnation"
 )
 
 // Queues, the label of CountDropped.

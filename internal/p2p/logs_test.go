@@ -68,7 +68,9 @@ func TestALogStreamEndsWithItsContextAndWhenIdle(t *testing.T) {
 }
 
 func TestALogIsNotServedToAStranger(t *testing.T) {
-	n := join(t, testConfig(t))
+	cfg := testConfig(t)
+	cfg.Timing.Dial, cfg.Timing.Hello = 100*time.Millisecond, 100*time.Millisecond
+	n := join(t, cfg)
 	n.HandleLog(func(grid.SiteID, io.ReadWriteCloser) { t.Error("served") })
 	s, err := rawPeer(t, n).NewStream(t.Context(), n.Host().ID(), protocol.LogStreamID)
 	if err != nil {

@@ -91,9 +91,12 @@ func TestConfigNamesEveryMistake(t *testing.T) {
 			t.Errorf("the error does not speak of %s: %v", want, err)
 		}
 	}
-	err = Config{KeyFile: "k", Domain: "lab", Incarnation: 1}.Validate()
+	err = Config{KeyFile: "k", Domain: "lab", Incarnation: 1, Allow: []grid.SiteID{newForge(t).id.site}, AcceptAnyone: true}.Validate()
 	if err == nil || !strings.Contains(err.Error(), "members") {
-		t.Errorf("no members: %v", err)
+		t.Errorf("members listed and anyone accepted: %v", err)
+	}
+	if err := (Config{KeyFile: "k", Domain: "lab", Incarnation: 1}).Validate(); err != nil {
+		t.Errorf("a site on its own: %v", err)
 	}
 }
 

@@ -123,7 +123,7 @@ func ReadFacts(dir string) (map[string][]step.Fact, error) {
 	case err != nil:
 		return nil, err
 	}
-	defer db.Close() //nolint:errcheck // only read
+	defer db.Close()
 	facts := make(map[string][]step.Fact)
 	err = guard(path, func() error {
 		return db.View(func(tx *bolt.Tx) error { return readAll(tx, facts) })

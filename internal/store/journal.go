@@ -91,7 +91,7 @@ func (j *Journal) Record(now time.Time, in step.Input, effects []step.Effect) er
 		return fmt.Errorf("journal: %w", encodeErr)
 	}
 	j.records++
-	fixed := binary.LittleEndian.AppendUint64(nil, uint64(now.UnixNano())) //nolint:gosec // read back as int64
+	fixed := binary.LittleEndian.AppendUint64(nil, uint64(now.UnixNano()))
 	j.append(kindRecord, binary.LittleEndian.AppendUint64(fixed, hash), text)
 	if j.written < j.store.options.SegmentBytes {
 		return nil
@@ -213,7 +213,7 @@ func (j *Journal) openSegment() error {
 	}
 	dir := filepath.Join(s.dir, journalDir)
 	j.path = filepath.Join(dir, fmt.Sprintf(segmentNumberFn, s.nextSegment(), j.header.Machine))
-	j.file, err = os.OpenFile(j.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode)
+	j.file, err = os.OpenFile(j.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode) //nolint:gosec // the machine has a plain name
 	if err != nil {
 		return fmt.Errorf("begin journal: %w", err)
 	}

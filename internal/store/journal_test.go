@@ -137,6 +137,10 @@ func TestReplayGivesTheSameEffectsOverSegmentsAndStarts(t *testing.T) {
 		t.Fatalf("%d runs, the first of %d segments", len(list), len(list[0].Files))
 	}
 	for _, run := range list {
+		first, last, err := run.Times()
+		if want := 50 * time.Millisecond; err != nil || last.Sub(first) != want {
+			t.Errorf("start %d: from %s to %s, %v, want %s", run.Incarnation, first, last, err, want)
+		}
 		visited := 0
 		result, err := Replay(run, newCounter, func(Entry, []step.Effect) { visited++ })
 		if err != nil || result.Divergence != nil || result.Records != 51 || visited != 51 {

@@ -61,7 +61,7 @@ func promiseForEver(dir string) error {
 func TestNothingAcknowledgedIsLostByAKill(t *testing.T) {
 	dir := t.TempDir()
 	for round := range 6 {
-		last := killAfter(t, dir, 1+rand.IntN(40), time.Duration(rand.IntN(3000))*time.Microsecond) //nolint:gosec // a test
+		last := killAfter(t, dir, 1+rand.IntN(40), time.Duration(rand.IntN(3000))*time.Microsecond)
 		before, err := ReadFacts(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -94,14 +94,14 @@ func TestNothingAcknowledgedIsLostByAKill(t *testing.T) {
 // many facts, and returns the last number that it acknowledged.
 func killAfter(t *testing.T, dir string, count int, more time.Duration) int {
 	t.Helper()
-	cmd := exec.Command(os.Args[0]) //nolint:gosec,noctx // this test itself; it is killed below
+	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err = cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	last, lines := -1, bufio.NewScanner(out)

@@ -70,7 +70,7 @@ func (r Run) continuedBy(h Header) bool {
 }
 
 func openSegment(path string) (*os.File, *frameReader, error) {
-	f, err := os.Open(path) //nolint:gosec // a journal of the caller's directory
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,7 +86,7 @@ func readHeader(path string) (h Header, err error) {
 	if err != nil {
 		return h, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	kind, body, err := frames.next()
 	if err != nil {
 		return h, err
@@ -152,6 +152,25 @@ func (r Run) FactChanges() iter.Seq2[[]step.Fact, error] {
 	}
 }
 
+// Times are the times of the first and the last record that are left of the run,
+// between which the agent surely lived. Both are zero if there is none. The
+// errors are those of FactChanges.
+func (r Run) Times() (first, last time.Time, err error) {
+	for f, err := range r.frames() {
+		if err != nil {
+			return first, last, fmt.Errorf("read journal of %s, start %d: %w", r.Machine, r.Incarnation, err)
+		}
+		if f.kind != kindRecord || len(f.body) < recordHead {
+			continue
+		}
+		last = recordTime(f.body)
+		if first.IsZero() {
+			first = last
+		}
+	}
+	return first, last, nil
+}
+
 type frame struct {
 	kind byte
 	body []byte
@@ -183,7 +202,7 @@ func segmentFrames(path string) iter.Seq2[frame, error] {
 			yield(frame{}, err)
 			return
 		}
-		defer file.Close() //nolint:errcheck // only read
+		defer file.Close()
 		for {
 			kind, body, err := frames.next()
 			if errors.Is(err, io.EOF) {
@@ -215,14 +234,17 @@ func readEntry(f frame, number *uint64) (Entry, error) {
 }
 
 func readRecord(body []byte, number uint64) (Entry, error) {
-	if len(body) < 16 {
+	if len(body) < recordHead {
 		return Entry{}, fmt.Errorf("%w: record of %d bytes", ErrCorrupt, len(body))
 	}
-	ns := int64(binary.LittleEndian.Uint64(body)) //nolint:gosec // written from an int64
-	e := Entry{Number: number, Time: time.Unix(0, ns).UTC(), Hash: binary.LittleEndian.Uint64(body[8:])}
+	e := Entry{Number: number, Time: recordTime(body), Hash: binary.LittleEndian.Uint64(body[8:])}
 	var err error
-	e.Input, err = step.DecodeInput(body[16:])
+	e.Input, err = step.DecodeInput(body[recordHead:])
 	return e, err
+}
+
+func recordTime(body []byte) time.Time {
+	return time.Unix(0, int64(binary.LittleEndian.Uint64(body))).UTC()
 }
 
 func readRows(body []byte) ([]step.Fact, error) {

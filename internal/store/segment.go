@@ -19,6 +19,7 @@ import (
 const (
 	frameHeader     = 8
 	maxPayload      = 128 << 20
+	recordHead      = 16  // of a record, before the input
 	kindHeader      = 'H' // JSON of Header; the first frame of a segment and nowhere else
 	kindRecord      = 'R' // time in ns since 1970, hash of the effects, both 8 bytes little-endian, the input
 	kindFacts       = 'F' // JSON list of rows that became durable
@@ -40,7 +41,7 @@ func appendFrame(buf []byte, kind byte, parts ...[]byte) []byte {
 		buf = append(buf, p...)
 	}
 	payload := buf[start+frameHeader:]
-	binary.LittleEndian.PutUint32(buf[start:], uint32(len(payload))) //nolint:gosec // far below
+	binary.LittleEndian.PutUint32(buf[start:], uint32(len(payload)))
 	binary.LittleEndian.PutUint32(buf[start+4:], crc32.Checksum(payload, crcTable()))
 	return buf
 }

@@ -96,7 +96,7 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 
 // OpenWith is Open with bounds other than the defaults.
 func OpenWith(dir string, options Options, log *slog.Logger) (*Store, error) {
-	if err := os.MkdirAll(filepath.Join(dir, journalDir), dirMode); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, journalDir), dirMode); err != nil { //nolint:gosec // the owner chose dir
 		return nil, fmt.Errorf("open state: %w", err)
 	}
 	path := filepath.Join(dir, factsFile)
@@ -190,7 +190,7 @@ func openDB(path string, readOnly bool) (*bolt.DB, error) {
 		db, err = bolt.Open(path, fileMode, &bolt.Options{
 			Timeout: lockWait, ReadOnly: readOnly, FreelistType: bolt.FreelistMapType,
 			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
-				file, err = os.OpenFile(name, flag, mode) //nolint:gosec // the owner chose the directory
+				file, err = os.OpenFile(name, flag, mode)
 				return file, err
 			},
 		})
@@ -248,11 +248,11 @@ func walkBucket(b *bolt.Bucket) error {
 
 // syncDir makes the names in a directory durable.
 func syncDir(dir string) error {
-	d, err := os.Open(dir) //nolint:gosec // the owner chose the directory
+	d, err := os.Open(dir) //nolint:gosec // the owner chose dir
 	if err != nil {
 		return fmt.Errorf("sync %s: %w", dir, err)
 	}
-	defer d.Close() //nolint:errcheck // only read
+	defer d.Close()
 	if err := d.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) {
 		return fmt.Errorf("sync %s: %w", dir, err)
 	}

@@ -21,20 +21,20 @@ import (
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-func open(t testing.TB, dir string) *Store {
-	t.Helper()
+func open(tb testing.TB, dir string) *Store {
+	tb.Helper()
 	s, err := Open(dir, quiet())
 	if err != nil {
-		t.Fatalf("Open: %v", err)
+		tb.Fatalf("Open: %v", err)
 	}
-	t.Cleanup(func() { closed(t, s) })
+	tb.Cleanup(func() { closed(tb, s) })
 	return s
 }
 
-func closed(t testing.TB, s *Store) {
-	t.Helper()
+func closed(tb testing.TB, s *Store) {
+	tb.Helper()
 	if err := s.Close(); err != nil {
-		t.Errorf("Close: %v", err)
+		tb.Errorf("Close: %v", err)
 	}
 }
 
@@ -86,10 +86,7 @@ func TestOthersCannotReadTheState(t *testing.T) {
 // The twin is step.Facts.
 func TestFactsSurviveRestarts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "state")
-		if err != nil {
-			rt.Fatal(err)
-		}
+		dir := t.TempDir()
 		twins := map[string]*step.Facts{"site": step.NewFacts(), "broker": step.NewFacts()}
 		s := open(t, dir)
 		s.db.NoSync = true // this test pulls no plug
@@ -207,7 +204,7 @@ func TestAnotherFormatIsNotTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bolt.Tx) error { return tx.Bucket(metaBucket).Put(formatKey, []byte("2")) })
-	if err := errors.Join(err, db.Close()); err != nil {
+	if err = errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(dir, quiet()); !errors.Is(err, ErrFormat) {
@@ -229,7 +226,7 @@ func TestFactsCanBeReadWhileTheAgentRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	facts := []step.Fact{step.NewFact("job/1", "during", 2), {Kind: "job/1", Key: "gone"}}
-	if err := errors.Join(s.Apply("site", facts), j.Flush()); err != nil {
+	if err = errors.Join(s.Apply("site", facts), j.Flush()); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string][]step.Fact{"site": {step.NewFact("job/1", "before", 1), step.NewFact("job/1", "during", 2)}}
@@ -254,7 +251,7 @@ func BenchmarkSync(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer f.Close() //nolint:errcheck // a benchmark
+		defer f.Close()
 		for b.Loop() {
 			if _, err := f.Write(make([]byte, 1000)); err != nil {
 				b.Fatal(err)
@@ -270,6 +267,7 @@ func BenchmarkSync(b *testing.B) {
 }
 
 func benchmarkApply(b *testing.B, facts int) {
+	b.Helper()
 	s := open(b, b.TempDir())
 	if _, err := s.Begin(Header{Machine: "site"}); err != nil {
 		b.Fatal(err)

@@ -171,6 +171,7 @@ func (m *Machine) answer(c call, req grid.Requirement) {
 			return
 		}
 	}
+	m.shareRefused = m.shareRefused || refusal.Reason == grid.ReasonQuota
 	r := aboutJob(c.job, c.submitter)
 	r.Reason = refusal.Reason
 	m.report(step.LevelDebug, EventOfferRefused, r)

@@ -194,7 +194,7 @@ func (m *Machine) drop(a *attempt, left []grid.CID) {
 	m.stopTimers(a, timerWatch, timerExited)
 	m.forget(a)
 	m.emit(step.Discard{Attempt: a.id, Outputs: left})
-	m.grown() // a share of the held results is free
+	m.freedShare()
 }
 
 func (m *Machine) stopTimers(a *attempt, names ...string) {

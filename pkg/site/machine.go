@@ -36,7 +36,9 @@ type Machine struct {
 	tokens     *recent[grid.TaskID, grid.Token]
 	tenants    map[grid.SiteID]*tenant
 	requests   *recent[uint64, request]
-	vacancyDue bool
+	vacancyDue bool // the vacancy timer is set
+
+	shareRefused bool // somebody was refused for having his share since the last vacancy
 
 	peers map[grid.SiteID]*peer
 	held  map[grid.CID]struct{}

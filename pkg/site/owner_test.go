@@ -324,3 +324,18 @@ func TestRecentForgetsTheOldest(t *testing.T) {
 		}
 	}
 }
+
+// Who was refused for having his share hears when there is room again.
+func TestFreedShareIsAVacancy(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxAttempts = 8 })
+	id := r.running(job1, alice, 1)[0]
+	r.receive(alice, protocol.Clear{Job: job1, Submitter: alice, Kind: protocol.ClearPlaced})
+	r.exited(id)
+	r.advance(vacancyDelay)
+	r.receive(alice, announcement(job2, alice))
+	none[protocol.Bid](r)
+	r.receive(alice, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
+	if got := sent[protocol.Vacancy](r.advance(vacancyDelay), alice); len(got) != 1 || !slices.Equal(got[0].Jobs, []grid.JobID{job2}) {
+		t.Errorf("vacancies %v, want one for %s", got, job2)
+	}
+}

@@ -103,16 +103,16 @@ func (p *player) give(in step.Input) {
 
 // learn keeps the model of the leases.
 func (p *player) learn(in step.MessageReceived) {
-	lease, ok := in.Message.(protocol.Lease)
-	req := p.asked[lease.Renewal]
+	granted, ok := in.Message.(protocol.Lease)
+	req := p.asked[granted.Renewal]
 	if !ok || req.to != in.From {
 		return
 	}
-	for _, id := range lease.Attempts {
+	for _, id := range granted.Attempts {
 		if who, _ := p.m.Submitter(id); who != in.From {
 			continue
 		}
-		if until := req.at.Add(lease.Duration); until.After(p.leased[id]) {
+		if until := req.at.Add(granted.Duration); until.After(p.leased[id]) {
 			p.leased[id] = until
 		}
 	}

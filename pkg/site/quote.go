@@ -127,6 +127,7 @@ func shortfall(reason grid.Reason, need, have grid.Resources) grid.Refusal {
 		r.Want, r.Have = need.DiskBytes, have.DiskBytes
 	case grid.ReasonComputation:
 		r.Want, r.Have = need.MFLOPS, have.MFLOPS
+	default: // no amount
 	}
 	r.Have = max(r.Have, 0)
 	return r

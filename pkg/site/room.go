@@ -64,7 +64,10 @@ func (m *Machine) withdrawOldest(submitter grid.SiteID) {
 
 // dropOffer closes the job's open offer, if there is one.
 func (m *Machine) dropOffer(job grid.JobID) {
-	if m.plan.WithdrawJob(job) > 0 && m.cfg.HoldAll {
+	if m.plan.WithdrawJob(job) == 0 {
+		return
+	}
+	if m.freedShare(); m.cfg.HoldAll {
 		m.grown()
 	}
 }
@@ -126,11 +129,11 @@ func (m *Machine) due(a *attempt) bool {
 // keeps its capacity, and what waited in the plan starts when its place has come.
 func (m *Machine) advance() {
 	changes := m.plan.Advance(m.now)
-	for _, o := range changes.Withdrawn {
-		if o.Holds > 0 {
-			m.grown()
-			break
-		}
+	if len(changes.Withdrawn) > 0 {
+		m.freedShare()
+	}
+	if slices.ContainsFunc(changes.Withdrawn, func(o plan.Offer) bool { return o.Holds > 0 }) {
+		m.grown()
 	}
 	m.queued -= len(changes.Started)
 	for _, c := range changes.Started {

@@ -28,8 +28,12 @@ func TestVacancy(t *testing.T) {
 
 	r.exited(list[0])
 	none[protocol.Vacancy](r)
+	due := r.timers[step.TimerKey{Name: timerVacancy}]
 	r.advance(10 * time.Millisecond)
 	r.exited(list[1])
+	if got := r.timers[step.TimerKey{Name: timerVacancy}]; !got.Equal(due) {
+		t.Errorf("a second exit puts the vacancy off from %s to %s", due, got)
+	}
 	r.advance(vacancyDelay)
 	if got, want := one[protocol.Vacancy](r, alice).Jobs, []grid.JobID{waiting[0], waiting[2]}; !slices.Equal(got, want) {
 		t.Errorf("vacancy for %v, want %v", got, want)
@@ -212,10 +216,16 @@ func TestRestart(t *testing.T) {
 func TestNumbersOfRuns(t *testing.T) {
 	r := newRig(t)
 	first := r.bid(announcement(job1, alice)).ID
+	r.receive(alice, award(job1, grid.Offer{ID: first}, 1, 1))
+	renewal := one[protocol.Accepted](r, alice).Renewal
 	next := r.restart(2)
-	if second := next.bid(announcement(job1, alice)).ID; second <= first || second>>32 != 2 {
+	if second := next.bid(announcement(job2, alice)).ID; second <= first || second>>32 != 2 {
 		t.Errorf("offers %d and %d", first, second)
 	}
+	list := next.accepted(job3, alice, 1)
+	next.step(step.Staged{Attempt: list[0]})
+	next.receive(alice, protocol.Lease{Renewal: renewal, Attempts: list, Duration: time.Hour})
+	next.reported(EventUnknownRenewal)
 }
 
 func TestRestoreRefuses(t *testing.T) {

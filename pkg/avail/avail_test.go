@@ -237,8 +237,15 @@ func TestSurvivalAtTheEdges(t *testing.T) {
 func TestInvalidArguments(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, l := range []Lifetime{
-		Exponential{}, Exponential{nan}, Weibull{0, 1}, Weibull{1, nan}, Weibull{inf, 1},
-		HyperExponential{}, HyperExponential{{1, 0}}, HyperExponential{{nan, 1}, {1, 1}}, HyperExponential{{0.5, 1}},
+		Exponential{},
+		Exponential{nan},
+		Weibull{0, 1},
+		Weibull{1, nan},
+		Weibull{inf, 1},
+		HyperExponential{},
+		HyperExponential{{1, 0}},
+		HyperExponential{{nan, 1}, {1, 1}},
+		HyperExponential{{0.5, 1}},
 	} {
 		if s, err := Survival(l, 1, 0); !errors.Is(err, ErrInvalidArgument) {
 			t.Errorf("%#v: %v, %v, want ErrInvalidArgument", l, s, err)

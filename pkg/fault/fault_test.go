@@ -9,8 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 func TestVectorsFIBR(t *testing.T) {

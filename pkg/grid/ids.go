@@ -144,6 +144,24 @@ func (a AttemptID) String() string {
 	return a.Task.String() + "#" + strconv.FormatUint(uint64(a.Token), 10)
 }
 
+// ParseAttemptID reads what AttemptID.String writes, JOB.INDEX#TOKEN.
+func ParseAttemptID(text string) (AttemptID, error) {
+	task, token, found := strings.Cut(text, "#")
+	if !found {
+		return AttemptID{}, invalidf("attempt id %q: want JOB.INDEX#TOKEN", text)
+	}
+	id, err := ParseTaskID(task)
+	if err != nil {
+		return AttemptID{}, err
+	}
+	n, err := strconv.ParseUint(token, 10, 64)
+	if err != nil {
+		return AttemptID{}, invalidf("attempt id %q: the part behind # is no token", text)
+	}
+	attempt := AttemptID{Task: id, Token: Token(n)}
+	return attempt, attempt.Validate()
+}
+
 // Less orders attempts by task, then by token.
 func (a AttemptID) Less(b AttemptID) bool {
 	if a.Task != b.Task {

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // Beyond the vectors: what the rules of the package doc promise.

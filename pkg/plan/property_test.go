@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // model drives a planner at random and knows what was promised.

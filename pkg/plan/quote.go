@@ -110,8 +110,10 @@ func inTime(end time.Time, w grid.Window) bool { return w.Deadline.IsZero() || !
 func tasks(give, free grid.Resources, count uint32) uint32 {
 	n := int64(max(count, 1))
 	for _, d := range [...][2]int64{
-		{give.MilliCPUs, free.MilliCPUs}, {give.MemoryBytes, free.MemoryBytes},
-		{give.DiskBytes, free.DiskBytes}, {give.MFLOPS, free.MFLOPS},
+		{give.MilliCPUs, free.MilliCPUs},
+		{give.MemoryBytes, free.MemoryBytes},
+		{give.DiskBytes, free.DiskBytes},
+		{give.MFLOPS, free.MFLOPS},
 	} {
 		if d[0] > 0 {
 			n = min(n, d[1]/d[0])

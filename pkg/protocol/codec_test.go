@@ -158,7 +158,7 @@ func goldenMessages() map[string]Message {
 				Total: res, CoreMFLOPS: 2500, DownBps: 1, UpBps: 2, DiskBps: 3, OS: "linux", Arch: "arm64",
 				Kinds: []grid.WorkKind{grid.KindWasm, grid.KindCommand},
 			},
-			Refusal: grid.ReasonDomain,
+			Refusal: grid.ReasonDomain, Peers: []string{"/ip4/127.0.0.1/tcp/4001/p2p/12D3KooWpeer"},
 		},
 		"announce": announce,
 		"reannounce": Reannounce{

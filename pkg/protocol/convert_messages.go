@@ -16,7 +16,7 @@ func setCall(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Hello{Hello: &wirepb.Hello{
 			MinVersion: m.MinVersion, MaxVersion: m.MaxVersion, Domain: string(m.Domain), Name: forPeople(m.Name),
 			Incarnation: m.Incarnation, WallMs: m.WallMS, Capability: wireCapability(m.Capability),
-			Refusal: uint32(m.Refusal),
+			Refusal: uint32(m.Refusal), Peers: m.Peers,
 		}}
 	case Announce:
 		w.Body = &wirepb.Wire_Announce{Announce: wireAnnounce(m)}
@@ -124,7 +124,7 @@ func (r *reader) call(w *wirepb.Wire) Message {
 		return Hello{
 			MinVersion: h.GetMinVersion(), MaxVersion: h.GetMaxVersion(), Domain: grid.DomainID(h.GetDomain()),
 			Name: h.GetName(), Incarnation: h.GetIncarnation(), WallMS: h.GetWallMs(),
-			Capability: capability(h.GetCapability()), Refusal: reason(h.GetRefusal()),
+			Capability: capability(h.GetCapability()), Refusal: reason(h.GetRefusal()), Peers: h.GetPeers(),
 		}
 	case *wirepb.Wire_Announce:
 		return r.announce(b.Announce)

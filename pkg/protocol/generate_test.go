@@ -194,6 +194,7 @@ func drawHello(t *rapid.T) Hello {
 			OS: "linux", Arch: drawText(t), Kinds: drawList(t, 2, drawKind),
 		},
 		Refusal: grid.Reason(rapid.Uint16().Draw(t, "refusal")),
+		Peers:   drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1/tcp/1" + drawPath(t) }),
 	}
 }
 

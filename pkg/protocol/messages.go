@@ -24,6 +24,7 @@ type Hello struct {
 	WallMS      int64  // sender's wall clock, ms since 1970 UTC, to measure skew
 	Capability  grid.Capability
 	Refusal     grid.Reason // set by the answering side: why the peer is not admitted
+	Peers       []string    // members the sender can name, multiaddrs that end in /p2p/ID, at most MaxHelloPeers
 }
 
 // Announce asks every site how well it fits one task of a job (thesis 4.1,
@@ -189,6 +190,7 @@ const (
 	MaxAnnounceBytes = 64 << 10  // size of an encoded announcement
 	MaxMessageBytes  = 256 << 10 // size of any other encoded message
 	MaxAddrs         = 16        // addresses of a submitter
+	MaxHelloPeers    = 64        // addresses of members in a Hello
 	MaxVacancies     = 256       // jobs of a Vacancy
 	MaxAwardTasks    = 1_024     // tasks of an Award
 	MaxAttempts      = 1_024     // attempts of one message
@@ -206,6 +208,13 @@ func (m Hello) Validate() error {
 		return invalidf("hello: name longer than %d bytes", maxHelloName)
 	case m.Incarnation == 0 || m.WallMS < 0:
 		return invalidf("hello: incarnation or clock out of range")
+	case len(m.Peers) > MaxHelloPeers:
+		return invalidf("hello: more than %d peers", MaxHelloPeers)
+	}
+	for _, a := range m.Peers {
+		if a == "" || len(a) > maxAddrBytes {
+			return invalidf("hello: a peer's address takes 1 to %d bytes, have %d", maxAddrBytes, len(a))
+		}
 	}
 	return firstError(m.Domain.Validate(), m.Capability.Validate())
 }

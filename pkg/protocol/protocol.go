@@ -35,3 +35,14 @@ func firstError(errs ...error) error {
 	}
 	return nil
 }
+
+// ForBroker reports whether a message is for the submitter's machine; the
+// others are for the site's.
+func ForBroker(msg Message) bool {
+	switch msg.(type) {
+	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, Progress, Exited:
+		return true
+	default:
+		return false
+	}
+}

@@ -56,9 +56,22 @@ func TestWindowOfAnnouncements(t *testing.T) {
 		n    uint32
 		want bool
 	}{
-		{5, true}, {5, false}, {3, true}, {3, false}, {6, true}, {5, false}, {4, true}, {100, true},
-		{37, true}, {37, false}, {1 << 31, true}, {1<<32 - 1, true}, {1<<32 - 1, false},
-		{1, true}, {1, false}, {2, true},
+		{5, true},
+		{5, false},
+		{3, true},
+		{3, false},
+		{6, true},
+		{5, false},
+		{4, true},
+		{100, true},
+		{37, true},
+		{37, false},
+		{1 << 31, true},
+		{1<<32 - 1, true},
+		{1<<32 - 1, false},
+		{1, true},
+		{1, false},
+		{2, true},
 	} {
 		if got := w.add(tt.n); got != tt.want {
 			t.Errorf("%d: add(%d) = %v, want %v", i, tt.n, got, tt.want)
@@ -117,31 +130,53 @@ func TestRefusals(t *testing.T) {
 		config func(*Config)
 		want   grid.Refusal
 	}{
-		{name: "kind", config: func(c *Config) { c.Capability.Kinds = []grid.WorkKind{grid.KindCommand} },
-			want: grid.Refusal{Reason: grid.ReasonKind, Never: true}},
-		{name: "wasm only", config: func(c *Config) { c.WasmOnly = true }, spec: func(s *grid.Spec) { s.Kind = grid.KindCommand },
-			want: grid.Refusal{Reason: grid.ReasonKind, Never: true}},
-		{name: "platform", spec: func(s *grid.Spec) { s.Arch = "riscv64" },
-			want: grid.Refusal{Reason: grid.ReasonPlatform, Never: true}},
-		{name: "memory never", spec: func(s *grid.Spec) { s.Need.MemoryBytes = 8 << 30 },
-			want: grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: 8 << 30, Have: 4 << 30}},
-		{name: "cores not now", site: func(r *rig) { r.accepted(job2, bob, 3) }, spec: func(s *grid.Spec) { s.Need.MilliCPUs = 2_000 },
-			want: grid.Refusal{Reason: grid.ReasonCPUs, Want: 2_000, Have: 1_000}},
-		{name: "runtime", config: func(c *Config) { c.MaxRuntime = 30 * time.Second },
-			want: grid.Refusal{Reason: grid.ReasonRuntime, Never: true, Want: 60, Have: 30}},
-		{name: "deadline passed", spec: func(s *grid.Spec) { s.Window.Deadline = epoch() },
-			want: grid.Refusal{Reason: grid.ReasonWindow, Never: true}},
-		{name: "deadline too near", spec: func(s *grid.Spec) { s.Window.Deadline = epoch().Add(time.Minute) },
-			want: grid.Refusal{Reason: grid.ReasonWindow}},
-		{name: "too early", spec: func(s *grid.Spec) { s.Window.NotBefore = epoch().Add(time.Hour) },
-			want: grid.Refusal{Reason: grid.ReasonWindow}},
+		{
+			name: "kind", config: func(c *Config) { c.Capability.Kinds = []grid.WorkKind{grid.KindCommand} },
+			want: grid.Refusal{Reason: grid.ReasonKind, Never: true},
+		},
+		{
+			name: "wasm only", config: func(c *Config) { c.WasmOnly = true }, spec: func(s *grid.Spec) { s.Kind = grid.KindCommand },
+			want: grid.Refusal{Reason: grid.ReasonKind, Never: true},
+		},
+		{
+			name: "platform", spec: func(s *grid.Spec) { s.Arch = "riscv64" },
+			want: grid.Refusal{Reason: grid.ReasonPlatform, Never: true},
+		},
+		{
+			name: "memory never", spec: func(s *grid.Spec) { s.Need.MemoryBytes = 8 << 30 },
+			want: grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: 8 << 30, Have: 4 << 30},
+		},
+		{
+			name: "cores not now", site: func(r *rig) { r.accepted(job2, bob, 3) }, spec: func(s *grid.Spec) { s.Need.MilliCPUs = 2_000 },
+			want: grid.Refusal{Reason: grid.ReasonCPUs, Want: 2_000, Have: 1_000},
+		},
+		{
+			name: "runtime", config: func(c *Config) { c.MaxRuntime = 30 * time.Second },
+			want: grid.Refusal{Reason: grid.ReasonRuntime, Never: true, Want: 60, Have: 30},
+		},
+		{
+			name: "deadline passed", spec: func(s *grid.Spec) { s.Window.Deadline = epoch() },
+			want: grid.Refusal{Reason: grid.ReasonWindow, Never: true},
+		},
+		{
+			name: "deadline too near", spec: func(s *grid.Spec) { s.Window.Deadline = epoch().Add(time.Minute) },
+			want: grid.Refusal{Reason: grid.ReasonWindow},
+		},
+		{
+			name: "too early", spec: func(s *grid.Spec) { s.Window.NotBefore = epoch().Add(time.Hour) },
+			want: grid.Refusal{Reason: grid.ReasonWindow},
+		},
 		{name: "paused", site: func(r *rig) { r.step(step.Pause{}) }, want: grid.Refusal{Reason: grid.ReasonPaused}},
 		{name: "draining", site: func(r *rig) { r.step(step.Drain{}) }, want: grid.Refusal{Reason: grid.ReasonDraining}},
-		{name: "never is told although paused", site: func(r *rig) { r.step(step.Pause{}) },
+		{
+			name: "never is told although paused", site: func(r *rig) { r.step(step.Pause{}) },
 			spec: func(s *grid.Spec) { s.Need.MilliCPUs = 64_000 },
-			want: grid.Refusal{Reason: grid.ReasonCPUs, Never: true, Want: 64_000, Have: 4_000}},
-		{name: "too many attempts", config: func(c *Config) { c.MaxAttempts = 8 }, site: func(r *rig) { r.accepted(job2, alice, 1) },
-			want: grid.Refusal{Reason: grid.ReasonQuota}},
+			want: grid.Refusal{Reason: grid.ReasonCPUs, Never: true, Want: 64_000, Have: 4_000},
+		},
+		{
+			name: "too many attempts", config: func(c *Config) { c.MaxAttempts = 8 }, site: func(r *rig) { r.accepted(job2, alice, 1) },
+			want: grid.Refusal{Reason: grid.ReasonQuota},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			config, change := tt.config, tt.spec

@@ -35,7 +35,9 @@ type AttemptStatus struct {
 	Start      time.Time      // its place in the plan; zero when it has ended
 	End        time.Time      // expected end; zero when it has ended
 	LeaseUntil time.Time      // zero without a lease
+	Need       grid.Resources // what it holds of the site
 	Exit       grid.ExitCause // 0 while it lives
+	Kept       []grid.CID     // what an ended attempt left here
 }
 
 // Status shows the site at the time of its last Step. The result is a copy.
@@ -50,7 +52,8 @@ func (m *Machine) Status() Status {
 	for _, a := range m.roster.sorted() {
 		view := AttemptStatus{
 			ID: a.id, Submitter: a.submitter, Phase: a.phase.String(), Distance: a.parts.Distance,
-			Accepted: a.accepted, LeaseUntil: a.leaseUntil, Exit: a.exit.Cause,
+			Accepted: a.accepted, LeaseUntil: a.leaseUntil, Need: a.task.Need, Exit: a.exit.Cause,
+			Kept: a.exit.CIDs(),
 		}
 		if c, ok := m.plan.Commitment(a.id); ok {
 			view.Start, view.End = c.Start, c.End

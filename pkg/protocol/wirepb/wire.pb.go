@@ -1907,6 +1907,7 @@ type Hello struct {
 	WallMs        int64                  `protobuf:"varint,6,opt,name=wall_ms,json=wallMs,proto3" json:"wall_ms,omitempty"`
 	Capability    *Capability            `protobuf:"bytes,7,opt,name=capability,proto3" json:"capability,omitempty"`
 	Refusal       uint32                 `protobuf:"varint,8,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	Peers         []string               `protobuf:"bytes,9,rep,name=peers,proto3" json:"peers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1995,6 +1996,13 @@ func (x *Hello) GetRefusal() uint32 {
 		return x.Refusal
 	}
 	return 0
+}
+
+func (x *Hello) GetPeers() []string {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
 }
 
 type Announce struct {
@@ -3320,7 +3328,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aoutputs\x18\x04 \x03(\v2\x15.mrs.wire.v1.ProducedR\aoutputs\x12-\n" +
 	"\x06stdout\x18\x05 \x01(\v2\x15.mrs.wire.v1.ProducedR\x06stdout\x12-\n" +
 	"\x06stderr\x18\x06 \x01(\v2\x15.mrs.wire.v1.ProducedR\x06stderr\x12\x17\n" +
-	"\awall_ns\x18\a \x01(\x03R\x06wallNs\"\x83\x02\n" +
+	"\awall_ns\x18\a \x01(\x03R\x06wallNs\"\x99\x02\n" +
 	"\x05Hello\x12\x1f\n" +
 	"\vmin_version\x18\x01 \x01(\rR\n" +
 	"minVersion\x12\x1f\n" +
@@ -3333,7 +3341,8 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
 	"capability\x18\a \x01(\v2\x17.mrs.wire.v1.CapabilityR\n" +
 	"capability\x12\x18\n" +
-	"\arefusal\x18\b \x01(\rR\arefusal\"\x83\x02\n" +
+	"\arefusal\x18\b \x01(\rR\arefusal\x12\x14\n" +
+	"\x05peers\x18\t \x03(\tR\x05peers\"\x83\x02\n" +
 	"\bAnnounce\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\x12\x1c\n" +

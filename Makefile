@@ -1,0 +1,83 @@
+# Everything runs from the repository's root. `make` is what you run before a
+# commit; CI runs the same targets.
+
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
+GO_TOOLS         := bin/.tools
+FUZZTIME         ?= 60s
+BENCHTIME        ?= 1s
+LOCAL            := github.com/mrsmesh/mrsmesh
+
+# Our own Go files, without generated ones.
+GO_FILES = $(shell find . -name '*.go' -not -path './bin/*' -not -path './.git/*' -not -path '*/node_modules/*' \
+	-not -name '*.pb.go' -not -name '*.gen.go')
+# Packages with tests behind the build tag e2e.
+E2E_PACKAGES = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^//go:build .*\be2e\b' . | xargs -r -n1 dirname | sort -u)
+
+.PHONY: all fmt fmt-check lint arch test race bench fuzz fuzz-smoke e2e examples generate generate-check tools
+
+all: fmt lint arch test
+
+fmt: $(GO_TOOLS)
+	@bin/goimports -w -local $(LOCAL) $(GO_FILES)
+	@bin/gofumpt -w $(GO_FILES)
+
+fmt-check: $(GO_TOOLS)
+	@bad=$$(bin/goimports -l -local $(LOCAL) $(GO_FILES); bin/gofumpt -l $(GO_FILES)); \
+	if [ -n "$$bad" ]; then echo "not formatted (run make fmt):"; echo "$$bad" | sort -u; exit 1; fi
+
+lint: $(GOLANGCI)
+	@$(GOLANGCI) config verify
+	@$(GOLANGCI) run ./...
+
+arch:
+	@go test -count=1 ./internal/archtest
+
+test:
+	@go test ./...
+
+race:
+	@go test -race ./pkg/... ./internal/...
+
+bench:
+	@go test -run='^$$' -bench=. -benchmem -benchtime=$(BENCHTIME) ./pkg/... ./internal/...
+
+fuzz:
+	@tools/fuzz.sh $(FUZZTIME)
+
+fuzz-smoke:
+	@tools/fuzz.sh 5s
+
+e2e: examples
+	@if [ -n "$(E2E_PACKAGES)" ]; then go test -tags=e2e -count=1 $(E2E_PACKAGES); fi
+
+examples:
+	@for main in examples/*/main.go; do \
+		[ -e "$$main" ] || continue; \
+		echo "go run ./$$(dirname $$main)"; go run "./$$(dirname $$main)" || exit 1; \
+	done
+
+# Needs protoc (Debian: protobuf-compiler). Generated code is committed.
+generate: $(GO_TOOLS)
+	@for proto in $$(find pkg -name '*.proto'); do \
+		PATH="$(CURDIR)/bin:$$PATH" protoc --go_out=. --go_opt=module=$(LOCAL) "$$proto" || exit 1; \
+	done
+	@PATH="$(CURDIR)/bin:$$PATH" go generate ./...
+
+# The compiler's version in a generated header may differ from machine to
+# machine; nothing else may.
+generate-check: generate
+	@drift=$$(git -c safe.directory='$(CURDIR)' diff -I'^//.*protoc ' -- '*.pb.go' '*.gen.go'); \
+	if [ -n "$$drift" ]; then echo "$$drift"; echo "generated code is out of date: run make generate and commit"; exit 1; fi
+
+tools: $(GO_TOOLS) $(GOLANGCI)
+
+$(GO_TOOLS): tools/go.mod
+	@mkdir -p bin
+	@cd tools && GOBIN="$(CURDIR)/bin" go install tool
+	@touch $@
+
+$(GOLANGCI):
+	@mkdir -p bin
+	@GOBIN="$(CURDIR)/bin" go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	@mv bin/golangci-lint $@

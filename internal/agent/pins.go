@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// pins counts who needs which data, because one module may serve many jobs: the
+// store knows only pinned or not. Data is pinned while it has an owner.
+type pins struct {
+	store *data.Store
+	log   *slog.Logger
+
+	mu     sync.Mutex
+	owners map[grid.CID]map[string]bool // guarded by mu
+}
+
+// uploadKept is how long uploaded data waits for the job that needs it.
+const uploadKept = time.Hour
+
+func newPins(store *data.Store, log *slog.Logger) *pins {
+	return &pins{store: store, log: log, owners: make(map[grid.CID]map[string]bool)}
+}
+
+// hold notes an owner of data that is here, and pins it.
+func (p *pins) hold(owner string, cids ...grid.CID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range cids {
+		if p.owners[c] == nil {
+			p.owners[c] = make(map[string]bool)
+		}
+		p.owners[c][owner] = true
+		if err := p.store.Pin(c, time.Time{}); err != nil {
+			p.log.Debug("data cannot be pinned", "cid", c, "owner", owner, "error", err)
+		}
+	}
+}
+
+// release forgets an owner; data without any may be collected.
+func (p *pins) release(owner string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c, owners := range p.owners {
+		if !owners[owner] {
+			continue
+		}
+		delete(owners, owner)
+		if len(owners) > 0 {
+			continue
+		}
+		delete(p.owners, c)
+		if err := p.store.Unpin(c); err != nil {
+			p.log.Debug("data cannot be unpinned", "cid", c, "error", err)
+		}
+	}
+}
+
+// sweep lets go of what an earlier run pinned and nobody owns any more.
+func (p *pins) sweep() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, root := range p.store.Roots() {
+		if !root.Pinned || !root.PinnedUntil.IsZero() || len(p.owners[root.CID]) > 0 {
+			continue
+		}
+		if err := p.store.Unpin(root.CID); err != nil {
+			p.log.Debug("data cannot be unpinned", "cid", root.CID, "error", err)
+		}
+	}
+}

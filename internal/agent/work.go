@@ -1,0 +1,371 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// workshop carries out the site machine's effects on data and sandboxes.
+type workshop struct {
+	a       *Agent
+	dir     string // attempts/, one directory for each attempt
+	modules string // modules/, one file for each module, shared by the attempts
+
+	mu       sync.Mutex
+	attempts map[grid.AttemptID]*work // guarded by mu
+}
+
+// work is one attempt on this machine, from staging until it is discarded.
+type work struct {
+	dir    string
+	cancel context.CancelFunc // ends staging
+	module string             // host path; written by staging, read after it
+	inputs []lrm.Bind         // likewise
+
+	state   workState   // guarded by workshop.mu
+	process lrm.Process // guarded by workshop.mu; set while running
+	stopped bool        // guarded by workshop.mu; StopAttempt came
+}
+
+// workState says who answers for an attempt when it is stopped.
+type workState uint8
+
+const (
+	workStaging  workState = iota // the staging goroutine does
+	workStaged                    // nobody works on it
+	workStarting                  // the starting goroutine does
+	workRunning                   // its process does
+	workEnded                     // nobody has to
+)
+
+func newWorkshop(a *Agent, stateDir string) (*workshop, error) {
+	w := &workshop{
+		a: a, dir: filepath.Join(stateDir, "attempts"), modules: filepath.Join(stateDir, "modules"),
+		attempts: make(map[grid.AttemptID]*work),
+	}
+	// What an earlier run left under these two directories, which only this
+	// agent writes, belongs to attempts that died with it.
+	for _, dir := range []string{w.dir, w.modules} {
+		if err := os.RemoveAll(dir); err != nil {
+			return nil, fmt.Errorf("clear %s: %w", dir, err)
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make %s: %w", dir, err)
+		}
+	}
+	return w, nil
+}
+
+func (w *workshop) attemptDir(id grid.AttemptID) string {
+	return filepath.Join(w.dir, strings.ReplaceAll(id.String(), "#", "-"))
+}
+
+func (w *workshop) find(id grid.AttemptID) (*work, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	job, ok := w.attempts[id]
+	return job, ok
+}
+
+// stage fetches and lays out what a task needs.
+func (w *workshop) stage(e step.Stage) {
+	ctx, cancel := context.WithCancel(w.a.ctx)
+	job := &work{cancel: cancel, dir: w.attemptDir(e.Attempt)}
+	w.mu.Lock()
+	w.attempts[e.Attempt] = job
+	w.mu.Unlock()
+	w.a.spawn(func() {
+		defer cancel()
+		start := time.Now()
+		moved, err := w.prepare(ctx, e, job)
+		if w.enter(job, workStaged) {
+			w.stoppedIdle(e.Attempt)
+			return
+		}
+		result := step.Staged{Attempt: e.Attempt, Bytes: moved, Took: time.Since(start)}
+		if err != nil {
+			result.Problem = err.Error()
+		}
+		w.a.site.tell(result)
+	})
+}
+
+// enter moves an attempt to a state, and reports whether it was stopped
+// meanwhile.
+func (w *workshop) enter(job *work, state workState) (stopped bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	job.state = state
+	return job.stopped
+}
+
+func (w *workshop) stoppedIdle(id grid.AttemptID) {
+	w.a.site.tell(step.AttemptExited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseStopped}})
+}
+
+func (w *workshop) prepare(ctx context.Context, e step.Stage, job *work) (int64, error) {
+	if err := os.Mkdir(job.dir, 0o700); err != nil {
+		return 0, fmt.Errorf("make the attempt's directory: %w", err)
+	}
+	moved, err := w.fetch(ctx, e)
+	if err != nil {
+		return moved, err
+	}
+	if e.Module.CID != "" {
+		if job.module, err = w.module(ctx, e.Module.CID); err != nil {
+			return moved, err
+		}
+	}
+	inputs := filepath.Join(job.dir, "in")
+	if err := os.Mkdir(inputs, 0o700); err != nil {
+		return moved, fmt.Errorf("make the inputs' directory: %w", err)
+	}
+	for i, in := range e.Inputs {
+		path := filepath.Join(inputs, fmt.Sprint(i))
+		if err := w.a.data.Export(ctx, in.CID, path); err != nil {
+			return moved, fmt.Errorf("lay out %s: %w", in.Path, err)
+		}
+		job.inputs = append(job.inputs, lrm.Bind{SandboxPath: in.Path, HostPath: path, Dir: in.Dir})
+	}
+	return moved, nil
+}
+
+// fetch moves what is not here yet, and says how far it is.
+func (w *workshop) fetch(ctx context.Context, e step.Stage) (int64, error) {
+	all := e.Inputs
+	if e.Module.CID != "" {
+		all = append([]grid.Input{e.Module}, all...)
+	}
+	var total, done, moved int64
+	for _, in := range all {
+		total += in.Bytes
+	}
+	owner := "attempt " + e.Attempt.String()
+	for _, in := range all {
+		before := done
+		result, err := w.a.data.Fetch(ctx, in.CID, []grid.SiteID{e.From}, func(got, _ int64) {
+			w.a.site.tell(step.StageProgress{Attempt: e.Attempt, Done: min(before+got, total), Total: total})
+		})
+		moved += result.Bytes
+		if err != nil {
+			return moved, fmt.Errorf("fetch %s: %w", in.Path, err)
+		}
+		w.a.pins.hold(owner, in.CID)
+		done += in.Bytes
+	}
+	return moved, nil
+}
+
+// module lays a module out once for all attempts that run it.
+func (w *workshop) module(ctx context.Context, cid grid.CID) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	path := filepath.Join(w.modules, string(cid))
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if err := w.a.data.Export(ctx, cid, path+".part"); err != nil {
+		return "", fmt.Errorf("lay out the module: %w", err)
+	}
+	if err := os.Rename(path+".part", path); err != nil {
+		return "", fmt.Errorf("lay out the module: %w", err)
+	}
+	return path, nil
+}
+
+// start runs a staged attempt and follows it to its end.
+func (w *workshop) start(e step.StartAttempt) {
+	job, ok := w.find(e.Attempt)
+	if !ok {
+		w.failed(e.Attempt, errors.New("it was not staged"))
+		return
+	}
+	adapter, ok := w.a.adapters[e.Task.Kind]
+	if !ok {
+		w.failed(e.Attempt, fmt.Errorf("this site does not run %s", e.Task.Kind))
+		return
+	}
+	attempt := lrm.Attempt{
+		ID: e.Attempt, Task: e.Task, Dir: job.dir, Inputs: job.inputs, ModulePath: job.module,
+		LeaseUntil: w.a.clock.toBoot(e.LeaseUntil), RecordPath: w.a.recordPath,
+		Limits: lrm.Limits{
+			MemoryBytes: e.Task.Need.MemoryBytes, DiskBytes: e.Task.Need.DiskBytes, OutputBytes: w.a.cfg.OutputBytes,
+			WallTime: w.wallTime(e.Task),
+		},
+	}
+	for _, out := range e.Task.Outputs {
+		attempt.OutputPaths = append(attempt.OutputPaths, out.Path)
+	}
+	if w.enter(job, workStarting) {
+		w.stoppedIdle(e.Attempt)
+		return
+	}
+	w.a.spawn(func() { w.run(adapter, attempt, job) })
+}
+
+func (w *workshop) run(adapter lrm.Adapter, attempt lrm.Attempt, job *work) {
+	process, err := adapter.Start(w.a.ctx, attempt)
+	if err != nil {
+		w.failed(attempt.ID, err)
+		return
+	}
+	w.mu.Lock()
+	job.process = process
+	w.mu.Unlock()
+	if w.enter(job, workRunning) {
+		w.end(attempt.ID, process)
+	}
+	w.follow(attempt.ID, process)
+}
+
+func (w *workshop) end(id grid.AttemptID, process lrm.Process) {
+	if err := process.Stop("stopped by its submitter or the site's owner"); err != nil {
+		w.a.log.Warn("an attempt could not be stopped", "attempt", id.String(), "error", err)
+	}
+}
+
+func (w *workshop) wallTime(t grid.Task) time.Duration {
+	if t.TimeLimit > 0 && (w.a.cfg.MaxRuntime == 0 || t.TimeLimit < w.a.cfg.MaxRuntime) {
+		return t.TimeLimit
+	}
+	return w.a.cfg.MaxRuntime
+}
+
+func (w *workshop) failed(id grid.AttemptID, err error) {
+	w.a.site.tell(step.AttemptExited{
+		Attempt: id, Exit: grid.Exit{Cause: grid.CauseSandbox, Text: lrm.ExitText(err.Error())},
+	})
+}
+
+func (w *workshop) follow(id grid.AttemptID, process lrm.Process) {
+	for e := range process.Events() {
+		switch e.Kind {
+		case lrm.Started:
+			w.a.site.tell(step.AttemptStarted{Attempt: id})
+		case lrm.Frozen:
+			w.a.site.tell(step.AttemptFrozen{Attempt: id})
+		case lrm.Resumed:
+			w.a.site.tell(step.AttemptResumed{Attempt: id})
+		}
+	}
+	result, err := process.Wait(w.a.ctx)
+	if err != nil {
+		return // the agent is ending, and its supervisors with it
+	}
+	if job, ok := w.find(id); ok {
+		w.enter(job, workEnded)
+	}
+	w.a.site.tell(step.AttemptExited{Attempt: id, Exit: w.keep(id, result)})
+}
+
+// keep stores what an attempt left, so that its end can be told with content
+// identifiers that hold.
+func (w *workshop) keep(id grid.AttemptID, r lrm.Result) grid.Exit {
+	exit := r.Exit
+	owner := "attempt " + id.String()
+	add := func(f lrm.File) (grid.Produced, error) {
+		if f.HostPath == "" {
+			return grid.Produced{}, nil
+		}
+		ref, err := w.a.addPath(w.a.ctx, f.HostPath, f.Dir)
+		if err != nil {
+			return grid.Produced{}, err
+		}
+		w.a.pins.hold(owner, ref.CID)
+		return grid.Produced{Path: f.SandboxPath, CID: ref.CID, Bytes: ref.Bytes, Dir: f.Dir}, nil
+	}
+	var problems []error
+	note := func(p grid.Produced, err error) grid.Produced {
+		if err != nil {
+			problems = append(problems, err)
+		}
+		return p
+	}
+	exit.Stdout, exit.Stderr = note(add(r.Stdout)), note(add(r.Stderr))
+	for _, f := range r.Outputs {
+		if p := note(add(f)); p.CID != "" {
+			exit.Outputs = append(exit.Outputs, p)
+		}
+	}
+	if len(problems) > 0 {
+		text := "its outputs cannot be stored: " + errors.Join(problems...).Error()
+		return grid.Exit{Cause: grid.CauseData, Text: lrm.ExitText(text), Wall: exit.Wall}
+	}
+	return exit
+}
+
+func (w *workshop) extend(e step.ExtendLease) {
+	job, ok := w.find(e.Attempt)
+	if !ok {
+		return
+	}
+	w.mu.Lock()
+	process := job.process
+	w.mu.Unlock()
+	if process == nil {
+		return
+	}
+	if err := process.SetLease(w.a.clock.toBoot(e.LeaseUntil)); err != nil {
+		w.a.log.Debug("a lease could not be set", "attempt", e.Attempt.String(), "error", err)
+	}
+}
+
+// stop ends an attempt wherever it is; whoever works on it answers.
+func (w *workshop) stop(e step.StopAttempt) {
+	w.mu.Lock()
+	job, ok := w.attempts[e.Attempt]
+	if !ok {
+		w.mu.Unlock()
+		w.stoppedIdle(e.Attempt)
+		return
+	}
+	job.stopped = true
+	state, process := job.state, job.process
+	w.mu.Unlock()
+	switch state {
+	case workStaging:
+		job.cancel()
+	case workStaged:
+		w.stoppedIdle(e.Attempt)
+	case workRunning:
+		w.end(e.Attempt, process)
+	case workStarting, workEnded:
+	}
+}
+
+// over reports whether the attempt writes no more: its process has ended, or
+// the attempt is gone.
+func (w *workshop) over(id grid.AttemptID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	job, ok := w.attempts[id]
+	return !ok || job.state == workEnded
+}
+
+// discard removes all that an attempt left.
+func (w *workshop) discard(e step.Discard) {
+	w.mu.Lock()
+	job, ok := w.attempts[e.Attempt]
+	delete(w.attempts, e.Attempt)
+	w.mu.Unlock()
+	owner := "attempt " + e.Attempt.String()
+	w.a.pins.release(owner)
+	if !ok {
+		return
+	}
+	w.a.spawn(func() {
+		if err := os.RemoveAll(job.dir); err != nil { // a directory that stage made, and nobody else
+			w.a.log.Warn("an attempt's directory could not be removed", "attempt", e.Attempt.String(), "error", err)
+		}
+	})
+}

@@ -1,0 +1,193 @@
+package archtest
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+const modulePath = "github.com/mrsmesh/mrsmesh"
+
+// room says what a package may import of the project. Rooms are written as in
+// ARCHITECTURE.md: "grid" is pkg/grid, "store" is internal/store, "lrm/*" is
+// every room below internal/lrm, "*" is every room of the shell.
+type room struct {
+	level   int    // only in pkg/: imports must stand strictly lower
+	imports string // what any file may import
+	tests   string // what test files may import in addition
+}
+
+// declaredRooms is the table of rooms. One that does not exist yet is fine; a
+// package that is not named here fails.
+func declaredRooms() map[string]room {
+	return map[string]room{
+		"pkg/grid": {level: 0},
+
+		"pkg/index":           {level: 1, imports: "grid"},
+		"pkg/avail":           {level: 1, imports: "grid"},
+		"pkg/fault":           {level: 1, imports: "grid"},
+		"pkg/ckpt":            {level: 1, imports: "grid"},
+		"pkg/capacity":        {level: 1, imports: "grid"},
+		"pkg/cache":           {level: 1, imports: "grid"},
+		"pkg/protocol":        {level: 1, imports: "grid protocol/wirepb"},
+		"pkg/protocol/wirepb": {level: 0},
+		"pkg/workload":        {level: 1, imports: "grid"},
+		"pkg/metrics":         {level: 1, imports: "grid"},
+
+		"pkg/plan":  {level: 2, imports: "grid capacity ckpt"},
+		"pkg/remap": {level: 2, imports: "grid capacity"},
+		"pkg/step":  {level: 2, imports: "grid protocol"},
+
+		"pkg/site":   {level: 3, imports: "grid index avail fault ckpt capacity cache protocol plan step"},
+		"pkg/broker": {level: 3, imports: "grid index avail fault protocol step"},
+		"pkg/domain": {level: 3, imports: "grid avail fault capacity protocol plan remap step"},
+
+		"pkg/sim":          {level: 4, imports: "grid avail protocol workload metrics plan step site broker domain"},
+		"pkg/sim/baseline": {level: 4, imports: "grid workload metrics plan"},
+
+		"internal/obs":           {},
+		"internal/lrm":           {imports: "grid", tests: "lrm/*"},
+		"internal/lrm/lrmtest":   {imports: "grid lrm", tests: "lrm/*"},
+		"internal/lrm/fake":      {imports: "grid lrm", tests: "lrm/lrmtest"},
+		"internal/lrm/supervise": {imports: "grid lrm"},
+		"internal/lrm/wasm":      {imports: "grid lrm lrm/supervise", tests: "lrm/lrmtest"},
+		"internal/lrm/native":    {imports: "grid lrm", tests: "lrm/lrmtest"},
+		"internal/lrm/container": {imports: "grid lrm", tests: "lrm/lrmtest"},
+		"internal/lrm/slurm":     {imports: "grid lrm", tests: "lrm/lrmtest"},
+		"internal/hostinfo":      {imports: "grid"},
+		"internal/config":        {imports: "grid"},
+		"internal/jobfile":       {imports: "grid"},
+		"internal/view":          {imports: "grid"},
+		"internal/p2p":           {imports: "grid protocol obs"},
+		"internal/data":          {imports: "grid obs"},
+		"internal/store":         {imports: "grid protocol step obs"},
+		"internal/scenario":      {imports: "grid", tests: "*"},
+		"internal/agent": {
+			imports: "grid protocol step site broker domain lrm p2p data store obs hostinfo view", tests: "*",
+		},
+		"internal/audit":       {imports: "grid protocol step store"},
+		"internal/api":         {imports: "grid view jobfile obs api/web", tests: "api/client api/apitest"},
+		"internal/api/web":     {},
+		"internal/api/client":  {imports: "grid view", tests: "api api/apitest jobfile obs"},
+		"internal/api/apitest": {imports: "grid view api"},
+		"internal/eval":        {imports: "grid workload metrics plan step sim scenario"},
+		"internal/archtest":    {},
+		"internal/vectors":     {},
+
+		".":             {imports: "grid agent config api lrm lrm/* p2p data store obs hostinfo", tests: "*"},
+		"sdk":           {},
+		"cmd/siteagent": {imports: "grid step agent audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
+		"cmd/submit":    {imports: "grid api/client jobfile config view", tests: "*"},
+		"cmd/gridsim":   {imports: "eval config", tests: "*"},
+	}
+}
+
+// exampleRoom is what holds for every package below examples/: it may use
+// anything of pkg/ and internal/, and nothing imports it.
+func exampleRoom() room { return room{imports: allPkg(declaredRooms()) + " * ."} }
+
+// confinement keeps third-party code in its room, so that replacing a library
+// means opening one door.
+type confinement struct {
+	prefix string // of the import path
+	rooms  string // where it may be imported, rooms below included
+	tests  bool   // tests outside pkg/ may import it anywhere
+}
+
+func confinements() []confinement {
+	return []confinement{
+		{prefix: "github.com/libp2p", rooms: "internal/p2p internal/data", tests: true},
+		{prefix: "github.com/multiformats/go-multiaddr", rooms: "internal/p2p internal/data", tests: true},
+		{prefix: "github.com/ipfs/boxo", rooms: "internal/data"},
+		{prefix: "github.com/hashicorp/golang-lru", rooms: "pkg/cache"},
+		{prefix: "google.golang.org/protobuf", rooms: "pkg/protocol"},
+		{prefix: "github.com/tetratelabs/wazero", rooms: "internal/lrm/wasm"},
+		{prefix: "github.com/landlock-lsm/go-landlock", rooms: "internal/lrm"},
+		{prefix: "go.etcd.io/bbolt", rooms: "internal/store"},
+		{prefix: "github.com/go-chi/chi", rooms: "internal/api"},
+		{prefix: "github.com/oapi-codegen", rooms: "internal/api"},
+		{prefix: "github.com/getkin/kin-openapi", rooms: "internal/api"},
+		{prefix: "github.com/spf13/cobra", rooms: "cmd"},
+		{prefix: "github.com/spf13/pflag", rooms: "cmd"},
+	}
+}
+
+// testLibraries are imported by tests alone, and by the conformance suite, which
+// is a test that other packages run.
+func testLibraries() []string {
+	return []string{
+		"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal",
+		"go.uber.org/goleak", "github.com/marcopolo/simnet",
+	}
+}
+
+const conformanceSuite = "internal/lrm/lrmtest"
+
+// exampleOf is the example that a package belongs to, "examples/quickstart" for
+// all below it, or empty.
+func exampleOf(dir string) string {
+	parts := strings.SplitN(dir, "/", 3)
+	if len(parts) < 2 || parts[0] != "examples" {
+		return ""
+	}
+	return path.Join(parts[0], parts[1])
+}
+
+// findRoom is the table's entry for a package, examples included.
+func findRoom(table map[string]room, dir string) (room, bool) {
+	if within(dir, "examples") {
+		return exampleRoom(), true
+	}
+	r, ok := table[dir]
+	return r, ok
+}
+
+// allowed expands the words of a table entry into package directories.
+func allowed(table map[string]room, words string) ([]string, error) {
+	var dirs []string
+	for word := range strings.FieldsSeq(words) {
+		found := expandWord(table, word)
+		if len(found) == 0 {
+			return nil, fmt.Errorf("the table of rooms has no room %q", word)
+		}
+		dirs = append(dirs, found...)
+	}
+	return dirs, nil
+}
+
+func expandWord(table map[string]room, word string) []string {
+	if parent, wild := strings.CutSuffix(word, "*"); wild {
+		return roomsBelow(table, path.Join("internal", parent))
+	}
+	for _, dir := range []string{path.Join("pkg", word), path.Join("internal", word), word} {
+		if _, ok := table[dir]; ok {
+			return []string{dir}
+		}
+	}
+	return nil
+}
+
+func allPkg(table map[string]room) string {
+	var words []string
+	for _, dir := range roomsBelow(table, "pkg") {
+		words = append(words, strings.TrimPrefix(dir, "pkg/"))
+	}
+	return strings.Join(words, " ")
+}
+
+func roomsBelow(table map[string]room, parent string) []string {
+	var dirs []string
+	for dir := range table {
+		if within(dir, parent) && dir != parent {
+			dirs = append(dirs, dir)
+		}
+	}
+	slices.Sort(dirs)
+	return dirs
+}
+
+// within reports whether p is the parent path or lies below it.
+func within(p, parent string) bool {
+	return p == parent || strings.HasPrefix(p, parent+"/")
+}

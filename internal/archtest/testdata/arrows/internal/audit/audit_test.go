@@ -1,0 +1,3 @@
+package audit
+
+import _ "github.com/mrsmesh/mrsmesh/pkg/sim"

@@ -1,0 +1,4 @@
+// Package fake wants a sandbox.
+package fake
+
+import _ "github.com/tetratelabs/wazero" // want "confined to internal/lrm/wasm"

@@ -1,0 +1,3 @@
+package wasm
+
+import _ "github.com/mrsmesh/mrsmesh/internal/lrm/lrmtest"

@@ -1,0 +1,2 @@
+// Package obs is fine.
+package obs

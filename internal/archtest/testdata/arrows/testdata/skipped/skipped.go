@@ -1,0 +1,3 @@
+package skipped
+
+import _ "github.com/mrsmesh/mrsmesh/cmd/submit"

@@ -1,0 +1,3 @@
+package main // want "cmd/submit has no package doc"
+
+func main() {}

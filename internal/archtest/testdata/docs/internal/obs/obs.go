@@ -1,0 +1,3 @@
+package obs // want "internal/obs has no package doc"
+
+func Free() {}

@@ -1,0 +1,2 @@
+// Package vectors is tests only.
+package vectors

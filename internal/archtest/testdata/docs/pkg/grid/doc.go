@@ -1,0 +1,2 @@
+// Package grid has two docs.
+package grid

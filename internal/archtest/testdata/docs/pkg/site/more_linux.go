@@ -1,0 +1,2 @@
+// Package site has a doc for each system.
+package site

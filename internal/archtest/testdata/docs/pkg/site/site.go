@@ -1,0 +1,2 @@
+// Package site is fine.
+package site // want "second package doc"

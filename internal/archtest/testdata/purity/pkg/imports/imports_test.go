@@ -1,0 +1,6 @@
+package imports
+
+import (
+	_ "os" // tests may
+	_ "sync"
+)

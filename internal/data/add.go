@@ -1,0 +1,428 @@
+package data
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	chunk "github.com/ipfs/boxo/chunker"
+	"github.com/ipfs/boxo/ipld/merkledag"
+	"github.com/ipfs/boxo/ipld/unixfs"
+	"github.com/ipfs/boxo/ipld/unixfs/hamt"
+	"github.com/ipfs/boxo/ipld/unixfs/importer/balanced"
+	"github.com/ipfs/boxo/ipld/unixfs/importer/helpers"
+	"github.com/ipfs/go-cid"
+	ipld "github.com/ipfs/go-ipld-format"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// AddFile stores what r gives as one file: 256 KiB leaves under a balanced tree,
+// as `ipfs add --cid-version=1` builds it. The same bytes give the same CID.
+func (s *Store) AddFile(ctx context.Context, r io.Reader) (Ref, error) {
+	return s.add(ctx, func(b *builder) (*ipld.Link, error) { return b.file(r) })
+}
+
+// AddDir stores a directory of the host: regular files and directories, empty
+// ones too, by name and content alone. Owners, times and modes are left out, so
+// the same files give the same CID everywhere. Symbolic links, devices, sockets
+// and names that are not UTF-8 are refused by their path.
+func (s *Store) AddDir(ctx context.Context, hostDir string) (Ref, error) {
+	return s.add(ctx, func(b *builder) (*ipld.Link, error) {
+		if err := b.readDir(hostDir); err != nil {
+			return nil, err
+		}
+		return b.dir(b.top)
+	})
+}
+
+// AddTar stores the content of a tar stream as a directory, with the CID that
+// AddDir gives to the same files. Entries must be regular files or directories
+// with clean relative paths, each named once; missing parents are made.
+func (s *Store) AddTar(ctx context.Context, r io.Reader) (Ref, error) {
+	return s.add(ctx, func(b *builder) (*ipld.Link, error) {
+		if err := b.readTar(r); err != nil {
+			return nil, err
+		}
+		return b.dir(b.top)
+	})
+}
+
+// add runs build and enters its result as a root.
+func (s *Store) add(ctx context.Context, build func(*builder) (*ipld.Link, error)) (Ref, error) {
+	ctx, op, err := s.begin(ctx)
+	if err != nil {
+		return Ref{}, err
+	}
+	defer op.end()
+	b := &builder{ctx: ctx, op: op, limits: s.cfg.Limits, top: newTree()}
+	link, err := build(b)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return Ref{}, fmt.Errorf("add data: %w", err)
+	}
+	return s.enter(link.Cid)
+}
+
+// enter makes a complete graph a root that is held. The caller's operation claims
+// its blocks.
+func (s *Store) enter(c cid.Cid) (Ref, error) {
+	ref, err := s.describe(c)
+	if err != nil {
+		return Ref{}, err
+	}
+	_, stored, missing, err := s.walkLocal(c)
+	if err != nil {
+		return Ref{}, err
+	}
+	if missing {
+		return Ref{}, notHeld(ref.CID)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return ref, s.setHeldLocked(ref.CID, ref, stored)
+}
+
+// tree is a directory being built.
+type tree struct {
+	dirs  map[string]*tree
+	files map[string]*ipld.Link
+}
+
+func newTree() *tree {
+	return &tree{dirs: make(map[string]*tree), files: make(map[string]*ipld.Link)}
+}
+
+// builder turns files into blocks. It belongs to one operation and one goroutine
+// and lives as long as the call whose context it carries.
+type builder struct {
+	ctx    context.Context //nolint:containedctx // boxo's readers have no other way to end early
+	op     *operation
+	limits Limits
+	top    *tree
+	files  int
+	bytes  int64
+}
+
+// count bounds the number of files and directories.
+func (b *builder) count() error {
+	if b.files++; b.files > b.limits.Files {
+		return fmt.Errorf("%w: more than %d files and directories", ErrTooLarge, b.limits.Files)
+	}
+	return b.ctx.Err()
+}
+
+// boundedReader bounds and counts the content.
+type boundedReader struct {
+	b *builder
+	r io.Reader
+}
+
+func (r boundedReader) Read(p []byte) (int, error) {
+	if err := r.b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := r.r.Read(p)
+	if r.b.bytes += int64(n); r.b.bytes > r.b.limits.Bytes {
+		return 0, fmt.Errorf("%w: more than %s", ErrTooLarge, grid.FormatBytes(r.b.limits.Bytes))
+	}
+	return n, err
+}
+
+// file stores one file.
+func (b *builder) file(r io.Reader) (*ipld.Link, error) {
+	params := helpers.DagBuilderParams{
+		Maxlinks: maxFileLinks, RawLeaves: true, CidBuilder: cidBuilder(), Dagserv: dagWriter{b.op},
+	}
+	helper, err := params.New(chunk.NewSizeSplitter(boundedReader{b: b, r: r}, chunkBytes))
+	if err != nil {
+		return nil, err
+	}
+	n, err := balanced.Layout(helper)
+	if err != nil {
+		return nil, err
+	}
+	return ipld.MakeLink(n)
+}
+
+// dir stores a directory from the leaves up, in the order of the names.
+func (b *builder) dir(t *tree) (*ipld.Link, error) {
+	links := maps.Clone(t.files)
+	for _, name := range slices.Sorted(maps.Keys(t.dirs)) {
+		link, err := b.dir(t.dirs[name])
+		if err != nil {
+			return nil, err
+		}
+		links[name] = link
+	}
+	size := 0
+	for name, l := range links {
+		size += len(name) + l.Cid.ByteLen()
+	}
+	var n ipld.Node
+	var err error
+	if size > shardBytes {
+		n, err = b.shardedDir(links)
+	} else {
+		n, err = b.basicDir(links)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := (dagWriter{b.op}).Add(b.ctx, n); err != nil {
+		return nil, err
+	}
+	return ipld.MakeLink(n)
+}
+
+const (
+	shardBytes  = 256 << 10 // names and CIDs of a directory beyond which it is split
+	shardFanout = 256
+)
+
+func (b *builder) basicDir(links map[string]*ipld.Link) (ipld.Node, error) {
+	n := merkledag.NodeWithData(unixfs.FolderPBData())
+	if err := n.SetCidBuilder(cidBuilder()); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(links)) {
+		if err := n.AddRawLink(name, links[name]); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+func (b *builder) shardedDir(links map[string]*ipld.Link) (ipld.Node, error) {
+	shard, err := hamt.NewShard(dagWriter{b.op}, shardFanout)
+	if err != nil {
+		return nil, err
+	}
+	shard.SetCidBuilder(cidBuilder())
+	for _, name := range slices.Sorted(maps.Keys(links)) {
+		l := *links[name]
+		if err := shard.SetLink(b.ctx, name, &l); err != nil {
+			return nil, err
+		}
+	}
+	return shard.Node()
+}
+
+// readDir stores the files below a host directory and fills in the tree.
+func (b *builder) readDir(hostDir string) error {
+	info, err := os.Lstat(hostDir)
+	if err != nil {
+		return fmt.Errorf("read directory: %w", err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%w: %s is a %s, want a directory", ErrUnsupported, hostDir, typeName(info.Mode()))
+	}
+	host, err := os.OpenRoot(hostDir)
+	if err != nil {
+		return fmt.Errorf("read directory: %w", err)
+	}
+	defer func() { _ = host.Close() }()
+	return fs.WalkDir(host.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return fmt.Errorf("read directory: %w", err)
+		}
+		if name == "." {
+			return nil
+		}
+		if err := b.hostEntry(host, name, entry); err != nil {
+			return fmt.Errorf("%s: %w", path.Join(hostDir, name), err)
+		}
+		return nil
+	})
+}
+
+func (b *builder) hostEntry(host *os.Root, name string, entry fs.DirEntry) error {
+	if entry.IsDir() {
+		return b.enterDir(name)
+	}
+	if !entry.Type().IsRegular() {
+		return fmt.Errorf("%w: a %s; only regular files and directories are taken",
+			ErrUnsupported, typeName(entry.Type()))
+	}
+	f, err := host.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() { // exchanged meanwhile
+		return fmt.Errorf("%w: no longer a regular file", ErrUnsupported)
+	}
+	return b.enterFile(name, f)
+}
+
+func typeName(m fs.FileMode) string {
+	switch {
+	case m.IsRegular():
+		return "regular file"
+	case m.IsDir():
+		return "directory"
+	case m&fs.ModeSymlink != 0:
+		return "symbolic link"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	case m&fs.ModeNamedPipe != 0:
+		return "named pipe"
+	case m&fs.ModeDevice != 0:
+		return "device"
+	default:
+		return "special file"
+	}
+}
+
+// readTar stores the files of a tar stream and fills in the tree.
+func (b *builder) readTar(r io.Reader) error {
+	in := tar.NewReader(r)
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w: read tar: %w", ErrUnsupported, err)
+		}
+		if err := b.tarEntry(h, in); err != nil {
+			return fmt.Errorf("tar entry %q: %w", h.Name, err)
+		}
+	}
+}
+
+func (b *builder) tarEntry(h *tar.Header, content io.Reader) error {
+	name := strings.TrimPrefix(h.Name, "./")
+	switch h.Typeflag {
+	case tar.TypeDir:
+		name = strings.TrimSuffix(name, "/")
+		if name == "" || name == "." {
+			return nil
+		}
+		return b.enterDir(name)
+	case tar.TypeReg:
+		return b.enterFile(name, content)
+	default:
+		return fmt.Errorf("%w: type %q; only regular files and directories are taken", ErrUnsupported, h.Typeflag)
+	}
+}
+
+// enterDir makes a directory and its missing parents.
+func (b *builder) enterDir(name string) error {
+	_, err := b.treeAt(name)
+	return err
+}
+
+// enterFile stores one file at a path that is not taken.
+func (b *builder) enterFile(name string, content io.Reader) error {
+	dir, base := path.Split(name)
+	if err := checkName(base); err != nil {
+		return err
+	}
+	parent, err := b.treeAt(strings.TrimSuffix(dir, "/"))
+	if err != nil {
+		return err
+	}
+	if parent.files[base] != nil || parent.dirs[base] != nil {
+		return fmt.Errorf("%w: the path is named twice", ErrUnsupported)
+	}
+	if err := b.count(); err != nil {
+		return err
+	}
+	link, err := b.file(content)
+	if err != nil {
+		return err
+	}
+	parent.files[base] = link
+	return nil
+}
+
+// treeAt is the directory at a clean relative path, made where missing.
+func (b *builder) treeAt(name string) (*tree, error) {
+	at := b.top
+	if name == "" {
+		return at, nil
+	}
+	parts := strings.Split(name, "/")
+	if len(name) > maxPathBytes || len(parts) > b.limits.Depth {
+		return nil, fmt.Errorf("%w: path of %d bytes and %d levels, the most is %d and %d",
+			ErrTooLarge, len(name), len(parts), maxPathBytes, b.limits.Depth)
+	}
+	for _, part := range parts {
+		if err := checkName(part); err != nil {
+			return nil, err
+		}
+		if at.files[part] != nil {
+			return nil, fmt.Errorf("%w: %q is a file and a directory", ErrUnsupported, part)
+		}
+		if at.dirs[part] == nil {
+			if err := b.count(); err != nil {
+				return nil, err
+			}
+			at.dirs[part] = newTree()
+		}
+		at = at.dirs[part]
+	}
+	return at, nil
+}
+
+// dagWriter gives boxo's builders a place to put blocks. It reads nothing but
+// what is local.
+type dagWriter struct{ op *operation }
+
+var _ ipld.DAGService = dagWriter{}
+
+// Add writes a node.
+func (w dagWriter) Add(ctx context.Context, n ipld.Node) error {
+	d, err := digestOf(n.Cid())
+	if err != nil {
+		return err
+	}
+	return w.op.put(ctx, d, n.RawData())
+}
+
+// AddMany writes nodes one after the other.
+func (w dagWriter) AddMany(ctx context.Context, nodes []ipld.Node) error {
+	for _, n := range nodes {
+		if err := w.Add(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Get reads a local dag-pb node, which is all that building asks for.
+func (w dagWriter) Get(ctx context.Context, c cid.Cid) (ipld.Node, error) {
+	blk, err := w.op.s.blocks.Get(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return merkledag.DecodeProtobufBlock(blk)
+}
+
+// GetMany reads local nodes.
+func (w dagWriter) GetMany(ctx context.Context, cids []cid.Cid) <-chan *ipld.NodeOption {
+	out := make(chan *ipld.NodeOption, len(cids))
+	defer close(out)
+	for _, c := range cids {
+		n, err := w.Get(ctx, c)
+		out <- &ipld.NodeOption{Node: n, Err: err}
+	}
+	return out
+}
+
+// Remove does nothing: what is not needed is collected.
+func (w dagWriter) Remove(context.Context, cid.Cid) error { return nil }
+
+// RemoveMany does nothing: what is not needed is collected.
+func (w dagWriter) RemoveMany(context.Context, []cid.Cid) error { return nil }

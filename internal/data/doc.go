@@ -1,0 +1,26 @@
+// Package data keeps and moves what jobs read and write: inputs, outputs and
+// modules, named by their content. A file or a directory is a UnixFS graph of
+// blocks with sha2-256 names; its root's CID is what the rest of the mesh speaks
+// of. Blocks travel over bitswap on the host's own connections, under a protocol
+// name of this mesh, and only between members. There is no content routing: who
+// wants data is told who holds it.
+//
+// On disk, below Config.Dir:
+//
+//	blocks/ab/abcd...  one file for each block, named by its digest in hex
+//	tmp/               blocks being written; emptied when the store opens
+//	roots.log          one JSON line for each change of a root: what is held,
+//	                   how long it is pinned, when it was last used
+//
+// A block is written aside and renamed, and its hash is checked whenever it is
+// read, so neither a crash nor a bad disk is mistaken for data. A damaged block
+// counts as missing, its roots are no longer held, and fetching them again moves
+// only what is missing.
+//
+// A root is either held (its whole graph is here) or partial (a fetch did not
+// end; its blocks wait for the next one). When the quota is reached, blocks that
+// belong to nothing go first, then the roots that are not pinned, least recently
+// used first.
+//
+// Lock order: gcMu, then mu, then the block store's own.
+package data

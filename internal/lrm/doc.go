@@ -1,0 +1,10 @@
+// Package lrm is the port to local resource managers: what the agent asks of
+// whatever runs attempts on this machine. Each adapter (wasm, fake, ...) is a
+// package below and passes the conformance suite of lrmtest.
+//
+// An attempt runs under a lease. When the lease ends the attempt is frozen, not
+// killed: it makes no step until SetLease extends the lease. When the agent
+// dies, its attempts die with it. Both are what keeps two attempts of one task
+// from running at the same time, so every adapter writes them into the run
+// record (see ReadRecords), from which they can be audited later.
+package lrm

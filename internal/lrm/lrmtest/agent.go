@@ -1,0 +1,103 @@
+package lrmtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// startAgent starts an agent of its own process that runs the attempt.
+func (b *bench) startAgent(t *testing.T, a lrm.Attempt) *exec.Cmd {
+	t.Helper()
+	told, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := b.h.Agent(b.record)
+	agent.Stdin, agent.Stderr = bytes.NewReader(told), os.Stderr
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = agent.Process.Kill()
+		_ = agent.Wait()
+	})
+	return agent
+}
+
+// within counts the processes that work in a directory or below.
+func within(t *testing.T, dir string) int {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	links, err := filepath.Glob("/proc/[0-9]*/cwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, link := range links {
+		if at, err := os.Readlink(link); err == nil && strings.HasPrefix(at, dir) {
+			count++
+		}
+	}
+	return count
+}
+
+func testAgentKilled(t *testing.T, b *bench) {
+	a := b.attempt(t, "spin")
+	agent := b.startAgent(t, a)
+	until(t, "the program prints", patience, func() bool { return size(a.StdoutPath()) > 0 })
+	if got := within(t, a.Dir); got < 1 {
+		t.Fatalf("%d processes of the attempt, want some", got)
+	}
+	if err := agent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "no process of a dead agent is left", 2*time.Second, func() bool { return within(t, a.Dir) == 0 })
+	if err := b.h.New(t, b.record).Recover(t.Context()); err != nil {
+		t.Errorf("Recover: %v", err)
+	}
+	records, err := lrm.ReadRecords(b.record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := records[len(records)-1]
+	if last.Event != lrm.RecordEnded || last.Cause != grid.CauseSiteRestart.String() {
+		t.Errorf("last record = %+v, want the end by the agent's death", last)
+	}
+}
+
+func testAgentStopped(t *testing.T, b *bench) {
+	a := b.attempt(t, "spin")
+	a.LeaseUntil = lrm.BootNow().Add(3 * time.Second)
+	agent := b.startAgent(t, a)
+	until(t, "the attempt starts", patience, func() bool { return size(b.record) > 0 })
+	if err := agent.Process.Signal(stopSignal); err != nil {
+		t.Skipf("cannot stop a process: %v", err)
+	}
+	until(t, "the lease of a stopped agent ends", patience, func() bool {
+		records, err := lrm.ReadRecords(b.record)
+		return err == nil && len(records) > 1
+	})
+	records, err := lrm.ReadRecords(b.record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if frozen := records[1]; frozen.Event != lrm.RecordFrozen || frozen.BootNanos < a.LeaseUntil {
+		t.Errorf("record = %+v, want frozen at the lease's end %d", frozen, a.LeaseUntil)
+	}
+}

@@ -1,0 +1,199 @@
+package lrmtest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+func limitCases() []testCase {
+	return []testCase{
+		{name: "stop an endless loop", test: testStop},
+		{name: "stop before the start is done", test: testStopEarly},
+		{name: "time limit", test: testWallTime},
+		{name: "memory limit", test: testMemory},
+		{name: "output limit", test: testOutput},
+		{name: "disk limit, one file", test: diskCase("one")},
+		{name: "disk limit, many files", test: diskCase("many")},
+		{name: "disk limit, a hole", test: diskCase("hole")},
+		{name: "disk limit, files without names", attack: true, test: testChurn},
+	}
+}
+
+func testStop(t *testing.T, b *bench) {
+	a := b.attempt(t, "spin")
+	p := b.start(t, a)
+	until(t, "the loop is entered", patience, func() bool { return size(a.StdoutPath()) > 0 })
+	began := time.Now()
+	if err := p.Stop("no longer wanted"); err != nil {
+		t.Fatal(err)
+	}
+	r := wait(t, p)
+	wantCause(t, r, grid.CauseStopped)
+	if !strings.Contains(r.Exit.Text, "no longer wanted") {
+		t.Errorf("text = %q, want the reason", r.Exit.Text)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("stopping took %s", took)
+	}
+}
+
+func testStopEarly(t *testing.T, b *bench) {
+	p := b.start(t, b.attempt(t, "spin"))
+	if err := p.Stop("at once"); err != nil {
+		t.Fatal(err)
+	}
+	wantCause(t, wait(t, p), grid.CauseStopped)
+}
+
+func testWallTime(t *testing.T, b *bench) {
+	a := b.attempt(t, "spin")
+	a.Limits.WallTime = 300 * time.Millisecond
+	r := b.run(t, a)
+	wantCause(t, r, grid.CauseTimeLimit)
+	if r.Exit.Wall < a.Limits.WallTime {
+		t.Errorf("wall = %s, want at least the limit %s", r.Exit.Wall, a.Limits.WallTime)
+	}
+}
+
+func testMemory(t *testing.T, b *bench) {
+	wantCause(t, b.run(t, b.attempt(t, "hog")), grid.CauseMemory)
+}
+
+func testOutput(t *testing.T, b *bench) {
+	a := b.attempt(t, "flood")
+	r := b.run(t, a)
+	wantCause(t, r, grid.CauseOutput)
+	if got := int64(len(text(t, r.Stdout))); got != a.Limits.OutputBytes {
+		t.Errorf("kept %d bytes, want the limit %d", got, a.Limits.OutputBytes)
+	}
+}
+
+func diskCase(way string) func(t *testing.T, b *bench) {
+	return func(t *testing.T, b *bench) {
+		a := b.attempt(t, "fill", way, "/out/file")
+		a.OutputPaths = []string{"/out/file"}
+		r := b.run(t, a)
+		wantCause(t, r, grid.CauseDisk)
+		for _, f := range r.Outputs {
+			if f.Bytes > a.Limits.DiskBytes {
+				t.Errorf("left %d bytes, limit %d", f.Bytes, a.Limits.DiskBytes)
+			}
+		}
+	}
+}
+
+func testChurn(t *testing.T, b *bench) {
+	fill := b.attempt(t, "fill", "nameless", "/file")
+	wantCause(t, b.run(t, fill), grid.CauseDisk)
+	churn := b.attempt(t, "churn", "/file")
+	wantExit(t, b.run(t, churn), 0)
+}
+
+func leaseCases() []testCase {
+	return []testCase{
+		{name: "lease end freezes, a new lease resumes", test: testFreeze},
+		{name: "lease over before the start", test: testLeaseOver},
+		{name: "stop while frozen", test: testStopFrozen},
+		{name: "frozen time does not count", test: testFrozenTime},
+		{name: "agent killed", agent: true, test: testAgentKilled},
+		{name: "agent stopped", agent: true, test: testAgentStopped},
+	}
+}
+
+// stands reports whether a file's size stays the same for a while.
+func stands(path string, during time.Duration) bool {
+	before := size(path)
+	<-time.After(during)
+	return size(path) == before
+}
+
+func testFreeze(t *testing.T, b *bench) {
+	a := b.attempt(t, "tick", "60")
+	p := b.start(t, a)
+	until(t, "the program prints", patience, func() bool { return size(a.StdoutPath()) > 0 })
+	lease := lrm.BootNow().Add(50 * time.Millisecond)
+	if err := p.SetLease(lease); err != nil {
+		t.Fatal(err)
+	}
+	if e := await(t, p, lrm.Frozen); e.At < lease || e.At.Sub(lease) > 2*time.Second {
+		t.Errorf("frozen %s after the lease's end", e.At.Sub(lease))
+	}
+	until(t, "a frozen program prints nothing", patience, func() bool { return stands(a.StdoutPath(), 100*time.Millisecond) })
+	if !stands(a.StdoutPath(), 200*time.Millisecond) {
+		t.Error("a frozen program printed")
+	}
+	if err := p.SetLease(lrm.BootNow().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	await(t, p, lrm.Resumed)
+	r := wait(t, p)
+	wantExit(t, r, 0)
+	if got := strings.Count(text(t, r.Stdout), "tick"); got != 60 {
+		t.Errorf("%d ticks, want 60", got)
+	}
+	wantEvents(t, b.record, lrm.RecordStarted, lrm.RecordFrozen, lrm.RecordResumed, lrm.RecordEnded)
+}
+
+func wantEvents(t *testing.T, record string, want ...lrm.RecordEvent) {
+	t.Helper()
+	records, err := lrm.ReadRecords(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, wanted []string
+	for _, rec := range records {
+		got = append(got, string(rec.Event))
+	}
+	for _, w := range want {
+		wanted = append(wanted, string(w))
+	}
+	if strings.Join(got, " ") != strings.Join(wanted, " ") {
+		t.Errorf("records = %v, want %v", got, wanted)
+	}
+}
+
+func testLeaseOver(t *testing.T, b *bench) {
+	a := b.attempt(t, "exit", "0")
+	a.LeaseUntil = lrm.BootNow()
+	wantCause(t, b.run(t, a), grid.CauseStopped)
+	wantEvents(t, b.record)
+}
+
+func testStopFrozen(t *testing.T, b *bench) {
+	p := b.start(t, b.attempt(t, "spin"))
+	await(t, p, lrm.Started)
+	if err := p.SetLease(lrm.BootNow()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, p, lrm.Frozen)
+	if err := p.Stop("frozen for too long"); err != nil {
+		t.Fatal(err)
+	}
+	wantCause(t, wait(t, p), grid.CauseStopped)
+}
+
+func testFrozenTime(t *testing.T, b *bench) {
+	a := b.attempt(t, "spin")
+	a.Limits.WallTime = time.Second
+	p := b.start(t, a)
+	await(t, p, lrm.Started)
+	if err := p.SetLease(lrm.BootNow()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, p, lrm.Frozen)
+	began := time.Now()
+	<-time.After(1200 * time.Millisecond)
+	if err := p.SetLease(lrm.BootNow().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	await(t, p, lrm.Resumed)
+	r := wait(t, p)
+	wantCause(t, r, grid.CauseTimeLimit)
+	if frozen := time.Since(began); r.Exit.Wall < time.Second || r.Exit.Wall > frozen {
+		t.Errorf("wall = %s, want at least 1s, without the frozen time", r.Exit.Wall)
+	}
+}

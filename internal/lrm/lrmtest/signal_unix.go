@@ -1,0 +1,7 @@
+//go:build unix
+
+package lrmtest
+
+import "syscall"
+
+const stopSignal = syscall.SIGSTOP

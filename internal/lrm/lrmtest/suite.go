@@ -1,0 +1,228 @@
+// Package lrmtest is the conformance suite of lrm adapters. Every adapter's tests
+// call Run; an adapter that passes may be trusted by the agent.
+package lrmtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+const (
+	patience = 2 * time.Minute // for anything that must happen, on a busy machine
+	job      = grid.JobID("mfrggzdfmztwq2lk")
+)
+
+// Harness is what the suite must know of an adapter.
+type Harness struct {
+	// New makes an adapter whose run record stands at recordPath.
+	New func(t testing.TB, recordPath string) lrm.Adapter
+	// Kind is the kind of work.
+	Kind grid.WorkKind
+	// Module is the guest of BuildGuest, where Kind needs a module.
+	Module string
+	// Prefix stands before the guest's arguments, such as the guest's own path.
+	Prefix []string
+	// Scripted says that no programs are run, only their effects played; the
+	// cases about programs that attack their sandbox are left out.
+	Scripted bool
+	// Agent is a command that calls AgentMain with such an adapter; nil leaves out
+	// the cases about the agent's death.
+	Agent func(recordPath string) *exec.Cmd
+}
+
+// Run runs the whole suite.
+func Run(t *testing.T, h Harness) {
+	for _, c := range cases() {
+		t.Run(c.name, func(t *testing.T) {
+			switch {
+			case c.attack && h.Scripted:
+				t.Skip("the adapter runs no programs")
+			case c.agent && h.Agent == nil:
+				t.Skip("the adapter's attempts are no processes")
+			}
+			t.Parallel()
+			c.test(t, newBench(t, h))
+		})
+	}
+}
+
+type testCase struct {
+	name   string
+	attack bool // needs real programs
+	agent  bool // needs an agent of its own
+	test   func(t *testing.T, b *bench)
+}
+
+func cases() []testCase {
+	var all []testCase
+	all = append(all, basicCases()...)
+	all = append(all, limitCases()...)
+	all = append(all, leaseCases()...)
+	return append(all, attackCases()...)
+}
+
+// bench is one case's place to work.
+type bench struct {
+	h      Harness
+	dir    string
+	record string
+	next   grid.Token
+}
+
+func newBench(t *testing.T, h Harness) *bench {
+	t.Helper()
+	dir := t.TempDir()
+	return &bench{h: h, dir: dir, record: filepath.Join(dir, "runs.jsonl")}
+}
+
+// attempt is a new attempt to run the guest with these arguments, under a long
+// lease and small limits.
+func (b *bench) attempt(t *testing.T, args ...string) lrm.Attempt {
+	t.Helper()
+	b.next++
+	id := grid.AttemptID{Task: grid.TaskID{Job: job}, Token: b.next}
+	dir := filepath.Join(b.dir, fmt.Sprintf("attempt%d", b.next))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return lrm.Attempt{
+		ID: id, Dir: dir, ModulePath: b.h.Module, RecordPath: b.record,
+		Task:       grid.Task{ID: id.Task, Kind: b.h.Kind, Args: append(append([]string{}, b.h.Prefix...), args...)},
+		Limits:     lrm.Limits{MemoryBytes: 64 << 20, DiskBytes: 1 << 20, OutputBytes: 64 << 10, WallTime: patience},
+		LeaseUntil: lrm.BootNow().Add(time.Hour),
+	}
+}
+
+func (b *bench) start(t *testing.T, a lrm.Attempt) lrm.Process {
+	t.Helper()
+	p, err := b.h.New(t, b.record).Start(t.Context(), a)
+	if err != nil {
+		t.Fatalf("Start: %v", err)
+	}
+	t.Cleanup(func() { _ = p.Stop("the test is over") })
+	return p
+}
+
+// run runs an attempt to its end.
+func (b *bench) run(t *testing.T, a lrm.Attempt) lrm.Result {
+	t.Helper()
+	return wait(t, b.start(t, a))
+}
+
+func wait(t *testing.T, p lrm.Process) lrm.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	r, err := p.Wait(ctx)
+	if err != nil {
+		t.Fatalf("Wait: %v", err)
+	}
+	if err := r.Exit.Validate(); err != nil {
+		t.Errorf("exit: %v", err)
+	}
+	return r
+}
+
+// await reads events until one of that kind comes.
+func await(t *testing.T, p lrm.Process, kind lrm.EventKind) lrm.Event {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		select {
+		case e, ok := <-p.Events():
+			if !ok {
+				t.Fatalf("the attempt ended before it was %s: %+v", kind, wait(t, p).Exit)
+			}
+			if e.Kind == kind {
+				return e
+			}
+		case <-deadline:
+			t.Fatalf("the attempt was not %s within %s", kind, patience)
+		}
+	}
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, limit time.Duration, holds func() bool) {
+	t.Helper()
+	deadline := time.After(limit)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not within %s: %s", limit, what)
+		}
+	}
+}
+
+func size(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func text(t *testing.T, f lrm.File) string {
+	t.Helper()
+	if f.HostPath == "" {
+		return ""
+	}
+	content, err := os.ReadFile(f.HostPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int64(len(content)) != f.Bytes {
+		t.Errorf("%s: result says %d bytes, there are %d", f.HostPath, f.Bytes, len(content))
+	}
+	return string(content)
+}
+
+// wantExit wants the program's own end with that code.
+func wantExit(t *testing.T, r lrm.Result, code int) {
+	t.Helper()
+	if r.Exit.Cause != grid.CauseExited || r.Exit.Code != code {
+		t.Fatalf("exit = %v %d %q, want exited %d; stdout %q stderr %q",
+			r.Exit.Cause, r.Exit.Code, r.Exit.Text, code, text(t, r.Stdout), text(t, r.Stderr))
+	}
+}
+
+func wantCause(t *testing.T, r lrm.Result, cause grid.ExitCause) {
+	t.Helper()
+	if r.Exit.Cause != cause {
+		t.Fatalf("exit = %v %d %q, want %v; stderr %q", r.Exit.Cause, r.Exit.Code, r.Exit.Text, cause, text(t, r.Stderr))
+	}
+	if r.Exit.Text == "" {
+		t.Errorf("%v comes without an explanation", cause)
+	}
+}
+
+// AgentMain is the body of an agent that a test kills: it starts the attempt
+// that its standard input holds and waits for its end. It returns the exit code.
+func AgentMain(a lrm.Adapter) int {
+	var at lrm.Attempt
+	if err := json.NewDecoder(os.Stdin).Decode(&at); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	p, err := a.Start(context.Background(), at)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if _, err := p.Wait(context.Background()); err != nil {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,141 @@
+package lrm
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// PrepareDir lays out the attempt's directory: the sandbox's root with the
+// parent directories of inputs and outputs.
+func PrepareDir(a Attempt) error {
+	if err := os.MkdirAll(a.WorkDir(), 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(a.WorkDir())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	parents := make([]string, 0, len(a.Inputs)+len(a.OutputPaths))
+	for _, b := range a.Inputs {
+		parents = append(parents, path.Dir(b.SandboxPath))
+	}
+	for _, out := range a.OutputPaths {
+		parents = append(parents, path.Dir(out))
+	}
+	for _, dir := range parents {
+		if err := root.MkdirAll(sandboxName(dir), 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CollectOutputs finds what the attempt wrote. An output is missing when it was
+// not written, when a symbolic link leads to it, or when it holds anything but
+// files and directories: to store such a thing would follow it out of the
+// sandbox.
+func CollectOutputs(a Attempt) (files []File, missing []string) {
+	root, err := os.OpenRoot(a.WorkDir())
+	if err != nil {
+		return nil, a.OutputPaths
+	}
+	defer root.Close()
+	for _, out := range a.OutputPaths {
+		f, ok := collect(root, sandboxName(out))
+		if !ok {
+			missing = append(missing, out)
+			continue
+		}
+		f.SandboxPath, f.HostPath = out, filepath.Join(a.WorkDir(), filepath.FromSlash(sandboxName(out)))
+		files = append(files, f)
+	}
+	return files, missing
+}
+
+func collect(root *os.Root, name string) (File, bool) {
+	var prefix string
+	var info fs.FileInfo
+	for part := range strings.SplitSeq(name, "/") {
+		prefix = path.Join(prefix, part)
+		var err error
+		if info, err = root.Lstat(prefix); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			return File{}, false
+		}
+	}
+	if info.Mode().IsRegular() {
+		return File{Bytes: info.Size()}, true
+	}
+	if !info.IsDir() {
+		return File{}, false
+	}
+	bytes, ok := treeSize(root, name)
+	return File{Bytes: bytes, Dir: true}, ok
+}
+
+// treeSize sums the files below name and reports whether there is nothing but
+// files and directories.
+func treeSize(root *os.Root, name string) (bytes int64, plain bool) {
+	plain = true
+	err := fs.WalkDir(root.FS(), name, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		switch {
+		case err != nil:
+			return err
+		case info.Mode().IsRegular():
+			bytes += info.Size()
+		case !info.IsDir():
+			plain = false
+		}
+		return nil
+	})
+	return bytes, plain && err == nil
+}
+
+// StreamFile is the file of a stream as a Result names it: no file if nothing
+// was printed.
+func StreamFile(hostPath string) File {
+	info, err := os.Lstat(hostPath)
+	if err != nil || info.Size() == 0 {
+		return File{}
+	}
+	return File{HostPath: hostPath, Bytes: info.Size()}
+}
+
+// sandboxName is a sandbox path as a name below the sandbox's root.
+func sandboxName(sandboxPath string) string {
+	name := strings.TrimPrefix(path.Clean("/"+sandboxPath), "/")
+	if name == "" {
+		return "."
+	}
+	return name
+}
+
+const maxExitText = 1 << 10
+
+// ExitText shortens a text to what grid.Exit may hold.
+func ExitText(text string) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= maxExitText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxExitText-3], "") + "..."
+}
+
+// EndText adds the outputs that are missing to the text of an attempt's end.
+func EndText(text string, missing []string) string {
+	if len(missing) == 0 {
+		return ExitText(text)
+	}
+	note := "not written: " + strings.Join(missing, ", ")
+	if text != "" {
+		note = text + "; " + note
+	}
+	return ExitText(note)
+}

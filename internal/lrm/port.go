@@ -1,0 +1,184 @@
+package lrm
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Adapter runs attempts on this machine.
+type Adapter interface {
+	// Probe reports what the adapter can do here, and why not more.
+	Probe(ctx context.Context) Support
+	// Start begins an attempt. ctx bounds the starting, not the attempt. An
+	// error means that nothing runs and nothing was recorded as started.
+	Start(ctx context.Context, a Attempt) (Process, error)
+	// Recover waits until nothing that an earlier agent started is left, and
+	// ends what does not end by itself. The agent calls it once, before Start.
+	Recover(ctx context.Context) error
+}
+
+// Process is an attempt that was started.
+type Process interface {
+	Control
+	Watch
+}
+
+// Control steers a running attempt. Both methods may be called at any time, also
+// after the end, when they do nothing.
+type Control interface {
+	// SetLease moves the end of the lease. A frozen attempt runs on when until
+	// lies in the future; a running one freezes when until has passed.
+	SetLease(until BootTime) error
+	// Stop kills the attempt now; why is for people and ends up in Exit.Text.
+	Stop(why string) error
+}
+
+// Watch observes an attempt.
+type Watch interface {
+	// Events tells what happens to the attempt until it ends, then the channel
+	// is closed. A reader that falls behind loses the oldest events.
+	Events() <-chan Event
+	// Wait returns how the attempt ended, or ctx's error. It may be called more
+	// than once.
+	Wait(ctx context.Context) (Result, error)
+}
+
+// EventKind says what happened to a running attempt.
+type EventKind uint8
+
+// What happens to a running attempt.
+const (
+	Started EventKind = iota + 1 // its program is being run
+	Frozen                       // the lease ended; it makes no step
+	Resumed                      // the lease was extended; it runs on
+)
+
+// String is the kind in a word.
+func (k EventKind) String() string {
+	switch k {
+	case Started:
+		return "started"
+	case Frozen:
+		return "frozen"
+	case Resumed:
+		return "resumed"
+	default:
+		return "unknown"
+	}
+}
+
+// Event is something that happened to a running attempt.
+type Event struct {
+	Kind EventKind
+	At   BootTime // when
+}
+
+// Attempt is what to run and under which limits.
+type Attempt struct {
+	ID          grid.AttemptID
+	Task        grid.Task
+	Dir         string   // the attempt's own directory, made by the caller with mode 0700; the adapter writes nowhere else
+	Inputs      []Bind   // what stands in the sandbox, read-only
+	ModulePath  string   // host path of the module (wasm)
+	OutputPaths []string // sandbox paths that are kept; their parent directories stand before the start
+	Limits      Limits
+	LeaseUntil  BootTime // end of the first lease; when it is over before the program runs the attempt ends with CauseStopped
+	RecordPath  string   // the run record, appended to; one file for all attempts of an agent
+}
+
+// Bind puts a file or directory of the host into the sandbox, read-only.
+type Bind struct {
+	SandboxPath string // absolute and clean
+	HostPath    string // absolute
+	Dir         bool   // a directory rather than a file
+}
+
+// Limits bound an attempt. A field that is zero takes the value of DefaultLimits,
+// except WallTime, where zero means no limit.
+type Limits struct {
+	MemoryBytes int64         // of the program
+	DiskBytes   int64         // of everything it writes
+	OutputBytes int64         // of stdout and of stderr, each
+	WallTime    time.Duration // from start to end, frozen time left out
+}
+
+// DefaultLimits is what an attempt gets that asks for nothing: 1 GiB of memory,
+// 256 MiB of disk, 16 MiB of each output stream.
+func DefaultLimits() Limits {
+	return Limits{MemoryBytes: 1 << 30, DiskBytes: 256 << 20, OutputBytes: 16 << 20}
+}
+
+// OrDefault is l with the defaults in place of zeros.
+func (l Limits) OrDefault() Limits {
+	d := DefaultLimits()
+	if l.MemoryBytes == 0 {
+		l.MemoryBytes = d.MemoryBytes
+	}
+	if l.DiskBytes == 0 {
+		l.DiskBytes = d.DiskBytes
+	}
+	if l.OutputBytes == 0 {
+		l.OutputBytes = d.OutputBytes
+	}
+	return l
+}
+
+// ErrAttempt is the cause of an error of Validate.
+var ErrAttempt = errors.New("bad attempt")
+
+// Validate reports the first thing that makes an attempt impossible to start.
+func (a Attempt) Validate() error {
+	if err := a.ID.Validate(); err != nil {
+		return errors.Join(ErrAttempt, err)
+	}
+	if !filepath.IsAbs(a.Dir) || !filepath.IsAbs(a.RecordPath) {
+		return errors.Join(ErrAttempt, errors.New("dir and record path: want absolute paths"))
+	}
+	for _, b := range a.Inputs {
+		if len(b.SandboxPath) < 2 || b.SandboxPath[0] != '/' || !filepath.IsAbs(b.HostPath) {
+			return errors.Join(ErrAttempt, errors.New("input "+b.SandboxPath+": want absolute paths"))
+		}
+	}
+	l := a.Limits
+	if l.MemoryBytes < 0 || l.DiskBytes < 0 || l.OutputBytes < 0 || l.WallTime < 0 {
+		return errors.Join(ErrAttempt, errors.New("limits: want at least 0"))
+	}
+	return nil
+}
+
+// WorkDir is the host directory of what the attempt writes: the sandbox's root.
+func (a Attempt) WorkDir() string { return filepath.Join(a.Dir, "work") }
+
+// StdoutPath is the host file of the attempt's standard output.
+func (a Attempt) StdoutPath() string { return filepath.Join(a.Dir, "stdout") }
+
+// StderrPath is the host file of the attempt's standard error.
+func (a Attempt) StderrPath() string { return filepath.Join(a.Dir, "stderr") }
+
+// Support is what an adapter can do on this machine.
+type Support struct {
+	Kinds  []grid.WorkKind // what it runs; empty when it cannot run at all
+	Freeze bool            // whether the end of a lease freezes
+	Notes  []string        // for the owner: why not more, and the remedy
+}
+
+// Result is how an attempt ended and where what it left stands. Exit has no CIDs
+// and no files; the caller stores the files and fills them in.
+type Result struct {
+	Exit    grid.Exit
+	Outputs []File // those that were written, in the attempt's order
+	Stdout  File   // HostPath is empty if nothing was printed
+	Stderr  File   // HostPath is empty if nothing was printed
+}
+
+// File is something an attempt left.
+type File struct {
+	SandboxPath string // as in Attempt.OutputPaths; empty for the streams
+	HostPath    string // where it stands
+	Bytes       int64  // its size; of a directory, the sum of its files
+	Dir         bool   // a directory rather than a file
+}

@@ -1,0 +1,23 @@
+// Package supervise runs each attempt under a process of its own, for adapters
+// whose attempts are processes.
+//
+//	agent --commands--> supervisor --starts, stops, continues, kills--> runner
+//	      <--events----            <--report, stdout, stderr-----------
+//
+// The supervisor is a small process and the only one that enforces: the end of
+// the lease (it stops the runner's whole process group), the time limit, the
+// limits on output and disk. It is apart from the runner because compiled
+// WebAssembly in a tight loop cannot be preempted by the Go runtime, and apart
+// from the agent so that an agent that hangs or is stopped cannot leave an
+// attempt running beyond its lease. It dies with its agent: its standard input
+// is a pipe from the agent, and the end of that pipe means that the agent is
+// dead. The runner dies with its supervisor: on Linux by the parent-death
+// signal, elsewhere only when the supervisor could still act.
+//
+// Commands and events are JSON, one object a line. The first line on the
+// supervisor's standard input is the Spec.
+package supervise
+
+// Arg is the hidden argument with which an executable runs itself again as a
+// supervisor: main calls Main then, before anything else.
+const Arg = "__supervise"

@@ -1,0 +1,75 @@
+package supervise
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Spec is what the supervisor is told.
+type Spec struct {
+	Attempt    grid.AttemptID
+	Runner     []string // executable and arguments
+	Env        []string // the runner's whole environment, NAME=value
+	Stdin      []byte   // the runner's standard input
+	Dir        string   // the runner's working directory
+	Stdout     string   // file that takes the runner's standard output
+	Stderr     string   // file that takes the runner's standard error
+	WatchDir   string   // tree whose size is held below Limits.DiskBytes; empty = the runner sees to it
+	Limits     lrm.Limits
+	LeaseUntil lrm.BootTime
+	RecordPath string
+	Reports    bool // the runner tells its end by WriteReport; else its exit status counts
+}
+
+// command is a line from the agent. Exactly one field is set.
+type command struct {
+	Lease *lrm.BootTime `json:"lease,omitempty"`
+	Stop  *string       `json:"stop,omitempty"`
+}
+
+// message is a line from the supervisor.
+type message struct {
+	Event  lrm.EventKind `json:"event,omitempty"`
+	At     lrm.BootTime  `json:"at,omitempty"`
+	PID    int           `json:"pid,omitempty"`    // at Started: the runner, leader of its group
+	Exited *Ending       `json:"exited,omitempty"` // the last message
+}
+
+// Report is how a runner says that its program ended.
+type Report struct {
+	Cause grid.ExitCause `json:"cause"`
+	Code  int            `json:"code"`
+	Text  string         `json:"text"`
+}
+
+// Ending is how an attempt ended, as its supervisor saw it.
+type Ending struct {
+	Report
+	Wall   time.Duration `json:"wall"`             // frozen time left out
+	Broken bool          `json:"broken,omitempty"` // the runner ended without the report it owed
+}
+
+const (
+	reportFD       = 3        // where a runner writes its report
+	maxReportBytes = 16 << 10 // of a report
+)
+
+// WriteReport tells the supervisor how the program ended. A runner calls it once
+// and then exits.
+func WriteReport(r Report) error {
+	f := os.NewFile(reportFD, "report")
+	if f == nil {
+		return fmt.Errorf("write report: no descriptor %d", reportFD)
+	}
+	defer f.Close()
+	r.Text = lrm.ExitText(r.Text)
+	if err := json.NewEncoder(f).Encode(r); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+)
+
+const (
+	recoverGrace = 3 * time.Second // for supervisors to end by themselves
+	recoverHard  = 3 * time.Second // for those that were killed
+	recoverPoll  = 10 * time.Millisecond
+)
+
+// Recover waits until every supervisor that the run record names is gone and
+// kills those that do not end by themselves, as a stopped one cannot. Its runner
+// then dies by the parent-death signal.
+func Recover(ctx context.Context, recordPath string) error {
+	records, err := lrm.ReadRecords(recordPath)
+	if err != nil {
+		return err
+	}
+	left := lrm.Unended(records)
+	left, err = awaitGone(ctx, left, recoverGrace)
+	if err != nil {
+		return err
+	}
+	for _, rec := range left {
+		if p, err := os.FindProcess(rec.Supervisor.PID); err == nil && alive(rec.Supervisor) {
+			_ = p.Kill()
+		}
+	}
+	left, err = awaitGone(ctx, left, recoverHard)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("recover: %d attempts are still running, the first is %s under process %d: kill it",
+			len(left), left[0].Attempt, left[0].Supervisor.PID)
+	}
+	return nil
+}
+
+// awaitGone is what of the records still has a living supervisor after limit.
+func awaitGone(ctx context.Context, records []lrm.Record, limit time.Duration) ([]lrm.Record, error) {
+	deadline := time.Now().Add(limit)
+	tick := time.NewTicker(recoverPoll)
+	defer tick.Stop()
+	for {
+		var left []lrm.Record
+		for _, rec := range records {
+			if alive(rec.Supervisor) {
+				left = append(left, rec)
+			}
+		}
+		if len(left) == 0 || time.Now().After(deadline) {
+			return left, nil
+		}
+		records = left
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return left, ctx.Err()
+		}
+	}
+}

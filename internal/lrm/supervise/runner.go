@@ -1,0 +1,206 @@
+package supervise
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+const (
+	drainTimeout = 2 * time.Second        // for streams that a stray child keeps open
+	reportWait   = 200 * time.Millisecond // for the report, once the runner is gone
+	diskEvery    = time.Second            // between two looks at the watched tree, at least
+	diskShare    = 20                     // and at least so many times what the last look took
+)
+
+// runner is the process that runs the program, leader of a group of its own.
+type runner struct {
+	cmd      *exec.Cmd
+	overflow chan struct{}  // a stream is full
+	diskFull chan struct{}  // the watched tree is too large
+	ended    chan runnerEnd // it is gone
+	stdout   *capture
+	stderr   *capture
+}
+
+// runnerEnd is what the system tells of a runner's end.
+type runnerEnd struct {
+	report     *Report
+	code       int
+	signal     int // 0 = not killed by one
+	text       string
+	overflowed bool
+}
+
+func startRunner(spec Spec) (*runner, error) {
+	r := &runner{
+		overflow: make(chan struct{}, 1), diskFull: make(chan struct{}, 1), ended: make(chan runnerEnd, 1),
+	}
+	var err error
+	if r.stdout, err = newCapture(spec.Stdout, spec.Limits.OutputBytes, r.overflow); err != nil {
+		return nil, err
+	}
+	if r.stderr, err = newCapture(spec.Stderr, spec.Limits.OutputBytes, r.overflow); err != nil {
+		return nil, err
+	}
+	reportRead, reportWrite, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start runner: %w", err)
+	}
+	defer reportWrite.Close()
+	r.cmd = exec.Command(spec.Runner[0], spec.Runner[1:]...) //nolint:gosec,noctx // told by the agent
+	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = bytes.NewReader(spec.Stdin), r.stdout, r.stderr
+	r.cmd.Dir, r.cmd.Env, r.cmd.ExtraFiles = spec.Dir, spec.Env, []*os.File{reportWrite}
+	r.cmd.WaitDelay = drainTimeout
+	if r.cmd.Env == nil {
+		r.cmd.Env = []string{}
+	}
+	asLeader(r.cmd)
+	gone := make(chan struct{})
+	if err := startLowly(r.cmd, gone); err != nil {
+		reportRead.Close()
+		return nil, fmt.Errorf("start runner: %w", err)
+	}
+	sacrificeFirst(r.pid())
+	go r.reap(reportRead, gone)
+	if spec.WatchDir != "" {
+		go watchDisk(spec.WatchDir, spec.Limits.DiskBytes, r.diskFull, gone)
+	}
+	return r, nil
+}
+
+// startLowly starts the command from a thread of low priority, which the command
+// inherits. The thread lives until gone is closed: the parent-death signal is
+// sent when the thread that started a child ends, not the process.
+func startLowly(cmd *exec.Cmd, gone <-chan struct{}) error {
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		lowerPriority()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			<-gone
+		}
+	}()
+	return <-started
+}
+
+func (r *runner) pid() int { return r.cmd.Process.Pid }
+
+func (r *runner) kill()         { killGroup(r.pid()) }
+func (r *runner) freeze() error { return freezeGroup(r.pid()) }
+func (r *runner) resume() error { return resumeGroup(r.pid()) }
+
+// reap waits for the runner's end and tells it.
+func (r *runner) reap(reportFrom *os.File, gone chan<- struct{}) {
+	report := make(chan *Report, 1)
+	go func() { report <- readReport(reportFrom) }()
+	err := r.cmd.Wait()
+	killGroup(r.pid()) // children that outlived their leader
+	close(gone)
+	_ = reportFrom.SetReadDeadline(time.Now().Add(reportWait))
+	end := runnerEnd{report: <-report}
+	reportFrom.Close()
+	r.stdout.close()
+	r.stderr.close()
+	end.overflowed = r.stdout.full.Load() || r.stderr.full.Load()
+	state := r.cmd.ProcessState
+	if state == nil {
+		end.text = fmt.Sprint(err)
+		r.ended <- end
+		return
+	}
+	end.code, end.text, end.signal = state.ExitCode(), state.String(), signalOf(state)
+	r.ended <- end
+}
+
+// readReport is the runner's report, nil if there is none that can be read.
+func readReport(from io.Reader) *Report {
+	var report Report
+	if err := json.NewDecoder(io.LimitReader(from, maxReportBytes)).Decode(&report); err != nil {
+		return nil
+	}
+	if report.Cause.Validate() != nil || report.Cause > grid.CauseSandbox {
+		return nil
+	}
+	return &report
+}
+
+// capture is a stream's file that stops growing at its limit.
+type capture struct {
+	file     *os.File
+	left     int64
+	overflow chan<- struct{}
+	full     atomic.Bool
+}
+
+func newCapture(path string, limit int64, overflow chan<- struct{}) (*capture, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("keep output: %w", err)
+	}
+	return &capture{file: f, left: limit, overflow: overflow}, nil
+}
+
+// Write keeps what fits and takes the rest without keeping it, so that the
+// program is ended by the supervisor and not by a broken pipe.
+func (c *capture) Write(p []byte) (int, error) {
+	keep := p[:min(int64(len(p)), c.left)]
+	n, err := c.file.Write(keep)
+	c.left -= int64(n)
+	if len(keep) < len(p) || err != nil {
+		c.full.Store(true)
+		select {
+		case c.overflow <- struct{}{}:
+		default:
+		}
+	}
+	return len(p), nil
+}
+
+func (c *capture) close() { _ = c.file.Close() }
+
+// watchDisk looks at the tree now and then until the runner is gone.
+func watchDisk(dir string, limit int64, full chan<- struct{}, gone <-chan struct{}) {
+	wait := diskEvery
+	for {
+		select {
+		case <-gone:
+			return
+		case <-time.After(wait):
+		}
+		began := time.Now()
+		if treeUse(dir) > limit {
+			full <- struct{}{}
+			return
+		}
+		wait = max(diskEvery, diskShare*time.Since(began))
+	}
+}
+
+// treeUse sums what the files of a tree take on disk. Files that vanish
+// meanwhile do not count.
+func treeUse(dir string) int64 {
+	var bytes int64
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // vanished or not ours: look at the others
+		}
+		if info, err := d.Info(); err == nil {
+			bytes += diskUse(info)
+		}
+		return nil
+	})
+	return bytes
+}

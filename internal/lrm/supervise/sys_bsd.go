@@ -1,0 +1,40 @@
+//go:build unix && !linux
+
+package supervise
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+)
+
+// asLeader makes the command the leader of a group. There is no parent-death
+// signal here: a supervisor that is killed itself leaves its runner.
+func asLeader(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+func yieldToOwner() {}
+
+func sacrificeFirst(int) {}
+
+// lowerPriority does nothing: priorities belong to processes here, and the
+// supervisor shall keep its own.
+func lowerPriority() {}
+
+func freezeGroup(leader int) error {
+	if err := syscall.Kill(-leader, syscall.SIGSTOP); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return nil
+}
+
+func onlyZombie(int) bool { return false }
+
+// Self is the identity of this process.
+func Self() lrm.Identity { return lrm.Identity{PID: os.Getpid()} }
+
+// alive cannot tell a process from a later one with the same ID, so it never
+// claims that one is: supervisors end by themselves when their agent dies.
+func alive(lrm.Identity) bool { return false }

@@ -1,0 +1,118 @@
+package supervise
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+)
+
+const (
+	runnerNice = 10
+	idleIO     = 3 << 13 // IOPRIO_CLASS_IDLE: the disk when nobody else wants it
+	whoProcess = 1       // IOPRIO_WHO_PROCESS
+	freezeWait = 100 * time.Millisecond
+)
+
+// asLeader makes the command the leader of a group that dies with the thread
+// that starts it.
+func asLeader(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// yieldToOwner gives this session's share of the processor the low priority that
+// its runner has: where the kernel groups by session, nice values count only
+// within a session. Best effort.
+func yieldToOwner() {
+	_ = os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(runnerNice)), 0)
+}
+
+// lowerPriority lowers the priority of the calling thread, and so of what it
+// starts. Best effort: the owner's machine still works without it.
+func lowerPriority() {
+	if raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil && 20-raw < runnerNice {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, runnerNice)
+	}
+	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoProcess, 0, idleIO)
+}
+
+// sacrificeFirst makes the process the first that the kernel kills when the
+// machine runs out of memory. Best effort.
+func sacrificeFirst(pid int) {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)
+}
+
+// freezeGroup stops the group and waits until its leader stands still, so that
+// what is recorded as frozen makes no step any more.
+func freezeGroup(leader int) error {
+	if err := unix.Kill(-leader, unix.SIGSTOP); err != nil && err != unix.ESRCH {
+		return err
+	}
+	deadline := time.Now().Add(freezeWait)
+	for time.Now().Before(deadline) {
+		state, _, ok := procStat(leader)
+		if !ok || strings.ContainsRune("TtZX", rune(state)) {
+			return nil
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+	return nil // in a system call that cannot be interrupted: it stops before its next step
+}
+
+// onlyZombie reports whether a group's leader has ended but was not reaped, as
+// happens where the first process of a container does not care. Signals still
+// reach a zombie.
+func onlyZombie(leader int) bool {
+	state, _, ok := procStat(leader)
+	return ok && (state == 'Z' || state == 'X')
+}
+
+// Self is the identity of this process.
+func Self() lrm.Identity {
+	id := lrm.Identity{PID: os.Getpid(), Boot: bootID()}
+	if _, start, ok := procStat(id.PID); ok {
+		id.Start = start
+	}
+	return id
+}
+
+// alive reports whether the process is still there and no zombie.
+func alive(id lrm.Identity) bool {
+	if id.PID <= 0 || id.Boot != bootID() {
+		return false
+	}
+	state, start, ok := procStat(id.PID)
+	return ok && start == id.Start && state != 'Z' && state != 'X'
+}
+
+func bootID() string {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// procStat is the state letter and the start time, in clock ticks, of a process.
+func procStat(pid int) (state byte, start uint64, ok bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0, false
+	}
+	// The name in parentheses may hold anything; fields count from behind it.
+	const startField = 19 // the 22nd of all
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) <= startField {
+		return 0, 0, false
+	}
+	start, err = strconv.ParseUint(fields[startField], 10, 64)
+	return fields[0][0], start, err == nil
+}

@@ -1,0 +1,58 @@
+//go:build unix
+
+package supervise
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// detach gives the supervisor a session of its own: what the terminal or a
+// service manager sends to the agent's group does not reach it.
+func detach(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return nil
+}
+
+func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) }
+
+func resumeGroup(leader int) error {
+	if err := syscall.Kill(-leader, syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return nil
+}
+
+// awaitGroupGone reports whether nothing of the group was left within limit.
+func awaitGroupGone(leader int, limit time.Duration) bool {
+	deadline := time.Now().Add(limit)
+	for time.Now().Before(deadline) {
+		if errors.Is(syscall.Kill(-leader, 0), syscall.ESRCH) || onlyZombie(leader) {
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
+}
+
+func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
+
+// signalOf is the signal that killed the process, 0 if none.
+func signalOf(state *os.ProcessState) int {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return int(status.Signal())
+	}
+	return 0
+}
+
+// diskUse is what a file takes on disk, in bytes.
+func diskUse(info fs.FileInfo) int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Blocks * 512
+	}
+	return info.Size()
+}

@@ -1,0 +1,182 @@
+package wasm_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// attempt is an attempt to run the guest, or another module.
+func attempt(t testing.TB, module string, args ...string) lrm.Attempt {
+	t.Helper()
+	dir := t.TempDir()
+	id := grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1}
+	return lrm.Attempt{
+		ID: id, Task: grid.Task{ID: id.Task, Kind: grid.KindWasm, Args: args}, Dir: dir, ModulePath: module,
+		RecordPath: filepath.Join(dir, "runs"), LeaseUntil: lrm.BootNow().Add(time.Hour),
+	}
+}
+
+func start(t testing.TB, a lrm.Attempt) lrm.Process {
+	t.Helper()
+	p, err := harness().New(t, a.RecordPath).Start(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Stop("the test is over") })
+	return p
+}
+
+func run(t testing.TB, a lrm.Attempt) lrm.Result {
+	t.Helper()
+	r, err := start(t, a).Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func stdout(t testing.TB, r lrm.Result) string {
+	t.Helper()
+	text, err := os.ReadFile(r.Stdout.HostPath)
+	if err != nil {
+		t.Fatalf("%v; exit %+v", err, r.Exit)
+	}
+	return string(text)
+}
+
+// module assembles a module of type, function, memory, export and code sections.
+func module(sections ...string) []byte {
+	return []byte("\x00asm\x01\x00\x00\x00" + strings.Join(sections, ""))
+}
+
+const (
+	typeSection   = "\x01\x04\x01\x60\x00\x00" // one type: no parameters, no results
+	funcSection   = "\x03\x02\x01\x00"         // one function of it
+	exportSection = "\x07\x0a\x01\x06_start\x00\x00"
+	emptyCode     = "\x0a\x04\x01\x02\x00\x0b"
+)
+
+func TestHandMadeModules(t *testing.T) {
+	tests := []struct {
+		name   string
+		module []byte
+		cause  grid.ExitCause
+		code   int
+		text   string
+	}{
+		{"returns", module(typeSection, funcSection, exportSection, emptyCode), grid.CauseExited, 0, ""},
+		{"traps", module(typeSection, funcSection, exportSection, "\x0a\x05\x01\x03\x00\x00\x0b"), grid.CauseSignal, 6, "unreachable"},
+		{"recurses", module(typeSection, funcSection, exportSection, "\x0a\x06\x01\x04\x00\x10\x00\x0b"), grid.CauseSignal, 6, "stack overflow"},
+		{
+			"wants too much at once",
+			module(typeSection, funcSection, "\x05\x04\x01\x00\xd0\x0f", exportSection, emptyCode), grid.CauseMemory, 0, "64.0 MiB",
+		},
+		{"is a library", module(typeSection, funcSection, emptyCode), grid.CauseBadWork, 0, "_start"},
+		{
+			"imports what there is not",
+			module(typeSection, "\x02\x0b\x01\x03env\x03foo\x00\x00", funcSection, exportSection, emptyCode), grid.CauseBadWork, 0, "env",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "m.wasm")
+			if err := os.WriteFile(path, tt.module, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			a := attempt(t, path)
+			a.Limits.MemoryBytes = 64 << 20
+			exit := run(t, a).Exit
+			if exit.Cause != tt.cause || exit.Code != tt.code || !strings.Contains(exit.Text, tt.text) {
+				t.Errorf("exit = %v %d %q, want %v %d %q", exit.Cause, exit.Code, exit.Text, tt.cause, tt.code, tt.text)
+			}
+		})
+	}
+}
+
+// A table takes memory of the runtime, which the guest's own limit does not see.
+func TestTableBomb(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux bounds the runner's own memory")
+	}
+	path := filepath.Join(t.TempDir(), "m.wasm")
+	bomb := module(typeSection, funcSection, "\x04\x04\x01\x70\x00\x00", exportSection,
+		"\x0a\x10\x01\x0e\x00\xd0\x70\x41\xff\xff\xff\xff\x00\xfc\x0f\x00\x1a\x0b")
+	if err := os.WriteFile(path, bomb, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if exit := run(t, attempt(t, path)).Exit; exit.Cause != grid.CauseMemory {
+		t.Errorf("exit = %+v, want out of memory", exit)
+	}
+}
+
+func TestGuestIsDeterministic(t *testing.T) {
+	t.Parallel()
+	ofTask := func(index uint32) string {
+		a := attempt(t, guest, "random")
+		a.Task.ID.Index = index
+		return stdout(t, run(t, a))
+	}
+	first, again, other := ofTask(0), ofTask(0), ofTask(1)
+	if first != again {
+		t.Errorf("two attempts of a task differ: %q and %q", first, again)
+	}
+	if first == other {
+		t.Errorf("two tasks draw the same numbers: %q", first)
+	}
+}
+
+func TestGuestClock(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	if got, want := stdout(t, run(t, attempt(t, guest, "clock"))), "2022 true\n"; got != want {
+		t.Errorf("clock = %q, want %q", got, want)
+	}
+	if took := time.Since(began); took < 200*time.Millisecond {
+		t.Errorf("a sleep of 200 ms took %s", took)
+	}
+}
+
+func TestNothingOutsideDir(t *testing.T) {
+	t.Parallel()
+	a := attempt(t, guest, "put", "/x", "text")
+	a.OutputPaths = []string{"/x"}
+	run(t, a)
+	entries, err := os.ReadDir(filepath.Dir(a.Dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 1 {
+		t.Errorf("%v stand beside the attempt's directory", entries)
+	}
+	if err := os.RemoveAll(a.Dir); err != nil {
+		t.Errorf("what the attempt left cannot be removed: %v", err)
+	}
+}
+
+// BenchmarkStart is the time from Start to the end of a program that does
+// nothing, compiled code cached: two processes and the program's own start.
+func BenchmarkStart(b *testing.B) {
+	small := filepath.Join(b.TempDir(), "m.wasm")
+	if err := os.WriteFile(small, module(typeSection, funcSection, exportSection, emptyCode), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	for name, path := range map[string]string{"small": small, "go": guest} {
+		b.Run(name, func(b *testing.B) {
+			run(b, attempt(b, path, "exit", "0")) // fills the cache
+			for b.Loop() {
+				if r := run(b, attempt(b, path, "exit", "0")); r.Exit.Cause != grid.CauseExited {
+					b.Fatalf("exit = %+v", r.Exit)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package wasm_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/wasm"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// processes are the IDs of the processes that work in dir.
+func processes(t *testing.T, dir string) []int {
+	t.Helper()
+	links, err := filepath.Glob("/proc/[0-9]*/cwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for _, link := range links {
+		var pid int
+		if at, err := os.Readlink(link); err == nil && at == dir {
+			if _, err := fmt.Sscanf(link, "/proc/%d/cwd", &pid); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("never: " + what)
+		}
+	}
+}
+
+// spinning starts an endless loop and waits until it runs.
+func spinning(t *testing.T) (lrm.Attempt, lrm.Process) {
+	t.Helper()
+	a := attempt(t, guest, "spin")
+	p := start(t, a)
+	until(t, "the program prints", func() bool { return printed(a) })
+	return a, p
+}
+
+func printed(a lrm.Attempt) bool {
+	info, err := os.Stat(a.StdoutPath())
+	return err == nil && info.Size() > 0
+}
+
+func TestRunnerYieldsToOwner(t *testing.T) {
+	t.Parallel()
+	a, _ := spinning(t)
+	pids := processes(t, a.WorkDir())
+	if len(pids) != 1 {
+		t.Fatalf("runners = %v, want one", pids)
+	}
+	const niceField = 16 // behind the name
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pids[0]))
+	if err != nil || len(tasks) == 0 {
+		t.Fatal(tasks, err)
+	}
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil {
+			continue // the thread just ended
+		}
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		if fields[niceField] < "10" {
+			t.Errorf("%s: nice %s, want at least 10", task, fields[niceField])
+		}
+	}
+}
+
+func TestSupervisorKilled(t *testing.T) {
+	t.Parallel()
+	a, p := spinning(t)
+	supervisors := processes(t, a.Dir)
+	if len(supervisors) != 1 {
+		t.Fatalf("supervisors = %v, want one", supervisors)
+	}
+	if err := syscall.Kill(supervisors[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Exit.Cause != grid.CauseSandbox || !strings.Contains(r.Exit.Text, "supervisor") {
+		t.Errorf("exit = %+v", r.Exit)
+	}
+	if left := processes(t, a.WorkDir()); len(left) != 0 {
+		t.Errorf("the runner %v outlived its supervisor", left)
+	}
+	records, err := lrm.ReadRecords(a.RecordPath)
+	if err != nil || len(lrm.Unended(records)) != 0 {
+		t.Errorf("records = %+v, %v; want an end", records, err)
+	}
+}
+
+// A supervisor that stands still cannot notice that its agent died.
+func TestRecoverEndsStoppedSupervisor(t *testing.T) {
+	t.Parallel()
+	a := attempt(t, guest, "spin")
+	told, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := harness().Agent(a.RecordPath)
+	agent.Stdin = bytes.NewReader(told)
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the program prints", func() bool { return printed(a) })
+	supervisors := processes(t, a.Dir)
+	if len(supervisors) != 1 {
+		t.Fatalf("supervisors = %v, want one", supervisors)
+	}
+	if err := syscall.Kill(supervisors[0], syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	_ = agent.Process.Kill()
+	_ = agent.Wait()
+	if err := harness().New(t, a.RecordPath).Recover(t.Context()); err != nil {
+		t.Errorf("Recover: %v", err)
+	}
+	until(t, "nothing is left", func() bool { return len(processes(t, a.Dir))+len(processes(t, a.WorkDir())) == 0 })
+}
+
+// TestWall runs this binary again behind the second wall alone.
+func TestWall(t *testing.T) {
+	t.Parallel()
+	if notes := harness().New(t, filepath.Join(t.TempDir(), "runs")).Probe(t.Context()).Notes; len(notes) > 0 {
+		t.Skip(notes)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer listener.Close()
+	dir := t.TempDir()
+	out, err := exec.Command(os.Args[0], argWall, dir, listener.Addr().String()).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func behindWall(dir, address string) error { return wasm.BehindWall(dir, address) }

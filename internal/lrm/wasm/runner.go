@@ -1,0 +1,182 @@
+package wasm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+	"github.com/tetratelabs/wazero/experimental/sysfs"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+const (
+	moduleName = "module.wasm" // the first argument
+	sigAbort   = 6             // the code of a trap
+	wasmMagic  = "\x00asm"
+	exitFailed = 1
+)
+
+// RunnerMain is the body of the runner's process: it runs the one job that it is
+// told on its standard input and reports its end. It returns the exit code.
+func RunnerMain() int {
+	var work job
+	report := supervise.Report{Cause: grid.CauseSandbox}
+	if err := json.NewDecoder(os.Stdin).Decode(&work); err != nil {
+		report.Text = "the runner was told no job: " + err.Error()
+	} else {
+		report = runJob(context.Background(), work)
+	}
+	if err := supervise.WriteReport(report); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitFailed
+	}
+	return 0
+}
+
+// runJob runs a job in this process, around which it builds the walls.
+func runJob(ctx context.Context, work job) supervise.Report {
+	module, err := os.ReadFile(work.Module)
+	if err != nil {
+		return failure(grid.CauseSandbox, "read module", err)
+	}
+	if !strings.HasPrefix(string(module[:min(len(module), len(wasmMagic))]), wasmMagic) {
+		return supervise.Report{Cause: grid.CauseBadWork, Text: "the module is no WebAssembly: compile it for wasip1"}
+	}
+	jail, err := newJail(work.WorkDir, work.Inputs, work.DiskBytes)
+	if err != nil {
+		return failure(grid.CauseSandbox, "build sandbox", err)
+	}
+	cache, err := wazero.NewCompilationCacheWithDir(work.CacheDir)
+	if err != nil {
+		return failure(grid.CauseSandbox, "open cache", err)
+	}
+	if err := enclose(work); err != nil {
+		return failure(grid.CauseSandbox, "close sandbox", err)
+	}
+	g := &guest{work: work, jail: jail, memory: &memory{limit: uint64(min(max(work.MemoryBytes, 0), maxMemory))}} //nolint:gosec // at least 0
+	return g.run(ctx, cache, module)
+}
+
+func failure(cause grid.ExitCause, verb string, err error) supervise.Report {
+	// The sandbox's owner needs the host's path, the submitter does not.
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		fmt.Fprintln(os.Stderr, "runner:", path.Op, path.Err)
+		err = path.Err
+	}
+	return supervise.Report{Cause: cause, Text: verb + ": " + err.Error()}
+}
+
+// guest is the one program that this process runs.
+type guest struct {
+	work   job
+	jail   *jail
+	memory *memory
+}
+
+func (g *guest) run(ctx context.Context, cache wazero.CompilationCache, module []byte) (report supervise.Report) {
+	defer func() {
+		// wazero panics when not even the module's first memory is granted.
+		if r := recover(); r != nil {
+			report = g.blame(supervise.Report{Cause: grid.CauseSandbox, Text: fmt.Sprint("the runtime failed: ", r)})
+		}
+	}()
+	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCompilationCache(cache).WithDebugInfoEnabled(false))
+	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
+	compiled, err := rt.CompileModule(ctx, module)
+	if err != nil {
+		return supervise.Report{Cause: grid.CauseBadWork, Text: "the module does not compile: " + err.Error()}
+	}
+	ctx = experimental.WithMemoryAllocator(ctx, g.memory)
+	instance, err := rt.InstantiateModule(ctx, compiled, g.config())
+	if err != nil {
+		return g.blame(linkFailure(err))
+	}
+	start := instance.ExportedFunction("_start")
+	if start == nil {
+		return supervise.Report{Cause: grid.CauseBadWork, Text: "the module exports no _start: build a command, not a library"}
+	}
+	return g.blame(call(ctx, start))
+}
+
+func (g *guest) config() wazero.ModuleConfig {
+	time := &clock{}
+	files := wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(g.jail, "/") //nolint:forcetypeassert // as wazero documents it
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
+		WithArgs(append([]string{moduleName}, g.work.Task.Args...)...).
+		WithStdin(strings.NewReader("")).WithStdout(os.Stdout).WithStderr(os.Stderr).
+		WithFSConfig(files).WithRandSource(random(g.work.Task.ID)).
+		WithWalltime(time.walltime, sys.ClockResolution(clockTick)).
+		WithNanotime(time.nanotime, sys.ClockResolution(clockTick)).WithNanosleep(time.sleep)
+	for _, e := range g.work.Task.Env {
+		config = config.WithEnv(e.Name, e.Value)
+	}
+	return config
+}
+
+func linkFailure(err error) supervise.Report {
+	if strings.HasPrefix(err.Error(), "start function") {
+		return trap(err)
+	}
+	return supervise.Report{Cause: grid.CauseBadWork, Text: "the module does not link: " + err.Error()}
+}
+
+// call runs the program to its end.
+func call(ctx context.Context, start api.Function) supervise.Report {
+	_, err := start.Call(ctx)
+	var exit *sys.ExitError
+	switch {
+	case err == nil:
+		return supervise.Report{Cause: grid.CauseExited}
+	case errors.As(err, &exit):
+		return supervise.Report{Cause: grid.CauseExited, Code: int(exit.ExitCode())}
+	default:
+		return trap(err)
+	}
+}
+
+// trap is the end of a program that did what WebAssembly forbids.
+func trap(err error) supervise.Report {
+	return supervise.Report{Cause: grid.CauseSignal, Code: sigAbort, Text: "trap: " + err.Error()}
+}
+
+// blame finds the limit behind a failure: programs that were refused memory or
+// disk end in ways of their own.
+func (g *guest) blame(r supervise.Report) supervise.Report {
+	own := ""
+	switch {
+	case r.Cause == grid.CauseExited && r.Code == 0:
+		return r
+	case r.Cause == grid.CauseExited:
+		own = fmt.Sprintf("; it ended with code %d", r.Code)
+	case r.Text != "":
+		own = "; " + r.Text
+	}
+	switch {
+	case g.memory.denied.Load():
+		return supervise.Report{
+			Cause: grid.CauseMemory, Code: r.Code,
+			Text: "wanted more than its " + grid.FormatBytes(g.work.MemoryBytes) + " of memory" + own,
+		}
+	case g.jail.quota.denied.Load():
+		return supervise.Report{
+			Cause: grid.CauseDisk, Code: r.Code,
+			Text: "wanted more than its " + grid.FormatBytes(g.work.DiskBytes) + " of disk" + own,
+		}
+	case g.jail.quota.hostFull.Load():
+		return supervise.Report{Cause: grid.CauseSandbox, Text: "the site's disk is full" + own}
+	default:
+		return r
+	}
+}

@@ -1,0 +1,189 @@
+package p2p
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Preset chooses what suits the network between the sites.
+type Preset string
+
+// The presets. The default is the one for a local network.
+const (
+	PresetLAN  Preset = "lan"  // TCP first, small gossip degree, flood publishing
+	PresetWAN  Preset = "wan"  // QUIC first, default gossip degree, patient deadlines
+	PresetTest Preset = "test" // as lan, with everything quick
+)
+
+// Config is what a Mesh needs to know. Required: KeyFile (or Host), Domain and
+// Incarnation. Without Allow and AcceptAnyone the site stays alone.
+type Config struct {
+	KeyFile      string        // the site's ed25519 identity; created with mode 0600 when missing
+	AddressFile  string        // where members' addresses are remembered; empty = nowhere
+	Listen       []string      // multiaddrs; empty = a free TCP and UDP port on 127.0.0.1
+	Domain       grid.DomainID // whom to talk to
+	Name         string        // for people, at most 64 bytes
+	Incarnation  uint64        // number of this start of the agent, from 1, never used twice
+	Allow        []grid.SiteID // the members; this site need not be among them
+	AcceptAnyone bool          // no list: whoever speaks the protocol in this domain is a member
+	Bootstrap    []string      // multiaddrs that end in /p2p/ID, dialled for ever
+	Preset       Preset        // empty = PresetLAN
+
+	Capability func() grid.Capability // what Hello tells; called from any goroutine; nil = nothing
+
+	Timing   Timing        // zero fields come from the preset
+	Limits   Limits        // zero fields come from DefaultLimits
+	Registry *obs.Registry // nil = counted, but shown nowhere
+
+	Host host.Host        // for tests: a host to use instead of making one; Close leaves it open
+	Now  func() time.Time // for tests: the wall clock told to peers; nil = time.Now
+}
+
+// Timing holds the deadlines and pauses, all above 0.
+type Timing struct {
+	Dial       time.Duration // for one attempt to connect
+	Hello      time.Duration // for opening a stream and the Hellos on it
+	Write      time.Duration // for each write to a stream
+	Read       time.Duration // for the rest of a message whose first byte has come
+	Debounce   time.Duration // a lost peer that is back within this time was never gone
+	BackoffMin time.Duration // first pause between attempts to dial; doubles, with jitter
+	BackoffMax time.Duration // longest pause between attempts to dial
+	Spread     time.Duration // news of members are collected this long before they are told
+	LogIdle    time.Duration // a log stream on which nothing comes for so long is closed
+}
+
+// Limits bounds what peers can make this site hold. All are above 0.
+type Limits struct {
+	QueueMessages  int     // messages waiting for one peer
+	QueueBytes     int64   // bytes of them
+	GossipMessages int     // gossiped messages waiting for the handler
+	GossipBytes    int64   // bytes of them
+	SubmitterRate  float64 // gossiped messages of one submitter, per second, in the long run
+	SubmitterBurst int     // gossiped messages of one submitter at once
+	Submitters     int     // submitters whose rate and replays are watched
+	Members        int     // admitted members above which nobody is dialled on hearsay
+	Peers          int     // peers known at all; beyond, strangers are turned away
+	LogStreams     int     // log streams served at once
+	ConnsPerSubnet int     // connections from one IPv4 address or IPv6 /56
+}
+
+// DefaultLimits suits a site of a few hundred members.
+func DefaultLimits() Limits {
+	return Limits{
+		QueueMessages: 4096, QueueBytes: 8 << 20, GossipMessages: 65_536, GossipBytes: 64 << 20,
+		SubmitterRate: 500, SubmitterBurst: 4096, Submitters: 4096,
+		Members: 256, Peers: 4096, LogStreams: 64, ConnsPerSubnet: 256,
+	}
+}
+
+// Timing is the preset's timing.
+func (p Preset) Timing() Timing {
+	t := Timing{
+		Dial: 5 * time.Second, Hello: 5 * time.Second, Write: 10 * time.Second, Read: 10 * time.Second,
+		Debounce: 200 * time.Millisecond, BackoffMin: 500 * time.Millisecond, BackoffMax: 30 * time.Second,
+		Spread: time.Second, LogIdle: 10 * time.Minute,
+	}
+	switch p {
+	case PresetWAN:
+		t.Dial, t.Hello, t.Write, t.Read = 15*time.Second, 15*time.Second, 30*time.Second, 30*time.Second
+		t.Debounce = 2 * time.Second
+	case PresetTest:
+		t.BackoffMin, t.BackoffMax, t.Spread = 50*time.Millisecond, time.Second, 50*time.Millisecond
+	case PresetLAN:
+	}
+	return t
+}
+
+// Validate reports every field that is out of its range.
+func (c Config) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.KeyFile == "" && c.Host == nil {
+		bad("key file: missing; name the file that holds the site's identity")
+	}
+	if err := c.Domain.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if len(c.Name) > 64 {
+		bad("name: longer than 64 bytes")
+	}
+	if c.Incarnation == 0 || c.Incarnation > math.MaxUint32 {
+		bad("incarnation: want 1 to %d, have %d", uint32(math.MaxUint32), c.Incarnation)
+	}
+	if len(c.Allow) > 0 && c.AcceptAnyone {
+		bad("members: listed, and anyone accepted; choose one")
+	}
+	if c.Preset != PresetLAN && c.Preset != PresetWAN && c.Preset != PresetTest && c.Preset != "" {
+		bad("network preset %q: want lan, wan or test", string(c.Preset))
+	}
+	for _, site := range c.Allow {
+		if _, err := peer.Decode(string(site)); err != nil {
+			bad("member %q: no peer ID: %w", string(site), err)
+		}
+	}
+	for _, text := range c.Listen {
+		if _, err := ma.NewMultiaddr(text); err != nil {
+			bad("listen address %q: want a multiaddr such as /ip4/0.0.0.0/tcp/4601: %w", text, err)
+		}
+	}
+	for _, text := range c.Bootstrap {
+		if _, err := peer.AddrInfoFromString(text); err != nil {
+			bad("bootstrap address %q: want a multiaddr that ends in /p2p/ID: %w", text, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// withDefaults fills in what was left open.
+func (c Config) withDefaults() Config {
+	if c.Preset == "" {
+		c.Preset = PresetLAN
+	}
+	if len(c.Listen) == 0 {
+		c.Listen = []string{"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-v1"}
+	}
+	if c.Capability == nil {
+		c.Capability = func() grid.Capability { return grid.Capability{} }
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	c.Timing = c.Timing.or(c.Preset.Timing())
+	c.Limits = c.Limits.or(DefaultLimits())
+	return c
+}
+
+func (t Timing) or(d Timing) Timing {
+	return Timing{
+		Dial: or(t.Dial, d.Dial), Hello: or(t.Hello, d.Hello), Write: or(t.Write, d.Write), Read: or(t.Read, d.Read),
+		Debounce: or(t.Debounce, d.Debounce), BackoffMin: or(t.BackoffMin, d.BackoffMin),
+		BackoffMax: or(t.BackoffMax, d.BackoffMax), Spread: or(t.Spread, d.Spread), LogIdle: or(t.LogIdle, d.LogIdle),
+	}
+}
+
+func (l Limits) or(d Limits) Limits {
+	return Limits{
+		QueueMessages: or(l.QueueMessages, d.QueueMessages), QueueBytes: or(l.QueueBytes, d.QueueBytes),
+		GossipMessages: or(l.GossipMessages, d.GossipMessages), GossipBytes: or(l.GossipBytes, d.GossipBytes),
+		SubmitterRate: or(l.SubmitterRate, d.SubmitterRate), SubmitterBurst: or(l.SubmitterBurst, d.SubmitterBurst),
+		Submitters: or(l.Submitters, d.Submitters), Members: or(l.Members, d.Members), Peers: or(l.Peers, d.Peers),
+		LogStreams: or(l.LogStreams, d.LogStreams), ConnsPerSubnet: or(l.ConnsPerSubnet, d.ConnsPerSubnet),
+	}
+}
+
+// or is the value, or the default where the value is not positive.
+func or[T int | int64 | float64 | time.Duration](value, byDefault T) T {
+	if value > 0 {
+		return value
+	}
+	return byDefault
+}

@@ -1,0 +1,116 @@
+package p2p
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// The families of counters, as Mesh.Count names them. The label is given in
+// brackets.
+const (
+	CountIn      = "messages_in"  // messages handed to OnMessage [type]
+	CountOut     = "messages_out" // messages accepted by Send and Broadcast [type]
+	CountInvalid = "invalid"      // received and not usable [cause]
+	CountDropped = "dropped"      // lost in a full or abandoned queue [queue]
+	CountRefused = "refused"      // peers not admitted, by us or by them [reason]
+	CountLost    = "peers_lost"   // admitted peers that went [proven, silent]
+	CountDials   = "dials"        // attempts to reach a peer [ok, failed]
+)
+
+// Causes, the label of CountInvalid.
+const (
+	causeSize      = "size"      // larger than allowed
+	causeVersion   = "version"   // a version not spoken here
+	causeDomain    = "domain"    // of another domain
+	causeDeadline  = "deadline"  // expired, or from a clock too far off
+	causeRate      = "rate"      // more than a submitter may send
+	causeStranger  = "stranger"  // signed by somebody not on the list
+	causeSignature = "signature" // not signed by whom it names
+	causeFormat    = "format"    // not decodable, out of range, or not for gossip
+	causeReplay    = "replay"    // seen before
+	causeFrame     = "frame"     // a stream's frame was cut short or too slow
+)
+
+// Queues, the label of CountDropped.
+const (
+	queueFull      = "send_full"      // Send found the queue full
+	queueSend      = "send_abandoned" // the peer could not be reached, or took nothing
+	queueGossip    = "gossip_in"      // received faster than handled
+	queueGossipOut = "gossip_out"     // sent faster than peers take it
+	queueValidate  = "gossip_check"   // received faster than checked
+	queueLogs      = "logs"           // too many log streams at once
+)
+
+// counters counts for tests, the API and the registry at once.
+type counters struct {
+	families map[string]obs.CounterVec
+	values   sync.Map // [2]string{family, label} -> *counter
+}
+
+type counter struct {
+	value atomic.Uint64
+	shown obs.Counter
+}
+
+func newCounters(reg *obs.Registry) *counters {
+	family := func(name, help, label string) obs.CounterVec {
+		return reg.CounterVec("p2p_"+name+"_total", help, label)
+	}
+	return &counters{families: map[string]obs.CounterVec{
+		CountIn:      family(CountIn, "Messages received and handed on.", "type"),
+		CountOut:     family(CountOut, "Messages sent.", "type"),
+		CountInvalid: family(CountInvalid, "Received messages that were thrown away.", "cause"),
+		CountDropped: family(CountDropped, "Messages lost in full or abandoned queues.", "queue"),
+		CountRefused: family(CountRefused, "Peers that were not admitted, or did not admit this site.", "reason"),
+		CountLost:    family(CountLost, "Admitted peers whose connection was lost.", "how"),
+		CountDials:   family(CountDials, "Attempts to reach a peer.", "result"),
+	}}
+}
+
+func (c *counters) add(family, label string, n uint64) {
+	key := [2]string{family, label}
+	found, ok := c.values.Load(key)
+	if !ok {
+		found, _ = c.values.LoadOrStore(key, &counter{shown: c.families[family].With(label)})
+	}
+	cnt := found.(*counter) //nolint:errcheck,forcetypeassert // nothing else is stored
+	cnt.value.Add(n)
+	cnt.shown.Add(float64(n))
+}
+
+func (c *counters) inc(family, label string) { c.add(family, label, 1) }
+
+func (c *counters) get(family, label string) uint64 {
+	found, ok := c.values.Load([2]string{family, label})
+	if !ok {
+		return 0
+	}
+	return found.(*counter).value.Load() //nolint:errcheck,forcetypeassert // nothing else is stored
+}
+
+// nameOf is the message's type as a label, "Announce".
+func nameOf(m protocol.Message) string { return reflect.TypeOf(m).Name() }
+
+// reasonLabel is the reason as a label: its number, which never changes.
+func reasonLabel(r grid.Reason) string {
+	switch r {
+	case grid.ReasonVersion:
+		return "version"
+	case grid.ReasonDomain:
+		return "domain"
+	case grid.ReasonNotMember:
+		return "not_member"
+	case grid.ReasonClock:
+		return "clock"
+	case grid.ReasonInvalid:
+		return "invalid"
+	default:
+		return fmt.Sprintf("reason_%d", uint16(r))
+	}
+}

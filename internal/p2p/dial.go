@@ -1,0 +1,140 @@
+package p2p
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// errDead says that the peer's own host refuses connections where the agent
+// listened before.
+var errDead = errors.New("the agent is dead")
+
+func isRefusal(err error) bool {
+	var refusal *RefusedError
+	return errors.As(err, &refusal)
+}
+
+// link is an outgoing stream on which both sides admitted each other.
+type link struct {
+	stream network.Stream
+	facts  Facts
+	peers  []string // members the peer named
+}
+
+// open connects if need be, opens the stream and exchanges the Hellos.
+func (r *remote) open(ctx context.Context) (link, error) {
+	if !r.connected() {
+		if err := r.dial(ctx); err != nil {
+			return link{}, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.m.cfg.Timing.Hello)
+	defer cancel()
+	stream, err := r.m.host.NewStream(network.WithNoDial(ctx, "connected before"), r.id, protocol.StreamID)
+	if err != nil {
+		return link{}, r.gated(ctx, err)
+	}
+	l, err := r.greet(ctx, stream)
+	if err != nil {
+		_ = stream.Reset()
+		return link{}, r.gated(ctx, err)
+	}
+	return l, nil
+}
+
+// dial connects to wherever the peer may be.
+func (r *remote) dial(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, r.m.cfg.Timing.Dial)
+	defer cancel()
+	if s, ok := r.m.host.Network().(*swarm.Swarm); ok {
+		s.Backoff().Clear(r.id) // the pauses between attempts are ours
+	}
+	err := r.m.host.Connect(ctx, peer.AddrInfo{ID: r.id, Addrs: r.hints()})
+	if err != nil {
+		r.m.counts.inc(CountDials, "failed")
+		return r.gated(ctx, err)
+	}
+	r.m.counts.inc(CountDials, "ok")
+	return nil
+}
+
+// hints is where the peer may be, besides what the host knows itself.
+func (r *remote) hints() []ma.Multiaddr {
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	return append(r.bootstrap[:len(r.bootstrap):len(r.bootstrap)], r.m.book.addrs(r.id)...)
+}
+
+// greet says Hello and judges the answer.
+func (r *remote) greet(ctx context.Context, stream network.Stream) (link, error) {
+	limit := r.m.cfg.Timing.Hello
+	if until, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(until))
+		if err := stream.SetReadDeadline(until); err != nil {
+			return link{}, err
+		}
+	}
+	sent := r.m.cfg.Now()
+	if err := writeHello(stream, limit, r.m.hello(grid.ReasonNone, r.m.membersFor(r.id, stream.Conn()))); err != nil {
+		return link{}, err
+	}
+	hello, err := newFrameReader(stream, limit).readHello()
+	if err != nil {
+		return link{}, err
+	}
+	facts, reason := r.m.judge(r.site, hello, sent, r.m.cfg.Now())
+	refusal := &RefusedError{Site: r.site, Reason: reason}
+	if hello.Refusal != grid.ReasonNone {
+		refusal.Reason, refusal.ByPeer = hello.Refusal, true
+	}
+	if refusal.Reason != grid.ReasonNone {
+		r.m.refused(refusal)
+		return link{}, refusal
+	}
+	return link{stream: stream, facts: facts, peers: hello.Peers}, stream.SetReadDeadline(time.Time{})
+}
+
+// gated recognises the code with which a peer closes a stranger's connection.
+// Where the connection was closed before a stream was opened on it, only the
+// connection itself still knows the code.
+func (r *remote) gated(ctx context.Context, err error) error {
+	if last := r.outbound.Swap(nil); last != nil && (*last).IsClosed() {
+		if _, why := (*last).NewStream(ctx); why != nil {
+			err = errors.Join(err, why)
+		}
+	}
+	var closed *network.ConnError
+	if !errors.As(err, &closed) || !closed.Remote || closed.ErrorCode != network.ConnGated {
+		return err
+	}
+	refusal := &RefusedError{Site: r.site, Reason: grid.ReasonNotMember, ByPeer: true}
+	r.m.refused(refusal)
+	return refusal
+}
+
+// backoff doubles from low to high, each pause drawn from its upper half.
+type backoff struct{ low, high, last time.Duration }
+
+func (b *backoff) reset() { b.last = 0 }
+
+func (b *backoff) next(hopeless bool) time.Duration {
+	switch {
+	case hopeless:
+		b.last = b.high
+	case b.last == 0:
+		b.last = b.low
+	default:
+		b.last = min(2*b.last, b.high)
+	}
+	return b.last/2 + rand.N(b.last/2+1) //nolint:gosec // jitter
+}

@@ -1,0 +1,32 @@
+// Package p2p joins sites into a mesh: one libp2p host, one gossip topic for a
+// domain, and one persistent, length-prefixed stream in each direction between
+// every two members. It moves protocol.Message values and judges nobody's job.
+//
+// # Admission
+//
+// A connection means nothing. Whoever opens a stream says Hello first, the
+// other side answers with its own Hello, and both judge what they read: a common
+// protocol version, the same domain, the list of members, and clocks at most
+// protocol.MaxSkew apart. The answer carries the reason of a refusal. Where a list of
+// members is given, strangers are turned away before that, when their connection
+// is complete: they are told with libp2p's code for a gated connection.
+//
+// # Queues
+//
+// Every queue is bounded and says what happens when it is full:
+//
+//   - to a peer: Limits.QueueMessages and Limits.QueueBytes; Send then fails with
+//     ErrQueueFull. When the peer cannot be dialled, or takes nothing for
+//     Timing.Write, the whole queue is dropped and counted: the messages are stale.
+//   - from a peer's stream: no queue at all. While OnMessage runs nothing more is
+//     read, so the sender feels the pressure, and gives the stream up at its
+//     own write deadline.
+//   - from gossip: Limits.GossipMessages and Limits.GossipBytes; what comes on top
+//     is ignored and counted.
+//
+// # Goroutines
+//
+// Each known peer is owned by one goroutine (remote.run), which alone dials it,
+// opens the stream to it, writes to it and decides that it is gone. Streams
+// opened by peers are read in goroutines of their own. Close waits for all.
+package p2p

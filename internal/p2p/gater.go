@@ -1,0 +1,55 @@
+package p2p
+
+import (
+	"github.com/libp2p/go-libp2p/core/control"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// gater turns strangers away. It asks when the connection is complete rather
+// than when it is merely secured: only then can the stranger be told why (the
+// connection is closed with network.ConnGated). Nothing of what a stranger
+// sends is handled before.
+type gater struct{ m *Mesh }
+
+// InterceptPeerDial keeps this site from dialling strangers.
+func (g gater) InterceptPeerDial(p peer.ID) bool { return g.m.Allowed(p) }
+
+// InterceptAddrDial lets every address pass.
+func (g gater) InterceptAddrDial(peer.ID, ma.Multiaddr) bool { return true }
+
+// InterceptAccept lets everybody come as far as naming himself.
+func (g gater) InterceptAccept(network.ConnMultiaddrs) bool { return true }
+
+// InterceptSecured turns strangers away over QUIC, where the code can be sent
+// already.
+func (g gater) InterceptSecured(_ network.Direction, p peer.ID, at network.ConnMultiaddrs) bool {
+	if isTCP(at.RemoteMultiaddr()) {
+		return true
+	}
+	return g.admit(p)
+}
+
+// InterceptUpgraded turns strangers away over TCP.
+func (g gater) InterceptUpgraded(c network.Conn) (bool, control.DisconnectReason) {
+	return g.admit(c.RemotePeer()), 0
+}
+
+func (g gater) admit(p peer.ID) bool {
+	if g.m.Allowed(p) {
+		return true
+	}
+	g.m.refused(&RefusedError{Site: siteOf(p), Reason: grid.ReasonNotMember})
+	return false
+}
+
+func isTCP(addr ma.Multiaddr) bool {
+	if addr == nil {
+		return false
+	}
+	_, err := addr.ValueForProtocol(ma.P_TCP)
+	return err == nil
+}

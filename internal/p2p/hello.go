@@ -1,0 +1,74 @@
+package p2p
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// Facts is what a peer's Hello says of it.
+type Facts struct {
+	Name        string
+	Capability  grid.Capability
+	Skew        time.Duration // the peer's clock minus ours, as exact as half a round trip
+	Incarnation uint64        // number of the peer's start
+}
+
+// RefusedError says that a peer and this site do not admit each other.
+type RefusedError struct {
+	Site   grid.SiteID // the peer
+	Reason grid.Reason // why
+	ByPeer bool        // the peer refuses us, rather than we the peer
+}
+
+func (e *RefusedError) Error() string {
+	if e.ByPeer {
+		return fmt.Sprintf("site %s refuses this site: %s", e.Site, e.Reason)
+	}
+	return fmt.Sprintf("site %s is refused: %s", e.Site, e.Reason)
+}
+
+// hello is what this site says of itself now.
+func (m *Mesh) hello(refusal grid.Reason, peers []string) protocol.Hello {
+	return protocol.Hello{
+		MinVersion: protocol.MinVersion, MaxVersion: protocol.Version, Domain: m.cfg.Domain, Name: m.cfg.Name,
+		Incarnation: m.cfg.Incarnation, WallMS: m.cfg.Now().UnixMilli(), Capability: m.cfg.Capability(),
+		Refusal: refusal, Peers: peers,
+	}
+}
+
+// judge says why a peer is not admitted, or ReasonNone. sent and received bound
+// the moment at which the peer read its clock. Version comes first, because the
+// meaning of everything else hangs on it.
+func (m *Mesh) judge(site grid.SiteID, h protocol.Hello, sent, received time.Time) (Facts, grid.Reason) {
+	middle := sent.Add(received.Sub(sent) / 2)
+	skew := time.UnixMilli(h.WallMS).Sub(middle)
+	facts := Facts{Name: h.Name, Capability: h.Capability, Skew: skew, Incarnation: h.Incarnation}
+	switch {
+	case h.MaxVersion < protocol.MinVersion || h.MinVersion > protocol.Version:
+		return facts, grid.ReasonVersion
+	case h.Domain != m.cfg.Domain:
+		return facts, grid.ReasonDomain
+	case !m.allowsSite(site):
+		return facts, grid.ReasonNotMember
+	case skew > protocol.MaxSkew || skew < -protocol.MaxSkew:
+		return facts, grid.ReasonClock
+	default:
+		return facts, grid.ReasonNone
+	}
+}
+
+// same reports whether nothing worth telling changed. Skew is measured anew
+// every time and always differs a little.
+func (f Facts) same(g Facts) bool {
+	a, b := f.Capability, g.Capability
+	kinds := slices.Equal(a.Kinds, b.Kinds)
+	a.Kinds, b.Kinds = nil, nil
+	drift := f.Skew - g.Skew
+	return kinds && f.Name == g.Name && f.Incarnation == g.Incarnation && drift.Abs() < time.Second &&
+		a.Total == b.Total && a.CoreMFLOPS == b.CoreMFLOPS && a.DownBps == b.DownBps && a.UpBps == b.UpBps &&
+		a.DiskBps == b.DiskBps && a.OS == b.OS && a.Arch == b.Arch
+}

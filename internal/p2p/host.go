@@ -1,0 +1,121 @@
+package p2p
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	libp2pquic "github.com/libp2p/go-libp2p/p2p/transport/quic"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	"github.com/libp2p/go-libp2p/x/rate"
+	ma "github.com/multiformats/go-multiaddr"
+)
+
+// quicAfterTCP is how long a QUIC address waits for a TCP address of the same
+// peer inside a domain: over TCP a dead agent is seen in milliseconds, over QUIC
+// in tens of seconds.
+const quicAfterTCP = 500 * time.Millisecond
+
+// newHost makes the libp2p host that the configuration describes.
+func newHost(m *Mesh, id Identity) (host.Host, error) {
+	limits, err := resources(m.cfg.Limits)
+	if err != nil {
+		return nil, fmt.Errorf("set limits: %w", err)
+	}
+	manager, err := connmgr.NewConnManager(m.cfg.Limits.Members, 2*m.cfg.Limits.Members,
+		connmgr.WithGracePeriod(time.Minute))
+	if err != nil {
+		return nil, fmt.Errorf("make connection manager: %w", err)
+	}
+	options := []libp2p.Option{
+		libp2p.Identity(id.key), libp2p.ListenAddrStrings(m.cfg.Listen...), libp2p.UserAgent("mrsmesh"),
+		libp2p.ResourceManager(limits), libp2p.ConnectionManager(manager), libp2p.ConnectionGater(gater{m}),
+		libp2p.Transport(libp2pquic.NewTransport), libp2p.DisableRelay(), libp2p.DisableMetrics(),
+		libp2p.Ping(false), libp2p.WithDialTimeout(m.cfg.Timing.Dial),
+	}
+	if m.cfg.Preset == PresetWAN {
+		options = append(options, libp2p.Transport(tcp.NewTCPTransport))
+	} else {
+		// Dialling from the listening port helps only against NATs, and two sites
+		// of one machine that dial each other at once would meet in one socket.
+		options = append(options, libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+			libp2p.SwarmOpts(swarm.WithDialRanker(tcpFirst)))
+	}
+	h, err := libp2p.New(options...)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return h, nil
+}
+
+// tcpFirst dials the TCP addresses at once, and the others only if that leads
+// nowhere.
+func tcpFirst(addrs []ma.Multiaddr) []network.AddrDelay {
+	var streams, others []ma.Multiaddr
+	for _, a := range addrs {
+		if isTCP(a) {
+			streams = append(streams, a)
+		} else {
+			others = append(others, a)
+		}
+	}
+	if len(streams) == 0 {
+		return swarm.DefaultDialRanker(others)
+	}
+	order := swarm.DefaultDialRanker(streams)
+	for _, d := range swarm.DefaultDialRanker(others) {
+		order = append(order, network.AddrDelay{Addr: d.Addr, Delay: d.Delay + quicAfterTCP})
+	}
+	return order
+}
+
+// resources makes the resource manager. libp2p's own limits let 8 connections
+// come from one address: too few for a laboratory behind one router.
+func resources(l Limits) (network.ResourceManager, error) {
+	scaled := rcmgr.DefaultLimits
+	libp2p.SetDefaultServiceLimits(&scaled)
+	conns := rcmgr.LimitVal(4 * l.Members)
+	streams := rcmgr.LimitVal(64 * l.Members)
+	wanted := rcmgr.PartialLimitConfig{
+		System: rcmgr.ResourceLimits{
+			Conns: conns, ConnsInbound: conns, ConnsOutbound: conns,
+			Streams: streams, StreamsInbound: streams, StreamsOutbound: streams,
+			FD: conns, Memory: 512 << 20,
+		},
+		Transient: rcmgr.ResourceLimits{
+			Conns: conns, ConnsInbound: conns, ConnsOutbound: conns,
+			Streams: conns, StreamsInbound: conns, StreamsOutbound: conns, FD: conns,
+		},
+	}
+	perSubnet := l.ConnsPerSubnet
+	limiter := &rate.Limiter{
+		NetworkPrefixLimits: []rate.PrefixLimit{
+			{Prefix: netip.MustParsePrefix("127.0.0.0/8")}, {Prefix: netip.MustParsePrefix("::1/128")},
+		},
+		SubnetRateLimiter: rate.SubnetLimiter{
+			IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: 32, Limit: burst(perSubnet)}},
+			IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: 56, Limit: burst(perSubnet)}},
+			GracePeriod:      time.Minute,
+		},
+	}
+	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(wanted.Build(scaled.AutoScale())),
+		rcmgr.WithLimitPerSubnet(
+			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: perSubnet}},
+			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: perSubnet}}),
+		rcmgr.WithNetworkPrefixLimit(
+			[]rcmgr.NetworkPrefixLimit{{Network: netip.MustParsePrefix("127.0.0.0/8"), ConnCount: math.MaxInt}},
+			[]rcmgr.NetworkPrefixLimit{{Network: netip.MustParsePrefix("::1/128"), ConnCount: math.MaxInt}}),
+		rcmgr.WithConnRateLimiters(limiter), rcmgr.WithMetricsDisabled())
+}
+
+// burst lets a subnet use all its connections at once, and again every 32 s.
+func burst(conns int) rate.Limit {
+	return rate.Limit{RPS: float64(conns) / 32, Burst: 2 * conns}
+}

@@ -1,0 +1,226 @@
+package p2p
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/peerstore"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// addrsOf lists where a connected peer can be dialled, the likeliest first: the
+// address we dialled, then those on the host from which it speaks, then TCP
+// before others.
+func (m *Mesh) addrsOf(id peer.ID, conn network.Conn) []ma.Multiaddr {
+	at, _ := manet.ToIP(conn.RemoteMultiaddr())
+	rank := func(a ma.Multiaddr) int {
+		ip, _ := manet.ToIP(a)
+		switch {
+		case conn.Stat().Direction == network.DirOutbound && a.Equal(conn.RemoteMultiaddr()):
+			return 0
+		case ip.Equal(at) && isTCP(a):
+			return 1
+		case ip.Equal(at):
+			return 2
+		case isTCP(a):
+			return 3
+		default:
+			return 4
+		}
+	}
+	near := at.IsLoopback()
+	addrs := slices.DeleteFunc(slices.Clone(m.host.Peerstore().Addrs(id)), func(a ma.Multiaddr) bool {
+		_, err := a.ValueForProtocol(ma.P_CIRCUIT)
+		return err == nil || !near && manet.IsIPLoopback(a)
+	})
+	slices.SortFunc(addrs, func(a, b ma.Multiaddr) int {
+		if d := rank(a) - rank(b); d != 0 {
+			return d
+		}
+		return a.Compare(b)
+	})
+	return addrs[:min(len(addrs), maxRememberedAddr)]
+}
+
+// addrsNamed is how many addresses of a member a Hello names.
+const addrsNamed = 2
+
+// membersFor names members to a peer: as many as fit, drawn at random, without
+// those it could not dial.
+func (m *Mesh) membersFor(to peer.ID, conn network.Conn) []string {
+	near := manet.IsIPLoopback(conn.RemoteMultiaddr())
+	others := m.all()
+	rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	var named []string
+	for _, o := range others {
+		if _, present := o.admitted(); !present || o.id == to {
+			continue
+		}
+		named = append(named, nameAddrs(o.id, m.book.addrs(o.id), near)...)
+		if len(named) > protocol.MaxHelloPeers {
+			return named[:protocol.MaxHelloPeers]
+		}
+	}
+	return named
+}
+
+// introduce names a new member to the others.
+func (m *Mesh) introduce(r *remote, addrs []ma.Multiaddr) {
+	for _, o := range m.all() {
+		if _, present := o.admitted(); !present || o == r {
+			continue
+		}
+		conns := m.host.Network().ConnsToPeer(o.id)
+		near := len(conns) > 0 && manet.IsIPLoopback(conns[0].RemoteMultiaddr())
+		if named := nameAddrs(r.id, addrs, near); len(named) > 0 {
+			o.tell(named)
+		}
+	}
+}
+
+// nameAddrs writes a member's first addresses for a Hello. Loopback addresses
+// mean something only to who is on this machine.
+func nameAddrs(id peer.ID, addrs []ma.Multiaddr, near bool) []string {
+	var named []string
+	for _, a := range addrs {
+		text := a.String() + "/p2p/" + id.String()
+		if len(named) < addrsNamed && (near || !manet.IsIPLoopback(a)) &&
+			len(text) <= maxAddrText && utf8.ValidString(text) {
+			named = append(named, text)
+		}
+	}
+	return named
+}
+
+// maxAddrText is the longest address that Hello may carry.
+const maxAddrText = 256
+
+// learn dials the members that a peer named, unless this site has enough. What
+// is only heard of is tried a few times and then forgotten.
+func (m *Mesh) learn(named []string) {
+	if len(named) == 0 {
+		return
+	}
+	present := len(m.Peers())
+	for _, text := range named {
+		info, err := peer.AddrInfoFromString(text)
+		if err != nil || len(info.Addrs) == 0 || info.ID == m.host.ID() || !m.Allowed(info.ID) ||
+			present >= m.cfg.Limits.Members {
+			continue
+		}
+		m.mu.Lock()
+		_, known := m.remotes[siteOf(info.ID)]
+		m.mu.Unlock()
+		m.host.Peerstore().AddAddrs(info.ID, info.Addrs, peerstore.TempAddrTTL)
+		if !known {
+			m.want(info.ID, func(r *remote) { r.hearsay = hearsayTries })
+		}
+	}
+}
+
+// hint keeps the addresses of a site that may have to be answered.
+func (m *Mesh) hint(id peer.ID, texts []string) {
+	var addrs []ma.Multiaddr
+	for _, a := range parseAddrs(texts) {
+		bare, last := peer.SplitAddr(a)
+		if bare != nil && (last == "" || last == id) {
+			addrs = append(addrs, bare)
+		}
+	}
+	m.host.Peerstore().AddAddrs(id, addrs, peerstore.RecentlyConnectedAddrTTL)
+}
+
+// proofDial is how long a host on the local network may take to accept or
+// refuse.
+const proofDial = 500 * time.Millisecond
+
+// prove finds out on which TCP addresses the peer's own host accepts connections
+// for the agent. Only these can prove later, by refusing, that the agent is
+// dead. An address counts if it is on the host from which the peer speaks and on
+// a local network: behind a public address a router may refuse in the name of a
+// peer that lives, and a host's firewall may do so from the beginning.
+func (r *remote) prove(ctx context.Context, conn network.Conn) {
+	r.mu.Lock()
+	clear(r.proof)
+	r.mu.Unlock()
+	ip, err := manet.ToIP(conn.RemoteMultiaddr())
+	at, ok := netip.AddrFromSlice(ip)
+	if err != nil || !ok || !isLocal(at.Unmap()) {
+		return
+	}
+	for _, a := range r.m.addrsOf(r.id, conn) {
+		target, ok := addrOf(a)
+		if !ok || target.Addr() != at.Unmap() {
+			continue
+		}
+		if knock(ctx, target) == nil {
+			r.mu.Lock()
+			r.proof[target] = true
+			r.mu.Unlock()
+			return
+		}
+	}
+}
+
+// refusing reports whether the peer's own host now refuses connections where
+// the agent listened before.
+func (r *remote) refusing(ctx context.Context) bool {
+	r.mu.Lock()
+	var targets []netip.AddrPort
+	for target := range r.proof {
+		targets = append(targets, target)
+	}
+	r.mu.Unlock()
+	for _, target := range targets {
+		if errors.Is(knock(ctx, target), syscall.ECONNREFUSED) {
+			r.mu.Lock()
+			clear(r.proof)
+			r.mu.Unlock()
+			return true
+		}
+	}
+	return false
+}
+
+// knock connects and hangs up.
+func knock(ctx context.Context, target netip.AddrPort) error {
+	dialer := net.Dialer{Timeout: proofDial}
+	conn, err := dialer.DialContext(ctx, "tcp", target.String())
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// addrOf is the IP address and port of a TCP multiaddr.
+func addrOf(a ma.Multiaddr) (netip.AddrPort, bool) {
+	if !isTCP(a) {
+		return netip.AddrPort{}, false
+	}
+	addr, err := manet.ToNetAddr(a)
+	if err != nil {
+		return netip.AddrPort{}, false
+	}
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}, false
+	}
+	ap := tcp.AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()), true
+}
+
+func isLocal(ip netip.Addr) bool {
+	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
+}

@@ -1,0 +1,322 @@
+package p2p
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// Why a message is not sent.
+var (
+	ErrClosed      = errors.New("the mesh is closed")
+	ErrSelf        = errors.New("a site does not send to itself")
+	ErrNotMember   = errors.New("the site is not on the list of members")
+	ErrUnknownSite = errors.New("no address of the site is known")
+	ErrQueueFull   = errors.New("too much is waiting for the site")
+	ErrCrowded     = errors.New("too many peers are known already")
+)
+
+// Handlers are told what comes from the mesh. They are called from several
+// goroutines at once and must not block; for one peer, OnPeerSeen and
+// OnPeerGone never overlap, and OnPeerSeen comes before the first message from
+// the peer's stream. A gossiped message may come from a site that is no peer,
+// and a message may still come after OnPeerGone.
+type Handlers struct {
+	// OnMessage brings a validated message. from is the stream's peer, or the
+	// verified signer of a gossiped message; that is this site for its own ones.
+	OnMessage func(from grid.SiteID, m protocol.Message)
+	// OnPeerSeen says that a peer was admitted, or that its facts changed.
+	OnPeerSeen func(site grid.SiteID, facts Facts)
+	// OnPeerGone says that an admitted peer was lost. provenDead: its host refuses
+	// connections where the agent listened a moment ago, or a later incarnation
+	// answers; the process that was admitted has ended.
+	OnPeerGone func(site grid.SiteID, provenDead bool)
+}
+
+// Mesh is this site's place among the others. It is safe for concurrent use.
+type Mesh struct {
+	cfg      Config
+	handlers Handlers
+	log      *slog.Logger
+	counts   *counters
+	book     *book
+	host     host.Host
+	ownHost  bool
+	key      crypto.PrivKey
+	self     grid.SiteID
+	members  map[grid.SiteID]bool // nobody changes it
+	gossip   *gossip
+	logs     *logServer
+	arrivals network.Notifiee
+
+	cancel context.CancelFunc
+	start  func(*remote) // runs the peer's goroutine until Close
+	after  func(time.Duration, func())
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	remotes map[grid.SiteID]*remote
+}
+
+// New joins the mesh: it listens, and dials the bootstrap peers and everybody
+// remembered, without waiting for any of them. The mesh ends with Close, or
+// when ctx is cancelled and Close is called.
+func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (*Mesh, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("join mesh: %w", err)
+	}
+	m := &Mesh{
+		cfg: cfg.withDefaults(), handlers: handlers, log: obs.Or(log), counts: newCounters(cfg.Registry),
+		members: make(map[grid.SiteID]bool), remotes: make(map[grid.SiteID]*remote),
+	}
+	for _, site := range cfg.Allow {
+		id, err := peerOf(site)
+		if err != nil {
+			return nil, fmt.Errorf("join mesh: %w", err)
+		}
+		m.members[siteOf(id)] = true // in the one form in which IDs are compared
+	}
+	if err := m.makeHost(); err != nil {
+		return nil, fmt.Errorf("join mesh: %w", err)
+	}
+	var err error
+	if m.book, err = openBook(cfg.AddressFile); err != nil {
+		m.log.Warn("addresses of members are not usable, starting without", "error", err)
+	}
+	life, cancel := context.WithCancel(ctx)
+	m.cancel = cancel
+	m.start = func(r *remote) { m.wg.Go(func() { r.run(life) }) }
+	m.after = func(d time.Duration, f func()) { m.wg.Go(func() { later(life, d, f) }) }
+	m.arrivals = m.notifiee()
+	cfg.Registry.GaugeFunc("p2p_peers", "Admitted peers.", func() float64 { return float64(len(m.Peers())) })
+	m.logs = &logServer{m: m, slots: make(chan struct{}, m.cfg.Limits.LogStreams)}
+	if err := m.open(life); err != nil {
+		return nil, errors.Join(fmt.Errorf("join mesh: %w", err), m.Close())
+	}
+	return m, nil
+}
+
+// makeHost takes the injected host, or makes one.
+func (m *Mesh) makeHost() error {
+	if m.host = m.cfg.Host; m.host != nil {
+		m.self = siteOf(m.host.ID())
+		m.key = m.host.Peerstore().PrivKey(m.host.ID())
+		return nil
+	}
+	id, err := LoadIdentity(m.cfg.KeyFile)
+	if err != nil {
+		return err
+	}
+	m.key, m.self, m.ownHost = id.key, id.site, true
+	m.host, err = newHost(m, id)
+	return err
+}
+
+// open starts everything that runs.
+func (m *Mesh) open(ctx context.Context) error {
+	if _, err := protocol.Encode(m.hello(grid.ReasonNone, nil)); err != nil {
+		return fmt.Errorf("say hello: %w", err)
+	}
+	g, err := newGossip(ctx, m)
+	if err != nil {
+		return err
+	}
+	m.gossip = g
+	m.wg.Go(func() { g.deliver(ctx) })
+	m.wg.Go(func() { g.follow(ctx) })
+	m.wg.Go(func() { m.keepBook(ctx) })
+	m.host.SetStreamHandler(protocol.StreamID, func(s network.Stream) { m.serve(ctx, s) })
+	m.host.SetStreamHandler(protocol.LogStreamID, func(s network.Stream) { m.logs.serve(ctx, s) })
+	m.host.Network().Notify(m.arrivals)
+	for _, text := range m.cfg.Bootstrap {
+		info, err := peer.AddrInfoFromString(text)
+		if err != nil {
+			return fmt.Errorf("bootstrap address %q: %w", text, err)
+		}
+		m.want(info.ID, func(r *remote) { r.bootstrap = append(r.bootstrap, info.Addrs...) })
+	}
+	for _, id := range m.book.ids() {
+		m.want(id, nil)
+	}
+	for _, id := range m.host.Network().Peers() {
+		m.want(id, nil)
+	}
+	return nil
+}
+
+// notifiee wakes the owner of a peer that dialled us, and shows the owner the
+// connection that it dialled itself.
+func (m *Mesh) notifiee() network.Notifiee {
+	return &network.NotifyBundle{ConnectedF: func(_ network.Network, c network.Conn) {
+		m.want(c.RemotePeer(), func(r *remote) {
+			if c.Stat().Direction == network.DirInbound {
+				r.kick()
+			} else {
+				r.outbound.Store(&c)
+			}
+		})
+	}}
+}
+
+// later calls f after d, unless ctx ends before.
+func later(ctx context.Context, d time.Duration, f func()) {
+	if pause(ctx, d, nil) {
+		f()
+	}
+}
+
+// pause waits for d, or until woken; it reports false when ctx ends before.
+func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	case <-wake:
+	}
+	return ctx.Err() == nil
+}
+
+// keepBook writes the addresses of members a little after they changed, and at
+// the end.
+func (m *Mesh) keepBook(ctx context.Context) {
+	for ongoing := true; ongoing; {
+		ongoing = pause(ctx, 2*time.Second, nil)
+		if err := m.book.save(); err != nil {
+			m.log.Warn("addresses of members are not saved", "error", err)
+		}
+	}
+}
+
+// enter keeps Close waiting until m.wg.Done; it reports false when Close came
+// first.
+func (m *Mesh) enter() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.closed {
+		m.wg.Add(1)
+	}
+	return !m.closed
+}
+
+// Close leaves the mesh and waits until no handler runs any more. A host that
+// was injected stays open.
+func (m *Mesh) Close() error {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return nil
+	}
+	m.closed = true
+	m.mu.Unlock()
+	m.cancel()
+	m.host.RemoveStreamHandler(protocol.StreamID)
+	m.host.RemoveStreamHandler(protocol.LogStreamID)
+	m.host.Network().StopNotify(m.arrivals)
+	var err error
+	if m.gossip != nil {
+		m.gossip.close()
+	}
+	if m.ownHost {
+		err = m.host.Close()
+	}
+	m.wg.Wait()
+	if err != nil {
+		return fmt.Errorf("leave mesh: %w", err)
+	}
+	return nil
+}
+
+// Host is the libp2p host, for other protocols between the same sites. They
+// must ask Allowed where AcceptAnyone is not set and the host was injected.
+func (m *Mesh) Host() host.Host { return m.host }
+
+// Self is this site's name.
+func (m *Mesh) Self() grid.SiteID { return m.self }
+
+// Addrs lists where this site can be dialled: multiaddrs that end in /p2p/ID.
+func (m *Mesh) Addrs() []string {
+	addrs, err := peer.AddrInfoToP2pAddrs(&peer.AddrInfo{ID: m.host.ID(), Addrs: m.host.Addrs()})
+	if err != nil {
+		return nil
+	}
+	texts := make([]string, 0, len(addrs))
+	for _, a := range addrs {
+		texts = append(texts, a.String())
+	}
+	return texts
+}
+
+// Allowed reports whether the peer may be a member: it is on the list, or there
+// is none, or it is this site.
+func (m *Mesh) Allowed(p peer.ID) bool { return m.allowsSite(siteOf(p)) }
+
+func (m *Mesh) allowsSite(site grid.SiteID) bool {
+	return m.cfg.AcceptAnyone || m.members[site] || site == m.self
+}
+
+// Count is the number of events of a family, one of the Count constants, with
+// that label.
+func (m *Mesh) Count(family, label string) uint64 { return m.counts.get(family, label) }
+
+// Peer is an admitted peer.
+type Peer struct {
+	Site  grid.SiteID
+	Facts Facts
+	Addr  string // where the connection leads, a multiaddr; empty when it was just lost
+}
+
+// Peers lists the admitted peers, ascending by site.
+func (m *Mesh) Peers() []Peer {
+	var peers []Peer
+	for _, r := range m.all() {
+		if facts, ok := r.admitted(); ok {
+			p := Peer{Site: r.site, Facts: facts}
+			if conns := m.host.Network().ConnsToPeer(r.id); len(conns) > 0 {
+				p.Addr = conns[0].RemoteMultiaddr().String()
+			}
+			peers = append(peers, p)
+		}
+	}
+	slices.SortFunc(peers, func(a, b Peer) int { return cmp.Compare(a.Site, b.Site) })
+	return peers
+}
+
+func (m *Mesh) all() []*remote {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]*remote, 0, len(m.remotes))
+	for _, r := range m.remotes {
+		all = append(all, r)
+	}
+	return all
+}
+
+// Announce tells every peer the capability anew. Call it when that changed.
+func (m *Mesh) Announce() {
+	for _, r := range m.all() {
+		r.tell(nil)
+	}
+}
+
+// refused counts and logs that a peer is not admitted.
+func (m *Mesh) refused(why *RefusedError) {
+	m.counts.inc(CountRefused, reasonLabel(why.Reason))
+	m.log.Info("peer is not admitted", "peer", why.Site, "reason", why.Reason.String(), "by_peer", why.ByPeer)
+}

@@ -1,0 +1,298 @@
+package p2p
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Habits of a peer's owner.
+const (
+	hearsayTries = 5                      // attempts to reach a peer that was only heard of
+	lostPause    = 20 * time.Millisecond  // between attempts while a loss is not yet told
+	refusalGrace = 500 * time.Millisecond // a refused peer has this long to read why
+	memberTag    = "mrs-member"           // protects members from the connection manager
+)
+
+// remote is this site's side of one peer. Its goroutine, run, owns the dialling,
+// the outgoing stream and the verdict that the peer is gone.
+type remote struct {
+	m    *Mesh
+	id   peer.ID
+	site grid.SiteID
+
+	queue  chan []byte   // frames to send
+	queued atomic.Int64  // bytes of them
+	filled chan struct{} // capacity 1: something was put into the queue
+	dialed chan struct{} // capacity 1: the peer dialled us
+	news   chan struct{} // capacity 1: a Hello is to be repeated
+
+	outbound atomic.Pointer[network.Conn] // the last connection we dialled
+
+	// Set before the goroutine can end, read by it; guarded by Mesh.mu.
+	bootstrap []ma.Multiaddr // dialled for ever
+	hearsay   int            // attempts left on hearsay alone
+
+	order sync.Mutex // held while facts change and handlers are told
+
+	mu       sync.Mutex
+	facts    Facts
+	present  bool                    // admitted and not reported gone
+	seen     chan struct{}           // closed while present
+	pending  []string                // members to name in the next Hello
+	inbound  network.Stream          // on which the peer speaks
+	outgoing network.Stream          // on which we speak
+	proof    map[netip.AddrPort]bool // where the peer's own host accepted TCP for the agent
+}
+
+func newRemote(m *Mesh, id peer.ID, site grid.SiteID) *remote {
+	return &remote{
+		m: m, id: id, site: site, queue: make(chan []byte, m.cfg.Limits.QueueMessages),
+		filled: make(chan struct{}, 1), dialed: make(chan struct{}, 1), news: make(chan struct{}, 1),
+		seen: make(chan struct{}), proof: make(map[netip.AddrPort]bool),
+	}
+}
+
+// signal leaves a mark in a channel of capacity 1.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (r *remote) kick() { signal(r.dialed) }
+
+// enqueue puts a frame into the queue or reports ErrQueueFull.
+func (r *remote) enqueue(frame []byte) error {
+	size := int64(len(frame))
+	if r.queued.Add(size) <= r.m.cfg.Limits.QueueBytes {
+		select {
+		case r.queue <- frame:
+			signal(r.filled)
+			return nil
+		default:
+		}
+	}
+	r.queued.Add(-size)
+	r.m.counts.inc(CountDropped, queueFull)
+	return ErrQueueFull
+}
+
+// abandon drops what is queued: it would arrive too late to be true.
+func (r *remote) abandon() {
+	for {
+		select {
+		case frame := <-r.queue:
+			r.queued.Add(-int64(len(frame)))
+			r.m.counts.inc(CountDropped, queueSend)
+		default:
+			return
+		}
+	}
+}
+
+// needed reports whether the peer is to be dialled again, or is connected.
+func (r *remote) needed() bool {
+	return len(r.bootstrap) > 0 || r.hearsay > 0 || r.m.book.has(r.id) || r.connected()
+}
+
+func (r *remote) connected() bool {
+	return r.m.host.Network().Connectedness(r.id) == network.Connected
+}
+
+// admitted is what the peer said of itself, while it is present.
+func (r *remote) admitted() (Facts, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.facts, r.present
+}
+
+// run is the life of the peer's owner.
+func (r *remote) run(ctx context.Context) {
+	wait := backoff{low: r.m.cfg.Timing.BackoffMin, high: r.m.cfg.Timing.BackoffMax}
+	var lost time.Time
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := r.attempt(ctx, lost)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			r.breathe(ctx, began, &wait)
+			lost = time.Now()
+			continue
+		}
+		if facts, present := r.admitted(); present && !r.mourn(ctx, facts.Incarnation, lost, err) {
+			continue
+		}
+		r.abandon()
+		if !r.failed(err) && r.m.forget(r) {
+			return
+		}
+		r.rest(ctx, wait.next(isRefusal(err)))
+	}
+}
+
+// breathe comes between two streams to a peer that was admitted. One that is
+// still connected but ends its streams soon is given pauses.
+func (r *remote) breathe(ctx context.Context, began time.Time, wait *backoff) {
+	if time.Since(began) > r.m.cfg.Timing.BackoffMin {
+		wait.reset()
+	} else if r.connected() {
+		r.rest(ctx, wait.next(false))
+	}
+}
+
+// attempt reaches the peer and then writes to it until the stream ends. An
+// error means that the peer was not reached or not admitted.
+func (r *remote) attempt(ctx context.Context, lost time.Time) error {
+	opening := ctx
+	if _, present := r.admitted(); present { // a loss is to be told in time
+		if !r.connected() && r.refusing(ctx) {
+			return errDead
+		}
+		limited, cancel := context.WithDeadline(ctx, lost.Add(max(r.m.cfg.Timing.Debounce, lostPause)))
+		defer cancel()
+		opening = limited
+	}
+	l, err := r.open(opening)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = l.stream.Reset() })
+	defer stop()
+	r.mu.Lock()
+	r.outgoing = l.stream
+	r.mu.Unlock()
+	r.admit(ctx, l)
+	r.carry(ctx, l)
+	return nil
+}
+
+// failed notes an attempt that failed and reports whether there is reason for
+// another one.
+func (r *remote) failed(err error) bool {
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	r.m.log.Debug("peer is not reached", "peer", r.site, "error", err)
+	if r.hearsay > 0 {
+		r.hearsay--
+	}
+	if isRefusal(err) {
+		r.m.after(refusalGrace, func() { _ = r.m.host.Network().ClosePeer(r.id) })
+	}
+	return r.needed()
+}
+
+// mourn decides, after a failed attempt, whether a peer whose stream is lost is
+// gone, and tells so. It reports false, after a short pause, when it is too
+// early to say.
+func (r *remote) mourn(ctx context.Context, incarnation uint64, lost time.Time, err error) bool {
+	dead := errors.Is(err, errDead)
+	if dead || time.Since(lost) >= r.m.cfg.Timing.Debounce {
+		r.gone(incarnation, dead)
+		if r.connected() { // it answers no Hello: begin afresh
+			_ = r.m.host.Network().ClosePeer(r.id)
+		}
+		return true
+	}
+	pause(ctx, lostPause, r.dialed)
+	return false
+}
+
+// rest waits before the next attempt. A peer that dials us ends it at once, and
+// a message to send ends it after the shortest pause.
+func (r *remote) rest(ctx context.Context, d time.Duration) {
+	began := time.Now()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-r.dialed:
+			return
+		case <-r.filled:
+			d = min(d, r.m.cfg.Timing.BackoffMin)
+			timer.Reset(max(0, d-time.Since(began)))
+		}
+	}
+}
+
+// admit makes the peer a member, or renews what is known of it, and tells the
+// others where it is.
+func (r *remote) admit(ctx context.Context, l link) {
+	r.update(l.facts, false)
+	r.m.host.ConnManager().Protect(r.id, memberTag)
+	conn := l.stream.Conn()
+	addrs := r.m.addrsOf(r.id, conn)
+	r.m.book.put(r.id, addrs, r.m.cfg.Now())
+	r.m.wg.Go(func() { r.prove(ctx, conn) })
+	r.m.introduce(r, addrs)
+	r.m.learn(l.peers)
+}
+
+// update takes over facts and tells the handlers what changed. With known set it
+// only renews what is known of a peer that is present.
+func (r *remote) update(facts Facts, known bool) {
+	r.order.Lock()
+	defer r.order.Unlock()
+	r.mu.Lock()
+	old, was := r.facts, r.present
+	if known && (!was || old.Incarnation != facts.Incarnation) {
+		r.mu.Unlock()
+		return
+	}
+	r.facts, r.present = facts, true
+	r.mu.Unlock()
+	restarted := was && old.Incarnation != facts.Incarnation
+	if restarted {
+		r.m.counts.inc(CountLost, "proven")
+		r.m.handlers.OnPeerGone(r.site, true)
+	}
+	if !was || restarted {
+		r.m.log.Info("peer admitted", "peer", r.site, "name", facts.Name, "skew", facts.Skew)
+	}
+	if !was || !old.same(facts) {
+		r.m.handlers.OnPeerSeen(r.site, facts)
+	}
+	if !was {
+		close(r.seen) // only now may messages follow; who holds order replaces it
+	}
+}
+
+// gone says that this incarnation of the peer is lost, unless a later one was
+// admitted meanwhile.
+func (r *remote) gone(incarnation uint64, provenDead bool) {
+	r.order.Lock()
+	defer r.order.Unlock()
+	r.mu.Lock()
+	was := r.present && r.facts.Incarnation == incarnation
+	if was {
+		r.present, r.seen = false, make(chan struct{})
+	}
+	r.mu.Unlock()
+	if !was {
+		return
+	}
+	how := "silent"
+	if provenDead {
+		how = "proven"
+	}
+	r.m.counts.inc(CountLost, how)
+	r.m.host.ConnManager().Unprotect(r.id, memberTag)
+	r.m.log.Info("peer is gone", "peer", r.site, "proven_dead", provenDead)
+	r.m.handlers.OnPeerGone(r.site, provenDead)
+}

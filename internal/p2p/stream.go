@@ -1,0 +1,254 @@
+package p2p
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// carry writes what is queued to the peer until the stream ends, for whatever
+// reason. The peer says nothing on this stream after its Hello; its own messages
+// come on the stream it opened.
+func (r *remote) carry(ctx context.Context, l link) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = l.stream.Read(make([]byte, 1)) // it returns when the stream ends, or the peer breaks the rule
+	}()
+	defer func() {
+		_ = l.stream.Reset()
+		<-ended
+	}()
+	out := bufio.NewWriterSize(deadlineWriter{l.stream, r.m.cfg.Timing.Write}, streamBuffer)
+	var spread <-chan time.Time
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case <-ended:
+			return
+		case frame := <-r.queue:
+			err = r.write(out, frame)
+		case <-r.news:
+			if spread == nil {
+				spread = time.After(r.m.cfg.Timing.Spread)
+			}
+		case <-spread:
+			spread = nil
+			err = r.repeatHello(out)
+		}
+		if err == nil {
+			continue
+		}
+		r.m.log.Info("stream to peer is lost", "peer", r.site, "error", err)
+		if isTimeout(err) { // the peer takes nothing
+			r.abandon()
+		}
+		return
+	}
+}
+
+// write writes the frame and all that is queued behind it, and flushes when the
+// queue is empty.
+func (r *remote) write(out *bufio.Writer, frame []byte) error {
+	for {
+		r.queued.Add(-int64(len(frame)))
+		if _, err := out.Write(frame); err != nil {
+			r.m.counts.inc(CountDropped, queueSend)
+			return err
+		}
+		select {
+		case frame = <-r.queue:
+		default:
+			return out.Flush()
+		}
+	}
+}
+
+// repeatHello tells the peer what changed: this site's capability, or members.
+func (r *remote) repeatHello(out *bufio.Writer) error {
+	r.mu.Lock()
+	named := r.pending
+	r.pending = nil
+	r.mu.Unlock()
+	frame, err := protocol.AppendFrame(nil, r.m.hello(grid.ReasonNone, named))
+	if err != nil {
+		r.m.log.Error("hello cannot be repeated", "error", err)
+		return nil
+	}
+	if _, err := out.Write(frame); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// tell makes the peer hear this site's Hello again, with more members.
+func (r *remote) tell(members []string) {
+	r.mu.Lock()
+	r.pending = append(r.pending, members...)
+	if over := len(r.pending) - protocol.MaxHelloPeers; over > 0 {
+		r.pending = r.pending[over:]
+	}
+	r.mu.Unlock()
+	signal(r.news)
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// serve reads a stream that a peer opened.
+func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
+	if !m.enter() {
+		_ = stream.Reset()
+		return
+	}
+	defer m.wg.Done()
+	stop := context.AfterFunc(ctx, func() { _ = stream.Reset() })
+	defer stop()
+	defer func() { _ = stream.Reset() }()
+	in := newFrameReader(stream, m.cfg.Timing.Read)
+	hello, ok := m.welcome(in, stream)
+	if !ok {
+		return
+	}
+	r := m.want(stream.Conn().RemotePeer(), (*remote).kick)
+	if r == nil {
+		return
+	}
+	if !r.current(hello, stream.Conn()) || !r.awaitSeen(ctx) {
+		return
+	}
+	r.take(stream)
+	for {
+		message, err := in.next(protocol.MaxMessageBytes)
+		switch {
+		case err == nil:
+			r.received(message)
+		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, network.ErrReset):
+			return
+		default:
+			m.counts.inc(CountInvalid, causeOf(err))
+			m.log.Debug("message is not usable", "peer", r.site, "error", err)
+			if cause := causeOf(err); cause != causeFormat && cause != causeVersion {
+				return // where the next message begins is lost
+			}
+		}
+	}
+}
+
+// welcome reads the peer's Hello, judges it and answers.
+func (m *Mesh) welcome(in *frameReader, stream network.Stream) (protocol.Hello, bool) {
+	id := stream.Conn().RemotePeer()
+	if stream.SetReadDeadline(time.Now().Add(m.cfg.Timing.Hello)) != nil {
+		return protocol.Hello{}, false
+	}
+	hello, err := in.readHello()
+	now := m.cfg.Now()
+	if err != nil {
+		m.counts.inc(CountInvalid, causeOf(err))
+		m.log.Debug("peer says no hello", "peer", siteOf(id), "error", err)
+		return hello, false
+	}
+	var named []string
+	_, reason := m.judge(siteOf(id), hello, now, now)
+	if reason == grid.ReasonNone {
+		named = m.membersFor(id, stream.Conn())
+	}
+	if err := writeHello(stream, m.cfg.Timing.Hello, m.hello(reason, named)); err != nil {
+		m.log.Debug("peer takes no hello", "peer", siteOf(id), "error", err)
+		return hello, false
+	}
+	if reason != grid.ReasonNone {
+		m.refused(&RefusedError{Site: siteOf(id), Reason: reason})
+		_ = stream.SetReadDeadline(time.Now().Add(refusalGrace))
+		_, _ = stream.Read(make([]byte, 1)) // until the peer has read why
+		m.after(refusalGrace, func() { _ = m.host.Network().ClosePeer(id) })
+		return hello, false
+	}
+	m.learn(hello.Peers)
+	return hello, stream.SetReadDeadline(time.Time{}) == nil
+}
+
+// current reports whether the peer's Hello is of its latest incarnation. After a
+// crash that went unnoticed the new process comes before the old connection is
+// known to be dead: that connection is then closed, and the old process was
+// proven dead.
+func (r *remote) current(hello protocol.Hello, at network.Conn) bool {
+	facts, present := r.admitted()
+	if !present || facts.Incarnation >= hello.Incarnation {
+		return !present || facts.Incarnation == hello.Incarnation
+	}
+	r.gone(facts.Incarnation, true)
+	for _, c := range r.m.host.Network().ConnsToPeer(r.id) {
+		if c.ID() != at.ID() {
+			_ = c.Close()
+		}
+	}
+	r.mu.Lock()
+	old := r.outgoing
+	r.mu.Unlock()
+	if old != nil {
+		_ = old.Reset()
+	}
+	return true
+}
+
+// awaitSeen waits until the peer is admitted on our own stream to it, where its
+// answer shows that it admits us, too.
+func (r *remote) awaitSeen(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, r.m.cfg.Timing.Dial+r.m.cfg.Timing.Hello)
+	defer cancel()
+	r.mu.Lock()
+	seen := r.seen
+	r.mu.Unlock()
+	select {
+	case <-seen:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// take makes the stream the one on which the peer speaks, and ends an older one:
+// who opens a second one has lost the first.
+func (r *remote) take(stream network.Stream) {
+	r.mu.Lock()
+	old := r.inbound
+	r.inbound = stream
+	r.mu.Unlock()
+	if old != nil {
+		_ = old.Reset()
+	}
+}
+
+// received hands a message on; a repeated Hello is for the mesh itself.
+func (r *remote) received(message protocol.Message) {
+	hello, ok := message.(protocol.Hello)
+	if !ok {
+		r.m.counts.inc(CountIn, nameOf(message))
+		r.m.handlers.OnMessage(r.site, message)
+		return
+	}
+	r.m.learn(hello.Peers)
+	now := r.m.cfg.Now()
+	facts, reason := r.m.judge(r.site, hello, now, now)
+	if reason != grid.ReasonNone {
+		return // a new stream decides about that
+	}
+	old, _ := r.admitted()
+	if drift := facts.Skew - old.Skew; drift.Abs() < time.Minute {
+		facts.Skew = old.Skew // measured with a round trip, and so better
+	}
+	r.update(facts, true)
+}

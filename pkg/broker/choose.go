@@ -1,0 +1,114 @@
+package broker
+
+import (
+	"math"
+	"slices"
+
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/index"
+)
+
+// standing lists the offers of a job that can still be taken, nearest first.
+// Offers that are equally near come in random order, in the thesis map the
+// faster site first: every adequate site has x = 0 there, so distance does not
+// see speed.
+func (m *Machine) standing(j *job) []*candidate {
+	var offers []grid.Offer
+	for _, site := range sortedSites(j.offers) {
+		c := j.offers[site]
+		if !c.expires.After(m.now) {
+			delete(j.offers, site)
+			continue
+		}
+		p, known := m.members[site]
+		if c.left > 0 && (site == m.cfg.Self || known && p.connected) {
+			offers = append(offers, c.offer)
+		}
+	}
+	ranked := index.RankOffers(offers)
+	m.breakTies(ranked, j.req.Map == grid.MapThesis)
+	all := make([]*candidate, 0, len(ranked))
+	for _, o := range ranked {
+		all = append(all, j.offers[o.Site])
+	}
+	return all
+}
+
+// equalDistance is how near two distances are to count as a tie.
+const equalDistance = 1e-9
+
+func (m *Machine) breakTies(ranked []grid.Offer, fasterFirst bool) {
+	for start := 0; start < len(ranked); {
+		end := start + 1
+		for end < len(ranked) && ranked[end].Parts.Distance-ranked[start].Parts.Distance <= equalDistance {
+			end++
+		}
+		group := ranked[start:end]
+		m.rng.Shuffle(len(group), func(a, b int) { group[a], group[b] = group[b], group[a] })
+		if fasterFirst {
+			slices.SortStableFunc(group, func(a, b grid.Offer) int { return int(b.CoreMFLOPS - a.CoreMFLOPS) })
+		}
+		start = end
+	}
+}
+
+// choose finds the site for a task among the standing offers, or nil. A task
+// that has not failed anywhere goes to the nearest; one that has goes to the
+// least fault index (FIBR), and never first to a site that failed it: only when
+// no other site offers, and it has waited for another round.
+func (m *Machine) choose(j *job, index uint32, standing []*candidate) *candidate {
+	t := &j.tasks[index]
+	if len(t.failed) > 0 {
+		return m.leastFault(t, standing)
+	}
+	free := slices.DeleteFunc(slices.Clone(standing), func(c *candidate) bool { return c.left == 0 })
+	if len(free) == 0 {
+		return nil
+	}
+	if m.cfg.Choice == ChoiceSoftMin {
+		return free[m.softMin(free)]
+	}
+	return free[0]
+}
+
+func (m *Machine) softMin(free []*candidate) int {
+	offers := make([]grid.Offer, 0, len(free))
+	for _, c := range free {
+		offers = append(offers, c.offer)
+	}
+	return max(0, index.SoftMin(offers, enoughOffers, m.rng.Float64()))
+}
+
+func (m *Machine) leastFault(t *task, standing []*candidate) *candidate {
+	var free []fault.Candidate
+	others := false // whether a site that did not fail the task has offered
+	for _, c := range standing {
+		others = others || !slices.Contains(t.failed, c.offer.Site)
+		if c.left > 0 {
+			free = append(free, fault.Candidate{
+				Site: c.offer.Site, Z: c.offer.Parts.Z, Distance: c.offer.Parts.Distance,
+			})
+		}
+	}
+	excluded := t.failed
+	if !others && t.roundsFailed > 1 {
+		excluded = nil
+	}
+	best, ok := m.faults.Least(fault.OrderFixed, free, excluded)
+	if !ok {
+		return nil
+	}
+	return standing[slices.IndexFunc(standing, func(c *candidate) bool { return c.offer.Site == best })]
+}
+
+// runnerUp is the distance of the nearest offer besides that of one site.
+func runnerUp(standing []*candidate, site grid.SiteID) (float64, bool) {
+	best := math.Inf(1)
+	for _, c := range standing {
+		if c.offer.Site != site && c.left > 0 {
+			best = min(best, c.offer.Parts.Distance)
+		}
+	}
+	return best, !math.IsInf(best, 1)
+}

@@ -1,0 +1,78 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Choice says how the site for a task is chosen among the offers.
+type Choice uint8
+
+// The choices.
+const (
+	ChoiceNearest Choice = iota // the least distance; the default
+	ChoiceSoftMin               // by chance among the nearest eight, see index.SoftMin
+)
+
+// Config is what a broker is told once. Start from Default.
+type Config struct {
+	Self       grid.SiteID     // this site; required
+	Seed       uint64          // of the machine's randomness (ties, back-off)
+	Addrs      []string        // where this site can be dialled; travels with announcements
+	Capability grid.Capability // own rates, named as the data's source
+
+	Lease         time.Duration // granted at a time; at least 100 ms. Shorter notices deaths sooner, longer forgives slow links
+	LeaseMargin   time.Duration // waited beyond a lease's end before a task moves; covers the two clocks' drift
+	LongLease     time.Duration // granted to jobs with unattended: finish
+	AwardWindow   time.Duration // a site that has not answered an award by then has missed it
+	BackoffMin    time.Duration // first pause before a job that fits nowhere is announced again
+	BackoffMax    time.Duration // longest such pause
+	CollectRetry  time.Duration // pause between attempts to fetch outputs
+	CollectGiveUp time.Duration // outputs that cannot be had for so long are computed again elsewhere
+	KeepEnded     time.Duration // records and outputs of ended jobs are kept so long
+	BootGrace     time.Duration // after a start, how long to wait for peers before a job is called unplaceable
+
+	Choice      Choice // how to choose among offers
+	ReplyTarget int    // > 0: ask for about so many answers by sampling; 0: everybody answers
+	Requote     bool   // let sites decline an award that has become worse than the runner-up
+	MaxJobs     int    // jobs held, ended ones included
+	MaxTries    int    // attempts of one task before it is given up
+	ExplainUpTo int    // meshes of up to so many members explain every refusal at once
+	UnicastUpTo int    // re-announcements go by unicast to up to so many members, else by gossip
+	NoFencing   bool   // UNSAFE, for tests of the audit only: leases are granted to stale attempts and not waited out
+}
+
+// Default is a configuration for one LAN.
+func Default(self grid.SiteID) Config {
+	return Config{
+		Self: self, Lease: 3 * time.Second, LeaseMargin: 500 * time.Millisecond, LongLease: 8 * time.Hour,
+		AwardWindow: 2 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute,
+		CollectRetry: time.Second, CollectGiveUp: time.Minute, KeepEnded: 7 * 24 * time.Hour,
+		BootGrace: 3 * time.Second, Requote: true, MaxJobs: 4096, MaxTries: 16, ExplainUpTo: 64, UnicastUpTo: 64,
+	}
+}
+
+// Validate reports all fields that are out of range.
+func (c Config) Validate() error {
+	var errs []error
+	if err := c.Self.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("self: %w", err))
+	}
+	if c.Lease < 100*time.Millisecond || c.LongLease < c.Lease || c.LeaseMargin <= 0 {
+		errs = append(errs, fmt.Errorf("lease %s, long lease %s, margin %s: want at least 100ms, at least the lease, and more than 0",
+			c.Lease, c.LongLease, c.LeaseMargin))
+	}
+	if c.BackoffMin <= 0 || c.BackoffMax < c.BackoffMin {
+		errs = append(errs, fmt.Errorf("back-off %s to %s: want a rising range above 0", c.BackoffMin, c.BackoffMax))
+	}
+	if c.AwardWindow <= 0 || c.CollectRetry <= 0 || c.CollectGiveUp < c.CollectRetry || c.KeepEnded <= 0 || c.BootGrace < 0 {
+		errs = append(errs, errors.New("award window, collect retry, collect give-up, keep: want more than 0, give-up at least the retry"))
+	}
+	if c.MaxJobs < 1 || c.MaxTries < 1 || c.ReplyTarget < 0 {
+		errs = append(errs, errors.New("max jobs, max tries: want at least 1; reply target: at least 0"))
+	}
+	return errors.Join(errs...)
+}

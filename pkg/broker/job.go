@@ -1,0 +1,136 @@
+package broker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// job is one submission.
+type job struct {
+	id        grid.JobID
+	job       grid.Job
+	submitted time.Time
+	ended     time.Time
+	noWait    bool
+	probe     bool   // offers are asked for and nothing is placed
+	command   uint64 // of the probe, to be answered when its round closes
+
+	req    grid.Requirement
+	digest protocol.Digest
+	seq    uint32 // of announcements
+
+	tasks   []task
+	waiting []uint32 // tasks without a site, ascending
+	open    int      // tasks that have not ended
+
+	round   *round                     // the announcement under way, or nil
+	offers  map[grid.SiteID]*candidate // that still stand: runner-ups stay here for failover
+	answers map[grid.SiteID]Answer     // each site's last answer, for `why`; bounded
+	vacant  map[grid.SiteID]bool       // sites that reported room while a round was on
+	bid     bool                       // some site has offered at some time
+	backoff time.Duration              // last pause before announcing again
+	cleared bool                       // "placed" was broadcast since the last announcement
+}
+
+// task is one task of a job.
+type task struct {
+	phase        grid.Phase
+	token        grid.Token  // of the latest attempt; 0 = none yet
+	site         grid.SiteID // of the latest attempt
+	leaseEnd     time.Time   // nothing else may be started before; zero: no lease was granted
+	awardedAt    time.Time
+	startedAt    time.Time // first heard to run
+	distance     float64   // of the latest award
+	done         int64     // bytes staged
+	total        int64     // bytes to stage
+	exit         *grid.Exit
+	silent       bool          // the latest attempt was given up because its site was silent
+	failed       []grid.SiteID // sites that failed it, latest last; at most maxFailed
+	roundsFailed int           // awards since the last failure that found no site
+	tries        []Try         // finished attempts; at most maxTries, latest last
+	collectBy    time.Time     // when fetching the outputs is given up
+}
+
+// candidate is an offer that stands.
+type candidate struct {
+	offer   grid.Offer
+	left    uint32 // tasks it can still take
+	expires time.Time
+}
+
+const (
+	maxFailed  = 8
+	maxTries   = 16
+	maxAnswers = 256
+)
+
+func newJob(id grid.JobID, spec grid.Job, now time.Time) *job {
+	j := &job{
+		id: id, job: spec, submitted: now, tasks: make([]task, spec.Count), open: int(spec.Count),
+		offers: make(map[grid.SiteID]*candidate), answers: make(map[grid.SiteID]Answer), vacant: make(map[grid.SiteID]bool),
+	}
+	for i := range j.tasks {
+		j.tasks[i].phase = grid.PhaseWaiting
+		j.waiting = append(j.waiting, uint32(i))
+	}
+	return j
+}
+
+func (j *job) taskID(index uint32) grid.TaskID { return grid.TaskID{Job: j.id, Index: index} }
+
+// attempt is the latest attempt of a task; its token is 0 when there was none.
+func (j *job) attempt(index uint32) grid.AttemptID {
+	return grid.AttemptID{Task: j.taskID(index), Token: j.tasks[index].token}
+}
+
+func (j *job) item(index uint32) grid.Item {
+	if len(j.job.Items) == 0 {
+		return grid.Item{}
+	}
+	return j.job.Items[index]
+}
+
+// active reports whether a site is believed to have the task.
+func (t *task) active() bool { return t.phase >= grid.PhaseAwarded && t.phase <= grid.PhaseFrozen }
+
+// wait puts a task back among those without a site.
+func (j *job) wait(index uint32) {
+	j.tasks[index].phase = grid.PhaseWaiting
+	if at, found := slices.BinarySearch(j.waiting, index); !found {
+		j.waiting = slices.Insert(j.waiting, at, index)
+	}
+}
+
+// place takes a task from those without a site.
+func (j *job) place(index uint32) {
+	at, found := slices.BinarySearch(j.waiting, index)
+	switch {
+	case found && at == 0: // the usual case, and cheap however many wait
+		j.waiting = j.waiting[1:]
+	case found:
+		j.waiting = slices.Delete(j.waiting, at, at+1)
+	}
+}
+
+// remember notes a site that failed the task.
+func (t *task) remember(site grid.SiteID) {
+	t.failed = slices.DeleteFunc(t.failed, func(s grid.SiteID) bool { return s == site })
+	t.failed = append(t.failed, site)
+	if len(t.failed) > maxFailed {
+		t.failed = slices.Delete(t.failed, 0, 1)
+	}
+}
+
+// log notes how an attempt ended.
+func (t *task) log(outcome string, now time.Time) {
+	t.tries = append(t.tries, Try{
+		Token: t.token, Site: t.site, Distance: t.distance, AwardedAt: t.awardedAt, StartedAt: t.startedAt,
+		EndedAt: now, Outcome: outcome,
+	})
+	if len(t.tries) > maxTries {
+		t.tries = slices.Delete(t.tries, 0, 1)
+	}
+}

@@ -1,0 +1,176 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// renew answers a site that asks for leases: Accepted asks for the first, Renew
+// for each further one. The latest attempt of an open task gets its lease; all
+// others are fenced off.
+func (m *Machine) renew(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
+	leases := make(map[time.Duration][]grid.AttemptID)
+	var below []grid.AttemptID
+	for _, id := range attempts {
+		j, t := m.current(from, id)
+		if t == nil || !m.holds(j, t, id) {
+			below = append(below, m.fenceOf(id))
+			continue
+		}
+		d := m.leaseOf(j)
+		leases[d] = append(leases[d], id)
+	}
+	if m.cfg.NoFencing && len(below) > 0 {
+		leases[m.cfg.Lease] = attempts
+		below = nil
+	}
+	if len(below) > 0 {
+		m.refusedMessage("fenced", from, below[0], grid.ReasonStale)
+		m.send(from, protocol.Fence{Below: below})
+	}
+	for _, d := range []time.Duration{m.cfg.Lease, m.cfg.LongLease} {
+		m.grant(from, renewal, leases[d], d)
+		delete(leases, d) // the two may be equal
+	}
+}
+
+// holds takes note that the site has the attempt, and reports whether the
+// attempt may run. One that was given up but not yet replaced is taken back:
+// nothing else has been started meanwhile.
+func (m *Machine) holds(j *job, t *task, id grid.AttemptID) bool {
+	switch {
+	case t.active():
+	case t.phase == grid.PhaseWaiting && t.token > 0 && t.silent:
+		j.place(id.Task.Index)
+		t.phase = grid.PhaseRunning
+		m.saveTask(j, id.Task.Index)
+		m.report(step.LevelInfo, "attempt_returned", id, t.site)
+	default:
+		return false
+	}
+	if t.phase == grid.PhaseAwarded {
+		t.phase = grid.PhaseStaging
+		j.backoff = 0
+		m.report(step.LevelInfo, "accepted", id, t.site)
+	}
+	return true
+}
+
+func (m *Machine) leaseOf(j *job) time.Duration {
+	if j.job.Spec.Unattended == grid.UnattendedFinish {
+		return m.cfg.LongLease
+	}
+	return m.cfg.Lease
+}
+
+// grant makes the promise: until the lease's end on this clock, a margin
+// included, the task is not awarded again. A promise that outlives what a
+// restarted broker presumes anyway is durable before it is made.
+func (m *Machine) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID, d time.Duration) {
+	if len(attempts) == 0 {
+		return
+	}
+	end := m.now.Add(d + m.cfg.LeaseMargin)
+	for _, id := range attempts {
+		j, t := m.current(to, id)
+		if t == nil {
+			continue // only without fencing
+		}
+		t.leaseEnd = end
+		if d > m.cfg.Lease {
+			m.saveTask(j, id.Task.Index)
+		}
+		m.setTimer(timerLease, id.String(), end)
+	}
+	m.send(to, protocol.Lease{Renewal: renewal, Attempts: attempts, Duration: d})
+}
+
+// fenceOf is the token below which the attempts of a task are to stop.
+func (m *Machine) fenceOf(id grid.AttemptID) grid.AttemptID {
+	below := grid.AttemptID{Task: id.Task, Token: id.Token + 1}
+	if j, ok := m.jobs[id.Task.Job]; ok && id.Task.Index < uint32(len(j.tasks)) {
+		if t := j.tasks[id.Task.Index]; t.token > id.Token {
+			below.Token = t.token
+		}
+	}
+	return below
+}
+
+// leaseEnded: the site has been silent for a whole lease. The attempt has
+// frozen itself by now, or died; the task moves.
+func (m *Machine) leaseEnded(id grid.AttemptID) {
+	j, ok := m.jobs[id.Task.Job]
+	if !ok || id.Task.Index >= uint32(len(j.tasks)) {
+		return
+	}
+	t := &j.tasks[id.Task.Index]
+	if t.token != id.Token || !t.active() || t.leaseEnd.After(m.now) {
+		return
+	}
+	site := t.site
+	m.lost(j, id.Task.Index, "lease ended without a word")
+	m.blame(site)
+	m.placeWaiting(j)
+}
+
+// lost puts a task whose site is silent back among the waiting.
+func (m *Machine) lost(j *job, index uint32, why string) {
+	t := &j.tasks[index]
+	id := j.attempt(index)
+	t.log(why, m.now)
+	t.remember(t.site)
+	t.silent = true
+	delete(j.offers, t.site)
+	m.stopTimer(timerLease, id.String())
+	m.emit(step.Report{Event: "attempt_lost", Level: step.LevelWarn, Attempt: id, Site: t.site, Text: why})
+	m.requeue(j, index)
+}
+
+// requeue lets a task wait for another site, or gives it up after too many.
+func (m *Machine) requeue(j *job, index uint32) {
+	t := &j.tasks[index]
+	t.roundsFailed = 0
+	if uint64(t.token) >= uint64(m.cfg.MaxTries) {
+		t.exit = &grid.Exit{Cause: grid.CauseSandbox, Text: "given up: no site has brought it to an end"}
+		m.endTask(j, index, grid.PhaseFailed)
+		m.jobEndedIfDone(j)
+		return
+	}
+	j.wait(index)
+	j.cleared = false
+	m.saveTask(j, index)
+}
+
+// placeWaiting places what waits after a failure: with the runner-ups first,
+// and else by asking everybody again, whose caches are warm.
+func (m *Machine) placeWaiting(j *job) {
+	if j.round != nil || len(j.waiting) == 0 || j.probe {
+		return
+	}
+	m.award(j)
+	m.announceAgain(j)
+}
+
+// blame counts a missed response window or a lost lease against a site.
+func (m *Machine) blame(site grid.SiteID) {
+	m.faults.Missed(site, 1)
+	m.saveFault(site)
+}
+
+// progress follows an attempt.
+func (m *Machine) progress(from grid.SiteID, msg protocol.Progress) {
+	_, t := m.current(from, msg.Attempt)
+	if t == nil || !t.active() || t.phase == grid.PhaseAwarded {
+		return
+	}
+	if t.phase != msg.Phase {
+		m.emit(step.Report{Event: msg.Phase.String(), Level: step.LevelInfo, Attempt: msg.Attempt, Site: from})
+	}
+	t.phase, t.done, t.total = msg.Phase, msg.Done, msg.Total
+	if msg.Phase == grid.PhaseRunning && t.startedAt.IsZero() {
+		t.startedAt = m.now
+	}
+}

@@ -1,0 +1,215 @@
+package broker
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Machine is the submitter's machine. It implements step.Machine; its other
+// methods only read.
+type Machine struct {
+	cfg         Config
+	rng         *rand.Rand
+	incarnation uint64
+	counter     uint64 // of jobs, ever
+	bootedAt    time.Time
+	jobs        map[grid.JobID]*job
+	members     map[grid.SiteID]*member
+	awards      map[grid.AttemptID]award // awaiting an answer, by their first attempt
+	faults      fault.Ledger
+	facts       *step.Facts
+
+	now     time.Time     // of the Step under way
+	effects []step.Effect // of the Step under way
+}
+
+// The machine's timers.
+const (
+	timerRound   = "round"   // a round's TTL is over; ID is the job
+	timerExplain = "explain" // half the TTL passed without an offer; ID is the job
+	timerAgain   = "again"   // announce a waiting job again; ID is the job
+	timerAward   = "award"   // an award was not answered; ID is its first attempt
+	timerLease   = "lease"   // the last lease of an attempt has ended; ID is the attempt
+	timerCollect = "collect" // fetch outputs again; ID is the attempt
+	timerForget  = "forget"  // an ended job has been kept long enough; ID is the job
+)
+
+// New returns a broker that knows of no job. The configuration must be valid.
+func New(cfg Config) *Machine {
+	return &Machine{
+		cfg: cfg, rng: step.NewRand(cfg.Seed, "broker/"+string(cfg.Self), 0),
+		jobs: make(map[grid.JobID]*job), members: make(map[grid.SiteID]*member),
+		awards: make(map[grid.AttemptID]award), facts: step.NewFacts(),
+	}
+}
+
+// Step implements step.Machine.
+func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
+	m.now, m.effects = now, nil
+	switch in := in.(type) {
+	case step.Boot:
+		m.boot(in)
+	case step.MessageReceived:
+		m.message(in.From, in.Message)
+	case step.TimerFired:
+		m.timer(in.Key)
+	case step.PeerSeen:
+		m.peerSeen(in)
+	case step.PeerGone:
+		m.peerGone(in)
+	case step.Collected:
+		m.collected(in)
+	case step.CapacityChanged:
+		m.cfg.Capability = in.Capability
+	case step.Submit, step.Probe, step.CancelJob, step.ForgetJob:
+		m.command(in)
+	default: // the other inputs are the site machine's
+	}
+	effects := m.effects
+	m.effects = nil
+	return effects
+}
+
+func (m *Machine) command(in step.Input) {
+	switch in := in.(type) {
+	case step.Submit:
+		m.submit(in)
+	case step.Probe:
+		m.probe(in)
+	case step.CancelJob:
+		m.cancel(in)
+	case step.ForgetJob:
+		m.forget(in)
+	}
+}
+
+func (m *Machine) message(from grid.SiteID, msg protocol.Message) {
+	m.heard(from)
+	switch msg := msg.(type) {
+	case protocol.NeedRequirements:
+		m.needRequirements(from, msg)
+	case protocol.Bid:
+		m.bid(from, msg)
+	case protocol.Refuse:
+		m.refuse(from, msg)
+	case protocol.Vacancy:
+		m.vacancy(from, msg)
+	case protocol.Accepted:
+		m.renew(from, msg.Renewal, msg.Attempts)
+	case protocol.Declined:
+		m.declined(from, msg)
+	case protocol.Renew:
+		m.renew(from, msg.Renewal, msg.Attempts)
+	case protocol.Progress:
+		m.progress(from, msg)
+	case protocol.Exited:
+		m.exited(from, msg)
+	default: // the other messages are the site machine's
+	}
+}
+
+func (m *Machine) timer(key step.TimerKey) {
+	switch key.Name {
+	case timerRound, timerExplain, timerAgain, timerForget:
+		j, ok := m.jobs[grid.JobID(key.ID)]
+		if ok {
+			m.jobTimer(key.Name, j)
+		}
+	case timerAward, timerLease, timerCollect:
+		m.attemptTimer(key)
+	}
+}
+
+func (m *Machine) jobTimer(name string, j *job) {
+	switch name {
+	case timerRound:
+		m.closeRound(j)
+	case timerExplain:
+		m.explainRound(j)
+	case timerAgain:
+		m.announceAgain(j)
+	case timerForget:
+		m.drop(j)
+	}
+}
+
+func (m *Machine) attemptTimer(key step.TimerKey) {
+	id, err := grid.ParseAttemptID(key.ID)
+	if err != nil {
+		return
+	}
+	switch key.Name {
+	case timerAward:
+		m.awardMissed(id)
+	case timerLease:
+		m.leaseEnded(id)
+	case timerCollect:
+		m.collectAgain(id)
+	}
+}
+
+// boot takes up what an earlier run left: tasks that were awarded may still
+// run, so their leases are presumed to have just been granted.
+func (m *Machine) boot(in step.Boot) {
+	m.incarnation, m.bootedAt = in.Incarnation, m.now
+	m.rng = step.NewRand(m.cfg.Seed, "broker/"+string(m.cfg.Self), in.Incarnation)
+	for _, id := range m.jobIDs() {
+		j := m.jobs[id]
+		if j.open == 0 {
+			m.setTimer(timerForget, string(id), m.now.Add(m.cfg.KeepEnded))
+			continue
+		}
+		for i := range j.tasks {
+			m.resumeTask(j, uint32(i))
+		}
+		if len(j.waiting) > 0 {
+			m.setTimer(timerAgain, string(id), m.now.Add(m.cfg.BackoffMin))
+		}
+	}
+}
+
+func (m *Machine) resumeTask(j *job, index uint32) {
+	t := &j.tasks[index]
+	id := j.attempt(index)
+	switch {
+	case t.phase == grid.PhaseCollecting:
+		m.startCollect(j, index)
+	case t.active():
+		end := m.now.Add(m.cfg.Lease + m.cfg.LeaseMargin)
+		if t.leaseEnd.Before(end) {
+			t.leaseEnd = end
+		}
+		m.setTimer(timerLease, id.String(), t.leaseEnd)
+	}
+}
+
+func (m *Machine) jobIDs() []grid.JobID { return slices.Sorted(maps.Keys(m.jobs)) }
+
+func (m *Machine) emit(e step.Effect) { m.effects = append(m.effects, e) }
+
+func (m *Machine) send(to grid.SiteID, msg protocol.Message) { m.emit(step.Send{To: to, Message: msg}) }
+
+func (m *Machine) setTimer(name, id string, at time.Time) {
+	m.emit(step.SetTimer{Key: step.TimerKey{Name: name, ID: id}, At: at})
+}
+
+func (m *Machine) stopTimer(name, id string) {
+	m.emit(step.StopTimer{Key: step.TimerKey{Name: name, ID: id}})
+}
+
+func (m *Machine) report(level step.Level, event string, attempt grid.AttemptID, site grid.SiteID) {
+	m.emit(step.Report{Event: event, Level: level, Attempt: attempt, Site: site})
+}
+
+// refusedMessage counts a message that asked for something its sender may not
+// ask for or that makes no sense now.
+func (m *Machine) refusedMessage(event string, from grid.SiteID, attempt grid.AttemptID, reason grid.Reason) {
+	m.emit(step.Report{Event: event, Level: step.LevelWarn, Attempt: attempt, Site: from, Reason: reason})
+}

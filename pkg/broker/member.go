@@ -1,0 +1,155 @@
+package broker
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// member is another site of the domain, as far as this one knows.
+type member struct {
+	name       string
+	capability grid.Capability
+	connected  bool
+	bidder     bool // has answered an announcement before
+	lastSeen   time.Time
+	skew       time.Duration
+	silent     bool // let its last announcement go unanswered: rounds do not wait for it
+}
+
+// A member that is gone is remembered so long; a job is not called unplaceable
+// while one is missing that was there within the last minute.
+const (
+	memberMissed = time.Minute
+	memberKept   = 7 * 24 * time.Hour
+	maxMembers   = 8192
+)
+
+func (m *Machine) peerSeen(in step.PeerSeen) {
+	if in.Site == m.cfg.Self {
+		return
+	}
+	p, known := m.members[in.Site]
+	if !known {
+		m.forgetMembers()
+		p = &member{}
+		m.members[in.Site] = p
+	}
+	arrived := !p.connected
+	p.name, p.capability, p.skew = in.Name, in.Capability, in.Skew
+	p.connected, p.lastSeen, p.silent = true, m.now, false
+	if !arrived {
+		return
+	}
+	for _, id := range m.jobIDs() { // a new site may have room for what waits
+		if j := m.jobs[id]; len(j.waiting) > 0 && !j.probe {
+			m.ask(j, in.Site)
+		}
+	}
+}
+
+func (m *Machine) peerGone(in step.PeerGone) {
+	p, known := m.members[in.Site]
+	if !known {
+		return
+	}
+	p.connected = false
+	for _, id := range m.jobIDs() {
+		j := m.jobs[id]
+		delete(j.offers, in.Site)
+		if in.ProvenDead {
+			m.siteDied(j, in.Site)
+		}
+		m.closeIfComplete(j)
+	}
+}
+
+// siteDied ends the leases of a dead site's attempts early. Its supervisors
+// stop their jobs as soon as the agent is gone; the margin gives them time.
+func (m *Machine) siteDied(j *job, site grid.SiteID) {
+	for i := range j.tasks {
+		t := &j.tasks[i]
+		if t.site != site || !t.active() {
+			continue
+		}
+		if end := m.now.Add(m.cfg.LeaseMargin); t.leaseEnd.After(end) {
+			t.leaseEnd = end
+			m.setTimer(timerLease, j.attempt(uint32(i)).String(), end)
+		} else if t.leaseEnd.IsZero() {
+			m.lost(j, uint32(i), "its site died")
+		}
+	}
+	m.placeWaiting(j)
+}
+
+func (m *Machine) heard(from grid.SiteID) {
+	if p, known := m.members[from]; known {
+		p.lastSeen = m.now
+	}
+}
+
+// forgetMembers keeps the table bounded: members not seen for a week go, and
+// the one not seen for longest when there are still too many.
+func (m *Machine) forgetMembers() {
+	if len(m.members) < maxMembers {
+		return
+	}
+	var oldest grid.SiteID
+	for _, id := range slices.Sorted(maps.Keys(m.members)) {
+		p := m.members[id]
+		if p.connected {
+			continue
+		}
+		if m.now.Sub(p.lastSeen) > memberKept {
+			delete(m.members, id)
+			continue
+		}
+		if oldest == "" || p.lastSeen.Before(m.members[oldest].lastSeen) {
+			oldest = id
+		}
+	}
+	if len(m.members) >= maxMembers {
+		delete(m.members, oldest)
+	}
+}
+
+// connected lists the members that are reachable now, ascending.
+func (m *Machine) connected() []grid.SiteID {
+	var ids []grid.SiteID
+	for _, id := range slices.Sorted(maps.Keys(m.members)) {
+		if m.members[id].connected {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// missing reports whether a member that was there within the last minute has
+// not said in this round that the job never fits.
+func (m *Machine) missing(said map[grid.SiteID]Answer) bool {
+	for _, id := range slices.Sorted(maps.Keys(m.members)) {
+		p := m.members[id]
+		if !p.connected && m.now.Sub(p.lastSeen) > memberMissed {
+			continue
+		}
+		if a, answered := said[id]; !answered || !a.neverFits() {
+			return true
+		}
+	}
+	return false
+}
+
+// potential is P of this site (thesis 3.1.1): the sum over its peers of what it
+// can upload to each, bit/s; unknown rates count as nothing.
+func (m *Machine) potential() int64 {
+	var sum int64
+	for _, id := range m.connected() {
+		if down := m.members[id].capability.DownBps; down > 0 {
+			sum += min(m.cfg.Capability.UpBps, down)
+		}
+	}
+	return sum
+}

@@ -1,0 +1,152 @@
+package broker
+
+import (
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// exited takes the end of an attempt. An end of the job's own doing is final,
+// and its outputs are fetched before the site may forget them; any other sends
+// the task elsewhere.
+func (m *Machine) exited(from grid.SiteID, msg protocol.Exited) {
+	j, t := m.current(from, msg.Attempt)
+	if t == nil || t.phase.Ended() {
+		m.send(from, protocol.ExitAck{Attempts: []grid.AttemptID{msg.Attempt}})
+		return
+	}
+	if t.phase == grid.PhaseCollecting {
+		return // repeated; the acknowledgement follows when the outputs are here
+	}
+	index := msg.Attempt.Task.Index
+	m.stopTimer(timerLease, msg.Attempt.String())
+	j.place(index)
+	t.leaseEnd, t.silent = timeZero, false
+	if msg.Exit.Cause.Final() {
+		exit := msg.Exit
+		t.exit, t.phase = &exit, grid.PhaseCollecting
+		m.saveTask(j, index)
+		m.startCollect(j, index)
+		return
+	}
+	m.failedAt(j, index, msg.Exit)
+}
+
+// failedAt moves a task whose site could not bring it to an end.
+func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit) {
+	t := &j.tasks[index]
+	id := j.attempt(index)
+	t.log(exit.Cause.String()+": "+exit.Text, m.now)
+	t.remember(t.site)
+	m.emit(step.Report{Event: "attempt_failed", Level: step.LevelWarn, Attempt: id, Site: t.site, Text: exit.Cause.String()})
+	if exit.Cause != grid.CauseStopped { // an owner who wants the machine back is no fault
+		m.blame(t.site)
+	}
+	site := t.site
+	m.requeue(j, index)
+	m.send(site, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
+	m.placeWaiting(j)
+}
+
+func (m *Machine) startCollect(j *job, index uint32) {
+	t := &j.tasks[index]
+	outputs := t.exit.CIDs()
+	if len(outputs) == 0 {
+		m.finish(j, index)
+		return
+	}
+	if t.collectBy.IsZero() {
+		t.collectBy = m.now.Add(m.cfg.CollectGiveUp)
+	}
+	m.emit(step.Collect{Attempt: j.attempt(index), Outputs: outputs, From: t.site})
+}
+
+// collected: the outputs are here, or could not be fetched. When they cannot be
+// had for long enough the task is computed again elsewhere.
+func (m *Machine) collected(in step.Collected) {
+	j, t := m.collecting(in.Attempt)
+	if t == nil {
+		return
+	}
+	index := in.Attempt.Task.Index
+	if in.Problem == "" {
+		m.finish(j, index)
+		return
+	}
+	if m.now.Before(t.collectBy) {
+		m.emit(step.Report{
+			Event: "collect_failed", Level: step.LevelWarn, Attempt: in.Attempt, Site: t.site, Text: in.Problem,
+		})
+		m.setTimer(timerCollect, in.Attempt.String(), m.now.Add(m.cfg.CollectRetry))
+		return
+	}
+	t.exit = nil
+	t.collectBy = timeZero
+	m.failedAt(j, index, grid.Exit{Cause: grid.CauseData, Text: "its outputs could not be fetched: " + in.Problem})
+}
+
+func (m *Machine) collectAgain(id grid.AttemptID) {
+	if j, t := m.collecting(id); t != nil {
+		m.startCollect(j, id.Task.Index)
+	}
+}
+
+func (m *Machine) collecting(id grid.AttemptID) (*job, *task) {
+	j, ok := m.jobs[id.Task.Job]
+	if !ok || id.Task.Index >= uint32(len(j.tasks)) {
+		return nil, nil
+	}
+	t := &j.tasks[id.Task.Index]
+	if t.token != id.Token || t.phase != grid.PhaseCollecting {
+		return nil, nil
+	}
+	return j, t
+}
+
+// finish ends a task with the result that is now here.
+func (m *Machine) finish(j *job, index uint32) {
+	t := &j.tasks[index]
+	id := j.attempt(index)
+	phase := grid.PhaseDone
+	if t.exit.Status() != 0 {
+		phase = grid.PhaseFailed
+	}
+	t.log(t.exit.Cause.String(), m.now)
+	m.faults.Succeeded(t.site)
+	m.saveFault(t.site)
+	m.endTask(j, index, phase)
+	m.emit(step.Report{
+		Event: "task_" + phase.String(), Level: step.LevelInfo, Attempt: id, Site: t.site, Value: float64(t.exit.Status()),
+	})
+	m.send(t.site, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
+	m.jobEndedIfDone(j)
+}
+
+// endTask moves a task to a phase that it stays in.
+func (m *Machine) endTask(j *job, index uint32, phase grid.Phase) {
+	t := &j.tasks[index]
+	j.place(index)
+	t.phase = phase
+	t.leaseEnd = timeZero
+	j.open--
+	m.saveTask(j, index)
+}
+
+func (m *Machine) jobEndedIfDone(j *job) {
+	if j.open == 0 && j.ended.IsZero() {
+		m.jobEnded(j, protocol.ClearEnded)
+	}
+}
+
+// jobEnded tells everybody, and keeps the record for a while.
+func (m *Machine) jobEnded(j *job, kind protocol.ClearKind) {
+	j.ended, j.round = m.now, nil
+	j.offers = make(map[grid.SiteID]*candidate)
+	m.saveJob(j)
+	for _, name := range []string{timerRound, timerExplain, timerAgain} {
+		m.stopTimer(name, string(j.id))
+	}
+	m.emit(step.Broadcast{Message: protocol.Clear{Job: j.id, Submitter: m.cfg.Self, Kind: kind}})
+	m.report(step.LevelInfo, "job_ended", j.attemptOfJob(), m.cfg.Self)
+	m.setTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))
+}

@@ -1,0 +1,129 @@
+package broker
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Try is one finished attempt of a task.
+type Try struct {
+	Token     grid.Token
+	Site      grid.SiteID
+	Distance  float64
+	AwardedAt time.Time
+	StartedAt time.Time // zero: was not heard to run
+	EndedAt   time.Time
+	Outcome   string // for people
+}
+
+// TaskState is what the broker knows of a task.
+type TaskState struct {
+	ID        grid.TaskID
+	Phase     grid.Phase
+	Token     grid.Token  // of the latest attempt; 0 = none yet
+	Site      grid.SiteID // of the latest attempt
+	Distance  float64     // at which that was awarded
+	Done      int64       // bytes staged
+	Total     int64       // bytes to stage
+	StartedAt time.Time
+	Exit      *grid.Exit // when it has ended, or is about to
+	Tries     []Try
+}
+
+// JobState is what the broker knows of a job.
+type JobState struct {
+	ID        grid.JobID
+	Job       grid.Job
+	Submitted time.Time
+	Ended     time.Time // zero: it has not
+	Probe     bool      // offers were asked for, nothing is placed
+	Tasks     []TaskState
+	Answers   []Answer // nearest first, refusals last
+	Round     bool     // offers are being collected
+}
+
+// MemberState is what the broker knows of another site.
+type MemberState struct {
+	Site       grid.SiteID
+	Name       string
+	Capability grid.Capability
+	Connected  bool
+	LastSeen   time.Time
+	Skew       time.Duration
+	Fault      int64
+}
+
+// Jobs lists the submissions that are kept, oldest first, then by ID; probes
+// are left out.
+func (m *Machine) Jobs() []grid.JobID {
+	ids := slices.DeleteFunc(m.jobIDs(), func(id grid.JobID) bool { return m.jobs[id].probe })
+	slices.SortStableFunc(ids, func(a, b grid.JobID) int { return m.jobs[a].submitted.Compare(m.jobs[b].submitted) })
+	return ids
+}
+
+// Data lists all data of a job that is to be kept: its inputs and what its
+// tasks have left.
+func (m *Machine) Data(id grid.JobID) []grid.CID {
+	if j, ok := m.jobs[id]; ok {
+		return j.data()
+	}
+	return nil
+}
+
+// Job returns a copy of what is known of a job.
+func (m *Machine) Job(id grid.JobID) (JobState, bool) {
+	j, ok := m.jobs[id]
+	if !ok {
+		return JobState{}, false
+	}
+	s := JobState{
+		ID: id, Job: j.job, Submitted: j.submitted, Ended: j.ended, Probe: j.probe, Round: j.round != nil,
+		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers),
+	}
+	for i := range j.tasks {
+		t := &j.tasks[i]
+		phase := t.phase
+		if phase == grid.PhaseWaiting && s.Round {
+			phase = grid.PhaseAnnounced
+		}
+		s.Tasks = append(s.Tasks, TaskState{
+			ID: j.taskID(uint32(i)), Phase: phase, Token: t.token, Site: t.site, Distance: t.distance,
+			Done: t.done, Total: t.total, StartedAt: t.startedAt, Exit: t.exit, Tries: slices.Clone(t.tries),
+		})
+	}
+	return s, true
+}
+
+func compareAnswers(a, b Answer) int {
+	switch {
+	case a.Offer != nil && b.Offer != nil:
+		return cmp.Or(cmp.Compare(a.Offer.Parts.Distance, b.Offer.Parts.Distance), cmp.Compare(a.Site, b.Site))
+	case a.Offer != nil:
+		return -1
+	case b.Offer != nil:
+		return 1
+	default:
+		return cmp.Compare(a.Site, b.Site)
+	}
+}
+
+// Members lists the other sites that were seen within a week, ascending.
+func (m *Machine) Members() []MemberState {
+	all := make([]MemberState, 0, len(m.members))
+	for _, id := range sortedSites(m.members) {
+		p := m.members[id]
+		all = append(all, MemberState{
+			Site: id, Name: p.name, Capability: p.capability, Connected: p.connected, LastSeen: p.lastSeen,
+			Skew: p.skew, Fault: m.faults.Index(id),
+		})
+	}
+	return all
+}
+
+func sortedSites[V any](sites map[grid.SiteID]V) []grid.SiteID {
+	return slices.Sorted(maps.Keys(sites))
+}

@@ -1,0 +1,239 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// attempt is one simulated sandbox.
+type attempt struct {
+	id         grid.AttemptID
+	running    bool
+	left       time.Duration // run time still to come
+	since      time.Duration // of running, when it last started or resumed
+	leaseUntil time.Duration
+	exit       grid.Exit
+	generation int // of the events that belong to its present state
+	staging    bool
+}
+
+// startDelay is how long a sandbox takes to start.
+const startDelay = 5 * time.Millisecond
+
+// diskBps stands in for a disk of unknown rate, bit/s.
+const diskBps = 800_000_000
+
+func sortedAttempts(attempts map[grid.AttemptID]*attempt) []grid.AttemptID {
+	return slices.SortedFunc(maps.Keys(attempts), func(a, b grid.AttemptID) int {
+		if a.Less(b) {
+			return -1
+		}
+		return 1
+	})
+}
+
+func (h *host) trueTime(at time.Time) time.Duration { return at.Add(-h.spec.Skew).Sub(Epoch()) }
+
+func (h *host) startAttempt(e step.StartAttempt) {
+	w := h.world
+	estimate := w.estimates[e.Attempt.Task.Job]
+	run, exit := estimate, grid.Exit{Cause: grid.CauseExited}
+	if w.cfg.Run != nil {
+		run, exit = w.cfg.Run(e.Task, estimate, h.spec)
+	} else {
+		exit.Outputs = []grid.Produced{{Path: "/out/result", CID: outputCID(e.Attempt.Task), Bytes: 1 << 10}}
+	}
+	exit.Wall = run
+	a := &attempt{id: e.Attempt, left: run, leaseUntil: h.trueTime(e.LeaseUntil), exit: exit}
+	h.attempts[e.Attempt] = a
+	a.generation++
+	h.attemptAfter(a, startDelay, func() {
+		h.resume(a)
+		h.step(roleSite, step.AttemptStarted{Attempt: a.id})
+	})
+}
+
+// outputCID makes a content identifier that depends on the task alone, as a
+// deterministic program's output would.
+func outputCID(id grid.TaskID) grid.CID {
+	return grid.CID(fmt.Sprintf("simout%sx%d", id.Job, id.Index))
+}
+
+// attemptAfter does something with an attempt after a while, unless its state
+// changes before.
+func (h *host) attemptAfter(a *attempt, d time.Duration, do func()) {
+	generation := a.generation
+	h.after(d, func() {
+		if a.generation == generation && h.attempts[a.id] == a {
+			do()
+		}
+	})
+}
+
+// resume lets an attempt run until its end or its lease's, whichever is first.
+func (h *host) resume(a *attempt) {
+	w := h.world
+	a.running, a.since = true, w.elapsed
+	a.generation++
+	w.trace.running(a.id, h.spec.ID, w.elapsed)
+	if w.cfg.NoWatchdog || w.elapsed+a.left <= a.leaseUntil {
+		h.attemptAfter(a, a.left, func() { h.end(a, a.exit) })
+		return
+	}
+	h.attemptAfter(a, a.leaseUntil-w.elapsed, func() {
+		h.pauseAttempt(a)
+		h.step(roleSite, step.AttemptFrozen{Attempt: a.id})
+	})
+}
+
+func (h *host) pauseAttempt(a *attempt) {
+	if !a.running {
+		return
+	}
+	a.running = false
+	a.generation++
+	a.left -= h.world.elapsed - a.since
+	h.world.trace.stopped(a.id, h.world.elapsed)
+}
+
+func (h *host) extendLease(e step.ExtendLease) {
+	a, ok := h.attempts[e.Attempt]
+	if !ok || a.staging {
+		return
+	}
+	a.leaseUntil = max(a.leaseUntil, h.trueTime(e.LeaseUntil))
+	if a.leaseUntil <= h.world.elapsed {
+		return
+	}
+	frozen := !a.running && a.left < a.exit.Wall
+	if a.running {
+		h.pauseAttempt(a)
+		h.resume(a)
+	} else if frozen {
+		h.resume(a)
+		h.later(0, roleSite, step.AttemptResumed{Attempt: a.id})
+	}
+}
+
+func (h *host) stopAttempt(id grid.AttemptID) {
+	a, ok := h.attempts[id]
+	if !ok {
+		return
+	}
+	h.pauseAttempt(a)
+	a.generation++
+	h.attemptAfter(a, time.Millisecond, func() { h.end(a, grid.Exit{Cause: grid.CauseStopped}) })
+}
+
+func (h *host) end(a *attempt, exit grid.Exit) {
+	h.pauseAttempt(a)
+	delete(h.attempts, a.id)
+	var added []grid.CID
+	for _, out := range exit.Outputs {
+		h.held[out.CID] = out.Bytes
+		added = append(added, out.CID)
+	}
+	if len(added) > 0 {
+		h.step(roleSite, step.HeldChanged{Added: added})
+	}
+	h.step(roleSite, step.AttemptExited{Attempt: a.id, Exit: exit})
+}
+
+// stage moves what is missing from its holder, one transfer after the other.
+func (h *host) stage(e step.Stage) {
+	a := &attempt{id: e.Attempt, staging: true}
+	h.attempts[e.Attempt] = a
+	need := e.Inputs
+	if e.Module.CID != "" {
+		need = append([]grid.Input{e.Module}, need...)
+	}
+	var missing int64
+	for _, in := range need {
+		if _, has := h.held[in.CID]; !has {
+			missing += in.Bytes
+		}
+	}
+	took := h.transferTime(missing, e.From)
+	h.attemptAfter(a, took, func() {
+		delete(h.attempts, e.Attempt)
+		if missing > 0 && !h.reaches(e.From) {
+			h.step(roleSite, step.Staged{Attempt: e.Attempt, Took: took, Problem: "the holder cannot be reached"})
+			return
+		}
+		added := h.keep(need)
+		h.step(roleSite, step.HeldChanged{Added: added})
+		h.step(roleSite, step.Staged{Attempt: e.Attempt, Bytes: missing, Took: took})
+	})
+}
+
+func (h *host) keep(inputs []grid.Input) []grid.CID {
+	var added []grid.CID
+	for _, in := range inputs {
+		if _, has := h.held[in.CID]; !has {
+			h.held[in.CID] = in.Bytes
+			added = append(added, in.CID)
+		}
+	}
+	return added
+}
+
+func (h *host) reaches(id grid.SiteID) bool {
+	other, known := h.world.hosts[id]
+	return known && other.up && other.group == h.group
+}
+
+func (h *host) transferTime(bytes int64, from grid.SiteID) time.Duration {
+	bps := int64(diskBps)
+	if other, known := h.world.hosts[from]; known && other != h {
+		for _, rate := range []int64{h.spec.Capability.DownBps, other.spec.Capability.UpBps} {
+			if rate > 0 {
+				bps = min(bps, rate)
+			}
+		}
+	}
+	return h.world.delay() + time.Duration(float64(bytes)*8/float64(bps)*float64(time.Second))
+}
+
+// collect brings outputs to the submitter.
+func (h *host) collect(e step.Collect) {
+	var bytes int64
+	from, known := h.world.hosts[e.From]
+	if known {
+		for _, cid := range e.Outputs {
+			bytes += from.held[cid]
+		}
+	}
+	h.after(h.transferTime(bytes, e.From), func() {
+		if !h.reaches(e.From) {
+			h.step(roleBroker, step.Collected{Attempt: e.Attempt, Problem: "the site cannot be reached"})
+			return
+		}
+		for _, cid := range e.Outputs {
+			h.held[cid] = from.held[cid]
+		}
+		h.step(roleBroker, step.Collected{Attempt: e.Attempt})
+	})
+}
+
+// hold makes the submitter's data present, as an upload before the submission
+// does.
+func (h *host) hold(e step.Hold) {
+	if e.Release {
+		return
+	}
+	for _, cid := range e.CIDs {
+		if _, has := h.held[cid]; !has {
+			h.held[cid] = 0
+		}
+	}
+	h.later(0, roleSite, step.HeldChanged{Added: e.CIDs})
+}
+
+func (h *host) discard(e step.Discard) {
+	delete(h.attempts, e.Attempt)
+}

@@ -1,0 +1,225 @@
+package sim
+
+import (
+	"container/heap"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/site"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Epoch is the time at which every simulation begins.
+func Epoch() time.Time { return time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC) }
+
+// Network says what the links do to messages and data. The zero value is a
+// perfect network without delay.
+type Network struct {
+	Latency   time.Duration // one way
+	Jitter    time.Duration // added, uniform in [0, Jitter)
+	Loss      float64       // probability that a message is lost
+	Duplicate float64       // probability that it arrives twice
+	Reorder   float64       // probability that it overtakes or is overtaken by up to 20 latencies
+	Detect    time.Duration // from a crash to PeerGone at the others
+	Silence   time.Duration // from a cut or a frozen host to PeerGone; 0 = 10 s
+}
+
+// SiteSpec is one simulated site.
+type SiteSpec struct {
+	ID         grid.SiteID
+	Capability grid.Capability
+	Skew       time.Duration // its clock minus the true time
+	// Tune changes the configurations before the machines are made; may be nil.
+	Tune func(*site.Config, *broker.Config)
+}
+
+// Config is a simulation.
+type Config struct {
+	Seed    uint64
+	Sites   []SiteSpec
+	Network Network
+	// Run says how long a task really runs on a site and how it ends; nil: as
+	// long as estimated, code 0, one output of 1 KiB.
+	Run func(task grid.Task, estimate time.Duration, on SiteSpec) (time.Duration, grid.Exit)
+	// NoWatchdog lets attempts run on when their lease has ended. UNSAFE, for
+	// tests of the audit only.
+	NoWatchdog bool
+	// CheckFacts compares every machine's Snapshot with its facts after each step.
+	CheckFacts bool
+}
+
+// World is a running simulation. It belongs to one goroutine.
+type World struct {
+	cfg       Config
+	rng       *rand.Rand
+	elapsed   time.Duration
+	queue     eventQueue
+	sequence  uint64
+	hosts     map[grid.SiteID]*host
+	order     []grid.SiteID
+	hash      uint64
+	steps     int
+	messages  int
+	failure   error
+	estimates map[grid.JobID]time.Duration
+	trace     Trace
+	commands  uint64
+	replies   map[uint64]step.Reply
+}
+
+// New builds the sites and lets them see each other.
+func New(cfg Config) *World {
+	w := &World{
+		cfg: cfg, rng: step.NewRand(cfg.Seed, "sim", 0), hosts: make(map[grid.SiteID]*host), hash: fnvOffset,
+		estimates: make(map[grid.JobID]time.Duration), replies: make(map[uint64]step.Reply),
+		trace: Trace{open: make(map[grid.AttemptID]int), Counts: make(map[string]int)},
+	}
+	for _, spec := range cfg.Sites {
+		w.hosts[spec.ID] = newHost(w, spec)
+		w.order = append(w.order, spec.ID)
+	}
+	slices.Sort(w.order)
+	for _, id := range w.order {
+		w.hosts[id].start()
+	}
+	for _, id := range w.order {
+		w.meet(w.hosts[id])
+	}
+	return w
+}
+
+const fnvOffset = 14695981039346656037
+
+// Now is the true simulated time.
+func (w *World) Now() time.Time { return Epoch().Add(w.elapsed) }
+
+// Hash is a digest of all inputs and effects so far.
+func (w *World) Hash() uint64 { return w.hash }
+
+// Steps is how many inputs the machines have taken so far.
+func (w *World) Steps() int { return w.steps }
+
+// Messages is how many messages were sent so far, a broadcast counting once for
+// each receiver.
+func (w *World) Messages() int { return w.messages }
+
+// Err is the first broken invariant, or nil.
+func (w *World) Err() error { return w.failure }
+
+// At schedules what a test or scenario wants to happen.
+func (w *World) At(at time.Duration, do func()) { w.schedule(at-w.elapsed, do) }
+
+// Run lets the simulation go on until a time since the start, or until an
+// invariant breaks.
+func (w *World) Run(until time.Duration) error {
+	for w.failure == nil && len(w.queue) > 0 && w.queue[0].at <= until {
+		e := heap.Pop(&w.queue).(event) //nolint:errcheck // the queue holds nothing else
+		w.elapsed = e.at
+		e.do()
+	}
+	w.elapsed = max(w.elapsed, until)
+	return w.failure
+}
+
+// RunUntil goes on until the condition holds, and reports whether it did before
+// the time limit.
+func (w *World) RunUntil(limit time.Duration, done func() bool) bool {
+	for !done() {
+		if w.failure != nil || len(w.queue) == 0 || w.queue[0].at > limit {
+			return false
+		}
+		if err := w.Run(w.queue[0].at); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Submit hands a job to a site's broker and returns the job's ID.
+func (w *World) Submit(at grid.SiteID, job grid.Job) (grid.JobID, error) {
+	reply := w.command(at, func(n uint64) step.Input { return step.Submit{Command: n, Job: job} })
+	if reply.Err != nil {
+		return "", reply.Err
+	}
+	w.estimates[reply.Job] = job.Spec.Runtime
+	w.trace.Submitted = append(w.trace.Submitted, Submission{Job: reply.Job, Site: at, Count: job.Count})
+	return reply.Job, nil
+}
+
+// Cancel calls a job off at its submitter.
+func (w *World) Cancel(at grid.SiteID, job grid.JobID) error {
+	return w.command(at, func(n uint64) step.Input { return step.CancelJob{Command: n, Job: job} }).Err
+}
+
+func (w *World) command(at grid.SiteID, make func(uint64) step.Input) step.Reply {
+	w.commands++
+	w.hosts[at].step(roleBroker, make(w.commands))
+	reply := w.replies[w.commands]
+	delete(w.replies, w.commands)
+	return reply
+}
+
+// Broker reads a site's broker; nil while the site is down.
+func (w *World) Broker(id grid.SiteID) *broker.Machine { return w.hosts[id].broker }
+
+// Site reads a site's machine; nil while the site is down.
+func (w *World) Site(id grid.SiteID) *site.Machine { return w.hosts[id].site }
+
+// Input hands any input to a site's own machine, such as step.Pause.
+func (w *World) Input(id grid.SiteID, in step.Input) { w.hosts[id].step(roleSite, in) }
+
+func (w *World) schedule(after time.Duration, do func()) {
+	w.sequence++
+	heap.Push(&w.queue, event{at: w.elapsed + max(0, after), sequence: w.sequence, do: do})
+}
+
+func (w *World) fail(err error) {
+	if w.failure == nil {
+		w.failure = fmt.Errorf("at %s: %w", w.elapsed, err)
+	}
+}
+
+func (w *World) mix(parts ...string) {
+	h := fnv.New64a()
+	for _, p := range parts {
+		_, _ = h.Write([]byte(p)) // a hash never fails
+		_, _ = h.Write([]byte{0})
+	}
+	w.hash = (w.hash ^ h.Sum64()) * 1099511628211
+}
+
+// event is something that happens at a time; events of one time happen in the
+// order in which they were scheduled.
+type event struct {
+	at       time.Duration
+	sequence uint64
+	do       func()
+}
+
+type eventQueue []event
+
+func (q eventQueue) Len() int      { return len(q) }
+func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q eventQueue) Less(i, j int) bool {
+	if q[i].at != q[j].at {
+		return q[i].at < q[j].at
+	}
+	return q[i].sequence < q[j].sequence
+}
+
+// Push implements heap.Interface.
+func (q *eventQueue) Push(x any) { *q = append(*q, x.(event)) } //nolint:errcheck // only events are pushed
+
+// Pop implements heap.Interface.
+func (q *eventQueue) Pop() any {
+	last := len(*q) - 1
+	e := (*q)[last]
+	(*q)[last] = event{}
+	*q = (*q)[:last]
+	return e
+}

@@ -3,6 +3,7 @@ package site
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -15,7 +16,22 @@ import (
 type binding struct {
 	submitter grid.SiteID
 	heard     window
-	ended     bool // cleared for good: what comes late is ignored
+	last      time.Time // when a number was heard for the first time
+	ended     bool      // cleared for good: what comes late is ignored
+}
+
+// isNew notes an announcement's number and reports whether it has to be
+// answered. Numbers are forgotten when the last answer has expired: a submitter
+// that was restarted counts from 1 again, and must not be taken for an echo.
+func (b *binding) isNew(seq uint32, now time.Time, validity time.Duration) bool {
+	if now.Sub(b.last) > validity {
+		b.heard = window{}
+	}
+	if !b.heard.add(seq) {
+		return false
+	}
+	b.last = now
+	return true
 }
 
 // window remembers which announcement numbers were answered: the highest one
@@ -115,7 +131,7 @@ func (m *Machine) onAnnounce(from grid.SiteID, msg protocol.Announce) {
 	if b == nil {
 		return
 	}
-	if !b.heard.add(msg.Seq) {
+	if !b.isNew(msg.Seq, m.now, m.cfg.OfferValidity) {
 		m.report(step.LevelDebug, EventDuplicate, aboutJob(msg.Job, from))
 		return
 	}
@@ -148,7 +164,7 @@ func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
 		m.send(from, protocol.NeedRequirements{Job: msg.Job, Seq: msg.Seq})
 		return
 	}
-	if !b.heard.add(msg.Seq) {
+	if !b.isNew(msg.Seq, m.now, m.cfg.OfferValidity) {
 		m.report(step.LevelDebug, EventDuplicate, aboutJob(msg.Job, from))
 		return
 	}

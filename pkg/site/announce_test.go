@@ -347,3 +347,22 @@ func TestSecondsMapQueuesInThePlan(t *testing.T) {
 		t.Errorf("waits %s, want what the others take", p.Wait)
 	}
 }
+
+// A submitter that was restarted counts its announcements from 1 again. Once the
+// answers of its earlier life have expired, it is heard.
+func TestRestartedSubmitterIsHeard(t *testing.T) {
+	r := newRig(t)
+	for seq := range uint32(20) {
+		a := announcement(job1, alice)
+		a.Seq = seq + 1
+		r.receive(alice, a)
+		r.advance(time.Second)
+	}
+	r.receive(alice, announcement(job1, alice))
+	none[protocol.Bid](r)
+	r.advance(31 * time.Second)
+	r.receive(alice, announcement(job1, alice))
+	one[protocol.Bid](r, alice)
+	r.receive(alice, announcement(job1, alice))
+	none[protocol.Bid](r)
+}

@@ -128,7 +128,7 @@ func (m *Machine) onExited(in step.AttemptExited) {
 	}
 	if a.phase == phaseStopping && a.quiet {
 		m.vacate(a)
-		m.drop(a, outputs(in.Exit))
+		m.drop(a, in.Exit.CIDs())
 		return
 	}
 	m.end(a, in.Exit)
@@ -168,7 +168,7 @@ func (m *Machine) onExitedTimer(a *attempt) {
 		m.tellExit(a)
 	default:
 		m.report(step.LevelWarn, EventResultExpired, about(a.id, a.submitter))
-		m.drop(a, outputs(a.exit))
+		m.drop(a, a.exit.CIDs())
 	}
 }
 
@@ -184,7 +184,7 @@ func (m *Machine) onExitAck(from grid.SiteID, msg protocol.ExitAck) {
 			m.report(step.LevelWarn, EventPrematureAck, about(id, from))
 		default:
 			m.report(step.LevelDebug, EventResultAcked, about(id, from))
-			m.drop(a, outputs(a.exit))
+			m.drop(a, a.exit.CIDs())
 		}
 	}
 }
@@ -201,20 +201,6 @@ func (m *Machine) stopTimers(a *attempt, names ...string) {
 	for _, name := range names {
 		m.emit(step.StopTimer{Key: step.TimerKey{Name: name, ID: a.id.String()}})
 	}
-}
-
-// outputs lists what an exit left in the data room.
-func outputs(exit grid.Exit) []grid.CID {
-	var cids []grid.CID
-	for _, out := range exit.Outputs {
-		cids = append(cids, out.CID)
-	}
-	for _, stream := range []grid.Produced{exit.Stdout, exit.Stderr} {
-		if stream.CID != "" {
-			cids = append(cids, stream.CID)
-		}
-	}
-	return cids
 }
 
 // presentable makes an exit that can be sent of whatever the driver reports.

@@ -18,7 +18,7 @@ func (m *Machine) stop(a *attempt, quiet bool, why string) {
 		if !quiet {
 			return
 		}
-		m.drop(a, outputs(a.exit))
+		m.drop(a, a.exit.CIDs())
 	case phaseStopping:
 		a.quiet = a.quiet || quiet
 		return

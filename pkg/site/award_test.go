@@ -32,7 +32,7 @@ func TestAwardBySomebodyElse(t *testing.T) {
 	r := newRig(t)
 	offer := r.bid(announcement(job1, alice))
 	r.receive(bob, award(job1, offer, 1, 1))
-	r.reported(EventNotSubmitter)
+	r.reported(eventNotSubmitter)
 	if len(only[step.Send](r.out)) > 0 || len(only[step.Persist](r.out)) > 0 {
 		t.Errorf("effects %+v", r.out)
 	}

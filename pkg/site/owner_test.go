@@ -163,7 +163,7 @@ func TestLessCapacity(t *testing.T) {
 
 	less.Total.MilliCPUs = -1
 	r.step(step.CapacityChanged{Capability: less})
-	r.reported(EventInvalid)
+	r.reported(eventInvalid)
 }
 
 // After a crash: what had not ended has died with the agent, what had ended is
@@ -197,7 +197,7 @@ func TestRestart(t *testing.T) {
 	next.receive(alice, award(job1, grid.Offer{ID: 1}, 1, 1))
 	one[protocol.Exited](next, alice)
 	next.receive(bob, award(job1, grid.Offer{ID: 1}, 1, 2))
-	next.reported(EventNotSubmitter)
+	next.reported(eventNotSubmitter)
 
 	next.receive(bob, protocol.ExitAck{Attempts: []grid.AttemptID{done}})
 	third := next.restart(3)
@@ -225,7 +225,7 @@ func TestNumbersOfRuns(t *testing.T) {
 	list := next.accepted(job3, alice, 1)
 	next.step(step.Staged{Attempt: list[0]})
 	next.receive(alice, protocol.Lease{Renewal: renewal, Attempts: list, Duration: time.Hour})
-	next.reported(EventUnknownRenewal)
+	next.reported(eventUnknownRenewal)
 }
 
 func TestRestoreRefuses(t *testing.T) {

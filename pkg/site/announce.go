@@ -225,7 +225,9 @@ func (m *Machine) onClear(from grid.SiteID, msg protocol.Clear) {
 	if !m.authorised(msg.Job, from) {
 		return
 	}
-	m.report(step.LevelDebug, eventCleared, aboutJob(msg.Job, from))
+	r := aboutJob(msg.Job, from)
+	r.Value = float64(msg.Kind)
+	m.report(step.LevelDebug, eventCleared, r)
 	m.dropOffer(msg.Job)
 	if msg.Kind == protocol.ClearPlaced {
 		m.cache.SetPlaced(m.now, msg.Job, true)

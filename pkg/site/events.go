@@ -13,7 +13,7 @@ const (
 	eventOfferRefused    = "offer_refused"    // debug; Reason: no offer for an announcement
 	eventNotSampled      = "not_sampled"      // debug; the submitter wanted fewer answers
 	eventCacheMiss       = "cache_miss"       // debug; re-announced, but the requirement is unknown or another
-	eventCleared         = "cleared"          // debug; Text = kind of clear
+	eventCleared         = "cleared"          // debug; Value = number of the kind of clear
 	eventAccepted        = "accepted"         // info; Value = distance
 	eventDeclined        = "declined"         // info; Reason
 	eventStarted         = "started"          // info

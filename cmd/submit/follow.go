@@ -49,13 +49,13 @@ func (a *app) watch(ctx context.Context, id grid.JobID, seen func(view.JobView) 
 		switch {
 		case err == nil:
 			answered = time.Now()
-			if enough, err := seen(detail.Status); err != nil || enough {
-				return err
+			if enough, wrong := seen(detail.Status); wrong != nil || enough {
+				return wrong
 			}
 		case ctx.Err() != nil:
-			return ctx.Err() //nolint:wrapcheck // the caller knows
+			return ctx.Err()
 		case !errors.Is(err, client.ErrUnreachable) || time.Since(answered) > patience:
-			return err //nolint:wrapcheck // says what it is
+			return err
 		}
 		if err := pauseFor(ctx, pollAtMost, nil); err != nil {
 			return err
@@ -74,7 +74,7 @@ func pauseFor(ctx context.Context, d time.Duration, changed <-chan struct{}) err
 	case <-timer.C:
 	case <-changed:
 	case <-ctx.Done():
-		return ctx.Err() //nolint:wrapcheck // the caller knows
+		return ctx.Err()
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (a *app) follow(ctx context.Context, id grid.JobID, f following) (view.JobV
 // giveUp withdraws a job that has no room now.
 func (a *app) giveUp(ctx context.Context, v view.JobView) error {
 	if err := a.client.Cancel(ctx, v.ID); err != nil {
-		return err //nolint:wrapcheck // says what it is
+		return err
 	}
 	return &codeError{code: exitNever, cause: fmt.Errorf("job %s: no site has room now, withdrawn (--no-wait); `submit why %s` says why", v.ID, v.ID)}
 }

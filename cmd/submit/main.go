@@ -47,11 +47,11 @@ func main() {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{in: stdin, out: stdout, err: stderr, env: os.LookupEnv, now: time.Now}
 	if file, ok := stderr.(*os.File); ok {
-		a.terminal = term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" //nolint:gosec // a descriptor
+		a.terminal = term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
 	}
 	_, plain := a.env("NO_COLOR")
 	a.color = a.terminal && !plain
-	root := a.rootCommand()
+	root := a.rootCommand() //nolint:contextcheck // cobra hands the context to the commands
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)

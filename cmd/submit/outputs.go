@@ -22,7 +22,7 @@ import (
 func (a *app) fetch(ctx context.Context, id grid.JobID, folder string) error {
 	tasks, err := a.client.AllTasks(ctx, id)
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is
+		return err
 	}
 	var root *os.Root
 	var errs []error
@@ -36,7 +36,7 @@ func (a *app) fetch(ctx context.Context, id grid.JobID, folder string) error {
 				if root, err = openFolder(folder); err != nil {
 					return err
 				}
-				defer func() { _ = root.Close() }() //nolint:gocritic // opened once
+				defer func() { _ = root.Close() }()
 			}
 			if err := a.writeOutput(ctx, root, out); err != nil {
 				errs = append(errs, fmt.Errorf("task %s: write %s: %w", task.ID, out.To, err))
@@ -46,7 +46,7 @@ func (a *app) fetch(ctx context.Context, id grid.JobID, folder string) error {
 		}
 	}
 	if written > 0 {
-		a.say("wrote %d %s below %s", written, plural(uint32(min(written, 2)), "output"), folder) //nolint:gosec // at most 2
+		a.say("wrote %d %s below %s", written, plural(uint32(min(written, 2)), "output"), folder)
 	}
 	return errors.Join(errs...)
 }
@@ -74,7 +74,7 @@ func (a *app) writeOutput(ctx context.Context, root *os.Root, out view.OutputVie
 	}
 	ref, body, err := a.client.GetData(ctx, out.CID)
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is
+		return err
 	}
 	defer func() { _ = body.Close() }() // only read from
 	temporary := filepath.Join(filepath.Dir(to), ".mrs-"+rand.Text()[:12])
@@ -93,12 +93,12 @@ func makeParents(root *os.Root, to string) error {
 		last := i == len(parts)-1
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && !last:
-			if err := root.Mkdir(at, 0o755); err != nil {
-				return err //nolint:wrapcheck // wrapped by fetch
+			if wrong := root.Mkdir(at, 0o755); wrong != nil {
+				return wrong
 			}
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			return err //nolint:wrapcheck // wrapped by fetch
+			return err
 		case info.Mode()&fs.ModeSymlink != 0:
 			return fmt.Errorf("%s is a link, and outputs are never written through links; remove it", at)
 		case last && !info.Mode().IsRegular():
@@ -112,13 +112,13 @@ func placeFile(root *os.Root, temporary, to string, body io.Reader, size int64) 
 	if err := writeFile(root, temporary, body, size, 0o644); err != nil {
 		return errors.Join(err, root.Remove(temporary))
 	}
-	return root.Rename(temporary, to) //nolint:wrapcheck // wrapped by fetch
+	return root.Rename(temporary, to)
 }
 
 func writeFile(root *os.Root, name string, body io.Reader, size int64, mode fs.FileMode) error {
 	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return err //nolint:wrapcheck // wrapped by fetch
+		return err
 	}
 	n, err := io.Copy(file, body)
 	if err == nil && n != size {
@@ -134,7 +134,7 @@ func placeFolder(root *os.Root, temporary, to string, body io.Reader) error {
 		return errors.New("the folder is there already; move it away or use `submit get --to DIR`")
 	}
 	if err := root.Mkdir(temporary, 0o755); err != nil {
-		return err //nolint:wrapcheck // wrapped by fetch
+		return err
 	}
 	err := unpack(root, temporary, body)
 	if err == nil {
@@ -171,10 +171,10 @@ func unpack(root *os.Root, folder string, body io.Reader) error {
 func unpackEntry(root *os.Root, at string, header *tar.Header, body io.Reader) error {
 	switch header.Typeflag {
 	case tar.TypeDir:
-		return root.MkdirAll(at, 0o755) //nolint:wrapcheck // wrapped by unpack
+		return root.MkdirAll(at, 0o755)
 	case tar.TypeReg:
 		if err := root.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			return err //nolint:wrapcheck // wrapped by unpack
+			return err
 		}
 		mode := fs.FileMode(0o644)
 		if header.Mode&0o100 != 0 {

@@ -66,7 +66,7 @@ func writeYAML(w io.Writer, value any) error {
 	if err := encoder.Encode(&node); err != nil {
 		return fmt.Errorf("write yaml: %w", err)
 	}
-	return encoder.Close() //nolint:wrapcheck // wrapped by the caller
+	return encoder.Close()
 }
 
 // blockStyle takes the brackets and needless quotes of JSON away.

@@ -124,7 +124,7 @@ func (a *app) configure(flags *pflag.FlagSet) error {
 		return &codeError{code: exitUsage, cause: err}
 	}
 	if strings.HasPrefix(c.Addr, "http://") && c.Token == "" {
-		if data, err := os.ReadFile(config.StateTokenPath(a.env)); err == nil {
+		if data, wrong := os.ReadFile(config.StateTokenPath(a.env)); wrong == nil {
 			c.Token = config.Secret(strings.TrimSpace(string(data)))
 		}
 	}
@@ -144,7 +144,7 @@ func (a *app) checkDomain(ctx context.Context) error {
 	}
 	status, err := a.client.Status(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is
+		return err
 	}
 	if string(status.Domain) != a.config.Domain {
 		return fmt.Errorf("%w: the agent is of domain %s, not %s; name another agent with --addr", view.ErrDenied, status.Domain, a.config.Domain)
@@ -159,7 +159,7 @@ func (a *app) findJob(ctx context.Context, text string) (grid.JobID, error) {
 	}
 	jobs, err := a.client.Jobs(ctx)
 	if err != nil {
-		return "", err //nolint:wrapcheck // says what it is
+		return "", err
 	}
 	var found []string
 	for _, job := range jobs {

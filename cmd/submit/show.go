@@ -19,7 +19,7 @@ func (a *app) listCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			jobs, err := a.client.Jobs(cmd.Context())
 			if err != nil {
-				return err //nolint:wrapcheck // says what it is
+				return err
 			}
 			return a.show(jobsResult(jobs, jobs))
 		},
@@ -78,11 +78,11 @@ func (a *app) statusCommand() *cobra.Command {
 			}
 			detail, err := a.client.Job(cmd.Context(), id)
 			if err != nil {
-				return err //nolint:wrapcheck // says what it is
+				return err
 			}
 			tasks, err := a.client.AllTasks(cmd.Context(), id)
 			if err != nil {
-				return err //nolint:wrapcheck // says what it is
+				return err
 			}
 			r := jobsResult(status{JobView: detail.Status, TaskList: tasks}, []view.JobView{detail.Status})
 			jobTable := r.table
@@ -109,7 +109,7 @@ func taskRows(t *table, tasks []view.TaskView) {
 func (a *app) showAgent(cmd *cobra.Command) error {
 	s, err := a.client.Status(cmd.Context())
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is
+		return err
 	}
 	r := result{value: s, names: []string{string(s.Site)}}
 	r.table = func(t *table) {
@@ -149,11 +149,11 @@ func (a *app) describeCommand() *cobra.Command {
 			}
 			detail, err := a.client.Job(cmd.Context(), id)
 			if err != nil {
-				return err //nolint:wrapcheck // says what it is
+				return err
 			}
 			tasks, err := a.client.AllTasks(cmd.Context(), id)
 			if err != nil {
-				return err //nolint:wrapcheck // says what it is
+				return err
 			}
 			job, err := detail.Spec.Job()
 			if err != nil {
@@ -193,7 +193,7 @@ func (a *app) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.checkDomain(cmd.Context()); err != nil {
+			if err = a.checkDomain(cmd.Context()); err != nil {
 				return err
 			}
 			job, err := a.upload(cmd.Context(), plan)
@@ -202,7 +202,7 @@ func (a *app) planCommand() *cobra.Command {
 			}
 			offers, err := a.client.Plan(cmd.Context(), job)
 			if err != nil {
-				return err //nolint:wrapcheck // says what it is
+				return err
 			}
 			if err := a.showOffers(offers); err != nil {
 				return err
@@ -226,7 +226,7 @@ func (a *app) whyCommand() *cobra.Command {
 			}
 			offers, err := a.client.Offers(cmd.Context(), id)
 			if err != nil {
-				return err //nolint:wrapcheck // says what it is
+				return err
 			}
 			return a.showOffers(offers)
 		},
@@ -273,7 +273,7 @@ func (a *app) sitesCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sites, err := a.client.Sites(cmd.Context())
 			if err != nil {
-				return err //nolint:wrapcheck // says what it is
+				return err
 			}
 			r := result{value: sites}
 			for _, s := range sites {

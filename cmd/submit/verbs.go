@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mrsmesh/mrsmesh/internal/api/client"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -155,7 +156,7 @@ func (a *app) cancelCommand() *cobra.Command {
 					return err
 				}
 				if err := a.client.Cancel(cmd.Context(), id); err != nil {
-					return err //nolint:wrapcheck // says what it is
+					return err
 				}
 				a.say("job %s cancelled", id)
 			}
@@ -182,22 +183,20 @@ event seen.`,
 					return err
 				}
 				if count--; count == 0 {
-					return errEnough
+					return client.ErrStop
 				}
 				return nil
 			})
-			if cmd.Context().Err() != nil || errors.Is(err, errEnough) {
-				return nil
+			if cmd.Context().Err() != nil {
+				err = nil // an interrupt is the usual end
 			}
-			return err //nolint:wrapcheck // says what it is
+			return err
 		},
 	}
 	cmd.Flags().Uint64Var(&after, "after", 0, "id of the last event seen")
 	cmd.Flags().IntVarP(&count, "count", "n", 0, "end after so many events")
 	return cmd
 }
-
-var errEnough = errors.New("enough events")
 
 func (a *app) printEvent(e view.Event) error {
 	switch a.config.Output {

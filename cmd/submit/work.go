@@ -143,13 +143,12 @@ func (a *app) planOfFlags(f runFlags, args []string) (*jobfile.Plan, error) {
 		return nil, fmt.Errorf("read flags: %w", err)
 	}
 	plan, err := jobfile.Load(data, ".", jobfile.Options{Now: a.now(), Runtime: a.config.Runtime})
-	var all jobfile.Errors
-	if errors.As(err, &all) {
+	if all, ok := errors.AsType[jobfile.Errors](err); ok {
 		for _, one := range all {
 			one.Line = 0 // there is no file to look into
 		}
 	}
-	return plan, err //nolint:wrapcheck // says what it is
+	return plan, err
 }
 
 func orNone(args []string) []string {
@@ -213,7 +212,7 @@ beside the job file.`,
 func (a *app) loadFile(name string) (*jobfile.Plan, string, error) {
 	const maxJobFile = 64<<20 + 1 // jobfile refuses what is longer
 	folder, shown := filepath.Dir(name), filepath.Base(name)
-	var source io.Reader = a.in
+	source := a.in
 	if name == "-" {
 		folder, shown = ".", "standard input"
 	} else {
@@ -229,7 +228,7 @@ func (a *app) loadFile(name string) (*jobfile.Plan, string, error) {
 		return nil, "", usage("read job file: %w", err)
 	}
 	plan, err := jobfile.Load(data, folder, jobfile.Options{Name: shown, Now: a.now(), Runtime: a.config.Runtime})
-	return plan, folder, err //nolint:wrapcheck // says what it is
+	return plan, folder, err
 }
 
 // upload stores what a plan needs and gives the job.
@@ -254,7 +253,7 @@ func (a *app) upload(ctx context.Context, plan *jobfile.Plan) (grid.Job, error) 
 		_, _ = fmt.Fprintf(a.err, "\r\x1b[2K") // a picture
 		a.say("uploaded %s", grid.FormatBytes(total))
 	}
-	return plan.Job(stored) //nolint:wrapcheck // says what it is
+	return plan.Job(stored)
 }
 
 func (a *app) store(ctx context.Context, source jobfile.Source) (view.DataRef, error) {
@@ -263,7 +262,7 @@ func (a *app) store(ctx context.Context, source jobfile.Source) (view.DataRef, e
 		if errors.Is(err, view.ErrNotFound) {
 			return ref, usage("input cid:%s: the agent no longer holds it; name the file instead", source.CID)
 		}
-		return ref, err //nolint:wrapcheck // says what it is
+		return ref, err
 	}
 	body, err := source.Open()
 	if err != nil {
@@ -288,7 +287,7 @@ func (a *app) submit(ctx context.Context, plan *jobfile.Plan, f following) error
 	}
 	id, err := a.client.Submit(ctx, job)
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is
+		return err
 	}
 	if !f.wait {
 		if f.noWait {
@@ -320,7 +319,7 @@ func (a *app) showSubmitted(ctx context.Context, id grid.JobID) error {
 	if !a.parsable && (a.config.Output == "json" || a.config.Output == "yaml") {
 		detail, err := a.client.Job(ctx, id)
 		if err != nil {
-			return err //nolint:wrapcheck // says what it is
+			return err
 		}
 		r.value = detail.Status
 	}

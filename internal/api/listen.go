@@ -31,7 +31,7 @@ func (l *socketListener) Close() error {
 	if now, err := os.Lstat(l.path); err == nil && os.SameFile(now, l.file) {
 		_ = os.Remove(l.path) // the next start replaces what is left
 	}
-	return l.UnixListener.Close() //nolint:wrapcheck // transparent
+	return l.UnixListener.Close()
 }
 
 // listenUnix opens a socket that only this user can use. It is made under a
@@ -155,7 +155,7 @@ func makeToken(path string) (string, error) {
 	raw := make([]byte, 32)
 	_, _ = rand.Read(raw) // never fails
 	token := hex.EncodeToString(raw)
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the owner's own setting
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("make token: %w", err)
 	}

@@ -177,17 +177,14 @@ func writeProblem(w http.ResponseWriter, problem *view.Problem) {
 
 // asBadRequest is the problem of a request that could not be read.
 func asBadRequest(err error) *view.Problem {
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return asProblem(err)
 	}
 	problem := &view.Problem{Status: http.StatusBadRequest, Detail: err.Error(), Remedy: "see openapi.yaml for what is expected"}
-	var format *InvalidParamFormatError
-	if errors.As(err, &format) {
+	if format, ok := errors.AsType[*InvalidParamFormatError](err); ok {
 		problem.Field = format.ParamName
 	}
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		problem.Field = kind.Field
 	}
 	if _, key, found := strings.Cut(err.Error(), "unknown field "); found {
@@ -198,18 +195,16 @@ func asBadRequest(err error) *view.Problem {
 
 // asProblem finds the status that belongs to a backend's error.
 func asProblem(err error) *view.Problem {
-	var problem *view.Problem
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[*view.Problem](err); ok {
 		return problem
 	}
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &view.Problem{
 			Status: http.StatusRequestEntityTooLarge, Detail: err.Error(),
 			Remedy: "send at most " + grid.FormatBytes(tooLarge.Limit),
 		}
 	}
-	problem = &view.Problem{Status: http.StatusInternalServerError, Detail: err.Error()}
+	problem := &view.Problem{Status: http.StatusInternalServerError, Detail: err.Error()}
 	for _, known := range []struct {
 		cause  error
 		status int

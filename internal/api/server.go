@@ -138,5 +138,5 @@ func (s *Server) Serve(ctx context.Context) error {
 			return nil
 		})
 	}
-	return group.Wait() //nolint:wrapcheck // wrapped above
+	return group.Wait()
 }

@@ -201,14 +201,14 @@ func (s eventStream) VisitStreamEventsResponse(w http.ResponseWriter) error {
 	w.WriteHeader(http.StatusOK)
 	text := []byte(": welcome\n\n")
 	after := s.after
-	for {
-		if err := writeChunk(w, text); err != nil {
-			return nil //nolint:nilerr // the reader has gone
+	for s.ctx.Err() == nil {
+		if writeChunk(w, text) != nil {
+			break // the reader has gone
 		}
 		events, err := s.next(after)
 		switch {
 		case s.ctx.Err() != nil:
-			return nil
+			continue
 		case errors.Is(err, context.DeadlineExceeded):
 			text = []byte(": heartbeat\n\n")
 			continue
@@ -222,12 +222,13 @@ func (s eventStream) VisitStreamEventsResponse(w http.ResponseWriter) error {
 			after = events[len(events)-1].ID
 		}
 	}
+	return nil //nolint:nilerr // what ends the loop is the reader or the server
 }
 
 func (s eventStream) next(after uint64) ([]view.Event, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.heartbeat)
 	defer cancel()
-	return s.events.EventsAfter(ctx, after, maxEvents) //nolint:wrapcheck // only looked at
+	return s.events.EventsAfter(ctx, after, maxEvents)
 }
 
 func formatEvents(events []view.Event) ([]byte, error) {

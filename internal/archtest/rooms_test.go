@@ -124,6 +124,16 @@ func testLibraries() []string {
 
 const conformanceSuite = "internal/lrm/lrmtest"
 
+// exampleOf is the example that a package belongs to, "examples/quickstart" for
+// all below it, or empty.
+func exampleOf(dir string) string {
+	parts := strings.SplitN(dir, "/", 3)
+	if len(parts) < 2 || parts[0] != "examples" {
+		return ""
+	}
+	return path.Join(parts[0], parts[1])
+}
+
 // findRoom is the table's entry for a package, examples included.
 func findRoom(table map[string]room, dir string) (room, bool) {
 	if within(dir, "examples") {

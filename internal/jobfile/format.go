@@ -90,11 +90,11 @@ func Format(job grid.Job) Document {
 	} else {
 		d.Wasm = "cid:" + string(s.Module.CID)
 	}
-	d.fill(job)
+	fillDocument(&d, job)
 	return d
 }
 
-func (d *Document) fill(job grid.Job) {
+func fillDocument(d *Document, job grid.Job) {
 	s := job.Spec
 	for _, e := range s.Env {
 		if d.Env == nil {
@@ -133,4 +133,4 @@ func docInputs(inputs []grid.Input) []docInput {
 func bytesText(n int64) string { return strconv.FormatInt(n, 10) + "B" }
 
 // JSON is the document as one line.
-func (d Document) JSON() ([]byte, error) { return json.Marshal(d) } //nolint:wrapcheck // cannot fail on these types
+func (d Document) JSON() ([]byte, error) { return json.Marshal(d) }

@@ -201,7 +201,7 @@ func (r *resolver) find(text string) (Source, error) {
 	}
 	info, err := os.Stat(full)
 	if err != nil {
-		return Source{}, err //nolint:wrapcheck // explained by the caller
+		return Source{}, err
 	}
 	folder, name := filepath.Dir(full), filepath.Base(full)
 	if info.IsDir() {
@@ -209,7 +209,7 @@ func (r *resolver) find(text string) (Source, error) {
 	}
 	root, err := os.OpenRoot(folder)
 	if err != nil {
-		return Source{}, err //nolint:wrapcheck // explained by the caller
+		return Source{}, err
 	}
 	defer func() { _ = root.Close() }() // only read from
 	return look(root, folder, name)
@@ -251,7 +251,7 @@ func (p *Plan) Job(stored []Stored) (grid.Job, error) {
 	if len(stored) != len(p.Sources) {
 		return grid.Job{}, fmt.Errorf("build job: have %d stored sources, want %d", len(stored), len(p.Sources))
 	}
-	job := grid.Job{Spec: p.File.Spec, Count: uint32(p.Tasks()), TTL: p.File.TTL} //nolint:gosec // at most grid.MaxTasks
+	job := grid.Job{Spec: p.File.Spec, Count: uint32(p.Tasks()), TTL: p.File.TTL}
 	if p.module >= 0 {
 		m := stored[p.module]
 		job.Spec.Module = grid.Input{CID: m.CID, Bytes: m.Bytes}

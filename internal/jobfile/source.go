@@ -34,18 +34,18 @@ func (e *entryError) Error() string { return e.text }
 func look(root *os.Root, folder, name string) (Source, error) {
 	info, err := root.Stat(name)
 	if err != nil {
-		return Source{}, err //nolint:wrapcheck // explained by the caller
+		return Source{}, err
 	}
 	source := Source{Root: folder, Path: name, Dir: info.IsDir(), Bytes: info.Size()}
 	if !source.Dir {
 		if !info.Mode().IsRegular() {
 			return source, &entryError{text: name + " is neither a file nor a folder", remedy: "name a file or a folder"}
 		}
-		file, err := root.Open(name)
-		if err != nil {
-			return source, err //nolint:wrapcheck // explained by the caller
+		file, wrong := root.Open(name)
+		if wrong != nil {
+			return source, wrong
 		}
-		return source, file.Close() //nolint:wrapcheck // explained by the caller
+		return source, file.Close()
 	}
 	source.Bytes = 0
 	err = walk(root, name, func(_ string, info fs.FileInfo) error {
@@ -61,7 +61,7 @@ func look(root *os.Root, folder, name string) (Source, error) {
 // count as the files; other links and special files are refused by name.
 func walk(root *os.Root, name string, visit func(string, fs.FileInfo) error) error {
 	entries := 0
-	return fs.WalkDir(root.FS(), toSlash(name), func(at string, entry fs.DirEntry, err error) error { //nolint:wrapcheck // explained by the caller
+	return fs.WalkDir(root.FS(), toSlash(name), func(at string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func walk(root *os.Root, name string, visit func(string, fs.FileInfo) error) err
 			return &entryError{text: at + " is a link out of the folder", remedy: "replace the link by what it names"}
 		}
 		if err != nil {
-			return err //nolint:wrapcheck // explained by the caller
+			return err
 		}
 		link := entry.Type()&fs.ModeSymlink != 0 && at != toSlash(name)
 		switch {
@@ -159,11 +159,11 @@ func writeEntry(out *tar.Writer, root *os.Root, at, inside string, info fs.FileI
 		header.Typeflag, header.Name, header.Mode, header.Size = tar.TypeDir, inside+"/", 0o755, 0
 	}
 	if err := out.WriteHeader(header); err != nil || info.IsDir() {
-		return err //nolint:wrapcheck // wrapped by writeTar
+		return err
 	}
 	file, err := root.Open(at)
 	if err != nil {
-		return err //nolint:wrapcheck // wrapped by writeTar
+		return err
 	}
 	defer func() { _ = file.Close() }() // only read from
 	if _, err := io.CopyN(out, file, info.Size()); err != nil {

@@ -134,7 +134,7 @@ func (s source) Read(p []byte) (int, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = &sourceError{err: err}
 	}
-	return n, err //nolint:wrapcheck // wrapped above; io.EOF as it is
+	return n, err
 }
 
 func readProblem(answer *http.Response) error {
@@ -196,7 +196,7 @@ func (c *Client) AllTasks(ctx context.Context, id grid.JobID) ([]view.TaskView, 
 	const page = 1_000
 	var all []view.TaskView
 	for {
-		tasks, err := c.Tasks(ctx, id, uint32(len(all)), page) //nolint:gosec // at most grid.MaxTasks
+		tasks, err := c.Tasks(ctx, id, uint32(len(all)), page)
 		if err != nil {
 			return nil, err
 		}

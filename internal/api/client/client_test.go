@@ -109,8 +109,8 @@ func checkData(t *testing.T, c *client.Client) {
 	if err != nil || !ref.Dir || ref.Bytes != 5 {
 		t.Fatalf("PutData = %+v, %v", ref, err)
 	}
-	if stat, err := c.StatData(t.Context(), ref.CID); err != nil || stat != ref {
-		t.Errorf("StatData = %+v, %v, want %+v", stat, err, ref)
+	if stat, wrong := c.StatData(t.Context(), ref.CID); wrong != nil || stat != ref {
+		t.Errorf("StatData = %+v, %v, want %+v", stat, wrong, ref)
 	}
 	got, body, err := c.GetData(t.Context(), ref.CID)
 	if err != nil || got != ref {

@@ -11,6 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/site"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -209,20 +210,31 @@ func (a *Agent) Stop(ctx context.Context, now bool) error {
 	return nil
 }
 
-// drainPoll is the pause between looks at whether a stopping site is idle.
-const drainPoll = 100 * time.Millisecond
+// drainPoll is the pause between looks at whether a stopping site is idle;
+// ackPatience is how long it waits for submitters to take note of ends. What
+// they have not acknowledged by then is kept and told at the next start.
+const (
+	drainPoll   = 100 * time.Millisecond
+	ackPatience = 10 * time.Second
+)
 
-// endWhenIdle ends the agent when the site holds no attempt whose end its
-// submitter has not heard of.
+// endWhenIdle ends the agent when nothing runs here any more and the submitters
+// have what they want.
 func (a *Agent) endWhenIdle() {
 	tick := time.NewTicker(drainPoll)
 	defer tick.Stop()
+	var idleSince time.Time
 	for {
-		busy := false
-		if err := a.site.ask(a.ctx, func() { busy = len(a.siteMachine.Status().Attempts) > 0 }); err != nil {
+		running, kept := 0, 0
+		if err := a.site.ask(a.ctx, func() { running, kept = countAttempts(a.siteMachine.Status()) }); err != nil {
 			return
 		}
-		if !busy {
+		if running > 0 {
+			idleSince = time.Time{}
+		} else if idleSince.IsZero() {
+			idleSince = time.Now()
+		}
+		if running == 0 && (kept == 0 || time.Since(idleSince) > ackPatience) {
 			a.leave(errStopped)
 			return
 		}
@@ -232,6 +244,19 @@ func (a *Agent) endWhenIdle() {
 			return
 		}
 	}
+}
+
+// countAttempts counts the attempts that live, and the ended ones whose
+// submitters have not acknowledged it.
+func countAttempts(s site.Status) (running, kept int) {
+	for _, at := range s.Attempts {
+		if at.Exit == 0 {
+			running++
+		} else {
+			kept++
+		}
+	}
+	return running, kept
 }
 
 // addPath stores a file or directory of this machine.

@@ -151,9 +151,14 @@ func (w *workshop) fetch(ctx context.Context, e step.Stage) (int64, error) {
 		total += in.Bytes
 	}
 	owner := "attempt " + e.Attempt.String()
+	var told time.Time
 	for _, in := range all {
 		before := done
 		result, err := w.a.data.Fetch(ctx, in.CID, []grid.SiteID{e.From}, func(got, _ int64) {
+			if time.Since(told) < progressEvery {
+				return
+			}
+			told = time.Now()
 			w.a.site.tell(step.StageProgress{Attempt: e.Attempt, Done: min(before+got, total), Total: total})
 		})
 		moved += result.Bytes
@@ -165,6 +170,9 @@ func (w *workshop) fetch(ctx context.Context, e step.Stage) (int64, error) {
 	}
 	return moved, nil
 }
+
+// progressEvery is the pause between two words on how far staging is.
+const progressEvery = 250 * time.Millisecond
 
 // module lays a module out once for all attempts that run it.
 func (w *workshop) module(ctx context.Context, cid grid.CID) (string, error) {
@@ -342,6 +350,35 @@ func (w *workshop) stop(e step.StopAttempt) {
 	case workStarting, workEnded:
 	}
 }
+
+// close ends every attempt: none outlives its agent, also when the agent lives
+// in a process that goes on.
+func (w *workshop) close() {
+	w.mu.Lock()
+	var processes []lrm.Process
+	for _, job := range w.attempts {
+		job.stopped = true
+		if job.state == workRunning {
+			processes = append(processes, job.process)
+		}
+	}
+	w.mu.Unlock()
+	for _, process := range processes {
+		if err := process.Stop("the agent ended"); err != nil {
+			w.a.log.Warn("an attempt could not be stopped", "error", err)
+		}
+	}
+	for _, process := range processes {
+		ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+		if _, err := process.Wait(ctx); err != nil {
+			w.a.log.Warn("an attempt did not end in time", "error", err)
+		}
+		cancel()
+	}
+}
+
+// closeLimit bounds the wait for one attempt's end when the agent ends.
+const closeLimit = 5 * time.Second
 
 // over reports whether the attempt writes no more: its process has ended, or
 // the attempt is gone.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -74,7 +73,7 @@ type Agent struct {
 	reports  *reporter
 	commands commands
 	ready    chan struct{} // closed when the loops can be told something
-	stopping atomic.Bool
+	stopping bool          // only within site's loop: endWhenIdle runs
 }
 
 // RecordFile is the name of the run record in the state directory.
@@ -198,8 +197,9 @@ func (a *Agent) ownSubmissions() {
 	})
 }
 
-// Close ends everything. Jobs that still run end with their supervisors; their
-// submitters move them. It is safe on an agent that New returned with an error.
+// Close ends everything, jobs that still run included; their submitters move
+// them. Run must have returned. It is safe on an agent that New returned with an
+// error.
 func (a *Agent) Close() error {
 	a.leave(errStopped)
 	select {

@@ -11,6 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/site"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -54,15 +55,15 @@ func (a *Agent) command(ctx context.Context, input func(n uint64) step.Input) (g
 	n, answer := a.commands.open()
 	defer a.commands.close(n)
 	if err := a.broker.offer(input(n)); err != nil {
-		return "", fmt.Errorf("%w: %w", view.ErrBusy, err)
+		return "", err
 	}
 	select {
 	case r := <-answer:
 		return r.Job, userError(r.Err)
 	case <-ctx.Done():
 		return "", fmt.Errorf("wait for the agent: %w", ctx.Err())
-	case <-a.ctx.Done():
-		return "", fmt.Errorf("%w: the agent is stopping", view.ErrBusy)
+	case <-a.broker.ended:
+		return "", errEnded
 	}
 }
 
@@ -144,7 +145,7 @@ func (a *Agent) PutData(ctx context.Context, tar bool, body io.Reader) (view.Dat
 	if err != nil {
 		return view.DataRef{}, userError(err)
 	}
-	if err := a.data.Pin(ref.CID, time.Now().Add(uploadKept)); err != nil {
+	if err := a.pins.upload(ref.CID, time.Now().Add(uploadKept)); err != nil {
 		return view.DataRef{}, userError(err)
 	}
 	return view.DataRef{CID: ref.CID, Bytes: ref.Bytes, Dir: ref.Dir}, nil
@@ -196,33 +197,36 @@ func (a *Agent) order(ctx context.Context, in step.Input) error {
 	return a.site.ask(ctx, func() {})
 }
 
-// Stop makes the agent end when nothing runs here any more; with now, what runs
-// is stopped and moves elsewhere.
+// Stop makes the agent end when nothing runs here any more, unless Resume calls
+// that off; with now, what runs is stopped and moves elsewhere.
 func (a *Agent) Stop(ctx context.Context, now bool) error {
-	if err := a.order(ctx, step.Drain{Now: now}); err != nil {
-		return err
-	}
-	if a.stopping.Swap(true) {
-		return nil
-	}
-	a.spawn(a.endWhenIdle)
-	return nil
+	a.site.tell(step.Drain{Now: now})
+	return a.site.ask(ctx, func() {
+		if !a.stopping {
+			a.stopping = true
+			a.spawn(a.endWhenIdle)
+		}
+	})
 }
 
 // drainPoll is the pause between looks at whether a stopping site is idle.
 const drainPoll = 100 * time.Millisecond
 
 // endWhenIdle ends the agent when the site holds no attempt whose end its
-// submitter has not heard of.
+// submitter has not heard of. It gives up when the site drains no more.
 func (a *Agent) endWhenIdle() {
 	tick := time.NewTicker(drainPoll)
 	defer tick.Stop()
 	for {
-		busy := false
-		if err := a.site.ask(a.ctx, func() { busy = len(a.siteMachine.Status().Attempts) > 0 }); err != nil {
+		var status site.Status
+		err := a.site.ask(a.ctx, func() {
+			status = a.siteMachine.Status()
+			a.stopping = status.Draining
+		})
+		switch {
+		case err != nil || !status.Draining:
 			return
-		}
-		if !busy {
+		case len(status.Attempts) == 0:
 			a.leave(errStopped)
 			return
 		}

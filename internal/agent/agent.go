@@ -41,8 +41,8 @@ type Config struct {
 	OutputBytes int64                         // of stdout and of stderr that are kept, each
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
 	Seed        uint64                        // of the machines' randomness
-	Metrics     *obs.Registry
-	Log         *slog.Logger
+	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
+	Log         *slog.Logger                  // nil = silent
 }
 
 // Agent is one running site. Make it with New, let it live with Run.

@@ -96,8 +96,12 @@ func run(ctx context.Context, o options, out *screen) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, place.leave(o.keep, out)) }()
-	out.detail("working in %s", place.dir)
+	if o.keep {
+		out.say("state and logs stay in %s", place.dir)
+	} else {
+		out.detail("working in %s", place.dir)
+		defer func() { err = errors.Join(err, place.remove()) }()
+	}
 
 	packages, err := findPackages(ctx, o.tasks)
 	if err != nil {

@@ -53,15 +53,6 @@ func (p *place) environment() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home(), "TMPDIR=" + p.temp()}
 }
 
-// leave removes the directory, or says where it is.
-func (p *place) leave(keep bool, out *screen) error {
-	if keep {
-		out.say("kept %s with the agents' state and logs", p.dir)
-		return nil
-	}
-	return p.remove()
-}
-
 // remove only removes what makePlace made.
 func (p *place) remove() error {
 	if !filepath.IsAbs(p.dir) || !strings.HasPrefix(filepath.Base(p.dir), placePrefix) {

@@ -43,6 +43,9 @@ type Config struct {
 	Seed        uint64                        // of the machines' randomness
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
 	Log         *slog.Logger                  // nil = silent
+
+	BootNow func() lrm.BootTime // for tests: the clock of leases; nil = lrm.BootNow
+	Skew    time.Duration       // for tests: how wrong the wall clock is at the start
 }
 
 // Agent is one running site. Make it with New, let it live with Run.
@@ -88,7 +91,7 @@ const keptEvents = 8192
 // but lets nothing happen yet. The agent must be ended with Close.
 func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a = &Agent{
-		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(), started: time.Now(), adapters: cfg.Adapters,
+		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.Skew), started: time.Now(), adapters: cfg.Adapters,
 		recordPath: filepath.Join(cfg.StateDir, RecordFile),
 		events:     view.NewEventLog(keptEvents, uint64(time.Now().UnixMicro())),
 		ready:      make(chan struct{}),

@@ -209,24 +209,36 @@ func (a *Agent) Stop(ctx context.Context, now bool) error {
 	})
 }
 
-// drainPoll is the pause between looks at whether a stopping site is idle.
-const drainPoll = 100 * time.Millisecond
+// drainPoll is the pause between looks at whether a stopping site is idle;
+// ackPatience is how long it waits for submitters to take note of ends. What
+// they have not acknowledged by then is kept and told at the next start.
+const (
+	drainPoll   = 100 * time.Millisecond
+	ackPatience = 10 * time.Second
+)
 
-// endWhenIdle ends the agent when the site holds no attempt whose end its
-// submitter has not heard of. It gives up when the site drains no more.
+// endWhenIdle ends the agent when nothing runs here any more and the submitters
+// have what they want. It gives up when the site drains no more.
 func (a *Agent) endWhenIdle() {
 	tick := time.NewTicker(drainPoll)
 	defer tick.Stop()
+	var idleSince time.Time
 	for {
 		var status site.Status
 		err := a.site.ask(a.ctx, func() {
 			status = a.siteMachine.Status()
 			a.stopping = status.Draining
 		})
-		switch {
-		case err != nil || !status.Draining:
+		if err != nil || !status.Draining {
 			return
-		case len(status.Attempts) == 0:
+		}
+		running, kept := countAttempts(status)
+		if running > 0 {
+			idleSince = time.Time{}
+		} else if idleSince.IsZero() {
+			idleSince = time.Now()
+		}
+		if running == 0 && (kept == 0 || time.Since(idleSince) > ackPatience) {
 			a.leave(errStopped)
 			return
 		}
@@ -236,6 +248,19 @@ func (a *Agent) endWhenIdle() {
 			return
 		}
 	}
+}
+
+// countAttempts counts the attempts that live, and the ended ones whose
+// submitters have not acknowledged it.
+func countAttempts(s site.Status) (running, kept int) {
+	for _, at := range s.Attempts {
+		if at.Exit == 0 {
+			running++
+		} else {
+			kept++
+		}
+	}
+	return running, kept
 }
 
 // addPath stores a file or directory of this machine.

@@ -165,9 +165,14 @@ func (w *workshop) fetch(ctx context.Context, e step.Stage) (int64, error) {
 		total += in.Bytes
 	}
 	owner := "attempt " + e.Attempt.String()
+	var told time.Time
 	for _, in := range all {
 		before := done
 		result, err := w.a.data.Fetch(ctx, in.CID, []grid.SiteID{e.From}, func(got, _ int64) {
+			if time.Since(told) < progressEvery {
+				return
+			}
+			told = time.Now()
 			w.a.site.tell(step.StageProgress{Attempt: e.Attempt, Done: min(before+got, total), Total: total})
 		})
 		moved += result.Bytes
@@ -179,6 +184,9 @@ func (w *workshop) fetch(ctx context.Context, e step.Stage) (int64, error) {
 	}
 	return moved, nil
 }
+
+// progressEvery is the pause between two words on how far staging is.
+const progressEvery = 250 * time.Millisecond
 
 // start runs a staged attempt and follows it to its end.
 func (w *workshop) start(e step.StartAttempt) {

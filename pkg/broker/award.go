@@ -15,10 +15,6 @@ type award struct {
 	tasks []grid.AttemptID
 }
 
-// maxAwardText bounds the texts of the tasks in one award, so that the message
-// stays below protocol.MaxMessageBytes beside the largest Spec.
-const maxAwardText = protocol.MaxMessageBytes - grid.MaxSpecText - 64<<10
-
 // award gives the waiting tasks of a job to the standing offers (thesis 4.1,
 // step 4). Tasks for which there is no room stay waiting.
 func (m *Machine) award(j *job) {
@@ -52,19 +48,19 @@ func (m *Machine) award(j *job) {
 // awardShare sends a site its tasks, in messages that keep to the limits.
 func (m *Machine) awardShare(j *job, c *candidate, indexes []uint32, standing []*candidate) {
 	for len(indexes) > 0 {
-		n, size := 0, 0
-		for n < len(indexes) && n < protocol.MaxAwardTasks && size < maxAwardText {
-			size += itemBytes(j.item(indexes[n]))
+		n, size := 1, j.awardBase+itemBytes(j.item(indexes[0]))
+		for n < len(indexes) && n < protocol.MaxAwardTasks {
+			if size += itemBytes(j.item(indexes[n])); size > protocol.MaxMessageBytes {
+				break
+			}
 			n++
-		}
-		if n > 1 && size >= maxAwardText {
-			n--
 		}
 		m.sendAward(j, c, indexes[:n], standing)
 		indexes = indexes[n:]
 	}
 }
 
+// itemBytes is an upper bound of what a task adds to an award.
 func itemBytes(item grid.Item) int {
 	size := 32 + len(item.Value)
 	for _, in := range item.Inputs {
@@ -125,15 +121,18 @@ func (m *Machine) awardMissed(first grid.AttemptID) {
 	}
 }
 
-// declined: the site does not take attempts; with a new quote it stays a
-// candidate at its new distance.
+// declined: the site does not take attempts; with a worse quote it stays a
+// candidate at its new distance. One that quotes what it has just declined does
+// not: it could go on for ever.
 func (m *Machine) declined(from grid.SiteID, msg protocol.Declined) {
 	var touched []*job
+	requoted := msg.Quote != nil
 	for _, id := range msg.Attempts {
 		j, t := m.current(from, id)
 		if t == nil || t.phase != grid.PhaseAwarded || !t.leaseEnd.IsZero() {
 			continue
 		}
+		requoted = requoted && msg.Quote.Parts.Distance > t.distance
 		t.log("declined: "+msg.Refusal.Reason.String(), m.now)
 		j.wait(id.Task.Index)
 		m.saveTask(j, id.Task.Index)
@@ -145,7 +144,7 @@ func (m *Machine) declined(from grid.SiteID, msg protocol.Declined) {
 	for _, j := range touched {
 		delete(j.offers, from)
 		a := Answer{Site: from, Seq: j.seq, Refusal: msg.Refusal, At: m.now}
-		if msg.Quote != nil {
+		if requoted {
 			offer := *msg.Quote
 			offer.Site = from
 			j.offers[from] = &candidate{offer: offer, left: offer.TasksNow, expires: m.now.Add(offer.Validity)}

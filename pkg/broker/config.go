@@ -39,7 +39,7 @@ type Config struct {
 	ReplyTarget int    // > 0: ask for about so many answers by sampling; 0: everybody answers
 	Requote     bool   // let sites decline an award that has become worse than the runner-up
 	MaxJobs     int    // jobs held, ended ones included
-	MaxTries    int    // attempts of one task before it is given up
+	MaxTries    int    // failed attempts of one task before it is given up; declined awards do not count
 	ExplainUpTo int    // meshes of up to so many members explain every refusal at once
 	UnicastUpTo int    // re-announcements go by unicast to up to so many members, else by gossip
 	NoFencing   bool   // UNSAFE, for tests of the audit only: leases are granted to stale attempts and not waited out

@@ -39,6 +39,7 @@ type taskFact struct {
 	AwardedMS  int64         `json:"awarded_ms,omitempty"`
 	LeaseEndMS int64         `json:"lease_end_ms,omitempty"` // only of long leases
 	Silent     bool          `json:"silent,omitempty"`
+	Failures   int           `json:"failures,omitempty"`
 	Exit       *grid.Exit    `json:"exit,omitempty"`
 	Failed     []grid.SiteID `json:"failed,omitempty"`
 	Tries      []Try         `json:"tries,omitempty"`
@@ -73,7 +74,7 @@ func (m *Machine) saveTask(j *job, index uint32) {
 	t := &j.tasks[index]
 	f := taskFact{
 		Phase: t.phase, Token: t.token, Site: t.site, Distance: t.distance, AwardedMS: toMS(t.awardedAt),
-		Silent: t.silent, Exit: t.exit, Failed: t.failed, Tries: t.tries,
+		Silent: t.silent, Failures: t.failures, Exit: t.exit, Failed: t.failed, Tries: t.tries,
 	}
 	if m.leaseOf(j) > m.cfg.Lease {
 		f.LeaseEndMS = toMS(t.leaseEnd)
@@ -162,7 +163,7 @@ func (m *Machine) restoreTask(f step.Fact) error {
 	}
 	j.tasks[id.Index] = task{
 		phase: v.Phase, token: v.Token, site: v.Site, distance: v.Distance, awardedAt: fromMS(v.AwardedMS),
-		leaseEnd: fromMS(v.LeaseEndMS), silent: v.Silent, exit: v.Exit, failed: v.Failed, tries: v.Tries,
+		leaseEnd: fromMS(v.LeaseEndMS), silent: v.Silent, failures: v.Failures, exit: v.Exit, failed: v.Failed, tries: v.Tries,
 	}
 	return nil
 }
@@ -181,6 +182,7 @@ func (m *Machine) settle(j *job) {
 		}
 		j.bid = j.bid || t.token > 0
 	}
+	_ = m.measure(j) // it was accepted: what it takes is still wanted
 }
 
 // Check implements step.Machine.

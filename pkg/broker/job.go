@@ -18,9 +18,11 @@ type job struct {
 	probe     bool   // offers are asked for and nothing is placed
 	command   uint64 // of the probe, to be answered when its round closes
 
-	req    grid.Requirement
-	digest protocol.Digest
-	seq    uint32 // of announcements
+	req       grid.Requirement
+	digest    protocol.Digest
+	seq       uint32 // of announcements
+	announced bool   // by this run, so that most caches are warm
+	awardBase int    // size of an award of one task without an item, bytes
 
 	tasks   []task
 	waiting []uint32 // tasks without a site, ascending
@@ -48,6 +50,7 @@ type task struct {
 	total        int64     // bytes to stage
 	exit         *grid.Exit
 	silent       bool          // the latest attempt was given up because its site was silent
+	failures     int           // attempts that a site did not bring to an end, those its owner stopped left out
 	failed       []grid.SiteID // sites that failed it, latest last; at most maxFailed
 	roundsFailed int           // awards since the last failure that found no site
 	tries        []Try         // finished attempts; at most maxTries, latest last

@@ -122,6 +122,7 @@ func (m *Machine) lost(j *job, index uint32, why string) {
 	id := j.attempt(index)
 	t.log(why, m.now)
 	t.remember(t.site)
+	t.failures++
 	t.silent = true
 	delete(j.offers, t.site)
 	m.stopTimer(timerLease, id.String())
@@ -129,11 +130,13 @@ func (m *Machine) lost(j *job, index uint32, why string) {
 	m.requeue(j, index)
 }
 
-// requeue lets a task wait for another site, or gives it up after too many.
+// requeue lets a task wait for another site, or gives it up after too many
+// failures. Awards that were declined do not count: they say that the mesh is
+// busy, not that the task is bad.
 func (m *Machine) requeue(j *job, index uint32) {
 	t := &j.tasks[index]
 	t.roundsFailed = 0
-	if uint64(t.token) >= uint64(m.cfg.MaxTries) {
+	if t.failures >= m.cfg.MaxTries {
 		t.exit = &grid.Exit{Cause: grid.CauseSandbox, Text: "given up: no site has brought it to an end"}
 		m.endTask(j, index, grid.PhaseFailed)
 		m.jobEndedIfDone(j)
@@ -165,6 +168,9 @@ func (m *Machine) progress(from grid.SiteID, msg protocol.Progress) {
 	_, t := m.current(from, msg.Attempt)
 	if t == nil || !t.active() || t.phase == grid.PhaseAwarded {
 		return
+	}
+	if msg.Phase == grid.PhaseStaging && t.phase > grid.PhaseStaging {
+		return // overtaken on its way
 	}
 	if t.phase != msg.Phase {
 		m.emit(step.Report{Event: msg.Phase.String(), Level: step.LevelInfo, Attempt: msg.Attempt, Site: from})

@@ -67,7 +67,9 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 	case step.Collected:
 		m.collected(in)
 	case step.CapacityChanged:
-		m.cfg.Capability = in.Capability
+		if m.valid(m.cfg.Self, in.Capability) {
+			m.cfg.Capability = in.Capability
+		}
 	case step.Submit, step.Probe, step.CancelJob, step.ForgetJob:
 		m.command(in)
 	default: // the other inputs are the site machine's
@@ -90,7 +92,25 @@ func (m *Machine) command(in step.Input) {
 	}
 }
 
+// valid reports whether something that came from a site keeps to its ranges. It
+// is checked here again, so that a driver's mistake cannot break the machine.
+func (m *Machine) valid(from grid.SiteID, what interface{ Validate() error }) bool {
+	err := from.Validate()
+	if err == nil {
+		err = what.Validate()
+	}
+	if err != nil {
+		m.emit(step.Report{
+			Event: "invalid", Level: step.LevelWarn, Site: from, Reason: grid.ReasonInvalid, Text: err.Error(),
+		})
+	}
+	return err == nil
+}
+
 func (m *Machine) message(from grid.SiteID, msg protocol.Message) {
+	if msg == nil || !m.valid(from, msg) {
+		return
+	}
 	m.heard(from)
 	switch msg := msg.(type) {
 	case protocol.NeedRequirements:
@@ -166,6 +186,9 @@ func (m *Machine) boot(in step.Boot) {
 			m.setTimer(timerForget, string(id), m.now.Add(m.cfg.KeepEnded))
 			continue
 		}
+		j.seq = uint32(in.Incarnation) << seqBits //nolint:gosec // it may wrap: it only has to differ
+		// Announcements of the earlier run used lower numbers; sites ignore those.
+		j.seq = uint32(in.Incarnation << 16) //nolint:gosec // it may wrap after 65,536 starts, and sites forget
 		for i := range j.tasks {
 			m.resumeTask(j, uint32(i))
 		}
@@ -174,6 +197,11 @@ func (m *Machine) boot(in step.Boot) {
 		}
 	}
 }
+
+// seqBits is how many announcements of a job a run may make before the numbers
+// of the next run follow. Sites ignore numbers that they have answered, so a run
+// must not repeat those of an earlier one.
+const seqBits = 12
 
 func (m *Machine) resumeTask(j *job, index uint32) {
 	t := &j.tasks[index]

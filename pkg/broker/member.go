@@ -29,7 +29,7 @@ const (
 )
 
 func (m *Machine) peerSeen(in step.PeerSeen) {
-	if in.Site == m.cfg.Self {
+	if in.Site == m.cfg.Self || !m.valid(in.Site, in.Capability) {
 		return
 	}
 	p, known := m.members[in.Site]

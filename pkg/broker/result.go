@@ -11,7 +11,9 @@ import (
 // the task elsewhere.
 func (m *Machine) exited(from grid.SiteID, msg protocol.Exited) {
 	j, t := m.current(from, msg.Attempt)
-	if t == nil || t.phase.Ended() {
+	if t == nil || t.phase.Ended() || t.phase == grid.PhaseWaiting && !t.silent {
+		// Not awaited, or heard before: a site repeats an end until it is
+		// acknowledged, and a failure is to be counted once.
 		m.send(from, protocol.ExitAck{Attempts: []grid.AttemptID{msg.Attempt}})
 		return
 	}
@@ -40,6 +42,7 @@ func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit) {
 	t.remember(t.site)
 	m.emit(step.Report{Event: "attempt_failed", Level: step.LevelWarn, Attempt: id, Site: t.site, Text: exit.Cause.String()})
 	if exit.Cause != grid.CauseStopped { // an owner who wants the machine back is no fault
+		t.failures++
 		m.blame(t.site)
 	}
 	site := t.site

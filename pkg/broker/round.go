@@ -16,6 +16,7 @@ type round struct {
 	explain  bool
 	sample   float64
 	offers   int
+	first    uint32 // its first announcement; answers to earlier ones do not count
 }
 
 // Answer is what a site last said to a job.
@@ -34,6 +35,7 @@ func (a Answer) neverFits() bool { return a.Offer == nil && a.Refusal.Never }
 func (m *Machine) announce(j *job) {
 	peers := m.connected()
 	r := m.openRound(j, append(peers, m.cfg.Self), true)
+	j.announced = true
 	if k := m.cfg.ReplyTarget; k > 0 && len(peers) > k && !j.probe {
 		r.sample = float64(k) / float64(len(peers))
 		r.complete = false
@@ -54,7 +56,7 @@ func (m *Machine) announceAgain(j *job) {
 	if len(j.waiting) == 0 || j.round != nil {
 		return
 	}
-	if j.seq == 0 {
+	if !j.announced {
 		m.announce(j)
 		return
 	}
@@ -77,7 +79,7 @@ func (m *Machine) ask(j *job, site grid.SiteID) {
 
 func (m *Machine) openRound(j *job, expected []grid.SiteID, everybody bool) *round {
 	j.seq++
-	r := &round{expected: make(map[grid.SiteID]bool, len(expected)), complete: everybody, sample: 1}
+	r := &round{expected: make(map[grid.SiteID]bool, len(expected)), complete: everybody, sample: 1, first: j.seq}
 	r.explain = everybody && (j.probe || len(expected) <= m.cfg.ExplainUpTo+1)
 	for _, id := range expected {
 		p, known := m.members[id]
@@ -171,6 +173,9 @@ func (m *Machine) bid(from grid.SiteID, msg protocol.Bid) {
 	if p, known := m.members[from]; known {
 		p.bidder, p.silent = true, false
 	}
+	if last, has := j.answers[from]; has && last.Seq > msg.Seq {
+		return // overtaken by an answer to a later announcement
+	}
 	offer := msg.Offer
 	offer.Site = from
 	if old, had := j.offers[from]; !had || offer.ID > old.offer.ID {
@@ -188,6 +193,9 @@ func (m *Machine) refuse(from grid.SiteID, msg protocol.Refuse) {
 	if p, known := m.members[from]; known {
 		p.silent = false
 	}
+	if last, has := j.answers[from]; has && last.Seq > msg.Seq {
+		return // overtaken by an answer to a later announcement
+	}
 	delete(j.offers, from)
 	m.answered(j, Answer{Site: from, Seq: msg.Seq, Refusal: msg.Refusal, At: m.now})
 }
@@ -198,13 +206,19 @@ func (m *Machine) answered(j *job, a Answer) {
 	}
 	r := j.round
 	if r == nil {
-		m.placeWaiting(j) // a late offer may serve what waits
+		if a.Offer != nil && len(j.waiting) > 0 && !j.probe {
+			m.award(j) // what finds no place is announced again when its pause is over
+		}
 		return
 	}
-	if a.Offer != nil {
+	if a.Seq < r.first {
+		return
+	}
+	awaited, asked := r.expected[a.Site]
+	if a.Offer != nil && (awaited || !asked) {
 		r.offers++
 	}
-	if r.expected[a.Site] {
+	if awaited {
 		r.expected[a.Site] = false
 		r.pending--
 	}

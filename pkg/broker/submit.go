@@ -4,8 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -46,13 +50,49 @@ func (m *Machine) accept(spec grid.Job) (*job, error) {
 	if len(m.jobs) >= m.cfg.MaxJobs {
 		return nil, step.ErrTooManyJob
 	}
-	m.counter++
-	m.persist(factCounter, "jobs", counterFact{Jobs: m.counter})
-	id := newJobID(m.cfg.Self, m.incarnation, m.counter)
+	id := newJobID(m.cfg.Self, m.incarnation, m.counter+1)
 	j := newJob(id, spec, m.now)
 	m.describe(j)
+	if err := m.measure(j); err != nil {
+		return nil, err
+	}
+	m.counter++
+	m.persist(factCounter, "jobs", counterFact{Jobs: m.counter})
 	m.jobs[id] = j
 	return j, nil
+}
+
+// measure refuses a job that cannot be said: whose announcement, or whose award
+// of a single task, is larger than a message may be.
+func (m *Machine) measure(j *job) error {
+	announce := m.announcement(j)
+	announce.Seq = math.MaxUint32
+	if _, err := protocol.Encode(announce); err != nil {
+		return fmt.Errorf("%w: inputs: the announcement cannot be sent: %w; pack inputs into directories", grid.ErrInvalid, err)
+	}
+	award, err := protocol.Encode(protocol.Award{
+		Job: j.id, OfferID: math.MaxUint64, Spec: j.job.Spec, Quoted: 1, RunnerUp: 1, HasNext: true,
+		Tasks: []protocol.AwardedTask{{Index: grid.MaxTasks - 1, Token: math.MaxUint64}},
+	})
+	if err != nil {
+		return fmt.Errorf("%w: the job cannot be sent: %w; pack inputs into directories", grid.ErrInvalid, err)
+	}
+	j.awardBase = len(award)
+	for i, item := range j.job.Items {
+		if size := j.awardBase + itemBytes(item); size > protocol.MaxMessageBytes {
+			return fmt.Errorf("%w: item %d: the task takes %d bytes, want at most %d; pack its inputs into a directory",
+				grid.ErrInvalid, i, size, protocol.MaxMessageBytes)
+		}
+		if !isText(item) {
+			return fmt.Errorf("%w: item %d: its texts are not UTF-8", grid.ErrInvalid, i)
+		}
+	}
+	return nil
+}
+
+func isText(item grid.Item) bool {
+	return utf8.ValidString(item.Value) &&
+		!slices.ContainsFunc(item.Inputs, func(in grid.Input) bool { return !utf8.ValidString(in.Path) })
 }
 
 // describe derives what the announcements say.

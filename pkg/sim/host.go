@@ -27,8 +27,10 @@ type host struct {
 	world       *World
 	spec        SiteSpec
 	up          bool
-	life        int // number of this start; events of an earlier one are void
-	group       int // of the partition the host is in
+	life        int  // number of this start; events of an earlier one are void
+	group       int  // of the partition the host is in
+	silent      bool // it takes messages in and lets none out
+	dying       bool // its agent is killed in the midst of its next Step
 	site        *site.Machine
 	broker      *broker.Machine
 	facts       [2]*step.Facts
@@ -91,6 +93,10 @@ func (h *host) step(r role, in step.Input) {
 	w.steps++
 	w.mix(string(h.spec.ID), fmt.Sprintf("%d %T", r, in), w.elapsed.String())
 	w.hash = step.HashEffects(w.hash, effects)
+	if h.dying && len(effects) > 0 {
+		h.dieAmid(r, effects)
+		return
+	}
 	for _, e := range effects {
 		h.carryOut(r, e)
 	}
@@ -131,8 +137,7 @@ func (h *host) carryOut(r role, e step.Effect) {
 	case step.Persist:
 		h.facts[r].Apply(e.Fact)
 	case step.Report:
-		h.world.trace.Counts[e.Event]++
-		h.world.trace.note(h.world.Now(), h.spec.ID, e)
+		h.world.trace.report(h, r, e)
 	case step.Reply:
 		h.world.replies[e.Command] = e
 	case step.Hold:

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -39,74 +40,6 @@ func (w *World) part(h, other *host, provenDead bool) {
 	}
 }
 
-// Crash kills a site's agent with all its jobs, as SIGKILL does. Its host still
-// answers, so that its peers learn of the death for certain.
-func (w *World) Crash(id grid.SiteID) {
-	h := w.hosts[id]
-	if !h.up {
-		return
-	}
-	h.up = false
-	h.site, h.broker = nil, nil
-	for _, a := range sortedAttempts(h.attempts) {
-		w.trace.stopped(a, w.elapsed)
-	}
-	life := h.life
-	for _, other := range w.order {
-		if other == id || w.hosts[other].group != h.group {
-			continue
-		}
-		w.hosts[other].after(w.cfg.Network.Detect, func() {
-			if h.life == life && !h.up {
-				w.part(w.hosts[other], h, true)
-			}
-		})
-	}
-}
-
-// Restart starts a crashed site's agent again, with the facts it had.
-func (w *World) Restart(id grid.SiteID) {
-	h := w.hosts[id]
-	if h.up {
-		return
-	}
-	h.start()
-	w.meet(h)
-}
-
-// Isolate cuts a site off from all others; it runs on.
-func (w *World) Isolate(id grid.SiteID) {
-	h := w.hosts[id]
-	w.sequence++
-	h.group = int(w.sequence) // a group of its own
-	group := h.group
-	silence := w.cfg.Network.Silence
-	if silence == 0 {
-		silence = defaultSilence
-	}
-	w.schedule(silence, func() {
-		if h.group != group {
-			return
-		}
-		for _, other := range w.order {
-			if other != id {
-				w.part(w.hosts[other], h, false)
-				w.part(h, w.hosts[other], false)
-			}
-		}
-	})
-}
-
-// Heal ends all isolation.
-func (w *World) Heal() {
-	for _, id := range w.order {
-		if h := w.hosts[id]; h.group != 0 {
-			h.group = 0
-			w.meet(h)
-		}
-	}
-}
-
 func (h *host) broadcast(msg protocol.Message) {
 	for _, id := range h.world.order {
 		h.send(id, msg)
@@ -122,6 +55,10 @@ func (h *host) send(to grid.SiteID, msg protocol.Message) {
 		return
 	}
 	w.messages++
+	w.trace.Sent[typeName(msg)]++
+	if award, is := msg.(protocol.Award); is {
+		w.estimates[award.Job] = award.Spec.Runtime
+	}
 	encoded, err := protocol.Encode(msg)
 	if err != nil {
 		w.fail(fmt.Errorf("%s sends %T: %w", h.spec.ID, msg, err))
@@ -132,7 +69,7 @@ func (h *host) send(to grid.SiteID, msg protocol.Message) {
 		return
 	}
 	net := w.cfg.Network
-	if w.rng.Float64() < net.Loss {
+	if h.silent || w.rng.Float64() < net.Loss {
 		return
 	}
 	h.deliver(target, w.arrival(h, target), encoded)
@@ -153,6 +90,7 @@ func (h *host) deliver(target *host, after time.Duration, encoded []byte) {
 			h.world.fail(fmt.Errorf("%s sent what cannot be decoded: %w", from, err))
 			return
 		}
+		h.world.trace.heard(target.spec.ID, msg)
 		target.step(roleFor(msg), step.MessageReceived{From: from, Message: msg})
 	})
 }
@@ -173,6 +111,11 @@ func (w *World) arrival(from, to *host) time.Duration {
 	at := max(w.elapsed+w.delay(), from.lastArrival[to.spec.ID])
 	from.lastArrival[to.spec.ID] = at
 	return at - w.elapsed
+}
+
+// typeName is the name of a message's type without its package.
+func typeName(msg protocol.Message) string {
+	return strings.TrimPrefix(fmt.Sprintf("%T", msg), "protocol.")
 }
 
 // roleFor tells which of a site's machines a message is for.

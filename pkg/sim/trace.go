@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -27,6 +28,7 @@ type Interval struct {
 type Note struct {
 	At     time.Time
 	Site   grid.SiteID
+	Broker bool // its submitter's machine; otherwise its site's
 	Report step.Report
 }
 
@@ -34,10 +36,26 @@ type Note struct {
 type Trace struct {
 	Submitted []Submission
 	Intervals []Interval
-	Counts    map[string]int // reports by event
-	Notes     []Note         // reports of level info and above
+	Sites     map[string]int      // reports of the sites' machines by event
+	Brokers   map[string]int      // reports of the submitters' machines by event
+	Sent      map[string]int      // messages by the name of their type, a broadcast once for each receiver
+	Heard     map[grid.SiteID]int // announcements by gossip that reached a site, each job once
+	Notes     []Note              // reports of level info and above
 
-	open map[grid.AttemptID]int // places in Intervals
+	open  map[grid.AttemptID]int // places in Intervals
+	known map[heardJob]bool
+}
+
+type heardJob struct {
+	site grid.SiteID
+	job  grid.JobID
+}
+
+func newTrace() Trace {
+	return Trace{
+		Sites: make(map[string]int), Brokers: make(map[string]int), Sent: make(map[string]int),
+		Heard: make(map[grid.SiteID]int), open: make(map[grid.AttemptID]int), known: make(map[heardJob]bool),
+	}
 }
 
 // Trace returns what was observed so far. It must not be changed.
@@ -55,8 +73,22 @@ func (t *Trace) stopped(id grid.AttemptID, at time.Duration) {
 	}
 }
 
-func (t *Trace) note(at time.Time, site grid.SiteID, r step.Report) {
+func (t *Trace) report(h *host, of role, r step.Report) {
+	events := t.Sites
+	if of == roleBroker {
+		events = t.Brokers
+	}
+	events[r.Event]++
 	if r.Level >= step.LevelInfo {
-		t.Notes = append(t.Notes, Note{At: at, Site: site, Report: r})
+		t.Notes = append(t.Notes, Note{At: h.world.Now(), Site: h.spec.ID, Broker: of == roleBroker, Report: r})
+	}
+}
+
+// heard notes that an announcement has reached a site.
+func (t *Trace) heard(site grid.SiteID, msg protocol.Message) {
+	announce, is := msg.(protocol.Announce)
+	if key := (heardJob{site, announce.Job}); is && !t.known[key] {
+		t.known[key] = true
+		t.Heard[site]++
 	}
 }

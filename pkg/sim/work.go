@@ -184,7 +184,7 @@ func (h *host) keep(inputs []grid.Input) []grid.CID {
 
 func (h *host) reaches(id grid.SiteID) bool {
 	other, known := h.world.hosts[id]
-	return known && other.up && other.group == h.group
+	return known && other.up && other.group == h.group && (other == h || !other.silent)
 }
 
 func (h *host) transferTime(bytes int64, from grid.SiteID) time.Duration {

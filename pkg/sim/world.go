@@ -2,6 +2,7 @@ package sim
 
 import (
 	"container/heap"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -66,7 +67,7 @@ type World struct {
 	steps     int
 	messages  int
 	failure   error
-	estimates map[grid.JobID]time.Duration
+	estimates map[grid.JobID]time.Duration // run times, as the awards say
 	trace     Trace
 	commands  uint64
 	replies   map[uint64]step.Reply
@@ -76,8 +77,7 @@ type World struct {
 func New(cfg Config) *World {
 	w := &World{
 		cfg: cfg, rng: step.NewRand(cfg.Seed, "sim", 0), hosts: make(map[grid.SiteID]*host), hash: fnvOffset,
-		estimates: make(map[grid.JobID]time.Duration), replies: make(map[uint64]step.Reply),
-		trace: Trace{open: make(map[grid.AttemptID]int), Counts: make(map[string]int)},
+		estimates: make(map[grid.JobID]time.Duration), replies: make(map[uint64]step.Reply), trace: newTrace(),
 	}
 	for _, spec := range cfg.Sites {
 		w.hosts[spec.ID] = newHost(w, spec)
@@ -140,13 +140,18 @@ func (w *World) RunUntil(limit time.Duration, done func() bool) bool {
 	return true
 }
 
+// ErrDown says that an agent is down, or died before it could answer.
+var ErrDown = errors.New("the agent is down")
+
 // Submit hands a job to a site's broker and returns the job's ID.
 func (w *World) Submit(at grid.SiteID, job grid.Job) (grid.JobID, error) {
 	reply := w.command(at, func(n uint64) step.Input { return step.Submit{Command: n, Job: job} })
 	if reply.Err != nil {
 		return "", reply.Err
 	}
-	w.estimates[reply.Job] = job.Spec.Runtime
+	if reply.Job == "" {
+		return "", fmt.Errorf("submit at %s: %w", at, ErrDown)
+	}
 	w.trace.Submitted = append(w.trace.Submitted, Submission{Job: reply.Job, Site: at, Count: job.Count})
 	return reply.Job, nil
 }

@@ -68,7 +68,7 @@ func mustEnd(t *testing.T, w *World, limit time.Duration, at grid.SiteID, id gri
 		for _, task := range s.Tasks {
 			t.Logf("%s %s at %s, token %d, tries %+v", task.ID, task.Phase, task.Site, task.Token, task.Tries)
 		}
-		t.Fatalf("job %s has not ended at %s: %v, counts %v", id, w.Now(), w.Err(), w.Trace().Counts)
+		t.Fatalf("job %s has not ended at %s: %v, counts %v", id, w.Now(), w.Err(), w.Trace().Brokers)
 	}
 	s, _ := w.Broker(at).Job(id)
 	return s

@@ -110,7 +110,8 @@ func judgeImport(s source, rooms []string, imported string) string {
 
 func judgeProject(s source, rooms []string, target string) string {
 	ownTest := s.test && target == s.dir
-	if ownTest || slices.Contains(rooms, target) {
+	ownExample := exampleOf(target) != "" && exampleOf(target) == exampleOf(s.dir)
+	if ownTest || ownExample || slices.Contains(rooms, target) {
 		return ""
 	}
 	return s.dir + " may not import " + target

@@ -77,7 +77,7 @@ func declaredRooms() map[string]room {
 
 		".":             {imports: "grid agent config api lrm lrm/* p2p data store obs hostinfo", tests: "*"},
 		"sdk":           {},
-		"cmd/siteagent": {imports: "agent config api lrm lrm/* p2p data store obs", tests: "*"},
+		"cmd/siteagent": {imports: "grid step agent audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
 		"cmd/submit":    {imports: "grid api/client jobfile config view", tests: "*"},
 		"cmd/gridsim":   {imports: "eval config", tests: "*"},
 	}
@@ -123,6 +123,16 @@ func testLibraries() []string {
 }
 
 const conformanceSuite = "internal/lrm/lrmtest"
+
+// exampleOf is the example that a package belongs to, "examples/quickstart" for
+// all below it, or empty.
+func exampleOf(dir string) string {
+	parts := strings.SplitN(dir, "/", 3)
+	if len(parts) < 2 || parts[0] != "examples" {
+		return ""
+	}
+	return path.Join(parts[0], parts[1])
+}
 
 // findRoom is the table's entry for a package, examples included.
 func findRoom(table map[string]room, dir string) (room, bool) {

@@ -79,7 +79,7 @@ func (b *blockFiles) scan(dir string) error {
 			return fmt.Errorf("read blocks: %w", err)
 		}
 		d := digest(raw)
-		if n := info.Size(); n <= MaxBlockBytes && (n > 0 || d == sha256.Sum256(nil)) {
+		if n := info.Size(); n <= MaxBlockBytes && n > 0 {
 			b.sizes[d] = int32(n)
 			b.used += n
 			continue
@@ -96,8 +96,15 @@ func (b *blockFiles) path(d digest) string {
 	return filepath.Join(b.dir, "blocks", name[:2], name)
 }
 
+// isEmpty reports whether it is the block without content. That one is everywhere
+// and needs no file: bitswap cannot send it.
+func isEmpty(d digest) bool { return d == sha256.Sum256(nil) }
+
 // size is the block's size and whether it is here.
 func (b *blockFiles) size(d digest) (int64, bool) {
+	if isEmpty(d) {
+		return 0, true
+	}
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	n, ok := b.sizes[d]
@@ -128,6 +135,9 @@ func (b *blockFiles) reserve(d digest, n int64) (here bool, err error) {
 // put writes a block whose hash is known to be right.
 func (b *blockFiles) put(d digest, data []byte) error {
 	n := int64(len(data))
+	if n == 0 {
+		return nil
+	}
 	if n > MaxBlockBytes {
 		return fmt.Errorf("%w: block of %d bytes, the most is %d", ErrTooLarge, n, MaxBlockBytes)
 	}
@@ -189,6 +199,9 @@ func (b *blockFiles) get(d digest) ([]byte, error) {
 	if _, ok := b.size(d); !ok {
 		return nil, ipld.ErrNotFound{}
 	}
+	if isEmpty(d) {
+		return nil, nil
+	}
 	data, err := os.ReadFile(b.path(d))
 	if err == nil && sha256.Sum256(data) == d {
 		return data, nil
@@ -218,7 +231,7 @@ func (b *blockFiles) remove(d digest) error {
 	return nil
 }
 
-// all is every block that keep does not want.
+// all is every block that drop chooses.
 func (b *blockFiles) all(drop func(digest) bool) []digest {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

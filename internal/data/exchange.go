@@ -22,15 +22,16 @@ import (
 const protocolPrefix = protocol.ID("/mrs/1")
 
 const (
-	messageBytes     = 512 << 10            // of blocks in one message, about
-	outstandingBytes = 16 << 20             // under way to one peer
-	serverWorkers    = 8                    // readers of blocks, and senders
-	findDelay        = 5 * time.Millisecond // before a session asks who holds its first block
-	refindDelay      = 10 * time.Second     // between two such questions later
-	minDontHave      = 10 * time.Second     // a holder is given this long before another is asked too
-	maxDontHave      = 30 * time.Second     // and at most this long
-	limitBurst       = MaxBlockBytes        // of a rate cap
-	bitsPerByte      = 8
+	messageBytes     = 512 << 10              // of blocks in one message, about
+	outstandingBytes = 16 << 20               // under way to one peer
+	serverWorkers    = 8                      // readers of blocks, and senders
+	findDelay        = 5 * time.Millisecond   // before a session asks who holds its first block
+	refindDelay      = 100 * time.Millisecond // between two such questions later: a local look-up, and what
+	// starts a session whose first block came after its first question
+	minDontHave = 10 * time.Second // a holder is given this long before another is asked too
+	maxDontHave = 30 * time.Second // and at most this long
+	limitBurst  = MaxBlockBytes    // of a rate cap
+	bitsPerByte = 8
 )
 
 // swap is bitswap over the host: it serves members and opens sessions.

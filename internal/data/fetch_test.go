@@ -66,7 +66,7 @@ func TestFetchGoesOnWhereItWasCut(t *testing.T) {
 	if first.Bytes == 0 || first.Bytes >= ref.Bytes || b.Has(ref.CID) {
 		t.Fatalf("cut fetch moved %d of %d, held %v", first.Bytes, ref.Bytes, b.Has(ref.CID))
 	}
-	if err := b.Close(); err != nil {
+	if err = b.Close(); err != nil {
 		t.Fatal(err)
 	}
 	b2, err := Open(b.cfg, b.host) // what arrived stays across a restart
@@ -106,7 +106,7 @@ func TestDamagedBlockIsFetchedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(b.blocks.path(leaf), noise(4, chunkBytes), 0o600); err != nil {
+	if err = os.WriteFile(b.blocks.path(leaf), noise(4, chunkBytes), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r, err := b.Cat(within(t), ref.CID)
@@ -199,7 +199,8 @@ func TestFetchErrors(t *testing.T) {
 	gone := newHost(t)
 	b.host.Peerstore().AddAddrs(gone.ID(), gone.Addrs(), time.Hour)
 	_ = gone.Close()
-	missing := grid.CID("bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku")
+	unreachable := grid.SiteID(gone.ID().String())
+	missing := grid.CID("bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy")
 	tests := []struct {
 		name    string
 		c       grid.CID
@@ -211,10 +212,14 @@ func TestFetchErrors(t *testing.T) {
 		{name: "no peer", c: missing, holders: []grid.SiteID{"nobody"}, want: ErrNoHolder, text: "not a peer id"},
 		{name: "self", c: missing, holders: []grid.SiteID{b.id}, want: ErrNoHolder, text: "this site"},
 		{
-			name: "unreachable", c: missing, holders: []grid.SiteID{grid.SiteID(gone.ID().String())},
+			name: "unreachable", c: missing, holders: []grid.SiteID{unreachable},
 			want: ErrNoHolder, text: "cannot be reached",
 		},
 		{name: "not there", c: missing, holders: []grid.SiteID{a.id}, want: ErrNoHolder, text: "does not hold"},
+		{
+			name: "one without it, one unreachable", c: missing, holders: []grid.SiteID{a.id, unreachable},
+			want: ErrNoHolder, text: "cannot be reached",
+		},
 		{name: "no cid", c: "hello", want: ErrUnsupported, text: "hello"},
 		{
 			name: "other hash", c: "bafyaaiakamfxe2lom5xw4z3bo5sxe2dfnrwg6", want: ErrUnsupported,

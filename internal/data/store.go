@@ -68,6 +68,18 @@ type Store struct {
 // serves it to members over the host. The host stays the caller's: close the
 // store first.
 func Open(cfg Config, h host.Host) (*Store, error) {
+	s, err := openLocal(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.host = h
+	s.swap = newSwap(s)
+	s.wg.Go(s.keep)
+	return s, nil
+}
+
+// openLocal opens what is on disk, without serving it.
+func openLocal(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -76,7 +88,7 @@ func Open(cfg Config, h host.Host) (*Store, error) {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
 	s := &Store{
-		cfg: cfg, host: h, now: time.Now, slots: make(chan struct{}, cfg.Fetches),
+		cfg: cfg, now: time.Now, slots: make(chan struct{}, cfg.Fetches),
 		holds: make(map[digest]int), running: make(map[*operation]struct{}),
 		fetches: make(map[grid.CID]chan struct{}), changes: make(map[grid.CID]bool),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
@@ -91,8 +103,6 @@ func Open(cfg Config, h host.Host) (*Store, error) {
 	s.metrics = newStoreMetrics(cfg.Metrics, s)
 	s.checkRoots()
 	clear(s.changes) // nobody was told of anything yet
-	s.swap = newSwap(s)
-	s.wg.Go(s.keep)
 	return s, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"time"
@@ -99,8 +100,12 @@ func ReadRecords(path string) ([]Record, error) {
 		return nil, fmt.Errorf("open run record: %w", err)
 	}
 	defer f.Close()
+	return readRecords(f)
+}
+
+func readRecords(from io.Reader) ([]Record, error) {
 	var records []Record
-	lines := bufio.NewScanner(f)
+	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, maxRecordLine), 1<<20)
 	for lines.Scan() {
 		var rec Record

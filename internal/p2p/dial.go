@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -15,8 +16,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// errNotReached stands for a peer whose host refused the connection.
-var errNotReached = errors.New("connection refused")
+// errDead says that the peer's own host refuses connections where the agent
+// listened before.
+var errDead = errors.New("the agent is dead")
 
 func isRefusal(err error) bool {
 	var refusal *RefusedError
@@ -41,12 +43,12 @@ func (r *remote) open(ctx context.Context) (link, error) {
 	defer cancel()
 	stream, err := r.m.host.NewStream(network.WithNoDial(ctx, "connected before"), r.id, protocol.StreamID)
 	if err != nil {
-		return link{}, r.gated(err)
+		return link{}, r.gated(ctx, err)
 	}
 	l, err := r.greet(ctx, stream)
 	if err != nil {
 		_ = stream.Reset()
-		return link{}, r.gated(err)
+		return link{}, r.gated(ctx, err)
 	}
 	return l, nil
 }
@@ -61,7 +63,7 @@ func (r *remote) dial(ctx context.Context) error {
 	err := r.m.host.Connect(ctx, peer.AddrInfo{ID: r.id, Addrs: r.hints()})
 	if err != nil {
 		r.m.counts.inc(CountDials, "failed")
-		return r.gated(err)
+		return r.gated(ctx, err)
 	}
 	r.m.counts.inc(CountDials, "ok")
 	return nil
@@ -71,7 +73,7 @@ func (r *remote) dial(ctx context.Context) error {
 func (r *remote) hints() []ma.Multiaddr {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
-	return append(r.bootstrap[:len(r.bootstrap):len(r.bootstrap)], r.m.book.addrs(r.id)...)
+	return append(slices.Clip(r.bootstrap), r.m.book.addrs(r.id)...)
 }
 
 // greet says Hello and judges the answer.
@@ -104,7 +106,14 @@ func (r *remote) greet(ctx context.Context, stream network.Stream) (link, error)
 }
 
 // gated recognises the code with which a peer closes a stranger's connection.
-func (r *remote) gated(err error) error {
+// Where the connection was closed before a stream was opened on it, only the
+// connection itself still knows the code.
+func (r *remote) gated(ctx context.Context, err error) error {
+	if last := r.outbound.Swap(nil); last != nil && (*last).IsClosed() {
+		if _, why := (*last).NewStream(ctx); why != nil {
+			err = errors.Join(err, why)
+		}
+	}
 	var closed *network.ConnError
 	if !errors.As(err, &closed) || !closed.Remote || closed.ErrorCode != network.ConnGated {
 		return err

@@ -7,7 +7,7 @@
 // A connection means nothing. Whoever opens a stream says Hello first, the
 // other side answers with its own Hello, and both judge what they read: a common
 // protocol version, the same domain, the list of members, and clocks at most
-// MaxSkew apart. The answer carries the reason of a refusal. Where a list of
+// protocol.MaxSkew apart. The answer carries the reason of a refusal. Where a list of
 // members is given, strangers are turned away before that, when their connection
 // is complete: they are told with libp2p's code for a gated connection.
 //

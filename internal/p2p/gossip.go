@@ -33,13 +33,14 @@ type gossip struct {
 	m     *Mesh
 	topic *pubsub.Topic
 	sub   *pubsub.Subscription
-	close func()
+	peers *pubsub.TopicEventHandler
 
 	sent    atomic.Uint64 // envelopes of this incarnation
 	waiting atomic.Int64  // messages received and not handled
 	bytes   atomic.Int64  // bytes of them
 
 	mu      sync.Mutex
+	on      map[peer.ID]bool // peers known to be on the topic
 	replays *protocol.ReplayWindow
 	now     time.Time // never decreases
 	rates   *rates
@@ -49,7 +50,7 @@ type gossip struct {
 func newGossip(ctx context.Context, m *Mesh) (*gossip, error) {
 	name := protocol.Topic(m.cfg.Domain)
 	g := &gossip{
-		m: m, replays: protocol.NewReplayWindow(m.cfg.Limits.Submitters),
+		m: m, on: make(map[peer.ID]bool), replays: protocol.NewReplayWindow(m.cfg.Limits.Submitters),
 		rates: newRates(m.cfg.Limits.SubmitterRate, m.cfg.Limits.SubmitterBurst, m.cfg.Limits.Submitters),
 	}
 	score, thresholds := scores(name)
@@ -73,8 +74,40 @@ func newGossip(ctx context.Context, m *Mesh) (*gossip, error) {
 	if g.sub, err = g.topic.Subscribe(pubsub.WithBufferSize(m.cfg.Limits.GossipMessages)); err != nil {
 		return nil, fmt.Errorf("subscribe to topic: %w", err)
 	}
-	g.close = g.sub.Cancel
+	if g.peers, err = g.topic.EventHandler(); err != nil {
+		return nil, fmt.Errorf("watch topic: %w", err)
+	}
 	return g, nil
+}
+
+// follow keeps count of who is on the topic.
+func (g *gossip) follow(ctx context.Context) {
+	for {
+		event, err := g.peers.NextPeerEvent(ctx)
+		if err != nil {
+			return
+		}
+		g.mu.Lock()
+		if event.Type == pubsub.PeerJoin {
+			g.on[event.Peer] = true
+		} else {
+			delete(g.on, event.Peer)
+		}
+		g.mu.Unlock()
+	}
+}
+
+// reaches reports whether gossip goes to the peer directly.
+func (g *gossip) reaches(id peer.ID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.on[id]
+}
+
+// close leaves the topic.
+func (g *gossip) close() {
+	g.peers.Cancel()
+	g.sub.Cancel()
 }
 
 // messageID makes the same envelope the same message, whoever brings it.
@@ -118,8 +151,9 @@ func scores(topic string) (*pubsub.PeerScoreParams, *pubsub.PeerScoreThresholds)
 }
 
 // Broadcast says the message, an announcement or a clear, to the whole domain.
-// This site's own handler gets it, too. Nobody confirms it. The errors are
-// those of protocol.Encode, and ErrQueueFull when the own handler is too slow.
+// This site's own handler gets it, too, and so do, on their streams, the admitted
+// peers that are not yet on the topic. Nobody confirms it. It fails when the
+// message cannot be encoded, and when the own handler is far behind.
 func (m *Mesh) Broadcast(message protocol.Message) error {
 	raw, err := m.gossip.seal(message)
 	if err != nil {
@@ -130,6 +164,11 @@ func (m *Mesh) Broadcast(message protocol.Message) error {
 		return fmt.Errorf("broadcast %s: %w", nameOf(message), err)
 	}
 	m.counts.inc(CountOut, nameOf(message))
+	for _, r := range m.all() {
+		if _, present := r.admitted(); present && !m.gossip.reaches(r.id) {
+			_ = m.Send(r.site, message) // what is lost is counted
+		}
+	}
 	return nil
 }
 
@@ -148,7 +187,7 @@ func (g *gossip) seal(message protocol.Message) ([]byte, error) {
 		Sequence: g.m.cfg.Incarnation<<sequenceBits | g.sent.Add(1),
 		IssuedMS: g.m.cfg.Now().UnixMilli(), Validity: validity(message), Payload: payload,
 	}
-	if err := e.Validate(); err != nil {
+	if err = e.Validate(); err != nil {
 		return nil, err
 	}
 	signature, err := g.m.key.Sign(e.SignedBytes())
@@ -245,6 +284,11 @@ func (g *gossip) checkCheaply(e protocol.Envelope) (cause string, result pubsub.
 func (g *gossip) clock() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.tick()
+}
+
+// tick is clock for who holds g.mu.
+func (g *gossip) tick() time.Time {
 	if now := g.m.cfg.Now(); now.After(g.now) {
 		g.now = now
 	}
@@ -253,10 +297,9 @@ func (g *gossip) clock() time.Time {
 
 // first reports whether the envelope comes for the first time.
 func (g *gossip) first(e protocol.Envelope) bool {
-	now := g.clock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.replays.Admit(e, now) == nil
+	return g.replays.Admit(e, g.tick()) == nil
 }
 
 // verified reports whether the envelope was signed by whom it names. A peer ID
@@ -277,7 +320,8 @@ func verified(signer grid.SiteID, signed, signature []byte) bool {
 // reserve makes room for a message on its way to the handler.
 func (g *gossip) reserve(size int) pubsub.ValidationResult {
 	limits := g.m.cfg.Limits
-	if g.waiting.Add(1) <= int64(limits.GossipMessages) && g.bytes.Add(int64(size)) <= limits.GossipBytes {
+	waiting, bytes := g.waiting.Add(1), g.bytes.Add(int64(size))
+	if waiting <= int64(limits.GossipMessages) && bytes <= limits.GossipBytes {
 		return pubsub.ValidationAccept
 	}
 	g.release(size)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -41,7 +42,7 @@ func LoadIdentity(file string) (Identity, error) {
 	if err != nil {
 		return Identity{}, fmt.Errorf("read identity: %w", err)
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // there modes say nothing
 		return Identity{}, fmt.Errorf("read identity %s: %w (mode %04o); if nobody did, run chmod 600 on it, else remove it",
 			file, ErrKeyReadable, info.Mode().Perm())
 	}
@@ -90,7 +91,7 @@ func writeFile(file string, content []byte, fresh bool) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // it is gone when all went well
+	defer os.Remove(tmp.Name()) // it is gone when all went well
 	_, err = tmp.Write(content)
 	if err == nil {
 		err = tmp.Sync()

@@ -103,6 +103,7 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 	m.start = func(r *remote) { m.wg.Go(func() { r.run(life) }) }
 	m.after = func(d time.Duration, f func()) { m.wg.Go(func() { later(life, d, f) }) }
 	m.arrivals = m.notifiee()
+	cfg.Registry.GaugeFunc("p2p_peers", "Admitted peers.", func() float64 { return float64(len(m.Peers())) })
 	m.logs = &logServer{m: m, slots: make(chan struct{}, m.cfg.Limits.LogStreams)}
 	if err := m.open(life); err != nil {
 		return nil, errors.Join(fmt.Errorf("join mesh: %w", err), m.Close())
@@ -128,12 +129,16 @@ func (m *Mesh) makeHost() error {
 
 // open starts everything that runs.
 func (m *Mesh) open(ctx context.Context) error {
+	if _, err := protocol.Encode(m.hello(grid.ReasonNone, nil)); err != nil {
+		return fmt.Errorf("say hello: %w", err)
+	}
 	g, err := newGossip(ctx, m)
 	if err != nil {
 		return err
 	}
 	m.gossip = g
 	m.wg.Go(func() { g.deliver(ctx) })
+	m.wg.Go(func() { g.follow(ctx) })
 	m.wg.Go(func() { m.keepBook(ctx) })
 	m.host.SetStreamHandler(protocol.StreamID, func(s network.Stream) { m.serve(ctx, s) })
 	m.host.SetStreamHandler(protocol.LogStreamID, func(s network.Stream) { m.logs.serve(ctx, s) })
@@ -154,12 +159,17 @@ func (m *Mesh) open(ctx context.Context) error {
 	return nil
 }
 
-// notifiee wakes the owner of a peer that dialled us.
+// notifiee wakes the owner of a peer that dialled us, and shows the owner the
+// connection that it dialled itself.
 func (m *Mesh) notifiee() network.Notifiee {
 	return &network.NotifyBundle{ConnectedF: func(_ network.Network, c network.Conn) {
-		if c.Stat().Direction == network.DirInbound {
-			m.want(c.RemotePeer(), (*remote).kick)
-		}
+		m.want(c.RemotePeer(), func(r *remote) {
+			if c.Stat().Direction == network.DirInbound {
+				r.kick()
+			} else {
+				r.outbound.Store(&c)
+			}
+		})
 	}}
 }
 
@@ -303,96 +313,6 @@ func (m *Mesh) Announce() {
 	for _, r := range m.all() {
 		r.tell(nil)
 	}
-}
-
-// Send puts the message into the queue to one site and returns at once. Nothing
-// is promised: a message is lost when the site cannot be reached or takes
-// nothing. The errors are ErrSelf, ErrNotMember, ErrUnknownSite, ErrQueueFull,
-// ErrCrowded, ErrClosed and those of protocol.Encode.
-func (m *Mesh) Send(to grid.SiteID, message protocol.Message) error {
-	if to == m.self {
-		return ErrSelf
-	}
-	frame, err := protocol.AppendFrame(nil, message)
-	if err != nil {
-		return fmt.Errorf("send to %s: %w", to, err)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, err := m.find(to)
-	if err == nil {
-		err = r.enqueue(frame)
-	}
-	if err != nil {
-		return fmt.Errorf("send %s to %s: %w", nameOf(message), to, err)
-	}
-	m.counts.inc(CountOut, nameOf(message))
-	return nil
-}
-
-// find is the owner of a peer to which something is to be sent; m.mu is held.
-func (m *Mesh) find(site grid.SiteID) (*remote, error) {
-	if r, ok := m.remotes[site]; ok && !m.closed {
-		return r, nil
-	}
-	if !m.allowsSite(site) {
-		return nil, ErrNotMember
-	}
-	id, err := peerOf(site)
-	if err != nil {
-		return nil, err
-	}
-	if len(m.host.Peerstore().Addrs(id)) == 0 && !m.book.has(id) {
-		return nil, ErrUnknownSite
-	}
-	return m.remote(id)
-}
-
-// remote is the owner of a peer, made if need be; m.mu is held.
-func (m *Mesh) remote(id peer.ID) (*remote, error) {
-	site := siteOf(id)
-	switch r, ok := m.remotes[site]; {
-	case m.closed:
-		return nil, ErrClosed
-	case ok:
-		return r, nil
-	case site == m.self:
-		return nil, ErrSelf
-	case !m.allowsSite(site):
-		return nil, ErrNotMember
-	case len(m.remotes) >= m.cfg.Limits.Peers:
-		return nil, ErrCrowded
-	}
-	r := newRemote(m, id, site)
-	m.remotes[site] = r
-	m.start(r)
-	return r, nil
-}
-
-// want makes sure that the peer has an owner, and lets change it before it can
-// be forgotten.
-func (m *Mesh) want(id peer.ID, change func(*remote)) *remote {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, err := m.remote(id)
-	if err != nil {
-		return nil
-	}
-	if change != nil {
-		change(r)
-	}
-	return r
-}
-
-// forget drops the owner of a peer that nobody needs any more.
-func (m *Mesh) forget(r *remote) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(r.queue) > 0 || r.needed() {
-		return false
-	}
-	delete(m.remotes, r.site)
-	return true
 }
 
 // refused counts and logs that a peer is not admitted.

@@ -2,6 +2,7 @@ package p2p
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -35,19 +36,22 @@ type remote struct {
 	dialed chan struct{} // capacity 1: the peer dialled us
 	news   chan struct{} // capacity 1: a Hello is to be repeated
 
+	outbound atomic.Pointer[network.Conn] // the last connection we dialled
+
 	// Set before the goroutine can end, read by it; guarded by Mesh.mu.
 	bootstrap []ma.Multiaddr // dialled for ever
 	hearsay   int            // attempts left on hearsay alone
 
 	order sync.Mutex // held while facts change and handlers are told
 
-	mu      sync.Mutex
-	facts   Facts
-	present bool          // admitted and not reported gone
-	seen    chan struct{} // closed while present
-	pending []string      // members to name in the next Hello
-	inbound network.Stream
-	proof   map[netip.AddrPort]bool // where the peer's own host accepted TCP for the agent
+	mu       sync.Mutex
+	facts    Facts
+	present  bool                    // admitted and not reported gone
+	seen     chan struct{}           // closed while present
+	pending  []string                // members to name in the next Hello
+	inbound  network.Stream          // on which the peer speaks
+	outgoing network.Stream          // on which we speak
+	proof    map[netip.AddrPort]bool // where the peer's own host accepted TCP for the agent
 }
 
 func newRemote(m *Mesh, id peer.ID, site grid.SiteID) *remote {
@@ -128,7 +132,7 @@ func (r *remote) run(ctx context.Context) {
 			lost = time.Now()
 			continue
 		}
-		if _, present := r.admitted(); present && !r.mourn(ctx, lost) {
+		if facts, present := r.admitted(); present && !r.mourn(ctx, facts.Incarnation, lost, err) {
 			continue
 		}
 		r.abandon()
@@ -155,7 +159,7 @@ func (r *remote) attempt(ctx context.Context, lost time.Time) error {
 	opening := ctx
 	if _, present := r.admitted(); present { // a loss is to be told in time
 		if !r.connected() && r.refusing(ctx) {
-			return errNotReached
+			return errDead
 		}
 		limited, cancel := context.WithDeadline(ctx, lost.Add(max(r.m.cfg.Timing.Debounce, lostPause)))
 		defer cancel()
@@ -167,6 +171,9 @@ func (r *remote) attempt(ctx context.Context, lost time.Time) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = l.stream.Reset() })
 	defer stop()
+	r.mu.Lock()
+	r.outgoing = l.stream
+	r.mu.Unlock()
 	r.admit(ctx, l)
 	r.carry(ctx, l)
 	return nil
@@ -177,7 +184,8 @@ func (r *remote) attempt(ctx context.Context, lost time.Time) error {
 func (r *remote) failed(err error) bool {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
-	if err != nil && r.hearsay > 0 {
+	r.m.log.Debug("peer is not reached", "peer", r.site, "error", err)
+	if r.hearsay > 0 {
 		r.hearsay--
 	}
 	if isRefusal(err) {
@@ -186,15 +194,16 @@ func (r *remote) failed(err error) bool {
 	return r.needed()
 }
 
-// mourn decides whether a peer whose stream is lost is gone, and tells so. It
-// reports false, after a short pause, when it is too early to say.
-func (r *remote) mourn(ctx context.Context, lost time.Time) bool {
-	if !r.connected() && r.refusing(ctx) {
-		r.gone(true)
-		return true
-	}
-	if time.Since(lost) >= r.m.cfg.Timing.Debounce {
-		r.gone(false)
+// mourn decides, after a failed attempt, whether a peer whose stream is lost is
+// gone, and tells so. It reports false, after a short pause, when it is too
+// early to say.
+func (r *remote) mourn(ctx context.Context, incarnation uint64, lost time.Time, err error) bool {
+	dead := errors.Is(err, errDead)
+	if dead || time.Since(lost) >= r.m.cfg.Timing.Debounce {
+		r.gone(incarnation, dead)
+		if r.connected() { // it answers no Hello: begin afresh
+			_ = r.m.host.Network().ClosePeer(r.id)
+		}
 		return true
 	}
 	pause(ctx, lostPause, r.dialed)
@@ -225,7 +234,7 @@ func (r *remote) rest(ctx context.Context, d time.Duration) {
 // admit makes the peer a member, or renews what is known of it, and tells the
 // others where it is.
 func (r *remote) admit(ctx context.Context, l link) {
-	r.update(l.facts)
+	r.update(l.facts, false)
 	r.m.host.ConnManager().Protect(r.id, memberTag)
 	conn := l.stream.Conn()
 	addrs := r.m.addrsOf(r.id, conn)
@@ -235,39 +244,44 @@ func (r *remote) admit(ctx context.Context, l link) {
 	r.m.learn(l.peers)
 }
 
-// update takes over facts and tells the handlers what changed.
-func (r *remote) update(facts Facts) {
+// update takes over facts and tells the handlers what changed. With known set it
+// only renews what is known of a peer that is present.
+func (r *remote) update(facts Facts, known bool) {
 	r.order.Lock()
 	defer r.order.Unlock()
 	r.mu.Lock()
 	old, was := r.facts, r.present
-	r.facts, r.present = facts, true
-	if !was {
-		close(r.seen)
+	if known && (!was || old.Incarnation != facts.Incarnation) {
+		r.mu.Unlock()
+		return
 	}
+	r.facts, r.present = facts, true
 	r.mu.Unlock()
-	if was && old.Incarnation != facts.Incarnation {
+	restarted := was && old.Incarnation != facts.Incarnation
+	if restarted {
 		r.m.counts.inc(CountLost, "proven")
 		r.m.handlers.OnPeerGone(r.site, true)
-		was = false
 	}
-	if !was {
+	if !was || restarted {
 		r.m.log.Info("peer admitted", "peer", r.site, "name", facts.Name, "skew", facts.Skew)
 	}
 	if !was || !old.same(facts) {
 		r.m.handlers.OnPeerSeen(r.site, facts)
 	}
+	if !was {
+		close(r.seen) // only now may messages follow; who holds order replaces it
+	}
 }
 
-// gone says that the peer is lost.
-func (r *remote) gone(provenDead bool) {
+// gone says that this incarnation of the peer is lost, unless a later one was
+// admitted meanwhile.
+func (r *remote) gone(incarnation uint64, provenDead bool) {
 	r.order.Lock()
 	defer r.order.Unlock()
 	r.mu.Lock()
-	was := r.present
-	r.present = false
+	was := r.present && r.facts.Incarnation == incarnation
 	if was {
-		r.seen = make(chan struct{})
+		r.present, r.seen = false, make(chan struct{})
 	}
 	r.mu.Unlock()
 	if !was {
@@ -281,7 +295,4 @@ func (r *remote) gone(provenDead bool) {
 	r.m.host.ConnManager().Unprotect(r.id, memberTag)
 	r.m.log.Info("peer is gone", "peer", r.site, "proven_dead", provenDead)
 	r.m.handlers.OnPeerGone(r.site, provenDead)
-	if r.connected() { // it answers no Hello: begin afresh
-		_ = r.m.host.Network().ClosePeer(r.id)
-	}
 }

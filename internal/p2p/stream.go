@@ -118,11 +118,15 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 	defer stop()
 	defer func() { _ = stream.Reset() }()
 	in := newFrameReader(stream, m.cfg.Timing.Read)
-	if !m.welcome(in, stream) {
+	hello, ok := m.welcome(in, stream)
+	if !ok {
 		return
 	}
 	r := m.want(stream.Conn().RemotePeer(), (*remote).kick)
-	if r == nil || !r.awaitSeen(ctx) {
+	if r == nil {
+		return
+	}
+	if !r.current(hello, stream.Conn()) || !r.awaitSeen(ctx) {
 		return
 	}
 	r.take(stream)
@@ -144,36 +148,61 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 }
 
 // welcome reads the peer's Hello, judges it and answers.
-func (m *Mesh) welcome(in *frameReader, stream network.Stream) bool {
+func (m *Mesh) welcome(in *frameReader, stream network.Stream) (protocol.Hello, bool) {
 	id := stream.Conn().RemotePeer()
 	if stream.SetReadDeadline(time.Now().Add(m.cfg.Timing.Hello)) != nil {
-		return false
+		return protocol.Hello{}, false
 	}
 	hello, err := in.readHello()
 	now := m.cfg.Now()
 	if err != nil {
 		m.counts.inc(CountInvalid, causeOf(err))
 		m.log.Debug("peer says no hello", "peer", siteOf(id), "error", err)
-		return false
+		return hello, false
 	}
 	var named []string
 	_, reason := m.judge(siteOf(id), hello, now, now)
 	if reason == grid.ReasonNone {
 		named = m.membersFor(id, stream.Conn())
+	} else {
+		m.refused(&RefusedError{Site: siteOf(id), Reason: reason})
 	}
 	if err := writeHello(stream, m.cfg.Timing.Hello, m.hello(reason, named)); err != nil {
 		m.log.Debug("peer takes no hello", "peer", siteOf(id), "error", err)
-		return false
+		return hello, false
 	}
 	if reason != grid.ReasonNone {
-		m.refused(&RefusedError{Site: siteOf(id), Reason: reason})
 		_ = stream.SetReadDeadline(time.Now().Add(refusalGrace))
 		_, _ = stream.Read(make([]byte, 1)) // until the peer has read why
 		m.after(refusalGrace, func() { _ = m.host.Network().ClosePeer(id) })
-		return false
+		return hello, false
 	}
 	m.learn(hello.Peers)
-	return stream.SetReadDeadline(time.Time{}) == nil
+	return hello, stream.SetReadDeadline(time.Time{}) == nil
+}
+
+// current reports whether the peer's Hello is of its latest incarnation. After a
+// crash that went unnoticed the new process comes before the old connection is
+// known to be dead: that connection is then closed, and the old process was
+// proven dead.
+func (r *remote) current(hello protocol.Hello, at network.Conn) bool {
+	facts, present := r.admitted()
+	if !present || facts.Incarnation >= hello.Incarnation {
+		return !present || facts.Incarnation == hello.Incarnation
+	}
+	r.gone(facts.Incarnation, true)
+	for _, c := range r.m.host.Network().ConnsToPeer(r.id) {
+		if c.ID() != at.ID() {
+			_ = c.Close()
+		}
+	}
+	r.mu.Lock()
+	old := r.outgoing
+	r.mu.Unlock()
+	if old != nil {
+		_ = old.Reset()
+	}
+	return true
 }
 
 // awaitSeen waits until the peer is admitted on our own stream to it, where its
@@ -215,12 +244,12 @@ func (r *remote) received(message protocol.Message) {
 	r.m.learn(hello.Peers)
 	now := r.m.cfg.Now()
 	facts, reason := r.m.judge(r.site, hello, now, now)
-	old, present := r.admitted()
-	if reason != grid.ReasonNone || !present || old.Incarnation != facts.Incarnation {
-		return // a stream of its own decides about that
+	if reason != grid.ReasonNone {
+		return // a new stream decides about that
 	}
+	old, _ := r.admitted()
 	if drift := facts.Skew - old.Skew; drift.Abs() < time.Minute {
 		facts.Skew = old.Skew // measured with a round trip, and so better
 	}
-	r.update(facts)
+	r.update(facts, true)
 }

@@ -53,7 +53,7 @@ func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit) {
 
 func (m *Machine) startCollect(j *job, index uint32) {
 	t := &j.tasks[index]
-	outputs := producedBy(*t.exit)
+	outputs := t.exit.CIDs()
 	if len(outputs) == 0 {
 		m.finish(j, index)
 		return

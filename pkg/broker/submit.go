@@ -167,7 +167,7 @@ func (m *Machine) drop(j *job) {
 	if j.probe {
 		return
 	}
-	m.emit(step.Hold{Job: j.id, CIDs: append(inputsOf(j.job), j.outputs()...), Release: true})
+	m.emit(step.Hold{Job: j.id, CIDs: j.data(), Release: true})
 	m.persistRemoval(factJob, string(j.id))
 	for i := range j.tasks {
 		m.persistRemoval(factTask, j.taskID(uint32(i)).String())
@@ -195,25 +195,12 @@ func inputsOf(spec grid.Job) []grid.CID {
 	return cids
 }
 
-// outputs lists all data that the job's tasks have left.
-func (j *job) outputs() []grid.CID {
-	var cids []grid.CID
+// data lists all that the job needs, and what its tasks have left.
+func (j *job) data() []grid.CID {
+	cids := inputsOf(j.job)
 	for i := range j.tasks {
 		if exit := j.tasks[i].exit; exit != nil {
-			cids = append(cids, producedBy(*exit)...)
-		}
-	}
-	return cids
-}
-
-func producedBy(exit grid.Exit) []grid.CID {
-	var cids []grid.CID
-	for _, out := range exit.Outputs {
-		cids = append(cids, out.CID)
-	}
-	for _, out := range []grid.Produced{exit.Stdout, exit.Stderr} {
-		if out.CID != "" {
-			cids = append(cids, out.CID)
+			cids = append(cids, exit.CIDs()...)
 		}
 	}
 	return cids

@@ -65,6 +65,15 @@ func (m *Machine) Jobs() []grid.JobID {
 	return ids
 }
 
+// Data lists all data of a job that is to be kept: its inputs and what its
+// tasks have left.
+func (m *Machine) Data(id grid.JobID) []grid.CID {
+	if j, ok := m.jobs[id]; ok {
+		return j.data()
+	}
+	return nil
+}
+
 // Job returns a copy of what is known of a job.
 func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 	j, ok := m.jobs[id]

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 

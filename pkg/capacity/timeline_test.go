@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -213,8 +214,10 @@ func (s slots) add(change grid.Resources, from, to int) {
 
 func enough(free, need grid.Resources) bool {
 	for _, d := range [][2]int64{
-		{free.MilliCPUs, need.MilliCPUs}, {free.MemoryBytes, need.MemoryBytes},
-		{free.DiskBytes, need.DiskBytes}, {free.MFLOPS, need.MFLOPS},
+		{free.MilliCPUs, need.MilliCPUs},
+		{free.MemoryBytes, need.MemoryBytes},
+		{free.DiskBytes, need.DiskBytes},
+		{free.MFLOPS, need.MFLOPS},
 	} {
 		if d[1] > 0 && d[1] > d[0] {
 			return false

@@ -123,6 +123,20 @@ func (e Exit) Validate() error {
 	return e.Cause.Validate()
 }
 
+// CIDs lists all data that the attempt left.
+func (e Exit) CIDs() []CID {
+	var cids []CID
+	for _, out := range e.Outputs {
+		cids = append(cids, out.CID)
+	}
+	for _, out := range []Produced{e.Stdout, e.Stderr} {
+		if out.CID != "" {
+			cids = append(cids, out.CID)
+		}
+	}
+	return cids
+}
+
 // Status is the code a shell would give: the program's own, 128 plus the
 // signal's number, or 125 when the end was not the program's doing.
 func (e Exit) Status() int {

@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 const gib = 1 << 30

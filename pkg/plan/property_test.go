@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // model drives a planner at random and knows what was promised.
@@ -178,7 +179,7 @@ func TestPlannerKeepsItsPromises(t *testing.T) {
 					m.p.SetCapacity(grid.Resources{MilliCPUs: rapid.Int64Range(0, 6).Draw(t, "cpus"), MFLOPS: rapid.Int64Range(0, 12).Draw(t, "mflops")})
 				}
 			},
-			"crash": func(t *rapid.T) {
+			"crash": func(*rapid.T) {
 				if !mayShrink {
 					return
 				}

@@ -110,14 +110,16 @@ func inTime(end time.Time, w grid.Window) bool { return w.Deadline.IsZero() || !
 func tasks(give, free grid.Resources, count uint32) uint32 {
 	n := int64(max(count, 1))
 	for _, d := range [...][2]int64{
-		{give.MilliCPUs, free.MilliCPUs}, {give.MemoryBytes, free.MemoryBytes},
-		{give.DiskBytes, free.DiskBytes}, {give.MFLOPS, free.MFLOPS},
+		{give.MilliCPUs, free.MilliCPUs},
+		{give.MemoryBytes, free.MemoryBytes},
+		{give.DiskBytes, free.DiskBytes},
+		{give.MFLOPS, free.MFLOPS},
 	} {
 		if d[0] > 0 {
 			n = min(n, d[1]/d[0])
 		}
 	}
-	return uint32(max(n, 1)) //nolint:gosec // at most count
+	return uint32(max(n, 1)) // at most count
 }
 
 // shortage is the first resource of which there is too little, computation being

@@ -60,8 +60,12 @@ func (c Config) Validate() error {
 		field string
 		value time.Duration
 	}{
-		{"CacheTTL", c.CacheTTL}, {"OfferValidity", c.OfferValidity}, {"RenewRetry", c.RenewRetry},
-		{"GiveUp", c.GiveUp}, {"FrozenLimit", c.FrozenLimit}, {"ResultHold", c.ResultHold},
+		{"CacheTTL", c.CacheTTL},
+		{"OfferValidity", c.OfferValidity},
+		{"RenewRetry", c.RenewRetry},
+		{"GiveUp", c.GiveUp},
+		{"FrozenLimit", c.FrozenLimit},
+		{"ResultHold", c.ResultHold},
 	} {
 		if d.value < time.Millisecond || d.value > grid.MaxRuntime {
 			errs = append(errs, fmt.Errorf("%w: %s: want 1ms to %s, have %s", grid.ErrInvalid, d.field, grid.MaxRuntime, d.value))

@@ -36,7 +36,9 @@ type Machine struct {
 	tokens     *recent[grid.TaskID, grid.Token]
 	tenants    map[grid.SiteID]*tenant
 	requests   *recent[uint64, request]
-	vacancyDue bool
+	vacancyDue bool // the vacancy timer is set
+
+	shareRefused bool // somebody was refused for having his share since the last vacancy
 
 	peers map[grid.SiteID]*peer
 	held  map[grid.CID]struct{}
@@ -58,7 +60,7 @@ func New(cfg Config) *Machine {
 		cfg: cfg, capability: cfg.Capability, facts: step.NewFacts(),
 		plan: newPlan(cfg, cfg.Capability.Total, 0), cache: requirements,
 		bindings: newRecent[grid.JobID, *binding](maxBindings),
-		roster: newRoster(), tokens: newRecent[grid.TaskID, grid.Token](maxTokens),
+		roster:   newRoster(), tokens: newRecent[grid.TaskID, grid.Token](maxTokens),
 		tenants: make(map[grid.SiteID]*tenant), requests: newRecent[uint64, request](maxRequests),
 		peers: make(map[grid.SiteID]*peer), held: make(map[grid.CID]struct{}),
 	}
@@ -73,11 +75,11 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 	boot, isBoot := in.(step.Boot)
 	switch {
 	case isBoot && m.booted:
-		m.report(step.LevelWarn, EventBootedTwice, step.Report{})
+		m.report(step.LevelWarn, eventBootedTwice, step.Report{})
 	case isBoot:
 		m.boot(boot)
 	case !m.booted:
-		m.report(step.LevelWarn, EventNotBooted, step.Report{Text: fmt.Sprintf("%T", in)})
+		m.report(step.LevelWarn, eventNotBooted, step.Report{Text: fmt.Sprintf("%T", in)})
 	default:
 		m.advance()
 		m.dispatch(in)
@@ -100,7 +102,7 @@ func (m *Machine) boot(in step.Boot) {
 			m.tellExit(a)
 			continue
 		}
-		m.report(step.LevelWarn, EventRestartDetected, about(a.id, a.submitter))
+		m.report(step.LevelWarn, eventRestartDetected, about(a.id, a.submitter))
 		m.end(a, grid.Exit{Cause: grid.CauseSiteRestart, Text: "the site's agent was restarted"})
 	}
 	if m.paused.on {
@@ -153,7 +155,7 @@ func (m *Machine) dispatchSite(in step.Input) {
 		m.onDrain(in)
 	case step.ClockStepped: // now does not step, and nothing here reads the wall clock
 	default:
-		m.report(step.LevelDebug, EventNotForSite, step.Report{Text: fmt.Sprintf("%T", in)})
+		m.report(step.LevelDebug, eventNotForSite, step.Report{Text: fmt.Sprintf("%T", in)})
 	}
 }
 
@@ -168,7 +170,7 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 		err = in.Message.Validate()
 	}
 	if err != nil {
-		m.report(step.LevelWarn, EventInvalid, step.Report{Site: in.From, Reason: grid.ReasonInvalid, Text: err.Error()})
+		m.report(step.LevelWarn, eventInvalid, step.Report{Site: in.From, Reason: grid.ReasonInvalid, Text: err.Error()})
 		return
 	}
 	switch msg := in.Message.(type) {
@@ -191,7 +193,7 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 	case protocol.Cancel:
 		m.onCancel(in.From, msg)
 	default:
-		m.report(step.LevelDebug, EventNotForSite, step.Report{Site: in.From, Text: fmt.Sprintf("%T", msg)})
+		m.report(step.LevelDebug, eventNotForSite, step.Report{Site: in.From, Text: fmt.Sprintf("%T", msg)})
 	}
 }
 
@@ -209,7 +211,7 @@ func (m *Machine) onTimer(key step.TimerKey) {
 		m.onPauseTimer()
 	case timerPlan: // every Step advances the plan
 	default:
-		m.report(step.LevelDebug, EventStale, step.Report{Text: "timer " + key.Name})
+		m.report(step.LevelDebug, eventStale, step.Report{Text: "timer " + key.Name})
 	}
 }
 
@@ -220,4 +222,3 @@ func (m *Machine) emit(e step.Effect) { m.out = append(m.out, e) }
 func (m *Machine) send(to grid.SiteID, msg protocol.Message) {
 	m.emit(step.Send{To: to, Message: msg})
 }
-

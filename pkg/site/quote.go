@@ -112,7 +112,7 @@ func (m *Machine) attemptRoom(submitter grid.SiteID) uint32 {
 	if submitter != m.cfg.Self {
 		room = min(room, m.cfg.MaxAttempts/shares-m.roster.bySite[submitter])
 	}
-	return uint32(max(room, 0)) //nolint:gosec // at most MaxAttempts
+	return uint32(max(room, 0))
 }
 
 // shortfall is the plan's reason with the amounts that show what is missing.
@@ -127,6 +127,7 @@ func shortfall(reason grid.Reason, need, have grid.Resources) grid.Refusal {
 		r.Want, r.Have = need.DiskBytes, have.DiskBytes
 	case grid.ReasonComputation:
 		r.Want, r.Have = need.MFLOPS, have.MFLOPS
+	default: // no amount
 	}
 	r.Have = max(r.Have, 0)
 	return r

@@ -47,7 +47,7 @@ func (m *Machine) open(q quote) (grid.Offer, bool) {
 	}
 	r := aboutJob(q.ask.Job, q.ask.Submitter)
 	r.Value = q.parts.Distance
-	m.report(step.LevelDebug, EventOfferMade, r)
+	m.report(step.LevelDebug, eventOfferMade, r)
 	return grid.Offer{
 		ID: o.Number, Site: m.cfg.Self, Parts: q.parts, Finish: q.finish(), Validity: m.cfg.OfferValidity,
 		TasksNow: q.place.Tasks, CoreMFLOPS: m.capability.CoreMFLOPS,
@@ -64,7 +64,10 @@ func (m *Machine) withdrawOldest(submitter grid.SiteID) {
 
 // dropOffer closes the job's open offer, if there is one.
 func (m *Machine) dropOffer(job grid.JobID) {
-	if m.plan.WithdrawJob(job) > 0 && m.cfg.HoldAll {
+	if m.plan.WithdrawJob(job) == 0 {
+		return
+	}
+	if m.freedShare(); m.cfg.HoldAll {
 		m.grown()
 	}
 }
@@ -81,19 +84,27 @@ func (m *Machine) heldOffer(number uint64, job grid.JobID, submitter grid.SiteID
 // commit takes the place of a quote for an attempt, out of what the offer holds
 // if it holds anything.
 func (m *Machine) commit(id grid.AttemptID, q quote) bool {
-	err := m.plan.Commit(m.now, plan.Commitment{
+	c := plan.Commitment{
 		Attempt: id, Give: q.place.Give, NotBefore: q.ask.Window.NotBefore, Start: q.place.Start, End: q.place.End,
-	}, q.ask.Offer)
-	if err == nil {
-		if q.place.Start.After(m.now) {
-			m.queued++
-		}
-		return true
 	}
-	r := about(id, q.ask.Submitter)
-	r.Text = err.Error()
-	m.report(step.LevelWarn, EventImpossiblePlan, r)
-	return false
+	err := m.plan.Commit(m.now, c, q.ask.Offer)
+	if errors.Is(err, plan.ErrFull) && q.ask.Offer != 0 {
+		// The quote counted all that the offer holds as free, and gives more of it
+		// to this task than its share: the hold has served its purpose.
+		m.plan.Withdraw(q.ask.Offer)
+		m.grown()
+		err = m.plan.Commit(m.now, c, 0)
+	}
+	if err != nil {
+		r := about(id, q.ask.Submitter)
+		r.Text = err.Error()
+		m.report(step.LevelWarn, eventImpossiblePlan, r)
+		return false
+	}
+	if c.Start.After(m.now) {
+		m.queued++
+	}
+	return true
 }
 
 // vacate gives an attempt's capacity back.
@@ -118,11 +129,11 @@ func (m *Machine) due(a *attempt) bool {
 // keeps its capacity, and what waited in the plan starts when its place has come.
 func (m *Machine) advance() {
 	changes := m.plan.Advance(m.now)
-	for _, o := range changes.Withdrawn {
-		if o.Holds > 0 {
-			m.grown()
-			break
-		}
+	if len(changes.Withdrawn) > 0 {
+		m.freedShare()
+	}
+	if slices.ContainsFunc(changes.Withdrawn, func(o plan.Offer) bool { return o.Holds > 0 }) {
+		m.grown()
 	}
 	m.queued -= len(changes.Started)
 	for _, c := range changes.Started {

@@ -124,14 +124,8 @@ func (r *roster) ofJob(id grid.JobID) []*attempt {
 
 // where lists the attempts that a condition holds for, in order.
 func (r *roster) where(holds func(*attempt) bool) []*attempt {
-	var list []*attempt
-	for a := range maps.Values(r.all) {
-		if holds(a) {
-			list = append(list, a)
-		}
-	}
-	slices.SortFunc(list, byID)
-	return list
+	all := slices.SortedFunc(maps.Values(r.all), byID)
+	return slices.DeleteFunc(all, func(a *attempt) bool { return !holds(a) })
 }
 
 // sorted lists all attempts in order.

@@ -29,13 +29,15 @@ type Status struct {
 type AttemptStatus struct {
 	ID         grid.AttemptID
 	Submitter  grid.SiteID
-	Phase      string        // staging, ready, starting, running, frozen, stopping or exited
-	Distance   float64       // from the job when it was accepted
-	Accepted   time.Time     // zero for one of an earlier run
-	Start      time.Time     // its place in the plan; zero when it has ended
-	End        time.Time     // expected end; zero when it has ended
-	LeaseUntil time.Time     // zero without a lease
+	Phase      string         // staging, ready, starting, running, frozen, stopping or exited
+	Distance   float64        // from the job when it was accepted
+	Accepted   time.Time      // zero for one of an earlier run
+	Start      time.Time      // its place in the plan; zero when it has ended
+	End        time.Time      // expected end; zero when it has ended
+	LeaseUntil time.Time      // zero without a lease
+	Need       grid.Resources // what it holds of the site
 	Exit       grid.ExitCause // 0 while it lives
+	Kept       []grid.CID     // what an ended attempt left here
 }
 
 // Status shows the site at the time of its last Step. The result is a copy.
@@ -50,7 +52,8 @@ func (m *Machine) Status() Status {
 	for _, a := range m.roster.sorted() {
 		view := AttemptStatus{
 			ID: a.id, Submitter: a.submitter, Phase: a.phase.String(), Distance: a.parts.Distance,
-			Accepted: a.accepted, LeaseUntil: a.leaseUntil, Exit: a.exit.Cause,
+			Accepted: a.accepted, LeaseUntil: a.leaseUntil, Need: a.task.Need, Exit: a.exit.Cause,
+			Kept: a.exit.CIDs(),
 		}
 		if c, ok := m.plan.Commitment(a.id); ok {
 			view.Start, view.End = c.Start, c.End
@@ -69,10 +72,17 @@ func (m *Machine) Submitter(id grid.AttemptID) (grid.SiteID, bool) {
 	return a.submitter, true
 }
 
-// Quote says where this site would stand for one task of a job of its own at the
-// time of its last Step, or why it would refuse; the flag says which. Nothing is
-// promised and nothing changes.
+// Quote says where this site would stand for one task at the time of its last
+// Step, or why it would refuse; the flag says which. It answers as to the
+// submitter that holds the task's data. Nothing is promised and nothing changes.
 func (m *Machine) Quote(req grid.Requirement) (grid.Parts, grid.Refusal, bool) {
-	q, refusal, ok := m.quote(req, inquiry{submitter: m.cfg.Self, count: 1})
+	in := inquiry{submitter: m.cfg.Self, count: 1}
+	for _, src := range req.Sources {
+		if len(src.Holders) > 0 {
+			in.submitter = src.Holders[0]
+			break
+		}
+	}
+	q, refusal, ok := m.quote(req, in)
 	return q.parts, refusal, ok
 }

@@ -183,7 +183,8 @@ func TestEffectsReadLikeThis(t *testing.T) {
 		}
 	}
 	for _, e := range []Effect{
-		nil, Persist{Fact: Fact{Value: []byte("{")}},
+		nil,
+		Persist{Fact: Fact{Value: []byte("{")}},
 		Send{Message: protocol.Declined{Quote: &grid.Offer{Parts: grid.Parts{X: math.NaN()}}}},
 	} {
 		if a, b := EncodeEffect(e), EncodeEffect(e); a != b || a == "" {
@@ -227,7 +228,10 @@ const goldenHash = 0xd93ca6438c988319
 
 func FuzzDecodeInput(f *testing.F) {
 	for _, in := range []Input{
-		Boot{Incarnation: 1}, Pause{}, Submit{}, TimerFired{},
+		Boot{Incarnation: 1},
+		Pause{},
+		Submit{},
+		TimerFired{},
 		MessageReceived{From: "x", Message: protocol.Cancel{Job: "mfrggzdfmztwq2lk"}},
 	} {
 		raw, err := EncodeInput(in)

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	patience = 60 * time.Second // for anything that must happen, on a busy machine
+	patience = 2 * time.Minute // for anything that must happen, on a busy machine
 	job      = grid.JobID("mfrggzdfmztwq2lk")
 )
 

@@ -17,3 +17,7 @@
 // Commands and events are JSON, one object a line. The first line on the
 // supervisor's standard input is the Spec.
 package supervise
+
+// Arg is the hidden argument with which an executable runs itself again as a
+// supervisor: main calls Main then, before anything else.
+const Arg = "__supervise"

@@ -156,23 +156,26 @@ func (s *supervisor) kill(cause grid.ExitCause, text string) {
 }
 
 // judge says why the attempt ended.
-func (s *supervisor) judge(end runnerEnd) Report {
+func (s *supervisor) judge(end runnerEnd) Ending {
+	e := Ending{Wall: s.ran}
 	switch {
 	case s.verdict != nil:
-		return *s.verdict
+		e.Report = *s.verdict
 	case end.overflowed:
-		return Report{Cause: grid.CauseOutput, Text: outputText(s.spec.Limits)}
+		e.Report = Report{Cause: grid.CauseOutput, Text: outputText(s.spec.Limits)}
 	case s.spec.Reports && end.report != nil:
-		return *end.report
+		e.Report = *end.report
 	case s.spec.Reports:
 		// The program's own end always comes with a report; this is the site's
 		// doing, such as a lack of memory of the whole machine.
-		return Report{Cause: grid.CauseSandbox, Text: "the runner ended without a report: " + end.text}
+		e.Report = Report{Cause: grid.CauseSandbox, Text: "the runner ended without a report: " + end.text}
+		e.Broken = true
 	case end.signal != 0:
-		return Report{Cause: grid.CauseSignal, Code: end.signal, Text: end.text}
+		e.Report = Report{Cause: grid.CauseSignal, Code: end.signal, Text: end.text}
 	default:
-		return Report{Cause: grid.CauseExited, Code: end.code}
+		e.Report = Report{Cause: grid.CauseExited, Code: end.code}
 	}
+	return e
 }
 
 func outputText(l lrm.Limits) string {

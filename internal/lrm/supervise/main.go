@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxLineBytes = 4 << 20 // of a spec or command
+	maxLineBytes = 64 << 20 // of a spec or command
 	exitUsage    = 2
 )
 
@@ -27,6 +27,10 @@ func Main() int {
 	lines.Buffer(nil, maxLineBytes)
 	var spec Spec
 	if !lines.Scan() {
+		if err := lines.Err(); err != nil {
+			fmt.Fprintln(os.Stderr, "supervisor: read spec:", err)
+			return exitUsage
+		}
 		return 0 // the agent gave up
 	}
 	if err := json.Unmarshal(lines.Bytes(), &spec); err != nil || len(spec.Runner) == 0 {
@@ -89,7 +93,7 @@ func (s *supervisor) attempt() Ending {
 	s.tell(message{Event: lrm.Started, At: lrm.BootNow(), PID: r.pid()})
 	status := s.watch()
 	s.pauseClock()
-	return Ending{Report: s.judge(status), Wall: s.ran}
+	return s.judge(status)
 }
 
 func sandboxFailure(err error) Report {

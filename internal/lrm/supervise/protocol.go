@@ -50,7 +50,8 @@ type Report struct {
 // Ending is how an attempt ended, as its supervisor saw it.
 type Ending struct {
 	Report
-	Wall time.Duration `json:"wall"` // frozen time left out
+	Wall   time.Duration `json:"wall"`             // frozen time left out
+	Broken bool          `json:"broken,omitempty"` // the runner ended without the report it owed
 }
 
 const (

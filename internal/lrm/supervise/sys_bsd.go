@@ -17,6 +17,8 @@ func asLeader(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: t
 
 func yieldToOwner() {}
 
+func sacrificeFirst(int) {}
+
 // lowerPriority does nothing: priorities belong to processes here, and the
 // supervisor shall keep its own.
 func lowerPriority() {}
@@ -27,6 +29,8 @@ func freezeGroup(leader int) error {
 	}
 	return nil
 }
+
+func onlyZombie(int) bool { return false }
 
 // Self is the identity of this process.
 func Self() lrm.Identity { return lrm.Identity{PID: os.Getpid()} }

@@ -44,6 +44,12 @@ func lowerPriority() {
 	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoProcess, 0, idleIO)
 }
 
+// sacrificeFirst makes the process the first that the kernel kills when the
+// machine runs out of memory. Best effort.
+func sacrificeFirst(pid int) {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)
+}
+
 // freezeGroup stops the group and waits until its leader stands still, so that
 // what is recorded as frozen makes no step any more.
 func freezeGroup(leader int) error {
@@ -59,6 +65,14 @@ func freezeGroup(leader int) error {
 		time.Sleep(200 * time.Microsecond)
 	}
 	return nil // in a system call that cannot be interrupted: it stops before its next step
+}
+
+// onlyZombie reports whether a group's leader has ended but was not reaped, as
+// happens where the first process of a container does not care. Signals still
+// reach a zombie.
+func onlyZombie(leader int) bool {
+	state, _, ok := procStat(leader)
+	return ok && (state == 'Z' || state == 'X')
 }
 
 // Self is the identity of this process.

@@ -31,7 +31,7 @@ func resumeGroup(leader int) error {
 func awaitGroupGone(leader int, limit time.Duration) bool {
 	deadline := time.Now().Add(limit)
 	for time.Now().Before(deadline) {
-		if errors.Is(syscall.Kill(-leader, 0), syscall.ESRCH) {
+		if errors.Is(syscall.Kill(-leader, 0), syscall.ESRCH) || onlyZombie(leader) {
 			return true
 		}
 		time.Sleep(time.Millisecond)

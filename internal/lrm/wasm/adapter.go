@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
@@ -26,26 +27,26 @@ type Config struct {
 	// CacheDir keeps compiled modules, shared by all attempts. Programs never see
 	// it. It may be emptied at any time while no attempt starts.
 	CacheDir string
+	// CacheBytes bounds the cache; the oldest modules go when an adapter is made. 0
+	// means 1 GiB.
+	CacheBytes int64
 	// RecordPath is the run record of earlier agents, the same file as in Attempts.
 	RecordPath string
 }
 
-// The hidden arguments of DefaultConfig.
-const (
-	ArgSupervise = "__supervise"
-	ArgRun       = "__run-wasm"
-)
+// ArgRun is the hidden argument with which an executable runs itself again as a
+// runner: main calls RunnerMain then, before anything else.
+const ArgRun = "__run-wasm"
 
-// DefaultConfig runs this executable again, with ArgSupervise or ArgRun as its
-// only argument, which main must hand to supervise.Main and RunnerMain before
-// anything else. Cache and record stand in dir.
+// DefaultConfig runs this executable again, with supervise.Arg or ArgRun as its
+// only argument. Cache and record stand in dir.
 func DefaultConfig(dir string) (Config, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return Config{}, fmt.Errorf("find own executable: %w", err)
 	}
 	return Config{
-		Supervisor: []string{self, ArgSupervise}, Runner: []string{self, ArgRun},
+		Supervisor: []string{self, supervise.Arg}, Runner: []string{self, ArgRun},
 		CacheDir: filepath.Join(dir, "wasm-cache"), RecordPath: filepath.Join(dir, "runs.jsonl"),
 	}, nil
 }
@@ -55,6 +56,8 @@ func (c Config) Validate() error {
 	switch {
 	case len(c.Supervisor) == 0 || len(c.Runner) == 0:
 		return errors.New("wasm: supervisor and runner: want commands")
+	case c.CacheBytes < 0:
+		return errors.New("wasm: cache bytes: want at least 0")
 	case !filepath.IsAbs(c.CacheDir) || !filepath.IsAbs(c.RecordPath):
 		return errors.New("wasm: cache dir and record path: want absolute paths")
 	default:
@@ -67,13 +70,20 @@ type Adapter struct {
 	config Config
 }
 
-// New makes an adapter and its cache directory.
+// New makes an adapter and its cache directory, or prunes the one there is.
 func New(config Config) (*Adapter, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(config.CacheDir, 0o700); err != nil {
 		return nil, fmt.Errorf("make wasm cache: %w", err)
+	}
+	limit := config.CacheBytes
+	if limit == 0 {
+		limit = defaultCacheBytes
+	}
+	if err := pruneCache(config.CacheDir, limit); err != nil {
+		return nil, err
 	}
 	return &Adapter{config: config}, nil
 }
@@ -140,8 +150,16 @@ func runnerEnv(task grid.Task) []string {
 	return env
 }
 
+// outOfMemory is what the Go runtime prints when it cannot go on.
+const outOfMemory = "fatal error: runtime: out of memory"
+
 // finish makes the result of an attempt's end.
 func finish(at lrm.Attempt, end supervise.Ending) lrm.Result {
+	if end.Broken && mentions(at.StderrPath(), outOfMemory) {
+		// Only a module that is made so gets here: with tables or functions that
+		// take more than all its memory. Another site would fare no better.
+		end.Cause, end.Text = grid.CauseMemory, "the runtime itself ran out of memory over this module"
+	}
 	outputs, missing := lrm.CollectOutputs(at)
 	text := lrm.ExitText(end.Text)
 	if end.Cause == grid.CauseExited {
@@ -151,6 +169,12 @@ func finish(at lrm.Attempt, end supervise.Ending) lrm.Result {
 		Exit:    grid.Exit{Cause: end.Cause, Code: end.Code, Text: text, Wall: end.Wall},
 		Outputs: outputs, Stdout: lrm.StreamFile(at.StdoutPath()), Stderr: lrm.StreamFile(at.StderrPath()),
 	}
+}
+
+// mentions reports whether a file that Limits bound holds the words.
+func mentions(path, words string) bool {
+	text, err := os.ReadFile(path)
+	return err == nil && strings.Contains(string(text), words)
 }
 
 // Recover implements lrm.Adapter.

@@ -1,11 +1,13 @@
 package wasm_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/lrmtest"
@@ -26,7 +28,7 @@ var shared, guest string
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case wasm.ArgSupervise:
+		case supervise.Arg:
 			os.Exit(supervise.Main())
 		case wasm.ArgRun:
 			os.Exit(wasm.RunnerMain())
@@ -61,7 +63,36 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if err := warmUp(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.Run()
+}
+
+// warmUp has the guest compiled once, rather than by all parallel tests at once.
+func warmUp(dir string) error {
+	a, err := newAdapter(filepath.Join(dir, "cache"), filepath.Join(dir, "runs"))
+	if err != nil {
+		return err
+	}
+	at := lrm.Attempt{
+		ID: grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1}, Dir: filepath.Join(dir, "warm"),
+		ModulePath: guest, RecordPath: filepath.Join(dir, "runs"), LeaseUntil: lrm.BootNow().Add(time.Hour),
+	}
+	at.Task.Args = []string{"exit", "0"}
+	if err = os.Mkdir(at.Dir, 0o700); err != nil {
+		return err
+	}
+	p, err := a.Start(context.Background(), at)
+	if err != nil {
+		return err
+	}
+	r, err := p.Wait(context.Background())
+	if err == nil && r.Exit.Cause != grid.CauseExited {
+		err = fmt.Errorf("warm up: %v: %s", r.Exit.Cause, r.Exit.Text)
+	}
+	return err
 }
 
 func newAdapter(cache, record string) (*wasm.Adapter, error) {

@@ -278,10 +278,9 @@ func (j *jail) Rename(from, to string) experimentalsys.Errno {
 		return experimentalsys.EPERM
 	case src.path == dst.path:
 		return 0
-	case old != nil && old.IsDir() && !info.IsDir():
-		return experimentalsys.EISDIR
-	case old != nil && !old.IsDir() && info.IsDir():
-		return experimentalsys.ENOTDIR
+	}
+	if no := replaceable(old, info); no != 0 {
+		return no
 	}
 	if err := j.scratch.Rename(src.name, dst.name); err != nil {
 		return j.failed(err)
@@ -290,6 +289,19 @@ func (j *jail) Rename(from, to string) experimentalsys.Errno {
 		j.forget(old)
 	}
 	return 0
+}
+
+// replaceable says why a file cannot take the place of another, 0 if it can. old
+// is nil where there is none.
+func replaceable(old, by fs.FileInfo) experimentalsys.Errno {
+	switch {
+	case old == nil || old.IsDir() == by.IsDir():
+		return 0
+	case old.IsDir():
+		return experimentalsys.EISDIR
+	default:
+		return experimentalsys.ENOTDIR
+	}
 }
 
 // Utimens implements experimentalsys.FS.
@@ -353,8 +365,6 @@ func errno(err error) experimentalsys.Errno {
 		return experimentalsys.UnwrapOSError(number)
 	case errors.Is(err, fs.ErrClosed):
 		return experimentalsys.EBADF
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, os.ErrInvalid):
-		return experimentalsys.EPERM
 	default:
 		return experimentalsys.EPERM
 	}

@@ -3,6 +3,7 @@ package wasm_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,23 @@ func TestHandMadeModules(t *testing.T) {
 				t.Errorf("exit = %v %d %q, want %v %d %q", exit.Cause, exit.Code, exit.Text, tt.cause, tt.code, tt.text)
 			}
 		})
+	}
+}
+
+// A table takes memory of the runtime, which the guest's own limit does not see.
+func TestTableBomb(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux bounds the runner's own memory")
+	}
+	path := filepath.Join(t.TempDir(), "m.wasm")
+	bomb := module(typeSection, funcSection, "\x04\x04\x01\x70\x00\x00", exportSection,
+		"\x0a\x10\x01\x0e\x00\xd0\x70\x41\xff\xff\xff\xff\x00\xfc\x0f\x00\x1a\x0b")
+	if err := os.WriteFile(path, bomb, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if exit := run(t, attempt(t, path)).Exit; exit.Cause != grid.CauseMemory {
+		t.Errorf("exit = %+v, want out of memory", exit)
 	}
 }
 

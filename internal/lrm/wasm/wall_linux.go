@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
@@ -14,11 +15,27 @@ const (
 	landlockNet   = 4 // covers TCP
 )
 
+// What this process may take beside the guest's memory. The runtime's own need
+// grows with the module, and a module may be made to be expensive: better that
+// this process fails than that the machine swaps.
+const (
+	ownMemory = 1 << 30
+	openFiles = 4096
+)
+
 // enclose puts the second wall around this process: it may read the inputs,
 // write cache and scratch, and neither connect nor listen by TCP. Nothing that
 // the kernel lacks is an error.
 func enclose(job job) error {
-	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // no dumps of the guest on the owner's disk
+	for resource, most := range map[int]uint64{
+		unix.RLIMIT_CORE:   0, // no dumps of the guest on the owner's disk
+		unix.RLIMIT_DATA:   uint64(min(max(job.MemoryBytes, 0), maxMemory)) + ownMemory,
+		unix.RLIMIT_NOFILE: openFiles,
+	} {
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil && !errors.Is(err, unix.EPERM) {
+			return fmt.Errorf("limit resource %d: %w", resource, err)
+		}
+	}
 	var files, dirs []string
 	for _, in := range job.Inputs {
 		if in.Dir {

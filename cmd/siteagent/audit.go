@@ -1,0 +1,49 @@
+package main
+
+import (
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mrsmesh/mrsmesh/internal/agent"
+	"github.com/mrsmesh/mrsmesh/internal/audit"
+)
+
+func auditCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "audit [STATE...]", Short: "Count lost and doubled tasks from agents' journals",
+		Long: `Read the journals and run records in the state directories of agents on this
+machine, and count tasks that were lost and attempts of one task that ran at the
+same time. Name the directories of all agents that took part.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				dir, err := o.stateDir(nil)
+				if err != nil {
+					return err
+				}
+				args = []string{dir}
+			}
+			return auditAll(cmd.OutOrStdout(), args)
+		},
+	}
+}
+
+func auditAll(out io.Writer, dirs []string) error {
+	var sources []audit.Source
+	for _, dir := range dirs {
+		sources = append(sources, audit.Source{Site: filepath.Base(dir), StateDir: dir, RunRecord: filepath.Join(dir, agent.RecordFile)})
+	}
+	records, err := audit.Collect(sources)
+	if err != nil {
+		return err
+	}
+	report := audit.Audit(records)
+	if err := report.Write(out); err != nil {
+		return err
+	}
+	if !report.Clean() {
+		return errDiffers
+	}
+	return nil
+}

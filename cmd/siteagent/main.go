@@ -1,0 +1,49 @@
+// Command siteagent runs one site of the mesh: it offers what its owner gives,
+// runs other people's jobs in sandboxes, and places the jobs that are submitted
+// here. See siteagent --help.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/wasm"
+)
+
+func main() {
+	if len(os.Args) == 2 { // the agent starts itself again to watch and run jobs
+		switch os.Args[1] {
+		case supervise.Arg:
+			os.Exit(supervise.Main())
+		case wasm.ArgRun:
+			os.Exit(wasm.RunnerMain())
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot()
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "siteagent: %v\n", err)
+		stop()
+		os.Exit(exitCode(err))
+	}
+}
+
+// usageError is a mistake in the command line or the configuration.
+type usageError struct{ error }
+
+// Unwrap is the mistake itself.
+func (e usageError) Unwrap() error { return e.error }
+
+func exitCode(err error) int {
+	var usage usageError
+	if errors.As(err, &usage) {
+		return 2
+	}
+	return 1
+}

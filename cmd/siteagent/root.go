@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mrsmesh/mrsmesh/internal/config"
+)
+
+const rootHelp = `siteagent runs one site of a scheduling mesh: no hub, no scheduler, no database.
+
+Your machine offers what you give it, answers announced jobs with how well it
+fits them, and runs what it is awarded in a sandbox. You stay in charge:
+siteagent pause takes effect at once, and siteagent stop --now moves what runs.
+
+First steps:
+  siteagent init                 make this site's identity and configuration
+  siteagent run                  run it (^C stops it)
+  siteagent status               what it gives, runs and knows
+
+Every setting can be given as a flag, as a variable MRS_*, or in the
+configuration file, in this order of strength.`
+
+// options are what every command shares.
+type options struct {
+	file string // configuration file
+	cmd  *cobra.Command
+}
+
+func newRoot() *cobra.Command {
+	o := &options{}
+	root := &cobra.Command{
+		Use: "siteagent", Short: "Run one site of the mesh", Long: rootHelp,
+		SilenceUsage: true, SilenceErrors: true, Version: version(),
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) { o.cmd = cmd },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	flags := root.PersistentFlags()
+	flags.StringVar(&o.file, "config", "", "configuration file (default "+config.AgentFile(os.LookupEnv)+")")
+	for _, key := range config.AgentKeys(os.LookupEnv) {
+		flags.String(key.Flag, "", fmt.Sprintf("%s (%s; default %q)", key.Help, key.Env, key.Default))
+	}
+	root.AddCommand(
+		initCommand(o), runCommand(o), statusCommand(o), pauseCommand(o), resumeCommand(o), stopCommand(o),
+		replayCommand(o), auditCommand(o),
+	)
+	return root
+}
+
+// load reads the configuration from flags, variables and file; a file that was
+// named must exist.
+func (o *options) load() (config.Agent, error) { return o.loadFile(o.file != "") }
+
+func (o *options) loadFile(required bool) (config.Agent, error) {
+	file := o.file
+	if file == "" {
+		file = config.AgentFile(os.LookupEnv)
+	}
+	set := make(map[string]string)
+	for _, key := range config.AgentKeys(os.LookupEnv) {
+		if flag := o.cmd.Flag(key.Flag); flag != nil && flag.Changed {
+			set[key.Flag] = flag.Value.String()
+		}
+	}
+	c, err := config.LoadAgent(config.Sources{File: file, Required: required, Env: os.LookupEnv, Flags: set})
+	if err != nil {
+		return c, usageError{err}
+	}
+	if c.StateDir, err = filepath.Abs(c.StateDir); err != nil {
+		return c, fmt.Errorf("state directory: %w", err)
+	}
+	return c, nil
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s takes no argument, have %s", cmd.Name(), strings.Join(args, " "))}
+	}
+	return nil
+}

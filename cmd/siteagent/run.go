@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mrsmesh/mrsmesh/internal/agent"
+	"github.com/mrsmesh/mrsmesh/internal/api"
+	"github.com/mrsmesh/mrsmesh/internal/config"
+	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/wasm"
+	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+func runCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "run", Short: "Run this site until it is stopped", Args: noArgs,
+		Long: `Run this site until it is stopped: by ^C, by SIGTERM, or by siteagent stop.
+
+The first start makes the site's identity. Jobs that run here when the agent
+ends are ended, too; their submitters continue them on other sites.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.load()
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), c)
+		},
+	}
+}
+
+// run makes the agent from its configuration and lets it live.
+func run(ctx context.Context, c config.Agent) error {
+	log, err := obs.NewLogger(os.Stderr, c.Log.Format, c.Log.Level)
+	if err != nil {
+		return usageError{err}
+	}
+	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
+		return fmt.Errorf("make the state directory: %w", err)
+	}
+	metrics := obs.NewRegistry()
+	settings, err := assemble(ctx, c, metrics, log)
+	if err != nil {
+		return err
+	}
+	a, err := agent.New(ctx, settings)
+	if err != nil {
+		return err
+	}
+	server, err := serve(ctx, c, a, metrics, log)
+	if err != nil {
+		return errors.Join(err, a.Close())
+	}
+	log.Info("the site is up", "site", string(a.Self()), "name", c.Name, "domain", string(c.Domain), "addresses", a.Addrs())
+	live, end := context.WithCancel(ctx)
+	defer end()
+	group := &errgroup.Group{}
+	group.Go(func() error { defer end(); return server.Serve(live) })
+	group.Go(func() error { defer end(); return a.Run(live) })
+	err = errors.Join(group.Wait(), a.Close())
+	log.Info("the site is down")
+	return err
+}
+
+func serve(ctx context.Context, c config.Agent, a *agent.Agent, metrics *obs.Registry, log *slog.Logger) (*api.Server, error) {
+	options := api.Options{Listen: c.API.Listen, Metrics: metrics.Handler(), Debug: c.API.Debug, Logger: log}
+	if c.API.Socket != "off" {
+		options.Socket = c.API.Socket
+	}
+	if c.API.Listen != "" {
+		token, err := api.LoadToken(c.TokenPath())
+		if err != nil {
+			return nil, err
+		}
+		options.Token = token
+	}
+	server, err := api.New(a, options)
+	if err != nil {
+		return nil, err
+	}
+	return server, server.Listen(ctx)
+}
+
+// assemble turns the configuration into the agent's parts.
+func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *slog.Logger) (agent.Config, error) {
+	adapters, err := makeAdapters(c, log)
+	if err != nil {
+		return agent.Config{}, err
+	}
+	capability, err := measure(ctx, c, log)
+	if err != nil {
+		return agent.Config{}, err
+	}
+	network := p2p.Config{
+		KeyFile: filepath.Join(c.StateDir, "identity.key"), AddressFile: filepath.Join(c.StateDir, "peers.json"),
+		Listen: c.Listen, Domain: c.Domain, Allow: c.Members(), AcceptAnyone: c.Accept == "anyone",
+		Bootstrap: c.Bootstrap, Preset: p2p.Preset(c.Preset), Registry: metrics,
+	}
+	return agent.Config{
+		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network,
+		Data:       data.Config{QuotaBytes: c.Data.QuotaBytes, UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps, Metrics: metrics, Log: log},
+		Capability: capability, Adapters: adapters, OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: 1,
+		Metrics: metrics, Log: log,
+		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep, WasmOnly: c.Accept == "anyone",
+	}, nil
+}
+
+// makeAdapters makes what runs the kinds of work that the owner allows.
+func makeAdapters(c config.Agent, log *slog.Logger) (map[grid.WorkKind]lrm.Adapter, error) {
+	adapters := make(map[grid.WorkKind]lrm.Adapter)
+	for _, kind := range c.Kinds {
+		if kind != grid.KindWasm {
+			log.Warn("this version does not run the kind of work", "kind", kind.String())
+			continue
+		}
+		settings, err := wasm.DefaultConfig(filepath.Join(c.StateDir, "wasm"))
+		if err != nil {
+			return nil, err
+		}
+		settings.RecordPath = filepath.Join(c.StateDir, agent.RecordFile)
+		if adapters[kind], err = wasm.New(settings); err != nil {
+			return nil, err
+		}
+	}
+	return adapters, nil
+}
+
+// measure says what the site gives: the owner's ceilings, and where he named
+// none a part of what the machine has.
+func measure(ctx context.Context, c config.Agent, log *slog.Logger) (grid.Capability, error) {
+	machine, err := hostinfo.Probe(ctx, c.StateDir)
+	if err != nil {
+		log.Warn("the machine does not tell everything", "error", err)
+	}
+	core, err := hostinfo.CoreMFLOPS(ctx, machine, c.StateDir)
+	if err != nil && core == 0 {
+		return grid.Capability{}, fmt.Errorf("measure the speed of a core: %w", err)
+	}
+	capability := grid.Capability{
+		Total: hostinfo.Ceilings(machine, c.Ceilings.Resources(), core), CoreMFLOPS: core,
+		DownBps: c.Rates.DownBps, UpBps: c.Rates.UpBps, DiskBps: c.Rates.DiskBps, OS: runtime.GOOS, Arch: runtime.GOARCH,
+	}
+	for _, kind := range c.Kinds {
+		if kind == grid.KindWasm {
+			capability.Kinds = append(capability.Kinds, kind)
+		}
+	}
+	return capability, capability.Validate()
+}
+
+// version names the build: the same name means the same program.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" || s.Key == "vcs.modified" && s.Value == "true" {
+			v += "+" + map[string]string{"vcs.revision": s.Value, "vcs.modified": "modified"}[s.Key]
+		}
+	}
+	return v
+}

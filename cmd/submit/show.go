@@ -1,0 +1,309 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mrsmesh/mrsmesh/internal/jobfile"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+func (a *app) listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List this agent's own submissions, newest first", Args: exactly(0, "no argument"),
+		Example: "  submit list\n  submit list -o name",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			jobs, err := a.client.Jobs(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.show(jobsResult(jobs, jobs))
+		},
+	}
+}
+
+func jobsResult(value any, jobs []view.JobView) result {
+	r := result{value: value}
+	for _, j := range jobs {
+		r.names = append(r.names, string(j.ID))
+	}
+	r.table = func(t *table) {
+		t.row("ID", "NAME", "PHASE", "TASKS", "CODE", "SUBMITTED", "|STARTED", "|ENDED", "|MOVED", "|HINT")
+		for _, j := range jobs {
+			t.row(string(j.ID), j.Name, string(j.Phase), counts(j.Tasks), code(j.Code), moment(j.Submitted),
+				"|"+moment(j.Started), "|"+moment(j.Ended), "|"+strconv.FormatUint(uint64(j.Moves), 10), "|"+j.Hint)
+		}
+	}
+	return r
+}
+
+// described is what describe prints as JSON: a job file with inputs as cid:, which
+// job reads again, and the status, which it ignores.
+type described struct {
+	Job    jobfile.Document `json:"job"`
+	Status status           `json:"status"`
+}
+
+// status is a job's status with all its tasks.
+type status struct {
+	view.JobView
+	TaskList []view.TaskView `json:"task_list"`
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	var watch bool
+	cmd := &cobra.Command{
+		Use: "status [ID]", Short: "Show how a job and its tasks stand, or how the agent does",
+		Example: "  submit status\n  submit status mfrg\n  submit status mfrg --watch",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("want at most one job, have %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.showAgent(cmd)
+			}
+			id, err := a.findJob(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if watch {
+				return a.watch(cmd.Context(), id, func(v view.JobView) (bool, error) { return v.Phase.Ended(), a.ndjson(v) })
+			}
+			detail, err := a.client.Job(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			tasks, err := a.client.AllTasks(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			r := jobsResult(status{JobView: detail.Status, TaskList: tasks}, []view.JobView{detail.Status})
+			jobTable := r.table
+			r.table = func(t *table) {
+				jobTable(t)
+				taskRows(t, tasks)
+			}
+			return a.show(r)
+		},
+	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "print a line of JSON for each change until the job has ended")
+	return cmd
+}
+
+func taskRows(t *table, tasks []view.TaskView) {
+	_ = t.writer.Flush() // the next table has other widths; the last Flush reports errors
+	t.row("TASK", "PHASE", "SITE", "DISTANCE", "CODE", "ATTEMPTS", "|STARTED", "|ENDED", "|CAUSE", "|ITEM")
+	for _, task := range tasks {
+		t.row(task.ID, string(task.Phase), nameOf(task.SiteName, task.Site), number(task.Distance), code(task.Code),
+			strconv.Itoa(len(task.Attempts)), "|"+moment(task.Started), "|"+moment(task.Ended), "|"+task.Cause, "|"+task.Item)
+	}
+}
+
+func (a *app) showAgent(cmd *cobra.Command) error {
+	s, err := a.client.Status(cmd.Context())
+	if err != nil {
+		return err
+	}
+	r := result{value: s, names: []string{string(s.Site)}}
+	r.table = func(t *table) {
+		state := "sharing"
+		switch {
+		case s.Stopping:
+			state = "stopping"
+		case s.Paused && s.PausedUntil.IsZero():
+			state = "paused until resumed"
+		case s.Paused:
+			state = "paused until " + moment(s.PausedUntil)
+		}
+		t.row("SITE", nameOf(s.Name, s.Site))
+		t.row("DOMAIN", string(s.Domain))
+		t.row("STATE", state)
+		t.row("CORES", fmt.Sprintf("%.1f of %.1f in use", float64(s.InUse.MilliCPUs)/1000, float64(s.Ceilings.MilliCPUs)/1000))
+		t.row("MEMORY", grid.FormatBytes(s.InUse.MemoryBytes)+" of "+grid.FormatBytes(s.Ceilings.MemoryBytes)+" in use")
+		t.row("TASKS", strconv.Itoa(len(s.Running)))
+		t.row("PEERS", strconv.Itoa(s.Peers))
+		t.row("DATA", grid.FormatBytes(s.DataUsedBytes)+" of "+grid.FormatBytes(s.DataQuotaBytes))
+		for _, n := range s.Notices {
+			t.row("NOTICE", strings.Join([]string{n.Text, n.Cause, n.Action}, " "))
+		}
+	}
+	return a.show(r)
+}
+
+func (a *app) describeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "describe ID", Short: "Show a job in full: its job file, its status, every attempt",
+		Example: "  submit describe mfrg\n  submit describe mfrg -o json | submit job - --parsable",
+		Args:    exactly(1, "one job"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := a.findJob(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			detail, err := a.client.Job(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			tasks, err := a.client.AllTasks(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			job, err := detail.Spec.Job()
+			if err != nil {
+				return fmt.Errorf("read answer of agent: %w", err)
+			}
+			value := described{Job: jobfile.Format(job), Status: status{JobView: detail.Status, TaskList: tasks}}
+			r := jobsResult(value, []view.JobView{detail.Status})
+			head := r.table
+			r.table = func(t *table) {
+				head(t)
+				taskRows(t, tasks)
+				attemptRows(t, tasks)
+			}
+			return a.show(r)
+		},
+	}
+}
+
+func attemptRows(t *table, tasks []view.TaskView) {
+	_ = t.writer.Flush() // the next table has other widths; the last Flush reports errors
+	t.row("ATTEMPT", "SITE", "DISTANCE", "X", "Y", "Z", "AWARDED", "ENDED", "CAUSE", "CODE")
+	for _, task := range tasks {
+		for _, at := range task.Attempts {
+			t.row(fmt.Sprintf("%s#%d", task.ID, at.Token), nameOf(at.SiteName, at.Site), number(&at.Distance),
+				number(&at.X), number(&at.Y), number(&at.Z), moment(at.Awarded), moment(at.Ended), at.Cause, code(at.Code))
+		}
+	}
+}
+
+func (a *app) planCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "plan FILE", Short: "Announce a job and show the offers; dispatch nothing",
+		Long: "Announce a job file to the mesh, show how every site answers, and withdraw it.\nNothing runs. The code is 4 when every site says that it never fits.",
+		Args: exactly(1, "one job file"), Example: "  submit plan pi.yaml\n  submit plan pi.yaml -o wide",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			plan, _, err := a.loadFile(args[0])
+			if err != nil {
+				return err
+			}
+			if err = a.checkDomain(cmd.Context()); err != nil {
+				return err
+			}
+			job, err := a.upload(cmd.Context(), plan)
+			if err != nil {
+				return err
+			}
+			offers, err := a.client.Plan(cmd.Context(), job)
+			if err != nil {
+				return err
+			}
+			if err := a.showOffers(offers); err != nil {
+				return err
+			}
+			if offers.Never {
+				return &codeError{code: exitNever}
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) whyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "why ID", Short: "Show why a job is where it is: each site's answer and distance",
+		Example: "  submit why mfrg\n  submit why mfrg -o wide", Args: exactly(1, "one job"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := a.findJob(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			offers, err := a.client.Offers(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			return a.showOffers(offers)
+		},
+	}
+}
+
+// showOffers prints each site's answer, and beside it what would change it.
+func (a *app) showOffers(offers view.OfferTable) error {
+	r := result{value: offers}
+	for _, row := range offers.Rows {
+		r.names = append(r.names, string(row.Site))
+	}
+	r.table = func(t *table) {
+		t.row("RANK", "SITE", "DISTANCE", "X", "Y", "Z", "SECONDS", "START", "TASKS", "ANSWER", "|FAULTS", "|ID")
+		for _, row := range offers.Rows {
+			rank, answer, tasks := "", row.Refusal, ""
+			if row.Rank > 0 {
+				rank, answer, tasks = strconv.Itoa(row.Rank), "offers", strconv.FormatUint(uint64(row.TasksNow), 10)
+			}
+			if row.Awarded > 0 {
+				answer = fmt.Sprintf("offers, has %d %s", row.Awarded, plural(row.Awarded, "task"))
+			}
+			if row.Counterfactual != "" {
+				answer += "; would fit with " + row.Counterfactual
+			}
+			t.row(rank, nameOf(row.Name, row.Site), number(row.Distance), number(row.X), number(row.Y), number(row.Z),
+				number(row.Seconds), moment(row.EarliestStart), tasks, answer, "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
+		}
+	}
+	if err := a.show(r); err != nil {
+		return err
+	}
+	a.say("%d of %d sites answered", offers.Answered, offers.Members)
+	for _, text := range offers.Counterfactuals {
+		a.say("%s", clean(text))
+	}
+	return nil
+}
+
+func (a *app) sitesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "sites", Short: "List the sites the agent knows", Args: exactly(0, "no argument"),
+		Example: "  submit sites\n  submit sites -o wide",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			sites, err := a.client.Sites(cmd.Context())
+			if err != nil {
+				return err
+			}
+			r := result{value: sites}
+			for _, s := range sites {
+				r.names = append(r.names, string(s.ID))
+			}
+			r.table = func(t *table) {
+				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "RUNS", "FAULTS", "SEEN", "|ID", "|ADDRESSES")
+				for _, s := range sites {
+					siteRow(t, s)
+				}
+			}
+			return a.show(r)
+		},
+	}
+}
+
+func siteRow(t *table, s view.SiteRow) {
+	state, cores, memory := "away", "", ""
+	switch {
+	case s.Self:
+		state = "this site"
+	case s.Connected:
+		state = "connected"
+	case s.Trouble != "":
+		state = s.Trouble
+	}
+	if s.Total != nil {
+		cores = strconv.FormatFloat(float64(s.Total.MilliCPUs)/1000, 'f', -1, 64)
+		memory = grid.FormatBytes(s.Total.MemoryBytes)
+	}
+	t.row(nameOf(s.Name, s.ID), string(s.Domain), state, cores, memory, strings.Join(s.Kinds, ","),
+		strconv.Itoa(s.FaultIndex), moment(s.LastSeen), "|"+string(s.ID), "|"+strings.Join(s.Addresses, " "))
+}

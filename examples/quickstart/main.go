@@ -1,0 +1,147 @@
+// Command quickstart shows the whole mesh at work on one machine, in a minute and
+// with nothing but Go installed:
+//
+//	go run ./examples/quickstart
+//
+// It builds siteagent, starts five agents as separate processes, and submits one
+// job of many tasks to the first of them: a census of the Go standard library's
+// own source. Half-way one agent is killed while it works. At the end it shows
+// who ran what, compares the results with a local run of the same code, and asks
+// the audit whether anything was lost or done twice.
+//
+// Read run from top to bottom; agents.go, job.go, kill.go and report.go hold its
+// steps in this order.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+)
+
+// options are the command line's.
+type options struct {
+	tasks   int
+	keep    bool
+	verbose bool
+}
+
+const (
+	defaultTasks = 48
+	fewestTasks  = 10 // fewer may be over before there is something to kill
+)
+
+const usage = `go run ./examples/quickstart [-tasks N] [-keep] [-v]
+
+Starts five agents on this machine, lets them take a census of the Go standard
+library, kills one of them half-way, and checks that nothing was lost. All it
+writes stands in one temporary directory, which it removes at the end, also
+after ^C. It exits with 0 only if every result matches a local run.
+
+`
+
+func main() {
+	// Linux ties the agents' lives to the thread that starts them; this one lives
+	// as long as the program.
+	runtime.LockOSThread()
+	o, err := parseOptions(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "quickstart: %v\n", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	out := newScreen(os.Stdout, o.verbose)
+	err = run(ctx, o, out)
+	out.wipe()
+	interrupted := ctx.Err() != nil
+	stop()
+	switch {
+	case err != nil && interrupted && !errors.Is(err, errLeftover):
+		fmt.Fprintln(os.Stderr, "quickstart: interrupted; everything it started is ended")
+		os.Exit(1)
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "quickstart: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func parseOptions(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+	flags.IntVar(&o.tasks, "tasks", defaultTasks, "`number` of packages to count, one task each")
+	flags.BoolVar(&o.keep, "keep", false, "keep the directory with the agents' state and logs, and say where it is")
+	flags.BoolVar(&o.verbose, "v", false, "say more: where things are, and every move of a task")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 || o.tasks < fewestTasks {
+		return o, fmt.Errorf("want -tasks of at least %d and no other arguments; see -h", fewestTasks)
+	}
+	return o, nil
+}
+
+// run is the whole story.
+func run(ctx context.Context, o options, out *screen) (err error) {
+	place, err := makePlace()
+	if err != nil {
+		return err
+	}
+	if o.keep {
+		out.say("state and logs stay in %s", place.dir)
+	} else {
+		out.detail("working in %s", place.dir)
+		defer func() { err = errors.Join(err, place.remove()) }()
+	}
+
+	packages, err := findPackages(ctx, o.tasks)
+	if err != nil {
+		return err
+	}
+	out.say("building siteagent and the census program")
+	built, err := build(ctx, place)
+	if err != nil {
+		return err
+	}
+
+	m := newMesh(place, built.siteagent)
+	defer func() { err = errors.Join(err, m.stop(ctx)) }()
+	if err = m.start(ctx, out); err != nil {
+		return m.explain(err)
+	}
+
+	j, err := submitCensus(ctx, m.submitter().api, built.census, packages)
+	if err != nil {
+		return m.explain(err)
+	}
+	out.say("submitted job %s: %d tasks, one for each package", j.id, len(packages))
+	tasks, victim, err := j.watch(ctx, m, out)
+	if err != nil {
+		return m.explain(err)
+	}
+	out.table(m, tasks, victim)
+
+	result, err := j.compare(ctx, tasks, out)
+	if err != nil {
+		return m.explain(err)
+	}
+	if err = m.stop(ctx); err != nil { // the audit reads what the agents wrote to the end
+		return err
+	}
+	if result.audit, err = m.audit(out); err != nil {
+		return err
+	}
+	result.moved = len(movedFrom(tasks, victim.id))
+	return result.verdict(out)
+}

@@ -1,0 +1,234 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/internal/store"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/site"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Config is what an agent is told once. All fields but those with a stated
+// zero value are required.
+type Config struct {
+	StateDir    string                        // everything that outlives a run; one agent at a time
+	Version     string                        // of the build, for people
+	Name        string                        // of the site, for people
+	P2P         p2p.Config                    // Incarnation and Capability are filled in
+	Data        data.Config                   // Dir, Allow and OnChange are filled in
+	Lease       time.Duration                 // granted at a time; 0 = the machine's default
+	LeaseMargin time.Duration                 // waited beyond a lease; 0 = the machine's default
+	KeepEnded   time.Duration                 // how long results are kept; 0 = the machine's default
+	WasmOnly    bool                          // run nothing but WASM, whatever the adapters could
+	Capability  grid.Capability               // the owner's ceilings
+	Adapters    map[grid.WorkKind]lrm.Adapter // what runs here; empty: the site only submits
+	OutputBytes int64                         // of stdout and of stderr that are kept, each
+	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
+	Seed        uint64                        // of the machines' randomness
+	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
+	Log         *slog.Logger                  // nil = silent
+
+	BootNow func() lrm.BootTime // for tests: the clock of leases; nil = lrm.BootNow
+	Skew    time.Duration       // for tests: how wrong the wall clock is at the start
+}
+
+// Agent is one running site. Make it with New, let it live with Run.
+type Agent struct {
+	cfg        Config
+	log        *slog.Logger
+	clock      clock
+	started    time.Time
+	recordPath string
+
+	ctx   context.Context //nolint:containedctx // the agent's life, which its own goroutines share
+	leave context.CancelCauseFunc
+	group sync.WaitGroup
+
+	store    *store.Store
+	mesh     *p2p.Mesh
+	data     *data.Store
+	pins     *pins
+	work     *workshop
+	adapters map[grid.WorkKind]lrm.Adapter
+
+	siteMachine   *site.Machine   // only within site's loop
+	brokerMachine *broker.Machine // only within broker's loop
+	site          *loop
+	broker        *loop
+
+	events   *view.EventLog
+	reports  *reporter
+	commands commands
+	ready    chan struct{} // closed when the loops can be told something
+	stopping bool          // only within site's loop: endWhenIdle runs
+}
+
+// RecordFile is the name of the run record in the state directory.
+const RecordFile = "runs.jsonl"
+
+// errStopped ends an agent whose owner asked it to.
+var errStopped = errors.New("stopped by its owner")
+
+const keptEvents = 8192
+
+// New opens everything the agent needs and recovers what an earlier run left,
+// but lets nothing happen yet. The agent must be ended with Close.
+func New(ctx context.Context, cfg Config) (a *Agent, err error) {
+	a = &Agent{
+		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.Skew), started: time.Now(), adapters: cfg.Adapters,
+		recordPath: filepath.Join(cfg.StateDir, RecordFile),
+		events:     view.NewEventLog(keptEvents, uint64(time.Now().UnixMicro())),
+		ready:      make(chan struct{}),
+	}
+	a.ctx, a.leave = context.WithCancelCause(context.WithoutCancel(ctx))
+	a.reports = newReporter(cfg.Metrics, a.log, a.events)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close())
+		}
+	}()
+	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
+		return a, fmt.Errorf("make the state directory: %w", err)
+	}
+	if a.store, err = store.Open(cfg.StateDir, a.log); err != nil {
+		return a, err
+	}
+	for _, adapter := range cfg.Adapters {
+		if err := adapter.Recover(ctx); err != nil {
+			return a, fmt.Errorf("recover what an earlier run left: %w", err)
+		}
+	}
+	if err := a.join(); err != nil {
+		return a, err
+	}
+	if a.work, err = newWorkshop(a, cfg.StateDir); err != nil {
+		return a, err
+	}
+	if err := a.makeMachines(); err != nil {
+		return a, err
+	}
+	boot := step.Boot{Incarnation: a.store.Incarnation()}
+	a.site.tell(boot)
+	a.broker.tell(boot)
+	a.site.tell(step.HeldChanged{Added: a.heldNow()})
+	a.broker.soon(a.ownSubmissions)
+	close(a.ready) // from here on others may tell the machines something
+	return a, nil
+}
+
+// makeMachines makes the machines with the facts of the earlier runs.
+func (a *Agent) makeMachines() error {
+	siteConfig := site.Default(a.mesh.Self(), a.cfg.Capability)
+	brokerConfig := broker.Default(a.mesh.Self())
+	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
+	siteConfig.MaxRuntime = a.cfg.MaxRuntime
+	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
+	siteConfig.WasmOnly = a.cfg.WasmOnly
+	setIf(&brokerConfig.Lease, a.cfg.Lease)
+	setIf(&brokerConfig.LeaseMargin, a.cfg.LeaseMargin)
+	setIf(&brokerConfig.KeepEnded, a.cfg.KeepEnded)
+	if err := errors.Join(siteConfig.Validate(), brokerConfig.Validate()); err != nil {
+		return fmt.Errorf("configuration of the machines: %w", err)
+	}
+	a.siteMachine, a.brokerMachine = site.New(siteConfig), broker.New(brokerConfig)
+	var err error
+	if a.site, err = a.makeLoop(siteName, a.siteMachine, siteConfig); err != nil {
+		return err
+	}
+	a.broker, err = a.makeLoop(brokerName, a.brokerMachine, brokerConfig)
+	return err
+}
+
+func setIf(field *time.Duration, value time.Duration) {
+	if value > 0 {
+		*field = value
+	}
+}
+
+// Run lets the site live until the context ends or its owner stops it, and
+// returns nil in both cases.
+func (a *Agent) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	live, end := context.WithCancel(ctx)
+	defer end()
+	group.Go(func() error { return a.site.run(live) })
+	group.Go(func() error { return a.broker.run(live) })
+	group.Go(func() error {
+		defer end()
+		select {
+		case <-ctx.Done():
+		case <-a.ctx.Done():
+		}
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if cause := context.Cause(a.ctx); cause != nil && !errors.Is(cause, errStopped) {
+		return cause
+	}
+	return nil
+}
+
+// ownSubmissions tells the pins who owns what since the earlier runs; then the
+// rest can go. It is called on the broker's loop.
+func (a *Agent) ownSubmissions() {
+	for _, id := range a.brokerMachine.Jobs() {
+		a.pins.hold("job "+string(id), a.brokerMachine.Data(id)...)
+	}
+	a.site.soon(func() {
+		for _, at := range a.siteMachine.Status().Attempts {
+			a.pins.hold("attempt "+at.ID.String(), at.Kept...)
+		}
+		a.pins.sweep()
+	})
+}
+
+// Close ends everything, jobs that still run included; their submitters move
+// them. Run must have returned. It is safe on an agent that New returned with an
+// error.
+func (a *Agent) Close() error {
+	a.leave(errStopped)
+	select {
+	case <-a.ready:
+	default:
+		close(a.ready) // who waits for it finds no loops and lets it be
+	}
+	var errs []error
+	if a.data != nil {
+		errs = append(errs, a.data.Close())
+	}
+	if a.mesh != nil {
+		errs = append(errs, a.mesh.Close())
+	}
+	a.group.Wait()
+	if a.store != nil {
+		errs = append(errs, a.store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Self is the site's name.
+func (a *Agent) Self() grid.SiteID { return a.mesh.Self() }
+
+// Addrs lists where other sites can dial this one.
+func (a *Agent) Addrs() []string { return a.mesh.Addrs() }
+
+// spawn runs a function that ends when the agent's context does.
+func (a *Agent) spawn(do func()) { a.group.Go(do) }

@@ -1,0 +1,258 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// logRequest opens a log stream: one line of JSON. What follows from the other
+// side is the log's bytes, until the attempt has ended or the reader leaves.
+type logRequest struct {
+	Attempt string `json:"attempt"` // JOB.INDEX#TOKEN
+	Stream  string `json:"stream"`  // stdout or stderr
+	Offset  int64  `json:"offset"`
+	Follow  bool   `json:"follow"`
+}
+
+const (
+	maxLogRequest = 1 << 10
+	logPoll       = 100 * time.Millisecond
+)
+
+// TaskLog reads what a task has printed: from the stored result when it has
+// ended, else from the site that runs it.
+func (a *Agent) TaskLog(ctx context.Context, task grid.TaskID, q view.LogQuery) (io.ReadCloser, error) {
+	where, err := a.findLog(ctx, task, q.Stream)
+	if err != nil {
+		return nil, err
+	}
+	request := logRequest{Attempt: where.attempt.String(), Stream: q.Stream, Offset: q.Offset, Follow: q.Follow}
+	switch {
+	case where.ended && where.cid == "":
+		return io.NopCloser(eof{}), nil
+	case where.ended:
+		return a.storedLog(ctx, where.cid, q.Offset)
+	case where.site == "":
+		return nil, fmt.Errorf("%w: the task has not started yet; its log begins when it runs", view.ErrConflict)
+	case where.site == a.mesh.Self():
+		return a.localLog(ctx, where.attempt, request), nil
+	default:
+		return a.remoteLog(ctx, where.site, request)
+	}
+}
+
+// localLog reads the log of an attempt on this machine.
+func (a *Agent) localLog(ctx context.Context, id grid.AttemptID, request logRequest) io.ReadCloser {
+	reader, writer := io.Pipe()
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(a.ctx, func() { // also when nobody reads
+		writer.CloseWithError(io.EOF)
+	})
+	a.spawn(func() {
+		defer stop()
+		writer.CloseWithError(a.copyLog(ctx, writer, id, request))
+	})
+	return logReader{reader, cancel}
+}
+
+type eof struct{}
+
+// Read implements io.Reader: there is nothing.
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+
+type logReader struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+// Close ends the reading and what feeds it.
+func (r logReader) Close() error {
+	r.cancel()
+	return r.ReadCloser.Close()
+}
+
+type logPlace struct {
+	attempt grid.AttemptID
+	site    grid.SiteID
+	ended   bool
+	cid     grid.CID // when it has ended and printed something
+}
+
+func (a *Agent) findLog(ctx context.Context, task grid.TaskID, stream string) (logPlace, error) {
+	if stream != "stdout" && stream != "stderr" {
+		return logPlace{}, fmt.Errorf("%w: stream: want stdout or stderr, have %q", grid.ErrInvalid, stream)
+	}
+	var where logPlace
+	found := false
+	err := a.broker.ask(ctx, func() {
+		job, ok := a.brokerMachine.Job(task.Job)
+		if !ok || task.Index >= uint32(len(job.Tasks)) {
+			return
+		}
+		found = true
+		t := job.Tasks[task.Index]
+		where = logPlace{attempt: grid.AttemptID{Task: task, Token: t.Token}, ended: t.Phase.Ended()}
+		if t.Phase >= grid.PhaseRunning {
+			where.site = t.Site
+		}
+		if t.Exit != nil && where.ended {
+			where.cid = t.Exit.Stdout.CID
+			if stream == "stderr" {
+				where.cid = t.Exit.Stderr.CID
+			}
+		}
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%w: no such task: %s", view.ErrNotFound, task)
+	}
+	return where, err
+}
+
+func (a *Agent) storedLog(ctx context.Context, cid grid.CID, offset int64) (io.ReadCloser, error) {
+	body, err := a.data.Cat(ctx, cid)
+	if err != nil {
+		return nil, userError(err)
+	}
+	if _, err := io.CopyN(io.Discard, body, offset); err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.Join(err, body.Close())
+	}
+	return body, nil
+}
+
+func (a *Agent) remoteLog(ctx context.Context, site grid.SiteID, request logRequest) (io.ReadCloser, error) {
+	stream, err := a.mesh.OpenLog(ctx, site)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the site that runs it cannot be asked: %w", view.ErrBusy, err)
+	}
+	line, err := json.Marshal(request)
+	if err == nil {
+		_, err = stream.Write(append(line, '\n'))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("ask for the log: %w", err), stream.Close())
+	}
+	return stream, nil
+}
+
+// serveLog answers a peer that asks for the log of an attempt of its own.
+func (a *Agent) serveLog(from grid.SiteID, stream io.ReadWriteCloser) {
+	line, err := bufio.NewReader(io.LimitReader(stream, maxLogRequest)).ReadBytes('\n')
+	var request logRequest
+	if err == nil {
+		err = json.Unmarshal(line, &request)
+	}
+	id, idErr := grid.ParseAttemptID(request.Attempt)
+	if err = errors.Join(err, idErr); err != nil {
+		a.reports.count("log_request_invalid")
+		return
+	}
+	if !a.awake() {
+		return
+	}
+	allowed := false
+	err = a.site.ask(a.ctx, func() {
+		owner, known := a.siteMachine.Submitter(id)
+		allowed = known && owner == from
+	})
+	if err != nil || !allowed {
+		a.reports.count("log_request_denied")
+		return
+	}
+	ctx, cancel := context.WithCancel(a.ctx)
+	defer cancel()
+	gone := make(chan struct{})
+	go func() { // ends with the stream
+		defer close(gone)
+		defer cancel()
+		awaitEnd(stream)
+	}()
+	if err := a.copyLog(ctx, stream, id, request); err != nil {
+		a.log.Debug("a log was not read to its end", "attempt", id.String(), "error", err)
+	}
+	_ = stream.Close() // nothing is left to say
+	<-gone
+}
+
+// awaitEnd reads a stream on which nothing more is expected until its other side
+// leaves.
+func awaitEnd(stream io.Reader) {
+	buffer := make([]byte, 64)
+	for {
+		_, err := stream.Read(buffer)
+		var slow interface{ Timeout() bool }
+		if err != nil && !(errors.As(err, &slow) && slow.Timeout()) {
+			return
+		}
+	}
+}
+
+// copyLog copies the stream of an attempt on this machine from its file; when
+// following, until the attempt is discarded or has ended.
+func (a *Agent) copyLog(ctx context.Context, to io.Writer, id grid.AttemptID, request logRequest) error {
+	job, ok := a.work.find(id)
+	if !ok {
+		return nil
+	}
+	path := lrm.Attempt{Dir: job.dir}.StdoutPath()
+	if request.Stream == "stderr" {
+		path = lrm.Attempt{Dir: job.dir}.StderrPath()
+	}
+	f, err := openRegular(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	if _, err := f.Seek(max(0, request.Offset), io.SeekStart); err != nil {
+		return fmt.Errorf("read the log: %w", err)
+	}
+	tick := time.NewTicker(logPoll)
+	defer tick.Stop()
+	for {
+		over := !request.Follow || a.work.over(id)
+		if _, err := io.Copy(to, f); err != nil {
+			return fmt.Errorf("copy the log: %w", err)
+		}
+		if over {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-a.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// openRegular opens a file that a job wrote: never through a link, and nothing
+// that is no plain file.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("open %s: not a regular file", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

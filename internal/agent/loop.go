@@ -1,0 +1,283 @@
+package agent
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// journal writes down what a machine is told and what it wants; facts are
+// durable when Apply returns.
+type journal interface {
+	Record(now time.Time, in step.Input, effects []step.Effect) error
+	Apply(facts []step.Fact) error
+}
+
+// errOverloaded is the answer to an input for which there is no room, errEnded
+// the answer to a question that nobody answers any more.
+var (
+	errOverloaded = fmt.Errorf("%w: too much is waiting for it; try again", view.ErrBusy)
+	errEnded      = fmt.Errorf("%w: it is stopping", view.ErrBusy)
+)
+
+// queueLimit bounds the inputs that wait for a machine. Messages beyond are
+// dropped, as a network would; inputs from this machine's own parts, which are
+// few, always find room.
+const queueLimit = 1 << 16
+
+// longestNap bounds how long a loop sleeps: the runtime's timers do not count
+// time of suspend, the machines' clock does.
+const longestNap = time.Second
+
+// loop owns one machine. Only its goroutine touches the fields below the line.
+type loop struct {
+	name    string
+	log     *slog.Logger
+	clock   clock
+	perform func(step.Effect) // carries out an effect that is no timer and no fact
+
+	mu    sync.Mutex
+	queue []task        // guarded by mu
+	wake  chan struct{} // capacity 1: a token means that the queue is not empty
+	ended chan struct{} // closed when run has returned
+
+	machine step.Machine
+	journal journal
+	timers  timerHeap
+	byKey   map[step.TimerKey]*timer
+
+	unjournalled bool // the journal failed and that was said
+}
+
+// task is an input, or a question that is asked between two inputs.
+type task struct {
+	input step.Input
+	ask   func()
+}
+
+func newLoop(name string, m step.Machine, j journal, c clock, log *slog.Logger, perform func(step.Effect)) *loop {
+	return &loop{
+		name: name, log: log, clock: c, perform: perform, wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		machine: m, journal: j, byKey: make(map[step.TimerKey]*timer),
+	}
+}
+
+// tell queues an input that must not be lost.
+func (l *loop) tell(in step.Input) { _ = l.push(task{input: in}, false) }
+
+// offer queues an input unless too much is waiting.
+func (l *loop) offer(in step.Input) error { return l.push(task{input: in}, true) }
+
+// soon runs a function on the loop's goroutine, between two steps.
+func (l *loop) soon(do func()) { _ = l.push(task{ask: do}, false) }
+
+// ask runs a function on the loop's goroutine, between two steps, and waits. When
+// it returns an error the function did not run and never will.
+func (l *loop) ask(ctx context.Context, question func()) error {
+	done := make(chan struct{})
+	var taken atomic.Bool // by the loop, or by giving up
+	answer := func() {
+		defer close(done)
+		if !taken.Swap(true) {
+			question()
+		}
+	}
+	if err := l.push(task{ask: answer}, true); err != nil {
+		return err
+	}
+	var err error
+	select {
+	case <-done:
+		return nil
+	case <-l.ended:
+		err = errEnded
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if taken.Swap(true) { // it is being answered now
+		<-done
+		return nil
+	}
+	return fmt.Errorf("ask the %s machine: %w", l.name, err)
+}
+
+func (l *loop) push(t task, bounded bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if bounded && len(l.queue) >= queueLimit {
+		return errOverloaded
+	}
+	l.queue = append(l.queue, t)
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (l *loop) take() []task {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	batch := l.queue
+	l.queue = nil
+	return batch
+}
+
+// run lets the machine live until the context ends. It is called once. A panic of the machine is
+// a broken invariant: the machine stops, and its journal tells why.
+func (l *loop) run(ctx context.Context) (err error) {
+	defer close(l.ended)
+	defer func() {
+		if r := recover(); r != nil {
+			l.log.Error("the machine broke an invariant", "machine", l.name, "panic", r, "stack", string(debug.Stack()))
+			err = fmt.Errorf("%s machine: %v", l.name, r)
+		}
+	}()
+	for ctx.Err() == nil {
+		batch := l.take()
+		for {
+			due, ok := l.due()
+			if !ok {
+				break
+			}
+			batch = append(batch, task{input: step.TimerFired{Key: due}})
+		}
+		if len(batch) > 0 {
+			if err := l.work(batch); err != nil {
+				return err
+			}
+			continue
+		}
+		l.nap(ctx)
+	}
+	return nil
+}
+
+func (l *loop) nap(ctx context.Context) {
+	d := longestNap
+	if len(l.timers) == 0 {
+		d = time.Hour
+	} else if next := l.timers[0].at.Sub(l.clock.now()); next < d {
+		d = max(0, next)
+	}
+	alarm := time.NewTimer(d)
+	defer alarm.Stop()
+	select {
+	case <-l.wake:
+	case <-alarm.C:
+	case <-ctx.Done():
+	}
+}
+
+// work lets the machine take a batch of inputs; their facts become durable
+// together, before anything else that the machine wants is done.
+func (l *loop) work(batch []task) error {
+	var facts []step.Fact
+	var effects []step.Effect
+	var questions []func()
+	for _, t := range batch {
+		if t.ask != nil {
+			questions = append(questions, t.ask)
+			continue
+		}
+		now := l.clock.now()
+		wanted := l.machine.Step(now, t.input)
+		if err := l.journal.Record(now, t.input, wanted); err != nil && !l.unjournalled {
+			l.unjournalled = true // replay will end here; the facts are what matters
+			l.log.Error("the journal cannot be written; replay will miss what follows", "machine", l.name, "error", err)
+		}
+		for _, e := range wanted {
+			if p, ok := e.(step.Persist); ok {
+				facts = append(facts, p.Fact)
+				continue
+			}
+			effects = append(effects, e)
+		}
+	}
+	if len(facts) > 0 {
+		if err := l.journal.Apply(facts); err != nil {
+			return fmt.Errorf("facts of the %s machine: %w", l.name, err)
+		}
+	}
+	for _, e := range effects {
+		l.carryOut(e)
+	}
+	for _, q := range questions {
+		q()
+	}
+	return nil
+}
+
+func (l *loop) carryOut(e step.Effect) {
+	switch e := e.(type) {
+	case step.SetTimer:
+		l.setTimer(e.Key, e.At)
+	case step.StopTimer:
+		l.stopTimer(e.Key)
+	default:
+		l.perform(e)
+	}
+}
+
+func (l *loop) setTimer(key step.TimerKey, at time.Time) {
+	l.stopTimer(key)
+	t := &timer{key: key, at: at}
+	l.byKey[key] = t
+	heap.Push(&l.timers, t)
+}
+
+func (l *loop) stopTimer(key step.TimerKey) {
+	if t, set := l.byKey[key]; set {
+		heap.Remove(&l.timers, t.place)
+		delete(l.byKey, key)
+	}
+}
+
+// due takes the first timer whose time has come.
+func (l *loop) due() (step.TimerKey, bool) {
+	if len(l.timers) == 0 || l.timers[0].at.After(l.clock.now()) {
+		return step.TimerKey{}, false
+	}
+	key := l.timers[0].key
+	l.stopTimer(key)
+	return key, true
+}
+
+type timer struct {
+	key   step.TimerKey
+	at    time.Time
+	place int // in the heap
+}
+
+type timerHeap []*timer
+
+func (h timerHeap) Len() int           { return len(h) }
+func (h timerHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h timerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+
+// Push implements heap.Interface.
+func (h *timerHeap) Push(x any) {
+	t, _ := x.(*timer)
+	t.place = len(*h)
+	*h = append(*h, t)
+}
+
+// Pop implements heap.Interface.
+func (h *timerHeap) Pop() any {
+	last := len(*h) - 1
+	t := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return t
+}

@@ -1,0 +1,193 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/internal/store"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// The names of the machines in the store.
+const (
+	siteName   = "site"
+	brokerName = "broker"
+)
+
+// join opens the network and the data that is exchanged over it.
+func (a *Agent) join() error {
+	config := a.cfg.P2P
+	config.Incarnation = a.store.Incarnation()
+	config.Capability = func() grid.Capability { return a.cfg.Capability }
+	config.Name = a.cfg.Name
+	handlers := p2p.Handlers{
+		OnMessage: a.received,
+		OnPeerSeen: func(id grid.SiteID, f p2p.Facts) {
+			a.tellBoth(step.PeerSeen{Site: id, Name: f.Name, Capability: f.Capability, Skew: f.Skew})
+		},
+		OnPeerGone: func(id grid.SiteID, dead bool) {
+			a.tellBoth(step.PeerGone{Site: id, ProvenDead: dead})
+		},
+	}
+	var err error
+	if a.mesh, err = p2p.New(a.ctx, config, handlers, a.log); err != nil {
+		return fmt.Errorf("join the mesh: %w", err)
+	}
+	held := a.cfg.Data
+	held.Dir = filepath.Join(a.cfg.StateDir, "data")
+	held.Allow = a.mesh.Allowed
+	held.OnChange = func(added, removed []grid.CID) {
+		if a.awake() {
+			a.site.tell(step.HeldChanged{Added: added, Removed: removed})
+		}
+	}
+	if a.data, err = data.Open(held, a.mesh.Host()); err != nil {
+		return fmt.Errorf("open the data: %w", err)
+	}
+	a.pins = newPins(a.data, a.log)
+	a.mesh.HandleLog(a.serveLog)
+	return nil
+}
+
+// awake waits until the loops exist, and reports whether they ever will.
+func (a *Agent) awake() bool {
+	<-a.ready
+	return a.site != nil && a.broker != nil
+}
+
+func (a *Agent) tellBoth(in step.Input) {
+	if a.awake() {
+		a.site.tell(in)
+		a.broker.tell(in)
+	}
+}
+
+// received hands a message to the machine that it is for.
+func (a *Agent) received(from grid.SiteID, m protocol.Message) {
+	if !a.awake() {
+		return
+	}
+	target := a.site
+	if protocol.ForBroker(m) {
+		target = a.broker
+	}
+	if err := target.offer(step.MessageReceived{From: from, Message: m}); err != nil {
+		a.reports.count("message_dropped")
+	}
+}
+
+// makeLoop makes the loop of a machine, with the facts of the earlier runs.
+func (a *Agent) makeLoop(name string, m step.Machine, config any) (*loop, error) {
+	text, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("configuration of the %s machine: %w", name, err)
+	}
+	recorder, err := a.store.Begin(store.Header{Build: a.cfg.Version, Machine: name, Seed: a.cfg.Seed, Config: text})
+	if err != nil {
+		return nil, fmt.Errorf("journal of the %s machine: %w", name, err)
+	}
+	facts, err := a.store.Load(name)
+	if err != nil {
+		return nil, fmt.Errorf("facts of the %s machine: %w", name, err)
+	}
+	if err := m.Restore(step.EncodeFacts(facts)); err != nil {
+		return nil, fmt.Errorf("facts of the %s machine: %w", name, err)
+	}
+	return newLoop(name, m, machineJournal{recorder, a.store, name}, a.clock, a.log, a.perform), nil
+}
+
+// machineJournal is one machine's part of the store.
+type machineJournal struct {
+	*store.Journal
+	store   *store.Store
+	machine string
+}
+
+// Apply makes facts durable.
+func (j machineJournal) Apply(facts []step.Fact) error { return j.store.Apply(j.machine, facts) }
+
+// perform carries out an effect that is neither a timer nor a fact.
+func (a *Agent) perform(e step.Effect) {
+	switch e := e.(type) {
+	case step.Send:
+		a.send(e.To, e.Message)
+	case step.Broadcast:
+		if err := a.mesh.Broadcast(e.Message); err != nil {
+			a.reports.count("broadcast_failed")
+			a.log.Warn("a message could not be broadcast", "error", err)
+		}
+	case step.Report:
+		a.reports.report(e)
+	case step.Reply:
+		a.commands.answer(e)
+	case step.Hold:
+		a.hold(e)
+	case step.Collect:
+		a.collect(e)
+	default:
+		a.performWork(e)
+	}
+}
+
+func (a *Agent) performWork(e step.Effect) {
+	switch e := e.(type) {
+	case step.Stage:
+		a.work.stage(e)
+	case step.StartAttempt:
+		a.work.start(e)
+	case step.ExtendLease:
+		a.work.extend(e)
+	case step.StopAttempt:
+		a.work.stop(e)
+	case step.Discard:
+		a.work.discard(e)
+	}
+}
+
+func (a *Agent) send(to grid.SiteID, m protocol.Message) {
+	if to == a.mesh.Self() {
+		a.received(to, m)
+		return
+	}
+	if err := a.mesh.Send(to, m); err != nil {
+		a.reports.count("send_failed")
+		a.log.Debug("a message could not be sent", "site", string(to), "type", fmt.Sprintf("%T", m), "error", err)
+	}
+}
+
+// hold keeps a submission's data here, or lets it go.
+func (a *Agent) hold(e step.Hold) {
+	owner := "job " + string(e.Job)
+	if e.Release {
+		a.pins.release(owner)
+		return
+	}
+	a.pins.hold(owner, e.CIDs...)
+}
+
+// collectTimeout bounds one attempt to fetch outputs; it is tried again.
+const collectTimeout = 5 * time.Minute
+
+// collect fetches outputs for a submission.
+func (a *Agent) collect(e step.Collect) {
+	a.spawn(func() {
+		ctx, cancel := context.WithTimeout(a.ctx, collectTimeout)
+		defer cancel()
+		answer := step.Collected{Attempt: e.Attempt}
+		for _, cid := range e.Outputs {
+			if _, err := a.data.Fetch(ctx, cid, []grid.SiteID{e.From}, nil); err != nil {
+				answer.Problem = err.Error()
+				break
+			}
+			a.pins.hold("job "+string(e.Attempt.Task.Job), cid)
+		}
+		a.broker.tell(answer)
+	})
+}

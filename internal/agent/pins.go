@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// pins counts who needs which data, because one module may serve many jobs: the
+// store knows only pinned or not. Data is pinned while it has an owner.
+type pins struct {
+	store *data.Store
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	owners  map[grid.CID]map[string]bool // guarded by mu
+	uploads map[grid.CID]time.Time       // guarded by mu; until when an upload waits for its job
+}
+
+// uploadKept is how long uploaded data waits for the job that needs it.
+const uploadKept = time.Hour
+
+func newPins(store *data.Store, log *slog.Logger) *pins {
+	return &pins{store: store, log: log, owners: make(map[grid.CID]map[string]bool), uploads: make(map[grid.CID]time.Time)}
+}
+
+// upload keeps what a client has just uploaded until a time, whoever else lets
+// go of the same data before.
+func (p *pins) upload(cid grid.CID, until time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(p.uploads, func(_ grid.CID, until time.Time) bool { return until.Before(now) })
+	p.uploads[cid] = until
+	return p.store.Pin(cid, until)
+}
+
+// hold notes an owner of data that is here, and pins it.
+func (p *pins) hold(owner string, cids ...grid.CID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range cids {
+		if p.owners[c] == nil {
+			p.owners[c] = make(map[string]bool)
+		}
+		p.owners[c][owner] = true
+		if err := p.store.Pin(c, time.Time{}); err != nil {
+			p.log.Debug("data cannot be pinned", "cid", c, "owner", owner, "error", err)
+		}
+	}
+}
+
+// release forgets an owner; data without any may be collected.
+func (p *pins) release(owner string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c, owners := range p.owners {
+		if !owners[owner] {
+			continue
+		}
+		delete(owners, owner)
+		if len(owners) > 0 {
+			continue
+		}
+		delete(p.owners, c)
+		p.unpin(c)
+	}
+}
+
+// unpin lets data go that has no owner, at once or when an upload of it has
+// waited long enough. mu is held.
+func (p *pins) unpin(c grid.CID) {
+	err := p.store.Unpin(c)
+	if until, waits := p.uploads[c]; waits && err == nil && until.After(time.Now()) {
+		err = p.store.Pin(c, until)
+	}
+	if err != nil {
+		p.log.Debug("data cannot be unpinned", "cid", c, "error", err)
+	}
+}
+
+// sweep lets go of what an earlier run pinned and nobody owns any more.
+func (p *pins) sweep() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, root := range p.store.Roots() {
+		if !root.Pinned || !root.PinnedUntil.IsZero() || len(p.owners[root.CID]) > 0 {
+			continue
+		}
+		p.unpin(root.CID)
+	}
+}

@@ -1,0 +1,377 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// names maps sites to what people call them.
+type names map[grid.SiteID]string
+
+// namesNow is only called on the broker's loop.
+func (a *Agent) namesNow() names {
+	n := names{a.mesh.Self(): a.cfg.Name}
+	for _, m := range a.brokerMachine.Members() {
+		n[m.Site] = m.Name
+	}
+	return n
+}
+
+// Jobs lists this agent's submissions, newest first.
+func (a *Agent) Jobs(ctx context.Context) ([]view.JobView, error) {
+	jobs := []view.JobView{}
+	err := a.broker.ask(ctx, func() {
+		for _, id := range a.brokerMachine.Jobs() {
+			if job, ok := a.brokerMachine.Job(id); ok {
+				jobs = append(jobs, jobView(job))
+			}
+		}
+	})
+	slices.Reverse(jobs)
+	return jobs, err
+}
+
+// findJob reads one submission, with the names of the sites.
+func (a *Agent) findJob(ctx context.Context, id grid.JobID) (broker.JobState, names, error) {
+	var job broker.JobState
+	var n names
+	found := false
+	err := a.broker.ask(ctx, func() {
+		job, found = a.brokerMachine.Job(id)
+		n = a.namesNow()
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%w: no such job: %s", view.ErrNotFound, id)
+	}
+	return job, n, err
+}
+
+// Job is one submission in full.
+func (a *Agent) Job(ctx context.Context, id grid.JobID) (view.JobDetail, error) {
+	job, _, err := a.findJob(ctx, id)
+	if err != nil {
+		return view.JobDetail{}, err
+	}
+	return view.JobDetail{Spec: view.FromJob(job.Job), Status: jobView(job)}, nil
+}
+
+// Tasks gives a page of a job's tasks.
+func (a *Agent) Tasks(ctx context.Context, id grid.JobID, from uint32, limit int) ([]view.TaskView, error) {
+	job, n, err := a.findJob(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	tasks := []view.TaskView{}
+	for i := int(from); i < len(job.Tasks) && len(tasks) < limit; i++ {
+		tasks = append(tasks, taskView(job, job.Tasks[i], n))
+	}
+	return tasks, nil
+}
+
+func jobView(job broker.JobState) view.JobView {
+	v := view.JobView{
+		ID: job.ID, Name: job.Job.Spec.Name, Kind: job.Job.Spec.Kind.String(), Count: job.Job.Count,
+		Tasks: view.PhaseCounts{}, Submitted: view.At(job.Submitted), Ended: view.At(job.Ended),
+	}
+	var started time.Time
+	for _, t := range job.Tasks {
+		v.Tasks[phaseOf(t.Phase)]++
+		v.Moves += moves(t)
+		if first := firstStart(t); !first.IsZero() && (started.IsZero() || first.Before(started)) {
+			started = first
+		}
+	}
+	v.Phase, v.Started = v.Tasks.Phase(), view.At(started)
+	for _, answer := range job.Answers {
+		if answer.Offer != nil {
+			v.Offers++
+		}
+	}
+	if v.Phase.Ended() {
+		code, index := jobCode(job)
+		v.Code, v.FailedIndex = &code, index
+	}
+	v.Hint = hint(job, v)
+	if v.Phase == view.PhaseRefused {
+		v.Reasons = refusalReasons(job)
+	}
+	return v
+}
+
+// phaseOf is the phase as users see it: fetching the outputs is the end of
+// running to them.
+func phaseOf(p grid.Phase) view.Phase {
+	if p == grid.PhaseCollecting {
+		return view.PhaseRunning
+	}
+	return view.Phase(p.String())
+}
+
+// moves counts the attempts that were begun again elsewhere.
+func moves(t broker.TaskState) uint32 {
+	var n uint32
+	for i, try := range t.Tries {
+		last := i == len(t.Tries)-1
+		if !try.StartedAt.IsZero() && !(last && t.Phase.Ended() && try.Token == t.Token) {
+			n++
+		}
+	}
+	return n
+}
+
+func firstStart(t broker.TaskState) time.Time {
+	for _, try := range t.Tries {
+		if !try.StartedAt.IsZero() {
+			return try.StartedAt
+		}
+	}
+	return t.StartedAt
+}
+
+// jobCode is 0, or the code of the lowest failing task.
+func jobCode(job broker.JobState) (int, *uint32) {
+	for _, t := range job.Tasks {
+		if t.Phase == grid.PhaseDone {
+			continue
+		}
+		code, index := 125, t.ID.Index
+		if t.Exit != nil {
+			code = t.Exit.Status()
+		}
+		return code, &index
+	}
+	return 0, nil
+}
+
+func hint(job broker.JobState, v view.JobView) string {
+	if v.Phase != view.PhaseWaiting {
+		return ""
+	}
+	if len(job.Answers) == 0 {
+		return "no site has answered yet; it is announced again until one does"
+	}
+	return "no site has room now; it starts as soon as one reports room (submit why " + string(job.ID) + ")"
+}
+
+// refusalReasons lists each kind of refusal once, in words.
+func refusalReasons(job broker.JobState) []string {
+	var reasons []string
+	for _, answer := range job.Answers {
+		if answer.Offer == nil {
+			reasons = append(reasons, answer.Refusal.Explain())
+		}
+	}
+	slices.Sort(reasons)
+	return slices.Compact(reasons)
+}
+
+func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
+	v := view.TaskView{
+		ID: t.ID.String(), Index: t.ID.Index, Phase: phaseOf(t.Phase), Token: t.Token,
+	}
+	var item grid.Item
+	if len(job.Job.Items) > 0 {
+		item = job.Job.Items[t.ID.Index]
+		v.Item = item.Value
+	}
+	if t.Site != "" && t.Phase >= grid.PhaseAwarded {
+		distance := t.Distance
+		v.Site, v.SiteName, v.Distance = t.Site, n[t.Site], &distance
+	}
+	v.Started = view.At(t.StartedAt)
+	if t.Phase == grid.PhaseStaging && t.Total > 0 {
+		v.Progress = &view.Progress{DoneBytes: t.Done, TotalBytes: t.Total}
+	}
+	for _, try := range t.Tries {
+		v.Attempts = append(v.Attempts, view.AttemptView{
+			Token: try.Token, Site: try.Site, SiteName: n[try.Site], Distance: try.Distance,
+			Awarded: view.At(try.AwardedAt), Started: view.At(try.StartedAt), Ended: view.At(try.EndedAt), Cause: try.Outcome,
+		})
+	}
+	if t.Phase.Ended() && t.Exit != nil {
+		fillEnd(&v, job, t, item)
+	}
+	return v
+}
+
+func fillEnd(v *view.TaskView, job broker.JobState, t broker.TaskState, item grid.Item) {
+	code := t.Exit.Status()
+	v.Code, v.Cause, v.Text = &code, t.Exit.Cause.String(), t.Exit.Text
+	if len(t.Tries) > 0 {
+		v.Ended = view.At(t.Tries[len(t.Tries)-1].EndedAt)
+	}
+	to := make(map[string]string)
+	for _, out := range job.Job.Spec.Expand(job.ID, t.ID.Index, item).Outputs {
+		to[out.Path] = out.To
+	}
+	for _, out := range t.Exit.Outputs {
+		v.Outputs = append(v.Outputs, view.OutputView{
+			Path: out.Path, To: to[out.Path], CID: out.CID, Bytes: out.Bytes, Dir: out.Dir,
+		})
+	}
+}
+
+// Offers is how the sites answered the last announcement of a job.
+func (a *Agent) Offers(ctx context.Context, id grid.JobID) (view.OfferTable, error) {
+	job, n, err := a.findJob(ctx, id)
+	if err != nil {
+		return view.OfferTable{}, err
+	}
+	var members []broker.MemberState
+	if err := a.broker.ask(ctx, func() { members = a.brokerMachine.Members() }); err != nil {
+		return view.OfferTable{}, err
+	}
+	return offerTable(job, members, n, a.clock.now()), nil
+}
+
+func offerTable(job broker.JobState, members []broker.MemberState, n names, now time.Time) view.OfferTable {
+	table := view.OfferTable{
+		Job: job.ID, Members: 1, Map: job.Job.Spec.Map.String(), Answered: uint32(len(job.Answers)),
+		Never: len(job.Answers) > 0, Rows: []view.OfferRow{}, Counterfactuals: []string{},
+	}
+	faults := make(map[grid.SiteID]int)
+	for _, m := range members {
+		faults[m.Site] = int(m.Fault)
+		if m.Connected || now.Sub(m.LastSeen) < time.Minute {
+			table.Members++
+		}
+	}
+	awarded := make(map[grid.SiteID]uint32)
+	for _, t := range job.Tasks {
+		if t.Token > 0 && t.Phase >= grid.PhaseAwarded {
+			awarded[t.Site]++
+		}
+	}
+	var refusals []grid.Refusal
+	for i, answer := range job.Answers {
+		row := answerRow(answer, i+1, n)
+		row.FaultIndex, row.Awarded = faults[answer.Site], awarded[answer.Site]
+		table.Rows = append(table.Rows, row)
+		table.Round = max(table.Round, answer.Seq)
+		table.Never = table.Never && answer.Offer == nil && answer.Refusal.Never
+		if at := view.At(answer.At); table.Asked.IsZero() || answer.At.Before(table.Asked.Time) {
+			table.Asked = at
+		}
+		if answer.Offer == nil {
+			refusals = append(refusals, answer.Refusal)
+		}
+	}
+	table.Counterfactuals = append(table.Counterfactuals, view.Counterfactuals(refusals)...)
+	return table
+}
+
+func answerRow(answer broker.Answer, rank int, n names) view.OfferRow {
+	if answer.Offer == nil {
+		return view.FromRefusal(answer.Site, n[answer.Site], answer.Refusal)
+	}
+	row := view.FromOffer(*answer.Offer, n[answer.Site], rank)
+	row.EarliestStart = view.At(answer.At.Add(answer.Offer.Parts.Wait))
+	return row
+}
+
+// Sites lists the known sites by name, this one first.
+func (a *Agent) Sites(ctx context.Context) ([]view.SiteRow, error) {
+	var members []broker.MemberState
+	if err := a.broker.ask(ctx, func() { members = a.brokerMachine.Members() }); err != nil {
+		return nil, err
+	}
+	own := siteRow(a.mesh.Self(), a.cfg.Name, a.cfg.Capability)
+	own.Self, own.Connected, own.Domain, own.Addresses = true, true, a.cfg.P2P.Domain, a.mesh.Addrs()
+	rows := []view.SiteRow{}
+	for _, m := range members {
+		row := siteRow(m.Site, m.Name, m.Capability)
+		skew := m.Skew.Seconds()
+		row.Domain, row.Connected, row.LastSeen = a.cfg.P2P.Domain, m.Connected, view.At(m.LastSeen)
+		row.SkewSeconds, row.FaultIndex = &skew, int(m.Fault)
+		rows = append(rows, row)
+	}
+	slices.SortStableFunc(rows, func(x, y view.SiteRow) int {
+		if c := strings.Compare(x.Name, y.Name); c != 0 {
+			return c
+		}
+		return strings.Compare(string(x.ID), string(y.ID))
+	})
+	return append([]view.SiteRow{own}, rows...), nil
+}
+
+func siteRow(id grid.SiteID, name string, c grid.Capability) view.SiteRow {
+	total := view.FromResources(c.Total)
+	return view.SiteRow{ID: id, Name: name, Total: &total, Kinds: kindNames(c.Kinds), OS: c.OS, Arch: c.Arch}
+}
+
+func kindNames(kinds []grid.WorkKind) []string {
+	list := []string{}
+	for _, k := range kinds {
+		list = append(list, k.String())
+	}
+	return list
+}
+
+// Status is this agent's own state.
+func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
+	s := view.AgentStatus{
+		Site: a.mesh.Self(), Name: a.cfg.Name, Domain: a.cfg.P2P.Domain, Version: a.cfg.Version,
+		Started: view.At(a.started), Addresses: a.mesh.Addrs(), Running: []view.RunningTask{}, Faults: []view.FaultRow{},
+		DataUsedBytes: a.data.UsedBytes(), DataQuotaBytes: a.cfg.Data.QuotaBytes,
+		Counters: a.reports.counters(), Notices: []view.Notice{},
+	}
+	var n names
+	err := a.broker.ask(ctx, func() {
+		n = a.namesNow()
+		for _, m := range a.brokerMachine.Members() {
+			if m.Connected {
+				s.Peers++
+			}
+			if m.Fault > 0 {
+				s.Faults = append(s.Faults, view.FaultRow{Site: m.Site, Name: m.Name, Index: int(m.Fault)})
+			}
+		}
+	})
+	if err != nil {
+		return s, err
+	}
+	err = a.site.ask(ctx, func() { a.fillSite(&s, n) })
+	if s.Peers == 0 {
+		s.Notices = append(s.Notices, view.Notice{
+			Text: "no other site is connected", Cause: "nobody of the bootstrap list answers, or the list is empty",
+			Action: "check the addresses under bootstrap and the list of peers in the configuration",
+		})
+	}
+	return s, err
+}
+
+// fillSite is only called on the site's loop.
+func (a *Agent) fillSite(s *view.AgentStatus, n names) {
+	st := a.siteMachine.Status()
+	s.Kinds, s.Ceilings = kindNames(st.Capability.Kinds), view.FromResources(st.Capability.Total)
+	s.InUse = view.FromResources(st.Capability.Total.Sub(st.Free))
+	s.CoreMFLOPS = st.Capability.CoreMFLOPS
+	s.Paused, s.PausedUntil, s.Stopping = st.Paused, view.At(st.PausedUntil), st.Draining
+	for _, at := range st.Attempts {
+		if at.Exit != 0 {
+			continue
+		}
+		s.Running = append(s.Running, view.RunningTask{
+			Task: at.ID.Task.String(), Token: at.ID.Token, Submitter: at.Submitter, SubmitterName: n[at.Submitter],
+			Phase: runningPhase(at.Phase), Need: view.FromResources(at.Need), Started: view.At(at.Start),
+		})
+	}
+}
+
+// runningPhase is the phase of an attempt on this site in the words that its
+// submitter uses.
+func runningPhase(phase string) view.Phase {
+	switch phase {
+	case "running", "frozen":
+		return view.Phase(phase)
+	default:
+		return view.PhaseStaging
+	}
+}

@@ -1,0 +1,393 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// workshop carries out the site machine's effects on data and sandboxes.
+type workshop struct {
+	a       *Agent
+	dir     string // attempts/, one directory for each attempt
+	modules *modules
+
+	mu       sync.Mutex
+	attempts map[grid.AttemptID]*work // guarded by mu
+}
+
+// work is one attempt on this machine, from staging until it is discarded.
+type work struct {
+	dir    string
+	cancel context.CancelFunc // ends staging
+	idle   sync.WaitGroup     // staging, then starting and following
+	cid    grid.CID           // of the module in use; written by staging, read after it
+	module string             // host path; likewise
+	inputs []lrm.Bind         // likewise
+
+	state   workState   // guarded by workshop.mu
+	process lrm.Process // guarded by workshop.mu; set while running
+	lease   time.Time   // guarded by workshop.mu; its end
+	stopped bool        // guarded by workshop.mu; StopAttempt came
+}
+
+// workState says who answers for an attempt when it is stopped.
+type workState uint8
+
+const (
+	workStaging  workState = iota // the staging goroutine does
+	workStaged                    // nobody works on it
+	workStarting                  // the starting goroutine does
+	workRunning                   // its process does
+	workEnded                     // nobody has to
+)
+
+func newWorkshop(a *Agent, stateDir string) (*workshop, error) {
+	shelf := filepath.Join(stateDir, "modules")
+	w := &workshop{
+		a: a, dir: filepath.Join(stateDir, "attempts"), modules: newModules(shelf, a.data),
+		attempts: make(map[grid.AttemptID]*work),
+	}
+	// What an earlier run left under these two directories, which only this
+	// agent writes, belongs to attempts that died with it.
+	for _, dir := range []string{w.dir, shelf} {
+		if err := os.RemoveAll(dir); err != nil {
+			return nil, fmt.Errorf("clear %s: %w", dir, err)
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make %s: %w", dir, err)
+		}
+	}
+	return w, nil
+}
+
+func (w *workshop) attemptDir(id grid.AttemptID) string {
+	return filepath.Join(w.dir, strings.ReplaceAll(id.String(), "#", "-"))
+}
+
+func (w *workshop) find(id grid.AttemptID) (*work, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	job, ok := w.attempts[id]
+	return job, ok
+}
+
+// stage fetches and lays out what a task needs.
+func (w *workshop) stage(e step.Stage) {
+	ctx, cancel := context.WithCancel(w.a.ctx)
+	job := &work{cancel: cancel, dir: w.attemptDir(e.Attempt)}
+	w.mu.Lock()
+	w.attempts[e.Attempt] = job
+	w.mu.Unlock()
+	w.spawn(job, func() {
+		defer cancel()
+		start := time.Now()
+		moved, err := w.prepare(ctx, e, job)
+		if w.enter(job, workStaged) {
+			w.stoppedIdle(e.Attempt)
+			return
+		}
+		result := step.Staged{Attempt: e.Attempt, Bytes: moved, Took: time.Since(start)}
+		if err != nil {
+			result.Problem = err.Error()
+		}
+		w.a.site.tell(result)
+	})
+}
+
+// spawn lets a goroutine work on an attempt.
+func (w *workshop) spawn(job *work, do func()) {
+	job.idle.Add(1)
+	w.a.spawn(func() {
+		defer job.idle.Done()
+		do()
+	})
+}
+
+// enter moves an attempt to a state, and reports whether it was stopped
+// meanwhile.
+func (w *workshop) enter(job *work, state workState) (stopped bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	job.state = state
+	return job.stopped
+}
+
+func (w *workshop) stoppedIdle(id grid.AttemptID) {
+	w.a.site.tell(step.AttemptExited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseStopped}})
+}
+
+func (w *workshop) prepare(ctx context.Context, e step.Stage, job *work) (int64, error) {
+	if err := os.Mkdir(job.dir, 0o700); err != nil {
+		return 0, fmt.Errorf("make the attempt's directory: %w", err)
+	}
+	moved, err := w.fetch(ctx, e)
+	if err != nil {
+		return moved, err
+	}
+	if e.Module.CID != "" {
+		if job.module, err = w.modules.take(ctx, e.Module.CID); err != nil {
+			return moved, err
+		}
+		job.cid = e.Module.CID
+	}
+	inputs := filepath.Join(job.dir, "in")
+	if err := os.Mkdir(inputs, 0o700); err != nil {
+		return moved, fmt.Errorf("make the inputs' directory: %w", err)
+	}
+	for i, in := range e.Inputs {
+		path := filepath.Join(inputs, fmt.Sprint(i))
+		if err := w.a.data.Export(ctx, in.CID, path); err != nil {
+			return moved, fmt.Errorf("lay out %s: %w", in.Path, err)
+		}
+		job.inputs = append(job.inputs, lrm.Bind{SandboxPath: in.Path, HostPath: path, Dir: in.Dir})
+	}
+	return moved, nil
+}
+
+// fetch moves what is not here yet, and says how far it is.
+func (w *workshop) fetch(ctx context.Context, e step.Stage) (int64, error) {
+	all := e.Inputs
+	if e.Module.CID != "" {
+		all = append([]grid.Input{e.Module}, all...)
+	}
+	var total, done, moved int64
+	for _, in := range all {
+		total += in.Bytes
+	}
+	owner := "attempt " + e.Attempt.String()
+	var told time.Time
+	for _, in := range all {
+		before := done
+		result, err := w.a.data.Fetch(ctx, in.CID, []grid.SiteID{e.From}, func(got, _ int64) {
+			if time.Since(told) < progressEvery {
+				return
+			}
+			told = time.Now()
+			w.a.site.tell(step.StageProgress{Attempt: e.Attempt, Done: min(before+got, total), Total: total})
+		})
+		moved += result.Bytes
+		if err != nil {
+			return moved, fmt.Errorf("fetch %s: %w", in.Path, err)
+		}
+		w.a.pins.hold(owner, in.CID)
+		done += in.Bytes
+	}
+	return moved, nil
+}
+
+// progressEvery is the pause between two words on how far staging is.
+const progressEvery = 250 * time.Millisecond
+
+// start runs a staged attempt and follows it to its end.
+func (w *workshop) start(e step.StartAttempt) {
+	job, ok := w.find(e.Attempt)
+	if !ok {
+		w.failed(e.Attempt, errors.New("it was not staged"))
+		return
+	}
+	adapter, ok := w.a.adapters[e.Task.Kind]
+	if !ok {
+		w.failed(e.Attempt, fmt.Errorf("this site does not run %s", e.Task.Kind))
+		return
+	}
+	attempt := lrm.Attempt{
+		ID: e.Attempt, Task: e.Task, Dir: job.dir, Inputs: job.inputs, ModulePath: job.module,
+		LeaseUntil: w.a.clock.toBoot(e.LeaseUntil), RecordPath: w.a.recordPath,
+		Limits: lrm.Limits{
+			MemoryBytes: e.Task.Need.MemoryBytes, DiskBytes: e.Task.Need.DiskBytes, OutputBytes: w.a.cfg.OutputBytes,
+			WallTime: w.wallTime(e.Task),
+		},
+	}
+	for _, out := range e.Task.Outputs {
+		attempt.OutputPaths = append(attempt.OutputPaths, out.Path)
+	}
+	w.mu.Lock()
+	job.lease = e.LeaseUntil
+	w.mu.Unlock()
+	if w.enter(job, workStarting) {
+		return // whoever stopped it has answered
+	}
+	w.spawn(job, func() { w.run(adapter, attempt, job) })
+}
+
+func (w *workshop) run(adapter lrm.Adapter, attempt lrm.Attempt, job *work) {
+	process, err := adapter.Start(w.a.ctx, attempt)
+	if err != nil {
+		w.enter(job, workEnded)
+		w.failed(attempt.ID, err)
+		return
+	}
+	w.mu.Lock()
+	job.process, job.state = process, workRunning
+	stopped, lease := job.stopped, w.a.clock.toBoot(job.lease)
+	w.mu.Unlock()
+	if stopped {
+		w.end(attempt.ID, process, "stopped by its submitter or the site's owner")
+	} else if lease != attempt.LeaseUntil { // extended meanwhile
+		w.setLease(attempt.ID, process, lease)
+	}
+	w.follow(attempt.ID, job, process)
+}
+
+func (w *workshop) end(id grid.AttemptID, process lrm.Process, why string) {
+	if err := process.Stop(why); err != nil {
+		w.a.log.Warn("an attempt could not be stopped", "attempt", id.String(), "error", err)
+	}
+}
+
+func (w *workshop) wallTime(t grid.Task) time.Duration {
+	if t.TimeLimit > 0 && (w.a.cfg.MaxRuntime == 0 || t.TimeLimit < w.a.cfg.MaxRuntime) {
+		return t.TimeLimit
+	}
+	return w.a.cfg.MaxRuntime
+}
+
+func (w *workshop) failed(id grid.AttemptID, err error) {
+	w.a.site.tell(step.AttemptExited{
+		Attempt: id, Exit: grid.Exit{Cause: grid.CauseSandbox, Text: lrm.ExitText(err.Error())},
+	})
+}
+
+// follow tells what happens to a running attempt until its end. When the agent
+// ends it ends the attempt, too.
+func (w *workshop) follow(id grid.AttemptID, job *work, process lrm.Process) {
+	leaving := context.AfterFunc(w.a.ctx, func() { w.end(id, process, "the site's agent ended") })
+	defer leaving()
+	for e := range process.Events() {
+		switch e.Kind {
+		case lrm.Started:
+			w.a.site.tell(step.AttemptStarted{Attempt: id})
+		case lrm.Frozen:
+			w.a.site.tell(step.AttemptFrozen{Attempt: id})
+		case lrm.Resumed:
+			w.a.site.tell(step.AttemptResumed{Attempt: id})
+		}
+	}
+	result, err := process.Wait(w.a.ctx)
+	w.enter(job, workEnded)
+	if err != nil || w.a.ctx.Err() != nil {
+		return // the agent is ending
+	}
+	w.a.site.tell(step.AttemptExited{Attempt: id, Exit: w.keep(id, result)})
+}
+
+// keep stores what an attempt left, so that its end can be told with content
+// identifiers that hold.
+func (w *workshop) keep(id grid.AttemptID, r lrm.Result) grid.Exit {
+	exit := r.Exit
+	owner := "attempt " + id.String()
+	add := func(f lrm.File) (grid.Produced, error) {
+		if f.HostPath == "" {
+			return grid.Produced{}, nil
+		}
+		ref, err := w.a.addPath(w.a.ctx, f.HostPath, f.Dir)
+		if err != nil {
+			return grid.Produced{}, err
+		}
+		w.a.pins.hold(owner, ref.CID)
+		return grid.Produced{Path: f.SandboxPath, CID: ref.CID, Bytes: ref.Bytes, Dir: f.Dir}, nil
+	}
+	var problems []error
+	note := func(p grid.Produced, err error) grid.Produced {
+		if err != nil {
+			problems = append(problems, err)
+		}
+		return p
+	}
+	exit.Stdout, exit.Stderr = note(add(r.Stdout)), note(add(r.Stderr))
+	for _, f := range r.Outputs {
+		if p := note(add(f)); p.CID != "" {
+			exit.Outputs = append(exit.Outputs, p)
+		}
+	}
+	if len(problems) > 0 {
+		text := "its outputs cannot be stored: " + errors.Join(problems...).Error()
+		return grid.Exit{Cause: grid.CauseData, Text: lrm.ExitText(text), Wall: exit.Wall}
+	}
+	return exit
+}
+
+func (w *workshop) extend(e step.ExtendLease) {
+	w.mu.Lock()
+	job, ok := w.attempts[e.Attempt]
+	var process lrm.Process
+	if ok {
+		job.lease, process = e.LeaseUntil, job.process
+	}
+	w.mu.Unlock()
+	if process != nil { // else whoever starts it finds the lease
+		w.setLease(e.Attempt, process, w.a.clock.toBoot(e.LeaseUntil))
+	}
+}
+
+func (w *workshop) setLease(id grid.AttemptID, process lrm.Process, until lrm.BootTime) {
+	if err := process.SetLease(until); err != nil {
+		w.a.log.Debug("a lease could not be set", "attempt", id.String(), "error", err)
+	}
+}
+
+// stop ends an attempt wherever it is; whoever works on it answers.
+func (w *workshop) stop(e step.StopAttempt) {
+	w.mu.Lock()
+	job, ok := w.attempts[e.Attempt]
+	if !ok {
+		w.mu.Unlock()
+		w.stoppedIdle(e.Attempt)
+		return
+	}
+	job.stopped = true
+	state, process := job.state, job.process
+	w.mu.Unlock()
+	switch state {
+	case workStaging:
+		job.cancel()
+	case workStaged:
+		w.stoppedIdle(e.Attempt)
+	case workRunning:
+		w.end(e.Attempt, process, "stopped by its submitter or the site's owner")
+	case workStarting, workEnded:
+	}
+}
+
+// over reports whether the attempt writes no more: its process has ended, or
+// the attempt is gone.
+func (w *workshop) over(id grid.AttemptID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	job, ok := w.attempts[id]
+	return !ok || job.state == workEnded
+}
+
+// discard removes all that an attempt left, once nobody works on it any more.
+func (w *workshop) discard(e step.Discard) {
+	w.mu.Lock()
+	job, ok := w.attempts[e.Attempt]
+	delete(w.attempts, e.Attempt)
+	w.mu.Unlock()
+	owner := "attempt " + e.Attempt.String()
+	w.a.pins.release(owner)
+	if !ok {
+		return
+	}
+	w.a.spawn(func() {
+		job.idle.Wait()
+		if job.cid != "" {
+			if err := w.modules.drop(job.cid); err != nil {
+				w.a.log.Warn("a module could not be removed", "cid", string(job.cid), "error", err)
+			}
+		}
+		if err := os.RemoveAll(job.dir); err != nil { // a directory that stage made, and nobody else
+			w.a.log.Warn("an attempt's directory could not be removed", "attempt", e.Attempt.String(), "error", err)
+		}
+	})
+}

@@ -1,0 +1,502 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers/legacy"
+
+	"github.com/mrsmesh/mrsmesh/internal/api"
+	"github.com/mrsmesh/mrsmesh/internal/api/apitest"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+var _ api.Backend = (*apitest.Agent)(nil)
+
+func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+const token = "0123456789abcdef"
+
+// shortDir is a directory whose path leaves room for a socket's name.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mrs") //nolint:usetesting // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// serve starts a server on both doors and gives the socket and the address.
+func serve(t *testing.T, agent api.Backend, change func(*api.Options)) (string, string) {
+	t.Helper()
+	socket := filepath.Join(shortDir(t), "a", "s.sock")
+	o := api.Options{Socket: socket, Listen: "127.0.0.1:0", Token: token, Heartbeat: 20 * time.Millisecond}
+	if change != nil {
+		change(&o)
+	}
+	server, err := api.New(agent, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := server.Listen(ctx); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return socket, "http://" + server.Addr().String()
+}
+
+func overSocket(socket string) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
+}
+
+type ask struct {
+	method, url, kind, body string
+	header                  map[string]string
+}
+
+// reply is an answer that was read to its end.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+}
+
+func do(t *testing.T, client *http.Client, a ask) (reply, []byte) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), a.method, a.url, strings.NewReader(a.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", a.kind)
+	for name, value := range a.header {
+		if name == "Host" {
+			request.Host = value
+		}
+		request.Header.Set(name, value)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply{StatusCode: answer.StatusCode, Header: answer.Header}, body
+}
+
+func sampleJob() grid.Job {
+	return grid.Job{
+		Spec: grid.Spec{
+			Name: "pi", Kind: grid.KindWasm, Module: grid.Input{CID: "bmodule", Bytes: 7},
+			Args: []string{"{{index}}"}, Env: []grid.EnvVar{{Name: "A", Value: "b"}},
+			Inputs:  []grid.Input{{Path: "/in/a", CID: "bin", Bytes: 3, Dir: true}},
+			Outputs: []grid.Output{{Path: "/out/r", To: "r-{{index}}"}},
+			Need:    grid.Resources{MilliCPUs: 1000, MemoryBytes: 1 << 20, DiskBytes: 1 << 20, MFLOPS: 1000},
+			Runtime: 90 * time.Second, TimeLimit: time.Hour, Weights: grid.DefaultWeights(),
+			Window: grid.Window{NotBefore: clock(), Deadline: clock().Add(time.Hour)},
+		},
+		Count: 2, TTL: time.Second,
+		Items: []grid.Item{{Value: "x", Inputs: []grid.Input{{Path: "/in/i", CID: "bx", Bytes: 1}}}, {Value: "y"}},
+	}
+}
+
+func marshal(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// fullAgent has something to show at every path.
+func fullAgent(t *testing.T) (*apitest.Agent, grid.JobID, grid.CID) {
+	t.Helper()
+	agent := apitest.New(clock)
+	id, err := agent.Submit(t.Context(), sampleJob())
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, distance := 7, 0.5
+	agent.Set(id, 1, func(task *view.TaskView) {
+		*task = view.TaskView{
+			ID: task.ID, Index: 1, Phase: view.PhaseFailed, Site: "12D3KooWother", Distance: &distance, Token: 2,
+			Started: view.At(clock()), Ended: view.At(clock()), Code: &code, Cause: "exited",
+			Progress: &view.Progress{DoneBytes: 1, TotalBytes: 2},
+			Outputs:  []view.OutputView{{Path: "/out/r", To: "r-1", CID: "bout", Bytes: 4}},
+			Attempts: []view.AttemptView{{Token: 1, Site: "12D3KooWself", Distance: 0.4, Cause: "lease over"}},
+		}
+	})
+	offer := grid.Offer{ID: 1, Site: "12D3KooWother", Parts: grid.Parts{X: 1, Distance: 1, Run: time.Second}, TasksNow: 1}
+	refusal := grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: 4 << 30, Have: 2 << 30}
+	agent.Table = view.OfferTable{
+		Asked: view.At(clock()), Round: 1, Members: 2, Answered: 2, Counterfactuals: view.Counterfactuals([]grid.Refusal{refusal}),
+		Rows: []view.OfferRow{view.FromOffer(offer, "other", 1), view.FromRefusal("12D3KooWself", "self", refusal)},
+	}
+	ref := agent.Store([]byte("hello"), false)
+	agent.Print(string(id)+".0", "stdout", "printed")
+	return agent, id, ref.CID
+}
+
+// TestEveryOperationAnswersAsSpecified calls every operation of openapi.yaml and
+// holds request and answer against it.
+func TestEveryOperationAnswersAsSpecified(t *testing.T) {
+	t.Parallel()
+	spec, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = spec.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	router, err := legacy.NewRouter(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, id, cid := fullAgent(t)
+	socket, _ := serve(t, agent, nil)
+	client := overSocket(socket)
+	job, path := marshal(t, view.FromJob(sampleJob())), "/jobs/"+string(id)
+	calls := []struct {
+		method, path, kind, body string
+		status                   int
+	}{
+		{"GET", "/jobs", "", "", 200},
+		{"POST", "/jobs", "application/json", job, 201},
+		{"GET", path, "", "", 200},
+		{"GET", path + "/tasks?from=0&limit=5", "", "", 200},
+		{"GET", path + "/offers", "", "", 200},
+		{"POST", "/plan", "application/json", job, 200},
+		{"GET", "/tasks/" + string(id) + ".0/logs?stream=stdout&offset=2", "", "", 200},
+		{"PUT", "/data", "application/octet-stream", "bytes", 201},
+		{"PUT", "/data", "application/x-tar", "tar", 201},
+		{"GET", "/data/" + string(cid), "", "", 200},
+		{"HEAD", "/data/" + string(cid), "", "", 200},
+		{"GET", "/sites", "", "", 200},
+		{"GET", "/status", "", "", 200},
+		{"POST", "/pause", "application/json", `{"for_seconds": 60}`, 204},
+		{"GET", "/status", "", "", 200},
+		{"POST", "/pause", "", "", 204},
+		{"POST", "/resume", "", "", 204},
+		{"POST", path + "/cancel", "", "", 204},
+		{"DELETE", path, "", "", 204},
+		{"POST", "/stop", "application/json", `{"now": false}`, 202},
+		{"POST", "/stop", "", "", 409},
+		{"GET", "/jobs/nosuchjob", "", "", 404},
+		{"GET", "/jobs/aaaaaaaaaaaaaaaa/offers", "", "", 404},
+		{"GET", "/data/bnone", "", "", 404},
+		{"PUT", "/data", "text/plain", "x", 415},
+		{"GET", path + "/tasks?from=x", "", "", 400},
+		{"GET", "/tasks/" + string(id) + "/logs?stream=tty", "", "", 400},
+	}
+	served := map[string]bool{"GET /events": true} // TestEvents
+	for _, c := range calls {
+		url := "http://localhost/api/v1" + c.path
+		request := httptest.NewRequest(c.method, url, strings.NewReader(c.body))
+		request.URL.Scheme, request.URL.Host = "", ""
+		route, params, err := router.FindRoute(request)
+		if err != nil {
+			t.Fatalf("%s %s: %v", c.method, c.path, err)
+		}
+		served[route.Method+" "+route.Path] = true
+		answer, body := do(t, client, ask{method: c.method, url: url, kind: c.kind, body: c.body})
+		if answer.StatusCode != c.status {
+			t.Errorf("%s %s = %d %s, want %d", c.method, c.path, answer.StatusCode, body, c.status)
+		}
+		input := &openapi3filter.ResponseValidationInput{
+			RequestValidationInput: &openapi3filter.RequestValidationInput{
+				Request: request, PathParams: params, Route: route,
+				Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
+			},
+			Status: answer.StatusCode, Header: answer.Header,
+			Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
+		}
+		input.SetBodyBytes(body)
+		if c.method == http.MethodHead {
+			continue
+		}
+		if err := openapi3filter.ValidateResponse(t.Context(), input); err != nil {
+			t.Errorf("%s %s: the answer is not as specified: %v\n%s", c.method, c.path, err, body)
+		}
+	}
+	for path, item := range spec.Paths.Map() {
+		for method := range item.Operations() {
+			if !served[method+" "+path] {
+				t.Errorf("%s %s is specified and not tested", method, path)
+			}
+		}
+	}
+}
+
+func TestSubmittedJobArrivesWhole(t *testing.T) {
+	t.Parallel()
+	agent := apitest.New(clock)
+	socket, _ := serve(t, agent, nil)
+	want := sampleJob()
+	answer, body := do(t, overSocket(socket), ask{
+		method: "POST", url: "http://localhost/api/v1/jobs", kind: "application/json", body: marshal(t, view.FromJob(want)),
+	})
+	if answer.StatusCode != http.StatusCreated {
+		t.Fatalf("POST /jobs = %d %s", answer.StatusCode, body)
+	}
+	got, _ := agent.Job0()
+	if a, b := marshal(t, view.FromJob(want)), marshal(t, view.FromJob(got)); a != b {
+		t.Errorf("job arrived as\n%s\nwant\n%s", b, a)
+	}
+}
+
+func TestBadJobsAreNamed(t *testing.T) {
+	t.Parallel()
+	socket, _ := serve(t, apitest.New(clock), nil)
+	for name, c := range map[string]struct{ body, field string }{
+		"unknown key":  {`{"kind":"wasm","runtime":5}`, "runtime"},
+		"wrong type":   {`{"count":"many"}`, "count"},
+		"no module":    {`{"kind":"wasm","count":1,"ttl_seconds":1,"runtime_seconds":1}`, "cid"},
+		"bad ttl":      {`{"kind":"wasm","count":1,"ttl_seconds":1e9,"runtime_seconds":1}`, "ttl"},
+		"not json":     {`{`, ""},
+		"unknown kind": {`{"kind":"docker","count":1}`, `kind "docker"`},
+	} {
+		answer, body := do(t, overSocket(socket), ask{
+			method: "POST", url: "http://localhost/api/v1/jobs", kind: "application/json", body: c.body,
+		})
+		var problem view.Problem
+		if err := json.Unmarshal(body, &problem); err != nil || answer.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %d %s %v", name, answer.StatusCode, body, err)
+		}
+		if problem.Field != c.field || problem.Remedy == "" {
+			t.Errorf("%s: field %q, want %q; remedy %q", name, problem.Field, c.field, problem.Remedy)
+		}
+	}
+}
+
+func TestTCPDoorIsLocked(t *testing.T) {
+	t.Parallel()
+	_, base := serve(t, apitest.New(clock), nil)
+	bearer := "Bearer " + token
+	for name, c := range map[string]struct {
+		path   string
+		header map[string]string
+		status int
+	}{
+		"token":         {"/api/v1/jobs", map[string]string{"Authorization": bearer}, 200},
+		"no token":      {"/api/v1/jobs", nil, 401},
+		"wrong token":   {"/api/v1/jobs", map[string]string{"Authorization": bearer + "x"}, 401},
+		"rebound name":  {"/api/v1/jobs", map[string]string{"Authorization": bearer, "Host": "evil.example"}, 421},
+		"localhost":     {"/api/v1/jobs", map[string]string{"Authorization": bearer, "Host": "localhost:1"}, 200},
+		"ipv6":          {"/api/v1/jobs", map[string]string{"Authorization": bearer, "Host": "[::1]:1"}, 200},
+		"probe":         {"/livez", nil, 200},
+		"ready":         {"/readyz", nil, 200},
+		"no pprof":      {"/debug/pprof/", map[string]string{"Authorization": bearer}, 404},
+		"no such path":  {"/api/v2/jobs", map[string]string{"Authorization": bearer}, 404},
+		"probe rebound": {"/livez", map[string]string{"Host": "evil.example"}, 421},
+	} {
+		answer, body := do(t, http.DefaultClient, ask{method: "GET", url: base + c.path, header: c.header})
+		if answer.StatusCode != c.status {
+			t.Errorf("%s: %d %s, want %d", name, answer.StatusCode, body, c.status)
+		}
+	}
+}
+
+func TestOptionalPaths(t *testing.T) {
+	t.Parallel()
+	socket, _ := serve(t, apitest.New(clock), func(o *api.Options) {
+		o.Debug = true
+		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "mrs_up 1\n") })
+		o.Ready = func(context.Context) error { return errors.New("no peers yet") }
+	})
+	for path, status := range map[string]int{"/metrics": 200, "/debug/pprof/": 200, "/debug/pprof/heap": 200, "/readyz": 503, "/livez": 200} {
+		if answer, body := do(t, overSocket(socket), ask{method: "GET", url: "http://localhost" + path}); answer.StatusCode != status {
+			t.Errorf("%s = %d %s, want %d", path, answer.StatusCode, body, status)
+		}
+	}
+}
+
+func TestUploadsAreBounded(t *testing.T) {
+	t.Parallel()
+	socket, _ := serve(t, apitest.New(clock), func(o *api.Options) { o.MaxUpload = 10 })
+	answer, body := do(t, overSocket(socket), ask{
+		method: "PUT", url: "http://localhost/api/v1/data", kind: "application/octet-stream", body: strings.Repeat("x", 11),
+	})
+	if answer.StatusCode != http.StatusRequestEntityTooLarge || !bytes.Contains(body, []byte("10 B")) {
+		t.Errorf("PUT of 11 bytes = %d %s", answer.StatusCode, body)
+	}
+}
+
+type brokenData struct{ *apitest.Agent }
+
+func (brokenData) GetData(context.Context, grid.CID) (view.DataRef, io.ReadCloser, error) {
+	reader := io.MultiReader(strings.NewReader("half"), iotestError{})
+	return view.DataRef{CID: "bx", Bytes: 8, Dir: true}, io.NopCloser(reader), nil
+}
+
+type iotestError struct{}
+
+func (iotestError) Read([]byte) (int, error) { return 0, errors.New("a block is missing") }
+
+func TestBrokenDownloadIsNoWholeOne(t *testing.T) {
+	t.Parallel()
+	socket, _ := serve(t, brokenData{apitest.New(clock)}, nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/api/v1/data/bx", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := overSocket(socket).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if body, err := io.ReadAll(answer.Body); err == nil {
+		t.Errorf("a download that broke off reads as whole: %q", body)
+	}
+}
+
+func TestSocketIsPrivateAndReplaced(t *testing.T) {
+	t.Parallel()
+	socket, _ := serve(t, apitest.New(clock), nil)
+	info, err := os.Stat(socket)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("socket: %v, %v", info, err)
+	}
+	second, err := api.New(apitest.New(clock), api.Options{Socket: socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = second.Listen(t.Context()); err == nil || !strings.Contains(err.Error(), "another agent") {
+		t.Errorf("a second agent on the same socket: %v", err)
+	}
+	stale := filepath.Join(shortDir(t), "stale")
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.SetUnlinkOnClose(false)
+	if err = listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	third, err := api.New(apitest.New(clock), api.Options{Socket: stale})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := third.Listen(t.Context()); err != nil {
+		t.Errorf("a dead agent's socket is in the way: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := third.Serve(ctx); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket is left behind: %v", err)
+	}
+}
+
+func TestDoorsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	agent := apitest.New(clock)
+	if _, err := api.New(agent, api.Options{}); err == nil {
+		t.Error("no door at all was taken")
+	}
+	if _, err := api.New(agent, api.Options{Listen: "127.0.0.1:0"}); err == nil {
+		t.Error("an address without a token was taken")
+	}
+	file := filepath.Join(shortDir(t), "file")
+	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []api.Options{
+		{Listen: "0.0.0.0:0", Token: token},
+		{Socket: "/" + strings.Repeat("x", 200)},
+		{Socket: file},
+	} {
+		server, err := api.New(agent, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Listen(t.Context()); err == nil {
+			t.Errorf("Listen took %+v", o)
+		}
+	}
+}
+
+func TestToken(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "d", "api.token")
+	first, err := api.LoadToken(path)
+	if err != nil || len(first) != 64 {
+		t.Fatalf("LoadToken = %q, %v", first, err)
+	}
+	if second, err := api.LoadToken(path); err != nil || second != first {
+		t.Errorf("LoadToken again = %q, %v, want %q", second, err, first)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.LoadToken(path); err == nil {
+		t.Error("a token that others can read was taken")
+	}
+}
+
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	agent := apitest.New(clock)
+	for range 3 {
+		agent.Append(view.Event{Kind: "test", Time: view.At(clock())})
+	}
+	socket, _ := serve(t, agent, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/api/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Last-Event-ID", "1")
+	answer, err := overSocket(socket).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var text string
+	buffer := make([]byte, 1024)
+	wanted := []string{"id: 2\nevent: test\ndata: {", "id: 3\n", ": heartbeat\n"}
+	for slices.ContainsFunc(wanted, func(s string) bool { return !strings.Contains(text, s) }) {
+		n, err := answer.Body.Read(buffer)
+		text += string(buffer[:n])
+		if err != nil {
+			t.Fatalf("after %q: %v", text, err)
+		}
+	}
+	if strings.Contains(text, "id: 1\n") {
+		t.Errorf("an event that was seen comes again: %q", text)
+	}
+}

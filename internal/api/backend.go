@@ -1,0 +1,108 @@
+package api
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Backend is everything the API asks of an agent. The agent does not import this
+// package; it has these methods. Errors wrap view.ErrNotFound, view.ErrDenied,
+// view.ErrConflict, view.ErrTooLarge, view.ErrBusy or grid.ErrInvalid where one of
+// them fits; anything else is answered with status 500. Methods are safe for
+// concurrent use and return when their context ends.
+type Backend interface {
+	Work
+	Mesh
+}
+
+// Work is what submitters ask for.
+type Work interface {
+	Jobs
+	Submissions
+	Plans
+	Data
+	Logs
+}
+
+// Mesh is what is seen of the mesh, and what the owner does to his site.
+type Mesh interface {
+	Events
+	Sites
+	Owner
+}
+
+// Jobs shows this agent's own submissions.
+type Jobs interface {
+	// Jobs lists them, newest first.
+	Jobs(ctx context.Context) ([]view.JobView, error)
+	// Job is one of them in full.
+	Job(ctx context.Context, id grid.JobID) (view.JobDetail, error)
+	// Tasks gives up to limit (at least 1) tasks from index from on, by index.
+	Tasks(ctx context.Context, id grid.JobID, from uint32, limit int) ([]view.TaskView, error)
+}
+
+// Submissions takes jobs and withdraws them.
+type Submissions interface {
+	// Submit makes the job durable, starts placing it and returns at once. The
+	// job is valid; its data was stored before.
+	Submit(ctx context.Context, job grid.Job) (grid.JobID, error)
+	// Cancel withdraws a job. Cancelling one that has ended changes nothing.
+	Cancel(ctx context.Context, id grid.JobID) error
+}
+
+// Plans shows how sites answer.
+type Plans interface {
+	// Plan announces the job with the explain flag, collects the answers for at
+	// most its TTL and withdraws it: nothing is dispatched.
+	Plan(ctx context.Context, job grid.Job) (view.OfferTable, error)
+	// Offers is how the sites answered the last announcement of a job.
+	Offers(ctx context.Context, id grid.JobID) (view.OfferTable, error)
+}
+
+// Data stores what clients upload and hands out what it holds.
+type Data interface {
+	// PutData stores a file's bytes, or, with tar, the directory tree a tar
+	// stream describes. It reads body to its end and pins the result for its
+	// submitter.
+	PutData(ctx context.Context, tar bool, body io.Reader) (view.DataRef, error)
+	// GetData opens stored data: a file's bytes, or a tar stream of a directory.
+	GetData(ctx context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error)
+	// StatData says what is behind a CID without reading it.
+	StatData(ctx context.Context, cid grid.CID) (view.DataRef, error)
+}
+
+// Events tells what happens. view.EventLog has this method.
+type Events interface {
+	// EventsAfter gives up to limit events whose ID is above after, oldest
+	// first, and waits for the first one.
+	EventsAfter(ctx context.Context, after uint64, limit int) ([]view.Event, error)
+}
+
+// Logs reads what tasks print.
+type Logs interface {
+	// TaskLog reads one stream of a task from an offset; with q.Follow reading
+	// blocks until there is more or the task has ended.
+	TaskLog(ctx context.Context, task grid.TaskID, q view.LogQuery) (io.ReadCloser, error)
+}
+
+// Sites shows the mesh as this agent sees it.
+type Sites interface {
+	// Sites lists the known sites by name, then ID, this one first.
+	Sites(ctx context.Context) ([]view.SiteRow, error)
+	// Status is this agent's own state.
+	Status(ctx context.Context) (view.AgentStatus, error)
+}
+
+// Owner is what the owner of the site may do to it.
+type Owner interface {
+	// Pause refuses new work for that long; 0 = until Resume. What runs goes on.
+	Pause(ctx context.Context, span time.Duration) error
+	// Resume ends a pause.
+	Resume(ctx context.Context) error
+	// Stop makes the agent end: after its running tasks, or now, moving them.
+	Stop(ctx context.Context, now bool) error
+}

@@ -1,0 +1,14 @@
+// Package api serves an agent to its owner and to submitters on the same
+// machine: a REST interface with events, described by openapi.yaml, plus
+// /metrics, /livez, /readyz and, if asked for, /debug/pprof.
+//
+// The specification comes first: server.gen.go is generated from it (go generate)
+// and a test holds every answer against it. What the API needs of an agent is
+// Backend, declared here in small interfaces over pkg/grid and internal/view.
+//
+// Two doors lead in. The unix socket belongs to one user (0600) and asks for
+// nothing more. The TCP address must be loopback; there every request carries a
+// bearer token and a Host that names a loopback address, so that a web page whose
+// name was pointed at 127.0.0.1 gets nowhere. The API never opens a path that a
+// client names: data comes and goes in bodies.
+package api

@@ -1,0 +1,219 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// handlers answers the operations of openapi.yaml. It holds no state.
+type handlers struct {
+	backend   Backend
+	heartbeat time.Duration
+}
+
+var _ StrictServerInterface = (*handlers)(nil)
+
+// jobID reads the ID of a path. A text that cannot be one names no job.
+func jobID(text string) (grid.JobID, error) {
+	id := grid.JobID(text)
+	if id.Validate() != nil {
+		return "", &view.Problem{
+			Status: http.StatusNotFound, Detail: fmt.Sprintf("no job %q", text), Field: "id",
+			Remedy: "a job's id has 16 characters; list the jobs to see them",
+		}
+	}
+	return id, nil
+}
+
+// ListJobs answers GET /jobs.
+func (h *handlers) ListJobs(ctx context.Context, _ ListJobsRequestObject) (ListJobsResponseObject, error) {
+	jobs, err := h.backend.Jobs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	for i := range jobs {
+		jobs[i] = fillJob(jobs[i])
+	}
+	return ListJobs200JSONResponse(orEmpty(jobs)), nil
+}
+
+// orEmpty makes an absent list an empty one, which is written as [].
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func fillJob(job view.JobView) view.JobView {
+	if job.Tasks == nil {
+		job.Tasks = view.PhaseCounts{}
+	}
+	return job
+}
+
+// SubmitJob answers POST /jobs.
+func (h *handlers) SubmitJob(ctx context.Context, r SubmitJobRequestObject) (SubmitJobResponseObject, error) {
+	job, err := r.Body.Job()
+	if err != nil {
+		return nil, fmt.Errorf("submit job: %w", err)
+	}
+	id, err := h.backend.Submit(ctx, job)
+	if err != nil {
+		return nil, fmt.Errorf("submit job: %w", err)
+	}
+	return SubmitJob201JSONResponse{Id: string(id)}, nil
+}
+
+// GetJob answers GET /jobs/{id}.
+func (h *handlers) GetJob(ctx context.Context, r GetJobRequestObject) (GetJobResponseObject, error) {
+	id, err := jobID(r.Id)
+	if err != nil {
+		return nil, err
+	}
+	detail, err := h.backend.Job(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("show job %s: %w", id, err)
+	}
+	detail.Status = fillJob(detail.Status)
+	return GetJob200JSONResponse(detail), nil
+}
+
+func (h *handlers) cancel(ctx context.Context, text string) error {
+	id, err := jobID(text)
+	if err != nil {
+		return err
+	}
+	if err := h.backend.Cancel(ctx, id); err != nil {
+		return fmt.Errorf("cancel job %s: %w", id, err)
+	}
+	return nil
+}
+
+// DeleteJob answers DELETE /jobs/{id}.
+func (h *handlers) DeleteJob(ctx context.Context, r DeleteJobRequestObject) (DeleteJobResponseObject, error) {
+	return DeleteJob204Response{}, h.cancel(ctx, r.Id)
+}
+
+// CancelJob answers POST /jobs/{id}/cancel.
+func (h *handlers) CancelJob(ctx context.Context, r CancelJobRequestObject) (CancelJobResponseObject, error) {
+	return CancelJob204Response{}, h.cancel(ctx, r.Id)
+}
+
+const (
+	defaultPage = 1_000
+	maxPage     = 10_000
+)
+
+// ListTasks answers GET /jobs/{id}/tasks.
+func (h *handlers) ListTasks(ctx context.Context, r ListTasksRequestObject) (ListTasksResponseObject, error) {
+	id, err := jobID(r.Id)
+	if err != nil {
+		return nil, err
+	}
+	limit := defaultPage
+	if r.Params.Limit != nil {
+		limit = min(max(*r.Params.Limit, 1), maxPage)
+	}
+	var from uint32
+	if r.Params.From != nil {
+		from = *r.Params.From
+	}
+	tasks, err := h.backend.Tasks(ctx, id, from, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list tasks of %s: %w", id, err)
+	}
+	return ListTasks200JSONResponse(orEmpty(tasks)), nil
+}
+
+// GetOffers answers GET /jobs/{id}/offers.
+func (h *handlers) GetOffers(ctx context.Context, r GetOffersRequestObject) (GetOffersResponseObject, error) {
+	id, err := jobID(r.Id)
+	if err != nil {
+		return nil, err
+	}
+	table, err := h.backend.Offers(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("show offers of %s: %w", id, err)
+	}
+	return GetOffers200JSONResponse(fillTable(table)), nil
+}
+
+func fillTable(table view.OfferTable) view.OfferTable {
+	table.Rows, table.Counterfactuals = orEmpty(table.Rows), orEmpty(table.Counterfactuals)
+	return table
+}
+
+// PlanJob answers POST /plan.
+func (h *handlers) PlanJob(ctx context.Context, r PlanJobRequestObject) (PlanJobResponseObject, error) {
+	job, err := r.Body.Job()
+	if err != nil {
+		return nil, fmt.Errorf("plan job: %w", err)
+	}
+	table, err := h.backend.Plan(ctx, job)
+	if err != nil {
+		return nil, fmt.Errorf("plan job: %w", err)
+	}
+	return PlanJob200JSONResponse(fillTable(table)), nil
+}
+
+// ListSites answers GET /sites.
+func (h *handlers) ListSites(ctx context.Context, _ ListSitesRequestObject) (ListSitesResponseObject, error) {
+	sites, err := h.backend.Sites(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list sites: %w", err)
+	}
+	return ListSites200JSONResponse(orEmpty(sites)), nil
+}
+
+// GetStatus answers GET /status.
+func (h *handlers) GetStatus(ctx context.Context, _ GetStatusRequestObject) (GetStatusResponseObject, error) {
+	status, err := h.backend.Status(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("show status: %w", err)
+	}
+	status.Addresses, status.Kinds = orEmpty(status.Addresses), orEmpty(status.Kinds)
+	status.Running, status.Faults = orEmpty(status.Running), orEmpty(status.Faults)
+	status.Notices = orEmpty(status.Notices)
+	if status.Counters == nil {
+		status.Counters = map[string]int64{}
+	}
+	return GetStatus200JSONResponse(status), nil
+}
+
+// PauseSite answers POST /pause.
+func (h *handlers) PauseSite(ctx context.Context, r PauseSiteRequestObject) (PauseSiteResponseObject, error) {
+	var span time.Duration
+	if r.Body != nil && r.Body.ForSeconds != nil {
+		span = view.Duration(float64(*r.Body.ForSeconds))
+	}
+	if span < 0 {
+		return nil, fmt.Errorf("%w: for_seconds: want at least 0, have %v", grid.ErrInvalid, span.Seconds())
+	}
+	if err := h.backend.Pause(ctx, span); err != nil {
+		return nil, fmt.Errorf("pause site: %w", err)
+	}
+	return PauseSite204Response{}, nil
+}
+
+// ResumeSite answers POST /resume.
+func (h *handlers) ResumeSite(ctx context.Context, _ ResumeSiteRequestObject) (ResumeSiteResponseObject, error) {
+	if err := h.backend.Resume(ctx); err != nil {
+		return nil, fmt.Errorf("resume site: %w", err)
+	}
+	return ResumeSite204Response{}, nil
+}
+
+// StopSite answers POST /stop.
+func (h *handlers) StopSite(ctx context.Context, r StopSiteRequestObject) (StopSiteResponseObject, error) {
+	now := r.Body != nil && r.Body.Now != nil && *r.Body.Now
+	if err := h.backend.Stop(ctx, now); err != nil {
+		return nil, fmt.Errorf("stop site: %w", err)
+	}
+	return StopSite202Response{}, nil
+}

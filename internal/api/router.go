@@ -1,0 +1,239 @@
+package api
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// basePath is where the interface of openapi.yaml is served.
+const basePath = "/api/v1"
+
+// routes is everything that is served, without locks.
+func (s *Server) routes() http.Handler {
+	router := chi.NewRouter()
+	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, &view.Problem{Status: http.StatusNotFound, Detail: "no such path: " + r.URL.Path})
+	})
+	router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, &view.Problem{Status: http.StatusMethodNotAllowed, Detail: r.Method + " is not served here"})
+	})
+	router.Use(s.limitBody)
+	s.addHealth(router)
+	badRequest := func(w http.ResponseWriter, r *http.Request, err error) { s.fail(w, r, asBadRequest(err)) }
+	strict := NewStrictHandlerWithOptions(&handlers{backend: s.backend, heartbeat: s.options.Heartbeat},
+		nil, StrictHTTPServerOptions{RequestErrorHandlerFunc: badRequest, ResponseErrorHandlerFunc: s.fail})
+	return HandlerWithOptions(strict, ChiServerOptions{
+		BaseURL: basePath, BaseRouter: router, ErrorHandlerFunc: badRequest,
+	})
+}
+
+func (s *Server) addHealth(router chi.Router) {
+	router.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { writeText(w, "ok\n") })
+	router.Get("/readyz", func(w http.ResponseWriter, r *http.Request) {
+		if s.options.Ready == nil {
+			writeText(w, "ok\n")
+			return
+		}
+		if err := s.options.Ready(r.Context()); err != nil {
+			s.fail(w, r, &view.Problem{Status: http.StatusServiceUnavailable, Detail: err.Error()})
+			return
+		}
+		writeText(w, "ok\n")
+	})
+	if s.options.Metrics != nil {
+		router.Method(http.MethodGet, "/metrics", s.options.Metrics)
+	}
+	if s.options.Debug {
+		router.HandleFunc("/debug/pprof/*", pprof.Index)
+		router.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		router.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		router.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
+}
+
+func writeText(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, text) // the reader has gone if it fails
+}
+
+// limitBody bounds what a request may carry. A JSON body is read at once and
+// refused when it holds a key that the specification does not know, because a
+// misspelt key that is ignored would run another job than the one meant.
+func (s *Server) limitBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			r.Body = http.MaxBytesReader(w, r.Body, s.options.MaxUpload)
+			next.ServeHTTP(w, r)
+			return
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxJSONBytes))
+		if err == nil && len(body) > 0 {
+			err = checkKeys(r.URL.Path, body)
+		}
+		if err != nil {
+			s.fail(w, r, asBadRequest(err))
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// checkKeys refuses keys that the request's schema does not have.
+func checkKeys(path string, body []byte) error {
+	var into any
+	switch strings.TrimPrefix(path, basePath) {
+	case "/jobs", "/plan":
+		into = &JobSpec{}
+	case "/pause":
+		into = &PauseRequest{}
+	case "/stop":
+		into = &StopRequest{}
+	default:
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return fmt.Errorf("read body: %w", err)
+	}
+	return nil
+}
+
+// checkToken lets requests with the bearer token through. The probes of health
+// need none.
+func checkToken(token string, next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte("Bearer " + token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		have := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		probe := r.URL.Path == "/livez" || r.URL.Path == "/readyz"
+		if !probe && subtle.ConstantTimeCompare(have[:], want[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			writeProblem(w, &view.Problem{
+				Status: http.StatusUnauthorized, Detail: "the bearer token is missing or wrong", Field: "Authorization",
+				Remedy: "send the token that the agent keeps in its state directory (MRS_TOKEN)",
+			})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// checkHost lets only requests through that were meant for a loopback address:
+// a page of a name that resolves to 127.0.0.1 sends that name.
+func checkHost(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		if !isLoopback(strings.Trim(host, "[]")) {
+			writeProblem(w, &view.Problem{
+				Status: http.StatusMisdirectedRequest, Detail: "the request was meant for another host", Field: "Host",
+				Remedy: "use the agent's address, such as http://127.0.0.1:4800",
+			})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// fail answers with a problem. What is our own fault is logged too.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	problem := asProblem(err)
+	if problem.Status >= http.StatusInternalServerError {
+		s.options.Logger.WarnContext(r.Context(), "request failed",
+			"method", r.Method, "path", r.URL.Path, "status", problem.Status, "error", err)
+	}
+	writeProblem(w, problem)
+}
+
+func writeProblem(w http.ResponseWriter, problem *view.Problem) {
+	out := *problem
+	if out.Title == "" {
+		out.Title = http.StatusText(out.Status)
+	}
+	if out.Type == "" {
+		out.Type = "about:blank"
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(out.Status)
+	_ = json.NewEncoder(w).Encode(out) // the reader has gone if it fails
+}
+
+// asBadRequest is the problem of a request that could not be read.
+func asBadRequest(err error) *view.Problem {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return asProblem(err)
+	}
+	problem := &view.Problem{Status: http.StatusBadRequest, Detail: err.Error(), Remedy: "see openapi.yaml for what is expected"}
+	if format, ok := errors.AsType[*InvalidParamFormatError](err); ok {
+		problem.Field = format.ParamName
+	}
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		problem.Field = kind.Field
+	}
+	if _, key, found := strings.Cut(err.Error(), "unknown field "); found {
+		problem.Field = strings.Trim(key, `"`)
+	}
+	return problem
+}
+
+// asProblem finds the status that belongs to a backend's error.
+func asProblem(err error) *view.Problem {
+	if problem, ok := errors.AsType[*view.Problem](err); ok {
+		return problem
+	}
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &view.Problem{
+			Status: http.StatusRequestEntityTooLarge, Detail: err.Error(),
+			Remedy: "send at most " + grid.FormatBytes(tooLarge.Limit),
+		}
+	}
+	problem := &view.Problem{Status: http.StatusInternalServerError, Detail: err.Error()}
+	for _, known := range []struct {
+		cause  error
+		status int
+	}{
+		{view.ErrNotFound, http.StatusNotFound},
+		{view.ErrDenied, http.StatusForbidden},
+		{view.ErrConflict, http.StatusConflict},
+		{view.ErrTooLarge, http.StatusRequestEntityTooLarge},
+		{view.ErrBusy, http.StatusServiceUnavailable},
+		{grid.ErrInvalid, http.StatusBadRequest},
+	} {
+		if errors.Is(err, known.cause) {
+			problem.Status = known.status
+			break
+		}
+	}
+	if problem.Status == http.StatusBadRequest {
+		problem.Field, problem.Remedy = fieldOf(err), "correct it and send the request again"
+	}
+	return problem
+}
+
+// fieldOf is the field that a validation error of pkg/grid names: the words
+// between "invalid: " and the next colon.
+func fieldOf(err error) string {
+	_, rest, found := strings.Cut(err.Error(), grid.ErrInvalid.Error()+": ")
+	field, _, named := strings.Cut(rest, ": ")
+	if !found || !named || len(field) > 64 {
+		return ""
+	}
+	return field
+}

@@ -1,0 +1,67 @@
+package api_test
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+)
+
+// TestSchemasAreTheTypes holds the specification's schemas against the Go types
+// that stand for them, so that a field cannot be added to one side only.
+func TestSchemasAreTheTypes(t *testing.T) {
+	t.Parallel()
+	spec, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := map[string]any{
+		"Problem": view.Problem{}, "JobView": view.JobView{}, "JobDetail": view.JobDetail{}, "TaskView": view.TaskView{},
+		"Progress": view.Progress{}, "OutputView": view.OutputView{}, "AttemptView": view.AttemptView{}, "DataRef": view.DataRef{},
+		"JobSpec": view.JobSpec{}, "InputSpec": view.InputSpec{}, "OutputSpec": view.OutputSpec{}, "EnvSpec": view.EnvSpec{},
+		"ItemSpec": view.ItemSpec{}, "WeightsSpec": view.WeightsSpec{}, "Resources": view.Resources{}, "OfferTable": view.OfferTable{},
+		"OfferRow": view.OfferRow{}, "SiteRow": view.SiteRow{}, "RunningTask": view.RunningTask{}, "AgentStatus": view.AgentStatus{},
+		"FaultRow": view.FaultRow{}, "Notice": view.Notice{}, "Event": view.Event{},
+	}
+	for name, ref := range spec.Components.Schemas {
+		if _, mapped := ref.Value.Extensions["x-go-type"]; !mapped || name == "Phase" {
+			continue
+		}
+		value, known := types[name]
+		if !known {
+			t.Errorf("schema %s: the test does not know its type", name)
+			continue
+		}
+		var fields, required []string
+		for field := range reflect.TypeOf(value).Fields() {
+			tag, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+			fields = append(fields, tag)
+			if options == "" {
+				required = append(required, tag)
+			}
+		}
+		if diff := cmp.Diff(slices.Sorted(slices.Values(fields)), slices.Sorted(maps.Keys(ref.Value.Properties))); diff != "" {
+			t.Errorf("%s: fields (-type +schema):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(slices.Sorted(slices.Values(required)), slices.Sorted(slices.Values(ref.Value.Required))); diff != "" {
+			t.Errorf("%s: required (-type +schema):\n%s", name, diff)
+		}
+	}
+	var phases []string
+	for _, phase := range view.Phases() {
+		phases = append(phases, string(phase))
+	}
+	var specified []string
+	for _, phase := range spec.Components.Schemas["Phase"].Value.Enum {
+		specified = append(specified, phase.(string)) //nolint:forcetypeassert // a panic says it
+	}
+	if diff := cmp.Diff(phases, specified); diff != "" {
+		t.Errorf("phases (-type +schema):\n%s", diff)
+	}
+}

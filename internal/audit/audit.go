@@ -1,0 +1,283 @@
+// Package audit answers one question about a mesh from what its sites wrote
+// down: was a task lost, or did it run twice at once? It reads the facts and
+// journals of all agents and the run records of their supervisors (Collect), or
+// takes the same in memory (Records), and counts (Audit).
+package audit
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Records is what is known of a mesh. The order of the lists does not matter.
+type Records struct {
+	Submissions []Submission
+	Tasks       []Task
+	Runs        []Run
+	Notes       []string // what could not be read, for people
+}
+
+// Submission is a job that was ever submitted: its submitter's agent said so
+// after it had made it durable.
+type Submission struct {
+	Job    grid.JobID
+	Count  uint32 // number of tasks
+	Held   bool   // its submitter has it still
+	Closed bool   // its submitter works on it no more
+}
+
+// Task is the last phase that a submitter noted of a task. A task that is not
+// listed was never awarded.
+type Task struct {
+	ID    grid.TaskID
+	Phase grid.Phase
+}
+
+// Run is one attempt on one site, and when it may have run.
+type Run struct {
+	Attempt grid.AttemptID
+	Site    string // the site's name, or ID
+	Spans   []Span // ascending, apart
+	Unended bool   // its end was not written down
+}
+
+// Span is the time in which an attempt was not frozen, as half-open interval
+// [From, To) on a clock that is common to all runs.
+type Span struct {
+	From time.Duration
+	To   time.Duration
+}
+
+// Report is what an audit found.
+type Report struct {
+	Jobs    []JobReport // ascending by ID
+	Total   JobReport   // sums over all jobs, without an ID
+	Lost    []grid.TaskID
+	Doubled []Double
+	Unended int      // runs whose end is not known: each counts until its agent's end, or its last record
+	Strays  int      // runs of jobs that no submitter knows
+	Unseen  int      // done tasks without any run: whether they were doubled cannot be told
+	Notes   []string // what could not be read
+}
+
+// JobReport counts the tasks of one job.
+type JobReport struct {
+	Job       grid.JobID
+	Tasks     int
+	Done      int
+	Failed    int
+	Cancelled int
+	Refused   int
+	Open      int // not ended, and its submitter works on it
+	Lost      int // neither ended nor open
+	Doubled   int // two different attempts ran at the same time
+	Attempts  int // attempts that were started
+	Moved     int // tasks with attempts on more than one site
+}
+
+// Double is a pair of attempts of one task that ran at the same time.
+type Double struct {
+	A, B    grid.AttemptID
+	SiteA   string
+	SiteB   string
+	Overlap time.Duration // how long in all
+}
+
+// Clean reports whether nothing was lost and nothing doubled.
+func (r Report) Clean() bool { return len(r.Lost) == 0 && len(r.Doubled) == 0 }
+
+// Audit counts. A task is lost if its job was submitted, it has not ended, and
+// its submitter does not work on it any more: the job's record is gone or
+// closed. It is doubled if two different attempts, or one attempt on two sites,
+// ran at the same time for longer than zero; frozen time does not count.
+func Audit(records Records) Report {
+	report := Report{Notes: slices.Clone(records.Notes)}
+	phases := lastPhases(records.Tasks)
+	runs := groupRuns(records.Runs)
+	for _, s := range mergeSubmissions(records.Submissions) {
+		job := JobReport{Job: s.Job, Tasks: int(s.Count)}
+		for index := range s.Count {
+			id := grid.TaskID{Job: s.Job, Index: index}
+			if job.count(phases[id], s) {
+				report.Lost = append(report.Lost, id)
+			}
+			report.Doubled = append(report.Doubled, job.countRuns(runs[id])...)
+			if phases[id] == grid.PhaseDone && len(runs[id]) == 0 {
+				report.Unseen++
+			}
+			delete(runs, id)
+		}
+		report.Jobs = append(report.Jobs, job)
+		report.Total.add(job)
+	}
+	countStrays(&report, runs)
+	for _, run := range records.Runs {
+		if run.Unended {
+			report.Unended++
+		}
+	}
+	return report
+}
+
+// count sorts one task in by its phase and reports whether it is lost.
+func (j *JobReport) count(phase grid.Phase, s Submission) (lost bool) {
+	switch {
+	case phase == grid.PhaseDone:
+		j.Done++
+	case phase == grid.PhaseFailed:
+		j.Failed++
+	case phase == grid.PhaseCancelled:
+		j.Cancelled++
+	case phase == grid.PhaseRefused:
+		j.Refused++
+	case s.Held && !s.Closed:
+		j.Open++
+	default:
+		j.Lost++
+		return true
+	}
+	return false
+}
+
+// countRuns counts the attempts of one task and returns the pairs that ran at
+// the same time.
+func (j *JobReport) countRuns(runs []Run) []Double {
+	var doubles []Double
+	j.Attempts += len(runs)
+	moved := false
+	for i, a := range runs {
+		for _, b := range runs[:i] {
+			moved = moved || a.Site != b.Site
+			if d := overlap(a.Spans, b.Spans); d > 0 {
+				doubles = append(doubles, Double{b.Attempt, a.Attempt, b.Site, a.Site, d})
+			}
+		}
+	}
+	if moved {
+		j.Moved++
+	}
+	if len(doubles) > 0 {
+		j.Doubled++
+	}
+	return doubles
+}
+
+func (j *JobReport) add(k JobReport) {
+	j.Tasks += k.Tasks
+	j.Done += k.Done
+	j.Failed += k.Failed
+	j.Cancelled += k.Cancelled
+	j.Refused += k.Refused
+	j.Open += k.Open
+	j.Lost += k.Lost
+	j.Doubled += k.Doubled
+	j.Attempts += k.Attempts
+	j.Moved += k.Moved
+}
+
+// countStrays looks at the runs of jobs that no submitter knows, as when not
+// all agents' records were at hand. They can be doubled, too.
+func countStrays(r *Report, runs map[grid.TaskID][]Run) {
+	for _, list := range runs {
+		r.Strays += len(list)
+		r.Doubled = append(r.Doubled, r.Total.countRuns(list)...)
+	}
+	slices.SortFunc(r.Doubled, func(x, y Double) int {
+		return cmp.Or(compareAttempts(x.A, y.A), compareAttempts(x.B, y.B),
+			cmp.Compare(x.SiteA, y.SiteA), cmp.Compare(x.SiteB, y.SiteB))
+	})
+}
+
+// overlap is how long both run at the same time.
+func overlap(a, b []Span) time.Duration {
+	var sum time.Duration
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		if d := min(a[i].To, b[j].To) - max(a[i].From, b[j].From); d > 0 {
+			sum += d
+		}
+		if a[i].To < b[j].To {
+			i++
+		} else {
+			j++
+		}
+	}
+	return sum
+}
+
+// lastPhases keeps an end over everything else that was noted of a task.
+func lastPhases(tasks []Task) map[grid.TaskID]grid.Phase {
+	phases := make(map[grid.TaskID]grid.Phase, len(tasks))
+	for _, t := range tasks {
+		if !phases[t.ID].Ended() {
+			phases[t.ID] = t.Phase
+		}
+	}
+	return phases
+}
+
+// mergeSubmissions makes one of all that is known of each job, ascending by ID.
+func mergeSubmissions(list []Submission) []Submission {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b Submission) int { return cmp.Compare(a.Job, b.Job) })
+	var merged []Submission
+	for _, s := range list {
+		last := len(merged) - 1
+		if last < 0 || merged[last].Job != s.Job {
+			merged = append(merged, s)
+			continue
+		}
+		merged[last].Count = max(merged[last].Count, s.Count)
+		merged[last].Held = merged[last].Held || s.Held
+		merged[last].Closed = merged[last].Closed || s.Closed
+	}
+	return merged
+}
+
+// groupRuns sorts the runs by task and attempt, and makes one of an attempt's
+// runs on one site.
+func groupRuns(list []Run) map[grid.TaskID][]Run {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b Run) int {
+		return cmp.Or(compareAttempts(a.Attempt, b.Attempt), cmp.Compare(a.Site, b.Site))
+	})
+	runs := make(map[grid.TaskID][]Run)
+	for _, r := range list {
+		group := runs[r.Attempt.Task]
+		if n := len(group); n > 0 && group[n-1].Attempt == r.Attempt && group[n-1].Site == r.Site {
+			group[n-1].Spans = union(group[n-1].Spans, r.Spans)
+			continue
+		}
+		r.Spans = union(r.Spans, nil)
+		runs[r.Attempt.Task] = append(group, r)
+	}
+	return runs
+}
+
+// union is both lists as ascending spans that lie apart.
+func union(a, b []Span) []Span {
+	all := slices.Concat(a, b)
+	slices.SortFunc(all, func(x, y Span) int { return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To)) })
+	var out []Span
+	for _, s := range all {
+		if n := len(out); n > 0 && s.From <= out[n-1].To {
+			out[n-1].To = max(out[n-1].To, s.To)
+		} else if s.To > s.From {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func compareAttempts(a, b grid.AttemptID) int {
+	switch {
+	case a.Less(b):
+		return -1
+	case b.Less(a):
+		return 1
+	default:
+		return 0
+	}
+}

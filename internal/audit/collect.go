@@ -1,0 +1,124 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/store"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Source is where one site wrote down what it did.
+type Source struct {
+	Site      string      // the site's name or ID, for people
+	StateDir  string      // its state directory; nothing in it is changed
+	RunRecord string      // the file its supervisors write; empty, or missing, if nothing ran
+	Ends      []time.Time // when its agent died, ascending, and the present if it lives; empty: as its journals tell
+}
+
+// Collect reads what all sites wrote. Agents may be running, or have been
+// killed. A journal that is damaged is left out with a note; facts that cannot
+// be read are an error, because without them nothing can be said.
+func Collect(sources []Source) (Records, error) {
+	var records Records
+	files := make([][]runRecord, len(sources))
+	lives := make([][]life, len(sources))
+	for i, src := range sources {
+		var err error
+		if lives[i], err = records.addState(src); err != nil {
+			return Records{}, fmt.Errorf("audit %s: %w", src.Site, err)
+		}
+		if len(src.Ends) > 0 {
+			lives[i] = livesUntil(src.Ends)
+		}
+		if src.RunRecord == "" {
+			continue
+		}
+		if files[i], err = readRunRecord(src.RunRecord); err != nil {
+			return Records{}, fmt.Errorf("audit %s: %w", src.Site, err)
+		}
+	}
+	boot := oneBoot(files)
+	for i, src := range sources {
+		reader := runReader{
+			site: src.Site, boot: boot, lives: lives[i], runs: make(map[grid.AttemptID]*openRun),
+		}
+		records.Runs = append(records.Runs, reader.read(files[i])...)
+	}
+	return records, nil
+}
+
+// addState reads a state directory and returns when its agent lived.
+func (r *Records) addState(src Source) ([]life, error) {
+	h := newHistory()
+	runs, err := store.Runs(src.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	spans := make(map[uint64]life)
+	for _, run := range runs {
+		err = h.addRun(run)
+		if err == nil {
+			err = stretch(spans, run)
+		}
+		if errors.Is(err, store.ErrCorrupt) {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: %v", src.Site, err))
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	final, err := store.ReadFacts(src.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	var all []step.Fact
+	for _, facts := range final {
+		all = append(all, facts...)
+	}
+	if err := h.settle(all); err != nil {
+		return nil, err
+	}
+	for _, s := range h.jobs {
+		r.Submissions = append(r.Submissions, s)
+	}
+	for id, phase := range h.tasks {
+		r.Tasks = append(r.Tasks, Task{ID: id, Phase: phase})
+	}
+	return slices.SortedFunc(maps.Values(spans), func(a, b life) int { return a.from.Compare(b.from) }), nil
+}
+
+// stretch makes the life of the run's start as long as the run, whichever
+// machine's it is.
+func stretch(spans map[uint64]life, run store.Run) error {
+	first, last, err := run.Times()
+	if err != nil || first.IsZero() {
+		return err
+	}
+	l, known := spans[run.Incarnation]
+	if !known || first.Before(l.from) {
+		l.from = first
+	}
+	if last.After(l.to) {
+		l.to = last
+	}
+	spans[run.Incarnation] = l
+	return nil
+}
+
+func (h history) addRun(run store.Run) error {
+	for facts, err := range run.FactChanges() {
+		if err != nil {
+			return err
+		}
+		for _, f := range facts {
+			if err := h.note(f); err != nil {
+				return fmt.Errorf("journal of start %d: %w", run.Incarnation, err)
+			}
+		}
+	}
+	return nil
+}

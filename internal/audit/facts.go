@@ -1,0 +1,107 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// The submitter machine's facts that an audit reads (see pkg/broker). All that
+// the audit knows of their form stands in this file.
+const (
+	kindJob  = "job/1"  // key JobID
+	kindTask = "task/1" // key TaskID
+)
+
+type jobFact struct {
+	Job struct {
+		Count uint32
+	} `json:"job"`
+	EndedMS int64 `json:"ended_ms"` // 0 while any task is open
+}
+
+type taskFact struct {
+	Phase grid.Phase `json:"phase"`
+}
+
+// history is what the facts of one agent tell, over all its starts.
+type history struct {
+	jobs  map[grid.JobID]Submission
+	tasks map[grid.TaskID]grid.Phase
+}
+
+func newHistory() history {
+	return history{jobs: make(map[grid.JobID]Submission), tasks: make(map[grid.TaskID]grid.Phase)}
+}
+
+// note takes one change of a fact. A row that is removed leaves what was known
+// of the job and its tasks, except that the submitter holds it no more.
+func (h history) note(f step.Fact) error {
+	switch f.Kind {
+	case kindJob:
+		return h.noteJob(f)
+	case kindTask:
+		return h.noteTask(f)
+	}
+	if strings.HasPrefix(f.Kind, "job/") || strings.HasPrefix(f.Kind, "task/") {
+		return fmt.Errorf("fact %s %s: this program reads %s and %s", f.Kind, f.Key, kindJob, kindTask)
+	}
+	return nil
+}
+
+func (h history) noteJob(f step.Fact) error {
+	id := grid.JobID(f.Key)
+	s := h.jobs[id]
+	s.Job, s.Held = id, f.Value != nil
+	if f.Value != nil {
+		var v jobFact
+		if err := json.Unmarshal(f.Value, &v); err != nil {
+			return fmt.Errorf("fact %s %s: %w", f.Kind, f.Key, err)
+		}
+		if v.Job.Count < 1 || v.Job.Count > grid.MaxTasks {
+			return fmt.Errorf("fact %s %s: %d tasks", f.Kind, f.Key, v.Job.Count)
+		}
+		s.Count, s.Closed = v.Job.Count, v.EndedMS != 0
+	}
+	h.jobs[id] = s
+	return nil
+}
+
+func (h history) noteTask(f step.Fact) error {
+	if f.Value == nil {
+		return nil
+	}
+	id, err := grid.ParseTaskID(f.Key)
+	if err != nil {
+		return fmt.Errorf("fact %s %s: %w", f.Kind, f.Key, err)
+	}
+	var v taskFact
+	if err := json.Unmarshal(f.Value, &v); err != nil {
+		return fmt.Errorf("fact %s %s: %w", f.Kind, f.Key, err)
+	}
+	if v.Phase < grid.PhaseWaiting || v.Phase > grid.PhaseRefused {
+		return fmt.Errorf("fact %s %s: phase %d is unknown", f.Kind, f.Key, v.Phase)
+	}
+	if !h.tasks[id].Ended() {
+		h.tasks[id] = v.Phase
+	}
+	return nil
+}
+
+// settle compares the history with the facts at its end, which are the last
+// word on what is held.
+func (h history) settle(final []step.Fact) error {
+	for id, s := range h.jobs {
+		s.Held = false
+		h.jobs[id] = s
+	}
+	for _, f := range final {
+		if err := h.note(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Agent is the configuration of one site's agent. The zero value is not useful:
+// start from Default.
+type Agent struct {
+	Preset    string          // lan, wan or test: where the other defaults come from
+	StateDir  string          // identity key, facts, data; directories 0700, keys 0600
+	Name      string          // for people; default: the host's name
+	Domain    grid.DomainID   // domain to be a member of
+	Listen    []string        // multiaddrs to listen on; default loopback only
+	Bootstrap []string        // multiaddrs with /p2p/ID of sites to dial first
+	Peers     []grid.SiteID   // who may take part besides the bootstrap sites; empty list: only those
+	Accept    string          // listed (default) or anyone; anyone implies that only WASM is run
+	Kinds     []grid.WorkKind // work this site runs, ascending; default wasm
+	Ceilings  Ceilings        // what the owner gives
+	Rates     Rates           // links, as the owner caps them
+	TTL       time.Duration   // default time to wait for answers to an announcement
+	Lease     Lease           // how long a site may run on without hearing from the submitter
+	Data      Data            // the data room
+	Jobs      Jobs            // limits on other people's jobs
+	API       API             // the agent's own interface
+	Log       Log             // what it tells
+}
+
+// Ceilings are what the owner gives to the mesh. 0 leaves the choice to the
+// agent: half of the cores and of the memory, 10 GiB of disk but at most half of
+// what is free, and the measured speed.
+type Ceilings struct {
+	MilliCPUs   int64 // thousandths of a core
+	MemoryBytes int64
+	DiskBytes   int64
+	MFLOPS      int64 // of all given cores together, 10^6 FLOP/s; 0 = measure for 200 ms
+}
+
+// Rates cap and describe the site's links, bit/s.
+type Rates struct {
+	DownBps int64 // towards this site, more than 0
+	UpBps   int64 // away from this site, more than 0
+	DiskBps int64 // of the local disk, more than 0
+}
+
+// Lease is a submitter's promise not to start another attempt.
+type Lease struct {
+	Length time.Duration // from 100 ms; counted by the site from sending its request
+	Margin time.Duration // added by the submitter
+}
+
+// Data bounds what the data room keeps.
+type Data struct {
+	QuotaBytes int64         // of all data on disk
+	Keep       time.Duration // results are kept this long
+}
+
+// Jobs bounds what this site takes from others.
+type Jobs struct {
+	MaxRuntime time.Duration // longest estimate that is accepted, and the time limit of jobs without one
+}
+
+// API says where the agent's own interface listens.
+type API struct {
+	Socket    string // path of the unix socket, 0600; "off" for none
+	Listen    string // loopback TCP address; empty for none
+	TokenFile string // bearer token for TCP, made at the first start, 0600
+	Debug     bool   // serve /debug/pprof
+}
+
+// Log says what the agent tells on standard error.
+type Log struct {
+	Level  string // debug, info, warn or error
+	Format string // text or json
+}
+
+// The presets.
+const (
+	PresetLAN  = "lan"  // short leases, fast links; the default
+	PresetWAN  = "wan"  // long leases, slow links
+	PresetTest = "test" // quick leases and small quotas for many agents on one machine
+)
+
+// Default is the configuration of a preset. env looks variables up as os.LookupEnv
+// does and gives the XDG folders; an unknown preset gives the lan values, and
+// Validate names it.
+func Default(preset string, env func(string) (string, bool)) Agent {
+	state := filepath.Join(folder(env, "XDG_STATE_HOME", ".local/state"), "mrs")
+	c := Agent{
+		Preset: preset, StateDir: state, Name: "site", Domain: "home",
+		Listen: []string{"/ip4/127.0.0.1/tcp/4801", "/ip4/127.0.0.1/udp/4801/quic-v1"},
+		Accept: acceptListed, Kinds: []grid.WorkKind{grid.KindWasm},
+		Rates: Rates{DownBps: 1e9, UpBps: 1e9, DiskBps: 4e9},
+		TTL:   time.Second, Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
+		Data: Data{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
+		Jobs: Jobs{MaxRuntime: 24 * time.Hour},
+		API:  API{Socket: SocketPath(env), Listen: "127.0.0.1:4800"},
+		Log:  Log{Level: "info", Format: "text"},
+	}
+	if host, err := os.Hostname(); err == nil && host != "" {
+		c.Name = host
+	}
+	switch preset {
+	case PresetWAN:
+		c.Rates = Rates{DownBps: 50e6, UpBps: 10e6, DiskBps: 4e9}
+		c.TTL = 2 * time.Second
+		c.Lease = Lease{Length: 15 * time.Second, Margin: 2 * time.Second}
+	case PresetTest:
+		c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
+		c.TTL = 300 * time.Millisecond
+		c.Lease = Lease{Length: time.Second, Margin: 200 * time.Millisecond}
+		c.Data.QuotaBytes = 1 << 30
+		c.API.Listen = ""
+	}
+	return c
+}
+
+// SocketPath is where the agent of this user listens: $XDG_RUNTIME_DIR/mrs.sock,
+// or a folder of the user's own under the temporary directory.
+func SocketPath(env func(string) (string, bool)) string {
+	if dir, ok := env("XDG_RUNTIME_DIR"); ok && filepath.IsAbs(dir) {
+		return filepath.Join(dir, "mrs.sock")
+	}
+	tmp := "/tmp"
+	if dir, ok := env("TMPDIR"); ok && filepath.IsAbs(dir) {
+		tmp = dir
+	}
+	return filepath.Join(tmp, "mrs-"+strconv.Itoa(os.Getuid()), "mrs.sock")
+}
+
+// folder is an XDG base directory: the variable if it is absolute, else the
+// standard place under the home directory.
+func folder(env func(string) (string, bool), variable, standard string) string {
+	if dir, ok := env(variable); ok && filepath.IsAbs(dir) {
+		return dir
+	}
+	home, ok := env("HOME")
+	if !ok || home == "" {
+		home = "/"
+	}
+	return filepath.Join(home, standard)
+}
+
+// AgentFile is where the agent's configuration is looked for:
+// $XDG_CONFIG_HOME/mrs/siteagent.yaml.
+func AgentFile(env func(string) (string, bool)) string {
+	return filepath.Join(folder(env, "XDG_CONFIG_HOME", ".config"), "mrs", "siteagent.yaml")
+}
+
+// SubmitFile is where the command line's configuration is looked for:
+// $XDG_CONFIG_HOME/mrs/submit.yaml.
+func SubmitFile(env func(string) (string, bool)) string {
+	return filepath.Join(folder(env, "XDG_CONFIG_HOME", ".config"), "mrs", "submit.yaml")
+}
+
+// TokenPath is the file of the API's bearer token: as configured, or api.token in
+// the state directory.
+func (c Agent) TokenPath() string {
+	if c.API.TokenFile != "" {
+		return c.API.TokenFile
+	}
+	return filepath.Join(c.StateDir, "api.token")
+}

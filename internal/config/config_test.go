@@ -1,0 +1,156 @@
+package config_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mrsmesh/mrsmesh/internal/config"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+func environ(pairs ...string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1], true
+			}
+		}
+		return "", false
+	}
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "siteagent.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestPresetsAreValid(t *testing.T) {
+	t.Parallel()
+	for _, preset := range []string{config.PresetLAN, config.PresetWAN, config.PresetTest} {
+		if err := config.Default(preset, environ("HOME", "/home/u")).Validate(); err != nil {
+			t.Errorf("Default(%s): %v", preset, err)
+		}
+	}
+	if got := config.Default("lan", environ("HOME", "/home/u", "XDG_STATE_HOME", "/s", "XDG_RUNTIME_DIR", "/r")); got.StateDir != "/s/mrs" || got.API.Socket != "/r/mrs.sock" {
+		t.Errorf("folders: %s, %s", got.StateDir, got.API.Socket)
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	t.Parallel()
+	src := config.Sources{
+		File:  write(t, "preset: wan\nname: file\ndomain: file\nceilings: {memory: 1GiB, cpus: 1.5, gflops: 2}\nlisten: [/ip4/127.0.0.1/tcp/1]\nlog: {level: warn}\n"),
+		Env:   environ("HOME", "/h", "MRS_NAME", "env", "MRS_DOMAIN", "env", "MRS_JOBS_MAX_RUNTIME", "2d"),
+		Flags: map[string]string{"name": "flag", "ceilings-memory": "2GiB", "kinds": "command,wasm"},
+	}
+	got, err := config.LoadAgent(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Default(config.PresetWAN, src.Env)
+	want.Name, want.Domain, want.Listen = "flag", "env", []string{"/ip4/127.0.0.1/tcp/1"}
+	want.Ceilings = config.Ceilings{MilliCPUs: 1500, MemoryBytes: 2 << 30, MFLOPS: 2000}
+	want.Kinds = []grid.WorkKind{grid.KindWasm, grid.KindCommand}
+	want.Log.Level, want.Jobs.MaxRuntime = "warn", 48*time.Hour
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("LoadAgent (-want +got):\n%s", diff)
+	}
+}
+
+func TestAllMistakesAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := config.LoadAgent(config.Sources{
+		File:  write(t, "naem: x\nceilings:\n  memory: 512\n  memory: 1GiB\nrates: {up: 20Mbps}\nzzzzzz: 1\nlease: {length: 1ms}\n"),
+		Env:   environ("HOME", "/h", "MRS_API_LISTEN", "0.0.0.0:80", "MRS_TTL", "5"),
+		Flags: map[string]string{"accept": "anyone", "kinds": "command"},
+	})
+	if err == nil {
+		t.Fatal("LoadAgent took it")
+	}
+	for _, want := range []string{
+		"siteagent.yaml:1: naem: no such setting; did you mean name?",
+		"siteagent.yaml:3: ceilings.memory: invalid: size \"512\"",
+		"siteagent.yaml:4: ceilings.memory: given twice",
+		"siteagent.yaml:5: rates.up: rate \"20Mbps\"",
+		"siteagent.yaml:6: zzzzzz: no such setting; remove it",
+		"environment, MRS_TTL: ttl: invalid: duration \"5\"",
+		"api.listen: want a loopback address",
+		"kinds: accept: anyone runs WASM only",
+		"lease.length: want 100ms to",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error does not say %q:\n%v", want, err)
+		}
+	}
+}
+
+func TestBrokenFiles(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"no yaml": "a: [", "scalar": "hello", "alias": "name: &a x\ndomain: *a\n", "nested list": "listen: [[a]]",
+	} {
+		if _, err := config.LoadAgent(config.Sources{File: write(t, text), Env: environ("HOME", "/h")}); err == nil {
+			t.Errorf("%s: LoadAgent took it", name)
+		}
+	}
+	if _, err := config.LoadAgent(config.Sources{File: "/no/such/file", Required: true, Env: environ("HOME", "/h")}); err == nil {
+		t.Error("a required file that is missing is no error")
+	}
+	if _, err := config.LoadAgent(config.Sources{File: "/no/such/file", Env: environ("HOME", "/h")}); err != nil {
+		t.Errorf("an optional file that is missing: %v", err)
+	}
+}
+
+func TestSecretsAreHidden(t *testing.T) {
+	t.Parallel()
+	c, err := config.LoadSubmit(config.Sources{Env: environ("HOME", "/h", "MRS_TOKEN", "hush", "MRS_ADDR", "http://127.0.0.1:1")})
+	if err != nil || c.Token != "hush" {
+		t.Fatalf("LoadSubmit = %v, %v", c, err)
+	}
+	for _, text := range []string{c.String(), fmt.Sprint(c), fmt.Sprintf("%+v %#v", c, c.Token)} {
+		if strings.Contains(text, "hush") {
+			t.Errorf("the token shows in %q", text)
+		}
+	}
+}
+
+func TestKeysRoundTrip(t *testing.T) {
+	t.Parallel()
+	env := environ("HOME", "/h")
+	flags := map[string]string{}
+	for _, key := range config.AgentKeys(env) {
+		flags[key.Flag] = key.Default
+	}
+	got, err := config.LoadAgent(config.Sources{Env: env, Flags: flags})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(config.Default(config.PresetLAN, env), got); diff != "" {
+		t.Errorf("defaults written as flags (-want +got):\n%s", diff)
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	f.Add("name: a\nceilings: {memory: 1GiB}\n")
+	f.Add("a: &x [1]\nb: *x\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		path := filepath.Join(t.TempDir(), "f.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Skip(err)
+		}
+		c, err := config.LoadAgent(config.Sources{File: path, Env: environ("HOME", "/h")})
+		if err == nil && c.Validate() != nil {
+			t.Errorf("an invalid configuration was taken: %v", c.Validate())
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Key describes one setting, for flags and for help.
+type Key struct {
+	Name    string // dotted: "ceilings.memory"
+	Flag    string // without dashes in front: "ceilings-memory"
+	Env     string // "MRS_CEILINGS_MEMORY"
+	Help    string // meaning and unit
+	Default string // as it would be written
+}
+
+// setting is a key of configuration C with its reader and writer.
+type setting[C any] struct {
+	name, help string
+	set        func(*C, string) error
+	get        func(*C) string
+}
+
+func (s setting[C]) flag() string { return strings.ReplaceAll(s.name, ".", "-") }
+
+func (s setting[C]) env() string {
+	return "MRS_" + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(s.name))
+}
+
+// typed builds a setting from a parser, a printer and the place of its value.
+func typed[C, V any](name, help string, at func(*C) *V, parse func(string) (V, error), show func(V) string) setting[C] {
+	return setting[C]{
+		name: name, help: help,
+		set: func(c *C, text string) error {
+			v, err := parse(text)
+			if err == nil {
+				*at(c) = v
+			}
+			return err
+		},
+		get: func(c *C) string { return show(*at(c)) },
+	}
+}
+
+func textKey[C any, V ~string](name, help string, at func(*C) *V) setting[C] {
+	return typed(name, help, at, func(s string) (V, error) { return V(s), nil }, func(v V) string { return fmt.Sprint(v) })
+}
+
+func listKey[C any, V ~string](name, help string, at func(*C) *[]V) setting[C] {
+	parse := func(text string) ([]V, error) {
+		var out []V
+		for part := range strings.SplitSeq(text, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				out = append(out, V(part))
+			}
+		}
+		return out, nil
+	}
+	return typed(name, help, at, parse, func(v []V) string {
+		var parts []string
+		for _, part := range v {
+			parts = append(parts, string(part))
+		}
+		return strings.Join(parts, ",")
+	})
+}
+
+func spanKey[C any](name, help string, at func(*C) *time.Duration) setting[C] {
+	return typed(name, help, at, grid.ParseSpan, time.Duration.String)
+}
+
+func sizeKey[C any](name, help string, at func(*C) *int64) setting[C] {
+	return typed(name, help, at, grid.ParseBytes, func(n int64) string { return strconv.FormatInt(n, 10) + "B" })
+}
+
+func rateKey[C any](name, help string, at func(*C) *int64) setting[C] {
+	return typed(name, help, at, parseRate, func(n int64) string { return strconv.FormatInt(n, 10) + "bit/s" })
+}
+
+// milliKey is written as a decimal number and kept in thousandths.
+func milliKey[C any](name, help string, at func(*C) *int64) setting[C] {
+	parse := func(text string) (int64, error) {
+		v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || !(v >= 0) || v > 1e9 {
+			return 0, fmt.Errorf("want a number of at least 0, such as 1.5, have %q", text)
+		}
+		return int64(math.Round(v * 1000)), nil
+	}
+	return typed(name, help, at, parse, func(n int64) string { return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64) })
+}
+
+func boolKey[C any](name, help string, at func(*C) *bool) setting[C] {
+	parse := func(text string) (bool, error) {
+		v, err := strconv.ParseBool(text)
+		if err != nil {
+			return false, fmt.Errorf("want true or false, have %q", text)
+		}
+		return v, nil
+	}
+	return typed(name, help, at, parse, strconv.FormatBool)
+}
+
+// parseRate reads a link's rate with its unit, "20Mbit/s".
+func parseRate(text string) (int64, error) {
+	trimmed := strings.TrimSpace(text)
+	for _, unit := range []struct {
+		suffix string
+		factor float64
+	}{{"Gbit/s", 1e9}, {"Mbit/s", 1e6}, {"kbit/s", 1e3}, {"bit/s", 1}} {
+		number, found := strings.CutSuffix(trimmed, unit.suffix)
+		if !found {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || !(v >= 0) || v*unit.factor > 1<<53 {
+			break
+		}
+		return int64(math.Round(v * unit.factor)), nil
+	}
+	return 0, fmt.Errorf("rate %q: want a number with a unit (bit/s, kbit/s, Mbit/s, Gbit/s), such as 20Mbit/s", text)
+}
+
+func parseKinds(text string) ([]grid.WorkKind, error) {
+	var kinds []grid.WorkKind
+	for part := range strings.SplitSeq(text, ",") {
+		switch strings.TrimSpace(part) {
+		case "":
+		case grid.KindWasm.String():
+			kinds = append(kinds, grid.KindWasm)
+		case grid.KindCommand.String():
+			kinds = append(kinds, grid.KindCommand)
+		default:
+			return nil, fmt.Errorf("kind of work %q: want wasm, command or both with a comma", part)
+		}
+	}
+	if len(kinds) == 0 {
+		return nil, errors.New("no kind of work: want wasm, command or both; to lend nothing, pause the site")
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds), nil
+}
+
+func showKinds(kinds []grid.WorkKind) string {
+	var words []string
+	for _, k := range kinds {
+		words = append(words, k.String())
+	}
+	return strings.Join(words, ",")
+}
+
+func agentSettings() []setting[Agent] {
+	type c = Agent
+	return []setting[c]{
+		textKey("preset", "where the defaults come from: lan, wan or test", func(a *c) *string { return &a.Preset }),
+		textKey("state", "directory of identity, facts and data", func(a *c) *string { return &a.StateDir }),
+		textKey("name", "the site's name for people", func(a *c) *string { return &a.Name }),
+		textKey("domain", "domain to be a member of", func(a *c) *grid.DomainID { return &a.Domain }),
+		listKey("listen", "multiaddrs to listen on", func(a *c) *[]string { return &a.Listen }),
+		listKey("bootstrap", "multiaddrs, with /p2p/ID, of sites to dial first", func(a *c) *[]string { return &a.Bootstrap }),
+		listKey("peers", "IDs of sites that may take part", func(a *c) *[]grid.SiteID { return &a.Peers }),
+		textKey("accept", "who may take part: listed or anyone", func(a *c) *string { return &a.Accept }),
+		typed("kinds", "work this site runs: wasm, command", func(a *c) *[]grid.WorkKind { return &a.Kinds }, parseKinds, showKinds),
+		milliKey("ceilings.cpus", "cores given to the mesh; 0 = half", func(a *c) *int64 { return &a.Ceilings.MilliCPUs }),
+		sizeKey("ceilings.memory", "memory given; 0B = half", func(a *c) *int64 { return &a.Ceilings.MemoryBytes }),
+		sizeKey("ceilings.disk", "scratch space given; 0B = 10 GiB or half of what is free", func(a *c) *int64 { return &a.Ceilings.DiskBytes }),
+		milliKey("ceilings.gflops", "computation given, GFLOPS; 0 = measure", func(a *c) *int64 { return &a.Ceilings.MFLOPS }),
+		rateKey("rates.down", "download rate", func(a *c) *int64 { return &a.Rates.DownBps }),
+		rateKey("rates.up", "upload rate", func(a *c) *int64 { return &a.Rates.UpBps }),
+		rateKey("rates.disk", "rate of the local disk", func(a *c) *int64 { return &a.Rates.DiskBps }),
+		spanKey("ttl", "how long answers to an announcement are awaited", func(a *c) *time.Duration { return &a.TTL }),
+		spanKey("lease.length", "how long a site runs on unheard", func(a *c) *time.Duration { return &a.Lease.Length }),
+		spanKey("lease.margin", "what the submitter adds to a lease", func(a *c) *time.Duration { return &a.Lease.Margin }),
+		sizeKey("data.quota", "most data kept on disk", func(a *c) *int64 { return &a.Data.QuotaBytes }),
+		spanKey("data.keep", "how long results are kept", func(a *c) *time.Duration { return &a.Data.Keep }),
+		spanKey("jobs.max-runtime", "longest estimate accepted", func(a *c) *time.Duration { return &a.Jobs.MaxRuntime }),
+		textKey("api.socket", `unix socket of the agent's interface; "off" for none`, func(a *c) *string { return &a.API.Socket }),
+		textKey("api.listen", "loopback TCP address of the agent's interface; empty for none", func(a *c) *string { return &a.API.Listen }),
+		textKey("api.token-file", "file of the bearer token for TCP", func(a *c) *string { return &a.API.TokenFile }),
+		boolKey("api.debug", "serve /debug/pprof", func(a *c) *bool { return &a.API.Debug }),
+		textKey("log.level", "debug, info, warn or error", func(a *c) *string { return &a.Log.Level }),
+		textKey("log.format", "text or json", func(a *c) *string { return &a.Log.Format }),
+	}
+}
+
+func submitSettings() []setting[Submit] {
+	type c = Submit
+	return []setting[c]{
+		textKey("addr", "agent to talk to: a socket's path or http://HOST:PORT", func(s *c) *string { return &s.Addr }),
+		textKey("token", "bearer token for a TCP address", func(s *c) *Secret { return &s.Token }),
+		textKey("domain", "domain the agent must belong to", func(s *c) *string { return &s.Domain }),
+		textKey("output", "table, wide, json, yaml or name", func(s *c) *string { return &s.Output }),
+		spanKey("runtime", "estimate for jobs that give none", func(s *c) *time.Duration { return &s.Runtime }),
+	}
+}

@@ -1,0 +1,155 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+const (
+	acceptListed = "listed"
+	acceptAnyone = "anyone"
+	minLease     = 100 * time.Millisecond
+	maxLease     = 30 * 24 * time.Hour
+	maxSocket    = 100 // a unix socket's path is at most 103 bytes on some systems
+)
+
+// Validate joins everything that is wrong, each with the setting, what is
+// expected and what it is.
+func (c Agent) Validate() error {
+	errs := []error{
+		oneOf("preset", c.Preset, PresetLAN, PresetWAN, PresetTest),
+		oneOf("accept", c.Accept, acceptListed, acceptAnyone),
+		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
+		oneOf("log.format", c.Log.Format, "text", "json"),
+		absolute("state", c.StateDir),
+		named("domain", c.Domain.Validate()),
+		within("ttl", c.TTL, grid.MinTTL, grid.MaxTTL),
+		within("lease.length", c.Lease.Length, minLease, maxLease),
+		within("lease.margin", c.Lease.Margin, 0, maxLease),
+		within("jobs.max-runtime", c.Jobs.MaxRuntime, time.Second, grid.MaxRuntime),
+		within("data.keep", c.Data.Keep, time.Minute, 3660*24*time.Hour),
+		atLeast("data.quota", c.Data.QuotaBytes, 1<<20, "1MiB"),
+		atLeast("rates.down", c.Rates.DownBps, 1, "1bit/s"),
+		atLeast("rates.up", c.Rates.UpBps, 1, "1bit/s"),
+		atLeast("rates.disk", c.Rates.DiskBps, 1, "1bit/s"),
+		named("ceilings", c.Ceilings.Resources().Validate()),
+		c.validatePeers(), c.API.validate(),
+	}
+	if c.Name == "" || len(c.Name) > 63 || strings.ContainsFunc(c.Name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		errs = append(errs, fmt.Errorf("name: want 1 to 63 printable characters, have %q", c.Name))
+	}
+	if c.Accept == acceptAnyone && slices.Contains(c.Kinds, grid.KindCommand) {
+		errs = append(errs, errors.New("kinds: accept: anyone runs WASM only; remove command or list the peers"))
+	}
+	return errors.Join(errs...)
+}
+
+// Resources are the ceilings as the mesh counts them.
+func (c Ceilings) Resources() grid.Resources {
+	return grid.Resources{MilliCPUs: c.MilliCPUs, MemoryBytes: c.MemoryBytes, DiskBytes: c.DiskBytes, MFLOPS: c.MFLOPS}
+}
+
+func (c Agent) validatePeers() error {
+	var errs []error
+	for i, id := range c.Peers {
+		errs = append(errs, named(fmt.Sprintf("peers[%d]", i), id.Validate()))
+	}
+	if len(c.Listen) == 0 {
+		errs = append(errs, errors.New("listen: want at least one multiaddr, such as /ip4/127.0.0.1/tcp/4801"))
+	}
+	for i, addr := range c.Listen {
+		if !strings.HasPrefix(addr, "/") {
+			errs = append(errs, fmt.Errorf("listen[%d]: want a multiaddr, such as /ip4/127.0.0.1/tcp/4801, have %q", i, addr))
+		}
+	}
+	for i, addr := range c.Bootstrap {
+		if !strings.HasPrefix(addr, "/") || !strings.Contains(addr, "/p2p/") {
+			errs = append(errs, fmt.Errorf("bootstrap[%d]: want a multiaddr that ends in /p2p/ID, have %q", i, addr))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a API) validate() error {
+	var errs []error
+	switch {
+	case a.Socket == "off" && a.Listen == "":
+		errs = append(errs, errors.New("api: no socket and no address; give api.socket or api.listen"))
+	case a.Socket == "off":
+	case len(a.Socket) > maxSocket:
+		errs = append(errs, fmt.Errorf("api.socket: the path is longer than %d bytes; choose a shorter one, have %q", maxSocket, a.Socket))
+	default:
+		errs = append(errs, absolute("api.socket", a.Socket))
+	}
+	if a.Listen != "" && !isLoopback(a.Listen) {
+		errs = append(errs, fmt.Errorf("api.listen: want a loopback address such as 127.0.0.1:4800, have %q; "+
+			"to reach the agent from elsewhere use ssh -L", a.Listen))
+	}
+	return errors.Join(errs...)
+}
+
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Validate joins everything that is wrong.
+func (c Submit) Validate() error {
+	errs := []error{
+		oneOf("output", c.Output, "table", "wide", "json", "yaml", "name"),
+		within("runtime", c.Runtime, time.Millisecond, grid.MaxRuntime),
+	}
+	if c.Domain != "" {
+		errs = append(errs, named("domain", grid.DomainID(c.Domain).Validate()))
+	}
+	if c.Addr == "" {
+		errs = append(errs, errors.New("addr: empty; give the agent's socket or http://HOST:PORT"))
+	}
+	return errors.Join(errs...)
+}
+
+func oneOf(name, have string, want ...string) error {
+	if slices.Contains(want, have) {
+		return nil
+	}
+	return fmt.Errorf("%s: want one of %s, have %q", name, strings.Join(want, ", "), have)
+}
+
+func absolute(name, path string) error {
+	if filepath.IsAbs(path) {
+		return nil
+	}
+	return fmt.Errorf("%s: want an absolute path, have %q", name, path)
+}
+
+func within(name string, have, low, high time.Duration) error {
+	if have >= low && have <= high {
+		return nil
+	}
+	return fmt.Errorf("%s: want %s to %s, have %s", name, low, high, have)
+}
+
+func atLeast(name string, have, low int64, text string) error {
+	if have >= low {
+		return nil
+	}
+	return fmt.Errorf("%s: want at least %s, have %d", name, text, have)
+}
+
+func named(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}

@@ -1,0 +1,22 @@
+// Package jobfile reads job files (YAML or JSON), checks them against the disk,
+// and turns them into the grid.Job that is submitted.
+//
+// It goes in three steps. Parse reads the text and knows every mistake in it by
+// line, field and remedy. Resolve looks at the files that the job names and lists
+// what has to be uploaded, each file once. Plan.Job puts the content identifiers
+// in when they are known. Format writes a job back as a job file with its inputs
+// as cid:, which Parse reads again.
+//
+// A task's own words {{item}} and {{index}} may stand in args, env, from, path and
+// to. With items.glob, {{item}} is the matched path relative to the job file, with
+// slashes; matches are sorted. A relative from stays inside the job file's folder:
+// a link that leads out of it is refused by name. A from that is absolute or
+// starts with ../ is taken as the author meant it, with links checked against the
+// named folder.
+//
+// # Defaults
+//
+// What a job file leaves out: runtime 10m, resources.cpus 1, resources.gflops 1,
+// resources.memory 128MiB, resources.disk 64MiB, ttl 1s, unattended freeze, map
+// thesis with weights 1. The runtime's default is said aloud (File.Notes).
+package jobfile

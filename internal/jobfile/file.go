@@ -1,0 +1,63 @@
+package jobfile
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// File is a job file: the job to be, its inputs still paths or CIDs.
+type File struct {
+	Spec   grid.Spec // without Module and Inputs; Args hold a command's line too
+	Wasm   Ref       // the module; empty for a command
+	Inputs []InputRef
+	Items  []ItemRef // of items as a list
+	Glob   string    // of items as a glob; empty = none
+	Count  uint32    // of an array without items, or 1
+	TTL    time.Duration
+	Notes  []string       // what was assumed, to be said aloud
+	lines  map[string]int // field -> line, for what Resolve finds
+}
+
+// Ref is a text that names content: a path or cid:CID.
+type Ref struct {
+	Text  string
+	Field string // where it stands, for messages
+}
+
+// InputRef is an input whose content is named.
+type InputRef struct {
+	Path string // inside the sandbox
+	From Ref
+}
+
+// ItemRef is one item of a list. Its own inputs come from a file that Format
+// wrote.
+type ItemRef struct {
+	Value  string
+	Inputs []InputRef
+}
+
+// Defaults of what a job file leaves out.
+const (
+	DefaultRuntime     = 10 * time.Minute
+	DefaultMilliCPUs   = 1_000
+	DefaultMFLOPS      = 1_000
+	DefaultMemoryBytes = 128 << 20
+	DefaultDiskBytes   = 64 << 20
+	DefaultTTL         = time.Second
+)
+
+// New is a job file with the defaults and nothing to run.
+func New() *File {
+	return &File{
+		Spec: grid.Spec{
+			Need: grid.Resources{
+				MilliCPUs: DefaultMilliCPUs, MFLOPS: DefaultMFLOPS,
+				MemoryBytes: DefaultMemoryBytes, DiskBytes: DefaultDiskBytes,
+			},
+			Weights: grid.DefaultWeights(),
+		},
+		Count: 1, TTL: DefaultTTL, lines: map[string]int{},
+	}
+}

@@ -1,0 +1,136 @@
+package jobfile
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Document is a job file as it is written: the keys of a job file, inputs as
+// cid:. Its JSON is a job file.
+type Document struct {
+	Name       string            `json:"name,omitempty"`
+	Wasm       string            `json:"wasm,omitempty"`
+	Command    []string          `json:"command,omitempty"`
+	Args       []string          `json:"args,omitempty"`
+	Env        map[string]string `json:"env,omitempty"`
+	Inputs     []docInput        `json:"inputs,omitempty"`
+	Outputs    []docOutput       `json:"outputs,omitempty"`
+	Resources  docResources      `json:"resources"`
+	OS         string            `json:"os,omitempty"`
+	Arch       string            `json:"arch,omitempty"`
+	Runtime    string            `json:"runtime"`
+	Limit      string            `json:"limit,omitempty"`
+	Start      *docStart         `json:"start,omitempty"`
+	Deadline   string            `json:"deadline,omitempty"`
+	Items      []docItem         `json:"items,omitempty"`
+	Count      uint32            `json:"count,omitempty"`
+	TTL        string            `json:"ttl"`
+	Unattended string            `json:"unattended"`
+	Map        docMap            `json:"map"`
+}
+
+type docInput struct {
+	Path string `json:"path"`
+	From string `json:"from"`
+}
+
+type docOutput struct {
+	Path string `json:"path"`
+	To   string `json:"to"`
+}
+
+type docResources struct {
+	GFLOPS float64 `json:"gflops"`
+	CPUs   float64 `json:"cpus"`
+	Memory string  `json:"memory"`
+	Disk   string  `json:"disk"`
+}
+
+type docStart struct {
+	NotBefore string `json:"notBefore"`
+}
+
+type docItem struct {
+	Value  string     `json:"value"`
+	Inputs []docInput `json:"inputs,omitempty"`
+}
+
+type docMap struct {
+	Kind    string     `json:"kind"`
+	Weights docWeights `json:"weights"`
+}
+
+type docWeights struct {
+	C float64 `json:"C"`
+	M float64 `json:"M"`
+	F float64 `json:"F"`
+	P float64 `json:"P"`
+}
+
+// Format writes a job as a job file.
+func Format(job grid.Job) Document {
+	s := job.Spec
+	d := Document{
+		Name: s.Name, Args: s.Args, Inputs: docInputs(s.Inputs), OS: s.OS, Arch: s.Arch,
+		Resources: docResources{
+			GFLOPS: float64(s.Need.MFLOPS) / 1000, CPUs: float64(s.Need.MilliCPUs) / 1000,
+			Memory: bytesText(s.Need.MemoryBytes), Disk: bytesText(s.Need.DiskBytes),
+		},
+		Runtime: short(s.Runtime), TTL: short(job.TTL), Unattended: "freeze",
+		Map: docMap{Kind: s.Map.String(), Weights: docWeights(s.Weights)},
+	}
+	if s.Unattended == grid.UnattendedFinish {
+		d.Unattended = "finish"
+	}
+	if s.Kind == grid.KindCommand {
+		d.Command, d.Args = s.Args, nil
+	} else {
+		d.Wasm = "cid:" + string(s.Module.CID)
+	}
+	fillDocument(&d, job)
+	return d
+}
+
+func fillDocument(d *Document, job grid.Job) {
+	s := job.Spec
+	for _, e := range s.Env {
+		if d.Env == nil {
+			d.Env = map[string]string{}
+		}
+		d.Env[e.Name] = e.Value
+	}
+	for _, out := range s.Outputs {
+		d.Outputs = append(d.Outputs, docOutput(out))
+	}
+	if s.TimeLimit > 0 {
+		d.Limit = short(s.TimeLimit)
+	}
+	if !s.Window.NotBefore.IsZero() {
+		d.Start = &docStart{NotBefore: s.Window.NotBefore.UTC().Format(time.RFC3339)}
+	}
+	if !s.Window.Deadline.IsZero() {
+		d.Deadline = s.Window.Deadline.UTC().Format(time.RFC3339)
+	}
+	for _, item := range job.Items {
+		d.Items = append(d.Items, docItem{Value: item.Value, Inputs: docInputs(item.Inputs)})
+	}
+	if len(job.Items) == 0 && job.Count > 1 {
+		d.Count = job.Count
+	}
+}
+
+func docInputs(inputs []grid.Input) []docInput {
+	var out []docInput
+	for _, in := range inputs {
+		out = append(out, docInput{Path: in.Path, From: "cid:" + string(in.CID)})
+	}
+	return out
+}
+
+func bytesText(n int64) string { return strconv.FormatInt(n, 10) + "B" }
+
+// JSON is the document as one line.
+func (d Document) JSON() ([]byte, error) { return json.Marshal(d) }

@@ -1,0 +1,271 @@
+package store
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Header says how a machine was made, which is all that a replay needs besides
+// the records.
+type Header struct {
+	Build       string          // identifies the program; only the same build replays
+	Machine     string          // the machine's name: letters and digits
+	Seed        uint64          // of the machine's randomness
+	Incarnation uint64          // number of the agent's start
+	Config      json.RawMessage // the machine's configuration, the caller's own
+	Facts       json.RawMessage // all facts when the segment begins, as step.EncodeFacts writes them
+	Part        uint32          // 0 for the first segment of a run, then 1, 2, ...
+	FirstRecord uint64          // number of the segment's first record in the run, from 1
+}
+
+// Journal writes down what one machine is told, from its start to its end. Its
+// owner is the machine's driver; its methods may be called from several
+// goroutines.
+type Journal struct {
+	store *Store
+
+	mu      sync.Mutex // guards the fields below
+	header  Header
+	file    *os.File
+	path    string
+	buffer  []byte
+	written int64  // bytes of the segment, with the buffer
+	records uint64 // records of the run
+	timer   *time.Timer
+	failed  error // the first error of the file; nothing more is written then
+}
+
+// Begin starts the journal of a machine, once in the life of a Store for each
+// name. Incarnation and Facts of the header are filled in.
+func (s *Store) Begin(h Header) (*Journal, error) {
+	if !plainName(h.Machine) {
+		return nil, fmt.Errorf("begin journal: machine %q: want letters and digits", h.Machine)
+	}
+	h.Incarnation, h.Part, h.FirstRecord = s.incarnation, 0, 1
+	j := &Journal{store: s, header: h}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.openSegment(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.journals[h.Machine] != nil {
+		return nil, errors.Join(fmt.Errorf("begin journal of %s: begun before, or closed", h.Machine), j.file.Close())
+	}
+	s.journals[h.Machine] = j
+	return j, nil
+}
+
+func plainName(name string) bool {
+	for _, r := range name {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// Record writes down one step: when it happened, what the machine was told, and
+// the hash of what it wanted done. It reaches the disk within
+// Options.FlushEvery, or before the next Apply for the machine. An input that
+// cannot be encoded leaves a gap that a replay stops at.
+func (j *Journal) Record(now time.Time, in step.Input, effects []step.Effect) error {
+	text, encodeErr := step.EncodeInput(in)
+	hash := step.HashEffects(0, effects)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.failed != nil {
+		return j.failed
+	}
+	if encodeErr != nil {
+		j.append(kindGap, []byte(encodeErr.Error()))
+		return fmt.Errorf("journal: %w", encodeErr)
+	}
+	j.records++
+	fixed := binary.LittleEndian.AppendUint64(nil, uint64(now.UnixNano()))
+	j.append(kindRecord, binary.LittleEndian.AppendUint64(fixed, hash), text)
+	if j.written < j.store.options.SegmentBytes {
+		return nil
+	}
+	if err := j.rotate(); err != nil && j.failed == nil {
+		return j.fail(err)
+	}
+	return j.failed
+}
+
+// row is a fact that became durable; Value is missing when the row was removed.
+type row struct {
+	Kind  string          `json:"kind"`
+	Key   string          `json:"key"`
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+func (j *Journal) noteFacts(facts []step.Fact) {
+	rows := make([]row, 0, len(facts))
+	for _, f := range facts {
+		rows = append(rows, row{Kind: f.Kind, Key: f.Key, Value: f.Value})
+	}
+	text, err := json.Marshal(rows)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case j.failed != nil:
+	case err != nil:
+		j.append(kindGap, []byte(err.Error()))
+	default:
+		j.append(kindFacts, text)
+	}
+}
+
+// append buffers a frame and sees to it that the buffer reaches the disk.
+func (j *Journal) append(kind byte, parts ...[]byte) {
+	before := len(j.buffer)
+	j.buffer = appendFrame(j.buffer, kind, parts...)
+	j.written += int64(len(j.buffer) - before)
+	if j.timer == nil {
+		j.timer = time.AfterFunc(j.store.options.FlushEvery, j.flushLate)
+	}
+}
+
+// flushLate runs on the timer's goroutine. An error was logged by fail, and
+// Record returns it.
+func (j *Journal) flushLate() { _ = j.Flush() }
+
+// fail ends the journal, but not the agent: a site that can still keep its
+// promises does so without one.
+func (j *Journal) fail(err error) error {
+	j.failed, j.buffer = err, nil
+	j.store.log.Error("journal ended early", "machine", j.header.Machine, "error", err)
+	return err
+}
+
+// Flush brings everything to disk that was recorded.
+func (j *Journal) Flush() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.flush()
+}
+
+func (j *Journal) flush() error {
+	if j.timer != nil {
+		j.timer.Stop()
+		j.timer = nil
+	}
+	if j.failed != nil || len(j.buffer) == 0 {
+		return j.failed
+	}
+	_, err := j.file.Write(j.buffer)
+	if err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		return j.fail(fmt.Errorf("write journal %s: %w; is the disk full?", j.path, err))
+	}
+	j.buffer = j.buffer[:0]
+	if cap(j.buffer) > 1<<20 { // after a burst
+		j.buffer = nil
+	}
+	return nil
+}
+
+func (j *Journal) close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	err := j.flush()
+	j.failed = fmt.Errorf("journal %s: %w", j.path, os.ErrClosed)
+	return errors.Join(err, j.file.Close())
+}
+
+// rotate continues the run in a new segment.
+func (j *Journal) rotate() error {
+	if err := j.flush(); err != nil {
+		return err
+	}
+	if err := j.file.Close(); err != nil {
+		return fmt.Errorf("close journal %s: %w", j.path, err)
+	}
+	j.header.Part++
+	j.header.FirstRecord = j.records + 1
+	return j.openSegment()
+}
+
+// openSegment makes a new file that begins with the header, and makes room for
+// it.
+func (j *Journal) openSegment() error {
+	s := j.store
+	facts, err := s.Load(j.header.Machine)
+	if err != nil {
+		return err
+	}
+	j.header.Facts = step.EncodeFacts(facts)
+	text, err := json.Marshal(j.header)
+	if err != nil {
+		return fmt.Errorf("begin journal of %s: configuration: %w", j.header.Machine, err)
+	}
+	dir := filepath.Join(s.dir, journalDir)
+	j.path = filepath.Join(dir, fmt.Sprintf(segmentNumberFn, s.nextSegment(), j.header.Machine))
+	j.file, err = os.OpenFile(j.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode) //nolint:gosec // the machine has a plain name
+	if err != nil {
+		return fmt.Errorf("begin journal: %w", err)
+	}
+	j.written = 0
+	j.append(kindHeader, text)
+	if err := errors.Join(j.flush(), syncDir(dir)); err != nil {
+		return err
+	}
+	return s.deleteOldSegments(j.header.Machine, j.path)
+}
+
+func (s *Store) nextSegment() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.segment++
+	return s.segment
+}
+
+// deleteOldSegments deletes the oldest segments beyond the limit. The newest
+// one of each machine stays.
+func (s *Store) deleteOldSegments(machine, path string) error {
+	names, err := segmentNames(s.dir)
+	if err != nil {
+		return err
+	}
+	newest := map[string]string{}
+	var sum int64
+	for _, n := range names {
+		newest[n.machine] = n.path
+		sum += n.bytes
+	}
+	newest[machine] = path
+	for _, n := range names {
+		if sum <= s.options.JournalBytes || newest[n.machine] == n.path {
+			continue
+		}
+		if err := os.Remove(n.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("delete old journal: %w", err)
+		}
+		sum -= n.bytes
+	}
+	return nil
+}
+
+func (s *Store) journal(machine string) *Journal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.journals[machine]
+}
+
+func (s *Store) flushJournal(machine string) {
+	if j := s.journal(machine); j != nil {
+		_ = j.Flush() // was logged; facts do not depend on the journal
+	}
+}

@@ -1,0 +1,260 @@
+// Package store keeps what an agent must not forget: its facts, in one bbolt
+// file that is synced to disk before a promise leaves the site, and a journal
+// of everything its machines were told, from which their effects can be derived
+// again.
+//
+// The files of a state directory are
+//
+//	facts.db                  facts by machine, incarnation, format version
+//	journal/NUMBER-MACHINE    segments of the journal, in the order of NUMBER
+//
+// One process at a time may have a directory open; reading with ReadFacts and
+// Runs is possible at any time. A replay meets the same times only if the
+// driver hands its machines times in UTC without a monotonic reading.
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+// Problems with a state directory.
+var (
+	ErrLocked  = errors.New("state directory is in use")
+	ErrCorrupt = errors.New("state is damaged")
+	ErrFormat  = errors.New("state has another format")
+)
+
+const (
+	factsFile     = "facts.db"
+	journalDir    = "journal"
+	formatVersion = "1"
+	lockWait      = 200 * time.Millisecond // long enough for a dying predecessor to let go
+	dirMode       = 0o700
+	fileMode      = 0o600
+)
+
+var (
+	metaBucket     = []byte("meta")        //nolint:gochecknoglobals // a constant
+	factsBucket    = []byte("facts")       //nolint:gochecknoglobals // a constant
+	formatKey      = []byte("format")      //nolint:gochecknoglobals // a constant
+	incarnationKey = []byte("incarnation") //nolint:gochecknoglobals // a constant
+)
+
+// Options bound the journal. A zero field stands for its default.
+type Options struct {
+	JournalBytes int64         // all segments together, bytes; default 256 MiB; the open ones are always kept
+	SegmentBytes int64         // size at which a segment is continued in a new one, bytes; default 16 MiB
+	FlushEvery   time.Duration // how long a record may wait for the disk; default 100 ms
+}
+
+func (o Options) withDefaults() Options {
+	if o.JournalBytes <= 0 {
+		o.JournalBytes = 256 << 20
+	}
+	if o.SegmentBytes <= 0 {
+		o.SegmentBytes = 16 << 20
+	}
+	if o.FlushEvery <= 0 {
+		o.FlushEvery = 100 * time.Millisecond
+	}
+	return o
+}
+
+// Store is an open state directory. Its methods may be called from several
+// goroutines.
+type Store struct {
+	dir         string
+	options     Options
+	log         *slog.Logger
+	db          *bolt.DB
+	incarnation uint64
+
+	mu       sync.Mutex // guards the fields below
+	journals map[string]*Journal
+	segment  uint64 // number of the newest segment
+	closed   bool
+}
+
+// Open opens a state directory, makes it if it does not exist, and counts the
+// start. The errors are ErrLocked, ErrCorrupt, ErrFormat and those of the file
+// system.
+func Open(dir string, log *slog.Logger) (*Store, error) {
+	return OpenWith(dir, Options{}, log)
+}
+
+// OpenWith is Open with bounds other than the defaults.
+func OpenWith(dir string, options Options, log *slog.Logger) (*Store, error) {
+	if err := os.MkdirAll(filepath.Join(dir, journalDir), dirMode); err != nil { //nolint:gosec // the owner chose dir
+		return nil, fmt.Errorf("open state: %w", err)
+	}
+	path := filepath.Join(dir, factsFile)
+	db, err := openDB(path, false)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir, options: options.withDefaults(), log: log, db: db, journals: make(map[string]*Journal)}
+	if err := s.start(path); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) start(path string) error {
+	if err := guard(path, func() error { return s.db.View(walk) }); err != nil {
+		return err
+	}
+	if err := s.db.Update(s.countStart); err != nil {
+		return fmt.Errorf("open state %s: %w", path, err)
+	}
+	names, err := segmentNames(s.dir)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		s.segment = names[len(names)-1].number
+	}
+	return syncDir(s.dir)
+}
+
+// countStart raises the incarnation, in the same transaction that writes the
+// format of a new file.
+func (s *Store) countStart(tx *bolt.Tx) error {
+	meta, err := tx.CreateBucketIfNotExists(metaBucket)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.CreateBucketIfNotExists(factsBucket); err != nil {
+		return err
+	}
+	if err := checkFormat(meta); err != nil {
+		return err
+	}
+	if err := meta.Put(formatKey, []byte(formatVersion)); err != nil {
+		return err
+	}
+	if old := meta.Get(incarnationKey); len(old) == 8 {
+		s.incarnation = binary.BigEndian.Uint64(old)
+	}
+	s.incarnation++
+	return meta.Put(incarnationKey, binary.BigEndian.AppendUint64(nil, s.incarnation))
+}
+
+func checkFormat(meta *bolt.Bucket) error {
+	format := string(meta.Get(formatKey))
+	if format != "" && format != formatVersion {
+		return fmt.Errorf("%w: it is %q, this program reads %q; use the program that wrote it, "+
+			"or choose another state directory", ErrFormat, format, formatVersion)
+	}
+	return nil
+}
+
+// Incarnation is the number of this start, from 1. It was on disk before Open
+// returned and is never given again.
+func (s *Store) Incarnation() uint64 { return s.incarnation }
+
+// Close writes what is buffered and releases the directory.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	journals := s.journals
+	s.mu.Unlock()
+	var errs []error
+	for _, j := range journals {
+		errs = append(errs, j.close())
+	}
+	return errors.Join(append(errs, s.db.Close())...)
+}
+
+// openDB opens the file of facts. An agent that was killed leaves no lock
+// behind.
+func openDB(path string, readOnly bool) (*bolt.DB, error) {
+	var file *os.File
+	var db *bolt.DB
+	err := guard(path, func() (err error) {
+		db, err = bolt.Open(path, fileMode, &bolt.Options{
+			Timeout: lockWait, ReadOnly: readOnly, FreelistType: bolt.FreelistMapType,
+			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+				file, err = os.OpenFile(name, flag, mode)
+				return file, err
+			},
+		})
+		return err
+	})
+	switch {
+	case err == nil:
+		return db, nil
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, fmt.Errorf("%w: %s is held by another agent; stop that one or choose another state directory",
+			ErrLocked, filepath.Dir(path))
+	case file != nil:
+		_ = file.Close() // bbolt leaves it open when it panics; the lock lasts as long as this process
+	}
+	return nil, err
+}
+
+// guard turns what bbolt does on a damaged file (an error, a panic, or a fault
+// in mapped memory) into ErrCorrupt.
+func guard(path string, do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = corrupt(path, fmt.Errorf("%v", cause))
+		}
+	}()
+	err = do()
+	for _, damage := range []error{bolterrors.ErrInvalid, bolterrors.ErrChecksum, bolterrors.ErrVersionMismatch} {
+		if errors.Is(err, damage) {
+			return corrupt(path, err)
+		}
+	}
+	return err
+}
+
+func corrupt(path string, cause error) error {
+	return fmt.Errorf("%w: %s: %w; restore the file from a backup, or move it away to start as a site "+
+		"that has promised nothing", ErrCorrupt, path, cause)
+}
+
+// walk reads every row once, so that damage shows at the start and not in the
+// middle of the work.
+func walk(tx *bolt.Tx) error {
+	return tx.ForEach(func(_ []byte, b *bolt.Bucket) error { return walkBucket(b) })
+}
+
+func walkBucket(b *bolt.Bucket) error {
+	return b.ForEach(func(k, v []byte) error {
+		if v == nil {
+			return walkBucket(b.Bucket(k))
+		}
+		return nil
+	})
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir) //nolint:gosec // the owner chose dir
+	if err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package view
+
+import "github.com/mrsmesh/mrsmesh/pkg/grid"
+
+// Phase is where a job or a task stands.
+type Phase string
+
+// The phases, in the order a task usually passes them.
+const (
+	PhaseWaiting   Phase = "waiting"   // no site has room now; it is announced again
+	PhaseAnnounced Phase = "announced" // offers are being collected
+	PhaseAwarded   Phase = "awarded"   // a site was chosen and has not accepted yet, or it queues there
+	PhaseStaging   Phase = "staging"   // the site fetches the inputs
+	PhaseRunning   Phase = "running"   // the program runs
+	PhaseFrozen    Phase = "frozen"    // the lease ended; the attempt waits for its submitter
+	PhaseDone      Phase = "done"      // ended with code 0
+	PhaseFailed    Phase = "failed"    // ended with another code, a signal or over a limit
+	PhaseCancelled Phase = "cancelled" // withdrawn by its submitter
+	PhaseRefused   Phase = "refused"   // no site can ever take it
+)
+
+// Phases lists all phases in their usual order.
+func Phases() []Phase {
+	return []Phase{
+		PhaseWaiting, PhaseAnnounced, PhaseAwarded, PhaseStaging, PhaseRunning, PhaseFrozen,
+		PhaseDone, PhaseFailed, PhaseCancelled, PhaseRefused,
+	}
+}
+
+// Ended reports whether nothing more will happen.
+func (p Phase) Ended() bool {
+	return p == PhaseDone || p == PhaseFailed || p == PhaseCancelled || p == PhaseRefused
+}
+
+// PhaseCounts says how many tasks are in which phase; empty phases are left out.
+type PhaseCounts map[Phase]uint32
+
+// Phase sums the tasks' phases up to the job's: while one goes on, the phase
+// that is furthest on its way; then refused before failed before cancelled
+// before done. A job without tasks waits.
+func (c PhaseCounts) Phase() Phase {
+	order := []Phase{
+		PhaseRunning, PhaseFrozen, PhaseStaging, PhaseAwarded, PhaseAnnounced, PhaseWaiting,
+		PhaseRefused, PhaseFailed, PhaseCancelled, PhaseDone,
+	}
+	for _, phase := range order {
+		if c[phase] > 0 {
+			return phase
+		}
+	}
+	return PhaseWaiting
+}
+
+// JobView is the status of a job in one row.
+type JobView struct {
+	ID          grid.JobID  `json:"id"`
+	Name        string      `json:"name,omitempty"`
+	Kind        string      `json:"kind"`                   // wasm or command
+	Phase       Phase       `json:"phase"`                  // sum of the tasks' phases
+	Count       uint32      `json:"count"`                  // number of tasks
+	Tasks       PhaseCounts `json:"tasks"`                  // how many are where
+	Submitted   Time        `json:"submitted"`              // when the agent took it
+	Started     Time        `json:"started,omitzero"`       // when the first task began to run
+	Ended       Time        `json:"ended,omitzero"`         // when the last task ended
+	Code        *int        `json:"code,omitempty"`         // once ended: 0, or the code of the lowest failing task
+	FailedIndex *uint32     `json:"failed_index,omitempty"` // that task
+	Moves       uint32      `json:"moves"`                  // attempts that were started again elsewhere
+	Offers      uint32      `json:"offers"`                 // answers to the present announcement
+	Hint        string      `json:"hint,omitempty"`         // why it waits and what happens next
+	Reasons     []string    `json:"reasons,omitempty"`      // refused: each kind of refusal in words
+}
+
+// JobDetail is one job in full: what was asked for and how it stands. The tasks
+// are asked for by pages.
+type JobDetail struct {
+	Spec   JobSpec `json:"spec"`
+	Status JobView `json:"status"`
+}
+
+// TaskView is the status of one task.
+type TaskView struct {
+	ID       string        `json:"id"`    // JOB.INDEX
+	Index    uint32        `json:"index"` // 0-based
+	Item     string        `json:"item,omitempty"`
+	Phase    Phase         `json:"phase"`
+	Site     grid.SiteID   `json:"site,omitempty"`      // where it is, or ended
+	SiteName string        `json:"site_name,omitempty"` // that site's name for people
+	Distance *float64      `json:"distance,omitempty"`  // of that site at the award
+	Token    grid.Token    `json:"token,omitempty"`     // number of the present attempt
+	Started  Time          `json:"started,omitzero"`
+	Ended    Time          `json:"ended,omitzero"`
+	Progress *Progress     `json:"progress,omitempty"` // of staging
+	Code     *int          `json:"code,omitempty"`     // once ended
+	Cause    string        `json:"cause,omitempty"`    // how it ended, in words
+	Text     string        `json:"text,omitempty"`     // what a person should know
+	Outputs  []OutputView  `json:"outputs,omitempty"`
+	Attempts []AttemptView `json:"attempts,omitempty"` // oldest first
+}
+
+// Progress is how far something with a known total is.
+type Progress struct {
+	DoneBytes  int64 `json:"done_bytes"`
+	TotalBytes int64 `json:"total_bytes"`
+}
+
+// OutputView is something a task left.
+type OutputView struct {
+	Path  string   `json:"path"`         // inside the sandbox
+	To    string   `json:"to,omitempty"` // where the submitter wants it, {{item}} and {{index}} replaced
+	CID   grid.CID `json:"cid"`
+	Bytes int64    `json:"bytes"`
+	Dir   bool     `json:"dir"`
+}
+
+// AttemptView is one attempt to run a task.
+type AttemptView struct {
+	Token    grid.Token  `json:"token"` // from 1
+	Site     grid.SiteID `json:"site"`
+	SiteName string      `json:"site_name,omitempty"`
+	X        float64     `json:"x"`
+	Y        float64     `json:"y"`
+	Z        float64     `json:"z"`
+	Distance float64     `json:"distance"`
+	Awarded  Time        `json:"awarded,omitzero"`
+	Started  Time        `json:"started,omitzero"`
+	Ended    Time        `json:"ended,omitzero"`
+	Code     *int        `json:"code,omitempty"`
+	Cause    string      `json:"cause,omitempty"` // how it ended: "exited", "lease over", "site restarted", ...
+	Text     string      `json:"text,omitempty"`
+}
+
+// LogQuery says which log to read.
+type LogQuery struct {
+	Stream string // stdout or stderr
+	Offset int64  // first byte wanted, from the beginning of the stream
+	Follow bool   // go on until the task has ended
+}
+
+// DataRef names stored data.
+type DataRef struct {
+	CID   grid.CID `json:"cid"`
+	Bytes int64    `json:"bytes"` // size of the content; of a directory, the sum of its files
+	Dir   bool     `json:"dir"`
+}

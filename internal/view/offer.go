@@ -1,0 +1,57 @@
+package view
+
+import "github.com/mrsmesh/mrsmesh/pkg/grid"
+
+// OfferTable is how the sites answered the last announcement of a job, nearest
+// first, refusals behind.
+type OfferTable struct {
+	Job             grid.JobID `json:"job,omitempty"`   // empty for a plan
+	Asked           Time       `json:"asked,omitzero"`  // when it was announced
+	Round           uint32     `json:"round"`           // announcements so far
+	Members         uint32     `json:"members"`         // sites seen in the last minute
+	Answered        uint32     `json:"answered"`        // of them, those that answered
+	Never           bool       `json:"never"`           // every one of them said it never fits
+	Map             string     `json:"map,omitempty"`   // in which map distance is measured
+	Counterfactuals []string   `json:"counterfactuals"` // "2.0 GiB less memory: 5 more sites"
+	Rows            []OfferRow `json:"rows"`            // offers by rank, then refusals by site
+}
+
+// OfferRow is one site's answer.
+type OfferRow struct {
+	Site           grid.SiteID `json:"site"`
+	Name           string      `json:"name,omitempty"`
+	Rank           int         `json:"rank,omitempty"` // 1 = nearest; left out for refusals
+	X              *float64    `json:"x,omitempty"`
+	Y              *float64    `json:"y,omitempty"`
+	Z              *float64    `json:"z,omitempty"`
+	Distance       *float64    `json:"distance,omitempty"`
+	Seconds        *float64    `json:"seconds,omitempty"` // wait, stage-in and run together
+	EarliestStart  Time        `json:"earliest_start,omitzero"`
+	Firm           bool        `json:"firm,omitempty"`
+	TasksNow       uint32      `json:"tasks_now,omitempty"` // how many tasks of the array could start now
+	Awarded        uint32      `json:"awarded,omitempty"`   // how many tasks went to this site
+	FaultIndex     int         `json:"fault_index,omitempty"`
+	Reason         grid.Reason `json:"reason,omitempty"`         // refusals: the stable number
+	Never          bool        `json:"never,omitempty"`          // never fits, rather than not now
+	Refusal        string      `json:"refusal,omitempty"`        // refusals: the sentence
+	Counterfactual string      `json:"counterfactual,omitempty"` // what would have to change
+}
+
+// FromOffer makes the row of an offer. rank counts from 1.
+func FromOffer(o grid.Offer, name string, rank int) OfferRow {
+	p := o.Parts
+	seconds := (p.Wait + p.StageIn + p.Run).Seconds()
+	return OfferRow{
+		Site: o.Site, Name: name, Rank: rank, X: &p.X, Y: &p.Y, Z: &p.Z, Distance: &p.Distance,
+		Seconds: &seconds, Firm: o.Firm, TasksNow: o.TasksNow,
+	}
+}
+
+// FromRefusal makes the row of a refusal, with the counterfactual where the
+// reason has an amount.
+func FromRefusal(site grid.SiteID, name string, r grid.Refusal) OfferRow {
+	return OfferRow{
+		Site: site, Name: name, Reason: r.Reason, Never: r.Never,
+		Refusal: r.Explain(), Counterfactual: Counterfactual(r),
+	}
+}

@@ -1,0 +1,222 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// JobSpec is a grid.Job as JSON: what POST /jobs takes.
+type JobSpec struct {
+	Name             string       `json:"name,omitempty"`
+	Kind             string       `json:"kind"`             // wasm or command
+	Module           *InputSpec   `json:"module,omitempty"` // wasm only; its path is left out
+	Args             []string     `json:"args,omitempty"`
+	Env              []EnvSpec    `json:"env,omitempty"`
+	Inputs           []InputSpec  `json:"inputs,omitempty"`
+	Outputs          []OutputSpec `json:"outputs,omitempty"`
+	Need             Resources    `json:"need"`
+	OS               string       `json:"os,omitempty"`
+	Arch             string       `json:"arch,omitempty"`
+	RuntimeSeconds   float64      `json:"runtime_seconds"`
+	TimeLimitSeconds float64      `json:"time_limit_seconds,omitempty"`
+	NotBefore        Time         `json:"not_before,omitzero"`
+	Deadline         Time         `json:"deadline,omitzero"`
+	Map              string       `json:"map,omitempty"`        // thesis (default) or seconds
+	Weights          *WeightsSpec `json:"weights,omitempty"`    // default: 1 each
+	Unattended       string       `json:"unattended,omitempty"` // freeze (default) or finish
+	Count            uint32       `json:"count"`
+	Items            []ItemSpec   `json:"items,omitempty"`
+	TTLSeconds       float64      `json:"ttl_seconds"`
+}
+
+// InputSpec is a grid.Input as JSON.
+type InputSpec struct {
+	Path  string   `json:"path,omitempty"`
+	CID   grid.CID `json:"cid"`
+	Bytes int64    `json:"bytes"`
+	Dir   bool     `json:"dir,omitempty"`
+}
+
+// OutputSpec is a grid.Output as JSON.
+type OutputSpec struct {
+	Path string `json:"path"`
+	To   string `json:"to,omitempty"`
+}
+
+// EnvSpec is a grid.EnvVar as JSON.
+type EnvSpec struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// ItemSpec is a grid.Item as JSON.
+type ItemSpec struct {
+	Value  string      `json:"value"`
+	Inputs []InputSpec `json:"inputs,omitempty"`
+}
+
+// WeightsSpec is grid.Weights as JSON.
+type WeightsSpec struct {
+	C float64 `json:"C"`
+	M float64 `json:"M"`
+	F float64 `json:"F"`
+	P float64 `json:"P"`
+}
+
+// Resources is grid.Resources as JSON.
+type Resources struct {
+	MilliCPUs   int64 `json:"milli_cpus"`
+	MemoryBytes int64 `json:"memory_bytes"`
+	DiskBytes   int64 `json:"disk_bytes"`
+	MFLOPS      int64 `json:"mflops"`
+}
+
+// FromResources converts.
+func FromResources(r grid.Resources) Resources { return Resources(r) }
+
+// Grid converts.
+func (r Resources) Grid() grid.Resources { return grid.Resources(r) }
+
+// FromJob converts a job to its JSON form.
+func FromJob(j grid.Job) JobSpec {
+	s := j.Spec
+	out := JobSpec{
+		Name: s.Name, Kind: s.Kind.String(), Args: s.Args, Inputs: fromInputs(s.Inputs),
+		Need: Resources(s.Need), OS: s.OS, Arch: s.Arch,
+		RuntimeSeconds: s.Runtime.Seconds(), TimeLimitSeconds: s.TimeLimit.Seconds(),
+		NotBefore: At(s.Window.NotBefore), Deadline: At(s.Window.Deadline),
+		Map: s.Map.String(), Weights: (*WeightsSpec)(&s.Weights), Unattended: UnattendedWord(s.Unattended),
+		Count: j.Count, TTLSeconds: j.TTL.Seconds(),
+	}
+	if s.Module.CID != "" {
+		out.Module = &InputSpec{CID: s.Module.CID, Bytes: s.Module.Bytes}
+	}
+	for _, e := range s.Env {
+		out.Env = append(out.Env, EnvSpec(e))
+	}
+	for _, o := range s.Outputs {
+		out.Outputs = append(out.Outputs, OutputSpec(o))
+	}
+	for _, item := range j.Items {
+		out.Items = append(out.Items, ItemSpec{Value: item.Value, Inputs: fromInputs(item.Inputs)})
+	}
+	return out
+}
+
+func fromInputs(inputs []grid.Input) []InputSpec {
+	var out []InputSpec
+	for _, in := range inputs {
+		out = append(out, InputSpec(in))
+	}
+	return out
+}
+
+func toInputs(inputs []InputSpec) []grid.Input {
+	var out []grid.Input
+	for _, in := range inputs {
+		out = append(out, grid.Input(in))
+	}
+	return out
+}
+
+// Job converts back and validates. Every error wraps grid.ErrInvalid.
+func (s JobSpec) Job() (grid.Job, error) {
+	kind, err := parseKind(s.Kind)
+	if err != nil {
+		return grid.Job{}, err
+	}
+	mapKind, err := ParseMap(s.Map)
+	if err != nil {
+		return grid.Job{}, err
+	}
+	unattended, err := ParseUnattended(s.Unattended)
+	if err != nil {
+		return grid.Job{}, err
+	}
+	weights := grid.DefaultWeights()
+	if s.Weights != nil {
+		weights = grid.Weights(*s.Weights)
+	}
+	job := grid.Job{
+		Spec: grid.Spec{
+			Name: s.Name, Kind: kind, Args: s.Args, Inputs: toInputs(s.Inputs), Need: s.Need.Grid(),
+			OS: s.OS, Arch: s.Arch, Runtime: Duration(s.RuntimeSeconds), TimeLimit: Duration(s.TimeLimitSeconds),
+			Window: grid.Window{NotBefore: moment(s.NotBefore), Deadline: moment(s.Deadline)},
+			Map:    mapKind, Weights: weights, Unattended: unattended,
+		},
+		Count: s.Count, TTL: Duration(s.TTLSeconds),
+	}
+	s.fill(&job)
+	if err := job.Validate(); err != nil {
+		return grid.Job{}, fmt.Errorf("check job: %w", err)
+	}
+	return job, nil
+}
+
+func (s JobSpec) fill(job *grid.Job) {
+	if s.Module != nil {
+		job.Spec.Module = grid.Input(*s.Module)
+	}
+	for _, e := range s.Env {
+		job.Spec.Env = append(job.Spec.Env, grid.EnvVar(e))
+	}
+	for _, o := range s.Outputs {
+		job.Spec.Outputs = append(job.Spec.Outputs, grid.Output(o))
+	}
+	for _, item := range s.Items {
+		job.Items = append(job.Items, grid.Item{Value: item.Value, Inputs: toInputs(item.Inputs)})
+	}
+}
+
+// moment drops the zone, so that a job reads the same however it travelled.
+func moment(t Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+func parseKind(word string) (grid.WorkKind, error) {
+	switch word {
+	case grid.KindWasm.String():
+		return grid.KindWasm, nil
+	case grid.KindCommand.String():
+		return grid.KindCommand, nil
+	default:
+		return 0, fmt.Errorf("%w: kind %q: want wasm or command", grid.ErrInvalid, word)
+	}
+}
+
+// ParseMap reads the word for a map: thesis (also for nothing) or seconds.
+func ParseMap(word string) (grid.MapKind, error) {
+	switch word {
+	case "", grid.MapThesis.String():
+		return grid.MapThesis, nil
+	case grid.MapSeconds.String():
+		return grid.MapSeconds, nil
+	default:
+		return 0, fmt.Errorf("%w: map %q: want thesis or seconds", grid.ErrInvalid, word)
+	}
+}
+
+// UnattendedWord is the job file's word.
+func UnattendedWord(u grid.Unattended) string {
+	if u == grid.UnattendedFinish {
+		return "finish"
+	}
+	return "freeze"
+}
+
+// ParseUnattended reads freeze (also for nothing) or finish.
+func ParseUnattended(word string) (grid.Unattended, error) {
+	switch word {
+	case "", "freeze":
+		return grid.UnattendedFreeze, nil
+	case "finish":
+		return grid.UnattendedFinish, nil
+	default:
+		return 0, fmt.Errorf("%w: unattended %q: want freeze or finish", grid.ErrInvalid, word)
+	}
+}

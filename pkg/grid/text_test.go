@@ -1,0 +1,50 @@
+package grid_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+func TestParseBytes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{
+		"512MiB": 512 << 20, "1.5 GiB": 3 << 29, "10B": 10, "2kB": 2000, "0B": 0, " 1TB ": 1e12,
+	} {
+		if got, err := grid.ParseBytes(text); err != nil || got != want {
+			t.Errorf("ParseBytes(%q) = %d, %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "512", "MiB", "-1MiB", "NaNB", "InfB", "9000PiB", "5 mib", "1e400GiB"} {
+		if got, err := grid.ParseBytes(text); err == nil {
+			t.Errorf("ParseBytes(%q) = %d, want an error", text, got)
+		}
+	}
+}
+
+func TestParseSpan(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"10m": 10 * time.Minute, "2d": 48 * time.Hour, "1d12h": 36 * time.Hour, "250ms": 250 * time.Millisecond, "0s": 0,
+	} {
+		if got, err := grid.ParseSpan(text); err != nil || got != want {
+			t.Errorf("ParseSpan(%q) = %s, %v, want %s", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "10", "-5m", "d", "1.5d", "999999d", "soon"} {
+		if got, err := grid.ParseSpan(text); err == nil {
+			t.Errorf("ParseSpan(%q) = %s, want an error", text, got)
+		}
+	}
+}
+
+func TestNearestWord(t *testing.T) {
+	t.Parallel()
+	known := []string{"resources", "runtime", "args", "env"}
+	for word, want := range map[string]string{"resorces": "resources", "Runtme": "runtime", "arg": "args", "agrs": "args", "zzz": ""} {
+		if got := grid.NearestWord(word, known); got != want {
+			t.Errorf("NearestWord(%q) = %q, want %q", word, got, want)
+		}
+	}
+}

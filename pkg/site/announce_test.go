@@ -1,0 +1,368 @@
+package site
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+func TestAnnouncementsThatAreNotAnswered(t *testing.T) {
+	invalid := announcement(job1, alice)
+	invalid.Count = 0
+	for _, tt := range []struct {
+		name  string
+		from  grid.SiteID
+		msg   protocol.Message
+		event string
+	}{
+		{"of somebody else's job", bob, announcement(job1, bob), eventNotSubmitter},
+		{"in somebody else's name", bob, announcement(job2, alice), eventForged},
+		{"twice", alice, announcement(job1, alice), eventDuplicate},
+		{"twice, as requirements", alice, protocol.Requirements{Announce: announcement(job1, alice)}, eventDuplicate},
+		{"out of range", alice, invalid, eventInvalid},
+		{"of a job that ended", alice, announcement(job3, alice), eventJobEnded},
+		{"clear by somebody else", bob, protocol.Clear{Job: job1, Submitter: bob, Kind: protocol.ClearEnded}, eventNotSubmitter},
+		{"clear in another's name", bob, protocol.Clear{Job: job1, Submitter: alice, Kind: protocol.ClearEnded}, eventForged},
+		{"clear of an unknown job", bob, protocol.Clear{Job: job2, Submitter: bob, Kind: protocol.ClearEnded}, eventUnknownJob},
+		{"a submitter's message", alice, protocol.Bid{Job: job1, Seq: 1, Offer: grid.Offer{ID: 1, TasksNow: 1, Validity: 1}}, eventNotForSite},
+		{"no message", alice, nil, eventInvalid},
+		{"from nobody", "", announcement(job2, alice), eventInvalid},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			r.receive(alice, announcement(job1, alice))
+			r.receive(alice, announcement(job3, alice))
+			r.receive(alice, protocol.Clear{Job: job3, Submitter: alice, Kind: protocol.ClearEnded})
+			r.receive(tt.from, tt.msg)
+			r.reported(tt.event)
+			if sends := only[step.Send](r.out); len(sends) > 0 {
+				t.Errorf("sends %+v", sends)
+			}
+			if got := r.m.Status(); got.Offers != 1 || got.Cached != 1 {
+				t.Errorf("%d offers and %d requirements, want 1 and 1", got.Offers, got.Cached)
+			}
+		})
+	}
+}
+
+func TestWindowOfAnnouncements(t *testing.T) {
+	var w window
+	for i, tt := range []struct {
+		n    uint32
+		want bool
+	}{
+		{5, true},
+		{5, false},
+		{3, true},
+		{3, false},
+		{6, true},
+		{5, false},
+		{4, true},
+		{100, true},
+		{37, true},
+		{37, false},
+		{1 << 31, true},
+		{1<<32 - 1, true},
+		{1<<32 - 1, false},
+		{1, true},
+		{1, false},
+		{2, true},
+	} {
+		if got := w.add(tt.n); got != tt.want {
+			t.Errorf("%d: add(%d) = %v, want %v", i, tt.n, got, tt.want)
+		}
+	}
+}
+
+// Late in the gossip comes an older announcement: it is answered once, too.
+func TestOlderAnnouncementIsAnsweredOnce(t *testing.T) {
+	r := newRig(t)
+	for _, seq := range []uint32{3, 2} {
+		a := announcement(job1, alice)
+		a.Seq = seq
+		r.receive(alice, a)
+		one[protocol.Bid](r, alice)
+		r.receive(alice, a)
+		none[protocol.Bid](r)
+	}
+}
+
+func TestReannouncementWithAStaleRequirement(t *testing.T) {
+	r := newRig(t)
+	r.receive(alice, announcement(job1, alice))
+	other := announcement(job1, alice, func(s *grid.Spec) { s.Runtime = time.Hour })
+	r.receive(alice, protocol.Reannounce{
+		Job: job1, Seq: 2, Submitter: alice, Digest: protocol.DigestOf(other.Req), Count: 1, TTL: time.Second,
+	})
+	one[protocol.NeedRequirements](r, alice)
+	r.reported(eventCacheMiss)
+}
+
+func TestReannouncementMakesAPlacedJobWaitAgain(t *testing.T) {
+	r := newRig(t)
+	a := announcement(job1, alice)
+	r.receive(alice, a)
+	r.receive(alice, protocol.Clear{Job: job1, Submitter: alice, Kind: protocol.ClearPlaced})
+	if got := r.m.cache.Waiting(r.now); len(got) != 0 {
+		t.Fatalf("placed, and waits: %v", got)
+	}
+	r.receive(alice, protocol.Reannounce{
+		Job: job1, Seq: 2, Submitter: alice, Digest: protocol.DigestOf(a.Req), Count: 1, TTL: time.Second,
+	})
+	one[protocol.Bid](r, alice)
+	if got := r.m.cache.Waiting(r.now); !slices.Equal(got, []grid.JobID{job1}) {
+		t.Errorf("waits: %v, want %s", got, job1)
+	}
+}
+
+// Every refusal has its reason, and says "never" exactly where only the owner
+// could change it.
+func TestRefusals(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		site   func(*rig)
+		spec   func(*grid.Spec)
+		config func(*Config)
+		want   grid.Refusal
+	}{
+		{
+			name: "kind", config: func(c *Config) { c.Capability.Kinds = []grid.WorkKind{grid.KindCommand} },
+			want: grid.Refusal{Reason: grid.ReasonKind, Never: true},
+		},
+		{
+			name: "wasm only", config: func(c *Config) { c.WasmOnly = true }, spec: func(s *grid.Spec) { s.Kind = grid.KindCommand },
+			want: grid.Refusal{Reason: grid.ReasonKind, Never: true},
+		},
+		{
+			name: "platform", spec: func(s *grid.Spec) { s.Arch = "riscv64" },
+			want: grid.Refusal{Reason: grid.ReasonPlatform, Never: true},
+		},
+		{
+			name: "memory never", spec: func(s *grid.Spec) { s.Need.MemoryBytes = 8 << 30 },
+			want: grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: 8 << 30, Have: 4 << 30},
+		},
+		{
+			name: "cores not now", site: func(r *rig) { r.accepted(job2, bob, 3) }, spec: func(s *grid.Spec) { s.Need.MilliCPUs = 2_000 },
+			want: grid.Refusal{Reason: grid.ReasonCPUs, Want: 2_000, Have: 1_000},
+		},
+		{
+			name: "runtime", config: func(c *Config) { c.MaxRuntime = 30 * time.Second },
+			want: grid.Refusal{Reason: grid.ReasonRuntime, Never: true, Want: 60, Have: 30},
+		},
+		{
+			name: "deadline passed", spec: func(s *grid.Spec) { s.Window.Deadline = epoch() },
+			want: grid.Refusal{Reason: grid.ReasonWindow, Never: true},
+		},
+		{
+			name: "deadline too near", spec: func(s *grid.Spec) { s.Window.Deadline = epoch().Add(time.Minute) },
+			want: grid.Refusal{Reason: grid.ReasonWindow},
+		},
+		{
+			name: "too early", spec: func(s *grid.Spec) { s.Window.NotBefore = epoch().Add(time.Hour) },
+			want: grid.Refusal{Reason: grid.ReasonWindow},
+		},
+		{name: "paused", site: func(r *rig) { r.step(step.Pause{}) }, want: grid.Refusal{Reason: grid.ReasonPaused}},
+		{name: "draining", site: func(r *rig) { r.step(step.Drain{}) }, want: grid.Refusal{Reason: grid.ReasonDraining}},
+		{
+			name: "never is told although paused", site: func(r *rig) { r.step(step.Pause{}) },
+			spec: func(s *grid.Spec) { s.Need.MilliCPUs = 64_000 },
+			want: grid.Refusal{Reason: grid.ReasonCPUs, Never: true, Want: 64_000, Have: 4_000},
+		},
+		{
+			name: "too many attempts", config: func(c *Config) { c.MaxAttempts = 8 }, site: func(r *rig) { r.accepted(job2, alice, 1) },
+			want: grid.Refusal{Reason: grid.ReasonQuota},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			config, change := tt.config, tt.spec
+			if config == nil {
+				config = func(*Config) {}
+			}
+			if change == nil {
+				change = func(*grid.Spec) {}
+			}
+			r := newRig(t, config)
+			if tt.site != nil {
+				tt.site(r)
+			}
+			a := announcement(job1, alice, change)
+			r.receive(alice, a)
+			if sends := only[step.Send](r.out); len(sends) > 0 {
+				t.Errorf("unasked it says %+v", sends)
+			}
+			r.reported(eventOfferRefused)
+			a.Seq, a.Explain = 2, true
+			r.receive(alice, a)
+			if got := one[protocol.Refuse](r, alice).Refusal; got != tt.want {
+				t.Errorf("refusal %+v, want %+v", got, tt.want)
+			}
+			if _, got, ok := r.m.Quote(a.Req); tt.want.Reason != grid.ReasonQuota && (ok || got != tt.want) {
+				t.Errorf("Quote refuses with %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestUnreachableData(t *testing.T) {
+	r := newRig(t)
+	a := announcement(job1, alice)
+	a.Explain = true
+	a.Req.Sources[0].Holders = []grid.SiteID{"carol"}
+	r.receive(alice, a)
+	if got := one[protocol.Refuse](r, alice).Refusal; got.Reason != grid.ReasonData || got.Never {
+		t.Errorf("refusal %+v, want data, not now", got)
+	}
+	r.step(step.PeerSeen{Site: "carol", Capability: grid.Capability{UpBps: 1_000_000}})
+	a.Seq = 2
+	r.receive(alice, a)
+	one[protocol.Bid](r, alice)
+}
+
+// What is here costs nothing, what was measured is better than what is declared,
+// and the fastest holder counts.
+func TestDataIndexFollowsWhatIsKnown(t *testing.T) {
+	r := newRig(t)
+	seq := uint32(0)
+	y := func() float64 {
+		t.Helper()
+		seq++
+		a := announcement(job1, alice)
+		a.Seq = seq
+		a.Req.Sources[0].Holders = []grid.SiteID{alice, "carol"}
+		r.receive(alice, a)
+		return one[protocol.Bid](r, alice).Offer.Parts.Y
+	}
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if diff := got - want; diff > 1e-12 || diff < -1e-12 {
+			t.Errorf("%s: y = %v, want %v", what, got, want)
+		}
+	}
+	near("the submitter's 10 Mbit/s", y(), 0.8/60)
+	r.step(step.PeerSeen{Site: "carol", Capability: grid.Capability{UpBps: 40_000_000}})
+	near("a holder with 40 Mbit/s", y(), 0.2/60)
+	r.step(step.BandwidthMeasured{Peer: "carol", DownBps: 80_000_000})
+	near("measured 80 Mbit/s", y(), 0.1/60)
+	r.step(step.PeerGone{Site: "carol"})
+	near("without that holder", y(), 0.8/60)
+	r.step(step.HeldChanged{Added: []grid.CID{"bmodule"}})
+	near("held", y(), 0)
+	r.step(step.HeldChanged{Removed: []grid.CID{"bmodule"}})
+	near("held no more", y(), 0.8/60)
+}
+
+func TestPotential(t *testing.T) {
+	r := newRig(t)
+	for _, tt := range []struct {
+		in   step.Input
+		want int64
+	}{
+		{step.PeerSeen{Site: alice, Capability: grid.Capability{DownBps: 5_000_000}}, 5_000_000},
+		{step.PeerSeen{Site: bob, Capability: grid.Capability{DownBps: 50_000_000}}, 25_000_000},
+		{step.BandwidthMeasured{Peer: bob, UpBps: 1_000_000}, 6_000_000},
+		{step.PeerSeen{Site: "carol"}, 26_000_000},
+		{step.PeerGone{Site: bob, ProvenDead: true}, 25_000_000},
+		{step.PeerGone{Site: bob}, 25_000_000},
+		{step.PeerSeen{Site: self, Capability: grid.Capability{DownBps: 5_000_000}}, 25_000_000},
+		{step.PeerSeen{Site: "dave", Capability: grid.Capability{DownBps: -1}}, 25_000_000},
+		{step.BandwidthMeasured{Peer: "dave", UpBps: 1}, 25_000_000},
+	} {
+		r.step(tt.in)
+		if got := r.m.Status().Potential; got != tt.want {
+			t.Errorf("after %+v: P = %d, want %d", tt.in, got, tt.want)
+		}
+	}
+}
+
+// With a sample of 0.3, three sites in ten answer; near ones, the submitter's
+// own and those that have the data always do.
+func TestSampling(t *testing.T) {
+	answers := func(change func(*protocol.Announce), prepare func(*rig), from grid.SiteID) int {
+		r := newRig(t, func(c *Config) { c.CacheEntries = 8_192 })
+		prepare(r)
+		n := 0
+		for i := range 1_000 {
+			a := announcement(grid.JobID(fmt.Sprintf("aaaaaaaaaaaa%c%c%c%c", 'a'+i%7, 'a'+i/7%7, 'a'+i/49%7, 'a'+i/343)), from)
+			a.Sample = 0.3
+			change(&a)
+			r.receive(from, a)
+			n += len(sent[protocol.Bid](r.out, from))
+		}
+		return n
+	}
+	nothing, none := func(*protocol.Announce) {}, func(*rig) {}
+	if got := answers(nothing, none, alice); got < 250 || got > 350 {
+		t.Errorf("%d of 1000 answered, want about 300", got)
+	}
+	if got := answers(func(a *protocol.Announce) { a.Theta = 1 }, none, alice); got != 1_000 {
+		t.Errorf("%d near sites answered, want all", got)
+	}
+	if got := answers(nothing, none, self); got != 1_000 {
+		t.Errorf("to itself it answered %d, want all", got)
+	}
+	hold := func(r *rig) { r.step(step.HeldChanged{Added: []grid.CID{"bmodule"}}) }
+	if got := answers(nothing, hold, alice); got != 1_000 {
+		t.Errorf("%d holders of the data answered, want all", got)
+	}
+}
+
+// A submitter gets an eighth of the open offers; others still get theirs, and
+// the site's own jobs always do.
+func TestOfferQuota(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.CacheEntries = 16 })
+	offers := func(from grid.SiteID, job grid.JobID) int {
+		a := announcement(job, from)
+		a.Explain = true
+		r.receive(from, a)
+		if refusals := sent[protocol.Refuse](r.out, from); len(refusals) == 1 && refusals[0].Refusal.Reason != grid.ReasonQuota {
+			t.Errorf("refused with %+v, want quota", refusals[0])
+		}
+		return len(sent[protocol.Bid](r.out, from))
+	}
+	alices := offers(alice, "aaaaaaaaaaaaaaaa") + offers(alice, "aaaaaaaaaaaaaaab") + offers(alice, "aaaaaaaaaaaaaaac")
+	own := offers(self, "caaaaaaaaaaaaaaa") + offers(self, "caaaaaaaaaaaaaab") + offers(self, "caaaaaaaaaaaaaac")
+	bobs := offers(bob, "baaaaaaaaaaaaaaa")
+	if alices != 2 || own != 3 || bobs != 1 {
+		t.Errorf("offers: alice %d, self %d, bob %d, want 2, 3, 1", alices, own, bobs)
+	}
+	r.advance(31 * time.Second)
+	if got := offers(alice, "aaaaaaaaaaaaaaad"); got != 1 {
+		t.Errorf("after the first expired: %d, want 1", got)
+	}
+}
+
+// The seconds map lets a job wait in the plan.
+func TestSecondsMapQueuesInThePlan(t *testing.T) {
+	r := newRig(t)
+	r.accepted(job2, bob, 4)
+	queue := func(s *grid.Spec) { s.Map = grid.MapSeconds }
+	r.receive(alice, announcement(job1, alice, queue))
+	p := one[protocol.Bid](r, alice).Offer.Parts
+	if p.Wait < time.Minute || p.Wait > 62*time.Second {
+		t.Errorf("waits %s, want what the others take", p.Wait)
+	}
+}
+
+// A submitter that was restarted counts its announcements from 1 again. Once the
+// answers of its earlier life have expired, it is heard.
+func TestRestartedSubmitterIsHeard(t *testing.T) {
+	r := newRig(t)
+	for seq := range uint32(20) {
+		a := announcement(job1, alice)
+		a.Seq = seq + 1
+		r.receive(alice, a)
+		r.advance(time.Second)
+	}
+	r.receive(alice, announcement(job1, alice))
+	none[protocol.Bid](r)
+	r.advance(31 * time.Second)
+	r.receive(alice, announcement(job1, alice))
+	one[protocol.Bid](r, alice)
+	r.receive(alice, announcement(job1, alice))
+	none[protocol.Bid](r)
+}

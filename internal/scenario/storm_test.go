@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-var storms = flag.Int("storms", 12, "how many random stories TestStorms plays")
+var storms = flag.Int("storms", 8, "how many random stories TestStorms plays")
 
 // storm makes up a story: a lossy network, crashes between and amid steps,
 // sites that are cut off or silent, all over after four minutes.

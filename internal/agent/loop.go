@@ -23,6 +23,9 @@ type journal interface {
 // errOverloaded is the answer to an input for which there is no room.
 var errOverloaded = errors.New("the agent has too much to do; try again")
 
+// errEnded is the answer of a machine that lives no more.
+var errEnded = errors.New("the agent has ended")
+
 // queueLimit bounds the inputs that wait for a machine. Messages beyond are
 // dropped, as a network would; inputs from this machine's own parts, which are
 // few, always find room.
@@ -42,6 +45,7 @@ type loop struct {
 	mu    sync.Mutex
 	queue []task        // guarded by mu
 	wake  chan struct{} // capacity 1: a token means that the queue is not empty
+	ended chan struct{} // closed when run has returned
 
 	machine step.Machine
 	journal journal
@@ -59,7 +63,7 @@ type task struct {
 
 func newLoop(name string, m step.Machine, j journal, c clock, log *slog.Logger, perform func(step.Effect)) *loop {
 	return &loop{
-		name: name, log: log, clock: c, perform: perform, wake: make(chan struct{}, 1),
+		name: name, log: log, clock: c, perform: perform, wake: make(chan struct{}, 1), ended: make(chan struct{}),
 		machine: m, journal: j, byKey: make(map[step.TimerKey]*timer),
 	}
 }
@@ -82,6 +86,8 @@ func (l *loop) ask(ctx context.Context, question func()) error {
 	select {
 	case <-done:
 		return nil
+	case <-l.ended:
+		return fmt.Errorf("ask the %s machine: %w", l.name, errEnded)
 	case <-ctx.Done():
 		return fmt.Errorf("ask the %s machine: %w", l.name, ctx.Err())
 	}
@@ -112,6 +118,7 @@ func (l *loop) take() []task {
 // run lets the machine live until the context ends. A panic of the machine is
 // a broken invariant: the machine stops, and its journal tells why.
 func (l *loop) run(ctx context.Context) (err error) {
+	defer close(l.ended)
 	defer func() {
 		if r := recover(); r != nil {
 			l.log.Error("the machine broke an invariant", "machine", l.name, "panic", r, "stack", string(debug.Stack()))

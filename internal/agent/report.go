@@ -24,11 +24,10 @@ type reporter struct {
 }
 
 func newReporter(metrics *obs.Registry, log *slog.Logger, events *view.EventLog) *reporter {
-	r := &reporter{log: log, events: events, counts: make(map[string]int64)}
-	if metrics != nil {
-		r.metric = metrics.CounterVec("mrs_reports_total", "What the machines reported, by event.", "event")
+	return &reporter{
+		log: log, events: events, counts: make(map[string]int64),
+		metric: metrics.CounterVec("reports_total", "What the machines reported, by event.", "event"),
 	}
-	return r
 }
 
 func (r *reporter) count(event string) {

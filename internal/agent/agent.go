@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -42,8 +41,8 @@ type Config struct {
 	OutputBytes int64                         // of stdout and of stderr that are kept, each
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
 	Seed        uint64                        // of the machines' randomness
-	Metrics     *obs.Registry
-	Log         *slog.Logger
+	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
+	Log         *slog.Logger                  // nil = silent
 
 	BootNow func() lrm.BootTime // for tests: the clock of leases; nil = lrm.BootNow
 	Skew    time.Duration       // for tests: how wrong the wall clock is at the start
@@ -77,7 +76,7 @@ type Agent struct {
 	reports  *reporter
 	commands commands
 	ready    chan struct{} // closed when the loops can be told something
-	stopping atomic.Bool
+	stopping bool          // only within site's loop: endWhenIdle runs
 }
 
 // RecordFile is the name of the run record in the state directory.
@@ -201,8 +200,9 @@ func (a *Agent) ownSubmissions() {
 	})
 }
 
-// Close ends everything. Jobs that still run end with their supervisors; their
-// submitters move them. It is safe on an agent that New returned with an error.
+// Close ends everything, jobs that still run included; their submitters move
+// them. Run must have returned. It is safe on an agent that New returned with an
+// error.
 func (a *Agent) Close() error {
 	a.leave(errStopped)
 	select {
@@ -211,9 +211,6 @@ func (a *Agent) Close() error {
 		close(a.ready) // who waits for it finds no loops and lets it be
 	}
 	var errs []error
-	if a.work != nil {
-		a.work.close()
-	}
 	if a.data != nil {
 		errs = append(errs, a.data.Close())
 	}

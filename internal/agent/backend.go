@@ -55,15 +55,15 @@ func (a *Agent) command(ctx context.Context, input func(n uint64) step.Input) (g
 	n, answer := a.commands.open()
 	defer a.commands.close(n)
 	if err := a.broker.offer(input(n)); err != nil {
-		return "", fmt.Errorf("%w: %w", view.ErrBusy, err)
+		return "", err
 	}
 	select {
 	case r := <-answer:
 		return r.Job, userError(r.Err)
 	case <-ctx.Done():
 		return "", fmt.Errorf("wait for the agent: %w", ctx.Err())
-	case <-a.ctx.Done():
-		return "", fmt.Errorf("%w: the agent is stopping", view.ErrBusy)
+	case <-a.broker.ended:
+		return "", errEnded
 	}
 }
 
@@ -145,7 +145,7 @@ func (a *Agent) PutData(ctx context.Context, tar bool, body io.Reader) (view.Dat
 	if err != nil {
 		return view.DataRef{}, userError(err)
 	}
-	if err := a.data.Pin(ref.CID, time.Now().Add(uploadKept)); err != nil {
+	if err := a.pins.upload(ref.CID, time.Now().Add(uploadKept)); err != nil {
 		return view.DataRef{}, userError(err)
 	}
 	return view.DataRef{CID: ref.CID, Bytes: ref.Bytes, Dir: ref.Dir}, nil
@@ -197,17 +197,16 @@ func (a *Agent) order(ctx context.Context, in step.Input) error {
 	return a.site.ask(ctx, func() {})
 }
 
-// Stop makes the agent end when nothing runs here any more; with now, what runs
-// is stopped and moves elsewhere.
+// Stop makes the agent end when nothing runs here any more, unless Resume calls
+// that off; with now, what runs is stopped and moves elsewhere.
 func (a *Agent) Stop(ctx context.Context, now bool) error {
-	if err := a.order(ctx, step.Drain{Now: now}); err != nil {
-		return err
-	}
-	if a.stopping.Swap(true) {
-		return nil
-	}
-	a.spawn(a.endWhenIdle)
-	return nil
+	a.site.tell(step.Drain{Now: now})
+	return a.site.ask(ctx, func() {
+		if !a.stopping {
+			a.stopping = true
+			a.spawn(a.endWhenIdle)
+		}
+	})
 }
 
 // drainPoll is the pause between looks at whether a stopping site is idle;
@@ -219,16 +218,21 @@ const (
 )
 
 // endWhenIdle ends the agent when nothing runs here any more and the submitters
-// have what they want.
+// have what they want. It gives up when the site drains no more.
 func (a *Agent) endWhenIdle() {
 	tick := time.NewTicker(drainPoll)
 	defer tick.Stop()
 	var idleSince time.Time
 	for {
-		running, kept := 0, 0
-		if err := a.site.ask(a.ctx, func() { running, kept = countAttempts(a.siteMachine.Status()) }); err != nil {
+		var status site.Status
+		err := a.site.ask(a.ctx, func() {
+			status = a.siteMachine.Status()
+			a.stopping = status.Draining
+		})
+		if err != nil || !status.Draining {
 			return
 		}
+		running, kept := countAttempts(status)
 		if running > 0 {
 			idleSince = time.Time{}
 		} else if idleSince.IsZero() {

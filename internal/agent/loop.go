@@ -3,13 +3,14 @@ package agent
 import (
 	"container/heap"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -20,8 +21,12 @@ type journal interface {
 	Apply(facts []step.Fact) error
 }
 
-// errOverloaded is the answer to an input for which there is no room.
-var errOverloaded = errors.New("the agent has too much to do; try again")
+// errOverloaded is the answer to an input for which there is no room, errEnded
+// the answer to a question that nobody answers any more.
+var (
+	errOverloaded = fmt.Errorf("%w: too much is waiting for it; try again", view.ErrBusy)
+	errEnded      = fmt.Errorf("%w: it is stopping", view.ErrBusy)
+)
 
 // errEnded is the answer of a machine that lives no more.
 var errEnded = errors.New("the agent has ended")
@@ -77,20 +82,38 @@ func (l *loop) offer(in step.Input) error { return l.push(task{input: in}, true)
 // soon runs a function on the loop's goroutine, between two steps.
 func (l *loop) soon(do func()) { _ = l.push(task{ask: do}, false) }
 
-// ask runs a function on the loop's goroutine, between two steps, and waits.
+// ask runs a function on the loop's goroutine, between two steps, and waits. When
+// it returns an error the function did not run and never will.
 func (l *loop) ask(ctx context.Context, question func()) error {
 	done := make(chan struct{})
-	if err := l.push(task{ask: func() { question(); close(done) }}, true); err != nil {
+	var taken atomic.Bool // by the loop, or by giving up
+	answer := func() {
+		defer close(done)
+		if !taken.Swap(true) {
+			question()
+		}
+	}
+	if err := l.push(task{ask: answer}, true); err != nil {
 		return err
 	}
+	var err error
 	select {
 	case <-done:
 		return nil
 	case <-l.ended:
+<<<<<<< HEAD
 		return fmt.Errorf("ask the %s machine: %w", l.name, errEnded)
+=======
+		err = errEnded
+>>>>>>> main
 	case <-ctx.Done():
-		return fmt.Errorf("ask the %s machine: %w", l.name, ctx.Err())
+		err = ctx.Err()
 	}
+	if taken.Swap(true) { // it is being answered now
+		<-done
+		return nil
+	}
+	return fmt.Errorf("ask the %s machine: %w", l.name, err)
 }
 
 func (l *loop) push(t task, bounded bool) error {
@@ -115,7 +138,7 @@ func (l *loop) take() []task {
 	return batch
 }
 
-// run lets the machine live until the context ends. A panic of the machine is
+// run lets the machine live until the context ends. It is called once. A panic of the machine is
 // a broken invariant: the machine stops, and its journal tells why.
 func (l *loop) run(ctx context.Context) (err error) {
 	defer close(l.ended)

@@ -17,16 +17,23 @@ import (
 type reporter struct {
 	log    *slog.Logger
 	events *view.EventLog
-	metric obs.CounterVec
+	metric *obs.CounterVec // nil: counted, but shown nowhere
 
 	mu     sync.Mutex
 	counts map[string]int64 // guarded by mu
 }
 
 func newReporter(metrics *obs.Registry, log *slog.Logger, events *view.EventLog) *reporter {
+<<<<<<< HEAD
 	return &reporter{
 		log: log, events: events, counts: make(map[string]int64),
 		metric: metrics.CounterVec("reports_total", "What the machines reported, by event.", "event"),
+=======
+	r := &reporter{log: log, events: events, counts: make(map[string]int64)}
+	if metrics != nil {
+		metric := metrics.CounterVec("reports_total", "What the machines reported, by event.", "event")
+		r.metric = &metric
+>>>>>>> main
 	}
 }
 
@@ -34,7 +41,9 @@ func (r *reporter) count(event string) {
 	r.mu.Lock()
 	r.counts[event]++
 	r.mu.Unlock()
-	r.metric.With(event).Inc()
+	if r.metric != nil {
+		r.metric.With(event).Inc()
+	}
 }
 
 // counters is a copy of all counts since the start.

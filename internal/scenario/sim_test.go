@@ -32,7 +32,7 @@ type simulated struct {
 // play gives the outcome of a scenario in the simulation.
 func play(s Scenario, tune func(*sim.Config)) (Outcome, error) {
 	p := &simulation{s: s, names: make(map[string][]int)}
-	cfg := sim.Config{Seed: s.Run.Seed, CheckFacts: s.tasks() <= 200, Network: sim.Network{
+	cfg := sim.Config{Seed: s.Run.Seed, CheckFacts: s.tasks() <= 200, CheckEvery: 1 + s.tasks()/50, Network: sim.Network{
 		Latency: s.Net.Latency, Jitter: s.Net.Jitter, Loss: s.Net.Loss, Duplicate: s.Net.Duplicate,
 		Reorder: s.Net.Reorder, Detect: 5 * time.Millisecond,
 	}}

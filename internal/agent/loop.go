@@ -28,9 +28,6 @@ var (
 	errEnded      = fmt.Errorf("%w: it is stopping", view.ErrBusy)
 )
 
-// errEnded is the answer of a machine that lives no more.
-var errEnded = errors.New("the agent has ended")
-
 // queueLimit bounds the inputs that wait for a machine. Messages beyond are
 // dropped, as a network would; inputs from this machine's own parts, which are
 // few, always find room.
@@ -101,11 +98,7 @@ func (l *loop) ask(ctx context.Context, question func()) error {
 	case <-done:
 		return nil
 	case <-l.ended:
-<<<<<<< HEAD
-		return fmt.Errorf("ask the %s machine: %w", l.name, errEnded)
-=======
 		err = errEnded
->>>>>>> main
 	case <-ctx.Done():
 		err = ctx.Err()
 	}

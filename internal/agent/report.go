@@ -24,17 +24,12 @@ type reporter struct {
 }
 
 func newReporter(metrics *obs.Registry, log *slog.Logger, events *view.EventLog) *reporter {
-<<<<<<< HEAD
-	return &reporter{
-		log: log, events: events, counts: make(map[string]int64),
-		metric: metrics.CounterVec("reports_total", "What the machines reported, by event.", "event"),
-=======
 	r := &reporter{log: log, events: events, counts: make(map[string]int64)}
 	if metrics != nil {
 		metric := metrics.CounterVec("reports_total", "What the machines reported, by event.", "event")
 		r.metric = &metric
->>>>>>> main
 	}
+	return r
 }
 
 func (r *reporter) count(event string) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	cryptorand "crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,6 +33,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/scenario"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // virtual plays a scenario on the real stack in virtual time: whole agents with
@@ -297,7 +299,9 @@ func (v *virtual) submit(s scenario.Submission) {
 		job.Spec.Inputs[i] = v.store(by, job.Spec.Inputs[i])
 	}
 	for _, name := range s.Names() {
-		id, err := by.agent.Submit(v.t.Context(), job)
+		id, err := by.agent.command(v.t.Context(), func(n uint64) step.Input {
+			return step.Submit{Command: n, Job: job, NoWait: s.NoWait}
+		})
 		v.must(err)
 		v.jobs = append(v.jobs, virtualJob{name: name, by: by, id: id, count: int(s.Count)})
 	}
@@ -306,7 +310,7 @@ func (v *virtual) submit(s scenario.Submission) {
 func (v *virtual) store(by *virtualSite, in grid.Input) grid.Input {
 	v.t.Helper()
 	content := make([]byte, in.Bytes)
-	rng := rand.NewChaCha8([32]byte{byte(in.Bytes), byte(in.Bytes >> 8)})
+	rng := rand.NewChaCha8(sha256.Sum256([]byte(in.CID))) // the name that the scenario made up
 	_, _ = rng.Read(content)
 	ref, err := by.agent.PutData(v.t.Context(), false, bytes.NewReader(content))
 	v.must(err)

@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,6 +37,7 @@ type mesh struct {
 	dir   string // of everything
 	work  string // where the user is
 	sites []*site
+	also  []grid.SiteID // members besides the sites
 }
 
 // site is one agent.
@@ -112,6 +115,9 @@ func (m *mesh) acquaint(t *testing.T) {
 			if other != s {
 				bootstrap = append(bootstrap, other.addr())
 			}
+		}
+		for _, id := range m.also {
+			peers = append(peers, string(id))
 		}
 		writeFile(t, s.config, s.base()+fmt.Sprintf("peers: %q\nbootstrap: %q\n", strings.Join(peers, ","), strings.Join(bootstrap, ",")))
 	}
@@ -450,7 +456,27 @@ func (m *mesh) replay(t testing.TB) {
 	}
 }
 
-// agentCommand runs an owner's command against a site.
+// metrics is what the agent shows to a monitoring system.
+func (s *site) metrics(t testing.TB) string {
+	t.Helper()
+	dialer := net.Dialer{}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, "unix", s.socket)
+	}}
+	defer transport.CloseIdleConnections()
+	answer, err := (&http.Client{Transport: transport}).Get("http://localhost/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("metrics: %s, %v", answer.Status, err)
+	}
+	return string(text)
+}
+
+// command runs an owner's command against a site.
 func (s *site) command(t testing.TB, args ...string) answer {
 	t.Helper()
 	cmd := exec.Command(bin.siteagent, append([]string{"--config", s.config}, args...)...)

@@ -93,16 +93,22 @@ func prepareMesh(t *testing.T, settings ...string) *mesh {
 			config: filepath.Join(dir, name+".yaml"), log: filepath.Join(dir, name+".log"), settings: text, port: freePort(t),
 		}
 		m.sites = append(m.sites, s)
-		writeFile(t, s.config, s.base())
-		out, err := exec.Command(bin.siteagent, "--config", s.config, "init").Output()
-		if err != nil {
-			t.Fatalf("siteagent init: %v", err)
-		}
-		s.id = grid.SiteID(strings.TrimSpace(string(out)))
+		s.init(t)
 	}
 	m.acquaint(t)
 	t.Cleanup(func() { m.end(t) })
 	return m
+}
+
+// init makes the site's identity.
+func (s *site) init(t *testing.T) {
+	t.Helper()
+	writeFile(t, s.config, s.base())
+	out, err := exec.Command(bin.siteagent, "--config", s.config, "init").Output()
+	if err != nil {
+		t.Fatalf("siteagent init: %v", err)
+	}
+	s.id = grid.SiteID(strings.TrimSpace(string(out)))
 }
 
 // acquaint writes into each site's configuration who the others are.

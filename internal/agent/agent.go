@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -42,8 +41,11 @@ type Config struct {
 	OutputBytes int64                         // of stdout and of stderr that are kept, each
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
 	Seed        uint64                        // of the machines' randomness
-	Metrics     *obs.Registry
-	Log         *slog.Logger
+	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
+	Log         *slog.Logger                  // nil = silent
+
+	BootNow func() lrm.BootTime // for tests: the clock of leases; nil = lrm.BootNow
+	Skew    time.Duration       // for tests: how wrong the wall clock is at the start
 }
 
 // Agent is one running site. Make it with New, let it live with Run.
@@ -74,7 +76,7 @@ type Agent struct {
 	reports  *reporter
 	commands commands
 	ready    chan struct{} // closed when the loops can be told something
-	stopping atomic.Bool
+	stopping bool          // only within site's loop: endWhenIdle runs
 }
 
 // RecordFile is the name of the run record in the state directory.
@@ -89,7 +91,7 @@ const keptEvents = 8192
 // but lets nothing happen yet. The agent must be ended with Close.
 func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a = &Agent{
-		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(), started: time.Now(), adapters: cfg.Adapters,
+		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.Skew), started: time.Now(), adapters: cfg.Adapters,
 		recordPath: filepath.Join(cfg.StateDir, RecordFile),
 		events:     view.NewEventLog(keptEvents, uint64(time.Now().UnixMicro())),
 		ready:      make(chan struct{}),
@@ -198,8 +200,9 @@ func (a *Agent) ownSubmissions() {
 	})
 }
 
-// Close ends everything. Jobs that still run end with their supervisors; their
-// submitters move them. It is safe on an agent that New returned with an error.
+// Close ends everything, jobs that still run included; their submitters move
+// them. Run must have returned. It is safe on an agent that New returned with an
+// error.
 func (a *Agent) Close() error {
 	a.leave(errStopped)
 	select {

@@ -99,7 +99,7 @@ func NodeRecover(lambda, unrecoverable float64, tauDown, tau int64) (paper, fixe
 // bothSums is the printed sum over age + tau - 1 steps and the probability of an
 // event in the next tau steps.
 func bothSums(lambda, chance float64, age, tau int64) (sum, next float64, err error) {
-	if err := errors.Join(probability("chance", chance), checkSum(lambda, age), checkSum(lambda, tau)); err != nil {
+	if err = errors.Join(probability("chance", chance), checkSum(lambda, age), checkSum(lambda, tau)); err != nil {
 		return 0, 0, err
 	}
 	n := max(age, tau) // saturates

@@ -187,6 +187,8 @@ func (m *Machine) boot(in step.Boot) {
 			continue
 		}
 		j.seq = uint32(in.Incarnation) << seqBits //nolint:gosec // it may wrap: it only has to differ
+		// Announcements of the earlier run used lower numbers; sites ignore those.
+		j.seq = uint32(in.Incarnation << 16) //nolint:gosec // it may wrap after 65,536 starts, and sites forget
 		for i := range j.tasks {
 			m.resumeTask(j, uint32(i))
 		}

@@ -17,6 +17,7 @@ type member struct {
 	bidder     bool // has answered an announcement before
 	lastSeen   time.Time
 	skew       time.Duration
+	dead       bool // its agent is known to have died; it is not connected
 	silent     bool // let its last announcement go unanswered: rounds do not wait for it
 }
 
@@ -40,7 +41,7 @@ func (m *Machine) peerSeen(in step.PeerSeen) {
 	}
 	arrived := !p.connected
 	p.name, p.capability, p.skew = in.Name, in.Capability, in.Skew
-	p.connected, p.lastSeen, p.silent = true, m.now, false
+	p.connected, p.lastSeen, p.silent, p.dead = true, m.now, false, false
 	if !arrived {
 		return
 	}
@@ -56,7 +57,7 @@ func (m *Machine) peerGone(in step.PeerGone) {
 	if !known {
 		return
 	}
-	p.connected = false
+	p.connected, p.dead = false, in.ProvenDead
 	for _, id := range m.jobIDs() {
 		j := m.jobs[id]
 		delete(j.offers, in.Site)

@@ -179,7 +179,7 @@ func (m *Machine) bid(from grid.SiteID, msg protocol.Bid) {
 	offer := msg.Offer
 	offer.Site = from
 	if old, had := j.offers[from]; !had || offer.ID > old.offer.ID {
-		j.offers[from] = &candidate{offer: offer, left: offer.TasksNow, expires: m.now.Add(offer.Validity)}
+		j.offers[from] = &candidate{offer: offer, left: offer.TasksNow, at: m.now, expires: m.now.Add(offer.Validity)}
 	}
 	j.bid = true
 	m.answered(j, Answer{Site: from, Seq: msg.Seq, Offer: &offer, At: m.now})

@@ -81,9 +81,9 @@ func TestAcknowledgementsThatDoNotCount(t *testing.T) {
 		id    grid.AttemptID
 		event string
 	}{
-		{bob, ended, EventNotSubmitter},
-		{alice, running, EventPrematureAck},
-		{alice, attemptID(job3, 0, 1), EventUnknownAttempt},
+		{bob, ended, eventNotSubmitter},
+		{alice, running, eventPrematureAck},
+		{alice, attemptID(job3, 0, 1), eventUnknownAttempt},
 	} {
 		r.receive(tt.from, protocol.ExitAck{Attempts: []grid.AttemptID{tt.id}})
 		r.reported(tt.event)
@@ -132,24 +132,24 @@ func TestInputsOutOfPlace(t *testing.T) {
 		in    step.Input
 		event string
 	}{
-		{step.Staged{Attempt: run}, EventStale},
-		{step.StageProgress{Attempt: run}, EventStale},
-		{step.AttemptStarted{Attempt: run}, EventStale},
-		{step.AttemptResumed{Attempt: run}, EventStale},
-		{step.Staged{Attempt: unknown}, EventUnknownAttempt},
-		{step.AttemptExited{Attempt: unknown}, EventUnknownAttempt},
-		{step.AttemptFrozen{Attempt: unknown}, EventUnknownAttempt},
-		{step.TimerFired{Key: step.TimerKey{Name: timerWatch, ID: unknown.String()}}, EventStale},
-		{step.TimerFired{Key: step.TimerKey{Name: timerExited, ID: run.String()}}, EventStale},
-		{step.TimerFired{Key: step.TimerKey{Name: timerExited, ID: "nonsense"}}, EventStale},
-		{step.TimerFired{Key: step.TimerKey{Name: timerRenew, ID: "nobody"}}, EventStale},
-		{step.TimerFired{Key: step.TimerKey{Name: timerVacancy}}, EventStale},
-		{step.TimerFired{Key: step.TimerKey{Name: timerPause}}, EventStale},
-		{step.TimerFired{Key: step.TimerKey{Name: "of another version"}}, EventStale},
-		{step.Resume{}, EventStale},
-		{step.Pause{Until: epoch()}, EventStale},
-		{step.Submit{}, EventNotForSite},
-		{step.Boot{Incarnation: 2}, EventBootedTwice},
+		{step.Staged{Attempt: run}, eventStale},
+		{step.StageProgress{Attempt: run}, eventStale},
+		{step.AttemptStarted{Attempt: run}, eventStale},
+		{step.AttemptResumed{Attempt: run}, eventStale},
+		{step.Staged{Attempt: unknown}, eventUnknownAttempt},
+		{step.AttemptExited{Attempt: unknown}, eventUnknownAttempt},
+		{step.AttemptFrozen{Attempt: unknown}, eventUnknownAttempt},
+		{step.TimerFired{Key: step.TimerKey{Name: timerWatch, ID: unknown.String()}}, eventStale},
+		{step.TimerFired{Key: step.TimerKey{Name: timerExited, ID: run.String()}}, eventStale},
+		{step.TimerFired{Key: step.TimerKey{Name: timerExited, ID: "nonsense"}}, eventStale},
+		{step.TimerFired{Key: step.TimerKey{Name: timerRenew, ID: "nobody"}}, eventStale},
+		{step.TimerFired{Key: step.TimerKey{Name: timerVacancy}}, eventStale},
+		{step.TimerFired{Key: step.TimerKey{Name: timerPause}}, eventStale},
+		{step.TimerFired{Key: step.TimerKey{Name: "of another version"}}, eventStale},
+		{step.Resume{}, eventStale},
+		{step.Pause{Until: epoch()}, eventStale},
+		{step.Submit{}, eventNotForSite},
+		{step.Boot{Incarnation: 2}, eventBootedTwice},
 	} {
 		before := r.m.Status()
 		r.step(tt.in)
@@ -166,7 +166,7 @@ func TestInputsOutOfPlace(t *testing.T) {
 func TestInputBeforeBoot(t *testing.T) {
 	r := unbooted(t)
 	r.receive(alice, announcement(job1, alice))
-	r.reported(EventNotBooted)
+	r.reported(eventNotBooted)
 	if len(r.out) != 1 {
 		t.Errorf("effects %+v", r.out)
 	}
@@ -217,7 +217,7 @@ func TestFenceAndCancel(t *testing.T) {
 				t.Fatalf("stops %v, want %v", got, tt.stops)
 			}
 			if tt.from == bob {
-				r.reported(EventNotSubmitter)
+				r.reported(eventNotSubmitter)
 			}
 			if !tt.stops {
 				return

@@ -18,9 +18,9 @@ type Job struct {
 // Job is what a scheduler of a machine with procs processors sees of the record.
 //
 // It wants what was asked for, or else what it got, but at most the machine. Its
-// estimate is the time asked for, which the machine enforces: a run that was longer
-// ends there. Without an estimate the scheduler knows the run time. What never ran or
-// has no size lasts one second.
+// estimate is the time asked for, and a run that was longer is cut there; then what it
+// ran in the log stays its estimate. Without an estimate the scheduler knows the run
+// time. What never ran or has no size lasts one second.
 func (r Record) Job(procs int) Job {
 	want := r.RequestedProcs
 	if want <= 0 {

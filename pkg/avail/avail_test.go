@@ -88,9 +88,6 @@ func TestInvalidArguments(t *testing.T) {
 	if _, err := FailureSum(1, MaxSteps+1); !errors.Is(err, ErrInvalidArgument) {
 		t.Errorf("too many steps: error = %v", err)
 	}
-	if _, _, err := NodeUp(1, 0, MaxSteps, 1); !errors.Is(err, ErrInvalidArgument) {
-		t.Errorf("too great an age: error = %v", err)
-	}
 }
 
 func TestFailureSumsAgree(t *testing.T) {

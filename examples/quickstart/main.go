@@ -58,7 +58,9 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	err = run(ctx, o, newScreen(os.Stdout, o.verbose))
+	out := newScreen(os.Stdout, o.verbose)
+	err = run(ctx, o, out)
+	out.wipe()
 	interrupted := ctx.Err() != nil
 	stop()
 	switch {

@@ -89,7 +89,7 @@ func build(ctx context.Context, p *place) (programs, error) {
 // goCommand runs the go command in a group of its own and interrupts the whole
 // group, compilers included, when the context ends.
 func goCommand(ctx context.Context, p *place, env []string, args ...string) error {
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // G204: our own arguments
 	cmd.Env = append(append(os.Environ(), "GOTMPDIR="+p.goTemp()), env...)
 	separate(cmd)
 	cmd.Cancel = func() error { return interruptGroup(cmd.Process) }

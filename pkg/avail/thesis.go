@@ -31,7 +31,7 @@ func FailureSum(lambda float64, steps int64) (float64, error) {
 		}
 		sum += math.Exp(-u) * u
 	}
-	return lambda * sum, nil
+	return min(lambda*sum, 1), nil // its limit is below 1, rounding is not
 }
 
 // FailureSumClosed is FailureSum in closed form: lambda^2 q (1 - q^n - n q^n (1-q))
@@ -48,7 +48,7 @@ func FailureSumClosed(lambda float64, steps int64) (float64, error) {
 	p := -math.Expm1(-lambda) // 1 - q
 	qn := math.Exp(-lambda * n)
 	sum := -math.Expm1(-lambda*n) - n*qn*p
-	return lambda / p * lambda / p * math.Exp(-lambda) * sum, nil
+	return min(max(lambda/p*lambda/p*math.Exp(-lambda)*sum, 0), 1), nil
 }
 
 // Erlang2 is the probability of at least two failures, 1 - (1+u) e^-u with u =
@@ -60,6 +60,9 @@ func Erlang2(lambda float64, steps int64) (float64, error) {
 	u := lambda * float64(steps)
 	if u < 1e-3 { // the series, where the difference cancels
 		return u * u * (0.5 - u/3 + u*u/8 - u*u*u/30), nil
+	}
+	if u > 800 { // also where u overflowed
+		return 1, nil
 	}
 	return -math.Expm1(-u) - u*math.Exp(-u), nil
 }
@@ -96,13 +99,18 @@ func NodeRecover(lambda, unrecoverable float64, tauDown, tau int64) (paper, fixe
 // bothSums is the printed sum over age + tau - 1 steps and the probability of an
 // event in the next tau steps.
 func bothSums(lambda, chance float64, age, tau int64) (sum, next float64, err error) {
-	if err := errors.Join(probability("chance", chance), checkSum(lambda, age), checkSum(lambda, tau)); err != nil {
+	if err = errors.Join(probability("chance", chance), checkSum(lambda, age), checkSum(lambda, tau)); err != nil {
 		return 0, 0, err
 	}
-	if age > MaxSteps/2 || tau > MaxSteps/2 {
-		return 0, 0, fmt.Errorf("%w: steps: want at most %d, have %d and %d", ErrInvalidArgument, MaxSteps/2, age, tau)
+	n := max(age, tau) // saturates
+	if age <= math.MaxInt64-tau {
+		n = max(age+tau-1, 0)
 	}
-	if sum, err = FailureSum(lambda, max(age+tau-1, 0)); err != nil {
+	add := FailureSum
+	if n > MaxSteps {
+		add = FailureSumClosed
+	}
+	if sum, err = add(lambda, n); err != nil {
 		return 0, 0, err
 	}
 	next, err = FailureProbability(lambda, tau)

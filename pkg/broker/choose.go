@@ -57,8 +57,22 @@ func (m *Machine) breakTies(ranked []grid.Offer, fasterFirst bool) {
 // that has not failed anywhere goes to the nearest; one that has goes to the
 // least fault index (FIBR), and never first to a site that failed it: only when
 // no other site offers, and it has waited for another round.
+//
+// When a site has fallen silent it may be this one that is cut off. The attempt
+// is frozen there then, and can go on when the two meet again, unless a later
+// one was awarded meanwhile. So the task moves only to sites that have offered
+// since: runner-ups from before may be out of reach as well.
 func (m *Machine) choose(j *job, index uint32, standing []*candidate) *candidate {
 	t := &j.tasks[index]
+	if t.silent && m.now.Before(m.reunion) {
+		return nil
+	}
+	if !t.away.IsZero() {
+		standing = slices.DeleteFunc(slices.Clone(standing), func(c *candidate) bool { return !c.at.After(t.away) })
+		if len(standing) == 0 {
+			return nil
+		}
+	}
 	if len(t.failed) > 0 {
 		return m.leastFault(t, standing)
 	}
@@ -97,6 +111,7 @@ func (m *Machine) leastFault(t *task, standing []*candidate) *candidate {
 	}
 	best, ok := m.faults.Least(fault.OrderFixed, free, excluded)
 	if !ok {
+		t.roundsFailed++
 		return nil
 	}
 	return standing[slices.IndexFunc(standing, func(c *candidate) bool { return c.offer.Site == best })]

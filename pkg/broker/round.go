@@ -16,6 +16,7 @@ type round struct {
 	explain  bool
 	sample   float64
 	offers   int
+	heard    bool   // another site has answered
 	first    uint32 // its first announcement; answers to earlier ones do not count
 }
 
@@ -179,7 +180,7 @@ func (m *Machine) bid(from grid.SiteID, msg protocol.Bid) {
 	offer := msg.Offer
 	offer.Site = from
 	if old, had := j.offers[from]; !had || offer.ID > old.offer.ID {
-		j.offers[from] = &candidate{offer: offer, left: offer.TasksNow, expires: m.now.Add(offer.Validity)}
+		j.offers[from] = &candidate{offer: offer, left: offer.TasksNow, at: m.now, expires: m.now.Add(offer.Validity)}
 	}
 	j.bid = true
 	m.answered(j, Answer{Site: from, Seq: msg.Seq, Offer: &offer, At: m.now})
@@ -205,6 +206,9 @@ func (m *Machine) answered(j *job, a Answer) {
 		j.answers[a.Site] = a
 	}
 	r := j.round
+	if r != nil && a.Site != m.cfg.Self {
+		r.heard = true
+	}
 	if r == nil {
 		if a.Offer != nil && len(j.waiting) > 0 && !j.probe {
 			m.award(j) // what finds no place is announced again when its pause is over
@@ -262,6 +266,9 @@ func (m *Machine) closeRound(j *job) {
 		if p, known := m.members[id]; known && r.explain && r.expected[id] {
 			p.silent = true
 		}
+	}
+	if r.complete && r.explain && !r.heard && len(m.members) > 0 {
+		m.cutOff = true
 	}
 	if j.probe {
 		m.endProbe(j)

@@ -52,6 +52,10 @@ type Config struct {
 	NoWatchdog bool
 	// CheckFacts compares every machine's Snapshot with its facts after each step.
 	CheckFacts bool
+	// CheckEvery is after how many steps one is checked, by Check and CheckFacts;
+	// 0 or 1 checks each. Checking a machine takes time in proportion to what it
+	// knows.
+	CheckEvery int
 }
 
 // World is a running simulation. It belongs to one goroutine.
@@ -145,7 +149,17 @@ var ErrDown = errors.New("the agent is down")
 
 // Submit hands a job to a site's broker and returns the job's ID.
 func (w *World) Submit(at grid.SiteID, job grid.Job) (grid.JobID, error) {
-	reply := w.command(at, func(n uint64) step.Input { return step.Submit{Command: n, Job: job} })
+	return w.submit(at, step.Submit{Job: job})
+}
+
+// SubmitNow hands over a job that is refused if it has no place now.
+func (w *World) SubmitNow(at grid.SiteID, job grid.Job) (grid.JobID, error) {
+	return w.submit(at, step.Submit{Job: job, NoWait: true})
+}
+
+func (w *World) submit(at grid.SiteID, in step.Submit) (grid.JobID, error) {
+	job := in.Job
+	reply := w.command(at, func(n uint64) step.Input { in.Command = n; return in })
 	if reply.Err != nil {
 		return "", reply.Err
 	}

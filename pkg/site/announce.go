@@ -168,6 +168,7 @@ func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
 		m.report(step.LevelDebug, eventDuplicate, aboutJob(msg.Job, from))
 		return
 	}
+	m.report(step.LevelDebug, eventCacheHit, aboutJob(msg.Job, from))
 	m.remember(msg.Job, from, entry.Value)
 	m.answer(call{
 		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count, sample: 1, explain: msg.Explain,

@@ -13,6 +13,7 @@ const (
 	eventOfferRefused    = "offer_refused"    // debug; Reason: no offer for an announcement
 	eventNotSampled      = "not_sampled"      // debug; the submitter wanted fewer answers
 	eventCacheMiss       = "cache_miss"       // debug; re-announced, but the requirement is unknown or another
+	eventCacheHit        = "cache_hit"        // debug; re-announced, and the requirement is known
 	eventCleared         = "cleared"          // debug; Value = number of the kind of clear
 	eventAccepted        = "accepted"         // info; Value = distance
 	eventDeclined        = "declined"         // info; Reason

@@ -105,6 +105,9 @@ func TestBadPrograms(t *testing.T) {
 		a := m.submit(t, "wait", string(c.id))
 		task := m.tasks(t, c.id)[0]
 		t.Logf("%s ends with code %d: %s: %s", name, a.code, task.Cause, task.Text)
+		if !strings.Contains(a.err, c.want) {
+			t.Errorf("%s: submit wait does not say %q: %s", name, c.want, a.err)
+		}
 		if a.code != 125 || task.Phase != view.PhaseFailed || !strings.Contains(task.Cause+" "+task.Text, c.want) {
 			t.Errorf("%s: exit code %d, want 125; cause %q text %q, want %q", name, a.code, task.Cause, task.Text, c.want)
 		}

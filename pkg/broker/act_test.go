@@ -49,8 +49,12 @@ func (r *rig) act(s source) {
 		r.restart()
 	case 5:
 		r.do([]step.Input{
-			step.CancelJob{Job: r.drawID(s)}, step.ForgetJob{Job: r.drawID(s)}, step.Probe{Command: 2, Job: r.drawJob(s)},
-			step.CapacityChanged{Capability: grid.Capability{UpBps: -1}}, step.ClockStepped{}, nil,
+			step.CancelJob{Job: r.drawID(s)},
+			step.ForgetJob{Job: r.drawID(s)},
+			step.Probe{Command: 2, Job: r.drawJob(s)},
+			step.CapacityChanged{Capability: grid.Capability{UpBps: -1}},
+			step.ClockStepped{},
+			nil,
 		}[s.n(6)])
 	case 6:
 		problem := []string{"", "unreachable"}[s.n(2)]

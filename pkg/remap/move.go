@@ -49,7 +49,7 @@ func (f Failure) Move(reservations []Reservation, ids []string, machines []Machi
 	}
 	moves := make([]Move, len(ids))
 	for i, at := range places {
-		moves[i].ID = ids[i]
+		moves[i].ID = ids[i] //nolint:gosec // both were made of one length above
 		if target, found := f.place(reservations, at, machines, policy); found {
 			moves[i].Machine, reservations[at].Machine = target, target
 		}

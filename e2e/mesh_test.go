@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,6 +37,7 @@ type mesh struct {
 	dir   string // of everything
 	work  string // where the user is
 	sites []*site
+	also  []grid.SiteID // members besides the sites
 }
 
 // site is one agent.
@@ -90,16 +93,22 @@ func prepareMesh(t *testing.T, settings ...string) *mesh {
 			config: filepath.Join(dir, name+".yaml"), log: filepath.Join(dir, name+".log"), settings: text, port: freePort(t),
 		}
 		m.sites = append(m.sites, s)
-		writeFile(t, s.config, s.base())
-		out, err := exec.Command(bin.siteagent, "--config", s.config, "init").Output()
-		if err != nil {
-			t.Fatalf("siteagent init: %v", err)
-		}
-		s.id = grid.SiteID(strings.TrimSpace(string(out)))
+		s.init(t)
 	}
 	m.acquaint(t)
 	t.Cleanup(func() { m.end(t) })
 	return m
+}
+
+// init makes the site's identity.
+func (s *site) init(t *testing.T) {
+	t.Helper()
+	writeFile(t, s.config, s.base())
+	out, err := exec.Command(bin.siteagent, "--config", s.config, "init").Output()
+	if err != nil {
+		t.Fatalf("siteagent init: %v", err)
+	}
+	s.id = grid.SiteID(strings.TrimSpace(string(out)))
 }
 
 // acquaint writes into each site's configuration who the others are.
@@ -112,6 +121,9 @@ func (m *mesh) acquaint(t *testing.T) {
 			if other != s {
 				bootstrap = append(bootstrap, other.addr())
 			}
+		}
+		for _, id := range m.also {
+			peers = append(peers, string(id))
 		}
 		writeFile(t, s.config, s.base()+fmt.Sprintf("peers: %q\nbootstrap: %q\n", strings.Join(peers, ","), strings.Join(bootstrap, ",")))
 	}
@@ -450,7 +462,27 @@ func (m *mesh) replay(t testing.TB) {
 	}
 }
 
-// agentCommand runs an owner's command against a site.
+// metrics is what the agent shows to a monitoring system.
+func (s *site) metrics(t testing.TB) string {
+	t.Helper()
+	dialer := net.Dialer{}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, "unix", s.socket)
+	}}
+	defer transport.CloseIdleConnections()
+	answer, err := (&http.Client{Transport: transport}).Get("http://localhost/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("metrics: %s, %v", answer.Status, err)
+	}
+	return string(text)
+}
+
+// command runs an owner's command against a site.
 func (s *site) command(t testing.TB, args ...string) answer {
 	t.Helper()
 	cmd := exec.Command(bin.siteagent, append([]string{"--config", s.config}, args...)...)

@@ -35,9 +35,10 @@ func declaredRooms() map[string]room {
 		"pkg/workload":        {level: 1, imports: "grid"},
 		"pkg/metrics":         {level: 1, imports: "grid"},
 
-		"pkg/plan":  {level: 2, imports: "grid capacity ckpt"},
-		"pkg/remap": {level: 2, imports: "grid capacity"},
-		"pkg/step":  {level: 2, imports: "grid protocol"},
+		"pkg/plan":       {level: 2, imports: "grid capacity ckpt"},
+		"pkg/plan/batch": {level: 2, imports: "workload"},
+		"pkg/remap":      {level: 2, imports: "grid capacity"},
+		"pkg/step":       {level: 2, imports: "grid protocol"},
 
 		"pkg/site":   {level: 3, imports: "grid index avail fault ckpt capacity cache protocol plan step"},
 		"pkg/broker": {level: 3, imports: "grid index avail fault protocol step"},
@@ -71,7 +72,7 @@ func declaredRooms() map[string]room {
 		"internal/api/web":     {},
 		"internal/api/client":  {imports: "grid view", tests: "api api/apitest jobfile obs"},
 		"internal/api/apitest": {imports: "grid view api"},
-		"internal/eval":        {imports: "grid workload metrics plan step sim scenario"},
+		"internal/eval":        {imports: "grid workload metrics plan plan/batch step sim scenario"},
 		"internal/archtest":    {},
 		"internal/vectors":     {},
 
@@ -79,6 +80,7 @@ func declaredRooms() map[string]room {
 		"sdk":           {},
 		"cmd/siteagent": {imports: "grid step agent audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
 		"cmd/submit":    {imports: "grid api/client jobfile config view", tests: "*"},
+		"e2e":           {tests: "*"},
 		"cmd/gridsim":   {imports: "eval config", tests: "*"},
 	}
 }

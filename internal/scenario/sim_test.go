@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/audit"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/sim"
@@ -32,7 +33,7 @@ type simulated struct {
 // play gives the outcome of a scenario in the simulation.
 func play(s Scenario, tune func(*sim.Config)) (Outcome, error) {
 	p := &simulation{s: s, names: make(map[string][]int)}
-	cfg := sim.Config{Seed: s.Run.Seed, CheckFacts: s.tasks() <= 200, CheckEvery: 1 + s.tasks()/50, Network: sim.Network{
+	cfg := sim.Config{Seed: s.Run.Seed, CheckFacts: s.tasks() <= 60, CheckEvery: 1 + s.tasks()/20, Network: sim.Network{
 		Latency: s.Net.Latency, Jitter: s.Net.Jitter, Loss: s.Net.Loss, Duplicate: s.Net.Duplicate,
 		Reorder: s.Net.Reorder, Detect: 5 * time.Millisecond,
 	}}
@@ -113,7 +114,7 @@ func (p *simulation) submit(s Submission) {
 func (p *simulation) outcome() Outcome {
 	trace := p.w.Trace()
 	o := Outcome{
-		Doubled: trace.Overlaps(), Peers: make(map[string]int), Heard: make(map[string]int), Announced: len(p.jobs),
+		Doubled: len(audit.Audit(p.records()).Doubled), Peers: make(map[string]int), Heard: make(map[string]int), Announced: len(p.jobs),
 		Sites: trace.Sites, Brokers: trace.Brokers, Messages: p.w.Messages(), Hash: p.w.Hash(),
 	}
 	for _, site := range p.s.Sites {
@@ -126,6 +127,37 @@ func (p *simulation) outcome() Outcome {
 		o.Jobs = append(o.Jobs, p.jobOutcome(j))
 	}
 	return o
+}
+
+// records is what the audit wants to know, from an observer who saw everything.
+func (p *simulation) records() audit.Records {
+	var records audit.Records
+	for _, j := range p.jobs {
+		sub := audit.Submission{Job: j.id, Count: uint32(j.count)} //nolint:gosec // at most grid.MaxTasks
+		if b := p.w.Broker(j.by); b != nil {
+			s, held := b.Job(j.id)
+			sub.Held, sub.Closed = held, !s.Ended.IsZero()
+			for _, t := range s.Tasks {
+				records.Tasks = append(records.Tasks, audit.Task{ID: t.ID, Phase: t.Phase})
+			}
+		}
+		records.Submissions = append(records.Submissions, sub)
+	}
+	runs := make(map[grid.AttemptID]int)
+	for _, i := range p.w.Trace().Intervals {
+		at, known := runs[i.Attempt]
+		if !known {
+			at = len(records.Runs)
+			runs[i.Attempt] = at
+			records.Runs = append(records.Runs, audit.Run{Attempt: i.Attempt, Site: string(i.Site)})
+		}
+		to := i.To
+		if to < 0 {
+			to, records.Runs[at].Unended = p.s.Run.For, true
+		}
+		records.Runs[at].Spans = append(records.Runs[at].Spans, audit.Span{From: i.From, To: to})
+	}
+	return records
 }
 
 func (p *simulation) jobOutcome(j simulated) JobOutcome {

@@ -64,6 +64,9 @@ func (m *Machine) breakTies(ranked []grid.Offer, fasterFirst bool) {
 // since: runner-ups from before may be out of reach as well.
 func (m *Machine) choose(j *job, index uint32, standing []*candidate) *candidate {
 	t := &j.tasks[index]
+	if t.silent && m.now.Before(m.reunion) {
+		return nil
+	}
 	if !t.away.IsZero() {
 		standing = slices.DeleteFunc(slices.Clone(standing), func(c *candidate) bool { return !c.at.After(t.away) })
 		if len(standing) == 0 {

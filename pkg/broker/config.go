@@ -33,6 +33,7 @@ type Config struct {
 	CollectRetry  time.Duration // pause between attempts to fetch outputs
 	CollectGiveUp time.Duration // outputs that cannot be had for so long are computed again elsewhere
 	KeepEnded     time.Duration // records and outputs of ended jobs are kept so long
+	Reunion       time.Duration // after having been cut off, how long to wait for frozen attempts before they are moved
 	BootGrace     time.Duration // after a start, how long to wait for peers before a job is called unplaceable
 
 	Choice      Choice // how to choose among offers
@@ -51,7 +52,7 @@ func Default(self grid.SiteID) Config {
 		Self: self, Lease: 3 * time.Second, LeaseMargin: 500 * time.Millisecond, LongLease: 8 * time.Hour,
 		AwardWindow: 2 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute,
 		CollectRetry: time.Second, CollectGiveUp: time.Minute, KeepEnded: 7 * 24 * time.Hour,
-		BootGrace: 3 * time.Second, Requote: true, MaxJobs: 4096, MaxTries: 16, ExplainUpTo: 64, UnicastUpTo: 64,
+		BootGrace: 3 * time.Second, Reunion: 10 * time.Second, Requote: true, MaxJobs: 4096, MaxTries: 16, ExplainUpTo: 64, UnicastUpTo: 64,
 	}
 }
 
@@ -68,7 +69,7 @@ func (c Config) Validate() error {
 	if c.BackoffMin <= 0 || c.BackoffMax < c.BackoffMin {
 		errs = append(errs, fmt.Errorf("back-off %s to %s: want a rising range above 0", c.BackoffMin, c.BackoffMax))
 	}
-	if c.AwardWindow <= 0 || c.CollectRetry <= 0 || c.CollectGiveUp < c.CollectRetry || c.KeepEnded <= 0 || c.BootGrace < 0 {
+	if c.AwardWindow <= 0 || c.CollectRetry <= 0 || c.CollectGiveUp < c.CollectRetry || c.KeepEnded <= 0 || c.BootGrace < 0 || c.Reunion < 0 {
 		errs = append(errs, errors.New("award window, collect retry, collect give-up, keep: want more than 0, give-up at least the retry"))
 	}
 	if c.MaxJobs < 1 || c.MaxTries < 1 || c.ReplyTarget < 0 {

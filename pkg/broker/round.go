@@ -16,6 +16,7 @@ type round struct {
 	explain  bool
 	sample   float64
 	offers   int
+	heard    bool   // another site has answered
 	first    uint32 // its first announcement; answers to earlier ones do not count
 }
 
@@ -205,6 +206,9 @@ func (m *Machine) answered(j *job, a Answer) {
 		j.answers[a.Site] = a
 	}
 	r := j.round
+	if r != nil && a.Site != m.cfg.Self {
+		r.heard = true
+	}
 	if r == nil {
 		if a.Offer != nil && len(j.waiting) > 0 && !j.probe {
 			m.award(j) // what finds no place is announced again when its pause is over
@@ -262,6 +266,9 @@ func (m *Machine) closeRound(j *job) {
 		if p, known := m.members[id]; known && r.explain && r.expected[id] {
 			p.silent = true
 		}
+	}
+	if r.complete && r.explain && !r.heard && len(m.members) > 0 {
+		m.cutOff = true
 	}
 	if j.probe {
 		m.endProbe(j)

@@ -9,10 +9,14 @@
 // advance reservation of L.-O. Burchard et al., "VRM: A Failure-Aware Grid Resource
 // Management System", section 2, and of OpenCCS' planning (D. Battre et al.,
 // "Planning-based Scheduling for SLA-awareness and Grid Integration").
+//
+// The steps stand in a balanced tree (tree.go). With n reservations each of Reserve,
+// Release, Resize, Free, Peak, NextChange and Forget takes O(log n), a search for a
+// place O((k+1) log n), where k is how many stretches it had to skip because something
+// was short there, and Clone and SetTotal O(1).
 package capacity
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -34,18 +38,12 @@ var (
 
 // Timeline is the free capacity of one site over time. Reservations never take
 // more than there is; only a smaller total can leave less than nothing free. It
-// has one owner. Every operation takes time in proportion to the number of steps,
-// which is at most twice the number of reservations.
+// has one owner.
 type Timeline struct {
 	total grid.Resources
-	since int64  // what was before this instant is forgotten
-	steps []step // ascending; the first reaches back for ever, the last ends never
-}
-
-// step holds from its own instant to that of the next.
-type step struct {
-	at   int64 // nanoseconds since 1970
-	free grid.Resources
+	since int64          // what was before this instant is forgotten
+	first grid.Resources // free before the first change
+	tree  tree           // the changes
 }
 
 const (
@@ -55,25 +53,24 @@ const (
 
 // New is a timeline on which total is free for ever.
 func New(total grid.Resources) *Timeline {
-	return &Timeline{total: total, since: always, steps: []step{{always, total}}}
+	return &Timeline{total: total, since: always, first: total, tree: tree{owner: new(owner)}}
 }
 
 // Total is the capacity that can be reserved.
 func (t *Timeline) Total() grid.Resources { return t.total }
 
-// Clone is a timeline that shares nothing with this one.
+// Clone is a timeline of its own with the same reservations.
 func (t *Timeline) Clone() *Timeline {
-	return &Timeline{total: t.total, since: t.since, steps: slices.Clone(t.steps)}
+	u := *t
+	t.tree.owner, u.tree.owner = new(owner), new(owner) // what there is now belongs to nobody and is copied before it is changed
+	return &u
 }
 
 // SetTotal changes the capacity for all time. Reservations stay: where they take
 // more than the new total, less than nothing is free, and no more can be reserved.
 func (t *Timeline) SetTotal(total grid.Resources) {
-	change := total.Sub(t.total)
+	t.first = t.first.Add(total.Sub(t.total))
 	t.total = total
-	for i := range t.steps {
-		t.steps[i].free = t.steps[i].free.Add(change)
-	}
 }
 
 // Free is what is free throughout [start, end): the least amount, field by field,
@@ -81,12 +78,12 @@ func (t *Timeline) SetTotal(total grid.Resources) {
 // looked at as if it lasted one nanosecond.
 func (t *Timeline) Free(start, end time.Time) grid.Resources {
 	from, to := t.window(start, end)
-	i := t.find(from)
-	free := t.steps[i].free
-	for i++; i < len(t.steps) && t.steps[i].at < to; i++ {
-		free = free.Min(t.steps[i].free)
-	}
-	return free
+	return t.extent(from, to).least
+}
+
+// Peak is the most that is reserved at an instant of [start, end), field by field.
+func (t *Timeline) Peak(start, end time.Time) grid.Resources {
+	return t.total.Sub(t.Free(start, end))
 }
 
 // Reserve takes need out of [start, end), or nothing at all and ErrFull.
@@ -94,10 +91,11 @@ func (t *Timeline) Reserve(need grid.Resources, start, end time.Time) error {
 	if err := check(need, start, end); err != nil {
 		return err
 	}
-	if free := t.Free(start, end); !fits(need, free) {
+	from, to := t.window(start, end)
+	if free := t.extent(from, to).least; !fits(need, free) {
 		return fmt.Errorf("reserve %+v: %w: %+v is free", need, ErrFull, free)
 	}
-	t.add(grid.Resources{}.Sub(need), start, end)
+	t.add(grid.Resources{}.Sub(need), from, to)
 	return nil
 }
 
@@ -111,12 +109,10 @@ func (t *Timeline) Release(need grid.Resources, start, end time.Time) error {
 	if to <= t.since {
 		return nil
 	}
-	for i := t.find(from); i < len(t.steps) && t.steps[i].at < to; i++ {
-		if used := t.total.Sub(t.steps[i].free); !used.Fits(need) {
-			return fmt.Errorf("release %+v: %w: %+v is reserved", need, ErrNotReserved, used)
-		}
+	if used := t.total.Sub(t.extent(from, to).most); !used.Fits(need) {
+		return fmt.Errorf("release %+v: %w: %+v is reserved", need, ErrNotReserved, used)
 	}
-	t.add(need, start, end)
+	t.add(need, from, to)
 	return nil
 }
 
@@ -133,39 +129,11 @@ func (t *Timeline) Resize(need grid.Resources, end, newEnd time.Time) error {
 	}
 }
 
-// EarliestFit is the first instant (UTC) from notBefore on at which need is free
-// for the whole duration, and false if there is none up to latest. The zero time
-// as latest sets no limit. A duration below a nanosecond counts as one.
-func (t *Timeline) EarliestFit(need grid.Resources, duration time.Duration, notBefore, latest time.Time) (time.Time, bool) {
-	start, limit := max(nanos(notBefore), t.since), int64(never)
-	if !latest.IsZero() {
-		limit = nanos(latest)
-	}
-	for i := t.find(start); start <= limit; i++ {
-		end := int64(never)
-		if i+1 < len(t.steps) {
-			end = t.steps[i+1].at
-		}
-		switch {
-		case !fits(need, t.steps[i].free):
-			if end == never {
-				return time.Time{}, false
-			}
-			start = end
-		case end == never || end-start >= int64(max(duration, 1)):
-			return instant(start), true
-		}
-	}
-	return time.Time{}, false
-}
-
 // NextChange is the first instant (UTC) after another at which the free capacity changes,
 // and false if it stays as it is for ever.
 func (t *Timeline) NextChange(after time.Time) (time.Time, bool) {
-	if i := t.find(nanos(after)) + 1; i < len(t.steps) {
-		return instant(t.steps[i].at), true
-	}
-	return time.Time{}, false
+	at := t.tree.next(nanos(after))
+	return instant(at), at != never
 }
 
 // Forget drops what was before an instant, so that the timeline does not grow with
@@ -175,81 +143,72 @@ func (t *Timeline) Forget(before time.Time) {
 	if at <= t.since {
 		return
 	}
-	t.since = at
-	t.steps = slices.Delete(t.steps, 0, t.find(at))
-	t.steps[0].at = always
+	t.since, t.first = at, t.free(at)
+	t.tree.root = t.tree.cut(t.tree.root, at)
 }
 
 // Equal reports whether both have the same total and the same free capacity at
 // every instant from the later of their Forgets on.
 func (t *Timeline) Equal(u *Timeline) bool {
-	a, b := t.Clone(), u.Clone()
-	since := max(a.since, b.since)
-	if since != always {
-		a.Forget(instant(since))
-		b.Forget(instant(since))
-	}
-	return a.total == b.total && slices.Equal(a.steps, b.steps)
+	since := max(t.since, u.since)
+	return t.total == u.total && slices.Equal(t.steps(since), u.steps(since))
 }
 
-// Check verifies the invariants: steps in order without repetition, and never more
-// free than there is.
+// step holds from its own instant to that of the next.
+type step struct {
+	at   int64
+	free grid.Resources
+}
+
+// steps is the timeline as a list from an instant on.
+func (t *Timeline) steps(since int64) []step {
+	list := []step{{since, t.free(since)}}
+	t.tree.root.walk(func(n *node) {
+		if n.at > since {
+			list = append(list, step{n.at, list[len(list)-1].free.Add(n.change)})
+		}
+	})
+	return list
+}
+
+// Check verifies the invariants: the tree is one, nothing is kept of what is
+// forgotten, and never is more free than there is.
 func (t *Timeline) Check() error {
-	if len(t.steps) == 0 || t.steps[0].at != always {
-		return errors.New("timeline: the first step does not reach back for ever")
+	if err := t.tree.check(); err != nil {
+		return fmt.Errorf("timeline: %w", err)
 	}
-	for i, s := range t.steps {
-		if i > 0 && (s.at <= t.steps[i-1].at || s.free == t.steps[i-1].free) {
-			return fmt.Errorf("timeline: step %d does not follow from the one before it", i)
-		}
-		if !t.total.Fits(s.free) {
-			return fmt.Errorf("timeline: step %d: %+v is free of %+v", i, s.free, t.total)
-		}
+	if at := t.tree.next(always); t.since != always && at <= t.since {
+		return fmt.Errorf("timeline: a change at %d is left of what was forgotten until %d", at, t.since)
+	}
+	if most := t.extent(always, never).most; !t.total.Fits(most) {
+		return fmt.Errorf("timeline: %+v is free of %+v", most, t.total)
 	}
 	return nil
 }
 
+// free is what is free at an instant.
+func (t *Timeline) free(at int64) grid.Resources { return t.first.Add(t.tree.until(at)) }
+
+// extent is the least and the most that is free in a window.
+func (t *Timeline) extent(from, to int64) extent {
+	here := t.free(from)
+	e := extent{here, here}
+	t.tree.root.widen(&e, t.first, from, to)
+	return e
+}
+
 // add changes the free capacity of a window.
-func (t *Timeline) add(change grid.Resources, start, end time.Time) {
-	from, to := t.window(start, end)
-	if to <= t.since { // wholly forgotten
+func (t *Timeline) add(change grid.Resources, from, to int64) {
+	if to <= t.since || from >= to || change.IsZero() {
 		return
 	}
-	first := t.split(from)
-	last := len(t.steps)
+	if from == always {
+		t.first = t.first.Add(change)
+	} else {
+		t.tree.add(from, change)
+	}
 	if to != never {
-		last = t.split(to)
-	}
-	for i := first; i < last; i++ {
-		t.steps[i].free = t.steps[i].free.Add(change)
-	}
-	t.join(last)
-	t.join(first)
-}
-
-// find is the step that holds at an instant.
-func (t *Timeline) find(at int64) int {
-	i, exact := slices.BinarySearchFunc(t.steps, at, func(s step, at int64) int { return cmp.Compare(s.at, at) })
-	if exact {
-		return i
-	}
-	return i - 1
-}
-
-// split makes a step begin at an instant and returns its place.
-func (t *Timeline) split(at int64) int {
-	i := t.find(at)
-	if t.steps[i].at == at {
-		return i
-	}
-	t.steps = slices.Insert(t.steps, i+1, step{at, t.steps[i].free})
-	return i + 1
-}
-
-// join removes a step that changes nothing.
-func (t *Timeline) join(i int) {
-	if i > 0 && i < len(t.steps) && t.steps[i].free == t.steps[i-1].free {
-		t.steps = slices.Delete(t.steps, i, i+1)
+		t.tree.add(to, grid.Resources{}.Sub(change))
 	}
 }
 
@@ -260,13 +219,6 @@ func (t *Timeline) window(start, end time.Time) (from, to int64) {
 		from = always
 	}
 	return from, nanos(end)
-}
-
-// fits reports whether need can be taken. Where nothing is needed it does not
-// matter that there is less than nothing.
-func fits(need, free grid.Resources) bool {
-	return need.MilliCPUs <= max(free.MilliCPUs, 0) && need.MemoryBytes <= max(free.MemoryBytes, 0) &&
-		need.DiskBytes <= max(free.DiskBytes, 0) && need.MFLOPS <= max(free.MFLOPS, 0)
 }
 
 func check(need grid.Resources, start, end time.Time) error {

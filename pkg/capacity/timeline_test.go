@@ -149,7 +149,7 @@ func TestForget(t *testing.T) {
 	reserve(t, l, cores(2), 5, 20)
 	l.Forget(at(15))
 	l.Forget(at(3)) // the past stays forgotten
-	if got := len(l.steps); got != 2 {
+	if got := len(l.steps(always)); got != 2 {
 		t.Errorf("%d steps, want 2", got)
 	}
 	if err := l.Release(cores(1), at(0), at(10)); err != nil {

@@ -258,3 +258,24 @@ func TestFenceDropsAnEnd(t *testing.T) {
 		t.Errorf("still says %v", got)
 	}
 }
+
+// A submitter that was restarted knows only that it awarded its attempts.
+func TestReturningSubmitterHearsOfItsAttempts(t *testing.T) {
+	r := newRig(t)
+	id := r.running(job1, alice, 1)[0]
+	r.step(step.PeerSeen{Site: bob})
+	none[protocol.Renew](r)
+	none[protocol.Progress](r)
+	for _, want := range []grid.Phase{grid.PhaseRunning, grid.PhaseFrozen} {
+		if want == grid.PhaseFrozen {
+			r.step(step.AttemptFrozen{Attempt: id})
+		}
+		r.step(step.PeerSeen{Site: alice})
+		if got := one[protocol.Renew](r, alice).Attempts; len(got) != 1 || got[0] != id {
+			t.Errorf("asks for the leases of %v, want %s", got, id)
+		}
+		if got := one[protocol.Progress](r, alice); got.Attempt != id || got.Phase != want {
+			t.Errorf("tells %+v, want that %s is %s", got, id, want)
+		}
+	}
+}

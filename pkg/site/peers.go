@@ -36,6 +36,26 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 	}
 	p.capability = in.Capability
 	m.measurePotential()
+	m.remind(in.Site)
+}
+
+// remind tells a submitter that is heard of again how its attempts go: one that
+// was restarted knows only that it awarded them, and leases that ran out are
+// renewed without waiting for the next request.
+func (m *Machine) remind(submitter grid.SiteID) {
+	theirs := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.wantsLease() })
+	if len(theirs) == 0 {
+		return
+	}
+	m.onRenewTimer(submitter)
+	for _, a := range theirs {
+		switch a.phase {
+		case phaseRunning:
+			m.progress(a, grid.PhaseRunning, 0, 0)
+		case phaseFrozen:
+			m.progress(a, grid.PhaseFrozen, 0, 0)
+		}
+	}
 }
 
 func (m *Machine) onPeerGone(in step.PeerGone) {

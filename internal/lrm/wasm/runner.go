@@ -94,7 +94,9 @@ func (g *guest) run(ctx context.Context, cache wazero.CompilationCache, module [
 	}()
 	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCompilationCache(cache).WithDebugInfoEnabled(false))
 	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
+	done := takeTurn(g.work.CacheDir, module)
 	compiled, err := rt.CompileModule(ctx, module)
+	done()
 	if err != nil {
 		return supervise.Report{Cause: grid.CauseBadWork, Text: "the module does not compile: " + err.Error()}
 	}

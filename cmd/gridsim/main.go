@@ -1,0 +1,47 @@
+// Command gridsim runs experiments: it puts the project's own machines through
+// workloads and prints what came of it. Standard output carries results only; what is
+// for people goes to standard error. See gridsim --help.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mrsmesh/mrsmesh/internal/eval"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitOther = 1
+	exitUsage = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is the whole command without the process around it.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot() //nolint:contextcheck // cobra hands the context to the commands
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "gridsim: %v\n", err)
+	if errors.Is(err, eval.ErrUsage) {
+		return exitUsage
+	}
+	return exitOther
+}

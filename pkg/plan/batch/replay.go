@@ -1,0 +1,126 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/mrsmesh/mrsmesh/pkg/workload"
+)
+
+// ErrInvalid refuses a machine or a job that makes no sense.
+var ErrInvalid = errors.New("invalid")
+
+// Config is a machine and how it is scheduled.
+type Config struct {
+	Procs     int // at least 1
+	Policy    Policy
+	Semantics Semantics
+}
+
+// Replay runs a log through a machine, instant by instant. It has one owner.
+type Replay struct {
+	jobs      []workload.Job
+	starts    []workload.Seconds
+	semantics Semantics
+	scheduler scheduler
+	submitted int32 // jobs[:submitted] were submitted
+	started   int32
+	running   endings
+	ended     []int32 // of this instant; kept for its memory
+}
+
+// scheduler is a policy at work. Jobs are named by their place in the log, which is
+// the order of their submission.
+type scheduler interface {
+	// pass looks at the queue once, after jobs have ended and those up to submitted,
+	// exclusively, have joined the queue. It returns the jobs to start now, which the
+	// next pass overwrites.
+	pass(now workload.Seconds, ended []int32, submitted int32) []int32
+	// wake is the next instant at which a pass is wanted though nothing may end or
+	// arrive, never if there is none.
+	wake() workload.Seconds
+}
+
+// never is after every instant.
+const never workload.Seconds = math.MaxInt64
+
+// New starts a replay of jobs, which are in the order of their submission and no wider
+// than the machine, as workload.Log.Jobs gives them.
+func New(jobs []workload.Job, config Config) (*Replay, error) {
+	if config.Procs < 1 || config.Procs > math.MaxInt32 || len(jobs) > math.MaxInt32 {
+		return nil, fmt.Errorf("%w machine: want 1 to %d processors and at most as many jobs, have %d and %d",
+			ErrInvalid, math.MaxInt32, config.Procs, len(jobs))
+	}
+	for i, j := range jobs {
+		if j.Procs < 1 || j.Procs > config.Procs || j.Run < 1 || j.Estimate < j.Run || i > 0 && j.Submit < jobs[i-1].Submit {
+			return nil, fmt.Errorf("%w job %d: want 1 to %d processors, a run time of 1 s to its estimate and the order of submission, have %+v",
+				ErrInvalid, j.ID, config.Procs, j)
+		}
+	}
+	r := &Replay{jobs: jobs, starts: make([]workload.Seconds, len(jobs)), semantics: config.Semantics}
+	switch config.Policy {
+	case FCFS:
+		r.scheduler = &fcfs{jobs: jobs, free: config.Procs}
+	case EASY:
+		r.scheduler = &easy{jobs: jobs, free: config.Procs, due: make([]workload.Seconds, len(jobs))}
+	case Conservative:
+		r.scheduler = newConservative(jobs, config.Procs)
+	default:
+		return nil, fmt.Errorf("%w policy %d", ErrInvalid, config.Policy)
+	}
+	return r, nil
+}
+
+// Step handles the next instant and reports false when there is none, because every
+// job has ended.
+func (r *Replay) Step() bool {
+	now := min(r.nextArrival(), r.running.next(), r.scheduler.wake())
+	if now == never {
+		return false
+	}
+	r.ended = r.ended[:0]
+	for r.running.next() == now {
+		r.ended = append(r.ended, r.running.pop())
+	}
+	before := r.submitted
+	for r.nextArrival() == now {
+		r.submitted++
+	}
+	if r.semantics == Batch {
+		r.pass(now, r.ended, r.submitted)
+		return true
+	}
+	for i := before; i < r.submitted; i++ {
+		r.pass(now, nil, i+1)
+	}
+	for i := range r.ended {
+		r.pass(now, r.ended[i:i+1], r.submitted)
+	}
+	if r.submitted == before && len(r.ended) == 0 {
+		r.pass(now, nil, r.submitted)
+	}
+	return true
+}
+
+func (r *Replay) pass(now workload.Seconds, ended []int32, submitted int32) {
+	for _, j := range r.scheduler.pass(now, ended, submitted) {
+		r.starts[j] = now
+		r.running.push(ending{now + r.jobs[j].Run, j, r.started})
+		r.started++
+	}
+}
+
+func (r *Replay) nextArrival() workload.Seconds {
+	if int(r.submitted) == len(r.jobs) {
+		return never
+	}
+	return r.jobs[r.submitted].Submit
+}
+
+// Started is how many jobs have started.
+func (r *Replay) Started() int { return int(r.started) }
+
+// Starts is when each job started, in the order of the jobs, once Step has returned
+// false. It belongs to the replay.
+func (r *Replay) Starts() []workload.Seconds { return r.starts }

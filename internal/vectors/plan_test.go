@@ -55,9 +55,9 @@ func order(in orderIn) (outputs, error) {
 	}
 	var requests []plan.Request
 	for _, r := range in.Requests {
-		request, err := r.request()
-		if err != nil {
-			return nil, err
+		request, wrong := r.request()
+		if wrong != nil {
+			return nil, wrong
 		}
 		requests = append(requests, request)
 	}

@@ -66,10 +66,8 @@ func (p *parser) expect(l *line) {
 }
 
 func (p *parser) readMeasure(l *line, q pair, e *Expectation) bool {
-	machine, event, isEvent := strings.Cut(q.key, ".")
-	isEvent = isEvent && (machine == "site" || machine == "broker") && event != ""
 	switch {
-	case !isEvent && !slices.Contains(Measures(), q.key):
+	case !isEvent(q.key) && !slices.Contains(Measures(), q.key):
 		l.fail(q.key, "", "one of "+strings.Join(Measures(), " ")+" site.EVENT broker.EVENT",
 			"did you mean "+nearest(q.key, Measures())+"?")
 		return false
@@ -89,6 +87,12 @@ func (p *parser) readMeasure(l *line, q pair, e *Expectation) bool {
 	default:
 		return readNumber(l, q, e)
 	}
+}
+
+// isEvent reports whether a measure is a report: site.EVENT or broker.EVENT.
+func isEvent(measure string) bool {
+	machine, event, has := strings.Cut(measure, ".")
+	return has && event != "" && (machine == "site" || machine == "broker")
 }
 
 func (p *parser) readSite(l *line, q pair, e *Expectation) bool {

@@ -55,16 +55,17 @@ func decimal(thousandths int64) string {
 }
 
 func (n Net) text() string {
-	text := "net" + timeText("latency", n.Latency) + timeText("jitter", n.Jitter)
+	var b strings.Builder
+	b.WriteString("net" + timeText("latency", n.Latency) + timeText("jitter", n.Jitter))
 	for _, p := range []struct {
 		key   string
 		value float64
 	}{{"loss", n.Loss}, {"duplicate", n.Duplicate}, {"reorder", n.Reorder}} {
 		if p.value > 0 {
-			text += " " + p.key + "=" + strconv.FormatFloat(p.value, 'g', -1, 64)
+			b.WriteString(" " + p.key + "=" + strconv.FormatFloat(p.value, 'g', -1, 64))
 		}
 	}
-	return text + "\n"
+	return b.String() + "\n"
 }
 
 // timeText is a key with its time, nothing for 0.

@@ -77,15 +77,15 @@ func least(counts map[string]int) int {
 }
 
 func (o Outcome) measureJobs(e Expectation) (float64, bool) {
-	sum, longest, known := 0, time.Duration(0), true
+	sum, slowest, known := 0, time.Duration(0), true
 	for _, j := range o.Jobs {
 		if e.Job != "" && j.Name != e.Job && !strings.HasPrefix(j.Name, e.Job+"#") {
 			continue
 		}
 		if j.Took < 0 {
-			longest = longestTime
+			slowest = longestTime
 		}
-		longest = max(longest, j.Took)
+		slowest = max(slowest, j.Took)
 		if e.Measure == "answers" {
 			sum += j.Answers
 			continue
@@ -94,7 +94,7 @@ func (o Outcome) measureJobs(e Expectation) (float64, bool) {
 		sum, known = sum+n, known && ok
 	}
 	if e.Measure == "within" {
-		return longest.Seconds(), true
+		return slowest.Seconds(), true
 	}
 	return float64(sum), known
 }

@@ -220,7 +220,7 @@ func (p *parser) submit(l *line) {
 	e := Event{Kind: Submit, At: l.duration("at", 0, false)}
 	s := Submission{
 		Name: l.required("job", "a name"), Jobs: int(l.whole("jobs", 1, 1, maxJobs)),
-		Count: uint32(l.whole("count", 1, 1, grid.MaxTasks)), //nolint:gosec // bounded
+		Count: uint32(l.whole("count", 1, 1, grid.MaxTasks)),
 		Need: grid.Resources{
 			MilliCPUs: l.amount("cpus", 1, nil) * 1000, MemoryBytes: l.amount("mem", 256<<20, byteUnits()),
 			DiskBytes: l.amount("disk", 1<<20, byteUnits()), MFLOPS: thousandths(l.spread("gflops", 1, nil).from),
@@ -279,5 +279,5 @@ func (p *parser) run(l *line) {
 	if p.s.Run.For == 0 {
 		l.fail("for", "", "a time above 0", "add for=10m")
 	}
-	p.s.Run.Seed = uint64(l.whole("seed", 1, 0, math.MaxInt64)) //nolint:gosec // not negative
+	p.s.Run.Seed = uint64(l.whole("seed", 1, 0, math.MaxInt64))
 }

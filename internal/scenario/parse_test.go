@@ -52,9 +52,11 @@ expect job=j1 within=2m site!=s0
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	wantExpect := Expectations{
-		{Line: 9, Measure: "lost", Op: "="}, {Line: 9, Measure: "cache_hits", Op: ">"},
+		{Line: 9, Measure: "lost", Op: "="},
+		{Line: 9, Measure: "cache_hits", Op: ">"},
 		{Line: 9, Measure: "site.frozen", Op: "<=", Value: 3},
-		{Line: 10, Job: "j1", Measure: "within", Op: "<=", Value: 120}, {Line: 10, Job: "j1", Measure: "site", Op: "!=", Site: "s0"},
+		{Line: 10, Job: "j1", Measure: "within", Op: "<=", Value: 120},
+		{Line: 10, Job: "j1", Measure: "site", Op: "!=", Site: "s0"},
 	}
 	if diff := cmp.Diff(wantExpect, s.Expect); diff != "" {
 		t.Errorf("expectations (-want +got):\n%s", diff)

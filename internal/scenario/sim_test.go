@@ -17,7 +17,6 @@ import (
 type simulation struct {
 	s     Scenario
 	w     *sim.World
-	tune  func(*sim.Config)
 	jobs  []simulated
 	names map[string][]int // places in jobs, by the submission's name
 	errs  []error
@@ -133,7 +132,7 @@ func (p *simulation) outcome() Outcome {
 func (p *simulation) records() audit.Records {
 	var records audit.Records
 	for _, j := range p.jobs {
-		sub := audit.Submission{Job: j.id, Count: uint32(j.count)} //nolint:gosec // at most grid.MaxTasks
+		sub := audit.Submission{Job: j.id, Count: uint32(j.count)}
 		if b := p.w.Broker(j.by); b != nil {
 			s, held := b.Job(j.id)
 			sub.Held, sub.Closed = held, !s.Ended.IsZero()

@@ -10,12 +10,12 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-var storms = flag.Int("storms", 8, "how many random stories TestStorms plays")
+var storms = flag.Int("storms", 5, "how many random stories TestStorms plays")
 
 // storm makes up a story: a lossy network, crashes between and amid steps,
 // sites that are cut off or silent, all over after four minutes.
 func storm(seed uint64) Scenario {
-	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // nothing is secret here
+	r := rand.New(rand.NewPCG(seed, 1))
 	s := Scenario{Run: Run{For: 30 * time.Minute, Seed: seed}}
 	for i := range 3 + r.IntN(4) {
 		s.Sites = append(s.Sites, stormSite(i, r))

@@ -189,9 +189,7 @@ func (m *Machine) boot(in step.Boot) {
 			m.setTimer(timerForget, string(id), m.now.Add(m.cfg.KeepEnded))
 			continue
 		}
-		j.seq = uint32(in.Incarnation) << seqBits //nolint:gosec // it may wrap: it only has to differ
-		// Announcements of the earlier run used lower numbers; sites ignore those.
-		j.seq = uint32(in.Incarnation << 16) //nolint:gosec // it may wrap after 65,536 starts, and sites forget
+		j.seq = uint32(in.Incarnation << seqBits) // it may wrap after 65,536 starts, and sites forget
 		for i := range j.tasks {
 			m.resumeTask(j, uint32(i))
 		}
@@ -204,7 +202,7 @@ func (m *Machine) boot(in step.Boot) {
 // seqBits is how many announcements of a job a run may make before the numbers
 // of the next run follow. Sites ignore numbers that they have answered, so a run
 // must not repeat those of an earlier one.
-const seqBits = 12
+const seqBits = 16
 
 func (m *Machine) resumeTask(j *job, index uint32) {
 	t := &j.tasks[index]

@@ -278,7 +278,7 @@ func (m *Machine) closeRound(j *job) {
 	if len(j.waiting) == 0 {
 		return
 	}
-	if m.unplaceable(j, r) || j.noWait && r.complete && r.sample == 1 {
+	if m.unplaceable(j, r) || m.tooLate(j) || j.noWait && r.complete && r.sample == 1 {
 		m.refuseJob(j)
 		return
 	}
@@ -295,6 +295,12 @@ func (m *Machine) unplaceable(j *job, r *round) bool {
 		return false
 	}
 	return len(m.members) > 0 || m.now.Sub(m.bootedAt) >= m.cfg.BootGrace
+}
+
+// tooLate: what still waits cannot end before the deadline any more.
+func (m *Machine) tooLate(j *job) bool {
+	deadline := j.job.Spec.Window.Deadline
+	return !deadline.IsZero() && !m.now.Before(deadline)
 }
 
 func (m *Machine) refuseJob(j *job) {

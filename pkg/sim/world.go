@@ -122,7 +122,7 @@ func (w *World) At(at time.Duration, do func()) { w.schedule(at-w.elapsed, do) }
 // invariant breaks.
 func (w *World) Run(until time.Duration) error {
 	for w.failure == nil && len(w.queue) > 0 && w.queue[0].at <= until {
-		e := heap.Pop(&w.queue).(event) //nolint:errcheck // the queue holds nothing else
+		e := heap.Pop(&w.queue).(event)
 		w.elapsed = e.at
 		e.do()
 	}
@@ -175,9 +175,9 @@ func (w *World) Cancel(at grid.SiteID, job grid.JobID) error {
 	return w.command(at, func(n uint64) step.Input { return step.CancelJob{Command: n, Job: job} }).Err
 }
 
-func (w *World) command(at grid.SiteID, make func(uint64) step.Input) step.Reply {
+func (w *World) command(at grid.SiteID, input func(uint64) step.Input) step.Reply {
 	w.commands++
-	w.hosts[at].step(roleBroker, make(w.commands))
+	w.hosts[at].step(roleBroker, input(w.commands))
 	reply := w.replies[w.commands]
 	delete(w.replies, w.commands)
 	return reply
@@ -232,7 +232,7 @@ func (q eventQueue) Less(i, j int) bool {
 }
 
 // Push implements heap.Interface.
-func (q *eventQueue) Push(x any) { *q = append(*q, x.(event)) } //nolint:errcheck // only events are pushed
+func (q *eventQueue) Push(x any) { *q = append(*q, x.(event)) }
 
 // Pop implements heap.Interface.
 func (q *eventQueue) Pop() any {

@@ -116,6 +116,7 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 		Capability: capability, Adapters: adapters, OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: 1,
 		Metrics: metrics, Log: log,
 		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep, WasmOnly: c.Accept == "anyone",
+		SoftMin: c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies, HoldAll: c.Placing.HoldAll,
 	}, nil
 }
 

@@ -35,6 +35,9 @@ type Config struct {
 	Lease       time.Duration                 // granted at a time; 0 = the machine's default
 	LeaseMargin time.Duration                 // waited beyond a lease; 0 = the machine's default
 	KeepEnded   time.Duration                 // how long results are kept; 0 = the machine's default
+	SoftMin     bool                          // choose offers by chance among the nearest
+	Replies     int                           // answers asked for; 0 = all
+	HoldAll     bool                          // offers of this site hold their capacity
 	WasmOnly    bool                          // run nothing but WASM, whatever the adapters could
 	Capability  grid.Capability               // the owner's ceilings
 	Adapters    map[grid.WorkKind]lrm.Adapter // what runs here; empty: the site only submits
@@ -139,7 +142,11 @@ func (a *Agent) makeMachines() error {
 	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
 	siteConfig.MaxRuntime = a.cfg.MaxRuntime
 	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
-	siteConfig.WasmOnly = a.cfg.WasmOnly
+	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
+	brokerConfig.ReplyTarget = a.cfg.Replies
+	if a.cfg.SoftMin {
+		brokerConfig.Choice = broker.ChoiceSoftMin
+	}
 	setIf(&brokerConfig.Lease, a.cfg.Lease)
 	setIf(&brokerConfig.LeaseMargin, a.cfg.LeaseMargin)
 	setIf(&brokerConfig.KeepEnded, a.cfg.KeepEnded)

@@ -76,22 +76,30 @@ func (m *Machine) choose(j *job, number uint32, standing []*candidate) *candidat
 	if len(t.failed) > 0 {
 		return m.leastFault(t, standing)
 	}
-	free := slices.DeleteFunc(slices.Clone(standing), func(c *candidate) bool { return c.left == 0 })
-	if len(free) == 0 {
+	if m.cfg.Choice == ChoiceSoftMin {
+		return m.softMin(standing)
+	}
+	at := slices.IndexFunc(standing, func(c *candidate) bool { return c.left > 0 })
+	if at < 0 {
 		return nil
 	}
-	if m.cfg.Choice == ChoiceSoftMin {
-		return free[m.softMin(free)]
-	}
-	return free[0]
+	return standing[at]
 }
 
-func (m *Machine) softMin(free []*candidate) int {
-	offers := make([]grid.Offer, 0, len(free))
-	for _, c := range free {
-		offers = append(offers, c.offer)
+// softMin draws one of the nearest offers that have room, nearer ones more likely.
+func (m *Machine) softMin(standing []*candidate) *candidate {
+	var free []*candidate
+	var offers []grid.Offer
+	for _, c := range standing {
+		if c.left > 0 {
+			free, offers = append(free, c), append(offers, c.offer)
+		}
 	}
-	return max(0, index.SoftMin(offers, enoughOffers, m.rng.Float64()))
+	at := index.SoftMin(offers, enoughOffers, m.rng.Float64())
+	if at < 0 {
+		return nil
+	}
+	return free[at]
 }
 
 func (m *Machine) leastFault(t *task, standing []*candidate) *candidate {

@@ -177,7 +177,7 @@ func (s *site) launch(t *testing.T) {
 	defer log.Close()
 	cmd := exec.Command(bin.siteagent, "--config", s.config, "run")
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = attributes()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

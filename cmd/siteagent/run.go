@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -48,7 +49,7 @@ func run(ctx context.Context, c config.Agent) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
+	if err = os.MkdirAll(c.StateDir, 0o700); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
 	}
 	metrics := obs.NewRegistry()
@@ -167,11 +168,14 @@ func version() string {
 	if !ok {
 		return "unknown"
 	}
-	v := info.Main.Version
+	parts := []string{info.Main.Version}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" || s.Key == "vcs.modified" && s.Value == "true" {
-			v += "+" + map[string]string{"vcs.revision": s.Value, "vcs.modified": "modified"}[s.Key]
+		switch {
+		case s.Key == "vcs.revision":
+			parts = append(parts, s.Value)
+		case s.Key == "vcs.modified" && s.Value == "true":
+			parts = append(parts, "modified")
 		}
 	}
-	return v
+	return strings.Join(parts, "+")
 }

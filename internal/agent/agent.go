@@ -103,24 +103,24 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 			err = errors.Join(err, a.Close())
 		}
 	}()
-	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
+	if err = os.MkdirAll(cfg.StateDir, 0o700); err != nil {
 		return a, fmt.Errorf("make the state directory: %w", err)
 	}
 	if a.store, err = store.Open(cfg.StateDir, a.log); err != nil {
 		return a, err
 	}
 	for _, adapter := range cfg.Adapters {
-		if err := adapter.Recover(ctx); err != nil {
+		if err = adapter.Recover(ctx); err != nil {
 			return a, fmt.Errorf("recover what an earlier run left: %w", err)
 		}
 	}
-	if err := a.join(); err != nil {
+	if err = a.join(); err != nil { //nolint:contextcheck // what is opened lives as long as the agent
 		return a, err
 	}
 	if a.work, err = newWorkshop(a, cfg.StateDir); err != nil {
 		return a, err
 	}
-	if err := a.makeMachines(); err != nil {
+	if err = a.makeMachines(); err != nil {
 		return a, err
 	}
 	boot := step.Boot{Incarnation: a.store.Incarnation()}
@@ -180,7 +180,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if cause := context.Cause(a.ctx); cause != nil && !errors.Is(cause, errStopped) {
+	if cause := context.Cause(a.ctx); cause != nil && !errors.Is(cause, errStopped) { //nolint:contextcheck // the agent's life, not the caller's
 		return cause
 	}
 	return nil

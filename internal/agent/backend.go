@@ -272,7 +272,7 @@ func (a *Agent) addPath(ctx context.Context, path string, dir bool) (data.Ref, e
 	if err != nil {
 		return data.Ref{}, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	return a.data.AddFile(ctx, f)
 }
 

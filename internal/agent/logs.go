@@ -57,7 +57,7 @@ func (a *Agent) TaskLog(ctx context.Context, task grid.TaskID, q view.LogQuery) 
 func (a *Agent) localLog(ctx context.Context, id grid.AttemptID, request logRequest) io.ReadCloser {
 	reader, writer := io.Pipe()
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(a.ctx, func() { // also when nobody reads
+	stop := context.AfterFunc(a.ctx, func() { //nolint:contextcheck // the agent may end while nobody reads
 		writer.CloseWithError(io.EOF)
 	})
 	a.spawn(func() {
@@ -192,7 +192,7 @@ func awaitEnd(stream io.Reader) {
 	for {
 		_, err := stream.Read(buffer)
 		var slow interface{ Timeout() bool }
-		if err != nil && !(errors.As(err, &slow) && slow.Timeout()) {
+		if err != nil && (!errors.As(err, &slow) || !slow.Timeout()) {
 			return
 		}
 	}
@@ -216,7 +216,7 @@ func (a *Agent) copyLog(ctx context.Context, to io.Writer, id grid.AttemptID, re
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	if _, err := f.Seek(max(0, request.Offset), io.SeekStart); err != nil {
 		return fmt.Errorf("read the log: %w", err)
 	}

@@ -259,11 +259,12 @@ type timer struct {
 
 type timerHeap []*timer
 
-func (h timerHeap) Len() int           { return len(h) }
-func (h timerHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h timerHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
+func (h *timerHeap) Len() int           { return len(*h) }
+func (h *timerHeap) Less(i, j int) bool { return (*h)[i].at.Before((*h)[j].at) }
+func (h *timerHeap) Swap(i, j int) {
+	timers := *h
+	timers[i], timers[j] = timers[j], timers[i]
+	timers[i].place, timers[j].place = i, j
 }
 
 // Push implements heap.Interface.

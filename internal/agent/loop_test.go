@@ -162,7 +162,9 @@ func TestTimers(t *testing.T) {
 		}
 		return []step.Effect{
 			set("late", 60), set("stopped", 20), set("moved back", 10_000), set("past", -1000), set("moved out", 20), set("soon", 30),
-			step.StopTimer{Key: key("stopped")}, step.StopTimer{Key: key("unknown")}, set("moved back", 40), set("moved out", 3_600_000),
+			step.StopTimer{Key: key("stopped")},
+			step.StopTimer{Key: key("unknown")},
+			set("moved back", 40), set("moved out", 3_600_000),
 		}
 	})
 	l.tell(step.Boot{})

@@ -329,8 +329,10 @@ func TestOutputsThatAreLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range []lrm.File{
-		{SandboxPath: "/out/x", HostPath: link}, {SandboxPath: "/out/x", HostPath: folder, Dir: true},
-		{SandboxPath: "/out/x", HostPath: folder}, {SandboxPath: "/out/x", HostPath: filepath.Join(dir, "none")},
+		{SandboxPath: "/out/x", HostPath: link},
+		{SandboxPath: "/out/x", HostPath: folder, Dir: true},
+		{SandboxPath: "/out/x", HostPath: folder},
+		{SandboxPath: "/out/x", HostPath: filepath.Join(dir, "none")},
 	} {
 		exit := b.work.keep(testAttempt, lrm.Result{Exit: grid.Exit{Cause: grid.CauseExited}, Outputs: []lrm.File{f}})
 		if exit.Cause != grid.CauseData || len(exit.Outputs) > 0 || exit.Text == "" {

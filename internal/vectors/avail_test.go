@@ -10,14 +10,11 @@ import (
 
 type failureSumIn struct {
 	Lambda number `json:"lambda_per_step"`
-	Steps  number
+	Steps  integer
 }
 
 func failureSum(in failureSumIn) (outputs, error) {
-	lambda, steps := in.Lambda.value, int64(in.Steps.value)
-	if float64(steps) != in.Steps.value {
-		return nil, avail.ErrInvalidArgument // the type of the parameter rules it out
-	}
+	lambda, steps := in.Lambda.value, in.Steps.value
 	paper, e1 := avail.FailureSum(lambda, steps)
 	closed, e2 := avail.FailureSumClosed(lambda, steps)
 	erlang, e3 := avail.Erlang2(lambda, steps)
@@ -29,24 +26,24 @@ func failureSum(in failureSumIn) (outputs, error) {
 type nodeUpIn struct {
 	Lambda number `json:"lambda_per_step"`
 	P      number
-	TauUp  int64 `json:"tau_up"`
-	Tau    int64
+	TauUp  integer `json:"tau_up"`
+	Tau    integer
 }
 
 func nodeUp(in nodeUpIn) (outputs, error) {
-	paper, fixed, err := avail.NodeUp(in.Lambda.value, in.P.value, in.TauUp, in.Tau)
+	paper, fixed, err := avail.NodeUp(in.Lambda.value, in.P.value, in.TauUp.value, in.Tau.value)
 	return outputs{"paper": paper, "fixed": fixed}, err
 }
 
 type nodeRecoverIn struct {
 	Lambda  number `json:"lambda_per_step"`
 	Q       number
-	TauDown int64 `json:"tau_down"`
-	Tau     int64
+	TauDown integer `json:"tau_down"`
+	Tau     integer
 }
 
 func nodeRecover(in nodeRecoverIn) (outputs, error) {
-	paper, fixed, err := avail.NodeRecover(in.Lambda.value, in.Q.value, in.TauDown, in.Tau)
+	paper, fixed, err := avail.NodeRecover(in.Lambda.value, in.Q.value, in.TauDown.value, in.Tau.value)
 	return outputs{"paper": paper, "fixed": fixed}, err
 }
 
@@ -131,11 +128,15 @@ func jointSurvival(in jointSurvivalIn) (outputs, error) {
 
 type gammaRateIn struct {
 	A0, B0, Exposure, Tau number
-	Failures              uint64
+	Failures              integer
 }
 
 func gammaRate(in gammaRateIn) (outputs, error) {
-	belief, err := avail.Prior{Failures: in.A0.value, Exposure: in.B0.value}.Observe(in.Failures, in.Exposure.value)
+	if in.Failures.value < 0 {
+		return nil, errInput // the type of the parameter rules it out
+	}
+	prior := avail.Prior{Failures: in.A0.value, Exposure: in.B0.value}
+	belief, err := prior.Observe(uint64(in.Failures.value), in.Exposure.value)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package vectors
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -34,8 +35,54 @@ func (n number) or(absent float64) float64 {
 	return n.value
 }
 
+// errInput says that a value is of no kind that the typed functions take: a
+// fraction where they count, a word that they have no constant for. The vectors
+// call that an invalid argument, like a number out of its range.
+var errInput = errors.New("invalid input")
+
+// integer is a whole number; anything else, also NaN and infinity, is an errInput.
+// null or a missing key leaves it absent.
+type integer struct {
+	value int64
+	known bool
+}
+
+func (n *integer) UnmarshalJSON(text []byte) error {
+	var v number
+	if err := v.UnmarshalJSON(text); err != nil {
+		return err
+	}
+	if v.value != math.Trunc(v.value) || math.Abs(v.value) > 1<<62 {
+		return fmt.Errorf("%w: %s is no whole number", errInput, text)
+	}
+	*n = integer{int64(v.value), v.known}
+	return nil
+}
+
+// word finds what a word stands for; an unknown word is an errInput.
+func word[T any](words map[string]T, name string) (T, error) {
+	value, ok := words[name]
+	if !ok {
+		return value, fmt.Errorf("%w: %q is not known", errInput, name)
+	}
+	return value, nil
+}
+
+// floats is the values of a list.
+func floats(list []number) []float64 {
+	values := make([]float64, len(list))
+	for i, n := range list {
+		values[i] = n.value
+	}
+	return values
+}
+
+// record is an output that has parts; nil is null.
+type record map[string]any
+
 // compare is nil if an output is what the vectors want: a float64, a number or a
-// list of float64 within the tolerance, anything else exactly.
+// list of float64 within the tolerance, a record part by part, anything else
+// exactly.
 func compare(got any, want json.RawMessage) error {
 	switch got := got.(type) {
 	case float64:
@@ -48,6 +95,8 @@ func compare(got any, want json.RawMessage) error {
 			list[i] = number{v, true}
 		}
 		return compareNumbers(list, want)
+	case record:
+		return compareParts(got, want)
 	default:
 		return compareExactly(got, want)
 	}
@@ -69,6 +118,23 @@ func compareNumbers(got []number, want json.RawMessage) error {
 	for i, n := range list {
 		if got[i].known != n.known || n.known && !near(got[i].value, n.value) {
 			return fmt.Errorf("[%d]: got %v, want %v", i, got[i], n)
+		}
+	}
+	return nil
+}
+
+// compareParts compares the parts that the vectors name.
+func compareParts(got record, want json.RawMessage) error {
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(want, &parts); err != nil {
+		return fmt.Errorf("decode %s: %w", want, err)
+	}
+	if (got == nil) != (parts == nil) {
+		return fmt.Errorf("got %v, want %s", got, want)
+	}
+	for key, part := range parts {
+		if err := compare(got[key], part); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return nil
@@ -142,9 +208,28 @@ func TestCompare(t *testing.T) {
 		{(*string)(nil), `null`, true},
 		{(*string)(nil), `"a"`, false},
 		{1.0, `{`, false},
+		{record{"a": 1.0, "b": "x"}, `{"a": 1.0000000001, "b": "x"}`, true},
+		{record{"a": 1.0, "b": "x"}, `{"a": 1, "b": "y"}`, false},
+		{record{"a": 1.0}, `{"a": 1, "b": "y"}`, false},
+		{record(nil), `null`, true},
+		{record(nil), `{}`, false},
+		{record{}, `null`, false},
+		{record{}, `{`, false},
 	} {
 		if err := compare(c.got, json.RawMessage(c.want)); (err == nil) != c.same {
 			t.Errorf("compare(%v, %s) = %v, want same = %v", c.got, c.want, err, c.same)
+		}
+	}
+}
+
+func TestIntegers(t *testing.T) {
+	for text, want := range map[string]*integer{
+		`5`: {5, true}, `5.0`: {5, true}, `-1e2`: {-100, true}, `null`: {}, `1.5`: nil, `"NaN"`: nil, `"+Inf"`: nil, `1e300`: nil,
+	} {
+		var got integer
+		err := json.Unmarshal([]byte(text), &got)
+		if want == nil && !errors.Is(err, errInput) || want != nil && (err != nil || got != *want) {
+			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -13,7 +12,7 @@ type fibrIn struct {
 	Events    [][2]string // site, "ok" or "timeout"
 	Resources []grid.SiteID
 	Exclude   []grid.SiteID
-	Floor     *int64
+	Floor     integer
 	Distance  map[grid.SiteID]number
 }
 
@@ -22,6 +21,11 @@ func fibr(in fibrIn) (outputs, error) {
 	l, err := in.ledger()
 	if err != nil {
 		return nil, err
+	}
+	for _, d := range in.Distance {
+		if !(d.or(0) >= 0) { // a ledger takes it for infinite; the vectors do not
+			return nil, errInput
+		}
 	}
 	indices := map[grid.SiteID]int64{}
 	var candidates []fault.Candidate
@@ -39,24 +43,19 @@ func fibr(in fibrIn) (outputs, error) {
 
 func (in fibrIn) ledger() (fault.Ledger, error) {
 	l := fault.Unbounded()
-	if in.Floor != nil {
-		l = fault.Ledger{}
-		if *in.Floor != 0 {
-			return l, fmt.Errorf("floor %d: the only one that there is is 0", *in.Floor)
-		}
+	if in.Floor.known {
+		l = fault.Bounded(in.Floor.value)
 	}
 	for _, e := range in.Events {
-		site := grid.SiteID(e[0])
-		if !slices.Contains(in.Resources, site) {
-			continue
+		count, err := word(map[string]func(grid.SiteID){
+			"timeout": func(site grid.SiteID) { l.Missed(site, 1) },
+			"ok":      l.Succeeded,
+		}, e[1])
+		if err != nil {
+			return l, err
 		}
-		switch e[1] {
-		case "timeout":
-			l.Missed(site, 1)
-		case "ok":
-			l.Succeeded(site)
-		default:
-			return l, fmt.Errorf("no such event: %q", e[1])
+		if site := grid.SiteID(e[0]); slices.Contains(in.Resources, site) {
+			count(site)
 		}
 	}
 	return l, nil

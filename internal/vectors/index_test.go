@@ -1,8 +1,6 @@
 package vectors
 
 import (
-	"fmt"
-
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/index"
 )
@@ -45,9 +43,14 @@ type computationIn struct {
 }
 
 func computationIndex(in computationIn) (outputs, error) {
-	mode, ok := map[string]index.Mode{"weight": index.ModeWeight, "paper": index.ModePaper}[in.Mode]
-	if !ok {
-		return nil, fmt.Errorf("no such mode: %q", in.Mode)
+	mode, err := word(map[string]index.Mode{"weight": index.ModeWeight, "paper": index.ModePaper}, in.Mode)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range in.K {
+		if !(k.or(1) >= 0) { // also of a dimension that is not required
+			return nil, errInput
+		}
 	}
 	var dims []index.Dimension
 	for name, required := range in.Req {
@@ -117,7 +120,7 @@ type rankIn struct {
 		X, Y, Z  number
 		Feasible *bool
 	}
-	Limit int
+	Limit integer
 }
 
 func rank(in rankIn) (outputs, error) {
@@ -127,9 +130,49 @@ func rank(in rankIn) (outputs, error) {
 			Site: a.ID, X: a.X.value, Y: a.Y.value, Z: a.Z.value, Infeasible: a.Feasible != nil && !*a.Feasible,
 		})
 	}
+	if in.Limit.value < 0 {
+		return nil, errInput
+	}
 	order, distances := []grid.SiteID{}, []float64{}
-	for _, r := range index.Rank(points, in.Limit) {
+	for _, r := range index.Rank(points, int(in.Limit.value)) {
+		if in.Limit == (integer{0, true}) { // Rank takes 0 for no limit
+			break
+		}
 		order, distances = append(order, r.Site), append(distances, r.Distance)
 	}
 	return outputs{"order": order, "d": distances}, nil
+}
+
+type sedIn struct {
+	Candidates []struct {
+		ID                             grid.SiteID
+		Rank, Start, Transfer, Runtime number
+	}
+	Top integer
+}
+
+// sed is the choice, which is null if everybody rejects.
+func sed(in sedIn) (outputs, error) {
+	var candidates []index.Reservation
+	for _, c := range in.Candidates {
+		candidates = append(candidates, index.Reservation{
+			Site: c.ID, Rank: c.Rank.value, Accepted: c.Start.known, StartSeconds: c.Start.value,
+			TransferSeconds: c.Transfer.value, RuntimeSeconds: c.Runtime.value,
+		})
+	}
+	top := index.DefaultReservations
+	if in.Top.known {
+		top = int(in.Top.value)
+	}
+	choice, ok, err := index.ShortestExpectedDelay(candidates, top, index.DelayFixed)
+	if err != nil || !ok {
+		return outputs{"result": record(nil)}, err
+	}
+	cancel := choice.Cancel
+	if cancel == nil {
+		cancel = []grid.SiteID{}
+	}
+	return outputs{"result": record{
+		"choice": choice.Site, "finish": choice.FinishSeconds, "reserve_calls": choice.Asked, "cancel": cancel,
+	}}, nil
 }

@@ -7,11 +7,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
+	"github.com/mrsmesh/mrsmesh/pkg/ckpt"
 	"github.com/mrsmesh/mrsmesh/pkg/index"
+	"github.com/mrsmesh/mrsmesh/pkg/metrics"
+	"github.com/mrsmesh/mrsmesh/pkg/plan"
+	"github.com/mrsmesh/mrsmesh/pkg/remap"
 )
 
 const (
@@ -49,6 +54,7 @@ func families() map[string]family {
 		"data_index_multi":    on(dataIndexMulti),
 		"distance":            on(distance),
 		"rank":                on(rank),
+		"sed":                 on(sed),
 
 		"failure_sum":    on(failureSum),
 		"node_up":        on(nodeUp),
@@ -57,7 +63,36 @@ func families() map[string]family {
 		"joint_survival": on(jointSurvival),
 		"gamma_rate":     on(gammaRate),
 
+		"set_up":            on(setUp),
+		"set_recover":       on(setRecover),
+		"capacity_forecast": on(capacityForecast),
+		"ctmc_up":           on(ctmcUp),
+		"error_adjust":      on(errorAdjust),
+		"gae":               on(gae),
+		"saa":               on(saa),
+		"naa_nsa":           on(naaNSA),
+
 		"fibr": on(fibr),
+
+		"lfca":                 on(lfca),
+		"mfca_step":            on(mfcaStep),
+		"mfca_run":             on(mfcaRun),
+		"young_daly":           on(youngDaly),
+		"ccs_checkpoint_count": on(checkpointCount),
+
+		"ccs_latest_start":    on(latestStart),
+		"ccs_order":           on(order),
+		"ccs_failure_horizon": on(failureHorizon),
+		"ccs_stagein_delay":   on(stageInDelay),
+
+		"vrm_interval":  on(vrmInterval),
+		"vrm_reference": on(vrmReference),
+		"vrm_remap":     on(vrmRemap),
+
+		"metrics":     on(summary),
+		"replication": on(replication),
+		"prediction":  on(prediction),
+		"ttl_bound":   on(ttlBound),
 	}
 }
 
@@ -171,12 +206,28 @@ func (c vectorCase) run(t *testing.T, work family) {
 // errorName is the name that the vectors give to an error, empty for none, and
 // the text of an error that they do not know.
 func errorName(err error) string {
+	is := func(target error) bool { return errors.Is(err, target) }
 	switch {
 	case err == nil:
 		return ""
-	case errors.Is(err, index.ErrInvalidArgument), errors.Is(err, avail.ErrInvalidArgument):
+	case slices.ContainsFunc(invalidArguments(), is):
 		return "invalid_argument"
+	case slices.ContainsFunc(undefined(), is):
+		return "undefined"
 	default:
 		return err.Error()
 	}
+}
+
+// invalidArguments is the errors of all packages about an invalid argument.
+func invalidArguments() []error {
+	return []error{
+		errInput, index.ErrInvalidArgument, avail.ErrInvalidArgument, ckpt.ErrInvalidArgument, plan.ErrInvalidArgument,
+		remap.ErrInvalidArgument, metrics.ErrInvalidArgument,
+	}
+}
+
+// undefined is the errors of all packages about valid arguments without an answer.
+func undefined() []error {
+	return []error{avail.ErrUndefined, ckpt.ErrUndefined, plan.ErrUndefined}
 }

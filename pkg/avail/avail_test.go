@@ -92,11 +92,11 @@ func TestInvalidArguments(t *testing.T) {
 
 func TestFailureSumsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		lambda := rapid.OneOf(rapid.Float64Range(1e-4, 2), rapid.Float64Range(0, 1e300)).Draw(t, "lambda")
+		lambda := rapid.OneOf(rapid.Float64Range(1e-9, 2), rapid.Float64Range(0, 1e300)).Draw(t, "lambda")
 		steps := rapid.Int64Range(0, 3000).Draw(t, "steps")
 		a, err1 := FailureSum(lambda, steps)
 		b, err2 := FailureSumClosed(lambda, steps)
-		if err1 != nil || err2 != nil || math.Abs(a-b) > 1e-7*max(a, b)+1e-12 {
+		if err1 != nil || err2 != nil || math.Abs(a-b) > 1e-10*max(a, b)+1e-300 {
 			t.Errorf("direct %v (%v), closed %v (%v)", a, err1, b, err2)
 		}
 	})
@@ -162,6 +162,37 @@ func TestPriorUp(t *testing.T) {
 		up := p.Up(age, next)
 		if !(up >= 0 && up <= 1) || p.Up(2*age, next) < up || p.Up(age, 2*next) > up {
 			t.Errorf("Up(%v, %v) = %v", age, next, up)
+		}
+	})
+}
+
+// Whatever the numbers, survival is a probability.
+func TestSurvivalIsNeverNaN(t *testing.T) {
+	extreme := rapid.SampledFrom([]float64{5e-324, 1e-300, 1e-9, 0.5, 1, 2, 745, 1e9, 1e300, math.MaxFloat64, math.Inf(1)})
+	times := rapid.OneOf(rapid.Just(0.0), extreme)
+	rapid.Check(t, func(t *rapid.T) {
+		var l Lifetime
+		switch rapid.IntRange(0, 2).Draw(t, "kind") {
+		case 0:
+			l = Exponential{extreme.Draw(t, "mean")}
+		case 1:
+			l = Weibull{min(extreme.Draw(t, "shape"), math.MaxFloat64), extreme.Draw(t, "scale")}
+		default:
+			p := rapid.SampledFrom([]float64{0, 1e-300, 0.5, 1}).Draw(t, "p")
+			l = HyperExponential{{p, extreme.Draw(t, "one")}, {1 - p, extreme.Draw(t, "other")}}
+		}
+		age, tau := times.Draw(t, "age"), times.Draw(t, "tau")
+		s, err := Survival(l, age, tau)
+		if err != nil || !(s >= 0 && s <= 1) || tau == 0 && s != 1 {
+			t.Errorf("Survival(%+v, %v, %v) = %v, %v", l, age, tau, s, err)
+		}
+		joint, err := JointSurvival([]Node{{l, age}, {l, tau}}, tau)
+		if err != nil || !(joint >= 0 && joint <= 1) {
+			t.Errorf("joint survival of two %+v, %v, %v = %v, %v", l, age, tau, joint, err)
+		}
+		prior := Prior{min(extreme.Draw(t, "a0"), 1e300), min(extreme.Draw(t, "b0"), 1e300)}
+		if s, err = prior.Survival(tau); err != nil || !(s >= 0 && s <= 1) || math.IsNaN(prior.Rate()) {
+			t.Errorf("%+v: %v, %v", prior, s, err)
 		}
 	})
 }

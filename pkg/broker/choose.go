@@ -62,8 +62,8 @@ func (m *Machine) breakTies(ranked []grid.Offer, fasterFirst bool) {
 // is frozen there then, and can go on when the two meet again, unless a later
 // one was awarded meanwhile. So the task moves only to sites that have offered
 // since: runner-ups from before may be out of reach as well.
-func (m *Machine) choose(j *job, index uint32, standing []*candidate) *candidate {
-	t := &j.tasks[index]
+func (m *Machine) choose(j *job, number uint32, standing []*candidate) *candidate {
+	t := &j.tasks[number]
 	if t.silent && m.now.Before(m.reunion) {
 		return nil
 	}

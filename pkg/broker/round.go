@@ -262,14 +262,7 @@ func (m *Machine) closeRound(j *job) {
 	j.round = nil
 	m.stopTimer(timerRound, string(j.id))
 	m.stopTimer(timerExplain, string(j.id))
-	for _, id := range sortedSites(r.expected) {
-		if p, known := m.members[id]; known && r.explain && r.expected[id] {
-			p.silent = true
-		}
-	}
-	if r.complete && r.explain && !r.heard && len(m.members) > 0 {
-		m.cutOff = true
-	}
+	m.noteSilence(r)
 	if j.probe {
 		m.endProbe(j)
 		return
@@ -283,6 +276,22 @@ func (m *Machine) closeRound(j *job) {
 		return
 	}
 	m.waitFor(j, r)
+}
+
+// noteSilence remembers who did not answer although he should have; when nobody
+// did, it is this site that is cut off.
+func (m *Machine) noteSilence(r *round) {
+	if !r.explain {
+		return // silence may mean that a site cannot offer
+	}
+	for _, id := range sortedSites(r.expected) {
+		if p, known := m.members[id]; known && r.expected[id] {
+			p.silent = true
+		}
+	}
+	if r.complete && !r.heard && len(m.members) > 0 {
+		m.cutOff = true
+	}
 }
 
 // unplaceable: no site has ever offered, at least one has answered, and every

@@ -47,12 +47,13 @@ func (f Failure) Move(reservations []Reservation, ids []string, machines []Machi
 	if err != nil {
 		return nil, err
 	}
-	moves := make([]Move, len(ids))
-	for i, at := range places {
-		moves[i].ID = ids[i]
-		if target, found := f.place(reservations, at, machines, policy); found {
-			moves[i].Machine, reservations[at].Machine = target, target
+	moves := make([]Move, 0, len(places))
+	for _, at := range places {
+		target, found := f.place(reservations, at, machines, policy)
+		if found {
+			reservations[at].Machine = target
 		}
+		moves = append(moves, Move{ID: reservations[at].ID, Machine: target})
 	}
 	return moves, nil
 }

@@ -222,13 +222,14 @@ type event struct {
 
 type eventQueue []event
 
-func (q eventQueue) Len() int      { return len(q) }
-func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q eventQueue) Less(i, j int) bool {
-	if q[i].at != q[j].at {
-		return q[i].at < q[j].at
+func (q *eventQueue) Len() int      { return len(*q) }
+func (q *eventQueue) Swap(i, j int) { (*q)[i], (*q)[j] = (*q)[j], (*q)[i] }
+func (q *eventQueue) Less(i, j int) bool {
+	a, b := (*q)[i], (*q)[j]
+	if a.at != b.at {
+		return a.at < b.at
 	}
-	return q[i].sequence < q[j].sequence
+	return a.sequence < b.sequence
 }
 
 // Push implements heap.Interface.

@@ -50,7 +50,7 @@ func TestExitedIsRepeated(t *testing.T) {
 	}
 	want := []time.Duration{1, 3, 7, 15, 31, 61, 91}
 	for i := range want {
-		want[i] *= time.Second
+		want[i] = time.Duration(int64(want[i]) * int64(time.Second))
 	}
 	if !slices.Equal(at, want) {
 		t.Errorf("repeated at %v, want %v", at, want)

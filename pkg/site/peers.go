@@ -54,6 +54,7 @@ func (m *Machine) remind(submitter grid.SiteID) {
 			m.progress(a, grid.PhaseRunning, 0, 0)
 		case phaseFrozen:
 			m.progress(a, grid.PhaseFrozen, 0, 0)
+		default: // tells of itself when it comes to run
 		}
 	}
 }

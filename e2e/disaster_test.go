@@ -14,7 +14,7 @@ import (
 )
 
 // result is the flag that keeps what the guest puts to /out/r.
-var result = []string{"--out", "/out/r:r-{{index}}.txt"} //nolint:gochecknoglobals // a constant
+var result = []string{"--out", "/out/r:r-{{index}}.txt"}
 
 // wantResults waits for a job's end and compares what it left.
 func (m *mesh) wantResults(t *testing.T, id grid.JobID, tasks int) {

@@ -16,7 +16,7 @@ import (
 // smallDisk is a file system of that many MiB, taken down at the end of the test.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "mrsdisk") // beside everything that is removed recursively
+	dir, err := os.MkdirTemp("", "mrsdisk") //nolint:usetesting // beside everything that is removed recursively
 	if err != nil {
 		t.Fatal(err)
 	}

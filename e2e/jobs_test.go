@@ -96,7 +96,7 @@ func TestDetach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err = cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(errs)
@@ -104,7 +104,7 @@ func TestDetach(t *testing.T) {
 	for lines.Scan() {
 		fmt.Fprintln(&all, lines.Text())
 		if strings.Contains(lines.Text(), "running") {
-			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			if err = cmd.Process.Signal(syscall.SIGINT); err != nil {
 				t.Error(err)
 			}
 		}
@@ -148,7 +148,7 @@ func TestFollowAndCancel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err = cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(out)
@@ -168,7 +168,7 @@ func TestFollowAndCancel(t *testing.T) {
 	m.sites[1].awaitNoProcess(t)
 	for lines.Scan() { // the log ends with the task
 	}
-	if err := cmd.Wait(); err != nil {
+	if err = cmd.Wait(); err != nil {
 		t.Errorf("logs -f after the end: %v", err)
 	}
 	entries, err := os.ReadDir(filepath.Join(m.sites[1].state, "attempts"))

@@ -23,7 +23,7 @@ type built struct {
 	warm      string // compiled modules of an agent that has run the guest
 }
 
-var bin built //nolint:gochecknoglobals // built once for all tests
+var bin built
 
 func TestMain(m *testing.M) {
 	os.Exit(testMain(m))

@@ -78,7 +78,7 @@ func newMesh(t *testing.T, settings ...string) *mesh {
 // prepareMesh makes the sites without starting them.
 func prepareMesh(t *testing.T, settings ...string) *mesh {
 	t.Helper()
-	dir, err := os.MkdirTemp(bin.dir, "m")
+	dir, err := os.MkdirTemp(bin.dir, "m") //nolint:usetesting // sockets need short paths
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,8 +177,8 @@ func (s *site) launch(t *testing.T) {
 	defer log.Close()
 	cmd := exec.Command(bin.siteagent, "--config", s.config, "run")
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	cmd.SysProcAttr = attributes()
+	if err = cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
@@ -342,6 +342,7 @@ func (m *mesh) submitWith(t testing.TB, stdin string, args ...string) answer {
 }
 
 func (m *mesh) submitCommand(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, bin.submit, args...)

@@ -57,7 +57,7 @@ func (l leased) SetLease(until lrm.BootTime) error {
 	return l.Process.SetLease(until)
 }
 
-var testAttempt = grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1} //nolint:gochecknoglobals // a constant
+var testAttempt = grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1}
 
 // newBench makes an agent whose site machine is replaced by a listener.
 func newBench(t *testing.T, adapter lrm.Adapter) *bench {

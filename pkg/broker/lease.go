@@ -115,7 +115,7 @@ func (m *Machine) leaseEnded(id grid.AttemptID) {
 		t.away = m.now
 	}
 	if p, known := m.members[site]; known {
-		p.silent = true // rounds do not wait for it
+		p.silentTill = m.now.Add(memberSilent)
 	}
 	m.lost(j, id.Task.Index, "lease ended without a word")
 	m.blame(site)

@@ -17,13 +17,14 @@ type member struct {
 	bidder     bool // has answered an announcement before
 	lastSeen   time.Time
 	skew       time.Duration
-	dead       bool // its agent is known to have died; it is not connected
-	silent     bool // let its last announcement go unanswered: rounds do not wait for it
+	dead       bool      // its agent is known to have died; it is not connected
+	silentTill time.Time // it let an announcement go unanswered: until then rounds do not wait for it
 }
 
 // A member that is gone is remembered so long; a job is not called unplaceable
 // while one is missing that was there within the last minute.
 const (
+	memberSilent = 10 * time.Second // rounds do not wait for a member that was silent
 	memberMissed = time.Minute
 	memberKept   = 7 * 24 * time.Hour
 	maxMembers   = 8192
@@ -42,7 +43,7 @@ func (m *Machine) peerSeen(in step.PeerSeen) {
 	m.heard(in.Site)
 	arrived := !p.connected
 	p.name, p.capability, p.skew = in.Name, in.Capability, in.Skew
-	p.connected, p.lastSeen, p.silent, p.dead = true, m.now, false, false
+	p.connected, p.lastSeen, p.silentTill, p.dead = true, m.now, timeZero, false
 	if !arrived {
 		return
 	}

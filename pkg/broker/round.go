@@ -84,7 +84,7 @@ func (m *Machine) openRound(j *job, expected []grid.SiteID, everybody bool) *rou
 	r.explain = everybody && (j.probe || len(expected) <= m.cfg.ExplainUpTo+1)
 	for _, id := range expected {
 		p, known := m.members[id]
-		if everybody && known && p.silent {
+		if everybody && known && p.silentTill.After(m.now) {
 			continue // it did not answer the last time; it may, but is not waited for
 		}
 		if !r.expected[id] {
@@ -172,7 +172,7 @@ func (m *Machine) bid(from grid.SiteID, msg protocol.Bid) {
 		return
 	}
 	if p, known := m.members[from]; known {
-		p.bidder, p.silent = true, false
+		p.bidder, p.silentTill = true, timeZero
 	}
 	if last, has := j.answers[from]; has && last.Seq > msg.Seq {
 		return // overtaken by an answer to a later announcement
@@ -192,7 +192,7 @@ func (m *Machine) refuse(from grid.SiteID, msg protocol.Refuse) {
 		return
 	}
 	if p, known := m.members[from]; known {
-		p.silent = false
+		p.silentTill = timeZero
 	}
 	if last, has := j.answers[from]; has && last.Seq > msg.Seq {
 		return // overtaken by an answer to a later announcement
@@ -286,7 +286,7 @@ func (m *Machine) noteSilence(r *round) {
 	}
 	for _, id := range sortedSites(r.expected) {
 		if p, known := m.members[id]; known && r.expected[id] {
-			p.silent = true
+			p.silentTill = m.now.Add(memberSilent)
 		}
 	}
 	if r.complete && !r.heard && len(m.members) > 0 {

@@ -37,9 +37,6 @@ type scheduler interface {
 	// exclusively, have joined the queue. It returns the jobs to start now, which the
 	// next pass overwrites.
 	pass(now workload.Seconds, ended []int32, submitted int32) []int32
-	// wake is the next instant at which a pass is wanted though nothing may end or
-	// arrive, never if there is none.
-	wake() workload.Seconds
 }
 
 // never is after every instant.
@@ -75,7 +72,7 @@ func New(jobs []workload.Job, config Config) (*Replay, error) {
 // Step handles the next instant and reports false when there is none, because every
 // job has ended.
 func (r *Replay) Step() bool {
-	now := min(r.nextArrival(), r.running.next(), r.scheduler.wake())
+	now := min(r.nextArrival(), r.running.next())
 	if now == never {
 		return false
 	}
@@ -96,9 +93,6 @@ func (r *Replay) Step() bool {
 	}
 	for i := range r.ended {
 		r.pass(now, r.ended[i:i+1], r.submitted)
-	}
-	if r.submitted == before && len(r.ended) == 0 {
-		r.pass(now, nil, r.submitted)
 	}
 	return true
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -48,7 +49,7 @@ func run(ctx context.Context, c config.Agent) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
+	if err = os.MkdirAll(c.StateDir, 0o700); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
 	}
 	metrics := obs.NewRegistry()
@@ -115,6 +116,7 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 		Capability: capability, Adapters: adapters, OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: 1,
 		Metrics: metrics, Log: log,
 		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep, WasmOnly: c.Accept == "anyone",
+		SoftMin: c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies, HoldAll: c.Placing.HoldAll,
 	}, nil
 }
 
@@ -167,11 +169,14 @@ func version() string {
 	if !ok {
 		return "unknown"
 	}
-	v := info.Main.Version
+	parts := []string{info.Main.Version}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" || s.Key == "vcs.modified" && s.Value == "true" {
-			v += "+" + map[string]string{"vcs.revision": s.Value, "vcs.modified": "modified"}[s.Key]
+		switch {
+		case s.Key == "vcs.revision":
+			parts = append(parts, s.Value)
+		case s.Key == "vcs.modified" && s.Value == "true":
+			parts = append(parts, "modified")
 		}
 	}
-	return v
+	return strings.Join(parts, "+")
 }

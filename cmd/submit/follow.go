@@ -100,7 +100,7 @@ func (a *app) finish(ctx context.Context, id grid.JobID, f following) error {
 			return err
 		}
 	}
-	return a.ending(last)
+	return a.ending(ctx, last)
 }
 
 // follow shows a job's progress until it has ended.
@@ -131,7 +131,7 @@ func (a *app) awaitPlacement(ctx context.Context, id grid.JobID, f following) er
 	return a.watch(ctx, id, func(v view.JobView) (bool, error) {
 		switch {
 		case v.Phase == view.PhaseRefused:
-			return true, a.ending(v)
+			return true, a.ending(ctx, v)
 		case f.noWait && v.Phase == view.PhaseWaiting:
 			return true, a.giveUp(ctx, v)
 		default:
@@ -162,7 +162,7 @@ func (a *app) interrupted(ctx context.Context, last view.JobView, id grid.JobID,
 }
 
 // ending is the code of a job that has ended, with words where it is not 0.
-func (a *app) ending(v view.JobView) error {
+func (a *app) ending(ctx context.Context, v view.JobView) error {
 	switch v.Phase {
 	case view.PhaseDone:
 		return nil
@@ -181,13 +181,23 @@ func (a *app) ending(v view.JobView) error {
 		if v.Code != nil && *v.Code != 0 {
 			out = *v.Code
 		}
-		failed := string(v.ID)
+		failed, why := string(v.ID), ""
 		if v.FailedIndex != nil {
 			failed = grid.TaskID{Job: v.ID, Index: *v.FailedIndex}.String()
+			why = a.cause(ctx, v.ID, *v.FailedIndex)
 		}
-		a.say("job %s failed with code %d; `submit logs %s` shows what it printed", v.ID, out, failed)
+		a.say("job %s failed with code %d%s; `submit logs %s` shows what it printed", v.ID, out, why, failed)
 		return &codeError{code: out}
 	}
+}
+
+// cause is " (how a task ended)", empty when its code says all.
+func (a *app) cause(ctx context.Context, id grid.JobID, index uint32) string {
+	tasks, err := a.client.Tasks(ctx, id, index, 1)
+	if err != nil || len(tasks) == 0 || tasks[0].Text == "" {
+		return "" // the code was told; describe says more
+	}
+	return " (" + clean(tasks[0].Text) + ")"
 }
 
 // printLogs copies what a single task printed.

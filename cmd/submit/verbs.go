@@ -129,7 +129,7 @@ func (a *app) waitAll(ctx context.Context, ids []grid.JobID) error {
 			return a.interrupted(ctx, last, id, following{}, err)
 		}
 		views = append(views, last)
-		if err := a.ending(last); err != nil && first == nil {
+		if err := a.ending(ctx, last); err != nil && first == nil {
 			first = err
 		}
 	}

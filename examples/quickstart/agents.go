@@ -88,15 +88,6 @@ func configure(p *place, g gift) config.Agent {
 
 func (m *mesh) submitter() *agent { return m.agents[0] }
 
-func (m *mesh) find(id grid.SiteID) *agent {
-	for _, a := range m.agents {
-		if a.id == id {
-			return a
-		}
-	}
-	return nil
-}
-
 // start brings the mesh up and returns when every agent sees every other.
 func (m *mesh) start(ctx context.Context, out *screen) error {
 	if err := supported(); err != nil {
@@ -134,7 +125,7 @@ func (m *mesh) introduce(ctx context.Context) error {
 		if err := a.writeConfig(); err != nil {
 			return err
 		}
-		cmd := exec.CommandContext(ctx, m.binary, "init", "--config", a.file)
+		cmd := exec.CommandContext(ctx, m.binary, "init", "--config", a.file) //nolint:gosec // G204: what we built ourselves
 		cmd.Env = m.place.environment()
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
@@ -179,7 +170,7 @@ func (m *mesh) launch(ctx context.Context, a *agent) error {
 	}
 	defer func() { _ = log.Close() }() // the agent has its own descriptor
 	// stop ends the agent, not the context: it is given time to end well.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), m.binary, "run", "--config", a.file)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), m.binary, "run", "--config", a.file) //nolint:gosec // G204: as above
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = m.place.environment(), m.place.dir, log, log
 	separate(cmd)
 	if err := cmd.Start(); err != nil {
@@ -211,8 +202,8 @@ func (a *agent) ready(ctx context.Context) (bool, error) {
 	if !a.running() {
 		return false, fmt.Errorf("agent %s ended by itself", a.name)
 	}
-	_, err := a.api.Status(ctx)
-	return err == nil, nil //nolint:nilerr // it is asked again
+	_, err := a.api.Status(ctx) // if it fails it is asked again
+	return err == nil, nil
 }
 
 // whole reports whether every agent sees every other.

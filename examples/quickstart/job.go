@@ -50,8 +50,8 @@ func submitCensus(ctx context.Context, api *client.Client, program string, packa
 		Count: uint32(len(packages)), TTL: 500 * time.Millisecond,
 	}
 	for _, p := range packages {
-		item, err := upload(ctx, api, p)
-		if err != nil {
+		var item grid.Item
+		if item, err = upload(ctx, api, p); err != nil {
 			return nil, err
 		}
 		census.Items = append(census.Items, item)
@@ -86,7 +86,7 @@ func (j *job) watch(ctx context.Context, m *mesh, out *screen) (tasks []view.Tas
 			return nil, nil, fmt.Errorf("ask for the tasks: %w", errors.Join(context.Cause(ctx), err))
 		}
 		out.progress("%s", progress(tasks))
-		if err := m.lost(victim); err != nil {
+		if err = m.lost(victim); err != nil {
 			return nil, nil, err
 		}
 		switch done := phaseCounts(tasks)[view.PhaseDone]; {
@@ -99,7 +99,7 @@ func (j *job) watch(ctx context.Context, m *mesh, out *screen) (tasks []view.Tas
 				return nil, nil, err
 			}
 		}
-		if err := pause(ctx); err != nil {
+		if err = pause(ctx); err != nil {
 			return nil, nil, fmt.Errorf("%w; %s", err, progress(tasks))
 		}
 	}

@@ -38,7 +38,8 @@ func (j *job) killOne(ctx context.Context, m *mesh, out *screen, tasks []view.Ta
 		return nil, fmt.Errorf("kill %s: %w", victim.name, err)
 	}
 	<-victim.exited
-	out.say("killed %s (process %d, SIGKILL), which had started %s of the job", victim.name, victim.process.Pid, plural(len(held), "task"))
+	out.say("killed %s (process %d, SIGKILL), which had started %s of the job",
+		victim.name, victim.process.Pid, plural(len(held), "task"))
 	return victim, nil
 }
 

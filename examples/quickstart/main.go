@@ -58,7 +58,9 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	err = run(ctx, o, newScreen(os.Stdout, o.verbose))
+	out := newScreen(os.Stdout, o.verbose)
+	err = run(ctx, o, out)
+	out.wipe()
 	interrupted := ctx.Err() != nil
 	stop()
 	switch {
@@ -96,8 +98,12 @@ func run(ctx context.Context, o options, out *screen) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, place.leave(o.keep, out)) }()
-	out.detail("working in %s", place.dir)
+	if o.keep {
+		out.say("state and logs stay in %s", place.dir)
+	} else {
+		out.detail("working in %s", place.dir)
+		defer func() { err = errors.Join(err, place.remove()) }()
+	}
 
 	packages, err := findPackages(ctx, o.tasks)
 	if err != nil {

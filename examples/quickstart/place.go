@@ -53,15 +53,6 @@ func (p *place) environment() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home(), "TMPDIR=" + p.temp()}
 }
 
-// leave removes the directory, or says where it is.
-func (p *place) leave(keep bool, out *screen) error {
-	if keep {
-		out.say("kept %s with the agents' state and logs", p.dir)
-		return nil
-	}
-	return p.remove()
-}
-
 // remove only removes what makePlace made.
 func (p *place) remove() error {
 	if !filepath.IsAbs(p.dir) || !strings.HasPrefix(filepath.Base(p.dir), placePrefix) {
@@ -98,7 +89,7 @@ func build(ctx context.Context, p *place) (programs, error) {
 // goCommand runs the go command in a group of its own and interrupts the whole
 // group, compilers included, when the context ends.
 func goCommand(ctx context.Context, p *place, env []string, args ...string) error {
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // G204: our own arguments
 	cmd.Env = append(append(os.Environ(), "GOTMPDIR="+p.goTemp()), env...)
 	separate(cmd)
 	cmd.Cancel = func() error { return interruptGroup(cmd.Process) }

@@ -71,6 +71,7 @@ func (s *screen) progress(format string, args ...any) {
 	}
 }
 
+// wipe clears a line of progress that still stands on the terminal.
 func (s *screen) wipe() {
 	if s.terminal && s.drawn != "" {
 		fmt.Fprint(s.out, clearLine)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -36,14 +35,20 @@ type Config struct {
 	Lease       time.Duration                 // granted at a time; 0 = the machine's default
 	LeaseMargin time.Duration                 // waited beyond a lease; 0 = the machine's default
 	KeepEnded   time.Duration                 // how long results are kept; 0 = the machine's default
+	SoftMin     bool                          // choose offers by chance among the nearest
+	Replies     int                           // answers asked for; 0 = all
+	HoldAll     bool                          // offers of this site hold their capacity
 	WasmOnly    bool                          // run nothing but WASM, whatever the adapters could
 	Capability  grid.Capability               // the owner's ceilings
 	Adapters    map[grid.WorkKind]lrm.Adapter // what runs here; empty: the site only submits
 	OutputBytes int64                         // of stdout and of stderr that are kept, each
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
 	Seed        uint64                        // of the machines' randomness
-	Metrics     *obs.Registry
-	Log         *slog.Logger
+	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
+	Log         *slog.Logger                  // nil = silent
+
+	BootNow func() lrm.BootTime // for tests: the clock of leases; nil = lrm.BootNow
+	Skew    time.Duration       // for tests: how wrong the wall clock is at the start
 }
 
 // Agent is one running site. Make it with New, let it live with Run.
@@ -74,7 +79,7 @@ type Agent struct {
 	reports  *reporter
 	commands commands
 	ready    chan struct{} // closed when the loops can be told something
-	stopping atomic.Bool
+	stopping bool          // only within site's loop: endWhenIdle runs
 }
 
 // RecordFile is the name of the run record in the state directory.
@@ -89,7 +94,7 @@ const keptEvents = 8192
 // but lets nothing happen yet. The agent must be ended with Close.
 func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a = &Agent{
-		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(), started: time.Now(), adapters: cfg.Adapters,
+		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.Skew), started: time.Now(), adapters: cfg.Adapters,
 		recordPath: filepath.Join(cfg.StateDir, RecordFile),
 		events:     view.NewEventLog(keptEvents, uint64(time.Now().UnixMicro())),
 		ready:      make(chan struct{}),
@@ -101,24 +106,24 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 			err = errors.Join(err, a.Close())
 		}
 	}()
-	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
+	if err = os.MkdirAll(cfg.StateDir, 0o700); err != nil {
 		return a, fmt.Errorf("make the state directory: %w", err)
 	}
 	if a.store, err = store.Open(cfg.StateDir, a.log); err != nil {
 		return a, err
 	}
 	for _, adapter := range cfg.Adapters {
-		if err := adapter.Recover(ctx); err != nil {
+		if err = adapter.Recover(ctx); err != nil {
 			return a, fmt.Errorf("recover what an earlier run left: %w", err)
 		}
 	}
-	if err := a.join(); err != nil {
+	if err = a.join(); err != nil { //nolint:contextcheck // what is opened lives as long as the agent
 		return a, err
 	}
 	if a.work, err = newWorkshop(a, cfg.StateDir); err != nil {
 		return a, err
 	}
-	if err := a.makeMachines(); err != nil {
+	if err = a.makeMachines(); err != nil {
 		return a, err
 	}
 	boot := step.Boot{Incarnation: a.store.Incarnation()}
@@ -137,7 +142,11 @@ func (a *Agent) makeMachines() error {
 	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
 	siteConfig.MaxRuntime = a.cfg.MaxRuntime
 	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
-	siteConfig.WasmOnly = a.cfg.WasmOnly
+	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
+	brokerConfig.ReplyTarget = a.cfg.Replies
+	if a.cfg.SoftMin {
+		brokerConfig.Choice = broker.ChoiceSoftMin
+	}
 	setIf(&brokerConfig.Lease, a.cfg.Lease)
 	setIf(&brokerConfig.LeaseMargin, a.cfg.LeaseMargin)
 	setIf(&brokerConfig.KeepEnded, a.cfg.KeepEnded)
@@ -178,7 +187,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if cause := context.Cause(a.ctx); cause != nil && !errors.Is(cause, errStopped) {
+	if cause := context.Cause(a.ctx); cause != nil && !errors.Is(cause, errStopped) { //nolint:contextcheck // the agent's life, not the caller's
 		return cause
 	}
 	return nil
@@ -198,8 +207,9 @@ func (a *Agent) ownSubmissions() {
 	})
 }
 
-// Close ends everything. Jobs that still run end with their supervisors; their
-// submitters move them. It is safe on an agent that New returned with an error.
+// Close ends everything, jobs that still run included; their submitters move
+// them. Run must have returned. It is safe on an agent that New returned with an
+// error.
 func (a *Agent) Close() error {
 	a.leave(errStopped)
 	select {

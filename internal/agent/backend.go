@@ -11,6 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/site"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -54,15 +55,15 @@ func (a *Agent) command(ctx context.Context, input func(n uint64) step.Input) (g
 	n, answer := a.commands.open()
 	defer a.commands.close(n)
 	if err := a.broker.offer(input(n)); err != nil {
-		return "", fmt.Errorf("%w: %w", view.ErrBusy, err)
+		return "", err
 	}
 	select {
 	case r := <-answer:
 		return r.Job, userError(r.Err)
 	case <-ctx.Done():
 		return "", fmt.Errorf("wait for the agent: %w", ctx.Err())
-	case <-a.ctx.Done():
-		return "", fmt.Errorf("%w: the agent is stopping", view.ErrBusy)
+	case <-a.broker.ended:
+		return "", errEnded
 	}
 }
 
@@ -144,7 +145,7 @@ func (a *Agent) PutData(ctx context.Context, tar bool, body io.Reader) (view.Dat
 	if err != nil {
 		return view.DataRef{}, userError(err)
 	}
-	if err := a.data.Pin(ref.CID, time.Now().Add(uploadKept)); err != nil {
+	if err := a.pins.upload(ref.CID, time.Now().Add(uploadKept)); err != nil {
 		return view.DataRef{}, userError(err)
 	}
 	return view.DataRef{CID: ref.CID, Bytes: ref.Bytes, Dir: ref.Dir}, nil
@@ -196,33 +197,48 @@ func (a *Agent) order(ctx context.Context, in step.Input) error {
 	return a.site.ask(ctx, func() {})
 }
 
-// Stop makes the agent end when nothing runs here any more; with now, what runs
-// is stopped and moves elsewhere.
+// Stop makes the agent end when nothing runs here any more, unless Resume calls
+// that off; with now, what runs is stopped and moves elsewhere.
 func (a *Agent) Stop(ctx context.Context, now bool) error {
-	if err := a.order(ctx, step.Drain{Now: now}); err != nil {
-		return err
-	}
-	if a.stopping.Swap(true) {
-		return nil
-	}
-	a.spawn(a.endWhenIdle)
-	return nil
+	a.site.tell(step.Drain{Now: now})
+	return a.site.ask(ctx, func() {
+		if !a.stopping {
+			a.stopping = true
+			a.spawn(a.endWhenIdle)
+		}
+	})
 }
 
-// drainPoll is the pause between looks at whether a stopping site is idle.
-const drainPoll = 100 * time.Millisecond
+// drainPoll is the pause between looks at whether a stopping site is idle;
+// ackPatience is how long it waits for submitters to take note of ends. What
+// they have not acknowledged by then is kept and told at the next start.
+const (
+	drainPoll   = 100 * time.Millisecond
+	ackPatience = 10 * time.Second
+)
 
-// endWhenIdle ends the agent when the site holds no attempt whose end its
-// submitter has not heard of.
+// endWhenIdle ends the agent when nothing runs here any more and the submitters
+// have what they want. It gives up when the site drains no more.
 func (a *Agent) endWhenIdle() {
 	tick := time.NewTicker(drainPoll)
 	defer tick.Stop()
+	var idleSince time.Time
 	for {
-		busy := false
-		if err := a.site.ask(a.ctx, func() { busy = len(a.siteMachine.Status().Attempts) > 0 }); err != nil {
+		var status site.Status
+		err := a.site.ask(a.ctx, func() {
+			status = a.siteMachine.Status()
+			a.stopping = status.Draining
+		})
+		if err != nil || !status.Draining {
 			return
 		}
-		if !busy {
+		running, kept := countAttempts(status)
+		if running > 0 {
+			idleSince = time.Time{}
+		} else if idleSince.IsZero() {
+			idleSince = time.Now()
+		}
+		if running == 0 && (kept == 0 || time.Since(idleSince) > ackPatience) {
 			a.leave(errStopped)
 			return
 		}
@@ -234,6 +250,19 @@ func (a *Agent) endWhenIdle() {
 	}
 }
 
+// countAttempts counts the attempts that live, and the ended ones whose
+// submitters have not acknowledged it.
+func countAttempts(s site.Status) (running, kept int) {
+	for _, at := range s.Attempts {
+		if at.Exit == 0 {
+			running++
+		} else {
+			kept++
+		}
+	}
+	return running, kept
+}
+
 // addPath stores a file or directory of this machine.
 func (a *Agent) addPath(ctx context.Context, path string, dir bool) (data.Ref, error) {
 	if dir {
@@ -243,7 +272,7 @@ func (a *Agent) addPath(ctx context.Context, path string, dir bool) (data.Ref, e
 	if err != nil {
 		return data.Ref{}, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	return a.data.AddFile(ctx, f)
 }
 

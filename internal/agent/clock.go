@@ -10,12 +10,18 @@ import (
 // suspend included. It never steps back, whatever is done to the wall clock,
 // and it translates to the clock that supervisors enforce leases by.
 type clock struct {
+	read func() lrm.BootTime
 	wall time.Time
 	boot lrm.BootTime
 }
 
-func newClock() clock { return clock{wall: time.Now().UTC().Round(0), boot: lrm.BootNow()} }
+func newClock(read func() lrm.BootTime, skew time.Duration) clock {
+	if read == nil {
+		read = lrm.BootNow
+	}
+	return clock{read: read, wall: time.Now().Add(skew).UTC().Round(0), boot: read()}
+}
 
-func (c clock) now() time.Time { return c.wall.Add(lrm.BootNow().Sub(c.boot)) }
+func (c clock) now() time.Time { return c.wall.Add(c.read().Sub(c.boot)) }
 
 func (c clock) toBoot(t time.Time) lrm.BootTime { return c.boot.Add(t.Sub(c.wall)) }

@@ -47,15 +47,24 @@ func (a *Agent) TaskLog(ctx context.Context, task grid.TaskID, q view.LogQuery) 
 	case where.site == "":
 		return nil, fmt.Errorf("%w: the task has not started yet; its log begins when it runs", view.ErrConflict)
 	case where.site == a.mesh.Self():
-		reader, writer := io.Pipe()
-		ctx, cancel := context.WithCancel(ctx)
-		a.spawn(func() {
-			writer.CloseWithError(a.copyLog(ctx, writer, where.attempt, request))
-		})
-		return logReader{reader, cancel}, nil
+		return a.localLog(ctx, where.attempt, request), nil
 	default:
 		return a.remoteLog(ctx, where.site, request)
 	}
+}
+
+// localLog reads the log of an attempt on this machine.
+func (a *Agent) localLog(ctx context.Context, id grid.AttemptID, request logRequest) io.ReadCloser {
+	reader, writer := io.Pipe()
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(a.ctx, func() { //nolint:contextcheck // the agent may end while nobody reads
+		writer.CloseWithError(io.EOF)
+	})
+	a.spawn(func() {
+		defer stop()
+		writer.CloseWithError(a.copyLog(ctx, writer, id, request))
+	})
+	return logReader{reader, cancel}
 }
 
 type eof struct{}
@@ -149,6 +158,9 @@ func (a *Agent) serveLog(from grid.SiteID, stream io.ReadWriteCloser) {
 		a.reports.count("log_request_invalid")
 		return
 	}
+	if !a.awake() {
+		return
+	}
 	allowed := false
 	err = a.site.ask(a.ctx, func() {
 		owner, known := a.siteMachine.Submitter(id)
@@ -158,8 +170,31 @@ func (a *Agent) serveLog(from grid.SiteID, stream io.ReadWriteCloser) {
 		a.reports.count("log_request_denied")
 		return
 	}
-	if err := a.copyLog(a.ctx, stream, id, request); err != nil {
+	ctx, cancel := context.WithCancel(a.ctx)
+	defer cancel()
+	gone := make(chan struct{})
+	go func() { // ends with the stream
+		defer close(gone)
+		defer cancel()
+		awaitEnd(stream)
+	}()
+	if err := a.copyLog(ctx, stream, id, request); err != nil {
 		a.log.Debug("a log was not read to its end", "attempt", id.String(), "error", err)
+	}
+	_ = stream.Close() // nothing is left to say
+	<-gone
+}
+
+// awaitEnd reads a stream on which nothing more is expected until its other side
+// leaves.
+func awaitEnd(stream io.Reader) {
+	buffer := make([]byte, 64)
+	for {
+		_, err := stream.Read(buffer)
+		var slow interface{ Timeout() bool }
+		if err != nil && (!errors.As(err, &slow) || !slow.Timeout()) {
+			return
+		}
 	}
 }
 
@@ -181,7 +216,7 @@ func (a *Agent) copyLog(ctx context.Context, to io.Writer, id grid.AttemptID, re
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	if _, err := f.Seek(max(0, request.Offset), io.SeekStart); err != nil {
 		return fmt.Errorf("read the log: %w", err)
 	}

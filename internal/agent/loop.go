@@ -3,13 +3,14 @@ package agent
 import (
 	"container/heap"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -20,8 +21,12 @@ type journal interface {
 	Apply(facts []step.Fact) error
 }
 
-// errOverloaded is the answer to an input for which there is no room.
-var errOverloaded = errors.New("the agent has too much to do; try again")
+// errOverloaded is the answer to an input for which there is no room, errEnded
+// the answer to a question that nobody answers any more.
+var (
+	errOverloaded = fmt.Errorf("%w: too much is waiting for it; try again", view.ErrBusy)
+	errEnded      = fmt.Errorf("%w: it is stopping", view.ErrBusy)
+)
 
 // queueLimit bounds the inputs that wait for a machine. Messages beyond are
 // dropped, as a network would; inputs from this machine's own parts, which are
@@ -42,6 +47,7 @@ type loop struct {
 	mu    sync.Mutex
 	queue []task        // guarded by mu
 	wake  chan struct{} // capacity 1: a token means that the queue is not empty
+	ended chan struct{} // closed when run has returned
 
 	machine step.Machine
 	journal journal
@@ -59,7 +65,7 @@ type task struct {
 
 func newLoop(name string, m step.Machine, j journal, c clock, log *slog.Logger, perform func(step.Effect)) *loop {
 	return &loop{
-		name: name, log: log, clock: c, perform: perform, wake: make(chan struct{}, 1),
+		name: name, log: log, clock: c, perform: perform, wake: make(chan struct{}, 1), ended: make(chan struct{}),
 		machine: m, journal: j, byKey: make(map[step.TimerKey]*timer),
 	}
 }
@@ -73,18 +79,34 @@ func (l *loop) offer(in step.Input) error { return l.push(task{input: in}, true)
 // soon runs a function on the loop's goroutine, between two steps.
 func (l *loop) soon(do func()) { _ = l.push(task{ask: do}, false) }
 
-// ask runs a function on the loop's goroutine, between two steps, and waits.
+// ask runs a function on the loop's goroutine, between two steps, and waits. When
+// it returns an error the function did not run and never will.
 func (l *loop) ask(ctx context.Context, question func()) error {
 	done := make(chan struct{})
-	if err := l.push(task{ask: func() { question(); close(done) }}, true); err != nil {
+	var taken atomic.Bool // by the loop, or by giving up
+	answer := func() {
+		defer close(done)
+		if !taken.Swap(true) {
+			question()
+		}
+	}
+	if err := l.push(task{ask: answer}, true); err != nil {
 		return err
 	}
+	var err error
 	select {
 	case <-done:
 		return nil
+	case <-l.ended:
+		err = errEnded
 	case <-ctx.Done():
-		return fmt.Errorf("ask the %s machine: %w", l.name, ctx.Err())
+		err = ctx.Err()
 	}
+	if taken.Swap(true) { // it is being answered now
+		<-done
+		return nil
+	}
+	return fmt.Errorf("ask the %s machine: %w", l.name, err)
 }
 
 func (l *loop) push(t task, bounded bool) error {
@@ -109,9 +131,10 @@ func (l *loop) take() []task {
 	return batch
 }
 
-// run lets the machine live until the context ends. A panic of the machine is
+// run lets the machine live until the context ends. It is called once. A panic of the machine is
 // a broken invariant: the machine stops, and its journal tells why.
 func (l *loop) run(ctx context.Context) (err error) {
+	defer close(l.ended)
 	defer func() {
 		if r := recover(); r != nil {
 			l.log.Error("the machine broke an invariant", "machine", l.name, "panic", r, "stack", string(debug.Stack()))
@@ -236,11 +259,12 @@ type timer struct {
 
 type timerHeap []*timer
 
-func (h timerHeap) Len() int           { return len(h) }
-func (h timerHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h timerHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
+func (h *timerHeap) Len() int           { return len(*h) }
+func (h *timerHeap) Less(i, j int) bool { return (*h)[i].at.Before((*h)[j].at) }
+func (h *timerHeap) Swap(i, j int) {
+	timers := *h
+	timers[i], timers[j] = timers[j], timers[i]
+	timers[i].place, timers[j].place = i, j
 }
 
 // Push implements heap.Interface.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -15,15 +16,27 @@ type pins struct {
 	store *data.Store
 	log   *slog.Logger
 
-	mu     sync.Mutex
-	owners map[grid.CID]map[string]bool // guarded by mu
+	mu      sync.Mutex
+	owners  map[grid.CID]map[string]bool // guarded by mu
+	uploads map[grid.CID]time.Time       // guarded by mu; until when an upload waits for its job
 }
 
 // uploadKept is how long uploaded data waits for the job that needs it.
 const uploadKept = time.Hour
 
 func newPins(store *data.Store, log *slog.Logger) *pins {
-	return &pins{store: store, log: log, owners: make(map[grid.CID]map[string]bool)}
+	return &pins{store: store, log: log, owners: make(map[grid.CID]map[string]bool), uploads: make(map[grid.CID]time.Time)}
+}
+
+// upload keeps what a client has just uploaded until a time, whoever else lets
+// go of the same data before.
+func (p *pins) upload(cid grid.CID, until time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(p.uploads, func(_ grid.CID, until time.Time) bool { return until.Before(now) })
+	p.uploads[cid] = until
+	return p.store.Pin(cid, until)
 }
 
 // hold notes an owner of data that is here, and pins it.
@@ -54,9 +67,19 @@ func (p *pins) release(owner string) {
 			continue
 		}
 		delete(p.owners, c)
-		if err := p.store.Unpin(c); err != nil {
-			p.log.Debug("data cannot be unpinned", "cid", c, "error", err)
-		}
+		p.unpin(c)
+	}
+}
+
+// unpin lets data go that has no owner, at once or when an upload of it has
+// waited long enough. mu is held.
+func (p *pins) unpin(c grid.CID) {
+	err := p.store.Unpin(c)
+	if until, waits := p.uploads[c]; waits && err == nil && until.After(time.Now()) {
+		err = p.store.Pin(c, until)
+	}
+	if err != nil {
+		p.log.Debug("data cannot be unpinned", "cid", c, "error", err)
 	}
 }
 
@@ -68,8 +91,6 @@ func (p *pins) sweep() {
 		if !root.Pinned || !root.PinnedUntil.IsZero() || len(p.owners[root.CID]) > 0 {
 			continue
 		}
-		if err := p.store.Unpin(root.CID); err != nil {
-			p.log.Debug("data cannot be unpinned", "cid", root.CID, "error", err)
-		}
+		p.unpin(root.CID)
 	}
 }

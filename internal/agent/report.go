@@ -17,7 +17,7 @@ import (
 type reporter struct {
 	log    *slog.Logger
 	events *view.EventLog
-	metric obs.CounterVec
+	metric *obs.CounterVec // nil: counted, but shown nowhere
 
 	mu     sync.Mutex
 	counts map[string]int64 // guarded by mu
@@ -26,7 +26,8 @@ type reporter struct {
 func newReporter(metrics *obs.Registry, log *slog.Logger, events *view.EventLog) *reporter {
 	r := &reporter{log: log, events: events, counts: make(map[string]int64)}
 	if metrics != nil {
-		r.metric = metrics.CounterVec("mrs_reports_total", "What the machines reported, by event.", "event")
+		metric := metrics.CounterVec("reports_total", "What the machines reported, by event.", "event")
+		r.metric = &metric
 	}
 	return r
 }
@@ -35,7 +36,9 @@ func (r *reporter) count(event string) {
 	r.mu.Lock()
 	r.counts[event]++
 	r.mu.Unlock()
-	r.metric.With(event).Inc()
+	if r.metric != nil {
+		r.metric.With(event).Inc()
+	}
 }
 
 // counters is a copy of all counts since the start.

@@ -119,7 +119,7 @@ func moves(t broker.TaskState) uint32 {
 	var n uint32
 	for i, try := range t.Tries {
 		last := i == len(t.Tries)-1
-		if !try.StartedAt.IsZero() && !(last && t.Phase.Ended() && try.Token == t.Token) {
+		if !try.StartedAt.IsZero() && (!last || !t.Phase.Ended() || try.Token != t.Token) {
 			n++
 		}
 	}

@@ -19,7 +19,7 @@ import (
 type workshop struct {
 	a       *Agent
 	dir     string // attempts/, one directory for each attempt
-	modules string // modules/, one file for each module, shared by the attempts
+	modules *modules
 
 	mu       sync.Mutex
 	attempts map[grid.AttemptID]*work // guarded by mu
@@ -29,11 +29,14 @@ type workshop struct {
 type work struct {
 	dir    string
 	cancel context.CancelFunc // ends staging
-	module string             // host path; written by staging, read after it
+	idle   sync.WaitGroup     // staging, then starting and following
+	cid    grid.CID           // of the module in use; written by staging, read after it
+	module string             // host path; likewise
 	inputs []lrm.Bind         // likewise
 
 	state   workState   // guarded by workshop.mu
 	process lrm.Process // guarded by workshop.mu; set while running
+	lease   time.Time   // guarded by workshop.mu; its end
 	stopped bool        // guarded by workshop.mu; StopAttempt came
 }
 
@@ -49,13 +52,14 @@ const (
 )
 
 func newWorkshop(a *Agent, stateDir string) (*workshop, error) {
+	shelf := filepath.Join(stateDir, "modules")
 	w := &workshop{
-		a: a, dir: filepath.Join(stateDir, "attempts"), modules: filepath.Join(stateDir, "modules"),
+		a: a, dir: filepath.Join(stateDir, "attempts"), modules: newModules(shelf, a.data),
 		attempts: make(map[grid.AttemptID]*work),
 	}
 	// What an earlier run left under these two directories, which only this
 	// agent writes, belongs to attempts that died with it.
-	for _, dir := range []string{w.dir, w.modules} {
+	for _, dir := range []string{w.dir, shelf} {
 		if err := os.RemoveAll(dir); err != nil {
 			return nil, fmt.Errorf("clear %s: %w", dir, err)
 		}
@@ -84,7 +88,7 @@ func (w *workshop) stage(e step.Stage) {
 	w.mu.Lock()
 	w.attempts[e.Attempt] = job
 	w.mu.Unlock()
-	w.a.spawn(func() {
+	w.spawn(job, func() {
 		defer cancel()
 		start := time.Now()
 		moved, err := w.prepare(ctx, e, job)
@@ -97,6 +101,15 @@ func (w *workshop) stage(e step.Stage) {
 			result.Problem = err.Error()
 		}
 		w.a.site.tell(result)
+	})
+}
+
+// spawn lets a goroutine work on an attempt.
+func (w *workshop) spawn(job *work, do func()) {
+	job.idle.Add(1)
+	w.a.spawn(func() {
+		defer job.idle.Done()
+		do()
 	})
 }
 
@@ -122,9 +135,10 @@ func (w *workshop) prepare(ctx context.Context, e step.Stage, job *work) (int64,
 		return moved, err
 	}
 	if e.Module.CID != "" {
-		if job.module, err = w.module(ctx, e.Module.CID); err != nil {
+		if job.module, err = w.modules.take(ctx, e.Module.CID); err != nil {
 			return moved, err
 		}
+		job.cid = e.Module.CID
 	}
 	inputs := filepath.Join(job.dir, "in")
 	if err := os.Mkdir(inputs, 0o700); err != nil {
@@ -151,9 +165,14 @@ func (w *workshop) fetch(ctx context.Context, e step.Stage) (int64, error) {
 		total += in.Bytes
 	}
 	owner := "attempt " + e.Attempt.String()
+	var told time.Time
 	for _, in := range all {
 		before := done
 		result, err := w.a.data.Fetch(ctx, in.CID, []grid.SiteID{e.From}, func(got, _ int64) {
+			if time.Since(told) < progressEvery {
+				return
+			}
+			told = time.Now()
 			w.a.site.tell(step.StageProgress{Attempt: e.Attempt, Done: min(before+got, total), Total: total})
 		})
 		moved += result.Bytes
@@ -166,22 +185,8 @@ func (w *workshop) fetch(ctx context.Context, e step.Stage) (int64, error) {
 	return moved, nil
 }
 
-// module lays a module out once for all attempts that run it.
-func (w *workshop) module(ctx context.Context, cid grid.CID) (string, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	path := filepath.Join(w.modules, string(cid))
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	if err := w.a.data.Export(ctx, cid, path+".part"); err != nil {
-		return "", fmt.Errorf("lay out the module: %w", err)
-	}
-	if err := os.Rename(path+".part", path); err != nil {
-		return "", fmt.Errorf("lay out the module: %w", err)
-	}
-	return path, nil
-}
+// progressEvery is the pause between two words on how far staging is.
+const progressEvery = 250 * time.Millisecond
 
 // start runs a staged attempt and follows it to its end.
 func (w *workshop) start(e step.StartAttempt) {
@@ -206,30 +211,36 @@ func (w *workshop) start(e step.StartAttempt) {
 	for _, out := range e.Task.Outputs {
 		attempt.OutputPaths = append(attempt.OutputPaths, out.Path)
 	}
+	w.mu.Lock()
+	job.lease = e.LeaseUntil
+	w.mu.Unlock()
 	if w.enter(job, workStarting) {
-		w.stoppedIdle(e.Attempt)
-		return
+		return // whoever stopped it has answered
 	}
-	w.a.spawn(func() { w.run(adapter, attempt, job) })
+	w.spawn(job, func() { w.run(adapter, attempt, job) })
 }
 
 func (w *workshop) run(adapter lrm.Adapter, attempt lrm.Attempt, job *work) {
 	process, err := adapter.Start(w.a.ctx, attempt)
 	if err != nil {
+		w.enter(job, workEnded)
 		w.failed(attempt.ID, err)
 		return
 	}
 	w.mu.Lock()
-	job.process = process
+	job.process, job.state = process, workRunning
+	stopped, lease := job.stopped, w.a.clock.toBoot(job.lease)
 	w.mu.Unlock()
-	if w.enter(job, workRunning) {
-		w.end(attempt.ID, process)
+	if stopped {
+		w.end(attempt.ID, process, "stopped by its submitter or the site's owner")
+	} else if lease != attempt.LeaseUntil { // extended meanwhile
+		w.setLease(attempt.ID, process, lease)
 	}
-	w.follow(attempt.ID, process)
+	w.follow(attempt.ID, job, process)
 }
 
-func (w *workshop) end(id grid.AttemptID, process lrm.Process) {
-	if err := process.Stop("stopped by its submitter or the site's owner"); err != nil {
+func (w *workshop) end(id grid.AttemptID, process lrm.Process, why string) {
+	if err := process.Stop(why); err != nil {
 		w.a.log.Warn("an attempt could not be stopped", "attempt", id.String(), "error", err)
 	}
 }
@@ -247,7 +258,11 @@ func (w *workshop) failed(id grid.AttemptID, err error) {
 	})
 }
 
-func (w *workshop) follow(id grid.AttemptID, process lrm.Process) {
+// follow tells what happens to a running attempt until its end. When the agent
+// ends it ends the attempt, too.
+func (w *workshop) follow(id grid.AttemptID, job *work, process lrm.Process) {
+	leaving := context.AfterFunc(w.a.ctx, func() { w.end(id, process, "the site's agent ended") })
+	defer leaving()
 	for e := range process.Events() {
 		switch e.Kind {
 		case lrm.Started:
@@ -259,11 +274,9 @@ func (w *workshop) follow(id grid.AttemptID, process lrm.Process) {
 		}
 	}
 	result, err := process.Wait(w.a.ctx)
-	if err != nil {
-		return // the agent is ending, and its supervisors with it
-	}
-	if job, ok := w.find(id); ok {
-		w.enter(job, workEnded)
+	w.enter(job, workEnded)
+	if err != nil || w.a.ctx.Err() != nil {
+		return // the agent is ending
 	}
 	w.a.site.tell(step.AttemptExited{Attempt: id, Exit: w.keep(id, result)})
 }
@@ -305,18 +318,21 @@ func (w *workshop) keep(id grid.AttemptID, r lrm.Result) grid.Exit {
 }
 
 func (w *workshop) extend(e step.ExtendLease) {
-	job, ok := w.find(e.Attempt)
-	if !ok {
-		return
-	}
 	w.mu.Lock()
-	process := job.process
-	w.mu.Unlock()
-	if process == nil {
-		return
+	job, ok := w.attempts[e.Attempt]
+	var process lrm.Process
+	if ok {
+		job.lease, process = e.LeaseUntil, job.process
 	}
-	if err := process.SetLease(w.a.clock.toBoot(e.LeaseUntil)); err != nil {
-		w.a.log.Debug("a lease could not be set", "attempt", e.Attempt.String(), "error", err)
+	w.mu.Unlock()
+	if process != nil { // else whoever starts it finds the lease
+		w.setLease(e.Attempt, process, w.a.clock.toBoot(e.LeaseUntil))
+	}
+}
+
+func (w *workshop) setLease(id grid.AttemptID, process lrm.Process, until lrm.BootTime) {
+	if err := process.SetLease(until); err != nil {
+		w.a.log.Debug("a lease could not be set", "attempt", id.String(), "error", err)
 	}
 }
 
@@ -338,7 +354,7 @@ func (w *workshop) stop(e step.StopAttempt) {
 	case workStaged:
 		w.stoppedIdle(e.Attempt)
 	case workRunning:
-		w.end(e.Attempt, process)
+		w.end(e.Attempt, process, "stopped by its submitter or the site's owner")
 	case workStarting, workEnded:
 	}
 }
@@ -352,7 +368,7 @@ func (w *workshop) over(id grid.AttemptID) bool {
 	return !ok || job.state == workEnded
 }
 
-// discard removes all that an attempt left.
+// discard removes all that an attempt left, once nobody works on it any more.
 func (w *workshop) discard(e step.Discard) {
 	w.mu.Lock()
 	job, ok := w.attempts[e.Attempt]
@@ -364,6 +380,12 @@ func (w *workshop) discard(e step.Discard) {
 		return
 	}
 	w.a.spawn(func() {
+		job.idle.Wait()
+		if job.cid != "" {
+			if err := w.modules.drop(job.cid); err != nil {
+				w.a.log.Warn("a module could not be removed", "cid", string(job.cid), "error", err)
+			}
+		}
 		if err := os.RemoveAll(job.dir); err != nil { // a directory that stage made, and nobody else
 			w.a.log.Warn("an attempt's directory could not be removed", "attempt", e.Attempt.String(), "error", err)
 		}

@@ -27,13 +27,14 @@ type Agent struct {
 	Lease     Lease           // how long a site may run on without hearing from the submitter
 	Data      Data            // the data room
 	Jobs      Jobs            // limits on other people's jobs
+	Placing   Placing         // how this agent's own jobs find their sites
 	API       API             // the agent's own interface
 	Log       Log             // what it tells
 }
 
 // Ceilings are what the owner gives to the mesh. 0 leaves the choice to the
-// agent: half of the cores and of the memory, 10 GiB of disk but at most half of
-// what is free, and the measured speed.
+// agent: three quarters of the cores, half of the memory, a quarter of the free
+// disk, and the measured speed.
 type Ceilings struct {
 	MilliCPUs   int64 // thousandths of a core
 	MemoryBytes int64
@@ -64,6 +65,20 @@ type Data struct {
 type Jobs struct {
 	MaxRuntime time.Duration // longest estimate that is accepted, and the time limit of jobs without one
 }
+
+// Placing says how offers are asked for and chosen. The defaults are the thesis':
+// everybody is asked, and the nearest is taken.
+type Placing struct {
+	Choice  string // nearest, or softmin: by chance among the nearest eight, so that many submitters do not all choose one site
+	Replies int    // ask for about so many answers, by chance; 0 = for all. For meshes of hundreds of sites
+	HoldAll bool   // of this site: every offer holds its capacity until it is cleared or expires (thesis 4.1)
+}
+
+// The choices.
+const (
+	ChoiceNearest = "nearest"
+	ChoiceSoftMin = "softmin"
+)
 
 // API says where the agent's own interface listens.
 type API struct {
@@ -98,9 +113,9 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Rates: Rates{DownBps: 1e9, UpBps: 1e9, DiskBps: 4e9},
 		TTL:   time.Second, Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
 		Data: Data{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
-		Jobs: Jobs{MaxRuntime: 24 * time.Hour},
-		API:  API{Socket: SocketPath(env), Listen: "127.0.0.1:4800"},
-		Log:  Log{Level: "info", Format: "text"},
+		Jobs: Jobs{MaxRuntime: 24 * time.Hour}, Placing: Placing{Choice: ChoiceNearest},
+		API: API{Socket: SocketPath(env), Listen: "127.0.0.1:4800"},
+		Log: Log{Level: "info", Format: "text"},
 	}
 	if host, err := os.Hostname(); err == nil && host != "" {
 		c.Name = host

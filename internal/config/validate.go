@@ -26,6 +26,7 @@ func (c Agent) Validate() error {
 	errs := []error{
 		oneOf("preset", c.Preset, PresetLAN, PresetWAN, PresetTest),
 		oneOf("accept", c.Accept, acceptListed, acceptAnyone),
+		oneOf("placing.choice", c.Placing.Choice, ChoiceNearest, ChoiceSoftMin),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
 		absolute("state", c.StateDir),
@@ -36,6 +37,7 @@ func (c Agent) Validate() error {
 		within("jobs.max-runtime", c.Jobs.MaxRuntime, time.Second, grid.MaxRuntime),
 		within("data.keep", c.Data.Keep, time.Minute, 3660*24*time.Hour),
 		atLeast("data.quota", c.Data.QuotaBytes, 1<<20, "1MiB"),
+		atLeast("placing.replies", int64(c.Placing.Replies), 0, "0"),
 		atLeast("rates.down", c.Rates.DownBps, 1, "1bit/s"),
 		atLeast("rates.up", c.Rates.UpBps, 1, "1bit/s"),
 		atLeast("rates.disk", c.Rates.DiskBps, 1, "1bit/s"),

@@ -84,7 +84,7 @@ func TestDirectoryRoundTrip(t *testing.T) {
 	}
 	mustFetch(t, b.Store, ref.CID, a.id)
 	to := filepath.Join(t.TempDir(), "out")
-	if err := b.Export(within(t), ref.CID, to); err != nil {
+	if err = b.Export(within(t), ref.CID, to); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(withDirs(sampleTree), readTree(t, to)); diff != "" {
@@ -94,7 +94,7 @@ func TestDirectoryRoundTrip(t *testing.T) {
 	if err != nil || info.Mode().Perm() != fileMode {
 		t.Errorf("exported file has mode %v, %v; want %o", info.Mode(), err, fileMode)
 	}
-	if err := b.Export(within(t), ref.CID, to); !errors.Is(err, ErrExists) {
+	if err = b.Export(within(t), ref.CID, to); !errors.Is(err, ErrExists) {
 		t.Errorf("export onto an existing path: %v, want ErrExists", err)
 	}
 
@@ -179,14 +179,14 @@ func TestAddDirRefuses(t *testing.T) {
 		_, err := a.AddDir(within(t), dir)
 		wantRefusal(t, err, "sub/link", "symbolic link")
 		link := filepath.Join(t.TempDir(), "top")
-		if err := os.Symlink(dir, link); err != nil {
+		if err = os.Symlink(dir, link); err != nil {
 			t.Fatal(err)
 		}
 		_, err = a.AddDir(within(t), link)
 		wantRefusal(t, err, link, "symbolic link")
 	})
 	t.Run("socket", func(t *testing.T) {
-		dir, err := os.MkdirTemp("", "mrs") // short: socket paths are
+		dir, err := os.MkdirTemp("", "mrs") //nolint:usetesting // the path of a socket must be short
 		if err != nil {
 			t.Fatal(err)
 		}

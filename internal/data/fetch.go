@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ipfs/go-cid"
-	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -156,97 +153,4 @@ func (s *Store) turn(ctx context.Context, id grid.CID) (end func(), err error) {
 		leave()
 		return nil, ctx.Err()
 	}
-}
-
-// holder is one site that is said to have the data. The fetcher's goroutine owns it.
-type holder struct {
-	site grid.SiteID
-	id   peer.ID
-	bad  bool  // not a peer at all, or this host itself
-	up   bool  // reached in this round
-	err  error // why it did not deliver
-}
-
-func newHolders(self peer.ID, sites []grid.SiteID) []*holder {
-	var out []*holder
-	seen := make(map[grid.SiteID]bool)
-	for _, site := range sites {
-		if seen[site] || len(out) == grid.MaxHolders {
-			continue
-		}
-		seen[site] = true
-		h := &holder{site: site}
-		var err error
-		if h.id, err = peer.Decode(string(site)); err != nil {
-			h.bad, h.err = true, fmt.Errorf("not a peer id: %w", err)
-		} else if h.id == self {
-			h.bad, h.err = true, errors.New("it is this site, which does not hold all of it")
-		}
-		out = append(out, h)
-	}
-	return out
-}
-
-// holdersError says what was wrong with each holder.
-func holdersError(holders []*holder) error {
-	if len(holders) == 0 {
-		return fmt.Errorf("%w: none was named", ErrNoHolder)
-	}
-	texts := make([]string, 0, len(holders))
-	for _, h := range holders {
-		text := "did not deliver"
-		if h.err != nil {
-			text = h.err.Error()
-		}
-		texts = append(texts, fmt.Sprintf("%s: %s", h.site, text))
-	}
-	return fmt.Errorf("%w: %s", ErrNoHolder, strings.Join(texts, "; "))
-}
-
-// reached is the end of an attempt to connect to a holder.
-type reached struct {
-	h   *holder
-	err error
-}
-
-// connect reaches the holders at the same time and returns when the first is
-// there; false when none can be reached. The others go on until ctx ends and
-// report over the channel.
-func (f *fetcher) connect(ctx context.Context) (<-chan reached, bool) {
-	results := make(chan reached, len(f.holders))
-	waiting := 0
-	for _, h := range f.holders {
-		if h.up = false; h.bad {
-			continue
-		}
-		h.err = nil
-		waiting++
-		id := h.id
-		f.workers.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, f.s.cfg.ConnectTimeout)
-			defer cancel()
-			err := f.s.host.Connect(ctx, peer.AddrInfo{ID: id})
-			if err == nil {
-				f.s.swap.meet(id)
-			}
-			results <- reached{h: h, err: err}
-		})
-	}
-	for ; waiting > 0; waiting-- {
-		r := <-results
-		if f.onReached(r); r.h.up {
-			return results, true
-		}
-	}
-	return results, false
-}
-
-func (f *fetcher) onReached(r reached) {
-	if r.h.up = r.err == nil; !r.h.up {
-		r.h.err = fmt.Errorf("cannot be reached: %w", r.err)
-	}
-}
-
-func (f *fetcher) connected(h *holder) bool {
-	return !h.bad && f.s.host.Network().Connectedness(h.id) == network.Connected
 }

@@ -66,7 +66,7 @@ func TestFetchGoesOnWhereItWasCut(t *testing.T) {
 	if first.Bytes == 0 || first.Bytes >= ref.Bytes || b.Has(ref.CID) {
 		t.Fatalf("cut fetch moved %d of %d, held %v", first.Bytes, ref.Bytes, b.Has(ref.CID))
 	}
-	if err := b.Close(); err != nil {
+	if err = b.Close(); err != nil {
 		t.Fatal(err)
 	}
 	b2, err := Open(b.cfg, b.host) // what arrived stays across a restart
@@ -106,7 +106,7 @@ func TestDamagedBlockIsFetchedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(b.blocks.path(leaf), noise(4, chunkBytes), 0o600); err != nil {
+	if err = os.WriteFile(b.blocks.path(leaf), noise(4, chunkBytes), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r, err := b.Cat(within(t), ref.CID)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,12 +47,6 @@ type arrival struct {
 	err  error
 }
 
-// lack is a peer's word that it does not hold blocks, or does not give them to us.
-type lack struct {
-	p    peer.ID
-	cids []cid.Cid
-}
-
 // fetcher walks one graph and asks for what is missing. One goroutine owns it;
 // requests run in goroutines of their own and report over channels.
 type fetcher struct {
@@ -84,14 +79,6 @@ func newFetcher(s *Store, op *operation, c cid.Cid, holders []*holder, progress 
 	}
 }
 
-// onLacks is called from bitswap's goroutines.
-func (f *fetcher) onLacks(p peer.ID, cids []cid.Cid) {
-	select {
-	case f.lacks <- lack{p: p, cids: cids}:
-	default:
-	}
-}
-
 // run brings the graph here, in rounds: a round ends when nothing moves any more.
 func (f *fetcher) run(ctx context.Context) error {
 	defer f.s.swap.watch(f)()
@@ -120,16 +107,6 @@ func (f *fetcher) run(ctx context.Context) error {
 	}
 }
 
-// worthAnother reports whether a holder may still deliver: one that was reached.
-func (f *fetcher) worthAnother() bool {
-	for _, h := range f.holders {
-		if h.up {
-			return true
-		}
-	}
-	return false
-}
-
 func (f *fetcher) complete() bool { return len(f.todo) == 0 && len(f.pending) == 0 }
 
 // round connects to the holders and asks them until the graph is complete or
@@ -146,46 +123,42 @@ func (f *fetcher) round(ctx context.Context) (err error) {
 	if !up {
 		return errRound
 	}
-	ids := make([]peer.ID, 0, len(f.holders))
-	for _, h := range f.holders {
-		if !h.bad {
-			ids = append(ids, h.id)
-		}
-	}
-	session := f.s.swap.session(ctx, ids)
+	session := f.s.swap.session(ctx, f.peers())
 	stall := time.NewTimer(f.s.cfg.StallTimeout)
 	defer stall.Stop()
 	watch := time.NewTicker(watchEvery)
 	defer watch.Stop()
 	ask := func(w want) { f.ask(ctx, session, w) }
 	for {
-		if err := f.advance(ask); err != nil || f.complete() {
+		if err = f.advance(ask); err != nil || f.complete() {
 			return err
 		}
-		select {
-		case a := <-f.arrivals:
-			if err := f.arrived(a); err != nil {
-				return err
-			}
-			stall.Reset(f.s.cfg.StallTimeout)
-		case l := <-f.lacks:
-			if f.noteLack(l); f.nobodyHolds() {
-				return errLack
-			}
-		case r := <-reach:
-			if f.onReached(r); f.nobodyHolds() {
-				return errLack
-			}
-		case <-watch.C:
-			if f.lost() {
-				return errRound
-			}
-		case <-stall.C:
-			f.blame(fmt.Errorf("sent nothing for %s", f.s.cfg.StallTimeout))
-			return errRound
-		case <-ctx.Done():
-			return errRound
+		if err = f.await(ctx, reach, stall, watch.C); err != nil {
+			return err
 		}
+	}
+}
+
+// await takes what happens next in a round; an error ends the round.
+func (f *fetcher) await(ctx context.Context, reach <-chan reached, stall *time.Timer, watch <-chan time.Time) error {
+	select {
+	case a := <-f.arrivals:
+		err := f.arrived(a)
+		stall.Reset(f.s.cfg.StallTimeout)
+		return err
+	case l := <-f.lacks:
+		f.noteLack(l)
+		return f.hopeless()
+	case r := <-reach:
+		f.onReached(r)
+		return f.hopeless()
+	case <-watch:
+		return f.lost()
+	case <-stall.C:
+		f.blame(fmt.Errorf("sent nothing for %s", f.s.cfg.StallTimeout))
+		return errRound
+	case <-ctx.Done():
+		return errRound
 	}
 }
 
@@ -284,8 +257,7 @@ func (f *fetcher) grow(w want, d digest, data []byte) error {
 			return err
 		}
 	}
-	for i := len(n.links) - 1; i >= 0; i-- {
-		l := n.links[i]
+	for _, l := range slices.Backward(n.links) {
 		f.todo = append(f.todo, want{c: l.Cid, size: clampSize(l.Size), depth: w.depth + 1})
 	}
 	f.took(d, int64(len(data)))
@@ -369,60 +341,4 @@ func (f *fetcher) arrived(a arrival) error {
 		f.window = min(f.window+1, maxWindow)
 	}
 	return f.grow(a.w, d, a.data)
-}
-
-// noteLack notes who lacks what of the blocks that are asked for.
-func (f *fetcher) noteLack(l lack) {
-	for _, c := range l.cids {
-		d, err := digestOf(c)
-		if _, asked := f.pending[d]; err != nil || !asked {
-			continue
-		}
-		if f.lacking[d] == nil {
-			f.lacking[d] = make(map[peer.ID]bool)
-		}
-		f.lacking[d][l.p] = true
-	}
-}
-
-// nobodyHolds reports whether a block that is asked for is lacked by every holder
-// that is connected, while none is still on the way.
-func (f *fetcher) nobodyHolds() bool {
-	for d, lacks := range f.lacking {
-		all := true
-		for _, h := range f.holders {
-			gone := h.bad || (!f.connected(h) && (h.up || h.err != nil))
-			all = all && (gone || lacks[h.id])
-		}
-		if !all {
-			continue
-		}
-		for _, h := range f.holders {
-			if lacks[h.id] {
-				h.err = fmt.Errorf("does not hold block %s, or does not serve this site", f.pending[d].c)
-			}
-		}
-		return true
-	}
-	return false
-}
-
-// lost reports whether no holder is connected any more.
-func (f *fetcher) lost() bool {
-	for _, h := range f.holders {
-		if f.connected(h) {
-			return false
-		}
-	}
-	f.blame(errors.New("the connection was lost"))
-	return true
-}
-
-// blame notes why the holders that had been reached do not deliver.
-func (f *fetcher) blame(err error) {
-	for _, h := range f.holders {
-		if h.up {
-			h.err = err
-		}
-	}
 }

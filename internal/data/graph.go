@@ -128,7 +128,7 @@ func clampSize(n uint64) int64 {
 	if n > maxClaim {
 		return maxClaim
 	}
-	return int64(n) //nolint:gosec // bounded above
+	return int64(n)
 }
 
 // addSizes adds two sizes of at most maxClaim.

@@ -67,7 +67,7 @@ func openRootLog(dir string, sync bool) (*rootLog, map[grid.CID]*root, error) {
 
 func readRoots(path string) (map[grid.CID]*root, error) {
 	roots := make(map[grid.CID]*root)
-	f, err := os.Open(path) //nolint:gosec // the store's own file
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return roots, nil
 	}

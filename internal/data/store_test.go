@@ -83,10 +83,10 @@ func TestRestartKnowsRoots(t *testing.T) {
 	lost := mustAdd(t, a.Store, noise(2, 1<<20))
 	cut := mustAdd(t, a.Store, noise(3, 1<<20))
 	until := time.Now().Add(time.Hour).Round(0)
-	if err := a.Pin(file.CID, until); err != nil {
+	if err = a.Pin(file.CID, until); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Pin(dir.CID, time.Time{}); err != nil {
+	if err = a.Pin(dir.CID, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	used := a.UsedBytes()
@@ -100,17 +100,17 @@ func TestRestartKnowsRoots(t *testing.T) {
 	_ = log.Close()
 	leaf := func(c grid.CID) string {
 		id, _ := parseCID(c)
-		n, err := a.node(id)
-		if err != nil {
-			t.Fatal(err)
+		n, wrong := a.node(id)
+		if wrong != nil {
+			t.Fatal(wrong)
 		}
 		d, _ := digestOf(n.links[2].Cid)
 		return a.blocks.path(d)
 	}
-	if err := os.Remove(leaf(lost.CID)); err != nil {
+	if err = os.Remove(leaf(lost.CID)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(leaf(cut.CID), 100); err != nil {
+	if err = os.Truncate(leaf(cut.CID), 100); err != nil {
 		t.Fatal(err)
 	}
 	b, err := Open(a.cfg, newHost(t))
@@ -258,9 +258,9 @@ func TestFullDisk(t *testing.T) {
 	a, b := newSite(t, nil), newSite(t, nil)
 	b.knows(a)
 	ref := mustAdd(t, a.Store, noise(1, 2<<20))
-	real := b.blocks.write
+	write := b.blocks.write
 	b.blocks.write = func(f *os.File, data []byte) error {
-		_ = real(f, data[:len(data)/2])
+		_ = write(f, data[:len(data)/2])
 		return &os.PathError{Op: "write", Path: f.Name(), Err: syscall.ENOSPC}
 	}
 	if _, err := b.AddFile(within(t), bytes.NewReader(noise(2, 100))); !errors.Is(err, ErrDiskFull) {
@@ -272,7 +272,7 @@ func TestFullDisk(t *testing.T) {
 	if left, _ := os.ReadDir(filepath.Join(b.cfg.Dir, "tmp")); len(left) != 0 || b.UsedBytes() != 0 {
 		t.Errorf("%d files and %d bytes are left over", len(left), b.UsedBytes())
 	}
-	b.blocks.write = real
+	b.blocks.write = write
 	mustFetch(t, b.Store, ref.CID, a.id)
 }
 
@@ -416,7 +416,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustFetch(t, warm, mustAdd(t, a.Store, []byte("warm")).CID, a.id)
-	if err := warm.Close(); err != nil {
+	if err = warm.Close(); err != nil {
 		t.Fatal(err)
 	}
 	ignore := goleak.IgnoreCurrent()
@@ -424,7 +424,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := reg.Err(); err != nil {
+	if err = reg.Err(); err != nil {
 		t.Errorf("metrics: %v", err)
 	}
 	own := mustAdd(t, s, noise(2, 1<<20))

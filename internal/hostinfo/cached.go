@@ -62,7 +62,7 @@ func readCache(path string) (cached, bool) {
 	if err != nil || info.Size() > maxCacheBytes {
 		return cached{}, false
 	}
-	data, err := os.ReadFile(path) //nolint:gosec // the path is the owner's state directory
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return cached{}, false
 	}

@@ -38,7 +38,7 @@ func TestRecordSurvivesTornLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString(`{"attempt":{"Task":{"Jo`); err != nil {
+	if _, err = f.WriteString(`{"attempt":{"Task":{"Jo`); err != nil {
 		t.Fatal(err)
 	}
 	f.Close()

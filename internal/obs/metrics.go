@@ -126,8 +126,7 @@ func register[C prometheus.Collector](r *Registry, c C) C {
 	if err == nil {
 		return c
 	}
-	var already prometheus.AlreadyRegisteredError
-	if errors.As(err, &already) {
+	if already, registered := errors.AsType[prometheus.AlreadyRegisteredError](err); registered {
 		if old, same := already.ExistingCollector.(C); same {
 			return old
 		}

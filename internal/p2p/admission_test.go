@@ -98,16 +98,16 @@ func TestAStrangerIsTurnedAwayAndToldWhy(t *testing.T) {
 }
 
 // rawPeer is a libp2p host that knows nothing of the mesh.
-func rawPeer(t testing.TB, n node) host.Host {
-	t.Helper()
+func rawPeer(tb testing.TB, n node) host.Host {
+	tb.Helper()
 	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay(), libp2p.DisableMetrics())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = h.Close() })
-	err = h.Connect(t.Context(), peer.AddrInfo{ID: n.Host().ID(), Addrs: n.Host().Addrs()})
+	tb.Cleanup(func() { _ = h.Close() })
+	err = h.Connect(tb.Context(), peer.AddrInfo{ID: n.Host().ID(), Addrs: n.Host().Addrs()})
 	if err != nil {
-		t.Fatalf("connect: %v", err)
+		tb.Fatalf("connect: %v", err)
 	}
 	return h
 }
@@ -118,14 +118,14 @@ func validHello() protocol.Hello {
 	}
 }
 
-func openBid(t testing.TB, h host.Host, n node) network.Stream {
-	t.Helper()
-	s, err := h.NewStream(t.Context(), n.Host().ID(), protocol.StreamID)
+func openBid(tb testing.TB, h host.Host, n node) network.Stream {
+	tb.Helper()
+	s, err := h.NewStream(tb.Context(), n.Host().ID(), protocol.StreamID)
 	if err != nil {
-		t.Fatalf("open stream: %v", err)
+		tb.Fatalf("open stream: %v", err)
 	}
 	if err := s.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }
@@ -185,22 +185,22 @@ func TestBadHellosEndTheStream(t *testing.T) {
 }
 
 // admitRaw makes a raw peer a member: it answers our Hello and opens a stream.
-func admitRaw(t testing.TB, n node) (host.Host, network.Stream) {
-	t.Helper()
-	h := rawPeer(t, n)
+func admitRaw(tb testing.TB, n node) (host.Host, network.Stream) {
+	tb.Helper()
+	h := rawPeer(tb, n)
 	h.SetStreamHandler(protocol.StreamID, func(s network.Stream) {
 		if _, err := newFrameReader(s, patience).readHello(); err == nil {
 			_ = writeHello(s, patience, validHello())
 		}
 	})
-	s := openBid(t, h, n)
+	s := openBid(tb, h, n)
 	if err := writeHello(s, patience, validHello()); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if _, err := newFrameReader(s, patience).readHello(); err != nil {
-		t.Fatalf("read hello: %v", err)
+		tb.Fatalf("read hello: %v", err)
 	}
-	eventually(t, "the raw peer is admitted", func() bool { return n.peers() == 1 })
+	eventually(tb, "the raw peer is admitted", func() bool { return n.peers() == 1 })
 	return h, s
 }
 

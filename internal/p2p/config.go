@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
@@ -106,38 +107,36 @@ func (p Preset) Timing() Timing {
 // Validate reports every field that is out of its range.
 func (c Config) Validate() error {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.KeyFile == "" && c.Host == nil {
-		bad("key file: missing; name the file that holds the site's identity")
+	bad := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
 	}
-	if err := c.Domain.Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	if len(c.Name) > 64 {
-		bad("name: longer than 64 bytes")
-	}
-	if c.Incarnation == 0 || c.Incarnation > math.MaxUint32 {
-		bad("incarnation: want 1 to %d, have %d", uint32(math.MaxUint32), c.Incarnation)
-	}
-	if len(c.Allow) > 0 && c.AcceptAnyone {
-		bad("members: listed, and anyone accepted; choose one")
-	}
-	if c.Preset != PresetLAN && c.Preset != PresetWAN && c.Preset != PresetTest && c.Preset != "" {
-		bad("network preset %q: want lan, wan or test", string(c.Preset))
-	}
+	bad(c.KeyFile == "" && c.Host == nil, "key file: missing; name the file that holds the site's identity")
+	bad(len(c.Name) > 64, "name: longer than 64 bytes")
+	bad(c.Incarnation == 0 || c.Incarnation > math.MaxUint32,
+		"incarnation: want 1 to %d, have %d", uint32(math.MaxUint32), c.Incarnation)
+	bad(len(c.Allow) > 0 && c.AcceptAnyone, "members: listed, and anyone accepted; choose one")
+	bad(!slices.Contains([]Preset{"", PresetLAN, PresetWAN, PresetTest}, c.Preset),
+		"network preset %q: want lan, wan or test", string(c.Preset))
+	return errors.Join(errors.Join(errs...), c.Domain.Validate(), c.validateAddrs())
+}
+
+func (c Config) validateAddrs() error {
+	var errs []error
 	for _, site := range c.Allow {
 		if _, err := peer.Decode(string(site)); err != nil {
-			bad("member %q: no peer ID: %w", string(site), err)
+			errs = append(errs, fmt.Errorf("member %q: no peer ID: %w", string(site), err))
 		}
 	}
 	for _, text := range c.Listen {
 		if _, err := ma.NewMultiaddr(text); err != nil {
-			bad("listen address %q: want a multiaddr such as /ip4/0.0.0.0/tcp/4601: %w", text, err)
+			errs = append(errs, fmt.Errorf("listen address %q: want a multiaddr such as /ip4/0.0.0.0/tcp/4601: %w", text, err))
 		}
 	}
 	for _, text := range c.Bootstrap {
 		if _, err := peer.AddrInfoFromString(text); err != nil {
-			bad("bootstrap address %q: want a multiaddr that ends in /p2p/ID: %w", text, err)
+			errs = append(errs, fmt.Errorf("bootstrap address %q: want a multiaddr that ends in /p2p/ID: %w", text, err))
 		}
 	}
 	return errors.Join(errs...)

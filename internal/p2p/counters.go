@@ -79,7 +79,7 @@ func (c *counters) add(family, label string, n uint64) {
 	if !ok {
 		found, _ = c.values.LoadOrStore(key, &counter{shown: c.families[family].With(label)})
 	}
-	cnt := found.(*counter) //nolint:errcheck,forcetypeassert // nothing else is stored
+	cnt := found.(*counter) //nolint:forcetypeassert // nothing else is stored
 	cnt.value.Add(n)
 	cnt.shown.Add(float64(n))
 }
@@ -91,7 +91,7 @@ func (c *counters) get(family, label string) uint64 {
 	if !ok {
 		return 0
 	}
-	return found.(*counter).value.Load() //nolint:errcheck,forcetypeassert // nothing else is stored
+	return found.(*counter).value.Load() //nolint:forcetypeassert // nothing else is stored
 }
 
 // nameOf is the message's type as a label, "Announce".

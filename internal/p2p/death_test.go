@@ -44,7 +44,7 @@ func TestAKilledAgentIsSeenAndProvenDead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err = cmd.Start(); err != nil {
 		t.Fatalf("start child: %v", err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -72,7 +73,7 @@ func (r *remote) dial(ctx context.Context) error {
 func (r *remote) hints() []ma.Multiaddr {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
-	return append(r.bootstrap[:len(r.bootstrap):len(r.bootstrap)], r.m.book.addrs(r.id)...)
+	return append(slices.Clip(r.bootstrap), r.m.book.addrs(r.id)...)
 }
 
 // greet says Hello and judges the answer.

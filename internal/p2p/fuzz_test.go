@@ -17,9 +17,9 @@ type pieces struct {
 	deadlines int
 }
 
-func (p *pieces) Write(b []byte) (int, error)       { return len(b), nil }
-func (p *pieces) SetWriteDeadline(time.Time) error  { return nil }
-func (p *pieces) SetReadDeadline(t time.Time) error { p.deadlines++; return nil }
+func (p *pieces) Write(b []byte) (int, error)      { return len(b), nil }
+func (p *pieces) SetWriteDeadline(time.Time) error { return nil }
+func (p *pieces) SetReadDeadline(time.Time) error  { p.deadlines++; return nil }
 
 func FuzzReadHello(f *testing.F) {
 	good, err := protocol.AppendFrame(nil, validHello())

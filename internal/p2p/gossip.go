@@ -187,7 +187,7 @@ func (g *gossip) seal(message protocol.Message) ([]byte, error) {
 		Sequence: g.m.cfg.Incarnation<<sequenceBits | g.sent.Add(1),
 		IssuedMS: g.m.cfg.Now().UnixMilli(), Validity: validity(message), Payload: payload,
 	}
-	if err := e.Validate(); err != nil {
+	if err = e.Validate(); err != nil {
 		return nil, err
 	}
 	signature, err := g.m.key.Sign(e.SignedBytes())

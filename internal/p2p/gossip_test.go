@@ -19,13 +19,13 @@ type forge struct {
 	id Identity
 }
 
-func newForge(t testing.TB) forge {
-	t.Helper()
-	id, err := LoadIdentity(t.TempDir() + "/key")
+func newForge(tb testing.TB) forge {
+	tb.Helper()
+	id, err := LoadIdentity(tb.TempDir() + "/key")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return forge{t, id}
+	return forge{tb, id}
 }
 
 func (f forge) envelope(message protocol.Message) protocol.Envelope {

@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 const patience = 20 * time.Second
 
 // eventually waits until the condition holds.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
+func eventually(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
@@ -39,7 +39,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 			return
 		}
 	}
-	t.Fatalf("after %s still not true: %s", patience, what)
+	tb.Fatalf("after %s still not true: %s", patience, what)
 }
 
 type goneEvent struct {
@@ -128,9 +128,9 @@ type node struct {
 }
 
 // testConfig is a site on loopback that accepts anyone.
-func testConfig(t testing.TB) Config {
-	t.Helper()
-	dir := t.TempDir()
+func testConfig(tb testing.TB) Config {
+	tb.Helper()
+	dir := tb.TempDir()
 	return Config{
 		KeyFile: filepath.Join(dir, "site.key"), AddressFile: filepath.Join(dir, "peers.json"),
 		Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Domain: "lab", Name: "site", Incarnation: 1, AcceptAnyone: true,
@@ -139,20 +139,20 @@ func testConfig(t testing.TB) Config {
 }
 
 // join starts a site and leaves the mesh when the test ends.
-func join(t testing.TB, cfg Config) node {
-	t.Helper()
+func join(tb testing.TB, cfg Config) node {
+	tb.Helper()
 	rec := &recorder{}
 	log := slog.New(slog.DiscardHandler)
 	if os.Getenv("P2P_TEST_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	m, err := New(t.Context(), cfg, rec.handlers(), log)
+	m, err := New(tb.Context(), cfg, rec.handlers(), log)
 	if err != nil {
-		t.Fatalf("New() = %v", err)
+		tb.Fatalf("New() = %v", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := m.Close(); err != nil {
-			t.Errorf("Close() = %v", err)
+			tb.Errorf("Close() = %v", err)
 		}
 	})
 	return node{m, rec}
@@ -160,31 +160,31 @@ func join(t testing.TB, cfg Config) node {
 
 // cluster starts n sites that all know only the first one, and waits until
 // everybody has admitted everybody.
-func cluster(t testing.TB, n int, change func(i int, cfg *Config)) []node {
-	t.Helper()
+func cluster(tb testing.TB, n int, change func(i int, cfg *Config)) []node {
+	tb.Helper()
 	var nodes []node
 	for i := range n {
-		cfg := testConfig(t)
+		cfg := testConfig(tb)
 		if i > 0 {
 			cfg.Bootstrap = nodes[0].Addrs()
 		}
 		if change != nil {
 			change(i, &cfg)
 		}
-		nodes = append(nodes, join(t, cfg))
+		nodes = append(nodes, join(tb, cfg))
 	}
-	whole(t, nodes)
+	whole(tb, nodes)
 	return nodes
 }
 
 // whole waits until the mesh is full.
-func whole(t testing.TB, nodes []node) {
-	t.Helper()
+func whole(tb testing.TB, nodes []node) {
+	tb.Helper()
 	for i, n := range nodes {
-		eventually(t, "all sites admitted each other", func() bool { return n.peers() == len(nodes)-1 })
-		eventually(t, "all sites are on the topic", func() bool { return len(n.gossip.topic.ListPeers()) == len(nodes)-1 })
+		eventually(tb, "all sites admitted each other", func() bool { return n.peers() == len(nodes)-1 })
+		eventually(tb, "all sites are on the topic", func() bool { return len(n.gossip.topic.ListPeers()) == len(nodes)-1 })
 		if got := len(n.Peers()); got != len(nodes)-1 {
-			t.Fatalf("site %d lists %d peers, want %d", i, got, len(nodes)-1)
+			tb.Fatalf("site %d lists %d peers, want %d", i, got, len(nodes)-1)
 		}
 	}
 }

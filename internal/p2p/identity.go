@@ -91,7 +91,7 @@ func writeFile(file string, content []byte, fresh bool) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // it is gone when all went well
+	defer os.Remove(tmp.Name()) // it is gone when all went well
 	_, err = tmp.Write(content)
 	if err == nil {
 		err = tmp.Sync()

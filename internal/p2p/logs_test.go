@@ -16,14 +16,14 @@ func TestALogIsReadByAnAdmittedPeer(t *testing.T) {
 	b.HandleLog(func(from grid.SiteID, rw io.ReadWriteCloser) {
 		question := make([]byte, 4)
 		if _, err := io.ReadFull(rw, question); err == nil && from == a.Self() {
-			_, _ = rw.Write(append(question, " and the answer"...))
+			_, _ = rw.Write([]byte(string(question) + " and the answer"))
 		}
 	})
 	rw, err := a.OpenLog(t.Context(), b.Self())
 	if err != nil {
 		t.Fatalf("OpenLog() = %v", err)
 	}
-	if _, err := rw.Write([]byte("what")); err != nil {
+	if _, err = rw.Write([]byte("what")); err != nil {
 		t.Fatal(err)
 	}
 	got, err := io.ReadAll(rw)
@@ -38,32 +38,54 @@ func TestALogIsReadByAnAdmittedPeer(t *testing.T) {
 	}
 }
 
-func TestALogStreamEndsWithItsContextAndWhenIdle(t *testing.T) {
+// untilItFails serves a log by sending back what it reads until that fails, and
+// tells why.
+func untilItFails(failed chan<- error) func(grid.SiteID, io.ReadWriteCloser) {
+	return func(_ grid.SiteID, rw io.ReadWriteCloser) {
+		_, err := io.Copy(rw, rw)
+		failed <- err
+	}
+}
+
+func TestALogStreamEndsWhenIdle(t *testing.T) {
 	nodes := cluster(t, 2, func(_ int, cfg *Config) { cfg.Timing.LogIdle = 100 * time.Millisecond })
 	a, b := nodes[0], nodes[1]
-	served := make(chan error, 2)
-	b.HandleLog(func(_ grid.SiteID, rw io.ReadWriteCloser) {
-		for {
-			if _, err := rw.Read(make([]byte, 8)); err != nil {
-				served <- err
-				return
-			}
-		}
-	})
+	failed := make(chan error, 1)
+	b.HandleLog(untilItFails(failed))
+	rw, err := a.OpenLog(t.Context(), b.Self())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = rw.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err = <-failed; !isTimeout(err) {
+		t.Errorf("idle reader got %v, want a timeout", err)
+	}
+}
+
+func TestALogStreamEndsWithItsContext(t *testing.T) {
+	nodes := cluster(t, 2, nil)
+	a, b := nodes[0], nodes[1]
+	failed := make(chan error, 1)
+	b.HandleLog(untilItFails(failed))
 	ctx, cancel := context.WithCancel(t.Context())
 	rw, err := a.OpenLog(ctx, b.Self())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rw.Write([]byte("x")); err != nil {
+	if _, err = rw.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-served; !isTimeout(err) {
-		t.Errorf("idle reader got %v, want a timeout", err)
+	if _, err = io.ReadFull(rw, make([]byte, 1)); err != nil {
+		t.Fatalf("the stream is not served: %v", err)
 	}
 	cancel()
-	if _, err := io.ReadAll(rw); err == nil {
+	if _, err = io.ReadAll(rw); err == nil {
 		t.Error("the stream outlives its context")
+	}
+	if err = <-failed; err == nil || isTimeout(err) {
+		t.Errorf("the other side got %v, want the stream reset", err)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestTheBookRemembersTheLastSeen(t *testing.T) {
 		t.Error("the least recently seen was not forgotten")
 	}
 	b.put(f.id.id, []ma.Multiaddr{addr}, start.Add(time.Hour))
-	if err := b.save(); err != nil {
+	if err = b.save(); err != nil {
 		t.Fatalf("save() = %v", err)
 	}
 	again, err := openBook(file)
@@ -117,8 +117,8 @@ func TestTCPIsDialledFirstInsideADomain(t *testing.T) {
 
 func TestBackoffGrowsToItsBound(t *testing.T) {
 	b := backoff{low: 500 * time.Millisecond, high: 30 * time.Second}
-	for i, want := range []time.Duration{500, 1000, 2000, 4000, 8000, 16000, 30000, 30000} {
-		want *= time.Millisecond
+	for i, ms := range []int{500, 1000, 2000, 4000, 8000, 16000, 30000, 30000} {
+		want := time.Duration(ms) * time.Millisecond
 		if got := b.next(false); got < want/2 || got > want {
 			t.Errorf("pause %d = %s, want %s to %s", i, got, want/2, want)
 		}

@@ -164,13 +164,14 @@ func (m *Mesh) welcome(in *frameReader, stream network.Stream) (protocol.Hello, 
 	_, reason := m.judge(siteOf(id), hello, now, now)
 	if reason == grid.ReasonNone {
 		named = m.membersFor(id, stream.Conn())
+	} else {
+		m.refused(&RefusedError{Site: siteOf(id), Reason: reason})
 	}
 	if err := writeHello(stream, m.cfg.Timing.Hello, m.hello(reason, named)); err != nil {
 		m.log.Debug("peer takes no hello", "peer", siteOf(id), "error", err)
 		return hello, false
 	}
 	if reason != grid.ReasonNone {
-		m.refused(&RefusedError{Site: siteOf(id), Reason: reason})
 		_ = stream.SetReadDeadline(time.Now().Add(refusalGrace))
 		_, _ = stream.Read(make([]byte, 1)) // until the peer has read why
 		m.after(refusalGrace, func() { _ = m.host.Network().ClosePeer(id) })

@@ -91,17 +91,27 @@ func (w Weibull) LogSurvival(age, tau float64) (float64, error) {
 	case math.IsInf(age, 1):
 		return w.limit(tau), nil
 	case age == 0:
-		return -math.Pow(tau/w.Scale, w.Shape), nil
+		return -w.power(tau), nil
 	}
 	// (t/s)^k (1 - (1+tau/t)^k), which does not cancel at a great age.
 	growth := math.Expm1(w.Shape * math.Log1p(tau/age))
 	if growth == 0 {
 		return 0, nil
 	}
-	if past := math.Pow(age/w.Scale, w.Shape); past > 0 && !math.IsInf(growth, 1) {
+	if past := w.power(age); past > 0 && !math.IsInf(growth, 1) {
 		return -past * growth, nil
 	}
-	return -math.Pow((age+tau)/w.Scale, w.Shape), nil // the past is nothing against what comes
+	return -w.power(age + tau), nil // the past is nothing against what comes
+}
+
+// power is (t/s)^k. math.Pow is wrong by percents where t/s is below the smallest
+// normal number.
+func (w Weibull) power(t float64) float64 {
+	const far, lift = 0x1p-1000, 500
+	if t/w.Scale >= far {
+		return math.Pow(t/w.Scale, w.Shape)
+	}
+	return math.Pow(math.Ldexp(t, lift)/w.Scale, w.Shape) * math.Exp2(-lift*w.Shape)
 }
 
 // limit is the logarithm for a node that has been up for ever.

@@ -9,6 +9,10 @@ import (
 // MaxSteps bounds the steps that FailureSum adds up.
 const MaxSteps = 1 << 24
 
+// directSteps is up to which number of steps NodeUp and NodeRecover add up rather
+// than take the closed form, which is the same and quicker.
+const directSteps = 1 << 16
+
 // FailureSum is the thesis' equations (3) and (4) as printed: lambda times the sum
 // of e^(-lambda t) lambda t over the steps t = 0..steps, for a failure rate of
 // lambda per step. The thesis reads it as the probability of a failure within
@@ -31,12 +35,12 @@ func FailureSum(lambda float64, steps int64) (float64, error) {
 		}
 		sum += math.Exp(-u) * u
 	}
-	return lambda * sum, nil
+	return min(lambda*sum, 1), nil // its limit is below 1, rounding is not
 }
 
 // FailureSumClosed is FailureSum in closed form: lambda^2 q (1 - q^n - n q^n (1-q))
 // / (1-q)^2 with q = e^-lambda and n = steps. It costs the same for any number of
-// steps; below lambda steps of about 1e-4 it loses digits to cancellation.
+// steps.
 func FailureSumClosed(lambda float64, steps int64) (float64, error) {
 	if err := checkSum(lambda, steps); err != nil {
 		return 0, err
@@ -45,10 +49,20 @@ func FailureSumClosed(lambda float64, steps int64) (float64, error) {
 		return 0, nil
 	}
 	n := float64(steps)
+	u := lambda * n
 	p := -math.Expm1(-lambda) // 1 - q
-	qn := math.Exp(-lambda * n)
-	sum := -math.Expm1(-lambda*n) - n*qn*p
-	return lambda / p * lambda / p * math.Exp(-lambda) * sum, nil
+	// The bracket, as (1 - (1+u) q^n) + n q^n (lambda - p): both are positive, so that
+	// nothing cancels where the whole is small.
+	bracket := erlang2(u) + n*math.Exp(-u)*excessOverExpm1(lambda)
+	return min(lambda/p*lambda/p*math.Exp(-lambda)*bracket, 1), nil
+}
+
+// excessOverExpm1 is lambda - (1 - e^-lambda).
+func excessOverExpm1(lambda float64) float64 {
+	if lambda < 1e-2 { // the series, where the difference cancels
+		return lambda * lambda * (1.0/2 - lambda*(1.0/6-lambda*(1.0/24-lambda*(1.0/120-lambda/720))))
+	}
+	return lambda + math.Expm1(-lambda)
 }
 
 // Erlang2 is the probability of at least two failures, 1 - (1+u) e^-u with u =
@@ -57,11 +71,18 @@ func Erlang2(lambda float64, steps int64) (float64, error) {
 	if err := checkSum(lambda, steps); err != nil {
 		return 0, err
 	}
-	u := lambda * float64(steps)
-	if u < 1e-3 { // the series, where the difference cancels
-		return u * u * (0.5 - u/3 + u*u/8 - u*u*u/30), nil
+	return erlang2(lambda * float64(steps)), nil
+}
+
+func erlang2(u float64) float64 {
+	switch {
+	case u < 1e-2: // the series, where the difference cancels
+		return u * u * (1.0/2 - u*(1.0/3-u*(1.0/8-u*(1.0/30-u/144))))
+	case u > 800: // also where u overflowed
+		return 1
+	default:
+		return -math.Expm1(-u) - u*math.Exp(-u)
 	}
-	return -math.Expm1(-u) - u*math.Exp(-u), nil
 }
 
 // FailureProbability is the probability of at least one failure, 1 - e^(-lambda
@@ -96,13 +117,18 @@ func NodeRecover(lambda, unrecoverable float64, tauDown, tau int64) (paper, fixe
 // bothSums is the printed sum over age + tau - 1 steps and the probability of an
 // event in the next tau steps.
 func bothSums(lambda, chance float64, age, tau int64) (sum, next float64, err error) {
-	if err := errors.Join(probability("chance", chance), checkSum(lambda, age), checkSum(lambda, tau)); err != nil {
+	if err = errors.Join(probability("chance", chance), checkSum(lambda, age), checkSum(lambda, tau)); err != nil {
 		return 0, 0, err
 	}
-	if age > MaxSteps/2 || tau > MaxSteps/2 {
-		return 0, 0, fmt.Errorf("%w: steps: want at most %d, have %d and %d", ErrInvalidArgument, MaxSteps/2, age, tau)
+	n := max(age, tau) // saturates
+	if age <= math.MaxInt64-tau {
+		n = max(age+tau-1, 0)
 	}
-	if sum, err = FailureSum(lambda, max(age+tau-1, 0)); err != nil {
+	add := FailureSum
+	if n > directSteps {
+		add = FailureSumClosed
+	}
+	if sum, err = add(lambda, n); err != nil {
 		return 0, 0, err
 	}
 	next, err = FailureProbability(lambda, tau)

@@ -26,7 +26,6 @@ func (m *Machine) award(j *job) {
 	for _, i := range j.waiting { // it does not change before the awards are sent
 		c := m.choose(j, i, standing)
 		if c == nil {
-			j.tasks[i].roundsFailed++
 			if len(j.tasks[i].failed) == 0 {
 				break // no room for anybody
 			}
@@ -82,7 +81,7 @@ func (m *Machine) sendAward(j *job, c *candidate, indexes []uint32, standing []*
 		j.place(i)
 		t.phase, t.site, t.distance, t.awardedAt = grid.PhaseAwarded, c.offer.Site, c.offer.Parts.Distance, m.now
 		t.token++
-		t.silent = false
+		t.silent, t.away = false, timeZero
 		t.leaseEnd, t.startedAt, t.done, t.total = timeZero, timeZero, 0, 0
 		m.saveTask(j, i)
 		msg.Tasks = append(msg.Tasks, protocol.AwardedTask{Index: i, Token: t.token, Item: j.item(i)})
@@ -147,7 +146,7 @@ func (m *Machine) declined(from grid.SiteID, msg protocol.Declined) {
 		if requoted {
 			offer := *msg.Quote
 			offer.Site = from
-			j.offers[from] = &candidate{offer: offer, left: offer.TasksNow, expires: m.now.Add(offer.Validity)}
+			j.offers[from] = &candidate{offer: offer, left: offer.TasksNow, at: m.now, expires: m.now.Add(offer.Validity)}
 			a.Offer = &offer
 		}
 		j.answers[from] = a

@@ -57,27 +57,49 @@ func (m *Machine) breakTies(ranked []grid.Offer, fasterFirst bool) {
 // that has not failed anywhere goes to the nearest; one that has goes to the
 // least fault index (FIBR), and never first to a site that failed it: only when
 // no other site offers, and it has waited for another round.
-func (m *Machine) choose(j *job, index uint32, standing []*candidate) *candidate {
-	t := &j.tasks[index]
+//
+// When a site has fallen silent it may be this one that is cut off. The attempt
+// is frozen there then, and can go on when the two meet again, unless a later
+// one was awarded meanwhile. So the task moves only to sites that have offered
+// since: runner-ups from before may be out of reach as well.
+func (m *Machine) choose(j *job, number uint32, standing []*candidate) *candidate {
+	t := &j.tasks[number]
+	if t.silent && m.now.Before(m.reunion) {
+		return nil
+	}
+	if !t.away.IsZero() {
+		standing = slices.DeleteFunc(slices.Clone(standing), func(c *candidate) bool { return !c.at.After(t.away) })
+		if len(standing) == 0 {
+			return nil
+		}
+	}
 	if len(t.failed) > 0 {
 		return m.leastFault(t, standing)
 	}
-	free := slices.DeleteFunc(slices.Clone(standing), func(c *candidate) bool { return c.left == 0 })
-	if len(free) == 0 {
+	if m.cfg.Choice == ChoiceSoftMin {
+		return m.softMin(standing)
+	}
+	at := slices.IndexFunc(standing, func(c *candidate) bool { return c.left > 0 })
+	if at < 0 {
 		return nil
 	}
-	if m.cfg.Choice == ChoiceSoftMin {
-		return free[m.softMin(free)]
-	}
-	return free[0]
+	return standing[at]
 }
 
-func (m *Machine) softMin(free []*candidate) int {
-	offers := make([]grid.Offer, 0, len(free))
-	for _, c := range free {
-		offers = append(offers, c.offer)
+// softMin draws one of the nearest offers that have room, nearer ones more likely.
+func (m *Machine) softMin(standing []*candidate) *candidate {
+	var free []*candidate
+	var offers []grid.Offer
+	for _, c := range standing {
+		if c.left > 0 {
+			free, offers = append(free, c), append(offers, c.offer)
+		}
 	}
-	return max(0, index.SoftMin(offers, enoughOffers, m.rng.Float64()))
+	at := index.SoftMin(offers, enoughOffers, m.rng.Float64())
+	if at < 0 {
+		return nil
+	}
+	return free[at]
 }
 
 func (m *Machine) leastFault(t *task, standing []*candidate) *candidate {
@@ -97,6 +119,7 @@ func (m *Machine) leastFault(t *task, standing []*candidate) *candidate {
 	}
 	best, ok := m.faults.Least(fault.OrderFixed, free, excluded)
 	if !ok {
+		t.roundsFailed++
 		return nil
 	}
 	return standing[slices.IndexFunc(standing, func(c *candidate) bool { return c.offer.Site == best })]

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -33,6 +32,7 @@ type Config struct {
 	CollectRetry  time.Duration // pause between attempts to fetch outputs
 	CollectGiveUp time.Duration // outputs that cannot be had for so long are computed again elsewhere
 	KeepEnded     time.Duration // records and outputs of ended jobs are kept so long
+	Reunion       time.Duration // after having been cut off, how long to wait for frozen attempts before they are moved
 	BootGrace     time.Duration // after a start, how long to wait for peers before a job is called unplaceable
 
 	Choice      Choice // how to choose among offers
@@ -51,28 +51,27 @@ func Default(self grid.SiteID) Config {
 		Self: self, Lease: 3 * time.Second, LeaseMargin: 500 * time.Millisecond, LongLease: 8 * time.Hour,
 		AwardWindow: 2 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute,
 		CollectRetry: time.Second, CollectGiveUp: time.Minute, KeepEnded: 7 * 24 * time.Hour,
-		BootGrace: 3 * time.Second, Requote: true, MaxJobs: 4096, MaxTries: 16, ExplainUpTo: 64, UnicastUpTo: 64,
+		BootGrace: 3 * time.Second, Reunion: 10 * time.Second, Requote: true, MaxJobs: 4096, MaxTries: 16, ExplainUpTo: 64, UnicastUpTo: 64,
 	}
 }
 
 // Validate reports all fields that are out of range.
 func (c Config) Validate() error {
-	var errs []error
-	if err := c.Self.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("self: %w", err))
+	errs := []error{c.Self.Validate()}
+	want := func(holds bool, text string) {
+		if !holds {
+			errs = append(errs, errors.New(text))
+		}
 	}
-	if c.Lease < 100*time.Millisecond || c.LongLease < c.Lease || c.LeaseMargin <= 0 {
-		errs = append(errs, fmt.Errorf("lease %s, long lease %s, margin %s: want at least 100ms, at least the lease, and more than 0",
-			c.Lease, c.LongLease, c.LeaseMargin))
-	}
-	if c.BackoffMin <= 0 || c.BackoffMax < c.BackoffMin {
-		errs = append(errs, fmt.Errorf("back-off %s to %s: want a rising range above 0", c.BackoffMin, c.BackoffMax))
-	}
-	if c.AwardWindow <= 0 || c.CollectRetry <= 0 || c.CollectGiveUp < c.CollectRetry || c.KeepEnded <= 0 || c.BootGrace < 0 {
-		errs = append(errs, errors.New("award window, collect retry, collect give-up, keep: want more than 0, give-up at least the retry"))
-	}
-	if c.MaxJobs < 1 || c.MaxTries < 1 || c.ReplyTarget < 0 {
-		errs = append(errs, errors.New("max jobs, max tries: want at least 1; reply target: at least 0"))
-	}
+	want(c.Lease >= 100*time.Millisecond, "lease: want at least 100ms")
+	want(c.LongLease >= c.Lease, "long lease: want at least the lease")
+	want(c.LeaseMargin > 0, "lease margin: want more than 0")
+	want(c.AwardWindow > 0, "award window: want more than 0")
+	want(c.BackoffMin > 0 && c.BackoffMax >= c.BackoffMin, "back-off: want a rising range above 0")
+	want(c.CollectRetry > 0 && c.CollectGiveUp >= c.CollectRetry, "collect retry: want more than 0 and at most the give-up")
+	want(c.KeepEnded > 0, "keep ended: want more than 0")
+	want(min(c.BootGrace, c.Reunion) >= 0, "boot grace, reunion: want at least 0")
+	want(c.MaxJobs >= 1 && c.MaxTries >= 1, "max jobs, max tries: want at least 1")
+	want(c.ReplyTarget >= 0, "reply target: want at least 0")
 	return errors.Join(errs...)
 }

@@ -51,6 +51,7 @@ type task struct {
 	exit         *grid.Exit
 	silent       bool          // the latest attempt was given up because its site was silent
 	failures     int           // attempts that a site did not bring to an end, those its owner stopped left out
+	away         time.Time     // when its site had been silent for a lease; zero: that is not so, or the site is dead
 	failed       []grid.SiteID // sites that failed it, latest last; at most maxFailed
 	roundsFailed int           // awards since the last failure that found no site
 	tries        []Try         // finished attempts; at most maxTries, latest last
@@ -61,6 +62,7 @@ type task struct {
 type candidate struct {
 	offer   grid.Offer
 	left    uint32 // tasks it can still take
+	at      time.Time
 	expires time.Time
 }
 

@@ -45,7 +45,7 @@ func (m *Machine) holds(j *job, t *task, id grid.AttemptID) bool {
 	case t.active():
 	case t.phase == grid.PhaseWaiting && t.token > 0 && t.silent:
 		j.place(id.Task.Index)
-		t.phase = grid.PhaseRunning
+		t.phase, t.silent, t.away = grid.PhaseRunning, false, timeZero
 		m.saveTask(j, id.Task.Index)
 		m.report(step.LevelInfo, "attempt_returned", id, t.site)
 	default:
@@ -90,7 +90,7 @@ func (m *Machine) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptI
 
 // fenceOf is the token below which the attempts of a task are to stop.
 func (m *Machine) fenceOf(id grid.AttemptID) grid.AttemptID {
-	below := grid.AttemptID{Task: id.Task, Token: id.Token + 1}
+	below := grid.AttemptID{Task: id.Task, Token: max(id.Token, id.Token+1)} // the greatest number has no next
 	if j, ok := m.jobs[id.Task.Job]; ok && id.Task.Index < uint32(len(j.tasks)) {
 		if t := j.tasks[id.Task.Index]; t.token > id.Token {
 			below.Token = t.token
@@ -111,6 +111,12 @@ func (m *Machine) leaseEnded(id grid.AttemptID) {
 		return
 	}
 	site := t.site
+	if p, known := m.members[site]; !known || !p.dead {
+		t.away = m.now
+	}
+	if p, known := m.members[site]; known {
+		p.silent = true // rounds do not wait for it
+	}
 	m.lost(j, id.Task.Index, "lease ended without a word")
 	m.blame(site)
 	m.placeWaiting(j)

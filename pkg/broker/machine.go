@@ -20,6 +20,8 @@ type Machine struct {
 	incarnation uint64
 	counter     uint64 // of jobs, ever
 	bootedAt    time.Time
+	cutOff      bool      // the last round that asked everybody was answered by nobody
+	reunion     time.Time // until then frozen attempts are given time to come back
 	jobs        map[grid.JobID]*job
 	members     map[grid.SiteID]*member
 	awards      map[grid.AttemptID]award // awaiting an answer, by their first attempt
@@ -35,6 +37,7 @@ const (
 	timerRound   = "round"   // a round's TTL is over; ID is the job
 	timerExplain = "explain" // half the TTL passed without an offer; ID is the job
 	timerAgain   = "again"   // announce a waiting job again; ID is the job
+	timerReunion = "reunion" // frozen attempts had the time to come back; ID is the job
 	timerAward   = "award"   // an award was not answered; ID is its first attempt
 	timerLease   = "lease"   // the last lease of an attempt has ended; ID is the attempt
 	timerCollect = "collect" // fetch outputs again; ID is the attempt
@@ -137,7 +140,7 @@ func (m *Machine) message(from grid.SiteID, msg protocol.Message) {
 
 func (m *Machine) timer(key step.TimerKey) {
 	switch key.Name {
-	case timerRound, timerExplain, timerAgain, timerForget:
+	case timerRound, timerExplain, timerAgain, timerReunion, timerForget:
 		j, ok := m.jobs[grid.JobID(key.ID)]
 		if ok {
 			m.jobTimer(key.Name, j)
@@ -153,7 +156,7 @@ func (m *Machine) jobTimer(name string, j *job) {
 		m.closeRound(j)
 	case timerExplain:
 		m.explainRound(j)
-	case timerAgain:
+	case timerAgain, timerReunion:
 		m.announceAgain(j)
 	case timerForget:
 		m.drop(j)
@@ -186,7 +189,7 @@ func (m *Machine) boot(in step.Boot) {
 			m.setTimer(timerForget, string(id), m.now.Add(m.cfg.KeepEnded))
 			continue
 		}
-		j.seq = uint32(in.Incarnation) << seqBits //nolint:gosec // it may wrap: it only has to differ
+		j.seq = uint32(in.Incarnation << seqBits) // it may wrap after 65,536 starts, and sites forget
 		for i := range j.tasks {
 			m.resumeTask(j, uint32(i))
 		}
@@ -199,7 +202,7 @@ func (m *Machine) boot(in step.Boot) {
 // seqBits is how many announcements of a job a run may make before the numbers
 // of the next run follow. Sites ignore numbers that they have answered, so a run
 // must not repeat those of an earlier one.
-const seqBits = 12
+const seqBits = 16
 
 func (m *Machine) resumeTask(j *job, index uint32) {
 	t := &j.tasks[index]

@@ -359,11 +359,30 @@ func TestLeaseIsWaitedOut(t *testing.T) {
 	if _, awards := sent[protocol.Award](b.pass(cfg.Lease + cfg.LeaseMargin - time.Millisecond)); len(awards) != 0 {
 		t.Fatal("moved while the lease still held")
 	}
-	to, award := one[protocol.Award](t, b.pass(time.Millisecond))
+	// It may be the submitter who is cut off, so the runner-up from before does
+	// not do: everybody is asked again.
+	effects := b.pass(time.Millisecond)
+	if to, _ := sent[protocol.Reannounce](effects); !slices.Contains(to, "b") {
+		t.Fatalf("asked %v again, want b among them", to)
+	}
+	b.pass(time.Millisecond)
+	b.hear("b", protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: offer(10, 2, 1)})
+	b.refusal(id, self, false)
+	to, award := one[protocol.Award](t, b.last)
 	if to != "b" || award.Tasks[0].Token != 2 {
 		t.Fatalf("moved to %s with %+v", to, award.Tasks)
 	}
-	_ = id
+}
+
+func TestCutOffSubmitterTakesItsAttemptsBack(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	id := b.started(1)
+	effects := b.pass(9 * time.Second) // nobody says a word
+	if _, awards := sent[protocol.Award](effects); len(awards) != 0 {
+		t.Fatalf("awarded again to sites that were not heard since: %+v", awards)
+	}
+	one[protocol.Lease](t, b.hear("a", protocol.Renew{Renewal: 5, Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}}))
+	b.wantPhase(id, 0, grid.PhaseRunning)
 }
 
 func TestRenewalKeepsATaskInPlace(t *testing.T) {
@@ -568,4 +587,16 @@ func TestForgetNeedsAnEnd(t *testing.T) {
 	if facts := b.facts.All(); len(facts) != 1 { // the counter stays
 		t.Errorf("%d facts are left: %v", len(facts), facts)
 	}
+}
+
+func TestWhatWaitsPastItsDeadlineIsRefused(t *testing.T) {
+	b := newBench(t, nil, "a")
+	job := testJob(1)
+	job.Spec.Window.Deadline = b.now.Add(10 * time.Second)
+	id := b.submit(job)
+	b.refusal(id, "a", false)
+	b.refusal(id, self, false)
+	b.wantPhase(id, 0, grid.PhaseWaiting)
+	b.pass(30 * time.Second)
+	b.wantPhase(id, 0, grid.PhaseRefused)
 }

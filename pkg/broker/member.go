@@ -17,6 +17,7 @@ type member struct {
 	bidder     bool // has answered an announcement before
 	lastSeen   time.Time
 	skew       time.Duration
+	dead       bool // its agent is known to have died; it is not connected
 	silent     bool // let its last announcement go unanswered: rounds do not wait for it
 }
 
@@ -38,9 +39,10 @@ func (m *Machine) peerSeen(in step.PeerSeen) {
 		p = &member{}
 		m.members[in.Site] = p
 	}
+	m.heard(in.Site)
 	arrived := !p.connected
 	p.name, p.capability, p.skew = in.Name, in.Capability, in.Skew
-	p.connected, p.lastSeen, p.silent = true, m.now, false
+	p.connected, p.lastSeen, p.silent, p.dead = true, m.now, false, false
 	if !arrived {
 		return
 	}
@@ -56,7 +58,7 @@ func (m *Machine) peerGone(in step.PeerGone) {
 	if !known {
 		return
 	}
-	p.connected = false
+	p.connected, p.dead = false, in.ProvenDead
 	for _, id := range m.jobIDs() {
 		j := m.jobs[id]
 		delete(j.offers, in.Site)
@@ -85,9 +87,34 @@ func (m *Machine) siteDied(j *job, site grid.SiteID) {
 	m.placeWaiting(j)
 }
 
+// heard notes that a site lives. When this one had been cut off, every attempt has
+// frozen, and comes back as soon as its site has found the way here. They are given
+// the time for that.
 func (m *Machine) heard(from grid.SiteID) {
 	if p, known := m.members[from]; known {
 		p.lastSeen = m.now
+	}
+	if from == m.cfg.Self {
+		return
+	}
+	if m.cutOff {
+		m.cutOff = false
+		m.awaitReturns()
+	}
+}
+
+func (m *Machine) awaitReturns() {
+	until := m.now.Add(m.cfg.Reunion)
+	for _, id := range m.jobIDs() {
+		j := m.jobs[id]
+		awaited := false
+		for _, i := range j.waiting {
+			awaited = awaited || j.tasks[i].silent
+		}
+		if awaited {
+			m.reunion = until
+			m.setTimer(timerReunion, string(id), until)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ type round struct {
 	explain  bool
 	sample   float64
 	offers   int
+	heard    bool   // another site has answered
 	first    uint32 // its first announcement; answers to earlier ones do not count
 }
 
@@ -179,7 +180,7 @@ func (m *Machine) bid(from grid.SiteID, msg protocol.Bid) {
 	offer := msg.Offer
 	offer.Site = from
 	if old, had := j.offers[from]; !had || offer.ID > old.offer.ID {
-		j.offers[from] = &candidate{offer: offer, left: offer.TasksNow, expires: m.now.Add(offer.Validity)}
+		j.offers[from] = &candidate{offer: offer, left: offer.TasksNow, at: m.now, expires: m.now.Add(offer.Validity)}
 	}
 	j.bid = true
 	m.answered(j, Answer{Site: from, Seq: msg.Seq, Offer: &offer, At: m.now})
@@ -205,6 +206,9 @@ func (m *Machine) answered(j *job, a Answer) {
 		j.answers[a.Site] = a
 	}
 	r := j.round
+	if r != nil && a.Site != m.cfg.Self {
+		r.heard = true
+	}
 	if r == nil {
 		if a.Offer != nil && len(j.waiting) > 0 && !j.probe {
 			m.award(j) // what finds no place is announced again when its pause is over
@@ -258,11 +262,7 @@ func (m *Machine) closeRound(j *job) {
 	j.round = nil
 	m.stopTimer(timerRound, string(j.id))
 	m.stopTimer(timerExplain, string(j.id))
-	for _, id := range sortedSites(r.expected) {
-		if p, known := m.members[id]; known && r.explain && r.expected[id] {
-			p.silent = true
-		}
-	}
+	m.noteSilence(r)
 	if j.probe {
 		m.endProbe(j)
 		return
@@ -271,11 +271,27 @@ func (m *Machine) closeRound(j *job) {
 	if len(j.waiting) == 0 {
 		return
 	}
-	if m.unplaceable(j, r) || j.noWait && r.complete && r.sample == 1 {
+	if m.unplaceable(j, r) || m.tooLate(j) || j.noWait && r.complete && r.sample == 1 {
 		m.refuseJob(j)
 		return
 	}
 	m.waitFor(j, r)
+}
+
+// noteSilence remembers who did not answer although he should have; when nobody
+// did, it is this site that is cut off.
+func (m *Machine) noteSilence(r *round) {
+	if !r.explain {
+		return // silence may mean that a site cannot offer
+	}
+	for _, id := range sortedSites(r.expected) {
+		if p, known := m.members[id]; known && r.expected[id] {
+			p.silent = true
+		}
+	}
+	if r.complete && !r.heard && len(m.members) > 0 {
+		m.cutOff = true
+	}
 }
 
 // unplaceable: no site has ever offered, at least one has answered, and every
@@ -288,6 +304,12 @@ func (m *Machine) unplaceable(j *job, r *round) bool {
 		return false
 	}
 	return len(m.members) > 0 || m.now.Sub(m.bootedAt) >= m.cfg.BootGrace
+}
+
+// tooLate: what still waits cannot end before the deadline any more.
+func (m *Machine) tooLate(j *job) bool {
+	deadline := j.job.Spec.Window.Deadline
+	return !deadline.IsZero() && !m.now.Before(deadline)
 }
 
 func (m *Machine) refuseJob(j *job) {

@@ -31,12 +31,16 @@ type Entry struct {
 // which it gave work. Counting an attempt once, when its success arrives after
 // its time ran out, is the owner's business too.
 type Ledger struct {
-	unbounded bool
-	entries   []Entry // ascending by site
+	floor   int64
+	entries []Entry // ascending by site
 }
 
 // Unbounded is an empty ledger without a floor, as the paper has it.
-func Unbounded() Ledger { return Ledger{unbounded: true} }
+func Unbounded() Ledger { return Bounded(math.MinInt64) }
+
+// Bounded is an empty ledger with any floor: what the index of a site that was
+// counted never falls below.
+func Bounded(floor int64) Ledger { return Ledger{floor: floor} }
 
 // Restore is a ledger with the floor of 0 and these entries, as Entries gave them.
 // Entries below the floor count as 0; of two for one site the later holds.
@@ -79,7 +83,7 @@ func (l *Ledger) Entries() []Entry { return slices.Clone(l.entries) }
 
 // Clone is a ledger that shares nothing with this one.
 func (l *Ledger) Clone() Ledger {
-	return Ledger{unbounded: l.unbounded, entries: slices.Clone(l.entries)}
+	return Ledger{floor: l.floor, entries: slices.Clone(l.entries)}
 }
 
 func (l *Ledger) find(site grid.SiteID) (int, bool) {
@@ -87,9 +91,7 @@ func (l *Ledger) find(site grid.SiteID) (int, bool) {
 }
 
 func (l *Ledger) set(site grid.SiteID, index int64) {
-	if !l.unbounded {
-		index = max(index, 0)
-	}
+	index = max(index, l.floor)
 	at, known := l.find(site)
 	switch {
 	case index == 0 && known:

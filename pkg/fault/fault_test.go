@@ -1,10 +1,7 @@
 package fault
 
 import (
-	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -13,69 +10,6 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
-
-func TestVectorsFIBR(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "vectors", "fibr.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct{ Cases []vector }
-	if err := json.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
-	if len(file.Cases) < 20 {
-		t.Fatalf("only %d cases", len(file.Cases))
-	}
-	for _, c := range file.Cases {
-		t.Run(c.ID, c.run)
-	}
-}
-
-type vector struct {
-	ID string
-	In struct {
-		Events    [][2]string
-		Resources []grid.SiteID
-		Exclude   []grid.SiteID
-		Floor     *int64
-		Distance  map[grid.SiteID]*float64
-	}
-	Out struct {
-		Index  map[grid.SiteID]int64
-		Choice *grid.SiteID
-	}
-}
-
-func (v vector) run(t *testing.T) {
-	l := Unbounded()
-	if v.In.Floor != nil {
-		l = Ledger{} // the only floor there is, 0
-	}
-	for _, e := range v.In.Events {
-		switch site := grid.SiteID(e[0]); {
-		case !slices.Contains(v.In.Resources, site):
-		case e[1] == "timeout":
-			l.Missed(site, 1)
-		default:
-			l.Succeeded(site)
-		}
-	}
-	var candidates []Candidate
-	for _, site := range v.In.Resources {
-		c := Candidate{Site: site, Distance: math.Inf(1)}
-		if d := v.In.Distance[site]; d != nil {
-			c.Distance = *d
-		}
-		candidates = append(candidates, c)
-		if got := l.Index(site); got != v.Out.Index[site] {
-			t.Errorf("index of %s = %d, want %d", site, got, v.Out.Index[site])
-		}
-	}
-	choice, found := l.Least(OrderPaper, candidates, v.In.Exclude)
-	if found != (v.Out.Choice != nil) || found && choice != *v.Out.Choice {
-		t.Errorf("choice = %q, %v, want %v", choice, found, v.Out.Choice)
-	}
-}
 
 func TestOrders(t *testing.T) {
 	var l Ledger

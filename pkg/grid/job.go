@@ -256,7 +256,7 @@ func validateInputs(inputs []Input) error {
 	}
 	for _, in := range inputs {
 		err := firstError(validatePath("input", in.Path), in.CID.Validate(),
-			checkRange("input "+in.Path+" (bytes)", in.Bytes, 0, maxBytes))
+			checkRange("input "+in.Path+" (bytes)", in.Bytes, maxBytes))
 		if err != nil {
 			return err
 		}

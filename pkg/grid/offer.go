@@ -55,5 +55,5 @@ func (o Offer) Validate() error {
 	if o.Validity <= 0 || o.Validity > MaxRuntime || o.LatestStart < 0 || o.Finish < 0 {
 		return invalidf("offer: a duration is out of range")
 	}
-	return firstError(o.Parts.Validate(), checkRange("core speed (MFLOP/s)", o.CoreMFLOPS, 0, maxAmount))
+	return firstError(o.Parts.Validate(), checkRange("core speed (MFLOP/s)", o.CoreMFLOPS, maxAmount))
 }

@@ -66,8 +66,8 @@ func (r Refusal) Validate() error {
 		return invalidf("reason %d is unknown", uint16(r.Reason))
 	}
 	return firstError(
-		checkRange("wanted", r.Want, 0, maxBytes),
-		checkRange("available", r.Have, 0, maxBytes),
+		checkRange("wanted", r.Want, maxBytes),
+		checkRange("available", r.Have, maxBytes),
 	)
 }
 

@@ -67,9 +67,9 @@ func (s DataSource) Validate() error {
 		}
 	}
 	return firstError(
-		checkRange("data source (bytes)", s.Bytes, 0, maxBytes),
-		checkRange("upload (bit/s)", s.UploadBps, 0, maxBytes),
-		checkRange("potential (bit/s)", s.PotentialBps, 0, maxBytes),
+		checkRange("data source (bytes)", s.Bytes, maxBytes),
+		checkRange("upload (bit/s)", s.UploadBps, maxBytes),
+		checkRange("potential (bit/s)", s.PotentialBps, maxBytes),
 	)
 }
 

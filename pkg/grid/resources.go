@@ -1,5 +1,7 @@
 package grid
 
+import "slices"
+
 // Resources is an amount of a machine, asked for, offered, free or in use. All
 // fields are at least 0.
 type Resources struct {
@@ -19,16 +21,16 @@ const maxBytes = 1 << 53
 // Validate reports a negative or absurd amount by its field's name.
 func (r Resources) Validate() error {
 	return firstError(
-		checkRange("cpus (thousandths)", r.MilliCPUs, 0, maxAmount),
-		checkRange("memory (bytes)", r.MemoryBytes, 0, maxBytes),
-		checkRange("disk (bytes)", r.DiskBytes, 0, maxBytes),
-		checkRange("computation (MFLOP/s)", r.MFLOPS, 0, maxAmount),
+		checkRange("cpus (thousandths)", r.MilliCPUs, maxAmount),
+		checkRange("memory (bytes)", r.MemoryBytes, maxBytes),
+		checkRange("disk (bytes)", r.DiskBytes, maxBytes),
+		checkRange("computation (MFLOP/s)", r.MFLOPS, maxAmount),
 	)
 }
 
-func checkRange(field string, value, low, high int64) error {
-	if value < low || value > high {
-		return invalidf("%s: want %d to %d, have %d", field, low, high, value)
+func checkRange(field string, value, most int64) error {
+	if value < 0 || value > most {
+		return invalidf("%s: want 0 to %d, have %d", field, most, value)
 	}
 	return nil
 }
@@ -111,19 +113,14 @@ func (c Capability) Validate() error {
 		return invalidf("os, arch: longer than 32 bytes")
 	}
 	return firstError(
-		checkRange("core speed (MFLOP/s)", c.CoreMFLOPS, 0, maxAmount),
-		checkRange("download (bit/s)", c.DownBps, 0, maxBytes),
-		checkRange("upload (bit/s)", c.UpBps, 0, maxBytes),
-		checkRange("disk rate (bit/s)", c.DiskBps, 0, maxBytes),
+		checkRange("core speed (MFLOP/s)", c.CoreMFLOPS, maxAmount),
+		checkRange("download (bit/s)", c.DownBps, maxBytes),
+		checkRange("upload (bit/s)", c.UpBps, maxBytes),
+		checkRange("disk rate (bit/s)", c.DiskBps, maxBytes),
 	)
 }
 
 // Runs reports whether the site runs that kind of work.
 func (c Capability) Runs(kind WorkKind) bool {
-	for _, k := range c.Kinds {
-		if k == kind {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.Kinds, kind)
 }

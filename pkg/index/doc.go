@@ -6,9 +6,10 @@
 // The package has two layers. The exact mathematics works on float64 in SI units
 // (bytes, bit/s, seconds, FLOP/s) and answers nonsense with ErrInvalidArgument:
 // ProvisionRatio, Potential, ComputationIndex, DataIndex, DataIndexMulti,
-// EffectiveBandwidth, YBounded, Distance and Rank. The mesh layer works on the
-// nouns of pkg/grid and is what the machines call: Feasible and Measure at a
-// site, RankOffers and SoftMin at a submitter.
+// EffectiveBandwidth, YBounded, Distance, Rank and, for reservations rather than
+// offers, ShortestExpectedDelay. The mesh layer works on the nouns of pkg/grid and
+// is what the machines call: Feasible and Measure at a site, RankOffers and SoftMin
+// at a submitter.
 //
 // Source: B. Khoo Boon Tat, "Multi-Dimensional Resource Allocation Strategy for
 // Large-Scale Computational Grid Systems", thesis, NUS 2006 ("the thesis" below),

@@ -60,8 +60,8 @@ func (p *Planner) Withdraw(number uint64) (Offer, bool) {
 // many there were.
 func (p *Planner) WithdrawJob(job grid.JobID) int {
 	n := 0
-	for i := len(p.offers) - 1; i >= 0; i-- {
-		if p.offers[i].Job == job {
+	for i, o := range slices.Backward(p.offers) { // closing one moves those behind it
+		if o.Job == job {
 			p.close(i)
 			n++
 		}

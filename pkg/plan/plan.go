@@ -11,6 +11,9 @@
 // and Grid Integration": every commitment has a place in time, and those that wait
 // move up when others end early.
 //
+// The rules of that paper which need no plan to be stated, such as LatestStart and
+// Order, are here as functions of plain numbers.
+//
 // Cores, memory and disk are hard. Computation is soft: a task may get less than
 // it asks for and then runs longer, which the caller's Ask.Rate knows about.
 //

@@ -210,8 +210,8 @@ func TestHoldBecomesCommitment(t *testing.T) {
 		}
 		check(t, p)
 	}
-	if o, ok := p.Offer(o.Number); !ok || o.Holds != 0 {
-		t.Errorf("offer = %+v, %v, want nothing held", o, ok)
+	if left, ok := p.Offer(o.Number); !ok || left.Holds != 0 {
+		t.Errorf("offer = %+v, %v, want nothing held", left, ok)
 	}
 	if err := p.Commit(at(5), c, o.Number); !errors.Is(err, ErrAttempt) {
 		t.Errorf("second Commit: %v", err)

@@ -179,7 +179,7 @@ func TestPlannerKeepsItsPromises(t *testing.T) {
 					m.p.SetCapacity(grid.Resources{MilliCPUs: rapid.Int64Range(0, 6).Draw(t, "cpus"), MFLOPS: rapid.Int64Range(0, 12).Draw(t, "mflops")})
 				}
 			},
-			"crash": func(t *rapid.T) {
+			"crash": func(*rapid.T) {
 				if !mayShrink {
 					return
 				}

@@ -119,7 +119,7 @@ func tasks(give, free grid.Resources, count uint32) uint32 {
 			n = min(n, d[1]/d[0])
 		}
 	}
-	return uint32(max(n, 1)) //nolint:gosec // at most count
+	return uint32(max(n, 1)) // at most count
 }
 
 // shortage is the first resource of which there is too little, computation being

@@ -34,8 +34,8 @@ func (p *Planner) settle(now time.Time) {
 	if next, some := p.Next(); !p.dirty && (!some || next.After(now)) {
 		return
 	}
-	for i := len(p.offers) - 1; i >= 0; i-- {
-		if !now.Before(p.offers[i].Expires) {
+	for i, o := range slices.Backward(p.offers) { // closing one moves those behind it
+		if !now.Before(o.Expires) {
 			p.changes.Withdrawn = append(p.changes.Withdrawn, p.close(i))
 		}
 	}

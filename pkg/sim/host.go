@@ -100,6 +100,9 @@ func (h *host) step(r role, in step.Input) {
 	for _, e := range effects {
 		h.carryOut(r, e)
 	}
+	if w.steps%max(1, w.cfg.CheckEvery) != 0 || !h.up {
+		return
+	}
 	if err := machine.Check(); err != nil {
 		w.fail(fmt.Errorf("%s after %T: %w", h.spec.ID, in, err))
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -91,4 +92,36 @@ func (t *Trace) heard(site grid.SiteID, msg protocol.Message) {
 		t.known[key] = true
 		t.Heard[site]++
 	}
+}
+
+// Overlaps counts the pairs of attempts of one task that ran at the same time:
+// what leases and fencing are there to prevent.
+func (t *Trace) Overlaps() int {
+	byTask := slices.Clone(t.Intervals)
+	slices.SortStableFunc(byTask, func(a, b Interval) int {
+		switch {
+		case a.Attempt.Task.Less(b.Attempt.Task):
+			return -1
+		case b.Attempt.Task.Less(a.Attempt.Task):
+			return 1
+		default:
+			return 0
+		}
+	})
+	n := 0
+	for i, a := range byTask {
+		for _, b := range byTask[i+1:] {
+			if b.Attempt.Task != a.Attempt.Task {
+				break
+			}
+			if a.Attempt != b.Attempt && a.overlaps(b) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (i Interval) overlaps(o Interval) bool {
+	return (o.To < 0 || i.From < o.To) && (i.To < 0 || o.From < i.To)
 }

@@ -52,6 +52,10 @@ type Config struct {
 	NoWatchdog bool
 	// CheckFacts compares every machine's Snapshot with its facts after each step.
 	CheckFacts bool
+	// CheckEvery is after how many steps one is checked, by Check and CheckFacts;
+	// 0 or 1 checks each. Checking a machine takes time in proportion to what it
+	// knows.
+	CheckEvery int
 }
 
 // World is a running simulation. It belongs to one goroutine.
@@ -118,7 +122,7 @@ func (w *World) At(at time.Duration, do func()) { w.schedule(at-w.elapsed, do) }
 // invariant breaks.
 func (w *World) Run(until time.Duration) error {
 	for w.failure == nil && len(w.queue) > 0 && w.queue[0].at <= until {
-		e := heap.Pop(&w.queue).(event) //nolint:errcheck // the queue holds nothing else
+		e := heap.Pop(&w.queue).(event)
 		w.elapsed = e.at
 		e.do()
 	}
@@ -145,7 +149,17 @@ var ErrDown = errors.New("the agent is down")
 
 // Submit hands a job to a site's broker and returns the job's ID.
 func (w *World) Submit(at grid.SiteID, job grid.Job) (grid.JobID, error) {
-	reply := w.command(at, func(n uint64) step.Input { return step.Submit{Command: n, Job: job} })
+	return w.submit(at, step.Submit{Job: job})
+}
+
+// SubmitNow hands over a job that is refused if it has no place now.
+func (w *World) SubmitNow(at grid.SiteID, job grid.Job) (grid.JobID, error) {
+	return w.submit(at, step.Submit{Job: job, NoWait: true})
+}
+
+func (w *World) submit(at grid.SiteID, in step.Submit) (grid.JobID, error) {
+	job := in.Job
+	reply := w.command(at, func(n uint64) step.Input { in.Command = n; return in })
 	if reply.Err != nil {
 		return "", reply.Err
 	}
@@ -161,9 +175,9 @@ func (w *World) Cancel(at grid.SiteID, job grid.JobID) error {
 	return w.command(at, func(n uint64) step.Input { return step.CancelJob{Command: n, Job: job} }).Err
 }
 
-func (w *World) command(at grid.SiteID, make func(uint64) step.Input) step.Reply {
+func (w *World) command(at grid.SiteID, input func(uint64) step.Input) step.Reply {
 	w.commands++
-	w.hosts[at].step(roleBroker, make(w.commands))
+	w.hosts[at].step(roleBroker, input(w.commands))
 	reply := w.replies[w.commands]
 	delete(w.replies, w.commands)
 	return reply
@@ -208,17 +222,18 @@ type event struct {
 
 type eventQueue []event
 
-func (q eventQueue) Len() int      { return len(q) }
-func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q eventQueue) Less(i, j int) bool {
-	if q[i].at != q[j].at {
-		return q[i].at < q[j].at
+func (q *eventQueue) Len() int      { return len(*q) }
+func (q *eventQueue) Swap(i, j int) { (*q)[i], (*q)[j] = (*q)[j], (*q)[i] }
+func (q *eventQueue) Less(i, j int) bool {
+	a, b := (*q)[i], (*q)[j]
+	if a.at != b.at {
+		return a.at < b.at
 	}
-	return q[i].sequence < q[j].sequence
+	return a.sequence < b.sequence
 }
 
 // Push implements heap.Interface.
-func (q *eventQueue) Push(x any) { *q = append(*q, x.(event)) } //nolint:errcheck // only events are pushed
+func (q *eventQueue) Push(x any) { *q = append(*q, x.(event)) }
 
 // Pop implements heap.Interface.
 func (q *eventQueue) Pop() any {

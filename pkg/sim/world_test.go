@@ -83,25 +83,6 @@ func wantAllDone(t *testing.T, s broker.JobState) {
 	}
 }
 
-// overlaps counts pairs of attempts of one task that ran at the same time.
-func overlaps(tr *Trace) int {
-	byTask := make(map[grid.TaskID][]Interval)
-	for _, i := range tr.Intervals {
-		byTask[i.Attempt.Task] = append(byTask[i.Attempt.Task], i)
-	}
-	n := 0
-	for _, all := range byTask {
-		for i, a := range all {
-			for _, b := range all[i+1:] {
-				if a.Attempt != b.Attempt && (b.To < 0 || a.From < b.To) && (a.To < 0 || b.From < a.To) {
-					n++
-				}
-			}
-		}
-	}
-	return n
-}
-
 func TestOneJob(t *testing.T) {
 	w := New(Config{Seed: 1, Sites: fleet(5), Network: lan(), CheckFacts: true})
 	if err := w.Run(time.Second); err != nil {
@@ -121,7 +102,7 @@ func TestArrayFillsTheFleetAndEnds(t *testing.T) {
 	if took := s.Ended.Sub(s.Submitted); took > 60*time.Second {
 		t.Errorf("took %s, want little more than 50 s", took)
 	}
-	if n := overlaps(w.Trace()); n != 0 {
+	if n := w.Trace().Overlaps(); n != 0 {
 		t.Errorf("%d pairs of attempts overlap", n)
 	}
 }
@@ -157,7 +138,7 @@ func TestKilledSiteLosesNothing(t *testing.T) {
 		w.At(10*time.Second, func() { w.Crash("s3") })
 		w.At(60*time.Second, func() { w.Restart("s3") })
 		wantAllDone(t, mustEnd(t, w, 20*time.Minute, "s0", id))
-		if n := overlaps(w.Trace()); n != 0 {
+		if n := w.Trace().Overlaps(); n != 0 {
 			t.Errorf("seed %d: %d pairs of attempts overlap", seed, n)
 		}
 	}
@@ -172,7 +153,7 @@ func TestKilledSubmitterComesBack(t *testing.T) {
 		w.At(time.Duration(12+seed*5)*time.Second, func() { w.Restart("s0") })
 		_ = w.Run(w.elapsed + 2*time.Minute)
 		wantAllDone(t, mustEnd(t, w, 20*time.Minute, "s0", id))
-		if n := overlaps(w.Trace()); n != 0 {
+		if n := w.Trace().Overlaps(); n != 0 {
 			t.Errorf("seed %d: %d pairs of attempts overlap", seed, n)
 		}
 	}
@@ -206,7 +187,7 @@ func TestChaos(t *testing.T) {
 		})
 		_ = w.Run(3*time.Minute + time.Second)
 		wantAllDone(t, mustEnd(t, w, time.Hour, "s0", id))
-		if n := overlaps(w.Trace()); n != 0 {
+		if n := w.Trace().Overlaps(); n != 0 {
 			t.Errorf("seed %d: %d pairs of attempts overlap", seed, n)
 		}
 	}
@@ -237,7 +218,7 @@ func TestWithoutTheWatchdogAttemptsOverlap(t *testing.T) {
 		id := mustSubmit(t, w, "s0", wasmJob(20, 60*time.Second))
 		w.At(10*time.Second, func() { w.Isolate("s4") })
 		mustEnd(t, w, 20*time.Minute, "s0", id)
-		n += overlaps(w.Trace())
+		n += w.Trace().Overlaps()
 	}
 	if n == 0 {
 		t.Error("no overlap was seen although nothing enforced the leases: the check is blind")

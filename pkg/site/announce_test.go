@@ -20,18 +20,18 @@ func TestAnnouncementsThatAreNotAnswered(t *testing.T) {
 		msg   protocol.Message
 		event string
 	}{
-		{"of somebody else's job", bob, announcement(job1, bob), EventNotSubmitter},
-		{"in somebody else's name", bob, announcement(job2, alice), EventForged},
-		{"twice", alice, announcement(job1, alice), EventDuplicate},
-		{"twice, as requirements", alice, protocol.Requirements{Announce: announcement(job1, alice)}, EventDuplicate},
-		{"out of range", alice, invalid, EventInvalid},
-		{"of a job that ended", alice, announcement(job3, alice), EventJobEnded},
-		{"clear by somebody else", bob, protocol.Clear{Job: job1, Submitter: bob, Kind: protocol.ClearEnded}, EventNotSubmitter},
-		{"clear in another's name", bob, protocol.Clear{Job: job1, Submitter: alice, Kind: protocol.ClearEnded}, EventForged},
-		{"clear of an unknown job", bob, protocol.Clear{Job: job2, Submitter: bob, Kind: protocol.ClearEnded}, EventUnknownJob},
-		{"a submitter's message", alice, protocol.Bid{Job: job1, Seq: 1, Offer: grid.Offer{ID: 1, TasksNow: 1, Validity: 1}}, EventNotForSite},
-		{"no message", alice, nil, EventInvalid},
-		{"from nobody", "", announcement(job2, alice), EventInvalid},
+		{"of somebody else's job", bob, announcement(job1, bob), eventNotSubmitter},
+		{"in somebody else's name", bob, announcement(job2, alice), eventForged},
+		{"twice", alice, announcement(job1, alice), eventDuplicate},
+		{"twice, as requirements", alice, protocol.Requirements{Announce: announcement(job1, alice)}, eventDuplicate},
+		{"out of range", alice, invalid, eventInvalid},
+		{"of a job that ended", alice, announcement(job3, alice), eventJobEnded},
+		{"clear by somebody else", bob, protocol.Clear{Job: job1, Submitter: bob, Kind: protocol.ClearEnded}, eventNotSubmitter},
+		{"clear in another's name", bob, protocol.Clear{Job: job1, Submitter: alice, Kind: protocol.ClearEnded}, eventForged},
+		{"clear of an unknown job", bob, protocol.Clear{Job: job2, Submitter: bob, Kind: protocol.ClearEnded}, eventUnknownJob},
+		{"a submitter's message", alice, protocol.Bid{Job: job1, Seq: 1, Offer: grid.Offer{ID: 1, TasksNow: 1, Validity: 1}}, eventNotForSite},
+		{"no message", alice, nil, eventInvalid},
+		{"from nobody", "", announcement(job2, alice), eventInvalid},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t)
@@ -100,7 +100,7 @@ func TestReannouncementWithAStaleRequirement(t *testing.T) {
 		Job: job1, Seq: 2, Submitter: alice, Digest: protocol.DigestOf(other.Req), Count: 1, TTL: time.Second,
 	})
 	one[protocol.NeedRequirements](r, alice)
-	r.reported(EventCacheMiss)
+	r.reported(eventCacheMiss)
 }
 
 func TestReannouncementMakesAPlacedJobWaitAgain(t *testing.T) {
@@ -195,7 +195,7 @@ func TestRefusals(t *testing.T) {
 			if sends := only[step.Send](r.out); len(sends) > 0 {
 				t.Errorf("unasked it says %+v", sends)
 			}
-			r.reported(EventOfferRefused)
+			r.reported(eventOfferRefused)
 			a.Seq, a.Explain = 2, true
 			r.receive(alice, a)
 			if got := one[protocol.Refuse](r, alice).Refusal; got != tt.want {
@@ -346,4 +346,23 @@ func TestSecondsMapQueuesInThePlan(t *testing.T) {
 	if p.Wait < time.Minute || p.Wait > 62*time.Second {
 		t.Errorf("waits %s, want what the others take", p.Wait)
 	}
+}
+
+// A submitter that was restarted counts its announcements from 1 again. Once the
+// answers of its earlier life have expired, it is heard.
+func TestRestartedSubmitterIsHeard(t *testing.T) {
+	r := newRig(t)
+	for seq := range uint32(20) {
+		a := announcement(job1, alice)
+		a.Seq = seq + 1
+		r.receive(alice, a)
+		r.advance(time.Second)
+	}
+	r.receive(alice, announcement(job1, alice))
+	none[protocol.Bid](r)
+	r.advance(31 * time.Second)
+	r.receive(alice, announcement(job1, alice))
+	one[protocol.Bid](r, alice)
+	r.receive(alice, announcement(job1, alice))
+	none[protocol.Bid](r)
 }

@@ -33,7 +33,7 @@ func (m *Machine) attemptTimer(key step.TimerKey, then func(*attempt)) {
 		then(a)
 		return
 	}
-	m.report(step.LevelDebug, EventStale, step.Report{Text: "timer " + key.Name})
+	m.report(step.LevelDebug, eventStale, step.Report{Text: "timer " + key.Name})
 }
 
 // known finds the attempt that an input is about and wants it in one of the
@@ -42,11 +42,11 @@ func (m *Machine) known(id grid.AttemptID, first, last phase) *attempt {
 	a := m.roster.all[id]
 	switch {
 	case a == nil:
-		m.report(step.LevelDebug, EventUnknownAttempt, about(id, ""))
+		m.report(step.LevelDebug, eventUnknownAttempt, about(id, ""))
 	case a.phase < first || a.phase > last:
 		r := about(id, a.submitter)
 		r.Text = "phase " + a.phase.String()
-		m.report(step.LevelDebug, EventStale, r)
+		m.report(step.LevelDebug, eventStale, r)
 	default:
 		return a
 	}
@@ -78,7 +78,7 @@ func (m *Machine) onStaged(in step.Staged) {
 	if in.Problem != "" {
 		r := about(a.id, a.submitter)
 		r.Text = in.Problem
-		m.report(step.LevelWarn, EventStagingFailed, r)
+		m.report(step.LevelWarn, eventStagingFailed, r)
 		m.end(a, grid.Exit{Cause: grid.CauseData, Text: in.Problem})
 		return
 	}
@@ -95,7 +95,7 @@ func (m *Machine) tryStart(a *attempt) {
 	a.phase, a.started = phaseStarting, true
 	m.persist(a.fact())
 	m.emit(step.StartAttempt{Attempt: a.id, Task: a.task, LeaseUntil: a.leaseUntil})
-	m.report(step.LevelInfo, EventStarted, about(a.id, a.submitter))
+	m.report(step.LevelInfo, eventStarted, about(a.id, a.submitter))
 }
 
 func (m *Machine) onStarted(in step.AttemptStarted) {
@@ -108,7 +108,7 @@ func (m *Machine) onStarted(in step.AttemptStarted) {
 func (m *Machine) onFrozen(in step.AttemptFrozen) {
 	if a := m.known(in.Attempt, phaseStarting, phaseRunning); a != nil {
 		a.phase = phaseFrozen
-		m.report(step.LevelWarn, EventFrozen, about(a.id, a.submitter))
+		m.report(step.LevelWarn, eventFrozen, about(a.id, a.submitter))
 		m.progress(a, grid.PhaseFrozen, 0, 0) // likely lost: the submitter was silent
 	}
 }
@@ -116,7 +116,7 @@ func (m *Machine) onFrozen(in step.AttemptFrozen) {
 func (m *Machine) onResumed(in step.AttemptResumed) {
 	if a := m.known(in.Attempt, phaseFrozen, phaseFrozen); a != nil {
 		a.phase = phaseRunning
-		m.report(step.LevelInfo, EventResumed, about(a.id, a.submitter))
+		m.report(step.LevelInfo, eventResumed, about(a.id, a.submitter))
 		m.progress(a, grid.PhaseRunning, 0, 0)
 	}
 }
@@ -128,7 +128,7 @@ func (m *Machine) onExited(in step.AttemptExited) {
 	}
 	if a.phase == phaseStopping && a.quiet {
 		m.vacate(a)
-		m.drop(a, outputs(in.Exit))
+		m.drop(a, in.Exit.CIDs())
 		return
 	}
 	m.end(a, in.Exit)
@@ -144,7 +144,7 @@ func (m *Machine) end(a *attempt, exit grid.Exit) {
 	m.persist(a.fact())
 	r := about(a.id, a.submitter)
 	r.Text = a.exit.Cause.String()
-	m.report(step.LevelInfo, EventExited, r)
+	m.report(step.LevelInfo, eventExited, r)
 	m.tellExit(a)
 }
 
@@ -163,12 +163,12 @@ func (m *Machine) tellExit(a *attempt) {
 func (m *Machine) onExitedTimer(a *attempt) {
 	switch {
 	case a.phase != phaseExited:
-		m.report(step.LevelDebug, EventStale, about(a.id, a.submitter))
+		m.report(step.LevelDebug, eventStale, about(a.id, a.submitter))
 	case m.now.Before(a.ended.Add(m.cfg.ResultHold)):
 		m.tellExit(a)
 	default:
-		m.report(step.LevelWarn, EventResultExpired, about(a.id, a.submitter))
-		m.drop(a, outputs(a.exit))
+		m.report(step.LevelWarn, eventResultExpired, about(a.id, a.submitter))
+		m.drop(a, a.exit.CIDs())
 	}
 }
 
@@ -177,14 +177,14 @@ func (m *Machine) onExitAck(from grid.SiteID, msg protocol.ExitAck) {
 		a := m.roster.all[id]
 		switch {
 		case a == nil:
-			m.report(step.LevelDebug, EventUnknownAttempt, about(id, from))
+			m.report(step.LevelDebug, eventUnknownAttempt, about(id, from))
 		case a.submitter != from:
-			m.report(step.LevelWarn, EventNotSubmitter, about(id, from))
+			m.report(step.LevelWarn, eventNotSubmitter, about(id, from))
 		case a.live():
-			m.report(step.LevelWarn, EventPrematureAck, about(id, from))
+			m.report(step.LevelWarn, eventPrematureAck, about(id, from))
 		default:
-			m.report(step.LevelDebug, EventResultAcked, about(id, from))
-			m.drop(a, outputs(a.exit))
+			m.report(step.LevelDebug, eventResultAcked, about(id, from))
+			m.drop(a, a.exit.CIDs())
 		}
 	}
 }
@@ -201,20 +201,6 @@ func (m *Machine) stopTimers(a *attempt, names ...string) {
 	for _, name := range names {
 		m.emit(step.StopTimer{Key: step.TimerKey{Name: name, ID: a.id.String()}})
 	}
-}
-
-// outputs lists what an exit left in the data room.
-func outputs(exit grid.Exit) []grid.CID {
-	var cids []grid.CID
-	for _, out := range exit.Outputs {
-		cids = append(cids, out.CID)
-	}
-	for _, stream := range []grid.Produced{exit.Stdout, exit.Stderr} {
-		if stream.CID != "" {
-			cids = append(cids, stream.CID)
-		}
-	}
-	return cids
 }
 
 // presentable makes an exit that can be sent of whatever the driver reports.

@@ -50,7 +50,7 @@ func TestExitedIsRepeated(t *testing.T) {
 	}
 	want := []time.Duration{1, 3, 7, 15, 31, 61, 91}
 	for i := range want {
-		want[i] *= time.Second
+		want[i] = time.Duration(int64(want[i]) * int64(time.Second))
 	}
 	if !slices.Equal(at, want) {
 		t.Errorf("repeated at %v, want %v", at, want)
@@ -81,9 +81,9 @@ func TestAcknowledgementsThatDoNotCount(t *testing.T) {
 		id    grid.AttemptID
 		event string
 	}{
-		{bob, ended, EventNotSubmitter},
-		{alice, running, EventPrematureAck},
-		{alice, attemptID(job3, 0, 1), EventUnknownAttempt},
+		{bob, ended, eventNotSubmitter},
+		{alice, running, eventPrematureAck},
+		{alice, attemptID(job3, 0, 1), eventUnknownAttempt},
 	} {
 		r.receive(tt.from, protocol.ExitAck{Attempts: []grid.AttemptID{tt.id}})
 		r.reported(tt.event)
@@ -132,24 +132,24 @@ func TestInputsOutOfPlace(t *testing.T) {
 		in    step.Input
 		event string
 	}{
-		{step.Staged{Attempt: run}, EventStale},
-		{step.StageProgress{Attempt: run}, EventStale},
-		{step.AttemptStarted{Attempt: run}, EventStale},
-		{step.AttemptResumed{Attempt: run}, EventStale},
-		{step.Staged{Attempt: unknown}, EventUnknownAttempt},
-		{step.AttemptExited{Attempt: unknown}, EventUnknownAttempt},
-		{step.AttemptFrozen{Attempt: unknown}, EventUnknownAttempt},
-		{step.TimerFired{Key: step.TimerKey{Name: timerWatch, ID: unknown.String()}}, EventStale},
-		{step.TimerFired{Key: step.TimerKey{Name: timerExited, ID: run.String()}}, EventStale},
-		{step.TimerFired{Key: step.TimerKey{Name: timerExited, ID: "nonsense"}}, EventStale},
-		{step.TimerFired{Key: step.TimerKey{Name: timerRenew, ID: "nobody"}}, EventStale},
-		{step.TimerFired{Key: step.TimerKey{Name: timerVacancy}}, EventStale},
-		{step.TimerFired{Key: step.TimerKey{Name: timerPause}}, EventStale},
-		{step.TimerFired{Key: step.TimerKey{Name: "of another version"}}, EventStale},
-		{step.Resume{}, EventStale},
-		{step.Pause{Until: epoch()}, EventStale},
-		{step.Submit{}, EventNotForSite},
-		{step.Boot{Incarnation: 2}, EventBootedTwice},
+		{step.Staged{Attempt: run}, eventStale},
+		{step.StageProgress{Attempt: run}, eventStale},
+		{step.AttemptStarted{Attempt: run}, eventStale},
+		{step.AttemptResumed{Attempt: run}, eventStale},
+		{step.Staged{Attempt: unknown}, eventUnknownAttempt},
+		{step.AttemptExited{Attempt: unknown}, eventUnknownAttempt},
+		{step.AttemptFrozen{Attempt: unknown}, eventUnknownAttempt},
+		{step.TimerFired{Key: step.TimerKey{Name: timerWatch, ID: unknown.String()}}, eventStale},
+		{step.TimerFired{Key: step.TimerKey{Name: timerExited, ID: run.String()}}, eventStale},
+		{step.TimerFired{Key: step.TimerKey{Name: timerExited, ID: "nonsense"}}, eventStale},
+		{step.TimerFired{Key: step.TimerKey{Name: timerRenew, ID: "nobody"}}, eventStale},
+		{step.TimerFired{Key: step.TimerKey{Name: timerVacancy}}, eventStale},
+		{step.TimerFired{Key: step.TimerKey{Name: timerPause}}, eventStale},
+		{step.TimerFired{Key: step.TimerKey{Name: "of another version"}}, eventStale},
+		{step.Resume{}, eventStale},
+		{step.Pause{Until: epoch()}, eventStale},
+		{step.Submit{}, eventNotForSite},
+		{step.Boot{Incarnation: 2}, eventBootedTwice},
 	} {
 		before := r.m.Status()
 		r.step(tt.in)
@@ -166,7 +166,7 @@ func TestInputsOutOfPlace(t *testing.T) {
 func TestInputBeforeBoot(t *testing.T) {
 	r := unbooted(t)
 	r.receive(alice, announcement(job1, alice))
-	r.reported(EventNotBooted)
+	r.reported(eventNotBooted)
 	if len(r.out) != 1 {
 		t.Errorf("effects %+v", r.out)
 	}
@@ -217,7 +217,7 @@ func TestFenceAndCancel(t *testing.T) {
 				t.Fatalf("stops %v, want %v", got, tt.stops)
 			}
 			if tt.from == bob {
-				r.reported(EventNotSubmitter)
+				r.reported(eventNotSubmitter)
 			}
 			if !tt.stops {
 				return
@@ -256,5 +256,26 @@ func TestFenceDropsAnEnd(t *testing.T) {
 	}
 	if got := sent[protocol.Exited](r.advance(time.Minute), alice); len(got) != 0 {
 		t.Errorf("still says %v", got)
+	}
+}
+
+// A submitter that was restarted knows only that it awarded its attempts.
+func TestReturningSubmitterHearsOfItsAttempts(t *testing.T) {
+	r := newRig(t)
+	id := r.running(job1, alice, 1)[0]
+	r.step(step.PeerSeen{Site: bob})
+	none[protocol.Renew](r)
+	none[protocol.Progress](r)
+	for _, want := range []grid.Phase{grid.PhaseRunning, grid.PhaseFrozen} {
+		if want == grid.PhaseFrozen {
+			r.step(step.AttemptFrozen{Attempt: id})
+		}
+		r.step(step.PeerSeen{Site: alice})
+		if got := one[protocol.Renew](r, alice).Attempts; len(got) != 1 || got[0] != id {
+			t.Errorf("asks for the leases of %v, want %s", got, id)
+		}
+		if got := one[protocol.Progress](r, alice); got.Attempt != id || got.Phase != want {
+			t.Errorf("tells %+v, want that %s is %s", got, id, want)
+		}
 	}
 }

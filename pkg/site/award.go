@@ -34,7 +34,7 @@ func (v *verdict) decline(id grid.AttemptID, refusal grid.Refusal) {
 // begins to process it. What it quoted before binds nobody; it looks again.
 func (m *Machine) onAward(from grid.SiteID, msg protocol.Award) {
 	if owner, known := m.owner(msg.Job); known && owner != from {
-		m.report(step.LevelWarn, EventNotSubmitter, aboutJob(msg.Job, from))
+		m.report(step.LevelWarn, eventNotSubmitter, aboutJob(msg.Job, from))
 		return
 	}
 	v := &verdict{}
@@ -77,7 +77,7 @@ func (m *Machine) consider(from grid.SiteID, msg protocol.Award, fresh []protoco
 			v.decline(id, refusal)
 			continue
 		}
-		in := inquiry{job: msg.Job, submitter: from, count: uint32(len(fresh) - i), offer: offer} //nolint:gosec // at most MaxAwardTasks
+		in := inquiry{job: msg.Job, submitter: from, count: uint32(len(fresh) - i), offer: offer}
 		q, unfit, ok := m.quote(req, in)
 		if ok && i == 0 && m.becameWorse(msg, q) {
 			m.declineWorse(msg, fresh, q, v)
@@ -191,7 +191,7 @@ func (m *Machine) take(from grid.SiteID, id grid.AttemptID, task grid.Task, q qu
 	m.persist(a.fact())
 	r := about(id, from)
 	r.Value = q.parts.Distance
-	m.report(step.LevelInfo, EventAccepted, r)
+	m.report(step.LevelInfo, eventAccepted, r)
 	return a
 }
 
@@ -200,12 +200,12 @@ func (m *Machine) answerAward(from grid.SiteID, spec grid.Spec, v *verdict) {
 	for _, d := range v.declined {
 		r := about(d.Attempts[0], from)
 		r.Reason, r.Value = d.Refusal.Reason, float64(len(d.Attempts))
-		m.report(step.LevelInfo, EventDeclined, r)
+		m.report(step.LevelInfo, eventDeclined, r)
 		m.send(from, d)
 	}
 	var accepted []*attempt
 	for _, a := range v.again {
-		m.report(step.LevelDebug, EventDuplicate, about(a.id, from))
+		m.report(step.LevelDebug, eventDuplicate, about(a.id, from))
 		if a.live() {
 			accepted = append(accepted, a)
 		} else {

@@ -32,7 +32,7 @@ func TestAwardBySomebodyElse(t *testing.T) {
 	r := newRig(t)
 	offer := r.bid(announcement(job1, alice))
 	r.receive(bob, award(job1, offer, 1, 1))
-	r.reported(EventNotSubmitter)
+	r.reported(eventNotSubmitter)
 	if len(only[step.Send](r.out)) > 0 || len(only[step.Persist](r.out)) > 0 {
 		t.Errorf("effects %+v", r.out)
 	}
@@ -207,18 +207,20 @@ func TestOverrunKeepsItsCapacity(t *testing.T) {
 func TestAwardThatBecameWorse(t *testing.T) {
 	for _, tt := range []struct {
 		name             string
-		quoted, runnerUp float64
+		quoted, runnerUp float64 // in parts of the distance at the award
 		hasNext, accepts bool
 	}{
 		{"as quoted", 1, 1, true, true},
-		{"worse, but nobody else", 1e-6, 1e-6, false, true},
-		{"worse, but nearer than the next", 1e-6, 1, true, true},
-		{"worse than the next", 1e-6, 2e-6, true, false},
+		{"much worse, but nobody else", 0.5, 0.5, false, true},
+		{"much worse, but nearer than the next", 0.5, 1.1, true, true},
+		{"a little worse than the next", 0.95, 0.95, true, true},
+		{"much worse than the next", 0.5, 0.9, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t)
-			a := award(job1, r.bid(announcement(job1, alice)), 1, 1)
-			a.Quoted, a.RunnerUp, a.HasNext = tt.quoted, tt.runnerUp, tt.hasNext
+			offer := r.bid(announcement(job1, alice))
+			a := award(job1, offer, 1, 1)
+			a.Quoted, a.RunnerUp, a.HasNext = tt.quoted*offer.Parts.Distance, tt.runnerUp*offer.Parts.Distance, tt.hasNext
 			r.receive(alice, a)
 			if tt.accepts {
 				one[protocol.Accepted](r, alice)

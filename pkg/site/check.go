@@ -23,17 +23,20 @@ func (m *Machine) Check() error {
 }
 
 func (m *Machine) checkAttempts() error {
+	if !m.booted {
+		return nil // restored attempts are given up at Boot
+	}
 	for _, a := range m.roster.sorted() {
 		switch {
 		case a.phase < phaseStaging || a.phase > phaseExited:
 			return fmt.Errorf("attempt %s: phase %d", a.id, a.phase)
-		case m.booted && a.live() && a.started && !a.leased:
+		case a.live() && a.started && !a.leased:
 			return fmt.Errorf("attempt %s was started without ever having held a lease", a.id)
 		case a.phase >= phaseStarting && a.phase <= phaseFrozen && !a.started:
 			return fmt.Errorf("attempt %s is %s and was not started", a.id, a.phase)
-		case a.phase < phaseStarting && a.started && m.booted:
+		case a.phase < phaseStarting && a.started:
 			return fmt.Errorf("attempt %s was started while %s", a.id, a.phase)
-		case a.wantsLease() && m.booted && m.tenants[a.submitter] == nil:
+		case a.wantsLease() && m.tenants[a.submitter] == nil:
 			return fmt.Errorf("attempt %s: nobody asks %s for its lease", a.id, a.submitter)
 		}
 	}

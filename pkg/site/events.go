@@ -9,46 +9,47 @@ import (
 // part of what the metrics promise and never change their meaning.
 const (
 	// The way of a job.
-	EventOfferMade       = "offer_made"       // debug; Value = distance
-	EventOfferRefused    = "offer_refused"    // debug; Reason: no offer for an announcement
-	EventNotSampled      = "not_sampled"      // debug; the submitter wanted fewer answers
-	EventCacheMiss       = "cache_miss"       // debug; re-announced, but the requirement is unknown or another
-	EventCleared         = "cleared"          // debug; Text = kind of clear
-	EventAccepted        = "accepted"         // info; Value = distance
-	EventDeclined        = "declined"         // info; Reason
-	EventStarted         = "started"          // info
-	EventFrozen          = "frozen"           // warn; the lease ran out
-	EventResumed         = "resumed"          // info
-	EventExited          = "exited"           // info; Text = cause
-	EventDropped         = "dropped"          // info; Text = why nobody will hear of it
-	EventResultAcked     = "result_acked"     // debug
-	EventResultExpired   = "result_expired"   // warn; nobody acknowledged the end
-	EventVacancySent     = "vacancy_sent"     // debug; Value = number of jobs
-	EventStagingFailed   = "staging_failed"   // warn; Text = problem
-	EventRestartDetected = "restart_detected" // warn; an attempt died with the agent
+	eventOfferMade       = "offer_made"       // debug; Value = distance
+	eventOfferRefused    = "offer_refused"    // debug; Reason: no offer for an announcement
+	eventNotSampled      = "not_sampled"      // debug; the submitter wanted fewer answers
+	eventCacheMiss       = "cache_miss"       // debug; re-announced, but the requirement is unknown or another
+	eventCacheHit        = "cache_hit"        // debug; re-announced, and the requirement is known
+	eventCleared         = "cleared"          // debug; Value = number of the kind of clear
+	eventAccepted        = "accepted"         // info; Value = distance
+	eventDeclined        = "declined"         // info; Reason
+	eventStarted         = "started"          // info
+	eventFrozen          = "frozen"           // warn; the lease ran out
+	eventResumed         = "resumed"          // info
+	eventExited          = "exited"           // info; Text = cause
+	eventDropped         = "dropped"          // info; Text = why nobody will hear of it
+	eventResultAcked     = "result_acked"     // debug
+	eventResultExpired   = "result_expired"   // warn; nobody acknowledged the end
+	eventVacancySent     = "vacancy_sent"     // debug; Value = number of jobs
+	eventStagingFailed   = "staging_failed"   // warn; Text = problem
+	eventRestartDetected = "restart_detected" // warn; an attempt died with the agent
 
 	// The owner.
-	EventPaused          = "paused"           // info
-	EventResumedOffering = "resumed_offering" // info; pause or drain is over
-	EventDraining        = "draining"         // info
-	EventCapacityChanged = "capacity_changed" // info
+	eventPaused          = "paused"           // info
+	eventResumedOffering = "resumed_offering" // info; pause or drain is over
+	eventDraining        = "draining"         // info
+	eventCapacityChanged = "capacity_changed" // info
 
 	// Refused or ignored.
-	EventNotSubmitter   = "not_submitter"   // warn; the job belongs to somebody else
-	EventForged         = "forged"          // warn; the sender names another submitter than itself
-	EventInvalid        = "invalid"         // warn; Text = what is out of range
-	EventDuplicate      = "duplicate"       // debug; a message that was answered before
-	EventStale          = "stale"           // debug; an input that was overtaken
-	EventJobEnded       = "job_ended"       // debug; the job was cleared for good before
-	EventUnknownJob     = "unknown_job"     // debug; nothing is known of the job
-	EventUnknownAttempt = "unknown_attempt" // debug; nothing is known of the attempt
-	EventUnknownRenewal = "unknown_renewal" // warn; a lease for a request this site did not send
-	EventTableFull      = "table_full"      // warn; a bounded table takes no more; Text = which
-	EventNotForSite     = "not_for_site"    // debug; an input or message for the submitter's machine
-	EventNotBooted      = "not_booted"      // warn; an input before Boot
-	EventBootedTwice    = "booted_twice"    // warn; a second Boot
-	EventImpossiblePlan = "impossible_plan" // warn; the plan refused what it had quoted; Text = why
-	EventPrematureAck   = "premature_ack"   // warn; an acknowledgement for an attempt that has not ended
+	eventNotSubmitter   = "not_submitter"   // warn; the job belongs to somebody else
+	eventForged         = "forged"          // warn; the sender names another submitter than itself
+	eventInvalid        = "invalid"         // warn; Text = what is out of range
+	eventDuplicate      = "duplicate"       // debug; a message that was answered before
+	eventStale          = "stale"           // debug; an input that was overtaken
+	eventJobEnded       = "job_ended"       // debug; the job was cleared for good before
+	eventUnknownJob     = "unknown_job"     // debug; nothing is known of the job
+	eventUnknownAttempt = "unknown_attempt" // debug; nothing is known of the attempt
+	eventUnknownRenewal = "unknown_renewal" // warn; a lease for a request this site did not send
+	eventTableFull      = "table_full"      // warn; a bounded table takes no more; Text = which
+	eventNotForSite     = "not_for_site"    // debug; an input or message for the submitter's machine
+	eventNotBooted      = "not_booted"      // warn; an input before Boot
+	eventBootedTwice    = "booted_twice"    // warn; a second Boot
+	eventImpossiblePlan = "impossible_plan" // warn; the plan refused what it had quoted; Text = why
+	eventPrematureAck   = "premature_ack"   // warn; an acknowledgement for an attempt that has not ended
 )
 
 // report emits a Report.

@@ -53,7 +53,7 @@ func (m *Machine) renewAt(submitter grid.SiteID, t *tenant, at time.Time) {
 func (m *Machine) onRenewTimer(submitter grid.SiteID) {
 	t := m.tenants[submitter]
 	if t == nil {
-		m.report(step.LevelDebug, EventStale, step.Report{Site: submitter, Text: "timer " + timerRenew})
+		m.report(step.LevelDebug, eventStale, step.Report{Site: submitter, Text: "timer " + timerRenew})
 		return
 	}
 	wanting := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.wantsLease() })
@@ -90,7 +90,7 @@ func (m *Machine) renewPause(t *tenant, wanting []*attempt) time.Duration {
 func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
 	req, ok := m.requests.get(msg.Renewal)
 	if !ok || req.to != from {
-		m.report(step.LevelWarn, EventUnknownRenewal, step.Report{Site: from})
+		m.report(step.LevelWarn, eventUnknownRenewal, step.Report{Site: from})
 		return
 	}
 	until := req.at.Add(msg.Duration)
@@ -99,11 +99,11 @@ func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
 		a := m.roster.all[id]
 		switch {
 		case a == nil:
-			m.report(step.LevelDebug, EventUnknownAttempt, about(id, from))
+			m.report(step.LevelDebug, eventUnknownAttempt, about(id, from))
 		case a.submitter != from:
-			m.report(step.LevelWarn, EventNotSubmitter, about(id, from))
+			m.report(step.LevelWarn, eventNotSubmitter, about(id, from))
 		case !a.wantsLease():
-			m.report(step.LevelDebug, EventStale, about(id, from))
+			m.report(step.LevelDebug, eventStale, about(id, from))
 		default:
 			m.extend(a, until)
 			honoured = true
@@ -118,7 +118,7 @@ func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
 // extend moves the end of one attempt's lease.
 func (m *Machine) extend(a *attempt, until time.Time) {
 	if !until.After(a.leaseUntil) {
-		m.report(step.LevelDebug, EventStale, about(a.id, a.submitter))
+		m.report(step.LevelDebug, eventStale, about(a.id, a.submitter))
 		return
 	}
 	a.leased, a.leaseUntil = true, until

@@ -76,7 +76,7 @@ func TestLeaseNeverMovesBackwards(t *testing.T) {
 		t.Fatalf("extended %+v, want until %s", got, r.now.Add(lease))
 	}
 	r.receive(alice, protocol.Lease{Renewal: first, Attempts: list, Duration: lease})
-	r.reported(EventStale)
+	r.reported(eventStale)
 	if got := r.m.Status().Attempts[0].LeaseUntil; !got.Equal(r.now.Add(lease)) {
 		t.Errorf("lease until %s, want %s", got, r.now.Add(lease))
 	}
@@ -90,10 +90,10 @@ func TestLeasesThatDoNotCount(t *testing.T) {
 		attempt grid.AttemptID
 		event   string
 	}{
-		{"for no request of ours", alice, 1 << 40, attemptID(job1, 0, 1), EventUnknownRenewal},
-		{"by another site", bob, 0, attemptID(job1, 0, 1), EventUnknownRenewal},
-		{"for an unknown attempt", alice, 0, attemptID(job1, 0, 9), EventUnknownAttempt},
-		{"for another's attempt", alice, 0, attemptID(job2, 0, 1), EventNotSubmitter},
+		{"for no request of ours", alice, 1 << 40, attemptID(job1, 0, 1), eventUnknownRenewal},
+		{"by another site", bob, 0, attemptID(job1, 0, 1), eventUnknownRenewal},
+		{"for an unknown attempt", alice, 0, attemptID(job1, 0, 9), eventUnknownAttempt},
+		{"for another's attempt", alice, 0, attemptID(job2, 0, 1), eventNotSubmitter},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t)

@@ -75,11 +75,11 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 	boot, isBoot := in.(step.Boot)
 	switch {
 	case isBoot && m.booted:
-		m.report(step.LevelWarn, EventBootedTwice, step.Report{})
+		m.report(step.LevelWarn, eventBootedTwice, step.Report{})
 	case isBoot:
 		m.boot(boot)
 	case !m.booted:
-		m.report(step.LevelWarn, EventNotBooted, step.Report{Text: fmt.Sprintf("%T", in)})
+		m.report(step.LevelWarn, eventNotBooted, step.Report{Text: fmt.Sprintf("%T", in)})
 	default:
 		m.advance()
 		m.dispatch(in)
@@ -102,7 +102,7 @@ func (m *Machine) boot(in step.Boot) {
 			m.tellExit(a)
 			continue
 		}
-		m.report(step.LevelWarn, EventRestartDetected, about(a.id, a.submitter))
+		m.report(step.LevelWarn, eventRestartDetected, about(a.id, a.submitter))
 		m.end(a, grid.Exit{Cause: grid.CauseSiteRestart, Text: "the site's agent was restarted"})
 	}
 	if m.paused.on {
@@ -155,7 +155,7 @@ func (m *Machine) dispatchSite(in step.Input) {
 		m.onDrain(in)
 	case step.ClockStepped: // now does not step, and nothing here reads the wall clock
 	default:
-		m.report(step.LevelDebug, EventNotForSite, step.Report{Text: fmt.Sprintf("%T", in)})
+		m.report(step.LevelDebug, eventNotForSite, step.Report{Text: fmt.Sprintf("%T", in)})
 	}
 }
 
@@ -170,7 +170,7 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 		err = in.Message.Validate()
 	}
 	if err != nil {
-		m.report(step.LevelWarn, EventInvalid, step.Report{Site: in.From, Reason: grid.ReasonInvalid, Text: err.Error()})
+		m.report(step.LevelWarn, eventInvalid, step.Report{Site: in.From, Reason: grid.ReasonInvalid, Text: err.Error()})
 		return
 	}
 	switch msg := in.Message.(type) {
@@ -193,7 +193,7 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 	case protocol.Cancel:
 		m.onCancel(in.From, msg)
 	default:
-		m.report(step.LevelDebug, EventNotForSite, step.Report{Site: in.From, Text: fmt.Sprintf("%T", msg)})
+		m.report(step.LevelDebug, eventNotForSite, step.Report{Site: in.From, Text: fmt.Sprintf("%T", msg)})
 	}
 }
 
@@ -211,7 +211,7 @@ func (m *Machine) onTimer(key step.TimerKey) {
 		m.onPauseTimer()
 	case timerPlan: // every Step advances the plan
 	default:
-		m.report(step.LevelDebug, EventStale, step.Report{Text: "timer " + key.Name})
+		m.report(step.LevelDebug, eventStale, step.Report{Text: "timer " + key.Name})
 	}
 }
 

@@ -21,7 +21,7 @@ type pause struct {
 // a restart.
 func (m *Machine) onPause(in step.Pause) {
 	if !in.Until.IsZero() && !in.Until.After(m.now) {
-		m.report(step.LevelDebug, EventStale, step.Report{Text: "a pause that is over"})
+		m.report(step.LevelDebug, eventStale, step.Report{Text: "a pause that is over"})
 		return
 	}
 	m.paused = pause{on: true}
@@ -29,7 +29,7 @@ func (m *Machine) onPause(in step.Pause) {
 		m.paused.until = time.UnixMilli(in.Until.UnixMilli()).UTC()
 	}
 	m.persist(m.paused.fact())
-	m.report(step.LevelInfo, EventPaused, step.Report{})
+	m.report(step.LevelInfo, eventPaused, step.Report{})
 	m.armPause()
 }
 
@@ -44,7 +44,7 @@ func (m *Machine) armPause() {
 
 func (m *Machine) onPauseTimer() {
 	if !m.paused.on || m.paused.until.IsZero() || m.now.Before(m.paused.until) {
-		m.report(step.LevelDebug, EventStale, step.Report{Text: "timer " + timerPause})
+		m.report(step.LevelDebug, eventStale, step.Report{Text: "timer " + timerPause})
 		return
 	}
 	m.unpause()
@@ -64,7 +64,7 @@ func (m *Machine) unpause() {
 // onResume ends a pause and calls off a drain.
 func (m *Machine) onResume() {
 	if !m.paused.on && !m.draining {
-		m.report(step.LevelDebug, EventStale, step.Report{Text: "neither paused nor draining"})
+		m.report(step.LevelDebug, eventStale, step.Report{Text: "neither paused nor draining"})
 		return
 	}
 	m.unpause()
@@ -73,7 +73,7 @@ func (m *Machine) onResume() {
 }
 
 func (m *Machine) resumed() {
-	m.report(step.LevelInfo, EventResumedOffering, step.Report{})
+	m.report(step.LevelInfo, eventResumedOffering, step.Report{})
 	m.grown()
 }
 
@@ -82,7 +82,7 @@ func (m *Machine) resumed() {
 // no fact: it ends with the agent.
 func (m *Machine) onDrain(in step.Drain) {
 	m.draining = true
-	m.report(step.LevelInfo, EventDraining, step.Report{})
+	m.report(step.LevelInfo, eventDraining, step.Report{})
 	if !in.Now {
 		return
 	}
@@ -95,14 +95,14 @@ func (m *Machine) onDrain(in step.Drain) {
 // it is more than the new ceilings.
 func (m *Machine) onCapacity(in step.CapacityChanged) {
 	if err := in.Capability.Validate(); err != nil {
-		m.report(step.LevelWarn, EventInvalid, step.Report{Text: err.Error()})
+		m.report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
 		return
 	}
 	before := m.capability
 	m.capability = in.Capability
 	m.plan.SetCapacity(in.Capability.Total)
 	m.measurePotential()
-	m.report(step.LevelInfo, EventCapacityChanged, step.Report{})
+	m.report(step.LevelInfo, eventCapacityChanged, step.Report{})
 	if !before.Total.Fits(in.Capability.Total) || !slices.Equal(in.Capability.Kinds, before.Kinds) {
 		m.grown()
 	}

@@ -28,8 +28,12 @@ func TestVacancy(t *testing.T) {
 
 	r.exited(list[0])
 	none[protocol.Vacancy](r)
+	due := r.timers[step.TimerKey{Name: timerVacancy}]
 	r.advance(10 * time.Millisecond)
 	r.exited(list[1])
+	if got := r.timers[step.TimerKey{Name: timerVacancy}]; !got.Equal(due) {
+		t.Errorf("a second exit puts the vacancy off from %s to %s", due, got)
+	}
 	r.advance(vacancyDelay)
 	if got, want := one[protocol.Vacancy](r, alice).Jobs, []grid.JobID{waiting[0], waiting[2]}; !slices.Equal(got, want) {
 		t.Errorf("vacancy for %v, want %v", got, want)
@@ -159,7 +163,7 @@ func TestLessCapacity(t *testing.T) {
 
 	less.Total.MilliCPUs = -1
 	r.step(step.CapacityChanged{Capability: less})
-	r.reported(EventInvalid)
+	r.reported(eventInvalid)
 }
 
 // After a crash: what had not ended has died with the agent, what had ended is
@@ -193,7 +197,7 @@ func TestRestart(t *testing.T) {
 	next.receive(alice, award(job1, grid.Offer{ID: 1}, 1, 1))
 	one[protocol.Exited](next, alice)
 	next.receive(bob, award(job1, grid.Offer{ID: 1}, 1, 2))
-	next.reported(EventNotSubmitter)
+	next.reported(eventNotSubmitter)
 
 	next.receive(bob, protocol.ExitAck{Attempts: []grid.AttemptID{done}})
 	third := next.restart(3)
@@ -212,10 +216,16 @@ func TestRestart(t *testing.T) {
 func TestNumbersOfRuns(t *testing.T) {
 	r := newRig(t)
 	first := r.bid(announcement(job1, alice)).ID
+	r.receive(alice, award(job1, grid.Offer{ID: first}, 1, 1))
+	renewal := one[protocol.Accepted](r, alice).Renewal
 	next := r.restart(2)
-	if second := next.bid(announcement(job1, alice)).ID; second <= first || second>>32 != 2 {
+	if second := next.bid(announcement(job2, alice)).ID; second <= first || second>>32 != 2 {
 		t.Errorf("offers %d and %d", first, second)
 	}
+	list := next.accepted(job3, alice, 1)
+	next.step(step.Staged{Attempt: list[0]})
+	next.receive(alice, protocol.Lease{Renewal: renewal, Attempts: list, Duration: time.Hour})
+	next.reported(eventUnknownRenewal)
 }
 
 func TestRestoreRefuses(t *testing.T) {

@@ -18,17 +18,17 @@ type peer struct {
 
 func (m *Machine) onPeerSeen(in step.PeerSeen) {
 	if err := in.Capability.Validate(); err != nil {
-		m.report(step.LevelWarn, EventInvalid, step.Report{Site: in.Site, Text: err.Error()})
+		m.report(step.LevelWarn, eventInvalid, step.Report{Site: in.Site, Text: err.Error()})
 		return
 	}
 	if in.Site == m.cfg.Self {
-		m.report(step.LevelDebug, EventStale, step.Report{Site: in.Site, Text: "this site itself"})
+		m.report(step.LevelDebug, eventStale, step.Report{Site: in.Site, Text: "this site itself"})
 		return
 	}
 	p := m.peers[in.Site]
 	if p == nil {
 		if len(m.peers) >= maxPeers {
-			m.report(step.LevelWarn, EventTableFull, step.Report{Site: in.Site, Text: "peers"})
+			m.report(step.LevelWarn, eventTableFull, step.Report{Site: in.Site, Text: "peers"})
 			return
 		}
 		p = &peer{}
@@ -36,11 +36,32 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 	}
 	p.capability = in.Capability
 	m.measurePotential()
+	m.remind(in.Site)
+}
+
+// remind tells a submitter that is heard of again how its attempts go: one that
+// was restarted knows only that it awarded them, and leases that ran out are
+// renewed without waiting for the next request.
+func (m *Machine) remind(submitter grid.SiteID) {
+	theirs := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.wantsLease() })
+	if len(theirs) == 0 {
+		return
+	}
+	m.onRenewTimer(submitter)
+	for _, a := range theirs {
+		switch a.phase {
+		case phaseRunning:
+			m.progress(a, grid.PhaseRunning, 0, 0)
+		case phaseFrozen:
+			m.progress(a, grid.PhaseFrozen, 0, 0)
+		default: // tells of itself when it comes to run
+		}
+	}
 }
 
 func (m *Machine) onPeerGone(in step.PeerGone) {
 	if m.peers[in.Site] == nil {
-		m.report(step.LevelDebug, EventStale, step.Report{Site: in.Site, Text: "peer unknown"})
+		m.report(step.LevelDebug, eventStale, step.Report{Site: in.Site, Text: "peer unknown"})
 		return
 	}
 	delete(m.peers, in.Site)
@@ -50,7 +71,7 @@ func (m *Machine) onPeerGone(in step.PeerGone) {
 func (m *Machine) onBandwidth(in step.BandwidthMeasured) {
 	p := m.peers[in.Peer]
 	if p == nil || in.DownBps < 0 || in.UpBps < 0 {
-		m.report(step.LevelDebug, EventStale, step.Report{Site: in.Peer, Text: "bandwidth of an unknown peer or below 0"})
+		m.report(step.LevelDebug, eventStale, step.Report{Site: in.Peer, Text: "bandwidth of an unknown peer or below 0"})
 		return
 	}
 	if in.DownBps > 0 {
@@ -76,7 +97,7 @@ func (m *Machine) measurePotential() {
 	}
 	sum, err := index.Potential(m.cfg.Self, uploads)
 	if err != nil { // rates are at least 0: not reached
-		m.report(step.LevelWarn, EventInvalid, step.Report{Text: err.Error()})
+		m.report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
 		return
 	}
 	m.potential = int64(min(sum, 1<<62))
@@ -99,7 +120,7 @@ func (m *Machine) onHeld(in step.HeldChanged) {
 	}
 	for i, cid := range in.Added {
 		if len(m.held) >= maxHeldData {
-			m.report(step.LevelWarn, EventTableFull, step.Report{Text: "held data", Value: float64(len(in.Added) - i)})
+			m.report(step.LevelWarn, eventTableFull, step.Report{Text: "held data", Value: float64(len(in.Added) - i)})
 			return
 		}
 		m.held[cid] = struct{}{}

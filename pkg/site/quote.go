@@ -112,7 +112,7 @@ func (m *Machine) attemptRoom(submitter grid.SiteID) uint32 {
 	if submitter != m.cfg.Self {
 		room = min(room, m.cfg.MaxAttempts/shares-m.roster.bySite[submitter])
 	}
-	return uint32(max(room, 0)) //nolint:gosec // at most MaxAttempts
+	return uint32(max(room, 0))
 }
 
 // shortfall is the plan's reason with the amounts that show what is missing.

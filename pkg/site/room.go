@@ -47,7 +47,7 @@ func (m *Machine) open(q quote) (grid.Offer, bool) {
 	}
 	r := aboutJob(q.ask.Job, q.ask.Submitter)
 	r.Value = q.parts.Distance
-	m.report(step.LevelDebug, EventOfferMade, r)
+	m.report(step.LevelDebug, eventOfferMade, r)
 	return grid.Offer{
 		ID: o.Number, Site: m.cfg.Self, Parts: q.parts, Finish: q.finish(), Validity: m.cfg.OfferValidity,
 		TasksNow: q.place.Tasks, CoreMFLOPS: m.capability.CoreMFLOPS,
@@ -98,7 +98,7 @@ func (m *Machine) commit(id grid.AttemptID, q quote) bool {
 	if err != nil {
 		r := about(id, q.ask.Submitter)
 		r.Text = err.Error()
-		m.report(step.LevelWarn, EventImpossiblePlan, r)
+		m.report(step.LevelWarn, eventImpossiblePlan, r)
 		return false
 	}
 	if c.Start.After(m.now) {

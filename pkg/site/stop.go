@@ -18,7 +18,7 @@ func (m *Machine) stop(a *attempt, quiet bool, why string) {
 		if !quiet {
 			return
 		}
-		m.drop(a, outputs(a.exit))
+		m.drop(a, a.exit.CIDs())
 	case phaseStopping:
 		a.quiet = a.quiet || quiet
 		return
@@ -29,7 +29,7 @@ func (m *Machine) stop(a *attempt, quiet bool, why string) {
 	}
 	r := about(a.id, a.submitter)
 	r.Text = why
-	m.report(step.LevelInfo, EventDropped, r)
+	m.report(step.LevelInfo, eventDropped, r)
 }
 
 // onFence stops what a later attempt has overtaken and remembers that, so that
@@ -101,7 +101,7 @@ func (m *Machine) patience(a *attempt) time.Time {
 func (m *Machine) onWatchTimer(a *attempt) {
 	switch {
 	case !a.wantsLease():
-		m.report(step.LevelDebug, EventStale, about(a.id, a.submitter))
+		m.report(step.LevelDebug, eventStale, about(a.id, a.submitter))
 	case m.now.Before(m.patience(a)):
 		m.watch(a)
 	case a.started:

@@ -37,7 +37,7 @@ func (m *Machine) freedShare() {
 // opens.
 func (m *Machine) onVacancyTimer() {
 	if !m.vacancyDue {
-		m.report(step.LevelDebug, EventStale, step.Report{Text: "timer " + timerVacancy})
+		m.report(step.LevelDebug, eventStale, step.Report{Text: "timer " + timerVacancy})
 		return
 	}
 	m.vacancyDue = false
@@ -62,6 +62,6 @@ func (m *Machine) onVacancyTimer() {
 	for _, submitter := range slices.Sorted(maps.Keys(fitting)) {
 		jobs := fitting[submitter]
 		m.send(submitter, protocol.Vacancy{Jobs: jobs})
-		m.report(step.LevelDebug, EventVacancySent, step.Report{Site: submitter, Value: float64(len(jobs))})
+		m.report(step.LevelDebug, eventVacancySent, step.Report{Site: submitter, Value: float64(len(jobs))})
 	}
 }

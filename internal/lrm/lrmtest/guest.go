@@ -10,7 +10,7 @@ import (
 )
 
 //go:embed testdata/guest/main.go
-var guestSource []byte //nolint:gochecknoglobals // embedded
+var guestSource []byte
 
 // BuildGuest compiles the suite's program into dir for a system and architecture
 // as Go names them, such as "wasip1" and "wasm". It needs the go command.
@@ -26,7 +26,7 @@ func BuildGuest(dir, goos, goarch string) (string, error) {
 		}
 	}
 	program := filepath.Join(dir, strings.Join([]string{"guest", goos, goarch}, "-"))
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, ".") //nolint:noctx,gosec // bounded by the test's own time
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, ".") //nolint:noctx // bounded by the test's own time
 	build.Dir = source
 	build.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -29,7 +29,7 @@ func Recover(ctx context.Context, recordPath string) error {
 		return err
 	}
 	for _, rec := range left {
-		if p, err := os.FindProcess(rec.Supervisor.PID); err == nil && alive(rec.Supervisor) {
+		if p, wrong := os.FindProcess(rec.Supervisor.PID); wrong == nil && alive(rec.Supervisor) {
 			_ = p.Kill()
 		}
 	}

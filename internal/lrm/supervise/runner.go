@@ -192,15 +192,15 @@ func watchDisk(dir string, limit int64, full chan<- struct{}, gone <-chan struct
 // treeUse sums what the files of a tree take on disk. Files that vanish
 // meanwhile do not count.
 func treeUse(dir string) int64 {
-	var bytes int64
+	var total int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return nil //nolint:nilerr // vanished or not ours: look at the others
 		}
 		if info, err := d.Info(); err == nil {
-			bytes += diskUse(info)
+			total += diskUse(info)
 		}
 		return nil
 	})
-	return bytes
+	return total
 }

@@ -52,7 +52,7 @@ func Start(ctx context.Context, command []string, dir string, spec Spec, finish 
 	defer stdinRead.Close()
 	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec,noctx // the agent's own binary; it outlives ctx
 	cmd.Stdin, cmd.Stderr, cmd.Dir, cmd.Env = stdinRead, log, dir, baseEnv()
-	if err := detach(cmd); err != nil {
+	if err = detach(cmd); err != nil {
 		stdin.Close()
 		return nil, err
 	}

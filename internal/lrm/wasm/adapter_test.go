@@ -81,7 +81,7 @@ func warmUp(dir string) error {
 		ModulePath: guest, RecordPath: filepath.Join(dir, "runs"), LeaseUntil: lrm.BootNow().Add(time.Hour),
 	}
 	at.Task.Args = []string{"exit", "0"}
-	if err := os.Mkdir(at.Dir, 0o700); err != nil {
+	if err = os.Mkdir(at.Dir, 0o700); err != nil {
 		return err
 	}
 	p, err := a.Start(context.Background(), at)

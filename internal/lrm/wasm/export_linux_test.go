@@ -43,7 +43,10 @@ func denied(what string, try func() error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EACCES) {
 		return nil
 	}
-	return fmt.Errorf("%s: %v, want a refusal", what, err)
+	if err == nil {
+		return fmt.Errorf("%s: allowed, want a refusal", what)
+	}
+	return fmt.Errorf("%s: want a refusal: %w", what, err)
 }
 
 func allowed(what string, try func() error) error {

@@ -128,7 +128,7 @@ func TestJailListsBinds(t *testing.T) {
 func TestJailAgainstTwin(t *testing.T) {
 	base := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
-		scratch, err := os.MkdirTemp(base, "")
+		scratch, err := os.MkdirTemp(base, "") //nolint:usetesting // one for each check, not for the whole test
 		if err != nil {
 			rt.Fatal(err)
 		}

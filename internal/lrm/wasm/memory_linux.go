@@ -8,7 +8,7 @@ func reserve(bytes uint64) []byte {
 	if bytes == 0 || bytes > maxMemory {
 		return nil
 	}
-	pages, err := unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, //nolint:gosec // at most 2^32
+	pages, err := unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil

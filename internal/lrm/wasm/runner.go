@@ -48,34 +48,34 @@ func RunnerMain() int {
 func runJob(ctx context.Context, work job) supervise.Report {
 	module, err := os.ReadFile(work.Module)
 	if err != nil {
-		return failure(grid.CauseSandbox, "read module", err)
+		return failure("read module", err)
 	}
 	if !strings.HasPrefix(string(module[:min(len(module), len(wasmMagic))]), wasmMagic) {
 		return supervise.Report{Cause: grid.CauseBadWork, Text: "the module is no WebAssembly: compile it for wasip1"}
 	}
 	jail, err := newJail(work.WorkDir, work.Inputs, work.DiskBytes)
 	if err != nil {
-		return failure(grid.CauseSandbox, "build sandbox", err)
+		return failure("build sandbox", err)
 	}
 	cache, err := wazero.NewCompilationCacheWithDir(work.CacheDir)
 	if err != nil {
-		return failure(grid.CauseSandbox, "open cache", err)
+		return failure("open cache", err)
 	}
 	if err := enclose(work); err != nil {
-		return failure(grid.CauseSandbox, "close sandbox", err)
+		return failure("close sandbox", err)
 	}
-	g := &guest{work: work, jail: jail, memory: &memory{limit: uint64(min(max(work.MemoryBytes, 0), maxMemory))}} //nolint:gosec // at least 0
+	g := &guest{work: work, jail: jail, memory: &memory{limit: uint64(min(max(work.MemoryBytes, 0), maxMemory))}}
 	return g.run(ctx, cache, module)
 }
 
-func failure(cause grid.ExitCause, verb string, err error) supervise.Report {
+// failure reports that the sandbox could not be made.
+func failure(verb string, err error) supervise.Report {
 	// The sandbox's owner needs the host's path, the submitter does not.
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, is := errors.AsType[*fs.PathError](err); is {
 		fmt.Fprintln(os.Stderr, "runner:", path.Op, path.Err)
 		err = path.Err
 	}
-	return supervise.Report{Cause: cause, Text: verb + ": " + err.Error()}
+	return supervise.Report{Cause: grid.CauseSandbox, Text: verb + ": " + err.Error()}
 }
 
 // guest is the one program that this process runs.
@@ -94,7 +94,9 @@ func (g *guest) run(ctx context.Context, cache wazero.CompilationCache, module [
 	}()
 	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCompilationCache(cache).WithDebugInfoEnabled(false))
 	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
+	done := takeTurn(g.work.CacheDir, module)
 	compiled, err := rt.CompileModule(ctx, module)
+	done()
 	if err != nil {
 		return supervise.Report{Cause: grid.CauseBadWork, Text: "the module does not compile: " + err.Error()}
 	}

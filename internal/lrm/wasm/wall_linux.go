@@ -28,8 +28,8 @@ const (
 // the kernel lacks is an error.
 func enclose(job job) error {
 	for resource, most := range map[int]uint64{
-		unix.RLIMIT_CORE:   0,                                                           // no dumps of the guest on the owner's disk
-		unix.RLIMIT_DATA:   uint64(min(max(job.MemoryBytes, 0), maxMemory)) + ownMemory, //nolint:gosec // at least 0
+		unix.RLIMIT_CORE:   0, // no dumps of the guest on the owner's disk
+		unix.RLIMIT_DATA:   uint64(min(max(job.MemoryBytes, 0), maxMemory)) + ownMemory,
 		unix.RLIMIT_NOFILE: openFiles,
 	} {
 		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil && !errors.Is(err, unix.EPERM) {

@@ -58,18 +58,18 @@ func once(dir fs.FS, name string) (Census, error) {
 		if err != nil {
 			return Census{}, fmt.Errorf("count %s: %w", name, err)
 		}
-		if err := census.addFile(file, source); err != nil {
+		if census, err = census.withFile(file, source); err != nil {
 			return Census{}, fmt.Errorf("count %s: %w", name, err)
 		}
 	}
 	return census, nil
 }
 
-func (c *Census) addFile(file string, source []byte) error {
+func (c Census) withFile(file string, source []byte) (Census, error) {
 	positions := token.NewFileSet()
 	tree, err := parser.ParseFile(positions, file, source, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
-		return fmt.Errorf("parse: %w", err)
+		return c, fmt.Errorf("parse: %w", err)
 	}
 	c.Files++
 	c.Lines += lines(source)
@@ -85,7 +85,7 @@ func (c *Census) addFile(file string, source []byte) error {
 			c.Longest = Function{Name: functionName(fn), File: path.Base(file), Lines: long}
 		}
 	}
-	return nil
+	return c, nil
 }
 
 // lines counts a last line without a line feed too.

@@ -1,0 +1,83 @@
+package p2p
+
+import (
+	"testing"
+
+	"github.com/libp2p/go-libp2p/core/network"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+func TestAConnectionThatComesBackSoonWasNeverLost(t *testing.T) {
+	nodes := cluster(t, 2, nil)
+	a, b := nodes[0], nodes[1]
+	for round := 1; round <= 3; round++ {
+		if err := a.Host().Network().ClosePeer(b.Host().ID()); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range nodes {
+			before := n.count()
+			eventually(t, "messages go through again", func() bool {
+				_ = a.Send(b.Self(), protocol.Cancel{Job: jobID(round)})
+				_ = b.Send(a.Self(), protocol.Cancel{Job: jobID(round)})
+				return n.count() > before
+			})
+		}
+	}
+	for i, n := range nodes {
+		if got := n.losses(); len(got) != 0 {
+			t.Errorf("site %d was told of losses: %+v", i, got)
+		}
+	}
+}
+
+func TestMessagesToASiteThatCannotBeReachedAreDropped(t *testing.T) {
+	nodes := cluster(t, 2, nil)
+	a, b := nodes[0], nodes[1]
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the loss is told", func() bool { return len(a.losses()) == 1 })
+	before := a.Count(CountDropped, queueSend)
+	for i := range 10 {
+		if err := a.Send(b.Self(), protocol.Cancel{Job: jobID(i)}); err != nil {
+			t.Fatalf("Send = %v, want it queued while the site is dialled", err)
+		}
+	}
+	eventually(t, "all are dropped and counted", func() bool { return a.Count(CountDropped, queueSend) == before+10 })
+	if a.Count(CountDials, "failed") == 0 {
+		t.Error("no failed dial is counted")
+	}
+}
+
+func TestHearsayThatLeadsNowhereIsForgotten(t *testing.T) {
+	n := join(t, testConfig(t))
+	ghost := newForge(t).id
+	listed := func() bool {
+		n.Mesh.mu.Lock()
+		defer n.Mesh.mu.Unlock()
+		return n.remotes[ghost.site] != nil
+	}
+	n.learn([]string{"rubbish", n.Addrs()[0], "/ip4/127.0.0.1/tcp/1/p2p/" + string(ghost.site)})
+	if !listed() {
+		t.Fatal("the peer is not dialled")
+	}
+	eventually(t, "the peer is forgotten", func() bool { return !listed() })
+	if got := n.Count(CountDials, "failed"); got != hearsayTries {
+		t.Errorf("%d attempts, want %d", got, hearsayTries)
+	}
+}
+
+func TestHearsayOfStrangersIsNotFollowed(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.AcceptAnyone, cfg.Allow = false, []grid.SiteID{newForge(t).id.site}
+	n := join(t, cfg)
+	ghost := newForge(t).id
+	n.learn([]string{"/ip4/127.0.0.1/tcp/1/p2p/" + string(ghost.site)})
+	n.Mesh.mu.Lock()
+	defer n.Mesh.mu.Unlock()
+	if n.remotes[ghost.site] != nil || n.host.Network().Connectedness(ghost.id) == network.Connected {
+		t.Error("a stranger is dialled on hearsay")
+	}
+}

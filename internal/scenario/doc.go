@@ -1,0 +1,26 @@
+// Package scenario is the one format in which a story about a mesh is told:
+// which sites there are, what the network does to messages, what happens when,
+// and what must be true at the end. The same text is played in the simulation
+// and on the real stack; both give an Outcome, and the same expectations judge
+// it.
+//
+// A scenario is a text of lines; # begins a comment. Sites are named s0, s1, ...
+// in the order in which they are written.
+//
+//	sites   n=8 cores=2..9 gflops=8..36 mem=4GiB uplink=10Mbps domain=a
+//	net     latency=2ms jitter=1ms loss=.1 duplicate=.1 reorder=.1
+//	clock   site=s3 skew=5m
+//	submit  job=j1 at=1s by=s0 count=10 gflops=4 mem=256MiB run=20s data=8MiB ttl=1s
+//	crash   site=s3 at=95s for=10s              # kill -9, restarted after 10 s
+//	crash   site=s3 at=95s for=10s amid=step    # killed before it has done all it decided
+//	isolate site=s2 at=30s for=60s              # cut off from all others, runs on
+//	silent  site=s1 at=30s for=10s              # hears everything, answers nothing
+//	pause   site=s1 at=0s for=20s               # its owner wants no work
+//	cancel  job=j1 at=40s
+//	run     for=30m seed=42
+//	expect  lost=0 doubled=0 done=10 cache_hits>0
+//	expect  job=j1 within=2m moves>=1
+//
+// A range a..b spreads a value evenly over the sites of its line. An event
+// without for lasts to the end. What can be expected is listed at Measures.
+package scenario

@@ -1,0 +1,200 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Outcome is what came of a scenario, whoever played it.
+type Outcome struct {
+	Jobs      []JobOutcome   // in the order of submission
+	Doubled   int            // pairs of attempts of one task that ran at the same time
+	Peers     map[string]int // of each running site at the end: how many others it is connected to
+	Announced int            // jobs that were announced
+	Heard     map[string]int // of each running site at the end: announced jobs that reached it by gossip
+	Sites     map[string]int // reports of the sites' machines, by event
+	Brokers   map[string]int // reports of the submitters' machines, by event
+	Messages  int            // sent, a broadcast once for each receiver; 0 = was not counted
+	Hash      uint64         // of all inputs and effects; 0 = the driver has none
+}
+
+// JobOutcome is what came of one job.
+type JobOutcome struct {
+	Name    string        // as Submission.Names has it
+	Took    time.Duration // from submission to end; below 0: it has not ended
+	Answers int           // sites that answered its announcements
+	Tasks   []TaskOutcome // empty: its submitter knows nothing of it
+	Count   int           // tasks that were submitted
+}
+
+// TaskOutcome is what came of one task.
+type TaskOutcome struct {
+	Phase grid.Phase
+	Site  string // of its last attempt; empty: it had none
+	First string // of its first attempt
+	Moves int    // attempts that were given up for another one, declined awards left out
+}
+
+// measure finds what an expectation is about. The flag says whether there is
+// such a thing.
+func (o Outcome) measure(e Expectation) (float64, bool) {
+	if event, is := strings.CutPrefix(e.Measure, "site."); is {
+		return float64(o.Sites[event]), true
+	}
+	if event, is := strings.CutPrefix(e.Measure, "broker."); is {
+		return float64(o.Brokers[event]), true
+	}
+	switch e.Measure {
+	case "doubled":
+		return float64(o.Doubled), true
+	case "peers":
+		return float64(least(o.Peers)), true
+	case "heard":
+		return float64(least(o.Heard)), true
+	case "frozen", "resumed":
+		return float64(o.Sites[e.Measure]), true
+	case "cache_hits":
+		return float64(o.Sites["cache_hit"]), true
+	case "cache_misses":
+		return float64(o.Sites["cache_miss"]), true
+	case "messages":
+		return float64(o.Messages), true
+	default:
+		return o.measureJobs(e)
+	}
+}
+
+func least(counts map[string]int) int {
+	if len(counts) == 0 {
+		return 0
+	}
+	return slices.Min(slices.Collect(maps.Values(counts)))
+}
+
+func (o Outcome) measureJobs(e Expectation) (float64, bool) {
+	sum, slowest, known := 0, time.Duration(0), true
+	for _, j := range o.Jobs {
+		if e.Job != "" && j.Name != e.Job && !strings.HasPrefix(j.Name, e.Job+"#") {
+			continue
+		}
+		if j.Took < 0 {
+			slowest = longestTime
+		}
+		slowest = max(slowest, j.Took)
+		if e.Measure == "answers" {
+			sum += j.Answers
+			continue
+		}
+		n, ok := j.count(e.Measure)
+		sum, known = sum+n, known && ok
+	}
+	if e.Measure == "within" {
+		return slowest.Seconds(), true
+	}
+	return float64(sum), known
+}
+
+// longestTime stands for the time of a job that has not ended.
+const longestTime = 10 * longest
+
+// count counts one thing over the tasks of a job.
+func (j JobOutcome) count(measure string) (int, bool) {
+	phases := map[string]grid.Phase{
+		"done": grid.PhaseDone, "failed": grid.PhaseFailed, "refused": grid.PhaseRefused, "cancelled": grid.PhaseCancelled,
+	}
+	phase, isPhase := phases[measure]
+	n := 0
+	for _, t := range j.Tasks {
+		switch {
+		case isPhase && t.Phase == phase, measure == "lost" && !t.Phase.Ended():
+			n++
+		case measure == "moves":
+			n += t.Moves
+		}
+	}
+	if measure == "lost" {
+		n += j.Count - len(j.Tasks)
+	}
+	return n, isPhase || measure == "lost" || measure == "moves" || measure == "within"
+}
+
+// total is one of the things that JobOutcome.count counts, over all jobs.
+func (o Outcome) total(measure string) int {
+	n := 0
+	for _, j := range o.Jobs {
+		of, _ := j.count(measure)
+		n += of
+	}
+	return n
+}
+
+// Summary is the outcome as a text to compare with an earlier one: the jobs and
+// who ran their tasks, what moved, the reports, the messages and the hash.
+func (o Outcome) Summary() string {
+	var b strings.Builder
+	shown := o.Jobs
+	if len(shown) > maxShown {
+		shown = shown[:maxShown]
+	}
+	for _, j := range shown {
+		b.WriteString(j.summary())
+	}
+	if more := len(o.Jobs) - len(shown); more > 0 {
+		fmt.Fprintf(&b, "... and %d more jobs\n", more)
+	}
+	fmt.Fprintf(&b, "done %d, failed %d, refused %d, cancelled %d, moved %d, lost %d, doubled %d\n", o.total("done"),
+		o.total("failed"), o.total("refused"), o.total("cancelled"), o.total("moves"), o.total("lost"), o.Doubled)
+	fmt.Fprintf(&b, "announced %d, heard by each site %d or more, peers of each site %d or more\n",
+		o.Announced, least(o.Heard), least(o.Peers))
+	fmt.Fprintf(&b, "messages %d\n", o.Messages)
+	b.WriteString(events("sites", o.Sites))
+	b.WriteString(events("brokers", o.Brokers))
+	if o.Hash != 0 {
+		fmt.Fprintf(&b, "hash %016x\n", o.Hash)
+	}
+	return b.String()
+}
+
+// maxShown is how many jobs a summary lists.
+const maxShown = 12
+
+func (j JobOutcome) summary() string {
+	ran, phases := map[string]int{}, map[string]int{}
+	moves := 0
+	for _, t := range j.Tasks {
+		phases[t.Phase.String()]++
+		moves += t.Moves
+		if t.Site != "" {
+			ran[t.Site]++
+		}
+	}
+	took := "has not ended"
+	if j.Took >= 0 {
+		took = "took " + j.Took.Round(time.Millisecond).String()
+	}
+	return fmt.Sprintf("%s: %s, %s, on %s, %d moves, %d answers\n", j.Name, counts(phases), took, counts(ran), moves, j.Answers)
+}
+
+func counts(of map[string]int) string {
+	if len(of) == 0 {
+		return "none"
+	}
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, fmt.Sprintf("%s:%d", k, of[k]))
+	}
+	return strings.Join(parts, " ")
+}
+
+func events(of string, reports map[string]int) string {
+	var b strings.Builder
+	for _, event := range slices.Sorted(maps.Keys(reports)) {
+		fmt.Fprintf(&b, "  %-7s %-20s %d\n", of, event, reports[event])
+	}
+	return b.String()
+}

@@ -1,0 +1,170 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Scenario is a story about a mesh.
+type Scenario struct {
+	Sites  []Site
+	Net    Net
+	Events []Event // in the order in which they are written
+	Run    Run
+	Expect Expectations
+}
+
+// Site is one site of a scenario. It is up from the beginning.
+type Site struct {
+	Name       string // s0, s1, ...
+	Domain     grid.DomainID
+	Capability grid.Capability
+	Skew       time.Duration // its clock minus the true time
+}
+
+// Net says what happens to each message. The zero value is a perfect network.
+type Net struct {
+	Latency   time.Duration // one way
+	Jitter    time.Duration // added, uniform from 0 to this
+	Loss      float64       // probability of being lost
+	Duplicate float64       // probability of arriving twice
+	Reorder   float64       // probability of overtaking or being overtaken
+}
+
+// Run says how long a scenario goes on and where its chances come from.
+type Run struct {
+	For  time.Duration
+	Seed uint64
+}
+
+// Kind is what an Event or an Action does.
+type Kind uint8
+
+// The kinds. The first of each pair begins something that the second ends.
+const (
+	Crash   Kind = iota + 1 // the site's agent is killed, its jobs with it
+	Restart                 // it is started again with what is on its disk
+	Isolate                 // the site is cut off from all others
+	Rejoin                  // it reaches them again
+	Silent                  // the site hears everything and answers nothing
+	Speak                   // it answers again
+	Pause                   // the owner wants no work
+	Resume                  // the owner takes work again
+	Submit                  // a job is submitted
+	Cancel                  // a job is called off
+)
+
+// String is the word of the format that begins the line.
+func (k Kind) String() string {
+	words := [...]string{
+		"unknown", "crash", "restart", "isolate", "rejoin", "silent", "speak", "pause", "resume", "submit", "cancel",
+	}
+	if int(k) < len(words) {
+		return words[k]
+	}
+	return words[0]
+}
+
+// Event is one line that makes something happen.
+type Event struct {
+	Kind   Kind
+	At     time.Duration // since the start
+	For    time.Duration // crash, isolate, silent, pause: how long; 0 = to the end
+	Site   string        // whom it happens to; empty for submit and cancel
+	Amid   bool          // crash: in the midst of the next step, with a part of its effects carried out
+	Job    string        // cancel: the name of the submission
+	Submit Submission    // submit: what
+}
+
+// Submission is one or more jobs of the same shape.
+type Submission struct {
+	Name       string
+	By         string          // name of the site whose agent gets it
+	Jobs       int             // how many jobs, at least 1
+	Count      uint32          // tasks of each job
+	Need       grid.Resources  // of one task
+	Run        time.Duration   // of one task on a site that gives it just what it needs
+	Data       int64           // bytes that each task needs besides its module; 0 = none
+	TTL        time.Duration   // how long answers are awaited
+	Unattended grid.Unattended // what an attempt does when the submitter is gone
+	NoWait     bool            // refuse rather than wait
+}
+
+// moduleBytes is the size of every submission's module.
+const moduleBytes = 1 << 20
+
+// Job is the submission as a job. The content identifiers are made up of its
+// name; a driver with real data puts real ones in their place.
+func (s Submission) Job() grid.Job {
+	j := grid.Job{
+		Spec: grid.Spec{
+			Name: s.Name, Kind: grid.KindWasm, Need: s.Need, Runtime: s.Run, Weights: grid.DefaultWeights(),
+			Module:     grid.Input{Path: "/module.wasm", CID: "bmodule", Bytes: moduleBytes},
+			Unattended: s.Unattended,
+		},
+		Count: s.Count, TTL: s.TTL,
+	}
+	if s.Data > 0 {
+		j.Spec.Inputs = []grid.Input{{Path: "/in/data", CID: grid.CID("bdata" + strings.ToLower(s.Name)), Bytes: s.Data}}
+	}
+	return j
+}
+
+// Names lists the names of a submission's jobs: its own if there is one job,
+// else with a number behind it, from 1.
+func (s Submission) Names() []string {
+	if s.Jobs <= 1 {
+		return []string{s.Name}
+	}
+	names := make([]string, s.Jobs)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s#%d", s.Name, i+1)
+	}
+	return names
+}
+
+// Action is what a driver does at one moment.
+type Action struct {
+	At    time.Duration
+	Kind  Kind
+	Event Event // whose beginning or end it is
+}
+
+// Timeline lists what is to be done, in the order of time; what happens at one
+// moment keeps the order of the lines, and ends come before beginnings.
+func (s Scenario) Timeline() []Action {
+	var actions []Action
+	for _, e := range s.Events {
+		actions = append(actions, Action{At: e.At, Kind: e.Kind, Event: e})
+		if e.For > 0 {
+			actions = append(actions, Action{At: e.At + e.For, Kind: e.Kind + 1, Event: e})
+		}
+	}
+	slices.SortStableFunc(actions, func(a, b Action) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.begins(), b.begins()))
+	})
+	return actions
+}
+
+func (a Action) begins() int {
+	if a.Kind == a.Event.Kind {
+		return 1
+	}
+	return 0
+}
+
+// Submissions lists what is submitted, in the order of time.
+func (s Scenario) Submissions() []Submission {
+	var all []Submission
+	for _, a := range s.Timeline() {
+		if a.Kind == Submit {
+			all = append(all, a.Event.Submit)
+		}
+	}
+	return all
+}

@@ -1,0 +1,198 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/audit"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/sim"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// simulation plays a scenario in pkg/sim.
+type simulation struct {
+	s     Scenario
+	w     *sim.World
+	jobs  []simulated
+	names map[string][]int // places in jobs, by the submission's name
+	errs  []error
+}
+
+type simulated struct {
+	name  string
+	by    grid.SiteID
+	id    grid.JobID
+	count int
+}
+
+// play gives the outcome of a scenario in the simulation.
+func play(s Scenario, tune func(*sim.Config)) (Outcome, error) {
+	p := &simulation{s: s, names: make(map[string][]int)}
+	cfg := sim.Config{Seed: s.Run.Seed, CheckFacts: s.tasks() <= 60, CheckEvery: 1 + s.tasks()/20, Network: sim.Network{
+		Latency: s.Net.Latency, Jitter: s.Net.Jitter, Loss: s.Net.Loss, Duplicate: s.Net.Duplicate,
+		Reorder: s.Net.Reorder, Detect: 5 * time.Millisecond,
+	}}
+	for _, site := range s.Sites {
+		cfg.Sites = append(cfg.Sites, sim.SiteSpec{ID: grid.SiteID(site.Name), Capability: site.Capability, Skew: site.Skew})
+	}
+	if tune != nil {
+		tune(&cfg)
+	}
+	p.w = sim.New(cfg)
+	for _, a := range s.Timeline() {
+		p.w.At(a.At, func() { p.do(a) })
+	}
+	if err := p.w.Run(s.Run.For); err != nil {
+		return Outcome{}, err
+	}
+	return p.outcome(), errors.Join(p.errs...)
+}
+
+func (s Scenario) tasks() int {
+	n := 0
+	for _, sub := range s.Submissions() {
+		n += sub.Jobs * int(sub.Count)
+	}
+	return n
+}
+
+func (p *simulation) do(a Action) {
+	site := grid.SiteID(a.Event.Site)
+	switch a.Kind {
+	case Crash:
+		if a.Event.Amid {
+			p.w.CrashInStep(site)
+			return
+		}
+		p.w.Crash(site)
+	case Restart:
+		p.w.Restart(site)
+	case Isolate:
+		p.w.Isolate(site)
+	case Rejoin:
+		p.w.Rejoin(site)
+	case Silent:
+		p.w.Silence(site)
+	case Speak:
+		p.w.Unsilence(site)
+	case Pause:
+		p.w.Input(site, step.Pause{})
+	case Resume:
+		p.w.Input(site, step.Resume{})
+	case Submit:
+		p.submit(a.Event.Submit)
+	case Cancel:
+		for _, i := range p.names[a.Event.Job] {
+			p.errs = append(p.errs, p.w.Cancel(p.jobs[i].by, p.jobs[i].id))
+		}
+	}
+}
+
+func (p *simulation) submit(s Submission) {
+	for _, name := range s.Names() {
+		do := p.w.Submit
+		if s.NoWait {
+			do = p.w.SubmitNow
+		}
+		id, err := do(grid.SiteID(s.By), s.Job())
+		if err != nil && !errors.Is(err, sim.ErrDown) {
+			p.errs = append(p.errs, fmt.Errorf("submit %s: %w", name, err))
+			continue
+		}
+		if err == nil { // a user whose agent died has no job
+			p.names[s.Name] = append(p.names[s.Name], len(p.jobs))
+			p.jobs = append(p.jobs, simulated{name: name, by: grid.SiteID(s.By), id: id, count: int(s.Count)})
+		}
+	}
+}
+
+func (p *simulation) outcome() Outcome {
+	trace := p.w.Trace()
+	o := Outcome{
+		Doubled: len(audit.Audit(p.records()).Doubled), Peers: make(map[string]int), Heard: make(map[string]int), Announced: len(p.jobs),
+		Sites: trace.Sites, Brokers: trace.Brokers, Messages: p.w.Messages(), Hash: p.w.Hash(),
+	}
+	for _, site := range p.s.Sites {
+		if m := p.w.Site(grid.SiteID(site.Name)); m != nil {
+			o.Peers[site.Name] = len(m.Status().Peers)
+			o.Heard[site.Name] = trace.Heard[grid.SiteID(site.Name)]
+		}
+	}
+	for _, j := range p.jobs {
+		o.Jobs = append(o.Jobs, p.jobOutcome(j))
+	}
+	return o
+}
+
+// records is what the audit wants to know, from an observer who saw everything.
+func (p *simulation) records() audit.Records {
+	var records audit.Records
+	for _, j := range p.jobs {
+		sub := audit.Submission{Job: j.id, Count: uint32(j.count)}
+		if b := p.w.Broker(j.by); b != nil {
+			s, held := b.Job(j.id)
+			sub.Held, sub.Closed = held, !s.Ended.IsZero()
+			for _, t := range s.Tasks {
+				records.Tasks = append(records.Tasks, audit.Task{ID: t.ID, Phase: t.Phase})
+			}
+		}
+		records.Submissions = append(records.Submissions, sub)
+	}
+	runs := make(map[grid.AttemptID]int)
+	for _, i := range p.w.Trace().Intervals {
+		at, known := runs[i.Attempt]
+		if !known {
+			at = len(records.Runs)
+			runs[i.Attempt] = at
+			records.Runs = append(records.Runs, audit.Run{Attempt: i.Attempt, Site: string(i.Site)})
+		}
+		to := i.To
+		if to < 0 {
+			to, records.Runs[at].Unended = p.s.Run.For, true
+		}
+		records.Runs[at].Spans = append(records.Runs[at].Spans, audit.Span{From: i.From, To: to})
+	}
+	return records
+}
+
+func (p *simulation) jobOutcome(j simulated) JobOutcome {
+	o := JobOutcome{Name: j.name, Took: -1, Count: j.count}
+	b := p.w.Broker(j.by)
+	if b == nil {
+		return o
+	}
+	s, known := b.Job(j.id)
+	if !known {
+		return o
+	}
+	if !s.Ended.IsZero() {
+		o.Took = s.Ended.Sub(s.Submitted)
+	}
+	o.Answers = len(s.Answers)
+	for _, t := range s.Tasks {
+		o.Tasks = append(o.Tasks, taskOutcome(t))
+	}
+	return o
+}
+
+func taskOutcome(t broker.TaskState) TaskOutcome {
+	o := TaskOutcome{Phase: t.Phase, Site: string(t.Site), First: string(t.Site)}
+	tokens := make(map[grid.Token]bool)
+	for i, try := range t.Tries {
+		if i == 0 {
+			o.First = string(try.Site)
+		}
+		if !strings.HasPrefix(try.Outcome, "declined") {
+			tokens[try.Token] = true
+		}
+	}
+	if t.Phase >= grid.PhaseAwarded && t.Phase <= grid.PhaseCollecting {
+		tokens[t.Token] = true
+	}
+	o.Moves = max(0, len(tokens)-1)
+	return o
+}

@@ -1,0 +1,176 @@
+package avail
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Cycle is how long a node is up and down at a time, on average.
+type Cycle struct {
+	MTTFSeconds float64 // up, until it fails
+	MTTRSeconds float64 // down, until it is back
+}
+
+// GeneralAvailability is the thesis' General Availability Equation (GAE): the sum
+// of all MTTF over that of all MTTF and MTTR. Nodes with long cycles dominate it:
+// for {1000 s up, 1000 s down} and {9 s up, 1 s down} it is .50, where .70 of the
+// nodes are up on average, see MeanAvailability. It is 1 if only the sum of MTTF is
+// infinite, 0 if only that of MTTR is, and ErrUndefined without nodes, if both are
+// infinite or if both are 0. Thesis, section 3.2.2, where it reads "MTF" and "MTR".
+func GeneralAvailability(cycles []Cycle) (float64, error) {
+	if err := checkCycles(cycles); err != nil {
+		return 0, err
+	}
+	largest := 0.0 // sums are scaled by it, so that they do not overflow
+	for _, c := range cycles {
+		for _, v := range []float64{c.MTTFSeconds, c.MTTRSeconds} {
+			if !math.IsInf(v, 1) {
+				largest = max(largest, v)
+			}
+		}
+	}
+	if largest == 0 {
+		largest = 1
+	}
+	var up, down float64
+	for _, c := range cycles {
+		up += c.MTTFSeconds / largest
+		down += c.MTTRSeconds / largest
+	}
+	return ratio(up, down)
+}
+
+// MeanAvailability is the expected share of nodes that are up: the mean of each
+// node's MTTF/(MTTF+MTTR). weights, if there are any, say how much each node counts,
+// for instance its capacity; nil counts all alike. It is ErrUndefined without
+// nodes, with weights of another number or that are all 0, or if it is for one of
+// the nodes.
+func MeanAvailability(cycles []Cycle, weights []float64) (float64, error) {
+	if err := checkCycles(cycles); err != nil {
+		return 0, err
+	}
+	heaviest := 0.0
+	for _, w := range weights {
+		if !(w >= 0) || math.IsInf(w, 1) {
+			return 0, fmt.Errorf("%w: weight: want a finite number of at least 0, have %v", ErrInvalidArgument, w)
+		}
+		heaviest = max(heaviest, w)
+	}
+	if weights != nil && (len(weights) != len(cycles) || heaviest == 0) {
+		return 0, fmt.Errorf("%w: %d weights for %d nodes, the greatest %v", ErrUndefined, len(weights), len(cycles), heaviest)
+	}
+	var sum, all float64
+	for i, c := range cycles {
+		available, err := ratio(c.MTTFSeconds, c.MTTRSeconds)
+		if err != nil {
+			return 0, err
+		}
+		weight := 1.0
+		if weights != nil {
+			weight = weights[i] / heaviest
+		}
+		sum += weight * available
+		all += weight
+	}
+	return min(sum/all, 1), nil
+}
+
+func checkCycles(cycles []Cycle) error {
+	for _, c := range cycles {
+		if err := errors.Join(amount("MTTF", c.MTTFSeconds), amount("MTTR", c.MTTRSeconds)); err != nil {
+			return err
+		}
+	}
+	if len(cycles) == 0 {
+		return fmt.Errorf("%w: the availability of no nodes", ErrUndefined)
+	}
+	return nil
+}
+
+// ratio is up/(up+down), also where one of both is infinite.
+func ratio(up, down float64) (float64, error) {
+	switch {
+	case up == 0 && down == 0, math.IsInf(up, 1) && math.IsInf(down, 1):
+		return 0, fmt.Errorf("%w: availability of %v up and %v down", ErrUndefined, up, down)
+	case math.IsInf(up, 1):
+		return 1, nil
+	default:
+		return share(up, down), nil
+	}
+}
+
+// saaSlack is by what part a request may exceed the limit: 0.29 times 100 is
+// 28.999999999999996 in float64.
+const saaSlack = 1e-9
+
+// SAA says whether the grid should accept a job at all: site availability based
+// allocation. A job is rejected if it asks for more than the share alpha of all
+// nodes that are up in the long run; total counts the nodes that are down now as
+// well. alpha is the expected availability, see MeanAvailability; the thesis takes
+// its GAE. A request for exactly that many is accepted. Thesis, section 3.3.1.
+func SAA(request, total, alpha float64) (bool, error) {
+	if err := errors.Join(amount("request", request), amount("all nodes", total), probability("availability alpha", alpha)); err != nil {
+		return false, err
+	}
+	if alpha == 0 || total == 0 { // also of infinitely many
+		return request == 0, nil
+	}
+	return request <= alpha*total*(1+saaSlack), nil
+}
+
+// Standing is what a submitter knows of one node.
+type Standing struct {
+	Site grid.SiteID
+	Up   bool    // it is up now
+	PUp  float64 // probability that it stays up for the job's run time, 0 to 1
+}
+
+// NAA is the nodes to give a job to: node availability based allocation. It takes
+// the need nodes that are up and likeliest to stay so; ties go by site. It reports
+// false if fewer are up. Thesis, section 3.3.1, which cites its equation (10), of
+// recovery, and means (9).
+func NAA(nodes []Standing, need int) ([]grid.SiteID, bool, error) {
+	if err := steps("need", int64(need)); err != nil {
+		return nil, false, err
+	}
+	var up []Standing
+	for _, n := range nodes {
+		if err := probability("probability of staying up", n.PUp); err != nil {
+			return nil, false, fmt.Errorf("node %q: %w", n.Site, err)
+		}
+		if n.Up {
+			up = append(up, n)
+		}
+	}
+	if len(up) < need {
+		return nil, false, nil
+	}
+	slices.SortStableFunc(up, func(a, b Standing) int {
+		return cmp.Or(cmp.Compare(b.PUp, a.PUp), cmp.Compare(a.Site, b.Site))
+	})
+	chosen := make([]grid.SiteID, need)
+	for i := range chosen {
+		chosen[i] = up[i].Site
+	}
+	return chosen, true, nil
+}
+
+// NSA is SAA, then NAA: node and site based allocation. All nodes, also those that
+// are down, count for the long run. It reports false if the job asks for more than
+// SAA accepts or than there are nodes up. Thesis, section 3.3.1.
+func NSA(nodes []Standing, need int, alpha float64) ([]grid.SiteID, bool, error) {
+	chosen, found, err := NAA(nodes, need)
+	if err != nil {
+		return nil, false, err
+	}
+	accepted, err := SAA(float64(need), float64(len(nodes)), alpha)
+	if err != nil || !accepted || !found {
+		return nil, false, err
+	}
+	return chosen, true, nil
+}

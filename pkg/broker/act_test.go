@@ -1,0 +1,211 @@
+package broker
+
+import (
+	"math"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// source draws the numbers that decide what happens.
+type source interface {
+	n(limit int) int
+}
+
+// bytesSource reads them from a fuzzer's bytes, 0 when these are used up.
+type bytesSource struct{ left []byte }
+
+func (s *bytesSource) n(limit int) int {
+	if len(s.left) == 0 {
+		return 0
+	}
+	b := s.left[0]
+	s.left = s.left[1:]
+	return int(b) % limit
+}
+
+type rapidSource struct{ t *rapid.T }
+
+func (s rapidSource) n(limit int) int { return rapid.IntRange(0, limit-1).Draw(s.t, "n") }
+
+var sites = []grid.SiteID{"a", "b", "c", self, "stranger", ""}
+
+func (r *rig) act(s source) {
+	from := sites[s.n(len(sites))]
+	switch s.n(14) {
+	case 0:
+		r.do(step.Submit{Command: 1, Job: r.drawJob(s), NoWait: s.n(4) == 0})
+	case 1:
+		r.do(step.PeerSeen{Site: from, Capability: grid.Capability{DownBps: int64(s.n(3)) - 1}})
+	case 2:
+		r.peerGone(from, s.n(2) == 0)
+	case 3:
+		r.pass(time.Duration(s.n(256)) * 20 * time.Millisecond)
+	case 4:
+		r.restart()
+	case 5:
+		r.do([]step.Input{
+			step.CancelJob{Job: r.drawID(s)},
+			step.ForgetJob{Job: r.drawID(s)},
+			step.Probe{Command: 2, Job: r.drawJob(s)},
+			step.CapacityChanged{Capability: grid.Capability{UpBps: -1}},
+			step.ClockStepped{},
+			nil,
+		}[s.n(6)])
+	case 6:
+		problem := []string{"", "unreachable"}[s.n(2)]
+		r.do(step.Collected{Attempt: r.drawAttempt(s), Problem: problem})
+	case 7:
+		r.do(step.TimerFired{Key: r.drawTimer(s)})
+	default:
+		r.hear(from, r.drawMessage(s))
+	}
+}
+
+func (r *rig) restart() { r.start() }
+
+func (r *rig) peerGone(site grid.SiteID, dead bool) {
+	if dead { // the driver vouches for it; the margin is still kept
+		for id, p := range r.granted {
+			if p.to == site {
+				p.end = minTime(p.end, r.now.Add(r.cfg.LeaseMargin))
+				r.granted[id] = p
+			}
+		}
+	}
+	r.do(step.PeerGone{Site: site, ProvenDead: dead})
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func (r *rig) hear(from grid.SiteID, msg protocol.Message) {
+	if exited, is := msg.(protocol.Exited); is && exited.Validate() == nil {
+		r.released(exited.Attempt, from)
+	}
+	r.do(step.MessageReceived{From: from, Message: msg})
+}
+
+// pass lets time go by and fires what is due.
+func (r *rig) pass(d time.Duration) {
+	end := r.now.Add(d)
+	for range 1000 {
+		next, at := r.next(func(step.TimerKey) bool { return true })
+		if at.IsZero() || at.After(end) {
+			r.now = end
+			return
+		}
+		if at.After(r.now) {
+			r.now = at
+		}
+		delete(r.timers, next)
+		r.do(step.TimerFired{Key: next})
+	}
+	r.t.Fatalf("a thousand timers within %s", d)
+}
+
+func (r *rig) drawJob(s source) grid.Job {
+	j := testJob(uint32(s.n(4)))
+	switch s.n(6) {
+	case 0:
+		j.Spec.Unattended = grid.UnattendedFinish
+	case 1:
+		j.Spec.Map = grid.MapSeconds
+	case 2:
+		for range j.Count {
+			j.Items = append(j.Items, grid.Item{Value: string([]byte{byte(s.n(256))})})
+		}
+	}
+	return j
+}
+
+func (r *rig) drawID(s source) grid.JobID {
+	if len(r.jobs) == 0 || s.n(8) == 0 {
+		return "aaaaaaaaaaaaaaaa"
+	}
+	return r.jobs[len(r.jobs)-1-s.n(min(len(r.jobs), 6))]
+}
+
+func (r *rig) drawAttempt(s source) grid.AttemptID {
+	id := attemptOf(r.drawID(s), uint32(s.n(5)), 0)
+	if j, ok := r.m.jobs[id.Task.Job]; ok && id.Task.Index < uint32(len(j.tasks)) {
+		id.Token = j.tasks[id.Task.Index].token
+	}
+	if s.n(6) == 0 {
+		id.Token += grid.Token(s.n(3)) - 1
+	}
+	return id
+}
+
+func (r *rig) drawTimer(s source) step.TimerKey {
+	name := []string{timerRound, timerExplain, timerAgain, timerForget, timerAward, timerLease, timerCollect, "else"}[s.n(8)]
+	key := step.TimerKey{Name: name, ID: string(r.drawID(s))}
+	if s.n(2) == 0 {
+		key.ID = r.drawAttempt(s).String()
+	}
+	return key
+}
+
+func (r *rig) drawOffer(s source) grid.Offer {
+	o := offer(uint64(s.n(40)), float64(s.n(12))/4, uint32(s.n(4)))
+	switch s.n(12) {
+	case 0:
+		o.Parts.Distance = math.NaN()
+	case 1:
+		o.Validity = -1
+	}
+	return o
+}
+
+func (r *rig) drawMessage(s source) protocol.Message {
+	id, seq := r.drawID(s), uint32(s.n(4))
+	if j, ok := r.m.jobs[id]; ok && s.n(4) > 0 {
+		seq = j.seq
+	}
+	refusal := grid.Refusal{Reason: grid.Reason(s.n(6)), Never: s.n(2) == 0}
+	attempt := r.drawAttempt(s)
+	switch s.n(11) {
+	case 0, 1, 2:
+		return protocol.Bid{Job: id, Seq: seq, Offer: r.drawOffer(s)}
+	case 3:
+		return protocol.Refuse{Job: id, Seq: seq, Refusal: refusal}
+	case 4:
+		return protocol.NeedRequirements{Job: id, Seq: seq}
+	case 5:
+		return protocol.Vacancy{Jobs: []grid.JobID{id}}
+	case 6:
+		return protocol.Accepted{Attempts: []grid.AttemptID{attempt, r.drawAttempt(s)}, Renewal: 1}
+	case 7:
+		m := protocol.Declined{Attempts: []grid.AttemptID{attempt}, Refusal: refusal}
+		if s.n(2) == 0 {
+			o := r.drawOffer(s)
+			m.Quote = &o
+		}
+		return m
+	case 8:
+		return protocol.Renew{Renewal: 2, Attempts: []grid.AttemptID{attempt}}
+	case 9:
+		return protocol.Progress{Attempt: attempt, Phase: grid.Phase(s.n(12)), Done: int64(s.n(3)) - 1}
+	default:
+		return r.drawExit(s, attempt)
+	}
+}
+
+func (r *rig) drawExit(s source, attempt grid.AttemptID) protocol.Message {
+	if s.n(8) == 0 {
+		return []protocol.Message{nil, protocol.Cancel{}, protocol.Clear{Job: attempt.Task.Job, Submitter: "a", Kind: 1}}[s.n(3)]
+	}
+	exit := grid.Exit{Cause: grid.ExitCause(s.n(13)), Code: s.n(3)}
+	if s.n(2) == 0 {
+		exit.Stdout = grid.Produced{Path: "/out", CID: "bout", Bytes: 3}
+	}
+	return protocol.Exited{Attempt: attempt, Exit: exit}
+}

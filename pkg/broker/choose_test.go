@@ -1,0 +1,183 @@
+package broker
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// awardsOf lets the sites answer n jobs with these offers and counts who is
+// awarded.
+func awardsOf(t *testing.T, tune func(*Config), n int, job grid.Job, offers map[grid.SiteID]grid.Offer) map[grid.SiteID]int {
+	t.Helper()
+	names := sortedSites(offers)
+	b := newBench(t, func(c *Config) {
+		c.MaxJobs = n + 1
+		if tune != nil {
+			tune(c)
+		}
+	}, names...)
+	counts := make(map[grid.SiteID]int)
+	for range n {
+		id := b.submit(job)
+		for i, s := range names {
+			o := offers[s]
+			o.ID = uint64(i + 1)
+			b.hear(s, protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: o})
+		}
+		b.refusal(id, self, true)
+		to, _ := one[protocol.Award](t, b.last)
+		counts[to]++
+		b.do(step.CancelJob{Job: id})
+		b.do(step.ForgetJob{Job: id}) // so that checking stays cheap
+	}
+	return counts
+}
+
+func quick(distance float64, coreMFLOPS int64) grid.Offer {
+	o := offer(1, distance, 1)
+	o.CoreMFLOPS = coreMFLOPS
+	return o
+}
+
+func TestTiesAreSharedByChance(t *testing.T) {
+	counts := awardsOf(t, nil, 300, testJob(1), map[grid.SiteID]grid.Offer{
+		"a": quick(1, 1000), "b": quick(1+1e-12, 1000), "c": quick(1, 1000), "d": quick(1.001, 9000),
+	})
+	if counts["a"] < 60 || counts["b"] < 60 || counts["c"] < 60 || counts["d"] != 0 {
+		t.Errorf("awarded %v, want a, b and c alike and d never", counts)
+	}
+}
+
+// In the thesis map x is 0 at every adequate site, so that distance does not see
+// speed: of those that are equally near, the faster one comes first.
+func TestTiesGoToTheFasterSiteInTheThesisMap(t *testing.T) {
+	offers := map[grid.SiteID]grid.Offer{"a": quick(1, 1000), "b": quick(1, 3000), "c": quick(1, 2000)}
+	if counts := awardsOf(t, nil, 20, testJob(1), offers); counts["b"] != 20 {
+		t.Errorf("thesis map: awarded %v, want b alone", counts)
+	}
+	job := testJob(1)
+	job.Spec.Map = grid.MapSeconds
+	if counts := awardsOf(t, nil, 100, job, offers); counts["a"] < 10 || counts["c"] < 10 {
+		t.Errorf("seconds map: awarded %v, want all alike", counts)
+	}
+}
+
+// Soft-min takes an offer with a weight of exp(-(d-d1)/(0.1 d1)).
+func TestSoftMinFollowsItsWeights(t *testing.T) {
+	const n = 2000
+	counts := awardsOf(t, func(c *Config) { c.Choice = ChoiceSoftMin }, n, testJob(1), map[grid.SiteID]grid.Offer{
+		"a": quick(1, 0), "b": quick(1.1, 0), "c": quick(1.2, 0), "d": quick(5, 0),
+	})
+	total := 1 + math.Exp(-1) + math.Exp(-2)
+	for site, weight := range map[grid.SiteID]float64{"a": 1, "b": math.Exp(-1), "c": math.Exp(-2), "d": 0} {
+		if got, want := float64(counts[site])/n, weight/total; math.Abs(got-want) > .04 {
+			t.Errorf("%s got a share of %.3f, want %.3f", site, got, want)
+		}
+	}
+}
+
+func manySites(n int) []grid.SiteID {
+	var names []grid.SiteID
+	for i := range n {
+		names = append(names, grid.SiteID(fmt.Sprintf("site%03d", i)))
+	}
+	return names
+}
+
+// With sampled replies a round ends with the eighth offer, and is repeated with
+// eight times the sites if there are fewer.
+func TestSampledReplies(t *testing.T) {
+	names := manySites(100)
+	b := newBench(t, func(c *Config) { c.ReplyTarget = 10 }, names...)
+	id := b.submit(testJob(1))
+	if _, announce := one[protocol.Announce](t, b.last); announce.Sample != .1 {
+		t.Fatalf("announced with sample %v, want 0.1", announce.Sample)
+	}
+	b.offers(id, 1, names[:7]...)
+	if _, awards := sent[protocol.Award](b.last); len(awards) != 0 {
+		t.Fatal("awarded after seven offers")
+	}
+	b.offers(id, 1, names[2]) // repeated: counts once
+	if _, awards := sent[protocol.Award](b.last); len(awards) != 0 {
+		t.Fatal("awarded after seven offers, one of them twice")
+	}
+	b.offers(id, 1, names[50])
+	one[protocol.Award](t, b.last)
+
+	second := b.submit(testJob(1))
+	_, announce := one[protocol.Announce](t, b.pass(time.Second))
+	if announce.Job != second || announce.Sample != .8 {
+		t.Errorf("nobody answered: announced %s with sample %v, want %s with 0.8", announce.Job, announce.Sample, second)
+	}
+	if _, announce := one[protocol.Announce](t, b.pass(time.Second)); announce.Sample != 1 {
+		t.Errorf("still nobody: sample %v, want 1", announce.Sample)
+	}
+}
+
+func TestFaultsOutliveARestart(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	id := b.submit(testJob(1))
+	b.offers(id, 1, "a", "b", self)
+	b.pass(2 * time.Second) // a does not answer the award
+	again := New(b.m.cfg)
+	if err := again.Restore(b.m.Snapshot()); err != nil {
+		t.Fatal(err)
+	}
+	if got := again.faults.Index("a"); got != 1 {
+		t.Errorf("fault index of a after a restart = %d, want 1", got)
+	}
+	b.hear("b", protocol.Accepted{Attempts: []grid.AttemptID{attemptOf(id, 0, 2)}})
+	b.m.faults.Missed("b", 1)
+	b.hear("b", protocol.Exited{Attempt: attemptOf(id, 0, 2), Exit: grid.Exit{Cause: grid.CauseExited}})
+	if got := b.m.faults.Index("b"); got != 0 {
+		t.Errorf("fault index of b after a success = %d, want 0", got)
+	}
+}
+
+func TestEndedJobsAreForgotten(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.KeepEnded = time.Hour }, "a", "b")
+	id := b.started(1)
+	exit := grid.Exit{Cause: grid.CauseExited, Stdout: grid.Produced{Path: "/out", CID: "bout"}}
+	b.hear("a", protocol.Exited{Attempt: attemptOf(id, 0, 1), Exit: exit})
+	b.do(step.Collected{Attempt: attemptOf(id, 0, 1)})
+	b.pass(time.Hour - time.Millisecond)
+	if _, known := b.m.Job(id); !known {
+		t.Fatal("forgotten too early")
+	}
+	var released []grid.CID
+	for _, e := range b.pass(time.Millisecond) {
+		if h, is := e.(step.Hold); is && h.Release {
+			released = append(released, h.CIDs...)
+		}
+	}
+	if _, known := b.m.Job(id); known || fmt.Sprint(released) != "[bmodule bout]" {
+		t.Errorf("known %v, released %v; want it gone with module and output", known, released)
+	}
+	if facts := b.facts.All(); len(facts) != 1 {
+		t.Errorf("%d facts are left, want the counter alone: %v", len(facts), facts)
+	}
+}
+
+func TestProbesAreNotHeldForEver(t *testing.T) {
+	b := newBench(t, nil, "a")
+	b.do(step.Probe{Command: 5, Job: testJob(1)})
+	effects := b.pass(time.Second) // nobody answers
+	replied := false
+	for _, e := range effects {
+		r, is := e.(step.Reply)
+		replied = replied || is && r.Command == 5 && r.Err == nil
+	}
+	if !replied {
+		t.Error("the probe was not answered when its round was over")
+	}
+	b.pass(probeKept)
+	if len(b.m.jobs) != 0 {
+		t.Error("a probe was kept for ever")
+	}
+}

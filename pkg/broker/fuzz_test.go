@@ -1,0 +1,350 @@
+package broker
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// rig drives a broker with whatever it is told, sense or nonsense, and checks
+// after each step what must always hold.
+type rig struct {
+	t       interface{ Fatalf(string, ...any) }
+	cfg     Config
+	m       *Machine
+	now     time.Time
+	life    uint64
+	facts   *step.Facts
+	timers  map[step.TimerKey]time.Time
+	jobs    []grid.JobID // submitted or probed, ended or not
+	granted map[grid.AttemptID]promise
+	awarded map[grid.TaskID]grid.Token
+}
+
+// promise is the latest lease of an attempt.
+type promise struct {
+	to  grid.SiteID
+	end time.Time
+}
+
+func newRig(t interface{ Fatalf(string, ...any) }, tune func(*Config)) *rig {
+	cfg := Default(self)
+	cfg.MaxJobs, cfg.MaxTries = 6, 5
+	cfg.KeepEnded = time.Minute
+	if tune != nil {
+		tune(&cfg)
+	}
+	r := &rig{
+		t: t, cfg: cfg, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), facts: step.NewFacts(),
+		granted: make(map[grid.AttemptID]promise), awarded: make(map[grid.TaskID]grid.Token),
+	}
+	r.start()
+	return r
+}
+
+// start makes a machine of the facts alone.
+func (r *rig) start() {
+	r.m = New(r.cfg)
+	r.timers = make(map[step.TimerKey]time.Time)
+	if err := r.m.Restore(r.facts.Encode()); err != nil {
+		r.t.Fatalf("restore: %v", err)
+	}
+	if !bytes.Equal(r.m.Snapshot(), r.facts.Encode()) {
+		r.t.Fatalf("a restored machine has other facts than it was given")
+	}
+	r.life++
+	r.do(step.Boot{Incarnation: r.life})
+}
+
+func (r *rig) do(in step.Input) []step.Effect {
+	effects := r.m.Step(r.now, in)
+	for _, e := range effects {
+		r.note(e)
+	}
+	if err := r.m.Check(); err != nil {
+		r.t.Fatalf("after %+v: %v", in, err)
+	}
+	if !bytes.Equal(r.m.Snapshot(), r.facts.Encode()) {
+		r.t.Fatalf("after %T: the snapshot is not the table of facts", in)
+	}
+	r.checkWakeUps(in)
+	return effects
+}
+
+func (r *rig) note(e step.Effect) {
+	switch e := e.(type) {
+	case step.Persist:
+		r.facts.Apply(e.Fact)
+	case step.SetTimer:
+		r.timers[e.Key] = e.At
+	case step.StopTimer:
+		delete(r.timers, e.Key)
+	case step.Reply:
+		if e.Err == nil && e.Job != "" {
+			r.jobs = append(r.jobs, e.Job)
+		}
+	case step.Broadcast:
+		r.encodable(e.Message)
+	case step.Send:
+		r.encodable(e.Message)
+		r.noteSend(e)
+	}
+}
+
+func (r *rig) encodable(msg protocol.Message) {
+	if _, err := protocol.Encode(msg); err != nil {
+		r.t.Fatalf("sends what cannot be sent: %v: %+v", err, msg)
+	}
+}
+
+// noteSend checks the two rules that keep a task from running twice: tokens only
+// grow, and no attempt is awarded while an earlier one holds a lease.
+func (r *rig) noteSend(e step.Send) {
+	switch msg := e.Message.(type) {
+	case protocol.Lease:
+		for _, id := range msg.Attempts {
+			if id.Token != r.awarded[id.Task] {
+				r.t.Fatalf("a lease for %s, the latest is %d", id, r.awarded[id.Task])
+			}
+			end := r.now.Add(msg.Duration)
+			if old := r.granted[id]; old.end.Before(end) {
+				r.granted[id] = promise{e.To, end}
+			}
+		}
+	case protocol.Award:
+		for _, t := range msg.Tasks {
+			id := grid.TaskID{Job: msg.Job, Index: t.Index}
+			if t.Token <= r.awarded[id] {
+				r.t.Fatalf("task %s is awarded with token %d after %d", id, t.Token, r.awarded[id])
+			}
+			last := grid.AttemptID{Task: id, Token: r.awarded[id]}
+			if p, has := r.granted[last]; has && p.end.After(r.now) {
+				r.t.Fatalf("task %s is awarded while %s has a lease until %s at %s", id, last, p.end, p.to)
+			}
+			r.awarded[id] = t.Token
+		}
+	}
+}
+
+// released: the attempt has ended by its site's own word, or its site is dead,
+// so its lease is no promise any more.
+func (r *rig) released(id grid.AttemptID, by grid.SiteID) {
+	if p, has := r.granted[id]; has && p.to == by {
+		delete(r.granted, id)
+	}
+}
+
+// checkWakeUps wants that something will happen to each task that has not ended,
+// whatever gets lost: there is a timer.
+func (r *rig) checkWakeUps(in step.Input) {
+	set := func(name, id string) bool {
+		_, is := r.timers[step.TimerKey{Name: name, ID: id}]
+		return is
+	}
+	for _, id := range r.m.jobIDs() {
+		j := r.m.jobs[id]
+		if j.open == 0 {
+			if !set(timerForget, string(id)) {
+				r.t.Fatalf("after %+v: job %s has ended and is never forgotten", in, id)
+			}
+			continue
+		}
+		switch {
+		case j.round != nil && !set(timerRound, string(id)):
+			r.t.Fatalf("after %+v: the round of %s never ends", in, id)
+		case j.round == nil && len(j.waiting) > 0 && !set(timerAgain, string(id)):
+			r.t.Fatalf("after %+v: job %s waits and is never announced again", in, id)
+		}
+		if j.probe {
+			continue
+		}
+		for i := range j.tasks {
+			t, attempt := &j.tasks[i], j.attempt(uint32(i))
+			switch {
+			case t.phase == grid.PhaseAwarded && t.leaseEnd.IsZero():
+				if !r.awaited(attempt) {
+					r.t.Fatalf("after %+v: the award of %s is never missed", in, attempt)
+				}
+			case t.active() && !set(timerLease, attempt.String()):
+				r.t.Fatalf("after %+v: %s is %s and its lease never ends", in, attempt, t.phase)
+			}
+		}
+	}
+}
+
+func (r *rig) awaited(id grid.AttemptID) bool {
+	for first := range maps.Keys(r.m.awards) {
+		if slices.Contains(r.m.awards[first].tasks, id) {
+			_, set := r.timers[step.TimerKey{Name: timerAward, ID: first.String()}]
+			return set
+		}
+	}
+	return false
+}
+
+func FuzzStep(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{0, 1, 1, 1, 1, 1, 3, 0, 2, 1, 0, 8, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1})
+	for n := range 8 {
+		seed := make([]byte, 120)
+		for i := range seed {
+			seed[i] = byte(binary.BigEndian.Uint32([]byte{byte(i), byte(n), byte(i * n), byte(i >> 3)}) * 2654435761 >> 24)
+		}
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 512 {
+			return
+		}
+		s := &bytesSource{data}
+		r := newRig(t, func(c *Config) {
+			c.ReplyTarget, c.Choice, c.ExplainUpTo = s.n(2), Choice(s.n(2)), s.n(3)
+		})
+		for len(s.left) > 0 {
+			r.act(s)
+		}
+	})
+}
+
+// Whatever happens: no task is awarded while an earlier attempt holds a lease,
+// tokens grow, everything that waits has a timer, and the facts are the state.
+func TestAnythingMayHappen(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRig(t, nil)
+		for _, s := range sites[:3] {
+			r.do(step.PeerSeen{Site: s})
+		}
+		for range rapid.IntRange(1, 80).Draw(t, "steps") {
+			r.act(rapidSource{t})
+		}
+	})
+}
+
+// However a run has gone, when the mesh is well again every job comes to an end:
+// all sites are there, offer, accept, and do what they are given.
+func TestWellAgainEverythingEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRig(t, nil)
+		r.do(step.PeerSeen{Site: "a"})
+		r.do(step.Submit{Command: 1, Job: testJob(3)})
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			r.act(rapidSource{t})
+		}
+		r.behave()
+		for _, id := range r.m.jobIDs() {
+			if j := r.m.jobs[id]; j.open > 0 && !j.probe {
+				t.Fatalf("job %s has not ended: %+v", id, j.tasks)
+			}
+		}
+	})
+}
+
+// behave plays good sites for some minutes.
+func (r *rig) behave() {
+	r.granted = make(map[grid.AttemptID]promise)
+	good := []grid.SiteID{"a", "b", self}
+	number := uint64(1 << 40)
+	var inbox []step.Effect
+	give := func(in step.Input) { inbox = append(inbox, r.do(in)...) }
+	for _, s := range good[:2] {
+		give(step.PeerSeen{Site: s})
+	}
+	for _, id := range r.m.jobIDs() { // what was to be collected before
+		for i, t := range r.m.jobs[id].tasks {
+			if t.phase == grid.PhaseCollecting {
+				give(step.Collected{Attempt: r.m.jobs[id].attempt(uint32(i))})
+			}
+		}
+	}
+	for range 3000 {
+		if len(inbox) == 0 {
+			if !r.fireNext(give) {
+				return
+			}
+			continue
+		}
+		e := inbox[0]
+		inbox = inbox[1:]
+		number++
+		for _, s := range good {
+			for _, in := range answer(s, e, number) {
+				give(in)
+			}
+		}
+	}
+	r.t.Fatalf("no end after 3000 answers")
+}
+
+// next is the timer that is due first; the zero time if there is none. The order
+// in which it looks is always the same, so that the same bytes take the same way.
+func (r *rig) next(wanted func(step.TimerKey) bool) (first step.TimerKey, at time.Time) {
+	keys := slices.SortedFunc(maps.Keys(r.timers), func(a, b step.TimerKey) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	for _, key := range keys {
+		if t := r.timers[key]; wanted(key) && (at.IsZero() || t.Before(at)) {
+			first, at = key, t
+		}
+	}
+	return first, at
+}
+
+// fireNext fires the next timer; it reports false when only the forgetting of
+// ended jobs is left.
+func (r *rig) fireNext(give func(step.Input)) bool {
+	next, at := r.next(func(key step.TimerKey) bool { return key.Name != timerForget })
+	if at.IsZero() {
+		return false
+	}
+	if at.After(r.now) {
+		r.now = at
+	}
+	delete(r.timers, next)
+	give(step.TimerFired{Key: next})
+	return true
+}
+
+// answer is what a good site says to an effect, at once.
+func answer(site grid.SiteID, e step.Effect, number uint64) []step.Input {
+	say := func(msg protocol.Message) step.Input { return step.MessageReceived{From: site, Message: msg} }
+	var msg protocol.Message
+	switch e := e.(type) {
+	case step.Broadcast:
+		msg = e.Message
+	case step.Send:
+		if e.To != site {
+			return nil
+		}
+		msg = e.Message
+	case step.Collect:
+		if site == self {
+			return []step.Input{step.Collected{Attempt: e.Attempt}}
+		}
+		return nil
+	}
+	switch msg := msg.(type) {
+	case protocol.Announce:
+		return []step.Input{say(protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: offer(number, 1, 2)})}
+	case protocol.Reannounce:
+		return []step.Input{say(protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: offer(number, 1, 2)})}
+	case protocol.Award:
+		var inputs []step.Input
+		for _, t := range msg.Tasks {
+			id := grid.AttemptID{Task: grid.TaskID{Job: msg.Job, Index: t.Index}, Token: t.Token}
+			inputs = append(inputs, say(protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: 1}),
+				say(protocol.Exited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseExited}}))
+		}
+		return inputs
+	}
+	return nil
+}

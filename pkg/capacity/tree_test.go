@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"maps"
 	"math/bits"
 	"math/rand/v2"
 	"testing"
@@ -20,11 +21,7 @@ func TestCloneIsAnother(t *testing.T) {
 		i := r.IntN(len(lines))
 		if len(lines) < 8 && r.IntN(50) == 0 {
 			lines = append(lines, lines[i].Clone())
-			twin := map[int]int64{}
-			for second, taken := range twins[i] {
-				twin[second] = taken
-			}
-			twins = append(twins, twin)
+			twins = append(twins, maps.Clone(twins[i]))
 		}
 		second, amount := r.IntN(200), r.Int64N(9)+1
 		if taken := twins[i][second]; taken > 0 && r.IntN(2) == 0 {

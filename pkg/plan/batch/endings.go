@@ -16,11 +16,11 @@ func (e ending) before(f ending) bool { return e.at < f.at || e.at == f.at && e.
 // interface for each comparison, a third of the time of a replay.
 type endings []ending
 
-func (h endings) next() workload.Seconds {
-	if len(h) == 0 {
+func (h *endings) next() workload.Seconds {
+	if len(*h) == 0 {
 		return never
 	}
-	return h[0].at
+	return (*h)[0].at
 }
 
 func (h *endings) push(e ending) {

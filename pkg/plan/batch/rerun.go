@@ -18,8 +18,8 @@ type Config struct {
 	Semantics Semantics
 }
 
-// Replay runs a log through a machine, instant by instant. It has one owner.
-type Replay struct {
+// Rerun runs a log through a machine, instant by instant. It has one owner.
+type Rerun struct {
 	jobs      []workload.Job
 	starts    []workload.Seconds
 	semantics Semantics
@@ -42,9 +42,9 @@ type scheduler interface {
 // never is after every instant.
 const never workload.Seconds = math.MaxInt64
 
-// New starts a replay of jobs, which are in the order of their submission and no wider
+// New starts a rerun of jobs, which are in the order of their submission and no wider
 // than the machine, as workload.Log.Jobs gives them.
-func New(jobs []workload.Job, config Config) (*Replay, error) {
+func New(jobs []workload.Job, config Config) (*Rerun, error) {
 	if config.Procs < 1 || config.Procs > math.MaxInt32 || len(jobs) > math.MaxInt32 {
 		return nil, fmt.Errorf("%w machine: want 1 to %d processors and at most as many jobs, have %d and %d",
 			ErrInvalid, math.MaxInt32, config.Procs, len(jobs))
@@ -55,7 +55,7 @@ func New(jobs []workload.Job, config Config) (*Replay, error) {
 				ErrInvalid, j.ID, config.Procs, j)
 		}
 	}
-	r := &Replay{jobs: jobs, starts: make([]workload.Seconds, len(jobs)), semantics: config.Semantics}
+	r := &Rerun{jobs: jobs, starts: make([]workload.Seconds, len(jobs)), semantics: config.Semantics}
 	switch config.Policy {
 	case FCFS:
 		r.scheduler = &fcfs{jobs: jobs, free: config.Procs}
@@ -71,7 +71,7 @@ func New(jobs []workload.Job, config Config) (*Replay, error) {
 
 // Step handles the next instant and reports false when there is none, because every
 // job has ended.
-func (r *Replay) Step() bool {
+func (r *Rerun) Step() bool {
 	now := min(r.nextArrival(), r.running.next())
 	if now == never {
 		return false
@@ -97,7 +97,7 @@ func (r *Replay) Step() bool {
 	return true
 }
 
-func (r *Replay) pass(now workload.Seconds, ended []int32, submitted int32) {
+func (r *Rerun) pass(now workload.Seconds, ended []int32, submitted int32) {
 	for _, j := range r.scheduler.pass(now, ended, submitted) {
 		r.starts[j] = now
 		r.running.push(ending{now + r.jobs[j].Run, j, r.started})
@@ -105,7 +105,7 @@ func (r *Replay) pass(now workload.Seconds, ended []int32, submitted int32) {
 	}
 }
 
-func (r *Replay) nextArrival() workload.Seconds {
+func (r *Rerun) nextArrival() workload.Seconds {
 	if int(r.submitted) == len(r.jobs) {
 		return never
 	}
@@ -113,8 +113,8 @@ func (r *Replay) nextArrival() workload.Seconds {
 }
 
 // Started is how many jobs have started.
-func (r *Replay) Started() int { return int(r.started) }
+func (r *Rerun) Started() int { return int(r.started) }
 
 // Starts is when each job started, in the order of the jobs, once Step has returned
-// false. It belongs to the replay.
-func (r *Replay) Starts() []workload.Seconds { return r.starts }
+// false. It belongs to the rerun.
+func (r *Rerun) Starts() []workload.Seconds { return r.starts }

@@ -12,7 +12,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/eval"
 )
 
-const swfHelp = `Replay the log of a real machine under a scheduling policy, and tell how long its
+const swfHelp = `Rerun the log of a real machine under a scheduling policy, and tell how long its
 jobs would have waited.
 
 The log is in the Standard Workload Format (18 fields, ';' starts a comment),
@@ -52,7 +52,7 @@ func swfCommand() *cobra.Command {
 	var output string
 	var quiet bool
 	cmd := &cobra.Command{
-		Use: "swf --log FILE", Short: "Replay the log of a real machine", Long: swfHelp, Example: swfExamples, Args: noArgs,
+		Use: "swf --log FILE", Short: "Rerun the log of a real machine", Long: swfHelp, Example: swfExamples, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "text" && output != "json" {
 				return usageError("%w, have %q", errOutput, output)
@@ -72,7 +72,7 @@ func swfCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&experiment.Log, "log", "", "log to replay")
+	flags.StringVar(&experiment.Log, "log", "", "log to rerun")
 	flags.IntVar(&experiment.Procs, "procs", 0, "processors of the machine (default: MaxProcs of the log's header)")
 	flags.StringVar(&experiment.Policy, "policy", "easy", strings.Join(eval.Policies(), ", "))
 	flags.StringVar(&experiment.Semantics, "semantics", "batch", strings.Join(eval.AllSemantics(), ", "))

@@ -62,7 +62,7 @@ func (s SWF) Run(ctx context.Context) (SWFResult, error) {
 		config.Procs = procs
 	}
 	jobs := log.Jobs(config.Procs)
-	starts, took, err := s.replay(ctx, jobs, config)
+	starts, took, err := s.rerun(ctx, jobs, config)
 	if err != nil {
 		return SWFResult{}, err
 	}
@@ -99,18 +99,18 @@ func (s SWF) config() (batch.Config, error) {
 // lookEvery is how many instants pass between two looks at whether to go on.
 const lookEvery = 4096
 
-func (s SWF) replay(ctx context.Context, jobs []workload.Job, config batch.Config) ([]workload.Seconds, time.Duration, error) {
+func (s SWF) rerun(ctx context.Context, jobs []workload.Job, config batch.Config) ([]workload.Seconds, time.Duration, error) {
 	begin := time.Now()
 	r, err := batch.New(jobs, config)
 	if err != nil {
-		return nil, 0, fmt.Errorf("replay %s: %w", s.Log, err)
+		return nil, 0, fmt.Errorf("rerun %s: %w", s.Log, err)
 	}
 	for n := 1; r.Step(); n++ {
 		if n%lookEvery != 0 {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, 0, fmt.Errorf("replay %s: stopped after %d of %d jobs: %w", s.Log, r.Started(), len(jobs), err)
+			return nil, 0, fmt.Errorf("rerun %s: stopped after %d of %d jobs: %w", s.Log, r.Started(), len(jobs), err)
 		}
 		if s.Progress != nil {
 			s.Progress(r.Started(), len(jobs))

@@ -62,8 +62,8 @@ func TestMicro(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := strings.Join(strings.Fields("job_id,submit,start "+want), "\n") + "\n"
-			if diff := cmp.Diff(want, readFile(t, starts)); diff != "" {
+			lines := strings.Join(strings.Fields("job_id,submit,start "+want), "\n") + "\n"
+			if diff := cmp.Diff(lines, readFile(t, starts)); diff != "" {
 				t.Errorf("%s: starts (-want +got):\n%s", policy, diff)
 			}
 			if result.Jobs != 7 || result.MakespanS != 235 && result.MakespanS != 230 || result.JobsPerS <= 0 {

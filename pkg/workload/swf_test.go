@@ -13,7 +13,7 @@ import (
 
 func lines(text string) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for _, line := range bytes.Split([]byte(text), []byte("\n")) {
+		for line := range bytes.SplitSeq([]byte(text), []byte("\n")) {
 			if !yield(line) {
 				return
 			}

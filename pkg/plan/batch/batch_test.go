@@ -12,7 +12,7 @@ import (
 
 type seconds = workload.Seconds
 
-func replay(t testing.TB, jobs []workload.Job, config Config) []seconds {
+func rerun(t testing.TB, jobs []workload.Job, config Config) []seconds {
 	t.Helper()
 	r, err := New(jobs, config)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestMicro(t *testing.T) {
 		Conservative: {0, 100, 2, 52, 92, 200, 230},
 	} {
 		for _, semantics := range []Semantics{Batch, Event} {
-			if got := replay(t, micro(), Config{10, policy, semantics}); !slices.Equal(got, want) {
+			if got := rerun(t, micro(), Config{10, policy, semantics}); !slices.Equal(got, want) {
 				t.Errorf("%v, %v: starts = %v, want %v", policy, semantics, got, want)
 			}
 		}
@@ -119,16 +119,16 @@ func logs() *rapid.Generator[[]workload.Job] {
 	})
 }
 
-func TestReplayAgainstTwin(t *testing.T) {
+func TestRerunAgainstTwin(t *testing.T) {
 	for policy := range Policies() {
 		for semantics := range AllSemantics() {
 			config := Config{8, Policy(policy), Semantics(semantics)}
 			t.Run(config.Policy.String()+" "+config.Semantics.String(), func(t *testing.T) {
 				rapid.Check(t, func(rt *rapid.T) {
 					jobs := logs().Draw(rt, "log")
-					got := replay(t, jobs, config)
+					got := rerun(t, jobs, config)
 					checkCapacity(rt, jobs, got, config.Procs)
-					if want := newTwin(jobs, config).replay(); !slices.Equal(got, want) {
+					if want := newTwin(jobs, config).rerun(); !slices.Equal(got, want) {
 						rt.Fatalf("starts = %v, want %v", got, want)
 					}
 				})
@@ -172,7 +172,7 @@ func newTwin(jobs []workload.Job, config Config) *twin {
 	return &twin{jobs: jobs, config: config, places: map[int]seconds{}, starts: make([]seconds, len(jobs))}
 }
 
-func (w *twin) replay() []seconds {
+func (w *twin) rerun() []seconds {
 	next := 0
 	for done := 0; done < len(w.jobs); w.now++ {
 		var ended []int
@@ -288,8 +288,8 @@ func (w *twin) start(i int) {
 	w.order = append(w.order, i)
 }
 
-// BenchmarkReplay is a year of a machine that is 80 % busy.
-func BenchmarkReplay(b *testing.B) {
+// BenchmarkRerun is a year of a machine that is 80 % busy.
+func BenchmarkRerun(b *testing.B) {
 	jobs := make([]workload.Job, 20_000)
 	state := uint64(1)
 	draw := func(n uint64) seconds {
@@ -305,10 +305,10 @@ func BenchmarkReplay(b *testing.B) {
 	for policy, name := range Policies() {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				replay(b, jobs, Config{100, Policy(policy), Batch})
+				rerun(b, jobs, Config{100, Policy(policy), Batch})
 			}
 			b.ReportMetric(float64(b.N)*float64(len(jobs))/b.Elapsed().Seconds(), "jobs/s")
-			b.ReportMetric(Measure(jobs, replay(b, jobs, Config{100, Policy(policy), Batch}), 100).Utilization, "utilization")
+			b.ReportMetric(Measure(jobs, rerun(b, jobs, Config{100, Policy(policy), Batch}), 100).Utilization, "utilization")
 		})
 	}
 }

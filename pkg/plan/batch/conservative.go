@@ -6,6 +6,9 @@ import "github.com/mrsmesh/mrsmesh/pkg/workload"
 // before it. When jobs end, most of them before their estimates, the profile is
 // compressed: one after the other, in the order of their submission, those that wait
 // take the earliest place that is free if they leave theirs.
+//
+// A place begins only where a job ends, so that nothing has to be done in between: what
+// it was put behind either ends there, or before, and then everybody is placed anew.
 type conservative struct {
 	jobs    []workload.Job
 	places  []workload.Seconds // where each job that runs or waits has its place
@@ -105,7 +108,3 @@ func (s *conservative) startDue(now workload.Seconds) {
 	}
 	s.waiting = kept
 }
-
-// wake is when the next place begins: not always somebody ends there, because a job
-// that moves up leaves a place that those before it take only at the next compression.
-func (s *conservative) wake() workload.Seconds { return s.first }

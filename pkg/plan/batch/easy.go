@@ -143,5 +143,3 @@ func (s *easy) start(w waiting, now workload.Seconds) {
 	s.running = slices.Insert(s.running, i, e)
 	s.starts = append(s.starts, w.job)
 }
-
-func (s *easy) wake() workload.Seconds { return never }

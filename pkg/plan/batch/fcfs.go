@@ -22,5 +22,3 @@ func (s *fcfs) pass(_ workload.Seconds, ended []int32, submitted int32) []int32 
 	}
 	return s.starts
 }
-
-func (s *fcfs) wake() workload.Seconds { return never }

@@ -2,7 +2,7 @@ package batch
 
 import "github.com/mrsmesh/mrsmesh/pkg/workload"
 
-// Figures is what a replay comes to.
+// Figures is what a rerun comes to.
 type Figures struct {
 	Jobs               int
 	AvgWait            float64          // seconds from submission to start

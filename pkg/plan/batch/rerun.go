@@ -18,8 +18,8 @@ type Config struct {
 	Semantics Semantics
 }
 
-// Replay runs a log through a machine, instant by instant. It has one owner.
-type Replay struct {
+// Rerun runs a log through a machine, instant by instant. It has one owner.
+type Rerun struct {
 	jobs      []workload.Job
 	starts    []workload.Seconds
 	semantics Semantics
@@ -37,17 +37,14 @@ type scheduler interface {
 	// exclusively, have joined the queue. It returns the jobs to start now, which the
 	// next pass overwrites.
 	pass(now workload.Seconds, ended []int32, submitted int32) []int32
-	// wake is the next instant at which a pass is wanted though nothing may end or
-	// arrive, never if there is none.
-	wake() workload.Seconds
 }
 
 // never is after every instant.
 const never workload.Seconds = math.MaxInt64
 
-// New starts a replay of jobs, which are in the order of their submission and no wider
+// New starts a rerun of jobs, which are in the order of their submission and no wider
 // than the machine, as workload.Log.Jobs gives them.
-func New(jobs []workload.Job, config Config) (*Replay, error) {
+func New(jobs []workload.Job, config Config) (*Rerun, error) {
 	if config.Procs < 1 || config.Procs > math.MaxInt32 || len(jobs) > math.MaxInt32 {
 		return nil, fmt.Errorf("%w machine: want 1 to %d processors and at most as many jobs, have %d and %d",
 			ErrInvalid, math.MaxInt32, config.Procs, len(jobs))
@@ -58,7 +55,7 @@ func New(jobs []workload.Job, config Config) (*Replay, error) {
 				ErrInvalid, j.ID, config.Procs, j)
 		}
 	}
-	r := &Replay{jobs: jobs, starts: make([]workload.Seconds, len(jobs)), semantics: config.Semantics}
+	r := &Rerun{jobs: jobs, starts: make([]workload.Seconds, len(jobs)), semantics: config.Semantics}
 	switch config.Policy {
 	case FCFS:
 		r.scheduler = &fcfs{jobs: jobs, free: config.Procs}
@@ -74,8 +71,8 @@ func New(jobs []workload.Job, config Config) (*Replay, error) {
 
 // Step handles the next instant and reports false when there is none, because every
 // job has ended.
-func (r *Replay) Step() bool {
-	now := min(r.nextArrival(), r.running.next(), r.scheduler.wake())
+func (r *Rerun) Step() bool {
+	now := min(r.nextArrival(), r.running.next())
 	if now == never {
 		return false
 	}
@@ -97,13 +94,10 @@ func (r *Replay) Step() bool {
 	for i := range r.ended {
 		r.pass(now, r.ended[i:i+1], r.submitted)
 	}
-	if r.submitted == before && len(r.ended) == 0 {
-		r.pass(now, nil, r.submitted)
-	}
 	return true
 }
 
-func (r *Replay) pass(now workload.Seconds, ended []int32, submitted int32) {
+func (r *Rerun) pass(now workload.Seconds, ended []int32, submitted int32) {
 	for _, j := range r.scheduler.pass(now, ended, submitted) {
 		r.starts[j] = now
 		r.running.push(ending{now + r.jobs[j].Run, j, r.started})
@@ -111,7 +105,7 @@ func (r *Replay) pass(now workload.Seconds, ended []int32, submitted int32) {
 	}
 }
 
-func (r *Replay) nextArrival() workload.Seconds {
+func (r *Rerun) nextArrival() workload.Seconds {
 	if int(r.submitted) == len(r.jobs) {
 		return never
 	}
@@ -119,8 +113,8 @@ func (r *Replay) nextArrival() workload.Seconds {
 }
 
 // Started is how many jobs have started.
-func (r *Replay) Started() int { return int(r.started) }
+func (r *Rerun) Started() int { return int(r.started) }
 
 // Starts is when each job started, in the order of the jobs, once Step has returned
-// false. It belongs to the replay.
-func (r *Replay) Starts() []workload.Seconds { return r.starts }
+// false. It belongs to the rerun.
+func (r *Rerun) Starts() []workload.Seconds { return r.starts }

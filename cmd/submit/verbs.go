@@ -67,14 +67,7 @@ is task 0. With -f the command goes on until the task has ended.`,
 func (a *app) copyLogs(ctx context.Context, task grid.TaskID, follow bool, streams map[string]io.Writer) error {
 	results := make(chan error, len(streams)) // one for each stream
 	for name, to := range streams {
-		go func() {
-			body, err := a.client.TaskLog(ctx, task, view.LogQuery{Stream: name, Follow: follow})
-			if err == nil {
-				_, err = io.Copy(to, body)
-				_ = body.Close() // only read from
-			}
-			results <- err
-		}()
+		go func() { results <- a.copyLog(ctx, task, view.LogQuery{Stream: name, Follow: follow}, to) }()
 	}
 	var first error
 	for range streams {
@@ -86,6 +79,55 @@ func (a *app) copyLogs(ctx context.Context, task grid.TaskID, follow bool, strea
 		return &codeError{code: exitDetached}
 	}
 	return first
+}
+
+// logPoll is the pause before a log is asked for again that a site left off.
+const logPoll = 500 * time.Millisecond
+
+// copyLog copies one stream; when following, over all attempts of the task until
+// it has ended. An attempt elsewhere begins its output again.
+func (a *app) copyLog(ctx context.Context, task grid.TaskID, q view.LogQuery, to io.Writer) error {
+	var token grid.Token
+	for {
+		before, err := a.oneTask(ctx, task)
+		if err != nil {
+			return err
+		}
+		if before.Token != token {
+			token, q.Offset = before.Token, 0
+		}
+		n, err := a.copyPart(ctx, task, q, to)
+		q.Offset += n
+		over := !q.Follow || before.Phase.Ended()
+		if over || ctx.Err() != nil {
+			return err
+		}
+		select { // it has not started, has moved, or has just ended and is read to its end
+		case <-time.After(logPoll):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (a *app) copyPart(ctx context.Context, task grid.TaskID, q view.LogQuery, to io.Writer) (int64, error) {
+	body, err := a.client.TaskLog(ctx, task, q)
+	if err != nil {
+		return 0, err
+	}
+	n, err := io.Copy(to, body)
+	return n, errors.Join(err, body.Close())
+}
+
+// oneTask is the present state of a task.
+func (a *app) oneTask(ctx context.Context, task grid.TaskID) (view.TaskView, error) {
+	tasks, err := a.client.Tasks(ctx, task.Job, task.Index, 1)
+	if err == nil && (len(tasks) == 0 || tasks[0].Index != task.Index) {
+		err = fmt.Errorf("%w: no such task: %s", view.ErrNotFound, task)
+	}
+	if err != nil {
+		return view.TaskView{}, err
+	}
+	return tasks[0], nil
 }
 
 func (a *app) waitCommand() *cobra.Command {

@@ -78,7 +78,9 @@ func userError(err error) error {
 		return fmt.Errorf("%w: %w", view.ErrConflict, err)
 	case errors.Is(err, step.ErrTooManyJob):
 		return fmt.Errorf("%w: %w", view.ErrTooLarge, err)
-	case errors.Is(err, data.ErrQuota), errors.Is(err, data.ErrTooLarge), errors.Is(err, data.ErrDiskFull):
+	case errors.Is(err, data.ErrDiskFull):
+		return fmt.Errorf("%w: %w", view.ErrBusy, err)
+	case errors.Is(err, data.ErrQuota), errors.Is(err, data.ErrTooLarge):
 		return fmt.Errorf("%w: %w", view.ErrTooLarge, err)
 	case errors.Is(err, data.ErrNotHeld):
 		return fmt.Errorf("%w: %w", view.ErrNotFound, err)

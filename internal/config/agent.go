@@ -23,7 +23,6 @@ type Agent struct {
 	Kinds     []grid.WorkKind // work this site runs, ascending; default wasm
 	Ceilings  Ceilings        // what the owner gives
 	Rates     Rates           // links, as the owner caps them
-	TTL       time.Duration   // default time to wait for answers to an announcement
 	Lease     Lease           // how long a site may run on without hearing from the submitter
 	Data      Data            // the data room
 	Jobs      Jobs            // limits on other people's jobs
@@ -111,9 +110,9 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Listen: []string{"/ip4/127.0.0.1/tcp/4801", "/ip4/127.0.0.1/udp/4801/quic-v1"},
 		Accept: acceptListed, Kinds: []grid.WorkKind{grid.KindWasm},
 		Rates: Rates{DownBps: 1e9, UpBps: 1e9, DiskBps: 4e9},
-		TTL:   time.Second, Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
-		Data: Data{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
-		Jobs: Jobs{MaxRuntime: 24 * time.Hour}, Placing: Placing{Choice: ChoiceNearest},
+		Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
+		Data:  Data{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
+		Jobs:  Jobs{MaxRuntime: 24 * time.Hour}, Placing: Placing{Choice: ChoiceNearest},
 		API: API{Socket: SocketPath(env), Listen: "127.0.0.1:4800"},
 		Log: Log{Level: "info", Format: "text"},
 	}
@@ -123,11 +122,9 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 	switch preset {
 	case PresetWAN:
 		c.Rates = Rates{DownBps: 50e6, UpBps: 10e6, DiskBps: 4e9}
-		c.TTL = 2 * time.Second
 		c.Lease = Lease{Length: 15 * time.Second, Margin: 2 * time.Second}
 	case PresetTest:
 		c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
-		c.TTL = 300 * time.Millisecond
 		c.Lease = Lease{Length: time.Second, Margin: 200 * time.Millisecond}
 		c.Data.QuotaBytes = 1 << 30
 		c.API.Listen = ""

@@ -71,7 +71,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := config.LoadAgent(config.Sources{
 		File:  write(t, "naem: x\nceilings:\n  memory: 512\n  memory: 1GiB\nrates: {up: 20Mbps}\nzzzzzz: 1\nlease: {length: 1ms}\n"),
-		Env:   environ("HOME", "/h", "MRS_API_LISTEN", "0.0.0.0:80", "MRS_TTL", "5"),
+		Env:   environ("HOME", "/h", "MRS_API_LISTEN", "0.0.0.0:80", "MRS_DATA_KEEP", "5"),
 		Flags: map[string]string{"accept": "anyone", "kinds": "command"},
 	})
 	if err == nil {
@@ -83,7 +83,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		"siteagent.yaml:4: ceilings.memory: given twice",
 		"siteagent.yaml:5: rates.up: rate \"20Mbps\"",
 		"siteagent.yaml:6: zzzzzz: no such setting; remove it",
-		"environment, MRS_TTL: ttl: invalid: duration \"5\"",
+		"environment, MRS_DATA_KEEP: data.keep: invalid: duration \"5\"",
 		"api.listen: want a loopback address",
 		"kinds: accept: anyone runs WASM only",
 		"lease.length: want 100ms to",

@@ -174,7 +174,6 @@ func agentSettings() []setting[Agent] {
 		rateKey("rates.down", "download rate", func(a *c) *int64 { return &a.Rates.DownBps }),
 		rateKey("rates.up", "upload rate", func(a *c) *int64 { return &a.Rates.UpBps }),
 		rateKey("rates.disk", "rate of the local disk", func(a *c) *int64 { return &a.Rates.DiskBps }),
-		spanKey("ttl", "how long answers to an announcement are awaited", func(a *c) *time.Duration { return &a.TTL }),
 		spanKey("lease.length", "how long a site runs on unheard", func(a *c) *time.Duration { return &a.Lease.Length }),
 		spanKey("lease.margin", "what the submitter adds to a lease", func(a *c) *time.Duration { return &a.Lease.Margin }),
 		sizeKey("data.quota", "most data kept on disk", func(a *c) *int64 { return &a.Data.QuotaBytes }),

@@ -31,7 +31,6 @@ func (c Agent) Validate() error {
 		oneOf("log.format", c.Log.Format, "text", "json"),
 		absolute("state", c.StateDir),
 		named("domain", c.Domain.Validate()),
-		within("ttl", c.TTL, grid.MinTTL, grid.MaxTTL),
 		within("lease.length", c.Lease.Length, minLease, maxLease),
 		within("lease.margin", c.Lease.Margin, 0, maxLease),
 		within("jobs.max-runtime", c.Jobs.MaxRuntime, time.Second, grid.MaxRuntime),

@@ -68,9 +68,10 @@ type Mesh struct {
 	after  func(time.Duration, func())
 	wg     sync.WaitGroup
 
-	mu      sync.Mutex
-	closed  bool
-	remotes map[grid.SiteID]*remote
+	mu       sync.Mutex
+	closed   bool
+	remotes  map[grid.SiteID]*remote
+	refusals map[RefusedError]bool // that were logged
 }
 
 // New joins the mesh: it listens, and dials the bootstrap peers and everybody
@@ -318,5 +319,24 @@ func (m *Mesh) Announce() {
 // refused counts and logs that a peer is not admitted.
 func (m *Mesh) refused(why *RefusedError) {
 	m.counts.inc(CountRefused, reasonLabel(why.Reason))
-	m.log.Info("peer is not admitted", "peer", why.Site, "reason", why.Reason.String(), "by_peer", why.ByPeer)
+	level := slog.LevelDebug // a stranger tries again and again
+	if m.firstRefusal(why) {
+		level = slog.LevelInfo
+	}
+	m.log.Log(context.Background(), level, "peer is not admitted",
+		"peer", why.Site, "reason", why.Reason.String(), "by_peer", why.ByPeer)
+}
+
+// maxRefusals bounds the peers whose refusal is remembered; then all are told anew.
+const maxRefusals = 1024
+
+func (m *Mesh) firstRefusal(why *RefusedError) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refusals == nil || len(m.refusals) >= maxRefusals {
+		m.refusals = make(map[RefusedError]bool)
+	}
+	known := m.refusals[*why]
+	m.refusals[*why] = true
+	return !known
 }

@@ -81,7 +81,7 @@ func (m *Machine) ask(j *job, site grid.SiteID) {
 func (m *Machine) openRound(j *job, expected []grid.SiteID, everybody bool) *round {
 	j.seq++
 	r := &round{expected: make(map[grid.SiteID]bool, len(expected)), complete: everybody, sample: 1, first: j.seq}
-	r.explain = everybody && (j.probe || len(expected) <= m.cfg.ExplainUpTo+1)
+	r.explain = j.probe || len(expected) <= m.cfg.ExplainUpTo+1
 	for _, id := range expected {
 		p, known := m.members[id]
 		if everybody && known && p.silentTill.After(m.now) {
@@ -281,8 +281,8 @@ func (m *Machine) closeRound(j *job) {
 // noteSilence remembers who did not answer although he should have; when nobody
 // did, it is this site that is cut off.
 func (m *Machine) noteSilence(r *round) {
-	if !r.explain {
-		return // silence may mean that a site cannot offer
+	if !r.explain || r.sample < 1 {
+		return // silence may mean that a site cannot offer, or was not drawn
 	}
 	for _, id := range sortedSites(r.expected) {
 		if p, known := m.members[id]; known && r.expected[id] {

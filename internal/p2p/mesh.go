@@ -319,12 +319,11 @@ func (m *Mesh) Announce() {
 // refused counts and logs that a peer is not admitted.
 func (m *Mesh) refused(why *RefusedError) {
 	m.counts.inc(CountRefused, reasonLabel(why.Reason))
-	level := slog.LevelDebug // a stranger tries again and again
+	say := m.log.Debug // a stranger tries again and again
 	if m.firstRefusal(why) {
-		level = slog.LevelInfo
+		say = m.log.Info
 	}
-	m.log.Log(context.Background(), level, "peer is not admitted",
-		"peer", why.Site, "reason", why.Reason.String(), "by_peer", why.ByPeer)
+	say("peer is not admitted", "peer", why.Site, "reason", why.Reason.String(), "by_peer", why.ByPeer)
 }
 
 // maxRefusals bounds the peers whose refusal is remembered; then all are told anew.

@@ -112,7 +112,7 @@ func (p *parser) submitted(name string) bool {
 }
 
 func (p *parser) sites(l *line) {
-	n := int(l.whole("n", 1, 1, maxSites))
+	n := int(l.whole("n", 1, maxSites))
 	cores := l.spread("cores", 4, nil)
 	gflops := l.spread("gflops", 16, nil)
 	memory := l.spread("mem", 4<<30, byteUnits())
@@ -219,8 +219,8 @@ func (p *parser) cancel(l *line) {
 func (p *parser) submit(l *line) {
 	e := Event{Kind: Submit, At: l.duration("at", 0, false)}
 	s := Submission{
-		Name: l.required("job", "a name"), Jobs: int(l.whole("jobs", 1, 1, maxJobs)),
-		Count: uint32(l.whole("count", 1, 1, grid.MaxTasks)),
+		Name: l.required("job", "a name"), Jobs: int(l.whole("jobs", 1, maxJobs)),
+		Count: uint32(l.whole("count", 1, grid.MaxTasks)),
 		Need: grid.Resources{
 			MilliCPUs: l.amount("cpus", 1, nil) * 1000, MemoryBytes: l.amount("mem", 256<<20, byteUnits()),
 			DiskBytes: l.amount("disk", 1<<20, byteUnits()), MFLOPS: thousandths(l.spread("gflops", 1, nil).from),
@@ -279,5 +279,5 @@ func (p *parser) run(l *line) {
 	if p.s.Run.For == 0 {
 		l.fail("for", "", "a time above 0", "add for=10m")
 	}
-	p.s.Run.Seed = uint64(l.whole("seed", 1, 0, math.MaxInt64))
+	p.s.Run.Seed = uint64(l.whole("seed", 0, math.MaxInt64))
 }

@@ -45,16 +45,16 @@ func (l *line) lasting(key string, fallback time.Duration) time.Duration {
 	return d
 }
 
-// whole takes a whole number from low to high.
-func (l *line) whole(key string, fallback, low, high int64) int64 {
+// whole takes a whole number from low to high; without the key it is 1.
+func (l *line) whole(key string, low, high int64) int64 {
 	value, has := l.text(key)
 	if !has {
-		return fallback
+		return 1
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n < low || n > high {
 		l.fail(key, value, "a whole number from "+strconv.FormatInt(low, 10)+" to "+strconv.FormatInt(high, 10), "")
-		return fallback
+		return 1
 	}
 	return n
 }

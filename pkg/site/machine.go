@@ -32,11 +32,12 @@ type Machine struct {
 	cache     *cache.Cache[grid.Requirement]
 	bindings  *recent[grid.JobID, *binding]
 
-	roster     *roster
-	tokens     *recent[grid.TaskID, grid.Token]
-	tenants    map[grid.SiteID]*tenant
-	requests   *recent[uint64, request]
-	vacancyDue bool // the vacancy timer is set
+	roster       *roster
+	tokens       *recent[grid.TaskID, grid.Token]
+	tenants      map[grid.SiteID]*tenant
+	requests     *recent[uint64, request]
+	vacancyAt    time.Time     // when the vacancy timer fires; zero if it is not set
+	vacancyPause time.Duration // before those who were not told of room are told
 
 	shareRefused bool // somebody was refused for having his share since the last vacancy
 

@@ -16,7 +16,7 @@
 // pid, network, ipc, uts, cgroup), and dies when its first process does.
 //
 // Limits come from cgroups where the agent may make groups, version 2 or 1; else
-// memory and processes are watched by looking, ten times a second, and bounded for
+// memory and processes are watched by looking, up to forty times a second, and bounded for
 // each process by the kernel. Support.Notes says which. Disk is watched by looking;
 // no file gets larger than the limit.
 //

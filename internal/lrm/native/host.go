@@ -103,7 +103,7 @@ func (h *host) try(ctx context.Context, bwrap string) error {
 	args = append(args, h.mounts...)
 	args = append(args, "--dev", "/dev", "--remount-ro", "/dev")
 	if h.proc {
-		args = append(args, "--proc", "/proc")
+		args = append(args, procMount()...)
 	}
 	cmd := exec.CommandContext(ctx, bwrap, append(args, "--", "/bin/sh", "-c", fmt.Sprintf("exit %d", trialCode))...) //nolint:gosec // arguments of our own
 	cmd.Env, cmd.Dir = []string{}, dir
@@ -149,6 +149,9 @@ func (h host) remarks() []string {
 	if !h.proc {
 		notes = append(notes, "commands get no /proc: this machine is a container that hides parts of its own")
 	}
+	if os.Getuid() == 0 {
+		notes = append(notes, "the agent runs as root, so a weakness of the kernel would give commands the machine; run it as an ordinary user")
+	}
 	var bound []string
 	if h.groups.memory() {
 		bound = append(bound, "memory")
@@ -162,7 +165,7 @@ func (h host) remarks() []string {
 	const remedy = "; run the agent as a service with Delegate=yes to have the kernel hold the whole command"
 	switch {
 	case len(bound) == 0:
-		notes = append(notes, "commands: no control groups; memory and processes are watched ten times a second, cores are not bounded"+remedy)
+		notes = append(notes, "commands: no control groups; memory and processes are watched up to forty times a second, cores are not bounded"+remedy)
 	case len(bound) < 3:
 		notes = append(notes, "commands: control groups bound "+strings.Join(bound, " and ")+" only"+remedy)
 	default:

@@ -87,7 +87,7 @@ func (s sandbox) arguments() []string {
 	}
 	args = append(args, "--dev", "/dev", "--bind", filepath.Join(s.attempt.WorkDir(), tempDir), "/dev/shm", "--remount-ro", "/dev")
 	if s.host.proc {
-		args = append(args, "--proc", "/proc")
+		args = append(args, procMount()...)
 	}
 	for _, in := range s.attempt.Inputs {
 		args = append(args, "--ro-bind", in.HostPath, path.Clean(in.SandboxPath))
@@ -101,6 +101,10 @@ func (s sandbox) arguments() []string {
 	args = append(args, "--chdir", startDir, "--json-status-fd", fmt.Sprint(statusFD), "--")
 	return append(append(args, s.shell()...), s.attempt.Task.Args...)
 }
+
+// procMount shows a /proc of the sandbox's own that cannot be written to: to the
+// kernel a command of root's agent owns the settings in /proc/sys.
+func procMount() []string { return []string{"--proc", "/proc", "--remount-ro", "/proc"} }
 
 // shell starts the command in place of itself, with the answers of a shell where
 // there is none. It counts processes inside the sandbox, where nobody else's are

@@ -19,7 +19,7 @@ import (
 const (
 	drainTimeout = 2 * time.Second        // for streams that a stray child keeps open
 	reportWait   = 200 * time.Millisecond // for the report, once the runner is gone
-	lookEvery    = 100 * time.Millisecond // between two looks at files or processes, at least
+	lookEvery    = 25 * time.Millisecond  // between two looks at files or processes, at least
 	lookShare    = 20                     // and at least so many times what the last look took
 )
 

@@ -126,10 +126,7 @@ func (a *Adapter) launch(ctx context.Context, box sandbox, group group, wrong st
 	limits := at.Limits.OrDefault()
 	work := job{
 		Bwrap: a.host.bwrap, Join: group.doors(), StatusPath: statusPath(at), Refused: wrong != "",
-		FileBytes: limits.DiskBytes, DataBytes: limits.MemoryBytes,
-	}
-	if a.host.groups.memory() {
-		work.DataBytes = 0
+		FileBytes: limits.DiskBytes,
 	}
 	if wrong == "" {
 		work.Args = box.arguments()

@@ -172,3 +172,11 @@ func BenchmarkStart(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkStartWithoutGroups is the same without control groups.
+func BenchmarkStartWithoutGroups(b *testing.B) {
+	adapter := need(b, true)
+	for b.Loop() {
+		wait(b, start(b, adapter, attempt(b, "true")))
+	}
+}

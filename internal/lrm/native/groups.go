@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,13 +40,8 @@ type hierarchy struct {
 	controllers []string // those that work
 }
 
-func (h hierarchy) has(controller string) bool {
-	for _, c := range h.controllers {
-		if c == controller {
-			return true
-		}
-	}
-	return false
+func (h *hierarchy) has(controller string) bool {
+	return slices.Contains(h.controllers, controller)
 }
 
 // groups are all hierarchies that may be used; none is fine, too.
@@ -78,7 +74,7 @@ type setting struct {
 }
 
 // settings are what a hierarchy is told of a new group.
-func (h hierarchy) settings(n need) []setting {
+func (h *hierarchy) settings(n need) []setting {
 	var all []setting
 	quota := strconv.FormatInt(max(n.milliCPUs*cpuPeriod/milli, minQuota), 10)
 	memory, processes := strconv.FormatInt(n.memory, 10), strconv.Itoa(n.processes)

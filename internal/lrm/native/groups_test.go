@@ -70,7 +70,7 @@ func TestSettings(t *testing.T) {
 			}
 		})
 	}
-	unbounded := hierarchy{v2: true, controllers: all}.settings(need{memory: 1, processes: 1})
+	unbounded := (&hierarchy{v2: true, controllers: all}).settings(need{memory: 1, processes: 1})
 	if slices.ContainsFunc(unbounded, func(s setting) bool { return s.file == "cpu.max" }) {
 		t.Error("cores are bounded for a task that asks for none")
 	}

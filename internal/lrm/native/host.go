@@ -29,10 +29,10 @@ type host struct {
 	notes        []string // for the owner
 }
 
-func (h host) works() bool { return h.bwrap != "" }
+func (h *host) works() bool { return h.bwrap != "" }
 
 // flags are the arguments that make the namespaces.
-func (h host) flags() []string {
+func (h *host) flags() []string {
 	flags := []string{
 		"--die-with-parent", "--unshare-all", "--unshare-user", "--uid", nobody, "--gid", nobody,
 		"--cap-drop", "ALL", "--new-session", "--hostname", "sandbox",
@@ -144,7 +144,7 @@ func systemMounts() []string {
 }
 
 // remarks tells the owner what holds commands here, and what is missing.
-func (h host) remarks() []string {
+func (h *host) remarks() []string {
 	var notes []string
 	if !h.proc {
 		notes = append(notes, "commands get no /proc: this machine is a container that hides parts of its own")

@@ -18,7 +18,6 @@ type job struct {
 	Join       []string // files that take the process ID of who joins a group
 	StatusPath string   // the file behind statusFD
 	FileBytes  int64    // of the largest file
-	DataBytes  int64    // of a process's memory; 0 = a group bounds it
 	Refused    bool     // there is nothing to be run
 }
 

@@ -30,7 +30,7 @@ func become(work job) error {
 		return fmt.Errorf("keep status: %w", err)
 	}
 	// Nothing of this process but the streams may reach the command.
-	if err := unix.CloseRange(statusFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) {
+	if err = unix.CloseRange(statusFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) {
 		return fmt.Errorf("close files: %w", err)
 	}
 	if status != statusFD {
@@ -53,9 +53,6 @@ func bound(work job) error {
 		unix.RLIMIT_CORE:   0, // no dumps on the owner's disk
 		unix.RLIMIT_NOFILE: openFiles, unix.RLIMIT_FSIZE: uint64(max(work.FileBytes, 0)),
 	}
-	if work.DataBytes > 0 {
-		limits[unix.RLIMIT_DATA] = uint64(work.DataBytes)
-	}
 	for resource, most := range limits {
 		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil && !errors.Is(err, unix.EPERM) {
 			return fmt.Errorf("limit resource %d: %w", resource, err)
@@ -75,7 +72,7 @@ func countsInside() bool {
 		return false
 	}
 	var major, minor int
-	release := strings.SplitN(unix.ByteSliceToString(name.Release[:]), "-", 2)[0]
+	release, _, _ := strings.Cut(unix.ByteSliceToString(name.Release[:]), "-")
 	if n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor); n < 2 {
 		return false
 	}

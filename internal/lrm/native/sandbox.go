@@ -107,12 +107,17 @@ func (s sandbox) arguments() []string {
 func procMount() []string { return []string{"--proc", "/proc", "--remount-ro", "/proc"} }
 
 // shell starts the command in place of itself, with the answers of a shell where
-// there is none. It counts processes inside the sandbox, where nobody else's are
-// counted, if the kernel does.
+// there is none. It sets what must not bound the sandbox's own making: memory, and
+// processes, which are counted inside the sandbox apart from everybody else's, if
+// the kernel does that.
 func (s sandbox) shell() []string {
-	script := `exec "$@"`
-	if s.host.countsInside {
-		script = fmt.Sprintf(`ulimit -u %d 2>/dev/null || ulimit -p %d 2>/dev/null; `, s.processes, s.processes) + script
+	script := ""
+	if !s.host.groups.memory() {
+		const kib = 10 // bits
+		script += fmt.Sprintf("ulimit -d %d; ", max(s.attempt.Limits.OrDefault().MemoryBytes>>kib, 1))
 	}
-	return []string{"/bin/sh", "-c", script, "sh"}
+	if s.host.countsInside {
+		script += fmt.Sprintf("ulimit -u %d 2>/dev/null || ulimit -p %d 2>/dev/null; ", s.processes, s.processes)
+	}
+	return []string{"/bin/sh", "-c", script + `exec "$@"`, "sh"}
 }

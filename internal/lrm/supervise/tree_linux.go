@@ -167,7 +167,7 @@ func treeCount(root int) int { return len(descendants(root)) }
 // treeMemory is the memory, in bytes, that the tree has for itself. Only when the
 // quick sum is above enough does it look closely at what processes share.
 func treeMemory(root int, enough int64) int64 {
-	var quick, close int64
+	var quick, exact int64
 	page := int64(os.Getpagesize())
 	below := descendants(root)
 	for _, m := range below {
@@ -191,11 +191,11 @@ func treeMemory(root int, enough int64) int64 {
 		for line := range strings.Lines(string(text)) {
 			var kib int64
 			if _, err := fmt.Sscanf(line, "Pss_Anon: %d kB", &kib); err == nil {
-				close += kib << 10
+				exact += kib << 10
 			}
 		}
 	}
-	return close
+	return exact
 }
 
 // namelessUse is what files take on disk, in bytes, that the tree holds open

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/mrsmesh/mrsmesh/internal/lrm/native"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/wasm"
 )
@@ -22,6 +23,8 @@ func main() {
 			os.Exit(supervise.Main())
 		case wasm.ArgRun:
 			os.Exit(wasm.RunnerMain())
+		case native.ArgRun:
+			os.Exit(native.RunnerMain())
 		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

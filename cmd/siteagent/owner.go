@@ -176,7 +176,7 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 		row("job", "%s %s for %s", r.Task, r.Phase, r.SubmitterName)
 	}
 	for _, n := range s.Notices {
-		row("notice", "%s: %s; %s", n.Text, n.Cause, n.Action)
+		row("notice", "%s", noticeText(n))
 	}
 	names := make([]string, 0, len(s.Counters))
 	for name := range s.Counters {
@@ -200,4 +200,16 @@ func stateOf(s view.AgentStatus) string {
 	default:
 		return fmt.Sprintf("sharing, %d jobs run here", len(s.Running))
 	}
+}
+
+// noticeText is a notice in a line, with its cause and what to do if it has them.
+func noticeText(n view.Notice) string {
+	text := n.Text
+	if n.Cause != "" {
+		text += ": " + n.Cause
+	}
+	if n.Action != "" {
+		text += "; " + n.Action
+	}
+	return text
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,8 +21,6 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
-	"github.com/mrsmesh/mrsmesh/internal/lrm"
-	"github.com/mrsmesh/mrsmesh/internal/lrm/wasm"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -97,7 +97,7 @@ func serve(ctx context.Context, c config.Agent, a *agent.Agent, metrics *obs.Reg
 
 // assemble turns the configuration into the agent's parts.
 func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *slog.Logger) (agent.Config, error) {
-	adapters, err := makeAdapters(c, log)
+	adapters, notices, err := makeAdapters(ctx, c, log)
 	if err != nil {
 		return agent.Config{}, err
 	}
@@ -105,6 +105,7 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 	if err != nil {
 		return agent.Config{}, err
 	}
+	capability.Kinds = slices.Sorted(maps.Keys(adapters))
 	network := p2p.Config{
 		KeyFile: filepath.Join(c.StateDir, "identity.key"), AddressFile: filepath.Join(c.StateDir, "peers.json"),
 		Listen: c.Listen, Domain: c.Domain, Allow: c.Members(), AcceptAnyone: c.Accept == "anyone",
@@ -113,31 +114,11 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 	return agent.Config{
 		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network,
 		Data:       data.Config{QuotaBytes: c.Data.QuotaBytes, UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps, Metrics: metrics, Log: log},
-		Capability: capability, Adapters: adapters, OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: 1,
+		Capability: capability, Adapters: adapters, Notices: notices, OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: 1,
 		Metrics: metrics, Log: log,
 		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep, WasmOnly: c.Accept == "anyone",
 		SoftMin: c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies, HoldAll: c.Placing.HoldAll,
 	}, nil
-}
-
-// makeAdapters makes what runs the kinds of work that the owner allows.
-func makeAdapters(c config.Agent, log *slog.Logger) (map[grid.WorkKind]lrm.Adapter, error) {
-	adapters := make(map[grid.WorkKind]lrm.Adapter)
-	for _, kind := range c.Kinds {
-		if kind != grid.KindWasm {
-			log.Warn("this version does not run the kind of work", "kind", kind.String())
-			continue
-		}
-		settings, err := wasm.DefaultConfig(filepath.Join(c.StateDir, "wasm"))
-		if err != nil {
-			return nil, err
-		}
-		settings.RecordPath = filepath.Join(c.StateDir, agent.RecordFile)
-		if adapters[kind], err = wasm.New(settings); err != nil {
-			return nil, err
-		}
-	}
-	return adapters, nil
 }
 
 // measure says what the site gives: the owner's ceilings, and where he named
@@ -154,11 +135,6 @@ func measure(ctx context.Context, c config.Agent, log *slog.Logger) (grid.Capabi
 	capability := grid.Capability{
 		Total: hostinfo.Ceilings(machine, c.Ceilings.Resources(), core), CoreMFLOPS: core,
 		DownBps: c.Rates.DownBps, UpBps: c.Rates.UpBps, DiskBps: c.Rates.DiskBps, OS: runtime.GOOS, Arch: runtime.GOARCH,
-	}
-	for _, kind := range c.Kinds {
-		if kind == grid.KindWasm {
-			capability.Kinds = append(capability.Kinds, kind)
-		}
 	}
 	return capability, capability.Validate()
 }

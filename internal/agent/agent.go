@@ -41,6 +41,7 @@ type Config struct {
 	WasmOnly    bool                          // run nothing but WASM, whatever the adapters could
 	Capability  grid.Capability               // the owner's ceilings
 	Adapters    map[grid.WorkKind]lrm.Adapter // what runs here; empty: the site only submits
+	Notices     []view.Notice                 // what the owner should know, found before the start
 	OutputBytes int64                         // of stdout and of stderr that are kept, each
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
 	Seed        uint64                        // of the machines' randomness

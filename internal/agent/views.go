@@ -320,7 +320,7 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 		Site: a.mesh.Self(), Name: a.cfg.Name, Domain: a.cfg.P2P.Domain, Version: a.cfg.Version,
 		Started: view.At(a.started), Addresses: a.mesh.Addrs(), Running: []view.RunningTask{}, Faults: []view.FaultRow{},
 		DataUsedBytes: a.data.UsedBytes(), DataQuotaBytes: a.cfg.Data.QuotaBytes,
-		Counters: a.reports.counters(), Notices: []view.Notice{},
+		Counters: a.reports.counters(), Notices: append([]view.Notice{}, a.cfg.Notices...),
 	}
 	var n names
 	err := a.broker.ask(ctx, func() {

@@ -53,7 +53,7 @@ func declaredRooms() map[string]room {
 		"internal/lrm/fake":      {imports: "grid lrm", tests: "lrm/lrmtest"},
 		"internal/lrm/supervise": {imports: "grid lrm"},
 		"internal/lrm/wasm":      {imports: "grid lrm lrm/supervise", tests: "lrm/lrmtest"},
-		"internal/lrm/native":    {imports: "grid lrm", tests: "lrm/lrmtest"},
+		"internal/lrm/native":    {imports: "grid lrm lrm/supervise", tests: "lrm/lrmtest"},
 		"internal/lrm/container": {imports: "grid lrm", tests: "lrm/lrmtest"},
 		"internal/lrm/slurm":     {imports: "grid lrm", tests: "lrm/lrmtest"},
 		"internal/hostinfo":      {imports: "grid"},

@@ -2,6 +2,7 @@ package lrmtest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -30,6 +31,9 @@ func (b *bench) startAgent(t *testing.T, a lrm.Attempt) *exec.Cmd {
 	t.Cleanup(func() {
 		_ = agent.Process.Kill()
 		_ = agent.Wait()
+		if err := b.h.New(t, b.record).Recover(context.Background()); err != nil {
+			t.Errorf("Recover: %v", err)
+		}
 	})
 	return agent
 }

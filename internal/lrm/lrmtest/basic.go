@@ -63,7 +63,7 @@ func testSurroundings(t *testing.T, b *bench) {
 	a.Task.Env = []grid.EnvVar{{Name: "GREETING", Value: "hello=world"}}
 	r := b.run(t, a)
 	wantExit(t, r, 0)
-	want := "args=one|two words|\nGREETING=hello=world\nHOME=\nstdin=\"\"\n"
+	want := "args=one|two words|\nGREETING=hello=world\nHOME=" + b.h.Home + "\nstdin=\"\"\n"
 	if got := text(t, r.Stdout); got != want {
 		t.Errorf("stdout = %q, want %q", got, want)
 	}
@@ -91,10 +91,9 @@ func (b *bench) withInputs(t *testing.T, args ...string) lrm.Attempt {
 	file := b.putFile(t, "some-file", "of a file\n")
 	b.putFile(t, "some-dir/inner/x.txt", "of a directory\n")
 	a := b.attempt(t, args...)
-	a.Inputs = []lrm.Bind{
-		{SandboxPath: "/in/file.txt", HostPath: file},
-		{SandboxPath: "/in/dir", HostPath: filepath.Join(b.dir, "host", "some-dir"), Dir: true},
-	}
+	a.Inputs = append(a.Inputs,
+		lrm.Bind{SandboxPath: "/in/file.txt", HostPath: file},
+		lrm.Bind{SandboxPath: "/in/dir", HostPath: filepath.Join(b.dir, "host", "some-dir"), Dir: true})
 	return a
 }
 

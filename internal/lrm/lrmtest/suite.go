@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,6 +32,13 @@ type Harness struct {
 	Module string
 	// Prefix stands before the guest's arguments, such as the guest's own path.
 	Prefix []string
+	// Inputs stand in the sandbox of every attempt, such as the guest itself.
+	Inputs []lrm.Bind
+	// Home is the variable HOME as programs see it.
+	Home string
+	// System says that programs see a /proc and a system of their own, and can make
+	// links in their own files.
+	System bool
 	// Scripted says that no programs are run, only their effects played; the
 	// cases about programs that attack their sandbox are left out.
 	Scripted bool
@@ -95,7 +103,7 @@ func (b *bench) attempt(t *testing.T, args ...string) lrm.Attempt {
 		t.Fatal(err)
 	}
 	return lrm.Attempt{
-		ID: id, Dir: dir, ModulePath: b.h.Module, RecordPath: b.record,
+		ID: id, Dir: dir, ModulePath: b.h.Module, RecordPath: b.record, Inputs: slices.Clone(b.h.Inputs),
 		Task:       grid.Task{ID: id.Task, Kind: b.h.Kind, Args: append(append([]string{}, b.h.Prefix...), args...)},
 		Limits:     lrm.Limits{MemoryBytes: 64 << 20, DiskBytes: 1 << 20, OutputBytes: 64 << 10, WallTime: patience},
 		LeaseUntil: lrm.BootNow().Add(time.Hour),

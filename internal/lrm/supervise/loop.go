@@ -65,8 +65,8 @@ func (s *supervisor) watch() runnerEnd {
 			s.kill(grid.CauseStopped, "the supervisor was told to terminate")
 		case <-s.runner.overflow:
 			s.kill(grid.CauseOutput, outputText(s.spec.Limits))
-		case <-s.runner.diskFull:
-			s.kill(grid.CauseDisk, diskText(s.spec.Limits))
+		case over := <-s.runner.exceeded:
+			s.kill(over.Cause, over.Text)
 		case end := <-s.runner.ended:
 			return end
 		case <-timer.C:

@@ -24,6 +24,13 @@ type Spec struct {
 	LeaseUntil lrm.BootTime
 	RecordPath string
 	Reports    bool // the runner tells its end by WriteReport; else its exit status counts
+
+	// Tree says that the runner is a sandbox whose processes leave its group. All
+	// descendants are then frozen, resumed, counted and killed with it. Linux only.
+	Tree        bool
+	FreezeDir   string // with Tree: cgroup (v2) that the whole tree is in, frozen at once; empty = by signals, one by one
+	Processes   int    // with Tree: more of them end the attempt; 0 = the kernel sees to it
+	WatchMemory bool   // with Tree: hold the sum of its memory below Limits.MemoryBytes; else the kernel sees to it
 }
 
 // command is a line from the agent. Exactly one field is set.

@@ -19,16 +19,18 @@ import (
 const (
 	drainTimeout = 2 * time.Second        // for streams that a stray child keeps open
 	reportWait   = 200 * time.Millisecond // for the report, once the runner is gone
-	diskEvery    = time.Second            // between two looks at the watched tree, at least
-	diskShare    = 20                     // and at least so many times what the last look took
+	lookEvery    = 25 * time.Millisecond  // between two looks at files or processes, at least
+	lookShare    = 20                     // and at least so many times what the last look took
 )
 
 // runner is the process that runs the program, leader of a group of its own.
 type runner struct {
 	cmd      *exec.Cmd
+	spec     Spec
 	overflow chan struct{}  // a stream is full
-	diskFull chan struct{}  // the watched tree is too large
+	exceeded chan Report    // it took more than it may
 	ended    chan runnerEnd // it is gone
+	gone     chan struct{}  // closed when its process has ended
 	stdout   *capture
 	stderr   *capture
 }
@@ -44,7 +46,8 @@ type runnerEnd struct {
 
 func startRunner(spec Spec) (*runner, error) {
 	r := &runner{
-		overflow: make(chan struct{}, 1), diskFull: make(chan struct{}, 1), ended: make(chan runnerEnd, 1),
+		spec: spec, overflow: make(chan struct{}, 1), exceeded: make(chan Report, 1),
+		ended: make(chan runnerEnd, 1), gone: make(chan struct{}),
 	}
 	var err error
 	if r.stdout, err = newCapture(spec.Stdout, spec.Limits.OutputBytes, r.overflow); err != nil {
@@ -66,15 +69,17 @@ func startRunner(spec Spec) (*runner, error) {
 		r.cmd.Env = []string{}
 	}
 	asLeader(r.cmd)
-	gone := make(chan struct{})
-	if err := startLowly(r.cmd, gone); err != nil {
+	if spec.Tree {
+		adoptOrphans()
+	}
+	if err := startLowly(r.cmd, r.gone); err != nil {
 		reportRead.Close()
 		return nil, fmt.Errorf("start runner: %w", err)
 	}
 	sacrificeFirst(r.pid())
-	go r.reap(reportRead, gone)
-	if spec.WatchDir != "" {
-		go watchDisk(spec.WatchDir, spec.Limits.DiskBytes, r.diskFull, gone)
+	go r.reap(reportRead)
+	if spec.WatchDir != "" || spec.Processes > 0 || spec.WatchMemory {
+		go r.look()
 	}
 	return r, nil
 }
@@ -98,17 +103,45 @@ func startLowly(cmd *exec.Cmd, gone <-chan struct{}) error {
 
 func (r *runner) pid() int { return r.cmd.Process.Pid }
 
-func (r *runner) kill()         { killGroup(r.pid()) }
-func (r *runner) freeze() error { return freezeGroup(r.pid()) }
-func (r *runner) resume() error { return resumeGroup(r.pid()) }
+func (r *runner) kill() {
+	if !r.spec.Tree {
+		killGroup(r.pid())
+		return
+	}
+	killTree(r.pid(), r.spec.FreezeDir)
+	go func() { // what does not end by the death of its program
+		select {
+		case <-r.gone:
+		case <-time.After(drainTimeout):
+			killGroup(r.pid())
+		}
+	}()
+}
+
+func (r *runner) freeze() error {
+	if r.spec.Tree {
+		return freezeTree(r.pid(), r.spec.FreezeDir)
+	}
+	return freezeGroup(r.pid())
+}
+
+func (r *runner) resume() error {
+	if r.spec.Tree {
+		return resumeTree(r.pid(), r.spec.FreezeDir)
+	}
+	return resumeGroup(r.pid())
+}
 
 // reap waits for the runner's end and tells it.
-func (r *runner) reap(reportFrom *os.File, gone chan<- struct{}) {
+func (r *runner) reap(reportFrom *os.File) {
 	report := make(chan *Report, 1)
 	go func() { report <- readReport(reportFrom) }()
 	err := r.cmd.Wait()
 	killGroup(r.pid()) // children that outlived their leader
-	close(gone)
+	close(r.gone)
+	if r.spec.Tree {
+		endOrphans(drainTimeout)
+	}
 	_ = reportFrom.SetReadDeadline(time.Now().Add(reportWait))
 	end := runnerEnd{report: <-report}
 	reportFrom.Close()
@@ -171,22 +204,43 @@ func (c *capture) Write(p []byte) (int, error) {
 
 func (c *capture) close() { _ = c.file.Close() }
 
-// watchDisk looks at the tree now and then until the runner is gone.
-func watchDisk(dir string, limit int64, full chan<- struct{}, gone <-chan struct{}) {
-	wait := diskEvery
+// look looks at what the runner takes now and then, until it is gone.
+func (r *runner) look() {
+	wait := lookEvery
 	for {
 		select {
-		case <-gone:
+		case <-r.gone:
 			return
 		case <-time.After(wait):
 		}
 		began := time.Now()
-		if treeUse(dir) > limit {
-			full <- struct{}{}
+		if report, over := r.measure(); over {
+			r.exceeded <- report
 			return
 		}
-		wait = max(diskEvery, diskShare*time.Since(began))
+		wait = max(lookEvery, lookShare*time.Since(began))
 	}
+}
+
+// measure reports what the runner has taken too much of.
+func (r *runner) measure() (Report, bool) {
+	limits := r.spec.Limits
+	if r.spec.WatchDir != "" {
+		use := treeUse(r.spec.WatchDir)
+		if r.spec.Tree && use <= limits.DiskBytes {
+			use += namelessUse(r.pid())
+		}
+		if use > limits.DiskBytes {
+			return Report{Cause: grid.CauseDisk, Text: diskText(limits)}, true
+		}
+	}
+	if r.spec.Processes > 0 && treeCount(r.pid()) > r.spec.Processes {
+		return Report{Cause: grid.CauseBadWork, Text: fmt.Sprintf("started more than %d processes", r.spec.Processes)}, true
+	}
+	if r.spec.WatchMemory && treeMemory(r.pid(), limits.MemoryBytes) > limits.MemoryBytes {
+		return Report{Cause: grid.CauseMemory, Text: "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory"}, true
+	}
+	return Report{}, false
 }
 
 // treeUse sums what the files of a tree take on disk. Files that vanish

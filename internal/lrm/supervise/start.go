@@ -23,6 +23,7 @@ const (
 	eventBuffer  = 16
 	writeTimeout = time.Second      // for a command
 	specTimeout  = 10 * time.Second // for the first line, while a busy machine starts the supervisor
+	orphanGrace  = time.Second      // for a sandbox whose supervisor died
 	stopTimeout  = 5 * time.Second  // then a supervisor that does not stop is killed itself
 	logName      = "supervisor.log"
 )
@@ -214,6 +215,11 @@ func (p *process) orphaned() *Ending {
 		return &Ending{Report: Report{Cause: grid.CauseSandbox, Text: text}}
 	}
 	killGroup(p.runner)
+	if p.spec.Tree {
+		// The end of the sandbox's outer process kills the first process inside, and
+		// with it all others; by now that signal is on its way.
+		time.Sleep(orphanGrace)
+	}
 	if awaitGroupGone(p.runner, stopTimeout) {
 		appendEnd(p.spec, grid.CauseSandbox)
 	}

@@ -103,16 +103,23 @@ func bootID() string {
 
 // procStat is the state letter and the start time, in clock ticks, of a process.
 func procStat(pid int) (state byte, start uint64, ok bool) {
+	fields, ok := statFields(pid)
+	if !ok {
+		return 0, 0, false
+	}
+	start, err := strconv.ParseUint(fields[startField], 10, 64)
+	return fields[0][0], start, err == nil
+}
+
+const startField = 19 // of statFields; the 22nd of all
+
+// statFields are the fields of /proc/PID/stat behind the name: the first is the
+// state, the second the parent. The name in parentheses may hold anything.
+func statFields(pid int) ([]string, bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, 0, false
+		return nil, false
 	}
-	// The name in parentheses may hold anything; fields count from behind it.
-	const startField = 19 // the 22nd of all
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(fields) <= startField {
-		return 0, 0, false
-	}
-	start, err = strconv.ParseUint(fields[startField], 10, 64)
-	return fields[0][0], start, err == nil
+	return fields, len(fields) > startField
 }

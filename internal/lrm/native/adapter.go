@@ -1,0 +1,161 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Config says where the adapter finds things and how much a command may start.
+type Config struct {
+	// Supervisor is the command whose body is supervise.Main, usually the agent's
+	// own executable with a hidden argument.
+	Supervisor []string
+	// Runner is the command whose body is RunnerMain, in the same way.
+	Runner []string
+	// Bwrap is bubblewrap's executable; empty = bwrap, as PATH has it.
+	Bwrap string
+	// Processes is how many processes and threads an attempt may have; 0 = 256.
+	Processes int
+	// RecordPath is the run record of earlier agents, the same file as in Attempts.
+	RecordPath string
+	// NoGroups leaves cgroups alone, also where the agent may make some.
+	NoGroups bool
+}
+
+// ArgRun is the hidden argument with which an executable runs itself again as a
+// runner: main calls RunnerMain then, before anything else.
+const ArgRun = "__run-command"
+
+const defaultProcesses = 256
+
+// DefaultConfig runs this executable again, with supervise.Arg or ArgRun as its
+// only argument. The record stands in dir.
+func DefaultConfig(dir string) (Config, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return Config{}, fmt.Errorf("find own executable: %w", err)
+	}
+	return Config{
+		Supervisor: []string{self, supervise.Arg}, Runner: []string{self, ArgRun},
+		RecordPath: filepath.Join(dir, "runs.jsonl"),
+	}, nil
+}
+
+// Validate reports the first field that is missing or out of its range.
+func (c Config) Validate() error {
+	switch {
+	case len(c.Supervisor) == 0 || len(c.Runner) == 0:
+		return errors.New("native: supervisor and runner: want commands")
+	case c.Processes < 0:
+		return errors.New("native: processes: want at least 0")
+	case !filepath.IsAbs(c.RecordPath):
+		return errors.New("native: record path: want an absolute path")
+	default:
+		return nil
+	}
+}
+
+// Adapter implements lrm.Adapter.
+type Adapter struct {
+	config Config
+	host   host
+}
+
+// New makes an adapter and tries, within ctx, what works on this machine. That
+// nothing does is no error: Probe says so.
+func New(ctx context.Context, config Config) (*Adapter, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	if config.Processes == 0 {
+		config.Processes = defaultProcesses
+	}
+	return &Adapter{config: config, host: explore(ctx, config)}, nil
+}
+
+// Probe implements lrm.Adapter.
+func (a *Adapter) Probe(context.Context) lrm.Support {
+	support := lrm.Support{Notes: a.host.notes}
+	if a.host.works() {
+		support.Kinds, support.Freeze = []grid.WorkKind{grid.KindCommand}, true
+	}
+	return support
+}
+
+// ErrNoSandbox means that this machine cannot enclose commands.
+var ErrNoSandbox = errors.New("no sandbox for commands on this machine")
+
+// Start implements lrm.Adapter.
+func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error) {
+	if err := at.Validate(); err != nil {
+		return nil, err
+	}
+	if !a.host.works() {
+		return nil, ErrNoSandbox
+	}
+	limits := at.Limits.OrDefault()
+	box := sandbox{host: a.host, attempt: at, processes: a.config.Processes}
+	wrong := box.refuse()
+	if err := box.prepare(); err != nil {
+		return nil, fmt.Errorf("prepare sandbox: %w", err)
+	}
+	group, err := a.host.groups.add(groupName(a.config.RecordPath, at.Dir), need{
+		memory: limits.MemoryBytes, processes: a.config.Processes, milliCPUs: at.Task.Need.MilliCPUs,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("prepare sandbox: %w", err)
+	}
+	process, err := a.launch(ctx, box, group, wrong)
+	if err != nil {
+		return nil, errors.Join(err, group.remove())
+	}
+	return process, nil
+}
+
+func (a *Adapter) launch(ctx context.Context, box sandbox, group group, wrong string) (lrm.Process, error) {
+	at := box.attempt
+	limits := at.Limits.OrDefault()
+	work := job{
+		Bwrap: a.host.bwrap, Join: group.doors(), StatusPath: statusPath(at), Refused: wrong != "",
+		FileBytes: limits.DiskBytes,
+	}
+	if wrong == "" {
+		work.Args = box.arguments()
+	}
+	stdin, err := json.Marshal(work)
+	if err != nil {
+		return nil, fmt.Errorf("encode job: %w", err)
+	}
+	spec := supervise.Spec{
+		Attempt: at.ID, Runner: a.config.Runner, Env: []string{"GOMAXPROCS=1"}, Stdin: stdin, Dir: at.Dir,
+		Stdout: at.StdoutPath(), Stderr: at.StderrPath(), WatchDir: at.WorkDir(), Limits: limits,
+		LeaseUntil: at.LeaseUntil, RecordPath: at.RecordPath,
+		Tree: true, FreezeDir: group.freezer, WatchMemory: !a.host.groups.memory(),
+	}
+	if !a.host.groups.pids() {
+		spec.Processes = a.config.Processes
+	}
+	return supervise.Start(ctx, a.config.Supervisor, at.Dir, spec, func(end supervise.Ending) lrm.Result {
+		ended := ending{attempt: at, end: end, wrong: wrong, starved: group.starved()}
+		_ = group.remove() // what is left, Recover removes
+		return ended.result()
+	})
+}
+
+// Recover implements lrm.Adapter.
+func (a *Adapter) Recover(ctx context.Context) error {
+	if _, err := os.Stat(a.config.RecordPath); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	err := supervise.Recover(ctx, a.config.RecordPath)
+	return errors.Join(err, a.host.groups.sweep(groupPrefix(a.config.RecordPath)))
+}

@@ -1,0 +1,182 @@
+package native_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/lrmtest"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/native"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+const (
+	argAgent  = "__agent"
+	noGroups  = "no groups"
+	guestPath = "/guest"
+)
+
+// guest is the suite's program, built once for all tests of this binary.
+var guest string
+
+// TestMain plays the agent's binary too: it runs again as supervisor and runner.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case supervise.Arg:
+			os.Exit(supervise.Main())
+		case native.ArgRun:
+			os.Exit(native.RunnerMain())
+		case argAgent:
+			a, err := newAdapter(context.Background(), os.Args[2], os.Args[3] == noGroups)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(lrmtest.AgentMain(a))
+		}
+	}
+	os.Exit(runTests(m))
+}
+
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "lrm-native-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if guest, err = lrmtest.BuildGuest(dir, runtime.GOOS, runtime.GOARCH); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+func newAdapter(ctx context.Context, record string, withoutGroups bool) (*native.Adapter, error) {
+	config, err := native.DefaultConfig(filepath.Dir(record))
+	if err != nil {
+		return nil, err
+	}
+	config.RecordPath, config.NoGroups, config.Processes = record, withoutGroups, 64
+	return native.New(ctx, config)
+}
+
+// need skips the test where commands cannot be run.
+func need(t testing.TB, withoutGroups bool) *native.Adapter {
+	t.Helper()
+	a, err := newAdapter(t.Context(), filepath.Join(t.TempDir(), "runs.jsonl"), withoutGroups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := a.Probe(t.Context()); len(s.Kinds) == 0 {
+		t.Skip(strings.Join(s.Notes, "; "))
+	}
+	return a
+}
+
+func harness(groups string) lrmtest.Harness {
+	return lrmtest.Harness{
+		Kind: grid.KindCommand, Prefix: []string{guestPath}, Home: "/work", System: true,
+		Inputs: []lrm.Bind{{SandboxPath: guestPath, HostPath: guest}},
+		New: func(t testing.TB, record string) lrm.Adapter {
+			t.Helper()
+			a, err := newAdapter(context.Background(), record, groups == noGroups)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		},
+		Agent: func(record string) *exec.Cmd { return exec.Command(os.Args[0], argAgent, record, groups) },
+	}
+}
+
+// TestConformance runs with what the machine has.
+func TestConformance(t *testing.T) {
+	need(t, false)
+	lrmtest.Run(t, harness("groups"))
+}
+
+// TestConformanceWithoutGroups runs with what every machine has.
+func TestConformanceWithoutGroups(t *testing.T) {
+	need(t, true)
+	lrmtest.Run(t, harness(noGroups))
+}
+
+func attempt(t testing.TB, args ...string) lrm.Attempt {
+	t.Helper()
+	dir := t.TempDir()
+	a := lrm.Attempt{
+		ID: grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1}, Dir: filepath.Join(dir, "attempt"),
+		RecordPath: filepath.Join(dir, "runs.jsonl"), LeaseUntil: lrm.BootNow().Add(time.Hour),
+		Limits: lrm.Limits{MemoryBytes: 64 << 20, DiskBytes: 8 << 20, OutputBytes: 64 << 10, WallTime: time.Minute},
+	}
+	a.Task.Kind, a.Task.Args = grid.KindCommand, args
+	if err := os.Mkdir(a.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func start(t testing.TB, adapter lrm.Adapter, a lrm.Attempt) lrm.Process {
+	t.Helper()
+	p, err := adapter.Start(context.Background(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.Stop("the test is over")
+		_, _ = p.Wait(context.Background())
+	})
+	return p
+}
+
+func wait(t testing.TB, p lrm.Process) lrm.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	r, err := p.Wait(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func text(t testing.TB, f lrm.File) string {
+	t.Helper()
+	if f.HostPath == "" {
+		return ""
+	}
+	content, err := os.ReadFile(f.HostPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// BenchmarkStart measures the start and end of the smallest command.
+func BenchmarkStart(b *testing.B) {
+	adapter := need(b, false)
+	for b.Loop() {
+		r := wait(b, start(b, adapter, attempt(b, "true")))
+		if r.Exit.Cause != grid.CauseExited || r.Exit.Code != 0 {
+			b.Fatalf("exit = %+v", r.Exit)
+		}
+	}
+}
+
+// BenchmarkStartWithoutGroups is the same without control groups.
+func BenchmarkStartWithoutGroups(b *testing.B) {
+	adapter := need(b, true)
+	for b.Loop() {
+		wait(b, start(b, adapter, attempt(b, "true")))
+	}
+}

@@ -1,0 +1,27 @@
+// Package native runs commands under bubblewrap (bwrap), on Linux, each under a
+// supervisor. An owner must allow it; it is offered only where a sandbox could be
+// made when the adapter was.
+//
+// What a command sees:
+//   - a root directory of its own, writable, in which whatever it writes counts as
+//     disk: empty but for /tmp, /work (where it starts, and its HOME), and the parent
+//     directories of inputs and outputs. Inputs stand at their paths, read-only.
+//   - the host's programs, read-only: /usr with /bin, /lib and so on,
+//     /etc/alternatives and the loader's cache. Nothing else of the host's files: not
+//     even the names of its users.
+//   - its own /proc, a /dev of the harmless devices, no network, no other processes.
+//   - PATH, HOME, TMPDIR, the task's variables, and an empty standard input.
+//
+// It runs as nobody without any capability, in namespaces of its own (user, mount,
+// pid, network, ipc, uts, cgroup), and dies when its first process does.
+//
+// Limits come from cgroups where the agent may make groups, version 2 or 1; else
+// memory and processes are watched by looking, up to forty times a second, and bounded for
+// each process by the kernel. Support.Notes says which. Disk is watched by looking;
+// no file gets larger than the limit.
+//
+// Ends: the command's exit code is CauseExited, 127 if it was not found, 126 if
+// it cannot be executed, 128 plus the signal's number if it was killed. A command
+// that failed after it was refused memory or disk is CauseMemory or CauseDisk: by
+// the group's counter of kills, by SIGXFSZ, or by what it says on its standard error.
+package native

@@ -1,0 +1,136 @@
+package native
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+const (
+	signalBase  = 128 // of the code of a command that a signal killed
+	lastSignal  = 31
+	sigFileSize = 25 // SIGXFSZ: a file would have become too large
+)
+
+// ending is all that is known of an attempt's end.
+type ending struct {
+	attempt lrm.Attempt
+	end     supervise.Ending
+	wrong   string // why nothing was run, if so
+	starved bool   // the kernel killed for lack of memory
+}
+
+// result makes the result of it.
+func (e ending) result() lrm.Result {
+	report := e.report()
+	result := lrm.Result{Stdout: lrm.StreamFile(e.attempt.StdoutPath())}
+	if report.Cause != grid.CauseSandbox { // what bubblewrap says names the host's paths
+		result.Stderr = lrm.StreamFile(e.attempt.StderrPath())
+	}
+	outputs, missing := lrm.CollectOutputs(e.attempt)
+	text := lrm.ExitText(report.Text)
+	if report.Cause == grid.CauseExited {
+		text = lrm.EndText(report.Text, missing)
+	}
+	result.Outputs = outputs
+	result.Exit = grid.Exit{Cause: report.Cause, Code: report.Code, Text: text, Wall: e.end.Wall}
+	return result
+}
+
+func (e ending) report() supervise.Report {
+	own := e.end.Cause == grid.CauseExited || e.end.Cause == grid.CauseSignal
+	if !own {
+		return e.end.Report
+	}
+	if e.wrong != "" {
+		return supervise.Report{Cause: grid.CauseBadWork, Text: e.wrong}
+	}
+	code, told := e.exitCode()
+	switch {
+	case told && code == 0:
+		return supervise.Report{Cause: grid.CauseExited}
+	case told:
+		return e.blame(code)
+	case e.starved:
+		return e.outOfMemory("")
+	default:
+		return supervise.Report{Cause: grid.CauseSandbox, Text: "the sandbox could not be made or was killed: " + e.firstWords()}
+	}
+}
+
+// exitCode is what bubblewrap told of the command's end.
+func (e ending) exitCode() (int, bool) {
+	text, err := os.ReadFile(statusPath(e.attempt))
+	if err != nil {
+		return 0, false
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		var line struct {
+			ExitCode *int `json:"exit-code"`
+		}
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.ExitCode != nil {
+			return *line.ExitCode, true
+		}
+	}
+	return 0, false
+}
+
+// blame finds the limit behind a command's failure: commands that were refused
+// memory or disk end in ways of their own.
+func (e ending) blame(code int) supervise.Report {
+	signal := code - signalBase
+	text := ""
+	if signal > 0 && signal <= lastSignal {
+		text = "killed by signal " + fmt.Sprint(signal) + " (" + syscall.Signal(signal).String() + ")"
+	}
+	own := fmt.Sprintf("; it ended with code %d", code)
+	switch {
+	case e.starved || e.says("out of memory", "annot allocate memory", "MemoryError", "bad_alloc"):
+		return e.outOfMemory(own)
+	case signal == sigFileSize || e.says("ile too large", "ile size limit exceeded"):
+		limit := e.attempt.Limits.OrDefault().DiskBytes
+		return supervise.Report{Cause: grid.CauseDisk, Code: code, Text: "wanted more than its " + grid.FormatBytes(limit) + " of disk" + own}
+	default:
+		return supervise.Report{Cause: grid.CauseExited, Code: code, Text: text}
+	}
+}
+
+func (e ending) outOfMemory(own string) supervise.Report {
+	limit := e.attempt.Limits.OrDefault().MemoryBytes
+	return supervise.Report{Cause: grid.CauseMemory, Text: "wanted more than its " + grid.FormatBytes(limit) + " of memory" + own}
+}
+
+// says reports whether the command's standard error, which a limit bounds, holds
+// some of the words. Who lies there harms only the own job.
+func (e ending) says(words ...string) bool {
+	text, err := os.ReadFile(e.attempt.StderrPath())
+	if err != nil {
+		return false
+	}
+	for _, w := range words {
+		if bytes.Contains(text, []byte(w)) {
+			return true
+		}
+	}
+	return false
+}
+
+// firstWords is the beginning of what bubblewrap said, up to the host's paths.
+func (e ending) firstWords() string {
+	text, err := os.ReadFile(e.attempt.StderrPath())
+	if err != nil || len(text) == 0 {
+		return e.end.Text
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	line, _, _ = strings.Cut(line, "/")
+	return strings.TrimSpace(line)
+}

@@ -1,0 +1,40 @@
+package native
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+)
+
+// statusFD is the descriptor on which bubblewrap tells how the command ended.
+const statusFD = 3
+
+const exitFailed = 1
+
+// job is what the runner is told.
+type job struct {
+	Bwrap      string   // executable
+	Args       []string // of it
+	Join       []string // files that take the process ID of who joins a group
+	StatusPath string   // the file behind statusFD
+	FileBytes  int64    // of the largest file
+	Refused    bool     // there is nothing to be run
+}
+
+// RunnerMain is the body of the runner's process: it bounds itself as it is told
+// on its standard input, and becomes the sandbox. It returns only when it fails,
+// with the exit code.
+func RunnerMain() int {
+	var work job
+	if err := json.NewDecoder(os.Stdin).Decode(&work); err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox: told no job:", err)
+		return exitFailed
+	}
+	if work.Refused {
+		return exitFailed
+	}
+	if err := become(work); err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox:", err)
+	}
+	return exitFailed
+}

@@ -1,0 +1,123 @@
+package native
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+)
+
+const (
+	startDir   = "/work" // where a command starts, and its HOME
+	tempDir    = "/tmp"
+	searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	maxArgs    = 8000 // bubblewrap takes 9000
+)
+
+// taken are the paths where the sandbox itself puts something.
+func taken() []string {
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/dev", "/etc"}
+}
+
+// sandbox is how an attempt is enclosed.
+type sandbox struct {
+	host      host
+	attempt   lrm.Attempt
+	processes int
+}
+
+// refuse says why the work can be run nowhere, or nothing.
+func (s sandbox) refuse() string {
+	task := s.attempt.Task
+	if len(task.Args) == 0 || task.Args[0] == "" {
+		return "the command is empty"
+	}
+	for _, in := range s.attempt.Inputs {
+		for _, p := range taken() {
+			if in.SandboxPath == p || strings.HasPrefix(in.SandboxPath, p+"/") {
+				return "input " + in.SandboxPath + ": " + p + " belongs to the site; put it elsewhere, such as below /in"
+			}
+		}
+	}
+	if n := len(task.Args) + 3*len(task.Env) + 3*len(s.attempt.Inputs); n > maxArgs {
+		return "too many arguments, variables and inputs; put them into files"
+	}
+	return ""
+}
+
+// prepare lays out the root directory and what /etc gets.
+func (s sandbox) prepare() error {
+	if err := lrm.PrepareDir(s.attempt); err != nil {
+		return err
+	}
+	for _, dir := range []string{startDir, tempDir} {
+		if err := os.MkdirAll(filepath.Join(s.attempt.WorkDir(), dir), 0o700); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(s.etcDir(), 0o700); err != nil {
+		return err
+	}
+	for name, text := range map[string]string{
+		"passwd": "nobody:x:65534:65534:nobody:" + startDir + ":/bin/sh\n",
+		"group":  "nogroup:x:65534:\n",
+		"hosts":  "127.0.0.1 localhost\n",
+	} {
+		if err := os.WriteFile(filepath.Join(s.etcDir(), name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s sandbox) etcDir() string { return filepath.Join(s.attempt.Dir, "etc") }
+
+// statusPath is where bubblewrap tells how the command ended; out of its reach.
+func statusPath(a lrm.Attempt) string { return filepath.Join(a.Dir, "bwrap.json") }
+
+// arguments is bubblewrap's command line, without its name.
+func (s sandbox) arguments() []string {
+	args := append(s.host.flags(), "--bind", s.attempt.WorkDir(), "/")
+	args = append(args, s.host.mounts...)
+	for _, name := range []string{"passwd", "group", "hosts"} {
+		args = append(args, "--ro-bind", filepath.Join(s.etcDir(), name), "/etc/"+name)
+	}
+	args = append(args, "--dev", "/dev", "--bind", filepath.Join(s.attempt.WorkDir(), tempDir), "/dev/shm", "--remount-ro", "/dev")
+	if s.host.proc {
+		args = append(args, procMount()...)
+	}
+	for _, in := range s.attempt.Inputs {
+		args = append(args, "--ro-bind", in.HostPath, path.Clean(in.SandboxPath))
+	}
+	for _, v := range [][2]string{{"PATH", searchPath}, {"HOME", startDir}, {"TMPDIR", tempDir}} {
+		args = append(args, "--setenv", v[0], v[1])
+	}
+	for _, v := range s.attempt.Task.Env {
+		args = append(args, "--setenv", v.Name, v.Value)
+	}
+	args = append(args, "--chdir", startDir, "--json-status-fd", fmt.Sprint(statusFD), "--")
+	return append(append(args, s.shell()...), s.attempt.Task.Args...)
+}
+
+// procMount shows a /proc of the sandbox's own that cannot be written to: to the
+// kernel a command of root's agent owns the settings in /proc/sys.
+func procMount() []string { return []string{"--proc", "/proc", "--remount-ro", "/proc"} }
+
+// shell starts the command in place of itself, with the answers of a shell where
+// there is none. It sets what must not bound the sandbox's own making: memory, and
+// processes, which are counted inside the sandbox apart from everybody else's, if
+// the kernel does that.
+func (s sandbox) shell() []string {
+	script := ""
+	if !s.host.groups.memory() {
+		const kib = 10 // bits
+		script += fmt.Sprintf("ulimit -d %d; ", max(s.attempt.Limits.OrDefault().MemoryBytes>>kib, 1))
+	}
+	if s.host.countsInside {
+		script += fmt.Sprintf("ulimit -u %d 2>/dev/null || ulimit -p %d 2>/dev/null; ", s.processes, s.processes)
+	}
+	return []string{"/bin/sh", "-c", script + `exec "$@"`, "sh"}
+}

@@ -1,0 +1,21 @@
+//go:build !linux
+
+package supervise
+
+import "time"
+
+func adoptOrphans() {}
+
+func endOrphans(time.Duration) {}
+
+func freezeTree(int, string) error { return ErrUnsupported }
+
+func resumeTree(int, string) error { return ErrUnsupported }
+
+func killTree(root int, _ string) { killGroup(root) }
+
+func treeCount(int) int { return 0 }
+
+func treeMemory(int, int64) int64 { return 0 }
+
+func namelessUse(int) int64 { return 0 }

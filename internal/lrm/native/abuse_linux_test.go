@@ -326,7 +326,7 @@ func TestMemoryOfMany(t *testing.T) {
 	}
 	bothWays(t, func(t *testing.T, adapter lrm.Adapter) {
 		// tail keeps a line without end in memory: 10 times 24 MiB.
-		a := attempt(t, "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do (head -c 25000000 /dev/zero; sleep 4) | tail >/dev/null & done; wait; wait; exit 1")
+		a := attempt(t, "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do (head -c 25000000 /dev/zero; sleep 4) | tail | cat >/dev/null & done; wait; wait; exit 1")
 		r := wait(t, start(t, adapter, a))
 		if r.Exit.Cause != grid.CauseMemory {
 			t.Errorf("exit = %+v, stderr %q", r.Exit, text(t, r.Stderr))

@@ -20,7 +20,8 @@ const (
 	drainTimeout = 2 * time.Second        // for streams that a stray child keeps open
 	reportWait   = 200 * time.Millisecond // for the report, once the runner is gone
 	lookEvery    = 25 * time.Millisecond  // between two looks at files or processes, at least
-	lookShare    = 20                     // and at least so many times what the last look took
+	lookShare    = 20                     // and so many times what the last look took,
+	lookLatest   = time.Second            // but no more than this
 )
 
 // runner is the process that runs the program, leader of a group of its own.
@@ -218,7 +219,8 @@ func (r *runner) look() {
 			r.exceeded <- report
 			return
 		}
-		wait = max(lookEvery, lookShare*time.Since(began))
+		took := time.Since(began)
+		wait = max(lookEvery, min(lookShare*took, lookLatest), took)
 	}
 }
 

@@ -107,6 +107,9 @@ func TestTableBomb(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux bounds the runner's own memory")
 	}
+	if raceDetector {
+		t.Skip("the race detector ends a runner without memory in its own way, with status 66")
+	}
 	path := filepath.Join(t.TempDir(), "m.wasm")
 	bomb := module(typeSection, funcSection, "\x04\x04\x01\x70\x00\x00", exportSection,
 		"\x0a\x10\x01\x0e\x00\xd0\x70\x41\xff\xff\xff\xff\x00\xfc\x0f\x00\x1a\x0b")

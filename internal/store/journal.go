@@ -40,7 +40,9 @@ type Journal struct {
 	written int64  // bytes of the segment, with the buffer
 	records uint64 // records of the run
 	timer   *time.Timer
-	failed  error // the first error of the file; nothing more is written then
+	writes  uint64 // how often the buffer was written to the file
+	synced  uint64 // of these, how many are known to be on disk
+	failed  error  // the first error of the file; nothing more is written then
 }
 
 // Begin starts the journal of a machine, once in the life of a Store for each
@@ -136,9 +138,28 @@ func (j *Journal) append(kind byte, parts ...[]byte) {
 	}
 }
 
-// flushLate runs on the timer's goroutine. An error was logged by fail, and
-// Record returns it.
-func (j *Journal) flushLate() { _ = j.Flush() }
+// flushLate runs on the timer's goroutine. It waits for the disk without the lock:
+// on a busy disk that takes seconds, and a machine that waited with it would renew
+// its leases too late. An error was logged by fail, and Record returns it.
+func (j *Journal) flushLate() {
+	j.mu.Lock()
+	err := j.write()
+	file, writes := j.file, j.writes
+	j.mu.Unlock()
+	if err != nil {
+		return
+	}
+	err = file.Sync()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case file != j.file || errors.Is(err, os.ErrClosed): // it was synced when the segment was ended
+	case err != nil && j.failed == nil:
+		_ = j.fail(j.writeError(err))
+	case err == nil:
+		j.synced = max(j.synced, writes)
+	}
+}
 
 // fail ends the journal, but not the agent: a site that can still keep its
 // promises does so without one.
@@ -156,6 +177,19 @@ func (j *Journal) Flush() error {
 }
 
 func (j *Journal) flush() error {
+	if err := j.write(); err != nil || j.synced == j.writes {
+		return err
+	}
+	if err := j.file.Sync(); err != nil {
+		return j.fail(j.writeError(err))
+	}
+	j.synced = j.writes
+	return nil
+}
+
+// write hands the buffer to the system, which may keep it from the disk for a
+// while yet.
+func (j *Journal) write() error {
 	if j.timer != nil {
 		j.timer.Stop()
 		j.timer = nil
@@ -163,18 +197,19 @@ func (j *Journal) flush() error {
 	if j.failed != nil || len(j.buffer) == 0 {
 		return j.failed
 	}
-	_, err := j.file.Write(j.buffer)
-	if err == nil {
-		err = j.file.Sync()
+	if _, err := j.file.Write(j.buffer); err != nil {
+		return j.fail(j.writeError(err))
 	}
-	if err != nil {
-		return j.fail(fmt.Errorf("write journal %s: %w; is the disk full?", j.path, err))
-	}
+	j.writes++
 	j.buffer = j.buffer[:0]
 	if cap(j.buffer) > 1<<20 { // after a burst
 		j.buffer = nil
 	}
 	return nil
+}
+
+func (j *Journal) writeError(err error) error {
+	return fmt.Errorf("write journal %s: %w; is the disk full?", j.path, err)
 }
 
 func (j *Journal) close() error {

@@ -21,12 +21,11 @@ type member struct {
 	silentTill time.Time // it let an announcement go unanswered: until then rounds do not wait for it
 }
 
-// A member that is gone is remembered so long; a job is not called unplaceable
-// while one is missing that was there within the last minute.
+// What silence and absence of a member mean, and how many are remembered.
 const (
-	memberSilent = 10 * time.Second // rounds do not wait for a member that was silent
-	memberMissed = time.Minute
-	memberKept   = 7 * 24 * time.Hour
+	memberSilent = 10 * time.Second   // rounds do not wait so long for one that did not answer
+	memberMissed = time.Minute        // no job is called unplaceable while one is missing that was there so lately
+	memberKept   = 7 * 24 * time.Hour // one that is gone is remembered so long
 	maxMembers   = 8192
 )
 

@@ -146,7 +146,7 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		path := filepath.Join(t.TempDir(), "f.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Skip(err)
+			t.Fatal(err)
 		}
 		c, err := config.LoadAgent(config.Sources{File: path, Env: environ("HOME", "/h")})
 		if err == nil && c.Validate() != nil {

@@ -128,12 +128,12 @@ func TestWalls(t *testing.T) {
 	adapter := need(t, false)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer listener.Close()
 	abstract, err := net.Listen("unix", "@mrs-"+mark(t))
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer abstract.Close()
 	port := listener.Addr().(*net.TCPAddr).Port
@@ -322,7 +322,7 @@ func TestAgentKilled(t *testing.T) {
 // TestMemoryOfMany wants that processes cannot take more together than each may.
 func TestMemoryOfMany(t *testing.T) {
 	if _, err := exec.LookPath("/usr/bin/head"); err != nil {
-		t.Skip(err)
+		t.Skip("the program that takes memory is missing: ", err)
 	}
 	bothWays(t, func(t *testing.T, adapter lrm.Adapter) {
 		// tail keeps a line without end in memory: 10 times 24 MiB.

@@ -47,6 +47,8 @@ type Config struct {
 
 	Host host.Host        // for tests: a host to use instead of making one; Close leaves it open
 	Now  func() time.Time // for tests: the wall clock told to peers; nil = time.Now
+
+	unscored bool // for tests: gossip without peer scores, to see what these are good for
 }
 
 // Timing holds the deadlines and pauses, all above 0.

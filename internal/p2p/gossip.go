@@ -53,18 +53,11 @@ func newGossip(ctx context.Context, m *Mesh) (*gossip, error) {
 		m: m, on: make(map[peer.ID]bool), replays: protocol.NewReplayWindow(m.cfg.Limits.Submitters),
 		rates: newRates(m.cfg.Limits.SubmitterRate, m.cfg.Limits.SubmitterBurst, m.cfg.Limits.Submitters),
 	}
-	score, thresholds := scores(name)
-	ps, err := pubsub.NewGossipSub(ctx, m.host,
-		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign), pubsub.WithNoAuthor(),
-		pubsub.WithMessageIdFn(messageID),
-		pubsub.WithGossipSubParams(meshShape(m.cfg.Preset)), pubsub.WithFloodPublish(m.cfg.Preset != PresetWAN),
-		pubsub.WithPeerScore(score, thresholds),
-		pubsub.WithPeerOutboundQueueSize(gossipQueue), pubsub.WithValidateQueueSize(gossipQueue),
-		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(pubsub.NewAllowlistSubscriptionFilter(name), maxTopics)),
-		pubsub.WithPeerFilter(func(p peer.ID, _ string) bool { return m.Allowed(p) }),
-		pubsub.WithRawTracer(dropTracer{g: g}),
-		pubsub.WithLogger(slog.New(slog.DiscardHandler)),
-		pubsub.WithDefaultValidator(g.check, pubsub.WithValidatorInline(true)))
+	options := g.options(name)
+	if !m.cfg.unscored {
+		options = append(options, pubsub.WithPeerScore(scores(name)))
+	}
+	ps, err := pubsub.NewGossipSub(ctx, m.host, options...)
 	if err != nil {
 		return nil, fmt.Errorf("start gossip: %w", err)
 	}
@@ -78,6 +71,22 @@ func newGossip(ctx context.Context, m *Mesh) (*gossip, error) {
 		return nil, fmt.Errorf("watch topic: %w", err)
 	}
 	return g, nil
+}
+
+// options is how gossipsub is set up, except for the scores.
+func (g *gossip) options(topic string) []pubsub.Option {
+	m := g.m
+	return []pubsub.Option{
+		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign), pubsub.WithNoAuthor(),
+		pubsub.WithMessageIdFn(messageID),
+		pubsub.WithGossipSubParams(meshShape(m.cfg.Preset)), pubsub.WithFloodPublish(m.cfg.Preset != PresetWAN),
+		pubsub.WithPeerOutboundQueueSize(gossipQueue), pubsub.WithValidateQueueSize(gossipQueue),
+		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(pubsub.NewAllowlistSubscriptionFilter(topic), maxTopics)),
+		pubsub.WithPeerFilter(func(p peer.ID, _ string) bool { return m.Allowed(p) }),
+		pubsub.WithRawTracer(dropTracer{g: g}),
+		pubsub.WithLogger(slog.New(slog.DiscardHandler)),
+		pubsub.WithDefaultValidator(g.check, pubsub.WithValidatorInline(true)),
+	}
 }
 
 // follow keeps count of who is on the topic.
@@ -240,6 +249,9 @@ func (g *gossip) check(_ context.Context, from peer.ID, raw *pubsub.Message) pub
 		if !verified(e.Signer, signed, signature) {
 			return g.reject(causeSignature)
 		}
+		if cause, result := g.checkTimely(e, from); result != pubsub.ValidationAccept {
+			return g.invalid(cause, result)
+		}
 	}
 	message, err := protocol.Decode(e.Payload)
 	if err != nil {
@@ -248,8 +260,10 @@ func (g *gossip) check(_ context.Context, from peer.ID, raw *pubsub.Message) pub
 	if site, ok := speaker(message); !ok || site != e.Signer {
 		return g.reject(causeFormat)
 	}
-	if !own && !g.first(e) {
-		return g.invalid(causeReplay, pubsub.ValidationIgnore)
+	if !own {
+		if cause := g.count(e); cause != "" {
+			return g.invalid(cause, pubsub.ValidationIgnore)
+		}
 	}
 	raw.ValidatorData = said{by: e.Signer, message: message}
 	return g.reserve(len(raw.GetData()))
@@ -263,20 +277,33 @@ type said struct {
 
 // checkCheaply asks what needs no cryptography.
 func (g *gossip) checkCheaply(e protocol.Envelope) (cause string, result pubsub.ValidationResult) {
-	now := g.clock()
 	switch {
 	case e.Domain != g.m.cfg.Domain:
 		return causeDomain, pubsub.ValidationReject
-	case e.CheckTime(now) != nil:
-		return causeDeadline, pubsub.ValidationIgnore
-	case e.Signer == g.m.self: // nobody else says anything new in our name
-		return causeReplay, pubsub.ValidationIgnore
-	case !g.m.allowsSite(e.Signer):
+	case !g.m.allowsSite(e.Signer): // the list of who passes it on may be another one
 		return causeStranger, pubsub.ValidationIgnore
-	case !g.rates.take(e.Signer, now):
+	case !g.rates.ready(e.Signer, g.clock()):
 		return causeRate, pubsub.ValidationIgnore
 	default:
 		return "", pubsub.ValidationAccept
+	}
+}
+
+// checkTimely asks whether a genuine envelope is of now and was not heard before.
+// Who passes on one that is not may have been restarted, or have a clock that
+// differs from ours, and who said it may have slept or had its clock set; but
+// nobody says what has expired for long. All this comes after the signature,
+// because nobody honest passes on what is not genuine: whoever does pays for it.
+func (g *gossip) checkTimely(e protocol.Envelope, from peer.ID) (cause string, result pubsub.ValidationResult) {
+	switch {
+	case e.Signer == g.m.self: // nobody else says anything new in our name
+		return causeReplay, pubsub.ValidationIgnore
+	case e.CheckTime(g.clock()) == nil:
+		return "", pubsub.ValidationAccept
+	case e.Signer == siteOf(from) && !g.m.guard.lateOwn(from):
+		return causeDeadline, pubsub.ValidationReject
+	default:
+		return causeDeadline, pubsub.ValidationIgnore
 	}
 }
 
@@ -295,11 +322,23 @@ func (g *gossip) tick() time.Time {
 	return g.now
 }
 
-// first reports whether the envelope comes for the first time.
-func (g *gossip) first(e protocol.Envelope) bool {
+// count notes a verified envelope. It gives the cause for which the envelope is
+// to be ignored: it came before, or its signer says too much. Only here tokens
+// and sequences are used up, so that forgeries cost the forger's victim nothing.
+func (g *gossip) count(e protocol.Envelope) (cause string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.replays.Admit(e, g.tick()) == nil
+	now := g.tick()
+	switch {
+	case g.replays.Check(e, now) != nil:
+		return causeReplay
+	case !g.rates.take(e.Signer, now):
+		return causeRate
+	case g.replays.Admit(e, now) != nil: // too many signers
+		return causeRate
+	default:
+		return ""
+	}
 }
 
 // verified reports whether the envelope was signed by whom it names. A peer ID

@@ -28,6 +28,16 @@ func newRates(perSecond float64, burst, most int) *rates {
 	}
 }
 
+// ready reports whether the submitter may say one more thing, without counting
+// it: what says that it comes from the submitter is not verified yet, and must
+// not use up what he may say.
+func (r *rates) ready(site grid.SiteID, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	bucket, ok := r.buckets[site]
+	return !ok || bucket.TokensAt(now) >= 1
+}
+
 // take reports whether the submitter may say one more thing. When too many are
 // watched, those that were silent long enough to have all their tokens make
 // room; if there are none, new ones must wait.

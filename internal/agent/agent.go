@@ -141,7 +141,7 @@ func (a *Agent) makeMachines() error {
 	siteConfig := site.Default(a.mesh.Self(), a.cfg.Capability)
 	brokerConfig := broker.Default(a.mesh.Self())
 	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
-	siteConfig.MaxRuntime = a.cfg.MaxRuntime
+	siteConfig.MaxRuntime, siteConfig.DataBytes = a.cfg.MaxRuntime, a.cfg.Data.QuotaBytes
 	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
 	brokerConfig.ReplyTarget = a.cfg.Replies
@@ -202,7 +202,13 @@ func (a *Agent) ownSubmissions() {
 	}
 	a.site.soon(func() {
 		for _, at := range a.siteMachine.Status().Attempts {
-			a.pins.hold("attempt "+at.ID.String(), at.Kept...)
+			owner := "attempt " + at.ID.String()
+			for _, cid := range at.Kept {
+				if tenant := a.work.tenant(at.Submitter); a.data.Charge(tenant, cid) == nil {
+					a.pins.charged(owner, tenant, cid)
+				}
+			}
+			a.pins.hold(owner, at.Kept...)
 		}
 		a.pins.sweep()
 	})

@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -158,6 +160,20 @@ func newVictim(t *testing.T) *victim {
 	return v
 }
 
+// somebody is a peer ID that nobody has.
+func somebody(t *testing.T) peer.ID {
+	t.Helper()
+	_, key, err := crypto.GenerateEd25519Key(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := peer.IDFromPublicKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
 func TestAHelloDoesNotMakeASiteDialWhomItNames(t *testing.T) {
 	v := newVictim(t)
 	cfg := testConfig(t)
@@ -168,7 +184,7 @@ func TestAHelloDoesNotMakeASiteDialWhomItNames(t *testing.T) {
 	for range 40 {
 		hello := validHello()
 		for range protocol.MaxHelloPeers {
-			ghost := newForge(t).id.id
+			ghost := somebody(t)
 			hello.Peers = append(hello.Peers, v.addr+"/p2p/"+ghost.String())
 			named++
 		}

@@ -42,10 +42,11 @@ func (m *Machine) peerSeen(in step.PeerSeen) {
 	m.heard(in.Site)
 	arrived := !p.connected
 	p.name, p.capability, p.skew = in.Name, in.Capability, in.Skew
-	p.connected, p.lastSeen, p.silentTill, p.dead = true, m.now, timeZero, false
+	p.connected, p.lastSeen, p.dead = true, m.now, false
 	if !arrived {
-		return
+		return // news of it are no answer: that it was silent still holds
 	}
+	p.silentTill = timeZero
 	for _, id := range m.jobIDs() { // a new site may have room for what waits
 		if j := m.jobs[id]; len(j.waiting) > 0 && !j.probe {
 			m.ask(j, in.Site)

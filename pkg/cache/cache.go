@@ -132,9 +132,8 @@ func (c *Cache[V]) Put(now time.Time, job grid.JobID, submitter grid.SiteID, val
 	default:
 		c.evict(c.all)
 	}
-	if own, known = c.owners[submitter]; !known { // the eviction may have taken its last entry
-		own = newShelf(c.size)
-		c.owners[submitter] = own
+	if _, known = c.owners[submitter]; !known { // the eviction may have taken its last entry
+		c.owners[submitter] = newShelf(c.size)
 	}
 	c.entries[job] = &Entry[V]{Job: job, Submitter: submitter, Value: value, Expires: now.Add(ttl)}
 	c.add(c.entries[job])

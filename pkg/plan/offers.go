@@ -123,10 +123,12 @@ func (p *Planner) firmFits(o Offer, replaces bool, old int) bool {
 	}
 	line := capacity.New(part(p.config.Total, p.config.FirmPercent))
 	for i := range p.offers {
-		if other := &p.offers[i]; other.Firm && !p.isSelf(other.Submitter) && !(replaces && i == old) {
-			if other.reserve(line) != nil { // the owner's ceilings fell since
-				return false
-			}
+		other := &p.offers[i]
+		if !other.Firm || p.isSelf(other.Submitter) || replaces && i == old {
+			continue
+		}
+		if other.reserve(line) != nil { // the owner's ceilings fell since
+			return false
 		}
 	}
 	return o.reserve(line) == nil

@@ -240,11 +240,14 @@ func (a *app) showOffers(offers view.OfferTable) error {
 		r.names = append(r.names, string(row.Site))
 	}
 	r.table = func(t *table) {
-		t.row("RANK", "SITE", "DISTANCE", "X", "Y", "Z", "SECONDS", "START", "TASKS", "ANSWER", "|FAULTS", "|ID")
+		t.row("RANK", "SITE", "DISTANCE", "X", "Y", "Z", "SECONDS", "START", "TASKS", "ANSWER", "|FURTHER", "|FAULTS", "|ID")
 		for _, row := range offers.Rows {
 			rank, answer, tasks := "", row.Refusal, ""
 			if row.Rank > 0 {
 				rank, answer, tasks = strconv.Itoa(row.Rank), "offers", strconv.FormatUint(uint64(row.TasksNow), 10)
+			}
+			if row.Rank > 1 && row.Behind != "" {
+				answer = "offers; " + row.Behind
 			}
 			if row.Awarded > 0 {
 				answer = fmt.Sprintf("offers, has %d %s", row.Awarded, plural(row.Awarded, "task"))
@@ -253,7 +256,7 @@ func (a *app) showOffers(offers view.OfferTable) error {
 				answer += "; would fit with " + row.Counterfactual
 			}
 			t.row(rank, nameOf(row.Name, row.Site), number(row.Distance), number(row.X), number(row.Y), number(row.Z),
-				number(row.Seconds), moment(row.EarliestStart), tasks, answer, "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
+				number(row.Seconds), moment(row.EarliestStart), tasks, answer, "|"+further(row), "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
 		}
 	}
 	if err := a.show(r); err != nil {
@@ -264,6 +267,19 @@ func (a *app) showOffers(offers view.OfferTable) error {
 		a.say("%s", clean(text))
 	}
 	return nil
+}
+
+// further are a site's places on the job's axes beyond x, y and z, and what is
+// not known of it.
+func further(row view.OfferRow) string {
+	var parts []string
+	for _, f := range row.Further {
+		parts = append(parts, fmt.Sprintf("%s %.3g", f.Dimension, f.Value))
+	}
+	if len(row.LeftOut) > 0 {
+		parts = append(parts, "without "+strings.Join(row.LeftOut, ", "))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (a *app) sitesCommand() *cobra.Command {

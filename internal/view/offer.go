@@ -29,7 +29,10 @@ type OfferRow struct {
 	Y              *float64    `json:"y,omitempty"`
 	Z              *float64    `json:"z,omitempty"`
 	Distance       *float64    `json:"distance,omitempty"`
-	Seconds        *float64    `json:"seconds,omitempty"`  // wait, stage-in and run together
+	Seconds        *float64    `json:"seconds,omitempty"` // wait, stage-in and run together
+	WaitSeconds    float64     `json:"wait_seconds,omitempty"`
+	StageSeconds   float64     `json:"stage_seconds,omitempty"` // moving what is not yet there
+	RunSeconds     float64     `json:"run_seconds,omitempty"`
 	Further        []Further   `json:"further,omitempty"`  // on the job's axes beyond x, y and z
 	LeftOut        []string    `json:"left_out,omitempty"` // terms of the distance that nobody knows here
 	Behind         string      `json:"behind,omitempty"`   // why it is not the nearest
@@ -56,7 +59,8 @@ func FromOffer(o grid.Offer, name string, rank int) OfferRow {
 	seconds := (p.Wait + p.StageIn + p.Run).Seconds()
 	row := OfferRow{
 		Site: o.Site, Name: name, Rank: rank, X: &p.X, Y: &p.Y, Z: &p.Z, Distance: &p.Distance,
-		Seconds: &seconds, Firm: o.Firm, TasksNow: o.TasksNow,
+		Seconds: &seconds, WaitSeconds: p.Wait.Seconds(), StageSeconds: p.StageIn.Seconds(), RunSeconds: p.Run.Seconds(),
+		Firm: o.Firm, TasksNow: o.TasksNow,
 	}
 	for _, c := range p.Further {
 		if c.Known {

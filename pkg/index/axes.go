@@ -2,6 +2,7 @@ package index
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -20,8 +21,11 @@ func place(req *grid.Requirement, site *Site, p *grid.Parts) {
 		return
 	}
 	p.Distance = 0
+	if len(req.Axes) > len(core) {
+		p.Further = make([]grid.Coordinate, 0, len(req.Axes)-len(core))
+	}
 	for _, axis := range req.Axes {
-		value := 0.0
+		var value float64
 		switch {
 		case axis.Dimension <= grid.Availability:
 			value = core[axis.Dimension-grid.Computation]
@@ -86,7 +90,7 @@ func valueOn(d grid.Dimension, p *grid.Parts, kind grid.MapKind) float64 {
 // are not the thesis'.
 func coordinate(d grid.Dimension, req *grid.Requirement, site *Site, p *grid.Parts) grid.Coordinate {
 	c := grid.Coordinate{Dimension: d}
-	switch d {
+	switch d { //nolint:exhaustive // the others are the thesis', or the submitter's
 	case grid.QueueWait:
 		c.Value, c.Known = p.Wait.Seconds(), true
 		if runtime := req.Runtime.Seconds(); req.Map == grid.MapThesis && runtime > 0 {
@@ -116,7 +120,7 @@ func Complete(p grid.Parts, req grid.Requirement, s Standing) grid.Parts {
 			continue
 		}
 		c := grid.Coordinate{Dimension: axis.Dimension}
-		switch axis.Dimension {
+		switch axis.Dimension { //nolint:exhaustive // the others are the site's
 		case grid.Latency:
 			c.Value, c.Known = max(s.RoundTrip, 0).Seconds(), s.RoundTripKnown
 			if req.Map == grid.MapThesis {
@@ -131,7 +135,7 @@ func Complete(p grid.Parts, req grid.Requirement, s Standing) grid.Parts {
 		p.Distance = farther(p.Distance, c.Value, axis.Weight)
 	}
 	if len(own) > 0 {
-		p.Further = append(p.Further[:len(p.Further):len(p.Further)], own...) // a copy: offers are values
+		p.Further = append(slices.Clip(p.Further), own...) // a copy: offers are values
 	}
 	return p
 }

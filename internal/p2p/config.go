@@ -70,7 +70,7 @@ type Limits struct {
 	QueueBytes     int64   // bytes of them
 	GossipMessages int     // gossiped messages waiting for the handler
 	GossipBytes    int64   // bytes of them
-	SubmitterRate  float64 // gossiped messages of one submitter, per second, in the long run
+	SubmitterRate  float64 // gossiped messages of one submitter, per second, in the long run; large ones count more
 	SubmitterBurst int     // gossiped messages of one submitter at once
 	Submitters     int     // submitters whose rate and replays are watched
 	Members        int     // admitted members above which nobody is dialled on hearsay

@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,6 +9,7 @@ import (
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
 // heardFrom counts the announcements of a submitter that reached the handlers of
@@ -155,5 +157,31 @@ func TestForgeriesDoNotUseUpTheirVictimsRate(t *testing.T) {
 		if got := check(victim, i); got != pubsub.ValidationAccept {
 			t.Errorf("the victim's own announcement %d: verdict %d, want it accepted", i, got)
 		}
+	}
+}
+
+func TestLargeMessagesCostMore(t *testing.T) {
+	now := time.Now()
+	r := newRates(1, 32, 8)
+	large := 0
+	for r.take("a", now, 60<<10) {
+		large++
+	}
+	small := 0
+	for r.take("b", now, 500) {
+		small++
+	}
+	if large != 2 || small != 32 || !r.take("c", now, 1<<20) {
+		t.Errorf("%d large and %d small messages at once, want 2 and 32, and one of any size", large, small)
+	}
+	g := newGuard(Config{}.withDefaults())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	read := 0
+	for g.pace(ctx, newID(1), protocol.MaxMessageBytes) {
+		read += protocol.MaxMessageBytes
+	}
+	if read == 0 || read > byteBurst+byteRate {
+		t.Errorf("%d bytes are read at once, want about %d", read, byteBurst)
 	}
 }

@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"context"
 	"strconv"
 	"sync"
 	"time"
@@ -27,6 +28,8 @@ const (
 	ledgerKept      = 5 * time.Minute // after this time without news every bucket is full again
 	messageRate     = 5_000           // messages per second that are read from one peer in the long run
 	messageBurst    = 20_000          // messages that are read from it at once
+	byteRate        = 16 << 20        // bytes of messages per second that are read from one peer in the long run
+	byteBurst       = 32 << 20        // bytes of messages that are read from it at once
 	helloPerSpread  = 2               // Hellos heeded in the time in which an honest peer sends one
 	followPerMember = 2               // strangers followed on hearsay in a row, for each member there may be
 	followRate      = 4               // and per second in the long run, whoever names them
@@ -48,7 +51,7 @@ type guard struct {
 
 // ledger is one peer's account. Its counts are guarded by guard.mu.
 type ledger struct {
-	opened, hellos, late, tips, messages *rate.Limiter
+	opened, hellos, late, tips, messages, bytes *rate.Limiter
 
 	streams, logs int // open now
 	used          time.Time
@@ -69,7 +72,7 @@ func (g *guard) blank() *ledger {
 	return &ledger{
 		opened: rate.NewLimiter(bidStreamRate, bidStreamBurst), hellos: rate.NewLimiter(g.helloRate, helloBurst),
 		late: rate.NewLimiter(lateRate, lateBurst), tips: rate.NewLimiter(tipRate, tipBurst),
-		messages: rate.NewLimiter(messageRate, messageBurst),
+		messages: rate.NewLimiter(messageRate, messageBurst), bytes: rate.NewLimiter(byteRate, byteBurst),
 	}
 }
 
@@ -130,6 +133,14 @@ func (g *guard) close(open *int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	*open--
+}
+
+// pace waits until the next message of the peer may be read, after one of that
+// size: who sends more than this site handles waits, and costs the others nothing.
+// It reports false when ctx ends before.
+func (g *guard) pace(ctx context.Context, id peer.ID, size int) bool {
+	l := g.ledger(id)
+	return l.messages.Wait(ctx) == nil && l.bytes.WaitN(ctx, size) == nil
 }
 
 // hello reports whether a repeated Hello of the peer is heeded.

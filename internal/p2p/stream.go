@@ -136,8 +136,7 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 		return
 	}
 	r.take(stream)
-	pace := m.guard.ledger(r.id).messages
-	for pace.Wait(ctx) == nil { // who sends more waits, and costs the others nothing
+	for m.guard.pace(ctx, r.id, in.size) {
 		message, err := in.next(protocol.MaxMessageBytes)
 		switch {
 		case err == nil:

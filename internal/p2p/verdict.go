@@ -39,7 +39,7 @@ func (g *gossip) check(_ context.Context, from peer.ID, raw *pubsub.Message) pub
 		return g.reject(causeFormat)
 	}
 	if !own {
-		if cause := g.count(e); cause != "" {
+		if cause := g.count(e, len(raw.GetData())); cause != "" {
 			return g.invalid(cause, pubsub.ValidationIgnore)
 		}
 	}
@@ -103,14 +103,14 @@ func (g *gossip) tick() time.Time {
 // count notes a verified envelope. It gives the cause for which the envelope is
 // to be ignored: it came before, or its signer says too much. Only here tokens
 // and sequences are used up, so that forgeries cost the forger's victim nothing.
-func (g *gossip) count(e protocol.Envelope) (cause string) {
+func (g *gossip) count(e protocol.Envelope, size int) (cause string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.tick()
 	switch {
 	case g.replays.Check(e, now) != nil:
 		return causeReplay
-	case !g.rates.take(e.Signer, now):
+	case !g.rates.take(e.Signer, now, size):
 		return causeRate
 	case g.replays.Admit(e, now) != nil: // too many signers
 		return causeRate

@@ -13,7 +13,6 @@ import (
 	pb "github.com/libp2p/go-libp2p-pubsub/pb"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/peer"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -157,7 +156,7 @@ var flaws = map[string]func(*town) []byte{
 	"expired": func(w *town) []byte { return w.fresh(w.attacker, expired) },
 	"replay": func(w *town) []byte { // in ever new wrappings
 		w.sent++
-		return protowire.AppendVarint(protowire.AppendTag(w.attacker.announce(1), 100, protowire.VarintType), w.sent)
+		return append(w.attacker.announce(1), number(100, int64(w.sent))...)
 	},
 }
 

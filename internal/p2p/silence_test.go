@@ -11,7 +11,6 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
-	"github.com/mrsmesh/mrsmesh/pkg/protocol/wirepb"
 )
 
 func TestStreamsThatSayNothingAreFewAndEnd(t *testing.T) {
@@ -48,7 +47,7 @@ func TestAFrameThatDripsIsCutOff(t *testing.T) {
 	cfg.Timing.Hello, cfg.Timing.Read = 400*time.Millisecond, 400*time.Millisecond
 	n := join(t, cfg)
 	s := openBid(t, rawPeer(t, n), n)
-	frame := lie(t, func(*wirepb.Hello) {})
+	frame := lie(t)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -106,7 +106,7 @@ func (c Config) Validate() error {
 	if c.Limits.Files < 0 || c.Limits.Bytes < 0 || c.Limits.Depth < 0 || c.Limits.Nodes < 0 {
 		bad("limits: want 0 or more")
 	}
-	if c.ConnectTimeout < 0 || c.StallTimeout < 0 || c.Fetches < 0 || c.ProbeEvery < 0 {
+	if min(c.ConnectTimeout, c.StallTimeout, c.ProbeEvery) < 0 || c.Fetches < 0 {
 		bad("connect timeout, stall timeout, fetches, pause between probes: want 0 or more")
 	}
 	return errors.Join(errs...)

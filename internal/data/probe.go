@@ -181,7 +181,7 @@ func (p *prober) fetch(ctx context.Context, id peer.ID, bytes int64) (float64, t
 	}
 	defer func() { _ = stream.Reset() }()
 	var head [1]byte
-	if _, err := io.ReadFull(stream, head[:]); err != nil {
+	if _, err = io.ReadFull(stream, head[:]); err != nil {
 		return 0, 0, err
 	}
 	start := time.Now()

@@ -55,19 +55,20 @@ func mark(t *testing.T) string {
 	return fmt.Sprintf("77%d%d", os.Getpid(), time.Now().UnixNano()%1e6)
 }
 
-// bothWays runs a test with what the machine has and with what every machine has.
-func bothWays(t *testing.T, test func(t *testing.T, adapter lrm.Adapter)) {
+// eachWay runs a test in some of the ways.
+func eachWay(t *testing.T, some []string, test func(t *testing.T, adapter lrm.Adapter)) {
 	t.Helper()
-	for _, groups := range []string{"groups", noGroups} {
-		t.Run(groups, func(t *testing.T) {
+	for _, way := range some {
+		t.Run(way, func(t *testing.T) {
+			adapter := need(t, way)
 			t.Parallel()
-			test(t, need(t, groups == noGroups))
+			test(t, adapter)
 		})
 	}
 }
 
 func TestEnds(t *testing.T) {
-	adapter := need(t, false)
+	adapter := need(t, withBubblewrap)
 	tests := []struct {
 		name  string
 		args  []string
@@ -96,7 +97,7 @@ func TestEnds(t *testing.T) {
 }
 
 func TestInputOverSystem(t *testing.T) {
-	adapter := need(t, false)
+	adapter := need(t, withBubblewrap)
 	a := attempt(t, "true")
 	a.Inputs = []lrm.Bind{{SandboxPath: "/usr/bin/true", HostPath: guest}}
 	if exit := wait(t, start(t, adapter, a)).Exit; exit.Cause != grid.CauseBadWork || !strings.Contains(exit.Text, "/usr/bin/true") {
@@ -105,7 +106,7 @@ func TestInputOverSystem(t *testing.T) {
 }
 
 func TestLoaderVariablesStayInside(t *testing.T) {
-	adapter := need(t, false)
+	adapter := need(t, withBubblewrap)
 	a := attempt(t, "sh", "-c", "echo $LD_PRELOAD $PATH $HOME $TMPDIR; env | sort | cut -d= -f1 | tr '\\n' ' '")
 	evil := filepath.Join(a.Dir, "evil.so")
 	a.Task.Env = []grid.EnvVar{{Name: "LD_PRELOAD", Value: evil}}
@@ -125,7 +126,7 @@ func TestLoaderVariablesStayInside(t *testing.T) {
 // TestWalls tries each way out with the shell's own means; a try that succeeds
 // prints a line.
 func TestWalls(t *testing.T) {
-	adapter := need(t, false)
+	adapter := need(t, withBubblewrap)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +181,7 @@ func TestWalls(t *testing.T) {
 }
 
 func TestNoCapabilities(t *testing.T) {
-	adapter := need(t, false)
+	adapter := need(t, withBubblewrap)
 	r := wait(t, start(t, adapter, attempt(t, "sh", "-c", "id -u; id -G; grep -E '^(Cap...|NoNewPrivs)' /proc/self/status | cut -f2 | sort -u | tr '\\n' ' '; ls /proc/self/fd | tr '\\n' ' '")))
 	want := "65534\n65534\n0000000000000000 1 0 1 2 3 "
 	if got := text(t, r.Stdout); got != want {
@@ -189,7 +190,7 @@ func TestNoCapabilities(t *testing.T) {
 }
 
 func TestForkBomb(t *testing.T) {
-	bothWays(t, func(t *testing.T, adapter lrm.Adapter) {
+	eachWay(t, bubblewrapWays(), func(t *testing.T, adapter lrm.Adapter) {
 		mark := mark(t)
 		a := attempt(t, "sh", "-c", "i=0; while [ $i -lt 500 ]; do sleep "+mark+" & i=$((i+1)); done; wait")
 		p := start(t, adapter, a)
@@ -212,7 +213,7 @@ func TestForkBomb(t *testing.T) {
 				most = max(most, living("sleep\x00"+mark))
 			}
 		}
-		watched := os.Getuid() == 0 && strings.HasSuffix(t.Name(), "no_groups") // it takes some looks to notice
+		watched := os.Getuid() == 0 && strings.HasSuffix(t.Name(), "without_groups") // it takes some looks to notice
 		if most > 64 && !watched {
 			t.Errorf("%d processes at once", most)
 		}
@@ -223,7 +224,7 @@ func TestForkBomb(t *testing.T) {
 }
 
 func TestDaemonEndsWithCommand(t *testing.T) {
-	bothWays(t, func(t *testing.T, adapter lrm.Adapter) {
+	eachWay(t, bubblewrapWays(), func(t *testing.T, adapter lrm.Adapter) {
 		mark := mark(t)
 		r := wait(t, start(t, adapter, attempt(t, "sh", "-c",
 			"setsid sh -c 'sleep "+mark+" & sleep "+mark+"' </dev/null >/dev/null 2>&1 & (sh -c 'exit 0' & exec sleep 0.1) ; exit 3")))
@@ -239,7 +240,7 @@ func TestDaemonEndsWithCommand(t *testing.T) {
 // TestFreezeWhole wants that no process of a tree makes a step when the lease is
 // over, also one that left the session, and one that continues the others.
 func TestFreezeWhole(t *testing.T) {
-	bothWays(t, func(t *testing.T, adapter lrm.Adapter) {
+	eachWay(t, bubblewrapWays(), func(t *testing.T, adapter lrm.Adapter) {
 		a := attempt(t, "sh", "-c", `
 			for i in 1 2 3; do setsid sh -c 'while :; do echo x >> /work/log; sleep 0.01; done' & done
 			setsid sh -c 'trap "" CONT; while :; do kill -CONT -1 2>/dev/null; sleep 0.005; done' &
@@ -280,11 +281,11 @@ func TestFreezeWhole(t *testing.T) {
 }
 
 func TestAgentKilled(t *testing.T) {
-	for _, groups := range []string{"groups", noGroups} {
+	for _, way := range bubblewrapWays() {
 		for _, lease := range []time.Duration{time.Hour, 4 * time.Second} {
-			t.Run(groups+" "+lease.String(), func(t *testing.T) {
+			t.Run(way+" "+lease.String(), func(t *testing.T) {
 				t.Parallel()
-				need(t, groups == noGroups)
+				need(t, way)
 				mark := mark(t)
 				a := attempt(t, "sh", "-c", "setsid sleep "+mark+" & sleep "+mark)
 				a.LeaseUntil = lrm.BootNow().Add(lease)
@@ -292,7 +293,7 @@ func TestAgentKilled(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				agent := harness(groups).Agent(a.RecordPath)
+				agent := harness(way).Agent(a.RecordPath)
 				agent.Stdin = bytes.NewReader(told)
 				if err = agent.Start(); err != nil {
 					t.Fatal(err)
@@ -307,7 +308,7 @@ func TestAgentKilled(t *testing.T) {
 				_ = agent.Process.Signal(syscall.SIGKILL)
 				_ = agent.Wait()
 				until(t, "nothing is left", func() bool { return living(mark) == 0 })
-				adapter, err := newAdapter(t.Context(), a.RecordPath, groups == noGroups)
+				adapter, err := newAdapter(t.Context(), a.RecordPath, way)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -324,7 +325,7 @@ func TestMemoryOfMany(t *testing.T) {
 	if _, err := exec.LookPath("/usr/bin/head"); err != nil {
 		t.Skip("the program that takes memory is missing: ", err)
 	}
-	bothWays(t, func(t *testing.T, adapter lrm.Adapter) {
+	eachWay(t, bubblewrapWays(), func(t *testing.T, adapter lrm.Adapter) {
 		// tail keeps a line without end in memory: 10 times 24 MiB.
 		a := attempt(t, "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do (head -c 25000000 /dev/zero; sleep 4) | tail | cat >/dev/null & done; wait; wait; exit 1")
 		r := wait(t, start(t, adapter, a))

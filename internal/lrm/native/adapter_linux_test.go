@@ -20,9 +20,22 @@ import (
 
 const (
 	argAgent  = "__agent"
-	noGroups  = "no groups"
 	guestPath = "/guest"
 )
+
+// The ways in which commands are enclosed: the sandbox, and whether with the
+// control groups that this machine has or with what every machine has.
+const (
+	withBubblewrap  = "bubblewrap"
+	bubblewrapAlone = "bubblewrap without groups"
+	withGVisor      = "gvisor"
+	gvisorAlone     = "gvisor without groups"
+	withoutGroups   = " without groups"
+)
+
+func ways() []string { return []string{withBubblewrap, bubblewrapAlone, withGVisor, gvisorAlone} }
+
+func bubblewrapWays() []string { return []string{withBubblewrap, bubblewrapAlone} }
 
 // guest is the suite's program, built once for all tests of this binary.
 var guest string
@@ -36,7 +49,7 @@ func TestMain(m *testing.M) {
 		case native.ArgRun:
 			os.Exit(native.RunnerMain())
 		case argAgent:
-			a, err := newAdapter(context.Background(), os.Args[2], os.Args[3] == noGroups)
+			a, err := newAdapter(context.Background(), os.Args[2], os.Args[3])
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
@@ -61,19 +74,20 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-func newAdapter(ctx context.Context, record string, withoutGroups bool) (*native.Adapter, error) {
+func newAdapter(ctx context.Context, record, way string) (*native.Adapter, error) {
 	config, err := native.DefaultConfig(filepath.Dir(record))
 	if err != nil {
 		return nil, err
 	}
-	config.RecordPath, config.NoGroups, config.Processes = record, withoutGroups, 64
+	config.RecordPath, config.Processes = record, 64
+	config.Sandbox, config.NoGroups = strings.CutSuffix(way, withoutGroups)
 	return native.New(ctx, config)
 }
 
 // need skips the test where commands cannot be run.
-func need(t testing.TB, withoutGroups bool) *native.Adapter {
+func need(t testing.TB, way string) *native.Adapter {
 	t.Helper()
-	a, err := newAdapter(t.Context(), filepath.Join(t.TempDir(), "runs.jsonl"), withoutGroups)
+	a, err := newAdapter(t.Context(), filepath.Join(t.TempDir(), "runs.jsonl"), way)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,32 +97,29 @@ func need(t testing.TB, withoutGroups bool) *native.Adapter {
 	return a
 }
 
-func harness(groups string) lrmtest.Harness {
+func harness(way string) lrmtest.Harness {
 	return lrmtest.Harness{
 		Kind: grid.KindCommand, Prefix: []string{guestPath}, Home: "/work", System: true,
 		Inputs: []lrm.Bind{{SandboxPath: guestPath, HostPath: guest}},
 		New: func(t testing.TB, record string) lrm.Adapter {
 			t.Helper()
-			a, err := newAdapter(context.Background(), record, groups == noGroups)
+			a, err := newAdapter(context.Background(), record, way)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return a
 		},
-		Agent: func(record string) *exec.Cmd { return exec.Command(os.Args[0], argAgent, record, groups) },
+		Agent: func(record string) *exec.Cmd { return exec.Command(os.Args[0], argAgent, record, way) },
 	}
 }
 
-// TestConformance runs with what the machine has.
 func TestConformance(t *testing.T) {
-	need(t, false)
-	lrmtest.Run(t, harness("groups"))
-}
-
-// TestConformanceWithoutGroups runs with what every machine has.
-func TestConformanceWithoutGroups(t *testing.T) {
-	need(t, true)
-	lrmtest.Run(t, harness(noGroups))
+	for _, way := range ways() {
+		t.Run(way, func(t *testing.T) {
+			need(t, way)
+			lrmtest.Run(t, harness(way))
+		})
+	}
 }
 
 func attempt(t testing.TB, args ...string) lrm.Attempt {
@@ -164,19 +175,15 @@ func text(t testing.TB, f lrm.File) string {
 
 // BenchmarkStart measures the start and end of the smallest command.
 func BenchmarkStart(b *testing.B) {
-	adapter := need(b, false)
-	for b.Loop() {
-		r := wait(b, start(b, adapter, attempt(b, "true")))
-		if r.Exit.Cause != grid.CauseExited || r.Exit.Code != 0 {
-			b.Fatalf("exit = %+v", r.Exit)
-		}
-	}
-}
-
-// BenchmarkStartWithoutGroups is the same without control groups.
-func BenchmarkStartWithoutGroups(b *testing.B) {
-	adapter := need(b, true)
-	for b.Loop() {
-		wait(b, start(b, adapter, attempt(b, "true")))
+	for _, way := range ways() {
+		b.Run(way, func(b *testing.B) {
+			adapter := need(b, way)
+			for b.Loop() {
+				r := wait(b, start(b, adapter, attempt(b, "true")))
+				if r.Exit.Cause != grid.CauseExited || r.Exit.Code != 0 {
+					b.Fatalf("exit = %+v", r.Exit)
+				}
+			}
+		})
 	}
 }

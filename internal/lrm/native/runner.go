@@ -13,12 +13,12 @@ const exitFailed = 1
 
 // job is what the runner is told.
 type job struct {
-	Bwrap      string   // executable
-	Args       []string // of it
-	Join       []string // files that take the process ID of who joins a group
-	StatusPath string   // the file behind statusFD
-	FileBytes  int64    // of the largest file
-	Refused    bool     // there is nothing to be run
+	Program    string         // the sandbox's executable
+	Args       []string       // of it
+	Join       []string       // files that take the process ID of who joins a group
+	StatusPath string         // the file behind statusFD; empty = none
+	Rlimits    map[int]uint64 // what the kernel holds each process to, by resource
+	Refused    bool           // there is nothing to be run
 }
 
 // RunnerMain is the body of the runner's process: it bounds itself as it is told

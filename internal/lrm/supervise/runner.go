@@ -230,7 +230,7 @@ func (r *runner) measure() (Report, bool) {
 	if r.spec.WatchDir != "" {
 		use := treeUse(r.spec.WatchDir)
 		if r.spec.Tree && use <= limits.DiskBytes {
-			use += namelessUse(r.pid())
+			use += namelessUse(r.pid(), r.spec.OwnMemory == 0)
 		}
 		if use > limits.DiskBytes {
 			return Report{Cause: grid.CauseDisk, Text: diskText(limits)}, true
@@ -239,7 +239,7 @@ func (r *runner) measure() (Report, bool) {
 	if r.spec.Processes > 0 && treeCount(r.pid()) > r.spec.Processes {
 		return Report{Cause: grid.CauseBadWork, Text: fmt.Sprintf("started more than %d processes", r.spec.Processes)}, true
 	}
-	if r.spec.WatchMemory && treeMemory(r.pid(), limits.MemoryBytes) > limits.MemoryBytes {
+	if most := limits.MemoryBytes + r.spec.OwnMemory; r.spec.WatchMemory && treeMemory(r.pid(), most) > most {
 		return Report{Cause: grid.CauseMemory, Text: "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory"}, true
 	}
 	return Report{}, false

@@ -364,7 +364,7 @@ func TestNoBubblewrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	for bwrap, want := range map[string]string{"/nowhere/bwrap": "install the package bubblewrap", broken: "no permissions"} {
-		config.Bwrap = bwrap
+		config.Bwrap, config.Runsc = bwrap, "/nowhere/runsc"
 		a, err := native.New(t.Context(), config)
 		if err != nil {
 			t.Fatal(err)

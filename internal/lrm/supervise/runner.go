@@ -230,7 +230,11 @@ func (r *runner) measure() (Report, bool) {
 	if r.spec.WatchDir != "" {
 		use := treeUse(r.spec.WatchDir)
 		if r.spec.Tree && use <= limits.DiskBytes {
-			use += namelessUse(r.pid(), r.spec.OwnMemory == 0)
+			disk, memory := namelessUse(r.pid())
+			use += disk
+			if r.spec.OwnMemory == 0 { // memory that has a descriptor may be mapped nowhere
+				use += memory
+			}
 		}
 		if use > limits.DiskBytes {
 			return Report{Cause: grid.CauseDisk, Text: diskText(limits)}, true
@@ -239,10 +243,18 @@ func (r *runner) measure() (Report, bool) {
 	if r.spec.Processes > 0 && treeCount(r.pid()) > r.spec.Processes {
 		return Report{Cause: grid.CauseBadWork, Text: fmt.Sprintf("started more than %d processes", r.spec.Processes)}, true
 	}
-	if most := limits.MemoryBytes + r.spec.OwnMemory; r.spec.WatchMemory && treeMemory(r.pid(), most) > most {
+	if r.spec.WatchMemory && r.memory() > limits.MemoryBytes {
 		return Report{Cause: grid.CauseMemory, Text: "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory"}, true
 	}
 	return Report{}, false
+}
+
+// memory is what the tree's programs have of it, in bytes.
+func (r *runner) memory() int64 {
+	if r.spec.OwnMemory > 0 {
+		return ownMemory(r.pid()) - r.spec.OwnMemory
+	}
+	return treeMemory(r.pid(), r.spec.Limits.MemoryBytes)
 }
 
 // treeUse sums what the files of a tree take on disk. Files that vanish

@@ -218,13 +218,18 @@ func sumFields(of []member, file string, names ...string) int64 {
 	return total
 }
 
-// namelessUse is what files take on disk, in bytes, that the tree holds open
-// after their names were removed. Memory that has a descriptor counts as such a
-// file, for it may be mapped nowhere; that of a sandbox's own kernel does not.
-func namelessUse(root int, memoryToo bool) int64 {
+// ownMemory is the memory, in bytes, of a tree that is a kernel of its own: its
+// program's memory is a file in memory, mapped only where it was touched lately.
+func ownMemory(root int) int64 {
+	_, memory := namelessUse(root)
+	return memory + sumFields(descendants(root), "status", "RssAnon:")
+}
+
+// namelessUse is what files take, in bytes, that the tree holds open without a name:
+// on disk, removed ones; in memory, those that never had one.
+func namelessUse(root int) (disk, memory int64) {
 	type file struct{ dev, inode uint64 }
 	seen := make(map[file]bool)
-	var total int64
 	for _, m := range descendants(root) {
 		links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", m.pid))
 		if err != nil {
@@ -232,17 +237,16 @@ func namelessUse(root int, memoryToo bool) int64 {
 		}
 		for _, link := range links {
 			var st unix.Stat_t
-			if unix.Stat(link, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 0 {
+			if unix.Stat(link, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 0 || seen[file{st.Dev, st.Ino}] {
 				continue
 			}
-			if name, err := os.Readlink(link); !memoryToo && err == nil && strings.HasPrefix(name, "/memfd:") {
-				continue
-			}
-			if id := (file{st.Dev, st.Ino}); !seen[id] {
-				seen[id] = true
-				total += st.Blocks * 512
+			seen[file{st.Dev, st.Ino}] = true
+			if name, err := os.Readlink(link); err == nil && strings.HasPrefix(name, "/memfd:") {
+				memory += st.Blocks * 512
+			} else {
+				disk += st.Blocks * 512
 			}
 		}
 	}
-	return total
+	return disk, memory
 }

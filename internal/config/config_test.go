@@ -85,7 +85,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		"siteagent.yaml:6: zzzzzz: no such setting; remove it",
 		"environment, MRS_DATA_KEEP: data.keep: invalid: duration \"5\"",
 		"api.listen: want a loopback address",
-		"sandbox: want auto, bubblewrap or gvisor",
+		"sandbox: want one of auto, bubblewrap, gvisor",
 		"kinds: accept: anyone runs WASM only",
 		"lease.length: want 100ms to",
 	} {

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -228,7 +226,10 @@ func (r *runner) look() {
 func (r *runner) measure() (Report, bool) {
 	limits := r.spec.Limits
 	if r.spec.WatchDir != "" {
-		use := treeUse(r.spec.WatchDir)
+		use, wild := treeUse(r.spec.WatchDir)
+		if wild != "" {
+			return Report{Cause: grid.CauseDisk, Text: wild}, true
+		}
 		if r.spec.Tree && use <= limits.DiskBytes {
 			disk, memory := namelessUse(r.pid())
 			use += disk
@@ -255,20 +256,4 @@ func (r *runner) memory() int64 {
 		return ownMemory(r.pid()) - r.spec.OwnMemory
 	}
 	return treeMemory(r.pid(), r.spec.Limits.MemoryBytes)
-}
-
-// treeUse sums what the files of a tree take on disk. Files that vanish
-// meanwhile do not count.
-func treeUse(dir string) int64 {
-	var total int64
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil //nolint:nilerr // vanished or not ours: look at the others
-		}
-		if info, err := d.Info(); err == nil {
-			total += diskUse(info)
-		}
-		return nil
-	})
-	return total
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/lrmtest"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/native"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -33,20 +34,6 @@ func living(mark string) int {
 		}
 	}
 	return count
-}
-
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.After(30 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("never: " + what)
-		}
-	}
 }
 
 // mark is a number of seconds to sleep that no other process of the machine has.
@@ -88,7 +75,7 @@ func TestEnds(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			exit := wait(t, start(t, adapter, attempt(t, tt.args...))).Exit
+			exit := lrmtest.Wait(t, lrmtest.Start(t, adapter, attempt(t, tt.args...))).Exit
 			if exit.Cause != tt.cause || exit.Code != tt.code || !strings.Contains(exit.Text, tt.text) {
 				t.Errorf("exit = %v %d %q, want %v %d %q", exit.Cause, exit.Code, exit.Text, tt.cause, tt.code, tt.text)
 			}
@@ -100,7 +87,7 @@ func TestInputOverSystem(t *testing.T) {
 	adapter := need(t, withBubblewrap)
 	a := attempt(t, "true")
 	a.Inputs = []lrm.Bind{{SandboxPath: "/usr/bin/true", HostPath: guest}}
-	if exit := wait(t, start(t, adapter, a)).Exit; exit.Cause != grid.CauseBadWork || !strings.Contains(exit.Text, "/usr/bin/true") {
+	if exit := lrmtest.Wait(t, lrmtest.Start(t, adapter, a)).Exit; exit.Cause != grid.CauseBadWork || !strings.Contains(exit.Text, "/usr/bin/true") {
 		t.Errorf("exit = %+v, want a refusal that names the path", exit)
 	}
 }
@@ -110,16 +97,16 @@ func TestLoaderVariablesStayInside(t *testing.T) {
 	a := attempt(t, "sh", "-c", "echo $LD_PRELOAD $PATH $HOME $TMPDIR; env | sort | cut -d= -f1 | tr '\\n' ' '")
 	evil := filepath.Join(a.Dir, "evil.so")
 	a.Task.Env = []grid.EnvVar{{Name: "LD_PRELOAD", Value: evil}}
-	r := wait(t, start(t, adapter, a))
-	if want := "HOME LD_PRELOAD PATH PWD TMPDIR"; !strings.Contains(text(t, r.Stdout), want) {
-		t.Errorf("stdout = %q, want the variables %s alone", text(t, r.Stdout), want)
+	r := lrmtest.Wait(t, lrmtest.Start(t, adapter, a))
+	if want := "HOME LD_PRELOAD PATH PWD TMPDIR"; !strings.Contains(lrmtest.Text(t, r.Stdout), want) {
+		t.Errorf("stdout = %q, want the variables %s alone", lrmtest.Text(t, r.Stdout), want)
 	}
 	status, err := os.ReadFile(filepath.Join(a.Dir, "bwrap.json"))
 	if err != nil || !strings.Contains(string(status), "exit-code") {
 		t.Errorf("status = %q, %v", status, err)
 	}
-	if strings.Contains(text(t, r.Stderr), "bwrap") {
-		t.Errorf("stderr = %q: bubblewrap itself was given the variables", text(t, r.Stderr))
+	if strings.Contains(lrmtest.Text(t, r.Stderr), "bwrap") {
+		t.Errorf("stderr = %q: bubblewrap itself was given the variables", lrmtest.Text(t, r.Stderr))
 	}
 }
 
@@ -167,9 +154,9 @@ func TestWalls(t *testing.T) {
 	for name, script := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := wait(t, start(t, adapter, attempt(t, "sh", "-c", script+"; echo done")))
-			if got := text(t, r.Stdout); !strings.HasSuffix(got, "done\n") || strings.Contains(got, "out\n") {
-				t.Errorf("stdout = %q, stderr %q, exit %+v", got, text(t, r.Stderr), r.Exit)
+			r := lrmtest.Wait(t, lrmtest.Start(t, adapter, attempt(t, "sh", "-c", script+"; echo done")))
+			if got := lrmtest.Text(t, r.Stdout); !strings.HasSuffix(got, "done\n") || strings.Contains(got, "out\n") {
+				t.Errorf("stdout = %q, stderr %q, exit %+v", got, lrmtest.Text(t, r.Stderr), r.Exit)
 			}
 		})
 	}
@@ -182,9 +169,9 @@ func TestWalls(t *testing.T) {
 
 func TestNoCapabilities(t *testing.T) {
 	adapter := need(t, withBubblewrap)
-	r := wait(t, start(t, adapter, attempt(t, "sh", "-c", "id -u; id -G; grep -E '^(Cap...|NoNewPrivs)' /proc/self/status | cut -f2 | sort -u | tr '\\n' ' '; ls /proc/self/fd | tr '\\n' ' '")))
+	r := lrmtest.Wait(t, lrmtest.Start(t, adapter, attempt(t, "sh", "-c", "id -u; id -G; grep -E '^(Cap...|NoNewPrivs)' /proc/self/status | cut -f2 | sort -u | tr '\\n' ' '; ls /proc/self/fd | tr '\\n' ' '")))
 	want := "65534\n65534\n0000000000000000 1 0 1 2 3 "
-	if got := text(t, r.Stdout); got != want {
+	if got := lrmtest.Text(t, r.Stdout); got != want {
 		t.Errorf("stdout = %q, want %q: nobody, no capability, nothing open", got, want)
 	}
 }
@@ -193,10 +180,10 @@ func TestForkBomb(t *testing.T) {
 	eachWay(t, bubblewrapWays(), func(t *testing.T, adapter lrm.Adapter) {
 		mark := mark(t)
 		a := attempt(t, "sh", "-c", "i=0; while [ $i -lt 500 ]; do sleep "+mark+" & i=$((i+1)); done; wait")
-		p := start(t, adapter, a)
+		p := lrmtest.Start(t, adapter, a)
 		most := 0
 		ended := make(chan lrm.Result, 1)
-		go func() { ended <- wait(t, p) }()
+		go func() { ended <- lrmtest.Wait(t, p) }()
 		deadline := time.After(3 * time.Second)
 		for more := true; more; {
 			select {
@@ -226,7 +213,7 @@ func TestForkBomb(t *testing.T) {
 func TestDaemonEndsWithCommand(t *testing.T) {
 	eachWay(t, bubblewrapWays(), func(t *testing.T, adapter lrm.Adapter) {
 		mark := mark(t)
-		r := wait(t, start(t, adapter, attempt(t, "sh", "-c",
+		r := lrmtest.Wait(t, lrmtest.Start(t, adapter, attempt(t, "sh", "-c",
 			"setsid sh -c 'sleep "+mark+" & sleep "+mark+"' </dev/null >/dev/null 2>&1 & (sh -c 'exit 0' & exec sleep 0.1) ; exit 3")))
 		if r.Exit.Cause != grid.CauseExited || r.Exit.Code != 3 {
 			t.Errorf("exit = %+v", r.Exit)
@@ -245,7 +232,7 @@ func TestFreezeWhole(t *testing.T) {
 			for i in 1 2 3; do setsid sh -c 'while :; do echo x >> /work/log; sleep 0.01; done' & done
 			setsid sh -c 'trap "" CONT; while :; do kill -CONT -1 2>/dev/null; sleep 0.005; done' &
 			wait`)
-		p := start(t, adapter, a)
+		p := lrmtest.Start(t, adapter, a)
 		log := filepath.Join(a.WorkDir(), "work", "log")
 		size := func() int64 {
 			info, err := os.Stat(log)
@@ -254,7 +241,7 @@ func TestFreezeWhole(t *testing.T) {
 			}
 			return info.Size()
 		}
-		until(t, "all write", func() bool { return size() > 20 })
+		lrmtest.Until(t, "all write", lrmtest.Patience, func() bool { return size() > 20 })
 		if err := p.SetLease(lrm.BootNow()); err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +253,7 @@ func TestFreezeWhole(t *testing.T) {
 			}
 		}
 		if !frozen {
-			t.Fatalf("not frozen: %+v", wait(t, p).Exit)
+			t.Fatalf("not frozen: %+v", lrmtest.Wait(t, p).Exit)
 		}
 		before := size()
 		<-time.After(300 * time.Millisecond)
@@ -276,7 +263,7 @@ func TestFreezeWhole(t *testing.T) {
 		if err := p.SetLease(lrm.BootNow().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "it goes on", func() bool { return size() > before })
+		lrmtest.Until(t, "it goes on", lrmtest.Patience, func() bool { return size() > before })
 	})
 }
 
@@ -298,16 +285,16 @@ func TestAgentKilled(t *testing.T) {
 				if err = agent.Start(); err != nil {
 					t.Fatal(err)
 				}
-				until(t, "it runs", func() bool { return living("sleep\x00"+mark) == 2 })
+				lrmtest.Until(t, "it runs", lrmtest.Patience, func() bool { return living("sleep\x00"+mark) == 2 })
 				if lease < time.Minute {
-					until(t, "it is frozen", func() bool {
+					lrmtest.Until(t, "it is frozen", lrmtest.Patience, func() bool {
 						records, wrong := lrm.ReadRecords(a.RecordPath)
 						return wrong == nil && len(records) == 2
 					})
 				}
 				_ = agent.Process.Signal(syscall.SIGKILL)
 				_ = agent.Wait()
-				until(t, "nothing is left", func() bool { return living(mark) == 0 })
+				lrmtest.Until(t, "nothing is left", lrmtest.Patience, func() bool { return living(mark) == 0 })
 				adapter, err := newAdapter(t.Context(), a.RecordPath, way)
 				if err != nil {
 					t.Fatal(err)
@@ -328,9 +315,9 @@ func TestMemoryOfMany(t *testing.T) {
 	eachWay(t, bubblewrapWays(), func(t *testing.T, adapter lrm.Adapter) {
 		// tail keeps a line without end in memory: 10 times 24 MiB.
 		a := attempt(t, "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do (head -c 25000000 /dev/zero; sleep 4) | tail | cat >/dev/null & done; wait; wait; exit 1")
-		r := wait(t, start(t, adapter, a))
+		r := lrmtest.Wait(t, lrmtest.Start(t, adapter, a))
 		if r.Exit.Cause != grid.CauseMemory {
-			t.Errorf("exit = %+v, stderr %q", r.Exit, text(t, r.Stderr))
+			t.Errorf("exit = %+v, stderr %q", r.Exit, lrmtest.Text(t, r.Stderr))
 		}
 	})
 }

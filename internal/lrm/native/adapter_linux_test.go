@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/lrmtest"
@@ -109,6 +108,7 @@ func harness(way string) lrmtest.Harness {
 			}
 			return a
 		},
+		Left:  native.GroupsLeft,
 		Agent: func(record string) *exec.Cmd { return exec.Command(os.Args[0], argAgent, record, way) },
 	}
 }
@@ -124,53 +124,9 @@ func TestConformance(t *testing.T) {
 
 func attempt(t testing.TB, args ...string) lrm.Attempt {
 	t.Helper()
-	dir := t.TempDir()
-	a := lrm.Attempt{
-		ID: grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1}, Dir: filepath.Join(dir, "attempt"),
-		RecordPath: filepath.Join(dir, "runs.jsonl"), LeaseUntil: lrm.BootNow().Add(time.Hour),
-		Limits: lrm.Limits{MemoryBytes: 64 << 20, DiskBytes: 8 << 20, OutputBytes: 64 << 10, WallTime: time.Minute},
-	}
-	a.Task.Kind, a.Task.Args = grid.KindCommand, args
-	if err := os.Mkdir(a.Dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	a := lrmtest.NewAttempt(t, t.TempDir(), 1, args...)
+	a.Task.Kind, a.Limits.DiskBytes = grid.KindCommand, 8<<20
 	return a
-}
-
-func start(t testing.TB, adapter lrm.Adapter, a lrm.Attempt) lrm.Process {
-	t.Helper()
-	p, err := adapter.Start(context.Background(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = p.Stop("the test is over")
-		_, _ = p.Wait(context.Background())
-	})
-	return p
-}
-
-func wait(t testing.TB, p lrm.Process) lrm.Result {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	r, err := p.Wait(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func text(t testing.TB, f lrm.File) string {
-	t.Helper()
-	if f.HostPath == "" {
-		return ""
-	}
-	content, err := os.ReadFile(f.HostPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
 }
 
 // BenchmarkStart measures the start and end of the smallest command.
@@ -179,7 +135,7 @@ func BenchmarkStart(b *testing.B) {
 		b.Run(way, func(b *testing.B) {
 			adapter := need(b, way)
 			for b.Loop() {
-				r := wait(b, start(b, adapter, attempt(b, "true")))
+				r := lrmtest.Wait(b, lrmtest.Start(b, adapter, attempt(b, "true")))
 				if r.Exit.Cause != grid.CauseExited || r.Exit.Code != 0 {
 					b.Fatalf("exit = %+v", r.Exit)
 				}

@@ -24,9 +24,9 @@ func become(work job) error {
 			return fmt.Errorf("leave groups: %w", err)
 		}
 	}
-	// An empty ring of keys in place of the owner's. Where the kernel has no keys there
-	// is nothing to hide.
-	if _, err := unix.KeyctlJoinSessionKeyring(""); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
+	// An empty ring of keys in place of the owner's. A kernel without keys has none to
+	// hide, and one that forbids the call also forbids it to the command.
+	if _, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("leave the owner's keys: %w", err)
 	}
 	if err := keepStatus(work.StatusPath); err != nil {

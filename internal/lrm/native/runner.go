@@ -9,6 +9,9 @@ import (
 // statusFD is the descriptor on which bubblewrap tells how the command ended.
 const statusFD = 3
 
+// filterFD is the descriptor from which bubblewrap reads the filter of system calls.
+const filterFD = 4
+
 const exitFailed = 1
 
 // job is what the runner is told.
@@ -17,6 +20,7 @@ type job struct {
 	Args       []string       // of it
 	Join       []string       // files that take the process ID of who joins a group
 	StatusPath string         // the file behind statusFD; empty = none
+	Filter     []byte         // of system calls, behind filterFD; empty = none
 	Rlimits    map[int]uint64 // what the kernel holds each process to, by resource
 	Refused    bool           // there is nothing to be run
 }

@@ -32,6 +32,11 @@ func become(work job) error {
 	if err := keepStatus(work.StatusPath); err != nil {
 		return err
 	}
+	if len(work.Filter) > 0 {
+		if err := keepFilter(work.Filter); err != nil {
+			return fmt.Errorf("keep filter: %w", err)
+		}
+	}
 	for resource, most := range work.Rlimits {
 		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil && !errors.Is(err, unix.EPERM) {
 			return fmt.Errorf("limit resource %d: %w", resource, err)

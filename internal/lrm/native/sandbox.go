@@ -85,6 +85,7 @@ func (s sandbox) command(work *job) error {
 		return nil
 	}
 	work.Program, work.Args, work.StatusPath = s.host.bwrap, s.arguments(), statusPath(s.attempt)
+	work.Filter = callFilter()
 	work.Rlimits = rlimits(s.attempt.Limits.OrDefault().DiskBytes)
 	return nil
 }
@@ -150,6 +151,9 @@ func (s sandbox) arguments() []string {
 	}
 	for _, v := range s.attempt.Task.Env {
 		args = append(args, "--setenv", v.Name, v.Value)
+	}
+	if len(callFilter()) > 0 {
+		args = append(args, "--seccomp", fmt.Sprint(filterFD))
 	}
 	args = append(args, "--chdir", startDir, "--json-status-fd", fmt.Sprint(statusFD), "--")
 	return append(append(args, s.shell()...), s.attempt.Task.Args...)

@@ -36,6 +36,9 @@ type Harness struct {
 	// System says that programs see a /proc and a system of their own, and can make
 	// links in their own files.
 	System bool
+	// OwnKernel says, with System, that their kernel is not the machine's: devices and
+	// a log that it has are its own.
+	OwnKernel bool
 	// Scripted says that no programs are run, only their effects played; the
 	// cases about programs that attack their sandbox are left out.
 	Scripted bool

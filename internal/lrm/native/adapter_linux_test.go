@@ -108,8 +108,9 @@ func harness(way string) lrmtest.Harness {
 			}
 			return a
 		},
-		Left:  native.GroupsLeft,
-		Agent: func(record string) *exec.Cmd { return exec.Command(os.Args[0], argAgent, record, way) },
+		OwnKernel: strings.HasPrefix(way, native.GVisor),
+		Left:      native.GroupsLeft,
+		Agent:     func(record string) *exec.Cmd { return exec.Command(os.Args[0], argAgent, record, way) },
 	}
 }
 

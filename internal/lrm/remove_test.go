@@ -12,8 +12,8 @@ import (
 )
 
 func TestRemoveTree(t *testing.T) {
-	for name, make := range map[string]func(t *testing.T, dir string){
-		"nothing": func(t *testing.T, dir string) { t.Helper() },
+	for name, lay := range map[string]func(t *testing.T, dir string){
+		"nothing": func(t *testing.T, _ string) { t.Helper() },
 		"closed directories": func(t *testing.T, dir string) {
 			t.Helper()
 			inner := filepath.Join(dir, "a", "b", "c")
@@ -42,7 +42,7 @@ func TestRemoveTree(t *testing.T) {
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			make(t, dir)
+			lay(t, dir)
 			if err := lrm.RemoveTree(dir); err != nil {
 				t.Error(err)
 			}

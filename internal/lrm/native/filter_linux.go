@@ -40,8 +40,12 @@ func callFilter() []byte {
 		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jf: n}
 	}
 	program := []unix.SockFilter{
-		load(callArch), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: arch, Jt: 1}, end(refuse | uint32(unix.ENOSYS)),
-		load(callNumber), {Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: otherABI, Jf: 1}, end(refuse | uint32(unix.ENOSYS)),
+		load(callArch),
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: arch, Jt: 1},
+		end(refuse | uint32(unix.ENOSYS)),
+		load(callNumber),
+		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: otherABI, Jf: 1},
+		end(refuse | uint32(unix.ENOSYS)),
 	}
 	for _, call := range []uint32{unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD} {
 		program = append(program, skipUnless(call, 1), end(refuse|uint32(unix.EPERM)))
@@ -69,7 +73,7 @@ func keepFilter(program []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := unix.Pwrite(fd, program, 0); err != nil {
+	if _, err = unix.Pwrite(fd, program, 0); err != nil {
 		return err
 	}
 	if fd == filterFD {

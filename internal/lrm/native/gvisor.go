@@ -101,7 +101,7 @@ func (g gvisor) try(ctx context.Context, system []systemPath) (warning string, e
 		host: host{sandbox: GVisor, gvisor: g, system: system}, processes: defaultProcesses,
 		attempt: lrm.Attempt{Dir: dir, Task: grid.Task{Args: []string{"/bin/sh", "-c", fmt.Sprintf("ls -d /work || echo old; exit %d", trialCode)}}},
 	}
-	if err := errors.Join(box.prepare(), box.writeBundle()); err != nil {
+	if err = errors.Join(box.prepare(), box.writeBundle()); err != nil {
 		return "", err
 	}
 	cmd := exec.CommandContext(ctx, g.unshare, g.arguments(dir)...) //nolint:gosec // arguments of our own

@@ -225,21 +225,8 @@ func (r *runner) look() {
 // measure reports what the runner has taken too much of.
 func (r *runner) measure() (Report, bool) {
 	limits := r.spec.Limits
-	if r.spec.WatchDir != "" {
-		use, wild := treeUse(r.spec.WatchDir)
-		if wild != "" {
-			return Report{Cause: grid.CauseDisk, Text: wild}, true
-		}
-		if r.spec.Tree && use <= limits.DiskBytes {
-			disk, memory := namelessUse(r.pid())
-			use += disk
-			if r.spec.OwnMemory == 0 { // memory that has a descriptor may be mapped nowhere
-				use += memory
-			}
-		}
-		if use > limits.DiskBytes {
-			return Report{Cause: grid.CauseDisk, Text: diskText(limits)}, true
-		}
+	if report, over := r.disk(); over {
+		return report, true
 	}
 	if r.spec.Processes > 0 && treeCount(r.pid()) > r.spec.Processes {
 		return Report{Cause: grid.CauseBadWork, Text: fmt.Sprintf("started more than %d processes", r.spec.Processes)}, true
@@ -248,6 +235,26 @@ func (r *runner) measure() (Report, bool) {
 		return Report{Cause: grid.CauseMemory, Text: "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory"}, true
 	}
 	return Report{}, false
+}
+
+// disk reports that the runner writes more than it may, or hides what it writes.
+func (r *runner) disk() (Report, bool) {
+	limits := r.spec.Limits
+	if r.spec.WatchDir == "" {
+		return Report{}, false
+	}
+	use, wild := treeUse(r.spec.WatchDir)
+	if wild != "" {
+		return Report{Cause: grid.CauseDisk, Text: wild}, true
+	}
+	if r.spec.Tree && use <= limits.DiskBytes {
+		disk, memory := namelessUse(r.pid())
+		use += disk
+		if r.spec.OwnMemory == 0 { // memory that has a descriptor may be mapped nowhere
+			use += memory
+		}
+	}
+	return Report{Cause: grid.CauseDisk, Text: diskText(limits)}, use > limits.DiskBytes
 }
 
 // memory is what the tree's programs have of it, in bytes.

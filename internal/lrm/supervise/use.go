@@ -56,7 +56,7 @@ func unhide(dir, path string) (int64, string) {
 	if err != nil {
 		return 0, ""
 	}
-	if err := root.Chmod(name, ownerAll); err != nil {
+	if err = root.Chmod(name, ownerAll); err != nil {
 		return 0, "" // it just vanished
 	}
 	below, err := root.OpenRoot(name)

@@ -44,7 +44,7 @@ func abuses() []abuse {
 		{name: "directories in each other", args: []string{"fill", "deep", "/out/deep"}, wall: 10 * time.Second, causes: slow},
 		{name: "shared memory", args: []string{"hogShared"}, system: true, causes: []grid.ExitCause{grid.CauseMemory}},
 		{name: "memory by descriptor", args: []string{"hogFile"}, system: true, causes: []grid.ExitCause{grid.CauseMemory, grid.CauseDisk}},
-		{name: "fork without end", args: []string{"forks"}, system: true, causes: refused},
+		{name: "more and more forks", args: []string{"forks", "8"}, system: true, causes: refused},
 		{name: "zombies", args: []string{"zombies"}, system: true, causes: refused},
 		{name: "daemons", args: []string{"daemons"}, system: true, causes: []grid.ExitCause{grid.CauseExited}},
 	}

@@ -62,33 +62,39 @@ func memfdCreate() uintptr {
 }
 
 // again starts this program with another verb.
-func again(verb string, attr *syscall.SysProcAttr) (*os.Process, error) {
-	return os.StartProcess("/proc/self/exe", []string{"guest", verb}, &os.ProcAttr{Sys: attr, Files: []*os.File{nil, os.Stdout, os.Stderr}})
+func again(attr *syscall.SysProcAttr, args ...string) (*os.Process, error) {
+	return os.StartProcess("/proc/self/exe", append([]string{"guest"}, args...), &os.ProcAttr{Sys: attr, Files: []*os.File{nil, os.Stdout, os.Stderr}})
 }
 
-// forks starts itself twice, each of which does the same.
-func forks([]string) error {
-	_, first := again("forks", nil)
-	_, second := again("forks", &syscall.SysProcAttr{Setsid: true})
+// forks starts itself twice, each of which does the same, for so many generations as
+// its argument says: a bomb that spares the machine where a sandbox does not hold it.
+func forks(args []string) error {
+	left, err := strconv.Atoi(args[0])
+	if err != nil || left <= 0 || left > 8 {
+		return err
+	}
+	next := strconv.Itoa(left - 1)
+	_, first := again(nil, "forks", next)
+	_, second := again(&syscall.SysProcAttr{Setsid: true}, "forks", next)
 	time.Sleep(3 * time.Second)
 	return errors.Join(first, second)
 }
 
 // zombies starts programs and never asks how they ended.
 func zombies([]string) error {
-	for range 2000 {
+	for range 300 {
 		if _, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{}); err != nil {
 			time.Sleep(time.Second)
 			return err
 		}
 	}
-	return errors.New("2000 and no end")
+	return errors.New("300 and no end")
 }
 
 // daemons leaves programs behind that left its session.
 func daemons([]string) error {
 	for range 8 {
-		if _, err := again("sleep", &syscall.SysProcAttr{Setsid: true}); err != nil {
+		if _, err := again(&syscall.SysProcAttr{Setsid: true}, "sleep"); err != nil {
 			return err
 		}
 	}

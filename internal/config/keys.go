@@ -187,6 +187,7 @@ func agentSettings() []setting[Agent] {
 		listKey("peers", "IDs of sites that may take part", func(a *c) *[]grid.SiteID { return &a.Peers }),
 		textKey("accept", "who may take part: listed or anyone", func(a *c) *string { return &a.Accept }),
 		typed("kinds", "work this site runs: wasm, command", func(a *c) *[]grid.WorkKind { return &a.Kinds }, parseKinds, showKinds),
+		textKey("sandbox", "what encloses commands: auto, bubblewrap or gvisor", func(a *c) *string { return &a.Sandbox }),
 		milliKey("ceilings.cpus", "cores given to the mesh; 0 = three quarters", func(a *c) *int64 { return &a.Ceilings.MilliCPUs }),
 		sizeKey("ceilings.memory", "memory given; 0B = half", func(a *c) *int64 { return &a.Ceilings.MemoryBytes }),
 		sizeKey("ceilings.disk", "scratch space given; 0B = a quarter of what is free", func(a *c) *int64 { return &a.Ceilings.DiskBytes }),

@@ -62,6 +62,7 @@ func newGossip(ctx context.Context, m *Mesh) (*gossip, error) {
 		pubsub.WithPeerOutboundQueueSize(gossipQueue), pubsub.WithValidateQueueSize(gossipQueue),
 		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(pubsub.NewAllowlistSubscriptionFilter(name), maxTopics)),
 		pubsub.WithPeerFilter(func(p peer.ID, _ string) bool { return m.Allowed(p) }),
+		pubsub.WithBlacklist(strangers{m}),
 		pubsub.WithRawTracer(dropTracer{g: g}),
 		pubsub.WithLogger(slog.New(slog.DiscardHandler)),
 		pubsub.WithDefaultValidator(g.check, pubsub.WithValidatorInline(true)))

@@ -111,6 +111,16 @@ func (p Preset) Timing() Timing {
 	return t
 }
 
+// Site is the name that the site will have. The identity is made when it is
+// missing.
+func (c Config) Site() (grid.SiteID, error) {
+	if c.Host != nil {
+		return siteOf(c.Host.ID()), nil
+	}
+	id, err := LoadIdentity(c.KeyFile)
+	return id.Site(), err
+}
+
 // Validate reports every field that is out of its range.
 func (c Config) Validate() error {
 	var errs []error

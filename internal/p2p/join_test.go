@@ -24,6 +24,8 @@ type seat struct {
 	dir string
 	id  Identity
 	cfg Config
+
+	patience time.Duration // with the inviter
 }
 
 func newSeat(t *testing.T, name string) *seat {
@@ -35,7 +37,7 @@ func newSeat(t *testing.T, name string) *seat {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &seat{dir: dir, id: id, cfg: cfg}
+	return &seat{dir: dir, id: id, cfg: cfg, patience: patience}
 }
 
 // start lets the site live with what is in its directory.
@@ -62,7 +64,7 @@ func (n node) invite(t *testing.T, span time.Duration, uses int) []byte {
 // redeem asks at the inviter with a secret, and keeps what it learns.
 func (s *seat) redeem(t *testing.T, at node, secret []byte) (protocol.JoinAnswer, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), max(s.patience, 500*time.Millisecond))
 	defer cancel()
 	answer, records, err := Redeem(ctx, Invitation{
 		Identity: s.id, Addrs: at.Addrs(), Request: protocol.JoinRequest{Secret: secret, Name: s.cfg.Name},
@@ -152,7 +154,9 @@ func TestGuessesOfOneHostAreBounded(t *testing.T) {
 			t.Fatalf("%v, %v", answer.Refusal, err)
 		}
 	}
-	if _, err := newSeat(t, "x").redeem(t, a, wrong); !errors.Is(err, ErrTurnedAway) {
+	late := newSeat(t, "x")
+	late.patience = 0
+	if _, err := late.redeem(t, a, wrong); !errors.Is(err, ErrTurnedAway) {
 		t.Errorf("one guess more: %v, want ErrTurnedAway", err)
 	}
 	if a.Count(CountJoins, "crowded") == 0 || a.Count(CountJoins, "unknown") != maxWrong {
@@ -162,7 +166,9 @@ func TestGuessesOfOneHostAreBounded(t *testing.T) {
 
 func TestWithoutAnInvitationStrangersStayOutside(t *testing.T) {
 	a := newSeat(t, "a").start(t, "")
-	if _, err := newSeat(t, "x").redeem(t, a, make([]byte, protocol.SecretBytes)); !errors.Is(err, ErrTurnedAway) {
+	x := newSeat(t, "x")
+	x.patience = 0
+	if _, err := x.redeem(t, a, make([]byte, protocol.SecretBytes)); !errors.Is(err, ErrTurnedAway) {
 		t.Errorf("redeem = %v, want ErrTurnedAway", err)
 	}
 	if a.Count(CountRefused, "not_member") == 0 {
@@ -246,6 +252,7 @@ func TestABanTakesEffectEverywhere(t *testing.T) {
 	if b2.Judge(c2.Self()) != grid.ReasonBanned || c2.peers() != 0 {
 		t.Errorf("after a restart: %s, %d peers", b2.Judge(c2.Self()), c2.peers())
 	}
+	seats[2].patience = 0
 	if _, err := seats[2].redeem(t, a, a.invite(t, time.Hour, 1)); !errors.Is(err, ErrTurnedAway) {
 		t.Errorf("with a new invitation: %v, want ErrTurnedAway", err)
 	}

@@ -43,6 +43,8 @@ type Machine struct {
 
 	peers map[grid.SiteID]*peer
 	held  map[grid.CID]struct{}
+
+	banned map[grid.SiteID]struct{}
 }
 
 var _ step.Machine = (*Machine)(nil)
@@ -148,6 +150,8 @@ func (m *Machine) dispatchSite(in step.Input) {
 		m.onHeld(in)
 	case step.CapacityChanged:
 		m.onCapacity(in)
+	case step.BansChanged:
+		m.onBans(in)
 	case step.Pause:
 		m.onPause(in)
 	case step.Resume:
@@ -172,6 +176,10 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 	}
 	if err != nil {
 		m.report(step.LevelWarn, eventInvalid, step.Report{Site: in.From, Reason: grid.ReasonInvalid, Text: err.Error()})
+		return
+	}
+	if _, banned := m.banned[in.From]; banned { // it was on its way
+		m.report(step.LevelDebug, eventBanned, step.Report{Site: in.From, Reason: grid.ReasonBanned})
 		return
 	}
 	switch msg := in.Message.(type) {

@@ -142,8 +142,10 @@ func (a *Agent) standing(site grid.SiteID, listed map[grid.SiteID]bool) string {
 	switch {
 	case site == a.mesh.Self():
 		return "self"
-	case standing == member.BannedHere:
+	case standing == member.BannedHere && !a.bannedByRoster(site):
 		return "banned-here"
+	case standing == member.BannedHere:
+		return "banned"
 	case listed[site]:
 		return "listed"
 	case standing == member.AdmittedHere:
@@ -155,6 +157,11 @@ func (a *Agent) standing(site grid.SiteID, listed map[grid.SiteID]bool) string {
 	default:
 		return "anyone"
 	}
+}
+
+func (a *Agent) bannedByRoster(site grid.SiteID) bool {
+	record, known := a.members.Roster().Get(site)
+	return known && record.Kind == protocol.MemberBan
 }
 
 // find is the site that a text means: an ID, or the name of a known site.

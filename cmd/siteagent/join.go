@@ -243,7 +243,7 @@ func joined[T ~string](list []T) string {
 // replaceFile changes a file in one step.
 func replaceFile(file string, text []byte) error {
 	tmp := file + ".new"
-	if err := os.WriteFile(tmp, text, 0o600); err != nil {
+	if err := os.WriteFile(tmp, text, 0o600); err != nil { //nolint:gosec // the owner chose the file
 		return err
 	}
 	return os.Rename(tmp, file)

@@ -223,7 +223,7 @@ func TestTheDomainsKeyIsKeptSecret(t *testing.T) {
 		t.Errorf("the key prints as %q", got)
 	}
 	file := filepath.Join(dir, KeyFile)
-	if err := os.Chmod(file, 0o644); err != nil { //nolint:gosec // that is the test
+	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(Config{Dir: dir, Domain: "lab", Self: "self"}); !errors.Is(err, ErrKeyReadable) {

@@ -3,6 +3,7 @@ package p2p
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -29,9 +30,8 @@ func (m *Mesh) serveJoin(ctx context.Context, stream network.Stream) {
 	if stream.SetReadDeadline(time.Now().Add(m.cfg.Timing.Guest)) != nil {
 		return
 	}
-	message, err := (&frameReader{stream: fixedDeadline{stream}, in: newBuffer(stream), limit: m.cfg.Timing.Guest}).next(maxJoinBytes)
-	request, ok := message.(protocol.JoinRequest)
-	if err != nil || !ok {
+	request, err := readJoinRequest(stream, m.cfg.Timing.Guest)
+	if err != nil {
 		m.counts.inc(CountJoins, "invalid")
 		m.lobby.blame(stream.Conn())
 		return
@@ -45,6 +45,21 @@ func (m *Mesh) serveJoin(ctx context.Context, stream network.Stream) {
 	if m.lobby.has(stream.Conn()) {
 		_ = stream.Conn().Close() // it comes back as a member
 	}
+}
+
+// readJoinRequest reads what a stranger says. The stream's deadline is set by the
+// caller.
+func readJoinRequest(stream deadlined, limit time.Duration) (protocol.JoinRequest, error) {
+	in := &frameReader{stream: fixedDeadline{stream}, in: newBuffer(stream), limit: limit}
+	message, err := in.next(maxJoinBytes)
+	if err != nil {
+		return protocol.JoinRequest{}, err
+	}
+	request, ok := message.(protocol.JoinRequest)
+	if !ok {
+		return request, fmt.Errorf("%w: it begins with %s", protocol.ErrMalformed, nameOf(message))
+	}
+	return request, nil
 }
 
 // redeem admits a stranger, or says why not, and tells the members.

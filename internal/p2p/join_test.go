@@ -233,7 +233,7 @@ func TestABanTakesEffectEverywhere(t *testing.T) {
 		if slices.Contains(n.book.ids(), c.Host().ID()) {
 			t.Errorf("%s remembers its addresses", n.cfg.Name)
 		}
-		if err := n.Send(c.Self(), protocol.Cancel{Job: jobID(1)}); err == nil {
+		if n.Send(c.Self(), protocol.Cancel{Job: jobID(1)}) == nil {
 			t.Errorf("%s sends to it", n.cfg.Name)
 		}
 	}
@@ -241,7 +241,7 @@ func TestABanTakesEffectEverywhere(t *testing.T) {
 
 	// Neither a restart of it nor one of a member changes that.
 	for _, n := range []node{c, b} {
-		if err := n.Close(); err != nil {
+		if err = n.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -253,7 +253,7 @@ func TestABanTakesEffectEverywhere(t *testing.T) {
 		t.Errorf("after a restart: %s, %d peers", b2.Judge(c2.Self()), c2.peers())
 	}
 	seats[2].patience = 0
-	if _, err := seats[2].redeem(t, a, a.invite(t, time.Hour, 1)); !errors.Is(err, ErrTurnedAway) {
+	if _, err = seats[2].redeem(t, a, a.invite(t, time.Hour, 1)); !errors.Is(err, ErrTurnedAway) {
 		t.Errorf("with a new invitation: %v, want ErrTurnedAway", err)
 	}
 

@@ -110,7 +110,7 @@ func exchange(ctx context.Context, h host.Host, inviter peer.AddrInfo, request p
 	}
 	defer func() { _ = stream.Reset() }()
 	if until, ok := ctx.Deadline(); ok {
-		if err := stream.SetDeadline(until); err != nil {
+		if err = stream.SetDeadline(until); err != nil {
 			return answer, nil, err
 		}
 	}

@@ -195,7 +195,7 @@ func drawHello(t *rapid.T) Hello {
 		},
 		Refusal: grid.Reason(rapid.Uint16().Draw(t, "refusal")),
 		Peers:   drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1/tcp/1" + drawPath(t) }),
-		Roster:  Digest{byte(rapid.Uint8().Draw(t, "roster"))},
+		Roster:  Digest{rapid.Uint8().Draw(t, "roster")},
 	}
 }
 

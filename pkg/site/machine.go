@@ -164,9 +164,9 @@ func (m *Machine) dispatchSite(in step.Input) {
 	}
 }
 
-// onMessage handles one message. It is validated here again, so that a driver's
-// mistake cannot break the plan.
-func (m *Machine) onMessage(in step.MessageReceived) {
+// heeded reports whether a message is to be handled, and says so if not. It is
+// validated here again, so that a driver's mistake cannot break the plan.
+func (m *Machine) heeded(in step.MessageReceived) bool {
 	err := in.From.Validate()
 	if err == nil && in.Message == nil {
 		err = fmt.Errorf("%w: no message", grid.ErrInvalid)
@@ -176,10 +176,18 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 	}
 	if err != nil {
 		m.report(step.LevelWarn, eventInvalid, step.Report{Site: in.From, Reason: grid.ReasonInvalid, Text: err.Error()})
-		return
+		return false
 	}
-	if _, banned := m.banned[in.From]; banned { // it was on its way
+	_, banned := m.banned[in.From]
+	if banned { // it was on its way
 		m.report(step.LevelDebug, eventBanned, step.Report{Site: in.From, Reason: grid.ReasonBanned})
+	}
+	return !banned
+}
+
+// onMessage handles one message.
+func (m *Machine) onMessage(in step.MessageReceived) {
+	if !m.heeded(in) {
 		return
 	}
 	switch msg := in.Message.(type) {

@@ -240,8 +240,12 @@ func joined[T ~string](list []T) string {
 	return strings.Join(once, ",")
 }
 
-// replaceFile changes a file in one step.
+// replaceFile changes a file, or what a link leads to, in one step.
 func replaceFile(file string, text []byte) error {
+	file, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return err
+	}
 	tmp := file + ".new"
 	if err := os.WriteFile(tmp, text, 0o600); err != nil { //nolint:gosec // the owner chose the file
 		return err

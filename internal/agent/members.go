@@ -250,6 +250,7 @@ func (a *Agent) Invite(_ context.Context, span time.Duration, uses int) (view.In
 			return view.Invitation{}, memberError(err)
 		}
 		token.Key, token.Secret, token.Expires = a.members.Key(), secret, made.Expires
+		notices = append(notices, a.listNotice(token.Key)...)
 	}
 	text, err := token.Text()
 	if err != nil {
@@ -258,6 +259,18 @@ func (a *Agent) Invite(_ context.Context, span time.Duration, uses int) (view.In
 	return view.Invitation{
 		Token: text, Domain: token.Domain, Open: open, Expires: view.At(token.Expires.Truncate(time.Second)), Uses: uses, Notices: notices,
 	}, nil
+}
+
+// listNotice says that sites which know this one by their lists alone will not
+// know who is invited.
+func (a *Agent) listNotice(key grid.DomainKey) []view.Notice {
+	if len(a.listed()) == 0 {
+		return nil
+	}
+	return []view.Notice{{
+		Text: "sites that were listed by hand do not hear of who is invited", Cause: "they do not know the domain's key",
+		Action: "give each of them domain-key: " + string(key) + " and restart it",
+	}}
 }
 
 // inviteAddrs lists where strangers may dial this site, the likeliest to work

@@ -72,14 +72,14 @@ func (r Roster) Digest() protocol.Digest { return r.digest }
 // believed; what stands behind it is not looked at. Records that say nothing new
 // cost no verification.
 func (r Roster) Merge(records []protocol.MemberRecord) (Roster, []protocol.MemberRecord, error) {
-	if !r.Trusts() {
+	if !r.Trusts() || !slices.ContainsFunc(records, r.isNews) {
 		return r, nil, nil
 	}
 	merged := r
 	merged.records = maps.Clone(r.records)
 	var problem error
 	for _, record := range records {
-		if old, known := merged.records[record.Site]; known && !prevails(record, old) {
+		if !merged.isNews(record) {
 			continue
 		}
 		if problem = r.verify(record); problem != nil {
@@ -90,8 +90,7 @@ func (r Roster) Merge(records []protocol.MemberRecord) (Roster, []protocol.Membe
 	merged.trim()
 	var fresh []protocol.MemberRecord
 	for _, site := range slices.Sorted(maps.Keys(merged.records)) {
-		record := merged.records[site]
-		if old, known := r.records[site]; !known || prevails(record, old) {
+		if record := merged.records[site]; r.isNews(record) {
 			fresh = append(fresh, record)
 		}
 	}
@@ -100,6 +99,12 @@ func (r Roster) Merge(records []protocol.MemberRecord) (Roster, []protocol.Membe
 	}
 	merged.digest = merged.sum()
 	return merged, fresh, problem
+}
+
+// isNews reports whether a record would override what is known.
+func (r Roster) isNews(record protocol.MemberRecord) bool {
+	old, known := r.records[record.Site]
+	return !known || prevails(record, old)
 }
 
 func (r Roster) verify(record protocol.MemberRecord) error {

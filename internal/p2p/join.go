@@ -10,6 +10,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
@@ -76,7 +77,9 @@ func (m *Mesh) redeem(conn network.Conn, request protocol.JoinRequest) protocol.
 	}
 	m.log.Info("a site joined the domain", "peer", site, "name", request.Name)
 	for listed := range m.members {
-		answer.Listed = append(answer.Listed, listed)
+		if listed != site && m.judgeSite(listed) == grid.ReasonNone {
+			answer.Listed = append(answer.Listed, listed)
+		}
 	}
 	slices.Sort(answer.Listed)
 	answer.Listed = answer.Listed[:min(len(answer.Listed), protocol.MaxListed)]

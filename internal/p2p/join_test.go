@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,10 +76,11 @@ func (s *seat) redeem(t *testing.T, at node, secret []byte) (protocol.JoinAnswer
 	key := at.cfg.Members.Key()
 	reg, err := member.Open(member.Config{Dir: s.dir, Domain: s.cfg.Domain, Self: s.id.Site(), Key: key})
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return answer, err
 	}
 	if _, err := reg.Merge(append(records, *answer.Admit)); err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 	s.cfg.Bootstrap, s.cfg.Allow = at.Addrs(), []grid.SiteID{at.Self()}
 	return answer, nil
@@ -313,4 +315,24 @@ func TestRostersMeetAfterAPartition(t *testing.T) {
 		want := nodes[0].cfg.Members.Roster().Digest()
 		return back.cfg.Members.Roster().Digest() == want && nodes[2].cfg.Members.Roster().Digest() == want
 	})
+}
+
+// TestManyMayJoinAtOnce lets more sites of one host ask than there are places.
+func TestManyMayJoinAtOnce(t *testing.T) {
+	const many = 24
+	a := newSeat(t, "a").start(t, "")
+	secret := a.invite(t, time.Hour, many)
+	var group sync.WaitGroup
+	for range many {
+		s := newSeat(t, "x")
+		group.Go(func() {
+			if answer, err := s.redeem(t, a, secret); err != nil || answer.Refusal != protocol.JoinAdmitted {
+				t.Errorf("redeem = %s, %v", answer.Refusal, err)
+			}
+		})
+	}
+	group.Wait()
+	if got := a.cfg.Members.Roster().Len(); got != many+1 {
+		t.Errorf("the roster holds %d sites, want %d", got, many+1)
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 // maxWrong is how many guests of one host may hold a place after a secret that
 // nobody knows; further ones from there are turned away until a place is free.
+// The guests of one host never hold the last quarter of the places.
 const maxWrong = 4
 
 // lobby is where strangers wait while an invitation is open. A guest may open
@@ -47,13 +48,17 @@ func (l *lobby) enter(c network.Conn) bool {
 	host := hostOf(c.RemoteMultiaddr())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	wrong := 0
+	wrong, same := 0, 0
 	for _, g := range l.guests {
-		if g.wrong && g.host == host {
-			wrong++
+		if g.host == host {
+			same++
+			if g.wrong {
+				wrong++
+			}
 		}
 	}
-	if len(l.guests) >= l.m.cfg.Limits.Guests || wrong >= maxWrong {
+	places := l.m.cfg.Limits.Guests
+	if len(l.guests) >= places || same >= places-places/4 || wrong >= maxWrong {
 		l.m.counts.inc(CountJoins, "crowded")
 		return false
 	}

@@ -55,6 +55,7 @@ type remote struct {
 	proof    map[netip.AddrPort]bool // where the peer's own host accepted TCP for the agent
 	expelled bool                    // it is no member any more; another owner may follow
 	roster   time.Time               // when the whole roster was sent to it last
+	compare  bool                    // digests will be compared again
 }
 
 func newRemote(m *Mesh, id peer.ID, site grid.SiteID) *remote {

@@ -118,17 +118,30 @@ func (r *remote) sendRoster(answer bool) {
 	now := time.Now()
 	r.mu.Lock()
 	wait := r.m.cfg.Timing.RosterGap - now.Sub(r.roster)
+	planned := r.compare
 	if wait <= 0 {
 		r.roster = now
+	} else {
+		r.compare = true
 	}
 	r.mu.Unlock()
 	if wait > 0 {
-		r.m.after(wait, func() { r.tell(nil) })
+		if !planned {
+			r.m.after(wait, r.compareAgain)
+		}
 		return
 	}
 	for _, part := range rosterParts(r.m.cfg.Members.Roster(), answer) {
 		r.sendSoon(part)
 	}
+}
+
+// compareAgain says Hello with the digest of now.
+func (r *remote) compareAgain() {
+	r.mu.Lock()
+	r.compare = false
+	r.mu.Unlock()
+	r.tell(nil)
 }
 
 // rosterParts is a roster in messages; the last one has the digest.

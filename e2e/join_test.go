@@ -71,9 +71,11 @@ func TestJoin(t *testing.T) {
 	c.command(t, "check").want(t, 0)
 
 	b.command(t, "pause").want(t, 0)
-	if at := m.holder(t, m.begin(t, nil, "ticks=10")); at != c {
+	first := m.begin(t, nil, "ticks=10")
+	if at := m.holder(t, first); at != c {
 		t.Errorf("with b paused a job runs at %s", at.name)
 	}
+	m.submit(t, "wait", string(first)).want(t, 0)
 	c.command(t, "pause").want(t, 0)
 	waiting := m.begin(t, nil, "print=at last")
 	m.awaitPhase(t, waiting, view.PhaseWaiting)
@@ -183,5 +185,35 @@ func TestJoinSaysWhatIsWrong(t *testing.T) {
 	a.start(t) // the invitation outlives that
 	b.join(t, token)
 	m.awaitWhole(t)
+	m.audit(t)
+}
+
+// A domain that takes anyone has no key: its token says where it is, and a ban
+// holds where it was said.
+func TestJoinAnOpenDomain(t *testing.T) {
+	t.Parallel()
+	m := strangers(t, submitOnly+"accept: anyone\n", twoCores)
+	a, b := m.sites[0], m.sites[1]
+	a.start(t)
+	invited := a.command(t, "invite")
+	invited.want(t, 0, "takes anyone")
+	joined := b.command(t, "join", strings.TrimSpace(invited.out))
+	joined.want(t, 0, "accept: anyone")
+	if !strings.HasPrefix(joined.out, "my offers arrive: yes") {
+		t.Errorf("join prints %q", joined.out)
+	}
+	b.start(t)
+	m.awaitWhole(t)
+	m.run(t, "exit=0").want(t, 0)
+	a.command(t, "ban", "b").want(t, 0, "by the owner of this site")
+	eventually(t, patience, "b is out", func() bool { return a.peers(t) == 0 })
+	a.terminate(t)
+	a.start(t)
+	eventually(t, patience, "b is turned away after a restart", func() bool {
+		return strings.Contains(a.metrics(t), `mrs_p2p_refused_total{reason="banned"}`)
+	})
+	if a.peers(t) != 0 {
+		t.Error("b is back")
+	}
 	m.audit(t)
 }

@@ -66,6 +66,7 @@ type Mesh struct {
 	gossip   *gossip
 	logs     *logServer
 	lobby    *lobby
+	guard    *guard
 	arrivals network.Notifiee
 
 	cancel context.CancelFunc
@@ -97,6 +98,7 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 		}
 		m.members[siteOf(id)] = true // in the one form in which IDs are compared
 	}
+	m.guard = newGuard(m.cfg)
 	life, cancel := context.WithCancel(ctx)
 	m.prepare(life, cancel)
 	err := m.makeMembers()

@@ -865,6 +865,118 @@ func (x *Weights) GetP() float64 {
 	return 0
 }
 
+type Axis struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dimension     uint32                 `protobuf:"varint,1,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	Weight        float64                `protobuf:"fixed64,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Axis) Reset() {
+	*x = Axis{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Axis) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Axis) ProtoMessage() {}
+
+func (x *Axis) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Axis.ProtoReflect.Descriptor instead.
+func (*Axis) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Axis) GetDimension() uint32 {
+	if x != nil {
+		return x.Dimension
+	}
+	return 0
+}
+
+func (x *Axis) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+type Coordinate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dimension     uint32                 `protobuf:"varint,1,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	Value         float64                `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`
+	Known         bool                   `protobuf:"varint,3,opt,name=known,proto3" json:"known,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Coordinate) Reset() {
+	*x = Coordinate{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Coordinate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Coordinate) ProtoMessage() {}
+
+func (x *Coordinate) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Coordinate.ProtoReflect.Descriptor instead.
+func (*Coordinate) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Coordinate) GetDimension() uint32 {
+	if x != nil {
+		return x.Dimension
+	}
+	return 0
+}
+
+func (x *Coordinate) GetValue() float64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+func (x *Coordinate) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
 type Window struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	NotBeforeMs   *int64                 `protobuf:"varint,1,opt,name=not_before_ms,json=notBeforeMs,proto3,oneof" json:"not_before_ms,omitempty"`
@@ -875,7 +987,7 @@ type Window struct {
 
 func (x *Window) Reset() {
 	*x = Window{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[6]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -887,7 +999,7 @@ func (x *Window) String() string {
 func (*Window) ProtoMessage() {}
 
 func (x *Window) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[6]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -900,7 +1012,7 @@ func (x *Window) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Window.ProtoReflect.Descriptor instead.
 func (*Window) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{6}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Window) GetNotBeforeMs() int64 {
@@ -930,7 +1042,7 @@ type DataSource struct {
 
 func (x *DataSource) Reset() {
 	*x = DataSource{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[7]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +1054,7 @@ func (x *DataSource) String() string {
 func (*DataSource) ProtoMessage() {}
 
 func (x *DataSource) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[7]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1067,7 @@ func (x *DataSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataSource.ProtoReflect.Descriptor instead.
 func (*DataSource) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{7}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DataSource) GetCid() string {
@@ -1004,13 +1116,14 @@ type Requirement struct {
 	Window        *Window                `protobuf:"bytes,7,opt,name=window,proto3" json:"window,omitempty"`
 	Map           uint32                 `protobuf:"varint,8,opt,name=map,proto3" json:"map,omitempty"`
 	Weights       *Weights               `protobuf:"bytes,9,opt,name=weights,proto3" json:"weights,omitempty"`
+	Axes          []*Axis                `protobuf:"bytes,10,rep,name=axes,proto3" json:"axes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Requirement) Reset() {
 	*x = Requirement{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[8]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1135,7 @@ func (x *Requirement) String() string {
 func (*Requirement) ProtoMessage() {}
 
 func (x *Requirement) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[8]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1148,7 @@ func (x *Requirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requirement.ProtoReflect.Descriptor instead.
 func (*Requirement) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{8}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Requirement) GetKind() uint32 {
@@ -1101,6 +1214,13 @@ func (x *Requirement) GetWeights() *Weights {
 	return nil
 }
 
+func (x *Requirement) GetAxes() []*Axis {
+	if x != nil {
+		return x.Axes
+	}
+	return nil
+}
+
 type Input struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -1113,7 +1233,7 @@ type Input struct {
 
 func (x *Input) Reset() {
 	*x = Input{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[9]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +1245,7 @@ func (x *Input) String() string {
 func (*Input) ProtoMessage() {}
 
 func (x *Input) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[9]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +1258,7 @@ func (x *Input) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Input.ProtoReflect.Descriptor instead.
 func (*Input) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{9}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Input) GetPath() string {
@@ -1179,7 +1299,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[10]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1191,7 +1311,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[10]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1204,7 +1324,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{10}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Output) GetPath() string {
@@ -1231,7 +1351,7 @@ type EnvVar struct {
 
 func (x *EnvVar) Reset() {
 	*x = EnvVar{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[11]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1243,7 +1363,7 @@ func (x *EnvVar) String() string {
 func (*EnvVar) ProtoMessage() {}
 
 func (x *EnvVar) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[11]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1256,7 +1376,7 @@ func (x *EnvVar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnvVar.ProtoReflect.Descriptor instead.
 func (*EnvVar) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{11}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EnvVar) GetName() string {
@@ -1291,13 +1411,14 @@ type Spec struct {
 	Map           uint32                 `protobuf:"varint,14,opt,name=map,proto3" json:"map,omitempty"`
 	Weights       *Weights               `protobuf:"bytes,15,opt,name=weights,proto3" json:"weights,omitempty"`
 	Unattended    uint32                 `protobuf:"varint,16,opt,name=unattended,proto3" json:"unattended,omitempty"`
+	Axes          []*Axis                `protobuf:"bytes,17,rep,name=axes,proto3" json:"axes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Spec) Reset() {
 	*x = Spec{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[12]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1309,7 +1430,7 @@ func (x *Spec) String() string {
 func (*Spec) ProtoMessage() {}
 
 func (x *Spec) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[12]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1322,7 +1443,7 @@ func (x *Spec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spec.ProtoReflect.Descriptor instead.
 func (*Spec) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{12}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Spec) GetName() string {
@@ -1437,6 +1558,13 @@ func (x *Spec) GetUnattended() uint32 {
 	return 0
 }
 
+func (x *Spec) GetAxes() []*Axis {
+	if x != nil {
+		return x.Axes
+	}
+	return nil
+}
+
 type Item struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Value         string                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
@@ -1447,7 +1575,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[13]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1587,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[13]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1600,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{13}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Item) GetValue() string {
@@ -1490,21 +1618,23 @@ func (x *Item) GetInputs() []*Input {
 }
 
 type Parts struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	X             float64                `protobuf:"fixed64,1,opt,name=x,proto3" json:"x,omitempty"`
-	Y             float64                `protobuf:"fixed64,2,opt,name=y,proto3" json:"y,omitempty"`
-	Z             float64                `protobuf:"fixed64,3,opt,name=z,proto3" json:"z,omitempty"`
-	Distance      float64                `protobuf:"fixed64,4,opt,name=distance,proto3" json:"distance,omitempty"`
-	WaitNs        int64                  `protobuf:"varint,5,opt,name=wait_ns,json=waitNs,proto3" json:"wait_ns,omitempty"`
-	StageInNs     int64                  `protobuf:"varint,6,opt,name=stage_in_ns,json=stageInNs,proto3" json:"stage_in_ns,omitempty"`
-	RunNs         int64                  `protobuf:"varint,7,opt,name=run_ns,json=runNs,proto3" json:"run_ns,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	X                float64                `protobuf:"fixed64,1,opt,name=x,proto3" json:"x,omitempty"`
+	Y                float64                `protobuf:"fixed64,2,opt,name=y,proto3" json:"y,omitempty"`
+	Z                float64                `protobuf:"fixed64,3,opt,name=z,proto3" json:"z,omitempty"`
+	Distance         float64                `protobuf:"fixed64,4,opt,name=distance,proto3" json:"distance,omitempty"`
+	WaitNs           int64                  `protobuf:"varint,5,opt,name=wait_ns,json=waitNs,proto3" json:"wait_ns,omitempty"`
+	StageInNs        int64                  `protobuf:"varint,6,opt,name=stage_in_ns,json=stageInNs,proto3" json:"stage_in_ns,omitempty"`
+	RunNs            int64                  `protobuf:"varint,7,opt,name=run_ns,json=runNs,proto3" json:"run_ns,omitempty"`
+	Further          []*Coordinate          `protobuf:"bytes,8,rep,name=further,proto3" json:"further,omitempty"`
+	PotentialUnknown bool                   `protobuf:"varint,9,opt,name=potential_unknown,json=potentialUnknown,proto3" json:"potential_unknown,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Parts) Reset() {
 	*x = Parts{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[14]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1646,7 @@ func (x *Parts) String() string {
 func (*Parts) ProtoMessage() {}
 
 func (x *Parts) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[14]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1659,7 @@ func (x *Parts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parts.ProtoReflect.Descriptor instead.
 func (*Parts) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{14}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Parts) GetX() float64 {
@@ -1581,6 +1711,20 @@ func (x *Parts) GetRunNs() int64 {
 	return 0
 }
 
+func (x *Parts) GetFurther() []*Coordinate {
+	if x != nil {
+		return x.Further
+	}
+	return nil
+}
+
+func (x *Parts) GetPotentialUnknown() bool {
+	if x != nil {
+		return x.PotentialUnknown
+	}
+	return false
+}
+
 type Offer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1598,7 +1742,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1754,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1767,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{15}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Offer) GetId() uint64 {
@@ -1701,7 +1845,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +1857,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +1870,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{16}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Refusal) GetReason() uint32 {
@@ -1768,7 +1912,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1780,7 +1924,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1793,7 +1937,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{17}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Attempt) GetJob() string {
@@ -1829,7 +1973,7 @@ type Produced struct {
 
 func (x *Produced) Reset() {
 	*x = Produced{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1841,7 +1985,7 @@ func (x *Produced) String() string {
 func (*Produced) ProtoMessage() {}
 
 func (x *Produced) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1854,7 +1998,7 @@ func (x *Produced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Produced.ProtoReflect.Descriptor instead.
 func (*Produced) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{18}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Produced) GetPath() string {
@@ -1900,7 +2044,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1912,7 +2056,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1925,7 +2069,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{19}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Exit) GetCause() uint32 {
@@ -1995,7 +2139,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2007,7 +2151,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2020,7 +2164,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{20}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Hello) GetMinVersion() uint32 {
@@ -2111,7 +2255,7 @@ type Announce struct {
 
 func (x *Announce) Reset() {
 	*x = Announce{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2123,7 +2267,7 @@ func (x *Announce) String() string {
 func (*Announce) ProtoMessage() {}
 
 func (x *Announce) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2136,7 +2280,7 @@ func (x *Announce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Announce.ProtoReflect.Descriptor instead.
 func (*Announce) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{21}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Announce) GetJob() string {
@@ -2224,7 +2368,7 @@ type Reannounce struct {
 
 func (x *Reannounce) Reset() {
 	*x = Reannounce{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2236,7 +2380,7 @@ func (x *Reannounce) String() string {
 func (*Reannounce) ProtoMessage() {}
 
 func (x *Reannounce) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2249,7 +2393,7 @@ func (x *Reannounce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reannounce.ProtoReflect.Descriptor instead.
 func (*Reannounce) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{22}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Reannounce) GetJob() string {
@@ -2311,7 +2455,7 @@ type NeedRequirements struct {
 
 func (x *NeedRequirements) Reset() {
 	*x = NeedRequirements{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2323,7 +2467,7 @@ func (x *NeedRequirements) String() string {
 func (*NeedRequirements) ProtoMessage() {}
 
 func (x *NeedRequirements) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2336,7 +2480,7 @@ func (x *NeedRequirements) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeedRequirements.ProtoReflect.Descriptor instead.
 func (*NeedRequirements) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{23}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *NeedRequirements) GetJob() string {
@@ -2362,7 +2506,7 @@ type Requirements struct {
 
 func (x *Requirements) Reset() {
 	*x = Requirements{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2518,7 @@ func (x *Requirements) String() string {
 func (*Requirements) ProtoMessage() {}
 
 func (x *Requirements) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2531,7 @@ func (x *Requirements) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requirements.ProtoReflect.Descriptor instead.
 func (*Requirements) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{24}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Requirements) GetAnnounce() *Announce {
@@ -2408,7 +2552,7 @@ type Bid struct {
 
 func (x *Bid) Reset() {
 	*x = Bid{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2420,7 +2564,7 @@ func (x *Bid) String() string {
 func (*Bid) ProtoMessage() {}
 
 func (x *Bid) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2433,7 +2577,7 @@ func (x *Bid) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bid.ProtoReflect.Descriptor instead.
 func (*Bid) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{25}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Bid) GetJob() string {
@@ -2468,7 +2612,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +2624,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2637,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{26}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Refuse) GetJob() string {
@@ -2526,7 +2670,7 @@ type Vacancy struct {
 
 func (x *Vacancy) Reset() {
 	*x = Vacancy{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2538,7 +2682,7 @@ func (x *Vacancy) String() string {
 func (*Vacancy) ProtoMessage() {}
 
 func (x *Vacancy) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2551,7 +2695,7 @@ func (x *Vacancy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacancy.ProtoReflect.Descriptor instead.
 func (*Vacancy) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{27}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Vacancy) GetJobs() []string {
@@ -2572,7 +2716,7 @@ type AwardedTask struct {
 
 func (x *AwardedTask) Reset() {
 	*x = AwardedTask{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2584,7 +2728,7 @@ func (x *AwardedTask) String() string {
 func (*AwardedTask) ProtoMessage() {}
 
 func (x *AwardedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2597,7 +2741,7 @@ func (x *AwardedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwardedTask.ProtoReflect.Descriptor instead.
 func (*AwardedTask) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{28}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AwardedTask) GetIndex() uint32 {
@@ -2636,7 +2780,7 @@ type Award struct {
 
 func (x *Award) Reset() {
 	*x = Award{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2792,7 @@ func (x *Award) String() string {
 func (*Award) ProtoMessage() {}
 
 func (x *Award) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2805,7 @@ func (x *Award) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Award.ProtoReflect.Descriptor instead.
 func (*Award) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{29}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Award) GetJob() string {
@@ -2723,7 +2867,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2735,7 +2879,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2748,7 +2892,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{30}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Accepted) GetAttempts() []*Attempt {
@@ -2776,7 +2920,7 @@ type Declined struct {
 
 func (x *Declined) Reset() {
 	*x = Declined{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2788,7 +2932,7 @@ func (x *Declined) String() string {
 func (*Declined) ProtoMessage() {}
 
 func (x *Declined) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2801,7 +2945,7 @@ func (x *Declined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declined.ProtoReflect.Descriptor instead.
 func (*Declined) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{31}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Declined) GetAttempts() []*Attempt {
@@ -2836,7 +2980,7 @@ type Clear struct {
 
 func (x *Clear) Reset() {
 	*x = Clear{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2848,7 +2992,7 @@ func (x *Clear) String() string {
 func (*Clear) ProtoMessage() {}
 
 func (x *Clear) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2861,7 +3005,7 @@ func (x *Clear) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clear.ProtoReflect.Descriptor instead.
 func (*Clear) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{32}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Clear) GetJob() string {
@@ -2895,7 +3039,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2907,7 +3051,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2920,7 +3064,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{33}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Renew) GetRenewal() uint64 {
@@ -2948,7 +3092,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2960,7 +3104,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2973,7 +3117,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{34}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Lease) GetRenewal() uint64 {
@@ -3006,7 +3150,7 @@ type Fence struct {
 
 func (x *Fence) Reset() {
 	*x = Fence{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3018,7 +3162,7 @@ func (x *Fence) String() string {
 func (*Fence) ProtoMessage() {}
 
 func (x *Fence) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3031,7 +3175,7 @@ func (x *Fence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fence.ProtoReflect.Descriptor instead.
 func (*Fence) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{35}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Fence) GetBelow() []*Attempt {
@@ -3050,7 +3194,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3062,7 +3206,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3075,7 +3219,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{36}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Cancel) GetJob() string {
@@ -3097,7 +3241,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3109,7 +3253,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3122,7 +3266,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{37}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Progress) GetAttempt() *Attempt {
@@ -3163,7 +3307,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3175,7 +3319,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3188,7 +3332,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{38}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Exited) GetAttempt() *Attempt {
@@ -3214,7 +3358,7 @@ type ExitAck struct {
 
 func (x *ExitAck) Reset() {
 	*x = ExitAck{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3226,7 +3370,7 @@ func (x *ExitAck) String() string {
 func (*ExitAck) ProtoMessage() {}
 
 func (x *ExitAck) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3239,7 +3383,7 @@ func (x *ExitAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExitAck.ProtoReflect.Descriptor instead.
 func (*ExitAck) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{39}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ExitAck) GetAttempts() []*Attempt {
@@ -3261,7 +3405,7 @@ type MemberRecord struct {
 
 func (x *MemberRecord) Reset() {
 	*x = MemberRecord{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3273,7 +3417,7 @@ func (x *MemberRecord) String() string {
 func (*MemberRecord) ProtoMessage() {}
 
 func (x *MemberRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3286,7 +3430,7 @@ func (x *MemberRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberRecord.ProtoReflect.Descriptor instead.
 func (*MemberRecord) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{40}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MemberRecord) GetSigned() []byte {
@@ -3320,7 +3464,7 @@ type SignedMember struct {
 
 func (x *SignedMember) Reset() {
 	*x = SignedMember{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3332,7 +3476,7 @@ func (x *SignedMember) String() string {
 func (*SignedMember) ProtoMessage() {}
 
 func (x *SignedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +3489,7 @@ func (x *SignedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedMember.ProtoReflect.Descriptor instead.
 func (*SignedMember) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{41}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SignedMember) GetContext() string {
@@ -3408,7 +3552,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3420,7 +3564,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3433,7 +3577,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{42}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Roster) GetRecords() []*MemberRecord {
@@ -3467,7 +3611,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3479,7 +3623,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3492,7 +3636,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{43}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -3522,7 +3666,7 @@ type JoinAnswer struct {
 
 func (x *JoinAnswer) Reset() {
 	*x = JoinAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3534,7 +3678,7 @@ func (x *JoinAnswer) String() string {
 func (*JoinAnswer) ProtoMessage() {}
 
 func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3547,7 +3691,7 @@ func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinAnswer.ProtoReflect.Descriptor instead.
 func (*JoinAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{44}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *JoinAnswer) GetRefusal() uint32 {
@@ -3594,7 +3738,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3606,7 +3750,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3619,7 +3763,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{45}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Check) GetNumber() uint64 {
@@ -3642,7 +3786,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3654,7 +3798,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3667,7 +3811,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{46}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Checked) GetNumber() uint64 {
@@ -3776,7 +3920,15 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x01c\x18\x01 \x01(\x01R\x01c\x12\f\n" +
 	"\x01m\x18\x02 \x01(\x01R\x01m\x12\f\n" +
 	"\x01f\x18\x03 \x01(\x01R\x01f\x12\f\n" +
-	"\x01p\x18\x04 \x01(\x01R\x01p\"y\n" +
+	"\x01p\x18\x04 \x01(\x01R\x01p\"<\n" +
+	"\x04Axis\x12\x1c\n" +
+	"\tdimension\x18\x01 \x01(\rR\tdimension\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\x01R\x06weight\"V\n" +
+	"\n" +
+	"Coordinate\x12\x1c\n" +
+	"\tdimension\x18\x01 \x01(\rR\tdimension\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value\x12\x14\n" +
+	"\x05known\x18\x03 \x01(\bR\x05known\"y\n" +
 	"\x06Window\x12'\n" +
 	"\rnot_before_ms\x18\x01 \x01(\x03H\x00R\vnotBeforeMs\x88\x01\x01\x12$\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03H\x01R\n" +
@@ -3790,7 +3942,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aholders\x18\x03 \x03(\tR\aholders\x12\x1d\n" +
 	"\n" +
 	"upload_bps\x18\x04 \x01(\x03R\tuploadBps\x12#\n" +
-	"\rpotential_bps\x18\x05 \x01(\x03R\fpotentialBps\"\xb2\x02\n" +
+	"\rpotential_bps\x18\x05 \x01(\x03R\fpotentialBps\"\xd9\x02\n" +
 	"\vRequirement\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x0e\n" +
 	"\x02os\x18\x02 \x01(\tR\x02os\x12\x12\n" +
@@ -3801,7 +3953,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\asources\x18\x06 \x03(\v2\x17.mrs.wire.v1.DataSourceR\asources\x12+\n" +
 	"\x06window\x18\a \x01(\v2\x13.mrs.wire.v1.WindowR\x06window\x12\x10\n" +
 	"\x03map\x18\b \x01(\rR\x03map\x12.\n" +
-	"\aweights\x18\t \x01(\v2\x14.mrs.wire.v1.WeightsR\aweights\"U\n" +
+	"\aweights\x18\t \x01(\v2\x14.mrs.wire.v1.WeightsR\aweights\x12%\n" +
+	"\x04axes\x18\n" +
+	" \x03(\v2\x11.mrs.wire.v1.AxisR\x04axes\"U\n" +
 	"\x05Input\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x10\n" +
 	"\x03cid\x18\x02 \x01(\tR\x03cid\x12\x14\n" +
@@ -3812,7 +3966,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x02to\x18\x02 \x01(\tR\x02to\"2\n" +
 	"\x06EnvVar\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x92\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xb9\x04\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12*\n" +
@@ -3833,10 +3987,11 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aweights\x18\x0f \x01(\v2\x14.mrs.wire.v1.WeightsR\aweights\x12\x1e\n" +
 	"\n" +
 	"unattended\x18\x10 \x01(\rR\n" +
-	"unattended\"H\n" +
+	"unattended\x12%\n" +
+	"\x04axes\x18\x11 \x03(\v2\x11.mrs.wire.v1.AxisR\x04axes\"H\n" +
 	"\x04Item\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\tR\x05value\x12*\n" +
-	"\x06inputs\x18\x02 \x03(\v2\x12.mrs.wire.v1.InputR\x06inputs\"\x9d\x01\n" +
+	"\x06inputs\x18\x02 \x03(\v2\x12.mrs.wire.v1.InputR\x06inputs\"\xfd\x01\n" +
 	"\x05Parts\x12\f\n" +
 	"\x01x\x18\x01 \x01(\x01R\x01x\x12\f\n" +
 	"\x01y\x18\x02 \x01(\x01R\x01y\x12\f\n" +
@@ -3844,7 +3999,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\bdistance\x18\x04 \x01(\x01R\bdistance\x12\x17\n" +
 	"\await_ns\x18\x05 \x01(\x03R\x06waitNs\x12\x1e\n" +
 	"\vstage_in_ns\x18\x06 \x01(\x03R\tstageInNs\x12\x15\n" +
-	"\x06run_ns\x18\a \x01(\x03R\x05runNs\"\x8d\x02\n" +
+	"\x06run_ns\x18\a \x01(\x03R\x05runNs\x121\n" +
+	"\afurther\x18\b \x03(\v2\x17.mrs.wire.v1.CoordinateR\afurther\x12+\n" +
+	"\x11potential_unknown\x18\t \x01(\bR\x10potentialUnknown\"\x8d\x02\n" +
 	"\x05Offer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04site\x18\x02 \x01(\tR\x04site\x12(\n" +
@@ -4022,7 +4179,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 	return file_pkg_protocol_wirepb_wire_proto_rawDescData
 }
 
-var file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_pkg_protocol_wirepb_wire_proto_goTypes = []any{
 	(*Wire)(nil),             // 0: mrs.wire.v1.Wire
 	(*Envelope)(nil),         // 1: mrs.wire.v1.Envelope
@@ -4030,116 +4187,121 @@ var file_pkg_protocol_wirepb_wire_proto_goTypes = []any{
 	(*Resources)(nil),        // 3: mrs.wire.v1.Resources
 	(*Capability)(nil),       // 4: mrs.wire.v1.Capability
 	(*Weights)(nil),          // 5: mrs.wire.v1.Weights
-	(*Window)(nil),           // 6: mrs.wire.v1.Window
-	(*DataSource)(nil),       // 7: mrs.wire.v1.DataSource
-	(*Requirement)(nil),      // 8: mrs.wire.v1.Requirement
-	(*Input)(nil),            // 9: mrs.wire.v1.Input
-	(*Output)(nil),           // 10: mrs.wire.v1.Output
-	(*EnvVar)(nil),           // 11: mrs.wire.v1.EnvVar
-	(*Spec)(nil),             // 12: mrs.wire.v1.Spec
-	(*Item)(nil),             // 13: mrs.wire.v1.Item
-	(*Parts)(nil),            // 14: mrs.wire.v1.Parts
-	(*Offer)(nil),            // 15: mrs.wire.v1.Offer
-	(*Refusal)(nil),          // 16: mrs.wire.v1.Refusal
-	(*Attempt)(nil),          // 17: mrs.wire.v1.Attempt
-	(*Produced)(nil),         // 18: mrs.wire.v1.Produced
-	(*Exit)(nil),             // 19: mrs.wire.v1.Exit
-	(*Hello)(nil),            // 20: mrs.wire.v1.Hello
-	(*Announce)(nil),         // 21: mrs.wire.v1.Announce
-	(*Reannounce)(nil),       // 22: mrs.wire.v1.Reannounce
-	(*NeedRequirements)(nil), // 23: mrs.wire.v1.NeedRequirements
-	(*Requirements)(nil),     // 24: mrs.wire.v1.Requirements
-	(*Bid)(nil),              // 25: mrs.wire.v1.Bid
-	(*Refuse)(nil),           // 26: mrs.wire.v1.Refuse
-	(*Vacancy)(nil),          // 27: mrs.wire.v1.Vacancy
-	(*AwardedTask)(nil),      // 28: mrs.wire.v1.AwardedTask
-	(*Award)(nil),            // 29: mrs.wire.v1.Award
-	(*Accepted)(nil),         // 30: mrs.wire.v1.Accepted
-	(*Declined)(nil),         // 31: mrs.wire.v1.Declined
-	(*Clear)(nil),            // 32: mrs.wire.v1.Clear
-	(*Renew)(nil),            // 33: mrs.wire.v1.Renew
-	(*Lease)(nil),            // 34: mrs.wire.v1.Lease
-	(*Fence)(nil),            // 35: mrs.wire.v1.Fence
-	(*Cancel)(nil),           // 36: mrs.wire.v1.Cancel
-	(*Progress)(nil),         // 37: mrs.wire.v1.Progress
-	(*Exited)(nil),           // 38: mrs.wire.v1.Exited
-	(*ExitAck)(nil),          // 39: mrs.wire.v1.ExitAck
-	(*MemberRecord)(nil),     // 40: mrs.wire.v1.MemberRecord
-	(*SignedMember)(nil),     // 41: mrs.wire.v1.SignedMember
-	(*Roster)(nil),           // 42: mrs.wire.v1.Roster
-	(*JoinRequest)(nil),      // 43: mrs.wire.v1.JoinRequest
-	(*JoinAnswer)(nil),       // 44: mrs.wire.v1.JoinAnswer
-	(*Check)(nil),            // 45: mrs.wire.v1.Check
-	(*Checked)(nil),          // 46: mrs.wire.v1.Checked
+	(*Axis)(nil),             // 6: mrs.wire.v1.Axis
+	(*Coordinate)(nil),       // 7: mrs.wire.v1.Coordinate
+	(*Window)(nil),           // 8: mrs.wire.v1.Window
+	(*DataSource)(nil),       // 9: mrs.wire.v1.DataSource
+	(*Requirement)(nil),      // 10: mrs.wire.v1.Requirement
+	(*Input)(nil),            // 11: mrs.wire.v1.Input
+	(*Output)(nil),           // 12: mrs.wire.v1.Output
+	(*EnvVar)(nil),           // 13: mrs.wire.v1.EnvVar
+	(*Spec)(nil),             // 14: mrs.wire.v1.Spec
+	(*Item)(nil),             // 15: mrs.wire.v1.Item
+	(*Parts)(nil),            // 16: mrs.wire.v1.Parts
+	(*Offer)(nil),            // 17: mrs.wire.v1.Offer
+	(*Refusal)(nil),          // 18: mrs.wire.v1.Refusal
+	(*Attempt)(nil),          // 19: mrs.wire.v1.Attempt
+	(*Produced)(nil),         // 20: mrs.wire.v1.Produced
+	(*Exit)(nil),             // 21: mrs.wire.v1.Exit
+	(*Hello)(nil),            // 22: mrs.wire.v1.Hello
+	(*Announce)(nil),         // 23: mrs.wire.v1.Announce
+	(*Reannounce)(nil),       // 24: mrs.wire.v1.Reannounce
+	(*NeedRequirements)(nil), // 25: mrs.wire.v1.NeedRequirements
+	(*Requirements)(nil),     // 26: mrs.wire.v1.Requirements
+	(*Bid)(nil),              // 27: mrs.wire.v1.Bid
+	(*Refuse)(nil),           // 28: mrs.wire.v1.Refuse
+	(*Vacancy)(nil),          // 29: mrs.wire.v1.Vacancy
+	(*AwardedTask)(nil),      // 30: mrs.wire.v1.AwardedTask
+	(*Award)(nil),            // 31: mrs.wire.v1.Award
+	(*Accepted)(nil),         // 32: mrs.wire.v1.Accepted
+	(*Declined)(nil),         // 33: mrs.wire.v1.Declined
+	(*Clear)(nil),            // 34: mrs.wire.v1.Clear
+	(*Renew)(nil),            // 35: mrs.wire.v1.Renew
+	(*Lease)(nil),            // 36: mrs.wire.v1.Lease
+	(*Fence)(nil),            // 37: mrs.wire.v1.Fence
+	(*Cancel)(nil),           // 38: mrs.wire.v1.Cancel
+	(*Progress)(nil),         // 39: mrs.wire.v1.Progress
+	(*Exited)(nil),           // 40: mrs.wire.v1.Exited
+	(*ExitAck)(nil),          // 41: mrs.wire.v1.ExitAck
+	(*MemberRecord)(nil),     // 42: mrs.wire.v1.MemberRecord
+	(*SignedMember)(nil),     // 43: mrs.wire.v1.SignedMember
+	(*Roster)(nil),           // 44: mrs.wire.v1.Roster
+	(*JoinRequest)(nil),      // 45: mrs.wire.v1.JoinRequest
+	(*JoinAnswer)(nil),       // 46: mrs.wire.v1.JoinAnswer
+	(*Check)(nil),            // 47: mrs.wire.v1.Check
+	(*Checked)(nil),          // 48: mrs.wire.v1.Checked
 }
 var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
-	20, // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
-	21, // 1: mrs.wire.v1.Wire.announce:type_name -> mrs.wire.v1.Announce
-	22, // 2: mrs.wire.v1.Wire.reannounce:type_name -> mrs.wire.v1.Reannounce
-	23, // 3: mrs.wire.v1.Wire.need_requirements:type_name -> mrs.wire.v1.NeedRequirements
-	24, // 4: mrs.wire.v1.Wire.requirements:type_name -> mrs.wire.v1.Requirements
-	25, // 5: mrs.wire.v1.Wire.bid:type_name -> mrs.wire.v1.Bid
-	26, // 6: mrs.wire.v1.Wire.refuse:type_name -> mrs.wire.v1.Refuse
-	27, // 7: mrs.wire.v1.Wire.vacancy:type_name -> mrs.wire.v1.Vacancy
-	29, // 8: mrs.wire.v1.Wire.award:type_name -> mrs.wire.v1.Award
-	30, // 9: mrs.wire.v1.Wire.accepted:type_name -> mrs.wire.v1.Accepted
-	31, // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
-	32, // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
-	33, // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
-	34, // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
-	35, // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
-	36, // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
-	37, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
-	38, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
-	39, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
-	42, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
-	43, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
-	44, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
-	45, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
-	46, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
+	22, // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
+	23, // 1: mrs.wire.v1.Wire.announce:type_name -> mrs.wire.v1.Announce
+	24, // 2: mrs.wire.v1.Wire.reannounce:type_name -> mrs.wire.v1.Reannounce
+	25, // 3: mrs.wire.v1.Wire.need_requirements:type_name -> mrs.wire.v1.NeedRequirements
+	26, // 4: mrs.wire.v1.Wire.requirements:type_name -> mrs.wire.v1.Requirements
+	27, // 5: mrs.wire.v1.Wire.bid:type_name -> mrs.wire.v1.Bid
+	28, // 6: mrs.wire.v1.Wire.refuse:type_name -> mrs.wire.v1.Refuse
+	29, // 7: mrs.wire.v1.Wire.vacancy:type_name -> mrs.wire.v1.Vacancy
+	31, // 8: mrs.wire.v1.Wire.award:type_name -> mrs.wire.v1.Award
+	32, // 9: mrs.wire.v1.Wire.accepted:type_name -> mrs.wire.v1.Accepted
+	33, // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
+	34, // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
+	35, // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
+	36, // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
+	37, // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
+	38, // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
+	39, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
+	40, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
+	41, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
+	44, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
+	45, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
+	46, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
+	47, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
+	48, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
 	3,  // 24: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
 	3,  // 25: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	7,  // 26: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	6,  // 27: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	9,  // 26: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,  // 27: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
 	5,  // 28: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	9,  // 29: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	11, // 30: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	9,  // 31: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	10, // 32: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,  // 33: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	6,  // 34: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,  // 35: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	9,  // 36: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	14, // 37: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	18, // 38: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	18, // 39: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	18, // 40: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,  // 41: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	8,  // 42: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	21, // 43: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	15, // 44: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	16, // 45: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	13, // 46: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	12, // 47: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	28, // 48: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	17, // 49: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	17, // 50: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	16, // 51: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	15, // 52: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	17, // 53: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	17, // 54: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	17, // 55: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	17, // 56: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	17, // 57: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	19, // 58: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	17, // 59: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	40, // 60: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	40, // 61: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	62, // [62:62] is the sub-list for method output_type
-	62, // [62:62] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	6,  // 29: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11, // 30: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13, // 31: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11, // 32: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12, // 33: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,  // 34: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,  // 35: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,  // 36: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 37: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	11, // 38: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,  // 39: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	16, // 40: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	20, // 41: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	20, // 42: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	20, // 43: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,  // 44: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	10, // 45: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	23, // 46: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	17, // 47: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	18, // 48: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	15, // 49: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	14, // 50: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	30, // 51: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	19, // 52: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 53: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	18, // 54: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	17, // 55: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	19, // 56: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 57: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 58: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	19, // 59: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	19, // 60: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	21, // 61: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	19, // 62: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	42, // 63: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	42, // 64: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	65, // [65:65] is the sub-list for method output_type
+	65, // [65:65] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -4173,14 +4335,14 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_Check)(nil),
 		(*Wire_Checked)(nil),
 	}
-	file_pkg_protocol_wirepb_wire_proto_msgTypes[6].OneofWrappers = []any{}
+	file_pkg_protocol_wirepb_wire_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   47,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -75,6 +75,9 @@ func createKey(dir string) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("make the domain's key: %w", err)
 	}
+	if dir == "" { // everything stays in memory
+		return Key{private: private}, nil
+	}
 	file := filepath.Join(dir, KeyFile)
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		return Key{}, fmt.Errorf("make the domain's key: %s exists", file)

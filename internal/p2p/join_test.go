@@ -89,7 +89,11 @@ func (s *seat) redeem(t *testing.T, at node, secret []byte) (protocol.JoinAnswer
 // domain starts an inviter and n members that joined it, all connected.
 func domain(t *testing.T, n int) (seats []*seat, nodes []node) {
 	t.Helper()
-	first := newSeat(t, "a")
+	return domainOf(t, newSeat(t, "a"), n)
+}
+
+func domainOf(t *testing.T, first *seat, n int) (seats []*seat, nodes []node) {
+	t.Helper()
 	seats, nodes = []*seat{first}, []node{first.start(t, "")}
 	secret := nodes[0].invite(t, time.Hour, n)
 	for i := range n {
@@ -297,7 +301,9 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 
 // TestRostersMeetAfterAPartition changes the roster while a member is away.
 func TestRostersMeetAfterAPartition(t *testing.T) {
-	seats, nodes := domain(t, 2)
+	quick := newSeat(t, "a")
+	quick.dir = "" // hundreds of records are not to wait for the disk
+	seats, nodes := domainOf(t, quick, 2)
 	if err := nodes[1].Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ type storeMetrics struct {
 	collectedBytes, collectedRoots obs.Counter
 	damaged                        obs.Counter
 	fetches                        obs.CounterVec
-	denied                         obs.Counter
+	denied, refused                obs.Counter
 }
 
 func newStoreMetrics(r *obs.Registry, s *Store) storeMetrics {
@@ -142,5 +142,6 @@ func newStoreMetrics(r *obs.Registry, s *Store) storeMetrics {
 		damaged:        r.Counter("data_damaged_blocks_total", "Blocks whose content did not match their name."),
 		fetches:        r.CounterVec("data_fetches_total", "Fetches by their end.", "result"),
 		denied:         r.Counter("data_denied_requests_total", "Requests for blocks by peers that are no members."),
+		refused:        r.Counter("data_refused_shares_total", "Data not kept because its submitter has its share."),
 	}
 }

@@ -42,6 +42,7 @@ type Store struct {
 	blocks  *blockFiles
 	swap    *swap
 	metrics storeMetrics
+	shares  *shares
 	now     func() time.Time // the clock; tests replace it
 	slots   chan struct{}    // one for each fetch under way
 
@@ -88,7 +89,7 @@ func openLocal(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
 	s := &Store{
-		cfg: cfg, now: time.Now, slots: make(chan struct{}, cfg.Fetches),
+		cfg: cfg, now: time.Now, shares: newShares(cfg.QuotaBytes), slots: make(chan struct{}, cfg.Fetches),
 		holds: make(map[digest]int), running: make(map[*operation]struct{}),
 		fetches: make(map[grid.CID]chan struct{}), changes: make(map[grid.CID]bool),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),

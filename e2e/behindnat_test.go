@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -31,85 +32,96 @@ func TestManyBehindOneAddress(t *testing.T) {
 	if errors.Is(err, netlab.ErrUnsupported) {
 		t.Skip(err)
 	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(err)
-	t.Cleanup(func() {
-		if err := m.close(); err != nil {
-			t.Error(err)
-		}
-	})
-	host, err := m.lab.Host(ctx, "outside", netlab.Link{})
-	must(err)
-	outside, err := newLabSite(ctx, m.dir, "outside", host, twoCores)
-	must(err)
-	nat, err := m.lab.NAT(ctx, "nat", netlab.NATConfig{})
-	must(err)
-	m.sites = []*labSite{outside}
-	for i := range behindOneAddress {
-		name := "in" + strconv.Itoa(i)
-		host, err := nat.Inside(ctx, name, netlab.Link{})
-		must(err)
-		s, err := newLabSite(ctx, m.dir, name, host, submitOnly)
-		must(err)
-		s.bootstrap = []string{outside.addr()}
-		m.sites = append(m.sites, s)
-	}
-	members := []grid.SiteID{}
-	for _, s := range m.sites {
-		members = append(members, s.id)
-	}
-	for _, s := range m.sites {
-		must(s.configure(members))
-	}
-	must(errors.Join(outside.launch(ctx), outside.ready(ctx)))
+	must(t, err)
+	t.Cleanup(func() { must(t, m.close()) })
+	must(t, m.placeBehindNAT(ctx))
+	outside := m.sites[0]
+	must(t, errors.Join(outside.launch(ctx), outside.ready(ctx)))
 	began := time.Now()
 	for _, s := range m.sites[1:] {
-		must(s.launch(ctx))
+		must(t, s.launch(ctx))
 	}
-	peers := 0
-	if err := await(ctx, 2*time.Minute, "all are connected to the site outside", func() (bool, error) {
-		status, err := outside.client.Status(ctx)
-		peers = status.Peers
-		return peers == behindOneAddress, err
-	}); err != nil {
-		last := m.sites[behindOneAddress]
-		t.Fatalf("%d of %d: %v\noutside:\n%s\n%s:\n%s", peers, behindOneAddress, err, outside.tail(2000), last.name, last.tail(2000))
+	err = await(ctx, 2*time.Minute, "all are connected to the site outside", func() (bool, error) {
+		status, failed := outside.client.Status(ctx)
+		return status.Peers == behindOneAddress, failed
+	})
+	if err != nil {
+		t.Fatalf("%v\noutside:\n%s\none of them:\n%s", err, outside.tail(2000), m.sites[behindOneAddress].tail(2000))
 	}
 	joined := time.Since(began)
-	own, resident := 0, 0
+	shared, resident := 0, 0
 	for _, s := range m.sites {
-		must(s.ready(ctx))
-		own += memoryKiB(t, s.cmd.Process.Pid, "Pss:")
+		must(t, s.ready(ctx))
+		shared += memoryKiB(t, s.cmd.Process.Pid, "Pss:")
 		resident += memoryKiB(t, s.cmd.Process.Pid, "Rss:")
 	}
 	fmt.Printf("%d agents behind one address are all connected after %s; the %d agents take %d MiB, %d MiB resident each\n",
-		behindOneAddress, joined.Round(100*time.Millisecond), len(m.sites), own>>10, resident>>10/len(m.sites))
+		behindOneAddress, joined.Round(100*time.Millisecond), len(m.sites), shared>>10, resident>>10/len(m.sites))
+	runOutside(t, m.sites[17], outside)
+}
 
-	// One of them has its job run outside: the data goes out by its connection.
-	by := m.sites[17]
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// placeBehindNAT makes a site outside and the others behind one NAT.
+func (m *labMesh) placeBehindNAT(ctx context.Context) error {
+	host, err := m.lab.Host(ctx, "outside", netlab.Link{})
+	if err != nil {
+		return err
+	}
+	outside, err := newLabSite(ctx, m.dir, "outside", host, twoCores)
+	if err != nil {
+		return err
+	}
+	nat, err := m.lab.NAT(ctx, "nat", netlab.NATConfig{})
+	if err != nil {
+		return err
+	}
+	m.sites = []*labSite{outside}
+	members := []grid.SiteID{outside.id}
+	for i := range behindOneAddress {
+		name := "in" + strconv.Itoa(i)
+		if host, err = nat.Inside(ctx, name, netlab.Link{}); err != nil {
+			return err
+		}
+		s, failed := newLabSite(ctx, m.dir, name, host, submitOnly)
+		if failed != nil {
+			return failed
+		}
+		s.bootstrap = []string{outside.addr()}
+		m.sites, members = append(m.sites, s), append(members, s.id)
+	}
+	var errs []error
+	for _, s := range m.sites {
+		errs = append(errs, s.configure(members))
+	}
+	return errors.Join(errs...)
+}
+
+// runOutside has a site behind the NAT submit a job that only the one outside
+// can run: it fetches the data by the connection that came from inside.
+func runOutside(t *testing.T, by, outside *labSite) {
+	t.Helper()
+	ctx := t.Context()
 	ref, err := by.client.PutData(ctx, false, bytes.NewReader(sleeper("through", tick, 1<<20)))
-	must(err)
+	must(t, err)
 	id, err := by.client.Submit(ctx, grid.Job{Count: 1, TTL: 5 * time.Second, Spec: grid.Spec{
 		Kind: grid.KindWasm, Module: grid.Input{Path: "/module.wasm", CID: ref.CID, Bytes: ref.Bytes}, Runtime: time.Second,
 		Weights: grid.DefaultWeights(), Need: grid.Resources{MilliCPUs: 1000, MFLOPS: 1000, MemoryBytes: 128 << 20, DiskBytes: 1 << 20},
 	}})
-	must(err)
-	must(await(ctx, 2*time.Minute, "the job has ended", func() (bool, error) {
-		detail, err := by.client.Job(ctx, id)
-		return detail.Status.Phase.Ended(), err
+	must(t, err)
+	must(t, await(ctx, 2*time.Minute, "the job has ended", func() (bool, error) {
+		detail, failed := by.client.Job(ctx, id)
+		return detail.Status.Phase.Ended(), failed
 	}))
 	tasks, err := by.client.AllTasks(ctx, id)
-	must(err)
+	must(t, err)
 	if len(tasks) != 1 || tasks[0].Phase != view.PhaseDone || tasks[0].Site != outside.id {
-		t.Errorf("the job from behind the NAT: %+v", tasks)
-	}
-	if t.Failed() {
-		t.Logf("outside:\n%s\n%s:\n%s", outside.tail(2000), by.name, by.tail(2000))
+		t.Errorf("the job from behind the NAT: %+v\noutside:\n%s\n%s:\n%s", tasks, outside.tail(2000), by.name, by.tail(2000))
 	}
 }
 

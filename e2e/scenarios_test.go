@@ -39,9 +39,9 @@ func notAsProcesses() map[string]string {
 
 // onDemand says which scenarios are played only when all are wanted, and why.
 func onDemand() map[string]string {
-	const time = "the others show the same of real processes in less time"
+	const less = "the others show the same of real processes in less time"
 	return map[string]string{
-		"crowd.txt": time, "full.txt": time, "submitter-killed.txt": time,
+		"crowd.txt": less, "full.txt": less, "submitter-killed.txt": less,
 		"silent.txt": "a job must have ended 4 s after it was submitted, which wants a machine that does nothing else",
 	}
 }

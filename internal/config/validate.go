@@ -26,6 +26,7 @@ func (c Agent) Validate() error {
 	errs := []error{
 		oneOf("preset", c.Preset, PresetLAN, PresetWAN, PresetTest),
 		oneOf("accept", c.Accept, acceptListed, acceptAnyone),
+		oneOf("sandbox", c.Sandbox, SandboxAuto, SandboxBubblewrap, SandboxGVisor),
 		oneOf("placing.choice", c.Placing.Choice, ChoiceNearest, ChoiceSoftMin),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),

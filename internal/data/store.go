@@ -14,6 +14,7 @@ import (
 	"github.com/ipfs/go-cid"
 	ipld "github.com/ipfs/go-ipld-format"
 	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -41,6 +42,9 @@ type Store struct {
 	host    host.Host
 	blocks  *blockFiles
 	swap    *swap
+	meter   meter
+	links   *links
+	prober  *prober
 	metrics storeMetrics
 	shares  *shares
 	now     func() time.Time // the clock; tests replace it
@@ -75,7 +79,11 @@ func Open(cfg Config, h host.Host) (*Store, error) {
 	}
 	s.host = h
 	s.swap = newSwap(s)
+	s.meter.done = s.measured
+	s.prober = newProber(s)
 	s.wg.Go(s.keep)
+	s.wg.Go(s.prober.run)
+	s.wg.Go(s.prober.tell)
 	return s, nil
 }
 
@@ -102,6 +110,10 @@ func openLocal(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s.metrics = newStoreMetrics(cfg.Metrics, s)
+	s.meter.flows = make(map[peer.ID]*flow)
+	if s.links, err = openLinks(cfg.Dir, func() time.Time { return s.now() }, cfg.OnLink); err != nil {
+		cfg.Log.Warn("measurements of links are not usable, starting without", "error", err)
+	}
 	s.checkRoots()
 	clear(s.changes) // nobody was told of anything yet
 	return s, nil
@@ -121,11 +133,28 @@ func (s *Store) Close() error {
 	}
 	s.mu.Unlock()
 	close(s.stop)
+	s.host.RemoveStreamHandler(probeID)
 	err := s.swap.close()
 	s.wg.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(err, s.log.rewrite(s.roots), s.log.close())
+}
+
+// measured takes the rate at which data came from a peer.
+func (s *Store) measured(p peer.ID, bps float64) {
+	s.links.measured(p, bps)
+	s.prober.report(p, bps)
+}
+
+// Link is what was measured between this site and a peer within the last day:
+// from real transfers, and from small probes where there were none.
+func (s *Store) Link(site grid.SiteID) Link {
+	p, err := peer.Decode(string(site))
+	if err != nil {
+		return Link{}
+	}
+	return s.links.get(p)
 }
 
 // Has reports whether the whole graph is here.

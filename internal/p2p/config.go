@@ -38,6 +38,9 @@ type Config struct {
 	AcceptAnyone bool          // no list: whoever speaks the protocol in this domain is a member
 	Bootstrap    []string      // multiaddrs that end in /p2p/ID, dialled for ever
 	Preset       Preset        // empty = PresetLAN
+	NAT          NAT           // for machines behind translating routers; zero = nothing
+	MDNS         bool          // find members on the local network, and be found there
+	DHT          bool          // ask members for the addresses of members that are not reached
 
 	Capability func() grid.Capability // what Hello tells; called from any goroutine; nil = nothing
 
@@ -60,6 +63,9 @@ type Timing struct {
 	BackoffMax time.Duration // longest pause between attempts to dial
 	Spread     time.Duration // news of members are collected this long before they are told
 	LogIdle    time.Duration // a log stream on which nothing comes for so long is closed
+	Relay      time.Duration // between two looks at which relays are held
+	Linger     time.Duration // a relayed connection stays so long beside a direct one
+	Lookup     time.Duration // between two questions to members where a member is
 }
 
 // Limits bounds what peers can make this site hold. All are above 0.
@@ -75,6 +81,8 @@ type Limits struct {
 	Peers          int     // peers known at all; beyond, strangers are turned away
 	LogStreams     int     // log streams served at once
 	ConnsPerSubnet int     // connections from one IPv4 address or IPv6 /56
+	RelaySlots     int     // members for which this site relays at once
+	RelayCircuits  int     // relayed connections of one member at once
 }
 
 // DefaultLimits suits a site of a few hundred members.
@@ -82,7 +90,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		QueueMessages: 4096, QueueBytes: 8 << 20, GossipMessages: 65_536, GossipBytes: 64 << 20,
 		SubmitterRate: 500, SubmitterBurst: 4096, Submitters: 4096,
-		Members: 256, Peers: 4096, LogStreams: 64, ConnsPerSubnet: 256,
+		Members: 256, Peers: 4096, LogStreams: 64, ConnsPerSubnet: 256, RelaySlots: 128, RelayCircuits: 48,
 	}
 }
 
@@ -92,6 +100,7 @@ func (p Preset) Timing() Timing {
 		Dial: 5 * time.Second, Hello: 5 * time.Second, Write: 10 * time.Second, Read: 10 * time.Second,
 		Debounce: 200 * time.Millisecond, BackoffMin: 500 * time.Millisecond, BackoffMax: 30 * time.Second,
 		Spread: time.Second, LogIdle: 10 * time.Minute,
+		Relay: 2 * time.Second, Linger: 10 * time.Second, Lookup: 30 * time.Second,
 	}
 	switch p {
 	case PresetWAN:
@@ -99,6 +108,7 @@ func (p Preset) Timing() Timing {
 		t.Debounce = 2 * time.Second
 	case PresetTest:
 		t.BackoffMin, t.BackoffMax, t.Spread = 50*time.Millisecond, time.Second, 50*time.Millisecond
+		t.Relay, t.Linger, t.Lookup = 100*time.Millisecond, 500*time.Millisecond, 200*time.Millisecond
 	case PresetLAN:
 	}
 	return t
@@ -119,7 +129,7 @@ func (c Config) Validate() error {
 	bad(len(c.Allow) > 0 && c.AcceptAnyone, "members: listed, and anyone accepted; choose one")
 	bad(!slices.Contains([]Preset{"", PresetLAN, PresetWAN, PresetTest}, c.Preset),
 		"network preset %q: want lan, wan or test", string(c.Preset))
-	return errors.Join(errors.Join(errs...), c.Domain.Validate(), c.validateAddrs())
+	return errors.Join(errors.Join(errs...), c.Domain.Validate(), c.NAT.validate(), c.validateAddrs())
 }
 
 func (c Config) validateAddrs() error {
@@ -156,6 +166,7 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.NAT = c.NAT.withDefaults()
 	c.Timing = c.Timing.or(c.Preset.Timing())
 	c.Limits = c.Limits.or(DefaultLimits())
 	return c
@@ -166,6 +177,7 @@ func (t Timing) or(d Timing) Timing {
 		Dial: or(t.Dial, d.Dial), Hello: or(t.Hello, d.Hello), Write: or(t.Write, d.Write), Read: or(t.Read, d.Read),
 		Debounce: or(t.Debounce, d.Debounce), BackoffMin: or(t.BackoffMin, d.BackoffMin),
 		BackoffMax: or(t.BackoffMax, d.BackoffMax), Spread: or(t.Spread, d.Spread), LogIdle: or(t.LogIdle, d.LogIdle),
+		Relay: or(t.Relay, d.Relay), Linger: or(t.Linger, d.Linger), Lookup: or(t.Lookup, d.Lookup),
 	}
 }
 
@@ -176,6 +188,7 @@ func (l Limits) or(d Limits) Limits {
 		SubmitterRate: or(l.SubmitterRate, d.SubmitterRate), SubmitterBurst: or(l.SubmitterBurst, d.SubmitterBurst),
 		Submitters: or(l.Submitters, d.Submitters), Members: or(l.Members, d.Members), Peers: or(l.Peers, d.Peers),
 		LogStreams: or(l.LogStreams, d.LogStreams), ConnsPerSubnet: or(l.ConnsPerSubnet, d.ConnsPerSubnet),
+		RelaySlots: or(l.RelaySlots, d.RelaySlots), RelayCircuits: or(l.RelayCircuits, d.RelayCircuits),
 	}
 }
 

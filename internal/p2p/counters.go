@@ -21,6 +21,10 @@ const (
 	CountRefused = "refused"      // peers not admitted, by us or by them [reason]
 	CountLost    = "peers_lost"   // admitted peers that went [proven, silent]
 	CountDials   = "dials"        // attempts to reach a peer [ok, failed]
+	CountPunches = "punches"      // making relayed connections direct [attempt, ok, failed, direct]
+	CountRelays  = "relays"       // asking members to relay for this site [held, refused, lost]
+	CountMoves   = "moves"        // streams moved to a better connection [ok, failed]
+	CountLookups = "lookups"      // asking members where a member is [found, unknown]
 )
 
 // Causes, the label of CountInvalid.
@@ -70,6 +74,10 @@ func newCounters(reg *obs.Registry) *counters {
 		CountRefused: family(CountRefused, "Peers that were not admitted, or did not admit this site.", "reason"),
 		CountLost:    family(CountLost, "Admitted peers whose connection was lost.", "how"),
 		CountDials:   family(CountDials, "Attempts to reach a peer.", "result"),
+		CountPunches: family(CountPunches, "Hole punching between this site and a member that is reached through a relay.", "result"),
+		CountRelays:  family(CountRelays, "Slots at members that relay.", "result"),
+		CountMoves:   family(CountMoves, "Streams moved from a relayed to a direct connection.", "result"),
+		CountLookups: family(CountLookups, "Questions to members where a member is.", "result"),
 	}}
 }
 

@@ -59,7 +59,7 @@ func TestHearsayThatLeadsNowhereIsForgotten(t *testing.T) {
 		defer n.Mesh.mu.Unlock()
 		return n.remotes[ghost.site] != nil
 	}
-	n.learn([]string{"rubbish", n.Addrs()[0], "/ip4/127.0.0.1/tcp/1/p2p/" + string(ghost.site)})
+	n.learn("", []string{"rubbish", n.Addrs()[0], "/ip4/127.0.0.1/tcp/1/p2p/" + string(ghost.site)})
 	if !listed() {
 		t.Fatal("the peer is not dialled")
 	}
@@ -74,7 +74,7 @@ func TestHearsayOfStrangersIsNotFollowed(t *testing.T) {
 	cfg.AcceptAnyone, cfg.Allow = false, []grid.SiteID{newForge(t).id.site}
 	n := join(t, cfg)
 	ghost := newForge(t).id
-	n.learn([]string{"/ip4/127.0.0.1/tcp/1/p2p/" + string(ghost.site)})
+	n.learn("", []string{"/ip4/127.0.0.1/tcp/1/p2p/" + string(ghost.site)})
 	n.Mesh.mu.Lock()
 	defer n.Mesh.mu.Unlock()
 	if n.remotes[ghost.site] != nil || n.host.Network().Connectedness(ghost.id) == network.Connected {

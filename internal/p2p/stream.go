@@ -15,27 +15,38 @@ import (
 )
 
 // carry writes what is queued to the peer until the stream ends, for whatever
-// reason. The peer says nothing on this stream after its Hello; its own messages
-// come on the stream it opened.
-func (r *remote) carry(ctx context.Context, l link) {
+// reason, or there is a better one, which it returns. The peer says nothing on
+// this stream after its Hello; its own messages come on the stream it opened.
+func (r *remote) carry(ctx context.Context, l link) (next *link) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_, _ = l.stream.Read(make([]byte, 1)) // it returns when the stream ends, or the peer breaks the rule
 	}()
 	defer func() {
+		if next != nil {
+			r.leave(ctx, l, ended)
+			return
+		}
 		_ = l.stream.Reset()
 		<-ended
 	}()
+	if r.isBetter(l) {
+		signal(r.better)
+	}
 	out := bufio.NewWriterSize(deadlineWriter{l.stream, r.m.cfg.Timing.Write}, streamBuffer)
 	var spread <-chan time.Time
 	for {
 		var err error
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-ended:
-			return
+			return nil
+		case <-r.better:
+			if next = r.move(ctx, l); next != nil {
+				return next
+			}
 		case frame := <-r.queue:
 			err = r.write(out, frame)
 		case <-r.news:
@@ -53,7 +64,7 @@ func (r *remote) carry(ctx context.Context, l link) {
 		if isTimeout(err) { // the peer takes nothing
 			r.abandon()
 		}
-		return
+		return nil
 	}
 }
 
@@ -177,7 +188,7 @@ func (m *Mesh) welcome(in *frameReader, stream network.Stream) (protocol.Hello, 
 		m.after(refusalGrace, func() { _ = m.host.Network().ClosePeer(id) })
 		return hello, false
 	}
-	m.learn(hello.Peers)
+	m.learn(id, hello.Peers)
 	return hello, stream.SetReadDeadline(time.Time{}) == nil
 }
 
@@ -222,13 +233,18 @@ func (r *remote) awaitSeen(ctx context.Context) bool {
 }
 
 // take makes the stream the one on which the peer speaks, and ends an older one:
-// who opens a second one has lost the first.
+// who opens a second one has lost the first, or moves from a relay to a direct
+// connection and has things on the way there.
 func (r *remote) take(stream network.Stream) {
 	r.mu.Lock()
 	old := r.inbound
 	r.inbound = stream
 	r.mu.Unlock()
-	if old != nil {
+	switch {
+	case old == nil:
+	case isCircuit(old.Conn().RemoteMultiaddr()) && !isCircuit(stream.Conn().RemoteMultiaddr()):
+		r.m.after(leaveGrace, func() { _ = old.Reset() })
+	default:
 		_ = old.Reset()
 	}
 }
@@ -241,7 +257,7 @@ func (r *remote) received(message protocol.Message) {
 		r.m.handlers.OnMessage(r.site, message)
 		return
 	}
-	r.m.learn(hello.Peers)
+	r.m.learn(r.id, hello.Peers)
 	now := r.m.cfg.Now()
 	facts, reason := r.m.judge(r.site, hello, now, now)
 	if reason != grid.ReasonNone {

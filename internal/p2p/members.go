@@ -90,15 +90,15 @@ func (m *Mesh) membersFor(to peer.ID, conn network.Conn) []string {
 	return named
 }
 
-// introduce names a new member to the others.
-func (m *Mesh) introduce(r *remote, addrs []ma.Multiaddr) {
+// tellAll names a member, or this site itself, to all others.
+func (m *Mesh) tellAll(id peer.ID, addrs []ma.Multiaddr) {
 	for _, o := range m.all() {
-		if _, present := o.admitted(); !present || o == r {
+		if _, present := o.admitted(); !present || o.id == id {
 			continue
 		}
 		conns := m.host.Network().ConnsToPeer(o.id)
 		near := len(conns) > 0 && manet.IsIPLoopback(conns[0].RemoteMultiaddr())
-		if named := nameAddrs(r.id, addrs, near); len(named) > 0 {
+		if named := nameAddrs(id, addrs, near); len(named) > 0 {
 			o.tell(named)
 		}
 	}
@@ -189,7 +189,7 @@ func (r *remote) relocate(circuits []ma.Multiaddr) {
 	}
 	addrs := r.m.addrsOf(r, conns[0])
 	r.m.book.put(r.id, addrs, r.m.cfg.Now())
-	r.m.introduce(r, addrs)
+	r.m.tellAll(r.id, addrs)
 }
 
 // through lists the peer's addresses through relays.

@@ -86,9 +86,6 @@ func (m *Mesh) closeRelayed(id peer.ID) {
 	}
 }
 
-// parted is told of every connection that ends.
-func (m *Mesh) parted(_ network.Network, _ network.Conn) { signal(m.relays.wake) }
-
 // leadsTo says where the best connection to a peer leads, and which member
 // relays it.
 func (m *Mesh) leadsTo(id peer.ID) (addr string, relay grid.SiteID) {

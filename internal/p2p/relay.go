@@ -314,7 +314,7 @@ func (r *relays) publish() {
 		_ = emitter.Emit(event.EvtAutoRelayAddrsUpdated{RelayAddrs: now})
 		_ = emitter.Close()
 	}
-	r.m.Announce()
+	r.m.tellAll(r.m.host.ID(), now)
 }
 
 // circuits are the addresses of this site through its relays.

@@ -57,6 +57,7 @@ type remote struct {
 	outgoing network.Stream          // on which we speak
 	proof    map[netip.AddrPort]bool // where the peer's own host accepted TCP for the agent
 	circuits []ma.Multiaddr          // where it is reached through relays, as it says itself
+	mended   mending                 // how often gossip with it was begun anew
 }
 
 func newRemote(m *Mesh, id peer.ID, site grid.SiteID) *remote {
@@ -258,7 +259,7 @@ func (r *remote) admit(ctx context.Context, l link) {
 	addrs := r.m.addrsOf(r, conn)
 	r.m.book.put(r.id, addrs, r.m.cfg.Now())
 	r.m.wg.Go(func() { r.prove(ctx, conn) })
-	r.m.introduce(r, addrs)
+	r.m.tellAll(r.id, addrs)
 	signal(r.m.relays.wake)
 }
 

@@ -115,6 +115,7 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network,
 		Data:       data.Config{QuotaBytes: c.Data.QuotaBytes, UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps, Metrics: metrics, Log: log},
 		Capability: capability, Adapters: adapters, Notices: notices, OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: 1,
+		Priced: c.Price.Named, Price: c.Price.CoreHour,
 		Metrics: metrics, Log: log,
 		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep, WasmOnly: c.Accept == "anyone",
 		SoftMin: c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies, HoldAll: c.Placing.HoldAll,

@@ -43,6 +43,8 @@ type Config struct {
 	Adapters    map[grid.WorkKind]lrm.Adapter // what runs here; empty: the site only submits
 	Notices     []view.Notice                 // what the owner should know, found before the start
 	OutputBytes int64                         // of stdout and of stderr that are kept, each
+	Priced      bool                          // the owner names a price
+	Price       float64                       // of an hour of a core, in the owners' own unit
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
 	Seed        uint64                        // of the machines' randomness
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
@@ -142,6 +144,7 @@ func (a *Agent) makeMachines() error {
 	brokerConfig := broker.Default(a.mesh.Self())
 	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
 	siteConfig.MaxRuntime = a.cfg.MaxRuntime
+	siteConfig.Priced, siteConfig.Price = a.cfg.Priced, a.cfg.Price
 	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
 	brokerConfig.ReplyTarget = a.cfg.Replies

@@ -30,7 +30,7 @@ func (a *Agent) join() error {
 	handlers := p2p.Handlers{
 		OnMessage: a.received,
 		OnPeerSeen: func(id grid.SiteID, f p2p.Facts) {
-			a.tellBoth(step.PeerSeen{Site: id, Name: f.Name, Capability: f.Capability, Skew: f.Skew})
+			a.tellBoth(step.PeerSeen{Site: id, Name: f.Name, Capability: f.Capability, Skew: f.Skew, RoundTrip: f.RoundTrip})
 		},
 		OnPeerGone: func(id grid.SiteID, dead bool) {
 			a.tellBoth(step.PeerGone{Site: id, ProvenDead: dead})

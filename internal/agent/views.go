@@ -253,6 +253,8 @@ func offerTable(job broker.JobState, members []broker.MemberState, n names, now 
 	for i, answer := range job.Answers {
 		row := answerRow(answer, i+1, n)
 		row.FaultIndex, row.Awarded = faults[answer.Site], awarded[answer.Site]
+		lag := job.Behind[i]
+		row.Behind = view.Behind(lag.Dimension, lag.Value, lag.Nearest)
 		table.Rows = append(table.Rows, row)
 		table.Round = max(table.Round, answer.Seq)
 		table.Never = table.Never && answer.Offer == nil && answer.Refusal.Never

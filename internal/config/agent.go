@@ -22,6 +22,7 @@ type Agent struct {
 	Accept    string          // listed (default) or anyone; anyone implies that only WASM is run
 	Kinds     []grid.WorkKind // work this site runs, ascending; default wasm
 	Ceilings  Ceilings        // what the owner gives
+	Price     Price           // what the owner asks for
 	Rates     Rates           // links, as the owner caps them
 	Lease     Lease           // how long a site may run on without hearing from the submitter
 	Data      Data            // the data room
@@ -39,6 +40,14 @@ type Ceilings struct {
 	MemoryBytes int64
 	DiskBytes   int64
 	MFLOPS      int64 // of all given cores together, 10^6 FLOP/s; 0 = measure for 200 ms
+}
+
+// Price is what the owner asks for an hour of a core, in whatever unit the
+// owners of a domain agree on. It is told to jobs whose map has that dimension;
+// nothing is charged.
+type Price struct {
+	Named    bool
+	CoreHour float64 // 0 to 1e9
 }
 
 // Rates cap and describe the site's links, bit/s.

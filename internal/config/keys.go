@@ -127,6 +127,26 @@ func parseRate(text string) (int64, error) {
 	return 0, fmt.Errorf("rate %q: want a number with a unit (bit/s, kbit/s, Mbit/s, Gbit/s), such as 20Mbit/s", text)
 }
 
+func parsePrice(text string) (Price, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return Price{}, nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v >= 0) || v > 1e9 {
+		return Price{}, fmt.Errorf("want a number of at least 0, such as 0.02, have %q", text)
+	}
+	return Price{Named: true, CoreHour: v}, nil
+}
+
+// String is the price as it is written.
+func (p Price) String() string {
+	if !p.Named {
+		return ""
+	}
+	return strconv.FormatFloat(p.CoreHour, 'g', -1, 64)
+}
+
 func parseKinds(text string) ([]grid.WorkKind, error) {
 	var kinds []grid.WorkKind
 	for part := range strings.SplitSeq(text, ",") {
@@ -171,6 +191,7 @@ func agentSettings() []setting[Agent] {
 		sizeKey("ceilings.memory", "memory given; 0B = half", func(a *c) *int64 { return &a.Ceilings.MemoryBytes }),
 		sizeKey("ceilings.disk", "scratch space given; 0B = a quarter of what is free", func(a *c) *int64 { return &a.Ceilings.DiskBytes }),
 		milliKey("ceilings.gflops", "computation given, GFLOPS; 0 = measure", func(a *c) *int64 { return &a.Ceilings.MFLOPS }),
+		typed("price", "asked for an hour of a core, in your domain's unit; empty = none named", func(a *c) *Price { return &a.Price }, parsePrice, Price.String),
 		rateKey("rates.down", "download rate", func(a *c) *int64 { return &a.Rates.DownBps }),
 		rateKey("rates.up", "upload rate", func(a *c) *int64 { return &a.Rates.UpBps }),
 		rateKey("rates.disk", "rate of the local disk", func(a *c) *int64 { return &a.Rates.DiskBps }),

@@ -17,8 +17,9 @@ type member struct {
 	bidder     bool // has answered an announcement before
 	lastSeen   time.Time
 	skew       time.Duration
-	dead       bool      // its agent is known to have died; it is not connected
-	silentTill time.Time // it let an announcement go unanswered: until then rounds do not wait for it
+	roundTrip  time.Duration // between it and this site; 0 = not measured
+	dead       bool          // its agent is known to have died; it is not connected
+	silentTill time.Time     // it let an announcement go unanswered: until then rounds do not wait for it
 }
 
 // What silence and absence of a member mean, and how many are remembered.
@@ -42,6 +43,9 @@ func (m *Machine) peerSeen(in step.PeerSeen) {
 	m.heard(in.Site)
 	arrived := !p.connected
 	p.name, p.capability, p.skew = in.Name, in.Capability, in.Skew
+	if in.RoundTrip > 0 {
+		p.roundTrip = in.RoundTrip
+	}
 	p.connected, p.lastSeen, p.silentTill, p.dead = true, m.now, timeZero, false
 	if !arrived {
 		return

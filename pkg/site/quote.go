@@ -35,7 +35,7 @@ type inquiry struct {
 func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, bool) {
 	site := index.Site{
 		Capability: m.capability, Free: m.capability.Total, PotentialBps: m.potential,
-		Sources: m.access(req, in.submitter), Up: 1,
+		Sources: m.access(req, in.submitter), Up: 1, Priced: m.cfg.Priced, Price: m.cfg.Price,
 	}
 	bare, refusal, ok := index.Measure(req, site)
 	if !ok && refusal.Never {

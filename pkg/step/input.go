@@ -33,6 +33,7 @@ type PeerSeen struct {
 	Name       string
 	Capability grid.Capability
 	Skew       time.Duration // the peer's clock minus ours
+	RoundTrip  time.Duration // of a message and its answer; 0 = not measured
 }
 
 // PeerGone says that a peer's connection was lost.

@@ -166,6 +166,7 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 	row := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
 	row("site", "%s (%s)", s.Site, s.Name)
 	row("domain", "%s, connected to %d sites", s.Domain, s.Peers)
+	row("reach", "%s", reachOf(s.Reach))
 	row("state", "%s", stateOf(s))
 	row("cores", "%.1f of %.1f in use", float64(s.InUse.MilliCPUs)/1000, float64(s.Ceilings.MilliCPUs)/1000)
 	row("memory", "%s of %s in use", grid.FormatBytes(s.InUse.MemoryBytes), grid.FormatBytes(s.Ceilings.MemoryBytes))
@@ -187,6 +188,22 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 		row("counted", "%s %d", name, s.Counters[name])
 	}
 	return w.Flush()
+}
+
+// reachOf says in a line how this site and the others reach each other.
+func reachOf(r view.Reach) string {
+	text := r.Reachability + fmt.Sprintf("; %d sites directly, %d through a relay", r.Direct, r.Relayed)
+	if r.Serving {
+		text += "; relays for members"
+	}
+	for i, id := range r.Relays {
+		word := "; reached through "
+		if i > 0 {
+			word = " and "
+		}
+		text += word + string(id)
+	}
+	return text
 }
 
 func stateOf(s view.AgentStatus) string {

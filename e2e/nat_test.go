@@ -1,0 +1,216 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/netlab"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// usable is how soon two sites behind two NATs must be able to use each other.
+const usable = 15 * time.Second
+
+// divided is a mesh of a public site that relays and two sites behind a NAT
+// each, which know nothing but the public one.
+type divided struct {
+	*labMesh
+	relay, a, b *labSite
+	since       time.Time // when the two were started
+}
+
+// newDivided starts the mesh. The first of the two submits, the second works.
+func newDivided(t *testing.T, kind netlab.NATKind) *divided {
+	t.Helper()
+	lab := netlab.StartPublic(t)
+	dir, err := os.MkdirTemp(bin.dir, "n") //nolint:usetesting // sockets need short paths
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &labMesh{dir: dir, lab: lab}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, s := range m.sites {
+				t.Logf("%s:\n%s", s.name, s.tail(4000))
+			}
+		}
+		if err := m.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d := &divided{labMesh: m}
+	public, err := lab.Host(t.Context(), "relay", netlab.Link{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wan = "preset: wan\nlease: {length: 3s, margin: 500ms}\n"
+	d.relay = d.add(t, "relay", public, wan+"nat: {relay: serve}\n"+submitOnly)
+	for i, s := range []**labSite{&d.a, &d.b} {
+		name := string(rune('a' + i))
+		nat, err := lab.NAT(t.Context(), "nat"+name, netlab.NATConfig{Kind: kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		host, err := nat.Inside(t.Context(), name, netlab.Link{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		*s = d.add(t, name, host, wan+[]string{submitOnly, twoCores}[i])
+		(*s).bootstrap = []string{d.relay.addr()}
+	}
+	d.launchAll(t)
+	return d
+}
+
+func (d *divided) add(t *testing.T, name string, host *netlab.Host, settings string) *labSite {
+	t.Helper()
+	s, err := newLabSite(t.Context(), d.dir, name, host, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.sites = append(d.sites, s)
+	return s
+}
+
+func (d *divided) launchAll(t *testing.T) {
+	t.Helper()
+	var members []grid.SiteID
+	for _, s := range d.sites {
+		members = append(members, s.id)
+	}
+	for i, s := range d.sites {
+		if err := s.configure(members); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			d.since = time.Now()
+		}
+		if err := s.launch(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s == d.relay {
+			if err := s.ready(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// status is what a site says of itself, and nothing while it does not answer.
+func (s *labSite) status(ctx context.Context) view.AgentStatus {
+	status, err := s.client.Status(ctx)
+	if err != nil {
+		return view.AgentStatus{}
+	}
+	return status
+}
+
+// both waits until a condition holds at both sites behind NATs.
+func (d *divided) both(t *testing.T, limit time.Duration, what string, holds func(view.AgentStatus) bool) {
+	t.Helper()
+	eventually(t, limit, what, func() bool {
+		return holds(d.a.status(t.Context())) && holds(d.b.status(t.Context()))
+	})
+}
+
+// runs submits at the first site and wants the job done at the second.
+func (d *divided) runs(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin.submit, "run", "--wasm", bin.guest, "--", "print=through")
+	cmd.Env = append(os.Environ(), "MRS_ADDR="+d.a.socket, "XDG_CONFIG_HOME="+d.dir, "NO_COLOR=1")
+	cmd.Dir = d.dir
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "through") {
+		t.Fatalf("submit run: %v:\n%s", err, out.String())
+	}
+	journals, err := filepath.Glob(filepath.Join(d.b.state, "*"))
+	if err != nil || len(journals) == 0 {
+		t.Fatalf("the second site keeps nothing: %v", err)
+	}
+}
+
+// total is a counter of both sites behind NATs together.
+func (d *divided) total(t *testing.T, line string) int {
+	t.Helper()
+	sum := 0
+	for _, s := range []*labSite{d.a, d.b} {
+		n, err := s.counter(t.Context(), line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	return sum
+}
+
+func TestDoubleNATIsUsableThroughTheRelayAndThenDirect(t *testing.T) {
+	d := newDivided(t, netlab.Cone)
+	d.both(t, usable, "both see each other", func(s view.AgentStatus) bool { return s.Peers == 2 })
+	seen := time.Since(d.since)
+	d.runs(t)
+	ran := time.Since(d.since)
+	if ran > usable {
+		t.Errorf("a job came back after %s, want %s", ran, usable)
+	}
+	d.both(t, patience, "both are connected directly", func(s view.AgentStatus) bool {
+		return s.Reach.Direct == 2 && s.Reach.Relayed == 0 && len(s.Reach.Relays) == 1
+	})
+	direct := time.Since(d.since)
+	t.Logf("two NATs: seen after %.2f s, a job came back after %.2f s, known to be direct after %.2f s",
+		seen.Seconds(), ran.Seconds(), direct.Seconds())
+	if n := d.total(t, `mrs_p2p_punches_total{result="ok"}`); n == 0 {
+		t.Error("no hole was punched")
+	}
+	eventually(t, patience, "the relayed connections end", func() bool {
+		return d.total(t, `mrs_p2p_moves_total{result="ok"}`) > 0
+	})
+	if err := d.relay.kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.both(t, patience, "the relay is missed", func(s view.AgentStatus) bool { return s.Peers == 1 })
+	d.runs(t)
+	d.both(t, time.Second, "nobody else is missed", func(s view.AgentStatus) bool { return s.Peers == 1 && s.Reach.Direct == 1 })
+	for _, how := range []string{"proven", "silent"} {
+		if n := d.total(t, `mrs_p2p_peers_lost_total{how="`+how+`"}`); n > 2 {
+			t.Errorf("%d peers were lost (%s), want the relay alone", n, how)
+		}
+	}
+}
+
+func TestSymmetricNATsStayOnTheRelay(t *testing.T) {
+	d := newDivided(t, netlab.Symmetric)
+	d.both(t, usable, "both see each other", func(s view.AgentStatus) bool { return s.Peers == 2 && s.Reach.Relayed == 1 })
+	seen := time.Since(d.since)
+	d.runs(t)
+	ran := time.Since(d.since)
+	if ran > usable {
+		t.Errorf("a job came back after %s, want %s", ran, usable)
+	}
+	t.Logf("two symmetric NATs: seen after %.2f s, a job came back after %.2f s", seen.Seconds(), ran.Seconds())
+	eventually(t, patience, "hole punching was tried", func() bool {
+		return d.total(t, `mrs_p2p_punches_total{result="failed"}`) > 0
+	})
+	for range 3 {
+		d.runs(t)
+	}
+	d.both(t, time.Second, "both are still relayed", func(s view.AgentStatus) bool {
+		return s.Peers == 2 && s.Reach.Relayed == 1 && len(s.Reach.Relays) == 1 && s.Reach.Relays[0] == d.relay.id
+	})
+	out, err := exec.Command(bin.siteagent, "--config", d.a.file(), "status").CombinedOutput()
+	if want := fmt.Sprintf("1 through a relay; reached through %s", d.relay.id); err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("siteagent status: %v, want %q in\n%s", err, want, out)
+	}
+}

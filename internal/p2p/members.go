@@ -136,6 +136,11 @@ func (m *Mesh) learn(from peer.ID, named []string) {
 	}
 	var own []ma.Multiaddr
 	present := len(m.Peers())
+	if r := m.lookup(siteOf(from)); r != nil {
+		if _, admitted := r.admitted(); !admitted {
+			present++ // it is about to be
+		}
+	}
 	for _, text := range named {
 		info, err := peer.AddrInfoFromString(text)
 		if err != nil || len(info.Addrs) == 0 || info.ID == m.host.ID() || !m.Allowed(info.ID) {

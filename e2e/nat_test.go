@@ -30,32 +30,10 @@ type divided struct {
 // newDivided starts the mesh. The first of the two submits, the second works.
 func newDivided(t *testing.T, kind netlab.NATKind) *divided {
 	t.Helper()
-	lab := netlab.StartPublic(t)
-	dir, err := os.MkdirTemp(bin.dir, "n") //nolint:usetesting // sockets need short paths
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &labMesh{dir: dir, lab: lab}
-	t.Cleanup(func() {
-		if t.Failed() {
-			for _, s := range m.sites {
-				t.Logf("%s:\n%s", s.name, s.tail(4000))
-			}
-		}
-		if err := m.close(); err != nil {
-			t.Error(err)
-		}
-	})
-	d := &divided{labMesh: m}
-	public, err := lab.Host(t.Context(), "relay", netlab.Link{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const wan = "preset: wan\nlease: {length: 3s, margin: 500ms}\n"
-	d.relay = d.add(t, "relay", public, wan+"nat: {relay: serve}\n"+submitOnly)
+	d := newOpen(t)
 	for i, s := range []**labSite{&d.a, &d.b} {
 		name := string(rune('a' + i))
-		nat, err := lab.NAT(t.Context(), "nat"+name, netlab.NATConfig{Kind: kind})
+		nat, err := d.lab.NAT(t.Context(), "nat"+name, netlab.NATConfig{Kind: kind})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,10 +41,40 @@ func newDivided(t *testing.T, kind netlab.NATKind) *divided {
 		if err != nil {
 			t.Fatal(err)
 		}
-		*s = d.add(t, name, host, wan+[]string{submitOnly, twoCores}[i])
+		*s = d.add(t, name, host, onWAN+[]string{submitOnly, twoCores}[i])
 		(*s).bootstrap = []string{d.relay.addr()}
 	}
 	d.launchAll(t)
+	return d
+}
+
+// onWAN are the settings of a site that meets the others over the Internet.
+const onWAN = "preset: wan\nlease: {length: 3s, margin: 500ms}\n"
+
+// newOpen makes a lab with the public site alone.
+func newOpen(t *testing.T) *divided {
+	t.Helper()
+	lab := netlab.StartPublic(t)
+	dir, err := os.MkdirTemp(bin.dir, "n") //nolint:usetesting // sockets need short paths
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &divided{labMesh: &labMesh{dir: dir, lab: lab}}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, s := range d.sites {
+				t.Logf("%s:\n%s", s.name, s.tail(4000))
+			}
+		}
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	public, err := lab.Host(t.Context(), "relay", netlab.Link{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.relay = d.add(t, "relay", public, onWAN+"nat: {relay: serve}\n"+submitOnly)
 	return d
 }
 
@@ -216,4 +224,21 @@ func TestSymmetricNATsStayOnTheRelay(t *testing.T) {
 	if want := fmt.Sprintf("1 through a relay; reached through %s", d.relay.id); err != nil || !strings.Contains(string(out), want) {
 		t.Errorf("siteagent status: %v, want %q in\n%s", err, want, out)
 	}
+}
+
+func TestASiteThatIsReachableFindsOutAndRelays(t *testing.T) {
+	d := newOpen(t)
+	host, err := d.lab.Host(t.Context(), "found", netlab.Link{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := d.add(t, "found", host, onWAN+submitOnly)
+	found.bootstrap = []string{d.relay.addr()}
+	d.launchAll(t)
+	eventually(t, patience, "the site sees the other", func() bool { return found.status(t.Context()).Peers == 1 })
+	eventually(t, patience, "it knows that it is reachable, and relays", func() bool {
+		reach := found.status(t.Context()).Reach
+		return reach.Reachability == "public" && reach.Serving && len(reach.Relays) == 0
+	})
+	t.Logf("reachable after %.1f s", time.Since(d.since).Seconds())
 }

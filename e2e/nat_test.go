@@ -66,7 +66,7 @@ func newOpen(t *testing.T) *divided {
 				t.Logf("%s:\n%s", s.name, s.tail(4000))
 			}
 		}
-		if err := d.close(); err != nil {
+		if err = d.close(); err != nil {
 			t.Error(err)
 		}
 	})

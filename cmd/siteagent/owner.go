@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -196,12 +197,12 @@ func reachOf(r view.Reach) string {
 	if r.Serving {
 		text += "; relays for members"
 	}
-	for i, id := range r.Relays {
-		word := "; reached through "
-		if i > 0 {
-			word = " and "
+	if len(r.Relays) > 0 {
+		var ids []string
+		for _, id := range r.Relays {
+			ids = append(ids, string(id))
 		}
-		text += word + string(id)
+		text += "; reached through " + strings.Join(ids, " and ")
 	}
 	return text
 }

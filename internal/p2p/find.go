@@ -3,7 +3,6 @@ package p2p
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -142,7 +141,7 @@ func (f *finder) find(ctx context.Context, r *remote) {
 	_, fresh := split(info.Addrs, func(a ma.Multiaddr) bool { return ma.Contains(known, a) })
 	if err != nil || len(fresh) == 0 && !r.connected() {
 		f.m.counts.inc(CountLookups, lookupUnknown)
-		f.m.log.Debug("nobody knows where the member is", "peer", r.site, slog.Any("error", err))
+		f.m.log.Debug("nobody knows where the member is", "peer", r.site, "error", err)
 		return
 	}
 	f.m.counts.inc(CountLookups, lookupFound)

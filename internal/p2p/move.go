@@ -2,6 +2,7 @@ package p2p
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -18,56 +19,78 @@ import (
 // its writer moved to a better one.
 const leaveGrace = 2 * time.Second
 
+// moveLimit bounds the attempt to move.
+const moveLimit = 5 * time.Second
+
 // Results of moving a stream, the label of CountMoves.
 const (
 	moveOK     = "ok"
 	moveFailed = "failed"
 )
 
-// isBetter reports whether the stream is relayed and a direct connection exists.
-func (r *remote) isBetter(l link) bool {
-	return isCircuit(l.stream.Conn().RemoteMultiaddr()) && r.m.direct(r.id) != nil
-}
-
-// move opens a stream on the direct connection. The old one is given up only when
-// the peer has answered on the new one: a hole that was punched may be open in
-// one direction only, and nobody is to be reported gone for it.
-func (r *remote) move(ctx context.Context, l link) *link {
-	if !r.isBetter(l) {
+// move opens a stream on the direct connection, while the old one still carries
+// what there is, and puts it, or nil, into the channel. The old stream is given up
+// only when the peer has answered on the new one: a hole that was punched may be
+// open in one direction only, and nobody is to be reported gone for it. Where
+// there is nothing better the channel is nil.
+func (r *remote) move(ctx context.Context, l link) chan *link {
+	if !isCircuit(l.stream.Conn().RemoteMultiaddr()) || r.m.direct(r.id) == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.m.cfg.Timing.Hello)
+	moved := make(chan *link, 1)
+	r.m.wg.Go(func() {
+		l, err := r.openDirect(ctx)
+		if err != nil {
+			r.m.counts.inc(CountMoves, moveFailed)
+			r.m.log.Debug("direct connection is not usable", "peer", r.site, "error", err)
+			r.m.after(r.m.cfg.Timing.Hello, func() { signal(r.better) })
+			moved <- nil
+			return
+		}
+		r.m.counts.inc(CountMoves, moveOK)
+		r.m.log.Info("peer is reached directly", "peer", r.site)
+		r.m.after(r.m.cfg.Timing.Linger, func() { r.m.closeRelayed(r.id) })
+		moved <- &l
+	})
+	return moved
+}
+
+// await is what an attempt to move came to; nil where there was none.
+func await(moving <-chan *link) *link {
+	if moving == nil {
+		return nil
+	}
+	return <-moving
+}
+
+// errRelayed says that the only connection leads through a relay.
+var errRelayed = errors.New("only relayed connections")
+
+// openDirect opens a stream on a direct connection and exchanges the Hellos.
+func (r *remote) openDirect(ctx context.Context) (link, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(moveLimit, r.m.cfg.Timing.Hello))
 	defer cancel()
 	ctx = network.WithForceDirectDial(network.WithNoDial(ctx, "connected before"), "moving")
 	stream, err := r.m.host.NewStream(ctx, r.id, protocol.StreamID)
-	if err == nil && !isCircuit(stream.Conn().RemoteMultiaddr()) {
-		var next link
-		if next, err = r.greet(ctx, stream); err == nil {
-			r.m.counts.inc(CountMoves, moveOK)
-			r.m.log.Info("peer is reached directly", "peer", r.site)
-			r.m.after(r.m.cfg.Timing.Linger, func() { r.m.closeRelayed(r.id) })
-			return &next
-		}
+	if err != nil {
+		return link{}, err
 	}
-	if stream != nil {
+	if isCircuit(stream.Conn().RemoteMultiaddr()) {
+		_ = stream.Reset()
+		return link{}, errRelayed
+	}
+	l, err := r.greet(ctx, stream)
+	if err != nil {
 		_ = stream.Reset()
 	}
-	r.m.counts.inc(CountMoves, moveFailed)
-	r.m.log.Debug("direct connection is not usable", "peer", r.site, "error", err)
-	r.m.after(r.m.cfg.Timing.Hello, func() { signal(r.better) })
-	return nil
+	return l, err
 }
 
 // leave ends a stream after all that was written to it has been read.
 func (r *remote) leave(ctx context.Context, l link, ended <-chan struct{}) {
 	_ = l.stream.CloseWrite()
 	r.m.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, leaveGrace)
-		defer cancel()
-		select {
-		case <-ctx.Done():
-		case <-ended:
-		}
+		pause(ctx, leaveGrace, ended)
 		_ = l.stream.Reset()
 		<-ended
 	})

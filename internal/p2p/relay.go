@@ -292,6 +292,9 @@ func (r *relays) reserve(ctx context.Context, id peer.ID) error {
 // refuse notes that a member said no: this site is not admitted there yet, or
 // all slots are taken. Pauses double; r.mu is held.
 func (r *relays) refuse(id peer.ID, now time.Time) {
+	if len(r.refused) > r.m.cfg.Limits.Peers {
+		clear(r.refused)
+	}
 	pause := min(max(r.m.cfg.Timing.Relay/4, 2*r.refused[id].pause), refusedPause)
 	r.refused[id] = refusal{until: now.Add(pause), pause: pause}
 	r.m.after(pause, func() { signal(r.wake) })
@@ -300,7 +303,7 @@ func (r *relays) refuse(id peer.ID, now time.Time) {
 // publish tells members where this site can be reached through relays, if that
 // changed.
 func (r *relays) publish() {
-	now := r.circuits()
+	now := r.findCircuits()
 	r.mu.Lock()
 	same := slices.EqualFunc(now, r.named, ma.Multiaddr.Equal)
 	if !same {
@@ -317,8 +320,15 @@ func (r *relays) publish() {
 	r.m.tellAll(r.m.host.ID(), now)
 }
 
-// circuits are the addresses of this site through its relays.
+// circuits are the addresses of this site through its relays, as last told.
 func (r *relays) circuits() []ma.Multiaddr {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.named)
+}
+
+// findCircuits works out the addresses of this site through its relays.
+func (r *relays) findCircuits() []ma.Multiaddr {
 	r.mu.Lock()
 	var ids []peer.ID
 	for id := range r.slots {

@@ -200,17 +200,17 @@ func TestStrangersGetNoSlotAndReachNobody(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := stranger.Connect(ctx, *info); err != nil { // anyone may connect, and must then say Hello
+	if err = stranger.Connect(ctx, *info); err != nil { // anyone may connect, and must then say Hello
 		t.Fatalf("Connect() = %v", err)
 	}
-	if _, err := client.Reserve(ctx, stranger, *info); err == nil {
+	if _, err = client.Reserve(ctx, stranger, *info); err == nil {
 		t.Error("a stranger got a slot")
 	}
 	through, err := peer.AddrInfoFromString(relay.Addrs()[0] + circuitOnly + "/p2p/" + string(member.Self()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := stranger.Connect(ctx, *through); err == nil {
+	if err = stranger.Connect(ctx, *through); err == nil {
 		t.Error("a stranger reached a member through the relay")
 	}
 }

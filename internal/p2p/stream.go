@@ -31,22 +31,23 @@ func (r *remote) carry(ctx context.Context, l link) (next *link) {
 		_ = l.stream.Reset()
 		<-ended
 	}()
-	if r.isBetter(l) {
-		signal(r.better)
-	}
+	moving := r.move(ctx, l) // what a better stream is put into, while one is opened
 	out := bufio.NewWriterSize(deadlineWriter{l.stream, r.m.cfg.Timing.Write}, streamBuffer)
 	var spread <-chan time.Time
 	for {
 		var err error
 		select {
-		case <-ctx.Done():
-			return nil
-		case <-ended:
-			return nil
+		case <-ended: // or ctx ended, which resets the stream
+			return await(moving)
 		case <-r.better:
-			if next = r.move(ctx, l); next != nil {
+			if moving == nil {
+				moving = r.move(ctx, l)
+			}
+		case next = <-moving:
+			if next != nil {
 				return next
 			}
+			moving = nil
 		case frame := <-r.queue:
 			err = r.write(out, frame)
 		case <-r.news:
@@ -64,7 +65,7 @@ func (r *remote) carry(ctx context.Context, l link) (next *link) {
 		if isTimeout(err) { // the peer takes nothing
 			r.abandon()
 		}
-		return nil
+		return await(moving)
 	}
 }
 

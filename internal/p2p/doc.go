@@ -11,6 +11,14 @@
 // members is given, strangers are turned away before that, when their connection
 // is complete: they are told with libp2p's code for a gated connection.
 //
+// # Reach
+//
+// A site that cannot be dialled holds slots at members that relay (relays), and
+// names its addresses through them in its Hello. A relayed connection is
+// made direct by hole punching; remote then moves its stream, so that nobody is
+// gone in between. What else finds members is optional: mdns, and a routing
+// table that is asked when a member is not reached (finder).
+//
 // # Queues
 //
 // Every queue is bounded and says what happens when it is full:

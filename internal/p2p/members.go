@@ -158,7 +158,8 @@ func (m *Mesh) learn(from peer.ID, named []string) {
 }
 
 // hear takes in where a member is said to be. A member that is not reached is
-// tried at a new address at once.
+// tried at a new address at once, and through a relay in any case: the same
+// address works again when the relay is back.
 func (m *Mesh) hear(info peer.AddrInfo) {
 	known := m.host.Peerstore().Addrs(info.ID)
 	m.host.Peerstore().AddAddrs(info.ID, info.Addrs, peerstore.TempAddrTTL)
@@ -167,7 +168,7 @@ func (m *Mesh) hear(info peer.AddrInfo) {
 		m.want(info.ID, func(r *remote) { r.hearsay = hearsayTries })
 		return
 	}
-	if ma.Contains(known, info.Addrs[0]) || r.connected() {
+	if r.connected() || ma.Contains(known, info.Addrs[0]) && !isCircuit(info.Addrs[0]) {
 		return
 	}
 	m.mu.Lock()

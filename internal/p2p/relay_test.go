@@ -88,6 +88,34 @@ func TestTheRelaysEndIsNobodyElsesDeath(t *testing.T) {
 	}
 }
 
+func TestMembersMeetAgainWhenTheRelayIsBack(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.NAT.Relay = RelayServe
+	first := join(t, cfg)
+	nodes := []node{first}
+	for range 2 {
+		behind := testConfig(t)
+		hidden(&behind)
+		behind.Bootstrap = first.Addrs()
+		nodes = append(nodes, join(t, behind))
+	}
+	whole(t, nodes)
+	for _, a := range first.Host().Network().ListenAddresses() {
+		if !isCircuit(a) {
+			cfg.Listen = []string{a.String()}
+		}
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes[1:] {
+		eventually(t, "both are lost", func() bool { return n.peers() == 0 })
+	}
+	cfg.Incarnation++
+	nodes[0] = join(t, cfg)
+	whole(t, nodes)
+}
+
 func proofs(r *remote) map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

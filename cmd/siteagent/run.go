@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -95,6 +96,10 @@ func serve(ctx context.Context, c config.Agent, a *agent.Agent, metrics *obs.Reg
 	return server, server.Listen(ctx)
 }
 
+// probeEvery is the pause between two small measurements of links of which no
+// transfer has told anything: 1.25 MiB at most, from a peer once a day.
+const probeEvery = time.Minute
+
 // assemble turns the configuration into the agent's parts.
 func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *slog.Logger) (agent.Config, error) {
 	adapters, notices, err := makeAdapters(ctx, c, log)
@@ -115,9 +120,13 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 			Reachability: p2p.Reachability(c.NAT.Reachability),
 		},
 	}
+	room := data.Config{QuotaBytes: c.Data.QuotaBytes, UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps, Metrics: metrics, Log: log}
+	if c.Rates.Probe {
+		room.ProbeEvery = probeEvery
+	}
 	return agent.Config{
 		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network,
-		Data:       data.Config{QuotaBytes: c.Data.QuotaBytes, UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps, Metrics: metrics, Log: log},
+		Data:       room,
 		Capability: capability, Adapters: adapters, Notices: notices, OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: 1,
 		Priced: c.Price.Named, Price: c.Price.CoreHour,
 		Metrics: metrics, Log: log,

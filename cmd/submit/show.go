@@ -325,13 +325,27 @@ func (a *app) sitesCommand() *cobra.Command {
 				r.names = append(r.names, string(s.ID))
 			}
 			r.table = func(t *table) {
-				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "RUNS", "FAULTS", "SEEN", "|ID", "|ADDRESSES")
+				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "RUNS", "FAULTS", "SEEN", "DOWN", "UP", "|RTT", "|ID", "|ADDRESSES")
 				for _, s := range sites {
 					siteRow(t, s)
 				}
 			}
 			return a.show(r)
 		},
+	}
+}
+
+// rate is a link's rate as people write it, "" for one that was not measured.
+func rate(bps int64) string {
+	switch {
+	case bps <= 0:
+		return ""
+	case bps >= 1e9:
+		return fmt.Sprintf("%.1fGbit/s", float64(bps)/1e9)
+	case bps >= 1e6:
+		return fmt.Sprintf("%.1fMbit/s", float64(bps)/1e6)
+	default:
+		return fmt.Sprintf("%.1fkbit/s", float64(bps)/1e3)
 	}
 }
 
@@ -349,6 +363,11 @@ func siteRow(t *table, s view.SiteRow) {
 		cores = strconv.FormatFloat(float64(s.Total.MilliCPUs)/1000, 'f', -1, 64)
 		memory = grid.FormatBytes(s.Total.MemoryBytes)
 	}
+	roundTrip := ""
+	if s.RoundTripMS != nil {
+		roundTrip = strconv.FormatFloat(*s.RoundTripMS, 'f', 1, 64) + "ms"
+	}
 	t.row(nameOf(s.Name, s.ID), string(s.Domain), state, cores, memory, strings.Join(s.Kinds, ","),
-		strconv.Itoa(s.FaultIndex), moment(s.LastSeen), "|"+string(s.ID), "|"+strings.Join(s.Addresses, " "))
+		strconv.Itoa(s.FaultIndex), moment(s.LastSeen), rate(s.DownBps), rate(s.UpBps),
+		"|"+roundTrip, "|"+string(s.ID), "|"+strings.Join(s.Addresses, " "))
 }

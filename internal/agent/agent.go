@@ -143,7 +143,7 @@ func (a *Agent) makeMachines() error {
 	siteConfig := site.Default(a.mesh.Self(), a.cfg.Capability)
 	brokerConfig := broker.Default(a.mesh.Self())
 	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
-	siteConfig.MaxRuntime = a.cfg.MaxRuntime
+	siteConfig.MaxRuntime, siteConfig.DataBytes = a.cfg.MaxRuntime, a.cfg.Data.QuotaBytes
 	siteConfig.Priced, siteConfig.Price = a.cfg.Priced, a.cfg.Price
 	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
@@ -205,7 +205,13 @@ func (a *Agent) ownSubmissions() {
 	}
 	a.site.soon(func() {
 		for _, at := range a.siteMachine.Status().Attempts {
-			a.pins.hold("attempt "+at.ID.String(), at.Kept...)
+			owner := "attempt " + at.ID.String()
+			for _, cid := range at.Kept {
+				if tenant := a.work.tenant(at.Submitter); a.data.Charge(tenant, cid) == nil {
+					a.pins.charged(owner, tenant, cid)
+				}
+			}
+			a.pins.hold(owner, at.Kept...)
 		}
 		a.pins.sweep()
 	})

@@ -293,6 +293,12 @@ func (a *Agent) Sites(ctx context.Context) ([]view.SiteRow, error) {
 		skew := m.Skew.Seconds()
 		row.Domain, row.Connected, row.LastSeen = a.cfg.P2P.Domain, m.Connected, view.At(m.LastSeen)
 		row.SkewSeconds, row.FaultIndex = &skew, int(m.Fault)
+		if m.RoundTrip > 0 {
+			ms := m.RoundTrip.Seconds() * 1000
+			row.RoundTripMS = &ms
+		}
+		l := a.data.Link(m.Site)
+		row.DownBps, row.UpBps = l.DownBps, l.UpBps
 		rows = append(rows, row)
 	}
 	slices.SortStableFunc(rows, func(x, y view.SiteRow) int {

@@ -58,6 +58,7 @@ type Rates struct {
 	DownBps int64 // towards this site, more than 0
 	UpBps   int64 // away from this site, more than 0
 	DiskBps int64 // of the local disk, more than 0
+	Probe   bool  // measure links of which no transfer has told anything, with at most 1.25 MiB a minute
 }
 
 // NAT is how a site meets the others when a router stands before it that
@@ -145,7 +146,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Preset: preset, StateDir: state, Name: "site", Domain: "home",
 		Listen: []string{"/ip4/127.0.0.1/tcp/4801", "/ip4/127.0.0.1/udp/4801/quic-v1"},
 		NAT:    NAT{Relay: RelayOff, Reachability: ReachAuto}, Accept: acceptListed, Kinds: []grid.WorkKind{grid.KindWasm},
-		Rates: Rates{DownBps: 1e9, UpBps: 1e9, DiskBps: 4e9},
+		Rates: Rates{DownBps: 1e9, UpBps: 1e9, DiskBps: 4e9, Probe: true},
 		Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
 		Data:  Data{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
 		Jobs:  Jobs{MaxRuntime: 24 * time.Hour}, Placing: Placing{Choice: ChoiceNearest},
@@ -157,12 +158,13 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 	}
 	switch preset {
 	case PresetWAN:
-		c.Rates = Rates{DownBps: 50e6, UpBps: 10e6, DiskBps: 4e9}
+		c.Rates = Rates{DownBps: 50e6, UpBps: 10e6, DiskBps: 4e9, Probe: true}
 		c.Lease = Lease{Length: 15 * time.Second, Margin: 2 * time.Second}
 		c.Listen = []string{"/ip4/0.0.0.0/tcp/4801", "/ip4/0.0.0.0/udp/4801/quic-v1"}
 		c.NAT = NAT{Relay: RelayAuto, Punch: true, Reachability: ReachAuto}
 	case PresetTest:
 		c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
+		c.Rates.Probe = false
 		c.Lease = Lease{Length: time.Second, Margin: 200 * time.Millisecond}
 		c.Data.QuotaBytes = 1 << 30
 		c.API.Listen = ""

@@ -201,6 +201,7 @@ func agentSettings() []setting[Agent] {
 		rateKey("rates.down", "download rate", func(a *c) *int64 { return &a.Rates.DownBps }),
 		rateKey("rates.up", "upload rate", func(a *c) *int64 { return &a.Rates.UpBps }),
 		rateKey("rates.disk", "rate of the local disk", func(a *c) *int64 { return &a.Rates.DiskBps }),
+		boolKey("rates.probe", "measure links of which no transfer has told anything: 1.25 MiB a minute at most", func(a *c) *bool { return &a.Rates.Probe }),
 		spanKey("lease.length", "how long a site runs on unheard", func(a *c) *time.Duration { return &a.Lease.Length }),
 		spanKey("lease.margin", "what the submitter adds to a lease", func(a *c) *time.Duration { return &a.Lease.Margin }),
 		sizeKey("data.quota", "most data kept on disk", func(a *c) *int64 { return &a.Data.QuotaBytes }),

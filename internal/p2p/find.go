@@ -51,7 +51,9 @@ func (f found) HandlePeerFound(info peer.AddrInfo) {
 		len(f.m.Peers()) >= f.m.cfg.Limits.Members {
 		return
 	}
-	f.m.hear(peer.AddrInfo{ID: info.ID, Addrs: info.Addrs[:min(len(info.Addrs), maxRememberedAddr)]})
+	for _, a := range info.Addrs[:min(len(info.Addrs), maxRememberedAddr)] {
+		f.m.hearOf(info.ID, peer.AddrInfo{ID: info.ID, Addrs: []ma.Multiaddr{a}})
+	}
 }
 
 // Bounds of looking members up.

@@ -52,7 +52,7 @@ func TestLookupsAreFew(t *testing.T) {
 	cfg.DHT, cfg.Timing.Lookup = true, time.Hour
 	n := join(t, cfg)
 	ghost := newForge(t).id
-	n.learn("", []string{"/ip4/127.0.0.1/tcp/1/p2p/" + string(ghost.site)})
+	n.learn(newForge(t).id.id, []string{closedPort(t) + "/p2p/" + string(ghost.site)})
 	eventually(t, "the peer is given up", func() bool { return n.lookup(ghost.site) == nil })
 	eventually(t, "nobody knew it", func() bool { return n.Count(CountLookups, lookupUnknown) > 0 })
 	if got := n.Count(CountLookups, lookupUnknown); got != 1 {
@@ -70,7 +70,7 @@ func TestSitesOfTheLocalNetworkAreHearsay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found{n.Mesh}.HandlePeerFound(peer.AddrInfo{ID: p, Addrs: parseAddrs([]string{"/ip4/127.0.0.1/tcp/1"})})
+		found{n.Mesh}.HandlePeerFound(peer.AddrInfo{ID: p, Addrs: parseAddrs([]string{closedPort(t)})})
 	}
 	if n.lookup(listed.site) == nil {
 		t.Error("a member on the local network is not dialled")

@@ -128,7 +128,9 @@ func nameAddrs(id peer.ID, addrs []ma.Multiaddr, near bool) []string {
 const maxAddrText = 256
 
 // learn dials the members that a peer named, unless this site has enough. What
-// is only heard of is tried a few times and then forgotten. Where the peer names
+// is only heard of is tried a few times and then forgotten. A peer may lie, and
+// name the addresses of others to have them dialled: what one peer, and what all
+// together, can make this site do is bounded by the guard. Where the peer names
 // itself it says through which relays it is reached.
 func (m *Mesh) learn(from peer.ID, named []string) {
 	if len(named) == 0 {
@@ -149,7 +151,7 @@ func (m *Mesh) learn(from peer.ID, named []string) {
 		if info.ID == from {
 			own = append(own, info.Addrs...)
 		} else if present < m.cfg.Limits.Members {
-			m.hear(*info)
+			m.hearOf(from, *info)
 		}
 	}
 	if r := m.lookup(siteOf(from)); r != nil && len(own) > 0 {
@@ -157,18 +159,27 @@ func (m *Mesh) learn(from peer.ID, named []string) {
 	}
 }
 
-// hear takes in where a member is said to be. A member that is not reached is
-// tried at a new address at once, and through a relay in any case: the same
-// address works again when the relay is back.
-func (m *Mesh) hear(info peer.AddrInfo) {
-	known := m.host.Peerstore().Addrs(info.ID)
-	m.host.Peerstore().AddAddrs(info.ID, info.Addrs, peerstore.TempAddrTTL)
-	r := m.lookup(siteOf(info.ID))
-	if r == nil {
-		m.want(info.ID, func(r *remote) { r.hearsay = hearsayTries })
+// hearOf follows hearsay of one member and one address of it. Who is connected
+// tells its addresses itself. One that is not reached is tried at a new address
+// at once, and through a relay in any case: the same address works again when the
+// relay is back.
+func (m *Mesh) hearOf(from peer.ID, info peer.AddrInfo) {
+	if m.host.Network().Connectedness(info.ID) == network.Connected {
 		return
 	}
-	if r.connected() || ma.Contains(known, info.Addrs[0]) && !isCircuit(info.Addrs[0]) {
+	addr, old := info.Addrs[0], m.host.Peerstore().Addrs(info.ID)
+	r := m.lookup(siteOf(info.ID))
+	again := ma.Contains(old, addr)
+	if r != nil && again && !isCircuit(addr) {
+		return
+	}
+	if !again && len(old) >= knownAddrs || !dialable(addr) || !m.guard.tip(from) || r == nil && !m.guard.follow.Allow() {
+		m.counts.inc(CountDropped, hearsay)
+		return
+	}
+	m.host.Peerstore().AddAddrs(info.ID, []ma.Multiaddr{addr}, peerstore.TempAddrTTL)
+	if r == nil {
+		m.want(info.ID, func(r *remote) { r.hearsay = hearsayTries })
 		return
 	}
 	m.mu.Lock()
@@ -210,9 +221,15 @@ func (m *Mesh) hint(id peer.ID, texts []string) {
 	var addrs []ma.Multiaddr
 	for _, a := range parseAddrs(texts) {
 		bare, last := peer.SplitAddr(a)
-		if bare != nil && (last == "" || last == id) {
+		if bare != nil && (last == "" || last == id) && dialable(bare) {
 			addrs = append(addrs, bare)
 		}
+	}
+	known := m.host.Peerstore().Addrs(id)
+	addrs = slices.DeleteFunc(addrs, func(a ma.Multiaddr) bool { return slices.ContainsFunc(known, a.Equal) })
+	if room := max(knownAddrs-len(known), 0); len(addrs) > room {
+		m.counts.add(CountDropped, hearsay, uint64(len(addrs)-room))
+		addrs = addrs[:room]
 	}
 	m.host.Peerstore().AddAddrs(id, addrs, peerstore.RecentlyConnectedAddrTTL)
 }

@@ -63,6 +63,7 @@ type Mesh struct {
 	logs     *logServer
 	relays   *relays
 	finder   *finder
+	guard    *guard
 	arrivals network.Notifiee
 
 	cancel context.CancelFunc
@@ -94,6 +95,7 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 		}
 		m.members[siteOf(id)] = true // in the one form in which IDs are compared
 	}
+	m.guard = newGuard(m.cfg)
 	if err := m.makeHost(); err != nil {
 		return nil, fmt.Errorf("join mesh: %w", err)
 	}

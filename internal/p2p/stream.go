@@ -129,6 +129,12 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 	stop := context.AfterFunc(ctx, func() { _ = stream.Reset() })
 	defer stop()
 	defer func() { _ = stream.Reset() }()
+	leave, ok := m.guard.openStream(stream.Conn().RemotePeer())
+	if !ok {
+		m.counts.inc(CountDropped, queueStreams)
+		return
+	}
+	defer leave()
 	in := newFrameReader(stream, m.cfg.Timing.Read)
 	hello, ok := m.welcome(in, stream)
 	if !ok {
@@ -142,7 +148,7 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 		return
 	}
 	r.take(stream)
-	for {
+	for m.guard.pace(ctx, r.id, in.size) {
 		message, err := in.next(protocol.MaxMessageBytes)
 		switch {
 		case err == nil:
@@ -256,6 +262,10 @@ func (r *remote) received(message protocol.Message) {
 	if !ok {
 		r.m.counts.inc(CountIn, nameOf(message))
 		r.m.handlers.OnMessage(r.site, message)
+		return
+	}
+	if !r.m.guard.hello(r.id) {
+		r.m.counts.inc(CountDropped, queueHello)
 		return
 	}
 	r.m.learn(r.id, hello.Peers)

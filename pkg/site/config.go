@@ -29,6 +29,7 @@ type Config struct {
 	MaxAttempts int           // attempts in all phases, unacknowledged ends included, at least 8
 
 	MaxRuntime time.Duration // longest estimate and running time the owner allows; 0 = no limit
+	DataBytes  int64         // room for data, of which a submitter's task needs at most an eighth; 0 = not known
 	WasmOnly   bool          // run nothing but WASM, whatever Capability says
 	Priced     bool          // the owner names a price
 	Price      float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
@@ -78,6 +79,9 @@ func (c Config) Validate() error {
 	}
 	if c.MaxRuntime < 0 || c.MaxRuntime > grid.MaxRuntime {
 		errs = append(errs, fmt.Errorf("%w: MaxRuntime: want 0 (no limit) to %s, have %s", grid.ErrInvalid, grid.MaxRuntime, c.MaxRuntime))
+	}
+	if c.DataBytes < 0 {
+		errs = append(errs, fmt.Errorf("%w: DataBytes: want 0 (not known) or more, have %d", grid.ErrInvalid, c.DataBytes))
 	}
 	return errors.Join(errs...)
 }

@@ -113,19 +113,22 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 	capability.Kinds = slices.Sorted(maps.Keys(adapters))
 	network := p2p.Config{
 		KeyFile: filepath.Join(c.StateDir, "identity.key"), AddressFile: filepath.Join(c.StateDir, "peers.json"),
-		Listen: c.Listen, Domain: c.Domain, Allow: c.Members(), AcceptAnyone: c.Accept == "anyone",
+		Listen: c.Listen, Domain: c.Domain, AcceptAnyone: c.Accept == "anyone",
 		Bootstrap: c.Bootstrap, Preset: p2p.Preset(c.Preset), Registry: metrics, MDNS: c.MDNS, DHT: c.DHT,
 		NAT: p2p.NAT{
 			Relay: p2p.RelayRole(c.NAT.Relay), Punch: c.NAT.Punch, MapPort: c.NAT.MapPort,
 			Reachability: p2p.Reachability(c.NAT.Reachability),
 		},
 	}
+	if !network.AcceptAnyone {
+		network.Allow = c.Members()
+	}
 	room := data.Config{QuotaBytes: c.Data.QuotaBytes, UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps, Metrics: metrics, Log: log}
 	if c.Rates.Probe {
 		room.ProbeEvery = probeEvery
 	}
 	return agent.Config{
-		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network,
+		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network, DomainKey: c.DomainKey,
 		Data:       room,
 		Capability: capability, Adapters: adapters, Notices: notices, OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: 1,
 		Priced: c.Price.Named, Price: c.Price.CoreHour,

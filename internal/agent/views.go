@@ -346,6 +346,7 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 	if err != nil {
 		return s, err
 	}
+	a.fillMembers(&s, n)
 	err = a.site.ask(ctx, func() { a.fillSite(&s, n) })
 	if s.Peers == 0 {
 		s.Notices = append(s.Notices, view.Notice{

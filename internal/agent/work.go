@@ -61,7 +61,7 @@ func newWorkshop(a *Agent, stateDir string) (*workshop, error) {
 	// What an earlier run left under these two directories, which only this
 	// agent writes, belongs to attempts that died with it.
 	for _, dir := range []string{w.dir, shelf} {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := lrm.RemoveTree(dir); err != nil {
 			return nil, fmt.Errorf("clear %s: %w", dir, err)
 		}
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -400,7 +400,7 @@ func (w *workshop) discard(e step.Discard) {
 				w.a.log.Warn("a module could not be removed", "cid", string(job.cid), "error", err)
 			}
 		}
-		if err := os.RemoveAll(job.dir); err != nil { // a directory that stage made, and nobody else
+		if err := lrm.RemoveTree(job.dir); err != nil { // a directory that stage made, and nobody else
 			w.a.log.Warn("an attempt's directory could not be removed", "attempt", e.Attempt.String(), "error", err)
 		}
 	})

@@ -16,6 +16,7 @@ type Agent struct {
 	StateDir  string          // identity key, facts, data; directories 0700, keys 0600
 	Name      string          // for people; default: the host's name
 	Domain    grid.DomainID   // domain to be a member of
+	DomainKey grid.DomainKey  // whose roster of members is believed; empty = none, or that of this site's own domain.key
 	Listen    []string        // multiaddrs to listen on; default loopback only
 	Bootstrap []string        // multiaddrs with /p2p/ID of sites to dial first
 	Peers     []grid.SiteID   // who may take part besides the bootstrap sites; empty list: only those
@@ -24,6 +25,7 @@ type Agent struct {
 	DHT       bool            // ask members for the addresses of members that are not reached
 	Accept    string          // listed (default) or anyone; anyone implies that only WASM is run
 	Kinds     []grid.WorkKind // work this site runs, ascending; default wasm
+	Sandbox   string          // what encloses commands: auto (default), bubblewrap or gvisor
 	Ceilings  Ceilings        // what the owner gives
 	Price     Price           // what the owner asks for
 	Rates     Rates           // links, as the owner caps them
@@ -116,6 +118,13 @@ const (
 	ChoiceSoftMin = "softmin"
 )
 
+// The sandboxes of commands.
+const (
+	SandboxAuto       = "auto"       // bubblewrap, or gVisor where that does not work
+	SandboxBubblewrap = "bubblewrap" // quick to start; the machine's own kernel
+	SandboxGVisor     = "gvisor"     // a kernel of its own between commands and the machine
+)
+
 // API says where the agent's own interface listens.
 type API struct {
 	Socket    string // path of the unix socket, 0600; "off" for none
@@ -145,7 +154,8 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 	c := Agent{
 		Preset: preset, StateDir: state, Name: "site", Domain: "home",
 		Listen: []string{"/ip4/127.0.0.1/tcp/4801", "/ip4/127.0.0.1/udp/4801/quic-v1"},
-		NAT:    NAT{Relay: RelayOff, Reachability: ReachAuto}, Accept: acceptListed, Kinds: []grid.WorkKind{grid.KindWasm},
+		NAT:    NAT{Relay: RelayOff, Reachability: ReachAuto},
+		Accept: acceptListed, Kinds: []grid.WorkKind{grid.KindWasm}, Sandbox: SandboxAuto,
 		Rates: Rates{DownBps: 1e9, UpBps: 1e9, DiskBps: 4e9, Probe: true},
 		Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
 		Data:  Data{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},

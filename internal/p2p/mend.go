@@ -26,7 +26,7 @@ type mending struct {
 // peer remains, gossipsub opens its streams on that one, and may then not see
 // the peer on the topic: each side forgets the other's subscriptions when its
 // own stream ends, which may be after the other side has told them again.
-func (m *Mesh) parted(_ network.Network, c network.Conn) {
+func (m *Mesh) parted(c network.Conn) {
 	signal(m.relays.wake)
 	if id := c.RemotePeer(); m.host.Network().Connectedness(id) == network.Connected {
 		m.mendSoon(id)

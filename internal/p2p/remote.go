@@ -40,6 +40,7 @@ type remote struct {
 	failures int // attempts in a row that failed; only the goroutine's
 
 	outbound atomic.Pointer[network.Conn] // the last connection we dialled
+	end      context.CancelFunc           // ends the goroutine
 
 	// Set before the goroutine can end, read by it; guarded by Mesh.mu.
 	bootstrap []ma.Multiaddr // dialled for ever
@@ -58,6 +59,9 @@ type remote struct {
 	proof    map[netip.AddrPort]bool // where the peer's own host accepted TCP for the agent
 	circuits []ma.Multiaddr          // where it is reached through relays, as it says itself
 	mended   mending                 // how often gossip with it was begun anew
+	expelled bool                    // it is no member any more; another owner may follow
+	roster   time.Time               // when the whole roster was sent to it last
+	compare  bool                    // digests will be compared again
 }
 
 func newRemote(m *Mesh, id peer.ID, site grid.SiteID) *remote {
@@ -146,7 +150,7 @@ func (r *remote) run(ctx context.Context) {
 		if !r.failed(ctx, err) && r.m.forget(r) {
 			return
 		}
-		r.rest(ctx, wait.next(isRefusal(err)))
+		r.rest(ctx, wait.next(r.m.hopeless(err)))
 	}
 }
 
@@ -185,6 +189,10 @@ func (r *remote) attempt(ctx context.Context, lost time.Time) error {
 // use admits the peer on a stream and writes to it until the stream ends. It
 // returns a better one if that is why.
 func (r *remote) use(ctx context.Context, l link) (next *link) {
+	if ctx.Err() != nil { // it ended while a better stream was opened
+		_ = l.stream.Reset()
+		return nil
+	}
 	stop := context.AfterFunc(ctx, func() { _ = l.stream.Reset() })
 	defer stop()
 	r.mu.Lock()
@@ -261,6 +269,7 @@ func (r *remote) admit(ctx context.Context, l link) {
 	r.m.wg.Go(func() { r.prove(ctx, conn) })
 	r.m.tellAll(r.id, addrs)
 	signal(r.m.relays.wake)
+	r.compareRoster(l.roster)
 }
 
 // update takes over facts and tells the handlers what changed. With known set it
@@ -270,7 +279,7 @@ func (r *remote) update(facts Facts, known bool) {
 	defer r.order.Unlock()
 	r.mu.Lock()
 	old, was := r.facts, r.present
-	if known && (!was || old.Incarnation != facts.Incarnation) {
+	if r.expelled || known && (!was || old.Incarnation != facts.Incarnation) {
 		r.mu.Unlock()
 		return
 	}

@@ -51,8 +51,11 @@ type AgentStatus struct {
 	Paused         bool             `json:"paused"`
 	PausedUntil    Time             `json:"paused_until,omitzero"` // left out: until resumed
 	Stopping       bool             `json:"stopping"`
-	Peers          int              `json:"peers"` // connected sites
-	Reach          Reach            `json:"reach"` // how they reach each other
+	Peers          int              `json:"peers"`        // connected sites
+	Members        int              `json:"members"`      // sites that may take part, connected or not, this one included
+	Banned         int              `json:"banned"`       // sites that are kept out
+	OpenInvites    int              `json:"open_invites"` // invitations that can be redeemed
+	Reach          Reach            `json:"reach"`        // how they reach each other
 	DataUsedBytes  int64            `json:"data_used_bytes"`
 	DataQuotaBytes int64            `json:"data_quota_bytes"`
 	Faults         []FaultRow       `json:"faults"`   // sites with an index above 0

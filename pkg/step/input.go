@@ -123,6 +123,12 @@ type Drain struct {
 	Now bool // stop running attempts, too, so that they move elsewhere
 }
 
+// BansChanged names all sites that are banned here now, ascending. A driver says
+// so at the start of every run, because it is no fact of a machine.
+type BansChanged struct {
+	Banned []grid.SiteID
+}
+
 // Submit hands a job to the submitter's machine.
 type Submit struct {
 	Command uint64 // repeated in the Reply
@@ -167,6 +173,7 @@ func (CapacityChanged) input()   {}
 func (Pause) input()             {}
 func (Resume) input()            {}
 func (Drain) input()             {}
+func (BansChanged) input()       {}
 func (Submit) input()            {}
 func (Probe) input()             {}
 func (CancelJob) input()         {}

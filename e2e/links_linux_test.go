@@ -49,14 +49,14 @@ func TestLinksAreMeasuredAndDataIsNear(t *testing.T) {
 		}
 		m.sites = append(m.sites, site)
 	}
-	if err := m.acquaint(); err != nil {
+	if err = m.acquaint(); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.start(ctx); err != nil {
+	if err = m.start(ctx); err != nil {
 		t.Fatal(err)
 	}
 	holder, near, far := m.sites[0], m.sites[1], m.sites[2]
-	if err := holder.client.Pause(ctx, 0); err != nil {
+	if err = holder.client.Pause(ctx, 0); err != nil {
 		t.Fatal(err)
 	}
 	job := grid.Job{Count: 1, TTL: time.Second, Spec: grid.Spec{

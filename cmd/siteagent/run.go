@@ -123,7 +123,11 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 	network := p2p.Config{
 		KeyFile: filepath.Join(c.StateDir, "identity.key"), AddressFile: filepath.Join(c.StateDir, "peers.json"),
 		Listen: c.Listen, Domain: c.Domain, AcceptAnyone: c.Accept == "anyone",
-		Bootstrap: c.Bootstrap, Preset: p2p.Preset(c.Preset), Registry: metrics,
+		Bootstrap: c.Bootstrap, Preset: p2p.Preset(c.Preset), Registry: metrics, MDNS: c.MDNS, DHT: c.DHT,
+		NAT: p2p.NAT{
+			Relay: p2p.RelayRole(c.NAT.Relay), Punch: c.NAT.Punch, MapPort: c.NAT.MapPort,
+			Reachability: p2p.Reachability(c.NAT.Reachability),
+		},
 	}
 	if !network.AcceptAnyone {
 		network.Allow = c.Members()

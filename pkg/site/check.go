@@ -36,6 +36,8 @@ func (m *Machine) checkAttempts() error {
 			return fmt.Errorf("attempt %s is %s and was not started", a.id, a.phase)
 		case a.phase < phaseStarting && a.started:
 			return fmt.Errorf("attempt %s was started while %s", a.id, a.phase)
+		case a.underWay() && a.suspended != (m.owned != grid.ReasonNone):
+			return fmt.Errorf("attempt %s: suspended is %t and the owner's reason is %q", a.id, a.suspended, m.owned)
 		case a.wantsLease() && m.tenants[a.submitter] == nil:
 			return fmt.Errorf("attempt %s: nobody asks %s for its lease", a.id, a.submitter)
 		}

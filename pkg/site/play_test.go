@@ -317,7 +317,11 @@ func (p *player) pass() {
 }
 
 func (p *player) rare() {
-	switch p.next(10) {
+	switch p.next(12) {
+	case 10:
+		p.give(step.OwnerBusy{Reason: grid.ReasonOwnerBusy + grid.Reason(p.next(3))})
+	case 11:
+		p.give(step.OwnerAway{})
 	case 0:
 		p.give(step.Pause{Until: p.now.Add(p.span())})
 	case 1:

@@ -204,7 +204,7 @@ func (w *workshop) start(e step.StartAttempt) {
 		ID: e.Attempt, Task: e.Task, Dir: job.dir, Inputs: job.inputs, ModulePath: job.module,
 		LeaseUntil: w.a.clock.toBoot(e.LeaseUntil), RecordPath: w.a.recordPath,
 		Limits: lrm.Limits{
-			MemoryBytes: e.Task.Need.MemoryBytes, DiskBytes: e.Task.Need.DiskBytes, OutputBytes: w.a.cfg.OutputBytes,
+			MilliCPUs: e.Task.Need.MilliCPUs, MemoryBytes: e.Task.Need.MemoryBytes, DiskBytes: e.Task.Need.DiskBytes, OutputBytes: w.a.cfg.OutputBytes,
 			WallTime: w.wallTime(e.Task),
 		},
 	}

@@ -25,6 +25,8 @@ type Config struct {
 	Bwrap string
 	// Processes is how many processes and threads an attempt may have; 0 = 256.
 	Processes int
+	// Idle gives commands the processor only when nobody else wants it.
+	Idle bool
 	// RecordPath is the run record of earlier agents, the same file as in Attempts.
 	RecordPath string
 	// NoGroups leaves cgroups alone, also where the agent may make some.
@@ -109,7 +111,7 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 		return nil, fmt.Errorf("prepare sandbox: %w", err)
 	}
 	group, err := a.host.groups.add(groupName(a.config.RecordPath, at.Dir), need{
-		memory: limits.MemoryBytes, processes: a.config.Processes, milliCPUs: at.Task.Need.MilliCPUs,
+		memory: limits.MemoryBytes, processes: a.config.Processes, milliCPUs: limits.MilliCPUs, idle: a.config.Idle,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("prepare sandbox: %w", err)
@@ -139,6 +141,7 @@ func (a *Adapter) launch(ctx context.Context, box sandbox, group group, wrong st
 		Attempt: at.ID, Runner: a.config.Runner, Env: []string{"GOMAXPROCS=1"}, Stdin: stdin, Dir: at.Dir,
 		Stdout: at.StdoutPath(), Stderr: at.StderrPath(), WatchDir: at.WorkDir(), Limits: limits,
 		LeaseUntil: at.LeaseUntil, RecordPath: at.RecordPath,
+		Idle: a.config.Idle, MeterCPU: !a.host.groups.cpu(),
 		Tree: true, FreezeDir: group.freezer, WatchMemory: !a.host.groups.memory(),
 	}
 	if !a.host.groups.pids() {

@@ -30,6 +30,8 @@ type Config struct {
 	// CacheBytes bounds the cache; the oldest modules go when an adapter is made. 0
 	// means 1 GiB.
 	CacheBytes int64
+	// Idle gives programs the processor only when nobody else wants it.
+	Idle bool
 	// RecordPath is the run record of earlier agents, the same file as in Attempts.
 	RecordPath string
 }
@@ -132,6 +134,7 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 		Attempt: at.ID, Runner: a.config.Runner, Env: runnerEnv(at.Task), Stdin: stdin, Dir: at.WorkDir(),
 		Stdout: at.StdoutPath(), Stderr: at.StderrPath(), Limits: limits,
 		LeaseUntil: at.LeaseUntil, RecordPath: at.RecordPath, Reports: true,
+		Idle: a.config.Idle, MeterCPU: true,
 	}
 	return supervise.Start(ctx, a.config.Supervisor, at.Dir, spec, func(end supervise.Ending) lrm.Result {
 		return finish(at, end)

@@ -27,6 +27,8 @@ func (c Agent) Validate() error {
 		oneOf("preset", c.Preset, PresetLAN, PresetWAN, PresetTest),
 		oneOf("accept", c.Accept, acceptListed, acceptAnyone),
 		oneOf("placing.choice", c.Placing.Choice, ChoiceNearest, ChoiceSoftMin),
+		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, PriorityLow),
+		within("owner.patience", c.Owner.Patience, time.Second, grid.MaxRuntime),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
 		absolute("state", c.StateDir),

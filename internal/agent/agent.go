@@ -15,6 +15,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/store"
 	"github.com/mrsmesh/mrsmesh/internal/view"
@@ -44,6 +45,8 @@ type Config struct {
 	Notices     []view.Notice                 // what the owner should know, found before the start
 	OutputBytes int64                         // of stdout and of stderr that are kept, each
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
+	Owner       Owner                         // when the site makes way for its owner; zero: never
+	Walls       []Wall                        // how ceilings are enforced here, for people
 	Seed        uint64                        // of the machines' randomness
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
 	Log         *slog.Logger                  // nil = silent
@@ -69,6 +72,9 @@ type Agent struct {
 	data     *data.Store
 	pins     *pins
 	work     *workshop
+	owner    *owner.Watcher
+	tried    sync.Mutex  // guards shown
+	shown    []view.Wall // how the ceilings are enforced
 	adapters map[grid.WorkKind]lrm.Adapter
 
 	siteMachine   *site.Machine   // only within site's loop
@@ -101,6 +107,10 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 		ready:      make(chan struct{}),
 	}
 	a.ctx, a.leave = context.WithCancelCause(context.WithoutCancel(ctx))
+	a.shown = make([]view.Wall, 0, len(cfg.Walls))
+	for _, w := range cfg.Walls {
+		a.shown = append(a.shown, w.View)
+	}
 	a.reports = newReporter(cfg.Metrics, a.log, a.events)
 	defer func() {
 		if err != nil {
@@ -133,6 +143,8 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.site.tell(step.HeldChanged{Added: a.heldNow()})
 	a.broker.soon(a.ownSubmissions)
 	close(a.ready) // from here on others may tell the machines something
+	a.watchOwner()
+	a.spawn(a.tryWalls)
 	return a, nil
 }
 
@@ -143,6 +155,7 @@ func (a *Agent) makeMachines() error {
 	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
 	siteConfig.MaxRuntime = a.cfg.MaxRuntime
 	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
+	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
 	brokerConfig.ReplyTarget = a.cfg.Replies
 	if a.cfg.SoftMin {

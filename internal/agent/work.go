@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -34,10 +35,11 @@ type work struct {
 	module string             // host path; likewise
 	inputs []lrm.Bind         // likewise
 
-	state   workState   // guarded by workshop.mu
-	process lrm.Process // guarded by workshop.mu; set while running
-	lease   time.Time   // guarded by workshop.mu; its end
-	stopped bool        // guarded by workshop.mu; StopAttempt came
+	state     workState   // guarded by workshop.mu
+	process   lrm.Process // guarded by workshop.mu; set while running
+	lease     time.Time   // guarded by workshop.mu; its end
+	stopped   bool        // guarded by workshop.mu; StopAttempt came
+	suspended bool        // guarded by workshop.mu; the owner needs the machine
 }
 
 // workState says who answers for an attempt when it is stopped.
@@ -72,6 +74,19 @@ func newWorkshop(a *Agent, stateDir string) (*workshop, error) {
 
 func (w *workshop) attemptDir(id grid.AttemptID) string {
 	return filepath.Join(w.dir, strings.ReplaceAll(id.String(), "#", "-"))
+}
+
+// scratch makes a directory beside those of attempts, and a way to remove it.
+func (w *workshop) scratch() (string, func(), error) {
+	dir, err := os.MkdirTemp(w.dir, "trial-")
+	if err != nil {
+		return "", nil, fmt.Errorf("make a directory: %w", err)
+	}
+	return dir, func() {
+		if err := os.RemoveAll(dir); err != nil { // made above, and nobody else writes there
+			w.a.log.Warn("a trial's directory could not be removed", "error", err)
+		}
+	}, nil
 }
 
 func (w *workshop) find(id grid.AttemptID) (*work, bool) {
@@ -229,8 +244,11 @@ func (w *workshop) run(adapter lrm.Adapter, attempt lrm.Attempt, job *work) {
 	}
 	w.mu.Lock()
 	job.process, job.state = process, workRunning
-	stopped, lease := job.stopped, w.a.clock.toBoot(job.lease)
+	stopped, suspended, lease := job.stopped, job.suspended, w.a.clock.toBoot(job.lease)
 	w.mu.Unlock()
+	if suspended { // since it was asked for
+		w.setSuspended(attempt.ID, process, true)
+	}
 	if stopped {
 		w.end(attempt.ID, process, "stopped by its submitter or the site's owner")
 	} else if lease != attempt.LeaseUntil { // extended meanwhile
@@ -334,6 +352,55 @@ func (w *workshop) setLease(id grid.AttemptID, process lrm.Process, until lrm.Bo
 	if err := process.SetLease(until); err != nil {
 		w.a.log.Debug("a lease could not be set", "attempt", id.String(), "error", err)
 	}
+}
+
+// suspend freezes an attempt for the owner's sake, or ends that.
+func (w *workshop) suspend(id grid.AttemptID, on bool) {
+	w.mu.Lock()
+	job, ok := w.attempts[id]
+	var process lrm.Process
+	if ok {
+		job.suspended, process = on, job.process
+	}
+	w.mu.Unlock()
+	if process != nil { // else whoever starts it finds it suspended
+		w.setSuspended(id, process, on)
+	}
+}
+
+// setSuspended stops an attempt that cannot be suspended: the owner comes first,
+// and its submitter moves it.
+func (w *workshop) setSuspended(id grid.AttemptID, process lrm.Process, on bool) {
+	if err := process.Suspend(on); err != nil {
+		w.a.log.Warn("an attempt could not be suspended or continued", "attempt", id.String(), "error", err)
+		w.end(id, process, "it could not be suspended for the site's owner")
+	}
+}
+
+// use is what this agent and its attempts have used, and do. What has ended is
+// counted with the agent's children.
+func (w *workshop) use() owner.Use {
+	self, known := owner.SelfTime()
+	use := owner.Use{CPU: self, Known: known}
+	var meters []lrm.Meter
+	w.mu.Lock()
+	for _, job := range w.attempts {
+		if job.state == workEnded {
+			continue
+		}
+		use.Live = true
+		use.Working = use.Working || !job.suspended
+		if m, ok := job.process.(lrm.Meter); ok {
+			meters = append(meters, m)
+		}
+	}
+	w.mu.Unlock()
+	for _, m := range meters {
+		if used, ok := m.CPUTime(); ok {
+			use.CPU += used
+		}
+	}
+	return use
 }
 
 // stop ends an attempt wherever it is; whoever works on it answers.

@@ -178,6 +178,7 @@ type Support struct {
 	Kinds  []grid.WorkKind // what it runs; empty when it cannot run at all
 	Freeze bool            // whether the end of a lease freezes
 	Notes  []string        // for the owner: why not more, and the remedy
+	Walls  []Wall          // how each ceiling of an attempt is enforced
 }
 
 // Result is how an attempt ended and where what it left stands. Exit has no CIDs

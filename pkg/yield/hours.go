@@ -117,3 +117,6 @@ func (h Hours) Always() bool { return len(h.windows) == 0 }
 
 // String is the text that ParseHours read.
 func (h Hours) String() string { return h.text }
+
+// Equal reports whether two hours are written alike.
+func (h Hours) Equal(other Hours) bool { return h.text == other.text }

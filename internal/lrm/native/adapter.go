@@ -89,6 +89,7 @@ func (a *Adapter) Probe(context.Context) lrm.Support {
 	support := lrm.Support{Notes: a.host.notes}
 	if a.host.works() {
 		support.Kinds, support.Freeze = []grid.WorkKind{grid.KindCommand}, true
+		support.Walls = a.host.walls()
 	}
 	return support
 }

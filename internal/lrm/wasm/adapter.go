@@ -95,7 +95,7 @@ func (a *Adapter) Probe(context.Context) lrm.Support {
 	if runtime.GOOS == "windows" || runtime.GOOS == "plan9" || runtime.GOOS == "js" {
 		return lrm.Support{Notes: []string{supervise.ErrUnsupported.Error()}}
 	}
-	support := lrm.Support{Kinds: []grid.WorkKind{grid.KindWasm}, Freeze: true, Notes: wallNotes()}
+	support := lrm.Support{Kinds: []grid.WorkKind{grid.KindWasm}, Freeze: true, Notes: wallNotes(), Walls: walls()}
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		support.Notes = append(support.Notes, "no compiler for "+runtime.GOARCH+": programs are interpreted, about 50 times slower")
 	}

@@ -28,6 +28,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"ItemSpec": view.ItemSpec{}, "WeightsSpec": view.WeightsSpec{}, "Resources": view.Resources{}, "OfferTable": view.OfferTable{},
 		"OfferRow": view.OfferRow{}, "SiteRow": view.SiteRow{}, "RunningTask": view.RunningTask{}, "AgentStatus": view.AgentStatus{},
 		"FaultRow": view.FaultRow{}, "Notice": view.Notice{}, "Event": view.Event{},
+		"OwnerView": view.OwnerView{}, "Wall": view.Wall{},
 	}
 	for name, ref := range spec.Components.Schemas {
 		if _, mapped := ref.Value.Extensions["x-go-type"]; !mapped || name == "Phase" {

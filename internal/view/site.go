@@ -55,7 +55,7 @@ type AgentStatus struct {
 	Counters       map[string]int64 `json:"counters"`        // what was counted since the start
 	Notices        []Notice         `json:"notices"`         // what the owner should know
 	Owner          *OwnerView       `json:"owner,omitempty"` // how it makes way for its owner
-	Walls          []Wall           `json:"walls"`           // how each ceiling is enforced
+	Walls          []Wall           `json:"walls,omitempty"` // how each ceiling is enforced
 }
 
 // OwnerView says how a site makes way for its owner.

@@ -130,7 +130,7 @@ func ownerOf(o config.Owner) agent.Owner {
 	rules := yield.DefaultRules()
 	const milli = 1000
 	rules.Reserve = float64(o.ReserveMilli) / milli
-	return agent.Owner{Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience}
+	return agent.Owner{Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience, Root: o.Root}
 }
 
 // measure says what the site gives: the owner's ceilings, and where he named

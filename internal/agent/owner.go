@@ -18,7 +18,7 @@ type Owner struct {
 	Rules    yield.Rules   // what counts as that; zero: yield.DefaultRules
 	Hours    yield.Hours   // when the machine is shared; zero: always
 	Patience time.Duration // what stands still for so long moves elsewhere; 0 = the machine's default
-	Root     string        // for tests: where /proc stands; "" = /
+	Root     string        // where the machine's proc and sys are; "" = /
 }
 
 // watchOwner watches whether the owner needs the machine, and tells the site.

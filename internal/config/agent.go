@@ -69,6 +69,7 @@ type Owner struct {
 	Patience     time.Duration // what stands still for so long moves elsewhere
 	Hours        yield.Hours   // when the machine is shared; always if there are none
 	Priority     string        // of jobs: idle or low
+	Root         string        // where the machine's proc and sys are, if not below /
 }
 
 // The priorities.
@@ -129,7 +130,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Rates: Rates{DownBps: 1e9, UpBps: 1e9, DiskBps: 4e9},
 		Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
 		Data:  Data{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
-		Owner: Owner{Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute, Priority: PriorityIdle},
+		Owner: Owner{Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute, Priority: PriorityIdle, Root: "/"},
 		Jobs:  Jobs{MaxRuntime: 24 * time.Hour}, Placing: Placing{Choice: ChoiceNearest},
 		API: API{Socket: SocketPath(env), Listen: "127.0.0.1:4800"},
 		Log: Log{Level: "info", Format: "text"},

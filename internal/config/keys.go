@@ -184,6 +184,7 @@ func agentSettings() []setting[Agent] {
 		spanKey("owner.patience", "jobs that stand still for so long move elsewhere", func(a *c) *time.Duration { return &a.Owner.Patience }),
 		typed("owner.hours", "when the machine is shared, such as mon-fri 18:00-08:00; empty: always", func(a *c) *yield.Hours { return &a.Owner.Hours }, yield.ParseHours, yield.Hours.String),
 		textKey("owner.priority", "of jobs: idle (only what nobody else wants) or low (a small share)", func(a *c) *string { return &a.Owner.Priority }),
+		textKey("owner.root", "where the machine's proc and sys are, for an agent in a container", func(a *c) *string { return &a.Owner.Root }),
 		spanKey("jobs.max-runtime", "longest estimate accepted", func(a *c) *time.Duration { return &a.Jobs.MaxRuntime }),
 		textKey("placing.choice", "which offer is taken: nearest, or softmin (by chance among the nearest)", func(a *c) *string { return &a.Placing.Choice }),
 		typed("placing.replies", "answers asked for in a large mesh; 0 = all", func(a *c) *int { return &a.Placing.Replies }, strconv.Atoi, strconv.Itoa),

@@ -28,6 +28,7 @@ func (c Agent) Validate() error {
 		oneOf("accept", c.Accept, acceptListed, acceptAnyone),
 		oneOf("placing.choice", c.Placing.Choice, ChoiceNearest, ChoiceSoftMin),
 		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, PriorityLow),
+		absolute("owner.root", c.Owner.Root),
 		within("owner.patience", c.Owner.Patience, time.Second, grid.MaxRuntime),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -52,7 +53,10 @@ func lowerPriority(idle bool) {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceOf(idle))
 	}
 	if idle {
-		_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedIdle, Nice: idleNice}, 0)
+		if unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedIdle, Nice: idleNice}, 0) != nil {
+			var priority int32                                                                                    // the older call, where a service manager forbids the newer
+			_, _, _ = unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&priority))) //nolint:gosec // as the call wants it
+		}
 	}
 	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoProcess, 0, idleIO)
 }

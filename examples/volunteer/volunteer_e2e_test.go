@@ -23,8 +23,8 @@ func TestCommandsExist(t *testing.T) {
 		lines = append(lines, readUnit(t, name)["Desktop Entry"]["Exec"]...)
 	}
 	for _, name := range units() {
-		exec := readUnit(t, name)["Service"]["ExecStart"][0]
-		lines = append(lines, "siteagent "+strings.Join(strings.Fields(exec)[1:], " "))
+		start := readUnit(t, name)["Service"]["ExecStart"][0]
+		lines = append(lines, "siteagent "+strings.Join(strings.Fields(start)[1:], " "))
 	}
 	asked := 0
 	for _, line := range lines {

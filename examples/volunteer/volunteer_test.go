@@ -97,7 +97,7 @@ func TestSystemdReadsTheUnits(t *testing.T) {
 			"/usr/local/bin/siteagent", "/bin/true", "%h/.local/bin/siteagent", "/bin/true", "User=mrs", "User=daemon", "Group=mrs", "Group=daemon",
 		).Replace(string(text))
 		path := filepath.Join(t.TempDir(), "siteagent.service")
-		if err := os.WriteFile(path, []byte(copied), 0o600); err != nil {
+		if err = os.WriteFile(path, []byte(copied), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		args := []string{"verify", "--man=no", "--recursive-errors=no"}

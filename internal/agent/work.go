@@ -179,7 +179,7 @@ func (w *workshop) fetch(ctx context.Context, e step.Stage) (int64, error) {
 	for _, in := range all {
 		total += in.Bytes
 	}
-	owner := "attempt " + e.Attempt.String()
+	holder := "attempt " + e.Attempt.String()
 	var told time.Time
 	for _, in := range all {
 		before := done
@@ -194,7 +194,7 @@ func (w *workshop) fetch(ctx context.Context, e step.Stage) (int64, error) {
 		if err != nil {
 			return moved, fmt.Errorf("fetch %s: %w", in.Path, err)
 		}
-		w.a.pins.hold(owner, in.CID)
+		w.a.pins.hold(holder, in.CID)
 		done += in.Bytes
 	}
 	return moved, nil
@@ -303,7 +303,7 @@ func (w *workshop) follow(id grid.AttemptID, job *work, process lrm.Process) {
 // identifiers that hold.
 func (w *workshop) keep(id grid.AttemptID, r lrm.Result) grid.Exit {
 	exit := r.Exit
-	owner := "attempt " + id.String()
+	holder := "attempt " + id.String()
 	add := func(f lrm.File) (grid.Produced, error) {
 		if f.HostPath == "" {
 			return grid.Produced{}, nil
@@ -312,7 +312,7 @@ func (w *workshop) keep(id grid.AttemptID, r lrm.Result) grid.Exit {
 		if err != nil {
 			return grid.Produced{}, err
 		}
-		w.a.pins.hold(owner, ref.CID)
+		w.a.pins.hold(holder, ref.CID)
 		return grid.Produced{Path: f.SandboxPath, CID: ref.CID, Bytes: ref.Bytes, Dir: f.Dir}, nil
 	}
 	var problems []error
@@ -441,8 +441,8 @@ func (w *workshop) discard(e step.Discard) {
 	job, ok := w.attempts[e.Attempt]
 	delete(w.attempts, e.Attempt)
 	w.mu.Unlock()
-	owner := "attempt " + e.Attempt.String()
-	w.a.pins.release(owner)
+	holder := "attempt " + e.Attempt.String()
+	w.a.pins.release(holder)
 	if !ok {
 		return
 	}

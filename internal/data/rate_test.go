@@ -16,11 +16,11 @@ func TestRateCaps(t *testing.T) {
 		size  = 8 << 20
 		bytes = bps / bitsPerByte // per second
 	)
-	for name, cap := range map[string]struct{ up, down int64 }{"upload": {up: bps}, "download": {down: bps}} {
+	for name, rates := range map[string]struct{ up, down int64 }{"upload": {up: bps}, "download": {down: bps}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			from := newSite(t, func(c *Config) { c.UploadBps = cap.up })
-			to := newSite(t, func(c *Config) { c.DownloadBps = cap.down })
+			from := newSite(t, func(c *Config) { c.UploadBps = rates.up })
+			to := newSite(t, func(c *Config) { c.DownloadBps = rates.down })
 			to.knows(from)
 			ref := mustAdd(t, from.Store, noise(7, size))
 			began := time.Now()

@@ -16,6 +16,9 @@ type Reading struct {
 // Measured is a reading that is known.
 func Measured(v float64) Reading { return Reading{Value: v, Known: true} }
 
+// above reports whether the value is known and more than that.
+func (r Reading) above(most float64) bool { return r.Known && r.Value > most }
+
 // Sample is what was measured of a machine since the last look.
 type Sample struct {
 	At     time.Time // on a clock that does not step back
@@ -69,10 +72,10 @@ func (r Rules) Validate() error {
 		}
 	}
 	if r.Looks < 1 || r.Looks > 100 {
-		errs = append(errs, fmt.Errorf("Looks: want 1 to 100, have %d", r.Looks))
+		errs = append(errs, fmt.Errorf("rules: Looks: want 1 to 100, have %d", r.Looks))
 	}
 	if r.Calm <= 0 || r.CalmMost < r.Calm {
-		errs = append(errs, fmt.Errorf("Calm: want more than 0 and at most CalmMost %s, have %s", r.CalmMost, r.Calm))
+		errs = append(errs, fmt.Errorf("rules: Calm: want more than 0 and at most CalmMost %s, have %s", r.CalmMost, r.Calm))
 	}
 	return errors.Join(errs...)
 }
@@ -92,6 +95,7 @@ const (
 	comesBack   = time.Minute      // an owner who is back within this was never away
 	longerEach  = 2                // times, the wait for calm after that
 	longestWant = 1 << 16          // cores; no machine has more
+	percent     = 100
 )
 
 // Judge remembers what is needed from look to look. It has one owner.
@@ -180,15 +184,14 @@ func (j *Judge) need(s Sample) string {
 	if s.Others.Known && s.Others.Value > j.rules.Floor*part && s.Others.Value+j.want+j.rules.Reserve+spare > s.Cores {
 		return fmt.Sprintf("others use %.1f of %g cores", s.Others.Value, s.Cores)
 	}
-	if s.Memory.Known && s.Memory.Value > j.rules.Memory*part {
-		return fmt.Sprintf("processes wait for memory %.0f %% of the time", 100*s.Memory.Value)
-	}
-	if s.IO.Known && s.IO.Value > j.rules.IO*part {
-		return fmt.Sprintf("others wait for a disk %.0f %% of the time", 100*s.IO.Value)
-	}
 	quiet := s.Others.Known && s.Others.Value <= j.rules.Floor
-	if s.CPU.Known && !quiet && s.CPU.Value > j.rules.CPU*part {
-		return fmt.Sprintf("others wait for a processor %.0f %% of the time", 100*s.CPU.Value)
+	switch {
+	case s.Memory.above(j.rules.Memory * part):
+		return fmt.Sprintf("processes wait for memory %.0f %% of the time", percent*s.Memory.Value)
+	case s.IO.above(j.rules.IO * part):
+		return fmt.Sprintf("others wait for a disk %.0f %% of the time", percent*s.IO.Value)
+	case !quiet && s.CPU.above(j.rules.CPU*part):
+		return fmt.Sprintf("others wait for a processor %.0f %% of the time", percent*s.CPU.Value)
 	}
 	if !s.Others.Known && s.Load.Known && s.Load.Value-finite(s.Jobs) > s.Cores*part {
 		return fmt.Sprintf("the load is %.1f on %g cores", s.Load.Value, s.Cores)

@@ -138,9 +138,10 @@ func TestWaitsLongerEachTime(t *testing.T) {
 		took, _ := p.looks(calm, time.Hour)
 		waits = append(waits, took.Round(time.Second))
 	}
-	for i, want := range []time.Duration{10, 20, 40, 80, 160, 300, 300, 300} {
-		if got := waits[i] - waits[i]%(10*time.Second); got != want*time.Second {
-			t.Errorf("wait %d is %s, want %s", i, waits[i], want*time.Second)
+	for i, seconds := range []int{10, 20, 40, 80, 160, 300, 300, 300} {
+		want := time.Duration(seconds) * time.Second
+		if got := waits[i] - waits[i]%(10*time.Second); got != want {
+			t.Errorf("wait %d is %s, want %s", i, waits[i], want)
 		}
 	}
 	p.looks(calm, 2*time.Minute)

@@ -270,10 +270,7 @@ mkdir -p deep/er; echo x >deep/er/file; (setsid sleep 1000 >/dev/null 2>&1 &) ; 
 // TestNothingIsLeftBehind looks for what jobs left when they have ended and their
 // submitter has taken note, and when the agent was killed and started again.
 func TestNothingIsLeftBehind(t *testing.T) {
-	temporary, err := os.MkdirTemp(bin.dir, "t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	m := newMesh(t, submitOnly, withCommands)
 	s := m.sites[1]

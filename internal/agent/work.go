@@ -215,11 +215,12 @@ func (w *workshop) start(e step.StartAttempt) {
 		w.failed(e.Attempt, fmt.Errorf("this site does not run %s", e.Task.Kind))
 		return
 	}
+	need := e.Task.Need.Counted()
 	attempt := lrm.Attempt{
 		ID: e.Attempt, Task: e.Task, Dir: job.dir, Inputs: job.inputs, ModulePath: job.module,
 		LeaseUntil: w.a.clock.toBoot(e.LeaseUntil), RecordPath: w.a.recordPath,
 		Limits: lrm.Limits{
-			MilliCPUs: e.Task.Need.MilliCPUs, MemoryBytes: e.Task.Need.MemoryBytes, DiskBytes: e.Task.Need.DiskBytes, OutputBytes: w.a.cfg.OutputBytes,
+			MilliCPUs: need.MilliCPUs, MemoryBytes: need.MemoryBytes, DiskBytes: need.DiskBytes, OutputBytes: w.a.cfg.OutputBytes,
 			WallTime: w.wallTime(e.Task),
 		},
 	}

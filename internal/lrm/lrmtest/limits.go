@@ -107,6 +107,8 @@ func leaseCases() []testCase {
 		{name: "held to its share of the processors", attack: true, test: testShare},
 		{name: "agent killed", agent: true, test: testAgentKilled},
 		{name: "agent stopped", agent: true, test: testAgentStopped},
+		{name: "agent killed while its attempt is suspended", agent: true, test: testAgentKilledSuspended},
+		{name: "agent stopped while its attempt is suspended", agent: true, test: testAgentStoppedSuspended},
 	}
 }
 

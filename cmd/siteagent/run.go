@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -98,6 +99,10 @@ func serve(ctx context.Context, c config.Agent, a *agent.Agent, metrics *obs.Reg
 	return server, server.Listen(ctx)
 }
 
+// probeEvery is the pause between two small measurements of links of which no
+// transfer has told anything: 1.25 MiB at most, from a peer once a day.
+const probeEvery = time.Minute
+
 // assemble turns the configuration into the agent's parts.
 func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *slog.Logger) (agent.Config, error) {
 	offered, err := makeAdapters(ctx, c, log)
@@ -114,11 +119,16 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 		Listen: c.Listen, Domain: c.Domain, Allow: c.Members(), AcceptAnyone: c.Accept == "anyone",
 		Bootstrap: c.Bootstrap, Preset: p2p.Preset(c.Preset), Registry: metrics,
 	}
+	room := data.Config{QuotaBytes: c.Data.QuotaBytes, UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps, Metrics: metrics, Log: log}
+	if c.Rates.Probe {
+		room.ProbeEvery = probeEvery
+	}
 	return agent.Config{
 		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network,
-		Data:       data.Config{QuotaBytes: c.Data.QuotaBytes, UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps, Metrics: metrics, Log: log},
+		Data:       room,
 		Capability: capability, Adapters: offered.adapters, Notices: offered.notices, Walls: append(offered.walls, rateWalls(c.Rates)...), Owner: ownerOf(c.Owner),
 		OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: 1,
+		Priced: c.Price.Named, Price: c.Price.CoreHour,
 		Metrics: metrics, Log: log,
 		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep, WasmOnly: c.Accept == "anyone",
 		SoftMin: c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies, HoldAll: c.Placing.HoldAll,

@@ -44,6 +44,8 @@ type Config struct {
 	Adapters    map[grid.WorkKind]lrm.Adapter // what runs here; empty: the site only submits
 	Notices     []view.Notice                 // what the owner should know, found before the start
 	OutputBytes int64                         // of stdout and of stderr that are kept, each
+	Priced      bool                          // the owner names a price
+	Price       float64                       // of an hour of a core, in the owners' own unit
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
 	Owner       Owner                         // when the site makes way for its owner; zero: never
 	Walls       []Wall                        // how ceilings are enforced here, for people
@@ -153,7 +155,8 @@ func (a *Agent) makeMachines() error {
 	siteConfig := site.Default(a.mesh.Self(), a.cfg.Capability)
 	brokerConfig := broker.Default(a.mesh.Self())
 	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
-	siteConfig.MaxRuntime = a.cfg.MaxRuntime
+	siteConfig.MaxRuntime, siteConfig.DataBytes = a.cfg.MaxRuntime, a.cfg.Data.QuotaBytes
+	siteConfig.Priced, siteConfig.Price = a.cfg.Priced, a.cfg.Price
 	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
 	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
@@ -215,7 +218,13 @@ func (a *Agent) ownSubmissions() {
 	}
 	a.site.soon(func() {
 		for _, at := range a.siteMachine.Status().Attempts {
-			a.pins.hold("attempt "+at.ID.String(), at.Kept...)
+			owner := "attempt " + at.ID.String()
+			for _, cid := range at.Kept {
+				if tenant := a.work.tenant(at.Submitter); a.data.Charge(tenant, cid) == nil {
+					a.pins.charged(owner, tenant, cid)
+				}
+			}
+			a.pins.hold(owner, at.Kept...)
 		}
 		a.pins.sweep()
 	})

@@ -30,7 +30,13 @@ func (a *Agent) join() error {
 	handlers := p2p.Handlers{
 		OnMessage: a.received,
 		OnPeerSeen: func(id grid.SiteID, f p2p.Facts) {
-			a.tellBoth(step.PeerSeen{Site: id, Name: f.Name, Capability: f.Capability, Skew: f.Skew})
+			a.tellBoth(step.PeerSeen{Site: id, Name: f.Name, Capability: f.Capability, Skew: f.Skew, RoundTrip: f.RoundTrip})
+			if !a.awake() {
+				return
+			}
+			if l := a.data.Link(id); l != (data.Link{}) { // from before, or while it was away
+				a.linkMeasured(id, l)
+			}
 		},
 		OnPeerGone: func(id grid.SiteID, dead bool) {
 			a.tellBoth(step.PeerGone{Site: id, ProvenDead: dead})
@@ -48,12 +54,18 @@ func (a *Agent) join() error {
 			a.site.tell(step.HeldChanged{Added: added, Removed: removed})
 		}
 	}
+	held.OnLink = a.linkMeasured
 	if a.data, err = data.Open(held, a.mesh.Host()); err != nil {
 		return fmt.Errorf("open the data: %w", err)
 	}
 	a.pins = newPins(a.data, a.log)
 	a.mesh.HandleLog(a.serveLog)
 	return nil
+}
+
+// linkMeasured tells the machines the rates of a link, if any is known.
+func (a *Agent) linkMeasured(id grid.SiteID, l data.Link) {
+	a.tellBoth(step.BandwidthMeasured{Peer: id, DownBps: l.DownBps, UpBps: l.UpBps})
 }
 
 // awake waits until the loops exist, and reports whether they ever will.

@@ -275,6 +275,8 @@ func offerTable(job broker.JobState, members []broker.MemberState, n names, now 
 	for i, answer := range job.Answers {
 		row := answerRow(answer, i+1, n)
 		row.FaultIndex, row.Awarded = faults[answer.Site], awarded[answer.Site]
+		lag := job.Behind[i]
+		row.Behind = view.Behind(lag.Dimension, lag.Value, lag.Nearest)
 		table.Rows = append(table.Rows, row)
 		table.Round = max(table.Round, answer.Seq)
 		table.Never = table.Never && answer.Offer == nil && answer.Refusal.Never
@@ -312,6 +314,12 @@ func (a *Agent) Sites(ctx context.Context) ([]view.SiteRow, error) {
 		skew := m.Skew.Seconds()
 		row.Domain, row.Connected, row.LastSeen = a.cfg.P2P.Domain, m.Connected, view.At(m.LastSeen)
 		row.SkewSeconds, row.FaultIndex = &skew, int(m.Fault)
+		if m.RoundTrip > 0 {
+			ms := m.RoundTrip.Seconds() * 1000
+			row.RoundTripMS = &ms
+		}
+		l := a.data.Link(m.Site)
+		row.DownBps, row.UpBps = l.DownBps, l.UpBps
 		rows = append(rows, row)
 	}
 	slices.SortStableFunc(rows, func(x, y view.SiteRow) int {

@@ -41,6 +41,9 @@ type AgentStatus = view.AgentStatus
 // AttemptView AttemptView is one attempt to run a task
 type AttemptView = view.AttemptView
 
+// AxisSpec AxisSpec is a grid.Axis as JSON
+type AxisSpec = view.AxisSpec
+
 // DataRef DataRef names stored data
 type DataRef = view.DataRef
 
@@ -49,6 +52,9 @@ type EnvSpec = view.EnvSpec
 
 // FaultRow FaultRow is one entry of the fault-index ledger
 type FaultRow = view.FaultRow
+
+// Further Further is a site's place on an axis beyond x, y and z
+type Further = view.Further
 
 // InputSpec InputSpec is a grid.Input as JSON
 type InputSpec = view.InputSpec

@@ -26,6 +26,7 @@ func (c Agent) Validate() error {
 	errs := []error{
 		oneOf("preset", c.Preset, PresetLAN, PresetWAN, PresetTest),
 		oneOf("accept", c.Accept, acceptListed, acceptAnyone),
+		oneOf("sandbox", c.Sandbox, SandboxAuto, SandboxBubblewrap, SandboxGVisor),
 		oneOf("placing.choice", c.Placing.Choice, ChoiceNearest, ChoiceSoftMin),
 		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, PriorityLow),
 		absolute("owner.root", c.Owner.Root),

@@ -47,6 +47,8 @@ type Config struct {
 
 	Host host.Host        // for tests: a host to use instead of making one; Close leaves it open
 	Now  func() time.Time // for tests: the wall clock told to peers; nil = time.Now
+
+	unscored bool // for tests: gossip without peer scores, to see what these are good for
 }
 
 // Timing holds the deadlines and pauses, all above 0.
@@ -68,7 +70,7 @@ type Limits struct {
 	QueueBytes     int64   // bytes of them
 	GossipMessages int     // gossiped messages waiting for the handler
 	GossipBytes    int64   // bytes of them
-	SubmitterRate  float64 // gossiped messages of one submitter, per second, in the long run
+	SubmitterRate  float64 // gossiped messages of one submitter, per second, in the long run; large ones count more
 	SubmitterBurst int     // gossiped messages of one submitter at once
 	Submitters     int     // submitters whose rate and replays are watched
 	Members        int     // admitted members above which nobody is dialled on hearsay

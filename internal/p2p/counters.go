@@ -44,7 +44,10 @@ const (
 	queueGossip    = "gossip_in"      // received faster than handled
 	queueGossipOut = "gossip_out"     // sent faster than peers take it
 	queueValidate  = "gossip_check"   // received faster than checked
-	queueLogs      = "logs"           // too many log streams at once
+	queueLogs      = "logs"           // too many log streams at once, of one peer or of all
+	queueStreams   = "streams"        // a peer opened more streams than it may
+	queueHello     = "hello"          // a peer repeated its Hello too often
+	hearsay        = "hearsay"        // addresses of others that are not followed: too many, or not to be dialled
 )
 
 // counters counts for tests, the API and the registry at once.

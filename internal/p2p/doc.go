@@ -24,6 +24,14 @@
 //   - from gossip: Limits.GossipMessages and Limits.GossipBytes; what comes on top
 //     is ignored and counted.
 //
+// # Hostile peers
+//
+// The guard keeps an account for each peer, beyond its connections: streams,
+// repeated Hellos, addresses of others that it names, messages and their bytes.
+// Gossip is judged by gossip.check: what no honest peer passes on costs the one
+// that brought it its score, everything else is ignored. docs/protocol.md has the
+// table of attacks, bounds and tests.
+//
 // # Goroutines
 //
 // Each known peer is owned by one goroutine (remote.run), which alone dials it,

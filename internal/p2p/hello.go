@@ -14,6 +14,7 @@ type Facts struct {
 	Name        string
 	Capability  grid.Capability
 	Skew        time.Duration // the peer's clock minus ours, as exact as half a round trip
+	RoundTrip   time.Duration // of the Hellos
 	Incarnation uint64        // number of the peer's start
 }
 
@@ -46,7 +47,7 @@ func (m *Mesh) hello(refusal grid.Reason, peers []string) protocol.Hello {
 func (m *Mesh) judge(site grid.SiteID, h protocol.Hello, sent, received time.Time) (Facts, grid.Reason) {
 	middle := sent.Add(received.Sub(sent) / 2)
 	skew := time.UnixMilli(h.WallMS).Sub(middle)
-	facts := Facts{Name: h.Name, Capability: h.Capability, Skew: skew, Incarnation: h.Incarnation}
+	facts := Facts{Name: h.Name, Capability: h.Capability, Skew: skew, RoundTrip: received.Sub(sent), Incarnation: h.Incarnation}
 	switch {
 	case h.MaxVersion < protocol.MinVersion || h.MinVersion > protocol.Version:
 		return facts, grid.ReasonVersion

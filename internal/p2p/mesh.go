@@ -61,6 +61,7 @@ type Mesh struct {
 	members  map[grid.SiteID]bool // nobody changes it
 	gossip   *gossip
 	logs     *logServer
+	guard    *guard
 	arrivals network.Notifiee
 
 	cancel context.CancelFunc
@@ -92,6 +93,7 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 		}
 		m.members[siteOf(id)] = true // in the one form in which IDs are compared
 	}
+	m.guard = newGuard(m.cfg)
 	if err := m.makeHost(); err != nil {
 		return nil, fmt.Errorf("join mesh: %w", err)
 	}

@@ -241,7 +241,7 @@ func (r *remote) admit(ctx context.Context, l link) {
 	r.m.book.put(r.id, addrs, r.m.cfg.Now())
 	r.m.wg.Go(func() { r.prove(ctx, conn) })
 	r.m.introduce(r, addrs)
-	r.m.learn(l.peers)
+	r.m.learn(r.id, l.peers)
 }
 
 // update takes over facts and tells the handlers what changed. With known set it

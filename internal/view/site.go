@@ -15,7 +15,10 @@ type SiteRow struct {
 	Arch        string        `json:"arch,omitempty"`
 	LastSeen    Time          `json:"last_seen,omitzero"`
 	SkewSeconds *float64      `json:"skew_seconds,omitempty"` // its clock minus ours
-	FaultIndex  int           `json:"fault_index"`            // 0 = never failed us, or made up for it
+	RoundTripMS *float64      `json:"round_trip_ms,omitempty"`
+	DownBps     int64         `json:"measured_down_bps,omitempty"` // from it to this site, within the last day; left out: not measured
+	UpBps       int64         `json:"measured_up_bps,omitempty"`   // from this site to it
+	FaultIndex  int           `json:"fault_index"`                 // 0 = never failed us, or made up for it
 	Addresses   []string      `json:"addresses,omitempty"`
 	Trouble     string        `json:"trouble,omitempty"` // why it is not connected
 }

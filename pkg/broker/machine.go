@@ -67,6 +67,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.peerSeen(in)
 	case step.PeerGone:
 		m.peerGone(in)
+	case step.BandwidthMeasured:
+		m.bandwidth(in)
 	case step.Collected:
 		m.collected(in)
 	case step.CapacityChanged:

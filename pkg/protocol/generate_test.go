@@ -89,7 +89,28 @@ func drawRequirement(t *rapid.T) grid.Requirement {
 	return grid.Requirement{
 		Kind: drawKind(t), OS: drawText(t), Arch: "amd64", Need: drawResources(t), Runtime: drawDur(t, 1, grid.MaxRuntime),
 		Sources: drawList(t, 3, drawSource), Window: drawWindow(t), Map: drawMap(t), Weights: drawWeights(t),
+		Axes: drawAxes(t),
 	}
+}
+
+func drawAxes(t *rapid.T) []grid.Axis {
+	var axes []grid.Axis
+	for d := grid.Computation; d <= grid.Distrust; d++ {
+		if rapid.Bool().Draw(t, "axis") {
+			axes = append(axes, grid.Axis{Dimension: d, Weight: drawFloat(t, 0, 9)})
+		}
+	}
+	return axes
+}
+
+func drawFurther(t *rapid.T) []grid.Coordinate {
+	var further []grid.Coordinate
+	for d := grid.QueueWait; d <= grid.Distrust; d++ {
+		if rapid.Bool().Draw(t, "further") {
+			further = append(further, grid.Coordinate{Dimension: d, Value: drawFloat(t, 0, 9), Known: rapid.Bool().Draw(t, "known")})
+		}
+	}
+	return further
 }
 
 func drawSource(t *rapid.T) grid.DataSource {
@@ -118,7 +139,7 @@ func drawSpec(t *rapid.T) grid.Spec {
 		}),
 		Need: drawResources(t), OS: drawText(t), Arch: drawText(t), Runtime: drawDur(t, 1, grid.MaxRuntime),
 		TimeLimit: drawDur(t, 0, grid.MaxRuntime), Window: drawWindow(t), Map: drawMap(t), Weights: drawWeights(t),
-		Unattended: rapid.SampledFrom([]grid.Unattended{grid.UnattendedFreeze, grid.UnattendedFinish}).Draw(t, "unattended"),
+		Axes: drawAxes(t), Unattended: rapid.SampledFrom([]grid.Unattended{grid.UnattendedFreeze, grid.UnattendedFinish}).Draw(t, "unattended"),
 	}
 }
 
@@ -128,6 +149,7 @@ func drawOffer(t *rapid.T) grid.Offer {
 		Parts: grid.Parts{
 			X: drawFloat(t, 0, 2), Y: drawFloat(t, 0, 1e9), Z: drawFloat(t, 0, 1), Distance: drawFloat(t, 0, 1e300),
 			Wait: drawDur(t, 0, 1<<62), StageIn: drawDur(t, 0, 1<<62), Run: drawDur(t, 0, 1<<62),
+			Further: drawFurther(t), PotentialUnknown: rapid.Bool().Draw(t, "potential unknown"),
 		},
 		LatestStart: drawDur(t, 0, 1<<62), Finish: drawDur(t, 0, 1<<62), Firm: rapid.Bool().Draw(t, "firm"),
 		Validity: drawDur(t, 1, grid.MaxRuntime), TasksNow: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "now"),

@@ -54,7 +54,7 @@ func New(cfg Config) *Machine {
 	if err := cfg.Validate(); err != nil {
 		panic(fmt.Sprintf("new site machine: %v", err))
 	}
-	requirements, err := cache.New[grid.Requirement](cfg.CacheEntries)
+	requirements, err := cache.New[grid.Requirement](cfg.CacheEntries, cfg.Self)
 	if err != nil { // the size was validated
 		panic(fmt.Sprintf("new site machine: %v", err))
 	}

@@ -26,12 +26,12 @@ func limitCases() []testCase {
 func testStop(t *testing.T, b *bench) {
 	a := b.attempt(t, "spin")
 	p := b.start(t, a)
-	until(t, "the loop is entered", patience, func() bool { return size(a.StdoutPath()) > 0 })
+	Until(t, "the loop is entered", Patience, func() bool { return size(a.StdoutPath()) > 0 })
 	began := time.Now()
 	if err := p.Stop("no longer wanted"); err != nil {
 		t.Fatal(err)
 	}
-	r := wait(t, p)
+	r := Wait(t, p)
 	wantCause(t, r, grid.CauseStopped)
 	if !strings.Contains(r.Exit.Text, "no longer wanted") {
 		t.Errorf("text = %q, want the reason", r.Exit.Text)
@@ -46,7 +46,7 @@ func testStopEarly(t *testing.T, b *bench) {
 	if err := p.Stop("at once"); err != nil {
 		t.Fatal(err)
 	}
-	wantCause(t, wait(t, p), grid.CauseStopped)
+	wantCause(t, Wait(t, p), grid.CauseStopped)
 }
 
 func testWallTime(t *testing.T, b *bench) {
@@ -67,7 +67,7 @@ func testOutput(t *testing.T, b *bench) {
 	a := b.attempt(t, "flood")
 	r := b.run(t, a)
 	wantCause(t, r, grid.CauseOutput)
-	if got := int64(len(text(t, r.Stdout))); got != a.Limits.OutputBytes {
+	if got := int64(len(Text(t, r.Stdout))); got != a.Limits.OutputBytes {
 		t.Errorf("kept %d bytes, want the limit %d", got, a.Limits.OutputBytes)
 	}
 }
@@ -122,7 +122,7 @@ func stands(path string, during time.Duration) bool {
 func testFreeze(t *testing.T, b *bench) {
 	a := b.attempt(t, "tick", "60")
 	p := b.start(t, a)
-	until(t, "the program prints", patience, func() bool { return size(a.StdoutPath()) > 0 })
+	Until(t, "the program prints", Patience, func() bool { return size(a.StdoutPath()) > 0 })
 	lease := lrm.BootNow().Add(50 * time.Millisecond)
 	if err := p.SetLease(lease); err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func testFreeze(t *testing.T, b *bench) {
 	if e := await(t, p, lrm.Frozen); e.At < lease || e.At.Sub(lease) > 2*time.Second {
 		t.Errorf("frozen %s after the lease's end", e.At.Sub(lease))
 	}
-	until(t, "a frozen program prints nothing", patience, func() bool { return stands(a.StdoutPath(), 100*time.Millisecond) })
+	Until(t, "a frozen program prints nothing", Patience, func() bool { return stands(a.StdoutPath(), 100*time.Millisecond) })
 	if !stands(a.StdoutPath(), 200*time.Millisecond) {
 		t.Error("a frozen program printed")
 	}
@@ -138,9 +138,9 @@ func testFreeze(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	await(t, p, lrm.Resumed)
-	r := wait(t, p)
+	r := Wait(t, p)
 	wantExit(t, r, 0)
-	if got := strings.Count(text(t, r.Stdout), "tick"); got != 60 {
+	if got := strings.Count(Text(t, r.Stdout), "tick"); got != 60 {
 		t.Errorf("%d ticks, want 60", got)
 	}
 	wantEvents(t, b.record, lrm.RecordStarted, lrm.RecordFrozen, lrm.RecordResumed, lrm.RecordEnded)
@@ -181,7 +181,7 @@ func testStopFrozen(t *testing.T, b *bench) {
 	if err := p.Stop("frozen for too long"); err != nil {
 		t.Fatal(err)
 	}
-	wantCause(t, wait(t, p), grid.CauseStopped)
+	wantCause(t, Wait(t, p), grid.CauseStopped)
 }
 
 func testFrozenTime(t *testing.T, b *bench) {
@@ -199,7 +199,7 @@ func testFrozenTime(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	await(t, p, lrm.Resumed)
-	r := wait(t, p)
+	r := Wait(t, p)
 	wantCause(t, r, grid.CauseTimeLimit)
 	if frozen := time.Since(began); r.Exit.Wall < time.Second || r.Exit.Wall > frozen {
 		t.Errorf("wall = %s, want at least 1s, without the frozen time", r.Exit.Wall)
@@ -210,14 +210,14 @@ func testFrozenTime(t *testing.T, b *bench) {
 func testSuspend(t *testing.T, b *bench) {
 	a := b.attempt(t, "tick", "60")
 	p := b.start(t, a)
-	until(t, "the program prints", patience, func() bool { return size(a.StdoutPath()) > 0 })
+	Until(t, "the program prints", Patience, func() bool { return size(a.StdoutPath()) > 0 })
 	for range 2 { // said twice, it counts once
 		if err := p.Suspend(true); err != nil {
 			t.Fatal(err)
 		}
 	}
 	await(t, p, lrm.Frozen)
-	until(t, "a suspended program prints nothing", patience, func() bool { return stands(a.StdoutPath(), 100*time.Millisecond) })
+	Until(t, "a suspended program prints nothing", Patience, func() bool { return stands(a.StdoutPath(), 100*time.Millisecond) })
 	if err := p.SetLease(lrm.BootNow().Add(2 * time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -228,9 +228,9 @@ func testSuspend(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	await(t, p, lrm.Resumed)
-	r := wait(t, p)
+	r := Wait(t, p)
 	wantExit(t, r, 0)
-	if got := strings.Count(text(t, r.Stdout), "tick"); got != 60 {
+	if got := strings.Count(Text(t, r.Stdout), "tick"); got != 60 {
 		t.Errorf("%d ticks, want 60", got)
 	}
 	wantEvents(t, b.record, lrm.RecordStarted, lrm.RecordFrozen, lrm.RecordResumed, lrm.RecordEnded)
@@ -246,7 +246,7 @@ func testStopSuspended(t *testing.T, b *bench) {
 	if err := p.Stop("the owner stays"); err != nil {
 		t.Fatal(err)
 	}
-	wantCause(t, wait(t, p), grid.CauseStopped)
+	wantCause(t, Wait(t, p), grid.CauseStopped)
 	if err := p.Suspend(false); err != nil {
 		t.Errorf("after the end: %v", err)
 	}
@@ -263,7 +263,7 @@ func testShare(t *testing.T, b *bench) {
 		t.Skip("the adapter does not tell what an attempt uses")
 	}
 	await(t, p, lrm.Started)
-	until(t, "the program runs", patience, func() bool { return size(a.StdoutPath()) > 0 })
+	Until(t, "the program runs", Patience, func() bool { return size(a.StdoutPath()) > 0 })
 	before, known := meter.CPUTime()
 	if !known {
 		t.Skip("this system does not tell what a process uses")

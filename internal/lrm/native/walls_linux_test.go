@@ -8,7 +8,7 @@ import (
 )
 
 func TestWallsHold(t *testing.T) {
-	bothWays(t, func(t *testing.T, adapter lrm.Adapter) {
+	eachWay(t, ways(), func(t *testing.T, adapter lrm.Adapter) {
 		for _, wall := range adapter.Probe(t.Context()).Walls {
 			seen, err := lrm.Try(t.Context(), adapter, grid.KindCommand, *wall.Trial, t.TempDir())
 			t.Logf("%s: %s: %s", wall.Ceiling, wall.How, seen)

@@ -34,7 +34,8 @@ type Config struct {
 	Idle bool
 	// RecordPath is the run record of earlier agents, the same file as in Attempts.
 	RecordPath string
-	// NoGroups leaves cgroups alone, also where the agent may make some.
+	// NoGroups leaves cgroups alone, also where the agent may make some. As root
+	// nothing bounds then how many processes a command starts: it is for tests.
 	NoGroups bool
 }
 

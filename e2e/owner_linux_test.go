@@ -84,8 +84,8 @@ func TestTheOwnerComesFirst(t *testing.T) { // not parallel: others would be own
 	t.Run("alone", func(t *testing.T) {
 		k := newKernel(t)
 		ownerComesFirst(t, strings.Replace(yielding, "priority: idle", "priority: low, root: "+k.root, 1), func(n int) func() {
-			end := hogs(t, n)
 			k.busy.Store(int64(n))
+			end := hogs(t, n)
 			return func() {
 				end()
 				k.busy.Store(0)

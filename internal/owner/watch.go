@@ -12,7 +12,7 @@ import (
 
 // Every is the pause between two looks: two of them that find the owner in need
 // make the site yield, so that he waits for less than two seconds.
-const Every = 500 * time.Millisecond
+const Every = 300 * time.Millisecond
 
 // Config says how the machine is watched.
 type Config struct {

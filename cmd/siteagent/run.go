@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -103,6 +105,13 @@ func serve(ctx context.Context, c config.Agent, a *agent.Agent, metrics *obs.Reg
 // transfer has told anything: 1.25 MiB at most, from a peer once a day.
 const probeEvery = time.Minute
 
+// secret is a number that nobody can guess.
+func secret() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails: it would end the program
+	return binary.LittleEndian.Uint64(b[:])
+}
+
 // assemble turns the configuration into the agent's parts.
 func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *slog.Logger) (agent.Config, error) {
 	offered, err := makeAdapters(ctx, c, log)
@@ -116,18 +125,21 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 	capability.Kinds = slices.Sorted(maps.Keys(offered.adapters))
 	network := p2p.Config{
 		KeyFile: filepath.Join(c.StateDir, "identity.key"), AddressFile: filepath.Join(c.StateDir, "peers.json"),
-		Listen: c.Listen, Domain: c.Domain, Allow: c.Members(), AcceptAnyone: c.Accept == "anyone",
+		Listen: c.Listen, Domain: c.Domain, AcceptAnyone: c.Accept == "anyone",
 		Bootstrap: c.Bootstrap, Preset: p2p.Preset(c.Preset), Registry: metrics,
+	}
+	if !network.AcceptAnyone {
+		network.Allow = c.Members()
 	}
 	room := data.Config{QuotaBytes: c.Data.QuotaBytes, UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps, Metrics: metrics, Log: log}
 	if c.Rates.Probe {
 		room.ProbeEvery = probeEvery
 	}
 	return agent.Config{
-		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network,
+		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network, DomainKey: c.DomainKey,
 		Data:       room,
 		Capability: capability, Adapters: offered.adapters, Notices: offered.notices, Walls: append(offered.walls, rateWalls(c.Rates)...), Owner: ownerOf(c.Owner),
-		OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: 1,
+		OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: secret(),
 		Priced: c.Price.Named, Price: c.Price.CoreHour,
 		Metrics: metrics, Log: log,
 		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep, WasmOnly: c.Accept == "anyone",

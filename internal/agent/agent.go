@@ -14,6 +14,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
@@ -31,7 +32,8 @@ type Config struct {
 	StateDir    string                        // everything that outlives a run; one agent at a time
 	Version     string                        // of the build, for people
 	Name        string                        // of the site, for people
-	P2P         p2p.Config                    // Incarnation and Capability are filled in
+	P2P         p2p.Config                    // Incarnation, Capability and Members are filled in
+	DomainKey   grid.DomainKey                // whose roster is believed; empty = that of domain.key, if there is one
 	Data        data.Config                   // Dir, Allow and OnChange are filled in
 	Lease       time.Duration                 // granted at a time; 0 = the machine's default
 	LeaseMargin time.Duration                 // waited beyond a lease; 0 = the machine's default
@@ -49,7 +51,7 @@ type Config struct {
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
 	Owner       Owner                         // when the site makes way for its owner; zero: never
 	Walls       []Wall                        // how ceilings are enforced here, for people
-	Seed        uint64                        // of the machines' randomness
+	Seed        uint64                        // of the machines' randomness and of the jobs' names; different at every start, told to nobody
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
 	Log         *slog.Logger                  // nil = silent
 
@@ -70,6 +72,7 @@ type Agent struct {
 	group sync.WaitGroup
 
 	store    *store.Store
+	members  *member.Registry
 	mesh     *p2p.Mesh
 	data     *data.Store
 	pins     *pins
@@ -87,6 +90,8 @@ type Agent struct {
 	events   *view.EventLog
 	reports  *reporter
 	commands commands
+	checks   *checks
+	bans     bans
 	ready    chan struct{} // closed when the loops can be told something
 	stopping bool          // only within site's loop: endWhenIdle runs
 }
@@ -106,7 +111,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.Skew), started: time.Now(), adapters: cfg.Adapters,
 		recordPath: filepath.Join(cfg.StateDir, RecordFile),
 		events:     view.NewEventLog(keptEvents, uint64(time.Now().UnixMicro())),
-		ready:      make(chan struct{}),
+		ready:      make(chan struct{}), checks: newChecks(),
 	}
 	a.ctx, a.leave = context.WithCancelCause(context.WithoutCancel(ctx))
 	a.shown = make([]view.Wall, 0, len(cfg.Walls))
@@ -130,6 +135,9 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 			return a, fmt.Errorf("recover what an earlier run left: %w", err)
 		}
 	}
+	if err = a.openMembers(); err != nil {
+		return a, err
+	}
 	if err = a.join(); err != nil { //nolint:contextcheck // what is opened lives as long as the agent
 		return a, err
 	}
@@ -147,6 +155,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	close(a.ready) // from here on others may tell the machines something
 	a.watchOwner()
 	a.spawn(a.tryWalls)
+	a.tellBans()
 	return a, nil
 }
 

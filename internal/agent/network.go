@@ -26,7 +26,7 @@ func (a *Agent) join() error {
 	config := a.cfg.P2P
 	config.Incarnation = a.store.Incarnation()
 	config.Capability = func() grid.Capability { return a.cfg.Capability }
-	config.Name = a.cfg.Name
+	config.Name, config.Members = a.cfg.Name, a.members
 	handlers := p2p.Handlers{
 		OnMessage: a.received,
 		OnPeerSeen: func(id grid.SiteID, f p2p.Facts) {
@@ -41,6 +41,7 @@ func (a *Agent) join() error {
 		OnPeerGone: func(id grid.SiteID, dead bool) {
 			a.tellBoth(step.PeerGone{Site: id, ProvenDead: dead})
 		},
+		OnMembers: a.tellBans,
 	}
 	var err error
 	if a.mesh, err = p2p.New(a.ctx, config, handlers, a.log); err != nil {
@@ -83,7 +84,7 @@ func (a *Agent) tellBoth(in step.Input) {
 
 // received hands a message to the machine that it is for.
 func (a *Agent) received(from grid.SiteID, m protocol.Message) {
-	if !a.awake() {
+	if !a.awake() || a.aboutChecks(from, m) {
 		return
 	}
 	target := a.site

@@ -367,6 +367,7 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 	if err != nil {
 		return s, err
 	}
+	a.fillMembers(&s, n)
 	err = a.site.ask(ctx, func() { a.fillSite(&s, n) })
 	s.Owner, s.Walls = a.ownerView(), a.walls()
 	if s.Peers == 0 {

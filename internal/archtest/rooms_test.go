@@ -71,7 +71,7 @@ func declaredRooms() map[string]room {
 		"internal/store":         {imports: "grid protocol step obs"},
 		"internal/scenario":      {imports: "grid", tests: "*"},
 		"internal/agent": {
-			imports: "grid protocol step site broker domain yield lrm owner p2p data store obs hostinfo view", tests: "*",
+			imports: "grid protocol step site broker domain yield lrm member owner p2p data store obs hostinfo view", tests: "*",
 		},
 		"internal/audit":       {imports: "grid protocol step store"},
 		"internal/api":         {imports: "grid view jobfile obs api/web", tests: "api/client api/apitest"},
@@ -84,7 +84,7 @@ func declaredRooms() map[string]room {
 
 		".":             {imports: "grid agent config api lrm lrm/* p2p data store obs hostinfo", tests: "*"},
 		"sdk":           {},
-		"cmd/siteagent": {imports: "grid step yield owner agent audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
+		"cmd/siteagent": {imports: "grid protocol step yield owner agent member audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
 		"cmd/submit":    {imports: "grid api/client jobfile config view", tests: "*"},
 		"e2e":           {tests: "*"},
 		"cmd/gridsim":   {imports: "eval config", tests: "*"},

@@ -17,6 +17,7 @@ type Agent struct {
 	StateDir  string          // identity key, facts, data; directories 0700, keys 0600
 	Name      string          // for people; default: the host's name
 	Domain    grid.DomainID   // domain to be a member of
+	DomainKey grid.DomainKey  // whose roster of members is believed; empty = none, or that of this site's own domain.key
 	Listen    []string        // multiaddrs to listen on; default loopback only
 	Bootstrap []string        // multiaddrs with /p2p/ID of sites to dial first
 	Peers     []grid.SiteID   // who may take part besides the bootstrap sites; empty list: only those

@@ -183,6 +183,7 @@ func agentSettings() []setting[Agent] {
 		textKey("state", "directory of identity, facts and data", func(a *c) *string { return &a.StateDir }),
 		textKey("name", "the site's name for people", func(a *c) *string { return &a.Name }),
 		textKey("domain", "domain to be a member of", func(a *c) *grid.DomainID { return &a.Domain }),
+		textKey("domain-key", "public key whose roster of members is believed; written by siteagent join", func(a *c) *grid.DomainKey { return &a.DomainKey }),
 		listKey("listen", "multiaddrs to listen on", func(a *c) *[]string { return &a.Listen }),
 		listKey("bootstrap", "multiaddrs, with /p2p/ID, of sites to dial first", func(a *c) *[]string { return &a.Bootstrap }),
 		listKey("peers", "IDs of sites that may take part", func(a *c) *[]grid.SiteID { return &a.Peers }),

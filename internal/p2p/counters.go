@@ -21,6 +21,8 @@ const (
 	CountRefused = "refused"      // peers not admitted, by us or by them [reason]
 	CountLost    = "peers_lost"   // admitted peers that went [proven, silent]
 	CountDials   = "dials"        // attempts to reach a peer [ok, failed]
+	CountJoins   = "joins"        // strangers who asked to join [admitted, or why not]
+	CountRoster  = "roster"       // records of members that came [fresh, forged]
 )
 
 // Causes, the label of CountInvalid.
@@ -73,6 +75,8 @@ func newCounters(reg *obs.Registry) *counters {
 		CountRefused: family(CountRefused, "Peers that were not admitted, or did not admit this site.", "reason"),
 		CountLost:    family(CountLost, "Admitted peers whose connection was lost.", "how"),
 		CountDials:   family(CountDials, "Attempts to reach a peer.", "result"),
+		CountJoins:   family(CountJoins, "Strangers who asked to join.", "result"),
+		CountRoster:  family(CountRoster, "Records of members that peers sent.", "kind"),
 	}}
 }
 
@@ -113,6 +117,8 @@ func reasonLabel(r grid.Reason) string {
 		return "clock"
 	case grid.ReasonInvalid:
 		return "invalid"
+	case grid.ReasonBanned:
+		return "banned"
 	default:
 		return fmt.Sprintf("reason_%d", uint16(r))
 	}

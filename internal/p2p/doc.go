@@ -11,6 +11,11 @@
 // members is given, strangers are turned away before that, when their connection
 // is complete: they are told with libp2p's code for a gated connection.
 //
+// Besides the list, members are admitted and banned by internal/member, whose
+// roster this package carries between peers. While an invitation is open there, a
+// few strangers are let in as guests (lobby), for a moment and for the join stream
+// alone.
+//
 // # Queues
 //
 // Every queue is bounded and says what happens when it is full:

@@ -83,6 +83,7 @@ func (g *gossip) options(topic string) []pubsub.Option {
 		pubsub.WithPeerOutboundQueueSize(gossipQueue), pubsub.WithValidateQueueSize(gossipQueue),
 		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(pubsub.NewAllowlistSubscriptionFilter(topic), maxTopics)),
 		pubsub.WithPeerFilter(func(p peer.ID, _ string) bool { return m.Allowed(p) }),
+		pubsub.WithBlacklist(strangers{m}),
 		pubsub.WithRawTracer(dropTracer{g: g}),
 		pubsub.WithLogger(slog.New(slog.DiscardHandler)),
 		pubsub.WithDefaultValidator(g.check, pubsub.WithValidatorInline(true)),

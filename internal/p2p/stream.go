@@ -109,7 +109,7 @@ func isTimeout(err error) bool {
 
 // serve reads a stream that a peer opened.
 func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
-	if !m.enter() {
+	if m.lobby.has(stream.Conn()) || !m.enter() {
 		_ = stream.Reset()
 		return
 	}
@@ -241,10 +241,17 @@ func (r *remote) take(stream network.Stream) {
 
 // received hands a message on; a repeated Hello is for the mesh itself.
 func (r *remote) received(message protocol.Message) {
+	if r.isExpelled() || r.m.aboutMembers(r, message) {
+		return
+	}
 	hello, ok := message.(protocol.Hello)
 	if !ok {
 		r.m.counts.inc(CountIn, nameOf(message))
 		r.m.handlers.OnMessage(r.site, message)
+		return
+	}
+	if hello.Refusal != grid.ReasonNone { // it banned us, and hangs up
+		r.m.refused(&RefusedError{Site: r.site, Reason: hello.Refusal, ByPeer: true})
 		return
 	}
 	if !r.m.guard.hello(r.id) {
@@ -262,4 +269,5 @@ func (r *remote) received(message protocol.Message) {
 		facts.Skew = old.Skew // measured with a round trip, and so better
 	}
 	r.update(facts, true)
+	r.compareRoster(hello.Roster)
 }

@@ -51,7 +51,10 @@ type AgentStatus struct {
 	Paused         bool             `json:"paused"`
 	PausedUntil    Time             `json:"paused_until,omitzero"` // left out: until resumed
 	Stopping       bool             `json:"stopping"`
-	Peers          int              `json:"peers"` // connected sites
+	Peers          int              `json:"peers"`        // connected sites
+	Members        int              `json:"members"`      // sites that may take part, connected or not, this one included
+	Banned         int              `json:"banned"`       // sites that are kept out
+	OpenInvites    int              `json:"open_invites"` // invitations that can be redeemed
 	DataUsedBytes  int64            `json:"data_used_bytes"`
 	DataQuotaBytes int64            `json:"data_quota_bytes"`
 	Faults         []FaultRow       `json:"faults"`          // sites with an index above 0

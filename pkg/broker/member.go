@@ -32,7 +32,7 @@ const (
 )
 
 func (m *Machine) peerSeen(in step.PeerSeen) {
-	if in.Site == m.cfg.Self || !m.valid(in.Site, in.Capability) {
+	if _, banned := m.banned[in.Site]; banned || in.Site == m.cfg.Self || !m.valid(in.Site, in.Capability) {
 		return
 	}
 	p, known := m.members[in.Site]
@@ -79,6 +79,25 @@ func (m *Machine) peerGone(in step.PeerGone) {
 			m.siteDied(j, in.Site)
 		}
 		m.closeIfComplete(j)
+	}
+}
+
+// bansChanged takes who is banned now. A banned site is lost to this one: its
+// offers count no more, and its tasks move when their leases have ended, as no
+// further lease is granted. Nobody waits for it.
+func (m *Machine) bansChanged(in step.BansChanged) {
+	before := m.banned
+	m.banned = make(map[grid.SiteID]struct{}, len(in.Banned))
+	for _, site := range in.Banned {
+		if site == m.cfg.Self {
+			continue
+		}
+		m.banned[site] = struct{}{}
+		if _, known := before[site]; !known {
+			m.report(step.LevelInfo, "site_banned", grid.AttemptID{}, site)
+			m.peerGone(step.PeerGone{Site: site})
+			delete(m.members, site)
+		}
 	}
 }
 

@@ -153,6 +153,10 @@ func goldenMessages() map[string]Message {
 		Wall: 7 * time.Second,
 	}
 	attempts := []grid.AttemptID{at, {Task: at.Task, Token: 4}}
+	member := MemberRecord{
+		Domain: "lab", Site: "12D3KooWsite", Kind: MemberBan, Name: "x1", SerialMS: 1_900_000_000_000, Note: "left",
+		Signature: bytes.Repeat([]byte{7}, SignatureBytes),
+	}
 	return map[string]Message{
 		"hello": Hello{
 			MinVersion: 1, MaxVersion: 2, Domain: "lab", Name: "x1", Incarnation: 5, WallMS: 1_900_000_000_000,
@@ -187,6 +191,14 @@ func goldenMessages() map[string]Message {
 		"progress": Progress{Attempt: at, Phase: grid.PhaseStaging, Done: 5, Total: 10, Reason: grid.ReasonOwnerBusy},
 		"exited":   Exited{Attempt: at, Exit: exit},
 		"exitack":  ExitAck{Attempts: attempts},
+		"roster":   Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
+		"join":     JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
+		"joinanswer": JoinAnswer{
+			Admit: &member, Listed: []grid.SiteID{"12D3KooWsite"}, Addrs: []string{"/ip4/10.0.0.1/tcp/4801/p2p/12D3KooWpeer"},
+		},
+		"joinrefusal": JoinAnswer{Refusal: JoinUsed, Text: "used"},
+		"check":       Check{Number: 7},
+		"checked":     Checked{Number: 7, Arrived: true, Distance: .5, Took: time.Second, Text: "t"},
 	}
 }
 

@@ -217,6 +217,7 @@ func drawHello(t *rapid.T) Hello {
 		},
 		Refusal: grid.Reason(rapid.Uint16().Draw(t, "refusal")),
 		Peers:   drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1/tcp/1" + drawPath(t) }),
+		Roster:  Digest{rapid.Uint8().Draw(t, "roster")},
 	}
 }
 
@@ -239,6 +240,27 @@ func drawDeclined(t *rapid.T) Declined {
 	if rapid.Bool().Draw(t, "has quote") {
 		quote := drawOffer(t)
 		m.Quote = &quote
+	}
+	return m
+}
+
+func drawBytes(t *rapid.T, n int) []byte { return rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "bytes") }
+
+func drawMember(t *rapid.T) MemberRecord {
+	return MemberRecord{
+		Domain: "lab-1", Site: drawSite(t), Kind: MemberKind(rapid.Uint8Range(1, 2).Draw(t, "kind")), Name: drawText(t),
+		SerialMS: rapid.Int64Range(1, 1<<41).Draw(t, "serial"), Note: drawText(t), Signature: drawBytes(t, SignatureBytes),
+	}
+}
+
+func drawJoinAnswer(t *rapid.T) JoinAnswer {
+	m := JoinAnswer{
+		Refusal: JoinRefusal(rapid.Uint8Range(0, uint8(joinRefusals)).Draw(t, "refusal")), Text: drawText(t),
+		Listed: drawList(t, 3, drawSite), Addrs: drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1" + drawPath(t) }),
+	}
+	if m.Refusal == JoinAdmitted {
+		record := drawMember(t)
+		m.Admit = &record
 	}
 	return m
 }
@@ -272,7 +294,22 @@ func messages() map[string]func(*rapid.T) Message {
 			phase := grid.Phase(rapid.Uint8Range(uint8(grid.PhaseStaging), uint8(grid.PhaseFrozen)).Draw(t, "phase"))
 			return Progress{Attempt: drawAttempt(t), Phase: phase, Done: drawNat(t), Total: drawNat(t), Reason: grid.Reason(rapid.Uint16().Draw(t, "reason"))}
 		},
-		"exited":  func(t *rapid.T) Message { return Exited{Attempt: drawAttempt(t), Exit: drawExit(t)} },
+		"exited": func(t *rapid.T) Message { return Exited{Attempt: drawAttempt(t), Exit: drawExit(t)} },
+		"roster": func(t *rapid.T) Message {
+			return Roster{
+				Records: drawList(t, 3, drawMember), Digest: Digest{rapid.Uint8().Draw(t, "digest")},
+				Answer: rapid.Bool().Draw(t, "answer"),
+			}
+		},
+		"join":       func(t *rapid.T) Message { return JoinRequest{Secret: drawBytes(t, SecretBytes), Name: drawText(t)} },
+		"joinanswer": func(t *rapid.T) Message { return drawJoinAnswer(t) },
+		"check":      func(t *rapid.T) Message { return Check{Number: number(t)} },
+		"checked": func(t *rapid.T) Message {
+			return Checked{
+				Number: number(t), Arrived: rapid.Bool().Draw(t, "arrived"), Distance: drawFloat(t, 0, 10),
+				Took: drawDur(t, 0, time.Minute), Text: drawText(t),
+			}
+		},
 		"exitack": func(t *rapid.T) Message { return ExitAck{Attempts: drawSome(t, drawAttempt)} },
 	}
 }

@@ -33,6 +33,7 @@ const (
 	eventPaused          = "paused"           // info
 	eventResumedOffering = "resumed_offering" // info; pause or drain is over
 	eventDraining        = "draining"         // info
+	eventBanned          = "banned"           // info: a submitter, value = its attempts; debug: a message of one
 	eventCapacityChanged = "capacity_changed" // info
 	eventOwnerBusy       = "owner_busy"       // info; Reason; Text = what was seen
 	eventOwnerAway       = "owner_away"       // info; the owner needs the machine no more

@@ -317,11 +317,17 @@ func (p *player) pass() {
 }
 
 func (p *player) rare() {
-	switch p.next(12) {
+	switch p.next(13) {
 	case 10:
 		p.give(step.OwnerBusy{Reason: grid.ReasonOwnerBusy + grid.Reason(p.next(3))})
 	case 11:
 		p.give(step.OwnerAway{})
+	case 12:
+		if p.next(2) == 0 {
+			p.give(step.BansChanged{Banned: []grid.SiteID{p.site()}})
+		} else {
+			p.give(step.BansChanged{})
+		}
 	case 0:
 		p.give(step.Pause{Until: p.now.Add(p.span())})
 	case 1:

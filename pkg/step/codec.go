@@ -46,6 +46,7 @@ var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknogloba
 	"Drain":             readInput[Drain],
 	"OwnerBusy":         readInput[OwnerBusy],
 	"OwnerAway":         readInput[OwnerAway],
+	"BansChanged":       readInput[BansChanged],
 	"Submit":            readInput[Submit],
 	"Probe":             readInput[Probe],
 	"CancelJob":         readInput[CancelJob],

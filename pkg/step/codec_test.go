@@ -60,7 +60,7 @@ func inputs() []func(*rapid.T) Input {
 		generated[AttemptResumed], generated[AttemptExited], generated[StageProgress], generated[Staged],
 		generated[Collected], generated[HeldChanged], generated[CapacityChanged], generated[Pause],
 		generated[Resume], generated[Drain], generated[OwnerBusy], generated[OwnerAway], generated[Submit], generated[Probe], generated[CancelJob],
-		generated[ForgetJob],
+		generated[ForgetJob], generated[BansChanged],
 	}
 }
 

@@ -134,6 +134,12 @@ type OwnerBusy struct {
 // OwnerAway ends OwnerBusy.
 type OwnerAway struct{}
 
+// BansChanged names all sites that are banned here now, ascending. A driver says
+// so at the start of every run, because it is no fact of a machine.
+type BansChanged struct {
+	Banned []grid.SiteID
+}
+
 // Submit hands a job to the submitter's machine.
 type Submit struct {
 	Command uint64 // repeated in the Reply
@@ -180,6 +186,7 @@ func (Resume) input()            {}
 func (Drain) input()             {}
 func (OwnerBusy) input()         {}
 func (OwnerAway) input()         {}
+func (BansChanged) input()       {}
 func (Submit) input()            {}
 func (Probe) input()             {}
 func (CancelJob) input()         {}

@@ -112,21 +112,7 @@ func freezeTree(root int, dir string) error {
 		if err := freezeGroup(root); err != nil {
 			return err
 		}
-		var running []member
-		sleeping := 0
-		for _, m := range descendants(root) {
-			threads, asleep := m.running()
-			if len(threads) == 0 {
-				continue
-			}
-			running = append(running, m)
-			if asleep {
-				sleeping++ // it stops before its next step
-			}
-			for _, tid := range threads { // each: of a traced process one signal stops one thread
-				_ = unix.Tgkill(m.pid, tid, unix.SIGSTOP)
-			}
-		}
+		running, sleeping := stopRunning(root)
 		late := time.Now().After(deadline)
 		switch {
 		case len(running) == 0 || late && len(running) == sleeping:
@@ -141,6 +127,25 @@ func freezeTree(root int, dir string) error {
 		}
 	}
 	return nil
+}
+
+// stopRunning tells what runs below root to stop. It gives those processes, and how
+// many of them are in a system call that cannot be interrupted.
+func stopRunning(root int) (running []member, sleeping int) {
+	for _, m := range descendants(root) {
+		threads, asleep := m.running()
+		if len(threads) == 0 {
+			continue
+		}
+		running = append(running, m)
+		if asleep {
+			sleeping++ // it stops before its next step
+		}
+		for _, tid := range threads { // each: of a traced process one signal stops one thread
+			_ = unix.Tgkill(m.pid, tid, unix.SIGSTOP)
+		}
+	}
+	return running, sleeping
 }
 
 // starved reports whether processes that were told to stop make no step, because

@@ -55,6 +55,11 @@ type Wire struct {
 	//	*Wire_Progress
 	//	*Wire_Exited
 	//	*Wire_ExitAck
+	//	*Wire_Roster
+	//	*Wire_JoinRequest
+	//	*Wire_JoinAnswer
+	//	*Wire_Check
+	//	*Wire_Checked
 	Body          isWire_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -275,6 +280,51 @@ func (x *Wire) GetExitAck() *ExitAck {
 	return nil
 }
 
+func (x *Wire) GetRoster() *Roster {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Roster); ok {
+			return x.Roster
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetJoinRequest() *JoinRequest {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_JoinRequest); ok {
+			return x.JoinRequest
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetJoinAnswer() *JoinAnswer {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_JoinAnswer); ok {
+			return x.JoinAnswer
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetCheck() *Check {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Check); ok {
+			return x.Check
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetChecked() *Checked {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Checked); ok {
+			return x.Checked
+		}
+	}
+	return nil
+}
+
 type isWire_Body interface {
 	isWire_Body()
 }
@@ -355,6 +405,26 @@ type Wire_ExitAck struct {
 	ExitAck *ExitAck `protobuf:"bytes,20,opt,name=exit_ack,json=exitAck,proto3,oneof"`
 }
 
+type Wire_Roster struct {
+	Roster *Roster `protobuf:"bytes,21,opt,name=roster,proto3,oneof"`
+}
+
+type Wire_JoinRequest struct {
+	JoinRequest *JoinRequest `protobuf:"bytes,22,opt,name=join_request,json=joinRequest,proto3,oneof"`
+}
+
+type Wire_JoinAnswer struct {
+	JoinAnswer *JoinAnswer `protobuf:"bytes,23,opt,name=join_answer,json=joinAnswer,proto3,oneof"`
+}
+
+type Wire_Check struct {
+	Check *Check `protobuf:"bytes,24,opt,name=check,proto3,oneof"`
+}
+
+type Wire_Checked struct {
+	Checked *Checked `protobuf:"bytes,25,opt,name=checked,proto3,oneof"`
+}
+
 func (*Wire_Hello) isWire_Body() {}
 
 func (*Wire_Announce) isWire_Body() {}
@@ -392,6 +462,16 @@ func (*Wire_Progress) isWire_Body() {}
 func (*Wire_Exited) isWire_Body() {}
 
 func (*Wire_ExitAck) isWire_Body() {}
+
+func (*Wire_Roster) isWire_Body() {}
+
+func (*Wire_JoinRequest) isWire_Body() {}
+
+func (*Wire_JoinAnswer) isWire_Body() {}
+
+func (*Wire_Check) isWire_Body() {}
+
+func (*Wire_Checked) isWire_Body() {}
 
 // Envelope is what gossip carries. The signature is over the bytes of signed
 // as they are.
@@ -2052,6 +2132,7 @@ type Hello struct {
 	Capability    *Capability            `protobuf:"bytes,7,opt,name=capability,proto3" json:"capability,omitempty"`
 	Refusal       uint32                 `protobuf:"varint,8,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	Peers         []string               `protobuf:"bytes,9,rep,name=peers,proto3" json:"peers,omitempty"`
+	Roster        []byte                 `protobuf:"bytes,10,opt,name=roster,proto3" json:"roster,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2145,6 +2226,13 @@ func (x *Hello) GetRefusal() uint32 {
 func (x *Hello) GetPeers() []string {
 	if x != nil {
 		return x.Peers
+	}
+	return nil
+}
+
+func (x *Hello) GetRoster() []byte {
+	if x != nil {
+		return x.Roster
 	}
 	return nil
 }
@@ -3313,11 +3401,467 @@ func (x *ExitAck) GetAttempts() []*Attempt {
 	return nil
 }
 
+// MemberRecord is a statement of the domain's key. The signature is over the
+// bytes of signed, which are an encoded SignedMember, as they are.
+type MemberRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Signed        []byte                 `protobuf:"bytes,1,opt,name=signed,proto3" json:"signed,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberRecord) Reset() {
+	*x = MemberRecord{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberRecord) ProtoMessage() {}
+
+func (x *MemberRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberRecord.ProtoReflect.Descriptor instead.
+func (*MemberRecord) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *MemberRecord) GetSigned() []byte {
+	if x != nil {
+		return x.Signed
+	}
+	return nil
+}
+
+func (x *MemberRecord) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+// SignedMember is the content of MemberRecord.signed. The context keeps a
+// signature from being taken for one that was made for another purpose.
+type SignedMember struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Context       string                 `protobuf:"bytes,1,opt,name=context,proto3" json:"context,omitempty"`
+	Domain        string                 `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	Site          string                 `protobuf:"bytes,3,opt,name=site,proto3" json:"site,omitempty"`
+	Kind          uint32                 `protobuf:"varint,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name          string                 `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	SerialMs      int64                  `protobuf:"varint,6,opt,name=serial_ms,json=serialMs,proto3" json:"serial_ms,omitempty"`
+	Note          string                 `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SignedMember) Reset() {
+	*x = SignedMember{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignedMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignedMember) ProtoMessage() {}
+
+func (x *SignedMember) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignedMember.ProtoReflect.Descriptor instead.
+func (*SignedMember) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *SignedMember) GetContext() string {
+	if x != nil {
+		return x.Context
+	}
+	return ""
+}
+
+func (x *SignedMember) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *SignedMember) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *SignedMember) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *SignedMember) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SignedMember) GetSerialMs() int64 {
+	if x != nil {
+		return x.SerialMs
+	}
+	return 0
+}
+
+func (x *SignedMember) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+type Roster struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Records       []*MemberRecord        `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
+	Digest        []byte                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	Answer        bool                   `protobuf:"varint,3,opt,name=answer,proto3" json:"answer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Roster) Reset() {
+	*x = Roster{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Roster) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Roster) ProtoMessage() {}
+
+func (x *Roster) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Roster.ProtoReflect.Descriptor instead.
+func (*Roster) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *Roster) GetRecords() []*MemberRecord {
+	if x != nil {
+		return x.Records
+	}
+	return nil
+}
+
+func (x *Roster) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *Roster) GetAnswer() bool {
+	if x != nil {
+		return x.Answer
+	}
+	return false
+}
+
+type JoinRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Secret        []byte                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinRequest) Reset() {
+	*x = JoinRequest{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinRequest) ProtoMessage() {}
+
+func (x *JoinRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
+func (*JoinRequest) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *JoinRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+func (x *JoinRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type JoinAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Refusal       uint32                 `protobuf:"varint,1,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	Admit         *MemberRecord          `protobuf:"bytes,3,opt,name=admit,proto3" json:"admit,omitempty"`
+	Listed        []string               `protobuf:"bytes,4,rep,name=listed,proto3" json:"listed,omitempty"`
+	Addrs         []string               `protobuf:"bytes,5,rep,name=addrs,proto3" json:"addrs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinAnswer) Reset() {
+	*x = JoinAnswer{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinAnswer) ProtoMessage() {}
+
+func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinAnswer.ProtoReflect.Descriptor instead.
+func (*JoinAnswer) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *JoinAnswer) GetRefusal() uint32 {
+	if x != nil {
+		return x.Refusal
+	}
+	return 0
+}
+
+func (x *JoinAnswer) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *JoinAnswer) GetAdmit() *MemberRecord {
+	if x != nil {
+		return x.Admit
+	}
+	return nil
+}
+
+func (x *JoinAnswer) GetListed() []string {
+	if x != nil {
+		return x.Listed
+	}
+	return nil
+}
+
+func (x *JoinAnswer) GetAddrs() []string {
+	if x != nil {
+		return x.Addrs
+	}
+	return nil
+}
+
+type Check struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Check) Reset() {
+	*x = Check{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Check) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Check) ProtoMessage() {}
+
+func (x *Check) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Check.ProtoReflect.Descriptor instead.
+func (*Check) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *Check) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+type Checked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Arrived       bool                   `protobuf:"varint,2,opt,name=arrived,proto3" json:"arrived,omitempty"`
+	Distance      float64                `protobuf:"fixed64,3,opt,name=distance,proto3" json:"distance,omitempty"`
+	TookNs        int64                  `protobuf:"varint,4,opt,name=took_ns,json=tookNs,proto3" json:"took_ns,omitempty"`
+	Text          string                 `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Checked) Reset() {
+	*x = Checked{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Checked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Checked) ProtoMessage() {}
+
+func (x *Checked) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Checked.ProtoReflect.Descriptor instead.
+func (*Checked) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *Checked) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Checked) GetArrived() bool {
+	if x != nil {
+		return x.Arrived
+	}
+	return false
+}
+
+func (x *Checked) GetDistance() float64 {
+	if x != nil {
+		return x.Distance
+	}
+	return 0
+}
+
+func (x *Checked) GetTookNs() int64 {
+	if x != nil {
+		return x.TookNs
+	}
+	return 0
+}
+
+func (x *Checked) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xe6\a\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xee\t\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -3341,7 +3885,13 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x06cancel\x18\x11 \x01(\v2\x13.mrs.wire.v1.CancelH\x00R\x06cancel\x123\n" +
 	"\bprogress\x18\x12 \x01(\v2\x15.mrs.wire.v1.ProgressH\x00R\bprogress\x12-\n" +
 	"\x06exited\x18\x13 \x01(\v2\x13.mrs.wire.v1.ExitedH\x00R\x06exited\x121\n" +
-	"\bexit_ack\x18\x14 \x01(\v2\x14.mrs.wire.v1.ExitAckH\x00R\aexitAckB\x06\n" +
+	"\bexit_ack\x18\x14 \x01(\v2\x14.mrs.wire.v1.ExitAckH\x00R\aexitAck\x12-\n" +
+	"\x06roster\x18\x15 \x01(\v2\x13.mrs.wire.v1.RosterH\x00R\x06roster\x12=\n" +
+	"\fjoin_request\x18\x16 \x01(\v2\x18.mrs.wire.v1.JoinRequestH\x00R\vjoinRequest\x12:\n" +
+	"\vjoin_answer\x18\x17 \x01(\v2\x17.mrs.wire.v1.JoinAnswerH\x00R\n" +
+	"joinAnswer\x12*\n" +
+	"\x05check\x18\x18 \x01(\v2\x12.mrs.wire.v1.CheckH\x00R\x05check\x120\n" +
+	"\achecked\x18\x19 \x01(\v2\x14.mrs.wire.v1.CheckedH\x00R\acheckedB\x06\n" +
 	"\x04body\"@\n" +
 	"\bEnvelope\x12\x16\n" +
 	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
@@ -3493,7 +4043,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aoutputs\x18\x04 \x03(\v2\x15.mrs.wire.v1.ProducedR\aoutputs\x12-\n" +
 	"\x06stdout\x18\x05 \x01(\v2\x15.mrs.wire.v1.ProducedR\x06stdout\x12-\n" +
 	"\x06stderr\x18\x06 \x01(\v2\x15.mrs.wire.v1.ProducedR\x06stderr\x12\x17\n" +
-	"\awall_ns\x18\a \x01(\x03R\x06wallNs\"\x99\x02\n" +
+	"\awall_ns\x18\a \x01(\x03R\x06wallNs\"\xb1\x02\n" +
 	"\x05Hello\x12\x1f\n" +
 	"\vmin_version\x18\x01 \x01(\rR\n" +
 	"minVersion\x12\x1f\n" +
@@ -3507,7 +4057,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"capability\x18\a \x01(\v2\x17.mrs.wire.v1.CapabilityR\n" +
 	"capability\x12\x18\n" +
 	"\arefusal\x18\b \x01(\rR\arefusal\x12\x14\n" +
-	"\x05peers\x18\t \x03(\tR\x05peers\"\x83\x02\n" +
+	"\x05peers\x18\t \x03(\tR\x05peers\x12\x16\n" +
+	"\x06roster\x18\n" +
+	" \x01(\fR\x06roster\"\x83\x02\n" +
 	"\bAnnounce\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\x12\x1c\n" +
@@ -3589,7 +4141,40 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12%\n" +
 	"\x04exit\x18\x02 \x01(\v2\x11.mrs.wire.v1.ExitR\x04exit\";\n" +
 	"\aExitAck\x120\n" +
-	"\battempts\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\battemptsB0Z.github.com/mrsmesh/mrsmesh/pkg/protocol/wirepbb\x06proto3"
+	"\battempts\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\"D\n" +
+	"\fMemberRecord\x12\x16\n" +
+	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\"\xad\x01\n" +
+	"\fSignedMember\x12\x18\n" +
+	"\acontext\x18\x01 \x01(\tR\acontext\x12\x16\n" +
+	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x12\n" +
+	"\x04site\x18\x03 \x01(\tR\x04site\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\rR\x04kind\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x12\x1b\n" +
+	"\tserial_ms\x18\x06 \x01(\x03R\bserialMs\x12\x12\n" +
+	"\x04note\x18\a \x01(\tR\x04note\"m\n" +
+	"\x06Roster\x123\n" +
+	"\arecords\x18\x01 \x03(\v2\x19.mrs.wire.v1.MemberRecordR\arecords\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x16\n" +
+	"\x06answer\x18\x03 \x01(\bR\x06answer\"9\n" +
+	"\vJoinRequest\x12\x16\n" +
+	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x99\x01\n" +
+	"\n" +
+	"JoinAnswer\x12\x18\n" +
+	"\arefusal\x18\x01 \x01(\rR\arefusal\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12/\n" +
+	"\x05admit\x18\x03 \x01(\v2\x19.mrs.wire.v1.MemberRecordR\x05admit\x12\x16\n" +
+	"\x06listed\x18\x04 \x03(\tR\x06listed\x12\x14\n" +
+	"\x05addrs\x18\x05 \x03(\tR\x05addrs\"\x1f\n" +
+	"\x05Check\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\"\x84\x01\n" +
+	"\aChecked\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x18\n" +
+	"\aarrived\x18\x02 \x01(\bR\aarrived\x12\x1a\n" +
+	"\bdistance\x18\x03 \x01(\x01R\bdistance\x12\x17\n" +
+	"\atook_ns\x18\x04 \x01(\x03R\x06tookNs\x12\x12\n" +
+	"\x04text\x18\x05 \x01(\tR\x04textB0Z.github.com/mrsmesh/mrsmesh/pkg/protocol/wirepbb\x06proto3"
 
 var (
 	file_pkg_protocol_wirepb_wire_proto_rawDescOnce sync.Once
@@ -3603,7 +4188,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 	return file_pkg_protocol_wirepb_wire_proto_rawDescData
 }
 
-var file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_pkg_protocol_wirepb_wire_proto_goTypes = []any{
 	(*Wire)(nil),             // 0: mrs.wire.v1.Wire
 	(*Envelope)(nil),         // 1: mrs.wire.v1.Envelope
@@ -3647,6 +4232,13 @@ var file_pkg_protocol_wirepb_wire_proto_goTypes = []any{
 	(*Progress)(nil),         // 39: mrs.wire.v1.Progress
 	(*Exited)(nil),           // 40: mrs.wire.v1.Exited
 	(*ExitAck)(nil),          // 41: mrs.wire.v1.ExitAck
+	(*MemberRecord)(nil),     // 42: mrs.wire.v1.MemberRecord
+	(*SignedMember)(nil),     // 43: mrs.wire.v1.SignedMember
+	(*Roster)(nil),           // 44: mrs.wire.v1.Roster
+	(*JoinRequest)(nil),      // 45: mrs.wire.v1.JoinRequest
+	(*JoinAnswer)(nil),       // 46: mrs.wire.v1.JoinAnswer
+	(*Check)(nil),            // 47: mrs.wire.v1.Check
+	(*Checked)(nil),          // 48: mrs.wire.v1.Checked
 }
 var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	22, // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
@@ -3668,50 +4260,57 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	39, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
 	40, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
 	41, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
-	3,  // 19: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,  // 20: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	9,  // 21: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	8,  // 22: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,  // 23: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 24: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11, // 25: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13, // 26: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11, // 27: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12, // 28: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,  // 29: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,  // 30: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,  // 31: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 32: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	11, // 33: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,  // 34: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	16, // 35: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	20, // 36: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	20, // 37: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	20, // 38: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,  // 39: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	10, // 40: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	23, // 41: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	17, // 42: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	18, // 43: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	15, // 44: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	14, // 45: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	30, // 46: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	19, // 47: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 48: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	18, // 49: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	17, // 50: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	19, // 51: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 52: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 53: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	19, // 54: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	19, // 55: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	21, // 56: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	19, // 57: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	58, // [58:58] is the sub-list for method output_type
-	58, // [58:58] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	44, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
+	45, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
+	46, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
+	47, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
+	48, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
+	3,  // 24: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,  // 25: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,  // 26: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,  // 27: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,  // 28: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 29: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11, // 30: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13, // 31: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11, // 32: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12, // 33: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,  // 34: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,  // 35: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,  // 36: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 37: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	11, // 38: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,  // 39: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	16, // 40: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	20, // 41: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	20, // 42: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	20, // 43: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,  // 44: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	10, // 45: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	23, // 46: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	17, // 47: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	18, // 48: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	15, // 49: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	14, // 50: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	30, // 51: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	19, // 52: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 53: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	18, // 54: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	17, // 55: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	19, // 56: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 57: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 58: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	19, // 59: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	19, // 60: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	21, // 61: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	19, // 62: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	42, // 63: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	42, // 64: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	65, // [65:65] is the sub-list for method output_type
+	65, // [65:65] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -3739,6 +4338,11 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_Progress)(nil),
 		(*Wire_Exited)(nil),
 		(*Wire_ExitAck)(nil),
+		(*Wire_Roster)(nil),
+		(*Wire_JoinRequest)(nil),
+		(*Wire_JoinAnswer)(nil),
+		(*Wire_Check)(nil),
+		(*Wire_Checked)(nil),
 	}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
@@ -3747,7 +4351,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   42,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -169,6 +169,13 @@ func (j *Journal) fail(err error) error {
 	return err
 }
 
+// hand gives the system what was recorded, which survives the agent then.
+func (j *Journal) hand() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_ = j.write() // fail has logged it
+}
+
 // Flush brings everything to disk that was recorded.
 func (j *Journal) Flush() error {
 	j.mu.Lock()
@@ -297,10 +304,4 @@ func (s *Store) journal(machine string) *Journal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.journals[machine]
-}
-
-func (s *Store) flushJournal(machine string) {
-	if j := s.journal(machine); j != nil {
-		_ = j.Flush() // was logged; facts do not depend on the journal
-	}
 }

@@ -66,7 +66,9 @@ type Taps struct {
 	Received func(from grid.SiteID, m protocol.Message)
 }
 
-func (t Taps) pass(to grid.SiteID, m protocol.Message) bool { return t.Sending == nil || t.Sending(to, m) }
+func (t Taps) pass(to grid.SiteID, m protocol.Message) bool {
+	return t.Sending == nil || t.Sending(to, m)
+}
 
 // Agent is one running site. Make it with New, let it live with Run.
 type Agent struct {

@@ -221,7 +221,8 @@ func (c *crowd) round(ctx context.Context, n *node, by path, tasks int) (spans, 
 // series are the rounds of one submitter by one path.
 type series struct {
 	offer, award sample
-	lost         int // rounds in which an offer did not come
+	lost         int    // rounds in which an offer or an award did not come
+	last         string // what came in the last of them
 }
 
 // turn adds a round.
@@ -232,6 +233,7 @@ func (s *series) turn(ctx context.Context, c *crowd, n *node, by path, tasks int
 		return err
 	case !got.complete:
 		s.lost++
+		s.last = fmt.Sprintf("%d offers and %d awards", got.offers, got.awards)
 	default:
 		s.offer = append(s.offer, got.lastOffer)
 		s.award = append(s.award, got.award)
@@ -241,7 +243,7 @@ func (s *series) turn(ctx context.Context, c *crowd, n *node, by path, tasks int
 
 func (s *series) note(f *figure) *figure {
 	if s.lost > 0 {
-		f.Note = fmt.Sprintf("%d rounds without all offers", s.lost)
+		f.Note = fmt.Sprintf("%d rounds incomplete, the last with %s", s.lost, s.last)
 	}
 	return f
 }

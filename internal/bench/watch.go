@@ -100,7 +100,8 @@ func (w *watch) check() {
 // spans are how long a round took.
 type spans struct {
 	lastOffer, award time.Duration
-	complete         bool // all offers came
+	complete         bool // all offers and awards came
+	offers, awards   int
 }
 
 // end gives what came in time.
@@ -108,7 +109,10 @@ func (w *watch) end() spans {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done = nil
-	return spans{lastOffer: w.offered.Sub(w.began), award: w.awarded.Sub(w.began), complete: w.offers == w.sites && w.awards == w.tasks}
+	return spans{
+		lastOffer: w.offered.Sub(w.began), award: w.awarded.Sub(w.began), offers: w.offers, awards: w.awards,
+		complete: w.offers == w.sites && w.awards == w.tasks,
+	}
 }
 
 // clears counts who has heard that a job was withdrawn, so that a round begins

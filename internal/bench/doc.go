@@ -4,8 +4,8 @@
 // names.
 //
 //	go run ./internal/bench                       everything, some five minutes on two cores
-//	BENCH_QUICK=1 go run ./internal/bench         the same figures from fewer rounds, under a minute
-//	BENCH_ONLY=raw,place,jobs go run ...          some parts only; agent is the fourth
+//	BENCH_QUICK=1 go run ./internal/bench         fewer rounds and smaller meshes, under a minute
+//	BENCH_ONLY=raw,place,jobs go run ...          some parts only; these are all
 //	BENCH_DIR=/mnt/disk go run ./internal/bench   where the state of the agents lies
 //	BENCH_DOCS=docs/performance.md go run ...     writes the table into that page, from BENCH_JSON, without measuring
 //

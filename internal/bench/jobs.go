@@ -24,6 +24,9 @@ func (b *bench) measureJobs(ctx context.Context) error {
 		return err
 	}
 	sizes := []int{3, 12, 48}
+	if b.quick {
+		sizes = []int{3, 12}
+	}
 	f, err := newFarm(b.dir, filepath.Join(b.dir, "siteagent"), sizes[len(sizes)-1])
 	if err != nil {
 		return err

@@ -255,7 +255,7 @@ func (b *bench) placeOne(ctx context.Context, c *crowd) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = raw.close() }() // it only forgets
+	defer raw.close()
 	var bare sample
 	var onDisk, inMemory [2]series
 	for range b.rounds(120) {

@@ -262,12 +262,14 @@ func newStar(ctx context.Context, n, askBytes, answerBytes int) (*star, error) {
 	for range n {
 		client, err := dialer.DialContext(ctx, "tcp", listener.Addr().String())
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("raw star: %w", err), s.close())
+			s.close()
+			return nil, fmt.Errorf("raw star: %w", err)
 		}
 		s.closing = append(s.closing, client)
 		conn, err := listener.Accept()
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("raw star: %w", err), s.close())
+			s.close()
+			return nil, fmt.Errorf("raw star: %w", err)
 		}
 		s.closing = append(s.closing, conn)
 		s.conns = append(s.conns, conn)
@@ -314,9 +316,9 @@ func (s *star) once() error {
 	return nil
 }
 
-func (s *star) close() error {
+// close ends the connections, and with them the goroutines.
+func (s *star) close() {
 	for _, c := range slices.Backward(s.closing) {
-		_ = c.Close() // its goroutine ends with it
+		_ = c.Close() // nothing is lost
 	}
-	return nil
 }

@@ -48,36 +48,53 @@ func (b *bench) measureIdle(ctx context.Context, f *farm, span time.Duration) {
 		b.missing(name, err)
 		return
 	}
-	used := (after - before) / float64(len(f.sites))
+	used := (after.own - before.own) / float64(len(f.sites))
 	b.add(figure{Figure: name, Value: 100 * used / time.Since(began).Seconds(), Unit: "%", summary: summary{N: 1}}).atMost(0.5)
 }
 
 // ticksPerSecond is the unit of /proc/PID/stat, the same on every Linux.
 const ticksPerSecond = 100
 
-// cpuTime is how many seconds of processor all agents have used, without the
-// jobs that they ran.
-func (f *farm) cpuTime() (float64, error) {
-	sum := 0.0
+// cpu is time of processor, in seconds.
+type cpu struct {
+	own      float64 // of all agents
+	children float64 // of what they ran and has ended: supervisors, sandboxes, programs
+}
+
+// cpuTime is what all agents have used since they started.
+func (f *farm) cpuTime() (cpu, error) {
+	var sum cpu
 	for _, p := range f.sites {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 		if err != nil {
-			return 0, fmt.Errorf("this system does not tell: %w", err)
+			return sum, fmt.Errorf("this system does not tell: %w", err)
 		}
 		_, after, _ := bytes.Cut(stat, []byte(") ")) // behind the name, from field 3 on
 		words := strings.Fields(string(after))
-		if len(words) < 13 {
-			return 0, errors.New("/proc/PID/stat is too short")
+		if len(words) < 15 {
+			return sum, errors.New("/proc/PID/stat is too short")
 		}
-		for _, word := range words[11:13] { // user and system
-			ticks, err := strconv.ParseFloat(word, 64)
+		for i, to := range []*float64{&sum.own, &sum.own, &sum.children, &sum.children} { // user and system of each
+			ticks, err := strconv.ParseFloat(words[11+i], 64)
 			if err != nil {
-				return 0, fmt.Errorf("/proc/PID/stat: %w", err)
+				return sum, fmt.Errorf("/proc/PID/stat: %w", err)
 			}
-			sum += ticks / ticksPerSecond
+			*to += ticks / ticksPerSecond
 		}
 	}
 	return sum, nil
+}
+
+// tellCPU tells what a job cost all agents, and what its processes cost.
+func (b *bench) tellCPU(name string, before, after cpu, jobs int) {
+	if jobs == 0 || after == before {
+		return
+	}
+	perJob := func(of string, seconds float64) {
+		b.add(figure{Figure: "CPU of " + of + " per " + name, Value: 1000 * seconds / float64(jobs), Unit: "ms", summary: summary{N: 1}})
+	}
+	perJob("all agents", after.own-before.own)
+	perJob("the processes", after.children-before.children)
 }
 
 // measureMemory tells the resident memory of the largest agent.

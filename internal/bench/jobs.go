@@ -120,6 +120,7 @@ func (b *bench) load(ctx context.Context, f *farm, kind work, submitters int) (f
 	if _, err := f.once(ctx, f.sites[0], kind.job); err != nil { // warm
 		return 0, err
 	}
+	before, _ := f.cpuTime() // where the system does not tell, there is no row
 	var group sync.WaitGroup
 	results := make([]served, submitters)
 	began := time.Now()
@@ -135,12 +136,16 @@ func (b *bench) load(ctx context.Context, f *farm, kind work, submitters int) (f
 	if all.err != nil {
 		return 0, all.err
 	}
-	return b.tellLoad(kind, len(f.sites), submitters, all, took), nil
+	rate := b.tellLoad(kind, len(f.sites), submitters, all, took)
+	if after, err := f.cpuTime(); err == nil && submitters == 1 {
+		b.tellCPU(fmt.Sprintf("%s, %d sites", kind.name, len(f.sites)), before, after, len(all.finished))
+	}
+	return rate, nil
 }
 
 // tellLoad makes the rows of one load.
 func (b *bench) tellLoad(kind work, sites, submitters int, all served, took time.Duration) float64 {
-	at := fmt.Sprintf("%s, %d sites, %d submitters", kind.name, sites, submitters)
+	at := fmt.Sprintf("%s, %d sites, %s", kind.name, sites, count(submitters, "submitter"))
 	fsync, rtt, spawn := b.raw(figSync), b.raw(figStream)/1000, b.raw(figSpawn)
 	placed, finished := spanned("placed, "+at, all.placed, time.Millisecond), spanned("finished, "+at, all.finished, time.Millisecond)
 	placed.Note, finished.Note = kind.note, kind.note
@@ -160,6 +165,13 @@ func (b *bench) tellLoad(kind work, sites, submitters int, all served, took time
 		row.against("bwrap on every core", float64(runtime.NumCPU())*1000/box)
 	}
 	return rate
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // judgeRate sets the goals of the heaviest load.

@@ -84,11 +84,11 @@ func TestReportGoesThroughAFileIntoAPage(t *testing.T) {
 	if diff := cmp.Diff(r.rows(), back.rows()); diff != "" {
 		t.Errorf("rows came back (-want +got): %s", diff)
 	}
-	if err := os.WriteFile(page, []byte("above\n"+tableBegin+"\nold\n"+tableEnd+"\nbelow\n"), 0o600); err != nil {
+	if err = os.WriteFile(page, []byte("above\n"+tableBegin+"\nold\n"+tableEnd+"\nbelow\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time it stands there already
-		if err := back.intoPage(page); err != nil {
+		if err = back.intoPage(page); err != nil {
 			t.Fatal(err)
 		}
 	}

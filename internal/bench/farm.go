@@ -60,7 +60,7 @@ func (f *farm) state(i int) string { return filepath.Join(f.dir, fmt.Sprintf("s%
 // configure is a site's configuration: that of a local network, with room for
 // more jobs than there are submitters, because the sites do not know that they
 // share one machine.
-func (f *farm) configure(i int) (config.Agent, error) {
+func (f *farm) configure(ctx context.Context, i int) (config.Agent, error) {
 	c := config.Default(config.PresetLAN, func(string) (string, bool) { return "", false })
 	c.StateDir, c.Name, c.Domain, c.Peers = f.state(i), fmt.Sprintf("s%d", i), "bench", f.members
 	c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
@@ -69,7 +69,7 @@ func (f *farm) configure(i int) (config.Agent, error) {
 	c.API = config.API{Socket: filepath.Join(f.dir, fmt.Sprintf("s%d.sock", i)), Debug: true}
 	c.Log.Level = "warn"
 	if i > 0 {
-		status, err := f.sites[0].api.Status(context.Background())
+		status, err := f.sites[0].api.Status(ctx)
 		if err != nil {
 			return c, err
 		}
@@ -81,7 +81,7 @@ func (f *farm) configure(i int) (config.Agent, error) {
 // grow starts sites until there are n, and waits until all see each other.
 func (f *farm) grow(ctx context.Context, n int) error {
 	for i := len(f.sites); i < n; i++ {
-		c, err := f.configure(i)
+		c, err := f.configure(ctx, i)
 		if err != nil {
 			return fmt.Errorf("site %d: %w", i, err)
 		}

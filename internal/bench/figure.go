@@ -64,25 +64,24 @@ func (f *figure) against(raw string, value float64) *figure {
 }
 
 // wants sets a goal.
-func (f *figure) wants(goal string, met bool) *figure {
+func (f *figure) wants(goal string, met bool) {
 	if f.N > 0 || f.Value > 0 {
 		f.Met = &met
 	}
 	f.Goal = goal
-	return f
 }
 
 // ratioAtMost wants that the figure is at most so many times its raw limit.
-func (f *figure) ratioAtMost(times float64) *figure {
-	return f.wants(fmt.Sprintf("<= %g x raw", times), f.Ratio != nil && *f.Ratio <= times)
+func (f *figure) ratioAtMost(times float64) {
+	f.wants(fmt.Sprintf("<= %g x raw", times), f.Ratio != nil && *f.Ratio <= times)
 }
 
-func (f *figure) atMost(limit float64) *figure {
-	return f.wants(fmt.Sprintf("<= %g %s", limit, f.Unit), f.Value <= limit)
+func (f *figure) atMost(limit float64) {
+	f.wants(fmt.Sprintf("<= %g %s", limit, f.Unit), f.Value <= limit)
 }
 
-func (f *figure) atLeast(limit float64) *figure {
-	return f.wants(fmt.Sprintf(">= %g %s", limit, f.Unit), f.Value >= limit)
+func (f *figure) atLeast(limit float64) {
+	f.wants(fmt.Sprintf(">= %g %s", limit, f.Unit), f.Value >= limit)
 }
 
 func (r *report) write(path string) error {
@@ -97,7 +96,7 @@ func (r *report) write(path string) error {
 }
 
 func readReport(path string) (*report, error) {
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(path) //nolint:gosec // G703: whoever runs the bench names the file
 	if err != nil {
 		return nil, fmt.Errorf("read figures: %w; BENCH_JSON names the file of an earlier run", err)
 	}

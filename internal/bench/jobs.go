@@ -177,10 +177,10 @@ func count(n int, what string) string {
 // judgeRate sets the goals of the heaviest load.
 func (b *bench) judgeRate(sites, few int, best map[int]float64) {
 	row := &b.Figures[len(b.Figures)-1]
-	switch {
-	case sites == few:
+	switch sites {
+	case few:
 		row.atLeast(60)
-	case sites == 48:
+	case 48:
 		row.wants(fmt.Sprintf(">= half of %d sites", few), best[sites] >= best[few]/2)
 	}
 }
@@ -240,7 +240,7 @@ func (b *bench) commandLine(ctx context.Context, f *farm, kind work) error {
 		cmd := exec.CommandContext(ctx, filepath.Join(b.dir, "submit"), args...) //nolint:gosec // G204: our own program
 		cmd.Dir = f.dir
 		var said []byte
-		err := s.time(func() (err error) { said, err = cmd.CombinedOutput(); return err })
+		err := timed(&s, func() (err error) { said, err = cmd.CombinedOutput(); return err })
 		if err != nil {
 			return fmt.Errorf("submit run: %w: %s", err, said)
 		}

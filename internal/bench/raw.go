@@ -46,7 +46,7 @@ func (b *bench) measureEchoes(ctx context.Context) error {
 	defer pair.close()
 	var tcp, stream, message sample
 	for range b.rounds(3000) {
-		if err := errors.Join(tcp.time(raw.once), stream.time(pair.echoStream), message.time(pair.echoMessage)); err != nil {
+		if err := errors.Join(timed(&tcp, raw.once), timed(&stream, pair.echoStream), timed(&message, pair.echoMessage)); err != nil {
 			return fmt.Errorf("echo: %w", err)
 		}
 	}
@@ -193,7 +193,7 @@ func (b *bench) measureSync() error {
 	page := make([]byte, 4096)
 	var s sample
 	for range b.rounds(200) {
-		if err := s.time(func() error {
+		if err := timed(&s, func() error {
 			if _, failed := file.Write(page); failed != nil {
 				return failed
 			}
@@ -222,13 +222,13 @@ func (b *bench) measureSpawn(ctx context.Context) error {
 	}
 	var bare, inBox sample
 	for range b.rounds(100) {
-		if err := bare.time(exec.CommandContext(ctx, program).Run); err != nil { //nolint:gosec // G204: as PATH has it
+		if err := timed(&bare, exec.CommandContext(ctx, program).Run); err != nil { //nolint:gosec // G204: as PATH has it
 			return fmt.Errorf("spawn: %w", err)
 		}
 		if noBox != nil {
 			continue
 		}
-		if err := inBox.time(exec.CommandContext(ctx, box, boxed...).Run); err != nil { //nolint:gosec // G204: fixed words
+		if err := timed(&inBox, exec.CommandContext(ctx, box, boxed...).Run); err != nil { //nolint:gosec // G204: fixed words
 			return fmt.Errorf("sandbox: %w", err)
 		}
 	}

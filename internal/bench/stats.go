@@ -28,8 +28,8 @@ func (s sample) in(unit time.Duration) summary {
 	return summary{Min: at(0), P50: at(0.5), P95: at(0.95), N: len(sorted)}
 }
 
-// time runs do and adds how long it took, unless it failed.
-func (s *sample) time(do func() error) error {
+// timed runs do and adds to a series how long it took, unless it failed.
+func timed(s *sample, do func() error) error {
 	began := time.Now()
 	if err := do(); err != nil {
 		return err

@@ -123,10 +123,10 @@ type clears struct {
 }
 
 func (c *clears) received(m protocol.Message) {
-	if clear, ok := m.(protocol.Clear); ok && clear.Kind == protocol.ClearWithdrawn {
+	if over, ok := m.(protocol.Clear); ok && over.Kind == protocol.ClearWithdrawn {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.heard[clear.Job]++
+		c.heard[over.Job]++
 	}
 }
 

@@ -100,6 +100,22 @@ func (b *bench) rounds(n int) int {
 	return n
 }
 
+// repeat does something up to so many times, fewer in a quick run and where it
+// takes longer than the span: a busy machine gets fewer rounds, not a longer run.
+func (b *bench) repeat(n int, span time.Duration, do func() error) error {
+	const atLeast = 5
+	end := time.Now().Add(span)
+	for i := range b.rounds(n) {
+		if i >= atLeast && time.Now().After(end) {
+			break
+		}
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // parts of a run, in order; later ones use the raw limits of the first.
 func (b *bench) measure(ctx context.Context) error {
 	parts := []struct {

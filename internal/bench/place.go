@@ -271,7 +271,7 @@ func (b *bench) placeOne(ctx context.Context, c *crowd) error {
 	defer raw.close()
 	var bare sample
 	var onDisk, inMemory [2]series
-	for range b.rounds(120) {
+	err = b.repeat(120, 20*time.Second, func() error {
 		for i, by := range []path{byGossip, byUnicast} {
 			for range 3 {
 				if err := timed(&bare, raw.once); err != nil {
@@ -282,6 +282,10 @@ func (b *bench) placeOne(ctx context.Context, c *crowd) error {
 				return err
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	limit := b.add(spanned(fmt.Sprintf("raw TCP star, %d clients", sites), bare, time.Millisecond)).P50
 	for i, by := range []path{byGossip, byUnicast} {
@@ -302,11 +306,11 @@ func (b *bench) placeArray(ctx context.Context, c *crowd) error {
 	raw := b.find(fmt.Sprintf("raw TCP star, %d clients", len(c.nodes)-1))
 	for _, by := range []path{byGossip, byUnicast} {
 		var onDisk, inMemory series
-		for range b.rounds(40) {
-			err := errors.Join(onDisk.turn(ctx, c, c.disk(), by, tasks), inMemory.turn(ctx, c, c.memory(), by, tasks))
-			if err != nil {
-				return err
-			}
+		err := b.repeat(40, 15*time.Second, func() error {
+			return errors.Join(onDisk.turn(ctx, c, c.disk(), by, tasks), inMemory.turn(ctx, c, c.memory(), by, tasks))
+		})
+		if err != nil {
+			return err
 		}
 		for _, one := range []struct {
 			what   string

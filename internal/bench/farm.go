@@ -41,6 +41,9 @@ type process struct {
 // newFarm makes the identities of the sites that it may grow to.
 func newFarm(dir, program string, most int) (*farm, error) {
 	f := &farm{dir: filepath.Join(dir, "farm"), program: program}
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // G302: the owner's user goes through it
+		return nil, err
+	}
 	for i := range most {
 		state := f.state(i)
 		if err := os.MkdirAll(state, 0o700); err != nil {
@@ -52,7 +55,7 @@ func newFarm(dir, program string, most int) (*farm, error) {
 		}
 		f.members = append(f.members, identity.Site())
 	}
-	return f, nil
+	return f, giveToOwner(f.dir)
 }
 
 func (f *farm) state(i int) string { return filepath.Join(f.dir, fmt.Sprintf("s%d", i)) }
@@ -108,7 +111,7 @@ func (f *farm) grow(ctx context.Context, n int) error {
 // launch starts an agent.
 func (f *farm) launch(ctx context.Context, c config.Agent) (*process, error) {
 	file := filepath.Join(f.dir, c.Name+".yaml")
-	if err := os.WriteFile(file, c.File(), 0o600); err != nil {
+	if err := os.WriteFile(file, c.File(), 0o644); err != nil { //nolint:gosec // G306: there is no secret in it
 		return nil, err
 	}
 	log, err := os.Create(filepath.Join(f.dir, c.Name+".log"))
@@ -122,7 +125,8 @@ func (f *farm) launch(ctx context.Context, c config.Agent) (*process, error) {
 	}
 	// close ends the agent, not the context: it is given time to end well.
 	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), f.program, "run", "--config", file) //nolint:gosec // G204: our own program
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Dir = log, log, f.dir
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Dir, p.cmd.Env = log, log, f.dir, append(os.Environ(), "HOME="+f.dir, "TMPDIR=")
+	asOwner(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -272,17 +272,14 @@ func (b *bench) placeOne(ctx context.Context, c *crowd) error {
 	var bare sample
 	var onDisk, inMemory [2]series
 	err = b.repeat(120, 20*time.Second, func() error {
+		var errs []error
 		for i, by := range []path{byGossip, byUnicast} {
 			for range 3 {
-				if err := timed(&bare, raw.once); err != nil {
-					return err
-				}
+				errs = append(errs, timed(&bare, raw.once))
 			}
-			if err := errors.Join(onDisk[i].turn(ctx, c, c.disk(), by, 1), inMemory[i].turn(ctx, c, c.memory(), by, 1)); err != nil {
-				return err
-			}
+			errs = append(errs, onDisk[i].turn(ctx, c, c.disk(), by, 1), inMemory[i].turn(ctx, c, c.memory(), by, 1))
 		}
-		return nil
+		return errors.Join(errs...)
 	})
 	if err != nil {
 		return err

@@ -30,7 +30,8 @@ const (
 	ReasonClock        Reason = 18 // the clocks are too far apart
 	ReasonDomain       Reason = 19 // the peer is of another domain
 	ReasonRuntime      Reason = 20 // the estimate is longer than the owner lets jobs run
-	reasons                   = ReasonRuntime
+	ReasonBanned       Reason = 21 // the peer is banned, from the domain or by the site's owner
+	reasons                   = ReasonBanned
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -40,6 +41,7 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"you are not on this site's list", "the offer is no longer valid", "became worse than the runner-up",
 	"fenced off by a later attempt", "the message makes no sense", "no common protocol version",
 	"the clocks are too far apart", "other domain", "runs longer than the owner allows",
+	"banned",
 }
 
 // String is the reason in words a person understands.

@@ -32,6 +32,7 @@ const (
 	eventPaused          = "paused"           // info
 	eventResumedOffering = "resumed_offering" // info; pause or drain is over
 	eventDraining        = "draining"         // info
+	eventBanned          = "banned"           // info: a submitter, value = its attempts; debug: a message of one
 	eventCapacityChanged = "capacity_changed" // info
 
 	// Refused or ignored.

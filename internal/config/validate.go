@@ -27,6 +27,8 @@ func (c Agent) Validate() error {
 		oneOf("preset", c.Preset, PresetLAN, PresetWAN, PresetTest),
 		oneOf("accept", c.Accept, acceptListed, acceptAnyone),
 		oneOf("sandbox", c.Sandbox, SandboxAuto, SandboxBubblewrap, SandboxGVisor),
+		oneOf("nat.relay", c.NAT.Relay, RelayOff, RelayUse, RelayServe, RelayAuto),
+		oneOf("nat.reachability", c.NAT.Reachability, ReachAuto, ReachPublic, ReachPrivate), c.NAT.validate(),
 		oneOf("placing.choice", c.Placing.Choice, ChoiceNearest, ChoiceSoftMin),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
@@ -54,6 +56,17 @@ func (c Agent) Validate() error {
 		errs = append(errs, errors.New("kinds: accept: anyone runs WASM only; remove command or list the peers"))
 	}
 	return errors.Join(errs...)
+}
+
+func (n NAT) validate() error {
+	switch {
+	case n.Relay == RelayServe && n.Reachability == ReachPrivate:
+		return errors.New("nat.relay: serve, but nat.reachability is private; who relays must be reachable: choose use")
+	case n.Punch && n.Relay == RelayOff:
+		return errors.New("nat.punch: needs a relay to arrange it; set nat.relay to use, serve or auto")
+	default:
+		return nil
+	}
 }
 
 // Resources are the ceilings as the mesh counts them.

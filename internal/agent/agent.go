@@ -22,6 +22,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -57,6 +58,23 @@ type Config struct {
 
 	BootNow func() lrm.BootTime // for tests: the clock of leases; nil = lrm.BootNow
 	Skew    time.Duration       // for tests: how wrong the wall clock is at the start
+	Taps    Taps                // for measurements
+}
+
+// Taps look at the messages on the way between the machines and the mesh. They
+// are called from the goroutines that carry the messages and must be quick. A
+// nil tap costs nothing.
+type Taps struct {
+	// Sending is asked before a message leaves, to one site, which may be this one,
+	// or, with to empty, to all; false keeps it back, as a network that loses it
+	// would. What is said to all this site hears nevertheless.
+	Sending func(to grid.SiteID, m protocol.Message) bool
+	// Received is told what comes from the mesh, before the machine is.
+	Received func(from grid.SiteID, m protocol.Message)
+}
+
+func (t Taps) pass(to grid.SiteID, m protocol.Message) bool {
+	return t.Sending == nil || t.Sending(to, m)
 }
 
 // Agent is one running site. Make it with New, let it live with Run.

@@ -65,7 +65,7 @@ func declaredRooms() map[string]room {
 		"internal/owner":         {imports: "grid yield"},
 		"internal/history":       {imports: "grid avail"},
 		"internal/netlab":        {},
-		"internal/bench":         {imports: "*", tests: "*"},
+		"internal/bench":         {imports: "grid protocol *", tests: "*"},
 		"internal/p2p":           {imports: "grid protocol obs member"},
 		"internal/data":          {imports: "grid obs"},
 		"internal/store":         {imports: "grid protocol step obs"},

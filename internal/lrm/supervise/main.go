@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
@@ -55,11 +56,21 @@ func superviseOne(spec Spec, commands <-chan command, term <-chan os.Signal) boo
 		spec: spec, lease: spec.LeaseUntil, meter: newMeter(spec),
 		commands: commands, term: term, out: json.NewEncoder(os.Stdout),
 	}
-	logs := spec.LogPath != "" && logTo(spec.LogPath)
+	settled := settle(spec.LogPath)
 	end := s.run()
-	again := logs && !s.told && s.commands != nil && childless() && logTo(os.DevNull)
+	again := settled && !s.told && s.commands != nil && childless() && logTo(os.DevNull) && os.Chdir(nowhere) == nil
 	s.tell(message{Exited: &end, Again: again})
 	return again
+}
+
+// nowhere is where a supervisor stands between two attempts, so that it keeps no
+// attempt's directory from being removed.
+const nowhere = string(filepath.Separator)
+
+// settle lets this process stand and log where its attempt does: there it is found
+// by who looks for what an attempt left.
+func settle(logPath string) bool {
+	return logPath != "" && os.Chdir(filepath.Dir(logPath)) == nil && logTo(logPath)
 }
 
 // readCommands closes the channel when the agent is gone.

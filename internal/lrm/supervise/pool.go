@@ -84,8 +84,7 @@ func (pool *Pool) follow(c *child, spec Spec, finish Finish) *process {
 	return p
 }
 
-// launch starts a supervisor. It stands nowhere in particular, so that it keeps no
-// attempt's directory from being removed.
+// launch starts a supervisor.
 func (pool *Pool) launch(logPath string) (*child, error) {
 	log, err := os.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -98,7 +97,7 @@ func (pool *Pool) launch(logPath string) (*child, error) {
 	}
 	defer stdinRead.Close()
 	cmd := exec.Command(pool.command[0], pool.command[1:]...) //nolint:gosec,noctx // the agent's own binary; it outlives ctx
-	cmd.Stdin, cmd.Stderr, cmd.Dir, cmd.Env = stdinRead, log, string(filepath.Separator), baseEnv()
+	cmd.Stdin, cmd.Stderr, cmd.Dir, cmd.Env = stdinRead, log, nowhere, baseEnv()
 	if err = detach(cmd); err != nil {
 		stdin.Close()
 		return nil, err

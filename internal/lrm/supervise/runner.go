@@ -18,9 +18,6 @@ import (
 const (
 	drainTimeout = 2 * time.Second        // for streams that a stray child keeps open
 	reportWait   = 200 * time.Millisecond // for the report, once the runner is gone
-	lookEvery    = 25 * time.Millisecond  // between two looks at files or processes, at least
-	lookShare    = 20                     // and so many times what the last look took,
-	lookLatest   = time.Second            // but no more than this
 )
 
 // runner is the process that runs the program, leader of a group of its own.
@@ -240,70 +237,3 @@ func (c *capture) Write(p []byte) (int, error) {
 }
 
 func (c *capture) close() { _ = c.file.Close() }
-
-// look looks at what the runner takes now and then, until it is gone.
-func (r *runner) look() {
-	wait := lookEvery
-	var lowered time.Time
-	for {
-		select {
-		case <-r.gone:
-			return
-		case <-time.After(wait):
-		}
-		began := time.Now()
-		if report, over := r.measure(); over {
-			r.exceeded <- report
-			return
-		}
-		if r.spec.Tree && r.spec.MeterCPU && began.Sub(lowered) > lookLatest {
-			lowered = began // a sandbox begins sessions of its own
-			lowerTree(r.pid(), r.spec.Idle)
-		}
-		took := time.Since(began)
-		wait = max(lookEvery, min(lookShare*took, lookLatest), took)
-	}
-}
-
-// measure reports what the runner has taken too much of.
-func (r *runner) measure() (Report, bool) {
-	limits := r.spec.Limits
-	if report, over := r.disk(); over {
-		return report, true
-	}
-	if r.spec.Processes > 0 && treeCount(r.pid()) > r.spec.Processes {
-		return Report{Cause: grid.CauseBadWork, Text: fmt.Sprintf("started more than %d processes", r.spec.Processes)}, true
-	}
-	if r.spec.WatchMemory && r.memory() > limits.MemoryBytes {
-		return Report{Cause: grid.CauseMemory, Text: "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory"}, true
-	}
-	return Report{}, false
-}
-
-// disk reports that the runner writes more than it may, or hides what it writes.
-func (r *runner) disk() (Report, bool) {
-	limits := r.spec.Limits
-	if r.spec.WatchDir == "" {
-		return Report{}, false
-	}
-	use, wild := treeUse(r.spec.WatchDir)
-	if wild != "" {
-		return Report{Cause: grid.CauseDisk, Text: wild}, true
-	}
-	if r.spec.Tree && use <= limits.DiskBytes {
-		disk, memory := namelessUse(r.pid())
-		use += disk
-		if r.spec.OwnMemory == 0 { // memory that has a descriptor may be mapped nowhere
-			use += memory
-		}
-	}
-	return Report{Cause: grid.CauseDisk, Text: diskText(limits)}, use > limits.DiskBytes
-}
-
-// memory is what the tree's programs have of it, in bytes.
-func (r *runner) memory() int64 {
-	if r.spec.OwnMemory > 0 {
-		return ownMemory(r.pid()) - r.spec.OwnMemory
-	}
-	return treeMemory(r.pid(), r.spec.Limits.MemoryBytes)
-}

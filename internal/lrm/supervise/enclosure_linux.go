@@ -13,15 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNotBounded means that a sandbox's program could not be bounded before its
-// first step.
-var errNotBounded = errors.New("the program ended before it was bounded")
+// errNotBounded means that a sandbox's program cannot be bounded before its first
+// step.
+var errNotBounded = errors.New("the program cannot be bounded from outside")
 
 // startEnclosed starts the enclosure's program by the calling thread, which must be
 // locked and must end afterwards: it loses what the program must not have. The
 // program stops at its first step, by way of being traced, and goes on when it is
 // bounded.
 func startEnclosed(cmd *exec.Cmd, e *Enclosure, idle bool) error {
+	if gainsRights(e.Program) {
+		return errNotBounded
+	}
 	if err := LeaveOwner(); err != nil {
 		return err
 	}
@@ -42,6 +45,17 @@ func startEnclosed(cmd *exec.Cmd, e *Enclosure, idle bool) error {
 		return err
 	}
 	return nil
+}
+
+// gainsRights reports whether a program has rights of its own, which the kernel
+// does not give to one that is traced.
+func gainsRights(program string) bool {
+	info, err := os.Stat(program)
+	if err != nil || info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+		return true
+	}
+	size, err := unix.Getxattr(program, "security.capability", nil)
+	return err == nil && size > 0
 }
 
 // boundStopped bounds a traced process that stops at its first step, and lets it go.

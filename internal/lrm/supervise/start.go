@@ -30,13 +30,6 @@ const (
 // runner is gone.
 type Finish func(Ending) lrm.Result
 
-// Start starts a supervisor, by the command of which Main is the body, for one
-// attempt, and hands it the spec. dir takes the supervisor's log. Who starts many
-// has a Pool.
-func Start(ctx context.Context, command []string, dir string, spec Spec, finish Finish) (lrm.Process, error) {
-	return NewPool(command).Start(ctx, dir, spec, finish)
-}
-
 func specDeadline(ctx context.Context) time.Time {
 	deadline := time.Now().Add(specTimeout)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {

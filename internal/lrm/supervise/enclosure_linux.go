@@ -125,9 +125,9 @@ func (e *Enclosure) open() (files []*os.File, err error) {
 	writer.Close()
 	files = []*os.File{stdin}
 	if e.StatusPath != "" {
-		status, err := os.OpenFile(e.StatusPath, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		if err != nil {
-			return files, fmt.Errorf("keep status: %w", err)
+		status, wrong := os.OpenFile(e.StatusPath, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if wrong != nil {
+			return files, fmt.Errorf("keep status: %w", wrong)
 		}
 		files = append(files, status)
 	}

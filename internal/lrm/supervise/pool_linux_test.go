@@ -28,11 +28,11 @@ func run(t *testing.T, pool *supervise.Pool, s supervise.Spec) (supervise.Ending
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Wait(t.Context()); err != nil {
+	if _, err = p.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	// What comes too late must not reach the next attempt.
-	if err := p.Stop("too late"); err != nil {
+	if err = p.Stop("too late"); err != nil {
 		t.Error(err)
 	}
 	records, err := lrm.ReadRecords(s.RecordPath)

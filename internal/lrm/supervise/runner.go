@@ -51,6 +51,7 @@ func startRunner(spec Spec) (*runner, error) {
 		return nil, err
 	}
 	if r.stderr, err = newCapture(spec.Stderr, spec.Limits.OutputBytes, r.overflow); err != nil {
+		r.stdout.close()
 		return nil, err
 	}
 	if spec.Tree {
@@ -74,7 +75,7 @@ func startRunner(spec Spec) (*runner, error) {
 func (r *runner) start() (report *os.File, err error) {
 	if r.spec.Enclosure != nil {
 		r.prepare(enclosed(r.spec.Enclosure))
-		err := startLowly(r.spec.Idle, r.gone, func() error { return startEnclosed(r.cmd, r.spec.Enclosure, r.spec.Idle) })
+		err = startLowly(r.spec.Idle, r.gone, func() error { return startEnclosed(r.cmd, r.spec.Enclosure, r.spec.Idle) })
 		if err == nil {
 			return nil, nil
 		}

@@ -38,7 +38,7 @@ func declaredRooms() map[string]room {
 		"pkg/plan":       {level: 2, imports: "grid capacity ckpt"},
 		"pkg/plan/batch": {level: 2, imports: "workload"},
 		"pkg/remap":      {level: 2, imports: "grid capacity"},
-		"pkg/step":       {level: 2, imports: "grid protocol"},
+		"pkg/step":       {level: 2, imports: "grid avail protocol"},
 
 		"pkg/site":   {level: 3, imports: "grid index avail fault ckpt capacity cache protocol plan step"},
 		"pkg/broker": {level: 3, imports: "grid index avail fault protocol step"},
@@ -70,14 +70,14 @@ func declaredRooms() map[string]room {
 		"internal/store":         {imports: "grid protocol step obs"},
 		"internal/scenario":      {imports: "grid", tests: "*"},
 		"internal/agent": {
-			imports: "grid protocol step site broker domain lrm p2p data store obs hostinfo view", tests: "*",
+			imports: "grid avail protocol step site broker domain lrm p2p data store obs hostinfo history view", tests: "*",
 		},
 		"internal/audit":       {imports: "grid protocol step store"},
 		"internal/api":         {imports: "grid view jobfile obs api/web", tests: "api/client api/apitest"},
 		"internal/api/web":     {},
 		"internal/api/client":  {imports: "grid view", tests: "api api/apitest jobfile obs"},
 		"internal/api/apitest": {imports: "grid view api"},
-		"internal/eval":        {imports: "grid workload metrics plan plan/batch step sim scenario"},
+		"internal/eval":        {imports: "grid avail workload metrics plan plan/batch step sim scenario"},
 		"internal/archtest":    {},
 		"internal/vectors":     {},
 

@@ -29,10 +29,11 @@ const (
 	eventRestartDetected = "restart_detected" // warn; an attempt died with the agent
 
 	// The owner.
-	eventPaused          = "paused"           // info
-	eventResumedOffering = "resumed_offering" // info; pause or drain is over
-	eventDraining        = "draining"         // info
-	eventCapacityChanged = "capacity_changed" // info
+	eventPaused          = "paused"               // info
+	eventResumedOffering = "resumed_offering"     // info; pause or drain is over
+	eventDraining        = "draining"             // info
+	eventCapacityChanged = "capacity_changed"     // info
+	eventLearned         = "availability_learned" // debug; Value = days of being available that were seen
 
 	// Refused or ignored.
 	eventNotSubmitter   = "not_submitter"   // warn; the job belongs to somebody else

@@ -14,7 +14,7 @@ type Model struct {
 	Leave   Hazard   `json:"leave"`             // by age since it became available
 	Closed  []Window `json:"closed,omitempty"`  // when the owner has announced to want it back
 	Through float64  `json:"through,omitempty"` // probability to stay available although such a time begins
-	Zone    int      `json:"zone"`              // seconds that local clocks are ahead of UTC
+	Zone    int      `json:"zone"`              // seconds that local clocks are ahead of the UTC that Query.Week is made from
 
 	Days     float64   `json:"days"`           // of being available that were seen
 	Crashes  int       `json:"crashes"`        // that were seen
@@ -59,7 +59,7 @@ func Fit(h History, priors Priors, closed []Window, zone int) (Model, error) {
 		errs = append(errs, w.Validate())
 	}
 	if zone < -maxZone || zone > maxZone {
-		errs = append(errs, fmt.Errorf("%w: zone: want at most %d s from UTC, have %d", ErrInvalidArgument, maxZone, zone))
+		errs = append(errs, fmt.Errorf("%w: zone: want at most %d s, have %d", ErrInvalidArgument, maxZone, zone))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return Model{}, err
@@ -270,7 +270,7 @@ func (m *Model) Validate() error {
 		}
 	}
 	if m.Zone < -maxZone || m.Zone > maxZone {
-		errs = append(errs, fmt.Errorf("%w: zone: want at most %d s from UTC, have %d", ErrInvalidArgument, maxZone, m.Zone))
+		errs = append(errs, fmt.Errorf("%w: zone: want at most %d s, have %d", ErrInvalidArgument, maxZone, m.Zone))
 	}
 	if len(m.Week) != 0 && len(m.Week) != weekHours {
 		errs = append(errs, fmt.Errorf("%w: week: want %d hours, have %d", ErrInvalidArgument, weekHours, len(m.Week)))

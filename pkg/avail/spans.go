@@ -20,7 +20,7 @@ const (
 	resolution  = 60.0                           // seconds: ends are known within one minute
 	maxSeconds  = 100 * 365.25 * 24 * 3600       // longer spans and ages count as a century
 	epochToWeek = 3 * 24 * 3600                  // 1970 began on a Thursday
-	maxZone     = 26 * 3600                      // no place is further from UTC
+	maxZone     = 7 * 24 * 3600                  // the week is a circle
 )
 
 // MaxSpans bounds a History: two years of ten spans a day.

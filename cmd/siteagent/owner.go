@@ -172,6 +172,7 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 	row("disk", "%s of %s in use", grid.FormatBytes(s.InUse.DiskBytes), grid.FormatBytes(s.Ceilings.DiskBytes))
 	row("computation", "%.1f of %.1f GFLOPS in use", float64(s.InUse.MFLOPS)/1000, float64(s.Ceilings.MFLOPS)/1000)
 	row("data", "%s of %s", grid.FormatBytes(s.DataUsedBytes), grid.FormatBytes(s.DataQuotaBytes))
+	availabilityRows(row, s.Availability)
 	for _, r := range s.Running {
 		row("job", "%s %s for %s", r.Task, r.Phase, r.SubmitterName)
 	}
@@ -187,6 +188,33 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 		row("counted", "%s %d", name, s.Counters[name])
 	}
 	return w.Flush()
+}
+
+// availabilityRows says what the site's z is for jobs of an hour and of eight, and how
+// well founded that is.
+func availabilityRows(row func(name, format string, args ...any), a *view.Availability) {
+	if a == nil {
+		return
+	}
+	for _, o := range a.Outlook {
+		row(fmt.Sprintf("z for %.0f h", o.Hours), "%.3f (%.3f to %.3f, %s)", o.Z, o.Low, o.High, o.Sure)
+	}
+	text := fmt.Sprintf("%.1f days available, %d crashes, %d departures in %d runs", a.Days, a.Crashes, a.Departures, a.Runs)
+	for _, c := range []struct {
+		n    int
+		what string
+	}{
+		{a.Suspends, "suspends"}, {a.ClockJumps, "clock jumps"}, {a.WrongClocks, "runs with a wrong clock"},
+		{a.Damaged, "damaged lines left out"}, {a.Unwritten, "entries not written"},
+	} {
+		if c.n > 0 {
+			text += fmt.Sprintf(", %d %s", c.n, c.what)
+		}
+	}
+	if a.OwnerBusy {
+		text += "; the owner wants the machine now"
+	}
+	row("learned from", "%s", text)
 }
 
 func stateOf(s view.AgentStatus) string {

@@ -23,6 +23,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -118,7 +120,31 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 		Metrics: metrics, Log: log,
 		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep, WasmOnly: c.Accept == "anyone",
 		SoftMin: c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies, HoldAll: c.Placing.HoldAll,
+		Policy: policyOf(c.Placing.Policy), Closed: closedTimes(c.Closed),
 	}, nil
+}
+
+// policyOf is a policy by its name, which was validated.
+func policyOf(name string) broker.Policy {
+	switch name {
+	case config.PolicySAA:
+		return broker.PolicySAA
+	case config.PolicyNAA:
+		return broker.PolicyNAA
+	case config.PolicyNSA:
+		return broker.PolicyNSA
+	default:
+		return broker.PolicyNone
+	}
+}
+
+// closedTimes are the times announced by the owner, in seconds of the week.
+func closedTimes(weekly []config.Weekly) []avail.Window {
+	var windows []avail.Window
+	for _, w := range weekly {
+		windows = append(windows, avail.Window{From: w.From.Seconds(), To: w.To.Seconds()})
+	}
+	return windows
 }
 
 // measure says what the site gives: the owner's ceilings, and where he named

@@ -269,6 +269,10 @@ func (a *app) showOffers(offers view.OfferTable) error {
 func (a *app) sitesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "sites", Short: "List the sites the agent knows", Args: exactly(0, "no argument"),
+		Long: `List the sites the agent has seen within a week, those that are away included.
+Z 1H is 1 - P(the site stays for an hour), from what this agent has seen of its
+coming and going; 0 is best. Below the table: how many sites are to be expected
+an hour from now, by equation (11) of the thesis as it was meant and as printed.`,
 		Example: "  submit sites\n  submit sites -o wide",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sites, err := a.client.Sites(cmd.Context())
@@ -280,14 +284,33 @@ func (a *app) sitesCommand() *cobra.Command {
 				r.names = append(r.names, string(s.ID))
 			}
 			r.table = func(t *table) {
-				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "RUNS", "FAULTS", "SEEN", "|ID", "|ADDRESSES")
+				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "RUNS", "FAULTS", "Z 1H", "SEEN", "|SINCE", "|WENT", "|ID", "|ADDRESSES")
 				for _, s := range sites {
 					siteRow(t, s)
 				}
 			}
-			return a.show(r)
+			if err := a.show(r); err != nil {
+				return err
+			}
+			return a.sayForecast(cmd)
 		},
 	}
+}
+
+// sayForecast tells how many sites are to be expected.
+func (a *app) sayForecast(cmd *cobra.Command) error {
+	s, err := a.client.Status(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if f := s.Forecast; f != nil {
+		past := "no forecast was checked yet"
+		if f.Checked > 0 {
+			past = fmt.Sprintf("%d forecasts were off by %+.1f on average", f.Checked, f.ErrorTerm)
+		}
+		a.say("in %.0f h: %.1f of %d sites, at least %d with 95 %% (as printed: %.1f); %s", f.Hours, f.Mean, f.Sites, f.Low, f.Paper, past)
+	}
+	return nil
 }
 
 func siteRow(t *table, s view.SiteRow) {
@@ -305,5 +328,6 @@ func siteRow(t *table, s view.SiteRow) {
 		memory = grid.FormatBytes(s.Total.MemoryBytes)
 	}
 	t.row(nameOf(s.Name, s.ID), string(s.Domain), state, cores, memory, strings.Join(s.Kinds, ","),
-		strconv.Itoa(s.FaultIndex), moment(s.LastSeen), "|"+string(s.ID), "|"+strings.Join(s.Addresses, " "))
+		strconv.Itoa(s.FaultIndex), number(s.ZHour), moment(s.LastSeen),
+		"|"+moment(s.Since), "|"+strconv.FormatUint(s.Ends, 10), "|"+string(s.ID), "|"+strings.Join(s.Addresses, " "))
 }

@@ -13,11 +13,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/history"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/store"
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/site"
@@ -45,6 +47,8 @@ type Config struct {
 	OutputBytes int64                         // of stdout and of stderr that are kept, each
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
 	Seed        uint64                        // of the machines' randomness
+	Closed      []avail.Window                // when the owner has announced to want the machine back
+	Policy      broker.Policy                 // what availability does to the placing of own jobs
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
 	Log         *slog.Logger                  // nil = silent
 
@@ -65,6 +69,9 @@ type Agent struct {
 	group sync.WaitGroup
 
 	store    *store.Store
+	past     *history.Recorder
+	bootID   string
+	outlook  outlook
 	mesh     *p2p.Mesh
 	data     *data.Store
 	pins     *pins
@@ -113,6 +120,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	if a.store, err = store.Open(cfg.StateDir, a.log); err != nil {
 		return a, err
 	}
+	a.openPast()
 	for _, adapter := range cfg.Adapters {
 		if err = adapter.Recover(ctx); err != nil {
 			return a, fmt.Errorf("recover what an earlier run left: %w", err)
@@ -131,8 +139,10 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.site.tell(boot)
 	a.broker.tell(boot)
 	a.site.tell(step.HeldChanged{Added: a.heldNow()})
+	a.learn()
 	a.broker.soon(a.ownSubmissions)
 	close(a.ready) // from here on others may tell the machines something
+	a.spawn(a.remember)
 	return a, nil
 }
 
@@ -144,7 +154,7 @@ func (a *Agent) makeMachines() error {
 	siteConfig.MaxRuntime = a.cfg.MaxRuntime
 	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
-	brokerConfig.ReplyTarget = a.cfg.Replies
+	brokerConfig.ReplyTarget, brokerConfig.Policy = a.cfg.Replies, a.cfg.Policy
 	if a.cfg.SoftMin {
 		brokerConfig.Choice = broker.ChoiceSoftMin
 	}
@@ -226,6 +236,9 @@ func (a *Agent) Close() error {
 		errs = append(errs, a.mesh.Close())
 	}
 	a.group.Wait()
+	if a.past != nil {
+		errs = append(errs, a.past.Close(a.reading()))
+	}
 	if a.store != nil {
 		errs = append(errs, a.store.Close())
 	}

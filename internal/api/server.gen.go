@@ -41,6 +41,9 @@ type AgentStatus = view.AgentStatus
 // AttemptView AttemptView is one attempt to run a task
 type AttemptView = view.AttemptView
 
+// Availability Availability is what the site has learned of its own past
+type Availability = view.Availability
+
 // DataRef DataRef names stored data
 type DataRef = view.DataRef
 
@@ -49,6 +52,9 @@ type EnvSpec = view.EnvSpec
 
 // FaultRow FaultRow is one entry of the fault-index ledger
 type FaultRow = view.FaultRow
+
+// Forecast Forecast is how many sites are to be expected, by equation (11) of the thesis
+type Forecast = view.Forecast
 
 // InputSpec InputSpec is a grid.Input as JSON
 type InputSpec = view.InputSpec
@@ -78,6 +84,9 @@ type OfferRow = view.OfferRow
 
 // OfferTable OfferTable is how the sites answered the last announcement of a job, nearest first, refusals behind
 type OfferTable = view.OfferTable
+
+// Outlook Outlook is how likely the site stays available for a time from now on
+type Outlook = view.Outlook
 
 // OutputSpec OutputSpec is a grid.Output as JSON
 type OutputSpec = view.OutputSpec

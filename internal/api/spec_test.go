@@ -27,7 +27,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"JobSpec": view.JobSpec{}, "InputSpec": view.InputSpec{}, "OutputSpec": view.OutputSpec{}, "EnvSpec": view.EnvSpec{},
 		"ItemSpec": view.ItemSpec{}, "WeightsSpec": view.WeightsSpec{}, "Resources": view.Resources{}, "OfferTable": view.OfferTable{},
 		"OfferRow": view.OfferRow{}, "SiteRow": view.SiteRow{}, "RunningTask": view.RunningTask{}, "AgentStatus": view.AgentStatus{},
-		"FaultRow": view.FaultRow{}, "Notice": view.Notice{}, "Event": view.Event{},
+		"FaultRow": view.FaultRow{}, "Notice": view.Notice{}, "Availability": view.Availability{}, "Outlook": view.Outlook{}, "Forecast": view.Forecast{}, "Event": view.Event{},
 	}
 	for name, ref := range spec.Components.Schemas {
 		if _, mapped := ref.Value.Extensions["x-go-type"]; !mapped || name == "Phase" {

@@ -83,7 +83,7 @@ func declaredRooms() map[string]room {
 
 		".":             {imports: "grid agent config api lrm lrm/* p2p data store obs hostinfo", tests: "*"},
 		"sdk":           {},
-		"cmd/siteagent": {imports: "grid step agent audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
+		"cmd/siteagent": {imports: "grid avail step broker agent audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
 		"cmd/submit":    {imports: "grid api/client jobfile config view", tests: "*"},
 		"e2e":           {tests: "*"},
 		"cmd/gridsim":   {imports: "eval config", tests: "*"},

@@ -18,6 +18,7 @@ type member struct {
 	lastSeen   time.Time
 	skew       time.Duration
 	dead       bool      // its agent is known to have died; it is not connected
+	watched    watched   // what was seen of its coming and going
 	silentTill time.Time // it let an announcement go unanswered: until then rounds do not wait for it
 }
 
@@ -46,6 +47,8 @@ func (m *Machine) peerSeen(in step.PeerSeen) {
 	if !arrived {
 		return
 	}
+	p.came(m.now)
+	m.saveMember(in.Site)
 	for _, id := range m.jobIDs() { // a new site may have room for what waits
 		if j := m.jobs[id]; len(j.waiting) > 0 && !j.probe {
 			m.ask(j, in.Site)
@@ -57,6 +60,10 @@ func (m *Machine) peerGone(in step.PeerGone) {
 	p, known := m.members[in.Site]
 	if !known {
 		return
+	}
+	if p.connected {
+		p.went(m.now)
+		m.saveMember(in.Site)
 	}
 	p.connected, p.dead = false, in.ProvenDead
 	for _, id := range m.jobIDs() {
@@ -131,7 +138,7 @@ func (m *Machine) forgetMembers() {
 			continue
 		}
 		if m.now.Sub(p.lastSeen) > memberKept {
-			delete(m.members, id)
+			m.forgetMember(id)
 			continue
 		}
 		if oldest == "" || p.lastSeen.Before(m.members[oldest].lastSeen) {
@@ -139,7 +146,7 @@ func (m *Machine) forgetMembers() {
 		}
 	}
 	if len(m.members) >= maxMembers {
-		delete(m.members, oldest)
+		m.forgetMember(oldest)
 	}
 }
 

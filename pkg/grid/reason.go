@@ -30,7 +30,8 @@ const (
 	ReasonClock        Reason = 18 // the clocks are too far apart
 	ReasonDomain       Reason = 19 // the peer is of another domain
 	ReasonRuntime      Reason = 20 // the estimate is longer than the owner lets jobs run
-	reasons                   = ReasonRuntime
+	ReasonAvailability Reason = 21 // the job asks for more at once than is up in the long run (SAA)
+	reasons                   = ReasonAvailability
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -40,6 +41,7 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"you are not on this site's list", "the offer is no longer valid", "became worse than the runner-up",
 	"fenced off by a later attempt", "the message makes no sense", "no common protocol version",
 	"the clocks are too far apart", "other domain", "runs longer than the owner allows",
+	"asks for more at once than is up in the long run",
 }
 
 // String is the reason in words a person understands.
@@ -86,6 +88,8 @@ func (r Refusal) Explain() string {
 		return fmt.Sprintf("%s (wants %s, has %s)", text, FormatBytes(r.Want), FormatBytes(r.Have))
 	case ReasonComputation:
 		return fmt.Sprintf("%s (wants %.1f GFLOPS, has %.1f)", text, float64(r.Want)/1000, float64(r.Have)/1000)
+	case ReasonAvailability:
+		return fmt.Sprintf("%s (wants %d tasks, %d are acceptable)", text, r.Want, r.Have)
 	default:
 		return text
 	}

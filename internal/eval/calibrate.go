@@ -19,7 +19,9 @@ type Calibrate struct {
 	Model    string // see CalibrationModels; empty: Events is read
 	Events   string // an event_trace of the Failure Trace Archive
 	Machines int    // made-up machines, at least 1
-	Days     int    // that each is watched, at least 1
+	Days     int    // that each is watched and asked, at least 1
+	Learning int    // days that each is watched before; predictions of them are counted apart
+	Every    int    // of the events' machines only each such one, in the order of their names; 0 = all
 	Seed     uint64
 	SVG      string // file to draw the reliability diagram to, replaced if it exists; empty = none
 }
@@ -43,7 +45,8 @@ type CalibrateResult struct {
 	Machines int              `json:"machines"`
 	Queries  int              `json:"queries"`
 	Bins     []ReliabilityBin `json:"bins"`
-	WorstBin float64          `json:"worst_bin"` // largest distance of a bin's actual share from what was predicted
+	WorstBin float64          `json:"worst_bin"`       // largest distance of a bin's actual share from what was predicted
+	First    *CalibrateResult `json:"first,omitempty"` // the same of the days of learning
 	Brier    float64          `json:"brier"`
 	// What else could have been said: always the share of all queries that stayed (which
 	// nobody knows beforehand), the same for each length of time, what the Gamma prior
@@ -60,18 +63,23 @@ func (c Calibrate) Run(ctx context.Context) (CalibrateResult, error) {
 	if err != nil {
 		return CalibrateResult{}, err
 	}
-	tally := newTally(len(manner.lengths))
+	tally, first := newTally(len(manner.lengths)), newTally(len(manner.lengths))
 	for i, r := range records {
 		if err := ctx.Err(); err != nil {
 			return CalibrateResult{}, fmt.Errorf("calibrate: stopped after %d of %d machines: %w", i, len(records), err)
 		}
-		w := watch{record: r, manner: manner, rng: rand.New(rand.NewPCG(c.Seed, uint64(i)+1<<32)), tally: tally}
+		w := watch{record: r, manner: manner, rng: rand.New(rand.NewPCG(c.Seed, uint64(i)+1<<32)), tally: tally, first: first}
+		w.known = r.ups[0].from + float64(c.Learning)*(24*time.Hour).Seconds()
 		if err := w.run(); err != nil {
 			return CalibrateResult{}, fmt.Errorf("calibrate: machine %d: %w", i, err)
 		}
 	}
 	result := tally.result()
 	result.Machines = len(records)
+	if first.all.n > 0 {
+		learning := first.result()
+		learning.Machines, result.First = len(records), &learning
+	}
 	if c.SVG != "" {
 		if err := os.WriteFile(c.SVG, reliabilitySVG(result), 0o644); err != nil { //nolint:gosec // a picture for everybody
 			return result, fmt.Errorf("write diagram: %w", err)
@@ -94,24 +102,26 @@ func (c Calibrate) records() ([]record, manner, error) {
 		return nil, manner{}, fmt.Errorf("%w: --events: give either a model or a file of events", ErrUsage)
 	case c.Events != "":
 		records, err := readEvents(c.Events)
-		if len(os.Getenv("SUB")) > 0 {
-			var x []record
-			for i := 0; i < len(records); i += 8 {
-				x = append(x, records[i])
-			}
-			records = x
-		}
+		records = everyOf(records, c.Every)
 		return records, manner{pause: 336 * hour, relearn: 28 * 24 * hour, lengths: []float64{8 * hour, 24 * hour, 72 * hour, 168 * hour, 336 * hour}}, err
 	case c.Model != "desktop":
 		return nil, manner{}, fmt.Errorf("%w: --model: want desktop, have %q", ErrUsage, c.Model)
-	case c.Machines < 1 || c.Days < 1:
+	case c.Machines < 1 || c.Days < 1 || c.Learning < 0:
 		return nil, manner{}, fmt.Errorf("%w: --machines, --days: want at least 1, have %d and %d", ErrUsage, c.Machines, c.Days)
 	}
 	records := make([]record, 0, c.Machines)
 	for i := range c.Machines {
-		records = append(records, desktop(rand.New(rand.NewPCG(c.Seed, uint64(i))), c.Days))
+		records = append(records, desktop(rand.New(rand.NewPCG(c.Seed, uint64(i))), c.Days+c.Learning))
 	}
 	return records, manner{pause: hour / 2, relearn: 24 * hour, lengths: []float64{hour / 4, hour, 2 * hour, 4 * hour, 8 * hour}}, nil
+}
+
+func everyOf(records []record, n int) []record {
+	var some []record
+	for i := 0; i < len(records); i += max(n, 1) {
+		some = append(some, records[i])
+	}
+	return some
 }
 
 // watch follows one machine through its record.
@@ -120,6 +130,8 @@ type watch struct {
 	manner manner
 	rng    *rand.Rand
 	tally  *tally
+	first  *tally  // of the days of learning
+	known  float64 // when they end
 
 	history avail.History // of what has ended
 	ends    []float64     // of its spans
@@ -184,7 +196,11 @@ func (w *watch) ask(up stretch, at float64, length int) error {
 		return err
 	}
 	prior := avail.DefaultPrior().Up(time.Duration(age)*time.Second, time.Duration(tau)*time.Second)
-	w.tally.add(answer{length: length, model: p, prior: prior, paper: paper, stayed: at+tau <= up.to})
+	counted := w.tally
+	if at < w.known {
+		counted = w.first
+	}
+	counted.add(answer{length: length, model: p, prior: prior, paper: paper, stayed: at+tau <= up.to})
 	return nil
 }
 

@@ -19,6 +19,10 @@ const (
 // it is believed instead of a simpler one.
 const surer = 1.0
 
+// surerOfWeek is the same for a profile of the week, which has more ways to fit what was
+// chance.
+const surerOfWeek = 2.0
+
 // fewestForWeek is how many ends are needed before a profile of the week is looked for.
 const fewestForWeek = 3
 
@@ -35,36 +39,37 @@ type life struct {
 	ended  bool    // by this cause
 }
 
-// fitHazard finds what the lives say of one cause. It chooses between exponential and
-// Weibull, and between a profile of the week and none, by how likely each makes what
-// happened, lambda being integrated out.
+// fitHazard finds what the lives say of one cause. It chooses between an exponential
+// lifetime, a Weibull one, and an exponential one with a profile of the week, by how
+// likely each makes what happened, lambda being integrated out. Age and the week are not
+// combined: on a machine that is switched on at nine they are two names of one thing,
+// and one that was restarted at three would be expected to stay into the night.
 func fitHazard(prior Prior, lives []life) Hazard {
 	flat := Hazard{Shape: 1, Unit: prior.Exposure / prior.Failures, Failures: prior.Failures, Exposure: prior.Exposure}
 	best := flat.given(lives)
 	plain := flat.evidence(lives)
-	sum, shape := flat.shapes(lives)
-	weibull := flat
-	weibull.Shape = shape
+	aged := prior.atLifetime(best)
+	sum, shape := aged.shapes(lives)
+	aged.Shape = shape
 	chosen := plain
 	if sum > chosen+surer {
-		best, chosen = weibull.given(lives), sum
+		best, chosen = aged.given(lives), sum
 	}
 	if best.Failures-prior.Failures < fewestForWeek {
 		return best
 	}
-	weekly, gain := flat.profiled(lives)
-	if aged := best.Shape != 1; plain+gain > chosen+surer {
-		best, chosen = weekly, plain+gain
-		if !aged {
-			return best
-		}
-	}
-	if weibull.Shape = shape; sum > plain+surer {
-		if both, gain := weibull.profiled(lives); sum+gain > chosen+surer {
-			best = both
-		}
+	if weekly, gain := flat.profiled(lives); plain+gain > chosen+surerOfWeek {
+		return weekly
 	}
 	return best
+}
+
+// atLifetime is the prior of a Weibull lifetime: worth as many failures, but at the mean
+// lifetime of an exponential that was fitted. At the prior's own unit, a week, a rising
+// rate would count a prior's day for more than all the ages that occur.
+func (p Prior) atLifetime(fitted Hazard) Hazard {
+	unit := min(max(1/fitted.rate(), resolution), maxSeconds)
+	return Hazard{Shape: 1, Unit: unit, Failures: p.Failures, Exposure: p.Failures * unit}
 }
 
 // given is the belief after the lives, which the receiver is before them.
@@ -205,12 +210,32 @@ func (h Hazard) profiled(lives []life) (Hazard, float64) {
 	if all == 0 {
 		return after, 0
 	}
+	// The time at risk, each quarter counting as often as its factor says.
+	weighted := total(week.expected) / after.rate()
+	for _, l := range lives {
+		if l.week < 0 {
+			weighted += l.weight * h.exposure(l)
+		}
+	}
+	after.Exposure = h.Exposure + weighted
 	for i := range p.Times {
-		p.Times[i], p.Worth[i] = rounded(p.Times[i]), rounded(p.Worth[i])
+		p.Times[i], p.Worth[i] = rounded(within(p.Times[i], after.rate())), rounded(p.Worth[i])
 		p.Factor += p.Times[i] / float64(slots)
 	}
-	h.Profile = p
-	return h.given(lives), all
+	after.Profile = p
+	return after, all
+}
+
+// within turns how many ends a quarter of an hour has for its time at risk, by the
+// actuary's count, into the factor that gives as many: a machine that is switched off
+// by the clock has one end for half a quarter, always, and its chance is none.
+func within(times, rate float64) float64 {
+	const most = 1.98 // ends in a quarter; 2 would be certain
+	if rate <= 0 {
+		return times
+	}
+	half := min(times*rate*slotSeconds, most) / 2
+	return 2 * math.Atanh(half) / (rate * slotSeconds)
 }
 
 // unknownWorth is how many ends a factor is worth that nothing was learned about: so
@@ -235,10 +260,13 @@ func (h *Hazard) expect(lives []life) counts {
 			continue
 		}
 		rate, before := l.weight*rate, h.operational(l.age)
-		walk(l.week, min(l.length, detail), func(slot int, _, to float64) {
+		last, spent := slotOf(math.Mod(l.week+l.length, WeekSeconds)), 0.0
+		walk(l.week, min(l.length, detail), func(slot int, from, to float64) {
 			after := h.operational(l.age + to)
 			c.expected[slot] += rate * (after - before)
-			before = after
+			if before = after; slot == last {
+				spent = to - from
+			}
 		})
 		if l.length > detail {
 			rest := rate * (h.operational(l.age+l.length) - before) / float64(slots)
@@ -247,7 +275,9 @@ func (h *Hazard) expect(lives []life) counts {
 			}
 		}
 		if l.ended {
-			c.seen[slotOf(math.Mod(l.week+l.length, WeekSeconds))] += l.weight
+			// The actuary's count: who ends was at risk for half of the time.
+			c.seen[last] += l.weight
+			c.expected[last] += rate * (slotSeconds/2 - spent)
 		}
 	}
 	return c

@@ -28,13 +28,15 @@ type Priors struct {
 	Crash, Leave Prior
 }
 
-// DefaultPriors are a crash a week and six departures: together DefaultPrior's one end a
-// day. They are worth little, a third of an end each: a machine of which nothing is known
-// may be a laptop or a server, and a server that has been up for a month is to be
-// believed that.
+// DefaultPriors are a crash a week and a departure after eight hours. They are worth
+// little, a third of an end each: a machine of which nothing is known may be a laptop or
+// a server, and a server that has been up for a month is to be believed that.
 func DefaultPriors() Priors {
-	const week, worth = WeekSeconds, 0.3
-	return Priors{Crash: Prior{Failures: worth, Exposure: worth * week}, Leave: Prior{Failures: worth, Exposure: worth * week / 6}}
+	const hour, worth = 3600.0, 0.3
+	return Priors{
+		Crash: Prior{Failures: worth, Exposure: worth * WeekSeconds},
+		Leave: Prior{Failures: worth, Exposure: worth * 8 * hour},
+	}
 }
 
 // halfLife is how long ago, in seconds, what was seen counts half: habits change.
@@ -84,7 +86,9 @@ func Fit(h History, priors Priors, closed []Window, zone int) (Model, error) {
 	}
 	m.Crash, m.Leave = fitHazard(priors.Crash, crash), fitHazard(priors.Leave, leave)
 	if len(h.Downs) > 0 {
-		m.DownMean = min(total(h.Downs)/float64(len(h.Downs)), maxSeconds)
+		for _, d := range h.Downs {
+			m.DownMean += min(d, maxSeconds) / float64(len(h.Downs))
+		}
 	}
 	return m, m.Validate()
 }
@@ -147,11 +151,14 @@ func presence(h History) []float64 {
 			up[slot*int(slotSeconds)/3600] += to - from
 		})
 	}
-	all := seconds + total(h.Downs)
-	if seconds == 0 || !(all < math.Inf(1)) {
+	all := seconds
+	for _, d := range h.Downs {
+		all += min(d, maxSeconds)
+	}
+	if seconds < resolution {
 		return nil
 	}
-	weeks, mean := all/WeekSeconds, seconds/all
+	weeks, mean := all/WeekSeconds, min(seconds/all, 1)
 	week := make([]float64, weekHours)
 	for i := range week {
 		week[i] = rounded(min((mean*3600+up[i])/(3600+weeks*3600), 1))

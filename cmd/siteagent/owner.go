@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -199,22 +200,26 @@ func availabilityRows(row func(name, format string, args ...any), a *view.Availa
 	for _, o := range a.Outlook {
 		row(fmt.Sprintf("z for %.0f h", o.Hours), "%.3f (%.3f to %.3f, %s)", o.Z, o.Low, o.High, o.Sure)
 	}
-	text := fmt.Sprintf("%.1f days available, %d crashes, %d departures in %d runs", a.Days, a.Crashes, a.Departures, a.Runs)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%.1f days available, %d crashes, %d departures in %d runs", a.Days, a.Crashes, a.Departures, a.Runs)
 	for _, c := range []struct {
 		n    int
 		what string
 	}{
-		{a.Suspends, "suspends"}, {a.ClockJumps, "clock jumps"}, {a.WrongClocks, "runs with a wrong clock"},
-		{a.Damaged, "damaged lines left out"}, {a.Unwritten, "entries not written"},
+		{a.Suspends, "suspends"},
+		{a.ClockJumps, "clock jumps"},
+		{a.WrongClocks, "runs with a wrong clock"},
+		{a.Damaged, "damaged lines left out"},
+		{a.Unwritten, "entries not written"},
 	} {
 		if c.n > 0 {
-			text += fmt.Sprintf(", %d %s", c.n, c.what)
+			fmt.Fprintf(&text, ", %d %s", c.n, c.what)
 		}
 	}
 	if a.OwnerBusy {
-		text += "; the owner wants the machine now"
+		text.WriteString("; the owner wants the machine now")
 	}
-	row("learned from", "%s", text)
+	row("learned from", "%s", text.String())
 }
 
 func stateOf(s view.AgentStatus) string {

@@ -68,7 +68,7 @@ func (c Calibrate) Run(ctx context.Context) (CalibrateResult, error) {
 		if err := ctx.Err(); err != nil {
 			return CalibrateResult{}, fmt.Errorf("calibrate: stopped after %d of %d machines: %w", i, len(records), err)
 		}
-		w := watch{record: r, manner: manner, rng: rand.New(rand.NewPCG(c.Seed, uint64(i)+1<<32)), tally: tally, first: first}
+		w := watch{record: r, manner: manner, rng: source(c.Seed, uint64(i)+1<<32), tally: tally, first: first}
 		w.known = r.ups[0].from + float64(c.Learning)*(24*time.Hour).Seconds()
 		if err := w.run(); err != nil {
 			return CalibrateResult{}, fmt.Errorf("calibrate: machine %d: %w", i, err)
@@ -86,6 +86,11 @@ func (c Calibrate) Run(ctx context.Context) (CalibrateResult, error) {
 		}
 	}
 	return result, nil
+}
+
+// source is the chance of one machine, the same for the same experiment.
+func source(seed, machine uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, machine)) //nolint:gosec // an experiment, to be repeated
 }
 
 // manner is how the machines are asked.
@@ -111,7 +116,7 @@ func (c Calibrate) records() ([]record, manner, error) {
 	}
 	records := make([]record, 0, c.Machines)
 	for i := range c.Machines {
-		records = append(records, desktop(rand.New(rand.NewPCG(c.Seed, uint64(i))), c.Days+c.Learning))
+		records = append(records, desktop(source(c.Seed, uint64(i)), c.Days+c.Learning))
 	}
 	return records, manner{pause: hour / 2, relearn: 24 * hour, lengths: []float64{hour / 4, hour, 2 * hour, 4 * hour, 8 * hour}}, nil
 }
@@ -246,7 +251,7 @@ func (s *sums) add(p, outcome float64) {
 }
 
 // spread is the sum of squared errors of the mean outcome.
-func (s sums) spread() float64 {
+func (s *sums) spread() float64 {
 	if s.n == 0 {
 		return 0
 	}
@@ -276,8 +281,8 @@ func (t *tally) result() CalibrateResult {
 		Queries: t.all.n, Brier: t.model / n, BrierConstant: t.all.spread() / n,
 		BrierPriorOnly: t.prior / n, BrierPaper: t.paper / n,
 	}
-	for _, l := range t.lengths {
-		r.BrierByLength += l.spread() / n
+	for i := range t.lengths {
+		r.BrierByLength += t.lengths[i].spread() / n
 	}
 	for _, b := range t.bins {
 		bin := ReliabilityBin{Queries: b.n}

@@ -76,31 +76,32 @@ func parseLine(text string) (entry, error) {
 	if e.bootMS, err = milliseconds(fields[2]); err != nil {
 		return entry{}, err
 	}
-	return e, e.parseRest(fields[3:])
+	return e.withRest(fields[3:])
 }
 
-func (e *entry) parseRest(rest []string) (err error) {
+// withRest reads what follows the clocks.
+func (e entry) withRest(rest []string) (_ entry, err error) {
 	switch e.kind {
 	case kindBeat, kindStop, kindBusy, kindFree:
 		if len(rest) != 0 {
-			return fmt.Errorf("%w: too many fields", errLine)
+			return e, fmt.Errorf("%w: too many fields", errLine)
 		}
 	case kindStart:
 		if len(rest) == 1 {
 			e.bootID = rest[0]
 		}
 		if len(e.bootID) > maxBootID {
-			return fmt.Errorf("%w: name of the boot", errLine)
+			return e, fmt.Errorf("%w: name of the boot", errLine)
 		}
 	case kindSuspend, kindJump:
 		if len(rest) != 1 {
-			return fmt.Errorf("%w: too few fields", errLine)
+			return e, fmt.Errorf("%w: too few fields", errLine)
 		}
 		e.value, err = milliseconds(rest[0])
 	default:
-		return fmt.Errorf("%w: unknown kind", errLine)
+		return e, fmt.Errorf("%w: unknown kind", errLine)
 	}
-	return err
+	return e, err
 }
 
 func milliseconds(text string) (int64, error) {

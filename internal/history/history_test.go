@@ -229,7 +229,7 @@ func TestDamagedLinesArePutAside(t *testing.T) {
 	}
 	broken := append([]byte("rubbish\n\x00\xff\n"), text...)
 	broken = append(broken, text[:20]...) // a line that was cut off
-	if err := os.WriteFile(path, broken, 0o600); err != nil {
+	if err = os.WriteFile(path, broken, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	m.off(time.Hour)

@@ -2,6 +2,7 @@ package history
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
@@ -83,7 +84,7 @@ func summarize(entries []entry, now entry, place *time.Location) summary {
 	s := summary{counts: Counts{Runs: len(runs), Disordered: disordered}}
 	for i, r := range runs {
 		if r.last && now.bootMS >= r.end().bootMS {
-			r.entries = append(r.entries[:len(r.entries):len(r.entries)], now)
+			r.entries = append(slices.Clip(r.entries), now)
 		}
 		reader := reader{summary: &s, run: r, nowMS: now.wallMS, place: place}
 		reader.read()

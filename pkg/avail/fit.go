@@ -73,19 +73,20 @@ func (p Prior) atLifetime(fitted Hazard) Hazard {
 }
 
 // given is the belief after the lives, which the receiver is before them.
-func (h Hazard) given(lives []life) Hazard {
+func (h *Hazard) given(lives []life) Hazard {
+	after := *h
 	for _, l := range lives {
-		h.Exposure += l.weight * h.exposure(l)
+		after.Exposure += l.weight * h.exposure(l)
 		if l.ended {
-			h.Failures += l.weight
+			after.Failures += l.weight
 		}
 	}
-	return h
+	return after
 }
 
 // evidence is the logarithm of the probability density of the lives, up to a term that
 // does not depend on the shape.
-func (h Hazard) evidence(lives []life) float64 {
+func (h *Hazard) evidence(lives []life) float64 {
 	after := h.given(lives)
 	sum := gammaLog(after.Failures) - gammaLog(h.Failures) +
 		h.Failures*math.Log(h.Exposure) - after.Failures*math.Log(after.Exposure)
@@ -107,12 +108,13 @@ func gammaLog(x float64) float64 {
 
 // shapes is the evidence for a Weibull lifetime, over all shapes, and the likeliest
 // shape: by steps first, then by golden section around the best of them.
-func (h Hazard) shapes(lives []life) (evidence, shape float64) {
+func (h *Hazard) shapes(lives []life) (evidence, shape float64) {
 	low, high := math.Log(minShape), math.Log(maxShape)
 	width := (high - low) / shapeSteps
 	score := func(log float64) float64 {
-		h.Shape = math.Exp(log)
-		return h.evidence(lives) - log*log/(2*shapeSpread*shapeSpread)
+		shaped := *h
+		shaped.Shape = math.Exp(log)
+		return shaped.evidence(lives) - log*log/(2*shapeSpread*shapeSpread)
 	}
 	scores := make([]float64, 0, shapeSteps+1)
 	best, at := math.Inf(-1), 0.0
@@ -184,7 +186,7 @@ type level struct {
 // likelier that makes them. Each quarter of an hour of the week is drawn towards the
 // same of all working days, or of the weekend, these towards their hour, and that
 // towards the mean: how strongly, the lives say themselves.
-func (h Hazard) profiled(lives []life) (Hazard, float64) {
+func (h *Hazard) profiled(lives []life) (Hazard, float64) {
 	after := h.given(lives)
 	week := after.expect(lives)
 	p := &Profile{Times: make([]float64, slots), Worth: make([]float64, slots)}
@@ -259,17 +261,17 @@ func (h *Hazard) expect(lives []life) counts {
 		if l.week < 0 {
 			continue
 		}
-		rate, before := l.weight*rate, h.operational(l.age)
+		share, before := l.weight*rate, h.operational(l.age)
 		last, spent := slotOf(math.Mod(l.week+l.length, WeekSeconds)), 0.0
 		walk(l.week, min(l.length, detail), func(slot int, from, to float64) {
 			after := h.operational(l.age + to)
-			c.expected[slot] += rate * (after - before)
+			c.expected[slot] += share * (after - before)
 			if before = after; slot == last {
 				spent = to - from
 			}
 		})
 		if l.length > detail {
-			rest := rate * (h.operational(l.age+l.length) - before) / float64(slots)
+			rest := share * (h.operational(l.age+l.length) - before) / float64(slots)
 			for i := range c.expected {
 				c.expected[i] += rest
 			}
@@ -277,7 +279,7 @@ func (h *Hazard) expect(lives []life) counts {
 		if l.ended {
 			// The actuary's count: who ends was at risk for half of the time.
 			c.seen[last] += l.weight
-			c.expected[last] += rate * (slotSeconds/2 - spent)
+			c.expected[last] += share * (slotSeconds/2 - spent)
 		}
 	}
 	return c

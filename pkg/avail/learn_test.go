@@ -196,14 +196,14 @@ func drawQuery(t *rapid.T) Query {
 }
 
 // Whatever the past was, the answer is a probability, falls with time, and is between
-// what it says itself to be between... of a sure model.
+// what is said to be sure has a range.
 func TestLearnedSurvivalKeepsToItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, err := Fit(drawHistory(t), DefaultPriors(), drawWindows(t), rapid.IntRange(-50_000, 50_000).Draw(t, "zone"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := m.Validate(); err != nil {
+		if err = m.Validate(); err != nil {
 			t.Fatal(err)
 		}
 		q := drawQuery(t)
@@ -213,13 +213,13 @@ func TestLearnedSurvivalKeepsToItsBounds(t *testing.T) {
 		}
 		longer := q
 		longer.For = q.For * rapid.Float64Range(1, 3).Draw(t, "longer")
-		if l, err := m.Survival(longer); err != nil || l > p*(1+1e-9) {
-			t.Fatalf("%+v: %v, but %v for longer, %v", q, p, l, err)
+		if l, failed := m.Survival(longer); failed != nil || l > p*(1+1e-9) {
+			t.Fatalf("%+v: %v, but %v for longer, %v", q, p, l, failed)
 		}
 		now := q
 		now.For = 0
-		if one, err := m.Survival(now); err != nil || one != 1 {
-			t.Fatalf("no time: %v, %v", one, err)
+		if one, failed := m.Survival(now); failed != nil || one != 1 {
+			t.Fatalf("no time: %v, %v", one, failed)
 		}
 		s, err := m.Sure(q)
 		if err != nil || !(s.Low >= 0 && s.Low <= s.High && s.High <= 1) {

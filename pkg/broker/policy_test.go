@@ -37,8 +37,12 @@ func TestSAARefusesMoreThanIsUpInTheLongRun(t *testing.T) {
 		tasks  uint32
 		taken  bool
 	}{
-		{PolicyNone, 12, true}, {PolicyNAA, 12, true},
-		{PolicySAA, 5, true}, {PolicySAA, 8, false}, {PolicyNSA, 5, true}, {PolicyNSA, 8, false},
+		{PolicyNone, 12, true},
+		{PolicyNAA, 12, true},
+		{PolicySAA, 5, true},
+		{PolicySAA, 8, false},
+		{PolicyNSA, 5, true},
+		{PolicyNSA, 8, false},
 	} {
 		b := newBench(t, nil)
 		b.m.cfg.Policy = c.policy

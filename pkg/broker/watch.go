@@ -157,7 +157,7 @@ const forecastStep = time.Minute
 // wrong by on average, see avail.ForecastError. The second result is how many sites
 // there are at all. It only reads.
 func (m *Machine) Forecast(now time.Time, ahead time.Duration, errorTerm float64) (avail.Forecast, int, error) {
-	step := forecastStep.Seconds()
+	each := forecastStep.Seconds()
 	up := []avail.UpNode{{Reliability: 1}} // this site
 	var down []avail.DownNode
 	for _, id := range sortedSites(m.members) {
@@ -165,11 +165,11 @@ func (m *Machine) Forecast(now time.Time, ahead time.Duration, errorTerm float64
 		steps := int64(p.standing(now) / forecastStep)
 		switch {
 		case p.connected:
-			up = append(up, avail.UpNode{FailuresPerStep: p.leaving(now).Rate() * step, UpSteps: steps})
+			up = append(up, avail.UpNode{FailuresPerStep: p.leaving(now).Rate() * each, UpSteps: steps})
 		case p.known(now):
-			down = append(down, avail.DownNode{RecoveriesPerStep: p.returning(now).Rate() * step, DownSteps: steps})
+			down = append(down, avail.DownNode{RecoveriesPerStep: p.returning(now).Rate() * each, DownSteps: steps})
 		}
 	}
-	forecast, err := avail.CapacityForecast(up, down, int64(math.Round(ahead.Seconds()/step)), errorTerm)
+	forecast, err := avail.CapacityForecast(up, down, int64(math.Round(ahead.Seconds()/each)), errorTerm)
 	return forecast, len(up) + len(down), err
 }

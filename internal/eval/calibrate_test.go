@@ -20,9 +20,9 @@ const worst = 0.05
 // true in every tenth of probability, and better than what else could be said.
 func TestDesktopsKnowThemselves(t *testing.T) {
 	if testing.Short() {
-		t.Skip("years of eight machines take seconds")
+		t.Skip("years of twenty machines take seconds")
 	}
-	r, err := Calibrate{Model: "desktop", Machines: 8, Days: 365, Learning: 28, Seed: 1}.Run(t.Context())
+	r, err := Calibrate{Model: "desktop", Machines: 20, Days: 365, Learning: 28, Seed: 1}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestDesktopsKnowThemselves(t *testing.T) {
 	if f := r.First; f == nil || f.Brier >= f.BrierPriorOnly || f.Brier >= f.BrierPaper || f.Brier >= f.BrierConstant {
 		t.Errorf("the first four weeks: %+v", f)
 	}
-	if r.Machines != 8 || r.Queries < 20_000 {
+	if r.Machines != 20 || r.Queries < 50_000 {
 		t.Errorf("%d machines, %d predictions", r.Machines, r.Queries)
 	}
 }

@@ -11,8 +11,8 @@ const (
 	minShape    = 0.2
 	maxShape    = 5
 	shapeSpread = 0.5
-	shapeSteps  = 24 // of the range, for the evidence
-	refinements = 40 // of the best shape, each to .618
+	shapeSteps  = 16 // of the range, for the evidence
+	refinements = 20 // of the best shape, each to .618
 )
 
 // surer is the logarithm of how many times likelier a model must make the history before
@@ -49,10 +49,10 @@ func fitHazard(prior Prior, lives []life) Hazard {
 	best := flat.given(lives)
 	plain := flat.evidence(lives)
 	aged := prior.atLifetime(best)
-	sum, shape := aged.shapes(lives)
-	aged.Shape = shape
+	sum, likeliest := aged.shapes(lives)
 	chosen := plain
 	if sum > chosen+surer {
+		aged.Shape = likeliest()
 		best, chosen = aged.given(lives), sum
 	}
 	if best.Failures-prior.Failures < fewestForWeek {
@@ -106,9 +106,9 @@ func gammaLog(x float64) float64 {
 	return v
 }
 
-// shapes is the evidence for a Weibull lifetime, over all shapes, and the likeliest
-// shape: by steps first, then by golden section around the best of them.
-func (h *Hazard) shapes(lives []life) (evidence, shape float64) {
+// shapes is the evidence for a Weibull lifetime, over all shapes, and a way to the
+// likeliest shape, by golden section around the best of the steps.
+func (h *Hazard) shapes(lives []life) (evidence float64, likeliest func() float64) {
 	low, high := math.Log(minShape), math.Log(maxShape)
 	width := (high - low) / shapeSteps
 	score := func(log float64) float64 {
@@ -130,7 +130,9 @@ func (h *Hazard) shapes(lives []life) (evidence, shape float64) {
 		sum += math.Exp(s - best)
 	}
 	evidence = best + math.Log(sum*width/(shapeSpread*math.Sqrt(2*math.Pi)))
-	return evidence, min(max(math.Exp(goldenSection(score, max(at-width, low), min(at+width, high))), minShape), maxShape)
+	return evidence, func() float64 {
+		return min(max(math.Exp(goldenSection(score, max(at-width, low), min(at+width, high))), minShape), maxShape)
+	}
 }
 
 // goldenSection finds where a function with one maximum between low and high has it.

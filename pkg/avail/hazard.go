@@ -29,7 +29,7 @@ type Profile struct {
 // operational is the age in operational time, u (t/u)^k, seconds. It is the age itself
 // for k = 1.
 func (h *Hazard) operational(age float64) float64 {
-	if h.Shape == 1 {
+	if h.Shape == 1 || age == 0 {
 		return age
 	}
 	return h.Unit * math.Pow(age/h.Unit, h.Shape)

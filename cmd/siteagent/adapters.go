@@ -43,7 +43,7 @@ func makeAdapter(ctx context.Context, c config.Agent, kind grid.WorkKind) (lrm.A
 		if err != nil {
 			return nil, err
 		}
-		settings.RecordPath = record
+		settings.RecordPath, settings.Sandbox = record, c.Sandbox
 		return native.New(ctx, settings)
 	}
 	settings, err := wasm.DefaultConfig(filepath.Join(c.StateDir, "wasm"))

@@ -167,6 +167,7 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 	row := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
 	row("site", "%s (%s)", s.Site, s.Name)
 	row("domain", "%s, connected to %d sites", s.Domain, s.Peers)
+	row("members", "%d, %d banned, %d invitations open", s.Members, s.Banned, s.OpenInvites)
 	row("state", "%s", stateOf(s))
 	row("cores", "%.1f of %.1f in use", float64(s.InUse.MilliCPUs)/1000, float64(s.Ceilings.MilliCPUs)/1000)
 	row("memory", "%s of %s in use", grid.FormatBytes(s.InUse.MemoryBytes), grid.FormatBytes(s.Ceilings.MemoryBytes))

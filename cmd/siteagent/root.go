@@ -19,7 +19,9 @@ siteagent pause takes effect at once, and siteagent stop --now moves what runs.
 
 First steps:
   siteagent init                 make this site's identity and configuration
+  siteagent join TOKEN           join the domain of the site that printed the token
   siteagent run                  run it (^C stops it)
+  siteagent invite               print a token with which another site joins this one
   siteagent status               what it gives, runs and knows
 
 Every setting can be given as a flag, as a variable MRS_*, or in the
@@ -46,6 +48,7 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(
 		initCommand(o), runCommand(o), statusCommand(o), pauseCommand(o), resumeCommand(o), stopCommand(o),
+		inviteCommand(o), joinCommand(o), membersCommand(o), admitCommand(o), banCommand(o), checkCommand(o),
 		replayCommand(o), auditCommand(o),
 	)
 	return root

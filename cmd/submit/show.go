@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -184,10 +186,11 @@ func attemptRows(t *table, tasks []view.TaskView) {
 }
 
 func (a *app) planCommand() *cobra.Command {
-	return &cobra.Command{
+	svg := ""
+	cmd := &cobra.Command{
 		Use: "plan FILE", Short: "Announce a job and show the offers; dispatch nothing",
 		Long: "Announce a job file to the mesh, show how every site answers, and withdraw it.\nNothing runs. The code is 4 when every site says that it never fits.",
-		Args: exactly(1, "one job file"), Example: "  submit plan pi.yaml\n  submit plan pi.yaml -o wide",
+		Args: exactly(1, "one job file"), Example: "  submit plan pi.yaml\n  submit plan pi.yaml -o wide\n  submit plan pi.yaml --svg map.svg",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plan, _, err := a.loadFile(args[0])
 			if err != nil {
@@ -207,16 +210,37 @@ func (a *app) planCommand() *cobra.Command {
 			if err := a.showOffers(offers); err != nil {
 				return err
 			}
+			if err := writeMap(svg, offers); err != nil {
+				return err
+			}
 			if offers.Never {
 				return &codeError{code: exitNever}
 			}
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&svg, "svg", "", "draw the virtual map into this file")
+	return cmd
+}
+
+// writeMap draws the virtual map into a file, if one is named.
+func writeMap(path string, offers view.OfferTable) error {
+	if path == "" {
+		return nil
+	}
+	var drawn bytes.Buffer
+	if err := offers.WriteMap(&drawn); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, drawn.Bytes(), 0o644); err != nil { //nolint:gosec // a drawing for everybody
+		return fmt.Errorf("draw the map: %w", err)
+	}
+	return nil
 }
 
 func (a *app) whyCommand() *cobra.Command {
-	return &cobra.Command{
+	svg := ""
+	cmd := &cobra.Command{
 		Use: "why ID", Short: "Show why a job is where it is: each site's answer and distance",
 		Example: "  submit why mfrg\n  submit why mfrg -o wide", Args: exactly(1, "one job"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -228,9 +252,14 @@ func (a *app) whyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.showOffers(offers)
+			if err := a.showOffers(offers); err != nil {
+				return err
+			}
+			return writeMap(svg, offers)
 		},
 	}
+	cmd.Flags().StringVar(&svg, "svg", "", "draw the virtual map into this file")
+	return cmd
 }
 
 // showOffers prints each site's answer, and beside it what would change it.
@@ -240,11 +269,14 @@ func (a *app) showOffers(offers view.OfferTable) error {
 		r.names = append(r.names, string(row.Site))
 	}
 	r.table = func(t *table) {
-		t.row("RANK", "SITE", "DISTANCE", "X", "Y", "Z", "SECONDS", "START", "TASKS", "ANSWER", "|FAULTS", "|ID")
+		t.row("RANK", "SITE", "DISTANCE", "X", "Y", "Z", "SECONDS", "START", "TASKS", "ANSWER", "|FURTHER", "|FAULTS", "|ID")
 		for _, row := range offers.Rows {
 			rank, answer, tasks := "", row.Refusal, ""
 			if row.Rank > 0 {
 				rank, answer, tasks = strconv.Itoa(row.Rank), "offers", strconv.FormatUint(uint64(row.TasksNow), 10)
+			}
+			if row.Rank > 1 && row.Behind != "" {
+				answer = "offers; " + row.Behind
 			}
 			if row.Awarded > 0 {
 				answer = fmt.Sprintf("offers, has %d %s", row.Awarded, plural(row.Awarded, "task"))
@@ -253,7 +285,7 @@ func (a *app) showOffers(offers view.OfferTable) error {
 				answer += "; would fit with " + row.Counterfactual
 			}
 			t.row(rank, nameOf(row.Name, row.Site), number(row.Distance), number(row.X), number(row.Y), number(row.Z),
-				number(row.Seconds), moment(row.EarliestStart), tasks, answer, "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
+				number(row.Seconds), moment(row.EarliestStart), tasks, answer, "|"+further(row), "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
 		}
 	}
 	if err := a.show(r); err != nil {
@@ -264,6 +296,19 @@ func (a *app) showOffers(offers view.OfferTable) error {
 		a.say("%s", clean(text))
 	}
 	return nil
+}
+
+// further are a site's places on the job's axes beyond x, y and z, and what is
+// not known of it.
+func further(row view.OfferRow) string {
+	var parts []string
+	for _, f := range row.Further {
+		parts = append(parts, fmt.Sprintf("%s %.3g", f.Dimension, f.Value))
+	}
+	if len(row.LeftOut) > 0 {
+		parts = append(parts, "without "+strings.Join(row.LeftOut, ", "))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (a *app) sitesCommand() *cobra.Command {
@@ -284,7 +329,7 @@ an hour from now, by equation (11) of the thesis as it was meant and as printed.
 				r.names = append(r.names, string(s.ID))
 			}
 			r.table = func(t *table) {
-				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "RUNS", "FAULTS", "Z 1H", "SEEN", "|SINCE", "|WENT", "|ID", "|ADDRESSES")
+				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "RUNS", "FAULTS", "Z 1H", "SEEN", "DOWN", "UP", "|SINCE", "|WENT", "|RTT", "|ID", "|ADDRESSES")
 				for _, s := range sites {
 					siteRow(t, s)
 				}
@@ -313,6 +358,20 @@ func (a *app) sayForecast(cmd *cobra.Command) error {
 	return nil
 }
 
+// rate is a link's rate as people write it, "" for one that was not measured.
+func rate(bps int64) string {
+	switch {
+	case bps <= 0:
+		return ""
+	case bps >= 1e9:
+		return fmt.Sprintf("%.1fGbit/s", float64(bps)/1e9)
+	case bps >= 1e6:
+		return fmt.Sprintf("%.1fMbit/s", float64(bps)/1e6)
+	default:
+		return fmt.Sprintf("%.1fkbit/s", float64(bps)/1e3)
+	}
+}
+
 func siteRow(t *table, s view.SiteRow) {
 	state, cores, memory := "away", "", ""
 	switch {
@@ -327,7 +386,11 @@ func siteRow(t *table, s view.SiteRow) {
 		cores = strconv.FormatFloat(float64(s.Total.MilliCPUs)/1000, 'f', -1, 64)
 		memory = grid.FormatBytes(s.Total.MemoryBytes)
 	}
+	roundTrip := ""
+	if s.RoundTripMS != nil {
+		roundTrip = strconv.FormatFloat(*s.RoundTripMS, 'f', 1, 64) + "ms"
+	}
 	t.row(nameOf(s.Name, s.ID), string(s.Domain), state, cores, memory, strings.Join(s.Kinds, ","),
-		strconv.Itoa(s.FaultIndex), number(s.ZHour), moment(s.LastSeen),
-		"|"+moment(s.Since), "|"+strconv.FormatUint(s.Ends, 10), "|"+string(s.ID), "|"+strings.Join(s.Addresses, " "))
+		strconv.Itoa(s.FaultIndex), number(s.ZHour), moment(s.LastSeen), rate(s.DownBps), rate(s.UpBps),
+		"|"+moment(s.Since), "|"+strconv.FormatUint(s.Ends, 10), "|"+roundTrip, "|"+string(s.ID), "|"+strings.Join(s.Addresses, " "))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/history"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/store"
@@ -32,7 +33,8 @@ type Config struct {
 	StateDir    string                        // everything that outlives a run; one agent at a time
 	Version     string                        // of the build, for people
 	Name        string                        // of the site, for people
-	P2P         p2p.Config                    // Incarnation and Capability are filled in
+	P2P         p2p.Config                    // Incarnation, Capability and Members are filled in
+	DomainKey   grid.DomainKey                // whose roster is believed; empty = that of domain.key, if there is one
 	Data        data.Config                   // Dir, Allow and OnChange are filled in
 	Lease       time.Duration                 // granted at a time; 0 = the machine's default
 	LeaseMargin time.Duration                 // waited beyond a lease; 0 = the machine's default
@@ -45,6 +47,8 @@ type Config struct {
 	Adapters    map[grid.WorkKind]lrm.Adapter // what runs here; empty: the site only submits
 	Notices     []view.Notice                 // what the owner should know, found before the start
 	OutputBytes int64                         // of stdout and of stderr that are kept, each
+	Priced      bool                          // the owner names a price
+	Price       float64                       // of an hour of a core, in the owners' own unit
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
 	Seed        uint64                        // of the machines' randomness
 	Closed      []avail.Window                // when the owner has announced to want the machine back
@@ -72,6 +76,7 @@ type Agent struct {
 	past     *history.Recorder
 	bootID   string
 	outlook  outlook
+	members  *member.Registry
 	mesh     *p2p.Mesh
 	data     *data.Store
 	pins     *pins
@@ -86,6 +91,8 @@ type Agent struct {
 	events   *view.EventLog
 	reports  *reporter
 	commands commands
+	checks   *checks
+	bans     bans
 	ready    chan struct{} // closed when the loops can be told something
 	stopping bool          // only within site's loop: endWhenIdle runs
 }
@@ -105,7 +112,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.Skew), started: time.Now(), adapters: cfg.Adapters,
 		recordPath: filepath.Join(cfg.StateDir, RecordFile),
 		events:     view.NewEventLog(keptEvents, uint64(time.Now().UnixMicro())),
-		ready:      make(chan struct{}),
+		ready:      make(chan struct{}), checks: newChecks(),
 	}
 	a.ctx, a.leave = context.WithCancelCause(context.WithoutCancel(ctx))
 	a.reports = newReporter(cfg.Metrics, a.log, a.events)
@@ -126,6 +133,9 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 			return a, fmt.Errorf("recover what an earlier run left: %w", err)
 		}
 	}
+	if err = a.openMembers(); err != nil {
+		return a, err
+	}
 	if err = a.join(); err != nil { //nolint:contextcheck // what is opened lives as long as the agent
 		return a, err
 	}
@@ -143,6 +153,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.broker.soon(a.ownSubmissions)
 	close(a.ready) // from here on others may tell the machines something
 	a.spawn(a.remember)
+	a.tellBans()
 	return a, nil
 }
 
@@ -151,7 +162,8 @@ func (a *Agent) makeMachines() error {
 	siteConfig := site.Default(a.mesh.Self(), a.cfg.Capability)
 	brokerConfig := broker.Default(a.mesh.Self())
 	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
-	siteConfig.MaxRuntime = a.cfg.MaxRuntime
+	siteConfig.MaxRuntime, siteConfig.DataBytes = a.cfg.MaxRuntime, a.cfg.Data.QuotaBytes
+	siteConfig.Priced, siteConfig.Price = a.cfg.Priced, a.cfg.Price
 	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
 	brokerConfig.ReplyTarget, brokerConfig.Policy = a.cfg.Replies, a.cfg.Policy
@@ -212,7 +224,13 @@ func (a *Agent) ownSubmissions() {
 	}
 	a.site.soon(func() {
 		for _, at := range a.siteMachine.Status().Attempts {
-			a.pins.hold("attempt "+at.ID.String(), at.Kept...)
+			owner := "attempt " + at.ID.String()
+			for _, cid := range at.Kept {
+				if tenant := a.work.tenant(at.Submitter); a.data.Charge(tenant, cid) == nil {
+					a.pins.charged(owner, tenant, cid)
+				}
+			}
+			a.pins.hold(owner, at.Kept...)
 		}
 		a.pins.sweep()
 	})

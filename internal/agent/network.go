@@ -26,15 +26,22 @@ func (a *Agent) join() error {
 	config := a.cfg.P2P
 	config.Incarnation = a.store.Incarnation()
 	config.Capability = func() grid.Capability { return a.cfg.Capability }
-	config.Name = a.cfg.Name
+	config.Name, config.Members = a.cfg.Name, a.members
 	handlers := p2p.Handlers{
 		OnMessage: a.received,
 		OnPeerSeen: func(id grid.SiteID, f p2p.Facts) {
-			a.tellBoth(step.PeerSeen{Site: id, Name: f.Name, Capability: f.Capability, Skew: f.Skew})
+			a.tellBoth(step.PeerSeen{Site: id, Name: f.Name, Capability: f.Capability, Skew: f.Skew, RoundTrip: f.RoundTrip})
+			if !a.awake() {
+				return
+			}
+			if l := a.data.Link(id); l != (data.Link{}) { // from before, or while it was away
+				a.linkMeasured(id, l)
+			}
 		},
 		OnPeerGone: func(id grid.SiteID, dead bool) {
 			a.tellBoth(step.PeerGone{Site: id, ProvenDead: dead})
 		},
+		OnMembers: a.tellBans,
 	}
 	var err error
 	if a.mesh, err = p2p.New(a.ctx, config, handlers, a.log); err != nil {
@@ -48,12 +55,18 @@ func (a *Agent) join() error {
 			a.site.tell(step.HeldChanged{Added: added, Removed: removed})
 		}
 	}
+	held.OnLink = a.linkMeasured
 	if a.data, err = data.Open(held, a.mesh.Host()); err != nil {
 		return fmt.Errorf("open the data: %w", err)
 	}
 	a.pins = newPins(a.data, a.log)
 	a.mesh.HandleLog(a.serveLog)
 	return nil
+}
+
+// linkMeasured tells the machines the rates of a link, if any is known.
+func (a *Agent) linkMeasured(id grid.SiteID, l data.Link) {
+	a.tellBoth(step.BandwidthMeasured{Peer: id, DownBps: l.DownBps, UpBps: l.UpBps})
 }
 
 // awake waits until the loops exist, and reports whether they ever will.
@@ -71,7 +84,7 @@ func (a *Agent) tellBoth(in step.Input) {
 
 // received hands a message to the machine that it is for.
 func (a *Agent) received(from grid.SiteID, m protocol.Message) {
-	if !a.awake() {
+	if !a.awake() || a.aboutChecks(from, m) {
 		return
 	}
 	target := a.site

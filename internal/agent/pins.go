@@ -19,13 +19,23 @@ type pins struct {
 	mu      sync.Mutex
 	owners  map[grid.CID]map[string]bool // guarded by mu
 	uploads map[grid.CID]time.Time       // guarded by mu; until when an upload waits for its job
+	charges map[string][]charge          // guarded by mu; what counts for a submitter, by owner
+}
+
+// charge is data that counts for a submitter while its owner has it.
+type charge struct {
+	tenant grid.SiteID
+	cid    grid.CID
 }
 
 // uploadKept is how long uploaded data waits for the job that needs it.
 const uploadKept = time.Hour
 
 func newPins(store *data.Store, log *slog.Logger) *pins {
-	return &pins{store: store, log: log, owners: make(map[grid.CID]map[string]bool), uploads: make(map[grid.CID]time.Time)}
+	return &pins{
+		store: store, log: log, owners: make(map[grid.CID]map[string]bool), uploads: make(map[grid.CID]time.Time),
+		charges: make(map[string][]charge),
+	}
 }
 
 // upload keeps what a client has just uploaded until a time, whoever else lets
@@ -54,10 +64,22 @@ func (p *pins) hold(owner string, cids ...grid.CID) {
 	}
 }
 
+// charged notes that an owner's data counts for a submitter, until the owner is
+// released.
+func (p *pins) charged(owner string, tenant grid.SiteID, cid grid.CID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.charges[owner] = append(p.charges[owner], charge{tenant, cid})
+}
+
 // release forgets an owner; data without any may be collected.
 func (p *pins) release(owner string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, c := range p.charges[owner] {
+		p.store.Discharge(c.tenant, c.cid)
+	}
+	delete(p.charges, owner)
 	for c, owners := range p.owners {
 		if !owners[owner] {
 			continue

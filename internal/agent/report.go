@@ -13,11 +13,16 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
+// eventEnded is what a site reports when an attempt has ended; the text is the cause,
+// one of a few words.
+const eventEnded = "exited"
+
 // reporter counts, logs and shows what the machines report.
 type reporter struct {
 	log    *slog.Logger
 	events *view.EventLog
 	metric *obs.CounterVec // nil: counted, but shown nowhere
+	ends   *obs.CounterVec // nil as well
 
 	mu     sync.Mutex
 	counts map[string]int64 // guarded by mu
@@ -27,7 +32,8 @@ func newReporter(metrics *obs.Registry, log *slog.Logger, events *view.EventLog)
 	r := &reporter{log: log, events: events, counts: make(map[string]int64)}
 	if metrics != nil {
 		metric := metrics.CounterVec("reports_total", "What the machines reported, by event.", "event")
-		r.metric = &metric
+		ends := metrics.CounterVec("attempts_ended_total", "Attempts that ended here, by cause.", "cause")
+		r.metric, r.ends = &metric, &ends
 	}
 	return r
 }
@@ -50,6 +56,9 @@ func (r *reporter) counters() map[string]int64 {
 
 func (r *reporter) report(e step.Report) {
 	r.count(e.Event)
+	if e.Event == eventEnded && r.ends != nil {
+		r.ends.With(e.Text).Inc()
+	}
 	level := [...]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn}[min(e.Level, step.LevelWarn)]
 	if !r.log.Enabled(context.Background(), level) && e.Level < step.LevelInfo {
 		return

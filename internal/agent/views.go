@@ -253,6 +253,8 @@ func offerTable(job broker.JobState, members []broker.MemberState, n names, now 
 	for i, answer := range job.Answers {
 		row := answerRow(answer, i+1, n)
 		row.FaultIndex, row.Awarded = faults[answer.Site], awarded[answer.Site]
+		lag := job.Behind[i]
+		row.Behind = view.Behind(lag.Dimension, lag.Value, lag.Nearest)
 		table.Rows = append(table.Rows, row)
 		table.Round = max(table.Round, answer.Seq)
 		table.Never = table.Never && answer.Offer == nil && answer.Refusal.Never
@@ -295,6 +297,12 @@ func (a *Agent) Sites(ctx context.Context) ([]view.SiteRow, error) {
 			z := 1 - m.UpHour
 			row.ZHour = &z
 		}
+		if m.RoundTrip > 0 {
+			ms := m.RoundTrip.Seconds() * 1000
+			row.RoundTripMS = &ms
+		}
+		l := a.data.Link(m.Site)
+		row.DownBps, row.UpBps = l.DownBps, l.UpBps
 		rows = append(rows, row)
 	}
 	slices.SortStableFunc(rows, func(x, y view.SiteRow) int {
@@ -345,6 +353,7 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 	if s.Forecast, err = a.forecast(ctx); err != nil {
 		return s, err
 	}
+	a.fillMembers(&s, n)
 	err = a.site.ask(ctx, func() { a.fillSite(&s, n) })
 	if s.Peers == 0 {
 		s.Notices = append(s.Notices, view.Notice{

@@ -28,6 +28,7 @@ type workshop struct {
 // work is one attempt on this machine, from staging until it is discarded.
 type work struct {
 	dir    string
+	tenant grid.SiteID        // whose share of the data room it uses; empty = this site's own
 	cancel context.CancelFunc // ends staging
 	idle   sync.WaitGroup     // staging, then starting and following
 	cid    grid.CID           // of the module in use; written by staging, read after it
@@ -60,7 +61,7 @@ func newWorkshop(a *Agent, stateDir string) (*workshop, error) {
 	// What an earlier run left under these two directories, which only this
 	// agent writes, belongs to attempts that died with it.
 	for _, dir := range []string{w.dir, shelf} {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := lrm.RemoveTree(dir); err != nil {
 			return nil, fmt.Errorf("clear %s: %w", dir, err)
 		}
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -84,7 +85,7 @@ func (w *workshop) find(id grid.AttemptID) (*work, bool) {
 // stage fetches and lays out what a task needs.
 func (w *workshop) stage(e step.Stage) {
 	ctx, cancel := context.WithCancel(w.a.ctx)
-	job := &work{cancel: cancel, dir: w.attemptDir(e.Attempt)}
+	job := &work{cancel: cancel, dir: w.attemptDir(e.Attempt), tenant: w.tenant(e.From)}
 	w.mu.Lock()
 	w.attempts[e.Attempt] = job
 	w.mu.Unlock()
@@ -102,6 +103,14 @@ func (w *workshop) stage(e step.Stage) {
 		}
 		w.a.site.tell(result)
 	})
+}
+
+// tenant is the submitter whose share counts; the site's own jobs have all the room.
+func (w *workshop) tenant(submitter grid.SiteID) grid.SiteID {
+	if submitter == w.a.mesh.Self() {
+		return ""
+	}
+	return submitter
 }
 
 // spawn lets a goroutine work on an attempt.
@@ -130,7 +139,7 @@ func (w *workshop) prepare(ctx context.Context, e step.Stage, job *work) (int64,
 	if err := os.Mkdir(job.dir, 0o700); err != nil {
 		return 0, fmt.Errorf("make the attempt's directory: %w", err)
 	}
-	moved, err := w.fetch(ctx, e)
+	moved, err := w.fetch(ctx, e, job.tenant)
 	if err != nil {
 		return moved, err
 	}
@@ -155,7 +164,7 @@ func (w *workshop) prepare(ctx context.Context, e step.Stage, job *work) (int64,
 }
 
 // fetch moves what is not here yet, and says how far it is.
-func (w *workshop) fetch(ctx context.Context, e step.Stage) (int64, error) {
+func (w *workshop) fetch(ctx context.Context, e step.Stage, tenant grid.SiteID) (int64, error) {
 	all := e.Inputs
 	if e.Module.CID != "" {
 		all = append([]grid.Input{e.Module}, all...)
@@ -168,7 +177,7 @@ func (w *workshop) fetch(ctx context.Context, e step.Stage) (int64, error) {
 	var told time.Time
 	for _, in := range all {
 		before := done
-		result, err := w.a.data.Fetch(ctx, in.CID, []grid.SiteID{e.From}, func(got, _ int64) {
+		result, err := w.a.data.FetchFor(ctx, tenant, in.CID, []grid.SiteID{e.From}, func(got, _ int64) {
 			if time.Since(told) < progressEvery {
 				return
 			}
@@ -179,6 +188,7 @@ func (w *workshop) fetch(ctx context.Context, e step.Stage) (int64, error) {
 		if err != nil {
 			return moved, fmt.Errorf("fetch %s: %w", in.Path, err)
 		}
+		w.a.pins.charged(owner, tenant, in.CID)
 		w.a.pins.hold(owner, in.CID)
 		done += in.Bytes
 	}
@@ -278,12 +288,12 @@ func (w *workshop) follow(id grid.AttemptID, job *work, process lrm.Process) {
 	if err != nil || w.a.ctx.Err() != nil {
 		return // the agent is ending
 	}
-	w.a.site.tell(step.AttemptExited{Attempt: id, Exit: w.keep(id, result)})
+	w.a.site.tell(step.AttemptExited{Attempt: id, Exit: w.keep(id, job.tenant, result)})
 }
 
 // keep stores what an attempt left, so that its end can be told with content
 // identifiers that hold.
-func (w *workshop) keep(id grid.AttemptID, r lrm.Result) grid.Exit {
+func (w *workshop) keep(id grid.AttemptID, tenant grid.SiteID, r lrm.Result) grid.Exit {
 	exit := r.Exit
 	owner := "attempt " + id.String()
 	add := func(f lrm.File) (grid.Produced, error) {
@@ -294,6 +304,10 @@ func (w *workshop) keep(id grid.AttemptID, r lrm.Result) grid.Exit {
 		if err != nil {
 			return grid.Produced{}, err
 		}
+		if err := w.a.data.Charge(tenant, ref.CID); err != nil {
+			return grid.Produced{}, err
+		}
+		w.a.pins.charged(owner, tenant, ref.CID)
 		w.a.pins.hold(owner, ref.CID)
 		return grid.Produced{Path: f.SandboxPath, CID: ref.CID, Bytes: ref.Bytes, Dir: f.Dir}, nil
 	}
@@ -386,7 +400,7 @@ func (w *workshop) discard(e step.Discard) {
 				w.a.log.Warn("a module could not be removed", "cid", string(job.cid), "error", err)
 			}
 		}
-		if err := os.RemoveAll(job.dir); err != nil { // a directory that stage made, and nobody else
+		if err := lrm.RemoveTree(job.dir); err != nil { // a directory that stage made, and nobody else
 			w.a.log.Warn("an attempt's directory could not be removed", "attempt", e.Attempt.String(), "error", err)
 		}
 	})

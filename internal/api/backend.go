@@ -32,6 +32,8 @@ type Work interface {
 type Mesh interface {
 	Events
 	Sites
+	Roster
+	Joining
 	Owner
 }
 
@@ -95,6 +97,27 @@ type Sites interface {
 	Sites(ctx context.Context) ([]view.SiteRow, error)
 	// Status is this agent's own state.
 	Status(ctx context.Context) (view.AgentStatus, error)
+}
+
+// Roster shows and decides who takes part. A peer is a site's ID, or the name of
+// one that is known; the error is view.ErrNotFound or view.ErrConflict when that
+// fits no site or several.
+type Roster interface {
+	// Members lists who takes part and who is kept out.
+	Members(ctx context.Context) (view.Members, error)
+	// Admit makes a site a member, and takes back a ban.
+	Admit(ctx context.Context, peer, note string) (view.MemberRow, error)
+	// Ban keeps a site out at once; its jobs here are stopped.
+	Ban(ctx context.Context, peer, note string) (view.MemberRow, error)
+}
+
+// Joining lets other sites in, and finds out how well this one is in.
+type Joining interface {
+	// Invite makes an invitation that so many sites may redeem for so long.
+	Invite(ctx context.Context, span time.Duration, uses int) (view.Invitation, error)
+	// Check lets another site announce a probe and say whether this site's offer
+	// arrives. That none does is a result, not an error.
+	Check(ctx context.Context) (view.CheckResult, error)
 }
 
 // Owner is what the owner of the site may do to it.

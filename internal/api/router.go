@@ -103,8 +103,13 @@ func checkKeys(path string, body []byte) error {
 		into = &PauseRequest{}
 	case "/stop":
 		into = &StopRequest{}
+	case "/invites":
+		into = &InviteRequest{}
 	default:
-		return nil
+		if !strings.HasPrefix(path, basePath+"/members/") {
+			return nil
+		}
+		into = &DecisionRequest{}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()

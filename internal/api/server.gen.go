@@ -44,8 +44,20 @@ type AttemptView = view.AttemptView
 // Availability Availability is what the site has learned of its own past
 type Availability = view.Availability
 
+// AxisSpec AxisSpec is a grid.Axis as JSON
+type AxisSpec = view.AxisSpec
+
+// CheckResult CheckResult says whether this site's offers arrive at another one
+type CheckResult = view.CheckResult
+
 // DataRef DataRef names stored data
 type DataRef = view.DataRef
+
+// DecisionRequest defines model for DecisionRequest.
+type DecisionRequest struct {
+	// Note for people
+	Note *string `json:"note,omitempty"`
+}
 
 // EnvSpec EnvSpec is a grid.EnvVar as JSON
 type EnvSpec = view.EnvSpec
@@ -56,8 +68,23 @@ type FaultRow = view.FaultRow
 // Forecast Forecast is how many sites are to be expected, by equation (11) of the thesis
 type Forecast = view.Forecast
 
+// Further Further is a site's place on an axis beyond x, y and z
+type Further = view.Further
+
 // InputSpec InputSpec is a grid.Input as JSON
 type InputSpec = view.InputSpec
+
+// Invitation Invitation is what an invited site is given
+type Invitation = view.Invitation
+
+// InviteRequest defines model for InviteRequest.
+type InviteRequest struct {
+	// ForSeconds how long it can be redeemed; nothing = a day
+	ForSeconds *float32 `json:"for_seconds,omitempty"`
+
+	// Uses how many sites may redeem it; nothing = one
+	Uses *int `json:"uses,omitempty"`
+}
 
 // ItemSpec ItemSpec is a grid.Item as JSON
 type ItemSpec = view.ItemSpec
@@ -76,6 +103,12 @@ type JobSpec = view.JobSpec
 // JobView JobView is the status of a job in one row
 type JobView = view.JobView
 
+// MemberRow MemberRow is one site that takes part, or is kept out
+type MemberRow = view.MemberRow
+
+// Members Members is who takes part in the domain as this site knows it
+type Members = view.Members
+
 // Notice Notice is something the owner should know, with what to do
 type Notice = view.Notice
 
@@ -84,6 +117,9 @@ type OfferRow = view.OfferRow
 
 // OfferTable OfferTable is how the sites answered the last announcement of a job, nearest first, refusals behind
 type OfferTable = view.OfferTable
+
+// OpenInvitation OpenInvitation is an invitation that can still be redeemed, without its secret
+type OpenInvitation = view.OpenInvitation
 
 // Outlook Outlook is how likely the site stays available for a time from now on
 type Outlook = view.Outlook
@@ -163,8 +199,17 @@ type GetLogsParams struct {
 // GetLogsParamsStream defines parameters for GetLogs.
 type GetLogsParamsStream string
 
+// InviteSiteJSONRequestBody defines body for InviteSite for application/json ContentType.
+type InviteSiteJSONRequestBody = InviteRequest
+
 // SubmitJobJSONRequestBody defines body for SubmitJob for application/json ContentType.
 type SubmitJobJSONRequestBody = JobSpec
+
+// AdmitSiteJSONRequestBody defines body for AdmitSite for application/json ContentType.
+type AdmitSiteJSONRequestBody = DecisionRequest
+
+// BanSiteJSONRequestBody defines body for BanSite for application/json ContentType.
+type BanSiteJSONRequestBody = DecisionRequest
 
 // PauseSiteJSONRequestBody defines body for PauseSite for application/json ContentType.
 type PauseSiteJSONRequestBody = PauseRequest
@@ -177,6 +222,9 @@ type StopSiteJSONRequestBody = StopRequest
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// CheckSite Let another site announce a probe and say whether this one's offer arrives
+	// (POST /check)
+	CheckSite(w http.ResponseWriter, r *http.Request)
 	// PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
 	// (PUT /data)
 	PutData(w http.ResponseWriter, r *http.Request)
@@ -189,6 +237,9 @@ type ServerInterface interface {
 	// StreamEvents What happens, as server-sent events
 	// (GET /events)
 	StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams)
+	// InviteSite Make an invitation to the domain
+	// (POST /invites)
+	InviteSite(w http.ResponseWriter, r *http.Request)
 	// ListJobs Own submissions, newest first
 	// (GET /jobs)
 	ListJobs(w http.ResponseWriter, r *http.Request)
@@ -210,6 +261,15 @@ type ServerInterface interface {
 	// ListTasks The tasks of a job by index, a page at a time
 	// (GET /jobs/{id}/tasks)
 	ListTasks(w http.ResponseWriter, r *http.Request, id JobID, params ListTasksParams)
+	// ListMembers Who takes part, who is kept out, and which invitations are open
+	// (GET /members)
+	ListMembers(w http.ResponseWriter, r *http.Request)
+	// AdmitSite Make a site a member, and take back a ban
+	// (POST /members/{site}/admit)
+	AdmitSite(w http.ResponseWriter, r *http.Request, site string)
+	// BanSite Keep a site out; its jobs here are stopped
+	// (POST /members/{site}/ban)
+	BanSite(w http.ResponseWriter, r *http.Request, site string)
 	// PauseSite Take no new work; what runs goes on
 	// (POST /pause)
 	PauseSite(w http.ResponseWriter, r *http.Request)
@@ -237,6 +297,12 @@ type ServerInterface interface {
 
 type Unimplemented struct{}
 
+// CheckSite Let another site announce a probe and say whether this one's offer arrives
+// (POST /check)
+func (_ Unimplemented) CheckSite(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
 // (PUT /data)
 func (_ Unimplemented) PutData(w http.ResponseWriter, r *http.Request) {
@@ -258,6 +324,12 @@ func (_ Unimplemented) StatData(w http.ResponseWriter, r *http.Request, cid stri
 // StreamEvents What happens, as server-sent events
 // (GET /events)
 func (_ Unimplemented) StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// InviteSite Make an invitation to the domain
+// (POST /invites)
+func (_ Unimplemented) InviteSite(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -300,6 +372,24 @@ func (_ Unimplemented) GetOffers(w http.ResponseWriter, r *http.Request, id JobI
 // ListTasks The tasks of a job by index, a page at a time
 // (GET /jobs/{id}/tasks)
 func (_ Unimplemented) ListTasks(w http.ResponseWriter, r *http.Request, id JobID, params ListTasksParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListMembers Who takes part, who is kept out, and which invitations are open
+// (GET /members)
+func (_ Unimplemented) ListMembers(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// AdmitSite Make a site a member, and take back a ban
+// (POST /members/{site}/admit)
+func (_ Unimplemented) AdmitSite(w http.ResponseWriter, r *http.Request, site string) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// BanSite Keep a site out; its jobs here are stopped
+// (POST /members/{site}/ban)
+func (_ Unimplemented) BanSite(w http.ResponseWriter, r *http.Request, site string) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -353,6 +443,20 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(http.Handler) http.Handler
+
+// CheckSite operation middleware
+func (siw *ServerInterfaceWrapper) CheckSite(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CheckSite(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
 
 // PutData operation middleware
 func (siw *ServerInterfaceWrapper) PutData(w http.ResponseWriter, r *http.Request) {
@@ -465,6 +569,20 @@ func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.R
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.StreamEvents(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// InviteSite operation middleware
+func (siw *ServerInterfaceWrapper) InviteSite(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.InviteSite(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -652,6 +770,72 @@ func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Requ
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListTasks(w, r, id, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListMembers operation middleware
+func (siw *ServerInterfaceWrapper) ListMembers(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListMembers(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// AdmitSite operation middleware
+func (siw *ServerInterfaceWrapper) AdmitSite(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "site" -------------
+	var site string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "site", chi.URLParam(r, "site"), &site, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "site", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AdmitSite(w, r, site)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// BanSite operation middleware
+func (siw *ServerInterfaceWrapper) BanSite(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "site" -------------
+	var site string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "site", chi.URLParam(r, "site"), &site, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "site", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.BanSite(w, r, site)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -972,6 +1156,21 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/status", wrapper.GetStatus)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/members", wrapper.ListMembers)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/members/{site}/admit", wrapper.AdmitSite)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/members/{site}/ban", wrapper.BanSite)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/invites", wrapper.InviteSite)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/check", wrapper.CheckSite)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/pause", wrapper.PauseSite)
 	})
 	r.Group(func(r chi.Router) {
@@ -985,6 +1184,44 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 }
 
 type ProblemApplicationProblemPlusJSONResponse Problem
+
+type CheckSiteRequestObject struct {
+}
+
+type CheckSiteResponseObject interface {
+	VisitCheckSiteResponse(w http.ResponseWriter) error
+}
+
+type CheckSite200JSONResponse CheckResult
+
+func (response CheckSite200JSONResponse) VisitCheckSiteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CheckSitedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CheckSitedefaultApplicationProblemPlusJSONResponse) VisitCheckSiteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
 
 type PutDataRequestObject struct {
 	ContentType string
@@ -1212,6 +1449,45 @@ type StreamEventsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StreamEventsdefaultApplicationProblemPlusJSONResponse) VisitStreamEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type InviteSiteRequestObject struct {
+	Body *InviteSiteJSONRequestBody
+}
+
+type InviteSiteResponseObject interface {
+	VisitInviteSiteResponse(w http.ResponseWriter) error
+}
+
+type InviteSite201JSONResponse Invitation
+
+func (response InviteSite201JSONResponse) VisitInviteSiteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type InviteSitedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response InviteSitedefaultApplicationProblemPlusJSONResponse) VisitInviteSiteResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -1484,6 +1760,124 @@ func (response ListTasksdefaultApplicationProblemPlusJSONResponse) VisitListTask
 	return err
 }
 
+type ListMembersRequestObject struct {
+}
+
+type ListMembersResponseObject interface {
+	VisitListMembersResponse(w http.ResponseWriter) error
+}
+
+type ListMembers200JSONResponse Members
+
+func (response ListMembers200JSONResponse) VisitListMembersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMembersdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListMembersdefaultApplicationProblemPlusJSONResponse) VisitListMembersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AdmitSiteRequestObject struct {
+	Site string `json:"site"`
+	Body *AdmitSiteJSONRequestBody
+}
+
+type AdmitSiteResponseObject interface {
+	VisitAdmitSiteResponse(w http.ResponseWriter) error
+}
+
+type AdmitSite200JSONResponse MemberRow
+
+func (response AdmitSite200JSONResponse) VisitAdmitSiteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AdmitSitedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AdmitSitedefaultApplicationProblemPlusJSONResponse) VisitAdmitSiteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type BanSiteRequestObject struct {
+	Site string `json:"site"`
+	Body *BanSiteJSONRequestBody
+}
+
+type BanSiteResponseObject interface {
+	VisitBanSiteResponse(w http.ResponseWriter) error
+}
+
+type BanSite200JSONResponse MemberRow
+
+func (response BanSite200JSONResponse) VisitBanSiteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type BanSitedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response BanSitedefaultApplicationProblemPlusJSONResponse) VisitBanSiteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type PauseSiteRequestObject struct {
 	Body *PauseSiteJSONRequestBody
 }
@@ -1745,6 +2139,9 @@ func (response GetLogsdefaultApplicationProblemPlusJSONResponse) VisitGetLogsRes
 
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
+	// CheckSite Let another site announce a probe and say whether this one's offer arrives
+	// (POST /check)
+	CheckSite(ctx context.Context, request CheckSiteRequestObject) (CheckSiteResponseObject, error)
 	// PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
 	// (PUT /data)
 	PutData(ctx context.Context, request PutDataRequestObject) (PutDataResponseObject, error)
@@ -1757,6 +2154,9 @@ type StrictServerInterface interface {
 	// StreamEvents What happens, as server-sent events
 	// (GET /events)
 	StreamEvents(ctx context.Context, request StreamEventsRequestObject) (StreamEventsResponseObject, error)
+	// InviteSite Make an invitation to the domain
+	// (POST /invites)
+	InviteSite(ctx context.Context, request InviteSiteRequestObject) (InviteSiteResponseObject, error)
 	// ListJobs Own submissions, newest first
 	// (GET /jobs)
 	ListJobs(ctx context.Context, request ListJobsRequestObject) (ListJobsResponseObject, error)
@@ -1778,6 +2178,15 @@ type StrictServerInterface interface {
 	// ListTasks The tasks of a job by index, a page at a time
 	// (GET /jobs/{id}/tasks)
 	ListTasks(ctx context.Context, request ListTasksRequestObject) (ListTasksResponseObject, error)
+	// ListMembers Who takes part, who is kept out, and which invitations are open
+	// (GET /members)
+	ListMembers(ctx context.Context, request ListMembersRequestObject) (ListMembersResponseObject, error)
+	// AdmitSite Make a site a member, and take back a ban
+	// (POST /members/{site}/admit)
+	AdmitSite(ctx context.Context, request AdmitSiteRequestObject) (AdmitSiteResponseObject, error)
+	// BanSite Keep a site out; its jobs here are stopped
+	// (POST /members/{site}/ban)
+	BanSite(ctx context.Context, request BanSiteRequestObject) (BanSiteResponseObject, error)
 	// PauseSite Take no new work; what runs goes on
 	// (POST /pause)
 	PauseSite(ctx context.Context, request PauseSiteRequestObject) (PauseSiteResponseObject, error)
@@ -1838,6 +2247,30 @@ type strictHandler struct {
 	ssi         StrictServerInterface
 	middlewares []StrictMiddlewareFunc
 	options     StrictHTTPServerOptions
+}
+
+// CheckSite operation middleware
+func (sh *strictHandler) CheckSite(w http.ResponseWriter, r *http.Request) {
+	var request CheckSiteRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CheckSite(ctx, request.(CheckSiteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CheckSite")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CheckSiteResponseObject); ok {
+		if err := validResponse.VisitCheckSiteResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
 }
 
 // PutData operation middleware
@@ -1939,6 +2372,40 @@ func (sh *strictHandler) StreamEvents(w http.ResponseWriter, r *http.Request, pa
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(StreamEventsResponseObject); ok {
 		if err := validResponse.VisitStreamEventsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// InviteSite operation middleware
+func (sh *strictHandler) InviteSite(w http.ResponseWriter, r *http.Request) {
+	var request InviteSiteRequestObject
+
+	var body InviteSiteJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.InviteSite(ctx, request.(InviteSiteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "InviteSite")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(InviteSiteResponseObject); ok {
+		if err := validResponse.VisitInviteSiteResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -2125,6 +2592,102 @@ func (sh *strictHandler) ListTasks(w http.ResponseWriter, r *http.Request, id Jo
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListTasksResponseObject); ok {
 		if err := validResponse.VisitListTasksResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListMembers operation middleware
+func (sh *strictHandler) ListMembers(w http.ResponseWriter, r *http.Request) {
+	var request ListMembersRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListMembers(ctx, request.(ListMembersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListMembers")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListMembersResponseObject); ok {
+		if err := validResponse.VisitListMembersResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AdmitSite operation middleware
+func (sh *strictHandler) AdmitSite(w http.ResponseWriter, r *http.Request, site string) {
+	var request AdmitSiteRequestObject
+
+	request.Site = site
+
+	var body AdmitSiteJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.AdmitSite(ctx, request.(AdmitSiteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AdmitSite")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(AdmitSiteResponseObject); ok {
+		if err := validResponse.VisitAdmitSiteResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// BanSite operation middleware
+func (sh *strictHandler) BanSite(w http.ResponseWriter, r *http.Request, site string) {
+	var request BanSiteRequestObject
+
+	request.Site = site
+
+	var body BanSiteJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.BanSite(ctx, request.(BanSiteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "BanSite")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(BanSiteResponseObject); ok {
+		if err := validResponse.VisitBanSiteResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -25,9 +25,12 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"Problem": view.Problem{}, "JobView": view.JobView{}, "JobDetail": view.JobDetail{}, "TaskView": view.TaskView{},
 		"Progress": view.Progress{}, "OutputView": view.OutputView{}, "AttemptView": view.AttemptView{}, "DataRef": view.DataRef{},
 		"JobSpec": view.JobSpec{}, "InputSpec": view.InputSpec{}, "OutputSpec": view.OutputSpec{}, "EnvSpec": view.EnvSpec{},
-		"ItemSpec": view.ItemSpec{}, "WeightsSpec": view.WeightsSpec{}, "Resources": view.Resources{}, "OfferTable": view.OfferTable{},
+		"ItemSpec": view.ItemSpec{}, "WeightsSpec": view.WeightsSpec{}, "AxisSpec": view.AxisSpec{}, "Further": view.Further{}, "Resources": view.Resources{}, "OfferTable": view.OfferTable{},
 		"OfferRow": view.OfferRow{}, "SiteRow": view.SiteRow{}, "RunningTask": view.RunningTask{}, "AgentStatus": view.AgentStatus{},
-		"FaultRow": view.FaultRow{}, "Notice": view.Notice{}, "Availability": view.Availability{}, "Outlook": view.Outlook{}, "Forecast": view.Forecast{}, "Event": view.Event{},
+		"FaultRow": view.FaultRow{}, "Notice": view.Notice{}, "Availability": view.Availability{}, "Outlook": view.Outlook{}, "Forecast": view.Forecast{},
+		"Invitation": view.Invitation{}, "OpenInvitation": view.OpenInvitation{}, "MemberRow": view.MemberRow{},
+		"Members": view.Members{}, "CheckResult": view.CheckResult{},
+		"Event": view.Event{},
 	}
 	for name, ref := range spec.Components.Schemas {
 		if _, mapped := ref.Value.Extensions["x-go-type"]; !mapped || name == "Phase" {

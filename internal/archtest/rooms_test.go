@@ -70,7 +70,7 @@ func declaredRooms() map[string]room {
 		"internal/store":         {imports: "grid protocol step obs"},
 		"internal/scenario":      {imports: "grid", tests: "*"},
 		"internal/agent": {
-			imports: "grid avail protocol step site broker domain lrm p2p data store obs hostinfo history view", tests: "*",
+			imports: "grid avail protocol step site broker domain lrm member p2p data store obs hostinfo history view", tests: "*",
 		},
 		"internal/audit":       {imports: "grid protocol step store"},
 		"internal/api":         {imports: "grid view jobfile obs api/web", tests: "api/client api/apitest"},
@@ -83,7 +83,7 @@ func declaredRooms() map[string]room {
 
 		".":             {imports: "grid agent config api lrm lrm/* p2p data store obs hostinfo", tests: "*"},
 		"sdk":           {},
-		"cmd/siteagent": {imports: "grid avail step broker agent audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
+		"cmd/siteagent": {imports: "grid avail protocol step broker agent member audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
 		"cmd/submit":    {imports: "grid api/client jobfile config view", tests: "*"},
 		"e2e":           {tests: "*"},
 		"cmd/gridsim":   {imports: "eval config", tests: "*"},

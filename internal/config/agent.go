@@ -16,12 +16,15 @@ type Agent struct {
 	StateDir  string          // identity key, facts, data; directories 0700, keys 0600
 	Name      string          // for people; default: the host's name
 	Domain    grid.DomainID   // domain to be a member of
+	DomainKey grid.DomainKey  // whose roster of members is believed; empty = none, or that of this site's own domain.key
 	Listen    []string        // multiaddrs to listen on; default loopback only
 	Bootstrap []string        // multiaddrs with /p2p/ID of sites to dial first
 	Peers     []grid.SiteID   // who may take part besides the bootstrap sites; empty list: only those
 	Accept    string          // listed (default) or anyone; anyone implies that only WASM is run
 	Kinds     []grid.WorkKind // work this site runs, ascending; default wasm
+	Sandbox   string          // what encloses commands: auto (default), bubblewrap or gvisor
 	Ceilings  Ceilings        // what the owner gives
+	Price     Price           // what the owner asks for
 	Rates     Rates           // links, as the owner caps them
 	Lease     Lease           // how long a site may run on without hearing from the submitter
 	Data      Data            // the data room
@@ -42,11 +45,20 @@ type Ceilings struct {
 	MFLOPS      int64 // of all given cores together, 10^6 FLOP/s; 0 = measure for 200 ms
 }
 
+// Price is what the owner asks for an hour of a core, in whatever unit the
+// owners of a domain agree on. It is told to jobs whose map has that dimension;
+// nothing is charged.
+type Price struct {
+	Named    bool
+	CoreHour float64 // 0 to 1e9
+}
+
 // Rates cap and describe the site's links, bit/s.
 type Rates struct {
 	DownBps int64 // towards this site, more than 0
 	UpBps   int64 // away from this site, more than 0
 	DiskBps int64 // of the local disk, more than 0
+	Probe   bool  // measure links of which no transfer has told anything, with at most 1.25 MiB a minute
 }
 
 // Lease is a submitter's promise not to start another attempt.
@@ -89,6 +101,13 @@ const (
 	PolicyNSA  = "nsa"  // both
 )
 
+// The sandboxes of commands.
+const (
+	SandboxAuto       = "auto"       // bubblewrap, or gVisor where that does not work
+	SandboxBubblewrap = "bubblewrap" // quick to start; the machine's own kernel
+	SandboxGVisor     = "gvisor"     // a kernel of its own between commands and the machine
+)
+
 // API says where the agent's own interface listens.
 type API struct {
 	Socket    string // path of the unix socket, 0600; "off" for none
@@ -118,8 +137,8 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 	c := Agent{
 		Preset: preset, StateDir: state, Name: "site", Domain: "home",
 		Listen: []string{"/ip4/127.0.0.1/tcp/4801", "/ip4/127.0.0.1/udp/4801/quic-v1"},
-		Accept: acceptListed, Kinds: []grid.WorkKind{grid.KindWasm},
-		Rates: Rates{DownBps: 1e9, UpBps: 1e9, DiskBps: 4e9},
+		Accept: acceptListed, Kinds: []grid.WorkKind{grid.KindWasm}, Sandbox: SandboxAuto,
+		Rates: Rates{DownBps: 1e9, UpBps: 1e9, DiskBps: 4e9, Probe: true},
 		Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
 		Data:  Data{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
 		Jobs:  Jobs{MaxRuntime: 24 * time.Hour}, Placing: Placing{Choice: ChoiceNearest, Policy: PolicyNone},
@@ -131,10 +150,11 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 	}
 	switch preset {
 	case PresetWAN:
-		c.Rates = Rates{DownBps: 50e6, UpBps: 10e6, DiskBps: 4e9}
+		c.Rates = Rates{DownBps: 50e6, UpBps: 10e6, DiskBps: 4e9, Probe: true}
 		c.Lease = Lease{Length: 15 * time.Second, Margin: 2 * time.Second}
 	case PresetTest:
 		c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
+		c.Rates.Probe = false
 		c.Lease = Lease{Length: time.Second, Margin: 200 * time.Millisecond}
 		c.Data.QuotaBytes = 1 << 30
 		c.API.Listen = ""

@@ -70,7 +70,7 @@ func TestPrecedence(t *testing.T) {
 func TestAllMistakesAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := config.LoadAgent(config.Sources{
-		File:  write(t, "naem: x\nceilings:\n  memory: 512\n  memory: 1GiB\nrates: {up: 20Mbps}\nzzzzzz: 1\nlease: {length: 1ms}\n"),
+		File:  write(t, "naem: x\nceilings:\n  memory: 512\n  memory: 1GiB\nrates: {up: 20Mbps}\nzzzzzz: 1\nlease: {length: 1ms}\nsandbox: docker\n"),
 		Env:   environ("HOME", "/h", "MRS_API_LISTEN", "0.0.0.0:80", "MRS_DATA_KEEP", "5"),
 		Flags: map[string]string{"accept": "anyone", "kinds": "command"},
 	})
@@ -85,6 +85,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		"siteagent.yaml:6: zzzzzz: no such setting; remove it",
 		"environment, MRS_DATA_KEEP: data.keep: invalid: duration \"5\"",
 		"api.listen: want a loopback address",
+		"sandbox: want one of auto, bubblewrap, gvisor",
 		"kinds: accept: anyone runs WASM only",
 		"lease.length: want 100ms to",
 	} {

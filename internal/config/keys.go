@@ -127,6 +127,26 @@ func parseRate(text string) (int64, error) {
 	return 0, fmt.Errorf("rate %q: want a number with a unit (bit/s, kbit/s, Mbit/s, Gbit/s), such as 20Mbit/s", text)
 }
 
+func parsePrice(text string) (Price, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return Price{}, nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v >= 0) || v > 1e9 {
+		return Price{}, fmt.Errorf("want a number of at least 0, such as 0.02, have %q", text)
+	}
+	return Price{Named: true, CoreHour: v}, nil
+}
+
+// String is the price as it is written.
+func (p Price) String() string {
+	if !p.Named {
+		return ""
+	}
+	return strconv.FormatFloat(p.CoreHour, 'g', -1, 64)
+}
+
 func parseKinds(text string) ([]grid.WorkKind, error) {
 	var kinds []grid.WorkKind
 	for part := range strings.SplitSeq(text, ",") {
@@ -162,18 +182,22 @@ func agentSettings() []setting[Agent] {
 		textKey("state", "directory of identity, facts and data", func(a *c) *string { return &a.StateDir }),
 		textKey("name", "the site's name for people", func(a *c) *string { return &a.Name }),
 		textKey("domain", "domain to be a member of", func(a *c) *grid.DomainID { return &a.Domain }),
+		textKey("domain-key", "public key whose roster of members is believed; written by siteagent join", func(a *c) *grid.DomainKey { return &a.DomainKey }),
 		listKey("listen", "multiaddrs to listen on", func(a *c) *[]string { return &a.Listen }),
 		listKey("bootstrap", "multiaddrs, with /p2p/ID, of sites to dial first", func(a *c) *[]string { return &a.Bootstrap }),
 		listKey("peers", "IDs of sites that may take part", func(a *c) *[]grid.SiteID { return &a.Peers }),
 		textKey("accept", "who may take part: listed or anyone", func(a *c) *string { return &a.Accept }),
 		typed("kinds", "work this site runs: wasm, command", func(a *c) *[]grid.WorkKind { return &a.Kinds }, parseKinds, showKinds),
+		textKey("sandbox", "what encloses commands: auto, bubblewrap or gvisor", func(a *c) *string { return &a.Sandbox }),
 		milliKey("ceilings.cpus", "cores given to the mesh; 0 = three quarters", func(a *c) *int64 { return &a.Ceilings.MilliCPUs }),
 		sizeKey("ceilings.memory", "memory given; 0B = half", func(a *c) *int64 { return &a.Ceilings.MemoryBytes }),
 		sizeKey("ceilings.disk", "scratch space given; 0B = a quarter of what is free", func(a *c) *int64 { return &a.Ceilings.DiskBytes }),
 		milliKey("ceilings.gflops", "computation given, GFLOPS; 0 = measure", func(a *c) *int64 { return &a.Ceilings.MFLOPS }),
+		typed("price", "asked for an hour of a core, in your domain's unit; empty = none named", func(a *c) *Price { return &a.Price }, parsePrice, Price.String),
 		rateKey("rates.down", "download rate", func(a *c) *int64 { return &a.Rates.DownBps }),
 		rateKey("rates.up", "upload rate", func(a *c) *int64 { return &a.Rates.UpBps }),
 		rateKey("rates.disk", "rate of the local disk", func(a *c) *int64 { return &a.Rates.DiskBps }),
+		boolKey("rates.probe", "measure links of which no transfer has told anything: 1.25 MiB a minute at most", func(a *c) *bool { return &a.Rates.Probe }),
 		spanKey("lease.length", "how long a site runs on unheard", func(a *c) *time.Duration { return &a.Lease.Length }),
 		spanKey("lease.margin", "what the submitter adds to a lease", func(a *c) *time.Duration { return &a.Lease.Margin }),
 		sizeKey("data.quota", "most data kept on disk", func(a *c) *int64 { return &a.Data.QuotaBytes }),

@@ -26,6 +26,7 @@ func (c Agent) Validate() error {
 	errs := []error{
 		oneOf("preset", c.Preset, PresetLAN, PresetWAN, PresetTest),
 		oneOf("accept", c.Accept, acceptListed, acceptAnyone),
+		oneOf("sandbox", c.Sandbox, SandboxAuto, SandboxBubblewrap, SandboxGVisor),
 		oneOf("placing.choice", c.Placing.Choice, ChoiceNearest, ChoiceSoftMin),
 		oneOf("placing.policy", c.Placing.Policy, PolicyNone, PolicySAA, PolicyNAA, PolicyNSA),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
@@ -46,6 +47,9 @@ func (c Agent) Validate() error {
 	}
 	if c.Name == "" || len(c.Name) > 63 || strings.ContainsFunc(c.Name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		errs = append(errs, fmt.Errorf("name: want 1 to 63 printable characters, have %q", c.Name))
+	}
+	if c.DomainKey != "" {
+		errs = append(errs, named("domain-key", c.DomainKey.Validate()))
 	}
 	if c.Accept == acceptAnyone && slices.Contains(c.Kinds, grid.KindCommand) {
 		errs = append(errs, errors.New("kinds: accept: anyone runs WASM only; remove command or list the peers"))

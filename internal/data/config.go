@@ -75,6 +75,12 @@ type Config struct {
 	// each, so a slow listener costs nothing. It must not call Close.
 	OnChange func(added, removed []grid.CID)
 
+	// OnLink hears when a rate to or from a peer was measured and differs from what
+	// it heard before; zeros say that a measurement has become too old. It is
+	// called from several goroutines and must be quick.
+	OnLink     func(grid.SiteID, Link)
+	ProbeEvery time.Duration // between two probes of links that nothing is known of, at most 1.25 MiB each; 0 = none
+
 	Log     *slog.Logger  // nil = silent
 	Metrics *obs.Registry // nil = counted, not shown
 }
@@ -100,8 +106,8 @@ func (c Config) Validate() error {
 	if c.Limits.Files < 0 || c.Limits.Bytes < 0 || c.Limits.Depth < 0 || c.Limits.Nodes < 0 {
 		bad("limits: want 0 or more")
 	}
-	if c.ConnectTimeout < 0 || c.StallTimeout < 0 || c.Fetches < 0 {
-		bad("connect timeout, stall timeout, fetches: want 0 or more")
+	if min(c.ConnectTimeout, c.StallTimeout, c.ProbeEvery) < 0 || c.Fetches < 0 {
+		bad("connect timeout, stall timeout, fetches, pause between probes: want 0 or more")
 	}
 	return errors.Join(errs...)
 }

@@ -40,6 +40,7 @@ type swap struct {
 	s     *Store
 	peers *network.ConnectEventManager // what bitswap believes of its connections
 
+	upLimit   *rate.Limiter // nil = no cap
 	downLimit *rate.Limiter // nil = no cap
 
 	mu       sync.RWMutex
@@ -49,13 +50,13 @@ type swap struct {
 func newSwap(s *Store) *swap {
 	x := &swap{
 		s: s, peers: network.NewConnectEventManager(),
-		downLimit: newLimiter(s.cfg.DownloadBps), fetchers: make(map[*fetcher]struct{}),
+		upLimit: newLimiter(s.cfg.UploadBps), downLimit: newLimiter(s.cfg.DownloadBps), fetchers: make(map[*fetcher]struct{}),
 	}
 	net := &cappedNetwork{
 		BitSwapNetwork: bsnet.NewFromIpfsHost(s.host, bsnet.Prefix(protocolPrefix),
 			bsnet.SupportedProtocols([]protocol.ID{bsnet.ProtocolBitswap}),
 			bsnet.WithConnectEventManager(x.peers)),
-		limit: newLimiter(s.cfg.UploadBps), metrics: s.metrics,
+		limit: x.upLimit, metrics: s.metrics,
 	}
 	timeouts := client.DefaultDontHaveTimeoutConfig()
 	timeouts.DontHaveTimeout, timeouts.MaxTimeout, timeouts.MinTimeout = maxDontHave, maxDontHave, minDontHave
@@ -120,8 +121,14 @@ func (x *swap) watch(f *fetcher) (unwatch func()) {
 	}
 }
 
-// MessageReceived passes on which blocks a peer says it does not hold.
+// MessageReceived times the blocks that came, and passes on which ones a peer
+// says it does not hold.
 func (x *swap) MessageReceived(p peer.ID, msg bsmsg.BitSwapMessage) {
+	bytes := 0
+	for _, b := range msg.Blocks() {
+		bytes += len(b.RawData())
+	}
+	x.s.meter.arrived(p, bytes, time.Now())
 	lacks := msg.DontHaves()
 	if len(lacks) == 0 {
 		return

@@ -123,6 +123,7 @@ func (f *fetcher) round(ctx context.Context) (err error) {
 	if !up {
 		return errRound
 	}
+	defer f.s.meter.begin(f.peers())()
 	session := f.s.swap.session(ctx, f.peers())
 	stall := time.NewTimer(f.s.cfg.StallTimeout)
 	defer stall.Stop()

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -11,16 +12,31 @@ import (
 
 // keep is the store's own goroutine, until Close.
 func (s *Store) keep() {
+	links := time.NewTicker(linksEvery)
+	defer links.Stop()
 	for {
 		select {
 		case <-s.stop:
+			s.saveLinks()
 			return
+		case <-links.C:
+			s.links.expire()
+			s.saveLinks()
 		case <-s.wake:
 		}
 		if s.damage.Swap(false) {
 			s.checkRoots()
 		}
 		s.tell()
+	}
+}
+
+// linksEvery is how often old measurements of links go, and new ones are saved.
+const linksEvery = 5 * time.Minute
+
+func (s *Store) saveLinks() {
+	if err := s.links.save(); err != nil {
+		s.cfg.Log.Warn("measurements of links are not saved", "error", err)
 	}
 }
 
@@ -129,7 +145,8 @@ type storeMetrics struct {
 	collectedBytes, collectedRoots obs.Counter
 	damaged                        obs.Counter
 	fetches                        obs.CounterVec
-	denied                         obs.Counter
+	denied, refused                obs.Counter
+	probes                         obs.CounterVec
 }
 
 func newStoreMetrics(r *obs.Registry, s *Store) storeMetrics {
@@ -141,6 +158,8 @@ func newStoreMetrics(r *obs.Registry, s *Store) storeMetrics {
 		collectedRoots: r.Counter("data_collected_roots_total", "Files and directories removed to make room."),
 		damaged:        r.Counter("data_damaged_blocks_total", "Blocks whose content did not match their name."),
 		fetches:        r.CounterVec("data_fetches_total", "Fetches by their end.", "result"),
+		probes:         r.CounterVec("data_probes_total", "Measurements of links by their end.", "result"),
 		denied:         r.Counter("data_denied_requests_total", "Requests for blocks by peers that are no members."),
+		refused:        r.Counter("data_refused_shares_total", "Data not kept because its submitter has its share."),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ipfs/go-cid"
 	ipld "github.com/ipfs/go-ipld-format"
 	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -41,7 +42,11 @@ type Store struct {
 	host    host.Host
 	blocks  *blockFiles
 	swap    *swap
+	meter   meter
+	links   *links
+	prober  *prober
 	metrics storeMetrics
+	shares  *shares
 	now     func() time.Time // the clock; tests replace it
 	slots   chan struct{}    // one for each fetch under way
 
@@ -74,7 +79,11 @@ func Open(cfg Config, h host.Host) (*Store, error) {
 	}
 	s.host = h
 	s.swap = newSwap(s)
+	s.meter.done = s.measured
+	s.prober = newProber(s)
 	s.wg.Go(s.keep)
+	s.wg.Go(s.prober.run)
+	s.wg.Go(s.prober.tell)
 	return s, nil
 }
 
@@ -88,7 +97,7 @@ func openLocal(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
 	s := &Store{
-		cfg: cfg, now: time.Now, slots: make(chan struct{}, cfg.Fetches),
+		cfg: cfg, now: time.Now, shares: newShares(cfg.QuotaBytes), slots: make(chan struct{}, cfg.Fetches),
 		holds: make(map[digest]int), running: make(map[*operation]struct{}),
 		fetches: make(map[grid.CID]chan struct{}), changes: make(map[grid.CID]bool),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
@@ -101,6 +110,10 @@ func openLocal(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s.metrics = newStoreMetrics(cfg.Metrics, s)
+	s.meter.flows = make(map[peer.ID]*flow)
+	if s.links, err = openLinks(cfg.Dir, func() time.Time { return s.now() }, cfg.OnLink); err != nil {
+		cfg.Log.Warn("measurements of links are not usable, starting without", "error", err)
+	}
 	s.checkRoots()
 	clear(s.changes) // nobody was told of anything yet
 	return s, nil
@@ -120,11 +133,28 @@ func (s *Store) Close() error {
 	}
 	s.mu.Unlock()
 	close(s.stop)
+	s.host.RemoveStreamHandler(probeID)
 	err := s.swap.close()
 	s.wg.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(err, s.log.rewrite(s.roots), s.log.close())
+}
+
+// measured takes the rate at which data came from a peer.
+func (s *Store) measured(p peer.ID, bps float64) {
+	s.links.measured(p, bps)
+	s.prober.report(p, bps)
+}
+
+// Link is what was measured between this site and a peer within the last day:
+// from real transfers, and from small probes where there were none.
+func (s *Store) Link(site grid.SiteID) Link {
+	p, err := peer.Decode(string(site))
+	if err != nil {
+		return Link{}
+	}
+	return s.links.get(p)
 }
 
 // Has reports whether the whole graph is here.

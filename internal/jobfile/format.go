@@ -61,6 +61,8 @@ type docItem struct {
 type docMap struct {
 	Kind    string     `json:"kind"`
 	Weights docWeights `json:"weights"`
+
+	Dimensions map[string]float64 `json:"dimensions,omitempty"`
 }
 
 type docWeights struct {
@@ -96,6 +98,12 @@ func Format(job grid.Job) Document {
 
 func fillDocument(d *Document, job grid.Job) {
 	s := job.Spec
+	for _, a := range s.Axes {
+		if d.Map.Dimensions == nil {
+			d.Map.Dimensions = map[string]float64{}
+		}
+		d.Map.Dimensions[a.Dimension.String()] = a.Weight
+	}
 	for _, e := range s.Env {
 		if d.Env == nil {
 			d.Env = map[string]string{}

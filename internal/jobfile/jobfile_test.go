@@ -60,7 +60,7 @@ deadline: 18:00
 items: {glob: "data/*"}
 ttl: 2s
 unattended: finish
-map: {kind: seconds, weights: {C: 1, M: 2, F: 1, P: 0}}
+map: {kind: seconds, weights: {C: 1, M: 2, F: 1, P: 0}, dimensions: {wait: 0.5, computation: 1}}
 `
 
 func fakeStore(sources []jobfile.Source) []jobfile.Stored {
@@ -98,7 +98,9 @@ func TestFullFile(t *testing.T) {
 			Window: grid.Window{ // 14:00 is over today; 18:00 is the one after it
 				NotBefore: time.Date(2026, 5, 2, 12, 0, 0, 0, time.UTC), Deadline: time.Date(2026, 5, 2, 16, 0, 0, 0, time.UTC),
 			},
-			Map: grid.MapSeconds, Weights: grid.Weights{C: 1, M: 2, F: 1}, Unattended: grid.UnattendedFinish,
+			Map: grid.MapSeconds, Weights: grid.Weights{C: 1, M: 2, F: 1},
+			Axes:       []grid.Axis{{Dimension: grid.Computation, Weight: 1}, {Dimension: grid.QueueWait, Weight: 0.5}},
+			Unattended: grid.UnattendedFinish,
 		},
 		Count: 3, TTL: 2 * time.Second,
 		Items: []grid.Item{
@@ -191,7 +193,6 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		"wasm: w\npriority: 1":                        "priority: not supported",
 		"wasm: w\ndomains: {spill: true}":             "domains: not supported",
 		"wasm: w\nstart:\n  at: 14:00":                "job.yaml:3: start.at: not supported",
-		"wasm: w\nmap: {dimensions: [x]}":             "map.dimensions: not supported",
 		"wasm: w\nresources:\n  memory: 512":          "job.yaml:3: resources.memory: want a size with a unit (B, KiB, MiB, GiB, TiB), have \"512\"; write it like 512MiB",
 		"wasm: w\nresources: {cpus: 2 cores}":         "resources.cpus: want a number of cores",
 		"wasm: w\nresources: {cpus: 0}":               "resources.cpus: want at least 0.001 cores",
@@ -214,6 +215,10 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		"wasm: w\nunattended: die":                    "unattended: want freeze or finish",
 		"wasm: w\nmap: {kind: x}":                     "map.kind: want thesis or seconds",
 		"wasm: w\nmap: {weights: {X: 1}}":             "map.weights.X: no such key",
+		"wasm: w\nmap: {dimensions: {speed: 1}}":      "map.dimensions.speed: no such key",
+		"wasm: w\nmap: {dimensions: [speed]}":         `there is no dimension "speed"; write [computation, data`,
+		"wasm: w\nmap: {dimensions: [data, data]}":    "data stands there twice",
+		"wasm: w\nmap: {dimensions: {price: -1}}":     "map.dimensions.price: want a number of weight, at least 0",
 		"wasm: https://x/y":                           "wasm: URLs are not supported by this version",
 		"wasm: cid:Qm!":                               "wasm: want cid: and a content identifier",
 		"wasm: \"{{index}}\"":                         "wasm: the module is the same for all tasks",

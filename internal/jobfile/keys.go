@@ -359,6 +359,8 @@ func (p *parser) virtualMap(key string, node *yaml.Node) bool {
 			}
 			return at != nil
 		}, []string{"C", "F", "M", "P"})
+	case "dimensions":
+		p.dimensions(node)
 	default:
 		return false
 	}

@@ -49,7 +49,7 @@ func (p *parser) fail(line int, field, remedy, format string, args ...any) {
 // unsupported are keys of the job file that this version does not act on.
 func unsupported() []string {
 	return []string{
-		"container", "checkpoint", "replicas", "agreement", "after", "priority", "domains", "start.at", "map.dimensions",
+		"container", "checkpoint", "replicas", "agreement", "after", "priority", "domains", "start.at",
 	}
 }
 

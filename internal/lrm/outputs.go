@@ -77,12 +77,17 @@ func collect(root *os.Root, name string) (File, bool) {
 }
 
 // treeSize sums the files below name and reports whether there is nothing but
-// files and directories.
+// files and directories, and not too much of them to be stored.
 func treeSize(root *os.Root, name string) (bytes int64, plain bool) {
 	plain = true
-	err := fs.WalkDir(root.FS(), name, func(_ string, d fs.DirEntry, err error) error {
+	entries := 0
+	err := fs.WalkDir(root.FS(), name, func(below string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if entries++; entries > MaxEntries || strings.Count(below, "/") > MaxDepth {
+			plain = false
+			return fs.SkipAll
 		}
 		info, err := d.Info()
 		switch {

@@ -13,7 +13,7 @@ var ErrConfig = errors.New("invalid logging configuration")
 
 // NewLogger makes a logger that writes lines to w. Format is "text" or "json",
 // level "debug", "info", "warn" or "error"; empty means "text" and "info". The
-// writer needs no lock of its own.
+// writer needs no lock of its own. One cause cannot fill the log: see Calm.
 func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	lv, err := ParseLevel(level)
 	if err != nil {
@@ -22,9 +22,9 @@ func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	opts := &slog.HandlerOptions{Level: lv}
 	switch strings.ToLower(format) {
 	case "", "text":
-		return slog.New(slog.NewTextHandler(w, opts)), nil
+		return Calm(slog.New(slog.NewTextHandler(w, opts))), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(w, opts)), nil
+		return Calm(slog.New(slog.NewJSONHandler(w, opts))), nil
 	default:
 		return nil, fmt.Errorf("%w: log format %q: want text or json", ErrConfig, format)
 	}

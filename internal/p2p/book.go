@@ -117,6 +117,16 @@ func (b *book) has(id peer.ID) bool {
 	return ok
 }
 
+// remove forgets the peer.
+func (b *book) remove(id peer.ID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, known := b.entries[id]; known {
+		delete(b.entries, id)
+		b.changed = true
+	}
+}
+
 // addrs is where the peer was last.
 func (b *book) addrs(id peer.ID) []ma.Multiaddr {
 	b.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 
+	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -28,16 +29,17 @@ const (
 // Config is what a Mesh needs to know. Required: KeyFile (or Host), Domain and
 // Incarnation. Without Allow and AcceptAnyone the site stays alone.
 type Config struct {
-	KeyFile      string        // the site's ed25519 identity; created with mode 0600 when missing
-	AddressFile  string        // where members' addresses are remembered; empty = nowhere
-	Listen       []string      // multiaddrs; empty = a free TCP and UDP port on 127.0.0.1
-	Domain       grid.DomainID // whom to talk to
-	Name         string        // for people, at most 64 bytes
-	Incarnation  uint64        // number of this start of the agent, from 1, never used twice
-	Allow        []grid.SiteID // the members; this site need not be among them
-	AcceptAnyone bool          // no list: whoever speaks the protocol in this domain is a member
-	Bootstrap    []string      // multiaddrs that end in /p2p/ID, dialled for ever
-	Preset       Preset        // empty = PresetLAN
+	KeyFile      string           // the site's ed25519 identity; created with mode 0600 when missing
+	AddressFile  string           // where members' addresses are remembered; empty = nowhere
+	Listen       []string         // multiaddrs; empty = a free TCP and UDP port on 127.0.0.1
+	Domain       grid.DomainID    // whom to talk to
+	Name         string           // for people, at most 64 bytes
+	Incarnation  uint64           // number of this start of the agent, from 1, never used twice
+	Allow        []grid.SiteID    // the members; this site need not be among them
+	AcceptAnyone bool             // no list: whoever speaks the protocol in this domain is a member, unless banned
+	Members      *member.Registry // members and bans besides the list, and the invitations; nil = none
+	Bootstrap    []string         // multiaddrs that end in /p2p/ID, dialled for ever
+	Preset       Preset           // empty = PresetLAN
 
 	Capability func() grid.Capability // what Hello tells; called from any goroutine; nil = nothing
 
@@ -47,6 +49,8 @@ type Config struct {
 
 	Host host.Host        // for tests: a host to use instead of making one; Close leaves it open
 	Now  func() time.Time // for tests: the wall clock told to peers; nil = time.Now
+
+	unscored bool // for tests: gossip without peer scores, to see what these are good for
 }
 
 // Timing holds the deadlines and pauses, all above 0.
@@ -60,6 +64,8 @@ type Timing struct {
 	BackoffMax time.Duration // longest pause between attempts to dial
 	Spread     time.Duration // news of members are collected this long before they are told
 	LogIdle    time.Duration // a log stream on which nothing comes for so long is closed
+	Guest      time.Duration // a stranger has so long to redeem an invitation
+	RosterGap  time.Duration // between two whole rosters sent to one peer
 }
 
 // Limits bounds what peers can make this site hold. All are above 0.
@@ -68,12 +74,13 @@ type Limits struct {
 	QueueBytes     int64   // bytes of them
 	GossipMessages int     // gossiped messages waiting for the handler
 	GossipBytes    int64   // bytes of them
-	SubmitterRate  float64 // gossiped messages of one submitter, per second, in the long run
+	SubmitterRate  float64 // gossiped messages of one submitter, per second, in the long run; large ones count more
 	SubmitterBurst int     // gossiped messages of one submitter at once
 	Submitters     int     // submitters whose rate and replays are watched
 	Members        int     // admitted members above which nobody is dialled on hearsay
 	Peers          int     // peers known at all; beyond, strangers are turned away
 	LogStreams     int     // log streams served at once
+	Guests         int     // strangers connected at once to redeem an invitation
 	ConnsPerSubnet int     // connections from one IPv4 address or IPv6 /56
 }
 
@@ -82,7 +89,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		QueueMessages: 4096, QueueBytes: 8 << 20, GossipMessages: 65_536, GossipBytes: 64 << 20,
 		SubmitterRate: 500, SubmitterBurst: 4096, Submitters: 4096,
-		Members: 256, Peers: 4096, LogStreams: 64, ConnsPerSubnet: 256,
+		Members: 256, Peers: 4096, LogStreams: 64, ConnsPerSubnet: 256, Guests: 16,
 	}
 }
 
@@ -92,6 +99,7 @@ func (p Preset) Timing() Timing {
 		Dial: 5 * time.Second, Hello: 5 * time.Second, Write: 10 * time.Second, Read: 10 * time.Second,
 		Debounce: 200 * time.Millisecond, BackoffMin: 500 * time.Millisecond, BackoffMax: 30 * time.Second,
 		Spread: time.Second, LogIdle: 10 * time.Minute,
+		Guest: 10 * time.Second, RosterGap: 5 * time.Second,
 	}
 	switch p {
 	case PresetWAN:
@@ -99,9 +107,20 @@ func (p Preset) Timing() Timing {
 		t.Debounce = 2 * time.Second
 	case PresetTest:
 		t.BackoffMin, t.BackoffMax, t.Spread = 50*time.Millisecond, time.Second, 50*time.Millisecond
+		t.RosterGap = 200 * time.Millisecond
 	case PresetLAN:
 	}
 	return t
+}
+
+// Site is the name that the site will have. The identity is made when it is
+// missing.
+func (c Config) Site() (grid.SiteID, error) {
+	if c.Host != nil {
+		return siteOf(c.Host.ID()), nil
+	}
+	id, err := LoadIdentity(c.KeyFile)
+	return id.Site(), err
 }
 
 // Validate reports every field that is out of its range.
@@ -166,6 +185,7 @@ func (t Timing) or(d Timing) Timing {
 		Dial: or(t.Dial, d.Dial), Hello: or(t.Hello, d.Hello), Write: or(t.Write, d.Write), Read: or(t.Read, d.Read),
 		Debounce: or(t.Debounce, d.Debounce), BackoffMin: or(t.BackoffMin, d.BackoffMin),
 		BackoffMax: or(t.BackoffMax, d.BackoffMax), Spread: or(t.Spread, d.Spread), LogIdle: or(t.LogIdle, d.LogIdle),
+		Guest: or(t.Guest, d.Guest), RosterGap: or(t.RosterGap, d.RosterGap),
 	}
 }
 
@@ -175,7 +195,7 @@ func (l Limits) or(d Limits) Limits {
 		GossipMessages: or(l.GossipMessages, d.GossipMessages), GossipBytes: or(l.GossipBytes, d.GossipBytes),
 		SubmitterRate: or(l.SubmitterRate, d.SubmitterRate), SubmitterBurst: or(l.SubmitterBurst, d.SubmitterBurst),
 		Submitters: or(l.Submitters, d.Submitters), Members: or(l.Members, d.Members), Peers: or(l.Peers, d.Peers),
-		LogStreams: or(l.LogStreams, d.LogStreams), ConnsPerSubnet: or(l.ConnsPerSubnet, d.ConnsPerSubnet),
+		LogStreams: or(l.LogStreams, d.LogStreams), Guests: or(l.Guests, d.Guests), ConnsPerSubnet: or(l.ConnsPerSubnet, d.ConnsPerSubnet),
 	}
 }
 

@@ -21,6 +21,8 @@ const (
 	CountRefused = "refused"      // peers not admitted, by us or by them [reason]
 	CountLost    = "peers_lost"   // admitted peers that went [proven, silent]
 	CountDials   = "dials"        // attempts to reach a peer [ok, failed]
+	CountJoins   = "joins"        // strangers who asked to join [admitted, or why not]
+	CountRoster  = "roster"       // records of members that came [fresh, forged]
 )
 
 // Causes, the label of CountInvalid.
@@ -44,7 +46,10 @@ const (
 	queueGossip    = "gossip_in"      // received faster than handled
 	queueGossipOut = "gossip_out"     // sent faster than peers take it
 	queueValidate  = "gossip_check"   // received faster than checked
-	queueLogs      = "logs"           // too many log streams at once
+	queueLogs      = "logs"           // too many log streams at once, of one peer or of all
+	queueStreams   = "streams"        // a peer opened more streams than it may
+	queueHello     = "hello"          // a peer repeated its Hello too often
+	hearsay        = "hearsay"        // addresses of others that are not followed: too many, or not to be dialled
 )
 
 // counters counts for tests, the API and the registry at once.
@@ -70,6 +75,8 @@ func newCounters(reg *obs.Registry) *counters {
 		CountRefused: family(CountRefused, "Peers that were not admitted, or did not admit this site.", "reason"),
 		CountLost:    family(CountLost, "Admitted peers whose connection was lost.", "how"),
 		CountDials:   family(CountDials, "Attempts to reach a peer.", "result"),
+		CountJoins:   family(CountJoins, "Strangers who asked to join.", "result"),
+		CountRoster:  family(CountRoster, "Records of members that peers sent.", "kind"),
 	}}
 }
 
@@ -110,6 +117,8 @@ func reasonLabel(r grid.Reason) string {
 		return "clock"
 	case grid.ReasonInvalid:
 		return "invalid"
+	case grid.ReasonBanned:
+		return "banned"
 	default:
 		return fmt.Sprintf("reason_%d", uint16(r))
 	}

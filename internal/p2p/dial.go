@@ -29,7 +29,8 @@ func isRefusal(err error) bool {
 type link struct {
 	stream network.Stream
 	facts  Facts
-	peers  []string // members the peer named
+	peers  []string        // members the peer named
+	roster protocol.Digest // of the peer's roster
 }
 
 // open connects if need be, opens the stream and exchanges the Hellos.
@@ -102,7 +103,7 @@ func (r *remote) greet(ctx context.Context, stream network.Stream) (link, error)
 		r.m.refused(refusal)
 		return link{}, refusal
 	}
-	return link{stream: stream, facts: facts, peers: hello.Peers}, stream.SetReadDeadline(time.Time{})
+	return link{stream: stream, facts: facts, peers: hello.Peers, roster: hello.Roster}, stream.SetReadDeadline(time.Time{})
 }
 
 // gated recognises the code with which a peer closes a stranger's connection.
@@ -118,7 +119,7 @@ func (r *remote) gated(ctx context.Context, err error) error {
 	if !errors.As(err, &closed) || !closed.Remote || closed.ErrorCode != network.ConnGated {
 		return err
 	}
-	refusal := &RefusedError{Site: r.site, Reason: grid.ReasonNotMember, ByPeer: true}
+	refusal := &RefusedError{Site: r.site, Reason: r.m.reasonForUs(), ByPeer: true}
 	r.m.refused(refusal)
 	return refusal
 }

@@ -11,6 +11,11 @@
 // members is given, strangers are turned away before that, when their connection
 // is complete: they are told with libp2p's code for a gated connection.
 //
+// Besides the list, members are admitted and banned by internal/member, whose
+// roster this package carries between peers. While an invitation is open there, a
+// few strangers are let in as guests (lobby), for a moment and for the join stream
+// alone.
+//
 // # Queues
 //
 // Every queue is bounded and says what happens when it is full:
@@ -23,6 +28,14 @@
 //     own write deadline.
 //   - from gossip: Limits.GossipMessages and Limits.GossipBytes; what comes on top
 //     is ignored and counted.
+//
+// # Hostile peers
+//
+// The guard keeps an account for each peer, beyond its connections: streams,
+// repeated Hellos, addresses of others that it names, messages and their bytes.
+// Gossip is judged by gossip.check: what no honest peer passes on costs the one
+// that brought it its score, everything else is ignored. docs/protocol.md has the
+// table of attacks, bounds and tests.
 //
 // # Goroutines
 //

@@ -44,6 +44,7 @@ type frameReader struct {
 	stream deadlined
 	in     *bufio.Reader
 	limit  time.Duration
+	size   int // of the last message, encoded
 }
 
 func newFrameReader(stream deadlined, limit time.Duration) *frameReader {
@@ -76,6 +77,7 @@ func (r *frameReader) next(maxBytes int) (protocol.Message, error) {
 			return nil, err
 		}
 	}
+	r.size = size
 	body := make([]byte, size)
 	if _, err := io.ReadFull(r.in, body); err != nil {
 		return nil, fmt.Errorf("read frame: %w", unexpected(err))

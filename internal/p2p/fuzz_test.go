@@ -80,3 +80,40 @@ func TestFramesSayHowAStreamEnded(t *testing.T) {
 		t.Errorf("a slow message: %v with %d deadlines, want one set and cleared", err, slow.deadlines)
 	}
 }
+
+// FuzzJoinStream reads what a stranger, or an inviter, may say on the stream of
+// an invitation.
+func FuzzJoinStream(f *testing.F) {
+	record := protocol.MemberRecord{
+		Domain: "lab", Site: "12D3KooWx", Kind: protocol.MemberAdmit, SerialMS: 1, Signature: make([]byte, protocol.SignatureBytes),
+	}
+	var whole []byte
+	for _, m := range []protocol.Message{
+		protocol.JoinAnswer{Admit: &record, Addrs: []string{"/ip4/10.0.0.1/tcp/1/p2p/12D3KooWx"}},
+		protocol.Roster{Records: []protocol.MemberRecord{record}, Answer: true},
+		protocol.Roster{Digest: protocol.Digest{1}},
+	} {
+		var err error
+		if whole, err = protocol.AppendFrame(whole, m); err != nil {
+			f.Fatal(err)
+		}
+	}
+	request, err := protocol.AppendFrame(nil, protocol.JoinRequest{Secret: make([]byte, protocol.SecretBytes)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Add(whole[:len(whole)-1])
+	f.Add(request)
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		answer, records, err := readJoinAnswer(&pieces{Reader: bytes.NewReader(raw)})
+		if err == nil && (answer.Validate() != nil || len(records) > maxRosterParts*protocol.MaxRosterRecords) {
+			t.Fatalf("an invalid answer is accepted: %+v with %d records", answer, len(records))
+		}
+		request, err := readJoinRequest(&pieces{Reader: bytes.NewReader(raw)}, time.Second)
+		if err == nil && request.Validate() != nil {
+			t.Fatalf("an invalid request is accepted: %+v", request)
+		}
+	})
+}

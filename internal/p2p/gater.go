@@ -27,22 +27,24 @@ func (g gater) InterceptAccept(network.ConnMultiaddrs) bool { return true }
 // InterceptSecured turns strangers away over QUIC, where the code can be sent
 // already.
 func (g gater) InterceptSecured(_ network.Direction, p peer.ID, at network.ConnMultiaddrs) bool {
-	if isTCP(at.RemoteMultiaddr()) {
+	if isTCP(at.RemoteMultiaddr()) || g.m.lobby.open(p) {
 		return true
 	}
 	return g.admit(p)
 }
 
-// InterceptUpgraded turns strangers away over TCP.
+// InterceptUpgraded turns strangers away over TCP, but for a few who may redeem
+// an invitation.
 func (g gater) InterceptUpgraded(c network.Conn) (bool, control.DisconnectReason) {
-	return g.admit(c.RemotePeer()), 0
+	return g.m.lobby.enter(c) || g.admit(c.RemotePeer()), 0
 }
 
 func (g gater) admit(p peer.ID) bool {
-	if g.m.Allowed(p) {
+	reason := g.m.judgeSite(siteOf(p))
+	if reason == grid.ReasonNone {
 		return true
 	}
-	g.m.refused(&RefusedError{Site: siteOf(p), Reason: grid.ReasonNotMember})
+	g.m.refused(&RefusedError{Site: siteOf(p), Reason: reason})
 	return false
 }
 

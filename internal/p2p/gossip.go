@@ -53,18 +53,11 @@ func newGossip(ctx context.Context, m *Mesh) (*gossip, error) {
 		m: m, on: make(map[peer.ID]bool), replays: protocol.NewReplayWindow(m.cfg.Limits.Submitters),
 		rates: newRates(m.cfg.Limits.SubmitterRate, m.cfg.Limits.SubmitterBurst, m.cfg.Limits.Submitters),
 	}
-	score, thresholds := scores(name)
-	ps, err := pubsub.NewGossipSub(ctx, m.host,
-		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign), pubsub.WithNoAuthor(),
-		pubsub.WithMessageIdFn(messageID),
-		pubsub.WithGossipSubParams(meshShape(m.cfg.Preset)), pubsub.WithFloodPublish(m.cfg.Preset != PresetWAN),
-		pubsub.WithPeerScore(score, thresholds),
-		pubsub.WithPeerOutboundQueueSize(gossipQueue), pubsub.WithValidateQueueSize(gossipQueue),
-		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(pubsub.NewAllowlistSubscriptionFilter(name), maxTopics)),
-		pubsub.WithPeerFilter(func(p peer.ID, _ string) bool { return m.Allowed(p) }),
-		pubsub.WithRawTracer(dropTracer{g: g}),
-		pubsub.WithLogger(slog.New(slog.DiscardHandler)),
-		pubsub.WithDefaultValidator(g.check, pubsub.WithValidatorInline(true)))
+	options := g.options(name)
+	if !m.cfg.unscored {
+		options = append(options, pubsub.WithPeerScore(scores(name)))
+	}
+	ps, err := pubsub.NewGossipSub(ctx, m.host, options...)
 	if err != nil {
 		return nil, fmt.Errorf("start gossip: %w", err)
 	}
@@ -78,6 +71,23 @@ func newGossip(ctx context.Context, m *Mesh) (*gossip, error) {
 		return nil, fmt.Errorf("watch topic: %w", err)
 	}
 	return g, nil
+}
+
+// options is how gossipsub is set up, except for the scores.
+func (g *gossip) options(topic string) []pubsub.Option {
+	m := g.m
+	return []pubsub.Option{
+		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign), pubsub.WithNoAuthor(),
+		pubsub.WithMessageIdFn(messageID),
+		pubsub.WithGossipSubParams(meshShape(m.cfg.Preset)), pubsub.WithFloodPublish(m.cfg.Preset != PresetWAN),
+		pubsub.WithPeerOutboundQueueSize(gossipQueue), pubsub.WithValidateQueueSize(gossipQueue),
+		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(pubsub.NewAllowlistSubscriptionFilter(topic), maxTopics)),
+		pubsub.WithPeerFilter(func(p peer.ID, _ string) bool { return m.Allowed(p) }),
+		pubsub.WithBlacklist(strangers{m}),
+		pubsub.WithRawTracer(dropTracer{g: g}),
+		pubsub.WithLogger(slog.New(slog.DiscardHandler)),
+		pubsub.WithDefaultValidator(g.check, pubsub.WithValidatorInline(true)),
+	}
 }
 
 // follow keeps count of who is on the topic.
@@ -222,125 +232,6 @@ func validity(message protocol.Message) time.Duration {
 		ttl = m.TTL
 	}
 	return min(max(ttl, minValidity), protocol.MaxValidity)
-}
-
-// check is the validator: cheap questions first, the signature last. Ignored
-// messages cost nobody anything; rejected ones cost the peer that brought them
-// its score.
-func (g *gossip) check(_ context.Context, from peer.ID, raw *pubsub.Message) pubsub.ValidationResult {
-	own := from == g.m.host.ID()
-	e, signed, signature, err := protocol.DecodeEnvelope(raw.GetData())
-	if err != nil {
-		return g.reject(causeOf(err))
-	}
-	if !own {
-		if cause, result := g.checkCheaply(e); result != pubsub.ValidationAccept {
-			return g.invalid(cause, result)
-		}
-		if !verified(e.Signer, signed, signature) {
-			return g.reject(causeSignature)
-		}
-	}
-	message, err := protocol.Decode(e.Payload)
-	if err != nil {
-		return g.reject(causeOf(err))
-	}
-	if site, ok := speaker(message); !ok || site != e.Signer {
-		return g.reject(causeFormat)
-	}
-	if !own && !g.first(e) {
-		return g.invalid(causeReplay, pubsub.ValidationIgnore)
-	}
-	raw.ValidatorData = said{by: e.Signer, message: message}
-	return g.reserve(len(raw.GetData()))
-}
-
-// said is a checked message on its way to the handler.
-type said struct {
-	by      grid.SiteID
-	message protocol.Message
-}
-
-// checkCheaply asks what needs no cryptography.
-func (g *gossip) checkCheaply(e protocol.Envelope) (cause string, result pubsub.ValidationResult) {
-	now := g.clock()
-	switch {
-	case e.Domain != g.m.cfg.Domain:
-		return causeDomain, pubsub.ValidationReject
-	case e.CheckTime(now) != nil:
-		return causeDeadline, pubsub.ValidationIgnore
-	case e.Signer == g.m.self: // nobody else says anything new in our name
-		return causeReplay, pubsub.ValidationIgnore
-	case !g.m.allowsSite(e.Signer):
-		return causeStranger, pubsub.ValidationIgnore
-	case !g.rates.take(e.Signer, now):
-		return causeRate, pubsub.ValidationIgnore
-	default:
-		return "", pubsub.ValidationAccept
-	}
-}
-
-// clock is the wall clock, except that it never steps back.
-func (g *gossip) clock() time.Time {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.tick()
-}
-
-// tick is clock for who holds g.mu.
-func (g *gossip) tick() time.Time {
-	if now := g.m.cfg.Now(); now.After(g.now) {
-		g.now = now
-	}
-	return g.now
-}
-
-// first reports whether the envelope comes for the first time.
-func (g *gossip) first(e protocol.Envelope) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.replays.Admit(e, g.tick()) == nil
-}
-
-// verified reports whether the envelope was signed by whom it names. A peer ID
-// of an ed25519 key holds the key.
-func verified(signer grid.SiteID, signed, signature []byte) bool {
-	id, err := peerOf(signer)
-	if err != nil {
-		return false
-	}
-	key, err := id.ExtractPublicKey()
-	if err != nil {
-		return false
-	}
-	ok, err := key.Verify(signed, signature)
-	return ok && err == nil
-}
-
-// reserve makes room for a message on its way to the handler.
-func (g *gossip) reserve(size int) pubsub.ValidationResult {
-	limits := g.m.cfg.Limits
-	waiting, bytes := g.waiting.Add(1), g.bytes.Add(int64(size))
-	if waiting <= int64(limits.GossipMessages) && bytes <= limits.GossipBytes {
-		return pubsub.ValidationAccept
-	}
-	g.release(size)
-	g.m.counts.inc(CountDropped, queueGossip)
-	return pubsub.ValidationIgnore
-}
-
-func (g *gossip) release(size int) {
-	g.waiting.Add(-1)
-	g.bytes.Add(-int64(size))
-}
-
-func (g *gossip) reject(cause string) pubsub.ValidationResult {
-	return g.invalid(cause, pubsub.ValidationReject)
-}
-
-func (g *gossip) invalid(cause string, result pubsub.ValidationResult) pubsub.ValidationResult {
-	g.m.counts.inc(CountInvalid, cause)
-	return result
 }
 
 // deliver hands checked messages on, one after the other.

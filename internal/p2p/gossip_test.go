@@ -70,6 +70,8 @@ func TestEveryBadEnvelopeHasItsVerdict(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.AcceptAnyone, cfg.Allow = false, []grid.SiteID{signer.id.site}
 	n := join(t, cfg)
+	old := signer.envelope(announcement(signer.id.site, 1))
+	old.IssuedMS -= (25 * time.Minute).Milliseconds()
 	from := other.id.id // who passes it on does not matter
 	for _, c := range []struct {
 		name  string
@@ -83,7 +85,10 @@ func TestEveryBadEnvelopeHasItsVerdict(t *testing.T) {
 		{"expired", change(func(e *protocol.Envelope) { e.IssuedMS -= (12 * time.Minute).Milliseconds() }), pubsub.ValidationIgnore, causeDeadline},
 		{"from the future", change(func(e *protocol.Envelope) { e.IssuedMS += (11 * time.Minute).Milliseconds() }), pubsub.ValidationIgnore, causeDeadline},
 		{"not a member", other.announce(1), pubsub.ValidationIgnore, causeStranger},
-		{"our own name", forge{t, Identity{key: other.id.key, site: n.Self()}}.announce(1), pubsub.ValidationIgnore, causeReplay},
+		{"our own name, forged", forge{t, Identity{key: other.id.key, site: n.Self()}}.announce(1), pubsub.ValidationReject, causeSignature},
+		{"our own words", forge{t, Identity{key: n.key, site: n.Self()}}.announce(1), pubsub.ValidationIgnore, causeReplay},
+		{"expired and forged", forge{t, Identity{key: other.id.key, site: signer.id.site}}.sign(old), pubsub.ValidationReject, causeSignature},
+		{"wrapped anew", append(signer.announce(1), 0xa0, 0x06, 0x01), pubsub.ValidationReject, causeFormat},
 		{"signature of another", forge{t, Identity{key: other.id.key, site: signer.id.site}}.announce(1), pubsub.ValidationReject, causeSignature},
 		{"signature flipped", flipped, pubsub.ValidationReject, causeSignature},
 		{"payload is rubbish", change(func(e *protocol.Envelope) { e.Payload = []byte("rubbish") }), pubsub.ValidationReject, causeFormat},

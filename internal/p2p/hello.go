@@ -14,6 +14,7 @@ type Facts struct {
 	Name        string
 	Capability  grid.Capability
 	Skew        time.Duration // the peer's clock minus ours, as exact as half a round trip
+	RoundTrip   time.Duration // of the Hellos
 	Incarnation uint64        // number of the peer's start
 }
 
@@ -36,7 +37,7 @@ func (m *Mesh) hello(refusal grid.Reason, peers []string) protocol.Hello {
 	return protocol.Hello{
 		MinVersion: protocol.MinVersion, MaxVersion: protocol.Version, Domain: m.cfg.Domain, Name: m.cfg.Name,
 		Incarnation: m.cfg.Incarnation, WallMS: m.cfg.Now().UnixMilli(), Capability: m.cfg.Capability(),
-		Refusal: refusal, Peers: peers,
+		Refusal: refusal, Peers: peers, Roster: m.cfg.Members.Roster().Digest(),
 	}
 }
 
@@ -46,14 +47,15 @@ func (m *Mesh) hello(refusal grid.Reason, peers []string) protocol.Hello {
 func (m *Mesh) judge(site grid.SiteID, h protocol.Hello, sent, received time.Time) (Facts, grid.Reason) {
 	middle := sent.Add(received.Sub(sent) / 2)
 	skew := time.UnixMilli(h.WallMS).Sub(middle)
-	facts := Facts{Name: h.Name, Capability: h.Capability, Skew: skew, Incarnation: h.Incarnation}
+	facts := Facts{Name: h.Name, Capability: h.Capability, Skew: skew, RoundTrip: received.Sub(sent), Incarnation: h.Incarnation}
+	standing := m.judgeSite(site)
 	switch {
 	case h.MaxVersion < protocol.MinVersion || h.MinVersion > protocol.Version:
 		return facts, grid.ReasonVersion
 	case h.Domain != m.cfg.Domain:
 		return facts, grid.ReasonDomain
-	case !m.allowsSite(site):
-		return facts, grid.ReasonNotMember
+	case standing != grid.ReasonNone:
+		return facts, standing
 	case skew > protocol.MaxSkew || skew < -protocol.MaxSkew:
 		return facts, grid.ReasonClock
 	default:

@@ -93,6 +93,12 @@ func resources(l Limits) (network.ResourceManager, error) {
 			Conns: conns, ConnsInbound: conns, ConnsOutbound: conns,
 			Streams: conns, StreamsInbound: conns, StreamsOutbound: conns, FD: conns,
 		},
+		// One peer has a few connections and streams: gossip, messages, identify, and
+		// those of data and logs.
+		PeerDefault: rcmgr.ResourceLimits{
+			Conns: 8, ConnsInbound: 8, ConnsOutbound: 8, FD: 8,
+			Streams: 256, StreamsInbound: 128, StreamsOutbound: 256, Memory: 64 << 20,
+		},
 	}
 	perSubnet := l.ConnsPerSubnet
 	limiter := &rate.Limiter{

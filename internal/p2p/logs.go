@@ -72,6 +72,13 @@ func (l *logServer) serve(ctx context.Context, stream network.Stream) {
 		_ = stream.Reset()
 		return
 	}
+	leave, ok := l.m.guard.openLog(r.id)
+	if !ok {
+		l.m.counts.inc(CountDropped, queueLogs)
+		_ = stream.Reset()
+		return
+	}
+	defer leave()
 	select {
 	case l.slots <- struct{}{}:
 	default:

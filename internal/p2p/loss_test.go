@@ -1,6 +1,8 @@
 package p2p
 
 import (
+	"fmt"
+	"net"
 	"testing"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -59,7 +61,7 @@ func TestHearsayThatLeadsNowhereIsForgotten(t *testing.T) {
 		defer n.Mesh.mu.Unlock()
 		return n.remotes[ghost.site] != nil
 	}
-	n.learn([]string{"rubbish", n.Addrs()[0], "/ip4/127.0.0.1/tcp/1/p2p/" + string(ghost.site)})
+	n.learn(newForge(t).id.id, []string{"rubbish", n.Addrs()[0], closedPort(t) + "/p2p/" + string(ghost.site)})
 	if !listed() {
 		t.Fatal("the peer is not dialled")
 	}
@@ -74,10 +76,21 @@ func TestHearsayOfStrangersIsNotFollowed(t *testing.T) {
 	cfg.AcceptAnyone, cfg.Allow = false, []grid.SiteID{newForge(t).id.site}
 	n := join(t, cfg)
 	ghost := newForge(t).id
-	n.learn([]string{"/ip4/127.0.0.1/tcp/1/p2p/" + string(ghost.site)})
+	n.learn(newForge(t).id.id, []string{closedPort(t) + "/p2p/" + string(ghost.site)})
 	n.Mesh.mu.Lock()
 	defer n.Mesh.mu.Unlock()
 	if n.remotes[ghost.site] != nil || n.host.Network().Connectedness(ghost.id) == network.Connected {
 		t.Error("a stranger is dialled on hearsay")
 	}
+}
+
+// closedPort is an address of this machine where nobody listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", l.Addr().(*net.TCPAddr).Port)
 }

@@ -108,8 +108,10 @@ func nameAddrs(id peer.ID, addrs []ma.Multiaddr, near bool) []string {
 const maxAddrText = 256
 
 // learn dials the members that a peer named, unless this site has enough. What
-// is only heard of is tried a few times and then forgotten.
-func (m *Mesh) learn(named []string) {
+// is only heard of is tried a few times and then forgotten. A peer may lie, and
+// name the addresses of others to have them dialled: what one peer, and what all
+// together, can make this site do is bounded by the guard.
+func (m *Mesh) learn(from peer.ID, named []string) {
 	if len(named) == 0 {
 		return
 	}
@@ -120,13 +122,30 @@ func (m *Mesh) learn(named []string) {
 			present >= m.cfg.Limits.Members {
 			continue
 		}
-		m.mu.Lock()
-		_, known := m.remotes[siteOf(info.ID)]
-		m.mu.Unlock()
-		m.host.Peerstore().AddAddrs(info.ID, info.Addrs, peerstore.TempAddrTTL)
-		if !known {
-			m.want(info.ID, func(r *remote) { r.hearsay = hearsayTries })
-		}
+		m.hearOf(from, *info)
+	}
+}
+
+// hearOf follows hearsay of one member and one address of it. Who is connected
+// tells its addresses itself.
+func (m *Mesh) hearOf(from peer.ID, info peer.AddrInfo) {
+	if m.host.Network().Connectedness(info.ID) == network.Connected {
+		return
+	}
+	old := m.host.Peerstore().Addrs(info.ID)
+	m.mu.Lock()
+	_, known := m.remotes[siteOf(info.ID)]
+	m.mu.Unlock()
+	if known && slices.ContainsFunc(old, info.Addrs[0].Equal) {
+		return
+	}
+	if len(old) >= knownAddrs || !dialable(info.Addrs[0]) || !m.guard.tip(from) || !known && !m.guard.follow.Allow() {
+		m.counts.inc(CountDropped, hearsay)
+		return
+	}
+	m.host.Peerstore().AddAddrs(info.ID, info.Addrs, peerstore.TempAddrTTL)
+	if !known {
+		m.want(info.ID, func(r *remote) { r.hearsay = hearsayTries })
 	}
 }
 
@@ -135,9 +154,15 @@ func (m *Mesh) hint(id peer.ID, texts []string) {
 	var addrs []ma.Multiaddr
 	for _, a := range parseAddrs(texts) {
 		bare, last := peer.SplitAddr(a)
-		if bare != nil && (last == "" || last == id) {
+		if bare != nil && (last == "" || last == id) && dialable(bare) {
 			addrs = append(addrs, bare)
 		}
+	}
+	known := m.host.Peerstore().Addrs(id)
+	addrs = slices.DeleteFunc(addrs, func(a ma.Multiaddr) bool { return slices.ContainsFunc(known, a.Equal) })
+	if room := max(knownAddrs-len(known), 0); len(addrs) > room {
+		m.counts.add(CountDropped, hearsay, uint64(len(addrs)-room))
+		addrs = addrs[:room]
 	}
 	m.host.Peerstore().AddAddrs(id, addrs, peerstore.RecentlyConnectedAddrTTL)
 }

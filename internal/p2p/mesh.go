@@ -15,6 +15,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -45,6 +46,9 @@ type Handlers struct {
 	// connections where the agent listened a moment ago, or a later incarnation
 	// answers; the process that was admitted has ended.
 	OnPeerGone func(site grid.SiteID, provenDead bool)
+	// OnMembers says that the roster changed because of what a peer said. nil =
+	// nobody wants to know.
+	OnMembers func()
 }
 
 // Mesh is this site's place among the others. It is safe for concurrent use.
@@ -61,6 +65,8 @@ type Mesh struct {
 	members  map[grid.SiteID]bool // nobody changes it
 	gossip   *gossip
 	logs     *logServer
+	lobby    *lobby
+	guard    *guard
 	arrivals network.Notifiee
 
 	cancel context.CancelFunc
@@ -92,17 +98,20 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 		}
 		m.members[siteOf(id)] = true // in the one form in which IDs are compared
 	}
-	if err := m.makeHost(); err != nil {
+	m.guard = newGuard(m.cfg)
+	life, cancel := context.WithCancel(ctx)
+	m.prepare(life, cancel)
+	err := m.makeMembers()
+	if err == nil {
+		err = m.makeHost()
+	}
+	if err != nil {
+		cancel()
 		return nil, fmt.Errorf("join mesh: %w", err)
 	}
-	var err error
 	if m.book, err = openBook(cfg.AddressFile); err != nil {
 		m.log.Warn("addresses of members are not usable, starting without", "error", err)
 	}
-	life, cancel := context.WithCancel(ctx)
-	m.cancel = cancel
-	m.start = func(r *remote) { m.wg.Go(func() { r.run(life) }) }
-	m.after = func(d time.Duration, f func()) { m.wg.Go(func() { later(life, d, f) }) }
 	m.arrivals = m.notifiee()
 	cfg.Registry.GaugeFunc("p2p_peers", "Admitted peers.", func() float64 { return float64(len(m.Peers())) })
 	m.logs = &logServer{m: m, slots: make(chan struct{}, m.cfg.Limits.LogStreams)}
@@ -110,6 +119,28 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 		return nil, errors.Join(fmt.Errorf("join mesh: %w", err), m.Close())
 	}
 	return m, nil
+}
+
+// prepare makes what the host's callbacks use as soon as it listens.
+func (m *Mesh) prepare(life context.Context, cancel context.CancelFunc) {
+	m.cancel = cancel
+	m.start = func(r *remote) {
+		own, end := context.WithCancel(life)
+		r.end = end
+		m.wg.Go(func() { defer end(); r.run(own) })
+	}
+	m.after = func(d time.Duration, f func()) { m.wg.Go(func() { later(life, d, f) }) }
+	m.lobby = newLobby(m)
+}
+
+// makeMembers takes the registry of members, or an empty one.
+func (m *Mesh) makeMembers() error {
+	if m.cfg.Members != nil {
+		return nil
+	}
+	var err error
+	m.cfg.Members, err = member.Open(member.Config{Domain: m.cfg.Domain})
+	return err
 }
 
 // makeHost takes the injected host, or makes one.
@@ -143,6 +174,7 @@ func (m *Mesh) open(ctx context.Context) error {
 	m.wg.Go(func() { m.keepBook(ctx) })
 	m.host.SetStreamHandler(protocol.StreamID, func(s network.Stream) { m.serve(ctx, s) })
 	m.host.SetStreamHandler(protocol.LogStreamID, func(s network.Stream) { m.logs.serve(ctx, s) })
+	m.host.SetStreamHandler(protocol.JoinStreamID, func(s network.Stream) { m.serveJoin(ctx, s) })
 	m.host.Network().Notify(m.arrivals)
 	for _, text := range m.cfg.Bootstrap {
 		info, err := peer.AddrInfoFromString(text)
@@ -163,15 +195,19 @@ func (m *Mesh) open(ctx context.Context) error {
 // notifiee wakes the owner of a peer that dialled us, and shows the owner the
 // connection that it dialled itself.
 func (m *Mesh) notifiee() network.Notifiee {
-	return &network.NotifyBundle{ConnectedF: func(_ network.Network, c network.Conn) {
-		m.want(c.RemotePeer(), func(r *remote) {
-			if c.Stat().Direction == network.DirInbound {
-				r.kick()
-			} else {
-				r.outbound.Store(&c)
-			}
-		})
-	}}
+	return &network.NotifyBundle{
+		ConnectedF: func(_ network.Network, c network.Conn) {
+			m.want(c.RemotePeer(), func(r *remote) {
+				if c.Stat().Direction == network.DirInbound {
+					r.kick()
+				} else {
+					r.outbound.Store(&c)
+				}
+			})
+			m.dismiss(c)
+		},
+		DisconnectedF: func(_ network.Network, c network.Conn) { m.lobby.left(c) },
+	}
 }
 
 // later calls f after d, unless ctx ends before.
@@ -229,6 +265,7 @@ func (m *Mesh) Close() error {
 	m.cancel()
 	m.host.RemoveStreamHandler(protocol.StreamID)
 	m.host.RemoveStreamHandler(protocol.LogStreamID)
+	m.host.RemoveStreamHandler(protocol.JoinStreamID)
 	m.host.Network().StopNotify(m.arrivals)
 	var err error
 	if m.gossip != nil {
@@ -264,13 +301,11 @@ func (m *Mesh) Addrs() []string {
 	return texts
 }
 
-// Allowed reports whether the peer may be a member: it is on the list, or there
-// is none, or it is this site.
+// Allowed reports whether the peer may be a member now: it is on the list, or
+// admitted, or there is no list, or it is this site; and it is not banned.
 func (m *Mesh) Allowed(p peer.ID) bool { return m.allowsSite(siteOf(p)) }
 
-func (m *Mesh) allowsSite(site grid.SiteID) bool {
-	return m.cfg.AcceptAnyone || m.members[site] || site == m.self
-}
+func (m *Mesh) allowsSite(site grid.SiteID) bool { return m.judgeSite(site) == grid.ReasonNone }
 
 // Count is the number of events of a family, one of the Count constants, with
 // that label.

@@ -21,12 +21,13 @@ import (
 
 // simulated is a network in virtual time, whose site 0 can be cut off.
 type simulated struct {
-	net *simnet.Simnet
-	cut atomic.Bool
+	net  *simnet.Simnet
+	cut  atomic.Bool
+	mbps int // of the links of hosts made from now on
 }
 
 func newSimulated() *simulated {
-	s := &simulated{}
+	s := &simulated{mbps: 100}
 	s.net = &simnet.Simnet{LatencyFunc: func(p *simnet.Packet) time.Duration {
 		from, to := p.From.(*net.UDPAddr).IP, p.To.(*net.UDPAddr).IP
 		if s.cut.Load() && (from.Equal(simnet.IntToPublicIPv4(0)) || to.Equal(simnet.IntToPublicIPv4(0))) {
@@ -39,7 +40,7 @@ func newSimulated() *simulated {
 
 func (s *simulated) host(t *testing.T, i int, more ...libp2p.Option) host.Host {
 	t.Helper()
-	link := simnet.LinkSettings{BitsPerSecond: 100 * simlibp2p.OneMbps}
+	link := simnet.LinkSettings{BitsPerSecond: s.mbps * simlibp2p.OneMbps}
 	h, err := libp2p.New(append(more,
 		libp2p.ListenAddrStrings(fmt.Sprintf("/ip4/%s/udp/8000/quic-v1", simnet.IntToPublicIPv4(i))),
 		libp2p.DisableIdentifyAddressDiscovery(), libp2p.ResourceManager(&network.NullResourceManager{}),

@@ -28,10 +28,23 @@ func newRates(perSecond float64, burst, most int) *rates {
 	}
 }
 
-// take reports whether the submitter may say one more thing. When too many are
+// ready reports whether the submitter may say one more thing, without counting
+// it: what says that it comes from the submitter is not verified yet, and must
+// not use up what he may say.
+func (r *rates) ready(site grid.SiteID, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	bucket, ok := r.buckets[site]
+	return !ok || bucket.TokensAt(now) >= 1
+}
+
+// tokenBytes is what one token buys: larger messages cost more of them.
+const tokenBytes = 4 << 10
+
+// take reports whether the submitter may say one more thing of that size. When too many are
 // watched, those that were silent long enough to have all their tokens make
 // room; if there are none, new ones must wait.
-func (r *rates) take(site grid.SiteID, now time.Time) bool {
+func (r *rates) take(site grid.SiteID, now time.Time, bytes int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	bucket, ok := r.buckets[site]
@@ -48,5 +61,5 @@ func (r *rates) take(site grid.SiteID, now time.Time) bool {
 		bucket = rate.NewLimiter(r.limit, r.burst)
 		r.buckets[site] = bucket
 	}
-	return bucket.AllowN(now, 1)
+	return bucket.AllowN(now, min(1+bytes/tokenBytes, r.burst))
 }

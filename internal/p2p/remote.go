@@ -37,6 +37,7 @@ type remote struct {
 	news   chan struct{} // capacity 1: a Hello is to be repeated
 
 	outbound atomic.Pointer[network.Conn] // the last connection we dialled
+	end      context.CancelFunc           // ends the goroutine
 
 	// Set before the goroutine can end, read by it; guarded by Mesh.mu.
 	bootstrap []ma.Multiaddr // dialled for ever
@@ -52,6 +53,9 @@ type remote struct {
 	inbound  network.Stream          // on which the peer speaks
 	outgoing network.Stream          // on which we speak
 	proof    map[netip.AddrPort]bool // where the peer's own host accepted TCP for the agent
+	expelled bool                    // it is no member any more; another owner may follow
+	roster   time.Time               // when the whole roster was sent to it last
+	compare  bool                    // digests will be compared again
 }
 
 func newRemote(m *Mesh, id peer.ID, site grid.SiteID) *remote {
@@ -139,7 +143,7 @@ func (r *remote) run(ctx context.Context) {
 		if !r.failed(err) && r.m.forget(r) {
 			return
 		}
-		r.rest(ctx, wait.next(isRefusal(err)))
+		r.rest(ctx, wait.next(r.m.hopeless(err)))
 	}
 }
 
@@ -241,7 +245,8 @@ func (r *remote) admit(ctx context.Context, l link) {
 	r.m.book.put(r.id, addrs, r.m.cfg.Now())
 	r.m.wg.Go(func() { r.prove(ctx, conn) })
 	r.m.introduce(r, addrs)
-	r.m.learn(l.peers)
+	r.m.learn(r.id, l.peers)
+	r.compareRoster(l.roster)
 }
 
 // update takes over facts and tells the handlers what changed. With known set it
@@ -251,7 +256,7 @@ func (r *remote) update(facts Facts, known bool) {
 	defer r.order.Unlock()
 	r.mu.Lock()
 	old, was := r.facts, r.present
-	if known && (!was || old.Incarnation != facts.Incarnation) {
+	if r.expelled || known && (!was || old.Incarnation != facts.Incarnation) {
 		r.mu.Unlock()
 		return
 	}

@@ -109,7 +109,7 @@ func isTimeout(err error) bool {
 
 // serve reads a stream that a peer opened.
 func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
-	if !m.enter() {
+	if m.lobby.has(stream.Conn()) || !m.enter() {
 		_ = stream.Reset()
 		return
 	}
@@ -117,6 +117,12 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 	stop := context.AfterFunc(ctx, func() { _ = stream.Reset() })
 	defer stop()
 	defer func() { _ = stream.Reset() }()
+	leave, ok := m.guard.openStream(stream.Conn().RemotePeer())
+	if !ok {
+		m.counts.inc(CountDropped, queueStreams)
+		return
+	}
+	defer leave()
 	in := newFrameReader(stream, m.cfg.Timing.Read)
 	hello, ok := m.welcome(in, stream)
 	if !ok {
@@ -130,7 +136,7 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 		return
 	}
 	r.take(stream)
-	for {
+	for m.guard.pace(ctx, r.id, in.size) {
 		message, err := in.next(protocol.MaxMessageBytes)
 		switch {
 		case err == nil:
@@ -177,7 +183,7 @@ func (m *Mesh) welcome(in *frameReader, stream network.Stream) (protocol.Hello, 
 		m.after(refusalGrace, func() { _ = m.host.Network().ClosePeer(id) })
 		return hello, false
 	}
-	m.learn(hello.Peers)
+	m.learn(id, hello.Peers)
 	return hello, stream.SetReadDeadline(time.Time{}) == nil
 }
 
@@ -235,13 +241,24 @@ func (r *remote) take(stream network.Stream) {
 
 // received hands a message on; a repeated Hello is for the mesh itself.
 func (r *remote) received(message protocol.Message) {
+	if r.isExpelled() || r.m.aboutMembers(r, message) {
+		return
+	}
 	hello, ok := message.(protocol.Hello)
 	if !ok {
 		r.m.counts.inc(CountIn, nameOf(message))
 		r.m.handlers.OnMessage(r.site, message)
 		return
 	}
-	r.m.learn(hello.Peers)
+	if hello.Refusal != grid.ReasonNone { // it banned us, and hangs up
+		r.m.refused(&RefusedError{Site: r.site, Reason: hello.Refusal, ByPeer: true})
+		return
+	}
+	if !r.m.guard.hello(r.id) {
+		r.m.counts.inc(CountDropped, queueHello)
+		return
+	}
+	r.m.learn(r.id, hello.Peers)
 	now := r.m.cfg.Now()
 	facts, reason := r.m.judge(r.site, hello, now, now)
 	if reason != grid.ReasonNone {
@@ -252,4 +269,5 @@ func (r *remote) received(message protocol.Message) {
 		facts.Skew = old.Skew // measured with a round trip, and so better
 	}
 	r.update(facts, true)
+	r.compareRoster(hello.Roster)
 }

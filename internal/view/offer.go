@@ -1,6 +1,10 @@
 package view
 
-import "github.com/mrsmesh/mrsmesh/pkg/grid"
+import (
+	"fmt"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
 
 // OfferTable is how the sites answered the last announcement of a job, nearest
 // first, refusals behind.
@@ -26,6 +30,12 @@ type OfferRow struct {
 	Z              *float64    `json:"z,omitempty"`
 	Distance       *float64    `json:"distance,omitempty"`
 	Seconds        *float64    `json:"seconds,omitempty"` // wait, stage-in and run together
+	WaitSeconds    float64     `json:"wait_seconds,omitempty"`
+	StageSeconds   float64     `json:"stage_seconds,omitempty"` // moving what is not yet there
+	RunSeconds     float64     `json:"run_seconds,omitempty"`
+	Further        []Further   `json:"further,omitempty"`  // on the job's axes beyond x, y and z
+	LeftOut        []string    `json:"left_out,omitempty"` // terms of the distance that nobody knows here
+	Behind         string      `json:"behind,omitempty"`   // why it is not the nearest
 	EarliestStart  Time        `json:"earliest_start,omitzero"`
 	Firm           bool        `json:"firm,omitempty"`
 	TasksNow       uint32      `json:"tasks_now,omitempty"` // how many tasks of the array could start now
@@ -37,14 +47,41 @@ type OfferRow struct {
 	Counterfactual string      `json:"counterfactual,omitempty"` // what would have to change
 }
 
+// Further is a site's place on an axis beyond x, y and z.
+type Further struct {
+	Dimension string  `json:"dimension"`
+	Value     float64 `json:"value"`
+}
+
 // FromOffer makes the row of an offer. rank counts from 1.
 func FromOffer(o grid.Offer, name string, rank int) OfferRow {
 	p := o.Parts
 	seconds := (p.Wait + p.StageIn + p.Run).Seconds()
-	return OfferRow{
+	row := OfferRow{
 		Site: o.Site, Name: name, Rank: rank, X: &p.X, Y: &p.Y, Z: &p.Z, Distance: &p.Distance,
-		Seconds: &seconds, Firm: o.Firm, TasksNow: o.TasksNow,
+		Seconds: &seconds, WaitSeconds: p.Wait.Seconds(), StageSeconds: p.StageIn.Seconds(), RunSeconds: p.Run.Seconds(),
+		Firm: o.Firm, TasksNow: o.TasksNow,
 	}
+	for _, c := range p.Further {
+		if c.Known {
+			row.Further = append(row.Further, Further{Dimension: c.Dimension.String(), Value: c.Value})
+		} else {
+			row.LeftOut = append(row.LeftOut, c.Dimension.String())
+		}
+	}
+	if p.PotentialUnknown {
+		row.LeftOut = append(row.LeftOut, "potential of the data's holder")
+	}
+	return row
+}
+
+// Behind says on which axis a site is farther than the nearest one; "" for
+// dimension 0.
+func Behind(d grid.Dimension, value, nearest float64) string {
+	if d == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s %.3g, the nearest has %.3g", d, value, nearest)
 }
 
 // FromRefusal makes the row of a refusal, with the counterfactual where the

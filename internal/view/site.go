@@ -15,7 +15,10 @@ type SiteRow struct {
 	Arch        string        `json:"arch,omitempty"`
 	LastSeen    Time          `json:"last_seen,omitzero"`
 	SkewSeconds *float64      `json:"skew_seconds,omitempty"` // its clock minus ours
-	FaultIndex  int           `json:"fault_index"`            // 0 = never failed us, or made up for it
+	RoundTripMS *float64      `json:"round_trip_ms,omitempty"`
+	DownBps     int64         `json:"measured_down_bps,omitempty"` // from it to this site, within the last day; left out: not measured
+	UpBps       int64         `json:"measured_up_bps,omitempty"`   // from this site to it
+	FaultIndex  int           `json:"fault_index"`                 // 0 = never failed us, or made up for it
 	Addresses   []string      `json:"addresses,omitempty"`
 	Trouble     string        `json:"trouble,omitempty"` // why it is not connected
 	Since       Time          `json:"since,omitzero"`    // since when it is connected, or away, as far as this agent saw
@@ -51,7 +54,10 @@ type AgentStatus struct {
 	Paused         bool             `json:"paused"`
 	PausedUntil    Time             `json:"paused_until,omitzero"` // left out: until resumed
 	Stopping       bool             `json:"stopping"`
-	Peers          int              `json:"peers"` // connected sites
+	Peers          int              `json:"peers"`        // connected sites
+	Members        int              `json:"members"`      // sites that may take part, connected or not, this one included
+	Banned         int              `json:"banned"`       // sites that are kept out
+	OpenInvites    int              `json:"open_invites"` // invitations that can be redeemed
 	DataUsedBytes  int64            `json:"data_used_bytes"`
 	DataQuotaBytes int64            `json:"data_quota_bytes"`
 	Faults         []FaultRow       `json:"faults"`   // sites with an index above 0

@@ -25,6 +25,7 @@ type JobSpec struct {
 	Deadline         Time         `json:"deadline,omitzero"`
 	Map              string       `json:"map,omitempty"`        // thesis (default) or seconds
 	Weights          *WeightsSpec `json:"weights,omitempty"`    // default: 1 each
+	Dimensions       []AxisSpec   `json:"dimensions,omitempty"` // of the map; default: computation, data, availability
 	Unattended       string       `json:"unattended,omitempty"` // freeze (default) or finish
 	Count            uint32       `json:"count"`
 	Items            []ItemSpec   `json:"items,omitempty"`
@@ -65,6 +66,12 @@ type WeightsSpec struct {
 	P float64 `json:"P"`
 }
 
+// AxisSpec is a grid.Axis as JSON.
+type AxisSpec struct {
+	Dimension string  `json:"dimension"`
+	Weight    float64 `json:"weight"`
+}
+
 // Resources is grid.Resources as JSON.
 type Resources struct {
 	MilliCPUs   int64 `json:"milli_cpus"`
@@ -92,6 +99,9 @@ func FromJob(j grid.Job) JobSpec {
 	}
 	if s.Module.CID != "" {
 		out.Module = &InputSpec{CID: s.Module.CID, Bytes: s.Module.Bytes}
+	}
+	for _, a := range s.Axes {
+		out.Dimensions = append(out.Dimensions, AxisSpec{Dimension: a.Dimension.String(), Weight: a.Weight})
 	}
 	for _, e := range s.Env {
 		out.Env = append(out.Env, EnvSpec(e))
@@ -149,10 +159,25 @@ func (s JobSpec) Job() (grid.Job, error) {
 		Count: s.Count, TTL: Duration(s.TTLSeconds),
 	}
 	s.fill(&job)
+	if job.Spec.Axes, err = s.axes(); err != nil {
+		return grid.Job{}, err
+	}
 	if err := job.Validate(); err != nil {
 		return grid.Job{}, fmt.Errorf("check job: %w", err)
 	}
 	return job, nil
+}
+
+func (s JobSpec) axes() ([]grid.Axis, error) {
+	var axes []grid.Axis
+	for _, a := range s.Dimensions {
+		d, err := grid.ParseDimension(a.Dimension)
+		if err != nil {
+			return nil, err
+		}
+		axes = append(axes, grid.Axis{Dimension: d, Weight: a.Weight})
+	}
+	return axes, nil
 }
 
 func (s JobSpec) fill(job *grid.Job) {

@@ -55,7 +55,9 @@ func (r *rig) act(s source) {
 			step.CapacityChanged{Capability: grid.Capability{UpBps: -1}},
 			step.ClockStepped{},
 			nil,
-		}[s.n(6)])
+			step.BansChanged{Banned: []grid.SiteID{from}},
+			step.BansChanged{},
+		}[s.n(8)])
 	case 6:
 		problem := []string{"", "unreachable"}[s.n(2)]
 		r.do(step.Collected{Attempt: r.drawAttempt(s), Problem: problem})

@@ -70,10 +70,10 @@ func itemBytes(item grid.Item) int {
 
 func (m *Machine) sendAward(j *job, c *candidate, indexes []uint32, standing []*candidate) {
 	msg := protocol.Award{
-		Job: j.id, OfferID: c.offer.ID, Spec: j.job.Spec, Quoted: c.offer.Parts.Distance, RunnerUp: c.offer.Parts.Distance,
+		Job: j.id, OfferID: c.offer.ID, Spec: j.job.Spec, Quoted: c.quoted, RunnerUp: c.quoted,
 	}
 	if next, has := runnerUp(standing, c.offer.Site); has && m.cfg.Requote {
-		msg.RunnerUp, msg.HasNext = max(next, msg.Quoted), true
+		msg.RunnerUp, msg.HasNext = max(c.asSeen(next), msg.Quoted), true
 	}
 	pending := award{job: j.id, site: c.offer.Site}
 	for _, i := range indexes {
@@ -131,7 +131,7 @@ func (m *Machine) declined(from grid.SiteID, msg protocol.Declined) {
 		if t == nil || t.phase != grid.PhaseAwarded || !t.leaseEnd.IsZero() {
 			continue
 		}
-		requoted = requoted && msg.Quote.Parts.Distance > t.distance
+		requoted = requoted && m.completed(j, from, *msg.Quote).Parts.Distance > t.distance
 		t.log("declined: "+msg.Refusal.Reason.String(), m.now)
 		j.wait(id.Task.Index)
 		m.saveTask(j, id.Task.Index)
@@ -144,9 +144,8 @@ func (m *Machine) declined(from grid.SiteID, msg protocol.Declined) {
 		delete(j.offers, from)
 		a := Answer{Site: from, Seq: j.seq, Refusal: msg.Refusal, At: m.now}
 		if requoted {
-			offer := *msg.Quote
-			offer.Site = from
-			j.offers[from] = &candidate{offer: offer, left: offer.TasksNow, at: m.now, expires: m.now.Add(offer.Validity)}
+			offer := m.completed(j, from, *msg.Quote)
+			j.offers[from] = m.candidate(offer, msg.Quote.Parts.Distance)
 			a.Offer = &offer
 		}
 		j.answers[from] = a

@@ -9,6 +9,36 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/index"
 )
 
+// completed is an offer with what only this submitter knows of its site.
+func (m *Machine) completed(j *job, from grid.SiteID, offer grid.Offer) grid.Offer {
+	offer.Site = from
+	standing := index.Standing{RoundTripKnown: from == m.cfg.Self, FaultIndex: m.faults.Index(from)}
+	if p, known := m.members[from]; known && p.roundTrip > 0 {
+		standing.RoundTrip, standing.RoundTripKnown = p.roundTrip, true
+	}
+	offer.Parts = index.Complete(offer.Parts, j.req, standing)
+	return offer
+}
+
+// candidate keeps an offer that can be taken; quoted is the distance as its site
+// sees it.
+func (m *Machine) candidate(offer grid.Offer, quoted float64) *candidate {
+	return &candidate{
+		offer: offer, quoted: quoted, left: offer.TasksNow, at: m.now, expires: m.now.Add(offer.Validity),
+	}
+}
+
+// asSeen is a distance in this submitter's map as the candidate's site would see
+// it: without the axes that only the submitter knows.
+func (c *candidate) asSeen(distance float64) float64 {
+	d := c.offer.Parts.Distance
+	if c.quoted == d {
+		return distance
+	}
+	own := (d - c.quoted) * (d + c.quoted)
+	return math.Sqrt(max(distance*distance-own, 0))
+}
+
 // standing lists the offers of a job that can still be taken, nearest first, or by
 // what the policy says.
 // Offers that are equally near come in random order, in the thesis map the

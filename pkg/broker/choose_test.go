@@ -69,6 +69,35 @@ func TestTiesGoToTheFasterSiteInTheThesisMap(t *testing.T) {
 	}
 }
 
+// A job may weigh what only its submitter knows: here the farther site answers
+// ten times as fast.
+func TestLatencyIsTheSubmittersToKnow(t *testing.T) {
+	job := testJob(1)
+	job.Spec.Axes = append(grid.DefaultAxes(), grid.Axis{Dimension: grid.Latency, Weight: 1})
+	b := newBench(t, nil)
+	for site, rtt := range map[grid.SiteID]time.Duration{"a": 200 * time.Millisecond, "b": 20 * time.Millisecond} {
+		b.do(step.PeerSeen{Site: site, Name: string(site), RoundTrip: rtt})
+	}
+	id := b.submit(job)
+	seq := b.m.jobs[id].seq
+	b.hear("a", protocol.Bid{Job: id, Seq: seq, Offer: quick(1, 1000)})
+	b.hear("b", protocol.Bid{Job: id, Seq: seq, Offer: quick(1.5, 1000)})
+	b.refusal(id, self, true)
+	to, award := one[protocol.Award](t, b.last)
+	if to != "b" {
+		t.Fatalf("awarded to %s, want b: sqrt(1.5^2 + 0.2^2) is less than sqrt(1^2 + 2^2)", to)
+	}
+	// The site compares with its own distance, which knows nothing of latency.
+	want := math.Sqrt(1 + 4 - 0.04)
+	if award.Quoted != 1.5 || !award.HasNext || math.Abs(award.RunnerUp-want) > 1e-9 {
+		t.Errorf("quoted %v, runner-up %v; want 1.5 and %v", award.Quoted, award.RunnerUp, want)
+	}
+	state, _ := b.m.Job(id)
+	if lag := state.Behind[1]; lag.Dimension != grid.Latency || lag.Value != 2 {
+		t.Errorf("a is behind on %v with %v, want latency with 2 tenths of a second", lag.Dimension, lag.Value)
+	}
+}
+
 // Soft-min takes an offer with a weight of exp(-(d-d1)/(0.1 d1)).
 func TestSoftMinFollowsItsWeights(t *testing.T) {
 	const n = 2000

@@ -60,8 +60,9 @@ type task struct {
 
 // candidate is an offer that stands.
 type candidate struct {
-	offer   grid.Offer
-	left    uint32 // tasks it can still take
+	offer   grid.Offer // with the distance on all axes, this submitter's own included
+	quoted  float64    // the distance that the site said
+	left    uint32     // tasks it can still take
 	at      time.Time
 	expires time.Time
 }

@@ -24,6 +24,7 @@ type Machine struct {
 	reunion     time.Time // until then frozen attempts are given time to come back
 	jobs        map[grid.JobID]*job
 	members     map[grid.SiteID]*member
+	banned      map[grid.SiteID]struct{} // what they say is ignored
 	awards      map[grid.AttemptID]award // awaiting an answer, by their first attempt
 	faults      fault.Ledger
 	facts       *step.Facts
@@ -67,12 +68,16 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.peerSeen(in)
 	case step.PeerGone:
 		m.peerGone(in)
+	case step.BandwidthMeasured:
+		m.bandwidth(in)
 	case step.Collected:
 		m.collected(in)
 	case step.CapacityChanged:
 		if m.valid(m.cfg.Self, in.Capability) {
 			m.cfg.Capability = in.Capability
 		}
+	case step.BansChanged:
+		m.bansChanged(in)
 	case step.Submit, step.Probe, step.CancelJob, step.ForgetJob:
 		m.command(in)
 	default: // the other inputs are the site machine's
@@ -112,6 +117,9 @@ func (m *Machine) valid(from grid.SiteID, what interface{ Validate() error }) bo
 
 func (m *Machine) message(from grid.SiteID, msg protocol.Message) {
 	if msg == nil || !m.valid(from, msg) {
+		return
+	}
+	if _, banned := m.banned[from]; banned { // it was on its way
 		return
 	}
 	m.heard(from)

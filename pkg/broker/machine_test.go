@@ -416,6 +416,41 @@ func TestReturningAttemptIsTakenBack(t *testing.T) {
 	b.wantPhase(id, 0, grid.PhaseRunning)
 }
 
+// A banned site is lost: its task moves, but not before its lease has ended, and
+// what it says is ignored until the ban is taken back.
+func TestBannedSitesTaskMovesWhenItsLeaseHasEnded(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	id := b.started(1)
+	attempt := attemptOf(id, 0, 1)
+	b.do(step.BansChanged{Banned: []grid.SiteID{"a"}})
+	if to, _ := sent[protocol.Award](b.last); len(to) != 0 {
+		t.Fatalf("awarded to %v at once", to)
+	}
+	b.hear("a", protocol.Renew{Renewal: 5, Attempts: []grid.AttemptID{attempt}})
+	if to, _ := sent[protocol.Lease](b.last); len(to) != 0 {
+		t.Fatal("a banned site is granted a lease")
+	}
+	if to, _ := sent[protocol.Award](b.pass(b.m.cfg.Lease + b.m.cfg.LeaseMargin - time.Millisecond)); len(to) != 0 {
+		t.Fatalf("awarded to %v while the lease holds", to)
+	}
+	b.pass(2 * time.Millisecond)
+	b.hear("a", protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: offer(9, 0, 1)})
+	b.hear("b", protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: offer(10, 2, 1)})
+	b.refusal(id, self, false)
+	if to, award := one[protocol.Award](t, b.last); to != "b" || award.Tasks[0].Token != 2 {
+		t.Fatalf("moved to %s with %+v", to, award.Tasks)
+	}
+	b.do(step.PeerSeen{Site: "a"})
+	if _, known := b.m.members["a"]; known {
+		t.Error("a banned site is a member")
+	}
+	b.do(step.BansChanged{})
+	b.do(step.PeerSeen{Site: "a"})
+	if _, known := b.m.members["a"]; !known {
+		t.Error("the ban cannot be taken back")
+	}
+}
+
 func TestProvenDeathMovesAfterTheMargin(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	b.started(1)

@@ -17,9 +17,11 @@ type member struct {
 	bidder     bool // has answered an announcement before
 	lastSeen   time.Time
 	skew       time.Duration
-	dead       bool      // its agent is known to have died; it is not connected
-	watched    watched   // what was seen of its coming and going
-	silentTill time.Time // it let an announcement go unanswered: until then rounds do not wait for it
+	roundTrip  time.Duration // between it and this site; 0 = not measured
+	upBps      int64         // measured, away from this site, bit/s; 0 = not measured
+	dead       bool          // its agent is known to have died; it is not connected
+	watched    watched       // what was seen of its coming and going
+	silentTill time.Time     // it let an announcement go unanswered: until then rounds do not wait for it
 }
 
 // What silence and absence of a member mean, and how many are remembered.
@@ -31,7 +33,7 @@ const (
 )
 
 func (m *Machine) peerSeen(in step.PeerSeen) {
-	if in.Site == m.cfg.Self || !m.valid(in.Site, in.Capability) {
+	if _, banned := m.banned[in.Site]; banned || in.Site == m.cfg.Self || !m.valid(in.Site, in.Capability) {
 		return
 	}
 	p, known := m.members[in.Site]
@@ -43,16 +45,27 @@ func (m *Machine) peerSeen(in step.PeerSeen) {
 	m.heard(in.Site)
 	arrived := !p.connected
 	p.name, p.capability, p.skew = in.Name, in.Capability, in.Skew
-	p.connected, p.lastSeen, p.silentTill, p.dead = true, m.now, timeZero, false
-	if !arrived {
-		return
+	if in.RoundTrip > 0 {
+		p.roundTrip = in.RoundTrip
 	}
+	p.connected, p.lastSeen, p.dead = true, m.now, false
+	if !arrived {
+		return // news of it are no answer: that it was silent still holds
+	}
+	p.silentTill = timeZero
 	p.came(m.now)
 	m.saveMember(in.Site)
 	for _, id := range m.jobIDs() { // a new site may have room for what waits
 		if j := m.jobs[id]; len(j.waiting) > 0 && !j.probe {
 			m.ask(j, in.Site)
 		}
+	}
+}
+
+// bandwidth takes what was measured of the link to a member.
+func (m *Machine) bandwidth(in step.BandwidthMeasured) {
+	if p, known := m.members[in.Peer]; known && in.UpBps >= 0 {
+		p.upBps = in.UpBps
 	}
 }
 
@@ -73,6 +86,25 @@ func (m *Machine) peerGone(in step.PeerGone) {
 			m.siteDied(j, in.Site)
 		}
 		m.closeIfComplete(j)
+	}
+}
+
+// bansChanged takes who is banned now. A banned site is lost to this one: its
+// offers count no more, and its tasks move when their leases have ended, as no
+// further lease is granted. Nobody waits for it.
+func (m *Machine) bansChanged(in step.BansChanged) {
+	before := m.banned
+	m.banned = make(map[grid.SiteID]struct{}, len(in.Banned))
+	for _, site := range in.Banned {
+		if site == m.cfg.Self {
+			continue
+		}
+		m.banned[site] = struct{}{}
+		if _, known := before[site]; !known {
+			m.report(step.LevelInfo, "site_banned", grid.AttemptID{}, site)
+			m.peerGone(step.PeerGone{Site: site})
+			delete(m.members, site)
+		}
 	}
 }
 
@@ -177,12 +209,17 @@ func (m *Machine) missing(said map[grid.SiteID]Answer) bool {
 }
 
 // potential is P of this site (thesis 3.1.1): the sum over its peers of what it
-// can upload to each, bit/s; unknown rates count as nothing.
+// can upload to each, bit/s, as measured or as both ends declare it; unknown
+// rates count as nothing.
 func (m *Machine) potential() int64 {
 	var sum int64
 	for _, id := range m.connected() {
-		if down := m.members[id].capability.DownBps; down > 0 {
-			sum += min(m.cfg.Capability.UpBps, down)
+		p := m.members[id]
+		switch {
+		case p.upBps > 0:
+			sum += p.upBps
+		case p.capability.DownBps > 0:
+			sum += min(m.cfg.Capability.UpBps, p.capability.DownBps)
 		}
 	}
 	return sum

@@ -177,10 +177,9 @@ func (m *Machine) bid(from grid.SiteID, msg protocol.Bid) {
 	if last, has := j.answers[from]; has && last.Seq > msg.Seq {
 		return // overtaken by an answer to a later announcement
 	}
-	offer := msg.Offer
-	offer.Site = from
+	offer := m.completed(j, from, msg.Offer)
 	if old, had := j.offers[from]; !had || offer.ID > old.offer.ID {
-		j.offers[from] = &candidate{offer: offer, left: offer.TasksNow, at: m.now, expires: m.now.Add(offer.Validity)}
+		j.offers[from] = m.candidate(offer, msg.Offer.Parts.Distance)
 	}
 	j.bid = true
 	m.answered(j, Answer{Site: from, Seq: msg.Seq, Offer: &offer, At: m.now})

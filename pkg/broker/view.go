@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/index"
 )
 
 // Try is one finished attempt of a task.
@@ -42,8 +43,9 @@ type JobState struct {
 	Ended     time.Time // zero: it has not
 	Probe     bool      // offers were asked for, nothing is placed
 	Tasks     []TaskState
-	Answers   []Answer // nearest first, refusals last
-	Round     bool     // offers are being collected
+	Answers   []Answer    // nearest first, refusals last
+	Behind    []index.Lag // for each answer: why it is not the nearest
+	Round     bool        // offers are being collected
 }
 
 // MemberState is what the broker knows of another site.
@@ -54,6 +56,7 @@ type MemberState struct {
 	Connected  bool
 	LastSeen   time.Time
 	Skew       time.Duration
+	RoundTrip  time.Duration // 0 = not measured
 	Fault      int64
 	Since      time.Time // since when it has been connected or away, as far as was seen; zero: not seen to change
 	Ends       uint64    // how often it was seen to go
@@ -87,6 +90,7 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 		ID: id, Job: j.job, Submitted: j.submitted, Ended: j.ended, Probe: j.probe, Round: j.round != nil,
 		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers),
 	}
+	s.Behind = lags(s.Answers, j.req)
 	for i := range j.tasks {
 		t := &j.tasks[i]
 		phase := t.phase
@@ -99,6 +103,17 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 		})
 	}
 	return s, true
+}
+
+// lags says for each answer why it is not the nearest; answers are ascending.
+func lags(answers []Answer, req grid.Requirement) []index.Lag {
+	all := make([]index.Lag, len(answers))
+	for i, a := range answers {
+		if a.Offer != nil && i > 0 {
+			all[i] = index.Behind(a.Offer.Parts, answers[0].Offer.Parts, req)
+		}
+	}
+	return all
 }
 
 func compareAnswers(a, b Answer) int {
@@ -124,7 +139,7 @@ func (m *Machine) Members() []MemberState {
 		}
 		state := MemberState{
 			Site: id, Name: p.name, Capability: p.capability, Connected: p.connected, LastSeen: p.lastSeen,
-			Skew: p.skew, Fault: m.faults.Index(id), Since: p.watched.since, Ends: p.watched.ends,
+			Skew: p.skew, RoundTrip: p.roundTrip, Fault: m.faults.Index(id), Since: p.watched.since, Ends: p.watched.ends,
 		}
 		if p.connected {
 			state.UpHour, _ = p.leaving(m.now).Survival(time.Hour.Seconds()) // the belief was checked

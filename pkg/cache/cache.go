@@ -7,7 +7,8 @@
 // requirements, answer re-announcements from the cache, and ask for what they
 // miss. Beyond the thesis, a job that was placed keeps its entry for a later
 // fail-over but is the first to be evicted, and no submitter may hold more than an
-// eighth of the entries: a flood evicts the flooder's own oldest ones.
+// eighth of the entries: a flood evicts the flooder's own oldest ones. The site itself
+// may hold half of them, and nobody else evicts its entries.
 package cache
 
 import (
@@ -24,8 +25,12 @@ const DefaultSize = 4096
 // DefaultTTL is how long a requirement is kept unless told otherwise.
 const DefaultTTL = time.Hour
 
-// quotaShare is the part of the entries that one submitter may hold: one in eight.
-const quotaShare = 8
+// The part of the entries that one submitter may hold, one in eight, and the part
+// that the site itself may, one in two.
+const (
+	quotaShare = 8
+	selfShare  = 2
+)
 
 var (
 	// ErrSubmitter refuses an entry for a job that another submitter announced first.
@@ -56,32 +61,36 @@ type Stats struct {
 // values are handed out as they are and must not be changed by whoever gets them.
 type Cache[V any] struct {
 	size    int
-	quota   int
+	self    grid.SiteID
 	entries map[grid.JobID]*Entry[V] // for looking up only; the order is in the shelves
 	all     shelf
+	others  shelf // all but the site's own
 	owners  map[grid.SiteID]shelf
 	stats   Stats
 }
 
-// New is an empty cache for size entries, at least 1. A submitter's quota is an
-// eighth of them, but never less than 1.
-func New[V any](size int) (*Cache[V], error) {
+// New is an empty cache for size entries, at least 1, of the site of that name. A
+// submitter's quota is an eighth of them, but never less than 1. The site's own
+// quota is half of them, and only its own entries evict its own; with an empty
+// name nobody is treated so.
+func New[V any](size int, self grid.SiteID) (*Cache[V], error) {
 	if size < 1 {
 		return nil, fmt.Errorf("new cache: size: want at least 1, have %d", size)
 	}
 	return &Cache[V]{
 		size:    size,
-		quota:   max(size/quotaShare, 1),
+		self:    self,
 		entries: make(map[grid.JobID]*Entry[V]),
 		all:     newShelf(size),
+		others:  newShelf(size),
 		owners:  make(map[grid.SiteID]shelf),
 	}, nil
 }
 
 // Restore is a cache with these entries, as Entries gave them, and the counters as
 // they were. Entries whose time has ended since are left out.
-func Restore[V any](size int, now time.Time, entries []Entry[V], stats Stats) (*Cache[V], error) {
-	c, err := New[V](size)
+func Restore[V any](size int, self grid.SiteID, now time.Time, entries []Entry[V], stats Stats) (*Cache[V], error) {
+	c, err := New[V](size, self)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +110,8 @@ func Restore[V any](size int, now time.Time, entries []Entry[V], stats Stats) (*
 
 // Put stores the value for ttl, as a job that waits, and makes it the most recently
 // used entry; a value that the job had is replaced. To make room the least recently
-// used entry goes, of the submitter's own if its quota is used up, else of all, and
-// placed ones before waiting ones.
+// used entry goes, of the submitter's own if its quota is used up, else of all but
+// the site's own, and placed ones before waiting ones.
 func (c *Cache[V]) Put(now time.Time, job grid.JobID, submitter grid.SiteID, value V, ttl time.Duration) error {
 	if ttl <= 0 {
 		return ErrTTL
@@ -114,18 +123,20 @@ func (c *Cache[V]) Put(now time.Time, job grid.JobID, submitter grid.SiteID, val
 		c.drop(old)
 	}
 	own, known := c.owners[submitter]
-	if known && own.len() >= c.quota {
+	switch {
+	case known && own.len() >= c.quota(submitter):
 		c.evict(own)
-	} else if c.all.len() >= c.size {
+	case c.all.len() < c.size:
+	case c.others.len() > 0:
+		c.evict(c.others)
+	default:
 		c.evict(c.all)
 	}
-	if own, known = c.owners[submitter]; !known { // the eviction may have taken its last entry
-		own = newShelf(c.size)
-		c.owners[submitter] = own
+	if _, known = c.owners[submitter]; !known { // the eviction may have taken its last entry
+		c.owners[submitter] = newShelf(c.size)
 	}
 	c.entries[job] = &Entry[V]{Job: job, Submitter: submitter, Value: value, Expires: now.Add(ttl)}
-	own.add(job, false)
-	c.all.add(job, false)
+	c.add(c.entries[job])
 	return nil
 }
 
@@ -230,20 +241,41 @@ func (c *Cache[V]) evict(from shelf) {
 	}
 }
 
+// quota is how many entries a submitter may hold.
+func (c *Cache[V]) quota(submitter grid.SiteID) int {
+	if c.isOwn(submitter) {
+		return max(c.size/selfShare, 1)
+	}
+	return max(c.size/quotaShare, 1)
+}
+
+func (c *Cache[V]) isOwn(submitter grid.SiteID) bool { return c.self != "" && submitter == c.self }
+
 func (c *Cache[V]) move(e *Entry[V], placed bool) {
-	own := c.owners[e.Submitter]
-	own.remove(e.Job)
-	c.all.remove(e.Job)
+	c.remove(e)
 	e.Placed = placed
-	own.add(e.Job, placed)
-	c.all.add(e.Job, placed)
+	c.add(e)
+}
+
+// add puts an entry onto the shelves where it belongs.
+func (c *Cache[V]) add(e *Entry[V]) {
+	c.owners[e.Submitter].add(e.Job, e.Placed)
+	c.all.add(e.Job, e.Placed)
+	if !c.isOwn(e.Submitter) {
+		c.others.add(e.Job, e.Placed)
+	}
+}
+
+// remove takes an entry off the shelves.
+func (c *Cache[V]) remove(e *Entry[V]) {
+	c.owners[e.Submitter].remove(e.Job)
+	c.all.remove(e.Job)
+	c.others.remove(e.Job)
 }
 
 func (c *Cache[V]) drop(e *Entry[V]) {
-	own := c.owners[e.Submitter]
-	own.remove(e.Job)
-	c.all.remove(e.Job)
-	if own.len() == 0 {
+	c.remove(e)
+	if c.owners[e.Submitter].len() == 0 {
 		delete(c.owners, e.Submitter)
 	}
 	delete(c.entries, e.Job)

@@ -19,7 +19,7 @@ func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.
 
 func newCache(t testing.TB, size int) *Cache[int] {
 	t.Helper()
-	c, err := New[int](size)
+	c, err := New[int](size, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +84,36 @@ func TestFloodEvictsTheFloodersOwn(t *testing.T) {
 	}
 }
 
+func TestTheSitesOwnEntriesStay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(2, 40).Draw(t, "size")
+		c, err := New[int](size, "self")
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := rapid.IntRange(1, size/2).Draw(t, "own jobs")
+		for i := range own {
+			if err := c.Put(start, grid.JobID(fmt.Sprint("own", i)), "self", i, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range rapid.IntRange(0, 4*size).Draw(t, "jobs of others") {
+			submitter := grid.SiteID(fmt.Sprint("s", rapid.IntRange(0, 20).Draw(t, "submitter")))
+			if err := c.Put(start, grid.JobID(fmt.Sprint("job", i)), submitter, i, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range own {
+			if _, ok := c.Peek(start, grid.JobID(fmt.Sprint("own", i))); !ok {
+				t.Fatalf("of %d own jobs in %d places job %d was evicted by others", own, size, i)
+			}
+		}
+		if c.Len() > size {
+			t.Fatalf("%d entries in %d places", c.Len(), size)
+		}
+	})
+}
+
 func TestTimeToLive(t *testing.T) {
 	c := newCache(t, 8)
 	for i, job := range []grid.JobID{"a", "b", "c"} {
@@ -129,7 +159,7 @@ func TestPutRefusals(t *testing.T) {
 	if _, ok := c.Peek(at(4000), "b"); ok {
 		t.Error("Peek found what was never put")
 	}
-	if _, err := New[int](0); err == nil {
+	if _, err := New[int](0, ""); err == nil {
 		t.Error("New(0) gave no error")
 	}
 }
@@ -147,8 +177,9 @@ func TestPutAgainMakesItWait(t *testing.T) {
 
 // twin is the dumb cache: a list in the order of last use.
 type twin struct {
-	size, quota int
-	list        []Entry[int]
+	size int
+	self grid.SiteID // may hold half, and is evicted by nobody else
+	list []Entry[int]
 }
 
 func (w *twin) find(now time.Time, job grid.JobID) int {
@@ -169,9 +200,18 @@ func (w *twin) put(now time.Time, e Entry[int]) bool {
 			own++
 		}
 	}
-	if own >= w.quota {
+	quota := max(w.size/8, 1)
+	if e.Submitter == w.self {
+		quota = max(w.size/2, 1)
+	}
+	isOther := func(o Entry[int]) bool { return o.Submitter != w.self }
+	switch {
+	case own >= quota:
 		w.evict(func(o Entry[int]) bool { return o.Submitter == e.Submitter })
-	} else if len(w.list) >= w.size {
+	case len(w.list) < w.size:
+	case slices.ContainsFunc(w.list, isOther):
+		w.evict(isOther)
+	default:
 		w.evict(func(Entry[int]) bool { return true })
 	}
 	w.list = append(w.list, e)
@@ -201,11 +241,11 @@ func (w *twin) entries(now time.Time) []Entry[int] {
 func TestCacheAgainstItsTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 20).Draw(t, "size")
-		c, err := New[int](size)
+		c, err := New[int](size, "x")
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, now := &twin{size: size, quota: max(size/8, 1)}, start
+		w, now := &twin{size: size, self: "x"}, start
 		for step := range rapid.IntRange(0, 60).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "pause")) * time.Second)
 			job := grid.JobID(rapid.StringMatching(`[a-h]`).Draw(t, "job"))
@@ -264,7 +304,7 @@ func TestEntriesRebuildTheCache(t *testing.T) {
 	c.Get(at(5), "a")
 	now := at(10)
 	expired := Entry[int]{Job: "x", Submitter: "sx", Expires: now}
-	copied, err := Restore(16, now, append(c.Entries(now), expired), c.Stats())
+	copied, err := Restore(16, "", now, append(c.Entries(now), expired), c.Stats())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,11 +317,11 @@ func TestEntriesRebuildTheCache(t *testing.T) {
 }
 
 func TestRestoreRefusals(t *testing.T) {
-	if _, err := Restore[int](0, at(0), nil, Stats{}); err == nil {
+	if _, err := Restore[int](0, "", at(0), nil, Stats{}); err == nil {
 		t.Error("no error for size 0")
 	}
 	twice := []Entry[int]{{Job: "a", Submitter: "x", Expires: at(9)}, {Job: "a", Submitter: "y", Expires: at(9)}}
-	if _, err := Restore(8, at(0), twice, Stats{}); !errors.Is(err, ErrSubmitter) {
+	if _, err := Restore(8, "", at(0), twice, Stats{}); !errors.Is(err, ErrSubmitter) {
 		t.Errorf("two submitters of one job: error = %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
@@ -17,6 +18,10 @@ type JobID string
 
 // DomainID names a domain: a DNS label of at most 63 characters.
 type DomainID string
+
+// DomainKey is the public key of a domain, whose holder says who is a member:
+// "ed25519:" and the key's 32 bytes in base64url without padding.
+type DomainKey string
 
 // CID is the content identifier of data: the text form of a version 1 CID, at
 // most 128 bytes of a-z, 0-9.
@@ -39,9 +44,10 @@ type AttemptID struct {
 }
 
 const (
-	maxIDBytes    = 128
-	jobIDBytes    = 16
-	maxLabelBytes = 63
+	maxIDBytes     = 128
+	jobIDBytes     = 16
+	maxLabelBytes  = 63
+	domainKeyBytes = 32 // of an ed25519 public key
 )
 
 // ErrInvalid is the cause of every validation error of this package.
@@ -89,6 +95,29 @@ func (id DomainID) Validate() error {
 		}
 	}
 	return nil
+}
+
+const domainKeyPrefix = "ed25519:"
+
+// NewDomainKey writes a public key of 32 bytes as text.
+func NewDomainKey(public []byte) DomainKey {
+	return DomainKey(domainKeyPrefix + base64.RawURLEncoding.EncodeToString(public))
+}
+
+// Bytes are the 32 bytes of the public key. The error is ErrInvalid.
+func (k DomainKey) Bytes() ([]byte, error) {
+	text, found := strings.CutPrefix(string(k), domainKeyPrefix)
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if !found || err != nil || len(raw) != domainKeyBytes {
+		return nil, invalidf("domain key: want %s and 43 characters, have %q", domainKeyPrefix, string(k))
+	}
+	return raw, nil
+}
+
+// Validate reports whether the text is a domain's public key.
+func (k DomainKey) Validate() error {
+	_, err := k.Bytes()
+	return err
 }
 
 // Validate reports whether the text can be a CID. Whether it is one only the

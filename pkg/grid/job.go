@@ -129,6 +129,7 @@ type Spec struct {
 	Window     Window        // when it may run
 	Map        MapKind       // how distance is measured
 	Weights    Weights       // of the computation index
+	Axes       []Axis        // of the map; none stands for DefaultAxes
 	Unattended Unattended    // what happens when the submitter is gone
 }
 
@@ -222,7 +223,7 @@ func (s Spec) Validate() error {
 		}
 	}
 	return firstError(s.Kind.Validate(), s.validateWork(), s.Need.Validate(),
-		s.Window.Validate(), s.Weights.Validate(), validateInputs(s.Inputs))
+		s.Window.Validate(), s.Weights.Validate(), ValidateAxes(s.Axes), validateInputs(s.Inputs))
 }
 
 func (s Spec) validateWork() error {

@@ -15,6 +15,9 @@ type Parts struct {
 	Wait     time.Duration // until the earliest start
 	StageIn  time.Duration // moving what is not yet local
 	Run      time.Duration // on this site
+
+	Further          []Coordinate // on the job's axes beyond x, y and z; at most one for each dimension
+	PotentialUnknown bool         // nobody said P_src of the job's data: x is without that term
 }
 
 // Validate reports a part that is negative, infinite or no number.
@@ -26,6 +29,14 @@ func (p Parts) Validate() error {
 	}
 	if p.Z > 1 || p.Wait < 0 || p.StageIn < 0 || p.Run < 0 {
 		return invalidf("offer: z above 1 or a negative duration")
+	}
+	if len(p.Further) > int(lastDimension) {
+		return invalidf("offer: %d further coordinates", len(p.Further))
+	}
+	for _, c := range p.Further {
+		if err := c.Validate(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -30,7 +30,8 @@ const (
 	ReasonClock        Reason = 18 // the clocks are too far apart
 	ReasonDomain       Reason = 19 // the peer is of another domain
 	ReasonRuntime      Reason = 20 // the estimate is longer than the owner lets jobs run
-	ReasonAvailability Reason = 21 // the job asks for more at once than is up in the long run (SAA)
+	ReasonBanned       Reason = 21 // the peer is banned, from the domain or by the site's owner
+	ReasonAvailability Reason = 22 // the job asks for more at once than is up in the long run (SAA)
 	reasons                   = ReasonAvailability
 )
 
@@ -41,7 +42,7 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"you are not on this site's list", "the offer is no longer valid", "became worse than the runner-up",
 	"fenced off by a later attempt", "the message makes no sense", "no common protocol version",
 	"the clocks are too far apart", "other domain", "runs longer than the owner allows",
-	"asks for more at once than is up in the long run",
+	"banned", "asks for more at once than is up in the long run",
 }
 
 // String is the reason in words a person understands.

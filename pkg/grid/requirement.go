@@ -27,6 +27,7 @@ type Requirement struct {
 	Window  Window
 	Map     MapKind
 	Weights Weights
+	Axes    []Axis // of the map; none stands for DefaultAxes
 }
 
 // Validate reports the first field that is out of its range.
@@ -48,7 +49,8 @@ func (r Requirement) Validate() error {
 			return err
 		}
 	}
-	return firstError(r.Kind.Validate(), r.Need.Validate(), r.Window.Validate(), r.Weights.Validate())
+	return firstError(r.Kind.Validate(), r.Need.Validate(), r.Window.Validate(), r.Weights.Validate(),
+		ValidateAxes(r.Axes))
 }
 
 // Validate reports the first field that is out of its range.
@@ -80,6 +82,7 @@ func (j Job) Requirement(submitter SiteID, up Capability, potentialBps int64) Re
 	r := Requirement{
 		Kind: j.Spec.Kind, OS: j.Spec.OS, Arch: j.Spec.Arch, Need: j.Spec.Need, Runtime: j.Spec.Runtime,
 		Window: j.Spec.Window, Map: j.Spec.Map, Weights: j.Spec.Weights,
+		Axes: j.Spec.Axes,
 	}
 	source := func(cid CID, bytes int64) {
 		r.Sources = append(r.Sources, DataSource{

@@ -32,6 +32,8 @@ type Site struct {
 	Sources      []Access        // for each of the requirement's sources
 	Up           float64         // probability that the site stays up until the task's end, 0 to 1
 	Wait         time.Duration   // until the earliest start
+	Priced       bool            // the owner names a price
+	Price        float64         // of an hour of a core, in the owners' own unit, at least 0
 }
 
 // Feasible reports whether the site can run the task at all, and if not, why. The
@@ -135,7 +137,9 @@ func span(seconds float64) time.Duration {
 // the largest source. y is the data index: what is not local, one after the
 // other, at the smaller of the site's download and the holder's upload rate (the
 // known one if one is unknown, DefaultLinkBps if both are), and local data at the
-// disk's rate, or for nothing if that is unknown. z is 1 - P(stays up).
+// disk's rate, or for nothing if that is unknown. z is 1 - P(stays up). A job that
+// names axes of its own is measured on them (Axis in pkg/grid), those included
+// that the site knows and only a few jobs ask for.
 //
 // The thesis map's distance is the root of x^2 + y^2 + z^2. Memory and disk being
 // hard limits, every site that meets the requirement has x = 0 there but for its
@@ -160,12 +164,8 @@ func Measure(req grid.Requirement, site Site) (grid.Parts, grid.Refusal, bool) {
 	if runtime := req.Runtime.Seconds(); runtime > 0 {
 		p.Y = stageIn / runtime
 	}
-	if req.Map == grid.MapSeconds {
-		wait, stage, run := p.Wait.Seconds(), p.StageIn.Seconds(), p.Run.Seconds()
-		p.Distance, _ = Distance(wait+run, stage, p.Z*(wait+stage+run)) // finite and at least 0
-	} else {
-		p.Distance, _ = Distance(p.X, p.Y, p.Z)
-	}
+	p.PotentialUnknown = potentialUnknown(req.Sources)
+	place(&req, &site, &p)
 	return p, grid.Refusal{}, true
 }
 
@@ -193,6 +193,17 @@ func sourcePotential(sources []grid.DataSource) int64 {
 		}
 	}
 	return potential
+}
+
+// potentialUnknown reports whether there is data to bring whose P_src nobody
+// named, so that x is without its term.
+func potentialUnknown(sources []grid.DataSource) bool {
+	for i := range sources {
+		if sources[i].Bytes > 0 {
+			return sourcePotential(sources) == 0
+		}
+	}
+	return false
 }
 
 // stageInSeconds is the time to bring all inputs, one after the other. It is

@@ -13,8 +13,9 @@ import (
 // own. A firm offer, and with HoldAll a soft one too, holds capacity for
 // Quote.Tasks tasks, or fails with ErrFull; it expires at the latest when its place
 // is over. An open offer to the same submitter for
-// the same job is replaced. No submitter has more than an eighth of all open
-// offers: ErrQuota.
+// the same job is replaced. No submitter but the site itself has more than an
+// eighth of all open offers, and the others together leave an eighth to the site:
+// ErrQuota. Firm offers to others hold no more than Config.FirmPercent: ErrFirm.
 func (p *Planner) Open(now time.Time, ask Ask, quote Quote, firm bool, validity time.Duration) (Offer, error) {
 	p.settle(now)
 	if validity <= 0 {
@@ -39,6 +40,9 @@ func (p *Planner) Open(now time.Time, ask Ask, quote Quote, firm bool, validity 
 		if err := o.reserve(line); err != nil {
 			return Offer{}, fmt.Errorf("open offer: %w", err)
 		}
+	}
+	if !p.firmFits(o, replaces, old) {
+		return Offer{}, fmt.Errorf("open offer: %w", ErrFirm)
 	}
 	if replaces {
 		p.offers = slices.Delete(p.offers, old, old+1)
@@ -82,14 +86,60 @@ func (p *Planner) openFor(submitter grid.SiteID, job grid.JobID) (int, bool) {
 	return max(i, 0), i >= 0
 }
 
+// overQuota reports whether one more offer to the submitter is too many.
 func (p *Planner) overQuota(submitter grid.SiteID) bool {
-	own := 0
+	if len(p.offers) >= p.config.MaxOffers {
+		return true
+	}
+	if p.isSelf(submitter) {
+		return false
+	}
+	share := max(p.config.MaxOffers/quotaShare, 1)
+	theirs, others := 0, 0
 	for i := range p.offers {
 		if p.offers[i].Submitter == submitter {
-			own++
+			theirs++
+		}
+		if !p.isSelf(p.offers[i].Submitter) {
+			others++
 		}
 	}
-	return len(p.offers) >= p.config.MaxOffers || own >= max(p.config.MaxOffers/quotaShare, 1)
+	kept := 0
+	if p.config.Self != "" {
+		kept = p.config.MaxOffers / quotaShare
+	}
+	return theirs >= share || others >= p.config.MaxOffers-kept
+}
+
+func (p *Planner) isSelf(submitter grid.SiteID) bool {
+	return p.config.Self != "" && submitter == p.config.Self
+}
+
+// firmFits reports whether firm offers to others keep within their part of the
+// capacity at every instant, with the new offer and without the one it replaces.
+func (p *Planner) firmFits(o Offer, replaces bool, old int) bool {
+	if percent := p.config.FirmPercent; percent <= 0 || percent >= 100 || !o.Firm || p.isSelf(o.Submitter) {
+		return true
+	}
+	line := capacity.New(part(p.config.Total, p.config.FirmPercent))
+	for i := range p.offers {
+		other := &p.offers[i]
+		if !other.Firm || p.isSelf(other.Submitter) || replaces && i == old {
+			continue
+		}
+		if other.reserve(line) != nil { // the owner's ceilings fell since
+			return false
+		}
+	}
+	return o.reserve(line) == nil
+}
+
+// part is so many percent of what the owner gives.
+func part(r grid.Resources, percent int) grid.Resources {
+	of := func(v int64) int64 { return v/100*int64(percent) + v%100*int64(percent)/100 }
+	return grid.Resources{
+		MilliCPUs: of(r.MilliCPUs), MemoryBytes: of(r.MemoryBytes), DiskBytes: of(r.DiskBytes), MFLOPS: of(r.MFLOPS),
+	}
 }
 
 // covers reports whether the commitment takes no more than one task's share.

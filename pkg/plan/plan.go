@@ -37,6 +37,9 @@ var (
 	// ErrQuota refuses an offer because too many are open, of this submitter or of
 	// all of them together.
 	ErrQuota = errors.New("too many open offers")
+	// ErrFirm refuses a firm offer to a submitter other than the site itself, because
+	// those together hold as much as they may.
+	ErrFirm = errors.New("firm offers to others hold their share of the capacity")
 	// ErrAttempt refuses an attempt that is committed already.
 	ErrAttempt = errors.New("the attempt is committed already")
 	// ErrPast refuses a place that is over already.
@@ -53,12 +56,21 @@ const DefaultMaxOffers = 1024
 // quotaShare is the part of the open offers one submitter may have: one in eight.
 const quotaShare = 8
 
+// DefaultFirmPercent is the part of the capacity, in percent, that firm offers to
+// others hold unless told otherwise.
+const DefaultFirmPercent = 10
+
 // Config is what a planner starts with.
 type Config struct {
 	Total      grid.Resources // the owner's ceilings
 	HoldAll    bool           // soft offers hold capacity too
 	MaxOffers  int            // open offers; 0 = DefaultMaxOffers
 	FirstOffer uint64         // number of the first offer, at least 1; a restarted site goes on above its old numbers
+	Self       grid.SiteID    // the site's own jobs, for which no share is set; empty = there are none
+
+	// FirmPercent is the part of Total that firm offers to other submitters than Self
+	// hold together at any instant, 1 to 100; 0 = all of it.
+	FirmPercent int
 }
 
 // Commitment is the promise to run an attempt.

@@ -118,6 +118,7 @@ func goldenMessages() map[string]Message {
 	in := grid.Input{Path: "/in/a", CID: "bafkinput", Bytes: 12, Dir: true}
 	out := grid.Produced{Path: "/out/b", CID: "bafkoutput", Bytes: 34, Dir: true}
 	weights := grid.Weights{C: 1, M: .5, F: .25, P: 2}
+	axes := []grid.Axis{{Dimension: grid.Computation, Weight: .5}, {Dimension: grid.Latency, Weight: 2}}
 	announce := Announce{
 		Job: at.Task.Job, Seq: 2, Submitter: "12D3KooWsubmitter", Addrs: []string{"/ip4/127.0.0.1/tcp/4001"},
 		Req: grid.Requirement{
@@ -126,7 +127,7 @@ func goldenMessages() map[string]Message {
 				CID: "bafkdata", Bytes: 99, Holders: []grid.SiteID{"12D3KooWsubmitter", "12D3KooWother"},
 				UploadBps: 1e6, PotentialBps: 2e6,
 			}},
-			Window: window, Map: grid.MapSeconds, Weights: weights,
+			Window: window, Map: grid.MapSeconds, Weights: weights, Axes: axes,
 		},
 		Count: 40, TTL: time.Second, Sample: .5, Theta: .125, Explain: true,
 	}
@@ -134,6 +135,7 @@ func goldenMessages() map[string]Message {
 		ID: 9, Site: "12D3KooWsite",
 		Parts: grid.Parts{
 			X: .5, Y: 1.5, Z: .25, Distance: 1.6, Wait: time.Second, StageIn: 2 * time.Second, Run: 3 * time.Second,
+			Further: []grid.Coordinate{{Dimension: grid.Price, Value: .75, Known: true}}, PotentialUnknown: true,
 		},
 		LatestStart: 4 * time.Second, Finish: 5 * time.Second, Firm: true, Validity: 6 * time.Second, TasksNow: 8,
 		CoreMFLOPS: 2500,
@@ -143,7 +145,7 @@ func goldenMessages() map[string]Message {
 		Env: []grid.EnvVar{{Name: "SEED", Value: "42"}}, Inputs: []grid.Input{in},
 		Outputs: []grid.Output{{Path: "/out/b", To: "b"}}, Need: res, OS: "linux", Arch: "amd64",
 		Runtime: 10 * time.Minute, TimeLimit: time.Hour, Window: window, Map: grid.MapSeconds, Weights: weights,
-		Unattended: grid.UnattendedFinish,
+		Axes: axes, Unattended: grid.UnattendedFinish,
 	}
 	refusal := grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: 4, Have: 2}
 	exit := grid.Exit{
@@ -151,6 +153,10 @@ func goldenMessages() map[string]Message {
 		Wall: 7 * time.Second,
 	}
 	attempts := []grid.AttemptID{at, {Task: at.Task, Token: 4}}
+	member := MemberRecord{
+		Domain: "lab", Site: "12D3KooWsite", Kind: MemberBan, Name: "x1", SerialMS: 1_900_000_000_000, Note: "left",
+		Signature: bytes.Repeat([]byte{7}, SignatureBytes),
+	}
 	return map[string]Message{
 		"hello": Hello{
 			MinVersion: 1, MaxVersion: 2, Domain: "lab", Name: "x1", Incarnation: 5, WallMS: 1_900_000_000_000,
@@ -185,6 +191,14 @@ func goldenMessages() map[string]Message {
 		"progress": Progress{Attempt: at, Phase: grid.PhaseStaging, Done: 5, Total: 10},
 		"exited":   Exited{Attempt: at, Exit: exit},
 		"exitack":  ExitAck{Attempts: attempts},
+		"roster":   Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
+		"join":     JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
+		"joinanswer": JoinAnswer{
+			Admit: &member, Listed: []grid.SiteID{"12D3KooWsite"}, Addrs: []string{"/ip4/10.0.0.1/tcp/4801/p2p/12D3KooWpeer"},
+		},
+		"joinrefusal": JoinAnswer{Refusal: JoinUsed, Text: "used"},
+		"check":       Check{Number: 7},
+		"checked":     Checked{Number: 7, Arrived: true, Distance: .5, Took: time.Second, Text: "t"},
 	}
 }
 
@@ -221,6 +235,9 @@ func TestDecodeTellsWhatIsWrong(t *testing.T) {
 		{"unknown field", append(encode(func(w *wirepb.Wire) { setAttempt(w, valid["cancel"]) }), 0xfa, 0x06, 0x00), nil},
 		{"empty announce", encode(func(w *wirepb.Wire) { w.Body = &wirepb.Wire_Announce{} }), grid.ErrInvalid},
 		{"not a number", announceWith(func(a *wirepb.Announce) { a.Theta = math.NaN() }), grid.ErrInvalid},
+		{"unknown axis", announceWith(func(a *wirepb.Announce) { a.Req.Axes[0].Dimension = 77 }), grid.ErrInvalid},
+		{"axis twice", announceWith(func(a *wirepb.Announce) { a.Req.Axes[1].Dimension = a.Req.Axes[0].Dimension }), grid.ErrInvalid},
+		{"axis of no weight", announceWith(func(a *wirepb.Announce) { a.Req.Axes[1].Weight = math.NaN() }), grid.ErrInvalid},
 		{"infinite weight", announceWith(func(a *wirepb.Announce) { a.Req.Weights.C = math.Inf(1) }), grid.ErrInvalid},
 		{"negative amount", announceWith(func(a *wirepb.Announce) { a.Req.Need.MemoryBytes = -1 }), grid.ErrInvalid},
 		{"kind 257", announceWith(func(a *wirepb.Announce) { a.Req.Kind = 257 }), grid.ErrInvalid},

@@ -16,7 +16,7 @@ func setCall(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Hello{Hello: &wirepb.Hello{
 			MinVersion: m.MinVersion, MaxVersion: m.MaxVersion, Domain: string(m.Domain), Name: forPeople(m.Name),
 			Incarnation: m.Incarnation, WallMs: m.WallMS, Capability: wireCapability(m.Capability),
-			Refusal: uint32(m.Refusal), Peers: m.Peers,
+			Refusal: uint32(m.Refusal), Peers: m.Peers, Roster: wireDigest(m.Roster),
 		}}
 	case Announce:
 		w.Body = &wirepb.Wire_Announce{Announce: wireAnnounce(m)}
@@ -113,7 +113,10 @@ func (r *reader) message(w *wirepb.Wire) Message {
 	if m := r.call(w); m != nil {
 		return m
 	}
-	return r.aboutAttempt(w)
+	if m := r.aboutAttempt(w); m != nil {
+		return m
+	}
+	return r.aboutMembers(w)
 }
 
 // call is the counterpart of setCall.
@@ -125,6 +128,7 @@ func (r *reader) call(w *wirepb.Wire) Message {
 			MinVersion: h.GetMinVersion(), MaxVersion: h.GetMaxVersion(), Domain: grid.DomainID(h.GetDomain()),
 			Name: h.GetName(), Incarnation: h.GetIncarnation(), WallMS: h.GetWallMs(),
 			Capability: capability(h.GetCapability()), Refusal: reason(h.GetRefusal()), Peers: h.GetPeers(),
+			Roster: r.optionalDigest(h.GetRoster()),
 		}
 	case *wirepb.Wire_Announce:
 		return r.announce(b.Announce)

@@ -43,6 +43,14 @@ func weights(w *wirepb.Weights) grid.Weights {
 	return grid.Weights{C: w.GetC(), M: w.GetM(), F: w.GetF(), P: w.GetP()}
 }
 
+func axis(w *wirepb.Axis) grid.Axis {
+	return grid.Axis{Dimension: small[grid.Dimension](w.GetDimension()), Weight: w.GetWeight()}
+}
+
+func coordinate(w *wirepb.Coordinate) grid.Coordinate {
+	return grid.Coordinate{Dimension: small[grid.Dimension](w.GetDimension()), Value: w.GetValue(), Known: w.GetKnown()}
+}
+
 // time reads a moment. Moments outside the years 1 to 9999 are refused, because
 // they have no text form.
 func (r *reader) time(ms *int64) time.Time {
@@ -68,6 +76,7 @@ func (r *reader) requirement(w *wirepb.Requirement) grid.Requirement {
 		Kind: small[grid.WorkKind](w.GetKind()), OS: w.GetOs(), Arch: w.GetArch(), Need: resources(w.GetNeed()),
 		Runtime: time.Duration(w.GetRuntimeNs()), Sources: each(w.GetSources(), source),
 		Window: r.window(w.GetWindow()), Map: small[grid.MapKind](w.GetMap()), Weights: weights(w.GetWeights()),
+		Axes: each(w.GetAxes(), axis),
 	}
 }
 
@@ -96,7 +105,7 @@ func (r *reader) spec(w *wirepb.Spec) grid.Spec {
 		Need: resources(w.GetNeed()), OS: w.GetOs(), Arch: w.GetArch(), Runtime: time.Duration(w.GetRuntimeNs()),
 		TimeLimit: time.Duration(w.GetTimeLimitNs()), Window: r.window(w.GetWindow()),
 		Map: small[grid.MapKind](w.GetMap()), Weights: weights(w.GetWeights()),
-		Unattended: small[grid.Unattended](w.GetUnattended()),
+		Axes: each(w.GetAxes(), axis), Unattended: small[grid.Unattended](w.GetUnattended()),
 	}
 }
 
@@ -111,6 +120,7 @@ func offer(w *wirepb.Offer) grid.Offer {
 		Parts: grid.Parts{
 			X: p.GetX(), Y: p.GetY(), Z: p.GetZ(), Distance: p.GetDistance(), Wait: time.Duration(p.GetWaitNs()),
 			StageIn: time.Duration(p.GetStageInNs()), Run: time.Duration(p.GetRunNs()),
+			Further: each(p.GetFurther(), coordinate), PotentialUnknown: p.GetPotentialUnknown(),
 		},
 		LatestStart: time.Duration(w.GetLatestStartNs()), Finish: time.Duration(w.GetFinishNs()), Firm: w.GetFirm(),
 		Validity: time.Duration(w.GetValidityNs()), TasksNow: w.GetTasksNow(), CoreMFLOPS: w.GetCoreMflops(),

@@ -44,6 +44,14 @@ func wireWeights(w grid.Weights) *wirepb.Weights {
 	return &wirepb.Weights{C: w.C, M: w.M, F: w.F, P: w.P}
 }
 
+func wireAxis(a grid.Axis) *wirepb.Axis {
+	return &wirepb.Axis{Dimension: uint32(a.Dimension), Weight: a.Weight}
+}
+
+func wireCoordinate(c grid.Coordinate) *wirepb.Coordinate {
+	return &wirepb.Coordinate{Dimension: uint32(c.Dimension), Value: c.Value, Known: c.Known}
+}
+
 func wireTime(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
@@ -60,7 +68,7 @@ func wireRequirement(r grid.Requirement) *wirepb.Requirement {
 	return &wirepb.Requirement{
 		Kind: uint32(r.Kind), Os: r.OS, Arch: r.Arch, Need: wireResources(r.Need), RuntimeNs: int64(r.Runtime),
 		Sources: each(r.Sources, wireSource), Window: wireWindow(r.Window), Map: uint32(r.Map),
-		Weights: wireWeights(r.Weights),
+		Weights: wireWeights(r.Weights), Axes: each(r.Axes, wireAxis),
 	}
 }
 
@@ -83,7 +91,7 @@ func wireSpec(s grid.Spec) *wirepb.Spec {
 		Outputs: each(s.Outputs, func(o grid.Output) *wirepb.Output { return &wirepb.Output{Path: o.Path, To: o.To} }),
 		Need:    wireResources(s.Need), Os: s.OS, Arch: s.Arch, RuntimeNs: int64(s.Runtime),
 		TimeLimitNs: int64(s.TimeLimit), Window: wireWindow(s.Window), Map: uint32(s.Map),
-		Weights: wireWeights(s.Weights), Unattended: uint32(s.Unattended),
+		Weights: wireWeights(s.Weights), Axes: each(s.Axes, wireAxis), Unattended: uint32(s.Unattended),
 	}
 }
 
@@ -98,6 +106,7 @@ func wireOffer(o grid.Offer) *wirepb.Offer {
 		Parts: &wirepb.Parts{
 			X: p.X, Y: p.Y, Z: p.Z, Distance: p.Distance,
 			WaitNs: int64(p.Wait), StageInNs: int64(p.StageIn), RunNs: int64(p.Run),
+			Further: each(p.Further, wireCoordinate), PotentialUnknown: p.PotentialUnknown,
 		},
 		LatestStartNs: int64(o.LatestStart), FinishNs: int64(o.Finish), Firm: o.Firm,
 		ValidityNs: int64(o.Validity), TasksNow: o.TasksNow, CoreMflops: o.CoreMFLOPS,

@@ -62,7 +62,7 @@ func marshalOptions() proto.MarshalOptions { return proto.MarshalOptions{Determi
 
 func appendMessage(buf []byte, m Message) ([]byte, error) {
 	wire := &wirepb.Wire{Version: Version}
-	if !setCall(wire, m) && !setAttempt(wire, m) {
+	if !setCall(wire, m) && !setAttempt(wire, m) && !setMember(wire, m) {
 		return nil, fmt.Errorf("%w: %T", ErrUnknownMessage, m)
 	}
 	if err := m.Validate(); err != nil {

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -90,6 +91,11 @@ func EncodeEnvelope(e Envelope, signature []byte) []byte {
 // The signature must then be verified over signed with the key of e.Signer, and
 // e be tested by a ReplayWindow, before Decode looks at the payload. Sizes are
 // checked before anything is allocated. The errors are those of Decode.
+//
+// Around what is signed only the one encoding that EncodeEnvelope writes is
+// accepted. Otherwise anybody could make ever new envelopes of one that he heard,
+// each with a name of its own and a signature that holds. What a later version
+// adds has its place in what is signed, where unknown fields are ignored.
 func DecodeEnvelope(raw []byte) (e Envelope, signed, signature []byte, err error) {
 	if len(raw) > MaxEnvelopeBytes {
 		return Envelope{}, nil, nil, fmt.Errorf("%w: envelope of %d bytes, the limit is %d",
@@ -106,6 +112,8 @@ func DecodeEnvelope(raw []byte) (e Envelope, signed, signature []byte, err error
 	case len(outer.GetSignature()) != SignatureBytes:
 		return Envelope{}, nil, nil, fmt.Errorf("%w: signature of %d bytes, want %d",
 			ErrMalformed, len(outer.GetSignature()), SignatureBytes)
+	case !canonical(&outer, raw):
+		return Envelope{}, nil, nil, fmt.Errorf("%w: envelope: not in the one form it has", ErrMalformed)
 	case inner.GetContext() != signedContext:
 		return Envelope{}, nil, nil, fmt.Errorf("%w: signed for another purpose", ErrMalformed)
 	}
@@ -118,6 +126,15 @@ func DecodeEnvelope(raw []byte) (e Envelope, signed, signature []byte, err error
 		return Envelope{}, nil, nil, err
 	}
 	return e, outer.GetSigned(), outer.GetSignature(), nil
+}
+
+// canonical reports whether the bytes are those EncodeEnvelope would write.
+func canonical(outer *wirepb.Envelope, raw []byte) bool {
+	if len(outer.ProtoReflect().GetUnknown()) > 0 {
+		return false
+	}
+	again, err := marshalOptions().Marshal(outer)
+	return err == nil && bytes.Equal(again, raw)
 }
 
 // CheckTime reports ErrExpired or ErrFuture for an envelope that no clock

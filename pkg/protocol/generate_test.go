@@ -89,7 +89,28 @@ func drawRequirement(t *rapid.T) grid.Requirement {
 	return grid.Requirement{
 		Kind: drawKind(t), OS: drawText(t), Arch: "amd64", Need: drawResources(t), Runtime: drawDur(t, 1, grid.MaxRuntime),
 		Sources: drawList(t, 3, drawSource), Window: drawWindow(t), Map: drawMap(t), Weights: drawWeights(t),
+		Axes: drawAxes(t),
 	}
+}
+
+func drawAxes(t *rapid.T) []grid.Axis {
+	var axes []grid.Axis
+	for d := grid.Computation; d <= grid.Distrust; d++ {
+		if rapid.Bool().Draw(t, "axis") {
+			axes = append(axes, grid.Axis{Dimension: d, Weight: drawFloat(t, 0, 9)})
+		}
+	}
+	return axes
+}
+
+func drawFurther(t *rapid.T) []grid.Coordinate {
+	var further []grid.Coordinate
+	for d := grid.QueueWait; d <= grid.Distrust; d++ {
+		if rapid.Bool().Draw(t, "further") {
+			further = append(further, grid.Coordinate{Dimension: d, Value: drawFloat(t, 0, 9), Known: rapid.Bool().Draw(t, "known")})
+		}
+	}
+	return further
 }
 
 func drawSource(t *rapid.T) grid.DataSource {
@@ -118,7 +139,7 @@ func drawSpec(t *rapid.T) grid.Spec {
 		}),
 		Need: drawResources(t), OS: drawText(t), Arch: drawText(t), Runtime: drawDur(t, 1, grid.MaxRuntime),
 		TimeLimit: drawDur(t, 0, grid.MaxRuntime), Window: drawWindow(t), Map: drawMap(t), Weights: drawWeights(t),
-		Unattended: rapid.SampledFrom([]grid.Unattended{grid.UnattendedFreeze, grid.UnattendedFinish}).Draw(t, "unattended"),
+		Axes: drawAxes(t), Unattended: rapid.SampledFrom([]grid.Unattended{grid.UnattendedFreeze, grid.UnattendedFinish}).Draw(t, "unattended"),
 	}
 }
 
@@ -128,6 +149,7 @@ func drawOffer(t *rapid.T) grid.Offer {
 		Parts: grid.Parts{
 			X: drawFloat(t, 0, 2), Y: drawFloat(t, 0, 1e9), Z: drawFloat(t, 0, 1), Distance: drawFloat(t, 0, 1e300),
 			Wait: drawDur(t, 0, 1<<62), StageIn: drawDur(t, 0, 1<<62), Run: drawDur(t, 0, 1<<62),
+			Further: drawFurther(t), PotentialUnknown: rapid.Bool().Draw(t, "potential unknown"),
 		},
 		LatestStart: drawDur(t, 0, 1<<62), Finish: drawDur(t, 0, 1<<62), Firm: rapid.Bool().Draw(t, "firm"),
 		Validity: drawDur(t, 1, grid.MaxRuntime), TasksNow: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "now"),
@@ -195,6 +217,7 @@ func drawHello(t *rapid.T) Hello {
 		},
 		Refusal: grid.Reason(rapid.Uint16().Draw(t, "refusal")),
 		Peers:   drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1/tcp/1" + drawPath(t) }),
+		Roster:  Digest{rapid.Uint8().Draw(t, "roster")},
 	}
 }
 
@@ -217,6 +240,27 @@ func drawDeclined(t *rapid.T) Declined {
 	if rapid.Bool().Draw(t, "has quote") {
 		quote := drawOffer(t)
 		m.Quote = &quote
+	}
+	return m
+}
+
+func drawBytes(t *rapid.T, n int) []byte { return rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "bytes") }
+
+func drawMember(t *rapid.T) MemberRecord {
+	return MemberRecord{
+		Domain: "lab-1", Site: drawSite(t), Kind: MemberKind(rapid.Uint8Range(1, 2).Draw(t, "kind")), Name: drawText(t),
+		SerialMS: rapid.Int64Range(1, 1<<41).Draw(t, "serial"), Note: drawText(t), Signature: drawBytes(t, SignatureBytes),
+	}
+}
+
+func drawJoinAnswer(t *rapid.T) JoinAnswer {
+	m := JoinAnswer{
+		Refusal: JoinRefusal(rapid.Uint8Range(0, uint8(joinRefusals)).Draw(t, "refusal")), Text: drawText(t),
+		Listed: drawList(t, 3, drawSite), Addrs: drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1" + drawPath(t) }),
+	}
+	if m.Refusal == JoinAdmitted {
+		record := drawMember(t)
+		m.Admit = &record
 	}
 	return m
 }
@@ -250,7 +294,22 @@ func messages() map[string]func(*rapid.T) Message {
 			phase := grid.Phase(rapid.Uint8Range(uint8(grid.PhaseStaging), uint8(grid.PhaseFrozen)).Draw(t, "phase"))
 			return Progress{Attempt: drawAttempt(t), Phase: phase, Done: drawNat(t), Total: drawNat(t)}
 		},
-		"exited":  func(t *rapid.T) Message { return Exited{Attempt: drawAttempt(t), Exit: drawExit(t)} },
+		"exited": func(t *rapid.T) Message { return Exited{Attempt: drawAttempt(t), Exit: drawExit(t)} },
+		"roster": func(t *rapid.T) Message {
+			return Roster{
+				Records: drawList(t, 3, drawMember), Digest: Digest{rapid.Uint8().Draw(t, "digest")},
+				Answer: rapid.Bool().Draw(t, "answer"),
+			}
+		},
+		"join":       func(t *rapid.T) Message { return JoinRequest{Secret: drawBytes(t, SecretBytes), Name: drawText(t)} },
+		"joinanswer": func(t *rapid.T) Message { return drawJoinAnswer(t) },
+		"check":      func(t *rapid.T) Message { return Check{Number: number(t)} },
+		"checked": func(t *rapid.T) Message {
+			return Checked{
+				Number: number(t), Arrived: rapid.Bool().Draw(t, "arrived"), Distance: drawFloat(t, 0, 10),
+				Took: drawDur(t, 0, time.Minute), Text: drawText(t),
+			}
+		},
 		"exitack": func(t *rapid.T) Message { return ExitAck{Attempts: drawSome(t, drawAttempt)} },
 	}
 }

@@ -25,6 +25,7 @@ type Hello struct {
 	Capability  grid.Capability
 	Refusal     grid.Reason // set by the answering side: why the peer is not admitted
 	Peers       []string    // members the sender can name, multiaddrs that end in /p2p/ID, at most MaxHelloPeers
+	Roster      Digest      // of the sender's roster of members; zero: it keeps none
 }
 
 // Announce asks every site how well it fits one task of a job (thesis 4.1,

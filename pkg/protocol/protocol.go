@@ -9,7 +9,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Digest is the SHA-256 of a requirement's encoding.
+// Digest is a SHA-256: of a requirement's encoding, or of a roster.
 type Digest [32]byte
 
 // StreamID is the libp2p protocol name of the persistent stream between two

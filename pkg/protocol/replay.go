@@ -33,7 +33,7 @@ func NewReplayWindow(maxSigners int) *ReplayWindow {
 // remembers nothing. Call it only for an envelope whose signature was verified:
 // a forged one would use up the sequence of a real one. now never decreases.
 func (w *ReplayWindow) Admit(e Envelope, now time.Time) error {
-	if err := e.CheckTime(now); err != nil {
+	if err := w.Check(e, now); err != nil {
 		return err
 	}
 	seen, known := w.signers[e.Signer]
@@ -51,6 +51,19 @@ func (w *ReplayWindow) Admit(e Envelope, now time.Time) error {
 		seen.forgetAt = forgetAt
 	}
 	w.signers[e.Signer] = seen
+	return nil
+}
+
+// Check reports ErrExpired, ErrFuture or ErrReplayed for an envelope that Admit
+// would refuse for one of these. It changes nothing, so it may come before the
+// signature is verified.
+func (w *ReplayWindow) Check(e Envelope, now time.Time) error {
+	if err := e.CheckTime(now); err != nil {
+		return err
+	}
+	if seen, known := w.signers[e.Signer]; known && seen.has(e.Sequence) {
+		return ErrReplayed
+	}
 	return nil
 }
 
@@ -82,19 +95,24 @@ type seenSequences struct {
 	bits     [replayBits / 64]uint64
 }
 
+// has reports whether the sequence was seen, or is too old to tell.
+func (s *seenSequences) has(sequence uint64) bool {
+	if sequence > s.highest {
+		return false
+	}
+	return s.highest-sequence >= replayBits || s.bits[sequence%replayBits/64]&(1<<(sequence%64)) != 0
+}
+
 // add reports whether the sequence is new, and adds it.
 func (s *seenSequences) add(sequence uint64) bool {
 	switch {
 	case sequence > s.highest:
 		s.clear(sequence)
 		s.highest = sequence
-	case s.highest-sequence >= replayBits:
+	case s.has(sequence):
 		return false
 	}
 	word, bit := &s.bits[sequence%replayBits/64], uint64(1)<<(sequence%64)
-	if *word&bit != 0 {
-		return false
-	}
 	*word |= bit
 	return true
 }

@@ -29,7 +29,10 @@ type Config struct {
 	MaxAttempts int           // attempts in all phases, unacknowledged ends included, at least 8
 
 	MaxRuntime time.Duration // longest estimate and running time the owner allows; 0 = no limit
+	DataBytes  int64         // room for data, of which a submitter's task needs at most an eighth; 0 = not known
 	WasmOnly   bool          // run nothing but WASM, whatever Capability says
+	Priced     bool          // the owner names a price
+	Price      float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
 	Prior      avail.Prior   // belief about this site's failures before its history is known
 }
 
@@ -71,11 +74,20 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%w: %s: want 1ms to %s, have %s", grid.ErrInvalid, d.field, grid.MaxRuntime, d.value))
 		}
 	}
+	if !(c.Price >= 0 && c.Price <= maxPrice) {
+		errs = append(errs, fmt.Errorf("%w: Price: want 0 to %g, have %v", grid.ErrInvalid, float64(maxPrice), c.Price))
+	}
 	if c.MaxRuntime < 0 || c.MaxRuntime > grid.MaxRuntime {
 		errs = append(errs, fmt.Errorf("%w: MaxRuntime: want 0 (no limit) to %s, have %s", grid.ErrInvalid, grid.MaxRuntime, c.MaxRuntime))
 	}
+	if c.DataBytes < 0 {
+		errs = append(errs, fmt.Errorf("%w: DataBytes: want 0 (not known) or more, have %d", grid.ErrInvalid, c.DataBytes))
+	}
 	return errors.Join(errs...)
 }
+
+// maxPrice bounds what an owner may ask for an hour of a core.
+const maxPrice = 1e9
 
 // Limits that are not configured.
 const (

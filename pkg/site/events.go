@@ -32,6 +32,7 @@ const (
 	eventPaused          = "paused"               // info
 	eventResumedOffering = "resumed_offering"     // info; pause or drain is over
 	eventDraining        = "draining"             // info
+	eventBanned          = "banned"               // info: a submitter, value = its attempts; debug: a message of one
 	eventCapacityChanged = "capacity_changed"     // info
 	eventLearned         = "availability_learned" // debug; Value = days of being available that were seen
 

@@ -44,6 +44,8 @@ type Machine struct {
 
 	peers map[grid.SiteID]*peer
 	held  map[grid.CID]struct{}
+
+	banned map[grid.SiteID]struct{}
 }
 
 var _ step.Machine = (*Machine)(nil)
@@ -54,7 +56,7 @@ func New(cfg Config) *Machine {
 	if err := cfg.Validate(); err != nil {
 		panic(fmt.Sprintf("new site machine: %v", err))
 	}
-	requirements, err := cache.New[grid.Requirement](cfg.CacheEntries)
+	requirements, err := cache.New[grid.Requirement](cfg.CacheEntries, cfg.Self)
 	if err != nil { // the size was validated
 		panic(fmt.Sprintf("new site machine: %v", err))
 	}
@@ -151,6 +153,8 @@ func (m *Machine) dispatchSite(in step.Input) {
 		m.onCapacity(in)
 	case step.AvailabilityLearned:
 		m.onAvailability(in)
+	case step.BansChanged:
+		m.onBans(in)
 	case step.Pause:
 		m.onPause(in)
 	case step.Resume:
@@ -163,9 +167,9 @@ func (m *Machine) dispatchSite(in step.Input) {
 	}
 }
 
-// onMessage handles one message. It is validated here again, so that a driver's
-// mistake cannot break the plan.
-func (m *Machine) onMessage(in step.MessageReceived) {
+// heeded reports whether a message is to be handled, and says so if not. It is
+// validated here again, so that a driver's mistake cannot break the plan.
+func (m *Machine) heeded(in step.MessageReceived) bool {
 	err := in.From.Validate()
 	if err == nil && in.Message == nil {
 		err = fmt.Errorf("%w: no message", grid.ErrInvalid)
@@ -175,6 +179,18 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 	}
 	if err != nil {
 		m.report(step.LevelWarn, eventInvalid, step.Report{Site: in.From, Reason: grid.ReasonInvalid, Text: err.Error()})
+		return false
+	}
+	_, banned := m.banned[in.From]
+	if banned { // it was on its way
+		m.report(step.LevelDebug, eventBanned, step.Report{Site: in.From, Reason: grid.ReasonBanned})
+	}
+	return !banned
+}
+
+// onMessage handles one message.
+func (m *Machine) onMessage(in step.MessageReceived) {
+	if !m.heeded(in) {
 		return
 	}
 	switch msg := in.Message.(type) {

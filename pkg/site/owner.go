@@ -108,6 +108,37 @@ func (m *Machine) onCapacity(in step.CapacityChanged) {
 	}
 }
 
+// onBans takes who is banned now. The attempts of one that was not banned before
+// are stopped without a word to him, his offers and requirements are dropped,
+// and what he says is ignored from now on.
+func (m *Machine) onBans(in step.BansChanged) {
+	before := m.banned
+	m.banned = make(map[grid.SiteID]struct{}, len(in.Banned))
+	for _, site := range in.Banned {
+		if site == m.cfg.Self {
+			continue
+		}
+		m.banned[site] = struct{}{}
+		if _, known := before[site]; !known {
+			m.ban(site)
+		}
+	}
+}
+
+func (m *Machine) ban(site grid.SiteID) {
+	for _, entry := range m.cache.Entries(m.now) {
+		if entry.Submitter == site {
+			m.dropOffer(entry.Job)
+			m.cache.Remove(entry.Job)
+		}
+	}
+	theirs := m.roster.where(func(a *attempt) bool { return a.submitter == site })
+	for _, a := range theirs {
+		m.stop(a, true, "its submitter is banned")
+	}
+	m.report(step.LevelInfo, eventBanned, step.Report{Site: site, Value: float64(len(theirs))})
+}
+
 // closed is the refusal of a site whose owner wants no more work for now.
 func (m *Machine) closed() (grid.Refusal, bool) {
 	switch {

@@ -141,6 +141,37 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// Who is banned loses his attempts here without a word, and what he says is
+// ignored until the ban is taken back; others notice nothing.
+func TestBan(t *testing.T) {
+	r := newRig(t)
+	theirs := []grid.AttemptID{r.running(job1, alice, 1)[0], r.accepted(job2, alice, 1)[0]}
+	r.step(step.BansChanged{Banned: []grid.SiteID{alice}})
+	if got := only[step.StopAttempt](r.out); len(got) != len(theirs) {
+		t.Fatalf("stops %v, want %v", got, theirs)
+	}
+	for _, id := range theirs {
+		r.step(step.AttemptExited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseStopped}})
+		if sends := only[step.Send](r.out); len(sends) != 0 {
+			t.Errorf("the banned submitter is told %v", sends)
+		}
+	}
+	if _, known := r.m.cache.Peek(r.m.now, job1); known {
+		t.Error("his requirement is still cached")
+	}
+	r.step(step.BansChanged{Banned: []grid.SiteID{alice}}) // once more
+	if len(only[step.StopAttempt](r.out)) != 0 || len(only[step.Report](r.out)) != 0 {
+		t.Errorf("the same bans again do %v", r.out)
+	}
+	r.receive(alice, announcement(job3, alice))
+	if sends := only[step.Send](r.out); len(sends) != 0 {
+		t.Errorf("a banned submitter is answered with %v", sends)
+	}
+	r.step(step.BansChanged{})
+	r.receive(alice, announcement(job3, alice))
+	one[protocol.Bid](r, alice)
+}
+
 // Ceilings that fall leave what runs alone, and nothing new fits.
 func TestLessCapacity(t *testing.T) {
 	r := newRig(t)

@@ -74,12 +74,7 @@ func (m *Machine) onBandwidth(in step.BandwidthMeasured) {
 		m.report(step.LevelDebug, eventStale, step.Report{Site: in.Peer, Text: "bandwidth of an unknown peer or below 0"})
 		return
 	}
-	if in.DownBps > 0 {
-		p.downBps = in.DownBps
-	}
-	if in.UpBps > 0 {
-		p.upBps = in.UpBps
-	}
+	p.downBps, p.upBps = in.DownBps, in.UpBps
 	m.measurePotential()
 }
 

@@ -317,7 +317,13 @@ func (p *player) pass() {
 }
 
 func (p *player) rare() {
-	switch p.next(10) {
+	switch p.next(11) {
+	case 10:
+		if p.next(2) == 0 {
+			p.give(step.BansChanged{Banned: []grid.SiteID{p.site()}})
+		} else {
+			p.give(step.BansChanged{})
+		}
 	case 0:
 		p.give(step.Pause{Until: p.now.Add(p.span())})
 	case 1:

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"math"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -35,13 +36,13 @@ type inquiry struct {
 func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, bool) {
 	site := index.Site{
 		Capability: m.capability, Free: m.capability.Total, PotentialBps: m.potential,
-		Sources: m.access(req, in.submitter), Up: 1,
+		Sources: m.access(req, in.submitter), Up: 1, Priced: m.cfg.Priced, Price: m.cfg.Price,
 	}
 	bare, refusal, ok := index.Measure(req, site)
 	if !ok && refusal.Never {
 		return quote{}, refusal, false
 	}
-	if excluded, is := m.excluded(req); is {
+	if excluded, is := m.excluded(req, in.submitter); is {
 		return quote{}, excluded, false
 	}
 	if closed, is := m.closed(); is {
@@ -85,7 +86,7 @@ func (m *Machine) ask(req grid.Requirement, in inquiry, stageIn time.Duration) p
 }
 
 // excluded is what the owner's rules or the calendar exclude for ever.
-func (m *Machine) excluded(req grid.Requirement) (grid.Refusal, bool) {
+func (m *Machine) excluded(req grid.Requirement, submitter grid.SiteID) (grid.Refusal, bool) {
 	switch {
 	case m.cfg.WasmOnly && req.Kind != grid.KindWasm:
 		return grid.Refusal{Reason: grid.ReasonKind, Never: true}, true
@@ -94,11 +95,31 @@ func (m *Machine) excluded(req grid.Requirement) (grid.Refusal, bool) {
 			Reason: grid.ReasonRuntime, Never: true,
 			Want: seconds(req.Runtime), Have: seconds(m.cfg.MaxRuntime),
 		}, true
+	case m.tooMuchData(req, submitter):
+		return grid.Refusal{
+			Reason: grid.ReasonQuota, Never: true, Want: dataBytes(req), Have: m.cfg.DataBytes / shares,
+		}, true
 	case !req.Window.Deadline.IsZero() && !req.Window.Deadline.After(m.now):
 		return grid.Refusal{Reason: grid.ReasonWindow, Never: true}, true
 	default:
 		return grid.Refusal{}, false
 	}
+}
+
+// tooMuchData reports whether one task's data alone takes more than its submitter's
+// share of the room.
+func (m *Machine) tooMuchData(req grid.Requirement, submitter grid.SiteID) bool {
+	return m.cfg.DataBytes > 0 && submitter != m.cfg.Self && dataBytes(req) > m.cfg.DataBytes/shares
+}
+
+// dataBytes is what a task's data measures.
+func dataBytes(req grid.Requirement) (sum int64) {
+	for _, src := range req.Sources {
+		if sum += src.Bytes; sum < 0 {
+			return math.MaxInt64
+		}
+	}
+	return sum
 }
 
 // seconds is a duration in whole seconds, rounded up.

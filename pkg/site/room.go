@@ -19,6 +19,7 @@ const timerPlan = "plan"
 func newPlan(cfg Config, total grid.Resources, incarnation uint64) *plan.Planner {
 	return plan.New(plan.Config{
 		Total: total, HoldAll: cfg.HoldAll, MaxOffers: cfg.CacheEntries, FirstOffer: incarnation<<32 + 1,
+		Self: cfg.Self, FirmPercent: plan.DefaultFirmPercent,
 	})
 }
 
@@ -34,8 +35,9 @@ func (m *Machine) offer(c call, q quote) (grid.Refusal, bool) {
 }
 
 // open makes an open offer of a quote. A submitter has at most an eighth of all
-// open offers. The site's own jobs are exempt: the oldest of their offers gives
-// way, which costs nothing, because an award is quoted again in any case.
+// open offers. The site's own jobs are exempt: when there are too many of all, the
+// oldest of theirs gives way, which costs nothing, because an award is quoted again
+// in any case.
 func (m *Machine) open(q quote) (grid.Offer, bool) {
 	o, err := m.plan.Open(m.now, q.ask, q.place, false, m.cfg.OfferValidity)
 	if errors.Is(err, plan.ErrQuota) && q.ask.Submitter == m.cfg.Self {

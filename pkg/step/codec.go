@@ -45,6 +45,7 @@ var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknogloba
 	"Pause":               readInput[Pause],
 	"Resume":              readInput[Resume],
 	"Drain":               readInput[Drain],
+	"BansChanged":         readInput[BansChanged],
 	"Submit":              readInput[Submit],
 	"Probe":               readInput[Probe],
 	"CancelJob":           readInput[CancelJob],

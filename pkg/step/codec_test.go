@@ -61,7 +61,7 @@ func inputs() []func(*rapid.T) Input {
 		generated[AttemptResumed], generated[AttemptExited], generated[StageProgress], generated[Staged],
 		generated[Collected], generated[HeldChanged], generated[CapacityChanged], learned, generated[Pause],
 		generated[Resume], generated[Drain], generated[Submit], generated[Probe], generated[CancelJob],
-		generated[ForgetJob],
+		generated[ForgetJob], generated[BansChanged],
 	}
 }
 
@@ -240,7 +240,7 @@ func TestHashTellsEffectsApart(t *testing.T) {
 	}
 }
 
-const goldenHash = 0xd93ca6438c988319
+const goldenHash = 0xb0f7121c34c291e3
 
 func FuzzDecodeInput(f *testing.F) {
 	for _, in := range []Input{

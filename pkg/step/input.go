@@ -34,6 +34,7 @@ type PeerSeen struct {
 	Name       string
 	Capability grid.Capability
 	Skew       time.Duration // the peer's clock minus ours
+	RoundTrip  time.Duration // of a message and its answer; 0 = not measured
 }
 
 // PeerGone says that a peer's connection was lost.
@@ -42,7 +43,8 @@ type PeerGone struct {
 	ProvenDead bool // its host answers and refuses the connection: the agent is dead, and its jobs with it
 }
 
-// BandwidthMeasured brings the rates of a link between this site and a peer.
+// BandwidthMeasured brings the rates of a link between this site and a peer, both
+// of them; what was measured before and is 0 now has become too old.
 type BandwidthMeasured struct {
 	Peer    grid.SiteID
 	DownBps int64 // towards this site, bit/s; 0 = not measured
@@ -130,6 +132,12 @@ type Drain struct {
 	Now bool // stop running attempts, too, so that they move elsewhere
 }
 
+// BansChanged names all sites that are banned here now, ascending. A driver says
+// so at the start of every run, because it is no fact of a machine.
+type BansChanged struct {
+	Banned []grid.SiteID
+}
+
 // Submit hands a job to the submitter's machine.
 type Submit struct {
 	Command uint64 // repeated in the Reply
@@ -175,6 +183,7 @@ func (AvailabilityLearned) input() {}
 func (Pause) input()               {}
 func (Resume) input()              {}
 func (Drain) input()               {}
+func (BansChanged) input()         {}
 func (Submit) input()              {}
 func (Probe) input()               {}
 func (CancelJob) input()           {}

@@ -35,6 +35,7 @@ type Agent struct {
 	blobs map[grid.CID]blob // guarded by mu
 	logs  map[string]string // guarded by mu: "JOB.INDEX/stream" -> text
 	state view.AgentStatus  // guarded by mu
+	rows  []view.MemberRow  // guarded by mu: members that were decided about
 	clock func() time.Time
 	wait  sync.WaitGroup
 }

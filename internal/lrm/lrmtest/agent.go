@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -38,40 +35,17 @@ func (b *bench) startAgent(t *testing.T, a lrm.Attempt) *exec.Cmd {
 	return agent
 }
 
-// within counts the processes that work in a directory or below.
-func within(t *testing.T, dir string) int {
-	t.Helper()
-	if runtime.GOOS != "linux" {
-		t.Skip("needs /proc")
-	}
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	links, err := filepath.Glob("/proc/[0-9]*/cwd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	count := 0
-	for _, link := range links {
-		if at, err := os.Readlink(link); err == nil && strings.HasPrefix(at, dir) {
-			count++
-		}
-	}
-	return count
-}
-
 func testAgentKilled(t *testing.T, b *bench) {
 	a := b.attempt(t, "spin")
 	agent := b.startAgent(t, a)
-	until(t, "the program prints", patience, func() bool { return size(a.StdoutPath()) > 0 })
-	if got := within(t, a.Dir); got < 1 {
+	Until(t, "the program prints", Patience, func() bool { return size(a.StdoutPath()) > 0 })
+	if got := len(Processes(t, a.Dir)); got < 1 {
 		t.Fatalf("%d processes of the attempt, want some", got)
 	}
 	if err := agent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "no process of a dead agent is left", 2*time.Second, func() bool { return within(t, a.Dir) == 0 })
+	Until(t, "no process of a dead agent is left", 2*time.Second, func() bool { return len(Processes(t, a.Dir)) == 0 })
 	if err := b.h.New(t, b.record).Recover(t.Context()); err != nil {
 		t.Errorf("Recover: %v", err)
 	}
@@ -89,11 +63,11 @@ func testAgentStopped(t *testing.T, b *bench) {
 	a := b.attempt(t, "spin")
 	a.LeaseUntil = lrm.BootNow().Add(3 * time.Second)
 	agent := b.startAgent(t, a)
-	until(t, "the attempt starts", patience, func() bool { return size(b.record) > 0 })
+	Until(t, "the attempt starts", Patience, func() bool { return size(b.record) > 0 })
 	if err := agent.Process.Signal(stopSignal); err != nil {
 		t.Skipf("cannot stop a process: %v", err)
 	}
-	until(t, "the lease of a stopped agent ends", patience, func() bool {
+	Until(t, "the lease of a stopped agent ends", Patience, func() bool {
 		records, err := lrm.ReadRecords(b.record)
 		return err == nil && len(records) > 1
 	})

@@ -49,7 +49,7 @@ func testEscape(t *testing.T, b *bench) {
 	a.OutputPaths = []string{"/out/link0", "/out/link1", "/out/link2"}
 	r := b.run(t, a)
 	wantExit(t, r, 0)
-	if got := text(t, r.Stdout); got != "contained\n" {
+	if got := Text(t, r.Stdout); got != "contained\n" {
 		t.Errorf("stdout = %q", got)
 	}
 	if len(r.Outputs) != 0 {
@@ -66,8 +66,8 @@ func testInputLinks(t *testing.T, b *bench) {
 		_ = os.Symlink("../secret", filepath.Join(dir, "rel"))
 		_ = os.Symlink("..", filepath.Join(dir, "up"))
 		r := b.run(t, a)
-		if strings.Contains(text(t, r.Stdout), "secret") || r.Exit.Code == 0 {
-			t.Errorf("%v: exit %d, stdout %q", args, r.Exit.Code, text(t, r.Stdout))
+		if strings.Contains(Text(t, r.Stdout), "secret") || r.Exit.Code == 0 {
+			t.Errorf("%v: exit %d, stdout %q", args, r.Exit.Code, Text(t, r.Stdout))
 		}
 	}
 }
@@ -77,7 +77,7 @@ func testTree(t *testing.T, b *bench) {
 	a.OutputPaths = []string{"/out/t"}
 	r := b.run(t, a)
 	wantExit(t, r, 0)
-	if got, want := text(t, r.Stdout), "/out/t/\n/out/t/a/\n/out/t/moved\n/out/t/moved2\n"; got != want {
+	if got, want := Text(t, r.Stdout), "/out/t/\n/out/t/a/\n/out/t/moved\n/out/t/moved2\n"; got != want {
 		t.Errorf("tree = %q, want %q", got, want)
 	}
 	if len(r.Outputs) != 1 || r.Outputs[0].Bytes != int64(len("onetwo")+len("again")) {
@@ -88,7 +88,7 @@ func testTree(t *testing.T, b *bench) {
 func testPanic(t *testing.T, b *bench) {
 	r := b.run(t, b.attempt(t, "panic"))
 	wantExit(t, r, 2)
-	if got := text(t, r.Stderr); !strings.Contains(got, "index out of range") {
+	if got := Text(t, r.Stderr); !strings.Contains(got, "index out of range") {
 		t.Errorf("stderr = %q", got)
 	}
 }

@@ -36,7 +36,7 @@ func testProbe(t *testing.T, b *bench) {
 func testExit7(t *testing.T, b *bench) {
 	p := b.start(t, b.attempt(t, "exit", "7"))
 	await(t, p, lrm.Started)
-	r := wait(t, p)
+	r := Wait(t, p)
 	wantExit(t, r, 7)
 	if r.Exit.Wall <= 0 {
 		t.Errorf("wall = %v, want more than 0", r.Exit.Wall)
@@ -47,7 +47,7 @@ func testExit7(t *testing.T, b *bench) {
 	if _, open := <-p.Events(); open {
 		t.Error("events after the end")
 	}
-	if again := wait(t, p); again.Exit.Code != 7 {
+	if again := Wait(t, p); again.Exit.Code != 7 {
 		t.Errorf("the second Wait says %+v", again.Exit)
 	}
 	if err := p.Stop("late"); err != nil {
@@ -64,10 +64,10 @@ func testSurroundings(t *testing.T, b *bench) {
 	r := b.run(t, a)
 	wantExit(t, r, 0)
 	want := "args=one|two words|\nGREETING=hello=world\nHOME=" + b.h.Home + "\nstdin=\"\"\n"
-	if got := text(t, r.Stdout); got != want {
+	if got := Text(t, r.Stdout); got != want {
 		t.Errorf("stdout = %q, want %q", got, want)
 	}
-	if got := text(t, r.Stderr); got != "on stderr\n" {
+	if got := Text(t, r.Stderr); got != "on stderr\n" {
 		t.Errorf("stderr = %q", got)
 	}
 }
@@ -100,13 +100,13 @@ func (b *bench) withInputs(t *testing.T, args ...string) lrm.Attempt {
 func testInputs(t *testing.T, b *bench) {
 	r := b.run(t, b.withInputs(t, "cat", "/in/file.txt", "/in/dir/inner/x.txt"))
 	wantExit(t, r, 0)
-	if got, want := text(t, r.Stdout), "of a file\nof a directory\n"; got != want {
+	if got, want := Text(t, r.Stdout), "of a file\nof a directory\n"; got != want {
 		t.Errorf("stdout = %q, want %q", got, want)
 	}
 	r = b.run(t, b.withInputs(t, "ls", "/in"))
 	wantExit(t, r, 0)
 	want := "/in/\n/in/dir/\n/in/dir/inner/\n/in/dir/inner/x.txt\n/in/file.txt\n"
-	if got := text(t, r.Stdout); got != want {
+	if got := Text(t, r.Stdout); got != want {
 		t.Errorf("tree = %q, want %q", got, want)
 	}
 }
@@ -120,7 +120,7 @@ func testOutputs(t *testing.T, b *bench) {
 		t.Fatalf("outputs = %+v, want two", r.Outputs)
 	}
 	file, dir := r.Outputs[0], r.Outputs[1]
-	if file.SandboxPath != "/out/deep/result.txt" || file.Dir || text(t, file) != "result" {
+	if file.SandboxPath != "/out/deep/result.txt" || file.Dir || Text(t, file) != "result" {
 		t.Errorf("file = %+v", file)
 	}
 	if !dir.Dir || dir.Bytes != int64(len("result")) || dir.HostPath != filepath.Dir(file.HostPath) {
@@ -145,15 +145,15 @@ func testSideBySide(t *testing.T, b *bench) {
 	first, second := b.attempt(t, "put", "/shared.txt", "first"), b.attempt(t, "put", "/shared.txt", "second")
 	first.OutputPaths, second.OutputPaths = []string{"/shared.txt"}, []string{"/shared.txt"}
 	p, q := b.start(t, first), b.start(t, second)
-	for want, r := range map[string]lrm.Result{"first": wait(t, p), "second": wait(t, q)} {
+	for want, r := range map[string]lrm.Result{"first": Wait(t, p), "second": Wait(t, q)} {
 		wantExit(t, r, 0)
-		if len(r.Outputs) != 1 || text(t, r.Outputs[0]) != want {
+		if len(r.Outputs) != 1 || Text(t, r.Outputs[0]) != want {
 			t.Errorf("outputs of the %s = %+v", want, r.Outputs)
 		}
 	}
 	r := b.run(t, b.attempt(t, "cat", "/shared.txt"))
 	if r.Exit.Cause == grid.CauseExited && r.Exit.Code == 0 {
-		t.Errorf("a third attempt read %q", text(t, r.Stdout))
+		t.Errorf("a third attempt read %q", Text(t, r.Stdout))
 	}
 }
 

@@ -1,7 +1,7 @@
 package lrmtest
 
 import (
-	_ "embed" // the guest's source
+	"embed"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,8 +9,10 @@ import (
 	"strings"
 )
 
-//go:embed testdata/guest/main.go
-var guestSource []byte
+//go:embed testdata/guest/*.go
+var guestSource embed.FS
+
+const guestDir = "testdata/guest"
 
 // BuildGuest compiles the suite's program into dir for a system and architecture
 // as Go names them, such as "wasip1" and "wasm". It needs the go command.
@@ -19,9 +21,19 @@ func BuildGuest(dir, goos, goarch string) (string, error) {
 	if err := os.MkdirAll(source, 0o700); err != nil {
 		return "", err
 	}
-	files := map[string][]byte{"main.go": guestSource, "go.mod": []byte("module guest\n\ngo 1.26\n")}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(source, name), text, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(source, "go.mod"), []byte("module guest\n\ngo 1.26\n"), 0o600); err != nil {
+		return "", err
+	}
+	files, err := guestSource.ReadDir(guestDir)
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		text, err := guestSource.ReadFile(guestDir + "/" + file.Name())
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(source, file.Name()), text, 0o600); err != nil {
 			return "", err
 		}
 	}

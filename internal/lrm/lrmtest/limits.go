@@ -26,12 +26,12 @@ func limitCases() []testCase {
 func testStop(t *testing.T, b *bench) {
 	a := b.attempt(t, "spin")
 	p := b.start(t, a)
-	until(t, "the loop is entered", patience, func() bool { return size(a.StdoutPath()) > 0 })
+	Until(t, "the loop is entered", Patience, func() bool { return size(a.StdoutPath()) > 0 })
 	began := time.Now()
 	if err := p.Stop("no longer wanted"); err != nil {
 		t.Fatal(err)
 	}
-	r := wait(t, p)
+	r := Wait(t, p)
 	wantCause(t, r, grid.CauseStopped)
 	if !strings.Contains(r.Exit.Text, "no longer wanted") {
 		t.Errorf("text = %q, want the reason", r.Exit.Text)
@@ -46,7 +46,7 @@ func testStopEarly(t *testing.T, b *bench) {
 	if err := p.Stop("at once"); err != nil {
 		t.Fatal(err)
 	}
-	wantCause(t, wait(t, p), grid.CauseStopped)
+	wantCause(t, Wait(t, p), grid.CauseStopped)
 }
 
 func testWallTime(t *testing.T, b *bench) {
@@ -67,7 +67,7 @@ func testOutput(t *testing.T, b *bench) {
 	a := b.attempt(t, "flood")
 	r := b.run(t, a)
 	wantCause(t, r, grid.CauseOutput)
-	if got := int64(len(text(t, r.Stdout))); got != a.Limits.OutputBytes {
+	if got := int64(len(Text(t, r.Stdout))); got != a.Limits.OutputBytes {
 		t.Errorf("kept %d bytes, want the limit %d", got, a.Limits.OutputBytes)
 	}
 }
@@ -117,7 +117,7 @@ func stands(path string, during time.Duration) bool {
 func testFreeze(t *testing.T, b *bench) {
 	a := b.attempt(t, "tick", "60")
 	p := b.start(t, a)
-	until(t, "the program prints", patience, func() bool { return size(a.StdoutPath()) > 0 })
+	Until(t, "the program prints", Patience, func() bool { return size(a.StdoutPath()) > 0 })
 	lease := lrm.BootNow().Add(50 * time.Millisecond)
 	if err := p.SetLease(lease); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func testFreeze(t *testing.T, b *bench) {
 	if e := await(t, p, lrm.Frozen); e.At < lease || e.At.Sub(lease) > 2*time.Second {
 		t.Errorf("frozen %s after the lease's end", e.At.Sub(lease))
 	}
-	until(t, "a frozen program prints nothing", patience, func() bool { return stands(a.StdoutPath(), 100*time.Millisecond) })
+	Until(t, "a frozen program prints nothing", Patience, func() bool { return stands(a.StdoutPath(), 100*time.Millisecond) })
 	if !stands(a.StdoutPath(), 200*time.Millisecond) {
 		t.Error("a frozen program printed")
 	}
@@ -133,9 +133,9 @@ func testFreeze(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	await(t, p, lrm.Resumed)
-	r := wait(t, p)
+	r := Wait(t, p)
 	wantExit(t, r, 0)
-	if got := strings.Count(text(t, r.Stdout), "tick"); got != 60 {
+	if got := strings.Count(Text(t, r.Stdout), "tick"); got != 60 {
 		t.Errorf("%d ticks, want 60", got)
 	}
 	wantEvents(t, b.record, lrm.RecordStarted, lrm.RecordFrozen, lrm.RecordResumed, lrm.RecordEnded)
@@ -176,7 +176,7 @@ func testStopFrozen(t *testing.T, b *bench) {
 	if err := p.Stop("frozen for too long"); err != nil {
 		t.Fatal(err)
 	}
-	wantCause(t, wait(t, p), grid.CauseStopped)
+	wantCause(t, Wait(t, p), grid.CauseStopped)
 }
 
 func testFrozenTime(t *testing.T, b *bench) {
@@ -194,7 +194,7 @@ func testFrozenTime(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	await(t, p, lrm.Resumed)
-	r := wait(t, p)
+	r := Wait(t, p)
 	wantCause(t, r, grid.CauseTimeLimit)
 	if frozen := time.Since(began); r.Exit.Wall < time.Second || r.Exit.Wall > frozen {
 		t.Errorf("wall = %s, want at least 1s, without the frozen time", r.Exit.Wall)

@@ -17,10 +17,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-const (
-	patience = 2 * time.Minute // for anything that must happen, on a busy machine
-	job      = grid.JobID("mfrggzdfmztwq2lk")
-)
+const job = grid.JobID("mfrggzdfmztwq2lk")
 
 // Harness is what the suite must know of an adapter.
 type Harness struct {
@@ -39,9 +36,15 @@ type Harness struct {
 	// System says that programs see a /proc and a system of their own, and can make
 	// links in their own files.
 	System bool
+	// OwnKernel says, with System, that their kernel is not the machine's: devices and
+	// a log that it has are its own.
+	OwnKernel bool
 	// Scripted says that no programs are run, only their effects played; the
 	// cases about programs that attack their sandbox are left out.
 	Scripted bool
+	// Left lists what of an agent's attempts is left on the machine besides processes,
+	// mounts and files, such as control groups; nil = nothing can be.
+	Left func(recordPath string) []string
 	// Agent is a command that calls AgentMain with such an adapter; nil leaves out
 	// the cases about the agent's death.
 	Agent func(recordPath string) *exec.Cmd
@@ -54,6 +57,8 @@ func Run(t *testing.T, h Harness) {
 			switch {
 			case c.attack && h.Scripted:
 				t.Skip("the adapter runs no programs")
+			case c.system && !h.System:
+				t.Skip("the adapter's programs have no system of their own")
 			case c.agent && h.Agent == nil:
 				t.Skip("the adapter's attempts are no processes")
 			}
@@ -66,6 +71,7 @@ func Run(t *testing.T, h Harness) {
 type testCase struct {
 	name   string
 	attack bool // needs real programs
+	system bool // needs programs with a system of their own
 	agent  bool // needs an agent of its own
 	test   func(t *testing.T, b *bench)
 }
@@ -75,6 +81,7 @@ func cases() []testCase {
 	all = append(all, basicCases()...)
 	all = append(all, limitCases()...)
 	all = append(all, leaseCases()...)
+	all = append(all, abuseCases()...)
 	return append(all, attackCases()...)
 }
 
@@ -97,79 +104,37 @@ func newBench(t *testing.T, h Harness) *bench {
 func (b *bench) attempt(t *testing.T, args ...string) lrm.Attempt {
 	t.Helper()
 	b.next++
-	id := grid.AttemptID{Task: grid.TaskID{Job: job}, Token: b.next}
-	dir := filepath.Join(b.dir, fmt.Sprintf("attempt%d", b.next))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return lrm.Attempt{
-		ID: id, Dir: dir, ModulePath: b.h.Module, RecordPath: b.record, Inputs: slices.Clone(b.h.Inputs),
-		Task:       grid.Task{ID: id.Task, Kind: b.h.Kind, Args: append(append([]string{}, b.h.Prefix...), args...)},
-		Limits:     lrm.Limits{MemoryBytes: 64 << 20, DiskBytes: 1 << 20, OutputBytes: 64 << 10, WallTime: patience},
-		LeaseUntil: lrm.BootNow().Add(time.Hour),
-	}
+	a := NewAttempt(t, b.dir, b.next, append(slices.Clone(b.h.Prefix), args...)...)
+	a.ModulePath, a.RecordPath, a.Inputs, a.Task.Kind = b.h.Module, b.record, slices.Clone(b.h.Inputs), b.h.Kind
+	return a
 }
 
 func (b *bench) start(t *testing.T, a lrm.Attempt) lrm.Process {
 	t.Helper()
-	p, err := b.h.New(t, b.record).Start(t.Context(), a)
-	if err != nil {
-		t.Fatalf("Start: %v", err)
-	}
-	t.Cleanup(func() { _ = p.Stop("the test is over") })
-	return p
+	return Start(t, b.h.New(t, b.record), a)
 }
 
 // run runs an attempt to its end.
 func (b *bench) run(t *testing.T, a lrm.Attempt) lrm.Result {
 	t.Helper()
-	return wait(t, b.start(t, a))
-}
-
-func wait(t *testing.T, p lrm.Process) lrm.Result {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	r, err := p.Wait(ctx)
-	if err != nil {
-		t.Fatalf("Wait: %v", err)
-	}
-	if err := r.Exit.Validate(); err != nil {
-		t.Errorf("exit: %v", err)
-	}
-	return r
+	return Wait(t, b.start(t, a))
 }
 
 // await reads events until one of that kind comes.
 func await(t *testing.T, p lrm.Process, kind lrm.EventKind) lrm.Event {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(Patience)
 	for {
 		select {
 		case e, ok := <-p.Events():
 			if !ok {
-				t.Fatalf("the attempt ended before it was %s: %+v", kind, wait(t, p).Exit)
+				t.Fatalf("the attempt ended before it was %s: %+v", kind, Wait(t, p).Exit)
 			}
 			if e.Kind == kind {
 				return e
 			}
 		case <-deadline:
-			t.Fatalf("the attempt was not %s within %s", kind, patience)
-		}
-	}
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, limit time.Duration, holds func() bool) {
-	t.Helper()
-	deadline := time.After(limit)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not within %s: %s", limit, what)
+			t.Fatalf("the attempt was not %s within %s", kind, Patience)
 		}
 	}
 }
@@ -182,34 +147,19 @@ func size(path string) int64 {
 	return info.Size()
 }
 
-func text(t *testing.T, f lrm.File) string {
-	t.Helper()
-	if f.HostPath == "" {
-		return ""
-	}
-	content, err := os.ReadFile(f.HostPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if int64(len(content)) != f.Bytes {
-		t.Errorf("%s: result says %d bytes, there are %d", f.HostPath, f.Bytes, len(content))
-	}
-	return string(content)
-}
-
 // wantExit wants the program's own end with that code.
 func wantExit(t *testing.T, r lrm.Result, code int) {
 	t.Helper()
 	if r.Exit.Cause != grid.CauseExited || r.Exit.Code != code {
 		t.Fatalf("exit = %v %d %q, want exited %d; stdout %q stderr %q",
-			r.Exit.Cause, r.Exit.Code, r.Exit.Text, code, text(t, r.Stdout), text(t, r.Stderr))
+			r.Exit.Cause, r.Exit.Code, r.Exit.Text, code, Text(t, r.Stdout), Text(t, r.Stderr))
 	}
 }
 
 func wantCause(t *testing.T, r lrm.Result, cause grid.ExitCause) {
 	t.Helper()
 	if r.Exit.Cause != cause {
-		t.Fatalf("exit = %v %d %q, want %v; stderr %q", r.Exit.Cause, r.Exit.Code, r.Exit.Text, cause, text(t, r.Stderr))
+		t.Fatalf("exit = %v %d %q, want %v; stderr %q", r.Exit.Cause, r.Exit.Code, r.Exit.Text, cause, Text(t, r.Stderr))
 	}
 	if r.Exit.Text == "" {
 		t.Errorf("%v comes without an explanation", cause)

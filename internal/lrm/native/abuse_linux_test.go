@@ -3,7 +3,6 @@ package native_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/lrmtest"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/native"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -35,18 +35,11 @@ func living(mark string) int {
 	return count
 }
 
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.After(30 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("never: " + what)
-		}
-	}
+// running reports whether a command that sleeps twice has come so far. Those of
+// gVisor are no processes of this machine.
+func running(way string, a lrm.Attempt, mark string) bool {
+	_, err := os.Stat(filepath.Join(a.WorkDir(), "work", "on"))
+	return err == nil && (strings.HasPrefix(way, native.GVisor) || living("sleep\x00"+mark) == 2)
 }
 
 // mark is a number of seconds to sleep that no other process of the machine has.
@@ -55,19 +48,20 @@ func mark(t *testing.T) string {
 	return fmt.Sprintf("77%d%d", os.Getpid(), time.Now().UnixNano()%1e6)
 }
 
-// bothWays runs a test with what the machine has and with what every machine has.
-func bothWays(t *testing.T, test func(t *testing.T, adapter lrm.Adapter)) {
+// eachWay runs a test in some of the ways.
+func eachWay(t *testing.T, some []string, test func(t *testing.T, adapter lrm.Adapter)) {
 	t.Helper()
-	for _, groups := range []string{"groups", noGroups} {
-		t.Run(groups, func(t *testing.T) {
+	for _, way := range some {
+		t.Run(way, func(t *testing.T) {
+			adapter := need(t, way)
 			t.Parallel()
-			test(t, need(t, groups == noGroups))
+			test(t, adapter)
 		})
 	}
 }
 
 func TestEnds(t *testing.T) {
-	adapter := need(t, false)
+	adapter := need(t, withBubblewrap)
 	tests := []struct {
 		name  string
 		args  []string
@@ -87,7 +81,7 @@ func TestEnds(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			exit := wait(t, start(t, adapter, attempt(t, tt.args...))).Exit
+			exit := lrmtest.Wait(t, lrmtest.Start(t, adapter, attempt(t, tt.args...))).Exit
 			if exit.Cause != tt.cause || exit.Code != tt.code || !strings.Contains(exit.Text, tt.text) {
 				t.Errorf("exit = %v %d %q, want %v %d %q", exit.Cause, exit.Code, exit.Text, tt.cause, tt.code, tt.text)
 			}
@@ -96,36 +90,36 @@ func TestEnds(t *testing.T) {
 }
 
 func TestInputOverSystem(t *testing.T) {
-	adapter := need(t, false)
+	adapter := need(t, withBubblewrap)
 	a := attempt(t, "true")
 	a.Inputs = []lrm.Bind{{SandboxPath: "/usr/bin/true", HostPath: guest}}
-	if exit := wait(t, start(t, adapter, a)).Exit; exit.Cause != grid.CauseBadWork || !strings.Contains(exit.Text, "/usr/bin/true") {
+	if exit := lrmtest.Wait(t, lrmtest.Start(t, adapter, a)).Exit; exit.Cause != grid.CauseBadWork || !strings.Contains(exit.Text, "/usr/bin/true") {
 		t.Errorf("exit = %+v, want a refusal that names the path", exit)
 	}
 }
 
 func TestLoaderVariablesStayInside(t *testing.T) {
-	adapter := need(t, false)
+	adapter := need(t, withBubblewrap)
 	a := attempt(t, "sh", "-c", "echo $LD_PRELOAD $PATH $HOME $TMPDIR; env | sort | cut -d= -f1 | tr '\\n' ' '")
 	evil := filepath.Join(a.Dir, "evil.so")
 	a.Task.Env = []grid.EnvVar{{Name: "LD_PRELOAD", Value: evil}}
-	r := wait(t, start(t, adapter, a))
-	if want := "HOME LD_PRELOAD PATH PWD TMPDIR"; !strings.Contains(text(t, r.Stdout), want) {
-		t.Errorf("stdout = %q, want the variables %s alone", text(t, r.Stdout), want)
+	r := lrmtest.Wait(t, lrmtest.Start(t, adapter, a))
+	if want := "HOME LD_PRELOAD PATH PWD TMPDIR"; !strings.Contains(lrmtest.Text(t, r.Stdout), want) {
+		t.Errorf("stdout = %q, want the variables %s alone", lrmtest.Text(t, r.Stdout), want)
 	}
 	status, err := os.ReadFile(filepath.Join(a.Dir, "bwrap.json"))
 	if err != nil || !strings.Contains(string(status), "exit-code") {
 		t.Errorf("status = %q, %v", status, err)
 	}
-	if strings.Contains(text(t, r.Stderr), "bwrap") {
-		t.Errorf("stderr = %q: bubblewrap itself was given the variables", text(t, r.Stderr))
+	if strings.Contains(lrmtest.Text(t, r.Stderr), "bwrap") {
+		t.Errorf("stderr = %q: bubblewrap itself was given the variables", lrmtest.Text(t, r.Stderr))
 	}
 }
 
 // TestWalls tries each way out with the shell's own means; a try that succeeds
 // prints a line.
 func TestWalls(t *testing.T) {
-	adapter := need(t, false)
+	adapter := need(t, withBubblewrap)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -166,9 +160,9 @@ func TestWalls(t *testing.T) {
 	for name, script := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := wait(t, start(t, adapter, attempt(t, "sh", "-c", script+"; echo done")))
-			if got := text(t, r.Stdout); !strings.HasSuffix(got, "done\n") || strings.Contains(got, "out\n") {
-				t.Errorf("stdout = %q, stderr %q, exit %+v", got, text(t, r.Stderr), r.Exit)
+			r := lrmtest.Wait(t, lrmtest.Start(t, adapter, attempt(t, "sh", "-c", script+"; echo done")))
+			if got := lrmtest.Text(t, r.Stdout); !strings.HasSuffix(got, "done\n") || strings.Contains(got, "out\n") {
+				t.Errorf("stdout = %q, stderr %q, exit %+v", got, lrmtest.Text(t, r.Stderr), r.Exit)
 			}
 		})
 	}
@@ -180,22 +174,22 @@ func TestWalls(t *testing.T) {
 }
 
 func TestNoCapabilities(t *testing.T) {
-	adapter := need(t, false)
-	r := wait(t, start(t, adapter, attempt(t, "sh", "-c", "id -u; id -G; grep -E '^(Cap...|NoNewPrivs)' /proc/self/status | cut -f2 | sort -u | tr '\\n' ' '; ls /proc/self/fd | tr '\\n' ' '")))
+	adapter := need(t, withBubblewrap)
+	r := lrmtest.Wait(t, lrmtest.Start(t, adapter, attempt(t, "sh", "-c", "id -u; id -G; grep -E '^(Cap...|NoNewPrivs)' /proc/self/status | cut -f2 | sort -u | tr '\\n' ' '; ls /proc/self/fd | tr '\\n' ' '")))
 	want := "65534\n65534\n0000000000000000 1 0 1 2 3 "
-	if got := text(t, r.Stdout); got != want {
+	if got := lrmtest.Text(t, r.Stdout); got != want {
 		t.Errorf("stdout = %q, want %q: nobody, no capability, nothing open", got, want)
 	}
 }
 
 func TestForkBomb(t *testing.T) {
-	bothWays(t, func(t *testing.T, adapter lrm.Adapter) {
+	eachWay(t, bubblewrapWays(), func(t *testing.T, adapter lrm.Adapter) {
 		mark := mark(t)
 		a := attempt(t, "sh", "-c", "i=0; while [ $i -lt 500 ]; do sleep "+mark+" & i=$((i+1)); done; wait")
-		p := start(t, adapter, a)
+		p := lrmtest.Start(t, adapter, a)
 		most := 0
 		ended := make(chan lrm.Result, 1)
-		go func() { ended <- wait(t, p) }()
+		go func() { ended <- lrmtest.Wait(t, p) }()
 		deadline := time.After(3 * time.Second)
 		for more := true; more; {
 			select {
@@ -212,7 +206,7 @@ func TestForkBomb(t *testing.T) {
 				most = max(most, living("sleep\x00"+mark))
 			}
 		}
-		watched := os.Getuid() == 0 && strings.HasSuffix(t.Name(), "no_groups") // it takes some looks to notice
+		watched := os.Getuid() == 0 && strings.HasSuffix(t.Name(), "without_groups") // it takes some looks to notice
 		if most > 64 && !watched {
 			t.Errorf("%d processes at once", most)
 		}
@@ -223,9 +217,9 @@ func TestForkBomb(t *testing.T) {
 }
 
 func TestDaemonEndsWithCommand(t *testing.T) {
-	bothWays(t, func(t *testing.T, adapter lrm.Adapter) {
+	eachWay(t, ways(), func(t *testing.T, adapter lrm.Adapter) {
 		mark := mark(t)
-		r := wait(t, start(t, adapter, attempt(t, "sh", "-c",
+		r := lrmtest.Wait(t, lrmtest.Start(t, adapter, attempt(t, "sh", "-c",
 			"setsid sh -c 'sleep "+mark+" & sleep "+mark+"' </dev/null >/dev/null 2>&1 & (sh -c 'exit 0' & exec sleep 0.1) ; exit 3")))
 		if r.Exit.Cause != grid.CauseExited || r.Exit.Code != 3 {
 			t.Errorf("exit = %+v", r.Exit)
@@ -239,12 +233,12 @@ func TestDaemonEndsWithCommand(t *testing.T) {
 // TestFreezeWhole wants that no process of a tree makes a step when the lease is
 // over, also one that left the session, and one that continues the others.
 func TestFreezeWhole(t *testing.T) {
-	bothWays(t, func(t *testing.T, adapter lrm.Adapter) {
+	eachWay(t, ways(), func(t *testing.T, adapter lrm.Adapter) {
 		a := attempt(t, "sh", "-c", `
 			for i in 1 2 3; do setsid sh -c 'while :; do echo x >> /work/log; sleep 0.01; done' & done
 			setsid sh -c 'trap "" CONT; while :; do kill -CONT -1 2>/dev/null; sleep 0.005; done' &
 			wait`)
-		p := start(t, adapter, a)
+		p := lrmtest.Start(t, adapter, a)
 		log := filepath.Join(a.WorkDir(), "work", "log")
 		size := func() int64 {
 			info, err := os.Stat(log)
@@ -253,7 +247,7 @@ func TestFreezeWhole(t *testing.T) {
 			}
 			return info.Size()
 		}
-		until(t, "all write", func() bool { return size() > 20 })
+		lrmtest.Until(t, "all write", lrmtest.Patience, func() bool { return size() > 20 })
 		if err := p.SetLease(lrm.BootNow()); err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +259,7 @@ func TestFreezeWhole(t *testing.T) {
 			}
 		}
 		if !frozen {
-			t.Fatalf("not frozen: %+v", wait(t, p).Exit)
+			t.Fatalf("not frozen: %+v", lrmtest.Wait(t, p).Exit)
 		}
 		before := size()
 		<-time.After(300 * time.Millisecond)
@@ -275,39 +269,39 @@ func TestFreezeWhole(t *testing.T) {
 		if err := p.SetLease(lrm.BootNow().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "it goes on", func() bool { return size() > before })
+		lrmtest.Until(t, "it goes on", lrmtest.Patience, func() bool { return size() > before })
 	})
 }
 
 func TestAgentKilled(t *testing.T) {
-	for _, groups := range []string{"groups", noGroups} {
-		for _, lease := range []time.Duration{time.Hour, 4 * time.Second} {
-			t.Run(groups+" "+lease.String(), func(t *testing.T) {
+	for _, way := range ways() {
+		for _, lease := range []time.Duration{time.Hour, 10 * time.Second} {
+			t.Run(way+" "+lease.String(), func(t *testing.T) {
 				t.Parallel()
-				need(t, groups == noGroups)
+				need(t, way)
 				mark := mark(t)
-				a := attempt(t, "sh", "-c", "setsid sleep "+mark+" & sleep "+mark)
+				a := attempt(t, "sh", "-c", "setsid sleep "+mark+" & touch /work/on; sleep "+mark)
 				a.LeaseUntil = lrm.BootNow().Add(lease)
 				told, err := json.Marshal(a)
 				if err != nil {
 					t.Fatal(err)
 				}
-				agent := harness(groups).Agent(a.RecordPath)
+				agent := harness(way).Agent(a.RecordPath)
 				agent.Stdin = bytes.NewReader(told)
 				if err = agent.Start(); err != nil {
 					t.Fatal(err)
 				}
-				until(t, "it runs", func() bool { return living("sleep\x00"+mark) == 2 })
-				if lease < time.Minute {
-					until(t, "it is frozen", func() bool {
+				lrmtest.Until(t, "it runs", lrmtest.Patience, func() bool { return running(way, a, mark) })
+				if lease < time.Hour {
+					lrmtest.Until(t, "it is frozen", lrmtest.Patience, func() bool {
 						records, wrong := lrm.ReadRecords(a.RecordPath)
 						return wrong == nil && len(records) == 2
 					})
 				}
 				_ = agent.Process.Signal(syscall.SIGKILL)
 				_ = agent.Wait()
-				until(t, "nothing is left", func() bool { return living(mark) == 0 })
-				adapter, err := newAdapter(t.Context(), a.RecordPath, groups == noGroups)
+				lrmtest.Until(t, "nothing is left", 2*time.Second, func() bool { return living(mark)+living(a.Dir) == 0 })
+				adapter, err := newAdapter(t.Context(), a.RecordPath, way)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -324,59 +318,12 @@ func TestMemoryOfMany(t *testing.T) {
 	if _, err := exec.LookPath("/usr/bin/head"); err != nil {
 		t.Skip("the program that takes memory is missing: ", err)
 	}
-	bothWays(t, func(t *testing.T, adapter lrm.Adapter) {
+	eachWay(t, bubblewrapWays(), func(t *testing.T, adapter lrm.Adapter) {
 		// tail keeps a line without end in memory: 10 times 24 MiB.
 		a := attempt(t, "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do (head -c 25000000 /dev/zero; sleep 4) | tail | cat >/dev/null & done; wait; wait; exit 1")
-		r := wait(t, start(t, adapter, a))
+		r := lrmtest.Wait(t, lrmtest.Start(t, adapter, a))
 		if r.Exit.Cause != grid.CauseMemory {
-			t.Errorf("exit = %+v, stderr %q", r.Exit, text(t, r.Stderr))
+			t.Errorf("exit = %+v, stderr %q", r.Exit, lrmtest.Text(t, r.Stderr))
 		}
 	})
-}
-
-func TestBadConfig(t *testing.T) {
-	good, err := native.DefaultConfig(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, spoil := range map[string]func(c *native.Config){
-		"no supervisor": func(c *native.Config) { c.Supervisor = nil },
-		"no runner":     func(c *native.Config) { c.Runner = nil },
-		"processes":     func(c *native.Config) { c.Processes = -1 },
-		"record":        func(c *native.Config) { c.RecordPath = "runs" },
-	} {
-		bad := good
-		spoil(&bad)
-		if _, err := native.New(t.Context(), bad); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-}
-
-func TestNoBubblewrap(t *testing.T) {
-	config, err := native.DefaultConfig(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken := filepath.Join(t.TempDir(), "bwrap")
-	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho no permissions >&2\nexit 1\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for bwrap, want := range map[string]string{"/nowhere/bwrap": "install the package bubblewrap", broken: "no permissions"} {
-		config.Bwrap = bwrap
-		a, err := native.New(t.Context(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := a.Probe(t.Context())
-		if len(s.Kinds) != 0 || s.Freeze || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], want) {
-			t.Errorf("support = %+v, want none because of %q", s, want)
-		}
-		if _, err := a.Start(t.Context(), attempt(t, "true")); !errors.Is(err, native.ErrNoSandbox) {
-			t.Errorf("Start = %v", err)
-		}
-		if err := a.Recover(t.Context()); err != nil {
-			t.Errorf("Recover = %v", err)
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
@@ -21,15 +22,27 @@ type Config struct {
 	Supervisor []string
 	// Runner is the command whose body is RunnerMain, in the same way.
 	Runner []string
+	// Sandbox is what encloses commands: Auto (or empty), Bubblewrap or GVisor.
+	Sandbox string
 	// Bwrap is bubblewrap's executable; empty = bwrap, as PATH has it.
 	Bwrap string
+	// Runsc is gVisor's executable; empty = runsc, as PATH has it.
+	Runsc string
 	// Processes is how many processes and threads an attempt may have; 0 = 256.
 	Processes int
 	// RecordPath is the run record of earlier agents, the same file as in Attempts.
 	RecordPath string
-	// NoGroups leaves cgroups alone, also where the agent may make some.
+	// NoGroups leaves cgroups alone, also where the agent may make some. As root
+	// nothing bounds then how many processes a command starts: it is for tests.
 	NoGroups bool
 }
+
+// The sandboxes.
+const (
+	Auto       = "auto"       // bubblewrap, or gVisor where that does not work
+	Bubblewrap = "bubblewrap" // namespaces of the machine's own kernel
+	GVisor     = "gvisor"     // a kernel of its own, in user space
+)
 
 // ArgRun is the hidden argument with which an executable runs itself again as a
 // runner: main calls RunnerMain then, before anything else.
@@ -57,6 +70,8 @@ func (c Config) Validate() error {
 		return errors.New("native: supervisor and runner: want commands")
 	case c.Processes < 0:
 		return errors.New("native: processes: want at least 0")
+	case !slices.Contains([]string{"", Auto, Bubblewrap, GVisor}, c.Sandbox):
+		return fmt.Errorf("native: sandbox: want auto, bubblewrap or gvisor, have %q", c.Sandbox)
 	case !filepath.IsAbs(c.RecordPath):
 		return errors.New("native: record path: want an absolute path")
 	default:
@@ -102,15 +117,12 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 	if !a.host.works() {
 		return nil, ErrNoSandbox
 	}
-	limits := at.Limits.OrDefault()
 	box := sandbox{host: a.host, attempt: at, processes: a.config.Processes}
 	wrong := box.refuse()
 	if err := box.prepare(); err != nil {
 		return nil, fmt.Errorf("prepare sandbox: %w", err)
 	}
-	group, err := a.host.groups.add(groupName(a.config.RecordPath, at.Dir), need{
-		memory: limits.MemoryBytes, processes: a.config.Processes, milliCPUs: at.Task.Need.MilliCPUs,
-	})
+	group, err := a.host.groups.add(groupName(a.config.RecordPath, at.Dir), box.need())
 	if err != nil {
 		return nil, fmt.Errorf("prepare sandbox: %w", err)
 	}
@@ -124,12 +136,11 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 func (a *Adapter) launch(ctx context.Context, box sandbox, group group, wrong string) (lrm.Process, error) {
 	at := box.attempt
 	limits := at.Limits.OrDefault()
-	work := job{
-		Bwrap: a.host.bwrap, Join: group.doors(), StatusPath: statusPath(at), Refused: wrong != "",
-		FileBytes: limits.DiskBytes,
-	}
+	work := job{Join: group.doors(), Refused: wrong != ""}
 	if wrong == "" {
-		work.Args = box.arguments()
+		if err := box.command(&work); err != nil {
+			return nil, fmt.Errorf("prepare sandbox: %w", err)
+		}
 	}
 	stdin, err := json.Marshal(work)
 	if err != nil {
@@ -139,13 +150,13 @@ func (a *Adapter) launch(ctx context.Context, box sandbox, group group, wrong st
 		Attempt: at.ID, Runner: a.config.Runner, Env: []string{"GOMAXPROCS=1"}, Stdin: stdin, Dir: at.Dir,
 		Stdout: at.StdoutPath(), Stderr: at.StderrPath(), WatchDir: at.WorkDir(), Limits: limits,
 		LeaseUntil: at.LeaseUntil, RecordPath: at.RecordPath,
-		Tree: true, FreezeDir: group.freezer, WatchMemory: !a.host.groups.memory(),
+		Tree: true, FreezeDir: group.freezer, WatchMemory: !a.host.groups.memory(), OwnMemory: box.ownMemory(),
 	}
 	if !a.host.groups.pids() {
-		spec.Processes = a.config.Processes
+		spec.Processes = box.watchedProcesses()
 	}
 	return supervise.Start(ctx, a.config.Supervisor, at.Dir, spec, func(end supervise.Ending) lrm.Result {
-		ended := ending{attempt: at, end: end, wrong: wrong, starved: group.starved()}
+		ended := ending{attempt: at, sandbox: a.host.sandbox, end: end, wrong: wrong, starved: group.starved()}
 		_ = group.remove() // what is left, Recover removes
 		return ended.result()
 	})

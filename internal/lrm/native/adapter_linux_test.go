@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/lrmtest"
@@ -20,9 +19,22 @@ import (
 
 const (
 	argAgent  = "__agent"
-	noGroups  = "no groups"
 	guestPath = "/guest"
 )
+
+// The ways in which commands are enclosed: the sandbox, and whether with the
+// control groups that this machine has or with what every machine has.
+const (
+	withBubblewrap  = "bubblewrap"
+	bubblewrapAlone = "bubblewrap without groups"
+	withGVisor      = "gvisor"
+	gvisorAlone     = "gvisor without groups"
+	withoutGroups   = " without groups"
+)
+
+func ways() []string { return []string{withBubblewrap, bubblewrapAlone, withGVisor, gvisorAlone} }
+
+func bubblewrapWays() []string { return []string{withBubblewrap, bubblewrapAlone} }
 
 // guest is the suite's program, built once for all tests of this binary.
 var guest string
@@ -36,7 +48,7 @@ func TestMain(m *testing.M) {
 		case native.ArgRun:
 			os.Exit(native.RunnerMain())
 		case argAgent:
-			a, err := newAdapter(context.Background(), os.Args[2], os.Args[3] == noGroups)
+			a, err := newAdapter(context.Background(), os.Args[2], os.Args[3])
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
@@ -61,19 +73,20 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-func newAdapter(ctx context.Context, record string, withoutGroups bool) (*native.Adapter, error) {
+func newAdapter(ctx context.Context, record, way string) (*native.Adapter, error) {
 	config, err := native.DefaultConfig(filepath.Dir(record))
 	if err != nil {
 		return nil, err
 	}
-	config.RecordPath, config.NoGroups, config.Processes = record, withoutGroups, 64
+	config.RecordPath, config.Processes = record, 64
+	config.Sandbox, config.NoGroups = strings.CutSuffix(way, withoutGroups)
 	return native.New(ctx, config)
 }
 
 // need skips the test where commands cannot be run.
-func need(t testing.TB, withoutGroups bool) *native.Adapter {
+func need(t testing.TB, way string) *native.Adapter {
 	t.Helper()
-	a, err := newAdapter(t.Context(), filepath.Join(t.TempDir(), "runs.jsonl"), withoutGroups)
+	a, err := newAdapter(t.Context(), filepath.Join(t.TempDir(), "runs.jsonl"), way)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,100 +96,51 @@ func need(t testing.TB, withoutGroups bool) *native.Adapter {
 	return a
 }
 
-func harness(groups string) lrmtest.Harness {
+func harness(way string) lrmtest.Harness {
 	return lrmtest.Harness{
 		Kind: grid.KindCommand, Prefix: []string{guestPath}, Home: "/work", System: true,
 		Inputs: []lrm.Bind{{SandboxPath: guestPath, HostPath: guest}},
 		New: func(t testing.TB, record string) lrm.Adapter {
 			t.Helper()
-			a, err := newAdapter(context.Background(), record, groups == noGroups)
+			a, err := newAdapter(context.Background(), record, way)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return a
 		},
-		Agent: func(record string) *exec.Cmd { return exec.Command(os.Args[0], argAgent, record, groups) },
+		OwnKernel: strings.HasPrefix(way, native.GVisor),
+		Left:      native.GroupsLeft,
+		Agent:     func(record string) *exec.Cmd { return exec.Command(os.Args[0], argAgent, record, way) },
 	}
 }
 
-// TestConformance runs with what the machine has.
 func TestConformance(t *testing.T) {
-	need(t, false)
-	lrmtest.Run(t, harness("groups"))
-}
-
-// TestConformanceWithoutGroups runs with what every machine has.
-func TestConformanceWithoutGroups(t *testing.T) {
-	need(t, true)
-	lrmtest.Run(t, harness(noGroups))
+	for _, way := range ways() {
+		t.Run(way, func(t *testing.T) {
+			need(t, way)
+			lrmtest.Run(t, harness(way))
+		})
+	}
 }
 
 func attempt(t testing.TB, args ...string) lrm.Attempt {
 	t.Helper()
-	dir := t.TempDir()
-	a := lrm.Attempt{
-		ID: grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1}, Dir: filepath.Join(dir, "attempt"),
-		RecordPath: filepath.Join(dir, "runs.jsonl"), LeaseUntil: lrm.BootNow().Add(time.Hour),
-		Limits: lrm.Limits{MemoryBytes: 64 << 20, DiskBytes: 8 << 20, OutputBytes: 64 << 10, WallTime: time.Minute},
-	}
-	a.Task.Kind, a.Task.Args = grid.KindCommand, args
-	if err := os.Mkdir(a.Dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	a := lrmtest.NewAttempt(t, t.TempDir(), 1, args...)
+	a.Task.Kind, a.Limits.DiskBytes = grid.KindCommand, 8<<20
 	return a
-}
-
-func start(t testing.TB, adapter lrm.Adapter, a lrm.Attempt) lrm.Process {
-	t.Helper()
-	p, err := adapter.Start(context.Background(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = p.Stop("the test is over")
-		_, _ = p.Wait(context.Background())
-	})
-	return p
-}
-
-func wait(t testing.TB, p lrm.Process) lrm.Result {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	r, err := p.Wait(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func text(t testing.TB, f lrm.File) string {
-	t.Helper()
-	if f.HostPath == "" {
-		return ""
-	}
-	content, err := os.ReadFile(f.HostPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
 }
 
 // BenchmarkStart measures the start and end of the smallest command.
 func BenchmarkStart(b *testing.B) {
-	adapter := need(b, false)
-	for b.Loop() {
-		r := wait(b, start(b, adapter, attempt(b, "true")))
-		if r.Exit.Cause != grid.CauseExited || r.Exit.Code != 0 {
-			b.Fatalf("exit = %+v", r.Exit)
-		}
-	}
-}
-
-// BenchmarkStartWithoutGroups is the same without control groups.
-func BenchmarkStartWithoutGroups(b *testing.B) {
-	adapter := need(b, true)
-	for b.Loop() {
-		wait(b, start(b, adapter, attempt(b, "true")))
+	for _, way := range ways() {
+		b.Run(way, func(b *testing.B) {
+			adapter := need(b, way)
+			for b.Loop() {
+				r := lrmtest.Wait(b, lrmtest.Start(b, adapter, attempt(b, "true")))
+				if r.Exit.Cause != grid.CauseExited || r.Exit.Code != 0 {
+					b.Fatalf("exit = %+v", r.Exit)
+				}
+			}
+		})
 	}
 }

@@ -1,6 +1,6 @@
-// Package native runs commands under bubblewrap (bwrap), on Linux, each under a
-// supervisor. An owner must allow it; it is offered only where a sandbox could be
-// made when the adapter was.
+// Package native runs commands under bubblewrap (bwrap) or gVisor (runsc), on Linux,
+// each under a supervisor. An owner must allow it; it is offered only where a sandbox
+// could be made when the adapter was.
 //
 // What a command sees:
 //   - a root directory of its own, writable, in which whatever it writes counts as
@@ -12,8 +12,11 @@
 //   - its own /proc, a /dev of the harmless devices, no network, no other processes.
 //   - PATH, HOME, TMPDIR, the task's variables, and an empty standard input.
 //
-// It runs as nobody without any capability, in namespaces of its own (user, mount,
-// pid, network, ipc, uts, cgroup), and dies when its first process does.
+// Under bubblewrap it runs as nobody without any capability, in namespaces of its own
+// (user, mount, pid, network, ipc, uts, cgroup), with an empty ring of keys, behind a
+// filter of the system calls that those do not enclose, and dies when its first
+// process does. Under gVisor it runs on a kernel of its own, as that kernel's root
+// without any capability; the kernel runs in such namespaces and dies with them.
 //
 // Limits come from cgroups where the agent may make groups, version 2 or 1; else
 // memory and processes are watched by looking, up to forty times a second, and bounded for

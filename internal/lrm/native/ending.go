@@ -23,6 +23,7 @@ const (
 // ending is all that is known of an attempt's end.
 type ending struct {
 	attempt lrm.Attempt
+	sandbox string
 	end     supervise.Ending
 	wrong   string // why nothing was run, if so
 	starved bool   // the kernel killed for lack of memory
@@ -66,8 +67,11 @@ func (e ending) report() supervise.Report {
 	}
 }
 
-// exitCode is what bubblewrap told of the command's end.
+// exitCode is what the sandbox told of the command's end.
 func (e ending) exitCode() (int, bool) {
+	if e.sandbox == GVisor {
+		return e.gvisorCode()
+	}
 	text, err := os.ReadFile(statusPath(e.attempt))
 	if err != nil {
 		return 0, false

@@ -16,20 +16,24 @@ const (
 	nobody     = "65534" // user and group inside
 	trialCode  = 42      // of a sandbox that works
 	trialLimit = 10 * time.Second
+	// userNamespaces is what every sandbox needs.
+	userNamespaces = "the kernel must allow user namespaces: see sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces and kernel.apparmor_restrict_unprivileged_userns"
 )
 
 // host is what this machine offers.
 type host struct {
-	bwrap        string   // executable; empty = no sandbox
-	mounts       []string // of the system's programs, as arguments
-	proc         bool     // a private /proc can be mounted
-	noMoreUsers  bool     // making user namespaces inside can be forbidden
-	countsInside bool     // the kernel counts processes for each user namespace
+	sandbox      string // Bubblewrap or GVisor; empty = none
+	bwrap        string // bubblewrap's executable
+	gvisor       gvisor
+	system       []systemPath // of the system's programs
+	proc         bool         // a private /proc can be mounted
+	noMoreUsers  bool         // making user namespaces inside can be forbidden
+	countsInside bool         // the kernel counts processes for each user namespace
 	groups       groups
 	notes        []string // for the owner
 }
 
-func (h *host) works() bool { return h.bwrap != "" }
+func (h *host) works() bool { return h.sandbox != "" }
 
 // flags are the arguments that make the namespaces.
 func (h *host) flags() []string {
@@ -52,27 +56,74 @@ func explore(ctx context.Context, config Config) host {
 	}
 	ctx, cancel := context.WithTimeout(ctx, trialLimit)
 	defer cancel()
-	name := config.Bwrap
-	if name == "" {
-		name = "bwrap"
-	}
-	bwrap, err := exec.LookPath(name)
-	if err != nil {
-		h.notes = []string{"no commands: bubblewrap is missing; install the package bubblewrap"}
-		return h
-	}
-	h.mounts = systemMounts()
-	if err := h.tryVariants(ctx, bwrap); err != nil {
-		h.notes = []string{"no commands: bubblewrap does not work here (" + err.Error() +
-			"); the kernel must allow user namespaces: see sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces and kernel.apparmor_restrict_unprivileged_userns"}
+	h.system = systemPaths()
+	if !h.enclose(ctx, config) {
 		return h
 	}
 	h.countsInside = countsInside()
 	if !config.NoGroups {
 		h.groups = findGroups(ctx)
+		if os.Getuid() == 0 && !h.groups.pids() {
+			return host{notes: append(h.notes, unbounded)}
+		}
 	}
-	h.notes = h.remarks()
+	h.notes = append(h.notes, h.remarks()...)
 	return h
+}
+
+// unbounded is why root runs no commands without a group that counts processes:
+// the kernel excepts root from every other limit on them.
+const unbounded = "no commands: the agent runs as root and may not make control groups, so nothing would bound how many processes a command starts; run it as an ordinary user"
+
+// enclose finds the sandbox that the owner asks for. Left the choice, it takes
+// bubblewrap, which starts many times as fast, and gVisor where that does not work.
+// It leaves a note where there is something to be said.
+func (h *host) enclose(ctx context.Context, config Config) bool {
+	if config.Sandbox != GVisor {
+		err := h.findBubblewrap(ctx, config.Bwrap)
+		if err == nil {
+			h.sandbox = Bubblewrap
+			return true
+		}
+		h.notes = []string{"no commands: " + err.Error()}
+		if config.Sandbox == Bubblewrap {
+			return false
+		}
+	}
+	trial, warning, err := findGVisor(ctx, config.Runsc, h.system)
+	switch {
+	case err == nil:
+		h.sandbox, h.gvisor, h.proc, h.notes = GVisor, trial, true, nil
+		if warning != "" {
+			h.notes = []string{warning}
+		}
+		if config.Sandbox == GVisor {
+			return true
+		}
+		h.notes = append(h.notes, "commands run under gVisor, for bubblewrap does not work here; each takes a quarter of a second longer to start")
+		return true
+	case config.Sandbox == GVisor:
+		h.notes = []string{"no commands: gVisor was asked for: " + err.Error()}
+	case !errors.Is(err, exec.ErrNotFound):
+		h.notes = append(h.notes, "gVisor does not work here either: "+err.Error())
+	default:
+	}
+	return false
+}
+
+// findBubblewrap finds bubblewrap and tries it.
+func (h *host) findBubblewrap(ctx context.Context, name string) error {
+	if name == "" {
+		name = "bwrap"
+	}
+	bwrap, err := exec.LookPath(name)
+	if err != nil {
+		return errors.New("bubblewrap is missing; install the package bubblewrap")
+	}
+	if err := h.tryVariants(ctx, bwrap); err != nil {
+		return fmt.Errorf("bubblewrap does not work here (%w); %s", err, userNamespaces)
+	}
+	return nil
 }
 
 // tryVariants finds the strictest sandbox that works.
@@ -100,7 +151,7 @@ func (h *host) try(ctx context.Context, bwrap string) error {
 	}
 	defer os.RemoveAll(dir)
 	args := append(h.flags(), "--bind", dir, "/")
-	args = append(args, h.mounts...)
+	args = append(args, mountArguments(h.system)...)
 	args = append(args, "--dev", "/dev", "--remount-ro", "/dev")
 	if h.proc {
 		args = append(args, procMount()...)
@@ -121,24 +172,44 @@ func (h *host) try(ctx context.Context, bwrap string) error {
 	}
 }
 
-// systemMounts are the arguments that show the system's programs, read-only.
-func systemMounts() []string {
-	args := []string{"--ro-bind", "/usr", "/usr"}
+// systemPath is a part of the system's programs as commands see it.
+type systemPath struct {
+	path string // in the sandbox
+	host string // what stands there, read-only; empty = a link
+	link string // target of the link
+}
+
+// systemPaths are the system's programs.
+func systemPaths() []systemPath {
+	paths := []systemPath{{path: "/usr", host: "/usr"}}
 	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
 		info, err := os.Lstat(dir)
 		if err != nil {
 			continue
 		}
 		if target, err := os.Readlink(dir); err == nil && info.Mode()&os.ModeSymlink != 0 {
-			args = append(args, "--symlink", target, dir)
+			paths = append(paths, systemPath{path: dir, link: target})
 			continue
 		}
-		args = append(args, "--ro-bind", dir, dir)
+		paths = append(paths, systemPath{path: dir, host: dir})
 	}
 	for _, name := range []string{"/etc/alternatives", "/etc/ld.so.cache"} {
 		if target, err := filepath.EvalSymlinks(name); err == nil {
-			args = append(args, "--ro-bind", target, name)
+			paths = append(paths, systemPath{path: name, host: target})
 		}
+	}
+	return paths
+}
+
+// mountArguments are bubblewrap's arguments for them.
+func mountArguments(paths []systemPath) []string {
+	var args []string
+	for _, p := range paths {
+		if p.host == "" {
+			args = append(args, "--symlink", p.link, p.path)
+			continue
+		}
+		args = append(args, "--ro-bind", p.host, p.path)
 	}
 	return args
 }

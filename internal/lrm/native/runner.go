@@ -9,16 +9,20 @@ import (
 // statusFD is the descriptor on which bubblewrap tells how the command ended.
 const statusFD = 3
 
+// filterFD is the descriptor from which bubblewrap reads the filter of system calls.
+const filterFD = 4
+
 const exitFailed = 1
 
 // job is what the runner is told.
 type job struct {
-	Bwrap      string   // executable
-	Args       []string // of it
-	Join       []string // files that take the process ID of who joins a group
-	StatusPath string   // the file behind statusFD
-	FileBytes  int64    // of the largest file
-	Refused    bool     // there is nothing to be run
+	Program    string         // the sandbox's executable
+	Args       []string       // of it
+	Join       []string       // files that take the process ID of who joins a group
+	StatusPath string         // the file behind statusFD; empty = none
+	Filter     []byte         // of system calls, behind filterFD; empty = none
+	Rlimits    map[int]uint64 // what the kernel holds each process to, by resource
+	Refused    bool           // there is nothing to be run
 }
 
 // RunnerMain is the body of the runner's process: it bounds itself as it is told

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
-
-const openFiles = 1024
 
 // become bounds this process and turns it into the sandbox.
 func become(work job) error {
@@ -25,40 +24,62 @@ func become(work job) error {
 			return fmt.Errorf("leave groups: %w", err)
 		}
 	}
-	status, err := unix.Open(work.StatusPath, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return fmt.Errorf("keep status: %w", err)
+	// An empty ring of keys in place of the owner's. A kernel without keys has none to
+	// hide, and one that forbids the call also forbids it to the command.
+	if _, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("leave the owner's keys: %w", err)
 	}
-	// Nothing of this process but the streams may reach the command.
-	if err = unix.CloseRange(statusFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) {
-		return fmt.Errorf("close files: %w", err)
-	}
-	if status != statusFD {
-		err = unix.Dup3(status, statusFD, 0)
-	} else {
-		_, err = unix.FcntlInt(statusFD, unix.F_SETFD, 0)
-	}
-	if err != nil {
-		return fmt.Errorf("keep status: %w", err)
-	}
-	if err := bound(work); err != nil {
+	if err := keepStatus(work.StatusPath); err != nil {
 		return err
 	}
-	return fmt.Errorf("start bubblewrap: %w", unix.Exec(work.Bwrap, append([]string{"bwrap"}, work.Args...), nil))
-}
-
-// bound sets what the kernel holds each process to.
-func bound(work job) error {
-	limits := map[int]uint64{
-		unix.RLIMIT_CORE:   0, // no dumps on the owner's disk
-		unix.RLIMIT_NOFILE: openFiles, unix.RLIMIT_FSIZE: uint64(max(work.FileBytes, 0)),
+	if len(work.Filter) > 0 {
+		if err := keepFilter(work.Filter); err != nil {
+			return fmt.Errorf("keep filter: %w", err)
+		}
 	}
-	for resource, most := range limits {
+	for resource, most := range work.Rlimits {
 		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil && !errors.Is(err, unix.EPERM) {
 			return fmt.Errorf("limit resource %d: %w", resource, err)
 		}
 	}
+	err := unix.Exec(work.Program, append([]string{filepath.Base(work.Program)}, work.Args...), []string{})
+	return fmt.Errorf("start sandbox: %w", err)
+}
+
+// keepStatus puts the file of that path behind statusFD and closes all other
+// files, because nothing of this process but the streams may reach the command.
+func keepStatus(path string) error {
+	status := -1
+	if path != "" {
+		var err error
+		if status, err = unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC, 0o600); err != nil {
+			return fmt.Errorf("keep status: %w", err)
+		}
+	}
+	err := unix.CloseRange(statusFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+	if err != nil && !errors.Is(err, unix.ENOSYS) {
+		return fmt.Errorf("close files: %w", err)
+	}
+	switch status {
+	case -1:
+		return nil
+	case statusFD:
+		_, err = unix.FcntlInt(statusFD, unix.F_SETFD, 0)
+	default:
+		err = unix.Dup3(status, statusFD, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("keep status: %w", err)
+	}
 	return nil
+}
+
+// rlimits are what the kernel holds each process of bubblewrap's sandbox to.
+func rlimits(fileBytes int64) map[int]uint64 {
+	return map[int]uint64{
+		unix.RLIMIT_CORE:   0, // no dumps on the owner's disk
+		unix.RLIMIT_NOFILE: openFiles, unix.RLIMIT_FSIZE: uint64(max(fileBytes, 0)),
+	}
 }
 
 // countsInside reports whether the kernel counts processes for each user

@@ -4,6 +4,10 @@ package native
 
 import "github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 
+func rlimits(int64) map[int]uint64 { return nil }
+
+func callFilter() []byte { return nil }
+
 func become(job) error { return supervise.ErrUnsupported }
 
 func countsInside() bool { return false }

@@ -15,6 +15,7 @@ const (
 	tempDir    = "/tmp"
 	searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	maxArgs    = 8000 // bubblewrap takes 9000
+	openFiles  = 1024 // of each process
 )
 
 // taken are the paths where the sandbox itself puts something.
@@ -61,9 +62,10 @@ func (s sandbox) prepare() error {
 	if err := os.MkdirAll(s.etcDir(), 0o700); err != nil {
 		return err
 	}
+	id := s.host.id()
 	for name, text := range map[string]string{
-		"passwd": "nobody:x:65534:65534:nobody:" + startDir + ":/bin/sh\n",
-		"group":  "nogroup:x:65534:\n",
+		"passwd": "nobody:x:" + id + ":" + id + ":nobody:" + startDir + ":/bin/sh\n",
+		"group":  "nogroup:x:" + id + ":\n",
 		"hosts":  "127.0.0.1 localhost\n",
 	} {
 		if err := os.WriteFile(filepath.Join(s.etcDir(), name), []byte(text), 0o600); err != nil {
@@ -73,6 +75,58 @@ func (s sandbox) prepare() error {
 	return nil
 }
 
+// command tells the runner what to become.
+func (s sandbox) command(work *job) error {
+	if s.host.sandbox == GVisor {
+		if err := s.writeBundle(); err != nil {
+			return err
+		}
+		work.Program, work.Args = s.host.gvisor.unshare, s.host.gvisor.arguments(s.attempt.Dir)
+		return nil
+	}
+	work.Program, work.Args, work.StatusPath = s.host.bwrap, s.arguments(), statusPath(s.attempt)
+	work.Filter = callFilter()
+	work.Rlimits = rlimits(s.attempt.Limits.OrDefault().DiskBytes)
+	return nil
+}
+
+// need is what the attempt's group bounds: the command and, with gVisor, its kernel.
+func (s sandbox) need() need {
+	n := need{
+		memory:    s.attempt.Limits.OrDefault().MemoryBytes + s.ownMemory(),
+		processes: s.processes, milliCPUs: s.attempt.Task.Need.MilliCPUs,
+	}
+	if s.host.sandbox == GVisor {
+		n.processes = s.processes*gvisorThreadsEach + gvisorThreads
+	}
+	return n
+}
+
+// ownMemory is what the sandbox itself may take, in bytes.
+func (s sandbox) ownMemory() int64 {
+	if s.host.sandbox == GVisor {
+		return gvisorMemory
+	}
+	return 0
+}
+
+// watchedProcesses is how many processes of this machine are too many. gVisor
+// counts those of the command itself; this bounds its own.
+func (s sandbox) watchedProcesses() int {
+	if s.host.sandbox == GVisor {
+		return s.processes*2 + gvisorProcesses
+	}
+	return s.processes
+}
+
+// environment is what the command gets besides the task's variables.
+func environment() [][2]string {
+	return [][2]string{{"PATH", searchPath}, {"HOME", startDir}, {"TMPDIR", tempDir}}
+}
+
+// etcFiles are the files of /etc that prepare writes.
+func etcFiles() []string { return []string{"passwd", "group", "hosts"} }
+
 func (s sandbox) etcDir() string { return filepath.Join(s.attempt.Dir, "etc") }
 
 // statusPath is where bubblewrap tells how the command ended; out of its reach.
@@ -81,8 +135,8 @@ func statusPath(a lrm.Attempt) string { return filepath.Join(a.Dir, "bwrap.json"
 // arguments is bubblewrap's command line, without its name.
 func (s sandbox) arguments() []string {
 	args := append(s.host.flags(), "--bind", s.attempt.WorkDir(), "/")
-	args = append(args, s.host.mounts...)
-	for _, name := range []string{"passwd", "group", "hosts"} {
+	args = append(args, mountArguments(s.host.system)...)
+	for _, name := range etcFiles() {
 		args = append(args, "--ro-bind", filepath.Join(s.etcDir(), name), "/etc/"+name)
 	}
 	args = append(args, "--dev", "/dev", "--bind", filepath.Join(s.attempt.WorkDir(), tempDir), "/dev/shm", "--remount-ro", "/dev")
@@ -92,11 +146,14 @@ func (s sandbox) arguments() []string {
 	for _, in := range s.attempt.Inputs {
 		args = append(args, "--ro-bind", in.HostPath, path.Clean(in.SandboxPath))
 	}
-	for _, v := range [][2]string{{"PATH", searchPath}, {"HOME", startDir}, {"TMPDIR", tempDir}} {
+	for _, v := range environment() {
 		args = append(args, "--setenv", v[0], v[1])
 	}
 	for _, v := range s.attempt.Task.Env {
 		args = append(args, "--setenv", v.Name, v.Value)
+	}
+	if len(callFilter()) > 0 {
+		args = append(args, "--seccomp", fmt.Sprint(filterFD))
 	}
 	args = append(args, "--chdir", startDir, "--json-status-fd", fmt.Sprint(statusFD), "--")
 	return append(append(args, s.shell()...), s.attempt.Task.Args...)
@@ -112,6 +169,9 @@ func procMount() []string { return []string{"--proc", "/proc", "--remount-ro", "
 // the kernel does that.
 func (s sandbox) shell() []string {
 	script := ""
+	if s.host.sandbox == GVisor { // it bounds by itself
+		return []string{"/bin/sh", "-c", `exec "$@"`, "sh"}
+	}
 	if !s.host.groups.memory() {
 		const kib = 10 // bits
 		script += fmt.Sprintf("ulimit -d %d; ", max(s.attempt.Limits.OrDefault().MemoryBytes>>kib, 1))

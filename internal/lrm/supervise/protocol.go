@@ -31,6 +31,7 @@ type Spec struct {
 	FreezeDir   string // with Tree: cgroup (v2) that the whole tree is in, frozen at once; empty = by signals, one by one
 	Processes   int    // with Tree: more of them end the attempt; 0 = the kernel sees to it
 	WatchMemory bool   // with Tree: hold the sum of its memory below Limits.MemoryBytes; else the kernel sees to it
+	OwnMemory   int64  // with Tree: what a sandbox that is a kernel itself takes besides, in bytes; 0 = it is none
 }
 
 // command is a line from the agent. Exactly one field is set.

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -227,36 +225,42 @@ func (r *runner) look() {
 // measure reports what the runner has taken too much of.
 func (r *runner) measure() (Report, bool) {
 	limits := r.spec.Limits
-	if r.spec.WatchDir != "" {
-		use := treeUse(r.spec.WatchDir)
-		if r.spec.Tree && use <= limits.DiskBytes {
-			use += namelessUse(r.pid())
-		}
-		if use > limits.DiskBytes {
-			return Report{Cause: grid.CauseDisk, Text: diskText(limits)}, true
-		}
+	if report, over := r.disk(); over {
+		return report, true
 	}
 	if r.spec.Processes > 0 && treeCount(r.pid()) > r.spec.Processes {
 		return Report{Cause: grid.CauseBadWork, Text: fmt.Sprintf("started more than %d processes", r.spec.Processes)}, true
 	}
-	if r.spec.WatchMemory && treeMemory(r.pid(), limits.MemoryBytes) > limits.MemoryBytes {
+	if r.spec.WatchMemory && r.memory() > limits.MemoryBytes {
 		return Report{Cause: grid.CauseMemory, Text: "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory"}, true
 	}
 	return Report{}, false
 }
 
-// treeUse sums what the files of a tree take on disk. Files that vanish
-// meanwhile do not count.
-func treeUse(dir string) int64 {
-	var total int64
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil //nolint:nilerr // vanished or not ours: look at the others
+// disk reports that the runner writes more than it may, or hides what it writes.
+func (r *runner) disk() (Report, bool) {
+	limits := r.spec.Limits
+	if r.spec.WatchDir == "" {
+		return Report{}, false
+	}
+	use, wild := treeUse(r.spec.WatchDir)
+	if wild != "" {
+		return Report{Cause: grid.CauseDisk, Text: wild}, true
+	}
+	if r.spec.Tree && use <= limits.DiskBytes {
+		disk, memory := namelessUse(r.pid())
+		use += disk
+		if r.spec.OwnMemory == 0 { // memory that has a descriptor may be mapped nowhere
+			use += memory
 		}
-		if info, err := d.Info(); err == nil {
-			total += diskUse(info)
-		}
-		return nil
-	})
-	return total
+	}
+	return Report{Cause: grid.CauseDisk, Text: diskText(limits)}, use > limits.DiskBytes
+}
+
+// memory is what the tree's programs have of it, in bytes.
+func (r *runner) memory() int64 {
+	if r.spec.OwnMemory > 0 {
+		return ownMemory(r.pid()) - r.spec.OwnMemory
+	}
+	return treeMemory(r.pid(), r.spec.Limits.MemoryBytes)
 }

@@ -115,8 +115,10 @@ const startField = 19 // of statFields; the 22nd of all
 
 // statFields are the fields of /proc/PID/stat behind the name: the first is the
 // state, the second the parent. The name in parentheses may hold anything.
-func statFields(pid int) ([]string, bool) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+func statFields(pid int) ([]string, bool) { return readStat(fmt.Sprintf("/proc/%d/stat", pid)) }
+
+func readStat(name string) ([]string, bool) {
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, false
 	}

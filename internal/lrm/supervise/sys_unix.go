@@ -39,6 +39,8 @@ func awaitGroupGone(leader int, limit time.Duration) bool {
 	return false
 }
 
+func isTooLong(err error) bool { return errors.Is(err, syscall.ENAMETOOLONG) }
+
 func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
 // signalOf is the signal that killed the process, 0 if none.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,12 +21,29 @@ const (
 )
 
 // member is a process of a tree.
-type member struct {
-	pid   int
-	state byte // as in /proc/PID/stat
-}
+type member struct{ pid int }
 
-func (m member) still() bool { return strings.IndexByte("TtZX", m.state) >= 0 }
+// running are the threads that do not stand still, and whether all of those sleep
+// in a system call that cannot be interrupted. The state of a process is that of its
+// first thread alone, which may have ended or be stopped by a tracer while others run.
+func (m member) running() (threads []int, sleeping bool) {
+	dir := fmt.Sprintf("/proc/%d/task", m.pid)
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, false
+	}
+	sleeping = true
+	for _, name := range names {
+		fields, ok := readStat(filepath.Join(dir, name.Name(), "stat"))
+		tid, err := strconv.Atoi(name.Name())
+		if !ok || err != nil || strings.Contains("TtZX", fields[0]) {
+			continue
+		}
+		threads = append(threads, tid)
+		sleeping = sleeping && fields[0] == "D"
+	}
+	return threads, sleeping
+}
 
 // descendants are the processes below root, wherever they are: a process cannot
 // leave its ancestors, and the first process of a namespace adopts what others
@@ -43,7 +61,7 @@ func descendants(root int) []member {
 		}
 		if fields, ok := statFields(pid); ok {
 			if parent, err := strconv.Atoi(fields[1]); err == nil {
-				children[parent] = append(children[parent], member{pid: pid, state: fields[0][0]})
+				children[parent] = append(children[parent], member{pid: pid})
 			}
 		}
 	}
@@ -93,14 +111,17 @@ func freezeTree(root int, dir string) error {
 		}
 		running, sleeping := 0, 0
 		for _, m := range descendants(root) {
-			if m.still() {
+			threads, asleep := m.running()
+			if len(threads) == 0 {
 				continue
 			}
 			running++
-			if m.state == 'D' {
-				sleeping++ // in a system call that cannot be interrupted: it stops before its next step
+			if asleep {
+				sleeping++ // it stops before its next step
 			}
-			_ = unix.Kill(m.pid, unix.SIGSTOP)
+			for _, tid := range threads { // each: of a traced process one signal stops one thread
+				_ = unix.Tgkill(m.pid, tid, unix.SIGSTOP)
+			}
 		}
 		late := time.Now().After(deadline)
 		switch {
@@ -164,46 +185,51 @@ func killTree(root int, dir string) {
 
 func treeCount(root int) int { return len(descendants(root)) }
 
-// treeMemory is the memory, in bytes, that the tree has for itself. Only when the
-// quick sum is above enough does it look closely at what processes share.
+// treeMemory is the memory, in bytes, that the tree has for itself, alone or
+// shared among its processes. Only when the quick sum is above enough does it look
+// closely at what they share.
 func treeMemory(root int, enough int64) int64 {
-	var quick, exact int64
-	page := int64(os.Getpagesize())
 	below := descendants(root)
-	for _, m := range below {
-		var size, resident, shared int64
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", m.pid))
-		if err != nil {
-			continue
-		}
-		if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err == nil {
-			quick += (resident - shared) * page
-		}
-	}
+	quick := sumFields(below, "status", "RssAnon:", "RssShmem:")
 	if quick <= enough {
 		return quick
 	}
-	for _, m := range below {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", m.pid))
+	return sumFields(below, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:")
+}
+
+// sumFields sums, in bytes, fields in kB of a file that each process has in /proc.
+func sumFields(of []member, file string, names ...string) int64 {
+	var total int64
+	for _, m := range of {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", m.pid, file))
 		if err != nil {
 			continue
 		}
 		for line := range strings.Lines(string(text)) {
-			var kib int64
-			if _, err := fmt.Sscanf(line, "Pss_Anon: %d kB", &kib); err == nil {
-				exact += kib << 10
+			f := strings.Fields(line)
+			if len(f) < 2 || !slices.Contains(names, f[0]) {
+				continue
+			}
+			if kib, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+				total += kib << 10
 			}
 		}
 	}
-	return exact
+	return total
 }
 
-// namelessUse is what files take on disk, in bytes, that the tree holds open
-// after their names were removed.
-func namelessUse(root int) int64 {
+// ownMemory is the memory, in bytes, of a tree that is a kernel of its own: its
+// program's memory is a file in memory, mapped only where it was touched lately.
+func ownMemory(root int) int64 {
+	_, memory := namelessUse(root)
+	return memory + sumFields(descendants(root), "status", "RssAnon:")
+}
+
+// namelessUse is what files take, in bytes, that the tree holds open without a name:
+// on disk, removed ones; in memory, those that never had one.
+func namelessUse(root int) (disk, memory int64) {
 	type file struct{ dev, inode uint64 }
 	seen := make(map[file]bool)
-	var total int64
 	for _, m := range descendants(root) {
 		links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", m.pid))
 		if err != nil {
@@ -211,14 +237,16 @@ func namelessUse(root int) int64 {
 		}
 		for _, link := range links {
 			var st unix.Stat_t
-			if unix.Stat(link, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 0 {
+			if unix.Stat(link, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 0 || seen[file{st.Dev, st.Ino}] {
 				continue
 			}
-			if id := (file{st.Dev, st.Ino}); !seen[id] {
-				seen[id] = true
-				total += st.Blocks * 512
+			seen[file{st.Dev, st.Ino}] = true
+			if name, err := os.Readlink(link); err == nil && strings.HasPrefix(name, "/memfd:") {
+				memory += st.Blocks * 512
+			} else {
+				disk += st.Blocks * 512
 			}
 		}
 	}
-	return total
+	return disk, memory
 }

@@ -18,4 +18,6 @@ func treeCount(int) int { return 0 }
 
 func treeMemory(int, int64) int64 { return 0 }
 
-func namelessUse(int) int64 { return 0 }
+func ownMemory(int) int64 { return 0 }
+
+func namelessUse(int) (disk, memory int64) { return 0, 0 }

@@ -8,56 +8,31 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/lrmtest"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/wasm"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
-
-// processes are the IDs of the processes that work in dir.
-func processes(t *testing.T, dir string) []int {
-	t.Helper()
-	links, err := filepath.Glob("/proc/[0-9]*/cwd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pids []int
-	for _, link := range links {
-		var pid int
-		if at, err := os.Readlink(link); err == nil && at == dir {
-			if _, err := fmt.Sscanf(link, "/proc/%d/cwd", &pid); err == nil {
-				pids = append(pids, pid)
-			}
-		}
-	}
-	return pids
-}
-
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.After(30 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("never: " + what)
-		}
-	}
-}
 
 // spinning starts an endless loop and waits until it runs.
 func spinning(t *testing.T) (lrm.Attempt, lrm.Process) {
 	t.Helper()
 	a := attempt(t, guest, "spin")
 	p := start(t, a)
-	until(t, "the program prints", func() bool { return printed(a) })
+	lrmtest.Until(t, "the program prints", lrmtest.Patience, func() bool { return printed(a) })
 	return a, p
+}
+
+// supervisors are the processes that work in the attempt's directory itself.
+func supervisors(t *testing.T, a lrm.Attempt) []int {
+	t.Helper()
+	below := lrmtest.Processes(t, a.WorkDir())
+	return slices.DeleteFunc(lrmtest.Processes(t, a.Dir), func(pid int) bool { return slices.Contains(below, pid) })
 }
 
 func printed(a lrm.Attempt) bool {
@@ -68,7 +43,7 @@ func printed(a lrm.Attempt) bool {
 func TestRunnerYieldsToOwner(t *testing.T) {
 	t.Parallel()
 	a, _ := spinning(t)
-	pids := processes(t, a.WorkDir())
+	pids := lrmtest.Processes(t, a.WorkDir())
 	if len(pids) != 1 {
 		t.Fatalf("runners = %v, want one", pids)
 	}
@@ -92,11 +67,11 @@ func TestRunnerYieldsToOwner(t *testing.T) {
 func TestSupervisorKilled(t *testing.T) {
 	t.Parallel()
 	a, p := spinning(t)
-	supervisors := processes(t, a.Dir)
-	if len(supervisors) != 1 {
-		t.Fatalf("supervisors = %v, want one", supervisors)
+	watchers := supervisors(t, a)
+	if len(watchers) != 1 {
+		t.Fatalf("supervisors = %v, want one", watchers)
 	}
-	if err := syscall.Kill(supervisors[0], syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(watchers[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	r, err := p.Wait(t.Context())
@@ -106,7 +81,7 @@ func TestSupervisorKilled(t *testing.T) {
 	if r.Exit.Cause != grid.CauseSandbox || !strings.Contains(r.Exit.Text, "supervisor") {
 		t.Errorf("exit = %+v", r.Exit)
 	}
-	if left := processes(t, a.WorkDir()); len(left) != 0 {
+	if left := lrmtest.Processes(t, a.WorkDir()); len(left) != 0 {
 		t.Errorf("the runner %v outlived its supervisor", left)
 	}
 	records, err := lrm.ReadRecords(a.RecordPath)
@@ -128,12 +103,12 @@ func TestRecoverEndsStoppedSupervisor(t *testing.T) {
 	if err := agent.Start(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the program prints", func() bool { return printed(a) })
-	supervisors := processes(t, a.Dir)
-	if len(supervisors) != 1 {
-		t.Fatalf("supervisors = %v, want one", supervisors)
+	lrmtest.Until(t, "the program prints", lrmtest.Patience, func() bool { return printed(a) })
+	watchers := supervisors(t, a)
+	if len(watchers) != 1 {
+		t.Fatalf("supervisors = %v, want one", watchers)
 	}
-	if err := syscall.Kill(supervisors[0], syscall.SIGSTOP); err != nil {
+	if err := syscall.Kill(watchers[0], syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	_ = agent.Process.Kill()
@@ -141,7 +116,7 @@ func TestRecoverEndsStoppedSupervisor(t *testing.T) {
 	if err := harness().New(t, a.RecordPath).Recover(t.Context()); err != nil {
 		t.Errorf("Recover: %v", err)
 	}
-	until(t, "nothing is left", func() bool { return len(processes(t, a.Dir))+len(processes(t, a.WorkDir())) == 0 })
+	lrmtest.Until(t, "nothing is left", lrmtest.Patience, func() bool { return len(lrmtest.Processes(t, a.Dir)) == 0 })
 }
 
 // TestWall runs this binary again behind the second wall alone.

@@ -55,6 +55,11 @@ type Wire struct {
 	//	*Wire_Progress
 	//	*Wire_Exited
 	//	*Wire_ExitAck
+	//	*Wire_Roster
+	//	*Wire_JoinRequest
+	//	*Wire_JoinAnswer
+	//	*Wire_Check
+	//	*Wire_Checked
 	Body          isWire_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -275,6 +280,51 @@ func (x *Wire) GetExitAck() *ExitAck {
 	return nil
 }
 
+func (x *Wire) GetRoster() *Roster {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Roster); ok {
+			return x.Roster
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetJoinRequest() *JoinRequest {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_JoinRequest); ok {
+			return x.JoinRequest
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetJoinAnswer() *JoinAnswer {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_JoinAnswer); ok {
+			return x.JoinAnswer
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetCheck() *Check {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Check); ok {
+			return x.Check
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetChecked() *Checked {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Checked); ok {
+			return x.Checked
+		}
+	}
+	return nil
+}
+
 type isWire_Body interface {
 	isWire_Body()
 }
@@ -355,6 +405,26 @@ type Wire_ExitAck struct {
 	ExitAck *ExitAck `protobuf:"bytes,20,opt,name=exit_ack,json=exitAck,proto3,oneof"`
 }
 
+type Wire_Roster struct {
+	Roster *Roster `protobuf:"bytes,21,opt,name=roster,proto3,oneof"`
+}
+
+type Wire_JoinRequest struct {
+	JoinRequest *JoinRequest `protobuf:"bytes,22,opt,name=join_request,json=joinRequest,proto3,oneof"`
+}
+
+type Wire_JoinAnswer struct {
+	JoinAnswer *JoinAnswer `protobuf:"bytes,23,opt,name=join_answer,json=joinAnswer,proto3,oneof"`
+}
+
+type Wire_Check struct {
+	Check *Check `protobuf:"bytes,24,opt,name=check,proto3,oneof"`
+}
+
+type Wire_Checked struct {
+	Checked *Checked `protobuf:"bytes,25,opt,name=checked,proto3,oneof"`
+}
+
 func (*Wire_Hello) isWire_Body() {}
 
 func (*Wire_Announce) isWire_Body() {}
@@ -392,6 +462,16 @@ func (*Wire_Progress) isWire_Body() {}
 func (*Wire_Exited) isWire_Body() {}
 
 func (*Wire_ExitAck) isWire_Body() {}
+
+func (*Wire_Roster) isWire_Body() {}
+
+func (*Wire_JoinRequest) isWire_Body() {}
+
+func (*Wire_JoinAnswer) isWire_Body() {}
+
+func (*Wire_Check) isWire_Body() {}
+
+func (*Wire_Checked) isWire_Body() {}
 
 // Envelope is what gossip carries. The signature is over the bytes of signed
 // as they are.
@@ -785,6 +865,118 @@ func (x *Weights) GetP() float64 {
 	return 0
 }
 
+type Axis struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dimension     uint32                 `protobuf:"varint,1,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	Weight        float64                `protobuf:"fixed64,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Axis) Reset() {
+	*x = Axis{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Axis) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Axis) ProtoMessage() {}
+
+func (x *Axis) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Axis.ProtoReflect.Descriptor instead.
+func (*Axis) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Axis) GetDimension() uint32 {
+	if x != nil {
+		return x.Dimension
+	}
+	return 0
+}
+
+func (x *Axis) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+type Coordinate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dimension     uint32                 `protobuf:"varint,1,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	Value         float64                `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`
+	Known         bool                   `protobuf:"varint,3,opt,name=known,proto3" json:"known,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Coordinate) Reset() {
+	*x = Coordinate{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Coordinate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Coordinate) ProtoMessage() {}
+
+func (x *Coordinate) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Coordinate.ProtoReflect.Descriptor instead.
+func (*Coordinate) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Coordinate) GetDimension() uint32 {
+	if x != nil {
+		return x.Dimension
+	}
+	return 0
+}
+
+func (x *Coordinate) GetValue() float64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+func (x *Coordinate) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
 type Window struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	NotBeforeMs   *int64                 `protobuf:"varint,1,opt,name=not_before_ms,json=notBeforeMs,proto3,oneof" json:"not_before_ms,omitempty"`
@@ -795,7 +987,7 @@ type Window struct {
 
 func (x *Window) Reset() {
 	*x = Window{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[6]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +999,7 @@ func (x *Window) String() string {
 func (*Window) ProtoMessage() {}
 
 func (x *Window) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[6]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +1012,7 @@ func (x *Window) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Window.ProtoReflect.Descriptor instead.
 func (*Window) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{6}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Window) GetNotBeforeMs() int64 {
@@ -850,7 +1042,7 @@ type DataSource struct {
 
 func (x *DataSource) Reset() {
 	*x = DataSource{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[7]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -862,7 +1054,7 @@ func (x *DataSource) String() string {
 func (*DataSource) ProtoMessage() {}
 
 func (x *DataSource) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[7]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -875,7 +1067,7 @@ func (x *DataSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataSource.ProtoReflect.Descriptor instead.
 func (*DataSource) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{7}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DataSource) GetCid() string {
@@ -924,13 +1116,14 @@ type Requirement struct {
 	Window        *Window                `protobuf:"bytes,7,opt,name=window,proto3" json:"window,omitempty"`
 	Map           uint32                 `protobuf:"varint,8,opt,name=map,proto3" json:"map,omitempty"`
 	Weights       *Weights               `protobuf:"bytes,9,opt,name=weights,proto3" json:"weights,omitempty"`
+	Axes          []*Axis                `protobuf:"bytes,10,rep,name=axes,proto3" json:"axes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Requirement) Reset() {
 	*x = Requirement{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[8]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +1135,7 @@ func (x *Requirement) String() string {
 func (*Requirement) ProtoMessage() {}
 
 func (x *Requirement) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[8]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1148,7 @@ func (x *Requirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requirement.ProtoReflect.Descriptor instead.
 func (*Requirement) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{8}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Requirement) GetKind() uint32 {
@@ -1021,6 +1214,13 @@ func (x *Requirement) GetWeights() *Weights {
 	return nil
 }
 
+func (x *Requirement) GetAxes() []*Axis {
+	if x != nil {
+		return x.Axes
+	}
+	return nil
+}
+
 type Input struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -1033,7 +1233,7 @@ type Input struct {
 
 func (x *Input) Reset() {
 	*x = Input{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[9]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1245,7 @@ func (x *Input) String() string {
 func (*Input) ProtoMessage() {}
 
 func (x *Input) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[9]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1258,7 @@ func (x *Input) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Input.ProtoReflect.Descriptor instead.
 func (*Input) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{9}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Input) GetPath() string {
@@ -1099,7 +1299,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[10]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1311,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[10]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1324,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{10}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Output) GetPath() string {
@@ -1151,7 +1351,7 @@ type EnvVar struct {
 
 func (x *EnvVar) Reset() {
 	*x = EnvVar{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[11]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1363,7 @@ func (x *EnvVar) String() string {
 func (*EnvVar) ProtoMessage() {}
 
 func (x *EnvVar) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[11]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1376,7 @@ func (x *EnvVar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnvVar.ProtoReflect.Descriptor instead.
 func (*EnvVar) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{11}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EnvVar) GetName() string {
@@ -1211,13 +1411,14 @@ type Spec struct {
 	Map           uint32                 `protobuf:"varint,14,opt,name=map,proto3" json:"map,omitempty"`
 	Weights       *Weights               `protobuf:"bytes,15,opt,name=weights,proto3" json:"weights,omitempty"`
 	Unattended    uint32                 `protobuf:"varint,16,opt,name=unattended,proto3" json:"unattended,omitempty"`
+	Axes          []*Axis                `protobuf:"bytes,17,rep,name=axes,proto3" json:"axes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Spec) Reset() {
 	*x = Spec{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[12]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1430,7 @@ func (x *Spec) String() string {
 func (*Spec) ProtoMessage() {}
 
 func (x *Spec) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[12]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1443,7 @@ func (x *Spec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spec.ProtoReflect.Descriptor instead.
 func (*Spec) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{12}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Spec) GetName() string {
@@ -1357,6 +1558,13 @@ func (x *Spec) GetUnattended() uint32 {
 	return 0
 }
 
+func (x *Spec) GetAxes() []*Axis {
+	if x != nil {
+		return x.Axes
+	}
+	return nil
+}
+
 type Item struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Value         string                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
@@ -1367,7 +1575,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[13]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1379,7 +1587,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[13]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1392,7 +1600,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{13}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Item) GetValue() string {
@@ -1410,21 +1618,23 @@ func (x *Item) GetInputs() []*Input {
 }
 
 type Parts struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	X             float64                `protobuf:"fixed64,1,opt,name=x,proto3" json:"x,omitempty"`
-	Y             float64                `protobuf:"fixed64,2,opt,name=y,proto3" json:"y,omitempty"`
-	Z             float64                `protobuf:"fixed64,3,opt,name=z,proto3" json:"z,omitempty"`
-	Distance      float64                `protobuf:"fixed64,4,opt,name=distance,proto3" json:"distance,omitempty"`
-	WaitNs        int64                  `protobuf:"varint,5,opt,name=wait_ns,json=waitNs,proto3" json:"wait_ns,omitempty"`
-	StageInNs     int64                  `protobuf:"varint,6,opt,name=stage_in_ns,json=stageInNs,proto3" json:"stage_in_ns,omitempty"`
-	RunNs         int64                  `protobuf:"varint,7,opt,name=run_ns,json=runNs,proto3" json:"run_ns,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	X                float64                `protobuf:"fixed64,1,opt,name=x,proto3" json:"x,omitempty"`
+	Y                float64                `protobuf:"fixed64,2,opt,name=y,proto3" json:"y,omitempty"`
+	Z                float64                `protobuf:"fixed64,3,opt,name=z,proto3" json:"z,omitempty"`
+	Distance         float64                `protobuf:"fixed64,4,opt,name=distance,proto3" json:"distance,omitempty"`
+	WaitNs           int64                  `protobuf:"varint,5,opt,name=wait_ns,json=waitNs,proto3" json:"wait_ns,omitempty"`
+	StageInNs        int64                  `protobuf:"varint,6,opt,name=stage_in_ns,json=stageInNs,proto3" json:"stage_in_ns,omitempty"`
+	RunNs            int64                  `protobuf:"varint,7,opt,name=run_ns,json=runNs,proto3" json:"run_ns,omitempty"`
+	Further          []*Coordinate          `protobuf:"bytes,8,rep,name=further,proto3" json:"further,omitempty"`
+	PotentialUnknown bool                   `protobuf:"varint,9,opt,name=potential_unknown,json=potentialUnknown,proto3" json:"potential_unknown,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Parts) Reset() {
 	*x = Parts{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[14]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1436,7 +1646,7 @@ func (x *Parts) String() string {
 func (*Parts) ProtoMessage() {}
 
 func (x *Parts) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[14]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1449,7 +1659,7 @@ func (x *Parts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parts.ProtoReflect.Descriptor instead.
 func (*Parts) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{14}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Parts) GetX() float64 {
@@ -1501,6 +1711,20 @@ func (x *Parts) GetRunNs() int64 {
 	return 0
 }
 
+func (x *Parts) GetFurther() []*Coordinate {
+	if x != nil {
+		return x.Further
+	}
+	return nil
+}
+
+func (x *Parts) GetPotentialUnknown() bool {
+	if x != nil {
+		return x.PotentialUnknown
+	}
+	return false
+}
+
 type Offer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1518,7 +1742,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +1754,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +1767,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{15}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Offer) GetId() uint64 {
@@ -1621,7 +1845,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1857,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1870,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{16}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Refusal) GetReason() uint32 {
@@ -1688,7 +1912,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1700,7 +1924,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1713,7 +1937,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{17}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Attempt) GetJob() string {
@@ -1749,7 +1973,7 @@ type Produced struct {
 
 func (x *Produced) Reset() {
 	*x = Produced{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +1985,7 @@ func (x *Produced) String() string {
 func (*Produced) ProtoMessage() {}
 
 func (x *Produced) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +1998,7 @@ func (x *Produced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Produced.ProtoReflect.Descriptor instead.
 func (*Produced) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{18}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Produced) GetPath() string {
@@ -1820,7 +2044,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +2056,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +2069,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{19}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Exit) GetCause() uint32 {
@@ -1908,13 +2132,14 @@ type Hello struct {
 	Capability    *Capability            `protobuf:"bytes,7,opt,name=capability,proto3" json:"capability,omitempty"`
 	Refusal       uint32                 `protobuf:"varint,8,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	Peers         []string               `protobuf:"bytes,9,rep,name=peers,proto3" json:"peers,omitempty"`
+	Roster        []byte                 `protobuf:"bytes,10,opt,name=roster,proto3" json:"roster,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1926,7 +2151,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1939,7 +2164,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{20}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Hello) GetMinVersion() uint32 {
@@ -2005,6 +2230,13 @@ func (x *Hello) GetPeers() []string {
 	return nil
 }
 
+func (x *Hello) GetRoster() []byte {
+	if x != nil {
+		return x.Roster
+	}
+	return nil
+}
+
 type Announce struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
@@ -2023,7 +2255,7 @@ type Announce struct {
 
 func (x *Announce) Reset() {
 	*x = Announce{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2035,7 +2267,7 @@ func (x *Announce) String() string {
 func (*Announce) ProtoMessage() {}
 
 func (x *Announce) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2048,7 +2280,7 @@ func (x *Announce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Announce.ProtoReflect.Descriptor instead.
 func (*Announce) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{21}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Announce) GetJob() string {
@@ -2136,7 +2368,7 @@ type Reannounce struct {
 
 func (x *Reannounce) Reset() {
 	*x = Reannounce{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2148,7 +2380,7 @@ func (x *Reannounce) String() string {
 func (*Reannounce) ProtoMessage() {}
 
 func (x *Reannounce) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2161,7 +2393,7 @@ func (x *Reannounce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reannounce.ProtoReflect.Descriptor instead.
 func (*Reannounce) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{22}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Reannounce) GetJob() string {
@@ -2223,7 +2455,7 @@ type NeedRequirements struct {
 
 func (x *NeedRequirements) Reset() {
 	*x = NeedRequirements{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2235,7 +2467,7 @@ func (x *NeedRequirements) String() string {
 func (*NeedRequirements) ProtoMessage() {}
 
 func (x *NeedRequirements) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2248,7 +2480,7 @@ func (x *NeedRequirements) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeedRequirements.ProtoReflect.Descriptor instead.
 func (*NeedRequirements) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{23}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *NeedRequirements) GetJob() string {
@@ -2274,7 +2506,7 @@ type Requirements struct {
 
 func (x *Requirements) Reset() {
 	*x = Requirements{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +2518,7 @@ func (x *Requirements) String() string {
 func (*Requirements) ProtoMessage() {}
 
 func (x *Requirements) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2531,7 @@ func (x *Requirements) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requirements.ProtoReflect.Descriptor instead.
 func (*Requirements) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{24}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Requirements) GetAnnounce() *Announce {
@@ -2320,7 +2552,7 @@ type Bid struct {
 
 func (x *Bid) Reset() {
 	*x = Bid{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2332,7 +2564,7 @@ func (x *Bid) String() string {
 func (*Bid) ProtoMessage() {}
 
 func (x *Bid) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2345,7 +2577,7 @@ func (x *Bid) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bid.ProtoReflect.Descriptor instead.
 func (*Bid) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{25}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Bid) GetJob() string {
@@ -2380,7 +2612,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2392,7 +2624,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2405,7 +2637,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{26}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Refuse) GetJob() string {
@@ -2438,7 +2670,7 @@ type Vacancy struct {
 
 func (x *Vacancy) Reset() {
 	*x = Vacancy{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2450,7 +2682,7 @@ func (x *Vacancy) String() string {
 func (*Vacancy) ProtoMessage() {}
 
 func (x *Vacancy) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2463,7 +2695,7 @@ func (x *Vacancy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacancy.ProtoReflect.Descriptor instead.
 func (*Vacancy) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{27}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Vacancy) GetJobs() []string {
@@ -2484,7 +2716,7 @@ type AwardedTask struct {
 
 func (x *AwardedTask) Reset() {
 	*x = AwardedTask{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2496,7 +2728,7 @@ func (x *AwardedTask) String() string {
 func (*AwardedTask) ProtoMessage() {}
 
 func (x *AwardedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2509,7 +2741,7 @@ func (x *AwardedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwardedTask.ProtoReflect.Descriptor instead.
 func (*AwardedTask) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{28}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AwardedTask) GetIndex() uint32 {
@@ -2548,7 +2780,7 @@ type Award struct {
 
 func (x *Award) Reset() {
 	*x = Award{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2560,7 +2792,7 @@ func (x *Award) String() string {
 func (*Award) ProtoMessage() {}
 
 func (x *Award) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2573,7 +2805,7 @@ func (x *Award) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Award.ProtoReflect.Descriptor instead.
 func (*Award) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{29}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Award) GetJob() string {
@@ -2635,7 +2867,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2647,7 +2879,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2660,7 +2892,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{30}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Accepted) GetAttempts() []*Attempt {
@@ -2688,7 +2920,7 @@ type Declined struct {
 
 func (x *Declined) Reset() {
 	*x = Declined{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +2932,7 @@ func (x *Declined) String() string {
 func (*Declined) ProtoMessage() {}
 
 func (x *Declined) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +2945,7 @@ func (x *Declined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declined.ProtoReflect.Descriptor instead.
 func (*Declined) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{31}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Declined) GetAttempts() []*Attempt {
@@ -2748,7 +2980,7 @@ type Clear struct {
 
 func (x *Clear) Reset() {
 	*x = Clear{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +2992,7 @@ func (x *Clear) String() string {
 func (*Clear) ProtoMessage() {}
 
 func (x *Clear) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +3005,7 @@ func (x *Clear) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clear.ProtoReflect.Descriptor instead.
 func (*Clear) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{32}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Clear) GetJob() string {
@@ -2807,7 +3039,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2819,7 +3051,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2832,7 +3064,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{33}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Renew) GetRenewal() uint64 {
@@ -2860,7 +3092,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2872,7 +3104,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2885,7 +3117,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{34}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Lease) GetRenewal() uint64 {
@@ -2918,7 +3150,7 @@ type Fence struct {
 
 func (x *Fence) Reset() {
 	*x = Fence{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2930,7 +3162,7 @@ func (x *Fence) String() string {
 func (*Fence) ProtoMessage() {}
 
 func (x *Fence) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2943,7 +3175,7 @@ func (x *Fence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fence.ProtoReflect.Descriptor instead.
 func (*Fence) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{35}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Fence) GetBelow() []*Attempt {
@@ -2962,7 +3194,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2974,7 +3206,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2987,7 +3219,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{36}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Cancel) GetJob() string {
@@ -3009,7 +3241,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3021,7 +3253,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3034,7 +3266,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{37}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Progress) GetAttempt() *Attempt {
@@ -3075,7 +3307,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3087,7 +3319,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3100,7 +3332,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{38}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Exited) GetAttempt() *Attempt {
@@ -3126,7 +3358,7 @@ type ExitAck struct {
 
 func (x *ExitAck) Reset() {
 	*x = ExitAck{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3138,7 +3370,7 @@ func (x *ExitAck) String() string {
 func (*ExitAck) ProtoMessage() {}
 
 func (x *ExitAck) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3151,7 +3383,7 @@ func (x *ExitAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExitAck.ProtoReflect.Descriptor instead.
 func (*ExitAck) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{39}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ExitAck) GetAttempts() []*Attempt {
@@ -3161,11 +3393,467 @@ func (x *ExitAck) GetAttempts() []*Attempt {
 	return nil
 }
 
+// MemberRecord is a statement of the domain's key. The signature is over the
+// bytes of signed, which are an encoded SignedMember, as they are.
+type MemberRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Signed        []byte                 `protobuf:"bytes,1,opt,name=signed,proto3" json:"signed,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberRecord) Reset() {
+	*x = MemberRecord{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberRecord) ProtoMessage() {}
+
+func (x *MemberRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberRecord.ProtoReflect.Descriptor instead.
+func (*MemberRecord) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *MemberRecord) GetSigned() []byte {
+	if x != nil {
+		return x.Signed
+	}
+	return nil
+}
+
+func (x *MemberRecord) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+// SignedMember is the content of MemberRecord.signed. The context keeps a
+// signature from being taken for one that was made for another purpose.
+type SignedMember struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Context       string                 `protobuf:"bytes,1,opt,name=context,proto3" json:"context,omitempty"`
+	Domain        string                 `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	Site          string                 `protobuf:"bytes,3,opt,name=site,proto3" json:"site,omitempty"`
+	Kind          uint32                 `protobuf:"varint,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name          string                 `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	SerialMs      int64                  `protobuf:"varint,6,opt,name=serial_ms,json=serialMs,proto3" json:"serial_ms,omitempty"`
+	Note          string                 `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SignedMember) Reset() {
+	*x = SignedMember{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignedMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignedMember) ProtoMessage() {}
+
+func (x *SignedMember) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignedMember.ProtoReflect.Descriptor instead.
+func (*SignedMember) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *SignedMember) GetContext() string {
+	if x != nil {
+		return x.Context
+	}
+	return ""
+}
+
+func (x *SignedMember) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *SignedMember) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *SignedMember) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *SignedMember) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SignedMember) GetSerialMs() int64 {
+	if x != nil {
+		return x.SerialMs
+	}
+	return 0
+}
+
+func (x *SignedMember) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+type Roster struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Records       []*MemberRecord        `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
+	Digest        []byte                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	Answer        bool                   `protobuf:"varint,3,opt,name=answer,proto3" json:"answer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Roster) Reset() {
+	*x = Roster{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Roster) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Roster) ProtoMessage() {}
+
+func (x *Roster) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Roster.ProtoReflect.Descriptor instead.
+func (*Roster) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *Roster) GetRecords() []*MemberRecord {
+	if x != nil {
+		return x.Records
+	}
+	return nil
+}
+
+func (x *Roster) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *Roster) GetAnswer() bool {
+	if x != nil {
+		return x.Answer
+	}
+	return false
+}
+
+type JoinRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Secret        []byte                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinRequest) Reset() {
+	*x = JoinRequest{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinRequest) ProtoMessage() {}
+
+func (x *JoinRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
+func (*JoinRequest) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *JoinRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+func (x *JoinRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type JoinAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Refusal       uint32                 `protobuf:"varint,1,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	Admit         *MemberRecord          `protobuf:"bytes,3,opt,name=admit,proto3" json:"admit,omitempty"`
+	Listed        []string               `protobuf:"bytes,4,rep,name=listed,proto3" json:"listed,omitempty"`
+	Addrs         []string               `protobuf:"bytes,5,rep,name=addrs,proto3" json:"addrs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinAnswer) Reset() {
+	*x = JoinAnswer{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinAnswer) ProtoMessage() {}
+
+func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinAnswer.ProtoReflect.Descriptor instead.
+func (*JoinAnswer) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *JoinAnswer) GetRefusal() uint32 {
+	if x != nil {
+		return x.Refusal
+	}
+	return 0
+}
+
+func (x *JoinAnswer) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *JoinAnswer) GetAdmit() *MemberRecord {
+	if x != nil {
+		return x.Admit
+	}
+	return nil
+}
+
+func (x *JoinAnswer) GetListed() []string {
+	if x != nil {
+		return x.Listed
+	}
+	return nil
+}
+
+func (x *JoinAnswer) GetAddrs() []string {
+	if x != nil {
+		return x.Addrs
+	}
+	return nil
+}
+
+type Check struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Check) Reset() {
+	*x = Check{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Check) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Check) ProtoMessage() {}
+
+func (x *Check) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Check.ProtoReflect.Descriptor instead.
+func (*Check) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *Check) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+type Checked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Arrived       bool                   `protobuf:"varint,2,opt,name=arrived,proto3" json:"arrived,omitempty"`
+	Distance      float64                `protobuf:"fixed64,3,opt,name=distance,proto3" json:"distance,omitempty"`
+	TookNs        int64                  `protobuf:"varint,4,opt,name=took_ns,json=tookNs,proto3" json:"took_ns,omitempty"`
+	Text          string                 `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Checked) Reset() {
+	*x = Checked{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Checked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Checked) ProtoMessage() {}
+
+func (x *Checked) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Checked.ProtoReflect.Descriptor instead.
+func (*Checked) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *Checked) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Checked) GetArrived() bool {
+	if x != nil {
+		return x.Arrived
+	}
+	return false
+}
+
+func (x *Checked) GetDistance() float64 {
+	if x != nil {
+		return x.Distance
+	}
+	return 0
+}
+
+func (x *Checked) GetTookNs() int64 {
+	if x != nil {
+		return x.TookNs
+	}
+	return 0
+}
+
+func (x *Checked) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xe6\a\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xee\t\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -3189,7 +3877,13 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x06cancel\x18\x11 \x01(\v2\x13.mrs.wire.v1.CancelH\x00R\x06cancel\x123\n" +
 	"\bprogress\x18\x12 \x01(\v2\x15.mrs.wire.v1.ProgressH\x00R\bprogress\x12-\n" +
 	"\x06exited\x18\x13 \x01(\v2\x13.mrs.wire.v1.ExitedH\x00R\x06exited\x121\n" +
-	"\bexit_ack\x18\x14 \x01(\v2\x14.mrs.wire.v1.ExitAckH\x00R\aexitAckB\x06\n" +
+	"\bexit_ack\x18\x14 \x01(\v2\x14.mrs.wire.v1.ExitAckH\x00R\aexitAck\x12-\n" +
+	"\x06roster\x18\x15 \x01(\v2\x13.mrs.wire.v1.RosterH\x00R\x06roster\x12=\n" +
+	"\fjoin_request\x18\x16 \x01(\v2\x18.mrs.wire.v1.JoinRequestH\x00R\vjoinRequest\x12:\n" +
+	"\vjoin_answer\x18\x17 \x01(\v2\x17.mrs.wire.v1.JoinAnswerH\x00R\n" +
+	"joinAnswer\x12*\n" +
+	"\x05check\x18\x18 \x01(\v2\x12.mrs.wire.v1.CheckH\x00R\x05check\x120\n" +
+	"\achecked\x18\x19 \x01(\v2\x14.mrs.wire.v1.CheckedH\x00R\acheckedB\x06\n" +
 	"\x04body\"@\n" +
 	"\bEnvelope\x12\x16\n" +
 	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
@@ -3226,7 +3920,15 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x01c\x18\x01 \x01(\x01R\x01c\x12\f\n" +
 	"\x01m\x18\x02 \x01(\x01R\x01m\x12\f\n" +
 	"\x01f\x18\x03 \x01(\x01R\x01f\x12\f\n" +
-	"\x01p\x18\x04 \x01(\x01R\x01p\"y\n" +
+	"\x01p\x18\x04 \x01(\x01R\x01p\"<\n" +
+	"\x04Axis\x12\x1c\n" +
+	"\tdimension\x18\x01 \x01(\rR\tdimension\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\x01R\x06weight\"V\n" +
+	"\n" +
+	"Coordinate\x12\x1c\n" +
+	"\tdimension\x18\x01 \x01(\rR\tdimension\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value\x12\x14\n" +
+	"\x05known\x18\x03 \x01(\bR\x05known\"y\n" +
 	"\x06Window\x12'\n" +
 	"\rnot_before_ms\x18\x01 \x01(\x03H\x00R\vnotBeforeMs\x88\x01\x01\x12$\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03H\x01R\n" +
@@ -3240,7 +3942,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aholders\x18\x03 \x03(\tR\aholders\x12\x1d\n" +
 	"\n" +
 	"upload_bps\x18\x04 \x01(\x03R\tuploadBps\x12#\n" +
-	"\rpotential_bps\x18\x05 \x01(\x03R\fpotentialBps\"\xb2\x02\n" +
+	"\rpotential_bps\x18\x05 \x01(\x03R\fpotentialBps\"\xd9\x02\n" +
 	"\vRequirement\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x0e\n" +
 	"\x02os\x18\x02 \x01(\tR\x02os\x12\x12\n" +
@@ -3251,7 +3953,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\asources\x18\x06 \x03(\v2\x17.mrs.wire.v1.DataSourceR\asources\x12+\n" +
 	"\x06window\x18\a \x01(\v2\x13.mrs.wire.v1.WindowR\x06window\x12\x10\n" +
 	"\x03map\x18\b \x01(\rR\x03map\x12.\n" +
-	"\aweights\x18\t \x01(\v2\x14.mrs.wire.v1.WeightsR\aweights\"U\n" +
+	"\aweights\x18\t \x01(\v2\x14.mrs.wire.v1.WeightsR\aweights\x12%\n" +
+	"\x04axes\x18\n" +
+	" \x03(\v2\x11.mrs.wire.v1.AxisR\x04axes\"U\n" +
 	"\x05Input\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x10\n" +
 	"\x03cid\x18\x02 \x01(\tR\x03cid\x12\x14\n" +
@@ -3262,7 +3966,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x02to\x18\x02 \x01(\tR\x02to\"2\n" +
 	"\x06EnvVar\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x92\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xb9\x04\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12*\n" +
@@ -3283,10 +3987,11 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aweights\x18\x0f \x01(\v2\x14.mrs.wire.v1.WeightsR\aweights\x12\x1e\n" +
 	"\n" +
 	"unattended\x18\x10 \x01(\rR\n" +
-	"unattended\"H\n" +
+	"unattended\x12%\n" +
+	"\x04axes\x18\x11 \x03(\v2\x11.mrs.wire.v1.AxisR\x04axes\"H\n" +
 	"\x04Item\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\tR\x05value\x12*\n" +
-	"\x06inputs\x18\x02 \x03(\v2\x12.mrs.wire.v1.InputR\x06inputs\"\x9d\x01\n" +
+	"\x06inputs\x18\x02 \x03(\v2\x12.mrs.wire.v1.InputR\x06inputs\"\xfd\x01\n" +
 	"\x05Parts\x12\f\n" +
 	"\x01x\x18\x01 \x01(\x01R\x01x\x12\f\n" +
 	"\x01y\x18\x02 \x01(\x01R\x01y\x12\f\n" +
@@ -3294,7 +3999,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\bdistance\x18\x04 \x01(\x01R\bdistance\x12\x17\n" +
 	"\await_ns\x18\x05 \x01(\x03R\x06waitNs\x12\x1e\n" +
 	"\vstage_in_ns\x18\x06 \x01(\x03R\tstageInNs\x12\x15\n" +
-	"\x06run_ns\x18\a \x01(\x03R\x05runNs\"\x8d\x02\n" +
+	"\x06run_ns\x18\a \x01(\x03R\x05runNs\x121\n" +
+	"\afurther\x18\b \x03(\v2\x17.mrs.wire.v1.CoordinateR\afurther\x12+\n" +
+	"\x11potential_unknown\x18\t \x01(\bR\x10potentialUnknown\"\x8d\x02\n" +
 	"\x05Offer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04site\x18\x02 \x01(\tR\x04site\x12(\n" +
@@ -3328,7 +4035,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aoutputs\x18\x04 \x03(\v2\x15.mrs.wire.v1.ProducedR\aoutputs\x12-\n" +
 	"\x06stdout\x18\x05 \x01(\v2\x15.mrs.wire.v1.ProducedR\x06stdout\x12-\n" +
 	"\x06stderr\x18\x06 \x01(\v2\x15.mrs.wire.v1.ProducedR\x06stderr\x12\x17\n" +
-	"\awall_ns\x18\a \x01(\x03R\x06wallNs\"\x99\x02\n" +
+	"\awall_ns\x18\a \x01(\x03R\x06wallNs\"\xb1\x02\n" +
 	"\x05Hello\x12\x1f\n" +
 	"\vmin_version\x18\x01 \x01(\rR\n" +
 	"minVersion\x12\x1f\n" +
@@ -3342,7 +4049,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"capability\x18\a \x01(\v2\x17.mrs.wire.v1.CapabilityR\n" +
 	"capability\x12\x18\n" +
 	"\arefusal\x18\b \x01(\rR\arefusal\x12\x14\n" +
-	"\x05peers\x18\t \x03(\tR\x05peers\"\x83\x02\n" +
+	"\x05peers\x18\t \x03(\tR\x05peers\x12\x16\n" +
+	"\x06roster\x18\n" +
+	" \x01(\fR\x06roster\"\x83\x02\n" +
 	"\bAnnounce\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\x12\x1c\n" +
@@ -3423,7 +4132,40 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12%\n" +
 	"\x04exit\x18\x02 \x01(\v2\x11.mrs.wire.v1.ExitR\x04exit\";\n" +
 	"\aExitAck\x120\n" +
-	"\battempts\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\battemptsB0Z.github.com/mrsmesh/mrsmesh/pkg/protocol/wirepbb\x06proto3"
+	"\battempts\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\"D\n" +
+	"\fMemberRecord\x12\x16\n" +
+	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\"\xad\x01\n" +
+	"\fSignedMember\x12\x18\n" +
+	"\acontext\x18\x01 \x01(\tR\acontext\x12\x16\n" +
+	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x12\n" +
+	"\x04site\x18\x03 \x01(\tR\x04site\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\rR\x04kind\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x12\x1b\n" +
+	"\tserial_ms\x18\x06 \x01(\x03R\bserialMs\x12\x12\n" +
+	"\x04note\x18\a \x01(\tR\x04note\"m\n" +
+	"\x06Roster\x123\n" +
+	"\arecords\x18\x01 \x03(\v2\x19.mrs.wire.v1.MemberRecordR\arecords\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x16\n" +
+	"\x06answer\x18\x03 \x01(\bR\x06answer\"9\n" +
+	"\vJoinRequest\x12\x16\n" +
+	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x99\x01\n" +
+	"\n" +
+	"JoinAnswer\x12\x18\n" +
+	"\arefusal\x18\x01 \x01(\rR\arefusal\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12/\n" +
+	"\x05admit\x18\x03 \x01(\v2\x19.mrs.wire.v1.MemberRecordR\x05admit\x12\x16\n" +
+	"\x06listed\x18\x04 \x03(\tR\x06listed\x12\x14\n" +
+	"\x05addrs\x18\x05 \x03(\tR\x05addrs\"\x1f\n" +
+	"\x05Check\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\"\x84\x01\n" +
+	"\aChecked\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x18\n" +
+	"\aarrived\x18\x02 \x01(\bR\aarrived\x12\x1a\n" +
+	"\bdistance\x18\x03 \x01(\x01R\bdistance\x12\x17\n" +
+	"\atook_ns\x18\x04 \x01(\x03R\x06tookNs\x12\x12\n" +
+	"\x04text\x18\x05 \x01(\tR\x04textB0Z.github.com/mrsmesh/mrsmesh/pkg/protocol/wirepbb\x06proto3"
 
 var (
 	file_pkg_protocol_wirepb_wire_proto_rawDescOnce sync.Once
@@ -3437,7 +4179,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 	return file_pkg_protocol_wirepb_wire_proto_rawDescData
 }
 
-var file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_pkg_protocol_wirepb_wire_proto_goTypes = []any{
 	(*Wire)(nil),             // 0: mrs.wire.v1.Wire
 	(*Envelope)(nil),         // 1: mrs.wire.v1.Envelope
@@ -3445,102 +4187,121 @@ var file_pkg_protocol_wirepb_wire_proto_goTypes = []any{
 	(*Resources)(nil),        // 3: mrs.wire.v1.Resources
 	(*Capability)(nil),       // 4: mrs.wire.v1.Capability
 	(*Weights)(nil),          // 5: mrs.wire.v1.Weights
-	(*Window)(nil),           // 6: mrs.wire.v1.Window
-	(*DataSource)(nil),       // 7: mrs.wire.v1.DataSource
-	(*Requirement)(nil),      // 8: mrs.wire.v1.Requirement
-	(*Input)(nil),            // 9: mrs.wire.v1.Input
-	(*Output)(nil),           // 10: mrs.wire.v1.Output
-	(*EnvVar)(nil),           // 11: mrs.wire.v1.EnvVar
-	(*Spec)(nil),             // 12: mrs.wire.v1.Spec
-	(*Item)(nil),             // 13: mrs.wire.v1.Item
-	(*Parts)(nil),            // 14: mrs.wire.v1.Parts
-	(*Offer)(nil),            // 15: mrs.wire.v1.Offer
-	(*Refusal)(nil),          // 16: mrs.wire.v1.Refusal
-	(*Attempt)(nil),          // 17: mrs.wire.v1.Attempt
-	(*Produced)(nil),         // 18: mrs.wire.v1.Produced
-	(*Exit)(nil),             // 19: mrs.wire.v1.Exit
-	(*Hello)(nil),            // 20: mrs.wire.v1.Hello
-	(*Announce)(nil),         // 21: mrs.wire.v1.Announce
-	(*Reannounce)(nil),       // 22: mrs.wire.v1.Reannounce
-	(*NeedRequirements)(nil), // 23: mrs.wire.v1.NeedRequirements
-	(*Requirements)(nil),     // 24: mrs.wire.v1.Requirements
-	(*Bid)(nil),              // 25: mrs.wire.v1.Bid
-	(*Refuse)(nil),           // 26: mrs.wire.v1.Refuse
-	(*Vacancy)(nil),          // 27: mrs.wire.v1.Vacancy
-	(*AwardedTask)(nil),      // 28: mrs.wire.v1.AwardedTask
-	(*Award)(nil),            // 29: mrs.wire.v1.Award
-	(*Accepted)(nil),         // 30: mrs.wire.v1.Accepted
-	(*Declined)(nil),         // 31: mrs.wire.v1.Declined
-	(*Clear)(nil),            // 32: mrs.wire.v1.Clear
-	(*Renew)(nil),            // 33: mrs.wire.v1.Renew
-	(*Lease)(nil),            // 34: mrs.wire.v1.Lease
-	(*Fence)(nil),            // 35: mrs.wire.v1.Fence
-	(*Cancel)(nil),           // 36: mrs.wire.v1.Cancel
-	(*Progress)(nil),         // 37: mrs.wire.v1.Progress
-	(*Exited)(nil),           // 38: mrs.wire.v1.Exited
-	(*ExitAck)(nil),          // 39: mrs.wire.v1.ExitAck
+	(*Axis)(nil),             // 6: mrs.wire.v1.Axis
+	(*Coordinate)(nil),       // 7: mrs.wire.v1.Coordinate
+	(*Window)(nil),           // 8: mrs.wire.v1.Window
+	(*DataSource)(nil),       // 9: mrs.wire.v1.DataSource
+	(*Requirement)(nil),      // 10: mrs.wire.v1.Requirement
+	(*Input)(nil),            // 11: mrs.wire.v1.Input
+	(*Output)(nil),           // 12: mrs.wire.v1.Output
+	(*EnvVar)(nil),           // 13: mrs.wire.v1.EnvVar
+	(*Spec)(nil),             // 14: mrs.wire.v1.Spec
+	(*Item)(nil),             // 15: mrs.wire.v1.Item
+	(*Parts)(nil),            // 16: mrs.wire.v1.Parts
+	(*Offer)(nil),            // 17: mrs.wire.v1.Offer
+	(*Refusal)(nil),          // 18: mrs.wire.v1.Refusal
+	(*Attempt)(nil),          // 19: mrs.wire.v1.Attempt
+	(*Produced)(nil),         // 20: mrs.wire.v1.Produced
+	(*Exit)(nil),             // 21: mrs.wire.v1.Exit
+	(*Hello)(nil),            // 22: mrs.wire.v1.Hello
+	(*Announce)(nil),         // 23: mrs.wire.v1.Announce
+	(*Reannounce)(nil),       // 24: mrs.wire.v1.Reannounce
+	(*NeedRequirements)(nil), // 25: mrs.wire.v1.NeedRequirements
+	(*Requirements)(nil),     // 26: mrs.wire.v1.Requirements
+	(*Bid)(nil),              // 27: mrs.wire.v1.Bid
+	(*Refuse)(nil),           // 28: mrs.wire.v1.Refuse
+	(*Vacancy)(nil),          // 29: mrs.wire.v1.Vacancy
+	(*AwardedTask)(nil),      // 30: mrs.wire.v1.AwardedTask
+	(*Award)(nil),            // 31: mrs.wire.v1.Award
+	(*Accepted)(nil),         // 32: mrs.wire.v1.Accepted
+	(*Declined)(nil),         // 33: mrs.wire.v1.Declined
+	(*Clear)(nil),            // 34: mrs.wire.v1.Clear
+	(*Renew)(nil),            // 35: mrs.wire.v1.Renew
+	(*Lease)(nil),            // 36: mrs.wire.v1.Lease
+	(*Fence)(nil),            // 37: mrs.wire.v1.Fence
+	(*Cancel)(nil),           // 38: mrs.wire.v1.Cancel
+	(*Progress)(nil),         // 39: mrs.wire.v1.Progress
+	(*Exited)(nil),           // 40: mrs.wire.v1.Exited
+	(*ExitAck)(nil),          // 41: mrs.wire.v1.ExitAck
+	(*MemberRecord)(nil),     // 42: mrs.wire.v1.MemberRecord
+	(*SignedMember)(nil),     // 43: mrs.wire.v1.SignedMember
+	(*Roster)(nil),           // 44: mrs.wire.v1.Roster
+	(*JoinRequest)(nil),      // 45: mrs.wire.v1.JoinRequest
+	(*JoinAnswer)(nil),       // 46: mrs.wire.v1.JoinAnswer
+	(*Check)(nil),            // 47: mrs.wire.v1.Check
+	(*Checked)(nil),          // 48: mrs.wire.v1.Checked
 }
 var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
-	20, // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
-	21, // 1: mrs.wire.v1.Wire.announce:type_name -> mrs.wire.v1.Announce
-	22, // 2: mrs.wire.v1.Wire.reannounce:type_name -> mrs.wire.v1.Reannounce
-	23, // 3: mrs.wire.v1.Wire.need_requirements:type_name -> mrs.wire.v1.NeedRequirements
-	24, // 4: mrs.wire.v1.Wire.requirements:type_name -> mrs.wire.v1.Requirements
-	25, // 5: mrs.wire.v1.Wire.bid:type_name -> mrs.wire.v1.Bid
-	26, // 6: mrs.wire.v1.Wire.refuse:type_name -> mrs.wire.v1.Refuse
-	27, // 7: mrs.wire.v1.Wire.vacancy:type_name -> mrs.wire.v1.Vacancy
-	29, // 8: mrs.wire.v1.Wire.award:type_name -> mrs.wire.v1.Award
-	30, // 9: mrs.wire.v1.Wire.accepted:type_name -> mrs.wire.v1.Accepted
-	31, // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
-	32, // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
-	33, // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
-	34, // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
-	35, // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
-	36, // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
-	37, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
-	38, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
-	39, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
-	3,  // 19: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,  // 20: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	7,  // 21: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	6,  // 22: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,  // 23: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	9,  // 24: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	11, // 25: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	9,  // 26: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	10, // 27: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,  // 28: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	6,  // 29: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,  // 30: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	9,  // 31: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	14, // 32: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	18, // 33: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	18, // 34: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	18, // 35: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,  // 36: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	8,  // 37: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	21, // 38: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	15, // 39: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	16, // 40: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	13, // 41: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	12, // 42: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	28, // 43: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	17, // 44: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	17, // 45: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	16, // 46: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	15, // 47: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	17, // 48: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	17, // 49: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	17, // 50: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	17, // 51: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	17, // 52: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	19, // 53: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	17, // 54: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	22, // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
+	23, // 1: mrs.wire.v1.Wire.announce:type_name -> mrs.wire.v1.Announce
+	24, // 2: mrs.wire.v1.Wire.reannounce:type_name -> mrs.wire.v1.Reannounce
+	25, // 3: mrs.wire.v1.Wire.need_requirements:type_name -> mrs.wire.v1.NeedRequirements
+	26, // 4: mrs.wire.v1.Wire.requirements:type_name -> mrs.wire.v1.Requirements
+	27, // 5: mrs.wire.v1.Wire.bid:type_name -> mrs.wire.v1.Bid
+	28, // 6: mrs.wire.v1.Wire.refuse:type_name -> mrs.wire.v1.Refuse
+	29, // 7: mrs.wire.v1.Wire.vacancy:type_name -> mrs.wire.v1.Vacancy
+	31, // 8: mrs.wire.v1.Wire.award:type_name -> mrs.wire.v1.Award
+	32, // 9: mrs.wire.v1.Wire.accepted:type_name -> mrs.wire.v1.Accepted
+	33, // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
+	34, // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
+	35, // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
+	36, // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
+	37, // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
+	38, // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
+	39, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
+	40, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
+	41, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
+	44, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
+	45, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
+	46, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
+	47, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
+	48, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
+	3,  // 24: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,  // 25: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,  // 26: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,  // 27: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,  // 28: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 29: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11, // 30: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13, // 31: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11, // 32: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12, // 33: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,  // 34: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,  // 35: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,  // 36: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 37: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	11, // 38: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,  // 39: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	16, // 40: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	20, // 41: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	20, // 42: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	20, // 43: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,  // 44: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	10, // 45: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	23, // 46: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	17, // 47: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	18, // 48: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	15, // 49: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	14, // 50: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	30, // 51: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	19, // 52: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 53: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	18, // 54: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	17, // 55: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	19, // 56: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 57: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 58: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	19, // 59: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	19, // 60: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	21, // 61: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	19, // 62: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	42, // 63: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	42, // 64: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	65, // [65:65] is the sub-list for method output_type
+	65, // [65:65] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -3568,15 +4329,20 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_Progress)(nil),
 		(*Wire_Exited)(nil),
 		(*Wire_ExitAck)(nil),
+		(*Wire_Roster)(nil),
+		(*Wire_JoinRequest)(nil),
+		(*Wire_JoinAnswer)(nil),
+		(*Wire_Check)(nil),
+		(*Wire_Checked)(nil),
 	}
-	file_pkg_protocol_wirepb_wire_proto_msgTypes[6].OneofWrappers = []any{}
+	file_pkg_protocol_wirepb_wire_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   40,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -15,10 +15,14 @@ import (
 )
 
 func main() {
-	verbs := map[string]func(args []string) error{
+	verbs := systemVerbs()
+	for verb, do := range map[string]func(args []string) error{
 		"exit": exit, "say": say, "cat": cat, "ls": ls, "put": put, "tree": tree, "link": link,
 		"spoil": spoil, "spin": spin, "tick": tick, "hog": hog, "flood": flood, "fill": fill,
 		"churn": churn, "panic": crash, "random": random, "clock": clock,
+		"reach": reach, "seek": seek, "start": start, "outputs": outputs,
+	} {
+		verbs[verb] = do
 	}
 	verb, ok := verbs[os.Args[1]]
 	if !ok {
@@ -212,10 +216,14 @@ func hog([]string) error {
 	}
 }
 
-func flood([]string) error {
+func flood(args []string) error {
 	line := strings.Repeat("flood ", 1000)
+	to := os.Stdout
+	if len(args) > 0 {
+		to = os.Stderr
+	}
 	for {
-		fmt.Println(line)
+		fmt.Fprintln(to, line)
 	}
 }
 
@@ -235,6 +243,8 @@ func fill(args []string) error {
 				return err
 			}
 		}
+	case "hidden", "empty", "deep":
+		return fillOddly(args[0], args[1])
 	case "hole":
 		f, err := os.Create(args[1])
 		if err != nil {

@@ -1,0 +1,147 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/mrsmesh/mrsmesh/internal/netlab"
+	"github.com/mrsmesh/mrsmesh/internal/scenario"
+)
+
+// agentsAtOnce is how many agents may run at the same time in scenarios.
+const agentsAtOnce = 40
+
+// allScenarios names the variable that has the long scenarios played too.
+const allScenarios = "MRS_SCENARIOS"
+
+// notAsProcesses says which scenarios real processes cannot play.
+func notAsProcesses() map[string]string {
+	return map[string]string{
+		"burst.txt":  "a thousand sandboxes at once take tens of GiB; the simulator and the real stack in virtual time play it",
+		"clocks.txt": "processes of one machine share its wall clock; the simulator and the real stack in virtual time play it",
+	}
+}
+
+// longAsProcesses lists what is played only when all is wanted: each takes
+// minutes, and the others show the same of real processes.
+func longAsProcesses() []string {
+	return []string{"isolated.txt", "submitter-killed.txt", "submitter-away.txt", "crowd.txt", "full.txt"}
+}
+
+// notJudged lists expectations that hold in exact time alone.
+func notJudged() map[string]string {
+	const exact = "a real site is not silent in just the 10 ms between its offer and the award"
+	return map[string]string{"silent.txt: job=gone first=s1": exact, "silent.txt: job=gone moves=1": exact}
+}
+
+// TestScenariosAsProcesses plays the files that the simulator and the real stack
+// in virtual time play, with the same expectations: each site is a process in a
+// network namespace, killed, cut off and slowed down in real time.
+func TestScenariosAsProcesses(t *testing.T) {
+	t.Parallel()
+	lab, err := netlab.New(t.Context())
+	if errors.Is(err, netlab.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err = errors.Join(err, lab.Close()); err != nil {
+		t.Fatal(err)
+	}
+	paths, err := filepath.Glob("../testdata/scenarios/*.txt")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no scenario was found: %v", err)
+	}
+	places := semaphore.NewWeighted(agentsAtOnce)
+	plays := make(map[string]*played)
+	for _, path := range paths {
+		p := &played{done: make(chan struct{})}
+		plays[path] = p
+		p.read(t, path)
+		go func() { // the subtests of a package wait for each other; plays do not
+			defer close(p.done)
+			if p.skip == "" {
+				p.play(t, places)
+			}
+		}()
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), plays[path].report)
+	}
+}
+
+// played is a scenario and what came of it.
+type played struct {
+	s       scenario.Scenario
+	skip    string
+	notes   []string
+	done    chan struct{}
+	outcome scenario.Outcome
+	took    time.Duration
+	told    string
+	err     error
+}
+
+func (p *played) read(t *testing.T, path string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.s, err = scenario.Parse(string(text)); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Base(path)
+	p.skip = notAsProcesses()[name]
+	if p.skip == "" && slices.Contains(longAsProcesses(), name) && os.Getenv(allScenarios) != "all" {
+		p.skip = "it takes minutes; " + allScenarios + "=all plays it"
+	}
+	if want := os.Getenv(allScenarios); want != "" && want != "all" && !slices.Contains(strings.Split(want, ","), name) {
+		p.skip = allScenarios + " names others"
+	} else if want != "" && notAsProcesses()[name] == "" {
+		p.skip = ""
+	}
+	p.s.Expect = slices.DeleteFunc(p.s.Expect, func(e scenario.Expectation) bool {
+		why := notJudged()[name+": "+e.String()]
+		if why != "" {
+			p.notes = append(p.notes, fmt.Sprintf("not judged: %s: %s", e, why))
+		}
+		return why != ""
+	})
+}
+
+func (p *played) play(t *testing.T, places *semaphore.Weighted) {
+	n := int64(min(len(p.s.Sites), agentsAtOnce))
+	if p.err = places.Acquire(t.Context(), n); p.err != nil {
+		return
+	}
+	defer places.Release(n)
+	began := time.Now()
+	p.outcome, p.told, p.err = act(t.Context(), p.s)
+	p.took = time.Since(began)
+}
+
+func (p *played) report(t *testing.T) {
+	if p.skip != "" {
+		t.Skip(p.skip)
+	}
+	<-p.done
+	for _, note := range p.notes {
+		t.Log(note)
+	}
+	t.Logf("%d agents, %s in all\n%s", len(p.s.Sites), p.took.Round(time.Second), p.outcome.Summary())
+	if p.err == nil {
+		p.err = p.s.Expect.Check(p.outcome)
+	}
+	if p.err != nil {
+		t.Errorf("%v\n%s", p.err, p.told)
+	}
+}

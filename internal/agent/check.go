@@ -1,0 +1,220 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Habits of checks.
+const (
+	checkWait  = 4 * time.Second        // for one site's answer
+	checkTTL   = 2 * time.Second        // of the probe that it announces
+	checkSites = 3                      // asked at most
+	checkPause = 250 * time.Millisecond // between two probes for others
+	checkQueue = 4                      // checks of others that wait
+)
+
+// checks matches answers with who waits for them, and bounds what others may
+// ask. It is safe for concurrent use.
+type checks struct {
+	slots chan struct{} // a token for each check of others that is under way
+	turn  sync.Mutex    // held while one is carried out
+
+	mu      sync.Mutex
+	last    uint64                    // guarded by mu
+	waiting map[question]chan verdict // guarded by mu
+}
+
+type question struct {
+	site   grid.SiteID
+	number uint64
+}
+
+type verdict = protocol.Checked
+
+func newChecks() *checks {
+	return &checks{slots: make(chan struct{}, checkQueue), waiting: make(map[question]chan verdict)}
+}
+
+func (c *checks) ask(site grid.SiteID) (question, chan verdict) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	q := question{site, c.last}
+	answer := make(chan verdict, 1)
+	c.waiting[q] = answer
+	return q, answer
+}
+
+func (c *checks) forget(q question) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, q)
+}
+
+func (c *checks) answered(from grid.SiteID, m protocol.Checked) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := question{from, m.Number}
+	if answer, ok := c.waiting[q]; ok {
+		answer <- m // it has room for the one answer
+		delete(c.waiting, q)
+	}
+}
+
+// aboutChecks takes the messages that no machine is for, and reports whether
+// this was one.
+func (a *Agent) aboutChecks(from grid.SiteID, m protocol.Message) bool {
+	switch m := m.(type) {
+	case protocol.Check:
+		select {
+		case a.checks.slots <- struct{}{}:
+			a.spawn(func() {
+				defer func() { <-a.checks.slots }()
+				a.send(from, a.checkFor(from, m.Number))
+			})
+		default:
+			a.send(from, protocol.Checked{Number: m.Number, Text: "too many sites ask for a check at this moment"})
+		}
+	case protocol.Checked:
+		a.checks.answered(from, m)
+	default:
+		return false
+	}
+	return true
+}
+
+// checkFor announces a probe that any site could run, and says what the one that
+// asks for it answered.
+func (a *Agent) checkFor(site grid.SiteID, number uint64) protocol.Checked {
+	a.checks.turn.Lock()
+	defer a.checks.turn.Unlock()
+	result := protocol.Checked{Number: number}
+	job, state, err := a.probeFor(site)
+	switch {
+	case err != nil:
+		result.Text = short(err.Error())
+	default:
+		result = verdictOf(site, job, state)
+		result.Number = number
+	}
+	select { // a site that asks again and again does not fill the domain with probes
+	case <-time.After(checkPause):
+	case <-a.ctx.Done():
+	}
+	return result
+}
+
+func (a *Agent) probeFor(site grid.SiteID) (grid.Job, broker.JobState, error) {
+	ctx, cancel := context.WithTimeout(a.ctx, checkWait)
+	defer cancel()
+	var kinds []grid.WorkKind
+	err := a.broker.ask(ctx, func() {
+		for _, m := range a.brokerMachine.Members() {
+			if m.Site == site {
+				kinds = m.Capability.Kinds
+			}
+		}
+	})
+	job := probeJob(kinds)
+	if err != nil {
+		return job, broker.JobState{}, err
+	}
+	id, err := a.command(ctx, func(n uint64) step.Input { return step.Probe{Command: n, Job: job} })
+	if err != nil {
+		return job, broker.JobState{}, err
+	}
+	state, _, err := a.findJob(ctx, id)
+	return job, state, err
+}
+
+// probeModule stands for a module that nobody has; nothing is ever run.
+const probeModule = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
+
+// probeJob is as little as a job can ask for, of a kind that the site runs.
+func probeJob(kinds []grid.WorkKind) grid.Job {
+	spec := grid.Spec{
+		Name: "check", Kind: grid.KindWasm, Module: grid.Input{Path: "/module.wasm", CID: probeModule, Bytes: 1},
+		Need:    grid.Resources{MilliCPUs: 1, MemoryBytes: 1 << 20, DiskBytes: 1, MFLOPS: 1},
+		Runtime: time.Second, Weights: grid.DefaultWeights(),
+	}
+	if len(kinds) > 0 && !slices.Contains(kinds, grid.KindWasm) {
+		spec.Kind, spec.Module, spec.Args = grid.KindCommand, grid.Input{}, []string{"true"}
+	}
+	return grid.Job{Spec: spec, Count: 1, TTL: checkTTL}
+}
+
+func verdictOf(site grid.SiteID, job grid.Job, state broker.JobState) protocol.Checked {
+	for _, answer := range state.Answers {
+		if answer.Site != site {
+			continue
+		}
+		if answer.Offer == nil {
+			return protocol.Checked{Text: short(answer.Refusal.Explain())}
+		}
+		return protocol.Checked{
+			Arrived: true, Distance: answer.Offer.Parts.Distance, Took: max(0, answer.At.Sub(state.Submitted)),
+		}
+	}
+	return protocol.Checked{Text: fmt.Sprintf("no answer came within %s", job.TTL)}
+}
+
+func short(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), 250)], "")
+}
+
+// Check asks the sites that are dialled first, then others, whether this site's
+// offers arrive. That they do not is a result and no error.
+func (a *Agent) Check(ctx context.Context) (view.CheckResult, error) {
+	peers := a.mesh.Peers()
+	slices.SortStableFunc(peers, func(x, y p2p.Peer) int { return order(a.dialledFirst(x.Site)) - order(a.dialledFirst(y.Site)) })
+	result := view.CheckResult{
+		Reason: "no other site is connected",
+		Remedy: "see that the site behind the address under bootstrap runs, and that it lists or has invited this one",
+	}
+	for _, p := range peers[:min(len(peers), checkSites)] {
+		q, answer := a.checks.ask(p.Site)
+		a.send(p.Site, protocol.Check{Number: q.number})
+		timer := time.NewTimer(checkWait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			a.checks.forget(q)
+			return result, fmt.Errorf("wait for the answer of %s: %w", p.Site, ctx.Err())
+		case <-timer.C:
+			a.checks.forget(q)
+			result = view.CheckResult{
+				Site: p.Site, Name: p.Facts.Name, Reason: p.Facts.Name + " does not answer",
+				Remedy: "it may be busy, or of an older version; try again",
+			}
+		case v := <-answer:
+			timer.Stop()
+			return checkResult(p, v), nil
+		}
+	}
+	return result, nil
+}
+
+// dialledFirst reports whether the site stands under bootstrap.
+func (a *Agent) dialledFirst(site grid.SiteID) bool {
+	return slices.ContainsFunc(a.cfg.P2P.Bootstrap, func(addr string) bool { return strings.HasSuffix(addr, "/p2p/"+string(site)) })
+}
+
+func checkResult(p p2p.Peer, v verdict) view.CheckResult {
+	r := view.CheckResult{Arrive: v.Arrived, Site: p.Site, Name: p.Facts.Name, Distance: v.Distance, Seconds: v.Took.Seconds(), Reason: v.Text}
+	if !r.Arrive {
+		r.Remedy = "siteagent status says what this site gives and whether it is paused"
+	}
+	return r
+}

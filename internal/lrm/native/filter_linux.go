@@ -1,0 +1,84 @@
+package native
+
+import (
+	"bytes"
+	"encoding/binary"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The places in what the kernel shows a filter of a system call.
+const (
+	callNumber = 0
+	callArch   = 4
+	callFirst  = 16 // lower half of the first argument, on little-endian machines
+	callSecond = 24
+	otherABI   = 0x40000000 // of a number: the x32 calls of amd64
+	refuse     = unix.SECCOMP_RET_ERRNO
+	families   = 4
+)
+
+// callFilter is a program for the kernel that refuses a command the system calls
+// which namespaces do not enclose: sockets that reach the machine's host or its
+// radios, the owner's keys, typing into a terminal, and calls that no command needs
+// and that had many holes. It is nil where the machine's architecture is not known.
+func callFilter() []byte {
+	arch, known := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
+	if !known {
+		return nil
+	}
+	load := func(at uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+	}
+	end := func(verdict uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: verdict}
+	}
+	// skipUnless goes over the next n instructions unless the value is the one.
+	skipUnless := func(value uint32, n uint8) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jf: n}
+	}
+	program := []unix.SockFilter{
+		load(callArch),
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: arch, Jt: 1},
+		end(refuse | uint32(unix.ENOSYS)),
+		load(callNumber),
+		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: otherABI, Jf: 1},
+		end(refuse | uint32(unix.ENOSYS)),
+	}
+	for _, call := range []uint32{unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD} {
+		program = append(program, skipUnless(call, 1), end(refuse|uint32(unix.EPERM)))
+	}
+	program = append(program,
+		skipUnless(unix.SYS_IO_URING_SETUP, 1), end(refuse|uint32(unix.ENOSYS)), // it makes sockets past this filter
+		skipUnless(unix.SYS_IOCTL, 4), load(callSecond), skipUnless(unix.TIOCSTI, 1), end(refuse|uint32(unix.EPERM)), end(unix.SECCOMP_RET_ALLOW),
+		skipUnless(unix.SYS_SOCKET, 2*families+2), load(callFirst),
+	)
+	for _, family := range [families]uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} {
+		program = append(program, skipUnless(family, 1), end(unix.SECCOMP_RET_ALLOW))
+	}
+	program = append(program, end(refuse|uint32(unix.EAFNOSUPPORT)), end(unix.SECCOMP_RET_ALLOW))
+	var out bytes.Buffer
+	out.Grow(len(program) * int(unsafe.Sizeof(unix.SockFilter{})))
+	if binary.Write(&out, binary.NativeEndian, program) != nil {
+		return nil
+	}
+	return out.Bytes()
+}
+
+// keepFilter puts the filter behind filterFD.
+func keepFilter(program []byte) error {
+	fd, err := unix.MemfdCreate("filter", unix.MFD_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	if _, err = unix.Pwrite(fd, program, 0); err != nil {
+		return err
+	}
+	if fd == filterFD {
+		_, err = unix.FcntlInt(filterFD, unix.F_SETFD, 0)
+		return err
+	}
+	return unix.Dup3(fd, filterFD, 0)
+}

@@ -1,0 +1,253 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// What gVisor takes for itself.
+const (
+	gvisorMemory      = 64 << 20 // bytes of its kernel, its file server and what starts them
+	gvisorProcesses   = 32       // processes of this machine
+	gvisorThreads     = 256      // threads of this machine
+	gvisorThreadsEach = 32       // threads of this machine for each process of the command
+)
+
+const (
+	gvisorID   = "0" // user and group inside: root of gVisor's kernel without any capability
+	gvisorName = "job"
+	// gvisorFatal stands in the log when gVisor failed, and not its command.
+	gvisorFatal = "FATAL ERROR"
+)
+
+// gvisor is gVisor as it was found here: executables, and what starts a sandbox.
+type gvisor struct {
+	runsc   string
+	unshare string   // of util-linux, for the namespaces that runsc starts in
+	flags   []string // of runsc, as far as this version knows them
+}
+
+// id is the command's user and group inside.
+func (h *host) id() string {
+	if h.sandbox == GVisor {
+		return gvisorID
+	}
+	return nobody
+}
+
+// findGVisor finds gVisor and tries it. The warning is for the owner.
+func findGVisor(ctx context.Context, name string, system []systemPath) (found gvisor, warning string, err error) {
+	if name == "" {
+		name = "runsc"
+	}
+	if found.runsc, err = exec.LookPath(name); err != nil {
+		return gvisor{}, "", fmt.Errorf("runsc is missing; install gVisor: %w", exec.ErrNotFound)
+	}
+	if found.runsc, err = filepath.Abs(found.runsc); err != nil {
+		return gvisor{}, "", err
+	}
+	if found.unshare, err = exec.LookPath("unshare"); err != nil {
+		return gvisor{}, "", errors.New("unshare is missing; install the package util-linux")
+	}
+	known, err := exec.CommandContext(ctx, found.runsc, "flags").CombinedOutput() //nolint:gosec // the owner's own program
+	if err != nil {
+		return gvisor{}, "", fmt.Errorf("runsc does not tell its flags: %w", err)
+	}
+	found.flags = []string{"--rootless", "--network=none", "--ignore-cgroups"}
+	if strings.Contains(string(known), "-overlay2 ") { // what a command writes must reach the disk, where it is counted
+		found.flags = append(found.flags, "--overlay2=none")
+	}
+	warning, err = found.try(ctx, system)
+	return found, warning, err
+}
+
+// arguments are those of unshare: runsc runs the bundle of an attempt's directory
+// in namespaces that end with it, because all that it starts is to end with it, too.
+func (g gvisor) arguments(dir string) []string {
+	args := []string{
+		"--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL", "--net", "--ipc", "--uts",
+		g.runsc, "--root", filepath.Join(dir, "runsc"), "--log", gvisorLog(dir),
+	}
+	args = append(args, g.flags...)
+	return append(args, "run", "--bundle", bundleDir(dir), "--pid-file", gvisorStarted(dir), gvisorName)
+}
+
+func bundleDir(dir string) string { return filepath.Join(dir, "bundle") }
+
+// gvisorStarted is a file that stands when the command was started.
+func gvisorStarted(dir string) string { return filepath.Join(dir, "runsc.pid") }
+
+func gvisorLog(dir string) string { return filepath.Join(dir, "runsc.log") }
+
+// try runs a shell in a sandbox like those of attempts.
+func (g gvisor) try(ctx context.Context, system []systemPath) (warning string, err error) {
+	dir, err := os.MkdirTemp("", "mrs-sandbox-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	box := sandbox{
+		host: host{sandbox: GVisor, gvisor: g, system: system}, processes: defaultProcesses,
+		attempt: lrm.Attempt{Dir: dir, Task: grid.Task{Args: []string{"/bin/sh", "-c", fmt.Sprintf("ls -d /work || echo old; exit %d", trialCode)}}},
+	}
+	if err = errors.Join(box.prepare(), box.writeBundle()); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, g.unshare, g.arguments(dir)...) //nolint:gosec // arguments of our own
+	cmd.Env, cmd.Dir = []string{}, dir
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.ExitCode() == trialCode:
+	case len(out) > 0:
+		return "", errors.New(strings.TrimSpace(string(out)) + "; " + userNamespaces)
+	case err != nil:
+		return "", err
+	default:
+		return "", errors.New("its shell does not tell how it ends")
+	}
+	if strings.Contains(string(out), "old") {
+		return "commands: this gVisor is too old for some of the system's programs: ls fails in it; install a newer one", nil
+	}
+	return "", nil
+}
+
+// gvisorCode is the command's exit code, unless gVisor itself failed.
+func (e ending) gvisorCode() (int, bool) {
+	if e.end.Cause != grid.CauseExited {
+		return 0, false
+	}
+	if _, err := os.Stat(gvisorStarted(e.attempt.Dir)); err != nil {
+		return 0, false
+	}
+	log, err := os.ReadFile(gvisorLog(e.attempt.Dir))
+	if err == nil && strings.Contains(string(log), gvisorFatal) {
+		return 0, false
+	}
+	return e.end.Code, true
+}
+
+// bundle is what gVisor is told, in the words of the Open Container Initiative's
+// runtime specification.
+type bundle struct {
+	Version  string        `json:"ociVersion"`
+	Process  bundleProcess `json:"process"`
+	Root     bundleRoot    `json:"root"`
+	Hostname string        `json:"hostname"`
+	Mounts   []bundleMount `json:"mounts"`
+	Linux    bundleLinux   `json:"linux"`
+}
+
+type bundleProcess struct {
+	User         map[string]int   `json:"user"`
+	Args         []string         `json:"args"`
+	Env          []string         `json:"env"`
+	Cwd          string           `json:"cwd"`
+	Capabilities struct{}         `json:"capabilities"` // none
+	NoNew        bool             `json:"noNewPrivileges"`
+	Rlimits      []bundleResource `json:"rlimits"`
+}
+
+type bundleResource struct {
+	Type string `json:"type"`
+	Soft uint64 `json:"soft"`
+	Hard uint64 `json:"hard"`
+}
+
+type bundleRoot struct {
+	Path string `json:"path"`
+}
+
+type bundleMount struct {
+	Destination string   `json:"destination"`
+	Type        string   `json:"type"`
+	Source      string   `json:"source"`
+	Options     []string `json:"options,omitempty"`
+}
+
+type bundleLinux struct {
+	Namespaces []map[string]string `json:"namespaces"`
+}
+
+// writeBundle writes what gVisor is told about an attempt.
+func (s sandbox) writeBundle() error {
+	mounts, err := s.bundleMounts()
+	if err != nil {
+		return err
+	}
+	b := bundle{
+		Version: "1.0.2", Hostname: "sandbox", Root: bundleRoot{Path: s.attempt.WorkDir()}, Mounts: mounts,
+		Process: bundleProcess{
+			User: map[string]int{"uid": 0, "gid": 0}, Args: append(s.shell(), s.attempt.Task.Args...), Cwd: startDir, NoNew: true,
+			Rlimits: s.bundleRlimits(),
+		},
+	}
+	for _, v := range environment() {
+		b.Process.Env = append(b.Process.Env, v[0]+"="+v[1])
+	}
+	for _, v := range s.attempt.Task.Env {
+		b.Process.Env = append(b.Process.Env, v.Name+"="+v.Value)
+	}
+	for _, kind := range []string{"pid", "network", "ipc", "uts", "mount"} {
+		b.Linux.Namespaces = append(b.Linux.Namespaces, map[string]string{"type": kind})
+	}
+	text, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(bundleDir(s.attempt.Dir), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(bundleDir(s.attempt.Dir), "config.json"), text, 0o600)
+}
+
+// bundleRlimits are what gVisor's kernel holds the command to.
+func (s sandbox) bundleRlimits() []bundleResource {
+	limit := func(name string, most uint64) bundleResource {
+		return bundleResource{Type: "RLIMIT_" + name, Soft: most, Hard: most}
+	}
+	return []bundleResource{
+		limit("NPROC", uint64(max(s.processes, 1))), limit("NOFILE", openFiles), limit("CORE", 0),
+		limit("FSIZE", uint64(max(s.attempt.Limits.OrDefault().DiskBytes, 0))),
+	}
+}
+
+// bundleMounts are the same paths as under bubblewrap. The links among them are
+// made in the root directory.
+func (s sandbox) bundleMounts() ([]bundleMount, error) {
+	readOnly := func(from, to string) bundleMount {
+		return bundleMount{Destination: to, Type: "bind", Source: from, Options: []string{"bind", "ro"}}
+	}
+	mounts := []bundleMount{{Destination: "/proc", Type: "proc", Source: "proc"}, {Destination: "/dev", Type: "tmpfs", Source: "tmpfs"}}
+	for _, p := range s.host.system {
+		if p.host != "" {
+			mounts = append(mounts, readOnly(p.host, p.path))
+			continue
+		}
+		if err := os.Symlink(p.link, filepath.Join(s.attempt.WorkDir(), p.path)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	for _, name := range etcFiles() {
+		mounts = append(mounts, readOnly(filepath.Join(s.etcDir(), name), "/etc/"+name))
+	}
+	temp := filepath.Join(s.attempt.WorkDir(), tempDir)
+	for _, dir := range []string{tempDir, "/dev/shm"} { // on disk, where they are counted
+		mounts = append(mounts, bundleMount{Destination: dir, Type: "bind", Source: temp, Options: []string{"bind", "rw"}})
+	}
+	for _, in := range s.attempt.Inputs {
+		mounts = append(mounts, readOnly(in.HostPath, path.Clean(in.SandboxPath)))
+	}
+	return mounts, nil
+}

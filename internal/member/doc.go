@@ -1,0 +1,20 @@
+// Package member knows who takes part in a domain: the roster, which is a set of
+// records that the domain's key has signed, what the owner of this site decided
+// besides, and the invitations that are open. It keeps them in the state
+// directory, makes and reads the tokens of invitations, and opens no connection.
+//
+// # Roster
+//
+// A record says of one site that it is admitted or banned. Of the records of a
+// site the one with the highest serial, its time of issue, holds; of two with
+// the same serial the ban. So rosters can be merged in any order and as often
+// as one likes, and all that have seen the same records are equal.
+//
+// # Files
+//
+// roster.json holds the records, local.json what the owner decided for this
+// site alone, invites.json the hashes of the secrets of invitations. A file that
+// cannot be used is put aside under another name and said; the site goes on
+// without it. domain.key holds the domain's private key, where this site is the
+// one that invites.
+package member

@@ -1,0 +1,87 @@
+package member
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// fileVersion is the form of the files that this build writes.
+const fileVersion = 1
+
+// maxFileBytes bounds what is read: MaxRecords at their longest fit.
+const maxFileBytes = 8 << 20
+
+// writeFile puts the content there in one step, durably and with mode 0600.
+func writeFile(file string, content []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*") // CreateTemp uses mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // it is gone when all went well
+	_, err = tmp.Write(content)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(tmp.Name(), file); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	_ = dir.Sync() // not every system can
+	return dir.Close()
+}
+
+// save writes a value as JSON; without a directory it does nothing.
+func save(dir, name string, value any) error {
+	if dir == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err == nil {
+		err = writeFile(filepath.Join(dir, name), append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// load reads a file with decode. One that cannot be used is put aside; the text
+// says so, for the owner. A file that is missing is fine.
+func load(dir, name string, decode func([]byte) error) (problem string) {
+	if dir == "" {
+		return ""
+	}
+	file := filepath.Join(dir, name)
+	info, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	if err == nil && info.Size() > maxFileBytes {
+		err = fmt.Errorf("larger than %d bytes", maxFileBytes)
+	}
+	var text []byte
+	if err == nil {
+		text, err = os.ReadFile(file)
+	}
+	if err == nil {
+		err = decode(text)
+	}
+	if err == nil {
+		return ""
+	}
+	aside := file + ".unusable"
+	if moved := os.Rename(file, aside); moved != nil {
+		return fmt.Sprintf("%s is not usable (%v) and cannot be put aside: %v", file, err, moved)
+	}
+	return fmt.Sprintf("%s was not usable (%v) and is now %s; the site goes on without it", file, err, aside)
+}

@@ -1,0 +1,90 @@
+package member
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// KeyFile is the name of the domain's private key in the state directory of the
+// site that invites.
+const KeyFile = "domain.key"
+
+// ErrKeyReadable says that others than the owner may read the domain's key.
+var ErrKeyReadable = errors.New("the domain's key can be read by others")
+
+// pemType is the heading of the key's file.
+const pemType = "MRS DOMAIN KEY"
+
+// Key is a domain's key pair. Its printed form is the public key alone.
+type Key struct{ private ed25519.PrivateKey }
+
+// Public is the key by which members know the domain; empty for the zero Key.
+func (k Key) Public() grid.DomainKey {
+	if len(k.private) != ed25519.PrivateKeySize {
+		return ""
+	}
+	return grid.NewDomainKey(k.private[ed25519.PrivateKeySize-ed25519.PublicKeySize:])
+}
+
+// String is the public key; the private one never shows.
+func (k Key) String() string { return string(k.Public()) }
+
+// Sign sets the record's signature. The record's fields must be in range.
+func (k Key) Sign(record protocol.MemberRecord) protocol.MemberRecord {
+	record.Signature = ed25519.Sign(k.private, record.SignedBytes())
+	return record
+}
+
+// LoadKey reads the domain's key in the directory; the error is fs.ErrNotExist
+// when there is none, and ErrKeyReadable when others may read it.
+func LoadKey(dir string) (Key, error) {
+	file := filepath.Join(dir, KeyFile)
+	info, err := os.Stat(file)
+	if err != nil {
+		return Key{}, fmt.Errorf("read the domain's key: %w", err)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // there modes say nothing
+		return Key{}, fmt.Errorf("read the domain's key %s: %w (mode %04o); if nobody did, run chmod 600 on it",
+			file, ErrKeyReadable, info.Mode().Perm())
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return Key{}, fmt.Errorf("read the domain's key: %w", err)
+	}
+	block, _ := pem.Decode(raw)
+	if block == nil || block.Type != pemType || len(block.Bytes) != ed25519.SeedSize {
+		return Key{}, fmt.Errorf("read the domain's key %s: not a key; put the copy back that you kept, "+
+			"or remove it to begin a new domain", file)
+	}
+	return Key{private: ed25519.NewKeyFromSeed(block.Bytes)}, nil
+}
+
+// createKey makes a domain's key (ed25519, mode 0600); it never replaces one.
+func createKey(dir string) (Key, error) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return Key{}, fmt.Errorf("make the domain's key: %w", err)
+	}
+	if dir == "" { // everything stays in memory
+		return Key{private: private}, nil
+	}
+	file := filepath.Join(dir, KeyFile)
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		return Key{}, fmt.Errorf("make the domain's key: %s exists", file)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: private.Seed()})
+	if err := writeFile(file, text); err != nil {
+		return Key{}, fmt.Errorf("make the domain's key: %w", err)
+	}
+	return Key{private: private}, nil
+}

@@ -1,0 +1,180 @@
+package member
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// ErrToken says that a text is no token of an invitation.
+var ErrToken = errors.New("not the token of an invitation")
+
+// Limits and layout of a token.
+const (
+	tokenPrefix   = "mrs1."
+	tokenVersion  = 1
+	maxTokenText  = 4096 // characters
+	maxTokenAddrs = protocol.MaxJoinAddrs
+	maxTokenAddr  = 200 // bytes of an address
+	checksumBytes = 4
+)
+
+// Token is what an invited site is given: whom to ask, and with which secret.
+type Token struct {
+	Domain  grid.DomainID
+	Key     grid.DomainKey // of the domain; empty: it takes anyone, and the token is only where it is
+	Inviter grid.SiteID
+	Addrs   []string  // of the inviter, multiaddrs without /p2p/ID, 1 to 8
+	Secret  []byte    // protocol.SecretBytes, or nothing where Key is empty
+	Expires time.Time // to the second
+}
+
+// Dial lists the inviter's addresses with its ID.
+func (t Token) Dial() []string {
+	var addrs []string
+	for _, a := range t.Addrs {
+		addrs = append(addrs, a+"/p2p/"+string(t.Inviter))
+	}
+	return addrs
+}
+
+// Open reports whether the domain takes anyone.
+func (t Token) Open() bool { return t.Key == "" }
+
+// Validate reports the first field that is out of its range.
+func (t Token) Validate() error {
+	switch {
+	case t.Open() != (len(t.Secret) == 0), !t.Open() && len(t.Secret) != protocol.SecretBytes:
+		return fmt.Errorf("%w: key and secret do not fit together", ErrToken)
+	case len(t.Addrs) == 0 || len(t.Addrs) > maxTokenAddrs:
+		return fmt.Errorf("%w: want 1 to %d addresses, have %d", ErrToken, maxTokenAddrs, len(t.Addrs))
+	case t.Expires.Unix() <= 0:
+		return fmt.Errorf("%w: no expiry", ErrToken)
+	}
+	for _, a := range t.Addrs {
+		if !strings.HasPrefix(a, "/") || len(a) > maxTokenAddr || !utf8.ValidString(a) ||
+			strings.ContainsFunc(a, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return fmt.Errorf("%w: address %q", ErrToken, a)
+		}
+	}
+	if !t.Open() {
+		if err := t.Key.Validate(); err != nil {
+			return fmt.Errorf("%w: %w", ErrToken, err)
+		}
+	}
+	if err := errors.Join(t.Domain.Validate(), t.Inviter.Validate()); err != nil {
+		return fmt.Errorf("%w: %w", ErrToken, err)
+	}
+	return nil
+}
+
+// Text is the token in one line, for ParseToken.
+func (t Token) Text() (string, error) {
+	if err := t.Validate(); err != nil {
+		return "", err
+	}
+	key, _ := t.Key.Bytes() // nothing where the domain takes anyone
+	b := []byte{tokenVersion}
+	for _, field := range [][]byte{[]byte(t.Domain), key, []byte(t.Inviter), t.Secret} {
+		b = append(append(b, byte(len(field))), field...)
+	}
+	b = binary.BigEndian.AppendUint64(b, uint64(t.Expires.Unix()))
+	b = append(b, byte(len(t.Addrs)))
+	for _, a := range t.Addrs {
+		b = append(append(b, byte(len(a))), a...)
+	}
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(b, checksum(b)...)), nil
+}
+
+func checksum(b []byte) []byte {
+	sum := sha256.Sum256(append([]byte("mrs/1/token"), b...))
+	return sum[:checksumBytes]
+}
+
+// ParseToken reads what Text wrote. White space, as mail programs insert it, is
+// ignored. The error is ErrToken.
+func ParseToken(text string) (Token, error) {
+	if len(text) > 2*maxTokenText {
+		return Token{}, fmt.Errorf("%w: too long", ErrToken)
+	}
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, text)
+	body, found := strings.CutPrefix(text, tokenPrefix)
+	if !found || len(text) > maxTokenText {
+		return Token{}, fmt.Errorf("%w: it begins with %q; copy the whole line that siteagent invite printed", ErrToken, tokenPrefix)
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(body)
+	if err != nil || len(raw) <= checksumBytes ||
+		!bytes.Equal(raw[len(raw)-checksumBytes:], checksum(raw[:len(raw)-checksumBytes])) {
+		return Token{}, fmt.Errorf("%w: it is damaged; copy the whole line that siteagent invite printed", ErrToken)
+	}
+	t, err := decodeToken(raw[:len(raw)-checksumBytes])
+	if err != nil {
+		return Token{}, err
+	}
+	return t, t.Validate()
+}
+
+func decodeToken(raw []byte) (Token, error) {
+	r := cursor{rest: raw}
+	if version := r.number(1); version != tokenVersion {
+		return Token{}, fmt.Errorf("%w: version %d is not known here; bring this site's program up to date", ErrToken, version)
+	}
+	t := Token{Domain: grid.DomainID(r.field())}
+	if key := r.field(); len(key) > 0 {
+		t.Key = grid.NewDomainKey(key)
+	}
+	t.Inviter = grid.SiteID(r.field())
+	t.Secret = bytes.Clone(r.field())
+	t.Expires = time.Unix(int64(min(r.number(8), 1<<40)), 0).UTC()
+	for range min(r.number(1), maxTokenAddrs+1) {
+		t.Addrs = append(t.Addrs, string(r.field()))
+	}
+	if r.short || len(r.rest) > 0 {
+		return Token{}, fmt.Errorf("%w: its length is wrong", ErrToken)
+	}
+	if len(t.Secret) == 0 {
+		t.Secret = nil
+	}
+	return t, nil
+}
+
+// cursor reads fields off bytes and notes when there are too few.
+type cursor struct {
+	rest  []byte
+	short bool
+}
+
+func (c *cursor) take(n int) []byte {
+	if n > len(c.rest) {
+		c.short, c.rest = true, nil
+		return nil
+	}
+	taken := c.rest[:n]
+	c.rest = c.rest[n:]
+	return taken
+}
+
+func (c *cursor) number(size int) uint64 {
+	var n uint64
+	for _, b := range c.take(size) {
+		n = n<<8 | uint64(b)
+	}
+	return n
+}
+
+func (c *cursor) field() []byte { return c.take(int(c.number(1))) }

@@ -1,0 +1,279 @@
+package p2p
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// The numbers of the fields of a Hello in the wire format.
+const (
+	helloField     = 2 // of a message
+	nameField      = 4
+	incarnation    = 5
+	capability     = 7
+	peersField     = 9
+	totalField     = 1 // of a capability
+	mflopsField    = 2
+	downField      = 3
+	memoryField    = 2 // of resources
+	varintWireType = 0
+	bytesWireType  = 2
+)
+
+// number writes a field with a number, text one with bytes.
+func number(field uint64, v int64) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(nil, field<<3|varintWireType), uint64(v))
+}
+
+func text(field uint64, content []byte) []byte {
+	return append(binary.AppendUvarint(binary.AppendUvarint(nil, field<<3|bytesWireType), uint64(len(content))), content...)
+}
+
+// lie is the frame of a valid Hello with fields after it that this project's
+// encoder refuses to write; the last one of a kind counts.
+func lie(t *testing.T, fields ...[]byte) []byte {
+	t.Helper()
+	raw, err := protocol.Encode(validHello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fields {
+		raw = append(raw, text(helloField, f)...)
+	}
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(raw))), raw...)
+}
+
+func TestLyingHellosAreRefused(t *testing.T) {
+	n := join(t, testConfig(t))
+	manyPeers := bytes.Repeat(text(peersField, []byte("x")), protocol.MaxHelloPeers+1)
+	for _, c := range []struct {
+		name  string
+		field []byte
+	}{
+		{"more computation than there is", text(capability, number(mflopsField, math.MaxInt64))},
+		{"negative computation", text(capability, number(mflopsField, -1))},
+		{"negative bandwidth", text(capability, number(downField, -1))},
+		{"endless memory", text(capability, text(totalField, number(memoryField, math.MaxInt64)))},
+		{"no incarnation", number(incarnation, 0)},
+		{"a name like a book", text(nameField, bytes.Repeat([]byte("x"), 20_000))},
+		{"too many members", manyPeers},
+		{"an endless address", text(peersField, bytes.Repeat([]byte("/"), 20_000))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := n.Count(CountInvalid, causeFormat)
+			s := openBid(t, rawPeer(t, n), n)
+			if _, err := s.Write(lie(t, c.field)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Read(make([]byte, 1)); err == nil {
+				t.Error("the stream goes on")
+			}
+			eventually(t, "it is counted", func() bool { return n.Count(CountInvalid, causeFormat) == before+1 })
+		})
+	}
+	s := openBid(t, rawPeer(t, n), n)
+	if _, err := s.Write(lie(t, text(nameField, []byte("honest")))); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := newFrameReader(s, patience).readHello(); err != nil || answer.Refusal != grid.ReasonNone {
+		t.Errorf("a Hello written the same way without a lie is answered with %+v, %v", answer, err)
+	}
+	if n.peers() != 0 {
+		t.Errorf("%d liars were admitted", n.peers())
+	}
+}
+
+// hellos opens a stream and says Hello on it.
+func hellos(tb testing.TB, h host.Host, n node, hello protocol.Hello) (network.Stream, error) {
+	tb.Helper()
+	s := openBid(tb, h, n)
+	if err := writeHello(s, patience, hello); err != nil {
+		return s, err
+	}
+	_, err := newFrameReader(s, patience).readHello()
+	return s, err
+}
+
+func TestFalseIncarnationsConcernOnlyTheLiar(t *testing.T) {
+	nodes := cluster(t, 2, nil)
+	n := nodes[0]
+	h := rawPeer(t, n)
+	var life atomic.Uint64
+	life.Store(5)
+	h.SetStreamHandler(protocol.StreamID, func(s network.Stream) {
+		hello := validHello()
+		hello.Incarnation = life.Load()
+		if _, err := newFrameReader(s, patience).readHello(); err == nil {
+			_ = writeHello(s, patience, hello)
+		}
+	})
+	eventually(t, "the raw peer is admitted", func() bool { return n.peers() == 2 })
+	hello := validHello()
+	for _, lower := range []uint64{4, 1, 4} {
+		hello.Incarnation = lower
+		s, _ := hellos(t, h, n, hello) // the answer may be overtaken by the end
+		if _, err := s.Read(make([]byte, 1)); err == nil {
+			t.Errorf("a stream of incarnation %d goes on", lower)
+		}
+	}
+	if f, ok := n.facts(siteOf(h.ID())); !ok || f.Incarnation != 5 {
+		t.Errorf("facts = %+v, %t; want those of incarnation 5", f, ok)
+	}
+	for i := range uint64(200) { // it claims to have been restarted again and again
+		life.Store(6 + i)
+		hello.Incarnation = 6 + i
+		if s, err := hellos(t, h, n, hello); err != nil {
+			_ = s.Reset()
+		}
+	}
+	if lost := len(n.losses()); lost > bidStreamBurst+60*bidStreamRate {
+		t.Errorf("it was reported lost %d times", lost)
+	}
+	if n.Count(CountDropped, queueStreams) == 0 {
+		t.Error("no stream was refused")
+	}
+	if f, ok := n.facts(nodes[1].Self()); !ok || f.Incarnation != 1 {
+		t.Errorf("the honest peer: %+v, %t", f, ok)
+	}
+}
+
+// victim counts who connects to it.
+type victim struct {
+	addr  string
+	calls atomic.Int64
+}
+
+func newVictim(t *testing.T) *victim {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &victim{addr: fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", l.Addr().(*net.TCPAddr).Port)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			v.calls.Add(1)
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-done })
+	return v
+}
+
+// somebody is a peer ID that nobody has.
+func somebody(t *testing.T) peer.ID {
+	t.Helper()
+	_, key, err := crypto.GenerateEd25519Key(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := peer.IDFromPublicKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestAHelloDoesNotMakeASiteDialWhomItNames(t *testing.T) {
+	v := newVictim(t)
+	cfg := testConfig(t)
+	cfg.Limits.Members = 16
+	n := join(t, cfg)
+	h, s := admitRaw(t, n)
+	named := 0
+	for range 40 {
+		hello := validHello()
+		for range protocol.MaxHelloPeers {
+			ghost := somebody(t)
+			hello.Peers = append(hello.Peers, v.addr+"/p2p/"+ghost.String())
+			named++
+		}
+		if err := writeHello(s, patience, hello); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the rest is not followed", func() bool {
+		return n.Count(CountDropped, hearsay)+n.Count(CountDropped, queueHello) > 0
+	})
+	eventually(t, "all are forgotten", func() bool {
+		n.Mesh.mu.Lock()
+		defer n.Mesh.mu.Unlock()
+		return len(n.remotes) == 1 && n.remotes[siteOf(h.ID())] != nil
+	})
+	calls, limit := v.calls.Load(), int64((followPerMember*cfg.Limits.Members+60*followRate)*hearsayTries)
+	t.Logf("%d addresses named, the victim was called %d times", named, calls)
+	if calls > limit {
+		t.Errorf("called %d times, want at most %d", calls, limit)
+	}
+}
+
+func TestReservedPortsAreNotDialledOnHearsay(t *testing.T) {
+	for text, want := range map[string]bool{
+		"/ip4/192.0.2.1/tcp/22": false, "/ip4/192.0.2.1/udp/53/quic-v1": false, "/ip4/192.0.2.1/tcp/4601": true,
+		"/ip6/2001:db8::1/udp/4601/quic-v1": true, "/ip4/0.0.0.0/tcp/4601": false, "/ip4/224.0.0.1/udp/4601/quic-v1": false,
+		"/dns4/example.org/tcp/25": false, "/dns4/example.org/tcp/4601": true, "/ip4/192.0.2.1": false, "/tcp/443": false,
+	} {
+		if got := dialable(parseAddrs([]string{text})[0]); got != want {
+			t.Errorf("%s: dialled %t, want %t", text, got, want)
+		}
+	}
+}
+
+func TestAddressesOfOnePeerAreBounded(t *testing.T) {
+	n := join(t, testConfig(t))
+	id := newForge(t).id.id
+	for i := range 100 {
+		var texts []string
+		for k := range protocol.MaxAddrs {
+			texts = append(texts, fmt.Sprintf("/ip4/192.0.2.%d/tcp/%d", i, 2000+k))
+		}
+		n.hint(id, texts)
+	}
+	if got := len(n.Host().Peerstore().Addrs(id)); got > knownAddrs {
+		t.Errorf("%d addresses of one peer are kept, want at most %d", got, knownAddrs)
+	}
+	if n.Count(CountDropped, hearsay) == 0 {
+		t.Error("nothing is counted")
+	}
+}
+
+func TestAHelloThatChangesAllTheTimeIsHeededNowAndThen(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Timing.Spread = time.Second
+	n := join(t, cfg)
+	_, s := admitRaw(t, n)
+	for i := range 1000 {
+		hello := validHello()
+		hello.Name = fmt.Sprint("name ", i)
+		if err := writeHello(s, patience, hello); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "most are dropped", func() bool { return n.Count(CountDropped, queueHello) > 800 })
+	n.recorder.mu.Lock()
+	defer n.recorder.mu.Unlock()
+	if n.sightings > 200 {
+		t.Errorf("it was told of %d times", n.sightings)
+	}
+}

@@ -1,0 +1,281 @@
+package p2p
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/mrsmesh/mrsmesh/internal/member"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// farewell is how long a peer that was banned has to read why.
+const farewell = 100 * time.Millisecond
+
+// judgeSite says why a site may not be a member, or ReasonNone. What the owner
+// said of it comes first, then his list, then the roster.
+func (m *Mesh) judgeSite(site grid.SiteID) grid.Reason {
+	if site == m.self {
+		return grid.ReasonNone
+	}
+	standing := m.cfg.Members.Standing(site)
+	switch {
+	case standing == member.BannedHere:
+		return grid.ReasonBanned
+	case m.members[site] || standing == member.AdmittedHere:
+		return grid.ReasonNone
+	case standing == member.Banned:
+		return grid.ReasonBanned
+	case standing == member.Admitted || m.cfg.AcceptAnyone:
+		return grid.ReasonNone
+	default:
+		return grid.ReasonNotMember
+	}
+}
+
+// Judge says why a site may not be a member, or ReasonNone.
+func (m *Mesh) Judge(site grid.SiteID) grid.Reason { return m.judgeSite(site) }
+
+// Canonical is the one form in which a site's ID is compared.
+func Canonical(site grid.SiteID) (grid.SiteID, error) {
+	id, err := peerOf(site)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", grid.ErrInvalid, err)
+	}
+	return siteOf(id), nil
+}
+
+// reasonForUs is why a peer that says nothing more refuses this site.
+func (m *Mesh) reasonForUs() grid.Reason {
+	if m.cfg.Members.Standing(m.self) == member.Banned {
+		return grid.ReasonBanned
+	}
+	return grid.ReasonNotMember
+}
+
+// hopeless reports whether a refusal will stand for long. A peer that does not
+// know a site which the domain admitted will hear of it soon.
+func (m *Mesh) hopeless(err error) bool {
+	if !isRefusal(err) {
+		return false
+	}
+	return m.cfg.Members.Standing(m.self) != member.Admitted
+}
+
+// Share tells the members records that this site has issued, and acts on them.
+func (m *Mesh) Share(records []protocol.MemberRecord) {
+	if !m.enter() {
+		return
+	}
+	defer m.wg.Done()
+	m.flood(records, nil)
+	m.review()
+}
+
+// flood passes records on to all peers but the one they came from. What is lost
+// in a full queue is found missing by the Hello that follows.
+func (m *Mesh) flood(records []protocol.MemberRecord, from *remote) {
+	for _, r := range m.all() {
+		if _, present := r.admitted(); !present {
+			continue
+		}
+		if r != from {
+			for chunk := range slices.Chunk(records, protocol.MaxRosterRecords) {
+				r.sendSoon(protocol.Roster{Records: chunk})
+			}
+		}
+		r.tell(nil)
+	}
+}
+
+// sendSoon queues a message of the mesh's own; what does not fit is counted.
+func (r *remote) sendSoon(message protocol.Message) {
+	frame, err := protocol.AppendFrame(nil, message)
+	if err == nil {
+		err = r.enqueue(frame)
+	}
+	if err != nil {
+		r.m.log.Debug("message about members is not sent", "peer", r.site, "error", err)
+	}
+}
+
+// compareRoster sends this site's roster to a peer that has another one. Both
+// sides do, so both have all in the end.
+func (r *remote) compareRoster(theirs protocol.Digest) {
+	own := r.m.cfg.Members.Roster().Digest()
+	if own != (protocol.Digest{}) && theirs != (protocol.Digest{}) && own != theirs {
+		r.sendRoster(false)
+	}
+}
+
+// sendRoster sends the whole roster, unless that was done a moment ago; then the
+// digests are compared again later.
+func (r *remote) sendRoster(answer bool) {
+	now := time.Now()
+	r.mu.Lock()
+	wait := r.m.cfg.Timing.RosterGap - now.Sub(r.roster)
+	planned := r.compare
+	if wait <= 0 {
+		r.roster = now
+	} else {
+		r.compare = true
+	}
+	r.mu.Unlock()
+	if wait > 0 {
+		if !planned {
+			r.m.after(wait, r.compareAgain)
+		}
+		return
+	}
+	for _, part := range rosterParts(r.m.cfg.Members.Roster(), answer) {
+		r.sendSoon(part)
+	}
+}
+
+// compareAgain says Hello with the digest of now.
+func (r *remote) compareAgain() {
+	r.mu.Lock()
+	r.compare = false
+	r.mu.Unlock()
+	r.tell(nil)
+}
+
+// rosterParts is a roster in messages; the last one has the digest.
+func rosterParts(roster member.Roster, answer bool) []protocol.Roster {
+	var parts []protocol.Roster
+	for chunk := range slices.Chunk(roster.Records(), protocol.MaxRosterRecords) {
+		parts = append(parts, protocol.Roster{Records: chunk, Answer: answer})
+	}
+	if len(parts) == 0 {
+		parts = []protocol.Roster{{Answer: answer}}
+	}
+	parts[len(parts)-1].Digest = roster.Digest()
+	return parts
+}
+
+// aboutMembers takes the messages that are for the mesh itself, and reports
+// whether this was one.
+func (m *Mesh) aboutMembers(r *remote, message protocol.Message) bool {
+	switch message := message.(type) {
+	case protocol.Roster:
+		m.onRoster(r, message)
+		return true
+	case protocol.JoinRequest, protocol.JoinAnswer:
+		m.counts.inc(CountInvalid, causeFormat)
+		return true
+	default:
+		return false
+	}
+}
+
+func (m *Mesh) onRoster(r *remote, message protocol.Roster) {
+	fresh, err := m.cfg.Members.Merge(message.Records)
+	if err != nil {
+		m.counts.inc(CountRoster, "forged")
+		m.log.Warn("records of members are not usable", "peer", r.site, "error", err)
+	}
+	if len(fresh) > 0 {
+		m.counts.add(CountRoster, "fresh", uint64(len(fresh)))
+		m.flood(fresh, r)
+		m.review()
+		if m.handlers.OnMembers != nil {
+			m.handlers.OnMembers()
+		}
+	}
+	own := m.cfg.Members.Roster().Digest()
+	last := message.Digest != (protocol.Digest{})
+	if last && !message.Answer && own != (protocol.Digest{}) && own != message.Digest {
+		r.sendRoster(true)
+	}
+}
+
+// Review acts on what the owner decided: who is banned is cut off at once, and
+// who was refused before is tried again.
+func (m *Mesh) Review() {
+	if !m.enter() {
+		return
+	}
+	defer m.wg.Done()
+	m.review()
+}
+
+// review is Review for who keeps Close waiting.
+func (m *Mesh) review() {
+	for _, r := range m.all() {
+		reason := m.judgeSite(r.site)
+		if reason != grid.ReasonNone {
+			m.expel(r, reason)
+			continue
+		}
+		if _, present := r.admitted(); !present {
+			r.kick()
+		}
+	}
+	for _, id := range m.book.ids() {
+		if !m.Allowed(id) {
+			m.forgetAddrs(id)
+		}
+	}
+	for _, c := range m.host.Network().Conns() {
+		m.dismiss(c)
+	}
+}
+
+// dismiss closes a connection of somebody who is neither a member nor a guest:
+// one that was complete just when he was banned.
+func (m *Mesh) dismiss(c network.Conn) {
+	if !m.ownHost || m.Allowed(c.RemotePeer()) || m.lobby.has(c) || !m.enter() {
+		return
+	}
+	defer m.wg.Done()
+	m.after(farewell, func() {
+		if !m.Allowed(c.RemotePeer()) && !m.lobby.has(c) {
+			_ = c.Close()
+		}
+	})
+}
+
+// expel ends all that this site has to do with a peer, after a word on why.
+func (m *Mesh) expel(r *remote, reason grid.Reason) {
+	m.mu.Lock()
+	if m.remotes[r.site] != r {
+		m.mu.Unlock()
+		return
+	}
+	delete(m.remotes, r.site)
+	m.mu.Unlock()
+	if record, known := m.cfg.Members.Roster().Get(r.site); known {
+		r.sendSoon(protocol.Roster{Records: []protocol.MemberRecord{record}})
+	}
+	r.sendSoon(m.hello(reason, nil))
+	m.refused(&RefusedError{Site: r.site, Reason: reason})
+	r.order.Lock()
+	r.mu.Lock()
+	r.expelled = true
+	incarnation := r.facts.Incarnation
+	r.mu.Unlock()
+	r.order.Unlock()
+	r.gone(incarnation, false)
+	m.forgetAddrs(r.id)
+	m.after(farewell, func() {
+		r.end()
+		if !m.allowsSite(r.site) {
+			_ = m.host.Network().ClosePeer(r.id)
+		}
+	})
+}
+
+func (m *Mesh) forgetAddrs(id peer.ID) {
+	m.book.remove(id)
+	m.host.Peerstore().ClearAddrs(id)
+}
+
+func (r *remote) isExpelled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.expelled
+}

@@ -1,0 +1,48 @@
+package broker
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Of ten members one is connected and answers nothing. The first round waits for
+// it until the TTL; the next ones do not, even if it goes on to tell news of
+// itself.
+func TestAMemberThatAnswersNothingDelaysOneRound(t *testing.T) {
+	const mute = "m"
+	answering := []grid.SiteID{self}
+	for i := range 9 {
+		answering = append(answering, grid.SiteID(fmt.Sprint("s", i)))
+	}
+	b := newBench(t, nil, append(answering[1:], mute)...)
+	first := b.submit(testJob(1))
+	if b.offers(first, 1, answering...); len(awards(b.last)) > 0 {
+		t.Fatal("the first round does not wait for the silent member")
+	}
+	if got := awards(b.pass(time.Second)); len(got) != 1 {
+		t.Fatalf("%d awards at the TTL, want 1", len(got))
+	}
+	for i := range 5 {
+		b.pass(time.Second)
+		b.do(step.PeerSeen{Site: mute, Name: fmt.Sprint("news ", i), Capability: grid.Capability{DownBps: int64(i)}})
+		next := b.submit(testJob(1))
+		if b.offers(next, 1, answering...); len(awards(b.last)) != 1 {
+			t.Errorf("round %d waits for the silent member", i+2)
+		}
+	}
+	b.do(step.PeerGone{Site: mute})
+	b.do(step.PeerSeen{Site: mute}) // back, and perhaps mended
+	if last := b.submit(testJob(1)); !b.m.jobs[last].round.expected[mute] {
+		t.Error("who has come back is not waited for")
+	}
+}
+
+func awards(effects []step.Effect) []protocol.Award {
+	_, all := sent[protocol.Award](effects)
+	return all
+}

@@ -86,10 +86,11 @@ func TestLinksAreMeasuredAndDataIsNear(t *testing.T) {
 			t.Fatal(err)
 		}
 		var tasks []view.TaskView
-		if err := await(ctx, time.Minute, "the job ends", func() (bool, error) {
+		err = await(ctx, time.Minute, "the job ends", func() (ended bool, err error) {
 			tasks, err = holder.client.AllTasks(ctx, id)
 			return err == nil && len(tasks) == 1 && tasks[0].Phase == "done", err
-		}); err != nil {
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if avoid != nil {

@@ -28,8 +28,13 @@ import (
 // and all sites are on one machine.
 const shrink = 50
 
-// grace is how much longer than its scenario a run may take before it is judged.
-const grace = 30 * time.Second
+// A run may take grace longer than its scenario before it is judged, and is
+// judged at the latest calm after its jobs have ended: by then sites that were
+// cut off have dialled each other again.
+const (
+	grace = 30 * time.Second
+	calm  = 75 * time.Second
+)
 
 // actor plays a scenario with real processes in real time.
 type actor struct {
@@ -242,8 +247,13 @@ func (a *actor) command(ctx context.Context, by *labSite, args ...string) *exec.
 // settle waits until every job has ended and what is expected holds, but not
 // longer than the scenario goes on.
 func (a *actor) settle(ctx context.Context) (o scenario.Outcome, err error) {
+	ended := false
 	for end := a.begin.Add(a.s.Run.For + grace); ; {
 		if a.allEnded(ctx) {
+			if soon := time.Now().Add(calm); !ended && soon.Before(end) {
+				end = soon
+			}
+			ended = true
 			if err = a.follow.Wait(); err != nil {
 				return o, err
 			}

@@ -167,6 +167,7 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 	row := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
 	row("site", "%s (%s)", s.Site, s.Name)
 	row("domain", "%s, connected to %d sites", s.Domain, s.Peers)
+	row("reach", "%s", reachOf(s.Reach))
 	row("members", "%d, %d banned, %d invitations open", s.Members, s.Banned, s.OpenInvites)
 	row("state", "%s", stateOf(s))
 	row("cores", "%.1f of %.1f in use", float64(s.InUse.MilliCPUs)/1000, float64(s.Ceilings.MilliCPUs)/1000)
@@ -221,6 +222,22 @@ func availabilityRows(row func(name, format string, args ...any), a *view.Availa
 		text.WriteString("; the owner wants the machine now")
 	}
 	row("learned from", "%s", text.String())
+}
+
+// reachOf says in a line how this site and the others reach each other.
+func reachOf(r view.Reach) string {
+	text := r.Reachability + fmt.Sprintf("; %d sites directly, %d through a relay", r.Direct, r.Relayed)
+	if r.Serving {
+		text += "; relays for members"
+	}
+	if len(r.Relays) > 0 {
+		var ids []string
+		for _, id := range r.Relays {
+			ids = append(ids, string(id))
+		}
+		text += "; reached through " + strings.Join(ids, " and ")
+	}
+	return text
 }
 
 func stateOf(s view.AgentStatus) string {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -102,6 +104,13 @@ func serve(ctx context.Context, c config.Agent, a *agent.Agent, metrics *obs.Reg
 // transfer has told anything: 1.25 MiB at most, from a peer once a day.
 const probeEvery = time.Minute
 
+// secret is a number that nobody can guess.
+func secret() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails: it would end the program
+	return binary.LittleEndian.Uint64(b[:])
+}
+
 // assemble turns the configuration into the agent's parts.
 func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *slog.Logger) (agent.Config, error) {
 	adapters, notices, err := makeAdapters(ctx, c, log)
@@ -116,7 +125,11 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 	network := p2p.Config{
 		KeyFile: filepath.Join(c.StateDir, "identity.key"), AddressFile: filepath.Join(c.StateDir, "peers.json"),
 		Listen: c.Listen, Domain: c.Domain, AcceptAnyone: c.Accept == "anyone",
-		Bootstrap: c.Bootstrap, Preset: p2p.Preset(c.Preset), Registry: metrics,
+		Bootstrap: c.Bootstrap, Preset: p2p.Preset(c.Preset), Registry: metrics, MDNS: c.MDNS, DHT: c.DHT,
+		NAT: p2p.NAT{
+			Relay: p2p.RelayRole(c.NAT.Relay), Punch: c.NAT.Punch, MapPort: c.NAT.MapPort,
+			Reachability: p2p.Reachability(c.NAT.Reachability),
+		},
 	}
 	if !network.AcceptAnyone {
 		network.Allow = c.Members()
@@ -128,7 +141,7 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 	return agent.Config{
 		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network, DomainKey: c.DomainKey,
 		Data:       room,
-		Capability: capability, Adapters: adapters, Notices: notices, OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: 1,
+		Capability: capability, Adapters: adapters, Notices: notices, OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: secret(),
 		Priced: c.Price.Named, Price: c.Price.CoreHour,
 		Metrics: metrics, Log: log,
 		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep, WasmOnly: c.Accept == "anyone",

@@ -50,7 +50,7 @@ type Config struct {
 	Priced      bool                          // the owner names a price
 	Price       float64                       // of an hour of a core, in the owners' own unit
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
-	Seed        uint64                        // of the machines' randomness
+	Seed        uint64                        // of the machines' randomness and of the jobs' names; different at every start, told to nobody
 	Closed      []avail.Window                // when the owner has announced to want the machine back
 	Policy      broker.Policy                 // what availability does to the placing of own jobs
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -333,7 +334,7 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 		Site: a.mesh.Self(), Name: a.cfg.Name, Domain: a.cfg.P2P.Domain, Version: a.cfg.Version,
 		Started: view.At(a.started), Addresses: a.mesh.Addrs(), Running: []view.RunningTask{}, Faults: []view.FaultRow{},
 		DataUsedBytes: a.data.UsedBytes(), DataQuotaBytes: a.cfg.Data.QuotaBytes,
-		Counters: a.reports.counters(), Notices: append([]view.Notice{}, a.cfg.Notices...),
+		Reach: reachView(a.mesh.Reach()), Counters: a.reports.counters(), Notices: append([]view.Notice{}, a.cfg.Notices...),
 	}
 	var n names
 	err := a.broker.ask(ctx, func() {
@@ -362,6 +363,13 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 		})
 	}
 	return s, err
+}
+
+func reachView(r p2p.Reach) view.Reach {
+	return view.Reach{
+		Reachability: string(r.Reachability), Serving: r.Serving, Relays: append([]grid.SiteID{}, r.Relays...),
+		Direct: r.Direct, Relayed: r.Relayed,
+	}
 }
 
 // fillSite is only called on the site's loop.

@@ -145,6 +145,9 @@ type Problem = view.Problem
 // Progress Progress is how far something with a known total is
 type Progress = view.Progress
 
+// Reach Reach is how this site and the others reach each other
+type Reach = view.Reach
+
 // Resources Resources is grid.Resources as JSON
 type Resources = view.Resources
 

@@ -27,6 +27,8 @@ func (c Agent) Validate() error {
 		oneOf("preset", c.Preset, PresetLAN, PresetWAN, PresetTest),
 		oneOf("accept", c.Accept, acceptListed, acceptAnyone),
 		oneOf("sandbox", c.Sandbox, SandboxAuto, SandboxBubblewrap, SandboxGVisor),
+		oneOf("nat.relay", c.NAT.Relay, RelayOff, RelayUse, RelayServe, RelayAuto),
+		oneOf("nat.reachability", c.NAT.Reachability, ReachAuto, ReachPublic, ReachPrivate), c.NAT.validate(),
 		oneOf("placing.choice", c.Placing.Choice, ChoiceNearest, ChoiceSoftMin),
 		oneOf("placing.policy", c.Placing.Policy, PolicyNone, PolicySAA, PolicyNAA, PolicyNSA),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
@@ -58,6 +60,17 @@ func (c Agent) Validate() error {
 		errs = append(errs, errors.New("placing.policy: naa and nsa choose the site themselves; set placing.choice to nearest"))
 	}
 	return errors.Join(errs...)
+}
+
+func (n NAT) validate() error {
+	switch {
+	case n.Relay == RelayServe && n.Reachability == ReachPrivate:
+		return errors.New("nat.relay: serve, but nat.reachability is private; who relays must be reachable: choose use")
+	case n.Punch && n.Relay == RelayOff:
+		return errors.New("nat.punch: needs a relay to arrange it; set nat.relay to use, serve or auto")
+	default:
+		return nil
+	}
 }
 
 // Resources are the ceilings as the mesh counts them.

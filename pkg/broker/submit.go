@@ -50,7 +50,7 @@ func (m *Machine) accept(spec grid.Job) (*job, error) {
 	if len(m.jobs) >= m.cfg.MaxJobs {
 		return nil, step.ErrTooManyJob
 	}
-	id := newJobID(m.cfg.Self, m.incarnation, m.counter+1)
+	id := newJobID(m.cfg, m.incarnation, m.counter+1)
 	j := newJob(id, spec, m.now)
 	m.describe(j)
 	if err := m.measure(j); err != nil {
@@ -102,9 +102,11 @@ func (m *Machine) describe(j *job) {
 }
 
 // newJobID names a job for ever: no two counters of one incarnation and no two
-// incarnations of one submitter are equal.
-func newJobID(self grid.SiteID, incarnation, counter uint64) grid.JobID {
-	text := binary.BigEndian.AppendUint64([]byte(self), incarnation)
+// incarnations of one submitter are equal. The seed, which nobody else knows,
+// keeps others from announcing the next name first, and so binding it to them.
+func newJobID(c Config, incarnation, counter uint64) grid.JobID {
+	text := binary.BigEndian.AppendUint64([]byte(c.Self), c.Seed)
+	text = binary.BigEndian.AppendUint64(text, incarnation)
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(text, counter))
 	return grid.JobID(strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10])))
 }

@@ -181,6 +181,7 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 	for _, wall := range s.Walls {
 		row("ceiling", "%s", wallText(wall))
 	}
+	availabilityRows(row, s.Availability)
 	for _, r := range s.Running {
 		row("job", "%s %s for %s", r.Task, r.Phase, r.SubmitterName)
 	}
@@ -196,6 +197,37 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 		row("counted", "%s %d", name, s.Counters[name])
 	}
 	return w.Flush()
+}
+
+// availabilityRows says what the site's z is for jobs of an hour and of eight, and how
+// well founded that is.
+func availabilityRows(row func(name, format string, args ...any), a *view.Availability) {
+	if a == nil {
+		return
+	}
+	for _, o := range a.Outlook {
+		row(fmt.Sprintf("z for %.0f h", o.Hours), "%.3f (%.3f to %.3f, %s)", o.Z, o.Low, o.High, o.Sure)
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%.1f days available, %d crashes, %d departures in %d runs", a.Days, a.Crashes, a.Departures, a.Runs)
+	for _, c := range []struct {
+		n    int
+		what string
+	}{
+		{a.Suspends, "suspends"},
+		{a.ClockJumps, "clock jumps"},
+		{a.WrongClocks, "runs with a wrong clock"},
+		{a.Damaged, "damaged lines left out"},
+		{a.Unwritten, "entries not written"},
+	} {
+		if c.n > 0 {
+			fmt.Fprintf(&text, ", %d %s", c.n, c.what)
+		}
+	}
+	if a.OwnerBusy {
+		text.WriteString("; the owner wants the machine now")
+	}
+	row("learned from", "%s", text.String())
 }
 
 // reachOf says in a line how this site and the others reach each other.

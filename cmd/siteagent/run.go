@@ -27,6 +27,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
@@ -148,6 +150,7 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 		Metrics: metrics, Log: log,
 		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep, WasmOnly: c.Accept == "anyone",
 		SoftMin: c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies, HoldAll: c.Placing.HoldAll,
+		Policy: policyOf(c.Placing.Policy), Closed: closedTimes(c.Owner.Hours),
 	}, nil
 }
 
@@ -157,6 +160,29 @@ func ownerOf(o config.Owner) agent.Owner {
 	const milli = 1000
 	rules.Reserve = float64(o.ReserveMilli) / milli
 	return agent.Owner{Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience, Root: o.Root}
+}
+
+// policyOf is a policy by its name, which was validated.
+func policyOf(name string) broker.Policy {
+	switch name {
+	case config.PolicySAA:
+		return broker.PolicySAA
+	case config.PolicyNAA:
+		return broker.PolicyNAA
+	case config.PolicyNSA:
+		return broker.PolicyNSA
+	default:
+		return broker.PolicyNone
+	}
+}
+
+// closedTimes are the times of the week outside of the owner's hours.
+func closedTimes(h yield.Hours) []avail.Window {
+	var windows []avail.Window
+	for _, c := range h.Closed() {
+		windows = append(windows, avail.Window{From: c.From.Seconds(), To: c.To.Seconds()})
+	}
+	return windows
 }
 
 // measure says what the site gives: the owner's ceilings, and where he named

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/history"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
@@ -20,6 +21,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/store"
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -53,6 +55,8 @@ type Config struct {
 	Owner       Owner                         // when the site makes way for its owner; zero: never
 	Walls       []Wall                        // how ceilings are enforced here, for people
 	Seed        uint64                        // of the machines' randomness and of the jobs' names; different at every start, told to nobody
+	Closed      []avail.Window                // when the owner has announced to want the machine back
+	Policy      broker.Policy                 // what availability does to the placing of own jobs
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
 	Log         *slog.Logger                  // nil = silent
 
@@ -91,6 +95,9 @@ type Agent struct {
 	group sync.WaitGroup
 
 	store    *store.Store
+	past     *history.Recorder
+	bootID   string
+	outlook  outlook
 	members  *member.Registry
 	mesh     *p2p.Mesh
 	data     *data.Store
@@ -149,6 +156,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	if a.store, err = store.Open(cfg.StateDir, a.log); err != nil {
 		return a, err
 	}
+	a.openPast()
 	for _, adapter := range cfg.Adapters {
 		if err = adapter.Recover(ctx); err != nil {
 			return a, fmt.Errorf("recover what an earlier run left: %w", err)
@@ -170,10 +178,12 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.site.tell(boot)
 	a.broker.tell(boot)
 	a.site.tell(step.HeldChanged{Added: a.heldNow()})
+	a.learn()
 	a.broker.soon(a.ownSubmissions)
 	close(a.ready) // from here on others may tell the machines something
 	a.watchOwner()
 	a.spawn(a.tryWalls)
+	a.spawn(a.remember)
 	a.tellBans()
 	return a, nil
 }
@@ -188,7 +198,7 @@ func (a *Agent) makeMachines() error {
 	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
 	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
-	brokerConfig.ReplyTarget = a.cfg.Replies
+	brokerConfig.ReplyTarget, brokerConfig.Policy = a.cfg.Replies, a.cfg.Policy
 	if a.cfg.Gossip {
 		brokerConfig.UnicastUpTo = 0
 	}
@@ -279,6 +289,9 @@ func (a *Agent) Close() error {
 		errs = append(errs, a.mesh.Close())
 	}
 	a.group.Wait()
+	if a.past != nil {
+		errs = append(errs, a.past.Close(a.reading()))
+	}
 	if a.store != nil {
 		errs = append(errs, a.store.Close())
 	}

@@ -315,6 +315,11 @@ func (a *Agent) Sites(ctx context.Context) ([]view.SiteRow, error) {
 		skew := m.Skew.Seconds()
 		row.Domain, row.Connected, row.LastSeen = a.cfg.P2P.Domain, m.Connected, view.At(m.LastSeen)
 		row.SkewSeconds, row.FaultIndex = &skew, int(m.Fault)
+		row.Since, row.Ends = view.At(m.Since), m.Ends
+		if m.Connected {
+			z := 1 - m.UpHour
+			row.ZHour = &z
+		}
 		if m.RoundTrip > 0 {
 			ms := m.RoundTrip.Seconds() * 1000
 			row.RoundTripMS = &ms
@@ -368,6 +373,9 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 	if err != nil {
 		return s, err
 	}
+	if s.Forecast, err = a.forecast(ctx); err != nil {
+		return s, err
+	}
 	a.fillMembers(&s, n)
 	err = a.site.ask(ctx, func() { a.fillSite(&s, n) })
 	s.Owner, s.Walls = a.ownerView(), a.walls()
@@ -393,6 +401,7 @@ func (a *Agent) fillSite(s *view.AgentStatus, n names) {
 	s.Kinds, s.Ceilings = kindNames(st.Capability.Kinds), view.FromResources(st.Capability.Total)
 	s.InUse = view.FromResources(st.Capability.Total.Sub(st.Free))
 	s.CoreMFLOPS = st.Capability.CoreMFLOPS
+	s.Availability = a.availability(st.Outlook)
 	s.Paused, s.PausedUntil, s.Stopping = st.Paused, view.At(st.PausedUntil), st.Draining
 	for _, at := range st.Attempts {
 		if at.Exit != 0 {

@@ -127,6 +127,7 @@ type Jobs struct {
 type Placing struct {
 	Choice  string // nearest, or softmin: by chance among the nearest eight, so that many submitters do not all choose one site
 	Replies int    // ask for about so many answers, by chance; 0 = for all. For meshes of hundreds of sites
+	Policy  string // what availability does, beyond its share in distance: none, saa, naa or nsa (thesis 3.3.1)
 	HoldAll bool   // of this site: every offer holds its capacity until it is cleared or expires (thesis 4.1)
 }
 
@@ -134,6 +135,14 @@ type Placing struct {
 const (
 	ChoiceNearest = "nearest"
 	ChoiceSoftMin = "softmin"
+)
+
+// The policies.
+const (
+	PolicyNone = "none" // nothing
+	PolicySAA  = "saa"  // jobs that ask for more tasks at once than are up in the long run are refused
+	PolicyNAA  = "naa"  // tasks go to the sites likeliest to stay
+	PolicyNSA  = "nsa"  // both
 )
 
 // The sandboxes of commands.
@@ -178,7 +187,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
 		Data:  Data{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
 		Owner: Owner{Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute, Priority: PriorityIdle, Root: "/"},
-		Jobs:  Jobs{MaxRuntime: 24 * time.Hour}, Placing: Placing{Choice: ChoiceNearest},
+		Jobs:  Jobs{MaxRuntime: 24 * time.Hour}, Placing: Placing{Choice: ChoiceNearest, Policy: PolicyNone},
 		API: API{Socket: SocketPath(env), Listen: "127.0.0.1:4800"},
 		Log: Log{Level: "info", Format: "text"},
 	}

@@ -219,6 +219,7 @@ func agentSettings() []setting[Agent] {
 		textKey("placing.choice", "which offer is taken: nearest, or softmin (by chance among the nearest)", func(a *c) *string { return &a.Placing.Choice }),
 		typed("placing.replies", "answers asked for in a large mesh; 0 = all", func(a *c) *int { return &a.Placing.Replies }, strconv.Atoi, strconv.Itoa),
 		boolKey("placing.hold-all", "every offer of this site holds its capacity", func(a *c) *bool { return &a.Placing.HoldAll }),
+		textKey("placing.policy", "what availability does to own jobs: none, saa, naa or nsa", func(a *c) *string { return &a.Placing.Policy }),
 		textKey("api.socket", `unix socket of the agent's interface; "off" for none`, func(a *c) *string { return &a.API.Socket }),
 		textKey("api.listen", "loopback TCP address of the agent's interface; empty for none", func(a *c) *string { return &a.API.Listen }),
 		textKey("api.token-file", "file of the bearer token for TCP", func(a *c) *string { return &a.API.TokenFile }),

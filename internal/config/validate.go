@@ -33,6 +33,7 @@ func (c Agent) Validate() error {
 		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, PriorityLow),
 		absolute("owner.root", c.Owner.Root),
 		within("owner.patience", c.Owner.Patience, time.Second, grid.MaxRuntime),
+		oneOf("placing.policy", c.Placing.Policy, PolicyNone, PolicySAA, PolicyNAA, PolicyNSA),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
 		absolute("state", c.StateDir),
@@ -57,6 +58,9 @@ func (c Agent) Validate() error {
 	}
 	if c.Accept == acceptAnyone && slices.Contains(c.Kinds, grid.KindCommand) {
 		errs = append(errs, errors.New("kinds: accept: anyone runs WASM only; remove command or list the peers"))
+	}
+	if c.Placing.Choice == ChoiceSoftMin && (c.Placing.Policy == PolicyNAA || c.Placing.Policy == PolicyNSA) {
+		errs = append(errs, errors.New("placing.policy: naa and nsa choose the site themselves; set placing.choice to nearest"))
 	}
 	return errors.Join(errs...)
 }

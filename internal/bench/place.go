@@ -67,7 +67,8 @@ type node struct {
 // submitters is how many agents of a crowd submit, the first ones.
 const submitters = 4
 
-func (c *crowd) disk(by path) *node   { return c.nodes[map[path]int{byGossip: 0, byUnicast: 1}[by]] }
+func (c *crowd) disk(by path) *node { return c.nodes[map[path]int{byGossip: 0, byUnicast: 1}[by]] }
+
 func (c *crowd) memory(by path) *node { return c.nodes[map[path]int{byGossip: 2, byUnicast: 3}[by]] }
 
 // newCrowd starts a mesh of n sites besides whoever submits.

@@ -38,25 +38,25 @@ func met(t *testing.T, tune func(*Config), sites ...grid.SiteID) *bench {
 func everybodyOf(sites ...grid.SiteID) []grid.SiteID { return append(slices.Clone(sites), self) }
 
 func TestSitesThatAreKnownToAnswerAreAskedWithoutGossip(t *testing.T) {
-	sites := []grid.SiteID{"s1", "s2", "s3"}
-	b := met(t, nil, sites...)
+	members := []grid.SiteID{"s1", "s2", "s3"}
+	b := met(t, nil, members...)
 	job := b.submit(testJob(1))
-	if to, _ := sent[protocol.Announce](b.last); !slices.Equal(to, everybodyOf(sites...)) {
-		t.Errorf("the announcement went to %q, want each of %q", to, everybodyOf(sites...))
+	if to, _ := sent[protocol.Announce](b.last); !slices.Equal(to, everybodyOf(members...)) {
+		t.Errorf("the announcement went to %q, want each of %q", to, everybodyOf(members...))
 	}
-	placed := b.offers(job, 1, everybodyOf(sites...)...)
-	if to, clears := sent[protocol.Clear](placed); !slices.Equal(to, everybodyOf(sites...)) || clears[0].Kind != protocol.ClearPlaced {
-		t.Errorf("that it is placed went to %q, want each of %q", to, everybodyOf(sites...))
+	placed := b.offers(job, 1, everybodyOf(members...)...)
+	if to, clears := sent[protocol.Clear](placed); !slices.Equal(to, everybodyOf(members...)) || clears[0].Kind != protocol.ClearPlaced {
+		t.Errorf("that it is placed went to %q, want each of %q", to, everybodyOf(members...))
 	}
 	b.do(step.CancelJob{Command: 3, Job: job})
-	if to, _ := sent[protocol.Clear](b.last); !slices.Equal(to, everybodyOf(sites...)) {
-		t.Errorf("its end went to %q, want each of %q", to, everybodyOf(sites...))
+	if to, _ := sent[protocol.Clear](b.last); !slices.Equal(to, everybodyOf(members...)) {
+		t.Errorf("its end went to %q, want each of %q", to, everybodyOf(members...))
 	}
 }
 
 // Whatever happens after the first job, gossip must go out with the next one.
 func TestGossipGoesOutWhereSomebodyMayBeUnknown(t *testing.T) {
-	sites := []grid.SiteID{"s1", "s2", "s3"}
+	members := []grid.SiteID{"s1", "s2", "s3"}
 	for name, c := range map[string]struct {
 		tune   func(*Config)
 		happen func(*bench)
@@ -67,14 +67,14 @@ func TestGossipGoesOutWhereSomebodyMayBeUnknown(t *testing.T) {
 		"a member is gone for long":   {happen: func(b *bench) { b.do(step.PeerGone{Site: "s1"}); b.pass(2 * time.Minute) }, direct: true},
 		"a member has died":           {happen: func(b *bench) { b.do(step.PeerGone{Site: "s1", ProvenDead: true}) }, direct: true},
 		"a member came back":          {happen: func(b *bench) { b.do(step.PeerGone{Site: "s1"}); b.do(step.PeerSeen{Site: "s1"}) }, direct: true},
-		"all have died":               {happen: func(b *bench) { b.gone(true, sites...) }},
+		"all have died":               {happen: func(b *bench) { b.gone(true, members...) }},
 		"there are more than so many": {tune: func(c *Config) { c.UnicastUpTo = 2 }},
 		"unicast is switched off":     {tune: func(c *Config) { c.UnicastUpTo = 0 }},
 		"only some are to answer":     {tune: func(c *Config) { c.ReplyTarget = 2 }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, c.tune, sites...)
-			for _, s := range sites {
+			b := newBench(t, c.tune, members...)
+			for _, s := range members {
 				b.m.members[s].answers = true
 			}
 			if c.happen != nil {
@@ -103,8 +103,8 @@ func (b *bench) gone(dead bool, sites ...grid.SiteID) {
 }
 
 func TestAJobThatWaitsIsGossipedOnce(t *testing.T) {
-	sites := []grid.SiteID{"s1", "s2"}
-	b := met(t, nil, sites...)
+	members := []grid.SiteID{"s1", "s2"}
+	b := met(t, nil, members...)
 	b.submit(testJob(1))
 	if to, _ := sent[protocol.Announce](b.last); slices.Contains(to, "*") {
 		t.Fatalf("the announcement went to %q, want no gossip", to)

@@ -124,13 +124,13 @@ func (w *fieldWriter) value(v reflect.Value) {
 
 func (w *fieldWriter) fields(v reflect.Value) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
-		if at, ok := v.Interface().(time.Time); ok {
+		if at, ok := reflect.TypeAssert[time.Time](v); ok {
 			w.number(uint64(at.Unix()))
 			w.number(uint64(at.Nanosecond()))
 		}
 		return
 	}
-	for i := range v.NumField() {
+	for i := range v.NumField() { //nolint:modernize // Fields describes each field, which costs more than the rest
 		w.value(v.Field(i))
 	}
 }

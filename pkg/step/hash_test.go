@@ -1,7 +1,6 @@
 package step
 
 import (
-	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -13,10 +12,25 @@ import (
 // messages are all that an effect can carry, empty.
 func messages() []protocol.Message {
 	return []protocol.Message{
-		protocol.Announce{}, protocol.Reannounce{}, protocol.NeedRequirements{}, protocol.Requirements{},
-		protocol.Bid{}, protocol.Refuse{}, protocol.Vacancy{}, protocol.Award{}, protocol.Accepted{},
-		protocol.Declined{}, protocol.Clear{}, protocol.Renew{}, protocol.Lease{}, protocol.Progress{},
-		protocol.Exited{}, protocol.ExitAck{}, protocol.Cancel{}, protocol.Fence{}, protocol.Hello{},
+		protocol.Announce{},
+		protocol.Reannounce{},
+		protocol.NeedRequirements{},
+		protocol.Requirements{},
+		protocol.Bid{},
+		protocol.Refuse{},
+		protocol.Vacancy{},
+		protocol.Award{},
+		protocol.Accepted{},
+		protocol.Declined{},
+		protocol.Clear{},
+		protocol.Renew{},
+		protocol.Lease{},
+		protocol.Progress{},
+		protocol.Exited{},
+		protocol.ExitAck{},
+		protocol.Cancel{},
+		protocol.Fence{},
+		protocol.Hello{},
 	}
 }
 
@@ -180,5 +194,5 @@ func BenchmarkHashEffects(b *testing.B) {
 	for b.Loop() {
 		HashEffects(0, array)
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(array)), fmt.Sprint("ns/effect"))
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(array)), "ns/effect")
 }

@@ -33,8 +33,8 @@ func (a *app) watch(ctx context.Context, id grid.JobID, seen func(view.JobView) 
 	go func() {
 		defer close(done)
 		// Its errors are found by the polls too.
-		_ = a.client.Events(ctx, 0, patience, func(e view.Event) error {
-			if e.Job == id || e.Kind == "gap" {
+		_ = a.client.Events(ctx, view.FromNow, patience, func(e view.Event) error {
+			if e.Job == id || e.Kind == "gap" || e.Kind == "now" { // something may have happened before
 				select {
 				case changed <- struct{}{}:
 				default:

@@ -63,6 +63,7 @@ type Config struct {
 	BootNow func() lrm.BootTime // for tests: the clock of leases; nil = lrm.BootNow
 	Skew    time.Duration       // for tests: how wrong the wall clock is at the start
 	Taps    Taps                // for measurements
+	Gossip  bool                // for measurements: to all by gossip even where everybody is known
 }
 
 // Taps look at the messages on the way between the machines and the mesh. They
@@ -198,6 +199,9 @@ func (a *Agent) makeMachines() error {
 	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
 	brokerConfig.ReplyTarget, brokerConfig.Policy = a.cfg.Replies, a.cfg.Policy
+	if a.cfg.Gossip {
+		brokerConfig.UnicastUpTo = 0
+	}
 	if a.cfg.SoftMin {
 		brokerConfig.Choice = broker.ChoiceSoftMin
 	}

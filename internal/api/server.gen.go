@@ -181,7 +181,10 @@ type JobID = string
 // StreamEventsParams defines parameters for StreamEvents.
 type StreamEventsParams struct {
 	// After as Last-Event-ID
-	After       *uint64 `form:"after,omitempty" json:"after,omitempty"`
+	After *uint64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Now leave out what was before
+	Now         *bool   `form:"now,omitempty" json:"now,omitempty"`
 	LastEventID *uint64 `json:"Last-Event-ID,omitempty"`
 }
 
@@ -551,6 +554,19 @@ func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.R
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "after"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "after", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "now" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "now", r.URL.Query(), &params.Now, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "now"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "now", Err: err})
 		}
 		return
 	}

@@ -190,6 +190,8 @@ func (h *handlers) StreamEvents(ctx context.Context, r StreamEventsRequestObject
 		out.after = *r.Params.LastEventID
 	case r.Params.After != nil:
 		out.after = *r.Params.After
+	case r.Params.Now != nil && *r.Params.Now:
+		out.after = view.FromNow
 	}
 	return out, nil
 }

@@ -190,13 +190,13 @@ func TestStarAsksEverybody(t *testing.T) {
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	b := &bench{dir: t.TempDir(), quick: true}
-	c, err := b.newCrowd(t.Context(), 2)
+	c, err := b.newCrowd(t.Context(), submitters-1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, by := range []path{byGossip, byUnicast} {
-		got, err := c.round(t.Context(), c.disk(), by, 3)
-		if err != nil || !got.complete || got.offers != 2 || got.awards != 3 {
+		got, err := c.round(t.Context(), c.disk(by), by, 3)
+		if err != nil || !got.complete || got.offers != submitters-1 || got.awards != 3 {
 			t.Errorf("by %s: %+v, %v", by, got, err)
 		}
 	}

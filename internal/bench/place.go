@@ -49,7 +49,8 @@ func (b *bench) placeIn(ctx context.Context, c *crowd) error {
 }
 
 // crowd is a mesh in this process: N sites and a submitter, which is a site, too.
-// Two of them submit: the first keeps its facts on the disk, the second in memory.
+// Four of them submit: by gossip and by unicast, with facts on the disk and in
+// memory.
 type crowd struct {
 	nodes  []*node
 	clears clears
@@ -63,8 +64,12 @@ type node struct {
 	gone  chan struct{} // closed when Run has returned
 }
 
-func (c *crowd) disk() *node   { return c.nodes[0] }
-func (c *crowd) memory() *node { return c.nodes[1] }
+// submitters is how many agents of a crowd submit, the first ones.
+const submitters = 4
+
+func (c *crowd) disk(by path) *node { return c.nodes[map[path]int{byGossip: 0, byUnicast: 1}[by]] }
+
+func (c *crowd) memory(by path) *node { return c.nodes[map[path]int{byGossip: 2, byUnicast: 3}[by]] }
 
 // newCrowd starts a mesh of n sites besides whoever submits.
 func (b *bench) newCrowd(ctx context.Context, n int) (*crowd, error) {
@@ -116,7 +121,7 @@ func (c *crowd) whole(ctx context.Context) bool {
 
 func (b *bench) crowdConfig(n, i int) agent.Config {
 	dir := b.light()
-	if i == 0 {
+	if i < submitters/2 {
 		dir = b.dir
 	}
 	dir = filepath.Join(dir, fmt.Sprintf("crowd%d-%d", n, i))
@@ -132,12 +137,13 @@ func (b *bench) crowdConfig(n, i int) agent.Config {
 			Kinds: []grid.WorkKind{grid.KindCommand}, OS: "linux", Arch: "amd64",
 		},
 		Adapters: map[grid.WorkKind]lrm.Adapter{grid.KindCommand: fake.New(fake.Config{Kind: grid.KindCommand})},
+		Gossip:   i%2 == 0,
 	}
 }
 
 func (c *crowd) start(ctx context.Context, cfg agent.Config, self grid.SiteID) error {
 	n := &node{gone: make(chan struct{})}
-	if len(c.nodes) < 2 {
+	if len(c.nodes) < submitters {
 		cfg.Taps = n.watch.taps(func() grid.SiteID { return self })
 	}
 	watched := cfg.Taps.Received
@@ -172,13 +178,13 @@ func (c *crowd) close() error {
 	return errors.Join(errs...)
 }
 
-// warm makes every site a known bidder of both submitters, and goes on until
+// warm makes every site a known bidder of all submitters, and goes on until
 // gossip reaches everybody.
 func (c *crowd) warm(ctx context.Context) error {
-	for _, n := range []*node{c.disk(), c.memory()} {
-		good := 0
+	for i, n := range c.nodes[:submitters] {
+		good, by := 0, []path{byGossip, byEither}[i%2]
 		for range 40 {
-			s, err := c.round(ctx, n, byGossip, 1)
+			s, err := c.round(ctx, n, by, 1)
 			if err != nil {
 				return err
 			}
@@ -264,7 +270,7 @@ func (s *series) note(f *figure) *figure {
 // placeOne times single jobs, in turns with the raw star.
 func (b *bench) placeOne(ctx context.Context, c *crowd) error {
 	sites := len(c.nodes) - 1
-	raw, err := newStar(ctx, sites, c.disk().watch.ask, c.disk().watch.reply)
+	raw, err := newStar(ctx, sites, c.disk(byUnicast).watch.ask, c.disk(byUnicast).watch.reply)
 	if err != nil {
 		return err
 	}
@@ -277,7 +283,7 @@ func (b *bench) placeOne(ctx context.Context, c *crowd) error {
 			for range 3 {
 				errs = append(errs, timed(&bare, raw.once))
 			}
-			errs = append(errs, onDisk[i].turn(ctx, c, c.disk(), by, 1), inMemory[i].turn(ctx, c, c.memory(), by, 1))
+			errs = append(errs, onDisk[i].turn(ctx, c, c.disk(by), by, 1), inMemory[i].turn(ctx, c, c.memory(by), by, 1))
 		}
 		return errors.Join(errs...)
 	})
@@ -304,7 +310,7 @@ func (b *bench) placeArray(ctx context.Context, c *crowd) error {
 	for _, by := range []path{byGossip, byUnicast} {
 		var onDisk, inMemory series
 		err := b.repeat(40, 15*time.Second, func() error {
-			return errors.Join(onDisk.turn(ctx, c, c.disk(), by, tasks), inMemory.turn(ctx, c, c.memory(), by, tasks))
+			return errors.Join(onDisk.turn(ctx, c, c.disk(by), by, tasks), inMemory.turn(ctx, c, c.memory(by), by, tasks))
 		})
 		if err != nil {
 			return err

@@ -17,6 +17,7 @@ type path string
 const (
 	byGossip  path = "gossip"
 	byUnicast path = "unicast"
+	byEither  path = "either" // as a submitter that knows nobody yet
 )
 
 // watch follows one job of a submitter at a time, from its announcement to the
@@ -61,7 +62,7 @@ func (w *watch) sending(to grid.SiteID, m protocol.Message) bool {
 			frame, _ := protocol.AppendFrame(nil, m) // it is sent in a moment
 			w.ask = len(frame)
 		}
-		return (to == "") == (w.by == byGossip)
+		return w.by == byEither || (to == "") == (w.by == byGossip)
 	case protocol.Award:
 		w.awards += len(m.Tasks)
 		w.awarded = time.Now()

@@ -112,26 +112,11 @@ func (j *Journal) full() bool {
 	return j.written >= j.store.options.SegmentBytes && j.written-j.head >= j.head
 }
 
-// row is a fact that became durable; Value is missing when the row was removed.
-type row struct {
-	Kind  string          `json:"kind"`
-	Key   string          `json:"key"`
-	Value json.RawMessage `json:"value,omitempty"`
-}
-
 func (j *Journal) noteFacts(facts []step.Fact) {
-	rows := make([]row, 0, len(facts))
-	for _, f := range facts {
-		rows = append(rows, row{Kind: f.Kind, Key: f.Key, Value: f.Value})
-	}
-	text, err := json.Marshal(rows)
+	text := step.AppendFacts(nil, facts)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	switch {
-	case j.failed != nil:
-	case err != nil:
-		j.append(kindGap, []byte(err.Error()))
-	default:
+	if j.failed == nil {
 		j.append(kindFacts, text)
 	}
 }
@@ -256,8 +241,7 @@ func (j *Journal) openSegment() error {
 	if err != nil {
 		return err
 	}
-	j.header.Facts = step.EncodeFacts(facts)
-	text, err := json.Marshal(j.header)
+	text, err := encodeHeader(j.header, step.EncodeFacts(facts))
 	if err != nil {
 		return fmt.Errorf("begin journal of %s: configuration: %w", j.header.Machine, err)
 	}
@@ -274,6 +258,20 @@ func (j *Journal) openSegment() error {
 		return err
 	}
 	return s.deleteOldSegments(j.header.Machine, j.path)
+}
+
+// encodeHeader writes a header with its facts, which may be many megabytes and
+// are not gone through again.
+func encodeHeader(h Header, facts []byte) ([]byte, error) {
+	head, err := json.Marshal(struct {
+		Header
+		Facts *struct{} `json:"Facts,omitempty"` // hides the header's own
+	}{Header: h})
+	if err != nil {
+		return nil, err
+	}
+	head = append(head[:len(head)-1], `,"Facts":`...)
+	return append(append(head, facts...), '}'), nil
 }
 
 func (s *Store) nextSegment() uint64 {

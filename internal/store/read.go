@@ -248,13 +248,9 @@ func recordTime(body []byte) time.Time {
 }
 
 func readRows(body []byte) ([]step.Fact, error) {
-	var rows []row
-	if err := json.Unmarshal(body, &rows); err != nil {
-		return nil, fmt.Errorf("%w: facts: %w", ErrCorrupt, err)
-	}
-	facts := make([]step.Fact, 0, len(rows))
-	for _, r := range rows {
-		facts = append(facts, step.Fact{Kind: r.Kind, Key: r.Key, Value: r.Value})
+	facts, err := step.DecodeFacts(body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return facts, nil
 }

@@ -22,7 +22,7 @@ const (
 	recordHead      = 16  // of a record, before the input
 	kindHeader      = 'H' // JSON of Header; the first frame of a segment and nowhere else
 	kindRecord      = 'R' // time in ns since 1970, hash of the effects, both 8 bytes little-endian, the input
-	kindFacts       = 'F' // JSON list of rows that became durable
+	kindFacts       = 'F' // facts that became durable, as step.AppendFacts writes them
 	kindGap         = 'G' // why an input is missing
 	segmentNumberFn = "%010d-%s"
 )

@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -69,10 +70,13 @@ func (l *EventLog) Last() uint64 {
 	return l.next - 1
 }
 
+// FromNow stands for the ID of the newest event there is.
+const FromNow = math.MaxUint64
+
 // EventsAfter gives up to limit events that follow the given ID, oldest first,
 // and waits for the first of them until the context ends. When events in between
 // are no longer kept, the first one given is of kind "gap" with the ID before the
-// oldest that is.
+// oldest that is. After FromNow there is one of kind "now" with the newest ID.
 func (l *EventLog) EventsAfter(ctx context.Context, after uint64, limit int) ([]Event, error) {
 	for {
 		events, grew := l.take(after, limit)
@@ -91,6 +95,9 @@ func (l *EventLog) take(after uint64, limit int) ([]Event, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var events []Event
+	if after == FromNow {
+		return []Event{{ID: l.next - 1, Kind: "now"}}, l.grew
+	}
 	from := after + 1
 	if after >= l.next { // the reader knows more than there is: an older log
 		from = l.first

@@ -132,6 +132,22 @@ func TestEventLogWaits(t *testing.T) {
 	}
 }
 
+func TestEventsFromNow(t *testing.T) {
+	t.Parallel()
+	log := view.NewEventLog(4, 7)
+	for range 3 {
+		log.Append(view.Event{Kind: "old"})
+	}
+	events, err := log.EventsAfter(t.Context(), view.FromNow, 100)
+	if err != nil || len(events) != 1 || events[0].ID != 9 || events[0].Kind != "now" {
+		t.Fatalf("EventsAfter(FromNow) = %v, %v, want one of kind now with the newest ID, 9", events, err)
+	}
+	log.Append(view.Event{Kind: "new"})
+	if events, err = log.EventsAfter(t.Context(), events[0].ID, 100); err != nil || len(events) != 1 || events[0].Kind != "new" {
+		t.Errorf("then %v, %v, want what is new", events, err)
+	}
+}
+
 func TestProblemsAreKnown(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]error{

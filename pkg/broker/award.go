@@ -40,7 +40,7 @@ func (m *Machine) award(j *job) {
 	}
 	if len(j.waiting) == 0 && !j.cleared {
 		j.cleared = true
-		m.emit(step.Broadcast{Message: protocol.Clear{Job: j.id, Submitter: m.cfg.Self, Kind: protocol.ClearPlaced}})
+		m.clear(j, protocol.ClearPlaced)
 	}
 }
 

@@ -42,7 +42,7 @@ type Config struct {
 	MaxJobs     int    // jobs held, ended ones included
 	MaxTries    int    // failed attempts of one task before it is given up; declined awards do not count
 	ExplainUpTo int    // meshes of up to so many members explain every refusal at once
-	UnicastUpTo int    // re-announcements go by unicast to up to so many members, else by gossip
+	UnicastUpTo int    // what goes to all goes by unicast to up to so many members, if all are known to answer, else by gossip; 0: always
 	NoFencing   bool   // UNSAFE, for tests of the audit only: leases are granted to stale attempts and not waited out
 }
 

@@ -174,7 +174,7 @@ func (m *Machine) restoreTask(f step.Fact) error {
 // settle derives what is not a fact of a restored job.
 func (m *Machine) settle(j *job) {
 	m.describe(j)
-	j.waiting, j.open = nil, 0
+	j.waiting, j.open, j.gossiped = nil, 0, true // an earlier run may have asked anybody
 	for i := range j.tasks {
 		t := &j.tasks[i]
 		if t.phase == grid.PhaseWaiting {

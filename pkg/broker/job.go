@@ -22,6 +22,7 @@ type job struct {
 	digest    protocol.Digest
 	seq       uint32 // of announcements
 	announced bool   // by this run, so that most caches are warm
+	gossiped  bool   // to everybody, so that sites have heard of it that are not known here
 	awardBase int    // size of an award of one task without an item, bytes
 
 	tasks   []task
@@ -34,7 +35,7 @@ type job struct {
 	vacant  map[grid.SiteID]bool       // sites that reported room while a round was on
 	bid     bool                       // some site has offered at some time
 	backoff time.Duration              // last pause before announcing again
-	cleared bool                       // "placed" was broadcast since the last announcement
+	cleared bool                       // "placed" was said since the last announcement
 }
 
 // task is one task of a job.

@@ -14,7 +14,7 @@ type member struct {
 	name       string
 	capability grid.Capability
 	connected  bool
-	bidder     bool // has answered an announcement before
+	answers    bool // has answered an announcement before, so that it is asked directly
 	lastSeen   time.Time
 	skew       time.Duration
 	roundTrip  time.Duration // between it and this site; 0 = not measured
@@ -191,6 +191,23 @@ func (m *Machine) connected() []grid.SiteID {
 		}
 	}
 	return ids
+}
+
+// allKnown reports whether unicast reaches everybody whom gossip would: all that
+// are connected have answered before, none that was there within the last minute
+// is out of sight (others may still reach it), and they are not too many.
+func (m *Machine) allKnown() bool {
+	known := 0
+	for _, id := range slices.Sorted(maps.Keys(m.members)) {
+		p := m.members[id]
+		switch {
+		case p.connected && p.answers:
+			known++
+		case p.connected, !p.dead && m.now.Sub(p.lastSeen) <= memberMissed:
+			return false
+		}
+	}
+	return known > 0 && known <= m.cfg.UnicastUpTo
 }
 
 // missing reports whether a member that was there within the last minute has

@@ -141,7 +141,7 @@ func (m *Machine) jobEndedIfDone(j *job) {
 	}
 }
 
-// jobEnded tells everybody, and keeps the record for a while.
+// jobEnded tells those who were asked, and keeps the record for a while.
 func (m *Machine) jobEnded(j *job, kind protocol.ClearKind) {
 	j.ended, j.round = m.now, nil
 	j.offers = make(map[grid.SiteID]*candidate)
@@ -149,7 +149,7 @@ func (m *Machine) jobEnded(j *job, kind protocol.ClearKind) {
 	for _, name := range []string{timerRound, timerExplain, timerAgain} {
 		m.stopTimer(name, string(j.id))
 	}
-	m.emit(step.Broadcast{Message: protocol.Clear{Job: j.id, Submitter: m.cfg.Self, Kind: kind}})
+	m.clear(j, kind)
 	m.report(step.LevelInfo, "job_ended", j.attemptOfJob(), m.cfg.Self)
 	m.setTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))
 }

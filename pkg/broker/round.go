@@ -31,8 +31,8 @@ type Answer struct {
 
 func (a Answer) neverFits() bool { return a.Offer == nil && a.Refusal.Never }
 
-// announce opens a round that asks everybody for the first time: known bidders
-// directly, the rest by gossip (thesis 4.1, step 1).
+// announce opens a round that asks everybody for the first time: who is known to
+// answer directly, the rest by gossip, if there may be a rest (thesis 4.1, step 1).
 func (m *Machine) announce(j *job) {
 	peers := m.connected()
 	r := m.openRound(j, append(peers, m.cfg.Self), true)
@@ -43,11 +43,15 @@ func (m *Machine) announce(j *job) {
 	}
 	msg := m.announcement(j)
 	for _, p := range peers {
-		if m.members[p].bidder && r.sample == 1 {
+		if m.members[p].answers && r.sample == 1 {
 			m.send(p, msg)
 		}
 	}
-	m.emit(step.Broadcast{Message: msg})
+	if r.sample == 1 && m.allKnown() {
+		m.send(m.cfg.Self, msg)
+	} else {
+		m.gossip(j, msg)
+	}
 	m.startTimers(j)
 }
 
@@ -64,7 +68,29 @@ func (m *Machine) announceAgain(j *job) {
 	peers := m.connected()
 	m.openRound(j, append(peers, m.cfg.Self), true)
 	m.callAgain(j, peers)
+	if !j.gossiped { // those who are known have no room for it: there may be others
+		m.gossip(j, m.announcement(j))
+	}
 	m.startTimers(j)
+}
+
+// gossip says something of a job to everybody, known or not.
+func (m *Machine) gossip(j *job, msg protocol.Message) {
+	j.gossiped = true
+	m.emit(step.Broadcast{Message: msg})
+}
+
+// clear tells those who were asked that a job needs their offers no more.
+func (m *Machine) clear(j *job, kind protocol.ClearKind) {
+	msg := protocol.Clear{Job: j.id, Submitter: m.cfg.Self, Kind: kind}
+	if j.gossiped || !m.allKnown() {
+		m.emit(step.Broadcast{Message: msg})
+		return
+	}
+	for _, p := range m.connected() {
+		m.send(p, msg)
+	}
+	m.send(m.cfg.Self, msg)
 }
 
 // ask asks one site that has reported room, or has just come.
@@ -121,7 +147,7 @@ func (m *Machine) explainRound(j *job) {
 func (m *Machine) callAgain(j *job, peers []grid.SiteID) {
 	msg := m.reannouncement(j)
 	if len(peers) > m.cfg.UnicastUpTo {
-		m.emit(step.Broadcast{Message: msg})
+		m.gossip(j, msg)
 		return
 	}
 	for _, p := range peers {
@@ -172,7 +198,7 @@ func (m *Machine) bid(from grid.SiteID, msg protocol.Bid) {
 		return
 	}
 	if p, known := m.members[from]; known {
-		p.bidder, p.silentTill = true, timeZero
+		p.answers, p.silentTill = true, timeZero
 	}
 	if last, has := j.answers[from]; has && last.Seq > msg.Seq {
 		return // overtaken by an answer to a later announcement
@@ -191,7 +217,7 @@ func (m *Machine) refuse(from grid.SiteID, msg protocol.Refuse) {
 		return
 	}
 	if p, known := m.members[from]; known {
-		p.silentTill = timeZero
+		p.answers, p.silentTill = true, timeZero
 	}
 	if last, has := j.answers[from]; has && last.Seq > msg.Seq {
 		return // overtaken by an answer to a later announcement
@@ -351,13 +377,13 @@ func (m *Machine) widen(j *job, last *round) {
 	r := m.openRound(j, append(m.connected(), m.cfg.Self), true)
 	r.sample = min(1, 8*last.sample)
 	r.complete = r.sample == 1
-	m.emit(step.Broadcast{Message: m.announcement(j)})
+	m.gossip(j, m.announcement(j))
 	m.startTimers(j)
 }
 
 func (m *Machine) endProbe(j *job) {
 	j.open, j.waiting, j.ended = 0, nil, m.now
-	m.emit(step.Broadcast{Message: protocol.Clear{Job: j.id, Submitter: m.cfg.Self, Kind: protocol.ClearWithdrawn}})
+	m.clear(j, protocol.ClearWithdrawn)
 	m.emit(step.Reply{Command: j.command, Job: j.id})
 	m.setTimer(timerForget, string(j.id), m.now.Add(probeKept))
 }

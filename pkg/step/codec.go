@@ -89,7 +89,11 @@ func EncodeInput(in Input) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode input %s: %w", name, err)
 	}
-	return json.Marshal(encodedInput{Type: name, Body: body})
+	// As json.Marshal of an encodedInput would, but without reading the body again.
+	text := make([]byte, 0, len(`{"type":"","body":}`)+len(name)+len(body))
+	text = append(append(text, `{"type":"`...), name...)
+	text = append(append(text, `","body":`...), body...)
+	return append(text, '}'), nil
 }
 
 // DecodeInput reads what EncodeInput wrote. The error is ErrBadInput, wrapped

@@ -1,10 +1,12 @@
 package step
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Facts is a table of facts, keyed by kind and key. The zero value is not
@@ -48,18 +50,52 @@ type encodedFact struct {
 // EncodeFacts writes facts, sorted by kind and key, as one JSON array. Equal
 // tables give equal bytes.
 func EncodeFacts(facts []Fact) []byte {
-	sorted := slices.SortedFunc(slices.Values(facts), func(a, b Fact) int {
-		return slices.Compare([]string{a.Kind, a.Key}, []string{b.Kind, b.Key})
-	})
-	rows := make([]encodedFact, 0, len(sorted))
-	for _, f := range sorted {
-		rows = append(rows, encodedFact{Kind: f.Kind, Key: f.Key, Value: f.Value})
+	if !slices.IsSortedFunc(facts, byRow) {
+		facts = slices.SortedFunc(slices.Values(facts), byRow)
 	}
-	text, err := json.Marshal(rows)
-	if err != nil { // a machine persisted something that is no JSON
-		panic(fmt.Sprintf("encode facts: %v", err))
+	return AppendFacts(nil, facts)
+}
+
+func byRow(a, b Fact) int {
+	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Key, b.Key))
+}
+
+// AppendFacts appends facts to text in the order they have, as one JSON array,
+// which DecodeFacts reads. The values are JSON already and are taken as they
+// are: there can be very many of them, in the middle of a machine's work. A row
+// that is removed has no value.
+func AppendFacts(text []byte, facts []Fact) []byte {
+	const around = len(`{"kind":"","key":"","value":},`)
+	size := len(`[]`)
+	for _, f := range facts {
+		size += around + len(f.Kind) + len(f.Key) + len(f.Value)
 	}
-	return text
+	text = append(slices.Grow(text, size), '[')
+	for i, f := range facts {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = appendText(append(text, `{"kind":`...), f.Kind)
+		text = appendText(append(text, `,"key":`...), f.Key)
+		if len(f.Value) > 0 {
+			text = append(append(text, `,"value":`...), f.Value...)
+		}
+		text = append(text, '}')
+	}
+	return append(text, ']')
+}
+
+// appendText appends a string as JSON. Kinds and keys are plain, as a rule.
+func appendText(text []byte, s string) []byte {
+	plain := func(r rune) bool { return r >= ' ' && r <= '~' && r != '"' && r != '\\' }
+	if strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return append(append(append(text, '"'), s...), '"')
+	}
+	quoted, err := json.Marshal(s)
+	if err != nil { // every string has a JSON form
+		panic(fmt.Sprintf("encode %q: %v", s, err))
+	}
+	return append(text, quoted...)
 }
 
 // DecodeFacts reads what EncodeFacts wrote. Empty input is an empty table.

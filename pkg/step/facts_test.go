@@ -2,6 +2,7 @@ package step
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -66,6 +67,33 @@ func TestDecodeFacts(t *testing.T) {
 	if got, want := string(NewFacts().Encode()), "[]"; got != want {
 		t.Errorf("an empty table is %s, want %s", got, want)
 	}
+}
+
+// The twin is encoding/json.
+func TestAppendFactsWritesJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type row struct {
+			Kind  string          `json:"kind"`
+			Key   string          `json:"key"`
+			Value json.RawMessage `json:"value,omitempty"`
+		}
+		rows, facts := []row{}, []Fact{}
+		for range rapid.IntRange(0, 5).Draw(t, "facts") {
+			f := NewFact(rapid.String().Draw(t, "kind"), rapid.String().Draw(t, "key"), rapid.String().Draw(t, "value"))
+			if rapid.Bool().Draw(t, "remove") {
+				f.Value = nil
+			}
+			facts, rows = append(facts, f), append(rows, row{f.Kind, f.Key, f.Value})
+		}
+		text := AppendFacts([]byte("before"), facts)
+		var back []row
+		if err := json.Unmarshal(bytes.TrimPrefix(text, []byte("before")), &back); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if !cmp.Equal(rows, back) {
+			t.Fatalf("%q reads as %v, want %v", text, back, rows)
+		}
+	})
 }
 
 func TestNewRandGivesEachEntityItsOwnSequence(t *testing.T) {

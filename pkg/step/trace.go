@@ -1,10 +1,8 @@
 package step
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 )
 
@@ -14,9 +12,9 @@ type encodedEffect struct {
 	Body    any    `json:"body"`
 }
 
-// EncodeEffect writes an effect as one line of JSON for people and for
-// HashEffects: with the name of its type, times in UTC, errors by their text
-// and facts as the JSON that they are. It is never read back.
+// EncodeEffect writes an effect as one line of JSON for people: with the name of
+// its type, times in UTC, errors by their text and facts as the JSON that they
+// are. It is never read back.
 func EncodeEffect(e Effect) string {
 	line := encodedEffect{Type: typeName(e), Body: e}
 	switch e := e.(type) {
@@ -73,17 +71,4 @@ func readableReply(r Reply) any {
 		Job     string
 		Err     string
 	}{r.Command, string(r.Job), text}
-}
-
-// HashEffects folds effects, in their order, into a hash that starts from seed:
-// 0, or the hash so far. Equal effects give equal hashes in every process;
-// errors count by their text.
-func HashEffects(seed uint64, effects []Effect) uint64 {
-	hash := fnv.New64a()
-	hash.Write(binary.BigEndian.AppendUint64(nil, seed))
-	for _, e := range effects {
-		hash.Write([]byte(EncodeEffect(e)))
-		hash.Write([]byte{'\n'})
-	}
-	return hash.Sum64()
 }

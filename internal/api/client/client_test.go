@@ -184,6 +184,28 @@ func TestEventsResume(t *testing.T) {
 	}
 }
 
+// What was before does not come, and nothing is missed from then on.
+func TestEventsFromNow(t *testing.T) {
+	t.Parallel()
+	agent := apitest.New(clock)
+	for range 3 {
+		agent.Append(view.Event{Kind: "old"})
+	}
+	socket, _ := serve(t, agent)
+	var kinds []string
+	err := connect(t, socket, "").Events(t.Context(), view.FromNow, time.Minute, func(e view.Event) error {
+		kinds = append(kinds, e.Kind)
+		if e.Kind == "new" {
+			return client.ErrStop
+		}
+		agent.Append(view.Event{Kind: "new"})
+		return nil
+	})
+	if diff := cmp.Diff([]string{"now", "new"}, kinds); err != nil || diff != "" {
+		t.Errorf("events: %v\n%s", err, diff)
+	}
+}
+
 func TestEventsGiveUp(t *testing.T) {
 	t.Parallel()
 	never := func(view.Event) error { return errors.New("not expected") }

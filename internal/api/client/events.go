@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -24,8 +25,9 @@ const (
 	maxEventLine = 1 << 20
 )
 
-// Events calls handle for each event after the given ID until the context ends or
-// handle fails; ErrStop from handle ends it without an error. When the connection
+// Events calls handle for each event after the given ID (of all that are kept with
+// 0; with view.FromNow of those to come, after one of kind "now" when it listens)
+// until the context ends or handle fails; ErrStop from handle ends it without an error. When the connection
 // breaks it comes back where it was; when the agent stays away for longer than
 // patience it gives up with ErrUnreachable.
 func (c *Client) Events(ctx context.Context, after uint64, patience time.Duration, handle func(view.Event) error) error {
@@ -72,10 +74,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 // readEvents reads one connection's events and gives the last ID it saw. A
 // connection that was open and broke off is no error.
 func (c *Client) readEvents(ctx context.Context, after uint64, handle func(view.Event) error) (uint64, error) {
-	answer, err := c.do(ctx, call{
-		method: http.MethodGet, path: "/events",
-		header: map[string]string{"Last-Event-ID": strconv.FormatUint(after, 10), "Accept": "text/event-stream"},
-	})
+	ask := call{method: http.MethodGet, path: "/events", header: map[string]string{"Accept": "text/event-stream"}}
+	if after == view.FromNow {
+		ask.query = url.Values{"now": {"true"}}
+	} else {
+		ask.header["Last-Event-ID"] = strconv.FormatUint(after, 10)
+	}
+	answer, err := c.do(ctx, ask)
 	if err != nil {
 		return after, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 
@@ -14,26 +15,60 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
+// offering is what this machine can run.
+type offering struct {
+	adapters map[grid.WorkKind]lrm.Adapter
+	notices  []view.Notice
+	walls    []agent.Wall
+}
+
+// wallsOf says how an adapter enforces the ceilings, and how that is tried.
+func wallsOf(adapter lrm.Adapter, kind grid.WorkKind, walls []lrm.Wall) []agent.Wall {
+	var all []agent.Wall
+	for _, w := range walls {
+		wall := agent.Wall{View: view.Wall{Ceiling: w.Ceiling, Kind: kind.String(), How: w.How}}
+		if trial := w.Trial; trial != nil {
+			wall.View.Fault = "it is not tried yet"
+			wall.Try = func(ctx context.Context, dir string) (string, error) {
+				return lrm.Try(ctx, adapter, kind, *trial, dir)
+			}
+		}
+		all = append(all, wall)
+	}
+	return all
+}
+
+// rateWalls say how the ceilings on the links are enforced.
+func rateWalls(r config.Rates) []agent.Wall {
+	const how = "data waits for its turn, %s after a burst of 2 MiB; gossip, bids and leases are small and not counted"
+	return []agent.Wall{
+		{View: view.Wall{Ceiling: "download", How: fmt.Sprintf(how, rateText(r.DownBps))}},
+		{View: view.Wall{Ceiling: "upload", How: fmt.Sprintf(how, rateText(r.UpBps))}},
+	}
+}
+
+func rateText(bps int64) string { return fmt.Sprintf("%.1f Mbit/s", float64(bps)/1e6) }
+
 // makeAdapters makes what runs the kinds of work that the owner allows and that
 // work on this machine, and says what the owner should know of them.
-func makeAdapters(ctx context.Context, c config.Agent, log *slog.Logger) (map[grid.WorkKind]lrm.Adapter, []view.Notice, error) {
-	adapters := make(map[grid.WorkKind]lrm.Adapter)
-	var notices []view.Notice
+func makeAdapters(ctx context.Context, c config.Agent, log *slog.Logger) (offering, error) {
+	o := offering{adapters: make(map[grid.WorkKind]lrm.Adapter)}
 	for _, kind := range c.Kinds {
 		adapter, err := makeAdapter(ctx, c, kind)
 		if err != nil {
-			return nil, nil, err
+			return o, err
 		}
 		support := adapter.Probe(ctx)
 		for _, note := range support.Notes {
 			log.Warn("a kind of work has limits here", "kind", kind.String(), "reason", note)
-			notices = append(notices, view.Notice{Text: kind.String() + ": " + note})
+			o.notices = append(o.notices, view.Notice{Text: kind.String() + ": " + note})
 		}
 		for _, works := range support.Kinds {
-			adapters[works] = adapter
+			o.adapters[works] = adapter
+			o.walls = append(o.walls, wallsOf(adapter, works, support.Walls)...)
 		}
 	}
-	return adapters, notices, nil
+	return o, nil
 }
 
 func makeAdapter(ctx context.Context, c config.Agent, kind grid.WorkKind) (lrm.Adapter, error) {
@@ -43,13 +78,13 @@ func makeAdapter(ctx context.Context, c config.Agent, kind grid.WorkKind) (lrm.A
 		if err != nil {
 			return nil, err
 		}
-		settings.RecordPath, settings.Sandbox = record, c.Sandbox
+		settings.RecordPath, settings.Sandbox, settings.Idle = record, c.Sandbox, c.Owner.Priority == config.PriorityIdle
 		return native.New(ctx, settings)
 	}
 	settings, err := wasm.DefaultConfig(filepath.Join(c.StateDir, "wasm"))
 	if err != nil {
 		return nil, err
 	}
-	settings.RecordPath = record
+	settings.RecordPath, settings.Idle = record, c.Owner.Priority == config.PriorityIdle
 	return wasm.New(settings)
 }

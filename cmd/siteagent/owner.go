@@ -173,6 +173,12 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 	row("disk", "%s of %s in use", grid.FormatBytes(s.InUse.DiskBytes), grid.FormatBytes(s.Ceilings.DiskBytes))
 	row("computation", "%.1f of %.1f GFLOPS in use", float64(s.InUse.MFLOPS)/1000, float64(s.Ceilings.MFLOPS)/1000)
 	row("data", "%s of %s", grid.FormatBytes(s.DataUsedBytes), grid.FormatBytes(s.DataQuotaBytes))
+	for _, line := range ownerLines(s.Owner) {
+		row("owner", "%s", line)
+	}
+	for _, wall := range s.Walls {
+		row("ceiling", "%s", wallText(wall))
+	}
 	for _, r := range s.Running {
 		row("job", "%s %s for %s", r.Task, r.Phase, r.SubmitterName)
 	}
@@ -190,6 +196,40 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 	return w.Flush()
 }
 
+// ownerLines say how the site makes way for its owner.
+func ownerLines(o *view.OwnerView) []string {
+	if o == nil {
+		return nil
+	}
+	lines := []string{o.How}
+	if o.Hours != "" {
+		lines = append(lines, "shared "+o.Hours)
+	}
+	if o.OtherCores != nil && o.JobCores != nil {
+		lines = append(lines, fmt.Sprintf("others use %.1f cores, the agent and its jobs %.1f; to watch takes %.3f %% of one",
+			*o.OtherCores, *o.JobCores, o.CostPercent))
+	}
+	return lines
+}
+
+// wallText is how a ceiling is enforced, and whether that was found to work.
+func wallText(w view.Wall) string {
+	text := w.Ceiling + ": " + w.How
+	if w.Kind != "" {
+		text = w.Kind + " " + text
+	}
+	switch {
+	case w.Tried && w.Fault == "":
+		return text + "; tried: " + w.Seen
+	case w.Tried:
+		return text + "; TRIED AND FAILED: " + w.Fault
+	case w.Fault != "":
+		return text + "; " + w.Fault
+	default:
+		return text
+	}
+}
+
 func stateOf(s view.AgentStatus) string {
 	switch {
 	case s.Stopping:
@@ -198,6 +238,8 @@ func stateOf(s view.AgentStatus) string {
 		return "paused until siteagent resume"
 	case s.Paused:
 		return "paused until " + s.PausedUntil.Local().Format(time.DateTime)
+	case s.Owner != nil && s.Owner.Busy:
+		return "the machine is its owner's: " + s.Owner.Why + "; what runs stands still"
 	default:
 		return fmt.Sprintf("sharing, %d jobs run here", len(s.Running))
 	}

@@ -25,8 +25,10 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
 func runCommand(o *options) *cobra.Command {
@@ -60,6 +62,7 @@ func run(ctx context.Context, c config.Agent) error {
 	if err != nil {
 		return err
 	}
+	owner.BePolite()
 	a, err := agent.New(ctx, settings)
 	if err != nil {
 		return err
@@ -111,7 +114,7 @@ func secret() uint64 {
 
 // assemble turns the configuration into the agent's parts.
 func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *slog.Logger) (agent.Config, error) {
-	adapters, notices, err := makeAdapters(ctx, c, log)
+	offered, err := makeAdapters(ctx, c, log)
 	if err != nil {
 		return agent.Config{}, err
 	}
@@ -119,7 +122,7 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 	if err != nil {
 		return agent.Config{}, err
 	}
-	capability.Kinds = slices.Sorted(maps.Keys(adapters))
+	capability.Kinds = slices.Sorted(maps.Keys(offered.adapters))
 	network := p2p.Config{
 		KeyFile: filepath.Join(c.StateDir, "identity.key"), AddressFile: filepath.Join(c.StateDir, "peers.json"),
 		Listen: c.Listen, Domain: c.Domain, AcceptAnyone: c.Accept == "anyone",
@@ -135,12 +138,21 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 	return agent.Config{
 		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network, DomainKey: c.DomainKey,
 		Data:       room,
-		Capability: capability, Adapters: adapters, Notices: notices, OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: secret(),
+		Capability: capability, Adapters: offered.adapters, Notices: offered.notices, Walls: append(offered.walls, rateWalls(c.Rates)...), Owner: ownerOf(c.Owner),
+		OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: secret(),
 		Priced: c.Price.Named, Price: c.Price.CoreHour,
 		Metrics: metrics, Log: log,
 		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep, WasmOnly: c.Accept == "anyone",
 		SoftMin: c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies, HoldAll: c.Placing.HoldAll,
 	}, nil
+}
+
+// ownerOf is when the site makes way for its owner.
+func ownerOf(o config.Owner) agent.Owner {
+	rules := yield.DefaultRules()
+	const milli = 1000
+	rules.Reserve = float64(o.ReserveMilli) / milli
+	return agent.Owner{Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience, Root: o.Root}
 }
 
 // measure says what the site gives: the owner's ceilings, and where he named

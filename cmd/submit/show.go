@@ -91,6 +91,10 @@ func (a *app) statusCommand() *cobra.Command {
 			r.table = func(t *table) {
 				jobTable(t)
 				taskRows(t, tasks)
+				if hint := detail.Status.Hint; hint != "" && !detail.Status.Phase.Ended() {
+					_ = t.writer.Flush() // the last Flush reports errors
+					t.row(hint)
+				}
 			}
 			return a.show(r)
 		},
@@ -119,6 +123,8 @@ func (a *app) showAgent(cmd *cobra.Command) error {
 		switch {
 		case s.Stopping:
 			state = "stopping"
+		case s.Owner != nil && s.Owner.Busy && !s.Paused:
+			state = "left to its owner: " + s.Owner.Why
 		case s.Paused && s.PausedUntil.IsZero():
 			state = "paused until resumed"
 		case s.Paused:

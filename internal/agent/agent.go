@@ -16,6 +16,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/store"
 	"github.com/mrsmesh/mrsmesh/internal/view"
@@ -48,6 +49,8 @@ type Config struct {
 	Priced      bool                          // the owner names a price
 	Price       float64                       // of an hour of a core, in the owners' own unit
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
+	Owner       Owner                         // when the site makes way for its owner; zero: never
+	Walls       []Wall                        // how ceilings are enforced here, for people
 	Seed        uint64                        // of the machines' randomness and of the jobs' names; different at every start, told to nobody
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
 	Log         *slog.Logger                  // nil = silent
@@ -74,6 +77,9 @@ type Agent struct {
 	data     *data.Store
 	pins     *pins
 	work     *workshop
+	owner    *owner.Watcher
+	tried    sync.Mutex  // guards shown
+	shown    []view.Wall // how the ceilings are enforced
 	adapters map[grid.WorkKind]lrm.Adapter
 
 	siteMachine   *site.Machine   // only within site's loop
@@ -108,6 +114,10 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 		ready:      make(chan struct{}), checks: newChecks(),
 	}
 	a.ctx, a.leave = context.WithCancelCause(context.WithoutCancel(ctx))
+	a.shown = make([]view.Wall, 0, len(cfg.Walls))
+	for _, w := range cfg.Walls {
+		a.shown = append(a.shown, w.View)
+	}
 	a.reports = newReporter(cfg.Metrics, a.log, a.events)
 	defer func() {
 		if err != nil {
@@ -143,6 +153,8 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.site.tell(step.HeldChanged{Added: a.heldNow()})
 	a.broker.soon(a.ownSubmissions)
 	close(a.ready) // from here on others may tell the machines something
+	a.watchOwner()
+	a.spawn(a.tryWalls)
 	a.tellBans()
 	return a, nil
 }
@@ -155,6 +167,7 @@ func (a *Agent) makeMachines() error {
 	siteConfig.MaxRuntime, siteConfig.DataBytes = a.cfg.MaxRuntime, a.cfg.Data.QuotaBytes
 	siteConfig.Priced, siteConfig.Price = a.cfg.Priced, a.cfg.Price
 	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
+	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
 	brokerConfig.ReplyTarget = a.cfg.Replies
 	if a.cfg.SoftMin {

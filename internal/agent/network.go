@@ -157,6 +157,10 @@ func (a *Agent) performWork(e step.Effect) {
 		a.work.start(e)
 	case step.ExtendLease:
 		a.work.extend(e)
+	case step.SuspendAttempt:
+		a.work.suspend(e.Attempt, true)
+	case step.ContinueAttempt:
+		a.work.suspend(e.Attempt, false)
 	case step.StopAttempt:
 		a.work.stop(e)
 	case step.Discard:

@@ -10,6 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
 
 // names maps sites to what people call them.
@@ -82,7 +83,7 @@ func jobView(job broker.JobState) view.JobView {
 	}
 	var started time.Time
 	for _, t := range job.Tasks {
-		v.Tasks[phaseOf(t.Phase)]++
+		v.Tasks[phaseOf(t)]++
 		v.Moves += moves(t)
 		if first := firstStart(t); !first.IsZero() && (started.IsZero() || first.Before(started)) {
 			started = first
@@ -107,11 +108,20 @@ func jobView(job broker.JobState) view.JobView {
 
 // phaseOf is the phase as users see it: fetching the outputs is the end of
 // running to them.
-func phaseOf(p grid.Phase) view.Phase {
-	if p == grid.PhaseCollecting {
+func phaseOf(t broker.TaskState) view.Phase {
+	switch {
+	case t.Phase == grid.PhaseCollecting:
 		return view.PhaseRunning
+	case t.Phase == grid.PhaseFrozen && t.Standing != grid.ReasonNone:
+		return view.PhaseSuspended
+	default:
+		return view.Phase(t.Phase.String())
 	}
-	return view.Phase(p.String())
+}
+
+// standingText says why a task stands still, and what happens next.
+func standingText(t broker.TaskState) string {
+	return t.Standing.String() + ": it stands still there, goes on when that is over, and moves to another site if it lasts"
 }
 
 // moves counts the attempts that were begun again elsewhere.
@@ -151,7 +161,16 @@ func jobCode(job broker.JobState) (int, *uint32) {
 }
 
 func hint(job broker.JobState, v view.JobView) string {
-	if v.Phase != view.PhaseWaiting {
+	switch v.Phase {
+	case view.PhaseSuspended:
+		for _, t := range job.Tasks {
+			if phaseOf(t) == view.PhaseSuspended {
+				return standingText(t)
+			}
+		}
+		return ""
+	case view.PhaseWaiting:
+	default:
 		return ""
 	}
 	if len(job.Answers) == 0 {
@@ -174,7 +193,7 @@ func refusalReasons(job broker.JobState) []string {
 
 func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	v := view.TaskView{
-		ID: t.ID.String(), Index: t.ID.Index, Phase: phaseOf(t.Phase), Token: t.Token,
+		ID: t.ID.String(), Index: t.ID.Index, Phase: phaseOf(t), Token: t.Token,
 	}
 	var item grid.Item
 	if len(job.Job.Items) > 0 {
@@ -186,6 +205,9 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 		v.Site, v.SiteName, v.Distance = t.Site, n[t.Site], &distance
 	}
 	v.Started = view.At(t.StartedAt)
+	if v.Phase == view.PhaseSuspended {
+		v.Text = standingText(t)
+	}
 	if t.Phase == grid.PhaseStaging && t.Total > 0 {
 		v.Progress = &view.Progress{DoneBytes: t.Done, TotalBytes: t.Total}
 	}
@@ -347,6 +369,7 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 	}
 	a.fillMembers(&s, n)
 	err = a.site.ask(ctx, func() { a.fillSite(&s, n) })
+	s.Owner, s.Walls = a.ownerView(), a.walls()
 	if s.Peers == 0 {
 		s.Notices = append(s.Notices, view.Notice{
 			Text: "no other site is connected", Cause: "nobody of the bootstrap list answers, or the list is empty",
@@ -369,17 +392,19 @@ func (a *Agent) fillSite(s *view.AgentStatus, n names) {
 		}
 		s.Running = append(s.Running, view.RunningTask{
 			Task: at.ID.Task.String(), Token: at.ID.Token, Submitter: at.Submitter, SubmitterName: n[at.Submitter],
-			Phase: runningPhase(at.Phase), Need: view.FromResources(at.Need), Started: view.At(at.Start),
+			Phase: runningPhase(at), Need: view.FromResources(at.Need), Started: view.At(at.Start),
 		})
 	}
 }
 
 // runningPhase is the phase of an attempt on this site in the words that its
 // submitter uses.
-func runningPhase(phase string) view.Phase {
-	switch phase {
-	case "running", "frozen":
-		return view.Phase(phase)
+func runningPhase(at site.AttemptStatus) view.Phase {
+	switch {
+	case at.Phase == "frozen" && at.Suspended:
+		return view.PhaseSuspended
+	case at.Phase == "running", at.Phase == "frozen":
+		return view.Phase(at.Phase)
 	default:
 		return view.PhaseStaging
 	}

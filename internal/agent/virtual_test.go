@@ -261,6 +261,10 @@ func (v *virtual) do(a scenario.Action) {
 		v.must(site.agent.Pause(v.t.Context(), 0))
 	case scenario.Resume:
 		v.must(site.agent.Resume(v.t.Context()))
+	case scenario.Busy:
+		v.must(site.agent.order(v.t.Context(), step.OwnerBusy{Reason: grid.ReasonOwnerBusy, Text: "as the scenario says"}))
+	case scenario.Away:
+		v.must(site.agent.order(v.t.Context(), step.OwnerAway{}))
 	case scenario.Submit:
 		v.submit(a.Event.Submit)
 	case scenario.Cancel:

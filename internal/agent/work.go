@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -35,10 +36,11 @@ type work struct {
 	module string             // host path; likewise
 	inputs []lrm.Bind         // likewise
 
-	state   workState   // guarded by workshop.mu
-	process lrm.Process // guarded by workshop.mu; set while running
-	lease   time.Time   // guarded by workshop.mu; its end
-	stopped bool        // guarded by workshop.mu; StopAttempt came
+	state     workState   // guarded by workshop.mu
+	process   lrm.Process // guarded by workshop.mu; set while running
+	lease     time.Time   // guarded by workshop.mu; its end
+	stopped   bool        // guarded by workshop.mu; StopAttempt came
+	suspended bool        // guarded by workshop.mu; the owner needs the machine
 }
 
 // workState says who answers for an attempt when it is stopped.
@@ -73,6 +75,19 @@ func newWorkshop(a *Agent, stateDir string) (*workshop, error) {
 
 func (w *workshop) attemptDir(id grid.AttemptID) string {
 	return filepath.Join(w.dir, strings.ReplaceAll(id.String(), "#", "-"))
+}
+
+// scratch makes a directory beside those of attempts, and a way to remove it.
+func (w *workshop) scratch() (string, func(), error) {
+	dir, err := os.MkdirTemp(w.dir, "trial-")
+	if err != nil {
+		return "", nil, fmt.Errorf("make a directory: %w", err)
+	}
+	return dir, func() {
+		if err := os.RemoveAll(dir); err != nil { // made above, and nobody else writes there
+			w.a.log.Warn("a trial's directory could not be removed", "error", err)
+		}
+	}, nil
 }
 
 func (w *workshop) find(id grid.AttemptID) (*work, bool) {
@@ -173,7 +188,7 @@ func (w *workshop) fetch(ctx context.Context, e step.Stage, tenant grid.SiteID) 
 	for _, in := range all {
 		total += in.Bytes
 	}
-	owner := "attempt " + e.Attempt.String()
+	holder := "attempt " + e.Attempt.String()
 	var told time.Time
 	for _, in := range all {
 		before := done
@@ -188,8 +203,8 @@ func (w *workshop) fetch(ctx context.Context, e step.Stage, tenant grid.SiteID) 
 		if err != nil {
 			return moved, fmt.Errorf("fetch %s: %w", in.Path, err)
 		}
-		w.a.pins.charged(owner, tenant, in.CID)
-		w.a.pins.hold(owner, in.CID)
+		w.a.pins.charged(holder, tenant, in.CID)
+		w.a.pins.hold(holder, in.CID)
 		done += in.Bytes
 	}
 	return moved, nil
@@ -210,11 +225,12 @@ func (w *workshop) start(e step.StartAttempt) {
 		w.failed(e.Attempt, fmt.Errorf("this site does not run %s", e.Task.Kind))
 		return
 	}
+	need := e.Task.Need.Counted()
 	attempt := lrm.Attempt{
 		ID: e.Attempt, Task: e.Task, Dir: job.dir, Inputs: job.inputs, ModulePath: job.module,
 		LeaseUntil: w.a.clock.toBoot(e.LeaseUntil), RecordPath: w.a.recordPath,
 		Limits: lrm.Limits{
-			MemoryBytes: e.Task.Need.MemoryBytes, DiskBytes: e.Task.Need.DiskBytes, OutputBytes: w.a.cfg.OutputBytes,
+			MilliCPUs: need.MilliCPUs, MemoryBytes: need.MemoryBytes, DiskBytes: need.DiskBytes, OutputBytes: w.a.cfg.OutputBytes,
 			WallTime: w.wallTime(e.Task),
 		},
 	}
@@ -239,8 +255,11 @@ func (w *workshop) run(adapter lrm.Adapter, attempt lrm.Attempt, job *work) {
 	}
 	w.mu.Lock()
 	job.process, job.state = process, workRunning
-	stopped, lease := job.stopped, w.a.clock.toBoot(job.lease)
+	stopped, suspended, lease := job.stopped, job.suspended, w.a.clock.toBoot(job.lease)
 	w.mu.Unlock()
+	if suspended { // since it was asked for
+		w.setSuspended(attempt.ID, process, true)
+	}
 	if stopped {
 		w.end(attempt.ID, process, "stopped by its submitter or the site's owner")
 	} else if lease != attempt.LeaseUntil { // extended meanwhile
@@ -295,7 +314,7 @@ func (w *workshop) follow(id grid.AttemptID, job *work, process lrm.Process) {
 // identifiers that hold.
 func (w *workshop) keep(id grid.AttemptID, tenant grid.SiteID, r lrm.Result) grid.Exit {
 	exit := r.Exit
-	owner := "attempt " + id.String()
+	holder := "attempt " + id.String()
 	add := func(f lrm.File) (grid.Produced, error) {
 		if f.HostPath == "" {
 			return grid.Produced{}, nil
@@ -307,8 +326,8 @@ func (w *workshop) keep(id grid.AttemptID, tenant grid.SiteID, r lrm.Result) gri
 		if err := w.a.data.Charge(tenant, ref.CID); err != nil {
 			return grid.Produced{}, err
 		}
-		w.a.pins.charged(owner, tenant, ref.CID)
-		w.a.pins.hold(owner, ref.CID)
+		w.a.pins.charged(holder, tenant, ref.CID)
+		w.a.pins.hold(holder, ref.CID)
 		return grid.Produced{Path: f.SandboxPath, CID: ref.CID, Bytes: ref.Bytes, Dir: f.Dir}, nil
 	}
 	var problems []error
@@ -350,6 +369,55 @@ func (w *workshop) setLease(id grid.AttemptID, process lrm.Process, until lrm.Bo
 	}
 }
 
+// suspend freezes an attempt for the owner's sake, or ends that.
+func (w *workshop) suspend(id grid.AttemptID, on bool) {
+	w.mu.Lock()
+	job, ok := w.attempts[id]
+	var process lrm.Process
+	if ok {
+		job.suspended, process = on, job.process
+	}
+	w.mu.Unlock()
+	if process != nil { // else whoever starts it finds it suspended
+		w.setSuspended(id, process, on)
+	}
+}
+
+// setSuspended stops an attempt that cannot be suspended: the owner comes first,
+// and its submitter moves it.
+func (w *workshop) setSuspended(id grid.AttemptID, process lrm.Process, on bool) {
+	if err := process.Suspend(on); err != nil {
+		w.a.log.Warn("an attempt could not be suspended or continued", "attempt", id.String(), "error", err)
+		w.end(id, process, "it could not be suspended for the site's owner")
+	}
+}
+
+// use is what this agent and its attempts have used, and do. What has ended is
+// counted with the agent's children.
+func (w *workshop) use() owner.Use {
+	self, known := owner.SelfTime()
+	use := owner.Use{CPU: self, Known: known}
+	var meters []lrm.Meter
+	w.mu.Lock()
+	for _, job := range w.attempts {
+		if job.state == workEnded {
+			continue
+		}
+		use.Live = true
+		use.Working = use.Working || !job.suspended
+		if m, ok := job.process.(lrm.Meter); ok {
+			meters = append(meters, m)
+		}
+	}
+	w.mu.Unlock()
+	for _, m := range meters {
+		if used, ok := m.CPUTime(); ok {
+			use.CPU += used
+		}
+	}
+	return use
+}
+
 // stop ends an attempt wherever it is; whoever works on it answers.
 func (w *workshop) stop(e step.StopAttempt) {
 	w.mu.Lock()
@@ -388,8 +456,8 @@ func (w *workshop) discard(e step.Discard) {
 	job, ok := w.attempts[e.Attempt]
 	delete(w.attempts, e.Attempt)
 	w.mu.Unlock()
-	owner := "attempt " + e.Attempt.String()
-	w.a.pins.release(owner)
+	holder := "attempt " + e.Attempt.String()
+	w.a.pins.release(holder)
 	if !ok {
 		return
 	}

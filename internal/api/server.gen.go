@@ -121,6 +121,9 @@ type OutputSpec = view.OutputSpec
 // OutputView OutputView is something a task left
 type OutputView = view.OutputView
 
+// OwnerView OwnerView says how a site makes way for its owner
+type OwnerView = view.OwnerView
+
 // PauseRequest defines model for PauseRequest.
 type PauseRequest struct {
 	// ForSeconds 0 or nothing = until resumed
@@ -153,6 +156,9 @@ type StopRequest struct {
 
 // TaskView TaskView is the status of one task
 type TaskView = view.TaskView
+
+// Wall Wall is how a ceiling is enforced on this machine
+type Wall = view.Wall
 
 // WeightsSpec WeightsSpec is grid.Weights as JSON
 type WeightsSpec = view.WeightsSpec

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
 // Agent is the configuration of one site's agent. The zero value is not useful:
@@ -28,6 +29,7 @@ type Agent struct {
 	Rates     Rates           // links, as the owner caps them
 	Lease     Lease           // how long a site may run on without hearing from the submitter
 	Data      Data            // the data room
+	Owner     Owner           // when the site makes way for its owner
 	Jobs      Jobs            // limits on other people's jobs
 	Placing   Placing         // how this agent's own jobs find their sites
 	API       API             // the agent's own interface
@@ -71,6 +73,22 @@ type Data struct {
 	QuotaBytes int64         // of all data on disk
 	Keep       time.Duration // results are kept this long
 }
+
+// Owner says when the site makes way for the owner's own work.
+type Owner struct {
+	Yield        bool          // freeze what runs while the owner uses the machine
+	ReserveMilli int64         // thousandths of a core that stay free beside what the owner uses
+	Patience     time.Duration // what stands still for so long moves elsewhere
+	Hours        yield.Hours   // when the machine is shared; always if there are none
+	Priority     string        // of jobs: idle or low
+	Root         string        // where the machine's proc and sys are, if not below /
+}
+
+// The priorities.
+const (
+	PriorityIdle = "idle" // a job gets the processor only when nobody else wants it
+	PriorityLow  = "low"  // a job gets a small share in any case
+)
 
 // Jobs bounds what this site takes from others.
 type Jobs struct {
@@ -131,6 +149,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Rates: Rates{DownBps: 1e9, UpBps: 1e9, DiskBps: 4e9, Probe: true},
 		Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
 		Data:  Data{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
+		Owner: Owner{Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute, Priority: PriorityIdle, Root: "/"},
 		Jobs:  Jobs{MaxRuntime: 24 * time.Hour}, Placing: Placing{Choice: ChoiceNearest},
 		API: API{Socket: SocketPath(env), Listen: "127.0.0.1:4800"},
 		Log: Log{Level: "info", Format: "text"},
@@ -147,6 +166,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		c.Rates.Probe = false
 		c.Lease = Lease{Length: time.Second, Margin: 200 * time.Millisecond}
 		c.Data.QuotaBytes = 1 << 30
+		c.Owner.Yield, c.Owner.Priority = false, PriorityLow // the tests are what the machine is busy with
 		c.API.Listen = ""
 	}
 	return c

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
 // Key describes one setting, for flags and for help.
@@ -202,6 +203,12 @@ func agentSettings() []setting[Agent] {
 		spanKey("lease.margin", "what the submitter adds to a lease", func(a *c) *time.Duration { return &a.Lease.Margin }),
 		sizeKey("data.quota", "most data kept on disk", func(a *c) *int64 { return &a.Data.QuotaBytes }),
 		spanKey("data.keep", "how long results are kept", func(a *c) *time.Duration { return &a.Data.Keep }),
+		boolKey("owner.yield", "freeze jobs while the owner uses the machine (default: unless run by root or in a test)", func(a *c) *bool { return &a.Owner.Yield }),
+		milliKey("owner.reserve", "cores that stay free beside what the owner uses", func(a *c) *int64 { return &a.Owner.ReserveMilli }),
+		spanKey("owner.patience", "jobs that stand still for so long move elsewhere", func(a *c) *time.Duration { return &a.Owner.Patience }),
+		typed("owner.hours", "when the machine is shared, such as mon-fri 18:00-08:00; empty: always", func(a *c) *yield.Hours { return &a.Owner.Hours }, yield.ParseHours, yield.Hours.String),
+		textKey("owner.priority", "of jobs: idle (only what nobody else wants) or low (a small share)", func(a *c) *string { return &a.Owner.Priority }),
+		textKey("owner.root", "where the machine's proc and sys are, for an agent in a container", func(a *c) *string { return &a.Owner.Root }),
 		spanKey("jobs.max-runtime", "longest estimate accepted", func(a *c) *time.Duration { return &a.Jobs.MaxRuntime }),
 		textKey("placing.choice", "which offer is taken: nearest, or softmin (by chance among the nearest)", func(a *c) *string { return &a.Placing.Choice }),
 		typed("placing.replies", "answers asked for in a large mesh; 0 = all", func(a *c) *int { return &a.Placing.Replies }, strconv.Atoi, strconv.Itoa),

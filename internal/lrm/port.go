@@ -27,12 +27,15 @@ type Process interface {
 	Watch
 }
 
-// Control steers a running attempt. Both methods may be called at any time, also
+// Control steers a running attempt. All methods may be called at any time, also
 // after the end, when they do nothing.
 type Control interface {
 	// SetLease moves the end of the lease. A frozen attempt runs on when until
 	// lies in the future; a running one freezes when until has passed.
 	SetLease(until BootTime) error
+	// Suspend freezes the attempt at once, or ends that. A suspended attempt makes
+	// no step, whatever its lease says, and nothing but Suspend(false) ends that.
+	Suspend(on bool) error
 	// Stop kills the attempt now; why is for people and ends up in Exit.Text.
 	Stop(why string) error
 }
@@ -47,14 +50,21 @@ type Watch interface {
 	Wait(ctx context.Context) (Result, error)
 }
 
+// Meter is implemented by processes that know what they use.
+type Meter interface {
+	// CPUTime is the processor time that the attempt has used, its supervision
+	// included. False means unknown, as after the end.
+	CPUTime() (time.Duration, bool)
+}
+
 // EventKind says what happened to a running attempt.
 type EventKind uint8
 
 // What happens to a running attempt.
 const (
 	Started EventKind = iota + 1 // its program is being run
-	Frozen                       // the lease ended; it makes no step
-	Resumed                      // the lease was extended; it runs on
+	Frozen                       // the lease ended or it was suspended; it makes no step
+	Resumed                      // neither is so any more; it runs on
 )
 
 // String is the kind in a word.
@@ -100,21 +110,25 @@ type Bind struct {
 // Limits bound an attempt. A field that is zero takes the value of DefaultLimits,
 // except WallTime, where zero means no limit.
 type Limits struct {
+	MilliCPUs   int64         // thousandths of a core, of the program on average
 	MemoryBytes int64         // of the program
 	DiskBytes   int64         // of everything it writes
 	OutputBytes int64         // of stdout and of stderr, each
 	WallTime    time.Duration // from start to end, frozen time left out
 }
 
-// DefaultLimits is what an attempt gets that asks for nothing: 1 GiB of memory,
-// 256 MiB of disk, 16 MiB of each output stream.
+// DefaultLimits is what an attempt gets that asks for nothing: one core, 1 GiB of
+// memory, 256 MiB of disk, 16 MiB of each output stream.
 func DefaultLimits() Limits {
-	return Limits{MemoryBytes: 1 << 30, DiskBytes: 256 << 20, OutputBytes: 16 << 20}
+	return Limits{MilliCPUs: 1000, MemoryBytes: 1 << 30, DiskBytes: 256 << 20, OutputBytes: 16 << 20}
 }
 
 // OrDefault is l with the defaults in place of zeros.
 func (l Limits) OrDefault() Limits {
 	d := DefaultLimits()
+	if l.MilliCPUs == 0 {
+		l.MilliCPUs = d.MilliCPUs
+	}
 	if l.MemoryBytes == 0 {
 		l.MemoryBytes = d.MemoryBytes
 	}
@@ -144,7 +158,7 @@ func (a Attempt) Validate() error {
 		}
 	}
 	l := a.Limits
-	if l.MemoryBytes < 0 || l.DiskBytes < 0 || l.OutputBytes < 0 || l.WallTime < 0 {
+	if l.MilliCPUs < 0 || l.MemoryBytes < 0 || l.DiskBytes < 0 || l.OutputBytes < 0 || l.WallTime < 0 {
 		return errors.Join(ErrAttempt, errors.New("limits: want at least 0"))
 	}
 	return nil
@@ -164,6 +178,7 @@ type Support struct {
 	Kinds  []grid.WorkKind // what it runs; empty when it cannot run at all
 	Freeze bool            // whether the end of a lease freezes
 	Notes  []string        // for the owner: why not more, and the remedy
+	Walls  []Wall          // how each ceiling of an attempt is enforced
 }
 
 // Result is how an attempt ended and where what it left stands. Exit has no CIDs

@@ -69,6 +69,7 @@ func lineOf(err error) int {
 var words = map[string]func(*parser, *line){ //nolint:gochecknoglobals // a constant table
 	"sites": (*parser).sites, "net": (*parser).network, "clock": (*parser).clock, "submit": (*parser).submit,
 	"crash": (*parser).trouble, "isolate": (*parser).trouble, "silent": (*parser).trouble, "pause": (*parser).trouble,
+	"busy":   (*parser).trouble,
 	"cancel": (*parser).cancel, "run": (*parser).run, "expect": (*parser).expect,
 }
 
@@ -76,7 +77,7 @@ func (p *parser) read(l *line) {
 	do, known := words[l.word]
 	if !known {
 		names := []string{
-			"sites", "net", "clock", "submit", "crash", "isolate", "silent", "pause", "cancel", "run", "expect",
+			"sites", "net", "clock", "submit", "crash", "isolate", "silent", "pause", "busy", "cancel", "run", "expect",
 		}
 		l.errs = nil
 		l.fail("", "", "one of "+strings.Join(names, " ")+" at its beginning", "did you mean "+nearest(l.word, names)+"?")
@@ -198,6 +199,8 @@ func (p *parser) trouble(l *line) {
 		e.Kind = Isolate
 	case "silent":
 		e.Kind = Silent
+	case "busy":
+		e.Kind = Busy
 	default:
 		e.Kind = Pause
 	}

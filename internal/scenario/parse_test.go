@@ -68,7 +68,7 @@ func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                               "sites: want a line that says which sites there are; add sites n=5 cores=4 gflops=16",
 		"sites n=2":                                      "run: want a line that says how long; add run for=10m seed=1",
-		small + "sumbit job=a":                           "line 3: sumbit: want one of sites net clock submit crash isolate silent pause cancel run expect at its beginning; did you mean submit?",
+		small + "sumbit job=a":                           "line 3: sumbit: want one of sites net clock submit crash isolate silent pause busy cancel run expect at its beginning; did you mean submit?",
 		small + "submit job=a by=s0 cout=3":              "line 3: submit cout: want one of at job jobs count cpus mem disk gflops run data ttl by unattended wait; did you mean count?",
 		small + "submit by=s0":                           "line 3: submit job: want a name; add job=...",
 		small + "submit job=a by=s7":                     "line 3: submit by=s7: want the name of a site, s0 to s1; sites are named in the order of their lines",

@@ -55,6 +55,8 @@ const (
 	Speak                   // it answers again
 	Pause                   // the owner wants no work
 	Resume                  // the owner takes work again
+	Busy                    // the owner uses the machine himself
+	Away                    // the owner needs it no more
 	Submit                  // a job is submitted
 	Cancel                  // a job is called off
 )
@@ -62,7 +64,8 @@ const (
 // String is the word of the format that begins the line.
 func (k Kind) String() string {
 	words := [...]string{
-		"unknown", "crash", "restart", "isolate", "rejoin", "silent", "speak", "pause", "resume", "submit", "cancel",
+		"unknown", "crash", "restart", "isolate", "rejoin", "silent", "speak", "pause", "resume", "busy", "away",
+		"submit", "cancel",
 	}
 	if int(k) < len(words) {
 		return words[k]
@@ -74,7 +77,7 @@ func (k Kind) String() string {
 type Event struct {
 	Kind   Kind
 	At     time.Duration // since the start
-	For    time.Duration // crash, isolate, silent, pause: how long; 0 = to the end
+	For    time.Duration // crash, isolate, silent, pause, busy: how long; 0 = to the end
 	Site   string        // whom it happens to; empty for submit and cancel
 	Amid   bool          // crash: in the midst of the next step, with a part of its effects carried out
 	Job    string        // cancel: the name of the submission

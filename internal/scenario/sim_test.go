@@ -83,6 +83,10 @@ func (p *simulation) do(a Action) {
 		p.w.Input(site, step.Pause{})
 	case Resume:
 		p.w.Input(site, step.Resume{})
+	case Busy:
+		p.w.Input(site, step.OwnerBusy{Reason: grid.ReasonOwnerBusy, Text: "as the scenario says"})
+	case Away:
+		p.w.Input(site, step.OwnerAway{})
 	case Submit:
 		p.submit(a.Event.Submit)
 	case Cancel:

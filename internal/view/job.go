@@ -13,6 +13,7 @@ const (
 	PhaseStaging   Phase = "staging"   // the site fetches the inputs
 	PhaseRunning   Phase = "running"   // the program runs
 	PhaseFrozen    Phase = "frozen"    // the lease ended; the attempt waits for its submitter
+	PhaseSuspended Phase = "suspended" // the site's owner needs the machine; the attempt stands still
 	PhaseDone      Phase = "done"      // ended with code 0
 	PhaseFailed    Phase = "failed"    // ended with another code, a signal or over a limit
 	PhaseCancelled Phase = "cancelled" // withdrawn by its submitter
@@ -23,7 +24,7 @@ const (
 func Phases() []Phase {
 	return []Phase{
 		PhaseWaiting, PhaseAnnounced, PhaseAwarded, PhaseStaging, PhaseRunning, PhaseFrozen,
-		PhaseDone, PhaseFailed, PhaseCancelled, PhaseRefused,
+		PhaseSuspended, PhaseDone, PhaseFailed, PhaseCancelled, PhaseRefused,
 	}
 }
 
@@ -40,7 +41,7 @@ type PhaseCounts map[Phase]uint32
 // before done. A job without tasks waits.
 func (c PhaseCounts) Phase() Phase {
 	order := []Phase{
-		PhaseRunning, PhaseFrozen, PhaseStaging, PhaseAwarded, PhaseAnnounced, PhaseWaiting,
+		PhaseRunning, PhaseFrozen, PhaseSuspended, PhaseStaging, PhaseAwarded, PhaseAnnounced, PhaseWaiting,
 		PhaseRefused, PhaseFailed, PhaseCancelled, PhaseDone,
 	}
 	for _, phase := range order {

@@ -57,9 +57,32 @@ type AgentStatus struct {
 	OpenInvites    int              `json:"open_invites"` // invitations that can be redeemed
 	DataUsedBytes  int64            `json:"data_used_bytes"`
 	DataQuotaBytes int64            `json:"data_quota_bytes"`
-	Faults         []FaultRow       `json:"faults"`   // sites with an index above 0
-	Counters       map[string]int64 `json:"counters"` // what was counted since the start
-	Notices        []Notice         `json:"notices"`  // what the owner should know
+	Faults         []FaultRow       `json:"faults"`          // sites with an index above 0
+	Counters       map[string]int64 `json:"counters"`        // what was counted since the start
+	Notices        []Notice         `json:"notices"`         // what the owner should know
+	Owner          *OwnerView       `json:"owner,omitempty"` // how it makes way for its owner
+	Walls          []Wall           `json:"walls,omitempty"` // how each ceiling is enforced
+}
+
+// OwnerView says how a site makes way for its owner.
+type OwnerView struct {
+	How         string   `json:"how"`                    // what is watched, or why nothing is
+	Hours       string   `json:"hours,omitempty"`        // when it is shared; left out: always
+	Busy        bool     `json:"busy"`                   // the owner has the machine to himself now
+	Why         string   `json:"why,omitempty"`          // while he has
+	OtherCores  *float64 `json:"other_cores,omitempty"`  // that others than this agent use; left out: unknown
+	JobCores    *float64 `json:"job_cores,omitempty"`    // that this agent and its jobs use; left out: unknown
+	CostPercent float64  `json:"cost_percent,omitempty"` // of one processor, for watching
+}
+
+// Wall is how a ceiling is enforced on this machine.
+type Wall struct {
+	Ceiling string `json:"ceiling"`         // cores, memory, disk, upload or download
+	Kind    string `json:"kind,omitempty"`  // of work; left out: all
+	How     string `json:"how"`             // what enforces it
+	Tried   bool   `json:"tried"`           // a program that wanted more was run against it
+	Seen    string `json:"seen,omitempty"`  // what the trial showed
+	Fault   string `json:"fault,omitempty"` // why it does not hold, or was not tried
 }
 
 // FaultRow is one entry of the fault-index ledger.

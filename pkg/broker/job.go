@@ -44,10 +44,11 @@ type task struct {
 	site         grid.SiteID // of the latest attempt
 	leaseEnd     time.Time   // nothing else may be started before; zero: no lease was granted
 	awardedAt    time.Time
-	startedAt    time.Time // first heard to run
-	distance     float64   // of the latest award
-	done         int64     // bytes staged
-	total        int64     // bytes to stage
+	startedAt    time.Time   // first heard to run
+	distance     float64     // of the latest award
+	done         int64       // bytes staged
+	total        int64       // bytes to stage
+	standing     grid.Reason // frozen: why, as its site says
 	exit         *grid.Exit
 	silent       bool          // the latest attempt was given up because its site was silent
 	failures     int           // attempts that a site did not bring to an end, those its owner stopped left out

@@ -178,10 +178,12 @@ func (m *Machine) progress(from grid.SiteID, msg protocol.Progress) {
 	if msg.Phase == grid.PhaseStaging && t.phase > grid.PhaseStaging {
 		return // overtaken on its way
 	}
-	if t.phase != msg.Phase {
-		m.emit(step.Report{Event: msg.Phase.String(), Level: step.LevelInfo, Attempt: msg.Attempt, Site: from})
+	if t.phase != msg.Phase || t.standing != msg.Reason {
+		m.emit(step.Report{
+			Event: msg.Phase.String(), Level: step.LevelInfo, Attempt: msg.Attempt, Site: from, Reason: msg.Reason,
+		})
 	}
-	t.phase, t.done, t.total = msg.Phase, msg.Done, msg.Total
+	t.phase, t.done, t.total, t.standing = msg.Phase, msg.Done, msg.Total, msg.Reason
 	if msg.Phase == grid.PhaseRunning && t.startedAt.IsZero() {
 		t.startedAt = m.now
 	}

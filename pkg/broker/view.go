@@ -30,6 +30,7 @@ type TaskState struct {
 	Distance  float64     // at which that was awarded
 	Done      int64       // bytes staged
 	Total     int64       // bytes to stage
+	Standing  grid.Reason // frozen: why, as its site says; ReasonNone = its lease ended
 	StartedAt time.Time
 	Exit      *grid.Exit // when it has ended, or is about to
 	Tries     []Try
@@ -97,6 +98,7 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 		s.Tasks = append(s.Tasks, TaskState{
 			ID: j.taskID(uint32(i)), Phase: phase, Token: t.token, Site: t.site, Distance: t.distance,
 			Done: t.done, Total: t.total, StartedAt: t.startedAt, Exit: t.exit, Tries: slices.Clone(t.tries),
+			Standing: t.standing,
 		})
 	}
 	return s, true

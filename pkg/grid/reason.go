@@ -31,7 +31,9 @@ const (
 	ReasonDomain       Reason = 19 // the peer is of another domain
 	ReasonRuntime      Reason = 20 // the estimate is longer than the owner lets jobs run
 	ReasonBanned       Reason = 21 // the peer is banned, from the domain or by the site's owner
-	reasons                   = ReasonBanned
+	ReasonOwnerBusy    Reason = 22 // the owner uses the machine himself
+	ReasonOwnerHours   Reason = 23 // outside of the hours at which the owner shares it
+	reasons                   = ReasonOwnerHours
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -41,7 +43,7 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"you are not on this site's list", "the offer is no longer valid", "became worse than the runner-up",
 	"fenced off by a later attempt", "the message makes no sense", "no common protocol version",
 	"the clocks are too far apart", "other domain", "runs longer than the owner allows",
-	"banned",
+	"banned", "its owner is using the machine", "its owner shares it at other hours",
 }
 
 // String is the reason in words a person understands.

@@ -80,6 +80,22 @@ func (r Resources) Min(s Resources) Resources {
 	}
 }
 
+// Counted is what a task with this need counts as, and may use: nothing runs in
+// nothing, and what asks for nothing must not get a default for which nobody holds
+// capacity. At least a hundredth of a core, 16 MiB of memory, 1 MiB of disk.
+func (r Resources) Counted() Resources {
+	r.MilliCPUs = max(r.MilliCPUs, leastMilliCPUs)
+	r.MemoryBytes = max(r.MemoryBytes, leastMemory)
+	r.DiskBytes = max(r.DiskBytes, leastDisk)
+	return r
+}
+
+const (
+	leastMilliCPUs = 10
+	leastMemory    = 16 << 20
+	leastDisk      = 1 << 20
+)
+
 // IsZero reports whether nothing is asked for or left.
 func (r Resources) IsZero() bool { return r == Resources{} }
 

@@ -188,7 +188,7 @@ func goldenMessages() map[string]Message {
 		"lease":    Lease{Renewal: 12, Attempts: attempts, Duration: 3 * time.Second},
 		"fence":    Fence{Below: attempts},
 		"cancel":   Cancel{Job: at.Task.Job},
-		"progress": Progress{Attempt: at, Phase: grid.PhaseStaging, Done: 5, Total: 10},
+		"progress": Progress{Attempt: at, Phase: grid.PhaseStaging, Done: 5, Total: 10, Reason: grid.ReasonOwnerBusy},
 		"exited":   Exited{Attempt: at, Exit: exit},
 		"exitack":  ExitAck{Attempts: attempts},
 		"roster":   Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},

@@ -71,7 +71,7 @@ func setAttempt(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Cancel{Cancel: &wirepb.Cancel{Job: string(m.Job)}}
 	case Progress:
 		w.Body = &wirepb.Wire_Progress{Progress: &wirepb.Progress{
-			Attempt: wireAttempt(m.Attempt), Phase: uint32(m.Phase), Done: m.Done, Total: m.Total,
+			Attempt: wireAttempt(m.Attempt), Phase: uint32(m.Phase), Done: m.Done, Total: m.Total, Reason: uint32(m.Reason),
 		}}
 	case Exited:
 		w.Body = &wirepb.Wire_Exited{Exited: &wirepb.Exited{Attempt: wireAttempt(m.Attempt), Exit: wireExit(m.Exit)}}
@@ -177,7 +177,7 @@ func (r *reader) aboutAttempt(w *wirepb.Wire) Message {
 	case *wirepb.Wire_Progress:
 		return Progress{
 			Attempt: attempt(b.Progress.GetAttempt()), Phase: small[grid.Phase](b.Progress.GetPhase()),
-			Done: b.Progress.GetDone(), Total: b.Progress.GetTotal(),
+			Done: b.Progress.GetDone(), Total: b.Progress.GetTotal(), Reason: reason(b.Progress.GetReason()),
 		}
 	case *wirepb.Wire_Exited:
 		return Exited{Attempt: attempt(b.Exited.GetAttempt()), Exit: exit(b.Exited.GetExit())}

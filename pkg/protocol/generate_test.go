@@ -163,7 +163,7 @@ func drawOffer(t *rapid.T) grid.Offer {
 
 func drawRefusal(t *rapid.T) grid.Refusal {
 	return grid.Refusal{
-		Reason: grid.Reason(rapid.Uint16Range(1, uint16(grid.ReasonRuntime)).Draw(t, "reason")),
+		Reason: grid.Reason(rapid.Uint16Range(1, uint16(grid.ReasonOwnerHours)).Draw(t, "reason")),
 		Never:  rapid.Bool().Draw(t, "never"), Want: drawNat(t), Have: drawNat(t),
 	}
 }
@@ -292,7 +292,7 @@ func messages() map[string]func(*rapid.T) Message {
 		"cancel": func(t *rapid.T) Message { return Cancel{Job: drawJob(t)} },
 		"progress": func(t *rapid.T) Message {
 			phase := grid.Phase(rapid.Uint8Range(uint8(grid.PhaseStaging), uint8(grid.PhaseFrozen)).Draw(t, "phase"))
-			return Progress{Attempt: drawAttempt(t), Phase: phase, Done: drawNat(t), Total: drawNat(t)}
+			return Progress{Attempt: drawAttempt(t), Phase: phase, Done: drawNat(t), Total: drawNat(t), Reason: grid.Reason(rapid.Uint16().Draw(t, "reason"))}
 		},
 		"exited": func(t *rapid.T) Message { return Exited{Attempt: drawAttempt(t), Exit: drawExit(t)} },
 		"roster": func(t *rapid.T) Message {

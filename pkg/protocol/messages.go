@@ -167,9 +167,10 @@ type Cancel struct {
 // Progress tells the submitter how an attempt goes.
 type Progress struct {
 	Attempt grid.AttemptID
-	Phase   grid.Phase // staging, running or frozen
-	Done    int64      // staging: bytes here
-	Total   int64      // staging: bytes in all
+	Phase   grid.Phase  // staging, running or frozen
+	Done    int64       // staging: bytes here
+	Total   int64       // staging: bytes in all
+	Reason  grid.Reason `json:",omitempty"` // frozen: why; ReasonNone = its lease ended
 }
 
 // Exited says how an attempt ended. The site repeats it until ExitAck.

@@ -158,6 +158,10 @@ func (h *host) carryOutWork(e step.Effect) {
 		h.startAttempt(e)
 	case step.ExtendLease:
 		h.extendLease(e)
+	case step.SuspendAttempt:
+		h.suspend(e.Attempt)
+	case step.ContinueAttempt:
+		h.proceed(e.Attempt)
 	case step.StopAttempt:
 		h.stopAttempt(e.Attempt)
 	case step.Discard:

@@ -13,6 +13,7 @@ import (
 // attempt is one simulated sandbox.
 type attempt struct {
 	id         grid.AttemptID
+	begun      bool // the sandbox was made
 	running    bool
 	left       time.Duration // run time still to come
 	since      time.Duration // of running, when it last started or resumed
@@ -20,6 +21,7 @@ type attempt struct {
 	exit       grid.Exit
 	generation int // of the events that belong to its present state
 	staging    bool
+	suspended  bool // its site's owner needs the machine
 }
 
 // startDelay is how long a sandbox takes to start.
@@ -53,8 +55,14 @@ func (h *host) startAttempt(e step.StartAttempt) {
 	h.attempts[e.Attempt] = a
 	a.generation++
 	h.attemptAfter(a, startDelay, func() {
-		h.resume(a)
+		a.begun = true
+		if !a.suspended {
+			h.resume(a)
+		}
 		h.step(roleSite, step.AttemptStarted{Attempt: a.id})
+		if a.suspended {
+			h.step(roleSite, step.AttemptFrozen{Attempt: a.id})
+		}
 	})
 }
 
@@ -110,11 +118,37 @@ func (h *host) extendLease(e step.ExtendLease) {
 	if a.leaseUntil <= h.world.elapsed {
 		return
 	}
-	frozen := !a.running && a.left < a.exit.Wall
+	frozen := !a.running && a.begun && !a.suspended
 	if a.running {
 		h.pauseAttempt(a)
 		h.resume(a)
 	} else if frozen {
+		h.resume(a)
+		h.later(0, roleSite, step.AttemptResumed{Attempt: a.id})
+	}
+}
+
+// suspend freezes an attempt for its owner's sake.
+func (h *host) suspend(id grid.AttemptID) {
+	a, ok := h.attempts[id]
+	if !ok || a.staging || a.suspended {
+		return
+	}
+	a.suspended = true
+	if a.running {
+		h.pauseAttempt(a)
+		h.later(0, roleSite, step.AttemptFrozen{Attempt: a.id})
+	}
+}
+
+// proceed ends suspend. The attempt runs on if its lease does.
+func (h *host) proceed(id grid.AttemptID) {
+	a, ok := h.attempts[id]
+	if !ok || !a.suspended {
+		return
+	}
+	a.suspended = false
+	if a.begun && !a.running && a.leaseUntil > h.world.elapsed {
 		h.resume(a)
 		h.later(0, roleSite, step.AttemptResumed{Attempt: a.id})
 	}

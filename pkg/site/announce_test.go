@@ -171,6 +171,14 @@ func TestRefusals(t *testing.T) {
 			want: grid.Refusal{Reason: grid.ReasonWindow},
 		},
 		{name: "paused", site: func(r *rig) { r.step(step.Pause{}) }, want: grid.Refusal{Reason: grid.ReasonPaused}},
+		{
+			name: "the owner is busy", site: func(r *rig) { r.step(step.OwnerBusy{}) },
+			want: grid.Refusal{Reason: grid.ReasonOwnerBusy},
+		},
+		{
+			name: "outside of the owner's hours", site: func(r *rig) { r.step(step.OwnerBusy{Reason: grid.ReasonOwnerHours}) },
+			want: grid.Refusal{Reason: grid.ReasonOwnerHours},
+		},
 		{name: "draining", site: func(r *rig) { r.step(step.Drain{}) }, want: grid.Refusal{Reason: grid.ReasonDraining}},
 		{
 			name: "never is told although paused", site: func(r *rig) { r.step(step.Pause{}) },

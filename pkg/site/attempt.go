@@ -67,7 +67,13 @@ func (m *Machine) onStageProgress(in step.StageProgress) {
 
 // progress tells the submitter how an attempt goes.
 func (m *Machine) progress(a *attempt, p grid.Phase, done, total int64) {
-	m.send(a.submitter, protocol.Progress{Attempt: a.id, Phase: p, Done: max(done, 0), Total: max(total, 0)})
+	msg := progressOf(a, p)
+	msg.Done, msg.Total = max(done, 0), max(total, 0)
+	m.send(a.submitter, msg)
+}
+
+func progressOf(a *attempt, p grid.Phase) protocol.Progress {
+	return protocol.Progress{Attempt: a.id, Phase: p}
 }
 
 func (m *Machine) onStaged(in step.Staged) {
@@ -86,10 +92,11 @@ func (m *Machine) onStaged(in step.Staged) {
 	m.tryStart(a)
 }
 
-// tryStart starts an attempt if its inputs are here, its lease runs and its
-// planned start has come. There is no other way to start one.
+// tryStart starts an attempt if its inputs are here, its lease runs, its planned
+// start has come and the owner does not need the machine. There is no other way
+// to start one.
 func (m *Machine) tryStart(a *attempt) {
-	if a.phase != phaseReady || !a.leaseUntil.After(m.now) || !m.due(a) {
+	if a.phase != phaseReady || m.owned != grid.ReasonNone || !a.leaseUntil.After(m.now) || !m.due(a) {
 		return
 	}
 	a.phase, a.started = phaseStarting, true
@@ -108,8 +115,12 @@ func (m *Machine) onStarted(in step.AttemptStarted) {
 func (m *Machine) onFrozen(in step.AttemptFrozen) {
 	if a := m.known(in.Attempt, phaseStarting, phaseRunning); a != nil {
 		a.phase = phaseFrozen
-		m.report(step.LevelWarn, eventFrozen, about(a.id, a.submitter))
-		m.progress(a, grid.PhaseFrozen, 0, 0) // likely lost: the submitter was silent
+		r, level, event := about(a.id, a.submitter), step.LevelWarn, eventFrozen
+		if a.suspended {
+			r.Reason, level, event = m.owned, step.LevelInfo, eventSuspended
+		}
+		m.report(level, event, r)
+		m.tellStanding(a) // likely lost where the submitter was silent
 	}
 }
 

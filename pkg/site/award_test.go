@@ -276,3 +276,23 @@ func TestOwnersLimitIsTheTimeLimit(t *testing.T) {
 		}
 	}
 }
+
+// Who asks for nothing is counted with what he may use all the same, so that the
+// ceilings hold for the sum of all attempts.
+func TestNothingIsForNothing(t *testing.T) {
+	r := newRig(t)
+	small := func(s *grid.Spec) { s.Need = grid.Resources{} }
+	a := announcement(job1, alice, small)
+	a.Count = 1_000
+	offer := r.bid(a)
+	r.receive(alice, award(job1, offer, 1_000, 1, small))
+	taken := len(one[protocol.Accepted](r, alice).Attempts)
+	used := fourCores().Total
+	each := grid.Resources{}.Counted()
+	if int64(taken)*each.MemoryBytes > used.MemoryBytes || taken != int(used.MemoryBytes/each.MemoryBytes) {
+		t.Errorf("took %d attempts of %d bytes each, the ceiling is %d", taken, each.MemoryBytes, used.MemoryBytes)
+	}
+	if free := r.m.Status().Free; free.MemoryBytes != 0 {
+		t.Errorf("%d bytes are free, want none", free.MemoryBytes)
+	}
+}

@@ -14,7 +14,7 @@ import (
 // nothing was started without a lease, the facts are what the state says, and
 // every table keeps its bound.
 func (m *Machine) Check() error {
-	for _, check := range []func() error{m.checkAttempts, m.checkPlan, m.checkRoster, m.checkFacts, m.checkBounds} {
+	for _, check := range []func() error{m.checkAttempts, m.checkOwner, m.checkPlan, m.checkRoster, m.checkFacts, m.checkBounds} {
 		if err := check(); err != nil {
 			return fmt.Errorf("check site %s: %w", m.cfg.Self, err)
 		}
@@ -38,6 +38,17 @@ func (m *Machine) checkAttempts() error {
 			return fmt.Errorf("attempt %s was started while %s", a.id, a.phase)
 		case a.wantsLease() && m.tenants[a.submitter] == nil:
 			return fmt.Errorf("attempt %s: nobody asks %s for its lease", a.id, a.submitter)
+		}
+	}
+	return nil
+}
+
+// checkOwner verifies that what runs stands still exactly while the owner needs
+// the machine.
+func (m *Machine) checkOwner() error {
+	for _, a := range m.roster.where((*attempt).underWay) {
+		if m.booted && a.suspended != (m.owned != grid.ReasonNone) {
+			return fmt.Errorf("attempt %s: suspended is %t and the owner's reason is %q", a.id, a.suspended, m.owned)
 		}
 	}
 	return nil

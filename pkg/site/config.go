@@ -28,6 +28,8 @@ type Config struct {
 	ResultHold  time.Duration // an end that nobody acknowledges is kept for so long
 	MaxAttempts int           // attempts in all phases, unacknowledged ends included, at least 8
 
+	OwnerPatience time.Duration // attempts that stand still for the owner's sake move elsewhere after so long
+
 	MaxRuntime time.Duration // longest estimate and running time the owner allows; 0 = no limit
 	DataBytes  int64         // room for data, of which a submitter's task needs at most an eighth; 0 = not known
 	WasmOnly   bool          // run nothing but WASM, whatever Capability says
@@ -44,7 +46,7 @@ func Default(self grid.SiteID, capability grid.Capability) Config {
 		CacheEntries: 4_096, CacheTTL: time.Hour, OfferValidity: 30 * time.Second,
 		RenewRetry: time.Second, GiveUp: 30 * time.Second, FrozenLimit: time.Hour,
 		ResultHold: 7 * 24 * time.Hour, MaxAttempts: 16_384,
-		Prior: avail.DefaultPrior(),
+		OwnerPatience: 10 * time.Minute, Prior: avail.DefaultPrior(),
 	}
 }
 
@@ -69,6 +71,7 @@ func (c Config) Validate() error {
 		{"GiveUp", c.GiveUp},
 		{"FrozenLimit", c.FrozenLimit},
 		{"ResultHold", c.ResultHold},
+		{"OwnerPatience", c.OwnerPatience},
 	} {
 		if d.value < time.Millisecond || d.value > grid.MaxRuntime {
 			errs = append(errs, fmt.Errorf("%w: %s: want 1ms to %s, have %s", grid.ErrInvalid, d.field, grid.MaxRuntime, d.value))

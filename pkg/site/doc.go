@@ -22,6 +22,7 @@
 //	attempt.go    an attempt's life from acceptance to the acknowledged end
 //	stop.go       fences, cancels and what else ends an attempt early
 //	vacancy.go    telling submitters that there is room
+//	yield.go      making way for the owner's own work
 //	owner.go      pause, drain, capacity; peers.go: peers, links, held data
 //	facts.go      what survives a crash; check.go: the invariants
 //	view.go       read-only access for people

@@ -19,6 +19,7 @@ const (
 	eventDeclined        = "declined"         // info; Reason
 	eventStarted         = "started"          // info
 	eventFrozen          = "frozen"           // warn; the lease ran out
+	eventSuspended       = "suspended"        // info; Reason: frozen for the owner's sake
 	eventResumed         = "resumed"          // info
 	eventExited          = "exited"           // info; Text = cause
 	eventDropped         = "dropped"          // info; Text = why nobody will hear of it
@@ -34,6 +35,8 @@ const (
 	eventDraining        = "draining"         // info
 	eventBanned          = "banned"           // info: a submitter, value = its attempts; debug: a message of one
 	eventCapacityChanged = "capacity_changed" // info
+	eventOwnerBusy       = "owner_busy"       // info; Reason; Text = what was seen
+	eventOwnerAway       = "owner_away"       // info; the owner needs the machine no more
 
 	// Refused or ignored.
 	eventNotSubmitter   = "not_submitter"   // warn; the job belongs to somebody else

@@ -135,7 +135,9 @@ func TestRenewal(t *testing.T) {
 }
 
 func TestRenewalIsSplit(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.MaxAttempts = 16_384 })
+	r := newRig(t, func(c *Config) {
+		c.MaxAttempts, c.Capability.Total.MilliCPUs, c.Capability.Total.MemoryBytes = 16_384, 64_000, 64<<30
+	})
 	small := func(s *grid.Spec) { s.Need = grid.Resources{} }
 	for i, job := range []grid.JobID{job1, job2} {
 		a := announcement(job, alice, small)

@@ -25,6 +25,7 @@ type Machine struct {
 	potential  int64 // P of this site, bit/s
 	paused     pause
 	draining   bool
+	owned      grid.Reason // why the owner has the machine to himself, ReasonNone = he has not
 
 	plan      *plan.Planner // offers and commitments
 	planTimer time.Time     // when the plan's timer fires; zero if it is not set
@@ -158,6 +159,10 @@ func (m *Machine) dispatchSite(in step.Input) {
 		m.onResume()
 	case step.Drain:
 		m.onDrain(in)
+	case step.OwnerBusy:
+		m.onOwnerBusy(in)
+	case step.OwnerAway:
+		m.onOwnerAway()
 	case step.ClockStepped: // now does not step, and nothing here reads the wall clock
 	default:
 		m.report(step.LevelDebug, eventNotForSite, step.Report{Text: fmt.Sprintf("%T", in)})
@@ -226,6 +231,8 @@ func (m *Machine) onTimer(key step.TimerKey) {
 		m.onVacancyTimer()
 	case timerPause:
 		m.onPauseTimer()
+	case timerOwner:
+		m.onOwnerTimer()
 	case timerPlan: // every Step advances the plan
 	default:
 		m.report(step.LevelDebug, eventStale, step.Report{Text: "timer " + key.Name})

@@ -146,6 +146,8 @@ func (m *Machine) closed() (grid.Refusal, bool) {
 		return grid.Refusal{Reason: grid.ReasonDraining}, true
 	case m.paused.on:
 		return grid.Refusal{Reason: grid.ReasonPaused}, true
+	case m.owned != grid.ReasonNone:
+		return grid.Refusal{Reason: m.owned}, true
 	default:
 		return grid.Refusal{}, false
 	}

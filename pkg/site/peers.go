@@ -53,7 +53,7 @@ func (m *Machine) remind(submitter grid.SiteID) {
 		case phaseRunning:
 			m.progress(a, grid.PhaseRunning, 0, 0)
 		case phaseFrozen:
-			m.progress(a, grid.PhaseFrozen, 0, 0)
+			m.tellStanding(a)
 		default: // tells of itself when it comes to run
 		}
 	}

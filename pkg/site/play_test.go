@@ -317,8 +317,12 @@ func (p *player) pass() {
 }
 
 func (p *player) rare() {
-	switch p.next(11) {
+	switch p.next(13) {
 	case 10:
+		p.give(step.OwnerBusy{Reason: grid.ReasonOwnerBusy + grid.Reason(p.next(3))})
+	case 11:
+		p.give(step.OwnerAway{})
+	case 12:
 		if p.next(2) == 0 {
 			p.give(step.BansChanged{Banned: []grid.SiteID{p.site()}})
 		} else {

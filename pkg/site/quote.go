@@ -59,7 +59,7 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 	q := quote{ask: m.ask(req, in, bare.StageIn)}
 	place, reason := m.plan.Quote(m.now, q.ask)
 	if reason != grid.ReasonNone {
-		return quote{}, shortfall(reason, req.Need, place.Free), false
+		return quote{}, shortfall(reason, q.ask.Need, place.Free), false
 	}
 	q.place = place
 	site.Free, site.Wait = place.Free, max(place.Start.Sub(m.now), 0)
@@ -76,7 +76,7 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 func (m *Machine) ask(req grid.Requirement, in inquiry, stageIn time.Duration) plan.Ask {
 	core := m.capability.CoreMFLOPS
 	return plan.Ask{
-		Submitter: in.submitter, Job: in.job, Need: req.Need, StageIn: stageIn,
+		Submitter: in.submitter, Job: in.job, Need: req.Need.Counted(), StageIn: stageIn,
 		Window: req.Window, NowOnly: req.Map == grid.MapThesis, Count: in.count, Offer: in.offer,
 		Rate: func(free grid.Resources) (int64, time.Duration) {
 			mflops := index.TaskMFLOPS(req.Need, free, core)

@@ -37,9 +37,10 @@ type attempt struct {
 	task      grid.Task
 	parts     grid.Parts // where the site stood when it accepted
 
-	phase   phase
-	started bool // StartAttempt was emitted
-	quiet   bool // stopping: its submitter does not want to hear of the end
+	phase     phase
+	started   bool // StartAttempt was emitted
+	suspended bool // frozen, or about to be, because the owner needs the machine
+	quiet     bool // stopping: its submitter does not want to hear of the end
 
 	accepted   time.Time // when
 	leased     bool      // it held a lease once
@@ -56,6 +57,9 @@ func (a *attempt) live() bool { return a.phase != phaseExited }
 
 // wantsLease reports whether leases are asked for the attempt.
 func (a *attempt) wantsLease() bool { return a.phase < phaseStopping }
+
+// underWay reports whether the attempt was started and is not told to end.
+func (a *attempt) underWay() bool { return a.started && a.wantsLease() }
 
 // roster holds all attempts and the ways to find them.
 type roster struct {

@@ -17,6 +17,7 @@ type Status struct {
 	Paused      bool
 	PausedUntil time.Time // zero: until Resume
 	Draining    bool
+	Owned       grid.Reason     // why the owner has the machine to himself, ReasonNone = he has not
 	Attempts    []AttemptStatus // ascending by ID
 	Peers       []grid.SiteID   // ascending
 	Offers      int             // open offers
@@ -30,6 +31,7 @@ type AttemptStatus struct {
 	ID         grid.AttemptID
 	Submitter  grid.SiteID
 	Phase      string         // staging, ready, starting, running, frozen, stopping or exited
+	Suspended  bool           // frozen for the owner's sake
 	Distance   float64        // from the job when it was accepted
 	Accepted   time.Time      // zero for one of an earlier run
 	Start      time.Time      // its place in the plan; zero when it has ended
@@ -44,14 +46,14 @@ type AttemptStatus struct {
 func (m *Machine) Status() Status {
 	s := Status{
 		Capability: m.capability, Free: m.plan.Free(m.now, m.now.Add(1)), Potential: m.potential,
-		Paused: m.paused.on, PausedUntil: m.paused.until, Draining: m.draining,
+		Paused: m.paused.on, PausedUntil: m.paused.until, Draining: m.draining, Owned: m.owned,
 		Peers: slices.Sorted(maps.Keys(m.peers)), Offers: len(m.plan.Offers()),
 		Cached: m.cache.Len(), Cache: m.cache.Stats(), HeldData: len(m.held),
 	}
 	s.Capability.Kinds = slices.Clone(s.Capability.Kinds)
 	for _, a := range m.roster.sorted() {
 		view := AttemptStatus{
-			ID: a.id, Submitter: a.submitter, Phase: a.phase.String(), Distance: a.parts.Distance,
+			ID: a.id, Submitter: a.submitter, Phase: a.phase.String(), Suspended: a.suspended, Distance: a.parts.Distance,
 			Accepted: a.accepted, LeaseUntil: a.leaseUntil, Need: a.task.Need, Exit: a.exit.Cause,
 			Kept: a.exit.CIDs(),
 		}

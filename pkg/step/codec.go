@@ -44,6 +44,8 @@ var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknogloba
 	"Pause":             readInput[Pause],
 	"Resume":            readInput[Resume],
 	"Drain":             readInput[Drain],
+	"OwnerBusy":         readInput[OwnerBusy],
+	"OwnerAway":         readInput[OwnerAway],
 	"BansChanged":       readInput[BansChanged],
 	"Submit":            readInput[Submit],
 	"Probe":             readInput[Probe],

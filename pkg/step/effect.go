@@ -70,6 +70,19 @@ type ExtendLease struct {
 	LeaseUntil time.Time
 }
 
+// SuspendAttempt freezes an attempt that was started at once, whatever its lease
+// says; nothing but ContinueAttempt lets it run on. Answered by AttemptFrozen,
+// unless it is frozen already.
+type SuspendAttempt struct {
+	Attempt grid.AttemptID
+}
+
+// ContinueAttempt ends SuspendAttempt. Answered by AttemptResumed if the lease
+// has not ended meanwhile.
+type ContinueAttempt struct {
+	Attempt grid.AttemptID
+}
+
 // StopAttempt ends staging or running at once. Answered by AttemptExited
 // (CauseStopped) if the attempt had not ended by itself.
 type StopAttempt struct {
@@ -127,20 +140,22 @@ type Reply struct {
 	Err     error      // nil, or why nothing was done
 }
 
-func (Broadcast) effect()    {}
-func (Send) effect()         {}
-func (SetTimer) effect()     {}
-func (StopTimer) effect()    {}
-func (Persist) effect()      {}
-func (Stage) effect()        {}
-func (StartAttempt) effect() {}
-func (ExtendLease) effect()  {}
-func (StopAttempt) effect()  {}
-func (Discard) effect()      {}
-func (Collect) effect()      {}
-func (Hold) effect()         {}
-func (Report) effect()       {}
-func (Reply) effect()        {}
+func (Broadcast) effect()       {}
+func (Send) effect()            {}
+func (SetTimer) effect()        {}
+func (StopTimer) effect()       {}
+func (Persist) effect()         {}
+func (Stage) effect()           {}
+func (StartAttempt) effect()    {}
+func (ExtendLease) effect()     {}
+func (SuspendAttempt) effect()  {}
+func (ContinueAttempt) effect() {}
+func (StopAttempt) effect()     {}
+func (Discard) effect()         {}
+func (Collect) effect()         {}
+func (Hold) effect()            {}
+func (Report) effect()          {}
+func (Reply) effect()           {}
 
 // Problems that a Reply can carry.
 var (

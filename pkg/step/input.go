@@ -60,13 +60,14 @@ type AttemptStarted struct {
 	Attempt grid.AttemptID
 }
 
-// AttemptFrozen says that the lease ran out and the supervisor froze the
-// attempt.
+// AttemptFrozen says that the supervisor froze the attempt: the lease ran out,
+// or SuspendAttempt came.
 type AttemptFrozen struct {
 	Attempt grid.AttemptID
 }
 
-// AttemptResumed says that a frozen attempt runs again after ExtendLease.
+// AttemptResumed says that a frozen attempt runs again after ExtendLease or
+// ContinueAttempt.
 type AttemptResumed struct {
 	Attempt grid.AttemptID
 }
@@ -123,6 +124,16 @@ type Drain struct {
 	Now bool // stop running attempts, too, so that they move elsewhere
 }
 
+// OwnerBusy says that the owner needs the machine: nothing is offered, and what
+// runs here stands still until OwnerAway.
+type OwnerBusy struct {
+	Reason grid.Reason // ReasonOwnerBusy or ReasonOwnerHours
+	Text   string      // what was seen, for people
+}
+
+// OwnerAway ends OwnerBusy.
+type OwnerAway struct{}
+
 // BansChanged names all sites that are banned here now, ascending. A driver says
 // so at the start of every run, because it is no fact of a machine.
 type BansChanged struct {
@@ -173,6 +184,8 @@ func (CapacityChanged) input()   {}
 func (Pause) input()             {}
 func (Resume) input()            {}
 func (Drain) input()             {}
+func (OwnerBusy) input()         {}
+func (OwnerAway) input()         {}
 func (BansChanged) input()       {}
 func (Submit) input()            {}
 func (Probe) input()             {}

@@ -19,8 +19,9 @@ const (
 
 // command is a word from the agent.
 type command struct {
-	lease *lrm.BootTime
-	stop  *string
+	lease   *lrm.BootTime
+	stop    *string
+	suspend *bool
 }
 
 // process plays one attempt. Its state belongs to the goroutine of run.
@@ -34,15 +35,19 @@ type process struct {
 	done     chan struct{} // closed when result is set
 	result   lrm.Result
 
-	lease  lrm.BootTime
-	frozen bool
-	since  time.Time     // when it last began to run
-	before time.Duration // what it ran before since
-	lines  int           // printed so far
+	lease     lrm.BootTime
+	frozen    bool
+	suspended bool
+	since     time.Time     // when it last began to run
+	before    time.Duration // what it ran before since
+	lines     int           // printed so far
 }
 
 // SetLease implements lrm.Control.
 func (p *process) SetLease(until lrm.BootTime) error { return p.send(command{lease: &until}) }
+
+// Suspend implements lrm.Control.
+func (p *process) Suspend(on bool) error { return p.send(command{suspend: &on}) }
 
 // Stop implements lrm.Control.
 func (p *process) Stop(why string) error { return p.send(command{stop: &why}) }
@@ -139,14 +144,20 @@ func (p *process) step() (exit grid.Exit, ended bool) {
 		if c.stop != nil {
 			return grid.Exit{Cause: grid.CauseStopped, Text: *c.stop}, true
 		}
-		p.lease = *c.lease
+		if c.lease != nil {
+			p.lease = *c.lease
+		}
+		if c.suspend != nil {
+			p.suspended = *c.suspend
+		}
 	case <-timer.C:
 	}
 	return grid.Exit{}, false
 }
 
+// followLease stands still or runs, as lease and suspension say.
 func (p *process) followLease() {
-	over := p.now() >= p.lease
+	over := p.suspended || p.now() >= p.lease
 	switch {
 	case over && !p.frozen:
 		p.before, p.frozen = p.ran(), true

@@ -79,3 +79,49 @@ func testAgentStopped(t *testing.T, b *bench) {
 		t.Errorf("record = %+v, want frozen at the lease's end %d", frozen, a.LeaseUntil)
 	}
 }
+
+// suspended starts an agent that suspends its attempt, and waits until that
+// stands still.
+func (b *bench) suspended(t *testing.T, a lrm.Attempt) *exec.Cmd {
+	t.Helper()
+	a.Task.Env = append(a.Task.Env, grid.EnvVar{Name: suspendVar, Value: "1"})
+	agent := b.startAgent(t, a)
+	Until(t, "the attempt is suspended", Patience, func() bool {
+		records, err := lrm.ReadRecords(b.record)
+		return err == nil && len(records) > 1 && records[1].Event == lrm.RecordFrozen
+	})
+	return agent
+}
+
+// testAgentKilledSuspended: what stood still dies with its agent and makes no
+// step before.
+func testAgentKilledSuspended(t *testing.T, b *bench) {
+	a := b.attempt(t, "tick", "10000")
+	agent := b.suspended(t, a)
+	printed := size(a.StdoutPath())
+	if err := agent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	Until(t, "no process of a dead agent is left", 5*time.Second, func() bool { return len(Processes(t, a.Dir)) == 0 })
+	if got := size(a.StdoutPath()); got != printed {
+		t.Errorf("printed %d bytes, %d of them while it was suspended", got, got-printed)
+	}
+	wantEvents(t, b.record, lrm.RecordStarted, lrm.RecordFrozen, lrm.RecordEnded)
+}
+
+// testAgentStoppedSuspended: an agent that hangs does not let it run on.
+func testAgentStoppedSuspended(t *testing.T, b *bench) {
+	a := b.attempt(t, "tick", "10000")
+	a.LeaseUntil = lrm.BootNow().Add(20 * time.Second)
+	agent := b.suspended(t, a)
+	if err := agent.Process.Signal(stopSignal); err != nil {
+		t.Skipf("cannot stop a process: %v", err)
+	}
+	if !stands(a.StdoutPath(), time.Second) {
+		t.Error("a suspended program printed while its agent hung")
+	}
+	records, err := lrm.ReadRecords(b.record)
+	if err != nil || len(records) != 2 {
+		t.Errorf("records %+v, %v; want started and frozen", records, err)
+	}
+}

@@ -100,10 +100,15 @@ func leaseCases() []testCase {
 	return []testCase{
 		{name: "lease end freezes, a new lease resumes", test: testFreeze},
 		{name: "lease over before the start", test: testLeaseOver},
+		{name: "suspended, it stands still whatever its lease says", test: testSuspend},
+		{name: "stop while suspended", test: testStopSuspended},
 		{name: "stop while frozen", test: testStopFrozen},
 		{name: "frozen time does not count", test: testFrozenTime},
+		{name: "held to its share of the processors", attack: true, test: testShare},
 		{name: "agent killed", agent: true, test: testAgentKilled},
 		{name: "agent stopped", agent: true, test: testAgentStopped},
+		{name: "agent killed while its attempt is suspended", agent: true, test: testAgentKilledSuspended},
+		{name: "agent stopped while its attempt is suspended", agent: true, test: testAgentStoppedSuspended},
 	}
 }
 
@@ -198,5 +203,81 @@ func testFrozenTime(t *testing.T, b *bench) {
 	wantCause(t, r, grid.CauseTimeLimit)
 	if frozen := time.Since(began); r.Exit.Wall < time.Second || r.Exit.Wall > frozen {
 		t.Errorf("wall = %s, want at least 1s, without the frozen time", r.Exit.Wall)
+	}
+}
+
+// testSuspend: neither a lease nor time lets a suspended attempt run on.
+func testSuspend(t *testing.T, b *bench) {
+	a := b.attempt(t, "tick", "60")
+	p := b.start(t, a)
+	Until(t, "the program prints", Patience, func() bool { return size(a.StdoutPath()) > 0 })
+	for range 2 { // said twice, it counts once
+		if err := p.Suspend(true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await(t, p, lrm.Frozen)
+	Until(t, "a suspended program prints nothing", Patience, func() bool { return stands(a.StdoutPath(), 100*time.Millisecond) })
+	if err := p.SetLease(lrm.BootNow().Add(2 * time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if !stands(a.StdoutPath(), 300*time.Millisecond) {
+		t.Error("a suspended program ran on with its new lease")
+	}
+	if err := p.Suspend(false); err != nil {
+		t.Fatal(err)
+	}
+	await(t, p, lrm.Resumed)
+	r := Wait(t, p)
+	wantExit(t, r, 0)
+	if got := strings.Count(Text(t, r.Stdout), "tick"); got != 60 {
+		t.Errorf("%d ticks, want 60", got)
+	}
+	wantEvents(t, b.record, lrm.RecordStarted, lrm.RecordFrozen, lrm.RecordResumed, lrm.RecordEnded)
+}
+
+func testStopSuspended(t *testing.T, b *bench) {
+	p := b.start(t, b.attempt(t, "spin"))
+	await(t, p, lrm.Started)
+	if err := p.Suspend(true); err != nil {
+		t.Fatal(err)
+	}
+	await(t, p, lrm.Frozen)
+	if err := p.Stop("the owner stays"); err != nil {
+		t.Fatal(err)
+	}
+	wantCause(t, Wait(t, p), grid.CauseStopped)
+	if err := p.Suspend(false); err != nil {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// testShare: a program that would use a whole core gets the quarter that it asked
+// for, on average.
+func testShare(t *testing.T, b *bench) {
+	a := b.attempt(t, "spin")
+	a.Limits.MilliCPUs = 250
+	p := b.start(t, a)
+	meter, ok := p.(lrm.Meter)
+	if !ok {
+		t.Skip("the adapter does not tell what an attempt uses")
+	}
+	await(t, p, lrm.Started)
+	Until(t, "the program runs", Patience, func() bool { return size(a.StdoutPath()) > 0 })
+	before, known := meter.CPUTime()
+	if !known {
+		t.Skip("this system does not tell what a process uses")
+	}
+	began := time.Now()
+	<-time.After(3 * time.Second)
+	after, _ := meter.CPUTime()
+	share := (after - before).Seconds() / time.Since(began).Seconds()
+	t.Logf("a program that may use 0.25 of a core used %.3f", share)
+	most := .25*1.15 + .05 // the burst of 50 ms in three seconds, and its supervisor's own work
+	if b.h.System {
+		most += .15 // which is more where it looks at files and processes
+	}
+	if share > most {
+		t.Errorf("used %.3f of a core, want at most %.3f", share, most)
 	}
 }

@@ -166,6 +166,9 @@ func wantCause(t *testing.T, r lrm.Result, cause grid.ExitCause) {
 	}
 }
 
+// suspendVar lets AgentMain suspend the attempt that it has started.
+const suspendVar = "LRMTEST_SUSPEND"
+
 // AgentMain is the body of an agent that a test kills: it starts the attempt
 // that its standard input holds and waits for its end. It returns the exit code.
 func AgentMain(a lrm.Adapter) int {
@@ -178,6 +181,12 @@ func AgentMain(a lrm.Adapter) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
+	}
+	if slices.ContainsFunc(at.Task.Env, func(e grid.EnvVar) bool { return e.Name == suspendVar }) {
+		if err := p.Suspend(true); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	}
 	if _, err := p.Wait(context.Background()); err != nil {
 		return 1

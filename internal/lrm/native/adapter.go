@@ -30,6 +30,8 @@ type Config struct {
 	Runsc string
 	// Processes is how many processes and threads an attempt may have; 0 = 256.
 	Processes int
+	// Idle gives commands the processor only when nobody else wants it.
+	Idle bool
 	// RecordPath is the run record of earlier agents, the same file as in Attempts.
 	RecordPath string
 	// NoGroups leaves cgroups alone, also where the agent may make some. As root
@@ -102,6 +104,7 @@ func (a *Adapter) Probe(context.Context) lrm.Support {
 	support := lrm.Support{Notes: a.host.notes}
 	if a.host.works() {
 		support.Kinds, support.Freeze = []grid.WorkKind{grid.KindCommand}, true
+		support.Walls = a.host.walls()
 	}
 	return support
 }
@@ -117,7 +120,7 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 	if !a.host.works() {
 		return nil, ErrNoSandbox
 	}
-	box := sandbox{host: a.host, attempt: at, processes: a.config.Processes}
+	box := sandbox{host: a.host, attempt: at, processes: a.config.Processes, idle: a.config.Idle}
 	wrong := box.refuse()
 	if err := box.prepare(); err != nil {
 		return nil, fmt.Errorf("prepare sandbox: %w", err)
@@ -150,6 +153,7 @@ func (a *Adapter) launch(ctx context.Context, box sandbox, group group, wrong st
 		Attempt: at.ID, Runner: a.config.Runner, Env: []string{"GOMAXPROCS=1"}, Stdin: stdin, Dir: at.Dir,
 		Stdout: at.StdoutPath(), Stderr: at.StderrPath(), WatchDir: at.WorkDir(), Limits: limits,
 		LeaseUntil: at.LeaseUntil, RecordPath: at.RecordPath,
+		Idle: a.config.Idle, MeterCPU: !a.host.groups.cpu(),
 		Tree: true, FreezeDir: group.freezer, WatchMemory: !a.host.groups.memory(), OwnMemory: box.ownMemory(),
 	}
 	if !a.host.groups.pids() {

@@ -65,6 +65,7 @@ type need struct {
 	memory    int64 // bytes
 	processes int
 	milliCPUs int64 // 0 = no bound
+	idle      bool  // the processor only when nobody else wants it
 }
 
 // setting is a line for a file of a group.
@@ -77,6 +78,10 @@ type setting struct {
 func (h *hierarchy) settings(n need) []setting {
 	var all []setting
 	quota := strconv.FormatInt(max(n.milliCPUs*cpuPeriod/milli, minQuota), 10)
+	idle := "0"
+	if n.idle {
+		idle = "1"
+	}
 	memory, processes := strconv.FormatInt(n.memory, 10), strconv.Itoa(n.processes)
 	if h.has(ctlMemory) && h.v2 {
 		all = append(all, setting{"memory.max", memory, true}, setting{"memory.swap.max", "0", false}, setting{"memory.oom.group", "1", false})
@@ -88,13 +93,13 @@ func (h *hierarchy) settings(n need) []setting {
 		all = append(all, setting{"pids.max", processes, true})
 	}
 	if h.has(ctlCPU) && h.v2 {
-		all = append(all, setting{"cpu.weight", lowWeight, false})
+		all = append(all, setting{"cpu.weight", lowWeight, false}, setting{"cpu.idle", idle, false})
 		if n.milliCPUs > 0 {
 			all = append(all, setting{"cpu.max", quota + " " + strconv.Itoa(cpuPeriod), true})
 		}
 	}
 	if h.has(ctlCPU) && !h.v2 {
-		all = append(all, setting{"cpu.shares", lowShares, false})
+		all = append(all, setting{"cpu.shares", lowShares, false}, setting{"cpu.idle", idle, false})
 		if n.milliCPUs > 0 {
 			all = append(all, setting{"cpu.cfs_period_us", strconv.Itoa(cpuPeriod), true}, setting{"cpu.cfs_quota_us", quota, true})
 		}

@@ -52,11 +52,11 @@ func TestSettings(t *testing.T) {
 		{"freezer only", hierarchy{v2: true}, map[string]string{}},
 		{"version 2", hierarchy{v2: true, controllers: all}, map[string]string{
 			"memory.max": "1048576", "memory.swap.max": "0", "memory.oom.group": "1", "pids.max": "64",
-			"cpu.weight": lowWeight, "cpu.max": "150000 100000",
+			"cpu.weight": lowWeight, "cpu.idle": "0", "cpu.max": "150000 100000",
 		}},
 		{"version 1", hierarchy{controllers: all}, map[string]string{
 			"memory.limit_in_bytes": "1048576", "memory.memsw.limit_in_bytes": "1048576", "pids.max": "64",
-			"cpu.shares": lowShares, "cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "150000",
+			"cpu.shares": lowShares, "cpu.idle": "0", "cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "150000",
 		}},
 	}
 	for _, tt := range tests {

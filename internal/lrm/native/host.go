@@ -236,7 +236,7 @@ func (h *host) remarks() []string {
 	const remedy = "; run the agent as a service with Delegate=yes to have the kernel hold the whole command"
 	switch {
 	case len(bound) == 0:
-		notes = append(notes, "commands: no control groups; memory and processes are watched up to forty times a second, cores are not bounded"+remedy)
+		notes = append(notes, "commands: no control groups; memory, processes and cores are watched up to forty times a second"+remedy)
 	case len(bound) < 3:
 		notes = append(notes, "commands: control groups bound "+strings.Join(bound, " and ")+" only"+remedy)
 	default:

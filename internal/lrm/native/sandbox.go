@@ -28,6 +28,7 @@ type sandbox struct {
 	host      host
 	attempt   lrm.Attempt
 	processes int
+	idle      bool // the processor only when nobody else wants it
 }
 
 // refuse says why the work can be run nowhere, or nothing.
@@ -94,7 +95,7 @@ func (s sandbox) command(work *job) error {
 func (s sandbox) need() need {
 	n := need{
 		memory:    s.attempt.Limits.OrDefault().MemoryBytes + s.ownMemory(),
-		processes: s.processes, milliCPUs: s.attempt.Task.Need.MilliCPUs,
+		processes: s.processes, milliCPUs: s.attempt.Limits.OrDefault().MilliCPUs, idle: s.idle,
 	}
 	if s.host.sandbox == GVisor {
 		n.processes = s.processes*gvisorThreadsEach + gvisorThreads

@@ -23,11 +23,14 @@ type supervisor struct {
 	commands <-chan command
 	term     <-chan os.Signal
 
-	lease   lrm.BootTime
-	frozen  bool
-	since   time.Time     // when it last began to run, zero while it does not
-	ran     time.Duration // before since
-	verdict *Report       // why it was killed, nil = it was not
+	lease     lrm.BootTime
+	suspended bool // the agent wants it to stand still
+	frozen    bool
+	meter     meter
+	heldTill  time.Time     // it pauses for its share of the processors until then; zero: it does not
+	since     time.Time     // when it last began to run, zero while it does not
+	ran       time.Duration // before since
+	verdict   *Report       // why it was killed, nil = it was not
 }
 
 func (s *supervisor) begin() { s.since = time.Now() }
@@ -81,6 +84,8 @@ func (s *supervisor) obey(c command, agentLives bool) {
 		s.kill(grid.CauseSiteRestart, "the site's agent died")
 	case c.Stop != nil:
 		s.kill(grid.CauseStopped, *c.Stop)
+	case c.Suspend != nil:
+		s.suspended = *c.Suspend
 	case c.Lease != nil:
 		s.lease = *c.Lease
 	}
@@ -95,12 +100,15 @@ func (s *supervisor) enforce() {
 		s.kill(grid.CauseTimeLimit, fmt.Sprintf("ran longer than %s", s.spec.Limits.WallTime))
 		return
 	}
-	over := lrm.BootNow() >= s.lease
+	stand := s.suspended || lrm.BootNow() >= s.lease
 	switch {
-	case over && !s.frozen:
+	case stand && !s.frozen:
 		s.freeze()
-	case !over && s.frozen:
+	case !stand && s.frozen:
 		s.resume()
+	}
+	if !s.frozen && s.verdict == nil && s.spec.MeterCPU {
+		s.share(time.Now())
 	}
 }
 
@@ -114,6 +122,9 @@ func (s *supervisor) nextCheck() time.Duration {
 	if left, bounded := s.wallLeft(); bounded {
 		next = min(next, left)
 	}
+	if s.spec.MeterCPU {
+		next = min(next, s.meter.nextLook(time.Now(), s.heldTill))
+	}
 	return max(next, 0)
 }
 
@@ -123,7 +134,7 @@ func (s *supervisor) freeze() {
 		s.kill(grid.CauseSandbox, "freeze: "+err.Error())
 		return
 	}
-	s.frozen = true
+	s.frozen, s.heldTill = true, time.Time{}
 	s.pauseClock()
 	s.note(lrm.RecordFrozen)
 	s.tell(message{Event: lrm.Frozen, At: lrm.BootNow()})
@@ -137,6 +148,7 @@ func (s *supervisor) resume() {
 		return
 	}
 	s.frozen = false
+	s.meter.forget()
 	s.tell(message{Event: lrm.Resumed, At: lrm.BootNow()})
 }
 

@@ -37,10 +37,9 @@ func Main() int {
 		fmt.Fprintln(os.Stderr, "supervisor: the first line is no spec:", err)
 		return exitUsage
 	}
-	yieldToOwner()
 	commands := make(chan command)
 	go readCommands(lines, commands)
-	s := &supervisor{spec: spec, lease: spec.LeaseUntil, commands: commands, term: term, out: json.NewEncoder(os.Stdout)}
+	s := &supervisor{spec: spec, lease: spec.LeaseUntil, meter: newMeter(spec), commands: commands, term: term, out: json.NewEncoder(os.Stdout)}
 	s.run()
 	return 0
 }

@@ -25,6 +25,12 @@ type Spec struct {
 	RecordPath string
 	Reports    bool // the runner tells its end by WriteReport; else its exit status counts
 
+	// Idle gives the runner the processor only when nobody else wants it; else it
+	// gets a small share.
+	Idle bool
+	// MeterCPU holds the runner to Limits.MilliCPUs by pauses; else the kernel does.
+	MeterCPU bool
+
 	// Tree says that the runner is a sandbox whose processes leave its group. All
 	// descendants are then frozen, resumed, counted and killed with it. Linux only.
 	Tree        bool
@@ -36,8 +42,9 @@ type Spec struct {
 
 // command is a line from the agent. Exactly one field is set.
 type command struct {
-	Lease *lrm.BootTime `json:"lease,omitempty"`
-	Stop  *string       `json:"stop,omitempty"`
+	Lease   *lrm.BootTime `json:"lease,omitempty"`
+	Stop    *string       `json:"stop,omitempty"`
+	Suspend *bool         `json:"suspend,omitempty"`
 }
 
 // message is a line from the supervisor.

@@ -71,11 +71,12 @@ func startRunner(spec Spec) (*runner, error) {
 	if spec.Tree {
 		adoptOrphans()
 	}
-	if err := startLowly(r.cmd, r.gone); err != nil {
+	if err := startLowly(r.cmd, spec.Idle, r.gone); err != nil {
 		reportRead.Close()
 		return nil, fmt.Errorf("start runner: %w", err)
 	}
 	sacrificeFirst(r.pid())
+	lowerSession(r.pid(), spec.Idle)
 	go r.reap(reportRead)
 	if spec.WatchDir != "" || spec.Processes > 0 || spec.WatchMemory {
 		go r.look()
@@ -86,11 +87,11 @@ func startRunner(spec Spec) (*runner, error) {
 // startLowly starts the command from a thread of low priority, which the command
 // inherits. The thread lives until gone is closed: the parent-death signal is
 // sent when the thread that started a child ends, not the process.
-func startLowly(cmd *exec.Cmd, gone <-chan struct{}) error {
+func startLowly(cmd *exec.Cmd, idle bool, gone <-chan struct{}) error {
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		lowerPriority()
+		lowerPriority(idle)
 		err := cmd.Start()
 		started <- err
 		if err == nil {
@@ -206,6 +207,7 @@ func (c *capture) close() { _ = c.file.Close() }
 // look looks at what the runner takes now and then, until it is gone.
 func (r *runner) look() {
 	wait := lookEvery
+	var lowered time.Time
 	for {
 		select {
 		case <-r.gone:
@@ -216,6 +218,10 @@ func (r *runner) look() {
 		if report, over := r.measure(); over {
 			r.exceeded <- report
 			return
+		}
+		if r.spec.Tree && r.spec.MeterCPU && began.Sub(lowered) > lookLatest {
+			lowered = began // a sandbox begins sessions of its own
+			lowerTree(r.pid(), r.spec.Idle)
 		}
 		took := time.Since(began)
 		wait = max(lookEvery, min(lookShare*took, lookLatest), took)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
@@ -106,12 +107,15 @@ type process struct {
 	mu    sync.Mutex // guards stdin
 	stdin *os.File
 
-	runner int // written by watch alone
+	runner atomic.Int64 // process ID; 0 = not started; written by watch alone
 	result lrm.Result
 }
 
 // SetLease implements lrm.Control.
 func (p *process) SetLease(until lrm.BootTime) error { return p.command(command{Lease: &until}) }
+
+// Suspend implements lrm.Control.
+func (p *process) Suspend(on bool) error { return p.command(command{Suspend: &on}) }
 
 // Stop implements lrm.Control.
 func (p *process) Stop(why string) error {
@@ -121,6 +125,23 @@ func (p *process) Stop(why string) error {
 		hard.Stop()
 	}()
 	return p.command(command{Stop: &why})
+}
+
+// CPUTime implements lrm.Meter: what the supervisor and its children used, and
+// what its runner uses.
+func (p *process) CPUTime() (time.Duration, bool) {
+	select {
+	case <-p.done:
+		return 0, false
+	default:
+	}
+	used, ok := processTime(p.cmd.Process.Pid)
+	if runner := int(p.runner.Load()); ok && runner != 0 {
+		if more, known := p.spec.runnerTime(runner); known {
+			used += more
+		}
+	}
+	return used, ok
 }
 
 // Events implements lrm.Watch.
@@ -184,7 +205,7 @@ func (p *process) watch(from *bufio.Reader) {
 			continue
 		}
 		if m.PID != 0 {
-			p.runner = m.PID
+			p.runner.Store(int64(m.PID))
 		}
 		if m.Event != 0 {
 			p.emit(lrm.Event{Kind: m.Event, At: m.At})
@@ -209,18 +230,19 @@ func (p *process) orphaned() *Ending {
 	if p.cmd.ProcessState != nil {
 		text += " (" + p.cmd.ProcessState.String() + ")"
 	}
-	if p.runner == 0 {
+	runner := int(p.runner.Load())
+	if runner == 0 {
 		// Whether the runner was started is unknown; if so it got the parent-death
 		// signal and its end remains without a record.
 		return &Ending{Report: Report{Cause: grid.CauseSandbox, Text: text}}
 	}
-	killGroup(p.runner)
+	killGroup(runner)
 	if p.spec.Tree {
 		// The end of the sandbox's outer process kills the first process inside, and
 		// with it all others; by now that signal is on its way.
 		time.Sleep(orphanGrace)
 	}
-	if awaitGroupGone(p.runner, stopTimeout) {
+	if awaitGroupGone(runner, stopTimeout) {
 		appendEnd(p.spec, grid.CauseSandbox)
 	}
 	return &Ending{Report: Report{Cause: grid.CauseSandbox, Text: text}}

@@ -13,15 +13,15 @@ import (
 
 // asLeader makes the command the leader of a group. There is no parent-death
 // signal here: a supervisor that is killed itself leaves its runner.
-func asLeader(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func asLeader(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-func yieldToOwner() {}
+func lowerSession(int, bool) {}
 
 func sacrificeFirst(int) {}
 
 // lowerPriority does nothing: priorities belong to processes here, and the
 // supervisor shall keep its own.
-func lowerPriority() {}
+func lowerPriority(bool) {}
 
 func freezeGroup(leader int) error {
 	if err := syscall.Kill(-leader, syscall.SIGSTOP); err != nil && !errors.Is(err, syscall.ESRCH) {

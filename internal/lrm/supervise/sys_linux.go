@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -16,30 +17,46 @@ import (
 )
 
 const (
-	runnerNice = 10
+	lowNice    = 10      // a small share
+	idleNice   = 19      // with SCHED_IDLE: only what nobody else wants
+	schedIdle  = 5       // SCHED_IDLE
 	idleIO     = 3 << 13 // IOPRIO_CLASS_IDLE: the disk when nobody else wants it
 	whoProcess = 1       // IOPRIO_WHO_PROCESS
 	freezeWait = 100 * time.Millisecond
 )
 
-// asLeader makes the command the leader of a group that dies with the thread
-// that starts it.
+// asLeader makes the command the leader of a session and group that dies with the
+// thread that starts it. The session is its own because the kernel may share the
+// processors out among sessions, and the supervisor must not wait for its turn.
 func asLeader(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// yieldToOwner gives this session's share of the processor the low priority that
-// its runner has: where the kernel groups by session, nice values count only
-// within a session. Best effort.
-func yieldToOwner() {
-	_ = os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(runnerNice)), 0)
+func niceOf(idle bool) int {
+	if idle {
+		return idleNice
+	}
+	return lowNice
+}
+
+// lowerSession gives the session of a process the low priority that its threads
+// have: where the kernel shares out among sessions, nice values count only within
+// one. Best effort.
+func lowerSession(pid int, idle bool) {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", pid), []byte(strconv.Itoa(niceOf(idle))), 0)
 }
 
 // lowerPriority lowers the priority of the calling thread, and so of what it
 // starts. Best effort: the owner's machine still works without it.
-func lowerPriority() {
-	if raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil && 20-raw < runnerNice {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, runnerNice)
+func lowerPriority(idle bool) {
+	if raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil && 20-raw < niceOf(idle) {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceOf(idle))
+	}
+	if idle {
+		if unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedIdle, Nice: idleNice}, 0) != nil {
+			var priority int32                                                                                    // the older call, where a service manager forbids the newer
+			_, _, _ = unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&priority))) //nolint:gosec // as the call wants it
+		}
 	}
 	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoProcess, 0, idleIO)
 }

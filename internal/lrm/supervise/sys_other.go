@@ -15,11 +15,11 @@ func detach(*exec.Cmd) error { return ErrUnsupported }
 
 func asLeader(*exec.Cmd) {}
 
-func yieldToOwner() {}
+func lowerSession(int, bool) {}
 
 func sacrificeFirst(int) {}
 
-func lowerPriority() {}
+func lowerPriority(bool) {}
 
 func killGroup(int) {}
 

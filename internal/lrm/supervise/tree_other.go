@@ -14,6 +14,8 @@ func resumeTree(int, string) error { return ErrUnsupported }
 
 func killTree(root int, _ string) { killGroup(root) }
 
+func lowerTree(int, bool) {}
+
 func treeCount(int) int { return 0 }
 
 func treeMemory(int, int64) int64 { return 0 }

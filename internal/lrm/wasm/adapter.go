@@ -30,6 +30,8 @@ type Config struct {
 	// CacheBytes bounds the cache; the oldest modules go when an adapter is made. 0
 	// means 1 GiB.
 	CacheBytes int64
+	// Idle gives programs the processor only when nobody else wants it.
+	Idle bool
 	// RecordPath is the run record of earlier agents, the same file as in Attempts.
 	RecordPath string
 }
@@ -93,7 +95,7 @@ func (a *Adapter) Probe(context.Context) lrm.Support {
 	if runtime.GOOS == "windows" || runtime.GOOS == "plan9" || runtime.GOOS == "js" {
 		return lrm.Support{Notes: []string{supervise.ErrUnsupported.Error()}}
 	}
-	support := lrm.Support{Kinds: []grid.WorkKind{grid.KindWasm}, Freeze: true, Notes: wallNotes()}
+	support := lrm.Support{Kinds: []grid.WorkKind{grid.KindWasm}, Freeze: true, Notes: wallNotes(), Walls: walls()}
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		support.Notes = append(support.Notes, "no compiler for "+runtime.GOARCH+": programs are interpreted, about 50 times slower")
 	}
@@ -132,6 +134,7 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 		Attempt: at.ID, Runner: a.config.Runner, Env: runnerEnv(at.Task), Stdin: stdin, Dir: at.WorkDir(),
 		Stdout: at.StdoutPath(), Stderr: at.StderrPath(), Limits: limits,
 		LeaseUntil: at.LeaseUntil, RecordPath: at.RecordPath, Reports: true,
+		Idle: a.config.Idle, MeterCPU: true,
 	}
 	return supervise.Start(ctx, a.config.Supervisor, at.Dir, spec, func(end supervise.Ending) lrm.Result {
 		return finish(at, end)

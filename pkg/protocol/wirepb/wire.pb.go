@@ -3235,6 +3235,7 @@ type Progress struct {
 	Phase         uint32                 `protobuf:"varint,2,opt,name=phase,proto3" json:"phase,omitempty"`
 	Done          int64                  `protobuf:"varint,3,opt,name=done,proto3" json:"done,omitempty"`
 	Total         int64                  `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
+	Reason        uint32                 `protobuf:"varint,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3293,6 +3294,13 @@ func (x *Progress) GetDone() int64 {
 func (x *Progress) GetTotal() int64 {
 	if x != nil {
 		return x.Total
+	}
+	return 0
+}
+
+func (x *Progress) GetReason() uint32 {
+	if x != nil {
+		return x.Reason
 	}
 	return 0
 }
@@ -4122,12 +4130,13 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x05Fence\x12*\n" +
 	"\x05below\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\x05below\"\x1a\n" +
 	"\x06Cancel\x12\x10\n" +
-	"\x03job\x18\x01 \x01(\tR\x03job\"z\n" +
+	"\x03job\x18\x01 \x01(\tR\x03job\"\x92\x01\n" +
 	"\bProgress\x12.\n" +
 	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x14\n" +
 	"\x05phase\x18\x02 \x01(\rR\x05phase\x12\x12\n" +
 	"\x04done\x18\x03 \x01(\x03R\x04done\x12\x14\n" +
-	"\x05total\x18\x04 \x01(\x03R\x05total\"_\n" +
+	"\x05total\x18\x04 \x01(\x03R\x05total\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\rR\x06reason\"_\n" +
 	"\x06Exited\x12.\n" +
 	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12%\n" +
 	"\x04exit\x18\x02 \x01(\v2\x11.mrs.wire.v1.ExitR\x04exit\";\n" +

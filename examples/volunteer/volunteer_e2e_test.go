@@ -1,0 +1,87 @@
+//go:build e2e
+
+package volunteer_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCommandsExist asks the programs about every command of the walk-through and
+// of the desktop's buttons, its flags included.
+func TestCommandsExist(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", dir+"/", "../../cmd/siteagent", "../../cmd/submit").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	lines := commands(t)
+	for _, name := range []string{"mrs-pause.desktop", "mrs-resume.desktop"} {
+		lines = append(lines, readUnit(t, name)["Desktop Entry"]["Exec"]...)
+	}
+	for _, name := range units() {
+		start := readUnit(t, name)["Service"]["ExecStart"][0]
+		lines = append(lines, "siteagent "+strings.Join(strings.Fields(start)[1:], " "))
+	}
+	asked := 0
+	for _, line := range lines {
+		all := words(line)
+		if all[0] != "siteagent" && all[0] != "submit" {
+			continue
+		}
+		asked++
+		out, err := exec.Command(filepath.Join(dir, all[0]), append(slices.Clone(all[1:]), "--help")...).CombinedOutput()
+		if err != nil {
+			t.Errorf("%q: %v: %s", line, err, out)
+			continue
+		}
+		usage := strings.Join(strings.Fields(string(out)[strings.Index(string(out), "Usage:"):]), " ")
+		if verb := verbOf(all); verb != "" && !strings.Contains(usage, all[0]+" "+verb) {
+			t.Errorf("%q: there is no command %s: %s", line, verb, out)
+		}
+	}
+	if asked < 8 {
+		t.Errorf("%d commands of this project were found", asked)
+	}
+}
+
+// verbOf is the first word that is neither a flag nor a flag's value.
+func verbOf(all []string) string {
+	for i := 1; i < len(all); i++ {
+		switch {
+		case strings.HasPrefix(all[i], "--") && !strings.Contains(all[i], "=") && i+1 < len(all) && !strings.HasPrefix(all[i+1], "-"):
+			if all[i] != "--now" {
+				i++
+			}
+		case strings.HasPrefix(all[i], "-"):
+		default:
+			return all[i]
+		}
+	}
+	return ""
+}
+
+// TestInitWritesWhatTheTableNames compares the settings of the walk-through with
+// those that the program writes.
+func TestInitWritesWhatTheTableNames(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "siteagent.yaml")
+	cmd := exec.Command("go", "run", "../../cmd/siteagent", "--config", file, "--state", filepath.Join(dir, "state"), "init")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{
+		"cpus", "memory", "disk", "up", "down", "kinds", "yield", "reserve", "patience", "hours", "priority", "listen", "bootstrap", "peers",
+	} {
+		if !strings.Contains(string(text), key+":") {
+			t.Errorf("the configuration has no %s", key)
+		}
+	}
+}

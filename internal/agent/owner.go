@@ -1,0 +1,102 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/owner"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
+)
+
+// Owner says when a site makes way for its owner's own work.
+type Owner struct {
+	Yield    bool          // freeze what runs while the owner uses the machine
+	Rules    yield.Rules   // what counts as that; zero: yield.DefaultRules
+	Hours    yield.Hours   // when the machine is shared; zero: always
+	Patience time.Duration // what stands still for so long moves elsewhere; 0 = the machine's default
+	Root     string        // where the machine's proc and sys are; "" = /
+}
+
+// watchOwner watches whether the owner needs the machine, and tells the site.
+func (a *Agent) watchOwner() {
+	rules := a.cfg.Owner.Rules
+	if rules == (yield.Rules{}) {
+		rules = yield.DefaultRules()
+	}
+	a.owner = owner.New(owner.Config{
+		Root: a.cfg.Owner.Root, Yield: a.cfg.Owner.Yield, Rules: rules, Hours: a.cfg.Owner.Hours, Use: a.work.use,
+	})
+	a.spawn(func() {
+		a.owner.Run(a.ctx, func(s owner.State) {
+			if s.Reason == grid.ReasonNone {
+				a.site.tell(step.OwnerAway{})
+				return
+			}
+			a.site.tell(step.OwnerBusy{Reason: s.Reason, Text: s.Why})
+		})
+	})
+}
+
+// ownerView is what the watcher says of itself.
+func (a *Agent) ownerView() *view.OwnerView {
+	r := a.owner.Report()
+	const percent = 100
+	v := &view.OwnerView{
+		How: r.How, Hours: a.cfg.Owner.Hours.String(), Busy: r.State.Reason != grid.ReasonNone, Why: r.State.Why,
+		CostPercent: percent * r.Cost,
+	}
+	if r.Sample.Others.Known {
+		v.OtherCores, v.JobCores = &r.Sample.Others.Value, &r.Sample.Jobs
+	}
+	return v
+}
+
+// Wall is how a ceiling is enforced, and a way to try it.
+type Wall struct {
+	View view.Wall
+	// Try runs something that wants more against it and says what was seen; nil = it
+	// is not tried. It has the directory for itself.
+	Try func(ctx context.Context, dir string) (string, error)
+}
+
+// tryWalls tries all walls that can be tried, one after the other.
+func (a *Agent) tryWalls() {
+	for i, w := range a.cfg.Walls {
+		if w.Try == nil {
+			continue
+		}
+		seen, err := a.tryWall(w)
+		if a.ctx.Err() != nil {
+			return
+		}
+		shown := w.View
+		shown.Tried, shown.Seen, shown.Fault = true, seen, ""
+		if err != nil {
+			shown.Fault = err.Error()
+			a.log.Warn("a ceiling may not hold", "ceiling", shown.Ceiling, "kind", shown.Kind, "error", err)
+		}
+		a.tried.Lock()
+		a.shown[i] = shown
+		a.tried.Unlock()
+	}
+}
+
+func (a *Agent) tryWall(w Wall) (string, error) {
+	dir, remove, err := a.work.scratch()
+	if err != nil {
+		return "", err
+	}
+	defer remove()
+	return w.Try(a.ctx, dir)
+}
+
+// walls are how the ceilings are enforced, as far as it was tried by now.
+func (a *Agent) walls() []view.Wall {
+	a.tried.Lock()
+	defer a.tried.Unlock()
+	return slices.Clone(a.shown)
+}

@@ -1,0 +1,46 @@
+package data
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// TestRateCaps moves data with an owner's cap on either side and measures what
+// came through: within 15 % of 20 Mbit/s, and never more than the cap and the
+// burst of one block, whenever one looks.
+func TestRateCaps(t *testing.T) {
+	const (
+		bps   = 20_000_000
+		size  = 8 << 20
+		bytes = bps / bitsPerByte // per second
+	)
+	for name, rates := range map[string]struct{ up, down int64 }{"upload": {up: bps}, "download": {down: bps}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from := newSite(t, func(c *Config) { c.UploadBps = rates.up })
+			to := newSite(t, func(c *Config) { c.DownloadBps = rates.down })
+			to.knows(from)
+			ref := mustAdd(t, from.Store, noise(7, size))
+			began := time.Now()
+			var beyond int64
+			result, err := to.Fetch(within(t), ref.CID, []grid.SiteID{from.id}, func(done, _ int64) {
+				allowed := int64(time.Since(began).Seconds()*bytes) + 2*limitBurst // one waits for its turn, one is on its way
+				beyond = max(beyond, done-allowed)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(began)
+			rate := float64(result.Bytes-limitBurst) / took.Seconds() * bitsPerByte
+			t.Logf("%d bytes in %s: %.2f Mbit/s after the burst of %d bytes, wanted %.0f", result.Bytes, took.Round(time.Millisecond), rate/1e6, limitBurst, bps/1e6)
+			if rate > bps*1.15 || rate < bps*.85 {
+				t.Errorf("%.2f Mbit/s, want %.0f within 15 %%", rate/1e6, bps/1e6)
+			}
+			if beyond > 0 {
+				t.Errorf("%d bytes more than cap and burst allowed by then", beyond)
+			}
+		})
+	}
+}

@@ -1,0 +1,71 @@
+package supervise
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	userField   = 11                    // of statFields: utime; stime, cutime and cstime follow
+	timeFields  = 4                     // of them
+	clockTick   = 10 * time.Millisecond // of the times in /proc: USER_HZ is 100 on all of Linux
+	usageOfTree = "usage_usec"          // in cpu.stat
+)
+
+// processTime is the processor time that a process has used, and those of its
+// children that it has waited for.
+func processTime(pid int) (time.Duration, bool) {
+	fields, ok := statFields(pid)
+	if !ok {
+		return 0, false
+	}
+	return fieldsTime(fields), true
+}
+
+func fieldsTime(fields []string) time.Duration {
+	var ticks int64
+	for _, f := range fields[userField : userField+timeFields] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err == nil {
+			ticks += n
+		}
+	}
+	return time.Duration(ticks) * clockTick
+}
+
+// runnerTime is the processor time that a runner of this spec has used, with all
+// that it has started.
+func (s *Spec) runnerTime(pid int) (time.Duration, bool) {
+	if s.Tree && s.FreezeDir != "" {
+		if used, ok := groupTime(s.FreezeDir); ok {
+			return used, true
+		}
+	}
+	used, ok := processTime(pid)
+	if ok && s.Tree {
+		for _, m := range descendants(pid) {
+			if more, known := processTime(m.pid); known {
+				used += more
+			}
+		}
+	}
+	return used, ok
+}
+
+// groupTime is the processor time that a group of version 2 has used.
+func groupTime(dir string) (time.Duration, bool) {
+	text, err := os.ReadFile(filepath.Join(dir, "cpu.stat"))
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, is := strings.CutPrefix(line, usageOfTree+" "); is {
+			n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+			return time.Duration(n) * time.Microsecond, err == nil
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,7 @@
+// Package owner watches whether the owner of the machine needs it: it reads what
+// the kernel tells of processors, queues and pressure, takes off what the agent's
+// own jobs use, and lets the rules of pkg/yield judge. On systems that tell nothing
+// it says so and judges by the hours alone.
+//
+// It does not touch jobs, and it decides nothing itself.
+package owner

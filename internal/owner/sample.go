@@ -1,0 +1,60 @@
+package owner
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
+)
+
+// Use is what this agent and its jobs have used, and do.
+type Use struct {
+	CPU     time.Duration // processor time since the start, of the agent and of all its jobs
+	Known   bool          // whether CPU is
+	Live    bool          // there are jobs, be they frozen or not
+	Working bool          // some of them fetch data or run
+}
+
+// difference is the sample between two moments. Values that only one of them
+// knows, or that went backwards, are unknown.
+func difference(cores int, before, now counts, used, use Use) yield.Sample {
+	s := yield.Sample{At: now.at, Cores: float64(cores), Live: use.Live}
+	passed := now.at.Sub(before.at).Seconds()
+	if passed <= 0 {
+		return s
+	}
+	ours := use.Known && used.Known
+	if ours {
+		s.Jobs = max((use.CPU-used.CPU).Seconds()/passed, 0)
+	}
+	if ours && before.busy >= 0 && now.busy >= before.busy {
+		s.Others = yield.Measured(max((now.busy-before.busy).Seconds()/passed-s.Jobs, 0))
+	}
+	if now.busy < 0 {
+		s.Load = now.load
+	}
+	for i, into := range [pressures]*yield.Reading{&s.CPU, &s.Memory, &s.IO} {
+		*into = waiting(i, before, now, use.Working, passed)
+	}
+	return s
+}
+
+// waiting is the share of the time in which somebody else than this agent waited.
+// Where the agent's own waiting is known it is taken off: at least for the rest
+// somebody else alone waited. Where it is not, the queue of processors and disks
+// says nothing while jobs work, who wait there because they give way; want of
+// memory hurts everybody, whoever began it.
+func waiting(kind int, before, now counts, working bool, passed float64) yield.Reading {
+	if before.pressure[kind] < 0 || now.pressure[kind] < before.pressure[kind] {
+		return yield.Reading{}
+	}
+	all := (now.pressure[kind] - before.pressure[kind]).Seconds() / passed
+	ownKnown := before.own[kind] >= 0 && now.own[kind] >= before.own[kind]
+	switch {
+	case kind == pressureMemory, !working:
+	case ownKnown:
+		all -= (now.own[kind] - before.own[kind]).Seconds() / passed
+	default:
+		return yield.Reading{}
+	}
+	return yield.Measured(min(max(all, 0), 1))
+}

@@ -1,0 +1,66 @@
+package owner
+
+import (
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// processorTime is the processor time of the calling thread, to tell what looking
+// costs. A goroutine that changes threads in between makes nonsense of one
+// difference, which the caller leaves out when it is negative.
+func processorTime() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}
+
+// SelfTime is the processor time that this process has used, and its children
+// that ended: with what lives of them it is all that the agent's work costs.
+func SelfTime() (time.Duration, bool) {
+	var total time.Duration
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var use unix.Rusage
+		if err := unix.Getrusage(who, &use); err != nil {
+			return 0, false
+		}
+		total += time.Duration(use.Utime.Nano() + use.Stime.Nano())
+	}
+	return total, true
+}
+
+const (
+	ioprioProcess  = 1         // IOPRIO_WHO_PROCESS
+	ioprioLastBest = 2<<13 | 7 // IOPRIO_CLASS_BE, the last of its eight levels
+	maxThreads     = 1 << 10   // of the agent at its start
+)
+
+// BePolite lets the disk serve everybody else before this process, for all of its
+// threads; those made later inherit it. Jobs are served only when nobody else
+// wants the disk; the agent's own facts must get there. Best effort.
+func BePolite() {
+	for _, tid := range threads(maxThreads) {
+		_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, ioprioProcess, uintptr(tid), ioprioLastBest)
+	}
+}
+
+// threads are those of this process, at most so many.
+func threads(most int) []int {
+	dir, err := os.Open("/proc/self/task")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(most) // what it read counts
+	var ids []int
+	for _, name := range names {
+		if id, err := strconv.Atoi(name); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

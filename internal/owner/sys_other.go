@@ -1,0 +1,13 @@
+//go:build !linux
+
+package owner
+
+import "time"
+
+func processorTime() time.Duration { return 0 }
+
+// SelfTime is unknown on this system.
+func SelfTime() (time.Duration, bool) { return 0, false }
+
+// BePolite does nothing on this system.
+func BePolite() {}

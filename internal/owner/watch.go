@@ -1,0 +1,149 @@
+package owner
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
+)
+
+// Every is the pause between two looks: two of them that find the owner in need
+// make the site yield, so that he waits for less than two seconds.
+const Every = 300 * time.Millisecond
+
+// Config says how the machine is watched.
+type Config struct {
+	Root  string      // where /proc and /sys stand; "" = /
+	Yield bool        // make way for the owner; else only Hours count
+	Rules yield.Rules // how much is too much
+	Hours yield.Hours // when the owner shares the machine
+	Use   func() Use  // what the agent and its jobs use; called from Run's goroutine
+	// Now is the time for Hours and for the looks; nil = time.Now.
+	Now func() time.Time
+}
+
+// State is whether the owner needs the machine.
+type State struct {
+	Reason grid.Reason // ReasonNone, ReasonOwnerBusy or ReasonOwnerHours
+	Why    string      // for people; empty when he does not
+}
+
+// Watcher watches the machine. Make it with New, and let it watch with Run.
+type Watcher struct {
+	cfg   Config
+	probe *probe // nil = nothing is told, or nobody asked
+	how   string
+
+	mu     sync.Mutex
+	state  State         // guarded by mu
+	sample yield.Sample  // guarded by mu; the last one
+	looks  int           // guarded by mu
+	spent  time.Duration // guarded by mu; processor time for looking
+	since  time.Time     // guarded by mu; when it began
+}
+
+// New makes a watcher. That the system tells nothing is no error: Report says so.
+func New(cfg Config) *Watcher {
+	if cfg.Root == "" {
+		cfg.Root = "/"
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	w := &Watcher{cfg: cfg, how: "off: owner.yield is false"}
+	if cfg.Yield {
+		p, err := newProbe(cfg.Root)
+		if err != nil {
+			w.how = "off: " + err.Error()
+		} else {
+			w.probe, w.how = p, p.how()
+		}
+	}
+	return w
+}
+
+// Run looks at the machine until the context ends and tells each change, the
+// first look's result included when the owner needs the machine.
+func (w *Watcher) Run(ctx context.Context, tell func(State)) {
+	if w.probe == nil && w.cfg.Hours.Always() {
+		return
+	}
+	defer w.close()
+	runtime.LockOSThread() // so that what looking costs can be told
+	defer runtime.UnlockOSThread()
+	judge := yield.New(w.cfg.Rules)
+	var before counts
+	var used Use
+	tick := time.NewTicker(Every)
+	defer tick.Stop()
+	w.mu.Lock()
+	w.since = w.cfg.Now()
+	w.mu.Unlock()
+	for {
+		began := processorTime()
+		now := w.cfg.Now()
+		state := State{}
+		var sample yield.Sample
+		if w.probe != nil {
+			counted, use := w.probe.read(now), w.cfg.Use()
+			if !before.at.IsZero() {
+				sample = difference(w.probe.cores, before, counted, used, use)
+				if verdict := judge.Look(sample); verdict.Busy {
+					state = State{Reason: grid.ReasonOwnerBusy, Why: verdict.Why}
+				}
+			}
+			before, used = counted, use
+		}
+		if !w.cfg.Hours.Open(now) {
+			state = State{Reason: grid.ReasonOwnerHours, Why: "shared " + w.cfg.Hours.String()}
+		}
+		if w.note(state, sample, processorTime()-began) {
+			tell(state)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *Watcher) close() {
+	if w.probe != nil {
+		w.probe.close()
+	}
+}
+
+// note keeps what was seen for Report and says whether the reason changed.
+func (w *Watcher) note(s State, sample yield.Sample, spent time.Duration) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	changed := s.Reason != w.state.Reason
+	w.state, w.sample = s, sample
+	w.looks++
+	w.spent += max(spent, 0)
+	return changed
+}
+
+// Report is what the watcher can say of itself.
+type Report struct {
+	How    string       // what is watched, or why nothing is
+	State  State        // now
+	Sample yield.Sample // the last one; unknown before the second look
+	Looks  int
+	Cost   float64 // of looking: the part of one processor, 0 to 1
+}
+
+// Report tells how the machine is watched and what was seen last.
+func (w *Watcher) Report() Report {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := Report{How: w.how, State: w.state, Sample: w.sample, Looks: w.looks}
+	if passed := w.cfg.Now().Sub(w.since); !w.since.IsZero() && passed > 0 {
+		r.Cost = w.spent.Seconds() / passed.Seconds()
+	}
+	return r
+}

@@ -1,0 +1,82 @@
+package site
+
+import (
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// timerOwner ends the patience with an owner who stays.
+const timerOwner = "owner"
+
+// onOwnerBusy makes way: nothing is offered or started, and what runs is frozen.
+// Leases are still renewed, so that nobody takes the attempts for lost. An owner
+// who stays for longer than OwnerPatience gets the machine to himself. It is no
+// fact: the driver says it again after a restart, and what ran has died with it.
+func (m *Machine) onOwnerBusy(in step.OwnerBusy) {
+	if in.Reason != grid.ReasonOwnerHours {
+		in.Reason = grid.ReasonOwnerBusy
+	}
+	before := m.owned
+	m.owned = in.Reason
+	if before == in.Reason {
+		m.report(step.LevelDebug, eventStale, step.Report{Reason: in.Reason, Text: "the owner was busy before"})
+		return
+	}
+	m.report(step.LevelInfo, eventOwnerBusy, step.Report{Reason: in.Reason, Text: in.Text})
+	if before == grid.ReasonNone {
+		m.emit(step.SetTimer{Key: step.TimerKey{Name: timerOwner}, At: m.now.Add(m.cfg.OwnerPatience)})
+	}
+	for _, a := range m.roster.where((*attempt).underWay) {
+		if a.suspended {
+			m.tellStanding(a) // for another reason than before
+			continue
+		}
+		a.suspended = true
+		m.emit(step.SuspendAttempt{Attempt: a.id})
+		if a.phase == phaseFrozen {
+			m.tellStanding(a)
+		}
+	}
+}
+
+// onOwnerAway lets go on what stood still, and offers again.
+func (m *Machine) onOwnerAway() {
+	if m.owned == grid.ReasonNone {
+		m.report(step.LevelDebug, eventStale, step.Report{Text: "the owner was away before"})
+		return
+	}
+	m.owned = grid.ReasonNone
+	m.emit(step.StopTimer{Key: step.TimerKey{Name: timerOwner}})
+	m.report(step.LevelInfo, eventOwnerAway, step.Report{})
+	for _, a := range m.roster.where((*attempt).wantsLease) {
+		if a.suspended {
+			a.suspended = false
+			m.emit(step.ContinueAttempt{Attempt: a.id})
+		}
+		if a.phase == phaseFrozen && !a.leaseUntil.After(m.now) {
+			m.tellStanding(a) // its lease ended meanwhile
+		}
+		m.tryStart(a)
+	}
+	m.grown()
+}
+
+// onOwnerTimer sends away what waits for an owner who stays.
+func (m *Machine) onOwnerTimer() {
+	if m.owned == grid.ReasonNone {
+		m.report(step.LevelDebug, eventStale, step.Report{Text: "timer " + timerOwner})
+		return
+	}
+	for _, a := range m.roster.where((*attempt).wantsLease) {
+		m.stop(a, false, m.owned.String())
+	}
+}
+
+// tellStanding tells the submitter of an attempt that it is frozen, and why.
+func (m *Machine) tellStanding(a *attempt) {
+	msg := progressOf(a, grid.PhaseFrozen)
+	if a.suspended {
+		msg.Reason = m.owned
+	}
+	m.send(a.submitter, msg)
+}

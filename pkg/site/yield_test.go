@@ -1,0 +1,133 @@
+package site
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+func ownerBusy() step.OwnerBusy {
+	return step.OwnerBusy{Reason: grid.ReasonOwnerBusy, Text: "others use 3.5 of 4 cores"}
+}
+
+// What runs stands still while the owner needs the machine, its leases are
+// renewed, its submitter knows why, and it runs on afterwards.
+func TestOwnerBusyFreezesAndOwnerAwayLetsRunOn(t *testing.T) {
+	r := newRig(t)
+	id := r.running(job1, alice, 1)[0]
+	r.step(ownerBusy())
+	if got := only[step.SuspendAttempt](r.out); !cmp.Equal(got, []step.SuspendAttempt{{Attempt: id}}) {
+		t.Fatalf("suspends %v, want %s", got, id)
+	}
+	r.reported(eventOwnerBusy)
+	r.step(step.AttemptFrozen{Attempt: id})
+	want := protocol.Progress{Attempt: id, Phase: grid.PhaseFrozen, Reason: grid.ReasonOwnerBusy}
+	if got := one[protocol.Progress](r, alice); got != want {
+		t.Errorf("progress %+v, want %+v", got, want)
+	}
+	if s := r.m.Status(); s.Owned != grid.ReasonOwnerBusy || !s.Attempts[0].Suspended {
+		t.Errorf("status %+v", s)
+	}
+	for range 5 { // leases go on
+		renewals := sent[protocol.Renew](r.advance(lease/2), alice)
+		if len(renewals) == 0 {
+			t.Fatal("no lease was asked for while the owner was busy")
+		}
+		r.receive(alice, protocol.Lease{Renewal: renewals[len(renewals)-1].Renewal, Attempts: []grid.AttemptID{id}, Duration: lease})
+	}
+	r.step(step.OwnerAway{})
+	if got := only[step.ContinueAttempt](r.out); !cmp.Equal(got, []step.ContinueAttempt{{Attempt: id}}) {
+		t.Fatalf("continues %v, want %s", got, id)
+	}
+	r.step(step.AttemptResumed{Attempt: id})
+	if got := one[protocol.Progress](r, alice); got != (protocol.Progress{Attempt: id, Phase: grid.PhaseRunning}) {
+		t.Errorf("progress %+v, want running", got)
+	}
+	r.exited(id)
+	one[protocol.Exited](r, alice)
+}
+
+// What was accepted and not started waits, and starts when the owner is away.
+func TestOwnerBusyStartsNothing(t *testing.T) {
+	r := newRig(t)
+	list := r.accepted(job1, alice, 1)
+	r.step(ownerBusy())
+	r.step(step.Staged{Attempt: list[0]})
+	r.lease(alice, list, time.Hour)
+	if got := only[step.StartAttempt](r.out); len(got) != 0 {
+		t.Fatalf("started %v while the owner was busy", got)
+	}
+	r.step(step.OwnerAway{})
+	if got := only[step.StartAttempt](r.out); len(got) != 1 {
+		t.Errorf("starts %v, want %s", got, list[0])
+	}
+	if got := only[step.ContinueAttempt](r.out); len(got) != 0 {
+		t.Errorf("continues %v, which was never suspended", got)
+	}
+}
+
+// An owner who stays has the machine to himself after the site's patience; the
+// tasks move because their submitters hear of it.
+func TestOwnerStays(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.OwnerPatience = time.Minute })
+	list := r.running(job1, alice, 1)
+	r.lease(alice, list, time.Hour)
+	r.step(ownerBusy())
+	r.step(step.AttemptFrozen{Attempt: list[0]})
+	if got := only[step.StopAttempt](r.advance(59 * time.Second)); len(got) != 0 {
+		t.Errorf("stopped %v before the patience ended", got)
+	}
+	if got := only[step.StopAttempt](r.advance(2 * time.Second)); len(got) != 1 {
+		t.Fatalf("stops %v, want %s", got, list[0])
+	}
+	r.step(step.AttemptExited{Attempt: list[0], Exit: grid.Exit{Cause: grid.CauseStopped}})
+	if got := one[protocol.Exited](r, alice); got.Exit.Cause != grid.CauseStopped {
+		t.Errorf("exited %+v", got)
+	}
+	r.step(step.OwnerAway{})
+	r.advance(time.Hour)
+	r.step(ownerBusy()) // with nothing that runs: no harm
+}
+
+// A reason that changes, and words that come twice, change nothing but what is
+// told.
+func TestOwnerBusyAgain(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.OwnerPatience = time.Minute })
+	list := r.running(job1, alice, 1)
+	r.lease(alice, list, time.Hour)
+	r.step(step.OwnerAway{})
+	r.reported(eventStale)
+	r.step(ownerBusy())
+	r.step(step.AttemptFrozen{Attempt: list[0]})
+	r.step(ownerBusy())
+	r.reported(eventStale)
+	r.advance(30 * time.Second)
+	r.step(step.OwnerBusy{Reason: grid.ReasonOwnerHours})
+	if got := only[step.SuspendAttempt](r.out); len(got) != 0 {
+		t.Errorf("suspended twice: %v", got)
+	}
+	if got := one[protocol.Progress](r, alice); got.Reason != grid.ReasonOwnerHours {
+		t.Errorf("progress %+v, want the new reason", got)
+	}
+	if got := only[step.StopAttempt](r.advance(31 * time.Second)); len(got) != 1 {
+		t.Errorf("the patience began anew with the new reason")
+	}
+}
+
+// A lease that ends meanwhile is told, so that the reason shown is the true one.
+func TestLeaseEndsWhileTheOwnerIsBusy(t *testing.T) {
+	r := newRig(t)
+	id := r.running(job1, alice, 1)[0]
+	r.step(ownerBusy())
+	r.step(step.AttemptFrozen{Attempt: id})
+	r.advance(2 * lease)
+	r.step(step.OwnerAway{})
+	if got := one[protocol.Progress](r, alice); got.Phase != grid.PhaseFrozen || got.Reason != grid.ReasonNone {
+		t.Errorf("progress %+v, want frozen without a reason", got)
+	}
+}

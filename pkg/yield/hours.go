@@ -1,0 +1,122 @@
+package yield
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Hours are the windows of the week in which the owner shares the machine. The
+// zero value is always.
+type Hours struct {
+	text    string
+	windows []window
+}
+
+// window begins on some days of the week and lasts to the same or the next day.
+type window struct {
+	days     [7]bool // by time.Weekday, on which it begins
+	from, to int     // minutes since midnight; to is beyond the day when it ends on the next
+}
+
+const (
+	day       = 24 * 60 // minutes
+	maxWindow = 32
+)
+
+var dayNames = [...]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"} //nolint:gochecknoglobals // a constant table
+
+// ParseHours reads windows such as "mon-fri 18:00-08:00, sat-sun 00:00-24:00". A
+// window without days is for all of them; one that ends before it begins ends on
+// the next day. The empty text is always.
+func ParseHours(text string) (Hours, error) {
+	h := Hours{text: strings.TrimSpace(text)}
+	if h.text == "" {
+		return Hours{}, nil
+	}
+	for part := range strings.SplitSeq(h.text, ",") {
+		w, err := parseWindow(strings.TrimSpace(part))
+		if err != nil {
+			return Hours{}, err
+		}
+		h.windows = append(h.windows, w)
+	}
+	if len(h.windows) > maxWindow {
+		return Hours{}, fmt.Errorf("hours: want at most %d windows, have %d", maxWindow, len(h.windows))
+	}
+	return h, nil
+}
+
+func parseWindow(text string) (window, error) {
+	wrong := fmt.Errorf("hours %q: want days and times such as mon-fri 18:00-08:00", text)
+	days, times, both := strings.Cut(text, " ")
+	if !both {
+		days, times = "sun-sat", text
+	}
+	var w window
+	first, last, isRange := strings.Cut(strings.ToLower(days), "-")
+	if !isRange {
+		last = first
+	}
+	from, to := slices.Index(dayNames[:], first), slices.Index(dayNames[:], last)
+	if from < 0 || to < 0 {
+		return w, wrong
+	}
+	for d := from; ; d = (d + 1) % len(dayNames) {
+		w.days[d] = true
+		if d == to {
+			break
+		}
+	}
+	begin, end, isRange := strings.Cut(strings.TrimSpace(times), "-")
+	var okFrom, okTo bool
+	w.from, okFrom = parseMinute(begin)
+	w.to, okTo = parseMinute(end)
+	if !isRange || !okFrom || !okTo || w.from == w.to || w.from == day {
+		return w, wrong
+	}
+	if w.to < w.from {
+		w.to += day
+	}
+	return w, nil
+}
+
+// parseMinute reads hh:mm from 00:00 to 24:00.
+func parseMinute(text string) (int, bool) {
+	const form = len("00:00")
+	if len(text) != form || text[2] != ':' {
+		return 0, false
+	}
+	digit := func(i int) int { return int(text[i]) - '0' }
+	for _, i := range []int{0, 1, 3, 4} {
+		if digit(i) < 0 || digit(i) > 9 {
+			return 0, false
+		}
+	}
+	hour, minute := 10*digit(0)+digit(1), 10*digit(3)+digit(4)
+	return 60*hour + minute, minute < 60 && 60*hour+minute <= day
+}
+
+// Open reports whether the owner shares the machine at a time, as the clock on
+// the wall of t's zone shows it.
+func (h Hours) Open(t time.Time) bool {
+	if len(h.windows) == 0 {
+		return true
+	}
+	minute, today := 60*t.Hour()+t.Minute(), int(t.Weekday())
+	yesterday := (today + len(dayNames) - 1) % len(dayNames)
+	return slices.ContainsFunc(h.windows, func(w window) bool {
+		return w.days[today] && minute >= w.from && minute < w.to ||
+			w.days[yesterday] && minute+day < w.to
+	})
+}
+
+// Always reports whether there are no windows.
+func (h Hours) Always() bool { return len(h.windows) == 0 }
+
+// String is the text that ParseHours read.
+func (h Hours) String() string { return h.text }
+
+// Equal reports whether two hours are written alike.
+func (h Hours) Equal(other Hours) bool { return h.text == other.text }

@@ -1,0 +1,110 @@
+package yield
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestHours(t *testing.T) {
+	at := func(day, clock string) time.Time {
+		when, err := time.Parse("Mon 2006-01-02 15:04", day+" "+clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return when
+	}
+	const mon, fri, sat, sun = "Mon 2026-03-02", "Fri 2026-03-06", "Sat 2026-03-07", "Sun 2026-03-08"
+	tests := []struct {
+		hours      string
+		day, clock string
+		want       bool
+	}{
+		{"", mon, "12:00", true},
+		{"18:00-08:00", mon, "12:00", false},
+		{"18:00-08:00", mon, "18:00", true},
+		{"18:00-08:00", mon, "07:59", true},
+		{"18:00-08:00", mon, "08:00", false},
+		{"mon-fri 18:00-08:00", sat, "07:59", true}, // Friday's night
+		{"mon-fri 18:00-08:00", sat, "18:00", false},
+		{"mon-fri 18:00-08:00", mon, "07:00", false}, // Sunday's
+		{"mon-fri 18:00-08:00, sat-sun 00:00-24:00", sun, "23:59", true},
+		{"fri-mon 10:00-11:00", sun, "10:30", true},
+		{"fri-mon 10:00-11:00", fri, "10:30", true},
+		{"SAT 00:00-24:00", sat, "00:00", true},
+		{"sat 00:00-24:00", sun, "00:00", false},
+	}
+	for _, tt := range tests {
+		h, err := ParseHours(tt.hours)
+		if err != nil {
+			t.Errorf("%q: %v", tt.hours, err)
+			continue
+		}
+		if got := h.Open(at(tt.day, tt.clock)); got != tt.want {
+			t.Errorf("%q at %s %s: %t, want %t", tt.hours, tt.day, tt.clock, got, tt.want)
+		}
+	}
+	for _, bad := range []string{
+		"x", "mon", "mon 18:00", "mon-fry 18:00-08:00", "mon 25:00-08:00", "mon 18:60-20:00", "mon 08:00-08:00", "mon 24:00-08:00",
+		",", "mon-fri  ", strings.Repeat("mon 10:00-11:00,", 40) + "mon 10:00-11:00",
+	} {
+		if h, err := ParseHours(bad); err == nil && bad != "" {
+			t.Errorf("%q is read as %+v", bad, h)
+		}
+	}
+}
+
+// The dumb twin marks every minute of the week.
+func TestHoursTwin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var marked [7 * day]bool
+		var parts []string
+		for range rapid.IntRange(1, 4).Draw(t, "windows") {
+			first, last := rapid.IntRange(0, 6).Draw(t, "first"), rapid.IntRange(0, 6).Draw(t, "last")
+			from, long := rapid.IntRange(0, day-1).Draw(t, "from"), rapid.IntRange(1, day-1).Draw(t, "long")
+			to := (from + long) % day
+			if to == 0 {
+				to = day
+			}
+			parts = append(parts, fmt.Sprintf("%s-%s %02d:%02d-%02d:%02d", dayNames[first], dayNames[last], from/60, from%60, to/60, to%60))
+			for d := first; ; d = (d + 1) % 7 {
+				for m := range long {
+					marked[(d*day+from+m)%(7*day)] = true
+				}
+				if d == last {
+					break
+				}
+			}
+		}
+		h, err := ParseHours(strings.Join(parts, ", "))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sunday := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+		for range 50 {
+			m := rapid.IntRange(0, 7*day-1).Draw(t, "minute")
+			if got := h.Open(sunday.Add(time.Duration(m) * time.Minute)); got != marked[m] {
+				t.Fatalf("%s: minute %d of the week: %t, want %t", h, m, got, marked[m])
+			}
+		}
+	})
+}
+
+func FuzzParseHours(f *testing.F) {
+	f.Add("mon-fri 18:00-08:00, sat-sun 00:00-24:00")
+	f.Add("18:00-08:00")
+	f.Fuzz(func(t *testing.T, text string) {
+		h, err := ParseHours(text)
+		if err != nil {
+			return
+		}
+		again, err := ParseHours(h.String())
+		if err != nil || again.Always() != h.Always() {
+			t.Errorf("%q is read back as %q: %v", text, again, err)
+		}
+		h.Open(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
+	})
+}

@@ -3,77 +3,148 @@ package hostinfo
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 )
 
-// cacheName is the file in the state directory that keeps the measurement.
+// cacheName is the file in the state directory that keeps the measurements.
 const cacheName = "hostinfo.json"
 
 // maxCacheBytes bounds what is read of that file.
 const maxCacheBytes = 64 << 10
 
-// cached is the content of the file. The first three fields say for which
-// machine and which compiler the measurement holds.
-type cached struct {
-	CPUModel   string `json:"cpu_model"`
-	Cores      int    `json:"cores"`
-	GoVersion  string `json:"go_version"`
-	CoreMFLOPS int64  `json:"core_mflops"`
+// Measured is what was measured of a machine.
+type Measured struct {
+	CoreMFLOPS int64 // sustained computation of one core, 10^6 FLOP/s; 0 = unknown
+	DiskBps    int64 // rate of the disk, bit/s; 0 = unknown
 }
 
-// CoreMFLOPS is the computation one core sustains, in MFLOP/s: from the file in
-// stateDir when it was measured there for the same processor, number of cores
-// and Go version, else measured now and written there. Removing the file asks
-// for a new measurement. When only the writing fails, the value is valid and the
-// error says why it will have to be measured again.
-func CoreMFLOPS(ctx context.Context, m Machine, stateDir string) (int64, error) {
-	return coreMFLOPS(ctx, m, stateDir, MeasureCore)
+// content is that of the file: what was measured, and for which machine it holds.
+type content struct {
+	Core coreContent `json:"core"`
+	Disk diskContent `json:"disk"`
 }
 
-func coreMFLOPS(
-	ctx context.Context, m Machine, stateDir string, measure func(context.Context) (int64, error),
-) (int64, error) {
-	path := filepath.Join(stateDir, cacheName)
-	want := cached{CPUModel: m.CPUModel, Cores: m.Cores, GoVersion: runtime.Version()}
-	if have, ok := readCache(path); ok {
-		want.CoreMFLOPS = have.CoreMFLOPS
-		if have == want {
-			return have.CoreMFLOPS, nil
+// coreContent holds for one processor, number of cores, compiler and kernel.
+type coreContent struct {
+	CPUModel  string `json:"cpu_model"`
+	Cores     int    `json:"cores"`
+	Arch      string `json:"arch"`
+	GoVersion string `json:"go_version"`
+	Kernel    int    `json:"kernel"`
+	MFLOPS    int64  `json:"mflops"`
+}
+
+// diskContent holds for a file system of one size.
+type diskContent struct {
+	Bytes int64 `json:"bytes"`
+	Bps   int64 `json:"bps"`
+}
+
+func keyOf(m Machine) content {
+	return content{
+		Core: coreContent{CPUModel: m.CPUModel, Cores: m.Cores, Arch: m.Arch, GoVersion: runtime.Version(), Kernel: kernelVersion},
+		Disk: diskContent{Bytes: m.DiskBytes},
+	}
+}
+
+// Recall is what was measured of the same machine before and kept in stateDir: the
+// computation while processor, number of cores, architecture, Go version and the
+// measuring code are the same, the disk while its size is. Removing the file asks
+// for new measurements.
+func Recall(m Machine, stateDir string) Measured {
+	have, ok := readCache(filepath.Join(stateDir, cacheName))
+	if !ok {
+		return Measured{}
+	}
+	var out Measured
+	want := keyOf(m)
+	if want.Core.MFLOPS = have.Core.MFLOPS; have.Core == want.Core {
+		out.CoreMFLOPS = plausible(have.Core.MFLOPS, mostMFLOPS)
+	}
+	if want.Disk.Bps = have.Disk.Bps; have.Disk == want.Disk {
+		out.DiskBps = plausible(have.Disk.Bps, mostBps)
+	}
+	return out
+}
+
+// No core and no disk is faster: a file that says so is broken.
+const (
+	mostMFLOPS = 10_000_000
+	mostBps    = 10_000_000_000_000
+)
+
+// plausible is the value, or unknown.
+func plausible(value, most int64) int64 {
+	if value < 0 || value > most {
+		return 0
+	}
+	return value
+}
+
+// Want says what to measure.
+type Want struct {
+	Core bool
+	Disk bool
+}
+
+// meters are the measurements; tests put others in their place.
+type meters struct {
+	core func(context.Context) (Speed, error)
+	disk func(ctx context.Context, dir string, freeBytes int64) (int64, error)
+}
+
+// Measure adds to what is known what is wanted and not known, and keeps it in
+// stateDir. A computation that is not steady is used and not kept, so that the
+// next start measures it again. What could not be measured stays 0, and the error
+// says why; it is not nil either when only the writing of the file failed.
+func Measure(ctx context.Context, m Machine, stateDir string, known Measured, want Want) (Measured, error) {
+	return measure(ctx, m, stateDir, known, want, meters{core: MeasureCore, disk: MeasureDisk})
+}
+
+func measure(ctx context.Context, m Machine, stateDir string, known Measured, want Want, by meters) (Measured, error) {
+	var errs []error
+	kept := keyOf(m)
+	kept.Core.MFLOPS, kept.Disk.Bps = known.CoreMFLOPS, known.DiskBps
+	if want.Core && known.CoreMFLOPS == 0 {
+		speed, err := by.core(ctx)
+		if known.CoreMFLOPS = speed.MFLOPS; speed.Steady {
+			kept.Core.MFLOPS = speed.MFLOPS
 		}
+		errs = append(errs, err)
 	}
-	mflops, err := measure(ctx)
-	if err != nil {
-		return 0, err
+	if want.Disk && known.DiskBps == 0 {
+		bps, err := by.disk(ctx, stateDir, m.FreeDiskBytes)
+		if err == nil {
+			known.DiskBps, kept.Disk.Bps = bps, bps
+		}
+		errs = append(errs, err)
 	}
-	want.CoreMFLOPS = mflops
-	if err := writeCache(path, want); err != nil {
-		return mflops, fmt.Errorf("keep measurement: %w", err)
+	if err := writeCache(filepath.Join(stateDir, cacheName), kept); err != nil {
+		errs = append(errs, fmt.Errorf("keep measurement: %w", err))
 	}
-	return mflops, nil
+	return known, errors.Join(errs...)
 }
 
 // readCache reports false for a file that is missing or makes no sense: it is
 // only a cache, so it is measured again.
-func readCache(path string) (cached, bool) {
+func readCache(path string) (content, bool) {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() > maxCacheBytes {
-		return cached{}, false
+		return content{}, false
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return cached{}, false
+		return content{}, false
 	}
-	var c cached
-	if json.Unmarshal(data, &c) != nil || c.CoreMFLOPS <= 0 {
-		return cached{}, false
-	}
-	return c, true
+	var c content
+	return c, json.Unmarshal(data, &c) == nil
 }
 
-func writeCache(path string, c cached) error {
+func writeCache(path string, c content) error {
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return err

@@ -11,9 +11,10 @@ import (
 
 // Status is what a site shows of itself.
 type Status struct {
-	Capability  grid.Capability
-	Free        grid.Resources // of its ceilings, now
-	Potential   int64          // P of the site, bit/s
+	Capability  grid.Capability // the owner's ceilings, and what was measured
+	Left        grid.Capability // what others leave of that now
+	Free        grid.Resources  // of what is left, now
+	Potential   int64           // P of the site, bit/s
 	Paused      bool
 	PausedUntil time.Time // zero: until Resume
 	Draining    bool
@@ -45,7 +46,7 @@ type AttemptStatus struct {
 // Status shows the site at the time of its last Step. The result is a copy.
 func (m *Machine) Status() Status {
 	s := Status{
-		Capability: m.capability, Free: m.plan.Free(m.now, m.now.Add(1)), Potential: m.potential,
+		Capability: m.capability, Left: m.left, Free: m.plan.Free(m.now, m.now.Add(1)), Potential: m.potential,
 		Paused: m.paused.on, PausedUntil: m.paused.until, Draining: m.draining, Owned: m.owned,
 		Peers: slices.Sorted(maps.Keys(m.peers)), Offers: len(m.plan.Offers()),
 		Cached: m.cache.Len(), Cache: m.cache.Stats(), HeldData: len(m.held),

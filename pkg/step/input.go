@@ -109,6 +109,9 @@ type HeldChanged struct {
 // CapacityChanged brings new ceilings of the owner, or new measurements.
 type CapacityChanged struct {
 	Capability grid.Capability
+	// Left is what other programs leave of it now: never more than it, and the same in
+	// all that is no amount. nil = everything.
+	Left *grid.Capability `json:",omitempty"`
 }
 
 // Pause makes a site offer nothing more; running attempts go on.

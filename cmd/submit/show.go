@@ -331,7 +331,7 @@ func (a *app) sitesCommand() *cobra.Command {
 				r.names = append(r.names, string(s.ID))
 			}
 			r.table = func(t *table) {
-				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "RUNS", "FAULTS", "SEEN", "DOWN", "UP", "|RTT", "|ID", "|ADDRESSES")
+				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "GFLOPS", "RUNS", "FAULTS", "SEEN", "DOWN", "UP", "|RTT", "|ID", "|ADDRESSES")
 				for _, s := range sites {
 					siteRow(t, s)
 				}
@@ -369,11 +369,22 @@ func siteRow(t *table, s view.SiteRow) {
 		cores = strconv.FormatFloat(float64(s.Total.MilliCPUs)/1000, 'f', -1, 64)
 		memory = grid.FormatBytes(s.Total.MemoryBytes)
 	}
+	if s.Left != nil && s.Total != nil && *s.Left != *s.Total {
+		cores = strconv.FormatFloat(float64(s.Left.MilliCPUs)/1000, 'f', -1, 64) + " of " + cores
+		memory = grid.FormatBytes(s.Left.MemoryBytes) + " of " + memory
+	}
+	speed := ""
+	if s.Total != nil && s.Total.MFLOPS > 0 {
+		speed = strconv.FormatFloat(float64(s.Total.MFLOPS)/1000, 'f', 1, 64)
+		if s.Left != nil && s.Left.MFLOPS != s.Total.MFLOPS {
+			speed = strconv.FormatFloat(float64(s.Left.MFLOPS)/1000, 'f', 1, 64) + " of " + speed
+		}
+	}
 	roundTrip := ""
 	if s.RoundTripMS != nil {
 		roundTrip = strconv.FormatFloat(*s.RoundTripMS, 'f', 1, 64) + "ms"
 	}
-	t.row(nameOf(s.Name, s.ID), string(s.Domain), state, cores, memory, strings.Join(s.Kinds, ","),
+	t.row(nameOf(s.Name, s.ID), string(s.Domain), state, cores, memory, speed, strings.Join(s.Kinds, ","),
 		strconv.Itoa(s.FaultIndex), moment(s.LastSeen), rate(s.DownBps), rate(s.UpBps),
 		"|"+roundTrip, "|"+string(s.ID), "|"+strings.Join(s.Addresses, " "))
 }

@@ -306,7 +306,10 @@ func (a *Agent) Sites(ctx context.Context) ([]view.SiteRow, error) {
 	if err := a.broker.ask(ctx, func() { members = a.brokerMachine.Members() }); err != nil {
 		return nil, err
 	}
-	own := siteRow(a.mesh.Self(), a.cfg.Name, a.cfg.Capability)
+	nominal, left := a.host.now()
+	own := siteRow(a.mesh.Self(), a.cfg.Name, nominal)
+	rest := view.FromResources(left.Total)
+	own.Left = &rest
 	own.Self, own.Connected, own.Domain, own.Addresses = true, true, a.cfg.P2P.Domain, a.mesh.Addrs()
 	rows := []view.SiteRow{}
 	for _, m := range members {
@@ -333,7 +336,9 @@ func (a *Agent) Sites(ctx context.Context) ([]view.SiteRow, error) {
 
 func siteRow(id grid.SiteID, name string, c grid.Capability) view.SiteRow {
 	total := view.FromResources(c.Total)
-	return view.SiteRow{ID: id, Name: name, Total: &total, Kinds: kindNames(c.Kinds), OS: c.OS, Arch: c.Arch}
+	return view.SiteRow{
+		ID: id, Name: name, Total: &total, CoreMFLOPS: c.CoreMFLOPS, Kinds: kindNames(c.Kinds), OS: c.OS, Arch: c.Arch,
+	}
 }
 
 func kindNames(kinds []grid.WorkKind) []string {
@@ -369,7 +374,7 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 	}
 	a.fillMembers(&s, n)
 	err = a.site.ask(ctx, func() { a.fillSite(&s, n) })
-	s.Owner, s.Walls = a.ownerView(), a.walls()
+	s.Owner, s.Walls, s.Machine = a.ownerView(), a.walls(), a.machineView()
 	if s.Peers == 0 {
 		s.Notices = append(s.Notices, view.Notice{
 			Text: "no other site is connected", Cause: "nobody of the bootstrap list answers, or the list is empty",
@@ -383,7 +388,9 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 func (a *Agent) fillSite(s *view.AgentStatus, n names) {
 	st := a.siteMachine.Status()
 	s.Kinds, s.Ceilings = kindNames(st.Capability.Kinds), view.FromResources(st.Capability.Total)
-	s.InUse = view.FromResources(st.Capability.Total.Sub(st.Free))
+	s.InUse = view.FromResources(a.siteMachine.Held())
+	rest := view.FromResources(st.Left.Total)
+	s.Left, s.Reference = &rest, a.reference(st.Capability)
 	s.CoreMFLOPS = st.Capability.CoreMFLOPS
 	s.Paused, s.PausedUntil, s.Stopping = st.Paused, view.At(st.PausedUntil), st.Draining
 	for _, at := range st.Attempts {

@@ -30,7 +30,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"Invitation": view.Invitation{}, "OpenInvitation": view.OpenInvitation{}, "MemberRow": view.MemberRow{},
 		"Members": view.Members{}, "CheckResult": view.CheckResult{},
 		"FaultRow": view.FaultRow{}, "Notice": view.Notice{}, "Event": view.Event{},
-		"OwnerView": view.OwnerView{}, "Wall": view.Wall{},
+		"MachineView": view.MachineView{}, "Standing": view.Standing{}, "OwnerView": view.OwnerView{}, "Wall": view.Wall{},
 	}
 	for name, ref := range spec.Components.Schemas {
 		if _, mapped := ref.Value.Extensions["x-go-type"]; !mapped || name == "Phase" {

@@ -19,6 +19,7 @@ const maxCacheBytes = 64 << 10
 // Measured is what was measured of a machine.
 type Measured struct {
 	CoreMFLOPS int64 // sustained computation of one core, 10^6 FLOP/s; 0 = unknown
+	Steady     bool  // the machine was quiet meanwhile: to measure CoreMFLOPS again would find the same
 	DiskBps    int64 // rate of the disk, bit/s; 0 = unknown
 }
 
@@ -36,6 +37,7 @@ type coreContent struct {
 	GoVersion string `json:"go_version"`
 	Kernel    int    `json:"kernel"`
 	MFLOPS    int64  `json:"mflops"`
+	Steady    bool   `json:"steady"`
 }
 
 // diskContent holds for a file system of one size.
@@ -62,8 +64,9 @@ func Recall(m Machine, stateDir string) Measured {
 	}
 	var out Measured
 	want := keyOf(m)
-	if want.Core.MFLOPS = have.Core.MFLOPS; have.Core == want.Core {
+	if want.Core.MFLOPS, want.Core.Steady = have.Core.MFLOPS, have.Core.Steady; have.Core == want.Core {
 		out.CoreMFLOPS = plausible(have.Core.MFLOPS, mostMFLOPS)
+		out.Steady = have.Core.Steady && out.CoreMFLOPS > 0
 	}
 	if want.Disk.Bps = have.Disk.Bps; have.Disk == want.Disk {
 		out.DiskBps = plausible(have.Disk.Bps, mostBps)
@@ -91,38 +94,43 @@ type Want struct {
 	Disk bool
 }
 
+// Missing is what of the wanted is not known, or was measured on a busy machine.
+func (w Want) Missing(known Measured) Want {
+	return Want{Core: w.Core && !known.Steady, Disk: w.Disk && known.DiskBps == 0}
+}
+
 // meters are the measurements; tests put others in their place.
 type meters struct {
 	core func(context.Context) (Speed, error)
 	disk func(ctx context.Context, dir string, freeBytes int64) (int64, error)
 }
 
-// Measure adds to what is known what is wanted and not known, and keeps it in
-// stateDir. A computation that is not steady is used and not kept, so that the
-// next start measures it again. What could not be measured stays 0, and the error
-// says why; it is not nil either when only the writing of the file failed.
+// Measure measures what is wanted, adds it to what is known, and keeps all of it
+// in stateDir. A steady computation replaces what was known; another one does only
+// where nothing was. What could not be measured stays as it was, and the error says
+// why; it is not nil either when only the writing of the file failed.
 func Measure(ctx context.Context, m Machine, stateDir string, known Measured, want Want) (Measured, error) {
 	return measure(ctx, m, stateDir, known, want, meters{core: MeasureCore, disk: MeasureDisk})
 }
 
 func measure(ctx context.Context, m Machine, stateDir string, known Measured, want Want, by meters) (Measured, error) {
 	var errs []error
-	kept := keyOf(m)
-	kept.Core.MFLOPS, kept.Disk.Bps = known.CoreMFLOPS, known.DiskBps
-	if want.Core && known.CoreMFLOPS == 0 {
+	if want.Core {
 		speed, err := by.core(ctx)
-		if known.CoreMFLOPS = speed.MFLOPS; speed.Steady {
-			kept.Core.MFLOPS = speed.MFLOPS
+		if err == nil && (speed.Steady || known.CoreMFLOPS == 0) {
+			known.CoreMFLOPS, known.Steady = speed.MFLOPS, speed.Steady
 		}
 		errs = append(errs, err)
 	}
-	if want.Disk && known.DiskBps == 0 {
+	if want.Disk {
 		bps, err := by.disk(ctx, stateDir, m.FreeDiskBytes)
 		if err == nil {
-			known.DiskBps, kept.Disk.Bps = bps, bps
+			known.DiskBps = bps
 		}
 		errs = append(errs, err)
 	}
+	kept := keyOf(m)
+	kept.Core.MFLOPS, kept.Core.Steady, kept.Disk.Bps = known.CoreMFLOPS, known.Steady, known.DiskBps
 	if err := writeCache(filepath.Join(stateDir, cacheName), kept); err != nil {
 		errs = append(errs, fmt.Errorf("keep measurement: %w", err))
 	}

@@ -14,9 +14,9 @@ import (
 const kernelVersion = 2
 
 const (
-	kernelMost   = 900 * time.Millisecond // all runs together, warming up included
+	kernelMost   = 600 * time.Millisecond // all runs together, warming up included
 	kernelWarm   = 50 * time.Millisecond  // after which the processor runs at the speed it keeps
-	kernelRun    = 4 * time.Millisecond   // one run: short, so that some are left alone on a busy machine
+	kernelRun    = 2 * time.Millisecond   // one run: short, so that some are left alone on a busy machine
 	kernelEnough = 25                     // undisturbed runs
 	kernelChunk  = 10_000                 // rounds to begin the calibration with
 	kernelLanes  = 8                      // independent chains, so that latency does not bound the rate
@@ -36,7 +36,7 @@ type Speed struct {
 }
 
 // MeasureCore measures the computation that one core sustains: multiply-add in
-// double precision on eight independent lanes, for at most 900 ms and about 150 ms
+// double precision on eight independent lanes, for at most 600 ms and about 100 ms
 // on a quiet machine. Of several short runs those count during which nothing else
 // had the processor, other programs or other guests of the host; the fastest of
 // them is the result. Where there was none, the fastest by processor time is, and

@@ -159,7 +159,7 @@ func (c *counted) meters() meters {
 
 func TestMeasuredOncePerMachine(t *testing.T) {
 	m := Machine{CPUModel: "A", Cores: 4, Arch: "amd64", DiskBytes: 9}
-	all := Measured{CoreMFLOPS: 100, DiskBps: 5000}
+	all := Measured{CoreMFLOPS: 100, Steady: true, DiskBps: 5000}
 	for name, tt := range map[string]struct {
 		change func(*Machine)
 		want   Measured
@@ -169,7 +169,7 @@ func TestMeasuredOncePerMachine(t *testing.T) {
 		"other processor":    {func(m *Machine) { m.CPUModel = "B" }, Measured{DiskBps: 5000}},
 		"other core count":   {func(m *Machine) { m.Cores = 8 }, Measured{DiskBps: 5000}},
 		"other architecture": {func(m *Machine) { m.Arch = "arm64" }, Measured{DiskBps: 5000}},
-		"other disk":         {func(m *Machine) { m.DiskBytes = 10 }, Measured{CoreMFLOPS: 100}},
+		"other disk":         {func(m *Machine) { m.DiskBytes = 10 }, Measured{CoreMFLOPS: 100, Steady: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -220,16 +220,30 @@ func TestOtherCompilersAndKernelsDoNotCount(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotSteadyIsNotKept(t *testing.T) {
+// What a busy machine gave is used until a quiet one gives better.
+func TestSteadyReplacesUnsteady(t *testing.T) {
 	m := Machine{CPUModel: "A", Cores: 4}
 	dir := t.TempDir()
-	c := &counted{speed: Speed{MFLOPS: 60}}
-	got, err := measure(t.Context(), m, dir, Measured{}, Want{Core: true}, c.meters())
-	if want := (Measured{CoreMFLOPS: 60}); err != nil || got != want {
-		t.Fatalf("%+v, %v; want %+v", got, err, want)
-	}
-	if got := Recall(m, dir); got != (Measured{}) {
-		t.Errorf("kept %+v", got)
+	want := Want{Core: true}
+	c := &counted{}
+	for _, tt := range []struct {
+		speed   Speed
+		known   Measured
+		missing bool
+	}{
+		{Speed{MFLOPS: 60}, Measured{CoreMFLOPS: 60}, true},
+		{Speed{MFLOPS: 90}, Measured{CoreMFLOPS: 60}, true},
+		{Speed{MFLOPS: 80, Steady: true}, Measured{CoreMFLOPS: 80, Steady: true}, false},
+		{Speed{MFLOPS: 20}, Measured{CoreMFLOPS: 80, Steady: true}, false},
+	} {
+		c.speed = tt.speed
+		got, err := measure(t.Context(), m, dir, Recall(m, dir), want, c.meters())
+		if err != nil || got != tt.known || Recall(m, dir) != tt.known {
+			t.Fatalf("after %+v: %+v, %v, kept %+v; want %+v", tt.speed, got, err, Recall(m, dir), tt.known)
+		}
+		if missing := want.Missing(got).Core; missing != tt.missing {
+			t.Errorf("after %+v: missing %t, want %t", tt.speed, missing, tt.missing)
+		}
 	}
 	if c.disks != 0 {
 		t.Error("the disk was measured although nobody wanted that")
@@ -241,7 +255,7 @@ func TestMeasureErrors(t *testing.T) {
 	boom := errors.New("boom")
 	broken := &counted{fault: boom}
 	got, err := measure(t.Context(), Machine{}, dir, Measured{DiskBps: 3}, Want{Core: true, Disk: true}, broken.meters())
-	if diff := cmp.Diff(Measured{DiskBps: 3}, got); diff != "" || !errors.Is(err, boom) || broken.disks != 0 {
+	if diff := cmp.Diff(Measured{DiskBps: 3}, got); diff != "" || !errors.Is(err, boom) {
 		t.Errorf("failed measurement: %v, want unknown and the cause; (-want +got):\n%s", err, diff)
 	}
 	fine := &counted{speed: Speed{MFLOPS: 42, Steady: true}}

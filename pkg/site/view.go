@@ -27,6 +27,12 @@ type Status struct {
 	HeldData    int // CIDs that are here
 }
 
+// Held is what this site's attempts and firm offers hold of it at the time of its
+// last Step.
+func (m *Machine) Held() grid.Resources {
+	return m.left.Total.Sub(m.plan.Free(m.now, m.now.Add(1)))
+}
+
 // AttemptStatus is what a site shows of one attempt.
 type AttemptStatus struct {
 	ID         grid.AttemptID

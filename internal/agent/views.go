@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -374,6 +375,9 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 	}
 	a.fillMembers(&s, n)
 	err = a.site.ask(ctx, func() { a.fillSite(&s, n) })
+	for reason, n := range a.mesh.Refusals() {
+		s.Counters["refused_"+reason] = int64(min(n, math.MaxInt64))
+	}
 	s.Owner, s.Walls, s.Machine = a.ownerView(), a.walls(), a.machineView()
 	if s.Peers == 0 {
 		s.Notices = append(s.Notices, view.Notice{

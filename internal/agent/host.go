@@ -104,8 +104,12 @@ func (a *Agent) measureHost(now owner.Report) {
 		return
 	}
 	busy, why := now.State.Reason != grid.ReasonNone, now.State.Why
-	if !busy && a.cfg.Owner.Yield {
-		busy, why = owner.InTheWay(now.Mean, a.rules())
+	switch {
+	case busy || !a.cfg.Owner.Yield || now.Blind:
+	case now.Sample.At.IsZero():
+		busy, why = true, "nobody has looked at it yet"
+	default:
+		busy, why = owner.InTheWay(now.Sample, a.rules())
 	}
 	if busy {
 		a.host.setPending("waiting for a quiet machine: " + why)

@@ -2,7 +2,9 @@ package hostinfo
 
 import (
 	"math"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -115,5 +117,35 @@ func TestDiffers(t *testing.T) {
 		if got := Differs(nominal(), tt.told, tt.now); got != tt.want {
 			t.Errorf("%s: %t, want %t", name, got, tt.want)
 		}
+	}
+}
+
+// TestCost looks at the real machine. With the watcher of internal/owner, which
+// has a test of its own, all looking is to cost less than a thousandth of a
+// processor; this part of it gets a tenth of that.
+func TestCost(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began, told := threadTime()
+	if !told {
+		t.Skip("this system does not tell the processor time of a thread")
+	}
+	dir := t.TempDir()
+	const looks = 200
+	const every = 10 * time.Second // owner.look's default
+	for range looks {
+		room, err := ProbeRoom(t.Context(), dir)
+		if err != nil {
+			t.Skip(err)
+		}
+		left := Left(nominal(), Load{Cores: 4, Others: yield.Measured(1), FreeMemory: room.FreeMemory, FreeDisk: room.FreeDiskBytes})
+		Differs(nominal(), nominal(), left)
+	}
+	now, _ := threadTime()
+	each := (now - began) / looks
+	share := each.Seconds() / every.Seconds()
+	t.Logf("a look takes %s of processor time: %.5f %% of one processor", each, 100*share)
+	if share > .0001 {
+		t.Errorf("looking costs %.4f %% of a processor, want at most 0.01 %%", 100*share)
 	}
 }

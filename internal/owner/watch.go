@@ -142,6 +142,7 @@ type Report struct {
 	Sample yield.Sample // the last one; unknown before the second look
 	Mean   yield.Sample // of those of some ten seconds
 	Looks  int
+	Blind  bool    // nothing is looked at: Sample and Mean stay unknown
 	Cost   float64 // of looking: the part of one processor, 0 to 1
 }
 
@@ -149,7 +150,7 @@ type Report struct {
 func (w *Watcher) Report() Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := Report{How: w.how, State: w.state, Sample: w.sample, Mean: w.mean, Looks: w.looks}
+	r := Report{How: w.how, State: w.state, Sample: w.sample, Mean: w.mean, Looks: w.looks, Blind: w.probe == nil}
 	if passed := w.cfg.Now().Sub(w.since); !w.since.IsZero() && passed > 0 {
 		r.Cost = w.spent.Seconds() / passed.Seconds()
 	}

@@ -61,9 +61,9 @@ func TestStatusTellsNominalAndCurrentApart(t *testing.T) {
 		Reference: &view.Standing{Job: "a job", X: number(.5), Y: number(0), Z: number(.001), Distance: number(.5), WaitSeconds: number(0), StageInSeconds: number(1), RunSeconds: number(7)},
 	})
 	for _, want := range []string{
-		"cores 1.0 of 3.0 in use; other programs leave 1.5", "memory 0B of 8GiB in use disk",
+		"cores 1.0 of 3.0 in use; other programs leave 1.5", "memory 0 B of 8.0 GiB in use disk",
 		"computation 0.0 of 12.0 in use; other programs leave 6.0 (GFLOPS)",
-		"memory 16GiB, free 0B", "a core does 4.0 GFLOPS, now 3.5; the disk's rate is 2.5 Gbit/s",
+		"memory 16.0 GiB, free 0 B", "a core does 4.0 GFLOPS, now 3.5; the disk's rate is 2.5 Gbit/s",
 		"others use 1.5 cores, of which stolen by the host 0.0", "wait for a processor 25 %, for memory 0 %, for a disk 0 %",
 		"x 0.5000, y 0.0000, z 0.0010, distance 0.5000", "waits 0.0 s, fetches for 1.0 s, runs for 7.0 s",
 	} {

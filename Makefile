@@ -14,7 +14,7 @@ GO_FILES = $(shell find . -name '*.go' -not -path './bin/*' -not -path './.git/*
 # Packages with tests behind the build tag e2e.
 E2E_PACKAGES = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^//go:build .*\be2e\b' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: all fmt fmt-check lint arch test race bench fuzz fuzz-smoke e2e examples generate generate-check tools
+.PHONY: all fmt fmt-check lint arch test race bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
 
 all: fmt lint arch test
 
@@ -39,7 +39,16 @@ test:
 race:
 	@go test -race ./pkg/... ./internal/...
 
+# Some five minutes on two cores; BENCH_QUICK=1 under one. BENCH_JSON names a file
+# for the figures.
 bench:
+	@go run ./internal/bench
+
+# Writes the table of docs/performance.md from the file that BENCH_JSON names.
+bench-docs:
+	@BENCH_DOCS=docs/performance.md go run ./internal/bench
+
+microbench:
 	@go test -run='^$$' -bench=. -benchmem -benchtime=$(BENCHTIME) ./pkg/... ./internal/...
 
 fuzz:

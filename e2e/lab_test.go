@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,6 +34,7 @@ type labSite struct {
 	name, dir, state, socket string
 	settings                 string // the configuration besides what every site has
 	host                     *netlab.Host
+	everywhere               bool // listens on all its links
 	id                       grid.SiteID
 	bootstrap                []string // addresses that it dials; empty: it is dialled
 	cmd                      *exec.Cmd
@@ -113,8 +115,12 @@ func (s *labSite) configure(members []grid.SiteID) error {
 	for _, id := range members {
 		peers = append(peers, string(id))
 	}
+	at := s.host.Addr()
+	if s.everywhere {
+		at = netip.IPv4Unspecified()
+	}
 	text := fmt.Sprintf("state: %s\nname: %s\nlisten: %q\napi: {socket: %s, listen: \"\"}\npeers: %q\nbootstrap: %q\n%s",
-		s.state, s.name, fmt.Sprintf("/ip4/%[1]s/tcp/%[2]d,/ip4/%[1]s/udp/%[2]d/quic-v1", s.host.Addr(), labPort),
+		s.state, s.name, fmt.Sprintf("/ip4/%[1]s/tcp/%[2]d,/ip4/%[1]s/udp/%[2]d/quic-v1", at, labPort),
 		s.socket, strings.Join(peers, ","), strings.Join(s.bootstrap, ","), s.settings)
 	return os.WriteFile(s.file(), []byte(text), 0o600)
 }

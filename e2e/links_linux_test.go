@@ -49,14 +49,14 @@ func TestLinksAreMeasuredAndDataIsNear(t *testing.T) {
 		}
 		m.sites = append(m.sites, site)
 	}
-	if err = m.acquaint(); err != nil {
+	if err := m.acquaint(); err != nil {
 		t.Fatal(err)
 	}
-	if err = m.start(ctx); err != nil {
+	if err := m.start(ctx); err != nil {
 		t.Fatal(err)
 	}
 	holder, near, far := m.sites[0], m.sites[1], m.sites[2]
-	if err = holder.client.Pause(ctx, 0); err != nil {
+	if err := holder.client.Pause(ctx, 0); err != nil {
 		t.Fatal(err)
 	}
 	job := grid.Job{Count: 1, TTL: time.Second, Spec: grid.Spec{
@@ -86,10 +86,11 @@ func TestLinksAreMeasuredAndDataIsNear(t *testing.T) {
 			t.Fatal(err)
 		}
 		var tasks []view.TaskView
-		if err := await(ctx, time.Minute, "the job ends", func() (bool, error) {
+		err = await(ctx, time.Minute, "the job ends", func() (ended bool, err error) {
 			tasks, err = holder.client.AllTasks(ctx, id)
 			return err == nil && len(tasks) == 1 && tasks[0].Phase == "done", err
-		}); err != nil {
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if avoid != nil {

@@ -165,6 +165,7 @@ func (a *actor) do(ctx context.Context, action scenario.Action) error {
 			}
 		}
 		return errors.Join(errs...)
+	case scenario.Busy, scenario.Away: // owner-busy.txt is not played
 	}
 	return fmt.Errorf("real processes know no %s", action.Kind)
 }

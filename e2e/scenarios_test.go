@@ -34,6 +34,8 @@ func notAsProcesses() map[string]string {
 	return map[string]string{
 		"burst.txt":  "a thousand sandboxes at once take tens of GiB; the simulator and the real stack in virtual time play it",
 		"clocks.txt": "processes of one machine share its wall clock; the simulator and the real stack in virtual time play it",
+
+		"owner-busy.txt": "it takes half an hour; TestTheOwnerComesFirst has an owner who comes back at once",
 	}
 }
 

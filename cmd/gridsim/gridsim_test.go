@@ -50,6 +50,25 @@ func TestSWF(t *testing.T) {
 	}
 }
 
+func TestCalibrate(t *testing.T) {
+	svg := filepath.Join(t.TempDir(), "diagram.svg")
+	args := []string{"calibrate", "--machines", "1", "--days", "10", "--learning", "5", "--svg", svg}
+	code, out, errs := gridsim(t, args...)
+	for _, want := range []string{"0.9 to 1.0", "brier  ", "brier_paper", "first_brier", "worst_bin"} {
+		if code != exitOK || errs != "" || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, output %s, errors %s, want %q", code, out, errs, want)
+		}
+	}
+	if picture, err := os.ReadFile(svg); err != nil || !strings.HasPrefix(string(picture), "<svg ") {
+		t.Errorf("picture %.100s: %v", picture, err)
+	}
+	var got map[string]any
+	code, out, _ = gridsim(t, append(args, "-o", "json")...)
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || got["machines"] != 1.0 {
+		t.Errorf("exit code %d, %v, output %s", code, err, out)
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.swf")
 	if err := os.WriteFile(bad, []byte("; x\n1 2 three\n"), 0o600); err != nil {
@@ -67,6 +86,9 @@ func TestMistakes(t *testing.T) {
 		"flag":       {[]string{"swf", "--logs", micro}, exitUsage, "gridsim swf --help"},
 		"argument":   {[]string{"swf", micro}, exitUsage, "takes flags only"},
 		"experiment": {[]string{"swff"}, exitUsage, "want one of"},
+		"model":      {[]string{"calibrate", "--model", "laptop"}, exitUsage, "want desktop"},
+		"events":     {[]string{"calibrate", "--events", "absent.tab"}, exitOther, "absent.tab"},
+		"form":       {[]string{"calibrate", "-o", "xml"}, exitUsage, "want text or json"},
 		"line":       {[]string{"swf", "--log", bad}, exitOther, bad + `: line 2: `},
 	} {
 		code, out, errs := gridsim(t, c.args...)

@@ -16,6 +16,7 @@ in simulated time, and prints what came of them.
 
 First steps:
   gridsim swf --log LOG.swf.gz --policy easy     how long would the jobs of a real machine have waited?
+  gridsim calibrate --model desktop              do sites know how long they stay available?
 
 Results go to standard output, as text or with -o json; progress and errors go
 to standard error. Exit codes: 0 done, 1 failed, 2 asked for wrongly.`
@@ -35,7 +36,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError("%w (%s --help lists the flags)", err, cmd.CommandPath())
 	})
-	root.AddCommand(swfCommand())
+	root.AddCommand(swfCommand(), calibrateCommand())
 	return root
 }
 

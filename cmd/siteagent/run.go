@@ -25,6 +25,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
@@ -123,7 +125,11 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 	network := p2p.Config{
 		KeyFile: filepath.Join(c.StateDir, "identity.key"), AddressFile: filepath.Join(c.StateDir, "peers.json"),
 		Listen: c.Listen, Domain: c.Domain, AcceptAnyone: c.Accept == "anyone",
-		Bootstrap: c.Bootstrap, Preset: p2p.Preset(c.Preset), Registry: metrics,
+		Bootstrap: c.Bootstrap, Preset: p2p.Preset(c.Preset), Registry: metrics, MDNS: c.MDNS, DHT: c.DHT,
+		NAT: p2p.NAT{
+			Relay: p2p.RelayRole(c.NAT.Relay), Punch: c.NAT.Punch, MapPort: c.NAT.MapPort,
+			Reachability: p2p.Reachability(c.NAT.Reachability),
+		},
 	}
 	if !network.AcceptAnyone {
 		network.Allow = c.Members()
@@ -141,6 +147,7 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 		Metrics: metrics, Log: log,
 		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep, WasmOnly: c.Accept == "anyone",
 		SoftMin: c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies, HoldAll: c.Placing.HoldAll,
+		Policy: policyOf(c.Placing.Policy), Closed: closedTimes(c.Owner.Hours),
 	}, nil
 }
 
@@ -150,6 +157,29 @@ func ownerOf(o config.Owner) agent.Owner {
 	const milli = 1000
 	rules.Reserve = float64(o.ReserveMilli) / milli
 	return agent.Owner{Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience, Root: o.Root}
+}
+
+// policyOf is a policy by its name, which was validated.
+func policyOf(name string) broker.Policy {
+	switch name {
+	case config.PolicySAA:
+		return broker.PolicySAA
+	case config.PolicyNAA:
+		return broker.PolicyNAA
+	case config.PolicyNSA:
+		return broker.PolicyNSA
+	default:
+		return broker.PolicyNone
+	}
+}
+
+// closedTimes are the times of the week outside of the owner's hours.
+func closedTimes(h yield.Hours) []avail.Window {
+	var windows []avail.Window
+	for _, c := range h.Closed() {
+		windows = append(windows, avail.Window{From: c.From.Seconds(), To: c.To.Seconds()})
+	}
+	return windows
 }
 
 // version names the build: the same name means the same program.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -47,6 +48,7 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 	row := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
 	row("site", "%s (%s)", s.Site, s.Name)
 	row("domain", "%s, connected to %d sites", s.Domain, s.Peers)
+	row("reach", "%s", reachOf(s.Reach))
 	row("members", "%d, %d banned, %d invitations open", s.Members, s.Banned, s.OpenInvites)
 	row("state", "%s", stateOf(s))
 	for _, line := range append(givenLines(s), machineLines(s.Machine)...) {
@@ -62,6 +64,7 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 	for _, wall := range s.Walls {
 		row("ceiling", "%s", wallText(wall))
 	}
+	availabilityRows(row, s.Availability)
 	for _, r := range s.Running {
 		row("job", "%s %s for %s", r.Task, r.Phase, r.SubmitterName)
 	}
@@ -77,6 +80,53 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 		row("counted", "%s %d", name, s.Counters[name])
 	}
 	return w.Flush()
+}
+
+// availabilityRows says what the site's z is for jobs of an hour and of eight, and how
+// well founded that is.
+func availabilityRows(row func(name, format string, args ...any), a *view.Availability) {
+	if a == nil {
+		return
+	}
+	for _, o := range a.Outlook {
+		row(fmt.Sprintf("z for %.0f h", o.Hours), "%.3f (%.3f to %.3f, %s)", o.Z, o.Low, o.High, o.Sure)
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%.1f days available, %d crashes, %d departures in %d runs", a.Days, a.Crashes, a.Departures, a.Runs)
+	for _, c := range []struct {
+		n    int
+		what string
+	}{
+		{a.Suspends, "suspends"},
+		{a.ClockJumps, "clock jumps"},
+		{a.WrongClocks, "runs with a wrong clock"},
+		{a.Damaged, "damaged lines left out"},
+		{a.Unwritten, "entries not written"},
+	} {
+		if c.n > 0 {
+			fmt.Fprintf(&text, ", %d %s", c.n, c.what)
+		}
+	}
+	if a.OwnerBusy {
+		text.WriteString("; the owner wants the machine now")
+	}
+	row("learned from", "%s", text.String())
+}
+
+// reachOf says in a line how this site and the others reach each other.
+func reachOf(r view.Reach) string {
+	text := r.Reachability + fmt.Sprintf("; %d sites directly, %d through a relay", r.Direct, r.Relayed)
+	if r.Serving {
+		text += "; relays for members"
+	}
+	if len(r.Relays) > 0 {
+		var ids []string
+		for _, id := range r.Relays {
+			ids = append(ids, string(id))
+		}
+		text += "; reached through " + strings.Join(ids, " and ")
+	}
+	return text
 }
 
 // ownerLines say how the site makes way for its owner.

@@ -14,10 +14,14 @@ import (
 )
 
 const (
-	patience   = 30 * time.Second       // with an agent that does not answer
-	pollEvery  = time.Second            // when no event says that something changed
-	pollAtMost = 100 * time.Millisecond // between two looks
+	patience   = 30 * time.Second // with an agent that does not answer
+	pollEvery  = time.Second      // when no event says that something changed
 	cancelTime = 5 * time.Second
+
+	// Between two looks at a job pass at least so long: little at first, so that a
+	// short job is not made long by looking, and more when it goes on.
+	firstPause = 5 * time.Millisecond
+	lastPause  = 100 * time.Millisecond
 )
 
 // watch calls seen with the job's status whenever something changed, until seen
@@ -44,7 +48,7 @@ func (a *app) watch(ctx context.Context, id grid.JobID, seen func(view.JobView) 
 		<-done
 	}()
 	answered := time.Now()
-	for {
+	for pause := firstPause; ; pause = min(pause*3/2, lastPause) {
 		detail, err := a.client.Job(ctx, id)
 		switch {
 		case err == nil:
@@ -57,7 +61,7 @@ func (a *app) watch(ctx context.Context, id grid.JobID, seen func(view.JobView) 
 		case !errors.Is(err, client.ErrUnreachable) || time.Since(answered) > patience:
 			return err
 		}
-		if err := pauseFor(ctx, pollAtMost, nil); err != nil {
+		if err := pauseFor(ctx, pause, nil); err != nil {
 			return err
 		}
 		if err := pauseFor(ctx, pollEvery, changed); err != nil {

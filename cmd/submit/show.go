@@ -320,6 +320,10 @@ func further(row view.OfferRow) string {
 func (a *app) sitesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "sites", Short: "List the sites the agent knows", Args: exactly(0, "no argument"),
+		Long: `List the sites the agent has seen within a week, those that are away included.
+Z 1H is 1 - P(the site stays for an hour), from what this agent has seen of its
+coming and going; 0 is best. Below the table: how many sites are to be expected
+an hour from now, by equation (11) of the thesis as it was meant and as printed.`,
 		Example: "  submit sites\n  submit sites -o wide",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sites, err := a.client.Sites(cmd.Context())
@@ -331,14 +335,33 @@ func (a *app) sitesCommand() *cobra.Command {
 				r.names = append(r.names, string(s.ID))
 			}
 			r.table = func(t *table) {
-				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "GFLOPS", "RUNS", "FAULTS", "SEEN", "DOWN", "UP", "|RTT", "|ID", "|ADDRESSES")
+				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "GFLOPS", "RUNS", "FAULTS", "Z 1H", "SEEN", "DOWN", "UP", "|SINCE", "|WENT", "|RTT", "|ID", "|ADDRESSES")
 				for _, s := range sites {
 					siteRow(t, s)
 				}
 			}
-			return a.show(r)
+			if err := a.show(r); err != nil {
+				return err
+			}
+			return a.sayForecast(cmd)
 		},
 	}
+}
+
+// sayForecast tells how many sites are to be expected.
+func (a *app) sayForecast(cmd *cobra.Command) error {
+	s, err := a.client.Status(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if f := s.Forecast; f != nil {
+		past := "no forecast was checked yet"
+		if f.Checked > 0 {
+			past = fmt.Sprintf("%d forecasts were off by %+.1f on average", f.Checked, f.ErrorTerm)
+		}
+		a.say("in %.0f h: %.1f of %d sites, at least %d with 95 %% (as printed: %.1f); %s", f.Hours, f.Mean, f.Sites, f.Low, f.Paper, past)
+	}
+	return nil
 }
 
 // rate is a link's rate as people write it, "" for one that was not measured.
@@ -385,6 +408,6 @@ func siteRow(t *table, s view.SiteRow) {
 		roundTrip = strconv.FormatFloat(*s.RoundTripMS, 'f', 1, 64) + "ms"
 	}
 	t.row(nameOf(s.Name, s.ID), string(s.Domain), state, cores, memory, speed, strings.Join(s.Kinds, ","),
-		strconv.Itoa(s.FaultIndex), moment(s.LastSeen), rate(s.DownBps), rate(s.UpBps),
-		"|"+roundTrip, "|"+string(s.ID), "|"+strings.Join(s.Addresses, " "))
+		strconv.Itoa(s.FaultIndex), number(s.ZHour), moment(s.LastSeen), rate(s.DownBps), rate(s.UpBps),
+		"|"+moment(s.Since), "|"+strconv.FormatUint(s.Ends, 10), "|"+roundTrip, "|"+string(s.ID), "|"+strings.Join(s.Addresses, " "))
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/history"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
@@ -20,8 +21,10 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/store"
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -53,11 +56,30 @@ type Config struct {
 	Host        Host                          // what is known of the machine, and whether it is looked at again; zero: nothing
 	Walls       []Wall                        // how ceilings are enforced here, for people
 	Seed        uint64                        // of the machines' randomness and of the jobs' names; different at every start, told to nobody
+	Closed      []avail.Window                // when the owner has announced to want the machine back
+	Policy      broker.Policy                 // what availability does to the placing of own jobs
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
 	Log         *slog.Logger                  // nil = silent
 
 	BootNow func() lrm.BootTime // for tests: the clock of leases; nil = lrm.BootNow
 	Skew    time.Duration       // for tests: how wrong the wall clock is at the start
+	Taps    Taps                // for measurements
+}
+
+// Taps look at the messages on the way between the machines and the mesh. They
+// are called from the goroutines that carry the messages and must be quick. A
+// nil tap costs nothing.
+type Taps struct {
+	// Sending is asked before a message leaves, to one site, which may be this one,
+	// or, with to empty, to all; false keeps it back, as a network that loses it
+	// would. What is said to all this site hears nevertheless.
+	Sending func(to grid.SiteID, m protocol.Message) bool
+	// Received is told what comes from the mesh, before the machine is.
+	Received func(from grid.SiteID, m protocol.Message)
+}
+
+func (t Taps) pass(to grid.SiteID, m protocol.Message) bool {
+	return t.Sending == nil || t.Sending(to, m)
 }
 
 // Agent is one running site. Make it with New, let it live with Run.
@@ -73,6 +95,9 @@ type Agent struct {
 	group sync.WaitGroup
 
 	store    *store.Store
+	past     *history.Recorder
+	bootID   string
+	outlook  outlook
 	members  *member.Registry
 	mesh     *p2p.Mesh
 	data     *data.Store
@@ -132,6 +157,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	if a.store, err = store.Open(cfg.StateDir, a.log); err != nil {
 		return a, err
 	}
+	a.openPast()
 	for _, adapter := range cfg.Adapters {
 		if err = adapter.Recover(ctx); err != nil {
 			return a, fmt.Errorf("recover what an earlier run left: %w", err)
@@ -153,11 +179,13 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.site.tell(boot)
 	a.broker.tell(boot)
 	a.site.tell(step.HeldChanged{Added: a.heldNow()})
+	a.learn()
 	a.broker.soon(a.ownSubmissions)
 	close(a.ready) // from here on others may tell the machines something
 	a.watchOwner()
 	a.watchHost()
 	a.spawn(a.tryWalls)
+	a.spawn(a.remember)
 	a.tellBans()
 	return a, nil
 }
@@ -172,7 +200,7 @@ func (a *Agent) makeMachines() error {
 	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
 	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
-	brokerConfig.ReplyTarget = a.cfg.Replies
+	brokerConfig.ReplyTarget, brokerConfig.Policy = a.cfg.Replies, a.cfg.Policy
 	if a.cfg.SoftMin {
 		brokerConfig.Choice = broker.ChoiceSoftMin
 	}
@@ -260,6 +288,9 @@ func (a *Agent) Close() error {
 		errs = append(errs, a.mesh.Close())
 	}
 	a.group.Wait()
+	if a.past != nil {
+		errs = append(errs, a.past.Close(a.reading()))
+	}
 	if a.store != nil {
 		errs = append(errs, a.store.Close())
 	}

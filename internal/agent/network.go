@@ -28,7 +28,7 @@ func (a *Agent) join() error {
 	config.Capability = a.host.ceilings
 	config.Name, config.Members = a.cfg.Name, a.members
 	handlers := p2p.Handlers{
-		OnMessage: a.received,
+		OnMessage: a.heard,
 		OnPeerSeen: func(id grid.SiteID, f p2p.Facts) {
 			a.tellBoth(step.PeerSeen{Site: id, Name: f.Name, Capability: f.Capability, Skew: f.Skew, RoundTrip: f.RoundTrip})
 			if !a.awake() {
@@ -82,6 +82,14 @@ func (a *Agent) tellBoth(in step.Input) {
 	}
 }
 
+// heard takes a message from the mesh.
+func (a *Agent) heard(from grid.SiteID, m protocol.Message) {
+	if tap := a.cfg.Taps.Received; tap != nil {
+		tap(from, m)
+	}
+	a.received(from, m)
+}
+
 // received hands a message to the machine that it is for.
 func (a *Agent) received(from grid.SiteID, m protocol.Message) {
 	if !a.awake() || a.aboutChecks(from, m) {
@@ -132,10 +140,7 @@ func (a *Agent) perform(e step.Effect) {
 	case step.Send:
 		a.send(e.To, e.Message)
 	case step.Broadcast:
-		if err := a.mesh.Broadcast(e.Message); err != nil {
-			a.reports.count("broadcast_failed")
-			a.log.Warn("a message could not be broadcast", "error", err)
-		}
+		a.broadcast(e.Message)
 	case step.Report:
 		a.reports.report(e)
 	case step.Reply:
@@ -168,7 +173,21 @@ func (a *Agent) performWork(e step.Effect) {
 	}
 }
 
+func (a *Agent) broadcast(m protocol.Message) {
+	if !a.cfg.Taps.pass("", m) {
+		a.received(a.mesh.Self(), m) // no network can lose that
+		return
+	}
+	if err := a.mesh.Broadcast(m); err != nil {
+		a.reports.count("broadcast_failed")
+		a.log.Warn("a message could not be broadcast", "error", err)
+	}
+}
+
 func (a *Agent) send(to grid.SiteID, m protocol.Message) {
+	if !a.cfg.Taps.pass(to, m) {
+		return
+	}
 	if to == a.mesh.Self() {
 		a.received(to, m)
 		return

@@ -30,9 +30,10 @@ func (a *Agent) watchOwner() {
 		a.owner.Run(a.ctx, func(s owner.State) {
 			if s.Reason == grid.ReasonNone {
 				a.site.tell(step.OwnerAway{})
-				return
+			} else {
+				a.site.tell(step.OwnerBusy{Reason: s.Reason, Text: s.Why})
 			}
-			a.site.tell(step.OwnerBusy{Reason: s.Reason, Text: s.Why})
+			a.noteOwner(s.Reason != grid.ReasonNone)
 		})
 	})
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"math"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
 
@@ -14,7 +16,7 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 		Site: a.mesh.Self(), Name: a.cfg.Name, Domain: a.cfg.P2P.Domain, Version: a.cfg.Version,
 		Started: view.At(a.started), Addresses: a.mesh.Addrs(), Running: []view.RunningTask{}, Faults: []view.FaultRow{},
 		DataUsedBytes: a.data.UsedBytes(), DataQuotaBytes: a.cfg.Data.QuotaBytes,
-		Counters: a.reports.counters(), Notices: append([]view.Notice{}, a.cfg.Notices...),
+		Reach: reachView(a.mesh.Reach()), Counters: a.reports.counters(), Notices: append([]view.Notice{}, a.cfg.Notices...),
 	}
 	var n names
 	err := a.broker.ask(ctx, func() {
@@ -29,6 +31,9 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 		}
 	})
 	if err != nil {
+		return s, err
+	}
+	if s.Forecast, err = a.forecast(ctx); err != nil {
 		return s, err
 	}
 	a.fillMembers(&s, n)
@@ -46,6 +51,13 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 	return s, err
 }
 
+func reachView(r p2p.Reach) view.Reach {
+	return view.Reach{
+		Reachability: string(r.Reachability), Serving: r.Serving, Relays: append([]grid.SiteID{}, r.Relays...),
+		Direct: r.Direct, Relayed: r.Relayed,
+	}
+}
+
 // fillSite is only called on the site's loop.
 func (a *Agent) fillSite(s *view.AgentStatus, n names) {
 	st := a.siteMachine.Status()
@@ -54,6 +66,7 @@ func (a *Agent) fillSite(s *view.AgentStatus, n names) {
 	rest := view.FromResources(st.Left.Total)
 	s.Left, s.Reference = &rest, a.reference(st.Capability)
 	s.CoreMFLOPS = st.Capability.CoreMFLOPS
+	s.Availability = a.availability(st.Outlook)
 	s.Paused, s.PausedUntil, s.Stopping = st.Paused, view.At(st.PausedUntil), st.Draining
 	for _, at := range st.Attempts {
 		if at.Exit != 0 {

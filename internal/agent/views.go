@@ -316,6 +316,11 @@ func (a *Agent) Sites(ctx context.Context) ([]view.SiteRow, error) {
 		skew := m.Skew.Seconds()
 		row.Domain, row.Connected, row.LastSeen = a.cfg.P2P.Domain, m.Connected, view.At(m.LastSeen)
 		row.SkewSeconds, row.FaultIndex = &skew, int(m.Fault)
+		row.Since, row.Ends = view.At(m.Since), m.Ends
+		if m.Connected {
+			z := 1 - m.UpHour
+			row.ZHour = &z
+		}
 		if m.RoundTrip > 0 {
 			ms := m.RoundTrip.Seconds() * 1000
 			row.RoundTripMS = &ms

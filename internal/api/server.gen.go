@@ -41,6 +41,9 @@ type AgentStatus = view.AgentStatus
 // AttemptView AttemptView is one attempt to run a task
 type AttemptView = view.AttemptView
 
+// Availability Availability is what the site has learned of its own past
+type Availability = view.Availability
+
 // AxisSpec AxisSpec is a grid.Axis as JSON
 type AxisSpec = view.AxisSpec
 
@@ -61,6 +64,9 @@ type EnvSpec = view.EnvSpec
 
 // FaultRow FaultRow is one entry of the fault-index ledger
 type FaultRow = view.FaultRow
+
+// Forecast Forecast is how many sites are to be expected, by equation (11) of the thesis
+type Forecast = view.Forecast
 
 // Further Further is a site's place on an axis beyond x, y and z
 type Further = view.Further
@@ -118,6 +124,9 @@ type OfferTable = view.OfferTable
 // OpenInvitation OpenInvitation is an invitation that can still be redeemed, without its secret
 type OpenInvitation = view.OpenInvitation
 
+// Outlook Outlook is how likely the site stays available for a time from now on
+type Outlook = view.Outlook
+
 // OutputSpec OutputSpec is a grid.Output as JSON
 type OutputSpec = view.OutputSpec
 
@@ -141,6 +150,9 @@ type Problem = view.Problem
 
 // Progress Progress is how far something with a known total is
 type Progress = view.Progress
+
+// Reach Reach is how this site and the others reach each other
+type Reach = view.Reach
 
 // Resources Resources is grid.Resources as JSON
 type Resources = view.Resources

@@ -26,10 +26,11 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"Progress": view.Progress{}, "OutputView": view.OutputView{}, "AttemptView": view.AttemptView{}, "DataRef": view.DataRef{},
 		"JobSpec": view.JobSpec{}, "InputSpec": view.InputSpec{}, "OutputSpec": view.OutputSpec{}, "EnvSpec": view.EnvSpec{},
 		"ItemSpec": view.ItemSpec{}, "WeightsSpec": view.WeightsSpec{}, "AxisSpec": view.AxisSpec{}, "Further": view.Further{}, "Resources": view.Resources{}, "OfferTable": view.OfferTable{},
-		"OfferRow": view.OfferRow{}, "SiteRow": view.SiteRow{}, "RunningTask": view.RunningTask{}, "AgentStatus": view.AgentStatus{},
+		"OfferRow": view.OfferRow{}, "SiteRow": view.SiteRow{}, "RunningTask": view.RunningTask{}, "AgentStatus": view.AgentStatus{}, "Reach": view.Reach{},
+		"FaultRow": view.FaultRow{}, "Notice": view.Notice{}, "Availability": view.Availability{}, "Outlook": view.Outlook{}, "Forecast": view.Forecast{},
 		"Invitation": view.Invitation{}, "OpenInvitation": view.OpenInvitation{}, "MemberRow": view.MemberRow{},
 		"Members": view.Members{}, "CheckResult": view.CheckResult{},
-		"FaultRow": view.FaultRow{}, "Notice": view.Notice{}, "Event": view.Event{},
+		"Event":     view.Event{},
 		"MachineView": view.MachineView{}, "Standing": view.Standing{}, "OwnerView": view.OwnerView{}, "Wall": view.Wall{},
 	}
 	for name, ref := range spec.Components.Schemas {

@@ -21,6 +21,9 @@ type Agent struct {
 	Listen    []string        // multiaddrs to listen on; default loopback only
 	Bootstrap []string        // multiaddrs with /p2p/ID of sites to dial first
 	Peers     []grid.SiteID   // who may take part besides the bootstrap sites; empty list: only those
+	NAT       NAT             // for machines behind translating routers
+	MDNS      bool            // find members on the local network, and be found there
+	DHT       bool            // ask members for the addresses of members that are not reached
 	Accept    string          // listed (default) or anyone; anyone implies that only WASM is run
 	Kinds     []grid.WorkKind // work this site runs, ascending; default wasm
 	Sandbox   string          // what encloses commands: auto (default), bubblewrap or gvisor
@@ -62,6 +65,30 @@ type Rates struct {
 	Probe   bool  // measure links of which no transfer has told anything, with at most 1.25 MiB a minute
 }
 
+// NAT is how a site meets the others when a router stands before it that
+// translates addresses and lets nobody in.
+type NAT struct {
+	Relay        string // off, use, serve or auto
+	Punch        bool   // make relayed connections direct
+	MapPort      bool   // ask the router, by UPnP or NAT-PMP, to let connections in
+	Reachability string // auto, public or private: what this site is to believe of itself
+}
+
+// The parts in relaying.
+const (
+	RelayOff   = "off"   // none
+	RelayUse   = "use"   // be reached through members that relay, unless reachable
+	RelayServe = "serve" // be reachable, and relay for other members
+	RelayAuto  = "auto"  // use, and serve once found to be reachable
+)
+
+// What may be believed of reachability.
+const (
+	ReachAuto    = "auto" // found out by asking members
+	ReachPublic  = "public"
+	ReachPrivate = "private"
+)
+
 // Lease is a submitter's promise not to start another attempt.
 type Lease struct {
 	Length time.Duration // from 100 ms; counted by the site from sending its request
@@ -101,6 +128,7 @@ type Jobs struct {
 type Placing struct {
 	Choice  string // nearest, or softmin: by chance among the nearest eight, so that many submitters do not all choose one site
 	Replies int    // ask for about so many answers, by chance; 0 = for all. For meshes of hundreds of sites
+	Policy  string // what availability does, beyond its share in distance: none, saa, naa or nsa (thesis 3.3.1)
 	HoldAll bool   // of this site: every offer holds its capacity until it is cleared or expires (thesis 4.1)
 }
 
@@ -108,6 +136,14 @@ type Placing struct {
 const (
 	ChoiceNearest = "nearest"
 	ChoiceSoftMin = "softmin"
+)
+
+// The policies.
+const (
+	PolicyNone = "none" // nothing
+	PolicySAA  = "saa"  // jobs that ask for more tasks at once than are up in the long run are refused
+	PolicyNAA  = "naa"  // tasks go to the sites likeliest to stay
+	PolicyNSA  = "nsa"  // both
 )
 
 // The sandboxes of commands.
@@ -134,7 +170,7 @@ type Log struct {
 // The presets.
 const (
 	PresetLAN  = "lan"  // short leases, fast links; the default
-	PresetWAN  = "wan"  // long leases, slow links
+	PresetWAN  = "wan"  // long leases, slow links, all interfaces, relays and hole punching
 	PresetTest = "test" // quick leases and small quotas for many agents on one machine
 )
 
@@ -146,12 +182,13 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 	c := Agent{
 		Preset: preset, StateDir: state, Name: "site", Domain: "home",
 		Listen: []string{"/ip4/127.0.0.1/tcp/4801", "/ip4/127.0.0.1/udp/4801/quic-v1"},
+		NAT:    NAT{Relay: RelayOff, Reachability: ReachAuto},
 		Accept: acceptListed, Kinds: []grid.WorkKind{grid.KindWasm}, Sandbox: SandboxAuto,
 		Rates: Rates{DownBps: 1e9, UpBps: 1e9, Probe: true},
 		Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
 		Data:  Data{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
 		Owner: Owner{Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute, Priority: PriorityIdle, Look: 10 * time.Second, Root: "/"},
-		Jobs:  Jobs{MaxRuntime: 24 * time.Hour}, Placing: Placing{Choice: ChoiceNearest},
+		Jobs:  Jobs{MaxRuntime: 24 * time.Hour}, Placing: Placing{Choice: ChoiceNearest, Policy: PolicyNone},
 		API: API{Socket: SocketPath(env), Listen: "127.0.0.1:4800"},
 		Log: Log{Level: "info", Format: "text"},
 	}
@@ -162,6 +199,8 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 	case PresetWAN:
 		c.Rates = Rates{DownBps: 50e6, UpBps: 10e6, Probe: true}
 		c.Lease = Lease{Length: 15 * time.Second, Margin: 2 * time.Second}
+		c.Listen = []string{"/ip4/0.0.0.0/tcp/4801", "/ip4/0.0.0.0/udp/4801/quic-v1"}
+		c.NAT = NAT{Relay: RelayAuto, Punch: true, Reachability: ReachAuto}
 	case PresetTest:
 		c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
 		c.Rates.Probe, c.Rates.DiskBps = false, 4e9

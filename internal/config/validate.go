@@ -27,11 +27,14 @@ func (c Agent) Validate() error {
 		oneOf("preset", c.Preset, PresetLAN, PresetWAN, PresetTest),
 		oneOf("accept", c.Accept, acceptListed, acceptAnyone),
 		oneOf("sandbox", c.Sandbox, SandboxAuto, SandboxBubblewrap, SandboxGVisor),
+		oneOf("nat.relay", c.NAT.Relay, RelayOff, RelayUse, RelayServe, RelayAuto),
+		oneOf("nat.reachability", c.NAT.Reachability, ReachAuto, ReachPublic, ReachPrivate), c.NAT.validate(),
 		oneOf("placing.choice", c.Placing.Choice, ChoiceNearest, ChoiceSoftMin),
 		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, PriorityLow),
 		absolute("owner.root", c.Owner.Root),
 		within("owner.patience", c.Owner.Patience, time.Second, grid.MaxRuntime),
 		zeroOr("owner.look", c.Owner.Look, time.Second, time.Hour),
+		oneOf("placing.policy", c.Placing.Policy, PolicyNone, PolicySAA, PolicyNAA, PolicyNSA),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
 		absolute("state", c.StateDir),
@@ -57,7 +60,21 @@ func (c Agent) Validate() error {
 	if c.Accept == acceptAnyone && slices.Contains(c.Kinds, grid.KindCommand) {
 		errs = append(errs, errors.New("kinds: accept: anyone runs WASM only; remove command or list the peers"))
 	}
+	if c.Placing.Choice == ChoiceSoftMin && (c.Placing.Policy == PolicyNAA || c.Placing.Policy == PolicyNSA) {
+		errs = append(errs, errors.New("placing.policy: naa and nsa choose the site themselves; set placing.choice to nearest"))
+	}
 	return errors.Join(errs...)
+}
+
+func (n NAT) validate() error {
+	switch {
+	case n.Relay == RelayServe && n.Reachability == ReachPrivate:
+		return errors.New("nat.relay: serve, but nat.reachability is private; who relays must be reachable: choose use")
+	case n.Punch && n.Relay == RelayOff:
+		return errors.New("nat.punch: needs a relay to arrange it; set nat.relay to use, serve or auto")
+	default:
+		return nil
+	}
 }
 
 // Resources are the ceilings as the mesh counts them.

@@ -32,10 +32,21 @@ type Lab struct {
 // outside is where hosts and NATs of the switch have their addresses.
 const outside = "10.77.0.0/16"
 
+// public is the same in a lab whose switch stands for the Internet: nobody's
+// private range, so that programs take the addresses for public ones. Nothing in
+// a lab reaches who really has them.
+const public = "11.77.0.0/16"
+
 // New makes an empty lab: a switch without hosts. It first removes what labs of
 // processes that are dead have left. The error is ErrUnsupported where the
 // machine cannot hold a lab.
-func New(ctx context.Context) (*Lab, error) {
+func New(ctx context.Context) (*Lab, error) { return newLab(ctx, outside) }
+
+// NewPublic is New with addresses at the switch, 11.77.x.y, that programs take
+// for public ones.
+func NewPublic(ctx context.Context) (*Lab, error) { return newLab(ctx, public) }
+
+func newLab(ctx context.Context, network string) (*Lab, error) {
 	if reason := Supported(ctx); reason != "" {
 		return nil, fmt.Errorf("%w: %s", ErrUnsupported, reason)
 	}
@@ -47,7 +58,7 @@ func New(ctx context.Context) (*Lab, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Close()) //nolint:contextcheck // the clean-up has a context of its own
 	}
-	l.hub = &router{space: space, net: netip.MustParsePrefix(outside)}
+	l.hub = &router{space: space, net: netip.MustParsePrefix(network)}
 	if err := l.hub.prepare(ctx); err != nil {
 		return nil, errors.Join(err, l.Close()) //nolint:contextcheck // as above
 	}
@@ -64,7 +75,18 @@ func newPrefix() string {
 // lab, and takes the lab down when the test ends.
 func Start(t testing.TB) *Lab {
 	t.Helper()
-	l, err := New(t.Context())
+	return start(t, outside)
+}
+
+// StartPublic is NewPublic for a test, as Start is New.
+func StartPublic(t testing.TB) *Lab {
+	t.Helper()
+	return start(t, public)
+}
+
+func start(t testing.TB, network string) *Lab {
+	t.Helper()
+	l, err := newLab(t.Context(), network)
 	if errors.Is(err, ErrUnsupported) {
 		t.Skip(err)
 	}
@@ -138,8 +160,8 @@ func (l *Lab) plug(ctx context.Context, at *router, name string, link Link) (*Ho
 	return h, nil
 }
 
-// Addr is the address of the host's link: 10.77.x.y at the switch, 192.168.x.y
-// behind a NAT.
+// Addr is the address of the host's link: 10.77.x.y or 11.77.x.y at the switch,
+// 192.168.x.y behind a NAT.
 func (h *Host) Addr() netip.Addr { return h.addr }
 
 // Namespace is the name of the host's namespace, as ip netns knows it.

@@ -40,6 +40,9 @@ type Config struct {
 	Members      *member.Registry // members and bans besides the list, and the invitations; nil = none
 	Bootstrap    []string         // multiaddrs that end in /p2p/ID, dialled for ever
 	Preset       Preset           // empty = PresetLAN
+	NAT          NAT              // for machines behind translating routers; zero = nothing
+	MDNS         bool             // find members on the local network, and be found there
+	DHT          bool             // ask members for the addresses of members that are not reached
 
 	Capability func() grid.Capability // what Hello tells; called from any goroutine; nil = nothing
 
@@ -66,6 +69,9 @@ type Timing struct {
 	LogIdle    time.Duration // a log stream on which nothing comes for so long is closed
 	Guest      time.Duration // a stranger has so long to redeem an invitation
 	RosterGap  time.Duration // between two whole rosters sent to one peer
+	Relay      time.Duration // between two looks at which relays are held
+	Linger     time.Duration // a relayed connection stays so long beside a direct one
+	Lookup     time.Duration // between two questions to members where a member is
 }
 
 // Limits bounds what peers can make this site hold. All are above 0.
@@ -82,6 +88,8 @@ type Limits struct {
 	LogStreams     int     // log streams served at once
 	Guests         int     // strangers connected at once to redeem an invitation
 	ConnsPerSubnet int     // connections from one IPv4 address or IPv6 /56
+	RelaySlots     int     // members for which this site relays at once
+	RelayCircuits  int     // relayed connections of one member at once
 }
 
 // DefaultLimits suits a site of a few hundred members.
@@ -89,7 +97,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		QueueMessages: 4096, QueueBytes: 8 << 20, GossipMessages: 65_536, GossipBytes: 64 << 20,
 		SubmitterRate: 500, SubmitterBurst: 4096, Submitters: 4096,
-		Members: 256, Peers: 4096, LogStreams: 64, ConnsPerSubnet: 256, Guests: 16,
+		Members: 256, Peers: 4096, LogStreams: 64, ConnsPerSubnet: 256, Guests: 16, RelaySlots: 128, RelayCircuits: 48,
 	}
 }
 
@@ -100,6 +108,7 @@ func (p Preset) Timing() Timing {
 		Debounce: 200 * time.Millisecond, BackoffMin: 500 * time.Millisecond, BackoffMax: 30 * time.Second,
 		Spread: time.Second, LogIdle: 10 * time.Minute,
 		Guest: 10 * time.Second, RosterGap: 5 * time.Second,
+		Relay: 2 * time.Second, Linger: 10 * time.Second, Lookup: 30 * time.Second,
 	}
 	switch p {
 	case PresetWAN:
@@ -108,6 +117,7 @@ func (p Preset) Timing() Timing {
 	case PresetTest:
 		t.BackoffMin, t.BackoffMax, t.Spread = 50*time.Millisecond, time.Second, 50*time.Millisecond
 		t.RosterGap = 200 * time.Millisecond
+		t.Relay, t.Linger, t.Lookup = 100*time.Millisecond, 500*time.Millisecond, 200*time.Millisecond
 	case PresetLAN:
 	}
 	return t
@@ -138,7 +148,7 @@ func (c Config) Validate() error {
 	bad(len(c.Allow) > 0 && c.AcceptAnyone, "members: listed, and anyone accepted; choose one")
 	bad(!slices.Contains([]Preset{"", PresetLAN, PresetWAN, PresetTest}, c.Preset),
 		"network preset %q: want lan, wan or test", string(c.Preset))
-	return errors.Join(errors.Join(errs...), c.Domain.Validate(), c.validateAddrs())
+	return errors.Join(errors.Join(errs...), c.Domain.Validate(), c.NAT.validate(), c.validateAddrs())
 }
 
 func (c Config) validateAddrs() error {
@@ -175,6 +185,7 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.NAT = c.NAT.withDefaults()
 	c.Timing = c.Timing.or(c.Preset.Timing())
 	c.Limits = c.Limits.or(DefaultLimits())
 	return c
@@ -186,6 +197,7 @@ func (t Timing) or(d Timing) Timing {
 		Debounce: or(t.Debounce, d.Debounce), BackoffMin: or(t.BackoffMin, d.BackoffMin),
 		BackoffMax: or(t.BackoffMax, d.BackoffMax), Spread: or(t.Spread, d.Spread), LogIdle: or(t.LogIdle, d.LogIdle),
 		Guest: or(t.Guest, d.Guest), RosterGap: or(t.RosterGap, d.RosterGap),
+		Relay: or(t.Relay, d.Relay), Linger: or(t.Linger, d.Linger), Lookup: or(t.Lookup, d.Lookup),
 	}
 }
 
@@ -196,6 +208,7 @@ func (l Limits) or(d Limits) Limits {
 		SubmitterRate: or(l.SubmitterRate, d.SubmitterRate), SubmitterBurst: or(l.SubmitterBurst, d.SubmitterBurst),
 		Submitters: or(l.Submitters, d.Submitters), Members: or(l.Members, d.Members), Peers: or(l.Peers, d.Peers),
 		LogStreams: or(l.LogStreams, d.LogStreams), Guests: or(l.Guests, d.Guests), ConnsPerSubnet: or(l.ConnsPerSubnet, d.ConnsPerSubnet),
+		RelaySlots: or(l.RelaySlots, d.RelaySlots), RelayCircuits: or(l.RelayCircuits, d.RelayCircuits),
 	}
 }
 

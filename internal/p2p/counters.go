@@ -23,6 +23,10 @@ const (
 	CountDials   = "dials"        // attempts to reach a peer [ok, failed]
 	CountJoins   = "joins"        // strangers who asked to join [admitted, or why not]
 	CountRoster  = "roster"       // records of members that came [fresh, forged]
+	CountPunches = "punches"      // making relayed connections direct [attempt, ok, failed, direct]
+	CountRelays  = "relays"       // asking members to relay for this site [held, refused, lost]
+	CountMoves   = "moves"        // streams moved to a better connection [ok, failed]
+	CountLookups = "lookups"      // asking members where a member is [found, unknown]
 )
 
 // Causes, the label of CountInvalid.
@@ -77,6 +81,10 @@ func newCounters(reg *obs.Registry) *counters {
 		CountDials:   family(CountDials, "Attempts to reach a peer.", "result"),
 		CountJoins:   family(CountJoins, "Strangers who asked to join.", "result"),
 		CountRoster:  family(CountRoster, "Records of members that peers sent.", "kind"),
+		CountPunches: family(CountPunches, "Hole punching between this site and a member that is reached through a relay.", "result"),
+		CountRelays:  family(CountRelays, "Slots at members that relay.", "result"),
+		CountMoves:   family(CountMoves, "Streams moved from a relayed to a direct connection.", "result"),
+		CountLookups: family(CountLookups, "Questions to members where a member is.", "result"),
 	}}
 }
 

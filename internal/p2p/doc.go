@@ -16,6 +16,14 @@
 // few strangers are let in as guests (lobby), for a moment and for the join stream
 // alone.
 //
+// # Reach
+//
+// A site that cannot be dialled holds slots at members that relay (relays), and
+// names its addresses through them in its Hello. A relayed connection is
+// made direct by hole punching; remote then moves its stream, so that nobody is
+// gone in between. What else finds members is optional: mdns, and a routing
+// table that is asked when a member is not reached (finder).
+//
 // # Queues
 //
 // Every queue is bounded and says what happens when it is full:

@@ -13,7 +13,6 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	libp2pquic "github.com/libp2p/go-libp2p/p2p/transport/quic"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	"github.com/libp2p/go-libp2p/x/rate"
 	ma "github.com/multiformats/go-multiaddr"
 )
@@ -35,19 +34,17 @@ func newHost(m *Mesh, id Identity) (host.Host, error) {
 		return nil, fmt.Errorf("make connection manager: %w", err)
 	}
 	options := []libp2p.Option{
-		libp2p.Identity(id.key), libp2p.ListenAddrStrings(m.cfg.Listen...), libp2p.UserAgent("mrsmesh"),
+		libp2p.Identity(id.key), libp2p.UserAgent("mrsmesh"),
 		libp2p.ResourceManager(limits), libp2p.ConnectionManager(manager), libp2p.ConnectionGater(gater{m}),
-		libp2p.Transport(libp2pquic.NewTransport), libp2p.DisableRelay(), libp2p.DisableMetrics(),
+		libp2p.Transport(libp2pquic.NewTransport), libp2p.DisableMetrics(),
 		libp2p.Ping(false), libp2p.WithDialTimeout(m.cfg.Timing.Dial),
 	}
+	rank := tcpFirst
 	if m.cfg.Preset == PresetWAN {
-		options = append(options, libp2p.Transport(tcp.NewTCPTransport))
-	} else {
-		// Dialling from the listening port helps only against NATs, and two sites
-		// of one machine that dial each other at once would meet in one socket.
-		options = append(options, libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
-			libp2p.SwarmOpts(swarm.WithDialRanker(tcpFirst)))
+		rank = swarm.DefaultDialRanker
 	}
+	options = append(options, libp2p.SwarmOpts(swarm.WithDialRanker(relaysLast(rank))))
+	options = append(options, natOptions(m)...)
 	h, err := libp2p.New(options...)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
@@ -55,17 +52,42 @@ func newHost(m *Mesh, id Identity) (host.Host, error) {
 	return h, nil
 }
 
+// relayWait is how long an address through a relay waits for a direct one. A
+// peer of the same local network must be dialled there first, too.
+const relayWait = time.Second
+
+// relaysLast ranks direct addresses and appends those through relays.
+func relaysLast(rank network.DialRanker) network.DialRanker {
+	return func(addrs []ma.Multiaddr) []network.AddrDelay {
+		circuits, direct := split(addrs, isCircuit)
+		if len(circuits) == 0 || len(direct) == 0 {
+			return rank(addrs)
+		}
+		order := rank(direct)
+		for _, d := range rank(circuits) {
+			order = append(order, network.AddrDelay{Addr: d.Addr, Delay: d.Delay + relayWait})
+		}
+		return order
+	}
+}
+
+// split parts the addresses into those that are so and the others, each in
+// their order.
+func split(addrs []ma.Multiaddr, so func(ma.Multiaddr) bool) (yes, no []ma.Multiaddr) {
+	for _, a := range addrs {
+		if so(a) {
+			yes = append(yes, a)
+		} else {
+			no = append(no, a)
+		}
+	}
+	return yes, no
+}
+
 // tcpFirst dials the TCP addresses at once, and the others only if that leads
 // nowhere.
 func tcpFirst(addrs []ma.Multiaddr) []network.AddrDelay {
-	var streams, others []ma.Multiaddr
-	for _, a := range addrs {
-		if isTCP(a) {
-			streams = append(streams, a)
-		} else {
-			others = append(others, a)
-		}
-	}
+	streams, others := split(addrs, isTCP)
 	if len(streams) == 0 {
 		return swarm.DefaultDialRanker(others)
 	}

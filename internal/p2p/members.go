@@ -20,11 +20,24 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// addrsOf lists where a connected peer can be dialled, the likeliest first: the
+// addrsOf lists where a connected peer can be dialled, the likeliest first:
+// direct addresses, and then those through the relays that the peer named. There
+// is always room for the latter.
+func (m *Mesh) addrsOf(r *remote, conn network.Conn) []ma.Multiaddr {
+	near := manet.IsIPLoopback(conn.RemoteMultiaddr())
+	circuits := slices.DeleteFunc(r.through(), func(a ma.Multiaddr) bool { return !near && manet.IsIPLoopback(a) })
+	direct := m.directAddrs(r.id, conn)
+	return append(direct[:min(len(direct), maxRememberedAddr-len(circuits))], circuits...)
+}
+
+// directAddrs lists where a connected peer can be dialled without a relay: the
 // address we dialled, then those on the host from which it speaks, then TCP
 // before others.
-func (m *Mesh) addrsOf(id peer.ID, conn network.Conn) []ma.Multiaddr {
+func (m *Mesh) directAddrs(id peer.ID, conn network.Conn) []ma.Multiaddr {
 	at, _ := manet.ToIP(conn.RemoteMultiaddr())
+	if isCircuit(conn.RemoteMultiaddr()) {
+		at = nil // that is where the relay is
+	}
 	rank := func(a ma.Multiaddr) int {
 		ip, _ := manet.ToIP(a)
 		switch {
@@ -42,8 +55,7 @@ func (m *Mesh) addrsOf(id peer.ID, conn network.Conn) []ma.Multiaddr {
 	}
 	near := at.IsLoopback()
 	addrs := slices.DeleteFunc(slices.Clone(m.host.Peerstore().Addrs(id)), func(a ma.Multiaddr) bool {
-		_, err := a.ValueForProtocol(ma.P_CIRCUIT)
-		return err == nil || !near && manet.IsIPLoopback(a)
+		return isCircuit(a) || !near && manet.IsIPLoopback(a)
 	})
 	slices.SortFunc(addrs, func(a, b ma.Multiaddr) int {
 		if d := rank(a) - rank(b); d != 0 {
@@ -51,19 +63,21 @@ func (m *Mesh) addrsOf(id peer.ID, conn network.Conn) []ma.Multiaddr {
 		}
 		return a.Compare(b)
 	})
-	return addrs[:min(len(addrs), maxRememberedAddr)]
+	return addrs
 }
 
-// addrsNamed is how many addresses of a member a Hello names.
+// addrsNamed is how many addresses of a member a Hello names: so many direct ones
+// and so many through relays.
 const addrsNamed = 2
 
-// membersFor names members to a peer: as many as fit, drawn at random, without
-// those it could not dial.
+// membersFor names members to a peer: first this site itself, where it is reached
+// through relays, then as many others as fit, drawn at random, without those the
+// peer could not dial.
 func (m *Mesh) membersFor(to peer.ID, conn network.Conn) []string {
 	near := manet.IsIPLoopback(conn.RemoteMultiaddr())
 	others := m.all()
 	rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] }) //nolint:gosec // a fair choice, no secret
-	var named []string
+	named := nameAddrs(m.host.ID(), m.relays.circuits(), near)
 	for _, o := range others {
 		if _, present := o.admitted(); !present || o.id == to {
 			continue
@@ -76,15 +90,15 @@ func (m *Mesh) membersFor(to peer.ID, conn network.Conn) []string {
 	return named
 }
 
-// introduce names a new member to the others.
-func (m *Mesh) introduce(r *remote, addrs []ma.Multiaddr) {
+// tellAll names a member, or this site itself, to all others.
+func (m *Mesh) tellAll(id peer.ID, addrs []ma.Multiaddr) {
 	for _, o := range m.all() {
-		if _, present := o.admitted(); !present || o == r {
+		if _, present := o.admitted(); !present || o.id == id {
 			continue
 		}
 		conns := m.host.Network().ConnsToPeer(o.id)
 		near := len(conns) > 0 && manet.IsIPLoopback(conns[0].RemoteMultiaddr())
-		if named := nameAddrs(r.id, addrs, near); len(named) > 0 {
+		if named := nameAddrs(id, addrs, near); len(named) > 0 {
 			o.tell(named)
 		}
 	}
@@ -94,10 +108,16 @@ func (m *Mesh) introduce(r *remote, addrs []ma.Multiaddr) {
 // mean something only to who is on this machine.
 func nameAddrs(id peer.ID, addrs []ma.Multiaddr, near bool) []string {
 	var named []string
+	var count [2]int // direct, through relays
 	for _, a := range addrs {
 		text := a.String() + "/p2p/" + id.String()
-		if len(named) < addrsNamed && (near || !manet.IsIPLoopback(a)) &&
+		kind := 0
+		if isCircuit(a) {
+			kind = 1
+		}
+		if count[kind] < addrsNamed && (near || !manet.IsIPLoopback(a)) &&
 			len(text) <= maxAddrText && utf8.ValidString(text) {
+			count[kind]++
 			named = append(named, text)
 		}
 	}
@@ -110,43 +130,90 @@ const maxAddrText = 256
 // learn dials the members that a peer named, unless this site has enough. What
 // is only heard of is tried a few times and then forgotten. A peer may lie, and
 // name the addresses of others to have them dialled: what one peer, and what all
-// together, can make this site do is bounded by the guard.
+// together, can make this site do is bounded by the guard. Where the peer names
+// itself it says through which relays it is reached.
 func (m *Mesh) learn(from peer.ID, named []string) {
 	if len(named) == 0 {
 		return
 	}
+	var own []ma.Multiaddr
 	present := len(m.Peers())
+	if r := m.lookup(siteOf(from)); r != nil {
+		if _, admitted := r.admitted(); !admitted {
+			present++ // it is about to be
+		}
+	}
 	for _, text := range named {
 		info, err := peer.AddrInfoFromString(text)
-		if err != nil || len(info.Addrs) == 0 || info.ID == m.host.ID() || !m.Allowed(info.ID) ||
-			present >= m.cfg.Limits.Members {
+		if err != nil || len(info.Addrs) == 0 || info.ID == m.host.ID() || !m.Allowed(info.ID) {
 			continue
 		}
-		m.hearOf(from, *info)
+		if info.ID == from {
+			own = append(own, info.Addrs...)
+		} else if present < m.cfg.Limits.Members {
+			m.hearOf(from, *info)
+		}
+	}
+	if r := m.lookup(siteOf(from)); r != nil && len(own) > 0 {
+		r.relocate(own)
 	}
 }
 
 // hearOf follows hearsay of one member and one address of it. Who is connected
-// tells its addresses itself.
+// tells its addresses itself. One that is not reached is tried at a new address
+// at once, and through a relay in any case: the same address works again when the
+// relay is back.
 func (m *Mesh) hearOf(from peer.ID, info peer.AddrInfo) {
 	if m.host.Network().Connectedness(info.ID) == network.Connected {
 		return
 	}
-	old := m.host.Peerstore().Addrs(info.ID)
-	m.mu.Lock()
-	_, known := m.remotes[siteOf(info.ID)]
-	m.mu.Unlock()
-	if known && slices.ContainsFunc(old, info.Addrs[0].Equal) {
+	addr, old := info.Addrs[0], m.host.Peerstore().Addrs(info.ID)
+	r := m.lookup(siteOf(info.ID))
+	again := ma.Contains(old, addr)
+	if r != nil && again && !isCircuit(addr) {
 		return
 	}
-	if len(old) >= knownAddrs || !dialable(info.Addrs[0]) || !m.guard.tip(from) || !known && !m.guard.follow.Allow() {
+	if !again && len(old) >= knownAddrs || !dialable(addr) || !m.guard.tip(from) || r == nil && !m.guard.follow.Allow() {
 		m.counts.inc(CountDropped, hearsay)
 		return
 	}
-	m.host.Peerstore().AddAddrs(info.ID, info.Addrs, peerstore.TempAddrTTL)
-	if !known {
+	m.host.Peerstore().AddAddrs(info.ID, []ma.Multiaddr{addr}, peerstore.TempAddrTTL)
+	if r == nil {
 		m.want(info.ID, func(r *remote) { r.hearsay = hearsayTries })
+		return
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if time.Since(r.heard) > m.cfg.Timing.Spread { // nobody makes this site dial without end
+		r.heard, r.hearsay = time.Now(), hearsayTries
+		r.kick()
+	}
+}
+
+// relocate takes over through which relays the peer says it is reached, and tells
+// the others.
+func (r *remote) relocate(circuits []ma.Multiaddr) {
+	_, circuits = split(circuits, func(a ma.Multiaddr) bool { return !isCircuit(a) })
+	circuits = circuits[:min(len(circuits), addrsNamed*relaysWanted)]
+	r.mu.Lock()
+	same := slices.EqualFunc(circuits, r.circuits, ma.Multiaddr.Equal)
+	r.circuits = circuits
+	present := r.present
+	r.mu.Unlock()
+	conns := r.m.host.Network().ConnsToPeer(r.id)
+	if same || !present || len(conns) == 0 {
+		return
+	}
+	addrs := r.m.addrsOf(r, conns[0])
+	r.m.book.put(r.id, addrs, r.m.cfg.Now())
+	r.m.tellAll(r.id, addrs)
+}
+
+// through lists the peer's addresses through relays.
+func (r *remote) through() []ma.Multiaddr {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.circuits)
 }
 
 // hint keeps the addresses of a site that may have to be answered.
@@ -180,12 +247,15 @@ func (r *remote) prove(ctx context.Context, conn network.Conn) {
 	r.mu.Lock()
 	clear(r.proof)
 	r.mu.Unlock()
+	if isCircuit(conn.RemoteMultiaddr()) || len(r.through()) > 0 {
+		return
+	}
 	ip, err := manet.ToIP(conn.RemoteMultiaddr())
 	at, ok := netip.AddrFromSlice(ip)
 	if err != nil || !ok || !isLocal(at.Unmap()) {
 		return
 	}
-	for _, a := range r.m.addrsOf(r.id, conn) {
+	for _, a := range r.m.directAddrs(r.id, conn) {
 		target, ok := addrOf(a)
 		if !ok || target.Addr() != at.Unmap() {
 			continue
@@ -202,6 +272,9 @@ func (r *remote) prove(ctx context.Context, conn network.Conn) {
 // refusing reports whether the peer's own host now refuses connections where
 // the agent listened before.
 func (r *remote) refusing(ctx context.Context) bool {
+	if len(r.through()) > 0 {
+		return false // it stands behind a router, as was learnt since
+	}
 	r.mu.Lock()
 	var targets []netip.AddrPort
 	for target := range r.proof {

@@ -66,6 +66,8 @@ type Mesh struct {
 	gossip   *gossip
 	logs     *logServer
 	lobby    *lobby
+	relays   *relays
+	finder   *finder
 	guard    *guard
 	arrivals network.Notifiee
 
@@ -114,6 +116,8 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 	}
 	m.arrivals = m.notifiee()
 	cfg.Registry.GaugeFunc("p2p_peers", "Admitted peers.", func() float64 { return float64(len(m.Peers())) })
+	m.relays, m.finder = newRelays(m), newFinder(m)
+	m.countConnections(cfg.Registry)
 	m.logs = &logServer{m: m, slots: make(chan struct{}, m.cfg.Limits.LogStreams)}
 	if err := m.open(life); err != nil {
 		return nil, errors.Join(fmt.Errorf("join mesh: %w", err), m.Close())
@@ -176,6 +180,10 @@ func (m *Mesh) open(ctx context.Context) error {
 	m.host.SetStreamHandler(protocol.LogStreamID, func(s network.Stream) { m.logs.serve(ctx, s) })
 	m.host.SetStreamHandler(protocol.JoinStreamID, func(s network.Stream) { m.serveJoin(ctx, s) })
 	m.host.Network().Notify(m.arrivals)
+	m.wg.Go(func() { m.relays.run(ctx) })
+	if err := m.discover(ctx); err != nil {
+		return err
+	}
 	for _, text := range m.cfg.Bootstrap {
 		info, err := peer.AddrInfoFromString(text)
 		if err != nil {
@@ -198,6 +206,9 @@ func (m *Mesh) notifiee() network.Notifiee {
 	return &network.NotifyBundle{
 		ConnectedF: func(_ network.Network, c network.Conn) {
 			m.want(c.RemotePeer(), func(r *remote) {
+				if !isCircuit(c.RemoteMultiaddr()) {
+					signal(r.better)
+				}
 				if c.Stat().Direction == network.DirInbound {
 					r.kick()
 				} else {
@@ -206,7 +217,10 @@ func (m *Mesh) notifiee() network.Notifiee {
 			})
 			m.dismiss(c)
 		},
-		DisconnectedF: func(_ network.Network, c network.Conn) { m.lobby.left(c) },
+		DisconnectedF: func(_ network.Network, c network.Conn) {
+			m.lobby.left(c)
+			m.parted(c)
+		},
 	}
 }
 
@@ -296,9 +310,11 @@ func (m *Mesh) Addrs() []string {
 	}
 	texts := make([]string, 0, len(addrs))
 	for _, a := range addrs {
-		texts = append(texts, a.String())
+		if !isCircuit(a) {
+			texts = append(texts, a.String())
+		}
 	}
-	return texts
+	return append(texts, nameAddrs(m.host.ID(), m.relays.circuits(), true)...)
 }
 
 // Allowed reports whether the peer may be a member now: it is on the list, or
@@ -319,7 +335,8 @@ func (m *Mesh) Refusals() map[string]uint64 { return m.counts.labels(CountRefuse
 type Peer struct {
 	Site  grid.SiteID
 	Facts Facts
-	Addr  string // where the connection leads, a multiaddr; empty when it was just lost
+	Addr  string      // where the connection leads, a multiaddr; empty when it was just lost
+	Relay grid.SiteID // the member that relays the connection; empty when it is direct
 }
 
 // Peers lists the admitted peers, ascending by site.
@@ -328,9 +345,7 @@ func (m *Mesh) Peers() []Peer {
 	for _, r := range m.all() {
 		if facts, ok := r.admitted(); ok {
 			p := Peer{Site: r.site, Facts: facts}
-			if conns := m.host.Network().ConnsToPeer(r.id); len(conns) > 0 {
-				p.Addr = conns[0].RemoteMultiaddr().String()
-			}
+			p.Addr, p.Relay = m.leadsTo(r.id)
 			peers = append(peers, p)
 		}
 	}

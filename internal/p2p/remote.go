@@ -35,6 +35,9 @@ type remote struct {
 	filled chan struct{} // capacity 1: something was put into the queue
 	dialed chan struct{} // capacity 1: the peer dialled us
 	news   chan struct{} // capacity 1: a Hello is to be repeated
+	better chan struct{} // capacity 1: there is a direct connection now
+
+	failures int // attempts in a row that failed; only the goroutine's
 
 	outbound atomic.Pointer[network.Conn] // the last connection we dialled
 	end      context.CancelFunc           // ends the goroutine
@@ -42,6 +45,7 @@ type remote struct {
 	// Set before the goroutine can end, read by it; guarded by Mesh.mu.
 	bootstrap []ma.Multiaddr // dialled for ever
 	hearsay   int            // attempts left on hearsay alone
+	heard     time.Time      // when hearsay last ended a pause
 
 	order sync.Mutex // held while facts change and handlers are told
 
@@ -53,6 +57,8 @@ type remote struct {
 	inbound  network.Stream          // on which the peer speaks
 	outgoing network.Stream          // on which we speak
 	proof    map[netip.AddrPort]bool // where the peer's own host accepted TCP for the agent
+	circuits []ma.Multiaddr          // where it is reached through relays, as it says itself
+	mended   mending                 // how often gossip with it was begun anew
 	expelled bool                    // it is no member any more; another owner may follow
 	roster   time.Time               // when the whole roster was sent to it last
 	compare  bool                    // digests will be compared again
@@ -61,7 +67,7 @@ type remote struct {
 func newRemote(m *Mesh, id peer.ID, site grid.SiteID) *remote {
 	return &remote{
 		m: m, id: id, site: site, queue: make(chan []byte, m.cfg.Limits.QueueMessages),
-		filled: make(chan struct{}, 1), dialed: make(chan struct{}, 1), news: make(chan struct{}, 1),
+		filled: make(chan struct{}, 1), dialed: make(chan struct{}, 1), news: make(chan struct{}, 1), better: make(chan struct{}, 1),
 		seen: make(chan struct{}), proof: make(map[netip.AddrPort]bool),
 	}
 }
@@ -132,6 +138,7 @@ func (r *remote) run(ctx context.Context) {
 			return
 		}
 		if err == nil {
+			r.failures = 0
 			r.breathe(ctx, began, &wait)
 			lost = time.Now()
 			continue
@@ -140,7 +147,7 @@ func (r *remote) run(ctx context.Context) {
 			continue
 		}
 		r.abandon()
-		if !r.failed(err) && r.m.forget(r) {
+		if !r.failed(ctx, err) && r.m.forget(r) {
 			return
 		}
 		r.rest(ctx, wait.next(r.m.hopeless(err)))
@@ -173,26 +180,41 @@ func (r *remote) attempt(ctx context.Context, lost time.Time) error {
 	if err != nil {
 		return err
 	}
+	for next := &l; next != nil; {
+		next = r.use(ctx, *next)
+	}
+	return nil
+}
+
+// use admits the peer on a stream and writes to it until the stream ends. It
+// returns a better one if that is why.
+func (r *remote) use(ctx context.Context, l link) (next *link) {
+	if ctx.Err() != nil { // it ended while a better stream was opened
+		_ = l.stream.Reset()
+		return nil
+	}
 	stop := context.AfterFunc(ctx, func() { _ = l.stream.Reset() })
 	defer stop()
 	r.mu.Lock()
 	r.outgoing = l.stream
 	r.mu.Unlock()
 	r.admit(ctx, l)
-	r.carry(ctx, l)
-	return nil
+	return r.carry(ctx, l)
 }
 
 // failed notes an attempt that failed and reports whether there is reason for
 // another one.
-func (r *remote) failed(err error) bool {
+func (r *remote) failed(ctx context.Context, err error) bool {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
 	r.m.log.Debug("peer is not reached", "peer", r.site, "error", err)
 	if r.hearsay > 0 {
 		r.hearsay--
 	}
-	if isRefusal(err) {
+	r.failures++
+	if !isRefusal(err) {
+		r.m.finder.missed(ctx, r, r.failures)
+	} else {
 		r.m.after(refusalGrace, func() { _ = r.m.host.Network().ClosePeer(r.id) })
 	}
 	return r.needed()
@@ -241,11 +263,12 @@ func (r *remote) admit(ctx context.Context, l link) {
 	r.update(l.facts, false)
 	r.m.host.ConnManager().Protect(r.id, memberTag)
 	conn := l.stream.Conn()
-	addrs := r.m.addrsOf(r.id, conn)
+	r.m.learn(r.id, l.peers)
+	addrs := r.m.addrsOf(r, conn)
 	r.m.book.put(r.id, addrs, r.m.cfg.Now())
 	r.m.wg.Go(func() { r.prove(ctx, conn) })
-	r.m.introduce(r, addrs)
-	r.m.learn(r.id, l.peers)
+	r.m.tellAll(r.id, addrs)
+	signal(r.m.relays.wake)
 	r.compareRoster(l.roster)
 }
 

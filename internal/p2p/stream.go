@@ -15,27 +15,39 @@ import (
 )
 
 // carry writes what is queued to the peer until the stream ends, for whatever
-// reason. The peer says nothing on this stream after its Hello; its own messages
-// come on the stream it opened.
-func (r *remote) carry(ctx context.Context, l link) {
+// reason, or there is a better one, which it returns. The peer says nothing on
+// this stream after its Hello; its own messages come on the stream it opened.
+func (r *remote) carry(ctx context.Context, l link) (next *link) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_, _ = l.stream.Read(make([]byte, 1)) // it returns when the stream ends, or the peer breaks the rule
 	}()
 	defer func() {
+		if next != nil {
+			r.leave(ctx, l, ended)
+			return
+		}
 		_ = l.stream.Reset()
 		<-ended
 	}()
+	moving := r.move(ctx, l) // what a better stream is put into, while one is opened
 	out := bufio.NewWriterSize(deadlineWriter{l.stream, r.m.cfg.Timing.Write}, streamBuffer)
 	var spread <-chan time.Time
 	for {
 		var err error
 		select {
-		case <-ctx.Done():
-			return
-		case <-ended:
-			return
+		case <-ended: // or ctx ended, which resets the stream
+			return await(moving)
+		case <-r.better:
+			if moving == nil {
+				moving = r.move(ctx, l)
+			}
+		case next = <-moving:
+			if next != nil {
+				return next
+			}
+			moving = nil
 		case frame := <-r.queue:
 			err = r.write(out, frame)
 		case <-r.news:
@@ -53,7 +65,7 @@ func (r *remote) carry(ctx context.Context, l link) {
 		if isTimeout(err) { // the peer takes nothing
 			r.abandon()
 		}
-		return
+		return await(moving)
 	}
 }
 
@@ -242,13 +254,18 @@ func (r *remote) awaitSeen(ctx context.Context) bool {
 }
 
 // take makes the stream the one on which the peer speaks, and ends an older one:
-// who opens a second one has lost the first.
+// who opens a second one has lost the first, or moves from a relay to a direct
+// connection and has things on the way there.
 func (r *remote) take(stream network.Stream) {
 	r.mu.Lock()
 	old := r.inbound
 	r.inbound = stream
 	r.mu.Unlock()
-	if old != nil {
+	switch {
+	case old == nil:
+	case isCircuit(old.Conn().RemoteMultiaddr()) && !isCircuit(stream.Conn().RemoteMultiaddr()):
+		r.m.after(leaveGrace, func() { _ = old.Reset() })
+	default:
 		_ = old.Reset()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -39,17 +40,22 @@ func (s *Store) Apply(machine string, facts []step.Fact) error {
 }
 
 // ApplyAll makes facts durable: all of them or, after an error or a crash, none.
-// When it returns nil they are on disk. What the machines' journals hold back is
-// brought to disk first, so that the cause of a fact is not missing; a journal
-// that cannot be written is logged and holds nothing up. Without facts nothing
-// is done.
+// When it returns nil they are on disk, and so is what the machines' journals held
+// back: the cause of a fact is handed to the system before the fact, and both are
+// waited for together, which takes less time than one after the other. A journal
+// that cannot be written is logged and holds nothing up. Without facts nothing is
+// done.
 func (s *Store) ApplyAll(batches []Batch) error {
 	batches = slices.DeleteFunc(slices.Clone(batches), func(b Batch) bool { return len(b.Facts) == 0 })
 	if len(batches) == 0 {
 		return nil
 	}
+	var synced sync.WaitGroup
 	for _, b := range batches {
-		s.flushJournal(b.Machine)
+		if j := s.journal(b.Machine); j != nil {
+			j.hand()
+			synced.Go(func() { _ = j.Flush() }) // was logged; facts do not depend on the journal
+		}
 	}
 	err := s.db.Update(func(tx *bolt.Tx) error {
 		for _, b := range batches {
@@ -59,6 +65,7 @@ func (s *Store) ApplyAll(batches []Batch) error {
 		}
 		return nil
 	})
+	synced.Wait()
 	if err != nil {
 		return fmt.Errorf("write facts to %s: %w; is the disk full?", filepath.Join(s.dir, factsFile), err)
 	}

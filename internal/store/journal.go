@@ -38,6 +38,7 @@ type Journal struct {
 	path    string
 	buffer  []byte
 	written int64  // bytes of the segment, with the buffer
+	head    int64  // of these, the header's, which holds all facts
 	records uint64 // records of the run
 	timer   *time.Timer
 	writes  uint64 // how often the buffer was written to the file
@@ -95,13 +96,20 @@ func (j *Journal) Record(now time.Time, in step.Input, effects []step.Effect) er
 	j.records++
 	fixed := binary.LittleEndian.AppendUint64(nil, uint64(now.UnixNano()))
 	j.append(kindRecord, binary.LittleEndian.AppendUint64(fixed, hash), text)
-	if j.written < j.store.options.SegmentBytes {
+	if !j.full() {
 		return nil
 	}
 	if err := j.rotate(); err != nil && j.failed == nil {
 		return j.fail(err)
 	}
 	return j.failed
+}
+
+// full reports whether the segment is to be continued in a new one. The next one
+// begins with all facts again, so there must be as much besides them: otherwise,
+// with many facts, each record would begin a segment.
+func (j *Journal) full() bool {
+	return j.written >= j.store.options.SegmentBytes && j.written-j.head >= j.head
 }
 
 // row is a fact that became durable; Value is missing when the row was removed.
@@ -167,6 +175,13 @@ func (j *Journal) fail(err error) error {
 	j.failed, j.buffer = err, nil
 	j.store.log.Error("journal ended early", "machine", j.header.Machine, "error", err)
 	return err
+}
+
+// hand gives the system what was recorded, which survives the agent then.
+func (j *Journal) hand() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_ = j.write() // fail has logged it
 }
 
 // Flush brings everything to disk that was recorded.
@@ -254,6 +269,7 @@ func (j *Journal) openSegment() error {
 	}
 	j.written = 0
 	j.append(kindHeader, text)
+	j.head = j.written
 	if err := errors.Join(j.flush(), syncDir(dir)); err != nil {
 		return err
 	}
@@ -297,10 +313,4 @@ func (s *Store) journal(machine string) *Journal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.journals[machine]
-}
-
-func (s *Store) flushJournal(machine string) {
-	if j := s.journal(machine); j != nil {
-		_ = j.Flush() // was logged; facts do not depend on the journal
-	}
 }

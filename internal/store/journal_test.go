@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -262,6 +263,41 @@ func TestOldSegmentsMakeRoom(t *testing.T) {
 	want := []step.Fact{step.NewFact("sum/1", "", 199*200/2)}
 	if got, err := runs(t, dir)[0].finalFacts(); err != nil || !cmp.Equal(got.All(), want) {
 		t.Errorf("facts at the end = %v, %v, want %v", got.All(), err, want)
+	}
+}
+
+// TestManyFactsDoNotMakeASegmentOfEachRecord: each segment begins with all facts,
+// and these alone may be larger than a segment is meant to be.
+func TestManyFactsDoNotMakeASegmentOfEachRecord(t *testing.T) {
+	dir := t.TempDir()
+	s, err := OpenWith(dir, Options{SegmentBytes: 4000}, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var facts []step.Fact
+	for i := range 500 {
+		facts = append(facts, step.NewFact("sum/1", strconv.Itoa(i), strings.Repeat("x", 100)))
+	}
+	if err = s.Apply("counter", facts); err != nil {
+		t.Fatal(err)
+	}
+	j, err := s.Begin(Header{Machine: "counter"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const records = 1000
+	for i := range records {
+		if err = j.Record(time.Unix(int64(i), 0).UTC(), step.ClockStepped{By: time.Second}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names, err := segmentNames(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(names) > 10 {
+		t.Errorf("%d records are in %d segments", records, len(names))
 	}
 }
 

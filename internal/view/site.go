@@ -23,6 +23,9 @@ type SiteRow struct {
 	FaultIndex  int           `json:"fault_index"`                 // 0 = never failed us, or made up for it
 	Addresses   []string      `json:"addresses,omitempty"`
 	Trouble     string        `json:"trouble,omitempty"` // why it is not connected
+	Since       Time          `json:"since,omitzero"`    // since when it is connected, or away, as far as this agent saw
+	Ends        uint64        `json:"ends,omitempty"`    // how often this agent saw it go
+	ZHour       *float64      `json:"z_hour,omitempty"`  // 1 - P(it stays for an hour), from what this agent saw
 }
 
 // RunningTask is a stranger's or an own task that this site holds.
@@ -58,6 +61,7 @@ type AgentStatus struct {
 	Members        int              `json:"members"`      // sites that may take part, connected or not, this one included
 	Banned         int              `json:"banned"`       // sites that are kept out
 	OpenInvites    int              `json:"open_invites"` // invitations that can be redeemed
+	Reach          Reach            `json:"reach"`        // how they reach each other
 	DataUsedBytes  int64            `json:"data_used_bytes"`
 	DataQuotaBytes int64            `json:"data_quota_bytes"`
 	Faults         []FaultRow       `json:"faults"`              // sites with an index above 0
@@ -67,6 +71,8 @@ type AgentStatus struct {
 	Walls          []Wall           `json:"walls,omitempty"`     // how each ceiling is enforced
 	Machine        *MachineView     `json:"machine,omitempty"`   // what was found out about the machine
 	Reference      *Standing        `json:"reference,omitempty"` // where the site stands for a job everybody can compare
+	Availability   *Availability    `json:"availability,omitempty"`
+	Forecast       *Forecast        `json:"forecast,omitempty"`
 }
 
 // OwnerView says how a site makes way for its owner.
@@ -90,6 +96,15 @@ type Wall struct {
 	Fault   string `json:"fault,omitempty"` // why it does not hold, or was not tried
 }
 
+// Reach is how this site and the others reach each other.
+type Reach struct {
+	Reachability string        `json:"reachability"` // public, private or unknown
+	Serving      bool          `json:"serving"`      // relays for members
+	Relays       []grid.SiteID `json:"relays"`       // members through which it is reached
+	Direct       int           `json:"direct"`       // sites connected directly
+	Relayed      int           `json:"relayed"`      // sites connected through a relay
+}
+
 // FaultRow is one entry of the fault-index ledger.
 type FaultRow struct {
 	Site  grid.SiteID `json:"site"`
@@ -102,4 +117,39 @@ type Notice struct {
 	Text   string `json:"text"`
 	Cause  string `json:"cause,omitempty"`
 	Action string `json:"action,omitempty"`
+}
+
+// Availability is what the site has learned of its own past.
+type Availability struct {
+	Outlook     []Outlook `json:"outlook"`
+	Days        float64   `json:"days"`                   // of being available that were seen
+	Crashes     int       `json:"crashes"`                // ends without a word
+	Departures  int       `json:"departures"`             // switched off, suspended, or wanted back
+	Runs        int       `json:"runs"`                   // starts of the agent
+	Suspends    int       `json:"suspends,omitempty"`     // while it ran
+	ClockJumps  int       `json:"clock_jumps,omitempty"`  // the wall clock was set while it ran
+	WrongClocks int       `json:"wrong_clocks,omitempty"` // runs whose wall clock cannot be right
+	Damaged     int       `json:"damaged,omitempty"`      // lines and entries of the history that were left out
+	Unwritten   int       `json:"unwritten,omitempty"`    // entries that the disk did not take
+	OwnerBusy   bool      `json:"owner_busy,omitempty"`   // the owner wants the machine now
+}
+
+// Outlook is how likely the site stays available for a time from now on.
+type Outlook struct {
+	Hours float64 `json:"hours"`
+	Z     float64 `json:"z"`    // 1 - P(stays available), 0 = best
+	Low   float64 `json:"low"`  // z is above it in 19 cases of 20, if the model is right
+	High  float64 `json:"high"` // z is below it in 19 cases of 20, if the model is right
+	Sure  string  `json:"sure"` // for people: "a guess", "unsure", "fairly sure", "sure"
+}
+
+// Forecast is how many sites are to be expected, by equation (11) of the thesis.
+type Forecast struct {
+	Hours     float64 `json:"hours"`                // from now
+	Sites     int     `json:"sites"`                // that were seen within a week, this one included
+	Mean      float64 `json:"mean"`                 // of them up then
+	Low       int     `json:"low"`                  // at least so many with a probability of 95 %
+	Paper     float64 `json:"paper"`                // the equation as printed
+	ErrorTerm float64 `json:"error_term,omitempty"` // e_T, what earlier forecasts were wrong by on average
+	Checked   int     `json:"checked,omitempty"`    // how many earlier forecasts that is the mean of
 }

@@ -39,7 +39,8 @@ func (c *candidate) asSeen(distance float64) float64 {
 	return math.Sqrt(max(distance*distance-own, 0))
 }
 
-// standing lists the offers of a job that can still be taken, nearest first.
+// standing lists the offers of a job that can still be taken, nearest first, or by
+// what the policy says.
 // Offers that are equally near come in random order, in the thesis map the
 // faster site first: every adequate site has x = 0 there, so distance does not
 // see speed.
@@ -61,6 +62,9 @@ func (m *Machine) standing(j *job) []*candidate {
 	all := make([]*candidate, 0, len(ranked))
 	for _, o := range ranked {
 		all = append(all, j.offers[o.Site])
+	}
+	if m.cfg.Policy.orders() {
+		return m.likeliest(all)
 	}
 	return all
 }

@@ -36,6 +36,7 @@ type Config struct {
 	BootGrace     time.Duration // after a start, how long to wait for peers before a job is called unplaceable
 
 	Choice      Choice // how to choose among offers
+	Policy      Policy // what availability does to a job's placing
 	ReplyTarget int    // > 0: ask for about so many answers by sampling; 0: everybody answers
 	Requote     bool   // let sites decline an award that has become worse than the runner-up
 	MaxJobs     int    // jobs held, ended ones included
@@ -72,6 +73,8 @@ func (c Config) Validate() error {
 	want(c.KeepEnded > 0, "keep ended: want more than 0")
 	want(min(c.BootGrace, c.Reunion) >= 0, "boot grace, reunion: want at least 0")
 	want(c.MaxJobs >= 1 && c.MaxTries >= 1, "max jobs, max tries: want at least 1")
+	want(c.Policy <= PolicyNSA, "policy: want one that exists")
+	want(!c.Policy.orders() || c.Choice == ChoiceNearest, "policy: NAA and NSA choose the site themselves; want no other choice")
 	want(c.ReplyTarget >= 0, "reply target: want at least 0")
 	return errors.Join(errs...)
 }

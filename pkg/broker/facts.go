@@ -18,6 +18,7 @@ const (
 	factJob     = "job/1"     // key JobID: a submission
 	factTask    = "task/1"    // key TaskID: a task that was awarded or has ended
 	factFault   = "fault/1"   // key SiteID: the site's fault index
+	factMember  = "member/1"  // key SiteID: what was seen of a member
 )
 
 type counterFact struct {
@@ -129,6 +130,8 @@ func (m *Machine) restoreFact(f step.Fact) error {
 		err := json.Unmarshal(f.Value, &v)
 		m.faults.Missed(grid.SiteID(f.Key), v.Index)
 		return err
+	case factMember:
+		return m.restoreMember(f)
 	default:
 		return fmt.Errorf("%w: this version does not know the fact", grid.ErrInvalid)
 	}

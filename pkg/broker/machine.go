@@ -191,6 +191,11 @@ func (m *Machine) attemptTimer(key step.TimerKey) {
 func (m *Machine) boot(in step.Boot) {
 	m.incarnation, m.bootedAt = in.Incarnation, m.now
 	m.rng = step.NewRand(m.cfg.Seed, "broker/"+string(m.cfg.Self), in.Incarnation)
+	for _, id := range sortedSites(m.members) {
+		if !m.members[id].known(m.now) {
+			m.forgetMember(id)
+		}
+	}
 	for _, id := range m.jobIDs() {
 		j := m.jobs[id]
 		if j.open == 0 {

@@ -20,6 +20,7 @@ type member struct {
 	roundTrip  time.Duration // between it and this site; 0 = not measured
 	upBps      int64         // measured, away from this site, bit/s; 0 = not measured
 	dead       bool          // its agent is known to have died; it is not connected
+	watched    watched       // what was seen of its coming and going
 	silentTill time.Time     // it let an announcement go unanswered: until then rounds do not wait for it
 }
 
@@ -52,6 +53,8 @@ func (m *Machine) peerSeen(in step.PeerSeen) {
 		return // news of it are no answer: that it was silent still holds
 	}
 	p.silentTill = timeZero
+	p.came(m.now)
+	m.saveMember(in.Site)
 	for _, id := range m.jobIDs() { // a new site may have room for what waits
 		if j := m.jobs[id]; len(j.waiting) > 0 && !j.probe {
 			m.ask(j, in.Site)
@@ -70,6 +73,10 @@ func (m *Machine) peerGone(in step.PeerGone) {
 	p, known := m.members[in.Site]
 	if !known {
 		return
+	}
+	if p.connected {
+		p.went(m.now)
+		m.saveMember(in.Site)
 	}
 	p.connected, p.dead = false, in.ProvenDead
 	for _, id := range m.jobIDs() {
@@ -163,7 +170,7 @@ func (m *Machine) forgetMembers() {
 			continue
 		}
 		if m.now.Sub(p.lastSeen) > memberKept {
-			delete(m.members, id)
+			m.forgetMember(id)
 			continue
 		}
 		if oldest == "" || p.lastSeen.Before(m.members[oldest].lastSeen) {
@@ -171,7 +178,7 @@ func (m *Machine) forgetMembers() {
 		}
 	}
 	if len(m.members) >= maxMembers {
-		delete(m.members, oldest)
+		m.forgetMember(oldest)
 	}
 }
 

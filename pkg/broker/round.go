@@ -266,6 +266,10 @@ func (m *Machine) closeRound(j *job) {
 		m.endProbe(j)
 		return
 	}
+	if !m.admit(j) {
+		m.refuseJob(j)
+		return
+	}
 	m.award(j)
 	if len(j.waiting) == 0 {
 		return
@@ -288,7 +292,7 @@ func (m *Machine) noteSilence(r *round) {
 			p.silentTill = m.now.Add(memberSilent)
 		}
 	}
-	if r.complete && !r.heard && len(m.members) > 0 {
+	if r.complete && !r.heard && m.met() {
 		m.cutOff = true
 	}
 }
@@ -302,7 +306,7 @@ func (m *Machine) unplaceable(j *job, r *round) bool {
 	if own, answered := j.answers[m.cfg.Self]; !answered || !own.neverFits() {
 		return false
 	}
-	return len(m.members) > 0 || m.now.Sub(m.bootedAt) >= m.cfg.BootGrace
+	return m.met() || m.now.Sub(m.bootedAt) >= m.cfg.BootGrace
 }
 
 // tooLate: what still waits cannot end before the deadline any more.

@@ -59,6 +59,9 @@ type MemberState struct {
 	Skew       time.Duration
 	RoundTrip  time.Duration // 0 = not measured
 	Fault      int64
+	Since      time.Time // since when it has been connected or away, as far as was seen; zero: not seen to change
+	Ends       uint64    // how often it was seen to go
+	UpHour     float64   // probability that it stays for an hour, from what was seen of it; 0 when it is away
 }
 
 // Jobs lists the submissions that are kept, oldest first, then by ID; probes
@@ -133,10 +136,17 @@ func (m *Machine) Members() []MemberState {
 	all := make([]MemberState, 0, len(m.members))
 	for _, id := range sortedSites(m.members) {
 		p := m.members[id]
-		all = append(all, MemberState{
+		if !p.known(m.now) {
+			continue
+		}
+		state := MemberState{
 			Site: id, Name: p.name, Capability: p.capability, Connected: p.connected, LastSeen: p.lastSeen,
-			Skew: p.skew, RoundTrip: p.roundTrip, Fault: m.faults.Index(id),
-		})
+			Skew: p.skew, RoundTrip: p.roundTrip, Fault: m.faults.Index(id), Since: p.watched.since, Ends: p.watched.ends,
+		}
+		if p.connected {
+			state.UpHour, _ = p.leaving(m.now).Survival(time.Hour.Seconds()) // the belief was checked
+		}
+		all = append(all, state)
 	}
 	return all
 }

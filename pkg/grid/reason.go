@@ -33,7 +33,8 @@ const (
 	ReasonBanned       Reason = 21 // the peer is banned, from the domain or by the site's owner
 	ReasonOwnerBusy    Reason = 22 // the owner uses the machine himself
 	ReasonOwnerHours   Reason = 23 // outside of the hours at which the owner shares it
-	reasons                   = ReasonOwnerHours
+	ReasonAvailability Reason = 24 // the job asks for more at once than is up in the long run (SAA)
+	reasons                   = ReasonAvailability
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -44,6 +45,7 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"fenced off by a later attempt", "the message makes no sense", "no common protocol version",
 	"the clocks are too far apart", "other domain", "runs longer than the owner allows",
 	"banned", "its owner is using the machine", "its owner shares it at other hours",
+	"asks for more at once than is up in the long run",
 }
 
 // String is the reason in words a person understands.
@@ -90,6 +92,8 @@ func (r Refusal) Explain() string {
 		return fmt.Sprintf("%s (wants %s, has %s)", text, FormatBytes(r.Want), FormatBytes(r.Have))
 	case ReasonComputation:
 		return fmt.Sprintf("%s (wants %.1f GFLOPS, has %.1f)", text, float64(r.Want)/1000, float64(r.Have)/1000)
+	case ReasonAvailability:
+		return fmt.Sprintf("%s (wants %d tasks, %d are acceptable)", text, r.Want, r.Have)
 	default:
 		return text
 	}

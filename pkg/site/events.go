@@ -30,13 +30,14 @@ const (
 	eventRestartDetected = "restart_detected" // warn; an attempt died with the agent
 
 	// The owner.
-	eventPaused          = "paused"           // info
-	eventResumedOffering = "resumed_offering" // info; pause or drain is over
-	eventDraining        = "draining"         // info
-	eventBanned          = "banned"           // info: a submitter, value = its attempts; debug: a message of one
-	eventCapacityChanged = "capacity_changed" // info
-	eventOwnerBusy       = "owner_busy"       // info; Reason; Text = what was seen
-	eventOwnerAway       = "owner_away"       // info; the owner needs the machine no more
+	eventPaused          = "paused"               // info
+	eventResumedOffering = "resumed_offering"     // info; pause or drain is over
+	eventDraining        = "draining"             // info
+	eventBanned          = "banned"               // info: a submitter, value = its attempts; debug: a message of one
+	eventCapacityChanged = "capacity_changed"     // info
+	eventOwnerBusy       = "owner_busy"           // info; Reason; Text = what was seen
+	eventOwnerAway       = "owner_away"           // info; the owner needs the machine no more
+	eventLearned         = "availability_learned" // debug; Value = days of being available that were seen
 
 	// Refused or ignored.
 	eventNotSubmitter   = "not_submitter"   // warn; the job belongs to somebody else

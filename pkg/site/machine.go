@@ -13,13 +13,14 @@ import (
 
 // Machine decides for one site. It has one owner and implements step.Machine.
 type Machine struct {
-	cfg    Config
-	now    time.Time     // of the current Step
-	out    []step.Effect // of the current Step
-	facts  *step.Facts   // what the Persist effects have built up
-	booted bool
-	since  time.Time // when it booted; its age is an observation for z
-	last   uint64    // last number given to a request for leases
+	cfg     Config
+	now     time.Time     // of the current Step
+	out     []step.Effect // of the current Step
+	facts   *step.Facts   // what the Persist effects have built up
+	booted  bool
+	since   time.Time                 // when it booted; its age is an observation for z
+	learned *step.AvailabilityLearned // of its availability; nil: nothing yet
+	last    uint64                    // last number given to a request for leases
 
 	capability grid.Capability // the owner's ceilings: what they exclude can never run here
 	left       grid.Capability // what others leave of it now, and so what is offered
@@ -152,6 +153,8 @@ func (m *Machine) dispatchSite(in step.Input) {
 		m.onHeld(in)
 	case step.CapacityChanged:
 		m.onCapacity(in)
+	case step.AvailabilityLearned:
+		m.onAvailability(in)
 	case step.BansChanged:
 		m.onBans(in)
 	case step.Pause:

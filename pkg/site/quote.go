@@ -64,7 +64,7 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 	q.place = place
 	site.Capability.CoreMFLOPS = m.left.CoreMFLOPS
 	site.Free, site.Wait = place.Free, max(place.Start.Sub(m.now), 0)
-	site.Up = m.cfg.Prior.Up(m.now.Sub(m.since), place.End.Sub(m.now))
+	site.Up = m.up(place.End.Sub(m.now))
 	if q.parts, refusal, ok = index.Measure(req, site); !ok {
 		return quote{}, refusal, false
 	}

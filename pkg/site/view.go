@@ -24,7 +24,8 @@ type Status struct {
 	Offers      int             // open offers
 	Cached      int             // requirements in the cache
 	Cache       cache.Stats
-	HeldData    int // CIDs that are here
+	HeldData    int       // CIDs that are here
+	Outlook     []Outlook // how likely it stays available, for times of an hour and of eight
 }
 
 // Held is what this site's attempts and firm offers hold of it at the time of its
@@ -58,6 +59,9 @@ func (m *Machine) Status() Status {
 		Cached: m.cache.Len(), Cache: m.cache.Stats(), HeldData: len(m.held),
 	}
 	s.Capability.Kinds = slices.Clone(s.Capability.Kinds)
+	for _, span := range outlookSpans() {
+		s.Outlook = append(s.Outlook, m.outlook(span))
+	}
 	for _, a := range m.roster.sorted() {
 		view := AttemptStatus{
 			ID: a.id, Submitter: a.submitter, Phase: a.phase.String(), Suspended: a.suspended, Distance: a.parts.Distance,

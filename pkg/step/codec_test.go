@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -58,10 +59,25 @@ func inputs() []func(*rapid.T) Input {
 		generated[Boot], receipt, generated[TimerFired], generated[PeerSeen], generated[PeerGone],
 		generated[BandwidthMeasured], generated[ClockStepped], generated[AttemptStarted], generated[AttemptFrozen],
 		generated[AttemptResumed], generated[AttemptExited], generated[StageProgress], generated[Staged],
-		generated[Collected], generated[HeldChanged], generated[CapacityChanged], generated[Pause],
+		generated[Collected], generated[HeldChanged], generated[CapacityChanged], learned, generated[Pause],
 		generated[Resume], generated[Drain], generated[OwnerBusy], generated[OwnerAway], generated[Submit], generated[Probe], generated[CancelJob],
 		generated[ForgetJob], generated[BansChanged],
 	}
+}
+
+// learned draws an input with a model as Fit makes it.
+func learned(t *rapid.T) Input {
+	span := rapid.Custom(func(t *rapid.T) avail.Span {
+		return avail.Span{
+			Week: rapid.Float64Range(-1, 600_000).Draw(t, "week"), Seconds: rapid.Float64Range(0, 1e6).Draw(t, "seconds"),
+			End: avail.Ending(rapid.Uint8Max(2).Draw(t, "end")),
+		}
+	})
+	model, err := avail.Fit(avail.History{Spans: rapid.SliceOfN(span, 0, 20).Draw(t, "spans")}, avail.DefaultPriors(), nil, 3600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return AvailabilityLearned{Model: model, Up: time.Unix(rapid.Int64Range(0, 1e10).Draw(t, "up"), 0).UTC()}
 }
 
 func TestEveryInputComesBackAsItWas(t *testing.T) {

@@ -3,6 +3,7 @@ package step
 import (
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -114,6 +115,14 @@ type CapacityChanged struct {
 	Left *grid.Capability `json:",omitempty"`
 }
 
+// AvailabilityLearned brings what the site has learned of its own availability. Until
+// the first one it goes by a prior and the time since Boot.
+type AvailabilityLearned struct {
+	Model avail.Model
+	Up    time.Time // since when the site is up
+	Free  time.Time // since when it is available, not before Up
+}
+
 // Pause makes a site offer nothing more; running attempts go on.
 type Pause struct {
 	Until time.Time // zero: until Resume
@@ -168,29 +177,30 @@ type ForgetJob struct {
 	Job     grid.JobID
 }
 
-func (Boot) input()              {}
-func (MessageReceived) input()   {}
-func (TimerFired) input()        {}
-func (PeerSeen) input()          {}
-func (PeerGone) input()          {}
-func (BandwidthMeasured) input() {}
-func (ClockStepped) input()      {}
-func (AttemptStarted) input()    {}
-func (AttemptFrozen) input()     {}
-func (AttemptResumed) input()    {}
-func (AttemptExited) input()     {}
-func (StageProgress) input()     {}
-func (Staged) input()            {}
-func (Collected) input()         {}
-func (HeldChanged) input()       {}
-func (CapacityChanged) input()   {}
-func (Pause) input()             {}
-func (Resume) input()            {}
-func (Drain) input()             {}
-func (OwnerBusy) input()         {}
-func (OwnerAway) input()         {}
-func (BansChanged) input()       {}
-func (Submit) input()            {}
-func (Probe) input()             {}
-func (CancelJob) input()         {}
-func (ForgetJob) input()         {}
+func (Boot) input()                {}
+func (MessageReceived) input()     {}
+func (TimerFired) input()          {}
+func (PeerSeen) input()            {}
+func (PeerGone) input()            {}
+func (BandwidthMeasured) input()   {}
+func (ClockStepped) input()        {}
+func (AttemptStarted) input()      {}
+func (AttemptFrozen) input()       {}
+func (AttemptResumed) input()      {}
+func (AttemptExited) input()       {}
+func (StageProgress) input()       {}
+func (Staged) input()              {}
+func (Collected) input()           {}
+func (HeldChanged) input()         {}
+func (CapacityChanged) input()     {}
+func (Pause) input()               {}
+func (Resume) input()              {}
+func (Drain) input()               {}
+func (OwnerBusy) input()           {}
+func (OwnerAway) input()           {}
+func (BansChanged) input()         {}
+func (Submit) input()              {}
+func (Probe) input()               {}
+func (CancelJob) input()           {}
+func (ForgetJob) input()           {}
+func (AvailabilityLearned) input() {}

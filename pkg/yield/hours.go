@@ -112,6 +112,30 @@ func (h Hours) Open(t time.Time) bool {
 	})
 }
 
+// Span is a part of the week, from Monday, 00:00.
+type Span struct {
+	From, To time.Duration // From before To, at most 168 h
+}
+
+// Closed lists when the owner does not share the machine, ascending.
+func (h Hours) Closed() []Span {
+	var spans []Span
+	monday := time.Date(2001, time.January, 1, 0, 0, 0, 0, time.UTC)
+	const week = len(dayNames) * day
+	for m := range week {
+		if h.Open(monday.Add(time.Duration(m) * time.Minute)) {
+			continue
+		}
+		at := time.Duration(m) * time.Minute
+		if n := len(spans); n > 0 && spans[n-1].To == at {
+			spans[n-1].To += time.Minute
+			continue
+		}
+		spans = append(spans, Span{From: at, To: at + time.Minute})
+	}
+	return spans
+}
+
 // Always reports whether there are no windows.
 func (h Hours) Always() bool { return len(h.windows) == 0 }
 

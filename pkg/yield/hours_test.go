@@ -108,3 +108,29 @@ func FuzzParseHours(f *testing.F) {
 		h.Open(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
 	})
 }
+
+// What Closed lists is what Open denies, minute by minute.
+func TestClosedIsWhatIsNotOpen(t *testing.T) {
+	for _, text := range []string{"", "18:00-08:00", "mon-fri 18:00-08:00, sat-sun 00:00-24:00", "wed 10:00-11:00", "00:00-24:00"} {
+		h, err := ParseHours(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spans := h.Closed()
+		for i, s := range spans {
+			if s.From >= s.To || s.To > 7*24*time.Hour || i > 0 && spans[i-1].To >= s.From {
+				t.Errorf("%q: spans %v", text, spans)
+			}
+		}
+		monday := time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
+		for m := time.Duration(0); m < 7*24*time.Hour; m += time.Minute {
+			closed := false
+			for _, s := range spans {
+				closed = closed || m >= s.From && m < s.To
+			}
+			if closed == h.Open(monday.Add(m)) {
+				t.Fatalf("%q at %s: closed %v, and open alike", text, m, closed)
+			}
+		}
+	}
+}

@@ -58,7 +58,10 @@ type blob struct {
 func New(clock func() time.Time) *Agent {
 	return &Agent{
 		EventLog: view.NewEventLog(1024, 1), blobs: map[grid.CID]blob{}, logs: map[string]string{}, clock: clock,
-		state: view.AgentStatus{Site: "12D3KooWself", Name: "self", Domain: "home", Version: "test", Started: view.At(clock())},
+		state: view.AgentStatus{
+			Site: "12D3KooWself", Name: "self", Domain: "home", Version: "test", Started: view.At(clock()),
+			Reach: view.Reach{Reachability: "unknown", Relays: []grid.SiteID{}},
+		},
 	}
 }
 

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"os"
 	"os/exec"
@@ -123,7 +124,7 @@ func isDir(name string) bool {
 
 // try makes a group, moves a process into it, and finds out what can be bounded.
 func (h *hierarchy) try(ctx context.Context) bool {
-	name := "mrs-trial-" + strconv.Itoa(os.Getpid())
+	name := "mrs-trial-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()
 	made, err := groups{*h}.add(name, need{memory: 1 << 30, processes: 64, milliCPUs: milli})
 	if err != nil {
 		return false

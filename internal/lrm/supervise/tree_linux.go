@@ -79,23 +79,33 @@ func descendants(root int) []member {
 func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // endOrphans kills and reaps what this process adopted. It is only called when
-// this process waits for no child of its own.
+// this process waits for no child of its own. Most sandboxes leave nothing, which
+// the kernel tells at once: who has no child has no descendant. Only what is left
+// is looked for among all processes of the machine.
 func endOrphans(limit time.Duration) {
 	deadline := time.Now().Add(limit)
-	for time.Now().Before(deadline) {
-		left := descendants(os.Getpid())
-		if len(left) == 0 {
-			return
-		}
-		for _, m := range left {
+	for reapAll() && time.Now().Before(deadline) {
+		for _, m := range descendants(os.Getpid()) {
 			_ = unix.Kill(m.pid, unix.SIGKILL)
 		}
-		for {
-			if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); pid <= 0 || err != nil {
-				break
-			}
+		if !reapAll() {
+			return
 		}
 		time.Sleep(treePoll)
+	}
+}
+
+// reapAll reaps the children that have ended, and reports whether there are more.
+func reapAll() bool {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return false // no child
+		case pid == 0:
+			return true
+		}
 	}
 }
 

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// measureSize tells how large the stripped programs are.
+func (b *bench) measureSize() error {
+	for _, name := range []string{"siteagent", "submit"} {
+		info, err := os.Stat(filepath.Join(b.dir, name))
+		if err != nil {
+			return err
+		}
+		row := b.add(figure{Figure: name + ", stripped", Value: float64(info.Size()) / (1 << 20), Unit: "MiB", summary: summary{N: 1}})
+		if name == "siteagent" {
+			row.atMost(45)
+		}
+	}
+	return nil
+}
+
+// measureIdle tells what agents cost that have nothing to do: the mean of all.
+func (b *bench) measureIdle(ctx context.Context, f *farm, span time.Duration) {
+	name := fmt.Sprintf("idle CPU of an agent, %d sites", len(f.sites))
+	if b.quick {
+		span /= 4
+	}
+	select {
+	case <-time.After(2 * time.Second): // what the start, or the last job, left behind
+	case <-ctx.Done():
+	}
+	before, err := f.cpuTime()
+	began := time.Now()
+	select {
+	case <-time.After(span):
+	case <-ctx.Done():
+	}
+	after, then := f.cpuTime()
+	if err = errors.Join(err, then); err != nil {
+		b.missing(name, err)
+		return
+	}
+	used := (after.own - before.own) / float64(len(f.sites))
+	b.add(figure{Figure: name, Value: 100 * used / time.Since(began).Seconds(), Unit: "%", summary: summary{N: 1}}).atMost(0.5)
+}
+
+// ticksPerSecond is the unit of /proc/PID/stat, the same on every Linux.
+const ticksPerSecond = 100
+
+// cpu is time of processor, in seconds.
+type cpu struct {
+	own      float64 // of all agents
+	children float64 // of what they ran and has ended: supervisors, sandboxes, programs
+}
+
+// cpuTime is what all agents have used since they started.
+func (f *farm) cpuTime() (cpu, error) {
+	var sum cpu
+	for _, p := range f.sites {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		if err != nil {
+			return sum, fmt.Errorf("this system does not tell: %w", err)
+		}
+		_, after, _ := bytes.Cut(stat, []byte(") ")) // behind the name, from field 3 on
+		words := strings.Fields(string(after))
+		if len(words) < 15 {
+			return sum, errors.New("/proc/PID/stat is too short")
+		}
+		for i, to := range []*float64{&sum.own, &sum.own, &sum.children, &sum.children} { // user and system of each
+			ticks, err := strconv.ParseFloat(words[11+i], 64)
+			if err != nil {
+				return sum, fmt.Errorf("/proc/PID/stat: %w", err)
+			}
+			*to += ticks / ticksPerSecond
+		}
+	}
+	return sum, nil
+}
+
+// tellCPU tells what a job cost all agents, and what its processes cost.
+func (b *bench) tellCPU(name string, before, after cpu, jobs int) {
+	if jobs == 0 || after == before {
+		return
+	}
+	perJob := func(of string, seconds float64) {
+		b.add(figure{Figure: "CPU of " + of + " per " + name, Value: 1000 * seconds / float64(jobs), Unit: "ms", summary: summary{N: 1}})
+	}
+	perJob("all agents", after.own-before.own)
+	perJob("the processes", after.children-before.children)
+}
+
+// measureMemory tells the resident memory of the largest agent.
+func (b *bench) measureMemory(f *farm) {
+	name := fmt.Sprintf("RSS of the largest agent after jobs, %d sites", len(f.sites))
+	most := 0.0
+	for _, p := range f.sites {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+		if err != nil {
+			b.missing(name, fmt.Errorf("this system does not tell: %w", err))
+			return
+		}
+		_, after, _ := strings.Cut(string(status), "VmRSS:")
+		words := strings.Fields(after)
+		if len(words) == 0 {
+			b.missing(name, errors.New("/proc/PID/status has no VmRSS"))
+			return
+		}
+		kib, err := strconv.ParseFloat(words[0], 64)
+		if err != nil {
+			b.missing(name, fmt.Errorf("/proc/PID/status: %w", err))
+			return
+		}
+		most = max(most, kib*1024/1e6)
+	}
+	b.add(figure{Figure: name, Value: most, Unit: "MB", summary: summary{N: 1}}).atMost(60)
+}

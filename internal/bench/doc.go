@@ -1,0 +1,19 @@
+// Command bench measures in one run what the mesh costs beside what the machine
+// can do at best: raw TCP, a bare libp2p stream, a sync to disk, a process and a
+// sandbox. It prints one table, and writes it as JSON to the file that BENCH_JSON
+// names.
+//
+//	go run ./internal/bench                       everything, some five minutes on two cores
+//	BENCH_QUICK=1 go run ./internal/bench         fewer rounds and smaller meshes, under a minute
+//	BENCH_ONLY=raw,place,jobs go run ...          some parts only; these are all
+//	BENCH_DIR=/mnt/disk go run ./internal/bench   where the state of the agents lies
+//	BENCH_DOCS=docs/performance.md go run ...     writes the table into that page, from BENCH_JSON, without measuring
+//
+// What is compared is measured in turns, so that noise meets both sides alike. A
+// goal that is missed is reported and fails nothing.
+//
+// Announcements are timed among real agents in this process, with real networks,
+// machines and stores; jobs among real agents in processes of their own. Files of
+// the agents that only serve lie in memory where the system has a place for that,
+// because each site has a disk of its own in real life and one is shared here.
+package main

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/agent"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// path is the way of an announcement.
+type path string
+
+const (
+	byGossip  path = "gossip"
+	byUnicast path = "unicast"
+)
+
+// watch follows one job of a submitter at a time, from its announcement to the
+// awards, which it keeps back: what follows an award is measured elsewhere, and
+// the sites stay free for the next round.
+type watch struct {
+	mu      sync.Mutex
+	by      path
+	tasks   int // to be awarded
+	sites   int // that should offer
+	began   time.Time
+	offered time.Time // the last offer
+	awarded time.Time // the last award
+	offers  int
+	awards  int
+	ask     int           // bytes of the announcement
+	reply   int           // bytes of an offer
+	done    chan struct{} // closed when all offers and awards have come
+}
+
+// begin expects the next round.
+func (w *watch) begin(by path, sites, tasks int) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.by, w.sites, w.tasks, w.offers, w.awards = by, sites, tasks, 0, 0
+	w.began, w.offered, w.awarded = time.Time{}, time.Time{}, time.Time{}
+	w.done = make(chan struct{})
+	return w.done
+}
+
+func (w *watch) taps(self func() grid.SiteID) agent.Taps {
+	return agent.Taps{Sending: w.sending, Received: func(from grid.SiteID, m protocol.Message) { w.received(from, m, self()) }}
+}
+
+func (w *watch) sending(to grid.SiteID, m protocol.Message) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch m := m.(type) {
+	case protocol.Announce:
+		if w.began.IsZero() {
+			w.began = time.Now()
+			frame, _ := protocol.AppendFrame(nil, m) // it is sent in a moment
+			w.ask = len(frame)
+		}
+		return (to == "") == (w.by == byGossip)
+	case protocol.Award:
+		w.awards += len(m.Tasks)
+		w.awarded = time.Now()
+		w.check()
+		return false
+	default:
+		return true
+	}
+}
+
+func (w *watch) received(from grid.SiteID, m protocol.Message, self grid.SiteID) {
+	bid, ok := m.(protocol.Bid)
+	if !ok || from == self {
+		return
+	}
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.offers++
+	w.offered = now
+	if w.reply == 0 {
+		frame, _ := protocol.AppendFrame(nil, bid) // it was just received
+		w.reply = len(frame)
+	}
+	w.check()
+}
+
+// check is called with w.mu held.
+func (w *watch) check() {
+	if w.offers == w.sites && w.awards == w.tasks && w.done != nil {
+		close(w.done)
+		w.done = nil
+	}
+}
+
+// spans are how long a round took.
+type spans struct {
+	lastOffer, award time.Duration
+	complete         bool // all offers and awards came
+	offers, awards   int
+}
+
+// end gives what came in time.
+func (w *watch) end() spans {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done = nil
+	return spans{
+		lastOffer: w.offered.Sub(w.began), award: w.awarded.Sub(w.began), offers: w.offers, awards: w.awards,
+		complete: w.offers == w.sites && w.awards == w.tasks,
+	}
+}
+
+// clears counts who has heard that a job was withdrawn, so that a round begins
+// when the one before has left no trace.
+type clears struct {
+	mu    sync.Mutex
+	heard map[grid.JobID]int
+}
+
+func (c *clears) received(m protocol.Message) {
+	if over, ok := m.(protocol.Clear); ok && over.Kind == protocol.ClearWithdrawn {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.heard[over.Job]++
+	}
+}
+
+func (c *clears) await(ctx context.Context, job grid.JobID, n int) error {
+	return await(ctx, 5*time.Second, fmt.Sprintf("%d sites to forget a job", n), func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.heard[job] >= n
+	})
+}

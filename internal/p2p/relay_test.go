@@ -1,0 +1,333 @@
+package p2p
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// hidden makes a site open no port: it is reached through members or not at all.
+func hidden(cfg *Config) {
+	cfg.Listen = []string{circuitOnly}
+	cfg.NAT = NAT{Relay: RelayUse, Reachability: ReachabilityPrivate}
+}
+
+// relayed starts a site that relays and n hidden ones, all of which know only
+// the first.
+func relayed(t *testing.T, n int) []node {
+	t.Helper()
+	return cluster(t, n+1, func(i int, cfg *Config) {
+		if i == 0 {
+			cfg.NAT.Relay = RelayServe
+		} else {
+			hidden(cfg)
+		}
+	})
+}
+
+func TestHiddenMembersMeetThroughARelay(t *testing.T) {
+	nodes := relayed(t, 2)
+	relay, a, b := nodes[0], nodes[1], nodes[2]
+	for _, pair := range [][2]node{{a, b}, {b, a}} {
+		i := slices.IndexFunc(pair[0].Peers(), func(p Peer) bool { return p.Site == pair[1].Self() })
+		if i < 0 || pair[0].Peers()[i].Relay != relay.Self() {
+			t.Errorf("peers = %+v, want %s through %s", pair[0].Peers(), pair[1].Self(), relay.Self())
+		}
+		want := Reach{Reachability: ReachabilityPrivate, Relays: []grid.SiteID{relay.Self()}, Direct: 1, Relayed: 1}
+		if got := pair[0].Reach(); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("Reach() = %+v, want %+v", got, want)
+		}
+		if err := pair[0].Send(pair[1].Self(), protocol.Cancel{Job: jobID(1)}); err != nil {
+			t.Errorf("Send() = %v", err)
+		}
+		eventually(t, "the message arrives", func() bool { return pair[1].count() > 0 })
+	}
+	if got := relay.Reach(); got.Reachability != ReachabilityPublic || !got.Serving || got.Direct != 2 || got.Relayed != 0 {
+		t.Errorf("the relay's Reach() = %+v, want public, serving, 2 direct peers", got)
+	}
+	before := b.count()
+	for i := range 300 {
+		if err := a.Broadcast(announcement(a.Self(), i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "announcements arrive at the relayed member", func() bool { return b.count() == before+300 })
+}
+
+func TestTheRelaysEndIsNobodyElsesDeath(t *testing.T) {
+	nodes := relayed(t, 2)
+	for _, n := range nodes[1:] {
+		for _, other := range nodes[1:] {
+			if r := n.lookup(other.Self()); r != nil && len(proofs(r)) > 0 {
+				t.Errorf("%v would prove the death of a relayed member", proofs(r))
+			}
+		}
+	}
+	if err := nodes[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range nodes[1:] {
+		other := nodes[2-i].Self()
+		eventually(t, "both are lost", func() bool { return len(n.losses()) == 2 })
+		for _, loss := range n.losses() {
+			if loss.site == other && loss.proven {
+				t.Errorf("the end of the relay proved the death of %s", other)
+			}
+		}
+	}
+}
+
+func TestMembersMeetAgainWhenTheRelayIsBack(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.NAT.Relay = RelayServe
+	first := join(t, cfg)
+	nodes := []node{first}
+	for range 2 {
+		behind := testConfig(t)
+		hidden(&behind)
+		behind.Bootstrap = first.Addrs()
+		nodes = append(nodes, join(t, behind))
+	}
+	whole(t, nodes)
+	for _, a := range first.Host().Network().ListenAddresses() {
+		if !isCircuit(a) {
+			cfg.Listen = []string{a.String()}
+		}
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes[1:] {
+		eventually(t, "both are lost", func() bool { return n.peers() == 0 })
+	}
+	cfg.Incarnation++
+	nodes[0] = join(t, cfg)
+	whole(t, nodes)
+}
+
+func proofs(r *remote) map[string]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	targets := make(map[string]bool)
+	for target := range r.proof {
+		targets[target.String()] = true
+	}
+	return targets
+}
+
+func TestNothingProvesTheDeathOfAMemberBehindARouter(t *testing.T) {
+	nodes := cluster(t, 2, nil)
+	r := nodes[0].lookup(nodes[1].Self())
+	eventually(t, "the address would prove a death", func() bool { return len(proofs(r)) == 1 })
+	nodes[0].learn(r.id, []string{nodes[0].Addrs()[0] + circuitOnly + "/p2p/" + string(r.site)})
+	if err := nodes[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the loss is told", func() bool { return len(nodes[0].losses()) == 1 })
+	if nodes[0].losses()[0].proven {
+		t.Error("a refusal in front of which a router may stand proved a death")
+	}
+}
+
+func TestStreamsMoveToADirectConnectionAndLoseNothing(t *testing.T) {
+	const messages = 400
+	nodes := relayed(t, 2)
+	relay, a, b := nodes[0], nodes[1], nodes[2]
+	before := b.count()
+	pace := time.NewTicker(2 * time.Millisecond)
+	defer pace.Stop()
+	for i := range messages {
+		if err := a.Send(b.Self(), protocol.Cancel{Job: jobID(i)}); err != nil {
+			t.Fatal(err)
+		}
+		if i == messages/4 {
+			connectDirectly(t, a, b)
+		}
+		<-pace.C
+	}
+	eventually(t, fmt.Sprintf("all messages arrive (%d)", b.count()-before), func() bool { return b.count() == before+messages })
+	for _, n := range []node{a, b} {
+		eventually(t, "the streams move", func() bool { return n.Count(CountMoves, moveOK) == 1 })
+		eventually(t, "the relayed connection ends", func() bool {
+			return !slices.ContainsFunc(n.Host().Network().Conns(), func(c network.Conn) bool { return isCircuit(c.RemoteMultiaddr()) })
+		})
+		eventually(t, "nobody is relayed", func() bool { return n.Reach().Relayed == 0 })
+	}
+	if err := relay.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []node{a, b} {
+		eventually(t, "the relay is gone", func() bool { return len(n.losses()) > 0 })
+		if got := n.losses(); len(got) != 1 || got[0].site != relay.Self() {
+			t.Errorf("losses = %+v, want only the relay", got)
+		}
+	}
+	at := b.count()
+	eventually(t, "gossip finds the direct connection", func() bool { return len(a.gossip.topic.ListPeers()) == 1 })
+	if err := a.Broadcast(announcement(a.Self(), 1)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "an announcement arrives", func() bool { return b.count() > at })
+}
+
+// connectDirectly stands for a hole that is punched.
+func connectDirectly(t *testing.T, from, to node) {
+	t.Helper()
+	at, err := ma.NewMultiaddr("/ip4/127.0.0.1/tcp/0")
+	if err == nil {
+		err = to.Host().Network().Listen(at)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	listens := slices.DeleteFunc(to.Host().Network().ListenAddresses(), isCircuit)
+	ctx := network.WithForceDirectDial(t.Context(), "test")
+	if err := from.Host().Connect(ctx, peer.AddrInfo{ID: to.Host().ID(), Addrs: listens}); err != nil {
+		t.Fatalf("Connect() = %v", err)
+	}
+}
+
+func TestAConnectionThatAnswersNothingIsNotMovedTo(t *testing.T) {
+	nodes := relayed(t, 2)
+	a, b := nodes[1], nodes[2]
+	b.Host().RemoveStreamHandler(protocol.StreamID) // the new connection carries nothing
+	connectDirectly(t, a, b)
+	eventually(t, "the move fails", func() bool { return a.Count(CountMoves, moveFailed) > 0 })
+	if got := a.losses(); len(got) != 0 {
+		t.Errorf("losses = %+v, want none", got)
+	}
+	at := b.count()
+	if err := a.Send(b.Self(), protocol.Cancel{Job: jobID(1)}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the relayed stream still carries", func() bool { return b.count() > at })
+}
+
+func TestStrangersGetNoSlotAndReachNobody(t *testing.T) {
+	nodes := relayed(t, 1)
+	relay, member := nodes[0], nodes[1]
+	stranger, err := libp2p.New(libp2p.NoListenAddrs, libp2p.EnableRelay(), libp2p.DisableMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stranger.Close() }()
+	info, err := peer.AddrInfoFromString(relay.Addrs()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err = stranger.Connect(ctx, *info); err != nil { // anyone may connect, and must then say Hello
+		t.Fatalf("Connect() = %v", err)
+	}
+	if _, err = client.Reserve(ctx, stranger, *info); err == nil {
+		t.Error("a stranger got a slot")
+	}
+	through, err := peer.AddrInfoFromString(relay.Addrs()[0] + circuitOnly + "/p2p/" + string(member.Self()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = stranger.Connect(ctx, *through); err == nil {
+		t.Error("a stranger reached a member through the relay")
+	}
+}
+
+func TestWhoMayUseARelay(t *testing.T) {
+	listed, other := newForge(t).id, newForge(t).id
+	for name, anyone := range map[string]bool{"a list": false, "anyone": true} {
+		cfg := testConfig(t)
+		if cfg.AcceptAnyone = anyone; !anyone {
+			cfg.Allow = []grid.SiteID{listed.site}
+		}
+		acl := relayACL{join(t, cfg).Mesh}
+		for _, id := range []Identity{listed, other} {
+			p, err := peerOf(id.site)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if acl.AllowReserve(p, nil) {
+				t.Errorf("%s: who is not admitted gets a slot", name)
+			}
+			if acl.AllowConnect(p, nil, p) {
+				t.Errorf("%s: who is not admitted is reached", name)
+			}
+		}
+	}
+}
+
+func TestARelayThatIsFullIsSaidSo(t *testing.T) {
+	nodes := cluster(t, 2, func(i int, cfg *Config) {
+		cfg.NAT.Relay = RelayServe
+		cfg.Limits.RelaySlots = 1
+		if i > 0 {
+			hidden(cfg)
+		}
+	})
+	eventually(t, "the slot is taken", func() bool { return len(nodes[1].Reach().Relays) == 1 })
+	cfg := testConfig(t)
+	hidden(&cfg)
+	cfg.Bootstrap = nodes[0].Addrs()
+	late := join(t, cfg)
+	eventually(t, "the second is refused", func() bool { return late.Count(CountRelays, relayRefused) > 1 })
+	if got := late.Reach().Relays; len(got) != 0 {
+		t.Errorf("relays = %v, want none", got)
+	}
+	if err := nodes[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the slot is free again", func() bool { return len(late.Reach().Relays) == 1 })
+}
+
+func TestAddressesThroughRelaysAreNamedLast(t *testing.T) {
+	relay, id := newForge(t).id, newForge(t).id
+	p, err := peerOf(id.site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	circuit := func(ip string) string {
+		return "/ip4/" + ip + "/tcp/1/p2p/" + string(relay.site) + circuitOnly
+	}
+	addrs := parseAddrs([]string{
+		"/ip4/10.0.0.1/tcp/1", "/ip4/10.0.0.2/tcp/1", "/ip4/10.0.0.3/tcp/1",
+		circuit("127.0.0.1"), circuit("8.8.8.8"), circuit("8.8.4.4"), circuit("1.1.1.1"),
+	})
+	me := "/p2p/" + string(id.site)
+	want := []string{"/ip4/10.0.0.1/tcp/1" + me, "/ip4/10.0.0.2/tcp/1" + me, circuit("8.8.8.8") + me, circuit("8.8.4.4") + me}
+	if got := nameAddrs(p, addrs, false); !slices.Equal(got, want) {
+		t.Errorf("nameAddrs(far) = %q, want %q", got, want)
+	}
+	want[2], want[3] = circuit("127.0.0.1")+me, circuit("8.8.8.8")+me
+	if got := nameAddrs(p, addrs, true); !slices.Equal(got, want) {
+		t.Errorf("nameAddrs(near) = %q, want %q", got, want)
+	}
+	if got := relayOf(addrs[4]); got != relay.site {
+		t.Errorf("relayOf(%s) = %s, want %s", addrs[4], got, relay.site)
+	}
+	order := relaysLast(tcpFirst)(append(slices.Clone(addrs[4:]), addrs[:3]...))
+	for _, d := range order {
+		if late := d.Delay >= relayWait; late != isCircuit(d.Addr) {
+			t.Errorf("%s is dialled after %s", d.Addr, d.Delay)
+		}
+	}
+}
+
+func TestNATOutOfRange(t *testing.T) {
+	for _, n := range []NAT{{Relay: "always"}, {Reachability: "maybe"}, {Reachability: ReachabilityUnknown}, {Relay: RelayServe, Reachability: ReachabilityPrivate}} {
+		cfg := testConfig(t)
+		cfg.NAT = n
+		if cfg.Validate() == nil {
+			t.Errorf("Validate() accepts %+v", n)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package avail
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Hazard is what is believed of one cause for which a site stops being available. Its
+// rate is lambda k (t/u)^(k-1) at age t, times what the profile says of the quarter of
+// the week: a Weibull lifetime, exponential for k = 1, in calendar time. lambda is
+// uncertain: a Gamma distribution.
+type Hazard struct {
+	Shape    float64  `json:"shape"`             // k, 0.2 to 5
+	Unit     float64  `json:"unit"`              // u, seconds: what one failure of the prior is worth
+	Failures float64  `json:"failures"`          // of the Gamma distribution, those of the prior included
+	Exposure float64  `json:"exposure"`          // of the Gamma distribution, seconds of operational time
+	Profile  *Profile `json:"profile,omitempty"` // nil: all times of the week are alike
+}
+
+// Profile says how many times likelier than on average an end is in each quarter of an
+// hour of the week.
+type Profile struct {
+	Times  []float64 `json:"times"`  // 672 factors, 0 or more
+	Worth  []float64 `json:"worth"`  // how many ends each factor is worth, above 0
+	Factor float64   `json:"factor"` // the mean of Times
+}
+
+// operational is the age in operational time, u (t/u)^k, seconds. It is the age itself
+// for k = 1.
+func (h *Hazard) operational(age float64) float64 {
+	if h.Shape == 1 || age == 0 {
+		return age
+	}
+	return h.Unit * math.Pow(age/h.Unit, h.Shape)
+}
+
+// rate is the expected lambda.
+func (h *Hazard) rate() float64 { return h.Failures / h.Exposure }
+
+// at is the time in operational seconds, weighted by the profile, that lies between an
+// age and tau seconds later, starting at a second of the week; and the variance that
+// the profile's own uncertainty brings, in seconds squared.
+func (h *Hazard) at(week, age, tau float64) (weighted, variance float64) {
+	all := h.operational(age+tau) - h.operational(age)
+	if h.Profile == nil {
+		return all, 0
+	}
+	if week < 0 {
+		return all * h.Profile.Factor, 0
+	}
+	before := h.operational(age)
+	walk(week, min(tau, WeekSeconds), func(slot int, _, to float64) {
+		after := h.operational(age + to)
+		times, worth := h.Profile.Times[slot], h.Profile.Worth[slot]
+		part := (after - before) * times
+		weighted += part
+		variance += part * part / worth
+		before = after
+	})
+	if tau > WeekSeconds { // a week is enough of detail
+		weighted += (h.operational(age+tau) - before) * h.Profile.Factor
+	}
+	return weighted, variance
+}
+
+// exposure is the operational time of a life, weighted by the profile.
+func (h *Hazard) exposure(l life) float64 {
+	all := h.operational(l.age+l.length) - h.operational(l.age)
+	if h.Profile == nil {
+		return all
+	}
+	if l.week < 0 {
+		return all * h.Profile.Factor
+	}
+	sum, before := 0.0, h.operational(l.age)
+	walk(l.week, min(l.length, WeekSeconds), func(slot int, _, to float64) {
+		after := h.operational(l.age + to)
+		sum += (after - before) * h.Profile.Times[slot]
+		before = after
+	})
+	if l.length > WeekSeconds {
+		sum += (h.operational(l.age+l.length) - before) * h.Profile.Factor
+	}
+	return sum
+}
+
+// logSurvival is the logarithm of the probability of no end by this cause.
+func (h *Hazard) logSurvival(week, age, tau float64) float64 {
+	weighted, _ := h.at(week, age, tau)
+	return -h.Failures * math.Log1p(max(weighted, 0)/h.Exposure)
+}
+
+// spread is the mean and the variance of the expected number of ends by this cause.
+func (h *Hazard) spread(week, age, tau float64) (mean, variance float64) {
+	weighted, profile := h.at(week, age, tau)
+	rate := h.rate()
+	return rate * weighted, weighted*weighted*rate/h.Exposure + rate*rate*profile
+}
+
+// Validate reports a field that is out of its range.
+func (h *Hazard) Validate() error {
+	errs := []error{Prior{Failures: h.Failures, Exposure: h.Exposure}.Validate()}
+	if !(h.Shape >= minShape && h.Shape <= maxShape) {
+		errs = append(errs, fmt.Errorf("%w: shape: want %v to %v, have %v", ErrInvalidArgument, minShape, maxShape, h.Shape))
+	}
+	if !(h.Unit >= 1 && h.Unit <= maxSeconds) {
+		errs = append(errs, fmt.Errorf("%w: unit: want 1 s to a century, have %v", ErrInvalidArgument, h.Unit))
+	}
+	if h.Profile != nil {
+		errs = append(errs, h.Profile.validate())
+	}
+	return errors.Join(errs...)
+}
+
+func (p *Profile) validate() error {
+	if len(p.Times) != slots || len(p.Worth) != slots {
+		return fmt.Errorf("%w: profile: want %d quarters of an hour, have %d and %d", ErrInvalidArgument, slots, len(p.Times), len(p.Worth))
+	}
+	for i := range p.Times {
+		if !(p.Times[i] >= 0 && p.Times[i] <= 1e12) || !(p.Worth[i] > 0 && p.Worth[i] <= 1e12) {
+			return fmt.Errorf("%w: profile: quarter %d: want factors of 0 to 1e12 worth more than nothing", ErrInvalidArgument, i)
+		}
+	}
+	if !(p.Factor >= 0 && p.Factor <= 1e12) {
+		return fmt.Errorf("%w: profile: mean: want 0 to 1e12, have %v", ErrInvalidArgument, p.Factor)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package broker
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// watched is what this site has seen of a member's coming and going. A member that
+// cannot be reached is down to it, whatever the cause; times that this site itself was
+// down say nothing.
+type watched struct {
+	ends    uint64  // how often it went
+	up      float64 // seconds it was seen up, before it went
+	returns uint64  // how often it came back while this site watched
+	down    float64 // seconds it was away, before it came back
+	since   time.Time
+}
+
+// memberFact is the value of the fact that a member is known.
+type memberFact struct {
+	Name       string          `json:"name"`
+	Capability grid.Capability `json:"capability"`
+	SeenMS     int64           `json:"seen_ms"`
+	Ends       uint64          `json:"ends,omitempty"`
+	UpS        float64         `json:"up_s,omitempty"`
+	Returns    uint64          `json:"returns,omitempty"`
+	DownS      float64         `json:"down_s,omitempty"`
+}
+
+// longestWatched bounds the seconds that are counted, so that sums stay finite.
+const longestWatched = 1e12
+
+// came notes that a member is there again, or for the first time.
+func (p *member) came(now time.Time) {
+	if !p.watched.since.IsZero() {
+		p.watched.returns++
+		p.watched.down = min(p.watched.down+now.Sub(p.watched.since).Seconds(), longestWatched)
+	}
+	p.watched.since = now
+}
+
+// went notes that a member is away.
+func (p *member) went(now time.Time) {
+	p.watched.ends++
+	p.watched.up = min(p.watched.up+now.Sub(p.watched.since).Seconds(), longestWatched)
+	p.watched.since = now
+}
+
+func (m *Machine) saveMember(id grid.SiteID) {
+	p := m.members[id]
+	w := p.watched
+	m.persist(factMember, string(id), memberFact{
+		Name: p.name, Capability: p.capability, SeenMS: toMS(p.there()),
+		Ends: w.ends, UpS: w.up, Returns: w.returns, DownS: w.down,
+	})
+}
+
+func (m *Machine) restoreMember(f step.Fact) error {
+	var v memberFact
+	if err := json.Unmarshal(f.Value, &v); err != nil {
+		return err
+	}
+	id := grid.SiteID(f.Key)
+	if err := id.Validate(); err != nil {
+		return err
+	}
+	if err := v.Capability.Validate(); err != nil {
+		return err
+	}
+	for _, s := range []float64{v.UpS, v.DownS} {
+		if !(s >= 0 && s <= longestWatched) {
+			return fmt.Errorf("%w: seconds: want 0 to %v, have %v", grid.ErrInvalid, longestWatched, s)
+		}
+	}
+	m.members[id] = &member{
+		name: v.Name, capability: v.Capability, lastSeen: fromMS(v.SeenMS),
+		watched: watched{ends: v.Ends, up: v.UpS, returns: v.Returns, down: v.DownS},
+	}
+	return nil
+}
+
+// forgetMember drops a member and what was seen of it.
+func (m *Machine) forgetMember(id grid.SiteID) {
+	delete(m.members, id)
+	m.persistRemoval(factMember, string(id))
+}
+
+// known reports whether a member was seen within a week.
+func (p *member) known(now time.Time) bool { return p.connected || now.Sub(p.there()) <= memberKept }
+
+// there is when the member was last known to be there.
+func (p *member) there() time.Time {
+	if p.watched.since.After(p.lastSeen) {
+		return p.watched.since // it came, or went, without saying more
+	}
+	return p.lastSeen
+}
+
+// met reports whether any member was seen since this site started.
+func (m *Machine) met() bool {
+	for _, id := range sortedSites(m.members) {
+		if p := m.members[id]; p.connected || !p.lastSeen.IsZero() && !p.lastSeen.Before(m.bootedAt) {
+			return true
+		}
+	}
+	return false
+}
+
+// returnPrior is what is believed of how soon a member comes back: within eight hours.
+func returnPrior() avail.Prior { return avail.Prior{Failures: 1, Exposure: (8 * time.Hour).Seconds()} }
+
+// leaving and returning are the beliefs about a member's rates, per second, after what
+// was seen of it up to now.
+func (p *member) leaving(now time.Time) avail.Prior {
+	up := p.watched.up
+	if p.connected {
+		up += p.standing(now).Seconds()
+	}
+	belief, _ := avail.DefaultPrior().Observe(p.watched.ends, min(up, longestWatched)) // both are finite
+	return belief
+}
+
+func (p *member) returning(now time.Time) avail.Prior {
+	down := p.watched.down
+	if !p.connected {
+		down += p.standing(now).Seconds()
+	}
+	belief, _ := returnPrior().Observe(p.watched.returns, min(down, longestWatched)) // both are finite
+	return belief
+}
+
+// standing is how long the member has been as it is, as far as was seen.
+func (p *member) standing(now time.Time) time.Duration {
+	if p.watched.since.IsZero() {
+		return 0
+	}
+	return max(now.Sub(p.watched.since), 0)
+}
+
+// cycle is how long a member is up and down at a time, on average.
+func (p *member) cycle(now time.Time) avail.Cycle {
+	return avail.Cycle{MTTFSeconds: 1 / p.leaving(now).Rate(), MTTRSeconds: 1 / p.returning(now).Rate()}
+}
+
+// forecastStep is the step of time of the thesis' sums, short against all rates.
+const forecastStep = time.Minute
+
+// Forecast is how many sites, this one included, are to be expected that far from now,
+// by the thesis' equation (11) in both modes: members seen within a week that are up
+// may leave, those that are down may come back. errorTerm is what earlier forecasts were
+// wrong by on average, see avail.ForecastError. The second result is how many sites
+// there are at all. It only reads.
+func (m *Machine) Forecast(now time.Time, ahead time.Duration, errorTerm float64) (avail.Forecast, int, error) {
+	each := forecastStep.Seconds()
+	up := []avail.UpNode{{Reliability: 1}} // this site
+	var down []avail.DownNode
+	for _, id := range sortedSites(m.members) {
+		p := m.members[id]
+		steps := int64(p.standing(now) / forecastStep)
+		switch {
+		case p.connected:
+			up = append(up, avail.UpNode{FailuresPerStep: p.leaving(now).Rate() * each, UpSteps: steps})
+		case p.known(now):
+			down = append(down, avail.DownNode{RecoveriesPerStep: p.returning(now).Rate() * each, DownSteps: steps})
+		}
+	}
+	forecast, err := avail.CapacityForecast(up, down, int64(math.Round(ahead.Seconds()/each)), errorTerm)
+	return forecast, len(up) + len(down), err
+}

@@ -1,0 +1,61 @@
+package site
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Outlook is how likely the site stays available for a time from now on, and how well
+// founded that is.
+type Outlook struct {
+	For      time.Duration
+	Up       float64 // probability, 0 to 1; z of a task that ends then is 1 minus it
+	Sureness avail.Sureness
+}
+
+// outlookSpans are the times that Status tells the outlook for.
+func outlookSpans() []time.Duration { return []time.Duration{time.Hour, 8 * time.Hour} }
+
+// onAvailability takes what the site has learned of its own availability.
+func (m *Machine) onAvailability(in step.AvailabilityLearned) {
+	if err := in.Model.Validate(); err != nil {
+		m.report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
+		return
+	}
+	m.learned = &in
+	m.report(step.LevelDebug, eventLearned, step.Report{Value: in.Model.Days})
+}
+
+// up is P(the site stays available for that long | up so long, this hour of the week),
+// thesis 3.2 with the errors of its equations (3) to (9) put right. Before anything was
+// learned it follows from the prior and the site's age alone.
+func (m *Machine) up(next time.Duration) float64 {
+	if m.learned == nil {
+		return m.cfg.Prior.Up(m.now.Sub(m.since), next)
+	}
+	p, err := m.learned.Model.Survival(m.query(next))
+	if err != nil { // the model and the query were made to be valid
+		return 0
+	}
+	return p
+}
+
+// query asks the learned model about a time from now on.
+func (m *Machine) query(next time.Duration) avail.Query {
+	in := m.learned
+	return avail.Query{
+		Week: avail.WeekSecond(m.now, in.Model.Zone),
+		Up:   max(m.now.Sub(in.Up), 0).Seconds(), Free: max(m.now.Sub(in.Free), 0).Seconds(),
+		For: max(next, 0).Seconds(),
+	}
+}
+
+func (m *Machine) outlook(next time.Duration) Outlook {
+	o := Outlook{For: next, Up: m.up(next), Sureness: avail.Sureness{High: 1}}
+	if m.learned != nil {
+		o.Sureness, _ = m.learned.Model.Sure(m.query(next))
+	}
+	return o
+}

@@ -103,14 +103,7 @@ func (a *Agent) measureHost(now owner.Report) {
 	if c.Capability == nil || missing == (hostinfo.Want{}) || time.Now().Before(a.host.again) {
 		return
 	}
-	busy, why := now.State.Reason != grid.ReasonNone, now.State.Why
-	switch {
-	case busy || !a.cfg.Owner.Yield || now.Blind:
-	case now.Sample.At.IsZero():
-		busy, why = true, "nobody has looked at it yet"
-	default:
-		busy, why = owner.InTheWay(now.Sample, a.rules())
-	}
+	busy, why := a.ownerWants(now)
 	if busy {
 		a.host.setPending("waiting for a quiet machine: " + why)
 		return
@@ -138,6 +131,20 @@ func (a *Agent) measureHost(now owner.Report) {
 	a.host.measure(nominal, found)
 	a.tellBoth(step.CapacityChanged{Capability: nominal})
 	a.mesh.Announce()
+}
+
+// ownerWants says whether to measure would be in the owner's way.
+func (a *Agent) ownerWants(now owner.Report) (busy bool, why string) {
+	switch {
+	case now.State.Reason != grid.ReasonNone:
+		return true, now.State.Why
+	case !a.cfg.Owner.Yield || now.Blind:
+		return false, ""
+	case now.Sample.At.IsZero():
+		return true, "nobody has looked at it yet"
+	default:
+		return owner.InTheWay(now.Sample, a.rules())
+	}
 }
 
 // lookAtHost works out what others leave now, and tells the site if that changed

@@ -92,7 +92,7 @@ func TestOthersUseTheMachine(t *testing.T) {
 	busy := func() { // ten cores of others, beside whatever this test uses itself; a core is stolen
 		const ticks, others, stolen = 100, 9, 1
 		n := time.Since(began).Seconds() * ticks
-		if _, err := fmt.Fprintf(pwriter{stat}, "cpu  %010d 0 0 0 0 0 0 %010d\ncpu0 0\ncpu1 0\n", int64(others*n), int64(stolen*n)); err != nil {
+		if _, err = fmt.Fprintf(pwriter{stat}, "cpu  %010d 0 0 0 0 0 0 %010d\ncpu0 0\ncpu1 0\n", int64(others*n), int64(stolen*n)); err != nil {
 			t.Fatal(err)
 		}
 	}

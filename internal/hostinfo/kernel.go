@@ -124,16 +124,12 @@ func runKernel(ctx context.Context, rounds int) (kernelTimes, error) {
 		return kernelTimes{}, fmt.Errorf("measure computation: %w", err)
 	}
 	lanes := [kernelLanes]float64{1, 2, 3, 4, 5, 6, 7, 8}
-	began, busy, known := time.Now(), time.Duration(0), false
-	if busy, known = threadTime(); known {
-		began = time.Now()
-	}
+	busy, known := threadTime()
+	began := time.Now()
 	lanes = multiplyAdd(lanes, rounds)
-	r := kernelTimes{rounds: rounds, wall: time.Since(began), busyKnown: known}
+	r := kernelTimes{rounds: rounds, wall: time.Since(began)}
 	if after, still := threadTime(); known && still {
-		r.busy = after - busy
-	} else {
-		r.busyKnown = false
+		r.busy, r.busyKnown = after-busy, true
 	}
 	if lanes[0] != lanes[0] { // keeps the lanes alive; they converge to 1
 		return r, errors.New("measure computation: the kernel lost its numbers")

@@ -31,8 +31,11 @@ func TestLeft(t *testing.T) {
 		"nothing known":   {func(l *Load) { *l = Load{Cores: 4, FreeMemory: -1, FreeDisk: -1} }, nominal().Total, 2000},
 		"in the reserve":  {func(l *Load) { l.Others = yield.Measured(.75) }, nominal().Total, 2000},
 		"two cores taken": {func(l *Load) { l.Others = yield.Measured(2) }, grid.Resources{MilliCPUs: 1750, MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 3500}, 2000},
-		"half is stolen": {func(l *Load) { l.Others, l.Stolen = yield.Measured(2), yield.Measured(2) },
-			grid.Resources{MilliCPUs: 1750, MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 3500}, 1000},
+		"half is stolen": {
+			func(l *Load) { l.Others, l.Stolen = yield.Measured(2), yield.Measured(2) },
+			grid.Resources{MilliCPUs: 1750, MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 3500},
+			1000,
+		},
 		"all taken":      {func(l *Load) { l.Others = yield.Measured(9) }, grid.Resources{MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 1}, 2000},
 		"little memory":  {func(l *Load) { l.FreeMemory = 1000 }, grid.Resources{MilliCPUs: 3000, MemoryBytes: 1000, DiskBytes: 5000, MFLOPS: 6000}, 2000},
 		"no disk":        {func(l *Load) { l.FreeDisk = 0 }, grid.Resources{MilliCPUs: 3000, MemoryBytes: 8000, MFLOPS: 6000}, 2000},

@@ -162,7 +162,7 @@ func (a *Agent) lookAtHost(mean yield.Sample) {
 	nominal := a.host.ceilings()
 	left := hostinfo.Left(nominal, hostinfo.Load{
 		Cores: cmp.Or(mean.Cores, float64(a.cfg.Host.Machine.Cores)), Others: mean.Others, Stolen: mean.Stolen,
-		Reserve: rules.Reserve, Floor: rules.Floor, Held: held, FreeMemory: room.FreeMemory, FreeDisk: room.FreeDiskBytes,
+		Reserve: rules.Reserve, Floor: rules.Floor, Fair: !a.cfg.Owner.Yield, Held: held, FreeMemory: room.FreeMemory, FreeDisk: room.FreeDiskBytes,
 	})
 	a.host.see(left, room)
 	if hostinfo.Differs(nominal, a.host.told, left) {

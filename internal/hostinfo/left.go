@@ -14,6 +14,7 @@ type Load struct {
 	Stolen     yield.Reading  // of these, processors that the host gives to other guests
 	Reserve    float64        // processors that stay free beside what others use
 	Floor      float64        // processors; what others use below this does not count
+	Fair       bool           // jobs do not make way for others but share the processors with them
 	Held       grid.Resources // what this site's own jobs hold
 	FreeMemory int64          // bytes nobody uses; -1 = unknown
 	FreeDisk   int64          // likewise
@@ -25,19 +26,15 @@ type Load struct {
 // known it stays at least 1, since computation is soft. What is left is never more
 // than the nominal, and never less than what the site's own jobs hold.
 func Left(nominal grid.Capability, l Load) grid.Capability {
-	const milli = 1000
 	out := nominal
-	out.Total = nominal.Total
-	if others := l.Others.Value; l.Others.Known && others > l.Floor {
-		out.Total.MilliCPUs = within(milli*(l.Cores-others-l.Reserve), l.Held.MilliCPUs, nominal.Total.MilliCPUs)
+	share := 1.0 // of the computation
+	if l.Others.Known && l.Others.Value > l.Floor && nominal.Total.MilliCPUs > 0 {
+		share = l.coresLeft(&out.Total)
 	}
 	if l.Stolen.Known && l.Cores > 0 {
 		out.CoreMFLOPS = part(nominal.CoreMFLOPS, 1-l.Stolen.Value/l.Cores)
 	}
-	if nominal.Total.MilliCPUs > 0 {
-		share := float64(out.Total.MilliCPUs) / float64(nominal.Total.MilliCPUs)
-		out.Total.MFLOPS = max(part(nominal.Total.MFLOPS, share), min(l.Held.MFLOPS, nominal.Total.MFLOPS))
-	}
+	out.Total.MFLOPS = max(part(nominal.Total.MFLOPS, share), min(l.Held.MFLOPS, nominal.Total.MFLOPS))
 	if l.FreeMemory >= 0 {
 		out.Total.MemoryBytes = within(float64(l.Held.MemoryBytes+l.FreeMemory), l.Held.MemoryBytes, nominal.Total.MemoryBytes)
 	}
@@ -45,6 +42,19 @@ func Left(nominal grid.Capability, l Load) grid.Capability {
 		out.Total.DiskBytes = within(float64(l.Held.DiskBytes+l.FreeDisk), l.Held.DiskBytes, nominal.Total.DiskBytes)
 	}
 	return out
+}
+
+// coresLeft takes away the cores that others use and gives the share of the
+// computation that is left. Where jobs do not make way the cores stay on offer, and
+// everybody gets a part in proportion to what he wants.
+func (l Load) coresLeft(total *grid.Resources) float64 {
+	const milli = 1000
+	given := float64(total.MilliCPUs)
+	if l.Fair {
+		return min(milli*l.Cores/(given+milli*l.Others.Value), 1)
+	}
+	total.MilliCPUs = within(milli*(l.Cores-l.Others.Value-l.Reserve), l.Held.MilliCPUs, total.MilliCPUs)
+	return float64(total.MilliCPUs) / given
 }
 
 // part is a share of what is known, at least 1; 0 stays unknown.

@@ -36,6 +36,8 @@ func TestLeft(t *testing.T) {
 			grid.Resources{MilliCPUs: 1750, MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 3500},
 			1000,
 		},
+		"shared fairly":  {func(l *Load) { l.Others, l.Fair = yield.Measured(3), true }, grid.Resources{MilliCPUs: 3000, MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 4000}, 2000},
+		"room for all":   {func(l *Load) { l.Others, l.Fair = yield.Measured(1), true }, nominal().Total, 2000},
 		"all taken":      {func(l *Load) { l.Others = yield.Measured(9) }, grid.Resources{MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 1}, 2000},
 		"little memory":  {func(l *Load) { l.FreeMemory = 1000 }, grid.Resources{MilliCPUs: 3000, MemoryBytes: 1000, DiskBytes: 5000, MFLOPS: 6000}, 2000},
 		"no disk":        {func(l *Load) { l.FreeDisk = 0 }, grid.Resources{MilliCPUs: 3000, MemoryBytes: 8000, MFLOPS: 6000}, 2000},
@@ -80,6 +82,7 @@ func TestLeftIsWithinTheNominal(t *testing.T) {
 		l := Load{
 			Cores: rapid.Float64Range(.1, 1e4).Draw(t, "cores"), Others: reading("others"), Stolen: reading("stolen"),
 			Reserve: rapid.Float64Range(0, 8).Draw(t, "reserve"), FreeMemory: amount("free memory") - 1, FreeDisk: amount("free disk") - 1,
+			Fair: rapid.Bool().Draw(t, "fair"),
 			Held: grid.Resources{MilliCPUs: amount("held cpus"), MemoryBytes: amount("held memory")},
 		}
 		got := Left(n, l)

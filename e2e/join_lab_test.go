@@ -19,28 +19,10 @@ import (
 func TestJoinAcrossANetwork(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	if why := netlab.Supported(ctx); why != "" {
-		t.Skip(why)
-	}
-	m, err := newLabMesh(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := m.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	m := startLab(ctx, t)
 	for _, name := range []string{"home", "attic"} {
-		host, err := m.lab.Host(ctx, name, netlab.Link{UpBps: 50e6, DownBps: 50e6})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := newLabSite(ctx, m.dir, name, host, "domain: "+name+"\nceilings: {cpus: 1, memory: 1GiB, disk: 1GiB, gflops: 1}\n")
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.sites = append(m.sites, s)
+		m.add(ctx, t, name, netlab.Link{UpBps: 50e6, DownBps: 50e6},
+			"domain: "+name+"\nceilings: {cpus: 1, memory: 1GiB, disk: 1GiB, gflops: 1}\n")
 	}
 	home, attic := m.sites[0], m.sites[1]
 	for _, start := range []func(context.Context) error{home.launch, home.ready} {

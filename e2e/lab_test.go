@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -90,11 +91,11 @@ func measureSpeed(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	core, err := hostinfo.CoreMFLOPS(ctx, machine, dir)
+	found, err := hostinfo.Measure(ctx, machine, dir, hostinfo.Measured{}, hostinfo.Want{Core: true})
 	if err != nil {
 		return 0, err
 	}
-	speed.dir, speed.mflops = dir, core*int64(machine.Cores)
+	speed.dir, speed.mflops = dir, found.CoreMFLOPS*int64(machine.Cores)
 	return speed.mflops, nil
 }
 
@@ -321,6 +322,40 @@ func newLabMesh(ctx context.Context) (*labMesh, error) {
 		return nil, errors.Join(err, lab.Close())
 	}
 	return &labMesh{dir: dir, lab: lab}, nil
+}
+
+// startLab makes an empty mesh that ends with the test, or skips it where there are
+// no namespaces.
+func startLab(ctx context.Context, t *testing.T) *labMesh {
+	t.Helper()
+	if why := netlab.Supported(ctx); why != "" {
+		t.Skip(why)
+	}
+	m, err := newLabMesh(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+// add makes one more site behind a link of its own.
+func (m *labMesh) add(ctx context.Context, t *testing.T, name string, link netlab.Link, settings string) *labSite {
+	t.Helper()
+	host, err := m.lab.Host(ctx, name, link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newLabSite(ctx, m.dir, name, host, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.sites = append(m.sites, s)
+	return s
 }
 
 // await waits until the condition holds; its error ends the waiting.

@@ -21,33 +21,14 @@ import (
 func TestLinksAreMeasuredAndDataIsNear(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	if why := netlab.Supported(ctx); why != "" {
-		t.Skip(why)
-	}
-	m, err := newLabMesh(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := m.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	m := startLab(ctx, t)
 	const bps = 20e6
 	for _, name := range []string{"holder", "near", "far"} {
 		link := netlab.Link{UpBps: bps, DownBps: bps}
 		if name == "holder" {
 			link = netlab.Link{}
 		}
-		host, err := m.lab.Host(ctx, name, link)
-		if err != nil {
-			t.Fatal(err)
-		}
-		site, err := newLabSite(ctx, m.dir, name, host, "domain: lab\nceilings: {cpus: 1, memory: 1GiB, disk: 1GiB, gflops: 1}\nrates: {probe: false}\n")
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.sites = append(m.sites, site)
+		m.add(ctx, t, name, link, "domain: lab\nceilings: {cpus: 1, memory: 1GiB, disk: 1GiB, gflops: 1}\nrates: {probe: false}\n")
 	}
 	if err := m.acquaint(); err != nil {
 		t.Fatal(err)

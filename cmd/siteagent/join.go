@@ -16,6 +16,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/agent"
 	"github.com/mrsmesh/mrsmesh/internal/config"
+	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
@@ -246,11 +247,7 @@ func replaceFile(file string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	tmp := file + ".new"
-	if err := os.WriteFile(tmp, text, 0o600); err != nil { //nolint:gosec // the owner chose the file
-		return err
-	}
-	return os.Rename(tmp, file)
+	return durable.Replace(file, text)
 }
 
 // check lets the site live for a moment and asks the inviter what arrives.

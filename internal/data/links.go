@@ -16,6 +16,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -227,9 +228,5 @@ func (l *links) save() error {
 	if err != nil {
 		return err
 	}
-	tmp := l.path + ".new"
-	if err := os.WriteFile(tmp, text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, l.path)
+	return durable.Replace(l.path, text)
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/mrsmesh/mrsmesh/internal/durable"
 )
 
 // fileVersion is the form of the files that this build writes.
@@ -15,31 +17,6 @@ const fileVersion = 1
 // maxFileBytes bounds what is read: MaxRecords at their longest fit.
 const maxFileBytes = 8 << 20
 
-// writeFile puts the content there in one step, durably and with mode 0600.
-func writeFile(file string, content []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*") // CreateTemp uses mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // it is gone when all went well
-	_, err = tmp.Write(content)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(tmp.Name(), file); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(file))
-	if err != nil {
-		return err
-	}
-	_ = dir.Sync() // not every system can
-	return dir.Close()
-}
-
 // save writes a value as JSON; without a directory it does nothing.
 func save(dir, name string, value any) error {
 	if dir == "" {
@@ -47,7 +24,7 @@ func save(dir, name string, value any) error {
 	}
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err == nil {
-		err = writeFile(filepath.Join(dir, name), append(text, '\n'))
+		err = durable.Replace(filepath.Join(dir, name), append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)

@@ -6,11 +6,11 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 
+	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -79,11 +79,8 @@ func createKey(dir string) (Key, error) {
 		return Key{private: private}, nil
 	}
 	file := filepath.Join(dir, KeyFile)
-	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-		return Key{}, fmt.Errorf("make the domain's key: %s exists", file)
-	}
 	text := pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: private.Seed()})
-	if err := writeFile(file, text); err != nil {
+	if err := durable.Create(file, text); err != nil {
 		return Key{}, fmt.Errorf("make the domain's key: %w", err)
 	}
 	return Key{private: private}, nil

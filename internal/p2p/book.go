@@ -13,6 +13,8 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/mrsmesh/mrsmesh/internal/durable"
 )
 
 // Limits on what is remembered.
@@ -168,7 +170,7 @@ func (b *book) save() error {
 	slices.SortFunc(stored.Peers, func(x, y bookPeer) int { return cmp.Compare(x.ID, y.ID) })
 	raw, err := json.MarshalIndent(stored, "", "  ")
 	if err == nil {
-		err = writeFile(b.file, append(raw, '\n'), false)
+		err = durable.Replace(b.file, append(raw, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write addresses of members: %w", err)

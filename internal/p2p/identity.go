@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -69,7 +69,7 @@ func createIdentity(file string) (Identity, error) {
 	if err != nil {
 		return Identity{}, fmt.Errorf("create identity: %w", err)
 	}
-	if err := writeFile(file, raw, true); err != nil {
+	if err := durable.Create(file, raw); err != nil {
 		return Identity{}, fmt.Errorf("create identity: %w", err)
 	}
 	return identityOf(key)
@@ -81,28 +81,6 @@ func identityOf(key crypto.PrivKey) (Identity, error) {
 		return Identity{}, fmt.Errorf("derive site name: %w", err)
 	}
 	return Identity{key: key, id: id, site: siteOf(id)}, nil
-}
-
-// writeFile puts the content there in one step, with mode 0600. With fresh set,
-// a file that exists is an error, so that two agents never share an identity by
-// accident.
-func writeFile(file string, content []byte, fresh bool) error {
-	tmp, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*") // CreateTemp uses mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // it is gone when all went well
-	_, err = tmp.Write(content)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	if fresh {
-		return os.Link(tmp.Name(), file)
-	}
-	return os.Rename(tmp.Name(), file)
 }
 
 func siteOf(id peer.ID) grid.SiteID { return grid.SiteID(id.String()) }

@@ -1,0 +1,48 @@
+// Package durable puts whole files in place in one step: a reader, and a machine
+// that loses power, finds either what was there before or all of what is new.
+//
+// It is for small files that are written anew each time. What grows is the
+// business of the room that it belongs to.
+package durable
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Replace writes the file, with mode 0600, in place of what may be there.
+func Replace(file string, content []byte) error {
+	return put(file, content, os.Rename)
+}
+
+// Create writes the file, with mode 0600; one that is there already is left as it
+// is, and an error that is fs.ErrExist.
+func Create(file string, content []byte) error {
+	return put(file, content, os.Link)
+}
+
+// put writes the content beside the file and lets place give it its name.
+func put(file string, content []byte, place func(from, to string) error) error {
+	tmp, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // after Rename it is gone
+	_, err = tmp.Write(content)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	if err = place(tmp.Name(), file); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	_ = dir.Sync() // not every system can
+	return dir.Close()
+}

@@ -32,7 +32,7 @@ func TestMeasureCore(t *testing.T) {
 // of five measurements calls itself steady and lost not more than a tenth of its
 // runs; elsewhere the spread is printed only.
 func TestFiveRunsAgree(t *testing.T) {
-	const tries, runs, promise = 3, 5, .10
+	const tries, runs, promise = 2, 5, .10
 	for range tries {
 		low, high, quiet := 0.0, 0.0, true
 		for range runs {

@@ -58,31 +58,62 @@ const ticksPerSecond = 100
 // cpu is time of processor, in seconds.
 type cpu struct {
 	own      float64 // of all agents
-	children float64 // of what they ran and has ended: supervisors, sandboxes, programs
+	children float64 // of what they ran: supervisors, and the sandboxes and programs that have ended
 }
 
-// cpuTime is what all agents have used since they started.
+// cpuTime is what all agents have used since they started. A supervisor that waits
+// for its next job has not ended; what it and its jobs used counts all the same.
 func (f *farm) cpuTime() (cpu, error) {
 	var sum cpu
+	agents := make(map[string]bool)
 	for _, p := range f.sites {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		pid := strconv.Itoa(p.cmd.Process.Pid)
+		agents[pid] = true
+		stat, err := readStat(pid)
 		if err != nil {
 			return sum, fmt.Errorf("this system does not tell: %w", err)
 		}
-		_, after, _ := bytes.Cut(stat, []byte(") ")) // behind the name, from field 3 on
-		words := strings.Fields(string(after))
-		if len(words) < 15 {
-			return sum, errors.New("/proc/PID/stat is too short")
-		}
-		for i, to := range []*float64{&sum.own, &sum.own, &sum.children, &sum.children} { // user and system of each
-			ticks, err := strconv.ParseFloat(words[11+i], 64)
-			if err != nil {
-				return sum, fmt.Errorf("/proc/PID/stat: %w", err)
-			}
-			*to += ticks / ticksPerSecond
+		sum.own += stat.own
+		sum.children += stat.children
+	}
+	all, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return sum, err
+	}
+	for _, dir := range all {
+		if stat, err := readStat(filepath.Base(dir)); err == nil && agents[stat.parent] {
+			sum.children += stat.own + stat.children
 		}
 	}
 	return sum, nil
+}
+
+// processStat is what the system tells of a process.
+type processStat struct {
+	parent string // process ID
+	cpu           // of this process alone
+}
+
+func readStat(pid string) (processStat, error) {
+	var s processStat
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return s, err
+	}
+	_, after, _ := bytes.Cut(stat, []byte(") ")) // behind the name, from field 3 on
+	words := strings.Fields(string(after))
+	if len(words) < 15 {
+		return s, errors.New("/proc/PID/stat is too short")
+	}
+	s.parent = words[1]
+	for i, to := range []*float64{&s.own, &s.own, &s.children, &s.children} { // user and system of each
+		ticks, err := strconv.ParseFloat(words[11+i], 64)
+		if err != nil {
+			return s, fmt.Errorf("/proc/PID/stat: %w", err)
+		}
+		*to += ticks / ticksPerSecond
+	}
+	return s, nil
 }
 
 // tellCPU tells what a job cost all agents, and what its processes cost.

@@ -83,8 +83,9 @@ func (c Config) Validate() error {
 
 // Adapter implements lrm.Adapter.
 type Adapter struct {
-	config Config
-	host   host
+	config      Config
+	host        host
+	supervisors *supervise.Pool
 }
 
 // New makes an adapter and tries, within ctx, what works on this machine. That
@@ -96,7 +97,7 @@ func New(ctx context.Context, config Config) (*Adapter, error) {
 	if config.Processes == 0 {
 		config.Processes = defaultProcesses
 	}
-	return &Adapter{config: config, host: explore(ctx, config)}, nil
+	return &Adapter{config: config, host: explore(ctx, config), supervisors: supervise.NewPool(config.Supervisor)}, nil
 }
 
 // Probe implements lrm.Adapter.
@@ -139,27 +140,27 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 func (a *Adapter) launch(ctx context.Context, box sandbox, group group, wrong string) (lrm.Process, error) {
 	at := box.attempt
 	limits := at.Limits.OrDefault()
-	work := job{Join: group.doors(), Refused: wrong != ""}
-	if wrong == "" {
-		if err := box.command(&work); err != nil {
-			return nil, fmt.Errorf("prepare sandbox: %w", err)
-		}
-	}
-	stdin, err := json.Marshal(work)
-	if err != nil {
-		return nil, fmt.Errorf("encode job: %w", err)
-	}
 	spec := supervise.Spec{
-		Attempt: at.ID, Runner: a.config.Runner, Env: []string{"GOMAXPROCS=1"}, Stdin: stdin, Dir: at.Dir,
+		Attempt: at.ID, Runner: a.config.Runner, Env: []string{"GOMAXPROCS=1"}, Dir: at.Dir,
 		Stdout: at.StdoutPath(), Stderr: at.StderrPath(), WatchDir: at.WorkDir(), Limits: limits,
 		LeaseUntil: at.LeaseUntil, RecordPath: at.RecordPath,
 		Idle: a.config.Idle, MeterCPU: !a.host.groups.cpu(),
 		Tree: true, FreezeDir: group.freezer, WatchMemory: !a.host.groups.memory(), OwnMemory: box.ownMemory(),
 	}
+	var err error
+	if wrong == "" {
+		spec.Enclosure = &supervise.Enclosure{Join: group.doors()}
+		err = box.command(spec.Enclosure)
+	} else {
+		spec.Stdin, err = json.Marshal(job{Refused: true})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("prepare sandbox: %w", err)
+	}
 	if !a.host.groups.pids() {
 		spec.Processes = box.watchedProcesses()
 	}
-	return supervise.Start(ctx, a.config.Supervisor, at.Dir, spec, func(end supervise.Ending) lrm.Result {
+	return a.supervisors.Start(ctx, at.Dir, spec, func(end supervise.Ending) lrm.Result {
 		ended := ending{attempt: at, sandbox: a.host.sandbox, end: end, wrong: wrong, starved: group.starved()}
 		_ = group.remove() // what is left, Recover removes
 		return ended.result()

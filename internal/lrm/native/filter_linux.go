@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 )
 
 // The places in what the kernel shows a filter of a system call.
@@ -67,7 +69,7 @@ func callFilter() []byte {
 	return out.Bytes()
 }
 
-// keepFilter puts the filter behind filterFD.
+// keepFilter puts the filter behind supervise.FilterFD.
 func keepFilter(program []byte) error {
 	fd, err := unix.MemfdCreate("filter", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -76,9 +78,9 @@ func keepFilter(program []byte) error {
 	if _, err = unix.Pwrite(fd, program, 0); err != nil {
 		return err
 	}
-	if fd == filterFD {
-		_, err = unix.FcntlInt(filterFD, unix.F_SETFD, 0)
+	if fd == supervise.FilterFD {
+		_, err = unix.FcntlInt(supervise.FilterFD, unix.F_SETFD, 0)
 		return err
 	}
-	return unix.Dup3(fd, filterFD, 0)
+	return unix.Dup3(fd, supervise.FilterFD, 0)
 }

@@ -4,25 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 )
-
-// statusFD is the descriptor on which bubblewrap tells how the command ended.
-const statusFD = 3
-
-// filterFD is the descriptor from which bubblewrap reads the filter of system calls.
-const filterFD = 4
 
 const exitFailed = 1
 
 // job is what the runner is told.
 type job struct {
-	Program    string         // the sandbox's executable
-	Args       []string       // of it
-	Join       []string       // files that take the process ID of who joins a group
-	StatusPath string         // the file behind statusFD; empty = none
-	Filter     []byte         // of system calls, behind filterFD; empty = none
-	Rlimits    map[int]uint64 // what the kernel holds each process to, by resource
-	Refused    bool           // there is nothing to be run
+	supervise.Enclosure
+	Refused bool // there is nothing to be run
 }
 
 // RunnerMain is the body of the runner's process: it bounds itself as it is told
@@ -37,7 +28,7 @@ func RunnerMain() int {
 	if work.Refused {
 		return exitFailed
 	}
-	if err := become(work); err != nil {
+	if err := become(&work.Enclosure); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
 	}
 	return exitFailed

@@ -6,28 +6,19 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
+	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 )
 
 // become bounds this process and turns it into the sandbox.
-func become(work job) error {
-	for _, door := range work.Join {
-		if err := os.WriteFile(door, []byte(strconv.Itoa(os.Getpid())), 0); err != nil {
-			return fmt.Errorf("join group: %w", err)
-		}
-	}
-	if os.Getuid() == 0 {
-		if err := unix.Setgroups(nil); err != nil && !errors.Is(err, unix.EPERM) {
-			return fmt.Errorf("leave groups: %w", err)
-		}
-	}
-	// An empty ring of keys in place of the owner's. A kernel without keys has none to
-	// hide, and one that forbids the call also forbids it to the command.
-	if _, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("leave the owner's keys: %w", err)
+func become(work *supervise.Enclosure) error {
+	runtime.LockOSThread() // what it loses it loses for itself
+	if err := supervise.LeaveOwner(); err != nil {
+		return err
 	}
 	if err := keepStatus(work.StatusPath); err != nil {
 		return err
@@ -37,16 +28,14 @@ func become(work job) error {
 			return fmt.Errorf("keep filter: %w", err)
 		}
 	}
-	for resource, most := range work.Rlimits {
-		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil && !errors.Is(err, unix.EPERM) {
-			return fmt.Errorf("limit resource %d: %w", resource, err)
-		}
+	if err := work.Bound(os.Getpid()); err != nil {
+		return err
 	}
 	err := unix.Exec(work.Program, append([]string{filepath.Base(work.Program)}, work.Args...), []string{})
 	return fmt.Errorf("start sandbox: %w", err)
 }
 
-// keepStatus puts the file of that path behind statusFD and closes all other
+// keepStatus puts the file of that path behind supervise.StatusFD and closes all other
 // files, because nothing of this process but the streams may reach the command.
 func keepStatus(path string) error {
 	status := -1
@@ -56,17 +45,17 @@ func keepStatus(path string) error {
 			return fmt.Errorf("keep status: %w", err)
 		}
 	}
-	err := unix.CloseRange(statusFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+	err := unix.CloseRange(supervise.StatusFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	if err != nil && !errors.Is(err, unix.ENOSYS) {
 		return fmt.Errorf("close files: %w", err)
 	}
 	switch status {
 	case -1:
 		return nil
-	case statusFD:
-		_, err = unix.FcntlInt(statusFD, unix.F_SETFD, 0)
+	case supervise.StatusFD:
+		_, err = unix.FcntlInt(supervise.StatusFD, unix.F_SETFD, 0)
 	default:
-		err = unix.Dup3(status, statusFD, 0)
+		err = unix.Dup3(status, supervise.StatusFD, 0)
 	}
 	if err != nil {
 		return fmt.Errorf("keep status: %w", err)

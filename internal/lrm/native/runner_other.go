@@ -8,6 +8,6 @@ func rlimits(int64) map[int]uint64 { return nil }
 
 func callFilter() []byte { return nil }
 
-func become(job) error { return supervise.ErrUnsupported }
+func become(*supervise.Enclosure) error { return supervise.ErrUnsupported }
 
 func countsInside() bool { return false }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 )
 
 const (
@@ -76,8 +77,8 @@ func (s sandbox) prepare() error {
 	return nil
 }
 
-// command tells the runner what to become.
-func (s sandbox) command(work *job) error {
+// command tells what the runner is to become.
+func (s sandbox) command(work *supervise.Enclosure) error {
 	if s.host.sandbox == GVisor {
 		if err := s.writeBundle(); err != nil {
 			return err
@@ -154,9 +155,9 @@ func (s sandbox) arguments() []string {
 		args = append(args, "--setenv", v.Name, v.Value)
 	}
 	if len(callFilter()) > 0 {
-		args = append(args, "--seccomp", fmt.Sprint(filterFD))
+		args = append(args, "--seccomp", fmt.Sprint(supervise.FilterFD))
 	}
-	args = append(args, "--chdir", startDir, "--json-status-fd", fmt.Sprint(statusFD), "--")
+	args = append(args, "--chdir", startDir, "--json-status-fd", fmt.Sprint(supervise.StatusFD), "--")
 	return append(append(args, s.shell()...), s.attempt.Task.Args...)
 }
 

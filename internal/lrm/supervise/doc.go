@@ -11,11 +11,16 @@
 // from the agent so that an agent that hangs or is stopped cannot leave an
 // attempt running beyond its lease. It dies with its agent: its standard input
 // is a pipe from the agent, and the end of that pipe means that the agent is
-// dead. The runner dies with its supervisor: on Linux by the parent-death
+// dead. One whose attempt has ended, and that has no child left, takes the next
+// within moments: never two at a time. The runner dies with its supervisor: on Linux by the parent-death
 // signal, elsewhere only when the supervisor could still act.
 //
-// Commands and events are JSON, one object a line. The first line on the
-// supervisor's standard input is the Spec.
+// A runner that only bounds itself and becomes another program says so by an
+// Enclosure. The supervisor then starts that program in its place, where it can: the
+// program is traced until its first step, at which it stops, is moved into its groups,
+// gets its limits, and is let go.
+//
+// Commands and events are JSON, one object a line. An attempt begins with its Spec.
 package supervise
 
 // Arg is the hidden argument with which an executable runs itself again as a

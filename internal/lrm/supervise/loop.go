@@ -22,6 +22,7 @@ type supervisor struct {
 	out      *json.Encoder
 	commands <-chan command
 	term     <-chan os.Signal
+	told     bool // to terminate
 
 	lease     lrm.BootTime
 	suspended bool // the agent wants it to stand still
@@ -65,6 +66,7 @@ func (s *supervisor) watch() runnerEnd {
 		case c, ok := <-s.commands:
 			s.obey(c, ok)
 		case <-s.term:
+			s.told = true
 			s.kill(grid.CauseStopped, "the supervisor was told to terminate")
 		case <-s.runner.overflow:
 			s.kill(grid.CauseOutput, outputText(s.spec.Limits))

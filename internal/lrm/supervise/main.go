@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
@@ -23,30 +24,60 @@ func Main() int {
 	signal.Notify(ignored, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE) // the end of stdin tells
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM)
-	lines := bufio.NewScanner(os.Stdin)
-	lines.Buffer(nil, maxLineBytes)
-	var spec Spec
-	if !lines.Scan() {
-		if err := lines.Err(); err != nil {
-			fmt.Fprintln(os.Stderr, "supervisor: read spec:", err)
-			return exitUsage
-		}
-		return 0 // the agent gave up
-	}
-	if err := json.Unmarshal(lines.Bytes(), &spec); err != nil || len(spec.Runner) == 0 {
-		fmt.Fprintln(os.Stderr, "supervisor: the first line is no spec:", err)
-		return exitUsage
-	}
+	keepFiles()
 	commands := make(chan command)
-	go readCommands(lines, commands)
-	s := &supervisor{spec: spec, lease: spec.LeaseUntil, meter: newMeter(spec), commands: commands, term: term, out: json.NewEncoder(os.Stdout)}
-	s.run()
-	return 0
+	go readCommands(commands)
+	for {
+		select {
+		case <-term:
+			return 0
+		case c, ok := <-commands:
+			if !ok {
+				return 0 // the agent gave up, or has no more for it
+			}
+			if c.Spec == nil {
+				continue // it came too late for the attempt before
+			}
+			if len(c.Spec.Runner) == 0 {
+				fmt.Fprintln(os.Stderr, "supervisor: the spec names no runner")
+				return exitUsage
+			}
+			if !superviseOne(*c.Spec, commands, term) {
+				return 0
+			}
+		}
+	}
+}
+
+// superviseOne takes an attempt from its start to its end, and reports whether
+// this process may do so again.
+func superviseOne(spec Spec, commands <-chan command, term <-chan os.Signal) bool {
+	s := &supervisor{
+		spec: spec, lease: spec.LeaseUntil, meter: newMeter(spec),
+		commands: commands, term: term, out: json.NewEncoder(os.Stdout),
+	}
+	settled := settle(spec.LogPath)
+	end := s.run()
+	again := settled && !s.told && s.commands != nil && childless() && logTo(os.DevNull) && os.Chdir(nowhere) == nil
+	s.tell(message{Exited: &end, Again: again})
+	return again
+}
+
+// nowhere is where a supervisor stands between two attempts, so that it keeps no
+// attempt's directory from being removed.
+const nowhere = string(filepath.Separator)
+
+// settle lets this process stand and log where its attempt does: there it is found
+// by who looks for what an attempt left.
+func settle(logPath string) bool {
+	return logPath != "" && os.Chdir(filepath.Dir(logPath)) == nil && logTo(logPath)
 }
 
 // readCommands closes the channel when the agent is gone.
-func readCommands(lines *bufio.Scanner, to chan<- command) {
+func readCommands(to chan<- command) {
 	defer close(to)
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, maxLineBytes)
 	for lines.Scan() {
 		var c command
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
@@ -55,31 +86,31 @@ func readCommands(lines *bufio.Scanner, to chan<- command) {
 		}
 		to <- c
 	}
+	if err := lines.Err(); err != nil {
+		fmt.Fprintln(os.Stderr, "supervisor: read commands:", err)
+	}
 }
 
 // run takes the attempt from its record's start to its record's end.
-func (s *supervisor) run() {
+func (s *supervisor) run() Ending {
 	recorder, err := lrm.OpenRecorder(s.spec.RecordPath, s.spec.Attempt)
 	if err != nil {
-		s.tell(message{Exited: &Ending{Report: sandboxFailure(err)}})
-		return
+		return Ending{Report: sandboxFailure(err)}
 	}
 	defer recorder.Close()
 	s.recorder = recorder
 	if lrm.BootNow() >= s.lease {
-		s.tell(message{Exited: &Ending{Report: Report{Cause: grid.CauseStopped, Text: "the lease ended before the start"}}})
-		return
+		return Ending{Report: Report{Cause: grid.CauseStopped, Text: "the lease ended before the start"}}
 	}
 	// Without the record nothing may run: two attempts could not be told apart.
 	if err := recorder.Append(lrm.Record{Event: lrm.RecordStarted, Supervisor: Self()}); err != nil {
-		s.tell(message{Exited: &Ending{Report: sandboxFailure(err)}})
-		return
+		return Ending{Report: sandboxFailure(err)}
 	}
 	end := s.attempt()
 	if err := recorder.Append(lrm.Record{Event: lrm.RecordEnded, Cause: end.Cause.String()}); err != nil {
 		fmt.Fprintln(os.Stderr, "supervisor:", err)
 	}
-	s.tell(message{Exited: &end})
+	return end
 }
 
 func (s *supervisor) attempt() Ending {

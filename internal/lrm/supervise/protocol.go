@@ -15,7 +15,7 @@ type Spec struct {
 	Attempt    grid.AttemptID
 	Runner     []string // executable and arguments
 	Env        []string // the runner's whole environment, NAME=value
-	Stdin      []byte   // the runner's standard input
+	Stdin      []byte   // the runner's standard input, unless Enclosure says it
 	Dir        string   // the runner's working directory
 	Stdout     string   // file that takes the runner's standard output
 	Stderr     string   // file that takes the runner's standard error
@@ -23,7 +23,8 @@ type Spec struct {
 	Limits     lrm.Limits
 	LeaseUntil lrm.BootTime
 	RecordPath string
-	Reports    bool // the runner tells its end by WriteReport; else its exit status counts
+	LogPath    string // file that takes what the supervisor itself has to say; empty = its standard error
+	Reports    bool   // the runner tells its end by WriteReport; else its exit status counts
 
 	// Idle gives the runner the processor only when nobody else wants it; else it
 	// gets a small share.
@@ -38,10 +39,33 @@ type Spec struct {
 	Processes   int    // with Tree: more of them end the attempt; 0 = the kernel sees to it
 	WatchMemory bool   // with Tree: hold the sum of its memory below Limits.MemoryBytes; else the kernel sees to it
 	OwnMemory   int64  // with Tree: what a sandbox that is a kernel itself takes besides, in bytes; 0 = it is none
+
+	// Enclosure is what the runner is to become, empty if that is the runner's own
+	// affair. Where the system lets the supervisor bound a process before its first
+	// step, it starts that at once, which saves a start of the runner; else the runner
+	// has it, as JSON, on its standard input.
+	Enclosure *Enclosure
 }
+
+// Enclosure is a sandbox's program and what it must be bounded by before it begins.
+type Enclosure struct {
+	Program    string         // the sandbox's executable
+	Args       []string       // of it
+	Join       []string       // files that take the process ID of who joins a group
+	StatusPath string         // file behind StatusFD; empty = none
+	Filter     []byte         // behind FilterFD; empty = none
+	Rlimits    map[int]uint64 // what the kernel holds each process to, by resource
+}
+
+// Descriptors of an enclosure's program.
+const (
+	StatusFD = 3 // takes what the program tells of itself
+	FilterFD = 4 // a filter of system calls, to be read
+)
 
 // command is a line from the agent. Exactly one field is set.
 type command struct {
+	Spec    *Spec         `json:"spec,omitempty"` // of the next attempt; once the last one has ended
 	Lease   *lrm.BootTime `json:"lease,omitempty"`
 	Stop    *string       `json:"stop,omitempty"`
 	Suspend *bool         `json:"suspend,omitempty"`
@@ -52,7 +76,8 @@ type message struct {
 	Event  lrm.EventKind `json:"event,omitempty"`
 	At     lrm.BootTime  `json:"at,omitempty"`
 	PID    int           `json:"pid,omitempty"`    // at Started: the runner, leader of its group
-	Exited *Ending       `json:"exited,omitempty"` // the last message
+	Exited *Ending       `json:"exited,omitempty"` // the last message of an attempt
+	Again  bool          `json:"again,omitempty"`  // with Exited: nothing is left of it, and another one may come
 }
 
 // Report is how a runner says that its program ended.

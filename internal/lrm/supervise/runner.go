@@ -3,6 +3,7 @@ package supervise
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,9 +18,6 @@ import (
 const (
 	drainTimeout = 2 * time.Second        // for streams that a stray child keeps open
 	reportWait   = 200 * time.Millisecond // for the report, once the runner is gone
-	lookEvery    = 25 * time.Millisecond  // between two looks at files or processes, at least
-	lookShare    = 20                     // and so many times what the last look took,
-	lookLatest   = time.Second            // but no more than this
 )
 
 // runner is the process that runs the program, leader of a group of its own.
@@ -53,30 +51,18 @@ func startRunner(spec Spec) (*runner, error) {
 		return nil, err
 	}
 	if r.stderr, err = newCapture(spec.Stderr, spec.Limits.OutputBytes, r.overflow); err != nil {
+		r.stdout.close()
 		return nil, err
 	}
-	reportRead, reportWrite, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("start runner: %w", err)
-	}
-	defer reportWrite.Close()
-	r.cmd = exec.Command(spec.Runner[0], spec.Runner[1:]...) //nolint:gosec,noctx // told by the agent
-	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = bytes.NewReader(spec.Stdin), r.stdout, r.stderr
-	r.cmd.Dir, r.cmd.Env, r.cmd.ExtraFiles = spec.Dir, spec.Env, []*os.File{reportWrite}
-	r.cmd.WaitDelay = drainTimeout
-	if r.cmd.Env == nil {
-		r.cmd.Env = []string{}
-	}
-	asLeader(r.cmd)
 	if spec.Tree {
 		adoptOrphans()
 	}
-	if err := startLowly(r.cmd, spec.Idle, r.gone); err != nil {
-		reportRead.Close()
+	reportRead, err := r.start()
+	if err != nil {
+		r.stdout.close()
+		r.stderr.close()
 		return nil, fmt.Errorf("start runner: %w", err)
 	}
-	sacrificeFirst(r.pid())
-	lowerSession(r.pid(), spec.Idle)
 	go r.reap(reportRead)
 	if spec.WatchDir != "" || spec.Processes > 0 || spec.WatchMemory {
 		go r.look()
@@ -84,15 +70,58 @@ func startRunner(spec Spec) (*runner, error) {
 	return r, nil
 }
 
-// startLowly starts the command from a thread of low priority, which the command
+// start starts the runner, or what it is to become where that can be bounded from
+// here. It gives the report's file, nil where there is none.
+func (r *runner) start() (report *os.File, err error) {
+	if r.spec.Enclosure != nil {
+		r.prepare(enclosed(r.spec.Enclosure))
+		err = startLowly(r.spec.Idle, r.gone, func() error { return startEnclosed(r.cmd, r.spec.Enclosure, r.spec.Idle) })
+		if err == nil {
+			return nil, nil
+		}
+	}
+	reportRead, reportWrite, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer reportWrite.Close()
+	cmd := exec.Command(r.spec.Runner[0], r.spec.Runner[1:]...) //nolint:gosec,noctx // told by the agent
+	cmd.Stdin, cmd.Env, cmd.ExtraFiles = bytes.NewReader(r.spec.Stdin), r.spec.Env, []*os.File{reportWrite}
+	if e := r.spec.Enclosure; e != nil {
+		text, err := json.Marshal(e)
+		if err != nil {
+			return nil, errors.Join(err, reportRead.Close())
+		}
+		cmd.Stdin = bytes.NewReader(text)
+	}
+	if cmd.Env == nil {
+		cmd.Env = []string{}
+	}
+	r.prepare(cmd)
+	if err := startLowly(r.spec.Idle, r.gone, cmd.Start); err != nil {
+		return nil, errors.Join(err, reportRead.Close())
+	}
+	sacrificeFirst(r.pid())
+	lowerSession(r.pid(), r.spec.Idle)
+	return reportRead, nil
+}
+
+// prepare gives the command what each has, the runner and what it is to become.
+func (r *runner) prepare(cmd *exec.Cmd) {
+	cmd.Stdout, cmd.Stderr, cmd.Dir, cmd.WaitDelay = r.stdout, r.stderr, r.spec.Dir, drainTimeout
+	asLeader(cmd)
+	r.cmd = cmd
+}
+
+// startLowly starts a command from a thread of low priority, which the command
 // inherits. The thread lives until gone is closed: the parent-death signal is
 // sent when the thread that started a child ends, not the process.
-func startLowly(cmd *exec.Cmd, idle bool, gone <-chan struct{}) error {
+func startLowly(idle bool, gone <-chan struct{}, start func() error) error {
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		lowerPriority(idle)
-		err := cmd.Start()
+		err := start()
 		started <- err
 		if err == nil {
 			<-gone
@@ -135,16 +164,22 @@ func (r *runner) resume() error {
 // reap waits for the runner's end and tells it.
 func (r *runner) reap(reportFrom *os.File) {
 	report := make(chan *Report, 1)
-	go func() { report <- readReport(reportFrom) }()
+	if reportFrom == nil {
+		report <- nil
+	} else {
+		defer reportFrom.Close()
+		go func() { report <- readReport(reportFrom) }()
+	}
 	err := r.cmd.Wait()
 	killGroup(r.pid()) // children that outlived their leader
 	close(r.gone)
 	if r.spec.Tree {
 		endOrphans(drainTimeout)
 	}
-	_ = reportFrom.SetReadDeadline(time.Now().Add(reportWait))
+	if reportFrom != nil {
+		_ = reportFrom.SetReadDeadline(time.Now().Add(reportWait))
+	}
 	end := runnerEnd{report: <-report}
-	reportFrom.Close()
 	r.stdout.close()
 	r.stderr.close()
 	end.overflowed = r.stdout.full.Load() || r.stderr.full.Load()
@@ -203,70 +238,3 @@ func (c *capture) Write(p []byte) (int, error) {
 }
 
 func (c *capture) close() { _ = c.file.Close() }
-
-// look looks at what the runner takes now and then, until it is gone.
-func (r *runner) look() {
-	wait := lookEvery
-	var lowered time.Time
-	for {
-		select {
-		case <-r.gone:
-			return
-		case <-time.After(wait):
-		}
-		began := time.Now()
-		if report, over := r.measure(); over {
-			r.exceeded <- report
-			return
-		}
-		if r.spec.Tree && r.spec.MeterCPU && began.Sub(lowered) > lookLatest {
-			lowered = began // a sandbox begins sessions of its own
-			lowerTree(r.pid(), r.spec.Idle)
-		}
-		took := time.Since(began)
-		wait = max(lookEvery, min(lookShare*took, lookLatest), took)
-	}
-}
-
-// measure reports what the runner has taken too much of.
-func (r *runner) measure() (Report, bool) {
-	limits := r.spec.Limits
-	if report, over := r.disk(); over {
-		return report, true
-	}
-	if r.spec.Processes > 0 && treeCount(r.pid()) > r.spec.Processes {
-		return Report{Cause: grid.CauseBadWork, Text: fmt.Sprintf("started more than %d processes", r.spec.Processes)}, true
-	}
-	if r.spec.WatchMemory && r.memory() > limits.MemoryBytes {
-		return Report{Cause: grid.CauseMemory, Text: "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory"}, true
-	}
-	return Report{}, false
-}
-
-// disk reports that the runner writes more than it may, or hides what it writes.
-func (r *runner) disk() (Report, bool) {
-	limits := r.spec.Limits
-	if r.spec.WatchDir == "" {
-		return Report{}, false
-	}
-	use, wild := treeUse(r.spec.WatchDir)
-	if wild != "" {
-		return Report{Cause: grid.CauseDisk, Text: wild}, true
-	}
-	if r.spec.Tree && use <= limits.DiskBytes {
-		disk, memory := namelessUse(r.pid())
-		use += disk
-		if r.spec.OwnMemory == 0 { // memory that has a descriptor may be mapped nowhere
-			use += memory
-		}
-	}
-	return Report{Cause: grid.CauseDisk, Text: diskText(limits)}, use > limits.DiskBytes
-}
-
-// memory is what the tree's programs have of it, in bytes.
-func (r *runner) memory() int64 {
-	if r.spec.OwnMemory > 0 {
-		return ownMemory(r.pid()) - r.spec.OwnMemory
-	}
-	return treeMemory(r.pid(), r.spec.Limits.MemoryBytes)
-}

@@ -5,10 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,51 +30,6 @@ const (
 // runner is gone.
 type Finish func(Ending) lrm.Result
 
-// Start starts a supervisor, by the command of which Main is the body, and hands
-// it the spec. dir takes the supervisor's log.
-func Start(ctx context.Context, command []string, dir string, spec Spec, finish Finish) (lrm.Process, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if len(command) == 0 {
-		return nil, errors.New("start supervisor: no command")
-	}
-	log, err := os.OpenFile(filepath.Join(dir, logName), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("start supervisor: %w", err)
-	}
-	defer log.Close()
-	stdinRead, stdin, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("start supervisor: %w", err)
-	}
-	defer stdinRead.Close()
-	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec,noctx // the agent's own binary; it outlives ctx
-	cmd.Stdin, cmd.Stderr, cmd.Dir, cmd.Env = stdinRead, log, dir, baseEnv()
-	if err = detach(cmd); err != nil {
-		stdin.Close()
-		return nil, err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		stdin.Close()
-		return nil, fmt.Errorf("start supervisor: %w", err)
-	}
-	p := &process{
-		spec: spec, cmd: cmd, stdin: stdin, finish: finish,
-		events: make(chan lrm.Event, eventBuffer), done: make(chan struct{}),
-	}
-	go p.watch(bufio.NewReader(stdout))
-	if err := p.send(spec, specDeadline(ctx)); err != nil {
-		p.abandon()
-		return nil, fmt.Errorf("start supervisor: %w", err)
-	}
-	return p, nil
-}
-
 func specDeadline(ctx context.Context) time.Time {
 	deadline := time.Now().Add(specTimeout)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
@@ -99,13 +51,13 @@ func baseEnv() []string {
 // process is the agent's side of a supervisor.
 type process struct {
 	spec   Spec
-	cmd    *exec.Cmd
+	pool   *Pool
 	finish Finish
 	events chan lrm.Event
 	done   chan struct{} // closed when result is set
 
-	mu    sync.Mutex // guards stdin
-	stdin *os.File
+	mu    sync.Mutex // guards child, and is held while it is written to
+	child *child     // nil when the attempt has ended
 
 	runner atomic.Int64 // process ID; 0 = not started; written by watch alone
 	result lrm.Result
@@ -119,7 +71,7 @@ func (p *process) Suspend(on bool) error { return p.command(command{Suspend: &on
 
 // Stop implements lrm.Control.
 func (p *process) Stop(why string) error {
-	hard := time.AfterFunc(stopTimeout, func() { _ = p.cmd.Process.Kill() })
+	hard := time.AfterFunc(stopTimeout, p.killSupervisor)
 	go func() {
 		<-p.done
 		hard.Stop()
@@ -127,15 +79,26 @@ func (p *process) Stop(why string) error {
 	return p.command(command{Stop: &why})
 }
 
-// CPUTime implements lrm.Meter: what the supervisor and its children used, and
-// what its runner uses.
-func (p *process) CPUTime() (time.Duration, bool) {
-	select {
-	case <-p.done:
-		return 0, false
-	default:
+// killSupervisor kills the supervisor while it is this attempt's.
+func (p *process) killSupervisor() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.child != nil {
+		_ = p.child.cmd.Process.Kill()
 	}
-	used, ok := processTime(p.cmd.Process.Pid)
+}
+
+// CPUTime implements lrm.Meter: what the supervisor and its children used for this
+// attempt, and what its runner uses.
+func (p *process) CPUTime() (time.Duration, bool) {
+	p.mu.Lock()
+	c := p.child
+	p.mu.Unlock()
+	if c == nil {
+		return 0, false
+	}
+	used, ok := processTime(c.cmd.Process.Pid)
+	used = max(used-c.used, 0)
 	if runner := int(p.runner.Load()); ok && runner != 0 {
 		if more, known := p.spec.runnerTime(runner); known {
 			used += more
@@ -158,47 +121,53 @@ func (p *process) Wait(ctx context.Context) (lrm.Result, error) {
 }
 
 func (p *process) command(c command) error {
-	select {
-	case <-p.done:
-		return nil
-	default:
+	line, err := encodeLine(c)
+	if err != nil {
+		return err
 	}
-	err := p.send(c, time.Now().Add(writeTimeout))
-	if errors.Is(err, os.ErrClosed) || isBrokenPipe(err) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.child == nil {
+		return nil // it has ended
+	}
+	err = writeLine(p.child.stdin, line, time.Now().Add(writeTimeout))
+	if isBrokenPipe(err) {
 		return nil // it just ended
 	}
 	return err
 }
 
-func (p *process) send(line any, deadline time.Time) error {
-	text, err := json.Marshal(line)
-	if err != nil {
-		return fmt.Errorf("encode command: %w", err)
+// watch reads the supervisor's messages until the attempt's end and makes the
+// result.
+func (p *process) watch() {
+	c := p.child // nobody else changes it
+	end, again := p.listen(c.stdout)
+	if !again {
+		_ = c.cmd.Wait()
+	}
+	if end == nil {
+		end = p.orphaned(c)
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.stdin.SetWriteDeadline(deadline); err != nil {
-		return fmt.Errorf("send command: %w", err)
+	p.child = nil
+	p.mu.Unlock()
+	if again {
+		p.pool.keep(c)
+	} else {
+		c.stdin.Close()
 	}
-	if _, err := p.stdin.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("send command: %w", err)
-	}
-	return nil
+	p.result = p.finish(*end)
+	close(p.events)
+	close(p.done)
 }
 
-// abandon ends a supervisor that could not be told what to do.
-func (p *process) abandon() {
-	_ = p.cmd.Process.Kill()
-	<-p.done
-}
-
-// watch reads the supervisor's messages until its end and makes the result.
-func (p *process) watch(from *bufio.Reader) {
-	var end *Ending
-	for end == nil {
+// listen passes on the supervisor's messages until the attempt's end, nil if it
+// told none. again means that the supervisor waits for another attempt.
+func (p *process) listen(from *bufio.Reader) (end *Ending, again bool) {
+	for {
 		line, err := from.ReadBytes('\n')
 		if err != nil {
-			break
+			return nil, false
 		}
 		var m message
 		if json.Unmarshal(line, &m) != nil {
@@ -210,25 +179,17 @@ func (p *process) watch(from *bufio.Reader) {
 		if m.Event != 0 {
 			p.emit(lrm.Event{Kind: m.Event, At: m.At})
 		}
-		end = m.Exited
+		if m.Exited != nil {
+			return m.Exited, m.Again
+		}
 	}
-	_ = p.cmd.Wait()
-	if end == nil {
-		end = p.orphaned()
-	}
-	p.result = p.finish(*end)
-	p.mu.Lock()
-	p.stdin.Close()
-	p.mu.Unlock()
-	close(p.events)
-	close(p.done)
 }
 
 // orphaned ends an attempt whose supervisor died without a word.
-func (p *process) orphaned() *Ending {
+func (p *process) orphaned(c *child) *Ending {
 	text := "the attempt's supervisor died"
-	if p.cmd.ProcessState != nil {
-		text += " (" + p.cmd.ProcessState.String() + ")"
+	if c.cmd.ProcessState != nil {
+		text += " (" + c.cmd.ProcessState.String() + ")"
 	}
 	runner := int(p.runner.Load())
 	if runner == 0 {

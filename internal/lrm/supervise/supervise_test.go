@@ -5,6 +5,7 @@ package supervise_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,6 +49,8 @@ func runner(args []string) int {
 		child, err := os.StartProcess(os.Args[0], []string{os.Args[0], "__runner", "sleep"},
 			&os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}})
 		fmt.Println("child", child != nil, err)
+	case "cat":
+		_, _ = io.Copy(os.Stdout, os.Stdin)
 	case "sleep":
 		time.Sleep(time.Hour)
 	}
@@ -78,7 +81,7 @@ func spec(t *testing.T, args ...string) supervise.Spec {
 func end(t *testing.T, s supervise.Spec) supervise.Ending {
 	t.Helper()
 	var ending supervise.Ending
-	p, err := supervise.Start(t.Context(), []string{self(t), supervise.Arg}, s.Dir, s, func(e supervise.Ending) lrm.Result {
+	p, err := supervise.NewPool([]string{self(t), supervise.Arg}).Start(t.Context(), s.Dir, s, func(e supervise.Ending) lrm.Result {
 		ending = e
 		return lrm.Result{}
 	})
@@ -161,12 +164,12 @@ func TestStartFails(t *testing.T) {
 	t.Parallel()
 	s := spec(t, "exit", "0")
 	never := func(supervise.Ending) lrm.Result { return lrm.Result{} }
-	if _, err := supervise.Start(t.Context(), []string{filepath.Join(s.Dir, "nowhere")}, s.Dir, s, never); err == nil {
+	if _, err := supervise.NewPool([]string{filepath.Join(s.Dir, "nowhere")}).Start(t.Context(), s.Dir, s, never); err == nil {
 		t.Error("a supervisor that is not there was started")
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := supervise.Start(over, []string{self(t), supervise.Arg}, s.Dir, s, never); err == nil {
+	if _, err := supervise.NewPool([]string{self(t), supervise.Arg}).Start(over, s.Dir, s, never); err == nil {
 		t.Error("started after the context's end")
 	}
 	if records, err := lrm.ReadRecords(s.RecordPath); err != nil || len(records) != 0 {

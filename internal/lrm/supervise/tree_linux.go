@@ -47,33 +47,6 @@ func (m member) running() (threads []int, sleeping bool) {
 	return threads, sleeping
 }
 
-// descendants are the processes below root, wherever they are: a process cannot
-// leave its ancestors, and the first process of a namespace adopts what others
-// leave behind.
-func descendants(root int) []member {
-	names, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		return nil
-	}
-	children := make(map[int][]member)
-	for _, name := range names {
-		pid, err := strconv.Atoi(filepath.Base(name))
-		if err != nil {
-			continue
-		}
-		if fields, ok := statFields(pid); ok {
-			if parent, err := strconv.Atoi(fields[1]); err == nil {
-				children[parent] = append(children[parent], member{pid: pid})
-			}
-		}
-	}
-	found := append([]member{}, children[root]...)
-	for i := 0; i < len(found); i++ {
-		found = append(found, children[found[i].pid]...)
-	}
-	return found
-}
-
 // adoptOrphans makes this process the parent of descendants whose parent dies,
 // so that none gets lost when a sandbox dies before its program.
 func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
@@ -232,26 +205,43 @@ func killTree(root int, dir string) {
 	_ = resumeGroup(root)
 }
 
-// lowerTree lowers the priority of the sessions in a tree, where groups do not
-// hold it.
-func lowerTree(root int, idle bool) {
-	for _, m := range descendants(root) {
+// lowerTree lowers the priority of the sessions of a tree's processes, where groups
+// do not hold it.
+func lowerTree(all []member, idle bool) {
+	for _, m := range all {
 		lowerSession(m.pid, idle)
 	}
 }
 
-func treeCount(root int) int { return len(descendants(root)) }
-
-// treeMemory is the memory, in bytes, that the tree has for itself, alone or
-// shared among its processes. Only when the quick sum is above enough does it look
-// closely at what they share.
-func treeMemory(root int, enough int64) int64 {
-	below := descendants(root)
-	quick := sumFields(below, "status", "RssAnon:", "RssShmem:")
+// treeMemory is the memory, in bytes, that processes have for themselves, alone or
+// shared among each other; it may say more as long as that is not above enough. The
+// more exact a sum, the longer it takes: first comes that of all that is mapped, then
+// it without the files, and then with what they share divided among them.
+func treeMemory(all []member, enough int64) int64 {
+	if mapped := sumResident(all); mapped <= enough {
+		return mapped
+	}
+	quick := sumFields(all, "status", "RssAnon:", "RssShmem:")
 	if quick <= enough {
 		return quick
 	}
-	return sumFields(below, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:")
+	return sumFields(all, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:")
+}
+
+// sumResident sums, in bytes, what of the processes' memory is there.
+func sumResident(of []member) int64 {
+	var pages int64
+	for _, m := range of {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(m.pid) + "/statm")
+		if err != nil {
+			continue
+		}
+		if f := strings.Fields(string(text)); len(f) > 1 {
+			n, _ := strconv.ParseInt(f[1], 10, 64) // the kernel's own number
+			pages += n
+		}
+	}
+	return pages * int64(os.Getpagesize())
 }
 
 // sumFields sums, in bytes, fields in kB of a file that each process has in /proc.
@@ -277,28 +267,29 @@ func sumFields(of []member, file string, names ...string) int64 {
 
 // ownMemory is the memory, in bytes, of a tree that is a kernel of its own: its
 // program's memory is a file in memory, mapped only where it was touched lately.
-func ownMemory(root int) int64 {
-	_, memory := namelessUse(root)
-	return memory + sumFields(descendants(root), "status", "RssAnon:")
+func ownMemory(all []member) int64 {
+	_, memory := namelessUse(all)
+	return memory + sumFields(all, "status", "RssAnon:")
 }
 
-// namelessUse is what files take, in bytes, that the tree holds open without a name:
+// namelessUse is what files take, in bytes, that processes hold open without a name:
 // on disk, removed ones; in memory, those that never had one.
-func namelessUse(root int) (disk, memory int64) {
+func namelessUse(all []member) (disk, memory int64) {
 	type file struct{ dev, inode uint64 }
 	seen := make(map[file]bool)
-	for _, m := range descendants(root) {
-		links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", m.pid))
+	for _, m := range all {
+		dir := "/proc/" + strconv.Itoa(m.pid) + "/fd/"
+		links, err := names(dir)
 		if err != nil {
 			continue
 		}
 		for _, link := range links {
 			var st unix.Stat_t
-			if unix.Stat(link, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 0 || seen[file{st.Dev, st.Ino}] {
+			if unix.Stat(dir+link, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 0 || seen[file{st.Dev, st.Ino}] {
 				continue
 			}
 			seen[file{st.Dev, st.Ino}] = true
-			if name, err := os.Readlink(link); err == nil && strings.HasPrefix(name, "/memfd:") {
+			if name, err := os.Readlink(dir + link); err == nil && strings.HasPrefix(name, "/memfd:") {
 				memory += st.Blocks * 512
 			} else {
 				disk += st.Blocks * 512

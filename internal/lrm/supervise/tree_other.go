@@ -14,12 +14,20 @@ func resumeTree(int, string) error { return ErrUnsupported }
 
 func killTree(root int, _ string) { killGroup(root) }
 
-func lowerTree(int, bool) {}
+type member struct{}
 
-func treeCount(int) int { return 0 }
+func descendants(int) []member { return nil }
 
-func treeMemory(int, int64) int64 { return 0 }
+func nearby(int) []member { return nil }
 
-func ownMemory(int) int64 { return 0 }
+func lowerTree([]member, bool) {}
 
-func namelessUse(int) (disk, memory int64) { return 0, 0 }
+func treeMemory([]member, int64) int64 { return 0 }
+
+func ownMemory([]member) int64 { return 0 }
+
+func namelessUse([]member) (disk, memory int64) { return 0, 0 }
+
+type room struct{ bytes, files int64 }
+
+func roomOf(string) (room, bool) { return room{}, false }

@@ -46,7 +46,7 @@ func (s *Spec) runnerTime(pid int) (time.Duration, bool) {
 	}
 	used, ok := processTime(pid)
 	if ok && s.Tree {
-		for _, m := range descendants(pid) {
+		for _, m := range nearby(pid) {
 			if more, known := processTime(m.pid); known {
 				used += more
 			}

@@ -69,7 +69,8 @@ func (c Config) Validate() error {
 
 // Adapter implements lrm.Adapter.
 type Adapter struct {
-	config Config
+	config      Config
+	supervisors *supervise.Pool
 }
 
 // New makes an adapter and its cache directory, or prunes the one there is.
@@ -87,7 +88,7 @@ func New(config Config) (*Adapter, error) {
 	if err := pruneCache(config.CacheDir, limit); err != nil {
 		return nil, err
 	}
-	return &Adapter{config: config}, nil
+	return &Adapter{config: config, supervisors: supervise.NewPool(config.Supervisor)}, nil
 }
 
 // Probe implements lrm.Adapter.
@@ -136,7 +137,7 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 		LeaseUntil: at.LeaseUntil, RecordPath: at.RecordPath, Reports: true,
 		Idle: a.config.Idle, MeterCPU: true,
 	}
-	return supervise.Start(ctx, a.config.Supervisor, at.Dir, spec, func(end supervise.Ending) lrm.Result {
+	return a.supervisors.Start(ctx, at.Dir, spec, func(end supervise.Ending) lrm.Result {
 		return finish(at, end)
 	})
 }

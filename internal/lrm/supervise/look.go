@@ -1,0 +1,132 @@
+package supervise
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+const (
+	lookEvery   = 25 * time.Millisecond  // between two looks at files or processes, at least
+	lookCalm    = 250 * time.Millisecond // the same while the file system tells that nothing was written
+	lookShare   = 20                     // and so many times what the last look took,
+	lookLatest  = time.Second            // but no more than this
+	calmPart    = 8                      // the part of what it may still write that a program writes unseen for so long
+	calmEntries = 1000                   // files and directories, the same
+)
+
+// watcher looks at what a runner takes. All fields belong to the goroutine of look.
+type watcher struct {
+	*runner
+	looked  time.Time // when it looked last
+	counted time.Time // when it last looked at all processes of the machine
+	lowered time.Time
+	use     int64 // of the disk, at the last look
+	room    room  // before the last look
+	known   bool  // the file system tells its room
+}
+
+// look looks at what the runner takes now and then, until it is gone.
+func (r *runner) look() {
+	w := &watcher{runner: r, looked: time.Now()}
+	w.room, w.known = roomOf(r.spec.WatchDir)
+	wait := lookEvery
+	for {
+		select {
+		case <-r.gone:
+			return
+		case <-time.After(wait):
+		}
+		if w.calm() {
+			wait = lookEvery
+			continue
+		}
+		began := time.Now()
+		if report, over := w.measure(began); over {
+			r.exceeded <- report
+			return
+		}
+		took := time.Since(began)
+		wait = max(lookEvery, min(lookShare*took, lookLatest), took)
+	}
+}
+
+// calm reports that there is nothing to be looked for yet: only the disk is watched,
+// a look was not long ago, and since then its file system, which is asked at once,
+// lost no room worth mentioning, whoever took it.
+func (w *watcher) calm() bool {
+	if w.spec.Processes > 0 || w.spec.WatchMemory || !w.known || time.Since(w.looked) >= lookCalm {
+		return false
+	}
+	now, ok := roomOf(w.spec.WatchDir)
+	mayTake := (w.spec.Limits.DiskBytes - w.use) / calmPart
+	return ok && w.room.bytes-now.bytes <= mayTake && w.room.files-now.files <= calmEntries
+}
+
+// measure reports what the runner has taken too much of.
+func (w *watcher) measure(now time.Time) (Report, bool) {
+	limits := w.spec.Limits
+	w.room, w.known = roomOf(w.spec.WatchDir)
+	w.looked = now
+	tree := w.tree(now)
+	if report, over := w.disk(tree); over {
+		return report, true
+	}
+	if w.spec.Processes > 0 && len(tree) > w.spec.Processes {
+		return Report{Cause: grid.CauseBadWork, Text: fmt.Sprintf("started more than %d processes", w.spec.Processes)}, true
+	}
+	if w.spec.WatchMemory && w.memory(tree) > limits.MemoryBytes {
+		return Report{Cause: grid.CauseMemory, Text: "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory"}, true
+	}
+	if w.spec.Tree && w.spec.MeterCPU && now.Sub(w.lowered) > lookLatest {
+		w.lowered = now // a sandbox begins sessions of its own
+		lowerTree(tree, w.spec.Idle)
+	}
+	return Report{}, false
+}
+
+// tree are the processes of a sandbox, found once for all that is asked of them. Now
+// and then none may be missed.
+func (w *watcher) tree(now time.Time) []member {
+	switch {
+	case !w.spec.Tree:
+		return nil
+	case now.Sub(w.counted) > lookLatest && !w.counted.IsZero():
+		w.counted = now
+		return descendants(w.pid())
+	case w.counted.IsZero():
+		w.counted = now
+	default:
+	}
+	return nearby(w.pid())
+}
+
+// disk reports that the runner writes more than it may, or hides what it writes.
+func (w *watcher) disk(tree []member) (Report, bool) {
+	limits := w.spec.Limits
+	if w.spec.WatchDir == "" {
+		return Report{}, false
+	}
+	use, wild := treeUse(w.spec.WatchDir)
+	if wild != "" {
+		return Report{Cause: grid.CauseDisk, Text: wild}, true
+	}
+	if use <= limits.DiskBytes {
+		disk, memory := namelessUse(tree)
+		use += disk
+		if w.spec.OwnMemory == 0 { // memory that has a descriptor may be mapped nowhere
+			use += memory
+		}
+	}
+	w.use = use
+	return Report{Cause: grid.CauseDisk, Text: diskText(limits)}, use > limits.DiskBytes
+}
+
+// memory is what the tree's programs have of it, in bytes.
+func (w *watcher) memory(tree []member) int64 {
+	if w.spec.OwnMemory > 0 {
+		return ownMemory(tree) - w.spec.OwnMemory
+	}
+	return treeMemory(tree, w.spec.Limits.MemoryBytes)
+}

@@ -1,0 +1,185 @@
+package supervise
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+)
+
+const (
+	idleTime = 2 * time.Second // that a supervisor waits for its next attempt
+	idleMost = 4               // supervisors that wait
+)
+
+// Pool starts supervisors, each for one attempt at a time. One that is done, and
+// says that nothing is left of its attempt, is kept for the next for a moment,
+// because its start takes more than most of what it does. Its methods are safe for
+// concurrent use.
+type Pool struct {
+	command []string
+
+	mu   sync.Mutex
+	idle []*child
+}
+
+// NewPool makes a pool of supervisors that are started by the command of which Main
+// is the body.
+func NewPool(command []string) *Pool { return &Pool{command: command} }
+
+// child is a supervisor's process as the agent sees it.
+type child struct {
+	cmd    *exec.Cmd
+	stdin  *os.File
+	stdout *bufio.Reader
+	expiry *time.Timer   // while it is idle
+	used   time.Duration // processor time before the current attempt
+}
+
+// Start hands the spec to a supervisor. dir takes the supervisor's log.
+func (pool *Pool) Start(ctx context.Context, dir string, spec Spec, finish Finish) (lrm.Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(pool.command) == 0 {
+		return nil, errors.New("start supervisor: no command")
+	}
+	spec.LogPath = filepath.Join(dir, logName)
+	line, err := encodeLine(command{Spec: &spec})
+	if err != nil {
+		return nil, err
+	}
+	for c := pool.take(); c != nil; c = pool.take() {
+		if writeLine(c.stdin, line, specDeadline(ctx)) == nil {
+			return pool.follow(c, spec, finish), nil
+		}
+		c.abandon() // it just died
+	}
+	c, err := pool.launch(spec.LogPath)
+	if err != nil {
+		return nil, fmt.Errorf("start supervisor: %w", err)
+	}
+	if err := writeLine(c.stdin, line, specDeadline(ctx)); err != nil {
+		c.abandon()
+		return nil, fmt.Errorf("start supervisor: %w", err)
+	}
+	return pool.follow(c, spec, finish), nil
+}
+
+func (pool *Pool) follow(c *child, spec Spec, finish Finish) *process {
+	p := &process{
+		spec: spec, pool: pool, child: c, finish: finish,
+		events: make(chan lrm.Event, eventBuffer), done: make(chan struct{}),
+	}
+	go p.watch()
+	return p
+}
+
+// launch starts a supervisor.
+func (pool *Pool) launch(logPath string) (*child, error) {
+	log, err := os.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	stdinRead, stdin, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer stdinRead.Close()
+	cmd := exec.Command(pool.command[0], pool.command[1:]...) //nolint:gosec,noctx // the agent's own binary; it outlives ctx
+	cmd.Stdin, cmd.Stderr, cmd.Dir, cmd.Env = stdinRead, log, nowhere, baseEnv()
+	if err = detach(cmd); err != nil {
+		stdin.Close()
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		stdin.Close()
+		return nil, err
+	}
+	return &child{cmd: cmd, stdin: stdin, stdout: bufio.NewReader(stdout)}, nil
+}
+
+// take gives the supervisor that became idle last, nil if none is.
+func (pool *Pool) take() *child {
+	pool.mu.Lock()
+	defer pool.mu.Unlock()
+	if len(pool.idle) == 0 {
+		return nil
+	}
+	last := len(pool.idle) - 1
+	c := pool.idle[last]
+	pool.idle = slices.Delete(pool.idle, last, last+1)
+	c.expiry.Stop()
+	c.used, _ = processTime(c.cmd.Process.Pid)
+	return c
+}
+
+// keep takes back a supervisor that is done.
+func (pool *Pool) keep(c *child) {
+	pool.mu.Lock()
+	defer pool.mu.Unlock()
+	if len(pool.idle) >= idleMost {
+		go c.dismiss()
+		return
+	}
+	pool.idle = append(pool.idle, c)
+	c.expiry = time.AfterFunc(idleTime, func() { pool.expire(c) })
+}
+
+func (pool *Pool) expire(c *child) {
+	pool.mu.Lock()
+	at := slices.Index(pool.idle, c)
+	if at >= 0 {
+		pool.idle = slices.Delete(pool.idle, at, at+1)
+	}
+	pool.mu.Unlock()
+	if at >= 0 {
+		c.dismiss()
+	}
+}
+
+// dismiss lets an idle supervisor end: the end of its standard input tells it.
+func (c *child) dismiss() {
+	c.stdin.Close()
+	hard := time.AfterFunc(stopTimeout, func() { _ = c.cmd.Process.Kill() })
+	_ = c.cmd.Wait()
+	hard.Stop()
+}
+
+// abandon ends a supervisor that could not be told what to do.
+func (c *child) abandon() {
+	_ = c.cmd.Process.Kill()
+	c.dismiss()
+}
+
+func encodeLine(c command) ([]byte, error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode command: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+func writeLine(to *os.File, line []byte, deadline time.Time) error {
+	if err := to.SetWriteDeadline(deadline); err != nil {
+		return fmt.Errorf("send command: %w", err)
+	}
+	if _, err := to.Write(line); err != nil {
+		return fmt.Errorf("send command: %w", err)
+	}
+	return nil
+}

@@ -91,11 +91,11 @@ func measureSpeed(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	core, err := hostinfo.CoreMFLOPS(ctx, machine, dir)
+	found, err := hostinfo.Measure(ctx, machine, dir, hostinfo.Measured{}, hostinfo.Want{Core: true})
 	if err != nil {
 		return 0, err
 	}
-	speed.dir, speed.mflops = dir, core*int64(machine.Cores)
+	speed.dir, speed.mflops = dir, found.CoreMFLOPS*int64(machine.Cores)
 	return speed.mflops, nil
 }
 

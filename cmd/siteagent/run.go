@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -23,13 +22,11 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/api"
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/data"
-	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
@@ -120,11 +117,11 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 	if err != nil {
 		return agent.Config{}, err
 	}
-	capability, err := measure(ctx, c, log)
-	if err != nil {
+	host := probeHost(ctx, c, slices.Sorted(maps.Keys(offered.adapters)), log)
+	capability := host.Capability(host.Measured)
+	if err := capability.Validate(); err != nil {
 		return agent.Config{}, err
 	}
-	capability.Kinds = slices.Sorted(maps.Keys(offered.adapters))
 	network := p2p.Config{
 		KeyFile: filepath.Join(c.StateDir, "identity.key"), AddressFile: filepath.Join(c.StateDir, "peers.json"),
 		Listen: c.Listen, Domain: c.Domain, AcceptAnyone: c.Accept == "anyone",
@@ -144,7 +141,7 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 	return agent.Config{
 		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network, DomainKey: c.DomainKey,
 		Data:       room,
-		Capability: capability, Adapters: offered.adapters, Notices: offered.notices, Walls: append(offered.walls, rateWalls(c.Rates)...), Owner: ownerOf(c.Owner),
+		Capability: capability, Adapters: offered.adapters, Notices: offered.notices, Walls: append(offered.walls, rateWalls(c.Rates)...), Owner: ownerOf(c.Owner), Host: host,
 		OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: secret(),
 		Priced: c.Price.Named, Price: c.Price.CoreHour,
 		Metrics: metrics, Log: log,
@@ -183,24 +180,6 @@ func closedTimes(h yield.Hours) []avail.Window {
 		windows = append(windows, avail.Window{From: c.From.Seconds(), To: c.To.Seconds()})
 	}
 	return windows
-}
-
-// measure says what the site gives: the owner's ceilings, and where he named
-// none a part of what the machine has.
-func measure(ctx context.Context, c config.Agent, log *slog.Logger) (grid.Capability, error) {
-	machine, err := hostinfo.Probe(ctx, c.StateDir)
-	if err != nil {
-		log.Warn("the machine does not tell everything", "error", err)
-	}
-	core, err := hostinfo.CoreMFLOPS(ctx, machine, c.StateDir)
-	if err != nil && core == 0 {
-		return grid.Capability{}, fmt.Errorf("measure the speed of a core: %w", err)
-	}
-	capability := grid.Capability{
-		Total: hostinfo.Ceilings(machine, c.Ceilings.Resources(), core), CoreMFLOPS: core,
-		DownBps: c.Rates.DownBps, UpBps: c.Rates.UpBps, DiskBps: c.Rates.DiskBps, OS: runtime.GOOS, Arch: runtime.GOARCH,
-	}
-	return capability, capability.Validate()
 }
 
 // version names the build: the same name means the same program.

@@ -335,7 +335,7 @@ an hour from now, by equation (11) of the thesis as it was meant and as printed.
 				r.names = append(r.names, string(s.ID))
 			}
 			r.table = func(t *table) {
-				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "RUNS", "FAULTS", "Z 1H", "SEEN", "DOWN", "UP", "|SINCE", "|WENT", "|RTT", "|ID", "|ADDRESSES")
+				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "GFLOPS", "RUNS", "FAULTS", "Z 1H", "SEEN", "DOWN", "UP", "|SINCE", "|WENT", "|RTT", "|ID", "|ADDRESSES")
 				for _, s := range sites {
 					siteRow(t, s)
 				}
@@ -392,11 +392,22 @@ func siteRow(t *table, s view.SiteRow) {
 		cores = strconv.FormatFloat(float64(s.Total.MilliCPUs)/1000, 'f', -1, 64)
 		memory = grid.FormatBytes(s.Total.MemoryBytes)
 	}
+	if s.Left != nil && s.Total != nil && *s.Left != *s.Total {
+		cores = strconv.FormatFloat(float64(s.Left.MilliCPUs)/1000, 'f', -1, 64) + " of " + cores
+		memory = grid.FormatBytes(s.Left.MemoryBytes) + " of " + memory
+	}
+	speed := ""
+	if s.Total != nil && s.Total.MFLOPS > 0 {
+		speed = strconv.FormatFloat(float64(s.Total.MFLOPS)/1000, 'f', 1, 64)
+		if s.Left != nil && s.Left.MFLOPS != s.Total.MFLOPS {
+			speed = strconv.FormatFloat(float64(s.Left.MFLOPS)/1000, 'f', 1, 64) + " of " + speed
+		}
+	}
 	roundTrip := ""
 	if s.RoundTripMS != nil {
 		roundTrip = strconv.FormatFloat(*s.RoundTripMS, 'f', 1, 64) + "ms"
 	}
-	t.row(nameOf(s.Name, s.ID), string(s.Domain), state, cores, memory, strings.Join(s.Kinds, ","),
+	t.row(nameOf(s.Name, s.ID), string(s.Domain), state, cores, memory, speed, strings.Join(s.Kinds, ","),
 		strconv.Itoa(s.FaultIndex), number(s.ZHour), moment(s.LastSeen), rate(s.DownBps), rate(s.UpBps),
 		"|"+moment(s.Since), "|"+strconv.FormatUint(s.Ends, 10), "|"+roundTrip, "|"+string(s.ID), "|"+strings.Join(s.Addresses, " "))
 }

@@ -53,6 +53,7 @@ type Config struct {
 	Price       float64                       // of an hour of a core, in the owners' own unit
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
 	Owner       Owner                         // when the site makes way for its owner; zero: never
+	Host        Host                          // what is known of the machine, and whether it is looked at again; zero: nothing
 	Walls       []Wall                        // how ceilings are enforced here, for people
 	Seed        uint64                        // of the machines' randomness and of the jobs' names; different at every start, told to nobody
 	Closed      []avail.Window                // when the owner has announced to want the machine back
@@ -104,6 +105,7 @@ type Agent struct {
 	pins     *pins
 	work     *workshop
 	owner    *owner.Watcher
+	host     *hostState
 	tried    sync.Mutex  // guards shown
 	shown    []view.Wall // how the ceilings are enforced
 	adapters map[grid.WorkKind]lrm.Adapter
@@ -137,7 +139,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.Skew), started: time.Now(), adapters: cfg.Adapters,
 		recordPath: filepath.Join(cfg.StateDir, RecordFile),
 		events:     view.NewEventLog(keptEvents, uint64(time.Now().UnixMicro())),
-		ready:      make(chan struct{}), checks: newChecks(),
+		ready:      make(chan struct{}), checks: newChecks(), host: newHost(cfg.Host, cfg.Capability),
 	}
 	a.ctx, a.leave = context.WithCancelCause(context.WithoutCancel(ctx))
 	a.shown = make([]view.Wall, 0, len(cfg.Walls))
@@ -182,6 +184,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.broker.soon(a.ownSubmissions)
 	close(a.ready) // from here on others may tell the machines something
 	a.watchOwner()
+	a.watchHost()
 	a.spawn(a.tryWalls)
 	a.spawn(a.remember)
 	a.tellBans()

@@ -25,7 +25,7 @@ const (
 func (a *Agent) join() error {
 	config := a.cfg.P2P
 	config.Incarnation = a.store.Incarnation()
-	config.Capability = func() grid.Capability { return a.cfg.Capability }
+	config.Capability = a.host.ceilings
 	config.Name, config.Members = a.cfg.Name, a.members
 	handlers := p2p.Handlers{
 		OnMessage: a.heard,

@@ -23,12 +23,8 @@ type Owner struct {
 
 // watchOwner watches whether the owner needs the machine, and tells the site.
 func (a *Agent) watchOwner() {
-	rules := a.cfg.Owner.Rules
-	if rules == (yield.Rules{}) {
-		rules = yield.DefaultRules()
-	}
 	a.owner = owner.New(owner.Config{
-		Root: a.cfg.Owner.Root, Yield: a.cfg.Owner.Yield, Rules: rules, Hours: a.cfg.Owner.Hours, Use: a.work.use,
+		Root: a.cfg.Owner.Root, Yield: a.cfg.Owner.Yield, Watch: a.cfg.Host.Every > 0, Rules: a.rules(), Hours: a.cfg.Owner.Hours, Use: a.work.use,
 	})
 	a.spawn(func() {
 		a.owner.Run(a.ctx, func(s owner.State) {
@@ -40,6 +36,14 @@ func (a *Agent) watchOwner() {
 			a.noteOwner(s.Reason != grid.ReasonNone)
 		})
 	})
+}
+
+// rules say how much of the owner's own work is too much.
+func (a *Agent) rules() yield.Rules {
+	if a.cfg.Owner.Rules == (yield.Rules{}) {
+		return yield.DefaultRules()
+	}
+	return a.cfg.Owner.Rules
 }
 
 // ownerView is what the watcher says of itself.

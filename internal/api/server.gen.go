@@ -103,6 +103,9 @@ type JobSpec = view.JobSpec
 // JobView JobView is the status of a job in one row
 type JobView = view.JobView
 
+// MachineView MachineView is what was found out about a site's machine, apart from what its owner gives; what is left out is unknown
+type MachineView = view.MachineView
+
 // MemberRow MemberRow is one site that takes part, or is kept out
 type MemberRow = view.MemberRow
 
@@ -159,6 +162,9 @@ type RunningTask = view.RunningTask
 
 // SiteRow SiteRow is what this agent knows of a site
 type SiteRow = view.SiteRow
+
+// Standing Standing is where a site stands for a job, or why it would refuse it
+type Standing = view.Standing
 
 // StopRequest defines model for StopRequest.
 type StopRequest struct {

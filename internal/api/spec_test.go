@@ -30,8 +30,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"FaultRow": view.FaultRow{}, "Notice": view.Notice{}, "Availability": view.Availability{}, "Outlook": view.Outlook{}, "Forecast": view.Forecast{},
 		"Invitation": view.Invitation{}, "OpenInvitation": view.OpenInvitation{}, "MemberRow": view.MemberRow{},
 		"Members": view.Members{}, "CheckResult": view.CheckResult{},
-		"Event":     view.Event{},
-		"OwnerView": view.OwnerView{}, "Wall": view.Wall{},
+		"Event": view.Event{}, "MachineView": view.MachineView{}, "Standing": view.Standing{}, "OwnerView": view.OwnerView{}, "Wall": view.Wall{},
 	}
 	for name, ref := range spec.Components.Schemas {
 		if _, mapped := ref.Value.Extensions["x-go-type"]; !mapped || name == "Phase" {

@@ -57,7 +57,7 @@ func declaredRooms() map[string]room {
 		"internal/lrm/native":    {imports: "grid lrm lrm/supervise", tests: "lrm/lrmtest"},
 		"internal/lrm/container": {imports: "grid lrm", tests: "lrm/lrmtest"},
 		"internal/lrm/slurm":     {imports: "grid lrm", tests: "lrm/lrmtest"},
-		"internal/hostinfo":      {imports: "grid durable"},
+		"internal/hostinfo":      {imports: "grid yield durable"},
 		"internal/config":        {imports: "grid yield"},
 		"internal/jobfile":       {imports: "grid"},
 		"internal/view":          {imports: "grid"},

@@ -46,7 +46,7 @@ type Ceilings struct {
 	MilliCPUs   int64 // thousandths of a core
 	MemoryBytes int64
 	DiskBytes   int64
-	MFLOPS      int64 // of all given cores together, 10^6 FLOP/s; 0 = measure for 200 ms
+	MFLOPS      int64 // of all given cores together, 10^6 FLOP/s; 0 = measured, for half a second at most
 }
 
 // Price is what the owner asks for an hour of a core, in whatever unit the
@@ -61,7 +61,7 @@ type Price struct {
 type Rates struct {
 	DownBps int64 // towards this site, more than 0
 	UpBps   int64 // away from this site, more than 0
-	DiskBps int64 // of the local disk, more than 0
+	DiskBps int64 // of the local disk; 0 = measured, with 32 MiB in the state directory at most
 	Probe   bool  // measure links of which no transfer has told anything, with at most 1.25 MiB a minute
 }
 
@@ -108,6 +108,7 @@ type Owner struct {
 	Patience     time.Duration // what stands still for so long moves elsewhere
 	Hours        yield.Hours   // when the machine is shared; always if there are none
 	Priority     string        // of jobs: idle or low
+	Look         time.Duration // between two looks at what other programs leave of the ceilings; 0 = never
 	Root         string        // where the machine's proc and sys are, if not below /
 }
 
@@ -183,10 +184,10 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Listen: []string{"/ip4/127.0.0.1/tcp/4801", "/ip4/127.0.0.1/udp/4801/quic-v1"},
 		NAT:    NAT{Relay: RelayOff, Reachability: ReachAuto},
 		Accept: acceptListed, Kinds: []grid.WorkKind{grid.KindWasm}, Sandbox: SandboxAuto,
-		Rates: Rates{DownBps: 1e9, UpBps: 1e9, DiskBps: 4e9, Probe: true},
+		Rates: Rates{DownBps: 1e9, UpBps: 1e9, Probe: true},
 		Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
 		Data:  Data{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
-		Owner: Owner{Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute, Priority: PriorityIdle, Root: "/"},
+		Owner: Owner{Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute, Priority: PriorityIdle, Look: 10 * time.Second, Root: "/"},
 		Jobs:  Jobs{MaxRuntime: 24 * time.Hour}, Placing: Placing{Choice: ChoiceNearest, Policy: PolicyNone},
 		API: API{Socket: SocketPath(env), Listen: "127.0.0.1:4800"},
 		Log: Log{Level: "info", Format: "text"},
@@ -196,16 +197,16 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 	}
 	switch preset {
 	case PresetWAN:
-		c.Rates = Rates{DownBps: 50e6, UpBps: 10e6, DiskBps: 4e9, Probe: true}
+		c.Rates = Rates{DownBps: 50e6, UpBps: 10e6, Probe: true}
 		c.Lease = Lease{Length: 15 * time.Second, Margin: 2 * time.Second}
 		c.Listen = []string{"/ip4/0.0.0.0/tcp/4801", "/ip4/0.0.0.0/udp/4801/quic-v1"}
 		c.NAT = NAT{Relay: RelayAuto, Punch: true, Reachability: ReachAuto}
 	case PresetTest:
 		c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
-		c.Rates.Probe = false
+		c.Rates.Probe, c.Rates.DiskBps = false, 4e9
 		c.Lease = Lease{Length: time.Second, Margin: 200 * time.Millisecond}
 		c.Data.QuotaBytes = 1 << 30
-		c.Owner.Yield, c.Owner.Priority = false, PriorityLow // the tests are what the machine is busy with
+		c.Owner.Yield, c.Owner.Look, c.Owner.Priority = false, 0, PriorityLow // the tests are what the machine is busy with
 		c.API.Listen = ""
 	}
 	return c

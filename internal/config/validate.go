@@ -33,6 +33,7 @@ func (c Agent) Validate() error {
 		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, PriorityLow),
 		absolute("owner.root", c.Owner.Root),
 		within("owner.patience", c.Owner.Patience, time.Second, grid.MaxRuntime),
+		zeroOr("owner.look", c.Owner.Look, time.Second, time.Hour),
 		oneOf("placing.policy", c.Placing.Policy, PolicyNone, PolicySAA, PolicyNAA, PolicyNSA),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
@@ -46,7 +47,7 @@ func (c Agent) Validate() error {
 		atLeast("placing.replies", int64(c.Placing.Replies), 0, "0"),
 		atLeast("rates.down", c.Rates.DownBps, 1, "1bit/s"),
 		atLeast("rates.up", c.Rates.UpBps, 1, "1bit/s"),
-		atLeast("rates.disk", c.Rates.DiskBps, 1, "1bit/s"),
+		atLeast("rates.disk", c.Rates.DiskBps, 0, "0bit/s"),
 		named("ceilings", c.Ceilings.Resources().Validate()),
 		c.validatePeers(), c.API.validate(),
 	}
@@ -163,6 +164,14 @@ func within(name string, have, low, high time.Duration) error {
 		return nil
 	}
 	return fmt.Errorf("%s: want %s to %s, have %s", name, low, high, have)
+}
+
+// zeroOr is within, or 0, which switches something off.
+func zeroOr(name string, have, low, high time.Duration) error {
+	if have == 0 {
+		return nil
+	}
+	return within(name, have, low, high)
 }
 
 func atLeast(name string, have, low int64, text string) error {

@@ -1,9 +1,6 @@
 package hostinfo
 
 import (
-	"context"
-	"errors"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -32,8 +29,8 @@ func TestProbeOfMissingDirectoryIsUnknown(t *testing.T) {
 	if err == nil {
 		t.Fatal("Probe of a missing directory reports no error")
 	}
-	if m.DiskBytes != 0 || m.FreeDiskBytes != 0 {
-		t.Errorf("disk = %d, %d; want 0, unknown", m.DiskBytes, m.FreeDiskBytes)
+	if m.DiskBytes != 0 || m.FreeDiskBytes != -1 {
+		t.Errorf("disk = %d, %d; want 0 and -1, unknown", m.DiskBytes, m.FreeDiskBytes)
 	}
 	if m.Cores < 1 {
 		t.Error("the rest is lost too")
@@ -64,13 +61,18 @@ func TestCeilings(t *testing.T) {
 			want:  grid.Resources{MilliCPUs: 8000, MemoryBytes: 16 << 30, DiskBytes: 100 << 30, MFLOPS: 8000},
 		},
 		{
-			name: "one core is given whole", m: Machine{Cores: 1},
+			name: "one core is given whole", m: Machine{Cores: 1, FreeDiskBytes: -1},
 			want: grid.Resources{MilliCPUs: 1000},
 		},
 		{
-			name: "unknown stays unknown, the owner's word counts", m: Machine{Cores: 2},
+			name: "unknown stays unknown, the owner's word counts", m: Machine{Cores: 2, FreeDiskBytes: -1},
 			owner: grid.Resources{MemoryBytes: 5, MFLOPS: 9},
 			want:  grid.Resources{MilliCPUs: 1000, MemoryBytes: 5, MFLOPS: 9},
+		},
+		{
+			name: "a full disk is not an unknown one", m: Machine{Cores: 2},
+			owner: grid.Resources{DiskBytes: 1 << 30},
+			want:  grid.Resources{MilliCPUs: 1000},
 		},
 	}
 	for _, tt := range tests {
@@ -82,81 +84,12 @@ func TestCeilings(t *testing.T) {
 	}
 }
 
-func TestMeasureCore(t *testing.T) {
-	got, err := MeasureCore(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	// From a slow single-board computer to ten times today's fastest core.
-	if got < 10 || got > 100_000 {
-		t.Errorf("MeasureCore = %d MFLOP/s, out of any processor's range", got)
-	}
-	t.Logf("%d MFLOP/s", got)
-}
-
-func TestMeasureCoreStopsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	got, err := MeasureCore(ctx)
-	if got != 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("MeasureCore = %d, %v; want 0 and the context's error", got, err)
-	}
-}
-
 func TestKernelStaysFinite(t *testing.T) {
 	lanes := multiplyAdd([kernelLanes]float64{1, 2, 3, 4, 5, 6, 7, 8}, 5_000_000)
 	for i, v := range lanes {
 		if v < 0.9 || v > 1.1 {
 			t.Errorf("lane %d = %g, want it near 1", i, v)
 		}
-	}
-}
-
-func TestCoreMFLOPSIsMeasuredOncePerMachine(t *testing.T) {
-	dir := t.TempDir()
-	calls := 0
-	measure := func(context.Context) (int64, error) { calls++; return int64(100 * calls), nil }
-	ask := func(m Machine) int64 {
-		t.Helper()
-		got, err := coreMFLOPS(t.Context(), m, dir, measure)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
-	}
-	m := Machine{CPUModel: "A", Cores: 4}
-	if got := ask(m); got != 100 {
-		t.Errorf("first = %d, want 100", got)
-	}
-	if got := ask(m); got != 100 || calls != 1 {
-		t.Errorf("second = %d after %d measurements, want the kept 100", got, calls)
-	}
-	if got := ask(Machine{CPUModel: "B", Cores: 4}); got != 200 {
-		t.Errorf("other processor = %d, want a new measurement", got)
-	}
-	if err := os.WriteFile(filepath.Join(dir, cacheName), []byte(`{"core_mflops": -1`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := ask(m); got != 300 {
-		t.Errorf("after a broken file = %d, want a new measurement", got)
-	}
-	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(left) != 1 {
-		t.Errorf("state directory holds %v, want the one file", left)
-	}
-}
-
-func TestCoreMFLOPSErrors(t *testing.T) {
-	boom := errors.New("boom")
-	dir := t.TempDir()
-	got, err := coreMFLOPS(t.Context(), Machine{}, dir, func(context.Context) (int64, error) { return 0, boom })
-	if got != 0 || !errors.Is(err, boom) {
-		t.Errorf("failed measurement = %d, %v; want 0 = unknown and the cause", got, err)
-	}
-	got, err = coreMFLOPS(t.Context(), Machine{}, filepath.Join(dir, "missing"),
-		func(context.Context) (int64, error) { return 42, nil })
-	if got != 42 || err == nil {
-		t.Errorf("unwritable directory = %d, %v; want the value and an error", got, err)
 	}
 }
 

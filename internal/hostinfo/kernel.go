@@ -2,55 +2,139 @@ package hostinfo
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"time"
 )
 
+// kernelVersion is raised when the code below changes: what an earlier one
+// measured says nothing of this one.
+const kernelVersion = 2
+
 const (
-	kernelTotal  = 200 * time.Millisecond // all runs together
-	kernelRuns   = 10                     // short runs, of which the fastest counts
-	kernelChunk  = 20_000                 // rounds between two looks at the clock, about 0.1 ms
+	kernelMost   = 600 * time.Millisecond // all runs together, warming up included
+	kernelWarm   = 50 * time.Millisecond  // after which the processor runs at the speed it keeps
+	kernelRun    = 2 * time.Millisecond   // one run: short, so that some are left alone on a busy machine
+	kernelEnough = 25                     // undisturbed runs
+	kernelChunk  = 10_000                 // rounds to begin the calibration with
 	kernelLanes  = 8                      // independent chains, so that latency does not bound the rate
 	flopsPerLane = 2                      // one multiplication and one addition
+	undisturbed  = .97                    // of a run's time its thread must have had a processor
+	agreement    = .05                    // between the fastest and the middle one of the undisturbed runs
 )
 
-// MeasureCore measures the computation that one core sustains now, in MFLOP/s:
-// multiply-add in double precision on eight independent lanes, about 200 ms
-// altogether. The machine may be busy with something else, so the fastest of
-// several short runs counts. The result is at least 1; when ctx ends first it is
-// 0 and the error says so.
-func MeasureCore(ctx context.Context) (int64, error) {
-	var best float64
-	for range kernelRuns {
-		rate, err := measureRun(ctx, kernelTotal/kernelRuns)
+// Speed is what the kernel found.
+type Speed struct {
+	MFLOPS    int64 // of one core, 10^6 FLOP/s, at least 1
+	Runs      int   // short runs that were made
+	Disturbed int   // those of them in which something else had the processor for a while
+	// Steady says that enough runs were undisturbed and agreed with each other: the
+	// machine was quiet, and another measurement would find the same.
+	Steady bool
+}
+
+// MeasureCore measures the computation that one core sustains: multiply-add in
+// double precision on eight independent lanes, for at most 600 ms and about 100 ms
+// on a quiet machine. Of several short runs those count during which nothing else
+// had the processor, other programs or other guests of the host; the fastest of
+// them is the result. Where there was none, the fastest by processor time is, and
+// the result is not steady. When ctx ends first, the error says so.
+func MeasureCore(ctx context.Context) (Speed, error) {
+	runtime.LockOSThread() // threadTime is that of one thread
+	defer runtime.UnlockOSThread()
+	rounds, err := calibrate(ctx)
+	if err != nil {
+		return Speed{}, err
+	}
+	var clean, shared []float64
+	s := Speed{}
+	for began := time.Now(); len(clean) < kernelEnough && time.Since(began) < kernelMost-kernelWarm; s.Runs++ {
+		r, err := runKernel(ctx, rounds)
+		if err != nil {
+			return Speed{}, err
+		}
+		if r.disturbed() {
+			s.Disturbed++
+			shared = append(shared, r.rate(r.busy))
+		} else {
+			clean = append(clean, r.rate(r.wall))
+		}
+	}
+	s.MFLOPS, s.Steady = judge(clean, shared)
+	return s, nil
+}
+
+// judge makes the result of the rates of undisturbed and disturbed runs, FLOP/s.
+func judge(clean, shared []float64) (mflops int64, steady bool) {
+	const mega = 1e6
+	if len(clean) == 0 {
+		if len(shared) == 0 {
+			return 1, false
+		}
+		return max(int64(slices.Max(shared)/mega), 1), false
+	}
+	slices.Sort(clean)
+	best, middle := clean[len(clean)-1], clean[len(clean)/2]
+	return max(int64(best/mega), 1), len(clean) >= kernelEnough && best-middle <= agreement*best
+}
+
+// calibrate warms the processor up and finds how many rounds make one run.
+func calibrate(ctx context.Context) (rounds int, err error) {
+	rounds = kernelChunk
+	for began := time.Now(); ; {
+		r, err := runKernel(ctx, rounds)
 		if err != nil {
 			return 0, err
 		}
-		best = max(best, rate)
+		took := r.wall
+		if r.busyKnown {
+			took = min(took, r.busy)
+		}
+		switch {
+		case took < kernelRun/2:
+			rounds *= 2
+		case time.Since(began) >= kernelWarm:
+			return max(int(float64(rounds)*kernelRun.Seconds()/took.Seconds()), 1), nil
+		}
 	}
-	return max(int64(best/1e6), 1), nil
 }
 
-// measureRun is one run of the kernel: FLOP/s.
-func measureRun(ctx context.Context, length time.Duration) (float64, error) {
-	lanes := [kernelLanes]float64{1, 2, 3, 4, 5, 6, 7, 8}
-	rounds := 0
-	start := time.Now()
-	for {
-		if err := ctx.Err(); err != nil {
-			return 0, fmt.Errorf("measure computation: %w", err)
-		}
-		lanes = multiplyAdd(lanes, kernelChunk)
-		rounds += kernelChunk
-		took := time.Since(start)
-		if took < length {
-			continue
-		}
-		if lanes[0] != lanes[0] { // keeps the lanes alive; they converge to 1
-			return 0, fmt.Errorf("measure computation: the kernel lost its numbers")
-		}
-		return float64(rounds) * kernelLanes * flopsPerLane / took.Seconds(), nil
+// kernelTimes is one run of the kernel.
+type kernelTimes struct {
+	rounds    int
+	wall      time.Duration
+	busy      time.Duration // that its thread had a processor
+	busyKnown bool
+}
+
+// disturbed reports whether something else had the processor. Where the system
+// does not tell, no run is: the fastest one is as good as it gets.
+func (r kernelTimes) disturbed() bool {
+	return r.busyKnown && r.busy.Seconds() < undisturbed*r.wall.Seconds()
+}
+
+func (r kernelTimes) rate(in time.Duration) float64 {
+	return float64(r.rounds) * kernelLanes * flopsPerLane / max(in, 1).Seconds()
+}
+
+func runKernel(ctx context.Context, rounds int) (kernelTimes, error) {
+	if err := ctx.Err(); err != nil {
+		return kernelTimes{}, fmt.Errorf("measure computation: %w", err)
 	}
+	lanes := [kernelLanes]float64{1, 2, 3, 4, 5, 6, 7, 8}
+	busy, known := threadTime()
+	began := time.Now()
+	lanes = multiplyAdd(lanes, rounds)
+	r := kernelTimes{rounds: rounds, wall: time.Since(began)}
+	if after, still := threadTime(); known && still {
+		r.busy, r.busyKnown = after-busy, true
+	}
+	if lanes[0] != lanes[0] { // keeps the lanes alive; they converge to 1
+		return r, errors.New("measure computation: the kernel lost its numbers")
+	}
+	return r, nil
 }
 
 // multiplyAdd runs a*m + c on every lane. Each lane tends to 1, so nothing

@@ -22,9 +22,9 @@ type Machine struct {
 	CPUModel      string // the vendor's words; empty = unknown
 	Cores         int    // logical cores that this process may use, at least 1
 	MemoryBytes   int64  // main memory; 0 = unknown
-	FreeMemory    int64  // bytes that could be used now without swapping; 0 = unknown
+	FreeMemory    int64  // bytes that could be used now without swapping; -1 = unknown
 	DiskBytes     int64  // size of the file system that was asked about; 0 = unknown
-	FreeDiskBytes int64  // bytes free there for this user; 0 = unknown or full
+	FreeDiskBytes int64  // bytes free there for this user; -1 = unknown
 }
 
 // Probe asks the operating system. The disk values are those of the file system
@@ -38,17 +38,33 @@ func Probe(ctx context.Context, dir string) (Machine, error) {
 	} else if len(infos) > 0 {
 		m.CPUModel = strings.Join(strings.Fields(infos[0].ModelName), " ")
 	}
+	room, err := ProbeRoom(ctx, dir)
+	m.MemoryBytes, m.FreeMemory, m.DiskBytes, m.FreeDiskBytes = room.MemoryBytes, room.FreeMemory, room.DiskBytes, room.FreeDiskBytes
+	return m, errors.Join(append(errs, err)...)
+}
+
+// Room is memory and disk of the machine, the fields meaning what they mean in
+// Machine.
+type Room struct {
+	MemoryBytes, FreeMemory  int64
+	DiskBytes, FreeDiskBytes int64
+}
+
+// ProbeRoom asks only for what changes all the time and costs little to ask.
+func ProbeRoom(ctx context.Context, dir string) (Room, error) {
+	r := Room{FreeMemory: -1, FreeDiskBytes: -1}
+	var errs []error
 	if vm, err := mem.VirtualMemoryWithContext(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("read memory size: %w", err))
 	} else {
-		m.MemoryBytes, m.FreeMemory = toInt64(vm.Total), toInt64(vm.Available)
+		r.MemoryBytes, r.FreeMemory = toInt64(vm.Total), toInt64(vm.Available)
 	}
 	if du, err := disk.UsageWithContext(ctx, dir); err != nil {
 		errs = append(errs, fmt.Errorf("read free disk of %s: %w", dir, err))
 	} else {
-		m.DiskBytes, m.FreeDiskBytes = toInt64(du.Total), toInt64(du.Free)
+		r.DiskBytes, r.FreeDiskBytes = toInt64(du.Total), toInt64(du.Free)
 	}
-	return m, errors.Join(errs...)
+	return r, errors.Join(errs...)
 }
 
 func toInt64(n uint64) int64 {
@@ -73,27 +89,32 @@ const (
 // stays 0.
 func Ceilings(m Machine, owner grid.Resources, coreMFLOPS int64) grid.Resources {
 	cores := int64(m.Cores)
-	all := grid.Resources{
-		MilliCPUs: cores * 1000, MemoryBytes: m.MemoryBytes, DiskBytes: m.FreeDiskBytes,
-	}
 	out := grid.Resources{
-		MilliCPUs:   ceiling(owner.MilliCPUs, max(cores*coreShareNum/coreShareDen, 1)*1000, all.MilliCPUs),
-		MemoryBytes: ceiling(owner.MemoryBytes, m.MemoryBytes/memoryShareDen, all.MemoryBytes),
-		DiskBytes:   ceiling(owner.DiskBytes, m.FreeDiskBytes/diskShareDen, all.DiskBytes),
+		MilliCPUs:   ceiling(owner.MilliCPUs, max(cores*coreShareNum/coreShareDen, 1)*1000, cores*1000),
+		MemoryBytes: ceiling(owner.MemoryBytes, m.MemoryBytes/memoryShareDen, known(m.MemoryBytes)),
+		DiskBytes:   ceiling(owner.DiskBytes, m.FreeDiskBytes/diskShareDen, m.FreeDiskBytes),
 	}
-	out.MFLOPS = ceiling(owner.MFLOPS, coreMFLOPS*out.MilliCPUs/1000, coreMFLOPS*cores)
+	out.MFLOPS = ceiling(owner.MFLOPS, coreMFLOPS*out.MilliCPUs/1000, known(coreMFLOPS*cores))
 	return out
 }
 
+// known is the value, or -1 where 0 means that nobody knows.
+func known(value int64) int64 {
+	if value <= 0 {
+		return -1
+	}
+	return value
+}
+
 // ceiling is what the owner wants or else the usual share, within what there is;
-// 0 for what there is means that nobody knows.
+// -1 for what there is means that nobody knows.
 func ceiling(owner, usual, have int64) int64 {
 	want := owner
 	if want <= 0 {
 		want = usual
 	}
-	if have <= 0 {
+	if have < 0 {
 		return max(owner, 0)
 	}
-	return min(want, have)
+	return min(max(want, 0), have)
 }

@@ -31,6 +31,7 @@ func pressureNames() [pressures]string { return [pressures]string{"cpu", "memory
 type counts struct {
 	at       time.Time
 	busy     time.Duration            // of all processors together; -1 = unknown
+	stolen   time.Duration            // of busy, taken by other guests of the host; -1 = unknown
 	pressure [pressures]time.Duration // in which something waited; -1 = unknown
 	own      [pressures]time.Duration // in which something of this agent's waited; -1 = unknown
 	load     yield.Reading
@@ -127,9 +128,9 @@ func ownGroup(root string) string {
 
 // read takes the counters.
 func (p *probe) read(at time.Time) counts {
-	c := counts{at: at, busy: -1}
+	c := counts{at: at, busy: -1, stolen: -1}
 	if text := p.text(p.stat); text != nil {
-		c.busy = busyTime(text)
+		c.busy, c.stolen = busyTime(text)
 	}
 	if text := p.text(p.load); text != nil {
 		if first, _, ok := bytes.Cut(text, []byte(" ")); ok {
@@ -162,25 +163,30 @@ func (p *probe) text(f *os.File) []byte {
 }
 
 // busyTime sums the first line of /proc/stat: user, nice, system, interrupts and
-// what other guests of the host took; not idle, and not waiting for disks.
-func busyTime(text []byte) time.Duration {
+// what other guests of the host took, which is also told alone; not idle, and not
+// waiting for disks. -1 is unknown.
+func busyTime(text []byte) (busy, stolen time.Duration) {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	fields := strings.Fields(string(line))
 	const idle, iowait, steal = 4, 5, 8 // places of fields, the name being 0; guests count as user
 	if len(fields) <= iowait || fields[0] != "cpu" {
-		return -1
+		return -1, -1
 	}
 	var ticks int64
+	stolen = -1
 	for i, f := range fields[1:min(len(fields), steal+1)] {
 		n, err := strconv.ParseInt(f, 10, 64)
 		if err != nil {
-			return -1
+			return -1, -1
 		}
 		if i+1 != idle && i+1 != iowait {
 			ticks += n
 		}
+		if i+1 == steal {
+			stolen = time.Duration(n) * clockTick
+		}
 	}
-	return time.Duration(ticks) * clockTick
+	return time.Duration(ticks) * clockTick, stolen
 }
 
 // total is the counter of the line "some" of a pressure file, which reacts at

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"math"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
@@ -28,6 +29,9 @@ func difference(cores int, before, now counts, used, use Use) yield.Sample {
 	}
 	if ours && before.busy >= 0 && now.busy >= before.busy {
 		s.Others = yield.Measured(max((now.busy-before.busy).Seconds()/passed-s.Jobs, 0))
+	}
+	if before.stolen >= 0 && now.stolen >= before.stolen {
+		s.Stolen = yield.Measured((now.stolen - before.stolen).Seconds() / passed)
 	}
 	if now.busy < 0 {
 		s.Load = now.load
@@ -57,4 +61,29 @@ func waiting(kind int, before, now counts, working bool, passed float64) yield.R
 		return yield.Reading{}
 	}
 	return yield.Measured(min(max(all, 0), 1))
+}
+
+// meanOver is the time over which the mean of Report fades.
+const meanOver = 10 * time.Second
+
+// blend moves a mean towards a sample. What the sample does not know the mean
+// does not know either.
+func blend(mean, s yield.Sample) yield.Sample {
+	passed := s.At.Sub(mean.At)
+	if mean.At.IsZero() || passed <= 0 || passed > meanOver {
+		return s
+	}
+	share := 1 - math.Exp(-passed.Seconds()/meanOver.Seconds())
+	mix := func(old, now yield.Reading) yield.Reading {
+		if old.Known && now.Known {
+			now.Value = old.Value + share*(now.Value-old.Value)
+		}
+		return now
+	}
+	out := s
+	out.Jobs = mean.Jobs + share*(s.Jobs-mean.Jobs)
+	out.Others, out.Stolen = mix(mean.Others, s.Others), mix(mean.Stolen, s.Stolen)
+	out.CPU, out.Memory, out.IO = mix(mean.CPU, s.CPU), mix(mean.Memory, s.Memory), mix(mean.IO, s.IO)
+	out.Load = mix(mean.Load, s.Load)
+	return out
 }

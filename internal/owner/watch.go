@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -18,6 +19,7 @@ const Every = 300 * time.Millisecond
 type Config struct {
 	Root  string      // where /proc and /sys stand; "" = /
 	Yield bool        // make way for the owner; else only Hours count
+	Watch bool        // look at the machine without Yield, too, for Report alone
 	Rules yield.Rules // how much is too much
 	Hours yield.Hours // when the owner shares the machine
 	Use   func() Use  // what the agent and its jobs use; called from Run's goroutine
@@ -40,6 +42,7 @@ type Watcher struct {
 	mu     sync.Mutex
 	state  State         // guarded by mu
 	sample yield.Sample  // guarded by mu; the last one
+	mean   yield.Sample  // guarded by mu; over the last seconds
 	looks  int           // guarded by mu
 	spent  time.Duration // guarded by mu; processor time for looking
 	since  time.Time     // guarded by mu; when it began
@@ -54,13 +57,17 @@ func New(cfg Config) *Watcher {
 		cfg.Now = time.Now
 	}
 	w := &Watcher{cfg: cfg, how: "off: owner.yield is false"}
-	if cfg.Yield {
-		p, err := newProbe(cfg.Root)
-		if err != nil {
-			w.how = "off: " + err.Error()
-		} else {
-			w.probe, w.how = p, p.how()
-		}
+	if !cfg.Yield && !cfg.Watch {
+		return w
+	}
+	p, err := newProbe(cfg.Root)
+	switch {
+	case err != nil:
+		w.how = "off: " + err.Error()
+	case cfg.Yield:
+		w.probe, w.how = p, p.how()
+	default:
+		w.probe, w.how = p, p.how()+"; jobs do not make way: owner.yield is false"
 	}
 	return w
 }
@@ -91,7 +98,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 			counted, use := w.probe.read(now), w.cfg.Use()
 			if !before.at.IsZero() {
 				sample = difference(w.probe.cores, before, counted, used, use)
-				if verdict := judge.Look(sample); verdict.Busy {
+				if verdict := judge.Look(sample); verdict.Busy && w.cfg.Yield {
 					state = State{Reason: grid.ReasonOwnerBusy, Why: verdict.Why}
 				}
 			}
@@ -122,7 +129,7 @@ func (w *Watcher) note(s State, sample yield.Sample, spent time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	changed := s.Reason != w.state.Reason
-	w.state, w.sample = s, sample
+	w.state, w.sample, w.mean = s, sample, blend(w.mean, sample)
 	w.looks++
 	w.spent += max(spent, 0)
 	return changed
@@ -133,7 +140,9 @@ type Report struct {
 	How    string       // what is watched, or why nothing is
 	State  State        // now
 	Sample yield.Sample // the last one; unknown before the second look
+	Mean   yield.Sample // of those of some ten seconds
 	Looks  int
+	Blind  bool    // nothing is looked at: Sample and Mean stay unknown
 	Cost   float64 // of looking: the part of one processor, 0 to 1
 }
 
@@ -141,9 +150,41 @@ type Report struct {
 func (w *Watcher) Report() Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := Report{How: w.how, State: w.state, Sample: w.sample, Looks: w.looks}
+	r := Report{How: w.how, State: w.state, Sample: w.sample, Mean: w.mean, Looks: w.looks, Blind: w.probe == nil}
 	if passed := w.cfg.Now().Sub(w.since); !w.since.IsZero() && passed > 0 {
 		r.Cost = w.spent.Seconds() / passed.Seconds()
 	}
 	return r
+}
+
+// Glance looks at the machine for a time and says whether one more core of work
+// would be in its owner's way; the text says how. Where the system tells nothing
+// it would not.
+func Glance(ctx context.Context, root string, rules yield.Rules, span time.Duration) (busy bool, why string) {
+	p, err := newProbe(cmp.Or(root, "/"))
+	if err != nil {
+		return false, ""
+	}
+	defer p.close()
+	look := func() (counts, Use) {
+		self, known := SelfTime()
+		return p.read(time.Now()), Use{CPU: self, Known: known}
+	}
+	before, used := look()
+	select {
+	case <-time.After(span):
+	case <-ctx.Done():
+		return false, ""
+	}
+	now, use := look()
+	return InTheWay(difference(p.cores, before, now, used, use), rules)
+}
+
+// InTheWay says whether one more core of work would be in the owner's way.
+func InTheWay(s yield.Sample, rules yield.Rules) (busy bool, why string) {
+	rules.Looks = 1
+	s.Jobs++
+	s.Live = true
+	verdict := yield.New(rules).Look(s)
+	return verdict.Busy, verdict.Why
 }

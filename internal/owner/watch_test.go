@@ -151,6 +151,52 @@ func TestOwnerComesAndGoes(t *testing.T) {
 	}
 }
 
+// Without yielding, the machine is watched only when somebody wants to know.
+func TestWatchingAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, false)
+		w, states := watching(t, Config{Root: m.root, Watch: true, Rules: yield.DefaultRules(), Use: m.use})
+		m.others, m.jobs = 3, 1
+		if s, _, changed := m.after(states, time.Minute); changed {
+			t.Fatalf("yielded: %+v", s)
+		}
+		r := w.Report()
+		if !strings.Contains(r.How, "owner.yield is false") || !strings.Contains(r.How, "watching 4") {
+			t.Errorf("how = %q", r.How)
+		}
+		// The tenth of everything is stolen.
+		if mean := r.Mean; !near(mean.Others, 3) || !near(mean.Stolen, .4) || !mean.Memory.Known {
+			t.Errorf("mean %+v", mean)
+		}
+		if busy, why := InTheWay(r.Mean, yield.DefaultRules()); !busy || why == "" {
+			t.Errorf("one more core is in nobody's way: %q", why)
+		}
+		m.others = 0
+		m.after(states, time.Second)
+		if mean := w.Report().Mean; mean.Others.Value < 2 || mean.Others.Value > 2.99 {
+			t.Errorf("mean %+v a second after others left", mean)
+		}
+		m.after(states, time.Minute)
+		if busy, why := InTheWay(w.Report().Mean, yield.DefaultRules()); busy {
+			t.Errorf("one more core is in the way: %s", why)
+		}
+	})
+}
+
+func near(r yield.Reading, want float64) bool {
+	return r.Known && r.Value > want-.1 && r.Value < want+.1
+}
+
+func TestGlance(t *testing.T) {
+	m := newMachine(t, false)
+	if busy, why := Glance(t.Context(), m.root, yield.DefaultRules(), time.Millisecond); busy {
+		t.Errorf("nothing moves, and yet: %s", why)
+	}
+	if busy, why := Glance(t.Context(), t.TempDir(), yield.DefaultRules(), time.Millisecond); busy {
+		t.Errorf("nothing is told, and yet: %s", why)
+	}
+}
+
 func TestPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, false)
@@ -204,8 +250,8 @@ func TestUnknownIsUnknown(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "cut": "cpu  1 2 3", "words": "cpu a b c d e f g h\ncpu0\n", "other": "intr 5\n",
 	} {
-		if got := busyTime([]byte(text)); got != -1 {
-			t.Errorf("%s: %s, want unknown", name, got)
+		if got, stolen := busyTime([]byte(text)); got != -1 || stolen != -1 {
+			t.Errorf("%s: %s, stolen %s, want unknown", name, got, stolen)
 		}
 	}
 	m.write("proc/pressure/io", "some avg10=0.00 total=\n")

@@ -109,6 +109,18 @@ func (c *counters) get(family, label string) uint64 {
 	return found.(*counter).value.Load() //nolint:forcetypeassert // nothing else is stored
 }
 
+// labels are the counters of a family, by label.
+func (c *counters) labels(family string) map[string]uint64 {
+	all := make(map[string]uint64)
+	c.values.Range(func(key, value any) bool {
+		if k, ok := key.([2]string); ok && k[0] == family {
+			all[k[1]] = value.(*counter).value.Load() //nolint:forcetypeassert // nothing else is stored
+		}
+		return true
+	})
+	return all
+}
+
 // nameOf is the message's type as a label, "Announce".
 func nameOf(m protocol.Message) string { return reflect.TypeOf(m).Name() }
 

@@ -91,6 +91,12 @@ func (r *remote) greet(ctx context.Context, stream network.Stream) (link, error)
 		return link{}, err
 	}
 	hello, err := newFrameReader(stream, limit).readHello()
+	if errors.Is(err, grid.ErrInvalid) {
+		r.m.unusable(r.site, err)
+		refusal := &RefusedError{Site: r.site, Reason: grid.ReasonInvalid}
+		r.m.refused(refusal)
+		return link{}, refusal
+	}
 	if err != nil {
 		return link{}, err
 	}

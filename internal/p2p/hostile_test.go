@@ -75,15 +75,21 @@ func TestLyingHellosAreRefused(t *testing.T) {
 		{"an endless address", text(peersField, bytes.Repeat([]byte("/"), 20_000))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			before := n.Count(CountInvalid, causeFormat)
+			before, refused := n.Count(CountInvalid, causeFormat), n.Count(CountRefused, "invalid")
 			s := openBid(t, rawPeer(t, n), n)
 			if _, err := s.Write(lie(t, c.field)); err != nil {
 				t.Fatal(err)
 			}
+			answer, err := newFrameReader(s, patience).readHello()
+			if err != nil || answer.Refusal != grid.ReasonInvalid {
+				t.Errorf("answered with %v, %v; want a refusal that says why", answer.Refusal, err)
+			}
 			if _, err := s.Read(make([]byte, 1)); err == nil {
 				t.Error("the stream goes on")
 			}
-			eventually(t, "it is counted", func() bool { return n.Count(CountInvalid, causeFormat) == before+1 })
+			eventually(t, "it is counted", func() bool {
+				return n.Count(CountInvalid, causeFormat) == before+1 && n.Count(CountRefused, "invalid") == refused+1
+			})
 		})
 	}
 	s := openBid(t, rawPeer(t, n), n)
@@ -95,6 +101,46 @@ func TestLyingHellosAreRefused(t *testing.T) {
 	}
 	if n.peers() != 0 {
 		t.Errorf("%d liars were admitted", n.peers())
+	}
+}
+
+// 1e300 does not fit into the wire format: whoever writes the bits of such a number
+// claims an absurd one. It is refused where it is answered, too.
+func TestLyingAnswersAreRefused(t *testing.T) {
+	for name, field := range map[string][]byte{
+		"the bits of 1e300 GFLOPS": text(capability, number(mflopsField, int64(math.Float64bits(1e300)))),
+		"negative bandwidth":       text(capability, number(downField, -1)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := join(t, testConfig(t))
+			h := rawPeer(t, n)
+			h.SetStreamHandler(protocol.StreamID, func(s network.Stream) {
+				if _, err := newFrameReader(s, patience).readHello(); err == nil {
+					_, _ = s.Write(lie(t, field))
+				}
+			})
+			s := openBid(t, h, n)
+			_ = writeHello(s, patience, validHello()) // n opens a stream of its own
+			eventually(t, "the liar is refused and counted", func() bool {
+				return n.Count(CountRefused, "invalid") > 0 && n.Count(CountInvalid, causeFormat) > 0
+			})
+			if n.peers() != 0 {
+				t.Error("the liar was admitted")
+			}
+		})
+	}
+}
+
+// One that lies later stays with what it said before.
+func TestALieAfterTheHelloChangesNothing(t *testing.T) {
+	n := join(t, testConfig(t))
+	h, s := admitRaw(t, n)
+	if _, err := s.Write(lie(t, text(capability, number(mflopsField, -1)))); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is counted", func() bool { return n.Count(CountInvalid, causeFormat) == 1 })
+	if f, ok := n.facts(siteOf(h.ID())); !ok || f.Capability.CoreMFLOPS != 0 {
+		t.Errorf("facts = %+v, %t; want those of before", f, ok)
 	}
 }
 

@@ -327,6 +327,10 @@ func (m *Mesh) allowsSite(site grid.SiteID) bool { return m.judgeSite(site) == g
 // that label.
 func (m *Mesh) Count(family, label string) uint64 { return m.counts.get(family, label) }
 
+// Refusals counts how often a peer was not admitted since the start, by us or by
+// it, by the reason's label.
+func (m *Mesh) Refusals() map[string]uint64 { return m.counts.labels(CountRefused) }
+
 // Peer is an admitted peer.
 type Peer struct {
 	Site  grid.SiteID

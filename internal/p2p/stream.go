@@ -156,8 +156,7 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, network.ErrReset):
 			return
 		default:
-			m.counts.inc(CountInvalid, causeOf(err))
-			m.log.Debug("message is not usable", "peer", r.site, "error", err)
+			m.unusable(r.site, err)
 			if cause := causeOf(err); cause != causeFormat && cause != causeVersion {
 				return // where the next message begins is lost
 			}
@@ -174,12 +173,16 @@ func (m *Mesh) welcome(in *frameReader, stream network.Stream) (protocol.Hello, 
 	hello, err := in.readHello()
 	now := m.cfg.Now()
 	if err != nil {
-		m.counts.inc(CountInvalid, causeOf(err))
-		m.log.Debug("peer says no hello", "peer", siteOf(id), "error", err)
+		m.unusable(siteOf(id), err)
+	}
+	reason := grid.ReasonInvalid
+	switch {
+	case err == nil:
+		_, reason = m.judge(siteOf(id), hello, now, now)
+	case !errors.Is(err, grid.ErrInvalid): // not even a Hello
 		return hello, false
 	}
 	var named []string
-	_, reason := m.judge(siteOf(id), hello, now, now)
 	if reason == grid.ReasonNone {
 		named = m.membersFor(id, stream.Conn())
 	} else {
@@ -197,6 +200,17 @@ func (m *Mesh) welcome(in *frameReader, stream network.Stream) (protocol.Hello, 
 	}
 	m.learn(id, hello.Peers)
 	return hello, stream.SetReadDeadline(time.Time{}) == nil
+}
+
+// unusable counts what cannot be used and says so. A peer whose words can be read
+// and cannot be true, such as more computation than there is, is named once.
+func (m *Mesh) unusable(site grid.SiteID, err error) {
+	m.counts.inc(CountInvalid, causeOf(err))
+	say := m.log.Debug
+	if errors.Is(err, grid.ErrInvalid) && m.firstRefusal(&RefusedError{Site: site}) {
+		say = m.log.Info
+	}
+	say("message is not usable", "peer", site, "error", err)
 }
 
 // current reports whether the peer's Hello is of its latest incarnation. After a

@@ -7,10 +7,12 @@ type SiteRow struct {
 	ID          grid.SiteID   `json:"id"`
 	Name        string        `json:"name,omitempty"`
 	Domain      grid.DomainID `json:"domain,omitempty"`
-	Self        bool          `json:"self"`      // this agent's own site
-	Connected   bool          `json:"connected"` // a stream is open now
-	Total       *Resources    `json:"total,omitempty"`
-	Kinds       []string      `json:"kinds,omitempty"` // what it runs
+	Self        bool          `json:"self"`                  // this agent's own site
+	Connected   bool          `json:"connected"`             // a stream is open now
+	Total       *Resources    `json:"total,omitempty"`       // what its owner gives
+	Left        *Resources    `json:"left,omitempty"`        // what other programs leave of that now; known of this agent's own site
+	CoreMFLOPS  int64         `json:"core_mflops,omitempty"` // of one core; left out: unknown
+	Kinds       []string      `json:"kinds,omitempty"`       // what it runs
 	OS          string        `json:"os,omitempty"`
 	Arch        string        `json:"arch,omitempty"`
 	LastSeen    Time          `json:"last_seen,omitzero"`
@@ -46,10 +48,11 @@ type AgentStatus struct {
 	Version        string           `json:"version"`
 	Started        Time             `json:"started"`
 	Addresses      []string         `json:"addresses"`
-	Kinds          []string         `json:"kinds"`    // what it runs
-	Ceilings       Resources        `json:"ceilings"` // what the owner gives
-	InUse          Resources        `json:"in_use"`   // of that, taken
-	CoreMFLOPS     int64            `json:"core_mflops,omitempty"`
+	Kinds          []string         `json:"kinds"`                 // what it runs
+	Ceilings       Resources        `json:"ceilings"`              // what the owner gives
+	InUse          Resources        `json:"in_use"`                // of that, taken
+	Left           *Resources       `json:"left,omitempty"`        // of the ceilings, what other programs leave now, jobs included
+	CoreMFLOPS     int64            `json:"core_mflops,omitempty"` // of one core, nominal; left out: unknown
 	Running        []RunningTask    `json:"running"`
 	Paused         bool             `json:"paused"`
 	PausedUntil    Time             `json:"paused_until,omitzero"` // left out: until resumed
@@ -61,11 +64,13 @@ type AgentStatus struct {
 	Reach          Reach            `json:"reach"`        // how they reach each other
 	DataUsedBytes  int64            `json:"data_used_bytes"`
 	DataQuotaBytes int64            `json:"data_quota_bytes"`
-	Faults         []FaultRow       `json:"faults"`          // sites with an index above 0
-	Counters       map[string]int64 `json:"counters"`        // what was counted since the start
-	Notices        []Notice         `json:"notices"`         // what the owner should know
-	Owner          *OwnerView       `json:"owner,omitempty"` // how it makes way for its owner
-	Walls          []Wall           `json:"walls,omitempty"` // how each ceiling is enforced
+	Faults         []FaultRow       `json:"faults"`              // sites with an index above 0
+	Counters       map[string]int64 `json:"counters"`            // what was counted since the start
+	Notices        []Notice         `json:"notices"`             // what the owner should know
+	Owner          *OwnerView       `json:"owner,omitempty"`     // how it makes way for its owner
+	Walls          []Wall           `json:"walls,omitempty"`     // how each ceiling is enforced
+	Machine        *MachineView     `json:"machine,omitempty"`   // what was found out about the machine
+	Reference      *Standing        `json:"reference,omitempty"` // where the site stands for a job everybody can compare
 	Availability   *Availability    `json:"availability,omitempty"`
 	Forecast       *Forecast        `json:"forecast,omitempty"`
 }

@@ -77,7 +77,7 @@ type Resources struct {
 	MilliCPUs   int64 `json:"milli_cpus"`
 	MemoryBytes int64 `json:"memory_bytes"`
 	DiskBytes   int64 `json:"disk_bytes"`
-	MFLOPS      int64 `json:"mflops"`
+	MFLOPS      int64 `json:"mflops,omitempty"` // left out: none is asked for, or nobody knows
 }
 
 // FromResources converts.

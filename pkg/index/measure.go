@@ -42,7 +42,8 @@ type Site struct {
 // memory and disk are hard, and so are inputs out of reach. Computation is soft,
 // since half the speed only takes twice the time, but a site with none left
 // refuses. What the owner's ceilings rule out is told before what is merely not
-// free, so that a refusal says "never" whenever that is true.
+// free, so that a refusal says "never" whenever that is true. A site whose speed
+// was not measured yet refuses what asks for computation, but not for ever.
 func Feasible(req grid.Requirement, site Site) (grid.Refusal, bool) {
 	c := &site.Capability
 	switch {
@@ -52,7 +53,8 @@ func Feasible(req grid.Requirement, site Site) (grid.Refusal, bool) {
 		return grid.Refusal{Reason: grid.ReasonPlatform, Never: true}, false
 	}
 	if refusal, short := shortage(req.Need, c.Total); short {
-		refusal.Never = true
+		unknown := refusal.Reason == grid.ReasonComputation && c.CoreMFLOPS <= 0
+		refusal.Never = !unknown // it is measured as soon as the machine is quiet
 		return refusal, false
 	}
 	if refusal, short := shortage(req.Need, site.Free); short {

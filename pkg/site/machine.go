@@ -22,8 +22,9 @@ type Machine struct {
 	learned *step.AvailabilityLearned // of its availability; nil: nothing yet
 	last    uint64                    // last number given to a request for leases
 
-	capability grid.Capability
-	potential  int64 // P of this site, bit/s
+	capability grid.Capability // the owner's ceilings: what they exclude can never run here
+	left       grid.Capability // what others leave of it now, and so what is offered
+	potential  int64           // P of this site, bit/s
 	paused     pause
 	draining   bool
 	owned      grid.Reason // why the owner has the machine to himself, ReasonNone = he has not
@@ -62,7 +63,7 @@ func New(cfg Config) *Machine {
 		panic(fmt.Sprintf("new site machine: %v", err))
 	}
 	return &Machine{
-		cfg: cfg, capability: cfg.Capability, facts: step.NewFacts(),
+		cfg: cfg, capability: cfg.Capability, left: cfg.Capability, facts: step.NewFacts(),
 		plan: newPlan(cfg, cfg.Capability.Total, 0), cache: requirements,
 		bindings: newRecent[grid.JobID, *binding](maxBindings),
 		roster:   newRoster(), tokens: newRecent[grid.TaskID, grid.Token](maxTokens),
@@ -99,7 +100,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 func (m *Machine) boot(in step.Boot) {
 	m.booted, m.since = true, m.now
 	m.last = in.Incarnation << 32 // numbers of an earlier run are never used again
-	m.plan = newPlan(m.cfg, m.capability.Total, in.Incarnation)
+	m.plan = newPlan(m.cfg, m.left.Total, in.Incarnation)
 	for _, a := range m.roster.sorted() {
 		m.raiseToken(a.id.Task, a.id.Token)
 		if a.phase == phaseExited {

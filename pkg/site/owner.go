@@ -1,6 +1,7 @@
 package site
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -91,19 +92,26 @@ func (m *Machine) onDrain(in step.Drain) {
 	}
 }
 
-// onCapacity takes new ceilings. What is committed stays committed, also where
-// it is more than the new ceilings.
+// onCapacity takes new ceilings, and what others leave of them now. What is
+// committed stays committed, also where it is more than that. Only the ceilings
+// decide what can never run here; what is offered comes of what is left.
 func (m *Machine) onCapacity(in step.CapacityChanged) {
-	if err := in.Capability.Validate(); err != nil {
+	left := in.Capability
+	if in.Left != nil {
+		left.Total, left.CoreMFLOPS = in.Left.Total, in.Left.CoreMFLOPS
+	}
+	if err := errors.Join(in.Capability.Validate(), left.Validate()); err != nil {
 		m.report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
 		return
 	}
-	before := m.capability
-	m.capability = in.Capability
-	m.plan.SetCapacity(in.Capability.Total)
+	left.Total = left.Total.Min(in.Capability.Total)
+	left.CoreMFLOPS = min(left.CoreMFLOPS, in.Capability.CoreMFLOPS)
+	before := m.left
+	m.capability, m.left = in.Capability, left
+	m.plan.SetCapacity(left.Total)
 	m.measurePotential()
 	m.report(step.LevelInfo, eventCapacityChanged, step.Report{})
-	if !before.Total.Fits(in.Capability.Total) || !slices.Equal(in.Capability.Kinds, before.Kinds) {
+	if !before.Total.Fits(left.Total) || !slices.Equal(left.Kinds, before.Kinds) {
 		m.grown()
 	}
 }

@@ -197,6 +197,56 @@ func TestLessCapacity(t *testing.T) {
 	r.reported(eventInvalid)
 }
 
+// What others leave for now bounds what is offered, and excludes nothing for ever.
+func TestOthersLeaveLess(t *testing.T) {
+	r := newRig(t)
+	left := fourCores()
+	left.Total.MilliCPUs, left.Total.MFLOPS, left.CoreMFLOPS = 500, 500, 1_000
+	r.step(step.CapacityChanged{Capability: fourCores(), Left: &left})
+	a := announcement(job1, alice)
+	a.Explain = true
+	r.receive(alice, a)
+	if got := one[protocol.Refuse](r, alice).Refusal; got != (grid.Refusal{Reason: grid.ReasonCPUs, Want: 1_000, Have: 500}) {
+		t.Errorf("refusal %+v, want one for now", got)
+	}
+	left.Total.MilliCPUs, left.Total.MFLOPS = 9_000, 3_000
+	r.step(step.CapacityChanged{Capability: fourCores(), Left: &left})
+	r.reported(eventCapacityChanged)
+	a.Seq = 2
+	r.receive(alice, a)
+	slow := one[protocol.Bid](r, alice).Offer
+	if slow.CoreMFLOPS != 1_000 {
+		t.Errorf("a core offered at %d MFLOP/s, want what is left of it", slow.CoreMFLOPS)
+	}
+	if got := r.m.Status().Left.Total; got.MilliCPUs != fourCores().Total.MilliCPUs || got.MFLOPS != 3_000 {
+		t.Errorf("left %+v, want no more than the ceilings", got)
+	}
+	r.step(step.CapacityChanged{Capability: fourCores()})
+	a.Seq = 3
+	r.receive(alice, a)
+	if fast := one[protocol.Bid](r, alice).Offer; fast.CoreMFLOPS != 2_000 || fast.Parts.X >= slow.Parts.X {
+		t.Errorf("x = %g with all and %g with little of it", fast.Parts.X, slow.Parts.X)
+	}
+}
+
+// A speed that was not measured yet is no reason to refuse for ever.
+func TestUnknownSpeed(t *testing.T) {
+	r := newRig(t)
+	unknown := fourCores()
+	unknown.CoreMFLOPS, unknown.Total.MFLOPS = 0, 0
+	r.step(step.CapacityChanged{Capability: unknown})
+	a := announcement(job1, alice)
+	a.Explain, a.Req.Need.MFLOPS = true, 2_000
+	r.receive(alice, a)
+	if got := one[protocol.Refuse](r, alice).Refusal; got.Reason != grid.ReasonComputation || got.Never {
+		t.Errorf("refusal %+v, want computation, for now", got)
+	}
+	r.step(step.CapacityChanged{Capability: fourCores()})
+	a.Seq = 2
+	r.receive(alice, a)
+	one[protocol.Bid](r, alice)
+}
+
 // After a crash: what had not ended has died with the agent, what had ended is
 // told again, and a pause goes on.
 func TestRestart(t *testing.T) {

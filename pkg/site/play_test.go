@@ -339,7 +339,13 @@ func (p *player) rare() {
 	case 5:
 		c := fourCores()
 		c.Total.MilliCPUs, c.Total.MFLOPS = int64(p.next(10)-1)*1_000, int64(p.next(5))*2_000
-		p.give(step.CapacityChanged{Capability: c})
+		changed := step.CapacityChanged{Capability: c}
+		if p.next(3) == 0 {
+			left := fourCores()
+			left.Total.MilliCPUs, left.CoreMFLOPS = int64(p.next(7)-1)*1_000, int64(p.next(4)-1)*1_000
+			changed.Left = &left
+		}
+		p.give(changed)
 	case 6:
 		p.give(step.PeerSeen{Site: p.site(), Capability: grid.Capability{DownBps: int64(p.next(3)) - 1}})
 	case 7:

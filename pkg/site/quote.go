@@ -62,6 +62,7 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 		return quote{}, shortfall(reason, q.ask.Need, place.Free), false
 	}
 	q.place = place
+	site.Capability.CoreMFLOPS = m.left.CoreMFLOPS
 	site.Free, site.Wait = place.Free, max(place.Start.Sub(m.now), 0)
 	site.Up = m.up(place.End.Sub(m.now))
 	if q.parts, refusal, ok = index.Measure(req, site); !ok {
@@ -74,7 +75,7 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 // at its submitter, so only what starts now is of use; in the seconds map it
 // waits in the plan.
 func (m *Machine) ask(req grid.Requirement, in inquiry, stageIn time.Duration) plan.Ask {
-	core := m.capability.CoreMFLOPS
+	core := m.left.CoreMFLOPS
 	return plan.Ask{
 		Submitter: in.submitter, Job: in.job, Need: req.Need.Counted(), StageIn: stageIn,
 		Window: req.Window, NowOnly: req.Map == grid.MapThesis, Count: in.count, Offer: in.offer,

@@ -52,7 +52,7 @@ func (m *Machine) open(q quote) (grid.Offer, bool) {
 	m.report(step.LevelDebug, eventOfferMade, r)
 	return grid.Offer{
 		ID: o.Number, Site: m.cfg.Self, Parts: q.parts, Finish: q.finish(), Validity: m.cfg.OfferValidity,
-		TasksNow: q.place.Tasks, CoreMFLOPS: m.capability.CoreMFLOPS,
+		TasksNow: q.place.Tasks, CoreMFLOPS: m.left.CoreMFLOPS,
 	}, true
 }
 

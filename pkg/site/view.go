@@ -11,9 +11,10 @@ import (
 
 // Status is what a site shows of itself.
 type Status struct {
-	Capability  grid.Capability
-	Free        grid.Resources // of its ceilings, now
-	Potential   int64          // P of the site, bit/s
+	Capability  grid.Capability // the owner's ceilings, and what was measured
+	Left        grid.Capability // what others leave of that now
+	Free        grid.Resources  // of what is left, now
+	Potential   int64           // P of the site, bit/s
 	Paused      bool
 	PausedUntil time.Time // zero: until Resume
 	Draining    bool
@@ -25,6 +26,12 @@ type Status struct {
 	Cache       cache.Stats
 	HeldData    int       // CIDs that are here
 	Outlook     []Outlook // how likely it stays available, for times of an hour and of eight
+}
+
+// Held is what this site's attempts and firm offers hold of it at the time of its
+// last Step.
+func (m *Machine) Held() grid.Resources {
+	return m.left.Total.Sub(m.plan.Free(m.now, m.now.Add(1)))
 }
 
 // AttemptStatus is what a site shows of one attempt.
@@ -46,7 +53,7 @@ type AttemptStatus struct {
 // Status shows the site at the time of its last Step. The result is a copy.
 func (m *Machine) Status() Status {
 	s := Status{
-		Capability: m.capability, Free: m.plan.Free(m.now, m.now.Add(1)), Potential: m.potential,
+		Capability: m.capability, Left: m.left, Free: m.plan.Free(m.now, m.now.Add(1)), Potential: m.potential,
 		Paused: m.paused.on, PausedUntil: m.paused.until, Draining: m.draining, Owned: m.owned,
 		Peers: slices.Sorted(maps.Keys(m.peers)), Offers: len(m.plan.Offers()),
 		Cached: m.cache.Len(), Cache: m.cache.Stats(), HeldData: len(m.held),

@@ -110,6 +110,9 @@ type HeldChanged struct {
 // CapacityChanged brings new ceilings of the owner, or new measurements.
 type CapacityChanged struct {
 	Capability grid.Capability
+	// Left is what other programs leave of it now: never more than it, and the same in
+	// all that is no amount. nil = everything.
+	Left *grid.Capability `json:",omitempty"`
 }
 
 // AvailabilityLearned brings what the site has learned of its own availability. Until

@@ -24,6 +24,7 @@ type Sample struct {
 	At     time.Time // on a clock that does not step back
 	Cores  float64   // processors of the machine
 	Others Reading   // processors that others than this agent and its jobs use, stolen time included
+	Stolen Reading   // of these, processors that the host gave to other guests
 	Jobs   float64   // processors that this agent and its jobs use
 	Live   bool      // there are jobs, be they frozen or not
 

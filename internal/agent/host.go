@@ -1,0 +1,265 @@
+package agent
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
+	"github.com/mrsmesh/mrsmesh/internal/owner"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
+)
+
+// Host is what is known of the machine at the start, and how more is found out.
+type Host struct {
+	Machine  hostinfo.Machine
+	Measured hostinfo.Measured
+	Want     hostinfo.Want // what is measured as soon as the machine is quiet, unless Measured has it
+	Pending  string        // why it was not measured before, for people
+	// Capability is the site's with what was measured; nil = nothing is measured any more.
+	Capability func(hostinfo.Measured) grid.Capability
+	Every      time.Duration // between two looks at what others leave; 0 = the ceilings are believed
+}
+
+// hostState knows what the machine can do, nominally and now. Its fields may be read by
+// every goroutine; only watchHost's changes them.
+type hostState struct {
+	mu       sync.Mutex
+	nominal  grid.Capability   // guarded by mu
+	left     grid.Capability   // guarded by mu; what others leave of it
+	measured hostinfo.Measured // guarded by mu
+	room     hostinfo.Room     // guarded by mu
+	pending  string            // guarded by mu
+
+	told  grid.Capability // only watchHost's: what the site was told last to be left
+	pause time.Duration   // only watchHost's: after a measurement that did not do
+	again time.Time       // only watchHost's: no measurement before
+}
+
+// A measurement that found no quiet machine is repeated after a pause that doubles:
+// at 0.6 s each that is nothing within a minute and a thousandth of an hour.
+const (
+	firstPause   = time.Minute
+	longestPause = time.Hour
+)
+
+func newHost(c Host, nominal grid.Capability) *hostState {
+	m := c.Machine
+	return &hostState{
+		nominal: nominal, left: nominal, told: nominal, measured: c.Measured, pending: c.Pending,
+		room: hostinfo.Room{
+			MemoryBytes: m.MemoryBytes, FreeMemory: m.FreeMemory, DiskBytes: m.DiskBytes, FreeDiskBytes: m.FreeDiskBytes,
+		},
+	}
+}
+
+// ceilings are what other sites are told: the nominal capability, which changes
+// only when something is measured.
+func (h *hostState) ceilings() grid.Capability {
+	nominal, _ := h.now()
+	return nominal
+}
+
+// now is the nominal capability, and what others leave of it.
+func (h *hostState) now() (nominal, left grid.Capability) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.nominal, h.left
+}
+
+// watchHost looks at the machine from time to time: it measures what could not be
+// measured at the start, and tells the site what others leave.
+func (a *Agent) watchHost() {
+	if a.cfg.Host.Every <= 0 {
+		return
+	}
+	a.spawn(func() {
+		tick := time.NewTicker(a.cfg.Host.Every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-a.ctx.Done():
+				return
+			}
+			load := a.owner.Report()
+			a.measureHost(load)
+			a.lookAtHost(load.Mean)
+		}
+	})
+}
+
+// unsteady says why a speed that is used will be measured again.
+const unsteady = "the speed was measured while the machine was busy; it is measured again when it is quiet"
+
+// measureHost measures what is still unknown, once the owner does not need the
+// machine and one core of work is in nobody's way.
+func (a *Agent) measureHost(now owner.Report) {
+	c, known := a.cfg.Host, a.host.known()
+	missing := c.Want.Missing(known)
+	if c.Capability == nil || missing == (hostinfo.Want{}) || time.Now().Before(a.host.again) {
+		return
+	}
+	busy, why := a.ownerWants(now)
+	if busy {
+		a.host.setPending("waiting for a quiet machine: " + why)
+		return
+	}
+	a.host.pause = min(max(2*a.host.pause, firstPause), longestPause)
+	a.host.again = time.Now().Add(a.host.pause)
+	found, err := hostinfo.Measure(a.ctx, c.Machine, a.cfg.StateDir, known, missing)
+	switch {
+	case err != nil:
+		a.host.setPending(err.Error())
+		a.log.Warn("the machine could not be measured", "error", err)
+	case !found.Steady && c.Want.Core:
+		a.host.setPending(unsteady)
+	default:
+		a.host.setPending("")
+	}
+	if found == known {
+		return
+	}
+	nominal := c.Capability(found)
+	if err := nominal.Validate(); err != nil {
+		a.log.Warn("what was measured makes no sense", "error", err)
+		return
+	}
+	a.host.measure(nominal, found)
+	a.tellBoth(step.CapacityChanged{Capability: nominal})
+	a.mesh.Announce()
+}
+
+// ownerWants says whether to measure would be in the owner's way.
+func (a *Agent) ownerWants(now owner.Report) (busy bool, why string) {
+	switch {
+	case now.State.Reason != grid.ReasonNone:
+		return true, now.State.Why
+	case !a.cfg.Owner.Yield || now.Blind:
+		return false, ""
+	case now.Sample.At.IsZero():
+		return true, "nobody has looked at it yet"
+	default:
+		return owner.InTheWay(now.Sample, a.rules())
+	}
+}
+
+// lookAtHost works out what others leave now, and tells the site if that changed
+// by much.
+func (a *Agent) lookAtHost(mean yield.Sample) {
+	room, err := hostinfo.ProbeRoom(a.ctx, a.cfg.StateDir)
+	if err != nil {
+		a.log.Debug("the machine does not tell how much is free", "error", err)
+	}
+	var held grid.Resources
+	if a.site.ask(a.ctx, func() { held = a.siteMachine.Held() }) != nil {
+		return
+	}
+	rules := a.rules()
+	nominal := a.host.ceilings()
+	left := hostinfo.Left(nominal, hostinfo.Load{
+		Cores: cmp.Or(mean.Cores, float64(a.cfg.Host.Machine.Cores)), Others: mean.Others, Stolen: mean.Stolen,
+		Reserve: rules.Reserve, Floor: rules.Floor, Fair: !a.cfg.Owner.Yield, Held: held, FreeMemory: room.FreeMemory, FreeDisk: room.FreeDiskBytes,
+	})
+	a.host.see(left, room)
+	if hostinfo.Differs(nominal, a.host.told, left) {
+		a.host.told = left
+		a.site.tell(step.CapacityChanged{Capability: nominal, Left: &left})
+	}
+}
+
+func (h *hostState) known() hostinfo.Measured {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.measured
+}
+
+func (h *hostState) setPending(why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pending = why
+}
+
+// measure takes what was found. What others leave of it is worked out anew.
+func (h *hostState) measure(nominal grid.Capability, found hostinfo.Measured) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.nominal, h.left, h.measured = nominal, nominal, found
+	h.told = nominal
+}
+
+func (h *hostState) see(left grid.Capability, room hostinfo.Room) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.left, h.room = left, room
+}
+
+// machineView is what was found out about the machine; nil if nobody looked.
+func (a *Agent) machineView() *view.MachineView {
+	m := a.cfg.Host.Machine
+	if m.Cores == 0 {
+		return nil
+	}
+	h := a.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	mean := a.owner.Report().Mean
+	return &view.MachineView{
+		OS: m.OS, Arch: m.Arch, CPUModel: m.CPUModel, Cores: m.Cores,
+		MemoryBytes: above(h.room.MemoryBytes, 0), FreeMemoryBytes: above(h.room.FreeMemory, -1),
+		DiskBytes: above(h.room.DiskBytes, 0), FreeDiskBytes: above(h.room.FreeDiskBytes, -1),
+		CoreMFLOPS: above(h.nominal.CoreMFLOPS, 0), CoreMFLOPSNow: above(h.left.CoreMFLOPS, 0), DiskBps: above(h.nominal.DiskBps, 0),
+		OtherCores: reading(mean.Others), StolenCores: reading(mean.Stolen),
+		CPUPressure: reading(mean.CPU), MemoryPressure: reading(mean.Memory), IOPressure: reading(mean.IO),
+		Pending: h.pending,
+	}
+}
+
+// above is the value, or nothing where it says that nobody knows.
+func above(value, unknown int64) *int64 {
+	if value <= unknown {
+		return nil
+	}
+	return &value
+}
+
+func reading(r yield.Reading) *float64 {
+	if !r.Known {
+		return nil
+	}
+	return &r.Value
+}
+
+// referenceJob is what a site's standing is shown for, so that owners can compare.
+const referenceJob = "1 core, 2 GFLOPS, 256 MiB memory, 64 MiB disk, 64 MiB to fetch, 1 h"
+
+func referenceRequirement(c grid.Capability) grid.Requirement {
+	kind := grid.KindWasm
+	if len(c.Kinds) > 0 {
+		kind = c.Kinds[0]
+	}
+	return grid.Requirement{
+		Kind:    kind,
+		Need:    grid.Resources{MilliCPUs: 1000, MemoryBytes: 256 << 20, DiskBytes: 64 << 20, MFLOPS: 2000},
+		Runtime: time.Hour, Weights: grid.DefaultWeights(),
+		Sources: []grid.DataSource{{Bytes: 64 << 20}},
+	}
+}
+
+// reference is where the site stands for the reference job. It is only called on
+// the site's loop.
+func (a *Agent) reference(c grid.Capability) *view.Standing {
+	s := &view.Standing{Job: referenceJob}
+	parts, refusal, ok := a.siteMachine.Quote(referenceRequirement(c))
+	if !ok {
+		s.Refusal = refusal.Explain()
+		return s
+	}
+	wait, stageIn, run := parts.Wait.Seconds(), parts.StageIn.Seconds(), parts.Run.Seconds()
+	s.X, s.Y, s.Z, s.Distance = &parts.X, &parts.Y, &parts.Z, &parts.Distance
+	s.WaitSeconds, s.StageInSeconds, s.RunSeconds = &wait, &stageIn, &run
+	return s
+}

@@ -1,0 +1,36 @@
+package view
+
+// MachineView is what was found out about a site's machine, apart from what its
+// owner gives. What is left out is unknown.
+type MachineView struct {
+	OS              string   `json:"os,omitempty"`
+	Arch            string   `json:"arch,omitempty"`
+	CPUModel        string   `json:"cpu_model,omitempty"`
+	Cores           int      `json:"cores,omitempty"`
+	MemoryBytes     *int64   `json:"memory_bytes,omitempty"`
+	FreeMemoryBytes *int64   `json:"free_memory_bytes,omitempty"`
+	DiskBytes       *int64   `json:"disk_bytes,omitempty"`
+	FreeDiskBytes   *int64   `json:"free_disk_bytes,omitempty"`
+	CoreMFLOPS      *int64   `json:"core_mflops,omitempty"`     // nominal: of one core on the quiet machine
+	CoreMFLOPSNow   *int64   `json:"core_mflops_now,omitempty"` // of one core, what the host leaves of it
+	DiskBps         *int64   `json:"disk_bps,omitempty"`        // rate of the disk
+	OtherCores      *float64 `json:"other_cores,omitempty"`     // that others than this agent use, over some seconds, stolen ones included
+	StolenCores     *float64 `json:"stolen_cores,omitempty"`    // of these, that the host gave to other guests
+	CPUPressure     *float64 `json:"cpu_pressure,omitempty"`    // part of the time in which others waited for a processor, 0 to 1
+	MemoryPressure  *float64 `json:"memory_pressure,omitempty"` // likewise for memory
+	IOPressure      *float64 `json:"io_pressure,omitempty"`     // likewise for a disk
+	Pending         string   `json:"pending,omitempty"`         // what is still to be measured, and why it was not
+}
+
+// Standing is where a site stands for a job, or why it would refuse it.
+type Standing struct {
+	Job            string   `json:"job"`         // what is asked for, for people
+	X              *float64 `json:"x,omitempty"` // computation
+	Y              *float64 `json:"y,omitempty"` // data
+	Z              *float64 `json:"z,omitempty"` // availability: 1 - P(stays up)
+	Distance       *float64 `json:"distance,omitempty"`
+	WaitSeconds    *float64 `json:"wait_seconds,omitempty"`
+	StageInSeconds *float64 `json:"stage_in_seconds,omitempty"`
+	RunSeconds     *float64 `json:"run_seconds,omitempty"`
+	Refusal        string   `json:"refusal,omitempty"` // left out: it would offer
+}

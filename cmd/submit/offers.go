@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+)
+
+func (a *app) planCommand() *cobra.Command {
+	svg := ""
+	cmd := &cobra.Command{
+		Use: "plan FILE", Short: "Announce a job and show the offers; dispatch nothing",
+		Long: "Announce a job file to the mesh, show how every site answers, and withdraw it.\nNothing runs. The code is 4 when every site says that it never fits.",
+		Args: exactly(1, "one job file"), Example: "  submit plan pi.yaml\n  submit plan pi.yaml -o wide\n  submit plan pi.yaml --svg map.svg",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			plan, _, err := a.loadFile(args[0])
+			if err != nil {
+				return err
+			}
+			if err = a.checkDomain(cmd.Context()); err != nil {
+				return err
+			}
+			job, err := a.upload(cmd.Context(), plan)
+			if err != nil {
+				return err
+			}
+			offers, err := a.client.Plan(cmd.Context(), job)
+			if err != nil {
+				return err
+			}
+			if err := a.showOffers(offers); err != nil {
+				return err
+			}
+			if err := writeMap(svg, offers); err != nil {
+				return err
+			}
+			if offers.Never {
+				return &codeError{code: exitNever}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&svg, "svg", "", "draw the virtual map into this file")
+	return cmd
+}
+
+// writeMap draws the virtual map into a file, if one is named.
+func writeMap(path string, offers view.OfferTable) error {
+	if path == "" {
+		return nil
+	}
+	var drawn bytes.Buffer
+	if err := offers.WriteMap(&drawn); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, drawn.Bytes(), 0o644); err != nil { //nolint:gosec // a drawing for everybody
+		return fmt.Errorf("draw the map: %w", err)
+	}
+	return nil
+}
+
+func (a *app) whyCommand() *cobra.Command {
+	svg := ""
+	cmd := &cobra.Command{
+		Use: "why ID", Short: "Show why a job is where it is: each site's answer and distance",
+		Example: "  submit why mfrg\n  submit why mfrg -o wide", Args: exactly(1, "one job"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := a.findJob(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			offers, err := a.client.Offers(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			if err := a.showOffers(offers); err != nil {
+				return err
+			}
+			return writeMap(svg, offers)
+		},
+	}
+	cmd.Flags().StringVar(&svg, "svg", "", "draw the virtual map into this file")
+	return cmd
+}
+
+// showOffers prints each site's answer, and beside it what would change it.
+func (a *app) showOffers(offers view.OfferTable) error {
+	r := result{value: offers}
+	for _, row := range offers.Rows {
+		r.names = append(r.names, string(row.Site))
+	}
+	r.table = func(t *table) {
+		t.row("RANK", "SITE", "DISTANCE", "X", "Y", "Z", "SECONDS", "START", "TASKS", "ANSWER", "|FURTHER", "|FAULTS", "|ID")
+		for _, row := range offers.Rows {
+			rank, answer, tasks := "", row.Refusal, ""
+			if row.Rank > 0 {
+				rank, answer, tasks = strconv.Itoa(row.Rank), "offers", strconv.FormatUint(uint64(row.TasksNow), 10)
+			}
+			if row.Rank > 1 && row.Behind != "" {
+				answer = "offers; " + row.Behind
+			}
+			if row.Awarded > 0 {
+				answer = fmt.Sprintf("offers, has %d %s", row.Awarded, plural(row.Awarded, "task"))
+			}
+			if row.Counterfactual != "" {
+				answer += "; would fit with " + row.Counterfactual
+			}
+			t.row(rank, nameOf(row.Name, row.Site), number(row.Distance), number(row.X), number(row.Y), number(row.Z),
+				number(row.Seconds), moment(row.EarliestStart), tasks, answer, "|"+further(row), "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
+		}
+	}
+	if err := a.show(r); err != nil {
+		return err
+	}
+	a.say("%d of %d sites answered", offers.Answered, offers.Members)
+	for _, text := range offers.Counterfactuals {
+		a.say("%s", clean(text))
+	}
+	return nil
+}
+
+// further are a site's places on the job's axes beyond x, y and z, and what is
+// not known of it.
+func further(row view.OfferRow) string {
+	var parts []string
+	for _, f := range row.Further {
+		parts = append(parts, fmt.Sprintf("%s %.3g", f.Dimension, f.Value))
+	}
+	if len(row.LeftOut) > 0 {
+		parts = append(parts, "without "+strings.Join(row.LeftOut, ", "))
+	}
+	return strings.Join(parts, ", ")
+}

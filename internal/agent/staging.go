@@ -1,0 +1,129 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// stage fetches and lays out what a task needs.
+func (w *workshop) stage(e step.Stage) {
+	ctx, cancel := context.WithCancel(w.a.ctx)
+	job := &work{cancel: cancel, dir: w.attemptDir(e.Attempt), tenant: w.tenant(e.From)}
+	w.mu.Lock()
+	w.attempts[e.Attempt] = job
+	w.mu.Unlock()
+	w.spawn(job, func() {
+		defer cancel()
+		start := time.Now()
+		moved, err := w.prepare(ctx, e, job)
+		if w.enter(job, workStaged) {
+			w.stoppedIdle(e.Attempt)
+			return
+		}
+		result := step.Staged{Attempt: e.Attempt, Bytes: moved, Took: time.Since(start)}
+		if err != nil {
+			result.Problem = err.Error()
+		}
+		w.a.site.tell(result)
+	})
+}
+
+// tenant is the submitter whose share counts; the site's own jobs have all the room.
+func (w *workshop) tenant(submitter grid.SiteID) grid.SiteID {
+	if submitter == w.a.mesh.Self() {
+		return ""
+	}
+	return submitter
+}
+
+// spawn lets a goroutine work on an attempt.
+func (w *workshop) spawn(job *work, do func()) {
+	job.idle.Add(1)
+	w.a.spawn(func() {
+		defer job.idle.Done()
+		do()
+	})
+}
+
+// enter moves an attempt to a state, and reports whether it was stopped
+// meanwhile.
+func (w *workshop) enter(job *work, state workState) (stopped bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	job.state = state
+	return job.stopped
+}
+
+func (w *workshop) stoppedIdle(id grid.AttemptID) {
+	w.a.site.tell(step.AttemptExited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseStopped}})
+}
+
+func (w *workshop) prepare(ctx context.Context, e step.Stage, job *work) (int64, error) {
+	if err := os.Mkdir(job.dir, 0o700); err != nil {
+		return 0, fmt.Errorf("make the attempt's directory: %w", err)
+	}
+	moved, err := w.fetch(ctx, e, job.tenant)
+	if err != nil {
+		return moved, err
+	}
+	if e.Module.CID != "" {
+		if job.module, err = w.modules.take(ctx, e.Module.CID); err != nil {
+			return moved, err
+		}
+		job.cid = e.Module.CID
+	}
+	inputs := filepath.Join(job.dir, "in")
+	if err := os.Mkdir(inputs, 0o700); err != nil {
+		return moved, fmt.Errorf("make the inputs' directory: %w", err)
+	}
+	for i, in := range e.Inputs {
+		path := filepath.Join(inputs, fmt.Sprint(i))
+		if err := w.a.data.Export(ctx, in.CID, path); err != nil {
+			return moved, fmt.Errorf("lay out %s: %w", in.Path, err)
+		}
+		job.inputs = append(job.inputs, lrm.Bind{SandboxPath: in.Path, HostPath: path, Dir: in.Dir})
+	}
+	return moved, nil
+}
+
+// fetch moves what is not here yet, and says how far it is.
+func (w *workshop) fetch(ctx context.Context, e step.Stage, tenant grid.SiteID) (int64, error) {
+	all := e.Inputs
+	if e.Module.CID != "" {
+		all = append([]grid.Input{e.Module}, all...)
+	}
+	var total, done, moved int64
+	for _, in := range all {
+		total += in.Bytes
+	}
+	holder := "attempt " + e.Attempt.String()
+	var told time.Time
+	for _, in := range all {
+		before := done
+		result, err := w.a.data.FetchFor(ctx, tenant, in.CID, []grid.SiteID{e.From}, func(got, _ int64) {
+			if time.Since(told) < progressEvery {
+				return
+			}
+			told = time.Now()
+			w.a.site.tell(step.StageProgress{Attempt: e.Attempt, Done: min(before+got, total), Total: total})
+		})
+		moved += result.Bytes
+		if err != nil {
+			return moved, fmt.Errorf("fetch %s: %w", in.Path, err)
+		}
+		w.a.pins.charged(holder, tenant, in.CID)
+		w.a.pins.hold(holder, in.CID)
+		done += in.Bytes
+	}
+	return moved, nil
+}
+
+// progressEvery is the pause between two words on how far staging is.
+const progressEvery = 250 * time.Millisecond

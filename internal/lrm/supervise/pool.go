@@ -59,7 +59,9 @@ func (pool *Pool) Start(ctx context.Context, dir string, spec Spec, finish Finis
 		return nil, err
 	}
 	for c := pool.take(); c != nil; c = pool.take() {
-		if writeLine(c.stdin, line, specDeadline(ctx)) == nil {
+		// A process that is just being started elsewhere in this one may hold the pipe
+		// open for a moment, so that a dead supervisor can still be written to.
+		if !hasExited(c.cmd.Process.Pid) && writeLine(c.stdin, line, specDeadline(ctx)) == nil {
 			return pool.follow(c, spec, finish), nil
 		}
 		c.abandon() // it just died

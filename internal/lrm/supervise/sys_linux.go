@@ -142,3 +142,9 @@ func readStat(name string) ([]string, bool) {
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	return fields, len(fields) > startField
 }
+
+// hasExited reports whether a child has ended, also before it is waited for.
+func hasExited(pid int) bool {
+	state, _, ok := procStat(pid)
+	return !ok || state == 'Z' || state == 'X'
+}

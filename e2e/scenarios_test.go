@@ -19,7 +19,7 @@ import (
 )
 
 // agentsAtOnce is how many agents may run at the same time in scenarios.
-const agentsAtOnce = 48
+const agentsAtOnce = 16
 
 // Processes may take slowness times what a scenario says, and the allowance more: on
 // a busy machine they wait for the processor and the disk, in exact time nobody
@@ -47,6 +47,7 @@ func notAsProcesses() map[string]string {
 func onDemand() map[string]string {
 	const less = "the others show the same of real processes in less time"
 	return map[string]string{
+		"array.txt": "it wants more processors than a small machine has: attempts that starve freeze, and move",
 		"crowd.txt": less, "full.txt": less, "submitter-killed.txt": less,
 		"silent.txt": "a job must have ended 4 s after it was submitted, which wants a machine that does nothing else",
 	}
@@ -147,14 +148,26 @@ func (p *played) relax(e *scenario.Expectation) {
 	}
 }
 
+// play plays the scenario, and once more while no other one is played if that went
+// wrong: leases are real time, so on a machine that starves attempts freeze and
+// move for no reason of ours. What is wrong twice is wrong.
 func (p *played) play(t *testing.T, places *semaphore.Weighted) {
-	n := int64(min(len(p.s.Sites), agentsAtOnce))
+	p.playAmong(t, places, int64(min(len(p.s.Sites), agentsAtOnce)))
+	if p.err != nil && t.Context().Err() == nil {
+		p.notes = append(p.notes, fmt.Sprintf("played again alone, for the first time: %v\n%s", p.err, p.outcome.Summary()))
+		p.playAmong(t, places, agentsAtOnce)
+	}
+}
+
+func (p *played) playAmong(t *testing.T, places *semaphore.Weighted, n int64) {
 	if p.err = places.Acquire(t.Context(), n); p.err != nil {
 		return
 	}
 	defer places.Release(n)
 	began := time.Now()
-	p.outcome, p.told, p.err = act(t.Context(), p.s)
+	if p.outcome, p.told, p.err = act(t.Context(), p.s); p.err == nil {
+		p.err = p.s.Expect.Check(p.outcome)
+	}
 	p.took = time.Since(began)
 }
 
@@ -167,9 +180,6 @@ func (p *played) report(t *testing.T) {
 		t.Log(note)
 	}
 	t.Logf("%d agents, %s in all\n%s", len(p.s.Sites), p.took.Round(time.Second), p.outcome.Summary())
-	if p.err == nil {
-		p.err = p.s.Expect.Check(p.outcome)
-	}
 	if p.err != nil {
 		t.Errorf("%v\n%s", p.err, p.told)
 	}

@@ -21,6 +21,7 @@ const (
 	minWindow    = 4                      // blocks asked for at the same time, at least
 	startWindow  = 16                     // at first
 	maxWindow    = 64                     // at most: 16 MiB of whole leaves
+	firstQuiet   = 12                     // th part of the stall timeout after which is asked again, at first
 	slowBlock    = 4 * time.Second        // a block that takes longer halves the window
 	watchEvery   = 250 * time.Millisecond // between two looks at the connections
 	lacksBacklog = 1024                   // refusals not yet looked at; more are dropped, the stall timer remains
@@ -29,6 +30,7 @@ const (
 // How a round of a fetch ends without an error of ours.
 var (
 	errRound = errors.New("round ended")                  // the next one connects anew
+	errQuiet = fmt.Errorf("%w: asked again", errRound)    // early: a request or its answer may have been lost
 	errLack  = errors.New("no holder has all the blocks") // another round would not help
 )
 
@@ -61,9 +63,10 @@ type fetcher struct {
 	pending map[digest]want             // asked for in this round
 	lacking map[digest]map[peer.ID]bool // of the pending ones: who lacks them
 	window  int
-	done    int64 // bytes here
-	moved   int64 // bytes that came over the network
-	total   int64 // estimate
+	done    int64         // bytes here
+	moved   int64         // bytes that came over the network
+	quiet   time.Duration // without a block before is asked again; doubles
+	total   int64         // estimate
 
 	arrivals chan arrival // capacity maxWindow: a request never waits to report
 	lacks    chan lack
@@ -87,6 +90,7 @@ func (f *fetcher) run(ctx context.Context) error {
 	}
 	for idle := 0; ; {
 		before := f.moved
+		f.quiet = min(max(2*f.quiet, f.s.cfg.StallTimeout/firstQuiet), f.s.cfg.StallTimeout)
 		err := f.round(ctx)
 		if errors.Is(err, errLack) {
 			return holdersError(f.holders)
@@ -97,8 +101,11 @@ func (f *fetcher) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("%w (%w)", ctx.Err(), holdersError(f.holders))
 		}
-		if idle++; f.moved > before {
-			idle = 0
+		switch {
+		case f.moved > before:
+			idle, f.quiet = 0, 0
+		case !errors.Is(err, errQuiet):
+			idle++
 		}
 		if idle >= fetchRounds || !f.worthAnother() {
 			return holdersError(f.holders)
@@ -125,7 +132,7 @@ func (f *fetcher) round(ctx context.Context) (err error) {
 	}
 	defer f.s.meter.begin(f.peers())()
 	session := f.s.swap.session(ctx, f.peers())
-	stall := time.NewTimer(f.s.cfg.StallTimeout)
+	stall := time.NewTimer(f.quiet)
 	defer stall.Stop()
 	watch := time.NewTicker(watchEvery)
 	defer watch.Stop()
@@ -145,7 +152,7 @@ func (f *fetcher) await(ctx context.Context, reach <-chan reached, stall *time.T
 	select {
 	case a := <-f.arrivals:
 		err := f.arrived(a)
-		stall.Reset(f.s.cfg.StallTimeout)
+		stall.Reset(f.quiet)
 		return err
 	case l := <-f.lacks:
 		f.noteLack(l)
@@ -156,7 +163,10 @@ func (f *fetcher) await(ctx context.Context, reach <-chan reached, stall *time.T
 	case <-watch:
 		return f.lost()
 	case <-stall.C:
-		f.blame(fmt.Errorf("sent nothing for %s", f.s.cfg.StallTimeout))
+		f.blame(fmt.Errorf("sent nothing for %s", f.quiet))
+		if f.quiet < f.s.cfg.StallTimeout {
+			return errQuiet
+		}
 		return errRound
 	case <-ctx.Done():
 		return errRound

@@ -92,7 +92,7 @@ func redeemOnce(ctx context.Context, h host.Host, inviter peer.AddrInfo, request
 	defer h.Network().StopNotify(&last)
 	answer, records, err := exchange(ctx, h, inviter, request)
 	if err != nil {
-		if last.gated(ctx, err) {
+		if ctx.Err() == nil && last.shut() {
 			err = ErrTurnedAway
 		}
 		_ = h.Network().ClosePeer(inviter.ID) // begin afresh
@@ -171,7 +171,7 @@ type fixedDeadline struct{ deadlined }
 // SetReadDeadline does nothing.
 func (fixedDeadline) SetReadDeadline(time.Time) error { return nil }
 
-// lastConn remembers the last connection: once closed, it alone knows why.
+// lastConn remembers the last connection: this site closes none while it asks.
 type lastConn struct {
 	network.NoopNotifiee
 	mu   sync.Mutex
@@ -185,16 +185,10 @@ func (l *lastConn) Connected(_ network.Network, c network.Conn) {
 	l.conn = c
 }
 
-// gated reports whether the peer closed the connection as that of a stranger.
-func (l *lastConn) gated(ctx context.Context, err error) bool {
+// shut reports whether the peer closed the connection: it lets no stranger in,
+// and says so with a code that a reset of the socket can overtake.
+func (l *lastConn) shut() bool {
 	l.mu.Lock()
-	conn := l.conn
-	l.mu.Unlock()
-	if conn != nil && conn.IsClosed() {
-		if _, why := conn.NewStream(ctx); why != nil {
-			err = errors.Join(err, why)
-		}
-	}
-	var closed *network.ConnError
-	return errors.As(err, &closed) && closed.Remote && closed.ErrorCode == network.ConnGated
+	defer l.mu.Unlock()
+	return l.conn != nil && l.conn.IsClosed()
 }

@@ -302,7 +302,7 @@ func messages() map[string]func(*rapid.T) Message {
 			return Lease{Attempts: drawSome(t, drawAttempt), Renewal: number(t), Duration: drawDur(t, 1, MaxLease)}
 		},
 		"hold": func(t *rapid.T) Message {
-			return HoldOffer{Job: drawJob(t), Seq: drawSeq(t), OfferID: number(t) | 1, Tasks: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "tasks")}
+			return HoldOffer{Job: drawJob(t), Seq: drawSeq(t), OfferID: number(t) | 1, Tasks: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "tasks"), At: drawWindow(t).At}
 		},
 		"maystart": func(t *rapid.T) Message { return MayStart{Attempts: drawSome(t, drawAttempt), Renewal: number(t)} },
 		"fence":    func(t *rapid.T) Message { return Fence{Below: drawSome(t, drawAttempt)} },

@@ -50,57 +50,6 @@ var (
 	ErrFull = capacity.ErrFull
 )
 
-// DefaultMaxOffers is the number of open offers unless told otherwise.
-const DefaultMaxOffers = 1024
-
-// quotaShare is the part of the open offers one submitter may have: one in eight.
-const quotaShare = 8
-
-// DefaultFirmPercent is the part of the capacity, in percent, that firm offers to
-// others hold unless told otherwise.
-const DefaultFirmPercent = 10
-
-// Config is what a planner starts with.
-type Config struct {
-	Total      grid.Resources // the owner's ceilings
-	HoldAll    bool           // soft offers hold capacity too
-	MaxOffers  int            // open offers; 0 = DefaultMaxOffers
-	FirstOffer uint64         // number of the first offer, at least 1; a restarted site goes on above its old numbers
-	Self       grid.SiteID    // the site's own jobs, for which no share is set; empty = there are none
-
-	// FirmPercent is the part of Total that firm offers to other submitters than Self
-	// hold together at any instant, 1 to 100; 0 = all of it.
-	FirmPercent int
-}
-
-// Commitment is the promise to run an attempt.
-type Commitment struct {
-	Attempt   grid.AttemptID
-	Give      grid.Resources // what it gets
-	NotBefore time.Time      // it is never moved before this; the zero time sets no limit
-	Start     time.Time      // begin of its place in the plan, which starts with staging data
-	End       time.Time      // expected end; moves on while the attempt overruns it
-	Running   bool           // it has begun and keeps what it has until Release
-}
-
-// Offer is an open offer.
-type Offer struct {
-	Number    uint64
-	Submitter grid.SiteID
-	Job       grid.JobID
-	Quote     Quote
-	Firm      bool
-	Holds     uint32    // tasks for which capacity is held
-	Expires   time.Time // it is gone from this instant on
-}
-
-// Changes is what happened to the plan since it was last told.
-type Changes struct {
-	Started   []Commitment // their time has come: they run now
-	Moved     []Commitment // they wait, with another start than before
-	Withdrawn []Offer      // expired, or firm no longer because something overran
-}
-
 // Planner plans one site. It has one owner and reads no clock: now is an argument
 // and never decreases. Lists are kept in order, so that the same calls always
 // give the same plan.
@@ -111,6 +60,7 @@ type Planner struct {
 	commitments []Commitment // ascending by attempt
 	offers      []Offer      // ascending by number
 	next        uint64
+	outage      outage
 	dirty       bool // capacity came free: those that wait may move up
 	changes     Changes
 }

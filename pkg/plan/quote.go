@@ -12,11 +12,20 @@ type Ask struct {
 	Submitter grid.SiteID
 	Job       grid.JobID
 	Need      grid.Resources // of one task
-	StageIn   time.Duration  // spent on data before the task runs; capacity is held meanwhile
+	Class     Class          // what is promised: ClassFixTime a start at At, ClassDeadline an end before Window.Deadline
+	At        time.Time      // of ClassFixTime: the only start of use
+	Project   string         // limits are counted by it; empty = none
+	Within    grid.AttemptID // the reservation in which it is to have its place; zero = anywhere on the site
 	Window    grid.Window    // when it may run
 	NowOnly   bool           // only a start at now is of use: the thesis map
-	Count     uint32         // tasks of the array that want a place, at least 1
-	Offer     uint64         // an open offer whose hold counts as free, because it is the asker's; 0 = none
+
+	// StageIn is spent on data before the task runs. With NowOnly that is part of its
+	// place, and capacity is held meanwhile. Else data are moved ahead of time: the
+	// task's place begins that much after now at the earliest.
+	StageIn time.Duration
+
+	Count uint32 // tasks of the array that want a place, at least 1
+	Offer uint64 // an open offer whose hold counts as free, because it is the asker's; 0 = none
 
 	// Rate says how much computation (MFLOP/s) one task gets where that much is
 	// free, and how long it then runs. Less free must never give a shorter run.
@@ -31,6 +40,8 @@ type Quote struct {
 	Give  grid.Resources // what one task gets: its need, but perhaps less computation
 	Free  grid.Resources // what is free throughout, this task's share included
 	Tasks uint32         // how many tasks fit into this place at once, 1 to Ask.Count
+
+	LatestStart time.Time // guaranteed to what is committed in this place; the zero time guarantees none
 }
 
 // Quote finds the place in which the task would end first, and among those the

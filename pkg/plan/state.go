@@ -45,7 +45,9 @@ func FromState(s State) (*Planner, error) {
 
 func (c Changes) clone() Changes {
 	return Changes{
-		Started: slices.Clone(c.Started), Moved: slices.Clone(c.Moved), Withdrawn: slices.Clone(c.Withdrawn),
+		Started: slices.Clone(c.Started), Moved: slices.Clone(c.Moved),
+		Suspended: slices.Clone(c.Suspended), Resumed: slices.Clone(c.Resumed), Stopped: slices.Clone(c.Stopped),
+		Lost: slices.Clone(c.Lost), Over: slices.Clone(c.Over), Withdrawn: slices.Clone(c.Withdrawn),
 	}
 }
 

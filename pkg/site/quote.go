@@ -78,7 +78,7 @@ func (m *Machine) ask(req grid.Requirement, in inquiry, stageIn time.Duration) p
 	core := m.left.CoreMFLOPS
 	return plan.Ask{
 		Submitter: in.submitter, Job: in.job, Need: req.Need.Counted(), StageIn: stageIn,
-		Window: req.Window, NowOnly: req.Map == grid.MapThesis, Count: in.count, Offer: in.offer,
+		Class: plan.ClassVarTime, Window: req.Window, NowOnly: req.Map == grid.MapThesis, Count: in.count, Offer: in.offer,
 		Rate: func(free grid.Resources) (int64, time.Duration) {
 			mflops := index.TaskMFLOPS(req.Need, free, core)
 			return mflops, index.RunTime(req, mflops)

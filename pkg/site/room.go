@@ -87,7 +87,7 @@ func (m *Machine) heldOffer(number uint64, job grid.JobID, submitter grid.SiteID
 // if it holds anything.
 func (m *Machine) commit(id grid.AttemptID, q quote) bool {
 	c := plan.Commitment{
-		Attempt: id, Give: q.place.Give, NotBefore: q.ask.Window.NotBefore, Start: q.place.Start, End: q.place.End,
+		Attempt: id, Submitter: q.ask.Submitter, Class: plan.ClassVarTime, Give: q.place.Give, NotBefore: q.ask.Window.NotBefore, Start: q.place.Start, End: q.place.End,
 	}
 	err := m.plan.Commit(m.now, c, q.ask.Offer)
 	if errors.Is(err, plan.ErrFull) && q.ask.Offer != 0 {

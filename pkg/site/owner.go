@@ -147,6 +147,28 @@ func (m *Machine) ban(site grid.SiteID) {
 	m.report(step.LevelInfo, eventBanned, step.Report{Site: site, Value: float64(len(theirs))})
 }
 
+// ownerStays is how long an owner who is busy now is expected to be so at most.
+const ownerStays = 15 * time.Minute
+
+// closedTo is the refusal of a site that is closed when the window begins. What is to
+// begin later than a pause ends, or than an owner who is busy now should be gone, can
+// be promised all the same.
+func (m *Machine) closedTo(w grid.Window) (grid.Refusal, bool) {
+	refusal, closed := m.closed()
+	begins := w.Earliest()
+	if !closed || m.draining || begins.IsZero() {
+		return refusal, closed
+	}
+	open := m.now
+	if m.owned != grid.ReasonNone {
+		open = open.Add(ownerStays)
+	}
+	if m.paused.on && (m.paused.until.IsZero() || m.paused.until.After(open)) {
+		open = m.paused.until
+	}
+	return refusal, open.IsZero() || begins.Before(open)
+}
+
 // closed is the refusal of a site whose owner wants no more work for now.
 func (m *Machine) closed() (grid.Refusal, bool) {
 	switch {

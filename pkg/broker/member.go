@@ -113,6 +113,9 @@ func (m *Machine) bansChanged(in step.BansChanged) {
 func (m *Machine) siteDied(j *job, site grid.SiteID) {
 	for i := range j.tasks {
 		t := &j.tasks[i]
+		if t.site == site && t.phase == grid.PhaseCollecting {
+			m.hurryCollect(j, uint32(i))
+		}
 		if t.site != site || !t.active() {
 			continue
 		}

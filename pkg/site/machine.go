@@ -29,11 +29,12 @@ type Machine struct {
 	draining   bool
 	owned      grid.Reason // why the owner has the machine to himself, ReasonNone = he has not
 
-	plan      *plan.Planner // offers and commitments
-	planTimer time.Time     // when the plan's timer fires; zero if it is not set
-	queued    int           // commitments whose place in the plan has not come
-	cache     *cache.Cache[grid.Requirement]
-	bindings  *recent[grid.JobID, *binding]
+	plan        *plan.Planner // offers and commitments
+	othersUntil time.Time     // until when the plan counts what others take as missing; zero: they take nothing
+	planTimer   time.Time     // when the plan's timer fires; zero if it is not set
+	queued      int           // commitments whose place in the plan has not come
+	cache       *cache.Cache[grid.Requirement]
+	bindings    *recent[grid.JobID, *binding]
 
 	roster       *roster
 	tokens       *recent[grid.TaskID, grid.Token]
@@ -101,7 +102,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 func (m *Machine) boot(in step.Boot) {
 	m.booted, m.since = true, m.now
 	m.last = in.Incarnation << 32 // numbers of an earlier run are never used again
-	m.plan = plan.Restore(planConfig(m.cfg, m.left.Total, in.Incarnation), m.now, m.promised())
+	m.plan = plan.Restore(planConfig(m.cfg, m.capability.Total, in.Incarnation), m.now, m.promised())
+	m.takenByOthers()
 	for _, a := range m.roster.sorted() {
 		m.raiseToken(a.id.Task, a.id.Token)
 		switch c, kept := m.plan.Commitment(a.id); {

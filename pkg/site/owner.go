@@ -108,11 +108,33 @@ func (m *Machine) onCapacity(in step.CapacityChanged) {
 	left.CoreMFLOPS = min(left.CoreMFLOPS, in.Capability.CoreMFLOPS)
 	before := m.left
 	m.capability, m.left = in.Capability, left
-	m.plan.SetCapacity(left.Total)
+	m.plan.SetCapacity(in.Capability.Total)
+	m.takenByOthers()
 	m.measurePotential()
 	m.report(step.LevelInfo, eventCapacityChanged, step.Report{})
 	if !before.Total.Fits(left.Total) || !slices.Equal(left.Kinds, before.Kinds) {
 		m.grown()
+	}
+}
+
+// othersStay is how far ahead what other programs take now is expected to be missing.
+const othersStay = time.Hour
+
+// takenByOthers tells the plan what other programs take of the machine: it is missing
+// now and for a while, and what is planned for later does not feel it.
+func (m *Machine) takenByOthers() {
+	missing := m.capability.Total.Sub(m.left.Total)
+	m.othersUntil = time.Time{}
+	if missing != (grid.Resources{}) {
+		m.othersUntil = m.now.Add(othersStay)
+	}
+	m.plan.SetOutage(missing, m.othersUntil)
+}
+
+// stillTaken keeps what others take ahead of the plan for as long as it is so.
+func (m *Machine) stillTaken() {
+	if !m.othersUntil.IsZero() && m.othersUntil.Sub(m.now) < othersStay/2 {
+		m.takenByOthers()
 	}
 }
 

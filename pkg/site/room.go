@@ -156,6 +156,7 @@ func (m *Machine) due(a *attempt) bool {
 // advance brings the plan up to now: offers expire, what runs longer than planned
 // keeps its capacity, and what waited in the plan starts when its place has come.
 func (m *Machine) advance() {
+	m.stillTaken()
 	changes := m.plan.Advance(m.now)
 	if len(changes.Withdrawn) > 0 {
 		m.freedShare()

@@ -10,6 +10,9 @@ import (
 // and its outputs are fetched before the site may forget them; any other sends
 // the task elsewhere.
 func (m *Machine) exited(from grid.SiteID, msg protocol.Exited) {
+	if m.rivalExited(from, msg) {
+		return
+	}
 	j, t := m.current(from, msg.Attempt)
 	if t == nil || t.phase.Ended() || t.phase == grid.PhaseWaiting && !t.silent {
 		// Not awaited, or heard before: a site repeats an end until it is

@@ -134,6 +134,7 @@ func (m *Machine) withdraw(j *job, phase grid.Phase, outcome string) {
 			continue
 		}
 		if t.active() || t.phase == grid.PhaseCollecting {
+			m.cancelRivals(j, uint32(i), told)
 			m.stopTimer(timerLease, j.attempt(uint32(i)).String())
 			t.log(outcome, m.now)
 			if !told[t.site] {

@@ -34,6 +34,15 @@ type TaskState struct {
 	StartedAt time.Time
 	Exit      *grid.Exit // when it has ended, or is about to
 	Tries     []Try
+	Rivals    []Rival // the sites that queue it, while it is dispatched to several; Site is the first
+}
+
+// Rival is one of several sites that queue the same task: the first whose turn it is
+// runs it (Migol 6.2.2).
+type Rival struct {
+	Site     grid.SiteID
+	Token    grid.Token
+	Distance float64
 }
 
 // JobState is what the broker knows of a job.
@@ -101,7 +110,7 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 		s.Tasks = append(s.Tasks, TaskState{
 			ID: j.taskID(uint32(i)), Phase: phase, Token: t.token, Site: t.site, Distance: t.distance,
 			Done: t.done, Total: t.total, StartedAt: t.startedAt, Exit: t.exit, Tries: slices.Clone(t.tries),
-			Standing: t.standing,
+			Standing: t.standing, Rivals: t.shownRivals(),
 		})
 	}
 	return s, true

@@ -96,7 +96,7 @@ func (m *Machine) onStaged(in step.Staged) {
 // start has come and the owner does not need the machine. There is no other way
 // to start one.
 func (m *Machine) tryStart(a *attempt) {
-	if a.phase != phaseReady || m.owned != grid.ReasonNone || !a.leaseUntil.After(m.now) || !m.due(a) {
+	if m.asksFirst(a) || a.phase != phaseReady || m.owned != grid.ReasonNone || !a.leaseUntil.After(m.now) || !m.due(a) {
 		return
 	}
 	a.phase, a.started = phaseStarting, true

@@ -91,6 +91,7 @@ func (m *Machine) consider(from grid.SiteID, msg protocol.Award, fresh []protoco
 			v.decline(id, grid.Refusal{Reason: grid.ReasonInvalid, Never: true})
 		default:
 			if a := m.take(from, id, task, q); a != nil {
+				a.asks = msg.AskFirst
 				v.taken = append(v.taken, a)
 				continue
 			}

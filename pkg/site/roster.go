@@ -42,6 +42,9 @@ type attempt struct {
 	suspended bool // frozen, or about to be, because the owner needs the machine
 	quiet     bool // stopping: its submitter does not want to hear of the end
 
+	asks  bool      // others queue it, too: it asks whether it may start, and has no lease before
+	asked time.Time // when it asked first; zero: its turn has not come
+
 	accepted   time.Time // when
 	leased     bool      // it held a lease once
 	leaseUntil time.Time // end of the lease, on this site's clock

@@ -18,6 +18,10 @@ type award struct {
 // award gives the waiting tasks of a job to the standing offers (thesis 4.1,
 // step 4). Tasks for which there is no room stay waiting.
 func (m *Machine) award(j *job) {
+	if j.promised() {
+		m.seek(j)
+		return
+	}
 	standing := m.standing(j)
 	if len(standing) == 0 {
 		return
@@ -25,6 +29,15 @@ func (m *Machine) award(j *job) {
 	if j.job.Flood {
 		m.flood(j, standing)
 	}
+	m.awardAmong(j, standing)
+	if len(j.waiting) == 0 && !j.cleared {
+		j.cleared = true
+		m.clear(j, protocol.ClearPlaced)
+	}
+}
+
+// awardAmong gives the waiting tasks to offers, in their order.
+func (m *Machine) awardAmong(j *job, standing []*candidate) {
 	shares := make(map[grid.SiteID][]uint32)
 	for _, i := range j.waiting { // it does not change before the awards are sent
 		c := m.choose(j, i, standing)
@@ -40,10 +53,6 @@ func (m *Machine) award(j *job) {
 	}
 	for _, c := range standing {
 		m.awardShare(j, c, shares[c.offer.Site], standing)
-	}
-	if len(j.waiting) == 0 && !j.cleared {
-		j.cleared = true
-		m.clear(j, protocol.ClearPlaced)
 	}
 }
 
@@ -81,8 +90,11 @@ func (m *Machine) sendAward(j *job, c *candidate, indexes []uint32, standing []*
 	msg := protocol.Award{
 		Job: j.id, OfferID: c.offer.ID, Spec: j.job.Spec, Quoted: c.quoted, RunnerUp: c.quoted,
 	}
-	if next, has := runnerUp(standing, c.offer.Site); has && m.cfg.Requote {
+	if next, has := runnerUp(standing, c.offer.Site); has && m.cfg.Requote && !j.promised() {
 		msg.RunnerUp, msg.HasNext = max(c.asSeen(next), msg.Quoted), true
+	}
+	if j.promised() {
+		j.taken[c.offer.Site] = c.offer.ID
 	}
 	pending := award{job: j.id, site: c.offer.Site}
 	for _, i := range indexes {
@@ -91,7 +103,8 @@ func (m *Machine) sendAward(j *job, c *candidate, indexes []uint32, standing []*
 		t.phase, t.site, t.distance, t.awardedAt = grid.PhaseAwarded, c.offer.Site, c.offer.Parts.Distance, m.now
 		t.token = t.nextToken()
 		t.silent, t.away = false, timeZero
-		t.leaseEnd, t.startedAt, t.done, t.total = timeZero, timeZero, 0, 0
+		t.leaseEnd, t.startedAt, t.startsAt, t.done, t.total = timeZero, timeZero, timeZero, 0, 0
+		t.pledge(j, c)
 		m.saveTask(j, i)
 		msg.Tasks = append(msg.Tasks, protocol.AwardedTask{Index: i, Token: t.token, Item: j.item(i)})
 		pending.tasks = append(pending.tasks, j.attempt(i))
@@ -145,6 +158,9 @@ func (m *Machine) declined(from grid.SiteID, msg protocol.Declined) {
 		}
 		requoted = requoted && m.completed(j, from, *msg.Quote).Parts.Distance > t.distance
 		t.log("declined: "+msg.Refusal.Reason.String(), m.now)
+		if j.promised() {
+			t.remember(from) // it could not keep what it held
+		}
 		j.wait(id.Task.Index)
 		m.saveTask(j, id.Task.Index)
 		m.refusedMessage("award_declined", from, id, msg.Refusal.Reason)
@@ -158,6 +174,7 @@ func (m *Machine) declined(from grid.SiteID, msg protocol.Declined) {
 		if requoted {
 			offer := m.completed(j, from, *msg.Quote)
 			j.offers[from] = m.candidate(offer, msg.Quote.Parts.Distance)
+			j.offers[from].seq = max(j.seq, 1)
 			a.Offer = &offer
 		}
 		j.answers[from] = a
@@ -173,7 +190,11 @@ func (m *Machine) placeDeclined(j *job) {
 		return
 	}
 	m.award(j)
-	if len(j.waiting) > 0 {
+	switch {
+	case len(j.waiting) == 0 || j.hold != nil:
+	case j.promised():
+		m.nobodyHolds(j)
+	default:
 		m.waitFor(j, &round{sample: 1})
 	}
 }

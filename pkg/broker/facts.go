@@ -46,6 +46,9 @@ type taskFact struct {
 	Tries      []Try         `json:"tries,omitempty"`
 	Rivals     []rivalFact   `json:"rivals,omitempty"`
 	Top        grid.Token    `json:"top,omitempty"` // where it is above Token
+	Accepted   bool          `json:"accepted,omitempty"`
+	Kept       float64       `json:"kept,omitempty"`
+	StartsMS   int64         `json:"starts_ms,omitempty"` // only of promised jobs
 }
 
 type faultFact struct {
@@ -78,6 +81,10 @@ func (m *Machine) saveTask(j *job, index uint32) {
 	f := taskFact{
 		Phase: t.phase, Token: t.token, Site: t.site, Distance: t.distance, AwardedMS: toMS(t.awardedAt),
 		Silent: t.silent, Failures: t.failures, Exit: t.exit, Failed: t.failed, Tries: t.tries,
+		Accepted: t.accepted, Kept: t.kept,
+	}
+	if j.promised() {
+		f.StartsMS = toMS(t.startsAt)
 	}
 	if m.leaseOf(j) > m.cfg.Lease {
 		f.LeaseEndMS = toMS(t.leaseEnd)
@@ -173,6 +180,7 @@ func (m *Machine) restoreTask(f step.Fact) error {
 		phase: v.Phase, token: v.Token, site: v.Site, distance: v.Distance, awardedAt: fromMS(v.AwardedMS),
 		leaseEnd: fromMS(v.LeaseEndMS), silent: v.Silent, failures: v.Failures, exit: v.Exit, failed: v.Failed, tries: v.Tries,
 		rivals: rivalsOf(v.Rivals), top: max(v.Top, v.Token),
+		accepted: v.Accepted, kept: v.Kept, startsAt: fromMS(v.StartsMS),
 	}
 	return nil
 }

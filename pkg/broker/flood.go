@@ -379,3 +379,11 @@ func (t *task) shownRivals() []Rival {
 	}
 	return shown
 }
+
+// Rival is one of several sites that queue the same task: the first whose turn it is
+// runs it (Migol 6.2.2).
+type Rival struct {
+	Site     grid.SiteID
+	Token    grid.Token
+	Distance float64
+}

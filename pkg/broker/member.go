@@ -83,6 +83,7 @@ func (m *Machine) peerGone(in step.PeerGone) {
 	for _, id := range m.jobIDs() {
 		j := m.jobs[id]
 		delete(j.offers, in.Site)
+		m.holdLost(j, in.Site)
 		if in.ProvenDead {
 			m.siteDied(j, in.Site)
 		}

@@ -152,6 +152,10 @@ func (m *Machine) jobEnded(j *job, kind protocol.ClearKind) {
 	for _, name := range []string{timerRound, timerExplain, timerAgain} {
 		m.stopTimer(name, string(j.id))
 	}
+	if j.promised() {
+		m.endHold(j)
+		m.stopTimer(timerWindow, string(j.id))
+	}
 	m.clear(j, kind)
 	m.report(step.LevelInfo, "job_ended", j.attemptOfJob(), m.cfg.Self)
 	m.setTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))

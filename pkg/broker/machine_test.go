@@ -643,15 +643,3 @@ func TestForgetNeedsAnEnd(t *testing.T) {
 		t.Errorf("%d facts are left: %v", len(facts), facts)
 	}
 }
-
-func TestWhatWaitsPastItsDeadlineIsRefused(t *testing.T) {
-	b := newBench(t, nil, "a")
-	job := testJob(1)
-	job.Spec.Window.Deadline = b.now.Add(10 * time.Second)
-	id := b.submit(job)
-	b.refusal(id, "a", false)
-	b.refusal(id, self, false)
-	b.wantPhase(id, 0, grid.PhaseWaiting)
-	b.pass(30 * time.Second)
-	b.wantPhase(id, 0, grid.PhaseRefused)
-}

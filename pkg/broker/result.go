@@ -10,6 +10,9 @@ import (
 // and its outputs are fetched before the site may forget them; any other sends
 // the task elsewhere.
 func (m *Machine) exited(from grid.SiteID, msg protocol.Exited) {
+	if m.rivalExited(from, msg) {
+		return
+	}
 	j, t := m.current(from, msg.Attempt)
 	if t == nil || t.phase.Ended() || t.phase == grid.PhaseWaiting && !t.silent {
 		// Not awaited, or heard before: a site repeats an end until it is
@@ -169,6 +172,10 @@ func (m *Machine) jobEnded(j *job, kind protocol.ClearKind) {
 	m.saveJob(j)
 	for _, name := range []string{timerRound, timerExplain, timerAgain} {
 		m.stopTimer(name, string(j.id))
+	}
+	if j.promised() {
+		m.endHold(j)
+		m.stopTimer(timerWindow, string(j.id))
 	}
 	m.clear(j, kind)
 	m.report(step.LevelInfo, "job_ended", j.attemptOfJob(), m.cfg.Self)

@@ -97,7 +97,7 @@ func (m *Machine) onStaged(in step.Staged) {
 // start has come and the owner does not need the machine. There is no other way
 // to start one.
 func (m *Machine) tryStart(a *attempt) {
-	if a.phase != phaseReady || a.reserves() || m.standsFor(a) != grid.ReasonNone || !a.leaseUntil.After(m.now) || !m.due(a) {
+	if m.asksFirst(a) || a.phase != phaseReady || a.reserves() || m.standsFor(a) != grid.ReasonNone || !a.leaseUntil.After(m.now) || !m.due(a) {
 		return
 	}
 	a.phase, a.started = phaseStarting, true

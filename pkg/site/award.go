@@ -101,7 +101,7 @@ func (m *Machine) consider(from grid.SiteID, msg protocol.Award, fresh []protoco
 		case !valid:
 			v.decline(id, grid.Refusal{Reason: grid.ReasonInvalid, Never: true})
 		default:
-			if a := m.take(id, msg.Spec, task, q); a != nil {
+			if a := m.take(id, msg, task, q); a != nil {
 				v.add(a)
 				continue
 			}
@@ -193,17 +193,17 @@ func fillings(s grid.Spec) int {
 
 // take commits one attempt to the plan, or gives nil if the plan has no room
 // after all.
-func (m *Machine) take(id grid.AttemptID, spec grid.Spec, task grid.Task, q quote) *attempt {
-	c, ok := m.commit(id, spec, q)
+func (m *Machine) take(id grid.AttemptID, msg protocol.Award, task grid.Task, q quote) *attempt {
+	c, ok := m.commit(id, msg.Spec, q)
 	if !ok {
 		return nil
 	}
 	a := &attempt{
-		id: id, submitter: c.Submitter, task: task, module: spec.Module, parts: q.parts, phase: phaseAsked,
-		accepted: m.now, estimate: c.End.Sub(c.Start),
+		id: id, submitter: c.Submitter, task: task, module: msg.Spec.Module, parts: q.parts, phase: phaseAsked,
+		accepted: m.now, estimate: c.End.Sub(c.Start), asks: msg.AskFirst,
 	}
-	if c.AwaitsData || c.Holds {
-		a.place = newPlaceFact(c, spec.Module)
+	if (c.AwaitsData || c.Holds) && !a.asks { // those whom others queue, too, need not outlive a restart
+		a.place = newPlaceFact(c, msg.Spec.Module)
 	}
 	m.roster.add(a)
 	m.raiseToken(id.Task, id.Token)

@@ -36,7 +36,9 @@ func (m *Machine) checkAttempts() error {
 			return fmt.Errorf("attempt %s is %s and was not started", a.id, a.phase)
 		case a.phase < phaseStarting && a.started:
 			return fmt.Errorf("attempt %s was started while %s", a.id, a.phase)
-		case a.wantsLease() && m.tenants[a.submitter] == nil:
+		case a.asks && a.leased:
+			return fmt.Errorf("attempt %s holds a lease and asks for it", a.id)
+		case a.renews() && m.tenants[a.submitter] == nil:
 			return fmt.Errorf("attempt %s: nobody asks %s for its lease", a.id, a.submitter)
 		}
 	}

@@ -56,7 +56,7 @@ func (m *Machine) onRenewTimer(submitter grid.SiteID) {
 		m.report(step.LevelDebug, eventStale, step.Report{Site: submitter, Text: "timer " + timerRenew})
 		return
 	}
-	wanting := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.wantsLease() })
+	wanting := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.renews() })
 	if len(wanting) == 0 {
 		delete(m.tenants, submitter)
 		return
@@ -123,6 +123,7 @@ func (m *Machine) extend(a *attempt, until time.Time) {
 		return
 	}
 	a.leased, a.leaseUntil = true, until
+	m.admitted(a)
 	if a.started && until.After(m.now) {
 		m.emit(step.ExtendLease{Attempt: a.id, LeaseUntil: until})
 	}
@@ -132,7 +133,7 @@ func (m *Machine) extend(a *attempt, until time.Time) {
 // afterLease sets the time of the next request, counted from the sending of the
 // one that was answered, unless an attempt still waits for its first lease.
 func (m *Machine) afterLease(submitter grid.SiteID, t *tenant, sent time.Time) {
-	wanting := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.wantsLease() })
+	wanting := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.renews() })
 	if len(wanting) == 0 {
 		return // the timer that is set finds nobody
 	}

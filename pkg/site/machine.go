@@ -243,6 +243,8 @@ func (m *Machine) onTimer(key step.TimerKey) {
 		m.attemptTimer(key, m.onWatchTimer)
 	case timerExited:
 		m.attemptTimer(key, m.onExitedTimer)
+	case timerAsk:
+		m.attemptTimer(key, m.onAskTimer)
 	case timerRenew:
 		m.onRenewTimer(grid.SiteID(key.ID))
 	case timerVacancy:

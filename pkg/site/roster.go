@@ -50,6 +50,9 @@ type attempt struct {
 	displaced grid.Reason   // why the plan lets it stand still, ReasonNone = it does not
 	overran   bool          // it is stopped because it ran out of its time
 
+	asks  bool      // others queue it, too: it asks whether it may start, and has no lease before
+	asked time.Time // when it asked first; zero: its turn has not come
+
 	accepted   time.Time     // when
 	leased     bool          // it held a lease once
 	leaseUntil time.Time     // end of the lease, on this site's clock

@@ -98,6 +98,9 @@ func (m *Machine) highestToken(task grid.TaskID) grid.Token {
 // long. The timer is set once; when it fires early, because a lease moved its
 // time, it is set again.
 func (m *Machine) watch(a *attempt) {
+	if a.asks {
+		return // it has no lease to lose
+	}
 	m.emit(step.SetTimer{Key: step.TimerKey{Name: timerWatch, ID: a.id.String()}, At: m.patience(a)})
 }
 

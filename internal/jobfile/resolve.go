@@ -21,6 +21,9 @@ type Plan struct {
 	module  int      // index into Sources, -1 for a command
 	inputs  []slot
 	items   []planItem
+
+	after       []grid.JobID // of Complete
+	reservation grid.JobID   // likewise
 }
 
 // slot is an input whose content is Sources[source].
@@ -251,7 +254,11 @@ func (p *Plan) Job(stored []Stored) (grid.Job, error) {
 	if len(stored) != len(p.Sources) {
 		return grid.Job{}, fmt.Errorf("build job: have %d stored sources, want %d", len(stored), len(p.Sources))
 	}
-	job := grid.Job{Spec: p.File.Spec, Count: uint32(p.Tasks()), TTL: p.File.TTL}
+	job := grid.Job{
+		Spec: p.File.Spec, Count: uint32(p.Tasks()), TTL: p.File.TTL,
+		Split: p.File.Split, CommBytes: p.File.CommBytes, Flood: p.File.Flood,
+	}
+	job.After, job.Spec.Reservation = p.others()
 	if p.module >= 0 {
 		m := stored[p.module]
 		job.Spec.Module = grid.Input{CID: m.CID, Bytes: m.Bytes}

@@ -259,8 +259,8 @@ func TestPlacingKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = plan.Complete("job.yaml", func(text string) (grid.JobID, error) {
-		return grid.JobID((text + strings.Repeat("z", 16))[:16]), nil
+	err = plan.Complete(func(ref jobfile.Ref) (grid.JobID, error) {
+		return grid.JobID((ref.Text + strings.Repeat("z", 16))[:16]), nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -285,7 +285,7 @@ func TestPlacingKeys(t *testing.T) {
 	}
 	roundTrip(t, job)
 	unknown := errors.New("no such job")
-	err = plan.Complete("job.yaml", func(string) (grid.JobID, error) { return "", unknown })
+	err = plan.Complete(func(jobfile.Ref) (grid.JobID, error) { return "", unknown })
 	if !errors.Is(err, unknown) || !strings.Contains(err.Error(), "job.yaml:6: after[0]: no such job; submit list") ||
 		!strings.Contains(err.Error(), "job.yaml:7: reservation: no such job") {
 		t.Errorf("Complete: %v", err)

@@ -42,7 +42,7 @@ func (p *parser) placing(key string, node *yaml.Node) bool {
 		p.file.Reservation = p.jobRef(node, key)
 	case "overrun":
 		word := p.oneOf(node, key, overrunWord(grid.OverrunSuspend), overrunWord(grid.OverrunStop))
-		spec.Overrun = grid.Overrun(max(word, 0)) //nolint:gosec // 0 or 1
+		spec.Overrun = grid.Overrun(max(word, 0))
 	case "split":
 		words := []grid.Split{grid.SplitNever, grid.SplitIfNeeded, grid.SplitGreedy}
 		if at := p.oneOf(node, key, splitWord(words[0]), splitWord(words[1]), splitWord(words[2])); at >= 0 {
@@ -176,12 +176,12 @@ func splitWord(s grid.Split) string {
 }
 
 // Complete finds the jobs that the job file names, which may be written as what
-// their IDs begin with. The error is an Errors that names the field and the line; an
-// error of find that does not say that the text is wrong can be told by errors.Is.
-func (p *Plan) Complete(name string, find func(text string) (grid.JobID, error)) error {
+// their IDs begin with; find is told which field asks. The error is an Errors that
+// names field and line, behind which errors.Is sees those of find.
+func (p *Plan) Complete(find func(ref Ref) (grid.JobID, error)) error {
 	var errs Errors
 	get := func(ref Ref) grid.JobID {
-		id, err := find(ref.Text)
+		id, err := find(ref)
 		if err != nil {
 			errs = append(errs, &FieldError{
 				Line: p.File.lines[ref.Field], Field: ref.Field, Text: err.Error(), Remedy: "submit list shows your jobs", cause: err,
@@ -193,10 +193,10 @@ func (p *Plan) Complete(name string, find func(text string) (grid.JobID, error))
 	for _, ref := range p.File.After {
 		p.after = append(p.after, get(ref))
 	}
-	if p.File.Reservation.Text != "" {
+	if p.File.Reservation != (Ref{}) {
 		p.reservation = get(p.File.Reservation)
 	}
-	return errs.sorted(name)
+	return errs.sorted(p.name)
 }
 
 // others are the jobs that were found, or what the job file has for them.

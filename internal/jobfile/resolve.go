@@ -18,6 +18,7 @@ import (
 type Plan struct {
 	File    *File
 	Sources []Source // each content once; what Job wants identifiers for, in this order
+	name    string   // of the job file
 	module  int      // index into Sources, -1 for a command
 	inputs  []slot
 	items   []planItem
@@ -53,7 +54,7 @@ func (f *File) Resolve(name, folder string) (*Plan, error) {
 		return nil, fmt.Errorf("open folder of the job file: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read from
-	r := &resolver{file: f, root: root, folder: folder, plan: &Plan{File: f, module: -1}, known: map[string]int{}}
+	r := &resolver{file: f, root: root, folder: folder, plan: &Plan{File: f, name: name, module: -1}, known: map[string]int{}}
 	r.run()
 	if len(r.errs) > 0 {
 		return nil, r.errs.sorted(name)

@@ -22,18 +22,8 @@ func own(text string) bool {
 // checkWhole looks at what no single key can know. seen has the line of each key.
 func (p *parser) checkWhole(seen map[string]int, line int) {
 	f := p.file
-	_, wasm := seen["wasm"]
-	_, command := seen["command"]
-	_, reserve := seen["reserve"]
-	switch {
-	case wasm && command:
-		p.fail(max(seen["wasm"], seen["command"]), "command", "keep one of them", "wasm and command are both given")
-	case reserve && (wasm || command):
-		p.fail(seen["reserve"], "reserve", "submit the reservation and its jobs one after the other", "a reservation runs nothing")
-	case !wasm && !command && !reserve && !slices.ContainsFunc(p.errs, func(e *FieldError) bool { return e.Field == "container" }):
-		p.fail(line, "wasm", "add wasm: FILE (or command: [...])", "want exactly one of wasm and command, have none")
-	}
-	if _, given := seen["runtime"]; !given && !reserve {
+	p.checkWork(seen, line)
+	if _, given := seen["runtime"]; !given && f.Spec.Kind != grid.KindReservation {
 		f.Spec.Runtime = p.runtime
 		if f.Spec.Runtime <= 0 {
 			f.Spec.Runtime = DefaultRuntime
@@ -49,6 +39,21 @@ func (p *parser) checkWhole(seen map[string]int, line int) {
 	p.checkDoubles()
 	if len(p.errs) == 0 {
 		p.checkLimits(line)
+	}
+}
+
+// checkWork wants exactly one kind of work.
+func (p *parser) checkWork(seen map[string]int, line int) {
+	_, wasm := seen["wasm"]
+	_, command := seen["command"]
+	_, reserve := seen["reserve"]
+	switch {
+	case wasm && command:
+		p.fail(max(seen["wasm"], seen["command"]), "command", "keep one of them", "wasm and command are both given")
+	case reserve && (wasm || command):
+		p.fail(seen["reserve"], "reserve", "submit the reservation and its jobs one after the other", "a reservation runs nothing")
+	case !wasm && !command && !reserve && !slices.ContainsFunc(p.errs, func(e *FieldError) bool { return e.Field == "container" }):
+		p.fail(line, "wasm", "add wasm: FILE (or command: [...])", "want exactly one of wasm and command, have none")
 	}
 }
 

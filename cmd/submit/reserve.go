@@ -139,6 +139,7 @@ func (a *app) awaitHeld(ctx context.Context, id grid.JobID) error {
 			return true, &codeError{code: exitNever}
 		case view.PhaseReleased, view.PhaseCancelled, view.PhaseLost, view.PhaseFailed:
 			return true, &codeError{code: exitOther, cause: fmt.Errorf("reservation %s was %s", id, v.Phase)}
+		default:
 		}
 		if v.Hint != "" && v.Hint != said {
 			a.say("%s", clean(v.Hint))

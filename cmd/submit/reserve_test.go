@@ -68,11 +68,11 @@ func TestReserveUseRelease(t *testing.T) {
 		t.Errorf("after the release:\n%s", stdout)
 	}
 	exit, text, _ := b.run(t, "", "describe", string(got.ID), "-o", "json")
-	if exit, again, stderr := b.run(t, text, "job", "-", "--parsable"); exit != 0 || len(strings.TrimSpace(again)) != 16 {
-		t.Errorf("the reservation described and submitted again = %d %s", exit, stderr)
-	}
 	if exit != 0 {
 		t.Errorf("describe = %d", exit)
+	}
+	if exit, stdout, stderr = b.run(t, text, "job", "-", "--parsable"); exit != 0 || len(strings.TrimSpace(stdout)) != 16 {
+		t.Errorf("the reservation described and submitted again = %d %s", exit, stderr)
 	}
 }
 

@@ -170,7 +170,7 @@ func (s JobSpec) Job() (grid.Job, error) {
 		},
 		Count: s.Count, TTL: Duration(s.TTLSeconds), After: s.After, CommBytes: s.CommBytes, Flood: s.Flood,
 	}
-	if err := s.fillWords(&job); err != nil {
+	if err = s.fillWords(&job); err != nil {
 		return grid.Job{}, err
 	}
 	s.fill(&job)

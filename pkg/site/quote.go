@@ -73,15 +73,18 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 
 // ask is the requirement as a question to the plan. In the thesis map a job waits
 // at its submitter, so only what starts now is of use; in the seconds map it
-// waits in the plan.
+// waits in the plan, and stages its data when its place has come.
 func (m *Machine) ask(req grid.Requirement, in inquiry, stageIn time.Duration) plan.Ask {
-	core := m.left.CoreMFLOPS
+	core, staging := m.left.CoreMFLOPS, time.Duration(0)
+	if req.Map != grid.MapThesis {
+		staging, stageIn = stageIn, 0
+	}
 	return plan.Ask{
 		Submitter: in.submitter, Job: in.job, Need: req.Need.Counted(), StageIn: stageIn,
 		Class: plan.ClassVarTime, Window: req.Window, NowOnly: req.Map == grid.MapThesis, Count: in.count, Offer: in.offer,
 		Rate: func(free grid.Resources) (int64, time.Duration) {
 			mflops := index.TaskMFLOPS(req.Need, free, core)
-			return mflops, index.RunTime(req, mflops)
+			return mflops, staging + index.RunTime(req, mflops)
 		},
 	}
 }

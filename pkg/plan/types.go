@@ -105,6 +105,13 @@ type Commitment struct {
 	Overrun     Overrun        // what it allows at its end when what it holds is promised to another
 	Holds       bool           // a reservation: it begins at Start and is over at End by itself; only what is bound to it runs in it
 	Within      grid.AttemptID // the reservation that it is bound to and takes its share of; zero = it takes its share of the site
+
+	// What follows is the planner's to set.
+	Overran bool          // it has had the time it was promised, and goes on because that disturbs nobody
+	Stopped bool          // it was told to end: it takes no part in the plan until Release
+	Late    bool          // its start has come and its inputs have not: cores and computation are lent to others
+	Borrows bool          // it runs with what one that is late has lent
+	Left    time.Duration // while Suspended or Late: the run time that is left
 }
 
 // Offer is an open offer.

@@ -40,19 +40,3 @@ func wordOf[E ~uint8](e E, words []string) string {
 	}
 	return "unknown"
 }
-
-// Promises reports whether anything waits for its time, is held firm, stands still or
-// is reserved, so that Next matters even if nobody asks for anything.
-func (p *Planner) Promises() bool {
-	for i := range p.offers {
-		if p.offers[i].Firm {
-			return true
-		}
-	}
-	for i := range p.commitments {
-		if c := &p.commitments[i]; !c.Running || c.Suspended || c.Holds {
-			return true
-		}
-	}
-	return false
-}

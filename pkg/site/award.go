@@ -1,6 +1,7 @@
 package site
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -268,9 +269,11 @@ func (m *Machine) setUp(from grid.SiteID, accepted []*attempt) {
 		}
 		a.fetching = true
 		m.emit(step.Stage{Attempt: a.id, Module: a.module, Inputs: a.task.Inputs, From: from})
-		m.watch(a)
+		if !a.asks { // it has no lease before its turn
+			m.watch(a)
+		}
 	}
-	if len(accepted) > 0 {
+	if slices.ContainsFunc(accepted, (*attempt).renews) {
 		m.expectLease(from)
 	}
 }

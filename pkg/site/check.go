@@ -74,7 +74,10 @@ func (m *Machine) checkPlan() error {
 			return fmt.Errorf("attempt %s was started before its place in the plan", a.id)
 		}
 	}
-	live := len(m.roster.where((*attempt).live))
+	live := len(m.roster.where(func(a *attempt) bool {
+		_, planned := m.plan.Commitment(a.id)
+		return a.live() && (planned || a.phase != phaseStopping) // the plan lets go of promises that it cannot keep
+	}))
 	if m.booted && live != len(committed) {
 		return fmt.Errorf("%d attempts live and the plan holds capacity for %d", live, len(committed))
 	}

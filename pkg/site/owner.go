@@ -110,10 +110,24 @@ func (m *Machine) onCapacity(in step.CapacityChanged) {
 	m.capability, m.left = in.Capability, left
 	m.plan.SetCapacity(in.Capability.Total)
 	m.takenByOthers()
+	m.outgrown()
 	m.measurePotential()
 	m.report(step.LevelInfo, eventCapacityChanged, step.Report{})
 	if !before.Total.Fits(left.Total) || !slices.Equal(left.Kinds, before.Kinds) {
 		m.grown()
+	}
+}
+
+// outgrown gives back what was promised and does not fit into the ceilings any more;
+// what runs goes on.
+func (m *Machine) outgrown() {
+	for _, c := range m.plan.Commitments() {
+		a := m.roster.all[c.Attempt]
+		if a == nil || c.Running || m.capability.Total.Fits(c.Give) {
+			continue
+		}
+		m.report(step.LevelWarn, eventPromiseGone, about(a.id, a.submitter))
+		m.stop(a, false, "the owner gives less than it was promised")
 	}
 }
 

@@ -163,7 +163,7 @@ func (m *Machine) losePromises(lost []plan.Commitment) {
 			m.queued--
 		}
 		a := m.roster.all[c.Attempt]
-		if a == nil || !a.wantsLease() {
+		if a == nil || !a.wantsLease() && a.phase != phaseAsked {
 			continue
 		}
 		m.report(step.LevelWarn, eventPromiseGone, about(a.id, a.submitter))

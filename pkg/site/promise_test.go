@@ -333,7 +333,8 @@ func TestAnOverrunThatAllowsItIsStopped(t *testing.T) {
 	r.lease(bob, []grid.AttemptID{late}, time.Hour)
 	r.step(step.Staged{Attempt: late})
 	r.step(step.AttemptStarted{Attempt: late})
-	r.promised(job2, alice, at(90*time.Second), cores(4))
+	id := r.promised(job2, alice, at(90*time.Second), cores(4))
+	r.lease(alice, []grid.AttemptID{id}, time.Hour)
 	out := r.advance(90 * time.Second)
 	if got := only[step.StopAttempt](out); len(got) != 1 || got[0].Attempt != late {
 		t.Fatalf("stopped %+v", got)

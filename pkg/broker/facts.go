@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -118,6 +119,9 @@ func (m *Machine) Restore(encoded []byte) error {
 	for _, id := range m.jobIDs() {
 		m.settle(m.jobs[id])
 	}
+	for _, id := range m.Jobs() {
+		m.depend(m.jobs[id]) // in the order of their submission
+	}
 	return nil
 }
 
@@ -225,6 +229,9 @@ func (j *job) check() error {
 	}
 	if !j.probe && (open != j.open || waiting != len(j.waiting)) {
 		return fmt.Errorf("counts %d open and %d waiting tasks, has %d and %d", j.open, len(j.waiting), open, waiting)
+	}
+	if j.hold != nil && (j.round != nil || j.probe || j.open == 0) {
+		return errors.New("asks sites to hold their offers while it asks for offers, or for nothing")
 	}
 	if !slices.IsSorted(j.waiting) {
 		return fmt.Errorf("waiting tasks are out of order: %v", j.waiting)

@@ -331,12 +331,12 @@ func (t *task) pledge(j *job, c *candidate) {
 }
 
 // promiseMade: a site has accepted a task, and so promised it its place.
-func (m *Machine) promiseMade(j *job, index uint32) {
-	if t := &j.tasks[index]; j.promised() && !t.accepted {
+func (m *Machine) promiseMade(j *job, number uint32) {
+	if t := &j.tasks[number]; j.promised() && !t.accepted {
 		t.accepted = true
-		m.saveTask(j, index)
+		m.saveTask(j, number)
 	}
-	j.hasty = 0
+	j.hasty, j.arrived = 0, true
 }
 
 // clearIfPlaced says that a promised job is placed when all its sites have

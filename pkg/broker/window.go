@@ -74,6 +74,9 @@ func (m *Machine) expire(j *job) bool {
 			continue
 		}
 		t, phase, text := &j.tasks[i], grid.PhaseRefused, what+" has passed and no site could promise it"
+		if first := m.awaits(j); len(first) > 0 {
+			text = what + " has passed while it waited for job " + string(first[0])
+		}
 		if t.accepted {
 			phase, text = grid.PhaseFailed, what+" has passed, the site that had promised it was lost, and no other could"
 		}

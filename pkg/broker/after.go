@@ -73,6 +73,7 @@ func (j *job) outcome() string {
 			return "been cancelled"
 		case grid.PhaseRefused:
 			return "been refused"
+		default:
 		}
 	}
 	return "failed"

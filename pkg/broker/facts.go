@@ -203,7 +203,7 @@ func (m *Machine) settle(j *job) {
 // Check implements step.Machine.
 func (m *Machine) Check() error {
 	for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
-		if err := m.jobs[id].check(); err != nil {
+		if err := errors.Join(m.jobs[id].check(), m.checkPlacing(m.jobs[id])); err != nil {
 			return fmt.Errorf("job %s: %w", id, err)
 		}
 	}
@@ -229,9 +229,6 @@ func (j *job) check() error {
 	}
 	if !j.probe && (open != j.open || waiting != len(j.waiting)) {
 		return fmt.Errorf("counts %d open and %d waiting tasks, has %d and %d", j.open, len(j.waiting), open, waiting)
-	}
-	if j.hold != nil && (j.round != nil || j.probe || j.open == 0) {
-		return errors.New("asks sites to hold their offers while it asks for offers, or for nothing")
 	}
 	if !slices.IsSorted(j.waiting) {
 		return fmt.Errorf("waiting tasks are out of order: %v", j.waiting)

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -368,5 +369,17 @@ func (m *Machine) planned(j *job, msg protocol.Progress) {
 	}
 	if moved && j.promised() {
 		m.saveTask(j, msg.Attempt.Task.Index)
+	}
+}
+
+// checkPlacing reports a job that is placed by two ways at a time, or before its turn.
+func (m *Machine) checkPlacing(j *job) error {
+	switch {
+	case j.hold != nil && (j.round != nil || j.probe || j.open == 0 || !j.promised()):
+		return errors.New("asks sites to hold their offers while it asks for offers, or for nothing")
+	case j.open > 0 && m.blocked(j) && (j.round != nil || len(j.waiting) < len(j.tasks)):
+		return errors.New("is placed before those that it comes after are done")
+	default:
+		return nil
 	}
 }

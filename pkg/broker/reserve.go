@@ -82,7 +82,7 @@ func (m *Machine) announceBound(j *job) {
 // clearBound tells those who were asked that a bound job needs their offers no more.
 func (m *Machine) clearBound(j *job, msg protocol.Clear) {
 	asked := make(map[grid.SiteID]bool)
-	for site := range j.answers { //nolint:revive // collected into a set, and sorted below
+	for _, site := range sortedSites(j.answers) {
 		asked[site] = true
 	}
 	for i := range j.tasks {

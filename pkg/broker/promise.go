@@ -34,7 +34,7 @@ func (j *job) promised() bool {
 // seek asks the nearest sites to hold what they have offered. When there is nobody
 // to ask, nothing happens.
 func (m *Machine) seek(j *job) {
-	if j.hold != nil || len(j.waiting) == 0 || j.probe {
+	if j.hold != nil || len(j.waiting) == 0 || j.probe || j.over(m.now) {
 		return
 	}
 	j.hold = &holding{awaited: make(map[grid.SiteID]*candidate), firm: make(map[grid.SiteID]*candidate)}
@@ -196,6 +196,13 @@ func (m *Machine) goOn(j *job) {
 func (m *Machine) decide(j *job) {
 	h := j.hold
 	if h == nil {
+		return
+	}
+	if j.over(m.now) {
+		m.releaseHolds(j)
+		if !m.expire(j) && len(j.waiting) > 0 {
+			m.waitFor(j, &round{sample: 1, complete: true})
+		}
 		return
 	}
 	m.endHold(j)

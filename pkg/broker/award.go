@@ -26,6 +26,9 @@ func (m *Machine) award(j *job) {
 	if len(standing) == 0 {
 		return
 	}
+	if j.job.Flood {
+		m.flood(j, standing)
+	}
 	m.awardAmong(j, standing)
 	if len(j.waiting) == 0 && !j.cleared {
 		j.cleared = true
@@ -56,16 +59,22 @@ func (m *Machine) awardAmong(j *job, standing []*candidate) {
 // awardShare sends a site its tasks, in messages that keep to the limits.
 func (m *Machine) awardShare(j *job, c *candidate, indexes []uint32, standing []*candidate) {
 	for len(indexes) > 0 {
-		n, size := 1, j.awardBase+itemBytes(j.item(indexes[0]))
-		for n < len(indexes) && n < protocol.MaxAwardTasks {
-			if size += itemBytes(j.item(indexes[n])); size > protocol.MaxMessageBytes {
-				break
-			}
-			n++
-		}
+		n := j.fitting(indexes)
 		m.sendAward(j, c, indexes[:n], standing)
 		indexes = indexes[n:]
 	}
+}
+
+// fitting is how many of the tasks one award can carry.
+func (j *job) fitting(indexes []uint32) int {
+	n, size := 1, j.awardBase+itemBytes(j.item(indexes[0]))
+	for n < len(indexes) && n < protocol.MaxAwardTasks {
+		if size += itemBytes(j.item(indexes[n])); size > protocol.MaxMessageBytes {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // itemBytes is an upper bound of what a task adds to an award.
@@ -92,7 +101,7 @@ func (m *Machine) sendAward(j *job, c *candidate, indexes []uint32, standing []*
 		t := &j.tasks[i]
 		j.place(i)
 		t.phase, t.site, t.distance, t.awardedAt = grid.PhaseAwarded, c.offer.Site, c.offer.Parts.Distance, m.now
-		t.token++
+		t.token = t.nextToken()
 		t.silent, t.away = false, timeZero
 		t.leaseEnd, t.startedAt, t.startsAt, t.done, t.total = timeZero, timeZero, timeZero, 0, 0
 		t.pledge(j, c)
@@ -140,6 +149,9 @@ func (m *Machine) declined(from grid.SiteID, msg protocol.Declined) {
 	var touched []*job
 	requoted := msg.Quote != nil
 	for _, id := range msg.Attempts {
+		if m.rivalDeclined(from, id, msg.Refusal) {
+			continue
+		}
 		j, t := m.current(from, id)
 		if t == nil || t.phase != grid.PhaseAwarded || !t.leaseEnd.IsZero() {
 			continue
@@ -188,14 +200,15 @@ func (m *Machine) placeDeclined(j *job) {
 }
 
 // current finds the job and task of an attempt if it is the task's latest and
-// its site is the one that speaks; otherwise both are nil.
+// its site is the one that speaks; otherwise, and while several sites queue the task,
+// both are nil.
 func (m *Machine) current(from grid.SiteID, id grid.AttemptID) (*job, *task) {
 	j, ok := m.jobs[id.Task.Job]
 	if !ok || j.probe || id.Task.Index >= uint32(len(j.tasks)) {
 		return nil, nil
 	}
 	t := &j.tasks[id.Task.Index]
-	if t.token != id.Token || t.site != from {
+	if t.token != id.Token || t.site != from || len(t.rivals) > 0 {
 		return nil, nil
 	}
 	return j, t

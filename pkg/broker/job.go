@@ -67,6 +67,8 @@ type task struct {
 	roundsFailed int           // awards since the last failure that found no site
 	tries        []Try         // finished attempts; at most maxTries, latest last
 	collectBy    time.Time     // when fetching the outputs is given up
+	rivals       []rival       // its attempts while several sites queue it, ascending by token; the first stands for it
+	top          grid.Token    // highest ever given out, where that is not the latest attempt's
 }
 
 // candidate is an offer that stands.

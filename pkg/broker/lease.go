@@ -14,6 +14,9 @@ import (
 // for each further one. The latest attempt of an open task gets its lease; all
 // others are fenced off.
 func (m *Machine) renew(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
+	if attempts = m.withoutRivals(from, attempts); len(attempts) == 0 {
+		return
+	}
 	leases := make(map[time.Duration][]grid.AttemptID)
 	var below []grid.AttemptID
 	var placed []*job
@@ -128,7 +131,7 @@ func (m *Machine) leaseEnded(id grid.AttemptID) {
 		return
 	}
 	t := &j.tasks[id.Task.Index]
-	if t.token != id.Token || !t.active() || t.leaseEnd.After(m.now) {
+	if t.token != id.Token || !t.active() || t.leaseEnd.After(m.now) || len(t.rivals) > 0 {
 		return
 	}
 	site := t.site

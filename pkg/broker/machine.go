@@ -142,6 +142,8 @@ func (m *Machine) message(from grid.SiteID, msg protocol.Message) {
 		m.declined(from, msg)
 	case protocol.Renew:
 		m.renew(from, msg.Renewal, msg.Attempts)
+	case protocol.MayStart:
+		m.mayStart(from, msg)
 	case protocol.Progress:
 		m.progress(from, msg)
 	case protocol.Exited:
@@ -156,6 +158,10 @@ func (m *Machine) timer(key step.TimerKey) {
 		j, ok := m.jobs[grid.JobID(key.ID)]
 		if ok {
 			m.jobTimer(key.Name, j)
+		}
+	case timerRivals:
+		if id, err := grid.ParseTaskID(key.ID); err == nil {
+			m.rivalsTimer(id)
 		}
 	case timerAward, timerLease, timerCollect:
 		m.attemptTimer(key)
@@ -237,6 +243,8 @@ func (m *Machine) resumeTask(j *job, index uint32) {
 	switch {
 	case t.phase == grid.PhaseCollecting:
 		m.startCollect(j, index)
+	case len(t.rivals) > 0:
+		m.resumeRivals(j, index)
 	case t.active():
 		lease := m.cfg.Lease
 		if j.isReservation() {

@@ -211,7 +211,7 @@ func (m *Machine) answered(j *job, a Answer) {
 		r.heard = true
 	}
 	if r == nil {
-		if a.Offer != nil && len(j.waiting) > 0 && !j.probe {
+		if a.Offer != nil && m.asking(j) {
 			m.award(j) // what finds no place is announced again when its pause is over
 		}
 		return

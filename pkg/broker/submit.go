@@ -149,6 +149,7 @@ func (m *Machine) endTasks(j *job, phase grid.Phase, outcome string, which func(
 			continue
 		}
 		if t.active() || t.phase == grid.PhaseCollecting {
+			m.cancelRivals(j, uint32(i), told)
 			m.stopTimer(timerLease, j.attempt(uint32(i)).String())
 			t.log(outcome, m.now)
 			switch {

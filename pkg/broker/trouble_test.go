@@ -201,23 +201,11 @@ func (w *troubled) deliver(at int, moody bool) {
 
 func (w *troubled) onTheWay() int { return len(w.toSite) + len(w.toUs) }
 
-// trouble lets anything happen to what is on its way.
+// trouble lets anything happen: to what is on its way, or to those who talk.
 func (w *troubled) trouble(t *rapid.T) {
 	n := func(limit int) int { return rapid.IntRange(0, limit-1).Draw(t, "n") }
 	if w.onTheWay() > 0 && n(6) > 0 {
-		at := n(w.onTheWay())
-		if n(6) == 0 { // said twice
-			if at < len(w.toSite) {
-				w.toSite = append(w.toSite, w.toSite[at])
-			} else {
-				w.toUs = append(w.toUs, w.toUs[at-len(w.toSite)])
-			}
-		}
-		if n(8) == 0 && at < len(w.toSite) { // lost
-			w.toSite = slices.Delete(w.toSite, at, at+1)
-			return
-		}
-		w.deliver(at, n(8) == 0)
+		w.mistreat(n(w.onTheWay()), n)
 		return
 	}
 	switch n(8) {
@@ -233,6 +221,21 @@ func (w *troubled) trouble(t *rapid.T) {
 	default:
 		w.fireNext(w.give)
 	}
+}
+
+// mistreat delivers one message out of turn, perhaps twice or never.
+func (w *troubled) mistreat(at int, n func(int) int) {
+	toSite := at < len(w.toSite)
+	switch fate := n(12); {
+	case fate < 2 && toSite:
+		w.toSite = append(w.toSite, w.toSite[at])
+	case fate < 2:
+		w.toUs = append(w.toUs, w.toUs[at-len(w.toSite)])
+	case fate == 2 && toSite:
+		w.toSite = slices.Delete(w.toSite, at, at+1)
+		return
+	}
+	w.deliver(at, n(8) == 0)
 }
 
 // endOne lets an attempt that has a lease come to its end.

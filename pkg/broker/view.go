@@ -38,6 +38,7 @@ type TaskState struct {
 	StartedAt    time.Time
 	Exit         *grid.Exit // when it has ended, or is about to
 	Tries        []Try
+	Rivals       []Rival // the sites that queue it, while it is dispatched to several; Site is the first
 }
 
 // JobState is what the broker knows of a job.
@@ -107,7 +108,7 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 		s.Tasks = append(s.Tasks, TaskState{
 			ID: j.taskID(uint32(i)), Phase: phase, Token: t.token, Site: t.site, Distance: t.distance,
 			Done: t.done, Total: t.total, StartedAt: t.startedAt, Exit: t.exit, Tries: slices.Clone(t.tries),
-			Standing: t.standing, PlannedStart: t.startsAt, Kept: t.kept,
+			Standing: t.standing, PlannedStart: t.startsAt, Kept: t.kept, Rivals: t.shownRivals(),
 		})
 	}
 	return s, true

@@ -200,16 +200,13 @@ func (p *Planner) Commit(now time.Time, c Commitment, number uint64) error {
 	holds = holds && p.offers[held].Holds > 0 && p.offers[held].Within == c.Within
 	covered := holds && p.offers[held].covers(c)
 	if holds {
-		p.giveBack(&p.offers[held], 1)
+		p.resize(&p.offers[held], p.offers[held].Holds-1)
 	}
 	if err := p.fits(&c, covered); err != nil {
 		if holds {
-			p.takeAgain(&p.offers[held], 1)
+			p.resize(&p.offers[held], p.offers[held].Holds+1)
 		}
 		return fmt.Errorf("commit %s: %w", c.Attempt, err)
-	}
-	if holds {
-		p.offers[held].Holds--
 	}
 	p.insert(c)
 	if c.Class == ClassVarTime && c.waits() && (p.config.Backfill != BackfillConservative || p.prioritised > 0 || p.late > 0) {

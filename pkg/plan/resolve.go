@@ -171,9 +171,10 @@ func (p *Planner) overruns(b *batch, l *lifted) {
 	})
 	for _, e := range b.overdue {
 		end := p.outage.cut(b.now, b.now.Add(e.overrun(b.now)))
-		line := e.room.line
+		line, missing := e.room.line, p.missing(e.room, b.now)
+		p.strained = p.strained || !missing.IsZero()
 		total := line.Total()
-		line.SetTotal(total.Add(e.room.slack()).Add(p.missing(e.room, b.now)))
+		line.SetTotal(total.Add(e.room.slack()).Add(missing))
 		at, short := line.FirstShort(e.Give, b.now, end)
 		free := line.Free(b.now, b.now.Add(1))
 		line.SetTotal(total)

@@ -44,7 +44,7 @@ func (p *Planner) settle(now time.Time) {
 		}
 	}
 	p.beginOutage(now)
-	for i := 0; i == 0 || p.dirty; i++ {
+	for more := true; more; more = p.dirty || len(p.queue) > 0 && !p.queue[0].due.After(now) {
 		p.meet(now)
 		p.moveUp(now)
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // lifted is what was taken out of a room for the time of settling who is stronger: all
@@ -220,7 +218,7 @@ func (p *Planner) claim(b *batch, l *lifted) {
 	for _, e := range list {
 		p.hold(e)
 		switch {
-		case !e.room.short(e, b.now) || p.makeRoom(e, l):
+		case !p.short(e, b.now) || p.makeRoom(e, l):
 			p.start(e, b.now)
 		default:
 			p.giveWay(e, l)
@@ -249,11 +247,4 @@ func (p *Planner) giveWay(e *entry, l *lifted) {
 		l.standStill(p, e)
 	}
 	l.entries = append(l.entries, e)
-}
-
-// lack is what is missing now for an entry whose place is among what is taken.
-func (r *room) lack(e *entry, now time.Time) grid.Resources {
-	free := r.line.Free(now, now.Add(1)).Add(r.slack())
-	lack := larger(grid.Resources{}.Sub(free), grid.Resources{})
-	return lack.Min(e.Give)
 }

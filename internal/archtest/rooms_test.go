@@ -66,6 +66,7 @@ func declaredRooms() map[string]room {
 		"internal/owner":         {imports: "grid yield"},
 		"internal/history":       {imports: "grid avail"},
 		"internal/netlab":        {},
+		"internal/localmesh":     {imports: "grid config api/client lrm/supervise"},
 		"internal/bench":         {imports: "grid protocol *", tests: "*"},
 		"internal/p2p":           {imports: "grid protocol obs member durable"},
 		"internal/data":          {imports: "grid obs durable"},

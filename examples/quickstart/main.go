@@ -97,8 +97,10 @@ func parseOptions(args []string) (options, error) {
 // gifts are five owners' ceilings.
 func gifts() []localmesh.Gift {
 	return []localmesh.Gift{
-		{Name: "anna", Cores: 1, GFLOPS: 4, Memory: 1024}, {Name: "ben", Cores: 2, GFLOPS: 12, Memory: 2048},
-		{Name: "cleo", Cores: 1, GFLOPS: 6, Memory: 1024}, {Name: "dora", Cores: 2, GFLOPS: 8, Memory: 1536},
+		{Name: "anna", Cores: 1, GFLOPS: 4, Memory: 1024},
+		{Name: "ben", Cores: 2, GFLOPS: 12, Memory: 2048},
+		{Name: "cleo", Cores: 1, GFLOPS: 6, Memory: 1024},
+		{Name: "dora", Cores: 2, GFLOPS: 8, Memory: 1536},
 		{Name: "emil", Cores: 1, GFLOPS: 5, Memory: 768},
 	}
 }

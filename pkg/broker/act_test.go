@@ -116,7 +116,9 @@ func (r *rig) pass(d time.Duration) {
 
 func (r *rig) drawJob(s source) grid.Job {
 	j := testJob(uint32(s.n(4)))
-	switch s.n(6) {
+	switch s.n(8) {
+	case 6, 7:
+		j.Flood = true
 	case 0:
 		j.Spec.Unattended = grid.UnattendedFinish
 	case 1:
@@ -139,7 +141,11 @@ func (r *rig) drawID(s source) grid.JobID {
 func (r *rig) drawAttempt(s source) grid.AttemptID {
 	id := attemptOf(r.drawID(s), uint32(s.n(5)), 0)
 	if j, ok := r.m.jobs[id.Task.Job]; ok && id.Task.Index < uint32(len(j.tasks)) {
-		id.Token = j.tasks[id.Task.Index].token
+		t := j.tasks[id.Task.Index]
+		id.Token = t.token
+		if n := len(t.rivals); n > 0 {
+			id.Token = t.rivals[s.n(n)].token
+		}
 	}
 	if s.n(6) == 0 {
 		id.Token += grid.Token(s.n(3)) - 1
@@ -148,10 +154,13 @@ func (r *rig) drawAttempt(s source) grid.AttemptID {
 }
 
 func (r *rig) drawTimer(s source) step.TimerKey {
-	name := []string{timerRound, timerExplain, timerAgain, timerForget, timerAward, timerLease, timerCollect, "else"}[s.n(8)]
+	name := []string{timerRound, timerExplain, timerAgain, timerForget, timerAward, timerLease, timerCollect, timerRivals, "else"}[s.n(9)]
 	key := step.TimerKey{Name: name, ID: string(r.drawID(s))}
-	if s.n(2) == 0 {
-		key.ID = r.drawAttempt(s).String()
+	switch attempt := r.drawAttempt(s); {
+	case name == timerRivals:
+		key.ID = attempt.Task.String()
+	case s.n(2) == 0:
+		key.ID = attempt.String()
 	}
 	return key
 }
@@ -174,7 +183,9 @@ func (r *rig) drawMessage(s source) protocol.Message {
 	}
 	refusal := grid.Refusal{Reason: grid.Reason(s.n(6)), Never: s.n(2) == 0}
 	attempt := r.drawAttempt(s)
-	switch s.n(11) {
+	switch s.n(12) {
+	case 11:
+		return protocol.MayStart{Renewal: 3, Attempts: []grid.AttemptID{attempt, r.drawAttempt(s)}}
 	case 0, 1, 2:
 		return protocol.Bid{Job: id, Seq: seq, Offer: r.drawOffer(s)}
 	case 3:

@@ -28,7 +28,17 @@ type rig struct {
 	timers  map[step.TimerKey]time.Time
 	jobs    []grid.JobID // submitted or probed, ended or not
 	granted map[grid.AttemptID]promise
-	awarded map[grid.TaskID]grid.Token
+	awarded map[grid.TaskID]*awarded
+	steps   int
+	onSend  func(step.Send) // nil: nobody listens
+}
+
+// awarded is what one step gave out of a task: an attempt, or several rivals.
+type awarded struct {
+	sites  map[grid.Token]grid.SiteID
+	last   grid.Token // the highest
+	chosen grid.Token // the first that got a lease; 0 = none yet
+	step   int
 }
 
 // promise is the latest lease of an attempt.
@@ -46,7 +56,7 @@ func newRig(t interface{ Fatalf(string, ...any) }, tune func(*Config)) *rig {
 	}
 	r := &rig{
 		t: t, cfg: cfg, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), facts: step.NewFacts(),
-		granted: make(map[grid.AttemptID]promise), awarded: make(map[grid.TaskID]grid.Token),
+		granted: make(map[grid.AttemptID]promise), awarded: make(map[grid.TaskID]*awarded),
 	}
 	r.start()
 	return r
@@ -67,6 +77,7 @@ func (r *rig) start() {
 }
 
 func (r *rig) do(in step.Input) []step.Effect {
+	r.steps++
 	effects := r.m.Step(r.now, in)
 	for _, e := range effects {
 		r.note(e)
@@ -98,6 +109,9 @@ func (r *rig) note(e step.Effect) {
 	case step.Send:
 		r.encodable(e.Message)
 		r.noteSend(e)
+		if r.onSend != nil {
+			r.onSend(e)
+		}
 	}
 }
 
@@ -107,15 +121,14 @@ func (r *rig) encodable(msg protocol.Message) {
 	}
 }
 
-// noteSend checks the two rules that keep a task from running twice: tokens only
-// grow, and no attempt is awarded while an earlier one holds a lease.
+// noteSend checks the rules that keep a task from running twice: tokens only grow, no
+// attempt is awarded while an earlier one holds a lease, and of rivals only one ever
+// gets any.
 func (r *rig) noteSend(e step.Send) {
 	switch msg := e.Message.(type) {
 	case protocol.Lease:
 		for _, id := range msg.Attempts {
-			if id.Token != r.awarded[id.Task] {
-				r.t.Fatalf("a lease for %s, the latest is %d", id, r.awarded[id.Task])
-			}
+			r.noteLease(id, e.To)
 			end := r.now.Add(msg.Duration)
 			if old := r.granted[id]; old.end.Before(end) {
 				r.granted[id] = promise{e.To, end}
@@ -123,15 +136,40 @@ func (r *rig) noteSend(e step.Send) {
 		}
 	case protocol.Award:
 		for _, t := range msg.Tasks {
-			id := grid.TaskID{Job: msg.Job, Index: t.Index}
-			if t.Token <= r.awarded[id] {
-				r.t.Fatalf("task %s is awarded with token %d after %d", id, t.Token, r.awarded[id])
-			}
-			last := grid.AttemptID{Task: id, Token: r.awarded[id]}
-			if p, has := r.granted[last]; has && p.end.After(r.now) {
-				r.t.Fatalf("task %s is awarded while %s has a lease until %s at %s", id, last, p.end, p.to)
-			}
-			r.awarded[id] = t.Token
+			r.noteAward(grid.AttemptID{Task: grid.TaskID{Job: msg.Job, Index: t.Index}, Token: t.Token}, e.To, msg.AskFirst)
+		}
+	}
+}
+
+func (r *rig) noteLease(id grid.AttemptID, to grid.SiteID) {
+	a := r.awarded[id.Task]
+	if a == nil || a.sites[id.Token] != to || a.chosen != 0 && a.chosen != id.Token {
+		r.t.Fatalf("a lease for %s at %s, awarded was %+v", id, to, a)
+	}
+	a.chosen = id.Token
+}
+
+func (r *rig) noteAward(id grid.AttemptID, to grid.SiteID, rival bool) {
+	a := r.awarded[id.Task]
+	if a != nil && rival && a.chosen == 0 && a.sites[id.Token] == to {
+		return // said again
+	}
+	if a != nil && id.Token <= a.last || a != nil && a.step == r.steps && !rival {
+		r.t.Fatalf("%s is awarded to %s after %+v", id, to, a)
+	}
+	if a == nil || a.step != r.steps {
+		r.noLease(id)
+		a = &awarded{sites: make(map[grid.Token]grid.SiteID), step: r.steps}
+		r.awarded[id.Task] = a
+	}
+	a.sites[id.Token], a.last = to, id.Token
+}
+
+// noLease: no earlier attempt of the task holds one.
+func (r *rig) noLease(id grid.AttemptID) {
+	for other, p := range r.granted {
+		if other.Task == id.Task && p.end.After(r.now) {
+			r.t.Fatalf("%s is awarded while %s has a lease until %s at %s", id, other, p.end, p.to)
 		}
 	}
 }
@@ -171,6 +209,10 @@ func (r *rig) checkWakeUps(in step.Input) {
 		for i := range j.tasks {
 			t, attempt := &j.tasks[i], j.attempt(uint32(i))
 			switch {
+			case len(t.rivals) > 0:
+				if !set(timerRivals, attempt.Task.String()) {
+					r.t.Fatalf("after %+v: nobody looks after the rivals of %s", in, attempt.Task)
+				}
 			case t.phase == grid.PhaseAwarded && t.leaseEnd.IsZero():
 				if !r.awaited(attempt) {
 					r.t.Fatalf("after %+v: the award of %s is never missed", in, attempt)
@@ -341,8 +383,11 @@ func answer(site grid.SiteID, e step.Effect, number uint64) []step.Input {
 		var inputs []step.Input
 		for _, t := range msg.Tasks {
 			id := grid.AttemptID{Task: grid.TaskID{Job: msg.Job, Index: t.Index}, Token: t.Token}
-			inputs = append(inputs, say(protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: 1}),
-				say(protocol.Exited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseExited}}))
+			inputs = append(inputs, say(protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: 1}))
+			if msg.AskFirst {
+				inputs = append(inputs, say(protocol.MayStart{Attempts: []grid.AttemptID{id}, Renewal: 2}))
+			}
+			inputs = append(inputs, say(protocol.Exited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseExited}}))
 		}
 		return inputs
 	}

@@ -42,6 +42,8 @@ const (
 	timerAward   = "award"   // an award was not answered; ID is its first attempt
 	timerLease   = "lease"   // the last lease of an attempt has ended; ID is the attempt
 	timerCollect = "collect" // fetch outputs again; ID is the attempt
+	timerHold    = "hold"    // sites had the time to make their offers firm; ID is the job
+	timerWindow  = "window"  // what waits is too late now; ID is the job
 	timerForget  = "forget"  // an ended job has been kept long enough; ID is the job
 )
 
@@ -138,6 +140,8 @@ func (m *Machine) message(from grid.SiteID, msg protocol.Message) {
 		m.declined(from, msg)
 	case protocol.Renew:
 		m.renew(from, msg.Renewal, msg.Attempts)
+	case protocol.MayStart:
+		m.mayStart(from, msg)
 	case protocol.Progress:
 		m.progress(from, msg)
 	case protocol.Exited:
@@ -148,10 +152,14 @@ func (m *Machine) message(from grid.SiteID, msg protocol.Message) {
 
 func (m *Machine) timer(key step.TimerKey) {
 	switch key.Name {
-	case timerRound, timerExplain, timerAgain, timerReunion, timerForget:
+	case timerRound, timerExplain, timerAgain, timerReunion, timerHold, timerWindow, timerForget:
 		j, ok := m.jobs[grid.JobID(key.ID)]
 		if ok {
 			m.jobTimer(key.Name, j)
+		}
+	case timerRivals:
+		if id, err := grid.ParseTaskID(key.ID); err == nil {
+			m.rivalsTimer(id)
 		}
 	case timerAward, timerLease, timerCollect:
 		m.attemptTimer(key)
@@ -166,6 +174,10 @@ func (m *Machine) jobTimer(name string, j *job) {
 		m.explainRound(j)
 	case timerAgain, timerReunion:
 		m.announceAgain(j)
+	case timerHold:
+		m.decide(j)
+	case timerWindow:
+		m.expire(j)
 	case timerForget:
 		m.drop(j)
 	}
@@ -206,6 +218,7 @@ func (m *Machine) boot(in step.Boot) {
 		for i := range j.tasks {
 			m.resumeTask(j, uint32(i))
 		}
+		m.watchWindow(j)
 		if len(j.waiting) > 0 {
 			m.setTimer(timerAgain, string(id), m.now.Add(m.cfg.BackoffMin))
 		}
@@ -223,6 +236,8 @@ func (m *Machine) resumeTask(j *job, index uint32) {
 	switch {
 	case t.phase == grid.PhaseCollecting:
 		m.startCollect(j, index)
+	case len(t.rivals) > 0:
+		m.resumeRivals(j, index)
 	case t.active():
 		end := m.now.Add(m.cfg.Lease + m.cfg.LeaseMargin)
 		if t.leaseEnd.Before(end) {

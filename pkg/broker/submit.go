@@ -28,6 +28,7 @@ func (m *Machine) submit(in step.Submit) {
 	m.emit(step.Hold{Job: j.id, CIDs: inputsOf(j.job)})
 	m.emit(step.Reply{Command: in.Command, Job: j.id})
 	m.report(step.LevelInfo, "job_submitted", j.attemptOfJob(), m.cfg.Self)
+	m.watchWindow(j)
 	m.announce(j)
 }
 
@@ -45,6 +46,9 @@ func (m *Machine) probe(in step.Probe) {
 
 func (m *Machine) accept(spec grid.Job) (*job, error) {
 	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	if err := m.checkWindow(spec.Spec.Window); err != nil {
 		return nil, err
 	}
 	if len(m.jobs) >= m.cfg.MaxJobs {
@@ -134,6 +138,7 @@ func (m *Machine) withdraw(j *job, phase grid.Phase, outcome string) {
 			continue
 		}
 		if t.active() || t.phase == grid.PhaseCollecting {
+			m.cancelRivals(j, uint32(i), told)
 			m.stopTimer(timerLease, j.attempt(uint32(i)).String())
 			t.log(outcome, m.now)
 			if !told[t.site] {

@@ -185,7 +185,7 @@ func goldenMessages() map[string]Message {
 			Quoted: 1.6, RunnerUp: 1.7, HasNext: true, AskFirst: true,
 		},
 		"clear":    Clear{Job: at.Task.Job, Submitter: "12D3KooWsubmitter", Kind: ClearEnded},
-		"hold":     HoldOffer{Job: at.Task.Job, Seq: 3, OfferID: 9, Tasks: 2},
+		"hold":     HoldOffer{Job: at.Task.Job, Seq: 3, OfferID: 9, Tasks: 2, At: time.UnixMilli(1_900_000_000_000).UTC()},
 		"maystart": MayStart{Renewal: 12, Attempts: attempts},
 		"renew":    Renew{Renewal: 12, Attempts: attempts},
 		"lease":    Lease{Renewal: 12, Attempts: attempts, Duration: 3 * time.Second},

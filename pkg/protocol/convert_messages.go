@@ -39,7 +39,7 @@ func setCall(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Vacancy{Vacancy: &wirepb.Vacancy{Jobs: each(m.Jobs, asText[grid.JobID])}}
 	case HoldOffer:
 		w.Body = &wirepb.Wire_HoldOffer{HoldOffer: &wirepb.HoldOffer{
-			Job: string(m.Job), Seq: m.Seq, OfferId: m.OfferID, Tasks: m.Tasks,
+			Job: string(m.Job), Seq: m.Seq, OfferId: m.OfferID, Tasks: m.Tasks, AtMs: wireTime(m.At),
 		}}
 	case Clear:
 		w.Body = &wirepb.Wire_Clear{Clear: &wirepb.Clear{
@@ -156,7 +156,7 @@ func (r *reader) call(w *wirepb.Wire) Message {
 	case *wirepb.Wire_HoldOffer:
 		return HoldOffer{
 			Job: grid.JobID(b.HoldOffer.GetJob()), Seq: b.HoldOffer.GetSeq(), OfferID: b.HoldOffer.GetOfferId(),
-			Tasks: b.HoldOffer.GetTasks(),
+			Tasks: b.HoldOffer.GetTasks(), At: r.time(b.HoldOffer.AtMs),
 		}
 	case *wirepb.Wire_Clear:
 		return Clear{

@@ -302,11 +302,11 @@ func messages() map[string]func(*rapid.T) Message {
 			return Lease{Attempts: drawSome(t, drawAttempt), Renewal: number(t), Duration: drawDur(t, 1, MaxLease)}
 		},
 		"hold": func(t *rapid.T) Message {
-			return HoldOffer{Job: drawJob(t), Seq: drawSeq(t), OfferID: number(t) | 1, Tasks: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "tasks")}
+			return HoldOffer{Job: drawJob(t), Seq: drawSeq(t), OfferID: number(t) | 1, Tasks: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "tasks"), At: drawWindow(t).At}
 		},
 		"maystart": func(t *rapid.T) Message { return MayStart{Attempts: drawSome(t, drawAttempt), Renewal: number(t)} },
-		"fence":  func(t *rapid.T) Message { return Fence{Below: drawSome(t, drawAttempt)} },
-		"cancel": func(t *rapid.T) Message { return Cancel{Job: drawJob(t)} },
+		"fence":    func(t *rapid.T) Message { return Fence{Below: drawSome(t, drawAttempt)} },
+		"cancel":   func(t *rapid.T) Message { return Cancel{Job: drawJob(t)} },
 		"progress": func(t *rapid.T) Message {
 			phase := grid.Phase(rapid.Uint8Range(uint8(grid.PhaseStaging), uint8(grid.PhaseFrozen)).Draw(t, "phase"))
 			return Progress{Attempt: drawAttempt(t), Phase: phase, Done: drawNat(t), Total: drawNat(t), Reason: grid.Reason(rapid.Uint16().Draw(t, "reason")), StartsIn: drawDur(t, 0, grid.MaxRuntime)}

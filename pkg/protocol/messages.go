@@ -118,9 +118,10 @@ type Award struct {
 // with a new, firm offer, or a Refuse.
 type HoldOffer struct {
 	Job     grid.JobID
-	Seq     uint32 // of the announcement that was answered
-	OfferID uint64 // the offer that was made
-	Tasks   uint32 // how many tasks it is wanted for, at least 1
+	Seq     uint32    // of the announcement that was answered
+	OfferID uint64    // the offer that was made
+	Tasks   uint32    // how many tasks it is wanted for, at least 1
+	At      time.Time // the only start of use, for parts that start together; zero = as quoted
 }
 
 // MayStart asks for the first lease of attempts that were awarded with AskFirst and

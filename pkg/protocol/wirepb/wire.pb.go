@@ -2959,6 +2959,7 @@ type HoldOffer struct {
 	Seq           uint32                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
 	OfferId       uint64                 `protobuf:"varint,3,opt,name=offer_id,json=offerId,proto3" json:"offer_id,omitempty"`
 	Tasks         uint32                 `protobuf:"varint,4,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	AtMs          *int64                 `protobuf:"varint,5,opt,name=at_ms,json=atMs,proto3,oneof" json:"at_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3017,6 +3018,13 @@ func (x *HoldOffer) GetOfferId() uint64 {
 func (x *HoldOffer) GetTasks() uint32 {
 	if x != nil {
 		return x.Tasks
+	}
+	return 0
+}
+
+func (x *HoldOffer) GetAtMs() int64 {
+	if x != nil && x.AtMs != nil {
+		return *x.AtMs
 	}
 	return 0
 }
@@ -4344,12 +4352,14 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x06quoted\x18\x05 \x01(\x01R\x06quoted\x12\x1b\n" +
 	"\trunner_up\x18\x06 \x01(\x01R\brunnerUp\x12\x19\n" +
 	"\bhas_next\x18\a \x01(\bR\ahasNext\x12\x1b\n" +
-	"\task_first\x18\b \x01(\bR\baskFirst\"`\n" +
+	"\task_first\x18\b \x01(\bR\baskFirst\"\x84\x01\n" +
 	"\tHoldOffer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\x12\x19\n" +
 	"\boffer_id\x18\x03 \x01(\x04R\aofferId\x12\x14\n" +
-	"\x05tasks\x18\x04 \x01(\rR\x05tasks\"V\n" +
+	"\x05tasks\x18\x04 \x01(\rR\x05tasks\x12\x18\n" +
+	"\x05at_ms\x18\x05 \x01(\x03H\x00R\x04atMs\x88\x01\x01B\b\n" +
+	"\x06_at_ms\"V\n" +
 	"\bMayStart\x12\x18\n" +
 	"\arenewal\x18\x01 \x01(\x04R\arenewal\x120\n" +
 	"\battempts\x18\x02 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\"V\n" +
@@ -4599,6 +4609,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_MayStart)(nil),
 	}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[8].OneofWrappers = []any{}
+	file_pkg_protocol_wirepb_wire_proto_msgTypes[32].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -19,7 +19,7 @@ const (
 	possible = 6                // that three sites can run in time: two each
 	deadline = 14 * time.Second // of all of them
 	estimate = 5 * time.Second  // of each: a third one on a site would end after 15 s
-	nap      = 3500 * time.Millisecond
+	nap      = 2 * time.Second
 	atOnce   = 3 * time.Second // a refusal comes sooner than that
 
 	ahead      = 10 * time.Second // the reservation begins so much later

@@ -73,7 +73,7 @@ func declaredRooms() map[string]room {
 		"internal/store":         {imports: "grid protocol step obs"},
 		"internal/scenario":      {imports: "grid", tests: "*"},
 		"internal/agent": {
-			imports: "grid avail protocol step site broker domain yield lrm member owner p2p data store obs hostinfo history view", tests: "*",
+			imports: "grid avail protocol plan step site broker domain yield lrm member owner p2p data store obs hostinfo history view", tests: "*",
 		},
 		"internal/audit":       {imports: "grid protocol step store"},
 		"internal/api":         {imports: "grid view jobfile obs api/web", tests: "api/client api/apitest"},

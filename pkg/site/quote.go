@@ -17,8 +17,14 @@ type quote struct {
 	place plan.Quote
 }
 
+// startGuard is what each place in the plan is longer than the run that it is for: the
+// time between the place's begin and the program's, when a lease is asked for and a
+// sandbox made. Without it whoever is as long as estimated would overrun, and stand
+// still for whom its place is promised to next.
+const startGuard = time.Second
+
 // finish is the time until the expected end of a task with this quote.
-func (q quote) finish(now time.Time) time.Duration { return max(q.place.End.Sub(now), 0) }
+func (q quote) finish(now time.Time) time.Duration { return max(q.place.End.Sub(now)-startGuard, 0) }
 
 // inquiry asks for a quote.
 type inquiry struct {
@@ -66,7 +72,7 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 	if !q.ask.NowOnly { // the run begins then; its inputs are fetched before
 		site.Wait = max(site.Wait-bare.StageIn, 0)
 	}
-	site.Up = m.up(place.End.Sub(m.now))
+	site.Up = m.up(q.finish(m.now))
 	if q.parts, refusal, ok = index.Measure(req, site); !ok {
 		return quote{}, refusal, false
 	}
@@ -122,6 +128,8 @@ func (m *Machine) tooEarly(req grid.Requirement, ask plan.Ask) grid.Refusal {
 	want, have := req.Window.Deadline, earliest.End
 	if !req.Window.At.IsZero() {
 		want, have = req.Window.At, earliest.Start
+	} else if req.Kind != grid.KindReservation {
+		have = have.Add(-startGuard)
 	}
 	if want.IsZero() {
 		return refusal
@@ -142,7 +150,7 @@ func (m *Machine) ask(req grid.Requirement, in inquiry, stageIn time.Duration) p
 		Count: in.count, Offer: in.offer, Class: plan.ClassVarTime, At: req.Window.At, Project: req.Project,
 		Rate: func(free grid.Resources) (int64, time.Duration) {
 			mflops := index.TaskMFLOPS(req.Need, free, core)
-			return mflops, index.RunTime(req, mflops)
+			return mflops, index.RunTime(req, mflops) + startGuard
 		},
 	}
 	switch {

@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
 
 func (w *World) started(i Interval) time.Time { return Epoch().Add(i.From) }
@@ -168,4 +171,85 @@ func TestDeadlinesAreMetOrRefusedAtOnce(t *testing.T) {
 	if met != 6 || refused != 4 {
 		t.Errorf("%d met, %d refused, want 6 and 4: %v", met, refused, w.Trace().Brokers)
 	}
+}
+
+// drawPromise draws a job that wants a promise within the first minute.
+func (w *World) drawPromise(t *rapid.T) grid.Job {
+	at := w.Now().Add(time.Duration(rapid.IntRange(5_000, 45_000).Draw(t, "at ms")) * time.Millisecond)
+	job := wasmJob(uint32(rapid.IntRange(1, 2).Draw(t, "count")), 5*time.Second)
+	switch rapid.IntRange(0, 2).Draw(t, "kind") {
+	case 0:
+		job.Spec.Window.At = at
+	case 1:
+		job.Spec.Window.Deadline = at
+	default:
+		job = reservation(at, 10*time.Second, job.Count)
+	}
+	return job
+}
+
+// Whatever goes wrong in the network and whoever dies: no attempt starts before its
+// fixed start, none after its deadline, no two attempts of a task overlap, and each job
+// comes to an end. A fixed start is kept to the second; only one that is cut off from
+// its lease is late, and given up when its site has waited for that for too long.
+func TestPromisesUnderTroubles(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		net := Network{
+			Latency: 5 * time.Millisecond, Jitter: time.Duration(rapid.IntRange(0, 60).Draw(rt, "jitter ms")) * time.Millisecond,
+			Loss: rapid.SampledFrom([]float64{0, .05, .2}).Draw(rt, "loss"), Duplicate: rapid.Float64Range(0, .3).Draw(rt, "duplicate"),
+			Reorder: rapid.Float64Range(0, .3).Draw(rt, "reorder"), Detect: 5 * time.Millisecond,
+		}
+		w := New(Config{Seed: rapid.Uint64().Draw(rt, "seed"), Sites: fleet(4), Network: net, CheckFacts: true, CheckEvery: 7})
+		_ = w.Run(time.Second)
+		jobs := make(map[grid.JobID]grid.Window)
+		for range rapid.IntRange(1, 4).Draw(rt, "jobs") {
+			job := w.drawPromise(rt)
+			if id, err := w.Submit("s0", job); err == nil {
+				jobs[id] = job.Spec.Window
+			}
+		}
+		latest := time.Second
+		troubles := rapid.IntRange(0, 4).Draw(rt, "troubles")
+		for range troubles {
+			w.trouble(rt)
+		}
+		if troubles > 0 || net.Loss > 0 {
+			latest = site.Default("s0", grid.Capability{}).GiveUp
+		}
+		w.At(50*time.Second, func() {
+			w.Heal()
+			w.cfg.Network = lan()
+			for _, s := range w.order {
+				w.Restart(s)
+			}
+		})
+		_ = w.Run(51 * time.Second)
+		for id, window := range jobs {
+			if !w.RunUntil(30*time.Minute, func() bool { return w.ended("s0", id) }) {
+				s, _ := w.Broker("s0").Job(id)
+				rt.Fatalf("not ended: %v, %+v", w.Err(), s.Tasks)
+			}
+			for _, run := range w.runs(id) {
+				late := w.started(run).Sub(window.Earliest())
+				if !window.At.IsZero() && (late < 0 || late > latest) {
+					rt.Errorf("%s started %s after its time", run.Attempt, late)
+				}
+				if !window.Deadline.IsZero() && !w.started(run).Before(window.Deadline) {
+					rt.Errorf("%s started after its deadline", run.Attempt)
+				}
+			}
+		}
+		if n := w.Trace().Overlaps(); n != 0 {
+			rt.Errorf("%d pairs of attempts overlap", n)
+		}
+		_ = w.Run(w.elapsed + 5*time.Minute)
+		if err := w.Err(); err != nil {
+			rt.Error(err)
+		}
+		for _, s := range w.order {
+			if n := len(w.Site(s).Status().Attempts); n > 0 {
+				rt.Errorf("%s still has %d attempts", s, n)
+			}
+		}
+	})
 }

@@ -107,8 +107,8 @@ func TestAReservationMovesFromADeadSite(t *testing.T) {
 	if last := runs[len(runs)-1]; w.started(last).Sub(at).Abs() > time.Second {
 		t.Errorf("it started at %s, want %s", w.started(last), at)
 	}
-	if _, site := w.phase("s0", id); site == holder {
-		t.Errorf("it is still at %s", site)
+	if _, now := w.phase("s0", id); now == holder {
+		t.Errorf("it is still at %s", now)
 	}
 }
 

@@ -87,23 +87,23 @@ func (p *Planner) lend(r *room, now time.Time) {
 		}
 	}
 	for _, e := range p.waiting(r) {
-		end := now.Add(e.length())
-		switch {
-		case e.Overrun != OverrunSuspend || e.AwaitsData || e.Suspended || !e.Start.After(now) || e.NotBefore.After(now):
-		case !enough(withoutPlace(line, e).Free(now, end), e.Give):
-		case p.withinLimits(claimOf(&e.Commitment), span{e.Give, now, end}) != nil:
-		default:
-			line = withoutPlace(line, e)
+		end, without := now.Add(e.length()), withoutPlace(line, e)
+		if e.mayBorrow(now) && enough(without.Free(now, end), e.Give) &&
+			p.withinLimits(claimOf(&e.Commitment), span{e.Give, now, end}) == nil {
+			line = without
 			must(line.Force(e.Give, now, end))
 			p.change(e, func() { e.shift(now); e.Borrows = true })
-			p.start(e, now)
+			p.start(e)
 			p.strained = true
-			continue
-		}
-		if r == p.site && p.config.Backfill == BackfillNone {
+		} else if r == p.site && p.config.Backfill == BackfillNone {
 			return // nobody overtakes
 		}
 	}
+}
+
+// mayBorrow reports whether what waits could begin now in the place of another.
+func (c *Commitment) mayBorrow(now time.Time) bool {
+	return c.Overrun == OverrunSuspend && !c.AwaitsData && c.Start.After(now) && !c.NotBefore.After(now)
 }
 
 // withoutPlace is the timeline without the place that an entry waits for.

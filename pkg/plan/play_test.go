@@ -29,7 +29,7 @@ type seeded struct {
 }
 
 func (s seeded) Fatalf(format string, args ...any) {
-	s.T.Helper()
+	s.Helper()
 	s.T.Fatalf("seed %d: "+format, append([]any{s.seed}, args...)...)
 }
 

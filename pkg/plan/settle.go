@@ -164,7 +164,7 @@ func (p *Planner) begin(e *entry, now time.Time) bool {
 	case p.short(e, now):
 		return false
 	default:
-		p.start(e, now)
+		p.start(e)
 		return true
 	}
 }
@@ -203,7 +203,7 @@ func (p *Planner) lack(e *entry, now time.Time) grid.Resources {
 }
 
 // start begins an attempt in its place, or lets it go on.
-func (p *Planner) start(e *entry, now time.Time) {
+func (p *Planner) start(e *entry) {
 	if e.Suspended {
 		p.change(e, func() { e.Suspended, e.Left = false, 0 })
 		p.changes.Resumed = append(p.changes.Resumed, e.Commitment)

@@ -90,7 +90,7 @@ func (m *Machine) consider(from grid.SiteID, msg protocol.Award, fresh []protoco
 			continue
 		}
 		in := inquiry{job: msg.Job, submitter: from, count: uint32(len(fresh) - i), offer: offer}
-		q, unfit, ok := m.quote(req, in)
+		q, unfit, ok := m.quoteAwarded(req, in)
 		if ok && i == 0 && m.becameWorse(msg, q) {
 			m.declineWorse(msg, fresh, q, v)
 			return

@@ -40,10 +40,7 @@ type inquiry struct {
 // owner's ceilings and rules exclude, then whether the site is open, then what the
 // plan has room for.
 func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, bool) {
-	site := index.Site{
-		Capability: m.capability, Free: m.capability.Total, PotentialBps: m.potential,
-		Sources: m.access(req, in.submitter), Up: 1, Priced: m.cfg.Priced, Price: m.cfg.Price,
-	}
+	site := m.bare(req, in.submitter)
 	bare, refusal, ok := index.Measure(req, site)
 	if !ok && refusal.Never {
 		return quote{}, refusal, false
@@ -66,17 +63,28 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 	if !ok {
 		return quote{}, refusal, false
 	}
-	place := q.place
+	return m.measured(req, site, bare.StageIn, q)
+}
+
+// bare is this site without anything on it.
+func (m *Machine) bare(req grid.Requirement, submitter grid.SiteID) index.Site {
+	return index.Site{
+		Capability: m.capability, Free: m.capability.Total, PotentialBps: m.potential,
+		Sources: m.access(req, submitter), Up: 1, Priced: m.cfg.Priced, Price: m.cfg.Price,
+	}
+}
+
+// measured fills in where the site stands with the place that a quote has.
+func (m *Machine) measured(req grid.Requirement, site index.Site, stageIn time.Duration, q quote) (quote, grid.Refusal, bool) {
 	site.Capability.CoreMFLOPS = m.left.CoreMFLOPS
-	site.Free, site.Wait = place.Free, max(place.Start.Sub(m.now), 0)
+	site.Free, site.Wait = q.place.Free, max(q.place.Start.Sub(m.now), 0)
 	if !q.ask.NowOnly { // the run begins then; its inputs are fetched before
-		site.Wait = max(site.Wait-bare.StageIn, 0)
+		site.Wait = max(site.Wait-stageIn, 0)
 	}
 	site.Up = m.up(q.finish(m.now))
-	if q.parts, refusal, ok = index.Measure(req, site); !ok {
-		return quote{}, refusal, false
-	}
-	return q, grid.Refusal{}, true
+	parts, refusal, ok := index.Measure(req, site)
+	q.parts = parts
+	return q, refusal, ok
 }
 
 // place finds the requirement's place in the plan: for a job that is bound to a

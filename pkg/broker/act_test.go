@@ -116,9 +116,14 @@ func (r *rig) pass(d time.Duration) {
 
 func (r *rig) drawJob(s source) grid.Job {
 	j := testJob(uint32(s.n(4)))
-	switch s.n(8) {
+	switch s.n(12) {
 	case 6, 7:
 		j.Flood = true
+	case 8, 9, 10, 11:
+		j.Split, j.CommBytes = grid.Split(s.n(4)), int64(s.n(3))
+		if j.Split == grid.SplitNever {
+			j.Count = min(j.Count, 2) // what the good sites can take
+		}
 	case 0:
 		j.Spec.Unattended = grid.UnattendedFinish
 	case 1:
@@ -154,7 +159,7 @@ func (r *rig) drawAttempt(s source) grid.AttemptID {
 }
 
 func (r *rig) drawTimer(s source) step.TimerKey {
-	name := []string{timerRound, timerExplain, timerAgain, timerForget, timerAward, timerLease, timerCollect, timerRivals, "else"}[s.n(9)]
+	name := []string{timerRound, timerExplain, timerAgain, timerForget, timerAward, timerLease, timerCollect, timerRivals, timerHold, "else"}[s.n(10)]
 	key := step.TimerKey{Name: name, ID: string(r.drawID(s))}
 	switch attempt := r.drawAttempt(s); {
 	case name == timerRivals:
@@ -168,6 +173,8 @@ func (r *rig) drawTimer(s source) step.TimerKey {
 func (r *rig) drawOffer(s source) grid.Offer {
 	o := offer(uint64(s.n(40)), float64(s.n(12))/4, uint32(s.n(4)))
 	switch s.n(12) {
+	case 2, 3, 4:
+		o.Firm = true
 	case 0:
 		o.Parts.Distance = math.NaN()
 	case 1:

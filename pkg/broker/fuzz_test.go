@@ -198,6 +198,9 @@ func (r *rig) checkWakeUps(in step.Input) {
 			continue
 		}
 		switch {
+		case j.hold != nil && !set(timerHold, string(id)):
+			r.t.Fatalf("after %+v: %s waits for ever for places to be held", in, id)
+		case j.hold != nil:
 		case j.round != nil && !set(timerRound, string(id)):
 			r.t.Fatalf("after %+v: the round of %s never ends", in, id)
 		case j.round == nil && len(j.waiting) > 0 && !set(timerAgain, string(id)):
@@ -379,6 +382,10 @@ func answer(site grid.SiteID, e step.Effect, number uint64) []step.Input {
 		return []step.Input{say(protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: offer(number, 1, 2)})}
 	case protocol.Reannounce:
 		return []step.Input{say(protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: offer(number, 1, 2)})}
+	case protocol.HoldOffer:
+		firm := offer(number, 1, msg.Tasks)
+		firm.Firm = true
+		return []step.Input{say(protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: firm})}
 	case protocol.Award:
 		var inputs []step.Input
 		for _, t := range msg.Tasks {

@@ -219,6 +219,7 @@ func (m *Machine) boot(in step.Boot) {
 			m.resumeTask(j, uint32(i))
 		}
 		m.watchWindow(j)
+		m.resumeParts(j)
 		if len(j.waiting) > 0 {
 			m.setTimer(timerAgain, string(id), m.now.Add(m.cfg.BackoffMin))
 		}

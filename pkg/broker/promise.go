@@ -15,6 +15,7 @@ import (
 type holding struct {
 	awaited map[grid.SiteID]*candidate // asked and silent so far, with the offer each had made
 	firm    map[grid.SiteID]*candidate // who holds what it offered
+	parts   *together                  // what is held is a common start of all parts; else nil
 }
 
 // Bounds on the search for somebody who promises.
@@ -126,7 +127,7 @@ func (m *Machine) mayGo(t *task, c *candidate, standing []*candidate) bool {
 // firmBid takes the answer to a request to hold, and reports whether it was one. Who
 // holds a place that is not wanted any more is told so.
 func (m *Machine) firmBid(j *job, from grid.SiteID, msg protocol.Bid) bool {
-	if !msg.Offer.Firm || !j.promised() || j.probe {
+	if !msg.Offer.Firm || !j.firm() || j.probe {
 		return false
 	}
 	h := j.hold
@@ -141,6 +142,9 @@ func (m *Machine) firmBid(j *job, from grid.SiteID, msg protocol.Bid) bool {
 	}
 	if old := h.firm[from]; old != nil && old.offer.ID >= msg.Offer.ID {
 		return true // said twice
+	}
+	if asked := h.awaited[from]; asked != nil && asked.offer.ID >= msg.Offer.ID {
+		return true // what it held before
 	}
 	offer := m.completed(j, from, msg.Offer)
 	c := m.candidate(offer, msg.Offer.Parts.Distance)
@@ -181,7 +185,7 @@ func (m *Machine) holdLost(j *job, site grid.SiteID) {
 // goOn follows an answer to a request to hold: others are asked if it does not
 // suffice, and when nobody's answer is awaited it is decided.
 func (m *Machine) goOn(j *job) {
-	if len(j.waiting) > 0 {
+	if len(j.waiting) > 0 && j.hold.parts == nil {
 		m.askToHold(j)
 	}
 	if len(j.hold.awaited) == 0 {
@@ -195,6 +199,10 @@ func (m *Machine) goOn(j *job) {
 func (m *Machine) decide(j *job) {
 	h := j.hold
 	if h == nil {
+		return
+	}
+	if h.parts != nil {
+		m.gathered(j)
 		return
 	}
 	m.endHold(j)

@@ -59,7 +59,7 @@ func (m *Machine) announce(j *job) {
 // announceAgain asks everybody about a job whose requirement they may have
 // cached (thesis 4.1, re-submission).
 func (m *Machine) announceAgain(j *job) {
-	if len(j.waiting) == 0 || j.round != nil || j.hold != nil || m.expire(j) {
+	if len(j.waiting) == 0 || j.round != nil || j.hold != nil || m.expire(j) || m.apart(j) {
 		return
 	}
 	if !j.announced {
@@ -98,6 +98,10 @@ func (m *Machine) clear(j *job, kind protocol.ClearKind) {
 func (m *Machine) ask(j *job, site grid.SiteID) {
 	if j.round != nil || j.hold != nil {
 		j.vacant[site] = true
+		return
+	}
+	if j.split() { // the offer of one says little about places for all parts
+		m.announceAgain(j)
 		return
 	}
 	m.openRound(j, []grid.SiteID{site}, false)

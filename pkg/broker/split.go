@@ -114,7 +114,7 @@ func fewest(parts uint32, places []place) []share {
 		if len(taken) == count {
 			break
 		}
-		rest := parts - min(parts, p.room+together(taken))
+		rest := parts - min(parts, p.room+roomOf(taken))
 		if n, enough := least(rest, places[i+1:]); enough && n <= count-len(taken)-1 {
 			taken = append(taken, p)
 		}
@@ -134,8 +134,8 @@ func least(parts uint32, places []place) (int, bool) {
 	return len(bySize), parts == 0
 }
 
-// together is what places take together; it does not wrap.
-func together(places []place) uint32 {
+// roomOf is what places take together; it does not wrap.
+func roomOf(places []place) uint32 {
 	sum := uint64(0)
 	for _, p := range places {
 		sum += uint64(p.room)

@@ -165,10 +165,13 @@ func (r *rig) noteAward(id grid.AttemptID, to grid.SiteID, rival bool) {
 	a.sites[id.Token], a.last = to, id.Token
 }
 
-// noLease: no earlier attempt of the task holds one.
+// noLease: no earlier attempt of the task holds one, nor of any other part that is to
+// start with it.
 func (r *rig) noLease(id grid.AttemptID) {
+	together := r.m.jobs[id.Task.Job].split()
 	for other, p := range r.granted {
-		if other.Task == id.Task && p.end.After(r.now) {
+		same := other.Task == id.Task || together && other.Task.Job == id.Task.Job
+		if same && p.end.After(r.now) {
 			r.t.Fatalf("%s is awarded while %s has a lease until %s at %s", id, other, p.end, p.to)
 		}
 	}

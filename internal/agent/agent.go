@@ -56,6 +56,7 @@ type Config struct {
 	Host        Host                          // what is known of the machine, and whether it is looked at again; zero: nothing
 	Walls       []Wall                        // how ceilings are enforced here, for people
 	Seed        uint64                        // of the machines' randomness and of the jobs' names; different at every start, told to nobody
+	Planning    Planning                      // what the owner decides about the site's plan
 	Closed      []avail.Window                // when the owner has announced to want the machine back
 	Policy      broker.Policy                 // what availability does to the placing of own jobs
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere

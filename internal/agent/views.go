@@ -82,7 +82,7 @@ func jobView(job broker.JobState) view.JobView {
 	}
 	var started time.Time
 	for _, t := range job.Tasks {
-		v.Tasks[phaseOf(t)]++
+		v.Tasks[shownPhase(job, t)]++
 		v.Moves += moves(t)
 		if first := firstStart(t); !first.IsZero() && (started.IsZero() || first.Before(started)) {
 			started = first
@@ -192,7 +192,7 @@ func refusalReasons(job broker.JobState) []string {
 
 func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	v := view.TaskView{
-		ID: t.ID.String(), Index: t.ID.Index, Phase: phaseOf(t), Token: t.Token,
+		ID: t.ID.String(), Index: t.ID.Index, Phase: shownPhase(job, t), Token: t.Token,
 	}
 	var item grid.Item
 	if len(job.Job.Items) > 0 {
@@ -272,7 +272,7 @@ func offerTable(job broker.JobState, members []broker.MemberState, n names, now 
 	}
 	var refusals []grid.Refusal
 	for i, answer := range job.Answers {
-		row := answerRow(answer, i+1, n)
+		row := answerRow(answer, i+1, n).Timed(answer.At, promised(job.Job.Spec))
 		row.FaultIndex, row.Awarded = faults[answer.Site], awarded[answer.Site]
 		lag := job.Behind[i]
 		row.Behind = view.Behind(lag.Dimension, lag.Value, lag.Nearest)
@@ -292,7 +292,9 @@ func offerTable(job broker.JobState, members []broker.MemberState, n names, now 
 
 func answerRow(answer broker.Answer, rank int, n names) view.OfferRow {
 	if answer.Offer == nil {
-		return view.FromRefusal(answer.Site, n[answer.Site], answer.Refusal)
+		row := view.FromRefusal(answer.Site, n[answer.Site], answer.Refusal)
+		row.CouldPromise = view.CouldPromise(answer.Refusal, answer.At)
+		return row
 	}
 	row := view.FromOffer(*answer.Offer, n[answer.Site], rank)
 	row.EarliestStart = view.At(answer.At.Add(answer.Offer.Parts.Wait))

@@ -34,6 +34,7 @@ type Config struct {
 	BackoffMax       time.Duration // longest such pause
 	CollectRetry     time.Duration // pause between attempts to fetch outputs
 	CollectGiveUp    time.Duration // outputs that cannot be had for so long are computed again elsewhere
+	CollectDead      time.Duration // the same for those of a site that is known to have died: it may be restarted at once
 	KeepEnded        time.Duration // records and outputs of ended jobs are kept so long
 	Reunion          time.Duration // after having been cut off, how long to wait for frozen attempts before they are moved
 	BootGrace        time.Duration // after a start, how long to wait for peers before a job is called unplaceable
@@ -56,7 +57,7 @@ func Default(self grid.SiteID) Config {
 		Self: self, Lease: 3 * time.Second, LeaseMargin: 500 * time.Millisecond, LongLease: 8 * time.Hour,
 		ReservationLease: time.Minute, HoldTop: index.DefaultReservations,
 		AwardWindow: 2 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute,
-		CollectRetry: time.Second, CollectGiveUp: time.Minute, KeepEnded: 7 * 24 * time.Hour,
+		CollectRetry: time.Second, CollectGiveUp: time.Minute, CollectDead: 3 * time.Second, KeepEnded: 7 * 24 * time.Hour,
 		BootGrace: 3 * time.Second, Reunion: 10 * time.Second, Requote: true, MaxJobs: 4096, MaxTries: 16, ExplainUpTo: 64, UnicastUpTo: 64,
 	}
 }
@@ -77,6 +78,7 @@ func (c Config) Validate() error {
 	want(c.AwardWindow > 0, "award window: want more than 0")
 	want(c.BackoffMin > 0 && c.BackoffMax >= c.BackoffMin, "back-off: want a rising range above 0")
 	want(c.CollectRetry > 0 && c.CollectGiveUp >= c.CollectRetry, "collect retry: want more than 0 and at most the give-up")
+	want(c.CollectDead > 0 && c.CollectDead <= c.CollectGiveUp, "collect dead: want more than 0 and at most the give-up")
 	want(c.KeepEnded > 0, "keep ended: want more than 0")
 	want(min(c.BootGrace, c.Reunion) >= 0, "boot grace, reunion: want at least 0")
 	want(c.MaxJobs >= 1 && c.MaxTries >= 1, "max jobs, max tries: want at least 1")

@@ -116,6 +116,9 @@ func (m *Machine) siteDied(j *job, site grid.SiteID) {
 	m.rivalsDied(j, site)
 	for i := range j.tasks {
 		t := &j.tasks[i]
+		if t.site == site && t.phase == grid.PhaseCollecting {
+			m.hurryCollect(j, uint32(i))
+		}
 		if t.site != site || !t.active() || len(t.rivals) > 0 {
 			continue
 		}

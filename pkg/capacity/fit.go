@@ -67,6 +67,20 @@ func (t *Timeline) Latest(s Search) (Fit, bool) {
 	return Fit{}, false
 }
 
+// FirstShort is the first instant of [start, end) at which less than need is free,
+// and false if there is none.
+func (t *Timeline) FirstShort(need grid.Resources, start, end time.Time) (time.Time, bool) {
+	from, to := max(nanos(start), t.since), nanos(end)
+	at, found := t.firstFrom(from, query{need: need, short: true})
+	if !found || at >= to {
+		return time.Time{}, false
+	}
+	if at == nanos(start) {
+		return start, true
+	}
+	return instant(at), true
+}
+
 // earliest looks for the first start up to limit.
 func (t *Timeline) earliest(need grid.Resources, duration, start, limit int64) (Fit, bool) {
 	start = max(start, t.since)

@@ -99,6 +99,17 @@ func (t *Timeline) Reserve(need grid.Resources, start, end time.Time) error {
 	return nil
 }
 
+// Force takes need out of [start, end) even if that leaves less than nothing. It is
+// for what is taken already, whether there is room or not.
+func (t *Timeline) Force(need grid.Resources, start, end time.Time) error {
+	if err := check(need, start, end); err != nil {
+		return err
+	}
+	from, to := t.window(start, end)
+	t.add(grid.Resources{}.Sub(need), from, to)
+	return nil
+}
+
 // Release gives back what was reserved in [start, end), or nothing at all and
 // ErrNotReserved. What lies before a Forget is gone already and not an error.
 func (t *Timeline) Release(need grid.Resources, start, end time.Time) error {

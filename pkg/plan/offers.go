@@ -15,40 +15,85 @@ import (
 // is over. An open offer to the same submitter for
 // the same job is replaced. No submitter but the site itself has more than an
 // eighth of all open offers, and the others together leave an eighth to the site:
-// ErrQuota. Firm offers to others hold no more than Config.FirmPercent: ErrFirm.
+// ErrQuota. Promises and firm offers to others hold no more than Config.FirmPercent,
+// and all of them no more than Config.PromisePercent: ErrFirm. What is held counts in
+// the shares of submitter and project: ErrShare. In a reservation that is not there,
+// or is another's, there is no offer: ErrWithin.
 func (p *Planner) Open(now time.Time, ask Ask, quote Quote, firm bool, validity time.Duration) (Offer, error) {
 	p.settle(now)
 	if validity <= 0 {
 		return Offer{}, fmt.Errorf("open offer: %w", ErrOffer)
 	}
+	if ask.Within != (grid.AttemptID{}) && !p.mayUse(ask.Within, ask.Submitter) {
+		return Offer{}, fmt.Errorf("open offer: %w", ErrWithin)
+	}
 	o := Offer{
 		Number: p.next, Submitter: ask.Submitter, Job: ask.Job, Quote: quote, Firm: firm, Expires: now.Add(validity),
+		Project: ask.Project, Within: ask.Within,
 	}
 	old, replaces := p.openFor(ask.Submitter, ask.Job)
 	if !replaces && p.overQuota(ask.Submitter) {
 		return Offer{}, fmt.Errorf("open offer: %w", ErrQuota)
-	}
-	line := p.timeline.Clone()
-	if replaces {
-		must(p.offers[old].release(line, p.offers[old].Holds))
 	}
 	if firm || p.config.HoldAll {
 		o.Holds = max(quote.Tasks, 1)
 		if quote.End.Before(o.Expires) {
 			o.Expires = quote.End // what is held is over then
 		}
-		if err := o.reserve(line); err != nil {
-			return Offer{}, fmt.Errorf("open offer: %w", err)
-		}
-	}
-	if !p.firmFits(o, replaces, old) {
-		return Offer{}, fmt.Errorf("open offer: %w", ErrFirm)
 	}
 	if replaces {
+		p.giveBack(&p.offers[old], p.offers[old].Holds)
+	}
+	if err := p.offerFits(&o); err != nil {
+		if replaces {
+			p.takeAgain(&p.offers[old], p.offers[old].Holds)
+		}
+		return Offer{}, fmt.Errorf("open offer: %w", err)
+	}
+	if replaces {
+		p.free(p.offers[old].Quote.Start)
+		p.firm -= sign(p.offers[old].Firm)
 		p.offers = slices.Delete(p.offers, old, old+1)
 	}
-	p.timeline, p.offers, p.next = line, append(p.offers, o), p.next+1
+	p.next++
+	p.enterOffer(o)
 	return o, nil
+}
+
+// enterOffer takes what an offer holds. Its number is above all others.
+func (p *Planner) enterOffer(o Offer) {
+	if o.Within != (grid.AttemptID{}) {
+		p.enter(o.Within)
+	}
+	p.firm += sign(o.Firm)
+	p.takeAgain(&o, o.Holds)
+	p.offers = append(p.offers, o)
+	p.noteExpiry()
+}
+
+// offerFits reports whether there is room for what an offer holds.
+func (p *Planner) offerFits(o *Offer) error {
+	s, holds := o.span(o.Holds)
+	if !holds {
+		return nil
+	}
+	if !s.start.Before(s.end) {
+		return capacity.ErrInvalid
+	}
+	if free := p.roomOf(o.Within).line.Free(s.start, s.end); !enough(free, s.need) {
+		return fmt.Errorf("%w: %+v is free of %+v", ErrFull, free, s.need)
+	}
+	return p.withinLimits(o.claim(), s)
+}
+
+// noteExpiry works out when the first offer expires.
+func (p *Planner) noteExpiry() {
+	p.expires = time.Time{}
+	for i := range p.offers {
+		if at := p.offers[i].Expires; p.expires.IsZero() || at.Before(p.expires) {
+			p.expires = at
+		}
+	}
 }
 
 // Withdraw closes an offer and gives back what it holds. It reports what it was.
@@ -75,9 +120,18 @@ func (p *Planner) WithdrawJob(job grid.JobID) int {
 
 func (p *Planner) close(at int) Offer {
 	o := p.offers[at]
-	must(o.release(p.timeline, o.Holds))
+	p.giveBack(&o, o.Holds)
+	p.firm -= sign(o.Firm)
 	p.offers = slices.Delete(p.offers, at, at+1)
-	p.dirty = p.dirty || o.Holds > 0
+	if o.Expires.Equal(p.expires) {
+		p.noteExpiry()
+	}
+	if o.Holds > 0 {
+		p.free(o.Quote.Start)
+	}
+	if r := p.rooms[o.Within]; r != nil {
+		p.leave(r)
+	}
 	return o
 }
 
@@ -111,56 +165,30 @@ func (p *Planner) overQuota(submitter grid.SiteID) bool {
 	return theirs >= share || others >= p.config.MaxOffers-kept
 }
 
-func (p *Planner) isSelf(submitter grid.SiteID) bool {
-	return p.config.Self != "" && submitter == p.config.Self
-}
-
-// firmFits reports whether firm offers to others keep within their part of the
-// capacity at every instant, with the new offer and without the one it replaces.
-func (p *Planner) firmFits(o Offer, replaces bool, old int) bool {
-	if percent := p.config.FirmPercent; percent <= 0 || percent >= 100 || !o.Firm || p.isSelf(o.Submitter) {
-		return true
-	}
-	line := capacity.New(part(p.config.Total, p.config.FirmPercent))
-	for i := range p.offers {
-		other := &p.offers[i]
-		if !other.Firm || p.isSelf(other.Submitter) || replaces && i == old {
-			continue
-		}
-		if other.reserve(line) != nil { // the owner's ceilings fell since
-			return false
-		}
-	}
-	return o.reserve(line) == nil
-}
-
-// part is so many percent of what the owner gives.
-func part(r grid.Resources, percent int) grid.Resources {
-	of := func(v int64) int64 { return v/100*int64(percent) + v%100*int64(percent)/100 }
-	return grid.Resources{
-		MilliCPUs: of(r.MilliCPUs), MemoryBytes: of(r.MemoryBytes), DiskBytes: of(r.DiskBytes), MFLOPS: of(r.MFLOPS),
-	}
-}
-
 // covers reports whether the commitment takes no more than one task's share.
 func (o *Offer) covers(c Commitment) bool {
 	return o.Quote.Give.Fits(c.Give) && !c.Start.Before(o.Quote.Start) && !c.End.After(o.Quote.End)
 }
 
-// reserve takes what the offer holds.
-func (o *Offer) reserve(line *capacity.Timeline) error {
-	if o.Holds == 0 {
-		return nil
-	}
-	return line.Reserve(times(o.Quote.Give, o.Holds), o.Quote.Start, o.Quote.End)
+// span is what the offer holds for some of its tasks.
+func (o *Offer) span(tasks uint32) (span, bool) {
+	return span{times(o.Quote.Give, tasks), o.Quote.Start, o.Quote.End}, tasks > 0
 }
 
-// release gives back what the offer holds for some of its tasks.
-func (o *Offer) release(line *capacity.Timeline, tasks uint32) error {
-	if tasks == 0 {
-		return nil
+// giveBack gives back what the offer holds for some of its tasks, and takeAgain takes
+// it.
+func (p *Planner) giveBack(o *Offer, tasks uint32) {
+	if s, holds := o.span(tasks); holds {
+		p.put(p.roomOf(o.Within).line, s)
+		p.putLimits(o.claim(), s)
 	}
-	return line.Release(times(o.Quote.Give, tasks), o.Quote.Start, o.Quote.End)
+}
+
+func (p *Planner) takeAgain(o *Offer, tasks uint32) {
+	if s, holds := o.span(tasks); holds {
+		p.take(p.roomOf(o.Within).line, s)
+		p.takeLimits(o.claim(), s)
+	}
 }
 
 func times(r grid.Resources, n uint32) grid.Resources {

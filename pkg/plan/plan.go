@@ -26,6 +26,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -46,73 +47,52 @@ var (
 	ErrPast = errors.New("the place lies in the past")
 	// ErrOffer refuses an offer's validity of 0 or less.
 	ErrOffer = errors.New("validity of an offer: want more than 0")
+	// ErrShare refuses what would take more than the share of a submitter or project.
+	ErrShare = errors.New("the share of the submitter or the project is used up")
+	// ErrDeadline refuses a place from which a deadline cannot be met.
+	ErrDeadline = errors.New("the place ends after the deadline")
+	// ErrWithin refuses what is to be bound to a reservation that is not there, or is
+	// another submitter's.
+	ErrWithin = errors.New("there is no such reservation of the submitter")
 	// ErrFull refuses what no longer fits: capacity.ErrFull.
 	ErrFull = capacity.ErrFull
 )
 
-// DefaultMaxOffers is the number of open offers unless told otherwise.
-const DefaultMaxOffers = 1024
-
-// quotaShare is the part of the open offers one submitter may have: one in eight.
-const quotaShare = 8
-
-// DefaultFirmPercent is the part of the capacity, in percent, that firm offers to
-// others hold unless told otherwise.
-const DefaultFirmPercent = 10
-
-// Config is what a planner starts with.
-type Config struct {
-	Total      grid.Resources // the owner's ceilings
-	HoldAll    bool           // soft offers hold capacity too
-	MaxOffers  int            // open offers; 0 = DefaultMaxOffers
-	FirstOffer uint64         // number of the first offer, at least 1; a restarted site goes on above its old numbers
-	Self       grid.SiteID    // the site's own jobs, for which no share is set; empty = there are none
-
-	// FirmPercent is the part of Total that firm offers to other submitters than Self
-	// hold together at any instant, 1 to 100; 0 = all of it.
-	FirmPercent int
-}
-
-// Commitment is the promise to run an attempt.
-type Commitment struct {
-	Attempt   grid.AttemptID
-	Give      grid.Resources // what it gets
-	NotBefore time.Time      // it is never moved before this; the zero time sets no limit
-	Start     time.Time      // begin of its place in the plan, which starts with staging data
-	End       time.Time      // expected end; moves on while the attempt overruns it
-	Running   bool           // it has begun and keeps what it has until Release
-}
-
-// Offer is an open offer.
-type Offer struct {
-	Number    uint64
-	Submitter grid.SiteID
-	Job       grid.JobID
-	Quote     Quote
-	Firm      bool
-	Holds     uint32    // tasks for which capacity is held
-	Expires   time.Time // it is gone from this instant on
-}
-
-// Changes is what happened to the plan since it was last told.
-type Changes struct {
-	Started   []Commitment // their time has come: they run now
-	Moved     []Commitment // they wait, with another start than before
-	Withdrawn []Offer      // expired, or firm no longer because something overran
-}
-
 // Planner plans one site. It has one owner and reads no clock: now is an argument
-// and never decreases. Lists are kept in order, so that the same calls always
-// give the same plan.
+// and never decreases. Whatever it goes through, it does so in a fixed order, so that
+// the same calls always give the same plan.
 type Planner struct {
 	config      Config
-	ceiling     grid.Resources // what the present commitments may take: Total, or more after it fell
-	timeline    *capacity.Timeline
-	commitments []Commitment // ascending by attempt
-	offers      []Offer      // ascending by number
+	site        *room
+	rooms       map[grid.AttemptID]*room // the reservations to which something is bound
+	limits      map[limitKey]*limit
+	entries     map[grid.AttemptID]*entry
+	queue       queue
+	offers      []Offer   // ascending by number
+	expires     time.Time // of the offer that expires first; zero = there is none
 	next        uint64
-	dirty       bool // capacity came free: those that wait may move up
+	firm        int // open offers that are firm
+	holding     int // reservations
+	prioritised int // commitments with a priority
+	late        int // commitments that are late
+	outage      Outage
+	now         time.Time // of the last settling, for forgetting the past alone
+	strained    bool      // more is taken than there is: an outage, memory of what is suspended, what is lent
+	dirty       bool      // capacity came free: those that wait may move up
+	freed       time.Time // the earliest instant at which it did
+	touched     []*entry  // in this settling
 	changes     Changes
+	skipped     int // stretches that the last search for a place skipped
+}
+
+// room is where commitments take their share: the site, or a reservation.
+type room struct {
+	holder  grid.AttemptID // the reservation; zero for the site
+	line    *capacity.Timeline
+	ceiling grid.Resources // what the present commitments may take: the total, or more after it fell
+	running bag            // what uses cores
+	movable bag            // what waits and may move, and what stands still
+	fixed   bag            // what waits and may not move
 }
 
 // New is a planner without commitments.
@@ -120,43 +100,39 @@ func New(config Config) *Planner {
 	if config.MaxOffers < 1 {
 		config.MaxOffers = DefaultMaxOffers
 	}
+	if config.FailureHorizon <= 0 {
+		config.FailureHorizon = DefaultFailureHorizon
+	}
+	config.Overestimate = min(max(config.Overestimate, 0), MaxOverestimate)
 	return &Planner{
-		config: config, ceiling: config.Total, timeline: capacity.New(config.Total), next: max(config.FirstOffer, 1),
+		config: config, site: &room{line: capacity.New(config.Total), ceiling: config.Total},
+		rooms: map[grid.AttemptID]*room{}, limits: map[limitKey]*limit{}, entries: map[grid.AttemptID]*entry{},
+		next: max(config.FirstOffer, 1),
 	}
-}
-
-// Restore is a planner with the commitments that a crash left behind. They all
-// stay, even if they take more than the owner's ceilings today; what has begun
-// and overran while nobody looked goes on. Of two for one attempt the first
-// counts. Those that do not end after their start or give less than nothing are
-// dropped.
-func Restore(config Config, now time.Time, commitments []Commitment) *Planner {
-	p := New(config)
-	for _, c := range commitments {
-		at, known := p.find(c.Attempt)
-		if known || !c.Start.Before(c.End) || !c.Give.Fits(grid.Resources{}) {
-			continue
-		}
-		c.Running = c.Running || !c.Start.After(now)
-		p.commitments = slices.Insert(p.commitments, at, c)
-		p.ceiling = p.ceiling.Add(c.Give)
-	}
-	p.replan(now)
-	p.changes = Changes{}
-	return p
 }
 
 // Commitments is a copy of all commitments, ascending by attempt: what Restore
 // wants.
-func (p *Planner) Commitments() []Commitment { return slices.Clone(p.commitments) }
+func (p *Planner) Commitments() []Commitment {
+	var list []Commitment
+	for _, e := range p.all() {
+		list = append(list, e.Commitment)
+	}
+	return list
+}
+
+// all is the entries, ascending by attempt.
+func (p *Planner) all() []*entry {
+	return slices.SortedFunc(maps.Values(p.entries), func(a, b *entry) int { return compareAttempts(a.Attempt, b.Attempt) })
+}
 
 // Commitment is the commitment to an attempt.
 func (p *Planner) Commitment(attempt grid.AttemptID) (Commitment, bool) {
-	at, known := p.find(attempt)
-	if !known {
+	e := p.entries[attempt]
+	if e == nil {
 		return Commitment{}, false
 	}
-	return p.commitments[at], true
+	return e.Commitment, true
 }
 
 // Offers is a copy of all open offers, ascending by number.
@@ -171,8 +147,9 @@ func (p *Planner) Offer(number uint64) (Offer, bool) {
 	return p.offers[at], true
 }
 
-// Free is what is free throughout [start, end).
-func (p *Planner) Free(start, end time.Time) grid.Resources { return p.timeline.Free(start, end) }
+// Free is what is free throughout [start, end), below 0 where more is taken than
+// there is.
+func (p *Planner) Free(start, end time.Time) grid.Resources { return p.site.line.Free(start, end) }
 
 // Total is the owner's ceilings.
 func (p *Planner) Total() grid.Resources { return p.config.Total }
@@ -181,98 +158,208 @@ func (p *Planner) Total() grid.Resources { return p.config.Total }
 func (p *Planner) NextOffer() uint64 { return p.next }
 
 // Next is the instant at which Advance has something to do, and false if there is
-// none: an offer expires, an attempt is due to start or to end.
+// none: an offer expires, an attempt is due to start, to go on or to end.
 func (p *Planner) Next() (time.Time, bool) {
-	var next time.Time
-	earlier := func(t time.Time) {
-		if next.IsZero() || t.Before(next) {
-			next = t
-		}
-	}
-	for i := range p.offers {
-		earlier(p.offers[i].Expires)
-	}
-	for i := range p.commitments {
-		if c := &p.commitments[i]; c.Running {
-			earlier(c.End)
-		} else {
-			earlier(c.Start)
-		}
+	next := p.expires
+	if len(p.queue) > 0 && (next.IsZero() || p.queue[0].due.Before(next)) {
+		next = p.queue[0].due
 	}
 	return next, !next.IsZero()
+}
+
+// Promises reports whether anything waits for its time, stands still, is reserved or
+// offered firmly, so that Next matters even if nobody asks for anything.
+func (p *Planner) Promises() bool {
+	return p.firm+p.holding+len(p.site.movable)+len(p.site.fixed)+len(p.rooms) > 0
 }
 
 // SetCapacity changes the owner's ceilings. Commitments and firm offers stay where
 // they are; nothing new fits where they take more than there is.
 func (p *Planner) SetCapacity(total grid.Resources) {
 	p.config.Total = total
-	p.ceiling = larger(p.ceiling, total)
-	p.timeline.SetTotal(total)
+	p.site.ceiling = larger(p.site.ceiling, total)
+	p.site.line.SetTotal(total)
+	p.resizeLimits()
+	p.free(time.Time{})
+}
+
+// free notes that capacity came free from an instant on.
+func (p *Planner) free(from time.Time) {
+	if !p.dirty || from.Before(p.freed) {
+		p.freed = from
+	}
 	p.dirty = true
 }
 
 // Commit promises to run an attempt in its place. If the number is that of an open
 // offer that holds capacity, one task's share of the hold turns into the
-// commitment; 0 is no offer. An attempt whose start is not after now has begun; the
-// start may be past, as that of a firm offer which was awarded a little later. It
-// fails with ErrFull if the place is taken, and then changes nothing; what keeps
-// within the share of a firm offer never fails so.
+// commitment; 0 is no offer. An attempt whose start is not after now has begun,
+// unless it awaits data; the start may be past, as that of a firm offer which was
+// awarded a little later. It fails with ErrFull if the place is taken, with ErrFirm or
+// ErrShare if a limit is reached, with ErrDeadline if it would end too late and with
+// ErrWithin if there is no such reservation, and then changes nothing; what keeps
+// within the share of a firm offer always fits.
 func (p *Planner) Commit(now time.Time, c Commitment, number uint64) error {
 	p.settle(now)
-	at, known := p.find(c.Attempt)
-	if known {
-		return fmt.Errorf("commit %s: %w", c.Attempt, ErrAttempt)
-	}
-	if !c.End.After(now) {
-		return fmt.Errorf("commit %s: %w", c.Attempt, ErrPast)
-	}
-	c.Running = !c.Start.After(now)
-	line := p.timeline.Clone()
-	held, holds := p.findOffer(number)
-	if holds = holds && p.offers[held].Holds > 0; holds {
-		o := &p.offers[held]
-		must(o.release(line, 1))
-		if o.covers(c) { // promised before: that the ceilings fell since does not matter
-			line.SetTotal(p.ceiling)
-		}
-	}
-	if err := line.Reserve(c.Give, c.Start, c.End); err != nil {
+	if err := p.admit(now, &c); err != nil {
 		return fmt.Errorf("commit %s: %w", c.Attempt, err)
 	}
-	line.SetTotal(p.config.Total)
+	held, holds := p.findOffer(number)
+	holds = holds && p.offers[held].Holds > 0 && p.offers[held].Within == c.Within
+	covered := holds && p.offers[held].covers(c)
+	if holds {
+		p.giveBack(&p.offers[held], 1)
+	}
+	if err := p.fits(&c, covered); err != nil {
+		if holds {
+			p.takeAgain(&p.offers[held], 1)
+		}
+		return fmt.Errorf("commit %s: %w", c.Attempt, err)
+	}
 	if holds {
 		p.offers[held].Holds--
 	}
-	p.timeline = line
-	p.commitments = slices.Insert(p.commitments, at, c)
+	p.insert(c)
+	if c.Class == ClassVarTime && c.waits() && (p.config.Backfill != BackfillConservative || p.prioritised > 0 || p.late > 0) {
+		p.free(now)
+	}
 	return nil
 }
 
-// Release ends a commitment, begun or not, and gives its capacity back. It reports
-// what it was.
-func (p *Planner) Release(attempt grid.AttemptID) (Commitment, bool) {
-	at, known := p.find(attempt)
-	if !known {
-		return Commitment{}, false
+// admit checks a commitment and fills in what Commit is to set.
+func (p *Planner) admit(now time.Time, c *Commitment) error {
+	if p.entries[c.Attempt] != nil {
+		return ErrAttempt
 	}
-	c := p.commitments[at]
-	must(p.timeline.Release(c.Give, c.Start, c.End))
-	p.commitments = slices.Delete(p.commitments, at, at+1)
-	p.dirty = true
-	return c, true
+	if c.Holds {
+		c.Class = ClassFixTime
+	}
+	if !c.valid() {
+		return capacity.ErrInvalid
+	}
+	if !c.End.After(now) {
+		return ErrPast
+	}
+	if c.Within != (grid.AttemptID{}) && !p.mayUse(c.Within, c.Submitter) {
+		return ErrWithin
+	}
+	c.Made, c.Suspended, c.Overran, c.Stopped, c.Late, c.Borrows, c.Left = now, false, false, false, false, false, 0
+	c.AwaitsData = c.AwaitsData && !c.Holds
+	c.Running = !c.Start.After(now) && !c.AwaitsData
+	switch c.Class {
+	case ClassFixTime:
+		c.LatestStart = c.Start
+	case ClassDeadline:
+		if latest := p.latestStart(c.Deadline, c.End.Sub(c.Start)); c.LatestStart.IsZero() || c.LatestStart.After(latest) {
+			c.LatestStart = latest
+		}
+		if c.Deadline.IsZero() || c.Start.After(c.LatestStart) {
+			return ErrDeadline
+		}
+	case ClassVarTime:
+	}
+	return nil
 }
 
-func (p *Planner) find(attempt grid.AttemptID) (int, bool) {
-	return slices.BinarySearchFunc(p.commitments, attempt, func(c Commitment, a grid.AttemptID) int {
-		switch {
-		case c.Attempt.Less(a):
-			return -1
-		case a.Less(c.Attempt):
-			return 1
-		default:
-			return 0
-		}
-	})
+// latestStart is when a run must begin to end before its deadline: OpenCCS, section
+// "Deadline bound Jobs"; later by as much as runs are known to be over-estimated.
+func (p *Planner) latestStart(deadline time.Time, run time.Duration) time.Time {
+	return deadline.Add(p.spare(run) - run)
+}
+
+// spare is the part of a run by which it is known to end early.
+func (p *Planner) spare(run time.Duration) time.Duration {
+	return time.Duration(p.config.Overestimate * float64(run))
+}
+
+// fits reports whether there is room for a commitment: what was promised before in a
+// firm offer fits although ceilings fell or limits are reached since.
+func (p *Planner) fits(c *Commitment, covered bool) error {
+	r := p.roomOf(c.Within)
+	free := r.line.Free(c.Start, c.End)
+	if covered {
+		free = free.Add(r.slack())
+	}
+	if !enough(free, c.Give) {
+		return fmt.Errorf("%w: %+v is free of %+v", ErrFull, free, c.Give)
+	}
+	if covered {
+		return nil
+	}
+	return p.withinLimits(claimOf(c), span{c.Give, c.Start, c.End})
+}
+
+// insert enters a commitment.
+func (p *Planner) insert(c Commitment) *entry {
+	e := &entry{Commitment: c, room: p.site, queue: -1}
+	if !c.Stopped {
+		e.room = p.enter(c.Within)
+	}
+	p.entries[c.Attempt] = e
+	p.holding += sign(c.Holds)
+	p.prioritised += sign(c.Priority != 0)
+	p.late += sign(c.Late)
+	p.hold(e)
+	p.file(e)
+	return e
+}
+
+// Release ends a commitment, begun or not, and gives its capacity back. It reports
+// what it was. What was bound to a reservation ends with it.
+func (p *Planner) Release(attempt grid.AttemptID) (Commitment, bool) {
+	e := p.entries[attempt]
+	if e == nil {
+		return Commitment{}, false
+	}
+	p.remove(e)
+	return e.Commitment, true
+}
+
+// remove takes an entry out of the plan.
+func (p *Planner) remove(e *entry) {
+	p.drop(e)
+	e.gone = true
+	p.unfile(e)
+	delete(p.entries, e.Attempt)
+	p.holding -= sign(e.Holds)
+	p.prioritised -= sign(e.Priority != 0)
+	p.late -= sign(e.Late)
+	if e.room != p.site && p.rooms[e.Within] == e.room {
+		p.leave(e.room)
+	}
+	p.dissolve(e)
+	p.free(e.Start)
+}
+
+// hold takes what an entry takes, whether there is room or not.
+func (p *Planner) hold(e *entry) {
+	for _, s := range e.spans() {
+		p.take(e.room.line, s)
+		p.takeLimits(claimOf(&e.Commitment), s)
+	}
+}
+
+// drop gives back what an entry takes, before it changes.
+func (p *Planner) drop(e *entry) {
+	for _, s := range e.spans() {
+		p.put(e.room.line, s)
+		p.putLimits(claimOf(&e.Commitment), s)
+	}
+}
+
+// take and put change what is free on a timeline.
+func (p *Planner) take(line *capacity.Timeline, s span) {
+	if s.start.Before(s.end) {
+		must(line.Force(s.need, s.start, s.end))
+		line.Forget(p.now)
+	}
+}
+
+func (p *Planner) put(line *capacity.Timeline, s span) {
+	if s.start.Before(s.end) {
+		must(line.Release(s.need, s.start, s.end))
+		line.Forget(p.now)
+	}
 }
 
 func (p *Planner) findOffer(number uint64) (int, bool) {
@@ -281,6 +368,17 @@ func (p *Planner) findOffer(number uint64) (int, bool) {
 
 // larger is the larger of both, field by field.
 func larger(a, b grid.Resources) grid.Resources { return a.Add(b).Sub(a.Min(b)) }
+
+// enough reports whether a need can be taken of what is free. Where nothing is needed
+// it does not matter that there is less than nothing.
+func enough(free, need grid.Resources) bool { return larger(free, grid.Resources{}).Fits(need) }
+
+func sign(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
 
 // must stops at a broken invariant: the plan and its timeline disagree.
 func must(err error) {

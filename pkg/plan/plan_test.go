@@ -27,14 +27,14 @@ func attempt(n int) grid.AttemptID {
 // ask is for n cores and a run of that many seconds, whatever is free.
 func ask(n int64, seconds int) Ask {
 	return Ask{
-		Submitter: "s", Job: grid.JobID(fmt.Sprintf("job%d", seconds)), Need: cores(n), Count: 1,
+		Submitter: "s", Class: ClassVarTime, Job: grid.JobID(fmt.Sprintf("job%d", seconds)), Need: cores(n), Count: 1,
 		Rate: func(grid.Resources) (int64, time.Duration) { return 0, secs(seconds) },
 	}
 }
 
 func commit(t *testing.T, p *Planner, n int, share int64, from, to int) {
 	t.Helper()
-	c := Commitment{Attempt: attempt(n), Give: cores(share), Start: at(from), End: at(to)}
+	c := Commitment{Class: ClassVarTime, Attempt: attempt(n), Give: cores(share), Start: at(from), End: at(to)}
 	if err := p.Commit(at(0), c, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestQuoteReasons(t *testing.T) {
 func TestQuoteTradesWaitingAgainstSpeed(t *testing.T) {
 	total := grid.Resources{MilliCPUs: 4, MFLOPS: 1000}
 	p := New(Config{Total: total})
-	busy := Commitment{Attempt: attempt(1), Give: grid.Resources{MFLOPS: 900}, Start: at(0), End: at(20)}
+	busy := Commitment{Class: ClassVarTime, Attempt: attempt(1), Give: grid.Resources{MFLOPS: 900}, Start: at(0), End: at(20)}
 	if err := p.Commit(at(0), busy, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,8 @@ func TestQuoteTradesWaitingAgainstSpeed(t *testing.T) {
 	}
 	q := quote(t, p, 0, a)
 	want := Quote{
-		Start: at(20), End: at(35), Run: secs(10), Tasks: 1, Free: total, Give: grid.Resources{MilliCPUs: 1, MFLOPS: 1000},
+		Start: at(20), End: at(30), Run: secs(10), Tasks: 1, Free: total, Give: grid.Resources{MilliCPUs: 1, MFLOPS: 1000},
+		LatestStart: at(20),
 	}
 	if diff := cmp.Diff(want, q); diff != "" {
 		t.Errorf("waiting: -want +got:\n%s", diff)
@@ -144,7 +145,7 @@ func TestQuoteTradesWaitingAgainstSpeed(t *testing.T) {
 	a.NowOnly = true
 	want = Quote{
 		Start: at(0), End: at(105), Run: secs(100), Tasks: 1,
-		Free: grid.Resources{MilliCPUs: 4, MFLOPS: 100}, Give: grid.Resources{MilliCPUs: 1, MFLOPS: 100},
+		Free: grid.Resources{MilliCPUs: 4, MFLOPS: 100}, Give: grid.Resources{MilliCPUs: 1, MFLOPS: 100}, LatestStart: at(0),
 	}
 	if diff := cmp.Diff(want, quote(t, p, 0, a)); diff != "" {
 		t.Errorf("now: -want +got:\n%s", diff)
@@ -197,7 +198,7 @@ func TestHoldBecomesCommitment(t *testing.T) {
 	if q := quote(t, p, 0, a); q.Tasks != 2 || !q.Start.Equal(at(0)) {
 		t.Errorf("its own hold counts as free: %+v", q)
 	}
-	c := Commitment{Attempt: attempt(1), Give: cores(3), Start: at(0), End: at(10)}
+	c := Commitment{Class: ClassVarTime, Attempt: attempt(1), Give: cores(3), Start: at(0), End: at(10)}
 	if err := p.Commit(at(0), c, o.Number); !errors.Is(err, ErrFull) {
 		t.Errorf("Commit of more than one task's share: %v", err)
 	}
@@ -269,30 +270,26 @@ func TestOverrunKeepsCapacity(t *testing.T) {
 	commit(t, p, 1, 4, 0, 80)
 	commit(t, p, 2, 4, 80, 100)
 	a := ask(1, 10)
-	a.Window.NotBefore = at(100)
-	o, err := p.Open(at(0), a, quote(t, p, 0, a), true, secs(500))
-	if err != nil {
+	a.Window.NotBefore = at(110)
+	if _, err := p.Open(at(0), a, quote(t, p, 0, a), true, secs(500)); err != nil {
 		t.Fatal(err)
 	}
 	changes := p.Advance(at(80)) // 1 has not ended
 	check(t, p)
-	want := Changes{
-		Moved:     []Commitment{{Attempt: attempt(2), Give: cores(4), Start: at(90), End: at(110)}},
-		Withdrawn: []Offer{o},
-	}
-	if diff := cmp.Diff(want, changes); diff != "" {
+	waits := Commitment{Attempt: attempt(2), Give: cores(4), Class: ClassVarTime, Made: at(0), Start: at(90), End: at(110)}
+	if diff := cmp.Diff(Changes{Moved: []Commitment{waits}}, changes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if next, _ := p.Next(); !next.Equal(at(90)) {
 		t.Errorf("next = %v, want 90 s", next.Sub(start))
 	}
-	if c, ok := p.Release(attempt(1)); !ok || !c.Running || !c.End.Equal(at(90)) {
+	if c, ok := p.Release(attempt(1)); !ok || !c.Running || !c.Overran || !c.End.Equal(at(90)) {
 		t.Errorf("Release = %+v, %v", c, ok)
 	}
 	changes = p.Advance(at(81)) // 2 moves up
 	check(t, p)
-	want = Changes{Started: []Commitment{{Attempt: attempt(2), Give: cores(4), Start: at(81), End: at(101), Running: true}}}
-	if diff := cmp.Diff(want, changes); diff != "" {
+	waits.Start, waits.End, waits.Running = at(81), at(101), true
+	if diff := cmp.Diff(Changes{Started: []Commitment{waits}}, changes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(Changes{}, p.Advance(at(82))); diff != "" {
@@ -304,7 +301,7 @@ func TestFixedStartsDoNotMoveUp(t *testing.T) {
 	p := New(Config{Total: cores(4)})
 	commit(t, p, 1, 4, 0, 50)
 	for i, notBefore := range []int{0, 70} {
-		c := Commitment{Attempt: attempt(i + 2), Give: cores(2), Start: at(80), End: at(90), NotBefore: at(notBefore)}
+		c := Commitment{Class: ClassVarTime, Attempt: attempt(i + 2), Give: cores(2), Start: at(80), End: at(90), NotBefore: at(notBefore)}
 		if err := p.Commit(at(0), c, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -343,8 +340,8 @@ func TestSmallerCeilingKeepsCommitments(t *testing.T) {
 	p.Advance(at(50))
 	p.Release(attempt(2))
 	p.Advance(at(51))
-	if got := p.Free(at(51), at(52)); got != cores(2) || p.Total() != cores(2) || p.ceiling != cores(2) {
-		t.Errorf("free = %+v of %+v, ceiling %+v", got, p.Total(), p.ceiling)
+	if got := p.Free(at(51), at(52)); got != cores(2) || p.Total() != cores(2) || p.site.ceiling != cores(2) {
+		t.Errorf("free = %+v of %+v, ceiling %+v", got, p.Total(), p.site.ceiling)
 	}
 }
 
@@ -354,8 +351,8 @@ func TestRestore(t *testing.T) {
 	commit(t, p, 2, 1, 0, 10)
 	commit(t, p, 3, 2, 50, 60)
 	kept := p.Commitments()
-	broken := append(slices.Clone(kept), kept[0], Commitment{Attempt: attempt(9), Give: cores(-1), Start: at(0), End: at(9)},
-		Commitment{Attempt: attempt(8)})
+	broken := append(slices.Clone(kept), kept[0], Commitment{Class: ClassVarTime, Attempt: attempt(9), Give: cores(-1), Start: at(0), End: at(9)},
+		Commitment{Class: ClassVarTime, Attempt: attempt(8)})
 	for _, total := range []int64{4, 1} {
 		r := Restore(Config{Total: cores(total), FirstOffer: 77}, at(20), broken)
 		check(t, r)
@@ -412,7 +409,7 @@ func BenchmarkFullSite(b *testing.B) {
 	add := func() {
 		q, _ := p.Quote(at(0), ask(1, 100+n%37))
 		n++
-		if err := p.Commit(at(0), Commitment{Attempt: attempt(n), Give: q.Give, Start: q.Start, End: q.End}, 0); err != nil {
+		if err := p.Commit(at(0), Commitment{Class: ClassVarTime, Attempt: attempt(n), Give: q.Give, Start: q.Start, End: q.End}, 0); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -22,6 +22,7 @@ func (m *model) ask(t *rapid.T) Ask {
 	g := rapid.Int64Range(0, 8).Draw(t, "mflops")
 	runtime := rapid.IntRange(1, 20).Draw(t, "runtime")
 	a := Ask{
+		Class:     ClassVarTime,
 		Submitter: grid.SiteID(rapid.StringMatching(`[a-c]`).Draw(t, "submitter")),
 		Job:       grid.JobID(rapid.StringMatching(`[j-m]`).Draw(t, "job")),
 		Need:      grid.Resources{MilliCPUs: rapid.Int64Range(0, 3).Draw(t, "cpus"), MFLOPS: g},
@@ -61,14 +62,18 @@ func (m *model) promise(t *rapid.T) {
 		return
 	}
 	m.attempts++
-	c := Commitment{Attempt: attempt(m.attempts), Give: q.Give, Start: q.Start, End: q.End, NotBefore: a.Window.NotBefore}
+	c := Commitment{Class: ClassVarTime, Attempt: attempt(m.attempts), Give: q.Give, Start: q.Start, End: q.End, NotBefore: a.Window.NotBefore}
 	if err := m.p.Commit(at(m.now), c, 0); err != nil {
 		t.Fatalf("what was quoted cannot be committed: %v", err)
 	}
 }
 
 func (m *model) checkQuote(t *rapid.T, a Ask, q Quote) {
-	ok := !q.Start.Before(at(m.now)) && q.Start.Add(a.StageIn+q.Run).Equal(q.End) && q.Tasks >= 1 && q.Tasks <= max(a.Count, 1)
+	staging, ahead := a.StageIn, time.Duration(0)
+	if !a.NowOnly {
+		staging, ahead = 0, a.StageIn
+	}
+	ok := !q.Start.Before(at(m.now).Add(ahead)) && q.Start.Add(staging+q.Run).Equal(q.End) && q.Tasks >= 1 && q.Tasks <= max(a.Count, 1)
 	if d := a.Window.Deadline; !d.IsZero() && q.End.After(d) || q.Start.Before(a.Window.NotBefore) || a.NowOnly && !q.Start.Equal(at(m.now)) {
 		ok = false
 	}
@@ -84,7 +89,7 @@ func (m *model) award(t *rapid.T) {
 	}
 	o := rapid.SampledFrom(offers).Draw(t, "offer")
 	m.attempts++
-	c := Commitment{Attempt: attempt(m.attempts), Give: o.Quote.Give, Start: o.Quote.Start, End: o.Quote.End}
+	c := Commitment{Class: ClassVarTime, Attempt: attempt(m.attempts), Give: o.Quote.Give, Start: o.Quote.Start, End: o.Quote.End}
 	err := m.p.Commit(at(m.now), c, o.Number)
 	if kept, open := m.p.Offer(o.Number); open && kept.Holds < o.Holds && err != nil {
 		t.Fatalf("a failed award took a share of the hold: %v", err)
@@ -165,7 +170,7 @@ func TestPlannerKeepsItsPromises(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(before, p.State()); diff != "" || !p.timeline.Equal(m.p.timeline) {
+				if diff := cmp.Diff(before, p.State()); diff != "" || !p.site.line.Equal(m.p.site.line) {
 					t.Fatalf("-old +new:\n%s", diff)
 				}
 				m.p = p
@@ -205,7 +210,7 @@ func TestRestoreIsFaithful(t *testing.T) {
 			a := m.ask(t)
 			if q, reason := m.p.Quote(at(0), a); reason == grid.ReasonNone {
 				m.attempts++
-				c := Commitment{Attempt: attempt(m.attempts), Give: q.Give, Start: q.Start, End: q.End, NotBefore: a.Window.NotBefore}
+				c := Commitment{Class: ClassVarTime, Attempt: attempt(m.attempts), Give: q.Give, Start: q.Start, End: q.End, NotBefore: a.Window.NotBefore}
 				if err := m.p.Commit(at(0), c, 0); err != nil {
 					t.Fatal(err)
 				}
@@ -215,7 +220,7 @@ func TestRestoreIsFaithful(t *testing.T) {
 		r := Restore(config, at(0), m.p.Commitments())
 		m.p.dirty = true
 		m.p.Advance(at(0))
-		if diff := cmp.Diff(m.p.Commitments(), r.Commitments()); diff != "" || !r.timeline.Equal(m.p.timeline) {
+		if diff := cmp.Diff(m.p.Commitments(), r.Commitments()); diff != "" || !r.site.line.Equal(m.p.site.line) {
 			t.Errorf("-old +restored:\n%s", diff)
 		}
 	})

@@ -1,9 +1,9 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
-	"github.com/mrsmesh/mrsmesh/pkg/capacity"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -12,11 +12,20 @@ type Ask struct {
 	Submitter grid.SiteID
 	Job       grid.JobID
 	Need      grid.Resources // of one task
-	StageIn   time.Duration  // spent on data before the task runs; capacity is held meanwhile
+	Class     Class          // what is promised: ClassFixTime a start at At, ClassDeadline an end before Window.Deadline
+	At        time.Time      // of ClassFixTime: the only start of use
+	Project   string         // limits are counted by it; empty = none
+	Within    grid.AttemptID // the reservation in which it is to have its place; zero = anywhere on the site
 	Window    grid.Window    // when it may run
 	NowOnly   bool           // only a start at now is of use: the thesis map
-	Count     uint32         // tasks of the array that want a place, at least 1
-	Offer     uint64         // an open offer whose hold counts as free, because it is the asker's; 0 = none
+
+	// StageIn is spent on data before the task runs. With NowOnly that is part of its
+	// place, and capacity is held meanwhile. Else data are moved ahead of time: the
+	// task's place begins that much after now at the earliest.
+	StageIn time.Duration
+
+	Count uint32 // tasks of the array that want a place, at least 1
+	Offer uint64 // an open offer whose hold counts as free, because it is the asker's; 0 = none
 
 	// Rate says how much computation (MFLOP/s) one task gets where that much is
 	// free, and how long it then runs. Less free must never give a shorter run.
@@ -31,111 +40,147 @@ type Quote struct {
 	Give  grid.Resources // what one task gets: its need, but perhaps less computation
 	Free  grid.Resources // what is free throughout, this task's share included
 	Tasks uint32         // how many tasks fit into this place at once, 1 to Ask.Count
+
+	LatestStart time.Time // guaranteed to what is committed in this place; the zero time guarantees none
 }
 
 // Quote finds the place in which the task would end first, and among those the
-// earliest start; with NowOnly, only the place at now is looked at. If there is
-// none it tells the reason: the resource that is short, or the window.
+// earliest start; with NowOnly, only the place at now is looked at, and for
+// ClassFixTime only the one at At. If there is none it tells the reason: the resource
+// that is short, the window, the share that is used up, or a reservation that is not
+// there.
 func (p *Planner) Quote(now time.Time, ask Ask) (Quote, grid.Reason) {
 	p.settle(now)
-	line := p.timeline
-	if at, known := p.findOffer(ask.Offer); known && p.offers[at].Holds > 0 {
-		line = line.Clone()
-		must(p.offers[at].release(line, p.offers[at].Holds))
-	}
-	start := now
-	if ask.Window.NotBefore.After(now) {
-		if start = ask.Window.NotBefore; ask.NowOnly {
+	from := ask.begin(now)
+	switch {
+	case ask.NowOnly && from.After(now), ask.Class == ClassDeadline && ask.Window.Deadline.IsZero():
+		return Quote{}, grid.ReasonWindow
+	case ask.Class == ClassFixTime:
+		if ask.At.Before(from) || p.config.Fairshare && ask.At.Before(p.queuedEnd(ask.Within)) {
 			return Quote{}, grid.ReasonWindow
 		}
+		return p.answer(now, ask, ask.At)
+	default:
+		return p.answer(now, ask, from)
 	}
-	best, found := search(line, ask, start)
+}
+
+// EarliestStart is the first place that could be promised, whatever the deadline or
+// the fixed start that is asked for. OpenCCS, section "Local Job Submission": "In this
+// situation, the user can query the system for the earliest possible time to start the
+// job request"; Migol, section 4.
+func (p *Planner) EarliestStart(now time.Time, ask Ask) (Quote, grid.Reason) {
+	p.settle(now)
+	ask.Window.Deadline, ask.NowOnly = time.Time{}, false
+	from := ask.begin(now)
+	if ask.Class == ClassFixTime {
+		ask.At = time.Time{}
+		if p.config.Fairshare {
+			from = later(from, p.queuedEnd(ask.Within))
+		}
+	}
+	return p.answer(now, ask, from)
+}
+
+// begin is the first instant at which the task's place may begin.
+func (a *Ask) begin(now time.Time) time.Time {
+	if !a.NowOnly {
+		now = now.Add(max(a.StageIn, 0))
+	}
+	return later(now, a.Window.NotBefore)
+}
+
+// queuedEnd is the expected end of all that is queued. Migol, section 4: "New
+// reservations are only accepted if the start time is greater than the expected end
+// time of all queued jobs."
+func (p *Planner) queuedEnd(within grid.AttemptID) time.Time {
+	var end time.Time
+	if within == (grid.AttemptID{}) {
+		for _, e := range p.site.movable {
+			end = later(end, e.End)
+		}
+	}
+	return end
+}
+
+// answer looks for a place from an instant on, in all lines that the ask must keep
+// within.
+func (p *Planner) answer(now time.Time, ask Ask, from time.Time) (Quote, grid.Reason) {
+	if ask.Within != (grid.AttemptID{}) && !p.mayUse(ask.Within, ask.Submitter) {
+		return Quote{}, grid.ReasonUnknownOffer
+	}
+	if p.config.Backfill == BackfillNone && ask.Class == ClassVarTime && p.roomOf(ask.Within) == p.site {
+		from = later(from, p.lastStart())
+	}
+	q := query{lines: p.linesFor(&ask), ask: ask, from: from, spare: p.config.Overestimate}
+	q.only = ask.NowOnly || ask.Class == ClassFixTime && !ask.At.IsZero()
+	if ask.NowOnly && from.After(now) {
+		return Quote{Free: q.lines[0].Free(now, now.Add(1))}, grid.ReasonWindow
+	}
+	best, found := q.search()
+	p.skipped = q.skipped
 	if found {
+		best.LatestStart = p.guaranteed(&ask, best)
 		return best, grid.ReasonNone
 	}
-	have := line.Free(start, start.Add(max(ask.StageIn, 1)))
-	if !ask.NowOnly {
-		have = line.Total() // what is not free now would be later
-	}
-	return Quote{Free: have}, shortage(ask.Need, have)
+	return q.refusal()
 }
 
-// search looks at every instant from start on at which more may be free than before.
-func search(line *capacity.Timeline, ask Ask, start time.Time) (best Quote, found bool) {
-	for {
-		if found && !start.Add(ask.StageIn).Before(best.End) {
-			return best, true // nothing that starts later can end earlier
-		}
-		if deadline := ask.Window.Deadline; !deadline.IsZero() && !start.Before(deadline) {
-			return best, found
-		}
-		if q, ok := place(line, ask, start); ok && (!found || q.End.Before(best.End)) {
-			best, found = q, true
-		}
-		next, more := line.NextChange(start)
-		if ask.NowOnly || !more {
-			return best, found
-		}
-		start = next
-	}
-}
-
-// place tries one start. A longer window may leave less computation, and less
-// computation takes a longer window: both are followed until they agree, which
-// they do, for each round takes in at least one more step of the timeline.
-func place(line *capacity.Timeline, ask Ask, start time.Time) (Quote, bool) {
-	end := start.Add(max(ask.StageIn, 1))
-	free := line.Free(start, end)
-	for {
-		if shortage(ask.Need, free) != grid.ReasonWindow {
-			return Quote{}, false
-		}
-		mflops, run := ask.Rate(free)
-		if end = start.Add(max(ask.StageIn, 0) + max(run, 1)); !inTime(end, ask.Window) {
-			return Quote{}, false
-		}
-		if longer := free.Min(line.Free(start, end)); longer != free {
-			free = longer
-			continue
-		}
-		give := ask.Need
-		give.MFLOPS = min(max(mflops, 0), give.MFLOPS, max(free.MFLOPS, 0))
-		return Quote{Start: start, End: end, Run: max(run, 1), Give: give, Free: free, Tasks: tasks(give, free, ask.Count)}, true
-	}
-}
-
-func inTime(end time.Time, w grid.Window) bool { return w.Deadline.IsZero() || !end.After(w.Deadline) }
-
-// tasks is how often give fits into free, 1 to count.
-func tasks(give, free grid.Resources, count uint32) uint32 {
-	n := int64(max(count, 1))
-	for _, d := range [...][2]int64{
-		{give.MilliCPUs, free.MilliCPUs},
-		{give.MemoryBytes, free.MemoryBytes},
-		{give.DiskBytes, free.DiskBytes},
-		{give.MFLOPS, free.MFLOPS},
-	} {
-		if d[0] > 0 {
-			n = min(n, d[1]/d[0])
-		}
-	}
-	return uint32(max(n, 1)) // at most count
-}
-
-// shortage is the first resource of which there is too little, computation being
-// short only where none is left; ReasonWindow if there is enough of everything, so
-// that only time can be short.
-func shortage(need, have grid.Resources) grid.Reason {
+// guaranteed is the latest start that a quote guarantees.
+func (p *Planner) guaranteed(ask *Ask, q Quote) time.Time {
 	switch {
-	case need.MilliCPUs > max(have.MilliCPUs, 0):
-		return grid.ReasonCPUs
-	case need.MemoryBytes > max(have.MemoryBytes, 0):
-		return grid.ReasonMemory
-	case need.DiskBytes > max(have.DiskBytes, 0):
-		return grid.ReasonDisk
-	case need.MFLOPS > 0 && have.MFLOPS <= 0:
-		return grid.ReasonComputation
+	case ask.Class == ClassDeadline && !ask.Window.Deadline.IsZero():
+		return later(p.latestStart(ask.Window.Deadline, q.Run), q.Start)
+	case ask.Class != ClassVarTime, p.config.Backfill == BackfillConservative:
+		return q.Start
 	default:
-		return grid.ReasonWindow
+		return time.Time{}
 	}
+}
+
+// lastStart is the last start of those that wait for no promised time.
+func (p *Planner) lastStart() time.Time {
+	var last time.Time
+	for _, e := range p.site.movable {
+		if e.waits() && !e.promised() {
+			last = later(last, e.Start)
+		}
+	}
+	return last
+}
+
+// linesFor is the timelines in which there must be room for an ask. What its own offer
+// holds is free on them.
+func (p *Planner) linesFor(ask *Ask) lines {
+	c := claim{ask.Submitter, ask.Project, ask.Within, ask.Class != ClassVarTime}
+	at, known := p.findOffer(ask.Offer)
+	if !known || p.offers[at].Holds == 0 {
+		return p.lines(c)
+	}
+	o := &p.offers[at]
+	s, _ := o.span(o.Holds)
+	list := lines{p.roomOf(c.within).line}
+	if o.Within == c.within {
+		list[0] = list[0].Clone()
+		must(list[0].Release(s.need, s.start, s.end))
+	}
+	held := p.keys(o.claim())
+	for _, key := range p.keys(c) {
+		line := p.limitLine(key)
+		if slices.Contains(held, key) {
+			line = line.Clone()
+			must(line.Release(s.need, s.start, s.end))
+		}
+		list = append(list, line)
+	}
+	return list
+}
+
+// lines is the timelines in which there must be room for a claim, its room's first.
+func (p *Planner) lines(c claim) lines {
+	list := lines{p.roomOf(c.within).line}
+	for _, key := range p.keys(c) {
+		list = append(list, p.limitLine(key))
+	}
+	return list
 }

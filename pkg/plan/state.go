@@ -3,7 +3,9 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/capacity"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -17,79 +19,145 @@ type State struct {
 	Commitments []Commitment   // ascending by attempt
 	Offers      []Offer        // ascending by number
 	Next        uint64         // number of the next offer
-	Dirty       bool           // capacity came free and nobody has moved up yet
-	Changes     Changes        // not yet told
+	Outage      Outage
+	Strained    bool      // more is taken than there is: an outage, memory of what is suspended, what is lent
+	Dirty       bool      // capacity came free and nobody has moved up yet
+	Freed       time.Time // the earliest instant at which it did
+	Changes     Changes   // not yet told
 }
 
 // State is a copy that shares nothing with the planner.
 func (p *Planner) State() State {
 	return State{
-		Config: p.config, Ceiling: p.ceiling, Commitments: slices.Clone(p.commitments),
-		Offers: slices.Clone(p.offers), Next: p.next, Dirty: p.dirty, Changes: p.changes.clone(),
+		Config: p.config, Ceiling: p.site.ceiling, Commitments: p.Commitments(), Offers: slices.Clone(p.offers),
+		Next: p.next, Outage: p.outage, Strained: p.strained, Dirty: p.dirty, Freed: p.freed, Changes: p.changes.clone(),
 	}
 }
 
 // FromState is a planner that goes on exactly as the one whose state this is. It
 // fails if the state breaks an invariant, and then names it.
 func FromState(s State) (*Planner, error) {
-	p := New(s.Config)
-	p.ceiling, p.next, p.dirty, p.changes = s.Ceiling, s.Next, s.Dirty, s.Changes.clone()
-	p.commitments, p.offers = slices.Clone(s.Commitments), slices.Clone(s.Offers)
-	line, err := p.rebuild()
-	if err != nil {
+	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("read the plan's state: %w", err)
 	}
-	p.timeline = line
+	p := New(s.Config)
+	p.site.ceiling, p.next, p.outage, p.strained = s.Ceiling, s.Next, s.Outage, s.Strained
+	if !p.outage.Since.IsZero() {
+		p.take(p.site.line, p.outage.span())
+	}
+	p.insertAll(s.Commitments)
+	p.offers = slices.Clone(s.Offers)[:0]
+	for _, o := range s.Offers {
+		p.enterOffer(o)
+	}
+	p.dirty, p.freed, p.changes = s.Dirty, s.Freed, s.Changes.clone()
+	if err := p.checkRoom(); err != nil {
+		return nil, fmt.Errorf("read the plan's state: %w", err)
+	}
 	return p, nil
+}
+
+// insertAll enters commitments, reservations before what is bound to them.
+func (p *Planner) insertAll(list []Commitment) {
+	for _, bound := range []bool{false, true} {
+		for _, c := range list {
+			if bound == (c.Within != grid.AttemptID{}) {
+				p.insert(c)
+			}
+		}
+	}
 }
 
 func (c Changes) clone() Changes {
 	return Changes{
-		Started: slices.Clone(c.Started), Moved: slices.Clone(c.Moved), Withdrawn: slices.Clone(c.Withdrawn),
+		Started: slices.Clone(c.Started), Moved: slices.Clone(c.Moved),
+		Suspended: slices.Clone(c.Suspended), Resumed: slices.Clone(c.Resumed), Stopped: slices.Clone(c.Stopped),
+		Lost: slices.Clone(c.Lost), Over: slices.Clone(c.Over), Withdrawn: slices.Clone(c.Withdrawn),
 	}
 }
 
-// Check verifies the invariants: the lists are in order, the timeline is what
-// commitments and offers make of it, and they never take more than the owner gave
-// when they were made.
-func (p *Planner) Check() error {
-	if err := p.timeline.Check(); err != nil {
-		return fmt.Errorf("check plan: %w", err)
+// validate checks a state without building a plan of it.
+func (s *State) validate() error {
+	if !s.Ceiling.Fits(s.Config.Total) {
+		return fmt.Errorf("the ceiling %+v is below the total %+v", s.Ceiling, s.Config.Total)
 	}
-	line, err := p.rebuild()
-	if err != nil {
-		return fmt.Errorf("check plan: %w", err)
+	if o := s.Outage; !o.Since.IsZero() && (!o.Since.Before(o.Until) || !o.Missing.Fits(grid.Resources{})) {
+		return fmt.Errorf("the outage %+v", o)
 	}
-	if !line.Equal(p.timeline) {
-		return errors.New("check plan: the timeline is not what commitments and offers take")
+	rooms := map[grid.AttemptID]bool{{}: true}
+	for i, c := range s.Commitments {
+		if i > 0 && !s.Commitments[i-1].Attempt.Less(c.Attempt) {
+			return fmt.Errorf("attempt %s is not in its place", c.Attempt)
+		}
+		if !c.valid() {
+			return fmt.Errorf("attempt %s: %w", c.Attempt, capacity.ErrInvalid)
+		}
+		rooms[c.Attempt] = c.Holds
+	}
+	for _, c := range s.Commitments {
+		if !rooms[c.Within] && !c.Stopped {
+			return fmt.Errorf("attempt %s: %w", c.Attempt, ErrWithin)
+		}
+	}
+	for i, o := range s.Offers {
+		if i > 0 && s.Offers[i-1].Number >= o.Number || o.Number >= s.Next {
+			return fmt.Errorf("offer %d is not in its place", o.Number)
+		}
+		if h, holds := o.span(o.Holds); holds && (!h.start.Before(h.end) || !h.need.Fits(grid.Resources{})) || !rooms[o.Within] {
+			return fmt.Errorf("offer %d: %w", o.Number, capacity.ErrInvalid)
+		}
 	}
 	return nil
 }
 
-// rebuild is the timeline that commitments and offers make.
-func (p *Planner) rebuild() (*capacity.Timeline, error) {
-	if !p.ceiling.Fits(p.config.Total) {
-		return nil, fmt.Errorf("the ceiling %+v is below the total %+v", p.ceiling, p.config.Total)
+// valid reports whether a commitment is one.
+func (c *Commitment) valid() bool {
+	return c.Start.Before(c.End) && c.Give.Fits(grid.Resources{}) && c.Left >= 0 &&
+		(!c.Holds || c.Within == grid.AttemptID{} && c.Class == ClassFixTime) && c.Class <= ClassVarTime
+}
+
+// Check verifies the invariants: the timelines are what commitments and offers make
+// of them, and these never take more than the owner gave when they were made, but in
+// an outage.
+func (p *Planner) Check() error {
+	s := p.State()
+	q, err := FromState(s)
+	if err != nil {
+		return fmt.Errorf("check plan: %w", err)
 	}
-	line := capacity.New(p.ceiling)
-	for i := range p.commitments {
-		c := &p.commitments[i]
-		if i > 0 && !p.commitments[i-1].Attempt.Less(c.Attempt) {
-			return nil, fmt.Errorf("attempt %s is not in its place", c.Attempt)
+	if len(p.rooms) != len(q.rooms) || len(p.limits) != len(q.limits) || len(p.queue) != len(q.queue) ||
+		p.prioritised != q.prioritised || p.late != q.late || !p.expires.Equal(q.expires) {
+		return errors.New("check plan: something is counted wrong")
+	}
+	for i, r := range p.inOrder() {
+		if err := r.line.Check(); err != nil {
+			return fmt.Errorf("check plan: %w", err)
 		}
-		if err := line.Reserve(c.Give, c.Start, c.End); err != nil {
-			return nil, fmt.Errorf("attempt %s: %w", c.Attempt, err)
+		if !r.line.Equal(q.inOrder()[i].line) {
+			return errors.New("check plan: a timeline is not what commitments and offers take")
 		}
 	}
-	for i := range p.offers {
-		o := &p.offers[i]
-		if i > 0 && p.offers[i-1].Number >= o.Number || o.Number >= p.next {
-			return nil, fmt.Errorf("offer %d is not in its place", o.Number)
-		}
-		if err := o.reserve(line); err != nil {
-			return nil, fmt.Errorf("offer %d: %w", o.Number, err)
+	for _, key := range slices.SortedFunc(maps.Keys(p.limits), compareKeys) {
+		if m := q.limits[key]; m == nil || !m.line.Equal(p.limits[key].line) {
+			return fmt.Errorf("check plan: the timeline of limit %v is not what it should be", key)
 		}
 	}
-	line.SetTotal(p.config.Total)
-	return line, nil
+	return nil
+}
+
+// checkRoom verifies that nothing takes more than there is.
+func (p *Planner) checkRoom() error {
+	if p.strained {
+		return nil
+	}
+	for _, r := range p.inOrder() {
+		free := r.line.Free(time.Time{}, endOfTime())
+		if r != p.site {
+			free = r.line.Free(p.entries[r.holder].Start, p.entries[r.holder].End)
+		}
+		if !free.Add(r.slack()).Fits(grid.Resources{}) {
+			return fmt.Errorf("%w: %+v is free where least is", ErrFull, free)
+		}
+	}
+	return nil
 }

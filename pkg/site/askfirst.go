@@ -22,7 +22,7 @@ func (a *attempt) renews() bool { return a.wantsLease() && !a.asks }
 // jobs are cancelled" (Migol 6.2.2): it is the submitter who does that, so that
 // exactly one becomes active.
 func (m *Machine) asksFirst(a *attempt) bool {
-	if a.asks && a.asked.IsZero() && a.phase == phaseReady && m.owned == grid.ReasonNone && m.due(a) {
+	if a.asks && a.asked.IsZero() && a.phase == phaseReady && m.standsFor(a) == grid.ReasonNone && m.due(a) {
 		a.asked = m.now
 		m.askStart(a)
 	}

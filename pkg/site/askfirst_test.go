@@ -18,6 +18,7 @@ func rival(r *rig, queued bool) grid.AttemptID {
 		before := announcement(job2, bob, all)
 		r.receive(bob, before)
 		r.receive(bob, award(job2, one[protocol.Bid](r, bob).Offer, 1, 1, all))
+		r.step(step.Staged{Attempt: attemptID(job2, 0, 1)}) // while it waits for its data another may borrow its place
 	}
 	r.receive(alice, announcement(job1, alice, all))
 	msg := award(job1, one[protocol.Bid](r, alice).Offer, 1, 2, all)

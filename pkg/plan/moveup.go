@@ -1,0 +1,195 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// SetPolicy changes the order in which what waits moves up, and who may overtake
+// whom, while the site runs. What waits gets its place by them at the next Advance;
+// conservative backfilling never moves anything later.
+func (p *Planner) SetPolicy(policy Policy, backfill Backfill) {
+	if policy == p.config.Policy && backfill == p.config.Backfill {
+		return
+	}
+	p.config.Policy, p.config.Backfill = policy, backfill
+	p.free(time.Time{})
+}
+
+// moveUp gives what waits earlier places where capacity came free. First promises,
+// which are never put behind others; then what stands still; then what waits, by
+// policy and backfilling. In a reservation, which is over when it is over, backfilling
+// is conservative in any case.
+func (p *Planner) moveUp(now time.Time) {
+	if !p.dirty {
+		return
+	}
+	freed := p.freed
+	p.dirty = false
+	for _, r := range p.inOrder() {
+		p.settleLoans(r, now)
+		switch {
+		case len(r.movable) == 0:
+			continue
+		case r != p.site || p.config.Backfill == BackfillConservative:
+			p.reorder(r, now)
+			p.compress(r, now, freed, false)
+		default:
+			p.compress(r, now, freed, true)
+			p.arrange(r, now)
+		}
+		p.lend(r, now)
+	}
+}
+
+// compress moves one after the other to the earliest place that is free if it leaves
+// its own, until nobody moves: conservative backfilling, in which nobody moves later.
+// Only what ends after capacity came free can gain from that.
+func (p *Planner) compress(r *room, now, freed time.Time, promises bool) {
+	for {
+		var list []*entry
+		for _, e := range p.movers(r, promises) {
+			if e.End.After(freed) && !e.AwaitsData {
+				list = append(list, e)
+			}
+		}
+		moved := false
+		for _, e := range list {
+			old := e.Commitment
+			if !p.moveEarlier(e, now) {
+				continue
+			}
+			if from := later(old.next(), e.End); !moved || from.Before(freed) {
+				freed = from
+			}
+			moved = true
+		}
+		if !moved {
+			return
+		}
+	}
+}
+
+// movers is what may move up, in its order.
+func (p *Planner) movers(r *room, promises bool) []*entry {
+	var strong, still []*entry
+	for _, e := range r.movable {
+		switch {
+		case e.Late:
+		case e.promised():
+			strong = append(strong, e)
+		case e.Suspended:
+			still = append(still, e)
+		}
+	}
+	p.byStrength(strong)
+	slices.SortFunc(still, func(a, b *entry) int {
+		if order := a.Made.Compare(b.Made); order != 0 {
+			return order
+		}
+		return compareAttempts(a.Attempt, b.Attempt)
+	})
+	if promises {
+		return append(strong, still...)
+	}
+	return slices.Concat(strong, still, p.waiting(r))
+}
+
+// moveEarlier moves an entry up if it can, and begins it if its time has come by that.
+func (p *Planner) moveEarlier(e *entry, now time.Time) bool {
+	p.drop(e)
+	was := e.next()
+	at := place{}
+	if was.After(now) {
+		at = p.find(e, e.floor(now), was.Add(-1))
+	}
+	if !at.found {
+		p.hold(e)
+		return false
+	}
+	p.settleIn(e, at, now)
+	return true
+}
+
+// arrange places what waits anew. EASY: the first in the order gets the earliest place
+// there is, and the others begin now if that delays neither it nor a promise; what
+// cannot is placed behind. Without backfilling nobody begins before one ahead of him.
+func (p *Planner) arrange(r *room, now time.Time) {
+	list := p.waiting(r)
+	for _, e := range list {
+		p.drop(e)
+		p.unfile(e)
+	}
+	if p.config.Backfill == BackfillNone {
+		from := now
+		for _, e := range list {
+			at := p.find(e, later(from, e.floor(now)), time.Time{})
+			from = at.start
+			p.settleIn(e, at, now)
+		}
+		return
+	}
+	var rest []*entry
+	blocked := false
+	for _, e := range list {
+		at := p.find(e, e.floor(now), time.Time{})
+		if blocked && at.start.After(now) {
+			rest = append(rest, e)
+			continue
+		}
+		blocked = blocked || at.start.After(now)
+		p.settleIn(e, at, now)
+	}
+	for _, e := range rest {
+		p.settleIn(e, p.find(e, e.floor(now), time.Time{}), now)
+	}
+}
+
+// reorder puts commitments of one submitter right that wait in another order than that
+// of their priorities: they leave their places and get others, the highest priority
+// first. Nobody else's place is touched. This alone moves something later under
+// conservative backfilling, for a submitter's own and by his own will.
+func (p *Planner) reorder(r *room, now time.Time) {
+	if p.prioritised == 0 || r != p.site {
+		return
+	}
+	groups := map[grid.SiteID][]*entry{}
+	var submitters []grid.SiteID
+	for _, e := range p.waiting(r) {
+		if groups[e.Submitter] == nil {
+			submitters = append(submitters, e.Submitter)
+		}
+		groups[e.Submitter] = append(groups[e.Submitter], e)
+	}
+	for _, s := range submitters {
+		if own := groups[s]; inverted(own) {
+			for _, e := range own {
+				p.drop(e)
+				p.unfile(e)
+			}
+			for _, e := range own {
+				p.settleIn(e, p.find(e, e.floor(now), time.Time{}), now)
+			}
+		}
+	}
+}
+
+// inverted reports whether one of a lower priority has its place before one of a higher
+// priority that comes first in the list.
+func inverted(list []*entry) bool {
+	var last time.Time
+	for i, e := range list {
+		if i > 0 && e.Priority < list[i-1].Priority {
+			last = time.Time{}
+			for _, before := range list[:i] {
+				last = later(last, before.Start)
+			}
+		}
+		if e.Start.Before(last) && e.Priority < list[0].Priority {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,142 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// DefaultMaxOffers is the number of open offers unless told otherwise.
+const DefaultMaxOffers = 1024
+
+// quotaShare is the part of the open offers one submitter may have: one in eight.
+const quotaShare = 8
+
+// DefaultFirmPercent is the part of the capacity, in percent, that promises to
+// others hold unless told otherwise.
+const DefaultFirmPercent = 10
+
+// DefaultFailureHorizon is how far ahead an outage is felt unless told otherwise:
+// within this time defects are usually repaired. OpenCCS, section "Resource Failures
+// and Fault Tolerance".
+const DefaultFailureHorizon = 12 * time.Hour
+
+// MaxOverestimate is the largest part of a run time that may be taken for an
+// over-estimate.
+const MaxOverestimate = 0.9
+
+// Backfill says who may overtake those that came before.
+type Backfill uint8
+
+// The kinds of backfilling.
+const (
+	BackfillConservative Backfill = iota // whoever delays nobody: all that wait keep their places
+	BackfillEASY                         // whoever does not delay the first of those that wait
+	BackfillNone                         // nobody
+)
+
+// Overrun says what an attempt allows at its expected end when what it holds is
+// promised to another.
+type Overrun uint8
+
+// The ways to make room.
+const (
+	OverrunSuspend Overrun = iota // it stands still until there is room again
+	OverrunStop                   // it is ended
+)
+
+// Config is what a planner starts with.
+type Config struct {
+	Total      grid.Resources // the owner's ceilings
+	HoldAll    bool           // soft offers hold capacity too
+	MaxOffers  int            // open offers; 0 = DefaultMaxOffers
+	FirstOffer uint64         // number of the first offer, at least 1; a restarted site goes on above its old numbers
+	Self       grid.SiteID    // the site's own jobs, for which no share is set; empty = there are none
+
+	Policy   Policy   // the order in which those that wait for no promised time move up
+	Backfill Backfill // who of them may overtake whom
+
+	// FailureHorizon is how far ahead an outage is felt at most; 0 = DefaultFailureHorizon.
+	FailureHorizon time.Duration
+
+	// PromisePercent is the part of Total that promises hold together at any instant:
+	// Fix-Time and deadline commitments, reservations, firm offers. 1 to 100; 0 = all
+	// of it. The rest are OpenCCS' buffer nodes, for best effort alone (section
+	// "Conclusion and Future Work").
+	PromisePercent int
+
+	// FirmPercent is the part of Total that promises and firm offers to other
+	// submitters than Self hold together at any instant, 1 to 100; 0 = all of it.
+	FirmPercent int
+
+	// SubmitterPercent and ProjectPercent are the parts of Total that one submitter
+	// other than Self, and one project, hold at any instant, 1 to 100; 0 = all of it.
+	SubmitterPercent, ProjectPercent int
+
+	// Fairshare lets reservations and Fix-Time commitments begin only when all that
+	// is queued is expected to have ended. Migol (A. Luckow and B. Schnor,
+	// "Reservation-based Resource-Brokering for Grid Computing"), section 4.
+	Fairshare bool
+
+	// Overestimate is the part of their run times, 0 to 0.9, by which jobs are known
+	// to end early. It postpones the latest start of deadline commitments by as much.
+	// Those whose estimate is right are late then. OpenCCS, section "Deadline bound
+	// Jobs".
+	Overestimate float64
+}
+
+// Commitment is the promise to run an attempt.
+type Commitment struct {
+	Attempt     grid.AttemptID
+	Submitter   grid.SiteID
+	Project     string         // limits are counted by it; empty = none
+	Give        grid.Resources // what it gets
+	Class       Class          // how free it is to move: ClassFixTime never, ClassDeadline from NotBefore to LatestStart, ClassVarTime anywhere behind NotBefore
+	Priority    int32          // orders the waiting ClassVarTime commitments of one submitter, higher first; says nothing between submitters
+	Made        time.Time      // when it was committed; set by Commit
+	NotBefore   time.Time      // it is never moved before this; the zero time sets no limit
+	Deadline    time.Time      // of ClassDeadline: its latest end
+	LatestStart time.Time      // latest start that is guaranteed; the zero time guarantees none
+	Start       time.Time      // begin of its place in the plan
+	End         time.Time      // expected end; moves on while the attempt overruns it
+	Running     bool           // it has begun and keeps what it has until Release
+	AwaitsData  bool           // its inputs are not here: it does not begin before Ready
+	Suspended   bool           // it stands still: it keeps memory and disk, but neither cores nor computation
+	Overrun     Overrun        // what it allows at its end when what it holds is promised to another
+	Holds       bool           // a reservation: it begins at Start and is over at End by itself; only what is bound to it runs in it
+	Within      grid.AttemptID // the reservation that it is bound to and takes its share of; zero = it takes its share of the site
+
+	// What follows is the planner's to set.
+	Overran bool          // it has had the time it was promised, and goes on because that disturbs nobody
+	Stopped bool          // it was told to end: it takes no part in the plan until Release
+	Late    bool          // its start has come and its inputs have not: cores and computation are lent to others
+	Borrows bool          // it runs with what one that is late has lent
+	Left    time.Duration // while Suspended or Late: the run time that is left
+}
+
+// Offer is an open offer.
+type Offer struct {
+	Number    uint64
+	Submitter grid.SiteID
+	Job       grid.JobID
+	Quote     Quote
+	Firm      bool
+	Holds     uint32         // tasks for which capacity is held
+	Expires   time.Time      // it is gone from this instant on
+	Project   string         // limits are counted by it; empty = none
+	Within    grid.AttemptID // the reservation that it takes its share of; zero = of the site
+}
+
+// Changes is what happened to the plan since it was last told. Who is told to have
+// started, resumed or moved need not stand there any longer when this is read: the
+// last word is that of Commitment.
+type Changes struct {
+	Started   []Commitment // their time has come: they run now
+	Moved     []Commitment // they wait, with another start than before
+	Suspended []Commitment // they ran and stand still from now on
+	Resumed   []Commitment // they stood still and go on
+	Stopped   []Commitment // to be ended: what they hold is promised to another; they stay until Release
+	Lost      []Commitment // promises that can no longer be kept; they are no longer in the plan
+	Over      []Commitment // reservations whose time is over; they are no longer in the plan
+	Withdrawn []Offer      // expired, or firm no longer because something stronger needs their place
+}

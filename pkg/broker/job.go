@@ -40,10 +40,11 @@ type job struct {
 	together time.Time // before that, attempts of parts may run that were told to stop
 	common   *common   // what the awards under way say to all parts, or nil
 
-	hold  *holding               // sites are asked to make their offers firm, or nil
-	taken map[grid.SiteID]uint64 // the last firm offer of each site that was awarded
-	hasty int                    // announcements at once because nobody could hold what he had offered
-	empty int                    // complete rounds in a row in which nobody offered
+	hold    *holding               // sites are asked to make their offers firm, or nil
+	taken   map[grid.SiteID]uint64 // the last firm offer of each site that was awarded
+	hasty   int                    // announcements at once because nobody could hold what he had offered
+	arrived bool                   // a site has just accepted a task, or come back with one
+	empty   int                    // complete rounds in a row in which nobody offered
 }
 
 // task is one task of a job.

@@ -45,6 +45,10 @@ func (m *Machine) renew(from grid.SiteID, renewal uint64, attempts []grid.Attemp
 	}
 	for _, j := range placed {
 		m.clearIfPlaced(j)
+		if j.arrived {
+			j.arrived = false
+			m.serveBound(j)
+		}
 	}
 }
 
@@ -60,6 +64,7 @@ func (m *Machine) holds(j *job, t *task, id grid.AttemptID) bool {
 		if j.promised() && t.startedAt.IsZero() {
 			t.phase = grid.PhaseStaging // its place in the plan is ahead, as far as was heard
 		}
+		j.arrived = true
 		m.saveTask(j, id.Task.Index)
 		m.report(step.LevelInfo, "attempt_returned", id, t.site)
 	default:
@@ -182,11 +187,11 @@ func (m *Machine) placeWaiting(j *job) {
 	if j.round != nil || len(j.waiting) == 0 || j.probe {
 		return
 	}
-	if m.expire(j) {
+	if m.hopeless(j) {
 		return
 	}
 	m.award(j)
-	m.announceAgain(j)
+	m.announceInTurn(j)
 }
 
 // blame counts a missed response window or a lost lease against a site.
@@ -213,5 +218,6 @@ func (m *Machine) progress(from grid.SiteID, msg protocol.Progress) {
 	m.planned(j, msg)
 	if msg.Phase == grid.PhaseRunning && t.startedAt.IsZero() {
 		t.startedAt = m.now
+		m.serveBound(j)
 	}
 }

@@ -122,6 +122,16 @@ func (m *Machine) placeOf(c *candidate) place {
 	}
 }
 
+// latest is the last offer of a site that is held, or asked for.
+func (h *holding) latest(site grid.SiteID) uint64 {
+	for _, held := range []map[grid.SiteID]*candidate{h.firm, h.awaited} {
+		if c := held[site]; c != nil {
+			return c.offer.ID
+		}
+	}
+	return 0
+}
+
 // commonStart is when all parts can start: the longest wait, staging included, and
 // the time it takes to ask and to award.
 func (m *Machine) commonStart(j *job, shares []share) time.Time {

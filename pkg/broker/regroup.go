@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -98,8 +99,11 @@ func (m *Machine) resumeParts(j *job) {
 	}
 }
 
-// checkParts verifies that parts wait all or not at all.
+// checkParts verifies that parts wait all or not at all, and were awarded as often.
 func (j *job) checkParts() error {
+	if j.split() && slices.ContainsFunc(j.tasks, func(t task) bool { return t.token != j.tasks[0].token }) {
+		return errors.New("parts are of different starts")
+	}
 	if j.split() && !j.probe && len(j.waiting) > 0 && len(j.waiting) < j.open {
 		return fmt.Errorf("%d of %d parts wait", len(j.waiting), j.open)
 	}

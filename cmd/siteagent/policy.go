@@ -108,20 +108,11 @@ func planLines(p *view.PlanView, now time.Time) []line {
 // entryText is one attempt of the plan: "JOB.0 waits, deadline, 14:00:30 to 14:10:30".
 func entryText(e view.PlanEntry, now time.Time) string {
 	text := fmt.Sprintf("%s %s, %s, %s to %s, %s cores", e.Task, e.State, e.Class, clockText(e.Start, now), clockText(e.End, now), cores(e.Need.MilliCPUs))
-	if !e.Deadline.IsZero() {
-		text += ", deadline " + clockText(e.Deadline, now)
-	}
-	if e.State == "waits" && e.Class == "deadline" && !e.LatestStart.IsZero() {
-		text += ", at " + clockText(e.LatestStart, now) + " at the latest"
-	}
 	if e.Within != "" {
 		text += ", in reservation " + string(e.Within)
 	}
 	if e.SubmitterName != "" {
 		text += ", for " + e.SubmitterName
-	}
-	if e.Project != "" {
-		text += ", project " + e.Project
 	}
 	return text
 }

@@ -96,7 +96,6 @@ func TestStatusShowsThePlan(t *testing.T) {
 			{Task: "a.0", State: "runs", Class: "best-effort", Start: view.At(at), End: view.At(at.Add(time.Minute)), Need: need, SubmitterName: "ben"},
 			{
 				Task: "b.0", State: "waits", Class: "deadline", Start: view.At(at), End: view.At(at.Add(time.Minute)), Need: need,
-				Deadline: view.At(at.Add(time.Hour)), LatestStart: view.At(at.Add(59 * time.Minute)), Project: "p",
 			},
 			{
 				Task: "c.0", State: "held", Class: "reservation", Start: view.At(at.AddDate(0, 0, 1)), End: view.At(at.AddDate(0, 0, 2)), Need: need,
@@ -108,7 +107,7 @@ func TestStatusShowsThePlan(t *testing.T) {
 	for _, want := range []string{
 		"plan edf, backfill easy", "promised at most 3.0 of 4.0 cores and 1.0 GiB of 2.0 GiB memory at one time",
 		"plan a.0 runs, best-effort, 14:00:30 to 14:01:30, 2.0 cores, for ben",
-		"plan b.0 waits, deadline, 14:00:30 to 14:01:30, 2.0 cores, deadline 15:00:30, at 14:59:30 at the latest, project p",
+		"plan b.0 waits, deadline, 14:00:30 to 14:01:30, 2.0 cores",
 		"plan c.0 held, reservation, " + at.AddDate(0, 0, 1).Format(time.DateTime), ", in reservation r",
 	} {
 		if !strings.Contains(got, want) {

@@ -1,13 +1,17 @@
 package agent
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/plan"
+	"github.com/mrsmesh/mrsmesh/pkg/site"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -25,14 +29,31 @@ type Planning struct {
 	Overestimate     float64       // known over-estimation of running times, 0 to 0.9
 }
 
+// apply gives the machine what the owner decided. The words are validated by who
+// read them; one that is unknown is an error.
+func (p Planning) apply(c *site.Config) error {
+	if p == (Planning{}) {
+		return nil // a test, or an owner who leaves it to the machine
+	}
+	order := p.now()
+	var errPolicy, errBackfill error
+	c.PlanPolicy, errPolicy = plan.ParsePolicy(order.Policy)
+	c.PlanBackfill, errBackfill = plan.ParseBackfill(order.Backfill)
+	c.FailureHorizon, c.PromisePercent, c.FirmPercent = p.Horizon, p.Promised, p.Strangers
+	c.SubmitterPercent, c.ProjectPercent = p.Submitter, p.Project
+	c.MaxAhead, c.MaxReservation = p.Ahead, p.Longest
+	c.Fairshare, c.Overestimate = p.Fairshare, p.Overestimate
+	return errors.Join(errPolicy, errBackfill)
+}
+
 // now is the order in which those that wait move up.
 func (p Planning) now() view.Planning {
 	v := view.Planning{Policy: p.Policy, Backfill: p.Backfill}
 	if v.Policy == "" {
-		v.Policy = view.Policies()[0]
+		v.Policy = plan.FCFS.String()
 	}
 	if v.Backfill == "" {
-		v.Backfill = view.Backfills()[0]
+		v.Backfill = plan.BackfillConservative.String()
 	}
 	return v
 }
@@ -40,8 +61,12 @@ func (p Planning) now() view.Planning {
 // Planning says in what order those that wait in the site's plan move up.
 func (a *Agent) Planning(ctx context.Context) (view.Planning, error) {
 	var p view.Planning
-	err := a.site.ask(ctx, func() { p = a.cfg.Planning.now() })
+	err := a.site.ask(ctx, func() { p = planningOf(a.siteMachine.Status()) })
 	return p, err
+}
+
+func planningOf(s site.Status) view.Planning {
+	return view.Planning{Policy: s.Policy.String(), Backfill: s.Backfill.String()}
 }
 
 // SetPlanning changes that order until the agent ends.
@@ -50,8 +75,100 @@ func (a *Agent) SetPlanning(ctx context.Context, p view.Planning) (view.Planning
 		return p, err
 	}
 	a.site.tell(step.PlanningChanged{Policy: p.Policy, Backfill: p.Backfill})
-	err := a.site.ask(ctx, func() { a.cfg.Planning.Policy, a.cfg.Planning.Backfill = p.Policy, p.Backfill })
-	return p, err
+	return a.Planning(ctx)
+}
+
+// planView is what the site's planner has before it.
+func planView(s site.Status, n names, promised int) *view.PlanView {
+	const percent = 100
+	if promised == 0 {
+		promised = percent
+	}
+	v := &view.PlanView{
+		Planning: planningOf(s), Promised: view.FromResources(mostPromised(s.Attempts)),
+		Limit: view.FromResources(part(s.Capability.Total, int64(promised), percent)), Entries: []view.PlanEntry{},
+	}
+	for _, at := range s.Attempts {
+		if at.Exit != 0 || at.Start.IsZero() {
+			continue
+		}
+		v.Entries = append(v.Entries, view.PlanEntry{
+			Task: at.ID.Task.String(), Token: at.ID.Token, Submitter: at.Submitter, SubmitterName: n[at.Submitter],
+			Class: classWord(at), State: stateWord(at), Start: view.At(at.Start), End: view.At(at.End),
+			Need: view.FromResources(at.Need), Within: at.Within.Task.Job,
+		})
+	}
+	slices.SortStableFunc(v.Entries, func(x, y view.PlanEntry) int {
+		return cmp.Or(x.Start.Compare(y.Start.Time), cmp.Compare(x.Task, y.Task))
+	})
+	return v
+}
+
+func part(r grid.Resources, of, whole int64) grid.Resources {
+	return grid.Resources{
+		MilliCPUs: r.MilliCPUs * of / whole, MemoryBytes: r.MemoryBytes / whole * of, DiskBytes: r.DiskBytes / whole * of, MFLOPS: r.MFLOPS * of / whole,
+	}
+}
+
+// isPromise reports whether an attempt's place is promised. What runs in a reservation
+// takes nothing in addition.
+func isPromise(at site.AttemptStatus) bool {
+	return at.Exit == 0 && !at.Start.IsZero() && at.Within == (grid.AttemptID{}) && (at.Reserves || at.Class != plan.ClassVarTime)
+}
+
+// mostPromised is the most of each resource that promises hold together at one time.
+func mostPromised(attempts []site.AttemptStatus) grid.Resources {
+	type change struct {
+		at    time.Time
+		holds grid.Resources // from then on in addition; negative at an end
+	}
+	var changes []change
+	for _, at := range attempts {
+		if isPromise(at) {
+			need := at.Need.Counted()
+			changes = append(changes, change{at.Start, need}, change{at.End, grid.Resources{}.Sub(need)})
+		}
+	}
+	slices.SortFunc(changes, func(x, y change) int { // ends first: places are half open
+		return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.holds.MemoryBytes, y.holds.MemoryBytes))
+	})
+	var most, held grid.Resources
+	for _, c := range changes {
+		held = held.Add(c.holds)
+		most = grid.Resources{
+			MilliCPUs: max(most.MilliCPUs, held.MilliCPUs), MemoryBytes: max(most.MemoryBytes, held.MemoryBytes),
+			DiskBytes: max(most.DiskBytes, held.DiskBytes), MFLOPS: max(most.MFLOPS, held.MFLOPS),
+		}
+	}
+	return most
+}
+
+func classWord(at site.AttemptStatus) string {
+	switch {
+	case at.Reserves:
+		return "reservation"
+	case at.Class == plan.ClassFixTime:
+		return "fixed"
+	case at.Class == plan.ClassDeadline:
+		return "deadline"
+	default:
+		return "best-effort"
+	}
+}
+
+func stateWord(at site.AttemptStatus) string {
+	switch {
+	case at.Reserves && at.Planned:
+		return "held"
+	case at.Reserves:
+		return "open"
+	case at.Suspended || at.Displaced != grid.ReasonNone:
+		return "suspended"
+	case at.Planned:
+		return "waits"
+	default:
+		return "runs"
+	}
 }
 
 // Reservations lists this agent's own, newest first, with the jobs bound to them.

@@ -67,6 +67,7 @@ func (a *Agent) fillSite(s *view.AgentStatus, n names) {
 	s.Left, s.Reference = &rest, a.reference(st.Capability)
 	s.CoreMFLOPS = st.Capability.CoreMFLOPS
 	s.Availability = a.availability(st.Outlook)
+	s.Plan = planView(st, n, a.cfg.Planning.Promised)
 	s.Paused, s.PausedUntil, s.Stopping = st.Paused, view.At(st.PausedUntil), st.Draining
 	for _, at := range st.Attempts {
 		if at.Exit != 0 {

@@ -203,7 +203,10 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 		distance := t.Distance
 		v.Site, v.SiteName, v.Distance = t.Site, n[t.Site], &distance
 	}
-	v.Started = view.At(t.StartedAt)
+	v.Started, v.Planned = view.At(t.StartedAt), view.At(t.PlannedStart)
+	if t.Kept > 0 {
+		v.Kept = &t.Kept
+	}
 	if v.Phase == view.PhaseSuspended {
 		v.Text = standingText(t)
 	}

@@ -91,13 +91,10 @@ type PlanEntry struct {
 	Token         grid.Token  `json:"token"`
 	Submitter     grid.SiteID `json:"submitter"`
 	SubmitterName string      `json:"submitter_name,omitempty"`
-	Project       string      `json:"project,omitempty"`
 	Class         string      `json:"class"` // fixed, deadline, best-effort or reservation
 	State         string      `json:"state"` // waits, runs, suspended, held or open
 	Start         Time        `json:"start"`
 	End           Time        `json:"end"`
-	LatestStart   Time        `json:"latest_start,omitzero"` // guaranteed
-	Deadline      Time        `json:"deadline,omitzero"`
 	Need          Resources   `json:"need"`
 	Within        grid.JobID  `json:"within,omitempty"` // the reservation it runs in
 }

@@ -184,7 +184,7 @@ func (m *Machine) requeue(j *job, index uint32) {
 // placeWaiting places what waits after a failure: with the runner-ups first,
 // and else by asking everybody again, whose caches are warm.
 func (m *Machine) placeWaiting(j *job) {
-	if j.round != nil || len(j.waiting) == 0 || j.probe {
+	if j.round != nil || !m.asking(j) {
 		return
 	}
 	if m.hopeless(j) {

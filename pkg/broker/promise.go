@@ -79,8 +79,8 @@ func (h *holding) enough(top int, tasks uint32) bool {
 		return false
 	}
 	places := h.held()
-	for _, c := range h.awaited {
-		places += min(c.left, tasks)
+	for _, site := range sortedSites(h.awaited) {
+		places += min(h.awaited[site].left, tasks)
 	}
 	return places >= tasks || asked >= maxHolds
 }
@@ -88,8 +88,8 @@ func (h *holding) enough(top int, tasks uint32) bool {
 // held is how many tasks the firm offers take.
 func (h *holding) held() uint32 {
 	var places uint32
-	for _, c := range h.firm {
-		places += c.left
+	for _, site := range sortedSites(h.firm) {
+		places += h.firm[site].left
 	}
 	return places
 }

@@ -119,9 +119,14 @@ func (r *rig) pass(d time.Duration) {
 func (r *rig) drawJob(s source) grid.Job {
 	j := testJob(uint32(s.n(4)))
 	r.drawPlace(s, &j)
-	switch s.n(8) {
+	switch s.n(12) {
 	case 6, 7:
 		j.Flood = true
+	case 8, 9, 10, 11:
+		j.Split, j.CommBytes = grid.Split(s.n(4)), int64(s.n(3))
+		if j.Split == grid.SplitNever {
+			j.Count = min(j.Count, 2) // what the good sites can take
+		}
 	case 0:
 		j.Spec.Unattended = grid.UnattendedFinish
 	case 1:

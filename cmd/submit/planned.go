@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -117,19 +116,6 @@ func (a *app) local(t view.Time) string {
 	return t.In(a.now().Location()).Format(time.RFC3339)
 }
 
-// percent is a probability for people. What is not certain is not called so.
-func percent(p *float64) string {
-	if p == nil {
-		return ""
-	}
-	const hundred, tenth = 100, 10
-	value := *p * hundred
-	if value > 99 && value < hundred {
-		return strconv.FormatFloat(math.Floor(value*tenth)/tenth, 'f', 1, 64) + " %"
-	}
-	return strconv.FormatFloat(value, 'f', 0, 64) + " %"
-}
-
 // planText is "planned for 14:00:30 on ben, kept with 97 %", with the day where that
 // is not today; empty for a task that no site has promised to start, or that has.
 func (a *app) planText(t view.TaskView) string {
@@ -143,7 +129,7 @@ func (a *app) planText(t view.TaskView) string {
 	}
 	text := fmt.Sprintf("planned for %s on %s", at.Format(layout), clean(nameOf(t.SiteName, t.Site)))
 	if t.Kept != nil {
-		text += ", kept with " + percent(t.Kept)
+		text += ", kept with " + view.Percent(t.Kept)
 	}
 	return text
 }

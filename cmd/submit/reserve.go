@@ -181,7 +181,7 @@ func (a *app) reservationsResult(value any, all []view.Reservation) result {
 		t.row("ID", "NAME", "STATE", "SITES", "START", "END", "LENGTH", "P(KEPT)", "HOLDS", "JOBS", "|PROJECT")
 		for _, v := range all {
 			t.row(string(v.ID), v.Name, string(v.Phase), placesText(v.Places), a.local(v.Start), a.local(v.End),
-				v.End.Sub(v.Start.Time).String(), percent(v.Kept), holdsText(v), jobsText(v.Jobs), "|"+v.Project)
+				v.End.Sub(v.Start.Time).String(), view.Percent(v.Kept), holdsText(v), jobsText(v.Jobs), "|"+v.Project)
 		}
 	}
 	return r

@@ -116,6 +116,7 @@ func (r *rig) pass(d time.Duration) {
 
 func (r *rig) drawJob(s source) grid.Job {
 	j := testJob(uint32(s.n(4)))
+	r.drawPlace(s, &j)
 	switch s.n(8) {
 	case 6, 7:
 		j.Flood = true
@@ -129,6 +130,25 @@ func (r *rig) drawJob(s source) grid.Job {
 		}
 	}
 	return j
+}
+
+// drawPlace draws when and where a job may run.
+func (r *rig) drawPlace(s source, j *grid.Job) {
+	ahead := r.now.Add(time.Duration(s.n(256)-2) * 250 * time.Millisecond)
+	switch s.n(8) {
+	case 0:
+		j.Spec.Window.At = ahead
+	case 1:
+		j.Spec.Window.Deadline = ahead
+	case 2:
+		j.Spec.Kind, j.Spec.Module, j.Spec.Window.At = grid.KindReservation, grid.Input{}, ahead
+	case 3:
+		j.Spec.Reservation = r.drawID(s)
+	case 4:
+		j.After = []grid.JobID{r.drawID(s), r.drawID(s)}
+	case 5:
+		j.Spec.Priority = s.n(5) - 2
+	}
 }
 
 func (r *rig) drawID(s source) grid.JobID {
@@ -154,7 +174,9 @@ func (r *rig) drawAttempt(s source) grid.AttemptID {
 }
 
 func (r *rig) drawTimer(s source) step.TimerKey {
-	name := []string{timerRound, timerExplain, timerAgain, timerForget, timerAward, timerLease, timerCollect, timerRivals, "else"}[s.n(9)]
+	name := []string{
+		timerRound, timerExplain, timerAgain, timerForget, timerAward, timerLease, timerCollect, timerRivals, "else", timerHold, timerWindow,
+	}[s.n(11)]
 	key := step.TimerKey{Name: name, ID: string(r.drawID(s))}
 	switch attempt := r.drawAttempt(s); {
 	case name == timerRivals:
@@ -168,6 +190,8 @@ func (r *rig) drawTimer(s source) step.TimerKey {
 func (r *rig) drawOffer(s source) grid.Offer {
 	o := offer(uint64(s.n(40)), float64(s.n(12))/4, uint32(s.n(4)))
 	switch s.n(12) {
+	case 2, 3, 4, 5:
+		o.Firm = true
 	case 0:
 		o.Parts.Distance = math.NaN()
 	case 1:
@@ -183,9 +207,11 @@ func (r *rig) drawMessage(s source) protocol.Message {
 	}
 	refusal := grid.Refusal{Reason: grid.Reason(s.n(6)), Never: s.n(2) == 0}
 	attempt := r.drawAttempt(s)
-	switch s.n(12) {
+	switch s.n(13) {
 	case 11:
 		return protocol.MayStart{Renewal: 3, Attempts: []grid.AttemptID{attempt, r.drawAttempt(s)}}
+	case 12:
+		return r.drawHeld(s)
 	case 0, 1, 2:
 		return protocol.Bid{Job: id, Seq: seq, Offer: r.drawOffer(s)}
 	case 3:
@@ -206,10 +232,27 @@ func (r *rig) drawMessage(s source) protocol.Message {
 	case 8:
 		return protocol.Renew{Renewal: 2, Attempts: []grid.AttemptID{attempt}}
 	case 9:
-		return protocol.Progress{Attempt: attempt, Phase: grid.Phase(s.n(12)), Done: int64(s.n(3)) - 1}
+		return protocol.Progress{Attempt: attempt, Phase: grid.Phase(s.n(12)), Done: int64(s.n(3)) - 1, StartsIn: time.Duration(s.n(4)) * time.Second}
 	default:
 		return r.drawExit(s, attempt)
 	}
+}
+
+// drawHeld answers a request to hold, if there is one.
+func (r *rig) drawHeld(s source) protocol.Message {
+	for _, id := range r.m.jobIDs() {
+		j := r.m.jobs[id]
+		if j.hold == nil {
+			continue
+		}
+		if s.n(3) == 0 {
+			return protocol.Refuse{Job: id, Seq: j.seq, Refusal: grid.Refusal{Reason: grid.ReasonPromised}}
+		}
+		o := r.drawOffer(s)
+		o.Firm = true
+		return protocol.Bid{Job: id, Seq: j.seq, Offer: o}
+	}
+	return protocol.Vacancy{Jobs: []grid.JobID{r.drawID(s), r.drawID(s)}}
 }
 
 func (r *rig) drawExit(s source, attempt grid.AttemptID) protocol.Message {

@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -123,6 +124,9 @@ func (m *Machine) Restore(encoded []byte) error {
 	for _, id := range m.jobIDs() {
 		m.settle(m.jobs[id])
 	}
+	for _, id := range m.Jobs() {
+		m.depend(m.jobs[id]) // in the order of their submission
+	}
 	return nil
 }
 
@@ -205,7 +209,7 @@ func (m *Machine) settle(j *job) {
 // Check implements step.Machine.
 func (m *Machine) Check() error {
 	for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
-		if err := m.jobs[id].check(); err != nil {
+		if err := errors.Join(m.jobs[id].check(), m.checkPlacing(m.jobs[id])); err != nil {
 			return fmt.Errorf("job %s: %w", id, err)
 		}
 	}

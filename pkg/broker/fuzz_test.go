@@ -200,7 +200,11 @@ func (r *rig) checkWakeUps(in step.Input) {
 		switch {
 		case j.round != nil && !set(timerRound, string(id)):
 			r.t.Fatalf("after %+v: the round of %s never ends", in, id)
-		case j.round == nil && len(j.waiting) > 0 && !set(timerAgain, string(id)):
+		case j.hold != nil && !set(timerHold, string(id)):
+			r.t.Fatalf("after %+v: the sites that %s asked to hold are awaited for ever", in, id)
+		case r.m.blocked(j) && !slices.ContainsFunc(r.m.awaits(j), func(id grid.JobID) bool { return r.m.jobs[id].open > 0 }):
+			r.t.Fatalf("after %+v: %s waits for jobs that have ended", in, id)
+		case j.round == nil && j.hold == nil && !r.m.blocked(j) && len(j.waiting) > 0 && !set(timerAgain, string(id)):
 			r.t.Fatalf("after %+v: job %s waits and is never announced again", in, id)
 		}
 		if j.probe {
@@ -379,6 +383,10 @@ func answer(site grid.SiteID, e step.Effect, number uint64) []step.Input {
 		return []step.Input{say(protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: offer(number, 1, 2)})}
 	case protocol.Reannounce:
 		return []step.Input{say(protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: offer(number, 1, 2)})}
+	case protocol.HoldOffer:
+		o := offer(number, 1, 2)
+		o.Firm = true
+		return []step.Input{say(protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: o})}
 	case protocol.Award:
 		var inputs []step.Input
 		for _, t := range msg.Tasks {

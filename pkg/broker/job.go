@@ -37,10 +37,11 @@ type job struct {
 	backoff time.Duration              // last pause before announcing again
 	cleared bool                       // "placed" was said since the last announcement
 
-	hold  *holding               // sites are asked to make their offers firm, or nil
-	taken map[grid.SiteID]uint64 // the last firm offer of each site that was awarded
-	hasty int                    // announcements at once because nobody could hold what he had offered
-	empty int                    // complete rounds in a row in which nobody offered
+	hold    *holding               // sites are asked to make their offers firm, or nil
+	taken   map[grid.SiteID]uint64 // the last firm offer of each site that was awarded
+	hasty   int                    // announcements at once because nobody could hold what he had offered
+	arrived bool                   // a site has just accepted a task, or come back with one
+	empty   int                    // complete rounds in a row in which nobody offered
 }
 
 // task is one task of a job.

@@ -45,6 +45,10 @@ func (m *Machine) renew(from grid.SiteID, renewal uint64, attempts []grid.Attemp
 	}
 	for _, j := range placed {
 		m.clearIfPlaced(j)
+		if j.arrived {
+			j.arrived = false
+			m.serveBound(j)
+		}
 	}
 }
 
@@ -60,6 +64,7 @@ func (m *Machine) holds(j *job, t *task, id grid.AttemptID) bool {
 		if j.promised() && t.startedAt.IsZero() {
 			t.phase = grid.PhaseStaging // its place in the plan is ahead, as far as was heard
 		}
+		j.arrived = true
 		m.saveTask(j, id.Task.Index)
 		m.report(step.LevelInfo, "attempt_returned", id, t.site)
 	default:
@@ -175,14 +180,14 @@ func (m *Machine) requeue(j *job, index uint32) {
 // placeWaiting places what waits after a failure: with the runner-ups first,
 // and else by asking everybody again, whose caches are warm.
 func (m *Machine) placeWaiting(j *job) {
-	if j.round != nil || len(j.waiting) == 0 || j.probe {
+	if j.round != nil || !m.asking(j) {
 		return
 	}
-	if m.expire(j) {
+	if m.hopeless(j) {
 		return
 	}
 	m.award(j)
-	m.announceAgain(j)
+	m.announceInTurn(j)
 }
 
 // blame counts a missed response window or a lost lease against a site.
@@ -209,5 +214,6 @@ func (m *Machine) progress(from grid.SiteID, msg protocol.Progress) {
 	m.planned(j, msg)
 	if msg.Phase == grid.PhaseRunning && t.startedAt.IsZero() {
 		t.startedAt = m.now
+		m.serveBound(j)
 	}
 }

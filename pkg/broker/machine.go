@@ -27,6 +27,8 @@ type Machine struct {
 	banned      map[grid.SiteID]struct{} // what they say is ignored
 	awards      map[grid.AttemptID]award // awaiting an answer, by their first attempt
 	faults      fault.Ledger
+	dependants  map[grid.JobID][]grid.JobID // by the job that they name: as one before them, or as their reservation
+	ranked      int                         // jobs with a priority
 	facts       *step.Facts
 
 	now     time.Time     // of the Step under way
@@ -52,7 +54,7 @@ func New(cfg Config) *Machine {
 	return &Machine{
 		cfg: cfg, rng: step.NewRand(cfg.Seed, "broker/"+string(cfg.Self), 0),
 		jobs: make(map[grid.JobID]*job), members: make(map[grid.SiteID]*member),
-		awards: make(map[grid.AttemptID]award), facts: step.NewFacts(),
+		awards: make(map[grid.AttemptID]award), facts: step.NewFacts(), dependants: make(map[grid.JobID][]grid.JobID),
 	}
 }
 
@@ -173,13 +175,15 @@ func (m *Machine) jobTimer(name string, j *job) {
 	case timerExplain:
 		m.explainRound(j)
 	case timerAgain, timerReunion:
-		m.announceAgain(j)
+		m.announceInTurn(j)
 	case timerHold:
 		m.decide(j)
 	case timerWindow:
-		m.expire(j)
+		if !m.expire(j) {
+			m.announceInTurn(j) // what may still come back is waited for
+		}
 	case timerForget:
-		m.drop(j)
+		m.forgetInTime(j)
 	}
 }
 
@@ -219,7 +223,10 @@ func (m *Machine) boot(in step.Boot) {
 			m.resumeTask(j, uint32(i))
 		}
 		m.watchWindow(j)
-		if len(j.waiting) > 0 {
+		if m.blocked(j) {
+			m.follow(j)
+		}
+		if len(j.waiting) > 0 && !m.blocked(j) {
 			m.setTimer(timerAgain, string(id), m.now.Add(m.cfg.BackoffMin))
 		}
 	}
@@ -239,7 +246,11 @@ func (m *Machine) resumeTask(j *job, index uint32) {
 	case len(t.rivals) > 0:
 		m.resumeRivals(j, index)
 	case t.active():
-		end := m.now.Add(m.cfg.Lease + m.cfg.LeaseMargin)
+		lease := m.cfg.Lease
+		if j.isReservation() {
+			lease = m.cfg.ReservationLease // its site may have to start again, too
+		}
+		end := m.now.Add(lease + m.cfg.LeaseMargin)
 		if t.leaseEnd.Before(end) {
 			t.leaseEnd = end
 		}

@@ -56,7 +56,7 @@ func (m *Machine) peerSeen(in step.PeerSeen) {
 	p.came(m.now)
 	m.saveMember(in.Site)
 	m.rivalSeen(in.Site)
-	for _, id := range m.jobIDs() { // a new site may have room for what waits
+	for _, id := range m.served() { // a new site may have room for what waits
 		if j := m.jobs[id]; len(j.waiting) > 0 && !j.probe {
 			m.ask(j, in.Site)
 		}
@@ -80,7 +80,7 @@ func (m *Machine) peerGone(in step.PeerGone) {
 		m.saveMember(in.Site)
 	}
 	p.connected, p.dead = false, in.ProvenDead
-	for _, id := range m.jobIDs() {
+	for _, id := range m.served() {
 		j := m.jobs[id]
 		delete(j.offers, in.Site)
 		m.holdLost(j, in.Site)
@@ -121,6 +121,9 @@ func (m *Machine) siteDied(j *job, site grid.SiteID) {
 		}
 		if t.site != site || !t.active() || len(t.rivals) > 0 {
 			continue
+		}
+		if j.isReservation() && !t.leaseEnd.IsZero() {
+			continue // nothing runs: it is there again when its site is, and else moves with the lease's end
 		}
 		if end := m.now.Add(m.cfg.LeaseMargin); t.leaseEnd.After(end) {
 			t.leaseEnd = end

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -33,7 +34,7 @@ func (j *job) promised() bool {
 // seek asks the nearest sites to hold what they have offered. When there is nobody
 // to ask, nothing happens.
 func (m *Machine) seek(j *job) {
-	if j.hold != nil || len(j.waiting) == 0 || j.probe {
+	if j.hold != nil || len(j.waiting) == 0 || j.probe || j.over(m.now) {
 		return
 	}
 	j.hold = &holding{awaited: make(map[grid.SiteID]*candidate), firm: make(map[grid.SiteID]*candidate)}
@@ -77,8 +78,8 @@ func (h *holding) enough(top int, tasks uint32) bool {
 		return false
 	}
 	places := h.held()
-	for _, c := range h.awaited {
-		places += min(c.left, tasks)
+	for _, site := range sortedSites(h.awaited) {
+		places += min(h.awaited[site].left, tasks)
 	}
 	return places >= tasks || asked >= maxHolds
 }
@@ -86,8 +87,8 @@ func (h *holding) enough(top int, tasks uint32) bool {
 // held is how many tasks the firm offers take.
 func (h *holding) held() uint32 {
 	var places uint32
-	for _, c := range h.firm {
-		places += c.left
+	for _, site := range sortedSites(h.firm) {
+		places += h.firm[site].left
 	}
 	return places
 }
@@ -195,6 +196,13 @@ func (m *Machine) goOn(j *job) {
 func (m *Machine) decide(j *job) {
 	h := j.hold
 	if h == nil {
+		return
+	}
+	if j.over(m.now) {
+		m.releaseHolds(j)
+		if !m.expire(j) && len(j.waiting) > 0 {
+			m.waitFor(j, &round{sample: 1, complete: true})
+		}
 		return
 	}
 	m.endHold(j)
@@ -331,12 +339,12 @@ func (t *task) pledge(j *job, c *candidate) {
 }
 
 // promiseMade: a site has accepted a task, and so promised it its place.
-func (m *Machine) promiseMade(j *job, index uint32) {
-	if t := &j.tasks[index]; j.promised() && !t.accepted {
+func (m *Machine) promiseMade(j *job, number uint32) {
+	if t := &j.tasks[number]; j.promised() && !t.accepted {
 		t.accepted = true
-		m.saveTask(j, index)
+		m.saveTask(j, number)
 	}
-	j.hasty = 0
+	j.hasty, j.arrived = 0, true
 }
 
 // clearIfPlaced says that a promised job is placed when all its sites have
@@ -368,5 +376,17 @@ func (m *Machine) planned(j *job, msg protocol.Progress) {
 	}
 	if moved && j.promised() {
 		m.saveTask(j, msg.Attempt.Task.Index)
+	}
+}
+
+// checkPlacing reports a job that is placed by two ways at a time, or before its turn.
+func (m *Machine) checkPlacing(j *job) error {
+	switch {
+	case j.hold != nil && (j.round != nil || j.probe || j.open == 0 || !j.promised()):
+		return errors.New("asks sites to hold their offers while it asks for offers, or for nothing")
+	case j.open > 0 && m.blocked(j) && (j.round != nil || len(j.waiting) < len(j.tasks)):
+		return errors.New("is placed before those that it comes after are done")
+	default:
+		return nil
 	}
 }

@@ -349,3 +349,33 @@ func TestAnAttemptMayReturnAfterItsStart(t *testing.T) {
 	b.pass(time.Minute)
 	b.wantPhase(id, 0, grid.PhaseFailed)
 }
+
+// Holds are no facts: after a restart they expire by themselves, or are given back
+// when they are heard of, and the job is announced again.
+func TestARestartBetweenHoldAndAward(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	id := b.submit(b.due(1))
+	b.offers(id, 1, "a", "b")
+	b.refusal(id, self, false)
+	seq := b.m.jobs[id].seq
+	b.firm(id, "a", offer(11, 1, 1))
+	b.restart("a", "b")
+	late := offer(12, 2, 1)
+	late.Firm = true
+	if to, _ := one[protocol.Clear](t, b.hear("b", protocol.Bid{Job: id, Seq: seq, Offer: late})); to != "b" {
+		t.Errorf("given back to %s", to)
+	}
+	if len(awards(b.last)) != 0 {
+		t.Error("awarded to a hold of the run before")
+	}
+	b.pass(2 * time.Second) // those who were seen to come were asked
+	for b.m.jobs[id].round == nil {
+		b.pass(time.Second)
+	}
+	b.place(id, "b")
+	b.wantPhase(id, 0, grid.PhaseStaging)
+	b.do(step.CancelJob{Command: 3, Job: id})
+	if to, c := one[protocol.Clear](t, b.firm(id, "a", offer(13, 1, 1))); to != "a" || c.Kind != protocol.ClearEnded {
+		t.Errorf("what is held for a job that has ended was answered with %d to %s", c.Kind, to)
+	}
+}

@@ -180,4 +180,5 @@ func (m *Machine) jobEnded(j *job, kind protocol.ClearKind) {
 	m.clear(j, kind)
 	m.report(step.LevelInfo, "job_ended", j.attemptOfJob(), m.cfg.Self)
 	m.setTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))
+	m.tellDependants(j)
 }

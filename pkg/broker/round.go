@@ -35,6 +35,10 @@ func (a Answer) neverFits() bool { return a.Offer == nil && a.Refusal.Never }
 // announce opens a round that asks everybody for the first time: who is known to
 // answer directly, the rest by gossip, if there may be a rest (thesis 4.1, step 1).
 func (m *Machine) announce(j *job) {
+	if j.bound() {
+		m.announceBound(j)
+		return
+	}
 	peers := m.connected()
 	r := m.openRound(j, append(peers, m.cfg.Self), true)
 	j.announced = true
@@ -59,10 +63,10 @@ func (m *Machine) announce(j *job) {
 // announceAgain asks everybody about a job whose requirement they may have
 // cached (thesis 4.1, re-submission).
 func (m *Machine) announceAgain(j *job) {
-	if len(j.waiting) == 0 || j.round != nil || j.hold != nil || m.expire(j) {
+	if len(j.waiting) == 0 || j.round != nil || j.hold != nil || m.blocked(j) || m.hopeless(j) {
 		return
 	}
-	if !j.announced {
+	if !j.announced || j.bound() {
 		m.announce(j)
 		return
 	}
@@ -84,6 +88,13 @@ func (m *Machine) gossip(j *job, msg protocol.Message) {
 // clear tells those who were asked that a job needs their offers no more.
 func (m *Machine) clear(j *job, kind protocol.ClearKind) {
 	msg := protocol.Clear{Job: j.id, Submitter: m.cfg.Self, Kind: kind}
+	switch {
+	case j.seq == 0 && !j.gossiped: // nobody has heard of it
+		return
+	case j.bound():
+		m.clearBound(j, msg)
+		return
+	}
 	if j.gossiped || !m.allKnown() {
 		m.emit(step.Broadcast{Message: msg})
 		return
@@ -96,6 +107,9 @@ func (m *Machine) clear(j *job, kind protocol.ClearKind) {
 
 // ask asks one site that has reported room, or has just come.
 func (m *Machine) ask(j *job, site grid.SiteID) {
+	if m.blocked(j) || j.bound() && !slices.Contains(m.holders(j.job.Spec.Reservation), site) {
+		return
+	}
 	if j.round != nil || j.hold != nil {
 		j.vacant[site] = true
 		return
@@ -197,7 +211,7 @@ func (m *Machine) answered(j *job, a Answer) {
 		r.heard = true
 	}
 	if r == nil {
-		if a.Offer != nil && len(j.waiting) > 0 && !j.probe {
+		if a.Offer != nil && m.asking(j) {
 			m.award(j) // what finds no place is announced again when its pause is over
 		}
 		return
@@ -258,7 +272,7 @@ func (m *Machine) closeRound(j *job) {
 		m.refuseJob(j)
 		return
 	}
-	if m.expire(j) {
+	if m.hopeless(j) {
 		return
 	}
 	m.award(j)
@@ -327,8 +341,9 @@ func (m *Machine) waitFor(j *job, r *round) {
 	for _, site := range sortedSites(j.vacant) {
 		delete(j.vacant, site)
 		if p, known := m.members[site]; site == m.cfg.Self || known && p.connected {
-			m.ask(j, site)
-			return
+			if m.ask(j, site); j.round != nil {
+				return
+			}
 		}
 	}
 	if r.complete || j.backoff == 0 {
@@ -352,13 +367,4 @@ func (m *Machine) endProbe(j *job) {
 	m.clear(j, protocol.ClearWithdrawn)
 	m.emit(step.Reply{Command: j.command, Job: j.id})
 	m.setTimer(timerForget, string(j.id), m.now.Add(probeKept))
-}
-
-// vacancy: a site has room for jobs that it remembers.
-func (m *Machine) vacancy(from grid.SiteID, msg protocol.Vacancy) {
-	for _, id := range msg.Jobs {
-		if j, ok := m.jobs[id]; ok && len(j.waiting) > 0 && !j.probe {
-			m.ask(j, from)
-		}
-	}
 }

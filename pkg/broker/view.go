@@ -49,9 +49,10 @@ type JobState struct {
 	Ended     time.Time // zero: it has not
 	Probe     bool      // offers were asked for, nothing is placed
 	Tasks     []TaskState
-	Answers   []Answer    // nearest first, refusals last
-	Behind    []index.Lag // for each answer: why it is not the nearest
-	Round     bool        // offers are being collected
+	Answers   []Answer     // nearest first, refusals last
+	Awaits    []grid.JobID // jobs that have to be done before it is announced
+	Behind    []index.Lag  // for each answer: why it is not the nearest
+	Round     bool         // offers are being collected
 }
 
 // MemberState is what the broker knows of another site.
@@ -96,6 +97,7 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 		ID: id, Job: j.job, Submitted: j.submitted, Ended: j.ended, Probe: j.probe, Round: j.round != nil || j.hold != nil,
 		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers),
 	}
+	s.Awaits = m.awaits(j)
 	s.Behind = lags(s.Answers, j.req)
 	for i := range j.tasks {
 		t := &j.tasks[i]

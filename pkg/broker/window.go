@@ -33,6 +33,12 @@ func (j *job) lastStart() (time.Time, bool) {
 	return w.Deadline, !w.Deadline.IsZero()
 }
 
+// over reports whether it makes no sense to look for a site any more.
+func (j *job) over(now time.Time) bool {
+	last, bounded := j.lastStart()
+	return bounded && !now.Before(last)
+}
+
 // watchWindow sees to it that what waits is not forgotten when its window is over.
 func (m *Machine) watchWindow(j *job) {
 	if last, bounded := j.lastStart(); bounded && j.open > 0 {
@@ -58,10 +64,10 @@ func (m *Machine) mayReturn(t *task) bool {
 // any more. Nothing is started late: who was never promised a place is refused, who
 // has lost it has failed.
 func (m *Machine) expire(j *job) bool {
-	last, bounded := j.lastStart()
-	if !bounded || m.now.Before(last) || len(j.waiting) == 0 || j.probe {
+	if !j.over(m.now) || len(j.waiting) == 0 || j.probe {
 		return false
 	}
+	last, _ := j.lastStart()
 	m.releaseHolds(j)
 	what := "its deadline"
 	if !j.job.Spec.Window.At.IsZero() {
@@ -74,6 +80,9 @@ func (m *Machine) expire(j *job) bool {
 			continue
 		}
 		t, phase, text := &j.tasks[i], grid.PhaseRefused, what+" has passed and no site could promise it"
+		if first := m.awaits(j); len(first) > 0 {
+			text = what + " has passed while it waited for job " + string(first[0])
+		}
 		if t.accepted {
 			phase, text = grid.PhaseFailed, what+" has passed, the site that had promised it was lost, and no other could"
 		}

@@ -21,6 +21,7 @@ type entry struct {
 	gone    bool      // it left the plan
 	before  time.Time // where it stood, if touched
 	touched bool      // it waits in another place than before
+	insists bool      // it comes from a firm offer and begins at once
 	ready   bool      // its inputs have come late: what was lent is taken back
 }
 

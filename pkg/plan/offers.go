@@ -191,6 +191,13 @@ func (p *Planner) takeAgain(o *Offer, tasks uint32) {
 	}
 }
 
+// resize changes for how many tasks the offer holds capacity.
+func (p *Planner) resize(o *Offer, tasks uint32) {
+	p.giveBack(o, o.Holds)
+	o.Holds = tasks
+	p.takeAgain(o, o.Holds)
+}
+
 func times(r grid.Resources, n uint32) grid.Resources {
 	k := int64(n)
 	return grid.Resources{

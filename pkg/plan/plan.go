@@ -208,18 +208,22 @@ func (p *Planner) Commit(now time.Time, c Commitment, number uint64) error {
 	holds = holds && p.offers[held].Holds > 0 && p.offers[held].Within == c.Within
 	covered := holds && p.offers[held].covers(c)
 	if holds {
-		p.giveBack(&p.offers[held], 1)
+		p.resize(&p.offers[held], p.offers[held].Holds-1)
 	}
 	if err := p.fits(&c, covered); err != nil {
 		if holds {
-			p.takeAgain(&p.offers[held], 1)
+			p.resize(&p.offers[held], p.offers[held].Holds+1)
 		}
 		return fmt.Errorf("commit %s: %w", c.Attempt, err)
 	}
-	if holds {
-		p.offers[held].Holds--
+	e := p.insert(c)
+	if e.Running && p.strained && p.short(e, now) { // what is in the way was there on sufferance
+		e.insists = covered
+		l := p.lift(e.room, now)
+		p.makeRoom(e, l)
+		p.lower(l)
+		p.free(now)
 	}
-	p.insert(c)
 	if c.Class == ClassVarTime && c.waits() && (p.config.Backfill != BackfillConservative || p.prioritised > 0 || p.late > 0) {
 		p.free(now)
 	}
@@ -275,16 +279,11 @@ func (p *Planner) spare(run time.Duration) time.Duration {
 // fits reports whether there is room for a commitment: what was promised before in a
 // firm offer fits although ceilings fell or limits are reached since.
 func (p *Planner) fits(c *Commitment, covered bool) error {
-	r := p.roomOf(c.Within)
-	free := r.line.Free(c.Start, c.End)
-	if covered {
-		free = free.Add(r.slack())
-	}
-	if !enough(free, c.Give) {
-		return fmt.Errorf("%w: %+v is free of %+v", ErrFull, free, c.Give)
-	}
 	if covered {
 		return nil
+	}
+	if free := p.roomOf(c.Within).line.Free(c.Start, c.End); !enough(free, c.Give) {
+		return fmt.Errorf("%w: %+v is free of %+v", ErrFull, free, c.Give)
 	}
 	return p.withinLimits(claimOf(c), span{c.Give, c.Start, c.End})
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // lifted is what was taken out of a room for the time of settling who is stronger: all
@@ -171,9 +169,10 @@ func (p *Planner) overruns(b *batch, l *lifted) {
 	})
 	for _, e := range b.overdue {
 		end := p.outage.cut(b.now, b.now.Add(e.overrun(b.now)))
-		line := e.room.line
+		line, missing := e.room.line, p.missing(e.room, b.now)
+		p.strained = p.strained || !missing.IsZero()
 		total := line.Total()
-		line.SetTotal(total.Add(e.room.slack()).Add(p.missing(e.room, b.now)))
+		line.SetTotal(total.Add(e.room.slack()).Add(missing))
 		at, short := line.FirstShort(e.Give, b.now, end)
 		free := line.Free(b.now, b.now.Add(1))
 		line.SetTotal(total)
@@ -219,7 +218,7 @@ func (p *Planner) claim(b *batch, l *lifted) {
 	for _, e := range list {
 		p.hold(e)
 		switch {
-		case !e.room.short(e, b.now) || p.makeRoom(e, l):
+		case !p.short(e, b.now) || p.makeRoom(e, l):
 			p.start(e, b.now)
 		default:
 			p.giveWay(e, l)
@@ -248,11 +247,4 @@ func (p *Planner) giveWay(e *entry, l *lifted) {
 		l.standStill(p, e)
 	}
 	l.entries = append(l.entries, e)
-}
-
-// lack is what is missing now for an entry whose place is among what is taken.
-func (r *room) lack(e *entry, now time.Time) grid.Resources {
-	free := r.line.Free(now, now.Add(1)).Add(r.slack())
-	lack := larger(grid.Resources{}.Sub(free), grid.Resources{})
-	return lack.Min(e.Give)
 }

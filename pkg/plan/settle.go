@@ -44,7 +44,7 @@ func (p *Planner) settle(now time.Time) {
 		}
 	}
 	p.beginOutage(now)
-	for i := 0; i == 0 || p.dirty; i++ {
+	for more := true; more; more = p.dirty || len(p.queue) > 0 && !p.queue[0].due.After(now) {
 		p.meet(now)
 		p.moveUp(now)
 	}
@@ -161,7 +161,7 @@ func (p *Planner) begin(e *entry, now time.Time) bool {
 		return p.awaitData(e, now)
 	case !e.End.After(now): // nobody called for long
 		return p.missed(e, now)
-	case e.room.short(e, now):
+	case p.short(e, now):
 		return false
 	default:
 		p.start(e, now)
@@ -183,10 +183,23 @@ func (p *Planner) missed(e *entry, now time.Time) bool {
 	return false
 }
 
-// short reports whether more is taken now than there is, of something that the
+// short reports whether more is in use now than there is, of something that the
 // entry, whose place is among it, needs.
-func (r *room) short(e *entry, now time.Time) bool {
-	return !enough(r.line.Free(now, now.Add(1)).Add(r.slack()).Add(e.Give), e.Give)
+func (p *Planner) short(e *entry, now time.Time) bool { return !p.lack(e, now).IsZero() }
+
+// lack is what is missing now for an entry whose place is among what is taken. What is
+// kept for others whose inputs are late is not in use.
+func (p *Planner) lack(e *entry, now time.Time) grid.Resources {
+	free := e.room.line.Free(now, now.Add(1)).Add(e.room.slack())
+	if p.late > 0 {
+		for _, v := range slices.Concat(e.room.movable, e.room.fixed) {
+			if v.Late && v.AwaitsData {
+				free = free.Add(moving(v.Give))
+			}
+		}
+	}
+	lack := larger(grid.Resources{}.Sub(free), grid.Resources{})
+	return lack.Min(e.Give)
 }
 
 // start begins an attempt in its place, or lets it go on.

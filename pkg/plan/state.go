@@ -19,6 +19,7 @@ type State struct {
 	Commitments []Commitment   // ascending by attempt
 	Offers      []Offer        // ascending by number
 	Next        uint64         // number of the next offer
+	Now         time.Time      // what was before is forgotten
 	Outage      Outage
 	Strained    bool      // more is taken than there is: an outage, memory of what is suspended, what is lent
 	Dirty       bool      // capacity came free and nobody has moved up yet
@@ -30,7 +31,7 @@ type State struct {
 func (p *Planner) State() State {
 	return State{
 		Config: p.config, Ceiling: p.site.ceiling, Commitments: p.Commitments(), Offers: slices.Clone(p.offers),
-		Next: p.next, Outage: p.outage, Strained: p.strained, Dirty: p.dirty, Freed: p.freed, Changes: p.changes.clone(),
+		Next: p.next, Now: p.now, Outage: p.outage, Strained: p.strained, Dirty: p.dirty, Freed: p.freed, Changes: p.changes.clone(),
 	}
 }
 
@@ -41,7 +42,7 @@ func FromState(s State) (*Planner, error) {
 		return nil, fmt.Errorf("read the plan's state: %w", err)
 	}
 	p := New(s.Config)
-	p.site.ceiling, p.next, p.outage, p.strained = s.Ceiling, s.Next, s.Outage, s.Strained
+	p.site.ceiling, p.next, p.now, p.outage, p.strained = s.Ceiling, s.Next, s.Now, s.Outage, s.Strained
 	if !p.outage.Since.IsZero() {
 		p.take(p.site.line, p.outage.span())
 	}
@@ -125,9 +126,8 @@ func (p *Planner) Check() error {
 	if err != nil {
 		return fmt.Errorf("check plan: %w", err)
 	}
-	if len(p.rooms) != len(q.rooms) || len(p.limits) != len(q.limits) || len(p.queue) != len(q.queue) ||
-		p.prioritised != q.prioritised || p.late != q.late || !p.expires.Equal(q.expires) {
-		return errors.New("check plan: something is counted wrong")
+	if have, want := p.counts(), q.counts(); have != want {
+		return fmt.Errorf("check plan: rooms, limits, what is due, with a priority, late: have %v, want %v", have, want)
 	}
 	for i, r := range p.inOrder() {
 		if err := r.line.Check(); err != nil {
@@ -145,16 +145,22 @@ func (p *Planner) Check() error {
 	return nil
 }
 
+// counts is what is counted as it goes.
+func (p *Planner) counts() [5]int {
+	return [...]int{len(p.rooms), len(p.limits), len(p.queue), p.prioritised, p.late}
+}
+
 // checkRoom verifies that nothing takes more than there is.
 func (p *Planner) checkRoom() error {
 	if p.strained {
 		return nil
 	}
 	for _, r := range p.inOrder() {
-		free := r.line.Free(time.Time{}, endOfTime())
+		from, to := p.now, endOfTime()
 		if r != p.site {
-			free = r.line.Free(p.entries[r.holder].Start, p.entries[r.holder].End)
+			from, to = later(from, p.entries[r.holder].Start), p.entries[r.holder].End
 		}
+		free := r.line.Free(from, to)
 		if !free.Add(r.slack()).Fits(grid.Resources{}) {
 			return fmt.Errorf("%w: %+v is free where least is", ErrFull, free)
 		}

@@ -27,11 +27,11 @@ type victim struct {
 // execution of running jobs with respect to their SLA, thus freeing allocated resources
 // for restarting outage affected jobs".
 func (p *Planner) makeRoom(e *entry, l *lifted) bool {
-	lack := e.room.lack(e, l.now)
+	lack := p.lack(e, l.now)
 	chosen := p.chooseToSuspend(e, l, moving(lack))
 	rest := without(lack, chosen)
 	if !rest.IsZero() {
-		if !e.promised() {
+		if !e.promised() && !e.insists {
 			return false
 		}
 		chosen = append(chosen, chooseToStop(e, l, chosen, rest)...)
@@ -124,7 +124,7 @@ func victims(e *entry, now time.Time) []*entry {
 	var list []*entry
 	for _, v := range e.room.running {
 		switch {
-		case v == e, v.Overrun != OverrunSuspend, v.Holds, !e.promised() && !v.Borrows, !v.End.After(now):
+		case v == e, v.Overrun != OverrunSuspend, v.Holds, !e.promised() && !e.insists && !v.Borrows, !v.End.After(now):
 		case v.promised() && v.Class == ClassFixTime:
 		default:
 			list = append(list, v)

@@ -172,6 +172,7 @@ func (Reply) effect()           {}
 var (
 	ErrNoSuchJob  = problem("no such job")
 	ErrNotEnded   = problem("the job has not ended; cancel it first")
+	ErrAwaited    = problem("another job waits for it; cancel that one first")
 	ErrTooManyJob = problem("too many jobs are held; forget some that have ended")
 )
 

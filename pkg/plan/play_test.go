@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// plays is how many plays; the tag e2e has more of them.
+const plays = 150
+
+// TestPlay is many short plays and some long ones, with operations from a seeded
+// source.
+func TestPlay(t *testing.T) {
+	for seed := range uint64(plays) {
+		random := rand.New(rand.NewPCG(7, seed))
+		w := newWorld(seeded{t, seed}, random.IntN)
+		for range 20 + int(seed%8)*20 {
+			w.step()
+		}
+	}
+}
+
+// seeded names the seed of a play that fails.
+type seeded struct {
+	*testing.T
+	seed uint64
+}
+
+func (s seeded) Fatalf(format string, args ...any) {
+	s.T.Helper()
+	s.T.Fatalf("seed %d: "+format, append([]any{s.seed}, args...)...)
+}
+
+// TestPlanKeepsItsPromises is the same, with operations that shrink.
+func TestPlanKeepsItsPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") })
+		for range rapid.IntRange(1, 60).Draw(t, "operations") {
+			w.step()
+		}
+	})
+}
+
+// FuzzPlanner reads operations from bytes.
+func FuzzPlanner(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3})
+	f.Add([]byte("the quick brown fox jumps over the lazy dog"))
+	f.Fuzz(func(t *testing.T, script []byte) {
+		if len(script) > 2000 {
+			return
+		}
+		more := true
+		w := newWorld(t, func(n int) int {
+			if len(script) == 0 {
+				more = false
+				return 0
+			}
+			b := int(script[0])
+			script = script[1:]
+			return b % n
+		})
+		for more {
+			w.step()
+		}
+	})
+}

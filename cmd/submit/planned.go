@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -144,13 +145,19 @@ func earliest(offers view.OfferTable) (site string, at view.Time) {
 	return site, at
 }
 
-// sayEarliest says what could have been promised instead of what was asked for.
-func (a *app) sayEarliest(ctx context.Context, id grid.JobID) {
-	offers, err := a.client.Offers(ctx, id)
-	if err != nil {
-		return // the refusal was told; why says more
+// sayRefused says why nobody takes a job, and what could have been promised instead of
+// what was asked for.
+func (a *app) sayRefused(ctx context.Context, what string, v view.JobView) {
+	reasons := strings.Join(v.Reasons, "; ")
+	var site string
+	var at view.Time
+	if offers, err := a.client.Offers(ctx, v.ID); err == nil { // else why says more
+		site, at = earliest(offers)
 	}
-	if site, at := earliest(offers); !at.IsZero() {
-		a.say("the earliest that could be promised: %s, by %s", a.local(at), clean(site))
+	if at.IsZero() {
+		a.say("%s %s can never be placed: %s", what, v.ID, reasons)
+		return
 	}
+	a.say("%s %s cannot be promised: %s", what, v.ID, reasons)
+	a.say("the earliest that could be promised: %s, by %s", a.local(at), clean(site))
 }

@@ -134,8 +134,7 @@ func (a *app) awaitHeld(ctx context.Context, id grid.JobID) error {
 	err := a.watch(ctx, id, func(v view.JobView) (bool, error) {
 		switch v.Phase {
 		case view.PhaseRefused:
-			a.say("reservation %s cannot be promised: %s", id, strings.Join(v.Reasons, "; "))
-			a.sayEarliest(ctx, id)
+			a.sayRefused(ctx, "reservation", v)
 			return true, &codeError{code: exitNever}
 		case view.PhaseReleased, view.PhaseCancelled, view.PhaseLost, view.PhaseFailed:
 			return true, &codeError{code: exitOther, cause: fmt.Errorf("reservation %s was %s", id, v.Phase)}

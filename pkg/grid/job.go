@@ -293,12 +293,6 @@ func (s Spec) Validate() error {
 	if s.Map > mapKinds || s.Unattended > unattendedKinds || s.Overrun > overrunKinds {
 		return invalidf("map, unattended or overrun: unknown value")
 	}
-	if len(s.Project) > maxProject {
-		return invalidf("project: longer than %d bytes", maxProject)
-	}
-	if s.Priority < -MaxPriority || s.Priority > MaxPriority {
-		return invalidf("priority: want -%d to %d, have %d", MaxPriority, MaxPriority, s.Priority)
-	}
 	if s.Runtime <= 0 || s.Runtime > MaxRuntime {
 		return invalidf("runtime: want more than 0 and at most %s, have %s", MaxRuntime, s.Runtime)
 	}
@@ -310,7 +304,7 @@ func (s Spec) Validate() error {
 			return err
 		}
 	}
-	return firstError(s.Kind.Validate(), s.validateWork(), validateReservation(s.Kind, s.Reservation), s.Need.Validate(),
+	return firstError(s.Kind.Validate(), s.validateWork(), s.validateStanding(), s.Need.Validate(),
 		s.Window.Validate(), s.Weights.Validate(), ValidateAxes(s.Axes), validateInputs(s.Inputs))
 }
 
@@ -327,6 +321,18 @@ func (s Spec) validateWork() error {
 		return invalidf("command: empty")
 	default:
 		return nil
+	}
+}
+
+// validateStanding is about how the job stands among others.
+func (s Spec) validateStanding() error {
+	switch {
+	case len(s.Project) > maxProject:
+		return invalidf("project: longer than %d bytes", maxProject)
+	case s.Priority < -MaxPriority || s.Priority > MaxPriority:
+		return invalidf("priority: want -%d to %d, have %d", MaxPriority, MaxPriority, s.Priority)
+	default:
+		return validateReservation(s.Kind, s.Reservation)
 	}
 }
 

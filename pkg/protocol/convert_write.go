@@ -93,7 +93,7 @@ func wireSpec(s grid.Spec) *wirepb.Spec {
 		Need:    wireResources(s.Need), Os: s.OS, Arch: s.Arch, RuntimeNs: int64(s.Runtime),
 		TimeLimitNs: int64(s.TimeLimit), Window: wireWindow(s.Window), Map: uint32(s.Map),
 		Weights: wireWeights(s.Weights), Axes: each(s.Axes, wireAxis), Unattended: uint32(s.Unattended),
-		Priority: int32(s.Priority), Project: s.Project, Reservation: string(s.Reservation), Overrun: uint32(s.Overrun), //nolint:gosec // Validate bounds the priority
+		Priority: int32(s.Priority), Project: s.Project, Reservation: string(s.Reservation), Overrun: uint32(s.Overrun),
 	}
 }
 

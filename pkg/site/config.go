@@ -112,8 +112,10 @@ func (c Config) validatePlanning() error {
 		field string
 		value int
 	}{
-		{"PromisePercent", c.PromisePercent}, {"FirmPercent", c.FirmPercent},
-		{"SubmitterPercent", c.SubmitterPercent}, {"ProjectPercent", c.ProjectPercent},
+		{"PromisePercent", c.PromisePercent},
+		{"FirmPercent", c.FirmPercent},
+		{"SubmitterPercent", c.SubmitterPercent},
+		{"ProjectPercent", c.ProjectPercent},
 	} {
 		if n.value < 0 || n.value > 100 {
 			errs = append(errs, fmt.Errorf("%w: %s: want 0 (no limit) to 100, have %d", grid.ErrInvalid, n.field, n.value))

@@ -167,6 +167,15 @@ func (m *Machine) dispatchSite(in step.Input) {
 		m.onAvailability(in)
 	case step.BansChanged:
 		m.onBans(in)
+	case step.ClockStepped: // now does not step, and nothing here reads the wall clock
+	default:
+		m.dispatchOwner(in)
+	}
+}
+
+// dispatchOwner handles what the owner says and does.
+func (m *Machine) dispatchOwner(in step.Input) {
+	switch in := in.(type) {
 	case step.Pause:
 		m.onPause(in)
 	case step.Resume:
@@ -179,7 +188,6 @@ func (m *Machine) dispatchSite(in step.Input) {
 		m.onOwnerAway()
 	case step.PlanningChanged:
 		m.onPlanning(in)
-	case step.ClockStepped: // now does not step, and nothing here reads the wall clock
 	default:
 		m.report(step.LevelDebug, eventNotForSite, step.Report{Text: fmt.Sprintf("%T", in)})
 	}

@@ -109,7 +109,7 @@ func (m *Machine) heldOffer(number uint64, job grid.JobID, submitter grid.SiteID
 func (m *Machine) commit(id grid.AttemptID, spec grid.Spec, q quote) (plan.Commitment, bool) {
 	c := plan.Commitment{
 		Attempt: id, Submitter: q.ask.Submitter, Project: spec.Project, Give: q.place.Give,
-		Class: q.ask.Class, Priority: int32(spec.Priority), //nolint:gosec // validated to be small
+		Class: q.ask.Class, Priority: int32(spec.Priority),
 		NotBefore: q.ask.Window.NotBefore, Deadline: q.ask.Window.Deadline, LatestStart: q.place.LatestStart,
 		Start: q.place.Start, End: q.place.End, Overrun: plan.Overrun(spec.Overrun), Within: q.ask.Within,
 		Holds: spec.Kind == grid.KindReservation,

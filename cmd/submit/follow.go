@@ -171,12 +171,15 @@ func (a *app) ending(ctx context.Context, v view.JobView) error {
 	case view.PhaseDone, view.PhaseOver:
 		return nil
 	case view.PhaseRefused:
-		a.say("job %s can never be placed: %s", v.ID, strings.Join(v.Reasons, "; "))
-		a.sayEarliest(ctx, v.ID)
+		if !v.Started.IsZero() { // what it ran in or waited for is gone
+			a.say("job %s was refused after it had started: %s", v.ID, strings.Join(v.Reasons, "; "))
+			return &codeError{code: exitOurs}
+		}
+		a.sayRefused(ctx, "job", v)
 		a.say("`submit why %s` shows each site's answer and what would have to change.", v.ID)
 		return &codeError{code: exitNever}
 	case view.PhaseCancelled, view.PhaseReleased:
-		a.say("job %s was %s", v.ID, v.Phase)
+		a.say("job %s was %s%s", v.ID, v.Phase, a.cause(ctx, v.ID, 0))
 		if v.Started.IsZero() {
 			return &codeError{code: exitOther}
 		}

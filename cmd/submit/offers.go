@@ -124,7 +124,7 @@ func (a *app) showOffers(offers view.OfferTable) error {
 				start = row.EarliestStart
 			}
 			t.row(rank, nameOf(row.Name, row.Site), number(row.Distance), number(row.X), number(row.Y), number(row.Z),
-				number(row.Seconds), a.local(start), a.local(row.Finish), percent(row.Kept), tasks, answer, "|"+further(row), "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
+				number(row.Seconds), a.local(start), a.local(row.Finish), view.Percent(row.Kept), tasks, answer, "|"+further(row), "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
 		}
 	}
 	if err := a.show(r); err != nil {

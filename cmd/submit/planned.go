@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -117,19 +117,6 @@ func (a *app) local(t view.Time) string {
 	return t.In(a.now().Location()).Format(time.RFC3339)
 }
 
-// percent is a probability for people. What is not certain is not called so.
-func percent(p *float64) string {
-	if p == nil {
-		return ""
-	}
-	const hundred, tenth = 100, 10
-	value := *p * hundred
-	if value > 99 && value < hundred {
-		return strconv.FormatFloat(math.Floor(value*tenth)/tenth, 'f', 1, 64) + " %"
-	}
-	return strconv.FormatFloat(value, 'f', 0, 64) + " %"
-}
-
 // planText is "planned for 14:00:30 on ben, kept with 97 %", with the day where that
 // is not today; empty for a task that no site has promised to start, or that has.
 func (a *app) planText(t view.TaskView) string {
@@ -143,7 +130,7 @@ func (a *app) planText(t view.TaskView) string {
 	}
 	text := fmt.Sprintf("planned for %s on %s", at.Format(layout), clean(nameOf(t.SiteName, t.Site)))
 	if t.Kept != nil {
-		text += ", kept with " + percent(t.Kept)
+		text += ", kept with " + view.Percent(t.Kept)
 	}
 	return text
 }
@@ -158,13 +145,19 @@ func earliest(offers view.OfferTable) (site string, at view.Time) {
 	return site, at
 }
 
-// sayEarliest says what could have been promised instead of what was asked for.
-func (a *app) sayEarliest(ctx context.Context, id grid.JobID) {
-	offers, err := a.client.Offers(ctx, id)
-	if err != nil {
-		return // the refusal was told; why says more
+// sayRefused says why nobody takes a job, and what could have been promised instead of
+// what was asked for.
+func (a *app) sayRefused(ctx context.Context, what string, v view.JobView) {
+	reasons := strings.Join(v.Reasons, "; ")
+	var site string
+	var at view.Time
+	if offers, err := a.client.Offers(ctx, v.ID); err == nil { // else why says more
+		site, at = earliest(offers)
 	}
-	if site, at := earliest(offers); !at.IsZero() {
-		a.say("the earliest that could be promised: %s, by %s", a.local(at), clean(site))
+	if at.IsZero() {
+		a.say("%s %s can never be placed: %s", what, v.ID, reasons)
+		return
 	}
+	a.say("%s %s cannot be promised: %s", what, v.ID, reasons)
+	a.say("the earliest that could be promised: %s, by %s", a.local(at), clean(site))
 }

@@ -134,8 +134,7 @@ func (a *app) awaitHeld(ctx context.Context, id grid.JobID) error {
 	err := a.watch(ctx, id, func(v view.JobView) (bool, error) {
 		switch v.Phase {
 		case view.PhaseRefused:
-			a.say("reservation %s cannot be promised: %s", id, strings.Join(v.Reasons, "; "))
-			a.sayEarliest(ctx, id)
+			a.sayRefused(ctx, "reservation", v)
 			return true, &codeError{code: exitNever}
 		case view.PhaseReleased, view.PhaseCancelled, view.PhaseLost, view.PhaseFailed:
 			return true, &codeError{code: exitOther, cause: fmt.Errorf("reservation %s was %s", id, v.Phase)}
@@ -181,7 +180,7 @@ func (a *app) reservationsResult(value any, all []view.Reservation) result {
 		t.row("ID", "NAME", "STATE", "SITES", "START", "END", "LENGTH", "P(KEPT)", "HOLDS", "JOBS", "|PROJECT")
 		for _, v := range all {
 			t.row(string(v.ID), v.Name, string(v.Phase), placesText(v.Places), a.local(v.Start), a.local(v.End),
-				v.End.Sub(v.Start.Time).String(), percent(v.Kept), holdsText(v), jobsText(v.Jobs), "|"+v.Project)
+				v.End.Sub(v.Start.Time).String(), view.Percent(v.Kept), holdsText(v), jobsText(v.Jobs), "|"+v.Project)
 		}
 	}
 	return r

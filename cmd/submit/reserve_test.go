@@ -171,15 +171,3 @@ func TestClocksThatDiffer(t *testing.T) {
 		}
 	}
 }
-
-func TestPercent(t *testing.T) {
-	t.Parallel()
-	for p, want := range map[float64]string{0: "0 %", 0.97: "97 %", 0.9949: "99.4 %", 0.9999: "99.9 %", 1: "100 %"} {
-		if got := percent(&p); got != want {
-			t.Errorf("percent(%v) = %q, want %q", p, got, want)
-		}
-	}
-	if got := percent(nil); got != "" {
-		t.Errorf("percent(nil) = %q", got)
-	}
-}

@@ -105,7 +105,7 @@ func (a *app) taskRows(t *table, tasks []view.TaskView) {
 	_ = t.writer.Flush() // the next table has other widths; the last Flush reports errors
 	t.row("TASK", "PHASE", "SITE", "DISTANCE", "PLANNED", "P(KEPT)", "CODE", "ATTEMPTS", "|STARTED", "|ENDED", "|CAUSE", "|ITEM")
 	for _, task := range tasks {
-		t.row(task.ID, string(task.Phase), nameOf(task.SiteName, task.Site), number(task.Distance), a.local(task.Planned), percent(task.Kept),
+		t.row(task.ID, string(task.Phase), nameOf(task.SiteName, task.Site), number(task.Distance), a.local(task.Planned), view.Percent(task.Kept),
 			code(task.Code), strconv.Itoa(len(task.Attempts)), "|"+moment(task.Started), "|"+moment(task.Ended), "|"+task.Cause, "|"+task.Item)
 	}
 	_ = t.writer.Flush() // as above

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
@@ -22,23 +21,23 @@ const (
 	nap      = 2 * time.Second
 	atOnce   = 3 * time.Second // a refusal comes sooner than that
 
-	ahead      = 10 * time.Second // the reservation begins so much later
-	length     = 6 * time.Second
-	crowd      = 24 // best-effort tasks that fill the sites meanwhile
-	crowdNap   = 1500 * time.Millisecond
-	crowdTakes = 2500 * time.Millisecond // as estimated
-	startSlack = time.Second             // how late the bound job may start
-	ttl        = 300 * time.Millisecond
-	limit      = time.Minute // for anything to happen
+	ahead       = 10 * time.Second // the reservation begins so much later
+	length      = 6 * time.Second
+	crowd       = 24 // best-effort tasks that fill the sites meanwhile
+	crowdNap    = 1500 * time.Millisecond
+	crowdTakes  = 2500 * time.Millisecond // as estimated
+	startSlack  = time.Second             // how late the bound job may start
+	ttl         = 300 * time.Millisecond
+	moduleBytes = 4 << 10
+	limit       = time.Minute // for anything to happen
 )
 
 // story is what is submitted and what came of it.
 type story struct {
-	api    *client.Client
-	out    *localmesh.Screen
-	module grid.Input
-	rows   []row
-	start  started
+	api   *client.Client
+	out   *localmesh.Screen
+	rows  []row
+	start started
 }
 
 // row is one job with a deadline.
@@ -60,28 +59,19 @@ type started struct {
 	before      int // best-effort tasks that began at the same site before
 }
 
-// newStory stores the program at the agent.
-func newStory(ctx context.Context, api *client.Client, out *localmesh.Screen, program string) (*story, error) {
-	code, err := os.ReadFile(program)
-	if err != nil {
-		return nil, fmt.Errorf("read program: %w", err)
-	}
-	ref, err := api.PutData(ctx, false, bytes.NewReader(code))
-	if err != nil {
-		return nil, fmt.Errorf("upload program: %w", err)
-	}
-	return &story{api: api, out: out, module: grid.Input{CID: ref.CID, Bytes: ref.Bytes}}, nil
-}
-
 // job sleeps for that long on a whole core.
-func (s *story) job(name string, sleeps, takes time.Duration) grid.Job {
+func (s *story) job(ctx context.Context, name string, sleeps, takes time.Duration) (grid.Job, error) {
+	ref, err := s.api.PutData(ctx, false, bytes.NewReader(localmesh.Sleeper(name, sleeps, moduleBytes)))
+	if err != nil {
+		return grid.Job{}, fmt.Errorf("upload program: %w", err)
+	}
 	return grid.Job{
 		Spec: grid.Spec{
-			Name: name, Kind: grid.KindWasm, Module: s.module, Args: []string{sleeps.String()}, Need: need(),
+			Name: name, Kind: grid.KindWasm, Module: grid.Input{CID: ref.CID, Bytes: ref.Bytes}, Need: need(),
 			Runtime: takes, Weights: grid.DefaultWeights(),
 		},
 		Count: 1, TTL: ttl,
-	}
+	}, nil
 }
 
 func need() grid.Resources {
@@ -95,11 +85,13 @@ func (s *story) deadlines(ctx context.Context) error {
 	s.out.Say("submitting %d jobs of %s each that are due at %s; three sites can run %d in time",
 		wanted, estimate, due.Format(time.TimeOnly), possible)
 	for i := range wanted {
-		job := s.job(fmt.Sprintf("due-%d", i+1), nap, estimate)
+		job, err := s.job(ctx, fmt.Sprintf("due-%d", i+1), nap, estimate)
+		if err != nil {
+			return err
+		}
 		job.Spec.Window.Deadline = due
 		r := row{due: due}
 		asked := time.Now()
-		var err error
 		if r.id, err = s.api.Submit(ctx, job); err != nil {
 			return fmt.Errorf("submit: %w", err)
 		}
@@ -165,7 +157,10 @@ func (s *story) awaitEnd(ctx context.Context, r *row) error {
 // reservation fills all sites, reserves a core at one of them and lets a job run in
 // it.
 func (s *story) reservation(ctx context.Context) error {
-	many := s.job("crowd", crowdNap, crowdTakes)
+	many, err := s.job(ctx, "crowd", crowdNap, crowdTakes)
+	if err != nil {
+		return err
+	}
 	many.Count = crowd
 	crowdID, err := s.api.Submit(ctx, many)
 	if err != nil {
@@ -179,7 +174,10 @@ func (s *story) reservation(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bound := s.job("bound", nap, length-startSlack)
+	bound, err := s.job(ctx, "bound", nap, length-startSlack)
+	if err != nil {
+		return err
+	}
 	bound.Spec.Reservation = held.ID
 	id, err := s.api.Submit(ctx, bound)
 	if err != nil {

@@ -117,12 +117,8 @@ func run(ctx context.Context, o options, out *localmesh.Screen) (err error) {
 		out.Detail("working in %s", place.Dir)
 		defer func() { err = errors.Join(err, place.Remove()) }()
 	}
-	out.Say("building siteagent and a program that sleeps")
+	out.Say("building siteagent")
 	siteagent, err := place.Build(ctx, "siteagent", "cmd/siteagent", nil)
-	if err != nil {
-		return err
-	}
-	nap, err := place.BuildModule(ctx, "nap.wasm", "examples/deadline/nap")
 	if err != nil {
 		return err
 	}
@@ -132,10 +128,7 @@ func run(ctx context.Context, o options, out *localmesh.Screen) (err error) {
 	if err = m.Start(ctx, out); err != nil {
 		return m.Explain(err)
 	}
-	s, err := newStory(ctx, m.Submitter().API, out, nap)
-	if err != nil {
-		return m.Explain(err)
-	}
+	s := &story{api: m.Submitter().API, out: out}
 	if err = s.deadlines(ctx); err != nil {
 		return m.Explain(err)
 	}

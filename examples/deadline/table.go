@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"text/tabwriter"
 	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
 )
 
 // showDeadlines shows who was promised what, and whether it was kept.
@@ -25,11 +27,10 @@ func (s *story) showDeadlines() {
 }
 
 func keptText(kept *float64) string {
-	const percent = 100
 	if kept == nil {
 		return ""
 	}
-	return fmt.Sprintf(", kept with %.0f %%", percent**kept)
+	return ", kept with " + view.Percent(kept)
 }
 
 func (s *story) showReservation() {

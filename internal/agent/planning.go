@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
@@ -106,7 +108,7 @@ func planView(s site.Status, n names, promised int) *view.PlanView {
 
 func part(r grid.Resources, of, whole int64) grid.Resources {
 	return grid.Resources{
-		MilliCPUs: r.MilliCPUs * of / whole, MemoryBytes: r.MemoryBytes / whole * of, DiskBytes: r.DiskBytes / whole * of, MFLOPS: r.MFLOPS * of / whole,
+		MilliCPUs: r.MilliCPUs * of / whole, MemoryBytes: r.MemoryBytes * of / whole, DiskBytes: r.DiskBytes * of / whole, MFLOPS: r.MFLOPS * of / whole,
 	}
 }
 
@@ -222,6 +224,32 @@ func shownPhase(job broker.JobState, t broker.TaskState) view.Phase {
 		return phase.OfReservation()
 	}
 	return phase
+}
+
+// plannedStart is when a task that waits at its site is to start there. One with a
+// fixed start is promised no other.
+func plannedStart(job broker.JobState, t broker.TaskState) view.Time {
+	if at := job.Job.Spec.Window.At; !at.IsZero() && t.Phase == grid.PhaseStaging {
+		return view.At(at)
+	}
+	return view.At(t.PlannedStart)
+}
+
+// jobList is "jobs a, b and 3 more are" or "job a is".
+func jobList(ids []grid.JobID) string {
+	const most = 3
+	if len(ids) == 1 {
+		return "job " + string(ids[0]) + " is"
+	}
+	var shown []string
+	for _, id := range ids[:min(len(ids), most)] {
+		shown = append(shown, string(id))
+	}
+	text := "jobs " + strings.Join(shown, ", ")
+	if more := len(ids) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + " are"
 }
 
 // promised reports whether sites are asked for a promise rather than for their best.

@@ -84,6 +84,10 @@ func (a *Agent) fillSite(s *view.AgentStatus, n names) {
 // submitter uses.
 func runningPhase(at site.AttemptStatus) view.Phase {
 	switch {
+	case at.Reserves && at.Planned:
+		return view.PhaseHeld
+	case at.Reserves:
+		return view.PhaseOpen
 	case at.Phase == "frozen" && at.Suspended:
 		return view.PhaseSuspended
 	case at.Phase == "running", at.Phase == "frozen":

@@ -172,6 +172,9 @@ func hint(job broker.JobState, v view.JobView) string {
 	default:
 		return ""
 	}
+	if len(job.Awaits) > 0 {
+		return "waits until " + jobList(job.Awaits) + " done"
+	}
 	if len(job.Answers) == 0 {
 		return "no site has answered yet; it is announced again until one does"
 	}
@@ -181,6 +184,11 @@ func hint(job broker.JobState, v view.JobView) string {
 // refusalReasons lists each kind of refusal once, in words.
 func refusalReasons(job broker.JobState) []string {
 	var reasons []string
+	for _, t := range job.Tasks {
+		if t.Phase == grid.PhaseRefused && t.Exit != nil && t.Exit.Text != "" {
+			reasons = append(reasons, t.Exit.Text)
+		}
+	}
 	for _, answer := range job.Answers {
 		if answer.Offer == nil {
 			reasons = append(reasons, answer.Refusal.Explain())
@@ -203,7 +211,7 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 		distance := t.Distance
 		v.Site, v.SiteName, v.Distance = t.Site, n[t.Site], &distance
 	}
-	v.Started, v.Planned = view.At(t.StartedAt), view.At(t.PlannedStart)
+	v.Started, v.Planned = view.At(t.StartedAt), plannedStart(job, t)
 	if t.Kept > 0 {
 		v.Kept = &t.Kept
 	}

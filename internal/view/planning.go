@@ -2,7 +2,9 @@ package view
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -122,4 +124,18 @@ func CouldPromise(r grid.Refusal, given time.Time) Time {
 	}
 	const longest = int64(grid.MaxRuntime / time.Second)
 	return At(given.Add(time.Duration(min(r.Have, longest)) * time.Second))
+}
+
+// Percent is a probability for people; nil is nothing. What is not certain is not
+// called so.
+func Percent(p *float64) string {
+	if p == nil {
+		return ""
+	}
+	const hundred, tenth = 100, 10
+	value := *p * hundred
+	if value > hundred-1 && value < hundred {
+		return strconv.FormatFloat(math.Floor(value*tenth)/tenth, 'f', 1, 64) + " %"
+	}
+	return strconv.FormatFloat(value, 'f', 0, 64) + " %"
 }

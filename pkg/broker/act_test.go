@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -269,4 +271,14 @@ func (r *rig) drawExit(s source, attempt grid.AttemptID) protocol.Message {
 		exit.Stdout = grid.Produced{Path: "/out", CID: "bout", Bytes: 3}
 	}
 	return protocol.Exited{Attempt: attempt, Exit: exit}
+}
+
+func (r *rig) awaited(id grid.AttemptID) bool {
+	for first := range maps.Keys(r.m.awards) {
+		if slices.Contains(r.m.awards[first].tasks, id) {
+			_, set := r.timers[step.TimerKey{Name: timerAward, ID: first.String()}]
+			return set
+		}
+	}
+	return false
 }

@@ -233,16 +233,6 @@ func (r *rig) checkWakeUps(in step.Input) {
 	}
 }
 
-func (r *rig) awaited(id grid.AttemptID) bool {
-	for first := range maps.Keys(r.m.awards) {
-		if slices.Contains(r.m.awards[first].tasks, id) {
-			_, set := r.timers[step.TimerKey{Name: timerAward, ID: first.String()}]
-			return set
-		}
-	}
-	return false
-}
-
 func FuzzStep(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0, 1, 1, 1, 1, 1, 3, 0, 2, 1, 0, 8, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1})

@@ -29,6 +29,9 @@ func (m *Machine) renew(from grid.SiteID, renewal uint64, attempts []grid.Attemp
 		if j.firm() && !slices.Contains(placed, j) {
 			placed = append(placed, j)
 		}
+		if m.early(j, from, renewal, id) {
+			continue
+		}
 		d := m.leaseOf(j)
 		leases[d] = append(leases[d], id)
 	}
@@ -44,6 +47,7 @@ func (m *Machine) renew(from grid.SiteID, renewal uint64, attempts []grid.Attemp
 		m.grant(from, renewal, leases[d], d)
 	}
 	for _, j := range placed {
+		m.startTogether(j)
 		m.clearIfPlaced(j)
 		if j.arrived {
 			j.arrived = false

@@ -34,7 +34,7 @@ func (m *Machine) regroup(j *job) {
 		t.accepted, t.roundsFailed = accepted, 0
 		m.saveTask(j, uint32(i))
 	}
-	j.cleared = false
+	j.cleared, j.asked = false, nil
 	for _, site := range sortedSites(fences) {
 		for below := range slices.Chunk(fences[site], protocol.MaxAttempts) {
 			m.send(site, protocol.Fence{Below: below})

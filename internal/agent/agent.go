@@ -196,6 +196,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 func (a *Agent) makeMachines() error {
 	siteConfig := site.Default(a.mesh.Self(), a.cfg.Capability)
 	brokerConfig := broker.Default(a.mesh.Self())
+	brokerConfig.Name = a.cfg.Name
 	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
 	siteConfig.MaxRuntime, siteConfig.DataBytes = a.cfg.MaxRuntime, a.cfg.Data.QuotaBytes
 	siteConfig.Priced, siteConfig.Price = a.cfg.Priced, a.cfg.Price

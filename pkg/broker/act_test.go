@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -117,9 +119,14 @@ func (r *rig) pass(d time.Duration) {
 func (r *rig) drawJob(s source) grid.Job {
 	j := testJob(uint32(s.n(4)))
 	r.drawPlace(s, &j)
-	switch s.n(8) {
+	switch s.n(12) {
 	case 6, 7:
 		j.Flood = true
+	case 8, 9, 10, 11:
+		j.Split, j.CommBytes = grid.Split(s.n(4)), int64(s.n(3))
+		if j.Split == grid.SplitNever {
+			j.Count = min(j.Count, 2) // what the good sites can take
+		}
 	case 0:
 		j.Spec.Unattended = grid.UnattendedFinish
 	case 1:
@@ -264,4 +271,14 @@ func (r *rig) drawExit(s source, attempt grid.AttemptID) protocol.Message {
 		exit.Stdout = grid.Produced{Path: "/out", CID: "bout", Bytes: 3}
 	}
 	return protocol.Exited{Attempt: attempt, Exit: exit}
+}
+
+func (r *rig) awaited(id grid.AttemptID) bool {
+	for first := range maps.Keys(r.m.awards) {
+		if slices.Contains(r.m.awards[first].tasks, id) {
+			_, set := r.timers[step.TimerKey{Name: timerAward, ID: first.String()}]
+			return set
+		}
+	}
+	return false
 }

@@ -18,7 +18,11 @@ type award struct {
 // award gives the waiting tasks of a job to the standing offers (thesis 4.1,
 // step 4). Tasks for which there is no room stay waiting.
 func (m *Machine) award(j *job) {
-	if j.promised() {
+	switch {
+	case j.split():
+		m.gather(j)
+		return
+	case j.promised():
 		m.seek(j)
 		return
 	}
@@ -88,12 +92,12 @@ func itemBytes(item grid.Item) int {
 
 func (m *Machine) sendAward(j *job, c *candidate, indexes []uint32, standing []*candidate) {
 	msg := protocol.Award{
-		Job: j.id, OfferID: c.offer.ID, Spec: j.job.Spec, Quoted: c.quoted, RunnerUp: c.quoted,
+		Job: j.id, OfferID: c.offer.ID, Spec: m.specFor(j, c.offer.Site), Quoted: c.quoted, RunnerUp: c.quoted,
 	}
-	if next, has := runnerUp(standing, c.offer.Site); has && m.cfg.Requote && !j.promised() {
+	if next, has := runnerUp(standing, c.offer.Site); has && m.cfg.Requote && !j.firm() {
 		msg.RunnerUp, msg.HasNext = max(c.asSeen(next), msg.Quoted), true
 	}
-	if j.promised() {
+	if j.firm() {
 		j.taken[c.offer.Site] = c.offer.ID
 	}
 	pending := award{job: j.id, site: c.offer.Site}
@@ -179,6 +183,7 @@ func (m *Machine) declined(from grid.SiteID, msg protocol.Declined) {
 		}
 		j.answers[from] = a
 		j.cleared = false
+		m.regroup(j)
 		m.placeDeclined(j)
 	}
 }

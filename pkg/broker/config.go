@@ -20,6 +20,7 @@ const (
 // Config is what a broker is told once. Start from Default.
 type Config struct {
 	Self       grid.SiteID     // this site; required
+	Name       string          // of this site, as others know it; empty: its ID
 	Seed       uint64          // of the machine's randomness (ties, back-off) and of its jobs' names; a secret of this run
 	Addrs      []string        // where this site can be dialled; travels with announcements
 	Capability grid.Capability // own rates, named as the data's source

@@ -242,7 +242,7 @@ func (j *job) check() error {
 	if !slices.IsSorted(j.waiting) {
 		return fmt.Errorf("waiting tasks are out of order: %v", j.waiting)
 	}
-	return nil
+	return j.checkParts()
 }
 
 var timeZero time.Time //nolint:gochecknoglobals // the zero time, named

@@ -241,8 +241,7 @@ func (m *Machine) rivalsTimer(id grid.TaskID) {
 		return
 	}
 	t := &j.tasks[id.Index]
-	for at := len(t.rivals) - 1; at >= 0; at-- {
-		r := t.rivals[at]
+	for at, r := range slices.Backward(t.rivals) {
 		p, known := m.members[r.site]
 		switch {
 		case r.site != m.cfg.Self && (!known || !p.connected):

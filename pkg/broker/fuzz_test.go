@@ -165,10 +165,13 @@ func (r *rig) noteAward(id grid.AttemptID, to grid.SiteID, rival bool) {
 	a.sites[id.Token], a.last = to, id.Token
 }
 
-// noLease: no earlier attempt of the task holds one.
+// noLease: no earlier attempt of the task holds one, nor of any other part that is to
+// start with it.
 func (r *rig) noLease(id grid.AttemptID) {
+	together := r.m.jobs[id.Task.Job].split()
 	for other, p := range r.granted {
-		if other.Task == id.Task && p.end.After(r.now) {
+		same := other.Task == id.Task || together && other.Task.Job == id.Task.Job
+		if same && p.end.After(r.now) {
 			r.t.Fatalf("%s is awarded while %s has a lease until %s at %s", id, other, p.end, p.to)
 		}
 	}
@@ -226,16 +229,6 @@ func (r *rig) checkWakeUps(in step.Input) {
 			}
 		}
 	}
-}
-
-func (r *rig) awaited(id grid.AttemptID) bool {
-	for first := range maps.Keys(r.m.awards) {
-		if slices.Contains(r.m.awards[first].tasks, id) {
-			_, set := r.timers[step.TimerKey{Name: timerAward, ID: first.String()}]
-			return set
-		}
-	}
-	return false
 }
 
 func FuzzStep(f *testing.F) {
@@ -384,7 +377,7 @@ func answer(site grid.SiteID, e step.Effect, number uint64) []step.Input {
 	case protocol.Reannounce:
 		return []step.Input{say(protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: offer(number, 1, 2)})}
 	case protocol.HoldOffer:
-		o := offer(number, 1, 2)
+		o := offer(number, 1, max(2, msg.Tasks))
 		o.Firm = true
 		return []step.Input{say(protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: o})}
 	case protocol.Award:

@@ -37,6 +37,9 @@ type job struct {
 	backoff time.Duration              // last pause before announcing again
 	cleared bool                       // "placed" was said since the last announcement
 
+	together time.Time // before that, attempts of parts may run that were told to stop
+	common   *common   // what the awards under way say to all parts, or nil
+
 	hold    *holding               // sites are asked to make their offers firm, or nil
 	taken   map[grid.SiteID]uint64 // the last firm offer of each site that was awarded
 	hasty   int                    // announcements at once because nobody could hold what he had offered

@@ -26,7 +26,7 @@ func (m *Machine) renew(from grid.SiteID, renewal uint64, attempts []grid.Attemp
 			below = append(below, m.fenceOf(id))
 			continue
 		}
-		if j.promised() && !slices.Contains(placed, j) {
+		if j.firm() && !slices.Contains(placed, j) {
 			placed = append(placed, j)
 		}
 		d := m.leaseOf(j)
@@ -83,6 +83,8 @@ func (m *Machine) leaseOf(j *job) time.Duration {
 	switch {
 	case j.job.Spec.Kind == grid.KindReservation:
 		return m.cfg.ReservationLease
+	case j.split(): // parts that may run on alone would keep the others from starting anew
+		return m.cfg.Lease
 	case j.job.Spec.Unattended == grid.UnattendedFinish:
 		return m.cfg.LongLease
 	default:
@@ -169,12 +171,14 @@ func (m *Machine) requeue(j *job, index uint32) {
 	if t.failures >= m.cfg.MaxTries {
 		t.exit = &grid.Exit{Cause: grid.CauseSandbox, Text: "given up: no site has brought it to an end"}
 		m.endTask(j, index, grid.PhaseFailed)
+		m.partGivenUp(j)
 		m.jobEndedIfDone(j)
 		return
 	}
 	j.wait(index)
 	j.cleared = false
 	m.saveTask(j, index)
+	m.regroup(j)
 }
 
 // placeWaiting places what waits after a failure: with the runner-ups first,

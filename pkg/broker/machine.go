@@ -223,6 +223,7 @@ func (m *Machine) boot(in step.Boot) {
 			m.resumeTask(j, uint32(i))
 		}
 		m.watchWindow(j)
+		m.resumeParts(j)
 		if m.blocked(j) {
 			m.follow(j)
 		}

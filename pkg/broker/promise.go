@@ -16,6 +16,7 @@ import (
 type holding struct {
 	awaited map[grid.SiteID]*candidate // asked and silent so far, with the offer each had made
 	firm    map[grid.SiteID]*candidate // who holds what it offered
+	parts   *together                  // what is held is a common start of all parts; else nil
 }
 
 // Bounds on the search for somebody who promises.
@@ -127,7 +128,7 @@ func (m *Machine) mayGo(t *task, c *candidate, standing []*candidate) bool {
 // firmBid takes the answer to a request to hold, and reports whether it was one. Who
 // holds a place that is not wanted any more is told so.
 func (m *Machine) firmBid(j *job, from grid.SiteID, msg protocol.Bid) bool {
-	if !msg.Offer.Firm || !j.promised() || j.probe {
+	if !msg.Offer.Firm || !j.firm() || j.probe {
 		return false
 	}
 	h := j.hold
@@ -140,7 +141,7 @@ func (m *Machine) firmBid(j *job, from grid.SiteID, msg protocol.Bid) bool {
 		}
 		return true
 	}
-	if old := h.firm[from]; old != nil && old.offer.ID >= msg.Offer.ID {
+	if h.latest(from) >= msg.Offer.ID {
 		return true // said twice
 	}
 	offer := m.completed(j, from, msg.Offer)
@@ -182,7 +183,7 @@ func (m *Machine) holdLost(j *job, site grid.SiteID) {
 // goOn follows an answer to a request to hold: others are asked if it does not
 // suffice, and when nobody's answer is awaited it is decided.
 func (m *Machine) goOn(j *job) {
-	if len(j.waiting) > 0 {
+	if len(j.waiting) > 0 && j.hold.parts == nil {
 		m.askToHold(j)
 	}
 	if len(j.hold.awaited) == 0 {
@@ -203,6 +204,10 @@ func (m *Machine) decide(j *job) {
 		if !m.expire(j) && len(j.waiting) > 0 {
 			m.waitFor(j, &round{sample: 1, complete: true})
 		}
+		return
+	}
+	if h.parts != nil {
+		m.gathered(j)
 		return
 	}
 	m.endHold(j)
@@ -382,7 +387,7 @@ func (m *Machine) planned(j *job, msg protocol.Progress) {
 // checkPlacing reports a job that is placed by two ways at a time, or before its turn.
 func (m *Machine) checkPlacing(j *job) error {
 	switch {
-	case j.hold != nil && (j.round != nil || j.probe || j.open == 0 || !j.promised()):
+	case j.hold != nil && (j.round != nil || j.probe || j.open == 0 || !j.firm()):
 		return errors.New("asks sites to hold their offers while it asks for offers, or for nothing")
 	case j.open > 0 && m.blocked(j) && (j.round != nil || len(j.waiting) < len(j.tasks)):
 		return errors.New("is placed before those that it comes after are done")

@@ -173,7 +173,7 @@ func (m *Machine) jobEnded(j *job, kind protocol.ClearKind) {
 	for _, name := range []string{timerRound, timerExplain, timerAgain} {
 		m.stopTimer(name, string(j.id))
 	}
-	if j.promised() {
+	if j.firm() {
 		m.endHold(j)
 		m.stopTimer(timerWindow, string(j.id))
 	}

@@ -63,7 +63,7 @@ func (m *Machine) announce(j *job) {
 // announceAgain asks everybody about a job whose requirement they may have
 // cached (thesis 4.1, re-submission).
 func (m *Machine) announceAgain(j *job) {
-	if len(j.waiting) == 0 || j.round != nil || j.hold != nil || m.blocked(j) || m.hopeless(j) {
+	if len(j.waiting) == 0 || j.round != nil || j.hold != nil || m.blocked(j) || m.hopeless(j) || m.apart(j) {
 		return
 	}
 	if !j.announced || j.bound() {
@@ -112,6 +112,10 @@ func (m *Machine) ask(j *job, site grid.SiteID) {
 	}
 	if j.round != nil || j.hold != nil {
 		j.vacant[site] = true
+		return
+	}
+	if j.split() { // the offer of one says little about places for all parts
+		m.announceAgain(j)
 		return
 	}
 	m.openRound(j, []grid.SiteID{site}, false)

@@ -34,9 +34,10 @@ const endless = time.Duration(math.MaxInt64)
 //   - never: the nearest site that takes all parts.
 //   - if-needed: the same; if there is none, as few sites as it takes, and of those the
 //     nearest. Sites of unknown rates come in only if the others do not suffice.
-//   - greedy (thesis 3.1.2, 4.2: a job is "divisible into any size prior to execution",
-//     and fragments go to the nearest): as many on each as it takes, nearest first;
-//     unless one site that takes all is expected to end no later.
+//   - greedy (thesis 2.1: jobs are "divisible into any size prior to execution"; 3.1.3:
+//     the order of sites is that of their "advantage in handling job fragmentation"):
+//     as many on each as it takes, nearest first; unless one site that takes all is
+//     expected to end no later.
 //
 // Expected is what completion says, so communication is counted.
 func divide(mode grid.Split, parts uint32, commBytes int64, places []place) []share {
@@ -114,7 +115,7 @@ func fewest(parts uint32, places []place) []share {
 		if len(taken) == count {
 			break
 		}
-		rest := parts - min(parts, p.room+together(taken))
+		rest := parts - min(parts, p.room+roomOf(taken))
 		if n, enough := least(rest, places[i+1:]); enough && n <= count-len(taken)-1 {
 			taken = append(taken, p)
 		}
@@ -134,8 +135,8 @@ func least(parts uint32, places []place) (int, bool) {
 	return len(bySize), parts == 0
 }
 
-// together is what places take together; it does not wrap.
-func together(places []place) uint32 {
+// roomOf is what places take together; it does not wrap.
+func roomOf(places []place) uint32 {
 	sum := uint64(0)
 	for _, p := range places {
 		sum += uint64(p.room)

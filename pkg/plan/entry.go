@@ -159,15 +159,20 @@ func (p *Planner) unfile(e *entry) {
 // queue is what is to be done, the earliest first.
 type queue []*entry
 
-func (q queue) Len() int { return len(q) }
+// Len is for container/heap.
+func (q *queue) Len() int { return len(*q) }
 
-func (q queue) Less(i, j int) bool {
-	return cmp.Or(q[i].due.Compare(q[j].due), compareAttempts(q[i].Attempt, q[j].Attempt)) < 0
+// Less is for container/heap.
+func (q *queue) Less(i, j int) bool {
+	a, b := (*q)[i], (*q)[j]
+	return cmp.Or(a.due.Compare(b.due), compareAttempts(a.Attempt, b.Attempt)) < 0
 }
 
-func (q queue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].queue, q[j].queue = i, j
+// Swap is for container/heap.
+func (q *queue) Swap(i, j int) {
+	list := *q
+	list[i], list[j] = list[j], list[i]
+	list[i].queue, list[j].queue = i, j
 }
 
 // Push is for container/heap.

@@ -86,30 +86,34 @@ func (p *Planner) lend(r *room, now time.Time) {
 			must(line.Release(moving(e.Give), now, e.End))
 		}
 	}
-	for _, e := range p.waiting(r) {
-		end := now.Add(e.length())
-		switch {
-		case e.Overrun != OverrunSuspend || e.AwaitsData || e.Suspended || !e.Start.After(now) || e.NotBefore.After(now):
-		case !enough(withoutPlace(line, e).Free(now, end), e.Give):
-		case p.withinLimits(claimOf(&e.Commitment), span{e.Give, now, end}) != nil:
-		default:
-			line = withoutPlace(line, e)
+	for _, e := range slices.Concat(r.standing(), p.waiting(r)) {
+		end, without := now.Add(e.length()), withoutPlace(line, e)
+		if e.mayBorrow(now) && enough(without.Free(now, end), e.Give) &&
+			p.withinLimits(claimOf(&e.Commitment), span{e.Give, now, end}) == nil {
+			line = without
 			must(line.Force(e.Give, now, end))
 			p.change(e, func() { e.shift(now); e.Borrows = true })
-			p.start(e, now)
+			p.start(e)
 			p.strained = true
-			continue
-		}
-		if r == p.site && p.config.Backfill == BackfillNone {
+		} else if r == p.site && p.config.Backfill == BackfillNone && !e.Suspended {
 			return // nobody overtakes
 		}
 	}
 }
 
+// mayBorrow reports whether it could begin or go on now in the place of another.
+func (c *Commitment) mayBorrow(now time.Time) bool {
+	return c.Overrun == OverrunSuspend && !c.AwaitsData && c.next().After(now) && !c.NotBefore.After(now)
+}
+
 // withoutPlace is the timeline without the place that an entry waits for.
 func withoutPlace(line *capacity.Timeline, e *entry) *capacity.Timeline {
 	line = line.Clone()
-	must(line.Release(e.Give, e.Start, e.End))
+	for _, s := range e.spans() {
+		if s.start.Before(s.end) {
+			must(line.Release(s.need, s.start, s.end))
+		}
+	}
 	return line
 }
 

@@ -1,9 +1,8 @@
 package plan
 
 import (
-	"slices"
-
 	"maps"
+	"slices"
 
 	"github.com/mrsmesh/mrsmesh/pkg/capacity"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"

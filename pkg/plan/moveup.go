@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -74,27 +75,31 @@ func (p *Planner) compress(r *room, now, freed time.Time, promises bool) {
 
 // movers is what may move up, in its order.
 func (p *Planner) movers(r *room, promises bool) []*entry {
-	var strong, still []*entry
+	var strong []*entry
 	for _, e := range r.movable {
-		switch {
-		case e.Late:
-		case e.promised():
+		if e.promised() && !e.Late {
 			strong = append(strong, e)
-		case e.Suspended:
-			still = append(still, e)
 		}
 	}
 	p.byStrength(strong)
-	slices.SortFunc(still, func(a, b *entry) int {
-		if order := a.Made.Compare(b.Made); order != 0 {
-			return order
-		}
-		return compareAttempts(a.Attempt, b.Attempt)
-	})
 	if promises {
-		return append(strong, still...)
+		return append(strong, r.standing()...)
 	}
-	return slices.Concat(strong, still, p.waiting(r))
+	return slices.Concat(strong, r.standing(), p.waiting(r))
+}
+
+// standing is what stands still in a room and has no promise, first come first.
+func (r *room) standing() []*entry {
+	var list []*entry
+	for _, e := range r.movable {
+		if e.Suspended && !e.promised() {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b *entry) int {
+		return cmp.Or(a.Made.Compare(b.Made), compareAttempts(a.Attempt, b.Attempt))
+	})
+	return list
 }
 
 // moveEarlier moves an entry up if it can, and begins it if its time has come by that.

@@ -216,7 +216,13 @@ func (p *Planner) Commit(now time.Time, c Commitment, number uint64) error {
 		}
 		return fmt.Errorf("commit %s: %w", c.Attempt, err)
 	}
-	e := p.insert(c)
+	p.settleNew(p.insert(c), now, covered)
+	return nil
+}
+
+// settleNew makes room for what begins at once, and looks again at those that wait if
+// one more of them changes something.
+func (p *Planner) settleNew(e *entry, now time.Time, covered bool) {
 	if e.Running && p.strained && p.short(e, now) { // what is in the way was there on sufferance
 		e.insists = covered
 		l := p.lift(e.room, now)
@@ -224,32 +230,34 @@ func (p *Planner) Commit(now time.Time, c Commitment, number uint64) error {
 		p.lower(l)
 		p.free(now)
 	}
-	if c.Class == ClassVarTime && c.waits() && (p.config.Backfill != BackfillConservative || p.prioritised > 0 || p.late > 0) {
+	if e.Class == ClassVarTime && e.waits() && (p.config.Backfill != BackfillConservative || p.prioritised > 0 || p.late > 0) {
 		p.free(now)
 	}
-	return nil
 }
 
 // admit checks a commitment and fills in what Commit is to set.
 func (p *Planner) admit(now time.Time, c *Commitment) error {
-	if p.entries[c.Attempt] != nil {
-		return ErrAttempt
-	}
 	if c.Holds {
 		c.Class = ClassFixTime
 	}
-	if !c.valid() {
-		return capacity.ErrInvalid
-	}
-	if !c.End.After(now) {
+	switch {
+	case p.entries[c.Attempt] != nil:
+		return ErrAttempt
+	case !c.End.After(now):
 		return ErrPast
-	}
-	if c.Within != (grid.AttemptID{}) && !p.mayUse(c.Within, c.Submitter) {
+	case !c.valid():
+		return capacity.ErrInvalid
+	case c.Within != (grid.AttemptID{}) && !p.mayUse(c.Within, c.Submitter):
 		return ErrWithin
 	}
 	c.Made, c.Suspended, c.Overran, c.Stopped, c.Late, c.Borrows, c.Left = now, false, false, false, false, false, 0
 	c.AwaitsData = c.AwaitsData && !c.Holds
 	c.Running = !c.Start.After(now) && !c.AwaitsData
+	return p.bound(c)
+}
+
+// bound works out until when a promise may begin.
+func (p *Planner) bound(c *Commitment) error {
 	switch c.Class {
 	case ClassFixTime:
 		c.LatestStart = c.Start

@@ -7,13 +7,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plays is how many plays; the tag e2e has more of them.
-const plays = 150
-
 // TestPlay is many short plays and some long ones, with operations from a seeded
-// source.
-func TestPlay(t *testing.T) {
-	for seed := range uint64(plays) {
+// source; the tag e2e makes it a million operations.
+func TestPlay(t *testing.T) { play(t, 150) }
+
+func play(t *testing.T, plays uint64) {
+	t.Helper()
+	for seed := range plays {
 		random := rand.New(rand.NewPCG(7, seed))
 		w := newWorld(seeded{t, seed}, random.IntN)
 		for range 20 + int(seed%8)*20 {
@@ -29,7 +29,7 @@ type seeded struct {
 }
 
 func (s seeded) Fatalf(format string, args ...any) {
-	s.T.Helper()
+	s.Helper()
 	s.T.Fatalf("seed %d: "+format, append([]any{s.seed}, args...)...)
 }
 

@@ -127,7 +127,7 @@ func (p *Planner) settleIn(e *entry, at place, now time.Time) {
 	p.hold(e)
 	p.file(e)
 	if !at.start.After(now) && !e.AwaitsData {
-		p.start(e, now)
+		p.start(e)
 	}
 }
 
@@ -219,7 +219,7 @@ func (p *Planner) claim(b *batch, l *lifted) {
 		p.hold(e)
 		switch {
 		case !p.short(e, b.now) || p.makeRoom(e, l):
-			p.start(e, b.now)
+			p.start(e)
 		default:
 			p.giveWay(e, l)
 		}

@@ -82,7 +82,7 @@ func (p *Planner) meet(now time.Time) {
 		}
 	}
 	for _, e := range due {
-		if e.gone || p.isOver(e, now) {
+		if e.gone || e.Stopped || p.isOver(e, now) {
 			continue
 		}
 		b := byRoom[e.room]
@@ -124,13 +124,13 @@ type batch struct {
 func (p *Planner) meetRoom(b *batch) {
 	trouble := &batch{room: b.room, now: b.now}
 	for _, e := range b.overdue {
-		if !e.gone && !p.extend(e, b.now) {
+		if !e.gone && !e.Stopped && !p.extend(e, b.now) {
 			trouble.overdue = append(trouble.overdue, e)
 		}
 	}
 	crowded := len(trouble.overdue) > 0 // what runs is stronger than what waits without a promise
 	for _, e := range b.starters {
-		if !e.gone && (crowded && !e.promised() && !e.ready || !p.begin(e, b.now)) {
+		if !e.gone && !e.Stopped && (crowded && !e.promised() && !e.ready || !p.begin(e, b.now)) {
 			trouble.starters = append(trouble.starters, e)
 		}
 	}
@@ -164,7 +164,7 @@ func (p *Planner) begin(e *entry, now time.Time) bool {
 	case p.short(e, now):
 		return false
 	default:
-		p.start(e, now)
+		p.start(e)
 		return true
 	}
 }
@@ -203,7 +203,7 @@ func (p *Planner) lack(e *entry, now time.Time) grid.Resources {
 }
 
 // start begins an attempt in its place, or lets it go on.
-func (p *Planner) start(e *entry, now time.Time) {
+func (p *Planner) start(e *entry) {
 	if e.Suspended {
 		p.change(e, func() { e.Suspended, e.Left = false, 0 })
 		p.changes.Resumed = append(p.changes.Resumed, e.Commitment)

@@ -100,6 +100,11 @@ func (s *State) validate() error {
 			return fmt.Errorf("attempt %s: %w", c.Attempt, ErrWithin)
 		}
 	}
+	return s.validateOffers(rooms)
+}
+
+// validateOffers is about offers, in the rooms there are.
+func (s *State) validateOffers(rooms map[grid.AttemptID]bool) error {
 	for i, o := range s.Offers {
 		if i > 0 && s.Offers[i-1].Number >= o.Number || o.Number >= s.Next {
 			return fmt.Errorf("offer %d is not in its place", o.Number)

@@ -74,8 +74,8 @@ type Config struct {
 	SubmitterPercent, ProjectPercent int
 
 	// Fairshare lets reservations and Fix-Time commitments begin only when all that
-	// is queued is expected to have ended. Migol (A. Luckow and B. Schnor,
-	// "Reservation-based Resource-Brokering for Grid Computing"), section 4.
+	// is queued is expected to have ended. Migol (J. Jeske, A. Luckow and B.
+	// Schnor, "Reservation-based Resource-Brokering for Grid Computing"), section 4.
 	Fairshare bool
 
 	// Overestimate is the part of their run times, 0 to 0.9, by which jobs are known

@@ -41,8 +41,8 @@ func blocked(t *testing.T, flood bool) time.Duration {
 		},
 	})
 	_ = w.Run(time.Second)
-	for i, estimate := range []time.Duration{10, 20, 30} {
-		job := queuedJob(estimate*time.Second, false)
+	for i, estimate := range []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second} {
+		job := queuedJob(estimate, false)
 		job.Spec.Need.MilliCPUs, job.Spec.Need.MFLOPS = 2000, 0
 		mustSubmit(t, w, "s0", job)
 		_ = w.Run(time.Duration(i+2) * time.Second)

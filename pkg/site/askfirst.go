@@ -1,6 +1,8 @@
 package site
 
 import (
+	"fmt"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -59,4 +61,14 @@ func (m *Machine) admitted(a *attempt) {
 	m.stopTimers(a, timerAsk)
 	m.expectLease(a.submitter)
 	m.watch(a)
+}
+
+// checkAsking verifies that nothing asks that has a lease, or was started.
+func (m *Machine) checkAsking() error {
+	for _, a := range m.roster.where(func(a *attempt) bool { return a.asks }) {
+		if a.leased || a.started {
+			return fmt.Errorf("attempt %s asks whether it may start, and has a lease or was started", a.id)
+		}
+	}
+	return nil
 }

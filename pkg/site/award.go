@@ -90,7 +90,7 @@ func (m *Machine) consider(from grid.SiteID, msg protocol.Award, fresh []protoco
 			continue
 		}
 		in := inquiry{job: msg.Job, submitter: from, count: uint32(len(fresh) - i), offer: offer}
-		q, unfit, ok := m.quote(req, in)
+		q, unfit, ok := m.quoteAwarded(req, in)
 		if ok && i == 0 && m.becameWorse(msg, q) {
 			m.declineWorse(msg, fresh, q, v)
 			return
@@ -201,7 +201,7 @@ func (m *Machine) take(id grid.AttemptID, msg protocol.Award, task grid.Task, q 
 	}
 	a := &attempt{
 		id: id, submitter: c.Submitter, task: task, module: msg.Spec.Module, parts: q.parts, phase: phaseAsked,
-		accepted: m.now, estimate: c.End.Sub(c.Start), asks: msg.AskFirst,
+		accepted: m.now, estimate: c.End.Sub(c.Start) - startGuard, asks: msg.AskFirst,
 	}
 	if (c.AwaitsData || c.Holds) && !a.asks { // those whom others queue, too, need not outlive a restart
 		a.place = newPlaceFact(c, msg.Spec.Module)

@@ -14,7 +14,7 @@ import (
 // nothing was started without a lease, the facts are what the state says, and
 // every table keeps its bound.
 func (m *Machine) Check() error {
-	for _, check := range []func() error{m.checkAttempts, m.checkOwner, m.checkPlan, m.checkRoster, m.checkFacts, m.checkBounds} {
+	for _, check := range []func() error{m.checkAttempts, m.checkAsking, m.checkOwner, m.checkPlan, m.checkRoster, m.checkFacts, m.checkBounds} {
 		if err := check(); err != nil {
 			return fmt.Errorf("check site %s: %w", m.cfg.Self, err)
 		}
@@ -36,8 +36,6 @@ func (m *Machine) checkAttempts() error {
 			return fmt.Errorf("attempt %s is %s and was not started", a.id, a.phase)
 		case a.phase < phaseStarting && a.started:
 			return fmt.Errorf("attempt %s was started while %s", a.id, a.phase)
-		case a.asks && a.leased:
-			return fmt.Errorf("attempt %s holds a lease and asks for it", a.id)
 		case a.renews() && m.tenants[a.submitter] == nil:
 			return fmt.Errorf("attempt %s: nobody asks %s for its lease", a.id, a.submitter)
 		}

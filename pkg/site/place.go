@@ -88,7 +88,7 @@ func (m *Machine) promised() []plan.Commitment {
 // takeUp goes on with an attempt that was promised a later start before the agent
 // died.
 func (m *Machine) takeUp(a *attempt, c plan.Commitment) {
-	a.module, a.estimate, a.accepted = a.place.Module, c.End.Sub(c.Start), m.now
+	a.module, a.estimate, a.accepted = a.place.Module, c.End.Sub(c.Start)-startGuard, m.now
 	if a.reserves() {
 		a.phase = phaseReady
 	}

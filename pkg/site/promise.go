@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/index"
 	"github.com/mrsmesh/mrsmesh/pkg/plan"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -56,6 +57,22 @@ func (m *Machine) holdOffer(from grid.SiteID, msg protocol.HoldOffer) (grid.Offe
 	default:
 		return grid.Offer{}, grid.Refusal{Reason: grid.ReasonPromised}, false
 	}
+}
+
+// quoteAwarded is what an award gets: the place that a firm offer holds for it, and
+// for any other what the plan has now. A firm offer is honoured until it expires,
+// also if what it quoted could not be had again.
+func (m *Machine) quoteAwarded(req grid.Requirement, in inquiry) (quote, grid.Refusal, bool) {
+	o, open := m.plan.Offer(in.offer)
+	another := !req.Window.At.IsZero() && !req.Window.At.Equal(o.Quote.Start)
+	if !open || !o.Firm || o.Holds == 0 || another || !o.Quote.End.After(m.now) {
+		return m.quote(req, in)
+	}
+	site := m.bare(req, in.submitter)
+	bare, _, _ := index.Measure(req, site)
+	ask := m.ask(req, in, bare.StageIn)
+	ask.Within = o.Within
+	return m.measured(req, site, bare.StageIn, quote{ask: ask, place: o.Quote})
 }
 
 // onVerified accepts an attempt whose plan the sandbox can keep, and declines another.

@@ -17,8 +17,14 @@ type quote struct {
 	place plan.Quote
 }
 
+// startGuard is what each place in the plan is longer than the run that it is for: the
+// time between the place's begin and the program's, when a lease is asked for and a
+// sandbox made. Without it whoever is as long as estimated would overrun, and stand
+// still for whom its place is promised to next.
+const startGuard = time.Second
+
 // finish is the time until the expected end of a task with this quote.
-func (q quote) finish(now time.Time) time.Duration { return max(q.place.End.Sub(now), 0) }
+func (q quote) finish(now time.Time) time.Duration { return max(q.place.End.Sub(now)-startGuard, 0) }
 
 // inquiry asks for a quote.
 type inquiry struct {
@@ -34,10 +40,7 @@ type inquiry struct {
 // owner's ceilings and rules exclude, then whether the site is open, then what the
 // plan has room for.
 func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, bool) {
-	site := index.Site{
-		Capability: m.capability, Free: m.capability.Total, PotentialBps: m.potential,
-		Sources: m.access(req, in.submitter), Up: 1, Priced: m.cfg.Priced, Price: m.cfg.Price,
-	}
+	site := m.bare(req, in.submitter)
 	bare, refusal, ok := index.Measure(req, site)
 	if !ok && refusal.Never {
 		return quote{}, refusal, false
@@ -60,17 +63,28 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 	if !ok {
 		return quote{}, refusal, false
 	}
-	place := q.place
+	return m.measured(req, site, bare.StageIn, q)
+}
+
+// bare is this site without anything on it.
+func (m *Machine) bare(req grid.Requirement, submitter grid.SiteID) index.Site {
+	return index.Site{
+		Capability: m.capability, Free: m.capability.Total, PotentialBps: m.potential,
+		Sources: m.access(req, submitter), Up: 1, Priced: m.cfg.Priced, Price: m.cfg.Price,
+	}
+}
+
+// measured fills in where the site stands with the place that a quote has.
+func (m *Machine) measured(req grid.Requirement, site index.Site, stageIn time.Duration, q quote) (quote, grid.Refusal, bool) {
 	site.Capability.CoreMFLOPS = m.left.CoreMFLOPS
-	site.Free, site.Wait = place.Free, max(place.Start.Sub(m.now), 0)
+	site.Free, site.Wait = q.place.Free, max(q.place.Start.Sub(m.now), 0)
 	if !q.ask.NowOnly { // the run begins then; its inputs are fetched before
-		site.Wait = max(site.Wait-bare.StageIn, 0)
+		site.Wait = max(site.Wait-stageIn, 0)
 	}
-	site.Up = m.up(place.End.Sub(m.now))
-	if q.parts, refusal, ok = index.Measure(req, site); !ok {
-		return quote{}, refusal, false
-	}
-	return q, grid.Refusal{}, true
+	site.Up = m.up(q.finish(m.now))
+	parts, refusal, ok := index.Measure(req, site)
+	q.parts = parts
+	return q, refusal, ok
 }
 
 // place finds the requirement's place in the plan: for a job that is bound to a
@@ -122,6 +136,8 @@ func (m *Machine) tooEarly(req grid.Requirement, ask plan.Ask) grid.Refusal {
 	want, have := req.Window.Deadline, earliest.End
 	if !req.Window.At.IsZero() {
 		want, have = req.Window.At, earliest.Start
+	} else if req.Kind != grid.KindReservation {
+		have = have.Add(-startGuard)
 	}
 	if want.IsZero() {
 		return refusal
@@ -142,7 +158,7 @@ func (m *Machine) ask(req grid.Requirement, in inquiry, stageIn time.Duration) p
 		Count: in.count, Offer: in.offer, Class: plan.ClassVarTime, At: req.Window.At, Project: req.Project,
 		Rate: func(free grid.Resources) (int64, time.Duration) {
 			mflops := index.TaskMFLOPS(req.Need, free, core)
-			return mflops, index.RunTime(req, mflops)
+			return mflops, index.RunTime(req, mflops) + startGuard
 		},
 	}
 	switch {

@@ -139,7 +139,7 @@ func TestDeadlinesAreMetOrRefusedAtOnce(t *testing.T) {
 	deadline := w.Now().Add(time.Minute)
 	var ids []grid.JobID
 	for range 10 {
-		job := wasmJob(1, 19*time.Second)
+		job := wasmJob(1, 18*time.Second)
 		job.Spec.Need.MilliCPUs, job.Spec.Need.MFLOPS = 2000, 8000
 		job.Spec.Window.Deadline = deadline
 		ids = append(ids, mustSubmit(t, w, "s0", job))

@@ -136,8 +136,6 @@ func (m *Machine) tooEarly(req grid.Requirement, ask plan.Ask) grid.Refusal {
 	want, have := req.Window.Deadline, earliest.End
 	if !req.Window.At.IsZero() {
 		want, have = req.Window.At, earliest.Start
-	} else if req.Kind != grid.KindReservation {
-		have = have.Add(-startGuard)
 	}
 	if want.IsZero() {
 		return refusal

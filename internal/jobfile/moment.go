@@ -228,9 +228,13 @@ func (c clockReading) twice(times []time.Time, taken int) string {
 // missing names the gap in which a reading lies.
 func (c clockReading) missing(wall, skip time.Time) *momentError {
 	before := wallOf(skip, offsetAt(skip.Add(-1)))
+	clocks := "the clocks here"
+	if place := skip.Location(); place != time.Local {
+		clocks = "the clocks of " + place.String()
+	}
 	return &momentError{
-		text: fmt.Sprintf("%s does not come on %s: the clocks of %s go from %s straight to %s", c, wall.Format(time.DateOnly),
-			skip.Location(), before.Format(time.TimeOnly), skip.Format(time.TimeOnly)),
+		text: fmt.Sprintf("%s does not come on %s: %s go from %s straight to %s", c, wall.Format(time.DateOnly),
+			clocks, before.Format(time.TimeOnly), skip.Format(time.TimeOnly)),
 		remedy: fmt.Sprintf("choose %s or later, before %s, or give the zone: %s", skip.Format(time.TimeOnly),
 			before.Format(time.TimeOnly), skip.Format(time.RFC3339)),
 	}

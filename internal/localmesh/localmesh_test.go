@@ -77,3 +77,14 @@ func TestScreen(t *testing.T) {
 		t.Errorf("terminal output %q, want %q", got, want)
 	}
 }
+
+func TestSleepersDiffer(t *testing.T) {
+	one := Sleeper("one", time.Second, 4096)
+	if !bytes.HasPrefix(one, []byte("\x00asm\x01\x00\x00\x00")) || len(one) < 4000 || len(one) > 4200 {
+		t.Errorf("a module of %d bytes, want about 4096", len(one))
+	}
+	if !bytes.Equal(one, Sleeper("one", time.Second, 4096)) || bytes.Equal(one, Sleeper("two", time.Second, 4096)) ||
+		bytes.Equal(one, Sleeper("one", 2*time.Second, 4096)) {
+		t.Error("a name and a time are not one module")
+	}
+}

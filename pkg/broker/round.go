@@ -287,7 +287,7 @@ func (m *Machine) closeRound(j *job) {
 		m.unpromised(j, r)
 		return
 	}
-	if m.unplaceable(j, r) || j.noWait && r.complete && r.sample == 1 {
+	if m.unplaceable(j, r) || m.tooWide(j, r) || j.noWait && r.complete && r.sample == 1 {
 		m.refuseJob(j)
 		return
 	}

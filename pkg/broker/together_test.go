@@ -243,6 +243,36 @@ func TestNeverSplit(t *testing.T) {
 	}
 }
 
+// fourPlaces is what takes four tasks of testJob.
+func fourPlaces() grid.Capability {
+	need := testJob(1).Spec.Need
+	return grid.Capability{
+		Total: need.Add(need).Add(need).Add(need), CoreMFLOPS: 1_000, OS: "linux", Arch: "amd64",
+		Kinds: []grid.WorkKind{testJob(1).Spec.Kind},
+	}
+}
+
+func TestPartsThatNoSiteCanEverTakeAreRefused(t *testing.T) {
+	for mode, want := range map[grid.Split]string{
+		grid.SplitNever:    "the largest site takes 4",
+		grid.SplitIfNeeded: "all sites together take 12",
+	} {
+		b := newBench(t, nil)
+		for _, site := range []grid.SiteID{"a", "b", "c"} {
+			b.do(step.PeerSeen{Site: site, Name: string(site), Capability: fourPlaces()})
+		}
+		id := b.submit(splitJob(mode, 17))
+		b.refusal(id, self, false)
+		for _, site := range []grid.SiteID{"a", "b", "c"} {
+			b.room(id, site, 4, time.Second)
+		}
+		b.wantPhase(id, 0, grid.PhaseRefused)
+		if s, _ := b.m.Job(id); s.Tasks[0].Exit == nil || !strings.Contains(s.Tasks[0].Exit.Text, want) {
+			t.Errorf("%d: refused with %+v, want %q", mode, s.Tasks[0].Exit, want)
+		}
+	}
+}
+
 func TestARestartForgetsHolds(t *testing.T) {
 	b, id := offered(t, grid.SplitIfNeeded, 6)
 	holds := holdsAsked(b.last)

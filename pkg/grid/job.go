@@ -183,7 +183,7 @@ const (
 	SplitNone     Split = iota // the tasks are independent: the default
 	SplitNever                 // all parts on one site
 	SplitIfNeeded              // on one site if one can take them all, else on as few near ones as it takes
-	SplitGreedy                // as many on each site as it takes, nearest first (thesis 4.2)
+	SplitGreedy                // as many on each site as it takes, nearest first (thesis 2.1, 3.1.3)
 	splitKinds    = SplitGreedy
 )
 

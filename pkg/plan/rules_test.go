@@ -66,7 +66,7 @@ func TestOverrunMakesRoomForFirmOffers(t *testing.T) {
 	if changes := p.Advance(at(50)); !cmp.Equal(numbers(changes.Suspended), []int{1}) {
 		t.Errorf("%+v", changes)
 	}
-	if err := p.Commit(at(52), task(2, ClassVarTime, 4, 50, 60), o.Number); err != nil {
+	if err := p.Commit(at(52), Commitment(task(2, ClassVarTime, 4, 50, 60)), o.Number); err != nil {
 		t.Errorf("the offer was not kept: %v", err)
 	}
 	check(t, p)
@@ -87,7 +87,7 @@ func TestBackfilling(t *testing.T) {
 		p := New(Config{Total: cores(4), Backfill: c.backfill})
 		put(t, p, 0, task(1, ClassVarTime, 2, 0, 100))
 		for i, a := range []Ask{ask(4, 10), ask(2, 150), ask(2, 50)} {
-			put(t, p, 0, commitmentOf(i+2, a, quote(t, p, 0, a)))
+			put(t, p, 0, draft(commitmentOf(i+2, a, quote(t, p, 0, a))))
 			p.Advance(at(0))
 		}
 		wantStarts(t, p, c.want, 2, 3, 4)
@@ -172,7 +172,7 @@ func TestShares(t *testing.T) {
 			t.Fatalf("%d: %v, want %v", i, reason, c.want)
 		}
 		if reason == grid.ReasonNone {
-			put(t, p, 0, commitmentOf(i, c.ask, q))
+			put(t, p, 0, draft(commitmentOf(i, c.ask, q)))
 		}
 	}
 	a := of("a", "", 3)
@@ -180,11 +180,11 @@ func TestShares(t *testing.T) {
 	if q := quote(t, p, 0, a); !q.Start.Equal(at(10)) {
 		t.Errorf("%+v, want the share's own time", q)
 	}
-	if err := p.Commit(at(0), task(99, ClassVarTime, 3, 0, 5).with(func(c *Commitment) { c.Submitter = "a" }), 0); !errors.Is(err, ErrFull) {
+	if err := p.Commit(at(0), Commitment(task(99, ClassVarTime, 3, 0, 5).with(func(c *Commitment) { c.Submitter = "a" })), 0); !errors.Is(err, ErrFull) {
 		t.Errorf("Commit: %v", err)
 	}
 	p.Release(attempt(7))
-	if err := p.Commit(at(0), task(99, ClassVarTime, 1, 0, 5).with(func(c *Commitment) { c.Submitter = "a" }), 0); !errors.Is(err, ErrShare) {
+	if err := p.Commit(at(0), Commitment(task(99, ClassVarTime, 1, 0, 5).with(func(c *Commitment) { c.Submitter = "a" })), 0); !errors.Is(err, ErrShare) {
 		t.Errorf("Commit beyond the share: %v", err)
 	}
 }
@@ -211,10 +211,10 @@ func TestWithinAReservation(t *testing.T) {
 			t.Fatalf("%d: %+v, %v, want %d s", i, q, reason, c.want)
 		}
 		if c.want >= 0 {
-			put(t, p, 0, commitmentOf(i+2, a, q))
+			put(t, p, 0, draft(commitmentOf(i+2, a, q)))
 		}
 	}
-	if err := p.Commit(at(0), task(9, ClassVarTime, 1, 30, 40).with(func(c *Commitment) { c.Within = attempt(7) }), 0); !errors.Is(err, ErrWithin) {
+	if err := p.Commit(at(0), Commitment(task(9, ClassVarTime, 1, 30, 40).with(func(c *Commitment) { c.Within = attempt(7) })), 0); !errors.Is(err, ErrWithin) {
 		t.Errorf("no such reservation: %v", err)
 	}
 	if changes := p.Advance(at(30)); !cmp.Equal(numbers(changes.Started), []int{1, 2, 4}) {

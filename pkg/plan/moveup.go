@@ -104,12 +104,12 @@ func (r *room) standing() []*entry {
 
 // moveEarlier moves an entry up if it can, and begins it if its time has come by that.
 func (p *Planner) moveEarlier(e *entry, now time.Time) bool {
-	p.drop(e)
 	was := e.next()
-	at := place{}
-	if was.After(now) {
-		at = p.find(e, e.floor(now), was.Add(-1))
+	if _, some := e.room.line.EarliestFit(e.Give, 1, e.floor(now), was.Add(-1)); !some {
+		return false // not even for an instant
 	}
+	p.drop(e)
+	at := p.find(e, e.floor(now), was.Add(-1))
 	if !at.found {
 		p.hold(e)
 		return false

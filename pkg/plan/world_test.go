@@ -311,7 +311,9 @@ func (w *world) advance() {
 	for _, c := range w.p.Commitments() {
 		before[c.Attempt] = c
 	}
+	queue := w.p.waiting(w.p.site)
 	changes := w.p.Advance(w.now)
+	w.inTurn(queue, before)
 	for _, c := range slices.Concat(changes.Over, changes.Lost) {
 		delete(w.told, c.Attempt)
 	}
@@ -332,6 +334,28 @@ func (w *world) advance() {
 	}
 	if next, some := w.p.Next(); some && !next.After(w.now) {
 		w.t.Fatalf("Advance has left something to do at %v: %+v", next, w.p.Commitments())
+	}
+}
+
+// inTurn checks what backfilling promises in a calm world where the order never changes:
+// the first of those that wait is not put back; without backfilling nobody overtakes.
+func (w *world) inTurn(queue []*entry, before map[grid.AttemptID]Commitment) {
+	if !w.calm || w.p.config.Policy != FCFS || w.p.prioritised > 0 || len(queue) == 0 {
+		return
+	}
+	if c, there := w.p.Commitment(queue[0].Attempt); there && c.Start.After(before[c.Attempt].Start) {
+		w.t.Fatalf("the first in the queue was put back: %+v became %+v", before[c.Attempt], c)
+	}
+	if w.p.config.Backfill != BackfillNone {
+		return
+	}
+	var last time.Time
+	for _, e := range queue {
+		if c, there := w.p.Commitment(e.Attempt); there && c.Start.Before(last) {
+			w.t.Fatalf("%+v overtakes one that starts at %v", c, last)
+		} else if there {
+			last = c.Start
+		}
 	}
 }
 

@@ -24,6 +24,9 @@ func (p *Planner) Commit(now time.Time, c Commitment, number uint64) error {
 	held, holds := p.findOffer(number)
 	holds = holds && p.offers[held].Holds > 0 && p.offers[held].Within == c.Within
 	covered := holds && p.offers[held].covers(c)
+	if covered && p.offers[held].Firm && c.LatestStart.IsZero() {
+		c.LatestStart = c.Start // a firm offer is kept whatever the policy
+	}
 	if holds {
 		p.resize(&p.offers[held], p.offers[held].Holds-1)
 	}

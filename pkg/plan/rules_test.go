@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -279,4 +280,67 @@ func TestRestoreKeepsPromises(t *testing.T) {
 		}
 		wantStarts(t, r, want.starts, 1, 2, 3, 4)
 	}
+}
+
+// What is absurd is refused, and breaks nothing.
+func TestAbsurdAsks(t *testing.T) {
+	p := New(Config{Total: cores(4), FirmPercent: 50})
+	put(t, p, 0, task(1, ClassVarTime, 4, 0, 100))
+	far := time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		change func(*Ask)
+		want   grid.Reason
+	}{
+		"a year that cannot be planned": {func(a *Ask) { a.Class, a.At = ClassFixTime, far }, grid.ReasonWindow},
+		"not before that year":          {func(a *Ask) { a.Window.NotBefore = far }, grid.ReasonWindow},
+		"the year 1":                    {func(a *Ask) { a.Class = ClassFixTime }, grid.ReasonWindow},
+		"a past time":                   {func(a *Ask) { a.Class, a.At = ClassFixTime, at(-1) }, grid.ReasonWindow},
+		"no deadline":                   {func(a *Ask) { a.Class = ClassDeadline }, grid.ReasonWindow},
+		"a past deadline":               {func(a *Ask) { a.Class, a.Window.Deadline = ClassDeadline, at(-1) }, grid.ReasonWindow},
+		"a window that ends before it begins": {func(a *Ask) {
+			a.Class, a.Window = ClassDeadline, grid.Window{NotBefore: at(900), Deadline: at(800)}
+		}, grid.ReasonWindow},
+		"an endless run": {func(a *Ask) {
+			a.Rate = func(grid.Resources) (int64, time.Duration) { return 0, 1<<63 - 1 }
+		}, grid.ReasonWindow},
+		"endless staging":     {func(a *Ask) { a.StageIn = 1<<63 - 1 }, grid.ReasonNone},
+		"endless staging now": {func(a *Ask) { a.StageIn, a.NowOnly = 1<<63-1, true }, grid.ReasonCPUs},
+		"less than nothing":   {func(a *Ask) { a.Need = cores(-1) }, grid.ReasonInvalid},
+		"a run of nothing": {func(a *Ask) {
+			a.Rate = func(grid.Resources) (int64, time.Duration) { return 0, -5 }
+		}, grid.ReasonNone},
+	} {
+		a := ask(1, 10)
+		c.change(&a)
+		q, reason := p.Quote(at(0), a)
+		if reason != c.want {
+			t.Errorf("%s: %v (%+v), want %v", name, reason, q, c.want)
+		}
+		p.EarliestStart(at(0), a)
+		if reason == grid.ReasonNone {
+			o, err := p.Open(at(0), a, q, true, secs(1<<30))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			p.Withdraw(o.Number)
+		}
+		check(t, p)
+	}
+	for name, c := range map[string]draft{
+		"a year that cannot be planned": task(2, ClassFixTime, 1, 200, 210).with(func(c *Commitment) { c.Start, c.End = far, far.Add(1) }),
+		"less than nothing":             task(2, ClassFixTime, -1, 200, 210),
+		"an end before the start":       task(2, ClassFixTime, 1, 210, 200),
+		"no such class":                 task(2, 9, 1, 200, 210),
+		"a reservation inside another":  task(2, ClassFixTime, 1, 200, 210).with(func(c *Commitment) { c.Holds, c.Within = true, attempt(1) }),
+	} {
+		if err := p.Commit(at(0), Commitment(c), 0); err == nil {
+			t.Errorf("%s is committed", name)
+		}
+		check(t, p)
+	}
+	p.SetOutage(cores(-5), far)
+	p.Advance(at(1))
+	p.SetOutage(cores(99), far)
+	p.Advance(at(2))
+	check(t, p)
 }

@@ -109,7 +109,7 @@ func (s *State) validateOffers(rooms map[grid.AttemptID]bool) error {
 		if i > 0 && s.Offers[i-1].Number >= o.Number || o.Number >= s.Next {
 			return fmt.Errorf("offer %d is not in its place", o.Number)
 		}
-		if h, holds := o.span(o.Holds); holds && (!h.start.Before(h.end) || !h.need.Fits(grid.Resources{})) || !rooms[o.Within] {
+		if h, holds := o.span(o.Holds); holds && (!plannable(h.start, h.end) || !h.need.Fits(grid.Resources{})) || !rooms[o.Within] {
 			return fmt.Errorf("offer %d: %w", o.Number, capacity.ErrInvalid)
 		}
 	}
@@ -118,7 +118,7 @@ func (s *State) validateOffers(rooms map[grid.AttemptID]bool) error {
 
 // valid reports whether a commitment is one.
 func (c *Commitment) valid() bool {
-	return c.Start.Before(c.End) && c.Give.Fits(grid.Resources{}) && c.Left >= 0 &&
+	return plannable(c.Start, c.End) && c.Give.Fits(grid.Resources{}) && c.Left >= 0 &&
 		(!c.Holds || c.Within == grid.AttemptID{} && c.Class == ClassFixTime) && c.Class <= ClassVarTime
 }
 

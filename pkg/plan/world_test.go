@@ -14,17 +14,18 @@ import (
 // what was promised. In a calm world every task ends in time, its inputs are here, and
 // no capacity is lost: there nothing may ever be moved back.
 type world struct {
-	t      fataler
-	draw   func(n int) int // 0 to n-1
-	p      *Planner
-	now    time.Time
-	calm   bool
-	lossy  bool // outages, crashes and falling ceilings
-	tasks  int
-	strict bool                          // nothing was lost so far
-	told   map[grid.AttemptID]Commitment // what was promised, as it was committed
-	moved  map[grid.AttemptID]bool       // was Late: its own fault
-	policy bool                          // conservative all the time
+	t       fataler
+	draw    func(n int) int // 0 to n-1
+	p       *Planner
+	now     time.Time
+	calm    bool
+	lossy   bool // outages, crashes and falling ceilings
+	tasks   int
+	strict  bool                          // nothing was lost so far
+	told    map[grid.AttemptID]Commitment // what was promised, as it was committed
+	offered map[grid.AttemptID]bool       // it has the place of an offer, wherever that is in the order
+	moved   map[grid.AttemptID]bool       // was Late: its own fault
+	policy  bool                          // conservative all the time
 }
 
 type fataler interface {
@@ -33,7 +34,9 @@ type fataler interface {
 }
 
 func newWorld(t fataler, draw func(n int) int) *world {
-	w := &world{t: t, draw: draw, now: start, strict: true, policy: true, told: map[grid.AttemptID]Commitment{}, moved: map[grid.AttemptID]bool{}}
+	w := &world{t: t, draw: draw, now: start, strict: true, policy: true, told: map[grid.AttemptID]Commitment{}, moved: map[grid.AttemptID]bool{},
+		offered: map[grid.AttemptID]bool{},
+	}
 	w.calm = draw(2) == 0
 	w.lossy = !w.calm && draw(2) == 0
 	config := Config{
@@ -144,7 +147,7 @@ func (w *world) commit() {
 	c := commitmentOf(w.tasks, a, q)
 	w.tasks++
 	c.Overrun, c.Priority = Overrun(w.draw(2)), int32(max(w.draw(12)-9, 0))
-	if w.calm && w.policy {
+	if w.calm {
 		c.Priority = 0
 	}
 	c.AwaitsData = !w.calm && w.draw(4) == 0
@@ -203,6 +206,7 @@ func (w *world) award() {
 	}
 	if err == nil {
 		w.note(c.Attempt)
+		w.offered[c.Attempt] = true
 	}
 }
 
@@ -351,6 +355,9 @@ func (w *world) inTurn(queue []*entry, before map[grid.AttemptID]Commitment) {
 	}
 	var last time.Time
 	for _, e := range queue {
+		if w.offered[e.Attempt] || !e.LatestStart.IsZero() {
+			continue
+		}
 		if c, there := w.p.Commitment(e.Attempt); there && c.Start.Before(last) {
 			w.t.Fatalf("%+v overtakes one that starts at %v", c, last)
 		} else if there {
@@ -404,6 +411,9 @@ func (w *world) check() {
 		case ClassVarTime:
 			if c.Start.Before(c.NotBefore) {
 				w.t.Fatalf("%+v starts too early", c)
+			}
+			if w.calm && !old.LatestStart.IsZero() && c.Start.After(old.LatestStart) {
+				w.t.Fatalf("%+v starts after its guaranteed latest start", c)
 			}
 		}
 	}

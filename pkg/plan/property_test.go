@@ -135,7 +135,7 @@ func (m *model) neverTooMuch(t *rapid.T) {
 	var all []taken
 	for _, c := range m.p.Commitments() {
 		for _, s := range c.spans() { // one that stands still takes nothing until it goes on
-			all = append(all, taken{s.need, s.start, s.end})
+			all = append(all, taken(s))
 		}
 	}
 	for _, o := range m.p.Offers() {

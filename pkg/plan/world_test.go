@@ -34,7 +34,8 @@ type fataler interface {
 }
 
 func newWorld(t fataler, draw func(n int) int) *world {
-	w := &world{t: t, draw: draw, now: start, strict: true, policy: true, told: map[grid.AttemptID]Commitment{}, moved: map[grid.AttemptID]bool{},
+	w := &world{
+		t: t, draw: draw, now: start, strict: true, policy: true, told: map[grid.AttemptID]Commitment{}, moved: map[grid.AttemptID]bool{},
 		offered: map[grid.AttemptID]bool{},
 	}
 	w.calm = draw(2) == 0

@@ -22,7 +22,7 @@ First steps:
   siteagent join TOKEN           join the domain of the site that printed the token
   siteagent run                  run it (^C stops it)
   siteagent invite               print a token with which another site joins this one
-  siteagent status               what it gives, runs and knows
+  siteagent status               what it gives, runs, has promised and knows
 
 Every setting can be given as a flag, as a variable MRS_*, or in the
 configuration file, in this order of strength.`
@@ -47,7 +47,7 @@ func newRoot() *cobra.Command {
 		flags.String(key.Flag, "", fmt.Sprintf("%s (%s; default %q)", key.Help, key.Env, key.Default))
 	}
 	root.AddCommand(
-		initCommand(o), runCommand(o), statusCommand(o), pauseCommand(o), resumeCommand(o), stopCommand(o),
+		initCommand(o), runCommand(o), statusCommand(o), policyCommand(o), pauseCommand(o), resumeCommand(o), stopCommand(o),
 		inviteCommand(o), joinCommand(o), membersCommand(o), admitCommand(o), banCommand(o), checkCommand(o),
 		replayCommand(o), auditCommand(o),
 	)

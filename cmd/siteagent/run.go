@@ -147,7 +147,7 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 		Metrics: metrics, Log: log,
 		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep, WasmOnly: c.Accept == "anyone",
 		SoftMin: c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies, HoldAll: c.Placing.HoldAll,
-		Policy: policyOf(c.Placing.Policy), Closed: closedTimes(c.Owner.Hours),
+		Policy: policyOf(c.Placing.Policy), Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
 	}, nil
 }
 
@@ -157,6 +157,20 @@ func ownerOf(o config.Owner) agent.Owner {
 	const milli = 1000
 	rules.Reserve = float64(o.ReserveMilli) / milli
 	return agent.Owner{Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience, Root: o.Root}
+}
+
+// planningOf is what the owner decides about the site's plan. Only where anyone may
+// submit are others strangers.
+func planningOf(c config.Agent) agent.Planning {
+	p := c.Planning
+	planning := agent.Planning{
+		Policy: p.Policy, Backfill: p.Backfill, Horizon: p.Horizon, Promised: int(p.Promised), Submitter: int(p.Submitter),
+		Project: int(p.Project), Ahead: p.Ahead, Longest: p.Longest, Fairshare: p.Fairshare, Overestimate: p.Overestimate,
+	}
+	if c.Accept == "anyone" {
+		planning.Strangers = int(p.Strangers)
+	}
+	return planning
 }
 
 // policyOf is a policy by its name, which was validated.

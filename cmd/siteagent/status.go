@@ -68,6 +68,9 @@ func printStatus(out io.Writer, s view.AgentStatus) error {
 	for _, r := range s.Running {
 		row("job", "%s %s for %s", r.Task, r.Phase, r.SubmitterName)
 	}
+	for _, line := range planLines(s.Plan, time.Now()) {
+		row(line[0], "%s", line[1])
+	}
 	for _, n := range s.Notices {
 		row("notice", "%s", noticeText(n))
 	}

@@ -168,14 +168,18 @@ func (a *app) interrupted(ctx context.Context, last view.JobView, id grid.JobID,
 // ending is the code of a job that has ended, with words where it is not 0.
 func (a *app) ending(ctx context.Context, v view.JobView) error {
 	switch v.Phase {
-	case view.PhaseDone:
+	case view.PhaseDone, view.PhaseOver:
 		return nil
 	case view.PhaseRefused:
-		a.say("job %s can never be placed: %s", v.ID, strings.Join(v.Reasons, "; "))
+		if !v.Started.IsZero() { // what it ran in or waited for is gone
+			a.say("job %s was refused after it had started: %s", v.ID, strings.Join(v.Reasons, "; "))
+			return &codeError{code: exitOurs}
+		}
+		a.sayRefused(ctx, "job", v)
 		a.say("`submit why %s` shows each site's answer and what would have to change.", v.ID)
 		return &codeError{code: exitNever}
-	case view.PhaseCancelled:
-		a.say("job %s was cancelled", v.ID)
+	case view.PhaseCancelled, view.PhaseReleased:
+		a.say("job %s was %s%s", v.ID, v.Phase, a.cause(ctx, v.ID, 0))
 		if v.Started.IsZero() {
 			return &codeError{code: exitOther}
 		}
@@ -243,6 +247,7 @@ func (p *progress) show(ctx context.Context, v view.JobView) {
 	if v.Moves > 0 {
 		line += fmt.Sprintf("  moved %d", v.Moves)
 	}
+	line += p.plan(ctx, v)
 	hint := ""
 	if v.Hint != "" && !v.Phase.Ended() {
 		hint = "  " + clean(v.Hint)
@@ -260,6 +265,21 @@ func (p *progress) show(ctx context.Context, v view.JobView) {
 		lines = append(lines, hint)
 	}
 	p.screen.print(p.app.err, lines)
+}
+
+// plan is "  planned for ..." of a single task that waits where it was promised.
+func (p *progress) plan(ctx context.Context, v view.JobView) string {
+	if v.Count != 1 || v.Phase != view.PhaseAwarded && v.Phase != view.PhaseStaging && v.Phase != view.PhaseHeld {
+		return ""
+	}
+	tasks, err := p.app.client.Tasks(ctx, v.ID, 0, 1)
+	if err != nil || len(tasks) == 0 {
+		return "" // the next look tells
+	}
+	if text := p.app.planText(tasks[0]); text != "" {
+		return "  " + text
+	}
+	return ""
 }
 
 // bar is "  [#####.....]" of an array's ended tasks.

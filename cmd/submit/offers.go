@@ -16,7 +16,12 @@ func (a *app) planCommand() *cobra.Command {
 	svg := ""
 	cmd := &cobra.Command{
 		Use: "plan FILE", Short: "Announce a job and show the offers; dispatch nothing",
-		Long: "Announce a job file to the mesh, show how every site answers, and withdraw it.\nNothing runs. The code is 4 when every site says that it never fits.",
+		Long: `Announce a job file to the mesh, show how every site answers, and withdraw it.
+Nothing runs. START is when the program would begin at the earliest and FINISH when
+it is expected to end, on this machine's clock. Of a job with a fixed start or a
+deadline, P(KEPT) is how likely the site stays until then, and who cannot promise it
+says the earliest time that it could. The code is 4 when every site says that it
+never fits.`,
 		Args: exactly(1, "one job file"), Example: "  submit plan pi.yaml\n  submit plan pi.yaml -o wide\n  submit plan pi.yaml --svg map.svg",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plan, _, err := a.loadFile(args[0])
@@ -96,7 +101,7 @@ func (a *app) showOffers(offers view.OfferTable) error {
 		r.names = append(r.names, string(row.Site))
 	}
 	r.table = func(t *table) {
-		t.row("RANK", "SITE", "DISTANCE", "X", "Y", "Z", "SECONDS", "START", "TASKS", "ANSWER", "|FURTHER", "|FAULTS", "|ID")
+		t.row("RANK", "SITE", "DISTANCE", "X", "Y", "Z", "SECONDS", "START", "FINISH", "P(KEPT)", "TASKS", "ANSWER", "|FURTHER", "|FAULTS", "|ID")
 		for _, row := range offers.Rows {
 			rank, answer, tasks := "", row.Refusal, ""
 			if row.Rank > 0 {
@@ -111,14 +116,24 @@ func (a *app) showOffers(offers view.OfferTable) error {
 			if row.Counterfactual != "" {
 				answer += "; would fit with " + row.Counterfactual
 			}
+			if !row.CouldPromise.IsZero() {
+				answer += "; earliest it could promise: " + a.local(row.CouldPromise)
+			}
+			start := row.Start
+			if start.IsZero() {
+				start = row.EarliestStart
+			}
 			t.row(rank, nameOf(row.Name, row.Site), number(row.Distance), number(row.X), number(row.Y), number(row.Z),
-				number(row.Seconds), moment(row.EarliestStart), tasks, answer, "|"+further(row), "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
+				number(row.Seconds), a.local(start), a.local(row.Finish), view.Percent(row.Kept), tasks, answer, "|"+further(row), "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
 		}
 	}
 	if err := a.show(r); err != nil {
 		return err
 	}
 	a.say("%d of %d sites answered", offers.Answered, offers.Members)
+	if site, at := earliest(offers); !at.IsZero() {
+		a.say("the earliest that could be promised: %s, by %s", a.local(at), clean(site))
+	}
 	for _, text := range offers.Counterfactuals {
 		a.say("%s", clean(text))
 	}

@@ -56,6 +56,7 @@ const rootExamples = `  submit run --wasm pi.wasm -- --digits 1000
   submit run --wasm census.wasm -i ./src:/in --out /out/report.json:report.json
   submit job pi.yaml --wait
   submit plan pi.yaml
+  submit reserve --at 14:00 --for 2h --cpus 4
   submit why mfrg
   submit describe mfrg -o json | submit job - --parsable`
 
@@ -87,7 +88,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.jobCommand(), a.planCommand(), a.statusCommand(), a.listCommand(), a.describeCommand(),
 		a.getCommand(), a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.whyCommand(), a.sitesCommand(),
-		a.eventsCommand(), a.versionCommand(),
+		a.reserveCommand(), a.reservationsCommand(), a.releaseCommand(), a.eventsCommand(), a.versionCommand(),
 	)
 	return root
 }
@@ -161,19 +162,28 @@ func (a *app) findJob(ctx context.Context, text string) (grid.JobID, error) {
 	if err != nil {
 		return "", err
 	}
-	var found []string
+	var ids []grid.JobID
 	for _, job := range jobs {
-		if text != "" && strings.HasPrefix(string(job.ID), text) {
-			found = append(found, string(job.ID))
+		ids = append(ids, job.ID)
+	}
+	return completeID("job", text, ids)
+}
+
+// completeID finds the one of some IDs that begins with a text.
+func completeID(what, text string, ids []grid.JobID) (grid.JobID, error) {
+	var found []string
+	for _, id := range ids {
+		if text != "" && strings.HasPrefix(string(id), text) {
+			found = append(found, string(id))
 		}
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("job %q: %w", text, view.ErrNotFound)
+		return "", fmt.Errorf("%s %q: %w", what, text, view.ErrNotFound)
 	case 1:
 		return grid.JobID(found[0]), nil
 	default:
-		return "", usage("%q begins the ids of %d jobs: %s; write more of it", text, len(found), strings.Join(found[:min(len(found), 5)], ", "))
+		return "", usage("%q begins the ids of %d %ss: %s; write more of it", text, len(found), what, strings.Join(found[:min(len(found), 5)], ", "))
 	}
 }
 

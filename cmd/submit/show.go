@@ -88,7 +88,7 @@ func (a *app) statusCommand() *cobra.Command {
 			jobTable := r.table
 			r.table = func(t *table) {
 				jobTable(t)
-				taskRows(t, tasks)
+				a.taskRows(t, tasks)
 				if hint := detail.Status.Hint; hint != "" && !detail.Status.Phase.Ended() {
 					_ = t.writer.Flush() // the last Flush reports errors
 					t.row(hint)
@@ -101,12 +101,18 @@ func (a *app) statusCommand() *cobra.Command {
 	return cmd
 }
 
-func taskRows(t *table, tasks []view.TaskView) {
+func (a *app) taskRows(t *table, tasks []view.TaskView) {
 	_ = t.writer.Flush() // the next table has other widths; the last Flush reports errors
-	t.row("TASK", "PHASE", "SITE", "DISTANCE", "CODE", "ATTEMPTS", "|STARTED", "|ENDED", "|CAUSE", "|ITEM")
+	t.row("TASK", "PHASE", "SITE", "DISTANCE", "PLANNED", "P(KEPT)", "CODE", "ATTEMPTS", "|STARTED", "|ENDED", "|CAUSE", "|ITEM")
 	for _, task := range tasks {
-		t.row(task.ID, string(task.Phase), nameOf(task.SiteName, task.Site), number(task.Distance), code(task.Code),
-			strconv.Itoa(len(task.Attempts)), "|"+moment(task.Started), "|"+moment(task.Ended), "|"+task.Cause, "|"+task.Item)
+		t.row(task.ID, string(task.Phase), nameOf(task.SiteName, task.Site), number(task.Distance), a.local(task.Planned), view.Percent(task.Kept),
+			code(task.Code), strconv.Itoa(len(task.Attempts)), "|"+moment(task.Started), "|"+moment(task.Ended), "|"+task.Cause, "|"+task.Item)
+	}
+	_ = t.writer.Flush() // as above
+	for _, task := range tasks[:min(len(tasks), maxTaskLines)] {
+		if text := a.planText(task); text != "" {
+			t.row(task.ID + " is " + text)
+		}
 	}
 }
 
@@ -170,7 +176,7 @@ func (a *app) describeCommand() *cobra.Command {
 			head := r.table
 			r.table = func(t *table) {
 				head(t)
-				taskRows(t, tasks)
+				a.taskRows(t, tasks)
 				attemptRows(t, tasks)
 			}
 			return a.show(r)
@@ -194,7 +200,7 @@ func (a *app) sitesCommand() *cobra.Command {
 		Use: "sites", Short: "List the sites the agent knows", Args: exactly(0, "no argument"),
 		Long: `List the sites the agent has seen within a week, those that are away included.
 Z 1H is 1 - P(the site stays for an hour), from what this agent has seen of its
-coming and going; 0 is best. Below the table: how many sites are to be expected
+coming and going; 0 is best. SKEW is how far its clock is ahead of this one's. Below the table: how many sites are to be expected
 an hour from now, by equation (11) of the thesis as it was meant and as printed.`,
 		Example: "  submit sites\n  submit sites -o wide",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -207,7 +213,7 @@ an hour from now, by equation (11) of the thesis as it was meant and as printed.
 				r.names = append(r.names, string(s.ID))
 			}
 			r.table = func(t *table) {
-				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "GFLOPS", "RUNS", "FAULTS", "Z 1H", "SEEN", "DOWN", "UP", "|SINCE", "|WENT", "|RTT", "|ID", "|ADDRESSES")
+				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "GFLOPS", "RUNS", "FAULTS", "Z 1H", "SKEW", "SEEN", "DOWN", "UP", "|SINCE", "|WENT", "|RTT", "|ID", "|ADDRESSES")
 				for _, s := range sites {
 					siteRow(t, s)
 				}
@@ -280,6 +286,6 @@ func siteRow(t *table, s view.SiteRow) {
 		roundTrip = strconv.FormatFloat(*s.RoundTripMS, 'f', 1, 64) + "ms"
 	}
 	t.row(nameOf(s.Name, s.ID), string(s.Domain), state, cores, memory, speed, strings.Join(s.Kinds, ","),
-		strconv.Itoa(s.FaultIndex), number(s.ZHour), moment(s.LastSeen), rate(s.DownBps), rate(s.UpBps),
+		strconv.Itoa(s.FaultIndex), number(s.ZHour), skew(s.SkewSeconds), moment(s.LastSeen), rate(s.DownBps), rate(s.UpBps),
 		"|"+moment(s.Since), "|"+strconv.FormatUint(s.Ends, 10), "|"+roundTrip, "|"+string(s.ID), "|"+strings.Join(s.Addresses, " "))
 }

@@ -44,10 +44,11 @@ written and its exit code becomes ours. An interrupt detaches: the job goes on.`
 
 // runFlags are the flags of run, which become a job file.
 type runFlags struct {
-	name, wasm, runtime, limit, cpus, gflops, memory, disk, ttl, deadline, notBefore, unattended, mapKind string
-	inputs, outputs, env, items                                                                           []string
-	count                                                                                                 uint32
-	detach                                                                                                bool
+	name, wasm, runtime, limit, cpus, gflops, memory, disk, ttl, unattended, mapKind string
+	inputs, outputs, env, items                                                      []string
+	count                                                                            uint32
+	detach                                                                           bool
+	placing                                                                          placingFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -58,7 +59,9 @@ func (a *app) runCommand() *cobra.Command {
 		Example: `  submit run --wasm pi.wasm -- --digits 1000
   submit run --wasm sum.wasm -i table.csv:/in/table.csv --out /out/sum:sum.txt
   submit run --wasm render.wasm --count 100 --out /out/f.png:frame-{{index}}.png -- {{index}}
-  submit run --memory 2GiB --runtime 1h -- ./simulate --seed 7`,
+  submit run --memory 2GiB --runtime 1h -- ./simulate --seed 7
+  submit run --wasm pi.wasm --runtime 5m --at "tomorrow 09:00" -- --digits 1000
+  submit run --wasm pi.wasm --runtime 5m --deadline 18:00 --after mfrg -- --digits 1000`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			follow.wait = !f.detach
 			plan, err := a.planOfFlags(f, args)
@@ -93,11 +96,10 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.runtime, "runtime", "", "estimate of a task's running time, such as 10m")
 	flags.StringVar(&f.limit, "limit", "", "stop a task after this long")
 	flags.StringVar(&f.ttl, "ttl", "", "how long to wait for answers (default 1s)")
-	flags.StringVar(&f.notBefore, "not-before", "", "earliest start, such as 14:00")
-	flags.StringVar(&f.deadline, "deadline", "", "latest end, such as 18:00")
 	flags.StringVar(&f.unattended, "unattended", "", "when this machine is gone: freeze or finish")
 	flags.StringVar(&f.mapKind, "map", "", "how distance is measured: thesis or seconds")
 	flags.BoolVarP(&f.detach, "detach", "d", false, "do not wait for the end")
+	f.placing.register(flags)
 }
 
 // planOfFlags writes the flags as a job file and reads that, so that both are
@@ -118,17 +120,17 @@ func (a *app) planOfFlags(f runFlags, args []string) (*jobfile.Plan, error) {
 		}
 	}
 	for key, value := range map[string]string{
-		"name": f.name, "runtime": f.runtime, "limit": f.limit, "ttl": f.ttl, "deadline": f.deadline, "unattended": f.unattended,
+		"name": f.name, "runtime": f.runtime, "limit": f.limit, "ttl": f.ttl, "unattended": f.unattended,
 	} {
 		set(doc, key, value)
 	}
-	resources, start, virtual := map[string]any{}, map[string]any{}, map[string]any{}
+	resources, virtual := map[string]any{}, map[string]any{}
 	for key, value := range map[string]string{"cpus": f.cpus, "gflops": f.gflops, "memory": f.memory, "disk": f.disk} {
 		set(resources, key, value)
 	}
-	set(start, "notBefore", f.notBefore)
 	set(virtual, "kind", f.mapKind)
-	doc["resources"], doc["start"], doc["map"] = resources, start, virtual
+	doc["resources"], doc["map"] = resources, virtual
+	f.placing.write(doc)
 	if f.count > 0 {
 		doc["count"] = strconv.FormatUint(uint64(f.count), 10)
 	}
@@ -138,6 +140,11 @@ func (a *app) planOfFlags(f runFlags, args []string) (*jobfile.Plan, error) {
 	if err := addPairs(doc, f); err != nil {
 		return nil, err
 	}
+	return a.planOfDocument(doc)
+}
+
+// planOfDocument reads a job file that was made of flags.
+func (a *app) planOfDocument(doc map[string]any) (*jobfile.Plan, error) {
 	data, err := json.Marshal(doc)
 	if err != nil {
 		return nil, fmt.Errorf("read flags: %w", err)
@@ -235,6 +242,12 @@ func (a *app) loadFile(name string) (*jobfile.Plan, string, error) {
 func (a *app) upload(ctx context.Context, plan *jobfile.Plan) (grid.Job, error) {
 	for _, note := range plan.File.Notes {
 		a.say("%s", note)
+	}
+	if err := plan.Complete(func(ref jobfile.Ref) (grid.JobID, error) { return a.findNamed(ctx, ref) }); err != nil {
+		return grid.Job{}, err
+	}
+	if err := a.warnOfClocks(ctx, plan.File.Spec.Window); err != nil {
+		return grid.Job{}, err
 	}
 	stored := make([]jobfile.Stored, 0, len(plan.Sources))
 	var total int64

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
+	"github.com/mrsmesh/mrsmesh/internal/localmesh"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -78,15 +79,15 @@ func upload(ctx context.Context, api *client.Client, p sourcePackage) (grid.Item
 
 // watch shows the job's progress until all tasks have ended, and kills an agent
 // on the way.
-func (j *job) watch(ctx context.Context, m *mesh, out *screen) (tasks []view.TaskView, victim *agent, err error) {
+func (j *job) watch(ctx context.Context, m *localmesh.Mesh, out *localmesh.Screen) (tasks []view.TaskView, victim *localmesh.Agent, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, jobLimit, fmt.Errorf("the job did not end within %s", jobLimit))
 	defer cancel()
 	for {
 		if tasks, err = j.api.AllTasks(ctx, j.id); err != nil {
 			return nil, nil, fmt.Errorf("ask for the tasks: %w", errors.Join(context.Cause(ctx), err))
 		}
-		out.progress("%s", progress(tasks))
-		if err = m.lost(victim); err != nil {
+		out.Progress("%s", progress(tasks))
+		if err = m.Lost(victim); err != nil {
 			return nil, nil, err
 		}
 		switch done := phaseCounts(tasks)[view.PhaseDone]; {
@@ -99,7 +100,7 @@ func (j *job) watch(ctx context.Context, m *mesh, out *screen) (tasks []view.Tas
 				return nil, nil, err
 			}
 		}
-		if err = pause(ctx); err != nil {
+		if err = localmesh.Pause(ctx); err != nil {
 			return nil, nil, fmt.Errorf("%w; %s", err, progress(tasks))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/mrsmesh/mrsmesh/internal/localmesh"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -14,41 +15,41 @@ import (
 // The agent is suspended for the second look, so that the task that it is killed
 // for cannot end in between: what the submitter then still sees running, it will
 // never hear of again.
-func (j *job) killOne(ctx context.Context, m *mesh, out *screen, tasks []view.TaskView) (*agent, error) {
-	victim := m.busiest(tasks)
+func (j *job) killOne(ctx context.Context, m *localmesh.Mesh, out *localmesh.Screen, tasks []view.TaskView) (*localmesh.Agent, error) {
+	victim := busiest(m, tasks)
 	if victim == nil {
 		return nil, nil
 	}
-	if err := suspend(victim.process); err != nil {
-		return nil, fmt.Errorf("suspend %s: %w", victim.name, err)
+	if err := localmesh.Suspend(victim.Process); err != nil {
+		return nil, fmt.Errorf("suspend %s: %w", victim.Name, err)
 	}
 	// News that was on its way when the agent stopped arrives during the pause.
-	err := pause(ctx)
+	err := localmesh.Pause(ctx)
 	if err == nil {
 		tasks, err = j.api.AllTasks(ctx, j.id)
 	}
-	held := started(tasks, victim.id)
+	held := started(tasks, victim.ID)
 	if err != nil || len(held) == 0 {
-		if again := resume(victim.process); err == nil {
+		if again := localmesh.Resume(victim.Process); err == nil {
 			err = again
 		}
 		return nil, err
 	}
-	if err := victim.process.Kill(); err != nil {
-		return nil, fmt.Errorf("kill %s: %w", victim.name, err)
+	if err := victim.Process.Kill(); err != nil {
+		return nil, fmt.Errorf("kill %s: %w", victim.Name, err)
 	}
-	<-victim.exited
-	out.say("killed %s (process %d, SIGKILL), which had started %s of the job",
-		victim.name, victim.process.Pid, plural(len(held), "task"))
+	<-victim.Exited
+	out.Say("killed %s (process %d, SIGKILL), which had started %s of the job",
+		victim.Name, victim.Process.Pid, plural(len(held), "task"))
 	return victim, nil
 }
 
 // busiest is the agent with the most started tasks, the submitter's left out.
-func (m *mesh) busiest(tasks []view.TaskView) *agent {
-	var best *agent
+func busiest(m *localmesh.Mesh, tasks []view.TaskView) *localmesh.Agent {
+	var best *localmesh.Agent
 	most := 0
-	for _, a := range m.agents[1:] {
-		if n := len(started(tasks, a.id)); n > most {
+	for _, a := range m.Agents[1:] {
+		if n := len(started(tasks, a.ID)); n > most {
 			best, most = a, n
 		}
 	}

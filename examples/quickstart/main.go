@@ -9,8 +9,8 @@
 // who ran what, compares the results with a local run of the same code, and asks
 // the audit whether anything was lost or done twice.
 //
-// Read run from top to bottom; agents.go, job.go, kill.go and report.go hold its
-// steps in this order.
+// Read run from top to bottom; job.go, kill.go and report.go hold its steps in this
+// order, and internal/localmesh how the agents are started and ended.
 package main
 
 import (
@@ -22,6 +22,8 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
+
+	"github.com/mrsmesh/mrsmesh/internal/localmesh"
 )
 
 // options are the command line's.
@@ -58,13 +60,13 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	out := newScreen(os.Stdout, o.verbose)
+	out := localmesh.NewScreen(os.Stdout, o.verbose)
 	err = run(ctx, o, out)
-	out.wipe()
+	out.Wipe()
 	interrupted := ctx.Err() != nil
 	stop()
 	switch {
-	case err != nil && interrupted && !errors.Is(err, errLeftover):
+	case err != nil && interrupted && !errors.Is(err, localmesh.ErrLeftover):
 		fmt.Fprintln(os.Stderr, "quickstart: interrupted; everything it started is ended")
 		os.Exit(1)
 	case err != nil:
@@ -92,56 +94,76 @@ func parseOptions(args []string) (options, error) {
 	return o, nil
 }
 
+// gifts are five owners' ceilings.
+func gifts() []localmesh.Gift {
+	return []localmesh.Gift{
+		{Name: "anna", Cores: 1, GFLOPS: 4, Memory: 1024},
+		{Name: "ben", Cores: 2, GFLOPS: 12, Memory: 2048},
+		{Name: "cleo", Cores: 1, GFLOPS: 6, Memory: 1024},
+		{Name: "dora", Cores: 2, GFLOPS: 8, Memory: 1536},
+		{Name: "emil", Cores: 1, GFLOPS: 5, Memory: 768},
+	}
+}
+
+const (
+	placePrefix = "mrs-quickstart-"
+	domain      = "quickstart"
+)
+
 // run is the whole story.
-func run(ctx context.Context, o options, out *screen) (err error) {
-	place, err := makePlace()
+func run(ctx context.Context, o options, out *localmesh.Screen) (err error) {
+	place, err := localmesh.MakePlace(placePrefix)
 	if err != nil {
 		return err
 	}
 	if o.keep {
-		out.say("state and logs stay in %s", place.dir)
+		out.Say("state and logs stay in %s", place.Dir)
 	} else {
-		out.detail("working in %s", place.dir)
-		defer func() { err = errors.Join(err, place.remove()) }()
+		out.Detail("working in %s", place.Dir)
+		defer func() { err = errors.Join(err, place.Remove()) }()
 	}
 
 	packages, err := findPackages(ctx, o.tasks)
 	if err != nil {
 		return err
 	}
-	out.say("building siteagent and the census program")
-	built, err := build(ctx, place)
+	out.Say("building siteagent and the census program")
+	siteagent, err := place.Build(ctx, "siteagent", "cmd/siteagent", nil)
+	if err != nil {
+		return err
+	}
+	census, err := place.BuildModule(ctx, "census.wasm", "examples/quickstart/census")
 	if err != nil {
 		return err
 	}
 
-	m := newMesh(place, built.siteagent)
-	defer func() { err = errors.Join(err, m.stop(ctx)) }()
-	if err = m.start(ctx, out); err != nil {
-		return m.explain(err)
+	m := localmesh.New(place, siteagent, domain, gifts(), nil)
+	defer func() { err = errors.Join(err, m.Stop(ctx)) }()
+	if err = m.Start(ctx, out); err != nil {
+		return m.Explain(err)
 	}
 
-	j, err := submitCensus(ctx, m.submitter().api, built.census, packages)
+	j, err := submitCensus(ctx, m.Submitter().API, census, packages)
 	if err != nil {
-		return m.explain(err)
+		return m.Explain(err)
 	}
-	out.say("submitted job %s: %d tasks, one for each package", j.id, len(packages))
+	out.Say("submitted job %s: %d tasks, one for each package", j.id, len(packages))
 	tasks, victim, err := j.watch(ctx, m, out)
 	if err != nil {
-		return m.explain(err)
+		return m.Explain(err)
 	}
-	out.table(m, tasks, victim)
+	showTable(out, m, tasks, victim)
 
 	result, err := j.compare(ctx, tasks, out)
 	if err != nil {
-		return m.explain(err)
+		return m.Explain(err)
 	}
-	if err = m.stop(ctx); err != nil { // the audit reads what the agents wrote to the end
+	if err = m.Stop(ctx); err != nil { // the audit reads what the agents wrote to the end
 		return err
 	}
-	if result.audit, err = m.audit(out); err != nil {
+	if result.audit, err = auditAll(m, out); err != nil {
 		return err
 	}
-	result.moved = len(movedFrom(tasks, victim.id))
+	result.moved = len(movedFrom(tasks, victim.ID))
 	return result.verdict(out)
 }

@@ -8,14 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mrsmesh/mrsmesh/internal/audit"
-	"github.com/mrsmesh/mrsmesh/internal/config"
+	"github.com/mrsmesh/mrsmesh/internal/localmesh"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -79,53 +78,11 @@ func TestPackHoldsTheGoFilesAlone(t *testing.T) {
 	}
 }
 
-func TestConfigurationsAreReadBack(t *testing.T) {
-	p := &place{dir: filepath.Join(os.TempDir(), placePrefix+"1234567890")}
-	for _, a := range newMesh(p, "").agents {
-		file := filepath.Join(t.TempDir(), "agent.yaml")
-		a.file = file
-		if err := a.writeConfig(); err != nil {
-			t.Fatalf("%s: %v", a.name, err)
-		}
-		read, err := config.LoadAgent(config.Sources{File: file, Required: true})
-		if err != nil {
-			t.Fatalf("%s: %v", a.name, err)
-		}
-		if diff := cmp.Diff(a.config.String(), read.String()); diff != "" {
-			t.Errorf("%s: written and read back (-want +got):\n%s", a.name, diff)
-		}
-	}
-}
-
-func TestOnlyItsOwnDirectoryIsRemoved(t *testing.T) {
-	precious := filepath.Join(t.TempDir(), "precious")
-	if err := os.Mkdir(precious, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := (&place{dir: precious}).remove(); !errors.Is(err, errLeftover) {
-		t.Errorf("remove of a strange directory: %v, want a refusal", err)
-	}
-	if _, err := os.Stat(precious); err != nil {
-		t.Errorf("the strange directory is gone: %v", err)
-	}
-	t.Setenv("TMPDIR", t.TempDir())
-	p, err := makePlace()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.remove(); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(p.dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("its own directory: %v, want it gone", err)
-	}
-}
-
 // moment is any time at all.
 func moment() view.Time { return view.At(time.Unix(1, 0)) }
 
 func TestWhoIsKilledAndWhatMoved(t *testing.T) {
-	m := &mesh{agents: []*agent{{id: "self"}, {id: "b"}, {id: "c"}}}
+	m := &localmesh.Mesh{Agents: []*localmesh.Agent{{ID: "self"}, {ID: "b"}, {ID: "c"}}}
 	task := func(site grid.SiteID, phase view.Phase, attempts ...grid.SiteID) view.TaskView {
 		v := view.TaskView{Site: site, Phase: phase, Started: moment()}
 		for _, a := range attempts {
@@ -138,7 +95,7 @@ func TestWhoIsKilledAndWhatMoved(t *testing.T) {
 	tests := []struct {
 		name   string
 		tasks  []view.TaskView
-		victim *agent
+		victim *localmesh.Agent
 	}{
 		{"nothing runs", []view.TaskView{task("b", view.PhaseDone)}, nil},
 		{"never the submitter", []view.TaskView{task("self", view.PhaseRunning)}, nil},
@@ -146,11 +103,11 @@ func TestWhoIsKilledAndWhatMoved(t *testing.T) {
 		{
 			"the one that holds most",
 			[]view.TaskView{task("b", view.PhaseRunning), task("c", view.PhaseRunning), task("c", view.PhaseRunning)},
-			m.agents[2],
+			m.Agents[2],
 		},
 	}
 	for _, test := range tests {
-		if got := m.busiest(test.tasks); got != test.victim {
+		if got := busiest(m, test.tasks); got != test.victim {
 			t.Errorf("%s: victim %+v, want %+v", test.name, got, test.victim)
 		}
 	}
@@ -188,7 +145,7 @@ func TestVerdict(t *testing.T) {
 		var said bytes.Buffer
 		r := good()
 		test.spoil(&r)
-		err := r.verdict(&screen{out: &said})
+		err := r.verdict(localmesh.NewScreen(&said, false))
 		if (err == nil) != test.ok {
 			t.Errorf("%s: %v", test.name, err)
 		}
@@ -196,27 +153,6 @@ func TestVerdict(t *testing.T) {
 		if test.ok && said.String() != want {
 			t.Errorf("%s: said %q, want %q", test.name, said.String(), want)
 		}
-	}
-}
-
-func TestScreen(t *testing.T) {
-	var said bytes.Buffer
-	s := &screen{out: &said, began: time.Now()}
-	for range 100 { // within plainEvery of each other
-		s.progress("going on")
-	}
-	s.progress("more")
-	s.detail("only with -v")
-	s.final("end")
-	if got := said.String(); strings.Count(got, "\n") != 2 || strings.ContainsAny(got, "\r\x1b") || !strings.HasSuffix(got, "\nend\n") {
-		t.Errorf("plain output %q, want one line of progress and the end", got)
-	}
-	said.Reset()
-	s = &screen{out: &said, terminal: true, began: time.Now()}
-	s.progress("%s", strings.Repeat("x", 200))
-	s.final("end")
-	if got, want := said.String(), clearLine+strings.Repeat("x", terminalCols)+clearLine+"end\n"; got != want {
-		t.Errorf("terminal output %q, want %q", got, want)
 	}
 }
 

@@ -17,30 +17,31 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/examples/quickstart/census/count"
 	"github.com/mrsmesh/mrsmesh/internal/audit"
+	"github.com/mrsmesh/mrsmesh/internal/localmesh"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// table shows who ran what at which distance.
-func (s *screen) table(m *mesh, tasks []view.TaskView, victim *agent) {
-	w := tabwriter.NewWriter(s.rows(), 0, 0, 2, ' ', 0)
+// showTable shows who ran what at which distance.
+func showTable(out *localmesh.Screen, m *localmesh.Mesh, tasks []view.TaskView, victim *localmesh.Agent) {
+	w := tabwriter.NewWriter(out.Rows(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SITE\tCORES\tGFLOPS\tMEMORY\tTASKS\tDISTANCE\tNOTE")
-	for _, a := range m.agents {
+	for _, a := range m.Agents {
 		var distances []float64
 		for _, t := range tasks {
-			if t.Site == a.id && t.Phase == view.PhaseDone && t.Distance != nil {
+			if t.Site == a.ID && t.Phase == view.PhaseDone && t.Distance != nil {
 				distances = append(distances, *t.Distance)
 			}
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%s\n", a.name, a.cores, a.gflops, grid.FormatBytes(a.memory<<20),
-			len(distances), span(distances), m.note(a, tasks, victim))
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%s\n", a.Name, a.Cores, a.GFLOPS, grid.FormatBytes(a.Memory<<20),
+			len(distances), span(distances), note(m, a, tasks, victim))
 	}
 	_ = w.Flush() // a screen that is gone needs no table
-	if !s.verbose {
+	if !out.Verbose() {
 		return
 	}
-	for _, t := range movedFrom(tasks, victim.id) {
-		s.detail("%s %s: %s", t.ID, t.Item, journey(t))
+	for _, t := range movedFrom(tasks, victim.ID) {
+		out.Detail("%s %s: %s", t.ID, t.Item, journey(t))
 	}
 }
 
@@ -51,16 +52,16 @@ func span(values []float64) string {
 	return fmt.Sprintf("%.3f to %.3f", slices.Min(values), slices.Max(values))
 }
 
-func (m *mesh) note(a *agent, tasks []view.TaskView, victim *agent) string {
+func note(m *localmesh.Mesh, a *localmesh.Agent, tasks []view.TaskView, victim *localmesh.Agent) string {
 	switch a {
-	case m.submitter():
+	case m.Submitter():
 		return "submitter"
 	case victim:
-		return fmt.Sprintf("killed; %s moved", plural(len(movedFrom(tasks, a.id)), "task"))
+		return fmt.Sprintf("killed; %s moved", plural(len(movedFrom(tasks, a.ID)), "task"))
 	default:
 		took := 0
-		for _, t := range movedFrom(tasks, victim.id) {
-			if t.Site == a.id {
+		for _, t := range movedFrom(tasks, victim.ID) {
+			if t.Site == a.ID {
 				took++
 			}
 		}
@@ -90,8 +91,8 @@ type result struct {
 
 // compare fetches the outputs and sets them against a local run of the same
 // code. It shows the merged census, and what differs.
-func (j *job) compare(ctx context.Context, tasks []view.TaskView, out *screen) (result, error) {
-	out.say("counting the same packages here, to compare")
+func (j *job) compare(ctx context.Context, tasks []view.TaskView, out *localmesh.Screen) (result, error) {
+	out.Say("counting the same packages here, to compare")
 	local, err := countLocally(ctx, j.packages)
 	if err != nil {
 		return result{}, err
@@ -101,7 +102,7 @@ func (j *job) compare(ctx context.Context, tasks []view.TaskView, out *screen) (
 	for _, t := range tasks {
 		remote, text, err := j.fetch(ctx, t)
 		if err != nil {
-			out.say("task %s, %s: %v", t.ID, t.Item, err)
+			out.Say("task %s, %s: %v", t.ID, t.Item, err)
 			continue
 		}
 		parts = append(parts, remote)
@@ -113,10 +114,10 @@ func (j *job) compare(ctx context.Context, tasks []view.TaskView, out *screen) (
 			found.matched++
 			continue
 		}
-		out.say("task %s, %s: the mesh counted %+v, the local run %+v", t.ID, t.Item, remote, local[t.Index])
+		out.Say("task %s, %s: the mesh counted %+v, the local run %+v", t.ID, t.Item, remote, local[t.Index])
 	}
 	sum := count.Merge("all", parts)
-	out.say("%s: %d files, %d lines, %d functions; the longest is %s in %s with %d lines",
+	out.Say("%s: %d files, %d lines, %d functions; the longest is %s in %s with %d lines",
 		plural(len(parts), "package"), sum.Files, sum.Lines, sum.Functions, sum.Longest.Name, sum.Longest.File, sum.Longest.Lines)
 	return found, nil
 }
@@ -163,12 +164,12 @@ func (j *job) fetch(ctx context.Context, t view.TaskView) (count.Census, string,
 	return census, string(text), nil
 }
 
-// audit asks all sites' records, the killed one's too, what became of the tasks.
-func (m *mesh) audit(out *screen) (audit.Report, error) {
+// auditAll asks all sites' records, the killed one's too, what became of the tasks.
+func auditAll(m *localmesh.Mesh, out *localmesh.Screen) (audit.Report, error) {
 	var sources []audit.Source
-	for _, a := range m.agents {
+	for _, a := range m.Agents {
 		sources = append(sources, audit.Source{
-			Site: a.name, StateDir: a.config.StateDir, RunRecord: a.runRecord(), Ends: []time.Time{a.ended},
+			Site: a.Name, StateDir: a.Config.StateDir, RunRecord: a.RunRecord(), Ends: []time.Time{a.Ended},
 		})
 	}
 	records, err := audit.Collect(sources)
@@ -176,20 +177,20 @@ func (m *mesh) audit(out *screen) (audit.Report, error) {
 		return audit.Report{}, err
 	}
 	report := audit.Audit(records)
-	if out.verbose || !report.Clean() {
-		return report, report.Write(out.rows())
+	if out.Verbose() || !report.Clean() {
+		return report, report.Write(out.Rows())
 	}
 	return report, nil
 }
 
 // verdict is the last line. Anything but a full success is an error.
-func (r result) verdict(out *screen) error {
+func (r result) verdict(out *localmesh.Screen) error {
 	line := fmt.Sprintf("%d/%d results match the local run; 1 agent killed, %d tasks moved, %d lost, %d doubled",
 		r.matched, r.tasks, r.moved, r.audit.Total.Lost, r.audit.Total.Doubled)
 	if r.matched != r.tasks || r.moved < 1 || !r.audit.Clean() || r.audit.Total.Done != r.tasks {
 		return errors.New(line + ": this is not what was promised; run it again with -keep and look at the logs")
 	}
-	out.final("quickstart: " + line)
+	out.Final("quickstart: " + line)
 	return nil
 }
 

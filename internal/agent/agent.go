@@ -56,6 +56,7 @@ type Config struct {
 	Host        Host                          // what is known of the machine, and whether it is looked at again; zero: nothing
 	Walls       []Wall                        // how ceilings are enforced here, for people
 	Seed        uint64                        // of the machines' randomness and of the jobs' names; different at every start, told to nobody
+	Planning    Planning                      // what the owner decides about the site's plan
 	Closed      []avail.Window                // when the owner has announced to want the machine back
 	Policy      broker.Policy                 // what availability does to the placing of own jobs
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
@@ -195,6 +196,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 func (a *Agent) makeMachines() error {
 	siteConfig := site.Default(a.mesh.Self(), a.cfg.Capability)
 	brokerConfig := broker.Default(a.mesh.Self())
+	brokerConfig.Name = a.cfg.Name
 	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
 	siteConfig.MaxRuntime, siteConfig.DataBytes = a.cfg.MaxRuntime, a.cfg.Data.QuotaBytes
 	siteConfig.Priced, siteConfig.Price = a.cfg.Priced, a.cfg.Price
@@ -211,7 +213,7 @@ func (a *Agent) makeMachines() error {
 	setIf(&brokerConfig.Lease, a.cfg.Lease)
 	setIf(&brokerConfig.LeaseMargin, a.cfg.LeaseMargin)
 	setIf(&brokerConfig.KeepEnded, a.cfg.KeepEnded)
-	if err := errors.Join(siteConfig.Validate(), brokerConfig.Validate()); err != nil {
+	if err := errors.Join(a.cfg.Planning.apply(&siteConfig), siteConfig.Validate(), brokerConfig.Validate()); err != nil {
 		return fmt.Errorf("configuration of the machines: %w", err)
 	}
 	a.siteMachine, a.brokerMachine = site.New(siteConfig), broker.New(brokerConfig)

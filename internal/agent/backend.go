@@ -74,7 +74,7 @@ func userError(err error) error {
 		return nil
 	case errors.Is(err, step.ErrNoSuchJob):
 		return fmt.Errorf("%w: %w", view.ErrNotFound, err)
-	case errors.Is(err, step.ErrNotEnded):
+	case errors.Is(err, step.ErrNotEnded), errors.Is(err, step.ErrAwaited):
 		return fmt.Errorf("%w: %w", view.ErrConflict, err)
 	case errors.Is(err, step.ErrTooManyJob):
 		return fmt.Errorf("%w: %w", view.ErrTooLarge, err)

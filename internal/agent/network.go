@@ -158,6 +158,8 @@ func (a *Agent) performWork(e step.Effect) {
 	switch e := e.(type) {
 	case step.Stage:
 		a.work.stage(e)
+	case step.Verify:
+		a.work.verify(e)
 	case step.StartAttempt:
 		a.work.start(e)
 	case step.ExtendLease:

@@ -67,6 +67,7 @@ func (a *Agent) fillSite(s *view.AgentStatus, n names) {
 	s.Left, s.Reference = &rest, a.reference(st.Capability)
 	s.CoreMFLOPS = st.Capability.CoreMFLOPS
 	s.Availability = a.availability(st.Outlook)
+	s.Plan = planView(st, n, a.cfg.Planning.Promised)
 	s.Paused, s.PausedUntil, s.Stopping = st.Paused, view.At(st.PausedUntil), st.Draining
 	for _, at := range st.Attempts {
 		if at.Exit != 0 {
@@ -83,6 +84,10 @@ func (a *Agent) fillSite(s *view.AgentStatus, n names) {
 // submitter uses.
 func runningPhase(at site.AttemptStatus) view.Phase {
 	switch {
+	case at.Reserves && at.Planned:
+		return view.PhaseHeld
+	case at.Reserves:
+		return view.PhaseOpen
 	case at.Phase == "frozen" && at.Suspended:
 		return view.PhaseSuspended
 	case at.Phase == "running", at.Phase == "frozen":

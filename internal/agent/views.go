@@ -82,7 +82,7 @@ func jobView(job broker.JobState) view.JobView {
 	}
 	var started time.Time
 	for _, t := range job.Tasks {
-		v.Tasks[phaseOf(t)]++
+		v.Tasks[shownPhase(job, t)]++
 		v.Moves += moves(t)
 		if first := firstStart(t); !first.IsZero() && (started.IsZero() || first.Before(started)) {
 			started = first
@@ -172,6 +172,9 @@ func hint(job broker.JobState, v view.JobView) string {
 	default:
 		return ""
 	}
+	if len(job.Awaits) > 0 {
+		return "waits until " + jobList(job.Awaits) + " done"
+	}
 	if len(job.Answers) == 0 {
 		return "no site has answered yet; it is announced again until one does"
 	}
@@ -181,6 +184,11 @@ func hint(job broker.JobState, v view.JobView) string {
 // refusalReasons lists each kind of refusal once, in words.
 func refusalReasons(job broker.JobState) []string {
 	var reasons []string
+	for _, t := range job.Tasks {
+		if t.Phase == grid.PhaseRefused && t.Exit != nil && t.Exit.Text != "" {
+			reasons = append(reasons, t.Exit.Text)
+		}
+	}
 	for _, answer := range job.Answers {
 		if answer.Offer == nil {
 			reasons = append(reasons, answer.Refusal.Explain())
@@ -192,7 +200,7 @@ func refusalReasons(job broker.JobState) []string {
 
 func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	v := view.TaskView{
-		ID: t.ID.String(), Index: t.ID.Index, Phase: phaseOf(t), Token: t.Token,
+		ID: t.ID.String(), Index: t.ID.Index, Phase: shownPhase(job, t), Token: t.Token,
 	}
 	var item grid.Item
 	if len(job.Job.Items) > 0 {
@@ -203,7 +211,10 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 		distance := t.Distance
 		v.Site, v.SiteName, v.Distance = t.Site, n[t.Site], &distance
 	}
-	v.Started = view.At(t.StartedAt)
+	v.Started, v.Planned = view.At(t.StartedAt), plannedStart(job, t)
+	if t.Kept > 0 {
+		v.Kept = &t.Kept
+	}
 	if v.Phase == view.PhaseSuspended {
 		v.Text = standingText(t)
 	}
@@ -272,7 +283,7 @@ func offerTable(job broker.JobState, members []broker.MemberState, n names, now 
 	}
 	var refusals []grid.Refusal
 	for i, answer := range job.Answers {
-		row := answerRow(answer, i+1, n)
+		row := answerRow(answer, i+1, n).Timed(answer.At, promised(job.Job.Spec))
 		row.FaultIndex, row.Awarded = faults[answer.Site], awarded[answer.Site]
 		lag := job.Behind[i]
 		row.Behind = view.Behind(lag.Dimension, lag.Value, lag.Nearest)
@@ -292,7 +303,9 @@ func offerTable(job broker.JobState, members []broker.MemberState, n names, now 
 
 func answerRow(answer broker.Answer, rank int, n names) view.OfferRow {
 	if answer.Offer == nil {
-		return view.FromRefusal(answer.Site, n[answer.Site], answer.Refusal)
+		row := view.FromRefusal(answer.Site, n[answer.Site], answer.Refusal)
+		row.CouldPromise = view.CouldPromise(answer.Refusal, answer.At)
+		return row
 	}
 	row := view.FromOffer(*answer.Offer, n[answer.Site], rank)
 	row.EarliestStart = view.At(answer.At.Add(answer.Offer.Parts.Wait))

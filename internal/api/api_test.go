@@ -158,6 +158,25 @@ func fullAgent(t *testing.T) (*apitest.Agent, grid.JobID, grid.CID) {
 			Attempts: []view.AttemptView{{Token: 1, Site: "12D3KooWself", Distance: 0.4, Cause: "lease over"}},
 		}
 	})
+	kept := 0.97
+	reserve := grid.Job{
+		Spec: grid.Spec{
+			Kind: grid.KindReservation, Runtime: time.Hour, Weights: grid.DefaultWeights(), Window: grid.Window{At: clock().Add(time.Hour)},
+		},
+		Count: 1, TTL: time.Second,
+	}
+	held, err := agent.Submit(t.Context(), reserve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent.Set(held, 0, func(task *view.TaskView) {
+		task.Phase, task.Site, task.SiteName, task.Kept, task.Planned = view.PhaseHeld, "12D3KooWother", "other", &kept, view.At(reserve.Spec.Window.At)
+	})
+	bound := sampleJob()
+	bound.Spec.Reservation = held
+	if _, err := agent.Submit(t.Context(), bound); err != nil {
+		t.Fatal(err)
+	}
 	offer := grid.Offer{ID: 1, Site: "12D3KooWother", Parts: grid.Parts{X: 1, Distance: 1, Run: time.Second}, TasksNow: 1}
 	refusal := grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: 4 << 30, Have: 2 << 30}
 	agent.Table = view.OfferTable{
@@ -215,6 +234,11 @@ func TestEveryOperationAnswersAsSpecified(t *testing.T) {
 		{"POST", "/members/12D3KooWother/ban", "application/json", `{"reason": "left"}`, 400},
 		{"POST", "/members/no%20site/ban", "", "", 404},
 		{"POST", "/check", "", "", 200},
+		{"GET", "/reservations", "", "", 200},
+		{"GET", "/planning", "", "", 200},
+		{"PUT", "/planning", "application/json", `{"policy": "edf", "backfill": "easy"}`, 200},
+		{"PUT", "/planning", "application/json", `{"policy": "best", "backfill": "easy"}`, 400},
+		{"PUT", "/planning", "application/json", `{"policy": "edf"}`, 400},
 		{"POST", "/pause", "application/json", `{"for_seconds": 60}`, 204},
 		{"GET", "/status", "", "", 200},
 		{"POST", "/pause", "", "", 204},

@@ -22,6 +22,7 @@ type Backend interface {
 // Work is what submitters ask for.
 type Work interface {
 	Jobs
+	Reservations
 	Submissions
 	Plans
 	Data
@@ -35,6 +36,7 @@ type Mesh interface {
 	Roster
 	Joining
 	Owner
+	Planner
 }
 
 // Jobs shows this agent's own submissions.
@@ -45,6 +47,13 @@ type Jobs interface {
 	Job(ctx context.Context, id grid.JobID) (view.JobDetail, error)
 	// Tasks gives up to limit (at least 1) tasks from index from on, by index.
 	Tasks(ctx context.Context, id grid.JobID, from uint32, limit int) ([]view.TaskView, error)
+}
+
+// Reservations shows the submissions that only hold capacity, with what is bound to
+// them.
+type Reservations interface {
+	// Reservations lists them, newest first.
+	Reservations(ctx context.Context) ([]view.Reservation, error)
 }
 
 // Submissions takes jobs and withdraws them.
@@ -128,4 +137,12 @@ type Owner interface {
 	Resume(ctx context.Context) error
 	// Stop makes the agent end: after its running tasks, or now, moving them.
 	Stop(ctx context.Context, now bool) error
+}
+
+// Planner is the order in which those that wait in the site's plan move up.
+type Planner interface {
+	// Planning says what it is.
+	Planning(ctx context.Context) (view.Planning, error)
+	// SetPlanning changes it until the agent ends. The words are known ones.
+	SetPlanning(ctx context.Context, p view.Planning) (view.Planning, error)
 }

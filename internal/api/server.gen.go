@@ -142,8 +142,17 @@ type PauseRequest struct {
 	ForSeconds *float32 `json:"for_seconds,omitempty"`
 }
 
-// Phase defines model for Phase.
+// Phase Where a job or a task stands; held, open, over, lost and released are said of reservations
 type Phase = view.Phase
+
+// PlanEntry PlanEntry is one attempt in a site's plan
+type PlanEntry = view.PlanEntry
+
+// PlanView PlanView is what a site's planner has before it
+type PlanView = view.PlanView
+
+// Planning Planning is in what order those that wait in a site's plan move up
+type Planning = view.Planning
 
 // Problem Problem is an error of the API as RFC 9457 has it (application/problem+json), with the field that is wrong and what to do about it
 type Problem = view.Problem
@@ -153,6 +162,12 @@ type Progress = view.Progress
 
 // Reach Reach is how this site and the others reach each other
 type Reach = view.Reach
+
+// Reservation Reservation is capacity that is held for a time, with what is bound to it
+type Reservation = view.Reservation
+
+// ReservedPlace ReservedPlace is one of the equal places that a reservation holds
+type ReservedPlace = view.ReservedPlace
 
 // Resources Resources is grid.Resources as JSON
 type Resources = view.Resources
@@ -235,6 +250,9 @@ type PauseSiteJSONRequestBody = PauseRequest
 // PlanJobJSONRequestBody defines body for PlanJob for application/json ContentType.
 type PlanJobJSONRequestBody = JobSpec
 
+// SetPlanningJSONRequestBody defines body for SetPlanning for application/json ContentType.
+type SetPlanningJSONRequestBody = Planning
+
 // StopSiteJSONRequestBody defines body for StopSite for application/json ContentType.
 type StopSiteJSONRequestBody = StopRequest
 
@@ -294,6 +312,15 @@ type ServerInterface interface {
 	// PlanJob Announce a job and show the offers; dispatch nothing
 	// (POST /plan)
 	PlanJob(w http.ResponseWriter, r *http.Request)
+	// GetPlanning In what order those that wait in this site's plan move up
+	// (GET /planning)
+	GetPlanning(w http.ResponseWriter, r *http.Request)
+	// SetPlanning Change that order while the site runs; promises are kept
+	// (PUT /planning)
+	SetPlanning(w http.ResponseWriter, r *http.Request)
+	// ListReservations Own reservations, newest first; they are submitted and cancelled as jobs of kind reservation
+	// (GET /reservations)
+	ListReservations(w http.ResponseWriter, r *http.Request)
 	// ResumeSite Take work again
 	// (POST /resume)
 	ResumeSite(w http.ResponseWriter, r *http.Request)
@@ -420,6 +447,24 @@ func (_ Unimplemented) PauseSite(w http.ResponseWriter, r *http.Request) {
 // PlanJob Announce a job and show the offers; dispatch nothing
 // (POST /plan)
 func (_ Unimplemented) PlanJob(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetPlanning In what order those that wait in this site's plan move up
+// (GET /planning)
+func (_ Unimplemented) GetPlanning(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SetPlanning Change that order while the site runs; promises are kept
+// (PUT /planning)
+func (_ Unimplemented) SetPlanning(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListReservations Own reservations, newest first; they are submitted and cancelled as jobs of kind reservation
+// (GET /reservations)
+func (_ Unimplemented) ListReservations(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -904,6 +949,48 @@ func (siw *ServerInterfaceWrapper) PlanJob(w http.ResponseWriter, r *http.Reques
 	handler.ServeHTTP(w, r)
 }
 
+// GetPlanning operation middleware
+func (siw *ServerInterfaceWrapper) GetPlanning(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetPlanning(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SetPlanning operation middleware
+func (siw *ServerInterfaceWrapper) SetPlanning(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SetPlanning(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListReservations operation middleware
+func (siw *ServerInterfaceWrapper) ListReservations(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListReservations(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ResumeSite operation middleware
 func (siw *ServerInterfaceWrapper) ResumeSite(w http.ResponseWriter, r *http.Request) {
 
@@ -1166,6 +1253,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/plan", wrapper.PlanJob)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/reservations", wrapper.ListReservations)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/tasks/{id}/logs", wrapper.GetLogs)
 	})
 	r.Group(func(r chi.Router) {
@@ -1200,6 +1290,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/check", wrapper.CheckSite)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/planning", wrapper.GetPlanning)
+	})
+	r.Group(func(r chi.Router) {
+		r.Put(options.BaseURL+"/planning", wrapper.SetPlanning)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/pause", wrapper.PauseSite)
@@ -1981,6 +2077,121 @@ func (response PlanJobdefaultApplicationProblemPlusJSONResponse) VisitPlanJobRes
 	return err
 }
 
+type GetPlanningRequestObject struct {
+}
+
+type GetPlanningResponseObject interface {
+	VisitGetPlanningResponse(w http.ResponseWriter) error
+}
+
+type GetPlanning200JSONResponse Planning
+
+func (response GetPlanning200JSONResponse) VisitGetPlanningResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPlanningdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetPlanningdefaultApplicationProblemPlusJSONResponse) VisitGetPlanningResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetPlanningRequestObject struct {
+	Body *SetPlanningJSONRequestBody
+}
+
+type SetPlanningResponseObject interface {
+	VisitSetPlanningResponse(w http.ResponseWriter) error
+}
+
+type SetPlanning200JSONResponse Planning
+
+func (response SetPlanning200JSONResponse) VisitSetPlanningResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetPlanningdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response SetPlanningdefaultApplicationProblemPlusJSONResponse) VisitSetPlanningResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListReservationsRequestObject struct {
+}
+
+type ListReservationsResponseObject interface {
+	VisitListReservationsResponse(w http.ResponseWriter) error
+}
+
+type ListReservations200JSONResponse []Reservation
+
+func (response ListReservations200JSONResponse) VisitListReservationsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListReservationsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListReservationsdefaultApplicationProblemPlusJSONResponse) VisitListReservationsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ResumeSiteRequestObject struct {
 }
 
@@ -2224,6 +2435,15 @@ type StrictServerInterface interface {
 	// PlanJob Announce a job and show the offers; dispatch nothing
 	// (POST /plan)
 	PlanJob(ctx context.Context, request PlanJobRequestObject) (PlanJobResponseObject, error)
+	// GetPlanning In what order those that wait in this site's plan move up
+	// (GET /planning)
+	GetPlanning(ctx context.Context, request GetPlanningRequestObject) (GetPlanningResponseObject, error)
+	// SetPlanning Change that order while the site runs; promises are kept
+	// (PUT /planning)
+	SetPlanning(ctx context.Context, request SetPlanningRequestObject) (SetPlanningResponseObject, error)
+	// ListReservations Own reservations, newest first; they are submitted and cancelled as jobs of kind reservation
+	// (GET /reservations)
+	ListReservations(ctx context.Context, request ListReservationsRequestObject) (ListReservationsResponseObject, error)
 	// ResumeSite Take work again
 	// (POST /resume)
 	ResumeSite(ctx context.Context, request ResumeSiteRequestObject) (ResumeSiteResponseObject, error)
@@ -2784,6 +3004,85 @@ func (sh *strictHandler) PlanJob(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(PlanJobResponseObject); ok {
 		if err := validResponse.VisitPlanJobResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetPlanning operation middleware
+func (sh *strictHandler) GetPlanning(w http.ResponseWriter, r *http.Request) {
+	var request GetPlanningRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetPlanning(ctx, request.(GetPlanningRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetPlanning")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetPlanningResponseObject); ok {
+		if err := validResponse.VisitGetPlanningResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SetPlanning operation middleware
+func (sh *strictHandler) SetPlanning(w http.ResponseWriter, r *http.Request) {
+	var request SetPlanningRequestObject
+
+	var body SetPlanningJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SetPlanning(ctx, request.(SetPlanningRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetPlanning")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SetPlanningResponseObject); ok {
+		if err := validResponse.VisitSetPlanningResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListReservations operation middleware
+func (sh *strictHandler) ListReservations(w http.ResponseWriter, r *http.Request) {
+	var request ListReservationsRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListReservations(ctx, request.(ListReservationsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListReservations")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListReservationsResponseObject); ok {
+		if err := validResponse.VisitListReservationsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -31,6 +31,8 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"Invitation": view.Invitation{}, "OpenInvitation": view.OpenInvitation{}, "MemberRow": view.MemberRow{},
 		"Members": view.Members{}, "CheckResult": view.CheckResult{},
 		"Event": view.Event{}, "MachineView": view.MachineView{}, "Standing": view.Standing{}, "OwnerView": view.OwnerView{}, "Wall": view.Wall{},
+		"Reservation": view.Reservation{}, "ReservedPlace": view.ReservedPlace{}, "Planning": view.Planning{}, "PlanView": view.PlanView{},
+		"PlanEntry": view.PlanEntry{},
 	}
 	for name, ref := range spec.Components.Schemas {
 		if _, mapped := ref.Value.Extensions["x-go-type"]; !mapped || name == "Phase" {

@@ -35,6 +35,7 @@ type Agent struct {
 	Owner     Owner           // when the site makes way for its owner
 	Jobs      Jobs            // limits on other people's jobs
 	Placing   Placing         // how this agent's own jobs find their sites
+	Planning  Planning        // what this site promises, and in what order it runs what waits
 	API       API             // the agent's own interface
 	Log       Log             // what it tells
 }
@@ -146,6 +147,38 @@ const (
 	PolicyNSA  = "nsa"  // both
 )
 
+// Planning says what this site promises and in what order it runs what waits. The
+// percentages are of what the owner gives.
+type Planning struct {
+	Policy       string        // the order in which those that wait move up: fcfs, sjf, ljf, edf or lst
+	Backfill     string        // how gaps before the first of them are filled: conservative, easy or none
+	Horizon      time.Duration // what is planned beyond it is not displaced by an outage
+	Promised     int64         // percent that promises hold together at most, 1 to 100; the rest is for best effort
+	Strangers    int64         // percent that promises to other submitters hold, where anyone may submit; 0 = no limit of theirs
+	Submitter    int64         // percent that one other submitter holds at one time; 0 = no limit
+	Project      int64         // percent that one project holds at one time; 0 = no limit
+	Ahead        time.Duration // how far ahead others are promised anything
+	Longest      time.Duration // longest reservation of others
+	Fairshare    bool          // promises begin behind everything that waits already (Migol 4)
+	Overestimate float64       // part by which running times are known to be estimated too long, 0 to 0.9
+}
+
+// The orders of those that wait.
+const (
+	PlanFCFS = "fcfs" // first come, first served
+	PlanSJF  = "sjf"  // shortest first
+	PlanLJF  = "ljf"  // longest first
+	PlanEDF  = "edf"  // earliest deadline first
+	PlanLST  = "lst"  // latest possible start first
+)
+
+// How gaps are filled.
+const (
+	BackfillConservative = "conservative" // nobody is delayed by who comes later
+	BackfillEASY         = "easy"         // the first of those that wait is not delayed
+	BackfillNone         = "none"         // nobody starts before one ahead of him
+)
+
 // The sandboxes of commands.
 const (
 	SandboxAuto       = "auto"       // bubblewrap, or gVisor where that does not work
@@ -189,6 +222,10 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Data:  Data{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
 		Owner: Owner{Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute, Priority: PriorityIdle, Look: 10 * time.Second, Root: "/"},
 		Jobs:  Jobs{MaxRuntime: 24 * time.Hour}, Placing: Placing{Choice: ChoiceNearest, Policy: PolicyNone},
+		Planning: Planning{
+			Policy: PlanFCFS, Backfill: BackfillConservative, Horizon: 12 * time.Hour, Promised: percent, Strangers: 10,
+			Ahead: 30 * 24 * time.Hour, Longest: 24 * time.Hour,
+		},
 		API: API{Socket: SocketPath(env), Listen: "127.0.0.1:4800"},
 		Log: Log{Level: "info", Format: "text"},
 	}
@@ -211,6 +248,8 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 	}
 	return c
 }
+
+const percent = 100
 
 // SocketPath is where the agent of this user listens: $XDG_RUNTIME_DIR/mrs.sock,
 // or a folder of the user's own under the temporary directory.

@@ -155,3 +155,38 @@ func FuzzFile(f *testing.F) {
 		}
 	})
 }
+
+func TestPlanningKeys(t *testing.T) {
+	t.Parallel()
+	got, err := config.LoadAgent(config.Sources{
+		File: write(t, "planning: {policy: edf, backfill: easy, horizon: 6h, promised: 80, submitter: 25%, ahead: 7d, overestimate: 0.25}\n"),
+		Env:  environ("HOME", "/h", "MRS_PLANNING_FAIRSHARE", "true", "MRS_PLANNING_LONGEST", "2h"), Flags: map[string]string{"planning-project": "50"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Planning{
+		Policy: config.PlanEDF, Backfill: config.BackfillEASY, Horizon: 6 * time.Hour, Promised: 80, Strangers: 10, Submitter: 25, Project: 50,
+		Ahead: 7 * 24 * time.Hour, Longest: 2 * time.Hour, Fairshare: true, Overestimate: 0.25,
+	}
+	if diff := cmp.Diff(want, got.Planning); diff != "" {
+		t.Errorf("Planning (-want +got):\n%s", diff)
+	}
+	_, err = config.LoadAgent(config.Sources{
+		File: write(t, "planning: {policy: best, backfill: all, horizon: 1s, promised: 0, strangers: 101, submitter: -1, project: x, ahead: 400d, longest: 0s, overestimate: 0.95}\n"),
+		Env:  environ("HOME", "/h"),
+	})
+	if err == nil {
+		t.Fatal("LoadAgent took it")
+	}
+	for _, want := range []string{
+		"planning.policy: want one of fcfs, sjf, ljf, edf, lst, have \"best\"", "planning.backfill: want one of conservative, easy, none",
+		"planning.horizon: want 1m0s to", "planning.promised: want 1 to 100 percent, have 0", "planning.strangers: want 0 to 100 percent, have 101",
+		"planning.submitter: want a whole number", "planning.project: want a whole number", "planning.ahead: want", "planning.longest: want",
+		"planning.overestimate: want 0 to 0.9, have 0.95",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error does not say %q:\n%v", want, err)
+		}
+	}
+}

@@ -108,6 +108,30 @@ func boolKey[C any](name, help string, at func(*C) *bool) setting[C] {
 	return typed(name, help, at, parse, strconv.FormatBool)
 }
 
+// countKey is a whole number of at least 0.
+func countKey[C any](name, help string, at func(*C) *int64) setting[C] {
+	parse := func(text string) (int64, error) {
+		v, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(text), "%"), 10, 31)
+		if err != nil {
+			return 0, fmt.Errorf("want a whole number of at least 0, have %q", text)
+		}
+		return int64(v), nil
+	}
+	return typed(name, help, at, parse, func(n int64) string { return strconv.FormatInt(n, 10) })
+}
+
+// partKey is a part of a whole, from 0 to 1.
+func partKey[C any](name, help string, at func(*C) *float64) setting[C] {
+	parse := func(text string) (float64, error) {
+		v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || !(v >= 0 && v <= 1) {
+			return 0, fmt.Errorf("want a number from 0 to 1, have %q", text)
+		}
+		return v, nil
+	}
+	return typed(name, help, at, parse, func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) })
+}
+
 // parseRate reads a link's rate with its unit, "20Mbit/s".
 func parseRate(text string) (int64, error) {
 	trimmed := strings.TrimSpace(text)
@@ -221,6 +245,17 @@ func agentSettings() []setting[Agent] {
 		typed("placing.replies", "answers asked for in a large mesh; 0 = all", func(a *c) *int { return &a.Placing.Replies }, strconv.Atoi, strconv.Itoa),
 		boolKey("placing.hold-all", "every offer of this site holds its capacity", func(a *c) *bool { return &a.Placing.HoldAll }),
 		textKey("placing.policy", "what availability does to own jobs: none, saa, naa or nsa", func(a *c) *string { return &a.Placing.Policy }),
+		textKey("planning.policy", "order in which those that wait move up: fcfs, sjf, ljf, edf or lst", func(a *c) *string { return &a.Planning.Policy }),
+		textKey("planning.backfill", "how gaps are filled: conservative (nobody is delayed), easy (the first is not) or none", func(a *c) *string { return &a.Planning.Backfill }),
+		spanKey("planning.horizon", "what is planned beyond it is not displaced by an outage", func(a *c) *time.Duration { return &a.Planning.Horizon }),
+		countKey("planning.promised", "percent of what is given that promises hold together at most", func(a *c) *int64 { return &a.Planning.Promised }),
+		countKey("planning.strangers", "percent that promises to others hold where accept is anyone; 0 = no limit of theirs", func(a *c) *int64 { return &a.Planning.Strangers }),
+		countKey("planning.submitter", "percent that one other submitter holds at one time; 0 = no limit", func(a *c) *int64 { return &a.Planning.Submitter }),
+		countKey("planning.project", "percent that one project holds at one time; 0 = no limit", func(a *c) *int64 { return &a.Planning.Project }),
+		spanKey("planning.ahead", "how far ahead others are promised anything", func(a *c) *time.Duration { return &a.Planning.Ahead }),
+		spanKey("planning.longest", "longest reservation of others", func(a *c) *time.Duration { return &a.Planning.Longest }),
+		boolKey("planning.fairshare", "promises begin behind everything that waits already", func(a *c) *bool { return &a.Planning.Fairshare }),
+		partKey("planning.overestimate", "part by which running times are known to be estimated too long, 0 to 0.9", func(a *c) *float64 { return &a.Planning.Overestimate }),
 		textKey("api.socket", `unix socket of the agent's interface; "off" for none`, func(a *c) *string { return &a.API.Socket }),
 		textKey("api.listen", "loopback TCP address of the agent's interface; empty for none", func(a *c) *string { return &a.API.Listen }),
 		textKey("api.token-file", "file of the bearer token for TCP", func(a *c) *string { return &a.API.TokenFile }),

@@ -49,7 +49,7 @@ func (c Agent) Validate() error {
 		atLeast("rates.up", c.Rates.UpBps, 1, "1bit/s"),
 		atLeast("rates.disk", c.Rates.DiskBps, 0, "0bit/s"),
 		named("ceilings", c.Ceilings.Resources().Validate()),
-		c.validatePeers(), c.API.validate(),
+		c.validatePeers(), c.API.validate(), c.Planning.validate(),
 	}
 	if c.Name == "" || len(c.Name) > 63 || strings.ContainsFunc(c.Name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		errs = append(errs, fmt.Errorf("name: want 1 to 63 printable characters, have %q", c.Name))
@@ -75,6 +75,32 @@ func (n NAT) validate() error {
 	default:
 		return nil
 	}
+}
+
+// maxOverestimate leaves a tenth of a running time, however wrong estimates are.
+const maxOverestimate = 0.9
+
+func (p Planning) validate() error {
+	errs := []error{
+		oneOf("planning.policy", p.Policy, PlanFCFS, PlanSJF, PlanLJF, PlanEDF, PlanLST),
+		oneOf("planning.backfill", p.Backfill, BackfillConservative, BackfillEASY, BackfillNone),
+		within("planning.horizon", p.Horizon, time.Minute, grid.MaxRuntime),
+		within("planning.ahead", p.Ahead, time.Minute, grid.MaxRuntime),
+		within("planning.longest", p.Longest, time.Second, grid.MaxRuntime),
+		percentOf("planning.promised", p.Promised, 1), percentOf("planning.strangers", p.Strangers, 0),
+		percentOf("planning.submitter", p.Submitter, 0), percentOf("planning.project", p.Project, 0),
+	}
+	if !(p.Overestimate >= 0 && p.Overestimate <= maxOverestimate) {
+		errs = append(errs, fmt.Errorf("planning.overestimate: want 0 to %v, have %v", maxOverestimate, p.Overestimate))
+	}
+	return errors.Join(errs...)
+}
+
+func percentOf(name string, have, low int64) error {
+	if have >= low && have <= percent {
+		return nil
+	}
+	return fmt.Errorf("%s: want %d to %d percent, have %d", name, low, percent, have)
 }
 
 // Resources are the ceilings as the mesh counts them.

@@ -14,7 +14,12 @@ type FieldError struct {
 	Field  string // dotted: "resources.memory", "inputs[2].from"
 	Text   string // what was expected and what is there
 	Remedy string // what to do
+
+	cause error
 }
+
+// Unwrap is the error of somebody else that is behind the mistake, or nil.
+func (e *FieldError) Unwrap() error { return e.cause }
 
 // Error is the mistake in one line: "job.yaml:7: resources.memory: want ...; write ...".
 func (e *FieldError) Error() string {

@@ -6,7 +6,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// File is a job file: the job to be, its inputs still paths or CIDs.
+// File is a job file: the job to be, its inputs still paths or CIDs, other jobs still
+// as they were written.
 type File struct {
 	Spec   grid.Spec // without Module and Inputs; Args hold a command's line too
 	Wasm   Ref       // the module; empty for a command
@@ -15,8 +16,15 @@ type File struct {
 	Glob   string    // of items as a glob; empty = none
 	Count  uint32    // of an array without items, or 1
 	TTL    time.Duration
-	Notes  []string       // what was assumed, to be said aloud
-	lines  map[string]int // field -> line, for what Resolve finds
+
+	After       []Ref // own jobs that must be done before, by ID or its beginning
+	Reservation Ref   // the one it runs in, likewise; empty = none
+	Split       grid.Split
+	CommBytes   int64
+	Flood       bool
+
+	Notes []string       // what was assumed, to be said aloud
+	lines map[string]int // field -> line, for what Resolve finds
 }
 
 // Ref is a text that names content: a path or cid:CID.

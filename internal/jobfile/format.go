@@ -21,7 +21,8 @@ type Document struct {
 	Resources  docResources      `json:"resources"`
 	OS         string            `json:"os,omitempty"`
 	Arch       string            `json:"arch,omitempty"`
-	Runtime    string            `json:"runtime"`
+	Runtime    string            `json:"runtime,omitempty"`
+	Reserve    string            `json:"reserve,omitempty"`
 	Limit      string            `json:"limit,omitempty"`
 	Start      *docStart         `json:"start,omitempty"`
 	Deadline   string            `json:"deadline,omitempty"`
@@ -30,6 +31,15 @@ type Document struct {
 	TTL        string            `json:"ttl"`
 	Unattended string            `json:"unattended"`
 	Map        docMap            `json:"map"`
+
+	After         []grid.JobID `json:"after,omitempty"`
+	Priority      int          `json:"priority,omitempty"`
+	Project       string       `json:"project,omitempty"`
+	Reservation   grid.JobID   `json:"reservation,omitempty"`
+	Overrun       string       `json:"overrun,omitempty"`
+	Split         string       `json:"split,omitempty"`
+	Communication string       `json:"communication,omitempty"`
+	Placing       string       `json:"placing,omitempty"`
 }
 
 type docInput struct {
@@ -50,7 +60,8 @@ type docResources struct {
 }
 
 type docStart struct {
-	NotBefore string `json:"notBefore"`
+	At        string `json:"at,omitempty"`
+	NotBefore string `json:"notBefore,omitempty"`
 }
 
 type docItem struct {
@@ -87,13 +98,43 @@ func Format(job grid.Job) Document {
 	if s.Unattended == grid.UnattendedFinish {
 		d.Unattended = "finish"
 	}
-	if s.Kind == grid.KindCommand {
+	switch s.Kind {
+	case grid.KindCommand:
 		d.Command, d.Args = s.Args, nil
-	} else {
+	case grid.KindReservation:
+		d.Reserve, d.Runtime = d.Runtime, ""
+	default:
 		d.Wasm = "cid:" + string(s.Module.CID)
 	}
 	fillDocument(&d, job)
+	fillPlacing(&d, job)
 	return d
+}
+
+// fillPlacing writes when, after what, in what and beside whom a job runs.
+func fillPlacing(d *Document, job grid.Job) {
+	s := job.Spec
+	moment := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.UTC().Format(time.RFC3339Nano)
+	}
+	d.Deadline = moment(s.Window.Deadline)
+	if start := (docStart{At: moment(s.Window.At), NotBefore: moment(s.Window.NotBefore)}); start != (docStart{}) {
+		d.Start = &start
+	}
+	d.After, d.Priority, d.Project, d.Reservation = job.After, s.Priority, s.Project, s.Reservation
+	d.Split = splitWord(job.Split)
+	if s.Overrun != grid.OverrunSuspend {
+		d.Overrun = overrunWord(s.Overrun)
+	}
+	if job.CommBytes > 0 {
+		d.Communication = bytesText(job.CommBytes)
+	}
+	if job.Flood {
+		d.Placing = placingFlood
+	}
 }
 
 func fillDocument(d *Document, job grid.Job) {
@@ -115,12 +156,6 @@ func fillDocument(d *Document, job grid.Job) {
 	}
 	if s.TimeLimit > 0 {
 		d.Limit = short(s.TimeLimit)
-	}
-	if !s.Window.NotBefore.IsZero() {
-		d.Start = &docStart{NotBefore: s.Window.NotBefore.UTC().Format(time.RFC3339)}
-	}
-	if !s.Window.Deadline.IsZero() {
-		d.Deadline = s.Window.Deadline.UTC().Format(time.RFC3339)
 	}
 	for _, item := range job.Items {
 		d.Items = append(d.Items, docItem{Value: item.Value, Inputs: docInputs(item.Inputs)})

@@ -189,10 +189,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		"wasm: w\ncheckpoint: {policy: a}":            "job.yaml:2: checkpoint: not supported by this version",
 		"wasm: w\nreplicas: 2":                        "replicas: not supported",
 		"wasm: w\nagreement: 2":                       "agreement: not supported",
-		"wasm: w\nafter: [a]":                         "after: not supported",
-		"wasm: w\npriority: 1":                        "priority: not supported",
 		"wasm: w\ndomains: {spill: true}":             "domains: not supported",
-		"wasm: w\nstart:\n  at: 14:00":                "job.yaml:3: start.at: not supported",
 		"wasm: w\nresources:\n  memory: 512":          "job.yaml:3: resources.memory: want a size with a unit (B, KiB, MiB, GiB, TiB), have \"512\"; write it like 512MiB",
 		"wasm: w\nresources: {cpus: 2 cores}":         "resources.cpus: want a number of cores",
 		"wasm: w\nresources: {cpus: 0}":               "resources.cpus: want at least 0.001 cores",
@@ -202,7 +199,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		"wasm: w\nruntime: 400d":                      "runtime: want 1ms to",
 		"wasm: w\nttl: 10m":                           "ttl: want 10ms to 5m0s",
 		"wasm: w\nstart: {notBefore: noon}":           "start.notBefore: want a time, have \"noon\"",
-		"wasm: w\ndeadline: 2020-01-01T00:00:00Z":     "deadline: want a time after 2026-05-01T13:00:00Z",
+		"wasm: w\ndeadline: 2020-01-01T00:00:00Z":     "deadline: want a time after 2026-05-01T15:00:00+02:00",
 		"wasm: w\ncount: 0":                           "count: want a whole number from 1 to 100000",
 		"wasm: w\ncount: 2\nitems: [a]":               "job.yaml:2: count: count and items are both given",
 		"wasm: w\nitems: []":                          "items: want at least one item",
@@ -319,6 +316,10 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(full))
 	f.Add([]byte(`{"job": {"command": ["x"], "count": 2, "inputs": [{"path": "/a", "from": "cid:b"}]}, "status": 1}`))
 	f.Add([]byte("wasm: &a x\nitems: [*a]\n"))
+	f.Add([]byte(placed))
+	f.Add([]byte("reserve: 2h\nstart: {at: mon 09:00}\ncount: 3\n"))
+	f.Add([]byte("command: [x]\nplacing: flood\nstart: {notBefore: in 10m}\n"))
+	f.Add([]byte("command: [x]\ndeadline: 2028-02-29T12:00\nafter: aaaa\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := jobfile.Parse(data, options())
 		if err != nil {

@@ -60,7 +60,7 @@ func (p *parser) planning(key string, node *yaml.Node) bool {
 	case "limit":
 		spec.TimeLimit = p.span(node, key, "1h", time.Second, grid.MaxRuntime)
 	case "start":
-		p.mapping(node, key, p.start, []string{"notBefore"})
+		p.mapping(node, key, p.start, []string{"at", "notBefore"})
 	case "deadline":
 		// Understood in checkWhole: its next occurrence is the one after the start.
 		p.deadline = node
@@ -75,7 +75,7 @@ func (p *parser) planning(key string, node *yaml.Node) bool {
 	case "map":
 		p.mapping(node, key, p.virtualMap, []string{"kind", "weights"})
 	default:
-		return false
+		return p.placing(key, node)
 	}
 	return true
 }
@@ -224,42 +224,6 @@ func (p *parser) resource(key string, node *yaml.Node) bool {
 		return false
 	}
 	return true
-}
-
-func (p *parser) start(key string, node *yaml.Node) bool {
-	if key != "notBefore" {
-		return false
-	}
-	p.file.Spec.Window.NotBefore = p.moment(node.Value, node.Line, "start.notBefore", p.now)
-	return true
-}
-
-// moment reads a time. One without a zone is the submitter's; a time of day is
-// its next occurrence after the given moment.
-func (p *parser) moment(text string, line int, field string, after time.Time) time.Time {
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t.UTC()
-	}
-	zone := p.now.Location()
-	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"} {
-		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
-			return t.UTC()
-		}
-	}
-	for _, layout := range []string{"15:04:05", "15:04"} {
-		day, err := time.Parse(layout, text)
-		if err != nil {
-			continue
-		}
-		local := after.In(zone)
-		t := time.Date(local.Year(), local.Month(), local.Day(), day.Hour(), day.Minute(), day.Second(), 0, zone)
-		if !t.After(after) {
-			t = time.Date(local.Year(), local.Month(), local.Day()+1, day.Hour(), day.Minute(), day.Second(), 0, zone)
-		}
-		return t.UTC()
-	}
-	p.fail(line, field, "write it like 18:00, 2026-05-01 18:00 or 2026-05-01T18:00:00Z", "want a time, have %q", text)
-	return time.Time{}
 }
 
 func (p *parser) items(node *yaml.Node) {

@@ -49,7 +49,7 @@ func (p *parser) fail(line int, field, remedy, format string, args ...any) {
 // unsupported are keys of the job file that this version does not act on.
 func unsupported() []string {
 	return []string{
-		"container", "checkpoint", "replicas", "agreement", "after", "priority", "domains", "start.at",
+		"container", "checkpoint", "replicas", "agreement", "domains",
 	}
 }
 
@@ -82,10 +82,10 @@ func (p *parser) isDescription(node *yaml.Node) bool {
 }
 
 func topKeys() []string {
-	return []string{
+	return append([]string{
 		"name", "wasm", "command", "args", "env", "inputs", "outputs", "resources", "os", "arch", "runtime", "limit",
 		"start", "deadline", "items", "count", "ttl", "unattended", "map",
-	}
+	}, placingKeys()...)
 }
 
 // mapping calls take for each key of a mapping. take says whether it knows the

@@ -18,9 +18,13 @@ import (
 type Plan struct {
 	File    *File
 	Sources []Source // each content once; what Job wants identifiers for, in this order
+	name    string   // of the job file
 	module  int      // index into Sources, -1 for a command
 	inputs  []slot
 	items   []planItem
+
+	after       []grid.JobID // of Complete
+	reservation grid.JobID   // likewise
 }
 
 // slot is an input whose content is Sources[source].
@@ -50,7 +54,7 @@ func (f *File) Resolve(name, folder string) (*Plan, error) {
 		return nil, fmt.Errorf("open folder of the job file: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read from
-	r := &resolver{file: f, root: root, folder: folder, plan: &Plan{File: f, module: -1}, known: map[string]int{}}
+	r := &resolver{file: f, root: root, folder: folder, plan: &Plan{File: f, name: name, module: -1}, known: map[string]int{}}
 	r.run()
 	if len(r.errs) > 0 {
 		return nil, r.errs.sorted(name)
@@ -251,7 +255,11 @@ func (p *Plan) Job(stored []Stored) (grid.Job, error) {
 	if len(stored) != len(p.Sources) {
 		return grid.Job{}, fmt.Errorf("build job: have %d stored sources, want %d", len(stored), len(p.Sources))
 	}
-	job := grid.Job{Spec: p.File.Spec, Count: uint32(p.Tasks()), TTL: p.File.TTL}
+	job := grid.Job{
+		Spec: p.File.Spec, Count: uint32(p.Tasks()), TTL: p.File.TTL,
+		Split: p.File.Split, CommBytes: p.File.CommBytes, Flood: p.File.Flood,
+	}
+	job.After, job.Spec.Reservation = p.others()
 	if p.module >= 0 {
 		m := stored[p.module]
 		job.Spec.Module = grid.Input{CID: m.CID, Bytes: m.Bytes}

@@ -22,15 +22,8 @@ func own(text string) bool {
 // checkWhole looks at what no single key can know. seen has the line of each key.
 func (p *parser) checkWhole(seen map[string]int, line int) {
 	f := p.file
-	_, wasm := seen["wasm"]
-	_, command := seen["command"]
-	switch {
-	case wasm && command:
-		p.fail(max(seen["wasm"], seen["command"]), "command", "keep one of them", "wasm and command are both given")
-	case !wasm && !command && !slices.ContainsFunc(p.errs, func(e *FieldError) bool { return e.Field == "container" }):
-		p.fail(line, "wasm", "add wasm: FILE (or command: [...])", "want exactly one of wasm and command, have none")
-	}
-	if _, given := seen["runtime"]; !given {
+	p.checkWork(seen, line)
+	if _, given := seen["runtime"]; !given && f.Spec.Kind != grid.KindReservation {
 		f.Spec.Runtime = p.runtime
 		if f.Spec.Runtime <= 0 {
 			f.Spec.Runtime = DefaultRuntime
@@ -41,10 +34,26 @@ func (p *parser) checkWhole(seen map[string]int, line int) {
 		p.fail(seen["count"], "count", "remove count: items say how many tasks there are", "count and items are both given")
 	}
 	p.checkWindow()
+	p.checkPlacing(seen)
 	p.checkWords(seen["items"] > 0)
 	p.checkDoubles()
 	if len(p.errs) == 0 {
 		p.checkLimits(line)
+	}
+}
+
+// checkWork wants exactly one kind of work.
+func (p *parser) checkWork(seen map[string]int, line int) {
+	_, wasm := seen["wasm"]
+	_, command := seen["command"]
+	_, reserve := seen["reserve"]
+	switch {
+	case wasm && command:
+		p.fail(max(seen["wasm"], seen["command"]), "command", "keep one of them", "wasm and command are both given")
+	case reserve && (wasm || command):
+		p.fail(seen["reserve"], "reserve", "submit the reservation and its jobs one after the other", "a reservation runs nothing")
+	case !wasm && !command && !reserve && !slices.ContainsFunc(p.errs, func(e *FieldError) bool { return e.Field == "container" }):
+		p.fail(line, "wasm", "add wasm: FILE (or command: [...])", "want exactly one of wasm and command, have none")
 	}
 }
 
@@ -58,27 +67,6 @@ func short(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
-}
-
-func (p *parser) checkWindow() {
-	window := &p.file.Spec.Window
-	if p.deadline != nil {
-		after := p.now
-		if window.NotBefore.After(after) {
-			after = window.NotBefore
-		}
-		window.Deadline = p.moment(p.deadline.Value, p.deadline.Line, "deadline", after)
-		if !window.Deadline.IsZero() && !window.Deadline.After(after) {
-			p.fail(p.deadline.Line, "deadline", "choose a later one", "want a time after %s, have %s",
-				after.UTC().Format(time.RFC3339), window.Deadline.Format(time.RFC3339))
-		}
-	}
-	if !window.NotBefore.IsZero() {
-		p.file.Notes = append(p.file.Notes, "start not before "+window.NotBefore.Format(time.RFC3339))
-	}
-	if !window.Deadline.IsZero() {
-		p.file.Notes = append(p.file.Notes, "deadline "+window.Deadline.Format(time.RFC3339))
-	}
 }
 
 // checkWords refuses {{item}} where there are no items: it would reach the

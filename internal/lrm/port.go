@@ -21,6 +21,14 @@ type Adapter interface {
 	Recover(ctx context.Context) error
 }
 
+// Verifier is implemented by adapters that know more of their future than Probe says:
+// one that hands work on to a scheduler of its own asks that.
+type Verifier interface {
+	// Verify reports why a task could not run from start to end, nil if it could.
+	// Nothing is kept or started.
+	Verify(ctx context.Context, task grid.Task, start, end time.Time) error
+}
+
 // Process is an attempt that was started.
 type Process interface {
 	Control

@@ -20,17 +20,50 @@ const (
 	PhaseRefused   Phase = "refused"   // no site can ever take it
 )
 
+// The phases of a reservation's task that a job's task does not have; before them it
+// waits, is announced and awarded like any other.
+const (
+	PhaseHeld     Phase = "held"     // promised; its time has not come
+	PhaseOpen     Phase = "open"     // its time has come: jobs that are bound to it run
+	PhaseOver     Phase = "over"     // its time has ended
+	PhaseReleased Phase = "released" // given back by its submitter
+	PhaseLost     Phase = "lost"     // no site could keep it
+)
+
 // Phases lists all phases in their usual order.
 func Phases() []Phase {
 	return []Phase{
-		PhaseWaiting, PhaseAnnounced, PhaseAwarded, PhaseStaging, PhaseRunning, PhaseFrozen,
-		PhaseSuspended, PhaseDone, PhaseFailed, PhaseCancelled, PhaseRefused,
+		PhaseWaiting, PhaseAnnounced, PhaseAwarded, PhaseStaging, PhaseHeld, PhaseRunning, PhaseOpen, PhaseFrozen,
+		PhaseSuspended, PhaseDone, PhaseOver, PhaseFailed, PhaseLost, PhaseCancelled, PhaseReleased, PhaseRefused,
+	}
+}
+
+// OfReservation is the phase of a reservation's task in its own words.
+func (p Phase) OfReservation() Phase {
+	switch p {
+	case PhaseStaging:
+		return PhaseHeld
+	case PhaseRunning, PhaseFrozen, PhaseSuspended:
+		return PhaseOpen
+	case PhaseDone:
+		return PhaseOver
+	case PhaseFailed:
+		return PhaseLost
+	case PhaseCancelled:
+		return PhaseReleased
+	default:
+		return p
 	}
 }
 
 // Ended reports whether nothing more will happen.
 func (p Phase) Ended() bool {
-	return p == PhaseDone || p == PhaseFailed || p == PhaseCancelled || p == PhaseRefused
+	switch p {
+	case PhaseDone, PhaseFailed, PhaseCancelled, PhaseRefused, PhaseOver, PhaseLost, PhaseReleased:
+		return true
+	default:
+		return false
+	}
 }
 
 // PhaseCounts says how many tasks are in which phase; empty phases are left out.
@@ -41,8 +74,8 @@ type PhaseCounts map[Phase]uint32
 // before done. A job without tasks waits.
 func (c PhaseCounts) Phase() Phase {
 	order := []Phase{
-		PhaseRunning, PhaseFrozen, PhaseSuspended, PhaseStaging, PhaseAwarded, PhaseAnnounced, PhaseWaiting,
-		PhaseRefused, PhaseFailed, PhaseCancelled, PhaseDone,
+		PhaseOpen, PhaseRunning, PhaseFrozen, PhaseSuspended, PhaseHeld, PhaseStaging, PhaseAwarded, PhaseAnnounced, PhaseWaiting,
+		PhaseRefused, PhaseLost, PhaseFailed, PhaseReleased, PhaseCancelled, PhaseOver, PhaseDone,
 	}
 	for _, phase := range order {
 		if c[phase] > 0 {
@@ -56,7 +89,7 @@ func (c PhaseCounts) Phase() Phase {
 type JobView struct {
 	ID          grid.JobID  `json:"id"`
 	Name        string      `json:"name,omitempty"`
-	Kind        string      `json:"kind"`                   // wasm or command
+	Kind        string      `json:"kind"`                   // wasm, command or reservation
 	Phase       Phase       `json:"phase"`                  // sum of the tasks' phases
 	Count       uint32      `json:"count"`                  // number of tasks
 	Tasks       PhaseCounts `json:"tasks"`                  // how many are where
@@ -90,10 +123,12 @@ type TaskView struct {
 	Token    grid.Token    `json:"token,omitempty"`     // number of the present attempt
 	Started  Time          `json:"started,omitzero"`
 	Ended    Time          `json:"ended,omitzero"`
-	Progress *Progress     `json:"progress,omitempty"` // of staging
-	Code     *int          `json:"code,omitempty"`     // once ended
-	Cause    string        `json:"cause,omitempty"`    // how it ended, in words
-	Text     string        `json:"text,omitempty"`     // what a person should know
+	Planned  Time          `json:"planned_start,omitzero"` // when its site has promised to start it, while it waits there
+	Kept     *float64      `json:"kept,omitempty"`         // probability that the site stays for it: 1 - z of the accepted offer
+	Progress *Progress     `json:"progress,omitempty"`     // of staging
+	Code     *int          `json:"code,omitempty"`         // once ended
+	Cause    string        `json:"cause,omitempty"`        // how it ended, in words
+	Text     string        `json:"text,omitempty"`         // what a person should know
 	Outputs  []OutputView  `json:"outputs,omitempty"`
 	Attempts []AttemptView `json:"attempts,omitempty"` // oldest first
 }

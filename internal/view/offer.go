@@ -37,6 +37,10 @@ type OfferRow struct {
 	LeftOut        []string    `json:"left_out,omitempty"` // terms of the distance that nobody knows here
 	Behind         string      `json:"behind,omitempty"`   // why it is not the nearest
 	EarliestStart  Time        `json:"earliest_start,omitzero"`
+	Start          Time        `json:"expected_start,omitzero"` // when the program would begin
+	Finish         Time        `json:"expected_finish,omitzero"`
+	Kept           *float64    `json:"kept,omitempty"`         // probability that the site stays until then: 1 - z
+	CouldPromise   Time        `json:"could_promise,omitzero"` // refusals for the time's sake: the earliest start (of a fixed one) or end (of a deadline) it could promise
 	Firm           bool        `json:"firm,omitempty"`
 	TasksNow       uint32      `json:"tasks_now,omitempty"` // how many tasks of the array could start now
 	Awarded        uint32      `json:"awarded,omitempty"`   // how many tasks went to this site

@@ -10,7 +10,7 @@ import (
 // JobSpec is a grid.Job as JSON: what POST /jobs takes.
 type JobSpec struct {
 	Name             string       `json:"name,omitempty"`
-	Kind             string       `json:"kind"`             // wasm or command
+	Kind             string       `json:"kind"`             // wasm, command or reservation
 	Module           *InputSpec   `json:"module,omitempty"` // wasm only; its path is left out
 	Args             []string     `json:"args,omitempty"`
 	Env              []EnvSpec    `json:"env,omitempty"`
@@ -22,6 +22,7 @@ type JobSpec struct {
 	RuntimeSeconds   float64      `json:"runtime_seconds"`
 	TimeLimitSeconds float64      `json:"time_limit_seconds,omitempty"`
 	NotBefore        Time         `json:"not_before,omitzero"`
+	At               Time         `json:"at,omitzero"` // the only start; excludes not_before
 	Deadline         Time         `json:"deadline,omitzero"`
 	Map              string       `json:"map,omitempty"`        // thesis (default) or seconds
 	Weights          *WeightsSpec `json:"weights,omitempty"`    // default: 1 each
@@ -30,6 +31,14 @@ type JobSpec struct {
 	Count            uint32       `json:"count"`
 	Items            []ItemSpec   `json:"items,omitempty"`
 	TTLSeconds       float64      `json:"ttl_seconds"`
+	Priority         int          `json:"priority,omitempty"`    // among the submitter's own jobs, higher first
+	Project          string       `json:"project,omitempty"`     // whose share of a site it counts against
+	Reservation      grid.JobID   `json:"reservation,omitempty"` // it runs in what that holds, and nowhere else
+	Overrun          string       `json:"overrun,omitempty"`     // suspend (default) or stop
+	After            []grid.JobID `json:"after,omitempty"`       // own jobs that must be done before
+	Split            string       `json:"split,omitempty"`       // never, if-needed or greedy: its tasks are parts that run together
+	CommBytes        int64        `json:"comm_bytes,omitempty"`  // what each part exchanges with the others
+	Flood            bool         `json:"flood,omitempty"`       // several sites queue it, and the first whose turn it is runs it
 }
 
 // InputSpec is a grid.Input as JSON.
@@ -93,9 +102,11 @@ func FromJob(j grid.Job) JobSpec {
 		Name: s.Name, Kind: s.Kind.String(), Args: s.Args, Inputs: fromInputs(s.Inputs),
 		Need: Resources(s.Need), OS: s.OS, Arch: s.Arch,
 		RuntimeSeconds: s.Runtime.Seconds(), TimeLimitSeconds: s.TimeLimit.Seconds(),
-		NotBefore: At(s.Window.NotBefore), Deadline: At(s.Window.Deadline),
+		NotBefore: At(s.Window.NotBefore), At: At(s.Window.At), Deadline: At(s.Window.Deadline),
 		Map: s.Map.String(), Weights: (*WeightsSpec)(&s.Weights), Unattended: UnattendedWord(s.Unattended),
 		Count: j.Count, TTLSeconds: j.TTL.Seconds(),
+		Priority: s.Priority, Project: s.Project, Reservation: s.Reservation, Overrun: overrunWord(s.Overrun),
+		After: j.After, Split: splitWord(j.Split), CommBytes: j.CommBytes, Flood: j.Flood,
 	}
 	if s.Module.CID != "" {
 		out.Module = &InputSpec{CID: s.Module.CID, Bytes: s.Module.Bytes}
@@ -153,10 +164,14 @@ func (s JobSpec) Job() (grid.Job, error) {
 		Spec: grid.Spec{
 			Name: s.Name, Kind: kind, Args: s.Args, Inputs: toInputs(s.Inputs), Need: s.Need.Grid(),
 			OS: s.OS, Arch: s.Arch, Runtime: Duration(s.RuntimeSeconds), TimeLimit: Duration(s.TimeLimitSeconds),
-			Window: grid.Window{NotBefore: moment(s.NotBefore), Deadline: moment(s.Deadline)},
+			Window: grid.Window{NotBefore: moment(s.NotBefore), At: moment(s.At), Deadline: moment(s.Deadline)},
 			Map:    mapKind, Weights: weights, Unattended: unattended,
+			Priority: s.Priority, Project: s.Project, Reservation: s.Reservation,
 		},
-		Count: s.Count, TTL: Duration(s.TTLSeconds),
+		Count: s.Count, TTL: Duration(s.TTLSeconds), After: s.After, CommBytes: s.CommBytes, Flood: s.Flood,
+	}
+	if err = s.fillWords(&job); err != nil {
+		return grid.Job{}, err
 	}
 	s.fill(&job)
 	if job.Spec.Axes, err = s.axes(); err != nil {
@@ -209,8 +224,10 @@ func parseKind(word string) (grid.WorkKind, error) {
 		return grid.KindWasm, nil
 	case grid.KindCommand.String():
 		return grid.KindCommand, nil
+	case grid.KindReservation.String():
+		return grid.KindReservation, nil
 	default:
-		return 0, fmt.Errorf("%w: kind %q: want wasm or command", grid.ErrInvalid, word)
+		return 0, fmt.Errorf("%w: kind %q: want wasm, command or reservation", grid.ErrInvalid, word)
 	}
 }
 

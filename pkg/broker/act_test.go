@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -116,7 +118,15 @@ func (r *rig) pass(d time.Duration) {
 
 func (r *rig) drawJob(s source) grid.Job {
 	j := testJob(uint32(s.n(4)))
-	switch s.n(6) {
+	r.drawPlace(s, &j)
+	switch s.n(12) {
+	case 6, 7:
+		j.Flood = true
+	case 8, 9, 10, 11:
+		j.Split, j.CommBytes = grid.Split(s.n(4)), int64(s.n(3))
+		if j.Split == grid.SplitNever {
+			j.Count = min(j.Count, 2) // what the good sites can take
+		}
 	case 0:
 		j.Spec.Unattended = grid.UnattendedFinish
 	case 1:
@@ -129,6 +139,25 @@ func (r *rig) drawJob(s source) grid.Job {
 	return j
 }
 
+// drawPlace draws when and where a job may run.
+func (r *rig) drawPlace(s source, j *grid.Job) {
+	ahead := r.now.Add(time.Duration(s.n(256)-2) * 250 * time.Millisecond)
+	switch s.n(8) {
+	case 0:
+		j.Spec.Window.At = ahead
+	case 1:
+		j.Spec.Window.Deadline = ahead
+	case 2:
+		j.Spec.Kind, j.Spec.Module, j.Spec.Window.At = grid.KindReservation, grid.Input{}, ahead
+	case 3:
+		j.Spec.Reservation = r.drawID(s)
+	case 4:
+		j.After = []grid.JobID{r.drawID(s), r.drawID(s)}
+	case 5:
+		j.Spec.Priority = s.n(5) - 2
+	}
+}
+
 func (r *rig) drawID(s source) grid.JobID {
 	if len(r.jobs) == 0 || s.n(8) == 0 {
 		return "aaaaaaaaaaaaaaaa"
@@ -139,7 +168,11 @@ func (r *rig) drawID(s source) grid.JobID {
 func (r *rig) drawAttempt(s source) grid.AttemptID {
 	id := attemptOf(r.drawID(s), uint32(s.n(5)), 0)
 	if j, ok := r.m.jobs[id.Task.Job]; ok && id.Task.Index < uint32(len(j.tasks)) {
-		id.Token = j.tasks[id.Task.Index].token
+		t := j.tasks[id.Task.Index]
+		id.Token = t.token
+		if n := len(t.rivals); n > 0 {
+			id.Token = t.rivals[s.n(n)].token
+		}
 	}
 	if s.n(6) == 0 {
 		id.Token += grid.Token(s.n(3)) - 1
@@ -148,10 +181,15 @@ func (r *rig) drawAttempt(s source) grid.AttemptID {
 }
 
 func (r *rig) drawTimer(s source) step.TimerKey {
-	name := []string{timerRound, timerExplain, timerAgain, timerForget, timerAward, timerLease, timerCollect, "else"}[s.n(8)]
+	name := []string{
+		timerRound, timerExplain, timerAgain, timerForget, timerAward, timerLease, timerCollect, timerRivals, "else", timerHold, timerWindow,
+	}[s.n(11)]
 	key := step.TimerKey{Name: name, ID: string(r.drawID(s))}
-	if s.n(2) == 0 {
-		key.ID = r.drawAttempt(s).String()
+	switch attempt := r.drawAttempt(s); {
+	case name == timerRivals:
+		key.ID = attempt.Task.String()
+	case s.n(2) == 0:
+		key.ID = attempt.String()
 	}
 	return key
 }
@@ -159,6 +197,8 @@ func (r *rig) drawTimer(s source) step.TimerKey {
 func (r *rig) drawOffer(s source) grid.Offer {
 	o := offer(uint64(s.n(40)), float64(s.n(12))/4, uint32(s.n(4)))
 	switch s.n(12) {
+	case 2, 3, 4, 5:
+		o.Firm = true
 	case 0:
 		o.Parts.Distance = math.NaN()
 	case 1:
@@ -174,7 +214,11 @@ func (r *rig) drawMessage(s source) protocol.Message {
 	}
 	refusal := grid.Refusal{Reason: grid.Reason(s.n(6)), Never: s.n(2) == 0}
 	attempt := r.drawAttempt(s)
-	switch s.n(11) {
+	switch s.n(13) {
+	case 11:
+		return protocol.MayStart{Renewal: 3, Attempts: []grid.AttemptID{attempt, r.drawAttempt(s)}}
+	case 12:
+		return r.drawHeld(s)
 	case 0, 1, 2:
 		return protocol.Bid{Job: id, Seq: seq, Offer: r.drawOffer(s)}
 	case 3:
@@ -195,10 +239,27 @@ func (r *rig) drawMessage(s source) protocol.Message {
 	case 8:
 		return protocol.Renew{Renewal: 2, Attempts: []grid.AttemptID{attempt}}
 	case 9:
-		return protocol.Progress{Attempt: attempt, Phase: grid.Phase(s.n(12)), Done: int64(s.n(3)) - 1}
+		return protocol.Progress{Attempt: attempt, Phase: grid.Phase(s.n(12)), Done: int64(s.n(3)) - 1, StartsIn: time.Duration(s.n(4)) * time.Second}
 	default:
 		return r.drawExit(s, attempt)
 	}
+}
+
+// drawHeld answers a request to hold, if there is one.
+func (r *rig) drawHeld(s source) protocol.Message {
+	for _, id := range r.m.jobIDs() {
+		j := r.m.jobs[id]
+		if j.hold == nil {
+			continue
+		}
+		if s.n(3) == 0 {
+			return protocol.Refuse{Job: id, Seq: j.seq, Refusal: grid.Refusal{Reason: grid.ReasonPromised}}
+		}
+		o := r.drawOffer(s)
+		o.Firm = true
+		return protocol.Bid{Job: id, Seq: j.seq, Offer: o}
+	}
+	return protocol.Vacancy{Jobs: []grid.JobID{r.drawID(s), r.drawID(s)}}
 }
 
 func (r *rig) drawExit(s source, attempt grid.AttemptID) protocol.Message {
@@ -210,4 +271,14 @@ func (r *rig) drawExit(s source, attempt grid.AttemptID) protocol.Message {
 		exit.Stdout = grid.Produced{Path: "/out", CID: "bout", Bytes: 3}
 	}
 	return protocol.Exited{Attempt: attempt, Exit: exit}
+}
+
+func (r *rig) awaited(id grid.AttemptID) bool {
+	for first := range maps.Keys(r.m.awards) {
+		if slices.Contains(r.m.awards[first].tasks, id) {
+			_, set := r.timers[step.TimerKey{Name: timerAward, ID: first.String()}]
+			return set
+		}
+	}
+	return false
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/index"
 )
 
 // Choice says how the site for a task is chosen among the offers.
@@ -19,24 +20,28 @@ const (
 // Config is what a broker is told once. Start from Default.
 type Config struct {
 	Self       grid.SiteID     // this site; required
+	Name       string          // of this site, as others know it; empty: its ID
 	Seed       uint64          // of the machine's randomness (ties, back-off) and of its jobs' names; a secret of this run
 	Addrs      []string        // where this site can be dialled; travels with announcements
 	Capability grid.Capability // own rates, named as the data's source
 
-	Lease         time.Duration // granted at a time; at least 100 ms. Shorter notices deaths sooner, longer forgives slow links
-	LeaseMargin   time.Duration // waited beyond a lease's end before a task moves; covers the two clocks' drift
-	LongLease     time.Duration // granted to jobs with unattended: finish
-	AwardWindow   time.Duration // a site that has not answered an award by then has missed it
-	BackoffMin    time.Duration // first pause before a job that fits nowhere is announced again
-	BackoffMax    time.Duration // longest such pause
-	CollectRetry  time.Duration // pause between attempts to fetch outputs
-	CollectGiveUp time.Duration // outputs that cannot be had for so long are computed again elsewhere
-	KeepEnded     time.Duration // records and outputs of ended jobs are kept so long
-	Reunion       time.Duration // after having been cut off, how long to wait for frozen attempts before they are moved
-	BootGrace     time.Duration // after a start, how long to wait for peers before a job is called unplaceable
+	Lease            time.Duration // granted at a time; at least 100 ms. Shorter notices deaths sooner, longer forgives slow links
+	LeaseMargin      time.Duration // waited beyond a lease's end before a task moves; covers the two clocks' drift
+	LongLease        time.Duration // granted to jobs with unattended: finish
+	ReservationLease time.Duration // granted to reservations: a site that restarts within it keeps them
+	AwardWindow      time.Duration // a site that has not answered an award by then has missed it
+	BackoffMin       time.Duration // first pause before a job that fits nowhere is announced again
+	BackoffMax       time.Duration // longest such pause
+	CollectRetry     time.Duration // pause between attempts to fetch outputs
+	CollectGiveUp    time.Duration // outputs that cannot be had for so long are computed again elsewhere
+	CollectDead      time.Duration // the same for those of a site that is known to have died: it may be restarted at once
+	KeepEnded        time.Duration // records and outputs of ended jobs are kept so long
+	Reunion          time.Duration // after having been cut off, how long to wait for frozen attempts before they are moved
+	BootGrace        time.Duration // after a start, how long to wait for peers before a job is called unplaceable
 
 	Choice      Choice // how to choose among offers
 	Policy      Policy // what availability does to a job's placing
+	HoldTop     int    // promised jobs: how many of the nearest sites are asked to hold their offers, at least 1
 	ReplyTarget int    // > 0: ask for about so many answers by sampling; 0: everybody answers
 	Requote     bool   // let sites decline an award that has become worse than the runner-up
 	MaxJobs     int    // jobs held, ended ones included
@@ -50,8 +55,9 @@ type Config struct {
 func Default(self grid.SiteID) Config {
 	return Config{
 		Self: self, Lease: 3 * time.Second, LeaseMargin: 500 * time.Millisecond, LongLease: 8 * time.Hour,
+		ReservationLease: time.Minute, HoldTop: index.DefaultReservations,
 		AwardWindow: 2 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute,
-		CollectRetry: time.Second, CollectGiveUp: time.Minute, KeepEnded: 7 * 24 * time.Hour,
+		CollectRetry: time.Second, CollectGiveUp: time.Minute, CollectDead: 3 * time.Second, KeepEnded: 7 * 24 * time.Hour,
 		BootGrace: 3 * time.Second, Reunion: 10 * time.Second, Requote: true, MaxJobs: 4096, MaxTries: 16, ExplainUpTo: 64, UnicastUpTo: 64,
 	}
 }
@@ -66,10 +72,13 @@ func (c Config) Validate() error {
 	}
 	want(c.Lease >= 100*time.Millisecond, "lease: want at least 100ms")
 	want(c.LongLease >= c.Lease, "long lease: want at least the lease")
+	want(c.ReservationLease >= c.Lease, "reservation lease: want at least the lease")
+	want(c.HoldTop >= 1 && c.HoldTop <= maxHolds, "hold top: want 1 to 64")
 	want(c.LeaseMargin > 0, "lease margin: want more than 0")
 	want(c.AwardWindow > 0, "award window: want more than 0")
 	want(c.BackoffMin > 0 && c.BackoffMax >= c.BackoffMin, "back-off: want a rising range above 0")
 	want(c.CollectRetry > 0 && c.CollectGiveUp >= c.CollectRetry, "collect retry: want more than 0 and at most the give-up")
+	want(c.CollectDead > 0 && c.CollectDead <= c.CollectGiveUp, "collect dead: want more than 0 and at most the give-up")
 	want(c.KeepEnded > 0, "keep ended: want more than 0")
 	want(min(c.BootGrace, c.Reunion) >= 0, "boot grace, reunion: want at least 0")
 	want(c.MaxJobs >= 1 && c.MaxTries >= 1, "max jobs, max tries: want at least 1")

@@ -10,9 +10,13 @@
 // has ended, a margin included, the task is not awarded again, unless the
 // attempt is known to have ended.
 //
+// A job with a fixed start or a deadline, and a reservation, wants a promise: it is
+// awarded to firm offers only, refused when nobody makes one, and never started when
+// it is too late.
+//
 // What is durable: the submission, the fencing token and site of each task
 // from before its award is sent, ends and results, the fault ledger. Rounds of
-// announcements are not; a restarted broker announces again.
+// announcements and holds are not; a restarted broker announces again.
 //
 // The protocol is that of the thesis' section 4.1; failover order is FIBR
 // (A. Lidya Therasa et al., "Dynamic Adaptation of Checkpoints and Rescheduling

@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -44,6 +45,11 @@ type taskFact struct {
 	Exit       *grid.Exit    `json:"exit,omitempty"`
 	Failed     []grid.SiteID `json:"failed,omitempty"`
 	Tries      []Try         `json:"tries,omitempty"`
+	Rivals     []rivalFact   `json:"rivals,omitempty"`
+	Top        grid.Token    `json:"top,omitempty"` // where it is above Token
+	Accepted   bool          `json:"accepted,omitempty"`
+	Kept       float64       `json:"kept,omitempty"`
+	StartsMS   int64         `json:"starts_ms,omitempty"` // only of promised jobs
 }
 
 type faultFact struct {
@@ -76,9 +82,16 @@ func (m *Machine) saveTask(j *job, index uint32) {
 	f := taskFact{
 		Phase: t.phase, Token: t.token, Site: t.site, Distance: t.distance, AwardedMS: toMS(t.awardedAt),
 		Silent: t.silent, Failures: t.failures, Exit: t.exit, Failed: t.failed, Tries: t.tries,
+		Accepted: t.accepted, Kept: t.kept,
+	}
+	if j.promised() {
+		f.StartsMS = toMS(t.startsAt)
 	}
 	if m.leaseOf(j) > m.cfg.Lease {
 		f.LeaseEndMS = toMS(t.leaseEnd)
+	}
+	if f.Rivals = t.rivalFacts(); t.top > t.token {
+		f.Top = t.top
 	}
 	m.persist(factTask, j.taskID(index).String(), f)
 }
@@ -110,6 +123,9 @@ func (m *Machine) Restore(encoded []byte) error {
 	}
 	for _, id := range m.jobIDs() {
 		m.settle(m.jobs[id])
+	}
+	for _, id := range m.Jobs() {
+		m.depend(m.jobs[id]) // in the order of their submission
 	}
 	return nil
 }
@@ -167,6 +183,8 @@ func (m *Machine) restoreTask(f step.Fact) error {
 	j.tasks[id.Index] = task{
 		phase: v.Phase, token: v.Token, site: v.Site, distance: v.Distance, awardedAt: fromMS(v.AwardedMS),
 		leaseEnd: fromMS(v.LeaseEndMS), silent: v.Silent, failures: v.Failures, exit: v.Exit, failed: v.Failed, tries: v.Tries,
+		rivals: rivalsOf(v.Rivals), top: max(v.Top, v.Token),
+		accepted: v.Accepted, kept: v.Kept, startsAt: fromMS(v.StartsMS),
 	}
 	return nil
 }
@@ -191,7 +209,7 @@ func (m *Machine) settle(j *job) {
 // Check implements step.Machine.
 func (m *Machine) Check() error {
 	for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
-		if err := m.jobs[id].check(); err != nil {
+		if err := errors.Join(m.jobs[id].check(), m.checkPlacing(m.jobs[id])); err != nil {
 			return fmt.Errorf("job %s: %w", id, err)
 		}
 	}
@@ -214,6 +232,9 @@ func (j *job) check() error {
 		if t.phase.Ended() && !t.leaseEnd.IsZero() {
 			return fmt.Errorf("task %d has ended and holds a lease", i)
 		}
+		if err := t.checkRivals(i); err != nil {
+			return err
+		}
 	}
 	if !j.probe && (open != j.open || waiting != len(j.waiting)) {
 		return fmt.Errorf("counts %d open and %d waiting tasks, has %d and %d", j.open, len(j.waiting), open, waiting)
@@ -221,7 +242,7 @@ func (j *job) check() error {
 	if !slices.IsSorted(j.waiting) {
 		return fmt.Errorf("waiting tasks are out of order: %v", j.waiting)
 	}
-	return nil
+	return j.checkParts()
 }
 
 var timeZero time.Time //nolint:gochecknoglobals // the zero time, named

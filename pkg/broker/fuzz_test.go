@@ -28,7 +28,17 @@ type rig struct {
 	timers  map[step.TimerKey]time.Time
 	jobs    []grid.JobID // submitted or probed, ended or not
 	granted map[grid.AttemptID]promise
-	awarded map[grid.TaskID]grid.Token
+	awarded map[grid.TaskID]*awarded
+	steps   int
+	onSend  func(step.Send) // nil: nobody listens
+}
+
+// awarded is what one step gave out of a task: an attempt, or several rivals.
+type awarded struct {
+	sites  map[grid.Token]grid.SiteID
+	last   grid.Token // the highest
+	chosen grid.Token // the first that got a lease; 0 = none yet
+	step   int
 }
 
 // promise is the latest lease of an attempt.
@@ -46,7 +56,7 @@ func newRig(t interface{ Fatalf(string, ...any) }, tune func(*Config)) *rig {
 	}
 	r := &rig{
 		t: t, cfg: cfg, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), facts: step.NewFacts(),
-		granted: make(map[grid.AttemptID]promise), awarded: make(map[grid.TaskID]grid.Token),
+		granted: make(map[grid.AttemptID]promise), awarded: make(map[grid.TaskID]*awarded),
 	}
 	r.start()
 	return r
@@ -67,6 +77,7 @@ func (r *rig) start() {
 }
 
 func (r *rig) do(in step.Input) []step.Effect {
+	r.steps++
 	effects := r.m.Step(r.now, in)
 	for _, e := range effects {
 		r.note(e)
@@ -98,6 +109,9 @@ func (r *rig) note(e step.Effect) {
 	case step.Send:
 		r.encodable(e.Message)
 		r.noteSend(e)
+		if r.onSend != nil {
+			r.onSend(e)
+		}
 	}
 }
 
@@ -107,15 +121,14 @@ func (r *rig) encodable(msg protocol.Message) {
 	}
 }
 
-// noteSend checks the two rules that keep a task from running twice: tokens only
-// grow, and no attempt is awarded while an earlier one holds a lease.
+// noteSend checks the rules that keep a task from running twice: tokens only grow, no
+// attempt is awarded while an earlier one holds a lease, and of rivals only one ever
+// gets any.
 func (r *rig) noteSend(e step.Send) {
 	switch msg := e.Message.(type) {
 	case protocol.Lease:
 		for _, id := range msg.Attempts {
-			if id.Token != r.awarded[id.Task] {
-				r.t.Fatalf("a lease for %s, the latest is %d", id, r.awarded[id.Task])
-			}
+			r.noteLease(id, e.To)
 			end := r.now.Add(msg.Duration)
 			if old := r.granted[id]; old.end.Before(end) {
 				r.granted[id] = promise{e.To, end}
@@ -123,15 +136,43 @@ func (r *rig) noteSend(e step.Send) {
 		}
 	case protocol.Award:
 		for _, t := range msg.Tasks {
-			id := grid.TaskID{Job: msg.Job, Index: t.Index}
-			if t.Token <= r.awarded[id] {
-				r.t.Fatalf("task %s is awarded with token %d after %d", id, t.Token, r.awarded[id])
-			}
-			last := grid.AttemptID{Task: id, Token: r.awarded[id]}
-			if p, has := r.granted[last]; has && p.end.After(r.now) {
-				r.t.Fatalf("task %s is awarded while %s has a lease until %s at %s", id, last, p.end, p.to)
-			}
-			r.awarded[id] = t.Token
+			r.noteAward(grid.AttemptID{Task: grid.TaskID{Job: msg.Job, Index: t.Index}, Token: t.Token}, e.To, msg.AskFirst)
+		}
+	}
+}
+
+func (r *rig) noteLease(id grid.AttemptID, to grid.SiteID) {
+	a := r.awarded[id.Task]
+	if a == nil || a.sites[id.Token] != to || a.chosen != 0 && a.chosen != id.Token {
+		r.t.Fatalf("a lease for %s at %s, awarded was %+v", id, to, a)
+	}
+	a.chosen = id.Token
+}
+
+func (r *rig) noteAward(id grid.AttemptID, to grid.SiteID, rival bool) {
+	a := r.awarded[id.Task]
+	if a != nil && rival && a.chosen == 0 && a.sites[id.Token] == to {
+		return // said again
+	}
+	if a != nil && id.Token <= a.last || a != nil && a.step == r.steps && !rival {
+		r.t.Fatalf("%s is awarded to %s after %+v", id, to, a)
+	}
+	if a == nil || a.step != r.steps {
+		r.noLease(id)
+		a = &awarded{sites: make(map[grid.Token]grid.SiteID), step: r.steps}
+		r.awarded[id.Task] = a
+	}
+	a.sites[id.Token], a.last = to, id.Token
+}
+
+// noLease: no earlier attempt of the task holds one, nor of any other part that is to
+// start with it.
+func (r *rig) noLease(id grid.AttemptID) {
+	together := r.m.jobs[id.Task.Job].split()
+	for other, p := range r.granted {
+		same := other.Task == id.Task || together && other.Task.Job == id.Task.Job
+		if same && p.end.After(r.now) {
+			r.t.Fatalf("%s is awarded while %s has a lease until %s at %s", id, other, p.end, p.to)
 		}
 	}
 }
@@ -162,7 +203,11 @@ func (r *rig) checkWakeUps(in step.Input) {
 		switch {
 		case j.round != nil && !set(timerRound, string(id)):
 			r.t.Fatalf("after %+v: the round of %s never ends", in, id)
-		case j.round == nil && len(j.waiting) > 0 && !set(timerAgain, string(id)):
+		case j.hold != nil && !set(timerHold, string(id)):
+			r.t.Fatalf("after %+v: the sites that %s asked to hold are awaited for ever", in, id)
+		case r.m.blocked(j) && !slices.ContainsFunc(r.m.awaits(j), func(id grid.JobID) bool { return r.m.jobs[id].open > 0 }):
+			r.t.Fatalf("after %+v: %s waits for jobs that have ended", in, id)
+		case j.round == nil && j.hold == nil && !r.m.blocked(j) && len(j.waiting) > 0 && !set(timerAgain, string(id)):
 			r.t.Fatalf("after %+v: job %s waits and is never announced again", in, id)
 		}
 		if j.probe {
@@ -171,25 +216,21 @@ func (r *rig) checkWakeUps(in step.Input) {
 		for i := range j.tasks {
 			t, attempt := &j.tasks[i], j.attempt(uint32(i))
 			switch {
+			case len(t.rivals) > 0:
+				if !set(timerRivals, attempt.Task.String()) {
+					r.t.Fatalf("after %+v: nobody looks after the rivals of %s", in, attempt.Task)
+				}
 			case t.phase == grid.PhaseAwarded && t.leaseEnd.IsZero():
 				if !r.awaited(attempt) {
 					r.t.Fatalf("after %+v: the award of %s is never missed", in, attempt)
 				}
+			case t.active() && t.leaseEnd.IsZero() && j.split() && j.unanswered():
+				// it has no lease before that of the last is answered, or missed
 			case t.active() && !set(timerLease, attempt.String()):
 				r.t.Fatalf("after %+v: %s is %s and its lease never ends", in, attempt, t.phase)
 			}
 		}
 	}
-}
-
-func (r *rig) awaited(id grid.AttemptID) bool {
-	for first := range maps.Keys(r.m.awards) {
-		if slices.Contains(r.m.awards[first].tasks, id) {
-			_, set := r.timers[step.TimerKey{Name: timerAward, ID: first.String()}]
-			return set
-		}
-	}
-	return false
 }
 
 func FuzzStep(f *testing.F) {
@@ -337,12 +378,19 @@ func answer(site grid.SiteID, e step.Effect, number uint64) []step.Input {
 		return []step.Input{say(protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: offer(number, 1, 2)})}
 	case protocol.Reannounce:
 		return []step.Input{say(protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: offer(number, 1, 2)})}
+	case protocol.HoldOffer:
+		o := offer(number, 1, max(2, msg.Tasks))
+		o.Firm = true
+		return []step.Input{say(protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: o})}
 	case protocol.Award:
 		var inputs []step.Input
 		for _, t := range msg.Tasks {
 			id := grid.AttemptID{Task: grid.TaskID{Job: msg.Job, Index: t.Index}, Token: t.Token}
-			inputs = append(inputs, say(protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: 1}),
-				say(protocol.Exited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseExited}}))
+			inputs = append(inputs, say(protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: 1}))
+			if msg.AskFirst {
+				inputs = append(inputs, say(protocol.MayStart{Attempts: []grid.AttemptID{id}, Renewal: 2}))
+			}
+			inputs = append(inputs, say(protocol.Exited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseExited}}))
 		}
 		return inputs
 	}

@@ -36,6 +36,16 @@ type job struct {
 	bid     bool                       // some site has offered at some time
 	backoff time.Duration              // last pause before announcing again
 	cleared bool                       // "placed" was said since the last announcement
+
+	together time.Time              // before that, attempts of parts may run that were told to stop
+	common   *common                // what the awards under way say to all parts, or nil
+	asked    map[grid.SiteID]uint64 // the latest request for first leases of each site, until all parts are accepted
+
+	hold    *holding               // sites are asked to make their offers firm, or nil
+	taken   map[grid.SiteID]uint64 // the last firm offer of each site that was awarded
+	hasty   int                    // announcements at once because nobody could hold what he had offered
+	arrived bool                   // a site has just accepted a task, or come back with one
+	empty   int                    // complete rounds in a row in which nobody offered
 }
 
 // task is one task of a job.
@@ -47,6 +57,9 @@ type task struct {
 	awardedAt    time.Time
 	startedAt    time.Time   // first heard to run
 	distance     float64     // of the latest award
+	accepted     bool        // a site has promised it a place, some time; only of promised jobs
+	kept         float64     // 1 - z of the latest award: how likely its promise is kept; only of promised jobs
+	startsAt     time.Time   // staging: when its place in the site's plan begins, on this clock; zero: not known
 	done         int64       // bytes staged
 	total        int64       // bytes to stage
 	standing     grid.Reason // frozen: why, as its site says
@@ -58,12 +71,15 @@ type task struct {
 	roundsFailed int           // awards since the last failure that found no site
 	tries        []Try         // finished attempts; at most maxTries, latest last
 	collectBy    time.Time     // when fetching the outputs is given up
+	rivals       []rival       // its attempts while several sites queue it, ascending by token; the first stands for it
+	top          grid.Token    // highest ever given out, where that is not the latest attempt's
 }
 
 // candidate is an offer that stands.
 type candidate struct {
 	offer   grid.Offer // with the distance on all axes, this submitter's own included
 	quoted  float64    // the distance that the site said
+	seq     uint32     // of the announcement that it answers
 	left    uint32     // tasks it can still take
 	at      time.Time
 	expires time.Time
@@ -79,6 +95,7 @@ func newJob(id grid.JobID, spec grid.Job, now time.Time) *job {
 	j := &job{
 		id: id, job: spec, submitted: now, tasks: make([]task, spec.Count), open: int(spec.Count),
 		offers: make(map[grid.SiteID]*candidate), answers: make(map[grid.SiteID]Answer), vacant: make(map[grid.SiteID]bool),
+		taken: make(map[grid.SiteID]uint64),
 	}
 	for i := range j.tasks {
 		j.tasks[i].phase = grid.PhaseWaiting

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -12,12 +14,22 @@ import (
 // for each further one. The latest attempt of an open task gets its lease; all
 // others are fenced off.
 func (m *Machine) renew(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
+	if attempts = m.withoutRivals(from, attempts); len(attempts) == 0 {
+		return
+	}
 	leases := make(map[time.Duration][]grid.AttemptID)
 	var below []grid.AttemptID
+	var placed []*job
 	for _, id := range attempts {
 		j, t := m.current(from, id)
 		if t == nil || !m.holds(j, t, id) {
 			below = append(below, m.fenceOf(id))
+			continue
+		}
+		if j.firm() && !slices.Contains(placed, j) {
+			placed = append(placed, j)
+		}
+		if m.early(j, from, renewal, id) {
 			continue
 		}
 		d := m.leaseOf(j)
@@ -31,9 +43,16 @@ func (m *Machine) renew(from grid.SiteID, renewal uint64, attempts []grid.Attemp
 		m.refusedMessage("fenced", from, below[0], grid.ReasonStale)
 		m.send(from, protocol.Fence{Below: below})
 	}
-	for _, d := range []time.Duration{m.cfg.Lease, m.cfg.LongLease} {
+	for _, d := range slices.Sorted(maps.Keys(leases)) {
 		m.grant(from, renewal, leases[d], d)
-		delete(leases, d) // the two may be equal
+	}
+	for _, j := range placed {
+		m.startTogether(j)
+		m.clearIfPlaced(j)
+		if j.arrived {
+			j.arrived = false
+			m.serveBound(j)
+		}
 	}
 }
 
@@ -46,6 +65,10 @@ func (m *Machine) holds(j *job, t *task, id grid.AttemptID) bool {
 	case t.phase == grid.PhaseWaiting && t.token > 0 && t.silent:
 		j.place(id.Task.Index)
 		t.phase, t.silent, t.away = grid.PhaseRunning, false, timeZero
+		if j.promised() && t.startedAt.IsZero() {
+			t.phase = grid.PhaseStaging // its place in the plan is ahead, as far as was heard
+		}
+		j.arrived = true
 		m.saveTask(j, id.Task.Index)
 		m.report(step.LevelInfo, "attempt_returned", id, t.site)
 	default:
@@ -54,16 +77,23 @@ func (m *Machine) holds(j *job, t *task, id grid.AttemptID) bool {
 	if t.phase == grid.PhaseAwarded {
 		t.phase = grid.PhaseStaging
 		j.backoff = 0
+		m.promiseMade(j, id.Task.Index)
 		m.report(step.LevelInfo, "accepted", id, t.site)
 	}
 	return true
 }
 
 func (m *Machine) leaseOf(j *job) time.Duration {
-	if j.job.Spec.Unattended == grid.UnattendedFinish {
+	switch {
+	case j.job.Spec.Kind == grid.KindReservation:
+		return m.cfg.ReservationLease
+	case j.split(): // parts that may run on alone would keep the others from starting anew
+		return m.cfg.Lease
+	case j.job.Spec.Unattended == grid.UnattendedFinish:
 		return m.cfg.LongLease
+	default:
+		return m.cfg.Lease
 	}
-	return m.cfg.Lease
 }
 
 // grant makes the promise: until the lease's end on this clock, a margin
@@ -107,7 +137,7 @@ func (m *Machine) leaseEnded(id grid.AttemptID) {
 		return
 	}
 	t := &j.tasks[id.Task.Index]
-	if t.token != id.Token || !t.active() || t.leaseEnd.After(m.now) {
+	if t.token != id.Token || !t.active() || t.leaseEnd.After(m.now) || len(t.rivals) > 0 {
 		return
 	}
 	site := t.site
@@ -141,26 +171,31 @@ func (m *Machine) lost(j *job, index uint32, why string) {
 // busy, not that the task is bad.
 func (m *Machine) requeue(j *job, index uint32) {
 	t := &j.tasks[index]
-	t.roundsFailed = 0
+	t.roundsFailed, t.startsAt = 0, timeZero
 	if t.failures >= m.cfg.MaxTries {
 		t.exit = &grid.Exit{Cause: grid.CauseSandbox, Text: "given up: no site has brought it to an end"}
 		m.endTask(j, index, grid.PhaseFailed)
+		m.partGivenUp(j)
 		m.jobEndedIfDone(j)
 		return
 	}
 	j.wait(index)
 	j.cleared = false
 	m.saveTask(j, index)
+	m.regroup(j)
 }
 
 // placeWaiting places what waits after a failure: with the runner-ups first,
 // and else by asking everybody again, whose caches are warm.
 func (m *Machine) placeWaiting(j *job) {
-	if j.round != nil || len(j.waiting) == 0 || j.probe {
+	if j.round != nil || !m.asking(j) {
+		return
+	}
+	if m.hopeless(j) {
 		return
 	}
 	m.award(j)
-	m.announceAgain(j)
+	m.announceInTurn(j)
 }
 
 // blame counts a missed response window or a lost lease against a site.
@@ -171,7 +206,7 @@ func (m *Machine) blame(site grid.SiteID) {
 
 // progress follows an attempt.
 func (m *Machine) progress(from grid.SiteID, msg protocol.Progress) {
-	_, t := m.current(from, msg.Attempt)
+	j, t := m.current(from, msg.Attempt)
 	if t == nil || !t.active() || t.phase == grid.PhaseAwarded {
 		return
 	}
@@ -184,7 +219,9 @@ func (m *Machine) progress(from grid.SiteID, msg protocol.Progress) {
 		})
 	}
 	t.phase, t.done, t.total, t.standing = msg.Phase, msg.Done, msg.Total, msg.Reason
+	m.planned(j, msg)
 	if msg.Phase == grid.PhaseRunning && t.startedAt.IsZero() {
 		t.startedAt = m.now
+		m.serveBound(j)
 	}
 }

@@ -27,6 +27,8 @@ type Machine struct {
 	banned      map[grid.SiteID]struct{} // what they say is ignored
 	awards      map[grid.AttemptID]award // awaiting an answer, by their first attempt
 	faults      fault.Ledger
+	dependants  map[grid.JobID][]grid.JobID // by the job that they name: as one before them, or as their reservation
+	ranked      int                         // jobs with a priority
 	facts       *step.Facts
 
 	now     time.Time     // of the Step under way
@@ -42,6 +44,8 @@ const (
 	timerAward   = "award"   // an award was not answered; ID is its first attempt
 	timerLease   = "lease"   // the last lease of an attempt has ended; ID is the attempt
 	timerCollect = "collect" // fetch outputs again; ID is the attempt
+	timerHold    = "hold"    // sites had the time to make their offers firm; ID is the job
+	timerWindow  = "window"  // what waits is too late now; ID is the job
 	timerForget  = "forget"  // an ended job has been kept long enough; ID is the job
 )
 
@@ -50,7 +54,7 @@ func New(cfg Config) *Machine {
 	return &Machine{
 		cfg: cfg, rng: step.NewRand(cfg.Seed, "broker/"+string(cfg.Self), 0),
 		jobs: make(map[grid.JobID]*job), members: make(map[grid.SiteID]*member),
-		awards: make(map[grid.AttemptID]award), facts: step.NewFacts(),
+		awards: make(map[grid.AttemptID]award), facts: step.NewFacts(), dependants: make(map[grid.JobID][]grid.JobID),
 	}
 }
 
@@ -138,6 +142,8 @@ func (m *Machine) message(from grid.SiteID, msg protocol.Message) {
 		m.declined(from, msg)
 	case protocol.Renew:
 		m.renew(from, msg.Renewal, msg.Attempts)
+	case protocol.MayStart:
+		m.mayStart(from, msg)
 	case protocol.Progress:
 		m.progress(from, msg)
 	case protocol.Exited:
@@ -148,10 +154,14 @@ func (m *Machine) message(from grid.SiteID, msg protocol.Message) {
 
 func (m *Machine) timer(key step.TimerKey) {
 	switch key.Name {
-	case timerRound, timerExplain, timerAgain, timerReunion, timerForget:
+	case timerRound, timerExplain, timerAgain, timerReunion, timerHold, timerWindow, timerForget:
 		j, ok := m.jobs[grid.JobID(key.ID)]
 		if ok {
 			m.jobTimer(key.Name, j)
+		}
+	case timerRivals:
+		if id, err := grid.ParseTaskID(key.ID); err == nil {
+			m.rivalsTimer(id)
 		}
 	case timerAward, timerLease, timerCollect:
 		m.attemptTimer(key)
@@ -165,9 +175,15 @@ func (m *Machine) jobTimer(name string, j *job) {
 	case timerExplain:
 		m.explainRound(j)
 	case timerAgain, timerReunion:
-		m.announceAgain(j)
+		m.announceInTurn(j)
+	case timerHold:
+		m.decide(j)
+	case timerWindow:
+		if !m.expire(j) {
+			m.announceInTurn(j) // what may still come back is waited for
+		}
 	case timerForget:
-		m.drop(j)
+		m.forgetInTime(j)
 	}
 }
 
@@ -206,7 +222,12 @@ func (m *Machine) boot(in step.Boot) {
 		for i := range j.tasks {
 			m.resumeTask(j, uint32(i))
 		}
-		if len(j.waiting) > 0 {
+		m.watchWindow(j)
+		m.resumeParts(j)
+		if m.blocked(j) {
+			m.follow(j)
+		}
+		if len(j.waiting) > 0 && !m.blocked(j) {
 			m.setTimer(timerAgain, string(id), m.now.Add(m.cfg.BackoffMin))
 		}
 	}
@@ -223,8 +244,14 @@ func (m *Machine) resumeTask(j *job, index uint32) {
 	switch {
 	case t.phase == grid.PhaseCollecting:
 		m.startCollect(j, index)
+	case len(t.rivals) > 0:
+		m.resumeRivals(j, index)
 	case t.active():
-		end := m.now.Add(m.cfg.Lease + m.cfg.LeaseMargin)
+		lease := m.cfg.Lease
+		if j.isReservation() {
+			lease = m.cfg.ReservationLease // its site may have to start again, too
+		}
+		end := m.now.Add(lease + m.cfg.LeaseMargin)
 		if t.leaseEnd.Before(end) {
 			t.leaseEnd = end
 		}

@@ -530,6 +530,26 @@ func TestOutputsThatCannotBeFetchedAreComputedAgain(t *testing.T) {
 	}
 }
 
+// A fetch that is under way does not hold up the task of a site that has died.
+func TestOutputsOfADeadSiteAreComputedAgainSoon(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	id := b.started(1)
+	attempt := attemptOf(id, 0, 1)
+	exit := grid.Exit{Cause: grid.CauseExited, Stdout: grid.Produced{Path: "/stdout", CID: "bout"}}
+	b.hear("a", protocol.Exited{Attempt: attempt, Exit: exit})
+	b.do(step.PeerGone{Site: "a", ProvenDead: true})
+	b.pass(b.m.cfg.CollectDead - time.Millisecond)
+	b.wantPhase(id, 0, grid.PhaseCollecting)
+	b.pass(2 * time.Millisecond)
+	if s, _ := b.m.Job(id); s.Tasks[0].Phase == grid.PhaseCollecting || s.Tasks[0].Phase.Ended() {
+		t.Errorf("the task is %s, want it to wait for another site or be announced", s.Tasks[0].Phase)
+	}
+	b.do(step.Collected{Attempt: attempt}) // too late: it is computed again
+	if s, _ := b.m.Job(id); s.Tasks[0].Phase.Ended() {
+		t.Errorf("the task is %s by what came late", s.Tasks[0].Phase)
+	}
+}
+
 func TestOthersCannotEndATask(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id := b.started(1)
@@ -622,16 +642,4 @@ func TestForgetNeedsAnEnd(t *testing.T) {
 	if facts := b.factsButMembers(); len(facts) != 1 { // the counter stays
 		t.Errorf("%d facts are left: %v", len(facts), facts)
 	}
-}
-
-func TestWhatWaitsPastItsDeadlineIsRefused(t *testing.T) {
-	b := newBench(t, nil, "a")
-	job := testJob(1)
-	job.Spec.Window.Deadline = b.now.Add(10 * time.Second)
-	id := b.submit(job)
-	b.refusal(id, "a", false)
-	b.refusal(id, self, false)
-	b.wantPhase(id, 0, grid.PhaseWaiting)
-	b.pass(30 * time.Second)
-	b.wantPhase(id, 0, grid.PhaseRefused)
 }

@@ -55,7 +55,8 @@ func (m *Machine) peerSeen(in step.PeerSeen) {
 	p.silentTill = timeZero
 	p.came(m.now)
 	m.saveMember(in.Site)
-	for _, id := range m.jobIDs() { // a new site may have room for what waits
+	m.rivalSeen(in.Site)
+	for _, id := range m.served() { // a new site may have room for what waits
 		if j := m.jobs[id]; len(j.waiting) > 0 && !j.probe {
 			m.ask(j, in.Site)
 		}
@@ -79,9 +80,10 @@ func (m *Machine) peerGone(in step.PeerGone) {
 		m.saveMember(in.Site)
 	}
 	p.connected, p.dead = false, in.ProvenDead
-	for _, id := range m.jobIDs() {
+	for _, id := range m.served() {
 		j := m.jobs[id]
 		delete(j.offers, in.Site)
+		m.holdLost(j, in.Site)
 		if in.ProvenDead {
 			m.siteDied(j, in.Site)
 		}
@@ -111,10 +113,17 @@ func (m *Machine) bansChanged(in step.BansChanged) {
 // siteDied ends the leases of a dead site's attempts early. Its supervisors
 // stop their jobs as soon as the agent is gone; the margin gives them time.
 func (m *Machine) siteDied(j *job, site grid.SiteID) {
+	m.rivalsDied(j, site)
 	for i := range j.tasks {
 		t := &j.tasks[i]
-		if t.site != site || !t.active() {
+		if t.site == site && t.phase == grid.PhaseCollecting {
+			m.hurryCollect(j, uint32(i))
+		}
+		if t.site != site || !t.active() || len(t.rivals) > 0 {
 			continue
+		}
+		if j.isReservation() && !t.leaseEnd.IsZero() {
+			continue // nothing runs: it is there again when its site is, and else moves with the lease's end
 		}
 		if end := m.now.Add(m.cfg.LeaseMargin); t.leaseEnd.After(end) {
 			t.leaseEnd = end

@@ -10,6 +10,9 @@ import (
 // and its outputs are fetched before the site may forget them; any other sends
 // the task elsewhere.
 func (m *Machine) exited(from grid.SiteID, msg protocol.Exited) {
+	if m.rivalExited(from, msg) {
+		return
+	}
 	j, t := m.current(from, msg.Attempt)
 	if t == nil || t.phase.Ended() || t.phase == grid.PhaseWaiting && !t.silent {
 		// Not awaited, or heard before: a site repeats an end until it is
@@ -83,15 +86,36 @@ func (m *Machine) collected(in step.Collected) {
 		m.setTimer(timerCollect, in.Attempt.String(), m.now.Add(m.cfg.CollectRetry))
 		return
 	}
-	t.exit = nil
-	t.collectBy = timeZero
-	m.failedAt(j, index, grid.Exit{Cause: grid.CauseData, Text: "its outputs could not be fetched: " + in.Problem})
+	m.giveUpOutputs(j, index, in.Problem)
+}
+
+// giveUpOutputs computes a task again elsewhere.
+func (m *Machine) giveUpOutputs(j *job, index uint32, problem string) {
+	t := &j.tasks[index]
+	t.exit, t.collectBy = nil, timeZero
+	m.failedAt(j, index, grid.Exit{Cause: grid.CauseData, Text: "its outputs could not be fetched: " + problem})
+}
+
+// hurryCollect shortens the time in which the outputs of an attempt must be had whose
+// site has died. What is being fetched from it may only notice much later.
+func (m *Machine) hurryCollect(j *job, index uint32) {
+	t := &j.tasks[index]
+	if by := m.now.Add(m.cfg.CollectDead); by.Before(t.collectBy) {
+		t.collectBy = by
+		m.setTimer(timerCollect, j.attempt(index).String(), by)
+	}
 }
 
 func (m *Machine) collectAgain(id grid.AttemptID) {
-	if j, t := m.collecting(id); t != nil {
-		m.startCollect(j, id.Task.Index)
+	j, t := m.collecting(id)
+	if t == nil {
+		return
 	}
+	if p, known := m.members[t.site]; known && p.dead && !m.now.Before(t.collectBy) {
+		m.giveUpOutputs(j, id.Task.Index, "its site has died")
+		return
+	}
+	m.startCollect(j, id.Task.Index)
 }
 
 func (m *Machine) collecting(id grid.AttemptID) (*job, *task) {
@@ -149,7 +173,12 @@ func (m *Machine) jobEnded(j *job, kind protocol.ClearKind) {
 	for _, name := range []string{timerRound, timerExplain, timerAgain} {
 		m.stopTimer(name, string(j.id))
 	}
+	if j.firm() {
+		m.endHold(j)
+		m.stopTimer(timerWindow, string(j.id))
+	}
 	m.clear(j, kind)
 	m.report(step.LevelInfo, "job_ended", j.attemptOfJob(), m.cfg.Self)
 	m.setTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))
+	m.tellDependants(j)
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -34,6 +35,10 @@ func (a Answer) neverFits() bool { return a.Offer == nil && a.Refusal.Never }
 // announce opens a round that asks everybody for the first time: who is known to
 // answer directly, the rest by gossip, if there may be a rest (thesis 4.1, step 1).
 func (m *Machine) announce(j *job) {
+	if j.bound() {
+		m.announceBound(j)
+		return
+	}
 	peers := m.connected()
 	r := m.openRound(j, append(peers, m.cfg.Self), true)
 	j.announced = true
@@ -58,10 +63,10 @@ func (m *Machine) announce(j *job) {
 // announceAgain asks everybody about a job whose requirement they may have
 // cached (thesis 4.1, re-submission).
 func (m *Machine) announceAgain(j *job) {
-	if len(j.waiting) == 0 || j.round != nil {
+	if len(j.waiting) == 0 || j.round != nil || j.hold != nil || m.blocked(j) || m.hopeless(j) || m.apart(j) {
 		return
 	}
-	if !j.announced {
+	if !j.announced || j.bound() {
 		m.announce(j)
 		return
 	}
@@ -83,6 +88,13 @@ func (m *Machine) gossip(j *job, msg protocol.Message) {
 // clear tells those who were asked that a job needs their offers no more.
 func (m *Machine) clear(j *job, kind protocol.ClearKind) {
 	msg := protocol.Clear{Job: j.id, Submitter: m.cfg.Self, Kind: kind}
+	switch {
+	case j.seq == 0 && !j.gossiped: // nobody has heard of it
+		return
+	case j.bound():
+		m.clearBound(j, msg)
+		return
+	}
 	if j.gossiped || !m.allKnown() {
 		m.emit(step.Broadcast{Message: msg})
 		return
@@ -95,8 +107,15 @@ func (m *Machine) clear(j *job, kind protocol.ClearKind) {
 
 // ask asks one site that has reported room, or has just come.
 func (m *Machine) ask(j *job, site grid.SiteID) {
-	if j.round != nil {
+	if m.blocked(j) || j.bound() && !slices.Contains(m.holders(j.job.Spec.Reservation), site) {
+		return
+	}
+	if j.round != nil || j.hold != nil {
 		j.vacant[site] = true
+		return
+	}
+	if j.split() { // the offer of one says little about places for all parts
+		m.announceAgain(j)
 		return
 	}
 	m.openRound(j, []grid.SiteID{site}, false)
@@ -189,53 +208,14 @@ func (m *Machine) needRequirements(from grid.SiteID, msg protocol.NeedRequiremen
 	m.send(from, protocol.Requirements{Announce: m.announcement(j)})
 }
 
-// bid takes an offer (thesis 4.1, step 3). A late one is kept, too: the site
-// stands by it until it expires.
-func (m *Machine) bid(from grid.SiteID, msg protocol.Bid) {
-	j, ok := m.jobs[msg.Job]
-	if !ok || j.open == 0 || msg.Seq > j.seq {
-		m.refusedMessage("bid_unexpected", from, grid.AttemptID{Task: grid.TaskID{Job: msg.Job}}, grid.ReasonInvalid)
-		return
-	}
-	if p, known := m.members[from]; known {
-		p.answers, p.silentTill = true, timeZero
-	}
-	if last, has := j.answers[from]; has && last.Seq > msg.Seq {
-		return // overtaken by an answer to a later announcement
-	}
-	offer := m.completed(j, from, msg.Offer)
-	if old, had := j.offers[from]; !had || offer.ID > old.offer.ID {
-		j.offers[from] = m.candidate(offer, msg.Offer.Parts.Distance)
-	}
-	j.bid = true
-	m.answered(j, Answer{Site: from, Seq: msg.Seq, Offer: &offer, At: m.now})
-}
-
-func (m *Machine) refuse(from grid.SiteID, msg protocol.Refuse) {
-	j, ok := m.jobs[msg.Job]
-	if !ok || j.open == 0 || msg.Seq > j.seq {
-		return
-	}
-	if p, known := m.members[from]; known {
-		p.answers, p.silentTill = true, timeZero
-	}
-	if last, has := j.answers[from]; has && last.Seq > msg.Seq {
-		return // overtaken by an answer to a later announcement
-	}
-	delete(j.offers, from)
-	m.answered(j, Answer{Site: from, Seq: msg.Seq, Refusal: msg.Refusal, At: m.now})
-}
-
 func (m *Machine) answered(j *job, a Answer) {
-	if _, known := j.answers[a.Site]; known || len(j.answers) < maxAnswers {
-		j.answers[a.Site] = a
-	}
+	m.note(j, a)
 	r := j.round
 	if r != nil && a.Site != m.cfg.Self {
 		r.heard = true
 	}
 	if r == nil {
-		if a.Offer != nil && len(j.waiting) > 0 && !j.probe {
+		if a.Offer != nil && m.asking(j) {
 			m.award(j) // what finds no place is announced again when its pause is over
 		}
 		return
@@ -296,11 +276,18 @@ func (m *Machine) closeRound(j *job) {
 		m.refuseJob(j)
 		return
 	}
-	m.award(j)
-	if len(j.waiting) == 0 {
+	if m.hopeless(j) {
 		return
 	}
-	if m.unplaceable(j, r) || m.tooLate(j) || j.noWait && r.complete && r.sample == 1 {
+	m.award(j)
+	switch {
+	case len(j.waiting) == 0 || j.hold != nil:
+		return
+	case j.promised():
+		m.unpromised(j, r)
+		return
+	}
+	if m.unplaceable(j, r) || j.noWait && r.complete && r.sample == 1 {
 		m.refuseJob(j)
 		return
 	}
@@ -335,15 +322,12 @@ func (m *Machine) unplaceable(j *job, r *round) bool {
 	return m.met() || m.now.Sub(m.bootedAt) >= m.cfg.BootGrace
 }
 
-// tooLate: what still waits cannot end before the deadline any more.
-func (m *Machine) tooLate(j *job) bool {
-	deadline := j.job.Spec.Window.Deadline
-	return !deadline.IsZero() && !m.now.Before(deadline)
-}
-
+// refuseJob ends what waits, save what was promised a place once.
 func (m *Machine) refuseJob(j *job) {
-	for len(j.waiting) > 0 {
-		m.endTask(j, j.waiting[0], grid.PhaseRefused)
+	for _, i := range slices.Clone(j.waiting) {
+		if !j.tasks[i].accepted {
+			m.endTask(j, i, grid.PhaseRefused)
+		}
 	}
 	m.report(step.LevelWarn, "job_refused", j.attemptOfJob(), m.cfg.Self)
 	if j.open == 0 {
@@ -361,8 +345,9 @@ func (m *Machine) waitFor(j *job, r *round) {
 	for _, site := range sortedSites(j.vacant) {
 		delete(j.vacant, site)
 		if p, known := m.members[site]; site == m.cfg.Self || known && p.connected {
-			m.ask(j, site)
-			return
+			if m.ask(j, site); j.round != nil {
+				return
+			}
 		}
 	}
 	if r.complete || j.backoff == 0 {
@@ -386,13 +371,4 @@ func (m *Machine) endProbe(j *job) {
 	m.clear(j, protocol.ClearWithdrawn)
 	m.emit(step.Reply{Command: j.command, Job: j.id})
 	m.setTimer(timerForget, string(j.id), m.now.Add(probeKept))
-}
-
-// vacancy: a site has room for jobs that it remembers.
-func (m *Machine) vacancy(from grid.SiteID, msg protocol.Vacancy) {
-	for _, id := range msg.Jobs {
-		if j, ok := m.jobs[id]; ok && len(j.waiting) > 0 && !j.probe {
-			m.ask(j, from)
-		}
-	}
 }

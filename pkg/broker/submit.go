@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
@@ -28,7 +29,11 @@ func (m *Machine) submit(in step.Submit) {
 	m.emit(step.Hold{Job: j.id, CIDs: inputsOf(j.job)})
 	m.emit(step.Reply{Command: in.Command, Job: j.id})
 	m.report(step.LevelInfo, "job_submitted", j.attemptOfJob(), m.cfg.Self)
-	m.announce(j)
+	m.depend(j)
+	m.watchWindow(j)
+	if !m.blocked(j) {
+		m.announce(j)
+	}
 }
 
 // probe asks for offers and places nothing. It is answered when the round
@@ -45,6 +50,9 @@ func (m *Machine) probe(in step.Probe) {
 
 func (m *Machine) accept(spec grid.Job) (*job, error) {
 	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(m.checkWindow(spec.Spec.Window), m.checkBinding(spec.Spec), m.checkAfter(spec.After)); err != nil {
 		return nil, err
 	}
 	if len(m.jobs) >= m.cfg.MaxJobs {
@@ -127,23 +135,33 @@ func (m *Machine) cancel(in step.CancelJob) {
 
 // withdraw ends all open tasks of a job in one phase.
 func (m *Machine) withdraw(j *job, phase grid.Phase, outcome string) {
+	m.endTasks(j, phase, outcome, func(*task) bool { return true })
+	m.jobEnded(j, protocol.ClearWithdrawn)
+}
+
+// endTasks ends some open tasks of a job in one phase; their sites are told.
+func (m *Machine) endTasks(j *job, phase grid.Phase, outcome string, which func(*task) bool) {
 	told := make(map[grid.SiteID]bool)
+	keep := slices.ContainsFunc(j.tasks, func(t task) bool { return t.phase == grid.PhaseCollecting && !which(&t) })
 	for i := range j.tasks {
 		t := &j.tasks[i]
-		if t.phase.Ended() {
+		if t.phase.Ended() || !which(t) {
 			continue
 		}
 		if t.active() || t.phase == grid.PhaseCollecting {
+			m.cancelRivals(j, uint32(i), told)
 			m.stopTimer(timerLease, j.attempt(uint32(i)).String())
 			t.log(outcome, m.now)
-			if !told[t.site] {
+			switch {
+			case keep: // the site still has outputs of others
+				m.send(t.site, protocol.Fence{Below: []grid.AttemptID{m.fenceOf(j.attempt(uint32(i)))}})
+			case !told[t.site]:
 				told[t.site] = true
 				m.send(t.site, protocol.Cancel{Job: j.id})
 			}
 		}
 		m.endTask(j, uint32(i), phase)
 	}
-	m.jobEnded(j, protocol.ClearWithdrawn)
 }
 
 // forget drops the record of a job that has ended.
@@ -155,6 +173,10 @@ func (m *Machine) forget(in step.ForgetJob) {
 	case j.open > 0:
 		m.emit(step.Reply{Command: in.Command, Job: in.Job, Err: step.ErrNotEnded})
 	default:
+		if by, awaited := m.awaitedBy(j); awaited {
+			m.emit(step.Reply{Command: in.Command, Job: in.Job, Err: fmt.Errorf("%w: job %s", step.ErrAwaited, by)})
+			return
+		}
 		m.drop(j)
 		m.emit(step.Reply{Command: in.Command, Job: in.Job})
 	}
@@ -169,6 +191,7 @@ func (m *Machine) drop(j *job) {
 	if j.probe {
 		return
 	}
+	m.independ(j)
 	m.emit(step.Hold{Job: j.id, CIDs: j.data(), Release: true})
 	m.persistRemoval(factJob, string(j.id))
 	for i := range j.tasks {

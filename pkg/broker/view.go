@@ -23,17 +23,22 @@ type Try struct {
 
 // TaskState is what the broker knows of a task.
 type TaskState struct {
-	ID        grid.TaskID
-	Phase     grid.Phase
-	Token     grid.Token  // of the latest attempt; 0 = none yet
-	Site      grid.SiteID // of the latest attempt
-	Distance  float64     // at which that was awarded
-	Done      int64       // bytes staged
-	Total     int64       // bytes to stage
-	Standing  grid.Reason // frozen: why, as its site says; ReasonNone = its lease ended
-	StartedAt time.Time
-	Exit      *grid.Exit // when it has ended, or is about to
-	Tries     []Try
+	ID       grid.TaskID
+	Phase    grid.Phase
+	Token    grid.Token  // of the latest attempt; 0 = none yet
+	Site     grid.SiteID // of the latest attempt
+	Distance float64     // at which that was awarded
+	Done     int64       // bytes staged
+	Total    int64       // bytes to stage
+	// PlannedStart is when its place in the site's plan begins, on this site's clock;
+	// zero: it is not known, or has come.
+	PlannedStart time.Time
+	Kept         float64     // how likely the site's promise is kept, 1 - z; only of promised jobs, 0 = not known
+	Standing     grid.Reason // frozen: why, as its site says; ReasonNone = its lease ended
+	StartedAt    time.Time
+	Exit         *grid.Exit // when it has ended, or is about to
+	Tries        []Try
+	Rivals       []Rival // the sites that queue it, while it is dispatched to several; Site is the first
 }
 
 // JobState is what the broker knows of a job.
@@ -44,9 +49,10 @@ type JobState struct {
 	Ended     time.Time // zero: it has not
 	Probe     bool      // offers were asked for, nothing is placed
 	Tasks     []TaskState
-	Answers   []Answer    // nearest first, refusals last
-	Behind    []index.Lag // for each answer: why it is not the nearest
-	Round     bool        // offers are being collected
+	Answers   []Answer     // nearest first, refusals last
+	Awaits    []grid.JobID // jobs that have to be done before it is announced
+	Behind    []index.Lag  // for each answer: why it is not the nearest
+	Round     bool         // offers are being collected
 }
 
 // MemberState is what the broker knows of another site.
@@ -88,9 +94,10 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 		return JobState{}, false
 	}
 	s := JobState{
-		ID: id, Job: j.job, Submitted: j.submitted, Ended: j.ended, Probe: j.probe, Round: j.round != nil,
+		ID: id, Job: j.job, Submitted: j.submitted, Ended: j.ended, Probe: j.probe, Round: j.round != nil || j.hold != nil,
 		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers),
 	}
+	s.Awaits = m.awaits(j)
 	s.Behind = lags(s.Answers, j.req)
 	for i := range j.tasks {
 		t := &j.tasks[i]
@@ -101,7 +108,7 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 		s.Tasks = append(s.Tasks, TaskState{
 			ID: j.taskID(uint32(i)), Phase: phase, Token: t.token, Site: t.site, Distance: t.distance,
 			Done: t.done, Total: t.total, StartedAt: t.startedAt, Exit: t.exit, Tries: slices.Clone(t.tries),
-			Standing: t.standing,
+			Standing: t.standing, PlannedStart: t.startsAt, Kept: t.kept, Rivals: t.shownRivals(),
 		})
 	}
 	return s, true

@@ -10,9 +10,10 @@ type WorkKind uint8
 
 // The kinds of work.
 const (
-	KindWasm    WorkKind = iota + 1 // a WASI preview 1 module
-	KindCommand                     // a command under the site's sandbox
-	workKinds   = KindCommand
+	KindWasm        WorkKind = iota + 1 // a WASI preview 1 module
+	KindCommand                         // a command under the site's sandbox
+	KindReservation                     // nothing: capacity is held for the jobs that are bound to it; every site can
+	workKinds       = KindReservation
 )
 
 // Validate reports a kind that this version does not know.
@@ -30,6 +31,8 @@ func (k WorkKind) String() string {
 		return "wasm"
 	case KindCommand:
 		return "command"
+	case KindReservation:
+		return "reservation"
 	default:
 		return "unknown"
 	}
@@ -75,14 +78,35 @@ func (w Weights) Validate() error {
 	return nil
 }
 
-// Window bounds when a task may run. The zero time leaves a side open.
+// Window bounds when a task may run. The zero time leaves a side open. All of them
+// are moments, so that zones and summer time do not matter here.
 type Window struct {
 	NotBefore time.Time // earliest start
+	At        time.Time // the only start (OpenCCS' Fix-Time); excludes NotBefore
 	Deadline  time.Time // latest end
+}
+
+// Promised reports whether the window asks for a promise rather than for a best
+// effort: a fixed start or a deadline.
+func (w Window) Promised() bool { return !w.At.IsZero() || !w.Deadline.IsZero() }
+
+// Earliest is the earliest start, zero if it is open.
+func (w Window) Earliest() time.Time {
+	if !w.At.IsZero() {
+		return w.At
+	}
+	return w.NotBefore
 }
 
 // Validate reports a window that ends before it begins.
 func (w Window) Validate() error {
+	if !w.At.IsZero() && !w.NotBefore.IsZero() {
+		return invalidf("window: a fixed start and an earliest start exclude each other")
+	}
+	if !w.At.IsZero() && !w.Deadline.IsZero() && !w.At.Before(w.Deadline) {
+		return invalidf("window: the deadline %s is not after the start %s",
+			w.Deadline.Format(time.RFC3339), w.At.Format(time.RFC3339))
+	}
 	if !w.NotBefore.IsZero() && !w.Deadline.IsZero() && !w.NotBefore.Before(w.Deadline) {
 		return invalidf("window: the deadline %s is not after the earliest start %s",
 			w.Deadline.Format(time.RFC3339), w.NotBefore.Format(time.RFC3339))
@@ -131,7 +155,37 @@ type Spec struct {
 	Weights    Weights       // of the computation index
 	Axes       []Axis        // of the map; none stands for DefaultAxes
 	Unattended Unattended    // what happens when the submitter is gone
+
+	Priority    int    // among its submitter's own jobs, higher first, -MaxPriority to MaxPriority
+	Project     string // whose share of a site it counts against; empty = none, at most 64 bytes
+	Reservation JobID  // it runs in what that reservation holds, and nowhere else; empty = none
+	Overrun     Overrun
 }
+
+// Overrun says what an attempt allows when it has run for longer than estimated and
+// what it holds is promised to somebody else from now on. While nobody needs it, it
+// goes on.
+type Overrun uint8
+
+// What an overrunning attempt allows.
+const (
+	OverrunSuspend Overrun = iota // it stands still until there is room again, if memory allows; else it is stopped
+	OverrunStop                   // it is stopped as out of time
+	overrunKinds   = OverrunStop
+)
+
+// Split says how the parts of a job that must run at the same time share sites.
+type Split uint8
+
+// How a job is split. The tasks of a split job are its parts: they start together and
+// each learns where the others are.
+const (
+	SplitNone     Split = iota // the tasks are independent: the default
+	SplitNever                 // all parts on one site
+	SplitIfNeeded              // on one site if one can take them all, else on as few near ones as it takes
+	SplitGreedy                // as many on each site as it takes, nearest first (thesis 4.2)
+	splitKinds    = SplitGreedy
+)
 
 // Unattended says what an attempt does when its lease ends and the submitter
 // is silent.
@@ -156,6 +210,11 @@ type Job struct {
 	Count uint32        // number of tasks, at least 1
 	Items []Item        // empty, or one for each task
 	TTL   time.Duration // how long answers to an announcement are awaited
+
+	After     []JobID // own jobs that must be done before this one is announced; at most MaxAfter
+	Split     Split   // whether its tasks are parts that run together
+	CommBytes int64   // what each part exchanges with the others in all, bytes
+	Flood     bool    // several sites queue it, and the first whose turn it is runs it (Migol 6.2.2)
 }
 
 // Limits on what a job may hold; bulk goes through the data room.
@@ -165,6 +224,9 @@ const (
 	MaxSpecText = 128 << 10 // bytes of all texts of a Spec
 	MinTTL      = 10 * time.Millisecond
 	MaxTTL      = 5 * time.Minute
+	MaxAfter    = 256   // jobs that one waits for
+	MaxPriority = 1_000 // of a job
+	maxProject  = 64
 	MaxRuntime  = 366 * 24 * time.Hour
 	maxName     = 128
 	maxPath     = 4_096
@@ -186,7 +248,27 @@ func (j Job) Validate() error {
 			return invalidf("item %d: %v", i, err)
 		}
 	}
-	return j.Spec.Validate()
+	return firstError(j.validatePlacing(), j.Spec.Validate())
+}
+
+// validatePlacing is about how the tasks are placed.
+func (j Job) validatePlacing() error {
+	if len(j.After) > MaxAfter {
+		return invalidf("after: more than %d jobs", MaxAfter)
+	}
+	for _, id := range j.After {
+		if err := id.Validate(); err != nil {
+			return invalidf("after: %v", err)
+		}
+	}
+	switch {
+	case j.Split > splitKinds:
+		return invalidf("split: unknown value")
+	case j.Flood && (j.Split != SplitNone || j.Spec.Window.Promised()):
+		return invalidf("flood: the parts of a split job, and jobs with a fixed start or a deadline, cannot be queued at several sites")
+	default:
+		return checkRange("communication (bytes)", j.CommBytes, maxBytes)
+	}
 }
 
 // Validate reports the first thing that no site could run.
@@ -208,8 +290,8 @@ func (s Spec) Validate() error {
 	if s.textBytes() > MaxSpecText {
 		return invalidf("the job's texts take more than %d bytes; put data into inputs", MaxSpecText)
 	}
-	if s.Map > mapKinds || s.Unattended > unattendedKinds {
-		return invalidf("map or unattended: unknown value")
+	if s.Map > mapKinds || s.Unattended > unattendedKinds || s.Overrun > overrunKinds {
+		return invalidf("map, unattended or overrun: unknown value")
 	}
 	if s.Runtime <= 0 || s.Runtime > MaxRuntime {
 		return invalidf("runtime: want more than 0 and at most %s, have %s", MaxRuntime, s.Runtime)
@@ -222,7 +304,7 @@ func (s Spec) Validate() error {
 			return err
 		}
 	}
-	return firstError(s.Kind.Validate(), s.validateWork(), s.Need.Validate(),
+	return firstError(s.Kind.Validate(), s.validateWork(), s.validateStanding(), s.Need.Validate(),
 		s.Window.Validate(), s.Weights.Validate(), ValidateAxes(s.Axes), validateInputs(s.Inputs))
 }
 
@@ -230,10 +312,39 @@ func (s Spec) validateWork() error {
 	switch {
 	case s.Kind == KindWasm:
 		return s.Module.CID.Validate()
+	case s.Kind == KindReservation:
+		if len(s.Args)+len(s.Inputs)+len(s.Outputs) > 0 || s.Module.CID != "" || s.Window.At.IsZero() {
+			return invalidf("reservation: want a start and no work")
+		}
+		return nil
 	case len(s.Args) == 0:
 		return invalidf("command: empty")
 	default:
 		return nil
+	}
+}
+
+// validateStanding is about how the job stands among others.
+func (s Spec) validateStanding() error {
+	switch {
+	case len(s.Project) > maxProject:
+		return invalidf("project: longer than %d bytes", maxProject)
+	case s.Priority < -MaxPriority || s.Priority > MaxPriority:
+		return invalidf("priority: want -%d to %d, have %d", MaxPriority, MaxPriority, s.Priority)
+	default:
+		return validateReservation(s.Kind, s.Reservation)
+	}
+}
+
+// validateReservation is about the reservation in which work runs.
+func validateReservation(kind WorkKind, in JobID) error {
+	switch {
+	case in == "":
+		return nil
+	case kind == KindReservation:
+		return invalidf("reservation: one inside another")
+	default:
+		return in.Validate()
 	}
 }
 

@@ -1,6 +1,9 @@
 package grid
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Reason says why a site refuses. The numbers are part of the protocol and
 // never change their meaning.
@@ -34,7 +37,12 @@ const (
 	ReasonOwnerBusy    Reason = 22 // the owner uses the machine himself
 	ReasonOwnerHours   Reason = 23 // outside of the hours at which the owner shares it
 	ReasonAvailability Reason = 24 // the job asks for more at once than is up in the long run (SAA)
-	reasons                   = ReasonAvailability
+	ReasonReservation  Reason = 25 // the site holds no such reservation of the submitter
+	ReasonPromised     Reason = 26 // what it takes is promised to others
+	ReasonAhead        Reason = 27 // farther ahead, or for longer, than the site promises anything
+	ReasonAdapter      Reason = 28 // the site's sandbox cannot keep the plan
+	ReasonOverrun      Reason = 29 // it ran longer than estimated and others were promised its place
+	reasons                   = ReasonOverrun
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -45,7 +53,9 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"fenced off by a later attempt", "the message makes no sense", "no common protocol version",
 	"the clocks are too far apart", "other domain", "runs longer than the owner allows",
 	"banned", "its owner is using the machine", "its owner shares it at other hours",
-	"asks for more at once than is up in the long run",
+	"asks for more at once than is up in the long run", "holds no such reservation of yours",
+	"what it takes is promised to others", "farther ahead or longer than this site promises anything",
+	"this site's sandbox cannot keep that plan", "ran longer than estimated, and others were promised its place",
 }
 
 // String is the reason in words a person understands.
@@ -92,10 +102,27 @@ func (r Refusal) Explain() string {
 		return fmt.Sprintf("%s (wants %s, has %s)", text, FormatBytes(r.Want), FormatBytes(r.Have))
 	case ReasonComputation:
 		return fmt.Sprintf("%s (wants %.1f GFLOPS, has %.1f)", text, float64(r.Want)/1000, float64(r.Have)/1000)
+	case ReasonWindow, ReasonAhead:
+		return text + earliest(r)
 	case ReasonAvailability:
 		return fmt.Sprintf("%s (wants %d tasks, %d are acceptable)", text, r.Want, r.Have)
 	default:
 		return text
+	}
+}
+
+// earliest is what a refusal about time says beyond its reason. The amounts are
+// seconds from the answer on: of a window the time that was asked for and the
+// earliest that could be promised, of what is too far ahead the limit.
+func earliest(r Refusal) string {
+	of := func(s int64) time.Duration { return time.Duration(min(s, int64(MaxRuntime/time.Second))) * time.Second }
+	switch {
+	case r.Have == 0:
+		return ""
+	case r.Reason == ReasonAhead:
+		return fmt.Sprintf(" (asks for %s, the limit is %s)", of(r.Want), of(r.Have))
+	default:
+		return fmt.Sprintf(" (wanted within %s, could be promised in %s)", of(r.Want), of(r.Have))
 	}
 }
 

@@ -28,6 +28,9 @@ type Requirement struct {
 	Map     MapKind
 	Weights Weights
 	Axes    []Axis // of the map; none stands for DefaultAxes
+
+	Project     string // whose share of a site it counts against; empty = none
+	Reservation JobID  // only sites that hold it can offer, out of what it holds; empty = none
 }
 
 // Validate reports the first field that is out of its range.
@@ -41,6 +44,9 @@ func (r Requirement) Validate() error {
 	if r.Map > mapKinds {
 		return invalidf("map %d is unknown", r.Map)
 	}
+	if len(r.Project) > maxProject {
+		return invalidf("project: longer than %d bytes", maxProject)
+	}
 	if len(r.Sources) > MaxArgs {
 		return invalidf("data sources: more than %d", MaxArgs)
 	}
@@ -50,7 +56,7 @@ func (r Requirement) Validate() error {
 		}
 	}
 	return firstError(r.Kind.Validate(), r.Need.Validate(), r.Window.Validate(), r.Weights.Validate(),
-		ValidateAxes(r.Axes))
+		ValidateAxes(r.Axes), validateReservation(r.Kind, r.Reservation))
 }
 
 // Validate reports the first field that is out of its range.
@@ -82,7 +88,7 @@ func (j Job) Requirement(submitter SiteID, up Capability, potentialBps int64) Re
 	r := Requirement{
 		Kind: j.Spec.Kind, OS: j.Spec.OS, Arch: j.Spec.Arch, Need: j.Spec.Need, Runtime: j.Spec.Runtime,
 		Window: j.Spec.Window, Map: j.Spec.Map, Weights: j.Spec.Weights,
-		Axes: j.Spec.Axes,
+		Axes: j.Spec.Axes, Project: j.Spec.Project, Reservation: j.Spec.Reservation,
 	}
 	source := func(cid CID, bytes int64) {
 		r.Sources = append(r.Sources, DataSource{

@@ -136,7 +136,7 @@ func (c Capability) Validate() error {
 	)
 }
 
-// Runs reports whether the site runs that kind of work.
+// Runs reports whether the site runs that kind of work. Every site can reserve.
 func (c Capability) Runs(kind WorkKind) bool {
-	return slices.Contains(c.Kinds, kind)
+	return kind == KindReservation || slices.Contains(c.Kinds, kind)
 }

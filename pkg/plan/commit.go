@@ -123,6 +123,7 @@ func (p *Planner) insert(c Commitment) *entry {
 		e.room = p.enter(c.Within)
 	}
 	p.entries[c.Attempt] = e
+	p.holding += sign(c.Holds)
 	p.prioritised += sign(c.Priority != 0)
 	p.late += sign(c.Late)
 	p.hold(e)
@@ -147,6 +148,7 @@ func (p *Planner) remove(e *entry) {
 	e.gone = true
 	p.unfile(e)
 	delete(p.entries, e.Attempt)
+	p.holding -= sign(e.Holds)
 	p.prioritised -= sign(e.Priority != 0)
 	p.late -= sign(e.Late)
 	if e.room != p.site && p.rooms[e.Within] == e.room {

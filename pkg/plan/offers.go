@@ -52,6 +52,7 @@ func (p *Planner) Open(now time.Time, ask Ask, quote Quote, firm bool, validity 
 	}
 	if replaces {
 		p.free(p.offers[old].Quote.Start)
+		p.firm -= sign(p.offers[old].Firm)
 		p.offers = slices.Delete(p.offers, old, old+1)
 	}
 	p.next++
@@ -64,6 +65,7 @@ func (p *Planner) enterOffer(o Offer) {
 	if o.Within != (grid.AttemptID{}) {
 		p.enter(o.Within)
 	}
+	p.firm += sign(o.Firm)
 	p.takeAgain(&o, o.Holds)
 	p.offers = append(p.offers, o)
 	p.noteExpiry()
@@ -119,6 +121,7 @@ func (p *Planner) WithdrawJob(job grid.JobID) int {
 func (p *Planner) close(at int) Offer {
 	o := p.offers[at]
 	p.giveBack(&o, o.Holds)
+	p.firm -= sign(o.Firm)
 	p.offers = slices.Delete(p.offers, at, at+1)
 	if o.Expires.Equal(p.expires) {
 		p.noteExpiry()

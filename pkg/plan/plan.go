@@ -82,6 +82,8 @@ type Planner struct {
 	offers      []Offer   // ascending by number
 	expires     time.Time // of the offer that expires first; zero = there is none
 	next        uint64
+	firm        int // open offers that are firm
+	holding     int // reservations
 	prioritised int // commitments with a priority
 	late        int // commitments that are late
 	outage      Outage
@@ -112,7 +114,7 @@ func New(config Config) *Planner {
 	if config.FailureHorizon <= 0 {
 		config.FailureHorizon = DefaultFailureHorizon
 	}
-	config.Overestimate = min(max(config.Overestimate, 0), maxOverestimate)
+	config.Overestimate = min(max(config.Overestimate, 0), MaxOverestimate)
 	return &Planner{
 		config: config, site: &room{line: capacity.New(config.Total), ceiling: config.Total},
 		rooms: map[grid.AttemptID]*room{}, limits: map[limitKey]*limit{}, entries: map[grid.AttemptID]*entry{},
@@ -174,6 +176,12 @@ func (p *Planner) Next() (time.Time, bool) {
 		next = p.queue[0].due
 	}
 	return next, !next.IsZero()
+}
+
+// Promises reports whether anything waits for its time, stands still, is reserved or
+// offered firmly, so that Next matters even if nobody asks for anything.
+func (p *Planner) Promises() bool {
+	return p.firm+p.holding+len(p.site.movable)+len(p.site.fixed)+len(p.rooms) > 0
 }
 
 // SetCapacity changes the owner's ceilings. Commitments and firm offers stay where

@@ -132,7 +132,7 @@ func (p *Planner) Check() error {
 		return fmt.Errorf("check plan: %w", err)
 	}
 	if have, want := p.counts(), q.counts(); have != want {
-		return fmt.Errorf("check plan: rooms, limits, what is due, with a priority, late: have %v, want %v", have, want)
+		return fmt.Errorf("check plan: rooms, limits, what is due, firm, reserved, with a priority, late: have %v, want %v", have, want)
 	}
 	for i, r := range p.inOrder() {
 		if err := r.line.Check(); err != nil {
@@ -151,8 +151,8 @@ func (p *Planner) Check() error {
 }
 
 // counts is what is counted as it goes.
-func (p *Planner) counts() [5]int {
-	return [...]int{len(p.rooms), len(p.limits), len(p.queue), p.prioritised, p.late}
+func (p *Planner) counts() [7]int {
+	return [...]int{len(p.rooms), len(p.limits), len(p.queue), p.firm, p.holding, p.prioritised, p.late}
 }
 
 // checkRoom verifies that nothing takes more than there is.

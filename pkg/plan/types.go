@@ -21,9 +21,9 @@ const DefaultFirmPercent = 10
 // and Fault Tolerance".
 const DefaultFailureHorizon = 12 * time.Hour
 
-// maxOverestimate is the largest part of a run time that may be taken for an
+// MaxOverestimate is the largest part of a run time that may be taken for an
 // over-estimate.
-const maxOverestimate = 0.9
+const MaxOverestimate = 0.9
 
 // Backfill says who may overtake those that came before.
 type Backfill uint8

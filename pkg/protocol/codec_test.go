@@ -127,7 +127,7 @@ func goldenMessages() map[string]Message {
 				CID: "bafkdata", Bytes: 99, Holders: []grid.SiteID{"12D3KooWsubmitter", "12D3KooWother"},
 				UploadBps: 1e6, PotentialBps: 2e6,
 			}},
-			Window: window, Map: grid.MapSeconds, Weights: weights, Axes: axes,
+			Window: window, Map: grid.MapSeconds, Weights: weights, Axes: axes, Project: "p",
 		},
 		Count: 40, TTL: time.Second, Sample: .5, Theta: .125, Explain: true,
 	}
@@ -145,7 +145,8 @@ func goldenMessages() map[string]Message {
 		Env: []grid.EnvVar{{Name: "SEED", Value: "42"}}, Inputs: []grid.Input{in},
 		Outputs: []grid.Output{{Path: "/out/b", To: "b"}}, Need: res, OS: "linux", Arch: "amd64",
 		Runtime: 10 * time.Minute, TimeLimit: time.Hour, Window: window, Map: grid.MapSeconds, Weights: weights,
-		Axes: axes, Unattended: grid.UnattendedFinish,
+		Axes: axes, Unattended: grid.UnattendedFinish, Priority: -3, Project: "p",
+		Reservation: "aaaaaaaaaaaaaaaa", Overrun: grid.OverrunStop,
 	}
 	refusal := grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: 4, Have: 2}
 	exit := grid.Exit{
@@ -181,14 +182,16 @@ func goldenMessages() map[string]Message {
 		"award": Award{
 			Job: at.Task.Job, OfferID: 9, Spec: spec,
 			Tasks:  []AwardedTask{{Index: 7, Token: 3, Item: grid.Item{Value: "v", Inputs: []grid.Input{in}}}},
-			Quoted: 1.6, RunnerUp: 1.7, HasNext: true,
+			Quoted: 1.6, RunnerUp: 1.7, HasNext: true, AskFirst: true,
 		},
 		"clear":    Clear{Job: at.Task.Job, Submitter: "12D3KooWsubmitter", Kind: ClearEnded},
+		"hold":     HoldOffer{Job: at.Task.Job, Seq: 3, OfferID: 9, Tasks: 2, At: time.UnixMilli(1_900_000_000_000).UTC()},
+		"maystart": MayStart{Renewal: 12, Attempts: attempts},
 		"renew":    Renew{Renewal: 12, Attempts: attempts},
 		"lease":    Lease{Renewal: 12, Attempts: attempts, Duration: 3 * time.Second},
 		"fence":    Fence{Below: attempts},
 		"cancel":   Cancel{Job: at.Task.Job},
-		"progress": Progress{Attempt: at, Phase: grid.PhaseStaging, Done: 5, Total: 10, Reason: grid.ReasonOwnerBusy},
+		"progress": Progress{Attempt: at, Phase: grid.PhaseStaging, Done: 5, Total: 10, Reason: grid.ReasonOwnerBusy, StartsIn: time.Minute},
 		"exited":   Exited{Attempt: at, Exit: exit},
 		"exitack":  ExitAck{Attempts: attempts},
 		"roster":   Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},

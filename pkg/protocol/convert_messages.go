@@ -37,6 +37,10 @@ func setCall(w *wirepb.Wire, m Message) bool {
 		}}
 	case Vacancy:
 		w.Body = &wirepb.Wire_Vacancy{Vacancy: &wirepb.Vacancy{Jobs: each(m.Jobs, asText[grid.JobID])}}
+	case HoldOffer:
+		w.Body = &wirepb.Wire_HoldOffer{HoldOffer: &wirepb.HoldOffer{
+			Job: string(m.Job), Seq: m.Seq, OfferId: m.OfferID, Tasks: m.Tasks, AtMs: wireTime(m.At),
+		}}
 	case Clear:
 		w.Body = &wirepb.Wire_Clear{Clear: &wirepb.Clear{
 			Job: string(m.Job), Submitter: string(m.Submitter), Kind: uint32(m.Kind),
@@ -61,6 +65,10 @@ func setAttempt(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Declined{Declined: wireDeclined(m)}
 	case Renew:
 		w.Body = &wirepb.Wire_Renew{Renew: &wirepb.Renew{Renewal: m.Renewal, Attempts: each(m.Attempts, wireAttempt)}}
+	case MayStart:
+		w.Body = &wirepb.Wire_MayStart{MayStart: &wirepb.MayStart{
+			Renewal: m.Renewal, Attempts: each(m.Attempts, wireAttempt),
+		}}
 	case Lease:
 		w.Body = &wirepb.Wire_Lease{Lease: &wirepb.Lease{
 			Renewal: m.Renewal, Attempts: each(m.Attempts, wireAttempt), DurationNs: int64(m.Duration),
@@ -72,6 +80,7 @@ func setAttempt(w *wirepb.Wire, m Message) bool {
 	case Progress:
 		w.Body = &wirepb.Wire_Progress{Progress: &wirepb.Progress{
 			Attempt: wireAttempt(m.Attempt), Phase: uint32(m.Phase), Done: m.Done, Total: m.Total, Reason: uint32(m.Reason),
+			StartsInNs: int64(m.StartsIn),
 		}}
 	case Exited:
 		w.Body = &wirepb.Wire_Exited{Exited: &wirepb.Exited{Attempt: wireAttempt(m.Attempt), Exit: wireExit(m.Exit)}}
@@ -96,7 +105,7 @@ func wireAward(m Award) *wirepb.Award {
 		Tasks: each(m.Tasks, func(t AwardedTask) *wirepb.AwardedTask {
 			return &wirepb.AwardedTask{Index: t.Index, Token: uint64(t.Token), Item: wireItem(t.Item)}
 		}),
-		Quoted: m.Quoted, RunnerUp: m.RunnerUp, HasNext: m.HasNext,
+		Quoted: m.Quoted, RunnerUp: m.RunnerUp, HasNext: m.HasNext, AskFirst: m.AskFirst,
 	}
 }
 
@@ -144,6 +153,11 @@ func (r *reader) call(w *wirepb.Wire) Message {
 		return Refuse{Job: grid.JobID(b.Refuse.GetJob()), Seq: b.Refuse.GetSeq(), Refusal: refusal(b.Refuse.GetRefusal())}
 	case *wirepb.Wire_Vacancy:
 		return Vacancy{Jobs: each(b.Vacancy.GetJobs(), func(s string) grid.JobID { return grid.JobID(s) })}
+	case *wirepb.Wire_HoldOffer:
+		return HoldOffer{
+			Job: grid.JobID(b.HoldOffer.GetJob()), Seq: b.HoldOffer.GetSeq(), OfferID: b.HoldOffer.GetOfferId(),
+			Tasks: b.HoldOffer.GetTasks(), At: r.time(b.HoldOffer.AtMs),
+		}
 	case *wirepb.Wire_Clear:
 		return Clear{
 			Job: grid.JobID(b.Clear.GetJob()), Submitter: grid.SiteID(b.Clear.GetSubmitter()),
@@ -165,6 +179,8 @@ func (r *reader) aboutAttempt(w *wirepb.Wire) Message {
 		return declined(b.Declined)
 	case *wirepb.Wire_Renew:
 		return Renew{Renewal: b.Renew.GetRenewal(), Attempts: attempts(b.Renew.GetAttempts())}
+	case *wirepb.Wire_MayStart:
+		return MayStart{Renewal: b.MayStart.GetRenewal(), Attempts: attempts(b.MayStart.GetAttempts())}
 	case *wirepb.Wire_Lease:
 		return Lease{
 			Renewal: b.Lease.GetRenewal(), Attempts: attempts(b.Lease.GetAttempts()),
@@ -178,6 +194,7 @@ func (r *reader) aboutAttempt(w *wirepb.Wire) Message {
 		return Progress{
 			Attempt: attempt(b.Progress.GetAttempt()), Phase: small[grid.Phase](b.Progress.GetPhase()),
 			Done: b.Progress.GetDone(), Total: b.Progress.GetTotal(), Reason: reason(b.Progress.GetReason()),
+			StartsIn: time.Duration(b.Progress.GetStartsInNs()),
 		}
 	case *wirepb.Wire_Exited:
 		return Exited{Attempt: attempt(b.Exited.GetAttempt()), Exit: exit(b.Exited.GetExit())}
@@ -213,7 +230,7 @@ func (r *reader) award(w *wirepb.Award) Award {
 		Tasks: each(w.GetTasks(), func(t *wirepb.AwardedTask) AwardedTask {
 			return AwardedTask{Index: t.GetIndex(), Token: grid.Token(t.GetToken()), Item: item(t.GetItem())}
 		}),
-		Quoted: w.GetQuoted(), RunnerUp: w.GetRunnerUp(), HasNext: w.GetHasNext(),
+		Quoted: w.GetQuoted(), RunnerUp: w.GetRunnerUp(), HasNext: w.GetHasNext(), AskFirst: w.GetAskFirst(),
 	}
 }
 

@@ -68,7 +68,7 @@ func (r *reader) window(w *wirepb.Window) grid.Window {
 	if w == nil {
 		return grid.Window{}
 	}
-	return grid.Window{NotBefore: r.time(w.NotBeforeMs), Deadline: r.time(w.DeadlineMs)}
+	return grid.Window{NotBefore: r.time(w.NotBeforeMs), At: r.time(w.AtMs), Deadline: r.time(w.DeadlineMs)}
 }
 
 func (r *reader) requirement(w *wirepb.Requirement) grid.Requirement {
@@ -76,7 +76,7 @@ func (r *reader) requirement(w *wirepb.Requirement) grid.Requirement {
 		Kind: small[grid.WorkKind](w.GetKind()), OS: w.GetOs(), Arch: w.GetArch(), Need: resources(w.GetNeed()),
 		Runtime: time.Duration(w.GetRuntimeNs()), Sources: each(w.GetSources(), source),
 		Window: r.window(w.GetWindow()), Map: small[grid.MapKind](w.GetMap()), Weights: weights(w.GetWeights()),
-		Axes: each(w.GetAxes(), axis),
+		Axes: each(w.GetAxes(), axis), Project: w.GetProject(), Reservation: grid.JobID(w.GetReservation()),
 	}
 }
 
@@ -106,6 +106,8 @@ func (r *reader) spec(w *wirepb.Spec) grid.Spec {
 		TimeLimit: time.Duration(w.GetTimeLimitNs()), Window: r.window(w.GetWindow()),
 		Map: small[grid.MapKind](w.GetMap()), Weights: weights(w.GetWeights()),
 		Axes: each(w.GetAxes(), axis), Unattended: small[grid.Unattended](w.GetUnattended()),
+		Priority: int(w.GetPriority()), Project: w.GetProject(), Reservation: grid.JobID(w.GetReservation()),
+		Overrun: small[grid.Overrun](w.GetOverrun()),
 	}
 }
 

@@ -61,7 +61,7 @@ func wireTime(t time.Time) *int64 {
 }
 
 func wireWindow(w grid.Window) *wirepb.Window {
-	return &wirepb.Window{NotBeforeMs: wireTime(w.NotBefore), DeadlineMs: wireTime(w.Deadline)}
+	return &wirepb.Window{NotBeforeMs: wireTime(w.NotBefore), AtMs: wireTime(w.At), DeadlineMs: wireTime(w.Deadline)}
 }
 
 func wireRequirement(r grid.Requirement) *wirepb.Requirement {
@@ -69,6 +69,7 @@ func wireRequirement(r grid.Requirement) *wirepb.Requirement {
 		Kind: uint32(r.Kind), Os: r.OS, Arch: r.Arch, Need: wireResources(r.Need), RuntimeNs: int64(r.Runtime),
 		Sources: each(r.Sources, wireSource), Window: wireWindow(r.Window), Map: uint32(r.Map),
 		Weights: wireWeights(r.Weights), Axes: each(r.Axes, wireAxis),
+		Project: r.Project, Reservation: string(r.Reservation),
 	}
 }
 
@@ -92,6 +93,7 @@ func wireSpec(s grid.Spec) *wirepb.Spec {
 		Need:    wireResources(s.Need), Os: s.OS, Arch: s.Arch, RuntimeNs: int64(s.Runtime),
 		TimeLimitNs: int64(s.TimeLimit), Window: wireWindow(s.Window), Map: uint32(s.Map),
 		Weights: wireWeights(s.Weights), Axes: each(s.Axes, wireAxis), Unattended: uint32(s.Unattended),
+		Priority: int32(s.Priority), Project: s.Project, Reservation: string(s.Reservation), Overrun: uint32(s.Overrun),
 	}
 }
 

@@ -68,6 +68,9 @@ func drawWindow(t *rapid.T) grid.Window {
 	start := rapid.Int64Range(-60_000, 4e12).Draw(t, "start")
 	if rapid.Bool().Draw(t, "has start") {
 		w.NotBefore = time.UnixMilli(start).UTC()
+		if rapid.Bool().Draw(t, "fixed") {
+			w.At, w.NotBefore = w.NotBefore, time.Time{}
+		}
 	}
 	if rapid.Bool().Draw(t, "has deadline") {
 		w.Deadline = time.UnixMilli(start + rapid.Int64Range(1, 1e10).Draw(t, "length")).UTC()
@@ -89,7 +92,7 @@ func drawRequirement(t *rapid.T) grid.Requirement {
 	return grid.Requirement{
 		Kind: drawKind(t), OS: drawText(t), Arch: "amd64", Need: drawResources(t), Runtime: drawDur(t, 1, grid.MaxRuntime),
 		Sources: drawList(t, 3, drawSource), Window: drawWindow(t), Map: drawMap(t), Weights: drawWeights(t),
-		Axes: drawAxes(t),
+		Axes: drawAxes(t), Project: drawText(t), Reservation: drawReservation(t),
 	}
 }
 
@@ -140,7 +143,16 @@ func drawSpec(t *rapid.T) grid.Spec {
 		Need: drawResources(t), OS: drawText(t), Arch: drawText(t), Runtime: drawDur(t, 1, grid.MaxRuntime),
 		TimeLimit: drawDur(t, 0, grid.MaxRuntime), Window: drawWindow(t), Map: drawMap(t), Weights: drawWeights(t),
 		Axes: drawAxes(t), Unattended: rapid.SampledFrom([]grid.Unattended{grid.UnattendedFreeze, grid.UnattendedFinish}).Draw(t, "unattended"),
+		Priority: rapid.IntRange(-grid.MaxPriority, grid.MaxPriority).Draw(t, "priority"), Project: drawText(t),
+		Reservation: drawReservation(t), Overrun: rapid.SampledFrom([]grid.Overrun{grid.OverrunSuspend, grid.OverrunStop}).Draw(t, "overrun"),
 	}
+}
+
+func drawReservation(t *rapid.T) grid.JobID {
+	if rapid.Bool().Draw(t, "reserved") {
+		return drawJob(t)
+	}
+	return ""
 }
 
 func drawOffer(t *rapid.T) grid.Offer {
@@ -225,6 +237,7 @@ func drawAward(t *rapid.T) Award {
 	award := Award{
 		Job: drawJob(t), OfferID: rapid.Uint64Min(1).Draw(t, "offer"), Spec: drawSpec(t),
 		Quoted: drawFloat(t, 0, 10), RunnerUp: drawFloat(t, 0, 10), HasNext: rapid.Bool().Draw(t, "next"),
+		AskFirst: rapid.Bool().Draw(t, "ask first"),
 	}
 	for i := range rapid.Uint32Range(1, 4).Draw(t, "tasks") {
 		award.Tasks = append(award.Tasks, AwardedTask{
@@ -288,11 +301,15 @@ func messages() map[string]func(*rapid.T) Message {
 		"lease": func(t *rapid.T) Message {
 			return Lease{Attempts: drawSome(t, drawAttempt), Renewal: number(t), Duration: drawDur(t, 1, MaxLease)}
 		},
-		"fence":  func(t *rapid.T) Message { return Fence{Below: drawSome(t, drawAttempt)} },
-		"cancel": func(t *rapid.T) Message { return Cancel{Job: drawJob(t)} },
+		"hold": func(t *rapid.T) Message {
+			return HoldOffer{Job: drawJob(t), Seq: drawSeq(t), OfferID: number(t) | 1, Tasks: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "tasks"), At: drawWindow(t).At}
+		},
+		"maystart": func(t *rapid.T) Message { return MayStart{Attempts: drawSome(t, drawAttempt), Renewal: number(t)} },
+		"fence":    func(t *rapid.T) Message { return Fence{Below: drawSome(t, drawAttempt)} },
+		"cancel":   func(t *rapid.T) Message { return Cancel{Job: drawJob(t)} },
 		"progress": func(t *rapid.T) Message {
 			phase := grid.Phase(rapid.Uint8Range(uint8(grid.PhaseStaging), uint8(grid.PhaseFrozen)).Draw(t, "phase"))
-			return Progress{Attempt: drawAttempt(t), Phase: phase, Done: drawNat(t), Total: drawNat(t), Reason: grid.Reason(rapid.Uint16().Draw(t, "reason"))}
+			return Progress{Attempt: drawAttempt(t), Phase: phase, Done: drawNat(t), Total: drawNat(t), Reason: grid.Reason(rapid.Uint16().Draw(t, "reason")), StartsIn: drawDur(t, 0, grid.MaxRuntime)}
 		},
 		"exited": func(t *rapid.T) Message { return Exited{Attempt: drawAttempt(t), Exit: drawExit(t)} },
 		"roster": func(t *rapid.T) Message {

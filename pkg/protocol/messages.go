@@ -107,6 +107,28 @@ type Award struct {
 	Quoted   float64       // the distance that was offered
 	RunnerUp float64       // the next nearest site's distance; Quoted or more
 	HasNext  bool          // whether there is a runner-up
+
+	// AskFirst says that other sites have the same tasks: the site asks with MayStart
+	// when their turn has come, and holds no lease before (Migol 6.2.2).
+	AskFirst bool
+}
+
+// HoldOffer asks the site to make its offer firm: to hold what it quoted until the
+// offer's validity ends (Migol 6.2.1: the reservation request). The answer is a Bid
+// with a new, firm offer, or a Refuse.
+type HoldOffer struct {
+	Job     grid.JobID
+	Seq     uint32    // of the announcement that was answered
+	OfferID uint64    // the offer that was made
+	Tasks   uint32    // how many tasks it is wanted for, at least 1
+	At      time.Time // the only start of use, for parts that start together; zero = as quoted
+}
+
+// MayStart asks for the first lease of attempts that were awarded with AskFirst and
+// whose turn has come. The answer is a Lease or a Fence.
+type MayStart struct {
+	Renewal  uint64 // as in Renew
+	Attempts []grid.AttemptID
 }
 
 // Accepted says that the site committed the attempts to its plan. It is a
@@ -171,6 +193,10 @@ type Progress struct {
 	Done    int64       // staging: bytes here
 	Total   int64       // staging: bytes in all
 	Reason  grid.Reason `json:",omitempty"` // frozen: why; ReasonNone = its lease ended
+
+	// StartsIn is the time until its place in the site's plan, counted from sending; 0
+	// if its place has come. Only while staging.
+	StartsIn time.Duration `json:",omitempty"`
 }
 
 // Exited says how an attempt ended. The site repeats it until ExitAck.
@@ -287,6 +313,17 @@ func (m Award) Validate() error {
 }
 
 // Validate reports the first field that is out of its range.
+func (m HoldOffer) Validate() error {
+	if m.OfferID == 0 || m.Tasks == 0 || m.Tasks > grid.MaxTasks {
+		return invalidf("hold offer: want an offer and 1 to %d tasks, have %d", grid.MaxTasks, m.Tasks)
+	}
+	return checkAnswer(m.Job, m.Seq)
+}
+
+// Validate reports the first field that is out of its range.
+func (m MayStart) Validate() error { return checkAttempts(m.Attempts) }
+
+// Validate reports the first field that is out of its range.
 func (m Accepted) Validate() error { return checkAttempts(m.Attempts) }
 
 // Validate reports the first field that is out of its range.
@@ -326,8 +363,9 @@ func (m Cancel) Validate() error { return m.Job.Validate() }
 
 // Validate reports the first field that is out of its range.
 func (m Progress) Validate() error {
-	if m.Phase < grid.PhaseStaging || m.Phase > grid.PhaseFrozen || m.Done < 0 || m.Total < 0 {
-		return invalidf("progress: phase or bytes out of range")
+	if m.Phase < grid.PhaseStaging || m.Phase > grid.PhaseFrozen || m.Done < 0 || m.Total < 0 ||
+		m.StartsIn < 0 || m.StartsIn > grid.MaxRuntime {
+		return invalidf("progress: phase, bytes or time out of range")
 	}
 	return m.Attempt.Validate()
 }

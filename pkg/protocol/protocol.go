@@ -40,7 +40,7 @@ func firstError(errs ...error) error {
 // others are for the site's.
 func ForBroker(msg Message) bool {
 	switch msg.(type) {
-	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, Progress, Exited:
+	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, MayStart, Progress, Exited:
 		return true
 	default:
 		return false

@@ -154,6 +154,8 @@ func (h *host) carryOutWork(e step.Effect) {
 	switch e := e.(type) {
 	case step.Stage:
 		h.stage(e)
+	case step.Verify:
+		h.after(0, func() { h.step(roleSite, step.Verified{Attempt: e.Attempt}) })
 	case step.StartAttempt:
 		h.startAttempt(e)
 	case step.ExtendLease:

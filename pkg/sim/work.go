@@ -156,7 +156,8 @@ func (h *host) proceed(id grid.AttemptID) {
 
 func (h *host) stopAttempt(id grid.AttemptID) {
 	a, ok := h.attempts[id]
-	if !ok {
+	if !ok { // its inputs are here and it was not started: there is nothing to stop
+		h.later(time.Millisecond, roleSite, step.AttemptExited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseStopped}})
 		return
 	}
 	h.pauseAttempt(a)

@@ -89,14 +89,15 @@ func (m *Machine) onStaged(in step.Staged) {
 		return
 	}
 	a.phase = phaseReady
-	m.tryStart(a)
+	m.plan.Ready(m.now, a.id)
+	m.tryStart(a) // one whose place has come before; the others with what the plan says
 }
 
 // tryStart starts an attempt if its inputs are here, its lease runs, its planned
 // start has come and the owner does not need the machine. There is no other way
 // to start one.
 func (m *Machine) tryStart(a *attempt) {
-	if a.phase != phaseReady || m.owned != grid.ReasonNone || !a.leaseUntil.After(m.now) || !m.due(a) {
+	if m.asksFirst(a) || a.phase != phaseReady || a.reserves() || m.standsFor(a) != grid.ReasonNone || !a.leaseUntil.After(m.now) || !m.due(a) {
 		return
 	}
 	a.phase, a.started = phaseStarting, true
@@ -117,7 +118,7 @@ func (m *Machine) onFrozen(in step.AttemptFrozen) {
 		a.phase = phaseFrozen
 		r, level, event := about(a.id, a.submitter), step.LevelWarn, eventFrozen
 		if a.suspended {
-			r.Reason, level, event = m.owned, step.LevelInfo, eventSuspended
+			r.Reason, level, event = m.standsFor(a), step.LevelInfo, eventSuspended
 		}
 		m.report(level, event, r)
 		m.tellStanding(a) // likely lost where the submitter was silent
@@ -141,6 +142,9 @@ func (m *Machine) onExited(in step.AttemptExited) {
 		m.vacate(a)
 		m.drop(a, in.Exit.CIDs())
 		return
+	}
+	if a.overran && in.Exit.Cause == grid.CauseStopped {
+		in.Exit.Cause, in.Exit.Text = grid.CauseTimeLimit, grid.ReasonOverrun.String()
 	}
 	m.end(a, in.Exit)
 }

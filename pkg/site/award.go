@@ -1,9 +1,11 @@
 package site
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/plan"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -16,6 +18,7 @@ const worsening = 1.1
 type verdict struct {
 	again    []*attempt // accepted before: the answer is repeated
 	taken    []*attempt
+	asked    []*attempt // accepted if the sandbox can keep the plan
 	declined []protocol.Declined
 }
 
@@ -30,6 +33,15 @@ func (v *verdict) decline(id grid.AttemptID, refusal grid.Refusal) {
 	v.declined = append(v.declined, protocol.Declined{Attempts: []grid.AttemptID{id}, Refusal: refusal})
 }
 
+// add sorts an attempt that has its place in the plan.
+func (v *verdict) add(a *attempt) {
+	if a.phase == phaseAsked {
+		v.asked = append(v.asked, a)
+		return
+	}
+	v.taken = append(v.taken, a)
+}
+
 // onAward is thesis 4.1, step 4: the full description arrives and the site
 // begins to process it. What it quoted before binds nobody; it looks again.
 func (m *Machine) onAward(from grid.SiteID, msg protocol.Award) {
@@ -41,7 +53,7 @@ func (m *Machine) onAward(from grid.SiteID, msg protocol.Award) {
 	if fresh := m.sift(msg, v); len(fresh) > 0 {
 		m.consider(from, msg, fresh, v)
 	}
-	m.answerAward(from, msg.Spec, v)
+	m.answerAward(from, v)
 }
 
 // sift sets apart the tasks of an award that were accepted before and those
@@ -78,7 +90,7 @@ func (m *Machine) consider(from grid.SiteID, msg protocol.Award, fresh []protoco
 			continue
 		}
 		in := inquiry{job: msg.Job, submitter: from, count: uint32(len(fresh) - i), offer: offer}
-		q, unfit, ok := m.quote(req, in)
+		q, unfit, ok := m.quoteAwarded(req, in)
 		if ok && i == 0 && m.becameWorse(msg, q) {
 			m.declineWorse(msg, fresh, q, v)
 			return
@@ -90,8 +102,8 @@ func (m *Machine) consider(from grid.SiteID, msg protocol.Award, fresh []protoco
 		case !valid:
 			v.decline(id, grid.Refusal{Reason: grid.ReasonInvalid, Never: true})
 		default:
-			if a := m.take(from, id, task, q); a != nil {
-				v.taken = append(v.taken, a)
+			if a := m.take(id, msg, task, q); a != nil {
+				v.add(a)
 				continue
 			}
 			v.decline(id, grid.Refusal{Reason: grid.ReasonUnknownOffer})
@@ -113,10 +125,11 @@ func (m *Machine) awardedRequirement(msg protocol.Award) (grid.Requirement, grid
 	}
 	req, s := entry.Value, msg.Spec
 	same := s.Kind == req.Kind && s.OS == req.OS && s.Arch == req.Arch && s.Need == req.Need &&
-		s.Runtime == req.Runtime && s.Map == req.Map
+		s.Runtime == req.Runtime && s.Map == req.Map && s.Project == req.Project && s.Reservation == req.Reservation
 	if !same {
 		return req, grid.Refusal{Reason: grid.ReasonInvalid}, false
 	}
+	req.Window = s.Window // parts that start together learn their start with the award
 	return req, grid.Refusal{}, true
 }
 
@@ -181,22 +194,40 @@ func fillings(s grid.Spec) int {
 
 // take commits one attempt to the plan, or gives nil if the plan has no room
 // after all.
-func (m *Machine) take(from grid.SiteID, id grid.AttemptID, task grid.Task, q quote) *attempt {
-	if !m.commit(id, q) {
+func (m *Machine) take(id grid.AttemptID, msg protocol.Award, task grid.Task, q quote) *attempt {
+	c, ok := m.commit(id, msg.Spec, q)
+	if !ok {
 		return nil
 	}
-	a := &attempt{id: id, submitter: from, task: task, parts: q.parts, phase: phaseStaging, accepted: m.now}
+	a := &attempt{
+		id: id, submitter: c.Submitter, task: task, module: msg.Spec.Module, parts: q.parts, phase: phaseAsked,
+		accepted: m.now, estimate: c.End.Sub(c.Start) - startGuard, asks: msg.AskFirst,
+	}
+	if (c.AwaitsData || c.Holds) && !a.asks { // those whom others queue, too, need not outlive a restart
+		a.place = newPlaceFact(c, msg.Spec.Module)
+	}
 	m.roster.add(a)
 	m.raiseToken(id.Task, id.Token)
-	m.persist(a.fact())
-	r := about(id, from)
-	r.Value = q.parts.Distance
-	m.report(step.LevelInfo, eventAccepted, r)
+	if c.Class == plan.ClassVarTime || c.Holds { // else the sandbox is asked first
+		m.accept(a)
+	}
 	return a
 }
 
+// accept makes the promise of an attempt durable.
+func (m *Machine) accept(a *attempt) {
+	a.phase = phaseStaging
+	if a.reserves() {
+		a.phase = phaseReady // there is nothing to fetch
+	}
+	m.persist(a.fact())
+	r := about(a.id, a.submitter)
+	r.Value = a.parts.Distance
+	m.report(step.LevelInfo, eventAccepted, r)
+}
+
 // answerAward says what was taken and what not, and fetches what is needed.
-func (m *Machine) answerAward(from grid.SiteID, spec grid.Spec, v *verdict) {
+func (m *Machine) answerAward(from grid.SiteID, v *verdict) {
 	for _, d := range v.declined {
 		r := about(d.Attempts[0], from)
 		r.Reason, r.Value = d.Refusal.Reason, float64(len(d.Attempts))
@@ -206,20 +237,43 @@ func (m *Machine) answerAward(from grid.SiteID, spec grid.Spec, v *verdict) {
 	var accepted []*attempt
 	for _, a := range v.again {
 		m.report(step.LevelDebug, eventDuplicate, about(a.id, from))
-		if a.live() {
+		switch {
+		case a.phase == phaseAsked: // the answer follows when the sandbox has said so
+		case a.live():
 			accepted = append(accepted, a)
-		} else {
+		default:
 			m.send(from, protocol.Exited{Attempt: a.id, Exit: a.exit})
 		}
 	}
-	if accepted = append(accepted, v.taken...); len(accepted) > 0 {
-		m.send(from, protocol.Accepted{Attempts: ids(accepted), Renewal: m.request(from)})
+	m.sayAccepted(from, append(accepted, v.taken...))
+	m.setUp(from, v.taken)
+	for _, a := range v.asked {
+		c, _ := m.plan.Commitment(a.id)
+		m.emit(step.Verify{Attempt: a.id, Task: a.task, Start: c.Start, End: c.End})
 	}
-	for _, a := range v.taken {
-		m.emit(step.Stage{Attempt: a.id, Module: spec.Module, Inputs: a.task.Inputs, From: from})
-		m.watch(a)
+}
+
+func (m *Machine) sayAccepted(to grid.SiteID, accepted []*attempt) {
+	if len(accepted) > 0 {
+		m.send(to, protocol.Accepted{Attempts: ids(accepted), Renewal: m.request(to)})
 	}
-	if len(v.taken) > 0 {
+}
+
+// setUp fetches what accepted attempts need, also long before their time, and sees
+// to their leases.
+func (m *Machine) setUp(from grid.SiteID, accepted []*attempt) {
+	for _, a := range accepted {
+		m.tellStart(a)
+		if a.reserves() {
+			continue
+		}
+		a.fetching = true
+		m.emit(step.Stage{Attempt: a.id, Module: a.module, Inputs: a.task.Inputs, From: from})
+		if !a.asks { // it has no lease before its turn
+			m.watch(a)
+		}
+	}
+	if slices.ContainsFunc(accepted, (*attempt).renews) {
 		m.expectLease(from)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // nothing was started without a lease, the facts are what the state says, and
 // every table keeps its bound.
 func (m *Machine) Check() error {
-	for _, check := range []func() error{m.checkAttempts, m.checkOwner, m.checkPlan, m.checkRoster, m.checkFacts, m.checkBounds} {
+	for _, check := range []func() error{m.checkAttempts, m.checkAsking, m.checkOwner, m.checkPlan, m.checkRoster, m.checkFacts, m.checkBounds} {
 		if err := check(); err != nil {
 			return fmt.Errorf("check site %s: %w", m.cfg.Self, err)
 		}
@@ -28,7 +28,7 @@ func (m *Machine) checkAttempts() error {
 	}
 	for _, a := range m.roster.sorted() {
 		switch {
-		case a.phase < phaseStaging || a.phase > phaseExited:
+		case a.phase < phaseAsked || a.phase > phaseExited:
 			return fmt.Errorf("attempt %s: phase %d", a.id, a.phase)
 		case a.live() && a.started && !a.leased:
 			return fmt.Errorf("attempt %s was started without ever having held a lease", a.id)
@@ -36,7 +36,7 @@ func (m *Machine) checkAttempts() error {
 			return fmt.Errorf("attempt %s is %s and was not started", a.id, a.phase)
 		case a.phase < phaseStarting && a.started:
 			return fmt.Errorf("attempt %s was started while %s", a.id, a.phase)
-		case a.wantsLease() && m.tenants[a.submitter] == nil:
+		case a.renews() && m.tenants[a.submitter] == nil:
 			return fmt.Errorf("attempt %s: nobody asks %s for its lease", a.id, a.submitter)
 		}
 	}
@@ -47,8 +47,8 @@ func (m *Machine) checkAttempts() error {
 // the machine.
 func (m *Machine) checkOwner() error {
 	for _, a := range m.roster.where((*attempt).underWay) {
-		if m.booted && a.suspended != (m.owned != grid.ReasonNone) {
-			return fmt.Errorf("attempt %s: suspended is %t and the owner's reason is %q", a.id, a.suspended, m.owned)
+		if why := m.standsFor(a); m.booted && a.suspended != (why != grid.ReasonNone) {
+			return fmt.Errorf("attempt %s: suspended is %t and the reason is %q", a.id, a.suspended, why)
 		}
 	}
 	return nil
@@ -72,7 +72,10 @@ func (m *Machine) checkPlan() error {
 			return fmt.Errorf("attempt %s was started before its place in the plan", a.id)
 		}
 	}
-	live := len(m.roster.where((*attempt).live))
+	live := len(m.roster.where(func(a *attempt) bool {
+		_, planned := m.plan.Commitment(a.id)
+		return a.live() && (planned || a.phase != phaseStopping) // the plan lets go of promises that it cannot keep
+	}))
 	if m.booted && live != len(committed) {
 		return fmt.Errorf("%d attempts live and the plan holds capacity for %d", live, len(committed))
 	}
@@ -115,7 +118,9 @@ func (m *Machine) checkRoster() error {
 func (m *Machine) checkFacts() error {
 	want := step.NewFacts()
 	for _, a := range m.roster.sorted() {
-		want.Apply(a.fact())
+		if a.phase != phaseAsked { // nothing was said of it yet
+			want.Apply(a.fact())
+		}
 	}
 	if m.paused.on {
 		want.Apply(m.paused.fact())

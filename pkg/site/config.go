@@ -7,6 +7,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/plan"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
@@ -36,6 +37,19 @@ type Config struct {
 	Priced     bool          // the owner names a price
 	Price      float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
 	Prior      avail.Prior   // belief about this site's failures before its history is known
+
+	PlanPolicy     plan.Policy   // in what order those that wait in the plan move up
+	PlanBackfill   plan.Backfill // who of them may overtake whom
+	FailureHorizon time.Duration // how far ahead an outage is felt; 0 = plan.DefaultFailureHorizon
+	Fairshare      bool          // promises of a fixed time begin only behind all that is queued (Migol 4)
+	Overestimate   float64       // part of their run times by which jobs are known to end early, 0 to 0.9
+
+	PromisePercent   int           // of the ceilings that promises hold together, 1 to 100; 0 = all
+	FirmPercent      int           // of the ceilings that promises to other submitters hold together; 0 = all
+	SubmitterPercent int           // of the ceilings that one other submitter holds; 0 = all
+	ProjectPercent   int           // of the ceilings that one project holds; 0 = all
+	MaxAhead         time.Duration // promises to others begin at most so far ahead; 0 = no limit
+	MaxReservation   time.Duration // others reserve for at most so long; 0 = no limit
 }
 
 // Default is the configuration of a site that gives its capability to all
@@ -47,6 +61,7 @@ func Default(self grid.SiteID, capability grid.Capability) Config {
 		RenewRetry: time.Second, GiveUp: 30 * time.Second, FrozenLimit: time.Hour,
 		ResultHold: 7 * 24 * time.Hour, MaxAttempts: 16_384,
 		OwnerPatience: 10 * time.Minute, Prior: avail.DefaultPrior(),
+		MaxAhead: 30 * 24 * time.Hour, MaxReservation: 24 * time.Hour,
 	}
 }
 
@@ -83,8 +98,42 @@ func (c Config) Validate() error {
 	if c.MaxRuntime < 0 || c.MaxRuntime > grid.MaxRuntime {
 		errs = append(errs, fmt.Errorf("%w: MaxRuntime: want 0 (no limit) to %s, have %s", grid.ErrInvalid, grid.MaxRuntime, c.MaxRuntime))
 	}
+	errs = append(errs, c.validatePlanning())
 	if c.DataBytes < 0 {
 		errs = append(errs, fmt.Errorf("%w: DataBytes: want 0 (not known) or more, have %d", grid.ErrInvalid, c.DataBytes))
+	}
+	return errors.Join(errs...)
+}
+
+// validatePlanning is about what is promised, and to whom.
+func (c Config) validatePlanning() error {
+	var errs []error
+	for _, n := range []struct {
+		field string
+		value int
+	}{
+		{"PromisePercent", c.PromisePercent},
+		{"FirmPercent", c.FirmPercent},
+		{"SubmitterPercent", c.SubmitterPercent},
+		{"ProjectPercent", c.ProjectPercent},
+	} {
+		if n.value < 0 || n.value > 100 {
+			errs = append(errs, fmt.Errorf("%w: %s: want 0 (no limit) to 100, have %d", grid.ErrInvalid, n.field, n.value))
+		}
+	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{{"FailureHorizon", c.FailureHorizon}, {"MaxAhead", c.MaxAhead}, {"MaxReservation", c.MaxReservation}} {
+		if d.value < 0 || d.value > grid.MaxRuntime {
+			errs = append(errs, fmt.Errorf("%w: %s: want 0 to %s, have %s", grid.ErrInvalid, d.field, grid.MaxRuntime, d.value))
+		}
+	}
+	if !(c.Overestimate >= 0 && c.Overestimate <= plan.MaxOverestimate) {
+		errs = append(errs, fmt.Errorf("%w: Overestimate: want 0 to %g, have %v", grid.ErrInvalid, plan.MaxOverestimate, c.Overestimate))
+	}
+	if c.PlanPolicy > plan.LST || c.PlanBackfill > plan.BackfillNone {
+		errs = append(errs, fmt.Errorf("%w: PlanPolicy, PlanBackfill: unknown value", grid.ErrInvalid))
 	}
 	return errors.Join(errs...)
 }

@@ -18,6 +18,8 @@
 //	quote.go      what this site can offer for a requirement, or why not
 //	room.go       the plan: open offers, commitments
 //	award.go      awards: thesis 4.1, step 4
+//	promise.go    offers made firm, verified plans, reservations, standing aside
+//	place.go      promised places outlive a restart
 //	lease.go      the right to run: requests, leases, give-up
 //	attempt.go    an attempt's life from acceptance to the acknowledged end
 //	stop.go       fences, cancels and what else ends an attempt early

@@ -29,6 +29,14 @@ const (
 	eventStagingFailed   = "staging_failed"   // warn; Text = problem
 	eventRestartDetected = "restart_detected" // warn; an attempt died with the agent
 
+	// Promises.
+	eventHeld        = "offer_held"       // debug; an offer was made firm; Value = tasks
+	eventUnkeepable  = "plan_unkeepable"  // warn; the sandbox cannot keep the plan; Text = problem
+	eventDisplaced   = "displaced"        // info; Reason: what it holds is promised to another
+	eventPromiseGone = "promise_lost"     // warn; a promised time can no longer be kept
+	eventTakenUp     = "promise_kept"     // info; a promise of before a restart goes on
+	eventPlanning    = "planning_changed" // info; Text = policy and backfilling
+
 	// The owner.
 	eventPaused          = "paused"               // info
 	eventResumedOffering = "resumed_offering"     // info; pause or drain is over

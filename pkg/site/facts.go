@@ -33,6 +33,7 @@ type attemptFact struct {
 	Submitter grid.SiteID    `json:"submitter"`
 	Phase     string         `json:"phase"`
 	Task      *grid.Task     `json:"task,omitempty"`     // until it exited
+	Place     *placeFact     `json:"place,omitempty"`    // until it was started, if it was promised one that lay ahead
 	Exit      *grid.Exit     `json:"exit,omitempty"`     // from then on
 	EndedMS   int64          `json:"ended_ms,omitempty"` // from then on; ms since 1970 UTC
 }
@@ -50,6 +51,8 @@ func (a *attempt) fact() step.Fact {
 		value.Phase, value.Task, value.Exit, value.EndedMS = factExited, nil, &a.exit, a.ended.UnixMilli()
 	case a.started:
 		value.Phase = factStarted
+	default:
+		value.Place = a.place
 	}
 	return step.NewFact(kindAttempt, a.id.String(), value)
 }
@@ -134,7 +137,10 @@ func (m *Machine) restoreAttempt(f step.Fact) error {
 	if use := m.roster.byJob[value.Attempt.Task.Job]; use != nil && use.submitter != value.Submitter {
 		return fmt.Errorf("%w: one job of two submitters", grid.ErrInvalid)
 	}
-	a := &attempt{id: value.Attempt, submitter: value.Submitter, phase: phaseStaging, started: value.Phase == factStarted}
+	a := &attempt{
+		id: value.Attempt, submitter: value.Submitter, phase: phaseStaging, started: value.Phase == factStarted,
+		place: value.Place,
+	}
 	if value.Task != nil {
 		a.task = *value.Task
 	}
@@ -160,7 +166,7 @@ func (f attemptFact) validate(key string) error {
 		if f.Exit != nil || f.Task == nil {
 			return fmt.Errorf("%w: phase %s with an exit or without a task", grid.ErrInvalid, f.Phase)
 		}
-		return nil
+		return f.Place.validate()
 	case factExited:
 		if f.Exit == nil {
 			return fmt.Errorf("%w: phase exited without an exit", grid.ErrInvalid)

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"math"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -20,8 +21,7 @@ type request struct {
 
 // tenant is a submitter with attempts that need leases.
 type tenant struct {
-	duration time.Duration // of the last lease; 0 before the first
-	next     time.Time     // when the renewal timer fires
+	next time.Time // when the renewal timer fires
 }
 
 // request numbers a request for leases and remembers when it was sent.
@@ -56,7 +56,7 @@ func (m *Machine) onRenewTimer(submitter grid.SiteID) {
 		m.report(step.LevelDebug, eventStale, step.Report{Site: submitter, Text: "timer " + timerRenew})
 		return
 	}
-	wanting := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.wantsLease() })
+	wanting := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.renews() })
 	if len(wanting) == 0 {
 		delete(m.tenants, submitter)
 		return
@@ -65,14 +65,14 @@ func (m *Machine) onRenewTimer(submitter grid.SiteID) {
 		part := wanting[start:min(start+protocol.MaxAttempts, len(wanting))]
 		m.send(submitter, protocol.Renew{Renewal: m.request(submitter), Attempts: ids(part)})
 	}
-	m.renewAt(submitter, t, m.now.Add(m.renewPause(t, wanting)))
+	m.renewAt(submitter, t, m.now.Add(m.renewPause(wanting)))
 }
 
-// renewPause is the time between two requests: a third of the lease, but not
-// more than RenewRetry while an attempt has never had one, and not much more
+// renewPause is the time between two requests: a third of the shortest lease, but
+// not more than RenewRetry while an attempt has never had one, and not much more
 // while one has run out and the submitter may come back any time.
-func (m *Machine) renewPause(t *tenant, wanting []*attempt) time.Duration {
-	pause := t.duration / leaseFraction
+func (m *Machine) renewPause(wanting []*attempt) time.Duration {
+	pause := time.Duration(math.MaxInt64)
 	for _, a := range wanting {
 		switch {
 		case !a.leased:
@@ -80,6 +80,7 @@ func (m *Machine) renewPause(t *tenant, wanting []*attempt) time.Duration {
 		case !a.leaseUntil.After(m.now):
 			pause = min(pause, max(leaseFraction*m.cfg.RenewRetry, time.Second))
 		}
+		pause = min(pause, a.leaseFor/leaseFraction)
 	}
 	return max(pause, m.cfg.RenewRetry/10)
 }
@@ -105,12 +106,12 @@ func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
 		case !a.wantsLease():
 			m.report(step.LevelDebug, eventStale, about(id, from))
 		default:
+			a.leaseFor = msg.Duration
 			m.extend(a, until)
 			honoured = true
 		}
 	}
 	if t := m.tenants[from]; t != nil && honoured {
-		t.duration = msg.Duration
 		m.afterLease(from, t, req.at)
 	}
 }
@@ -122,6 +123,7 @@ func (m *Machine) extend(a *attempt, until time.Time) {
 		return
 	}
 	a.leased, a.leaseUntil = true, until
+	m.admitted(a)
 	if a.started && until.After(m.now) {
 		m.emit(step.ExtendLease{Attempt: a.id, LeaseUntil: until})
 	}
@@ -131,8 +133,11 @@ func (m *Machine) extend(a *attempt, until time.Time) {
 // afterLease sets the time of the next request, counted from the sending of the
 // one that was answered, unless an attempt still waits for its first lease.
 func (m *Machine) afterLease(submitter grid.SiteID, t *tenant, sent time.Time) {
-	wanting := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.wantsLease() })
-	pause := m.renewPause(t, wanting)
+	wanting := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.renews() })
+	if len(wanting) == 0 {
+		return // the timer that is set finds nobody
+	}
+	pause := m.renewPause(wanting)
 	next := sent.Add(pause)
 	if soonest := m.now.Add(min(pause, m.cfg.RenewRetry)); next.Before(soonest) {
 		next = soonest

@@ -29,11 +29,12 @@ type Machine struct {
 	draining   bool
 	owned      grid.Reason // why the owner has the machine to himself, ReasonNone = he has not
 
-	plan      *plan.Planner // offers and commitments
-	planTimer time.Time     // when the plan's timer fires; zero if it is not set
-	queued    int           // commitments whose place in the plan has not come
-	cache     *cache.Cache[grid.Requirement]
-	bindings  *recent[grid.JobID, *binding]
+	plan        *plan.Planner // offers and commitments
+	othersUntil time.Time     // until when the plan counts what others take as missing; zero: they take nothing
+	planTimer   time.Time     // when the plan's timer fires; zero if it is not set
+	queued      int           // commitments whose place in the plan has not come
+	cache       *cache.Cache[grid.Requirement]
+	bindings    *recent[grid.JobID, *binding]
 
 	roster       *roster
 	tokens       *recent[grid.TaskID, grid.Token]
@@ -96,20 +97,27 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 }
 
 // boot starts to work. What was under way when the agent died has died with it;
-// the submitters are told until they acknowledge it.
+// the submitters are told until they acknowledge it. What was promised for later is
+// kept.
 func (m *Machine) boot(in step.Boot) {
 	m.booted, m.since = true, m.now
 	m.last = in.Incarnation << 32 // numbers of an earlier run are never used again
-	m.plan = newPlan(m.cfg, m.left.Total, in.Incarnation)
+	m.plan = plan.Restore(planConfig(m.cfg, m.capability.Total, in.Incarnation), m.now, m.promised())
+	m.takenByOthers()
 	for _, a := range m.roster.sorted() {
 		m.raiseToken(a.id.Task, a.id.Token)
-		if a.phase == phaseExited {
+		switch c, kept := m.plan.Commitment(a.id); {
+		case a.phase == phaseExited:
 			a.repeat = firstExitRepeat
 			m.tellExit(a)
-			continue
+		case kept:
+			m.takeUp(a, c)
+		case a.reserves():
+			m.end(a, grid.Exit{Cause: grid.CauseExited, Text: "its time is over"})
+		default:
+			m.report(step.LevelWarn, eventRestartDetected, about(a.id, a.submitter))
+			m.end(a, grid.Exit{Cause: grid.CauseSiteRestart, Text: "the site's agent was restarted"})
 		}
-		m.report(step.LevelWarn, eventRestartDetected, about(a.id, a.submitter))
-		m.end(a, grid.Exit{Cause: grid.CauseSiteRestart, Text: "the site's agent was restarted"})
 	}
 	if m.paused.on {
 		m.armPause()
@@ -135,6 +143,8 @@ func (m *Machine) dispatch(in step.Input) {
 		m.onStageProgress(in)
 	case step.Staged:
 		m.onStaged(in)
+	case step.Verified:
+		m.onVerified(in)
 	default:
 		m.dispatchSite(in)
 	}
@@ -157,6 +167,15 @@ func (m *Machine) dispatchSite(in step.Input) {
 		m.onAvailability(in)
 	case step.BansChanged:
 		m.onBans(in)
+	case step.ClockStepped: // now does not step, and nothing here reads the wall clock
+	default:
+		m.dispatchOwner(in)
+	}
+}
+
+// dispatchOwner handles what the owner says and does.
+func (m *Machine) dispatchOwner(in step.Input) {
+	switch in := in.(type) {
 	case step.Pause:
 		m.onPause(in)
 	case step.Resume:
@@ -167,7 +186,8 @@ func (m *Machine) dispatchSite(in step.Input) {
 		m.onOwnerBusy(in)
 	case step.OwnerAway:
 		m.onOwnerAway()
-	case step.ClockStepped: // now does not step, and nothing here reads the wall clock
+	case step.PlanningChanged:
+		m.onPlanning(in)
 	default:
 		m.report(step.LevelDebug, eventNotForSite, step.Report{Text: fmt.Sprintf("%T", in)})
 	}
@@ -208,6 +228,8 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 		m.onReannounce(in.From, msg)
 	case protocol.Clear:
 		m.onClear(in.From, msg)
+	case protocol.HoldOffer:
+		m.onHoldOffer(in.From, msg)
 	case protocol.Award:
 		m.onAward(in.From, msg)
 	case protocol.Lease:
@@ -229,6 +251,8 @@ func (m *Machine) onTimer(key step.TimerKey) {
 		m.attemptTimer(key, m.onWatchTimer)
 	case timerExited:
 		m.attemptTimer(key, m.onExitedTimer)
+	case timerAsk:
+		m.attemptTimer(key, m.onAskTimer)
 	case timerRenew:
 		m.onRenewTimer(grid.SiteID(key.ID))
 	case timerVacancy:

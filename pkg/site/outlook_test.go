@@ -38,7 +38,7 @@ func TestZFollowsWhatWasLearned(t *testing.T) {
 		if !ok {
 			t.Fatalf("refused: %s", refusal.Explain())
 		}
-		want := 1 - m.up(q.finish())
+		want := 1 - m.up(q.finish(m.now))
 		if math.Abs(q.parts.Z-want) > 1e-6 {
 			t.Errorf("z of the offer %v, by the model %v", q.parts.Z, want)
 		}

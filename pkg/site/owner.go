@@ -108,11 +108,47 @@ func (m *Machine) onCapacity(in step.CapacityChanged) {
 	left.CoreMFLOPS = min(left.CoreMFLOPS, in.Capability.CoreMFLOPS)
 	before := m.left
 	m.capability, m.left = in.Capability, left
-	m.plan.SetCapacity(left.Total)
+	m.plan.SetCapacity(in.Capability.Total)
+	m.takenByOthers()
+	m.outgrown()
 	m.measurePotential()
 	m.report(step.LevelInfo, eventCapacityChanged, step.Report{})
 	if !before.Total.Fits(left.Total) || !slices.Equal(left.Kinds, before.Kinds) {
 		m.grown()
+	}
+}
+
+// outgrown gives back what was promised and does not fit into the ceilings any more;
+// what runs goes on.
+func (m *Machine) outgrown() {
+	for _, c := range m.plan.Commitments() {
+		a := m.roster.all[c.Attempt]
+		if a == nil || c.Running || m.capability.Total.Fits(c.Give) {
+			continue
+		}
+		m.report(step.LevelWarn, eventPromiseGone, about(a.id, a.submitter))
+		m.stop(a, false, "the owner gives less than it was promised")
+	}
+}
+
+// othersStay is how far ahead what other programs take now is expected to be missing.
+const othersStay = time.Hour
+
+// takenByOthers tells the plan what other programs take of the machine: it is missing
+// now and for a while, and what is planned for later does not feel it.
+func (m *Machine) takenByOthers() {
+	missing := m.capability.Total.Sub(m.left.Total)
+	m.othersUntil = time.Time{}
+	if missing != (grid.Resources{}) {
+		m.othersUntil = m.now.Add(othersStay)
+	}
+	m.plan.SetOutage(missing, m.othersUntil)
+}
+
+// stillTaken keeps what others take ahead of the plan for as long as it is so.
+func (m *Machine) stillTaken() {
+	if !m.othersUntil.IsZero() && m.othersUntil.Sub(m.now) < othersStay/2 {
+		m.takenByOthers()
 	}
 }
 
@@ -145,6 +181,28 @@ func (m *Machine) ban(site grid.SiteID) {
 		m.stop(a, true, "its submitter is banned")
 	}
 	m.report(step.LevelInfo, eventBanned, step.Report{Site: site, Value: float64(len(theirs))})
+}
+
+// ownerStays is how long an owner who is busy now is expected to be so at most.
+const ownerStays = 15 * time.Minute
+
+// closedTo is the refusal of a site that is closed when the window begins. What is to
+// begin later than a pause ends, or than an owner who is busy now should be gone, can
+// be promised all the same.
+func (m *Machine) closedTo(w grid.Window) (grid.Refusal, bool) {
+	refusal, closed := m.closed()
+	begins := w.Earliest()
+	if !closed || m.draining || begins.IsZero() {
+		return refusal, closed
+	}
+	open := m.now
+	if m.owned != grid.ReasonNone {
+		open = open.Add(ownerStays)
+	}
+	if m.paused.on && (m.paused.until.IsZero() || m.paused.until.After(open)) {
+		open = m.paused.until
+	}
+	return refusal, open.IsZero() || begins.Before(open)
 }
 
 // closed is the refusal of a site whose owner wants no more work for now.

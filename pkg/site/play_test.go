@@ -144,6 +144,8 @@ func (p *player) hear(e step.Send) {
 	switch msg := e.Message.(type) {
 	case protocol.Accepted:
 		p.asked[msg.Renewal] = request{to: e.To, at: p.now}
+	case protocol.MayStart:
+		p.asked[msg.Renewal] = request{to: e.To, at: p.now}
 	case protocol.Renew:
 		p.asked[msg.Renewal] = request{to: e.To, at: p.now}
 	case protocol.Bid:
@@ -222,6 +224,7 @@ func (p *player) award() {
 	offer.ID += uint64(p.next(2))
 	a := award(job, offer, p.next(5), p.token(), change)
 	a.HasNext, a.RunnerUp = p.next(2) == 0, pick(p, offer.Parts.Distance, 1e-9, math.Inf(1))
+	a.AskFirst = p.next(4) == 3
 	owner, _ := p.m.owner(job)
 	p.say(owner, a)
 }

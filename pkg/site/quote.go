@@ -17,8 +17,14 @@ type quote struct {
 	place plan.Quote
 }
 
+// startGuard is what each place in the plan is longer than the run that it is for: the
+// time between the place's begin and the program's, when a lease is asked for and a
+// sandbox made. Without it whoever is as long as estimated would overrun, and stand
+// still for whom its place is promised to next.
+const startGuard = time.Second
+
 // finish is the time until the expected end of a task with this quote.
-func (q quote) finish() time.Duration { return q.parts.Wait + q.place.End.Sub(q.place.Start) }
+func (q quote) finish(now time.Time) time.Duration { return max(q.place.End.Sub(now)-startGuard, 0) }
 
 // inquiry asks for a quote.
 type inquiry struct {
@@ -34,10 +40,7 @@ type inquiry struct {
 // owner's ceilings and rules exclude, then whether the site is open, then what the
 // plan has room for.
 func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, bool) {
-	site := index.Site{
-		Capability: m.capability, Free: m.capability.Total, PotentialBps: m.potential,
-		Sources: m.access(req, in.submitter), Up: 1, Priced: m.cfg.Priced, Price: m.cfg.Price,
-	}
+	site := m.bare(req, in.submitter)
 	bare, refusal, ok := index.Measure(req, site)
 	if !ok && refusal.Never {
 		return quote{}, refusal, false
@@ -45,7 +48,7 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 	if excluded, is := m.excluded(req, in.submitter); is {
 		return quote{}, excluded, false
 	}
-	if closed, is := m.closed(); is {
+	if closed, is := m.closedTo(req.Window); is {
 		return quote{}, closed, false
 	}
 	if !ok {
@@ -56,37 +59,116 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 		return quote{}, grid.Refusal{Reason: grid.ReasonQuota}, false
 	}
 	in.count = max(min(in.count, room), 1)
-	q := quote{ask: m.ask(req, in, bare.StageIn)}
-	place, reason := m.plan.Quote(m.now, q.ask)
-	if reason != grid.ReasonNone {
-		return quote{}, shortfall(reason, q.ask.Need, place.Free), false
-	}
-	q.place = place
-	site.Capability.CoreMFLOPS = m.left.CoreMFLOPS
-	site.Free, site.Wait = place.Free, max(place.Start.Sub(m.now), 0)
-	site.Up = m.up(place.End.Sub(m.now))
-	if q.parts, refusal, ok = index.Measure(req, site); !ok {
+	q, refusal, ok := m.place(req, m.ask(req, in, bare.StageIn))
+	if !ok {
 		return quote{}, refusal, false
 	}
-	return q, grid.Refusal{}, true
+	return m.measured(req, site, bare.StageIn, q)
+}
+
+// bare is this site without anything on it.
+func (m *Machine) bare(req grid.Requirement, submitter grid.SiteID) index.Site {
+	return index.Site{
+		Capability: m.capability, Free: m.capability.Total, PotentialBps: m.potential,
+		Sources: m.access(req, submitter), Up: 1, Priced: m.cfg.Priced, Price: m.cfg.Price,
+	}
+}
+
+// measured fills in where the site stands with the place that a quote has.
+func (m *Machine) measured(req grid.Requirement, site index.Site, stageIn time.Duration, q quote) (quote, grid.Refusal, bool) {
+	site.Capability.CoreMFLOPS = m.left.CoreMFLOPS
+	site.Free, site.Wait = q.place.Free, max(q.place.Start.Sub(m.now), 0)
+	if !q.ask.NowOnly { // the run begins then; its inputs are fetched before
+		site.Wait = max(site.Wait-stageIn, 0)
+	}
+	site.Up = m.up(q.finish(m.now))
+	parts, refusal, ok := index.Measure(req, site)
+	q.parts = parts
+	return q, refusal, ok
+}
+
+// place finds the requirement's place in the plan: for a job that is bound to a
+// reservation in one that this site holds, the one in which it would end first.
+func (m *Machine) place(req grid.Requirement, ask plan.Ask) (quote, grid.Refusal, bool) {
+	if req.Reservation == "" {
+		return m.placeIn(req, ask)
+	}
+	var best quote
+	refusal, found := grid.Refusal{Reason: grid.ReasonReservation}, false
+	for _, a := range m.roster.ofJob(req.Reservation) {
+		if a.submitter != ask.Submitter || !a.reserves() || !a.wantsLease() {
+			continue
+		}
+		ask.Within = a.id
+		q, why, ok := m.placeIn(req, ask)
+		switch {
+		case ok && (!found || q.place.End.Before(best.place.End)):
+			best, found = q, true
+		case !ok:
+			refusal = why
+		}
+	}
+	return best, refusal, found
+}
+
+func (m *Machine) placeIn(req grid.Requirement, ask plan.Ask) (quote, grid.Refusal, bool) {
+	place, reason := m.plan.Quote(m.now, ask)
+	switch reason {
+	case grid.ReasonNone:
+		return quote{ask: ask, place: place}, grid.Refusal{}, true
+	case grid.ReasonWindow:
+		return quote{}, m.tooEarly(req, ask), false
+	default:
+		return quote{}, shortfall(reason, ask.Need, place.Free), false
+	}
+}
+
+// tooEarly refuses a window, and says what could be promised instead.
+func (m *Machine) tooEarly(req grid.Requirement, ask plan.Ask) grid.Refusal {
+	refusal := grid.Refusal{Reason: grid.ReasonWindow}
+	if ask.NowOnly {
+		return refusal
+	}
+	earliest, reason := m.plan.EarliestStart(m.now, ask)
+	if reason != grid.ReasonNone {
+		return refusal
+	}
+	want, have := req.Window.Deadline, earliest.End
+	if !req.Window.At.IsZero() {
+		want, have = req.Window.At, earliest.Start
+	}
+	if want.IsZero() {
+		return refusal
+	}
+	refusal.Want, refusal.Have = max(seconds(want.Sub(m.now)), 0), max(seconds(have.Sub(m.now)), 1)
+	return refusal
 }
 
 // ask is the requirement as a question to the plan. In the thesis map a job waits
-// at its submitter, so only what starts now is of use; in the seconds map it
-// waits in the plan, and stages its data when its place has come.
+// at its submitter, so only what starts now is of use; in the seconds map, or with
+// a promised time, or in a reservation, it waits in the plan.
 func (m *Machine) ask(req grid.Requirement, in inquiry, stageIn time.Duration) plan.Ask {
-	core, staging := m.left.CoreMFLOPS, time.Duration(0)
-	if req.Map != grid.MapThesis {
-		staging, stageIn = stageIn, 0
-	}
-	return plan.Ask{
+	core := m.left.CoreMFLOPS
+	promised := req.Window.Promised()
+	ask := plan.Ask{
 		Submitter: in.submitter, Job: in.job, Need: req.Need.Counted(), StageIn: stageIn,
-		Class: plan.ClassVarTime, Window: req.Window, NowOnly: req.Map == grid.MapThesis, Count: in.count, Offer: in.offer,
+		Window: req.Window, NowOnly: req.Map == grid.MapThesis && !promised && req.Reservation == "",
+		Count: in.count, Offer: in.offer, Class: plan.ClassVarTime, At: req.Window.At, Project: req.Project,
 		Rate: func(free grid.Resources) (int64, time.Duration) {
 			mflops := index.TaskMFLOPS(req.Need, free, core)
-			return mflops, staging + index.RunTime(req, mflops)
+			return mflops, index.RunTime(req, mflops) + startGuard
 		},
 	}
+	switch {
+	case req.Kind == grid.KindReservation:
+		ask.Class, ask.StageIn = plan.ClassFixTime, 0
+		ask.Rate = func(free grid.Resources) (int64, time.Duration) { return free.MFLOPS, req.Runtime }
+	case !req.Window.At.IsZero():
+		ask.Class = plan.ClassFixTime
+	case promised:
+		ask.Class = plan.ClassDeadline
+	}
+	return ask
 }
 
 // excluded is what the owner's rules or the calendar exclude for ever.
@@ -99,6 +181,15 @@ func (m *Machine) excluded(req grid.Requirement, submitter grid.SiteID) (grid.Re
 			Reason: grid.ReasonRuntime, Never: true,
 			Want: seconds(req.Runtime), Have: seconds(m.cfg.MaxRuntime),
 		}, true
+	case m.cfg.MaxReservation > 0 && req.Kind == grid.KindReservation && submitter != m.cfg.Self && req.Runtime > m.cfg.MaxReservation:
+		return grid.Refusal{
+			Reason: grid.ReasonAhead, Never: true,
+			Want: seconds(req.Runtime), Have: seconds(m.cfg.MaxReservation),
+		}, true
+	case m.tooFarAhead(req.Window, submitter):
+		return grid.Refusal{
+			Reason: grid.ReasonAhead, Want: seconds(req.Window.At.Sub(m.now)), Have: seconds(m.cfg.MaxAhead),
+		}, true
 	case m.tooMuchData(req, submitter):
 		return grid.Refusal{
 			Reason: grid.ReasonQuota, Never: true, Want: dataBytes(req), Have: m.cfg.DataBytes / shares,
@@ -108,6 +199,11 @@ func (m *Machine) excluded(req grid.Requirement, submitter grid.SiteID) (grid.Re
 	default:
 		return grid.Refusal{}, false
 	}
+}
+
+// tooFarAhead reports whether a fixed start lies beyond what is promised to others.
+func (m *Machine) tooFarAhead(w grid.Window, submitter grid.SiteID) bool {
+	return m.cfg.MaxAhead > 0 && submitter != m.cfg.Self && w.At.Sub(m.now) > m.cfg.MaxAhead
 }
 
 // tooMuchData reports whether one task's data alone takes more than its submitter's

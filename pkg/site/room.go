@@ -17,10 +17,17 @@ const timerPlan = "plan"
 // newPlan is the empty plan of a run. Offers of an earlier run have other
 // numbers, so that nobody can take one for another.
 func newPlan(cfg Config, total grid.Resources, incarnation uint64) *plan.Planner {
-	return plan.New(plan.Config{
-		Total: total, HoldAll: cfg.HoldAll, MaxOffers: cfg.CacheEntries, FirstOffer: incarnation<<32 + 1,
-		Self: cfg.Self, FirmPercent: plan.DefaultFirmPercent,
-	})
+	return plan.New(planConfig(cfg, total, incarnation))
+}
+
+func planConfig(cfg Config, total grid.Resources, incarnation uint64) plan.Config {
+	return plan.Config{
+		Total: total, HoldAll: cfg.HoldAll, MaxOffers: cfg.CacheEntries, FirstOffer: incarnation<<32 + 1, Self: cfg.Self,
+		Policy: cfg.PlanPolicy, Backfill: cfg.PlanBackfill, FailureHorizon: cfg.FailureHorizon,
+		PromisePercent: cfg.PromisePercent, FirmPercent: cfg.FirmPercent,
+		SubmitterPercent: cfg.SubmitterPercent, ProjectPercent: cfg.ProjectPercent,
+		Fairshare: cfg.Fairshare, Overestimate: cfg.Overestimate,
+	}
 }
 
 // offer turns a quote into an open offer and tells the submitter; if it has its
@@ -47,13 +54,22 @@ func (m *Machine) open(q quote) (grid.Offer, bool) {
 	if err != nil {
 		return grid.Offer{}, false
 	}
+	return m.offerOf(o, q), true
+}
+
+// offerOf is what is said of an open offer.
+func (m *Machine) offerOf(o plan.Offer, q quote) grid.Offer {
 	r := aboutJob(q.ask.Job, q.ask.Submitter)
 	r.Value = q.parts.Distance
 	m.report(step.LevelDebug, eventOfferMade, r)
-	return grid.Offer{
-		ID: o.Number, Site: m.cfg.Self, Parts: q.parts, Finish: q.finish(), Validity: m.cfg.OfferValidity,
-		TasksNow: q.place.Tasks, CoreMFLOPS: m.left.CoreMFLOPS,
-	}, true
+	said := grid.Offer{
+		ID: o.Number, Site: m.cfg.Self, Parts: q.parts, Finish: q.finish(m.now), Firm: o.Firm,
+		Validity: o.Expires.Sub(m.now), TasksNow: q.place.Tasks, CoreMFLOPS: m.left.CoreMFLOPS,
+	}
+	if o.Firm && !q.place.LatestStart.IsZero() {
+		said.LatestStart = max(q.place.LatestStart.Sub(m.now), 0)
+	}
+	return said
 }
 
 // withdrawOldest closes the oldest open offer to a submitter.
@@ -75,20 +91,30 @@ func (m *Machine) dropOffer(job grid.JobID) {
 }
 
 // heldOffer is the number of an open offer if it is for this job and submitter,
-// and 0 otherwise.
+// else that of a later one for them: a request to hold it may have come twice. It is
+// 0 if there is none.
 func (m *Machine) heldOffer(number uint64, job grid.JobID, submitter grid.SiteID) uint64 {
 	if o, ok := m.plan.Offer(number); ok && o.Job == job && o.Submitter == submitter {
 		return number
+	}
+	offers := m.plan.Offers()
+	if i := slices.IndexFunc(offers, func(o plan.Offer) bool { return o.Job == job && o.Submitter == submitter }); i >= 0 {
+		return offers[i].Number
 	}
 	return 0
 }
 
 // commit takes the place of a quote for an attempt, out of what the offer holds
 // if it holds anything.
-func (m *Machine) commit(id grid.AttemptID, q quote) bool {
+func (m *Machine) commit(id grid.AttemptID, spec grid.Spec, q quote) (plan.Commitment, bool) {
 	c := plan.Commitment{
-		Attempt: id, Submitter: q.ask.Submitter, Class: plan.ClassVarTime, Give: q.place.Give, NotBefore: q.ask.Window.NotBefore, Start: q.place.Start, End: q.place.End,
+		Attempt: id, Submitter: q.ask.Submitter, Project: spec.Project, Give: q.place.Give,
+		Class: q.ask.Class, Priority: int32(spec.Priority),
+		NotBefore: q.ask.Window.NotBefore, Deadline: q.ask.Window.Deadline, LatestStart: q.place.LatestStart,
+		Start: q.place.Start, End: q.place.End, Overrun: plan.Overrun(spec.Overrun), Within: q.ask.Within,
+		Holds: spec.Kind == grid.KindReservation,
 	}
+	c.AwaitsData = !q.ask.NowOnly && !c.Holds
 	err := m.plan.Commit(m.now, c, q.ask.Offer)
 	if errors.Is(err, plan.ErrFull) && q.ask.Offer != 0 {
 		// The quote counted all that the offer holds as free, and gives more of it
@@ -101,12 +127,12 @@ func (m *Machine) commit(id grid.AttemptID, q quote) bool {
 		r := about(id, q.ask.Submitter)
 		r.Text = err.Error()
 		m.report(step.LevelWarn, eventImpossiblePlan, r)
-		return false
+		return c, false
 	}
-	if c.Start.After(m.now) {
+	if planned, _ := m.plan.Commitment(id); !planned.Running {
 		m.queued++
 	}
-	return true
+	return c, true
 }
 
 // vacate gives an attempt's capacity back.
@@ -130,6 +156,7 @@ func (m *Machine) due(a *attempt) bool {
 // advance brings the plan up to now: offers expire, what runs longer than planned
 // keeps its capacity, and what waited in the plan starts when its place has come.
 func (m *Machine) advance() {
+	m.stillTaken()
 	changes := m.plan.Advance(m.now)
 	if len(changes.Withdrawn) > 0 {
 		m.freedShare()
@@ -137,10 +164,16 @@ func (m *Machine) advance() {
 	if slices.ContainsFunc(changes.Withdrawn, func(o plan.Offer) bool { return o.Holds > 0 }) {
 		m.grown()
 	}
+	m.standAside(changes)
 	m.queued -= len(changes.Started)
 	for _, c := range changes.Started {
 		if a := m.roster.all[c.Attempt]; a != nil {
-			m.tryStart(a)
+			m.begin(a)
+		}
+	}
+	for _, c := range changes.Moved {
+		if a := m.roster.all[c.Attempt]; a != nil {
+			m.tellStart(a)
 		}
 	}
 }
@@ -150,7 +183,7 @@ func (m *Machine) advance() {
 // anyway.
 func (m *Machine) armPlan() {
 	next := time.Time{}
-	if m.cfg.HoldAll || m.queued > 0 {
+	if m.cfg.HoldAll || m.queued > 0 || m.plan.Promises() {
 		next, _ = m.plan.Next()
 	}
 	if next.Equal(m.planTimer) {

@@ -12,7 +12,8 @@ import (
 type phase uint8
 
 const (
-	phaseStaging  phase = iota + 1 // accepted; its inputs are on the way
+	phaseAsked    phase = iota + 1 // it has a place in the plan; the sandbox is asked whether it can keep that
+	phaseStaging                   // accepted; its inputs are on the way
 	phaseReady                     // its inputs are here; it waits for a lease or its planned start
 	phaseStarting                  // the sandbox was asked for
 	phaseRunning                   // the sandbox runs
@@ -23,7 +24,7 @@ const (
 
 // String is the phase in one word.
 func (p phase) String() string {
-	names := [...]string{"unknown", "staging", "ready", "starting", "running", "frozen", "stopping", "exited"}
+	names := [...]string{"unknown", "asked", "staging", "ready", "starting", "running", "frozen", "stopping", "exited"}
 	if int(p) < len(names) {
 		return names[p]
 	}
@@ -35,17 +36,28 @@ type attempt struct {
 	id        grid.AttemptID
 	submitter grid.SiteID
 	task      grid.Task
+	module    grid.Input // of the task, to be fetched with its inputs
 	parts     grid.Parts // where the site stood when it accepted
 
 	phase     phase
 	started   bool // StartAttempt was emitted
-	suspended bool // frozen, or about to be, because the owner needs the machine
+	fetching  bool // Stage was emitted: the driver knows it
+	suspended bool // frozen, or about to be, because the owner needs the machine or it is displaced
 	quiet     bool // stopping: its submitter does not want to hear of the end
 
-	accepted   time.Time // when
-	leased     bool      // it held a lease once
-	leaseUntil time.Time // end of the lease, on this site's clock
-	reported   time.Time // last staging report
+	place     *placeFact    // its place in the plan when it was accepted, if that lay ahead; it outlives a restart
+	estimate  time.Duration // how long it was to run
+	displaced grid.Reason   // why the plan lets it stand still, ReasonNone = it does not
+	overran   bool          // it is stopped because it ran out of its time
+
+	asks  bool      // others queue it, too: it asks whether it may start, and has no lease before
+	asked time.Time // when it asked first; zero: its turn has not come
+
+	accepted   time.Time     // when
+	leased     bool          // it held a lease once
+	leaseUntil time.Time     // end of the lease, on this site's clock
+	leaseFor   time.Duration // of the last lease; 0 before the first
+	reported   time.Time     // last staging report
 
 	exit   grid.Exit
 	ended  time.Time     // when it ended, to the millisecond, as in its fact
@@ -56,7 +68,10 @@ type attempt struct {
 func (a *attempt) live() bool { return a.phase != phaseExited }
 
 // wantsLease reports whether leases are asked for the attempt.
-func (a *attempt) wantsLease() bool { return a.phase < phaseStopping }
+func (a *attempt) wantsLease() bool { return a.phase >= phaseStaging && a.phase < phaseStopping }
+
+// reserves reports whether the attempt only holds capacity for others.
+func (a *attempt) reserves() bool { return a.task.Kind == grid.KindReservation }
 
 // underWay reports whether the attempt was started and is not told to end.
 func (a *attempt) underWay() bool { return a.started && a.wantsLease() }

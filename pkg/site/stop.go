@@ -22,14 +22,30 @@ func (m *Machine) stop(a *attempt, quiet bool, why string) {
 	case phaseStopping:
 		a.quiet = a.quiet || quiet
 		return
+	case phaseAsked:
+		m.decline(a, grid.ReasonStale)
 	default:
 		a.phase, a.quiet = phaseStopping, quiet
 		m.stopTimers(a, timerWatch)
-		m.emit(step.StopAttempt{Attempt: a.id})
+		m.halt(a, why)
 	}
 	r := about(a.id, a.submitter)
 	r.Text = why
 	m.report(step.LevelInfo, eventDropped, r)
+}
+
+// halt ends what the driver has of an attempt, which says when that is done; of a
+// reservation it has nothing.
+func (m *Machine) halt(a *attempt, why string) {
+	switch {
+	case a.fetching:
+		m.emit(step.StopAttempt{Attempt: a.id})
+	case a.quiet:
+		m.vacate(a)
+		m.drop(a, nil)
+	default:
+		m.end(a, grid.Exit{Cause: grid.CauseStopped, Text: why})
+	}
 }
 
 // onFence stops what a later attempt has overtaken and remembers that, so that
@@ -82,6 +98,9 @@ func (m *Machine) highestToken(task grid.TaskID) grid.Token {
 // long. The timer is set once; when it fires early, because a lease moved its
 // time, it is set again.
 func (m *Machine) watch(a *attempt) {
+	if a.asks {
+		return // it has no lease to lose
+	}
 	m.emit(step.SetTimer{Key: step.TimerKey{Name: timerWatch, ID: a.id.String()}, At: m.patience(a)})
 }
 
@@ -100,7 +119,7 @@ func (m *Machine) patience(a *attempt) time.Time {
 
 func (m *Machine) onWatchTimer(a *attempt) {
 	switch {
-	case !a.wantsLease():
+	case !a.wantsLease() || a.reserves():
 		m.report(step.LevelDebug, eventStale, about(a.id, a.submitter))
 	case m.now.Before(m.patience(a)):
 		m.watch(a)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/pkg/cache"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/plan"
 )
 
 // Status is what a site shows of itself.
@@ -26,6 +27,10 @@ type Status struct {
 	Cache       cache.Stats
 	HeldData    int       // CIDs that are here
 	Outlook     []Outlook // how likely it stays available, for times of an hour and of eight
+
+	Policy   plan.Policy   // in what order those that wait in the plan move up
+	Backfill plan.Backfill // who of them may overtake whom
+	Held     int           // offers that hold capacity
 }
 
 // Held is what this site's attempts and firm offers hold of it at the time of its
@@ -48,6 +53,12 @@ type AttemptStatus struct {
 	Need       grid.Resources // what it holds of the site
 	Exit       grid.ExitCause // 0 while it lives
 	Kept       []grid.CID     // what an ended attempt left here
+
+	Planned   bool           // its place in the plan has not come
+	Class     plan.Class     // how free it is to move while it waits
+	Reserves  bool           // it only holds capacity for jobs that are bound to it
+	Within    grid.AttemptID // the reservation that it is bound to; zero = none
+	Displaced grid.Reason    // why the plan lets it stand still, ReasonNone = it does not
 }
 
 // Status shows the site at the time of its last Step. The result is a copy.
@@ -57,6 +68,12 @@ func (m *Machine) Status() Status {
 		Paused: m.paused.on, PausedUntil: m.paused.until, Draining: m.draining, Owned: m.owned,
 		Peers: slices.Sorted(maps.Keys(m.peers)), Offers: len(m.plan.Offers()),
 		Cached: m.cache.Len(), Cache: m.cache.Stats(), HeldData: len(m.held),
+		Policy: m.cfg.PlanPolicy, Backfill: m.cfg.PlanBackfill,
+	}
+	for _, o := range m.plan.Offers() {
+		if o.Holds > 0 {
+			s.Held++
+		}
 	}
 	s.Capability.Kinds = slices.Clone(s.Capability.Kinds)
 	for _, span := range outlookSpans() {
@@ -66,10 +83,11 @@ func (m *Machine) Status() Status {
 		view := AttemptStatus{
 			ID: a.id, Submitter: a.submitter, Phase: a.phase.String(), Suspended: a.suspended, Distance: a.parts.Distance,
 			Accepted: a.accepted, LeaseUntil: a.leaseUntil, Need: a.task.Need, Exit: a.exit.Cause,
-			Kept: a.exit.CIDs(),
+			Kept: a.exit.CIDs(), Reserves: a.reserves(), Displaced: a.displaced,
 		}
 		if c, ok := m.plan.Commitment(a.id); ok {
-			view.Start, view.End = c.Start, c.End
+			view.Start, view.End, view.Planned = c.Start, c.End, !c.Running
+			view.Class, view.Within = c.Class, c.Within
 		}
 		s.Attempts = append(s.Attempts, view)
 	}

@@ -27,16 +27,38 @@ func (m *Machine) onOwnerBusy(in step.OwnerBusy) {
 		m.emit(step.SetTimer{Key: step.TimerKey{Name: timerOwner}, At: m.now.Add(m.cfg.OwnerPatience)})
 	}
 	for _, a := range m.roster.where((*attempt).underWay) {
-		if a.suspended {
-			m.tellStanding(a) // for another reason than before
-			continue
-		}
-		a.suspended = true
-		m.emit(step.SuspendAttempt{Attempt: a.id})
-		if a.phase == phaseFrozen {
-			m.tellStanding(a)
-		}
+		m.suspend(a)
 	}
+}
+
+// suspend lets an attempt stand still; one that does already says for which reason.
+func (m *Machine) suspend(a *attempt) {
+	if a.suspended {
+		m.tellStanding(a)
+		return
+	}
+	a.suspended = true
+	m.emit(step.SuspendAttempt{Attempt: a.id})
+	if a.phase == phaseFrozen {
+		m.tellStanding(a)
+	}
+}
+
+// proceed ends suspend, unless there is another reason to stand still.
+func (m *Machine) proceed(a *attempt) {
+	if !a.suspended || m.standsFor(a) != grid.ReasonNone {
+		return
+	}
+	a.suspended = false
+	m.emit(step.ContinueAttempt{Attempt: a.id})
+}
+
+// standsFor is why a started attempt has to stand still, ReasonNone if it has not.
+func (m *Machine) standsFor(a *attempt) grid.Reason {
+	if m.owned != grid.ReasonNone {
+		return m.owned
+	}
+	return a.displaced
 }
 
 // onOwnerAway lets go on what stood still, and offers again.
@@ -49,10 +71,7 @@ func (m *Machine) onOwnerAway() {
 	m.emit(step.StopTimer{Key: step.TimerKey{Name: timerOwner}})
 	m.report(step.LevelInfo, eventOwnerAway, step.Report{})
 	for _, a := range m.roster.where((*attempt).wantsLease) {
-		if a.suspended {
-			a.suspended = false
-			m.emit(step.ContinueAttempt{Attempt: a.id})
-		}
+		m.proceed(a)
 		if a.phase == phaseFrozen && !a.leaseUntil.After(m.now) {
 			m.tellStanding(a) // its lease ended meanwhile
 		}
@@ -76,7 +95,7 @@ func (m *Machine) onOwnerTimer() {
 func (m *Machine) tellStanding(a *attempt) {
 	msg := progressOf(a, grid.PhaseFrozen)
 	if a.suspended {
-		msg.Reason = m.owned
+		msg.Reason = m.standsFor(a)
 	}
 	m.send(a.submitter, msg)
 }

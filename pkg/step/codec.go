@@ -38,6 +38,8 @@ var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknogloba
 	"AttemptExited":       readInput[AttemptExited],
 	"StageProgress":       readInput[StageProgress],
 	"Staged":              readInput[Staged],
+	"Verified":            readInput[Verified],
+	"PlanningChanged":     readInput[PlanningChanged],
 	"Collected":           readInput[Collected],
 	"HeldChanged":         readInput[HeldChanged],
 	"CapacityChanged":     readInput[CapacityChanged],

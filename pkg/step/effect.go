@@ -63,6 +63,16 @@ type StartAttempt struct {
 	LeaseUntil time.Time // on the driver's clock (now)
 }
 
+// Verify asks whether the sandbox could keep a plan for an attempt that was promised a
+// place: OpenCCS' Machine Manager checks what its Planning Manager made. Nothing is
+// started or kept by it. Answered by Verified.
+type Verify struct {
+	Attempt grid.AttemptID
+	Task    grid.Task
+	Start   time.Time // of its place in the plan
+	End     time.Time
+}
+
 // ExtendLease moves the end of an attempt's lease and thaws it when it is
 // frozen.
 type ExtendLease struct {
@@ -148,6 +158,7 @@ func (Persist) effect()         {}
 func (Stage) effect()           {}
 func (StartAttempt) effect()    {}
 func (ExtendLease) effect()     {}
+func (Verify) effect()          {}
 func (SuspendAttempt) effect()  {}
 func (ContinueAttempt) effect() {}
 func (StopAttempt) effect()     {}
@@ -161,6 +172,7 @@ func (Reply) effect()           {}
 var (
 	ErrNoSuchJob  = problem("no such job")
 	ErrNotEnded   = problem("the job has not ended; cancel it first")
+	ErrAwaited    = problem("another job waits for it; cancel that one first")
 	ErrTooManyJob = problem("too many jobs are held; forget some that have ended")
 )
 

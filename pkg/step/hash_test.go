@@ -23,6 +23,8 @@ func messages() []protocol.Message {
 		protocol.Accepted{},
 		protocol.Declined{},
 		protocol.Clear{},
+		protocol.HoldOffer{},
+		protocol.MayStart{},
 		protocol.Renew{},
 		protocol.Lease{},
 		protocol.Progress{},

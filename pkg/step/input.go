@@ -95,6 +95,18 @@ type Staged struct {
 	Problem string        // empty: all inputs are here
 }
 
+// Verified answers Verify.
+type Verified struct {
+	Attempt grid.AttemptID
+	Problem string // empty: the sandbox could keep the plan
+}
+
+// PlanningChanged changes in what order those that wait in the plan move up.
+type PlanningChanged struct {
+	Policy   string // as plan.ParsePolicy reads it
+	Backfill string // as plan.ParseBackfill reads it
+}
+
 // Collected answers Collect.
 type Collected struct {
 	Attempt grid.AttemptID
@@ -190,6 +202,8 @@ func (AttemptResumed) input()      {}
 func (AttemptExited) input()       {}
 func (StageProgress) input()       {}
 func (Staged) input()              {}
+func (Verified) input()            {}
+func (PlanningChanged) input()     {}
 func (Collected) input()           {}
 func (HeldChanged) input()         {}
 func (CapacityChanged) input()     {}

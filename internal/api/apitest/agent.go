@@ -29,15 +29,18 @@ type Agent struct {
 	OnSubmit func(a *Agent, id grid.JobID, job grid.Job)
 	// Table is what Plan and Offers answer. It is set before use.
 	Table view.OfferTable
+	// Skew is how many seconds the other site's clock is ahead. It is set before use.
+	Skew float64
 
-	mu    sync.Mutex
-	jobs  []*record         // guarded by mu, oldest first
-	blobs map[grid.CID]blob // guarded by mu
-	logs  map[string]string // guarded by mu: "JOB.INDEX/stream" -> text
-	state view.AgentStatus  // guarded by mu
-	rows  []view.MemberRow  // guarded by mu: members that were decided about
-	clock func() time.Time
-	wait  sync.WaitGroup
+	mu       sync.Mutex
+	jobs     []*record         // guarded by mu, oldest first
+	blobs    map[grid.CID]blob // guarded by mu
+	logs     map[string]string // guarded by mu: "JOB.INDEX/stream" -> text
+	state    view.AgentStatus  // guarded by mu
+	rows     []view.MemberRow  // guarded by mu: members that were decided about
+	planning view.Planning     // guarded by mu
+	clock    func() time.Time
+	wait     sync.WaitGroup
 }
 
 type record struct {
@@ -57,7 +60,7 @@ type blob struct {
 // New makes an agent whose clock is the given function.
 func New(clock func() time.Time) *Agent {
 	return &Agent{
-		EventLog: view.NewEventLog(1024, 1), blobs: map[grid.CID]blob{}, logs: map[string]string{}, clock: clock,
+		EventLog: view.NewEventLog(1024, 1), planning: view.Planning{Policy: "fcfs", Backfill: "conservative"}, blobs: map[grid.CID]blob{}, logs: map[string]string{}, clock: clock,
 		state: view.AgentStatus{
 			Site: "12D3KooWself", Name: "self", Domain: "home", Version: "test", Started: view.At(clock()),
 			Reach: view.Reach{Reachability: "unknown", Relays: []grid.SiteID{}},
@@ -167,6 +170,9 @@ func (a *Agent) Cancel(_ context.Context, id grid.JobID) error {
 	for i := range r.tasks {
 		if !r.tasks[i].Phase.Ended() {
 			r.tasks[i].Phase = view.PhaseCancelled
+			if r.job.Spec.Kind == grid.KindReservation {
+				r.tasks[i].Phase = view.PhaseReleased
+			}
 		}
 	}
 	a.mu.Unlock()
@@ -293,7 +299,7 @@ func (a *Agent) TaskLog(_ context.Context, task grid.TaskID, q view.LogQuery) (i
 func (a *Agent) Sites(context.Context) ([]view.SiteRow, error) {
 	return []view.SiteRow{
 		{ID: "12D3KooWself", Name: "self", Domain: "home", Self: true, Connected: true},
-		{ID: "12D3KooWother", Name: "other", Domain: "home", Connected: true, LastSeen: view.At(a.clock())},
+		{ID: "12D3KooWother", Name: "other", Domain: "home", Connected: true, LastSeen: view.At(a.clock()), SkewSeconds: &a.Skew},
 	}, nil
 }
 

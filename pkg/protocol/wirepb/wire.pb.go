@@ -60,6 +60,8 @@ type Wire struct {
 	//	*Wire_JoinAnswer
 	//	*Wire_Check
 	//	*Wire_Checked
+	//	*Wire_HoldOffer
+	//	*Wire_MayStart
 	Body          isWire_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -325,6 +327,24 @@ func (x *Wire) GetChecked() *Checked {
 	return nil
 }
 
+func (x *Wire) GetHoldOffer() *HoldOffer {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_HoldOffer); ok {
+			return x.HoldOffer
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetMayStart() *MayStart {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_MayStart); ok {
+			return x.MayStart
+		}
+	}
+	return nil
+}
+
 type isWire_Body interface {
 	isWire_Body()
 }
@@ -425,6 +445,14 @@ type Wire_Checked struct {
 	Checked *Checked `protobuf:"bytes,25,opt,name=checked,proto3,oneof"`
 }
 
+type Wire_HoldOffer struct {
+	HoldOffer *HoldOffer `protobuf:"bytes,26,opt,name=hold_offer,json=holdOffer,proto3,oneof"`
+}
+
+type Wire_MayStart struct {
+	MayStart *MayStart `protobuf:"bytes,27,opt,name=may_start,json=mayStart,proto3,oneof"`
+}
+
 func (*Wire_Hello) isWire_Body() {}
 
 func (*Wire_Announce) isWire_Body() {}
@@ -472,6 +500,10 @@ func (*Wire_JoinAnswer) isWire_Body() {}
 func (*Wire_Check) isWire_Body() {}
 
 func (*Wire_Checked) isWire_Body() {}
+
+func (*Wire_HoldOffer) isWire_Body() {}
+
+func (*Wire_MayStart) isWire_Body() {}
 
 // Envelope is what gossip carries. The signature is over the bytes of signed
 // as they are.
@@ -981,6 +1013,7 @@ type Window struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	NotBeforeMs   *int64                 `protobuf:"varint,1,opt,name=not_before_ms,json=notBeforeMs,proto3,oneof" json:"not_before_ms,omitempty"`
 	DeadlineMs    *int64                 `protobuf:"varint,2,opt,name=deadline_ms,json=deadlineMs,proto3,oneof" json:"deadline_ms,omitempty"`
+	AtMs          *int64                 `protobuf:"varint,3,opt,name=at_ms,json=atMs,proto3,oneof" json:"at_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1025,6 +1058,13 @@ func (x *Window) GetNotBeforeMs() int64 {
 func (x *Window) GetDeadlineMs() int64 {
 	if x != nil && x.DeadlineMs != nil {
 		return *x.DeadlineMs
+	}
+	return 0
+}
+
+func (x *Window) GetAtMs() int64 {
+	if x != nil && x.AtMs != nil {
+		return *x.AtMs
 	}
 	return 0
 }
@@ -1117,6 +1157,8 @@ type Requirement struct {
 	Map           uint32                 `protobuf:"varint,8,opt,name=map,proto3" json:"map,omitempty"`
 	Weights       *Weights               `protobuf:"bytes,9,opt,name=weights,proto3" json:"weights,omitempty"`
 	Axes          []*Axis                `protobuf:"bytes,10,rep,name=axes,proto3" json:"axes,omitempty"`
+	Project       string                 `protobuf:"bytes,11,opt,name=project,proto3" json:"project,omitempty"`
+	Reservation   string                 `protobuf:"bytes,12,opt,name=reservation,proto3" json:"reservation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1219,6 +1261,20 @@ func (x *Requirement) GetAxes() []*Axis {
 		return x.Axes
 	}
 	return nil
+}
+
+func (x *Requirement) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *Requirement) GetReservation() string {
+	if x != nil {
+		return x.Reservation
+	}
+	return ""
 }
 
 type Input struct {
@@ -1412,6 +1468,10 @@ type Spec struct {
 	Weights       *Weights               `protobuf:"bytes,15,opt,name=weights,proto3" json:"weights,omitempty"`
 	Unattended    uint32                 `protobuf:"varint,16,opt,name=unattended,proto3" json:"unattended,omitempty"`
 	Axes          []*Axis                `protobuf:"bytes,17,rep,name=axes,proto3" json:"axes,omitempty"`
+	Priority      int32                  `protobuf:"varint,18,opt,name=priority,proto3" json:"priority,omitempty"`
+	Project       string                 `protobuf:"bytes,19,opt,name=project,proto3" json:"project,omitempty"`
+	Reservation   string                 `protobuf:"bytes,20,opt,name=reservation,proto3" json:"reservation,omitempty"`
+	Overrun       uint32                 `protobuf:"varint,21,opt,name=overrun,proto3" json:"overrun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1563,6 +1623,34 @@ func (x *Spec) GetAxes() []*Axis {
 		return x.Axes
 	}
 	return nil
+}
+
+func (x *Spec) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Spec) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *Spec) GetReservation() string {
+	if x != nil {
+		return x.Reservation
+	}
+	return ""
+}
+
+func (x *Spec) GetOverrun() uint32 {
+	if x != nil {
+		return x.Overrun
+	}
+	return 0
 }
 
 type Item struct {
@@ -2774,6 +2862,7 @@ type Award struct {
 	Quoted        float64                `protobuf:"fixed64,5,opt,name=quoted,proto3" json:"quoted,omitempty"`
 	RunnerUp      float64                `protobuf:"fixed64,6,opt,name=runner_up,json=runnerUp,proto3" json:"runner_up,omitempty"`
 	HasNext       bool                   `protobuf:"varint,7,opt,name=has_next,json=hasNext,proto3" json:"has_next,omitempty"`
+	AskFirst      bool                   `protobuf:"varint,8,opt,name=ask_first,json=askFirst,proto3" json:"ask_first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2857,6 +2946,141 @@ func (x *Award) GetHasNext() bool {
 	return false
 }
 
+func (x *Award) GetAskFirst() bool {
+	if x != nil {
+		return x.AskFirst
+	}
+	return false
+}
+
+type HoldOffer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	Seq           uint32                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	OfferId       uint64                 `protobuf:"varint,3,opt,name=offer_id,json=offerId,proto3" json:"offer_id,omitempty"`
+	Tasks         uint32                 `protobuf:"varint,4,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	AtMs          *int64                 `protobuf:"varint,5,opt,name=at_ms,json=atMs,proto3,oneof" json:"at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldOffer) Reset() {
+	*x = HoldOffer{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldOffer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldOffer) ProtoMessage() {}
+
+func (x *HoldOffer) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldOffer.ProtoReflect.Descriptor instead.
+func (*HoldOffer) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *HoldOffer) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *HoldOffer) GetSeq() uint32 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *HoldOffer) GetOfferId() uint64 {
+	if x != nil {
+		return x.OfferId
+	}
+	return 0
+}
+
+func (x *HoldOffer) GetTasks() uint32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *HoldOffer) GetAtMs() int64 {
+	if x != nil && x.AtMs != nil {
+		return *x.AtMs
+	}
+	return 0
+}
+
+type MayStart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Renewal       uint64                 `protobuf:"varint,1,opt,name=renewal,proto3" json:"renewal,omitempty"`
+	Attempts      []*Attempt             `protobuf:"bytes,2,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MayStart) Reset() {
+	*x = MayStart{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MayStart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MayStart) ProtoMessage() {}
+
+func (x *MayStart) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MayStart.ProtoReflect.Descriptor instead.
+func (*MayStart) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *MayStart) GetRenewal() uint64 {
+	if x != nil {
+		return x.Renewal
+	}
+	return 0
+}
+
+func (x *MayStart) GetAttempts() []*Attempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
 type Accepted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempts      []*Attempt             `protobuf:"bytes,1,rep,name=attempts,proto3" json:"attempts,omitempty"`
@@ -2867,7 +3091,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2879,7 +3103,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2892,7 +3116,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{32}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Accepted) GetAttempts() []*Attempt {
@@ -2920,7 +3144,7 @@ type Declined struct {
 
 func (x *Declined) Reset() {
 	*x = Declined{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2932,7 +3156,7 @@ func (x *Declined) String() string {
 func (*Declined) ProtoMessage() {}
 
 func (x *Declined) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2945,7 +3169,7 @@ func (x *Declined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declined.ProtoReflect.Descriptor instead.
 func (*Declined) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{33}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Declined) GetAttempts() []*Attempt {
@@ -2980,7 +3204,7 @@ type Clear struct {
 
 func (x *Clear) Reset() {
 	*x = Clear{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2992,7 +3216,7 @@ func (x *Clear) String() string {
 func (*Clear) ProtoMessage() {}
 
 func (x *Clear) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3005,7 +3229,7 @@ func (x *Clear) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clear.ProtoReflect.Descriptor instead.
 func (*Clear) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{34}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Clear) GetJob() string {
@@ -3039,7 +3263,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3051,7 +3275,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3064,7 +3288,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{35}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Renew) GetRenewal() uint64 {
@@ -3092,7 +3316,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3104,7 +3328,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3117,7 +3341,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{36}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Lease) GetRenewal() uint64 {
@@ -3150,7 +3374,7 @@ type Fence struct {
 
 func (x *Fence) Reset() {
 	*x = Fence{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3162,7 +3386,7 @@ func (x *Fence) String() string {
 func (*Fence) ProtoMessage() {}
 
 func (x *Fence) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3175,7 +3399,7 @@ func (x *Fence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fence.ProtoReflect.Descriptor instead.
 func (*Fence) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{37}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Fence) GetBelow() []*Attempt {
@@ -3194,7 +3418,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3206,7 +3430,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3219,7 +3443,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{38}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Cancel) GetJob() string {
@@ -3236,13 +3460,14 @@ type Progress struct {
 	Done          int64                  `protobuf:"varint,3,opt,name=done,proto3" json:"done,omitempty"`
 	Total         int64                  `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
 	Reason        uint32                 `protobuf:"varint,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	StartsInNs    int64                  `protobuf:"varint,6,opt,name=starts_in_ns,json=startsInNs,proto3" json:"starts_in_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3254,7 +3479,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3267,7 +3492,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{39}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Progress) GetAttempt() *Attempt {
@@ -3305,6 +3530,13 @@ func (x *Progress) GetReason() uint32 {
 	return 0
 }
 
+func (x *Progress) GetStartsInNs() int64 {
+	if x != nil {
+		return x.StartsInNs
+	}
+	return 0
+}
+
 type Exited struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       *Attempt               `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -3315,7 +3547,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3327,7 +3559,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3340,7 +3572,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{40}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Exited) GetAttempt() *Attempt {
@@ -3366,7 +3598,7 @@ type ExitAck struct {
 
 func (x *ExitAck) Reset() {
 	*x = ExitAck{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3378,7 +3610,7 @@ func (x *ExitAck) String() string {
 func (*ExitAck) ProtoMessage() {}
 
 func (x *ExitAck) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3391,7 +3623,7 @@ func (x *ExitAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExitAck.ProtoReflect.Descriptor instead.
 func (*ExitAck) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{41}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ExitAck) GetAttempts() []*Attempt {
@@ -3413,7 +3645,7 @@ type MemberRecord struct {
 
 func (x *MemberRecord) Reset() {
 	*x = MemberRecord{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3425,7 +3657,7 @@ func (x *MemberRecord) String() string {
 func (*MemberRecord) ProtoMessage() {}
 
 func (x *MemberRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3438,7 +3670,7 @@ func (x *MemberRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberRecord.ProtoReflect.Descriptor instead.
 func (*MemberRecord) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{42}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *MemberRecord) GetSigned() []byte {
@@ -3472,7 +3704,7 @@ type SignedMember struct {
 
 func (x *SignedMember) Reset() {
 	*x = SignedMember{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3484,7 +3716,7 @@ func (x *SignedMember) String() string {
 func (*SignedMember) ProtoMessage() {}
 
 func (x *SignedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3497,7 +3729,7 @@ func (x *SignedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedMember.ProtoReflect.Descriptor instead.
 func (*SignedMember) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{43}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SignedMember) GetContext() string {
@@ -3560,7 +3792,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3572,7 +3804,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3585,7 +3817,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{44}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Roster) GetRecords() []*MemberRecord {
@@ -3619,7 +3851,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3631,7 +3863,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3644,7 +3876,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{45}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -3674,7 +3906,7 @@ type JoinAnswer struct {
 
 func (x *JoinAnswer) Reset() {
 	*x = JoinAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3686,7 +3918,7 @@ func (x *JoinAnswer) String() string {
 func (*JoinAnswer) ProtoMessage() {}
 
 func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3699,7 +3931,7 @@ func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinAnswer.ProtoReflect.Descriptor instead.
 func (*JoinAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{46}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *JoinAnswer) GetRefusal() uint32 {
@@ -3746,7 +3978,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3758,7 +3990,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3771,7 +4003,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{47}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Check) GetNumber() uint64 {
@@ -3794,7 +4026,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3806,7 +4038,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3819,7 +4051,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{48}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Checked) GetNumber() uint64 {
@@ -3861,7 +4093,8 @@ var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xee\t\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xdd\n" +
+	"\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -3891,7 +4124,10 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\vjoin_answer\x18\x17 \x01(\v2\x17.mrs.wire.v1.JoinAnswerH\x00R\n" +
 	"joinAnswer\x12*\n" +
 	"\x05check\x18\x18 \x01(\v2\x12.mrs.wire.v1.CheckH\x00R\x05check\x120\n" +
-	"\achecked\x18\x19 \x01(\v2\x14.mrs.wire.v1.CheckedH\x00R\acheckedB\x06\n" +
+	"\achecked\x18\x19 \x01(\v2\x14.mrs.wire.v1.CheckedH\x00R\achecked\x127\n" +
+	"\n" +
+	"hold_offer\x18\x1a \x01(\v2\x16.mrs.wire.v1.HoldOfferH\x00R\tholdOffer\x124\n" +
+	"\tmay_start\x18\x1b \x01(\v2\x15.mrs.wire.v1.MayStartH\x00R\bmayStartB\x06\n" +
 	"\x04body\"@\n" +
 	"\bEnvelope\x12\x16\n" +
 	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
@@ -3936,13 +4172,15 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"Coordinate\x12\x1c\n" +
 	"\tdimension\x18\x01 \x01(\rR\tdimension\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value\x12\x14\n" +
-	"\x05known\x18\x03 \x01(\bR\x05known\"y\n" +
+	"\x05known\x18\x03 \x01(\bR\x05known\"\x9d\x01\n" +
 	"\x06Window\x12'\n" +
 	"\rnot_before_ms\x18\x01 \x01(\x03H\x00R\vnotBeforeMs\x88\x01\x01\x12$\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03H\x01R\n" +
-	"deadlineMs\x88\x01\x01B\x10\n" +
+	"deadlineMs\x88\x01\x01\x12\x18\n" +
+	"\x05at_ms\x18\x03 \x01(\x03H\x02R\x04atMs\x88\x01\x01B\x10\n" +
 	"\x0e_not_before_msB\x0e\n" +
-	"\f_deadline_ms\"\x92\x01\n" +
+	"\f_deadline_msB\b\n" +
+	"\x06_at_ms\"\x92\x01\n" +
 	"\n" +
 	"DataSource\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\tR\x03cid\x12\x14\n" +
@@ -3950,7 +4188,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aholders\x18\x03 \x03(\tR\aholders\x12\x1d\n" +
 	"\n" +
 	"upload_bps\x18\x04 \x01(\x03R\tuploadBps\x12#\n" +
-	"\rpotential_bps\x18\x05 \x01(\x03R\fpotentialBps\"\xd9\x02\n" +
+	"\rpotential_bps\x18\x05 \x01(\x03R\fpotentialBps\"\x95\x03\n" +
 	"\vRequirement\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x0e\n" +
 	"\x02os\x18\x02 \x01(\tR\x02os\x12\x12\n" +
@@ -3963,7 +4201,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x03map\x18\b \x01(\rR\x03map\x12.\n" +
 	"\aweights\x18\t \x01(\v2\x14.mrs.wire.v1.WeightsR\aweights\x12%\n" +
 	"\x04axes\x18\n" +
-	" \x03(\v2\x11.mrs.wire.v1.AxisR\x04axes\"U\n" +
+	" \x03(\v2\x11.mrs.wire.v1.AxisR\x04axes\x12\x18\n" +
+	"\aproject\x18\v \x01(\tR\aproject\x12 \n" +
+	"\vreservation\x18\f \x01(\tR\vreservation\"U\n" +
 	"\x05Input\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x10\n" +
 	"\x03cid\x18\x02 \x01(\tR\x03cid\x12\x14\n" +
@@ -3974,7 +4214,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x02to\x18\x02 \x01(\tR\x02to\"2\n" +
 	"\x06EnvVar\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xb9\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xab\x05\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12*\n" +
@@ -3996,7 +4236,11 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
 	"unattended\x18\x10 \x01(\rR\n" +
 	"unattended\x12%\n" +
-	"\x04axes\x18\x11 \x03(\v2\x11.mrs.wire.v1.AxisR\x04axes\"H\n" +
+	"\x04axes\x18\x11 \x03(\v2\x11.mrs.wire.v1.AxisR\x04axes\x12\x1a\n" +
+	"\bpriority\x18\x12 \x01(\x05R\bpriority\x12\x18\n" +
+	"\aproject\x18\x13 \x01(\tR\aproject\x12 \n" +
+	"\vreservation\x18\x14 \x01(\tR\vreservation\x12\x18\n" +
+	"\aoverrun\x18\x15 \x01(\rR\aoverrun\"H\n" +
 	"\x04Item\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\tR\x05value\x12*\n" +
 	"\x06inputs\x18\x02 \x03(\v2\x12.mrs.wire.v1.InputR\x06inputs\"\xfd\x01\n" +
@@ -4099,7 +4343,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\vAwardedTask\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12%\n" +
-	"\x04item\x18\x03 \x01(\v2\x11.mrs.wire.v1.ItemR\x04item\"\xdb\x01\n" +
+	"\x04item\x18\x03 \x01(\v2\x11.mrs.wire.v1.ItemR\x04item\"\xf8\x01\n" +
 	"\x05Award\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x19\n" +
 	"\boffer_id\x18\x02 \x01(\x04R\aofferId\x12%\n" +
@@ -4107,7 +4351,18 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x05tasks\x18\x04 \x03(\v2\x18.mrs.wire.v1.AwardedTaskR\x05tasks\x12\x16\n" +
 	"\x06quoted\x18\x05 \x01(\x01R\x06quoted\x12\x1b\n" +
 	"\trunner_up\x18\x06 \x01(\x01R\brunnerUp\x12\x19\n" +
-	"\bhas_next\x18\a \x01(\bR\ahasNext\"V\n" +
+	"\bhas_next\x18\a \x01(\bR\ahasNext\x12\x1b\n" +
+	"\task_first\x18\b \x01(\bR\baskFirst\"\x84\x01\n" +
+	"\tHoldOffer\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\rR\x03seq\x12\x19\n" +
+	"\boffer_id\x18\x03 \x01(\x04R\aofferId\x12\x14\n" +
+	"\x05tasks\x18\x04 \x01(\rR\x05tasks\x12\x18\n" +
+	"\x05at_ms\x18\x05 \x01(\x03H\x00R\x04atMs\x88\x01\x01B\b\n" +
+	"\x06_at_ms\"V\n" +
+	"\bMayStart\x12\x18\n" +
+	"\arenewal\x18\x01 \x01(\x04R\arenewal\x120\n" +
+	"\battempts\x18\x02 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\"V\n" +
 	"\bAccepted\x120\n" +
 	"\battempts\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\x12\x18\n" +
 	"\arenewal\x18\x02 \x01(\x04R\arenewal\"\x96\x01\n" +
@@ -4130,13 +4385,15 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x05Fence\x12*\n" +
 	"\x05below\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\x05below\"\x1a\n" +
 	"\x06Cancel\x12\x10\n" +
-	"\x03job\x18\x01 \x01(\tR\x03job\"\x92\x01\n" +
+	"\x03job\x18\x01 \x01(\tR\x03job\"\xb4\x01\n" +
 	"\bProgress\x12.\n" +
 	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x14\n" +
 	"\x05phase\x18\x02 \x01(\rR\x05phase\x12\x12\n" +
 	"\x04done\x18\x03 \x01(\x03R\x04done\x12\x14\n" +
 	"\x05total\x18\x04 \x01(\x03R\x05total\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\rR\x06reason\"_\n" +
+	"\x06reason\x18\x05 \x01(\rR\x06reason\x12 \n" +
+	"\fstarts_in_ns\x18\x06 \x01(\x03R\n" +
+	"startsInNs\"_\n" +
 	"\x06Exited\x12.\n" +
 	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12%\n" +
 	"\x04exit\x18\x02 \x01(\v2\x11.mrs.wire.v1.ExitR\x04exit\";\n" +
@@ -4188,7 +4445,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 	return file_pkg_protocol_wirepb_wire_proto_rawDescData
 }
 
-var file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_pkg_protocol_wirepb_wire_proto_goTypes = []any{
 	(*Wire)(nil),             // 0: mrs.wire.v1.Wire
 	(*Envelope)(nil),         // 1: mrs.wire.v1.Envelope
@@ -4222,23 +4479,25 @@ var file_pkg_protocol_wirepb_wire_proto_goTypes = []any{
 	(*Vacancy)(nil),          // 29: mrs.wire.v1.Vacancy
 	(*AwardedTask)(nil),      // 30: mrs.wire.v1.AwardedTask
 	(*Award)(nil),            // 31: mrs.wire.v1.Award
-	(*Accepted)(nil),         // 32: mrs.wire.v1.Accepted
-	(*Declined)(nil),         // 33: mrs.wire.v1.Declined
-	(*Clear)(nil),            // 34: mrs.wire.v1.Clear
-	(*Renew)(nil),            // 35: mrs.wire.v1.Renew
-	(*Lease)(nil),            // 36: mrs.wire.v1.Lease
-	(*Fence)(nil),            // 37: mrs.wire.v1.Fence
-	(*Cancel)(nil),           // 38: mrs.wire.v1.Cancel
-	(*Progress)(nil),         // 39: mrs.wire.v1.Progress
-	(*Exited)(nil),           // 40: mrs.wire.v1.Exited
-	(*ExitAck)(nil),          // 41: mrs.wire.v1.ExitAck
-	(*MemberRecord)(nil),     // 42: mrs.wire.v1.MemberRecord
-	(*SignedMember)(nil),     // 43: mrs.wire.v1.SignedMember
-	(*Roster)(nil),           // 44: mrs.wire.v1.Roster
-	(*JoinRequest)(nil),      // 45: mrs.wire.v1.JoinRequest
-	(*JoinAnswer)(nil),       // 46: mrs.wire.v1.JoinAnswer
-	(*Check)(nil),            // 47: mrs.wire.v1.Check
-	(*Checked)(nil),          // 48: mrs.wire.v1.Checked
+	(*HoldOffer)(nil),        // 32: mrs.wire.v1.HoldOffer
+	(*MayStart)(nil),         // 33: mrs.wire.v1.MayStart
+	(*Accepted)(nil),         // 34: mrs.wire.v1.Accepted
+	(*Declined)(nil),         // 35: mrs.wire.v1.Declined
+	(*Clear)(nil),            // 36: mrs.wire.v1.Clear
+	(*Renew)(nil),            // 37: mrs.wire.v1.Renew
+	(*Lease)(nil),            // 38: mrs.wire.v1.Lease
+	(*Fence)(nil),            // 39: mrs.wire.v1.Fence
+	(*Cancel)(nil),           // 40: mrs.wire.v1.Cancel
+	(*Progress)(nil),         // 41: mrs.wire.v1.Progress
+	(*Exited)(nil),           // 42: mrs.wire.v1.Exited
+	(*ExitAck)(nil),          // 43: mrs.wire.v1.ExitAck
+	(*MemberRecord)(nil),     // 44: mrs.wire.v1.MemberRecord
+	(*SignedMember)(nil),     // 45: mrs.wire.v1.SignedMember
+	(*Roster)(nil),           // 46: mrs.wire.v1.Roster
+	(*JoinRequest)(nil),      // 47: mrs.wire.v1.JoinRequest
+	(*JoinAnswer)(nil),       // 48: mrs.wire.v1.JoinAnswer
+	(*Check)(nil),            // 49: mrs.wire.v1.Check
+	(*Checked)(nil),          // 50: mrs.wire.v1.Checked
 }
 var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	22, // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
@@ -4250,67 +4509,70 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	28, // 6: mrs.wire.v1.Wire.refuse:type_name -> mrs.wire.v1.Refuse
 	29, // 7: mrs.wire.v1.Wire.vacancy:type_name -> mrs.wire.v1.Vacancy
 	31, // 8: mrs.wire.v1.Wire.award:type_name -> mrs.wire.v1.Award
-	32, // 9: mrs.wire.v1.Wire.accepted:type_name -> mrs.wire.v1.Accepted
-	33, // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
-	34, // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
-	35, // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
-	36, // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
-	37, // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
-	38, // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
-	39, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
-	40, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
-	41, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
-	44, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
-	45, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
-	46, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
-	47, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
-	48, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
-	3,  // 24: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,  // 25: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	9,  // 26: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	8,  // 27: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,  // 28: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 29: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11, // 30: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13, // 31: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11, // 32: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12, // 33: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,  // 34: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,  // 35: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,  // 36: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 37: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	11, // 38: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,  // 39: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	16, // 40: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	20, // 41: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	20, // 42: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	20, // 43: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,  // 44: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	10, // 45: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	23, // 46: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	17, // 47: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	18, // 48: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	15, // 49: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	14, // 50: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	30, // 51: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	19, // 52: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 53: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	18, // 54: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	17, // 55: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	19, // 56: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 57: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 58: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	19, // 59: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	19, // 60: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	21, // 61: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	19, // 62: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	42, // 63: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	42, // 64: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	65, // [65:65] is the sub-list for method output_type
-	65, // [65:65] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	34, // 9: mrs.wire.v1.Wire.accepted:type_name -> mrs.wire.v1.Accepted
+	35, // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
+	36, // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
+	37, // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
+	38, // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
+	39, // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
+	40, // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
+	41, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
+	42, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
+	43, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
+	46, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
+	47, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
+	48, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
+	49, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
+	50, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
+	32, // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
+	33, // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
+	3,  // 26: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,  // 27: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,  // 28: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,  // 29: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,  // 30: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 31: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11, // 32: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13, // 33: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11, // 34: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12, // 35: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,  // 36: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,  // 37: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,  // 38: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 39: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	11, // 40: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,  // 41: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	16, // 42: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	20, // 43: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	20, // 44: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	20, // 45: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,  // 46: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	10, // 47: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	23, // 48: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	17, // 49: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	18, // 50: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	15, // 51: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	14, // 52: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	30, // 53: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	19, // 54: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 55: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 56: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	18, // 57: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	17, // 58: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	19, // 59: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 60: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 61: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	19, // 62: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	19, // 63: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	21, // 64: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	19, // 65: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	44, // 66: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	44, // 67: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	68, // [68:68] is the sub-list for method output_type
+	68, // [68:68] is the sub-list for method input_type
+	68, // [68:68] is the sub-list for extension type_name
+	68, // [68:68] is the sub-list for extension extendee
+	0,  // [0:68] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -4343,15 +4605,18 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_JoinAnswer)(nil),
 		(*Wire_Check)(nil),
 		(*Wire_Checked)(nil),
+		(*Wire_HoldOffer)(nil),
+		(*Wire_MayStart)(nil),
 	}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[8].OneofWrappers = []any{}
+	file_pkg_protocol_wirepb_wire_proto_msgTypes[32].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   49,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package localmesh
 
 import (
 	"os"
@@ -12,6 +12,8 @@ func supported() error { return nil }
 
 func interruptGroup(leader *os.Process) error { return syscall.Kill(-leader.Pid, syscall.SIGINT) }
 
-func suspend(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
+// Suspend stops a process until Resume.
+func Suspend(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 
-func resume(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
+// Resume lets a process go on.
+func Resume(p *os.Process) error { return p.Signal(syscall.SIGCONT) }

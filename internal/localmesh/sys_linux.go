@@ -1,4 +1,4 @@
-package main
+package localmesh
 
 import (
 	"os/exec"
@@ -6,7 +6,7 @@ import (
 )
 
 // separate puts a process into a group of its own, so that ^C on the terminal
-// reaches the quickstart alone, and lets it die with the quickstart.
+// reaches our program alone, and lets it die with it.
 func separate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package main
+package localmesh
 
 import (
 	"os/exec"
@@ -8,7 +8,7 @@ import (
 )
 
 // separate puts a process into a group of its own, so that ^C on the terminal
-// reaches the quickstart alone.
+// reaches our program alone.
 func separate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }

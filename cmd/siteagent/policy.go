@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+const policyLong = `Show or change, while the site runs, in what order those that wait in its plan move
+up when something ends early or room is found:
+
+  fcfs  first come, first served (the default)
+  sjf   the shortest first          ljf  the longest first
+  edf   the earliest deadline first
+  lst   the latest possible start first
+
+and how gaps before the first of them are filled:
+
+  conservative  nobody is delayed by who comes later (the default)
+  easy          only the first of those that wait is not delayed
+  none          nobody starts before one ahead of him
+
+Promises, that is fixed starts, deadlines and reservations, are kept whatever the
+order. The change lasts until the agent ends; planning.policy and planning.backfill
+in the configuration say how it begins.`
+
+func policyCommand(o *options) *cobra.Command {
+	backfill, format := "", "table"
+	cmd := &cobra.Command{
+		Use: "policy [NAME]", Short: "Show or change the order in which those that wait move up", Long: policyLong,
+		Example: "  siteagent policy\n  siteagent policy edf --backfill easy", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := o.dial()
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			planning, err := c.Planning(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 || backfill != "" {
+				if len(args) > 0 {
+					planning.Policy = args[0]
+				}
+				if backfill != "" {
+					planning.Backfill = backfill
+				}
+				if err = planning.Validate(); err != nil {
+					return usageError{err}
+				}
+				if planning, err = c.SetPlanning(cmd.Context(), planning); err != nil {
+					return err
+				}
+			}
+			return printPlanning(cmd.OutOrStdout(), planning, format)
+		},
+	}
+	cmd.Flags().StringVar(&backfill, "backfill", "", "how gaps are filled: "+strings.Join(view.Backfills(), ", "))
+	cmd.Flags().StringVarP(&format, "output", "o", format, "table or json")
+	return cmd
+}
+
+func printPlanning(out io.Writer, p view.Planning, format string) error {
+	switch format {
+	case "json":
+		return json.NewEncoder(out).Encode(p)
+	case "table":
+		_, err := fmt.Fprintf(out, "policy    %s\nbackfill  %s\n", p.Policy, p.Backfill)
+		return err
+	default:
+		return usageError{fmt.Errorf("-o: want table or json, have %q", format)}
+	}
+}
+
+// maxPlanLines bounds how much of a long plan is shown; -o json has all.
+const maxPlanLines = 20
+
+// planLines say what a site's planner has before it: who runs, who waits and until
+// when, and what is promised.
+func planLines(p *view.PlanView, now time.Time) []line {
+	if p == nil {
+		return nil
+	}
+	bytes := grid.FormatBytes
+	lines := []line{
+		{"plan", p.Planning.Policy + ", backfill " + p.Planning.Backfill},
+		{"promised", fmt.Sprintf("at most %s of %s cores and %s of %s memory at one time",
+			cores(p.Promised.MilliCPUs), cores(p.Limit.MilliCPUs), bytes(p.Promised.MemoryBytes), bytes(p.Limit.MemoryBytes))},
+	}
+	for i, e := range p.Entries {
+		if i == maxPlanLines {
+			lines = append(lines, line{"plan", fmt.Sprintf("and %d more; -o json shows all", len(p.Entries)-i)})
+			break
+		}
+		lines = append(lines, line{"plan", entryText(e, now)})
+	}
+	return lines
+}
+
+// entryText is one attempt of the plan: "JOB.0 waits, deadline, 14:00:30 to 14:10:30".
+func entryText(e view.PlanEntry, now time.Time) string {
+	text := fmt.Sprintf("%s %s, %s, %s to %s, %s cores", e.Task, e.State, e.Class, clockText(e.Start, now), clockText(e.End, now), cores(e.Need.MilliCPUs))
+	if e.Within != "" {
+		text += ", in reservation " + string(e.Within)
+	}
+	if e.SubmitterName != "" {
+		text += ", for " + e.SubmitterName
+	}
+	return text
+}
+
+// clockText is a time on the owner's clock, with the day where that is not today.
+func clockText(t view.Time, now time.Time) string {
+	if t.IsZero() {
+		return "open"
+	}
+	at := t.In(now.Location())
+	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return at.Format(time.TimeOnly)
+	}
+	return at.Format(time.DateTime)
+}

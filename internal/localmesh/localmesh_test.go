@@ -1,0 +1,90 @@
+package localmesh
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mrsmesh/mrsmesh/internal/config"
+)
+
+func TestConfigurationsAreReadBack(t *testing.T) {
+	gifts := []Gift{{Name: "anna", Cores: 1, GFLOPS: 4, Memory: 1024}, {Name: "ben", Cores: 2, GFLOPS: 12, Memory: 2048}}
+	p := &Place{Dir: filepath.Join(os.TempDir(), "mrs-test-1234567890")}
+	for _, a := range New(p, "", "home", gifts, nil).Agents {
+		file := filepath.Join(t.TempDir(), "agent.yaml")
+		a.file = file
+		if err := a.writeConfig(); err != nil {
+			t.Fatalf("%s: %v", a.Name, err)
+		}
+		read, err := config.LoadAgent(config.Sources{File: file, Required: true})
+		if err != nil {
+			t.Fatalf("%s: %v", a.Name, err)
+		}
+		if diff := cmp.Diff(a.Config.String(), read.String()); diff != "" {
+			t.Errorf("%s: written and read back (-want +got):\n%s", a.Name, diff)
+		}
+	}
+}
+
+func TestOnlyItsOwnDirectoryIsRemoved(t *testing.T) {
+	precious := filepath.Join(t.TempDir(), "precious")
+	if err := os.Mkdir(precious, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&Place{Dir: precious}).Remove(); !errors.Is(err, ErrLeftover) {
+		t.Errorf("remove of a strange directory: %v, want a refusal", err)
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Errorf("the strange directory is gone: %v", err)
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	p, err := MakePlace("mrs-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Remove(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(p.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its own directory: %v, want it gone", err)
+	}
+}
+
+func TestScreen(t *testing.T) {
+	var said bytes.Buffer
+	s := &Screen{out: &said, began: time.Now()}
+	for range 100 { // within plainEvery of each other
+		s.Progress("going on")
+	}
+	s.Progress("more")
+	s.Detail("only with -v")
+	s.Final("end")
+	if got := said.String(); strings.Count(got, "\n") != 2 || strings.ContainsAny(got, "\r\x1b") || !strings.HasSuffix(got, "\nend\n") {
+		t.Errorf("plain output %q, want one line of progress and the end", got)
+	}
+	said.Reset()
+	s = &Screen{out: &said, terminal: true, began: time.Now()}
+	s.Progress("%s", strings.Repeat("x", 200))
+	s.Final("end")
+	if got, want := said.String(), clearLine+strings.Repeat("x", terminalCols)+clearLine+"end\n"; got != want {
+		t.Errorf("terminal output %q, want %q", got, want)
+	}
+}
+
+func TestSleepersDiffer(t *testing.T) {
+	one := Sleeper("one", time.Second, 4096)
+	if !bytes.HasPrefix(one, []byte("\x00asm\x01\x00\x00\x00")) || len(one) < 4000 || len(one) > 4200 {
+		t.Errorf("a module of %d bytes, want about 4096", len(one))
+	}
+	if !bytes.Equal(one, Sleeper("one", time.Second, 4096)) || bytes.Equal(one, Sleeper("two", time.Second, 4096)) ||
+		bytes.Equal(one, Sleeper("one", 2*time.Second, 4096)) {
+		t.Error("a name and a time are not one module")
+	}
+}

@@ -1,0 +1,47 @@
+package view
+
+import (
+	"fmt"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// fillWords reads what a job's JSON says in words.
+func (s JobSpec) fillWords(job *grid.Job) error {
+	switch s.Overrun {
+	case "", "suspend":
+	case "stop":
+		job.Spec.Overrun = grid.OverrunStop
+	default:
+		return fmt.Errorf("%w: overrun %q: want suspend or stop", grid.ErrInvalid, s.Overrun)
+	}
+	for _, split := range []grid.Split{grid.SplitNone, grid.SplitNever, grid.SplitIfNeeded, grid.SplitGreedy} {
+		if s.Split == splitWord(split) {
+			job.Split = split
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: split %q: want never, if-needed or greedy", grid.ErrInvalid, s.Split)
+}
+
+// overrunWord is empty for the default.
+func overrunWord(o grid.Overrun) string {
+	if o == grid.OverrunStop {
+		return "stop"
+	}
+	return ""
+}
+
+// splitWord is empty for a job that is not split.
+func splitWord(s grid.Split) string {
+	switch s {
+	case grid.SplitNever:
+		return "never"
+	case grid.SplitIfNeeded:
+		return "if-needed"
+	case grid.SplitGreedy:
+		return "greedy"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,129 @@
+package site
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/plan"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// placeFact is the place in the plan that an attempt was promised, and what else is
+// needed to take it up again. Times are ms since 1970 UTC, 0 = none.
+type placeFact struct {
+	StartMS       int64          `json:"start_ms"`
+	EndMS         int64          `json:"end_ms"`
+	Give          grid.Resources `json:"give"`
+	Class         plan.Class     `json:"class"`
+	NotBeforeMS   int64          `json:"not_before_ms,omitempty"`
+	DeadlineMS    int64          `json:"deadline_ms,omitempty"`
+	LatestStartMS int64          `json:"latest_start_ms,omitempty"`
+	Priority      int32          `json:"priority,omitempty"`
+	Project       string         `json:"project,omitempty"`
+	Overrun       plan.Overrun   `json:"overrun,omitempty"`
+	Holds         bool           `json:"holds,omitempty"`
+	Within        string         `json:"within,omitempty"`
+	Module        grid.Input     `json:"module,omitzero"`
+}
+
+func newPlaceFact(c plan.Commitment, module grid.Input) *placeFact {
+	f := &placeFact{
+		StartMS: toMS(c.Start), EndMS: toMS(c.End), Give: c.Give, Class: c.Class, NotBeforeMS: toMS(c.NotBefore),
+		DeadlineMS: toMS(c.Deadline), LatestStartMS: toMS(c.LatestStart), Priority: c.Priority, Project: c.Project,
+		Overrun: c.Overrun, Holds: c.Holds, Module: module,
+	}
+	if c.Within != (grid.AttemptID{}) {
+		f.Within = c.Within.String()
+	}
+	return f
+}
+
+// commitment is the promise of an attempt as the plan knows it.
+func (f *placeFact) commitment(a *attempt) plan.Commitment {
+	c := plan.Commitment{
+		Attempt: a.id, Submitter: a.submitter, Project: f.Project, Give: f.Give, Class: f.Class, Priority: f.Priority,
+		NotBefore: fromMS(f.NotBeforeMS), Deadline: fromMS(f.DeadlineMS), LatestStart: fromMS(f.LatestStartMS),
+		Start: fromMS(f.StartMS), End: fromMS(f.EndMS), AwaitsData: !f.Holds, Overrun: f.Overrun, Holds: f.Holds,
+	}
+	c.Within, _ = parseAttempt(f.Within)
+	return c
+}
+
+// validate reports a place that no plan could have.
+func (f *placeFact) validate() error {
+	switch {
+	case f == nil:
+		return nil
+	case f.StartMS >= f.EndMS || f.Class > plan.ClassVarTime || f.Overrun > plan.OverrunStop:
+		return fmt.Errorf("%w: a place in the plan from %d to %d ms, class %d", grid.ErrInvalid, f.StartMS, f.EndMS, f.Class)
+	}
+	if _, ok := parseAttempt(f.Within); !ok && f.Within != "" {
+		return fmt.Errorf("%w: a place within %q", grid.ErrInvalid, f.Within)
+	}
+	return f.Give.Validate()
+}
+
+// promised is what the facts say of places in the plan that can still be kept. What
+// is bound to a reservation is kept with it.
+func (m *Machine) promised() []plan.Commitment {
+	var list []plan.Commitment
+	for _, bound := range []bool{false, true} {
+		for _, a := range m.roster.where((*attempt).wantsLease) {
+			if a.place == nil || a.started || !a.place.keepable(m.now) || (a.place.Within != "") != bound {
+				continue
+			}
+			c := a.place.commitment(a)
+			held := func(h plan.Commitment) bool { return h.Holds && h.Attempt == c.Within }
+			if bound && !slices.ContainsFunc(list, held) {
+				continue
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// takeUp goes on with an attempt that was promised a later start before the agent
+// died.
+func (m *Machine) takeUp(a *attempt, c plan.Commitment) {
+	a.module, a.estimate, a.accepted = a.place.Module, c.End.Sub(c.Start)-startGuard, m.now
+	if a.reserves() {
+		a.phase = phaseReady
+	}
+	if !c.Running {
+		m.queued++
+	}
+	m.report(step.LevelInfo, eventTakenUp, about(a.id, a.submitter))
+	m.setUp(a.submitter, []*attempt{a})
+}
+
+// keepable reports whether an attempt that a restart found can still be begun in its
+// place: one that has no fixed start may begin a little later.
+func (f *placeFact) keepable(now time.Time) bool {
+	switch {
+	case f.Holds:
+		return fromMS(f.EndMS).After(now)
+	case f.Class == plan.ClassFixTime:
+		return fromMS(f.StartMS).After(now)
+	case f.Class == plan.ClassDeadline:
+		return f.LatestStartMS == 0 || fromMS(f.LatestStartMS).After(now)
+	default:
+		return fromMS(f.StartMS).After(now)
+	}
+}
+
+func toMS(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func fromMS(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}

@@ -69,6 +69,9 @@ func (m *Machine) onStageProgress(in step.StageProgress) {
 func (m *Machine) progress(a *attempt, p grid.Phase, done, total int64) {
 	msg := progressOf(a, p)
 	msg.Done, msg.Total = max(done, 0), max(total, 0)
+	if p == grid.PhaseStaging {
+		msg.StartsIn = m.startsIn(a)
+	}
 	m.send(a.submitter, msg)
 }
 

@@ -2,6 +2,7 @@ package site
 
 import (
 	"errors"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/index"
@@ -117,13 +118,21 @@ func (m *Machine) begin(a *attempt) {
 
 // tellStart tells the submitter when an attempt that waits in the plan is to start.
 func (m *Machine) tellStart(a *attempt) {
+	if in := m.startsIn(a); in > 0 {
+		msg := progressOf(a, grid.PhaseStaging)
+		msg.StartsIn = in
+		m.send(a.submitter, msg)
+	}
+}
+
+// startsIn is the time until an accepted attempt is to start, 0 if its place in the
+// plan has come.
+func (m *Machine) startsIn(a *attempt) time.Duration {
 	c, ok := m.plan.Commitment(a.id)
 	if !ok || c.Running || a.phase == phaseAsked || a.place == nil {
-		return
+		return 0
 	}
-	msg := progressOf(a, grid.PhaseStaging)
-	msg.StartsIn = min(max(c.Start.Sub(m.now), 0), grid.MaxRuntime)
-	m.send(a.submitter, msg)
+	return min(max(c.Start.Sub(m.now), 0), grid.MaxRuntime)
 }
 
 // standAside does what the plan wants of those that hold what is promised to others,

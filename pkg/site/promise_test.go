@@ -166,6 +166,10 @@ func TestAFixedStartIsKept(t *testing.T) {
 	if p := one[protocol.Progress](r, alice); p.StartsIn != 30*time.Second {
 		t.Errorf("starts in %s", p.StartsIn)
 	}
+	r.step(step.StageProgress{Attempt: id, Done: 1, Total: 1})
+	if p := one[protocol.Progress](r, alice); p.StartsIn != 30*time.Second {
+		t.Errorf("while its inputs come it starts in %s", p.StartsIn)
+	}
 	r.step(step.Staged{Attempt: id})
 	if got := r.starts(id, time.Minute); got != 30*time.Second {
 		t.Errorf("started after %s", got)

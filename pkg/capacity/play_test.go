@@ -32,6 +32,8 @@ func play(t *testing.T, operations, seconds int) {
 			g.resize()
 		case op == 12 && g.random.IntN(10) == 0:
 			g.setTotal()
+		case op == 12 && g.random.IntN(4) == 0:
+			g.force(g.window())
 		case op == 13:
 			g.line = g.line.Clone() // what it leaves behind must not matter
 		case op < 17:
@@ -87,6 +89,14 @@ func (g *game) reserve(b booking) {
 	}
 }
 
+func (g *game) force(b booking) {
+	if err := g.line.Force(b.need, at(b.from), at(b.to)); err != nil {
+		g.t.Fatal(err)
+	}
+	g.twin.add(grid.Resources{}.Sub(b.need), b.from, b.to)
+	g.booked = append(g.booked, b)
+}
+
 func (g *game) release() {
 	i := g.random.IntN(len(g.booked))
 	b := g.booked[i]
@@ -120,6 +130,14 @@ func (g *game) setTotal() {
 }
 
 func (g *game) search() {
+	b := g.window()
+	short := b.from
+	for short < b.to && enough(g.twin.free(short, short+1), b.need) {
+		short++
+	}
+	if got, found := g.line.FirstShort(b.need, at(b.from), at(b.to)); found != (short < b.to) || found && !got.Equal(at(short)) {
+		g.t.Fatalf("FirstShort(%+v) = %v, %v, want second %d", b, got.Sub(start), found, short)
+	}
 	length, w := 1+g.random.IntN(5), g.window()
 	w.to = min(w.from+g.random.IntN(40), g.seconds)
 	s := Search{Need: w.need, Duration: time.Duration(length) * time.Second, Window: window(w.from, w.to)}

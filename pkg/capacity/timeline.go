@@ -11,9 +11,9 @@
 // "Planning-based Scheduling for SLA-awareness and Grid Integration").
 //
 // The steps stand in a balanced tree (tree.go). With n reservations each of Reserve,
-// Release, Resize, Free, Peak, NextChange and Forget takes O(log n), a search for a
-// place O((k+1) log n), where k is how many stretches it had to skip because something
-// was short there, and Clone and SetTotal O(1).
+// Force, Release, Resize, Free, Peak, FirstShort, NextChange and Forget takes O(log n),
+// a search for a place O((k+1) log n), where k is how many stretches it had to skip
+// because something was short there, and Clone and SetTotal O(1).
 package capacity
 
 import (
@@ -37,8 +37,8 @@ var (
 )
 
 // Timeline is the free capacity of one site over time. Reservations never take
-// more than there is; only a smaller total can leave less than nothing free. It
-// has one owner.
+// more than there is; only a smaller total, or Force, can leave less than nothing free.
+// It has one owner.
 type Timeline struct {
 	total grid.Resources
 	since int64          // what was before this instant is forgotten

@@ -58,6 +58,7 @@ func TestRefusals(t *testing.T) {
 		"reserve too much":           {l.Reserve(cores(3), at(9), at(99)), ErrFull},
 		"empty window":               {l.Reserve(cores(1), at(1), at(1)), ErrInvalid},
 		"negative amount":            {l.Reserve(cores(-1), at(0), at(1)), ErrInvalid},
+		"negative by force":          {l.Force(cores(-1), at(0), at(1)), ErrInvalid},
 		"negative release":           {l.Release(cores(-1), at(0), at(1)), ErrInvalid},
 		"longer than free":           {l.Resize(cores(5), at(10), at(20)), ErrFull},
 	} {

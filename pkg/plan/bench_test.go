@@ -63,3 +63,26 @@ func far(i, _ int) Commitment {
 }
 
 func hour(grid.Resources) (int64, time.Duration) { return 0, 4 * time.Second }
+
+// BenchmarkFullSite is a site with 64 running attempts and as many that wait: one
+// more is quoted and committed, and another ends.
+func BenchmarkFullSite(b *testing.B) {
+	p := New(Config{Total: cores(64)})
+	n := 0
+	add := func() {
+		q, _ := p.Quote(at(0), ask(1, 100+n%37))
+		n++
+		if err := p.Commit(at(0), Commitment{Class: ClassVarTime, Attempt: attempt(n), Give: q.Give, Start: q.Start, End: q.End}, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for range 128 {
+		add()
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		add()
+		p.Release(attempt(n - 128))
+		p.Advance(at(0))
+	}
+}

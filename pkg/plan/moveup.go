@@ -48,10 +48,10 @@ func (p *Planner) moveUp(now time.Time) {
 // compress moves one after the other to the earliest place that is free if it leaves
 // its own, until nobody moves: conservative backfilling, in which nobody moves later.
 // Only what ends after capacity came free can gain from that.
-func (p *Planner) compress(r *room, now, freed time.Time, promises bool) {
+func (p *Planner) compress(r *room, now, freed time.Time, guaranteed bool) {
 	for {
 		var list []*entry
-		for _, e := range p.movers(r, promises) {
+		for _, e := range p.movers(r, guaranteed) {
 			if e.End.After(freed) && !e.AwaitsData {
 				list = append(list, e)
 			}
@@ -73,8 +73,9 @@ func (p *Planner) compress(r *room, now, freed time.Time, promises bool) {
 	}
 }
 
-// movers is what may move up, in its order.
-func (p *Planner) movers(r *room, promises bool) []*entry {
+// movers is what may move up, in its order; of what has no promise all, or only what
+// has a guaranteed latest start.
+func (p *Planner) movers(r *room, guaranteed bool) []*entry {
 	var strong []*entry
 	for _, e := range r.movable {
 		if e.promised() && !e.Late {
@@ -82,10 +83,11 @@ func (p *Planner) movers(r *room, promises bool) []*entry {
 		}
 	}
 	p.byStrength(strong)
-	if promises {
-		return append(strong, r.standing()...)
+	queue := p.waiting(r)
+	if guaranteed {
+		queue = slices.DeleteFunc(queue, func(e *entry) bool { return e.LatestStart.IsZero() })
 	}
-	return slices.Concat(strong, r.standing(), p.waiting(r))
+	return slices.Concat(strong, r.standing(), queue)
 }
 
 // standing is what stands still in a room and has no promise, first come first.
@@ -104,12 +106,12 @@ func (r *room) standing() []*entry {
 
 // moveEarlier moves an entry up if it can, and begins it if its time has come by that.
 func (p *Planner) moveEarlier(e *entry, now time.Time) bool {
-	p.drop(e)
 	was := e.next()
-	at := place{}
-	if was.After(now) {
-		at = p.find(e, e.floor(now), was.Add(-1))
+	if _, some := e.room.line.EarliestFit(e.Give, 1, e.floor(now), was.Add(-1)); !some {
+		return false // not even for an instant
 	}
+	p.drop(e)
+	at := p.find(e, e.floor(now), was.Add(-1))
 	if !at.found {
 		p.hold(e)
 		return false
@@ -118,11 +120,12 @@ func (p *Planner) moveEarlier(e *entry, now time.Time) bool {
 	return true
 }
 
-// arrange places what waits anew. EASY: the first in the order gets the earliest place
+// arrange places what waits anew, but for what has a latest start that was guaranteed
+// by conservative backfilling or a firm offer. EASY: the first in the order gets the earliest place
 // there is, and the others begin now if that delays neither it nor a promise; what
 // cannot is placed behind. Without backfilling nobody begins before one ahead of him.
 func (p *Planner) arrange(r *room, now time.Time) {
-	list := p.waiting(r)
+	list := slices.DeleteFunc(p.waiting(r), func(e *entry) bool { return !e.LatestStart.IsZero() })
 	for _, e := range list {
 		p.drop(e)
 		p.unfile(e)

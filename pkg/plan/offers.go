@@ -77,7 +77,7 @@ func (p *Planner) offerFits(o *Offer) error {
 	if !holds {
 		return nil
 	}
-	if !s.start.Before(s.end) {
+	if !plannable(s.start, s.end) || !s.need.Fits(grid.Resources{}) {
 		return capacity.ErrInvalid
 	}
 	if free := p.roomOf(o.Within).line.Free(s.start, s.end); !enough(free, s.need) {

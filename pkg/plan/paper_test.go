@@ -14,8 +14,9 @@ import (
 // name another paper.
 
 // put commits an attempt with its number, class, cores and place.
-func put(t *testing.T, p *Planner, now int, c Commitment) {
+func put(t *testing.T, p *Planner, now int, d draft) {
 	t.Helper()
+	c := Commitment(d)
 	if c.Class == ClassDeadline && c.Deadline.IsZero() {
 		c.Deadline = c.End
 	}
@@ -25,13 +26,17 @@ func put(t *testing.T, p *Planner, now int, c Commitment) {
 	check(t, p)
 }
 
-func task(n int, class Class, milliCPUs int64, from, to int) Commitment {
-	return Commitment{Attempt: attempt(n), Submitter: "s", Class: class, Give: cores(milliCPUs), Start: at(from), End: at(to)}
+// draft is a commitment to be.
+type draft Commitment
+
+func task(n int, class Class, milliCPUs int64, from, to int) draft {
+	return draft{Attempt: attempt(n), Submitter: "s", Class: class, Give: cores(milliCPUs), Start: at(from), End: at(to)}
 }
 
-func (c Commitment) with(change func(*Commitment)) Commitment {
+func (d draft) with(change func(*Commitment)) draft {
+	c := Commitment(d)
 	change(&c)
-	return c
+	return draft(c)
 }
 
 // starts is where commitments stand, in seconds, by their number; -1 for what is gone.
@@ -143,7 +148,7 @@ func TestPaperBufferNodes(t *testing.T) {
 	}
 	promise.Need = cores(2)
 	q := quote(t, p, 0, promise)
-	put(t, p, 0, commitmentOf(1, promise, q))
+	put(t, p, 0, draft(commitmentOf(1, promise, q)))
 	if _, reason := p.Quote(at(0), promise); reason != grid.ReasonQuota {
 		t.Errorf("promised twice: %v", reason)
 	}
@@ -306,7 +311,7 @@ func TestPaperOverestimate(t *testing.T) {
 	if !q.Start.Equal(at(30)) || !q.LatestStart.Equal(at(30)) {
 		t.Errorf("%+v, want a start at 30: half of 20 seconds are enough", q)
 	}
-	put(t, p, 0, commitmentOf(2, a, q))
+	put(t, p, 0, draft(commitmentOf(2, a, q)))
 	c := commitmentOf(3, a, q)
 	if c.Start, c.End = at(50), at(70); !errors.Is(p.Commit(at(0), c, 0), ErrDeadline) {
 		t.Error("a start after the latest one is committed")

@@ -134,7 +134,9 @@ func (m *model) neverTooMuch(t *rapid.T) {
 	}
 	var all []taken
 	for _, c := range m.p.Commitments() {
-		all = append(all, taken{c.Give, c.Start, c.End})
+		for _, s := range c.spans() { // one that stands still takes nothing until it goes on
+			all = append(all, taken(s))
+		}
 	}
 	for _, o := range m.p.Offers() {
 		all = append(all, taken{times(o.Quote.Give, o.Holds), o.Quote.Start, o.Quote.End})

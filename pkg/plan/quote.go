@@ -85,7 +85,7 @@ func (p *Planner) EarliestStart(now time.Time, ask Ask) (Quote, grid.Reason) {
 // begin is the first instant at which the task's place may begin.
 func (a *Ask) begin(now time.Time) time.Time {
 	if !a.NowOnly {
-		now = now.Add(max(a.StageIn, 0))
+		now = now.Add(min(max(a.StageIn, 0), longest))
 	}
 	return later(now, a.Window.NotBefore)
 }

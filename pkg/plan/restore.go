@@ -27,13 +27,28 @@ func Restore(config Config, now time.Time, commitments []Commitment) *Planner {
 		kept = append(kept, c)
 	}
 	kept = slices.DeleteFunc(kept, func(c Commitment) bool { return !rooms[c.Within] && !c.Stopped })
-	for _, c := range kept {
-		p.site.ceiling = p.site.ceiling.Add(c.Give)
-	}
 	p.insertAll(kept)
+	p.site.ceiling = p.site.ceiling.Add(p.overshoot(now))
 	p.strained = true
 	p.free(time.Time{})
 	p.settle(now)
 	p.changes.Started, p.changes.Moved = nil, nil
 	return p
+}
+
+// overshoot is by how much commitments exceed the owner's ceilings from now on, without
+// what stands still and what borrows, which do so at any time.
+func (p *Planner) overshoot(now time.Time) grid.Resources {
+	line := p.site.line.Clone()
+	for _, e := range slices.Concat(p.site.running, p.site.movable) {
+		if !e.Suspended && !e.Borrows {
+			continue
+		}
+		for _, s := range e.spans() {
+			if s.start.Before(s.end) {
+				must(line.Release(s.need, s.start, s.end))
+			}
+		}
+	}
+	return larger(grid.Resources{}.Sub(line.Free(now, endOfTime())), grid.Resources{})
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -66,7 +67,7 @@ func TestOverrunMakesRoomForFirmOffers(t *testing.T) {
 	if changes := p.Advance(at(50)); !cmp.Equal(numbers(changes.Suspended), []int{1}) {
 		t.Errorf("%+v", changes)
 	}
-	if err := p.Commit(at(52), task(2, ClassVarTime, 4, 50, 60), o.Number); err != nil {
+	if err := p.Commit(at(52), Commitment(task(2, ClassVarTime, 4, 50, 60)), o.Number); err != nil {
 		t.Errorf("the offer was not kept: %v", err)
 	}
 	check(t, p)
@@ -87,7 +88,7 @@ func TestBackfilling(t *testing.T) {
 		p := New(Config{Total: cores(4), Backfill: c.backfill})
 		put(t, p, 0, task(1, ClassVarTime, 2, 0, 100))
 		for i, a := range []Ask{ask(4, 10), ask(2, 150), ask(2, 50)} {
-			put(t, p, 0, commitmentOf(i+2, a, quote(t, p, 0, a)))
+			put(t, p, 0, draft(commitmentOf(i+2, a, quote(t, p, 0, a))))
 			p.Advance(at(0))
 		}
 		wantStarts(t, p, c.want, 2, 3, 4)
@@ -172,7 +173,7 @@ func TestShares(t *testing.T) {
 			t.Fatalf("%d: %v, want %v", i, reason, c.want)
 		}
 		if reason == grid.ReasonNone {
-			put(t, p, 0, commitmentOf(i, c.ask, q))
+			put(t, p, 0, draft(commitmentOf(i, c.ask, q)))
 		}
 	}
 	a := of("a", "", 3)
@@ -180,11 +181,11 @@ func TestShares(t *testing.T) {
 	if q := quote(t, p, 0, a); !q.Start.Equal(at(10)) {
 		t.Errorf("%+v, want the share's own time", q)
 	}
-	if err := p.Commit(at(0), task(99, ClassVarTime, 3, 0, 5).with(func(c *Commitment) { c.Submitter = "a" }), 0); !errors.Is(err, ErrFull) {
+	if err := p.Commit(at(0), Commitment(task(99, ClassVarTime, 3, 0, 5).with(func(c *Commitment) { c.Submitter = "a" })), 0); !errors.Is(err, ErrFull) {
 		t.Errorf("Commit: %v", err)
 	}
 	p.Release(attempt(7))
-	if err := p.Commit(at(0), task(99, ClassVarTime, 1, 0, 5).with(func(c *Commitment) { c.Submitter = "a" }), 0); !errors.Is(err, ErrShare) {
+	if err := p.Commit(at(0), Commitment(task(99, ClassVarTime, 1, 0, 5).with(func(c *Commitment) { c.Submitter = "a" })), 0); !errors.Is(err, ErrShare) {
 		t.Errorf("Commit beyond the share: %v", err)
 	}
 }
@@ -211,10 +212,10 @@ func TestWithinAReservation(t *testing.T) {
 			t.Fatalf("%d: %+v, %v, want %d s", i, q, reason, c.want)
 		}
 		if c.want >= 0 {
-			put(t, p, 0, commitmentOf(i+2, a, q))
+			put(t, p, 0, draft(commitmentOf(i+2, a, q)))
 		}
 	}
-	if err := p.Commit(at(0), task(9, ClassVarTime, 1, 30, 40).with(func(c *Commitment) { c.Within = attempt(7) }), 0); !errors.Is(err, ErrWithin) {
+	if err := p.Commit(at(0), Commitment(task(9, ClassVarTime, 1, 30, 40).with(func(c *Commitment) { c.Within = attempt(7) })), 0); !errors.Is(err, ErrWithin) {
 		t.Errorf("no such reservation: %v", err)
 	}
 	if changes := p.Advance(at(30)); !cmp.Equal(numbers(changes.Started), []int{1, 2, 4}) {
@@ -279,4 +280,67 @@ func TestRestoreKeepsPromises(t *testing.T) {
 		}
 		wantStarts(t, r, want.starts, 1, 2, 3, 4)
 	}
+}
+
+// What is absurd is refused, and breaks nothing.
+func TestAbsurdAsks(t *testing.T) {
+	p := New(Config{Total: cores(4), FirmPercent: 50})
+	put(t, p, 0, task(1, ClassVarTime, 4, 0, 100))
+	far := time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		change func(*Ask)
+		want   grid.Reason
+	}{
+		"a year that cannot be planned": {func(a *Ask) { a.Class, a.At = ClassFixTime, far }, grid.ReasonWindow},
+		"not before that year":          {func(a *Ask) { a.Window.NotBefore = far }, grid.ReasonWindow},
+		"the year 1":                    {func(a *Ask) { a.Class = ClassFixTime }, grid.ReasonWindow},
+		"a past time":                   {func(a *Ask) { a.Class, a.At = ClassFixTime, at(-1) }, grid.ReasonWindow},
+		"no deadline":                   {func(a *Ask) { a.Class = ClassDeadline }, grid.ReasonWindow},
+		"a past deadline":               {func(a *Ask) { a.Class, a.Window.Deadline = ClassDeadline, at(-1) }, grid.ReasonWindow},
+		"a window that ends before it begins": {func(a *Ask) {
+			a.Class, a.Window = ClassDeadline, grid.Window{NotBefore: at(900), Deadline: at(800)}
+		}, grid.ReasonWindow},
+		"an endless run": {func(a *Ask) {
+			a.Rate = func(grid.Resources) (int64, time.Duration) { return 0, 1<<63 - 1 }
+		}, grid.ReasonWindow},
+		"endless staging":     {func(a *Ask) { a.StageIn = 1<<63 - 1 }, grid.ReasonNone},
+		"endless staging now": {func(a *Ask) { a.StageIn, a.NowOnly = 1<<63-1, true }, grid.ReasonCPUs},
+		"less than nothing":   {func(a *Ask) { a.Need = cores(-1) }, grid.ReasonInvalid},
+		"a run of nothing": {func(a *Ask) {
+			a.Rate = func(grid.Resources) (int64, time.Duration) { return 0, -5 }
+		}, grid.ReasonNone},
+	} {
+		a := ask(1, 10)
+		c.change(&a)
+		q, reason := p.Quote(at(0), a)
+		if reason != c.want {
+			t.Errorf("%s: %v (%+v), want %v", name, reason, q, c.want)
+		}
+		p.EarliestStart(at(0), a)
+		if reason == grid.ReasonNone {
+			o, err := p.Open(at(0), a, q, true, secs(1<<30))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			p.Withdraw(o.Number)
+		}
+		check(t, p)
+	}
+	for name, c := range map[string]draft{
+		"a year that cannot be planned": task(2, ClassFixTime, 1, 200, 210).with(func(c *Commitment) { c.Start, c.End = far, far.Add(1) }),
+		"less than nothing":             task(2, ClassFixTime, -1, 200, 210),
+		"an end before the start":       task(2, ClassFixTime, 1, 210, 200),
+		"no such class":                 task(2, 9, 1, 200, 210),
+		"a reservation inside another":  task(2, ClassFixTime, 1, 200, 210).with(func(c *Commitment) { c.Holds, c.Within = true, attempt(1) }),
+	} {
+		if err := p.Commit(at(0), Commitment(c), 0); err == nil {
+			t.Errorf("%s is committed", name)
+		}
+		check(t, p)
+	}
+	p.SetOutage(cores(-5), far)
+	p.Advance(at(1))
+	p.SetOutage(cores(99), far)
+	p.Advance(at(2))
+	check(t, p)
 }

@@ -83,6 +83,9 @@ func (q *query) search() (best Quote, found bool) {
 		return Quote{}, false
 	}
 	_, quickest := q.ask.Rate(total)
+	if quickest > longest || !q.ask.Need.Fits(grid.Resources{}) {
+		return Quote{}, false
+	}
 	quickest = q.staging() + max(quickest, 1)
 	need := q.ask.Need
 	need.MFLOPS = min(need.MFLOPS, 1)
@@ -126,7 +129,7 @@ func (q *query) staging() time.Duration {
 	if !q.ask.NowOnly {
 		return 0
 	}
-	return max(q.ask.StageIn, 0)
+	return min(max(q.ask.StageIn, 0), longest)
 }
 
 func (q *query) inTime(end time.Time, run time.Duration) bool {
@@ -137,6 +140,9 @@ func (q *query) inTime(end time.Time, run time.Duration) bool {
 // refusal is why there is no place: a share that is used up, if there is one in the
 // site or the reservation itself; else what is short.
 func (q *query) refusal() (Quote, grid.Reason) {
+	if !q.ask.Need.Fits(grid.Resources{}) {
+		return Quote{}, grid.ReasonInvalid
+	}
 	have := q.lines[0].Total() // what is not free now would be later
 	if q.ask.NowOnly {
 		have = q.lines[0].Free(q.from, q.from.Add(max(q.ask.StageIn, 1)))
@@ -164,7 +170,7 @@ func (q *query) place(start time.Time) (Quote, bool) {
 		}
 		mflops, run := ask.Rate(free)
 		run = max(run, 1)
-		if end = start.Add(q.staging() + run); !q.inTime(end, run) {
+		if end = start.Add(q.staging() + min(run, longest)); run > longest || !q.inTime(end, run) || !plannable(start, end) {
 			return Quote{}, false
 		}
 		if longer := free.Min(q.lines.free(start, end)); longer != free {

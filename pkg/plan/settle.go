@@ -15,8 +15,20 @@ const (
 	overrunShare = 8
 )
 
-// forever is far enough for every plan, 146 years.
-const forever = time.Duration(1 << 62)
+// forever is far enough for every plan, 146 years. No run and no staging takes longer
+// than half of it, and nothing is planned before firstYear or into lastYear, because a
+// timeline counts nanoseconds in 64 bits.
+const (
+	forever   = time.Duration(1 << 62)
+	longest   = forever / 2
+	firstYear = 1700
+	lastYear  = 2250
+)
+
+// plannable reports whether a window can be planned.
+func plannable(start, end time.Time) bool {
+	return start.Before(end) && start.Year() >= firstYear && end.Year() < lastYear
+}
 
 // Advance brings the plan up to now and tells what has changed since the last
 // call: offers expire, reservations end, what waits starts, moves on or moves up, and

@@ -109,7 +109,7 @@ func (s *State) validateOffers(rooms map[grid.AttemptID]bool) error {
 		if i > 0 && s.Offers[i-1].Number >= o.Number || o.Number >= s.Next {
 			return fmt.Errorf("offer %d is not in its place", o.Number)
 		}
-		if h, holds := o.span(o.Holds); holds && (!h.start.Before(h.end) || !h.need.Fits(grid.Resources{})) || !rooms[o.Within] {
+		if h, holds := o.span(o.Holds); holds && (!plannable(h.start, h.end) || !h.need.Fits(grid.Resources{})) || !rooms[o.Within] {
 			return fmt.Errorf("offer %d: %w", o.Number, capacity.ErrInvalid)
 		}
 	}
@@ -118,7 +118,7 @@ func (s *State) validateOffers(rooms map[grid.AttemptID]bool) error {
 
 // valid reports whether a commitment is one.
 func (c *Commitment) valid() bool {
-	return c.Start.Before(c.End) && c.Give.Fits(grid.Resources{}) && c.Left >= 0 &&
+	return plannable(c.Start, c.End) && c.Give.Fits(grid.Resources{}) && c.Left >= 0 &&
 		(!c.Holds || c.Within == grid.AttemptID{} && c.Class == ClassFixTime) && c.Class <= ClassVarTime
 }
 
@@ -132,7 +132,7 @@ func (p *Planner) Check() error {
 		return fmt.Errorf("check plan: %w", err)
 	}
 	if have, want := p.counts(), q.counts(); have != want {
-		return fmt.Errorf("check plan: rooms, limits, what is due, with a priority, late: have %v, want %v", have, want)
+		return fmt.Errorf("check plan: rooms, limits, what is due, firm, reserved, with a priority, late: have %v, want %v", have, want)
 	}
 	for i, r := range p.inOrder() {
 		if err := r.line.Check(); err != nil {
@@ -151,8 +151,8 @@ func (p *Planner) Check() error {
 }
 
 // counts is what is counted as it goes.
-func (p *Planner) counts() [5]int {
-	return [...]int{len(p.rooms), len(p.limits), len(p.queue), p.prioritised, p.late}
+func (p *Planner) counts() [7]int {
+	return [...]int{len(p.rooms), len(p.limits), len(p.queue), p.firm, p.holding, p.prioritised, p.late}
 }
 
 // checkRoom verifies that nothing takes more than there is.

@@ -14,17 +14,18 @@ import (
 // what was promised. In a calm world every task ends in time, its inputs are here, and
 // no capacity is lost: there nothing may ever be moved back.
 type world struct {
-	t      fataler
-	draw   func(n int) int // 0 to n-1
-	p      *Planner
-	now    time.Time
-	calm   bool
-	lossy  bool // outages, crashes and falling ceilings
-	tasks  int
-	strict bool                          // nothing was lost so far
-	told   map[grid.AttemptID]Commitment // what was promised, as it was committed
-	moved  map[grid.AttemptID]bool       // was Late: its own fault
-	policy bool                          // conservative all the time
+	t       fataler
+	draw    func(n int) int // 0 to n-1
+	p       *Planner
+	now     time.Time
+	calm    bool
+	lossy   bool // outages, crashes and falling ceilings
+	tasks   int
+	strict  bool                          // nothing was lost so far
+	told    map[grid.AttemptID]Commitment // what was promised, as it was committed
+	offered map[grid.AttemptID]bool       // it has the place of an offer, wherever that is in the order
+	moved   map[grid.AttemptID]bool       // was Late: its own fault
+	policy  bool                          // conservative all the time
 }
 
 type fataler interface {
@@ -33,7 +34,10 @@ type fataler interface {
 }
 
 func newWorld(t fataler, draw func(n int) int) *world {
-	w := &world{t: t, draw: draw, now: start, strict: true, policy: true, told: map[grid.AttemptID]Commitment{}, moved: map[grid.AttemptID]bool{}}
+	w := &world{
+		t: t, draw: draw, now: start, strict: true, policy: true, told: map[grid.AttemptID]Commitment{}, moved: map[grid.AttemptID]bool{},
+		offered: map[grid.AttemptID]bool{},
+	}
 	w.calm = draw(2) == 0
 	w.lossy = !w.calm && draw(2) == 0
 	config := Config{
@@ -144,7 +148,7 @@ func (w *world) commit() {
 	c := commitmentOf(w.tasks, a, q)
 	w.tasks++
 	c.Overrun, c.Priority = Overrun(w.draw(2)), int32(max(w.draw(12)-9, 0))
-	if w.calm && w.policy {
+	if w.calm {
 		c.Priority = 0
 	}
 	c.AwaitsData = !w.calm && w.draw(4) == 0
@@ -203,6 +207,7 @@ func (w *world) award() {
 	}
 	if err == nil {
 		w.note(c.Attempt)
+		w.offered[c.Attempt] = true
 	}
 }
 
@@ -311,7 +316,9 @@ func (w *world) advance() {
 	for _, c := range w.p.Commitments() {
 		before[c.Attempt] = c
 	}
+	queue := w.p.waiting(w.p.site)
 	changes := w.p.Advance(w.now)
+	w.inTurn(queue, before)
 	for _, c := range slices.Concat(changes.Over, changes.Lost) {
 		delete(w.told, c.Attempt)
 	}
@@ -335,6 +342,31 @@ func (w *world) advance() {
 	}
 }
 
+// inTurn checks what backfilling promises in a calm world where the order never changes:
+// the first of those that wait is not put back; without backfilling nobody overtakes.
+func (w *world) inTurn(queue []*entry, before map[grid.AttemptID]Commitment) {
+	if !w.calm || w.p.config.Policy != FCFS || w.p.prioritised > 0 || len(queue) == 0 {
+		return
+	}
+	if c, there := w.p.Commitment(queue[0].Attempt); there && c.Start.After(before[c.Attempt].Start) {
+		w.t.Fatalf("the first in the queue was put back: %+v became %+v", before[c.Attempt], c)
+	}
+	if w.p.config.Backfill != BackfillNone {
+		return
+	}
+	var last time.Time
+	for _, e := range queue {
+		if w.offered[e.Attempt] || !e.LatestStart.IsZero() {
+			continue
+		}
+		if c, there := w.p.Commitment(e.Attempt); there && c.Start.Before(last) {
+			w.t.Fatalf("%+v overtakes one that starts at %v", c, last)
+		} else if there {
+			last = c.Start
+		}
+	}
+}
+
 // calmly checks what changed in a world where nothing goes wrong.
 func (w *world) calmly(before map[grid.AttemptID]Commitment, changes Changes) {
 	for _, c := range slices.Concat(changes.Suspended, changes.Resumed, changes.Stopped, changes.Lost) {
@@ -354,193 +386,5 @@ func (w *world) calmly(before map[grid.AttemptID]Commitment, changes Changes) {
 		if old, known := before[c.Attempt]; known && c.Start.After(old.Start) {
 			w.t.Fatalf("%+v was moved back, to %v", old, c.Start)
 		}
-	}
-}
-
-// check looks at every promise and at every instant.
-func (w *world) check() {
-	if err := w.p.Check(); err != nil {
-		w.t.Fatalf("%v", err)
-	}
-	for _, c := range w.p.Commitments() {
-		old, known := w.told[c.Attempt]
-		w.moved[c.Attempt] = w.moved[c.Attempt] || c.Late || !known
-		if !known || w.moved[c.Attempt] || !w.strict || c.Suspended {
-			continue
-		}
-		switch c.Class {
-		case ClassFixTime:
-			if !c.Start.Equal(old.Start) || !c.Running && !c.Start.After(w.now) && !c.AwaitsData && !w.p.dirty && c.Start.Before(w.now) {
-				w.t.Fatalf("a fixed start moved: %+v became %+v", old, c)
-			}
-		case ClassDeadline:
-			if c.Start.After(old.LatestStart) || !c.Running && c.End.After(old.Deadline) || c.Start.Before(c.NotBefore) {
-				w.t.Fatalf("a deadline is not kept: %+v became %+v", old, c)
-			}
-		case ClassVarTime:
-			if c.Start.Before(c.NotBefore) {
-				w.t.Fatalf("%+v starts too early", c)
-			}
-		}
-	}
-	w.neverTooMuch()
-}
-
-// neverTooMuch adds up what is used now and what is planned at every instant.
-func (w *world) neverTooMuch() {
-	if !w.strict {
-		return
-	}
-	now, _ := w.p.Next()
-	if !now.After(w.now) && !now.IsZero() {
-		return // it has not been advanced to now
-	}
-	commitments := w.p.Commitments()
-	var used grid.Resources
-	for _, c := range commitments {
-		switch {
-		case c.Stopped || c.Within != (grid.AttemptID{}) || !c.Running:
-		case c.Suspended:
-			used = used.Add(still(c.Give))
-		default:
-			used = used.Add(c.Give)
-		}
-	}
-	if !w.p.Total().Fits(used) {
-		w.t.Fatalf("%+v is in use of %+v: %+v", used, w.p.Total(), commitments)
-	}
-	if w.calm {
-		w.planned(commitments)
-	}
-}
-
-// planned adds up what is taken at every instant at which it can change, in the site
-// and of every share.
-func (w *world) planned(commitments []Commitment) {
-	type taken struct {
-		claim claim
-		span  span
-	}
-	var all []taken
-	for _, c := range commitments {
-		all = append(all, taken{claimOf(&c), c.spans()[0]})
-	}
-	for _, o := range w.p.Offers() {
-		if s, holds := o.span(o.Holds); holds {
-			all = append(all, taken{o.claim(), s})
-		}
-	}
-	for _, instant := range all {
-		sums := map[limitKey]grid.Resources{}
-		var site grid.Resources
-		at := later(instant.span.start, w.now)
-		for _, x := range all {
-			if at.Before(x.span.start) || !at.Before(x.span.end) || x.claim.within != (grid.AttemptID{}) {
-				continue
-			}
-			site = site.Add(x.span.need)
-			for _, key := range w.p.keys(x.claim) {
-				sums[key] = sums[key].Add(x.span.need)
-			}
-		}
-		if !w.p.Total().Fits(site) {
-			w.t.Fatalf("at %v %+v is taken of %+v", at.Sub(start), site, w.p.Total())
-		}
-		for key, sum := range sums {
-			if limit := part(w.p.Total(), w.p.percent(key.kind)); !limit.Fits(sum) {
-				w.t.Fatalf("at %v %+v is taken of the share %+v of %+v", at.Sub(start), sum, limit, key)
-			}
-		}
-	}
-}
-
-// compare says what the dumb twin would have quoted: it has a value for each second,
-// and tries one after the other.
-func (w *world) compare(a Ask, q Quote, reason grid.Reason) {
-	const seconds = 400
-	var free [seconds]map[limitKey]grid.Resources
-	c := claim{a.Submitter, a.Project, a.Within, a.Class != ClassVarTime}
-	whole := limitKey{kind: limitKinds}
-	for i := range free {
-		free[i] = map[limitKey]grid.Resources{whole: w.p.Total()}
-		for _, key := range w.p.keys(c) {
-			free[i][key] = part(w.p.Total(), w.p.percent(key.kind))
-		}
-	}
-	holder, _ := w.p.Commitment(a.Within)
-	take := func(d claim, s span) {
-		for i := range free {
-			at := w.now.Add(secs(i))
-			if d.within != a.Within || at.Before(s.start) || !at.Before(s.end) {
-				continue
-			}
-			free[i][whole] = free[i][whole].Sub(s.need)
-			for _, key := range w.p.keys(d) {
-				if have, counts := free[i][key]; counts {
-					free[i][key] = have.Sub(s.need)
-				}
-			}
-		}
-	}
-	for i := range free {
-		if at := w.now.Add(secs(i)); a.Within != (grid.AttemptID{}) {
-			free[i][whole] = grid.Resources{}
-			if !at.Before(holder.Start) && at.Before(holder.End) {
-				free[i][whole] = holder.Give
-			}
-		}
-	}
-	var queued, last time.Time
-	for _, d := range w.p.Commitments() {
-		take(claimOf(&d), d.spans()[0])
-		if !d.Running && d.Class != ClassFixTime && d.Within == (grid.AttemptID{}) {
-			queued = later(queued, d.End)
-			if d.Class == ClassVarTime {
-				last = later(last, d.Start)
-			}
-		}
-	}
-	for _, o := range w.p.Offers() {
-		if s, holds := o.span(o.Holds); holds {
-			take(o.claim(), s)
-		}
-	}
-	_, run := a.Rate(w.p.Total())
-	staging, from := time.Duration(0), later(w.now, a.Window.NotBefore)
-	if a.NowOnly {
-		staging = a.StageIn
-	} else {
-		from = later(w.now.Add(a.StageIn), a.Window.NotBefore)
-	}
-	if w.p.config.Backfill == BackfillNone && a.Class == ClassVarTime && a.Within == (grid.AttemptID{}) {
-		from = later(from, last)
-	}
-	for i := range seconds - 50 {
-		at := w.now.Add(secs(i))
-		end := at.Add(staging + run)
-		switch {
-		case at.Before(from), a.NowOnly && i > 0, a.Class == ClassFixTime && !at.Equal(a.At):
-			continue
-		case !a.Window.Deadline.IsZero() && end.After(a.Window.Deadline):
-			continue
-		case a.Class == ClassFixTime && w.p.config.Fairshare && a.Within == (grid.AttemptID{}) && at.Before(queued):
-			continue
-		}
-		fits := true
-		for _, second := range free[i : i+int((staging+run)/time.Second)] {
-			for _, have := range second {
-				fits = fits && enough(have, a.Need)
-			}
-		}
-		if !fits {
-			continue
-		}
-		if reason != grid.ReasonNone || !q.Start.Equal(at) || !q.End.Equal(end) {
-			w.t.Fatalf("quote %v, %+v, want second %d for %+v", reason, q, i, a)
-		}
-		return
-	}
-	if reason == grid.ReasonNone {
-		w.t.Fatalf("quote %+v, want none for %+v", q, a)
 	}
 }

@@ -58,8 +58,10 @@ func capabilityOf(c config.Agent, m hostinfo.Machine, kinds []grid.WorkKind, fou
 	if disk == 0 {
 		disk = found.DiskBps
 	}
+	total := hostinfo.Ceilings(m, c.Ceilings.Resources(), found.CoreMFLOPS)
+	total.NetBps = min(c.Rates.DownBps, c.Rates.UpBps) // inputs come in and outputs go out: what both ways have
 	return grid.Capability{
-		Total: hostinfo.Ceilings(m, c.Ceilings.Resources(), found.CoreMFLOPS), CoreMFLOPS: found.CoreMFLOPS,
+		Total: total, CoreMFLOPS: found.CoreMFLOPS,
 		DownBps: c.Rates.DownBps, UpBps: c.Rates.UpBps, DiskBps: disk,
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Kinds: kinds,
 	}

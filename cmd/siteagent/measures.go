@@ -35,11 +35,16 @@ func givenLines(s view.AgentStatus) []line {
 	if s.Ceilings.MFLOPS > 0 {
 		computation = text(gflops(s.InUse.MFLOPS), gflops(s.Ceilings.MFLOPS), gflops(left.MFLOPS)) + " (GFLOPS)"
 	}
+	bandwidth := unknown + ": jobs that ask for bandwidth are refused"
+	if s.Ceilings.NetBps > 0 {
+		bandwidth = text(bitRate(s.InUse.NetBps), bitRate(s.Ceilings.NetBps), bitRate(left.NetBps))
+	}
 	return []line{
 		{"cores", text(cores(s.InUse.MilliCPUs), cores(s.Ceilings.MilliCPUs), cores(left.MilliCPUs))},
 		{"memory", text(bytes(s.InUse.MemoryBytes), bytes(s.Ceilings.MemoryBytes), bytes(left.MemoryBytes))},
 		{"disk", text(bytes(s.InUse.DiskBytes), bytes(s.Ceilings.DiskBytes), bytes(left.DiskBytes))},
 		{"computation", computation},
+		{"bandwidth", bandwidth},
 	}
 }
 

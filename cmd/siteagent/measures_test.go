@@ -48,7 +48,7 @@ func TestStatusSaysUnknown(t *testing.T) {
 func TestStatusTellsNominalAndCurrentApart(t *testing.T) {
 	number := func(v float64) *float64 { return &v }
 	amount := func(v int64) *int64 { return &v }
-	all := view.Resources{MilliCPUs: 3000, MemoryBytes: 8 << 30, DiskBytes: 1 << 30, MFLOPS: 12_000}
+	all := view.Resources{MilliCPUs: 3000, MemoryBytes: 8 << 30, DiskBytes: 1 << 30, MFLOPS: 12_000, NetBps: 20e6}
 	left := all
 	left.MilliCPUs, left.MFLOPS = 1500, 6000
 	got := printed(t, view.AgentStatus{
@@ -63,6 +63,7 @@ func TestStatusTellsNominalAndCurrentApart(t *testing.T) {
 	for _, want := range []string{
 		"cores 1.0 of 3.0 in use; other programs leave 1.5", "memory 0 B of 8.0 GiB in use disk",
 		"computation 0.0 of 12.0 in use; other programs leave 6.0 (GFLOPS)",
+		"bandwidth 0.0 Mbit/s of 20.0 Mbit/s in use machine",
 		"memory 16.0 GiB, free 0 B", "a core does 4.0 GFLOPS, now 3.5; the disk's rate is 2.5 Gbit/s",
 		"others use 1.5 cores, of which stolen by the host 0.0", "wait for a processor 25 %, for memory 0 %, for a disk 0 %",
 		"x 0.5000, y 0.0000, z 0.0010, distance 0.5000", "waits 0.0 s, fetches for 1.0 s, runs for 7.0 s",
@@ -82,6 +83,9 @@ func TestProbeHostMeasuresOnce(t *testing.T) {
 	first := h.Capability(h.Measured)
 	if err := first.Validate(); err != nil || first.CoreMFLOPS == 0 || first.DiskBps == 0 || !first.Runs(grid.KindWasm) {
 		t.Fatalf("%+v: %v", first, err)
+	}
+	if first.Total.NetBps != min(c.Rates.DownBps, c.Rates.UpBps) || first.Total.NetBps == 0 {
+		t.Errorf("bandwidth %d of rates %+v", first.Total.NetBps, c.Rates)
 	}
 	if first.Total.MFLOPS != first.CoreMFLOPS*first.Total.MilliCPUs/1000 {
 		t.Errorf("total %+v of cores at %d MFLOP/s", first.Total, first.CoreMFLOPS)

@@ -28,9 +28,9 @@ restarts of this agent and of the site.`
 
 // reserveFlags are the flags of reserve, which become a job file.
 type reserveFlags struct {
-	at, length, cpus, gflops, memory, disk, project, name, priority string
-	count                                                           uint32
-	detach                                                          bool
+	at, length, cpus, gflops, memory, disk, bandwidth, project, name, priority string
+	count                                                                      uint32
+	detach                                                                     bool
 }
 
 func (a *app) reserveCommand() *cobra.Command {
@@ -50,6 +50,7 @@ func (a *app) reserveCommand() *cobra.Command {
 	flags.StringVar(&f.gflops, "gflops", "", "computation of each place (default 1)")
 	flags.StringVar(&f.memory, "memory", "", "memory of each place (default 128MiB)")
 	flags.StringVar(&f.disk, "disk", "", "scratch space of each place (default 64MiB)")
+	flags.StringVar(&f.bandwidth, "bandwidth", "", "of the site's link, for each place, such as 20Mbit/s (default none)")
 	flags.Uint32Var(&f.count, "count", 1, "number of such places")
 	flags.StringVar(&f.project, "project", "", "whose share of a site it counts against")
 	flags.StringVar(&f.name, "name", "", "name for people")
@@ -75,6 +76,7 @@ func (f reserveFlags) document() (map[string]any, error) {
 		{resources, "gflops", f.gflops},
 		{resources, "memory", f.memory},
 		{resources, "disk", f.disk},
+		{resources, "bandwidth", f.bandwidth},
 		{doc, "project", f.project},
 		{doc, "name", f.name},
 		{doc, "priority", f.priority},
@@ -213,6 +215,9 @@ func holdsText(v view.Reservation) string {
 	text := strconv.FormatFloat(float64(v.Need.MilliCPUs)/1000, 'f', -1, 64) + " cores, " + grid.FormatBytes(v.Need.MemoryBytes)
 	if v.Need.MFLOPS > 0 {
 		text += ", " + strconv.FormatFloat(float64(v.Need.MFLOPS)/1000, 'f', -1, 64) + " GFLOPS"
+	}
+	if v.Need.NetBps > 0 {
+		text += ", " + rate(v.Need.NetBps)
 	}
 	if len(v.Places) > 1 {
 		text = strconv.Itoa(len(v.Places)) + " x " + text

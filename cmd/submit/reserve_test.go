@@ -31,7 +31,7 @@ func holds(a *apitest.Agent, id grid.JobID, job grid.Job) {
 func TestReserveUseRelease(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, holds)
-	exit, stdout, stderr := b.run(t, "", "reserve", "--at", "+1h", "--for", "2h", "--cpus", "2", "--memory", "1GiB", "--count", "2",
+	exit, stdout, stderr := b.run(t, "", "reserve", "--at", "+1h", "--for", "2h", "--cpus", "2", "--memory", "1GiB", "--bandwidth", "20Mbit/s", "--count", "2",
 		"--name", "lecture", "--project", "teaching", "-o", "json")
 	var got view.Reservation
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || exit != 0 {
@@ -45,7 +45,7 @@ func TestReserveUseRelease(t *testing.T) {
 		t.Errorf("said %s", stderr)
 	}
 	job, _ := b.agent.Job0()
-	want := grid.Resources{MilliCPUs: 2000, MemoryBytes: 1 << 30, DiskBytes: 64 << 20, MFLOPS: 1000}
+	want := grid.Resources{MilliCPUs: 2000, MemoryBytes: 1 << 30, DiskBytes: 64 << 20, MFLOPS: 1000, NetBps: 20e6}
 	if job.Spec.Kind != grid.KindReservation || job.Spec.Need != want || job.Spec.Project != "teaching" || job.Count != 2 {
 		t.Errorf("submitted %+v", job)
 	}
@@ -56,7 +56,7 @@ func TestReserveUseRelease(t *testing.T) {
 		t.Errorf("bound to %q", bound.Spec.Reservation)
 	}
 	exit, stdout, _ = b.run(t, "", "reservations")
-	for _, want := range []string{"STATE", string(got.ID), "lecture", "held", "other 2", "2h0m0s", "97 %", "2 x 2 cores, 1.0 GiB", got.Start.Local().Format(time.RFC3339)} {
+	for _, want := range []string{"STATE", string(got.ID), "lecture", "held", "other 2", "2h0m0s", "97 %", "2 x 2 cores, 1.0 GiB, 1 GFLOPS, 20.0Mbit/s", got.Start.Local().Format(time.RFC3339)} {
 		if exit != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("reservations = %d, no %q in\n%s", exit, want, stdout)
 		}

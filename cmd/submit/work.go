@@ -44,11 +44,11 @@ written and its exit code becomes ours. An interrupt detaches: the job goes on.`
 
 // runFlags are the flags of run, which become a job file.
 type runFlags struct {
-	name, wasm, runtime, limit, cpus, gflops, memory, disk, ttl, unattended, mapKind string
-	inputs, outputs, env, items                                                      []string
-	count                                                                            uint32
-	detach                                                                           bool
-	placing                                                                          placingFlags
+	name, wasm, runtime, limit, cpus, gflops, memory, disk, bandwidth, ttl, unattended, mapKind string
+	inputs, outputs, env, items                                                                 []string
+	count                                                                                       uint32
+	detach                                                                                      bool
+	placing                                                                                     placingFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -93,6 +93,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.gflops, "gflops", "", "computation of a task (default 1)")
 	flags.StringVar(&f.memory, "memory", "", "memory of a task, such as 512MiB (default 128MiB)")
 	flags.StringVar(&f.disk, "disk", "", "scratch space of a task (default 64MiB)")
+	flags.StringVar(&f.bandwidth, "bandwidth", "", "of the site's link, for a task's data, such as 20Mbit/s (default none)")
 	flags.StringVar(&f.runtime, "runtime", "", "estimate of a task's running time, such as 10m")
 	flags.StringVar(&f.limit, "limit", "", "stop a task after this long")
 	flags.StringVar(&f.ttl, "ttl", "", "how long to wait for answers (default 1s)")
@@ -125,7 +126,9 @@ func (a *app) planOfFlags(f runFlags, args []string) (*jobfile.Plan, error) {
 		set(doc, key, value)
 	}
 	resources, virtual := map[string]any{}, map[string]any{}
-	for key, value := range map[string]string{"cpus": f.cpus, "gflops": f.gflops, "memory": f.memory, "disk": f.disk} {
+	for key, value := range map[string]string{
+		"cpus": f.cpus, "gflops": f.gflops, "memory": f.memory, "disk": f.disk, "bandwidth": f.bandwidth,
+	} {
 		set(resources, key, value)
 	}
 	set(virtual, "kind", f.mapKind)

@@ -108,7 +108,8 @@ func planView(s site.Status, n names, promised int) *view.PlanView {
 
 func part(r grid.Resources, of, whole int64) grid.Resources {
 	return grid.Resources{
-		MilliCPUs: r.MilliCPUs * of / whole, MemoryBytes: r.MemoryBytes * of / whole, DiskBytes: r.DiskBytes * of / whole, MFLOPS: r.MFLOPS * of / whole,
+		MilliCPUs: r.MilliCPUs * of / whole, MemoryBytes: r.MemoryBytes * of / whole, DiskBytes: r.DiskBytes * of / whole,
+		MFLOPS: r.MFLOPS * of / whole, NetBps: r.NetBps * of / whole,
 	}
 }
 
@@ -140,6 +141,7 @@ func mostPromised(attempts []site.AttemptStatus) grid.Resources {
 		most = grid.Resources{
 			MilliCPUs: max(most.MilliCPUs, held.MilliCPUs), MemoryBytes: max(most.MemoryBytes, held.MemoryBytes),
 			DiskBytes: max(most.DiskBytes, held.DiskBytes), MFLOPS: max(most.MFLOPS, held.MFLOPS),
+			NetBps: max(most.NetBps, held.NetBps),
 		}
 	}
 	return most

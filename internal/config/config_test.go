@@ -81,7 +81,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		"siteagent.yaml:1: naem: no such setting; did you mean name?",
 		"siteagent.yaml:3: ceilings.memory: invalid: size \"512\"",
 		"siteagent.yaml:4: ceilings.memory: given twice",
-		"siteagent.yaml:5: rates.up: rate \"20Mbps\"",
+		"siteagent.yaml:5: rates.up: invalid: rate \"20Mbps\"",
 		"siteagent.yaml:6: zzzzzz: no such setting; remove it",
 		"environment, MRS_DATA_KEEP: data.keep: invalid: duration \"5\"",
 		"api.listen: want a loopback address",

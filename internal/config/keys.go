@@ -82,7 +82,7 @@ func sizeKey[C any](name, help string, at func(*C) *int64) setting[C] {
 }
 
 func rateKey[C any](name, help string, at func(*C) *int64) setting[C] {
-	return typed(name, help, at, parseRate, func(n int64) string { return strconv.FormatInt(n, 10) + "bit/s" })
+	return typed(name, help, at, grid.ParseRate, func(n int64) string { return strconv.FormatInt(n, 10) + "bit/s" })
 }
 
 // milliKey is written as a decimal number and kept in thousandths.
@@ -130,26 +130,6 @@ func partKey[C any](name, help string, at func(*C) *float64) setting[C] {
 		return v, nil
 	}
 	return typed(name, help, at, parse, func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) })
-}
-
-// parseRate reads a link's rate with its unit, "20Mbit/s".
-func parseRate(text string) (int64, error) {
-	trimmed := strings.TrimSpace(text)
-	for _, unit := range []struct {
-		suffix string
-		factor float64
-	}{{"Gbit/s", 1e9}, {"Mbit/s", 1e6}, {"kbit/s", 1e3}, {"bit/s", 1}} {
-		number, found := strings.CutSuffix(trimmed, unit.suffix)
-		if !found {
-			continue
-		}
-		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !(v >= 0) || v*unit.factor > 1<<53 {
-			break
-		}
-		return int64(math.Round(v * unit.factor)), nil
-	}
-	return 0, fmt.Errorf("rate %q: want a number with a unit (bit/s, kbit/s, Mbit/s, Gbit/s), such as 20Mbit/s", text)
 }
 
 func parsePrice(text string) (Price, error) {

@@ -57,6 +57,8 @@ type docResources struct {
 	CPUs   float64 `json:"cpus"`
 	Memory string  `json:"memory"`
 	Disk   string  `json:"disk"`
+
+	Bandwidth string `json:"bandwidth,omitempty"`
 }
 
 type docStart struct {
@@ -94,6 +96,9 @@ func Format(job grid.Job) Document {
 		},
 		Runtime: short(s.Runtime), TTL: short(job.TTL), Unattended: "freeze",
 		Map: docMap{Kind: s.Map.String(), Weights: docWeights(s.Weights)},
+	}
+	if s.Need.NetBps > 0 {
+		d.Resources.Bandwidth = strconv.FormatInt(s.Need.NetBps, 10) + "bit/s"
 	}
 	if s.Unattended == grid.UnattendedFinish {
 		d.Unattended = "finish"

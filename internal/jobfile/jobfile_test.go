@@ -52,7 +52,7 @@ inputs:
   - {path: /in/table.csv, from: ./table.csv}
   - {path: /in/item, from: "{{item}}"}
 outputs: [{path: /out/result.txt, to: "./r/{{index}}.txt"}]
-resources: {gflops: 4, cpus: 0.5, memory: 512MiB, disk: 1GiB}
+resources: {gflops: 4, cpus: 0.5, memory: 512MiB, disk: 1GiB, bandwidth: 20Mbit/s}
 runtime: 10m
 limit: 1h
 start: {notBefore: 14:00, at: null}
@@ -93,7 +93,7 @@ func TestFullFile(t *testing.T) {
 			Env:     []grid.EnvVar{{Name: "A", Value: "x"}, {Name: "SEED", Value: "42"}},
 			Inputs:  []grid.Input{{Path: "/in/table.csv", CID: "b1", Bytes: 3}},
 			Outputs: []grid.Output{{Path: "/out/result.txt", To: "r/{{index}}.txt"}},
-			Need:    grid.Resources{MilliCPUs: 500, MemoryBytes: 512 << 20, DiskBytes: 1 << 30, MFLOPS: 4000},
+			Need:    grid.Resources{MilliCPUs: 500, MemoryBytes: 512 << 20, DiskBytes: 1 << 30, MFLOPS: 4000, NetBps: 20e6},
 			Runtime: 10 * time.Minute, TimeLimit: time.Hour,
 			Window: grid.Window{ // 14:00 is over today; 18:00 is the one after it
 				NotBefore: time.Date(2026, 5, 2, 12, 0, 0, 0, time.UTC), Deadline: time.Date(2026, 5, 2, 16, 0, 0, 0, time.UTC),
@@ -190,6 +190,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		"wasm: w\nreplicas: 2":                        "replicas: not supported",
 		"wasm: w\nagreement: 2":                       "agreement: not supported",
 		"wasm: w\ndomains: {spill: true}":             "domains: not supported",
+		"wasm: w\nresources:\n  bandwidth: 20":        "job.yaml:3: resources.bandwidth: want a rate with a unit (bit/s, kbit/s, Mbit/s, Gbit/s), have \"20\"; write it like 20Mbit/s",
 		"wasm: w\nresources:\n  memory: 512":          "job.yaml:3: resources.memory: want a size with a unit (B, KiB, MiB, GiB, TiB), have \"512\"; write it like 512MiB",
 		"wasm: w\nresources: {cpus: 2 cores}":         "resources.cpus: want a number of cores",
 		"wasm: w\nresources: {cpus: 0}":               "resources.cpus: want at least 0.001 cores",

@@ -54,7 +54,7 @@ func (p *parser) planning(key string, node *yaml.Node) bool {
 	spec := &p.file.Spec
 	switch key {
 	case "resources":
-		p.mapping(node, key, p.resource, []string{"gflops", "cpus", "memory", "disk"})
+		p.mapping(node, key, p.resource, []string{"gflops", "cpus", "memory", "disk", "bandwidth"})
 	case "runtime":
 		spec.Runtime = p.span(node, key, "10m", time.Millisecond, grid.MaxRuntime)
 	case "limit":
@@ -220,6 +220,8 @@ func (p *parser) resource(key string, node *yaml.Node) bool {
 		need.MemoryBytes = p.size(node, field)
 	case "disk":
 		need.DiskBytes = p.size(node, field)
+	case "bandwidth":
+		need.NetBps = p.rate(node, field)
 	default:
 		return false
 	}

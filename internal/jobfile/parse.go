@@ -209,6 +209,18 @@ func (p *parser) size(node *yaml.Node, field string) int64 {
 	return n
 }
 
+func (p *parser) rate(node *yaml.Node, field string) int64 {
+	text, ok := p.text(node, field)
+	if !ok {
+		return 0
+	}
+	n, err := grid.ParseRate(text)
+	if err != nil {
+		p.fail(node.Line, field, "write it like 20Mbit/s", "want a rate with a unit (bit/s, kbit/s, Mbit/s, Gbit/s), have %q", text)
+	}
+	return n
+}
+
 func (p *parser) number(node *yaml.Node, field, unit string) float64 {
 	text, ok := p.text(node, field)
 	if !ok {

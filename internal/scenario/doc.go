@@ -23,5 +23,6 @@
 //	expect  job=j1 within=2m moves>=1
 //
 // A range a..b spreads a value evenly over the sites of its line. An event
-// without for lasts to the end. What can be expected is listed at Measures.
+// without for lasts to the end. A submission's net=2Mbps is of the link that each
+// task's data may take. What can be expected is listed at Measures.
 package scenario

@@ -98,6 +98,9 @@ func (s Submission) text(at time.Duration) string {
 	if s.Data > 0 {
 		text += fmt.Sprintf(" data=%dB", s.Data)
 	}
+	if s.Need.NetBps > 0 {
+		text += fmt.Sprintf(" net=%dbps", s.Need.NetBps)
+	}
 	if s.Unattended == grid.UnattendedFinish {
 		text += " unattended=finish"
 	}

@@ -137,6 +137,7 @@ func (p *parser) sites(l *line) {
 			MilliCPUs: thousandths(cores.at(i, n)), MFLOPS: thousandths(gflops.at(i, n)),
 			MemoryBytes: int64(memory.at(i, n)), DiskBytes: int64(disk.at(i, n)),
 		}
+		total.NetBps = int64(min(up.at(i, n), down.at(i, n)))
 		site.Capability = grid.Capability{
 			Total: total, UpBps: int64(up.at(i, n)), DownBps: int64(down.at(i, n)),
 			CoreMFLOPS: total.MFLOPS * 1000 / max(total.MilliCPUs, 1000),
@@ -227,6 +228,7 @@ func (p *parser) submit(l *line) {
 		Need: grid.Resources{
 			MilliCPUs: l.amount("cpus", 1, nil) * 1000, MemoryBytes: l.amount("mem", 256<<20, byteUnits()),
 			DiskBytes: l.amount("disk", 1<<20, byteUnits()), MFLOPS: thousandths(l.spread("gflops", 1, nil).from),
+			NetBps: l.amount("net", 0, rateUnits()),
 		},
 		Run: l.lasting("run", 10*time.Second), Data: l.amount("data", 0, byteUnits()), TTL: l.lasting("ttl", time.Second),
 	}

@@ -19,7 +19,7 @@ func TestParse(t *testing.T) {
 	s, err := Parse(`
 # a story
 run    for=30m seed=42
-submit job=j1 at=1s by=s2 jobs=2 count=10 gflops=4.5 cpus=2 mem=256MiB run=20s data=8MiB ttl=2s unattended=finish wait=no
+submit job=j1 at=1s by=s2 jobs=2 count=10 gflops=4.5 cpus=2 mem=256MiB run=20s data=8MiB net=2Mbps ttl=2s unattended=finish wait=no
 sites  n=3 cores=2..8 gflops=8..32 mem=1GiB..3GiB uplink=10Mbps domain=a  # growing
 net    latency=2ms jitter=1ms loss=.1 duplicate=.2 reorder=.3
 clock  site=s1 skew=-5m
@@ -33,7 +33,7 @@ expect job=j1 within=2m site!=s0
 	if len(s.Sites) != 3 || s.Sites[1].Skew != -5*time.Minute || s.Sites[1].Name != "s1" {
 		t.Errorf("sites %+v", s.Sites)
 	}
-	want := grid.Resources{MilliCPUs: 5000, MemoryBytes: 2 << 30, DiskBytes: 64 << 30, MFLOPS: 20000}
+	want := grid.Resources{MilliCPUs: 5000, MemoryBytes: 2 << 30, DiskBytes: 64 << 30, MFLOPS: 20000, NetBps: 10e6}
 	if got := s.Sites[1].Capability; got.Total != want || got.UpBps != 10e6 || got.CoreMFLOPS != 4000 {
 		t.Errorf("the middle site is %+v", got)
 	}
@@ -43,7 +43,7 @@ expect job=j1 within=2m site!=s0
 	wantEvents := []Event{
 		{Kind: Submit, At: time.Second, Submit: Submission{
 			Name: "j1", By: "s2", Jobs: 2, Count: 10, Run: 20 * time.Second, Data: 8 << 20, TTL: 2 * time.Second, NoWait: true,
-			Need:       grid.Resources{MilliCPUs: 2000, MemoryBytes: 256 << 20, DiskBytes: 1 << 20, MFLOPS: 4500},
+			Need:       grid.Resources{MilliCPUs: 2000, MemoryBytes: 256 << 20, DiskBytes: 1 << 20, MFLOPS: 4500, NetBps: 2e6},
 			Unattended: grid.UnattendedFinish,
 		}},
 		{Kind: Crash, At: 95 * time.Second, For: 10 * time.Second, Site: "s1", Amid: true},
@@ -69,7 +69,7 @@ func TestParseErrors(t *testing.T) {
 		"":                                               "sites: want a line that says which sites there are; add sites n=5 cores=4 gflops=16",
 		"sites n=2":                                      "run: want a line that says how long; add run for=10m seed=1",
 		small + "sumbit job=a":                           "line 3: sumbit: want one of sites net clock submit crash isolate silent pause busy cancel run expect at its beginning; did you mean submit?",
-		small + "submit job=a by=s0 cout=3":              "line 3: submit cout: want one of at job jobs count cpus mem disk gflops run data ttl by unattended wait; did you mean count?",
+		small + "submit job=a by=s0 cout=3":              "line 3: submit cout: want one of at job jobs count cpus mem disk gflops net run data ttl by unattended wait; did you mean count?",
 		small + "submit by=s0":                           "line 3: submit job: want a name; add job=...",
 		small + "submit job=a by=s7":                     "line 3: submit by=s7: want the name of a site, s0 to s1; sites are named in the order of their lines",
 		small + "submit job=A by=s0":                     "line 3: submit job=A: want letters a-z and digits",

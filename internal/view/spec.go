@@ -86,7 +86,8 @@ type Resources struct {
 	MilliCPUs   int64 `json:"milli_cpus"`
 	MemoryBytes int64 `json:"memory_bytes"`
 	DiskBytes   int64 `json:"disk_bytes"`
-	MFLOPS      int64 `json:"mflops,omitempty"` // left out: none is asked for, or nobody knows
+	MFLOPS      int64 `json:"mflops,omitempty"`  // left out: none is asked for, or nobody knows
+	NetBps      int64 `json:"net_bps,omitempty"` // likewise, bit/s of the link
 }
 
 // FromResources converts.

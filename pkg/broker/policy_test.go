@@ -18,6 +18,26 @@ func room(n int64) grid.Capability {
 	}
 }
 
+func TestPlacesCountsWhatIsHard(t *testing.T) {
+	for name, c := range map[string]struct {
+		need grid.Resources
+		want int64
+	}{
+		"cores":            {grid.Resources{MilliCPUs: 1000}, 4},
+		"memory":           {grid.Resources{MilliCPUs: 1000, MemoryBytes: 1 << 29}, 2},
+		"bandwidth":        {grid.Resources{MilliCPUs: 1000, NetBps: 6e6}, 3},
+		"bandwidth, never": {grid.Resources{MilliCPUs: 1000, NetBps: 21e6}, 0},
+		"computation":      {grid.Resources{MilliCPUs: 1000, MFLOPS: 1000}, 4}, // it is shared
+		"nothing whatever": {grid.Resources{}, maxPlaces},
+	} {
+		site := room(4)
+		site.Total.NetBps = 20e6
+		if got := places(grid.Requirement{Kind: grid.KindWasm, Need: c.need}, site); got != c.want {
+			t.Errorf("%s: %d places, want %d", name, got, c.want)
+		}
+	}
+}
+
 // flap lets a member go and come back, again and again.
 func (b *bench) flap(site grid.SiteID, times int, up, down time.Duration) {
 	b.Helper()

@@ -131,7 +131,8 @@ func (t *Timeline) lastBefore(at int64, q query) (int64, bool) {
 // matter that there is less than nothing.
 func fits(need, free grid.Resources) bool {
 	return need.MilliCPUs <= max(free.MilliCPUs, 0) && need.MemoryBytes <= max(free.MemoryBytes, 0) &&
-		need.DiskBytes <= max(free.DiskBytes, 0) && need.MFLOPS <= max(free.MFLOPS, 0)
+		need.DiskBytes <= max(free.DiskBytes, 0) && need.MFLOPS <= max(free.MFLOPS, 0) &&
+		need.NetBps <= max(free.NetBps, 0)
 }
 
 // shortOf is the need of one thing that is short. A search for where there is enough
@@ -144,6 +145,8 @@ func shortOf(need, free grid.Resources) grid.Resources {
 		return grid.Resources{MemoryBytes: need.MemoryBytes}
 	case need.DiskBytes > max(free.DiskBytes, 0):
 		return grid.Resources{DiskBytes: need.DiskBytes}
+	case need.NetBps > max(free.NetBps, 0):
+		return grid.Resources{NetBps: need.NetBps}
 	default:
 		return grid.Resources{MFLOPS: need.MFLOPS}
 	}

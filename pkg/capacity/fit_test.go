@@ -67,18 +67,19 @@ func TestEarliestAndLatest(t *testing.T) {
 
 // TestShortInTurn: what counts as skipped is a stretch in which one thing is short.
 func TestShortInTurn(t *testing.T) {
-	l := New(grid.Resources{MilliCPUs: 1, MemoryBytes: 1, DiskBytes: 1, MFLOPS: 1})
+	l := New(grid.Resources{MilliCPUs: 1, MemoryBytes: 1, DiskBytes: 1, MFLOPS: 1, NetBps: 1})
 	reserve(t, l, grid.Resources{MilliCPUs: 1}, 0, 10)
 	reserve(t, l, grid.Resources{MemoryBytes: 1}, 5, 20)
 	reserve(t, l, grid.Resources{DiskBytes: 1}, 20, 30)
 	reserve(t, l, grid.Resources{MFLOPS: 1}, 31, 40)
+	reserve(t, l, grid.Resources{NetBps: 1}, 40, 50)
 	s := Search{Need: l.Total(), Duration: 2 * time.Second, Window: window(0, 99)}
-	if got, ok := l.Earliest(s); !ok || !got.Start.Equal(at(40)) || got.Skipped != 4 {
-		t.Errorf("Earliest = %v after %d, %v, want 40 s after 4", got.Start.Sub(start), got.Skipped, ok)
+	if got, ok := l.Earliest(s); !ok || !got.Start.Equal(at(50)) || got.Skipped != 5 {
+		t.Errorf("Earliest = %v after %d, %v, want 50 s after 5", got.Start.Sub(start), got.Skipped, ok)
 	}
-	s.Window.NotBefore, s.Window.Deadline = time.Time{}, at(39)
-	if got, ok := l.Latest(s); !ok || !got.Start.Equal(at(-2)) || got.Skipped != 4 {
-		t.Errorf("Latest = %v after %d, %v, want -2 s after 4", got.Start.Sub(start), got.Skipped, ok)
+	s.Window.NotBefore, s.Window.Deadline = time.Time{}, at(49)
+	if got, ok := l.Latest(s); !ok || !got.Start.Equal(at(-2)) || got.Skipped != 5 {
+		t.Errorf("Latest = %v after %d, %v, want -2 s after 5", got.Start.Sub(start), got.Skipped, ok)
 	}
 }
 

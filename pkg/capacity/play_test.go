@@ -18,7 +18,7 @@ func TestPlay(t *testing.T) { play(t, 20_000, 60) }
 func play(t *testing.T, operations, seconds int) {
 	g := &game{
 		t: t, random: rand.New(rand.NewPCG(5, uint64(operations))), seconds: seconds,
-		total: grid.Resources{MilliCPUs: 6, MemoryBytes: 6, DiskBytes: 6, MFLOPS: 6}, twin: make(slots, seconds),
+		total: grid.Resources{MilliCPUs: 6, MemoryBytes: 6, DiskBytes: 6, MFLOPS: 6, NetBps: 6}, twin: make(slots, seconds),
 	}
 	g.line = New(g.total)
 	g.twin.add(g.total, 0, seconds)
@@ -70,7 +70,7 @@ type game struct {
 
 func (g *game) amount() grid.Resources {
 	n := func() int64 { return g.random.Int64N(4) }
-	return grid.Resources{MilliCPUs: n(), MemoryBytes: n(), DiskBytes: n(), MFLOPS: n()}
+	return grid.Resources{MilliCPUs: n(), MemoryBytes: n(), DiskBytes: n(), MFLOPS: n(), NetBps: n()}
 }
 
 func (g *game) window() booking {
@@ -123,7 +123,7 @@ func (g *game) resize() {
 }
 
 func (g *game) setTotal() {
-	total := g.amount().Add(grid.Resources{MilliCPUs: 4, MemoryBytes: 4, DiskBytes: 4, MFLOPS: 4})
+	total := g.amount().Add(grid.Resources{MilliCPUs: 4, MemoryBytes: 4, DiskBytes: 4, MFLOPS: 4, NetBps: 4})
 	g.twin.add(total.Sub(g.total), 0, g.seconds)
 	g.total = total
 	g.line.SetTotal(total)

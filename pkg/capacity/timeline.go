@@ -1,5 +1,6 @@
 // Package capacity keeps what of a site is free at every instant to come: a step
-// function of time with one value for each of cores, memory, disk and computation.
+// function of time with one value for each of cores, memory, disk, computation and
+// bandwidth.
 // It is what the planner plans in, and the same code answers "now", "at 14:00" and
 // "before 18:00".
 //

@@ -219,6 +219,7 @@ func enough(free, need grid.Resources) bool {
 		{free.MemoryBytes, need.MemoryBytes},
 		{free.DiskBytes, need.DiskBytes},
 		{free.MFLOPS, need.MFLOPS},
+		{free.NetBps, need.NetBps},
 	} {
 		if d[1] > 0 && d[1] > d[0] {
 			return false
@@ -230,7 +231,10 @@ func enough(free, need grid.Resources) bool {
 func amounts() *rapid.Generator[grid.Resources] {
 	n := rapid.Int64Range(0, 4)
 	return rapid.Custom(func(t *rapid.T) grid.Resources {
-		return grid.Resources{MilliCPUs: n.Draw(t, "cpus"), MemoryBytes: n.Draw(t, "memory"), DiskBytes: n.Draw(t, "disk"), MFLOPS: n.Draw(t, "mflops")}
+		return grid.Resources{
+			MilliCPUs: n.Draw(t, "cpus"), MemoryBytes: n.Draw(t, "memory"), DiskBytes: n.Draw(t, "disk"),
+			MFLOPS: n.Draw(t, "mflops"), NetBps: n.Draw(t, "bandwidth"),
+		}
 	})
 }
 

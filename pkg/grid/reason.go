@@ -2,6 +2,7 @@ package grid
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -42,7 +43,8 @@ const (
 	ReasonAhead        Reason = 27 // farther ahead, or for longer, than the site promises anything
 	ReasonAdapter      Reason = 28 // the site's sandbox cannot keep the plan
 	ReasonOverrun      Reason = 29 // it ran longer than estimated and others were promised its place
-	reasons                   = ReasonOverrun
+	ReasonBandwidth    Reason = 30 // too little bandwidth, or the rate of its link is unknown
+	reasons                   = ReasonBandwidth
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -56,6 +58,7 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"asks for more at once than is up in the long run", "holds no such reservation of yours",
 	"what it takes is promised to others", "farther ahead or longer than this site promises anything",
 	"this site's sandbox cannot keep that plan", "ran longer than estimated, and others were promised its place",
+	"too little bandwidth",
 }
 
 // String is the reason in words a person understands.
@@ -102,6 +105,8 @@ func (r Refusal) Explain() string {
 		return fmt.Sprintf("%s (wants %s, has %s)", text, FormatBytes(r.Want), FormatBytes(r.Have))
 	case ReasonComputation:
 		return fmt.Sprintf("%s (wants %.1f GFLOPS, has %.1f)", text, float64(r.Want)/1000, float64(r.Have)/1000)
+	case ReasonBandwidth:
+		return fmt.Sprintf("%s (wants %s Mbit/s, has %s)", text, mbits(r.Want), mbits(r.Have))
 	case ReasonWindow, ReasonAhead:
 		return text + earliest(r)
 	case ReasonAvailability:
@@ -110,6 +115,9 @@ func (r Refusal) Explain() string {
 		return text
 	}
 }
+
+// mbits is a rate in Mbit/s, exactly: a small one must not read as none.
+func mbits(bps int64) string { return strconv.FormatFloat(float64(bps)/1e6, 'f', -1, 64) }
 
 // earliest is what a refusal about time says beyond its reason. The amounts are
 // seconds from the answer on: of a window the time that was asked for and the

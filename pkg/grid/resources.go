@@ -9,6 +9,7 @@ type Resources struct {
 	MemoryBytes int64 // main memory
 	DiskBytes   int64 // scratch space
 	MFLOPS      int64 // sustained computation, 10^6 FLOP/s
+	NetBps      int64 // bit/s of the site's link that the data of a task may take; 0 = nothing is asked for, or unknown
 }
 
 // maxAmount bounds every quantity far below overflow: sums of a million of them
@@ -25,6 +26,7 @@ func (r Resources) Validate() error {
 		checkRange("memory (bytes)", r.MemoryBytes, maxBytes),
 		checkRange("disk (bytes)", r.DiskBytes, maxBytes),
 		checkRange("computation (MFLOP/s)", r.MFLOPS, maxAmount),
+		checkRange("bandwidth (bit/s)", r.NetBps, maxBytes),
 	)
 }
 
@@ -51,6 +53,7 @@ func (r Resources) Add(s Resources) Resources {
 		MemoryBytes: r.MemoryBytes + s.MemoryBytes,
 		DiskBytes:   r.DiskBytes + s.DiskBytes,
 		MFLOPS:      r.MFLOPS + s.MFLOPS,
+		NetBps:      r.NetBps + s.NetBps,
 	}
 }
 
@@ -61,13 +64,14 @@ func (r Resources) Sub(s Resources) Resources {
 		MemoryBytes: r.MemoryBytes - s.MemoryBytes,
 		DiskBytes:   r.DiskBytes - s.DiskBytes,
 		MFLOPS:      r.MFLOPS - s.MFLOPS,
+		NetBps:      r.NetBps - s.NetBps,
 	}
 }
 
 // Fits reports whether s fits into r in every field.
 func (r Resources) Fits(s Resources) bool {
 	return s.MilliCPUs <= r.MilliCPUs && s.MemoryBytes <= r.MemoryBytes &&
-		s.DiskBytes <= r.DiskBytes && s.MFLOPS <= r.MFLOPS
+		s.DiskBytes <= r.DiskBytes && s.MFLOPS <= r.MFLOPS && s.NetBps <= r.NetBps
 }
 
 // Min is the smaller of both, field by field.
@@ -77,6 +81,7 @@ func (r Resources) Min(s Resources) Resources {
 		MemoryBytes: min(r.MemoryBytes, s.MemoryBytes),
 		DiskBytes:   min(r.DiskBytes, s.DiskBytes),
 		MFLOPS:      min(r.MFLOPS, s.MFLOPS),
+		NetBps:      min(r.NetBps, s.NetBps),
 	}
 }
 

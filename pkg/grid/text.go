@@ -26,6 +26,12 @@ var sizeUnits = []struct { //nolint:gochecknoglobals // a constant table
 	{"B", 1},
 }
 
+// rateUnits are the units of a rate, longest suffix first.
+var rateUnits = []struct { //nolint:gochecknoglobals // a constant table
+	suffix string
+	factor float64
+}{{"Gbit/s", 1e9}, {"Mbit/s", 1e6}, {"kbit/s", 1e3}, {"bit/s", 1}}
+
 // ParseBytes reads a size with its unit, "512MiB" or "1.5 GB". A number without
 // a unit is refused: nobody can tell what was meant.
 func ParseBytes(text string) (int64, error) {
@@ -42,6 +48,23 @@ func ParseBytes(text string) (int64, error) {
 		return int64(math.Round(value * unit.factor)), nil
 	}
 	return 0, invalidf("size %q: want a number with a unit (B, KiB, MiB, GiB, TiB, kB, MB, GB, TB), such as 512MiB", text)
+}
+
+// ParseRate reads a link's rate with its unit, "20Mbit/s", in bit/s.
+func ParseRate(text string) (int64, error) {
+	trimmed := strings.TrimSpace(text)
+	for _, unit := range rateUnits {
+		number, found := strings.CutSuffix(trimmed, unit.suffix)
+		if !found {
+			continue
+		}
+		value, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || !(value >= 0) || value*unit.factor > maxBytes {
+			break
+		}
+		return int64(math.Round(value * unit.factor)), nil
+	}
+	return 0, invalidf("rate %q: want a number with a unit (bit/s, kbit/s, Mbit/s, Gbit/s), such as 20Mbit/s", text)
 }
 
 // ParseSpan reads a duration with its units, "90s", "1h30m" or "2d". Days may

@@ -23,6 +23,20 @@ func TestParseBytes(t *testing.T) {
 	}
 }
 
+func TestParseRate(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{"20Mbit/s": 20e6, "1.5 Gbit/s": 15e8, "7bit/s": 7, " 2kbit/s ": 2000, "0bit/s": 0} {
+		if got, err := grid.ParseRate(text); err != nil || got != want {
+			t.Errorf("ParseRate(%q) = %d, %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "20", "Mbit/s", "-1bit/s", "NaNbit/s", "20MB/s", "20mbit/s", "1e16bit/s"} {
+		if got, err := grid.ParseRate(text); err == nil {
+			t.Errorf("ParseRate(%q) = %d, want an error", text, got)
+		}
+	}
+}
+
 func TestParseSpan(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{

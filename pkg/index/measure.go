@@ -39,11 +39,12 @@ type Site struct {
 // Feasible reports whether the site can run the task at all, and if not, why. The
 // thesis has no hard limits (a site that offers nothing is still ranked, with a
 // ratio of 1), so this is a predicate of its own: kind of work, platform, cores,
-// memory and disk are hard, and so are inputs out of reach. Computation is soft,
+// memory, disk and bandwidth are hard, and so are inputs out of reach. Computation is soft,
 // since half the speed only takes twice the time, but a site with none left
 // refuses. What the owner's ceilings rule out is told before what is merely not
 // free, so that a refusal says "never" whenever that is true. A site whose speed
-// was not measured yet refuses what asks for computation, but not for ever.
+// was not measured yet refuses what asks for computation, but not for ever, and so
+// does one that does not know its link's rate what asks for bandwidth.
 func Feasible(req grid.Requirement, site Site) (grid.Refusal, bool) {
 	c := &site.Capability
 	switch {
@@ -53,8 +54,7 @@ func Feasible(req grid.Requirement, site Site) (grid.Refusal, bool) {
 		return grid.Refusal{Reason: grid.ReasonPlatform, Never: true}, false
 	}
 	if refusal, short := shortage(req.Need, c.Total); short {
-		unknown := refusal.Reason == grid.ReasonComputation && c.CoreMFLOPS <= 0
-		refusal.Never = !unknown // it is measured as soon as the machine is quiet
+		refusal.Never = !unknown(refusal.Reason, c)
 		return refusal, false
 	}
 	if refusal, short := shortage(req.Need, site.Free); short {
@@ -66,6 +66,19 @@ func Feasible(req grid.Requirement, site Site) (grid.Refusal, bool) {
 		}
 	}
 	return grid.Refusal{}, true
+}
+
+// unknown reports whether the site is short of a thing only because it was not
+// measured yet.
+func unknown(short grid.Reason, c *grid.Capability) bool {
+	switch short {
+	case grid.ReasonComputation: // it is measured as soon as the machine is quiet
+		return c.CoreMFLOPS <= 0
+	case grid.ReasonBandwidth:
+		return c.Total.NetBps <= 0
+	default:
+		return false
+	}
 }
 
 // shortage is the first dimension in which there is too little.
@@ -80,6 +93,8 @@ func shortage(need, have grid.Resources) (grid.Refusal, bool) {
 		return refuse(grid.ReasonMemory, need.MemoryBytes, have.MemoryBytes)
 	case need.DiskBytes > max(have.DiskBytes, 0):
 		return refuse(grid.ReasonDisk, need.DiskBytes, have.DiskBytes)
+	case need.NetBps > max(have.NetBps, 0):
+		return refuse(grid.ReasonBandwidth, need.NetBps, have.NetBps)
 	case need.MFLOPS > 0 && have.MFLOPS <= 0:
 		return refuse(grid.ReasonComputation, need.MFLOPS, have.MFLOPS)
 	default:

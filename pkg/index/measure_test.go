@@ -96,6 +96,20 @@ func TestFeasibleTellsNeverFromNotNow(t *testing.T) {
 			func(r *grid.Requirement, s *Site) { s.Free.MilliCPUs, r.Need.DiskBytes = 0, 9*gib },
 			grid.Refusal{Reason: grid.ReasonDisk, Never: true, Want: 9 * gib, Have: 8 * gib},
 		},
+		"bandwidth, never": {
+			func(r *grid.Requirement, s *Site) { r.Need.NetBps, s.Capability.Total.NetBps = 20e6, 10e6 },
+			grid.Refusal{Reason: grid.ReasonBandwidth, Never: true, Want: 20e6, Have: 10e6},
+		},
+		"bandwidth, not now": {
+			func(r *grid.Requirement, s *Site) {
+				r.Need.NetBps, s.Capability.Total.NetBps, s.Free.NetBps = 20e6, 20e6, 5e6
+			},
+			grid.Refusal{Reason: grid.ReasonBandwidth, Want: 20e6, Have: 5e6},
+		},
+		"bandwidth, unknown": {
+			func(r *grid.Requirement, _ *Site) { r.Need.NetBps = 20e6 },
+			grid.Refusal{Reason: grid.ReasonBandwidth, Want: 20e6},
+		},
 		"computation, not now": {
 			func(_ *grid.Requirement, s *Site) { s.Free.MFLOPS = 0 },
 			grid.Refusal{Reason: grid.ReasonComputation, Want: 1000},
@@ -128,7 +142,7 @@ func TestFeasibleTellsNeverFromNotNow(t *testing.T) {
 func TestFeasibleIsLenientWhereItMust(t *testing.T) {
 	req, site := need(), plenty()
 	req.Need = grid.Resources{} // nothing asked for is always there
-	site.Free = grid.Resources{MilliCPUs: -1, MemoryBytes: -1, DiskBytes: -1, MFLOPS: -1}
+	site.Free = grid.Resources{MilliCPUs: -1, MemoryBytes: -1, DiskBytes: -1, MFLOPS: -1, NetBps: -1}
 	site.Sources[0].Unreachable, site.Sources[0].Local = true, true // whoever else has it
 	if refusal, ok := Feasible(req, site); !ok {
 		t.Errorf("refused: %s", refusal.Explain())
@@ -210,6 +224,7 @@ func randomCase(t *rapid.T) (grid.Requirement, Site) {
 		return grid.Resources{
 			MilliCPUs: v.Draw(t, name+" cpus"), MemoryBytes: v.Draw(t, name+" memory"),
 			DiskBytes: v.Draw(t, name+" disk"), MFLOPS: v.Draw(t, name+" mflops"),
+			NetBps: v.Draw(t, name+" bandwidth"),
 		}
 	}
 	rate := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, 1<<53))

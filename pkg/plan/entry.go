@@ -48,14 +48,15 @@ func (c *Commitment) spans() [2]span {
 	}
 }
 
-// still is what a suspended task keeps.
+// still is what a suspended task keeps. Its data is here, or stands still with it: it
+// gives the bandwidth back with the cores.
 func still(r grid.Resources) grid.Resources {
 	return grid.Resources{MemoryBytes: r.MemoryBytes, DiskBytes: r.DiskBytes}
 }
 
 // moving is what a suspended task gives back.
 func moving(r grid.Resources) grid.Resources {
-	return grid.Resources{MilliCPUs: r.MilliCPUs, MFLOPS: r.MFLOPS}
+	return grid.Resources{MilliCPUs: r.MilliCPUs, MFLOPS: r.MFLOPS, NetBps: r.NetBps}
 }
 
 // resume is when a suspended commitment is to go on.

@@ -202,5 +202,6 @@ func times(r grid.Resources, n uint32) grid.Resources {
 	k := int64(n)
 	return grid.Resources{
 		MilliCPUs: k * r.MilliCPUs, MemoryBytes: k * r.MemoryBytes, DiskBytes: k * r.DiskBytes, MFLOPS: k * r.MFLOPS,
+		NetBps: k * r.NetBps,
 	}
 }

@@ -14,7 +14,7 @@
 // The rules of that paper which need no plan to be stated, such as LatestStart and
 // Order, are here as functions of plain numbers.
 //
-// Cores, memory and disk are hard. Computation is soft: a task may get less than
+// Cores, memory, disk and bandwidth are hard. Computation is soft: a task may get less than
 // it asks for and then runs longer, which the caller's Ask.Rate knows about.
 //
 // Commitments are of three classes. ClassFixTime begins at its start and is never

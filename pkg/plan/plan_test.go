@@ -89,21 +89,22 @@ func TestQuoteFindsTheEarliestPlace(t *testing.T) {
 }
 
 func TestQuoteReasons(t *testing.T) {
-	p := New(Config{Total: grid.Resources{MilliCPUs: 4, MemoryBytes: 4, DiskBytes: 4, MFLOPS: 4}})
+	p := New(Config{Total: grid.Resources{MilliCPUs: 4, MemoryBytes: 4, DiskBytes: 4, MFLOPS: 4, NetBps: 4}})
 	commit(t, p, 1, 3, 0, 10)
 	need := func(r grid.Resources) func(*Ask) { return func(a *Ask) { a.Need = r } }
 	for name, c := range map[string]struct {
 		change func(*Ask)
 		want   grid.Reason
 	}{
-		"cores, ever":   {need(cores(5)), grid.ReasonCPUs},
-		"memory, ever":  {need(grid.Resources{MemoryBytes: 5}), grid.ReasonMemory},
-		"disk, ever":    {need(grid.Resources{DiskBytes: 5}), grid.ReasonDisk},
-		"cores, now":    {func(a *Ask) { a.Need, a.NowOnly = cores(2), true }, grid.ReasonCPUs},
-		"too late":      {func(a *Ask) { a.Need, a.Window.Deadline = cores(2), at(19) }, grid.ReasonWindow},
-		"too long":      {func(a *Ask) { a.Window.Deadline = at(9) }, grid.ReasonWindow},
-		"past deadline": {func(a *Ask) { a.Window.Deadline = at(-1) }, grid.ReasonWindow},
-		"not yet":       {func(a *Ask) { a.NowOnly, a.Window.NotBefore = true, at(5) }, grid.ReasonWindow},
+		"cores, ever":     {need(cores(5)), grid.ReasonCPUs},
+		"memory, ever":    {need(grid.Resources{MemoryBytes: 5}), grid.ReasonMemory},
+		"disk, ever":      {need(grid.Resources{DiskBytes: 5}), grid.ReasonDisk},
+		"bandwidth, ever": {need(grid.Resources{NetBps: 5}), grid.ReasonBandwidth},
+		"cores, now":      {func(a *Ask) { a.Need, a.NowOnly = cores(2), true }, grid.ReasonCPUs},
+		"too late":        {func(a *Ask) { a.Need, a.Window.Deadline = cores(2), at(19) }, grid.ReasonWindow},
+		"too long":        {func(a *Ask) { a.Window.Deadline = at(9) }, grid.ReasonWindow},
+		"past deadline":   {func(a *Ask) { a.Window.Deadline = at(-1) }, grid.ReasonWindow},
+		"not yet":         {func(a *Ask) { a.NowOnly, a.Window.NotBefore = true, at(5) }, grid.ReasonWindow},
 	} {
 		a := ask(1, 10)
 		c.change(&a)

@@ -25,7 +25,7 @@ func (m *model) ask(t *rapid.T) Ask {
 		Class:     ClassVarTime,
 		Submitter: grid.SiteID(rapid.StringMatching(`[a-c]`).Draw(t, "submitter")),
 		Job:       grid.JobID(rapid.StringMatching(`[j-m]`).Draw(t, "job")),
-		Need:      grid.Resources{MilliCPUs: rapid.Int64Range(0, 3).Draw(t, "cpus"), MFLOPS: g},
+		Need:      grid.Resources{MilliCPUs: rapid.Int64Range(0, 3).Draw(t, "cpus"), MFLOPS: g, NetBps: rapid.Int64Range(0, 3).Draw(t, "bandwidth")},
 		StageIn:   secs(rapid.IntRange(0, 5).Draw(t, "stage-in")),
 		NowOnly:   rapid.Bool().Draw(t, "now only"),
 		Count:     uint32(rapid.IntRange(0, 4).Draw(t, "count")),
@@ -157,7 +157,7 @@ func (m *model) neverTooMuch(t *rapid.T) {
 
 func TestPlannerKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		total := grid.Resources{MilliCPUs: 4, MFLOPS: 10}
+		total := grid.Resources{MilliCPUs: 4, MFLOPS: 10, NetBps: 5}
 		config := Config{Total: total, HoldAll: rapid.Bool().Draw(t, "hold all"), MaxOffers: 16}
 		m := &model{p: New(config)}
 		mayShrink := rapid.Bool().Draw(t, "ceilings change")
@@ -183,7 +183,10 @@ func TestPlannerKeepsItsPromises(t *testing.T) {
 			"ceilings": func(t *rapid.T) {
 				if mayShrink {
 					m.shrunk = true
-					m.p.SetCapacity(grid.Resources{MilliCPUs: rapid.Int64Range(0, 6).Draw(t, "cpus"), MFLOPS: rapid.Int64Range(0, 12).Draw(t, "mflops")})
+					m.p.SetCapacity(grid.Resources{
+						MilliCPUs: rapid.Int64Range(0, 6).Draw(t, "cpus"), MFLOPS: rapid.Int64Range(0, 12).Draw(t, "mflops"),
+						NetBps: rapid.Int64Range(0, 6).Draw(t, "bandwidth"),
+					})
 				}
 			},
 			"crash": func(*rapid.T) {
@@ -206,7 +209,7 @@ func TestPlannerKeepsItsPromises(t *testing.T) {
 // Without commitments or offers in between, restoring gives the same plan.
 func TestRestoreIsFaithful(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		config := Config{Total: grid.Resources{MilliCPUs: 4, MFLOPS: 10}}
+		config := Config{Total: grid.Resources{MilliCPUs: 4, MFLOPS: 10, NetBps: 5}}
 		m := &model{p: New(config)}
 		for range rapid.IntRange(0, 10).Draw(t, "promises") {
 			a := m.ask(t)

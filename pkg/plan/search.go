@@ -193,6 +193,7 @@ func tasks(give, free grid.Resources, count uint32) uint32 {
 		{give.MemoryBytes, free.MemoryBytes},
 		{give.DiskBytes, free.DiskBytes},
 		{give.MFLOPS, free.MFLOPS},
+		{give.NetBps, free.NetBps},
 	} {
 		if d[0] > 0 {
 			n = min(n, d[1]/d[0])
@@ -212,6 +213,8 @@ func shortage(need, have grid.Resources) grid.Reason {
 		return grid.ReasonMemory
 	case need.DiskBytes > max(have.DiskBytes, 0):
 		return grid.ReasonDisk
+	case need.NetBps > max(have.NetBps, 0):
+		return grid.ReasonBandwidth
 	case need.MFLOPS > 0 && have.MFLOPS <= 0:
 		return grid.ReasonComputation
 	default:

@@ -101,7 +101,7 @@ type Commitment struct {
 	End         time.Time      // expected end; moves on while the attempt overruns it
 	Running     bool           // it has begun and keeps what it has until Release
 	AwaitsData  bool           // its inputs are not here: it does not begin before Ready
-	Suspended   bool           // it stands still: it keeps memory and disk, but neither cores nor computation
+	Suspended   bool           // it stands still: it keeps memory and disk, but neither cores, computation nor bandwidth
 	Overrun     Overrun        // what it allows at its end when what it holds is promised to another
 	Holds       bool           // a reservation: it begins at Start and is over at End by itself; only what is bound to it runs in it
 	Within      grid.AttemptID // the reservation that it is bound to and takes its share of; zero = it takes its share of the site

@@ -41,7 +41,7 @@ func newWorld(t fataler, draw func(n int) int) *world {
 	w.calm = draw(2) == 0
 	w.lossy = !w.calm && draw(2) == 0
 	config := Config{
-		Total: grid.Resources{MilliCPUs: 8, MemoryBytes: 12, MFLOPS: 10}, MaxOffers: 16, Self: "self",
+		Total: grid.Resources{MilliCPUs: 8, MemoryBytes: 12, MFLOPS: 10, NetBps: 9}, MaxOffers: 16, Self: "self",
 		HoldAll: draw(4) == 0, Policy: Policy(draw(5)), FailureHorizon: secs(40),
 	}
 	if draw(2) == 0 {
@@ -90,7 +90,7 @@ func (w *world) ask() Ask {
 	a := Ask{
 		Submitter: []grid.SiteID{"a", "b", "self"}[w.draw(3)], Job: grid.JobID(fmt.Sprint("j", w.draw(4))),
 		Project: []string{"", "p", "q"}[w.draw(3)], Count: uint32(w.draw(3)), Class: Class(w.draw(3)),
-		Need:    grid.Resources{MilliCPUs: int64(w.draw(6)), MemoryBytes: int64(w.draw(6)), MFLOPS: flops},
+		Need:    grid.Resources{MilliCPUs: int64(w.draw(6)), MemoryBytes: int64(w.draw(6)), MFLOPS: flops, NetBps: int64(w.draw(6))},
 		StageIn: secs(w.draw(3)), NowOnly: w.draw(4) == 0,
 	}
 	if !w.exact() {
@@ -167,7 +167,7 @@ func (w *world) note(a grid.AttemptID) {
 func (w *world) reserve() {
 	a := Ask{
 		Class: ClassFixTime, Submitter: []grid.SiteID{"a", "b"}[w.draw(2)], At: w.now.Add(secs(w.draw(40))),
-		Need: grid.Resources{MilliCPUs: int64(1 + w.draw(4)), MemoryBytes: int64(1 + w.draw(4))},
+		Need: grid.Resources{MilliCPUs: int64(1 + w.draw(4)), MemoryBytes: int64(1 + w.draw(4)), NetBps: int64(w.draw(4))},
 		Rate: func(grid.Resources) (int64, time.Duration) { return 0, secs(20) },
 	}
 	q, reason := w.p.Quote(w.now, a)
@@ -246,9 +246,9 @@ func (w *world) lose() {
 	w.strict = false
 	switch w.draw(3) {
 	case 0:
-		w.p.SetOutage(grid.Resources{MilliCPUs: int64(w.draw(9)), MemoryBytes: int64(w.draw(5))}, w.now.Add(secs(w.draw(60))))
+		w.p.SetOutage(grid.Resources{MilliCPUs: int64(w.draw(9)), MemoryBytes: int64(w.draw(5)), NetBps: int64(w.draw(9))}, w.now.Add(secs(w.draw(60))))
 	case 1:
-		w.p.SetCapacity(grid.Resources{MilliCPUs: int64(w.draw(10)), MemoryBytes: 12, MFLOPS: 10})
+		w.p.SetCapacity(grid.Resources{MilliCPUs: int64(w.draw(10)), MemoryBytes: 12, MFLOPS: 10, NetBps: int64(4 + w.draw(6))})
 	default:
 		config := w.p.config
 		config.FirstOffer = w.p.NextOffer()

@@ -113,7 +113,7 @@ func readHex(t *testing.T, path string) []byte {
 // zero value.
 func goldenMessages() map[string]Message {
 	at := grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk", Index: 7}, Token: 3}
-	res := grid.Resources{MilliCPUs: 1500, MemoryBytes: 1 << 30, DiskBytes: 1 << 31, MFLOPS: 4000}
+	res := grid.Resources{MilliCPUs: 1500, MemoryBytes: 1 << 30, DiskBytes: 1 << 31, MFLOPS: 4000, NetBps: 20e6}
 	window := grid.Window{NotBefore: time.UnixMilli(1_900_000_000_123).UTC(), Deadline: time.UnixMilli(1_900_000_600_456).UTC()}
 	in := grid.Input{Path: "/in/a", CID: "bafkinput", Bytes: 12, Dir: true}
 	out := grid.Produced{Path: "/out/b", CID: "bafkoutput", Bytes: 34, Dir: true}

@@ -28,7 +28,7 @@ func small[E ~uint8](v uint32) E { return E(min(v, math.MaxUint8)) }
 
 func resources(w *wirepb.Resources) grid.Resources {
 	return grid.Resources{
-		MilliCPUs: w.GetMilliCpus(), MemoryBytes: w.GetMemoryBytes(), DiskBytes: w.GetDiskBytes(), MFLOPS: w.GetMflops(),
+		MilliCPUs: w.GetMilliCpus(), MemoryBytes: w.GetMemoryBytes(), DiskBytes: w.GetDiskBytes(), MFLOPS: w.GetMflops(), NetBps: w.GetNetBps(),
 	}
 }
 

@@ -28,7 +28,7 @@ func asText[S ~string](s S) string { return string(s) }
 
 func wireResources(r grid.Resources) *wirepb.Resources {
 	return &wirepb.Resources{
-		MilliCpus: r.MilliCPUs, MemoryBytes: r.MemoryBytes, DiskBytes: r.DiskBytes, Mflops: r.MFLOPS,
+		MilliCpus: r.MilliCPUs, MemoryBytes: r.MemoryBytes, DiskBytes: r.DiskBytes, Mflops: r.MFLOPS, NetBps: r.NetBps,
 	}
 }
 

@@ -55,7 +55,7 @@ func drawSome[V any](t *rapid.T, draw func(*rapid.T) V) []V {
 func drawResources(t *rapid.T) grid.Resources {
 	amount := rapid.Int64Range(0, 1<<43)
 	return grid.Resources{
-		MilliCPUs: amount.Draw(t, "cpus"), MemoryBytes: drawNat(t), DiskBytes: drawNat(t), MFLOPS: amount.Draw(t, "mflops"),
+		MilliCPUs: amount.Draw(t, "cpus"), MemoryBytes: drawNat(t), DiskBytes: drawNat(t), MFLOPS: amount.Draw(t, "mflops"), NetBps: drawNat(t),
 	}
 }
 
@@ -175,7 +175,7 @@ func drawOffer(t *rapid.T) grid.Offer {
 
 func drawRefusal(t *rapid.T) grid.Refusal {
 	return grid.Refusal{
-		Reason: grid.Reason(rapid.Uint16Range(1, uint16(grid.ReasonOwnerHours)).Draw(t, "reason")),
+		Reason: grid.Reason(rapid.Uint16Range(1, uint16(grid.ReasonBandwidth)).Draw(t, "reason")),
 		Never:  rapid.Bool().Draw(t, "never"), Want: drawNat(t), Have: drawNat(t),
 	}
 }

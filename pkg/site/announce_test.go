@@ -147,6 +147,18 @@ func TestRefusals(t *testing.T) {
 			want: grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: 8 << 30, Have: 4 << 30},
 		},
 		{
+			name: "bandwidth never", spec: bandwidth(30e6),
+			want: grid.Refusal{Reason: grid.ReasonBandwidth, Never: true, Want: 30e6, Have: 20e6},
+		},
+		{
+			name: "bandwidth not now", site: func(r *rig) { r.accepted(job2, bob, 2, bandwidth(8e6)) }, spec: bandwidth(5e6),
+			want: grid.Refusal{Reason: grid.ReasonBandwidth, Want: 5e6, Have: 4e6},
+		},
+		{
+			name: "bandwidth of an unknown link", config: func(c *Config) { c.Capability.Total.NetBps = 0 }, spec: bandwidth(1),
+			want: grid.Refusal{Reason: grid.ReasonBandwidth, Want: 1},
+		},
+		{
 			name: "cores not now", site: func(r *rig) { r.accepted(job2, bob, 3) }, spec: func(s *grid.Spec) { s.Need.MilliCPUs = 2_000 },
 			want: grid.Refusal{Reason: grid.ReasonCPUs, Want: 2_000, Have: 1_000},
 		},

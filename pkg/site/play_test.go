@@ -180,6 +180,7 @@ func (p *player) attempt() grid.AttemptID {
 
 func (p *player) announce() {
 	need := grid.Resources{MilliCPUs: int64(p.next(6)) * 1_000, MemoryBytes: int64(p.next(3)) << 30, MFLOPS: int64(p.next(3)) * 1_500}
+	need.NetBps = int64(p.next(4)) * 10e6
 	kind := pick(p, grid.MapThesis, grid.MapSeconds)
 	runtime := pick(p, time.Second, time.Minute, 3*time.Hour)
 	window := grid.Window{}

@@ -246,6 +246,8 @@ func shortfall(reason grid.Reason, need, have grid.Resources) grid.Refusal {
 		r.Want, r.Have = need.MemoryBytes, have.MemoryBytes
 	case grid.ReasonDisk:
 		r.Want, r.Have = need.DiskBytes, have.DiskBytes
+	case grid.ReasonBandwidth:
+		r.Want, r.Have = need.NetBps, have.NetBps
 	case grid.ReasonComputation:
 		r.Want, r.Have = need.MFLOPS, have.MFLOPS
 	default: // no amount

@@ -45,7 +45,7 @@ type rig struct {
 // fourCores is a site of four cores and 4 GiB.
 func fourCores() grid.Capability {
 	return grid.Capability{
-		Total:      grid.Resources{MilliCPUs: 4_000, MemoryBytes: 4 << 30, DiskBytes: 40 << 30, MFLOPS: 8_000},
+		Total:      grid.Resources{MilliCPUs: 4_000, MemoryBytes: 4 << 30, DiskBytes: 40 << 30, MFLOPS: 8_000, NetBps: 20e6},
 		CoreMFLOPS: 2_000, DownBps: 100_000_000, UpBps: 20_000_000, OS: "linux", Arch: "amd64",
 		Kinds: []grid.WorkKind{grid.KindWasm, grid.KindCommand},
 	}
@@ -223,6 +223,11 @@ func spec() grid.Spec {
 	}
 }
 
+// bandwidth asks for so much of the site's link, bit/s.
+func bandwidth(bps int64) func(*grid.Spec) {
+	return func(s *grid.Spec) { s.Need.NetBps = bps }
+}
+
 // announcement is the first announcement of the job with spec().
 func announcement(job grid.JobID, submitter grid.SiteID, change ...func(*grid.Spec)) protocol.Announce {
 	s := spec()
@@ -252,12 +257,12 @@ func attemptID(job grid.JobID, index uint32, token grid.Token) grid.AttemptID {
 }
 
 // accepted announces and awards n tasks of a job, all of which the site takes.
-func (r *rig) accepted(job grid.JobID, submitter grid.SiteID, n int) []grid.AttemptID {
+func (r *rig) accepted(job grid.JobID, submitter grid.SiteID, n int, change ...func(*grid.Spec)) []grid.AttemptID {
 	r.t.Helper()
-	a := announcement(job, submitter)
+	a := announcement(job, submitter, change...)
 	a.Count = uint32(n)
 	r.receive(submitter, a)
-	r.receive(submitter, award(job, one[protocol.Bid](r, submitter).Offer, n, 1))
+	r.receive(submitter, award(job, one[protocol.Bid](r, submitter).Offer, n, 1, change...))
 	got := one[protocol.Accepted](r, submitter).Attempts
 	if len(got) != n {
 		r.t.Fatalf("accepted %d of %d", len(got), n)

@@ -667,6 +667,7 @@ type Resources struct {
 	MemoryBytes   int64                  `protobuf:"varint,2,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	DiskBytes     int64                  `protobuf:"varint,3,opt,name=disk_bytes,json=diskBytes,proto3" json:"disk_bytes,omitempty"`
 	Mflops        int64                  `protobuf:"varint,4,opt,name=mflops,proto3" json:"mflops,omitempty"`
+	NetBps        int64                  `protobuf:"varint,5,opt,name=net_bps,json=netBps,proto3" json:"net_bps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -725,6 +726,13 @@ func (x *Resources) GetDiskBytes() int64 {
 func (x *Resources) GetMflops() int64 {
 	if x != nil {
 		return x.Mflops
+	}
+	return 0
+}
+
+func (x *Resources) GetNetBps() int64 {
+	if x != nil {
+		return x.NetBps
 	}
 	return 0
 }
@@ -4141,14 +4149,15 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\tissued_ms\x18\x06 \x01(\x03R\bissuedMs\x12\x1f\n" +
 	"\vvalidity_ns\x18\a \x01(\x03R\n" +
 	"validityNs\x12\x18\n" +
-	"\apayload\x18\b \x01(\fR\apayload\"\x84\x01\n" +
+	"\apayload\x18\b \x01(\fR\apayload\"\x9d\x01\n" +
 	"\tResources\x12\x1d\n" +
 	"\n" +
 	"milli_cpus\x18\x01 \x01(\x03R\tmilliCpus\x12!\n" +
 	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\x12\x1d\n" +
 	"\n" +
 	"disk_bytes\x18\x03 \x01(\x03R\tdiskBytes\x12\x16\n" +
-	"\x06mflops\x18\x04 \x01(\x03R\x06mflops\"\xe2\x01\n" +
+	"\x06mflops\x18\x04 \x01(\x03R\x06mflops\x12\x17\n" +
+	"\anet_bps\x18\x05 \x01(\x03R\x06netBps\"\xe2\x01\n" +
 	"\n" +
 	"Capability\x12,\n" +
 	"\x05total\x18\x01 \x01(\v2\x16.mrs.wire.v1.ResourcesR\x05total\x12\x1f\n" +

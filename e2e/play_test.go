@@ -215,7 +215,7 @@ func (a *actor) submitNow(ctx context.Context, by *labSite, s scenario.Submissio
 	need := job.Spec.Need
 	cmd := a.command(ctx, by, "run", "--no-wait", "--name", s.Name, "--wasm", file, "--count", fmt.Sprint(s.Count),
 		"--cpus", decimal(need.MilliCPUs), "--gflops", decimal(need.MFLOPS), "--memory", fmt.Sprintf("%dB", need.MemoryBytes),
-		"--disk", fmt.Sprintf("%dB", need.DiskBytes), "--runtime", s.Run.String(), "--ttl", s.TTL.String())
+		"--disk", fmt.Sprintf("%dB", need.DiskBytes), "--bandwidth", fmt.Sprintf("%dbit/s", need.NetBps), "--runtime", s.Run.String(), "--ttl", s.TTL.String())
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -161,6 +161,7 @@ func TestCodesBeforeTheStart(t *testing.T) {
 		"nothing":      {[]string{"run"}, exitUsage, "nothing to run"},
 		"bad flag":     {[]string{"run", "--wsam", "x"}, exitUsage, "unknown flag"},
 		"bad verb":     {[]string{"rnu"}, exitUsage, "unknown verb"},
+		"bad rate":     {[]string{"run", "--wasm", b.path("w.wasm"), "--bandwidth", "5MB/s"}, exitUsage, "resources.bandwidth: want a rate with a unit"},
 		"bad size":     {[]string{"run", "--wasm", b.path("w.wasm"), "--memory", "5"}, exitUsage, "resources.memory: want a size with a unit"},
 		"bad input":    {[]string{"run", "--wasm", b.path("w.wasm"), "-i", "x"}, exitUsage, "want HERE:THERE"},
 		"bad output":   {[]string{"list", "-o", "xml"}, exitUsage, "output: want one of"},

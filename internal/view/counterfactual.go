@@ -22,6 +22,8 @@ func Counterfactual(r grid.Refusal) string {
 		return grid.FormatBytes(less) + " less memory"
 	case grid.ReasonDisk:
 		return grid.FormatBytes(less) + " less disk"
+	case grid.ReasonBandwidth:
+		return grid.FormatRate(less) + " less bandwidth"
 	case grid.ReasonComputation:
 		return fmt.Sprintf("%.1f GFLOPS less", float64(less)/1000)
 	default:

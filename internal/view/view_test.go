@@ -64,9 +64,12 @@ func TestCounterfactuals(t *testing.T) {
 		return grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: want << 30, Have: have << 30}
 	}
 	got := view.Counterfactuals([]grid.Refusal{
-		memory(4, 2), memory(4, 3), memory(4, 2), {Reason: grid.ReasonCPUs, Want: 2000, Have: 500}, {Reason: grid.ReasonPaused},
+		memory(4, 2), memory(4, 3), memory(4, 2),
+		{Reason: grid.ReasonCPUs, Want: 2000, Have: 500},
+		{Reason: grid.ReasonPaused},
+		{Reason: grid.ReasonBandwidth, Want: 20e6, Have: 12_500_000},
 	})
-	want := []string{"2.0 GiB less memory: 3 more sites", "1.5 fewer cores: 1 more site", "1.0 GiB less memory: 1 more site"}
+	want := []string{"2.0 GiB less memory: 3 more sites", "1.5 fewer cores: 1 more site", "1.0 GiB less memory: 1 more site", "7.5 Mbit/s less bandwidth: 1 more site"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Counterfactuals (-want +got):\n%s", diff)
 	}

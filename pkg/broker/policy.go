@@ -82,7 +82,9 @@ func places(req grid.Requirement, c grid.Capability) int64 {
 	}
 	n := int64(maxPlaces)
 	for _, d := range [][2]int64{
-		{c.Total.MilliCPUs, req.Need.MilliCPUs}, {c.Total.MemoryBytes, req.Need.MemoryBytes}, {c.Total.DiskBytes, req.Need.DiskBytes},
+		{c.Total.MilliCPUs, req.Need.MilliCPUs},
+		{c.Total.MemoryBytes, req.Need.MemoryBytes},
+		{c.Total.DiskBytes, req.Need.DiskBytes},
 		{c.Total.NetBps, req.Need.NetBps},
 	} {
 		if d[1] > 0 {

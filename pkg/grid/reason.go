@@ -106,7 +106,7 @@ func (r Refusal) Explain() string {
 	case ReasonComputation:
 		return fmt.Sprintf("%s (wants %.1f GFLOPS, has %.1f)", text, float64(r.Want)/1000, float64(r.Have)/1000)
 	case ReasonBandwidth:
-		return fmt.Sprintf("%s (wants %s Mbit/s, has %s)", text, mbits(r.Want), mbits(r.Have))
+		return fmt.Sprintf("%s (wants %s, has %s)", text, FormatRate(r.Want), FormatRate(r.Have))
 	case ReasonWindow, ReasonAhead:
 		return text + earliest(r)
 	case ReasonAvailability:
@@ -115,9 +115,6 @@ func (r Refusal) Explain() string {
 		return text
 	}
 }
-
-// mbits is a rate in Mbit/s, exactly: a small one must not read as none.
-func mbits(bps int64) string { return strconv.FormatFloat(float64(bps)/1e6, 'f', -1, 64) }
 
 // earliest is what a refusal about time says beyond its reason. The amounts are
 // seconds from the answer on: of a window the time that was asked for and the
@@ -146,4 +143,10 @@ func FormatBytes(n int64) string {
 		value, unit = value/1024, unit+1
 	}
 	return fmt.Sprintf("%.1f %s", value, units[unit])
+}
+
+// FormatRate writes a link's rate in Mbit/s, exactly, so that a small one does not
+// read as none: "12.5 Mbit/s".
+func FormatRate(bps int64) string {
+	return strconv.FormatFloat(float64(bps)/1e6, 'f', -1, 64) + " Mbit/s"
 }

@@ -48,8 +48,8 @@ func (c *Commitment) spans() [2]span {
 	}
 }
 
-// still is what a suspended task keeps. Its data is here, or stands still with it: it
-// gives the bandwidth back with the cores.
+// still is what a suspended task keeps. Its data does not move: it gives its bandwidth
+// back with the cores.
 func still(r grid.Resources) grid.Resources {
 	return grid.Resources{MemoryBytes: r.MemoryBytes, DiskBytes: r.DiskBytes}
 }
@@ -57,6 +57,12 @@ func still(r grid.Resources) grid.Resources {
 // moving is what a suspended task gives back.
 func moving(r grid.Resources) grid.Resources {
 	return grid.Resources{MilliCPUs: r.MilliCPUs, MFLOPS: r.MFLOPS, NetBps: r.NetBps}
+}
+
+// lent is what a task whose inputs are late leaves to others meanwhile. The inputs are
+// on their way: it keeps its bandwidth.
+func lent(r grid.Resources) grid.Resources {
+	return grid.Resources{MilliCPUs: r.MilliCPUs, MFLOPS: r.MFLOPS}
 }
 
 // resume is when a suspended commitment is to go on.

@@ -74,7 +74,7 @@ func (p *Planner) awaitData(e *entry, now time.Time) bool {
 }
 
 // lend starts, in the places of those that are late, others that would start later and
-// can be suspended as soon as the inputs are here. Memory and disk are not lent.
+// can be suspended as soon as the inputs are here. Memory, disk and bandwidth are not lent.
 func (p *Planner) lend(r *room, now time.Time) {
 	if p.late == 0 {
 		return
@@ -83,7 +83,7 @@ func (p *Planner) lend(r *room, now time.Time) {
 	lenders := slices.Concat(r.movable, r.fixed)
 	for _, e := range lenders {
 		if e.Late && e.AwaitsData && e.End.After(now) {
-			must(line.Release(moving(e.Give), now, e.End))
+			must(line.Release(lent(e.Give), now, e.End))
 		}
 	}
 	for _, e := range slices.Concat(r.standing(), p.waiting(r)) {

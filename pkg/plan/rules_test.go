@@ -55,6 +55,47 @@ func TestOverrunMakesRoomForPromises(t *testing.T) {
 	}
 }
 
+// What stands still gives its bandwidth back with its cores, and takes both again.
+func TestWhatStandsStillGivesItsBandwidthBack(t *testing.T) {
+	net := func(n, bps int64) func(*Commitment) {
+		return func(c *Commitment) { c.Give = grid.Resources{MilliCPUs: n, MemoryBytes: 1, NetBps: bps} }
+	}
+	p := New(Config{Total: grid.Resources{MilliCPUs: 4, MemoryBytes: 4, NetBps: 10}})
+	put(t, p, 0, task(1, ClassVarTime, 2, 0, 50).with(net(2, 8)))
+	put(t, p, 0, task(2, ClassFixTime, 2, 53, 60).with(net(2, 6))) // there would be cores for both
+	p.Advance(at(50))
+	changes := p.Advance(at(53))
+	if !cmp.Equal(numbers(changes.Started), []int{2}) || !cmp.Equal(numbers(changes.Suspended), []int{1}) {
+		t.Fatalf("%+v, want the one that overran to stand still", changes)
+	}
+	check(t, p)
+	if got := p.Free(at(53), at(54)); got != (grid.Resources{MilliCPUs: 2, MemoryBytes: 2, NetBps: 4}) {
+		t.Errorf("%+v is free beside the other", got)
+	}
+	p.Release(attempt(2))
+	if changes = p.Advance(at(57)); !cmp.Equal(numbers(changes.Resumed), []int{1}) {
+		t.Errorf("%+v, want it to go on", changes)
+	}
+	if got := p.Free(at(57), at(57).Add(1)).NetBps; got != 2 {
+		t.Errorf("%d bit/s are free, want 2", got)
+	}
+	check(t, p)
+}
+
+// One whose inputs are late lends its cores, but not the bandwidth over which they come.
+func TestBandwidthIsNotLent(t *testing.T) {
+	for bps, started := range map[int64][]int{4: {2}, 5: nil} {
+		p := New(Config{Total: grid.Resources{MilliCPUs: 4, NetBps: 10}})
+		late := func(c *Commitment) { c.Give.NetBps, c.AwaitsData = 6, true }
+		put(t, p, 0, task(1, ClassFixTime, 4, 10, 60).with(late))
+		put(t, p, 0, task(2, ClassVarTime, 4, 60, 70).with(func(c *Commitment) { c.Give.NetBps = bps }))
+		if changes := p.Advance(at(10)); !cmp.Equal(numbers(changes.Started), started) {
+			t.Errorf("%d bit/s: started %v, want %v", bps, numbers(changes.Started), started)
+		}
+		check(t, p)
+	}
+}
+
 // A firm offer whose time has come is stronger than what overran.
 func TestOverrunMakesRoomForFirmOffers(t *testing.T) {
 	p := New(Config{Total: cores(4)})

@@ -206,7 +206,7 @@ func (p *Planner) lack(e *entry, now time.Time) grid.Resources {
 	if p.late > 0 {
 		for _, v := range slices.Concat(e.room.movable, e.room.fixed) {
 			if v.Late && v.AwaitsData {
-				free = free.Add(moving(v.Give))
+				free = free.Add(lent(v.Give))
 			}
 		}
 	}

@@ -51,6 +51,8 @@ func (w *world) neverTooMuch() {
 	var used grid.Resources
 	for _, c := range commitments {
 		switch {
+		case c.Late && c.AwaitsData && !c.Running && c.Within == (grid.AttemptID{}) && c.End.After(w.now):
+			used.NetBps += c.Give.NetBps // its inputs are on their way
 		case c.Stopped || c.Within != (grid.AttemptID{}) || !c.Running:
 		case c.Suspended:
 			used = used.Add(still(c.Give))

@@ -169,18 +169,14 @@ func (p *Planner) overruns(b *batch, l *lifted) {
 	})
 	for _, e := range b.overdue {
 		end := p.outage.cut(b.now, b.now.Add(e.overrun(b.now)))
-		line, missing := e.room.line, p.missing(e.room, b.now)
-		p.strained = p.strained || !missing.IsZero()
-		total := line.Total()
-		line.SetTotal(total.Add(e.room.slack()).Add(missing))
-		at, short := line.FirstShort(e.Give, b.now, end)
-		free := line.Free(b.now, b.now.Add(1))
-		line.SetTotal(total)
+		p.strained = p.strained || !p.missing(e.room, b.now).IsZero()
+		at, short, free := p.firstShort(e, b.now, end)
 		switch {
 		case !short:
 			p.change(e, func() { e.End, e.Overran = end, true })
 		case at.After(b.now):
 			p.change(e, func() { e.End, e.Overran = at, true })
+		case p.pushBack(e, b.now, end):
 		case e.Overrun == OverrunStop || !enough(free, still(e.Give)):
 			p.stop(e)
 		default:
@@ -207,7 +203,7 @@ func (p *Planner) suspend(e *entry, l *lifted, left time.Duration) {
 func (p *Planner) claim(b *batch, l *lifted) {
 	var list []*entry
 	for _, e := range b.starters {
-		if e.promised() || e.ready {
+		if (e.promised() || e.ready) && !e.next().After(b.now) { // some were pushed back
 			list = append(list, e)
 		}
 	}

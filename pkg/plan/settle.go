@@ -142,7 +142,8 @@ func (p *Planner) meetRoom(b *batch) {
 	}
 	crowded := len(trouble.overdue) > 0 // what runs is stronger than what waits without a promise
 	for _, e := range b.starters {
-		if !e.gone && !e.Stopped && (crowded && !e.promised() && !e.ready || !p.begin(e, b.now)) {
+		later := crowded && (!e.promised() && !e.ready || e.Class == ClassDeadline && !e.AwaitsData)
+		if !e.gone && !e.Stopped && (later || !p.begin(e, b.now)) {
 			trouble.starters = append(trouble.starters, e)
 		}
 	}

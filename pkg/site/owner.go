@@ -132,7 +132,7 @@ func (m *Machine) outgrown() {
 }
 
 // othersStay is how far ahead what other programs take now is expected to be missing.
-const othersStay = time.Hour
+const othersStay = 5 * time.Minute
 
 // takenByOthers tells the plan what other programs take of the machine: it is missing
 // now and for a while, and what is planned for later does not feel it.

@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// pushBack lets a promised task that takes longer than estimated go on where those
+// that were promised its place can begin later: deadline commitments that were not
+// made before it and keep their bounds. It does nothing and reports false if there is
+// not enough slack, or if others stand in the way. A task of best effort gets no
+// slack of a promise.
+func (p *Planner) pushBack(e *entry, now, end time.Time) bool {
+	if e.Class == ClassVarTime {
+		return false
+	}
+	var list []*entry
+	for _, v := range e.room.movable {
+		if v.promised() && v.Class == ClassDeadline && v.waits() && !v.Late && v.Start.Before(end) && !v.Made.Before(e.Made) {
+			list = append(list, v)
+		}
+	}
+	if len(list) == 0 {
+		return false
+	}
+	p.byStrength(list)
+	starts := make([]time.Time, len(list))
+	for i, v := range list {
+		starts[i] = v.Start
+		p.drop(v)
+	}
+	before := e.End
+	fits := !p.shortFor(e, now, end)
+	if fits {
+		p.change(e, func() { e.End = end })
+	}
+	placed := 0
+	for fits && placed < len(list) {
+		fits = p.pushed(list[placed], now)
+		placed++
+	}
+	if fits {
+		e.Overran = true
+		for i, v := range list {
+			p.noteMove(v, starts[i])
+		}
+		return true
+	}
+	p.change(e, func() { e.End = before })
+	for i, v := range list {
+		if i < placed-1 { // the last one found no place and holds none
+			p.drop(v)
+		}
+		v.shift(starts[i])
+	}
+	for _, v := range list {
+		p.hold(v)
+	}
+	return false
+}
+
+// pushed gives what holds no place one within its bounds, if there is one.
+func (p *Planner) pushed(v *entry, now time.Time) bool {
+	at := p.find(v, v.floor(now), v.latest())
+	if at.found {
+		v.shift(at.start)
+		p.hold(v)
+	}
+	return at.found
+}
+
+// noteMove takes note that what waits has another place than before.
+func (p *Planner) noteMove(v *entry, before time.Time) {
+	if v.Start.Equal(before) {
+		return
+	}
+	after := v.Start
+	v.shift(before)
+	p.touch(v)
+	v.shift(after)
+	p.file(v)
+}
+
+// shortFor reports whether something that an entry needs is taken in a window, what
+// was allowed before and what an outage takes now left out.
+func (p *Planner) shortFor(e *entry, from, to time.Time) bool {
+	_, short, _ := p.firstShort(e, from, to)
+	return short
+}
+
+// firstShort is the first instant of a window at which something that an entry needs
+// is taken, and what is free at the begin.
+func (p *Planner) firstShort(e *entry, from, to time.Time) (time.Time, bool, grid.Resources) {
+	line, total := e.room.line, e.room.line.Total()
+	line.SetTotal(total.Add(e.room.slack()).Add(p.missing(e.room, from)))
+	at, short := line.FirstShort(e.Give, from, to)
+	free := line.Free(from, from.Add(1))
+	line.SetTotal(total)
+	return at, short, free
+}

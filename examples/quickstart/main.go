@@ -18,10 +18,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
-	"runtime"
-	"syscall"
 
 	"github.com/mrsmesh/mrsmesh/internal/localmesh"
 )
@@ -48,31 +44,11 @@ after ^C. It exits with 0 only if every result matches a local run.
 `
 
 func main() {
-	// Linux ties the agents' lives to the thread that starts them; this one lives
-	// as long as the program.
-	runtime.LockOSThread()
-	o, err := parseOptions(os.Args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "quickstart: %v\n", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	out := localmesh.NewScreen(os.Stdout, o.verbose)
-	err = run(ctx, o, out)
-	out.Wipe()
-	interrupted := ctx.Err() != nil
-	stop()
-	switch {
-	case err != nil && interrupted && !errors.Is(err, localmesh.ErrLeftover):
-		fmt.Fprintln(os.Stderr, "quickstart: interrupted; everything it started is ended")
-		os.Exit(1)
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "quickstart: %v\n", err)
-		os.Exit(1)
-	}
+	var o options
+	localmesh.Play("quickstart", func(args []string) (verbose bool, err error) {
+		o, err = parseOptions(args)
+		return o.verbose, err
+	}, func(ctx context.Context, out *localmesh.Screen) error { return run(ctx, o, out) })
 }
 
 func parseOptions(args []string) (options, error) {

@@ -130,9 +130,9 @@ func fillPlacing(d *Document, job grid.Job) {
 		d.Start = &start
 	}
 	d.After, d.Priority, d.Project, d.Reservation = job.After, s.Priority, s.Project, s.Reservation
-	d.Split = splitWord(job.Split)
+	d.Split = job.Split.String()
 	if s.Overrun != grid.OverrunSuspend {
-		d.Overrun = overrunWord(s.Overrun)
+		d.Overrun = s.Overrun.String()
 	}
 	if job.CommBytes > 0 {
 		d.Communication = bytesText(job.CommBytes)

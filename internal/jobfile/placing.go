@@ -41,11 +41,11 @@ func (p *parser) placing(key string, node *yaml.Node) bool {
 	case "reservation":
 		p.file.Reservation = p.jobRef(node, key)
 	case "overrun":
-		word := p.oneOf(node, key, overrunWord(grid.OverrunSuspend), overrunWord(grid.OverrunStop))
+		word := p.oneOf(node, key, grid.OverrunSuspend.String(), grid.OverrunStop.String())
 		spec.Overrun = grid.Overrun(max(word, 0))
 	case "split":
 		words := []grid.Split{grid.SplitNever, grid.SplitIfNeeded, grid.SplitGreedy}
-		if at := p.oneOf(node, key, splitWord(words[0]), splitWord(words[1]), splitWord(words[2])); at >= 0 {
+		if at := p.oneOf(node, key, words[0].String(), words[1].String(), words[2].String()); at >= 0 {
 			p.file.Split = words[at]
 		}
 	case "communication":
@@ -152,27 +152,6 @@ func (p *parser) checkReservation(seen map[string]int) {
 // failed reports whether something is wrong with a field already.
 func (p *parser) failed(field string) bool {
 	return slices.ContainsFunc(p.errs, func(e *FieldError) bool { return e.Field == field })
-}
-
-func overrunWord(o grid.Overrun) string {
-	if o == grid.OverrunStop {
-		return "stop"
-	}
-	return "suspend"
-}
-
-// splitWord is empty for a job that is not split.
-func splitWord(s grid.Split) string {
-	switch s {
-	case grid.SplitNever:
-		return "never"
-	case grid.SplitIfNeeded:
-		return "if-needed"
-	case grid.SplitGreedy:
-		return "greedy"
-	default:
-		return ""
-	}
 }
 
 // Complete finds the jobs that the job file names, which may be written as what

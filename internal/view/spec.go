@@ -107,7 +107,7 @@ func FromJob(j grid.Job) JobSpec {
 		Map: s.Map.String(), Weights: (*WeightsSpec)(&s.Weights), Unattended: UnattendedWord(s.Unattended),
 		Count: j.Count, TTLSeconds: j.TTL.Seconds(),
 		Priority: s.Priority, Project: s.Project, Reservation: s.Reservation, Overrun: overrunWord(s.Overrun),
-		After: j.After, Split: splitWord(j.Split), CommBytes: j.CommBytes, Flood: j.Flood,
+		After: j.After, Split: j.Split.String(), CommBytes: j.CommBytes, Flood: j.Flood,
 	}
 	if s.Module.CID != "" {
 		out.Module = &InputSpec{CID: s.Module.CID, Bytes: s.Module.Bytes}

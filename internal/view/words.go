@@ -16,7 +16,7 @@ func (s JobSpec) fillWords(job *grid.Job) error {
 		return fmt.Errorf("%w: overrun %q: want suspend or stop", grid.ErrInvalid, s.Overrun)
 	}
 	for _, split := range []grid.Split{grid.SplitNone, grid.SplitNever, grid.SplitIfNeeded, grid.SplitGreedy} {
-		if s.Split == splitWord(split) {
+		if s.Split == split.String() {
 			job.Split = split
 			return nil
 		}
@@ -30,18 +30,4 @@ func overrunWord(o grid.Overrun) string {
 		return "stop"
 	}
 	return ""
-}
-
-// splitWord is empty for a job that is not split.
-func splitWord(s grid.Split) string {
-	switch s {
-	case grid.SplitNever:
-		return "never"
-	case grid.SplitIfNeeded:
-		return "if-needed"
-	case grid.SplitGreedy:
-		return "greedy"
-	default:
-		return ""
-	}
 }

@@ -174,6 +174,14 @@ const (
 	overrunKinds   = OverrunStop
 )
 
+// String is the job file's word.
+func (o Overrun) String() string {
+	if o == OverrunStop {
+		return "stop"
+	}
+	return "suspend"
+}
+
 // Split says how the parts of a job that must run at the same time share sites.
 type Split uint8
 
@@ -197,6 +205,15 @@ const (
 	UnattendedFinish                   // run on under a long lease granted beforehand
 	unattendedKinds  = UnattendedFinish
 )
+
+// String is the job file's word, empty for a job that is not split.
+func (s Split) String() string {
+	words := [...]string{"", "never", "if-needed", "greedy"}
+	if int(s) < len(words) {
+		return words[s]
+	}
+	return ""
+}
 
 // Item is what sets one task of an array apart from the others.
 type Item struct {

@@ -67,7 +67,7 @@ func TestHashKnowsAllFields(t *testing.T) {
 	for _, m := range messages() {
 		listed[typeName(m)] = true
 	}
-	for _, name := range declared(t, "../protocol/messages.go", "Validate") {
+	for _, name := range append(declared(t, "../protocol/messages.go", "Validate"), declared(t, "../protocol/promises.go", "Validate")...) {
 		if !listed[name] {
 			t.Errorf("message %s is not tested", name)
 		}

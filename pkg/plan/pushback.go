@@ -12,15 +12,7 @@ import (
 // not enough slack, or if others stand in the way. A task of best effort gets no
 // slack of a promise.
 func (p *Planner) pushBack(e *entry, now, end time.Time) bool {
-	if e.Class == ClassVarTime {
-		return false
-	}
-	var list []*entry
-	for _, v := range e.room.movable {
-		if v.promised() && v.Class == ClassDeadline && v.waits() && !v.Late && v.Start.Before(end) && !v.Made.Before(e.Made) {
-			list = append(list, v)
-		}
-	}
+	list := e.pushable(end)
 	if len(list) == 0 {
 		return false
 	}
@@ -30,26 +22,45 @@ func (p *Planner) pushBack(e *entry, now, end time.Time) bool {
 		starts[i] = v.Start
 		p.drop(v)
 	}
-	before := e.End
-	fits := !p.shortFor(e, now, end)
+	before, fits, placed := e.End, !p.shortFor(e, now, end), 0
 	if fits {
 		p.change(e, func() { e.End = end })
 	}
-	placed := 0
 	for fits && placed < len(list) {
 		fits = p.pushed(list[placed], now)
 		placed++
 	}
-	if fits {
-		e.Overran = true
-		for i, v := range list {
-			p.noteMove(v, starts[i])
-		}
-		return true
+	if !fits {
+		p.change(e, func() { e.End = before })
+		p.putBack(list, starts, placed-1) // the last one found no place and holds none
+		return false
 	}
-	p.change(e, func() { e.End = before })
+	e.Overran = true
 	for i, v := range list {
-		if i < placed-1 { // the last one found no place and holds none
+		p.noteMove(v, starts[i])
+	}
+	return true
+}
+
+// pushable is what may be pushed back for the sake of an entry that goes on until end.
+func (e *entry) pushable(end time.Time) []*entry {
+	if e.Class == ClassVarTime {
+		return nil
+	}
+	var list []*entry
+	for _, v := range e.room.movable {
+		waits := v.promised() && v.Class == ClassDeadline && v.waits() && !v.Late
+		if waits && v.Start.Before(end) && !v.Made.Before(e.Made) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// putBack gives all their old places again, the first of them out of new ones.
+func (p *Planner) putBack(list []*entry, starts []time.Time, placed int) {
+	for i, v := range list {
+		if i < placed {
 			p.drop(v)
 		}
 		v.shift(starts[i])
@@ -57,7 +68,6 @@ func (p *Planner) pushBack(e *entry, now, end time.Time) bool {
 	for _, v := range list {
 		p.hold(v)
 	}
-	return false
 }
 
 // pushed gives what holds no place one within its bounds, if there is one.

@@ -22,19 +22,6 @@ var (
 	ErrOtherDomain = errors.New("the domain's key here is not the one of domain-key")
 )
 
-// Standing is what is known of a site here, besides the list in the
-// configuration.
-type Standing uint8
-
-// The standings.
-const (
-	Unknown      Standing = iota // nothing
-	Admitted                     // by the domain's key
-	AdmittedHere                 // by this site's owner
-	Banned                       // by the domain's key
-	BannedHere                   // by this site's owner, which beats everything
-)
-
 // Config is what a Registry needs to know. Domain and Self are required.
 type Config struct {
 	Dir    string // state directory; empty = everything stays in memory

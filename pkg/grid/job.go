@@ -162,59 +162,6 @@ type Spec struct {
 	Overrun     Overrun
 }
 
-// Overrun says what an attempt allows when it has run for longer than estimated and
-// what it holds is promised to somebody else from now on. While nobody needs it, it
-// goes on.
-type Overrun uint8
-
-// What an overrunning attempt allows.
-const (
-	OverrunSuspend Overrun = iota // it stands still until there is room again, if memory allows; else it is stopped
-	OverrunStop                   // it is stopped as out of time
-	overrunKinds   = OverrunStop
-)
-
-// String is the job file's word.
-func (o Overrun) String() string {
-	if o == OverrunStop {
-		return "stop"
-	}
-	return "suspend"
-}
-
-// Split says how the parts of a job that must run at the same time share sites.
-type Split uint8
-
-// How a job is split. The tasks of a split job are its parts: they start together and
-// each learns where the others are.
-const (
-	SplitNone     Split = iota // the tasks are independent: the default
-	SplitNever                 // all parts on one site
-	SplitIfNeeded              // on one site if one can take them all, else on as few near ones as it takes
-	SplitGreedy                // as many on each site as it takes, nearest first (thesis 2.1, 3.1.3)
-	splitKinds    = SplitGreedy
-)
-
-// Unattended says what an attempt does when its lease ends and the submitter
-// is silent.
-type Unattended uint8
-
-// What an unattended attempt does.
-const (
-	UnattendedFreeze Unattended = iota // wait, frozen, for the submitter
-	UnattendedFinish                   // run on under a long lease granted beforehand
-	unattendedKinds  = UnattendedFinish
-)
-
-// String is the job file's word, empty for a job that is not split.
-func (s Split) String() string {
-	words := [...]string{"", "never", "if-needed", "greedy"}
-	if int(s) < len(words) {
-		return words[s]
-	}
-	return ""
-}
-
 // Item is what sets one task of an array apart from the others.
 type Item struct {
 	Value  string  // stands for {{item}}
@@ -268,26 +215,6 @@ func (j Job) Validate() error {
 	return firstError(j.validatePlacing(), j.Spec.Validate())
 }
 
-// validatePlacing is about how the tasks are placed.
-func (j Job) validatePlacing() error {
-	if len(j.After) > MaxAfter {
-		return invalidf("after: more than %d jobs", MaxAfter)
-	}
-	for _, id := range j.After {
-		if err := id.Validate(); err != nil {
-			return invalidf("after: %v", err)
-		}
-	}
-	switch {
-	case j.Split > splitKinds:
-		return invalidf("split: unknown value")
-	case j.Flood && (j.Split != SplitNone || j.Spec.Window.Promised()):
-		return invalidf("flood: the parts of a split job, and jobs with a fixed start or a deadline, cannot be queued at several sites")
-	default:
-		return checkRange("communication (bytes)", j.CommBytes, maxBytes)
-	}
-}
-
 // Validate reports the first thing that no site could run.
 func (it Item) Validate() error {
 	if len(it.Value) > maxPath {
@@ -338,30 +265,6 @@ func (s Spec) validateWork() error {
 		return invalidf("command: empty")
 	default:
 		return nil
-	}
-}
-
-// validateStanding is about how the job stands among others.
-func (s Spec) validateStanding() error {
-	switch {
-	case len(s.Project) > maxProject:
-		return invalidf("project: longer than %d bytes", maxProject)
-	case s.Priority < -MaxPriority || s.Priority > MaxPriority:
-		return invalidf("priority: want -%d to %d, have %d", MaxPriority, MaxPriority, s.Priority)
-	default:
-		return validateReservation(s.Kind, s.Reservation)
-	}
-}
-
-// validateReservation is about the reservation in which work runs.
-func validateReservation(kind WorkKind, in JobID) error {
-	switch {
-	case in == "":
-		return nil
-	case kind == KindReservation:
-		return invalidf("reservation: one inside another")
-	default:
-		return in.Validate()
 	}
 }
 

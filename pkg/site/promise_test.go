@@ -127,6 +127,18 @@ func TestAWindowIsRefusedWithWhatCouldBePromised(t *testing.T) {
 	}
 }
 
+// Of a fixed start the next one is named, not one that was to be had before it.
+func TestAFixedStartIsRefusedWithTheNextOne(t *testing.T) {
+	r := newRig(t)
+	r.reservation(job1, alice) // of ten minutes, from one minute on
+	a := announcement(job2, bob, at(2*time.Minute), func(s *grid.Spec) { s.Runtime = 10 * time.Second })
+	a.Explain = true
+	r.receive(bob, a)
+	if got := one[protocol.Refuse](r, bob).Refusal; got.Have != 11*60 || got.Want != 120 {
+		t.Errorf("refused %+v, want the end of the reservation", got)
+	}
+}
+
 // OpenCCS: "One task of the MM is to verify if a schedule received from the PM can be
 // realized with the available hardware."
 func TestASandboxThatCannotKeepThePlanDeclines(t *testing.T) {

@@ -129,6 +129,9 @@ func (m *Machine) tooEarly(req grid.Requirement, ask plan.Ask) grid.Refusal {
 	if ask.NowOnly {
 		return refusal
 	}
+	if at := req.Window.At; !at.IsZero() { // the next one is of use, not one that was free before
+		ask.Window.NotBefore = at
+	}
 	earliest, reason := m.plan.EarliestStart(m.now, ask)
 	if reason != grid.ReasonNone {
 		return refusal

@@ -36,13 +36,25 @@ func (f *placingFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.flood, "flood", false, "queue it at several sites; the first whose turn it is runs it")
 }
 
+// given is a flag's value and where it belongs in a job file.
+type given struct {
+	into        map[string]any
+	name, value string
+}
+
+// writeGiven writes the values that are not empty.
+func writeGiven(flags []given) {
+	for _, g := range flags {
+		if g.value != "" {
+			g.into[g.name] = g.value
+		}
+	}
+}
+
 // write adds the flags that were given to a job file.
 func (f *placingFlags) write(doc map[string]any) {
 	start := map[string]any{}
-	for _, key := range []struct {
-		into        map[string]any
-		name, value string
-	}{
+	writeGiven([]given{
 		{start, "at", f.at},
 		{start, "notBefore", f.notBefore},
 		{doc, "deadline", f.deadline},
@@ -52,11 +64,7 @@ func (f *placingFlags) write(doc map[string]any) {
 		{doc, "overrun", f.overrun},
 		{doc, "split", f.split},
 		{doc, "communication", f.communication},
-	} {
-		if key.value != "" {
-			key.into[key.name] = key.value
-		}
-	}
+	})
 	if len(start) > 0 {
 		doc["start"] = start
 	}

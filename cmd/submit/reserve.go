@@ -68,10 +68,7 @@ func (f reserveFlags) document() (map[string]any, error) {
 	doc := map[string]any{
 		"reserve": f.length, "start": map[string]any{"at": f.at}, "count": strconv.FormatUint(uint64(f.count), 10), "resources": resources,
 	}
-	for _, key := range []struct {
-		into        map[string]any
-		name, value string
-	}{
+	writeGiven([]given{
 		{resources, "cpus", f.cpus},
 		{resources, "gflops", f.gflops},
 		{resources, "memory", f.memory},
@@ -80,11 +77,7 @@ func (f reserveFlags) document() (map[string]any, error) {
 		{doc, "project", f.project},
 		{doc, "name", f.name},
 		{doc, "priority", f.priority},
-	} {
-		if key.value != "" {
-			key.into[key.name] = key.value
-		}
-	}
+	})
 	return doc, nil
 }
 
@@ -97,14 +90,7 @@ func (a *app) reserve(ctx context.Context, f reserveFlags) error {
 	if err != nil {
 		return err
 	}
-	if err = a.checkDomain(ctx); err != nil {
-		return err
-	}
-	job, err := a.upload(ctx, plan)
-	if err != nil {
-		return err
-	}
-	id, err := a.client.Submit(ctx, job)
+	id, _, err := a.hand(ctx, plan)
 	if err != nil {
 		return err
 	}

@@ -292,16 +292,23 @@ func (a *app) store(ctx context.Context, source jobfile.Source) (view.DataRef, e
 	return ref, nil
 }
 
-// submit uploads, submits and follows as asked.
-func (a *app) submit(ctx context.Context, plan *jobfile.Plan, f following) error {
+// hand uploads and submits, to an agent of the right domain. It also tells of how many
+// tasks the job is.
+func (a *app) hand(ctx context.Context, plan *jobfile.Plan) (grid.JobID, uint32, error) {
 	if err := a.checkDomain(ctx); err != nil {
-		return err
+		return "", 0, err
 	}
 	job, err := a.upload(ctx, plan)
 	if err != nil {
-		return err
+		return "", 0, err
 	}
 	id, err := a.client.Submit(ctx, job)
+	return id, job.Count, err
+}
+
+// submit uploads, submits and follows as asked.
+func (a *app) submit(ctx context.Context, plan *jobfile.Plan, f following) error {
+	id, count, err := a.hand(ctx, plan)
 	if err != nil {
 		return err
 	}
@@ -318,7 +325,7 @@ func (a *app) submit(ctx context.Context, plan *jobfile.Plan, f following) error
 			return err
 		}
 	} else {
-		a.say("job %s submitted: %d %s", id, job.Count, plural(job.Count, "task"))
+		a.say("job %s submitted: %d %s", id, count, plural(count, "task"))
 	}
 	return a.finish(ctx, id, f)
 }

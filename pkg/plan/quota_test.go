@@ -18,7 +18,7 @@ func shared(submitter grid.SiteID, job int, milliCPUs int64) Ask {
 }
 
 func TestFirmOffersToOthersHoldATenth(t *testing.T) {
-	p := New(Config{Total: cores(10_000), Self: "self", FirmPercent: DefaultFirmPercent})
+	p := New(Config{Total: cores(10_000), Self: "self", FirmPercent: 10})
 	open := func(submitter grid.SiteID, job int, milliCPUs int64, firm bool) error {
 		a := shared(submitter, job, milliCPUs)
 		_, err := p.Open(at(0), a, quote(t, p, 0, a), firm, secs(5))

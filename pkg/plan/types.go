@@ -12,10 +12,6 @@ const DefaultMaxOffers = 1024
 // quotaShare is the part of the open offers one submitter may have: one in eight.
 const quotaShare = 8
 
-// DefaultFirmPercent is the part of the capacity, in percent, that promises to
-// others hold unless told otherwise.
-const DefaultFirmPercent = 10
-
 // DefaultFailureHorizon is how far ahead an outage is felt unless told otherwise:
 // within this time defects are usually repaired. OpenCCS, section "Resource Failures
 // and Fault Tolerance".

@@ -100,13 +100,7 @@ func TestRivalsNeverRunTogether(t *testing.T) {
 		for range rapid.IntRange(0, 6).Draw(rt, "troubles") {
 			w.trouble(rt)
 		}
-		w.At(50*time.Second, func() {
-			w.Heal()
-			w.cfg.Network = lan()
-			for _, site := range w.order {
-				w.Restart(site)
-			}
-		})
+		w.recoverAt(50 * time.Second)
 		_ = w.Run(51 * time.Second)
 		if !w.RunUntil(30*time.Minute, func() bool { return w.ended("s0", id) }) {
 			s, _ := w.Broker("s0").Job(id)
@@ -130,6 +124,18 @@ func TestRivalsNeverRunTogether(t *testing.T) {
 			if n := len(w.Site(site).Status().Attempts); n > 0 {
 				rt.Errorf("%s still has %d attempts", site, n)
 			}
+		}
+	})
+}
+
+// recoverAt ends all troubles: everybody is up and reaches everybody over a network
+// that loses nothing.
+func (w *World) recoverAt(at time.Duration) {
+	w.At(at, func() {
+		w.Heal()
+		w.cfg.Network = lan()
+		for _, site := range w.order {
+			w.Restart(site)
 		}
 	})
 }

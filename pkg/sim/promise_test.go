@@ -216,13 +216,7 @@ func TestPromisesUnderTroubles(t *testing.T) {
 		if troubles > 0 || net.Loss > 0 {
 			latest = site.Default("s0", grid.Capability{}).GiveUp
 		}
-		w.At(50*time.Second, func() {
-			w.Heal()
-			w.cfg.Network = lan()
-			for _, s := range w.order {
-				w.Restart(s)
-			}
-		})
+		w.recoverAt(50 * time.Second)
 		_ = w.Run(51 * time.Second)
 		for id, window := range jobs {
 			if !w.RunUntil(30*time.Minute, func() bool { return w.ended("s0", id) }) {

@@ -119,13 +119,7 @@ func TestPartsAreOneJob(t *testing.T) {
 		for range rapid.IntRange(0, 5).Draw(rt, "troubles") {
 			w.trouble(rt)
 		}
-		w.At(56*time.Second, func() {
-			w.Heal()
-			w.cfg.Network = lan()
-			for _, site := range w.order {
-				w.Restart(site)
-			}
-		})
+		w.recoverAt(56 * time.Second)
 		_ = w.Run(57 * time.Second)
 		if !w.RunUntil(time.Hour, func() bool { return w.ended("s0", id) }) {
 			s, _ := w.Broker("s0").Job(id)

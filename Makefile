@@ -14,7 +14,7 @@ GO_FILES = $(shell find . -name '*.go' -not -path './bin/*' -not -path './.git/*
 # Packages with tests behind the build tag e2e.
 E2E_PACKAGES = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^//go:build .*\be2e\b' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: all fmt fmt-check lint arch cross changelog test race bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
+.PHONY: all fmt fmt-check lint arch names cross changelog test race bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
 
 all: fmt lint arch test
 
@@ -46,6 +46,10 @@ cross:
 # At a release: VERSION=1.2.3 collects changes/*.md into CHANGELOG.md.
 changelog:
 	@tools/changelog.sh "$(VERSION)"
+
+# Lists the exported names that no other package uses; see internal/archtest.
+names:
+	@go test -count=1 ./internal/archtest -run 'TestNames$$' -v -names
 
 test:
 	@go test ./...

@@ -25,9 +25,11 @@ func TestPlanningReachesTheMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := site.Default("12D3KooWself", grid.Capability{})
-	want.PlanPolicy, want.PlanBackfill, want.FailureHorizon = plan.LST, plan.BackfillEASY, time.Hour
-	want.PromisePercent, want.FirmPercent, want.SubmitterPercent, want.ProjectPercent = 80, 10, 25, 50
-	want.MaxAhead, want.MaxReservation, want.Fairshare, want.Overestimate = 2*time.Hour, 3*time.Hour, true, 0.5
+	want.Planning = site.Planning{
+		Policy: grid.PolicyLST, Backfill: grid.BackfillEASY, Horizon: time.Hour,
+		Promised: 80, Strangers: 10, Submitter: 25, Project: 50,
+		Ahead: 2 * time.Hour, Longest: 3 * time.Hour, Fairshare: true, Overestimate: 0.5,
+	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
@@ -39,21 +41,6 @@ func TestPlanningReachesTheMachine(t *testing.T) {
 	before := c
 	if err := (Planning{}).apply(&c); err != nil || cmp.Diff(before, c) != "" {
 		t.Errorf("nothing said, something changed: %v", err)
-	}
-}
-
-// TestWordsOfPlanning holds the API's words against the planner's.
-func TestWordsOfPlanning(t *testing.T) {
-	t.Parallel()
-	for i, word := range view.Policies() {
-		if got, err := plan.ParsePolicy(word); err != nil || got != plan.Policy(i) {
-			t.Errorf("policy %s: %v, %v", word, got, err)
-		}
-	}
-	for i, word := range view.Backfills() {
-		if got, err := plan.ParseBackfill(word); err != nil || got != plan.Backfill(i) {
-			t.Errorf("backfill %s: %v, %v", word, got, err)
-		}
 	}
 }
 
@@ -70,7 +57,7 @@ func TestPlanIsShown(t *testing.T) {
 		return at
 	}
 	s := site.Status{
-		Policy: plan.EDF, Capability: grid.Capability{Total: grid.Resources{MilliCPUs: 4000, MemoryBytes: 1 << 30, DiskBytes: 1 << 30}},
+		Policy: grid.PolicyEDF, Capability: grid.Capability{Total: grid.Resources{MilliCPUs: 4000, MemoryBytes: 1 << 30, DiskBytes: 1 << 30}},
 		Attempts: []site.AttemptStatus{
 			attempt("waits", time.Minute, 2*time.Minute, func(a *site.AttemptStatus) { a.Class, a.Planned = plan.ClassDeadline, true }),
 			attempt("runs", 0, time.Minute, func(*site.AttemptStatus) {}),

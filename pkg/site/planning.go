@@ -37,12 +37,13 @@ func newPlan(cfg Config, total grid.Resources, incarnation uint64) *plan.Planner
 }
 
 func planConfig(cfg Config, total grid.Resources, incarnation uint64) plan.Config {
+	p := cfg.Planning
 	return plan.Config{
-		Total: total, HoldAll: cfg.HoldAll, MaxOffers: cfg.CacheEntries, FirstOffer: incarnation<<32 + 1, Self: cfg.Self,
-		Policy: cfg.PlanPolicy, Backfill: cfg.PlanBackfill, FailureHorizon: cfg.FailureHorizon,
-		PromisePercent: cfg.PromisePercent, FirmPercent: cfg.FirmPercent,
-		SubmitterPercent: cfg.SubmitterPercent, ProjectPercent: cfg.ProjectPercent,
-		Fairshare: cfg.Fairshare, Overestimate: cfg.Overestimate,
+		Self: cfg.Self, Total: total, HoldAll: cfg.HoldAll,
+		MaxOffers: cfg.CacheEntries, FirstOffer: incarnation<<32 + 1,
+		Policy: p.Policy, Backfill: p.Backfill, Horizon: p.Horizon,
+		Promised: p.Promised, Strangers: p.Strangers, Submitter: p.Submitter, Project: p.Project,
+		Fairshare: p.Fairshare, Overestimate: p.Overestimate,
 	}
 }
 
@@ -127,7 +128,7 @@ func (m *Machine) commit(id grid.AttemptID, spec grid.Spec, q quote) (plan.Commi
 		Attempt: id, Submitter: q.ask.Submitter, Project: spec.Project, Give: q.place.Give,
 		Class: q.ask.Class, Priority: int32(spec.Priority),
 		NotBefore: q.ask.Window.NotBefore, Deadline: q.ask.Window.Deadline, LatestStart: q.place.LatestStart,
-		Start: q.place.Start, End: q.place.End, Overrun: plan.Overrun(spec.Overrun), Within: q.ask.Within,
+		Start: q.place.Start, End: q.place.End, Overrun: spec.Overrun, Within: q.ask.Within,
 		Holds: spec.Kind == grid.KindReservation,
 	}
 	c.AwaitsData = !q.ask.NowOnly && !c.Holds

@@ -154,7 +154,8 @@ func (m *Machine) applyChanges(changes plan.Changes) {
 	}
 	for _, c := range changes.Stopped {
 		if a := m.roster.all[c.Attempt]; a != nil && a.wantsLease() {
-			a.overran = m.hasOverrun(a, c) && c.Overrun == plan.OverrunStop && c.Within == (grid.AttemptID{})
+			ends := c.Overrun == grid.OverrunStop && c.Within == (grid.AttemptID{})
+			a.overran = ends && m.hasOverrun(a, c)
 			m.stop(a, told, grid.ReasonPromised.String())
 		}
 	}
@@ -216,13 +217,13 @@ func (m *Machine) closeReservations(over []plan.Commitment) {
 
 // onPlanning changes the order in which those that wait move up.
 func (m *Machine) onPlanning(in step.PlanningChanged) {
-	policy, err := plan.ParsePolicy(in.Policy)
-	backfill, errBackfill := plan.ParseBackfill(in.Backfill)
+	policy, err := grid.ParsePolicy(in.Policy)
+	backfill, errBackfill := grid.ParseBackfill(in.Backfill)
 	if err = errors.Join(err, errBackfill); err != nil {
 		m.out.Report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
 		return
 	}
 	m.plan.SetPolicy(policy, backfill)
-	m.cfg.PlanPolicy, m.cfg.PlanBackfill = policy, backfill
+	m.cfg.Planning.Policy, m.cfg.Planning.Backfill = policy, backfill
 	m.out.Report(step.LevelInfo, eventPlanning, step.Report{Text: in.Policy + " " + in.Backfill})
 }

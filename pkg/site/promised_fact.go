@@ -22,7 +22,7 @@ type promisedFact struct {
 	LatestStartMS int64          `json:"latest_start_ms,omitempty"`
 	Priority      int32          `json:"priority,omitempty"`
 	Project       string         `json:"project,omitempty"`
-	Overrun       plan.Overrun   `json:"overrun,omitempty"`
+	Overrun       grid.Overrun   `json:"overrun,omitempty"`
 	Holds         bool           `json:"holds,omitempty"`
 	Within        string         `json:"within,omitempty"`
 	Module        grid.Input     `json:"module,omitzero"`
@@ -56,7 +56,7 @@ func (f *promisedFact) validate() error {
 	switch {
 	case f == nil:
 		return nil
-	case f.StartMS >= f.EndMS || f.Class > plan.ClassVarTime || f.Overrun > plan.OverrunStop:
+	case f.StartMS >= f.EndMS || f.Class > plan.ClassVarTime || f.Overrun > grid.OverrunStop:
 		return fmt.Errorf("%w: a place in the plan from %d to %d ms, class %d", grid.ErrInvalid, f.StartMS, f.EndMS, f.Class)
 	}
 	if _, ok := parseAttempt(f.Within); !ok && f.Within != "" {

@@ -184,14 +184,15 @@ func (m *Machine) excluded(req grid.Requirement, submitter grid.SiteID) (grid.Re
 			Reason: grid.ReasonRuntime, Never: true,
 			Want: seconds(req.Runtime), Have: seconds(m.cfg.MaxRuntime),
 		}, true
-	case m.cfg.MaxReservation > 0 && req.Kind == grid.KindReservation && submitter != m.cfg.Self && req.Runtime > m.cfg.MaxReservation:
+	case m.isTooLong(req, submitter):
 		return grid.Refusal{
 			Reason: grid.ReasonAhead, Never: true,
-			Want: seconds(req.Runtime), Have: seconds(m.cfg.MaxReservation),
+			Want: seconds(req.Runtime), Have: seconds(m.cfg.Planning.Longest),
 		}, true
 	case m.isTooFarAhead(req.Window, submitter):
 		return grid.Refusal{
-			Reason: grid.ReasonAhead, Want: seconds(req.Window.At.Sub(m.now)), Have: seconds(m.cfg.MaxAhead),
+			Reason: grid.ReasonAhead,
+			Want:   seconds(req.Window.At.Sub(m.now)), Have: seconds(m.cfg.Planning.Ahead),
 		}, true
 	case m.isTooMuchData(req, submitter):
 		return grid.Refusal{
@@ -206,7 +207,14 @@ func (m *Machine) excluded(req grid.Requirement, submitter grid.SiteID) (grid.Re
 
 // isTooFarAhead reports whether a fixed start lies beyond what is promised to others.
 func (m *Machine) isTooFarAhead(w grid.Window, submitter grid.SiteID) bool {
-	return m.cfg.MaxAhead > 0 && submitter != m.cfg.Self && w.At.Sub(m.now) > m.cfg.MaxAhead
+	limit := m.cfg.Planning.Ahead
+	return limit > 0 && submitter != m.cfg.Self && w.At.Sub(m.now) > limit
+}
+
+// isTooLong reports whether this is a longer reservation than others get.
+func (m *Machine) isTooLong(req grid.Requirement, submitter grid.SiteID) bool {
+	limit := m.cfg.Planning.Longest
+	return limit > 0 && req.Kind == grid.KindReservation && submitter != m.cfg.Self && req.Runtime > limit
 }
 
 // isTooMuchData reports whether one task's data alone takes more than its submitter's

@@ -28,8 +28,8 @@ type Status struct {
 	HeldData    int       // CIDs that are here
 	Outlook     []Outlook // how likely it stays available, for times of an hour and of eight
 
-	Policy   plan.Policy   // in what order those that wait in the plan move up
-	Backfill plan.Backfill // who of them may overtake whom
+	Policy   grid.Policy   // in what order those that wait in the plan move up
+	Backfill grid.Backfill // who of them may overtake whom
 	Held     int           // offers that hold capacity
 }
 
@@ -69,7 +69,7 @@ func (m *Machine) Status() Status {
 		Draining: m.owner.draining, Owned: m.owner.busy, Potential: m.links.potential,
 		Peers: slices.Sorted(maps.Keys(m.links.peers)), Offers: len(m.plan.Offers()),
 		Cached: m.cache.Len(), Cache: m.cache.Stats(), HeldData: len(m.held),
-		Policy: m.cfg.PlanPolicy, Backfill: m.cfg.PlanBackfill,
+		Policy: m.cfg.Planning.Policy, Backfill: m.cfg.Planning.Backfill,
 	}
 	for _, o := range m.plan.Offers() {
 		if o.Holds > 0 {

@@ -19,6 +19,7 @@ type simulation struct {
 	w     *sim.World
 	jobs  []simulated
 	names map[string][]int // places in jobs, by the submission's name
+	story *story           // nil: nobody wants to read it
 	errs  []error
 }
 
@@ -31,7 +32,18 @@ type simulated struct {
 
 // play gives the outcome of a scenario in the simulation.
 func play(s Scenario, tune func(*sim.Config)) (Outcome, error) {
-	p := &simulation{s: s, names: make(map[string][]int)}
+	return (&simulation{s: s, names: make(map[string][]int)}).play(tune)
+}
+
+// tell plays a scenario and tells what happened.
+func tell(s Scenario) (Outcome, *story, error) {
+	p := &simulation{s: s, names: make(map[string][]int), story: newStory(s)}
+	o, err := p.play(func(c *sim.Config) { c.Watch = p.story.watch })
+	return o, p.story, err
+}
+
+func (p *simulation) play(tune func(*sim.Config)) (Outcome, error) {
+	s := p.s
 	cfg := sim.Config{Seed: s.Run.Seed, CheckFacts: s.tasks() <= 60, CheckEvery: 1 + s.tasks()/20, Network: sim.Network{
 		Latency: s.Net.Latency, Jitter: s.Net.Jitter, Loss: s.Net.Loss, Duplicate: s.Net.Duplicate,
 		Reorder: s.Net.Reorder, Detect: 5 * time.Millisecond,
@@ -110,6 +122,9 @@ func (p *simulation) submit(s Submission) {
 		if err == nil { // a user whose agent died has no job
 			p.names[s.Name] = append(p.names[s.Name], len(p.jobs))
 			p.jobs = append(p.jobs, simulated{name: name, by: grid.SiteID(s.By), id: id, count: int(s.Count)})
+			if p.story != nil {
+				p.story.names[id] = name
+			}
 		}
 	}
 }

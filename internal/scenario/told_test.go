@@ -87,34 +87,14 @@ func kindOf(msg protocol.Message) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", msg), "protocol.")
 }
 
-// messagesOf is a message as one entry for each job and token in it.
+// messagesOf is a message as one entry for each job and attempt in it.
 func (st *story) messagesOf(s sim.Sight) []entry {
 	e := entry{
 		at: s.At, from: string(s.Site), to: string(s.To), what: kindOf(s.Message), lost: st.lost[s.Number],
 	}
 	switch m := s.Message.(type) {
-	case protocol.Announce:
-		e.job, e.folded = m.Job, foldReceivers
-		e.more = fmt.Sprintf("round %d, %d tasks", m.Seq, m.Count)
-	case protocol.Requirements:
-		e.job, e.more = m.Announce.Job, fmt.Sprintf("round %d, %d tasks", m.Announce.Seq, m.Announce.Count)
-	case protocol.Reannounce:
-		e.job, e.folded = m.Job, foldReceivers
-		e.more = fmt.Sprintf("round %d, %d tasks", m.Seq, m.Count)
-	case protocol.NeedRequirements:
-		e.job, e.more, e.folded = m.Job, fmt.Sprintf("round %d", m.Seq), foldSenders
-	case protocol.Bid:
-		e.job, e.more, e.folded = m.Job, fmt.Sprintf("round %d, %s", m.Seq, offerText(m.Offer)), foldSenders
-	case protocol.Refuse:
-		e.job, e.folded = m.Job, foldSenders
-		e.more = fmt.Sprintf("round %d, %s", m.Seq, refusalText(m.Refusal))
 	case protocol.Vacancy:
 		return each(e, m.Jobs, func(e *entry, job grid.JobID) { e.job = job })
-	case protocol.Clear:
-		e.job, e.folded = m.Job, foldReceivers
-		e.more = [...]string{"?", "placed", "ended", "withdrawn"}[m.Kind]
-	case protocol.Cancel:
-		e.job, e.folded = m.Job, foldReceivers
 	case protocol.Award:
 		return each(e, m.Tasks, func(e *entry, t protocol.AwardedTask) {
 			e.job, e.token, e.tasks = m.Job, t.Token, []uint32{t.Index}
@@ -122,31 +102,92 @@ func (st *story) messagesOf(s sim.Sight) []entry {
 				e.more = "ask first"
 			}
 		})
-	case protocol.Progress:
-		e.more = m.Phase.String()
-		if m.Reason != grid.ReasonNone {
-			e.more += " " + reasonWord(m.Reason)
-		}
-		return each(e, []grid.AttemptID{m.Attempt}, setAttempt)
-	case protocol.Declined:
-		e.more = refusalText(m.Refusal)
-		if m.Quote != nil {
-			e.more += ", now " + offerText(*m.Quote)
-		}
-		return each(e, m.Attempts, setAttempt)
-	case protocol.Accepted:
-		return each(e, m.Attempts, setAttempt)
-	case protocol.Lease:
-		return each(e, m.Attempts, setAttempt)
-	case protocol.Fence:
-		return each(e, m.Below, setAttempt)
-	case protocol.ExitAck:
-		return each(e, m.Attempts, setAttempt)
-	case protocol.Exited:
-		e.more = causeWord(m.Exit)
-		return each(e, []grid.AttemptID{m.Attempt}, setAttempt)
 	}
+	if attempts := attemptsOf(s.Message); attempts != nil {
+		e.more = attemptText(s.Message)
+		return each(e, attempts, func(e *entry, id grid.AttemptID) {
+			e.job, e.tasks, e.token = id.Task.Job, []uint32{id.Task.Index}, id.Token
+		})
+	}
+	e.ofJob(s.Message)
 	return []entry{e}
+}
+
+// ofJob fills in what a message about a job as a whole says.
+func (e *entry) ofJob(msg protocol.Message) {
+	round := func(seq uint32, more string) { e.more = fmt.Sprintf("round %d%s", seq, more) }
+	switch m := msg.(type) {
+	case protocol.Announce:
+		e.job, e.folded = m.Job, foldReceivers
+		round(m.Seq, fmt.Sprintf(", %d tasks", m.Count))
+	case protocol.Requirements:
+		e.job = m.Announce.Job
+		round(m.Announce.Seq, fmt.Sprintf(", %d tasks", m.Announce.Count))
+	case protocol.Reannounce:
+		e.job, e.folded = m.Job, foldReceivers
+		round(m.Seq, fmt.Sprintf(", %d tasks", m.Count))
+	case protocol.NeedRequirements:
+		e.job, e.folded = m.Job, foldSenders
+		round(m.Seq, "")
+	case protocol.Bid:
+		e.job, e.folded = m.Job, foldSenders
+		round(m.Seq, ", "+offerText(m.Offer))
+	case protocol.Refuse:
+		e.job, e.folded = m.Job, foldSenders
+		round(m.Seq, ", "+refusalText(m.Refusal))
+	case protocol.HoldOffer:
+		e.job, e.folded = m.Job, foldReceivers
+		round(m.Seq, fmt.Sprintf(", %d tasks", m.Tasks))
+	case protocol.Clear:
+		e.job, e.folded = m.Job, foldReceivers
+		e.more = [...]string{"?", "placed", "ended", "withdrawn"}[m.Kind]
+	case protocol.Cancel:
+		e.job, e.folded = m.Job, foldReceivers
+	}
+}
+
+// attemptsOf lists the attempts that a message is about, nil for another message.
+func attemptsOf(msg protocol.Message) []grid.AttemptID {
+	switch m := msg.(type) {
+	case protocol.Accepted:
+		return m.Attempts
+	case protocol.Declined:
+		return m.Attempts
+	case protocol.Lease:
+		return m.Attempts
+	case protocol.MayStart:
+		return m.Attempts
+	case protocol.Fence:
+		return m.Below
+	case protocol.ExitAck:
+		return m.Attempts
+	case protocol.Progress:
+		return []grid.AttemptID{m.Attempt}
+	case protocol.Exited:
+		return []grid.AttemptID{m.Attempt}
+	default:
+		return nil
+	}
+}
+
+// attemptText is what a message says of its attempts.
+func attemptText(msg protocol.Message) string {
+	switch m := msg.(type) {
+	case protocol.Progress:
+		if m.Reason != grid.ReasonNone {
+			return m.Phase.String() + " " + reasonWord(m.Reason)
+		}
+		return m.Phase.String()
+	case protocol.Declined:
+		if m.Quote != nil {
+			return refusalText(m.Refusal) + ", now " + offerText(*m.Quote)
+		}
+		return refusalText(m.Refusal)
+	case protocol.Exited:
+		return causeWord(m.Exit)
+	default:
+		return ""
+	}
 }
 
 func each[T any](e entry, of []T, set func(*entry, T)) []entry {
@@ -157,10 +198,6 @@ func each[T any](e entry, of []T, set func(*entry, T)) []entry {
 		all = append(all, one)
 	}
 	return all
-}
-
-func setAttempt(e *entry, id grid.AttemptID) {
-	e.job, e.tasks, e.token = id.Task.Job, []uint32{id.Task.Index}, id.Token
 }
 
 func offerText(o grid.Offer) string {

@@ -13,14 +13,11 @@ import (
 
 // String is the story as it stands in a golden file.
 func (st *story) String() string {
-	decisions := make([]entry, 0, len(st.sights))
 	messages := make([]entry, 0, len(st.sights))
 	beats := make(map[string]int)
 	leased := make(map[grid.AttemptID]bool)
 	for _, s := range st.sights {
 		switch {
-		case s.Kind == sim.SightReported && isDecision(s):
-			decisions = append(decisions, decisionOf(s))
 		case s.Kind == sim.SightSent && isHeartbeat(s.Message, leased):
 			beats[kindOf(s.Message)]++
 		case s.Kind == sim.SightSent:
@@ -28,9 +25,20 @@ func (st *story) String() string {
 		}
 	}
 	return st.timeLine() +
-		st.section("decisions: at, who, what, job, tasks, #token", "decisions", decisions, maxDecisions) +
+		st.section("decisions: at, who, what, job, tasks, #token", "decisions", st.decisions(), maxDecisions) +
 		st.section("messages: at, from > to, kind, job, tasks, #token", "messages", messages, maxMessages) +
 		wrap("  beside them, to keep leases and views: ", beats)
+}
+
+// decisions lists what was decided, in its order.
+func (st *story) decisions() []entry {
+	all := make([]entry, 0, len(st.sights))
+	for _, s := range st.sights {
+		if s.Kind == sim.SightReported && isDecision(s) {
+			all = append(all, decisionOf(s))
+		}
+	}
+	return all
 }
 
 // echoes are the events in which a machine notes what another one decided, or which

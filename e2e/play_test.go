@@ -364,6 +364,8 @@ func actedTask(t view.TaskView, begin time.Time, names map[grid.SiteID]string) s
 	phases := map[view.Phase]grid.Phase{
 		view.PhaseDone: grid.PhaseDone, view.PhaseFailed: grid.PhaseFailed,
 		view.PhaseCancelled: grid.PhaseCancelled, view.PhaseRefused: grid.PhaseRefused,
+		// The words for a reservation.
+		view.PhaseOver: grid.PhaseDone, view.PhaseLost: grid.PhaseFailed, view.PhaseReleased: grid.PhaseCancelled,
 	}
 	o := scenario.TaskOutcome{Phase: phases[t.Phase], Site: names[t.Site], First: names[t.Site]}
 	o.NoteStart(t.Started.Time, begin)

@@ -51,8 +51,8 @@ func (st *story) timeLine() string {
 			fmt.Fprintf(&b, "       %s\n", below)
 		}
 	}
-	b.WriteString("  1-9 tasks run, + more, f frozen, . none, x the agent is dead; below: / cut off,\n" +
-		"  m mute, p paused, o its owner is busy, L given up here by the submitter\n")
+	b.WriteString("  1-9 tasks run, + more, f frozen, . none, x the agent is dead; below:\n" +
+		"  / cut off, m mute, p paused, o its owner is busy, L given up here by the submitter\n")
 	return b.String()
 }
 

@@ -25,8 +25,10 @@ func (st *story) String() string {
 		}
 	}
 	return st.timeLine() +
-		st.section("decisions: at, who, what, job, tasks, #token", "decisions", st.decisions(), maxDecisions) +
-		st.section("messages: at, from > to, kind, job, tasks, #token", "messages", messages, maxMessages) +
+		st.section("decisions: at, who, what, job, tasks, #token",
+			"decisions", st.decisions(), maxDecisions) +
+		st.section("messages: at, from > to, kind, job, tasks, #token",
+			"messages", messages, maxMessages) +
 		wrap("  beside them, to keep leases and views: ", beats)
 }
 
@@ -54,7 +56,9 @@ func isDecision(s sim.Sight) bool {
 
 func decisionOf(s sim.Sight) entry {
 	r := s.Report
-	e := entry{at: s.At, from: string(s.Site), what: r.Event, job: r.Attempt.Task.Job, token: r.Attempt.Token}
+	e := entry{
+		at: s.At, from: string(s.Site), what: r.Event, job: r.Attempt.Task.Job, token: r.Attempt.Token,
+	}
 	if e.token > 0 {
 		e.tasks = []uint32{r.Attempt.Task.Index}
 	}
@@ -98,7 +102,8 @@ func kindOf(msg protocol.Message) string {
 // messagesOf is a message as one entry for each job and attempt in it.
 func (st *story) messagesOf(s sim.Sight) []entry {
 	e := entry{
-		at: s.At, from: string(s.Site), to: string(s.To), what: kindOf(s.Message), lost: st.lost[s.Number],
+		at: s.At, from: string(s.Site), to: string(s.To), what: kindOf(s.Message),
+		lost: st.lost[s.Number],
 	}
 	switch m := s.Message.(type) {
 	case protocol.Vacancy:
@@ -226,14 +231,30 @@ func refusalText(r grid.Refusal) string {
 // reasonWords are the golden files' own, so that a better sentence for people does
 // not change them.
 var reasonWords = map[grid.Reason]string{ //nolint:gochecknoglobals // a constant table
-	grid.ReasonKind: "kind", grid.ReasonPlatform: "platform", grid.ReasonCPUs: "cpus", grid.ReasonMemory: "memory",
-	grid.ReasonDisk: "disk", grid.ReasonComputation: "computation", grid.ReasonData: "data", grid.ReasonWindow: "window",
-	grid.ReasonPaused: "paused", grid.ReasonDraining: "draining", grid.ReasonQuota: "quota",
-	grid.ReasonNotMember: "not-member", grid.ReasonUnknownOffer: "unknown-offer", grid.ReasonWorse: "worse",
-	grid.ReasonStale: "stale", grid.ReasonInvalid: "invalid", grid.ReasonOwnerBusy: "owner-busy",
-	grid.ReasonAvailability: "availability", grid.ReasonReservation: "reservation", grid.ReasonPromised: "promised",
-	grid.ReasonAhead: "ahead", grid.ReasonAdapter: "adapter", grid.ReasonOverrun: "overrun",
-	grid.ReasonBandwidth: "bandwidth",
+	grid.ReasonKind:         "kind",
+	grid.ReasonPlatform:     "platform",
+	grid.ReasonCPUs:         "cpus",
+	grid.ReasonMemory:       "memory",
+	grid.ReasonDisk:         "disk",
+	grid.ReasonComputation:  "computation",
+	grid.ReasonData:         "data",
+	grid.ReasonWindow:       "window",
+	grid.ReasonPaused:       "paused",
+	grid.ReasonDraining:     "draining",
+	grid.ReasonQuota:        "quota",
+	grid.ReasonNotMember:    "not-member",
+	grid.ReasonUnknownOffer: "unknown-offer",
+	grid.ReasonWorse:        "worse",
+	grid.ReasonStale:        "stale",
+	grid.ReasonInvalid:      "invalid",
+	grid.ReasonOwnerBusy:    "owner-busy",
+	grid.ReasonAvailability: "availability",
+	grid.ReasonReservation:  "reservation",
+	grid.ReasonPromised:     "promised",
+	grid.ReasonAhead:        "ahead",
+	grid.ReasonAdapter:      "adapter",
+	grid.ReasonOverrun:      "overrun",
+	grid.ReasonBandwidth:    "bandwidth",
 }
 
 func reasonWord(r grid.Reason) string {
@@ -248,7 +269,8 @@ func causeWord(e grid.Exit) string {
 		return fmt.Sprintf("code %d", e.Code)
 	}
 	words := [...]string{
-		"", "", "signal", "memory", "disk", "output", "time-limit", "unrunnable", "data", "sandbox", "restarted", "stopped",
+		"", "", "signal", "memory", "disk", "output", "time-limit", "unrunnable", "data", "sandbox",
+		"restarted", "stopped",
 	}
 	if int(e.Cause) < len(words) {
 		return words[e.Cause]

@@ -151,16 +151,16 @@ func TestExpectations(t *testing.T) {
 		"job=a site=s1":    "",
 		"job=a first=s1":   `line 5: expected job=a first=s1: task 0 of a was at "s0"`,
 		"site!=s0":         `task 0 of b#1 was at "s0"`,
-		"doubled=1 peers=1 frozen>3 cache_hits<3":     "",
-		"broker.fenced=1 site.nothing=0 messages!=78": "",
+		"doubled=1 peers=1 frozen>3 cache_hits<3":         "",
+		"broker.fenced=1 site.nothing=0 messages!=78":     "",
 		"job=a earliest>=8900ms latest<=9s spread<=100ms": "",
 
 		"job=a spread<=50ms": "line 5: expected job=a spread<=50ms: have 100ms",
 		"job=b latest<=1h":   "line 5: expected job=b latest<=1h0m0s: it was not measured",
 
-		"heard=8/9 heard>=8":                          "",
-		"heard=9/9":                                   "line 5: expected heard=9/9: have 8",
-		"heard=8/8":                                   "line 5: expected heard=8/8: 9 were announced",
+		"heard=8/9 heard>=8": "",
+		"heard=9/9":          "line 5: expected heard=9/9: have 8",
+		"heard=8/8":          "line 5: expected heard=8/8: 9 were announced",
 	} {
 		s, err := Parse(jobs + text)
 		if err != nil {

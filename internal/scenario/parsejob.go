@@ -33,7 +33,7 @@ func (p *parser) submit(l *line) {
 		s.NoWait = has
 	}
 	s.Takes = l.duration("takes", 0, false)
-	s.window(l, e.At)
+	s = withWindow(l, s, e.At)
 	s.Reservation, _ = l.text("reservation")
 	if after, has := l.text("after"); has {
 		s.After = strings.Split(after, ",")
@@ -46,8 +46,8 @@ func (p *parser) submit(l *line) {
 	p.add(l, e)
 }
 
-// window reads when a submission may run.
-func (s *Submission) window(l *line, at time.Duration) {
+// withWindow reads when a submission of a time may run.
+func withWindow(l *line, s Submission, at time.Duration) Submission {
 	s.Start, s.NotBefore = l.duration("start", 0, false), l.duration("notbefore", 0, false)
 	s.Deadline = l.duration("deadline", 0, false)
 	for _, k := range []struct {
@@ -62,6 +62,7 @@ func (s *Submission) window(l *line, at time.Duration) {
 	if length := l.duration("reserve", 0, false); length > 0 {
 		s.Reserve, s.Run = true, length
 	}
+	return s
 }
 
 // oneOf takes one of some words and gives its place, 0 without the key or for

@@ -58,11 +58,13 @@ func (st *story) timeLine() string {
 
 // columnOf is the time of a column so that all fit.
 func columnOf(end time.Duration) time.Duration {
-	width := 100 * time.Millisecond
-	for i := 0; end/width >= lineColumns; i++ {
-		width = width * []time.Duration{2, 5, 10}[i%3] / []time.Duration{1, 2, 5}[i%3]
+	for unit := 100 * time.Millisecond; ; unit *= 10 {
+		for _, width := range []time.Duration{unit, 2 * unit, 5 * unit} {
+			if end/width < lineColumns {
+				return width
+			}
+		}
 	}
-	return width
 }
 
 // ruler marks every tenth column with its time.
@@ -107,11 +109,11 @@ func (st *story) drawSights(sites map[string]*siteLine) (end time.Duration) {
 		case sim.SightRuns, sim.SightFrozen, sim.SightGone:
 			closeSpan(&l.runs, runs, s.Attempt, s.At)
 			closeSpan(&l.frozen, frozen, s.Attempt, s.At)
-			switch s.Kind {
-			case sim.SightRuns:
-				runs[s.Attempt], at[s.Attempt] = s.At, string(s.Site)
-			case sim.SightFrozen:
-				frozen[s.Attempt], at[s.Attempt] = s.At, string(s.Site)
+			at[s.Attempt] = string(s.Site)
+			if s.Kind == sim.SightRuns {
+				runs[s.Attempt] = s.At
+			} else if s.Kind == sim.SightFrozen {
+				frozen[s.Attempt] = s.At
 			}
 		case sim.SightDown:
 			down[string(s.Site)] = s.At

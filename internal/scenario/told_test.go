@@ -50,8 +50,8 @@ func echoes() []string { return []string{"accepted", "running", "frozen", "stagi
 // isDecision reports whether a report is about the life of a job: what people are
 // told, and not the submitter's echo of what a site did.
 func isDecision(s sim.Sight) bool {
-	return s.Report.Level >= step.LevelInfo && s.Report.Attempt.Task.Job != "" &&
-		!(s.Broker && slices.Contains(echoes(), s.Report.Event))
+	echo := s.Broker && slices.Contains(echoes(), s.Report.Event)
+	return s.Report.Level >= step.LevelInfo && s.Report.Attempt.Task.Job != "" && !echo
 }
 
 func decisionOf(s sim.Sight) entry {
@@ -122,12 +122,11 @@ func (st *story) messagesOf(s sim.Sight) []entry {
 			e.job, e.tasks, e.token = id.Task.Job, []uint32{id.Task.Index}, id.Token
 		})
 	}
-	e.ofJob(s.Message)
-	return []entry{e}
+	return []entry{aboutJob(e, s.Message)}
 }
 
-// ofJob fills in what a message about a job as a whole says.
-func (e *entry) ofJob(msg protocol.Message) {
+// aboutJob fills in what a message about a job as a whole says.
+func aboutJob(e entry, msg protocol.Message) entry {
 	round := func(seq uint32, more string) { e.more = fmt.Sprintf("round %d%s", seq, more) }
 	switch m := msg.(type) {
 	case protocol.Announce:
@@ -157,6 +156,7 @@ func (e *entry) ofJob(msg protocol.Message) {
 	case protocol.Cancel:
 		e.job, e.folded = m.Job, foldReceivers
 	}
+	return e
 }
 
 // attemptsOf lists the attempts that a message is about, nil for another message.
@@ -230,7 +230,7 @@ func refusalText(r grid.Refusal) string {
 
 // reasonWords are the golden files' own, so that a better sentence for people does
 // not change them.
-var reasonWords = map[grid.Reason]string{ //nolint:gochecknoglobals // a constant table
+var reasonWords = map[grid.Reason]string{
 	grid.ReasonKind:         "kind",
 	grid.ReasonPlatform:     "platform",
 	grid.ReasonCPUs:         "cpus",

@@ -110,10 +110,12 @@ func (st *story) drawSights(sites map[string]*siteLine) (end time.Duration) {
 			closeSpan(&l.runs, runs, s.Attempt, s.At)
 			closeSpan(&l.frozen, frozen, s.Attempt, s.At)
 			at[s.Attempt] = string(s.Site)
-			if s.Kind == sim.SightRuns {
+			switch s.Kind {
+			case sim.SightRuns:
 				runs[s.Attempt] = s.At
-			} else if s.Kind == sim.SightFrozen {
+			case sim.SightFrozen:
 				frozen[s.Attempt] = s.At
+			default: // it is gone
 			}
 		case sim.SightDown:
 			down[string(s.Site)] = s.At

@@ -45,7 +45,7 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 	for reason, n := range b.mesh.Refusals() {
 		s.Counters["refused_"+reason] = int64(min(n, math.MaxInt64))
 	}
-	s.Owner, s.Walls, s.Machine = ownerView(b.cfg.Owner.Hours, known.Owner), known.Walls, machineView(b.cfg.Host.Machine, known)
+	s.Owner, s.Walls, s.Machine = ownerView(b.agent.Terms().Owner.Hours, known.Owner), known.Walls, machineView(b.cfg.Host.Machine, known)
 	if s.Peers == 0 {
 		s.Notices = append(s.Notices, view.Notice{
 			Text: "no other site is connected", Cause: "nobody of the bootstrap list answers, or the list is empty",

@@ -1,24 +1,32 @@
-package p2p
+package gossip
 
 import (
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	"github.com/libp2p/go-libp2p/core/peer"
 	lp "github.com/libp2p/go-libp2p/core/protocol"
+
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
+)
+
+// Queues of gossipsub, labels of wire.CountDropped.
+const (
+	queueGossipOut = "gossip_out"   // sent faster than peers take it
+	queueValidate  = "gossip_check" // received faster than checked
 )
 
 // dropTracer counts what gossipsub drops in its own queues, which it does not
 // tell otherwise.
-type dropTracer struct{ g *gossip }
+type dropTracer struct{ g *Topic }
 
 // DropRPC counts messages that did not fit into the queue to a peer.
 func (t dropTracer) DropRPC(rpc *pubsub.RPC, _ peer.ID) {
-	t.g.m.counts.add(CountDropped, queueGossipOut, uint64(len(rpc.GetPublish())))
+	t.g.cfg.Counts.Add(wire.CountDropped, queueGossipOut, uint64(len(rpc.GetPublish())))
 }
 
 // RejectMessage counts messages that nobody had time to check.
 func (t dropTracer) RejectMessage(_ *pubsub.Message, reason string) {
 	if reason == pubsub.RejectValidationQueueFull || reason == pubsub.RejectValidationThrottled {
-		t.g.m.counts.inc(CountDropped, queueValidate)
+		t.g.cfg.Counts.Inc(wire.CountDropped, queueValidate)
 	}
 }
 
@@ -26,7 +34,7 @@ func (t dropTracer) RejectMessage(_ *pubsub.Message, reason string) {
 // for.
 func (t dropTracer) UndeliverableMessage(m *pubsub.Message) {
 	t.g.release(len(m.GetData()))
-	t.g.m.counts.inc(CountDropped, queueGossip)
+	t.g.cfg.Counts.Inc(wire.CountDropped, queueGossip)
 }
 
 // The rest of what a tracer is told is of no interest.

@@ -1,13 +1,11 @@
-package p2p
+package wire
 
 import (
-	"fmt"
 	"reflect"
 	"sync"
 	"sync/atomic"
 
 	"github.com/mrsmesh/mrsmesh/internal/obs"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
@@ -29,35 +27,16 @@ const (
 	CountLookups = "lookups"      // asking members where a member is [found, unknown]
 )
 
-// Causes, the label of CountInvalid.
+// Causes that messages of every kind share, the label of CountInvalid.
 const (
-	causeSize      = "size"      // larger than allowed
-	causeVersion   = "version"   // a version not spoken here
-	causeDomain    = "domain"    // of another domain
-	causeDeadline  = "deadline"  // expired, or from a clock too far off
-	causeRate      = "rate"      // more than a submitter may send
-	causeStranger  = "stranger"  // signed by somebody not on the list
-	causeSignature = "signature" // not signed by whom it names
-	causeFormat    = "format"    // not decodable, out of range, or not for gossip
-	causeReplay    = "replay"    // seen before
-	causeFrame     = "frame"     // a stream's frame was cut short or too slow
+	causeSize    = "size"    // larger than allowed
+	causeVersion = "version" // a version not spoken here
+	CauseFormat  = "format"  // not decodable, out of range, or not for gossip
+	causeFrame   = "frame"   // a stream's frame was cut short or too slow
 )
 
-// Queues, the label of CountDropped.
-const (
-	queueFull      = "send_full"      // Send found the queue full
-	queueSend      = "send_abandoned" // the peer could not be reached, or took nothing
-	queueGossip    = "gossip_in"      // received faster than handled
-	queueGossipOut = "gossip_out"     // sent faster than peers take it
-	queueValidate  = "gossip_check"   // received faster than checked
-	queueLogs      = "logs"           // too many log streams at once, of one peer or of all
-	queueStreams   = "streams"        // a peer opened more streams than it may
-	queueHello     = "hello"          // a peer repeated its Hello too often
-	hearsay        = "hearsay"        // addresses of others that are not followed: too many, or not to be dialled
-)
-
-// counters counts for tests, the API and the registry at once.
-type counters struct {
+// Counters counts for tests, the API and the registry at once.
+type Counters struct {
 	families map[string]obs.CounterVec
 	values   sync.Map // [2]string{family, label} -> *counter
 }
@@ -67,11 +46,12 @@ type counter struct {
 	shown obs.Counter
 }
 
-func newCounters(reg *obs.Registry) *counters {
+// NewCounters shows what it counts in a registry; nil = nowhere.
+func NewCounters(reg *obs.Registry) *Counters {
 	family := func(name, help, label string) obs.CounterVec {
 		return reg.CounterVec("p2p_"+name+"_total", help, label)
 	}
-	return &counters{families: map[string]obs.CounterVec{
+	return &Counters{families: map[string]obs.CounterVec{
 		CountIn:      family(CountIn, "Messages received and handed on.", "type"),
 		CountOut:     family(CountOut, "Messages sent.", "type"),
 		CountInvalid: family(CountInvalid, "Received messages that were thrown away.", "cause"),
@@ -88,7 +68,8 @@ func newCounters(reg *obs.Registry) *counters {
 	}}
 }
 
-func (c *counters) add(family, label string, n uint64) {
+// Add counts n events of a family, with a label.
+func (c *Counters) Add(family, label string, n uint64) {
 	key := [2]string{family, label}
 	found, ok := c.values.Load(key)
 	if !ok {
@@ -99,9 +80,11 @@ func (c *counters) add(family, label string, n uint64) {
 	cnt.shown.Add(float64(n))
 }
 
-func (c *counters) inc(family, label string) { c.add(family, label, 1) }
+// Inc counts one.
+func (c *Counters) Inc(family, label string) { c.Add(family, label, 1) }
 
-func (c *counters) get(family, label string) uint64 {
+// Get is how many there were.
+func (c *Counters) Get(family, label string) uint64 {
 	found, ok := c.values.Load([2]string{family, label})
 	if !ok {
 		return 0
@@ -109,8 +92,8 @@ func (c *counters) get(family, label string) uint64 {
 	return found.(*counter).value.Load() //nolint:forcetypeassert // nothing else is stored
 }
 
-// labels are the counters of a family, by label.
-func (c *counters) labels(family string) map[string]uint64 {
+// Labels are the counts of a family, by label.
+func (c *Counters) Labels(family string) map[string]uint64 {
 	all := make(map[string]uint64)
 	c.values.Range(func(key, value any) bool {
 		if k, ok := key.([2]string); ok && k[0] == family {
@@ -121,25 +104,5 @@ func (c *counters) labels(family string) map[string]uint64 {
 	return all
 }
 
-// nameOf is the message's type as a label, "Announce".
-func nameOf(m protocol.Message) string { return reflect.TypeOf(m).Name() }
-
-// reasonLabel is the reason as a label: its number, which never changes.
-func reasonLabel(r grid.Reason) string {
-	switch r {
-	case grid.ReasonVersion:
-		return "version"
-	case grid.ReasonDomain:
-		return "domain"
-	case grid.ReasonNotMember:
-		return "not_member"
-	case grid.ReasonClock:
-		return "clock"
-	case grid.ReasonInvalid:
-		return "invalid"
-	case grid.ReasonBanned:
-		return "banned"
-	default:
-		return fmt.Sprintf("reason_%d", uint16(r))
-	}
-}
+// NameOf is the message's type as a label, "Announce".
+func NameOf(m protocol.Message) string { return reflect.TypeOf(m).Name() }

@@ -1,4 +1,4 @@
-package p2p
+package gossip
 
 import (
 	"context"
@@ -11,8 +11,11 @@ import (
 
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	pb "github.com/libp2p/go-libp2p-pubsub/pb"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -27,10 +30,44 @@ const (
 	sequenceBits  = 32 // of a sequence count envelopes; those above are the incarnation
 )
 
-// gossip is the domain's topic: what this site says there, and the check of
-// what others say.
-type gossip struct {
-	m     *Mesh
+// Config is what a Topic needs to know. All fields but Wide, Quick and Unscored are
+// required.
+type Config struct {
+	Host        host.Host
+	Key         crypto.PrivKey // signs what this site says
+	Self        grid.SiteID
+	Domain      grid.DomainID
+	Incarnation uint64           // number of this start of the agent
+	Now         func() time.Time // the wall clock
+	Limits      Limits
+	Counts      *wire.Counters
+
+	Wide     bool // gossipsub's own degree, no flood publishing: far sites, slow links
+	Quick    bool // for tests: ten heartbeats a second
+	Unscored bool // for tests: no peer scores, to see what these are good for
+
+	// Allowed reports whether a site may be a member now.
+	Allowed func(grid.SiteID) bool
+	// LateOwn reports whether an expired envelope that a peer signed itself is forgiven.
+	LateOwn func(peer.ID) bool
+	// OnMessage brings a checked message and the site that said it, which may be this
+	// one; one after the other.
+	OnMessage func(by grid.SiteID, m protocol.Message)
+}
+
+// Limits bounds what others can make this site hold. All are above 0.
+type Limits struct {
+	Messages       int     // waiting for OnMessage
+	Bytes          int64   // of them
+	SubmitterRate  float64 // messages of one submitter, per second, in the long run; large ones count more
+	SubmitterBurst int     // messages of one submitter at once
+	Submitters     int     // whose rate and replays are watched
+}
+
+// Topic is the domain's topic: what this site says there, and the check of what others
+// say. It is safe for concurrent use.
+type Topic struct {
+	cfg   Config
 	topic *pubsub.Topic
 	sub   *pubsub.Subscription
 	peers *pubsub.TopicEventHandler
@@ -46,25 +83,26 @@ type gossip struct {
 	rates   *rates
 }
 
-// newGossip subscribes to the domain's topic.
-func newGossip(ctx context.Context, m *Mesh) (*gossip, error) {
-	name := protocol.Topic(m.cfg.Domain)
-	g := &gossip{
-		m: m, on: make(map[peer.ID]bool), replays: protocol.NewReplayWindow(m.cfg.Limits.Submitters),
-		rates: newRates(m.cfg.Limits.SubmitterRate, m.cfg.Limits.SubmitterBurst, m.cfg.Limits.Submitters),
+// Join subscribes to the domain's topic. Nothing is handed on before Run. The topic
+// ends with Close, or when ctx does.
+func Join(ctx context.Context, cfg Config) (*Topic, error) {
+	name := protocol.Topic(cfg.Domain)
+	g := &Topic{
+		cfg: cfg, on: make(map[peer.ID]bool), replays: protocol.NewReplayWindow(cfg.Limits.Submitters),
+		rates: newRates(cfg.Limits.SubmitterRate, cfg.Limits.SubmitterBurst, cfg.Limits.Submitters),
 	}
 	options := g.options(name)
-	if !m.cfg.unscored {
+	if !cfg.Unscored {
 		options = append(options, pubsub.WithPeerScore(scores(name)))
 	}
-	ps, err := pubsub.NewGossipSub(ctx, m.host, options...)
+	ps, err := pubsub.NewGossipSub(ctx, cfg.Host, options...)
 	if err != nil {
 		return nil, fmt.Errorf("start gossip: %w", err)
 	}
 	if g.topic, err = ps.Join(name); err != nil {
 		return nil, fmt.Errorf("join topic: %w", err)
 	}
-	if g.sub, err = g.topic.Subscribe(pubsub.WithBufferSize(m.cfg.Limits.GossipMessages)); err != nil {
+	if g.sub, err = g.topic.Subscribe(pubsub.WithBufferSize(cfg.Limits.Messages)); err != nil {
 		return nil, fmt.Errorf("subscribe to topic: %w", err)
 	}
 	if g.peers, err = g.topic.EventHandler(); err != nil {
@@ -73,17 +111,25 @@ func newGossip(ctx context.Context, m *Mesh) (*gossip, error) {
 	return g, nil
 }
 
+// Run hands messages on and follows who is on the topic, until ctx ends or Close is
+// called.
+func (g *Topic) Run(ctx context.Context) {
+	var following sync.WaitGroup
+	following.Go(func() { g.follow(ctx) })
+	g.deliver(ctx)
+	following.Wait()
+}
+
 // options is how gossipsub is set up, except for the scores.
-func (g *gossip) options(topic string) []pubsub.Option {
-	m := g.m
+func (g *Topic) options(topic string) []pubsub.Option {
 	return []pubsub.Option{
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign), pubsub.WithNoAuthor(),
 		pubsub.WithMessageIdFn(messageID),
-		pubsub.WithGossipSubParams(meshShape(m.cfg.Preset)), pubsub.WithFloodPublish(m.cfg.Preset != PresetWAN),
+		pubsub.WithGossipSubParams(meshShape(g.cfg)), pubsub.WithFloodPublish(!g.cfg.Wide),
 		pubsub.WithPeerOutboundQueueSize(gossipQueue), pubsub.WithValidateQueueSize(gossipQueue),
 		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(pubsub.NewAllowlistSubscriptionFilter(topic), maxTopics)),
-		pubsub.WithPeerFilter(func(p peer.ID, _ string) bool { return m.Allowed(p) }),
-		pubsub.WithBlacklist(strangers{m}),
+		pubsub.WithPeerFilter(func(p peer.ID, _ string) bool { return g.allows(p) }),
+		pubsub.WithBlacklist(strangers{g}),
 		pubsub.WithRawTracer(dropTracer{g: g}),
 		pubsub.WithLogger(slog.New(slog.DiscardHandler)),
 		pubsub.WithDefaultValidator(g.check, pubsub.WithValidatorInline(true)),
@@ -91,7 +137,7 @@ func (g *gossip) options(topic string) []pubsub.Option {
 }
 
 // follow keeps count of who is on the topic.
-func (g *gossip) follow(ctx context.Context) {
+func (g *Topic) follow(ctx context.Context) {
 	for {
 		event, err := g.peers.NextPeerEvent(ctx)
 		if err != nil {
@@ -107,15 +153,15 @@ func (g *gossip) follow(ctx context.Context) {
 	}
 }
 
-// reaches reports whether gossip goes to the peer directly.
-func (g *gossip) reaches(id peer.ID) bool {
+// Reaches reports whether gossip goes to the peer directly.
+func (g *Topic) Reaches(id peer.ID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.on[id]
 }
 
-// close leaves the topic.
-func (g *gossip) close() {
+// Close leaves the topic.
+func (g *Topic) Close() {
 	g.peers.Cancel()
 	g.sub.Cancel()
 }
@@ -127,12 +173,12 @@ func messageID(m *pb.Message) string {
 }
 
 // meshShape is gossipsub's degree and pace (protocol.md, "Hardening").
-func meshShape(p Preset) pubsub.GossipSubParams {
+func meshShape(c Config) pubsub.GossipSubParams {
 	shape := pubsub.DefaultGossipSubParams()
-	if p != PresetWAN {
+	if !c.Wide {
 		shape.D, shape.Dlo, shape.Dhi, shape.Dout, shape.Dscore = 4, 3, 5, 1, 3
 	}
-	if p == PresetTest {
+	if c.Quick {
 		shape.HeartbeatInterval = 100 * time.Millisecond
 	}
 	return shape
@@ -160,31 +206,21 @@ func scores(topic string) (*pubsub.PeerScoreParams, *pubsub.PeerScoreThresholds)
 	}
 }
 
-// Broadcast says the message, an announcement or a clear, to the whole domain.
-// This site's own handler gets it, too, and so do, on their streams, the admitted
-// peers that are not yet on the topic. Nobody confirms it. It fails when the
-// message cannot be encoded, and when the own handler is far behind.
-func (m *Mesh) Broadcast(message protocol.Message) error {
-	raw, err := m.gossip.seal(message)
+// Say says the message, an announcement or a clear, to the whole topic, this site
+// included. Nobody confirms it. It fails when the message cannot be encoded, and when
+// OnMessage is far behind.
+func (g *Topic) Say(message protocol.Message) error {
+	raw, err := g.seal(message)
 	if err != nil {
-		return fmt.Errorf("broadcast %s: %w", nameOf(message), err)
+		return err
 	}
 	// Without waiting for peers Publish only hands the message over.
-	if err := m.gossip.topic.Publish(context.Background(), raw); err != nil {
-		return fmt.Errorf("broadcast %s: %w", nameOf(message), err)
-	}
-	m.counts.inc(CountOut, nameOf(message))
-	for _, r := range m.all() {
-		if _, present := r.admitted(); present && !m.gossip.reaches(r.id) {
-			_ = m.Send(r.site, message) // what is lost is counted
-		}
-	}
-	return nil
+	return g.topic.Publish(context.Background(), raw)
 }
 
 // seal puts the message into a signed envelope. Sequences grow over restarts,
 // because the incarnation stands above the count.
-func (g *gossip) seal(message protocol.Message) ([]byte, error) {
+func (g *Topic) seal(message protocol.Message) ([]byte, error) {
 	if _, ok := speaker(message); !ok {
 		return nil, fmt.Errorf("%w: not a message for gossip", protocol.ErrUnknownMessage)
 	}
@@ -193,14 +229,14 @@ func (g *gossip) seal(message protocol.Message) ([]byte, error) {
 		return nil, err
 	}
 	e := protocol.Envelope{
-		Version: protocol.Version, Domain: g.m.cfg.Domain, Signer: g.m.self,
-		Sequence: g.m.cfg.Incarnation<<sequenceBits | g.sent.Add(1),
-		IssuedMS: g.m.cfg.Now().UnixMilli(), Validity: validity(message), Payload: payload,
+		Version: protocol.Version, Domain: g.cfg.Domain, Signer: g.cfg.Self,
+		Sequence: g.cfg.Incarnation<<sequenceBits | g.sent.Add(1),
+		IssuedMS: g.cfg.Now().UnixMilli(), Validity: validity(message), Payload: payload,
 	}
 	if err = e.Validate(); err != nil {
 		return nil, err
 	}
-	signature, err := g.m.key.Sign(e.SignedBytes())
+	signature, err := g.cfg.Key.Sign(e.SignedBytes())
 	if err != nil {
 		return nil, fmt.Errorf("sign: %w", err)
 	}
@@ -235,7 +271,7 @@ func validity(message protocol.Message) time.Duration {
 }
 
 // deliver hands checked messages on, one after the other.
-func (g *gossip) deliver(ctx context.Context) {
+func (g *Topic) deliver(ctx context.Context) {
 	for {
 		raw, err := g.sub.Next(ctx)
 		if err != nil {
@@ -246,12 +282,18 @@ func (g *gossip) deliver(ctx context.Context) {
 		if !ok {
 			continue
 		}
-		if a, ok := s.message.(protocol.Announce); ok && s.by != g.m.self {
-			if id, err := peerOf(s.by); err == nil {
-				g.m.hint(id, a.Addrs)
-			}
-		}
-		g.m.counts.inc(CountIn, nameOf(s.message))
-		g.m.handlers.OnMessage(s.by, s.message)
+		g.cfg.Counts.Inc(wire.CountIn, wire.NameOf(s.message))
+		g.cfg.OnMessage(s.by, s.message)
 	}
 }
+
+// strangers keeps those who are no members out of gossip, guests among them.
+type strangers struct{ g *Topic }
+
+// Add does nothing: who is a stranger is decided elsewhere.
+func (strangers) Add(peer.ID) bool { return false }
+
+// Contains reports whether the peer is no member. Messages have no author.
+func (s strangers) Contains(p peer.ID) bool { return p != "" && !s.g.allows(p) }
+
+func (g *Topic) allows(p peer.ID) bool { return g.cfg.Allowed(wire.SiteOf(p)) }

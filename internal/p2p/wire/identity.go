@@ -1,4 +1,4 @@
-package p2p
+package wire
 
 import (
 	"crypto/rand"
@@ -27,6 +27,12 @@ type Identity struct {
 
 // Site is the site's name, derived from the public key.
 func (i Identity) Site() grid.SiteID { return i.site }
+
+// Peer is the site's name in libp2p's form.
+func (i Identity) Peer() peer.ID { return i.id }
+
+// Key signs for the site, and must not leave the process.
+func (i Identity) Key() crypto.PrivKey { return i.key }
 
 // String is the site's name; the key never shows.
 func (i Identity) String() string { return string(i.site) }
@@ -80,12 +86,14 @@ func identityOf(key crypto.PrivKey) (Identity, error) {
 	if err != nil {
 		return Identity{}, fmt.Errorf("derive site name: %w", err)
 	}
-	return Identity{key: key, id: id, site: siteOf(id)}, nil
+	return Identity{key: key, id: id, site: SiteOf(id)}, nil
 }
 
-func siteOf(id peer.ID) grid.SiteID { return grid.SiteID(id.String()) }
+// SiteOf is the site that a peer is.
+func SiteOf(id peer.ID) grid.SiteID { return grid.SiteID(id.String()) }
 
-func peerOf(site grid.SiteID) (peer.ID, error) {
+// PeerOf is the peer that a site is; the error says that the name is none.
+func PeerOf(site grid.SiteID) (peer.ID, error) {
 	id, err := peer.Decode(string(site))
 	if err != nil {
 		return "", fmt.Errorf("site %q: no peer ID: %w", string(site), err)

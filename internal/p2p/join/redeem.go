@@ -1,7 +1,6 @@
-package p2p
+package join
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	libp2pquic "github.com/libp2p/go-libp2p/p2p/transport/quic"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
@@ -25,7 +25,7 @@ var ErrTurnedAway = errors.New("the inviter turned this site away: " +
 
 // Invitation is what Redeem needs. All fields are required.
 type Invitation struct {
-	Identity Identity             // of the newcomer
+	Identity wire.Identity        // of the newcomer
 	Addrs    []string             // of the inviter, multiaddrs that end in /p2p/ID
 	Request  protocol.JoinRequest // what to say
 }
@@ -47,20 +47,20 @@ func Redeem(ctx context.Context, in Invitation) (protocol.JoinAnswer, []protocol
 	if err != nil {
 		return protocol.JoinAnswer{}, nil, err
 	}
-	h, err := libp2p.New(libp2p.Identity(in.Identity.key), libp2p.NoListenAddrs, libp2p.EnableRelay(), libp2p.Ping(false),
+	h, err := libp2p.New(libp2p.Identity(in.Identity.Key()), libp2p.NoListenAddrs, libp2p.EnableRelay(), libp2p.Ping(false),
 		libp2p.UserAgent("mrsmesh"), libp2p.DisableMetrics(),
 		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()), libp2p.Transport(libp2pquic.NewTransport))
 	if err != nil {
 		return protocol.JoinAnswer{}, nil, fmt.Errorf("redeem: %w", err)
 	}
 	defer func() { _ = h.Close() }() // it only asked
-	wait := backoff{low: 300 * time.Millisecond, high: 2 * time.Second}
+	wait := wire.Backoff{Low: 300 * time.Millisecond, High: 2 * time.Second}
 	for {
 		answer, records, err := redeemOnce(ctx, h, inviter, in.Request)
 		if err == nil {
 			return answer, records, nil
 		}
-		if !pause(ctx, wait.next(false), nil) {
+		if !wire.Pause(ctx, wait.Next(false), nil) {
 			return protocol.JoinAnswer{}, nil, fmt.Errorf("redeem: %w", err)
 		}
 	}
@@ -121,7 +121,7 @@ func exchange(ctx context.Context, h host.Host, inviter peer.AddrInfo, request p
 	if _, err = stream.Write(frame); err != nil {
 		return answer, nil, fmt.Errorf("ask the inviter: %w", err)
 	}
-	answer, records, err = readJoinAnswer(stream)
+	answer, records, err = readAnswer(stream)
 	if err != nil {
 		return answer, nil, fmt.Errorf("read the inviter's answer: %w", err)
 	}
@@ -131,20 +131,20 @@ func exchange(ctx context.Context, h host.Host, inviter peer.AddrInfo, request p
 // maxRosterParts is how many messages of records are read.
 const maxRosterParts = 64
 
-// readJoinAnswer reads an answer and the roster that may follow it. The stream's
+// readAnswer reads an answer and the roster that may follow it. The stream's
 // deadline is set by the caller.
-func readJoinAnswer(stream deadlined) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
-	in := &frameReader{stream: fixedDeadline{stream}, in: newBuffer(stream), limit: redeemTry}
-	first, err := in.next(protocol.MaxMessageBytes)
+func readAnswer(stream wire.Stream) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
+	in := wire.NewTimedReader(stream)
+	first, err := in.Next(protocol.MaxMessageBytes)
 	if err != nil {
 		return answer, nil, err
 	}
 	answer, ok := first.(protocol.JoinAnswer)
 	if !ok {
-		return answer, nil, fmt.Errorf("%w: it begins with %s", protocol.ErrMalformed, nameOf(first))
+		return answer, nil, fmt.Errorf("%w: it begins with %s", protocol.ErrMalformed, wire.NameOf(first))
 	}
 	for range maxRosterParts {
-		message, err := in.next(protocol.MaxMessageBytes)
+		message, err := in.Next(protocol.MaxMessageBytes)
 		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return answer, records, nil
 		}
@@ -153,7 +153,7 @@ func readJoinAnswer(stream deadlined) (answer protocol.JoinAnswer, records []pro
 		}
 		part, ok := message.(protocol.Roster)
 		if !ok {
-			return answer, nil, fmt.Errorf("%w: %s among the records", protocol.ErrMalformed, nameOf(message))
+			return answer, nil, fmt.Errorf("%w: %s among the records", protocol.ErrMalformed, wire.NameOf(message))
 		}
 		records = append(records, part.Records...)
 		if part.Digest != (protocol.Digest{}) {
@@ -162,14 +162,6 @@ func readJoinAnswer(stream deadlined) (answer protocol.JoinAnswer, records []pro
 	}
 	return answer, nil, fmt.Errorf("%w: too many records", protocol.ErrTooLarge)
 }
-
-func newBuffer(stream io.Reader) *bufio.Reader { return bufio.NewReaderSize(stream, streamBuffer) }
-
-// fixedDeadline keeps a frameReader from moving the deadline of the whole.
-type fixedDeadline struct{ deadlined }
-
-// SetReadDeadline does nothing.
-func (fixedDeadline) SetReadDeadline(time.Time) error { return nil }
 
 // lastConn remembers the last connection: this site closes none while it asks.
 type lastConn struct {

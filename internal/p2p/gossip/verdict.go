@@ -1,4 +1,4 @@
-package p2p
+package gossip
 
 import (
 	"context"
@@ -7,18 +7,33 @@ import (
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
+// Causes for which an envelope is thrown away, the label of wire.CountInvalid, beside
+// those of package wire.
+const (
+	causeDomain    = "domain"    // of another domain
+	causeDeadline  = "deadline"  // expired, or from a clock too far off
+	causeRate      = "rate"      // more than a submitter may send
+	causeStranger  = "stranger"  // signed by somebody not on the list
+	causeSignature = "signature" // not signed by whom it names
+	causeReplay    = "replay"    // seen before
+)
+
+// queueGossip is received faster than handled, a label of wire.CountDropped.
+const queueGossip = "gossip_in"
+
 // check is the validator: cheap questions first, the signature last. Ignored
 // messages cost nobody anything; rejected ones cost the peer that brought them
 // its score.
-func (g *gossip) check(_ context.Context, from peer.ID, raw *pubsub.Message) pubsub.ValidationResult {
-	own := from == g.m.host.ID()
+func (g *Topic) check(_ context.Context, from peer.ID, raw *pubsub.Message) pubsub.ValidationResult {
+	own := from == g.cfg.Host.ID()
 	e, signed, signature, err := protocol.DecodeEnvelope(raw.GetData())
 	if err != nil {
-		return g.reject(causeOf(err))
+		return g.reject(wire.CauseOf(err))
 	}
 	if !own {
 		if cause, result := g.checkCheaply(e); result != pubsub.ValidationAccept {
@@ -33,10 +48,10 @@ func (g *gossip) check(_ context.Context, from peer.ID, raw *pubsub.Message) pub
 	}
 	message, err := protocol.Decode(e.Payload)
 	if err != nil {
-		return g.reject(causeOf(err))
+		return g.reject(wire.CauseOf(err))
 	}
 	if site, ok := speaker(message); !ok || site != e.Signer {
-		return g.reject(causeFormat)
+		return g.reject(wire.CauseFormat)
 	}
 	if !own {
 		if cause := g.count(e, len(raw.GetData())); cause != "" {
@@ -54,11 +69,11 @@ type said struct {
 }
 
 // checkCheaply asks what needs no cryptography.
-func (g *gossip) checkCheaply(e protocol.Envelope) (cause string, result pubsub.ValidationResult) {
+func (g *Topic) checkCheaply(e protocol.Envelope) (cause string, result pubsub.ValidationResult) {
 	switch {
-	case e.Domain != g.m.cfg.Domain:
+	case e.Domain != g.cfg.Domain:
 		return causeDomain, pubsub.ValidationReject
-	case !g.m.allowsSite(e.Signer): // the list of who passes it on may be another one
+	case !g.cfg.Allowed(e.Signer): // the list of who passes it on may be another one
 		return causeStranger, pubsub.ValidationIgnore
 	case !g.rates.ready(e.Signer, g.clock()):
 		return causeRate, pubsub.ValidationIgnore
@@ -72,13 +87,13 @@ func (g *gossip) checkCheaply(e protocol.Envelope) (cause string, result pubsub.
 // differs from ours, and who said it may have slept or had its clock set; but
 // nobody says what has expired for long. All this comes after the signature,
 // because nobody honest passes on what is not genuine: whoever does pays for it.
-func (g *gossip) checkTimely(e protocol.Envelope, from peer.ID) (cause string, result pubsub.ValidationResult) {
+func (g *Topic) checkTimely(e protocol.Envelope, from peer.ID) (cause string, result pubsub.ValidationResult) {
 	switch {
-	case e.Signer == g.m.self: // nobody else says anything new in our name
+	case e.Signer == g.cfg.Self: // nobody else says anything new in our name
 		return causeReplay, pubsub.ValidationIgnore
 	case e.CheckTime(g.clock()) == nil:
 		return "", pubsub.ValidationAccept
-	case e.Signer == siteOf(from) && !g.m.guard.lateOwn(from):
+	case e.Signer == wire.SiteOf(from) && !g.cfg.LateOwn(from):
 		return causeDeadline, pubsub.ValidationReject
 	default:
 		return causeDeadline, pubsub.ValidationIgnore
@@ -86,15 +101,15 @@ func (g *gossip) checkTimely(e protocol.Envelope, from peer.ID) (cause string, r
 }
 
 // clock is the wall clock, except that it never steps back.
-func (g *gossip) clock() time.Time {
+func (g *Topic) clock() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.tick()
 }
 
 // tick is clock for who holds g.mu.
-func (g *gossip) tick() time.Time {
-	if now := g.m.cfg.Now(); now.After(g.now) {
+func (g *Topic) tick() time.Time {
+	if now := g.cfg.Now(); now.After(g.now) {
 		g.now = now
 	}
 	return g.now
@@ -103,7 +118,7 @@ func (g *gossip) tick() time.Time {
 // count notes a verified envelope. It gives the cause for which the envelope is
 // to be ignored: it came before, or its signer says too much. Only here tokens
 // and sequences are used up, so that forgeries cost the forger's victim nothing.
-func (g *gossip) count(e protocol.Envelope, size int) (cause string) {
+func (g *Topic) count(e protocol.Envelope, size int) (cause string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.tick()
@@ -122,7 +137,7 @@ func (g *gossip) count(e protocol.Envelope, size int) (cause string) {
 // verified reports whether the envelope was signed by whom it names. A peer ID
 // of an ed25519 key holds the key.
 func verified(signer grid.SiteID, signed, signature []byte) bool {
-	id, err := peerOf(signer)
+	id, err := wire.PeerOf(signer)
 	if err != nil {
 		return false
 	}
@@ -135,27 +150,27 @@ func verified(signer grid.SiteID, signed, signature []byte) bool {
 }
 
 // reserve makes room for a message on its way to the handler.
-func (g *gossip) reserve(size int) pubsub.ValidationResult {
-	limits := g.m.cfg.Limits
+func (g *Topic) reserve(size int) pubsub.ValidationResult {
+	limits := g.cfg.Limits
 	waiting, bytes := g.waiting.Add(1), g.bytes.Add(int64(size))
-	if waiting <= int64(limits.GossipMessages) && bytes <= limits.GossipBytes {
+	if waiting <= int64(limits.Messages) && bytes <= limits.Bytes {
 		return pubsub.ValidationAccept
 	}
 	g.release(size)
-	g.m.counts.inc(CountDropped, queueGossip)
+	g.cfg.Counts.Inc(wire.CountDropped, queueGossip)
 	return pubsub.ValidationIgnore
 }
 
-func (g *gossip) release(size int) {
+func (g *Topic) release(size int) {
 	g.waiting.Add(-1)
 	g.bytes.Add(-int64(size))
 }
 
-func (g *gossip) reject(cause string) pubsub.ValidationResult {
+func (g *Topic) reject(cause string) pubsub.ValidationResult {
 	return g.invalid(cause, pubsub.ValidationReject)
 }
 
-func (g *gossip) invalid(cause string, result pubsub.ValidationResult) pubsub.ValidationResult {
-	g.m.counts.inc(CountInvalid, cause)
+func (g *Topic) invalid(cause string, result pubsub.ValidationResult) pubsub.ValidationResult {
+	g.cfg.Counts.Inc(wire.CountInvalid, cause)
 	return result
 }

@@ -58,7 +58,7 @@ func declaredRooms() map[string]room {
 		"internal/lrm/container": {imports: "grid lrm", tests: "lrm/lrmtest"},
 		"internal/lrm/slurm":     {imports: "grid lrm", tests: "lrm/lrmtest"},
 		"internal/hostinfo":      {imports: "grid yield durable"},
-		"internal/config":        {imports: "grid yield"},
+		"internal/config":        {imports: "grid yield durable"},
 		"internal/jobfile":       {imports: "grid"},
 		"internal/view":          {imports: "grid"},
 		"internal/durable":       {},

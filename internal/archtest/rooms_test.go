@@ -67,8 +67,13 @@ func declaredRooms() map[string]room {
 		"internal/history":       {imports: "grid avail"},
 		"internal/netlab":        {},
 		"internal/localmesh":     {imports: "grid config api/client lrm/supervise"},
+		"internal/scripttest":    {imports: "grid config localmesh"},
 		"internal/bench":         {imports: "grid protocol *", tests: "*"},
-		"internal/p2p":           {imports: "grid protocol obs member durable"},
+		"internal/p2p":           {imports: "grid protocol obs member durable p2p/*"},
+		"internal/p2p/gossip":    {imports: "grid protocol p2p/wire"},
+		"internal/p2p/relay":     {imports: "grid p2p/wire"},
+		"internal/p2p/join":      {imports: "grid protocol member p2p/wire"},
+		"internal/p2p/wire":      {imports: "grid protocol obs durable"},
 		"internal/data":          {imports: "grid obs durable"},
 		"internal/store":         {imports: "grid protocol step obs"},
 		"internal/scenario":      {imports: "grid", tests: "*"},
@@ -110,6 +115,9 @@ type confinement struct {
 
 func confinements() []confinement {
 	return []confinement{
+		{prefix: "github.com/libp2p/go-libp2p-pubsub", rooms: "internal/p2p/gossip", tests: true},
+		{prefix: "github.com/libp2p/go-libp2p-kad-dht", rooms: "internal/p2p", tests: true},
+		{prefix: "github.com/libp2p/go-libp2p/p2p/protocol", rooms: "internal/p2p/relay", tests: true},
 		{prefix: "github.com/libp2p", rooms: "internal/p2p internal/data", tests: true},
 		{prefix: "github.com/multiformats/go-multiaddr", rooms: "internal/p2p internal/data", tests: true},
 		{prefix: "github.com/ipfs/boxo", rooms: "internal/data"},
@@ -126,8 +134,8 @@ func confinements() []confinement {
 	}
 }
 
-// testLibraries are imported by tests alone, and by the conformance suite, which
-// is a test that other packages run.
+// testLibraries are imported by tests alone, and by the rooms whose tests other packages
+// run.
 func testLibraries() []string {
 	return []string{
 		"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal",
@@ -135,7 +143,9 @@ func testLibraries() []string {
 	}
 }
 
-const conformanceSuite = "internal/lrm/lrmtest"
+// testRooms are tests that other packages run: the conformance suite of adapters, and the
+// scripts of the commands.
+func testRooms() []string { return []string{"internal/lrm/lrmtest", "internal/scripttest"} }
 
 // exampleOf is the example that a package belongs to, "examples/quickstart" for
 // all below it, or empty.

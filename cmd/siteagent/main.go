@@ -31,7 +31,7 @@ func main() {
 	defer stop()
 	root := newRoot()
 	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "siteagent: %v\n", err)
+		fmt.Fprintf(os.Stderr, "siteagent: %v\n", plain(err))
 		stop()
 		os.Exit(exitCode(err))
 	}

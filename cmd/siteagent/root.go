@@ -59,17 +59,9 @@ func newRoot() *cobra.Command {
 func (o *options) load() (config.Agent, error) { return o.loadFile(o.file != "") }
 
 func (o *options) loadFile(required bool) (config.Agent, error) {
-	file := o.file
-	if file == "" {
-		file = config.AgentFile(os.LookupEnv)
-	}
-	set := make(map[string]string)
-	for _, key := range config.AgentKeys(os.LookupEnv) {
-		if flag := o.cmd.Flag(key.Flag); flag != nil && flag.Changed {
-			set[key.Flag] = flag.Value.String()
-		}
-	}
-	c, err := config.LoadAgent(config.Sources{File: file, Required: required, Env: os.LookupEnv, Flags: set})
+	src := o.sources()
+	src.Required = required
+	c, err := config.LoadAgent(src)
 	if err != nil {
 		return c, usageError{err}
 	}
@@ -77,6 +69,28 @@ func (o *options) loadFile(required bool) (config.Agent, error) {
 		return c, fmt.Errorf("state directory: %w", err)
 	}
 	return c, nil
+}
+
+// sources are where the configuration comes from.
+func (o *options) sources() config.Sources {
+	set := make(map[string]string)
+	for _, key := range config.AgentKeys(os.LookupEnv) {
+		if o.cmd.LocalNonPersistentFlags().Lookup(key.Flag) != nil {
+			continue // the command's own flag of that name is no setting
+		}
+		if flag := o.cmd.Flag(key.Flag); flag != nil && flag.Changed {
+			set[key.Flag] = flag.Value.String()
+		}
+	}
+	return config.Sources{File: o.path(), Env: os.LookupEnv, Flags: set}
+}
+
+// path is the configuration file, be it there or not.
+func (o *options) path() string {
+	if o.file != "" {
+		return o.file
+	}
+	return config.AgentFile(os.LookupEnv)
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {

@@ -75,6 +75,9 @@ func declaredRooms() map[string]room {
 		"internal/agent": {
 			imports: "grid avail protocol plan step site broker domain yield lrm member owner p2p data store obs hostinfo history view", tests: "*",
 		},
+		"internal/agent/backend": {
+			imports: "grid avail protocol plan step site broker yield agent member owner p2p data hostinfo history view", tests: "*",
+		},
 		"internal/audit":       {imports: "grid protocol step store"},
 		"internal/api":         {imports: "grid view jobfile obs api/web", tests: "api/client api/apitest"},
 		"internal/api/web":     {},
@@ -84,9 +87,9 @@ func declaredRooms() map[string]room {
 		"internal/archtest":    {},
 		"internal/vectors":     {},
 
-		".":             {imports: "grid agent config api lrm lrm/* p2p data store obs hostinfo", tests: "*"},
+		".":             {imports: "grid agent agent/backend config api lrm lrm/* p2p data store obs hostinfo", tests: "*"},
 		"sdk":           {},
-		"cmd/siteagent": {imports: "durable grid avail protocol step broker yield owner agent member audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
+		"cmd/siteagent": {imports: "durable grid avail protocol step broker yield owner agent agent/backend member audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
 		"cmd/submit":    {imports: "grid api/client jobfile config view", tests: "*"},
 		"e2e":           {tests: "*"},
 		"cmd/gridsim":   {imports: "eval config", tests: "*"},

@@ -67,6 +67,7 @@ func declaredRooms() map[string]room {
 		"internal/history":       {imports: "grid avail"},
 		"internal/netlab":        {},
 		"internal/localmesh":     {imports: "grid config api/client lrm/supervise"},
+		"internal/scripttest":    {imports: "grid config localmesh"},
 		"internal/bench":         {imports: "grid protocol *", tests: "*"},
 		"internal/p2p":           {imports: "grid protocol obs member durable"},
 		"internal/data":          {imports: "grid obs durable"},
@@ -126,8 +127,8 @@ func confinements() []confinement {
 	}
 }
 
-// testLibraries are imported by tests alone, and by the conformance suite, which
-// is a test that other packages run.
+// testLibraries are imported by tests alone, and by the rooms whose tests other packages
+// run.
 func testLibraries() []string {
 	return []string{
 		"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal",
@@ -135,7 +136,9 @@ func testLibraries() []string {
 	}
 }
 
-const conformanceSuite = "internal/lrm/lrmtest"
+// testRooms are tests that other packages run: the conformance suite of adapters, and the
+// scripts of the commands.
+func testRooms() []string { return []string{"internal/lrm/lrmtest", "internal/scripttest"} }
 
 // exampleOf is the example that a package belongs to, "examples/quickstart" for
 // all below it, or empty.

@@ -34,7 +34,7 @@ func (a *app) upload(ctx context.Context, plan *jobfile.Plan) (grid.Job, error) 
 			return grid.Job{}, err
 		}
 		total += ref.Bytes
-		stored = append(stored, jobfile.Stored(ref))
+		stored = append(stored, jobfile.Stored{CID: ref.CID, Bytes: ref.Bytes, Dir: ref.Dir})
 	}
 	if a.terminal && len(stored) > 0 {
 		_, _ = fmt.Fprintf(a.err, "\r\x1b[2K") // a picture
@@ -56,7 +56,12 @@ func (a *app) store(ctx context.Context, source jobfile.Source) (view.DataRef, e
 		return view.DataRef{}, fmt.Errorf("upload input: %w", err)
 	}
 	defer func() { _ = body.Close() }() // only read from
-	ref, err := a.client.PutData(ctx, source.Dir, body)
+	var ref view.DataRef
+	if source.Executable {
+		ref, err = a.client.PutExecutable(ctx, body)
+	} else {
+		ref, err = a.client.PutData(ctx, source.Dir, body)
+	}
 	if err != nil {
 		return ref, fmt.Errorf("upload %s: %w", source.Path, err)
 	}

@@ -369,5 +369,12 @@ func (a *Agent) addPath(ctx context.Context, path string, dir bool) (data.Ref, e
 		return data.Ref{}, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return data.Ref{}, fmt.Errorf("look at %s: %w", path, err)
+	}
+	if info.Mode()&0o100 != 0 { // the owner's x bit
+		return a.data.AddExecutable(ctx, f)
+	}
 	return a.data.AddFile(ctx, f)
 }

@@ -177,4 +177,6 @@ type DataRef struct {
 	CID   grid.CID `json:"cid"`
 	Bytes int64    `json:"bytes"` // size of the content; of a directory, the sum of its files
 	Dir   bool     `json:"dir"`
+
+	Executable bool `json:"executable,omitempty"` // a file with the x bit
 }

@@ -181,6 +181,10 @@ func (w *workshop) follow(id grid.AttemptID, job *work, process lrm.Process) {
 		switch e.Kind {
 		case lrm.Started:
 			w.a.site.tell(step.AttemptStarted{Attempt: id})
+		case lrm.Preparing:
+			w.a.site.tell(step.AttemptStarted{Attempt: id, Preparing: true})
+		case lrm.Prepared:
+			w.a.site.tell(step.AttemptStarted{Attempt: id})
 		case lrm.Frozen:
 			w.a.site.tell(step.AttemptFrozen{Attempt: id})
 		case lrm.Resumed:

@@ -59,6 +59,9 @@ type DecisionRequest struct {
 	Note *string `json:"note,omitempty"`
 }
 
+// Earlier Earlier is a job that must be done before another one starts
+type Earlier = view.Earlier
+
 // EnvSpec EnvSpec is a grid.EnvVar as JSON
 type EnvSpec = view.EnvSpec
 

@@ -17,10 +17,25 @@
 //	keep NAME                     put the last standard output into a variable
 //	like stdout|stderr FILE       compare with a file in which <id>, <site>, <time>, <span>,
 //	                              <n> and <any> stand for what differs from run to run;
-//	                              blanks in a line may be more, and line ends are cut
+//	                              blanks in a line may be more, and line ends are cut; a
+//	                              line of three dots is any number of lines
+//	user [-fresh] NAME            become NAME from here on: a home, a configuration and an
+//	                              agent of one's own, with settings for tests: a free port
+//	                              of the loopback interface, two cores, short leases, no
+//	                              yielding to the owner. -fresh: nothing is set, as on a
+//	                              new account
+//	agent start [FLAGS]           start the user's agent and wait until it answers; its log
+//	                              is $HOME/agent.log. With ! before it, it must end with an
+//	                              error, and stderr is what it said
+//	agent stop                    end it with TERM and wait for a good end
+//	agent wait                    wait for a good end that something else causes
+//	agent kill                    end it as a power cut would
+//	agent signal HUP|STOP|CONT    send a signal
+//	freeport NAME                 put a TCP port that was free a moment ago into a variable
 //
-// submit talks to the first agent of the mesh; of each agent, $ANNA is its id, $ANNA_ADDR
-// what submit --addr takes and $ANNA_CONFIG what siteagent --config takes. A script sees
-// no setting of whoever runs it. The condition [bwrap] holds where bubblewrap
-// makes sandboxes.
+// After mesh, submit talks to its first agent; of each agent, $ANNA is its id, $ANNA_ADDR
+// what submit --addr takes and $ANNA_CONFIG what siteagent --config takes. After user, both
+// programs find that user's agent as they do on a real account. A script sees no setting
+// of whoever runs it, and all its agents end with it. The condition [bwrap] holds where
+// bubblewrap makes sandboxes.
 package scripttest

@@ -36,15 +36,32 @@ func placeholders() map[string]string {
 
 var placeholder = regexp.MustCompile(`<(?:id|site|time|span|n|any)>`)
 
-// match compares line by line and gives the first line that differs.
+// match compares line by line and gives the first line wanted that does not fit, of
+// all places where lines of dots may end the farthest.
 func match(have, want string) (line int, ok bool) {
-	h, w := lines(have), lines(want)
-	for i := range max(len(h), len(w)) {
-		if i >= len(h) || i >= len(w) || !lineLike(h[i], w[i]) {
-			return i + 1, false
+	w := lines(want)
+	best := 0
+	ok = fits(lines(have), w, 0, &best)
+	return best + 1, ok
+}
+
+// fits reports whether the lines are those wanted from at on. best is the farthest
+// that was reached.
+func fits(have, want []string, at int, best *int) bool {
+	*best = max(*best, at)
+	switch {
+	case at == len(want):
+		return len(have) == 0
+	case want[at] == "...":
+		for skip := range len(have) + 1 {
+			if fits(have[skip:], want, at+1, best) {
+				return true
+			}
 		}
+		return false
+	default:
+		return len(have) > 0 && lineLike(have[0], want[at]) && fits(have[1:], want, at+1, best)
 	}
-	return 0, true
 }
 
 func lines(text string) []string {

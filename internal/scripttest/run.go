@@ -52,6 +52,9 @@ func Run(t *testing.T, dir string) {
 			"module":     module,
 			"keep":       keep,
 			"like":       like,
+			"user":       user,
+			"agent":      agent,
+			"freeport":   freePort,
 		},
 	})
 }
@@ -72,7 +75,7 @@ func (h *harness) setup(env *testscript.Env) error {
 	env.Setenv("HOME", home)
 	env.Setenv("XDG_RUNTIME_DIR", home)
 	env.Setenv("PATH", h.place.Dir+string(os.PathListSeparator)+env.Getenv("PATH"))
-	return nil
+	return makeStage(env, h.place.File("siteagent"))
 }
 
 // program is a command that runs one of the programs.

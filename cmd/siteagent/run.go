@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -52,6 +53,7 @@ ends are ended, too; their submitters continue them on other sites.`,
 
 // run makes the agent from its configuration and lets it live.
 func run(ctx context.Context, c config.Agent) error {
+	signal.Reset(syscall.SIGPIPE) // jobs would inherit that it is ignored
 	log, err := obs.NewLogger(os.Stderr, c.Log.Format, c.Log.Level)
 	if err != nil {
 		return usageError{err}

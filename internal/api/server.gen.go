@@ -59,6 +59,9 @@ type DecisionRequest struct {
 	Note *string `json:"note,omitempty"`
 }
 
+// Earlier Earlier is a job that must be done before another one starts
+type Earlier = view.Earlier
+
 // EnvSpec EnvSpec is a grid.EnvVar as JSON
 type EnvSpec = view.EnvSpec
 
@@ -270,7 +273,7 @@ type ServerInterface interface {
 	// CheckSite Let another site announce a probe and say whether this one's offer arrives
 	// (POST /check)
 	CheckSite(w http.ResponseWriter, r *http.Request)
-	// PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
+	// PutData Store a file, an executable file, or a directory as a tar stream
 	// (PUT /data)
 	PutData(w http.ResponseWriter, r *http.Request)
 	// GetData The content of a file, or a directory as a tar stream
@@ -360,7 +363,7 @@ func (_ Unimplemented) CheckSite(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
+// PutData Store a file, an executable file, or a directory as a tar stream
 // (PUT /data)
 func (_ Unimplemented) PutData(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -1434,8 +1437,9 @@ type GetDataResponseObject interface {
 }
 
 type GetData200ResponseHeaders struct {
-	MrsBytes *int64
-	MrsDir   *bool
+	MrsBytes      *int64
+	MrsDir        *bool
+	MrsExecutable *bool
 }
 
 type GetData200ApplicationoctetStreamResponse struct {
@@ -1455,6 +1459,9 @@ func (response GetData200ApplicationoctetStreamResponse) VisitGetDataResponse(w 
 	}
 	if response.Headers.MrsDir != nil {
 		w.Header().Set("Mrs-Dir", fmt.Sprint(*response.Headers.MrsDir))
+	}
+	if response.Headers.MrsExecutable != nil {
+		w.Header().Set("Mrs-Executable", fmt.Sprint(*response.Headers.MrsExecutable))
 	}
 	w.WriteHeader(200)
 
@@ -1482,6 +1489,9 @@ func (response GetData200ApplicationxTarResponse) VisitGetDataResponse(w http.Re
 	}
 	if response.Headers.MrsDir != nil {
 		w.Header().Set("Mrs-Dir", fmt.Sprint(*response.Headers.MrsDir))
+	}
+	if response.Headers.MrsExecutable != nil {
+		w.Header().Set("Mrs-Executable", fmt.Sprint(*response.Headers.MrsExecutable))
 	}
 	w.WriteHeader(200)
 
@@ -1518,8 +1528,9 @@ type StatDataResponseObject interface {
 }
 
 type StatData200ResponseHeaders struct {
-	MrsBytes *int64
-	MrsDir   *bool
+	MrsBytes      *int64
+	MrsDir        *bool
+	MrsExecutable *bool
 }
 
 type StatData200Response struct {
@@ -1532,6 +1543,9 @@ func (response StatData200Response) VisitStatDataResponse(w http.ResponseWriter)
 	}
 	if response.Headers.MrsDir != nil {
 		w.Header().Set("Mrs-Dir", fmt.Sprint(*response.Headers.MrsDir))
+	}
+	if response.Headers.MrsExecutable != nil {
+		w.Header().Set("Mrs-Executable", fmt.Sprint(*response.Headers.MrsExecutable))
 	}
 	w.WriteHeader(200)
 	return nil
@@ -2452,7 +2466,7 @@ type StrictServerInterface interface {
 	// CheckSite Let another site announce a probe and say whether this one's offer arrives
 	// (POST /check)
 	CheckSite(ctx context.Context, request CheckSiteRequestObject) (CheckSiteResponseObject, error)
-	// PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
+	// PutData Store a file, an executable file, or a directory as a tar stream
 	// (PUT /data)
 	PutData(ctx context.Context, request PutDataRequestObject) (PutDataResponseObject, error)
 	// GetData The content of a file, or a directory as a tar stream

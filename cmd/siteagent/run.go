@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,6 +54,7 @@ siteagent config reload, read the configuration again.`,
 
 // run makes the agent from its configuration and lets it live.
 func run(ctx context.Context, s *settings) error {
+	signal.Reset(syscall.SIGPIPE) // jobs would inherit that it is ignored
 	hang := catchHangUps()
 	c, level := s.now, new(slog.LevelVar)
 	log, err := newLogger(c, level)
@@ -117,7 +121,11 @@ func serve(ctx context.Context, c config.Agent, a api.Backend, metrics *obs.Regi
 	if err != nil {
 		return nil, err
 	}
-	return server, server.Listen(ctx)
+	if err = server.Listen(ctx); errors.Is(err, syscall.EADDRINUSE) && c.API.Listen != "" {
+		_, port, _ := net.SplitHostPort(c.API.Listen)
+		err = fmt.Errorf("port %s is taken by another program: stop it, or set api.listen to another port", port)
+	}
+	return server, err
 }
 
 // probeEvery is the pause between two small measurements of links of which no

@@ -62,6 +62,9 @@ type DecisionRequest struct {
 	Note *string `json:"note,omitempty"`
 }
 
+// Earlier Earlier is a job that must be done before another one starts
+type Earlier = view.Earlier
+
 // EnvSpec EnvSpec is a grid.EnvVar as JSON
 type EnvSpec = view.EnvSpec
 
@@ -105,6 +108,12 @@ type JobSpec = view.JobSpec
 
 // JobView JobView is the status of a job in one row
 type JobView = view.JobView
+
+// ListenRequest defines model for ListenRequest.
+type ListenRequest struct {
+	// Addresses multiaddrs; 0.0.0.0 is every interface but loopback
+	Addresses []string `json:"addresses"`
+}
 
 // MachineView MachineView is what was found out about a site's machine, apart from what its owner gives; what is left out is unknown
 type MachineView = view.MachineView
@@ -244,6 +253,9 @@ type InviteSiteJSONRequestBody = InviteRequest
 // SubmitJobJSONRequestBody defines body for SubmitJob for application/json ContentType.
 type SubmitJobJSONRequestBody = JobSpec
 
+// ListenSiteJSONRequestBody defines body for ListenSite for application/json ContentType.
+type ListenSiteJSONRequestBody = ListenRequest
+
 // AdmitSiteJSONRequestBody defines body for AdmitSite for application/json ContentType.
 type AdmitSiteJSONRequestBody = DecisionRequest
 
@@ -273,7 +285,7 @@ type ServerInterface interface {
 	// ReloadConfiguration Read the configuration file again; with a mistake in it the old settings stay
 	// (POST /configuration/reload)
 	ReloadConfiguration(w http.ResponseWriter, r *http.Request)
-	// PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
+	// PutData Store a file, an executable file, or a directory as a tar stream
 	// (PUT /data)
 	PutData(w http.ResponseWriter, r *http.Request)
 	// GetData The content of a file, or a directory as a tar stream
@@ -309,6 +321,9 @@ type ServerInterface interface {
 	// ListTasks The tasks of a job by index, a page at a time
 	// (GET /jobs/{id}/tasks)
 	ListTasks(w http.ResponseWriter, r *http.Request, id JobID, params ListTasksParams)
+	// ListenSite Listen for other sites on further addresses until the agent ends
+	// (POST /listen)
+	ListenSite(w http.ResponseWriter, r *http.Request)
 	// ListMembers Who takes part, who is kept out, and which invitations are open
 	// (GET /members)
 	ListMembers(w http.ResponseWriter, r *http.Request)
@@ -372,7 +387,7 @@ func (_ Unimplemented) ReloadConfiguration(w http.ResponseWriter, r *http.Reques
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
+// PutData Store a file, an executable file, or a directory as a tar stream
 // (PUT /data)
 func (_ Unimplemented) PutData(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -441,6 +456,12 @@ func (_ Unimplemented) GetOffers(w http.ResponseWriter, r *http.Request, id JobI
 // ListTasks The tasks of a job by index, a page at a time
 // (GET /jobs/{id}/tasks)
 func (_ Unimplemented) ListTasks(w http.ResponseWriter, r *http.Request, id JobID, params ListTasksParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListenSite Listen for other sites on further addresses until the agent ends
+// (POST /listen)
+func (_ Unimplemented) ListenSite(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -907,6 +928,20 @@ func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Requ
 	handler.ServeHTTP(w, r)
 }
 
+// ListenSite operation middleware
+func (siw *ServerInterfaceWrapper) ListenSite(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListenSite(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListMembers operation middleware
 func (siw *ServerInterfaceWrapper) ListMembers(w http.ResponseWriter, r *http.Request) {
 
@@ -1362,6 +1397,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/resume", wrapper.ResumeSite)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/listen", wrapper.ListenSite)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/stop", wrapper.StopSite)
 	})
 
@@ -1533,8 +1571,9 @@ type GetDataResponseObject interface {
 }
 
 type GetData200ResponseHeaders struct {
-	MrsBytes *int64
-	MrsDir   *bool
+	MrsBytes      *int64
+	MrsDir        *bool
+	MrsExecutable *bool
 }
 
 type GetData200ApplicationoctetStreamResponse struct {
@@ -1554,6 +1593,9 @@ func (response GetData200ApplicationoctetStreamResponse) VisitGetDataResponse(w 
 	}
 	if response.Headers.MrsDir != nil {
 		w.Header().Set("Mrs-Dir", fmt.Sprint(*response.Headers.MrsDir))
+	}
+	if response.Headers.MrsExecutable != nil {
+		w.Header().Set("Mrs-Executable", fmt.Sprint(*response.Headers.MrsExecutable))
 	}
 	w.WriteHeader(200)
 
@@ -1581,6 +1623,9 @@ func (response GetData200ApplicationxTarResponse) VisitGetDataResponse(w http.Re
 	}
 	if response.Headers.MrsDir != nil {
 		w.Header().Set("Mrs-Dir", fmt.Sprint(*response.Headers.MrsDir))
+	}
+	if response.Headers.MrsExecutable != nil {
+		w.Header().Set("Mrs-Executable", fmt.Sprint(*response.Headers.MrsExecutable))
 	}
 	w.WriteHeader(200)
 
@@ -1617,8 +1662,9 @@ type StatDataResponseObject interface {
 }
 
 type StatData200ResponseHeaders struct {
-	MrsBytes *int64
-	MrsDir   *bool
+	MrsBytes      *int64
+	MrsDir        *bool
+	MrsExecutable *bool
 }
 
 type StatData200Response struct {
@@ -1631,6 +1677,9 @@ func (response StatData200Response) VisitStatDataResponse(w http.ResponseWriter)
 	}
 	if response.Headers.MrsDir != nil {
 		w.Header().Set("Mrs-Dir", fmt.Sprint(*response.Headers.MrsDir))
+	}
+	if response.Headers.MrsExecutable != nil {
+		w.Header().Set("Mrs-Executable", fmt.Sprint(*response.Headers.MrsExecutable))
 	}
 	w.WriteHeader(200)
 	return nil
@@ -2010,6 +2059,39 @@ type ListTasksdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListTasksdefaultApplicationProblemPlusJSONResponse) VisitListTasksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListenSiteRequestObject struct {
+	Body *ListenSiteJSONRequestBody
+}
+
+type ListenSiteResponseObject interface {
+	VisitListenSiteResponse(w http.ResponseWriter) error
+}
+
+type ListenSite204Response struct {
+}
+
+func (response ListenSite204Response) VisitListenSiteResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type ListenSitedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListenSitedefaultApplicationProblemPlusJSONResponse) VisitListenSiteResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -2524,7 +2606,7 @@ type StrictServerInterface interface {
 	// ReloadConfiguration Read the configuration file again; with a mistake in it the old settings stay
 	// (POST /configuration/reload)
 	ReloadConfiguration(ctx context.Context, request ReloadConfigurationRequestObject) (ReloadConfigurationResponseObject, error)
-	// PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
+	// PutData Store a file, an executable file, or a directory as a tar stream
 	// (PUT /data)
 	PutData(ctx context.Context, request PutDataRequestObject) (PutDataResponseObject, error)
 	// GetData The content of a file, or a directory as a tar stream
@@ -2560,6 +2642,9 @@ type StrictServerInterface interface {
 	// ListTasks The tasks of a job by index, a page at a time
 	// (GET /jobs/{id}/tasks)
 	ListTasks(ctx context.Context, request ListTasksRequestObject) (ListTasksResponseObject, error)
+	// ListenSite Listen for other sites on further addresses until the agent ends
+	// (POST /listen)
+	ListenSite(ctx context.Context, request ListenSiteRequestObject) (ListenSiteResponseObject, error)
 	// ListMembers Who takes part, who is kept out, and which invitations are open
 	// (GET /members)
 	ListMembers(ctx context.Context, request ListMembersRequestObject) (ListMembersResponseObject, error)
@@ -3031,6 +3116,37 @@ func (sh *strictHandler) ListTasks(w http.ResponseWriter, r *http.Request, id Jo
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListTasksResponseObject); ok {
 		if err := validResponse.VisitListTasksResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListenSite operation middleware
+func (sh *strictHandler) ListenSite(w http.ResponseWriter, r *http.Request) {
+	var request ListenSiteRequestObject
+
+	var body ListenSiteJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListenSite(ctx, request.(ListenSiteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListenSite")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListenSiteResponseObject); ok {
+		if err := validResponse.VisitListenSiteResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

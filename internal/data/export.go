@@ -73,7 +73,7 @@ func (s *Store) exportDir(ctx context.Context, c cid.Cid, hostPath string) error
 
 func existsError(err error) error {
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: %w", ErrExists, err)
+		return fmt.Errorf("%w: %w", errExists, err)
 	}
 	return writeError(err)
 }

@@ -18,8 +18,8 @@ import (
 var (
 	ErrNoKey       = errors.New("this site does not hold the domain's key")
 	ErrTooMany     = errors.New("there are too many")
-	ErrSelf        = errors.New("a site says nothing of itself")
-	ErrOtherDomain = errors.New("the domain's key here is not the one of domain-key")
+	errSelf        = errors.New("a site says nothing of itself")
+	errOtherDomain = errors.New("the domain's key here is not the one of domain-key")
 )
 
 // Config is what a Registry needs to know. Domain and Self are required.
@@ -59,7 +59,7 @@ func Open(cfg Config) (*Registry, error) {
 	}
 	if trusted := r.Key(); trusted != "" {
 		var err error
-		if r.roster, err = NewRoster(cfg.Domain, trusted); err != nil {
+		if r.roster, err = newRoster(cfg.Domain, trusted); err != nil {
 			return nil, fmt.Errorf("open roster: domain-key: %w", err)
 		}
 	}
@@ -177,13 +177,13 @@ func (r *Registry) merge(records []protocol.MemberRecord) ([]protocol.MemberReco
 func (r *Registry) issue(site grid.SiteID, kind protocol.MemberKind, name, note string) (protocol.MemberRecord, error) {
 	roster := r.Roster()
 	old, known := roster.Get(site)
-	if !known && roster.Len() >= MaxRecords {
-		return protocol.MemberRecord{}, fmt.Errorf("%w: the roster holds %d sites", ErrTooMany, MaxRecords)
+	if !known && roster.Len() >= maxRecords {
+		return protocol.MemberRecord{}, fmt.Errorf("%w: the roster holds %d sites", ErrTooMany, maxRecords)
 	}
 	if name == "" {
 		name = old.Name
 	}
-	record := r.key.Sign(protocol.MemberRecord{
+	record := r.key.sign(protocol.MemberRecord{
 		Domain: r.cfg.Domain, Site: site, Kind: kind, Name: cut(name, 64), Note: cut(note, protocol.MaxNoteBytes),
 		SerialMS: max(r.cfg.Now().UnixMilli(), old.SerialMS+1),
 	})
@@ -204,7 +204,7 @@ func (r *Registry) ensureKey() error {
 	if err != nil {
 		return err
 	}
-	roster, err := NewRoster(r.cfg.Domain, key.Public())
+	roster, err := newRoster(r.cfg.Domain, key.Public())
 	if err != nil {
 		return err
 	}
@@ -218,9 +218,9 @@ func (r *Registry) ensureKey() error {
 // Invite makes an invitation that is good for so long and so many sites, and
 // gives its secret, which is kept nowhere. The first one makes the domain's key.
 func (r *Registry) Invite(span time.Duration, uses int) (secret []byte, made Invite, err error) {
-	if span < time.Second || span > MaxInvite || uses < 1 || uses > MaxUses {
+	if span < time.Second || span > maxInvite || uses < 1 || uses > maxUses {
 		return nil, made, fmt.Errorf("invite: %w: want 1 s to %s and 1 to %d uses, have %s and %d",
-			grid.ErrInvalid, MaxInvite, MaxUses, span, uses)
+			grid.ErrInvalid, maxInvite, maxUses, span, uses)
 	}
 	r.disk.Lock()
 	defer r.disk.Unlock()
@@ -229,8 +229,8 @@ func (r *Registry) Invite(span time.Duration, uses int) (secret []byte, made Inv
 	}
 	now := r.cfg.Now()
 	invites := pruned(r.invites, now)
-	if countOpen(invites, now) >= MaxInvites {
-		return nil, made, fmt.Errorf("invite: %w: %d invitations are open; wait until one expires", ErrTooMany, MaxInvites)
+	if countOpen(invites, now) >= maxInvites {
+		return nil, made, fmt.Errorf("invite: %w: %d invitations are open; wait until one expires", ErrTooMany, maxInvites)
 	}
 	secret = make([]byte, protocol.SecretBytes)
 	_, _ = rand.Read(secret) // it never fails
@@ -346,7 +346,7 @@ func (r *Registry) decide(site grid.SiteID, kind protocol.MemberKind, name, note
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	if site == r.cfg.Self {
-		return nil, fmt.Errorf("%s %s: %w: %w", kind, site, grid.ErrInvalid, ErrSelf)
+		return nil, fmt.Errorf("%s %s: %w: %w", kind, site, grid.ErrInvalid, errSelf)
 	}
 	r.disk.Lock()
 	defer r.disk.Unlock()
@@ -370,8 +370,8 @@ func (r *Registry) decideHere(site grid.SiteID, kind protocol.MemberKind, name, 
 	local := maps.Clone(r.local)
 	delete(local, site)
 	if kind == protocol.MemberBan || !holds {
-		if len(local) >= MaxRecords {
-			return fmt.Errorf("%w: %d decisions of the owner", ErrTooMany, MaxRecords)
+		if len(local) >= maxRecords {
+			return fmt.Errorf("%w: %d decisions of the owner", ErrTooMany, maxRecords)
 		}
 		local[site] = decision{
 			Site: site, Banned: kind == protocol.MemberBan, Name: cut(name, 64), Note: cut(note, protocol.MaxNoteBytes),

@@ -42,9 +42,9 @@ const public = "11.77.0.0/16"
 // machine cannot hold a lab.
 func New(ctx context.Context) (*Lab, error) { return newLab(ctx, outside) }
 
-// NewPublic is New with addresses at the switch, 11.77.x.y, that programs take
+// newPublic is New with addresses at the switch, 11.77.x.y, that programs take
 // for public ones.
-func NewPublic(ctx context.Context) (*Lab, error) { return newLab(ctx, public) }
+func newPublic(ctx context.Context) (*Lab, error) { return newLab(ctx, public) }
 
 func newLab(ctx context.Context, network string) (*Lab, error) {
 	if reason := Supported(ctx); reason != "" {
@@ -152,7 +152,7 @@ func (l *Lab) plug(ctx context.Context, at *router, name string, link Link) (*Ho
 		return nil, fmt.Errorf("make host %s: %w", name, err)
 	}
 	if err = at.connect(ctx, h); err == nil {
-		err = h.Shape(ctx, link)
+		err = h.shape(ctx, link)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make host %s: %w", name, err)

@@ -11,9 +11,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
-// Every is the pause between two looks: two of them that find the owner in need
+// every is the pause between two looks: two of them that find the owner in need
 // make the site yield, so that he waits for less than two seconds.
-const Every = 300 * time.Millisecond
+const every = 300 * time.Millisecond
 
 // Config says how the machine is watched.
 type Config struct {
@@ -84,7 +84,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	judge := yield.New(w.cfg.Rules)
 	var before counts
 	var used Use
-	tick := time.NewTicker(Every)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	w.mu.Lock()
 	w.since = w.cfg.Now()

@@ -17,8 +17,8 @@ import (
 
 // Why a journal cannot be read on.
 var (
-	ErrGap       = errors.New("an input is missing in the journal")
-	ErrTruncated = errors.New("the journal's beginning was deleted to make room")
+	errGap       = errors.New("an input is missing in the journal")
+	errTruncated = errors.New("the journal's beginning was deleted to make room")
 )
 
 // Run is the journal of one machine from one start of its agent to the next: a
@@ -100,11 +100,11 @@ func readHeader(path string) (h Header, err error) {
 	return h, nil
 }
 
-// Entries goes through the run in order. A torn end of the last segment, as a
+// entries goes through the run in order. A torn end of the last segment, as a
 // crash leaves it, ends the run without an error. The errors are ErrGap,
 // ErrCorrupt, step.ErrBadInput (another build wrote it) and those of the file
 // system; after an error nothing more comes.
-func (r Run) Entries() iter.Seq2[Entry, error] {
+func (r Run) entries() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		number := r.FirstRecord - 1
 		for f, err := range r.frames() {
@@ -227,7 +227,7 @@ func readEntry(f frame, number *uint64) (Entry, error) {
 		facts, err := readRows(f.body)
 		return Entry{Number: *number, Facts: facts}, err
 	case kindGap:
-		return Entry{}, fmt.Errorf("%w: %s", ErrGap, f.body)
+		return Entry{}, fmt.Errorf("%w: %s", errGap, f.body)
 	default:
 		return Entry{}, fmt.Errorf("%w: frame of kind %q", ErrCorrupt, f.kind)
 	}

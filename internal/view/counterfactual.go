@@ -8,9 +8,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Counterfactual says what a job would have to ask less of for this site to
+// counterfactual says what a job would have to ask less of for this site to
 // fit, "2.0 GiB less memory", or "" where the reason has no amount.
-func Counterfactual(r grid.Refusal) string {
+func counterfactual(r grid.Refusal) string {
 	less := r.Want - r.Have
 	if less <= 0 {
 		return ""
@@ -41,7 +41,7 @@ func Counterfactuals(refusals []grid.Refusal) []string {
 	}
 	var changes []change
 	for _, r := range refusals {
-		if Counterfactual(r) == "" {
+		if counterfactual(r) == "" {
 			continue
 		}
 		sites := 0
@@ -62,7 +62,7 @@ func Counterfactuals(refusals []grid.Refusal) []string {
 		if c.sites == 1 {
 			noun = "site"
 		}
-		out = append(out, fmt.Sprintf("%s: %d more %s", Counterfactual(c.refusal), c.sites, noun))
+		out = append(out, fmt.Sprintf("%s: %d more %s", counterfactual(c.refusal), c.sites, noun))
 	}
 	return slices.Compact(out)
 }

@@ -9,6 +9,7 @@
 //     without a doc comment;
 //   - more exported names that no other package uses than a bound, which only
 //     falls (names_test.go; make names lists them);
+//   - a package of more than eight files whose doc has no line for each of them;
 //   - a package that the tree in ARCHITECTURE.md does not show, and a symbol that
 //     docs/papers.md names but the code no longer has.
 //

@@ -16,10 +16,9 @@ import (
 
 // Why an order is not carried out.
 var (
-	ErrNoKey       = errors.New("this site does not hold the domain's key")
-	ErrTooMany     = errors.New("there are too many")
-	errSelf        = errors.New("a site says nothing of itself")
-	errOtherDomain = errors.New("the domain's key here is not the one of domain-key")
+	ErrNoKey   = errors.New("this site does not hold the domain's key")
+	ErrTooMany = errors.New("there are too many")
+	errSelf    = errors.New("a site says nothing of itself")
 )
 
 // Config is what a Registry needs to know. Domain and Self are required.

@@ -34,7 +34,9 @@ type Invitation struct {
 // tries again until the context ends, unless the inviter answers. The records
 // are the inviter's roster. Nothing of the answer is verified but that the
 // inviter gave it. The last error is ErrTurnedAway, or why nobody was reached.
-func Redeem(ctx context.Context, in Invitation) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
+func Redeem(
+	ctx context.Context, in Invitation,
+) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
 	var addrs []peer.AddrInfo
 	for _, text := range in.Addrs {
 		info, err := peer.AddrInfoFromString(text)
@@ -47,9 +49,10 @@ func Redeem(ctx context.Context, in Invitation) (protocol.JoinAnswer, []protocol
 	if err != nil {
 		return protocol.JoinAnswer{}, nil, err
 	}
-	h, err := libp2p.New(libp2p.Identity(in.Identity.Key()), libp2p.NoListenAddrs, libp2p.EnableRelay(), libp2p.Ping(false),
-		libp2p.UserAgent("mrsmesh"), libp2p.DisableMetrics(),
-		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()), libp2p.Transport(libp2pquic.NewTransport))
+	h, err := libp2p.New(libp2p.Identity(in.Identity.Key()), libp2p.NoListenAddrs,
+		libp2p.EnableRelay(), libp2p.Ping(false), libp2p.UserAgent("mrsmesh"), libp2p.DisableMetrics(),
+		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+		libp2p.Transport(libp2pquic.NewTransport))
 	if err != nil {
 		return protocol.JoinAnswer{}, nil, fmt.Errorf("redeem: %w", err)
 	}
@@ -84,7 +87,9 @@ func oneOf(addrs []peer.AddrInfo) (peer.AddrInfo, error) {
 // redeemTry bounds one attempt.
 const redeemTry = 10 * time.Second
 
-func redeemOnce(ctx context.Context, h host.Host, inviter peer.AddrInfo, request protocol.JoinRequest) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
+func redeemOnce(
+	ctx context.Context, h host.Host, inviter peer.AddrInfo, request protocol.JoinRequest,
+) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
 	ctx, cancel := context.WithTimeout(network.WithAllowLimitedConn(ctx, "join"), redeemTry)
 	defer cancel()
 	var last lastConn
@@ -100,7 +105,9 @@ func redeemOnce(ctx context.Context, h host.Host, inviter peer.AddrInfo, request
 	return answer, records, err
 }
 
-func exchange(ctx context.Context, h host.Host, inviter peer.AddrInfo, request protocol.JoinRequest) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
+func exchange(
+	ctx context.Context, h host.Host, inviter peer.AddrInfo, request protocol.JoinRequest,
+) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
 	if err = h.Connect(ctx, inviter); err != nil {
 		return answer, nil, fmt.Errorf("reach the inviter: %w", err)
 	}
@@ -133,7 +140,9 @@ const maxRosterParts = 64
 
 // readAnswer reads an answer and the roster that may follow it. The stream's
 // deadline is set by the caller.
-func readAnswer(stream wire.Stream) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
+func readAnswer(
+	stream wire.Stream,
+) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
 	in := wire.NewTimedReader(stream)
 	first, err := in.Next(protocol.MaxMessageBytes)
 	if err != nil {
@@ -153,7 +162,8 @@ func readAnswer(stream wire.Stream) (answer protocol.JoinAnswer, records []proto
 		}
 		part, ok := message.(protocol.Roster)
 		if !ok {
-			return answer, nil, fmt.Errorf("%w: %s among the records", protocol.ErrMalformed, wire.NameOf(message))
+			return answer, nil, fmt.Errorf("%w: %s among the records",
+				protocol.ErrMalformed, wire.NameOf(message))
 		}
 		records = append(records, part.Records...)
 		if part.Digest != (protocol.Digest{}) {

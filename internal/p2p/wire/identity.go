@@ -45,7 +45,8 @@ func LoadIdentity(file string) (Identity, error) {
 		return Identity{}, fmt.Errorf("read identity: %w", err)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // there modes say nothing
-		return Identity{}, fmt.Errorf("read identity %s: %w (mode %04o); if nobody did, run chmod 600 on it, else remove it",
+		return Identity{}, fmt.Errorf("read identity %s: %w (mode %04o); "+
+			"if nobody did, run chmod 600 on it, else remove it",
 			file, errKeyReadable, info.Mode().Perm())
 	}
 	raw, err := os.ReadFile(file)

@@ -103,7 +103,7 @@ func (w Want) Missing(known Measured) Want {
 
 // meters are the measurements; tests put others in their place.
 type meters struct {
-	core func(context.Context) (speed, error)
+	core func(context.Context) (coreSpeed, error)
 	disk func(ctx context.Context, dir string, freeBytes int64) (int64, error)
 }
 

@@ -69,7 +69,7 @@ func TestMeasureCoreStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	got, err := measureCore(ctx)
-	if got != (speed{}) || !errors.Is(err, context.Canceled) {
+	if got != (coreSpeed{}) || !errors.Is(err, context.Canceled) {
 		t.Errorf("MeasureCore = %+v, %v; want nothing and the context's error", got, err)
 	}
 }
@@ -144,7 +144,7 @@ func TestMeasureDiskSaysWhyNot(t *testing.T) {
 
 // counted are meters that count and answer with what a test says.
 type counted struct {
-	speed speed
+	speed coreSpeed
 	fault error
 	cores int
 	disks int
@@ -152,7 +152,7 @@ type counted struct {
 
 func (c *counted) meters() meters {
 	return meters{
-		core: func(context.Context) (speed, error) { c.cores++; return c.speed, c.fault },
+		core: func(context.Context) (coreSpeed, error) { c.cores++; return c.speed, c.fault },
 		disk: func(context.Context, string, int64) (int64, error) { c.disks++; return 5000, c.fault },
 	}
 }
@@ -173,7 +173,7 @@ func TestMeasuredOncePerMachine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			c := &counted{speed: speed{MFLOPS: 100, Steady: true}}
+			c := &counted{speed: coreSpeed{MFLOPS: 100, Steady: true}}
 			got, err := measure(t.Context(), m, dir, Recall(m, dir), Want{Core: true, Disk: true}, c.meters())
 			if err != nil || got != all || c.cores != 1 || c.disks != 1 {
 				t.Fatalf("first: %+v, %v after %+v", got, err, c)
@@ -227,14 +227,14 @@ func TestSteadyReplacesUnsteady(t *testing.T) {
 	want := Want{Core: true}
 	c := &counted{}
 	for _, tt := range []struct {
-		speed   speed
+		speed   coreSpeed
 		known   Measured
 		missing bool
 	}{
-		{speed{MFLOPS: 60}, Measured{CoreMFLOPS: 60}, true},
-		{speed{MFLOPS: 90}, Measured{CoreMFLOPS: 60}, true},
-		{speed{MFLOPS: 80, Steady: true}, Measured{CoreMFLOPS: 80, Steady: true}, false},
-		{speed{MFLOPS: 20}, Measured{CoreMFLOPS: 80, Steady: true}, false},
+		{coreSpeed{MFLOPS: 60}, Measured{CoreMFLOPS: 60}, true},
+		{coreSpeed{MFLOPS: 90}, Measured{CoreMFLOPS: 60}, true},
+		{coreSpeed{MFLOPS: 80, Steady: true}, Measured{CoreMFLOPS: 80, Steady: true}, false},
+		{coreSpeed{MFLOPS: 20}, Measured{CoreMFLOPS: 80, Steady: true}, false},
 	} {
 		c.speed = tt.speed
 		got, err := measure(t.Context(), m, dir, Recall(m, dir), want, c.meters())
@@ -258,7 +258,7 @@ func TestMeasureErrors(t *testing.T) {
 	if diff := cmp.Diff(Measured{DiskBps: 3}, got); diff != "" || !errors.Is(err, boom) {
 		t.Errorf("failed measurement: %v, want unknown and the cause; (-want +got):\n%s", err, diff)
 	}
-	fine := &counted{speed: speed{MFLOPS: 42, Steady: true}}
+	fine := &counted{speed: coreSpeed{MFLOPS: 42, Steady: true}}
 	got, err = measure(t.Context(), Machine{}, filepath.Join(dir, "missing"), Measured{}, Want{Core: true}, fine.meters())
 	if got.CoreMFLOPS != 42 || err == nil {
 		t.Errorf("unwritable directory = %+v, %v; want the value and an error", got, err)

@@ -113,7 +113,9 @@ func (a *Agent) Stores() Stores {
 
 // KeepUpload keeps data that a user has just stored until a job needs it, or for an
 // hour.
-func (a *Agent) KeepUpload(cid grid.CID) error { return a.pins.upload(cid, time.Now().Add(uploadKept)) }
+func (a *Agent) KeepUpload(cid grid.CID) error {
+	return a.pins.upload(cid, time.Now().Add(uploadKept))
+}
 
 // Decided carries out a decision on who takes part: others hear of it, if it has a
 // record, connections are closed or allowed, and the machines know who is banned.
@@ -142,7 +144,8 @@ type Known struct {
 // Known collects that, as it is now.
 func (a *Agent) Known() Known {
 	k := Known{
-		Started: a.started, Counters: a.reports.counters(), Walls: a.walls(), Owner: a.owner.Report(), Past: a.past.Known(a.reading()),
+		Started: a.started, Counters: a.reports.counters(), Walls: a.walls(),
+		Owner: a.owner.Report(), Past: a.past.Known(a.reading()),
 	}
 	a.host.mu.Lock()
 	defer a.host.mu.Unlock()

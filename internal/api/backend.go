@@ -15,28 +15,28 @@ import (
 // them fits; anything else is answered with status 500. Methods are safe for
 // concurrent use and return when their context ends.
 type Backend interface {
-	Work
-	Mesh
+	work
+	mesh
 }
 
-// Work is what submitters ask for.
-type Work interface {
+// work is what submitters ask for.
+type work interface {
 	Jobs
-	Reservations
-	Submissions
-	Plans
-	Data
-	Logs
+	reservations
+	submissions
+	plans
+	data
+	logs
 }
 
-// Mesh is what is seen of the mesh, and what the owner does to his site.
-type Mesh interface {
+// mesh is what is seen of the mesh, and what the owner does to his site.
+type mesh interface {
 	Events
-	Sites
-	Roster
-	Joining
-	Owner
-	Planner
+	sites
+	roster
+	joining
+	owner
+	planner
 }
 
 // Jobs shows this agent's own submissions.
@@ -49,15 +49,15 @@ type Jobs interface {
 	Tasks(ctx context.Context, id grid.JobID, from uint32, limit int) ([]view.TaskView, error)
 }
 
-// Reservations shows the submissions that only hold capacity, with what is bound to
+// reservations shows the submissions that only hold capacity, with what is bound to
 // them.
-type Reservations interface {
+type reservations interface {
 	// Reservations lists them, newest first.
 	Reservations(ctx context.Context) ([]view.Reservation, error)
 }
 
-// Submissions takes jobs and withdraws them.
-type Submissions interface {
+// submissions takes jobs and withdraws them.
+type submissions interface {
 	// Submit makes the job durable, starts placing it and returns at once. The
 	// job is valid; its data was stored before.
 	Submit(ctx context.Context, job grid.Job) (grid.JobID, error)
@@ -65,8 +65,8 @@ type Submissions interface {
 	Cancel(ctx context.Context, id grid.JobID) error
 }
 
-// Plans shows how sites answer.
-type Plans interface {
+// plans shows how sites answer.
+type plans interface {
 	// Plan announces the job with the explain flag, collects the answers for at
 	// most its TTL and withdraws it: nothing is dispatched.
 	Plan(ctx context.Context, job grid.Job) (view.OfferTable, error)
@@ -74,8 +74,8 @@ type Plans interface {
 	Offers(ctx context.Context, id grid.JobID) (view.OfferTable, error)
 }
 
-// Data stores what clients upload and hands out what it holds.
-type Data interface {
+// data stores what clients upload and hands out what it holds.
+type data interface {
 	// PutData stores a file's bytes, or, with tar, the directory tree a tar
 	// stream describes. It reads body to its end and pins the result for its
 	// submitter.
@@ -95,25 +95,25 @@ type Events interface {
 	EventsAfter(ctx context.Context, after uint64, limit int) ([]view.Event, error)
 }
 
-// Logs reads what tasks print.
-type Logs interface {
+// logs reads what tasks print.
+type logs interface {
 	// TaskLog reads one stream of a task from an offset; with q.Follow reading
 	// blocks until there is more or the task has ended.
 	TaskLog(ctx context.Context, task grid.TaskID, q view.LogQuery) (io.ReadCloser, error)
 }
 
-// Sites shows the mesh as this agent sees it.
-type Sites interface {
+// sites shows the mesh as this agent sees it.
+type sites interface {
 	// Sites lists the known sites by name, then ID, this one first.
 	Sites(ctx context.Context) ([]view.SiteRow, error)
 	// Status is this agent's own state.
 	Status(ctx context.Context) (view.AgentStatus, error)
 }
 
-// Roster shows and decides who takes part. A peer is a site's ID, or the name of
+// roster shows and decides who takes part. A peer is a site's ID, or the name of
 // one that is known; the error is view.ErrNotFound or view.ErrConflict when that
 // fits no site or several.
-type Roster interface {
+type roster interface {
 	// Members lists who takes part and who is kept out.
 	Members(ctx context.Context) (view.Members, error)
 	// Admit makes a site a member, and takes back a ban.
@@ -122,8 +122,8 @@ type Roster interface {
 	Ban(ctx context.Context, peer, note string) (view.MemberRow, error)
 }
 
-// Joining lets other sites in, and finds out how well this one is in.
-type Joining interface {
+// joining lets other sites in, and finds out how well this one is in.
+type joining interface {
 	// Listen listens for other sites on further addresses, until the agent ends.
 	Listen(ctx context.Context, addrs []string) error
 	// Invite makes an invitation that so many sites may redeem for so long.
@@ -133,8 +133,8 @@ type Joining interface {
 	Check(ctx context.Context) (view.CheckResult, error)
 }
 
-// Owner is what the owner of the site may do to it.
-type Owner interface {
+// owner is what the owner of the site may do to it.
+type owner interface {
 	// Pause refuses new work for that long; 0 = until Resume. What runs goes on.
 	Pause(ctx context.Context, span time.Duration) error
 	// Resume ends a pause.
@@ -153,8 +153,8 @@ type Settings interface {
 	Reload(ctx context.Context) (view.Configuration, error)
 }
 
-// Planner is the order in which those that wait in the site's plan move up.
-type Planner interface {
+// planner is the order in which those that wait in the site's plan move up.
+type planner interface {
 	// Planning says what it is.
 	Planning(ctx context.Context) (view.Planning, error)
 	// SetPlanning changes it until the agent ends. The words are known ones.

@@ -9,6 +9,8 @@
 //     without a doc comment;
 //   - more exported names that no other package uses than a bound, which only
 //     falls (names_test.go; make names lists them);
+//   - a package of more than eight files whose doc has no line for each of them;
+//   - a picture of the arrows, docs/arrows.svg, that is not what the table says;
 //   - a package that the tree in ARCHITECTURE.md does not show, and a symbol that
 //     docs/papers.md names but the code no longer has.
 //

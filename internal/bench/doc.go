@@ -16,4 +16,17 @@
 // machines and stores; jobs among real agents in processes of their own. Files of
 // the agents that only serve lie in memory where the system has a place for that,
 // because each site has a disk of its own in real life and one is shared here.
+//
+//	main.go     what is measured, in which order
+//	header.go   the machine and the build, above the table
+//	raw.go      messages beside raw TCP, facts beside the disk
+//	place.go    announcements among agents in this process
+//	watch.go    when messages pass there
+//	farm.go     agents in processes of their own
+//	jobs.go     jobs among those
+//	cost.go     sizes, idle CPU, memory
+//	figure.go   one figure, its goal, and whether it is met
+//	stats.go    medians and rates of samples
+//	table.go    the table, and its place in docs
+//	owner_*.go  what jobs may write handed to the user that runs them
 package main

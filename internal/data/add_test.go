@@ -94,7 +94,7 @@ func TestDirectoryRoundTrip(t *testing.T) {
 	if err != nil || info.Mode().Perm() != fileMode {
 		t.Errorf("exported file has mode %v, %v; want %o", info.Mode(), err, fileMode)
 	}
-	if err = b.Export(within(t), ref.CID, to); !errors.Is(err, ErrExists) {
+	if err = b.Export(within(t), ref.CID, to); !errors.Is(err, errExists) {
 		t.Errorf("export onto an existing path: %v, want ErrExists", err)
 	}
 
@@ -316,7 +316,7 @@ func FuzzAddTar(f *testing.F) {
 		if err != nil || again != ref {
 			t.Errorf("round trip = %+v, %v; want %+v", again, err, ref)
 		}
-		if err := s.Forget(ref.CID); err != nil {
+		if err := s.forget(ref.CID); err != nil {
 			t.Errorf("Forget: %v", err)
 		}
 	})

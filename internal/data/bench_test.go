@@ -69,7 +69,7 @@ func BenchmarkAddFile64MiB(b *testing.B) {
 	for b.Loop() {
 		ref := mustAdd(b, s, data)
 		b.StopTimer()
-		if err := s.Forget(ref.CID); err != nil {
+		if err := s.forget(ref.CID); err != nil {
 			b.Fatal(err)
 		}
 		b.StartTimer()
@@ -96,7 +96,7 @@ func BenchmarkFetchSmall(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.StopTimer()
-		if err := to.Forget(ref.CID); err != nil {
+		if err := to.forget(ref.CID); err != nil {
 			b.Fatal(err)
 		}
 		b.StartTimer()

@@ -79,7 +79,7 @@ func (b *blockFiles) scan(dir string) error {
 			return fmt.Errorf("read blocks: %w", err)
 		}
 		d := digest(raw)
-		if n := info.Size(); n <= MaxBlockBytes && n > 0 {
+		if n := info.Size(); n <= maxBlockBytes && n > 0 {
 			b.sizes[d] = int32(n)
 			b.used += n
 			continue
@@ -138,8 +138,8 @@ func (b *blockFiles) put(d digest, data []byte) error {
 	if n == 0 {
 		return nil
 	}
-	if n > MaxBlockBytes {
-		return fmt.Errorf("%w: block of %d bytes, the most is %d", ErrTooLarge, n, MaxBlockBytes)
+	if n > maxBlockBytes {
+		return fmt.Errorf("%w: block of %d bytes, the most is %d", ErrTooLarge, n, maxBlockBytes)
 	}
 	here, err := b.reserve(d, n)
 	if here || err != nil {

@@ -197,9 +197,9 @@ func (s *Store) collect(p plan) error {
 	return nil
 }
 
-// Forget removes a root and the blocks that only it has, pinned or not, unless
+// forget removes a root and the blocks that only it has, pinned or not, unless
 // something uses it just now. What is not held is no error.
-func (s *Store) Forget(c grid.CID) error {
+func (s *Store) forget(c grid.CID) error {
 	s.gcMu.Lock()
 	defer s.gcMu.Unlock()
 	s.mu.Lock()

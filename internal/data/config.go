@@ -14,8 +14,8 @@ import (
 
 // What callers branch on. Every error names what it concerns.
 var (
-	// ErrConfig is the cause of a refused Config.
-	ErrConfig = errors.New("invalid data configuration")
+	// errConfig is the cause of a refused Config.
+	errConfig = errors.New("invalid data configuration")
 	// ErrQuota means that the data does not fit even when all that may go is gone.
 	ErrQuota = errors.New("data quota exceeded")
 	// ErrDiskFull means that the file system has no room left; the store stays usable.
@@ -27,16 +27,16 @@ var (
 	ErrUnsupported = errors.New("unsupported data")
 	// ErrTooLarge means that a bound of Limits or of a block is exceeded.
 	ErrTooLarge = errors.New("data too large")
-	// ErrNoHolder means that none of the named holders delivered the data.
-	ErrNoHolder = errors.New("no holder delivered the data")
-	// ErrExists means that the path to export to exists already.
-	ErrExists = errors.New("path exists already")
+	// errNoHolder means that none of the named holders delivered the data.
+	errNoHolder = errors.New("no holder delivered the data")
+	// errExists means that the path to export to exists already.
+	errExists = errors.New("path exists already")
 	// ErrClosed means that the store was closed.
 	ErrClosed = errors.New("data store is closed")
 )
 
-// MaxBlockBytes is the largest block that is kept, sent or accepted.
-const MaxBlockBytes = 2 << 20
+// maxBlockBytes is the largest block that is kept, sent or accepted.
+const maxBlockBytes = 2 << 20
 
 const (
 	chunkBytes    = 256 << 10 // of a file in one leaf: what a broken transfer loses at most
@@ -44,7 +44,7 @@ const (
 	maxNameBytes  = 255       // of one path element
 	maxPathBytes  = 4096      // of one relative path
 	maxGraphDepth = 256       // links from the root to any block
-	minQuota      = 2 * MaxBlockBytes
+	minQuota      = 2 * maxBlockBytes
 )
 
 // Limits bound one file or directory, whoever brings it.
@@ -89,7 +89,7 @@ type Config struct {
 func (c Config) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{errConfig}, args...)...))
 	}
 	if c.Dir == "" {
 		bad("dir: name a directory for the data")

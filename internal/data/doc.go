@@ -23,4 +23,25 @@
 // used first.
 //
 // Lock order: gcMu, then mu, then the block store's own.
+//
+//	store.go     Store: opened, closed, what is held
+//	config.go    Config, Limits
+//	graph.go     content identifiers, and nodes of a graph read and written
+//	add.go       files, directories and tar streams taken in
+//	sources.go   what is taken in, read from the host or a tar stream
+//	read.go      Cat and Tar: a root given out as a stream
+//	export.go    a root laid out as files
+//	walk.go      going through a graph
+//	fetch.go     Fetch: one root asked for, and how far it is
+//	fetcher.go   one fetch: rounds of wants, arrivals, holders that fail
+//	holders.go   whom to ask, and connections to them
+//	exchange.go  bitswap between members
+//	share.go     FetchFor, Charge: a submitter's share of the room
+//	meter.go     transfers measured
+//	links.go     the rate of each link, remembered on disk
+//	probe.go     small measurements of links that nothing crossed
+//	blocks.go    blocks as files, checked when read
+//	rootlog.go   roots.log: what is held and pinned, over restarts
+//	collect.go   room made when the quota is reached
+//	keeper.go    what the store does by itself: saving, checking, telling of damage
 package data

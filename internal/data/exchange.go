@@ -30,7 +30,7 @@ const (
 	// starts a session whose first block came after its first question
 	minDontHave = 10 * time.Second // a holder is given this long before another is asked too
 	maxDontHave = 30 * time.Second // and at most this long
-	limitBurst  = MaxBlockBytes    // of a rate cap
+	limitBurst  = maxBlockBytes    // of a rate cap
 	bitsPerByte = 8
 )
 

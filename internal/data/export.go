@@ -81,7 +81,7 @@ func exportMode(n node) fs.FileMode {
 
 func existsError(err error) error {
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: %w", ErrExists, err)
+		return fmt.Errorf("%w: %w", errExists, err)
 	}
 	return writeError(err)
 }

@@ -66,7 +66,7 @@ func fetchOutcome(err error) string {
 	switch {
 	case err == nil:
 		return "ok"
-	case errors.Is(err, ErrNoHolder):
+	case errors.Is(err, errNoHolder):
 		return "no_holder"
 	case errors.Is(err, ErrQuota), errors.Is(err, ErrDiskFull):
 		return "no_room"

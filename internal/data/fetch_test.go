@@ -139,7 +139,7 @@ func TestStrangerGetsNothing(t *testing.T) {
 	ref := mustAdd(t, a.Store, noise(5, 1<<20))
 	start := time.Now()
 	res, err := b.Fetch(within(t), ref.CID, []grid.SiteID{a.id}, nil)
-	if !errors.Is(err, ErrNoHolder) || !strings.Contains(err.Error(), "does not serve") ||
+	if !errors.Is(err, errNoHolder) || !strings.Contains(err.Error(), "does not serve") ||
 		!strings.Contains(err.Error(), string(a.id)) {
 		t.Errorf("stranger's fetch: %v, want ErrNoHolder with the holder and the reason", err)
 	}
@@ -187,7 +187,7 @@ func TestOnlyHolderDies(t *testing.T) {
 			_ = a.host.Close()
 		}
 	})
-	if !errors.Is(err, ErrNoHolder) || !strings.Contains(err.Error(), string(a.id)) {
+	if !errors.Is(err, errNoHolder) || !strings.Contains(err.Error(), string(a.id)) {
 		t.Errorf("Fetch = %v, want ErrNoHolder with the holder's name", err)
 	}
 }
@@ -208,17 +208,17 @@ func TestFetchErrors(t *testing.T) {
 		want    error
 		text    string
 	}{
-		{name: "nobody named", c: missing, want: ErrNoHolder, text: "none was named"},
-		{name: "no peer", c: missing, holders: []grid.SiteID{"nobody"}, want: ErrNoHolder, text: "not a peer id"},
-		{name: "self", c: missing, holders: []grid.SiteID{b.id}, want: ErrNoHolder, text: "this site"},
+		{name: "nobody named", c: missing, want: errNoHolder, text: "none was named"},
+		{name: "no peer", c: missing, holders: []grid.SiteID{"nobody"}, want: errNoHolder, text: "not a peer id"},
+		{name: "self", c: missing, holders: []grid.SiteID{b.id}, want: errNoHolder, text: "this site"},
 		{
 			name: "unreachable", c: missing, holders: []grid.SiteID{unreachable},
-			want: ErrNoHolder, text: "cannot be reached",
+			want: errNoHolder, text: "cannot be reached",
 		},
-		{name: "not there", c: missing, holders: []grid.SiteID{a.id}, want: ErrNoHolder, text: "does not hold"},
+		{name: "not there", c: missing, holders: []grid.SiteID{a.id}, want: errNoHolder, text: "does not hold"},
 		{
 			name: "one without it, one unreachable", c: missing, holders: []grid.SiteID{a.id, unreachable},
-			want: ErrNoHolder, text: "cannot be reached",
+			want: errNoHolder, text: "cannot be reached",
 		},
 		{name: "no cid", c: "hello", want: ErrUnsupported, text: "hello"},
 		{

@@ -46,7 +46,7 @@ func newHolders(self peer.ID, sites []grid.SiteID) []*holder {
 // holdersError says what was wrong with each holder.
 func holdersError(holders []*holder) error {
 	if len(holders) == 0 {
-		return fmt.Errorf("%w: none was named", ErrNoHolder)
+		return fmt.Errorf("%w: none was named", errNoHolder)
 	}
 	texts := make([]string, 0, len(holders))
 	for _, h := range holders {
@@ -56,7 +56,7 @@ func holdersError(holders []*holder) error {
 		}
 		texts = append(texts, fmt.Sprintf("%s: %s", h.site, text))
 	}
-	return fmt.Errorf("%w: %s", ErrNoHolder, strings.Join(texts, "; "))
+	return fmt.Errorf("%w: %s", errNoHolder, strings.Join(texts, "; "))
 }
 
 // reached is the end of an attempt to connect to a holder.

@@ -9,8 +9,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// ErrShare means that a submitter has its share of the data room.
-var ErrShare = errors.New("the submitter's share of the data room is used up")
+// errShare means that a submitter has its share of the data room.
+var errShare = errors.New("the submitter's share of the data room is used up")
 
 // shareOf is the part of the quota that what is kept for one submitter may take:
 // one in eight.
@@ -63,7 +63,7 @@ func (s *shares) grow(tenant grid.SiteID, c grid.CID, bytes int64) error {
 	l.bytes = max(l.bytes, bytes)
 	if used := s.usedLocked(tenant); s.limit > 0 && used > s.limit {
 		return fmt.Errorf("%w: %s would be kept for %s, its eighth is %s",
-			ErrShare, grid.FormatBytes(used), tenant, grid.FormatBytes(s.limit))
+			errShare, grid.FormatBytes(used), tenant, grid.FormatBytes(s.limit))
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (s *Store) FetchFor(
 			progress(done, total)
 		}
 	})
-	if cause := context.Cause(ctx); errors.Is(cause, ErrShare) {
+	if cause := context.Cause(ctx); errors.Is(cause, errShare) {
 		err = fmt.Errorf("fetch %s: %w", c, cause)
 		s.metrics.refused.Inc()
 	}
@@ -125,7 +125,7 @@ func (s *Store) FetchFor(
 }
 
 // Charge counts data that is here for a submitter until Discharge, or fails with
-// ErrShare and counts nothing. An empty submitter is the site itself.
+// errShare and counts nothing. An empty submitter is the site itself.
 func (s *Store) Charge(tenant grid.SiteID, c grid.CID) error {
 	if tenant == "" {
 		return nil
@@ -152,8 +152,8 @@ func (s *Store) Discharge(tenant grid.SiteID, c grid.CID) {
 	}
 }
 
-// KeptFor is how many bytes are kept, or on their way here, for a submitter.
-func (s *Store) KeptFor(tenant grid.SiteID) int64 {
+// keptFor is how many bytes are kept, or on their way here, for a submitter.
+func (s *Store) keptFor(tenant grid.SiteID) int64 {
 	s.shares.mu.Lock()
 	defer s.shares.mu.Unlock()
 	return s.shares.usedLocked(tenant)

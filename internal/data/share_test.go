@@ -22,17 +22,17 @@ func TestASubmitterKeepsAtMostAnEighth(t *testing.T) {
 	if err := b.Pin(small.CID, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.FetchFor(within(t), "alice", large.CID, holders, nil); !errors.Is(err, ErrShare) {
+	if _, err := b.FetchFor(within(t), "alice", large.CID, holders, nil); !errors.Is(err, errShare) {
 		t.Errorf("20 MiB more: %v, want ErrShare", err)
 	}
 	// What had come when the share was full was little more than the share.
-	if used := b.UsedBytes(); used > quota/shareOf+maxWindow*MaxBlockBytes/4 {
+	if used := b.UsedBytes(); used > quota/shareOf+maxWindow*maxBlockBytes/4 {
 		t.Errorf("%d bytes were taken in for a share of %d", used, quota/shareOf)
 	}
 	if _, err := b.FetchFor(within(t), "bob", other.CID, holders, nil); err != nil {
 		t.Errorf("another submitter's data: %v", err)
 	}
-	if _, err := b.FetchFor(within(t), "bob", small.CID, holders, nil); !errors.Is(err, ErrShare) {
+	if _, err := b.FetchFor(within(t), "bob", small.CID, holders, nil); !errors.Is(err, errShare) {
 		t.Errorf("what is here already, beyond the share: %v, want ErrShare", err)
 	}
 	if _, err := b.FetchFor(within(t), "", large.CID, holders, nil); err != nil {
@@ -42,7 +42,7 @@ func TestASubmitterKeepsAtMostAnEighth(t *testing.T) {
 		t.Error("what was pinned is gone")
 	}
 	out := mustAdd(t, b.Store, noise(4, 2<<20))
-	if err := b.Charge("alice", out.CID); !errors.Is(err, ErrShare) {
+	if err := b.Charge("alice", out.CID); !errors.Is(err, errShare) {
 		t.Errorf("an output beyond the share: %v, want ErrShare", err)
 	}
 	b.Discharge("alice", small.CID)
@@ -51,7 +51,7 @@ func TestASubmitterKeepsAtMostAnEighth(t *testing.T) {
 	}
 	b.Discharge("alice", out.CID)
 	b.Discharge("alice", out.CID) // once too often
-	if got := b.KeptFor("alice"); got != 0 {
+	if got := b.keptFor("alice"); got != 0 {
 		t.Errorf("%d bytes are kept for who has nothing here", got)
 	}
 }
@@ -87,7 +87,7 @@ func TestSharesAgainstTheirTwin(t *testing.T) {
 				s.enter(tenant, c)
 				w[tenant][c] = append(w[tenant][c], size[c])
 				err := s.grow(tenant, c, size[c])
-				if full := w.used(tenant) > 100; full != errors.Is(err, ErrShare) {
+				if full := w.used(tenant) > 100; full != errors.Is(err, errShare) {
 					t.Fatalf("%d of 100 used: %v", w.used(tenant), err)
 				}
 				if err != nil {

@@ -33,7 +33,7 @@ func TestConfigValidate(t *testing.T) {
 			t.Errorf("Validate = %v, lacks %q", err, field)
 		}
 	}
-	if _, err := Open(bad, nil); !errors.Is(err, ErrConfig) {
+	if _, err := Open(bad, nil); !errors.Is(err, errConfig) {
 		t.Errorf("Open = %v, want ErrConfig", err)
 	}
 }
@@ -219,7 +219,7 @@ func TestReadersKeepTheirData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Forget(a.CID); err == nil {
+	if err := s.forget(a.CID); err == nil {
 		t.Error("Forget took data from under a reader")
 	}
 	if _, err := s.AddFile(within(t), bytes.NewReader(noise(2, 2<<20))); !errors.Is(err, ErrQuota) {
@@ -242,7 +242,7 @@ func TestFetchBeyondQuota(t *testing.T) {
 	other := mustAdd(t, a.Store, noise(3, 3<<20))
 	mustFetch(t, b.Store, small.CID, a.id)
 	res, err := b.Fetch(within(t), large.CID, []grid.SiteID{a.id}, nil)
-	if !errors.Is(err, ErrQuota) || !strings.Contains(err.Error(), "6.0 MiB") || res.Bytes > MaxBlockBytes {
+	if !errors.Is(err, ErrQuota) || !strings.Contains(err.Error(), "6.0 MiB") || res.Bytes > maxBlockBytes {
 		t.Errorf("Fetch = %d bytes, %v; want ErrQuota with the sizes before the data moves", res.Bytes, err)
 	}
 	if !b.Has(small.CID) {
@@ -378,7 +378,7 @@ func TestReadErrors(t *testing.T) {
 	if err := os.Symlink(target, link); err != nil {
 		t.Skipf("no symbolic links here: %v", err)
 	}
-	if err := s.Export(within(t), dir.CID, link); !errors.Is(err, ErrExists) {
+	if err := s.Export(within(t), dir.CID, link); !errors.Is(err, errExists) {
 		t.Errorf("Export onto a link = %v, want ErrExists", err)
 	}
 	if _, err := os.Lstat(target); err == nil {

@@ -15,22 +15,22 @@ import (
 // maxLine bounds a line of a log; those of the archive have some hundred bytes.
 const maxLine = 1 << 20
 
-// ReadLog reads a file in the Standard Workload Format, packed by gzip or not, whatever
+// readLog reads a file in the Standard Workload Format, packed by gzip or not, whatever
 // its name. Errors name the file, and the line where one is wrong.
-func ReadLog(path string) (workload.Log, error) {
+func readLog(path string) (workload.Log, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return workload.Log{}, fmt.Errorf("read log: %w", err)
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	log, err := readLog(file)
+	log, err := readLines(file)
 	if err != nil {
 		return workload.Log{}, fmt.Errorf("read log %s: %w", path, err)
 	}
 	return log, nil
 }
 
-func readLog(file io.Reader) (workload.Log, error) {
+func readLines(file io.Reader) (workload.Log, error) {
 	plain, err := unpack(file)
 	if err != nil {
 		return workload.Log{}, err

@@ -49,7 +49,7 @@ func (s SWF) Run(ctx context.Context) (SWFResult, error) {
 	if err != nil {
 		return SWFResult{}, err
 	}
-	log, err := ReadLog(s.Log)
+	log, err := readLog(s.Log)
 	if err != nil {
 		return SWFResult{}, err
 	}

@@ -115,7 +115,7 @@ func TestReadLogNamesFileAndLine(t *testing.T) {
 		"no jobs":    {[]byte("; MaxProcs: 4\n\n"), "no jobs in 2 lines"},
 	} {
 		path := write(t, name+".swf", c.content)
-		_, err := ReadLog(path)
+		_, err := readLog(path)
 		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error = %v, want the file and %q in it", name, err, c.want)
 		}

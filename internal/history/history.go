@@ -17,7 +17,7 @@ import (
 // The files of the state directory.
 const (
 	FileName  = "history.log"         // what is known
-	AsideName = "history.log.damaged" // lines that could not be read
+	asideName = "history.log.damaged" // lines that could not be read
 )
 
 // Every is the pause between heartbeats: an end without a word is known within it.
@@ -119,14 +119,14 @@ func (r *Recorder) putAside(lines []string) {
 		return
 	}
 	r.damaged += len(lines)
-	r.log.Warn("damaged lines of the history were put aside", "lines", len(lines), "file", AsideName)
+	r.log.Warn("damaged lines of the history were put aside", "lines", len(lines), "file", asideName)
 	var text []byte
 	for _, l := range lines {
 		if len(text)+len(l) < asideBytes {
 			text = append(append(text, l...), '\n')
 		}
 	}
-	if err := os.WriteFile(filepath.Join(r.dir, AsideName), text, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(r.dir, asideName), text, 0o600); err != nil {
 		r.log.Warn("they could not be kept", "error", err)
 	}
 }

@@ -235,7 +235,7 @@ func TestDamagedLinesArePutAside(t *testing.T) {
 	m.off(time.Hour)
 	m.open()
 	m.want(Counts{Runs: 2, Damaged: 3}, "mon 08:00+1.00h age 0.00h left", "mon 10:00+0.00h age 0.00h open")
-	aside, err := os.ReadFile(filepath.Join(m.dir, AsideName))
+	aside, err := os.ReadFile(filepath.Join(m.dir, asideName))
 	if err != nil || !bytes.Contains(aside, []byte("rubbish")) {
 		t.Errorf("put aside: %q, %v", aside, err)
 	}

@@ -103,7 +103,7 @@ func (w Want) Missing(known Measured) Want {
 
 // meters are the measurements; tests put others in their place.
 type meters struct {
-	core func(context.Context) (Speed, error)
+	core func(context.Context) (coreSpeed, error)
 	disk func(ctx context.Context, dir string, freeBytes int64) (int64, error)
 }
 
@@ -112,7 +112,7 @@ type meters struct {
 // where nothing was. What could not be measured stays as it was, and the error says
 // why; it is not nil either when only the writing of the file failed.
 func Measure(ctx context.Context, m Machine, stateDir string, known Measured, want Want) (Measured, error) {
-	return measure(ctx, m, stateDir, known, want, meters{core: MeasureCore, disk: MeasureDisk})
+	return measure(ctx, m, stateDir, known, want, meters{core: measureCore, disk: measureDisk})
 }
 
 func measure(ctx context.Context, m Machine, stateDir string, known Measured, want Want, by meters) (Measured, error) {

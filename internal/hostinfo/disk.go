@@ -23,17 +23,17 @@ const (
 	diskSpare = 256 << 20 // bytes that must be free: a disk that is nearly full is left alone
 )
 
-// ErrDiskFull says that there is too little free space to measure a disk.
-var ErrDiskFull = errors.New("less than 256 MiB are free")
+// errDiskFull says that there is too little free space to measure a disk.
+var errDiskFull = errors.New("less than 256 MiB are free")
 
-// MeasureDisk measures the rate of the disk below dir, in bit/s: the lower one of
+// measureDisk measures the rate of the disk below dir, in bit/s: the lower one of
 // writing, with the data on the disk at the end, and of reading it back. It writes
 // one file of at most 32 MiB, smaller where the disk is slow, and removes it; both
 // together take at most a second unless the disk stands still. Where the system
 // cannot be made to read from the disk again, writing alone counts.
-func MeasureDisk(ctx context.Context, dir string, freeBytes int64) (bps int64, err error) {
+func measureDisk(ctx context.Context, dir string, freeBytes int64) (bps int64, err error) {
 	if freeBytes >= 0 && freeBytes < diskSpare {
-		return 0, fmt.Errorf("measure disk: %w", ErrDiskFull)
+		return 0, fmt.Errorf("measure disk: %w", errDiskFull)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, diskName), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -25,8 +25,8 @@ const (
 	agreement    = .05                    // between the fastest and the middle one of the undisturbed runs
 )
 
-// Speed is what the kernel found.
-type Speed struct {
+// coreSpeed is what the kernel found.
+type coreSpeed struct {
 	MFLOPS    int64 // of one core, 10^6 FLOP/s, at least 1
 	Runs      int   // short runs that were made
 	Disturbed int   // those of them in which something else had the processor for a while
@@ -35,25 +35,25 @@ type Speed struct {
 	Steady bool
 }
 
-// MeasureCore measures the computation that one core sustains: multiply-add in
+// measureCore measures the computation that one core sustains: multiply-add in
 // double precision on eight independent lanes, for at most 600 ms and about 100 ms
 // on a quiet machine. Of several short runs those count during which nothing else
 // had the processor, other programs or other guests of the host; the fastest of
 // them is the result. Where there was none, the fastest by processor time is, and
 // the result is not steady. When ctx ends first, the error says so.
-func MeasureCore(ctx context.Context) (Speed, error) {
+func measureCore(ctx context.Context) (coreSpeed, error) {
 	runtime.LockOSThread() // threadTime is that of one thread
 	defer runtime.UnlockOSThread()
 	rounds, err := calibrate(ctx)
 	if err != nil {
-		return Speed{}, err
+		return coreSpeed{}, err
 	}
 	var clean, shared []float64
-	s := Speed{}
+	s := coreSpeed{}
 	for began := time.Now(); len(clean) < kernelEnough && time.Since(began) < kernelMost-kernelWarm; s.Runs++ {
 		r, err := runKernel(ctx, rounds)
 		if err != nil {
-			return Speed{}, err
+			return coreSpeed{}, err
 		}
 		if r.disturbed() {
 			s.Disturbed++

@@ -13,7 +13,7 @@ import (
 
 func TestMeasureCore(t *testing.T) {
 	began := time.Now()
-	got, err := MeasureCore(t.Context())
+	got, err := measureCore(t.Context())
 	took := time.Since(began)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestFiveRunsAgree(t *testing.T) {
 	for range tries {
 		low, high, quiet := 0.0, 0.0, true
 		for range runs {
-			s, err := MeasureCore(t.Context())
+			s, err := measureCore(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,8 +68,8 @@ func TestFiveRunsAgree(t *testing.T) {
 func TestMeasureCoreStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	got, err := MeasureCore(ctx)
-	if got != (Speed{}) || !errors.Is(err, context.Canceled) {
+	got, err := measureCore(ctx)
+	if got != (coreSpeed{}) || !errors.Is(err, context.Canceled) {
 		t.Errorf("MeasureCore = %+v, %v; want nothing and the context's error", got, err)
 	}
 }
@@ -111,7 +111,7 @@ func TestDisturbedRunsDoNotCount(t *testing.T) {
 func TestMeasureDisk(t *testing.T) {
 	dir := t.TempDir()
 	began := time.Now()
-	bps, err := MeasureDisk(t.Context(), dir, -1)
+	bps, err := measureDisk(t.Context(), dir, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,15 +126,15 @@ func TestMeasureDisk(t *testing.T) {
 
 func TestMeasureDiskSaysWhyNot(t *testing.T) {
 	dir := t.TempDir()
-	if bps, err := MeasureDisk(t.Context(), dir, diskSpare-1); bps != 0 || !errors.Is(err, ErrDiskFull) {
+	if bps, err := measureDisk(t.Context(), dir, diskSpare-1); bps != 0 || !errors.Is(err, errDiskFull) {
 		t.Errorf("a full disk: %d, %v", bps, err)
 	}
-	if bps, err := MeasureDisk(t.Context(), filepath.Join(dir, "missing"), -1); bps != 0 || !errors.Is(err, os.ErrNotExist) {
+	if bps, err := measureDisk(t.Context(), filepath.Join(dir, "missing"), -1); bps != 0 || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no directory: %d, %v", bps, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if bps, err := MeasureDisk(ctx, dir, -1); bps != 0 || !errors.Is(err, context.Canceled) {
+	if bps, err := measureDisk(ctx, dir, -1); bps != 0 || !errors.Is(err, context.Canceled) {
 		t.Errorf("no time: %d, %v", bps, err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
@@ -144,7 +144,7 @@ func TestMeasureDiskSaysWhyNot(t *testing.T) {
 
 // counted are meters that count and answer with what a test says.
 type counted struct {
-	speed Speed
+	speed coreSpeed
 	fault error
 	cores int
 	disks int
@@ -152,7 +152,7 @@ type counted struct {
 
 func (c *counted) meters() meters {
 	return meters{
-		core: func(context.Context) (Speed, error) { c.cores++; return c.speed, c.fault },
+		core: func(context.Context) (coreSpeed, error) { c.cores++; return c.speed, c.fault },
 		disk: func(context.Context, string, int64) (int64, error) { c.disks++; return 5000, c.fault },
 	}
 }
@@ -173,7 +173,7 @@ func TestMeasuredOncePerMachine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			c := &counted{speed: Speed{MFLOPS: 100, Steady: true}}
+			c := &counted{speed: coreSpeed{MFLOPS: 100, Steady: true}}
 			got, err := measure(t.Context(), m, dir, Recall(m, dir), Want{Core: true, Disk: true}, c.meters())
 			if err != nil || got != all || c.cores != 1 || c.disks != 1 {
 				t.Fatalf("first: %+v, %v after %+v", got, err, c)
@@ -227,14 +227,14 @@ func TestSteadyReplacesUnsteady(t *testing.T) {
 	want := Want{Core: true}
 	c := &counted{}
 	for _, tt := range []struct {
-		speed   Speed
+		speed   coreSpeed
 		known   Measured
 		missing bool
 	}{
-		{Speed{MFLOPS: 60}, Measured{CoreMFLOPS: 60}, true},
-		{Speed{MFLOPS: 90}, Measured{CoreMFLOPS: 60}, true},
-		{Speed{MFLOPS: 80, Steady: true}, Measured{CoreMFLOPS: 80, Steady: true}, false},
-		{Speed{MFLOPS: 20}, Measured{CoreMFLOPS: 80, Steady: true}, false},
+		{coreSpeed{MFLOPS: 60}, Measured{CoreMFLOPS: 60}, true},
+		{coreSpeed{MFLOPS: 90}, Measured{CoreMFLOPS: 60}, true},
+		{coreSpeed{MFLOPS: 80, Steady: true}, Measured{CoreMFLOPS: 80, Steady: true}, false},
+		{coreSpeed{MFLOPS: 20}, Measured{CoreMFLOPS: 80, Steady: true}, false},
 	} {
 		c.speed = tt.speed
 		got, err := measure(t.Context(), m, dir, Recall(m, dir), want, c.meters())
@@ -258,7 +258,7 @@ func TestMeasureErrors(t *testing.T) {
 	if diff := cmp.Diff(Measured{DiskBps: 3}, got); diff != "" || !errors.Is(err, boom) {
 		t.Errorf("failed measurement: %v, want unknown and the cause; (-want +got):\n%s", err, diff)
 	}
-	fine := &counted{speed: Speed{MFLOPS: 42, Steady: true}}
+	fine := &counted{speed: coreSpeed{MFLOPS: 42, Steady: true}}
 	got, err = measure(t.Context(), Machine{}, filepath.Join(dir, "missing"), Measured{}, Want{Core: true}, fine.meters())
 	if got.CoreMFLOPS != 42 || err == nil {
 		t.Errorf("unwritable directory = %+v, %v; want the value and an error", got, err)

@@ -19,4 +19,21 @@
 // What a job file leaves out: runtime 10m, resources.cpus 1, resources.gflops 1,
 // resources.memory 128MiB, resources.disk 64MiB, resources.bandwidth none, ttl 1s, unattended freeze, map
 // thesis with weights 1. The runtime's default is said aloud (File.Notes).
+//
+// # Map of the files
+//
+//	load.go        Load: a job file or a command line, read
+//	parse.go       Parse: the keys of the file
+//	keys.go        keys by name, and what each reads
+//	placing.go     keys about where and when: after, reservation, priority
+//	window.go      start and deadline
+//	moment.go      moments in people's words
+//	dimensions.go  the axes of the map
+//	node.go        YAML and JSON as one tree with lines
+//	file.go        File: what was read, with defaults
+//	whole.go       checks of the whole
+//	resolve.go     Plan: files looked up, tasks made
+//	source.go      inputs on this machine: files, directories, tar streams
+//	format.go      Document: a job written as a file
+//	errors.go      errors with line, field and remedy
 package jobfile

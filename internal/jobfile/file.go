@@ -48,24 +48,24 @@ type ItemRef struct {
 
 // Defaults of what a job file leaves out.
 const (
-	DefaultRuntime     = 10 * time.Minute
-	DefaultMilliCPUs   = 1_000
-	DefaultMFLOPS      = 1_000
-	DefaultMemoryBytes = 128 << 20
-	DefaultDiskBytes   = 64 << 20
-	DefaultTTL         = time.Second
+	defaultRuntime     = 10 * time.Minute
+	defaultMilliCPUs   = 1_000
+	defaultMFLOPS      = 1_000
+	defaultMemoryBytes = 128 << 20
+	defaultDiskBytes   = 64 << 20
+	defaultTTL         = time.Second
 )
 
-// New is a job file with the defaults and nothing to run.
-func New() *File {
+// newFile is a job file with the defaults and nothing to run.
+func newFile() *File {
 	return &File{
 		Spec: grid.Spec{
 			Need: grid.Resources{
-				MilliCPUs: DefaultMilliCPUs, MFLOPS: DefaultMFLOPS,
-				MemoryBytes: DefaultMemoryBytes, DiskBytes: DefaultDiskBytes,
+				MilliCPUs: defaultMilliCPUs, MFLOPS: defaultMFLOPS,
+				MemoryBytes: defaultMemoryBytes, DiskBytes: defaultDiskBytes,
 			},
 			Weights: grid.DefaultWeights(),
 		},
-		Count: 1, TTL: DefaultTTL, lines: map[string]int{},
+		Count: 1, TTL: defaultTTL, lines: map[string]int{},
 	}
 }

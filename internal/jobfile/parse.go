@@ -23,7 +23,7 @@ type Options struct {
 // The file it gives beside an error holds what could be read, so that Resolve can
 // look for further mistakes.
 func Parse(data []byte, o Options) (*File, error) {
-	p := &parser{file: New(), now: o.Now, runtime: o.Runtime}
+	p := &parser{file: newFile(), now: o.Now, runtime: o.Runtime}
 	root, broken := parseText(data)
 	if broken != nil {
 		p.errs = append(p.errs, broken)

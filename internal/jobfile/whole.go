@@ -26,7 +26,7 @@ func (p *parser) checkWhole(seen map[string]int, line int) {
 	if _, given := seen["runtime"]; !given && f.Spec.Kind != grid.KindReservation {
 		f.Spec.Runtime = p.runtime
 		if f.Spec.Runtime <= 0 {
-			f.Spec.Runtime = DefaultRuntime
+			f.Spec.Runtime = defaultRuntime
 		}
 		f.Notes = append(f.Notes, fmt.Sprintf("no runtime given: planning with %s", short(f.Spec.Runtime)))
 	}

@@ -39,7 +39,7 @@ func TestOnlyItsOwnDirectoryIsRemoved(t *testing.T) {
 	if err := os.Mkdir(precious, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&Place{Dir: precious}).Remove(); !errors.Is(err, ErrLeftover) {
+	if err := (&Place{Dir: precious}).Remove(); !errors.Is(err, errLeftover) {
 		t.Errorf("remove of a strange directory: %v, want a refusal", err)
 	}
 	if _, err := os.Stat(precious); err != nil {

@@ -184,8 +184,8 @@ func (m *Mesh) launch(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// Running reports whether the process is there.
-func (a *Agent) Running() bool {
+// running reports whether the process is there.
+func (a *Agent) running() bool {
 	if a.Process == nil {
 		return false
 	}
@@ -199,7 +199,7 @@ func (a *Agent) Running() bool {
 
 // ready reports whether the agent answers.
 func (a *Agent) ready(ctx context.Context) (bool, error) {
-	if !a.Running() {
+	if !a.running() {
 		return false, fmt.Errorf("agent %s ended by itself", a.Name)
 	}
 	_, err := a.API.Status(ctx) // if it fails it is asked again
@@ -235,7 +235,7 @@ func (m *Mesh) whole(ctx context.Context, out *Screen) (bool, error) {
 // Lost reports an agent that ended though nobody killed it.
 func (m *Mesh) Lost(victim *Agent) error {
 	for _, a := range m.Agents {
-		if a != victim && !a.Running() {
+		if a != victim && !a.running() {
 			return fmt.Errorf("agent %s ended by itself", a.Name)
 		}
 	}
@@ -247,7 +247,7 @@ func (m *Mesh) Lost(victim *Agent) error {
 func (m *Mesh) Stop(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx) // after ^C as well
 	for _, a := range m.Agents {
-		if a.Running() {
+		if a.running() {
 			_ = a.Process.Signal(os.Interrupt) // one that is gone needs none
 		}
 	}
@@ -268,7 +268,7 @@ func (m *Mesh) Stop(ctx context.Context) error {
 	var errs []error
 	for _, a := range m.Agents {
 		if err := a.awaitChildren(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("%w: end what %s ran: %w", ErrLeftover, a.Name, err))
+			errs = append(errs, fmt.Errorf("%w: end what %s ran: %w", errLeftover, a.Name, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -17,8 +17,8 @@ type Place struct {
 	prefix string // of its name
 }
 
-// ErrLeftover says that something that was started or written is still there.
-var ErrLeftover = errors.New("clean up")
+// errLeftover says that something that was started or written is still there.
+var errLeftover = errors.New("clean up")
 
 const longestBase = 60 // a unix socket's path has to stay below 104 bytes
 
@@ -57,10 +57,10 @@ func (p *Place) environment() []string {
 // Remove removes the directory, and only one that MakePlace made.
 func (p *Place) Remove() error {
 	if !filepath.IsAbs(p.Dir) || p.prefix == "" || !strings.HasPrefix(filepath.Base(p.Dir), p.prefix) {
-		return fmt.Errorf("%w: %q is not a directory that was made here; remove it yourself", ErrLeftover, p.Dir)
+		return fmt.Errorf("%w: %q is not a directory that was made here; remove it yourself", errLeftover, p.Dir)
 	}
 	if err := os.RemoveAll(p.Dir); err != nil {
-		return fmt.Errorf("%w: remove the temporary directory: %w", ErrLeftover, err)
+		return fmt.Errorf("%w: remove the temporary directory: %w", errLeftover, err)
 	}
 	return nil
 }
@@ -68,14 +68,14 @@ func (p *Place) Remove() error {
 // buildGrace is for the go command to clean up after an interrupt.
 const buildGrace = 10 * time.Second
 
-// ModulePath is the project's, in front of the packages that Build takes.
-const ModulePath = "github.com/mrsmesh/mrsmesh"
+// modulePath is the project's, in front of the packages that Build takes.
+const modulePath = "github.com/mrsmesh/mrsmesh"
 
 // Build builds a package of the project into the directory and gives the path of the
 // program. env adds variables to the go command's, args stand before the package.
 func (p *Place) Build(ctx context.Context, name, pkg string, env []string, args ...string) (string, error) {
 	program := p.File(name)
-	args = append(append([]string{"build", "-o", program}, args...), ModulePath+"/"+pkg)
+	args = append(append([]string{"build", "-o", program}, args...), modulePath+"/"+pkg)
 	return program, goCommand(ctx, p, env, args...)
 }
 

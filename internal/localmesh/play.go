@@ -30,11 +30,11 @@ func Play(name string, parse func(args []string) (verbose bool, err error), run 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	out := NewScreen(os.Stdout, verbose)
 	err = run(ctx, out)
-	out.Wipe()
+	out.wipe()
 	interrupted := ctx.Err() != nil
 	stop()
 	switch {
-	case err != nil && interrupted && !errors.Is(err, ErrLeftover):
+	case err != nil && interrupted && !errors.Is(err, errLeftover):
 		fmt.Fprintf(os.Stderr, "%s: interrupted; everything it started is ended\n", name)
 		os.Exit(1)
 	case err != nil:

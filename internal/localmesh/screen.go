@@ -36,7 +36,7 @@ func NewScreen(out io.Writer, verbose bool) *Screen {
 
 // Say prints a line that stays.
 func (s *Screen) Say(format string, args ...any) {
-	s.Wipe()
+	s.wipe()
 	fmt.Fprintf(s.out, "[%5.1fs] %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
@@ -52,13 +52,13 @@ func (s *Screen) Verbose() bool { return s.verbose }
 
 // Final prints the last line as it is.
 func (s *Screen) Final(line string) {
-	s.Wipe()
+	s.wipe()
 	fmt.Fprintln(s.out, line)
 }
 
 // Rows is where tables are written.
 func (s *Screen) Rows() io.Writer {
-	s.Wipe()
+	s.wipe()
 	return s.out
 }
 
@@ -78,8 +78,8 @@ func (s *Screen) Progress(format string, args ...any) {
 	}
 }
 
-// Wipe clears a line of progress that still stands on the terminal.
-func (s *Screen) Wipe() {
+// wipe clears a line of progress that still stands on the terminal.
+func (s *Screen) wipe() {
 	if s.terminal && s.drawn != "" {
 		fmt.Fprint(s.out, clearLine)
 	}

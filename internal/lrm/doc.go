@@ -7,4 +7,12 @@
 // dies, its attempts die with it. Both are what keeps two attempts of one task
 // from running at the same time, so every adapter writes them into the run
 // record (see ReadRecords), from which they can be audited later.
+//
+//	port.go        Adapter, Attempt, Process: the port
+//	outputs.go     what an attempt leaves, collected
+//	record.go      the run record, for audits
+//	remove.go      a tree removed, whatever its modes
+//	wall.go        how a ceiling is enforced, and trials of it
+//	boottime.go    the clock of leases
+//	boottime_*.go  its reading on this system
 package lrm

@@ -131,15 +131,15 @@ type Limits struct {
 	WallTime    time.Duration // from start to end, frozen time left out
 }
 
-// DefaultLimits is what an attempt gets that asks for nothing: one core, 1 GiB of
+// defaultLimits is what an attempt gets that asks for nothing: one core, 1 GiB of
 // memory, 256 MiB of disk, 16 MiB of each output stream.
-func DefaultLimits() Limits {
+func defaultLimits() Limits {
 	return Limits{MilliCPUs: 1000, MemoryBytes: 1 << 30, DiskBytes: 256 << 20, OutputBytes: 16 << 20}
 }
 
 // OrDefault is l with the defaults in place of zeros.
 func (l Limits) OrDefault() Limits {
-	d := DefaultLimits()
+	d := defaultLimits()
 	if l.MilliCPUs == 0 {
 		l.MilliCPUs = d.MilliCPUs
 	}

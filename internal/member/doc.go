@@ -17,4 +17,15 @@
 // cannot be used is put aside under another name and said; the site goes on
 // without it. domain.key holds the domain's private key, where this site is the
 // one that invites.
+//
+// # Map of the files
+//
+//	registry.go  Registry: opened, asked, changed; what the owner decides
+//	standing.go  Standing: what is known of a site
+//	roster.go    Roster: signed records, merged
+//	key.go       the domain's key: made, read, signing
+//	invites.go   invitations: made, redeemed, expired
+//	token.go     the text that an invitation is given as
+//	stored.go    the forms on disk
+//	file.go      files read and written
 package member

@@ -14,7 +14,7 @@ import (
 
 // Limits on invitations.
 const (
-	MaxInvites   = 64                  // open at once
+	maxInvites   = 64                  // open at once
 	MaxUses      = 1_024               // of one invitation
 	MaxInvite    = 90 * 24 * time.Hour // longest validity of one
 	invitesFile  = "invites.json"

@@ -19,8 +19,8 @@ import (
 // site that invites.
 const KeyFile = "domain.key"
 
-// ErrKeyReadable says that others than the owner may read the domain's key.
-var ErrKeyReadable = errors.New("the domain's key can be read by others")
+// errKeyReadable says that others than the owner may read the domain's key.
+var errKeyReadable = errors.New("the domain's key can be read by others")
 
 // pemType is the heading of the key's file.
 const pemType = "MRS DOMAIN KEY"
@@ -39,8 +39,8 @@ func (k Key) Public() grid.DomainKey {
 // String is the public key; the private one never shows.
 func (k Key) String() string { return string(k.Public()) }
 
-// Sign sets the record's signature. The record's fields must be in range.
-func (k Key) Sign(record protocol.MemberRecord) protocol.MemberRecord {
+// sign sets the record's signature. The record's fields must be in range.
+func (k Key) sign(record protocol.MemberRecord) protocol.MemberRecord {
 	record.Signature = ed25519.Sign(k.private, record.SignedBytes())
 	return record
 }
@@ -55,7 +55,7 @@ func LoadKey(dir string) (Key, error) {
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // there modes say nothing
 		return Key{}, fmt.Errorf("read the domain's key %s: %w (mode %04o); if nobody did, run chmod 600 on it",
-			file, ErrKeyReadable, info.Mode().Perm())
+			file, errKeyReadable, info.Mode().Perm())
 	}
 	raw, err := os.ReadFile(file)
 	if err != nil {

@@ -16,10 +16,9 @@ import (
 
 // Why an order is not carried out.
 var (
-	ErrNoKey       = errors.New("this site does not hold the domain's key")
-	ErrTooMany     = errors.New("there are too many")
-	ErrSelf        = errors.New("a site says nothing of itself")
-	ErrOtherDomain = errors.New("the domain's key here is not the one of domain-key")
+	ErrNoKey   = errors.New("this site does not hold the domain's key")
+	ErrTooMany = errors.New("there are too many")
+	errSelf    = errors.New("a site says nothing of itself")
 )
 
 // Config is what a Registry needs to know. Domain and Self are required.
@@ -59,7 +58,7 @@ func Open(cfg Config) (*Registry, error) {
 	}
 	if trusted := r.Key(); trusted != "" {
 		var err error
-		if r.roster, err = NewRoster(cfg.Domain, trusted); err != nil {
+		if r.roster, err = newRoster(cfg.Domain, trusted); err != nil {
 			return nil, fmt.Errorf("open roster: domain-key: %w", err)
 		}
 	}
@@ -177,13 +176,13 @@ func (r *Registry) merge(records []protocol.MemberRecord) ([]protocol.MemberReco
 func (r *Registry) issue(site grid.SiteID, kind protocol.MemberKind, name, note string) (protocol.MemberRecord, error) {
 	roster := r.Roster()
 	old, known := roster.Get(site)
-	if !known && roster.Len() >= MaxRecords {
-		return protocol.MemberRecord{}, fmt.Errorf("%w: the roster holds %d sites", ErrTooMany, MaxRecords)
+	if !known && roster.Len() >= maxRecords {
+		return protocol.MemberRecord{}, fmt.Errorf("%w: the roster holds %d sites", ErrTooMany, maxRecords)
 	}
 	if name == "" {
 		name = old.Name
 	}
-	record := r.key.Sign(protocol.MemberRecord{
+	record := r.key.sign(protocol.MemberRecord{
 		Domain: r.cfg.Domain, Site: site, Kind: kind, Name: cut(name, 64), Note: cut(note, protocol.MaxNoteBytes),
 		SerialMS: max(r.cfg.Now().UnixMilli(), old.SerialMS+1),
 	})
@@ -204,7 +203,7 @@ func (r *Registry) ensureKey() error {
 	if err != nil {
 		return err
 	}
-	roster, err := NewRoster(r.cfg.Domain, key.Public())
+	roster, err := newRoster(r.cfg.Domain, key.Public())
 	if err != nil {
 		return err
 	}
@@ -232,8 +231,8 @@ func (r *Registry) Invite(span time.Duration, uses int) (secret []byte, made Inv
 	}
 	now := r.cfg.Now()
 	invites := pruned(r.invites, now)
-	if countOpen(invites, now) >= MaxInvites {
-		return nil, made, fmt.Errorf("invite: %w: %d invitations are open; wait until one expires", ErrTooMany, MaxInvites)
+	if countOpen(invites, now) >= maxInvites {
+		return nil, made, fmt.Errorf("invite: %w: %d invitations are open; wait until one expires", ErrTooMany, maxInvites)
 	}
 	secret = make([]byte, protocol.SecretBytes)
 	_, _ = rand.Read(secret) // it never fails
@@ -349,7 +348,7 @@ func (r *Registry) decide(site grid.SiteID, kind protocol.MemberKind, name, note
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	if site == r.cfg.Self {
-		return nil, fmt.Errorf("%s %s: %w: %w", kind, site, grid.ErrInvalid, ErrSelf)
+		return nil, fmt.Errorf("%s %s: %w: %w", kind, site, grid.ErrInvalid, errSelf)
 	}
 	r.disk.Lock()
 	defer r.disk.Unlock()
@@ -373,8 +372,8 @@ func (r *Registry) decideHere(site grid.SiteID, kind protocol.MemberKind, name, 
 	local := maps.Clone(r.local)
 	delete(local, site)
 	if kind == protocol.MemberBan || !holds {
-		if len(local) >= MaxRecords {
-			return fmt.Errorf("%w: %d decisions of the owner", ErrTooMany, MaxRecords)
+		if len(local) >= maxRecords {
+			return fmt.Errorf("%w: %d decisions of the owner", ErrTooMany, maxRecords)
 		}
 		local[site] = decision{
 			Site: site, Banned: kind == protocol.MemberBan, Name: cut(name, 64), Note: cut(note, protocol.MaxNoteBytes),

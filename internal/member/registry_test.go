@@ -104,7 +104,7 @@ func TestInvitationsOutliveARestart(t *testing.T) {
 
 func TestInvitationsAreBounded(t *testing.T) {
 	o := open(t, t.TempDir(), "")
-	for range MaxInvites {
+	for range maxInvites {
 		o.invite(t, time.Hour, 1)
 	}
 	if _, _, err := o.Invite(time.Hour, 1); !errors.Is(err, ErrTooMany) {
@@ -144,7 +144,7 @@ func TestWhoDoesNotHoldTheKeyDecidesForHimself(t *testing.T) {
 	if _, err := o.Admit("b", "", ""); err != nil || o.Standing("b") != AdmittedHere {
 		t.Errorf("Admit: %v, standing %d", err, o.Standing("b"))
 	}
-	if _, err := o.Ban("self", "", ""); !errors.Is(err, ErrSelf) {
+	if _, err := o.Ban("self", "", ""); !errors.Is(err, errSelf) {
 		t.Errorf("ban of oneself: %v", err)
 	}
 }
@@ -226,7 +226,7 @@ func TestTheDomainsKeyIsKeptSecret(t *testing.T) {
 	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Config{Dir: dir, Domain: "lab", Self: "self"}); !errors.Is(err, ErrKeyReadable) {
+	if _, err := Open(Config{Dir: dir, Domain: "lab", Self: "self"}); !errors.Is(err, errKeyReadable) {
 		t.Errorf("a key that others can read: %v", err)
 	}
 	if err := os.WriteFile(file, []byte("no key"), 0o600); err != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// MaxRecords is how many sites a roster speaks of.
-const MaxRecords = 4096
+// maxRecords is how many sites a roster speaks of.
+const maxRecords = 4096
 
-// ErrForged says that a record was not signed by the domain's key, or is of
+// errForged says that a record was not signed by the domain's key, or is of
 // another domain.
-var ErrForged = errors.New("the record is not one of this domain's key")
+var errForged = errors.New("the record is not one of this domain's key")
 
 // Roster is what a domain's key has said of sites, at most one record for each
 // of MaxRecords. It is a value: nobody changes one. The zero value trusts no key and
@@ -32,8 +32,8 @@ type Roster struct {
 	digest  protocol.Digest
 }
 
-// NewRoster makes an empty roster of a domain that trusts the key.
-func NewRoster(domain grid.DomainID, key grid.DomainKey) (Roster, error) {
+// newRoster makes an empty roster of a domain that trusts the key.
+func newRoster(domain grid.DomainID, key grid.DomainKey) (Roster, error) {
 	public, err := key.Bytes()
 	if err != nil {
 		return Roster{}, fmt.Errorf("make roster: %w", err)
@@ -43,8 +43,8 @@ func NewRoster(domain grid.DomainID, key grid.DomainKey) (Roster, error) {
 	return r, nil
 }
 
-// Trusts reports whether the roster trusts a key at all.
-func (r Roster) Trusts() bool { return r.key != nil }
+// trusts reports whether the roster trusts a key at all.
+func (r Roster) trusts() bool { return r.key != nil }
 
 // Len is the number of records.
 func (r Roster) Len() int { return len(r.records) }
@@ -72,7 +72,7 @@ func (r Roster) Digest() protocol.Digest { return r.digest }
 // believed; what stands behind it is not looked at. Records that say nothing new
 // cost no verification.
 func (r Roster) Merge(records []protocol.MemberRecord) (Roster, []protocol.MemberRecord, error) {
-	if !r.Trusts() || !slices.ContainsFunc(records, r.isNews) {
+	if !r.trusts() || !slices.ContainsFunc(records, r.isNews) {
 		return r, nil, nil
 	}
 	merged := r
@@ -112,7 +112,7 @@ func (r Roster) verify(record protocol.MemberRecord) error {
 		return err
 	}
 	if record.Domain != r.domain || !ed25519.Verify(r.key, record.SignedBytes(), record.Signature) {
-		return fmt.Errorf("record of %s: %w", record.Site, ErrForged)
+		return fmt.Errorf("record of %s: %w", record.Site, errForged)
 	}
 	return nil
 }
@@ -120,12 +120,12 @@ func (r Roster) verify(record protocol.MemberRecord) error {
 // trim keeps the newest MaxRecords. The order is the one in which a site's own
 // records prevail, so that trimming early and trimming late come to the same.
 func (r Roster) trim() {
-	if len(r.records) <= MaxRecords {
+	if len(r.records) <= maxRecords {
 		return
 	}
 	list := r.Records()
 	slices.SortStableFunc(list, func(a, b protocol.MemberRecord) int { return compare(b, a) })
-	for _, record := range list[MaxRecords:] {
+	for _, record := range list[maxRecords:] {
 		delete(r.records, record.Site)
 	}
 }

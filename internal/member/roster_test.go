@@ -21,11 +21,11 @@ func testKey(letter byte) Key {
 }
 
 func signed(k Key, site grid.SiteID, kind protocol.MemberKind, serial int64) protocol.MemberRecord {
-	return k.Sign(protocol.MemberRecord{Domain: "lab", Site: site, Kind: kind, SerialMS: serial})
+	return k.sign(protocol.MemberRecord{Domain: "lab", Site: site, Kind: kind, SerialMS: serial})
 }
 
 func emptyRoster(t interface{ Fatal(...any) }, k Key) Roster {
-	r, err := NewRoster("lab", k.Public())
+	r, err := newRoster("lab", k.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestForgeriesAreNotBelieved(t *testing.T) {
 	good := signed(key, "s1", protocol.MemberAdmit, 5)
 	changed := good
 	changed.Kind = protocol.MemberBan
-	moved := key.Sign(protocol.MemberRecord{Domain: "other", Site: "s1", Kind: protocol.MemberBan, SerialMS: 9})
+	moved := key.sign(protocol.MemberRecord{Domain: "other", Site: "s1", Kind: protocol.MemberBan, SerialMS: 9})
 	for name, record := range map[string]protocol.MemberRecord{
 		"other key": signed(thief, "s1", protocol.MemberBan, 9), "changed": changed, "other domain": moved,
 	} {
@@ -105,7 +105,7 @@ func TestForgeriesAreNotBelieved(t *testing.T) {
 			record.SerialMS++ // one that says nothing new is not even looked at
 			r, fresh, err = emptyRoster(t, key).Merge([]protocol.MemberRecord{good, record})
 		}
-		if !errors.Is(err, ErrForged) || len(fresh) != 1 || r.Len() != 1 {
+		if !errors.Is(err, errForged) || len(fresh) != 1 || r.Len() != 1 {
 			t.Errorf("%s: %v with %d records; want ErrForged and the good one", name, err, r.Len())
 		}
 	}
@@ -118,7 +118,7 @@ func TestForgeriesAreNotBelieved(t *testing.T) {
 func TestRostersAreBounded(t *testing.T) {
 	key := testKey('k')
 	var all []protocol.MemberRecord
-	for i := range MaxRecords + 20 {
+	for i := range maxRecords + 20 {
 		all = append(all, signed(key, grid.SiteID(fmt.Sprintf("s%05d", i)), protocol.MemberAdmit, int64(i+1)))
 	}
 	forth, _, err := emptyRoster(t, key).Merge(all)
@@ -132,8 +132,8 @@ func TestRostersAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if forth.Len() != MaxRecords || forth.Digest() != back.Digest() {
-		t.Errorf("%d records, want %d, and the same both ways", forth.Len(), MaxRecords)
+	if forth.Len() != maxRecords || forth.Digest() != back.Digest() {
+		t.Errorf("%d records, want %d, and the same both ways", forth.Len(), maxRecords)
 	}
 	if _, old := forth.Get("s00000"); old {
 		t.Error("the oldest record stayed")
@@ -164,7 +164,7 @@ func FuzzRosterFile(f *testing.F) {
 func FuzzLocalFiles(f *testing.F) {
 	f.Add([]byte(`{"version":1,"sites":[{"site":"s","banned":true}],"invites":[]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if local, err := decodeLocal(text); err == nil && len(local) > MaxRecords {
+		if local, err := decodeLocal(text); err == nil && len(local) > maxRecords {
 			t.Fatal("too many decisions")
 		}
 		if invites, err := decodeInvites(text); err == nil && len(invites) > maxInvitKept {

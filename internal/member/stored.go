@@ -51,7 +51,7 @@ func decodeRoster(text []byte) ([]protocol.MemberRecord, error) {
 	if err := json.Unmarshal(text, &stored); err != nil {
 		return nil, err
 	}
-	if stored.Version != fileVersion || len(stored.Records) > MaxRecords {
+	if stored.Version != fileVersion || len(stored.Records) > maxRecords {
 		return nil, fmt.Errorf("version %d with %d records is not known here", stored.Version, len(stored.Records))
 	}
 	var records []protocol.MemberRecord
@@ -77,7 +77,7 @@ func decodeRoster(text []byte) ([]protocol.MemberRecord, error) {
 // file and ignores it; records of another key make the file unusable.
 func (r *Registry) readRoster(text []byte) error {
 	records, err := decodeRoster(text)
-	if err != nil || !r.roster.Trusts() {
+	if err != nil || !r.roster.trusts() {
 		return err
 	}
 	merged, _, err := r.roster.Merge(records)
@@ -112,7 +112,7 @@ func decodeLocal(text []byte) (map[grid.SiteID]decision, error) {
 	if err := json.Unmarshal(text, &stored); err != nil {
 		return nil, err
 	}
-	if stored.Version != fileVersion || len(stored.Sites) > MaxRecords {
+	if stored.Version != fileVersion || len(stored.Sites) > maxRecords {
 		return nil, fmt.Errorf("version %d with %d sites is not known here", stored.Version, len(stored.Sites))
 	}
 	local := make(map[grid.SiteID]decision)

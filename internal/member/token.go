@@ -16,8 +16,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// ErrToken says that a text is no token of an invitation.
-var ErrToken = errors.New("not the token of an invitation")
+// errToken says that a text is no token of an invitation.
+var errToken = errors.New("not the token of an invitation")
 
 // Limits and layout of a token.
 const (
@@ -55,25 +55,25 @@ func (t Token) Open() bool { return t.Key == "" }
 func (t Token) Validate() error {
 	switch {
 	case t.Open() != (len(t.Secret) == 0), !t.Open() && len(t.Secret) != protocol.SecretBytes:
-		return fmt.Errorf("%w: key and secret do not fit together", ErrToken)
+		return fmt.Errorf("%w: key and secret do not fit together", errToken)
 	case len(t.Addrs) == 0 || len(t.Addrs) > maxTokenAddrs:
-		return fmt.Errorf("%w: want 1 to %d addresses, have %d", ErrToken, maxTokenAddrs, len(t.Addrs))
+		return fmt.Errorf("%w: want 1 to %d addresses, have %d", errToken, maxTokenAddrs, len(t.Addrs))
 	case t.Expires.Unix() <= 0:
-		return fmt.Errorf("%w: no expiry", ErrToken)
+		return fmt.Errorf("%w: no expiry", errToken)
 	}
 	for _, a := range t.Addrs {
 		if !strings.HasPrefix(a, "/") || len(a) > maxTokenAddr || !utf8.ValidString(a) ||
 			strings.ContainsFunc(a, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return fmt.Errorf("%w: address %q", ErrToken, a)
+			return fmt.Errorf("%w: address %q", errToken, a)
 		}
 	}
 	if !t.Open() {
 		if err := t.Key.Validate(); err != nil {
-			return fmt.Errorf("%w: %w", ErrToken, err)
+			return fmt.Errorf("%w: %w", errToken, err)
 		}
 	}
 	if err := errors.Join(t.Domain.Validate(), t.Inviter.Validate()); err != nil {
-		return fmt.Errorf("%w: %w", ErrToken, err)
+		return fmt.Errorf("%w: %w", errToken, err)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func checksum(b []byte) []byte {
 // ignored. The error is ErrToken.
 func ParseToken(text string) (Token, error) {
 	if len(text) > 2*maxTokenText {
-		return Token{}, fmt.Errorf("%w: too long", ErrToken)
+		return Token{}, fmt.Errorf("%w: too long", errToken)
 	}
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -115,12 +115,12 @@ func ParseToken(text string) (Token, error) {
 	}, text)
 	body, found := strings.CutPrefix(text, tokenPrefix)
 	if !found || len(text) > maxTokenText {
-		return Token{}, fmt.Errorf("%w: it begins with %q; copy the whole line that siteagent invite printed", ErrToken, tokenPrefix)
+		return Token{}, fmt.Errorf("%w: it begins with %q; copy the whole line that siteagent invite printed", errToken, tokenPrefix)
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(body)
 	if err != nil || len(raw) <= checksumBytes ||
 		!bytes.Equal(raw[len(raw)-checksumBytes:], checksum(raw[:len(raw)-checksumBytes])) {
-		return Token{}, fmt.Errorf("%w: it is damaged; copy the whole line that siteagent invite printed", ErrToken)
+		return Token{}, fmt.Errorf("%w: it is damaged; copy the whole line that siteagent invite printed", errToken)
 	}
 	t, err := decodeToken(raw[:len(raw)-checksumBytes])
 	if err != nil {
@@ -132,7 +132,7 @@ func ParseToken(text string) (Token, error) {
 func decodeToken(raw []byte) (Token, error) {
 	r := cursor{rest: raw}
 	if version := r.number(1); version != tokenVersion {
-		return Token{}, fmt.Errorf("%w: version %d is not known here; bring this site's program up to date", ErrToken, version)
+		return Token{}, fmt.Errorf("%w: version %d is not known here; bring this site's program up to date", errToken, version)
 	}
 	t := Token{Domain: grid.DomainID(r.field())}
 	if key := r.field(); len(key) > 0 {
@@ -145,7 +145,7 @@ func decodeToken(raw []byte) (Token, error) {
 		t.Addrs = append(t.Addrs, string(r.field()))
 	}
 	if r.short || len(r.rest) > 0 {
-		return Token{}, fmt.Errorf("%w: its length is wrong", ErrToken)
+		return Token{}, fmt.Errorf("%w: its length is wrong", errToken)
 	}
 	if len(t.Secret) == 0 {
 		t.Secret = nil

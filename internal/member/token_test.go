@@ -51,7 +51,7 @@ func TestTokens(t *testing.T) {
 			"changed": text[:at] + string(other) + text[at+1:], "shorter": text[:at] + text[at+1:],
 			"longer": text[:at] + "A" + text[at:], "cut": text[:at],
 		} {
-			if got, err := ParseToken(damaged); !errors.Is(err, ErrToken) {
+			if got, err := ParseToken(damaged); !errors.Is(err, errToken) {
 				t.Fatalf("%s: %+v, %v; want ErrToken", name, got, err)
 			}
 		}
@@ -75,7 +75,7 @@ func TestTokensThatCannotBe(t *testing.T) {
 	} {
 		bad := good
 		change(&bad)
-		if _, err := bad.Text(); !errors.Is(err, ErrToken) {
+		if _, err := bad.Text(); !errors.Is(err, errToken) {
 			t.Errorf("%s: %v, want ErrToken", name, err)
 		}
 	}

@@ -42,10 +42,6 @@ const public = "11.77.0.0/16"
 // machine cannot hold a lab.
 func New(ctx context.Context) (*Lab, error) { return newLab(ctx, outside) }
 
-// NewPublic is New with addresses at the switch, 11.77.x.y, that programs take
-// for public ones.
-func NewPublic(ctx context.Context) (*Lab, error) { return newLab(ctx, public) }
-
 func newLab(ctx context.Context, network string) (*Lab, error) {
 	if reason := Supported(ctx); reason != "" {
 		return nil, fmt.Errorf("%w: %s", ErrUnsupported, reason)
@@ -78,7 +74,8 @@ func Start(t testing.TB) *Lab {
 	return start(t, outside)
 }
 
-// StartPublic is NewPublic for a test, as Start is New.
+// StartPublic is Start with addresses at the switch, 11.77.x.y, that programs take for
+// public ones.
 func StartPublic(t testing.TB) *Lab {
 	t.Helper()
 	return start(t, public)
@@ -152,7 +149,7 @@ func (l *Lab) plug(ctx context.Context, at *router, name string, link Link) (*Ho
 		return nil, fmt.Errorf("make host %s: %w", name, err)
 	}
 	if err = at.connect(ctx, h); err == nil {
-		err = h.Shape(ctx, link)
+		err = h.shape(ctx, link)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make host %s: %w", name, err)

@@ -103,9 +103,9 @@ func TestRates(t *testing.T) {
 		}
 	}
 	near(download(t, server, b, a.Addr(), 1<<20), 8e6)
-	must(t, b.Shape(t.Context(), Link{}))
+	must(t, b.shape(t.Context(), Link{}))
 	near(download(t, server, b, a.Addr(), 2<<20), 20e6)
-	must(t, a.Shape(t.Context(), Link{}))
+	must(t, a.shape(t.Context(), Link{}))
 	if got := download(t, server, b, a.Addr(), 16<<20); got < 30e6 {
 		t.Errorf("%.1f Mbit/s without limits", got/1e6)
 	}
@@ -165,12 +165,12 @@ func TestTroubles(t *testing.T) {
 	ctx := t.Context()
 	a, b := hosts[0], hosts[1]
 	check("at first", "")
-	must(t, l.Partition(ctx, a, b))
+	must(t, l.partition(ctx, a, b))
 	check("partition", "ab ba")
 	must(t, a.Mute(ctx))
 	check("partition and mute", "ab ba ac")
-	must(t, l.Heal(ctx, a, b))
-	must(t, l.Heal(ctx, a, b))
+	must(t, l.heal(ctx, a, b))
+	must(t, l.heal(ctx, a, b))
 	check("mute", "ab ac")
 	must(t, a.Isolate(ctx))
 	must(t, a.Unmute(ctx))
@@ -207,7 +207,7 @@ func TestImpairment(t *testing.T) {
 	const sent = 2000
 	must(t, l.Impair(t.Context(), 7, Impairment{Latency: 5 * time.Millisecond, Loss: .2, Duplicate: .1}))
 	from, to := packetConn(t, a), packetConn(t, b)
-	before := l.Passed()
+	before := l.passed()
 	arrived := make(chan int, 1)
 	go func() {
 		n, buffer := 0, make([]byte, 100)
@@ -227,7 +227,7 @@ func TestImpairment(t *testing.T) {
 		_, err = from.WriteToUDPAddrPort([]byte("x"), netip.AddrPortFrom(b.Addr(), 4000))
 		must(t, err)
 	}
-	got, after := <-arrived, l.Passed()
+	got, after := <-arrived, l.passed()
 	lost, doubled := after.Lost-before.Lost, after.Duplicated-before.Duplicated
 	t.Logf("%d sent, %d arrived, %d lost, %d doubled", sent, got, lost, doubled)
 	if off := int64(got) - (sent - lost + doubled); off < -5 || off > 5 { // the connection before says goodbye meanwhile
@@ -289,7 +289,7 @@ func TestNAT(t *testing.T) {
 		if same := seen[0].Port() == seen[1].Port(); same != (kind == Cone) {
 			t.Errorf("%s: seen from %v", name, seen)
 		}
-		must(t, l.Partition(ctx, first, outsiders[0]))
+		must(t, l.partition(ctx, first, outsiders[0]))
 		if hears(t, conn, servers[0], outsiders[0].Addr(), false) {
 			t.Errorf("%s: a partition does not reach behind a NAT", name)
 		}

@@ -22,8 +22,8 @@ type Impairment struct {
 	Reorder   float64       // probability of being overtaken by what comes in the next Latency + Jitter
 }
 
-// Passed is what the switch did to packets since the first Impair.
-type Passed struct {
+// passed is what the switch did to packets since the first Impair.
+type passed struct {
 	Packets, Lost, Duplicated, Reordered int64
 	Overflow                             int64 // lost because too much was on its way
 }
@@ -54,12 +54,12 @@ func (l *Lab) Impair(ctx context.Context, seed uint64, i Impairment) error {
 	return nil
 }
 
-// Passed counts the packets that went through Impair.
-func (l *Lab) Passed() Passed {
+// passed counts the packets that went through Impair.
+func (l *Lab) passed() passed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.proxy == nil {
-		return Passed{}
+		return passed{}
 	}
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()
@@ -84,7 +84,7 @@ type proxy struct {
 	queue  packets           // guarded by mu
 	bytes  int64             // guarded by mu; of queue
 	next   uint64            // guarded by mu; number of the next packet
-	passed Passed            // guarded by mu
+	passed passed            // guarded by mu
 }
 
 // startProxy leads all packets that a namespace forwards through a device.

@@ -13,8 +13,8 @@ import (
 // does not end another.
 type cutCounts map[string]int
 
-// Shape changes the rates of a host's link.
-func (h *Host) Shape(ctx context.Context, link Link) error {
+// shape changes the rates of a host's link.
+func (h *Host) shape(ctx context.Context, link Link) error {
 	return errors.Join(shape(ctx, h.full, "eth0", link.UpBps), shape(ctx, h.at.space, h.port, link.DownBps))
 }
 
@@ -81,14 +81,14 @@ func (h *Host) Mute(ctx context.Context) error { return h.lab.rules(ctx, h.at, t
 // Unmute ends Mute.
 func (h *Host) Unmute(ctx context.Context) error { return h.lab.rules(ctx, h.at, false, "-i "+h.port) }
 
-// Partition loses everything between two hosts, or between those that are
-// behind the same NATs as they are. Each Partition wants its Heal.
-func (l *Lab) Partition(ctx context.Context, a, b *Host) error { return l.partition(ctx, a, b, true) }
+// partition loses everything between two hosts, or between those that are
+// behind the same NATs as they are. Each partition wants its heal.
+func (l *Lab) partition(ctx context.Context, a, b *Host) error { return l.cut(ctx, a, b, true) }
 
-// Heal ends Partition.
-func (l *Lab) Heal(ctx context.Context, a, b *Host) error { return l.partition(ctx, a, b, false) }
+// heal ends partition.
+func (l *Lab) heal(ctx context.Context, a, b *Host) error { return l.cut(ctx, a, b, false) }
 
-func (l *Lab) partition(ctx context.Context, a, b *Host, add bool) error {
+func (l *Lab) cut(ctx context.Context, a, b *Host, add bool) error {
 	at, one, other := l.hub, a.outsideAddr(), b.outsideAddr()
 	if a.at == b.at {
 		at, one, other = a.at, a.addr, b.addr

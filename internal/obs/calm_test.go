@@ -12,7 +12,7 @@ import (
 
 func TestOneCauseDoesNotFillTheLog(t *testing.T) {
 	var out bytes.Buffer
-	log := Calm(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))).With("room", "p2p")
+	log := calm(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))).With("room", "p2p")
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	say := func(level slog.Level, message, event string) {
 		r := slog.NewRecord(now, level, message, 0)
@@ -51,7 +51,7 @@ func TestOneCauseDoesNotFillTheLog(t *testing.T) {
 	if got := len(log.Handler().(calmHandler).causes.all); got > calmCauses+1 {
 		t.Errorf("%d causes are told apart, want at most %d", got, calmCauses)
 	}
-	if Calm(nil).Enabled(context.Background(), slog.LevelError) {
+	if calm(nil).Enabled(context.Background(), slog.LevelError) {
 		t.Error("no logger says something")
 	}
 }

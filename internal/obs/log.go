@@ -15,7 +15,7 @@ var ErrConfig = errors.New("invalid logging configuration")
 // level "debug", "info", "warn" or "error"; empty means "text" and "info". The
 // writer needs no lock of its own. One cause cannot fill the log: see Calm.
 func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
-	lv, err := ParseLevel(level)
+	lv, err := parseLevel(level)
 	if err != nil {
 		return nil, err
 	}
@@ -28,16 +28,16 @@ func NewLoggerAt(w io.Writer, format string, level slog.Leveler) (*slog.Logger, 
 	opts := &slog.HandlerOptions{Level: level}
 	switch strings.ToLower(format) {
 	case "", "text":
-		return Calm(slog.New(slog.NewTextHandler(w, opts))), nil
+		return calm(slog.New(slog.NewTextHandler(w, opts))), nil
 	case "json":
-		return Calm(slog.New(slog.NewJSONHandler(w, opts))), nil
+		return calm(slog.New(slog.NewJSONHandler(w, opts))), nil
 	default:
 		return nil, fmt.Errorf("%w: log format %q: want text or json", ErrConfig, format)
 	}
 }
 
-// ParseLevel reads a level by its name; empty is info.
-func ParseLevel(level string) (slog.Level, error) {
+// parseLevel reads a level by its name; empty is info.
+func parseLevel(level string) (slog.Level, error) {
 	switch strings.ToLower(level) {
 	case "debug":
 		return slog.LevelDebug, nil

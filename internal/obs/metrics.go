@@ -28,17 +28,8 @@ type Registry struct {
 // Counter is a sum that only grows.
 type Counter struct{ c prometheus.Counter }
 
-// Gauge is a value that rises and falls.
-type Gauge struct{ g prometheus.Gauge }
-
-// Histogram counts observations by size.
-type Histogram struct{ h prometheus.Observer }
-
 // CounterVec is a family of counters told apart by label values.
 type CounterVec struct{ v *prometheus.CounterVec }
-
-// GaugeVec is a family of gauges told apart by label values.
-type GaugeVec struct{ v *prometheus.GaugeVec }
 
 // NewRegistry makes a registry that also shows the Go runtime's and the
 // process's own metrics (go_*, process_*).
@@ -62,30 +53,11 @@ func (r *Registry) CounterVec(name, help string, labels ...string) CounterVec {
 		prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels))}
 }
 
-// Gauge makes mrs_NAME; by convention the name ends in a unit (_bytes, _seconds).
-func (r *Registry) Gauge(name, help string) Gauge {
-	return Gauge{g: register(r, prometheus.NewGauge(
-		prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}))}
-}
-
-// GaugeVec makes mrs_NAME with labels from a small fixed set.
-func (r *Registry) GaugeVec(name, help string, labels ...string) GaugeVec {
-	return GaugeVec{v: register(r, prometheus.NewGaugeVec(
-		prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels))}
-}
-
 // GaugeFunc makes mrs_NAME, whose value read gives whenever it is shown. The
 // function is called from any goroutine and must not block.
 func (r *Registry) GaugeFunc(name, help string, read func() float64) {
 	register(r, prometheus.NewGaugeFunc(
 		prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, read))
-}
-
-// Histogram makes mrs_NAME with the given upper bounds, ascending; without
-// bounds it has the client library's, which suit seconds from 5 ms to 10 s.
-func (r *Registry) Histogram(name, help string, bounds ...float64) Histogram {
-	return Histogram{h: register(r, prometheus.NewHistogram(
-		prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: bounds}))}
 }
 
 // Err reports the registrations that were refused: a malformed name, or one name
@@ -106,15 +78,6 @@ func (r *Registry) Handler() http.Handler {
 		return http.NotFoundHandler()
 	}
 	return promhttp.HandlerFor(r.reg, promhttp.HandlerOpts{})
-}
-
-// Gatherer gives the metrics to tests and to other exporters; nil for a nil
-// Registry.
-func (r *Registry) Gatherer() prometheus.Gatherer {
-	if r == nil {
-		return nil
-	}
-	return r.reg
 }
 
 // register enters the collector, or finds the one already entered.
@@ -147,15 +110,6 @@ func (c Counter) Add(n float64) {
 	}
 }
 
-// Set gives the gauge a value.
-func (g Gauge) Set(v float64) { g.g.Set(v) }
-
-// Add changes the gauge by d, which may be negative.
-func (g Gauge) Add(d float64) { g.g.Add(d) }
-
-// Observe counts one value.
-func (h Histogram) Observe(v float64) { h.h.Observe(v) }
-
 // With is the counter with these label values, in the order of the labels. With
 // the wrong number of values it counts nowhere.
 func (v CounterVec) With(values ...string) Counter {
@@ -164,14 +118,4 @@ func (v CounterVec) With(values ...string) Counter {
 		return Counter{c: prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"})}
 	}
 	return Counter{c: c}
-}
-
-// With is the gauge with these label values, in the order of the labels. With
-// the wrong number of values it is shown nowhere.
-func (v GaugeVec) With(values ...string) Gauge {
-	g, err := v.v.GetMetricWithLabelValues(values...)
-	if err != nil {
-		return Gauge{g: prometheus.NewGauge(prometheus.GaugeOpts{Name: "lost"})}
-	}
-	return Gauge{g: g}
 }

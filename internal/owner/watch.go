@@ -11,9 +11,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
-// Every is the pause between two looks: two of them that find the owner in need
+// every is the pause between two looks: two of them that find the owner in need
 // make the site yield, so that he waits for less than two seconds.
-const Every = 300 * time.Millisecond
+const every = 300 * time.Millisecond
 
 // Config says how the machine is watched.
 type Config struct {
@@ -112,7 +112,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	var before look
 	cfg, p := w.now()
 	judge := yield.New(cfg.Rules)
-	tick := time.NewTicker(Every)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	w.mu.Lock()
 	w.since = cfg.Now()

@@ -354,7 +354,7 @@ func TestCost(t *testing.T) {
 		before, used = now, use
 	}
 	each := (processorTime() - began) / looks
-	share := each.Seconds() / Every.Seconds()
+	share := each.Seconds() / every.Seconds()
 	t.Logf("%s; a look takes %s of processor time: %.4f %% of one processor", p.how(), each, 100*share)
 	if share > .001 {
 		t.Errorf("looking costs %.3f %% of a processor, want at most 0.1 %%", 100*share)

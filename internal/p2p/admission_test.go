@@ -265,7 +265,7 @@ func TestAPeerThatNeverReadsCostsABoundedQueue(t *testing.T) {
 }
 
 func TestManySitesBehindOneAddressMayConnect(t *testing.T) {
-	l := DefaultLimits()
+	l := defaultLimits()
 	manager, err := resources(l)
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ type Config struct {
 	Capability func() grid.Capability // what Hello tells; called from any goroutine; nil = nothing
 
 	Timing   Timing        // zero fields come from the preset
-	Limits   Limits        // zero fields come from DefaultLimits
+	Limits   Limits        // zero fields come from defaultLimits
 	Registry *obs.Registry // nil = counted, but shown nowhere
 
 	Host host.Host        // for tests: a host to use instead of making one; Close leaves it open
@@ -94,8 +94,8 @@ type Limits struct {
 	RelayCircuits  int     // relayed connections of one member at once
 }
 
-// DefaultLimits suits a site of a few hundred members.
-func DefaultLimits() Limits {
+// defaultLimits suits a site of a few hundred members.
+func defaultLimits() Limits {
 	return Limits{
 		QueueMessages: 4096, QueueBytes: 8 << 20, GossipMessages: 65_536, GossipBytes: 64 << 20,
 		SubmitterRate: 500, SubmitterBurst: 4096, Submitters: 4096,
@@ -103,8 +103,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Timing is the preset's timing.
-func (p Preset) Timing() Timing {
+// timing is the preset's timing.
+func (p Preset) timing() Timing {
 	t := Timing{
 		Dial: 5 * time.Second, Hello: 5 * time.Second, Write: 10 * time.Second, Read: 10 * time.Second,
 		Debounce: 200 * time.Millisecond, BackoffMin: 500 * time.Millisecond, BackoffMax: 30 * time.Second,
@@ -188,8 +188,8 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now
 	}
 	c.NAT = c.NAT.WithDefaults()
-	c.Timing = c.Timing.or(c.Preset.Timing())
-	c.Limits = c.Limits.or(DefaultLimits())
+	c.Timing = c.Timing.or(c.Preset.timing())
+	c.Limits = c.Limits.or(defaultLimits())
 	return c
 }
 

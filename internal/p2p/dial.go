@@ -21,7 +21,7 @@ import (
 var errDead = errors.New("the agent is dead")
 
 func isRefusal(err error) bool {
-	var refusal *RefusedError
+	var refusal *refusedError
 	return errors.As(err, &refusal)
 }
 
@@ -93,7 +93,7 @@ func (r *remote) greet(ctx context.Context, stream network.Stream) (link, error)
 	hello, err := readHello(wire.NewReader(stream, limit))
 	if errors.Is(err, grid.ErrInvalid) {
 		r.m.unusable(r.site, err)
-		refusal := &RefusedError{Site: r.site, Reason: grid.ReasonInvalid}
+		refusal := &refusedError{Site: r.site, Reason: grid.ReasonInvalid}
 		r.m.refused(refusal)
 		return link{}, refusal
 	}
@@ -101,7 +101,7 @@ func (r *remote) greet(ctx context.Context, stream network.Stream) (link, error)
 		return link{}, err
 	}
 	facts, reason := r.m.judge(r.site, hello, sent, r.m.cfg.Now())
-	refusal := &RefusedError{Site: r.site, Reason: reason}
+	refusal := &refusedError{Site: r.site, Reason: reason}
 	if hello.Refusal != grid.ReasonNone {
 		refusal.Reason, refusal.ByPeer = hello.Refusal, true
 	}
@@ -125,7 +125,7 @@ func (r *remote) gated(ctx context.Context, err error) error {
 	if !errors.As(err, &closed) || !closed.Remote || closed.ErrorCode != network.ConnGated {
 		return err
 	}
-	refusal := &RefusedError{Site: r.site, Reason: r.m.reasonForUs(), ByPeer: true}
+	refusal := &refusedError{Site: r.site, Reason: r.m.reasonForUs(), ByPeer: true}
 	r.m.refused(refusal)
 	return refusal
 }

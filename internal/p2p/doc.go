@@ -28,9 +28,9 @@
 //
 // Every queue is bounded and says what happens when it is full:
 //
-//   - to a peer: Limits.QueueMessages and Limits.QueueBytes; Send then fails with
-//     ErrQueueFull. When the peer cannot be dialled, or takes nothing for
-//     Timing.Write, the whole queue is dropped and counted: the messages are stale.
+//   - to a peer: Limits.QueueMessages and Limits.QueueBytes; Send then fails.
+//     When the peer cannot be dialled, or takes nothing for Timing.Write, the whole
+//     queue is dropped and counted: the messages are stale.
 //   - from a peer's stream: no queue at all. While OnMessage runs nothing more is
 //     read, so the sender feels the pressure, and gives the stream up at its
 //     own write deadline.

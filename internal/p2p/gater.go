@@ -45,7 +45,7 @@ func (g gater) admit(p peer.ID) bool {
 	if reason == grid.ReasonNone {
 		return true
 	}
-	g.m.refused(&RefusedError{Site: wire.SiteOf(p), Reason: reason})
+	g.m.refused(&refusedError{Site: wire.SiteOf(p), Reason: reason})
 	return false
 }
 

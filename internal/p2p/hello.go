@@ -19,14 +19,14 @@ type Facts struct {
 	Incarnation uint64        // number of the peer's start
 }
 
-// RefusedError says that a peer and this site do not admit each other.
-type RefusedError struct {
+// refusedError says that a peer and this site do not admit each other.
+type refusedError struct {
 	Site   grid.SiteID // the peer
 	Reason grid.Reason // why
 	ByPeer bool        // the peer refuses us, rather than we the peer
 }
 
-func (e *RefusedError) Error() string {
+func (e *refusedError) Error() string {
 	if e.ByPeer {
 		return fmt.Sprintf("site %s refuses this site: %s", e.Site, e.Reason)
 	}

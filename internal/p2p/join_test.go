@@ -147,7 +147,7 @@ func TestSecretsThatAreNoUseAreRefusedByName(t *testing.T) {
 	if answer, err := c.redeem(t, a, short); err != nil || answer.Refusal != protocol.JoinExpired {
 		t.Errorf("expired secret: %v, %v", answer.Refusal, err)
 	}
-	if a.Allowed(c.id.Peer()) || !a.Allowed(b.id.Peer()) {
+	if a.Judge(c.id.Site()) == grid.ReasonNone || a.Judge(b.id.Site()) != grid.ReasonNone {
 		t.Error("who is allowed does not follow who was admitted")
 	}
 }

@@ -44,7 +44,7 @@ func (m *Mesh) OpenLog(ctx context.Context, site grid.SiteID) (io.ReadWriteClose
 		_, ok = r.admitted()
 	}
 	if !ok {
-		return nil, fmt.Errorf("open log of %s: %w", site, ErrUnknownSite)
+		return nil, fmt.Errorf("open log of %s: %w", site, errUnknownSite)
 	}
 	opening, cancel := context.WithTimeout(ctx, m.cfg.Timing.Hello)
 	defer cancel()

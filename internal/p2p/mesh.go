@@ -27,12 +27,12 @@ import (
 
 // Why a message is not sent.
 var (
-	ErrClosed      = errors.New("the mesh is closed")
-	ErrSelf        = errors.New("a site does not send to itself")
-	ErrNotMember   = errors.New("the site is not on the list of members")
-	ErrUnknownSite = errors.New("no address of the site is known")
-	ErrQueueFull   = errors.New("too much is waiting for the site")
-	ErrCrowded     = errors.New("too many peers are known already")
+	errClosed      = errors.New("the mesh is closed")
+	errSelf        = errors.New("a site does not send to itself")
+	errNotMember   = errors.New("the site is not on the list of members")
+	errUnknownSite = errors.New("no address of the site is known")
+	errQueueFull   = errors.New("too much is waiting for the site")
+	errCrowded     = errors.New("too many peers are known already")
 )
 
 // Handlers are told what comes from the mesh. They are called from several
@@ -83,7 +83,7 @@ type Mesh struct {
 	mu       sync.Mutex
 	closed   bool
 	remotes  map[grid.SiteID]*remote
-	refusals map[RefusedError]bool // that were logged
+	refusals map[refusedError]bool // that were logged
 }
 
 // New joins the mesh: it listens, and dials the bootstrap peers and everybody
@@ -357,7 +357,7 @@ func (m *Mesh) Announce() {
 }
 
 // refused counts and logs that a peer is not admitted.
-func (m *Mesh) refused(why *RefusedError) {
+func (m *Mesh) refused(why *refusedError) {
 	m.counts.Inc(wire.CountRefused, reasonLabel(why.Reason))
 	say := m.log.Debug // a stranger tries again and again
 	if m.firstRefusal(why) {
@@ -369,11 +369,11 @@ func (m *Mesh) refused(why *RefusedError) {
 // maxRefusals bounds the peers whose refusal is remembered; then all are told anew.
 const maxRefusals = 1024
 
-func (m *Mesh) firstRefusal(why *RefusedError) bool {
+func (m *Mesh) firstRefusal(why *refusedError) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.refusals == nil || len(m.refusals) >= maxRefusals {
-		m.refusals = make(map[RefusedError]bool)
+		m.refusals = make(map[refusedError]bool)
 	}
 	known := m.refusals[*why]
 	m.refusals[*why] = true

@@ -93,10 +93,10 @@ func TestSendSaysWhatCannotBeSent(t *testing.T) {
 		m    protocol.Message
 		want error
 	}{
-		{a.Self(), protocol.Cancel{Job: jobID(1)}, ErrSelf},
-		{stranger.Site(), protocol.Cancel{Job: jobID(1)}, ErrUnknownSite},
+		{a.Self(), protocol.Cancel{Job: jobID(1)}, errSelf},
+		{stranger.Site(), protocol.Cancel{Job: jobID(1)}, errUnknownSite},
 		{b.Self(), protocol.Cancel{Job: "short"}, grid.ErrInvalid},
-		{b.Self(), big, ErrQueueFull},
+		{b.Self(), big, errQueueFull},
 		{b.Self(), protocol.Cancel{Job: jobID(1)}, nil},
 	} {
 		if err := a.Send(c.to, c.m); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
@@ -110,7 +110,7 @@ func TestSendSaysWhatCannotBeSent(t *testing.T) {
 		t.Errorf("Broadcast(Cancel) = %v, want ErrUnknownMessage", err)
 	}
 	_ = a.Close()
-	if err := a.Send(b.Self(), protocol.Cancel{Job: jobID(1)}); !errors.Is(err, ErrClosed) {
+	if err := a.Send(b.Self(), protocol.Cancel{Job: jobID(1)}); !errors.Is(err, errClosed) {
 		t.Errorf("Send after Close = %v, want ErrClosed", err)
 	}
 }

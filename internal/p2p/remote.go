@@ -83,7 +83,7 @@ func signal(c chan struct{}) {
 
 func (r *remote) kick() { signal(r.dialed) }
 
-// enqueue puts a frame into the queue or reports ErrQueueFull.
+// enqueue puts a frame into the queue or reports errQueueFull.
 func (r *remote) enqueue(frame []byte) error {
 	size := int64(len(frame))
 	if r.queued.Add(size) <= r.m.cfg.Limits.QueueBytes {
@@ -96,7 +96,7 @@ func (r *remote) enqueue(frame []byte) error {
 	}
 	r.queued.Add(-size)
 	r.m.counts.Inc(wire.CountDropped, queueFull)
-	return ErrQueueFull
+	return errQueueFull
 }
 
 // abandon drops what is queued: it would arrive too late to be true.

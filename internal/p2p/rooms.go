@@ -51,7 +51,9 @@ func NewIdentity() (Identity, error) { return wire.NewIdentity() }
 
 // Redeem connects to the inviter as a newcomer and redeems an invitation; see
 // join.Redeem.
-func Redeem(ctx context.Context, in Invitation) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
+func Redeem(
+	ctx context.Context, in Invitation,
+) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
 	return join.Redeem(ctx, in)
 }
 
@@ -59,7 +61,8 @@ func Redeem(ctx context.Context, in Invitation) (protocol.JoinAnswer, []protocol
 func (m *Mesh) joinTopic(ctx context.Context) (*gossip.Topic, error) {
 	l := m.cfg.Limits
 	return gossip.Join(ctx, gossip.Config{
-		Host: m.host, Key: m.key, Self: m.self, Domain: m.cfg.Domain, Incarnation: m.cfg.Incarnation, Now: m.cfg.Now,
+		Host: m.host, Key: m.key, Self: m.self, Domain: m.cfg.Domain,
+		Incarnation: m.cfg.Incarnation, Now: m.cfg.Now,
 		Limits: gossip.Limits{
 			Messages: l.GossipMessages, Bytes: l.GossipBytes,
 			SubmitterRate: l.SubmitterRate, SubmitterBurst: l.SubmitterBurst, Submitters: l.Submitters,
@@ -101,8 +104,9 @@ func (m *Mesh) Broadcast(message protocol.Message) error {
 func (m *Mesh) newRelays() *relay.Relays {
 	return relay.New(relay.Config{
 		Host: m.host, NAT: m.cfg.NAT, Injected: m.cfg.Host != nil, Anyone: m.cfg.AcceptAnyone,
-		Every: m.cfg.Timing.Relay, Named: addrsNamed, Slots: m.cfg.Limits.RelaySlots, Circuits: m.cfg.Limits.RelayCircuits,
-		Peers: m.cfg.Limits.Peers, Members: relayMembers{m}, After: m.after, Counts: m.counts, Log: m.log,
+		Every: m.cfg.Timing.Relay, Named: addrsNamed,
+		Slots: m.cfg.Limits.RelaySlots, Circuits: m.cfg.Limits.RelayCircuits, Peers: m.cfg.Limits.Peers,
+		Members: relayMembers{m}, After: m.after, Counts: m.counts, Log: m.log,
 	})
 }
 

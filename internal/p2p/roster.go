@@ -253,7 +253,7 @@ func (m *Mesh) expel(r *remote, reason grid.Reason) {
 		r.sendSoon(protocol.Roster{Records: []protocol.MemberRecord{record}})
 	}
 	r.sendSoon(m.hello(reason, nil))
-	m.refused(&RefusedError{Site: r.site, Reason: reason})
+	m.refused(&refusedError{Site: r.site, Reason: reason})
 	r.order.Lock()
 	r.mu.Lock()
 	r.expelled = true

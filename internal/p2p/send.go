@@ -12,11 +12,11 @@ import (
 
 // Send puts the message into the queue to one site and returns at once. Nothing
 // is promised: a message is lost when the site cannot be reached or takes
-// nothing. The errors are ErrSelf, ErrNotMember, ErrUnknownSite, ErrQueueFull,
-// ErrCrowded, ErrClosed and those of protocol.Encode.
+// nothing. It fails when the site is this one, is no member, or is nowhere known; when
+// too much waits for it; and when the mesh is closed.
 func (m *Mesh) Send(to grid.SiteID, message protocol.Message) error {
 	if to == m.self {
-		return ErrSelf
+		return errSelf
 	}
 	frame, err := protocol.AppendFrame(nil, message)
 	if err != nil {
@@ -41,14 +41,14 @@ func (m *Mesh) find(site grid.SiteID) (*remote, error) {
 		return r, nil
 	}
 	if !m.allowsSite(site) {
-		return nil, ErrNotMember
+		return nil, errNotMember
 	}
 	id, err := wire.PeerOf(site)
 	if err != nil {
 		return nil, err
 	}
 	if len(m.host.Peerstore().Addrs(id)) == 0 && !m.book.has(id) {
-		return nil, ErrUnknownSite
+		return nil, errUnknownSite
 	}
 	return m.remote(id)
 }
@@ -58,15 +58,15 @@ func (m *Mesh) remote(id peer.ID) (*remote, error) {
 	site := wire.SiteOf(id)
 	switch r, ok := m.remotes[site]; {
 	case m.closed:
-		return nil, ErrClosed
+		return nil, errClosed
 	case ok:
 		return r, nil
 	case site == m.self:
-		return nil, ErrSelf
+		return nil, errSelf
 	case !m.allowsSite(site):
-		return nil, ErrNotMember
+		return nil, errNotMember
 	case len(m.remotes) >= m.cfg.Limits.Peers:
-		return nil, ErrCrowded
+		return nil, errCrowded
 	}
 	r := newRemote(m, id, site)
 	m.remotes[site] = r

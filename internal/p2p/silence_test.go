@@ -119,7 +119,7 @@ func TestOnePeerHasAShareOfTheLogStreams(t *testing.T) {
 		}
 		leave = append(leave, end)
 	}
-	if want := DefaultLimits().LogStreams / logShare; len(leave) != want {
+	if want := defaultLimits().LogStreams / logShare; len(leave) != want {
 		t.Errorf("%d log streams of one peer, want %d", len(leave), want)
 	}
 	if _, ok := g.openLog(b); !ok {
@@ -146,7 +146,7 @@ func TestLedgersAreBounded(t *testing.T) {
 }
 
 func TestOnePeersConnectionsAndStreamsAreBounded(t *testing.T) {
-	manager, err := resources(DefaultLimits())
+	manager, err := resources(defaultLimits())
 	if err != nil {
 		t.Fatal(err)
 	}

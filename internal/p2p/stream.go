@@ -188,7 +188,7 @@ func (m *Mesh) welcome(in *wire.Reader, stream network.Stream) (protocol.Hello, 
 	if reason == grid.ReasonNone {
 		named = m.membersFor(id, stream.Conn())
 	} else {
-		m.refused(&RefusedError{Site: wire.SiteOf(id), Reason: reason})
+		m.refused(&refusedError{Site: wire.SiteOf(id), Reason: reason})
 	}
 	if err := writeHello(stream, m.cfg.Timing.Hello, m.hello(reason, named)); err != nil {
 		m.log.Debug("peer takes no hello", "peer", wire.SiteOf(id), "error", err)
@@ -209,7 +209,7 @@ func (m *Mesh) welcome(in *wire.Reader, stream network.Stream) (protocol.Hello, 
 func (m *Mesh) unusable(site grid.SiteID, err error) {
 	m.counts.Inc(wire.CountInvalid, wire.CauseOf(err))
 	say := m.log.Debug
-	if errors.Is(err, grid.ErrInvalid) && m.firstRefusal(&RefusedError{Site: site}) {
+	if errors.Is(err, grid.ErrInvalid) && m.firstRefusal(&refusedError{Site: site}) {
 		say = m.log.Info
 	}
 	say("message is not usable", "peer", site, "error", err)
@@ -284,7 +284,7 @@ func (r *remote) received(message protocol.Message) {
 		return
 	}
 	if hello.Refusal != grid.ReasonNone { // it banned us, and hangs up
-		r.m.refused(&RefusedError{Site: r.site, Reason: hello.Refusal, ByPeer: true})
+		r.m.refused(&refusedError{Site: r.site, Reason: hello.Refusal, ByPeer: true})
 		return
 	}
 	if !r.m.guard.hello(r.id) {

@@ -14,8 +14,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// Batch is what one machine wants to be made durable.
-type Batch struct {
+// batch is what one machine wants to be made durable.
+type batch struct {
 	Machine string      // the machine's name: letters and digits, as "site" or "broker"
 	Facts   []step.Fact // in order; a nil Value removes a row
 }
@@ -36,17 +36,17 @@ func (s *Store) Load(machine string) ([]step.Fact, error) {
 
 // Apply makes facts of one machine durable; see ApplyAll.
 func (s *Store) Apply(machine string, facts []step.Fact) error {
-	return s.ApplyAll([]Batch{{Machine: machine, Facts: facts}})
+	return s.applyAll([]batch{{Machine: machine, Facts: facts}})
 }
 
-// ApplyAll makes facts durable: all of them or, after an error or a crash, none.
+// applyAll makes facts durable: all of them or, after an error or a crash, none.
 // When it returns nil they are on disk, and so is what the machines' journals held
 // back: the cause of a fact is handed to the system before the fact, and both are
 // waited for together, which takes less time than one after the other. A journal
 // that cannot be written is logged and holds nothing up. Without facts nothing is
 // done.
-func (s *Store) ApplyAll(batches []Batch) error {
-	batches = slices.DeleteFunc(slices.Clone(batches), func(b Batch) bool { return len(b.Facts) == 0 })
+func (s *Store) applyAll(batches []batch) error {
+	batches = slices.DeleteFunc(slices.Clone(batches), func(b batch) bool { return len(b.Facts) == 0 })
 	if len(batches) == 0 {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (s *Store) ApplyAll(batches []Batch) error {
 	for _, b := range batches {
 		if j := s.journal(b.Machine); j != nil {
 			j.hand()
-			synced.Go(func() { _ = j.Flush() }) // was logged; facts do not depend on the journal
+			synced.Go(func() { _ = j.flush() }) // was logged; facts do not depend on the journal
 		}
 	}
 	err := s.db.Update(func(tx *bolt.Tx) error {
@@ -77,7 +77,7 @@ func (s *Store) ApplyAll(batches []Batch) error {
 	return nil
 }
 
-func writeFacts(all *bolt.Bucket, batch Batch) error {
+func writeFacts(all *bolt.Bucket, batch batch) error {
 	bucket, err := all.CreateBucketIfNotExists([]byte(batch.Machine))
 	if err != nil {
 		return err

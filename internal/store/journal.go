@@ -169,14 +169,15 @@ func (j *Journal) hand() {
 	_ = j.write() // fail has logged it
 }
 
-// Flush brings everything to disk that was recorded.
-func (j *Journal) Flush() error {
+// flush brings everything to disk that was recorded.
+func (j *Journal) flush() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.flush()
+	return j.sync()
 }
 
-func (j *Journal) flush() error {
+// sync is flush for who holds mu.
+func (j *Journal) sync() error {
 	if err := j.write(); err != nil || j.synced == j.writes {
 		return err
 	}
@@ -215,14 +216,14 @@ func (j *Journal) writeError(err error) error {
 func (j *Journal) close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	err := j.flush()
+	err := j.sync()
 	j.failed = fmt.Errorf("journal %s: %w", j.path, os.ErrClosed)
 	return errors.Join(err, j.file.Close())
 }
 
 // rotate continues the run in a new segment.
 func (j *Journal) rotate() error {
-	if err := j.flush(); err != nil {
+	if err := j.sync(); err != nil {
 		return err
 	}
 	if err := j.file.Close(); err != nil {
@@ -254,7 +255,7 @@ func (j *Journal) openSegment() error {
 	j.written = 0
 	j.append(kindHeader, text)
 	j.head = j.written
-	if err := errors.Join(j.flush(), syncDir(dir)); err != nil {
+	if err := errors.Join(j.sync(), syncDir(dir)); err != nil {
 		return err
 	}
 	return s.deleteOldSegments(j.header.Machine, j.path)

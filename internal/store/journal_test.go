@@ -237,8 +237,8 @@ func TestDamageBeforeTheEndIsReported(t *testing.T) {
 	if len(list) != 2 || list[1].Part != 2 {
 		t.Fatalf("without its second segment a run is %+v", list)
 	}
-	if _, err := Replay(list[1], newCounter, nil); !errors.Is(err, ErrTruncated) {
-		t.Errorf("Replay of the rest = %v, want %v", err, ErrTruncated)
+	if _, err := Replay(list[1], newCounter, nil); !errors.Is(err, errTruncated) {
+		t.Errorf("Replay of the rest = %v, want %v", err, errTruncated)
 	}
 }
 
@@ -309,8 +309,8 @@ func TestAnInputThatCannotBeWrittenLeavesAGap(t *testing.T) {
 	}
 	l.tell(t, step.Resume{})
 	closed(t, l.store)
-	if result, err := Replay(runs(t, dir)[0], newCounter, nil); !errors.Is(err, ErrGap) || result.Records != 1 {
-		t.Errorf("Replay = %+v, %v, want %v", result, err, ErrGap)
+	if result, err := Replay(runs(t, dir)[0], newCounter, nil); !errors.Is(err, errGap) || result.Records != 1 {
+		t.Errorf("Replay = %+v, %v, want %v", result, err, errGap)
 	}
 }
 
@@ -396,7 +396,7 @@ func FuzzSegment(f *testing.F) {
 		}
 		for _, run := range list {
 			for _, err := range run.Entries() {
-				if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrGap) && !errors.Is(err, step.ErrBadInput) {
+				if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, errGap) && !errors.Is(err, step.ErrBadInput) {
 					t.Errorf("Entries: %v", err)
 				}
 			}

@@ -17,8 +17,8 @@ import (
 
 // Why a journal cannot be read on.
 var (
-	ErrGap       = errors.New("an input is missing in the journal")
-	ErrTruncated = errors.New("the journal's beginning was deleted to make room")
+	errGap       = errors.New("an input is missing in the journal")
+	errTruncated = errors.New("the journal's beginning was deleted to make room")
 )
 
 // Run is the journal of one machine from one start of its agent to the next: a
@@ -227,7 +227,7 @@ func readEntry(f frame, number *uint64) (Entry, error) {
 		facts, err := readRows(f.body)
 		return Entry{Number: *number, Facts: facts}, err
 	case kindGap:
-		return Entry{}, fmt.Errorf("%w: %s", ErrGap, f.body)
+		return Entry{}, fmt.Errorf("%w: %s", errGap, f.body)
 	default:
 		return Entry{}, fmt.Errorf("%w: frame of kind %q", ErrCorrupt, f.kind)
 	}

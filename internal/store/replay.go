@@ -39,7 +39,7 @@ func Replay(
 	run Run, newMachine func(Header) (step.Machine, error), visit func(Entry, []step.Effect),
 ) (Result, error) {
 	if run.Part != 0 {
-		return Result{}, fmt.Errorf("replay %s of start %d: %w", run.Machine, run.Incarnation, ErrTruncated)
+		return Result{}, fmt.Errorf("replay %s of start %d: %w", run.Machine, run.Incarnation, errTruncated)
 	}
 	machine, err := newMachine(run.Header)
 	if err != nil {

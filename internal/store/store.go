@@ -34,7 +34,7 @@ import (
 var (
 	ErrLocked  = errors.New("state directory is in use")
 	ErrCorrupt = errors.New("state is damaged")
-	ErrFormat  = errors.New("state has another format")
+	errFormat  = errors.New("state has another format")
 )
 
 const (
@@ -156,7 +156,7 @@ func checkFormat(meta *bolt.Bucket) error {
 	format := string(meta.Get(formatKey))
 	if format != "" && format != formatVersion {
 		return fmt.Errorf("%w: it is %q, this program reads %q; use the program that wrote it, "+
-			"or choose another state directory", ErrFormat, format, formatVersion)
+			"or choose another state directory", errFormat, format, formatVersion)
 	}
 	return nil
 }

@@ -91,11 +91,11 @@ func TestFactsSurviveRestarts(t *testing.T) {
 		s := open(t, dir)
 		s.db.NoSync = true // this test pulls no plug
 		for range rapid.IntRange(1, 4).Draw(rt, "batches") {
-			var batches []Batch
+			var batches []batch
 			for machine := range twins {
-				batches = append(batches, Batch{Machine: machine, Facts: drawFacts(rt)})
+				batches = append(batches, batch{Machine: machine, Facts: drawFacts(rt)})
 			}
-			if err := s.ApplyAll(batches); err != nil {
+			if err := s.applyAll(batches); err != nil {
 				rt.Fatal(err)
 			}
 			for _, b := range batches {
@@ -139,7 +139,7 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 	s := open(t, t.TempDir())
 	good := step.NewFact("job/1", "a", 1)
 	tooLong := step.NewFact("job/1", strings.Repeat("x", bolt.MaxKeySize), 1)
-	err := s.ApplyAll([]Batch{{"site", []step.Fact{good}}, {"broker", []step.Fact{tooLong}}})
+	err := s.applyAll([]batch{{"site", []step.Fact{good}}, {"broker", []step.Fact{tooLong}}})
 	if err == nil {
 		t.Fatal("a key that is too long was taken")
 	}
@@ -207,11 +207,11 @@ func TestAnotherFormatIsNotTouched(t *testing.T) {
 	if err = errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, quiet()); !errors.Is(err, ErrFormat) {
-		t.Errorf("Open = %v, want %v", err, ErrFormat)
+	if _, err := Open(dir, quiet()); !errors.Is(err, errFormat) {
+		t.Errorf("Open = %v, want %v", err, errFormat)
 	}
-	if _, err := ReadFacts(dir); !errors.Is(err, ErrFormat) {
-		t.Errorf("ReadFacts = %v, want %v", err, ErrFormat)
+	if _, err := ReadFacts(dir); !errors.Is(err, errFormat) {
+		t.Errorf("ReadFacts = %v, want %v", err, errFormat)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestFactsCanBeReadWhileTheAgentRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	facts := []step.Fact{step.NewFact("job/1", "during", 2), {Kind: "job/1", Key: "gone"}}
-	if err = errors.Join(s.Apply("site", facts), j.Flush()); err != nil {
+	if err = errors.Join(s.Apply("site", facts), j.flush()); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string][]step.Fact{"site": {step.NewFact("job/1", "before", 1), step.NewFact("job/1", "during", 2)}}

@@ -8,9 +8,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Counterfactual says what a job may ask for at most for this site to fit, "at most 2.0
+// counterfactual says what a job may ask for at most for this site to fit, "at most 2.0
 // GiB of memory", or "" where the reason has no amount or nothing is left to ask for.
-func Counterfactual(r grid.Refusal) string {
+func counterfactual(r grid.Refusal) string {
 	if r.Want <= r.Have || r.Have <= 0 {
 		return ""
 	}
@@ -40,7 +40,7 @@ func Counterfactuals(refusals []grid.Refusal) []string {
 	}
 	var changes []change
 	for _, r := range refusals {
-		if Counterfactual(r) == "" {
+		if counterfactual(r) == "" {
 			continue
 		}
 		sites := 0
@@ -61,7 +61,7 @@ func Counterfactuals(refusals []grid.Refusal) []string {
 		if c.sites == 1 {
 			noun = "site"
 		}
-		out = append(out, fmt.Sprintf("%s: %d more %s", Counterfactual(c.refusal), c.sites, noun))
+		out = append(out, fmt.Sprintf("%s: %d more %s", counterfactual(c.refusal), c.sites, noun))
 	}
 	return slices.Compact(out)
 }

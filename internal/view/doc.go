@@ -6,4 +6,18 @@
 //
 // The package also names the errors by which a backend tells the API what went
 // wrong (ErrNotFound, ErrDenied, ...), because both sides may import it.
+//
+//	job.go             jobs and tasks, and their phases
+//	spec.go            a job's specification, to and from pkg/grid
+//	offer.go           how sites answered
+//	counterfactual.go  what a refused job would have to ask less of
+//	mapsvg.go          the virtual map drawn
+//	site.go            sites, and an agent's own status
+//	machine.go         what was found out about a machine
+//	planning.go        the site's plan, and reservations
+//	member.go          members, invitations, checks
+//	event.go           events, and the log of the last ones
+//	errors.go          errors that the API answers with
+//	time.go            moments and durations in JSON
+//	words.go           words in a job's JSON: unattended, overrun
 package view

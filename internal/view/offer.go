@@ -96,6 +96,6 @@ func Behind(d grid.Dimension, value, nearest float64) string {
 func FromRefusal(site grid.SiteID, name string, r grid.Refusal) OfferRow {
 	return OfferRow{
 		Site: site, Name: name, Reason: r.Reason, Never: r.Never,
-		Refusal: r.Explain(), Counterfactual: Counterfactual(r),
+		Refusal: r.Explain(), Counterfactual: counterfactual(r),
 	}
 }

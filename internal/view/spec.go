@@ -93,8 +93,8 @@ type Resources struct {
 // FromResources converts.
 func FromResources(r grid.Resources) Resources { return Resources(r) }
 
-// Grid converts.
-func (r Resources) Grid() grid.Resources { return grid.Resources(r) }
+// grid converts.
+func (r Resources) grid() grid.Resources { return grid.Resources(r) }
 
 // FromJob converts a job to its JSON form.
 func FromJob(j grid.Job) JobSpec {
@@ -163,7 +163,7 @@ func (s JobSpec) Job() (grid.Job, error) {
 	}
 	job := grid.Job{
 		Spec: grid.Spec{
-			Name: s.Name, Kind: kind, Args: s.Args, Inputs: toInputs(s.Inputs), Need: s.Need.Grid(),
+			Name: s.Name, Kind: kind, Args: s.Args, Inputs: toInputs(s.Inputs), Need: s.Need.grid(),
 			OS: s.OS, Arch: s.Arch, Runtime: Duration(s.RuntimeSeconds), TimeLimit: Duration(s.TimeLimitSeconds),
 			Window: grid.Window{NotBefore: moment(s.NotBefore), At: moment(s.At), Deadline: moment(s.Deadline)},
 			Map:    mapKind, Weights: weights, Unattended: unattended,

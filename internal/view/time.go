@@ -21,9 +21,6 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return text, nil
 }
 
-// Seconds is the duration as a number of seconds.
-func Seconds(d time.Duration) float64 { return d.Seconds() }
-
 // Duration is the number of seconds as a duration, rounded to nanoseconds and
 // held within what a duration can say; what is no number is 0.
 func Duration(seconds float64) time.Duration {

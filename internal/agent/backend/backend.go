@@ -31,11 +31,15 @@ type Backend struct {
 // after it has ended is answered with view.ErrBusy.
 func New(a *agent.Agent) *Backend {
 	s := a.Stores()
-	return &Backend{agent: a, cfg: a.Config(), mesh: s.Mesh, data: s.Data, members: s.Members, events: s.Events}
+	return &Backend{
+		agent: a, cfg: a.Config(), mesh: s.Mesh, data: s.Data, members: s.Members, events: s.Events,
+	}
 }
 
 // command gives the submitter's machine an order and waits for its reply.
-func (b *Backend) command(ctx context.Context, input func(n uint64) step.Input) (grid.JobID, error) {
+func (b *Backend) command(
+	ctx context.Context, input func(n uint64) step.Input,
+) (grid.JobID, error) {
 	id, err := b.agent.Command(ctx, input)
 	return id, userError(err)
 }

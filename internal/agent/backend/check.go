@@ -20,7 +20,9 @@ const checkSites = 3
 // offers arrive. That they do not is a result and no error.
 func (b *Backend) Check(ctx context.Context) (view.CheckResult, error) {
 	peers := b.mesh.Peers()
-	slices.SortStableFunc(peers, func(x, y p2p.Peer) int { return order(b.dialledFirst(x.Site)) - order(b.dialledFirst(y.Site)) })
+	slices.SortStableFunc(peers, func(x, y p2p.Peer) int {
+		return order(b.dialledFirst(x.Site)) - order(b.dialledFirst(y.Site))
+	})
 	result := view.CheckResult{
 		Reason: "no other site is connected",
 		Remedy: "see that the site behind the address under bootstrap runs, and that it lists or has invited this one",
@@ -44,11 +46,17 @@ func (b *Backend) Check(ctx context.Context) (view.CheckResult, error) {
 
 // dialledFirst reports whether the site stands under bootstrap.
 func (b *Backend) dialledFirst(site grid.SiteID) bool {
-	return slices.ContainsFunc(b.cfg.P2P.Bootstrap, func(addr string) bool { return strings.HasSuffix(addr, "/p2p/"+string(site)) })
+	end := "/p2p/" + string(site)
+	return slices.ContainsFunc(b.cfg.P2P.Bootstrap, func(addr string) bool {
+		return strings.HasSuffix(addr, end)
+	})
 }
 
 func checkResult(p p2p.Peer, v protocol.Checked) view.CheckResult {
-	r := view.CheckResult{Arrive: v.Arrived, Site: p.Site, Name: p.Facts.Name, Distance: v.Distance, Seconds: v.Took.Seconds(), Reason: v.Text}
+	r := view.CheckResult{
+		Arrive: v.Arrived, Site: p.Site, Name: p.Facts.Name, Distance: v.Distance,
+		Seconds: v.Took.Seconds(), Reason: v.Text,
+	}
 	if !r.Arrive {
 		r.Remedy = "siteagent status says what this site gives and whether it is paused"
 	}

@@ -43,14 +43,16 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 	var outlook []site.Outlook
 	err = b.agent.AskSite(ctx, func(m *site.Machine) { outlook = b.fillSite(&s, n, m) })
 	known := b.agent.Known()
-	s.Started, s.Counters, s.Availability = view.At(known.Started), known.Counters, availability(known.Past, outlook)
+	s.Started, s.Counters = view.At(known.Started), known.Counters
+	s.Availability = availability(known.Past, outlook)
 	for reason, n := range b.mesh.Refusals() {
 		s.Counters["refused_"+reason] = int64(min(n, math.MaxInt64))
 	}
 	if room, wrong := hostinfo.ProbeRoom(ctx, b.cfg.StateDir); wrong == nil {
 		known.Room = room // whoever asks wants to know it as it is now
 	}
-	s.Owner, s.Walls, s.Machine = ownerView(b.agent.Terms().Owner.Hours, known.Owner), known.Walls, machineView(b.cfg.Host.Machine, known)
+	s.Owner, s.Walls = ownerView(b.agent.Terms().Owner.Hours, known.Owner), known.Walls
+	s.Machine = machineView(b.cfg.Host.Machine, known)
 	if s.Machine.DiskFull() {
 		s.Notices = append(s.Notices, view.Notice{
 			Text:   "the disk is full",

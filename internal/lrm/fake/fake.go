@@ -53,7 +53,7 @@ func New(config Config) *Adapter {
 		config.Kind = grid.KindWasm
 	}
 	if config.Script == nil {
-		config.Script = ByArgs
+		config.Script = byArgs
 	}
 	if config.Now == nil {
 		config.Now = lrm.BootNow

@@ -9,7 +9,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 )
 
-// ByArgs reads what an attempt does from its task's arguments, VERB=VALUE each:
+// byArgs reads what an attempt does from its task's arguments, VERB=VALUE each:
 //
 //	run=2s            runs that long; run=-1s for ever
 //	exit=7            ends with that code
@@ -21,7 +21,7 @@ import (
 //	fail-start=TEXT   does not start
 //
 // Other arguments mean nothing. A value that cannot be read counts as 0.
-func ByArgs(a lrm.Attempt) Behaviour {
+func byArgs(a lrm.Attempt) Behaviour {
 	b := Behaviour{Files: make(map[string]string)}
 	for _, arg := range a.Task.Args {
 		verb, value, _ := strings.Cut(arg, "=")

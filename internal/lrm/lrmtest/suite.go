@@ -1,5 +1,3 @@
-// Package lrmtest is the conformance suite of lrm adapters. Every adapter's tests
-// call Run; an adapter that passes may be trusted by the agent.
 package lrmtest
 
 import (

@@ -27,4 +27,16 @@
 // it cannot be executed, 128 plus the signal's number if it was killed. A command
 // that failed after it was refused memory or disk is CauseMemory or CauseDisk: by
 // the group's counter of kills, by SIGXFSZ, or by what it says on its standard error.
+//
+//	adapter.go       Config, Adapter: what the agent asks
+//	host.go          which sandbox this machine has, by trying
+//	sandbox.go       one attempt's sandbox: arguments, limits, environment
+//	gvisor.go        the same under gVisor
+//	groups.go        cgroups of one attempt, version 2 and 1
+//	findgroups.go    where the agent may make groups
+//	filter_linux.go  the filter of system calls
+//	runner.go        the runner, which becomes the sandbox
+//	runner_*.go      its limits and signals on this system
+//	ending.go        an exit code, and what was to blame
+//	walls.go         how ceilings are enforced, for people
 package native

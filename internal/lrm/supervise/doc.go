@@ -21,6 +21,24 @@
 // gets its limits, and is let go.
 //
 // Commands and events are JSON, one object a line. An attempt begins with its Spec.
+//
+//	start.go              an attempt as the agent sees it: leases, stop, CPU time
+//	pool.go               supervisors that wait for the next attempt
+//	protocol.go           what agent, supervisor and runner say to each other
+//	main.go               the supervisor's process, from one attempt to the next
+//	loop.go               what it enforces: lease, time limit, freezing, the end
+//	look.go               looks at memory, processes and disk
+//	meter.go              pauses for a program that takes more than its share of the processors
+//	use.go                what is on disk, also behind closed directories
+//	runner.go             the runner's process, started, frozen and ended
+//	enclosure_*.go        a sandbox started in the runner's place, traced
+//	recover.go            what an earlier agent left, ended
+//	tree_*.go             all processes of an attempt: frozen, stopped, reaped
+//	usage_*.go            CPU time of processes and groups
+//	procfs_linux.go       descendants of a process
+//	sys_*.go              signals, priorities and process identities of this system
+//	setgroups_linux.go    the system call by which groups are given up
+//	setgroups32_linux.go  the same on machines of 32 bits
 package supervise
 
 // Arg is the hidden argument with which an executable runs itself again as a

@@ -103,7 +103,7 @@ func (s *supervisor) run() Ending {
 		return Ending{Report: Report{Cause: grid.CauseStopped, Text: "the lease ended before the start"}}
 	}
 	// Without the record nothing may run: two attempts could not be told apart.
-	if err := recorder.Append(lrm.Record{Event: lrm.RecordStarted, Supervisor: Self()}); err != nil {
+	if err := recorder.Append(lrm.Record{Event: lrm.RecordStarted, Supervisor: ownIdentity()}); err != nil {
 		return Ending{Report: sandboxFailure(err)}
 	}
 	end := s.attempt()

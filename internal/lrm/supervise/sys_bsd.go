@@ -32,8 +32,8 @@ func freezeGroup(leader int) error {
 
 func onlyZombie(int) bool { return false }
 
-// Self is the identity of this process.
-func Self() lrm.Identity { return lrm.Identity{PID: os.Getpid()} }
+// ownIdentity is the identity of this process.
+func ownIdentity() lrm.Identity { return lrm.Identity{PID: os.Getpid()} }
 
 // alive cannot tell a process from a later one with the same ID, so it never
 // claims that one is: supervisors end by themselves when their agent dies.

@@ -92,8 +92,8 @@ func onlyZombie(leader int) bool {
 	return ok && (state == 'Z' || state == 'X')
 }
 
-// Self is the identity of this process.
-func Self() lrm.Identity {
+// ownIdentity is the identity of this process.
+func ownIdentity() lrm.Identity {
 	id := lrm.Identity{PID: os.Getpid(), Boot: bootID()}
 	if _, start, ok := procStat(id.PID); ok {
 		id.Start = start

@@ -37,8 +37,8 @@ func signalOf(*os.ProcessState) int { return 0 }
 
 func diskUse(info fs.FileInfo) int64 { return info.Size() }
 
-// Self is the identity of this process.
-func Self() lrm.Identity { return lrm.Identity{PID: os.Getpid()} }
+// ownIdentity is the identity of this process.
+func ownIdentity() lrm.Identity { return lrm.Identity{PID: os.Getpid()} }
 
 func alive(lrm.Identity) bool { return false }
 

@@ -23,4 +23,18 @@
 // would be. A module that does not compile or link is CauseBadWork. A program
 // that fails after it was refused memory or disk is CauseMemory or CauseDisk; WASI
 // in wazero has no "no space" error, a full scratch answers "I/O error".
+//
+//	adapter.go   Config, Adapter: what the agent asks
+//	runner.go    the runner's process: compile, run, how it ended
+//	cache.go     compiled modules on disk
+//	jail.go      the guest's file system: names resolved within it
+//	jailfile.go  its open files
+//	jaildir.go   its directories
+//	quota.go     bytes and files that it may write
+//	memory.go    the guest's memory, and its limit
+//	memory_*.go  memory reserved from this system
+//	clock.go     time, sleep and randomness of the guest
+//	wall_*.go    Landlock around the runner, where the kernel has it
+//	walls.go     trials of the ceilings
+//	turn_*.go    one compilation at a time
 package wasm

@@ -59,8 +59,8 @@ type Config struct {
 type Limits struct {
 	Messages       int     // waiting for OnMessage
 	Bytes          int64   // of them
-	SubmitterRate  float64 // messages of one submitter, per second, in the long run; large ones count more
-	SubmitterBurst int     // messages of one submitter at once
+	SubmitterRate  float64 // messages of one, per second, in the long run; large ones count more
+	SubmitterBurst int     // messages of one at once
 	Submitters     int     // whose rate and replays are watched
 }
 
@@ -127,7 +127,8 @@ func (g *Topic) options(topic string) []pubsub.Option {
 		pubsub.WithMessageIdFn(messageID),
 		pubsub.WithGossipSubParams(meshShape(g.cfg)), pubsub.WithFloodPublish(!g.cfg.Wide),
 		pubsub.WithPeerOutboundQueueSize(gossipQueue), pubsub.WithValidateQueueSize(gossipQueue),
-		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(pubsub.NewAllowlistSubscriptionFilter(topic), maxTopics)),
+		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(
+			pubsub.NewAllowlistSubscriptionFilter(topic), maxTopics)),
 		pubsub.WithPeerFilter(func(p peer.ID, _ string) bool { return g.allows(p) }),
 		pubsub.WithBlacklist(strangers{g}),
 		pubsub.WithRawTracer(dropTracer{g: g}),

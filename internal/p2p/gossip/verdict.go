@@ -29,7 +29,9 @@ const queueGossip = "gossip_in"
 // check is the validator: cheap questions first, the signature last. Ignored
 // messages cost nobody anything; rejected ones cost the peer that brought them
 // its score.
-func (g *Topic) check(_ context.Context, from peer.ID, raw *pubsub.Message) pubsub.ValidationResult {
+func (g *Topic) check(
+	_ context.Context, from peer.ID, raw *pubsub.Message,
+) pubsub.ValidationResult {
 	own := from == g.cfg.Host.ID()
 	e, signed, signature, err := protocol.DecodeEnvelope(raw.GetData())
 	if err != nil {
@@ -87,7 +89,9 @@ func (g *Topic) checkCheaply(e protocol.Envelope) (cause string, result pubsub.V
 // differs from ours, and who said it may have slept or had its clock set; but
 // nobody says what has expired for long. All this comes after the signature,
 // because nobody honest passes on what is not genuine: whoever does pays for it.
-func (g *Topic) checkTimely(e protocol.Envelope, from peer.ID) (cause string, result pubsub.ValidationResult) {
+func (g *Topic) checkTimely(
+	e protocol.Envelope, from peer.ID,
+) (cause string, result pubsub.ValidationResult) {
 	switch {
 	case e.Signer == g.cfg.Self: // nobody else says anything new in our name
 		return causeReplay, pubsub.ValidationIgnore

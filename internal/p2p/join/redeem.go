@@ -40,7 +40,9 @@ type Invitation struct {
 // verified but that the inviter gave it. The error is ErrTurnedAway, ErrNotReached
 // with the attempts of each address, or what went wrong when the inviter was asked: then
 // it may have admitted this site, and the same identity can ask again.
-func Redeem(ctx context.Context, in Invitation) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
+func Redeem(
+	ctx context.Context, in Invitation,
+) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
 	var addrs []peer.AddrInfo
 	for _, text := range in.Addrs {
 		info, err := peer.AddrInfoFromString(text)
@@ -53,9 +55,10 @@ func Redeem(ctx context.Context, in Invitation) (protocol.JoinAnswer, []protocol
 	if err != nil {
 		return protocol.JoinAnswer{}, nil, err
 	}
-	h, err := libp2p.New(libp2p.Identity(in.Identity.Key()), libp2p.NoListenAddrs, libp2p.EnableRelay(), libp2p.Ping(false),
-		libp2p.UserAgent("mrsmesh"), libp2p.DisableMetrics(),
-		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()), libp2p.Transport(libp2pquic.NewTransport))
+	h, err := libp2p.New(libp2p.Identity(in.Identity.Key()), libp2p.NoListenAddrs,
+		libp2p.EnableRelay(), libp2p.Ping(false), libp2p.UserAgent("mrsmesh"), libp2p.DisableMetrics(),
+		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+		libp2p.Transport(libp2pquic.NewTransport))
 	if err != nil {
 		return protocol.JoinAnswer{}, nil, fmt.Errorf("redeem: %w", err)
 	}
@@ -99,7 +102,9 @@ const (
 	reachFor  = 3 * time.Second  // no further attempts if none connected by then
 )
 
-func redeemOnce(ctx context.Context, h host.Host, inviter peer.AddrInfo, request protocol.JoinRequest) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
+func redeemOnce(
+	ctx context.Context, h host.Host, inviter peer.AddrInfo, request protocol.JoinRequest,
+) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
 	ctx, cancel := context.WithTimeout(network.WithAllowLimitedConn(ctx, "join"), redeemTry)
 	defer cancel()
 	var last lastConn
@@ -115,7 +120,9 @@ func redeemOnce(ctx context.Context, h host.Host, inviter peer.AddrInfo, request
 	return answer, records, err
 }
 
-func exchange(ctx context.Context, h host.Host, inviter peer.AddrInfo, request protocol.JoinRequest) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
+func exchange(
+	ctx context.Context, h host.Host, inviter peer.AddrInfo, request protocol.JoinRequest,
+) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
 	reach, cancel := context.WithTimeout(ctx, reachTry)
 	defer cancel()
 	if err = h.Connect(reach, inviter); err != nil {
@@ -150,7 +157,9 @@ const maxRosterParts = 64
 
 // readAnswer reads an answer and the roster that may follow it. The stream's
 // deadline is set by the caller.
-func readAnswer(stream wire.Stream) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
+func readAnswer(
+	stream wire.Stream,
+) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
 	in := wire.NewTimedReader(stream)
 	first, err := in.Next(protocol.MaxMessageBytes)
 	if err != nil {
@@ -170,7 +179,8 @@ func readAnswer(stream wire.Stream) (answer protocol.JoinAnswer, records []proto
 		}
 		part, ok := message.(protocol.Roster)
 		if !ok {
-			return answer, nil, fmt.Errorf("%w: %s among the records", protocol.ErrMalformed, wire.NameOf(message))
+			return answer, nil, fmt.Errorf("%w: %s among the records",
+				protocol.ErrMalformed, wire.NameOf(message))
 		}
 		records = append(records, part.Records...)
 		if part.Digest != (protocol.Digest{}) {

@@ -39,7 +39,8 @@ func (l *Lobby) Serve(ctx context.Context, stream network.Stream) {
 	}
 	answer := l.redeem(stream.Conn(), request)
 	if err := l.answer(stream, answer); err != nil {
-		l.cfg.Log.Info("a newcomer does not take the answer", "peer", wire.SiteOf(stream.Conn().RemotePeer()), "error", err)
+		l.cfg.Log.Info("a newcomer does not take the answer",
+			"peer", wire.SiteOf(stream.Conn().RemotePeer()), "error", err)
 		return
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(stream, 1)) // until the newcomer has read it
@@ -69,7 +70,8 @@ func (l *Lobby) redeem(conn network.Conn, request protocol.JoinRequest) protocol
 	answer := l.cfg.Members.Redeem(site, request)
 	l.cfg.Counts.Inc(wire.CountJoins, joinLabel(answer.Refusal))
 	if answer.Refusal != protocol.JoinAdmitted {
-		l.cfg.Log.Warn("a stranger is not admitted", "peer", site, "name", request.Name, "reason", answer.Refusal.String())
+		l.cfg.Log.Warn("a stranger is not admitted",
+			"peer", site, "name", request.Name, "reason", answer.Refusal.String())
 		if answer.Refusal == protocol.JoinUnknown {
 			l.blame(conn)
 		}

@@ -56,11 +56,14 @@ func (n NAT) Validate() error {
 	if !slices.Contains([]Role{"", Off, Use, Serve, Auto}, n.Relay) {
 		errs = append(errs, fmt.Errorf("relay %q: want off, use, serve or auto", string(n.Relay)))
 	}
-	if !slices.Contains([]Reachability{"", ReachabilityAuto, ReachabilityPublic, ReachabilityPrivate}, n.Reachability) {
-		errs = append(errs, fmt.Errorf("reachability %q: want auto, public or private", string(n.Reachability)))
+	known := []Reachability{"", ReachabilityAuto, ReachabilityPublic, ReachabilityPrivate}
+	if !slices.Contains(known, n.Reachability) {
+		errs = append(errs,
+			fmt.Errorf("reachability %q: want auto, public or private", string(n.Reachability)))
 	}
 	if n.Relay == Serve && n.Reachability == ReachabilityPrivate {
-		errs = append(errs, errors.New("relay serve with reachability private: who relays must be reachable; choose use"))
+		errs = append(errs, errors.New(
+			"relay serve with reachability private: who relays must be reachable; choose use"))
 	}
 	return errors.Join(errs...)
 }
@@ -94,7 +97,9 @@ func (n NAT) transport(wide bool) libp2p.Option {
 
 // Options are the options of a host that listens there and meets the others as n says;
 // wide: they are not in a local network.
-func (n NAT) Options(listen []string, wide bool, counts *wire.Counters, log *slog.Logger) []libp2p.Option {
+func (n NAT) Options(
+	listen []string, wide bool, counts *wire.Counters, log *slog.Logger,
+) []libp2p.Option {
 	options := []libp2p.Option{n.transport(wide), listenOption(listen)}
 	if n.Relay == Off {
 		options = append(options, libp2p.DisableRelay())
@@ -104,7 +109,8 @@ func (n NAT) Options(listen []string, wide bool, counts *wire.Counters, log *slo
 			options = append(options, libp2p.EnableNATService()) // tell others whether they are reachable
 		}
 		if n.Punch {
-			options = append(options, libp2p.EnableHolePunching(holepunch.WithTracer(punchTracer{counts, log})))
+			tracer := punchTracer{counts, log}
+			options = append(options, libp2p.EnableHolePunching(holepunch.WithTracer(tracer)))
 		}
 	}
 	switch n.Reachability {
@@ -179,7 +185,9 @@ func IsCircuit(a ma.Multiaddr) bool {
 
 // Through is the member through which an address leads.
 func Through(circuit ma.Multiaddr) grid.SiteID {
-	before, _ := ma.SplitFunc(circuit, func(c ma.Component) bool { return c.Protocol().Code == ma.P_CIRCUIT })
+	before, _ := ma.SplitFunc(circuit, func(c ma.Component) bool {
+		return c.Protocol().Code == ma.P_CIRCUIT
+	})
 	text, err := before.ValueForProtocol(ma.P_P2P)
 	if err != nil {
 		return ""

@@ -44,7 +44,9 @@ func TestWhoMayUseARelay(t *testing.T) {
 
 func TestOutOfRange(t *testing.T) {
 	for _, n := range []NAT{
-		{Relay: "always"}, {Reachability: "maybe"}, {Reachability: ReachabilityUnknown},
+		{Relay: "always"},
+		{Reachability: "maybe"},
+		{Reachability: ReachabilityUnknown},
 		{Relay: Serve, Reachability: ReachabilityPrivate},
 	} {
 		if n.Validate() == nil {

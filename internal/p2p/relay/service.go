@@ -14,8 +14,9 @@ func (r *Relays) startService() {
 	resources.MaxReservations, resources.MaxCircuits = r.cfg.Slots, r.cfg.Circuits
 	// Members are known by name; many of them may stand behind one router.
 	resources.MaxReservationsPerIP, resources.MaxReservationsPerASN = r.cfg.Slots, r.cfg.Slots
-	service, err := circuit.New(r.cfg.Host, circuit.WithResources(resources), circuit.WithACL(acl{r.cfg}),
-		circuit.WithReservationAddressFilter(func(ma.Multiaddr) bool { return false })) // members know where we are
+	none := func(ma.Multiaddr) bool { return false } // members know where we are
+	service, err := circuit.New(r.cfg.Host, circuit.WithResources(resources),
+		circuit.WithACL(acl{r.cfg}), circuit.WithReservationAddressFilter(none))
 	if err != nil {
 		r.cfg.Log.Error("this site cannot relay", "error", err)
 		return

@@ -93,7 +93,8 @@ func (r *Relays) candidates(now time.Time) []peer.ID {
 			ids = append(ids, id)
 		}
 	}
-	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] }) //nolint:gosec // a fair choice, no secret
+	swap := func(i, j int) { ids[i], ids[j] = ids[j], ids[i] }
+	rand.Shuffle(len(ids), swap) //nolint:gosec // a fair choice, no secret
 	return ids
 }
 
@@ -130,7 +131,8 @@ func (r *Relays) reserve(ctx context.Context, id peer.ID) error {
 		r.cfg.Log.Info("a member relays for this site", "relay", wire.SiteOf(id))
 	}
 	// The relay's clock may differ from ours: count from now, at most slotTime.
-	r.slots[id] = slot{taken: now, until: now.Add(min(slotTime, max(time.Minute, given.Expiration.Sub(now))))}
+	lasts := min(slotTime, max(time.Minute, given.Expiration.Sub(now)))
+	r.slots[id] = slot{taken: now, until: now.Add(lasts)}
 	return nil
 }
 

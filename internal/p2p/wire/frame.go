@@ -78,7 +78,8 @@ func (r *Reader) Next(maxBytes int) (protocol.Message, error) {
 	}
 	size := int(binary.BigEndian.Uint32(header[:]))
 	if size == 0 || size > maxBytes {
-		return nil, fmt.Errorf("%w: frame of %d bytes, want 1 to %d", protocol.ErrTooLarge, size, maxBytes)
+		return nil, fmt.Errorf("%w: frame of %d bytes, want 1 to %d",
+			protocol.ErrTooLarge, size, maxBytes)
 	}
 	if !timed && r.in.Buffered() < size {
 		timed = true

@@ -15,21 +15,17 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// ErrKeyReadable says that others than the owner may read the identity.
-var ErrKeyReadable = errors.New("the key file can be read by others")
+// errKeyReadable says that others than the owner may read the identity.
+var errKeyReadable = errors.New("the key file can be read by others")
 
 // Identity is a site's key pair. Its printed form is the site's name alone.
 type Identity struct {
 	key  crypto.PrivKey
-	id   peer.ID
 	site grid.SiteID
 }
 
 // Site is the site's name, derived from the public key.
 func (i Identity) Site() grid.SiteID { return i.site }
-
-// Peer is the site's name in libp2p's form.
-func (i Identity) Peer() peer.ID { return i.id }
 
 // Key signs for the site, and must not leave the process.
 func (i Identity) Key() crypto.PrivKey { return i.key }
@@ -49,8 +45,9 @@ func LoadIdentity(file string) (Identity, error) {
 		return Identity{}, fmt.Errorf("read identity: %w", err)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // there modes say nothing
-		return Identity{}, fmt.Errorf("read identity %s: %w (mode %04o); if nobody did, run chmod 600 on it, else remove it",
-			file, ErrKeyReadable, info.Mode().Perm())
+		return Identity{}, fmt.Errorf("read identity %s: %w (mode %04o); "+
+			"if nobody did, run chmod 600 on it, else remove it",
+			file, errKeyReadable, info.Mode().Perm())
 	}
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -100,7 +97,7 @@ func identityOf(key crypto.PrivKey) (Identity, error) {
 	if err != nil {
 		return Identity{}, fmt.Errorf("derive site name: %w", err)
 	}
-	return Identity{key: key, id: id, site: SiteOf(id)}, nil
+	return Identity{key: key, site: SiteOf(id)}, nil
 }
 
 // SiteOf is the site that a peer is.

@@ -1,0 +1,2 @@
+// Package store has few files and no map.
+package store

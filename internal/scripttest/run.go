@@ -48,7 +48,7 @@ func Run(t *testing.T, dir string) {
 			"exits":      exits,
 			"eventually": eventually,
 			"mesh":       h.mesh,
-			"kill":       kill,
+			"crash":      crash,
 			"module":     module,
 			"keep":       keep,
 			"like":       like,

@@ -91,7 +91,7 @@ func (h *harness) program(name string) func(*testscript.TestScript, bool, []stri
 	}
 }
 
-var bubblewrap = sync.OnceValue(func() bool {
+var bubblewrap = sync.OnceValue(func() bool { //nolint:gochecknoglobals // tried once
 	return exec.CommandContext(context.Background(), "bwrap", "--unshare-all", "--ro-bind", "/", "/", "true").Run() == nil
 })
 

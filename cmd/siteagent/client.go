@@ -2,23 +2,43 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
+	"github.com/mrsmesh/mrsmesh/internal/config"
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
 )
 
 // dial connects to the agent of this configuration.
 func (o *options) dial() (*client.Client, error) {
-	c, err := o.load()
-	if err != nil {
-		return nil, err
+	src := o.sources()
+	if _, err := os.Stat(src.File); src.Required && err != nil {
+		return nil, usageError{fmt.Errorf("read configuration: %w", err)}
 	}
-	if c.API.Socket == "off" {
+	socket := config.AgentSocket(src) // also of a file with a mistake: the agent runs all the same
+	if socket == "off" {
 		return nil, usageError{fmt.Errorf("api.socket is off; these commands talk to the agent through its socket")}
 	}
-	return client.New("unix:"+c.API.Socket, "")
+	return client.New("unix:"+socket, "")
+}
+
+// plain is an error in a sentence for the owner, without the steps that led to it, where
+// there is one.
+func plain(err error) error {
+	if taken, is := errors.AsType[p2p.PortTakenError](err); is {
+		return taken
+	}
+	unreachable := errors.Is(err, client.ErrUnreachable)
+	if unreachable && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)) {
+		return errors.New("the agent does not run; start it with: siteagent run")
+	}
+	return err
 }
 
 // order is a command that tells the agent something and prints a line.

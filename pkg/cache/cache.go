@@ -87,27 +87,6 @@ func New[V any](size int, self grid.SiteID) (*Cache[V], error) {
 	}, nil
 }
 
-// Restore is a cache with these entries, as Entries gave them, and the counters as
-// they were. Entries whose time has ended since are left out.
-func Restore[V any](size int, self grid.SiteID, now time.Time, entries []Entry[V], stats Stats) (*Cache[V], error) {
-	c, err := New[V](size, self)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		ttl := e.Expires.Sub(now)
-		if ttl <= 0 {
-			continue
-		}
-		if err := c.Put(now, e.Job, e.Submitter, e.Value, ttl); err != nil {
-			return nil, fmt.Errorf("restore cache: %w", err)
-		}
-		c.SetPlaced(now, e.Job, e.Placed)
-	}
-	c.stats = stats
-	return c, nil
-}
-
 // Put stores the value for ttl, as a job that waits, and makes it the most recently
 // used entry; a value that the job had is replaced. To make room the least recently
 // used entry goes, of the submitter's own if its quota is used up, else of all but

@@ -295,37 +295,6 @@ func TestCacheAgainstItsTwin(t *testing.T) {
 	})
 }
 
-func TestEntriesRebuildTheCache(t *testing.T) {
-	c := newCache(t, 16)
-	for i, job := range []grid.JobID{"a", "b", "c", "d", "e"} {
-		put(t, c, i, job, grid.SiteID("s"+job))
-		c.SetPlaced(at(i), job, i%2 == 0)
-	}
-	c.Get(at(5), "a")
-	now := at(10)
-	expired := Entry[int]{Job: "x", Submitter: "sx", Expires: now}
-	copied, err := Restore(16, "", now, append(c.Entries(now), expired), c.Stats())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if copied.Stats() != c.Stats() {
-		t.Errorf("stats = %+v, want %+v", copied.Stats(), c.Stats())
-	}
-	if diff := cmp.Diff(c.Entries(now), copied.Entries(now)); diff != "" {
-		t.Errorf("-old +new:\n%s", diff)
-	}
-}
-
-func TestRestoreRefusals(t *testing.T) {
-	if _, err := Restore[int](0, "", at(0), nil, Stats{}); err == nil {
-		t.Error("no error for size 0")
-	}
-	twice := []Entry[int]{{Job: "a", Submitter: "x", Expires: at(9)}, {Job: "a", Submitter: "y", Expires: at(9)}}
-	if _, err := Restore(8, "", at(0), twice, Stats{}); !errors.Is(err, ErrSubmitter) {
-		t.Errorf("two submitters of one job: error = %v", err)
-	}
-}
-
 func BenchmarkPutFlood(b *testing.B) {
 	c := newCache(b, DefaultSize)
 	ids := make([]grid.JobID, 10_000)

@@ -25,31 +25,13 @@ type Entry struct {
 	Index int64 // never 0: a site that is not in the ledger has index 0
 }
 
-// Ledger holds the fault index of each site. The zero value is empty, ready, and
-// has the floor of 0. A ledger has one owner; it holds an entry for each site that
+// Ledger holds the fault index of each site. The zero value is empty and ready.
+// An index never falls below 0. A ledger has one owner; it holds an entry for each site that
 // failed more than it succeeded, so its owner bounds it by counting only sites to
 // which it gave work. Counting an attempt once, when its success arrives after
 // its time ran out, is the owner's business too.
 type Ledger struct {
-	floor   int64
 	entries []Entry // ascending by site
-}
-
-// Unbounded is an empty ledger without a floor, as the paper has it.
-func Unbounded() Ledger { return Bounded(math.MinInt64) }
-
-// Bounded is an empty ledger with any floor: what the index of a site that was
-// counted never falls below.
-func Bounded(floor int64) Ledger { return Ledger{floor: floor} }
-
-// Restore is a ledger with the floor of 0 and these entries, as Entries gave them.
-// Entries below the floor count as 0; of two for one site the later holds.
-func Restore(entries []Entry) Ledger {
-	var l Ledger
-	for _, e := range entries {
-		l.set(e.Site, e.Index)
-	}
-	return l
 }
 
 // Missed counts a missed response window, a lost lease, or a fault that somebody
@@ -60,14 +42,12 @@ func (l *Ledger) Missed(site grid.SiteID, weight int64) {
 		return
 	}
 	index := l.Index(site)
-	l.set(site, index+min(weight, math.MaxInt64-max(index, 0))) // saturates
+	l.set(site, index+min(weight, math.MaxInt64-index)) // saturates
 }
 
-// Succeeded counts a success: the site's index falls by 1, not below the floor.
+// Succeeded counts a success: the site's index falls by 1, not below 0.
 func (l *Ledger) Succeeded(site grid.SiteID) {
-	if index := l.Index(site); index > math.MinInt64 {
-		l.set(site, index-1)
-	}
+	l.set(site, l.Index(site)-1)
 }
 
 // Index is the site's fault index; 0 for a site never counted.
@@ -83,7 +63,7 @@ func (l *Ledger) Entries() []Entry { return slices.Clone(l.entries) }
 
 // Clone is a ledger that shares nothing with this one.
 func (l *Ledger) Clone() Ledger {
-	return Ledger{floor: l.floor, entries: slices.Clone(l.entries)}
+	return Ledger{entries: slices.Clone(l.entries)}
 }
 
 func (l *Ledger) find(site grid.SiteID) (int, bool) {
@@ -91,7 +71,7 @@ func (l *Ledger) find(site grid.SiteID) (int, bool) {
 }
 
 func (l *Ledger) set(site grid.SiteID, index int64) {
-	index = max(index, l.floor)
+	index = max(index, 0)
 	at, known := l.find(site)
 	switch {
 	case index == 0 && known:

@@ -134,7 +134,7 @@ func (p *Planner) Commitments() []Commitment {
 
 // all is the entries, ascending by attempt.
 func (p *Planner) all() []*entry {
-	return slices.SortedFunc(maps.Values(p.entries), func(a, b *entry) int { return compareAttempts(a.Attempt, b.Attempt) })
+	return slices.SortedFunc(maps.Values(p.entries), func(a, b *entry) int { return a.Attempt.Compare(b.Attempt) })
 }
 
 // Commitment is the commitment to an attempt.

@@ -87,7 +87,7 @@ func (s *State) validate() error {
 	}
 	rooms := map[grid.AttemptID]bool{{}: true}
 	for i, c := range s.Commitments {
-		if i > 0 && !s.Commitments[i-1].Attempt.Less(c.Attempt) {
+		if i > 0 && s.Commitments[i-1].Attempt.Compare(c.Attempt) >= 0 {
 			return fmt.Errorf("attempt %s is not in its place", c.Attempt)
 		}
 		if !c.valid() {

@@ -21,6 +21,16 @@ const DefaultHorizon = 12 * time.Hour
 // over-estimate.
 const MaxOverestimate = 0.9
 
+// Class is how free a request is to move in time.
+type Class uint8
+
+// The classes, in the order in which they are placed.
+const (
+	ClassFixTime  Class = iota // at one time only
+	ClassDeadline              // anywhere before its deadline
+	ClassVarTime               // anywhere
+)
+
 // Config is what a planner starts with.
 type Config struct {
 	Total      grid.Resources // the owner's ceilings

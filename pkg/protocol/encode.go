@@ -34,8 +34,8 @@ func Encode(m Message) ([]byte, error) {
 	return appendMessage(nil, m)
 }
 
-// AppendFrame appends the message to buf in the form that SplitFrame reads:
-// its length, then its encoding. The errors are those of Encode; buf is then
+// AppendFrame appends the message to buf as a stream carries it: the length of
+// its encoding in FrameHeaderBytes bytes, big-endian, then the encoding. The errors are those of Encode; buf is then
 // returned as it was.
 func AppendFrame(buf []byte, m Message) ([]byte, error) {
 	start := len(buf)

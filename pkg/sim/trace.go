@@ -99,14 +99,7 @@ func (t *Trace) heard(site grid.SiteID, msg protocol.Message) {
 func (t *Trace) Overlaps() int {
 	byTask := slices.Clone(t.Intervals)
 	slices.SortStableFunc(byTask, func(a, b Interval) int {
-		switch {
-		case a.Attempt.Task.Less(b.Attempt.Task):
-			return -1
-		case b.Attempt.Task.Less(a.Attempt.Task):
-			return 1
-		default:
-			return 0
-		}
+		return a.Attempt.Task.Compare(b.Attempt.Task)
 	})
 	n := 0
 	for i, a := range byTask {

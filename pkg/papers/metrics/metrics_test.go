@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // The tests named after the paper quote the rule that they hold. Numbers computed
@@ -131,8 +133,8 @@ func TestInvalidArguments(t *testing.T) {
 		predict(func(p *Prediction) { p.ErrorRate = nan }), predict(func(p *Prediction) { p.Resources = 0 }),
 		predict(func(p *Prediction) { p.Attempts = 0 }), predict(func(p *Prediction) { p.Jobs = -1 }),
 	} {
-		if !errors.Is(err, ErrInvalidArgument) {
-			t.Errorf("case %d: error = %v, want ErrInvalidArgument", i, err)
+		if !errors.Is(err, argument.ErrInvalid) {
+			t.Errorf("case %d: error = %v, want argument.ErrInvalid", i, err)
 		}
 	}
 }

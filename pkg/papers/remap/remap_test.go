@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // The tests named after the paper quote the rule that they hold. Numbers computed
@@ -126,8 +128,8 @@ func TestInvalidArguments(t *testing.T) {
 		interval(good, limits, -1), interval(good, limits, MaxHorizon+1),
 		eSlot, eWithin, eBackward, eAlgorithm, eEnd, ePolicy, eUnknown, eTwins, eMachine,
 	} {
-		if !errors.Is(err, ErrInvalidArgument) {
-			t.Errorf("case %d: error = %v, want ErrInvalidArgument", i, err)
+		if !errors.Is(err, argument.ErrInvalid) {
+			t.Errorf("case %d: error = %v, want argument.ErrInvalid", i, err)
 		}
 	}
 }

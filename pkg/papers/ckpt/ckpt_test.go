@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // The tests named after a paper quote the rule that they hold. Numbers computed by
@@ -107,13 +109,13 @@ func TestInvalidArguments(t *testing.T) {
 		with(func(m *MFCA) { m.GrowthLimit = nan }),
 		eNext, eRun, eEndless, eLong, eLFCA, eTime, (&LFCA{}).Failed(-1), eYoung, eDaly, eInterval, eModel, eCount,
 	} {
-		if !errors.Is(err, ErrInvalidArgument) {
-			t.Errorf("case %d: error = %v, want ErrInvalidArgument", i, err)
+		if !errors.Is(err, argument.ErrInvalid) {
+			t.Errorf("case %d: error = %v, want argument.ErrInvalid", i, err)
 		}
 	}
 	for _, o := range []Outages{{RuntimeSeconds: 60, Count: 1}, {RuntimeSeconds: 1e300, CostSeconds: 1e-300, Count: 1}} {
-		if _, err := o.CheckpointCount(LossOfWork); !errors.Is(err, ErrUndefined) {
-			t.Errorf("%+v: error = %v, want ErrUndefined", o, err)
+		if _, err := o.CheckpointCount(LossOfWork); !errors.Is(err, argument.ErrUndefined) {
+			t.Errorf("%+v: error = %v, want argument.ErrUndefined", o, err)
 		}
 	}
 }
@@ -232,7 +234,7 @@ func TestTotalsAreNumbers(t *testing.T) {
 		if total, err := o.Total(model, n); err != nil || !(total >= o.RuntimeSeconds) {
 			t.Errorf("%+v, %d checkpoints: %v, %v", o, n, total, err)
 		}
-		if n, err := o.CheckpointCount(model); n < 0 || err != nil && !errors.Is(err, ErrUndefined) {
+		if n, err := o.CheckpointCount(model); n < 0 || err != nil && !errors.Is(err, argument.ErrUndefined) {
 			t.Errorf("%+v: %d checkpoints, %v", o, n, err)
 		}
 	})

@@ -16,50 +16,9 @@
 // J. T. Daly, 2006, for the intervals that bear their names.
 //
 // Times are float64 seconds. An argument that is no number, negative or outside
-// its range is an ErrInvalidArgument, also where the result does not depend on
+// its range is an argument.ErrInvalid, also where the result does not depend on
 // it. The package decides nothing about how state is saved.
+//
+// No program calls it. The agents that take checkpoints will: until then it is compared with a second
+// implementation in internal/vectors, and costs nothing.
 package ckpt
-
-import (
-	"errors"
-	"fmt"
-	"math"
-)
-
-// ErrInvalidArgument is the cause of an error about an argument that is no
-// number, negative, or outside its range.
-var ErrInvalidArgument = errors.New("invalid argument")
-
-// ErrUndefined is the cause of an error about arguments that are valid and have no
-// answer.
-var ErrUndefined = errors.New("undefined")
-
-// amount reports a value that is no number or negative. Infinity is an amount.
-func amount(name string, v float64) error {
-	if !(v >= 0) {
-		return fmt.Errorf("%w: %s: want a number of at least 0, have %v", ErrInvalidArgument, name, v)
-	}
-	return nil
-}
-
-func positive(name string, v float64) error {
-	if !(v > 0) {
-		return fmt.Errorf("%w: %s: want more than 0, have %v", ErrInvalidArgument, name, v)
-	}
-	return nil
-}
-
-func finite(name string, v float64) error {
-	if math.IsInf(v, 0) {
-		return fmt.Errorf("%w: %s: want a finite number", ErrInvalidArgument, name)
-	}
-	return nil
-}
-
-// count reports a negative number of things.
-func count(name string, n int64) error {
-	if n < 0 {
-		return fmt.Errorf("%w: %s: want at least 0, have %d", ErrInvalidArgument, name, n)
-	}
-	return nil
-}

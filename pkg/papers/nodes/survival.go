@@ -1,14 +1,12 @@
-package avail
+package nodes
 
 import (
 	"errors"
 	"fmt"
 	"math"
-)
 
-// ErrInvalidArgument is the cause of every error of this package: an argument
-// that is no number, negative, or outside its range.
-var ErrInvalidArgument = errors.New("invalid argument")
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
+)
 
 // Lifetime is the distribution of the time from a node's coming up to its next
 // failure.
@@ -55,7 +53,7 @@ type Exponential struct {
 
 // LogSurvival implements Lifetime.
 func (e Exponential) LogSurvival(age, tau float64) (float64, error) {
-	if err := errors.Join(checkTimes(age, tau), positive("mean", e.Mean)); err != nil {
+	if err := errors.Join(checkTimes(age, tau), argument.Positive("mean", e.Mean)); err != nil {
 		return 0, err
 	}
 	return -hazard(tau, e.Mean), nil
@@ -78,12 +76,12 @@ type Weibull struct {
 
 // LogSurvival implements Lifetime: (t/s)^k - ((t+tau)/s)^k.
 func (w Weibull) LogSurvival(age, tau float64) (float64, error) {
-	if err := errors.Join(checkTimes(age, tau), positive("shape", w.Shape), positive("scale", w.Scale)); err != nil {
+	if err := errors.Join(checkTimes(age, tau), argument.Positive("shape", w.Shape), argument.Positive("scale", w.Scale)); err != nil {
 		return 0, err
 	}
 	switch {
 	case math.IsInf(w.Shape, 1):
-		return 0, fmt.Errorf("%w: shape: want a finite number", ErrInvalidArgument)
+		return 0, fmt.Errorf("%w: shape: want a finite number", argument.ErrInvalid)
 	case tau == 0 || math.IsInf(w.Scale, 1):
 		return 0, nil
 	case math.IsInf(tau, 1):
@@ -185,38 +183,17 @@ func excess(t, mean, longest float64) float64 {
 func (h HyperExponential) validate() error {
 	sum := 0.0
 	for _, phase := range h {
-		if err := errors.Join(probability("share of a phase", phase.P), positive("mean", phase.Mean)); err != nil {
+		if err := errors.Join(argument.Probability("share of a phase", phase.P), argument.Positive("mean", phase.Mean)); err != nil {
 			return err
 		}
 		sum += phase.P
 	}
 	if !(math.Abs(sum-1) <= 1e-9) {
-		return fmt.Errorf("%w: shares: want a sum of 1, have %v", ErrInvalidArgument, sum)
+		return fmt.Errorf("%w: shares: want a sum of 1, have %v", argument.ErrInvalid, sum)
 	}
 	return nil
 }
 
 func checkTimes(age, tau float64) error {
-	return errors.Join(amount("age", age), amount("tau", tau))
-}
-
-func amount(name string, v float64) error {
-	if !(v >= 0) {
-		return fmt.Errorf("%w: %s: want a number of at least 0, have %v", ErrInvalidArgument, name, v)
-	}
-	return nil
-}
-
-func positive(name string, v float64) error {
-	if !(v > 0) {
-		return fmt.Errorf("%w: %s: want more than 0, have %v", ErrInvalidArgument, name, v)
-	}
-	return nil
-}
-
-func probability(name string, v float64) error {
-	if !(v >= 0 && v <= 1) {
-		return fmt.Errorf("%w: %s: want 0 to 1, have %v", ErrInvalidArgument, name, v)
-	}
-	return nil
+	return errors.Join(argument.Amount("age", age), argument.Amount("tau", tau))
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // MaxHorizon bounds how many slots ahead Interval looks.
@@ -42,10 +44,10 @@ type Threshold struct {
 func (l Load) validate() error {
 	if l.TotalNodes <= 0 || l.NormNodes < 0 {
 		return fmt.Errorf("%w: nodes of all machines: want more than 0, have %d, and %d to count as full load",
-			ErrInvalidArgument, l.TotalNodes, l.NormNodes)
+			argument.ErrInvalid, l.TotalNodes, l.NormNodes)
 	}
 	for _, b := range l.Booking {
-		if err := amount("booking profile", b); err != nil {
+		if err := argument.Amount("booking profile", b); err != nil {
 			return err
 		}
 	}
@@ -67,14 +69,14 @@ func (f Failure) Interval(load Load, limits Threshold, horizon int64) (profile [
 	if err := errors.Join(
 		f.checkAll(load.Reservations),
 		load.validate(),
-		amount("weight zeta", limits.Weight),
-		amount("threshold eta", limits.Share),
-		atLeastZero("horizon", horizon),
+		argument.Amount("weight zeta", limits.Weight),
+		argument.Amount("threshold eta", limits.Share),
+		argument.AtLeast("horizon", 0, horizon),
 	); err != nil {
 		return nil, 0, err
 	}
 	if horizon > MaxHorizon {
-		return nil, 0, fmt.Errorf("%w: horizon: want at most %d slots, have %d", ErrInvalidArgument, MaxHorizon, horizon)
+		return nil, 0, fmt.Errorf("%w: horizon: want at most %d slots, have %d", argument.ErrInvalid, MaxHorizon, horizon)
 	}
 	profile = f.profile(load, limits.Weight, horizon)
 	for slots = horizon; slots > 1 && profile[slots] < limits.Share; {
@@ -130,7 +132,7 @@ func weighted(weight float64, nodes int64) float64 {
 // interval as [t0, t0+i] and uses start < t0+i; the latter holds here. VRM,
 // section 4.6, figure 7.
 func (f Failure) Within(reservations []Reservation, slots int64) (Affected, error) {
-	if err := errors.Join(f.checkAll(reservations), atLeastZero("interval", slots)); err != nil {
+	if err := errors.Join(f.checkAll(reservations), argument.AtLeast("interval", 0, slots)); err != nil {
 		return Affected{}, err
 	}
 	return f.affected(reservations, after(f.Slot, slots)), nil
@@ -158,8 +160,8 @@ type Ends struct {
 func (f Failure) Select(reservations []Reservation, algorithm Reference, ends Ends) (Affected, error) {
 	if err := errors.Join(
 		f.checkAll(reservations),
-		atLeastZero("end of the failure", ends.Actual),
-		atLeastZero("estimated end of the failure", ends.Estimated),
+		argument.AtLeast("end of the failure", 0, ends.Actual),
+		argument.AtLeast("estimated end of the failure", 0, ends.Estimated),
 	); err != nil {
 		return Affected{}, err
 	}
@@ -174,7 +176,7 @@ func (f Failure) Select(reservations []Reservation, algorithm Reference, ends En
 	case Estimate:
 		before = ends.Estimated
 	default:
-		return Affected{}, fmt.Errorf("%w: no such reference algorithm: %d", ErrInvalidArgument, algorithm)
+		return Affected{}, fmt.Errorf("%w: no such reference algorithm: %d", argument.ErrInvalid, algorithm)
 	}
 	return f.affected(reservations, before), nil
 }

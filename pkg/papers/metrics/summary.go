@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // Outcome is how a job ended.
@@ -34,19 +36,19 @@ type Job struct {
 
 func (j Job) validate() error {
 	if err := errors.Join(
-		amount("submit time", j.SubmitSeconds),
-		amount("start time", j.StartSeconds),
-		amount("run time", j.RunSeconds),
-		amount("nodes", j.Nodes),
-		atLeast("failures", 0, j.Failures),
+		argument.Amount("submit time", j.SubmitSeconds),
+		argument.Amount("start time", j.StartSeconds),
+		argument.Amount("run time", j.RunSeconds),
+		argument.Amount("nodes", j.Nodes),
+		argument.AtLeast("failures", 0, j.Failures),
 	); err != nil {
 		return err
 	}
 	if j.Outcome > Rejected {
-		return fmt.Errorf("%w: no such outcome: %d", ErrInvalidArgument, j.Outcome)
+		return fmt.Errorf("%w: no such outcome: %d", argument.ErrInvalid, j.Outcome)
 	}
 	if j.Started && j.StartSeconds < j.SubmitSeconds {
-		return fmt.Errorf("%w: start time %v: before the submit time %v", ErrInvalidArgument, j.StartSeconds, j.SubmitSeconds)
+		return fmt.Errorf("%w: start time %v: before the submit time %v", argument.ErrInvalid, j.StartSeconds, j.SubmitSeconds)
 	}
 	return nil
 }
@@ -80,7 +82,7 @@ type Summary struct {
 // started, nothing is defined. A run that took no time has a wait and a QCT of 0
 // seconds and no rates; a grid without nodes has no utilization.
 func Summarise(jobs []Job, gridNodes float64) (Summary, error) {
-	if err := amount("nodes of the grid", gridNodes); err != nil {
+	if err := argument.Amount("nodes of the grid", gridNodes); err != nil {
 		return Summary{}, err
 	}
 	var total totals

@@ -10,18 +10,15 @@
 // one named Paper is as printed.
 //
 // Times are float64 seconds, or any other unit if it is the same everywhere. A
-// number that is none, negative or outside its range is an ErrInvalidArgument,
+// number that is none, negative or outside its range is an argument.ErrInvalid,
 // also where the result does not depend on it. No result is ever NaN.
+//
+// No program calls it. It is compared with a second implementation in internal/vectors.
 package metrics
 
 import (
-	"errors"
-	"fmt"
 	"math"
 )
-
-// ErrInvalidArgument is the cause of every error of this package.
-var ErrInvalidArgument = errors.New("invalid argument")
 
 // Value is a measure that may be undefined, such as the mean of nothing. The zero
 // value is undefined.
@@ -40,27 +37,6 @@ func value(v float64) Value {
 
 // Get is the measure and whether it is defined.
 func (v Value) Get() (float64, bool) { return v.number, v.defined }
-
-func amount(name string, v float64) error {
-	if !(v >= 0) {
-		return fmt.Errorf("%w: %s: want a number of at least 0, have %v", ErrInvalidArgument, name, v)
-	}
-	return nil
-}
-
-func fraction(name string, v float64) error {
-	if !(v >= 0 && v <= 1) {
-		return fmt.Errorf("%w: %s: want 0 to 1, have %v", ErrInvalidArgument, name, v)
-	}
-	return nil
-}
-
-func atLeast(name string, least, n int64) error {
-	if n < least {
-		return fmt.Errorf("%w: %s: want at least %d, have %d", ErrInvalidArgument, name, least, n)
-	}
-	return nil
-}
 
 // times is a product in which nothing of anything is nothing, also of infinity.
 func times(factors ...float64) float64 {

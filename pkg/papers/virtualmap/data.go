@@ -1,9 +1,11 @@
-package index
+package virtualmap
 
 import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // Rate is a data rate in bit/s that may be unknown. The zero value is unknown,
@@ -23,7 +25,7 @@ func (r Rate) validate(name string) error {
 	if !r.known {
 		return nil
 	}
-	return amount(name, r.bps)
+	return argument.Amount(name, r.bps)
 }
 
 // EffectiveBandwidth is B_ij = min(down_ij, up_ji): what really flows from site j
@@ -48,7 +50,7 @@ type Transfer struct {
 }
 
 func (t Transfer) validate() error {
-	return errors.Join(amount("bytes", t.Bytes), t.Link.validate("link rate"), t.Disk.validate("disk rate"))
+	return errors.Join(argument.Amount("bytes", t.Bytes), t.Link.validate("link rate"), t.Disk.validate("disk rate"))
 }
 
 // seconds is the time the transfer takes, infinite if it cannot be done.
@@ -102,7 +104,7 @@ func DataIndexMulti(inputs []Transfer, runtimeSeconds float64) (float64, error) 
 
 func checkRuntime(seconds float64) error {
 	if !(seconds > 0) || math.IsInf(seconds, 1) {
-		return fmt.Errorf("%w: runtime: want more than 0 and finite, have %v s", ErrInvalidArgument, seconds)
+		return fmt.Errorf("%w: runtime: want more than 0 and finite, have %v s", argument.ErrInvalid, seconds)
 	}
 	return nil
 }
@@ -110,7 +112,7 @@ func checkRuntime(seconds float64) error {
 // YBounded is y/(1+y), the share of the wall time that goes into moving data, 0
 // to 1. An infinite y is 1.
 func YBounded(y float64) (float64, error) {
-	if err := amount("y", y); err != nil {
+	if err := argument.Amount("y", y); err != nil {
 		return 0, err
 	}
 	if math.IsInf(y, 1) {

@@ -2,7 +2,10 @@ package ckpt
 
 import (
 	"errors"
+	"fmt"
 	"math"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // Young is the interval between checkpoints that costs least, to first order:
@@ -51,9 +54,9 @@ type Execution struct {
 func (e Execution) ExpectedCompletion(intervalSeconds float64) (float64, error) {
 	if err := errors.Join(
 		checkCost(e.CostSeconds, e.MTBFSeconds),
-		amount("work", e.WorkSeconds),
-		amount("restart", e.RestartSeconds),
-		positive("interval", intervalSeconds),
+		argument.Amount("work", e.WorkSeconds),
+		argument.Amount("restart", e.RestartSeconds),
+		argument.Positive("interval", intervalSeconds),
 	); err != nil {
 		return 0, err
 	}
@@ -93,5 +96,13 @@ func (e Execution) restarts() float64 {
 }
 
 func checkCost(cost, mtbf float64) error {
-	return errors.Join(positive("cost of a checkpoint", cost), positive("mean time between failures", mtbf))
+	return errors.Join(argument.Positive("cost of a checkpoint", cost), argument.Positive("mean time between failures", mtbf))
+}
+
+// finite reports an infinite value.
+func finite(name string, v float64) error {
+	if math.IsInf(v, 0) {
+		return fmt.Errorf("%w: %s: want a finite number", argument.ErrInvalid, name)
+	}
+	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // LossModel says what one outage costs, at worst: one whole segment between two
@@ -26,15 +28,15 @@ type Outages struct {
 
 func (o Outages) validate(model LossModel) error {
 	if model > LossWithOverheads {
-		return fmt.Errorf("%w: no such loss model: %d", ErrInvalidArgument, model)
+		return fmt.Errorf("%w: no such loss model: %d", argument.ErrInvalid, model)
 	}
-	return errors.Join(amount("run time", o.RuntimeSeconds), amount("cost of a checkpoint", o.CostSeconds), count("outages", o.Count))
+	return errors.Join(argument.Amount("run time", o.RuntimeSeconds), argument.Amount("cost of a checkpoint", o.CostSeconds), argument.AtLeast("outages", 0, o.Count))
 }
 
 // Total is how long the task takes in the worst case if it takes n evenly spaced
 // checkpoints: R + nC + kR/(n+1), or R + nC + k(R+nC)/(n+1). OpenCCS, figure 2.
 func (o Outages) Total(model LossModel, checkpoints int64) (float64, error) {
-	if err := errors.Join(o.validate(model), count("checkpoints", checkpoints)); err != nil {
+	if err := errors.Join(o.validate(model), argument.AtLeast("checkpoints", 0, checkpoints)); err != nil {
 		return 0, err
 	}
 	return o.total(model, float64(checkpoints)), nil
@@ -62,7 +64,7 @@ const maxCount = 1 << 53
 // CheckpointCount is the number of evenly spaced checkpoints for which Total is
 // least, the smaller of two that are equally good. Without outages it is 0. With
 // outages and checkpoints that cost nothing there is no least number, which is
-// ErrUndefined. OpenCCS, figure 2: a task of 60 minutes with checkpoints of 2
+// argument.ErrUndefined. OpenCCS, figure 2: a task of 60 minutes with checkpoints of 2
 // minutes takes 0, 4 or 7 of them for 0, 1 or 2 outages.
 func (o Outages) CheckpointCount(model LossModel) (int64, error) {
 	if err := o.validate(model); err != nil {
@@ -72,7 +74,7 @@ func (o Outages) CheckpointCount(model LossModel) (int64, error) {
 		return 0, nil
 	}
 	if o.CostSeconds == 0 {
-		return 0, fmt.Errorf("%w: checkpoints that cost nothing: the more, the better", ErrUndefined)
+		return 0, fmt.Errorf("%w: checkpoints that cost nothing: the more, the better", argument.ErrUndefined)
 	}
 	// Total is convex in n: the least is beside the root of its derivative.
 	worth := o.RuntimeSeconds / o.CostSeconds
@@ -84,7 +86,7 @@ func (o Outages) CheckpointCount(model LossModel) (int64, error) {
 	}
 	root := math.Sqrt(float64(o.Count))*math.Sqrt(worth) - 1
 	if root > maxCount {
-		return 0, fmt.Errorf("%w: more than %d checkpoints", ErrUndefined, int64(maxCount))
+		return 0, fmt.Errorf("%w: more than %d checkpoints", argument.ErrUndefined, int64(maxCount))
 	}
 	best := max(math.Floor(root)-1, 0)
 	for n := best + 1; n <= root+2; n++ {

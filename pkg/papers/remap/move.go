@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // Policy says which of the machines with room takes a reservation.
@@ -37,7 +39,7 @@ type Move struct {
 // two have, is an error. VRM, sections 4.1 and 4.2.
 func (f Failure) Move(reservations []Reservation, ids []string, machines []Machine, policy Policy) ([]Move, error) {
 	if policy > WorstFit {
-		return nil, fmt.Errorf("%w: no such policy: %d", ErrInvalidArgument, policy)
+		return nil, fmt.Errorf("%w: no such policy: %d", argument.ErrInvalid, policy)
 	}
 	if err := errors.Join(f.checkAll(reservations), checkMachines(machines)); err != nil {
 		return nil, err
@@ -113,7 +115,7 @@ func locate(reservations []Reservation, ids []string) ([]int, error) {
 	byID := make(map[string]int, len(reservations))
 	for i, r := range reservations {
 		if _, twice := byID[r.ID]; twice {
-			return nil, fmt.Errorf("%w: reservation %q: two have this ID", ErrInvalidArgument, r.ID)
+			return nil, fmt.Errorf("%w: reservation %q: two have this ID", argument.ErrInvalid, r.ID)
 		}
 		byID[r.ID] = i
 	}
@@ -121,7 +123,7 @@ func locate(reservations []Reservation, ids []string) ([]int, error) {
 	for i, id := range ids {
 		at, known := byID[id]
 		if !known {
-			return nil, fmt.Errorf("%w: reservation %q: there is none", ErrInvalidArgument, id)
+			return nil, fmt.Errorf("%w: reservation %q: there is none", argument.ErrInvalid, id)
 		}
 		places[i] = at
 	}
@@ -130,7 +132,7 @@ func locate(reservations []Reservation, ids []string) ([]int, error) {
 
 func checkMachines(machines []Machine) error {
 	for _, m := range machines {
-		if err := atLeastZero("nodes of machine "+m.ID, m.Nodes); err != nil {
+		if err := argument.AtLeast("nodes of machine "+m.ID, 0, m.Nodes); err != nil {
 			return err
 		}
 	}

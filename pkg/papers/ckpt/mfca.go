@@ -3,6 +3,8 @@ package ckpt
 import (
 	"errors"
 	"fmt"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // MaxCheckpoints bounds the checkpoints of one Run.
@@ -27,19 +29,19 @@ type MFCA struct {
 // Validate reports a field that is out of its range.
 func (m MFCA) Validate() error {
 	if err := errors.Join(
-		amount("execution time", m.ExecutionSeconds),
-		amount("step", m.StepSeconds),
-		amount("shortest interval", m.MinSeconds),
-		amount("cost of a checkpoint", m.CostSeconds),
+		argument.Amount("execution time", m.ExecutionSeconds),
+		argument.Amount("step", m.StepSeconds),
+		argument.Amount("shortest interval", m.MinSeconds),
+		argument.Amount("cost of a checkpoint", m.CostSeconds),
 	); err != nil {
 		return err
 	}
 	if !(m.GrowthLimit > 0 && m.GrowthLimit < 1) {
-		return fmt.Errorf("%w: growth limit alpha: want more than 0 and less than 1, have %v", ErrInvalidArgument, m.GrowthLimit)
+		return fmt.Errorf("%w: growth limit alpha: want more than 0 and less than 1, have %v", argument.ErrInvalid, m.GrowthLimit)
 	}
 	if m.CostSeconds >= m.MinSeconds {
 		return fmt.Errorf("%w: cost of a checkpoint: want less than the shortest interval of %v s, have %v s",
-			ErrInvalidArgument, m.MinSeconds, m.CostSeconds)
+			argument.ErrInvalid, m.MinSeconds, m.CostSeconds)
 	}
 	return nil
 }
@@ -52,9 +54,9 @@ func (m MFCA) Validate() error {
 func (m MFCA) Next(intervalSeconds, remainingSeconds, meanFailureSeconds float64) (float64, error) {
 	if err := errors.Join(
 		m.Validate(),
-		amount("interval", intervalSeconds),
-		amount("remaining run time", remainingSeconds),
-		amount("mean time between failures", meanFailureSeconds),
+		argument.Amount("interval", intervalSeconds),
+		argument.Amount("remaining run time", remainingSeconds),
+		argument.Amount("mean time between failures", meanFailureSeconds),
 	); err != nil {
 		return 0, err
 	}
@@ -83,8 +85,8 @@ func (m MFCA) Run(firstSeconds, meanFailureSeconds float64) ([]float64, error) {
 	if err := errors.Join(
 		m.Validate(),
 		finite("execution time", m.ExecutionSeconds),
-		amount("first interval", firstSeconds),
-		amount("mean time between failures", meanFailureSeconds),
+		argument.Amount("first interval", firstSeconds),
+		argument.Amount("mean time between failures", meanFailureSeconds),
 	); err != nil {
 		return nil, err
 	}
@@ -92,7 +94,7 @@ func (m MFCA) Run(firstSeconds, meanFailureSeconds float64) ([]float64, error) {
 	done, interval := 0.0, max(firstSeconds, m.MinSeconds)
 	for done+interval < m.ExecutionSeconds {
 		if len(checkpoints) == MaxCheckpoints {
-			return nil, fmt.Errorf("%w: shortest interval: more than %d checkpoints, want longer intervals", ErrInvalidArgument, MaxCheckpoints)
+			return nil, fmt.Errorf("%w: shortest interval: more than %d checkpoints, want longer intervals", argument.ErrInvalid, MaxCheckpoints)
 		}
 		done += interval
 		checkpoints = append(checkpoints, done)

@@ -3,6 +3,8 @@ package ckpt
 import (
 	"errors"
 	"fmt"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // Decision is what becomes of a request for a checkpoint.
@@ -50,16 +52,16 @@ type LFCA struct {
 // Validate reports a field that is out of its range.
 func (l *LFCA) Validate() error {
 	return errors.Join(
-		amount("execution time", l.ExecutionSeconds),
-		amount("time of the last failure", l.LastFailureSeconds),
-		count("most omissions", l.MaxOmissions),
-		count("omissions", l.Omissions),
+		argument.Amount("execution time", l.ExecutionSeconds),
+		argument.Amount("time of the last failure", l.LastFailureSeconds),
+		argument.AtLeast("most omissions", 0, l.MaxOmissions),
+		argument.AtLeast("omissions", 0, l.Omissions),
 	)
 }
 
 // Failed notes that the site failed at a time. Omissions count anew.
 func (l *LFCA) Failed(atSeconds float64) error {
-	if err := errors.Join(l.Validate(), amount("time of the failure", atSeconds)); err != nil {
+	if err := errors.Join(l.Validate(), argument.Amount("time of the failure", atSeconds)); err != nil {
 		return err
 	}
 	l.LastFailureSeconds, l.Omissions = atSeconds, 0
@@ -71,7 +73,7 @@ func (l *LFCA) Failed(atSeconds float64) error {
 // when the longest run of omissions is reached (step 4). A time before the last
 // failure counts as that of the failure.
 func (l *LFCA) Request(atSeconds float64) (Decision, error) {
-	if err := errors.Join(l.Validate(), amount("time of the request", atSeconds)); err != nil {
+	if err := errors.Join(l.Validate(), argument.Amount("time of the request", atSeconds)); err != nil {
 		return Take, err
 	}
 	switch {

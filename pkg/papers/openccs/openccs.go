@@ -1,4 +1,12 @@
-package plan
+// Package openccs has the rules of OpenCCS as its authors wrote them: D. Battre, M.
+// Hovestadt, O. Kao, A. Keller, K. Voss, "Planning-based Scheduling for SLA-awareness and
+// Grid Integration". They are pure functions of times in float64 seconds, counted from
+// any common beginning. How many checkpoints a job takes is Outages.CheckpointCount of
+// pkg/papers/ckpt.
+//
+// No program calls them: pkg/plan follows the same rules on a timeline, in integers and
+// step by step. internal/vectors compares them with a second implementation.
+package openccs
 
 import (
 	"cmp"
@@ -7,20 +15,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/plan"
 )
-
-// The rules of OpenCCS: D. Battre, M. Hovestadt, O. Kao, A. Keller, K. Voss,
-// "Planning-based Scheduling for SLA-awareness and Grid Integration". They are pure
-// functions of times in float64 seconds, counted from any common beginning. How
-// many checkpoints a job takes is pkg/ckpt's Outages.CheckpointCount.
-
-// ErrInvalidArgument is the cause of an error of these rules about a number that is
-// none, negative, or outside its range.
-var ErrInvalidArgument = errors.New("invalid argument")
-
-// ErrUndefined is the cause of an error about valid numbers that have no answer.
-var ErrUndefined = errors.New("undefined")
 
 // LatestStart is when a job must start at the latest to meet its deadline: the
 // deadline less the run time that is left and what its checkpoints take. A
@@ -29,7 +27,7 @@ var ErrUndefined = errors.New("undefined")
 // the user asked for. Work done beyond the run time is an error. OpenCCS, sections
 // "Deadline bound Jobs" and "Resource Failures and Fault Tolerance".
 func LatestStart(deadlineSeconds float64, left Remaining) (float64, error) {
-	if err := errors.Join(seconds("deadline", deadlineSeconds), left.validate()); err != nil {
+	if err := errors.Join(argument.Amount("deadline", deadlineSeconds), left.validate()); err != nil {
 		return 0, err
 	}
 	overhead := 0.0
@@ -38,7 +36,7 @@ func LatestStart(deadlineSeconds float64, left Remaining) (float64, error) {
 	}
 	start := deadlineSeconds - (left.RuntimeSeconds - left.DoneSeconds) - overhead
 	if math.IsNaN(start) {
-		return 0, fmt.Errorf("%w: latest start of a job with infinite times %+v", ErrUndefined, left)
+		return 0, fmt.Errorf("%w: latest start of a job with infinite times %+v", argument.ErrUndefined, left)
 	}
 	return start, nil
 }
@@ -53,30 +51,20 @@ type Remaining struct {
 
 func (r Remaining) validate() error {
 	if err := errors.Join(
-		seconds("run time", r.RuntimeSeconds),
-		seconds("work done", r.DoneSeconds),
-		seconds("time of a checkpoint", r.CheckpointSeconds),
+		argument.Amount("run time", r.RuntimeSeconds),
+		argument.Amount("work done", r.DoneSeconds),
+		argument.Amount("time of a checkpoint", r.CheckpointSeconds),
 	); err != nil {
 		return err
 	}
 	if r.Checkpoints < 0 {
-		return fmt.Errorf("%w: checkpoints: want at least 0, have %d", ErrInvalidArgument, r.Checkpoints)
+		return fmt.Errorf("%w: checkpoints: want at least 0, have %d", argument.ErrInvalid, r.Checkpoints)
 	}
 	if r.DoneSeconds > r.RuntimeSeconds {
-		return fmt.Errorf("%w: work done: want at most the run time %v, have %v", ErrInvalidArgument, r.RuntimeSeconds, r.DoneSeconds)
+		return fmt.Errorf("%w: work done: want at most the run time %v, have %v", argument.ErrInvalid, r.RuntimeSeconds, r.DoneSeconds)
 	}
 	return nil
 }
-
-// Class is how free a request is to move in time.
-type Class uint8
-
-// The classes, in the order in which they are placed.
-const (
-	ClassFixTime  Class = iota // at one time only
-	ClassDeadline              // anywhere before its deadline
-	ClassVarTime               // anywhere
-)
 
 // List is where a request stands in its life.
 type List uint8
@@ -93,7 +81,7 @@ const (
 // Request is a job that the planner has to place.
 type Request struct {
 	ID               string
-	Class            Class
+	Class            plan.Class
 	List             List
 	SubmitSeconds    float64
 	RuntimeSeconds   float64 // as asked for
@@ -103,15 +91,15 @@ type Request struct {
 }
 
 func (r Request) validate() error {
-	if r.Class > ClassVarTime || r.List > ListNew {
-		return fmt.Errorf("%w: request %q: no such class %d or list %d", ErrInvalidArgument, r.ID, r.Class, r.List)
+	if r.Class > plan.ClassVarTime || r.List > ListNew {
+		return fmt.Errorf("%w: request %q: no such class %d or list %d", argument.ErrInvalid, r.ID, r.Class, r.List)
 	}
 	if err := errors.Join(
-		seconds("submit time", r.SubmitSeconds),
-		seconds("run time", r.RuntimeSeconds),
-		seconds("deadline", r.DeadlineSeconds),
-		seconds("remaining run time", r.RemainingSeconds),
-		seconds("overhead", r.OverheadSeconds),
+		argument.Amount("submit time", r.SubmitSeconds),
+		argument.Amount("run time", r.RuntimeSeconds),
+		argument.Amount("deadline", r.DeadlineSeconds),
+		argument.Amount("remaining run time", r.RemainingSeconds),
+		argument.Amount("overhead", r.OverheadSeconds),
 	); err != nil {
 		return fmt.Errorf("request %q: %w", r.ID, err)
 	}
@@ -167,7 +155,7 @@ func orderKey(p grid.Policy) (func(Request) float64, error) {
 	case grid.PolicyLST:
 		return Request.latestStart, nil
 	default:
-		return nil, fmt.Errorf("%w: no such policy: %d", ErrInvalidArgument, p)
+		return nil, fmt.Errorf("%w: no such policy: %d", argument.ErrInvalid, p)
 	}
 }
 
@@ -185,16 +173,16 @@ type Placement struct {
 // starts exactly then stays; OpenCCS leaves that open. A job leaves whole, if only
 // one of its nodes is defect. Section "Resource Failures and Fault Tolerance".
 func DefectList(placements []Placement, defect []string, nowSeconds, horizonSeconds float64) ([]string, error) {
-	if err := errors.Join(seconds("now", nowSeconds), seconds("failure horizon", horizonSeconds)); err != nil {
+	if err := errors.Join(argument.Amount("now", nowSeconds), argument.Amount("failure horizon", horizonSeconds)); err != nil {
 		return nil, err
 	}
 	ids := []string{}
 	for _, p := range placements {
-		if err := errors.Join(seconds("start", p.StartSeconds), seconds("end", p.EndSeconds)); err != nil {
+		if err := errors.Join(argument.Amount("start", p.StartSeconds), argument.Amount("end", p.EndSeconds)); err != nil {
 			return nil, fmt.Errorf("job %q: %w", p.ID, err)
 		}
 		if p.EndSeconds < p.StartSeconds {
-			return nil, fmt.Errorf("%w: job %q: ends at %v, before its start at %v", ErrInvalidArgument, p.ID, p.EndSeconds, p.StartSeconds)
+			return nil, fmt.Errorf("%w: job %q: ends at %v, before its start at %v", argument.ErrInvalid, p.ID, p.EndSeconds, p.StartSeconds)
 		}
 		hit := slices.ContainsFunc(p.Nodes, func(n string) bool { return slices.Contains(defect, n) })
 		if hit && p.EndSeconds > nowSeconds && p.StartSeconds < nowSeconds+horizonSeconds {
@@ -211,18 +199,10 @@ func DefectList(placements []Placement, defect []string, nowSeconds, horizonSeco
 // Staging of Grid Jobs".
 func DelayedEnd(nowSeconds, runtimeSeconds, deadlineSeconds float64) (endSeconds float64, full bool, err error) {
 	if err := errors.Join(
-		seconds("now", nowSeconds), seconds("run time", runtimeSeconds), seconds("deadline", deadlineSeconds),
+		argument.Amount("now", nowSeconds), argument.Amount("run time", runtimeSeconds), argument.Amount("deadline", deadlineSeconds),
 	); err != nil {
 		return 0, false, err
 	}
 	end := nowSeconds + runtimeSeconds
 	return min(deadlineSeconds, end), end <= deadlineSeconds, nil
-}
-
-// seconds reports a time that is no number or negative. Infinity is a time.
-func seconds(name string, v float64) error {
-	if !(v >= 0) {
-		return fmt.Errorf("%w: %s: want a number of at least 0, have %v", ErrInvalidArgument, name, v)
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package plan
+package openccs
 
 import (
 	"errors"
@@ -9,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/plan"
 )
 
 // The tests named after the paper quote the rule of OpenCCS that they hold. Numbers
@@ -36,8 +38,8 @@ func TestPaperLatestStart(t *testing.T) {
 			t.Errorf("LatestStart(%v, %+v) = %v, %v, want %v", c.deadline, c.left, got, err, c.want)
 		}
 	}
-	if got, err := LatestStart(math.Inf(1), Remaining{RuntimeSeconds: math.Inf(1)}); !errors.Is(err, ErrUndefined) {
-		t.Errorf("endless work without a deadline: %v, %v, want ErrUndefined", got, err)
+	if got, err := LatestStart(math.Inf(1), Remaining{RuntimeSeconds: math.Inf(1)}); !errors.Is(err, argument.ErrUndefined) {
+		t.Errorf("endless work without a deadline: %v, %v, want argument.ErrUndefined", got, err)
 	}
 }
 
@@ -47,7 +49,7 @@ func TestPaperLatestStart(t *testing.T) {
 func TestPaperListOrder(t *testing.T) {
 	var requests []Request
 	var want []string
-	for _, class := range []Class{ClassFixTime, ClassDeadline, ClassVarTime} {
+	for _, class := range []plan.Class{plan.ClassFixTime, plan.ClassDeadline, plan.ClassVarTime} {
 		for _, list := range []List{ListPlanned, ListDefect, ListOffered, ListNew} {
 			id := "FDV"[class:class+1] + "PDON"[list:list+1]
 			want = append(want, id)
@@ -65,11 +67,11 @@ func TestPaperListOrder(t *testing.T) {
 // Monotonic Scheduling ... Earliest Deadline First".
 func TestPaperPolicies(t *testing.T) {
 	requests := []Request{
-		{"a", ClassDeadline, ListPlanned, 3, 10, 100, 10, 0},
-		{"b", ClassDeadline, ListPlanned, 1, 40, 110, 40, 0},
-		{"c", ClassDeadline, ListPlanned, 2, 30, 105, 2, 0},
-		{"d", ClassDeadline, ListPlanned, 2, 30, math.Inf(1), 30, 90},
-		{"e", ClassDeadline, ListPlanned, 4, 20, 120, 20, 35},
+		{"a", plan.ClassDeadline, ListPlanned, 3, 10, 100, 10, 0},
+		{"b", plan.ClassDeadline, ListPlanned, 1, 40, 110, 40, 0},
+		{"c", plan.ClassDeadline, ListPlanned, 2, 30, 105, 2, 0},
+		{"d", plan.ClassDeadline, ListPlanned, 2, 30, math.Inf(1), 30, 90},
+		{"e", plan.ClassDeadline, ListPlanned, 4, 20, 120, 20, 35},
 	}
 	for policy, want := range map[grid.Policy][]string{
 		grid.PolicyFCFS: {"b", "c", "d", "a", "e"},
@@ -132,8 +134,8 @@ func TestOpenCCSInvalidArguments(t *testing.T) {
 		defect(Placement{}, nan, 1), defect(Placement{}, 1, -1), defect(Placement{StartSeconds: nan}, 1, 1),
 		defect(Placement{StartSeconds: 2, EndSeconds: 1}, 1, 1),
 	} {
-		if !errors.Is(err, ErrInvalidArgument) {
-			t.Errorf("case %d: error = %v, want ErrInvalidArgument", i, err)
+		if !errors.Is(err, argument.ErrInvalid) {
+			t.Errorf("case %d: error = %v, want argument.ErrInvalid", i, err)
 		}
 	}
 }
@@ -150,7 +152,7 @@ func TestLatestStartProperties(t *testing.T) {
 		}
 		deadline := spans().Draw(t, "deadline")
 		start, err := LatestStart(deadline, left)
-		if errors.Is(err, ErrUndefined) && math.IsInf(deadline, 1) {
+		if errors.Is(err, argument.ErrUndefined) && math.IsInf(deadline, 1) {
 			return
 		}
 		if err != nil || math.IsNaN(start) || start > deadline {
@@ -168,7 +170,7 @@ func TestOrderProperties(t *testing.T) {
 		few := rapid.Custom(func(t *rapid.T) float64 { return float64(rapid.IntRange(0, 3).Draw(t, "few")) })
 		return Request{
 			rapid.StringMatching(`[a-z]{4}`).Draw(t, "id"),
-			Class(rapid.IntRange(0, 2).Draw(t, "class")), List(rapid.IntRange(0, 3).Draw(t, "list")),
+			plan.Class(rapid.IntRange(0, 2).Draw(t, "class")), List(rapid.IntRange(0, 3).Draw(t, "list")),
 			few.Draw(t, "submit"), few.Draw(t, "runtime"), spans().Draw(t, "deadline"), few.Draw(t, "left"), few.Draw(t, "overhead"),
 		}
 	})

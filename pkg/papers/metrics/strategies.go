@@ -3,6 +3,8 @@ package metrics
 import (
 	"errors"
 	"math"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // Replication is a grid that runs several copies of each job, so that one of them
@@ -36,12 +38,12 @@ type Replicated struct {
 // Replicate works out what a grid with copies achieves.
 func Replicate(r Replication) (Replicated, error) {
 	if err := errors.Join(
-		fraction("availability", r.Availability),
-		atLeast("copies", 1, r.Copies),
-		amount("run time", r.RunSeconds),
-		atLeast("jobs", 0, r.Jobs),
-		amount("capacity", r.Capacity),
-		amount("load", r.Load),
+		argument.Probability("availability", r.Availability),
+		argument.AtLeast("copies", 1, r.Copies),
+		argument.Amount("run time", r.RunSeconds),
+		argument.AtLeast("jobs", 0, r.Jobs),
+		argument.Amount("capacity", r.Capacity),
+		argument.Amount("load", r.Load),
 	); err != nil {
 		return Replicated{}, err
 	}
@@ -96,11 +98,11 @@ type Predicted struct {
 // Predict works out what a grid with predictions achieves.
 func Predict(p Prediction) (Predicted, error) {
 	if err := errors.Join(
-		fraction("error rate", p.ErrorRate),
-		atLeast("resources", 1, p.Resources),
-		atLeast("attempts", 1, p.Attempts),
-		amount("run time", p.RunSeconds),
-		atLeast("jobs", 0, p.Jobs),
+		argument.Probability("error rate", p.ErrorRate),
+		argument.AtLeast("resources", 1, p.Resources),
+		argument.AtLeast("attempts", 1, p.Attempts),
+		argument.Amount("run time", p.RunSeconds),
+		argument.AtLeast("jobs", 0, p.Jobs),
 	); err != nil {
 		return Predicted{}, err
 	}
@@ -121,12 +123,12 @@ func Predict(p Prediction) (Predicted, error) {
 // sends to one site after the other. A broadcast reaches all at once: parallel is 2
 // TTL + max CT for any number of sites.
 func PlacingTime(sites int64, ttlSeconds float64, computeSeconds []float64) (paper, parallel float64, err error) {
-	if err := errors.Join(atLeast("sites", 0, sites), amount("TTL", ttlSeconds)); err != nil {
+	if err := errors.Join(argument.AtLeast("sites", 0, sites), argument.Amount("TTL", ttlSeconds)); err != nil {
 		return 0, 0, err
 	}
 	slowest := 0.0
 	for _, c := range computeSeconds {
-		if err := amount("time to compute", c); err != nil {
+		if err := argument.Amount("time to compute", c); err != nil {
 			return 0, 0, err
 		}
 		slowest = max(slowest, c)

@@ -68,7 +68,7 @@ func TestPriorRefusesNonsense(t *testing.T) {
 	if _, err := DefaultPrior().Survival(nan); !errors.Is(err, argument.ErrInvalid) {
 		t.Errorf("tau NaN: error = %v", err)
 	}
-	if _, err := FailureSum(1, MaxSteps+1); !errors.Is(err, argument.ErrInvalid) {
+	if _, err := FailureSum(1, maxSteps+1); !errors.Is(err, argument.ErrInvalid) {
 		t.Errorf("too many steps: error = %v", err)
 	}
 }

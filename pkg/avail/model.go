@@ -71,7 +71,7 @@ func Fit(h History, priors Priors, closed []Window, zone int) (Model, error) {
 	m := Model{Closed: closed, Zone: zone, Week: presence(h)}
 	crash, leave := make([]life, 0, len(h.Spans)), make([]life, 0, len(h.Spans))
 	stayed, began := 0.0, 0.0
-	for _, s := range h.Spans[max(len(h.Spans)-MaxSpans, 0):] {
+	for _, s := range h.Spans[max(len(h.Spans)-maxSpans, 0):] {
 		age, length := min(s.Age, maxSeconds), min(s.Seconds, maxSeconds)
 		passed, kept := m.closings(s.Week, length, s.End == EndLeft)
 		stayed, began = stayed+float64(passed), began+float64(passed)

@@ -25,8 +25,8 @@ const (
 	maxZone     = 7 * 24 * 3600                  // the week is a circle
 )
 
-// MaxSpans bounds a History: two years of ten spans a day.
-const MaxSpans = 8192
+// maxSpans bounds a History: two years of ten spans a day.
+const maxSpans = 8192
 
 // WeekSecond is the second of the week at t for a place whose clocks are zone seconds
 // ahead of UTC.
@@ -67,7 +67,7 @@ func (s Span) Validate() error {
 
 // History is what is known of a site's past. The order does not matter.
 type History struct {
-	Spans []Span    // at most MaxSpans count, the last ones
+	Spans []Span    // at most maxSpans count, the last ones
 	Downs []float64 // seconds of each time down whose length is known
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
-// MaxSteps bounds the steps that FailureSum adds up.
-const MaxSteps = 1 << 24
+// maxSteps bounds the steps that FailureSum adds up.
+const maxSteps = 1 << 24
 
 // directSteps is up to which number of steps NodeUp and NodeRecover add up rather
 // than take the closed form, which is the same and quicker.
@@ -26,8 +26,8 @@ func FailureSum(lambda float64, steps int64) (float64, error) {
 	if err := checkSum(lambda, steps); err != nil {
 		return 0, err
 	}
-	if steps > MaxSteps {
-		return 0, fmt.Errorf("%w: steps: want at most %d, have %d; use FailureSumClosed", argument.ErrInvalid, MaxSteps, steps)
+	if steps > maxSteps {
+		return 0, fmt.Errorf("%w: steps: want at most %d, have %d; use FailureSumClosed", argument.ErrInvalid, maxSteps, steps)
 	}
 	sum := 0.0
 	for t := int64(1); t <= steps; t++ {

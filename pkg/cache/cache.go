@@ -19,11 +19,11 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// DefaultSize is the number of requirements a site keeps unless told otherwise.
-const DefaultSize = 4096
+// defaultSize is the number of requirements a site keeps unless told otherwise.
+const defaultSize = 4096
 
-// DefaultTTL is how long a requirement is kept unless told otherwise.
-const DefaultTTL = time.Hour
+// defaultTTL is how long a requirement is kept unless told otherwise.
+const defaultTTL = time.Hour
 
 // The part of the entries that one submitter may hold, one in eight, and the part
 // that the site itself may, one in two.
@@ -33,10 +33,10 @@ const (
 )
 
 var (
-	// ErrSubmitter refuses an entry for a job that another submitter announced first.
-	ErrSubmitter = errors.New("the job belongs to another submitter")
-	// ErrTTL refuses an entry that would never be valid.
-	ErrTTL = errors.New("time to live: want more than 0")
+	// errSubmitter refuses an entry for a job that another submitter announced first.
+	errSubmitter = errors.New("the job belongs to another submitter")
+	// errTTL refuses an entry that would never be valid.
+	errTTL = errors.New("time to live: want more than 0")
 )
 
 // Entry is one cached requirement.
@@ -93,11 +93,11 @@ func New[V any](size int, self grid.SiteID) (*Cache[V], error) {
 // the site's own, and placed ones before waiting ones.
 func (c *Cache[V]) Put(now time.Time, job grid.JobID, submitter grid.SiteID, value V, ttl time.Duration) error {
 	if ttl <= 0 {
-		return ErrTTL
+		return errTTL
 	}
 	if old, ok := c.valid(now, job); ok {
 		if old.Submitter != submitter {
-			return fmt.Errorf("put %s: %w", job, ErrSubmitter)
+			return fmt.Errorf("put %s: %w", job, errSubmitter)
 		}
 		c.drop(old)
 	}
@@ -161,10 +161,10 @@ func (c *Cache[V]) Remove(job grid.JobID) bool {
 	return ok
 }
 
-// Expire drops every entry whose time has ended and returns how many. The other
+// expire drops every entry whose time has ended and returns how many. The other
 // methods never show such an entry, so this only gives memory back; it looks at
 // all entries.
-func (c *Cache[V]) Expire(now time.Time) int {
+func (c *Cache[V]) expire(now time.Time) int {
 	before := len(c.entries)
 	for _, job := range c.all.jobs() {
 		c.valid(now, job)

@@ -130,7 +130,7 @@ func TestTimeToLive(t *testing.T) {
 	if got := c.Waiting(at(1)); !slices.Equal(got, []grid.JobID{"b", "c"}) {
 		t.Errorf("waiting = %v", got)
 	}
-	if n := c.Expire(at(2)); n != 1 || c.Len() != 1 {
+	if n := c.expire(at(2)); n != 1 || c.Len() != 1 {
 		t.Errorf("Expire = %d, %d left, want 1 and 1", n, c.Len())
 	}
 	if c.SetPlaced(at(3), "c", true) || c.Remove("c") {
@@ -144,13 +144,13 @@ func TestTimeToLive(t *testing.T) {
 func TestPutRefusals(t *testing.T) {
 	c := newCache(t, 8)
 	put(t, c, 0, "a", "owner")
-	if err := c.Put(at(1), "a", "thief", 9, time.Hour); !errors.Is(err, ErrSubmitter) {
+	if err := c.Put(at(1), "a", "thief", 9, time.Hour); !errors.Is(err, errSubmitter) {
 		t.Errorf("Put by somebody else: error = %v, want ErrSubmitter", err)
 	}
 	if e, _ := c.Peek(at(1), "a"); e.Value != 0 || e.Submitter != "owner" {
 		t.Errorf("the entry changed: %+v", e)
 	}
-	if err := c.Put(at(1), "b", "owner", 9, 0); !errors.Is(err, ErrTTL) {
+	if err := c.Put(at(1), "b", "owner", 9, 0); !errors.Is(err, errTTL) {
 		t.Errorf("Put without time to live: error = %v, want ErrTTL", err)
 	}
 	if err := c.Put(at(4000), "a", "heir", 9, time.Hour); err != nil {
@@ -281,7 +281,7 @@ func TestCacheAgainstItsTwin(t *testing.T) {
 					c.Remove(job)
 					w.list = slices.DeleteFunc(w.list, func(e Entry[int]) bool { return e.Job == job })
 				} else {
-					c.Expire(now)
+					c.expire(now)
 					w.list = slices.DeleteFunc(w.list, func(e Entry[int]) bool { return !now.Before(e.Expires) })
 				}
 			}
@@ -296,7 +296,7 @@ func TestCacheAgainstItsTwin(t *testing.T) {
 }
 
 func BenchmarkPutFlood(b *testing.B) {
-	c := newCache(b, DefaultSize)
+	c := newCache(b, defaultSize)
 	ids := make([]grid.JobID, 10_000)
 	for i := range ids {
 		ids[i] = grid.JobID(fmt.Sprintf("job%d", i))

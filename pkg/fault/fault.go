@@ -19,8 +19,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Entry is what a ledger knows of one site.
-type Entry struct {
+// entry is what a ledger knows of one site.
+type entry struct {
 	Site  grid.SiteID
 	Index int64 // never 0: a site that is not in the ledger has index 0
 }
@@ -31,7 +31,7 @@ type Entry struct {
 // which it gave work. Counting an attempt once, when its success arrives after
 // its time ran out, is the owner's business too.
 type Ledger struct {
-	entries []Entry // ascending by site
+	entries []entry // ascending by site
 }
 
 // Missed counts a missed response window, a lost lease, or a fault that somebody
@@ -58,16 +58,16 @@ func (l *Ledger) Index(site grid.SiteID) int64 {
 	return 0
 }
 
-// Entries is a copy of what there is to keep, ascending by site.
-func (l *Ledger) Entries() []Entry { return slices.Clone(l.entries) }
+// list is a copy of what there is to keep, ascending by site.
+func (l *Ledger) list() []entry { return slices.Clone(l.entries) }
 
-// Clone is a ledger that shares nothing with this one.
-func (l *Ledger) Clone() Ledger {
+// clone is a ledger that shares nothing with this one.
+func (l *Ledger) clone() Ledger {
 	return Ledger{entries: slices.Clone(l.entries)}
 }
 
 func (l *Ledger) find(site grid.SiteID) (int, bool) {
-	return slices.BinarySearchFunc(l.entries, site, func(e Entry, s grid.SiteID) int { return cmp.Compare(e.Site, s) })
+	return slices.BinarySearchFunc(l.entries, site, func(e entry, s grid.SiteID) int { return cmp.Compare(e.Site, s) })
 }
 
 func (l *Ledger) set(site grid.SiteID, index int64) {
@@ -80,7 +80,7 @@ func (l *Ledger) set(site grid.SiteID, index int64) {
 	case known:
 		l.entries[at].Index = index
 	default:
-		l.entries = slices.Insert(l.entries, at, Entry{site, index})
+		l.entries = slices.Insert(l.entries, at, entry{site, index})
 	}
 }
 
@@ -101,9 +101,9 @@ type Candidate struct {
 	Z        float64 // availability index, 0 is best
 }
 
-// Sort is the candidates in the order in which they should be tried. The argument
+// sort is the candidates in the order in which they should be tried. The argument
 // is left as it is.
-func (l *Ledger) Sort(order Order, candidates []Candidate) []Candidate {
+func (l *Ledger) sort(order Order, candidates []Candidate) []Candidate {
 	sorted := slices.Clone(candidates)
 	slices.SortFunc(sorted, func(a, b Candidate) int { return l.compare(order, a, b) })
 	return sorted

@@ -22,7 +22,7 @@ func TestOrders(t *testing.T) {
 		OrderFixed: {"safe", "nan", "near", "twin", "doubtful", "failed"},
 	} {
 		var got []grid.SiteID
-		for _, c := range l.Sort(order, candidates) {
+		for _, c := range l.sort(order, candidates) {
 			got = append(got, c.Site)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -72,23 +72,23 @@ func TestLedgerAgainstAMap(t *testing.T) {
 				twin[site] = max(twin[site]-1, 0)
 			}
 		}
-		var want []Entry
+		var want []entry
 		for _, site := range sites {
 			if twin[site] != 0 {
-				want = append(want, Entry{site, twin[site]})
+				want = append(want, entry{site, twin[site]})
 			}
 		}
-		got := l.Entries()
+		got := l.list()
 		if !slices.Equal(got, want) {
 			t.Fatalf("entries = %v, want %v", got, want)
 		}
-		copied := l.Clone()
+		copied := l.clone()
 		for i := range got {
 			got[i].Index = -1
 		}
 		l.Missed("a", 1)
-		if !slices.Equal(copied.Entries(), want) {
-			t.Errorf("the copy became %v, want %v", copied.Entries(), want)
+		if !slices.Equal(copied.list(), want) {
+			t.Errorf("the copy became %v, want %v", copied.list(), want)
 		}
 	})
 }

@@ -52,19 +52,19 @@ var (
 	// ErrFirm refuses a firm offer to a submitter other than the site itself, because
 	// those together hold as much as they may.
 	ErrFirm = errors.New("firm offers to others hold their share of the capacity")
-	// ErrAttempt refuses an attempt that is committed already.
-	ErrAttempt = errors.New("the attempt is committed already")
-	// ErrPast refuses a place that is over already.
-	ErrPast = errors.New("the place lies in the past")
-	// ErrOffer refuses an offer's validity of 0 or less.
-	ErrOffer = errors.New("validity of an offer: want more than 0")
-	// ErrShare refuses what would take more than the share of a submitter or project.
-	ErrShare = errors.New("the share of the submitter or the project is used up")
-	// ErrDeadline refuses a place from which a deadline cannot be met.
-	ErrDeadline = errors.New("the place ends after the deadline")
-	// ErrWithin refuses what is to be bound to a reservation that is not there, or is
+	// errAttempt refuses an attempt that is committed already.
+	errAttempt = errors.New("the attempt is committed already")
+	// errPast refuses a place that is over already.
+	errPast = errors.New("the place lies in the past")
+	// errOffer refuses an offer's validity of 0 or less.
+	errOffer = errors.New("validity of an offer: want more than 0")
+	// errShare refuses what would take more than the share of a submitter or project.
+	errShare = errors.New("the share of the submitter or the project is used up")
+	// errDeadline refuses a place from which a deadline cannot be met.
+	errDeadline = errors.New("the place ends after the deadline")
+	// errWithin refuses what is to be bound to a reservation that is not there, or is
 	// another submitter's.
-	ErrWithin = errors.New("there is no such reservation of the submitter")
+	errWithin = errors.New("there is no such reservation of the submitter")
 	// ErrFull refuses what no longer fits: capacity.ErrFull.
 	ErrFull = capacity.ErrFull
 )
@@ -109,10 +109,10 @@ type room struct {
 // New is a planner without commitments.
 func New(config Config) *Planner {
 	if config.MaxOffers < 1 {
-		config.MaxOffers = DefaultMaxOffers
+		config.MaxOffers = defaultMaxOffers
 	}
 	if config.Horizon <= 0 {
-		config.Horizon = DefaultHorizon
+		config.Horizon = defaultHorizon
 	}
 	config.Overestimate = min(max(config.Overestimate, 0), MaxOverestimate)
 	return &Planner{
@@ -162,11 +162,11 @@ func (p *Planner) Offer(number uint64) (Offer, bool) {
 // there is.
 func (p *Planner) Free(start, end time.Time) grid.Resources { return p.site.line.Free(start, end) }
 
-// Total is the owner's ceilings.
-func (p *Planner) Total() grid.Resources { return p.config.Total }
+// total is the owner's ceilings.
+func (p *Planner) total() grid.Resources { return p.config.Total }
 
-// NextOffer is the number the next offer will have, for Config.FirstOffer.
-func (p *Planner) NextOffer() uint64 { return p.next }
+// nextOffer is the number the next offer will have, for Config.FirstOffer.
+func (p *Planner) nextOffer() uint64 { return p.next }
 
 // Next is the instant at which Advance has something to do, and false if there is
 // none: an offer expires, an attempt is due to start, to go on or to end.

@@ -247,7 +247,7 @@ func TestDecodeTellsWhatIsWrong(t *testing.T) {
 		{"kind 257", announceWith(func(a *wirepb.Announce) { a.Req.Kind = 257 }), grid.ErrInvalid},
 		{"map 256", announceWith(func(a *wirepb.Announce) { a.Req.Map = 256 }), grid.ErrInvalid},
 		{"year 10000", announceWith(func(a *wirepb.Announce) { a.Req.Window.DeadlineMs = &year10000 }), grid.ErrInvalid},
-		{"long announce", announceWith(func(a *wirepb.Announce) { a.Req.Os = strings.Repeat("x", MaxAnnounceBytes) }), ErrTooLarge},
+		{"long announce", announceWith(func(a *wirepb.Announce) { a.Req.Os = strings.Repeat("x", maxAnnounceBytes) }), ErrTooLarge},
 		{"too long for anything", make([]byte, MaxMessageBytes+1), ErrTooLarge},
 		{"short digest", encode(func(w *wirepb.Wire) {
 			setCall(w, valid["reannounce"])

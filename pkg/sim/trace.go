@@ -81,7 +81,7 @@ func (t *Trace) report(h *host, of role, r step.Report) {
 	}
 	events[r.Event]++
 	if r.Level >= step.LevelInfo {
-		t.Notes = append(t.Notes, Note{At: h.world.Now(), Site: h.spec.ID, Broker: of == roleBroker, Report: r})
+		t.Notes = append(t.Notes, Note{At: h.world.now(), Site: h.spec.ID, Broker: of == roleBroker, Report: r})
 	}
 }
 
@@ -94,9 +94,9 @@ func (t *Trace) heard(site grid.SiteID, msg protocol.Message) {
 	}
 }
 
-// Overlaps counts the pairs of attempts of one task that ran at the same time:
+// overlaps counts the pairs of attempts of one task that ran at the same time:
 // what leases and fencing are there to prevent.
-func (t *Trace) Overlaps() int {
+func (t *Trace) overlaps() int {
 	byTask := slices.Clone(t.Intervals)
 	slices.SortStableFunc(byTask, func(a, b Interval) int {
 		return a.Attempt.Task.Compare(b.Attempt.Task)

@@ -34,7 +34,7 @@ func sortedAttempts(attempts map[grid.AttemptID]*attempt) []grid.AttemptID {
 	return slices.SortedFunc(maps.Keys(attempts), grid.AttemptID.Compare)
 }
 
-func (h *host) trueTime(at time.Time) time.Duration { return at.Add(-h.spec.Skew).Sub(Epoch()) }
+func (h *host) trueTime(at time.Time) time.Duration { return at.Add(-h.spec.Skew).Sub(epoch()) }
 
 func (h *host) startAttempt(e step.StartAttempt) {
 	w := h.world

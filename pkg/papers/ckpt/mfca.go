@@ -7,8 +7,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
-// MaxCheckpoints bounds the checkpoints of one Run.
-const MaxCheckpoints = 1 << 20
+// maxCheckpoints bounds the checkpoints of one Run.
+const maxCheckpoints = 1 << 20
 
 // MFCA adapts the interval between checkpoints to how often a site fails: mean
 // failure time based checkpoint adaptation, FIBR paper, section 3.3. The interval
@@ -80,7 +80,7 @@ func (m MFCA) next(interval, remaining, meanFailure float64) float64 {
 // with one interval and the mean time between failures stays as it is. Checkpoints
 // do not count as work, the end of the task needs none, and the interval is
 // adapted after each. The execution time must be finite, and more than
-// MaxCheckpoints checkpoints are an error.
+// maxCheckpoints checkpoints are an error.
 func (m MFCA) Run(firstSeconds, meanFailureSeconds float64) ([]float64, error) {
 	if err := errors.Join(
 		m.Validate(),
@@ -93,8 +93,8 @@ func (m MFCA) Run(firstSeconds, meanFailureSeconds float64) ([]float64, error) {
 	var checkpoints []float64
 	done, interval := 0.0, max(firstSeconds, m.MinSeconds)
 	for done+interval < m.ExecutionSeconds {
-		if len(checkpoints) == MaxCheckpoints {
-			return nil, fmt.Errorf("%w: shortest interval: more than %d checkpoints, want longer intervals", argument.ErrInvalid, MaxCheckpoints)
+		if len(checkpoints) == maxCheckpoints {
+			return nil, fmt.Errorf("%w: shortest interval: more than %d checkpoints, want longer intervals", argument.ErrInvalid, maxCheckpoints)
 		}
 		done += interval
 		checkpoints = append(checkpoints, done)

@@ -1,7 +1,7 @@
 // Package nodes has what the thesis, and probability theory, say of nodes and sets of them
 // that may fail: the conditional survival of fitted lifetimes (Exponential, Weibull,
 // HyperExponential), whether a set of nodes stays up or comes back (SetUp, SetRecover,
-// AtLeast), a Markov chain of two states (CTMCUp), and the policies as printed
+// atLeast), a Markov chain of two states (CTMCUp), and the policies as printed
 // (GeneralAvailability, NSA).
 //
 // No program calls it: the machines call pkg/avail, which learns from a site's own past

@@ -18,10 +18,10 @@ func AnyOf(p []float64) (float64, error) {
 	return anyOf(p), nil
 }
 
-// AtLeast is the probability that at least k of several independent events
+// atLeast is the probability that at least k of several independent events
 // happen, by the Poisson-binomial distribution. A job that bears some failures
 // needs this. k = 0 is 1, more events than there are is 0.
-func AtLeast(k int, p []float64) (float64, error) {
+func atLeast(k int, p []float64) (float64, error) {
 	if err := errors.Join(argument.AtLeast("k", 0, int64(k)), validate(p)); err != nil {
 		return 0, err
 	}
@@ -64,7 +64,7 @@ func SetUp(nodes []avail.UpNode, tau int64, quorum int) (UpSet, error) {
 			return UpSet{}, err
 		}
 	}
-	enough, err := AtLeast(quorum, fixed)
+	enough, err := atLeast(quorum, fixed)
 	if err != nil {
 		return UpSet{}, err
 	}

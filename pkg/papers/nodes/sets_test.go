@@ -16,7 +16,7 @@ import (
 func TestSetErrors(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	bad := []avail.Standing{{Site: "a", PUp: 1.5}}
-	_, eAtLeast := AtLeast(-1, nil)
+	_, eAtLeast := atLeast(-1, nil)
 	_, eAny := AnyOf([]float64{-1})
 	_, eUp := SetUp([]avail.UpNode{{FailuresPerStep: inf}}, 1, 0)
 	_, eQuorum := SetUp(nil, 1, -1)
@@ -76,7 +76,7 @@ func TestSetProperties(t *testing.T) {
 	})
 }
 
-// AtLeast and Quantile against all outcomes of a few events.
+// atLeast and Quantile against all outcomes of a few events.
 func TestPoissonBinomialAgainstAllOutcomes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 1})), 0, 8).Draw(t, "p")
@@ -94,7 +94,7 @@ func TestPoissonBinomialAgainstAllOutcomes(t *testing.T) {
 		}
 		above := 1.0
 		for k := range len(p) + 2 {
-			got, err := AtLeast(k, p)
+			got, err := atLeast(k, p)
 			if err != nil || math.Abs(got-above) > 1e-9 {
 				t.Errorf("AtLeast(%d, %v) = %v, %v, want %v", k, p, got, err, above)
 			}
@@ -104,13 +104,13 @@ func TestPoissonBinomialAgainstAllOutcomes(t *testing.T) {
 		}
 		q := rapid.Float64Range(0, 1).Draw(t, "q")
 		low, err := avail.Quantile(q, p)
-		shuffled, _ := AtLeast(low, rapid.Permutation(p).Draw(t, "shuffled"))
+		shuffled, _ := atLeast(low, rapid.Permutation(p).Draw(t, "shuffled"))
 		if err != nil || shuffled < 1-q-1e-9 {
 			t.Errorf("Quantile(%v, %v) = %d, %v: at least so many with %v", q, p, low, err, shuffled)
 		}
 		all, _ := avail.AllOf(p)
 		some, _ := AnyOf(p)
-		every, _ := AtLeast(len(p), p)
+		every, _ := atLeast(len(p), p)
 		if !near(all, every) || len(p) > 0 && (all > some+1e-12) || !(some >= 0 && some <= 1) {
 			t.Errorf("all %v, any %v", all, some)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
-// MaxHorizon bounds how many slots ahead Interval looks.
-const MaxHorizon = 1 << 20
+// maxHorizon bounds how many slots ahead Interval looks.
+const maxHorizon = 1 << 20
 
 // Load is what Interval weighs the failure against.
 type Load struct {
@@ -75,8 +75,8 @@ func (f Failure) Interval(load Load, limits Threshold, horizon int64) (profile [
 	); err != nil {
 		return nil, 0, err
 	}
-	if horizon > MaxHorizon {
-		return nil, 0, fmt.Errorf("%w: horizon: want at most %d slots, have %d", argument.ErrInvalid, MaxHorizon, horizon)
+	if horizon > maxHorizon {
+		return nil, 0, fmt.Errorf("%w: horizon: want at most %d slots, have %d", argument.ErrInvalid, maxHorizon, horizon)
 	}
 	profile = f.profile(load, limits.Weight, horizon)
 	for slots = horizon; slots > 1 && profile[slots] < limits.Share; {

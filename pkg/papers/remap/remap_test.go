@@ -125,7 +125,7 @@ func TestInvalidArguments(t *testing.T) {
 		interval(Load{TotalNodes: 1, Booking: []float64{math.NaN()}}, limits, 1),
 		interval(Load{TotalNodes: 1, Reservations: backward}, limits, 1),
 		interval(good, Threshold{-1, 1}, 1), interval(good, Threshold{1, math.NaN()}, 1),
-		interval(good, limits, -1), interval(good, limits, MaxHorizon+1),
+		interval(good, limits, -1), interval(good, limits, maxHorizon+1),
 		eSlot, eWithin, eBackward, eAlgorithm, eEnd, ePolicy, eUnknown, eTwins, eMachine,
 	} {
 		if !errors.Is(err, argument.ErrInvalid) {

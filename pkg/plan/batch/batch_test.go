@@ -81,7 +81,7 @@ func TestNewRefuses(t *testing.T) {
 		"underestimated": {[]workload.Job{{Run: 2, Estimate: 1, Procs: 1}}, Config{Procs: 1}},
 		"out of order":   {[]workload.Job{late, fine}, Config{Procs: 1}},
 	} {
-		if _, err := New(c.jobs, c.config); !errors.Is(err, ErrInvalid) {
+		if _, err := New(c.jobs, c.config); !errors.Is(err, errInvalid) {
 			t.Errorf("%s: error = %v, want ErrInvalid", name, err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("ParseSemantics(%q) = %v, %v", n, s, err)
 		}
 	}
-	if _, err := ParsePolicy("sjf"); !errors.Is(err, ErrInvalid) {
+	if _, err := ParsePolicy("sjf"); !errors.Is(err, errInvalid) {
 		t.Errorf("ParsePolicy(sjf): error = %v, want ErrInvalid", err)
 	}
 }

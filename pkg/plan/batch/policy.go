@@ -67,5 +67,5 @@ func parse(what string, names []string, text string) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("%w %s %q: want one of %s", ErrInvalid, what, text, strings.Join(names, ", "))
+	return 0, fmt.Errorf("%w %s %q: want one of %s", errInvalid, what, text, strings.Join(names, ", "))
 }

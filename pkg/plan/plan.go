@@ -11,8 +11,8 @@
 // and Grid Integration": every commitment has a place in time, and those that wait
 // move up when others end early.
 //
-// The rules of that paper which need no plan to be stated, such as LatestStart and
-// Order, are here as functions of plain numbers.
+// The rules of that paper which need no plan to be stated are functions of plain numbers
+// in pkg/papers/openccs.
 //
 // Cores, memory, disk and bandwidth are hard. Computation is soft: a task may get less than
 // it asks for and then runs longer, which the caller's Ask.Rate knows about.
@@ -31,6 +31,28 @@
 // from then on, it stands still or ends, as it allows. An outage, capacity that is
 // missing until some time, displaces promises that begin within it: they move inside
 // their bounds, or have best effort stand still for them, or are lost, which is said.
+//
+// Where to look, on the way of a request through the plan:
+//
+//	plan.go      the planner and what can be read of it
+//	types.go     configuration, classes, commitments, offers, what Advance tells
+//	quote.go     what a task could get: Ask and Quote
+//	search.go    the search for a place, over all timelines that limit it
+//	offers.go    open offers, soft and firm
+//	limits.go    shares: of promises, of others, of one submitter, of one project
+//	commit.go    offers become commitments; Release
+//	entry.go     a commitment and the parts of time in which it takes something
+//	order.go     who goes before whom: policy, strength, priorities
+//	settle.go    Advance: what begins, ends, expires and overruns
+//	moveup.go    what waits moves up when capacity came free; backfilling
+//	late.go      inputs that are late: others borrow the place
+//	outage.go    capacity that is missing for some time
+//	resolve.go   promises that no longer fit find another place, strongest first
+//	victims.go   best effort that is suspended to make room for a promise
+//	pushback.go  slack is used up before anything is suspended
+//	within.go    reservations: timelines inside the timeline
+//	state.go     the whole state, and its invariants
+//	restore.go   commitments that a crash left behind
 package plan
 
 import (

@@ -39,4 +39,14 @@
 // programs find that user's agent as they do on a real account. A script sees no setting
 // of whoever runs it, and all its agents end with it. The condition [bwrap] holds where
 // bubblewrap makes sandboxes, [lan] where the machine has an address on a network.
+//
+//	run.go        Run: a test for each script, and the programs built
+//	commands.go   exits, eventually, module, keep and the like
+//	like.go       comparing with placeholders
+//	mesh.go       meshes: the one that scripts share, and their own
+//	user.go       users with a home each
+//	agent.go      a user's agent
+//	pipe.go       a program whose reader is gone
+//	signals_*.go  signals of this system by name
+//	sys_*.go      processes that end with the test
 package scripttest

@@ -63,7 +63,7 @@ func (m *Machine) holds(j *job, t *task, id grid.AttemptID) bool {
 	switch {
 	case t.active():
 	case t.phase == grid.PhaseWaiting && t.token > 0 && t.silent:
-		j.place(id.Task.Index)
+		m.notWaiting(j, id.Task.Index)
 		t.phase, t.silent, t.away = grid.PhaseRunning, false, timeZero
 		if j.promised() && t.startedAt.IsZero() {
 			t.phase = grid.PhaseStaging // its place in the plan is ahead, as far as was heard
@@ -81,6 +81,16 @@ func (m *Machine) holds(j *job, t *task, id grid.AttemptID) bool {
 		m.report(step.LevelInfo, "accepted", id, t.site)
 	}
 	return true
+}
+
+// notWaiting takes a task from the waiting whose site speaks after all. The only part of
+// a split job may be looked for elsewhere already: what is held for its next start is
+// not wanted any more.
+func (m *Machine) notWaiting(j *job, index uint32) {
+	j.place(index)
+	if j.split() {
+		m.releaseHolds(j)
+	}
 }
 
 func (m *Machine) leaseOf(j *job) time.Duration {

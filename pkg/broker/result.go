@@ -25,7 +25,7 @@ func (m *Machine) exited(from grid.SiteID, msg protocol.Exited) {
 	}
 	index := msg.Attempt.Task.Index
 	m.stopTimer(timerLease, msg.Attempt.String())
-	j.place(index)
+	m.notWaiting(j, index)
 	t.leaseEnd, t.silent = timeZero, false
 	if msg.Exit.Cause.Final() {
 		exit := msg.Exit

@@ -30,7 +30,8 @@ type rig struct {
 	granted map[grid.AttemptID]promise
 	awarded map[grid.TaskID]*awarded
 	steps   int
-	onSend  func(step.Send) // nil: nobody listens
+	onSend  func(step.Send)     // nil: nobody listens
+	onStep  func([]step.Effect) // nil: nobody listens
 }
 
 // awarded is what one step gave out of a task: an attempt, or several rivals.
@@ -89,6 +90,9 @@ func (r *rig) do(in step.Input) []step.Effect {
 		r.t.Fatalf("after %T: the snapshot is not the table of facts", in)
 	}
 	r.checkWakeUps(in)
+	if r.onStep != nil {
+		r.onStep(effects)
+	}
 	return effects
 }
 

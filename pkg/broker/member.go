@@ -87,8 +87,17 @@ func (m *Machine) peerGone(in step.PeerGone) {
 		if in.ProvenDead {
 			m.siteDied(j, in.Site)
 		}
+		if j.round != nil {
+			j.round.settle(in.Site)
+		}
 		m.closeIfComplete(j)
 	}
+}
+
+// reachable reports whether a site is this one or connected.
+func (m *Machine) reachable(site grid.SiteID) bool {
+	p, known := m.members[site]
+	return site == m.cfg.Self || known && p.connected
 }
 
 // bansChanged takes who is banned now. A banned site is lost to this one: its

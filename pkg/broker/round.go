@@ -13,6 +13,7 @@ import (
 type round struct {
 	expected map[grid.SiteID]bool // who should answer before the TTL ends; true until it did
 	pending  int                  // of expected, how many have not answered
+	unseen   []grid.SiteID        // of expected, who was asked without being connected: it is waited for if it is by now
 	complete bool                 // everybody was asked and must explain a refusal
 	explain  bool
 	sample   float64
@@ -132,9 +133,8 @@ func (m *Machine) openRound(j *job, expected []grid.SiteID, everybody bool) *rou
 		if everybody && known && p.silentTill.After(m.now) {
 			continue // it did not answer the last time; it may, but is not waited for
 		}
-		if !r.expected[id] {
-			r.expected[id] = true
-			r.pending++
+		if r.expect(id); !m.reachable(id) {
+			r.unseen = append(r.unseen, id)
 		}
 	}
 	j.round = r
@@ -227,27 +227,39 @@ func (m *Machine) answered(j *job, a Answer) {
 	if a.Offer != nil && (awaited || !asked) {
 		r.offers++
 	}
-	if awaited {
-		r.expected[a.Site] = false
-		r.pending--
-	}
+	r.settle(a.Site)
 	m.closeIfComplete(j)
 }
 
+// expect counts a site among those that should answer.
+func (r *round) expect(site grid.SiteID) {
+	if !r.expected[site] {
+		r.expected[site] = true
+		r.pending++
+	}
+}
+
+// settle takes a site from those whose answer is awaited: it has answered, or is gone.
+func (r *round) settle(site grid.SiteID) {
+	if r.expected[site] {
+		r.expected[site] = false
+		r.pending--
+	}
+}
+
 // closeIfComplete ends a round before its TTL when nobody else is expected to
-// answer.
+// answer. It is asked after every answer, so it only counts.
 func (m *Machine) closeIfComplete(j *job) {
 	r := j.round
 	if r == nil {
 		return
 	}
-	for _, id := range sortedSites(r.expected) {
-		p, known := m.members[id]
-		if r.expected[id] && id != m.cfg.Self && (!known || !p.connected) {
-			r.expected[id] = false
-			r.pending--
+	for _, site := range r.unseen {
+		if !m.reachable(site) {
+			r.settle(site)
 		}
 	}
+	r.unseen = nil
 	enough := r.sample < 1 && r.offers >= enoughOffers
 	if r.pending == 0 || enough {
 		m.closeRound(j)

@@ -150,7 +150,7 @@ func (m *Machine) refuseBecause(j *job, phase grid.Phase, why string, which func
 	}
 	m.endTasks(j, phase, why, which)
 	if j.open < before {
-		m.emit(step.Report{
+		m.out.Emit(step.Report{
 			Event: "job_" + phase.String(), Level: step.LevelWarn, Attempt: j.attemptOfJob(), Site: m.cfg.Self, Text: why,
 		})
 	}
@@ -162,7 +162,7 @@ func (m *Machine) refuseBecause(j *job, phase grid.Phase, why string, which func
 // forgetInTime drops an ended job, unless another one still waits for it.
 func (m *Machine) forgetInTime(j *job) {
 	if _, awaited := m.awaitedBy(j); awaited {
-		m.setTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))
+		m.out.SetTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))
 		return
 	}
 	m.drop(j)

@@ -11,7 +11,7 @@ func (m *Machine) bid(from grid.SiteID, msg protocol.Bid) {
 	j, ok := m.jobs[msg.Job]
 	if !ok || j.open == 0 || msg.Seq > j.seq {
 		if ok && j.open == 0 && msg.Offer.Firm {
-			m.send(from, protocol.Clear{Job: j.id, Submitter: m.cfg.Self, Kind: protocol.ClearEnded})
+			m.out.Send(from, protocol.Clear{Job: j.id, Submitter: m.cfg.Self, Kind: protocol.ClearEnded})
 		}
 		m.refusedMessage("bid_unexpected", from, grid.AttemptID{Task: grid.TaskID{Job: msg.Job}}, grid.ReasonInvalid)
 		return

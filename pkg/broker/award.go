@@ -112,14 +112,14 @@ func (m *Machine) sendAward(j *job, c *candidate, indexes []uint32, standing []*
 		m.saveTask(j, i)
 		msg.Tasks = append(msg.Tasks, protocol.AwardedTask{Index: i, Token: t.token, Item: j.item(i)})
 		pending.tasks = append(pending.tasks, j.attempt(i))
-		m.emit(step.Report{
+		m.out.Emit(step.Report{
 			Event: "awarded", Level: step.LevelInfo, Attempt: j.attempt(i), Site: t.site, Value: t.distance,
 		})
 	}
 	first := pending.tasks[0]
 	m.awards[first] = pending
-	m.send(c.offer.Site, msg)
-	m.setTimer(timerAward, first.String(), m.now.Add(m.cfg.AwardWindow))
+	m.out.Send(c.offer.Site, msg)
+	m.out.SetTimer(timerAward, first.String(), m.now.Add(m.cfg.AwardWindow))
 }
 
 // awardMissed: the response window is over. No lease was granted for attempts

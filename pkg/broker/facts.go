@@ -57,15 +57,11 @@ type faultFact struct {
 }
 
 func (m *Machine) persist(kind, key string, value any) {
-	fact := step.NewFact(kind, key, value)
-	m.facts.Apply(fact)
-	m.emit(step.Persist{Fact: fact})
+	m.out.Persist(step.NewFact(kind, key, value))
 }
 
 func (m *Machine) persistRemoval(kind, key string) {
-	fact := step.Fact{Kind: kind, Key: key}
-	m.facts.Apply(fact)
-	m.emit(step.Persist{Fact: fact})
+	m.out.Persist(step.Fact{Kind: kind, Key: key})
 }
 
 func (m *Machine) saveJob(j *job) {
@@ -105,7 +101,7 @@ func (m *Machine) saveFault(site grid.SiteID) {
 }
 
 // Snapshot implements step.Durable.
-func (m *Machine) Snapshot() []byte { return m.facts.Encode() }
+func (m *Machine) Snapshot() []byte { return m.out.Facts().Encode() }
 
 // Restore implements step.Durable.
 func (m *Machine) Restore(encoded []byte) error {
@@ -119,7 +115,7 @@ func (m *Machine) Restore(encoded []byte) error {
 		if err := m.restoreFact(f); err != nil {
 			return fmt.Errorf("restore %s %s: %w", f.Kind, f.Key, err)
 		}
-		m.facts.Apply(f)
+		m.out.Facts().Apply(f)
 	}
 	for _, id := range m.jobIDs() {
 		m.settle(m.jobs[id])

@@ -82,7 +82,7 @@ func (m *Machine) flood(j *job, standing []*candidate) {
 	for _, c := range standing {
 		for indexes := shares[c.offer.Site]; len(indexes) > 0; {
 			n := j.fitting(indexes)
-			m.send(c.offer.Site, m.rivalAward(j, c.offer.Site, indexes[:n]))
+			m.out.Send(c.offer.Site, m.rivalAward(j, c.offer.Site, indexes[:n]))
 			indexes = indexes[n:]
 		}
 	}
@@ -119,14 +119,14 @@ func (m *Machine) makeRivals(j *job, index uint32, picked []*candidate) {
 		t.rivals = append(t.rivals, rival{
 			token: t.top, site: c.offer.Site, offer: c.offer.ID, quoted: c.quoted, distance: c.offer.Parts.Distance,
 		})
-		m.emit(step.Report{
+		m.out.Emit(step.Report{
 			Event: "awarded_rival", Level: step.LevelInfo, Attempt: grid.AttemptID{Task: j.taskID(index), Token: t.top},
 			Site: c.offer.Site, Value: c.offer.Parts.Distance,
 		})
 	}
 	t.stand(t.rivals[0])
 	m.saveTask(j, index)
-	m.setTimer(timerRivals, j.taskID(index).String(), m.now.Add(m.cfg.AwardWindow))
+	m.out.SetTimer(timerRivals, j.taskID(index).String(), m.now.Add(m.cfg.AwardWindow))
 }
 
 // rivalAward is what one of the sites is sent.
@@ -190,7 +190,7 @@ func (m *Machine) letStart(j *job, t *task, id grid.AttemptID, at int) {
 	t.stand(rivals[at])
 	t.phase, j.backoff = grid.PhaseStaging, 0
 	m.saveTask(j, id.Task.Index)
-	m.stopTimer(timerRivals, id.Task.String())
+	m.out.StopTimer(timerRivals, id.Task.String())
 	m.report(step.LevelInfo, "rival_starts", id, t.site)
 	for i, r := range rivals {
 		if i != at {
@@ -201,7 +201,7 @@ func (m *Machine) letStart(j *job, t *task, id grid.AttemptID, at int) {
 
 // fenceRivals stops what a site has of a task up to a token.
 func (m *Machine) fenceRivals(site grid.SiteID, id grid.TaskID, upTo grid.Token) {
-	m.send(site, protocol.Fence{Below: []grid.AttemptID{{Task: id, Token: max(upTo, upTo+1)}}})
+	m.out.Send(site, protocol.Fence{Below: []grid.AttemptID{{Task: id, Token: max(upTo, upTo+1)}}})
 }
 
 // dropRival takes one of its rivals from a task. Without any the task waits for
@@ -211,7 +211,7 @@ func (m *Machine) dropRival(j *job, index uint32, at int, why string) {
 	r := t.rivals[at]
 	t.stand(r)
 	t.log(why, m.now)
-	m.emit(step.Report{
+	m.out.Emit(step.Report{
 		Event: "rival_lost", Level: step.LevelWarn, Attempt: j.attempt(index), Site: r.site, Text: why,
 	})
 	if t.rivals = slices.Delete(t.rivals, at, at+1); len(t.rivals) > 0 {
@@ -221,7 +221,7 @@ func (m *Machine) dropRival(j *job, index uint32, at int, why string) {
 	}
 	t.rivals = nil
 	t.token = t.top // so that none of them is the task's attempt
-	m.stopTimer(timerRivals, j.taskID(index).String())
+	m.out.StopTimer(timerRivals, j.taskID(index).String())
 	m.requeue(j, index)
 }
 
@@ -255,7 +255,7 @@ func (m *Machine) rivalsTimer(id grid.TaskID) {
 		m.fenceRivals(r.site, id, r.token)
 	}
 	if len(t.rivals) > 0 {
-		m.setTimer(timerRivals, id.String(), m.now.Add(rivalCheck))
+		m.out.SetTimer(timerRivals, id.String(), m.now.Add(rivalCheck))
 		return
 	}
 	m.placeWaiting(j)
@@ -299,7 +299,7 @@ func (m *Machine) rivalExited(from grid.SiteID, msg protocol.Exited) bool {
 		m.faultOf(j, t, from)
 	}
 	m.dropRival(j, msg.Attempt.Task.Index, at, msg.Exit.Cause.String()+": "+msg.Exit.Text)
-	m.send(from, protocol.ExitAck{Attempts: []grid.AttemptID{msg.Attempt}})
+	m.out.Send(from, protocol.ExitAck{Attempts: []grid.AttemptID{msg.Attempt}})
 	if len(t.rivals) == 0 {
 		m.placeWaiting(j)
 	}
@@ -312,11 +312,11 @@ func (m *Machine) cancelRivals(j *job, index uint32, told map[grid.SiteID]bool) 
 	for _, r := range t.rivals {
 		if !told[r.site] {
 			told[r.site] = true
-			m.send(r.site, protocol.Cancel{Job: j.id})
+			m.out.Send(r.site, protocol.Cancel{Job: j.id})
 		}
 	}
 	if len(t.rivals) > 0 {
-		m.stopTimer(timerRivals, j.taskID(index).String())
+		m.out.StopTimer(timerRivals, j.taskID(index).String())
 	}
 	t.rivals = nil
 }
@@ -325,7 +325,7 @@ func (m *Machine) cancelRivals(j *job, index uint32, told map[grid.SiteID]bool) 
 // run. Whether they have it, and had received it at all, they are asked by sending
 // the same award again as soon as they are there.
 func (m *Machine) resumeRivals(j *job, index uint32) {
-	m.setTimer(timerRivals, j.taskID(index).String(), m.now.Add(m.cfg.BootGrace+rivalCheck))
+	m.out.SetTimer(timerRivals, j.taskID(index).String(), m.now.Add(m.cfg.BootGrace+rivalCheck))
 	m.awardAgain(j, index, m.cfg.Self)
 }
 
@@ -333,7 +333,7 @@ func (m *Machine) resumeRivals(j *job, index uint32) {
 func (m *Machine) awardAgain(j *job, index uint32, site grid.SiteID) {
 	for _, r := range j.tasks[index].rivals {
 		if r.site == site && !r.accepted {
-			m.send(site, m.rivalAward(j, site, []uint32{index}))
+			m.out.Send(site, m.rivalAward(j, site, []uint32{index}))
 		}
 	}
 }

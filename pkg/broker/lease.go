@@ -41,7 +41,7 @@ func (m *Machine) renew(from grid.SiteID, renewal uint64, attempts []grid.Attemp
 	}
 	if len(below) > 0 {
 		m.refusedMessage("fenced", from, below[0], grid.ReasonStale)
-		m.send(from, protocol.Fence{Below: below})
+		m.out.Send(from, protocol.Fence{Below: below})
 	}
 	for _, d := range slices.Sorted(maps.Keys(leases)) {
 		m.grant(from, renewal, leases[d], d)
@@ -123,9 +123,9 @@ func (m *Machine) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptI
 		if d > m.cfg.Lease {
 			m.saveTask(j, id.Task.Index)
 		}
-		m.setTimer(timerLease, id.String(), end)
+		m.out.SetTimer(timerLease, id.String(), end)
 	}
-	m.send(to, protocol.Lease{Renewal: renewal, Attempts: attempts, Duration: d})
+	m.out.Send(to, protocol.Lease{Renewal: renewal, Attempts: attempts, Duration: d})
 }
 
 // fenceOf is the token below which the attempts of a task are to stop.
@@ -171,8 +171,8 @@ func (m *Machine) lost(j *job, index uint32, why string) {
 	t.failures++
 	t.silent = true
 	delete(j.offers, t.site)
-	m.stopTimer(timerLease, id.String())
-	m.emit(step.Report{Event: "attempt_lost", Level: step.LevelWarn, Attempt: id, Site: t.site, Text: why})
+	m.out.StopTimer(timerLease, id.String())
+	m.out.Emit(step.Report{Event: "attempt_lost", Level: step.LevelWarn, Attempt: id, Site: t.site, Text: why})
 	m.requeue(j, index)
 }
 
@@ -224,7 +224,7 @@ func (m *Machine) progress(from grid.SiteID, msg protocol.Progress) {
 		return // overtaken on its way
 	}
 	if t.phase != msg.Phase || t.standing != msg.Reason {
-		m.emit(step.Report{
+		m.out.Emit(step.Report{
 			Event: msg.Phase.String(), Level: step.LevelInfo, Attempt: msg.Attempt, Site: from, Reason: msg.Reason,
 		})
 	}

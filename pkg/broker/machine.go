@@ -24,15 +24,14 @@ type Machine struct {
 	reunion     time.Time // until then frozen attempts are given time to come back
 	jobs        map[grid.JobID]*job
 	members     map[grid.SiteID]*member
-	banned      map[grid.SiteID]struct{} // what they say is ignored
+	banned      step.Bans
 	awards      map[grid.AttemptID]award // awaiting an answer, by their first attempt
 	faults      fault.Ledger
 	dependants  map[grid.JobID][]grid.JobID // by the job that they name: as one before them, or as their reservation
 	ranked      int                         // jobs with a priority
-	facts       *step.Facts
 
-	now     time.Time     // of the Step under way
-	effects []step.Effect // of the Step under way
+	now time.Time // of the Step under way
+	out step.Out  // of the Step under way, and the facts of all
 }
 
 // The machine's timers.
@@ -54,13 +53,13 @@ func New(cfg Config) *Machine {
 	return &Machine{
 		cfg: cfg, rng: step.NewRand(cfg.Seed, "broker/"+string(cfg.Self), 0),
 		jobs: make(map[grid.JobID]*job), members: make(map[grid.SiteID]*member),
-		awards: make(map[grid.AttemptID]award), facts: step.NewFacts(), dependants: make(map[grid.JobID][]grid.JobID),
+		awards: make(map[grid.AttemptID]award), dependants: make(map[grid.JobID][]grid.JobID),
 	}
 }
 
 // Step implements step.Machine.
 func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
-	m.now, m.effects = now, nil
+	m.now = now
 	switch in := in.(type) {
 	case step.Boot:
 		m.boot(in)
@@ -86,9 +85,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.command(in)
 	default: // the other inputs are the site machine's
 	}
-	effects := m.effects
-	m.effects = nil
-	return effects
+	return m.out.Take()
 }
 
 func (m *Machine) command(in step.Input) {
@@ -112,7 +109,7 @@ func (m *Machine) valid(from grid.SiteID, what interface{ Validate() error }) bo
 		err = what.Validate()
 	}
 	if err != nil {
-		m.emit(step.Report{
+		m.out.Emit(step.Report{
 			Event: "invalid", Level: step.LevelWarn, Site: from, Reason: grid.ReasonInvalid, Text: err.Error(),
 		})
 	}
@@ -123,7 +120,7 @@ func (m *Machine) message(from grid.SiteID, msg protocol.Message) {
 	if msg == nil || !m.valid(from, msg) {
 		return
 	}
-	if _, banned := m.banned[from]; banned { // it was on its way
+	if m.banned.Has(from) { // it was on its way
 		return
 	}
 	m.heard(from)
@@ -215,7 +212,7 @@ func (m *Machine) boot(in step.Boot) {
 	for _, id := range m.jobIDs() {
 		j := m.jobs[id]
 		if j.open == 0 {
-			m.setTimer(timerForget, string(id), m.now.Add(m.cfg.KeepEnded))
+			m.out.SetTimer(timerForget, string(id), m.now.Add(m.cfg.KeepEnded))
 			continue
 		}
 		j.seq = uint32(in.Incarnation << seqBits) // it may wrap after 65,536 starts, and sites forget
@@ -228,7 +225,7 @@ func (m *Machine) boot(in step.Boot) {
 			m.follow(j)
 		}
 		if len(j.waiting) > 0 && !m.blocked(j) {
-			m.setTimer(timerAgain, string(id), m.now.Add(m.cfg.BackoffMin))
+			m.out.SetTimer(timerAgain, string(id), m.now.Add(m.cfg.BackoffMin))
 		}
 	}
 }
@@ -255,30 +252,18 @@ func (m *Machine) resumeTask(j *job, index uint32) {
 		if t.leaseEnd.Before(end) {
 			t.leaseEnd = end
 		}
-		m.setTimer(timerLease, id.String(), t.leaseEnd)
+		m.out.SetTimer(timerLease, id.String(), t.leaseEnd)
 	}
 }
 
 func (m *Machine) jobIDs() []grid.JobID { return slices.Sorted(maps.Keys(m.jobs)) }
 
-func (m *Machine) emit(e step.Effect) { m.effects = append(m.effects, e) }
-
-func (m *Machine) send(to grid.SiteID, msg protocol.Message) { m.emit(step.Send{To: to, Message: msg}) }
-
-func (m *Machine) setTimer(name, id string, at time.Time) {
-	m.emit(step.SetTimer{Key: step.TimerKey{Name: name, ID: id}, At: at})
-}
-
-func (m *Machine) stopTimer(name, id string) {
-	m.emit(step.StopTimer{Key: step.TimerKey{Name: name, ID: id}})
-}
-
 func (m *Machine) report(level step.Level, event string, attempt grid.AttemptID, site grid.SiteID) {
-	m.emit(step.Report{Event: event, Level: level, Attempt: attempt, Site: site})
+	m.out.Emit(step.Report{Event: event, Level: level, Attempt: attempt, Site: site})
 }
 
 // refusedMessage counts a message that asked for something its sender may not
 // ask for or that makes no sense now.
 func (m *Machine) refusedMessage(event string, from grid.SiteID, attempt grid.AttemptID, reason grid.Reason) {
-	m.emit(step.Report{Event: event, Level: step.LevelWarn, Attempt: attempt, Site: from, Reason: reason})
+	m.out.Emit(step.Report{Event: event, Level: step.LevelWarn, Attempt: attempt, Site: from, Reason: reason})
 }

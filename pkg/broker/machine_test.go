@@ -465,7 +465,7 @@ func TestFailoverTakesTheLeastFaultIndex(t *testing.T) {
 	b.m.faults.Missed("b", 2)
 	b.m.saveFault("b")
 	b.facts = step.NewFacts()
-	for _, f := range b.m.facts.All() {
+	for _, f := range b.m.out.Facts().All() {
 		b.facts.Apply(f)
 	}
 	id := b.submit(testJob(1))

@@ -33,7 +33,7 @@ const (
 )
 
 func (m *Machine) peerSeen(in step.PeerSeen) {
-	if _, banned := m.banned[in.Site]; banned || in.Site == m.cfg.Self || !m.valid(in.Site, in.Capability) {
+	if m.banned.Has(in.Site) || in.Site == m.cfg.Self || !m.valid(in.Site, in.Capability) {
 		return
 	}
 	p, known := m.members[in.Site]
@@ -104,18 +104,10 @@ func (m *Machine) reachable(site grid.SiteID) bool {
 // offers count no more, and its tasks move when their leases have ended, as no
 // further lease is granted. Nobody waits for it.
 func (m *Machine) bansChanged(in step.BansChanged) {
-	before := m.banned
-	m.banned = make(map[grid.SiteID]struct{}, len(in.Banned))
-	for _, site := range in.Banned {
-		if site == m.cfg.Self {
-			continue
-		}
-		m.banned[site] = struct{}{}
-		if _, known := before[site]; !known {
-			m.report(step.LevelInfo, "site_banned", grid.AttemptID{}, site)
-			m.peerGone(step.PeerGone{Site: site})
-			delete(m.members, site)
-		}
+	for _, site := range m.banned.Change(in, m.cfg.Self) {
+		m.report(step.LevelInfo, "site_banned", grid.AttemptID{}, site)
+		m.peerGone(step.PeerGone{Site: site})
+		delete(m.members, site)
 	}
 }
 
@@ -136,7 +128,7 @@ func (m *Machine) siteDied(j *job, site grid.SiteID) {
 		}
 		if end := m.now.Add(m.cfg.LeaseMargin); t.leaseEnd.After(end) {
 			t.leaseEnd = end
-			m.setTimer(timerLease, j.attempt(uint32(i)).String(), end)
+			m.out.SetTimer(timerLease, j.attempt(uint32(i)).String(), end)
 		} else if t.leaseEnd.IsZero() {
 			m.lost(j, uint32(i), "its site died")
 		}
@@ -170,7 +162,7 @@ func (m *Machine) awaitReturns() {
 		}
 		if awaited {
 			m.reunion = until
-			m.setTimer(timerReunion, string(id), until)
+			m.out.SetTimer(timerReunion, string(id), until)
 		}
 	}
 }

@@ -61,13 +61,13 @@ func (m *Machine) askToHold(j *job) {
 			continue
 		}
 		h.awaited[site] = c
-		m.send(site, protocol.HoldOffer{
+		m.out.Send(site, protocol.HoldOffer{
 			Job: j.id, Seq: c.seq, OfferID: c.offer.ID, Tasks: min(c.left, uint32(len(j.waiting))),
 		})
 		asked = true
 	}
 	if asked && h.held() < uint32(len(j.waiting)) { // what is held already does not wait longer for more
-		m.setTimer(timerHold, string(j.id), m.now.Add(m.cfg.AwardWindow))
+		m.out.SetTimer(timerHold, string(j.id), m.now.Add(m.cfg.AwardWindow))
 	}
 }
 
@@ -150,7 +150,7 @@ func (m *Machine) firmBid(j *job, from grid.SiteID, msg protocol.Bid) bool {
 	delete(h.awaited, from)
 	h.firm[from] = c
 	m.note(j, Answer{Site: from, Seq: msg.Seq, Offer: &offer, At: m.now})
-	m.emit(step.Report{
+	m.out.Emit(step.Report{
 		Event: "held", Level: step.LevelDebug, Attempt: j.attemptOfJob(), Site: from, Value: offer.Parts.Distance,
 	})
 	m.goOn(j)
@@ -229,13 +229,13 @@ func (m *Machine) decide(j *job) {
 func (m *Machine) endHold(j *job) {
 	if j.hold != nil {
 		j.hold = nil
-		m.stopTimer(timerHold, string(j.id))
+		m.out.StopTimer(timerHold, string(j.id))
 	}
 }
 
 // release tells a site that what it holds for the job is not wanted.
 func (m *Machine) release(j *job, site grid.SiteID) {
-	m.send(site, protocol.Clear{Job: j.id, Submitter: m.cfg.Self, Kind: protocol.ClearPlaced})
+	m.out.Send(site, protocol.Clear{Job: j.id, Submitter: m.cfg.Self, Kind: protocol.ClearPlaced})
 }
 
 // releaseHolds gives up a request to hold: the sites are told.

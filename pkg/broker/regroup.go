@@ -37,7 +37,7 @@ func (m *Machine) regroup(j *job) {
 	j.cleared, j.asked = false, nil
 	for _, site := range sortedSites(fences) {
 		for below := range slices.Chunk(fences[site], protocol.MaxAttempts) {
-			m.send(site, protocol.Fence{Below: below})
+			m.out.Send(site, protocol.Fence{Below: below})
 		}
 	}
 	m.report(step.LevelWarn, "regrouped", j.attemptOfJob(), m.cfg.Self)
@@ -50,18 +50,18 @@ func (m *Machine) takeBack(j *job, index uint32) {
 	id := j.attempt(index)
 	switch {
 	case t.active():
-		m.stopTimer(timerLease, id.String())
+		m.out.StopTimer(timerLease, id.String())
 		t.log(why, m.now)
 		if t.leaseEnd.After(j.together) {
 			j.together = t.leaseEnd
 		}
 	case t.phase == grid.PhaseCollecting:
-		m.stopTimer(timerCollect, id.String())
+		m.out.StopTimer(timerCollect, id.String())
 		t.log(why, m.now)
-		m.send(t.site, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
+		m.out.Send(t.site, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
 	case t.phase == grid.PhaseDone:
 		j.open++
-		m.emit(step.Hold{Job: j.id, CIDs: t.exit.CIDs(), Release: true})
+		m.out.Emit(step.Hold{Job: j.id, CIDs: t.exit.CIDs(), Release: true})
 	}
 	j.wait(index)
 	t.exit, t.collectBy, t.startsAt = nil, timeZero, timeZero
@@ -81,7 +81,7 @@ func (m *Machine) apart(j *job) bool {
 	if !j.split() || !j.together.After(m.now) {
 		return false
 	}
-	m.setTimer(timerAgain, string(j.id), j.together)
+	m.out.SetTimer(timerAgain, string(j.id), j.together)
 	return true
 }
 

@@ -74,7 +74,7 @@ func (m *Machine) announceBound(j *job) {
 	m.openRound(j, sites, true).explain = true
 	msg := m.announcement(j)
 	for _, site := range sites {
-		m.send(site, msg)
+		m.out.Send(site, msg)
 	}
 	m.startTimers(j)
 }
@@ -91,7 +91,7 @@ func (m *Machine) clearBound(j *job, msg protocol.Clear) {
 		}
 	}
 	for _, site := range sortedSites(asked) {
-		m.send(site, msg)
+		m.out.Send(site, msg)
 	}
 }
 

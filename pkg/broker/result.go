@@ -17,14 +17,14 @@ func (m *Machine) exited(from grid.SiteID, msg protocol.Exited) {
 	if t == nil || t.phase.Ended() || t.phase == grid.PhaseWaiting && !t.silent {
 		// Not awaited, or heard before: a site repeats an end until it is
 		// acknowledged, and a failure is to be counted once.
-		m.send(from, protocol.ExitAck{Attempts: []grid.AttemptID{msg.Attempt}})
+		m.out.Send(from, protocol.ExitAck{Attempts: []grid.AttemptID{msg.Attempt}})
 		return
 	}
 	if t.phase == grid.PhaseCollecting {
 		return // repeated; the acknowledgement follows when the outputs are here
 	}
 	index := msg.Attempt.Task.Index
-	m.stopTimer(timerLease, msg.Attempt.String())
+	m.out.StopTimer(timerLease, msg.Attempt.String())
 	m.notWaiting(j, index)
 	t.leaseEnd, t.silent = timeZero, false
 	if msg.Exit.Cause.Final() {
@@ -43,14 +43,14 @@ func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit) {
 	id := j.attempt(index)
 	t.log(exit.Cause.String()+": "+exit.Text, m.now)
 	t.remember(t.site)
-	m.emit(step.Report{Event: "attempt_failed", Level: step.LevelWarn, Attempt: id, Site: t.site, Text: exit.Cause.String()})
+	m.out.Emit(step.Report{Event: "attempt_failed", Level: step.LevelWarn, Attempt: id, Site: t.site, Text: exit.Cause.String()})
 	if exit.Cause != grid.CauseStopped { // an owner who wants the machine back is no fault
 		t.failures++
 		m.blame(t.site)
 	}
 	site := t.site
 	m.requeue(j, index)
-	m.send(site, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
+	m.out.Send(site, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
 	m.placeWaiting(j)
 }
 
@@ -64,7 +64,7 @@ func (m *Machine) startCollect(j *job, index uint32) {
 	if t.collectBy.IsZero() {
 		t.collectBy = m.now.Add(m.cfg.CollectGiveUp)
 	}
-	m.emit(step.Collect{Attempt: j.attempt(index), Outputs: outputs, From: t.site})
+	m.out.Emit(step.Collect{Attempt: j.attempt(index), Outputs: outputs, From: t.site})
 }
 
 // collected: the outputs are here, or could not be fetched. When they cannot be
@@ -80,10 +80,10 @@ func (m *Machine) collected(in step.Collected) {
 		return
 	}
 	if m.now.Before(t.collectBy) {
-		m.emit(step.Report{
+		m.out.Emit(step.Report{
 			Event: "collect_failed", Level: step.LevelWarn, Attempt: in.Attempt, Site: t.site, Text: in.Problem,
 		})
-		m.setTimer(timerCollect, in.Attempt.String(), m.now.Add(m.cfg.CollectRetry))
+		m.out.SetTimer(timerCollect, in.Attempt.String(), m.now.Add(m.cfg.CollectRetry))
 		return
 	}
 	m.giveUpOutputs(j, index, in.Problem)
@@ -102,7 +102,7 @@ func (m *Machine) hurryCollect(j *job, index uint32) {
 	t := &j.tasks[index]
 	if by := m.now.Add(m.cfg.CollectDead); by.Before(t.collectBy) {
 		t.collectBy = by
-		m.setTimer(timerCollect, j.attempt(index).String(), by)
+		m.out.SetTimer(timerCollect, j.attempt(index).String(), by)
 	}
 }
 
@@ -142,10 +142,10 @@ func (m *Machine) finish(j *job, index uint32) {
 	m.faults.Succeeded(t.site)
 	m.saveFault(t.site)
 	m.endTask(j, index, phase)
-	m.emit(step.Report{
+	m.out.Emit(step.Report{
 		Event: "task_" + phase.String(), Level: step.LevelInfo, Attempt: id, Site: t.site, Value: float64(t.exit.Status()),
 	})
-	m.send(t.site, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
+	m.out.Send(t.site, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
 	m.jobEndedIfDone(j)
 }
 
@@ -171,14 +171,14 @@ func (m *Machine) jobEnded(j *job, kind protocol.ClearKind) {
 	j.offers = make(map[grid.SiteID]*candidate)
 	m.saveJob(j)
 	for _, name := range []string{timerRound, timerExplain, timerAgain} {
-		m.stopTimer(name, string(j.id))
+		m.out.StopTimer(name, string(j.id))
 	}
 	if j.firm() {
 		m.endHold(j)
-		m.stopTimer(timerWindow, string(j.id))
+		m.out.StopTimer(timerWindow, string(j.id))
 	}
 	m.clear(j, kind)
 	m.report(step.LevelInfo, "job_ended", j.attemptOfJob(), m.cfg.Self)
-	m.setTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))
+	m.out.SetTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))
 	m.tellDependants(j)
 }

@@ -50,11 +50,11 @@ func (m *Machine) announce(j *job) {
 	msg := m.announcement(j)
 	for _, p := range peers {
 		if m.members[p].answers && r.sample == 1 {
-			m.send(p, msg)
+			m.out.Send(p, msg)
 		}
 	}
 	if r.sample == 1 && m.allKnown() {
-		m.send(m.cfg.Self, msg)
+		m.out.Send(m.cfg.Self, msg)
 	} else {
 		m.gossip(j, msg)
 	}
@@ -83,7 +83,7 @@ func (m *Machine) announceAgain(j *job) {
 // gossip says something of a job to everybody, known or not.
 func (m *Machine) gossip(j *job, msg protocol.Message) {
 	j.gossiped = true
-	m.emit(step.Broadcast{Message: msg})
+	m.out.Broadcast(msg)
 }
 
 // clear tells those who were asked that a job needs their offers no more.
@@ -97,13 +97,13 @@ func (m *Machine) clear(j *job, kind protocol.ClearKind) {
 		return
 	}
 	if j.gossiped || !m.allKnown() {
-		m.emit(step.Broadcast{Message: msg})
+		m.out.Broadcast(msg)
 		return
 	}
 	for _, p := range m.connected() {
-		m.send(p, msg)
+		m.out.Send(p, msg)
 	}
-	m.send(m.cfg.Self, msg)
+	m.out.Send(m.cfg.Self, msg)
 }
 
 // ask asks one site that has reported room, or has just come.
@@ -120,7 +120,7 @@ func (m *Machine) ask(j *job, site grid.SiteID) {
 		return
 	}
 	m.openRound(j, []grid.SiteID{site}, false)
-	m.send(site, m.reannouncement(j))
+	m.out.Send(site, m.reannouncement(j))
 	m.startTimers(j)
 }
 
@@ -138,16 +138,16 @@ func (m *Machine) openRound(j *job, expected []grid.SiteID, everybody bool) *rou
 		}
 	}
 	j.round = r
-	m.stopTimer(timerAgain, string(j.id))
+	m.out.StopTimer(timerAgain, string(j.id))
 	return r
 }
 
 func (m *Machine) startTimers(j *job) {
-	m.setTimer(timerRound, string(j.id), m.now.Add(j.job.TTL))
+	m.out.SetTimer(timerRound, string(j.id), m.now.Add(j.job.TTL))
 	if j.round.complete && !j.round.explain {
-		m.setTimer(timerExplain, string(j.id), m.now.Add(j.job.TTL/2))
+		m.out.SetTimer(timerExplain, string(j.id), m.now.Add(j.job.TTL/2))
 	}
-	m.emit(step.Report{
+	m.out.Emit(step.Report{
 		Event: "announced", Level: step.LevelDebug, Attempt: j.attemptOfJob(), Value: float64(j.seq),
 	})
 }
@@ -170,9 +170,9 @@ func (m *Machine) callAgain(j *job, peers []grid.SiteID) {
 		return
 	}
 	for _, p := range peers {
-		m.send(p, msg)
+		m.out.Send(p, msg)
 	}
-	m.send(m.cfg.Self, msg)
+	m.out.Send(m.cfg.Self, msg)
 }
 
 func (m *Machine) announcement(j *job) protocol.Announce {
@@ -205,7 +205,7 @@ func (m *Machine) needRequirements(from grid.SiteID, msg protocol.NeedRequiremen
 	if !ok || j.open == 0 || msg.Seq != j.seq {
 		return
 	}
-	m.send(from, protocol.Requirements{Announce: m.announcement(j)})
+	m.out.Send(from, protocol.Requirements{Announce: m.announcement(j)})
 }
 
 func (m *Machine) answered(j *job, a Answer) {
@@ -277,8 +277,8 @@ func (m *Machine) closeRound(j *job) {
 		return
 	}
 	j.round = nil
-	m.stopTimer(timerRound, string(j.id))
-	m.stopTimer(timerExplain, string(j.id))
+	m.out.StopTimer(timerRound, string(j.id))
+	m.out.StopTimer(timerExplain, string(j.id))
 	m.noteSilence(r)
 	if j.probe {
 		m.endProbe(j)
@@ -366,7 +366,7 @@ func (m *Machine) waitFor(j *job, r *round) {
 		j.backoff = min(max(2*j.backoff, m.cfg.BackoffMin), m.cfg.BackoffMax)
 	}
 	pause := j.backoff/2 + time.Duration(m.rng.Float64()*float64(j.backoff)/2)
-	m.setTimer(timerAgain, string(j.id), m.now.Add(pause))
+	m.out.SetTimer(timerAgain, string(j.id), m.now.Add(pause))
 }
 
 // widen repeats a sampled round with eight times the sites.
@@ -381,6 +381,6 @@ func (m *Machine) widen(j *job, last *round) {
 func (m *Machine) endProbe(j *job) {
 	j.open, j.waiting, j.ended = 0, nil, m.now
 	m.clear(j, protocol.ClearWithdrawn)
-	m.emit(step.Reply{Command: j.command, Job: j.id})
-	m.setTimer(timerForget, string(j.id), m.now.Add(probeKept))
+	m.out.Emit(step.Reply{Command: j.command, Job: j.id})
+	m.out.SetTimer(timerForget, string(j.id), m.now.Add(probeKept))
 }

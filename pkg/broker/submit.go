@@ -21,13 +21,13 @@ import (
 func (m *Machine) submit(in step.Submit) {
 	j, err := m.accept(in.Job)
 	if err != nil {
-		m.emit(step.Reply{Command: in.Command, Err: err})
+		m.out.Emit(step.Reply{Command: in.Command, Err: err})
 		return
 	}
 	j.noWait = in.NoWait
 	m.saveJob(j)
-	m.emit(step.Hold{Job: j.id, CIDs: inputsOf(j.job)})
-	m.emit(step.Reply{Command: in.Command, Job: j.id})
+	m.out.Emit(step.Hold{Job: j.id, CIDs: inputsOf(j.job)})
+	m.out.Emit(step.Reply{Command: in.Command, Job: j.id})
 	m.report(step.LevelInfo, "job_submitted", j.attemptOfJob(), m.cfg.Self)
 	m.depend(j)
 	m.watchWindow(j)
@@ -41,7 +41,7 @@ func (m *Machine) submit(in step.Submit) {
 func (m *Machine) probe(in step.Probe) {
 	j, err := m.accept(in.Job)
 	if err != nil {
-		m.emit(step.Reply{Command: in.Command, Err: err})
+		m.out.Emit(step.Reply{Command: in.Command, Err: err})
 		return
 	}
 	j.probe, j.command = true, in.Command
@@ -123,14 +123,14 @@ func newJobID(c Config, incarnation, counter uint64) grid.JobID {
 func (m *Machine) cancel(in step.CancelJob) {
 	j, ok := m.jobs[in.Job]
 	if !ok || j.probe {
-		m.emit(step.Reply{Command: in.Command, Job: in.Job, Err: step.ErrNoSuchJob})
+		m.out.Emit(step.Reply{Command: in.Command, Job: in.Job, Err: step.ErrNoSuchJob})
 		return
 	}
 	if j.open > 0 {
 		m.withdraw(j, grid.PhaseCancelled, "cancelled by its submitter")
 		m.report(step.LevelInfo, "job_cancelled", j.attemptOfJob(), m.cfg.Self)
 	}
-	m.emit(step.Reply{Command: in.Command, Job: in.Job})
+	m.out.Emit(step.Reply{Command: in.Command, Job: in.Job})
 }
 
 // withdraw ends all open tasks of a job in one phase.
@@ -150,14 +150,14 @@ func (m *Machine) endTasks(j *job, phase grid.Phase, outcome string, which func(
 		}
 		if t.active() || t.phase == grid.PhaseCollecting {
 			m.cancelRivals(j, uint32(i), told)
-			m.stopTimer(timerLease, j.attempt(uint32(i)).String())
+			m.out.StopTimer(timerLease, j.attempt(uint32(i)).String())
 			t.log(outcome, m.now)
 			switch {
 			case keep: // the site still has outputs of others
-				m.send(t.site, protocol.Fence{Below: []grid.AttemptID{m.fenceOf(j.attempt(uint32(i)))}})
+				m.out.Send(t.site, protocol.Fence{Below: []grid.AttemptID{m.fenceOf(j.attempt(uint32(i)))}})
 			case !told[t.site]:
 				told[t.site] = true
-				m.send(t.site, protocol.Cancel{Job: j.id})
+				m.out.Send(t.site, protocol.Cancel{Job: j.id})
 			}
 		}
 		m.endTask(j, uint32(i), phase)
@@ -169,16 +169,16 @@ func (m *Machine) forget(in step.ForgetJob) {
 	j, ok := m.jobs[in.Job]
 	switch {
 	case !ok:
-		m.emit(step.Reply{Command: in.Command, Job: in.Job, Err: step.ErrNoSuchJob})
+		m.out.Emit(step.Reply{Command: in.Command, Job: in.Job, Err: step.ErrNoSuchJob})
 	case j.open > 0:
-		m.emit(step.Reply{Command: in.Command, Job: in.Job, Err: step.ErrNotEnded})
+		m.out.Emit(step.Reply{Command: in.Command, Job: in.Job, Err: step.ErrNotEnded})
 	default:
 		if by, awaited := m.awaitedBy(j); awaited {
-			m.emit(step.Reply{Command: in.Command, Job: in.Job, Err: fmt.Errorf("%w: job %s", step.ErrAwaited, by)})
+			m.out.Emit(step.Reply{Command: in.Command, Job: in.Job, Err: fmt.Errorf("%w: job %s", step.ErrAwaited, by)})
 			return
 		}
 		m.drop(j)
-		m.emit(step.Reply{Command: in.Command, Job: in.Job})
+		m.out.Emit(step.Reply{Command: in.Command, Job: in.Job})
 	}
 }
 
@@ -186,13 +186,13 @@ func (m *Machine) drop(j *job) {
 	if j.open > 0 && !j.probe {
 		return
 	}
-	m.stopTimer(timerForget, string(j.id))
+	m.out.StopTimer(timerForget, string(j.id))
 	delete(m.jobs, j.id)
 	if j.probe {
 		return
 	}
 	m.independ(j)
-	m.emit(step.Hold{Job: j.id, CIDs: j.data(), Release: true})
+	m.out.Emit(step.Hold{Job: j.id, CIDs: j.data(), Release: true})
 	m.persistRemoval(factJob, string(j.id))
 	for i := range j.tasks {
 		m.persistRemoval(factTask, j.taskID(uint32(i)).String())

@@ -53,7 +53,7 @@ func (m *Machine) holdTogether(j *job) bool {
 		c := j.offers[s.site]
 		delete(j.offers, s.site)
 		h.awaited[s.site] = c
-		m.send(s.site, protocol.HoldOffer{
+		m.out.Send(s.site, protocol.HoldOffer{
 			Job: j.id, Seq: c.seq, OfferID: c.offer.ID, Tasks: s.parts, At: m.commonStartAt(j, s.site, h.parts.at),
 		})
 	}
@@ -66,7 +66,7 @@ func (m *Machine) holdTogether(j *job) bool {
 	if len(h.parts.shares) == 0 {
 		return false
 	}
-	m.setTimer(timerHold, string(j.id), m.now.Add(m.cfg.AwardWindow))
+	m.out.SetTimer(timerHold, string(j.id), m.now.Add(m.cfg.AwardWindow))
 	return true
 }
 
@@ -240,7 +240,7 @@ func (m *Machine) awardTogether(j *job) {
 	}
 	j.awardBase -= envBytes(hosts)
 	j.common = nil
-	m.emit(step.Report{
+	m.out.Emit(step.Report{
 		Event: "awarded_together", Level: step.LevelInfo, Attempt: j.attemptOfJob(), Text: hosts,
 		Value: float64(len(h.parts.shares)),
 	})
@@ -316,7 +316,7 @@ func (m *Machine) sayable(j *job, shares []share) bool {
 		}
 	}
 	if err != nil {
-		m.emit(step.Report{
+		m.out.Emit(step.Report{
 			Event: "hosts_too_many", Level: step.LevelWarn, Attempt: j.attemptOfJob(), Value: float64(len(shares)), Text: err.Error(),
 		})
 	}

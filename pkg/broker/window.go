@@ -42,7 +42,7 @@ func (j *job) over(now time.Time) bool {
 // watchWindow sees to it that what waits is not forgotten when its window is over.
 func (m *Machine) watchWindow(j *job) {
 	if last, bounded := j.lastStart(); bounded && j.open > 0 {
-		m.setTimer(timerWindow, string(j.id), last)
+		m.out.SetTimer(timerWindow, string(j.id), last)
 	}
 }
 
@@ -90,7 +90,7 @@ func (m *Machine) expire(j *job) bool {
 		m.endTask(j, i, phase)
 	}
 	if len(j.waiting) < before {
-		m.emit(step.Report{
+		m.out.Emit(step.Report{
 			Event: "window_over", Level: step.LevelWarn, Attempt: j.attemptOfJob(), Site: m.cfg.Self, Text: what,
 		})
 	}

@@ -103,16 +103,6 @@ func (m *Machine) awaitedBy(j *job) (grid.JobID, bool) {
 	return "", false
 }
 
-// tellDependants goes on with those who waited for a job that has ended now.
-func (m *Machine) tellDependants(j *job) {
-	m.endBound(j)
-	for _, id := range m.inOrder(m.dependants[j.id]) {
-		if k := m.jobs[id]; slices.Contains(k.job.After, j.id) {
-			m.follow(k)
-		}
-	}
-}
-
 // follow announces a job when all that it waits for is done, and ends it when that
 // cannot be.
 func (m *Machine) follow(j *job) {

@@ -51,7 +51,7 @@ func (m *Machine) renew(from grid.SiteID, renewal uint64, attempts []grid.Attemp
 		m.clearIfPlaced(j)
 		if j.arrived {
 			j.arrived = false
-			m.serveBound(j)
+			m.lookAtBound(j)
 		}
 	}
 }
@@ -232,6 +232,6 @@ func (m *Machine) progress(from grid.SiteID, msg protocol.Progress) {
 	m.planned(j, msg)
 	if msg.Phase == grid.PhaseRunning && t.startedAt.IsZero() {
 		t.startedAt = m.now
-		m.serveBound(j)
+		m.lookAtBound(j)
 	}
 }

@@ -29,6 +29,7 @@ type Machine struct {
 	faults      fault.Ledger
 	dependants  map[grid.JobID][]grid.JobID // by the job that they name: as one before them, or as their reservation
 	ranked      int                         // jobs with a priority
+	looks       looks
 
 	now time.Time // of the Step under way
 	out step.Out  // of the Step under way, and the facts of all
@@ -85,6 +86,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.command(in)
 	default: // the other inputs are the site machine's
 	}
+	m.drainLooks()
 	return m.out.Take()
 }
 

@@ -95,30 +95,19 @@ func (m *Machine) clearBound(j *job, msg protocol.Clear) {
 	}
 }
 
-// serveBound announces the jobs that wait for a place of a reservation: it is held
-// now, perhaps at another site than before, or its time has come.
-func (m *Machine) serveBound(res *job) {
-	if !res.isReservation() {
-		return
-	}
-	for _, id := range m.inOrder(m.Bound(res.id)) {
-		m.announceAgain(m.jobs[id])
-	}
+// endBound ends a job whose reservation is over. What its sites still run they stop
+// themselves, and say so; what was released early is stopped from here.
+func (m *Machine) endBound(j *job) {
+	res, known := m.jobs[j.job.Spec.Reservation]
+	released := known && res.released()
+	m.refuseBecause(j, grid.PhaseRefused, m.reservationOver(j), func(t *task) bool {
+		return t.phase == grid.PhaseWaiting || released && t.active()
+	})
 }
 
-// endBound ends what was bound to a reservation that is over. What its sites still run
-// they stop themselves, and say so; what was released early is stopped from here.
-func (m *Machine) endBound(res *job) {
-	if !res.isReservation() {
-		return
-	}
-	released := slices.ContainsFunc(res.tasks, func(t task) bool { return t.phase == grid.PhaseCancelled })
-	for _, id := range m.Bound(res.id) {
-		j := m.jobs[id]
-		m.refuseBecause(j, grid.PhaseRefused, m.reservationOver(j), func(t *task) bool {
-			return t.phase == grid.PhaseWaiting || released && t.active()
-		})
-	}
+// released reports whether a reservation was given up before its time.
+func (j *job) released() bool {
+	return slices.ContainsFunc(j.tasks, func(t task) bool { return t.phase == grid.PhaseCancelled })
 }
 
 // reservationOver says why a bound job cannot be placed any more; empty if it can.
@@ -127,7 +116,7 @@ func (m *Machine) reservationOver(j *job) string {
 	switch {
 	case !j.bound() || known && res.open > 0:
 		return ""
-	case known && slices.ContainsFunc(res.tasks, func(t task) bool { return t.phase == grid.PhaseCancelled }):
+	case known && res.released():
 		return fmt.Sprintf("its reservation %s was released", res.id)
 	default:
 		return fmt.Sprintf("its reservation %s is over", j.job.Spec.Reservation)

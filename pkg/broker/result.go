@@ -180,5 +180,5 @@ func (m *Machine) jobEnded(j *job, kind protocol.ClearKind) {
 	m.clear(j, kind)
 	m.report(step.LevelInfo, "job_ended", j.attemptOfJob(), m.cfg.Self)
 	m.out.SetTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))
-	m.tellDependants(j)
+	m.lookAfter(j)
 }

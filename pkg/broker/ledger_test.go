@@ -30,6 +30,7 @@ var (
 	updateLedger = flag.Bool("update", false, "write the golden ledger anew")
 	ledgerRuns   = flag.Int("ledger.runs", 0, "how many runs to write, instead of comparing the golden ones")
 	ledgerOut    = flag.String("ledger.out", "", "the file that these are written to")
+	ledgerTrace  = flag.Int("ledger.trace", -1, "a run whose effects are logged, to see where two versions part")
 )
 
 const (
@@ -39,6 +40,10 @@ const (
 )
 
 func TestLedger(t *testing.T) {
+	if *ledgerTrace >= 0 {
+		t.Log(playLedger(t, uint64(*ledgerTrace)))
+		return
+	}
 	runs, out := goldenRuns, goldenLedger
 	if *ledgerRuns > 0 && *ledgerOut != "" {
 		runs, out = *ledgerRuns, *ledgerOut
@@ -68,6 +73,7 @@ type ledgerRun struct {
 	*rig
 	src     randSource
 	inbox   []heard
+	log     func(string, ...any)
 	number  uint64
 	tight   bool // hardly anything fits anywhere
 	ordered uint64
@@ -86,7 +92,7 @@ func (s randSource) n(limit int) int { return s.IntN(limit) }
 
 func playLedger(t *testing.T, seed uint64) string {
 	t.Helper()
-	l := &ledgerRun{src: randSource{step.NewRand(seed, "ledger", 0)}}
+	l := &ledgerRun{src: randSource{step.NewRand(seed, "ledger", 0)}, log: t.Logf}
 	l.rig = newRig(t, l.tune)
 	l.onStep = l.enter
 	for _, site := range sites[:3] {
@@ -130,13 +136,16 @@ func (l *ledgerRun) capability() grid.Capability {
 // look folds what the broker shows into the hashes.
 func (l *ledgerRun) look() {
 	shown := []any{l.m.Members(), l.m.Jobs()}
-	for _, id := range l.m.jobIDs() {
+	for _, id := range l.m.enquiryIDs() {
 		state, _ := l.m.Job(id)
 		shown = append(shown, state, l.m.Data(id), l.m.Bound(id))
 	}
 	text, err := json.Marshal(shown)
 	if err != nil {
 		l.t.Fatalf("%v", err)
+	}
+	if *ledgerTrace >= 0 {
+		l.log("\tshown: %s", text)
 	}
 	view := []step.Effect{step.Persist{Fact: step.Fact{Kind: "view", Value: text}}}
 	l.ordered, l.sorted = step.HashEffects(l.ordered, view), step.HashEffects(l.sorted, view)
@@ -146,6 +155,9 @@ func (l *ledgerRun) look() {
 // is said to them.
 func (l *ledgerRun) enter(effects []step.Effect) {
 	l.ordered = step.HashEffects(l.ordered, effects)
+	if *ledgerTrace >= 0 {
+		l.trace(effects)
+	}
 	each := make([][]byte, 0, len(effects))
 	for _, e := range effects {
 		each = append(each, binary.BigEndian.AppendUint64(nil, step.HashEffects(0, []step.Effect{e})))
@@ -155,6 +167,17 @@ func (l *ledgerRun) enter(effects []step.Effect) {
 	l.sorted = step.HashEffects(l.sorted, []step.Effect{step.Persist{Fact: fact}})
 	for _, e := range effects {
 		l.deliver(e)
+	}
+}
+
+func (l *ledgerRun) trace(effects []step.Effect) {
+	l.log("Step %d at %s", l.steps, l.now.Format("15:04:05.000"))
+	for _, e := range effects {
+		if p, is := e.(step.Persist); is {
+			l.log("\tPersist %s %s %s", p.Fact.Kind, p.Fact.Key, p.Fact.Value)
+			continue
+		}
+		l.log("\t%T %+v", e, e)
 	}
 }
 

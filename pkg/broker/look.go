@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -39,6 +40,12 @@ func (l *looks) add(job grid.JobID, why lookReason) {
 	l.queue = append(l.queue, look{job, why})
 }
 
+// has reports whether a look waits already.
+func (l *looks) has(job grid.JobID, why lookReason) bool {
+	same := look{job, why}
+	return slices.Contains(l.queue, same) || slices.Contains(l.found, same)
+}
+
 func (l *looks) next() (look, bool) {
 	if len(l.found) > 0 {
 		l.queue, l.found = slices.Concat(l.found, l.queue), nil
@@ -58,33 +65,29 @@ func (m *Machine) drainLooks() {
 		if !some {
 			return
 		}
-		if j, known := m.jobs[l.job]; known {
-			m.takeLook(j, l.why)
+		j, known := m.jobs.all[l.job]
+		switch {
+		case !known:
+		case l.why == lookPredecessorEnded:
+			m.goOn(j)
+		case l.why == lookReservationHeld:
+			m.announceAgain(j)
+		case l.why == lookReservationOver:
+			m.endBound(j)
 		}
-	}
-}
-
-func (m *Machine) takeLook(j *job, why lookReason) {
-	switch why {
-	case lookPredecessorEnded:
-		m.follow(j)
-	case lookReservationHeld:
-		m.announceAgain(j)
-	case lookReservationOver:
-		m.endBound(j)
 	}
 }
 
 // lookAfter queues the jobs that waited for one that has ended now, and those that were
 // bound to it.
 func (m *Machine) lookAfter(ended *job) {
-	if ended.isReservation() {
-		for _, id := range m.Bound(ended.id) {
+	if ended.traits.passive {
+		for _, id := range m.jobs.boundTo(ended.id) {
 			m.looks.add(id, lookReservationOver)
 		}
 	}
-	for _, id := range m.inOrder(m.dependants[ended.id]) {
-		if slices.Contains(m.jobs[id].job.After, ended.id) {
+	for _, id := range m.jobs.inOrder(m.jobs.dependants[ended.id]) {
+		if slices.Contains(m.jobs.all[id].spec.After, ended.id) {
 			m.looks.add(id, lookPredecessorEnded)
 		}
 	}
@@ -93,10 +96,46 @@ func (m *Machine) lookAfter(ended *job) {
 // lookAtBound queues the jobs that wait for a place of a reservation: it is held now,
 // perhaps at another site than before, or its time has come.
 func (m *Machine) lookAtBound(res *job) {
-	if !res.isReservation() {
+	if !res.traits.passive {
 		return
 	}
-	for _, id := range m.inOrder(m.Bound(res.id)) {
-		m.looks.add(id, lookReservationHeld)
+	for _, id := range m.jobs.inOrder(m.jobs.boundTo(res.id)) {
+		if !m.looks.has(id, lookReservationHeld) {
+			m.looks.add(id, lookReservationHeld)
+		}
 	}
+}
+
+// goOn announces a job when all that it waits for is done, and ends it when that
+// cannot be.
+func (m *Machine) goOn(j *job) {
+	if j.open == 0 {
+		return
+	}
+	for _, id := range m.jobs.awaits(j) {
+		first := m.jobs.all[id]
+		if first.open > 0 {
+			continue
+		}
+		phase := grid.PhaseRefused
+		if first.outcome() == outcomeCancelled {
+			phase = grid.PhaseCancelled
+		}
+		why := fmt.Sprintf("it was to run after job %s, which has %s", id, first.outcome().phrase())
+		m.refuseBecause(j, phase, why, func(*task) bool { return true })
+		return
+	}
+	if !m.jobs.isBlocked(j) {
+		m.announceAgain(j)
+	}
+}
+
+// endBound ends a job whose reservation is over. What its sites still run they stop
+// themselves, and say so; what was released early is stopped from here.
+func (m *Machine) endBound(j *job) {
+	res, known := m.jobs.all[j.traits.within]
+	released := known && res.released()
+	m.refuseBecause(j, grid.PhaseRefused, m.jobs.reservationOver(j), func(t *task) bool {
+		return t.phase == grid.PhaseWaiting || released && t.active()
+	})
 }

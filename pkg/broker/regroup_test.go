@@ -96,7 +96,7 @@ func TestAPartIsLost(t *testing.T) {
 func (b *bench) announcedAgain(id grid.JobID) []step.Effect {
 	b.Helper()
 	for range 100 {
-		if b.m.jobs[id].round != nil {
+		if b.m.jobs.all[id].round() != nil {
 			break
 		}
 		b.pass(100 * time.Millisecond)

@@ -152,7 +152,9 @@ func (d desk) drop(cids []grid.CID) {
 
 func (d desk) send(to grid.SiteID, msg protocol.Message) { d.m.out.Send(to, msg) }
 
-func (d desk) report(level step.Level, event string, r step.Report) { d.m.out.Report(level, event, r) }
+func (d desk) report(level step.Level, event string, r step.Report) {
+	d.m.out.Report(level, event, r)
+}
 
 func (d desk) reportRefused(event string, from grid.SiteID, id grid.AttemptID, why grid.Reason) {
 	d.m.reportRefused(event, from, id, why)

@@ -50,8 +50,9 @@ func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.Atte
 
 // withoutQueued leaves out the attempts that are one of several that queue a task: those
 // get no lease before they ask whether they may start.
-func (m *Machine) withoutQueued(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) []grid.AttemptID {
-	var others []grid.AttemptID
+func (m *Machine) withoutQueued(
+	from grid.SiteID, renewal uint64, attempts []grid.AttemptID,
+) (others []grid.AttemptID) {
 	for _, id := range attempts {
 		one := protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: renewal}
 		if j, t := m.jobs.task(id.Task); t == nil || !j.how.answered(desk{m, j}, from, one) {

@@ -38,7 +38,8 @@ func (p *peers) admits(j *job) bool {
 		return true
 	}
 	j.answers[p.cfg.Here] = Answer{Site: p.cfg.Here, Seq: j.seq, At: p.now, Refusal: grid.Refusal{
-		Reason: grid.ReasonAvailability, Want: int64(len(j.waiting)), Have: int64(math.Floor(alpha * total)),
+		Reason: grid.ReasonAvailability, Want: int64(len(j.waiting)),
+		Have: int64(math.Floor(alpha * total)),
 	}}
 	return false
 }

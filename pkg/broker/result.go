@@ -90,7 +90,8 @@ func (m *Machine) onCollectTimer(id grid.AttemptID) {
 // giveUpOutputs computes a task again elsewhere.
 func (m *Machine) giveUpOutputs(j *job, index uint32, problem string) {
 	j.tasks[index].result = result{}
-	m.failedAt(j, index, grid.Exit{Cause: grid.CauseData, Text: "its outputs could not be fetched: " + problem})
+	why := "its outputs could not be fetched: " + problem
+	m.failedAt(j, index, grid.Exit{Cause: grid.CauseData, Text: why})
 }
 
 // hurryCollect shortens the time in which the outputs of an attempt must be had whose

@@ -198,30 +198,6 @@ func (p *peers) mayReturn(t *task) bool {
 		p.cutOff && p.now.Before(t.away.Add(maxAway))
 }
 
-// skew is by how much a site's clock is ahead of this one, as far as was measured.
-func (p *peers) skew(site grid.SiteID) time.Duration {
-	if other, known := p.all[site]; known {
-		return other.skew.Truncate(time.Millisecond)
-	}
-	return 0
-}
-
-// capability is what a site is declared to have.
-func (p *peers) capability(site grid.SiteID) grid.Capability {
-	if other, known := p.all[site]; known {
-		return other.capability
-	}
-	return p.cfg.Capability
-}
-
-// name is what people call a site; empty: nothing.
-func (p *peers) name(site grid.SiteID) string {
-	if other, known := p.all[site]; known {
-		return other.name
-	}
-	return p.cfg.Name
-}
-
 // forget drops a member and what was seen of it.
 func (p *peers) forget(id grid.SiteID) {
 	delete(p.all, id)

@@ -104,7 +104,7 @@ func (p *peers) likeliest(candidates []*candidate) []*candidate {
 // which part of that is up in the long run.
 func (p *peers) longRun(req grid.Requirement) (total, alpha float64) {
 	room := float64(places(req, p.cfg.Capability))
-	cycles, weights := []avail.Cycle{hereAlways()}, []float64{room}
+	cycles, weights := []avail.Cycle{{MTTFSeconds: math.Inf(1)}}, []float64{room} // this site is here
 	total = room
 	for _, id := range p.sorted() {
 		other := p.all[id]

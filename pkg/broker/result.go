@@ -11,7 +11,7 @@ import (
 // the task elsewhere.
 func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 	index := msg.Attempt.Task.Index
-	if j, t := m.jobs.task(msg.Attempt.Task); t != nil && j.how.answered(desk{m, j}, from, msg) {
+	if m.strategyKnows(from, msg.Attempt, msg) {
 		return
 	}
 	j, t := m.jobs.current(from, msg.Attempt)

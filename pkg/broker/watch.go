@@ -3,7 +3,6 @@ package broker
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
@@ -137,6 +136,3 @@ func (p *member) cycle(now time.Time) avail.Cycle {
 		MTTFSeconds: 1 / p.leaving(now).Rate(), MTTRSeconds: 1 / p.returning(now).Rate(),
 	}
 }
-
-// hereAlways is the cycle of this site: it is here.
-func hereAlways() avail.Cycle { return avail.Cycle{MTTFSeconds: math.Inf(1)} }

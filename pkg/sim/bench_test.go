@@ -24,7 +24,7 @@ func BenchmarkThousandSites(b *testing.B) {
 				}
 				for limit := w.elapsed + time.Minute; !w.ended("s0", id); {
 					if w.Run(w.elapsed+200*time.Millisecond) != nil || w.elapsed > limit {
-						b.Fatalf("the job has not ended: %v", w.Err())
+						b.Fatalf("the job has not ended: %v", w.failure)
 					}
 				}
 			}

@@ -73,7 +73,7 @@ func (h herald) openRound(j *job, expected []grid.SiteID, everybody bool) *round
 		explain: j.traits.thorough || len(expected) <= h.cfg.ExplainUpTo+1,
 	}
 	for _, id := range expected {
-		if everybody && h.peers.silent(id) {
+		if everybody && h.peers.silent(id) && !j.traits.thorough {
 			continue // it did not answer the last time; it may, but is not waited for
 		}
 		if r.expect(id); !h.peers.reachable(id) {

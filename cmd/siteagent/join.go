@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mrsmesh/mrsmesh/internal/agent"
+	"github.com/mrsmesh/mrsmesh/internal/agent/backend"
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/internal/member"
@@ -268,15 +269,15 @@ func (j *joining) check(ctx context.Context) (view.CheckResult, error) {
 	defer end()
 	group := &errgroup.Group{}
 	group.Go(func() error { return a.Run(live) })
-	result := askUntil(live, a)
+	result := askUntil(live, backend.New(a))
 	end()
 	return result, errors.Join(group.Wait(), a.Close())
 }
 
 // askUntil asks again until the offers arrive or the time is over.
-func askUntil(ctx context.Context, a *agent.Agent) view.CheckResult {
+func askUntil(ctx context.Context, b *backend.Backend) view.CheckResult {
 	for {
-		result, err := a.Check(ctx)
+		result, err := b.Check(ctx)
 		if err == nil && result.Arrive {
 			return result
 		}

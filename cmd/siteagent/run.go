@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mrsmesh/mrsmesh/internal/agent"
+	"github.com/mrsmesh/mrsmesh/internal/agent/backend"
 	"github.com/mrsmesh/mrsmesh/internal/api"
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/data"
@@ -93,7 +94,7 @@ func serve(ctx context.Context, c config.Agent, a *agent.Agent, metrics *obs.Reg
 		}
 		options.Token = token
 	}
-	server, err := api.New(a, options)
+	server, err := api.New(backend.New(a), options)
 	if err != nil {
 		return nil, err
 	}

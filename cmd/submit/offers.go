@@ -7,92 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/mrsmesh/mrsmesh/internal/view"
 )
-
-func (a *app) planCommand() *cobra.Command {
-	svg := ""
-	cmd := &cobra.Command{
-		Use: "plan FILE", Short: "Announce a job and show the offers; dispatch nothing",
-		Long: `Announce a job file to the mesh, show how every site answers, and withdraw it.
-Nothing runs. START is when the program would begin at the earliest and FINISH when
-it is expected to end, on this machine's clock. Of a job with a fixed start or a
-deadline, P(KEPT) is how likely the site stays until then, and who cannot promise it
-says the earliest time that it could. The code is 4 when every site says that it
-never fits.`,
-		Args: exactly(1, "one job file"), Example: "  submit plan pi.yaml\n  submit plan pi.yaml -o wide\n  submit plan pi.yaml --svg map.svg",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			plan, _, err := a.loadFile(args[0])
-			if err != nil {
-				return err
-			}
-			if err = a.checkDomain(cmd.Context()); err != nil {
-				return err
-			}
-			job, err := a.upload(cmd.Context(), plan)
-			if err != nil {
-				return err
-			}
-			offers, err := a.client.Plan(cmd.Context(), job)
-			if err != nil {
-				return err
-			}
-			if err := a.showOffers(offers); err != nil {
-				return err
-			}
-			if err := writeMap(svg, offers); err != nil {
-				return err
-			}
-			if offers.Never {
-				return &codeError{code: exitNever}
-			}
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&svg, "svg", "", "draw the virtual map into this file")
-	return cmd
-}
-
-// writeMap draws the virtual map into a file, if one is named.
-func writeMap(path string, offers view.OfferTable) error {
-	if path == "" {
-		return nil
-	}
-	var drawn bytes.Buffer
-	if err := offers.WriteMap(&drawn); err != nil {
-		return err
-	}
-	if err := os.WriteFile(path, drawn.Bytes(), 0o644); err != nil { //nolint:gosec // a drawing for everybody
-		return fmt.Errorf("draw the map: %w", err)
-	}
-	return nil
-}
-
-func (a *app) whyCommand() *cobra.Command {
-	svg := ""
-	cmd := &cobra.Command{
-		Use: "why ID", Short: "Show why a job is where it is: each site's answer and distance",
-		Example: "  submit why mfrg\n  submit why mfrg -o wide", Args: exactly(1, "one job"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := a.findJob(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			offers, err := a.client.Offers(cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			if err := a.showOffers(offers); err != nil {
-				return err
-			}
-			return writeMap(svg, offers)
-		},
-	}
-	cmd.Flags().StringVar(&svg, "svg", "", "draw the virtual map into this file")
-	return cmd
-}
 
 // showOffers prints each site's answer, and beside it what would change it.
 func (a *app) showOffers(offers view.OfferTable) error {
@@ -151,4 +67,29 @@ func further(row view.OfferRow) string {
 		parts = append(parts, "without "+strings.Join(row.LeftOut, ", "))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// earliest is the earliest time that a site which refused could promise.
+func earliest(offers view.OfferTable) (site string, at view.Time) {
+	for _, row := range offers.Rows {
+		if !row.CouldPromise.IsZero() && (at.IsZero() || row.CouldPromise.Before(at.Time)) {
+			site, at = nameOf(row.Name, row.Site), row.CouldPromise
+		}
+	}
+	return site, at
+}
+
+// writeMap draws the virtual map into a file, if one is named.
+func writeMap(path string, offers view.OfferTable) error {
+	if path == "" {
+		return nil
+	}
+	var drawn bytes.Buffer
+	if err := offers.WriteMap(&drawn); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, drawn.Bytes(), 0o644); err != nil { //nolint:gosec // a drawing for everybody
+		return fmt.Errorf("draw the map: %w", err)
+	}
+	return nil
 }

@@ -14,53 +14,7 @@ import (
 	"strings"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
-
-// fetch writes the outputs of a job's finished tasks below a folder. It writes
-// what it can and reports the first thing that went wrong.
-func (a *app) fetch(ctx context.Context, id grid.JobID, folder string) error {
-	tasks, err := a.client.AllTasks(ctx, id)
-	if err != nil {
-		return err
-	}
-	var root *os.Root
-	var errs []error
-	written := 0
-	for _, task := range tasks {
-		for _, out := range task.Outputs {
-			if out.To == "" {
-				continue
-			}
-			if root == nil {
-				if root, err = openFolder(folder); err != nil {
-					return err
-				}
-				defer func() { _ = root.Close() }()
-			}
-			if err := a.writeOutput(ctx, root, out); err != nil {
-				errs = append(errs, fmt.Errorf("task %s: write %s: %w", task.ID, out.To, err))
-				continue
-			}
-			written++
-		}
-	}
-	if written > 0 {
-		a.say("wrote %d %s below %s", written, plural(uint32(min(written, 2)), "output"), folder)
-	}
-	return errors.Join(errs...)
-}
-
-func openFolder(folder string) (*os.Root, error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // the user's own results
-		return nil, fmt.Errorf("make folder of outputs: %w", err)
-	}
-	root, err := os.OpenRoot(folder)
-	if err != nil {
-		return nil, fmt.Errorf("open folder of outputs: %w", err)
-	}
-	return root, nil
-}
 
 // writeOutput fetches one output and puts it in its place at once: under a
 // temporary name first, then renamed. No part of its path may be a link.

@@ -192,45 +192,6 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	return a, nil
 }
 
-// makeMachines makes the machines with the facts of the earlier runs.
-func (a *Agent) makeMachines() error {
-	siteConfig := site.Default(a.mesh.Self(), a.cfg.Capability)
-	brokerConfig := broker.Default(a.mesh.Self())
-	brokerConfig.Name = a.cfg.Name
-	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
-	siteConfig.MaxRuntime, siteConfig.DataBytes = a.cfg.MaxRuntime, a.cfg.Data.QuotaBytes
-	siteConfig.Priced, siteConfig.Price = a.cfg.Priced, a.cfg.Price
-	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
-	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
-	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
-	brokerConfig.ReplyTarget, brokerConfig.Policy = a.cfg.Replies, a.cfg.Policy
-	if a.cfg.Gossip {
-		brokerConfig.UnicastUpTo = 0
-	}
-	if a.cfg.SoftMin {
-		brokerConfig.Choice = broker.ChoiceSoftMin
-	}
-	setIf(&brokerConfig.Lease, a.cfg.Lease)
-	setIf(&brokerConfig.LeaseMargin, a.cfg.LeaseMargin)
-	setIf(&brokerConfig.KeepEnded, a.cfg.KeepEnded)
-	if err := errors.Join(a.cfg.Planning.apply(&siteConfig), siteConfig.Validate(), brokerConfig.Validate()); err != nil {
-		return fmt.Errorf("configuration of the machines: %w", err)
-	}
-	a.siteMachine, a.brokerMachine = site.New(siteConfig), broker.New(brokerConfig)
-	var err error
-	if a.site, err = a.makeLoop(siteName, a.siteMachine, siteConfig); err != nil {
-		return err
-	}
-	a.broker, err = a.makeLoop(brokerName, a.brokerMachine, brokerConfig)
-	return err
-}
-
-func setIf(field *time.Duration, value time.Duration) {
-	if value > 0 {
-		*field = value
-	}
-}
-
 // Run lets the site live until the context ends or its owner stops it, and
 // returns nil in both cases.
 func (a *Agent) Run(ctx context.Context) error {

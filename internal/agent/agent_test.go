@@ -1,4 +1,4 @@
-package agent
+package agent_test
 
 import (
 	"errors"
@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/agent"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
 
 func TestJobRunsElsewhere(t *testing.T) {
@@ -42,11 +44,11 @@ func TestJobRunsElsewhere(t *testing.T) {
 	if got := a.log(t, id, view.LogQuery{Stream: "stderr"}); got != "" {
 		t.Errorf("stderr after the end = %q", got)
 	}
-	eventually(t, "nothing is left of the attempt and its module", func() bool {
+	agent.Eventually(t, "nothing is left of the attempt and its module", func() bool {
 		return len(b.left(t, "attempts")) == 0 && len(b.left(t, "modules")) == 0
 	})
-	eventually(t, "the site lets the data go", func() bool {
-		for _, root := range b.data.Roots() {
+	agent.Eventually(t, "the site lets the data go", func() bool {
+		for _, root := range b.Stores().Data.Roots() {
 			if root.Pinned {
 				return false
 			}
@@ -56,7 +58,7 @@ func TestJobRunsElsewhere(t *testing.T) {
 }
 
 func TestSubmitNeedsItsData(t *testing.T) {
-	c := plans(t, 1)
+	c := agent.Plans(t, 1)
 	a := start(t, c[0])
 	job := a.job(t)
 	job.Spec.Inputs = []grid.Input{{Path: "/in/x", CID: "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy", Bytes: 1}}
@@ -69,7 +71,7 @@ func TestSubmitNeedsItsData(t *testing.T) {
 }
 
 func TestLogs(t *testing.T) {
-	c := plans(t, 3)
+	c := agent.Plans(t, 3)
 	a := start(t, c[0])
 	b := start(t, c[1], a)
 	stranger := start(t, c[2], a, b)
@@ -104,7 +106,7 @@ func TestLogs(t *testing.T) {
 	}
 
 	t.Run("someone else's attempt", func(t *testing.T) {
-		body, err := stranger.remoteLog(t.Context(), b.Self(), logRequest{Attempt: attempt.String(), Stream: "stdout"})
+		body, err := stranger.AskForLog(t.Context(), b.Self(), attempt.String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,15 +114,15 @@ func TestLogs(t *testing.T) {
 		if text, _ := io.ReadAll(body); len(text) > 0 {
 			t.Errorf("a stranger reads %q", text)
 		}
-		if got := b.reports.counters()["log_request_denied"]; got != 1 {
+		if got := b.Known().Counters["log_request_denied"]; got != 1 {
 			t.Errorf("%d requests were denied, want 1", got)
 		}
-		bad, err := a.remoteLog(t.Context(), b.Self(), logRequest{Attempt: "../../etc/passwd", Stream: "stdout"})
+		bad, err := a.AskForLog(t.Context(), b.Self(), "../../etc/passwd")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer bad.Close()
-		if text, _ := io.ReadAll(bad); len(text) > 0 || b.reports.counters()["log_request_invalid"] != 1 {
+		if text, _ := io.ReadAll(bad); len(text) > 0 || b.Known().Counters["log_request_invalid"] != 1 {
 			t.Errorf("a request without sense reads %q", text)
 		}
 	})
@@ -147,7 +149,7 @@ func TestLogs(t *testing.T) {
 // alone starts an agent that runs its own jobs.
 func alone(t *testing.T) *node {
 	t.Helper()
-	c := plans(t, 2)
+	c := agent.Plans(t, 2)
 	return start(t, c[1])
 }
 
@@ -185,7 +187,7 @@ func TestPauseEndsByItself(t *testing.T) {
 	if err := a.Pause(t.Context(), 50*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the pause is over", func() bool {
+	agent.Eventually(t, "the pause is over", func() bool {
 		s, err := a.Status(t.Context())
 		return err == nil && !s.Paused
 	})
@@ -208,7 +210,7 @@ func TestStop(t *testing.T) {
 			}
 			select {
 			case <-b.done:
-			case <-time.After(patience):
+			case <-time.After(agent.Patience):
 				t.Fatal("the agent does not end")
 			}
 			if b.err != nil {
@@ -254,7 +256,7 @@ func TestResumeCallsOffStop(t *testing.T) {
 }
 
 func TestRestart(t *testing.T) {
-	c := plans(t, 3)
+	c := agent.Plans(t, 3)
 	a := start(t, c[0])
 	b := start(t, c[1], a)
 	a.awaitPeers(t, 1)
@@ -264,7 +266,7 @@ func TestRestart(t *testing.T) {
 	a.awaitPeers(t, 2)
 	b.close(t)
 	again := start(t, c[1], a, d)
-	eventually(t, "the task moves", func() bool {
+	agent.Eventually(t, "the task moves", func() bool {
 		task := a.task(t, id)
 		return task.Phase == view.PhaseRunning && task.Token > 1
 	})
@@ -281,9 +283,9 @@ func TestRestart(t *testing.T) {
 	a2 := start(t, c[0], again, d)
 	a2.await(t, id, view.PhaseRunning)
 	var pinned int
-	eventually(t, "what nobody owns is let go", func() bool {
+	agent.Eventually(t, "what nobody owns is let go", func() bool {
 		pinned = 0
-		for _, root := range a2.data.Roots() {
+		for _, root := range a2.Stores().Data.Roots() {
 			if root.Pinned {
 				pinned++
 			}
@@ -297,15 +299,15 @@ func TestRestart(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	c := plans(t, 1)[0]
+	c := agent.Plans(t, 1)[0]
 	bad := c
 	bad.Lease = -time.Second
 	bad.P2P.Domain = "Not a label"
-	if _, err := New(t.Context(), bad); err == nil || !strings.Contains(err.Error(), "domain") {
+	if _, err := agent.New(t.Context(), bad); err == nil || !strings.Contains(err.Error(), "domain") {
 		t.Errorf("New with a bad domain: %v", err)
 	}
 	a := start(t, c)
-	if _, err := New(t.Context(), c); err == nil {
+	if _, err := agent.New(t.Context(), c); err == nil {
 		t.Error("two agents share a state directory")
 	}
 	if _, err := os.Stat(filepath.Join(a.cfg.StateDir, "attempts")); err != nil {
@@ -315,10 +317,10 @@ func TestNewRefuses(t *testing.T) {
 
 // TestMachinePanic wants that an agent whose machine breaks ends with an error.
 func TestMachinePanic(t *testing.T) {
-	c := plans(t, 1)[0]
+	c := agent.Plans(t, 1)[0]
 	n := start(t, c)
 	n.fails = true
-	n.site.soon(func() { panic("lost count") })
+	_ = n.AskSite(t.Context(), func(*site.Machine) { panic("lost count") }) // its loop is gone then
 	<-n.done
 	if n.err == nil || !strings.Contains(n.err.Error(), "lost count") {
 		t.Errorf("Run: %v, want what broke", n.err)
@@ -326,37 +328,4 @@ func TestMachinePanic(t *testing.T) {
 	if _, err := n.Status(t.Context()); !errors.Is(err, view.ErrBusy) {
 		t.Errorf("Status after the end: %v, want ErrBusy", err)
 	}
-}
-
-func TestPins(t *testing.T) {
-	a := alone(t)
-	ref := a.store(t, "shared")
-	pinned := func() (bool, bool) {
-		for _, root := range a.data.Roots() {
-			if root.CID == ref.CID {
-				return root.Pinned, root.PinnedUntil.IsZero()
-			}
-		}
-		return false, false
-	}
-	a.pins.hold("one", ref.CID)
-	a.pins.hold("two", ref.CID)
-	a.pins.release("one")
-	if held, forGood := pinned(); !held || !forGood {
-		t.Errorf("the data of two owners is let go by one of them")
-	}
-	a.pins.release("two")
-	if held, forGood := pinned(); !held || forGood {
-		t.Errorf("an upload is let go with the owner of the same data: pinned %t, for good %t", held, forGood)
-	}
-	a.pins.mu.Lock()
-	a.pins.uploads[ref.CID] = time.Now().Add(-time.Second)
-	a.pins.mu.Unlock()
-	a.pins.hold("three", ref.CID)
-	a.pins.release("three")
-	if held, _ := pinned(); held {
-		t.Error("data without an owner stays pinned")
-	}
-	a.pins.release("three") // again: nothing
-	a.pins.hold("none", "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy")
 }

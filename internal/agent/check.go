@@ -2,14 +2,13 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/mrsmesh/mrsmesh/internal/p2p"
-	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -20,7 +19,6 @@ import (
 const (
 	checkWait  = 4 * time.Second        // for one site's answer
 	checkTTL   = 2 * time.Second        // of the probe that it announces
-	checkSites = 3                      // asked at most
 	checkPause = 250 * time.Millisecond // between two probes for others
 	checkQueue = 4                      // checks of others that wait
 )
@@ -32,8 +30,8 @@ type checks struct {
 	turn  sync.Mutex    // held while one is carried out
 
 	mu      sync.Mutex
-	last    uint64                    // guarded by mu
-	waiting map[question]chan verdict // guarded by mu
+	last    uint64                             // guarded by mu
+	waiting map[question]chan protocol.Checked // guarded by mu
 }
 
 type question struct {
@@ -41,18 +39,16 @@ type question struct {
 	number uint64
 }
 
-type verdict = protocol.Checked
-
 func newChecks() *checks {
-	return &checks{slots: make(chan struct{}, checkQueue), waiting: make(map[question]chan verdict)}
+	return &checks{slots: make(chan struct{}, checkQueue), waiting: make(map[question]chan protocol.Checked)}
 }
 
-func (c *checks) ask(site grid.SiteID) (question, chan verdict) {
+func (c *checks) ask(site grid.SiteID) (question, chan protocol.Checked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last++
 	q := question{site, c.last}
-	answer := make(chan verdict, 1)
+	answer := make(chan protocol.Checked, 1)
 	c.waiting[q] = answer
 	return q, answer
 }
@@ -131,11 +127,12 @@ func (a *Agent) probeFor(site grid.SiteID) (grid.Job, broker.JobState, error) {
 	if err != nil {
 		return job, broker.JobState{}, err
 	}
-	id, err := a.command(ctx, func(n uint64) step.Input { return step.Probe{Command: n, Job: job} })
+	id, err := a.Command(ctx, func(n uint64) step.Input { return step.Probe{Command: n, Job: job} })
 	if err != nil {
 		return job, broker.JobState{}, err
 	}
-	state, _, err := a.findJob(ctx, id)
+	var state broker.JobState
+	err = a.AskBroker(ctx, func(m *broker.Machine) { state, _ = m.Job(id) })
 	return job, state, err
 }
 
@@ -174,47 +171,23 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), 250)], "")
 }
 
-// Check asks the sites that are dialled first, then others, whether this site's
-// offers arrive. That they do not is a result and no error.
-func (a *Agent) Check(ctx context.Context) (view.CheckResult, error) {
-	peers := a.mesh.Peers()
-	slices.SortStableFunc(peers, func(x, y p2p.Peer) int { return order(a.dialledFirst(x.Site)) - order(a.dialledFirst(y.Site)) })
-	result := view.CheckResult{
-		Reason: "no other site is connected",
-		Remedy: "see that the site behind the address under bootstrap runs, and that it lists or has invited this one",
-	}
-	for _, p := range peers[:min(len(peers), checkSites)] {
-		q, answer := a.checks.ask(p.Site)
-		a.send(p.Site, protocol.Check{Number: q.number})
-		timer := time.NewTimer(checkWait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			a.checks.forget(q)
-			return result, fmt.Errorf("wait for the answer of %s: %w", p.Site, ctx.Err())
-		case <-timer.C:
-			a.checks.forget(q)
-			result = view.CheckResult{
-				Site: p.Site, Name: p.Facts.Name, Reason: p.Facts.Name + " does not answer",
-				Remedy: "it may be busy, or of an older version; try again",
-			}
-		case v := <-answer:
-			timer.Stop()
-			return checkResult(p, v), nil
-		}
-	}
-	return result, nil
-}
+// ErrNoAnswer is returned for a site that was asked and says nothing.
+var ErrNoAnswer = errors.New("no answer came in time")
 
-// dialledFirst reports whether the site stands under bootstrap.
-func (a *Agent) dialledFirst(site grid.SiteID) bool {
-	return slices.ContainsFunc(a.cfg.P2P.Bootstrap, func(addr string) bool { return strings.HasSuffix(addr, "/p2p/"+string(site)) })
-}
-
-func checkResult(p p2p.Peer, v verdict) view.CheckResult {
-	r := view.CheckResult{Arrive: v.Arrived, Site: p.Site, Name: p.Facts.Name, Distance: v.Distance, Seconds: v.Took.Seconds(), Reason: v.Text}
-	if !r.Arrive {
-		r.Remedy = "siteagent status says what this site gives and whether it is paused"
+// AskCheck lets a site announce a probe, and returns what it saw of this site's
+// answer. It is ErrNoAnswer if the site does not say.
+func (a *Agent) AskCheck(ctx context.Context, site grid.SiteID) (protocol.Checked, error) {
+	q, answer := a.checks.ask(site)
+	defer a.checks.forget(q)
+	a.send(site, protocol.Check{Number: q.number})
+	timer := time.NewTimer(checkWait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return protocol.Checked{}, fmt.Errorf("wait for the answer of %s: %w", site, ctx.Err())
+	case <-timer.C:
+		return protocol.Checked{}, ErrNoAnswer
+	case v := <-answer:
+		return v, nil
 	}
-	return r
 }

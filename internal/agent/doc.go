@@ -5,5 +5,26 @@
 //
 // Everything else that happens - messages, sandboxes, transfers, users - lives
 // in goroutines of its own and reaches a machine only as an input. Users read a
-// machine's state by a question that its loop answers between two steps.
+// machine's state by a question that its loop answers between two steps; what they are
+// shown of it is internal/agent/backend.
+//
+//	agent.go     Config, New, Run, Close: the life of an agent
+//	ask.go       the door for internal/agent/backend: questions, commands, what is known
+//	loop.go      the goroutine of a machine: queue, journal, facts before effects, timers
+//	machine.go   the two machines made from the configuration, also for a replay
+//	clock.go     the machines' time, and the supervisors'
+//	network.go   messages to and from the mesh, and effects that are carried out there
+//	work.go      attempts: start, lease, suspension, stop, what they left
+//	staging.go   inputs and modules fetched before a start
+//	modules.go   one copy of a module for all attempts that run it
+//	verify.go    whether the sandbox could keep a plan, before that is promised
+//	pins.go      which data is kept, and for whom
+//	logs.go      what attempts print, read here, elsewhere and for others
+//	check.go     probes for other sites that ask whether their offers arrive
+//	bans.go      the roster opened, and the machines told who is banned
+//	leave.go     the end that users ask for: when nothing runs any more
+//	owner.go     the owner's use of the machine, and trials of the ceilings
+//	host.go      what the machine can do, and what others leave of it
+//	past.go      the site's history, its availability and forecasts
+//	report.go    what the machines report: counted, logged, shown
 package agent

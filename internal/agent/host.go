@@ -7,7 +7,6 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
 	"github.com/mrsmesh/mrsmesh/internal/owner"
-	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
@@ -195,71 +194,4 @@ func (h *hostState) see(left grid.Capability, room hostinfo.Room) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.left, h.room = left, room
-}
-
-// machineView is what was found out about the machine; nil if nobody looked.
-func (a *Agent) machineView() *view.MachineView {
-	m := a.cfg.Host.Machine
-	if m.Cores == 0 {
-		return nil
-	}
-	h := a.host
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	mean := a.owner.Report().Mean
-	return &view.MachineView{
-		OS: m.OS, Arch: m.Arch, CPUModel: m.CPUModel, Cores: m.Cores,
-		MemoryBytes: above(h.room.MemoryBytes, 0), FreeMemoryBytes: above(h.room.FreeMemory, -1),
-		DiskBytes: above(h.room.DiskBytes, 0), FreeDiskBytes: above(h.room.FreeDiskBytes, -1),
-		CoreMFLOPS: above(h.nominal.CoreMFLOPS, 0), CoreMFLOPSNow: above(h.left.CoreMFLOPS, 0), DiskBps: above(h.nominal.DiskBps, 0),
-		OtherCores: reading(mean.Others), StolenCores: reading(mean.Stolen),
-		CPUPressure: reading(mean.CPU), MemoryPressure: reading(mean.Memory), IOPressure: reading(mean.IO),
-		Pending: h.pending,
-	}
-}
-
-// above is the value, or nothing where it says that nobody knows.
-func above(value, unknown int64) *int64 {
-	if value <= unknown {
-		return nil
-	}
-	return &value
-}
-
-func reading(r yield.Reading) *float64 {
-	if !r.Known {
-		return nil
-	}
-	return &r.Value
-}
-
-// referenceJob is what a site's standing is shown for, so that owners can compare.
-const referenceJob = "1 core, 2 GFLOPS, 256 MiB memory, 64 MiB disk, 64 MiB to fetch, 1 h"
-
-func referenceRequirement(c grid.Capability) grid.Requirement {
-	kind := grid.KindWasm
-	if len(c.Kinds) > 0 {
-		kind = c.Kinds[0]
-	}
-	return grid.Requirement{
-		Kind:    kind,
-		Need:    grid.Resources{MilliCPUs: 1000, MemoryBytes: 256 << 20, DiskBytes: 64 << 20, MFLOPS: 2000},
-		Runtime: time.Hour, Weights: grid.DefaultWeights(),
-		Sources: []grid.DataSource{{Bytes: 64 << 20}},
-	}
-}
-
-// reference is where the site stands for the reference job. It is only called on
-// the site's loop.
-func (a *Agent) reference(c grid.Capability) *view.Standing {
-	s := &view.Standing{Job: referenceJob}
-	parts, refusal, ok := a.siteMachine.Quote(referenceRequirement(c))
-	if !ok {
-		s.Refusal = refusal.Explain()
-		return s
-	}
-	wait, stageIn, run := parts.Wait.Seconds(), parts.StageIn.Seconds(), parts.Run.Seconds()
-	s.X, s.Y, s.Z, s.Distance = &parts.X, &parts.Y, &parts.Z, &parts.Distance
-	s.WaitSeconds, s.StageInSeconds, s.RunSeconds = &wait, &stageIn, &run
-	return s
 }

@@ -1,4 +1,4 @@
-package agent
+package agent_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/agent"
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -26,11 +27,11 @@ func statusOf(t *testing.T, n *node) view.AgentStatus {
 // While the owner needs the machine its speed stays unknown, which is said and is
 // no 0; then it is measured, and the other sites hear of it.
 func TestMeasuredWhenQuiet(t *testing.T) {
-	c := plans(t, 2)
+	c := agent.Plans(t, 2)
 	d := newDesk(t)
 	known := c[1].Capability
 	machine := hostinfo.Machine{Cores: 2, FreeMemory: -1, FreeDiskBytes: -1}
-	c[1].Host = Host{
+	c[1].Host = agent.Host{
 		Machine: machine, Want: hostinfo.Want{Core: true}, Every: 20 * time.Millisecond,
 		Capability: func(m hostinfo.Measured) grid.Capability {
 			out := known
@@ -39,7 +40,7 @@ func TestMeasuredWhenQuiet(t *testing.T) {
 		},
 	}
 	c[1].Capability = c[1].Host.Capability(hostinfo.Measured{})
-	c[1].Owner = Owner{Yield: true, Rules: ownerRules(), Root: d.root}
+	c[1].Owner = agent.Owner{Yield: true, Rules: ownerRules(), Root: d.root}
 	a := start(t, c[0])
 	b := start(t, c[1], a)
 	d.await("the measurement waits", func() bool {
@@ -57,16 +58,16 @@ func TestMeasuredWhenQuiet(t *testing.T) {
 	if r := statusOf(t, b).Reference; r == nil || r.Refusal == "" || r.X != nil {
 		t.Errorf("reference %+v, want a refusal", r)
 	}
-	eventually(t, "the quiet machine is measured", func() bool { return statusOf(t, b).CoreMFLOPS > 0 })
+	agent.Eventually(t, "the quiet machine is measured", func() bool { return statusOf(t, b).CoreMFLOPS > 0 })
 	s := statusOf(t, b)
 	if s.Ceilings.MFLOPS != 2*s.CoreMFLOPS || s.Machine.CoreMFLOPS == nil || *s.Machine.CoreMFLOPS != s.CoreMFLOPS {
 		t.Errorf("status %+v, machine %+v", s, s.Machine)
 	}
-	eventually(t, "the other site knows it", func() bool {
+	agent.Eventually(t, "the other site knows it", func() bool {
 		rows, err := a.Sites(t.Context())
 		return err == nil && len(rows) == 2 && rows[1].CoreMFLOPS == s.CoreMFLOPS && rows[1].Left == nil
 	})
-	eventually(t, "the site has a place in the map", func() bool {
+	agent.Eventually(t, "the site has a place in the map", func() bool {
 		r := statusOf(t, b).Reference
 		return r != nil && r.Refusal == "" && r.X != nil && r.Y != nil && r.Z != nil && r.Distance != nil
 	})
@@ -77,12 +78,12 @@ func TestMeasuredWhenQuiet(t *testing.T) {
 
 // What other programs use is not offered; the others hear of the ceilings alone.
 func TestOthersUseTheMachine(t *testing.T) {
-	c := plans(t, 2)
+	c := agent.Plans(t, 2)
 	d := newDesk(t)
-	c[1].Host = Host{Machine: hostinfo.Machine{Cores: 2, FreeMemory: -1, FreeDiskBytes: -1}, Every: 20 * time.Millisecond}
+	c[1].Host = agent.Host{Machine: hostinfo.Machine{Cores: 2, FreeMemory: -1, FreeDiskBytes: -1}, Every: 20 * time.Millisecond}
 	rules := ownerRules()
 	rules.Looks = 100 // the site shows what is left rather than that it yields
-	c[1].Owner = Owner{Yield: true, Root: d.root, Rules: rules}
+	c[1].Owner = agent.Owner{Yield: true, Root: d.root, Rules: rules}
 	a := start(t, c[0])
 	b := start(t, c[1], a)
 	began := time.Now()
@@ -98,7 +99,7 @@ func TestOthersUseTheMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the site takes less", func() bool {
+	agent.Eventually(t, "the site takes less", func() bool {
 		busy()
 		s := statusOf(t, b)
 		return s.Left.MilliCPUs == 0 && s.Left.MFLOPS == 1
@@ -117,7 +118,7 @@ func TestOthersUseTheMachine(t *testing.T) {
 	if err != nil || rows[0].Left == nil || rows[0].Left.MilliCPUs != 0 || rows[0].Total.MilliCPUs != 2000 {
 		t.Errorf("own row %+v, %v", rows, err)
 	}
-	eventually(t, "the other site knows the ceilings", func() bool {
+	agent.Eventually(t, "the other site knows the ceilings", func() bool {
 		rows, err := a.Sites(t.Context())
 		return err == nil && len(rows) == 2 && rows[1].Total.MilliCPUs == 2000
 	})
@@ -125,7 +126,7 @@ func TestOthersUseTheMachine(t *testing.T) {
 
 // Nobody looks unless told to.
 func TestHostIsLeftAlone(t *testing.T) {
-	n := start(t, plans(t, 1)[0])
+	n := start(t, agent.Plans(t, 1)[0])
 	s := statusOf(t, n)
 	if s.Machine != nil || s.Owner.OtherCores != nil || *s.Left != s.Ceilings {
 		t.Errorf("status %+v", s)

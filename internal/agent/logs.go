@@ -31,26 +31,13 @@ const (
 	logPoll       = 100 * time.Millisecond
 )
 
-// TaskLog reads what a task has printed: from the stored result when it has
-// ended, else from the site that runs it.
-func (a *Agent) TaskLog(ctx context.Context, task grid.TaskID, q view.LogQuery) (io.ReadCloser, error) {
-	where, err := a.findLog(ctx, task, q.Stream)
-	if err != nil {
-		return nil, err
+// OpenLog reads the log of an attempt at the site that runs it, this one or another.
+func (a *Agent) OpenLog(ctx context.Context, at grid.SiteID, id grid.AttemptID, q view.LogQuery) (io.ReadCloser, error) {
+	request := logRequest{Attempt: id.String(), Stream: q.Stream, Offset: q.Offset, Follow: q.Follow}
+	if at == a.mesh.Self() {
+		return a.localLog(ctx, id, request), nil
 	}
-	request := logRequest{Attempt: where.attempt.String(), Stream: q.Stream, Offset: q.Offset, Follow: q.Follow}
-	switch {
-	case where.ended && where.cid == "":
-		return io.NopCloser(eof{}), nil
-	case where.ended:
-		return a.storedLog(ctx, where.cid, q.Offset)
-	case where.site == "":
-		return nil, fmt.Errorf("%w: the task has not started yet; its log begins when it runs", view.ErrConflict)
-	case where.site == a.mesh.Self():
-		return a.localLog(ctx, where.attempt, request), nil
-	default:
-		return a.remoteLog(ctx, where.site, request)
-	}
+	return a.remoteLog(ctx, at, request)
 }
 
 // localLog reads the log of an attempt on this machine.
@@ -67,11 +54,6 @@ func (a *Agent) localLog(ctx context.Context, id grid.AttemptID, request logRequ
 	return logReader{reader, cancel}
 }
 
-type eof struct{}
-
-// Read implements io.Reader: there is nothing.
-func (eof) Read([]byte) (int, error) { return 0, io.EOF }
-
 type logReader struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -81,54 +63,6 @@ type logReader struct {
 func (r logReader) Close() error {
 	r.cancel()
 	return r.ReadCloser.Close()
-}
-
-type logPlace struct {
-	attempt grid.AttemptID
-	site    grid.SiteID
-	ended   bool
-	cid     grid.CID // when it has ended and printed something
-}
-
-func (a *Agent) findLog(ctx context.Context, task grid.TaskID, stream string) (logPlace, error) {
-	if stream != "stdout" && stream != "stderr" {
-		return logPlace{}, fmt.Errorf("%w: stream: want stdout or stderr, have %q", grid.ErrInvalid, stream)
-	}
-	var where logPlace
-	found := false
-	err := a.broker.ask(ctx, func() {
-		job, ok := a.brokerMachine.Job(task.Job)
-		if !ok || task.Index >= uint32(len(job.Tasks)) {
-			return
-		}
-		found = true
-		t := job.Tasks[task.Index]
-		where = logPlace{attempt: grid.AttemptID{Task: task, Token: t.Token}, ended: t.Phase.Ended()}
-		if t.Phase >= grid.PhaseRunning {
-			where.site = t.Site
-		}
-		if t.Exit != nil && where.ended {
-			where.cid = t.Exit.Stdout.CID
-			if stream == "stderr" {
-				where.cid = t.Exit.Stderr.CID
-			}
-		}
-	})
-	if err == nil && !found {
-		err = fmt.Errorf("%w: no such task: %s", view.ErrNotFound, task)
-	}
-	return where, err
-}
-
-func (a *Agent) storedLog(ctx context.Context, cid grid.CID, offset int64) (io.ReadCloser, error) {
-	body, err := a.data.Cat(ctx, cid)
-	if err != nil {
-		return nil, userError(err)
-	}
-	if _, err := io.CopyN(io.Discard, body, offset); err != nil && !errors.Is(err, io.EOF) {
-		return nil, errors.Join(err, body.Close())
-	}
-	return body, nil
 }
 
 func (a *Agent) remoteLog(ctx context.Context, site grid.SiteID, request logRequest) (io.ReadCloser, error) {

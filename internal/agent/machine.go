@@ -2,13 +2,99 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/store"
+	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/plan"
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
+
+// makeMachines makes the machines with the facts of the earlier runs.
+func (a *Agent) makeMachines() error {
+	siteConfig := site.Default(a.mesh.Self(), a.cfg.Capability)
+	brokerConfig := broker.Default(a.mesh.Self())
+	brokerConfig.Name = a.cfg.Name
+	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
+	siteConfig.MaxRuntime, siteConfig.DataBytes = a.cfg.MaxRuntime, a.cfg.Data.QuotaBytes
+	siteConfig.Priced, siteConfig.Price = a.cfg.Priced, a.cfg.Price
+	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
+	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
+	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
+	brokerConfig.ReplyTarget, brokerConfig.Policy = a.cfg.Replies, a.cfg.Policy
+	if a.cfg.Gossip {
+		brokerConfig.UnicastUpTo = 0
+	}
+	if a.cfg.SoftMin {
+		brokerConfig.Choice = broker.ChoiceSoftMin
+	}
+	setIf(&brokerConfig.Lease, a.cfg.Lease)
+	setIf(&brokerConfig.LeaseMargin, a.cfg.LeaseMargin)
+	setIf(&brokerConfig.KeepEnded, a.cfg.KeepEnded)
+	if err := errors.Join(a.cfg.Planning.apply(&siteConfig), siteConfig.Validate(), brokerConfig.Validate()); err != nil {
+		return fmt.Errorf("configuration of the machines: %w", err)
+	}
+	a.siteMachine, a.brokerMachine = site.New(siteConfig), broker.New(brokerConfig)
+	var err error
+	if a.site, err = a.makeLoop(siteName, a.siteMachine, siteConfig); err != nil {
+		return err
+	}
+	a.broker, err = a.makeLoop(brokerName, a.brokerMachine, brokerConfig)
+	return err
+}
+
+func setIf(field *time.Duration, value time.Duration) {
+	if value > 0 {
+		*field = value
+	}
+}
+
+// Planning is what the owner decides about the site's plan. Zero spans and words are
+// the machine's defaults.
+type Planning struct {
+	Policy, Backfill string        // as plan.ParsePolicy and plan.ParseBackfill read them
+	Horizon          time.Duration // what is planned beyond it is not displaced by an outage
+	Promised         int           // percent of the capacity that promises hold together at most
+	Strangers        int           // percent that other submitters' promises hold, where anyone may submit; 0 = no such limit
+	Submitter        int           // percent that one other submitter holds; 0 = no limit
+	Project          int           // percent that one project holds; 0 = no limit
+	Ahead, Longest   time.Duration // how far ahead, and for how long at once, others may reserve
+	Fairshare        bool          // promises begin behind all that waits (Migol 4)
+	Overestimate     float64       // known over-estimation of running times, 0 to 0.9
+}
+
+// apply gives the machine what the owner decided. The words are validated by who
+// read them; one that is unknown is an error.
+func (p Planning) apply(c *site.Config) error {
+	if p == (Planning{}) {
+		return nil // a test, or an owner who leaves it to the machine
+	}
+	order := p.now()
+	var errPolicy, errBackfill error
+	c.PlanPolicy, errPolicy = plan.ParsePolicy(order.Policy)
+	c.PlanBackfill, errBackfill = plan.ParseBackfill(order.Backfill)
+	c.FailureHorizon, c.PromisePercent, c.FirmPercent = p.Horizon, p.Promised, p.Strangers
+	c.SubmitterPercent, c.ProjectPercent = p.Submitter, p.Project
+	c.MaxAhead, c.MaxReservation = p.Ahead, p.Longest
+	c.Fairshare, c.Overestimate = p.Fairshare, p.Overestimate
+	return errors.Join(errPolicy, errBackfill)
+}
+
+// now is the order in which those that wait move up.
+func (p Planning) now() view.Planning {
+	v := view.Planning{Policy: p.Policy, Backfill: p.Backfill}
+	if v.Policy == "" {
+		v.Policy = plan.FCFS.String()
+	}
+	if v.Backfill == "" {
+		v.Backfill = plan.BackfillConservative.String()
+	}
+	return v
+}
 
 // NewMachine makes a machine as the header of its journal says, for a replay.
 func NewMachine(h store.Header) (step.Machine, error) {

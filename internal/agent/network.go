@@ -229,3 +229,12 @@ func (a *Agent) collect(e step.Collect) {
 		a.broker.tell(answer)
 	})
 }
+
+// heldNow lists the data that is here.
+func (a *Agent) heldNow() []grid.CID {
+	var cids []grid.CID
+	for _, r := range a.data.Roots() {
+		cids = append(cids, r.CID)
+	}
+	return cids
+}

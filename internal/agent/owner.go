@@ -46,20 +46,6 @@ func (a *Agent) rules() yield.Rules {
 	return a.cfg.Owner.Rules
 }
 
-// ownerView is what the watcher says of itself.
-func (a *Agent) ownerView() *view.OwnerView {
-	r := a.owner.Report()
-	const percent = 100
-	v := &view.OwnerView{
-		How: r.How, Hours: a.cfg.Owner.Hours.String(), Busy: r.State.Reason != grid.ReasonNone, Why: r.State.Why,
-		CostPercent: percent * r.Cost,
-	}
-	if r.Sample.Others.Known {
-		v.OtherCores, v.JobCores = &r.Sample.Others.Value, &r.Sample.Jobs
-	}
-	return v
-}
-
 // Wall is how a ceiling is enforced, and a way to try it.
 type Wall struct {
 	View view.Wall

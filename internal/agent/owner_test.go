@@ -1,4 +1,4 @@
-package agent
+package agent_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/agent"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/fake"
 	"github.com/mrsmesh/mrsmesh/internal/view"
@@ -60,7 +61,7 @@ func (w pwriter) Write(p []byte) (int, error) { return w.f.WriteAt(p, 0) }
 // await lets the owner work until the condition holds.
 func (d *desk) await(what string, holds func() bool) {
 	d.t.Helper()
-	eventually(d.t, what, func() bool {
+	agent.Eventually(d.t, what, func() bool {
 		d.use(2 * time.Millisecond)
 		return holds()
 	})
@@ -75,9 +76,9 @@ func ownerRules() yield.Rules {
 // The owner comes: what runs stands still, its submitter is told why, nothing is
 // offered; he goes: it runs on where it was.
 func TestOwnerComesAndGoes(t *testing.T) {
-	c := plans(t, 2)
+	c := agent.Plans(t, 2)
 	d := newDesk(t)
-	c[1].Owner = Owner{Yield: true, Rules: ownerRules(), Root: d.root}
+	c[1].Owner = agent.Owner{Yield: true, Rules: ownerRules(), Root: d.root}
 	submitter := start(t, c[0])
 	worker := start(t, c[1], submitter)
 	submitter.awaitPeers(t, 1)
@@ -116,7 +117,7 @@ func TestOwnerComesAndGoes(t *testing.T) {
 	if len(task.Attempts) > 1 {
 		t.Errorf("%d attempts, want one", len(task.Attempts))
 	}
-	records, err := lrm.ReadRecords(filepath.Join(worker.cfg.StateDir, RecordFile))
+	records, err := lrm.ReadRecords(filepath.Join(worker.cfg.StateDir, agent.RecordFile))
 	if err != nil || len(records) != 4 {
 		t.Errorf("records %+v, %v; want started, frozen, resumed, ended", records, err)
 	}
@@ -124,9 +125,9 @@ func TestOwnerComesAndGoes(t *testing.T) {
 
 // An owner who stays gets rid of the attempt, and the task runs elsewhere.
 func TestOwnerStays(t *testing.T) {
-	c := plans(t, 3)
+	c := agent.Plans(t, 3)
 	d := newDesk(t)
-	c[1].Owner = Owner{Yield: true, Rules: ownerRules(), Root: d.root, Patience: time.Second}
+	c[1].Owner = agent.Owner{Yield: true, Rules: ownerRules(), Root: d.root, Patience: time.Second}
 	submitter := start(t, c[0])
 	worker := start(t, c[1], submitter)
 	submitter.awaitPeers(t, 1)
@@ -136,7 +137,7 @@ func TestOwnerStays(t *testing.T) {
 	submitter.awaitPeers(t, 2)
 	d.await("the task moved", func() bool { return submitter.task(t, id).Site == other.Self() })
 	d.await("it is done", func() bool { return submitter.task(t, id).Phase == view.PhaseDone })
-	eventually(t, "nothing of it is left at the owner's", func() bool { return len(worker.left(t, "attempts")) == 0 })
+	agent.Eventually(t, "nothing of it is left at the owner's", func() bool { return len(worker.left(t, "attempts")) == 0 })
 }
 
 // unsuspendable cannot be frozen.
@@ -154,9 +155,9 @@ func (s stubborn) Start(ctx context.Context, a lrm.Attempt) (lrm.Process, error)
 // What cannot be suspended is stopped: the owner is not harmed, and nothing is
 // lost because the submitter hears of it.
 func TestWhatCannotBeSuspendedIsStopped(t *testing.T) {
-	c := plans(t, 2)
+	c := agent.Plans(t, 2)
 	d := newDesk(t)
-	c[1].Owner = Owner{Yield: true, Rules: ownerRules(), Root: d.root}
+	c[1].Owner = agent.Owner{Yield: true, Rules: ownerRules(), Root: d.root}
 	c[1].Adapters[grid.KindWasm] = stubborn{fake.New(fake.Config{})}
 	submitter := start(t, c[0])
 	worker := start(t, c[1], submitter)
@@ -172,8 +173,8 @@ func TestWhatCannotBeSuspendedIsStopped(t *testing.T) {
 
 // The walls that can be tried are, and what was seen is shown.
 func TestWallsAreTried(t *testing.T) {
-	c := plans(t, 1)[0]
-	c.Walls = []Wall{
+	c := agent.Plans(t, 1)[0]
+	c.Walls = []agent.Wall{
 		{View: view.Wall{Ceiling: "cores", How: "by hand"}, Try: func(_ context.Context, dir string) (string, error) {
 			return "it holds", os.WriteFile(filepath.Join(dir, "x"), nil, 0o600)
 		}},
@@ -188,7 +189,7 @@ func TestWallsAreTried(t *testing.T) {
 		{Ceiling: "memory", How: "by hand", Tried: true, Fault: lrm.ErrNoWall.Error()},
 		{Ceiling: "upload", How: "by turns"},
 	}
-	eventually(t, "both were tried", func() bool {
+	agent.Eventually(t, "both were tried", func() bool {
 		s, err := n.Status(t.Context())
 		if err != nil || len(s.Walls) != len(want) {
 			return false
@@ -200,5 +201,5 @@ func TestWallsAreTried(t *testing.T) {
 		}
 		return true
 	})
-	eventually(t, "nothing is left of the trials", func() bool { return len(n.left(t, "attempts")) == 0 })
+	agent.Eventually(t, "nothing is left of the trials", func() bool { return len(n.left(t, "attempts")) == 0 })
 }

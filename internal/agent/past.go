@@ -9,7 +9,6 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/history"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
-	"github.com/mrsmesh/mrsmesh/pkg/site"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -100,34 +99,8 @@ func (a *Agent) noteOwner(busy bool) {
 	a.learn()
 }
 
-// availability is what the owner is shown of it.
-func (a *Agent) availability(outlooks []site.Outlook) *view.Availability {
-	known := a.past.Known(a.reading())
-	v := &view.Availability{
-		Outlook: []view.Outlook{}, Runs: known.Counts.Runs, Suspends: known.Counts.Suspends, ClockJumps: known.Counts.Jumps,
-		WrongClocks: known.Counts.WrongClocks, Damaged: known.Counts.Damaged + known.Counts.Disordered,
-		Unwritten: known.Counts.Unwritten, OwnerBusy: known.Busy,
-	}
-	for _, s := range known.History.Spans {
-		v.Days += s.Seconds / (24 * time.Hour).Seconds()
-		switch s.End {
-		case avail.EndCrash:
-			v.Crashes++
-		case avail.EndLeft:
-			v.Departures++
-		case avail.EndOpen:
-		}
-	}
-	for _, o := range outlooks {
-		v.Outlook = append(v.Outlook, view.Outlook{
-			Hours: o.For.Hours(), Z: 1 - o.Up, Low: 1 - o.Sureness.High, High: 1 - o.Sureness.Low, Sure: o.Sureness.Words(),
-		})
-	}
-	return v
-}
-
-// forecast is how many sites there will be.
-func (a *Agent) forecast(ctx context.Context) (*view.Forecast, error) {
+// Forecast is how many sites there will be.
+func (a *Agent) Forecast(ctx context.Context) (*view.Forecast, error) {
 	v := &view.Forecast{Hours: forecastAhead.Hours()}
 	var failed error
 	err := a.broker.ask(ctx, func() {

@@ -1,4 +1,4 @@
-package agent
+package agent_test
 
 import (
 	"os"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/agent"
 	"github.com/mrsmesh/mrsmesh/internal/history"
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 )
@@ -13,7 +14,7 @@ import (
 // Over restarts, crashes and the owner's coming and going an agent knows its past, and
 // its z follows from it.
 func TestThePastIsRemembered(t *testing.T) {
-	c := plans(t, 1)[0]
+	c := agent.Plans(t, 1)[0]
 	first := start(t, c)
 	status := func(n *node) (runs, crashes, departures int, z float64) {
 		t.Helper()
@@ -28,8 +29,8 @@ func TestThePastIsRemembered(t *testing.T) {
 	if runs != 1 || crashes != 0 || departures != 0 || guess < 0.2 || guess > 0.6 {
 		t.Errorf("at first: %d runs, %d crashes, %d departures, z %v", runs, crashes, departures, guess)
 	}
-	first.noteOwner(true)
-	first.noteOwner(false)
+	first.NoteOwner(true)
+	first.NoteOwner(false)
 	if _, _, departures, _ = status(first); departures != 1 {
 		t.Errorf("after the owner came and went: %d departures", departures)
 	}
@@ -67,7 +68,7 @@ func TestThePastIsRemembered(t *testing.T) {
 
 // A history that cannot be used is said, and does not stop the site.
 func TestAHistoryThatCannotBeUsed(t *testing.T) {
-	c := plans(t, 1)[0]
+	c := agent.Plans(t, 1)[0]
 	if err := os.MkdirAll(filepath.Join(c.StateDir, history.FileName), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestAHistoryThatCannotBeUsed(t *testing.T) {
 
 // What the owner announced is in z.
 func TestAnnouncedTimesCount(t *testing.T) {
-	c := plans(t, 1)[0]
+	c := agent.Plans(t, 1)[0]
 	now := time.Now()
 	_, zone := now.Zone()
 	week := avail.WeekSecond(now, zone)

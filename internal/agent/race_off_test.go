@@ -1,5 +1,5 @@
 //go:build !race
 
-package agent
+package agent_test
 
 const raceDetector = false

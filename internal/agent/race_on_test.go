@@ -1,6 +1,6 @@
 //go:build race
 
-package agent
+package agent_test
 
 // raceDetector says whether the tests run under the race detector, which makes
 // whole meshes in one process some ten times slower.

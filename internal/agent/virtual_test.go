@@ -1,4 +1,4 @@
-package agent
+package agent_test
 
 import (
 	"bytes"
@@ -25,6 +25,8 @@ import (
 	"github.com/libp2p/go-libp2p/x/simlibp2p"
 	"github.com/marcopolo/simnet"
 
+	"github.com/mrsmesh/mrsmesh/internal/agent"
+	"github.com/mrsmesh/mrsmesh/internal/agent/backend"
 	"github.com/mrsmesh/mrsmesh/internal/audit"
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
@@ -53,6 +55,12 @@ type virtual struct {
 	rng *rand.Rand // guarded by mu
 }
 
+// running is an agent and its face.
+type running struct {
+	*agent.Agent
+	*backend.Backend
+}
+
 // virtualSite is a site over all its lives. cut and mute are guarded by the
 // world's mu.
 type virtualSite struct {
@@ -62,7 +70,7 @@ type virtualSite struct {
 	place  int // among the sites, from 0
 	lives  int
 	host   host.Host
-	agent  *Agent
+	agent  *running
 	end    context.CancelFunc
 	done   chan error
 	cut    bool // reaches nobody
@@ -164,7 +172,7 @@ func (v *virtual) start(site *virtualSite) {
 		}
 	}
 	clock := func() lrm.BootTime { return lrm.BootTime(time.Now().UnixNano()) }
-	a, err := New(v.t.Context(), Config{
+	a, err := agent.New(v.t.Context(), agent.Config{
 		StateDir: site.dir, Version: "virtual", Name: site.spec.Name, P2P: config, Data: data.Config{QuotaBytes: 1 << 30},
 		Capability: site.spec.Capability, Seed: v.s.Run.Seed, BootNow: clock, Skew: site.spec.Skew, WasmOnly: true,
 		Adapters: map[grid.WorkKind]lrm.Adapter{grid.KindWasm: fake.New(fake.Config{Now: clock})},
@@ -173,7 +181,7 @@ func (v *virtual) start(site *virtualSite) {
 		v.t.Fatalf("start %s: %v", site.spec.Name, err)
 	}
 	ctx, cancel := context.WithCancel(v.t.Context())
-	site.agent, site.end, site.done = a, cancel, make(chan error, 1)
+	site.agent, site.end, site.done = &running{a, backend.New(a)}, cancel, make(chan error, 1)
 	go func() {
 		err := a.Run(ctx)
 		if ctx.Err() == nil {
@@ -217,7 +225,7 @@ func (v *virtual) kill(site *virtualSite) {
 	}
 	v.mu.Unlock()
 	site.deaths = append(site.deaths, time.Now())
-	for event, n := range site.agent.reports.counters() {
+	for event, n := range site.agent.Known().Counters {
 		site.counts[event] += n
 	}
 	site.end()
@@ -233,7 +241,7 @@ func (v *virtual) settle() {
 	for limit := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		whole := true
 		for _, site := range v.order {
-			whole = whole && len(site.agent.mesh.Peers()) == len(v.order)-1
+			whole = whole && len(site.agent.Stores().Mesh.Peers()) == len(v.order)-1
 		}
 		if whole {
 			time.Sleep(2 * time.Second) // gossip grafts its mesh within a heartbeat
@@ -262,9 +270,9 @@ func (v *virtual) do(a scenario.Action) {
 	case scenario.Resume:
 		v.must(site.agent.Resume(v.t.Context()))
 	case scenario.Busy:
-		v.must(site.agent.order(v.t.Context(), step.OwnerBusy{Reason: grid.ReasonOwnerBusy, Text: "as the scenario says"}))
+		v.must(site.agent.Order(v.t.Context(), step.OwnerBusy{Reason: grid.ReasonOwnerBusy, Text: "as the scenario says"}))
 	case scenario.Away:
-		v.must(site.agent.order(v.t.Context(), step.OwnerAway{}))
+		v.must(site.agent.Order(v.t.Context(), step.OwnerAway{}))
 	case scenario.Submit:
 		v.submit(a.Event.Submit)
 	case scenario.Cancel:
@@ -303,7 +311,7 @@ func (v *virtual) submit(s scenario.Submission) {
 		job.Spec.Inputs[i] = v.store(by, job.Spec.Inputs[i])
 	}
 	for _, name := range s.Names() {
-		id, err := by.agent.command(v.t.Context(), func(n uint64) step.Input {
+		id, err := by.agent.Command(v.t.Context(), func(n uint64) step.Input {
 			return step.Submit{Command: n, Job: job, NoWait: s.NoWait}
 		})
 		v.must(err)
@@ -331,9 +339,9 @@ func (v *virtual) outcome() scenario.Outcome {
 		if site.agent == nil {
 			continue
 		}
-		o.Peers[site.spec.Name] = len(site.agent.mesh.Peers())
-		o.Heard[site.spec.Name] = int(site.agent.mesh.Count(p2p.CountIn, "Announce"))
-		for event, n := range site.agent.reports.counters() {
+		o.Peers[site.spec.Name] = len(site.agent.Stores().Mesh.Peers())
+		o.Heard[site.spec.Name] = int(site.agent.Stores().Mesh.Count(p2p.CountIn, "Announce"))
+		for event, n := range site.agent.Known().Counters {
 			site.counts[event] += n
 		}
 	}
@@ -361,8 +369,8 @@ func (v *virtual) jobOutcome(j virtualJob, names map[grid.SiteID]string) scenari
 	if j.by.agent == nil {
 		return o
 	}
-	state, _, err := j.by.agent.findJob(v.t.Context(), j.id)
-	v.must(err)
+	var state broker.JobState
+	v.must(j.by.agent.AskBroker(v.t.Context(), func(m *broker.Machine) { state, _ = m.Job(j.id) }))
 	if !state.Ended.IsZero() {
 		o.Took = state.Ended.Sub(state.Submitted)
 	}
@@ -392,7 +400,7 @@ func (v *virtual) doubled() int {
 	var sources []audit.Source
 	for _, site := range v.order {
 		sources = append(sources, audit.Source{
-			Site: site.spec.Name, StateDir: site.dir, RunRecord: filepath.Join(site.dir, RecordFile), Ends: site.deaths,
+			Site: site.spec.Name, StateDir: site.dir, RunRecord: filepath.Join(site.dir, agent.RecordFile), Ends: site.deaths,
 		})
 	}
 	records, err := audit.Collect(sources)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -356,4 +357,17 @@ func (w *workshop) discard(e step.Discard) {
 			w.a.log.Warn("an attempt's directory could not be removed", "attempt", e.Attempt.String(), "error", err)
 		}
 	})
+}
+
+// addPath stores a file or directory of this machine.
+func (a *Agent) addPath(ctx context.Context, path string, dir bool) (data.Ref, error) {
+	if dir {
+		return a.data.AddDir(ctx, path)
+	}
+	f, err := openRegular(path)
+	if err != nil {
+		return data.Ref{}, err
+	}
+	defer f.Close()
+	return a.data.AddFile(ctx, f)
 }

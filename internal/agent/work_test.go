@@ -2,12 +2,15 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/fake"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -17,7 +20,7 @@ import (
 // bench is a workshop whose orders a test gives itself, in place of the site's
 // machine.
 type bench struct {
-	*node
+	*Agent
 	t     *testing.T
 	mu    sync.Mutex
 	heard []step.Input // what the workshop told the machine; guarded by mu
@@ -68,7 +71,7 @@ func newBench(t *testing.T, adapter lrm.Adapter) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t}
+	b := &bench{t: t, Agent: a}
 	a.site.machine = scripted(func(_ time.Time, in step.Input) []step.Effect {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -76,13 +79,38 @@ func newBench(t *testing.T, adapter lrm.Adapter) *bench {
 		return nil
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	b.node = &node{Agent: a, cfg: c, end: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(b.done)
-		b.err = a.Run(ctx)
-	}()
-	t.Cleanup(func() { b.close(t) })
+	ran := make(chan error, 1)
+	go func() { ran <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-ran, a.Close()); err != nil {
+			t.Errorf("the agent ends with %v", err)
+		}
+	})
 	return b
+}
+
+// store puts a text into the agent's data, as an upload does.
+func (b *bench) store(t *testing.T, text string) data.Ref {
+	t.Helper()
+	ref, err := b.data.AddFile(t.Context(), strings.NewReader(text))
+	if err == nil {
+		err = b.KeepUpload(ref.CID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+// left lists what stands in a directory of the agent's state.
+func (b *bench) left(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(b.cfg.StateDir, dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 // order carries out an effect on the site's loop, as the machine's own are.

@@ -9,8 +9,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Backend is everything the API asks of an agent. The agent does not import this
-// package; it has these methods. Errors wrap view.ErrNotFound, view.ErrDenied,
+// Backend is everything the API asks of an agent. It is declared here, where it
+// is used: internal/agent/backend has these methods and does not import this package. Errors wrap view.ErrNotFound, view.ErrDenied,
 // view.ErrConflict, view.ErrTooLarge, view.ErrBusy or grid.ErrInvalid where one of
 // them fits; anything else is answered with status 500. Methods are safe for
 // concurrent use and return when their context ends.

@@ -67,6 +67,7 @@ func declaredRooms() map[string]room {
 		"internal/history":       {imports: "grid avail"},
 		"internal/netlab":        {},
 		"internal/localmesh":     {imports: "grid config api/client lrm/supervise"},
+		"internal/scripttest":    {imports: "grid config localmesh"},
 		"internal/bench":         {imports: "grid protocol *", tests: "*"},
 		"internal/cast":          {},
 		"internal/p2p":           {imports: "grid protocol obs member durable"},
@@ -75,6 +76,9 @@ func declaredRooms() map[string]room {
 		"internal/scenario":      {imports: "grid", tests: "*"},
 		"internal/agent": {
 			imports: "grid avail protocol plan step site broker domain yield lrm member owner p2p data store obs hostinfo history view", tests: "*",
+		},
+		"internal/agent/backend": {
+			imports: "grid avail protocol plan step site broker yield agent member owner p2p data hostinfo history view", tests: "*",
 		},
 		"internal/audit":       {imports: "grid protocol step store"},
 		"internal/api":         {imports: "grid view jobfile obs api/web", tests: "api/client api/apitest"},
@@ -85,9 +89,9 @@ func declaredRooms() map[string]room {
 		"internal/archtest":    {},
 		"internal/vectors":     {},
 
-		".":             {imports: "grid agent config api lrm lrm/* p2p data store obs hostinfo", tests: "*"},
+		".":             {imports: "grid agent agent/backend config api lrm lrm/* p2p data store obs hostinfo", tests: "*"},
 		"sdk":           {},
-		"cmd/siteagent": {imports: "durable grid avail protocol step broker yield owner agent member audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
+		"cmd/siteagent": {imports: "durable grid avail protocol step broker yield owner agent agent/backend member audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
 		"cmd/submit":    {imports: "grid api/client jobfile config view", tests: "*"},
 		"e2e":           {tests: "*"},
 		"cmd/gridsim":   {imports: "eval config", tests: "*"},
@@ -124,8 +128,8 @@ func confinements() []confinement {
 	}
 }
 
-// testLibraries are imported by tests alone, and by the conformance suite, which
-// is a test that other packages run.
+// testLibraries are imported by tests alone, and by the rooms whose tests other packages
+// run.
 func testLibraries() []string {
 	return []string{
 		"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal",
@@ -133,7 +137,9 @@ func testLibraries() []string {
 	}
 }
 
-const conformanceSuite = "internal/lrm/lrmtest"
+// testRooms are tests that other packages run: the conformance suite of adapters, and the
+// scripts of the commands.
+func testRooms() []string { return []string{"internal/lrm/lrmtest", "internal/scripttest"} }
 
 // exampleOf is the example that a package belongs to, "examples/quickstart" for
 // all below it, or empty.

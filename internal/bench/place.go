@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/agent"
+	"github.com/mrsmesh/mrsmesh/internal/agent/backend"
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/fake"
@@ -60,6 +61,7 @@ type crowd struct {
 // node is one agent of a crowd.
 type node struct {
 	*agent.Agent
+	*backend.Backend
 	watch watch
 	gone  chan struct{} // closed when Run has returned
 }
@@ -157,6 +159,7 @@ func (c *crowd) start(ctx context.Context, cfg agent.Config, self grid.SiteID) e
 	if n.Agent, err = agent.New(ctx, cfg); err != nil {
 		return err
 	}
+	n.Backend = backend.New(n.Agent)
 	c.nodes = append(c.nodes, n)
 	go func() {
 		defer close(n.gone)

@@ -274,6 +274,9 @@ func (m *Mesh) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// ConfigFile is the file that the agent reads its settings from.
+func (a *Agent) ConfigFile() string { return a.file }
+
 // RunRecord is where the agent's supervisors write down what they run.
 func (a *Agent) RunRecord() string { return filepath.Join(a.Config.StateDir, "runs.jsonl") }
 

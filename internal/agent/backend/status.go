@@ -1,4 +1,4 @@
-package agent
+package backend
 
 import (
 	"context"
@@ -6,22 +6,23 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
 
 // Status is this agent's own state.
-func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
+func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 	s := view.AgentStatus{
-		Site: a.mesh.Self(), Name: a.cfg.Name, Domain: a.cfg.P2P.Domain, Version: a.cfg.Version,
-		Started: view.At(a.started), Addresses: a.mesh.Addrs(), Running: []view.RunningTask{}, Faults: []view.FaultRow{},
-		DataUsedBytes: a.data.UsedBytes(), DataQuotaBytes: a.cfg.Data.QuotaBytes,
-		Reach: reachView(a.mesh.Reach()), Counters: a.reports.counters(), Notices: append([]view.Notice{}, a.cfg.Notices...),
+		Site: b.mesh.Self(), Name: b.cfg.Name, Domain: b.cfg.P2P.Domain, Version: b.cfg.Version,
+		Addresses: b.mesh.Addrs(), Running: []view.RunningTask{}, Faults: []view.FaultRow{},
+		DataUsedBytes: b.data.UsedBytes(), DataQuotaBytes: b.cfg.Data.QuotaBytes,
+		Reach: reachView(b.mesh.Reach()), Notices: append([]view.Notice{}, b.cfg.Notices...),
 	}
 	var n names
-	err := a.broker.ask(ctx, func() {
-		n = a.namesNow()
-		for _, m := range a.brokerMachine.Members() {
+	err := b.agent.AskBroker(ctx, func(m *broker.Machine) {
+		n = b.namesNow(m)
+		for _, m := range m.Members() {
 			if m.Connected {
 				s.Peers++
 			}
@@ -33,15 +34,18 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 	if err != nil {
 		return s, err
 	}
-	if s.Forecast, err = a.forecast(ctx); err != nil {
+	if s.Forecast, err = b.agent.Forecast(ctx); err != nil {
 		return s, err
 	}
-	a.fillMembers(&s, n)
-	err = a.site.ask(ctx, func() { a.fillSite(&s, n) })
-	for reason, n := range a.mesh.Refusals() {
+	b.fillMembers(&s, n)
+	var outlook []site.Outlook
+	err = b.agent.AskSite(ctx, func(m *site.Machine) { outlook = b.fillSite(&s, n, m) })
+	known := b.agent.Known()
+	s.Started, s.Counters, s.Availability = view.At(known.Started), known.Counters, availability(known.Past, outlook)
+	for reason, n := range b.mesh.Refusals() {
 		s.Counters["refused_"+reason] = int64(min(n, math.MaxInt64))
 	}
-	s.Owner, s.Walls, s.Machine = a.ownerView(), a.walls(), a.machineView()
+	s.Owner, s.Walls, s.Machine = ownerView(b.cfg.Owner.Hours, known.Owner), known.Walls, machineView(b.cfg.Host.Machine, known)
 	if s.Peers == 0 {
 		s.Notices = append(s.Notices, view.Notice{
 			Text: "no other site is connected", Cause: "nobody of the bootstrap list answers, or the list is empty",
@@ -58,16 +62,16 @@ func reachView(r p2p.Reach) view.Reach {
 	}
 }
 
-// fillSite is only called on the site's loop.
-func (a *Agent) fillSite(s *view.AgentStatus, n names) {
-	st := a.siteMachine.Status()
+// fillSite adds what the site's machine knows, and returns how it sees its future. It is
+// only called within a question to that machine.
+func (b *Backend) fillSite(s *view.AgentStatus, n names, m *site.Machine) []site.Outlook {
+	st := m.Status()
 	s.Kinds, s.Ceilings = kindNames(st.Capability.Kinds), view.FromResources(st.Capability.Total)
-	s.InUse = view.FromResources(a.siteMachine.Held())
+	s.InUse = view.FromResources(m.Held())
 	rest := view.FromResources(st.Left.Total)
-	s.Left, s.Reference = &rest, a.reference(st.Capability)
+	s.Left, s.Reference = &rest, reference(m, st.Capability)
 	s.CoreMFLOPS = st.Capability.CoreMFLOPS
-	s.Availability = a.availability(st.Outlook)
-	s.Plan = planView(st, n, a.cfg.Planning.Promised)
+	s.Plan = planView(st, n, b.cfg.Planning.Promised)
 	s.Paused, s.PausedUntil, s.Stopping = st.Paused, view.At(st.PausedUntil), st.Draining
 	for _, at := range st.Attempts {
 		if at.Exit != 0 {
@@ -78,6 +82,7 @@ func (a *Agent) fillSite(s *view.AgentStatus, n names) {
 			Phase: runningPhase(at), Need: view.FromResources(at.Need), Started: view.At(at.Start),
 		})
 	}
+	return st.Outlook
 }
 
 // runningPhase is the phase of an attempt on this site in the words that its

@@ -1,4 +1,4 @@
-package agent
+package backend
 
 import (
 	"context"
@@ -15,21 +15,21 @@ import (
 // names maps sites to what people call them.
 type names map[grid.SiteID]string
 
-// namesNow is only called on the broker's loop.
-func (a *Agent) namesNow() names {
-	n := names{a.mesh.Self(): a.cfg.Name}
-	for _, m := range a.brokerMachine.Members() {
+// namesNow is only called within a question to the submitter's machine.
+func (b *Backend) namesNow(machine *broker.Machine) names {
+	n := names{b.mesh.Self(): b.cfg.Name}
+	for _, m := range machine.Members() {
 		n[m.Site] = m.Name
 	}
 	return n
 }
 
 // Jobs lists this agent's submissions, newest first.
-func (a *Agent) Jobs(ctx context.Context) ([]view.JobView, error) {
+func (b *Backend) Jobs(ctx context.Context) ([]view.JobView, error) {
 	jobs := []view.JobView{}
-	err := a.broker.ask(ctx, func() {
-		for _, id := range a.brokerMachine.Jobs() {
-			if job, ok := a.brokerMachine.Job(id); ok {
+	err := b.agent.AskBroker(ctx, func(m *broker.Machine) {
+		for _, id := range m.Jobs() {
+			if job, ok := m.Job(id); ok {
 				jobs = append(jobs, jobView(job))
 			}
 		}
@@ -39,13 +39,13 @@ func (a *Agent) Jobs(ctx context.Context) ([]view.JobView, error) {
 }
 
 // findJob reads one submission, with the names of the sites.
-func (a *Agent) findJob(ctx context.Context, id grid.JobID) (broker.JobState, names, error) {
+func (b *Backend) findJob(ctx context.Context, id grid.JobID) (broker.JobState, names, error) {
 	var job broker.JobState
 	var n names
 	found := false
-	err := a.broker.ask(ctx, func() {
-		job, found = a.brokerMachine.Job(id)
-		n = a.namesNow()
+	err := b.agent.AskBroker(ctx, func(m *broker.Machine) {
+		job, found = m.Job(id)
+		n = b.namesNow(m)
 	})
 	if err == nil && !found {
 		err = fmt.Errorf("%w: no such job: %s", view.ErrNotFound, id)
@@ -54,8 +54,8 @@ func (a *Agent) findJob(ctx context.Context, id grid.JobID) (broker.JobState, na
 }
 
 // Job is one submission in full.
-func (a *Agent) Job(ctx context.Context, id grid.JobID) (view.JobDetail, error) {
-	job, _, err := a.findJob(ctx, id)
+func (b *Backend) Job(ctx context.Context, id grid.JobID) (view.JobDetail, error) {
+	job, _, err := b.findJob(ctx, id)
 	if err != nil {
 		return view.JobDetail{}, err
 	}
@@ -63,8 +63,8 @@ func (a *Agent) Job(ctx context.Context, id grid.JobID) (view.JobDetail, error) 
 }
 
 // Tasks gives a page of a job's tasks.
-func (a *Agent) Tasks(ctx context.Context, id grid.JobID, from uint32, limit int) ([]view.TaskView, error) {
-	job, n, err := a.findJob(ctx, id)
+func (b *Backend) Tasks(ctx context.Context, id grid.JobID, from uint32, limit int) ([]view.TaskView, error) {
+	job, n, err := b.findJob(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -251,16 +251,16 @@ func fillEnd(v *view.TaskView, job broker.JobState, t broker.TaskState, item gri
 }
 
 // Offers is how the sites answered the last announcement of a job.
-func (a *Agent) Offers(ctx context.Context, id grid.JobID) (view.OfferTable, error) {
-	job, n, err := a.findJob(ctx, id)
+func (b *Backend) Offers(ctx context.Context, id grid.JobID) (view.OfferTable, error) {
+	job, n, err := b.findJob(ctx, id)
 	if err != nil {
 		return view.OfferTable{}, err
 	}
 	var members []broker.MemberState
-	if err := a.broker.ask(ctx, func() { members = a.brokerMachine.Members() }); err != nil {
+	if err := b.agent.AskBroker(ctx, func(m *broker.Machine) { members = m.Members() }); err != nil {
 		return view.OfferTable{}, err
 	}
-	return offerTable(job, members, n, a.clock.now()), nil
+	return offerTable(job, members, n, b.agent.Now()), nil
 }
 
 func offerTable(job broker.JobState, members []broker.MemberState, n names, now time.Time) view.OfferTable {
@@ -313,21 +313,21 @@ func answerRow(answer broker.Answer, rank int, n names) view.OfferRow {
 }
 
 // Sites lists the known sites by name, this one first.
-func (a *Agent) Sites(ctx context.Context) ([]view.SiteRow, error) {
+func (b *Backend) Sites(ctx context.Context) ([]view.SiteRow, error) {
 	var members []broker.MemberState
-	if err := a.broker.ask(ctx, func() { members = a.brokerMachine.Members() }); err != nil {
+	if err := b.agent.AskBroker(ctx, func(m *broker.Machine) { members = m.Members() }); err != nil {
 		return nil, err
 	}
-	nominal, left := a.host.now()
-	own := siteRow(a.mesh.Self(), a.cfg.Name, nominal)
-	rest := view.FromResources(left.Total)
+	known := b.agent.Known()
+	own := siteRow(b.mesh.Self(), b.cfg.Name, known.Nominal)
+	rest := view.FromResources(known.Left.Total)
 	own.Left = &rest
-	own.Self, own.Connected, own.Domain, own.Addresses = true, true, a.cfg.P2P.Domain, a.mesh.Addrs()
+	own.Self, own.Connected, own.Domain, own.Addresses = true, true, b.cfg.P2P.Domain, b.mesh.Addrs()
 	rows := []view.SiteRow{}
 	for _, m := range members {
 		row := siteRow(m.Site, m.Name, m.Capability)
 		skew := m.Skew.Seconds()
-		row.Domain, row.Connected, row.LastSeen = a.cfg.P2P.Domain, m.Connected, view.At(m.LastSeen)
+		row.Domain, row.Connected, row.LastSeen = b.cfg.P2P.Domain, m.Connected, view.At(m.LastSeen)
 		row.SkewSeconds, row.FaultIndex = &skew, int(m.Fault)
 		row.Since, row.Ends = view.At(m.Since), m.Ends
 		if m.Connected {
@@ -338,7 +338,7 @@ func (a *Agent) Sites(ctx context.Context) ([]view.SiteRow, error) {
 			ms := m.RoundTrip.Seconds() * 1000
 			row.RoundTripMS = &ms
 		}
-		l := a.data.Link(m.Site)
+		l := b.data.Link(m.Site)
 		row.DownBps, row.UpBps = l.DownBps, l.UpBps
 		rows = append(rows, row)
 	}

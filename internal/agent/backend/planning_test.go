@@ -1,4 +1,4 @@
-package agent
+package backend
 
 import (
 	"strings"
@@ -13,34 +13,6 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/plan"
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
-
-func TestPlanningReachesTheMachine(t *testing.T) {
-	t.Parallel()
-	c := site.Default("12D3KooWself", grid.Capability{})
-	owner := Planning{
-		Policy: "lst", Backfill: "easy", Horizon: time.Hour, Promised: 80, Strangers: 10, Submitter: 25, Project: 50,
-		Ahead: 2 * time.Hour, Longest: 3 * time.Hour, Fairshare: true, Overestimate: 0.5,
-	}
-	if err := owner.apply(&c); err != nil {
-		t.Fatal(err)
-	}
-	want := site.Default("12D3KooWself", grid.Capability{})
-	want.PlanPolicy, want.PlanBackfill, want.FailureHorizon = plan.LST, plan.BackfillEASY, time.Hour
-	want.PromisePercent, want.FirmPercent, want.SubmitterPercent, want.ProjectPercent = 80, 10, 25, 50
-	want.MaxAhead, want.MaxReservation, want.Fairshare, want.Overestimate = 2*time.Hour, 3*time.Hour, true, 0.5
-	if diff := cmp.Diff(want, c); diff != "" {
-		t.Errorf("configuration (-want +got):\n%s", diff)
-	}
-	for _, wrong := range []Planning{{Policy: "best"}, {Backfill: "all"}} {
-		if err := wrong.apply(&c); err == nil {
-			t.Errorf("%+v was taken", wrong)
-		}
-	}
-	before := c
-	if err := (Planning{}).apply(&c); err != nil || cmp.Diff(before, c) != "" {
-		t.Errorf("nothing said, something changed: %v", err)
-	}
-}
 
 // TestWordsOfPlanning holds the API's words against the planner's.
 func TestWordsOfPlanning(t *testing.T) {

@@ -1,4 +1,4 @@
-package agent
+package backend
 
 import (
 	"cmp"
@@ -8,74 +8,28 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
-	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
-
-// bans are what the machines were told last. It is safe for concurrent use.
-type bans struct {
-	mu   sync.Mutex
-	told []grid.SiteID // guarded by mu
-}
-
-// tellBans tells the machines who is banned, if that changed.
-func (a *Agent) tellBans() {
-	if !a.awake() {
-		return
-	}
-	a.bans.mu.Lock()
-	defer a.bans.mu.Unlock()
-	var banned []grid.SiteID
-	for _, e := range a.members.Entries() {
-		if a.mesh.Judge(e.Site) == grid.ReasonBanned {
-			banned = append(banned, e.Site)
-		}
-	}
-	if slices.Equal(banned, a.bans.told) {
-		return
-	}
-	a.bans.told = banned
-	a.site.tell(step.BansChanged{Banned: banned})
-	a.broker.tell(step.BansChanged{Banned: banned})
-}
-
-// openMembers reads who takes part. The roster is this domain's.
-func (a *Agent) openMembers() error {
-	self, err := a.cfg.P2P.Site()
-	if err != nil {
-		return err
-	}
-	a.members, err = member.Open(member.Config{
-		Dir: a.cfg.StateDir, Domain: a.cfg.P2P.Domain, Self: self, Name: a.cfg.Name, Key: a.cfg.DomainKey,
-	})
-	if err != nil {
-		return err
-	}
-	for _, problem := range a.members.Problems() {
-		a.log.Warn("a file about members is not usable", "problem", problem)
-	}
-	return nil
-}
 
 // Members lists who takes part and who is kept out, this site first, then by
 // name and ID.
-func (a *Agent) Members(ctx context.Context) (view.Members, error) {
+func (b *Backend) Members(ctx context.Context) (view.Members, error) {
 	var called names
-	if err := a.broker.ask(ctx, func() { called = a.namesNow() }); err != nil {
+	if err := b.agent.AskBroker(ctx, func(m *broker.Machine) { called = b.namesNow(m) }); err != nil {
 		return view.Members{}, err
 	}
 	m := view.Members{
-		Domain: a.cfg.P2P.Domain, DomainKey: a.members.Key(), Holder: a.members.Holds(), Anyone: a.cfg.P2P.AcceptAnyone,
-		Sites: a.memberRows(called), Invites: []view.OpenInvitation{},
+		Domain: b.cfg.P2P.Domain, DomainKey: b.members.Key(), Holder: b.members.Holds(), Anyone: b.cfg.P2P.AcceptAnyone,
+		Sites: b.memberRows(called), Invites: []view.OpenInvitation{},
 	}
-	for _, i := range a.members.Invites() {
+	for _, i := range b.members.Invites() {
 		m.Invites = append(m.Invites, view.OpenInvitation{
 			ID: i.ID, Created: view.At(i.Created), Expires: view.At(i.Expires), Left: i.Left,
 		})
@@ -83,17 +37,17 @@ func (a *Agent) Members(ctx context.Context) (view.Members, error) {
 	return m, nil
 }
 
-func (a *Agent) memberRows(called names) []view.MemberRow {
+func (b *Backend) memberRows(called names) []view.MemberRow {
 	rows := make(map[grid.SiteID]view.MemberRow)
-	for _, e := range a.members.Entries() {
+	for _, e := range b.members.Entries() {
 		rows[e.Site] = view.MemberRow{Site: e.Site, Name: e.Name, Since: view.At(e.Since), Note: e.Note}
 	}
 	present := make(map[grid.SiteID]bool)
-	for _, p := range a.mesh.Peers() {
+	for _, p := range b.mesh.Peers() {
 		present[p.Site] = true
 	}
-	listed := a.listed()
-	self := a.mesh.Self()
+	listed := b.listed()
+	self := b.mesh.Self()
 	for _, site := range slices.Concat(slices.Collect(maps.Keys(present)), slices.Collect(maps.Keys(listed)), []grid.SiteID{self}) {
 		if _, known := rows[site]; !known {
 			rows[site] = view.MemberRow{Site: site}
@@ -101,8 +55,8 @@ func (a *Agent) memberRows(called names) []view.MemberRow {
 	}
 	list := make([]view.MemberRow, 0, len(rows))
 	for site, row := range rows {
-		row.Member, row.Connected = a.mesh.Judge(site) == grid.ReasonNone, present[site] || site == self
-		row.Standing = a.standing(site, listed)
+		row.Member, row.Connected = b.mesh.Judge(site) == grid.ReasonNone, present[site] || site == self
+		row.Standing = b.standing(site, listed)
 		if name := called[site]; name != "" {
 			row.Name = name
 		}
@@ -126,9 +80,9 @@ func order(first bool) int {
 }
 
 // listed are the sites of the configuration's lists.
-func (a *Agent) listed() map[grid.SiteID]bool {
+func (b *Backend) listed() map[grid.SiteID]bool {
 	listed := make(map[grid.SiteID]bool)
-	for _, site := range a.cfg.P2P.Allow {
+	for _, site := range b.cfg.P2P.Allow {
 		if id, err := p2p.Canonical(site); err == nil {
 			listed[id] = true
 		}
@@ -137,12 +91,12 @@ func (a *Agent) listed() map[grid.SiteID]bool {
 }
 
 // standing says in a word why a site takes part or not.
-func (a *Agent) standing(site grid.SiteID, listed map[grid.SiteID]bool) string {
-	standing := a.members.Standing(site)
+func (b *Backend) standing(site grid.SiteID, listed map[grid.SiteID]bool) string {
+	standing := b.members.Standing(site)
 	switch {
-	case site == a.mesh.Self():
+	case site == b.mesh.Self():
 		return "self"
-	case standing == member.BannedHere && !a.bannedByRoster(site):
+	case standing == member.BannedHere && !b.bannedByRoster(site):
 		return "banned-here"
 	case standing == member.BannedHere:
 		return "banned"
@@ -159,14 +113,14 @@ func (a *Agent) standing(site grid.SiteID, listed map[grid.SiteID]bool) string {
 	}
 }
 
-func (a *Agent) bannedByRoster(site grid.SiteID) bool {
-	record, known := a.members.Roster().Get(site)
+func (b *Backend) bannedByRoster(site grid.SiteID) bool {
+	record, known := b.members.Roster().Get(site)
 	return known && record.Kind == protocol.MemberBan
 }
 
 // find is the site that a text means: an ID, or the name of a known site.
-func (a *Agent) find(ctx context.Context, peer string) (view.MemberRow, error) {
-	members, err := a.Members(ctx)
+func (b *Backend) find(ctx context.Context, peer string) (view.MemberRow, error) {
+	members, err := b.Members(ctx)
 	if err != nil {
 		return view.MemberRow{}, err
 	}
@@ -190,20 +144,20 @@ func (a *Agent) find(ctx context.Context, peer string) (view.MemberRow, error) {
 }
 
 // Admit makes a site a member, and takes back a ban.
-func (a *Agent) Admit(ctx context.Context, peer, note string) (view.MemberRow, error) {
-	return a.decide(ctx, peer, note, a.members.Admit)
+func (b *Backend) Admit(ctx context.Context, peer, note string) (view.MemberRow, error) {
+	return b.decide(ctx, peer, note, b.members.Admit)
 }
 
 // Ban keeps a site out: its connections are closed, its jobs here stopped, and
 // own tasks at it moved when their leases have ended.
-func (a *Agent) Ban(ctx context.Context, peer, note string) (view.MemberRow, error) {
-	return a.decide(ctx, peer, note, a.members.Ban)
+func (b *Backend) Ban(ctx context.Context, peer, note string) (view.MemberRow, error) {
+	return b.decide(ctx, peer, note, b.members.Ban)
 }
 
-func (a *Agent) decide(ctx context.Context, peer, note string,
+func (b *Backend) decide(ctx context.Context, peer, note string,
 	do func(site grid.SiteID, name, note string) (*protocol.MemberRecord, error),
 ) (view.MemberRow, error) {
-	row, err := a.find(ctx, peer)
+	row, err := b.find(ctx, peer)
 	if err != nil {
 		return row, err
 	}
@@ -211,13 +165,8 @@ func (a *Agent) decide(ctx context.Context, peer, note string,
 	if err != nil {
 		return row, memberError(err)
 	}
-	if record != nil {
-		a.mesh.Share([]protocol.MemberRecord{*record})
-	} else {
-		a.mesh.Review()
-	}
-	a.tellBans()
-	return a.find(ctx, string(row.Site))
+	b.agent.Decided(record)
+	return b.find(ctx, string(row.Site))
 }
 
 // memberError names an error in the words of the API.
@@ -237,20 +186,20 @@ const maxInviteAddrs = protocol.MaxJoinAddrs
 
 // Invite makes an invitation that so many sites may redeem for so long. Where
 // anyone is accepted it only says where the domain is.
-func (a *Agent) Invite(_ context.Context, span time.Duration, uses int) (view.Invitation, error) {
-	addrs, notices := a.inviteAddrs()
+func (b *Backend) Invite(_ context.Context, span time.Duration, uses int) (view.Invitation, error) {
+	addrs, notices := b.inviteAddrs()
 	if len(addrs) == 0 {
 		return view.Invitation{}, fmt.Errorf("%w: this site has no address that others could dial; give it one under listen", view.ErrConflict)
 	}
-	token := member.Token{Domain: a.cfg.P2P.Domain, Inviter: a.mesh.Self(), Addrs: addrs, Expires: time.Now().Add(span)}
-	open := a.cfg.P2P.AcceptAnyone && a.members.Key() == ""
+	token := member.Token{Domain: b.cfg.P2P.Domain, Inviter: b.mesh.Self(), Addrs: addrs, Expires: time.Now().Add(span)}
+	open := b.cfg.P2P.AcceptAnyone && b.members.Key() == ""
 	if !open {
-		secret, made, err := a.members.Invite(span, uses)
+		secret, made, err := b.members.Invite(span, uses)
 		if err != nil {
 			return view.Invitation{}, memberError(err)
 		}
-		token.Key, token.Secret, token.Expires = a.members.Key(), secret, made.Expires
-		notices = append(notices, a.listNotice(token.Key)...)
+		token.Key, token.Secret, token.Expires = b.members.Key(), secret, made.Expires
+		notices = append(notices, b.listNotice(token.Key)...)
 	}
 	text, err := token.Text()
 	if err != nil {
@@ -263,8 +212,8 @@ func (a *Agent) Invite(_ context.Context, span time.Duration, uses int) (view.In
 
 // listNotice says that sites which know this one by their lists alone will not
 // know who is invited.
-func (a *Agent) listNotice(key grid.DomainKey) []view.Notice {
-	if len(a.listed()) == 0 {
+func (b *Backend) listNotice(key grid.DomainKey) []view.Notice {
+	if len(b.listed()) == 0 {
 		return nil
 	}
 	return []view.Notice{{
@@ -275,11 +224,11 @@ func (a *Agent) listNotice(key grid.DomainKey) []view.Notice {
 
 // inviteAddrs lists where strangers may dial this site, the likeliest to work
 // first.
-func (a *Agent) inviteAddrs() ([]string, []view.Notice) {
-	suffix := "/p2p/" + string(a.mesh.Self())
+func (b *Backend) inviteAddrs() ([]string, []view.Notice) {
+	suffix := "/p2p/" + string(b.mesh.Self())
 	var addrs []string
 	far := 0
-	for _, addr := range a.mesh.Addrs() {
+	for _, addr := range b.mesh.Addrs() {
 		addrs = append(addrs, strings.TrimSuffix(addr, suffix))
 		if !isLoopback(addr) {
 			far++
@@ -301,22 +250,22 @@ func isLoopback(addr string) bool {
 }
 
 // fillMembers adds what the roster says to the agent's status.
-func (a *Agent) fillMembers(s *view.AgentStatus, called names) {
-	for _, row := range a.memberRows(called) {
+func (b *Backend) fillMembers(s *view.AgentStatus, called names) {
+	for _, row := range b.memberRows(called) {
 		if row.Member {
 			s.Members++
 		} else if strings.HasPrefix(row.Standing, "banned") {
 			s.Banned++
 		}
 	}
-	s.OpenInvites = len(a.members.Invites())
-	for _, problem := range a.members.Problems() {
+	s.OpenInvites = len(b.members.Invites())
+	for _, problem := range b.members.Problems() {
 		s.Notices = append(s.Notices, view.Notice{Text: problem})
 	}
-	if a.members.Standing(a.mesh.Self()) == member.Banned {
+	if b.members.Standing(b.mesh.Self()) == member.Banned {
 		s.Notices = append(s.Notices, view.Notice{
 			Text: "this site is banned from the domain", Cause: "the domain's key says so",
-			Action: "ask the site that invited this one to run siteagent admit " + string(a.mesh.Self()),
+			Action: "ask the site that invited this one to run siteagent admit " + string(b.mesh.Self()),
 		})
 	}
 }

@@ -1,9 +1,8 @@
-package agent
+package backend
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,53 +16,10 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// Planning is what the owner decides about the site's plan. Zero spans and words are
-// the machine's defaults.
-type Planning struct {
-	Policy, Backfill string        // as plan.ParsePolicy and plan.ParseBackfill read them
-	Horizon          time.Duration // what is planned beyond it is not displaced by an outage
-	Promised         int           // percent of the capacity that promises hold together at most
-	Strangers        int           // percent that other submitters' promises hold, where anyone may submit; 0 = no such limit
-	Submitter        int           // percent that one other submitter holds; 0 = no limit
-	Project          int           // percent that one project holds; 0 = no limit
-	Ahead, Longest   time.Duration // how far ahead, and for how long at once, others may reserve
-	Fairshare        bool          // promises begin behind all that waits (Migol 4)
-	Overestimate     float64       // known over-estimation of running times, 0 to 0.9
-}
-
-// apply gives the machine what the owner decided. The words are validated by who
-// read them; one that is unknown is an error.
-func (p Planning) apply(c *site.Config) error {
-	if p == (Planning{}) {
-		return nil // a test, or an owner who leaves it to the machine
-	}
-	order := p.now()
-	var errPolicy, errBackfill error
-	c.PlanPolicy, errPolicy = plan.ParsePolicy(order.Policy)
-	c.PlanBackfill, errBackfill = plan.ParseBackfill(order.Backfill)
-	c.FailureHorizon, c.PromisePercent, c.FirmPercent = p.Horizon, p.Promised, p.Strangers
-	c.SubmitterPercent, c.ProjectPercent = p.Submitter, p.Project
-	c.MaxAhead, c.MaxReservation = p.Ahead, p.Longest
-	c.Fairshare, c.Overestimate = p.Fairshare, p.Overestimate
-	return errors.Join(errPolicy, errBackfill)
-}
-
-// now is the order in which those that wait move up.
-func (p Planning) now() view.Planning {
-	v := view.Planning{Policy: p.Policy, Backfill: p.Backfill}
-	if v.Policy == "" {
-		v.Policy = plan.FCFS.String()
-	}
-	if v.Backfill == "" {
-		v.Backfill = plan.BackfillConservative.String()
-	}
-	return v
-}
-
 // Planning says in what order those that wait in the site's plan move up.
-func (a *Agent) Planning(ctx context.Context) (view.Planning, error) {
+func (b *Backend) Planning(ctx context.Context) (view.Planning, error) {
 	var p view.Planning
-	err := a.site.ask(ctx, func() { p = planningOf(a.siteMachine.Status()) })
+	err := b.agent.AskSite(ctx, func(m *site.Machine) { p = planningOf(m.Status()) })
 	return p, err
 }
 
@@ -72,12 +28,14 @@ func planningOf(s site.Status) view.Planning {
 }
 
 // SetPlanning changes that order until the agent ends.
-func (a *Agent) SetPlanning(ctx context.Context, p view.Planning) (view.Planning, error) {
+func (b *Backend) SetPlanning(ctx context.Context, p view.Planning) (view.Planning, error) {
 	if err := p.Validate(); err != nil {
 		return p, err
 	}
-	a.site.tell(step.PlanningChanged{Policy: p.Policy, Backfill: p.Backfill})
-	return a.Planning(ctx)
+	if err := b.agent.Order(ctx, step.PlanningChanged{Policy: p.Policy, Backfill: p.Backfill}); err != nil {
+		return p, err
+	}
+	return b.Planning(ctx)
 }
 
 // planView is what the site's planner has before it.
@@ -176,14 +134,14 @@ func stateWord(at site.AttemptStatus) string {
 }
 
 // Reservations lists this agent's own, newest first, with the jobs bound to them.
-func (a *Agent) Reservations(ctx context.Context) ([]view.Reservation, error) {
+func (b *Backend) Reservations(ctx context.Context) ([]view.Reservation, error) {
 	var held []broker.JobState
 	var n names
 	bound := make(map[grid.JobID][]grid.JobID)
-	err := a.broker.ask(ctx, func() {
-		n = a.namesNow()
-		for _, id := range a.brokerMachine.Jobs() {
-			job, ok := a.brokerMachine.Job(id)
+	err := b.agent.AskBroker(ctx, func(m *broker.Machine) {
+		n = b.namesNow(m)
+		for _, id := range m.Jobs() {
+			job, ok := m.Job(id)
 			if !ok {
 				continue
 			}

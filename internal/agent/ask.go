@@ -1,0 +1,151 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/history"
+	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
+	"github.com/mrsmesh/mrsmesh/internal/member"
+	"github.com/mrsmesh/mrsmesh/internal/owner"
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/site"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// AskSite runs a question on the goroutine of the site's machine, between two steps,
+// and waits for it. When it returns an error the question did not run and never will.
+// What the question reads it copies: the machine goes on when it returns.
+func (a *Agent) AskSite(ctx context.Context, question func(*site.Machine)) error {
+	return a.site.ask(ctx, func() { question(a.siteMachine) })
+}
+
+// AskBroker is AskSite for the submitter's machine. The two have a goroutine each, so
+// no question sees both at one moment.
+func (a *Agent) AskBroker(ctx context.Context, question func(*broker.Machine)) error {
+	return a.broker.ask(ctx, func() { question(a.brokerMachine) })
+}
+
+// Order gives the site machine an owner's order and waits until it has it.
+func (a *Agent) Order(ctx context.Context, in step.Input) error {
+	a.site.tell(in)
+	return a.site.ask(ctx, func() {})
+}
+
+// Command tells the submitter's machine what a user wants, and waits for its
+// reply; input gives the input the number that it is told.
+func (a *Agent) Command(ctx context.Context, input func(n uint64) step.Input) (grid.JobID, error) {
+	n, answer := a.commands.open()
+	defer a.commands.close(n)
+	if err := a.broker.offer(input(n)); err != nil {
+		return "", err
+	}
+	select {
+	case r := <-answer:
+		return r.Job, r.Err
+	case <-ctx.Done():
+		return "", fmt.Errorf("wait for the agent: %w", ctx.Err())
+	case <-a.broker.ended:
+		return "", errEnded
+	}
+}
+
+// commands matches the machines' replies with who waits for them.
+type commands struct {
+	mu      sync.Mutex
+	last    uint64                     // guarded by mu
+	waiting map[uint64]chan step.Reply // guarded by mu
+}
+
+func (c *commands) open() (uint64, chan step.Reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting == nil {
+		c.waiting = make(map[uint64]chan step.Reply)
+	}
+	c.last++
+	answer := make(chan step.Reply, 1)
+	c.waiting[c.last] = answer
+	return c.last, answer
+}
+
+func (c *commands) close(n uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, n)
+}
+
+func (c *commands) answer(r step.Reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if answer, ok := c.waiting[r.Command]; ok {
+		answer <- r // it has room for the one reply
+		delete(c.waiting, r.Command)
+	}
+}
+
+// Config is what the agent was told, with the notices that its start added.
+func (a *Agent) Config() Config { return a.cfg }
+
+// Now is the time on the machines' clock.
+func (a *Agent) Now() time.Time { return a.clock.now() }
+
+// Stores are the parts of an agent that look after themselves: each is safe for
+// concurrent use and lives as long as the agent.
+type Stores struct {
+	Mesh    *p2p.Mesh
+	Data    *data.Store
+	Members *member.Registry
+	Events  *view.EventLog
+}
+
+// Stores gives them to whoever shows the agent.
+func (a *Agent) Stores() Stores {
+	return Stores{Mesh: a.mesh, Data: a.data, Members: a.members, Events: a.events}
+}
+
+// KeepUpload keeps data that a user has just stored until a job needs it, or for an
+// hour.
+func (a *Agent) KeepUpload(cid grid.CID) error { return a.pins.upload(cid, time.Now().Add(uploadKept)) }
+
+// Decided carries out a decision on who takes part: others hear of it, if it has a
+// record, connections are closed or allowed, and the machines know who is banned.
+func (a *Agent) Decided(record *protocol.MemberRecord) {
+	if record != nil {
+		a.mesh.Share([]protocol.MemberRecord{*record})
+	} else {
+		a.mesh.Review()
+	}
+	a.tellBans()
+}
+
+// Known is what an agent knows beside its machines: of itself, its host and its past.
+type Known struct {
+	Started  time.Time
+	Counters map[string]int64 // of what the machines and the driver report, by event
+	Walls    []view.Wall      // how the ceilings are enforced, as far as it was tried by now
+	Owner    owner.Report     // what the watcher of the owner's work saw last
+	Past     history.Known    // when this site was up, until now
+	Nominal  grid.Capability  // what other sites are told
+	Left     grid.Capability  // what others leave of it
+	Room     hostinfo.Room    // in memory and on the disk
+	Pending  string           // why something is not measured yet; empty = it is
+}
+
+// Known collects that, as it is now.
+func (a *Agent) Known() Known {
+	k := Known{
+		Started: a.started, Counters: a.reports.counters(), Walls: a.walls(), Owner: a.owner.Report(), Past: a.past.Known(a.reading()),
+	}
+	a.host.mu.Lock()
+	defer a.host.mu.Unlock()
+	k.Nominal, k.Left, k.Room, k.Pending = a.host.nominal, a.host.left, a.host.room, a.host.pending
+	return k
+}

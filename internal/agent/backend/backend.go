@@ -1,0 +1,171 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/agent"
+	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/member"
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Backend shows a running agent to its users and takes their orders. It is safe for
+// concurrent use.
+type Backend struct {
+	agent   *agent.Agent
+	cfg     agent.Config // as the agent was told
+	mesh    *p2p.Mesh
+	data    *data.Store
+	members *member.Registry
+	events  *view.EventLog
+}
+
+// New gives an agent a face. The agent's life stays with its caller: what is asked
+// after it has ended is answered with view.ErrBusy.
+func New(a *agent.Agent) *Backend {
+	s := a.Stores()
+	return &Backend{agent: a, cfg: a.Config(), mesh: s.Mesh, data: s.Data, members: s.Members, events: s.Events}
+}
+
+// command gives the submitter's machine an order and waits for its reply.
+func (b *Backend) command(ctx context.Context, input func(n uint64) step.Input) (grid.JobID, error) {
+	id, err := b.agent.Command(ctx, input)
+	return id, userError(err)
+}
+
+// userError names an error in the words of the API.
+func userError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, step.ErrNoSuchJob):
+		return fmt.Errorf("%w: %w", view.ErrNotFound, err)
+	case errors.Is(err, step.ErrNotEnded), errors.Is(err, step.ErrAwaited):
+		return fmt.Errorf("%w: %w", view.ErrConflict, err)
+	case errors.Is(err, step.ErrTooManyJob):
+		return fmt.Errorf("%w: %w", view.ErrTooLarge, err)
+	case errors.Is(err, data.ErrDiskFull):
+		return fmt.Errorf("%w: %w", view.ErrBusy, err)
+	case errors.Is(err, data.ErrQuota), errors.Is(err, data.ErrTooLarge):
+		return fmt.Errorf("%w: %w", view.ErrTooLarge, err)
+	case errors.Is(err, data.ErrNotHeld):
+		return fmt.Errorf("%w: %w", view.ErrNotFound, err)
+	case errors.Is(err, data.ErrUnsupported):
+		return fmt.Errorf("%w: %w", grid.ErrInvalid, err)
+	default:
+		return err
+	}
+}
+
+// Submit makes a job durable and starts placing it. All its data must have been
+// stored here before.
+func (b *Backend) Submit(ctx context.Context, job grid.Job) (grid.JobID, error) {
+	if err := b.needData(job); err != nil {
+		return "", err
+	}
+	return b.command(ctx, func(n uint64) step.Input { return step.Submit{Command: n, Job: job} })
+}
+
+// needData reports data of a job that is not here: nobody else would have it.
+func (b *Backend) needData(job grid.Job) error {
+	missing := func(what string, cid grid.CID) error {
+		if cid == "" || b.data.Has(cid) {
+			return nil
+		}
+		return fmt.Errorf("%w: %s: %s is not stored at this agent; upload it first", grid.ErrInvalid, what, cid)
+	}
+	errs := []error{missing("module", job.Spec.Module.CID)}
+	for _, in := range job.Spec.Inputs {
+		errs = append(errs, missing("input "+in.Path, in.CID))
+	}
+	for i, item := range job.Items {
+		for _, in := range item.Inputs {
+			errs = append(errs, missing(fmt.Sprintf("item %d: input %s", i, in.Path), in.CID))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Cancel withdraws a job.
+func (b *Backend) Cancel(ctx context.Context, id grid.JobID) error {
+	_, err := b.command(ctx, func(n uint64) step.Input { return step.CancelJob{Command: n, Job: id} })
+	return err
+}
+
+// Plan asks for offers and places nothing.
+func (b *Backend) Plan(ctx context.Context, job grid.Job) (view.OfferTable, error) {
+	id, err := b.command(ctx, func(n uint64) step.Input { return step.Probe{Command: n, Job: job} })
+	if err != nil {
+		return view.OfferTable{}, err
+	}
+	table, err := b.Offers(ctx, id)
+	table.Job = ""
+	return table, err
+}
+
+// PutData stores what a client uploads and keeps it for a while.
+func (b *Backend) PutData(ctx context.Context, tar bool, body io.Reader) (view.DataRef, error) {
+	add := b.data.AddFile
+	if tar {
+		add = b.data.AddTar
+	}
+	ref, err := add(ctx, body)
+	if err != nil {
+		return view.DataRef{}, userError(err)
+	}
+	if err := b.agent.KeepUpload(ref.CID); err != nil {
+		return view.DataRef{}, userError(err)
+	}
+	return view.DataRef{CID: ref.CID, Bytes: ref.Bytes, Dir: ref.Dir}, nil
+}
+
+// GetData opens stored data: a file's bytes or a directory's tar stream.
+func (b *Backend) GetData(ctx context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error) {
+	ref, err := b.StatData(ctx, cid)
+	if err != nil {
+		return ref, nil, err
+	}
+	open := b.data.Cat
+	if ref.Dir {
+		open = b.data.Tar
+	}
+	body, err := open(ctx, cid)
+	return ref, body, userError(err)
+}
+
+// StatData says what is behind a CID.
+func (b *Backend) StatData(_ context.Context, cid grid.CID) (view.DataRef, error) {
+	ref, err := b.data.Stat(cid)
+	if err != nil {
+		return view.DataRef{}, userError(err)
+	}
+	return view.DataRef{CID: ref.CID, Bytes: ref.Bytes, Dir: ref.Dir}, nil
+}
+
+// EventsAfter gives the events that follow one.
+func (b *Backend) EventsAfter(ctx context.Context, after uint64, limit int) ([]view.Event, error) {
+	return b.events.EventsAfter(ctx, after, limit)
+}
+
+// Pause refuses new work for that long; 0 = until Resume.
+func (b *Backend) Pause(ctx context.Context, span time.Duration) error {
+	in := step.Pause{}
+	if span > 0 {
+		in.Until = b.agent.Now().Add(span)
+	}
+	return b.agent.Order(ctx, in)
+}
+
+// Resume ends a pause.
+func (b *Backend) Resume(ctx context.Context) error { return b.agent.Order(ctx, step.Resume{}) }
+
+// Stop makes the agent end when nothing runs here any more, unless Resume calls
+// that off; with now, what runs is stopped and moves elsewhere.
+func (b *Backend) Stop(ctx context.Context, now bool) error { return b.agent.Leave(ctx, now) }

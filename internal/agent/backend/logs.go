@@ -1,0 +1,84 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// TaskLog reads what a task has printed: from the stored result when it has
+// ended, else from the site that runs it.
+func (b *Backend) TaskLog(ctx context.Context, task grid.TaskID, q view.LogQuery) (io.ReadCloser, error) {
+	where, err := b.findLog(ctx, task, q.Stream)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case where.ended && where.cid == "":
+		return io.NopCloser(eof{}), nil
+	case where.ended:
+		return b.storedLog(ctx, where.cid, q.Offset)
+	case where.site == "":
+		return nil, fmt.Errorf("%w: the task has not started yet; its log begins when it runs", view.ErrConflict)
+	default:
+		return b.agent.OpenLog(ctx, where.site, where.attempt, q)
+	}
+}
+
+type eof struct{}
+
+// Read implements io.Reader: there is nothing.
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+
+type logPlace struct {
+	attempt grid.AttemptID
+	site    grid.SiteID
+	ended   bool
+	cid     grid.CID // when it has ended and printed something
+}
+
+func (b *Backend) findLog(ctx context.Context, task grid.TaskID, stream string) (logPlace, error) {
+	if stream != "stdout" && stream != "stderr" {
+		return logPlace{}, fmt.Errorf("%w: stream: want stdout or stderr, have %q", grid.ErrInvalid, stream)
+	}
+	var where logPlace
+	found := false
+	err := b.agent.AskBroker(ctx, func(m *broker.Machine) {
+		job, ok := m.Job(task.Job)
+		if !ok || task.Index >= uint32(len(job.Tasks)) {
+			return
+		}
+		found = true
+		t := job.Tasks[task.Index]
+		where = logPlace{attempt: grid.AttemptID{Task: task, Token: t.Token}, ended: t.Phase.Ended()}
+		if t.Phase >= grid.PhaseRunning {
+			where.site = t.Site
+		}
+		if t.Exit != nil && where.ended {
+			where.cid = t.Exit.Stdout.CID
+			if stream == "stderr" {
+				where.cid = t.Exit.Stderr.CID
+			}
+		}
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%w: no such task: %s", view.ErrNotFound, task)
+	}
+	return where, err
+}
+
+func (b *Backend) storedLog(ctx context.Context, cid grid.CID, offset int64) (io.ReadCloser, error) {
+	body, err := b.data.Cat(ctx, cid)
+	if err != nil {
+		return nil, userError(err)
+	}
+	if _, err := io.CopyN(io.Discard, body, offset); err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.Join(err, body.Close())
+	}
+	return body, nil
+}

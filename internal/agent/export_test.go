@@ -1,0 +1,26 @@
+package agent
+
+import (
+	"context"
+	"io"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// What the tests of whole agents, which are seen through internal/agent/backend, need
+// of this package's own.
+
+const Patience = patience
+
+var (
+	Eventually = eventually
+	Plans      = plans
+)
+
+// NoteOwner says that the owner came or went.
+func (a *Agent) NoteOwner(busy bool) { a.noteOwner(busy) }
+
+// AskForLog asks another site for the log of anything that is called an attempt.
+func (a *Agent) AskForLog(ctx context.Context, site grid.SiteID, attempt string) (io.ReadCloser, error) {
+	return a.remoteLog(ctx, site, logRequest{Attempt: attempt, Stream: "stdout"})
+}

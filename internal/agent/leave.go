@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/site"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Leave makes the agent end when nothing runs here any more, unless Resume calls
+// that off; with now, what runs is stopped and moves elsewhere.
+func (a *Agent) Leave(ctx context.Context, now bool) error {
+	a.site.tell(step.Drain{Now: now})
+	return a.site.ask(ctx, func() {
+		if !a.stopping {
+			a.stopping = true
+			a.spawn(a.endWhenIdle)
+		}
+	})
+}
+
+// drainPoll is the pause between looks at whether a stopping site is idle;
+// ackPatience is how long it waits for submitters to take note of ends. What
+// they have not acknowledged by then is kept and told at the next start.
+const (
+	drainPoll   = 100 * time.Millisecond
+	ackPatience = 10 * time.Second
+)
+
+// endWhenIdle ends the agent when nothing runs here any more and the submitters
+// have what they want. It gives up when the site drains no more.
+func (a *Agent) endWhenIdle() {
+	tick := time.NewTicker(drainPoll)
+	defer tick.Stop()
+	var idleSince time.Time
+	for {
+		var status site.Status
+		err := a.site.ask(a.ctx, func() {
+			status = a.siteMachine.Status()
+			a.stopping = status.Draining
+		})
+		if err != nil || !status.Draining {
+			return
+		}
+		running, kept := countAttempts(status)
+		if running > 0 {
+			idleSince = time.Time{}
+		} else if idleSince.IsZero() {
+			idleSince = time.Now()
+		}
+		if running == 0 && (kept == 0 || time.Since(idleSince) > ackPatience) {
+			a.leave(errStopped)
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-a.ctx.Done():
+			return
+		}
+	}
+}
+
+// countAttempts counts the attempts that live, and the ended ones whose
+// submitters have not acknowledged it.
+func countAttempts(s site.Status) (running, kept int) {
+	for _, at := range s.Attempts {
+		if at.Exit == 0 {
+			running++
+		} else {
+			kept++
+		}
+	}
+	return running, kept
+}

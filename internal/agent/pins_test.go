@@ -1,0 +1,41 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm/fake"
+)
+
+func TestPins(t *testing.T) {
+	a := newBench(t, fake.New(fake.Config{}))
+	ref := a.store(t, "shared")
+	pinned := func() (bool, bool) {
+		for _, root := range a.data.Roots() {
+			if root.CID == ref.CID {
+				return root.Pinned, root.PinnedUntil.IsZero()
+			}
+		}
+		return false, false
+	}
+	a.pins.hold("one", ref.CID)
+	a.pins.hold("two", ref.CID)
+	a.pins.release("one")
+	if held, forGood := pinned(); !held || !forGood {
+		t.Errorf("the data of two owners is let go by one of them")
+	}
+	a.pins.release("two")
+	if held, forGood := pinned(); !held || forGood {
+		t.Errorf("an upload is let go with the owner of the same data: pinned %t, for good %t", held, forGood)
+	}
+	a.pins.mu.Lock()
+	a.pins.uploads[ref.CID] = time.Now().Add(-time.Second)
+	a.pins.mu.Unlock()
+	a.pins.hold("three", ref.CID)
+	a.pins.release("three")
+	if held, _ := pinned(); held {
+		t.Error("data without an owner stays pinned")
+	}
+	a.pins.release("three") // again: nothing
+	a.pins.hold("none", "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy")
+}

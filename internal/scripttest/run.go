@@ -1,0 +1,103 @@
+package scripttest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mrsmesh/mrsmesh/internal/localmesh"
+)
+
+// Run runs the scripts of a directory, each as a subtest, side by side.
+func Run(t *testing.T, dir string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("agents stop by signals, which Windows does not have")
+	}
+	place, err := localmesh.MakePlace("mrs-script-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &harness{place: place}
+	t.Cleanup(func() { // after all scripts
+		if h.shared != nil {
+			if err := h.shared.Stop(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := place.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, name := range []string{"siteagent", "submit"} {
+		if _, err := place.Build(t.Context(), name, "cmd/"+name, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: dir, Setup: h.setup, Condition: condition, RequireUniqueNames: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"submit":     h.program("submit"),
+			"siteagent":  h.program("siteagent"),
+			"exits":      exits,
+			"eventually": eventually,
+			"mesh":       h.mesh,
+			"kill":       kill,
+			"module":     module,
+			"keep":       keep,
+			"like":       like,
+			"user":       user,
+			"agent":      agent,
+			"freeport":   freePort,
+		},
+	})
+}
+
+// harness is what the scripts of one run share.
+type harness struct {
+	place  *localmesh.Place // of the programs and the shared mesh
+	once   sync.Once
+	shared *localmesh.Mesh
+	failed error // to start it
+}
+
+func (h *harness) setup(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, "home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		return err
+	}
+	env.Setenv("HOME", home)
+	env.Setenv("XDG_RUNTIME_DIR", home)
+	env.Setenv("PATH", h.place.Dir+string(os.PathListSeparator)+env.Getenv("PATH"))
+	return makeStage(env, h.place.File("siteagent"))
+}
+
+// program is a command that runs one of the programs.
+func (h *harness) program(name string) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		err := ts.Exec(h.place.File(name), args...)
+		switch {
+		case err != nil && !neg:
+			ts.Fatalf("%s: %v", name, err)
+		case err == nil && neg:
+			ts.Fatalf("%s succeeded, want it to fail", name)
+		}
+	}
+}
+
+var bubblewrap = sync.OnceValue(func() bool {
+	return exec.CommandContext(context.Background(), "bwrap", "--unshare-all", "--ro-bind", "/", "/", "true").Run() == nil
+})
+
+func condition(name string) (bool, error) {
+	if name == "bwrap" {
+		return bubblewrap(), nil
+	}
+	return false, nil
+}

@@ -68,6 +68,7 @@ func declaredRooms() map[string]room {
 		"internal/netlab":        {},
 		"internal/localmesh":     {imports: "grid config api/client lrm/supervise"},
 		"internal/scripttest":    {imports: "grid config localmesh"},
+		"internal/guides":        {tests: "*"},
 		"internal/bench":         {imports: "grid protocol *", tests: "*"},
 		"internal/cast":          {},
 		"internal/p2p":           {imports: "grid protocol obs member durable"},

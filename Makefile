@@ -14,7 +14,7 @@ GO_FILES = $(shell find . -name '*.go' -not -path './bin/*' -not -path './.git/*
 # Packages with tests behind the build tag e2e.
 E2E_PACKAGES = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^//go:build .*\be2e\b' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: all fmt fmt-check lint arch test race bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
+.PHONY: all fmt fmt-check lint arch names test race bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
 
 all: fmt lint arch test
 
@@ -32,6 +32,10 @@ lint: $(GOLANGCI)
 
 arch:
 	@go test -count=1 ./internal/archtest
+
+# Lists the exported names that no other package uses; see internal/archtest.
+names:
+	@go test -count=1 ./internal/archtest -run 'TestNames$$' -v -names
 
 test:
 	@go test ./...

@@ -7,6 +7,8 @@
 //     a channel, a lock, or a walk over a map in its random order;
 //   - a package without exactly one package doc, and an exported name in pkg/
 //     without a doc comment;
+//   - more exported names that no other package uses than a bound, which only
+//     falls (names_test.go; make names lists them);
 //   - a package that the tree in ARCHITECTURE.md does not show, and a symbol that
 //     docs/papers.md names but the code no longer has;
 //   - a phrase that docs/nomenclature.md gives up, a word that it defines twice, and

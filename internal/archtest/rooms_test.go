@@ -58,7 +58,7 @@ func declaredRooms() map[string]room {
 		"internal/lrm/container": {imports: "grid lrm", tests: "lrm/lrmtest"},
 		"internal/lrm/slurm":     {imports: "grid lrm", tests: "lrm/lrmtest"},
 		"internal/hostinfo":      {imports: "grid yield durable"},
-		"internal/config":        {imports: "grid yield"},
+		"internal/config":        {imports: "grid yield durable"},
 		"internal/jobfile":       {imports: "grid"},
 		"internal/view":          {imports: "grid"},
 		"internal/durable":       {},
@@ -71,7 +71,11 @@ func declaredRooms() map[string]room {
 		"internal/guides":        {tests: "*"},
 		"internal/bench":         {imports: "grid protocol *", tests: "*"},
 		"internal/cast":          {},
-		"internal/p2p":           {imports: "grid protocol obs member durable"},
+		"internal/p2p":           {imports: "grid protocol obs member durable p2p/*"},
+		"internal/p2p/gossip":    {imports: "grid protocol p2p/wire"},
+		"internal/p2p/relay":     {imports: "grid p2p/wire"},
+		"internal/p2p/join":      {imports: "grid protocol member p2p/wire"},
+		"internal/p2p/wire":      {imports: "grid protocol obs durable"},
 		"internal/data":          {imports: "grid obs durable"},
 		"internal/store":         {imports: "grid protocol step obs"},
 		"internal/scenario":      {imports: "grid", tests: "*"},
@@ -113,6 +117,9 @@ type confinement struct {
 
 func confinements() []confinement {
 	return []confinement{
+		{prefix: "github.com/libp2p/go-libp2p-pubsub", rooms: "internal/p2p/gossip", tests: true},
+		{prefix: "github.com/libp2p/go-libp2p-kad-dht", rooms: "internal/p2p", tests: true},
+		{prefix: "github.com/libp2p/go-libp2p/p2p/protocol", rooms: "internal/p2p/relay", tests: true},
 		{prefix: "github.com/libp2p", rooms: "internal/p2p internal/data", tests: true},
 		{prefix: "github.com/multiformats/go-multiaddr", rooms: "internal/p2p internal/data", tests: true},
 		{prefix: "github.com/ipfs/boxo", rooms: "internal/data"},

@@ -10,6 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -31,11 +32,11 @@ func TestWhoDoesNotFitIsRefusedByName(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			first, second := testConfig(t), testConfig(t)
 			c.change(&first, &second)
-			a := join(t, first)
+			a := startSite(t, first)
 			second.Bootstrap = a.Addrs()
-			b := join(t, second)
+			b := startSite(t, second)
 			for _, n := range []node{a, b} {
-				eventually(t, "the refusal is counted", func() bool { return n.Count(CountRefused, c.reason) > 0 })
+				eventually(t, "the refusal is counted", func() bool { return n.Count(wire.CountRefused, c.reason) > 0 })
 				if n.peers() != 0 {
 					t.Errorf("site %s admitted a peer", n.Self())
 				}
@@ -72,18 +73,18 @@ func TestAStrangerIsTurnedAwayAndToldWhy(t *testing.T) {
 		{"tcp", "/ip4/127.0.0.1/tcp/0"}, {"quic", "/ip4/127.0.0.1/udp/0/quic-v1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			member := join(t, testConfig(t))
+			member := startSite(t, testConfig(t))
 			cfg := testConfig(t)
 			cfg.AcceptAnyone, cfg.Allow, cfg.Bootstrap = false, []grid.SiteID{member.Self()}, member.Addrs()
 			cfg.Listen = []string{c.listen}
-			a := join(t, cfg)
+			a := startSite(t, cfg)
 			eventually(t, "the member is admitted", func() bool { return a.peers() == 1 })
 
 			cfg = testConfig(t)
 			cfg.Bootstrap, cfg.Listen = a.Addrs(), []string{c.listen}
-			stranger := join(t, cfg)
-			eventually(t, "the stranger is counted", func() bool { return a.Count(CountRefused, "not_member") > 0 })
-			eventually(t, "the stranger knows why", func() bool { return stranger.Count(CountRefused, "not_member") > 0 })
+			stranger := startSite(t, cfg)
+			eventually(t, "the stranger is counted", func() bool { return a.Count(wire.CountRefused, "not_member") > 0 })
+			eventually(t, "the stranger knows why", func() bool { return stranger.Count(wire.CountRefused, "not_member") > 0 })
 			if stranger.peers() != 0 || a.peers() != 1 {
 				t.Errorf("admitted: %d by the stranger, %d by the site; want 0 and 1", stranger.peers(), a.peers())
 			}
@@ -131,22 +132,22 @@ func openBid(tb testing.TB, h host.Host, n node) network.Stream {
 }
 
 func TestNoCommonVersionIsRefused(t *testing.T) {
-	n := join(t, testConfig(t))
+	n := startSite(t, testConfig(t))
 	s := openBid(t, rawPeer(t, n), n)
 	hello := validHello()
 	hello.MinVersion, hello.MaxVersion = 7, 9
 	if err := writeHello(s, patience, hello); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := newFrameReader(s, patience).readHello()
+	answer, err := readHello(wire.NewReader(s, patience))
 	if err != nil || answer.Refusal != grid.ReasonVersion {
 		t.Fatalf("answer = %+v, %v; want a refusal for the version", answer, err)
 	}
 	if answer.MaxVersion != protocol.Version || answer.Domain != "lab" {
 		t.Errorf("the answer does not say what is spoken here: %+v", answer)
 	}
-	if n.Count(CountRefused, "version") == 0 || n.peers() != 0 {
-		t.Errorf("counted %d refusals, %d peers; want 1 and none", n.Count(CountRefused, "version"), n.peers())
+	if n.Count(wire.CountRefused, "version") == 0 || n.peers() != 0 {
+		t.Errorf("counted %d refusals, %d peers; want 1 and none", n.Count(wire.CountRefused, "version"), n.peers())
 	}
 }
 
@@ -161,17 +162,17 @@ func TestBadHellosEndTheStream(t *testing.T) {
 		bytes []byte
 		cause string
 	}{
-		{"oversize", huge, causeSize},
-		{"empty frame", []byte{0, 0, 0, 0}, causeSize},
-		{"no protobuf", []byte{0, 0, 0, 2, 0xff, 0xff}, causeFormat},
-		{"another message", cancel, causeFormat},
-		{"half a frame", []byte{0, 0, 0, 9, 1}, causeFrame},
-		{"nothing", nil, causeFrame},
+		{"oversize", huge, "size"},
+		{"empty frame", []byte{0, 0, 0, 0}, "size"},
+		{"no protobuf", []byte{0, 0, 0, 2, 0xff, 0xff}, "format"},
+		{"another message", cancel, "format"},
+		{"half a frame", []byte{0, 0, 0, 9, 1}, "frame"},
+		{"nothing", nil, "frame"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := testConfig(t)
 			cfg.Timing.Hello, cfg.Timing.Read = 300*time.Millisecond, 300*time.Millisecond
-			n := join(t, cfg)
+			n := startSite(t, cfg)
 			s := openBid(t, rawPeer(t, n), n)
 			if _, err := s.Write(c.bytes); err != nil {
 				t.Fatal(err)
@@ -179,7 +180,7 @@ func TestBadHellosEndTheStream(t *testing.T) {
 			if _, err := s.Read(make([]byte, 1)); err == nil {
 				t.Error("the stream goes on")
 			}
-			eventually(t, "the cause is counted", func() bool { return n.Count(CountInvalid, c.cause) == 1 })
+			eventually(t, "the cause is counted", func() bool { return n.Count(wire.CountInvalid, c.cause) == 1 })
 		})
 	}
 }
@@ -189,7 +190,7 @@ func admitRaw(tb testing.TB, n node) (host.Host, network.Stream) {
 	tb.Helper()
 	h := rawPeer(tb, n)
 	h.SetStreamHandler(protocol.StreamID, func(s network.Stream) {
-		if _, err := newFrameReader(s, patience).readHello(); err == nil {
+		if _, err := readHello(wire.NewReader(s, patience)); err == nil {
 			_ = writeHello(s, patience, validHello())
 		}
 	})
@@ -197,7 +198,7 @@ func admitRaw(tb testing.TB, n node) (host.Host, network.Stream) {
 	if err := writeHello(s, patience, validHello()); err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := newFrameReader(s, patience).readHello(); err != nil {
+	if _, err := readHello(wire.NewReader(s, patience)); err != nil {
 		tb.Fatalf("read hello: %v", err)
 	}
 	eventually(tb, "the raw peer is admitted", func() bool { return n.peers() == 1 })
@@ -205,7 +206,7 @@ func admitRaw(tb testing.TB, n node) (host.Host, network.Stream) {
 }
 
 func TestMessagesThatMakeNoSenseAreCountedAndNotFatal(t *testing.T) {
-	n := join(t, testConfig(t))
+	n := startSite(t, testConfig(t))
 	_, s := admitRaw(t, n)
 	good, err := protocol.AppendFrame(nil, protocol.Cancel{Job: jobID(1)})
 	if err != nil {
@@ -217,13 +218,13 @@ func TestMessagesThatMakeNoSenseAreCountedAndNotFatal(t *testing.T) {
 		}
 	}
 	eventually(t, "the good ones arrive", func() bool { return n.count() == 3 })
-	if got := n.Count(CountInvalid, causeFormat); got != 3 {
+	if got := n.Count(wire.CountInvalid, "format"); got != 3 {
 		t.Errorf("counted %d invalid messages, want 3", got)
 	}
 	if _, err := s.Write(binary.BigEndian.AppendUint32(nil, protocol.MaxMessageBytes+1)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "an oversize frame ends the stream", func() bool { return n.Count(CountInvalid, causeSize) == 1 })
+	eventually(t, "an oversize frame ends the stream", func() bool { return n.Count(wire.CountInvalid, "size") == 1 })
 	if _, err := s.Read(make([]byte, 1)); err == nil {
 		t.Error("the stream goes on")
 	}
@@ -233,9 +234,9 @@ func TestAPeerThatNeverReadsCostsABoundedQueue(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Timing.Write = 200 * time.Millisecond
 	cfg.Limits.QueueMessages, cfg.Limits.QueueBytes = 64, 1<<20
-	n := join(t, cfg)
+	n := startSite(t, cfg)
 	h, _ := admitRaw(t, n) // it reads no more than the Hello
-	site := siteOf(h.ID())
+	site := wire.SiteOf(h.ID())
 	jobs := make([]grid.JobID, protocol.MaxVacancies)
 	for i := range jobs {
 		jobs[i] = jobID(i)
@@ -247,7 +248,7 @@ func TestAPeerThatNeverReadsCostsABoundedQueue(t *testing.T) {
 				full++
 			}
 		}
-		return n.Count(CountDropped, queueSend) > 0
+		return n.Count(wire.CountDropped, queueSend) > 0
 	})
 	if full == 0 {
 		t.Error("the queue was never full")

@@ -14,6 +14,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -38,12 +39,12 @@ func newTown(t *testing.T, n int, attacker, stranger forge, change func(*Config)
 	t.Helper()
 	w := &town{t: t, world: newSimulated(), attacker: attacker, stranger: stranger}
 	w.world.mbps = 1000
-	members := []grid.SiteID{attacker.id.site}
+	members := []grid.SiteID{attacker.site}
 	for i := range n {
 		h := w.world.host(t, i+1)
-		w.hosts, members = append(w.hosts, h), append(members, siteOf(h.ID()))
+		w.hosts, members = append(w.hosts, h), append(members, wire.SiteOf(h.ID()))
 	}
-	w.evil = w.world.host(t, n+1, libp2p.Identity(attacker.id.key))
+	w.evil = w.world.host(t, n+1, libp2p.Identity(attacker.key))
 	w.world.net.Start()
 	for i, h := range w.hosts {
 		cfg := Config{Host: h, Domain: "lab", Incarnation: 1, Allow: members, Preset: PresetLAN}
@@ -62,7 +63,7 @@ func newTown(t *testing.T, n int, attacker, stranger forge, change func(*Config)
 	}
 	w.until("the mesh is whole", func() bool {
 		for _, n := range w.nodes {
-			if n.peers() != len(w.nodes)-1 || len(n.gossip.topic.ListPeers()) != len(w.nodes)-1 {
+			if n.peers() != len(w.nodes)-1 || !n.hears(w.nodes) {
 				return false
 			}
 		}
@@ -102,7 +103,7 @@ func (w *town) arm() {
 	}
 	ps, err := pubsub.NewGossipSub(w.t.Context(), w.evil, pubsub.WithFloodPublish(true),
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign), pubsub.WithNoAuthor(),
-		pubsub.WithMessageIdFn(func(m *pb.Message) string { return time.Now().String() + messageID(m) }))
+		pubsub.WithMessageIdFn(func(m *pb.Message) string { return time.Now().String() + string(m.GetData()) }))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func (w *town) publish(data []byte) {
 // fresh is a signed envelope of somebody that was never sent.
 func (w *town) fresh(f forge, change func(*protocol.Envelope)) []byte {
 	w.sent++
-	e := f.envelope(announcement(f.id.site, int(w.sent)))
+	e := f.envelope(announcement(f.site, int(w.sent)))
 	e.Sequence += w.sent
 	if change != nil {
 		change(&e)
@@ -138,7 +139,7 @@ var flaws = map[string]func(*town) []byte{
 		return raw
 	},
 	"name of another": func(w *town) []byte {
-		return w.fresh(forge{w.t, Identity{key: w.attacker.id.key, site: w.nodes[0].Self()}}, nil)
+		return w.fresh(forge{w.t, w.attacker.key, w.nodes[0].Self()}, nil)
 	},
 	"format": func(w *town) []byte {
 		return w.fresh(w.attacker, func(e *protocol.Envelope) { e.Payload = fmt.Append(nil, "rubbish ", w.sent) })
@@ -151,7 +152,7 @@ var flaws = map[string]func(*town) []byte{
 		return w.fresh(w.attacker, func(e *protocol.Envelope) { e.Domain = "other" })
 	},
 	"expired forgery": func(w *town) []byte {
-		return w.fresh(forge{w.t, Identity{key: w.attacker.id.key, site: w.nodes[0].Self()}}, expired)
+		return w.fresh(forge{w.t, w.attacker.key, w.nodes[0].Self()}, expired)
 	},
 	"expired": func(w *town) []byte { return w.fresh(w.attacker, expired) },
 	"replay": func(w *town) []byte { // in ever new wrappings
@@ -166,9 +167,9 @@ func expired(e *protocol.Envelope) { e.IssuedMS -= (25 * time.Minute).Millisecon
 func (w *town) invalid() (sum uint64) {
 	for _, n := range w.nodes {
 		for _, cause := range []string{
-			causeSize, causeVersion, causeDomain, causeDeadline, causeRate, causeStranger, causeSignature, causeFormat, causeReplay,
+			"size", "version", "domain", "deadline", "rate", "stranger", "signature", "format", "replay",
 		} {
-			sum += n.Count(CountInvalid, cause)
+			sum += n.Count(wire.CountInvalid, cause)
 		}
 	}
 	return sum
@@ -180,7 +181,7 @@ func (w *town) delivered(from int) float64 {
 	for _, n := range w.nodes {
 		jobs := make(map[grid.JobID]bool)
 		for _, h := range n.heard() {
-			if a, ok := h.message.(protocol.Announce); ok && h.from != w.attacker.id.site {
+			if a, ok := h.message.(protocol.Announce); ok && h.from != w.attacker.site {
 				jobs[a.Job] = true
 			}
 		}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/relay"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -40,7 +42,7 @@ type Config struct {
 	Members      *member.Registry // members and bans besides the list, and the invitations; nil = none
 	Bootstrap    []string         // multiaddrs that end in /p2p/ID, dialled for ever
 	Preset       Preset           // empty = PresetLAN
-	NAT          NAT              // for machines behind translating routers; zero = nothing
+	NAT          relay.NAT        // for machines behind translating routers; zero = nothing
 	MDNS         bool             // find members on the local network, and be found there
 	DHT          bool             // ask members for the addresses of members that are not reached
 
@@ -127,7 +129,7 @@ func (p Preset) Timing() Timing {
 // missing.
 func (c Config) Site() (grid.SiteID, error) {
 	if c.Host != nil {
-		return siteOf(c.Host.ID()), nil
+		return wire.SiteOf(c.Host.ID()), nil
 	}
 	id, err := LoadIdentity(c.KeyFile)
 	return id.Site(), err
@@ -148,7 +150,7 @@ func (c Config) Validate() error {
 	bad(len(c.Allow) > 0 && c.AcceptAnyone, "members: listed, and anyone accepted; choose one")
 	bad(!slices.Contains([]Preset{"", PresetLAN, PresetWAN, PresetTest}, c.Preset),
 		"network preset %q: want lan, wan or test", string(c.Preset))
-	return errors.Join(errors.Join(errs...), c.Domain.Validate(), c.NAT.validate(), c.validateAddrs())
+	return errors.Join(errors.Join(errs...), c.Domain.Validate(), c.NAT.Validate(), c.validateAddrs())
 }
 
 func (c Config) validateAddrs() error {
@@ -185,7 +187,7 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.NAT = c.NAT.withDefaults()
+	c.NAT = c.NAT.WithDefaults()
 	c.Timing = c.Timing.or(c.Preset.Timing())
 	c.Limits = c.Limits.or(DefaultLimits())
 	return c

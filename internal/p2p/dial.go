@@ -3,7 +3,6 @@ package p2p
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	ma "github.com/multiformats/go-multiaddr"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -63,10 +63,10 @@ func (r *remote) dial(ctx context.Context) error {
 	}
 	err := r.m.host.Connect(ctx, peer.AddrInfo{ID: r.id, Addrs: r.hints()})
 	if err != nil {
-		r.m.counts.inc(CountDials, "failed")
+		r.m.counts.Inc(wire.CountDials, "failed")
 		return r.gated(ctx, err)
 	}
-	r.m.counts.inc(CountDials, "ok")
+	r.m.counts.Inc(wire.CountDials, "ok")
 	return nil
 }
 
@@ -90,7 +90,7 @@ func (r *remote) greet(ctx context.Context, stream network.Stream) (link, error)
 	if err := writeHello(stream, limit, r.m.hello(grid.ReasonNone, r.m.membersFor(r.id, stream.Conn()))); err != nil {
 		return link{}, err
 	}
-	hello, err := newFrameReader(stream, limit).readHello()
+	hello, err := readHello(wire.NewReader(stream, limit))
 	if errors.Is(err, grid.ErrInvalid) {
 		r.m.unusable(r.site, err)
 		refusal := &RefusedError{Site: r.site, Reason: grid.ReasonInvalid}
@@ -128,21 +128,4 @@ func (r *remote) gated(ctx context.Context, err error) error {
 	refusal := &RefusedError{Site: r.site, Reason: r.m.reasonForUs(), ByPeer: true}
 	r.m.refused(refusal)
 	return refusal
-}
-
-// backoff doubles from low to high, each pause drawn from its upper half.
-type backoff struct{ low, high, last time.Duration }
-
-func (b *backoff) reset() { b.last = 0 }
-
-func (b *backoff) next(hopeless bool) time.Duration {
-	switch {
-	case hopeless:
-		b.last = b.high
-	case b.last == 0:
-		b.last = b.low
-	default:
-		b.last = min(2*b.last, b.high)
-	}
-	return b.last/2 + rand.N(b.last/2+1) //nolint:gosec // jitter
 }

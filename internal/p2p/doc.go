@@ -13,12 +13,12 @@
 //
 // Besides the list, members are admitted and banned by internal/member, whose
 // roster this package carries between peers. While an invitation is open there, a
-// few strangers are let in as guests (lobby), for a moment and for the join stream
+// few strangers are let in as guests (package join), for a moment and for the join stream
 // alone.
 //
 // # Reach
 //
-// A site that cannot be dialled holds slots at members that relay (relays), and
+// A site that cannot be dialled holds slots at members that relay (package relay), and
 // names its addresses through them in its Hello. A relayed connection is
 // made direct by hole punching; remote then moves its stream, so that nobody is
 // gone in between. What else finds members is optional: mdns, and a routing
@@ -41,7 +41,7 @@
 //
 // The guard keeps an account for each peer, beyond its connections: streams,
 // repeated Hellos, addresses of others that it names, messages and their bytes.
-// Gossip is judged by gossip.check: what no honest peer passes on costs the one
+// Gossip is judged by package gossip: what no honest peer passes on costs the one
 // that brought it its score, everything else is ignored. docs/protocol.md has the
 // table of attacks, bounds and tests.
 //
@@ -50,4 +50,28 @@
 // Each known peer is owned by one goroutine (remote.run), which alone dials it,
 // opens the stream to it, writes to it and decides that it is gone. Streams
 // opened by peers are read in goroutines of their own. Close waits for all.
+//
+// # Files
+//
+// The rooms below have one door each: gossip.Join, relay.New, join.New and join.Redeem;
+// what they share is in wire.
+//
+//	mesh.go     Mesh: New, Close, who is a peer now
+//	config.go   Config, Timing, Limits and their presets
+//	rooms.go    the doors of the rooms below, opened; Broadcast
+//	host.go     the libp2p host: limits, transports, which address is dialled first
+//	remote.go   the owner of one peer: its life from the first dial to its loss
+//	dial.go     connecting, and the exchange of Hellos on the way out
+//	stream.go   writing to a peer, and reading what it sends
+//	send.go     Send, and how a peer comes to have an owner
+//	hello.go    Hello: what is said, and how it is judged
+//	members.go  addresses of members: told, learnt, tried; proof of a death
+//	roster.go   who may be a member; records of members passed on; bans carried out
+//	gater.go    strangers turned away at the connection
+//	guard.go    what one peer may make this site do
+//	book.go     addresses remembered over restarts
+//	find.go     mDNS, and members asked for the addresses of others
+//	move.go     streams moved from relayed to direct connections; Reach
+//	mend.go     peers that gossip lost, brought back
+//	logs.go     streams on which attempts' output is read
 package p2p

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/discovery/mdns"
 	ma "github.com/multiformats/go-multiaddr"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -142,11 +143,11 @@ func (f *finder) find(ctx context.Context, r *remote) {
 	info, err := f.table.FindPeer(ctx, r.id)
 	_, fresh := split(info.Addrs, func(a ma.Multiaddr) bool { return ma.Contains(known, a) })
 	if err != nil || len(fresh) == 0 && !r.connected() {
-		f.m.counts.inc(CountLookups, lookupUnknown)
+		f.m.counts.Inc(wire.CountLookups, lookupUnknown)
 		f.m.log.Debug("nobody knows where the member is", "peer", r.site, "error", err)
 		return
 	}
-	f.m.counts.inc(CountLookups, lookupFound)
+	f.m.counts.Inc(wire.CountLookups, lookupFound)
 	f.m.log.Info("members told where a member is", "peer", r.site)
 	r.kick()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -17,10 +18,10 @@ func TestAMemberThatMovedIsFoundByAskingAnother(t *testing.T) {
 	for _, asks := range []bool{true, false} {
 		middle, moved := testConfig(t), testConfig(t)
 		middle.DHT, moved.DHT = true, true
-		b := join(t, middle)
+		b := startSite(t, middle)
 		deaf(&moved)
 		moved.Bootstrap = b.Addrs()
-		c := join(t, moved)
+		c := startSite(t, moved)
 		whole(t, []node{b, c})
 
 		away := testConfig(t)
@@ -34,13 +35,13 @@ func TestAMemberThatMovedIsFoundByAskingAnother(t *testing.T) {
 		if err = old.save(); err != nil {
 			t.Fatal(err)
 		}
-		a := join(t, away)
+		a := startSite(t, away)
 		if asks {
 			eventually(t, "the moved member is admitted", func() bool { _, ok := a.facts(c.Self()); return ok })
-			eventually(t, "a lookup is counted", func() bool { return a.Count(CountLookups, lookupFound) > 0 })
+			eventually(t, "a lookup is counted", func() bool { return a.Count(wire.CountLookups, lookupFound) > 0 })
 			continue
 		}
-		eventually(t, "the old address fails", func() bool { return a.Count(CountDials, "failed") > 2*lookupAfter })
+		eventually(t, "the old address fails", func() bool { return a.Count(wire.CountDials, "failed") > 2*lookupAfter })
 		if _, ok := a.facts(c.Self()); ok {
 			t.Error("the moved member was found without asking: this test tests nothing")
 		}
@@ -50,23 +51,23 @@ func TestAMemberThatMovedIsFoundByAskingAnother(t *testing.T) {
 func TestLookupsAreFew(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.DHT, cfg.Timing.Lookup = true, time.Hour
-	n := join(t, cfg)
-	ghost := newForge(t).id
-	n.learn(newForge(t).id.id, []string{closedPort(t) + "/p2p/" + string(ghost.site)})
+	n := startSite(t, cfg)
+	ghost := newForge(t)
+	n.learn(newForge(t).peer(), []string{closedPort(t) + "/p2p/" + string(ghost.site)})
 	eventually(t, "the peer is given up", func() bool { return n.lookup(ghost.site) == nil })
-	eventually(t, "nobody knew it", func() bool { return n.Count(CountLookups, lookupUnknown) > 0 })
-	if got := n.Count(CountLookups, lookupUnknown); got != 1 {
+	eventually(t, "nobody knew it", func() bool { return n.Count(wire.CountLookups, lookupUnknown) > 0 })
+	if got := n.Count(wire.CountLookups, lookupUnknown); got != 1 {
 		t.Errorf("%d lookups within an hour, want 1", got)
 	}
 }
 
 func TestSitesOfTheLocalNetworkAreHearsay(t *testing.T) {
 	cfg := testConfig(t)
-	listed, stranger := newForge(t).id, newForge(t).id
+	listed, stranger := newForge(t), newForge(t)
 	cfg.AcceptAnyone, cfg.Allow = false, []grid.SiteID{listed.site}
-	n := join(t, cfg)
-	for _, id := range []Identity{listed, stranger} {
-		p, err := peerOf(id.site)
+	n := startSite(t, cfg)
+	for _, id := range []forge{listed, stranger} {
+		p, err := wire.PeerOf(id.site)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -27,7 +28,7 @@ func (g gater) InterceptAccept(network.ConnMultiaddrs) bool { return true }
 // InterceptSecured turns strangers away over QUIC, where the code can be sent
 // already.
 func (g gater) InterceptSecured(_ network.Direction, p peer.ID, at network.ConnMultiaddrs) bool {
-	if isTCP(at.RemoteMultiaddr()) || g.m.lobby.open(p) {
+	if isTCP(at.RemoteMultiaddr()) || g.m.lobby.Open(p) {
 		return true
 	}
 	return g.admit(p)
@@ -36,15 +37,15 @@ func (g gater) InterceptSecured(_ network.Direction, p peer.ID, at network.ConnM
 // InterceptUpgraded turns strangers away over TCP, but for a few who may redeem
 // an invitation.
 func (g gater) InterceptUpgraded(c network.Conn) (bool, control.DisconnectReason) {
-	return g.m.lobby.enter(c) || g.admit(c.RemotePeer()), 0
+	return g.m.lobby.Enter(c) || g.admit(c.RemotePeer()), 0
 }
 
 func (g gater) admit(p peer.ID) bool {
-	reason := g.m.judgeSite(siteOf(p))
+	reason := g.m.judgeSite(wire.SiteOf(p))
 	if reason == grid.ReasonNone {
 		return true
 	}
-	g.m.refused(&RefusedError{Site: siteOf(p), Reason: reason})
+	g.m.refused(&RefusedError{Site: wire.SiteOf(p), Reason: reason})
 	return false
 }
 

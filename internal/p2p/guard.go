@@ -35,6 +35,16 @@ const (
 	followRate      = 4               // and per second in the long run, whoever names them
 )
 
+// Queues, and streams of which there are too many, labels of wire.CountDropped.
+const (
+	queueFull    = "send_full"      // Send found the queue full
+	queueSend    = "send_abandoned" // the peer could not be reached, or took nothing
+	queueLogs    = "logs"           // too many log streams at once, of one peer or of all
+	queueStreams = "streams"        // a peer opened more streams than it may
+	queueHello   = "hello"          // a peer repeated its Hello too often
+	hearsay      = "hearsay"        // addresses of others that are not followed: too many, or not to be dialled
+)
+
 // guard keeps account of what each peer makes this site do, beyond the lives of
 // its connections. It is safe for concurrent use.
 type guard struct {

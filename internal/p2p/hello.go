@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -41,6 +42,34 @@ func (m *Mesh) hello(refusal grid.Reason, peers []string) protocol.Hello {
 	}
 }
 
+// maxHelloBytes bounds a Hello: 64 addresses and the capability fit well.
+const maxHelloBytes = 32 << 10
+
+// readHello reads the Hello that must come first.
+func readHello(r *wire.Reader) (protocol.Hello, error) {
+	m, err := r.Next(maxHelloBytes)
+	if err != nil {
+		return protocol.Hello{}, fmt.Errorf("read hello: %w", err)
+	}
+	hello, ok := m.(protocol.Hello)
+	if !ok {
+		return protocol.Hello{}, fmt.Errorf("read hello: %w: the stream begins with %s", protocol.ErrMalformed, wire.NameOf(m))
+	}
+	return hello, nil
+}
+
+// writeHello writes one frame at once.
+func writeHello(stream wire.Stream, limit time.Duration, hello protocol.Hello) error {
+	frame, err := protocol.AppendFrame(nil, hello)
+	if err != nil {
+		return fmt.Errorf("write hello: %w", err)
+	}
+	if _, err := (wire.DeadlineWriter{Stream: stream, Limit: limit}).Write(frame); err != nil {
+		return fmt.Errorf("write hello: %w", err)
+	}
+	return nil
+}
+
 // judge says why a peer is not admitted, or ReasonNone. sent and received bound
 // the moment at which the peer read its clock. Version comes first, because the
 // meaning of everything else hangs on it.
@@ -73,4 +102,24 @@ func (f Facts) same(g Facts) bool {
 	return kinds && f.Name == g.Name && f.Incarnation == g.Incarnation && drift.Abs() < time.Second &&
 		a.Total == b.Total && a.CoreMFLOPS == b.CoreMFLOPS && a.DownBps == b.DownBps && a.UpBps == b.UpBps &&
 		a.DiskBps == b.DiskBps && a.OS == b.OS && a.Arch == b.Arch
+}
+
+// reasonLabel is the reason as a label of wire.CountRefused.
+func reasonLabel(r grid.Reason) string {
+	switch r {
+	case grid.ReasonVersion:
+		return "version"
+	case grid.ReasonDomain:
+		return "domain"
+	case grid.ReasonNotMember:
+		return "not_member"
+	case grid.ReasonClock:
+		return "clock"
+	case grid.ReasonInvalid:
+		return "invalid"
+	case grid.ReasonBanned:
+		return "banned"
+	default:
+		return fmt.Sprintf("reason_%d", uint16(r))
+	}
 }

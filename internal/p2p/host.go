@@ -15,6 +15,9 @@ import (
 	libp2pquic "github.com/libp2p/go-libp2p/p2p/transport/quic"
 	"github.com/libp2p/go-libp2p/x/rate"
 	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/mrsmesh/mrsmesh/internal/p2p/relay"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 )
 
 // quicAfterTCP is how long a QUIC address waits for a TCP address of the same
@@ -23,7 +26,7 @@ import (
 const quicAfterTCP = 500 * time.Millisecond
 
 // newHost makes the libp2p host that the configuration describes.
-func newHost(m *Mesh, id Identity) (host.Host, error) {
+func newHost(m *Mesh, id wire.Identity) (host.Host, error) {
 	limits, err := resources(m.cfg.Limits)
 	if err != nil {
 		return nil, fmt.Errorf("set limits: %w", err)
@@ -34,7 +37,7 @@ func newHost(m *Mesh, id Identity) (host.Host, error) {
 		return nil, fmt.Errorf("make connection manager: %w", err)
 	}
 	options := []libp2p.Option{
-		libp2p.Identity(id.key), libp2p.UserAgent("mrsmesh"),
+		libp2p.Identity(id.Key()), libp2p.UserAgent("mrsmesh"),
 		libp2p.ResourceManager(limits), libp2p.ConnectionManager(manager), libp2p.ConnectionGater(gater{m}),
 		libp2p.Transport(libp2pquic.NewTransport), libp2p.DisableMetrics(),
 		libp2p.Ping(false), libp2p.WithDialTimeout(m.cfg.Timing.Dial),
@@ -44,7 +47,7 @@ func newHost(m *Mesh, id Identity) (host.Host, error) {
 		rank = swarm.DefaultDialRanker
 	}
 	options = append(options, libp2p.SwarmOpts(swarm.WithDialRanker(relaysLast(rank))))
-	options = append(options, natOptions(m)...)
+	options = append(options, m.cfg.NAT.Options(m.cfg.Listen, m.cfg.Preset == PresetWAN, m.counts, m.log)...)
 	h, err := libp2p.New(options...)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
@@ -59,7 +62,7 @@ const relayWait = time.Second
 // relaysLast ranks direct addresses and appends those through relays.
 func relaysLast(rank network.DialRanker) network.DialRanker {
 	return func(addrs []ma.Multiaddr) []network.AddrDelay {
-		circuits, direct := split(addrs, isCircuit)
+		circuits, direct := split(addrs, relay.IsCircuit)
 		if len(circuits) == 0 || len(direct) == 0 {
 			return rank(addrs)
 		}

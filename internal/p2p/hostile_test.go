@@ -16,6 +16,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -59,7 +60,7 @@ func lie(t *testing.T, fields ...[]byte) []byte {
 }
 
 func TestLyingHellosAreRefused(t *testing.T) {
-	n := join(t, testConfig(t))
+	n := startSite(t, testConfig(t))
 	manyPeers := bytes.Repeat(text(peersField, []byte("x")), protocol.MaxHelloPeers+1)
 	for _, c := range []struct {
 		name  string
@@ -75,12 +76,12 @@ func TestLyingHellosAreRefused(t *testing.T) {
 		{"an endless address", text(peersField, bytes.Repeat([]byte("/"), 20_000))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			before, refused := n.Count(CountInvalid, causeFormat), n.Count(CountRefused, "invalid")
+			before, refused := n.Count(wire.CountInvalid, "format"), n.Count(wire.CountRefused, "invalid")
 			s := openBid(t, rawPeer(t, n), n)
 			if _, err := s.Write(lie(t, c.field)); err != nil {
 				t.Fatal(err)
 			}
-			answer, err := newFrameReader(s, patience).readHello()
+			answer, err := readHello(wire.NewReader(s, patience))
 			if err != nil || answer.Refusal != grid.ReasonInvalid {
 				t.Errorf("answered with %v, %v; want a refusal that says why", answer.Refusal, err)
 			}
@@ -88,7 +89,7 @@ func TestLyingHellosAreRefused(t *testing.T) {
 				t.Error("the stream goes on")
 			}
 			eventually(t, "it is counted", func() bool {
-				return n.Count(CountInvalid, causeFormat) == before+1 && n.Count(CountRefused, "invalid") == refused+1
+				return n.Count(wire.CountInvalid, "format") == before+1 && n.Count(wire.CountRefused, "invalid") == refused+1
 			})
 		})
 	}
@@ -96,7 +97,7 @@ func TestLyingHellosAreRefused(t *testing.T) {
 	if _, err := s.Write(lie(t, text(nameField, []byte("honest")))); err != nil {
 		t.Fatal(err)
 	}
-	if answer, err := newFrameReader(s, patience).readHello(); err != nil || answer.Refusal != grid.ReasonNone {
+	if answer, err := readHello(wire.NewReader(s, patience)); err != nil || answer.Refusal != grid.ReasonNone {
 		t.Errorf("a Hello written the same way without a lie is answered with %+v, %v", answer, err)
 	}
 	if n.peers() != 0 {
@@ -112,17 +113,17 @@ func TestLyingAnswersAreRefused(t *testing.T) {
 		"negative bandwidth":       text(capability, number(downField, -1)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := join(t, testConfig(t))
+			n := startSite(t, testConfig(t))
 			h := rawPeer(t, n)
 			h.SetStreamHandler(protocol.StreamID, func(s network.Stream) {
-				if _, err := newFrameReader(s, patience).readHello(); err == nil {
+				if _, err := readHello(wire.NewReader(s, patience)); err == nil {
 					_, _ = s.Write(lie(t, field))
 				}
 			})
 			s := openBid(t, h, n)
 			_ = writeHello(s, patience, validHello()) // n opens a stream of its own
 			eventually(t, "the liar is refused and counted", func() bool {
-				return n.Count(CountRefused, "invalid") > 0 && n.Count(CountInvalid, causeFormat) > 0
+				return n.Count(wire.CountRefused, "invalid") > 0 && n.Count(wire.CountInvalid, "format") > 0
 			})
 			if n.peers() != 0 {
 				t.Error("the liar was admitted")
@@ -133,13 +134,13 @@ func TestLyingAnswersAreRefused(t *testing.T) {
 
 // One that lies later stays with what it said before.
 func TestALieAfterTheHelloChangesNothing(t *testing.T) {
-	n := join(t, testConfig(t))
+	n := startSite(t, testConfig(t))
 	h, s := admitRaw(t, n)
 	if _, err := s.Write(lie(t, text(capability, number(mflopsField, -1)))); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is counted", func() bool { return n.Count(CountInvalid, causeFormat) == 1 })
-	if f, ok := n.facts(siteOf(h.ID())); !ok || f.Capability.CoreMFLOPS != 0 {
+	eventually(t, "it is counted", func() bool { return n.Count(wire.CountInvalid, "format") == 1 })
+	if f, ok := n.facts(wire.SiteOf(h.ID())); !ok || f.Capability.CoreMFLOPS != 0 {
 		t.Errorf("facts = %+v, %t; want those of before", f, ok)
 	}
 }
@@ -151,7 +152,7 @@ func hellos(tb testing.TB, h host.Host, n node, hello protocol.Hello) (network.S
 	if err := writeHello(s, patience, hello); err != nil {
 		return s, err
 	}
-	_, err := newFrameReader(s, patience).readHello()
+	_, err := readHello(wire.NewReader(s, patience))
 	return s, err
 }
 
@@ -164,7 +165,7 @@ func TestFalseIncarnationsConcernOnlyTheLiar(t *testing.T) {
 	h.SetStreamHandler(protocol.StreamID, func(s network.Stream) {
 		hello := validHello()
 		hello.Incarnation = life.Load()
-		if _, err := newFrameReader(s, patience).readHello(); err == nil {
+		if _, err := readHello(wire.NewReader(s, patience)); err == nil {
 			_ = writeHello(s, patience, hello)
 		}
 	})
@@ -177,7 +178,7 @@ func TestFalseIncarnationsConcernOnlyTheLiar(t *testing.T) {
 			t.Errorf("a stream of incarnation %d goes on", lower)
 		}
 	}
-	if f, ok := n.facts(siteOf(h.ID())); !ok || f.Incarnation != 5 {
+	if f, ok := n.facts(wire.SiteOf(h.ID())); !ok || f.Incarnation != 5 {
 		t.Errorf("facts = %+v, %t; want those of incarnation 5", f, ok)
 	}
 	for i := range uint64(200) { // it claims to have been restarted again and again
@@ -190,7 +191,7 @@ func TestFalseIncarnationsConcernOnlyTheLiar(t *testing.T) {
 	if lost := len(n.losses()); lost > bidStreamBurst+60*bidStreamRate {
 		t.Errorf("it was reported lost %d times", lost)
 	}
-	if n.Count(CountDropped, queueStreams) == 0 {
+	if n.Count(wire.CountDropped, queueStreams) == 0 {
 		t.Error("no stream was refused")
 	}
 	if f, ok := n.facts(nodes[1].Self()); !ok || f.Incarnation != 1 {
@@ -245,7 +246,7 @@ func TestAHelloDoesNotMakeASiteDialWhomItNames(t *testing.T) {
 	v := newVictim(t)
 	cfg := testConfig(t)
 	cfg.Limits.Members = 16
-	n := join(t, cfg)
+	n := startSite(t, cfg)
 	h, s := admitRaw(t, n)
 	named := 0
 	for range 40 {
@@ -260,12 +261,12 @@ func TestAHelloDoesNotMakeASiteDialWhomItNames(t *testing.T) {
 		}
 	}
 	eventually(t, "the rest is not followed", func() bool {
-		return n.Count(CountDropped, hearsay)+n.Count(CountDropped, queueHello) > 0
+		return n.Count(wire.CountDropped, hearsay)+n.Count(wire.CountDropped, queueHello) > 0
 	})
 	eventually(t, "all are forgotten", func() bool {
 		n.Mesh.mu.Lock()
 		defer n.Mesh.mu.Unlock()
-		return len(n.remotes) == 1 && n.remotes[siteOf(h.ID())] != nil
+		return len(n.remotes) == 1 && n.remotes[wire.SiteOf(h.ID())] != nil
 	})
 	calls, limit := v.calls.Load(), int64((followPerMember*cfg.Limits.Members+60*followRate)*hearsayTries)
 	t.Logf("%d addresses named, the victim was called %d times", named, calls)
@@ -287,8 +288,8 @@ func TestReservedPortsAreNotDialledOnHearsay(t *testing.T) {
 }
 
 func TestAddressesOfOnePeerAreBounded(t *testing.T) {
-	n := join(t, testConfig(t))
-	id := newForge(t).id.id
+	n := startSite(t, testConfig(t))
+	id := newForge(t).peer()
 	for i := range 100 {
 		var texts []string
 		for k := range protocol.MaxAddrs {
@@ -299,7 +300,7 @@ func TestAddressesOfOnePeerAreBounded(t *testing.T) {
 	if got := len(n.Host().Peerstore().Addrs(id)); got > knownAddrs {
 		t.Errorf("%d addresses of one peer are kept, want at most %d", got, knownAddrs)
 	}
-	if n.Count(CountDropped, hearsay) == 0 {
+	if n.Count(wire.CountDropped, hearsay) == 0 {
 		t.Error("nothing is counted")
 	}
 }
@@ -307,7 +308,7 @@ func TestAddressesOfOnePeerAreBounded(t *testing.T) {
 func TestAHelloThatChangesAllTheTimeIsHeededNowAndThen(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Timing.Spread = time.Second
-	n := join(t, cfg)
+	n := startSite(t, cfg)
 	_, s := admitRaw(t, n)
 	for i := range 1000 {
 		hello := validHello()
@@ -316,7 +317,7 @@ func TestAHelloThatChangesAllTheTimeIsHeededNowAndThen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "most are dropped", func() bool { return n.Count(CountDropped, queueHello) > 800 })
+	eventually(t, "most are dropped", func() bool { return n.Count(wire.CountDropped, queueHello) > 800 })
 	n.recorder.mu.Lock()
 	defer n.recorder.mu.Unlock()
 	if n.sightings > 200 {

@@ -16,6 +16,7 @@ import (
 	coreprotocol "github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/mrsmesh/mrsmesh/internal/member"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -50,7 +51,7 @@ func (s *seat) start(t *testing.T, key grid.DomainKey) node {
 	}
 	cfg := s.cfg
 	cfg.Members = reg
-	return join(t, cfg)
+	return startSite(t, cfg)
 }
 
 func (n node) invite(t *testing.T, span time.Duration, uses int) []byte {
@@ -115,7 +116,7 @@ func TestNewcomersMeetEveryMemberSoon(t *testing.T) {
 			t.Errorf("%s knows %d records, want the 3 of the inviter", n.cfg.Name, got.Len())
 		}
 	}
-	if got := nodes[0].Count(CountJoins, "admitted"); got != 2 {
+	if got := nodes[0].Count(wire.CountJoins, "admitted"); got != 2 {
 		t.Errorf("admitted = %d, want 2", got)
 	}
 	if err := nodes[2].Broadcast(announcement(nodes[2].Self(), 1)); err != nil {
@@ -146,10 +147,13 @@ func TestSecretsThatAreNoUseAreRefusedByName(t *testing.T) {
 	if answer, err := c.redeem(t, a, short); err != nil || answer.Refusal != protocol.JoinExpired {
 		t.Errorf("expired secret: %v, %v", answer.Refusal, err)
 	}
-	if a.Allowed(c.id.id) || !a.Allowed(b.id.id) {
+	if a.Allowed(c.id.Peer()) || !a.Allowed(b.id.Peer()) {
 		t.Error("who is allowed does not follow who was admitted")
 	}
 }
+
+// maxWrong is how many guesses of one host the lobby bears.
+const maxWrong = 4
 
 func TestGuessesOfOneHostAreBounded(t *testing.T) {
 	a := newSeat(t, "a").start(t, "")
@@ -165,8 +169,8 @@ func TestGuessesOfOneHostAreBounded(t *testing.T) {
 	if _, err := late.redeem(t, a, wrong); !errors.Is(err, ErrTurnedAway) {
 		t.Errorf("one guess more: %v, want ErrTurnedAway", err)
 	}
-	if a.Count(CountJoins, "crowded") == 0 || a.Count(CountJoins, "unknown") != maxWrong {
-		t.Errorf("crowded %d, unknown %d", a.Count(CountJoins, "crowded"), a.Count(CountJoins, "unknown"))
+	if a.Count(wire.CountJoins, "crowded") == 0 || a.Count(wire.CountJoins, "unknown") != maxWrong {
+		t.Errorf("crowded %d, unknown %d", a.Count(wire.CountJoins, "crowded"), a.Count(wire.CountJoins, "unknown"))
 	}
 }
 
@@ -177,7 +181,7 @@ func TestWithoutAnInvitationStrangersStayOutside(t *testing.T) {
 	if _, err := x.redeem(t, a, make([]byte, protocol.SecretBytes)); !errors.Is(err, ErrTurnedAway) {
 		t.Errorf("redeem = %v, want ErrTurnedAway", err)
 	}
-	if a.Count(CountRefused, "not_member") == 0 {
+	if a.Count(wire.CountRefused, "not_member") == 0 {
 		t.Error("the stranger is not counted")
 	}
 }
@@ -243,7 +247,7 @@ func TestABanTakesEffectEverywhere(t *testing.T) {
 			t.Errorf("%s sends to it", n.cfg.Name)
 		}
 	}
-	eventually(t, "the banned one hears why", func() bool { return c.Count(CountRefused, "banned") > 0 })
+	eventually(t, "the banned one hears why", func() bool { return c.Count(wire.CountRefused, "banned") > 0 })
 
 	// Neither a restart of it nor one of a member changes that.
 	for _, n := range []node{c, b} {
@@ -254,7 +258,7 @@ func TestABanTakesEffectEverywhere(t *testing.T) {
 	key := a.cfg.Members.Key()
 	b2, c2 := seats[1].start(t, key), seats[2].start(t, key)
 	eventually(t, "the member is back", func() bool { return b2.peers() == 1 && a.peers() == 1 })
-	eventually(t, "the banned one is turned away", func() bool { return c2.Count(CountRefused, "banned") > 0 })
+	eventually(t, "the banned one is turned away", func() bool { return c2.Count(wire.CountRefused, "banned") > 0 })
 	if b2.Judge(c2.Self()) != grid.ReasonBanned || c2.peers() != 0 {
 		t.Errorf("after a restart: %s, %d peers", b2.Judge(c2.Self()), c2.peers())
 	}
@@ -281,7 +285,7 @@ func TestTheOwnersBanBeatsEverything(t *testing.T) {
 	}
 	b.Review()
 	eventually(t, "the inviter is gone", func() bool { return a.peers() == 0 && b.peers() == 0 })
-	eventually(t, "it hears why", func() bool { return a.Count(CountRefused, "banned") > 0 })
+	eventually(t, "it hears why", func() bool { return a.Count(wire.CountRefused, "banned") > 0 })
 }
 
 func TestForgedRecordsAreRefused(t *testing.T) {
@@ -293,7 +297,7 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 	if err := b.Send(a.Self(), protocol.Roster{Records: []protocol.MemberRecord{record}}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the forgery is counted", func() bool { return a.Count(CountRoster, "forged") == 1 })
+	eventually(t, "the forgery is counted", func() bool { return a.Count(wire.CountRoster, "forged") == 1 })
 	if a.Judge(b.Self()) != grid.ReasonNone {
 		t.Error("a forged ban is believed")
 	}
@@ -309,7 +313,7 @@ func TestRostersMeetAfterAPartition(t *testing.T) {
 	}
 	var all []protocol.MemberRecord
 	for i := range 300 { // more than one message holds
-		record, err := nodes[0].cfg.Members.Admit(siteOf(newID(i)), "", "")
+		record, err := nodes[0].cfg.Members.Admit(wire.SiteOf(newID(i)), "", "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -61,7 +62,7 @@ func (l *logServer) serve(ctx context.Context, stream network.Stream) {
 		return
 	}
 	defer l.m.wg.Done()
-	site := siteOf(stream.Conn().RemotePeer())
+	site := wire.SiteOf(stream.Conn().RemotePeer())
 	l.mu.Lock()
 	handler := l.handler
 	l.mu.Unlock()
@@ -74,7 +75,7 @@ func (l *logServer) serve(ctx context.Context, stream network.Stream) {
 	}
 	leave, ok := l.m.guard.openLog(r.id)
 	if !ok {
-		l.m.counts.inc(CountDropped, queueLogs)
+		l.m.counts.Inc(wire.CountDropped, queueLogs)
 		_ = stream.Reset()
 		return
 	}
@@ -82,7 +83,7 @@ func (l *logServer) serve(ctx context.Context, stream network.Stream) {
 	select {
 	case l.slots <- struct{}{}:
 	default:
-		l.m.counts.inc(CountDropped, queueLogs)
+		l.m.counts.Inc(wire.CountDropped, queueLogs)
 		_ = stream.Reset()
 		return
 	}

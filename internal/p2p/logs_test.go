@@ -33,7 +33,7 @@ func TestALogIsReadByAnAdmittedPeer(t *testing.T) {
 	if err := rw.Close(); err != nil {
 		t.Errorf("Close() = %v", err)
 	}
-	if _, err := a.OpenLog(t.Context(), newForge(t).id.site); err == nil {
+	if _, err := a.OpenLog(t.Context(), newForge(t).site); err == nil {
 		t.Error("a log of an unknown site is opened")
 	}
 }
@@ -92,7 +92,7 @@ func TestALogStreamEndsWithItsContext(t *testing.T) {
 func TestALogIsNotServedToAStranger(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Timing.Dial, cfg.Timing.Hello = 100*time.Millisecond, 100*time.Millisecond
-	n := join(t, cfg)
+	n := startSite(t, cfg)
 	n.HandleLog(func(grid.SiteID, io.ReadWriteCloser) { t.Error("served") })
 	s, err := rawPeer(t, n).NewStream(t.Context(), n.Host().ID(), protocol.LogStreamID)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -41,45 +42,45 @@ func TestMessagesToASiteThatCannotBeReachedAreDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the loss is told", func() bool { return len(a.losses()) == 1 })
-	before := a.Count(CountDropped, queueSend)
+	before := a.Count(wire.CountDropped, queueSend)
 	for i := range 10 {
 		if err := a.Send(b.Self(), protocol.Cancel{Job: jobID(i)}); err != nil {
 			t.Fatalf("Send = %v, want it queued while the site is dialled", err)
 		}
 	}
-	eventually(t, "all are dropped and counted", func() bool { return a.Count(CountDropped, queueSend) == before+10 })
-	if a.Count(CountDials, "failed") == 0 {
+	eventually(t, "all are dropped and counted", func() bool { return a.Count(wire.CountDropped, queueSend) == before+10 })
+	if a.Count(wire.CountDials, "failed") == 0 {
 		t.Error("no failed dial is counted")
 	}
 }
 
 func TestHearsayThatLeadsNowhereIsForgotten(t *testing.T) {
-	n := join(t, testConfig(t))
-	ghost := newForge(t).id
+	n := startSite(t, testConfig(t))
+	ghost := newForge(t)
 	listed := func() bool {
 		n.Mesh.mu.Lock()
 		defer n.Mesh.mu.Unlock()
 		return n.remotes[ghost.site] != nil
 	}
-	n.learn(newForge(t).id.id, []string{"rubbish", n.Addrs()[0], closedPort(t) + "/p2p/" + string(ghost.site)})
+	n.learn(newForge(t).peer(), []string{"rubbish", n.Addrs()[0], closedPort(t) + "/p2p/" + string(ghost.site)})
 	if !listed() {
 		t.Fatal("the peer is not dialled")
 	}
 	eventually(t, "the peer is forgotten", func() bool { return !listed() })
-	if got := n.Count(CountDials, "failed"); got != hearsayTries {
+	if got := n.Count(wire.CountDials, "failed"); got != hearsayTries {
 		t.Errorf("%d attempts, want %d", got, hearsayTries)
 	}
 }
 
 func TestHearsayOfStrangersIsNotFollowed(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.AcceptAnyone, cfg.Allow = false, []grid.SiteID{newForge(t).id.site}
-	n := join(t, cfg)
-	ghost := newForge(t).id
-	n.learn(newForge(t).id.id, []string{closedPort(t) + "/p2p/" + string(ghost.site)})
+	cfg.AcceptAnyone, cfg.Allow = false, []grid.SiteID{newForge(t).site}
+	n := startSite(t, cfg)
+	ghost := newForge(t)
+	n.learn(newForge(t).peer(), []string{closedPort(t) + "/p2p/" + string(ghost.site)})
 	n.Mesh.mu.Lock()
 	defer n.Mesh.mu.Unlock()
-	if n.remotes[ghost.site] != nil || n.host.Network().Connectedness(ghost.id) == network.Connected {
+	if n.remotes[ghost.site] != nil || n.host.Network().Connectedness(ghost.peer()) == network.Connected {
 		t.Error("a stranger is dialled on hearsay")
 	}
 }

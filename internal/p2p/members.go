@@ -17,6 +17,8 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/relay"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
@@ -35,7 +37,7 @@ func (m *Mesh) addrsOf(r *remote, conn network.Conn) []ma.Multiaddr {
 // before others.
 func (m *Mesh) directAddrs(id peer.ID, conn network.Conn) []ma.Multiaddr {
 	at, _ := manet.ToIP(conn.RemoteMultiaddr())
-	if isCircuit(conn.RemoteMultiaddr()) {
+	if relay.IsCircuit(conn.RemoteMultiaddr()) {
 		at = nil // that is where the relay is
 	}
 	rank := func(a ma.Multiaddr) int {
@@ -55,7 +57,7 @@ func (m *Mesh) directAddrs(id peer.ID, conn network.Conn) []ma.Multiaddr {
 	}
 	near := at.IsLoopback()
 	addrs := slices.DeleteFunc(slices.Clone(m.host.Peerstore().Addrs(id)), func(a ma.Multiaddr) bool {
-		return isCircuit(a) || !near && manet.IsIPLoopback(a)
+		return relay.IsCircuit(a) || !near && manet.IsIPLoopback(a)
 	})
 	slices.SortFunc(addrs, func(a, b ma.Multiaddr) int {
 		if d := rank(a) - rank(b); d != 0 {
@@ -77,7 +79,7 @@ func (m *Mesh) membersFor(to peer.ID, conn network.Conn) []string {
 	near := manet.IsIPLoopback(conn.RemoteMultiaddr())
 	others := m.all()
 	rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] }) //nolint:gosec // a fair choice, no secret
-	named := nameAddrs(m.host.ID(), m.relays.circuits(), near)
+	named := nameAddrs(m.host.ID(), m.relays.Addrs(), near)
 	for _, o := range others {
 		if _, present := o.admitted(); !present || o.id == to {
 			continue
@@ -112,7 +114,7 @@ func nameAddrs(id peer.ID, addrs []ma.Multiaddr, near bool) []string {
 	for _, a := range addrs {
 		text := a.String() + "/p2p/" + id.String()
 		kind := 0
-		if isCircuit(a) {
+		if relay.IsCircuit(a) {
 			kind = 1
 		}
 		if count[kind] < addrsNamed && (near || !manet.IsIPLoopback(a)) &&
@@ -138,7 +140,7 @@ func (m *Mesh) learn(from peer.ID, named []string) {
 	}
 	var own []ma.Multiaddr
 	present := len(m.Peers())
-	if r := m.lookup(siteOf(from)); r != nil {
+	if r := m.lookup(wire.SiteOf(from)); r != nil {
 		if _, admitted := r.admitted(); !admitted {
 			present++ // it is about to be
 		}
@@ -154,7 +156,7 @@ func (m *Mesh) learn(from peer.ID, named []string) {
 			m.hearOf(from, *info)
 		}
 	}
-	if r := m.lookup(siteOf(from)); r != nil && len(own) > 0 {
+	if r := m.lookup(wire.SiteOf(from)); r != nil && len(own) > 0 {
 		r.relocate(own)
 	}
 }
@@ -168,13 +170,13 @@ func (m *Mesh) hearOf(from peer.ID, info peer.AddrInfo) {
 		return
 	}
 	addr, old := info.Addrs[0], m.host.Peerstore().Addrs(info.ID)
-	r := m.lookup(siteOf(info.ID))
+	r := m.lookup(wire.SiteOf(info.ID))
 	again := ma.Contains(old, addr)
-	if r != nil && again && !isCircuit(addr) {
+	if r != nil && again && !relay.IsCircuit(addr) {
 		return
 	}
 	if !again && len(old) >= knownAddrs || !dialable(addr) || !m.guard.tip(from) || r == nil && !m.guard.follow.Allow() {
-		m.counts.inc(CountDropped, hearsay)
+		m.counts.Inc(wire.CountDropped, hearsay)
 		return
 	}
 	m.host.Peerstore().AddAddrs(info.ID, []ma.Multiaddr{addr}, peerstore.TempAddrTTL)
@@ -193,8 +195,8 @@ func (m *Mesh) hearOf(from peer.ID, info peer.AddrInfo) {
 // relocate takes over through which relays the peer says it is reached, and tells
 // the others.
 func (r *remote) relocate(circuits []ma.Multiaddr) {
-	_, circuits = split(circuits, func(a ma.Multiaddr) bool { return !isCircuit(a) })
-	circuits = circuits[:min(len(circuits), addrsNamed*relaysWanted)]
+	_, circuits = split(circuits, func(a ma.Multiaddr) bool { return !relay.IsCircuit(a) })
+	circuits = circuits[:min(len(circuits), addrsNamed*relay.Wanted)]
 	r.mu.Lock()
 	same := slices.EqualFunc(circuits, r.circuits, ma.Multiaddr.Equal)
 	r.circuits = circuits
@@ -228,7 +230,7 @@ func (m *Mesh) hint(id peer.ID, texts []string) {
 	known := m.host.Peerstore().Addrs(id)
 	addrs = slices.DeleteFunc(addrs, func(a ma.Multiaddr) bool { return slices.ContainsFunc(known, a.Equal) })
 	if room := max(knownAddrs-len(known), 0); len(addrs) > room {
-		m.counts.add(CountDropped, hearsay, uint64(len(addrs)-room))
+		m.counts.Add(wire.CountDropped, hearsay, uint64(len(addrs)-room))
 		addrs = addrs[:room]
 	}
 	m.host.Peerstore().AddAddrs(id, addrs, peerstore.RecentlyConnectedAddrTTL)
@@ -247,7 +249,7 @@ func (r *remote) prove(ctx context.Context, conn network.Conn) {
 	r.mu.Lock()
 	clear(r.proof)
 	r.mu.Unlock()
-	if isCircuit(conn.RemoteMultiaddr()) || len(r.through()) > 0 {
+	if relay.IsCircuit(conn.RemoteMultiaddr()) || len(r.through()) > 0 {
 		return
 	}
 	ip, err := manet.ToIP(conn.RemoteMultiaddr())

@@ -6,6 +6,8 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 )
 
 // How a peer that got lost on the topic is brought back.
@@ -27,7 +29,7 @@ type mending struct {
 // the peer on the topic: each side forgets the other's subscriptions when its
 // own stream ends, which may be after the other side has told them again.
 func (m *Mesh) parted(c network.Conn) {
-	signal(m.relays.wake)
+	m.relays.Wake()
 	if id := c.RemotePeer(); m.host.Network().Connectedness(id) == network.Connected {
 		m.mendSoon(id)
 	}
@@ -45,8 +47,8 @@ func (m *Mesh) mendSoon(id peer.ID) {
 // in both directions at once: then both sides forget first and tell afterwards,
 // because gossipsub waits before it opens streams for a second time.
 func (m *Mesh) mend(id peer.ID) {
-	r := m.lookup(siteOf(id))
-	if r == nil || m.gossip.reaches(id) || !r.connected() {
+	r := m.lookup(wire.SiteOf(id))
+	if r == nil || m.gossip.Reaches(id) || !r.connected() {
 		return
 	}
 	if _, present := r.admitted(); !present || !r.mayMend(time.Now()) {

@@ -17,6 +17,10 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/gossip"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/join"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/relay"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -56,17 +60,17 @@ type Mesh struct {
 	cfg      Config
 	handlers Handlers
 	log      *slog.Logger
-	counts   *counters
+	counts   *wire.Counters
 	book     *book
 	host     host.Host
 	ownHost  bool
 	key      crypto.PrivKey
 	self     grid.SiteID
 	members  map[grid.SiteID]bool // nobody changes it
-	gossip   *gossip
+	gossip   *gossip.Topic
 	logs     *logServer
-	lobby    *lobby
-	relays   *relays
+	lobby    *join.Lobby
+	relays   *relay.Relays
 	finder   *finder
 	guard    *guard
 	arrivals network.Notifiee
@@ -90,24 +94,24 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 		return nil, fmt.Errorf("join mesh: %w", err)
 	}
 	m := &Mesh{
-		cfg: cfg.withDefaults(), handlers: handlers, log: obs.Or(log), counts: newCounters(cfg.Registry),
+		cfg: cfg.withDefaults(), handlers: handlers, log: obs.Or(log), counts: wire.NewCounters(cfg.Registry),
 		members: make(map[grid.SiteID]bool), remotes: make(map[grid.SiteID]*remote),
 	}
 	for _, site := range cfg.Allow {
-		id, err := peerOf(site)
+		id, err := wire.PeerOf(site)
 		if err != nil {
 			return nil, fmt.Errorf("join mesh: %w", err)
 		}
-		m.members[siteOf(id)] = true // in the one form in which IDs are compared
+		m.members[wire.SiteOf(id)] = true // in the one form in which IDs are compared
 	}
 	m.guard = newGuard(m.cfg)
+	err := m.makeMembers()
+	if err != nil {
+		return nil, fmt.Errorf("join mesh: %w", err)
+	}
 	life, cancel := context.WithCancel(ctx)
 	m.prepare(life, cancel)
-	err := m.makeMembers()
-	if err == nil {
-		err = m.makeHost()
-	}
-	if err != nil {
+	if err = m.makeHost(); err != nil {
 		cancel()
 		return nil, fmt.Errorf("join mesh: %w", err)
 	}
@@ -116,7 +120,7 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 	}
 	m.arrivals = m.notifiee()
 	cfg.Registry.GaugeFunc("p2p_peers", "Admitted peers.", func() float64 { return float64(len(m.Peers())) })
-	m.relays, m.finder = newRelays(m), newFinder(m)
+	m.relays, m.finder = m.newRelays(), newFinder(m)
 	m.countConnections(cfg.Registry)
 	m.logs = &logServer{m: m, slots: make(chan struct{}, m.cfg.Limits.LogStreams)}
 	if err := m.open(life); err != nil {
@@ -133,8 +137,8 @@ func (m *Mesh) prepare(life context.Context, cancel context.CancelFunc) {
 		r.end = end
 		m.wg.Go(func() { defer end(); r.run(own) })
 	}
-	m.after = func(d time.Duration, f func()) { m.wg.Go(func() { later(life, d, f) }) }
-	m.lobby = newLobby(m)
+	m.after = func(d time.Duration, f func()) { m.wg.Go(func() { wire.Later(life, d, f) }) }
+	m.lobby = m.newLobby()
 }
 
 // makeMembers takes the registry of members, or an empty one.
@@ -150,7 +154,7 @@ func (m *Mesh) makeMembers() error {
 // makeHost takes the injected host, or makes one.
 func (m *Mesh) makeHost() error {
 	if m.host = m.cfg.Host; m.host != nil {
-		m.self = siteOf(m.host.ID())
+		m.self = wire.SiteOf(m.host.ID())
 		m.key = m.host.Peerstore().PrivKey(m.host.ID())
 		return nil
 	}
@@ -158,7 +162,7 @@ func (m *Mesh) makeHost() error {
 	if err != nil {
 		return err
 	}
-	m.key, m.self, m.ownHost = id.key, id.site, true
+	m.key, m.self, m.ownHost = id.Key(), id.Site(), true
 	m.host, err = newHost(m, id)
 	return err
 }
@@ -168,19 +172,18 @@ func (m *Mesh) open(ctx context.Context) error {
 	if _, err := protocol.Encode(m.hello(grid.ReasonNone, nil)); err != nil {
 		return fmt.Errorf("say hello: %w", err)
 	}
-	g, err := newGossip(ctx, m)
+	g, err := m.joinTopic(ctx)
 	if err != nil {
 		return err
 	}
 	m.gossip = g
-	m.wg.Go(func() { g.deliver(ctx) })
-	m.wg.Go(func() { g.follow(ctx) })
+	m.wg.Go(func() { g.Run(ctx) })
 	m.wg.Go(func() { m.keepBook(ctx) })
 	m.host.SetStreamHandler(protocol.StreamID, func(s network.Stream) { m.serve(ctx, s) })
 	m.host.SetStreamHandler(protocol.LogStreamID, func(s network.Stream) { m.logs.serve(ctx, s) })
-	m.host.SetStreamHandler(protocol.JoinStreamID, func(s network.Stream) { m.serveJoin(ctx, s) })
+	m.host.SetStreamHandler(protocol.JoinStreamID, func(s network.Stream) { m.lobby.Serve(ctx, s) })
 	m.host.Network().Notify(m.arrivals)
-	m.wg.Go(func() { m.relays.run(ctx) })
+	m.wg.Go(func() { m.relays.Run(ctx) })
 	if err := m.discover(ctx); err != nil {
 		return err
 	}
@@ -206,7 +209,7 @@ func (m *Mesh) notifiee() network.Notifiee {
 	return &network.NotifyBundle{
 		ConnectedF: func(_ network.Network, c network.Conn) {
 			m.want(c.RemotePeer(), func(r *remote) {
-				if !isCircuit(c.RemoteMultiaddr()) {
+				if !relay.IsCircuit(c.RemoteMultiaddr()) {
 					signal(r.better)
 				}
 				if c.Stat().Direction == network.DirInbound {
@@ -218,37 +221,17 @@ func (m *Mesh) notifiee() network.Notifiee {
 			m.dismiss(c)
 		},
 		DisconnectedF: func(_ network.Network, c network.Conn) {
-			m.lobby.left(c)
+			m.lobby.Left(c)
 			m.parted(c)
 		},
 	}
-}
-
-// later calls f after d, unless ctx ends before.
-func later(ctx context.Context, d time.Duration, f func()) {
-	if pause(ctx, d, nil) {
-		f()
-	}
-}
-
-// pause waits for d, or until woken; it reports false when ctx ends before.
-func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-	case <-wake:
-	}
-	return ctx.Err() == nil
 }
 
 // keepBook writes the addresses of members a little after they changed, and at
 // the end.
 func (m *Mesh) keepBook(ctx context.Context) {
 	for ongoing := true; ongoing; {
-		ongoing = pause(ctx, 2*time.Second, nil)
+		ongoing = wire.Pause(ctx, 2*time.Second, nil)
 		if err := m.book.save(); err != nil {
 			m.log.Warn("addresses of members are not saved", "error", err)
 		}
@@ -283,7 +266,7 @@ func (m *Mesh) Close() error {
 	m.host.Network().StopNotify(m.arrivals)
 	var err error
 	if m.gossip != nil {
-		m.gossip.close()
+		m.gossip.Close()
 	}
 	if m.ownHost {
 		err = m.host.Close()
@@ -310,26 +293,26 @@ func (m *Mesh) Addrs() []string {
 	}
 	texts := make([]string, 0, len(addrs))
 	for _, a := range addrs {
-		if !isCircuit(a) {
+		if !relay.IsCircuit(a) {
 			texts = append(texts, a.String())
 		}
 	}
-	return append(texts, nameAddrs(m.host.ID(), m.relays.circuits(), true)...)
+	return append(texts, nameAddrs(m.host.ID(), m.relays.Addrs(), true)...)
 }
 
 // Allowed reports whether the peer may be a member now: it is on the list, or
 // admitted, or there is no list, or it is this site; and it is not banned.
-func (m *Mesh) Allowed(p peer.ID) bool { return m.allowsSite(siteOf(p)) }
+func (m *Mesh) Allowed(p peer.ID) bool { return m.allowsSite(wire.SiteOf(p)) }
 
 func (m *Mesh) allowsSite(site grid.SiteID) bool { return m.judgeSite(site) == grid.ReasonNone }
 
 // Count is the number of events of a family, one of the Count constants, with
 // that label.
-func (m *Mesh) Count(family, label string) uint64 { return m.counts.get(family, label) }
+func (m *Mesh) Count(family, label string) uint64 { return m.counts.Get(family, label) }
 
 // Refusals counts how often a peer was not admitted since the start, by us or by
 // it, by the reason's label.
-func (m *Mesh) Refusals() map[string]uint64 { return m.counts.labels(CountRefused) }
+func (m *Mesh) Refusals() map[string]uint64 { return m.counts.Labels(wire.CountRefused) }
 
 // Peer is an admitted peer.
 type Peer struct {
@@ -372,7 +355,7 @@ func (m *Mesh) Announce() {
 
 // refused counts and logs that a peer is not admitted.
 func (m *Mesh) refused(why *RefusedError) {
-	m.counts.inc(CountRefused, reasonLabel(why.Reason))
+	m.counts.Inc(wire.CountRefused, reasonLabel(why.Reason))
 	say := m.log.Debug // a stranger tries again and again
 	if m.firstRefusal(why) {
 		say = m.log.Info

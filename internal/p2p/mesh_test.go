@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -74,7 +75,7 @@ func TestSendGoesThereAndBackInOrder(t *testing.T) {
 			t.Fatalf("message %d = %+v, want the one that was sent", i, h)
 		}
 	}
-	if got := a.Count(CountOut, "Cancel"); got != rounds {
+	if got := a.Count(wire.CountOut, "Cancel"); got != rounds {
 		t.Errorf("counted %d messages out, want %d", got, rounds)
 	}
 }
@@ -102,7 +103,7 @@ func TestSendSaysWhatCannotBeSent(t *testing.T) {
 			t.Errorf("Send(%s, %T) = %v, want %v", c.to, c.m, err, c.want)
 		}
 	}
-	if got := a.Count(CountDropped, queueFull); got != 1 {
+	if got := a.Count(wire.CountDropped, queueFull); got != 1 {
 		t.Errorf("counted %d dropped messages, want 1", got)
 	}
 	if err := a.Broadcast(protocol.Cancel{Job: jobID(1)}); !errors.Is(err, protocol.ErrUnknownMessage) {
@@ -136,10 +137,10 @@ func TestACapabilityThatChangesIsToldAnew(t *testing.T) {
 
 func TestLeavingAndReturning(t *testing.T) {
 	cfg := testConfig(t)
-	a := join(t, cfg)
+	a := startSite(t, cfg)
 	other := testConfig(t)
 	other.Bootstrap = a.Addrs()
-	first := join(t, other)
+	first := startSite(t, other)
 	whole(t, []node{a, first})
 	if err := first.Close(); err != nil {
 		t.Fatalf("Close() = %v", err)
@@ -147,7 +148,7 @@ func TestLeavingAndReturning(t *testing.T) {
 	eventually(t, "the loss is told", func() bool { return len(a.losses()) == 1 })
 	other.Incarnation = 2
 	other.Bootstrap = nil // the addresses were remembered
-	second := join(t, other)
+	second := startSite(t, other)
 	if second.Self() != first.Self() {
 		t.Fatalf("the identity changed: %s, then %s", first.Self(), second.Self())
 	}

@@ -3,14 +3,14 @@ package p2p
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
-	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/relay"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -34,20 +34,20 @@ const (
 // open in one direction only, and nobody is to be reported gone for it. Where
 // there is nothing better the channel is nil.
 func (r *remote) move(ctx context.Context, l link) chan *link {
-	if !isCircuit(l.stream.Conn().RemoteMultiaddr()) || r.m.direct(r.id) == nil {
+	if !relay.IsCircuit(l.stream.Conn().RemoteMultiaddr()) || relay.Direct(r.m.host, r.id) == nil {
 		return nil
 	}
 	moved := make(chan *link, 1)
 	r.m.wg.Go(func() {
 		l, err := r.openDirect(ctx)
 		if err != nil {
-			r.m.counts.inc(CountMoves, moveFailed)
+			r.m.counts.Inc(wire.CountMoves, moveFailed)
 			r.m.log.Debug("direct connection is not usable", "peer", r.site, "error", err)
 			r.m.after(r.m.cfg.Timing.Hello, func() { signal(r.better) })
 			moved <- nil
 			return
 		}
-		r.m.counts.inc(CountMoves, moveOK)
+		r.m.counts.Inc(wire.CountMoves, moveOK)
 		r.m.log.Info("peer is reached directly", "peer", r.site)
 		r.m.after(r.m.cfg.Timing.Linger, func() { r.m.closeRelayed(r.id) })
 		moved <- &l
@@ -75,7 +75,7 @@ func (r *remote) openDirect(ctx context.Context) (link, error) {
 	if err != nil {
 		return link{}, err
 	}
-	if isCircuit(stream.Conn().RemoteMultiaddr()) {
+	if relay.IsCircuit(stream.Conn().RemoteMultiaddr()) {
 		_ = stream.Reset()
 		return link{}, errRelayed
 	}
@@ -90,7 +90,7 @@ func (r *remote) openDirect(ctx context.Context) (link, error) {
 func (r *remote) leave(ctx context.Context, l link, ended <-chan struct{}) {
 	_ = l.stream.CloseWrite()
 	r.m.wg.Go(func() {
-		pause(ctx, leaveGrace, ended)
+		wire.Pause(ctx, leaveGrace, ended)
 		_ = l.stream.Reset()
 		<-ended
 	})
@@ -99,11 +99,11 @@ func (r *remote) leave(ctx context.Context, l link, ended <-chan struct{}) {
 // closeRelayed ends the relayed connections to a peer that is connected directly.
 // What is still open on them opens anew.
 func (m *Mesh) closeRelayed(id peer.ID) {
-	if m.direct(id) == nil {
+	if relay.Direct(m.host, id) == nil {
 		return
 	}
 	for _, c := range m.host.Network().ConnsToPeer(id) {
-		if isCircuit(c.RemoteMultiaddr()) {
+		if relay.IsCircuit(c.RemoteMultiaddr()) {
 			_ = c.Close()
 		}
 	}
@@ -111,41 +111,29 @@ func (m *Mesh) closeRelayed(id peer.ID) {
 
 // leadsTo says where the best connection to a peer leads, and which member
 // relays it.
-func (m *Mesh) leadsTo(id peer.ID) (addr string, relay grid.SiteID) {
-	conn := m.direct(id)
+func (m *Mesh) leadsTo(id peer.ID) (addr string, by grid.SiteID) {
+	conn := relay.Direct(m.host, id)
 	if conn == nil {
 		conns := m.host.Network().ConnsToPeer(id)
 		if len(conns) == 0 {
 			return "", ""
 		}
 		conn = conns[0]
-		relay = relayOf(conn.RemoteMultiaddr())
+		by = relay.Through(conn.RemoteMultiaddr())
 	}
-	return conn.RemoteMultiaddr().String(), relay
-}
-
-// relayOf is the member through which an address leads.
-func relayOf(circuit ma.Multiaddr) grid.SiteID {
-	before, _ := ma.SplitFunc(circuit, func(c ma.Component) bool { return c.Protocol().Code == ma.P_CIRCUIT })
-	text, err := before.ValueForProtocol(ma.P_P2P)
-	if err != nil {
-		return ""
-	}
-	return grid.SiteID(text)
+	return conn.RemoteMultiaddr().String(), by
 }
 
 // Reach is how this site and the others reach each other now.
 type Reach struct {
-	Reachability Reachability  // whether others can dial this site; never ReachabilityAuto
-	Serving      bool          // this site relays for members
-	Relays       []grid.SiteID // members through which this site is reached, ascending
-	Direct       int           // admitted peers that are connected directly
-	Relayed      int           // admitted peers that are connected through a relay
+	relay.Reach
+	Direct  int // admitted peers that are connected directly
+	Relayed int // admitted peers that are connected through a relay
 }
 
 // Reach tells how this site and the others reach each other now.
 func (m *Mesh) Reach() Reach {
-	reach := m.relays.reachNow()
+	reach := Reach{Reach: m.relays.Reach()}
 	for _, p := range m.Peers() {
 		switch {
 		case p.Addr == "":
@@ -158,21 +146,6 @@ func (m *Mesh) Reach() Reach {
 	return reach
 }
 
-// reachNow is the part of Reach that the relays know.
-func (r *relays) reachNow() Reach {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	reach := Reach{Reachability: reachabilityOf(r.reach), Serving: r.service != nil}
-	if forced := r.m.cfg.NAT.Reachability; forced != ReachabilityAuto {
-		reach.Reachability = forced
-	}
-	for id := range r.slots {
-		reach.Relays = append(reach.Relays, siteOf(id))
-	}
-	slices.Sort(reach.Relays)
-	return reach
-}
-
 // countConnections shows how many members are reached in which way.
 func (m *Mesh) countConnections(reg *obs.Registry) {
 	reg.GaugeFunc("p2p_peers_direct", "Admitted peers connected without a relay.",
@@ -180,5 +153,5 @@ func (m *Mesh) countConnections(reg *obs.Registry) {
 	reg.GaugeFunc("p2p_peers_relayed", "Admitted peers connected through a relay.",
 		func() float64 { return float64(m.Reach().Relayed) })
 	reg.GaugeFunc("p2p_relays_held", "Members that relay for this site.",
-		func() float64 { return float64(len(m.relays.reachNow().Relays)) })
+		func() float64 { return float64(len(m.relays.Reach().Relays)) })
 }

@@ -95,7 +95,7 @@ func TestAPartitionOfAMinuteHeals(t *testing.T) {
 			for since := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 				full := true
 				for _, n := range nodes {
-					full = full && n.peers() == sites-1 && len(n.gossip.topic.ListPeers()) == sites-1
+					full = full && n.peers() == sites-1 && n.hears(nodes)
 				}
 				if full {
 					t.Logf("%s after %s (at %s)", what, time.Since(since), time.Since(begin))
@@ -132,7 +132,7 @@ func TestAPartitionOfAMinuteHeals(t *testing.T) {
 }
 
 func TestARestartedAgentIsAdmittedBeforeItsOldConnectionEnds(t *testing.T) {
-	id := newForge(t).id
+	id := newForge(t)
 	synctest.Test(t, func(t *testing.T) {
 		world := newSimulated()
 		old, other, again := world.host(t, 0, libp2p.Identity(id.key)), world.host(t, 1), world.host(t, 2, libp2p.Identity(id.key))

@@ -13,14 +13,16 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
 	ma "github.com/multiformats/go-multiaddr"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/relay"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
 // hidden makes a site open no port: it is reached through members or not at all.
 func hidden(cfg *Config) {
-	cfg.Listen = []string{circuitOnly}
-	cfg.NAT = NAT{Relay: RelayUse, Reachability: ReachabilityPrivate}
+	cfg.Listen = []string{circuit}
+	cfg.NAT = relay.NAT{Relay: relay.Use, Reachability: relay.ReachabilityPrivate}
 }
 
 // relayed starts a site that relays and n hidden ones, all of which know only
@@ -29,7 +31,7 @@ func relayed(t *testing.T, n int) []node {
 	t.Helper()
 	return cluster(t, n+1, func(i int, cfg *Config) {
 		if i == 0 {
-			cfg.NAT.Relay = RelayServe
+			cfg.NAT.Relay = relay.Serve
 		} else {
 			hidden(cfg)
 		}
@@ -38,13 +40,13 @@ func relayed(t *testing.T, n int) []node {
 
 func TestHiddenMembersMeetThroughARelay(t *testing.T) {
 	nodes := relayed(t, 2)
-	relay, a, b := nodes[0], nodes[1], nodes[2]
+	server, a, b := nodes[0], nodes[1], nodes[2]
 	for _, pair := range [][2]node{{a, b}, {b, a}} {
 		i := slices.IndexFunc(pair[0].Peers(), func(p Peer) bool { return p.Site == pair[1].Self() })
-		if i < 0 || pair[0].Peers()[i].Relay != relay.Self() {
-			t.Errorf("peers = %+v, want %s through %s", pair[0].Peers(), pair[1].Self(), relay.Self())
+		if i < 0 || pair[0].Peers()[i].Relay != server.Self() {
+			t.Errorf("peers = %+v, want %s through %s", pair[0].Peers(), pair[1].Self(), server.Self())
 		}
-		want := Reach{Reachability: ReachabilityPrivate, Relays: []grid.SiteID{relay.Self()}, Direct: 1, Relayed: 1}
+		want := Reach{relay.Reach{Reachability: relay.ReachabilityPrivate, Relays: []grid.SiteID{server.Self()}}, 1, 1}
 		if got := pair[0].Reach(); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("Reach() = %+v, want %+v", got, want)
 		}
@@ -53,7 +55,7 @@ func TestHiddenMembersMeetThroughARelay(t *testing.T) {
 		}
 		eventually(t, "the message arrives", func() bool { return pair[1].count() > 0 })
 	}
-	if got := relay.Reach(); got.Reachability != ReachabilityPublic || !got.Serving || got.Direct != 2 || got.Relayed != 0 {
+	if got := server.Reach(); got.Reachability != relay.ReachabilityPublic || !got.Serving || got.Direct != 2 || got.Relayed != 0 {
 		t.Errorf("the relay's Reach() = %+v, want public, serving, 2 direct peers", got)
 	}
 	before := b.count()
@@ -90,18 +92,18 @@ func TestTheRelaysEndIsNobodyElsesDeath(t *testing.T) {
 
 func TestMembersMeetAgainWhenTheRelayIsBack(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.NAT.Relay = RelayServe
-	first := join(t, cfg)
+	cfg.NAT.Relay = relay.Serve
+	first := startSite(t, cfg)
 	nodes := []node{first}
 	for range 2 {
 		behind := testConfig(t)
 		hidden(&behind)
 		behind.Bootstrap = first.Addrs()
-		nodes = append(nodes, join(t, behind))
+		nodes = append(nodes, startSite(t, behind))
 	}
 	whole(t, nodes)
 	for _, a := range first.Host().Network().ListenAddresses() {
-		if !isCircuit(a) {
+		if !relay.IsCircuit(a) {
 			cfg.Listen = []string{a.String()}
 		}
 	}
@@ -112,7 +114,7 @@ func TestMembersMeetAgainWhenTheRelayIsBack(t *testing.T) {
 		eventually(t, "both are lost", func() bool { return n.peers() == 0 })
 	}
 	cfg.Incarnation++
-	nodes[0] = join(t, cfg)
+	nodes[0] = startSite(t, cfg)
 	whole(t, nodes)
 }
 
@@ -130,7 +132,7 @@ func TestNothingProvesTheDeathOfAMemberBehindARouter(t *testing.T) {
 	nodes := cluster(t, 2, nil)
 	r := nodes[0].lookup(nodes[1].Self())
 	eventually(t, "the address would prove a death", func() bool { return len(proofs(r)) == 1 })
-	nodes[0].learn(r.id, []string{nodes[0].Addrs()[0] + circuitOnly + "/p2p/" + string(r.site)})
+	nodes[0].learn(r.id, []string{nodes[0].Addrs()[0] + circuit + "/p2p/" + string(r.site)})
 	if err := nodes[1].Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +145,7 @@ func TestNothingProvesTheDeathOfAMemberBehindARouter(t *testing.T) {
 func TestStreamsMoveToADirectConnectionAndLoseNothing(t *testing.T) {
 	const messages = 400
 	nodes := relayed(t, 2)
-	relay, a, b := nodes[0], nodes[1], nodes[2]
+	server, a, b := nodes[0], nodes[1], nodes[2]
 	before := b.count()
 	pace := time.NewTicker(2 * time.Millisecond)
 	defer pace.Stop()
@@ -158,23 +160,23 @@ func TestStreamsMoveToADirectConnectionAndLoseNothing(t *testing.T) {
 	}
 	eventually(t, fmt.Sprintf("all messages arrive (%d)", b.count()-before), func() bool { return b.count() == before+messages })
 	for _, n := range []node{a, b} {
-		eventually(t, "the streams move", func() bool { return n.Count(CountMoves, moveOK) == 1 })
+		eventually(t, "the streams move", func() bool { return n.Count(wire.CountMoves, moveOK) == 1 })
 		eventually(t, "the relayed connection ends", func() bool {
-			return !slices.ContainsFunc(n.Host().Network().Conns(), func(c network.Conn) bool { return isCircuit(c.RemoteMultiaddr()) })
+			return !slices.ContainsFunc(n.Host().Network().Conns(), func(c network.Conn) bool { return relay.IsCircuit(c.RemoteMultiaddr()) })
 		})
 		eventually(t, "nobody is relayed", func() bool { return n.Reach().Relayed == 0 })
 	}
-	if err := relay.Close(); err != nil {
+	if err := server.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []node{a, b} {
 		eventually(t, "the relay is gone", func() bool { return len(n.losses()) > 0 })
-		if got := n.losses(); len(got) != 1 || got[0].site != relay.Self() {
+		if got := n.losses(); len(got) != 1 || got[0].site != server.Self() {
 			t.Errorf("losses = %+v, want only the relay", got)
 		}
 	}
 	at := b.count()
-	eventually(t, "gossip finds the direct connection", func() bool { return len(a.gossip.topic.ListPeers()) == 1 })
+	eventually(t, "gossip finds the direct connection", func() bool { return a.hears([]node{b}) && !a.gossip.Reaches(server.Host().ID()) })
 	if err := a.Broadcast(announcement(a.Self(), 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +193,7 @@ func connectDirectly(t *testing.T, from, to node) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listens := slices.DeleteFunc(to.Host().Network().ListenAddresses(), isCircuit)
+	listens := slices.DeleteFunc(to.Host().Network().ListenAddresses(), relay.IsCircuit)
 	ctx := network.WithForceDirectDial(t.Context(), "test")
 	if err := from.Host().Connect(ctx, peer.AddrInfo{ID: to.Host().ID(), Addrs: listens}); err != nil {
 		t.Fatalf("Connect() = %v", err)
@@ -203,7 +205,7 @@ func TestAConnectionThatAnswersNothingIsNotMovedTo(t *testing.T) {
 	a, b := nodes[1], nodes[2]
 	b.Host().RemoveStreamHandler(protocol.StreamID) // the new connection carries nothing
 	connectDirectly(t, a, b)
-	eventually(t, "the move fails", func() bool { return a.Count(CountMoves, moveFailed) > 0 })
+	eventually(t, "the move fails", func() bool { return a.Count(wire.CountMoves, moveFailed) > 0 })
 	if got := a.losses(); len(got) != 0 {
 		t.Errorf("losses = %+v, want none", got)
 	}
@@ -216,13 +218,13 @@ func TestAConnectionThatAnswersNothingIsNotMovedTo(t *testing.T) {
 
 func TestStrangersGetNoSlotAndReachNobody(t *testing.T) {
 	nodes := relayed(t, 1)
-	relay, member := nodes[0], nodes[1]
+	server, member := nodes[0], nodes[1]
 	stranger, err := libp2p.New(libp2p.NoListenAddrs, libp2p.EnableRelay(), libp2p.DisableMetrics())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = stranger.Close() }()
-	info, err := peer.AddrInfoFromString(relay.Addrs()[0])
+	info, err := peer.AddrInfoFromString(server.Addrs()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +236,7 @@ func TestStrangersGetNoSlotAndReachNobody(t *testing.T) {
 	if _, err = client.Reserve(ctx, stranger, *info); err == nil {
 		t.Error("a stranger got a slot")
 	}
-	through, err := peer.AddrInfoFromString(relay.Addrs()[0] + circuitOnly + "/p2p/" + string(member.Self()))
+	through, err := peer.AddrInfoFromString(server.Addrs()[0] + circuit + "/p2p/" + string(member.Self()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,32 +245,9 @@ func TestStrangersGetNoSlotAndReachNobody(t *testing.T) {
 	}
 }
 
-func TestWhoMayUseARelay(t *testing.T) {
-	listed, other := newForge(t).id, newForge(t).id
-	for name, anyone := range map[string]bool{"a list": false, "anyone": true} {
-		cfg := testConfig(t)
-		if cfg.AcceptAnyone = anyone; !anyone {
-			cfg.Allow = []grid.SiteID{listed.site}
-		}
-		acl := relayACL{join(t, cfg).Mesh}
-		for _, id := range []Identity{listed, other} {
-			p, err := peerOf(id.site)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if acl.AllowReserve(p, nil) {
-				t.Errorf("%s: who is not admitted gets a slot", name)
-			}
-			if acl.AllowConnect(p, nil, p) {
-				t.Errorf("%s: who is not admitted is reached", name)
-			}
-		}
-	}
-}
-
 func TestARelayThatIsFullIsSaidSo(t *testing.T) {
 	nodes := cluster(t, 2, func(i int, cfg *Config) {
-		cfg.NAT.Relay = RelayServe
+		cfg.NAT.Relay = relay.Serve
 		cfg.Limits.RelaySlots = 1
 		if i > 0 {
 			hidden(cfg)
@@ -278,8 +257,8 @@ func TestARelayThatIsFullIsSaidSo(t *testing.T) {
 	cfg := testConfig(t)
 	hidden(&cfg)
 	cfg.Bootstrap = nodes[0].Addrs()
-	late := join(t, cfg)
-	eventually(t, "the second is refused", func() bool { return late.Count(CountRelays, relayRefused) > 1 })
+	late := startSite(t, cfg)
+	eventually(t, "the second is refused", func() bool { return late.Count(wire.CountRelays, "refused") > 1 })
 	if got := late.Reach().Relays; len(got) != 0 {
 		t.Errorf("relays = %v, want none", got)
 	}
@@ -290,44 +269,34 @@ func TestARelayThatIsFullIsSaidSo(t *testing.T) {
 }
 
 func TestAddressesThroughRelaysAreNamedLast(t *testing.T) {
-	relay, id := newForge(t).id, newForge(t).id
-	p, err := peerOf(id.site)
+	server, id := newForge(t), newForge(t)
+	p, err := wire.PeerOf(id.site)
 	if err != nil {
 		t.Fatal(err)
 	}
-	circuit := func(ip string) string {
-		return "/ip4/" + ip + "/tcp/1/p2p/" + string(relay.site) + circuitOnly
+	through := func(ip string) string {
+		return "/ip4/" + ip + "/tcp/1/p2p/" + string(server.site) + circuit
 	}
 	addrs := parseAddrs([]string{
 		"/ip4/10.0.0.1/tcp/1", "/ip4/10.0.0.2/tcp/1", "/ip4/10.0.0.3/tcp/1",
-		circuit("127.0.0.1"), circuit("8.8.8.8"), circuit("8.8.4.4"), circuit("1.1.1.1"),
+		through("127.0.0.1"), through("8.8.8.8"), through("8.8.4.4"), through("1.1.1.1"),
 	})
 	me := "/p2p/" + string(id.site)
-	want := []string{"/ip4/10.0.0.1/tcp/1" + me, "/ip4/10.0.0.2/tcp/1" + me, circuit("8.8.8.8") + me, circuit("8.8.4.4") + me}
+	want := []string{"/ip4/10.0.0.1/tcp/1" + me, "/ip4/10.0.0.2/tcp/1" + me, through("8.8.8.8") + me, through("8.8.4.4") + me}
 	if got := nameAddrs(p, addrs, false); !slices.Equal(got, want) {
 		t.Errorf("nameAddrs(far) = %q, want %q", got, want)
 	}
-	want[2], want[3] = circuit("127.0.0.1")+me, circuit("8.8.8.8")+me
+	want[2], want[3] = through("127.0.0.1")+me, through("8.8.8.8")+me
 	if got := nameAddrs(p, addrs, true); !slices.Equal(got, want) {
 		t.Errorf("nameAddrs(near) = %q, want %q", got, want)
 	}
-	if got := relayOf(addrs[4]); got != relay.site {
-		t.Errorf("relayOf(%s) = %s, want %s", addrs[4], got, relay.site)
+	if got := relay.Through(addrs[4]); got != server.site {
+		t.Errorf("relay.Through(%s) = %s, want %s", addrs[4], got, server.site)
 	}
 	order := relaysLast(tcpFirst)(append(slices.Clone(addrs[4:]), addrs[:3]...))
 	for _, d := range order {
-		if late := d.Delay >= relayWait; late != isCircuit(d.Addr) {
+		if late := d.Delay >= relayWait; late != relay.IsCircuit(d.Addr) {
 			t.Errorf("%s is dialled after %s", d.Addr, d.Delay)
-		}
-	}
-}
-
-func TestNATOutOfRange(t *testing.T) {
-	for _, n := range []NAT{{Relay: "always"}, {Reachability: "maybe"}, {Reachability: ReachabilityUnknown}, {Relay: RelayServe, Reachability: ReachabilityPrivate}} {
-		cfg := testConfig(t)
-		cfg.NAT = n
-		if cfg.Validate() == nil {
-			t.Errorf("Validate() accepts %+v", n)
 		}
 	}
 }

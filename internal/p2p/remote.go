@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -94,7 +95,7 @@ func (r *remote) enqueue(frame []byte) error {
 		}
 	}
 	r.queued.Add(-size)
-	r.m.counts.inc(CountDropped, queueFull)
+	r.m.counts.Inc(wire.CountDropped, queueFull)
 	return ErrQueueFull
 }
 
@@ -104,7 +105,7 @@ func (r *remote) abandon() {
 		select {
 		case frame := <-r.queue:
 			r.queued.Add(-int64(len(frame)))
-			r.m.counts.inc(CountDropped, queueSend)
+			r.m.counts.Inc(wire.CountDropped, queueSend)
 		default:
 			return
 		}
@@ -129,7 +130,7 @@ func (r *remote) admitted() (Facts, bool) {
 
 // run is the life of the peer's owner.
 func (r *remote) run(ctx context.Context) {
-	wait := backoff{low: r.m.cfg.Timing.BackoffMin, high: r.m.cfg.Timing.BackoffMax}
+	wait := wire.Backoff{Low: r.m.cfg.Timing.BackoffMin, High: r.m.cfg.Timing.BackoffMax}
 	var lost time.Time
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -150,17 +151,17 @@ func (r *remote) run(ctx context.Context) {
 		if !r.failed(ctx, err) && r.m.forget(r) {
 			return
 		}
-		r.rest(ctx, wait.next(r.m.hopeless(err)))
+		r.rest(ctx, wait.Next(r.m.hopeless(err)))
 	}
 }
 
 // breathe comes between two streams to a peer that was admitted. One that is
 // still connected but ends its streams soon is given pauses.
-func (r *remote) breathe(ctx context.Context, began time.Time, wait *backoff) {
+func (r *remote) breathe(ctx context.Context, began time.Time, wait *wire.Backoff) {
 	if time.Since(began) > r.m.cfg.Timing.BackoffMin {
-		wait.reset()
+		wait.Reset()
 	} else if r.connected() {
-		r.rest(ctx, wait.next(false))
+		r.rest(ctx, wait.Next(false))
 	}
 }
 
@@ -232,7 +233,7 @@ func (r *remote) mourn(ctx context.Context, incarnation uint64, lost time.Time, 
 		}
 		return true
 	}
-	pause(ctx, lostPause, r.dialed)
+	wire.Pause(ctx, lostPause, r.dialed)
 	return false
 }
 
@@ -268,7 +269,7 @@ func (r *remote) admit(ctx context.Context, l link) {
 	r.m.book.put(r.id, addrs, r.m.cfg.Now())
 	r.m.wg.Go(func() { r.prove(ctx, conn) })
 	r.m.tellAll(r.id, addrs)
-	signal(r.m.relays.wake)
+	r.m.relays.Wake()
 	r.compareRoster(l.roster)
 }
 
@@ -287,7 +288,7 @@ func (r *remote) update(facts Facts, known bool) {
 	r.mu.Unlock()
 	restarted := was && old.Incarnation != facts.Incarnation
 	if restarted {
-		r.m.counts.inc(CountLost, "proven")
+		r.m.counts.Inc(wire.CountLost, "proven")
 		r.m.handlers.OnPeerGone(r.site, true)
 	}
 	if !was || restarted {
@@ -319,7 +320,7 @@ func (r *remote) gone(incarnation uint64, provenDead bool) {
 	if provenDead {
 		how = "proven"
 	}
-	r.m.counts.inc(CountLost, how)
+	r.m.counts.Inc(wire.CountLost, how)
 	r.m.host.ConnManager().Unprotect(r.id, memberTag)
 	r.m.log.Info("peer is gone", "peer", r.site, "proven_dead", provenDead)
 	r.m.handlers.OnPeerGone(r.site, provenDead)

@@ -9,6 +9,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/mrsmesh/mrsmesh/internal/member"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -42,11 +43,11 @@ func (m *Mesh) Judge(site grid.SiteID) grid.Reason { return m.judgeSite(site) }
 
 // Canonical is the one form in which a site's ID is compared.
 func Canonical(site grid.SiteID) (grid.SiteID, error) {
-	id, err := peerOf(site)
+	id, err := wire.PeerOf(site)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 	}
-	return siteOf(id), nil
+	return wire.SiteOf(id), nil
 }
 
 // reasonForUs is why a peer that says nothing more refuses this site.
@@ -165,7 +166,7 @@ func (m *Mesh) aboutMembers(r *remote, message protocol.Message) bool {
 		m.onRoster(r, message)
 		return true
 	case protocol.JoinRequest, protocol.JoinAnswer:
-		m.counts.inc(CountInvalid, causeFormat)
+		m.counts.Inc(wire.CountInvalid, wire.CauseFormat)
 		return true
 	default:
 		return false
@@ -175,11 +176,11 @@ func (m *Mesh) aboutMembers(r *remote, message protocol.Message) bool {
 func (m *Mesh) onRoster(r *remote, message protocol.Roster) {
 	fresh, err := m.cfg.Members.Merge(message.Records)
 	if err != nil {
-		m.counts.inc(CountRoster, "forged")
+		m.counts.Inc(wire.CountRoster, "forged")
 		m.log.Warn("records of members are not usable", "peer", r.site, "error", err)
 	}
 	if len(fresh) > 0 {
-		m.counts.add(CountRoster, "fresh", uint64(len(fresh)))
+		m.counts.Add(wire.CountRoster, "fresh", uint64(len(fresh)))
 		m.flood(fresh, r)
 		m.review()
 		if m.handlers.OnMembers != nil {
@@ -228,12 +229,12 @@ func (m *Mesh) review() {
 // dismiss closes a connection of somebody who is neither a member nor a guest:
 // one that was complete just when he was banned.
 func (m *Mesh) dismiss(c network.Conn) {
-	if !m.ownHost || m.Allowed(c.RemotePeer()) || m.lobby.has(c) || !m.enter() {
+	if !m.ownHost || m.Allowed(c.RemotePeer()) || m.lobby.Has(c) || !m.enter() {
 		return
 	}
 	defer m.wg.Done()
 	m.after(farewell, func() {
-		if !m.Allowed(c.RemotePeer()) && !m.lobby.has(c) {
+		if !m.Allowed(c.RemotePeer()) && !m.lobby.Has(c) {
 			_ = c.Close()
 		}
 	})

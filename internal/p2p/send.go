@@ -5,6 +5,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -28,9 +29,9 @@ func (m *Mesh) Send(to grid.SiteID, message protocol.Message) error {
 		err = r.enqueue(frame)
 	}
 	if err != nil {
-		return fmt.Errorf("send %s to %s: %w", nameOf(message), to, err)
+		return fmt.Errorf("send %s to %s: %w", wire.NameOf(message), to, err)
 	}
-	m.counts.inc(CountOut, nameOf(message))
+	m.counts.Inc(wire.CountOut, wire.NameOf(message))
 	return nil
 }
 
@@ -42,7 +43,7 @@ func (m *Mesh) find(site grid.SiteID) (*remote, error) {
 	if !m.allowsSite(site) {
 		return nil, ErrNotMember
 	}
-	id, err := peerOf(site)
+	id, err := wire.PeerOf(site)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (m *Mesh) find(site grid.SiteID) (*remote, error) {
 
 // remote is the owner of a peer, made if need be; m.mu is held.
 func (m *Mesh) remote(id peer.ID) (*remote, error) {
-	site := siteOf(id)
+	site := wire.SiteOf(id)
 	switch r, ok := m.remotes[site]; {
 	case m.closed:
 		return nil, ErrClosed
@@ -97,4 +98,11 @@ func (m *Mesh) forget(r *remote) bool {
 	}
 	delete(m.remotes, r.site)
 	return true
+}
+
+// lookup is the owner of a peer, or nil.
+func (m *Mesh) lookup(site grid.SiteID) *remote {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.remotes[site]
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -28,7 +29,7 @@ func TestStreamsThatSayNothingAreFewAndEnd(t *testing.T) {
 			open = append(open, s)
 		}
 	}
-	eventually(t, "most are refused", func() bool { return n.Count(CountDropped, queueStreams) >= uint64(100-bidStreamBurst) })
+	eventually(t, "most are refused", func() bool { return n.Count(wire.CountDropped, queueStreams) >= uint64(100-bidStreamBurst) })
 	n.guard.mu.Lock()
 	streams := n.guard.of(h.ID()).streams
 	n.guard.mu.Unlock()
@@ -38,14 +39,14 @@ func TestStreamsThatSayNothingAreFewAndEnd(t *testing.T) {
 	if grown := runtime.NumGoroutine() - goroutines; grown > 150 {
 		t.Errorf("%d goroutines for %d silent streams", grown, len(open))
 	}
-	late := join(t, cfg) // meanwhile somebody joins
+	late := startSite(t, cfg) // meanwhile somebody joins
 	eventually(t, "an honest site is admitted", func() bool { return late.peers() >= 1 })
 }
 
 func TestAFrameThatDripsIsCutOff(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Timing.Hello, cfg.Timing.Read = 400*time.Millisecond, 400*time.Millisecond
-	n := join(t, cfg)
+	n := startSite(t, cfg)
 	s := openBid(t, rawPeer(t, n), n)
 	frame := lie(t)
 	ended := make(chan struct{})
@@ -70,15 +71,15 @@ func TestAFrameThatDripsIsCutOff(t *testing.T) {
 	if sent > 12 {
 		t.Errorf("%d bytes were taken, one in 100 ms, want the end after %s", sent, cfg.Timing.Read)
 	}
-	eventually(t, "it is counted", func() bool { return n.Count(CountInvalid, causeFrame) == 1 })
+	eventually(t, "it is counted", func() bool { return n.Count(wire.CountInvalid, "frame") == 1 })
 }
 
 func TestAStreamThatIsNeverReadDoesNotGrowMemory(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Timing.Write = time.Minute // it is not given up during the test
-	n := join(t, cfg)
+	n := startSite(t, cfg)
 	h, _ := admitRaw(t, n)
-	site := siteOf(h.ID())
+	site := wire.SiteOf(h.ID())
 	jobs := make([]grid.JobID, protocol.MaxVacancies)
 	for i := range jobs {
 		jobs[i] = jobID(i)
@@ -102,7 +103,7 @@ func TestAStreamThatIsNeverReadDoesNotGrowMemory(t *testing.T) {
 	if refused == 0 || grown > 2*n.cfg.Limits.QueueBytes+4<<20 {
 		t.Errorf("the heap grew by %d bytes, want at most the queue of %d and what is on its way", grown, n.cfg.Limits.QueueBytes)
 	}
-	if n.Count(CountDropped, queueFull) == 0 {
+	if n.Count(wire.CountDropped, queueFull) == 0 {
 		t.Error("nothing is counted")
 	}
 }
@@ -150,7 +151,7 @@ func TestOnePeersConnectionsAndStreamsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = manager.Close() })
-	one, other := newForge(t).id.id, newForge(t).id.id
+	one, other := newForge(t).peer(), newForge(t).peer()
 	at := parseAddrs([]string{"/ip4/127.0.0.1/tcp/4001"})[0]
 	conns := 0
 	for ; conns < 100; conns++ {
@@ -182,7 +183,7 @@ func TestOnePeersConnectionsAndStreamsAreBounded(t *testing.T) {
 
 func TestWhoSendsTooFastWaitsAndLosesNothing(t *testing.T) {
 	const beyond = 1000
-	n := join(t, testConfig(t))
+	n := startSite(t, testConfig(t))
 	_, s := admitRaw(t, n)
 	frame, err := protocol.AppendFrame(nil, protocol.Cancel{Job: jobID(1)})
 	if err != nil {

@@ -1,7 +1,6 @@
 package p2p
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,37 +13,6 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-func TestTheIdentityIsKeptAndKeptSecret(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "site.key")
-	first, err := LoadIdentity(file)
-	if err != nil {
-		t.Fatalf("create: %v", err)
-	}
-	info, err := os.Stat(file)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("mode = %v, %v; want 0600", info.Mode(), err)
-	}
-	second, err := LoadIdentity(file)
-	if err != nil || second.Site() != first.Site() {
-		t.Errorf("read again: %s, %v; want %s", second.Site(), err, first.Site())
-	}
-	if err := os.Chmod(file, 0o640); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := LoadIdentity(file); !errors.Is(err, ErrKeyReadable) || !strings.Contains(err.Error(), "chmod 600") {
-		t.Errorf("readable by the group: %v, want ErrKeyReadable and the remedy", err)
-	}
-	if err := os.WriteFile(file, []byte("no key"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := LoadIdentity(file); err == nil {
-		t.Error("a file that is no key is accepted")
-	}
-}
-
 func TestTheBookRemembersTheLastSeen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "peers.json")
 	b, err := openBook(file)
@@ -54,14 +22,14 @@ func TestTheBookRemembersTheLastSeen(t *testing.T) {
 	start := time.UnixMilli(1_700_000_000_000)
 	addr := ma.StringCast("/ip4/10.0.0.1/tcp/4601")
 	f := newForge(t)
-	b.put(f.id.id, []ma.Multiaddr{addr}, start)
+	b.put(f.peer(), []ma.Multiaddr{addr}, start)
 	for i := range maxRemembered {
 		b.put(newID(i), []ma.Multiaddr{addr}, start.Add(time.Duration(i+1)*time.Second))
 	}
-	if b.has(f.id.id) {
+	if b.has(f.peer()) {
 		t.Error("the least recently seen was not forgotten")
 	}
-	b.put(f.id.id, []ma.Multiaddr{addr}, start.Add(time.Hour))
+	b.put(f.peer(), []ma.Multiaddr{addr}, start.Add(time.Hour))
 	if err = b.save(); err != nil {
 		t.Fatalf("save() = %v", err)
 	}
@@ -70,7 +38,7 @@ func TestTheBookRemembersTheLastSeen(t *testing.T) {
 		t.Fatalf("open again: %v", err)
 	}
 	// Made-up IDs do not survive the text form; the real one does.
-	if got := again.addrs(f.id.id); len(got) != 1 || !got[0].Equal(addr) || again.ids()[0] != f.id.id {
+	if got := again.addrs(f.peer()); len(got) != 1 || !got[0].Equal(addr) || again.ids()[0] != f.peer() {
 		t.Errorf("addresses = %v, order %v", got, again.ids()[:1])
 	}
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
@@ -91,7 +59,7 @@ func TestConfigNamesEveryMistake(t *testing.T) {
 			t.Errorf("the error does not speak of %s: %v", want, err)
 		}
 	}
-	err = Config{KeyFile: "k", Domain: "lab", Incarnation: 1, Allow: []grid.SiteID{newForge(t).id.site}, AcceptAnyone: true}.Validate()
+	err = Config{KeyFile: "k", Domain: "lab", Incarnation: 1, Allow: []grid.SiteID{newForge(t).site}, AcceptAnyone: true}.Validate()
 	if err == nil || !strings.Contains(err.Error(), "members") {
 		t.Errorf("members listed and anyone accepted: %v", err)
 	}
@@ -112,22 +80,5 @@ func TestTCPIsDialledFirstInsideADomain(t *testing.T) {
 	}
 	if only := tcpFirst(addrs[:1]); len(only) != 1 || only[0].Delay != 0 {
 		t.Errorf("QUIC alone = %v, want it at once", only)
-	}
-}
-
-func TestBackoffGrowsToItsBound(t *testing.T) {
-	b := backoff{low: 500 * time.Millisecond, high: 30 * time.Second}
-	for i, ms := range []int{500, 1000, 2000, 4000, 8000, 16000, 30000, 30000} {
-		want := time.Duration(ms) * time.Millisecond
-		if got := b.next(false); got < want/2 || got > want {
-			t.Errorf("pause %d = %s, want %s to %s", i, got, want/2, want)
-		}
-	}
-	b.reset()
-	if got := b.next(false); got > 500*time.Millisecond {
-		t.Errorf("pause after reset = %s", got)
-	}
-	if got := b.next(true); got < 15*time.Second {
-		t.Errorf("pause after a refusal = %s, want the longest", got)
 	}
 }

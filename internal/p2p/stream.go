@@ -10,6 +10,8 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/relay"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -32,7 +34,7 @@ func (r *remote) carry(ctx context.Context, l link) (next *link) {
 		<-ended
 	}()
 	moving := r.move(ctx, l) // what a better stream is put into, while one is opened
-	out := bufio.NewWriterSize(deadlineWriter{l.stream, r.m.cfg.Timing.Write}, streamBuffer)
+	out := bufio.NewWriterSize(wire.DeadlineWriter{Stream: l.stream, Limit: r.m.cfg.Timing.Write}, wire.BufferBytes)
 	var spread <-chan time.Time
 	for {
 		var err error
@@ -75,7 +77,7 @@ func (r *remote) write(out *bufio.Writer, frame []byte) error {
 	for {
 		r.queued.Add(-int64(len(frame)))
 		if _, err := out.Write(frame); err != nil {
-			r.m.counts.inc(CountDropped, queueSend)
+			r.m.counts.Inc(wire.CountDropped, queueSend)
 			return err
 		}
 		select {
@@ -121,7 +123,7 @@ func isTimeout(err error) bool {
 
 // serve reads a stream that a peer opened.
 func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
-	if m.lobby.has(stream.Conn()) || !m.enter() {
+	if m.lobby.Has(stream.Conn()) || !m.enter() {
 		_ = stream.Reset()
 		return
 	}
@@ -131,11 +133,11 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 	defer func() { _ = stream.Reset() }()
 	leave, ok := m.guard.openStream(stream.Conn().RemotePeer())
 	if !ok {
-		m.counts.inc(CountDropped, queueStreams)
+		m.counts.Inc(wire.CountDropped, queueStreams)
 		return
 	}
 	defer leave()
-	in := newFrameReader(stream, m.cfg.Timing.Read)
+	in := wire.NewReader(stream, m.cfg.Timing.Read)
 	hello, ok := m.welcome(in, stream)
 	if !ok {
 		return
@@ -148,8 +150,8 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 		return
 	}
 	r.take(stream)
-	for m.guard.pace(ctx, r.id, in.size) {
-		message, err := in.next(protocol.MaxMessageBytes)
+	for m.guard.pace(ctx, r.id, in.Size) {
+		message, err := in.Next(protocol.MaxMessageBytes)
 		switch {
 		case err == nil:
 			r.received(message)
@@ -157,7 +159,7 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 			return
 		default:
 			m.unusable(r.site, err)
-			if cause := causeOf(err); cause != causeFormat && cause != causeVersion {
+			if !wire.Skippable(err) {
 				return // where the next message begins is lost
 			}
 		}
@@ -165,20 +167,20 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 }
 
 // welcome reads the peer's Hello, judges it and answers.
-func (m *Mesh) welcome(in *frameReader, stream network.Stream) (protocol.Hello, bool) {
+func (m *Mesh) welcome(in *wire.Reader, stream network.Stream) (protocol.Hello, bool) {
 	id := stream.Conn().RemotePeer()
 	if stream.SetReadDeadline(time.Now().Add(m.cfg.Timing.Hello)) != nil {
 		return protocol.Hello{}, false
 	}
-	hello, err := in.readHello()
+	hello, err := readHello(in)
 	now := m.cfg.Now()
 	if err != nil {
-		m.unusable(siteOf(id), err)
+		m.unusable(wire.SiteOf(id), err)
 	}
 	reason := grid.ReasonInvalid
 	switch {
 	case err == nil:
-		_, reason = m.judge(siteOf(id), hello, now, now)
+		_, reason = m.judge(wire.SiteOf(id), hello, now, now)
 	case !errors.Is(err, grid.ErrInvalid): // not even a Hello
 		return hello, false
 	}
@@ -186,10 +188,10 @@ func (m *Mesh) welcome(in *frameReader, stream network.Stream) (protocol.Hello, 
 	if reason == grid.ReasonNone {
 		named = m.membersFor(id, stream.Conn())
 	} else {
-		m.refused(&RefusedError{Site: siteOf(id), Reason: reason})
+		m.refused(&RefusedError{Site: wire.SiteOf(id), Reason: reason})
 	}
 	if err := writeHello(stream, m.cfg.Timing.Hello, m.hello(reason, named)); err != nil {
-		m.log.Debug("peer takes no hello", "peer", siteOf(id), "error", err)
+		m.log.Debug("peer takes no hello", "peer", wire.SiteOf(id), "error", err)
 		return hello, false
 	}
 	if reason != grid.ReasonNone {
@@ -205,7 +207,7 @@ func (m *Mesh) welcome(in *frameReader, stream network.Stream) (protocol.Hello, 
 // unusable counts what cannot be used and says so. A peer whose words can be read
 // and cannot be true, such as more computation than there is, is named once.
 func (m *Mesh) unusable(site grid.SiteID, err error) {
-	m.counts.inc(CountInvalid, causeOf(err))
+	m.counts.Inc(wire.CountInvalid, wire.CauseOf(err))
 	say := m.log.Debug
 	if errors.Is(err, grid.ErrInvalid) && m.firstRefusal(&RefusedError{Site: site}) {
 		say = m.log.Info
@@ -263,7 +265,7 @@ func (r *remote) take(stream network.Stream) {
 	r.mu.Unlock()
 	switch {
 	case old == nil:
-	case isCircuit(old.Conn().RemoteMultiaddr()) && !isCircuit(stream.Conn().RemoteMultiaddr()):
+	case relay.IsCircuit(old.Conn().RemoteMultiaddr()) && !relay.IsCircuit(stream.Conn().RemoteMultiaddr()):
 		r.m.after(leaveGrace, func() { _ = old.Reset() })
 	default:
 		_ = old.Reset()
@@ -277,7 +279,7 @@ func (r *remote) received(message protocol.Message) {
 	}
 	hello, ok := message.(protocol.Hello)
 	if !ok {
-		r.m.counts.inc(CountIn, nameOf(message))
+		r.m.counts.Inc(wire.CountIn, wire.NameOf(message))
 		r.m.handlers.OnMessage(r.site, message)
 		return
 	}
@@ -286,7 +288,7 @@ func (r *remote) received(message protocol.Message) {
 		return
 	}
 	if !r.m.guard.hello(r.id) {
-		r.m.counts.inc(CountDropped, queueHello)
+		r.m.counts.Inc(wire.CountDropped, queueHello)
 		return
 	}
 	r.m.learn(r.id, hello.Peers)

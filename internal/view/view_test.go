@@ -166,3 +166,23 @@ func TestProblemsAreKnown(t *testing.T) {
 		t.Errorf("Error() = %q, want %q", got, want)
 	}
 }
+
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	free := func(n int64) *view.MachineView { return &view.MachineView{FreeDiskBytes: &n} }
+	for _, c := range []struct {
+		name    string
+		machine *view.MachineView
+		want    bool
+	}{
+		{"nobody looked", nil, false},
+		{"unknown", &view.MachineView{}, false},
+		{"full", free(0), true},
+		{"nearly full", free(1 << 20), true},
+		{"enough", free(1 << 30), false},
+	} {
+		if got := c.machine.DiskFull(); got != c.want {
+			t.Errorf("%s: full %t, want %t", c.name, got, c.want)
+		}
+	}
+}

@@ -92,9 +92,9 @@ func (m *Machine) authorised(job grid.JobID, from grid.SiteID) bool {
 	owner, known := m.owner(job)
 	switch {
 	case !known:
-		m.report(step.LevelDebug, eventUnknownJob, aboutJob(job, from))
+		m.out.Report(step.LevelDebug, eventUnknownJob, aboutJob(job, from))
 	case owner != from:
-		m.report(step.LevelWarn, eventNotSubmitter, aboutJob(job, from))
+		m.out.Report(step.LevelWarn, eventNotSubmitter, aboutJob(job, from))
 	default:
 		return true
 	}
@@ -105,11 +105,11 @@ func (m *Machine) authorised(job grid.JobID, from grid.SiteID) bool {
 // submitter and refuses those of others and of jobs that have ended.
 func (m *Machine) hear(job grid.JobID, from, submitter grid.SiteID) *binding {
 	if from != submitter {
-		m.report(step.LevelWarn, eventForged, aboutJob(job, from))
+		m.out.Report(step.LevelWarn, eventForged, aboutJob(job, from))
 		return nil
 	}
 	if owner, known := m.owner(job); known && owner != from {
-		m.report(step.LevelWarn, eventNotSubmitter, aboutJob(job, from))
+		m.out.Report(step.LevelWarn, eventNotSubmitter, aboutJob(job, from))
 		return nil
 	}
 	b, ok := m.bindings.get(job)
@@ -118,7 +118,7 @@ func (m *Machine) hear(job grid.JobID, from, submitter grid.SiteID) *binding {
 		m.bindings.put(job, b)
 	}
 	if b.ended {
-		m.report(step.LevelDebug, eventJobEnded, aboutJob(job, from))
+		m.out.Report(step.LevelDebug, eventJobEnded, aboutJob(job, from))
 		return nil
 	}
 	return b
@@ -132,7 +132,7 @@ func (m *Machine) onAnnounce(from grid.SiteID, msg protocol.Announce) {
 		return
 	}
 	if !b.isNew(msg.Seq, m.now, m.cfg.OfferValidity) {
-		m.report(step.LevelDebug, eventDuplicate, aboutJob(msg.Job, from))
+		m.out.Report(step.LevelDebug, eventDuplicate, aboutJob(msg.Job, from))
 		return
 	}
 	m.remember(msg.Job, from, msg.Req)
@@ -147,7 +147,7 @@ func (m *Machine) remember(job grid.JobID, submitter grid.SiteID, req grid.Requi
 	if err := m.cache.Put(m.now, job, submitter, req, m.cfg.CacheTTL); err != nil {
 		r := aboutJob(job, submitter) // the binding was checked: not reached
 		r.Text = err.Error()
-		m.report(step.LevelWarn, eventInvalid, r)
+		m.out.Report(step.LevelWarn, eventInvalid, r)
 	}
 }
 
@@ -160,15 +160,15 @@ func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
 	}
 	entry, cached := m.cache.Get(m.now, msg.Job)
 	if !cached || protocol.DigestOf(entry.Value) != msg.Digest {
-		m.report(step.LevelDebug, eventCacheMiss, aboutJob(msg.Job, from))
-		m.send(from, protocol.NeedRequirements{Job: msg.Job, Seq: msg.Seq})
+		m.out.Report(step.LevelDebug, eventCacheMiss, aboutJob(msg.Job, from))
+		m.out.Send(from, protocol.NeedRequirements{Job: msg.Job, Seq: msg.Seq})
 		return
 	}
 	if !b.isNew(msg.Seq, m.now, m.cfg.OfferValidity) {
-		m.report(step.LevelDebug, eventDuplicate, aboutJob(msg.Job, from))
+		m.out.Report(step.LevelDebug, eventDuplicate, aboutJob(msg.Job, from))
 		return
 	}
-	m.report(step.LevelDebug, eventCacheHit, aboutJob(msg.Job, from))
+	m.out.Report(step.LevelDebug, eventCacheHit, aboutJob(msg.Job, from))
 	m.remember(msg.Job, from, entry.Value)
 	m.answer(call{
 		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count, sample: 1, explain: msg.Explain,
@@ -180,7 +180,7 @@ func (m *Machine) answer(c call, req grid.Requirement) {
 	m.dropOffer(c.job) // the new announcement replaces it; what it held is free again
 	q, refusal, ok := m.quote(req, inquiry{job: c.job, submitter: c.submitter, count: c.count})
 	if !m.sampled(c, req, q.parts.Distance, ok) {
-		m.report(step.LevelDebug, eventNotSampled, aboutJob(c.job, c.submitter))
+		m.out.Report(step.LevelDebug, eventNotSampled, aboutJob(c.job, c.submitter))
 		return
 	}
 	if ok {
@@ -191,9 +191,9 @@ func (m *Machine) answer(c call, req grid.Requirement) {
 	m.shareRefused = m.shareRefused || refusal.Reason == grid.ReasonQuota
 	r := aboutJob(c.job, c.submitter)
 	r.Reason = refusal.Reason
-	m.report(step.LevelDebug, eventOfferRefused, r)
+	m.out.Report(step.LevelDebug, eventOfferRefused, r)
 	if c.explain {
-		m.send(c.submitter, protocol.Refuse{Job: c.job, Seq: c.seq, Refusal: refusal})
+		m.out.Send(c.submitter, protocol.Refuse{Job: c.job, Seq: c.seq, Refusal: refusal})
 	}
 }
 
@@ -220,7 +220,7 @@ func (m *Machine) sampled(c call, req grid.Requirement, distance float64, feasib
 // requirement for a failover; ended and withdrawn leave nothing.
 func (m *Machine) onClear(from grid.SiteID, msg protocol.Clear) {
 	if from != msg.Submitter {
-		m.report(step.LevelWarn, eventForged, aboutJob(msg.Job, from))
+		m.out.Report(step.LevelWarn, eventForged, aboutJob(msg.Job, from))
 		return
 	}
 	if !m.authorised(msg.Job, from) {
@@ -228,7 +228,7 @@ func (m *Machine) onClear(from grid.SiteID, msg protocol.Clear) {
 	}
 	r := aboutJob(msg.Job, from)
 	r.Value = float64(msg.Kind)
-	m.report(step.LevelDebug, eventCleared, r)
+	m.out.Report(step.LevelDebug, eventCleared, r)
 	m.dropOffer(msg.Job)
 	if msg.Kind == protocol.ClearPlaced {
 		m.cache.SetPlaced(m.now, msg.Job, true)

@@ -31,10 +31,10 @@ func (m *Machine) asksFirst(a *attempt) bool {
 
 // askStart asks, and asks again soon should nobody answer.
 func (m *Machine) askStart(a *attempt) {
-	m.send(a.submitter, protocol.MayStart{
+	m.out.Send(a.submitter, protocol.MayStart{
 		Renewal: m.request(a.submitter), Attempts: []grid.AttemptID{a.id},
 	})
-	m.emit(step.SetTimer{Key: step.TimerKey{Name: timerAsk, ID: a.id.String()}, At: m.now.Add(m.cfg.RenewRetry)})
+	m.out.SetTimer(timerAsk, a.id.String(), m.now.Add(m.cfg.RenewRetry))
 }
 
 // onAskTimer asks again, and gives the attempt up when there was no answer for too
@@ -43,7 +43,7 @@ func (m *Machine) askStart(a *attempt) {
 func (m *Machine) onAskTimer(a *attempt) {
 	switch {
 	case !a.asks || a.asked.IsZero() || a.phase != phaseReady:
-		m.report(step.LevelDebug, eventStale, about(a.id, a.submitter))
+		m.out.Report(step.LevelDebug, eventStale, about(a.id, a.submitter))
 	case m.now.Sub(a.asked) < m.cfg.GiveUp:
 		m.askStart(a)
 	default:

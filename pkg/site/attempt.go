@@ -33,7 +33,7 @@ func (m *Machine) attemptTimer(key step.TimerKey, then func(*attempt)) {
 		then(a)
 		return
 	}
-	m.report(step.LevelDebug, eventStale, step.Report{Text: "timer " + key.Name})
+	m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "timer " + key.Name})
 }
 
 // known finds the attempt that an input is about and wants it in one of the
@@ -42,11 +42,11 @@ func (m *Machine) known(id grid.AttemptID, first, last phase) *attempt {
 	a := m.roster.all[id]
 	switch {
 	case a == nil:
-		m.report(step.LevelDebug, eventUnknownAttempt, about(id, ""))
+		m.out.Report(step.LevelDebug, eventUnknownAttempt, about(id, ""))
 	case a.phase < first || a.phase > last:
 		r := about(id, a.submitter)
 		r.Text = "phase " + a.phase.String()
-		m.report(step.LevelDebug, eventStale, r)
+		m.out.Report(step.LevelDebug, eventStale, r)
 	default:
 		return a
 	}
@@ -72,7 +72,7 @@ func (m *Machine) progress(a *attempt, p grid.Phase, done, total int64) {
 	if p == grid.PhaseStaging {
 		msg.StartsIn = m.startsIn(a)
 	}
-	m.send(a.submitter, msg)
+	m.out.Send(a.submitter, msg)
 }
 
 func progressOf(a *attempt, p grid.Phase) protocol.Progress {
@@ -87,7 +87,7 @@ func (m *Machine) onStaged(in step.Staged) {
 	if in.Problem != "" {
 		r := about(a.id, a.submitter)
 		r.Text = in.Problem
-		m.report(step.LevelWarn, eventStagingFailed, r)
+		m.out.Report(step.LevelWarn, eventStagingFailed, r)
 		m.end(a, grid.Exit{Cause: grid.CauseData, Text: in.Problem})
 		return
 	}
@@ -104,9 +104,9 @@ func (m *Machine) tryStart(a *attempt) {
 		return
 	}
 	a.phase, a.started = phaseStarting, true
-	m.persist(a.fact())
-	m.emit(step.StartAttempt{Attempt: a.id, Task: a.task, LeaseUntil: a.leaseUntil})
-	m.report(step.LevelInfo, eventStarted, about(a.id, a.submitter))
+	m.out.Persist(a.fact())
+	m.out.Emit(step.StartAttempt{Attempt: a.id, Task: a.task, LeaseUntil: a.leaseUntil})
+	m.out.Report(step.LevelInfo, eventStarted, about(a.id, a.submitter))
 }
 
 func (m *Machine) onStarted(in step.AttemptStarted) {
@@ -123,7 +123,7 @@ func (m *Machine) onFrozen(in step.AttemptFrozen) {
 		if a.suspended {
 			r.Reason, level, event = m.standsFor(a), step.LevelInfo, eventSuspended
 		}
-		m.report(level, event, r)
+		m.out.Report(level, event, r)
 		m.tellStanding(a) // likely lost where the submitter was silent
 	}
 }
@@ -131,7 +131,7 @@ func (m *Machine) onFrozen(in step.AttemptFrozen) {
 func (m *Machine) onResumed(in step.AttemptResumed) {
 	if a := m.known(in.Attempt, phaseFrozen, phaseFrozen); a != nil {
 		a.phase = phaseRunning
-		m.report(step.LevelInfo, eventResumed, about(a.id, a.submitter))
+		m.out.Report(step.LevelInfo, eventResumed, about(a.id, a.submitter))
 		m.progress(a, grid.PhaseRunning, 0, 0)
 	}
 }
@@ -159,33 +159,33 @@ func (m *Machine) end(a *attempt, exit grid.Exit) {
 	m.stopTimers(a, timerWatch)
 	a.phase, a.exit, a.repeat = phaseExited, presentable(exit), firstExitRepeat
 	a.ended = time.UnixMilli(m.now.UnixMilli()).UTC()
-	m.persist(a.fact())
+	m.out.Persist(a.fact())
 	r := about(a.id, a.submitter)
 	r.Text = a.exit.Cause.String()
-	m.report(step.LevelInfo, eventExited, r)
+	m.out.Report(step.LevelInfo, eventExited, r)
 	m.tellExit(a)
 }
 
 // tellExit tells the submitter how an attempt ended and sets the time of the
 // next repetition.
 func (m *Machine) tellExit(a *attempt) {
-	m.send(a.submitter, protocol.Exited{Attempt: a.id, Exit: a.exit})
+	m.out.Send(a.submitter, protocol.Exited{Attempt: a.id, Exit: a.exit})
 	next := m.now.Add(a.repeat)
 	if hold := a.ended.Add(m.cfg.ResultHold); hold.Before(next) {
 		next = hold
 	}
-	m.emit(step.SetTimer{Key: step.TimerKey{Name: timerExited, ID: a.id.String()}, At: next})
+	m.out.SetTimer(timerExited, a.id.String(), next)
 	a.repeat = min(2*a.repeat, maxExitRepeat)
 }
 
 func (m *Machine) onExitedTimer(a *attempt) {
 	switch {
 	case a.phase != phaseExited:
-		m.report(step.LevelDebug, eventStale, about(a.id, a.submitter))
+		m.out.Report(step.LevelDebug, eventStale, about(a.id, a.submitter))
 	case m.now.Before(a.ended.Add(m.cfg.ResultHold)):
 		m.tellExit(a)
 	default:
-		m.report(step.LevelWarn, eventResultExpired, about(a.id, a.submitter))
+		m.out.Report(step.LevelWarn, eventResultExpired, about(a.id, a.submitter))
 		m.drop(a, a.exit.CIDs())
 	}
 }
@@ -195,13 +195,13 @@ func (m *Machine) onExitAck(from grid.SiteID, msg protocol.ExitAck) {
 		a := m.roster.all[id]
 		switch {
 		case a == nil:
-			m.report(step.LevelDebug, eventUnknownAttempt, about(id, from))
+			m.out.Report(step.LevelDebug, eventUnknownAttempt, about(id, from))
 		case a.submitter != from:
-			m.report(step.LevelWarn, eventNotSubmitter, about(id, from))
+			m.out.Report(step.LevelWarn, eventNotSubmitter, about(id, from))
 		case a.live():
-			m.report(step.LevelWarn, eventPrematureAck, about(id, from))
+			m.out.Report(step.LevelWarn, eventPrematureAck, about(id, from))
 		default:
-			m.report(step.LevelDebug, eventResultAcked, about(id, from))
+			m.out.Report(step.LevelDebug, eventResultAcked, about(id, from))
 			m.drop(a, a.exit.CIDs())
 		}
 	}
@@ -211,13 +211,13 @@ func (m *Machine) onExitAck(from grid.SiteID, msg protocol.ExitAck) {
 func (m *Machine) drop(a *attempt, left []grid.CID) {
 	m.stopTimers(a, timerWatch, timerExited)
 	m.forget(a)
-	m.emit(step.Discard{Attempt: a.id, Outputs: left})
+	m.out.Emit(step.Discard{Attempt: a.id, Outputs: left})
 	m.freedShare()
 }
 
 func (m *Machine) stopTimers(a *attempt, names ...string) {
 	for _, name := range names {
-		m.emit(step.StopTimer{Key: step.TimerKey{Name: name, ID: a.id.String()}})
+		m.out.StopTimer(name, a.id.String())
 	}
 }
 

@@ -46,7 +46,7 @@ func (v *verdict) add(a *attempt) {
 // begins to process it. What it quoted before binds nobody; it looks again.
 func (m *Machine) onAward(from grid.SiteID, msg protocol.Award) {
 	if owner, known := m.owner(msg.Job); known && owner != from {
-		m.report(step.LevelWarn, eventNotSubmitter, aboutJob(msg.Job, from))
+		m.out.Report(step.LevelWarn, eventNotSubmitter, aboutJob(msg.Job, from))
 		return
 	}
 	v := &verdict{}
@@ -220,10 +220,10 @@ func (m *Machine) accept(a *attempt) {
 	if a.reserves() {
 		a.phase = phaseReady // there is nothing to fetch
 	}
-	m.persist(a.fact())
+	m.out.Persist(a.fact())
 	r := about(a.id, a.submitter)
 	r.Value = a.parts.Distance
-	m.report(step.LevelInfo, eventAccepted, r)
+	m.out.Report(step.LevelInfo, eventAccepted, r)
 }
 
 // answerAward says what was taken and what not, and fetches what is needed.
@@ -231,31 +231,31 @@ func (m *Machine) answerAward(from grid.SiteID, v *verdict) {
 	for _, d := range v.declined {
 		r := about(d.Attempts[0], from)
 		r.Reason, r.Value = d.Refusal.Reason, float64(len(d.Attempts))
-		m.report(step.LevelInfo, eventDeclined, r)
-		m.send(from, d)
+		m.out.Report(step.LevelInfo, eventDeclined, r)
+		m.out.Send(from, d)
 	}
 	var accepted []*attempt
 	for _, a := range v.again {
-		m.report(step.LevelDebug, eventDuplicate, about(a.id, from))
+		m.out.Report(step.LevelDebug, eventDuplicate, about(a.id, from))
 		switch {
 		case a.phase == phaseAsked: // the answer follows when the sandbox has said so
 		case a.live():
 			accepted = append(accepted, a)
 		default:
-			m.send(from, protocol.Exited{Attempt: a.id, Exit: a.exit})
+			m.out.Send(from, protocol.Exited{Attempt: a.id, Exit: a.exit})
 		}
 	}
 	m.sayAccepted(from, append(accepted, v.taken...))
 	m.setUp(from, v.taken)
 	for _, a := range v.asked {
 		c, _ := m.plan.Commitment(a.id)
-		m.emit(step.Verify{Attempt: a.id, Task: a.task, Start: c.Start, End: c.End})
+		m.out.Emit(step.Verify{Attempt: a.id, Task: a.task, Start: c.Start, End: c.End})
 	}
 }
 
 func (m *Machine) sayAccepted(to grid.SiteID, accepted []*attempt) {
 	if len(accepted) > 0 {
-		m.send(to, protocol.Accepted{Attempts: ids(accepted), Renewal: m.request(to)})
+		m.out.Send(to, protocol.Accepted{Attempts: ids(accepted), Renewal: m.request(to)})
 	}
 }
 
@@ -268,7 +268,7 @@ func (m *Machine) setUp(from grid.SiteID, accepted []*attempt) {
 			continue
 		}
 		a.fetching = true
-		m.emit(step.Stage{Attempt: a.id, Module: a.module, Inputs: a.task.Inputs, From: from})
+		m.out.Emit(step.Stage{Attempt: a.id, Module: a.module, Inputs: a.task.Inputs, From: from})
 		if !a.asks { // it has no lease before its turn
 			m.watch(a)
 		}

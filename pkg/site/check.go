@@ -125,7 +125,7 @@ func (m *Machine) checkFacts() error {
 	if m.paused.on {
 		want.Apply(m.paused.fact())
 	}
-	wanted, have := want.All(), m.facts.All()
+	wanted, have := want.All(), m.out.Facts().All()
 	if len(wanted) != len(have) {
 		return fmt.Errorf("%d facts, want %d", len(have), len(wanted))
 	}

@@ -65,12 +65,6 @@ const (
 	eventPrematureAck   = "premature_ack"   // warn; an acknowledgement for an attempt that has not ended
 )
 
-// report emits a Report.
-func (m *Machine) report(level step.Level, event string, r step.Report) {
-	r.Level, r.Event = level, event
-	m.emit(r)
-}
-
 // aboutJob is a Report about a job as a whole and the site that named it.
 func aboutJob(job grid.JobID, site grid.SiteID) step.Report {
 	return step.Report{Attempt: grid.AttemptID{Task: grid.TaskID{Job: job}}, Site: site}

@@ -70,20 +70,14 @@ func (p pause) fact() step.Fact {
 	return fact
 }
 
-// persist writes a fact into the table and hands it to the driver.
-func (m *Machine) persist(fact step.Fact) {
-	m.facts.Apply(fact)
-	m.emit(step.Persist{Fact: fact})
-}
-
 // forget removes an attempt and its fact.
 func (m *Machine) forget(a *attempt) {
 	m.roster.remove(a)
-	m.persist(step.Fact{Kind: kindAttempt, Key: a.id.String()})
+	m.out.Persist(step.Fact{Kind: kindAttempt, Key: a.id.String()})
 }
 
 // Snapshot implements step.Machine.
-func (m *Machine) Snapshot() []byte { return m.facts.Encode() }
+func (m *Machine) Snapshot() []byte { return m.out.Facts().Encode() }
 
 // Restore implements step.Machine. Attempts that had not ended are given up at
 // Boot: their sandboxes died with the agent that ran them.
@@ -99,7 +93,7 @@ func (m *Machine) Restore(text []byte) error {
 		if err := m.restoreFact(f); err != nil {
 			return fmt.Errorf("restore site: fact %s %s: %w", f.Kind, f.Key, err)
 		}
-		m.facts.Apply(f)
+		m.out.Facts().Apply(f)
 	}
 	return nil
 }

@@ -46,14 +46,16 @@ func (m *Machine) expectLease(submitter grid.SiteID) {
 
 func (m *Machine) renewAt(submitter grid.SiteID, t *tenant, at time.Time) {
 	t.next = at
-	m.emit(step.SetTimer{Key: step.TimerKey{Name: timerRenew, ID: string(submitter)}, At: at})
+	m.out.SetTimer(timerRenew, string(submitter), at)
 }
 
 // onRenewTimer asks for the leases of all attempts of one submitter at once.
 func (m *Machine) onRenewTimer(submitter grid.SiteID) {
 	t := m.tenants[submitter]
 	if t == nil {
-		m.report(step.LevelDebug, eventStale, step.Report{Site: submitter, Text: "timer " + timerRenew})
+		m.out.Report(step.LevelDebug, eventStale, step.Report{
+			Site: submitter, Text: "timer " + timerRenew,
+		})
 		return
 	}
 	wanting := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.renews() })
@@ -63,7 +65,7 @@ func (m *Machine) onRenewTimer(submitter grid.SiteID) {
 	}
 	for start := 0; start < len(wanting); start += protocol.MaxAttempts {
 		part := wanting[start:min(start+protocol.MaxAttempts, len(wanting))]
-		m.send(submitter, protocol.Renew{Renewal: m.request(submitter), Attempts: ids(part)})
+		m.out.Send(submitter, protocol.Renew{Renewal: m.request(submitter), Attempts: ids(part)})
 	}
 	m.renewAt(submitter, t, m.now.Add(m.renewPause(wanting)))
 }
@@ -91,7 +93,7 @@ func (m *Machine) renewPause(wanting []*attempt) time.Duration {
 func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
 	req, ok := m.requests.get(msg.Renewal)
 	if !ok || req.to != from {
-		m.report(step.LevelWarn, eventUnknownRenewal, step.Report{Site: from})
+		m.out.Report(step.LevelWarn, eventUnknownRenewal, step.Report{Site: from})
 		return
 	}
 	until := req.at.Add(msg.Duration)
@@ -100,11 +102,11 @@ func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
 		a := m.roster.all[id]
 		switch {
 		case a == nil:
-			m.report(step.LevelDebug, eventUnknownAttempt, about(id, from))
+			m.out.Report(step.LevelDebug, eventUnknownAttempt, about(id, from))
 		case a.submitter != from:
-			m.report(step.LevelWarn, eventNotSubmitter, about(id, from))
+			m.out.Report(step.LevelWarn, eventNotSubmitter, about(id, from))
 		case !a.wantsLease():
-			m.report(step.LevelDebug, eventStale, about(id, from))
+			m.out.Report(step.LevelDebug, eventStale, about(id, from))
 		default:
 			a.leaseFor = msg.Duration
 			m.extend(a, until)
@@ -119,13 +121,13 @@ func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
 // extend moves the end of one attempt's lease.
 func (m *Machine) extend(a *attempt, until time.Time) {
 	if !until.After(a.leaseUntil) {
-		m.report(step.LevelDebug, eventStale, about(a.id, a.submitter))
+		m.out.Report(step.LevelDebug, eventStale, about(a.id, a.submitter))
 		return
 	}
 	a.leased, a.leaseUntil = true, until
 	m.admitted(a)
 	if a.started && until.After(m.now) {
-		m.emit(step.ExtendLease{Attempt: a.id, LeaseUntil: until})
+		m.out.Emit(step.ExtendLease{Attempt: a.id, LeaseUntil: until})
 	}
 	m.tryStart(a)
 }

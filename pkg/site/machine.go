@@ -14,9 +14,8 @@ import (
 // Machine decides for one site. It has one owner and implements step.Machine.
 type Machine struct {
 	cfg     Config
-	now     time.Time     // of the current Step
-	out     []step.Effect // of the current Step
-	facts   *step.Facts   // what the Persist effects have built up
+	now     time.Time // of the current Step
+	out     step.Out  // of the current Step, and the facts of all
 	booted  bool
 	since   time.Time                 // when it booted; its age is an observation for z
 	learned *step.AvailabilityLearned // of its availability; nil: nothing yet
@@ -48,7 +47,7 @@ type Machine struct {
 	peers map[grid.SiteID]*peer
 	held  map[grid.CID]struct{}
 
-	banned map[grid.SiteID]struct{}
+	banned step.Bans
 }
 
 var _ step.Machine = (*Machine)(nil)
@@ -64,7 +63,7 @@ func New(cfg Config) *Machine {
 		panic(fmt.Sprintf("new site machine: %v", err))
 	}
 	return &Machine{
-		cfg: cfg, capability: cfg.Capability, left: cfg.Capability, facts: step.NewFacts(),
+		cfg: cfg, capability: cfg.Capability, left: cfg.Capability,
 		plan: newPlan(cfg, cfg.Capability.Total, 0), cache: requirements,
 		bindings: newRecent[grid.JobID, *binding](maxBindings),
 		roster:   newRoster(), tokens: newRecent[grid.TaskID, grid.Token](maxTokens),
@@ -75,25 +74,24 @@ func New(cfg Config) *Machine {
 
 // Step implements step.Machine.
 func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
-	m.out = nil
 	if now.After(m.now) {
 		m.now = now
 	}
 	boot, isBoot := in.(step.Boot)
 	switch {
 	case isBoot && m.booted:
-		m.report(step.LevelWarn, eventBootedTwice, step.Report{})
+		m.out.Report(step.LevelWarn, eventBootedTwice, step.Report{})
 	case isBoot:
 		m.boot(boot)
 	case !m.booted:
-		m.report(step.LevelWarn, eventNotBooted, step.Report{Text: fmt.Sprintf("%T", in)})
+		m.out.Report(step.LevelWarn, eventNotBooted, step.Report{Text: fmt.Sprintf("%T", in)})
 	default:
 		m.advance()
 		m.dispatch(in)
 		m.advance() // what became free may start what waited for it
 	}
 	m.armPlan()
-	return m.out
+	return m.out.Take()
 }
 
 // boot starts to work. What was under way when the agent died has died with it;
@@ -115,7 +113,7 @@ func (m *Machine) boot(in step.Boot) {
 		case a.reserves():
 			m.end(a, grid.Exit{Cause: grid.CauseExited, Text: "its time is over"})
 		default:
-			m.report(step.LevelWarn, eventRestartDetected, about(a.id, a.submitter))
+			m.out.Report(step.LevelWarn, eventRestartDetected, about(a.id, a.submitter))
 			m.end(a, grid.Exit{Cause: grid.CauseSiteRestart, Text: "the site's agent was restarted"})
 		}
 	}
@@ -189,7 +187,7 @@ func (m *Machine) dispatchOwner(in step.Input) {
 	case step.PlanningChanged:
 		m.onPlanning(in)
 	default:
-		m.report(step.LevelDebug, eventNotForSite, step.Report{Text: fmt.Sprintf("%T", in)})
+		m.out.Report(step.LevelDebug, eventNotForSite, step.Report{Text: fmt.Sprintf("%T", in)})
 	}
 }
 
@@ -204,12 +202,16 @@ func (m *Machine) heeded(in step.MessageReceived) bool {
 		err = in.Message.Validate()
 	}
 	if err != nil {
-		m.report(step.LevelWarn, eventInvalid, step.Report{Site: in.From, Reason: grid.ReasonInvalid, Text: err.Error()})
+		m.out.Report(step.LevelWarn, eventInvalid, step.Report{
+			Site: in.From, Reason: grid.ReasonInvalid, Text: err.Error(),
+		})
 		return false
 	}
-	_, banned := m.banned[in.From]
+	banned := m.banned.Has(in.From)
 	if banned { // it was on its way
-		m.report(step.LevelDebug, eventBanned, step.Report{Site: in.From, Reason: grid.ReasonBanned})
+		m.out.Report(step.LevelDebug, eventBanned, step.Report{
+			Site: in.From, Reason: grid.ReasonBanned,
+		})
 	}
 	return !banned
 }
@@ -241,7 +243,9 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 	case protocol.Cancel:
 		m.onCancel(in.From, msg)
 	default:
-		m.report(step.LevelDebug, eventNotForSite, step.Report{Site: in.From, Text: fmt.Sprintf("%T", msg)})
+		m.out.Report(step.LevelDebug, eventNotForSite, step.Report{
+			Site: in.From, Text: fmt.Sprintf("%T", msg),
+		})
 	}
 }
 
@@ -263,14 +267,6 @@ func (m *Machine) onTimer(key step.TimerKey) {
 		m.onOwnerTimer()
 	case timerPlan: // every Step advances the plan
 	default:
-		m.report(step.LevelDebug, eventStale, step.Report{Text: "timer " + key.Name})
+		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "timer " + key.Name})
 	}
-}
-
-// emit adds an effect to the Step's.
-func (m *Machine) emit(e step.Effect) { m.out = append(m.out, e) }
-
-// send adds a message to the Step's effects.
-func (m *Machine) send(to grid.SiteID, msg protocol.Message) {
-	m.emit(step.Send{To: to, Message: msg})
 }

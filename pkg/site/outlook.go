@@ -21,11 +21,11 @@ func outlookSpans() []time.Duration { return []time.Duration{time.Hour, 8 * time
 // onAvailability takes what the site has learned of its own availability.
 func (m *Machine) onAvailability(in step.AvailabilityLearned) {
 	if err := in.Model.Validate(); err != nil {
-		m.report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
+		m.out.Report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
 		return
 	}
 	m.learned = &in
-	m.report(step.LevelDebug, eventLearned, step.Report{Value: in.Model.Days})
+	m.out.Report(step.LevelDebug, eventLearned, step.Report{Value: in.Model.Days})
 }
 
 // up is P(the site stays available for that long | up so long, this hour of the week),

@@ -22,30 +22,29 @@ type pause struct {
 // a restart.
 func (m *Machine) onPause(in step.Pause) {
 	if !in.Until.IsZero() && !in.Until.After(m.now) {
-		m.report(step.LevelDebug, eventStale, step.Report{Text: "a pause that is over"})
+		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "a pause that is over"})
 		return
 	}
 	m.paused = pause{on: true}
 	if !in.Until.IsZero() {
 		m.paused.until = time.UnixMilli(in.Until.UnixMilli()).UTC()
 	}
-	m.persist(m.paused.fact())
-	m.report(step.LevelInfo, eventPaused, step.Report{})
+	m.out.Persist(m.paused.fact())
+	m.out.Report(step.LevelInfo, eventPaused, step.Report{})
 	m.armPause()
 }
 
 func (m *Machine) armPause() {
-	key := step.TimerKey{Name: timerPause}
 	if m.paused.until.IsZero() {
-		m.emit(step.StopTimer{Key: key})
+		m.out.StopTimer(timerPause, "")
 		return
 	}
-	m.emit(step.SetTimer{Key: key, At: m.paused.until})
+	m.out.SetTimer(timerPause, "", m.paused.until)
 }
 
 func (m *Machine) onPauseTimer() {
 	if !m.paused.on || m.paused.until.IsZero() || m.now.Before(m.paused.until) {
-		m.report(step.LevelDebug, eventStale, step.Report{Text: "timer " + timerPause})
+		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "timer " + timerPause})
 		return
 	}
 	m.unpause()
@@ -58,14 +57,14 @@ func (m *Machine) unpause() {
 		return
 	}
 	m.paused = pause{}
-	m.persist(m.paused.fact())
-	m.emit(step.StopTimer{Key: step.TimerKey{Name: timerPause}})
+	m.out.Persist(m.paused.fact())
+	m.out.StopTimer(timerPause, "")
 }
 
 // onResume ends a pause and calls off a drain.
 func (m *Machine) onResume() {
 	if !m.paused.on && !m.draining {
-		m.report(step.LevelDebug, eventStale, step.Report{Text: "neither paused nor draining"})
+		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "neither paused nor draining"})
 		return
 	}
 	m.unpause()
@@ -74,7 +73,7 @@ func (m *Machine) onResume() {
 }
 
 func (m *Machine) resumed() {
-	m.report(step.LevelInfo, eventResumedOffering, step.Report{})
+	m.out.Report(step.LevelInfo, eventResumedOffering, step.Report{})
 	m.grown()
 }
 
@@ -83,7 +82,7 @@ func (m *Machine) resumed() {
 // no fact: it ends with the agent.
 func (m *Machine) onDrain(in step.Drain) {
 	m.draining = true
-	m.report(step.LevelInfo, eventDraining, step.Report{})
+	m.out.Report(step.LevelInfo, eventDraining, step.Report{})
 	if !in.Now {
 		return
 	}
@@ -101,7 +100,7 @@ func (m *Machine) onCapacity(in step.CapacityChanged) {
 		left.Total, left.CoreMFLOPS = in.Left.Total, in.Left.CoreMFLOPS
 	}
 	if err := errors.Join(in.Capability.Validate(), left.Validate()); err != nil {
-		m.report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
+		m.out.Report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
 		return
 	}
 	left.Total = left.Total.Min(in.Capability.Total)
@@ -112,7 +111,7 @@ func (m *Machine) onCapacity(in step.CapacityChanged) {
 	m.takenByOthers()
 	m.outgrown()
 	m.measurePotential()
-	m.report(step.LevelInfo, eventCapacityChanged, step.Report{})
+	m.out.Report(step.LevelInfo, eventCapacityChanged, step.Report{})
 	if !before.Total.Fits(left.Total) || !slices.Equal(left.Kinds, before.Kinds) {
 		m.grown()
 	}
@@ -126,7 +125,7 @@ func (m *Machine) outgrown() {
 		if a == nil || c.Running || m.capability.Total.Fits(c.Give) {
 			continue
 		}
-		m.report(step.LevelWarn, eventPromiseGone, about(a.id, a.submitter))
+		m.out.Report(step.LevelWarn, eventPromiseGone, about(a.id, a.submitter))
 		m.stop(a, false, "the owner gives less than it was promised")
 	}
 }
@@ -156,16 +155,8 @@ func (m *Machine) stillTaken() {
 // are stopped without a word to him, his offers and requirements are dropped,
 // and what he says is ignored from now on.
 func (m *Machine) onBans(in step.BansChanged) {
-	before := m.banned
-	m.banned = make(map[grid.SiteID]struct{}, len(in.Banned))
-	for _, site := range in.Banned {
-		if site == m.cfg.Self {
-			continue
-		}
-		m.banned[site] = struct{}{}
-		if _, known := before[site]; !known {
-			m.ban(site)
-		}
+	for _, site := range m.banned.Change(in, m.cfg.Self) {
+		m.ban(site)
 	}
 }
 
@@ -180,7 +171,7 @@ func (m *Machine) ban(site grid.SiteID) {
 	for _, a := range theirs {
 		m.stop(a, true, "its submitter is banned")
 	}
-	m.report(step.LevelInfo, eventBanned, step.Report{Site: site, Value: float64(len(theirs))})
+	m.out.Report(step.LevelInfo, eventBanned, step.Report{Site: site, Value: float64(len(theirs))})
 }
 
 // ownerStays is how long an owner who is busy now is expected to be so at most.

@@ -18,17 +18,19 @@ type peer struct {
 
 func (m *Machine) onPeerSeen(in step.PeerSeen) {
 	if err := in.Capability.Validate(); err != nil {
-		m.report(step.LevelWarn, eventInvalid, step.Report{Site: in.Site, Text: err.Error()})
+		m.out.Report(step.LevelWarn, eventInvalid, step.Report{Site: in.Site, Text: err.Error()})
 		return
 	}
 	if in.Site == m.cfg.Self {
-		m.report(step.LevelDebug, eventStale, step.Report{Site: in.Site, Text: "this site itself"})
+		m.out.Report(step.LevelDebug, eventStale, step.Report{
+			Site: in.Site, Text: "this site itself",
+		})
 		return
 	}
 	p := m.peers[in.Site]
 	if p == nil {
 		if len(m.peers) >= maxPeers {
-			m.report(step.LevelWarn, eventTableFull, step.Report{Site: in.Site, Text: "peers"})
+			m.out.Report(step.LevelWarn, eventTableFull, step.Report{Site: in.Site, Text: "peers"})
 			return
 		}
 		p = &peer{}
@@ -61,7 +63,7 @@ func (m *Machine) remind(submitter grid.SiteID) {
 
 func (m *Machine) onPeerGone(in step.PeerGone) {
 	if m.peers[in.Site] == nil {
-		m.report(step.LevelDebug, eventStale, step.Report{Site: in.Site, Text: "peer unknown"})
+		m.out.Report(step.LevelDebug, eventStale, step.Report{Site: in.Site, Text: "peer unknown"})
 		return
 	}
 	delete(m.peers, in.Site)
@@ -71,7 +73,9 @@ func (m *Machine) onPeerGone(in step.PeerGone) {
 func (m *Machine) onBandwidth(in step.BandwidthMeasured) {
 	p := m.peers[in.Peer]
 	if p == nil || in.DownBps < 0 || in.UpBps < 0 {
-		m.report(step.LevelDebug, eventStale, step.Report{Site: in.Peer, Text: "bandwidth of an unknown peer or below 0"})
+		m.out.Report(step.LevelDebug, eventStale, step.Report{
+			Site: in.Peer, Text: "bandwidth of an unknown peer or below 0",
+		})
 		return
 	}
 	p.downBps, p.upBps = in.DownBps, in.UpBps
@@ -92,7 +96,7 @@ func (m *Machine) measurePotential() {
 	}
 	sum, err := index.Potential(m.cfg.Self, uploads)
 	if err != nil { // rates are at least 0: not reached
-		m.report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
+		m.out.Report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
 		return
 	}
 	m.potential = int64(min(sum, 1<<62))
@@ -115,7 +119,9 @@ func (m *Machine) onHeld(in step.HeldChanged) {
 	}
 	for i, cid := range in.Added {
 		if len(m.held) >= maxHeldData {
-			m.report(step.LevelWarn, eventTableFull, step.Report{Text: "held data", Value: float64(len(in.Added) - i)})
+			m.out.Report(step.LevelWarn, eventTableFull, step.Report{
+				Text: "held data", Value: float64(len(in.Added) - i),
+			})
 			return
 		}
 		m.held[cid] = struct{}{}

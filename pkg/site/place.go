@@ -95,7 +95,7 @@ func (m *Machine) takeUp(a *attempt, c plan.Commitment) {
 	if !c.Running {
 		m.queued++
 	}
-	m.report(step.LevelInfo, eventTakenUp, about(a.id, a.submitter))
+	m.out.Report(step.LevelInfo, eventTakenUp, about(a.id, a.submitter))
 	m.setUp(a.submitter, []*attempt{a})
 }
 

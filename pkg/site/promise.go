@@ -21,14 +21,14 @@ func (m *Machine) onHoldOffer(from grid.SiteID, msg protocol.HoldOffer) {
 	if !ok {
 		r := aboutJob(msg.Job, from)
 		r.Reason = refusal.Reason
-		m.report(step.LevelDebug, eventOfferRefused, r)
-		m.send(from, protocol.Refuse{Job: msg.Job, Seq: msg.Seq, Refusal: refusal})
+		m.out.Report(step.LevelDebug, eventOfferRefused, r)
+		m.out.Send(from, protocol.Refuse{Job: msg.Job, Seq: msg.Seq, Refusal: refusal})
 		return
 	}
 	r := aboutJob(msg.Job, from)
 	r.Value = float64(o.TasksNow)
-	m.report(step.LevelDebug, eventHeld, r)
-	m.send(from, protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: o})
+	m.out.Report(step.LevelDebug, eventHeld, r)
+	m.out.Send(from, protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: o})
 }
 
 func (m *Machine) holdOffer(from grid.SiteID, msg protocol.HoldOffer) (grid.Offer, grid.Refusal, bool) {
@@ -87,7 +87,7 @@ func (m *Machine) onVerified(in step.Verified) {
 	if in.Problem != "" {
 		r := about(a.id, a.submitter)
 		r.Text = in.Problem
-		m.report(step.LevelWarn, eventUnkeepable, r)
+		m.out.Report(step.LevelWarn, eventUnkeepable, r)
 		m.decline(a, grid.ReasonAdapter)
 		return
 	}
@@ -103,8 +103,10 @@ func (m *Machine) decline(a *attempt, why grid.Reason) {
 	m.raiseToken(a.id.Task, a.id.Token)
 	r := about(a.id, a.submitter)
 	r.Reason = why
-	m.report(step.LevelInfo, eventDeclined, r)
-	m.send(a.submitter, protocol.Declined{Attempts: []grid.AttemptID{a.id}, Refusal: grid.Refusal{Reason: why}})
+	m.out.Report(step.LevelInfo, eventDeclined, r)
+	m.out.Send(a.submitter, protocol.Declined{
+		Attempts: []grid.AttemptID{a.id}, Refusal: grid.Refusal{Reason: why},
+	})
 }
 
 // begin is told when an attempt's place in the plan has come.
@@ -121,7 +123,7 @@ func (m *Machine) tellStart(a *attempt) {
 	if in := m.startsIn(a); in > 0 {
 		msg := progressOf(a, grid.PhaseStaging)
 		msg.StartsIn = in
-		m.send(a.submitter, msg)
+		m.out.Send(a.submitter, msg)
 	}
 }
 
@@ -170,7 +172,7 @@ func (m *Machine) displace(a *attempt, c plan.Commitment) {
 	}
 	r := about(a.id, a.submitter)
 	r.Reason = a.displaced
-	m.report(step.LevelInfo, eventDisplaced, r)
+	m.out.Report(step.LevelInfo, eventDisplaced, r)
 	if a.started {
 		m.suspend(a)
 	}
@@ -192,7 +194,7 @@ func (m *Machine) losePromises(lost []plan.Commitment) {
 		if a == nil || !a.wantsLease() && a.phase != phaseAsked {
 			continue
 		}
-		m.report(step.LevelWarn, eventPromiseGone, about(a.id, a.submitter))
+		m.out.Report(step.LevelWarn, eventPromiseGone, about(a.id, a.submitter))
 		m.stop(a, false, "the site can no longer keep the promised time")
 	}
 }
@@ -217,10 +219,10 @@ func (m *Machine) onPlanning(in step.PlanningChanged) {
 	policy, err := plan.ParsePolicy(in.Policy)
 	backfill, errBackfill := plan.ParseBackfill(in.Backfill)
 	if err = errors.Join(err, errBackfill); err != nil {
-		m.report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
+		m.out.Report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
 		return
 	}
 	m.plan.SetPolicy(policy, backfill)
 	m.cfg.PlanPolicy, m.cfg.PlanBackfill = policy, backfill
-	m.report(step.LevelInfo, eventPlanning, step.Report{Text: in.Policy + " " + in.Backfill})
+	m.out.Report(step.LevelInfo, eventPlanning, step.Report{Text: in.Policy + " " + in.Backfill})
 }

@@ -37,7 +37,7 @@ func (m *Machine) offer(c call, q quote) (grid.Refusal, bool) {
 	if !ok {
 		return grid.Refusal{Reason: grid.ReasonQuota}, false
 	}
-	m.send(c.submitter, protocol.Bid{Job: c.job, Seq: c.seq, Offer: o})
+	m.out.Send(c.submitter, protocol.Bid{Job: c.job, Seq: c.seq, Offer: o})
 	return grid.Refusal{}, true
 }
 
@@ -61,7 +61,7 @@ func (m *Machine) open(q quote) (grid.Offer, bool) {
 func (m *Machine) offerOf(o plan.Offer, q quote) grid.Offer {
 	r := aboutJob(q.ask.Job, q.ask.Submitter)
 	r.Value = q.parts.Distance
-	m.report(step.LevelDebug, eventOfferMade, r)
+	m.out.Report(step.LevelDebug, eventOfferMade, r)
 	said := grid.Offer{
 		ID: o.Number, Site: m.cfg.Self, Parts: q.parts, Finish: q.finish(m.now), Firm: o.Firm,
 		Validity: o.Expires.Sub(m.now), TasksNow: q.place.Tasks, CoreMFLOPS: m.left.CoreMFLOPS,
@@ -126,7 +126,7 @@ func (m *Machine) commit(id grid.AttemptID, spec grid.Spec, q quote) (plan.Commi
 	if err != nil {
 		r := about(id, q.ask.Submitter)
 		r.Text = err.Error()
-		m.report(step.LevelWarn, eventImpossiblePlan, r)
+		m.out.Report(step.LevelWarn, eventImpossiblePlan, r)
 		return c, false
 	}
 	if planned, _ := m.plan.Commitment(id); !planned.Running {
@@ -191,8 +191,8 @@ func (m *Machine) armPlan() {
 	}
 	m.planTimer = next
 	if next.IsZero() {
-		m.emit(step.StopTimer{Key: step.TimerKey{Name: timerPlan}})
+		m.out.StopTimer(timerPlan, "")
 		return
 	}
-	m.emit(step.SetTimer{Key: step.TimerKey{Name: timerPlan}, At: next})
+	m.out.SetTimer(timerPlan, "", next)
 }

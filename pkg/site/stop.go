@@ -31,7 +31,7 @@ func (m *Machine) stop(a *attempt, quiet bool, why string) {
 	}
 	r := about(a.id, a.submitter)
 	r.Text = why
-	m.report(step.LevelInfo, eventDropped, r)
+	m.out.Report(step.LevelInfo, eventDropped, r)
 }
 
 // halt ends what the driver has of an attempt, which says when that is done; of a
@@ -39,7 +39,7 @@ func (m *Machine) stop(a *attempt, quiet bool, why string) {
 func (m *Machine) halt(a *attempt, why string) {
 	switch {
 	case a.fetching:
-		m.emit(step.StopAttempt{Attempt: a.id})
+		m.out.Emit(step.StopAttempt{Attempt: a.id})
 	case a.quiet:
 		m.vacate(a)
 		m.drop(a, nil)
@@ -101,7 +101,7 @@ func (m *Machine) watch(a *attempt) {
 	if a.asks {
 		return // it has no lease to lose
 	}
-	m.emit(step.SetTimer{Key: step.TimerKey{Name: timerWatch, ID: a.id.String()}, At: m.patience(a)})
+	m.out.SetTimer(timerWatch, a.id.String(), m.patience(a))
 }
 
 // patience is when an attempt without a new lease is given up: before it was
@@ -120,7 +120,7 @@ func (m *Machine) patience(a *attempt) time.Time {
 func (m *Machine) onWatchTimer(a *attempt) {
 	switch {
 	case !a.wantsLease() || a.reserves():
-		m.report(step.LevelDebug, eventStale, about(a.id, a.submitter))
+		m.out.Report(step.LevelDebug, eventStale, about(a.id, a.submitter))
 	case m.now.Before(m.patience(a)):
 		m.watch(a)
 	case a.started:

@@ -41,7 +41,7 @@ func (m *Machine) tellRoom(after time.Duration) {
 		return
 	}
 	m.vacancyAt = at
-	m.emit(step.SetTimer{Key: step.TimerKey{Name: timerVacancy}, At: at})
+	m.out.SetTimer(timerVacancy, "", at)
 }
 
 // freedShare notes that somebody has less of what is shared out, attempts or open
@@ -59,7 +59,7 @@ func (m *Machine) freedShare() {
 // that is closed says nothing; it will when it opens.
 func (m *Machine) onVacancyTimer() {
 	if m.vacancyAt.IsZero() {
-		m.report(step.LevelDebug, eventStale, step.Report{Text: "timer " + timerVacancy})
+		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "timer " + timerVacancy})
 		return
 	}
 	m.vacancyAt = time.Time{}
@@ -91,7 +91,9 @@ func (m *Machine) onVacancyTimer() {
 	}
 	for _, submitter := range slices.Sorted(maps.Keys(fitting)) {
 		jobs := fitting[submitter]
-		m.send(submitter, protocol.Vacancy{Jobs: jobs})
-		m.report(step.LevelDebug, eventVacancySent, step.Report{Site: submitter, Value: float64(len(jobs))})
+		m.out.Send(submitter, protocol.Vacancy{Jobs: jobs})
+		m.out.Report(step.LevelDebug, eventVacancySent, step.Report{
+			Site: submitter, Value: float64(len(jobs)),
+		})
 	}
 }

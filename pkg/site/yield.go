@@ -19,12 +19,14 @@ func (m *Machine) onOwnerBusy(in step.OwnerBusy) {
 	before := m.owned
 	m.owned = in.Reason
 	if before == in.Reason {
-		m.report(step.LevelDebug, eventStale, step.Report{Reason: in.Reason, Text: "the owner was busy before"})
+		m.out.Report(step.LevelDebug, eventStale, step.Report{
+			Reason: in.Reason, Text: "the owner was busy before",
+		})
 		return
 	}
-	m.report(step.LevelInfo, eventOwnerBusy, step.Report{Reason: in.Reason, Text: in.Text})
+	m.out.Report(step.LevelInfo, eventOwnerBusy, step.Report{Reason: in.Reason, Text: in.Text})
 	if before == grid.ReasonNone {
-		m.emit(step.SetTimer{Key: step.TimerKey{Name: timerOwner}, At: m.now.Add(m.cfg.OwnerPatience)})
+		m.out.SetTimer(timerOwner, "", m.now.Add(m.cfg.OwnerPatience))
 	}
 	for _, a := range m.roster.where((*attempt).underWay) {
 		m.suspend(a)
@@ -38,7 +40,7 @@ func (m *Machine) suspend(a *attempt) {
 		return
 	}
 	a.suspended = true
-	m.emit(step.SuspendAttempt{Attempt: a.id})
+	m.out.Emit(step.SuspendAttempt{Attempt: a.id})
 	if a.phase == phaseFrozen {
 		m.tellStanding(a)
 	}
@@ -50,7 +52,7 @@ func (m *Machine) proceed(a *attempt) {
 		return
 	}
 	a.suspended = false
-	m.emit(step.ContinueAttempt{Attempt: a.id})
+	m.out.Emit(step.ContinueAttempt{Attempt: a.id})
 }
 
 // standsFor is why a started attempt has to stand still, ReasonNone if it has not.
@@ -64,12 +66,12 @@ func (m *Machine) standsFor(a *attempt) grid.Reason {
 // onOwnerAway lets go on what stood still, and offers again.
 func (m *Machine) onOwnerAway() {
 	if m.owned == grid.ReasonNone {
-		m.report(step.LevelDebug, eventStale, step.Report{Text: "the owner was away before"})
+		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "the owner was away before"})
 		return
 	}
 	m.owned = grid.ReasonNone
-	m.emit(step.StopTimer{Key: step.TimerKey{Name: timerOwner}})
-	m.report(step.LevelInfo, eventOwnerAway, step.Report{})
+	m.out.StopTimer(timerOwner, "")
+	m.out.Report(step.LevelInfo, eventOwnerAway, step.Report{})
 	for _, a := range m.roster.where((*attempt).wantsLease) {
 		m.proceed(a)
 		if a.phase == phaseFrozen && !a.leaseUntil.After(m.now) {
@@ -83,7 +85,7 @@ func (m *Machine) onOwnerAway() {
 // onOwnerTimer sends away what waits for an owner who stays.
 func (m *Machine) onOwnerTimer() {
 	if m.owned == grid.ReasonNone {
-		m.report(step.LevelDebug, eventStale, step.Report{Text: "timer " + timerOwner})
+		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "timer " + timerOwner})
 		return
 	}
 	for _, a := range m.roster.where((*attempt).wantsLease) {
@@ -97,5 +99,5 @@ func (m *Machine) tellStanding(a *attempt) {
 	if a.suspended {
 		msg.Reason = m.standsFor(a)
 	}
-	m.send(a.submitter, msg)
+	m.out.Send(a.submitter, msg)
 }

@@ -26,4 +26,7 @@
 // What is not a fact is lost in a crash by design: announcements under way,
 // soft offers, caches. Only promises, attempts, submissions, results and the
 // fault ledger are facts.
+//
+// Out and Bans are what both machines hold: the effects and facts of a Step, and
+// the sites whose messages are ignored.
 package step

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Facts is a table of facts, keyed by kind and key. The zero value is not
-// usable; NewFacts makes one.
+// Facts is a table of facts, keyed by kind and key. The zero value is an empty
+// table.
 type Facts struct {
 	rows map[[2]string][]byte
 }
 
 // NewFacts returns an empty table.
-func NewFacts() *Facts { return &Facts{rows: make(map[[2]string][]byte)} }
+func NewFacts() *Facts { return new(Facts) }
 
 // Apply writes a fact into the table, or removes the row when Value is nil.
 func (f *Facts) Apply(fact Fact) {
@@ -24,6 +24,9 @@ func (f *Facts) Apply(fact Fact) {
 	if fact.Value == nil {
 		delete(f.rows, key)
 		return
+	}
+	if f.rows == nil {
+		f.rows = make(map[[2]string][]byte)
 	}
 	f.rows[key] = fact.Value
 }

@@ -3,7 +3,7 @@ package p2p
 
 import (
 	_ "github.com/libp2p/go-libp2p"
-	_ "github.com/libp2p/go-libp2p-pubsub"
+	_ "github.com/libp2p/go-libp2p-pubsub" // want "confined to internal/p2p/gossip"
 	_ "github.com/multiformats/go-multiaddr"
 	_ "go.etcd.io/bbolt" // want "confined to internal/store"
 

@@ -1,0 +1,299 @@
+package gossip
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	pubsub "github.com/libp2p/go-libp2p-pubsub"
+	pb "github.com/libp2p/go-libp2p-pubsub/pb"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// Sizes of pubsub's own queues. With the defaults a burst of 1,000 messages
+// loses a quarter and more, silently (protocol.md).
+const (
+	gossipQueue   = 4096 // messages to one peer, and messages to be checked
+	maxTopics     = 16   // subscriptions that a peer may announce in one message
+	clearValidity = 2 * time.Minute
+	minValidity   = 10 * time.Second
+	sequenceBits  = 32 // of a sequence count envelopes; those above are the incarnation
+)
+
+// Config is what a Topic needs to know. All fields but Wide, Quick and Unscored are
+// required.
+type Config struct {
+	Host        host.Host
+	Key         crypto.PrivKey // signs what this site says
+	Self        grid.SiteID
+	Domain      grid.DomainID
+	Incarnation uint64           // number of this start of the agent
+	Now         func() time.Time // the wall clock
+	Limits      Limits
+	Counts      *wire.Counters
+
+	Wide     bool // gossipsub's own degree, no flood publishing: far sites, slow links
+	Quick    bool // for tests: ten heartbeats a second
+	Unscored bool // for tests: no peer scores, to see what these are good for
+
+	// Allowed reports whether a site may be a member now.
+	Allowed func(grid.SiteID) bool
+	// LateOwn reports whether an expired envelope that a peer signed itself is forgiven.
+	LateOwn func(peer.ID) bool
+	// OnMessage brings a checked message and the site that said it, which may be this
+	// one; one after the other.
+	OnMessage func(by grid.SiteID, m protocol.Message)
+}
+
+// Limits bounds what others can make this site hold. All are above 0.
+type Limits struct {
+	Messages       int     // waiting for OnMessage
+	Bytes          int64   // of them
+	SubmitterRate  float64 // messages of one submitter, per second, in the long run; large ones count more
+	SubmitterBurst int     // messages of one submitter at once
+	Submitters     int     // whose rate and replays are watched
+}
+
+// Topic is the domain's topic: what this site says there, and the check of what others
+// say. It is safe for concurrent use.
+type Topic struct {
+	cfg   Config
+	topic *pubsub.Topic
+	sub   *pubsub.Subscription
+	peers *pubsub.TopicEventHandler
+
+	sent    atomic.Uint64 // envelopes of this incarnation
+	waiting atomic.Int64  // messages received and not handled
+	bytes   atomic.Int64  // bytes of them
+
+	mu      sync.Mutex
+	on      map[peer.ID]bool // peers known to be on the topic
+	replays *protocol.ReplayWindow
+	now     time.Time // never decreases
+	rates   *rates
+}
+
+// Join subscribes to the domain's topic. Nothing is handed on before Run. The topic
+// ends with Close, or when ctx does.
+func Join(ctx context.Context, cfg Config) (*Topic, error) {
+	name := protocol.Topic(cfg.Domain)
+	g := &Topic{
+		cfg: cfg, on: make(map[peer.ID]bool), replays: protocol.NewReplayWindow(cfg.Limits.Submitters),
+		rates: newRates(cfg.Limits.SubmitterRate, cfg.Limits.SubmitterBurst, cfg.Limits.Submitters),
+	}
+	options := g.options(name)
+	if !cfg.Unscored {
+		options = append(options, pubsub.WithPeerScore(scores(name)))
+	}
+	ps, err := pubsub.NewGossipSub(ctx, cfg.Host, options...)
+	if err != nil {
+		return nil, fmt.Errorf("start gossip: %w", err)
+	}
+	if g.topic, err = ps.Join(name); err != nil {
+		return nil, fmt.Errorf("join topic: %w", err)
+	}
+	if g.sub, err = g.topic.Subscribe(pubsub.WithBufferSize(cfg.Limits.Messages)); err != nil {
+		return nil, fmt.Errorf("subscribe to topic: %w", err)
+	}
+	if g.peers, err = g.topic.EventHandler(); err != nil {
+		return nil, fmt.Errorf("watch topic: %w", err)
+	}
+	return g, nil
+}
+
+// Run hands messages on and follows who is on the topic, until ctx ends or Close is
+// called.
+func (g *Topic) Run(ctx context.Context) {
+	var following sync.WaitGroup
+	following.Go(func() { g.follow(ctx) })
+	g.deliver(ctx)
+	following.Wait()
+}
+
+// options is how gossipsub is set up, except for the scores.
+func (g *Topic) options(topic string) []pubsub.Option {
+	return []pubsub.Option{
+		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign), pubsub.WithNoAuthor(),
+		pubsub.WithMessageIdFn(messageID),
+		pubsub.WithGossipSubParams(meshShape(g.cfg)), pubsub.WithFloodPublish(!g.cfg.Wide),
+		pubsub.WithPeerOutboundQueueSize(gossipQueue), pubsub.WithValidateQueueSize(gossipQueue),
+		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(pubsub.NewAllowlistSubscriptionFilter(topic), maxTopics)),
+		pubsub.WithPeerFilter(func(p peer.ID, _ string) bool { return g.allows(p) }),
+		pubsub.WithBlacklist(strangers{g}),
+		pubsub.WithRawTracer(dropTracer{g: g}),
+		pubsub.WithLogger(slog.New(slog.DiscardHandler)),
+		pubsub.WithDefaultValidator(g.check, pubsub.WithValidatorInline(true)),
+	}
+}
+
+// follow keeps count of who is on the topic.
+func (g *Topic) follow(ctx context.Context) {
+	for {
+		event, err := g.peers.NextPeerEvent(ctx)
+		if err != nil {
+			return
+		}
+		g.mu.Lock()
+		if event.Type == pubsub.PeerJoin {
+			g.on[event.Peer] = true
+		} else {
+			delete(g.on, event.Peer)
+		}
+		g.mu.Unlock()
+	}
+}
+
+// Reaches reports whether gossip goes to the peer directly.
+func (g *Topic) Reaches(id peer.ID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.on[id]
+}
+
+// Close leaves the topic.
+func (g *Topic) Close() {
+	g.peers.Cancel()
+	g.sub.Cancel()
+}
+
+// messageID makes the same envelope the same message, whoever brings it.
+func messageID(m *pb.Message) string {
+	sum := sha256.Sum256(m.GetData())
+	return string(sum[:])
+}
+
+// meshShape is gossipsub's degree and pace (protocol.md, "Hardening").
+func meshShape(c Config) pubsub.GossipSubParams {
+	shape := pubsub.DefaultGossipSubParams()
+	if !c.Wide {
+		shape.D, shape.Dlo, shape.Dhi, shape.Dout, shape.Dscore = 4, 3, 5, 1, 3
+	}
+	if c.Quick {
+		shape.HeartbeatInterval = 100 * time.Millisecond
+	}
+	return shape
+}
+
+// scores is how peers are rated by what they pass on (protocol.md, "Hardening").
+func scores(topic string) (*pubsub.PeerScoreParams, *pubsub.PeerScoreThresholds) {
+	slow := pubsub.ScoreParameterDecay(10 * time.Minute)
+	params := &pubsub.PeerScoreParams{
+		Topics: map[string]*pubsub.TopicScoreParams{topic: {
+			TopicWeight:      1,
+			TimeInMeshWeight: 0.01, TimeInMeshQuantum: time.Second, TimeInMeshCap: 300,
+			FirstMessageDeliveriesWeight: 0.5, FirstMessageDeliveriesCap: 50,
+			FirstMessageDeliveriesDecay:    pubsub.ScoreParameterDecay(time.Minute),
+			InvalidMessageDeliveriesWeight: -10, InvalidMessageDeliveriesDecay: slow,
+		}},
+		AppSpecificScore:       func(peer.ID) float64 { return 0 },
+		BehaviourPenaltyWeight: -5, BehaviourPenaltyThreshold: 6, BehaviourPenaltyDecay: slow,
+		DecayInterval: pubsub.DefaultDecayInterval, DecayToZero: pubsub.DefaultDecayToZero,
+		RetainScore: 10 * time.Minute,
+	}
+	return params, &pubsub.PeerScoreThresholds{
+		GossipThreshold: -50, PublishThreshold: -100, GraylistThreshold: -200,
+		OpportunisticGraftThreshold: 1,
+	}
+}
+
+// Say says the message, an announcement or a clear, to the whole topic, this site
+// included. Nobody confirms it. It fails when the message cannot be encoded, and when
+// OnMessage is far behind.
+func (g *Topic) Say(message protocol.Message) error {
+	raw, err := g.seal(message)
+	if err != nil {
+		return err
+	}
+	// Without waiting for peers Publish only hands the message over.
+	return g.topic.Publish(context.Background(), raw)
+}
+
+// seal puts the message into a signed envelope. Sequences grow over restarts,
+// because the incarnation stands above the count.
+func (g *Topic) seal(message protocol.Message) ([]byte, error) {
+	if _, ok := speaker(message); !ok {
+		return nil, fmt.Errorf("%w: not a message for gossip", protocol.ErrUnknownMessage)
+	}
+	payload, err := protocol.Encode(message)
+	if err != nil {
+		return nil, err
+	}
+	e := protocol.Envelope{
+		Version: protocol.Version, Domain: g.cfg.Domain, Signer: g.cfg.Self,
+		Sequence: g.cfg.Incarnation<<sequenceBits | g.sent.Add(1),
+		IssuedMS: g.cfg.Now().UnixMilli(), Validity: validity(message), Payload: payload,
+	}
+	if err = e.Validate(); err != nil {
+		return nil, err
+	}
+	signature, err := g.cfg.Key.Sign(e.SignedBytes())
+	if err != nil {
+		return nil, fmt.Errorf("sign: %w", err)
+	}
+	return protocol.EncodeEnvelope(e, signature), nil
+}
+
+// speaker is the site in whose name a gossiped message speaks; ok is false for
+// messages that do not belong there.
+func speaker(message protocol.Message) (site grid.SiteID, ok bool) {
+	switch m := message.(type) {
+	case protocol.Announce:
+		return m.Submitter, true
+	case protocol.Reannounce:
+		return m.Submitter, true
+	case protocol.Clear:
+		return m.Submitter, true
+	default:
+		return "", false
+	}
+}
+
+// validity is how long the message matters.
+func validity(message protocol.Message) time.Duration {
+	ttl := clearValidity
+	switch m := message.(type) {
+	case protocol.Announce:
+		ttl = m.TTL
+	case protocol.Reannounce:
+		ttl = m.TTL
+	}
+	return min(max(ttl, minValidity), protocol.MaxValidity)
+}
+
+// deliver hands checked messages on, one after the other.
+func (g *Topic) deliver(ctx context.Context) {
+	for {
+		raw, err := g.sub.Next(ctx)
+		if err != nil {
+			return
+		}
+		g.release(len(raw.GetData()))
+		s, ok := raw.ValidatorData.(said)
+		if !ok {
+			continue
+		}
+		g.cfg.Counts.Inc(wire.CountIn, wire.NameOf(s.message))
+		g.cfg.OnMessage(s.by, s.message)
+	}
+}
+
+// strangers keeps those who are no members out of gossip, guests among them.
+type strangers struct{ g *Topic }
+
+// Add does nothing: who is a stranger is decided elsewhere.
+func (strangers) Add(peer.ID) bool { return false }
+
+// Contains reports whether the peer is no member. Messages have no author.
+func (s strangers) Contains(p peer.ID) bool { return p != "" && !s.g.allows(p) }
+
+func (g *Topic) allows(p peer.ID) bool { return g.cfg.Allowed(wire.SiteOf(p)) }

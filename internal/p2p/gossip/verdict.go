@@ -1,0 +1,176 @@
+package gossip
+
+import (
+	"context"
+	"time"
+
+	pubsub "github.com/libp2p/go-libp2p-pubsub"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// Causes for which an envelope is thrown away, the label of wire.CountInvalid, beside
+// those of package wire.
+const (
+	causeDomain    = "domain"    // of another domain
+	causeDeadline  = "deadline"  // expired, or from a clock too far off
+	causeRate      = "rate"      // more than a submitter may send
+	causeStranger  = "stranger"  // signed by somebody not on the list
+	causeSignature = "signature" // not signed by whom it names
+	causeReplay    = "replay"    // seen before
+)
+
+// queueGossip is received faster than handled, a label of wire.CountDropped.
+const queueGossip = "gossip_in"
+
+// check is the validator: cheap questions first, the signature last. Ignored
+// messages cost nobody anything; rejected ones cost the peer that brought them
+// its score.
+func (g *Topic) check(_ context.Context, from peer.ID, raw *pubsub.Message) pubsub.ValidationResult {
+	own := from == g.cfg.Host.ID()
+	e, signed, signature, err := protocol.DecodeEnvelope(raw.GetData())
+	if err != nil {
+		return g.reject(wire.CauseOf(err))
+	}
+	if !own {
+		if cause, result := g.checkCheaply(e); result != pubsub.ValidationAccept {
+			return g.invalid(cause, result)
+		}
+		if !verified(e.Signer, signed, signature) {
+			return g.reject(causeSignature)
+		}
+		if cause, result := g.checkTimely(e, from); result != pubsub.ValidationAccept {
+			return g.invalid(cause, result)
+		}
+	}
+	message, err := protocol.Decode(e.Payload)
+	if err != nil {
+		return g.reject(wire.CauseOf(err))
+	}
+	if site, ok := speaker(message); !ok || site != e.Signer {
+		return g.reject(wire.CauseFormat)
+	}
+	if !own {
+		if cause := g.count(e, len(raw.GetData())); cause != "" {
+			return g.invalid(cause, pubsub.ValidationIgnore)
+		}
+	}
+	raw.ValidatorData = said{by: e.Signer, message: message}
+	return g.reserve(len(raw.GetData()))
+}
+
+// said is a checked message on its way to the handler.
+type said struct {
+	by      grid.SiteID
+	message protocol.Message
+}
+
+// checkCheaply asks what needs no cryptography.
+func (g *Topic) checkCheaply(e protocol.Envelope) (cause string, result pubsub.ValidationResult) {
+	switch {
+	case e.Domain != g.cfg.Domain:
+		return causeDomain, pubsub.ValidationReject
+	case !g.cfg.Allowed(e.Signer): // the list of who passes it on may be another one
+		return causeStranger, pubsub.ValidationIgnore
+	case !g.rates.ready(e.Signer, g.clock()):
+		return causeRate, pubsub.ValidationIgnore
+	default:
+		return "", pubsub.ValidationAccept
+	}
+}
+
+// checkTimely asks whether a genuine envelope is of now and was not heard before.
+// Who passes on one that is not may have been restarted, or have a clock that
+// differs from ours, and who said it may have slept or had its clock set; but
+// nobody says what has expired for long. All this comes after the signature,
+// because nobody honest passes on what is not genuine: whoever does pays for it.
+func (g *Topic) checkTimely(e protocol.Envelope, from peer.ID) (cause string, result pubsub.ValidationResult) {
+	switch {
+	case e.Signer == g.cfg.Self: // nobody else says anything new in our name
+		return causeReplay, pubsub.ValidationIgnore
+	case e.CheckTime(g.clock()) == nil:
+		return "", pubsub.ValidationAccept
+	case e.Signer == wire.SiteOf(from) && !g.cfg.LateOwn(from):
+		return causeDeadline, pubsub.ValidationReject
+	default:
+		return causeDeadline, pubsub.ValidationIgnore
+	}
+}
+
+// clock is the wall clock, except that it never steps back.
+func (g *Topic) clock() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.tick()
+}
+
+// tick is clock for who holds g.mu.
+func (g *Topic) tick() time.Time {
+	if now := g.cfg.Now(); now.After(g.now) {
+		g.now = now
+	}
+	return g.now
+}
+
+// count notes a verified envelope. It gives the cause for which the envelope is
+// to be ignored: it came before, or its signer says too much. Only here tokens
+// and sequences are used up, so that forgeries cost the forger's victim nothing.
+func (g *Topic) count(e protocol.Envelope, size int) (cause string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.tick()
+	switch {
+	case g.replays.Check(e, now) != nil:
+		return causeReplay
+	case !g.rates.take(e.Signer, now, size):
+		return causeRate
+	case g.replays.Admit(e, now) != nil: // too many signers
+		return causeRate
+	default:
+		return ""
+	}
+}
+
+// verified reports whether the envelope was signed by whom it names. A peer ID
+// of an ed25519 key holds the key.
+func verified(signer grid.SiteID, signed, signature []byte) bool {
+	id, err := wire.PeerOf(signer)
+	if err != nil {
+		return false
+	}
+	key, err := id.ExtractPublicKey()
+	if err != nil {
+		return false
+	}
+	ok, err := key.Verify(signed, signature)
+	return ok && err == nil
+}
+
+// reserve makes room for a message on its way to the handler.
+func (g *Topic) reserve(size int) pubsub.ValidationResult {
+	limits := g.cfg.Limits
+	waiting, bytes := g.waiting.Add(1), g.bytes.Add(int64(size))
+	if waiting <= int64(limits.Messages) && bytes <= limits.Bytes {
+		return pubsub.ValidationAccept
+	}
+	g.release(size)
+	g.cfg.Counts.Inc(wire.CountDropped, queueGossip)
+	return pubsub.ValidationIgnore
+}
+
+func (g *Topic) release(size int) {
+	g.waiting.Add(-1)
+	g.bytes.Add(-int64(size))
+}
+
+func (g *Topic) reject(cause string) pubsub.ValidationResult {
+	return g.invalid(cause, pubsub.ValidationReject)
+}
+
+func (g *Topic) invalid(cause string, result pubsub.ValidationResult) pubsub.ValidationResult {
+	g.cfg.Counts.Inc(wire.CountInvalid, cause)
+	return result
+}

@@ -1,0 +1,186 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	libp2pquic "github.com/libp2p/go-libp2p/p2p/transport/quic"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// ErrTurnedAway says that the inviter let this site not even ask.
+var ErrTurnedAway = errors.New("the inviter turned this site away: " +
+	"no invitation is open there any more, this site is banned, or too many join at this moment")
+
+// Invitation is what Redeem needs. All fields are required.
+type Invitation struct {
+	Identity wire.Identity        // of the newcomer
+	Addrs    []string             // of the inviter, multiaddrs that end in /p2p/ID
+	Request  protocol.JoinRequest // what to say
+}
+
+// Redeem connects to the inviter as the newcomer and redeems the invitation. It
+// tries again until the context ends, unless the inviter answers. The records
+// are the inviter's roster. Nothing of the answer is verified but that the
+// inviter gave it. The last error is ErrTurnedAway, or why nobody was reached.
+func Redeem(ctx context.Context, in Invitation) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
+	var addrs []peer.AddrInfo
+	for _, text := range in.Addrs {
+		info, err := peer.AddrInfoFromString(text)
+		if err != nil {
+			return protocol.JoinAnswer{}, nil, fmt.Errorf("address %q: %w", text, err)
+		}
+		addrs = append(addrs, *info)
+	}
+	inviter, err := oneOf(addrs)
+	if err != nil {
+		return protocol.JoinAnswer{}, nil, err
+	}
+	h, err := libp2p.New(libp2p.Identity(in.Identity.Key()), libp2p.NoListenAddrs, libp2p.EnableRelay(), libp2p.Ping(false),
+		libp2p.UserAgent("mrsmesh"), libp2p.DisableMetrics(),
+		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()), libp2p.Transport(libp2pquic.NewTransport))
+	if err != nil {
+		return protocol.JoinAnswer{}, nil, fmt.Errorf("redeem: %w", err)
+	}
+	defer func() { _ = h.Close() }() // it only asked
+	wait := wire.Backoff{Low: 300 * time.Millisecond, High: 2 * time.Second}
+	for {
+		answer, records, err := redeemOnce(ctx, h, inviter, in.Request)
+		if err == nil {
+			return answer, records, nil
+		}
+		if !wire.Pause(ctx, wait.Next(false), nil) {
+			return protocol.JoinAnswer{}, nil, fmt.Errorf("redeem: %w", err)
+		}
+	}
+}
+
+// oneOf merges the addresses of one peer.
+func oneOf(addrs []peer.AddrInfo) (peer.AddrInfo, error) {
+	var one peer.AddrInfo
+	for _, a := range addrs {
+		if one.ID != "" && one.ID != a.ID {
+			return one, errors.New("redeem: the addresses are of two sites")
+		}
+		one.ID, one.Addrs = a.ID, append(one.Addrs, a.Addrs...)
+	}
+	if one.ID == "" {
+		return one, errors.New("redeem: no address")
+	}
+	return one, nil
+}
+
+// redeemTry bounds one attempt.
+const redeemTry = 10 * time.Second
+
+func redeemOnce(ctx context.Context, h host.Host, inviter peer.AddrInfo, request protocol.JoinRequest) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
+	ctx, cancel := context.WithTimeout(network.WithAllowLimitedConn(ctx, "join"), redeemTry)
+	defer cancel()
+	var last lastConn
+	h.Network().Notify(&last)
+	defer h.Network().StopNotify(&last)
+	answer, records, err := exchange(ctx, h, inviter, request)
+	if err != nil {
+		if ctx.Err() == nil && last.shut() {
+			err = ErrTurnedAway
+		}
+		_ = h.Network().ClosePeer(inviter.ID) // begin afresh
+	}
+	return answer, records, err
+}
+
+func exchange(ctx context.Context, h host.Host, inviter peer.AddrInfo, request protocol.JoinRequest) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
+	if err = h.Connect(ctx, inviter); err != nil {
+		return answer, nil, fmt.Errorf("reach the inviter: %w", err)
+	}
+	stream, err := h.NewStream(ctx, inviter.ID, protocol.JoinStreamID)
+	if err != nil {
+		return answer, nil, fmt.Errorf("ask the inviter: %w", err)
+	}
+	defer func() { _ = stream.Reset() }()
+	if until, ok := ctx.Deadline(); ok {
+		if err = stream.SetDeadline(until); err != nil {
+			return answer, nil, err
+		}
+	}
+	frame, err := protocol.AppendFrame(nil, request)
+	if err != nil {
+		return answer, nil, err
+	}
+	if _, err = stream.Write(frame); err != nil {
+		return answer, nil, fmt.Errorf("ask the inviter: %w", err)
+	}
+	answer, records, err = readAnswer(stream)
+	if err != nil {
+		return answer, nil, fmt.Errorf("read the inviter's answer: %w", err)
+	}
+	return answer, records, nil
+}
+
+// maxRosterParts is how many messages of records are read.
+const maxRosterParts = 64
+
+// readAnswer reads an answer and the roster that may follow it. The stream's
+// deadline is set by the caller.
+func readAnswer(stream wire.Stream) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
+	in := wire.NewTimedReader(stream)
+	first, err := in.Next(protocol.MaxMessageBytes)
+	if err != nil {
+		return answer, nil, err
+	}
+	answer, ok := first.(protocol.JoinAnswer)
+	if !ok {
+		return answer, nil, fmt.Errorf("%w: it begins with %s", protocol.ErrMalformed, wire.NameOf(first))
+	}
+	for range maxRosterParts {
+		message, err := in.Next(protocol.MaxMessageBytes)
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return answer, records, nil
+		}
+		if err != nil {
+			return answer, nil, err
+		}
+		part, ok := message.(protocol.Roster)
+		if !ok {
+			return answer, nil, fmt.Errorf("%w: %s among the records", protocol.ErrMalformed, wire.NameOf(message))
+		}
+		records = append(records, part.Records...)
+		if part.Digest != (protocol.Digest{}) {
+			return answer, records, nil
+		}
+	}
+	return answer, nil, fmt.Errorf("%w: too many records", protocol.ErrTooLarge)
+}
+
+// lastConn remembers the last connection: this site closes none while it asks.
+type lastConn struct {
+	network.NoopNotifiee
+	mu   sync.Mutex
+	conn network.Conn
+}
+
+// Connected implements network.Notifiee.
+func (l *lastConn) Connected(_ network.Network, c network.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn = c
+}
+
+// shut reports whether the peer closed the connection: it lets no stranger in,
+// and says so with a code that a reset of the socket can overtake.
+func (l *lastConn) shut() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conn != nil && l.conn.IsClosed()
+}

@@ -1,0 +1,251 @@
+package relay
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/event"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	circuit "github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Config is what Relays need to know. All fields but Injected and Anyone are required.
+type Config struct {
+	Host     host.Host
+	NAT      NAT           // with its defaults
+	Injected bool          // the host is another's and may have no events
+	Anyone   bool          // who may be a member says nothing of who is one
+	Every    time.Duration // between two looks at which relays are held
+	Named    int           // addresses of this site through one relay that are told
+	Slots    int           // members for which this site relays at once
+	Circuits int           // relayed connections of one member at once
+	Peers    int           // known at all
+	Members  Members
+	After    func(time.Duration, func()) // calls a function later, unless the mesh is closed
+	Counts   *wire.Counters
+	Log      *slog.Logger
+}
+
+// Members is what is asked and told of the others.
+type Members interface {
+	// Allowed reports whether the peer may be a member now.
+	Allowed(p peer.ID) bool
+	// Admitted reports whether it is one, and present.
+	Admitted(p peer.ID) bool
+	// Present lists the admitted members.
+	Present() []peer.ID
+	// DirectAddrs lists where a connected member can be dialled without a relay.
+	DirectAddrs(p peer.ID, conn network.Conn) []ma.Multiaddr
+	// TellOwn tells all members where this site is reached through relays.
+	TellOwn(addrs []ma.Multiaddr)
+}
+
+// Relays is this site's part in relaying: the slots that it holds at members,
+// and the service that it gives to members. One goroutine, that of Run, changes them.
+type Relays struct {
+	cfg  Config
+	wake chan struct{} // capacity 1: members or connections changed
+
+	mu      sync.Mutex
+	reach   network.Reachability
+	slots   map[peer.ID]slot
+	refused map[peer.ID]refusal // who said no is asked again later
+	named   []ma.Multiaddr      // the addresses last told to members
+	service *circuit.Relay      // nil while this site does not relay
+}
+
+// New makes the part; it does nothing before Run.
+func New(cfg Config) *Relays {
+	return &Relays{
+		cfg: cfg, wake: make(chan struct{}, 1),
+		slots: make(map[peer.ID]slot), refused: make(map[peer.ID]refusal),
+	}
+}
+
+// Run keeps slots and the service as the configuration and the reachability
+// want them.
+func (r *Relays) Run(ctx context.Context) {
+	defer r.stopService()
+	if r.cfg.NAT.Relay == Off && r.cfg.Injected {
+		return // an injected host may have no events
+	}
+	events, err := r.cfg.Host.EventBus().Subscribe(new(event.EvtLocalReachabilityChanged))
+	if err != nil {
+		r.cfg.Log.Error("reachability is not watched", "error", err)
+		return
+	}
+	defer func() { _ = events.Close() }()
+	pace := time.Hour // nothing to do
+	if r.cfg.NAT.Relay != Off {
+		pace = r.cfg.Every
+	}
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for {
+		r.review(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-r.wake:
+		case e := <-events.Out():
+			if changed, ok := e.(event.EvtLocalReachabilityChanged); ok {
+				r.reached(changed.Reachability)
+			}
+		}
+	}
+}
+
+func (r *Relays) reached(now network.Reachability) {
+	r.mu.Lock()
+	was := r.reach
+	r.reach = now
+	r.mu.Unlock()
+	if was != now {
+		r.cfg.Log.Info("reachability changed", "now", string(reachabilityOf(now)))
+	}
+}
+
+func reachabilityOf(r network.Reachability) Reachability {
+	switch r {
+	case network.ReachabilityPublic:
+		return ReachabilityPublic
+	case network.ReachabilityPrivate:
+		return ReachabilityPrivate
+	case network.ReachabilityUnknown:
+	}
+	return ReachabilityUnknown
+}
+
+// review compares what is with what should be.
+func (r *Relays) review(ctx context.Context) {
+	role := r.cfg.NAT.Relay
+	r.mu.Lock()
+	public := r.reach == network.ReachabilityPublic || role == Serve
+	serving := r.service != nil
+	r.mu.Unlock()
+	switch {
+	case role == Off:
+		return
+	case public && !serving && role != Use:
+		r.startService()
+	case !public && serving:
+		r.stopService()
+	}
+	if public || !r.cfg.NAT.seeks() {
+		r.dropSlots()
+	} else {
+		r.keepSlots(ctx)
+	}
+	r.publish()
+}
+
+// publish tells members where this site can be reached through relays, if that
+// changed.
+func (r *Relays) publish() {
+	now := r.findCircuits()
+	r.mu.Lock()
+	same := slices.EqualFunc(now, r.named, ma.Multiaddr.Equal)
+	if !same {
+		r.named = now
+	}
+	r.mu.Unlock()
+	if same {
+		return
+	}
+	if emitter, err := r.cfg.Host.EventBus().Emitter(new(event.EvtAutoRelayAddrsUpdated)); err == nil {
+		_ = emitter.Emit(event.EvtAutoRelayAddrsUpdated{RelayAddrs: now})
+		_ = emitter.Close()
+	}
+	r.cfg.Members.TellOwn(now)
+}
+
+// Addrs are the addresses of this site through its relays, as last told.
+func (r *Relays) Addrs() []ma.Multiaddr {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.named)
+}
+
+// findCircuits works out the addresses of this site through its relays.
+func (r *Relays) findCircuits() []ma.Multiaddr {
+	r.mu.Lock()
+	var ids []peer.ID
+	for id := range r.slots {
+		ids = append(ids, id)
+	}
+	r.mu.Unlock()
+	slices.Sort(ids)
+	var addrs []ma.Multiaddr
+	for nth := range r.cfg.Named { // first one of each relay
+		for _, id := range ids {
+			if a := r.circuit(id, nth); a != nil {
+				addrs = append(addrs, a)
+			}
+		}
+	}
+	return addrs
+}
+
+// circuit is this site's address through the nth address of a relay, or nil.
+func (r *Relays) circuit(id peer.ID, nth int) ma.Multiaddr {
+	conn := Direct(r.cfg.Host, id)
+	if conn == nil {
+		return nil
+	}
+	direct := r.cfg.Members.DirectAddrs(id, conn)
+	through, err := ma.NewMultiaddr("/p2p/" + id.String() + circuitOnly)
+	if err != nil || nth >= len(direct) {
+		return nil
+	}
+	return direct[nth].Encapsulate(through)
+}
+
+// Wake looks at once: members or connections changed.
+func (r *Relays) Wake() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Reach is what is known of reaching this site.
+type Reach struct {
+	Reachability Reachability  // whether others can dial this site; never ReachabilityAuto
+	Serving      bool          // this site relays for members
+	Relays       []grid.SiteID // members through which this site is reached, ascending
+}
+
+// Reach tells how this site is reached now.
+func (r *Relays) Reach() Reach {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	reach := Reach{Reachability: reachabilityOf(r.reach), Serving: r.service != nil}
+	if forced := r.cfg.NAT.Reachability; forced != ReachabilityAuto {
+		reach.Reachability = forced
+	}
+	for id := range r.slots {
+		reach.Relays = append(reach.Relays, wire.SiteOf(id))
+	}
+	slices.Sort(reach.Relays)
+	return reach
+}
+
+// Direct is a connection to the peer that no relay carries, or nil.
+func Direct(h host.Host, id peer.ID) network.Conn {
+	for _, c := range h.Network().ConnsToPeer(id) {
+		if !IsCircuit(c.RemoteMultiaddr()) && !c.IsClosed() {
+			return c
+		}
+	}
+	return nil
+}

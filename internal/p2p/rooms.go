@@ -1,0 +1,170 @@
+package p2p
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/mrsmesh/mrsmesh/internal/p2p/gossip"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/join"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/relay"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// What others see of the rooms below.
+type (
+	// Identity is a site's key pair.
+	Identity = wire.Identity
+	// NAT is how a site behind a translating router meets the others.
+	NAT = relay.NAT
+	// RelayRole is a site's part in reaching machines behind such routers.
+	RelayRole = relay.Role
+	// Reachability says whether sites elsewhere can dial this one.
+	Reachability = relay.Reachability
+	// Invitation is what Redeem needs.
+	Invitation = join.Invitation
+)
+
+// CountIn is the family of counters of messages handed to OnMessage, by type.
+const CountIn = wire.CountIn
+
+// ErrTurnedAway says that the inviter let this site not even ask.
+var ErrTurnedAway = join.ErrTurnedAway
+
+// LoadIdentity reads the identity in the file, or makes one there; see
+// wire.LoadIdentity.
+func LoadIdentity(file string) (Identity, error) { return wire.LoadIdentity(file) }
+
+// Redeem connects to the inviter as a newcomer and redeems an invitation; see
+// join.Redeem.
+func Redeem(ctx context.Context, in Invitation) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
+	return join.Redeem(ctx, in)
+}
+
+// joinTopic joins the domain's gossip.
+func (m *Mesh) joinTopic(ctx context.Context) (*gossip.Topic, error) {
+	l := m.cfg.Limits
+	return gossip.Join(ctx, gossip.Config{
+		Host: m.host, Key: m.key, Self: m.self, Domain: m.cfg.Domain, Incarnation: m.cfg.Incarnation, Now: m.cfg.Now,
+		Limits: gossip.Limits{
+			Messages: l.GossipMessages, Bytes: l.GossipBytes,
+			SubmitterRate: l.SubmitterRate, SubmitterBurst: l.SubmitterBurst, Submitters: l.Submitters,
+		},
+		Counts: m.counts,
+		Wide:   m.cfg.Preset == PresetWAN, Quick: m.cfg.Preset == PresetTest, Unscored: m.cfg.unscored,
+		Allowed: m.allowsSite, LateOwn: m.guard.lateOwn, OnMessage: m.overheard,
+	})
+}
+
+// overheard takes a message from gossip.
+func (m *Mesh) overheard(by grid.SiteID, message protocol.Message) {
+	if a, ok := message.(protocol.Announce); ok && by != m.self {
+		if id, err := wire.PeerOf(by); err == nil {
+			m.hint(id, a.Addrs)
+		}
+	}
+	m.handlers.OnMessage(by, message)
+}
+
+// Broadcast says the message, an announcement or a clear, to the whole domain.
+// This site's own handler gets it, too, and so do, on their streams, the admitted
+// peers that are not yet on the topic. Nobody confirms it. It fails when the
+// message cannot be encoded, and when the own handler is far behind.
+func (m *Mesh) Broadcast(message protocol.Message) error {
+	if err := m.gossip.Say(message); err != nil {
+		return fmt.Errorf("broadcast %s: %w", wire.NameOf(message), err)
+	}
+	m.counts.Inc(wire.CountOut, wire.NameOf(message))
+	for _, r := range m.all() {
+		if _, present := r.admitted(); present && !m.gossip.Reaches(r.id) {
+			_ = m.Send(r.site, message) // what is lost is counted
+		}
+	}
+	return nil
+}
+
+// newRelays makes this site's part in relaying.
+func (m *Mesh) newRelays() *relay.Relays {
+	return relay.New(relay.Config{
+		Host: m.host, NAT: m.cfg.NAT, Injected: m.cfg.Host != nil, Anyone: m.cfg.AcceptAnyone,
+		Every: m.cfg.Timing.Relay, Named: addrsNamed, Slots: m.cfg.Limits.RelaySlots, Circuits: m.cfg.Limits.RelayCircuits,
+		Peers: m.cfg.Limits.Peers, Members: relayMembers{m}, After: m.after, Counts: m.counts, Log: m.log,
+	})
+}
+
+// relayMembers is the mesh as relays see it.
+type relayMembers struct{ m *Mesh }
+
+// Allowed implements relay.Members.
+func (s relayMembers) Allowed(p peer.ID) bool { return s.m.Allowed(p) }
+
+// Admitted implements relay.Members.
+func (s relayMembers) Admitted(p peer.ID) bool {
+	r := s.m.lookup(wire.SiteOf(p))
+	if r == nil {
+		return false
+	}
+	_, present := r.admitted()
+	return present
+}
+
+// Present implements relay.Members.
+func (s relayMembers) Present() []peer.ID {
+	var ids []peer.ID
+	for _, r := range s.m.all() {
+		if _, present := r.admitted(); present {
+			ids = append(ids, r.id)
+		}
+	}
+	return ids
+}
+
+// DirectAddrs implements relay.Members.
+func (s relayMembers) DirectAddrs(p peer.ID, conn network.Conn) []ma.Multiaddr {
+	return s.m.directAddrs(p, conn)
+}
+
+// TellOwn implements relay.Members.
+func (s relayMembers) TellOwn(addrs []ma.Multiaddr) { s.m.tellAll(s.m.host.ID(), addrs) }
+
+// newLobby makes the place where strangers with an invitation wait.
+func (m *Mesh) newLobby() *join.Lobby {
+	return join.New(join.Config{
+		Members: m.cfg.Members, Judge: m.judgeSite, Guests: m.cfg.Limits.Guests, Stay: m.cfg.Timing.Guest,
+		Counts: m.counts, Log: m.log, After: m.after,
+		Hold: func() (release func(), ok bool) { return m.wg.Done, m.enter() },
+		Fill: m.introduce, Admitted: m.newcomer,
+		Roster: func() []protocol.Roster { return rosterParts(m.cfg.Members.Roster(), true) },
+	})
+}
+
+// introduce tells a newcomer whom this site lists and where it is itself.
+func (m *Mesh) introduce(newcomer grid.SiteID, answer *protocol.JoinAnswer) {
+	for listed := range m.members {
+		if listed != newcomer && m.judgeSite(listed) == grid.ReasonNone {
+			answer.Listed = append(answer.Listed, listed)
+		}
+	}
+	slices.Sort(answer.Listed)
+	answer.Listed = answer.Listed[:min(len(answer.Listed), protocol.MaxListed)]
+	for _, addr := range m.Addrs() {
+		if len(answer.Addrs) < protocol.MaxJoinAddrs && len(addr) <= maxAddrText {
+			answer.Addrs = append(answer.Addrs, addr)
+		}
+	}
+}
+
+// newcomer tells the members of one.
+func (m *Mesh) newcomer(record protocol.MemberRecord) {
+	m.flood([]protocol.MemberRecord{record}, nil)
+	m.review()
+	if m.handlers.OnMembers != nil {
+		m.handlers.OnMembers()
+	}
+}

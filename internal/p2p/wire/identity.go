@@ -1,0 +1,102 @@
+package wire
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/mrsmesh/mrsmesh/internal/durable"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// ErrKeyReadable says that others than the owner may read the identity.
+var ErrKeyReadable = errors.New("the key file can be read by others")
+
+// Identity is a site's key pair. Its printed form is the site's name alone.
+type Identity struct {
+	key  crypto.PrivKey
+	id   peer.ID
+	site grid.SiteID
+}
+
+// Site is the site's name, derived from the public key.
+func (i Identity) Site() grid.SiteID { return i.site }
+
+// Peer is the site's name in libp2p's form.
+func (i Identity) Peer() peer.ID { return i.id }
+
+// Key signs for the site, and must not leave the process.
+func (i Identity) Key() crypto.PrivKey { return i.key }
+
+// String is the site's name; the key never shows.
+func (i Identity) String() string { return string(i.site) }
+
+// LoadIdentity reads the identity in the file, or makes one there (ed25519, mode
+// 0600) when the file does not exist. A file that others may read is refused
+// with ErrKeyReadable: whoever read it can pose as this site.
+func LoadIdentity(file string) (Identity, error) {
+	info, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return createIdentity(file)
+	}
+	if err != nil {
+		return Identity{}, fmt.Errorf("read identity: %w", err)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // there modes say nothing
+		return Identity{}, fmt.Errorf("read identity %s: %w (mode %04o); if nobody did, run chmod 600 on it, else remove it",
+			file, ErrKeyReadable, info.Mode().Perm())
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return Identity{}, fmt.Errorf("read identity: %w", err)
+	}
+	key, err := crypto.UnmarshalPrivateKey(raw)
+	if err != nil {
+		return Identity{}, fmt.Errorf("read identity %s: not a key: %w", file, err)
+	}
+	if key.Type() != crypto.Ed25519 {
+		return Identity{}, fmt.Errorf("read identity %s: want an ed25519 key", file)
+	}
+	return identityOf(key)
+}
+
+func createIdentity(file string) (Identity, error) {
+	key, _, err := crypto.GenerateEd25519Key(rand.Reader)
+	if err != nil {
+		return Identity{}, fmt.Errorf("create identity: %w", err)
+	}
+	raw, err := crypto.MarshalPrivateKey(key)
+	if err != nil {
+		return Identity{}, fmt.Errorf("create identity: %w", err)
+	}
+	if err := durable.Create(file, raw); err != nil {
+		return Identity{}, fmt.Errorf("create identity: %w", err)
+	}
+	return identityOf(key)
+}
+
+func identityOf(key crypto.PrivKey) (Identity, error) {
+	id, err := peer.IDFromPrivateKey(key)
+	if err != nil {
+		return Identity{}, fmt.Errorf("derive site name: %w", err)
+	}
+	return Identity{key: key, id: id, site: SiteOf(id)}, nil
+}
+
+// SiteOf is the site that a peer is.
+func SiteOf(id peer.ID) grid.SiteID { return grid.SiteID(id.String()) }
+
+// PeerOf is the peer that a site is; the error says that the name is none.
+func PeerOf(site grid.SiteID) (peer.ID, error) {
+	id, err := peer.Decode(string(site))
+	if err != nil {
+		return "", fmt.Errorf("site %q: no peer ID: %w", string(site), err)
+	}
+	return id, nil
+}

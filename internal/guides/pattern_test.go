@@ -17,6 +17,8 @@ func loosenings() []loosening {
 		{`\d{4}-\d\d-\d\d(?:T| )\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?`, "<any>"},
 		{`(?:\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?\b\d\d:\d\d(?::\d\d)?\b`, "<any>"},
 		{`mrs1\.[A-Za-z0-9_-]+`, "<any>"}, // a token
+		{`\bed25519:[\w-]{43}`, "<any>"},
+		{`\b[0-9a-f]{8}\b`, "<any>"}, // an invitation
 		{`\b[a-z2-7]{16}\b`, "<id>"},
 		{`/[\w.~/+-]*/[\w.~/+-]+`, "<any>"}, // a path or an address
 		{`-?\b\d+(?:\.\d+)?(?:e[+-]?\d+)? ?(?:B|KiB|MiB|GiB|TiB|[kM]bit/s|Gbit/s|bit/s|ns|us|µs|ms|s|min|m|h|d)\b`, "<any>"},

@@ -41,7 +41,9 @@ func TestWidthRefuses(t *testing.T) {
 	if want := []int{2, 9}; !slices.Equal(lines, want) {
 		t.Errorf("wide lines %v, want %v", lines, want)
 	}
-	compareWithMarks(t, mustRead(t, "testdata/width"), checkGoWidth(t, "testdata/width", mustRead(t, "testdata/width")))
+	const root = "testdata/width"
+	repo := mustRead(t, root)
+	compareWithMarks(t, repo, checkGoWidth(t, root, repo))
 }
 
 // checkMarkdownWidth lets tables, addresses and printed output be as wide as they are.

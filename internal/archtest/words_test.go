@@ -1,13 +1,13 @@
 package archtest
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -48,7 +48,8 @@ func TestNomenclatureDefinesOnce(t *testing.T) {
 }
 
 func TestNomenclatureDefinesOnceRefuses(t *testing.T) {
-	found := checkDefinitions("n.md", "- **Tide**: water.\n- **Ebb, tide**: less of it.\n- **Flow**: more; **ebb** is above.\n")
+	found := checkDefinitions("n.md",
+		"- **Tide**: water.\n- **Ebb, tide**: less of it.\n- **Flow**: more; **ebb** is above.\n")
 	if len(found) != 1 || found[0].String() != `n.md:2: "tide" is defined on line 1 already` {
 		t.Errorf("findings %v, want the second tide alone", found)
 	}
@@ -65,7 +66,8 @@ func checkDefinitions(file, text string) []finding {
 			for word := range strings.SplitSeq(match[1], ",") {
 				word = strings.ToLower(strings.TrimSpace(word))
 				if at := first[word]; at > 0 {
-					found = append(found, finding{file, i + 1, strconv.Quote(word) + " is defined on line " + strconv.Itoa(at) + " already"})
+					text := fmt.Sprintf("%q is defined on line %d already", word, at)
+					found = append(found, finding{file, i + 1, text})
 				}
 				first[word] = i + 1
 			}
@@ -97,7 +99,8 @@ func readGivenUp(t *testing.T, root string) phrases {
 			continue
 		}
 		for text := range strings.SplitSeq(match[1], ",") {
-			given = append(given, newPhrase(strings.TrimSpace(text), strings.TrimSpace(match[2]), match[3] == "screen"))
+			text, instead := strings.TrimSpace(text), strings.TrimSpace(match[2])
+			given = append(given, newPhrase(text, instead, match[3] == "screen"))
 		}
 	}
 	if len(given) == 0 {
@@ -132,7 +135,8 @@ func (given phrases) find(file string, line int, text string, screen bool) []fin
 		}
 		for _, at := range p.pattern.FindAllStringIndex(text, -1) {
 			where := line + strings.Count(text[:at[0]], "\n")
-			found = append(found, finding{file, where, strconv.Quote(p.text) + " is given up: say " + p.instead})
+			words := fmt.Sprintf("%q is given up: say %s", p.text, p.instead)
+			found = append(found, finding{file, where, words})
 		}
 	}
 	return found
@@ -176,7 +180,9 @@ func commentText(group *ast.CommentGroup) string {
 }
 
 // checkMarkdown calls a check for the prose of each Markdown file.
-func checkMarkdown(t *testing.T, root string, check func(file string, line int, text string) []finding) []finding {
+func checkMarkdown(
+	t *testing.T, root string, check func(file string, line int, text string) []finding,
+) []finding {
 	t.Helper()
 	var found []finding
 	for _, file := range markdownFiles(t, root) {
@@ -195,7 +201,8 @@ func markdownFiles(t *testing.T, root string) []string {
 		}
 		name := entry.Name()
 		skipped := []string{"node_modules", "changes", "words"} // words is this test's own
-		if entry.IsDir() && file != root && (strings.HasPrefix(name, ".") || slices.Contains(skipped, name)) {
+		left := strings.HasPrefix(name, ".") || slices.Contains(skipped, name)
+		if entry.IsDir() && file != root && left {
 			return filepath.SkipDir
 		}
 		if filepath.Ext(name) == ".md" && name != "CHANGELOG.md" {

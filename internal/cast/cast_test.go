@@ -22,8 +22,8 @@ func TestShorten(t *testing.T) {
 		{time.Minute, "c"},
 		{time.Minute + 2*frame, "d"},
 	}, 3*time.Second)
-	want := []chunk{{time.Second, "ab"}, {4*time.Second + frame/2, "c"}, {4*time.Second + frame/2 + 2*frame, "d"}}
-	// The pause before c counts from b, which was joined to a.
+	third := 4*time.Second + frame/2 // the pause before c counts from b, which was joined to a
+	want := []chunk{{time.Second, "ab"}, {third, "c"}, {third + 2*frame, "d"}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(chunk{})); diff != "" {
 		t.Errorf("shortened (-want +got):\n%s", diff)
 	}
@@ -57,7 +57,9 @@ func TestTerminal(t *testing.T) {
 }
 
 func TestPlay(t *testing.T) {
-	f := play([]chunk{{0, "$ go\n"}, {time.Second, "1 of 2"}, {3 * time.Second, "\r\x1b[K2 of 2\n"}}, 80)
+	f := play([]chunk{
+		{0, "$ go\n"}, {time.Second, "1 of 2"}, {3 * time.Second, "\r\x1b[K2 of 2\n"},
+	}, 80)
 	end := 3*time.Second + reading
 	want := []still{
 		{0, "$ go", 0, end},
@@ -74,7 +76,9 @@ func TestPlay(t *testing.T) {
 
 // The picture is well-formed, has no script, and without animation shows the last screen.
 func TestRender(t *testing.T) {
-	f := play([]chunk{{0, "$ a <b>\n"}, {time.Second, "old & gone"}, {2 * time.Second, "\r\x1b[Knew\n"}}, 80)
+	f := play([]chunk{
+		{0, "$ a <b>\n"}, {time.Second, "old & gone"}, {2 * time.Second, "\r\x1b[Knew\n"},
+	}, 80)
 	picture := f.render("a <b>", func(line string) bool { return line == "new" })
 	var visible []string
 	hidden := false
@@ -103,8 +107,9 @@ func TestRender(t *testing.T) {
 	if diff := cmp.Diff(want, visible); diff != "" {
 		t.Errorf("visible without animation (-want +got):\n%s", diff)
 	}
-	if want := `values="hidden;visible;hidden" keyTimes="0.0000;0.1250;0.2500"`; !strings.Contains(picture, want) {
-		t.Errorf("no %s in\n%s", want, picture)
+	times := `values="hidden;visible;hidden" keyTimes="0.0000;0.1250;0.2500"`
+	if !strings.Contains(picture, times) {
+		t.Errorf("no %s in\n%s", times, picture)
 	}
 }
 
@@ -122,7 +127,10 @@ func TestRecord(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "cast.svg")
 	// This test's own program lists its tests: a command that is always there.
-	o := options{out: out, columns: 80, pause: time.Second, command: []string{os.Args[0], "-test.list", "TestRecord"}}
+	o := options{
+		out: out, columns: 80, pause: time.Second,
+		command: []string{os.Args[0], "-test.list", "TestRecord"},
+	}
 	var screen bytes.Buffer
 	if err := run(t.Context(), o, &screen); err != nil {
 		t.Fatal(err)
@@ -131,14 +139,18 @@ func TestRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(picture), ">TestRecord<") || !strings.Contains(screen.String(), "TestRecord") {
-		t.Errorf("the command's output is missing; the screen had %q, the picture is\n%s", &screen, picture)
+	for _, have := range []string{string(picture), screen.String()} {
+		if !strings.Contains(have, "TestRecord") {
+			t.Errorf("the command's output is missing in\n%s", have)
+		}
 	}
 }
 
 func TestAFailedCommandLeavesNoPicture(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "cast.svg")
-	o := options{out: out, columns: 80, pause: time.Second, command: []string{os.Args[0], "-no-such-flag"}}
+	o := options{
+		out: out, columns: 80, pause: time.Second, command: []string{os.Args[0], "-no-such-flag"},
+	}
 	if err := run(t.Context(), o, io.Discard); err == nil {
 		t.Error("no error of a command that failed")
 	}
@@ -152,7 +164,9 @@ func TestOptions(t *testing.T) {
 	if err != nil || o.out != "x.svg" || o.columns != 90 || len(o.command) != 2 {
 		t.Errorf("options %+v, %v", o, err)
 	}
-	for _, args := range [][]string{{}, {"-o", "x.svg"}, {"go", "version"}, {"-o", "x.svg", "-pause", "0s", "go"}} {
+	for _, args := range [][]string{
+		{}, {"-o", "x.svg"}, {"go", "version"}, {"-o", "x.svg", "-pause", "0s", "go"},
+	} {
 		if _, err := parseOptions(args); err == nil {
 			t.Errorf("%q was taken", args)
 		}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// chunk is what the command printed at one time since its start.
+// chunk holds the output of one moment, counted from the start of the command.
 type chunk struct {
 	at   time.Duration
 	text string
@@ -52,8 +52,8 @@ func shorten(chunks []chunk, longest time.Duration) []chunk {
 }
 
 // play shows the chunks on a terminal that is as high as they need.
-func play(chunks []chunk, columns int) film {
-	var f film
+func play(chunks []chunk, columns int) *film {
+	f := &film{}
 	var open []still // by row
 	t := terminal{columns: columns}
 	for _, c := range chunks {

@@ -3,7 +3,7 @@
 //
 //	go run ./internal/cast -o docs/quickstart.svg -- go run ./examples/quickstart
 //
-// The picture is a real run: nothing is typed by hand, and a command that fails leaves
+// The picture is a real run: no line is typed by hand, and a command that fails leaves
 // no picture. Pauses longer than -pause are shortened; what the command itself says
 // about time stays as it is. The SVG holds no script, loops as pure SMIL, follows
 // the reader's light or dark colours, and shows the last screen where nothing moves.
@@ -79,12 +79,13 @@ func run(ctx context.Context, o options, screen io.Writer) error {
 		return err
 	}
 	prompt := chunk{text: "$ " + strings.Join(o.command, " ") + "\n"}
-	film := play(append([]chunk{prompt}, shorten(printed, o.pause)...), o.columns)
-	picture := film.render(strings.Join(o.command, " "), func(line string) bool {
+	recorded := play(append([]chunk{prompt}, shorten(printed, o.pause)...), o.columns)
+	picture := recorded.render(strings.Join(o.command, " "), func(line string) bool {
 		return o.mark != "" && mark.MatchString(line)
 	})
 	if len(picture) > maxBytes {
-		return fmt.Errorf("the picture has %d bytes, want at most %d: record a command that prints less", len(picture), maxBytes)
+		return fmt.Errorf("the picture has %d bytes, want at most %d: record a command that prints less",
+			len(picture), maxBytes)
 	}
 	return os.WriteFile(o.out, []byte(picture), 0o644) //nolint:gosec // a picture to be published
 }
@@ -96,6 +97,7 @@ func record(ctx context.Context, o options, screen io.Writer) ([]chunk, error) {
 		return nil, fmt.Errorf("open a terminal: %w", err)
 	}
 	defer func() { _ = terminal.Close() }() // only read from
+	//nolint:gosec // to run what was asked for is the purpose
 	cmd := exec.CommandContext(ctx, o.command[0], o.command[1:]...)
 	cmd.Stdout, cmd.Stderr = child, child
 	cmd.Env = append(os.Environ(), "TERM=xterm")

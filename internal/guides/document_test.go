@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -62,12 +63,7 @@ func (c command) program() string { return strings.Fields(c.text)[0] }
 
 // complete says that all of the output is shown.
 func (c command) complete() bool {
-	for _, line := range c.output {
-		if line == "..." {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(c.output, "...")
 }
 
 func read(t *testing.T, name string) string {
@@ -85,7 +81,8 @@ func TestParse(t *testing.T) {
 		"```console", "$ siteagent init --name attic", "attic", "study$ submit list", "```",
 		"```sh", "$ not one either", "```", "<!-- script", "agent kill", "-->",
 	}, "\n"))
-	if shown := examples("```sh\nsubmit list  # all\n```\nno\n"); len(shown) != 1 || shown[0].text != "submit list" {
+	shown := examples("```sh\nsubmit list  # all\n```\nno\n")
+	if len(shown) != 1 || shown[0].text != "submit list" {
 		t.Errorf("examples %+v", shown)
 	}
 	if len(commands) != 2 || len(rest) != 1 {

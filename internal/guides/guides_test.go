@@ -45,7 +45,9 @@ func TestCommandsRun(t *testing.T) {
 	scripttest.Run(t, scripts)
 }
 
-func flat(name string) string { return strings.ReplaceAll(strings.TrimSuffix(name, ".md"), "/", "-") }
+func flat(name string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(name, ".md"), "/", "-")
+}
 
 // compose makes one script of a document's commands. With recording, outputs are
 // stored as files with this prefix and a number instead of being compared.
@@ -108,7 +110,8 @@ func runs(c command) bool {
 // the token and the job that it names.
 func runLine(text string) string {
 	text = regexp.MustCompile(`\b(TOKEN|ID)\b`).ReplaceAllString(text, "$$$1")
-	line := "exec sh -c '" + strings.ReplaceAll(text, "'", "''") + " >last 2>&1; c=$?; cat last; exit $c'\n"
+	text = strings.ReplaceAll(text, "'", "''") // as testscript quotes
+	line := "exec sh -c '" + text + " >last 2>&1; c=$?; cat last; exit $c'\n"
 	if strings.HasPrefix(text, "siteagent invite") {
 		line += keep("TOKEN", `mrs1\.[A-Za-z0-9_-]+`)
 	}
@@ -120,14 +123,18 @@ func runLine(text string) string {
 
 // keep sets a variable to the first match in the last output, if there is one.
 func keep(name, pattern string) string {
-	return fmt.Sprintf("exec sh -c 'grep -oEm1 \"%s\" last | head -n1 | grep . || printf %%s \"$%s\"'\nkeep %s\nstdin last\nexec cat\n",
-		pattern, name, name)
+	return fmt.Sprintf("exec sh -c '"+
+		`grep -oEm1 "%s" last | head -n1 | grep . || printf %%s "$%s"`+"'\n"+
+		"keep %s\nstdin last\nexec cat\n", pattern, name, name)
 }
 
 func TestCompose(t *testing.T) {
 	commands := []command{
 		{line: 3, text: "cat job.yaml", output: []string{"name: pi"}},
-		{line: 5, text: "submit job job.yaml", output: []string{"job mfrgg43foq5dkmru"}, hidden: []string{"mesh"}},
+		{
+			line: 5, text: "submit job job.yaml",
+			output: []string{"job mfrgg43foq5dkmru"}, hidden: []string{"mesh"},
+		},
 		{line: 8, user: "attic", text: "siteagent run"},
 		{line: 9, user: "attic", text: "siteagent stop"},
 		{line: 10, text: "go install ./cmd/..."},
@@ -153,8 +160,8 @@ func TestCommandsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := place.Remove(); err != nil {
-			t.Error(err)
+		if failed := place.Remove(); failed != nil {
+			t.Error(failed)
 		}
 	})
 	programs := map[string]string{}
@@ -177,7 +184,8 @@ func TestCommandsExist(t *testing.T) {
 // check returns what a command line asks for and does not exist.
 func check(t *testing.T, programs, helps map[string]string, c command) (problems []string) {
 	t.Helper()
-	for part := range strings.SplitSeq(regexp.MustCompile(`'[^']*'|"[^"]*"`).ReplaceAllString(c.text, "Q"), "|") {
+	unquoted := regexp.MustCompile(`'[^']*'|"[^"]*"`).ReplaceAllString(c.text, "Q")
+	for part := range strings.SplitSeq(unquoted, "|") {
 		words := strings.Fields(part)
 		if len(words) < 2 {
 			continue
@@ -200,14 +208,15 @@ func checkPaths(words []string) (problems []string) {
 		if !strings.HasPrefix(word, "./") || dir == "." {
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(repositoryRoot, path.Clean(dir))); err != nil || !info.IsDir() {
+		info, err := os.Stat(filepath.Join(repositoryRoot, path.Clean(dir)))
+		if err != nil || !info.IsDir() {
 			problems = append(problems, word+" does not exist")
 		}
 	}
 	return problems
 }
 
-// helpOf is what the program says of a verb; a group's verb has two words.
+// helpOf asks the program for the help of a verb; a group's verb has two words.
 func helpOf(t *testing.T, program string, helps map[string]string, words []string) string {
 	t.Helper()
 	verb := []string{words[1]}
@@ -258,7 +267,8 @@ func rewriteAll(t *testing.T, documented map[string][]command, record string) {
 			}
 		}
 		file := filepath.Join(repositoryRoot, filepath.FromSlash(name))
-		if err := os.WriteFile(file, []byte(rewrite(read(t, name), commands, outputs)), 0o600); err != nil {
+		text := rewrite(read(t, name), commands, outputs)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Error(err)
 		}
 	}

@@ -21,7 +21,8 @@ func loosenings() []loosening {
 		{`\b[0-9a-f]{8}\b`, "<any>"}, // an invitation
 		{`\b[a-z2-7]{16}\b`, "<id>"},
 		{`/[\w.~/+-]*/[\w.~/+-]+`, "<any>"}, // a path or an address
-		{`-?\b\d+(?:\.\d+)?(?:e[+-]?\d+)? ?(?:B|KiB|MiB|GiB|TiB|[kM]bit/s|Gbit/s|bit/s|ns|us|µs|ms|s|min|m|h|d)\b`, "<any>"},
+		{`-?\b\d+(?:\.\d+)?(?:e[+-]?\d+)? ?` +
+			`(?:B|KiB|MiB|GiB|TiB|[kMG]?bit/s|ns|us|µs|ms|s|min|m|h|d)\b`, "<any>"},
 		{`-?\b\d+(?:\.\d+)?\b`, "<n>"},
 	}
 	var all []loosening

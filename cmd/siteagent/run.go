@@ -9,10 +9,12 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,6 +52,7 @@ ends are ended, too; their submitters continue them on other sites.`,
 
 // run makes the agent from its configuration and lets it live.
 func run(ctx context.Context, c config.Agent) error {
+	signal.Reset(syscall.SIGPIPE) // jobs would inherit that it is ignored
 	log, err := obs.NewLogger(os.Stderr, c.Log.Format, c.Log.Level)
 	if err != nil {
 		return usageError{err}

@@ -18,14 +18,18 @@ type described struct {
 
 func (a *app) describeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "describe ID", Short: "Show a job in full: its job file, its status, every attempt",
-		Example: "  submit describe mfrg\n  submit describe mfrg -o json | submit job - --parsable",
-		Args:    exactly(1, "one job"),
+		Use: "describe ID", Short: "Show a job or one of its tasks in full, with every attempt",
+		Example: "  submit describe mfrg\n  submit describe mfrg.7\n  submit describe mfrg -o json | submit job - --parsable",
+		Args:    exactly(1, "one job or task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := a.findJob(cmd.Context(), args[0])
+			subject, one, err := a.findSubject(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
+			if one {
+				return a.showTask(cmd.Context(), subject)
+			}
+			id := subject.Job
 			detail, err := a.client.Job(cmd.Context(), id)
 			if err != nil {
 				return err
@@ -45,6 +49,7 @@ func (a *app) describeCommand() *cobra.Command {
 				head(t)
 				a.taskRows(t, tasks)
 				attemptRows(t, tasks)
+				jobLines(t, detail.Status)
 			}
 			return a.show(r)
 		},
@@ -53,11 +58,11 @@ func (a *app) describeCommand() *cobra.Command {
 
 func attemptRows(t *table, tasks []view.TaskView) {
 	_ = t.writer.Flush() // the next table has other widths; the last Flush reports errors
-	t.row("ATTEMPT", "SITE", "DISTANCE", "X", "Y", "Z", "AWARDED", "ENDED", "CAUSE", "CODE")
+	t.row("ATTEMPT", "SITE", "DISTANCE", "ASKED", "STARTED", "ENDED", "CAUSE", "CODE")
 	for _, task := range tasks {
 		for _, at := range task.Attempts {
 			t.row(fmt.Sprintf("%s#%d", task.ID, at.Token), nameOf(at.SiteName, at.Site), number(&at.Distance),
-				number(&at.X), number(&at.Y), number(&at.Z), moment(at.Awarded), moment(at.Ended), at.Cause, code(at.Code))
+				moment(at.Awarded), moment(at.Started), moment(at.Ended), at.Cause, code(at.Code))
 		}
 	}
 }

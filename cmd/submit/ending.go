@@ -14,6 +14,10 @@ func (a *app) ending(ctx context.Context, v view.JobView) error {
 	case view.PhaseDone, view.PhaseOver:
 		return nil
 	case view.PhaseRefused:
+		if first, ok := v.NotStarted(); ok {
+			a.say("job %s %s; `submit why %s` says more", v.ID, notStarted(first), first.ID)
+			return &codeError{code: exitOther}
+		}
 		if !v.Started.IsZero() { // what it ran in or waited for is gone
 			a.say("job %s was refused after it had started: %s", v.ID, strings.Join(v.Reasons, "; "))
 			return &codeError{code: exitOurs}
@@ -40,6 +44,15 @@ func (a *app) ending(ctx context.Context, v view.JobView) error {
 		a.say("job %s failed with code %d%s; `submit logs %s` shows what it printed", v.ID, out, why, failed)
 		return &codeError{code: out}
 	}
+}
+
+// notStarted is "not started: job X failed".
+func notStarted(first view.Earlier) string {
+	what := string(first.Phase)
+	if first.Phase == view.PhaseCancelled || first.Phase == view.PhaseRefused {
+		what = "was " + what
+	}
+	return "not started: job " + string(first.ID) + " " + what
 }
 
 // cause is " (how a task ended)", empty when its code says all.

@@ -13,6 +13,9 @@ import (
 
 // findJob completes a unique prefix of a job's ID.
 func (a *app) findJob(ctx context.Context, text string) (grid.JobID, error) {
+	if job, _, dotted := strings.Cut(text, "."); dotted {
+		return "", usage("%s is one task; name the whole job: %s", text, job)
+	}
 	if grid.JobID(text).Validate() == nil {
 		return grid.JobID(text), nil
 	}
@@ -45,7 +48,13 @@ func completeID(what, text string, ids []grid.JobID) (grid.JobID, error) {
 	}
 }
 
-// findTask completes JOB or JOB.INDEX.
+// findSubject completes JOB or JOB.INDEX, and says whether it is one task.
+func (a *app) findSubject(ctx context.Context, text string) (task grid.TaskID, one bool, err error) {
+	task, err = a.findTask(ctx, text)
+	return task, strings.Contains(text, "."), err
+}
+
+// findTask completes JOB or JOB.INDEX; JOB alone is its task 0.
 func (a *app) findTask(ctx context.Context, text string) (grid.TaskID, error) {
 	prefix, index, dotted := strings.Cut(text, ".")
 	id, err := a.findJob(ctx, prefix)

@@ -142,6 +142,27 @@ func (a *app) awaitPlacement(ctx context.Context, id grid.JobID, f following) er
 	})
 }
 
+// firstRound is how long a job that is not waited for is watched: by then the sites have
+// answered once. A refusal is told while somebody is there to read it.
+const firstRound = 900 * time.Millisecond
+
+// awaitFirstRound waits until the sites have answered, and reports a refusal. An answer
+// that is still open then, and an interrupt, are no errors: the job goes on.
+func (a *app) awaitFirstRound(ctx context.Context, id grid.JobID, _ following) error {
+	within, cancel := context.WithTimeout(ctx, firstRound)
+	defer cancel()
+	err := a.watch(within, id, func(v view.JobView) (bool, error) {
+		if v.Phase == view.PhaseRefused {
+			return true, a.ending(ctx, v)
+		}
+		return v.Phase != view.PhaseAnnounced, nil
+	})
+	if within.Err() != nil && errors.Is(err, within.Err()) {
+		return nil
+	}
+	return err
+}
+
 // interrupted says how to go on when following ended before the job.
 func (a *app) interrupted(ctx context.Context, last view.JobView, id grid.JobID, f following, err error) error {
 	if ctx.Err() == nil {

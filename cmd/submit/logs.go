@@ -118,7 +118,7 @@ func (a *app) printLogs(ctx context.Context, id grid.JobID) {
 			a.say("read %s of job %s: %v", stream.name, id, err)
 			continue
 		}
-		if _, err := io.Copy(stream.to, body); err != nil {
+		if _, err := io.Copy(stream.to, body); err != nil && !errors.Is(err, errOutput) {
 			a.say("read %s of job %s: %v", stream.name, id, err)
 		}
 		_ = body.Close() // only read from

@@ -35,7 +35,7 @@ func (a *app) writeOutput(ctx context.Context, root *os.Root, out view.OutputVie
 	if ref.Dir {
 		return placeFolder(root, temporary, to, body)
 	}
-	return placeFile(root, temporary, to, body, ref.Bytes)
+	return placeFile(root, temporary, to, body, ref)
 }
 
 // makeParents makes the folders above a path and refuses links among them.
@@ -62,11 +62,19 @@ func makeParents(root *os.Root, to string) error {
 	return nil
 }
 
-func placeFile(root *os.Root, temporary, to string, body io.Reader, size int64) error {
-	if err := writeFile(root, temporary, body, size, 0o644); err != nil {
+func placeFile(root *os.Root, temporary, to string, body io.Reader, ref view.DataRef) error {
+	if err := writeFile(root, temporary, body, ref.Bytes, modeOf(ref.Executable)); err != nil {
 		return errors.Join(err, root.Remove(temporary))
 	}
 	return root.Rename(temporary, to)
+}
+
+// modeOf is the mode of a new file, from which the user's umask takes.
+func modeOf(executable bool) fs.FileMode {
+	if executable {
+		return 0o755
+	}
+	return 0o644
 }
 
 func writeFile(root *os.Root, name string, body io.Reader, size int64, mode fs.FileMode) error {
@@ -130,11 +138,7 @@ func unpackEntry(root *os.Root, at string, header *tar.Header, body io.Reader) e
 		if err := root.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			return err
 		}
-		mode := fs.FileMode(0o644)
-		if header.Mode&0o100 != 0 {
-			mode = 0o755
-		}
-		return writeFile(root, at, body, header.Size, mode)
+		return writeFile(root, at, body, header.Size, modeOf(header.Mode&0o100 != 0))
 	default:
 		return errors.New("neither a file nor a folder")
 	}

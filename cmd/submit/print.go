@@ -82,11 +82,22 @@ func (a *app) ndjson(value any) error {
 	return wrapOutput(err)
 }
 
+// output is standard output; its errors are told from those of the agent's connection.
+type output struct{ to io.Writer }
+
+var errOutput = errors.New("write standard output")
+
+// Write passes on and marks what went wrong.
+func (o output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	return n, wrapOutput(err)
+}
+
 func wrapOutput(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, errOutput) {
+		return err
 	}
-	return errors.Join(errors.New("write standard output"), err)
+	return fmt.Errorf("%w: %w", errOutput, err)
 }
 
 // table is text in columns.

@@ -22,7 +22,8 @@ type app struct {
 	out, err io.Writer
 	env      func(string) (string, bool)
 	now      func() time.Time
-	terminal bool // standard error is a terminal
+	terminal bool       // standard error is a terminal
+	width    func() int // its columns; nil or 0 = unknown
 	color    bool
 	config   config.Submit
 	client   *client.Client

@@ -15,6 +15,11 @@ With --wasm the program is a WASI preview 1 module, and what stands behind --
 are its arguments. Without it, what stands behind -- is a command; sites run
 commands only where their owner allows it.
 
+A module's clock does not tell the time: it starts at 2022-01-01 00:00 UTC and advances by
+what the program does, and its random numbers are the same in every attempt, so that all
+attempts of a task compute the same. A program that needs the time takes it as an argument;
+commands see the site's clock.
+
 Inputs and outputs are given as HERE:THERE and THERE:HERE; paths on the site are
 absolute. When the program has ended, its output is printed, its outputs are
 written and its exit code becomes ours. An interrupt detaches: the job goes on.`

@@ -20,8 +20,8 @@ type status struct {
 func (a *app) statusCommand() *cobra.Command {
 	var watch bool
 	cmd := &cobra.Command{
-		Use: "status [ID]", Short: "Show how a job and its tasks stand, or how the agent does",
-		Example: "  submit status\n  submit status mfrg\n  submit status mfrg --watch",
+		Use: "status [ID]", Short: "Show how a job, one of its tasks or the agent is doing",
+		Example: "  submit status\n  submit status mfrg\n  submit status mfrg.7\n  submit status mfrg --watch",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("want at most one job, have %d", len(args))
@@ -32,10 +32,14 @@ func (a *app) statusCommand() *cobra.Command {
 			if len(args) == 0 {
 				return a.showAgent(cmd)
 			}
-			id, err := a.findJob(cmd.Context(), args[0])
+			subject, one, err := a.findSubject(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
+			if one && !watch {
+				return a.showTask(cmd.Context(), subject)
+			}
+			id := subject.Job
 			if watch {
 				return a.watch(cmd.Context(), id, func(v view.JobView) (bool, error) { return v.Phase.Ended(), a.ndjson(v) })
 			}
@@ -52,10 +56,7 @@ func (a *app) statusCommand() *cobra.Command {
 			r.table = func(t *table) {
 				jobTable(t)
 				a.taskRows(t, tasks)
-				if hint := detail.Status.Hint; hint != "" && !detail.Status.Phase.Ended() {
-					_ = t.writer.Flush() // the last Flush reports errors
-					t.row(hint)
-				}
+				jobLines(t, detail.Status)
 			}
 			return a.show(r)
 		},
@@ -72,10 +73,23 @@ func (a *app) taskRows(t *table, tasks []view.TaskView) {
 			code(task.Code), strconv.Itoa(len(task.Attempts)), "|"+moment(task.Started), "|"+moment(task.Ended), "|"+task.Cause, "|"+task.Item)
 	}
 	_ = t.writer.Flush() // as above
-	for _, task := range tasks[:min(len(tasks), maxTaskLines)] {
-		if text := a.planText(task); text != "" {
-			t.row(task.ID + " is " + text)
+	said := 0
+	for _, task := range tasks {
+		if text := a.taskText(task); text != "" && said < maxTaskLines {
+			t.row(text)
+			said++
 		}
+	}
+}
+
+// jobLines say why a job waits, or why it never started.
+func jobLines(t *table, v view.JobView) {
+	_ = t.writer.Flush() // what follows has no columns; the last Flush reports errors
+	if v.Hint != "" && !v.Phase.Ended() {
+		t.row(v.Hint)
+	}
+	if first, ok := v.NotStarted(); ok {
+		t.row(notStarted(first))
 	}
 }
 

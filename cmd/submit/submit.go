@@ -33,10 +33,12 @@ func (a *app) submit(ctx context.Context, plan *jobfile.Plan, f following) error
 		return err
 	}
 	if !f.wait {
+		placed := a.awaitFirstRound
 		if f.noWait {
-			if err := a.awaitPlacement(ctx, id, f); err != nil {
-				return err
-			}
+			placed = a.awaitPlacement
+		}
+		if err := placed(ctx, id, f); err != nil {
+			return err
 		}
 		return a.showSubmitted(ctx, id)
 	}

@@ -24,26 +24,19 @@ func (a *app) upload(ctx context.Context, plan *jobfile.Plan) (grid.Job, error) 
 		return grid.Job{}, err
 	}
 	stored := make([]jobfile.Stored, 0, len(plan.Sources))
-	var total int64
-	for i, source := range plan.Sources {
-		if a.terminal {
-			_, _ = fmt.Fprintf(a.err, "\r\x1b[2Kuploading %d of %d", i+1, len(plan.Sources)) // a picture
-		}
-		ref, err := a.store(ctx, source)
+	shown := a.newTransfer(plan.Sources)
+	for _, source := range plan.Sources {
+		ref, err := a.store(ctx, source, shown)
 		if err != nil {
 			return grid.Job{}, err
 		}
-		total += ref.Bytes
-		stored = append(stored, jobfile.Stored(ref))
+		stored = append(stored, jobfile.Stored{CID: ref.CID, Bytes: ref.Bytes, Dir: ref.Dir})
 	}
-	if a.terminal && len(stored) > 0 {
-		_, _ = fmt.Fprintf(a.err, "\r\x1b[2K") // a picture
-		a.say("uploaded %s", grid.FormatBytes(total))
-	}
+	shown.end()
 	return plan.Job(stored)
 }
 
-func (a *app) store(ctx context.Context, source jobfile.Source) (view.DataRef, error) {
+func (a *app) store(ctx context.Context, source jobfile.Source, shown *transfer) (view.DataRef, error) {
 	if source.CID != "" {
 		ref, err := a.client.StatData(ctx, source.CID)
 		if errors.Is(err, view.ErrNotFound) {
@@ -56,7 +49,13 @@ func (a *app) store(ctx context.Context, source jobfile.Source) (view.DataRef, e
 		return view.DataRef{}, fmt.Errorf("upload input: %w", err)
 	}
 	defer func() { _ = body.Close() }() // only read from
-	ref, err := a.client.PutData(ctx, source.Dir, body)
+	counted := shown.reader(body)
+	var ref view.DataRef
+	if source.Executable {
+		ref, err = a.client.PutExecutable(ctx, counted)
+	} else {
+		ref, err = a.client.PutData(ctx, source.Dir, counted)
+	}
 	if err != nil {
 		return ref, fmt.Errorf("upload %s: %w", source.Path, err)
 	}

@@ -181,6 +181,10 @@ func (w *workshop) follow(id grid.AttemptID, job *work, process lrm.Process) {
 		switch e.Kind {
 		case lrm.Started:
 			w.a.site.tell(step.AttemptStarted{Attempt: id})
+		case lrm.Preparing:
+			w.a.site.tell(step.AttemptStarted{Attempt: id, Preparing: true})
+		case lrm.Prepared:
+			w.a.site.tell(step.AttemptStarted{Attempt: id})
 		case lrm.Frozen:
 			w.a.site.tell(step.AttemptFrozen{Attempt: id})
 		case lrm.Resumed:
@@ -369,5 +373,12 @@ func (a *Agent) addPath(ctx context.Context, path string, dir bool) (data.Ref, e
 		return data.Ref{}, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return data.Ref{}, fmt.Errorf("look at %s: %w", path, err)
+	}
+	if info.Mode()&0o100 != 0 { // the owner's x bit
+		return a.data.AddExecutable(ctx, f)
+	}
 	return a.data.AddFile(ctx, f)
 }

@@ -80,6 +80,8 @@ type Data interface {
 	// stream describes. It reads body to its end and pins the result for its
 	// submitter.
 	PutData(ctx context.Context, tar bool, body io.Reader) (view.DataRef, error)
+	// PutExecutable stores a file's bytes as PutData does, with its x bit.
+	PutExecutable(ctx context.Context, body io.Reader) (view.DataRef, error)
 	// GetData opens stored data: a file's bytes, or a tar stream of a directory.
 	GetData(ctx context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error)
 	// StatData says what is behind a CID without reading it.

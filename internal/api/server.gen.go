@@ -59,6 +59,9 @@ type DecisionRequest struct {
 	Note *string `json:"note,omitempty"`
 }
 
+// Earlier Earlier is a job that must be done before another one starts
+type Earlier = view.Earlier
+
 // EnvSpec EnvSpec is a grid.EnvVar as JSON
 type EnvSpec = view.EnvSpec
 
@@ -261,7 +264,7 @@ type ServerInterface interface {
 	// CheckSite Let another site announce a probe and say whether this one's offer arrives
 	// (POST /check)
 	CheckSite(w http.ResponseWriter, r *http.Request)
-	// PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
+	// PutData Store a file, an executable file, or a directory as a tar stream
 	// (PUT /data)
 	PutData(w http.ResponseWriter, r *http.Request)
 	// GetData The content of a file, or a directory as a tar stream
@@ -348,7 +351,7 @@ func (_ Unimplemented) CheckSite(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
+// PutData Store a file, an executable file, or a directory as a tar stream
 // (PUT /data)
 func (_ Unimplemented) PutData(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -1399,8 +1402,9 @@ type GetDataResponseObject interface {
 }
 
 type GetData200ResponseHeaders struct {
-	MrsBytes *int64
-	MrsDir   *bool
+	MrsBytes      *int64
+	MrsDir        *bool
+	MrsExecutable *bool
 }
 
 type GetData200ApplicationoctetStreamResponse struct {
@@ -1420,6 +1424,9 @@ func (response GetData200ApplicationoctetStreamResponse) VisitGetDataResponse(w 
 	}
 	if response.Headers.MrsDir != nil {
 		w.Header().Set("Mrs-Dir", fmt.Sprint(*response.Headers.MrsDir))
+	}
+	if response.Headers.MrsExecutable != nil {
+		w.Header().Set("Mrs-Executable", fmt.Sprint(*response.Headers.MrsExecutable))
 	}
 	w.WriteHeader(200)
 
@@ -1447,6 +1454,9 @@ func (response GetData200ApplicationxTarResponse) VisitGetDataResponse(w http.Re
 	}
 	if response.Headers.MrsDir != nil {
 		w.Header().Set("Mrs-Dir", fmt.Sprint(*response.Headers.MrsDir))
+	}
+	if response.Headers.MrsExecutable != nil {
+		w.Header().Set("Mrs-Executable", fmt.Sprint(*response.Headers.MrsExecutable))
 	}
 	w.WriteHeader(200)
 
@@ -1483,8 +1493,9 @@ type StatDataResponseObject interface {
 }
 
 type StatData200ResponseHeaders struct {
-	MrsBytes *int64
-	MrsDir   *bool
+	MrsBytes      *int64
+	MrsDir        *bool
+	MrsExecutable *bool
 }
 
 type StatData200Response struct {
@@ -1497,6 +1508,9 @@ func (response StatData200Response) VisitStatDataResponse(w http.ResponseWriter)
 	}
 	if response.Headers.MrsDir != nil {
 		w.Header().Set("Mrs-Dir", fmt.Sprint(*response.Headers.MrsDir))
+	}
+	if response.Headers.MrsExecutable != nil {
+		w.Header().Set("Mrs-Executable", fmt.Sprint(*response.Headers.MrsExecutable))
 	}
 	w.WriteHeader(200)
 	return nil
@@ -2384,7 +2398,7 @@ type StrictServerInterface interface {
 	// CheckSite Let another site announce a probe and say whether this one's offer arrives
 	// (POST /check)
 	CheckSite(ctx context.Context, request CheckSiteRequestObject) (CheckSiteResponseObject, error)
-	// PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
+	// PutData Store a file, an executable file, or a directory as a tar stream
 	// (PUT /data)
 	PutData(ctx context.Context, request PutDataRequestObject) (PutDataResponseObject, error)
 	// GetData The content of a file, or a directory as a tar stream

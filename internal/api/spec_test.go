@@ -22,7 +22,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	types := map[string]any{
-		"Problem": view.Problem{}, "JobView": view.JobView{}, "JobDetail": view.JobDetail{}, "TaskView": view.TaskView{},
+		"Problem": view.Problem{}, "JobView": view.JobView{}, "Earlier": view.Earlier{}, "JobDetail": view.JobDetail{}, "TaskView": view.TaskView{},
 		"Progress": view.Progress{}, "OutputView": view.OutputView{}, "AttemptView": view.AttemptView{}, "DataRef": view.DataRef{},
 		"JobSpec": view.JobSpec{}, "InputSpec": view.InputSpec{}, "OutputSpec": view.OutputSpec{}, "EnvSpec": view.EnvSpec{},
 		"ItemSpec": view.ItemSpec{}, "WeightsSpec": view.WeightsSpec{}, "AxisSpec": view.AxisSpec{}, "Further": view.Further{}, "Resources": view.Resources{}, "OfferTable": view.OfferTable{},

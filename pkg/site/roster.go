@@ -42,6 +42,7 @@ type attempt struct {
 	phase     phase
 	started   bool // StartAttempt was emitted
 	fetching  bool // Stage was emitted: the driver knows it
+	preparing bool // running, but its program is still compiled for this site
 	suspended bool // frozen, or about to be, because the owner needs the machine or it is displaced
 	quiet     bool // stopping: its submitter does not want to hear of the end
 

@@ -56,9 +56,11 @@ type ClockStepped struct {
 	By time.Duration
 }
 
-// AttemptStarted answers StartAttempt: the sandbox runs.
+// AttemptStarted answers StartAttempt: the sandbox runs. It comes again when the sandbox
+// has to prepare the program first, and when it has done so.
 type AttemptStarted struct {
-	Attempt grid.AttemptID
+	Attempt   grid.AttemptID
+	Preparing bool `json:",omitempty"` // the program is compiled for this site and has not begun
 }
 
 // AttemptFrozen says that the supervisor froze the attempt: the lease ran out,

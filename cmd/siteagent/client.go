@@ -3,22 +3,25 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
+	"github.com/mrsmesh/mrsmesh/internal/config"
 )
 
 // dial connects to the agent of this configuration.
 func (o *options) dial() (*client.Client, error) {
-	c, err := o.load()
-	if err != nil {
-		return nil, err
+	src := o.sources()
+	if _, err := os.Stat(src.File); src.Required && err != nil {
+		return nil, usageError{fmt.Errorf("read configuration: %w", err)}
 	}
-	if c.API.Socket == "off" {
+	socket := config.AgentSocket(src) // also of a file with a mistake: the agent runs all the same
+	if socket == "off" {
 		return nil, usageError{fmt.Errorf("api.socket is off; these commands talk to the agent through its socket")}
 	}
-	return client.New("unix:"+c.API.Socket, "")
+	return client.New("unix:"+socket, "")
 }
 
 // order is a command that tells the agent something and prints a line.

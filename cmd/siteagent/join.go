@@ -120,7 +120,11 @@ func (j *joining) prepare() error {
 		return err
 	}
 	if _, err := os.Stat(j.file); os.IsNotExist(err) {
-		if err := writeConfig(j.file, j.config); err != nil {
+		chosen, err := j.o.chosen()
+		if err == nil {
+			err = config.WriteFile(j.file, config.NewFile(chosen))
+		}
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(j.notes, "wrote %s\n", j.file)

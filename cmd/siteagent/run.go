@@ -39,53 +39,72 @@ func runCommand(o *options) *cobra.Command {
 		Long: `Run this site until it is stopped: by ^C, by SIGTERM, or by siteagent stop.
 
 The first start makes the site's identity. Jobs that run here when the agent
-ends are ended, too; their submitters continue them on other sites.`,
+ends are ended, too; their submitters continue them on other sites. SIGHUP, and
+siteagent config reload, read the configuration again.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := o.load()
+			s, err := readSettings(o.sources())
 			if err != nil {
 				return err
 			}
-			return run(cmd.Context(), c)
+			return run(cmd.Context(), s)
 		},
 	}
 }
 
 // run makes the agent from its configuration and lets it live.
-func run(ctx context.Context, c config.Agent) error {
+func run(ctx context.Context, s *settings) error {
 	signal.Reset(syscall.SIGPIPE) // jobs would inherit that it is ignored
-	log, err := obs.NewLogger(os.Stderr, c.Log.Format, c.Log.Level)
+	hang := catchHangUps()
+	c, level := s.now, new(slog.LevelVar)
+	log, err := newLogger(c, level)
 	if err != nil {
 		return usageError{err}
 	}
+	s.log = log
 	if err = os.MkdirAll(c.StateDir, 0o700); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
 	}
 	metrics := obs.NewRegistry()
-	settings, err := assemble(ctx, c, metrics, log)
+	parts, err := assemble(ctx, c, metrics, log)
 	if err != nil {
 		return err
 	}
 	owner.BePolite()
-	a, err := agent.New(ctx, settings)
+	a, err := agent.New(ctx, parts)
 	if err != nil {
 		return err
 	}
-	server, err := serve(ctx, c, a, metrics, log)
+	s.change = live(a, parts, level)
+	server, err := serve(ctx, c, served{backend.New(a), s}, metrics, log)
 	if err != nil {
 		return errors.Join(err, a.Close())
 	}
+	for _, n := range configNotices(s.shown, s.origins) {
+		log.Warn(n.Text, "cause", n.Cause, "action", n.Action)
+	}
 	log.Info("the site is up", "site", string(a.Self()), "name", c.Name, "domain", string(c.Domain), "addresses", a.Addrs())
-	live, end := context.WithCancel(ctx)
+	life, end := context.WithCancel(ctx)
 	defer end()
 	group := &errgroup.Group{}
-	group.Go(func() error { defer end(); return server.Serve(live) })
-	group.Go(func() error { defer end(); return a.Run(live) })
+	group.Go(func() error { defer end(); return server.Serve(life) })
+	group.Go(func() error { defer end(); return a.Run(life) })
+	group.Go(func() error { hang.obey(life, s, end); return nil })
 	err = errors.Join(group.Wait(), a.Close())
 	log.Info("the site is down")
 	return err
 }
 
-func serve(ctx context.Context, c config.Agent, a *agent.Agent, metrics *obs.Registry, log *slog.Logger) (*api.Server, error) {
+// newLogger logs at a level that may change.
+func newLogger(c config.Agent, level *slog.LevelVar) (*slog.Logger, error) {
+	lv, err := obs.ParseLevel(c.Log.Level)
+	if err != nil {
+		return nil, err
+	}
+	level.Set(lv)
+	return obs.NewLoggerAt(os.Stderr, c.Log.Format, level)
+}
+
+func serve(ctx context.Context, c config.Agent, a api.Backend, metrics *obs.Registry, log *slog.Logger) (*api.Server, error) {
 	options := api.Options{Listen: c.API.Listen, Metrics: metrics.Handler(), Debug: c.API.Debug, Logger: log}
 	if c.API.Socket != "off" {
 		options.Socket = c.API.Socket
@@ -97,7 +116,7 @@ func serve(ctx context.Context, c config.Agent, a *agent.Agent, metrics *obs.Reg
 		}
 		options.Token = token
 	}
-	server, err := api.New(backend.New(a), options)
+	server, err := api.New(a, options)
 	if err != nil {
 		return nil, err
 	}

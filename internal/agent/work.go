@@ -160,10 +160,11 @@ func (w *workshop) end(id grid.AttemptID, process lrm.Process, why string) {
 }
 
 func (w *workshop) wallTime(t grid.Task) time.Duration {
-	if t.TimeLimit > 0 && (w.a.cfg.MaxRuntime == 0 || t.TimeLimit < w.a.cfg.MaxRuntime) {
+	most := w.a.Terms().MaxRuntime
+	if t.TimeLimit > 0 && (most == 0 || t.TimeLimit < most) {
 		return t.TimeLimit
 	}
-	return w.a.cfg.MaxRuntime
+	return most
 }
 
 func (w *workshop) failed(id grid.AttemptID, err error) {

@@ -236,6 +236,8 @@ func TestEveryOperationAnswersAsSpecified(t *testing.T) {
 		{"POST", "/check", "", "", 200},
 		{"GET", "/reservations", "", "", 200},
 		{"GET", "/planning", "", "", 200},
+		{"GET", "/configuration", "", "", 200},
+		{"POST", "/configuration/reload", "", "", 200},
 		{"PUT", "/planning", "application/json", `{"policy": "edf", "backfill": "easy"}`, 200},
 		{"PUT", "/planning", "application/json", `{"policy": "best", "backfill": "easy"}`, 400},
 		{"PUT", "/planning", "application/json", `{"policy": "edf"}`, 400},

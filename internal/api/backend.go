@@ -139,6 +139,16 @@ type Owner interface {
 	Resume(ctx context.Context) error
 	// Stop makes the agent end: after its running tasks, or now, moving them.
 	Stop(ctx context.Context, now bool) error
+	Settings
+}
+
+// Settings are what the owner chose.
+type Settings interface {
+	// Configuration says where each setting comes from.
+	Configuration(ctx context.Context) (view.Configuration, error)
+	// Reload reads the configuration again. A mistake in it is a result, not an error:
+	// the old settings stay.
+	Reload(ctx context.Context) (view.Configuration, error)
 }
 
 // Planner is the order in which those that wait in the site's plan move up.

@@ -50,6 +50,9 @@ type AxisSpec = view.AxisSpec
 // CheckResult CheckResult says whether this site's offers arrive at another one
 type CheckResult = view.CheckResult
 
+// Configuration Configuration is where a running agent's settings come from, and what came of reading them again
+type Configuration = view.Configuration
+
 // DataRef DataRef names stored data
 type DataRef = view.DataRef
 
@@ -178,6 +181,9 @@ type Resources = view.Resources
 // RunningTask RunningTask is a stranger's or an own task that this site holds
 type RunningTask = view.RunningTask
 
+// Setting Setting is one setting and where its value comes from
+type Setting = view.Setting
+
 // SiteRow SiteRow is what this agent knows of a site
 type SiteRow = view.SiteRow
 
@@ -264,6 +270,12 @@ type ServerInterface interface {
 	// CheckSite Let another site announce a probe and say whether this one's offer arrives
 	// (POST /check)
 	CheckSite(w http.ResponseWriter, r *http.Request)
+	// GetConfiguration Each setting of this agent, and where it comes from
+	// (GET /configuration)
+	GetConfiguration(w http.ResponseWriter, r *http.Request)
+	// ReloadConfiguration Read the configuration file again; with a mistake in it the old settings stay
+	// (POST /configuration/reload)
+	ReloadConfiguration(w http.ResponseWriter, r *http.Request)
 	// PutData Store a file, an executable file, or a directory as a tar stream
 	// (PUT /data)
 	PutData(w http.ResponseWriter, r *http.Request)
@@ -348,6 +360,18 @@ type Unimplemented struct{}
 // CheckSite Let another site announce a probe and say whether this one's offer arrives
 // (POST /check)
 func (_ Unimplemented) CheckSite(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetConfiguration Each setting of this agent, and where it comes from
+// (GET /configuration)
+func (_ Unimplemented) GetConfiguration(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ReloadConfiguration Read the configuration file again; with a mistake in it the old settings stay
+// (POST /configuration/reload)
+func (_ Unimplemented) ReloadConfiguration(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -515,6 +539,34 @@ func (siw *ServerInterfaceWrapper) CheckSite(w http.ResponseWriter, r *http.Requ
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CheckSite(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetConfiguration operation middleware
+func (siw *ServerInterfaceWrapper) GetConfiguration(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetConfiguration(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ReloadConfiguration operation middleware
+func (siw *ServerInterfaceWrapper) ReloadConfiguration(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReloadConfiguration(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1301,6 +1353,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Put(options.BaseURL+"/planning", wrapper.SetPlanning)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/configuration", wrapper.GetConfiguration)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/configuration/reload", wrapper.ReloadConfiguration)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/pause", wrapper.PauseSite)
 	})
 	r.Group(func(r chi.Router) {
@@ -1342,6 +1400,82 @@ type CheckSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CheckSitedefaultApplicationProblemPlusJSONResponse) VisitCheckSiteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConfigurationRequestObject struct {
+}
+
+type GetConfigurationResponseObject interface {
+	VisitGetConfigurationResponse(w http.ResponseWriter) error
+}
+
+type GetConfiguration200JSONResponse Configuration
+
+func (response GetConfiguration200JSONResponse) VisitGetConfigurationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConfigurationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetConfigurationdefaultApplicationProblemPlusJSONResponse) VisitGetConfigurationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReloadConfigurationRequestObject struct {
+}
+
+type ReloadConfigurationResponseObject interface {
+	VisitReloadConfigurationResponse(w http.ResponseWriter) error
+}
+
+type ReloadConfiguration200JSONResponse Configuration
+
+func (response ReloadConfiguration200JSONResponse) VisitReloadConfigurationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReloadConfigurationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ReloadConfigurationdefaultApplicationProblemPlusJSONResponse) VisitReloadConfigurationResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -2398,6 +2532,12 @@ type StrictServerInterface interface {
 	// CheckSite Let another site announce a probe and say whether this one's offer arrives
 	// (POST /check)
 	CheckSite(ctx context.Context, request CheckSiteRequestObject) (CheckSiteResponseObject, error)
+	// GetConfiguration Each setting of this agent, and where it comes from
+	// (GET /configuration)
+	GetConfiguration(ctx context.Context, request GetConfigurationRequestObject) (GetConfigurationResponseObject, error)
+	// ReloadConfiguration Read the configuration file again; with a mistake in it the old settings stay
+	// (POST /configuration/reload)
+	ReloadConfiguration(ctx context.Context, request ReloadConfigurationRequestObject) (ReloadConfigurationResponseObject, error)
 	// PutData Store a file, an executable file, or a directory as a tar stream
 	// (PUT /data)
 	PutData(ctx context.Context, request PutDataRequestObject) (PutDataResponseObject, error)
@@ -2531,6 +2671,54 @@ func (sh *strictHandler) CheckSite(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(CheckSiteResponseObject); ok {
 		if err := validResponse.VisitCheckSiteResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetConfiguration operation middleware
+func (sh *strictHandler) GetConfiguration(w http.ResponseWriter, r *http.Request) {
+	var request GetConfigurationRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetConfiguration(ctx, request.(GetConfigurationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetConfiguration")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetConfigurationResponseObject); ok {
+		if err := validResponse.VisitGetConfigurationResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ReloadConfiguration operation middleware
+func (sh *strictHandler) ReloadConfiguration(w http.ResponseWriter, r *http.Request) {
+	var request ReloadConfigurationRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ReloadConfiguration(ctx, request.(ReloadConfigurationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReloadConfiguration")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ReloadConfigurationResponseObject); ok {
+		if err := validResponse.VisitReloadConfigurationResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

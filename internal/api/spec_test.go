@@ -32,7 +32,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"Members": view.Members{}, "CheckResult": view.CheckResult{},
 		"Event": view.Event{}, "MachineView": view.MachineView{}, "Standing": view.Standing{}, "OwnerView": view.OwnerView{}, "Wall": view.Wall{},
 		"Reservation": view.Reservation{}, "ReservedPlace": view.ReservedPlace{}, "Planning": view.Planning{}, "PlanView": view.PlanView{},
-		"PlanEntry": view.PlanEntry{},
+		"PlanEntry": view.PlanEntry{}, "Configuration": view.Configuration{}, "Setting": view.Setting{},
 	}
 	for name, ref := range spec.Components.Schemas {
 		if _, mapped := ref.Value.Extensions["x-go-type"]; !mapped || name == "Phase" {

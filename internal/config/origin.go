@@ -11,7 +11,7 @@ type Origin struct {
 
 	Value string // in force, in the units that people write
 	Layer Layer  // what it comes from
-	Place string // that, for people: "preset wan", "siteagent.yaml:3", "MRS_NAME", "--name"
+	Place string // that, for people: "preset wan", "file, line 3", "environment MRS_NAME", "flag --name"
 	Line  int    // where it stands in the file, in force or not; 0 = it does not
 
 	// Repeats says that the line in the file is the default that the setting would
@@ -54,14 +54,14 @@ func Explain(src Sources) (Agent, []Origin, error) {
 // take lets a stronger value overrule what the origin says so far. text is the value
 // in the way that we write it.
 func (o *Origin) take(v value, text string, reached bool, lan string) {
-	o.Layer, o.Place = v.layer, v.source
+	o.Layer = v.layer
 	switch v.layer {
 	case LayerEnvironment:
-		o.Place = o.Env
+		o.Place = "environment " + o.Env
 	case LayerFlag:
-		o.Place = "--" + o.Flag
+		o.Place = "flag --" + o.Flag
 	default:
-		o.Line = v.line
+		o.Place, o.Line = fmt.Sprintf("file, line %d", v.line), v.line
 		o.Repeats = text == o.Default
 	}
 	if o.Preset = ""; reached && text != o.Default {
@@ -76,6 +76,17 @@ func normal(s setting[Agent], c Agent, text string) string {
 		return text
 	}
 	return s.get(&c)
+}
+
+// ValueOf is a setting's value in the units that people write; empty for a name that
+// no setting has.
+func (c Agent) ValueOf(name string) string {
+	for _, s := range agentSettings() {
+		if s.Name == name {
+			return s.get(&c)
+		}
+	}
+	return ""
 }
 
 // Changes lists the settings in which two configurations differ.

@@ -140,19 +140,19 @@ func TestOriginsSayWhere(t *testing.T) {
 		Flags: map[string]string{"kinds": "wasm"},
 	})
 	for name, want := range map[string][3]string{ // value, place, what the preset would choose
-		"preset":           {"wan", "siteagent.yaml:1", ""},
-		"ceilings.cpus":    {"2", "siteagent.yaml:2", ""},
+		"preset":           {"wan", "file, line 1", ""},
+		"ceilings.cpus":    {"2", "file, line 2", ""},
 		"ceilings.memory":  {"0B", "default", ""},
-		"name":             {"env", "MRS_NAME", ""},
-		"kinds":            {"wasm", "--kinds", ""},
-		"lease.length":     {"20s", "siteagent.yaml:5", "15s"},
+		"name":             {"env", "environment MRS_NAME", ""},
+		"kinds":            {"wasm", "flag --kinds", ""},
+		"lease.length":     {"20s", "file, line 5", "15s"},
 		"lease.margin":     {"2s", "preset wan", ""},
 		"nat.relay":        {"auto", "preset wan", ""},
 		"rates.up":         {"10Mbit/s", "preset wan", ""},
 		"data.quota":       {"10GiB", "default", ""},
 		"data.keep":        {"7d", "default", ""},
 		"owner.patience":   {"10m", "default", ""},
-		"jobs.max-runtime": {"24h", "siteagent.yaml:6", ""},
+		"jobs.max-runtime": {"24h", "file, line 6", ""},
 	} {
 		if o := by[name]; o.Value != want[0] || o.Place != want[1] || o.Preset != want[2] {
 			t.Errorf("%s: %q from %q, overrules %q, want %q", name, o.Value, o.Place, o.Preset, want)

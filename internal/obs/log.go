@@ -19,7 +19,13 @@ func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := &slog.HandlerOptions{Level: lv}
+	return NewLoggerAt(w, format, lv)
+}
+
+// NewLoggerAt is NewLogger with a level that may change while it logs, such as a
+// slog.LevelVar.
+func NewLoggerAt(w io.Writer, format string, level slog.Leveler) (*slog.Logger, error) {
+	opts := &slog.HandlerOptions{Level: level}
 	switch strings.ToLower(format) {
 	case "", "text":
 		return Calm(slog.New(slog.NewTextHandler(w, opts))), nil

@@ -186,6 +186,8 @@ func (m *Machine) dispatchOwner(in step.Input) {
 		m.onOwnerAway()
 	case step.PlanningChanged:
 		m.onPlanning(in)
+	case step.TermsChanged:
+		m.onTerms(in)
 	default:
 		m.out.Report(step.LevelDebug, eventNotForSite, step.Report{Text: fmt.Sprintf("%T", in)})
 	}

@@ -109,6 +109,17 @@ type PlanningChanged struct {
 	Backfill string // as plan.ParseBackfill reads it
 }
 
+// TermsChanged brings what the owner decided anew about the work that the site takes.
+// What is promised already stays promised.
+type TermsChanged struct {
+	MaxRuntime time.Duration // longest estimate and running time; 0 = no limit
+	Patience   time.Duration // attempts that the owner froze move elsewhere after so long
+	Ahead      time.Duration // promises to others begin at most so far ahead; 0 = no limit
+	Longest    time.Duration // others reserve for at most so long; 0 = no limit
+	Priced     bool          // the owner names a price
+	Price      float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
+}
+
 // Collected answers Collect.
 type Collected struct {
 	Attempt grid.AttemptID
@@ -206,6 +217,7 @@ func (StageProgress) input()       {}
 func (Staged) input()              {}
 func (Verified) input()            {}
 func (PlanningChanged) input()     {}
+func (TermsChanged) input()        {}
 func (Collected) input()           {}
 func (HeldChanged) input()         {}
 func (CapacityChanged) input()     {}

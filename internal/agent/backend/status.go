@@ -50,7 +50,7 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 	if room, wrong := hostinfo.ProbeRoom(ctx, b.cfg.StateDir); wrong == nil {
 		known.Room = room // whoever asks wants to know it as it is now
 	}
-	s.Owner, s.Walls, s.Machine = ownerView(b.cfg.Owner.Hours, known.Owner), known.Walls, machineView(b.cfg.Host.Machine, known)
+	s.Owner, s.Walls, s.Machine = ownerView(b.agent.Terms().Owner.Hours, known.Owner), known.Walls, machineView(b.cfg.Host.Machine, known)
 	if s.Machine.DiskFull() {
 		s.Notices = append(s.Notices, view.Notice{
 			Text:   "the disk is full",

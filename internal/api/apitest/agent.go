@@ -33,12 +33,13 @@ type Agent struct {
 	Skew float64
 
 	mu       sync.Mutex
-	jobs     []*record         // guarded by mu, oldest first
-	blobs    map[grid.CID]blob // guarded by mu
-	logs     map[string]string // guarded by mu: "JOB.INDEX/stream" -> text
-	state    view.AgentStatus  // guarded by mu
-	rows     []view.MemberRow  // guarded by mu: members that were decided about
-	planning view.Planning     // guarded by mu
+	jobs     []*record          // guarded by mu, oldest first
+	blobs    map[grid.CID]blob  // guarded by mu
+	logs     map[string]string  // guarded by mu: "JOB.INDEX/stream" -> text
+	state    view.AgentStatus   // guarded by mu
+	rows     []view.MemberRow   // guarded by mu: members that were decided about
+	planning view.Planning      // guarded by mu
+	settings view.Configuration // guarded by mu
 	clock    func() time.Time
 	wait     sync.WaitGroup
 }

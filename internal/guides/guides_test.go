@@ -195,7 +195,11 @@ func check(t *testing.T, programs, helps map[string]string, c command) (problems
 		case words[0] == "go":
 			problems = append(problems, checkPaths(words)...)
 		case ours:
-			problems = append(problems, checkFlags(helpOf(t, program, helps, words), words[1:])...)
+			help := helpOf(t, program, helps, words)
+			if words[0] == "siteagent" {
+				help += settingFlags(t, program, helps)
+			}
+			problems = append(problems, checkFlags(help, words[1:])...)
 		}
 	}
 	return problems
@@ -234,6 +238,25 @@ func helpOf(t *testing.T, program string, helps map[string]string, words []strin
 			out = []byte("no command " + key)
 		}
 		helps[key] = string(out)
+	}
+	return helps[key]
+}
+
+// settingPattern finds the settings in the help that lists them.
+var settingPattern = regexp.MustCompile(`(?m)^[* ] ([a-z][a-z.-]*)  `)
+
+// settingFlags are the settings of an agent as flags, which all its commands take.
+func settingFlags(t *testing.T, siteagent string, helps map[string]string) string {
+	t.Helper()
+	const key = "siteagent help settings"
+	if _, known := helps[key]; !known {
+		out, err := exec.CommandContext(t.Context(), siteagent, "help", "settings").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range settingPattern.FindAllStringSubmatch(string(out), -1) {
+			helps[key] += "\n--" + strings.ReplaceAll(match[1], ".", "-") + "\n"
+		}
 	}
 	return helps[key]
 }

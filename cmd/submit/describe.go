@@ -27,7 +27,7 @@ func (a *app) describeCommand() *cobra.Command {
 				return err
 			}
 			if one {
-				return a.showTask(cmd.Context(), subject)
+				return a.showTask(cmd.Context(), subject, true)
 			}
 			id := subject.Job
 			detail, err := a.client.Job(cmd.Context(), id)

@@ -17,7 +17,7 @@ func (a *app) showOffers(offers view.OfferTable) error {
 		r.names = append(r.names, string(row.Site))
 	}
 	r.table = func(t *table) {
-		t.row("RANK", "SITE", "DISTANCE", "X", "Y", "Z", "SECONDS", "START", "FINISH", "P(KEPT)", "TASKS", "ANSWER", "|FURTHER", "|FAULTS", "|ID")
+		t.row("RANK", "SITE", "DISTANCE", "X", "Y", "RISK", "SECONDS", "START", "FINISH", "STAYS", "TASKS", "ANSWER", "|FURTHER", "|FAULTS", "|ID")
 		for _, row := range offers.Rows {
 			rank, answer, tasks := "", row.Refusal, ""
 			if row.Rank > 0 {
@@ -27,10 +27,10 @@ func (a *app) showOffers(offers view.OfferTable) error {
 				answer = "offers; " + row.Behind
 			}
 			if row.Awarded > 0 {
-				answer = fmt.Sprintf("offers, has %d %s", row.Awarded, plural(row.Awarded, "task"))
+				answer += fmt.Sprintf("; has %d %s of this job", row.Awarded, plural(row.Awarded, "task"))
 			}
 			if row.Counterfactual != "" {
-				answer += "; would fit with " + row.Counterfactual
+				answer += "; fits if the job asks for " + row.Counterfactual
 			}
 			if !row.CouldPromise.IsZero() {
 				answer += "; earliest it could promise: " + a.local(row.CouldPromise)
@@ -39,19 +39,19 @@ func (a *app) showOffers(offers view.OfferTable) error {
 			if start.IsZero() {
 				start = row.EarliestStart
 			}
-			t.row(rank, nameOf(row.Name, row.Site), number(row.Distance), number(row.X), number(row.Y), number(row.Z),
+			t.row(rank, nameOf(row.Name, row.Site), number(row.Distance), number(row.X), number(row.Y), view.Percent(row.Z),
 				number(row.Seconds), a.local(start), a.local(row.Finish), view.Percent(row.Kept), tasks, answer, "|"+further(row), "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
 		}
 	}
 	if err := a.show(r); err != nil {
 		return err
 	}
-	a.say("%d of %d sites answered", offers.Answered, offers.Members)
+	a.say("%d of %d sites answered", offers.Answered, max(offers.Members, offers.Answered))
 	if site, at := earliest(offers); !at.IsZero() {
 		a.say("the earliest that could be promised: %s, by %s", a.local(at), clean(site))
 	}
 	for _, text := range offers.Counterfactuals {
-		a.say("%s", clean(text))
+		a.say("if the job asks for %s", clean(text))
 	}
 	return nil
 }

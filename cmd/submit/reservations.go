@@ -16,7 +16,7 @@ func (a *app) reservationsCommand() *cobra.Command {
 		Use: "reservations", Short: "List this agent's own reservations, newest first", Args: exactly(0, "no argument"),
 		Long: `List the own reservations. A reservation is held until its time comes, then open,
 and over at its end; released ones were given back, lost ones no site could keep.
-P(KEPT) is how likely all its sites stay until its end.`,
+STAYS is how likely all its sites stay until its end.`,
 		Example: "  submit reservations\n  submit reservations -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := a.client.Reservations(cmd.Context())
@@ -34,7 +34,7 @@ func (a *app) reservationsResult(value any, all []view.Reservation) result {
 		r.names = append(r.names, string(v.ID))
 	}
 	r.table = func(t *table) {
-		t.row("ID", "NAME", "STATE", "SITES", "START", "END", "LENGTH", "P(KEPT)", "HOLDS", "JOBS", "|PROJECT")
+		t.row("ID", "NAME", "STATE", "SITES", "START", "END", "LENGTH", "STAYS", "HOLDS", "JOBS", "|PROJECT")
 		for _, v := range all {
 			t.row(string(v.ID), v.Name, string(v.Phase), placesText(v.Places), a.local(v.Start), a.local(v.End),
 				v.End.Sub(v.Start.Time).String(), view.Percent(v.Kept), holdsText(v), jobsText(v.Jobs), "|"+v.Project)

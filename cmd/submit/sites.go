@@ -15,9 +15,9 @@ func (a *app) sitesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "sites", Short: "List the sites the agent knows", Args: exactly(0, "no argument"),
 		Long: `List the sites the agent has seen within a week, those that are away included.
-Z 1H is 1 - P(the site stays for an hour), from what this agent has seen of its
-coming and going; 0 is best. SKEW is how far its clock is ahead of this one's. Below the table: how many sites are to be expected
-an hour from now, by equation (11) of the thesis as it was meant and as printed.`,
+RISK 1H is how likely the site leaves within an hour, from what this agent has seen of its
+coming and going. SKEW is how far its clock is ahead of this one's. Below the table: how many
+sites are to be expected an hour from now.`,
 		Example: "  submit sites\n  submit sites -o wide",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sites, err := a.client.Sites(cmd.Context())
@@ -29,7 +29,7 @@ an hour from now, by equation (11) of the thesis as it was meant and as printed.
 				r.names = append(r.names, string(s.ID))
 			}
 			r.table = func(t *table) {
-				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "GFLOPS", "RUNS", "FAULTS", "Z 1H", "SKEW", "SEEN", "DOWN", "UP", "|SINCE", "|WENT", "|RTT", "|ID", "|ADDRESSES")
+				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "GFLOPS", "RUNS", "FAULTS", "RISK 1H", "SKEW", "SEEN", "DOWN", "UP", "|SINCE", "|WENT", "|RTT", "|ID", "|ADDRESSES")
 				for _, s := range sites {
 					siteRow(t, s)
 				}
@@ -49,11 +49,11 @@ func (a *app) sayForecast(cmd *cobra.Command) error {
 		return err
 	}
 	if f := s.Forecast; f != nil {
-		past := "no forecast was checked yet"
+		past := ""
 		if f.Checked > 0 {
-			past = fmt.Sprintf("%d forecasts were off by %+.1f on average", f.Checked, f.ErrorTerm)
+			past = fmt.Sprintf("; %d earlier forecasts were off by %+.1f on average", f.Checked, f.ErrorTerm)
 		}
-		a.say("in %.0f h: %.1f of %d sites, at least %d with 95 %% (as printed: %.1f); %s", f.Hours, f.Mean, f.Sites, f.Low, f.Paper, past)
+		a.say("Forecast for %.0f h from now: %d or more of %d sites up, with 95 %% certainty%s", f.Hours, f.Low, f.Sites, past)
 	}
 	return nil
 }
@@ -88,6 +88,6 @@ func siteRow(t *table, s view.SiteRow) {
 		roundTrip = strconv.FormatFloat(*s.RoundTripMS, 'f', 1, 64) + "ms"
 	}
 	t.row(nameOf(s.Name, s.ID), string(s.Domain), state, cores, memory, speed, strings.Join(s.Kinds, ","),
-		strconv.Itoa(s.FaultIndex), number(s.ZHour), skew(s.SkewSeconds), moment(s.LastSeen), rate(s.DownBps), rate(s.UpBps),
+		strconv.Itoa(s.FaultIndex), view.Percent(s.ZHour), skew(s.SkewSeconds), moment(s.LastSeen), rate(s.DownBps), rate(s.UpBps),
 		"|"+moment(s.Since), "|"+strconv.FormatUint(s.Ends, 10), "|"+roundTrip, "|"+string(s.ID), "|"+strings.Join(s.Addresses, " "))
 }

@@ -37,7 +37,7 @@ func (a *app) statusCommand() *cobra.Command {
 				return err
 			}
 			if one && !watch {
-				return a.showTask(cmd.Context(), subject)
+				return a.showTask(cmd.Context(), subject, false)
 			}
 			id := subject.Job
 			if watch {
@@ -67,7 +67,7 @@ func (a *app) statusCommand() *cobra.Command {
 
 func (a *app) taskRows(t *table, tasks []view.TaskView) {
 	_ = t.writer.Flush() // the next table has other widths; the last Flush reports errors
-	t.row("TASK", "PHASE", "SITE", "DISTANCE", "PLANNED", "P(KEPT)", "CODE", "ATTEMPTS", "|STARTED", "|ENDED", "|CAUSE", "|ITEM")
+	t.row("TASK", "PHASE", "SITE", "DISTANCE", "PLANNED", "STAYS", "CODE", "ATTEMPTS", "|STARTED", "|ENDED", "|CAUSE", "|ITEM")
 	for _, task := range tasks {
 		t.row(task.ID, string(task.Phase), nameOf(task.SiteName, task.Site), number(task.Distance), a.local(task.Planned), view.Percent(task.Kept),
 			code(task.Code), strconv.Itoa(len(task.Attempts)), "|"+moment(task.Started), "|"+moment(task.Ended), "|"+task.Cause, "|"+task.Item)

@@ -356,7 +356,7 @@ func TestShowVerbs(t *testing.T) {
 		{"status " + id + " --watch", []string{`{"id":"` + id}},
 		{"describe " + id, []string{"ATTEMPT"}},
 		{"describe " + id + " -o json", []string{`"wasm": "cid:`, `"task_list"`}},
-		{"why " + id, []string{"other", "0.75", "never fits: too little memory", "2.0 GiB less memory", "se?lf"}},
+		{"why " + id, []string{"other", "0.75", "never fits: too little memory", "fits if the job asks for at most 2.0 GiB of memory", "se?lf"}},
 		{"plan " + b.path("job.yaml"), []string{"offers"}},
 		{"sites", []string{"this site", "connected"}},
 		{"logs " + id, []string{"out of " + id + ".0\n"}},

@@ -9,15 +9,17 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// showTask prints one task with its attempts.
-func (a *app) showTask(ctx context.Context, id grid.TaskID) error {
+// showTask prints one task, with all its attempts if asked.
+func (a *app) showTask(ctx context.Context, id grid.TaskID, attempts bool) error {
 	task, err := a.oneTask(ctx, id)
 	if err != nil {
 		return err
 	}
 	return a.show(result{value: task, names: []string{task.ID}, table: func(t *table) {
 		a.taskRows(t, []view.TaskView{task})
-		attemptRows(t, []view.TaskView{task})
+		if attempts {
+			attemptRows(t, []view.TaskView{task})
+		}
 	}})
 }
 

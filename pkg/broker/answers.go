@@ -1,60 +1,76 @@
 package broker
 
 import (
+	"time"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// bid takes an offer (thesis 4.1, step 3). A late one is kept, too: the site
-// stands by it until it expires.
-func (m *Machine) bid(from grid.SiteID, msg protocol.Bid) {
-	j, ok := m.jobs[msg.Job]
-	if !ok || j.open == 0 || msg.Seq > j.seq {
-		if ok && j.open == 0 && msg.Offer.Firm {
-			m.send(from, protocol.Clear{Job: j.id, Submitter: m.cfg.Self, Kind: protocol.ClearEnded})
-		}
-		m.refusedMessage("bid_unexpected", from, grid.AttemptID{Task: grid.TaskID{Job: msg.Job}}, grid.ReasonInvalid)
-		return
-	}
-	if p, known := m.members[from]; known {
-		p.answers, p.silentTill = true, timeZero
-	}
-	if m.firmBid(j, from, msg) {
-		return
-	}
-	if last, has := j.answers[from]; has && last.Seq > msg.Seq {
-		return // overtaken by an answer to a later announcement
-	}
-	offer := m.completed(j, from, msg.Offer)
-	if old, had := j.offers[from]; !had || offer.ID > old.offer.ID {
-		j.offers[from] = m.candidate(offer, msg.Offer.Parts.Distance)
-		j.offers[from].seq = msg.Seq
-	}
-	j.bid = true
-	m.answered(j, Answer{Site: from, Seq: msg.Seq, Offer: &offer, At: m.now})
+// Answer is what a site last said to a job.
+type Answer struct {
+	Site    grid.SiteID
+	Seq     uint32       // of the announcement
+	Offer   *grid.Offer  // nil when it refused
+	Refusal grid.Refusal // when it refused
+	At      time.Time
 }
 
-func (m *Machine) refuse(from grid.SiteID, msg protocol.Refuse) {
-	j, ok := m.jobs[msg.Job]
+func (a Answer) neverFits() bool { return a.Offer == nil && a.Refusal.Never }
+
+// onBid takes an offer (thesis 4.1, step 3). A late one is kept, too: the site
+// stands by it until it expires.
+func (m *Machine) onBid(from grid.SiteID, msg protocol.Bid) {
+	j, ok := m.enquiry(msg.Job)
+	if !ok || j.open == 0 || msg.Seq > j.seq {
+		if ok && j.open == 0 && msg.Offer.Firm {
+			m.herald.release(j, from, protocol.ClearEnded)
+		}
+		about := grid.AttemptID{Task: grid.TaskID{Job: msg.Job}}
+		m.reportRefused(eventBidUnexpected, from, about, grid.ReasonInvalid)
+		return
+	}
+	m.peers.answered(from)
+	if j.how.answered(desk{m, j}, from, msg) || j.overtaken(from, msg.Seq) {
+		return
+	}
+	offer := m.peers.completed(j.req, from, msg.Offer)
+	if old, had := j.offers[from]; !had || offer.ID > old.offer.ID {
+		j.offers[from] = newCandidate(offer, msg.Offer.Parts.Distance, msg.Seq, m.now)
+	}
+	j.offered = true
+	m.take(j, Answer{Site: from, Seq: msg.Seq, Offer: &offer, At: m.now})
+}
+
+// onRefuse takes it that a site cannot take the job, and why.
+func (m *Machine) onRefuse(from grid.SiteID, msg protocol.Refuse) {
+	j, ok := m.enquiry(msg.Job)
 	if !ok || j.open == 0 || msg.Seq > j.seq {
 		return
 	}
-	if p, known := m.members[from]; known {
-		p.answers, p.silentTill = true, timeZero
-	}
-	if last, has := j.answers[from]; has && last.Seq > msg.Seq {
-		return // overtaken by an answer to a later announcement
-	}
-	if m.holdRefused(j, from, msg) {
+	m.peers.answered(from)
+	if j.overtaken(from, msg.Seq) || j.how.answered(desk{m, j}, from, msg) {
 		return
 	}
 	delete(j.offers, from)
-	m.answered(j, Answer{Site: from, Seq: msg.Seq, Refusal: msg.Refusal, At: m.now})
+	m.take(j, Answer{Site: from, Seq: msg.Seq, Refusal: msg.Refusal, At: m.now})
 }
 
-// note keeps an answer for `why`.
-func (m *Machine) note(j *job, a Answer) {
-	if _, known := j.answers[a.Site]; known || len(j.answers) < maxAnswers {
-		j.answers[a.Site] = a
+// take counts an answer to the announcement under way. Without one an offer is used at
+// once, and what it does not place is announced again when its pause is over.
+func (m *Machine) take(j *job, a Answer) {
+	j.note(a)
+	r := j.round()
+	if r == nil {
+		if a.Offer != nil && m.jobs.isAsking(j) {
+			m.place(j, occasion{why: lateOffer})
+		}
+		return
 	}
+	r.heard = r.heard || a.Site != m.cfg.Here
+	if a.Seq < r.first {
+		return
+	}
+	r.enter(a)
+	m.closeIfComplete(j)
 }

@@ -19,7 +19,12 @@ const (
 
 // Config is what a broker is told once. Start from Default.
 type Config struct {
-	Self       grid.SiteID     // this site; required
+	// Owner is whose jobs these are: it names them, announces them and is who sites answer
+	// to. Here is the site that this broker runs at, whose own machine may run tasks too and
+	// whose data is the first source; empty: the owner's. Today they are the same everywhere.
+	Owner grid.SiteID `json:"Self"` // required; the journals' name for it
+	Here  grid.SiteID `json:",omitempty"`
+
 	Name       string          // of this site, as others know it; empty: its ID
 	Seed       uint64          // of the machine's randomness (ties, back-off) and of its jobs' names; a secret of this run
 	Addrs      []string        // where this site can be dialled; travels with announcements
@@ -51,10 +56,10 @@ type Config struct {
 	NoFencing   bool   // UNSAFE, for tests of the audit only: leases are granted to stale attempts and not waited out
 }
 
-// Default is a configuration for one LAN.
+// Default is a configuration for one LAN, of a broker that runs at its owner's site.
 func Default(self grid.SiteID) Config {
 	return Config{
-		Self: self, Lease: 3 * time.Second, LeaseMargin: 500 * time.Millisecond, LongLease: 8 * time.Hour,
+		Owner: self, Here: self, Lease: 3 * time.Second, LeaseMargin: 500 * time.Millisecond, LongLease: 8 * time.Hour,
 		ReservationLease: time.Minute, HoldTop: index.DefaultReservations,
 		AwardWindow: 2 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute,
 		CollectRetry: time.Second, CollectGiveUp: time.Minute, CollectDead: 3 * time.Second, KeepEnded: 7 * 24 * time.Hour,
@@ -64,7 +69,10 @@ func Default(self grid.SiteID) Config {
 
 // Validate reports all fields that are out of range.
 func (c Config) Validate() error {
-	errs := []error{c.Self.Validate()}
+	errs := []error{c.Owner.Validate()}
+	if c.Here != "" {
+		errs = append(errs, c.Here.Validate())
+	}
 	want := func(holds bool, text string) {
 		if !holds {
 			errs = append(errs, errors.New(text))

@@ -70,48 +70,67 @@ type MemberState struct {
 	UpHour     float64   // probability that it stays for an hour, from what was seen of it; 0 when it is away
 }
 
+// Rival is one of several sites that queue the same task: the first whose turn it is
+// runs it (Migol 6.2.2).
+type Rival struct {
+	Site     grid.SiteID
+	Token    grid.Token
+	Distance float64
+}
+
 // Jobs lists the submissions that are kept, oldest first, then by ID; probes
 // are left out.
-func (m *Machine) Jobs() []grid.JobID {
-	ids := slices.DeleteFunc(m.jobIDs(), func(id grid.JobID) bool { return m.jobs[id].probe })
-	slices.SortStableFunc(ids, func(a, b grid.JobID) int { return m.jobs[a].submitted.Compare(m.jobs[b].submitted) })
-	return ids
-}
+func (m *Machine) Jobs() []grid.JobID { return m.jobs.submitted() }
+
+// Bound lists the jobs that were submitted to run inside a reservation, in the order
+// of their submission, ended ones included.
+func (m *Machine) Bound(reservation grid.JobID) []grid.JobID { return m.jobs.boundTo(reservation) }
+
+// Members lists the other sites that were seen within a week, ascending.
+func (m *Machine) Members() []MemberState { return m.peers.states() }
 
 // Data lists all data of a job that is to be kept: its inputs and what its
 // tasks have left.
 func (m *Machine) Data(id grid.JobID) []grid.CID {
-	if j, ok := m.jobs[id]; ok {
+	if j, ok := m.enquiry(id); ok {
 		return j.data()
 	}
 	return nil
 }
 
-// Job returns a copy of what is known of a job.
+// Job returns a copy of what is known of a job or a probe.
 func (m *Machine) Job(id grid.JobID) (JobState, bool) {
-	j, ok := m.jobs[id]
+	j, ok := m.enquiry(id)
 	if !ok {
 		return JobState{}, false
 	}
+	_, probed := m.probes[id]
 	s := JobState{
-		ID: id, Job: j.job, Submitted: j.submitted, Ended: j.ended, Probe: j.probe, Round: j.round != nil || j.hold != nil,
-		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers),
+		ID: id, Job: j.spec, Submitted: j.submitted, Ended: j.ended, Probe: probed, Round: j.stage != nil,
+		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers), Awaits: m.jobs.awaits(j),
 	}
-	s.Awaits = m.awaits(j)
 	s.Behind = lags(s.Answers, j.req)
 	for i := range j.tasks {
-		t := &j.tasks[i]
-		phase := t.phase
-		if phase == grid.PhaseWaiting && s.Round {
-			phase = grid.PhaseAnnounced
-		}
-		s.Tasks = append(s.Tasks, TaskState{
-			ID: j.taskID(uint32(i)), Phase: phase, Token: t.token, Site: t.site, Distance: t.distance,
-			Done: t.done, Total: t.total, StartedAt: t.startedAt, Exit: t.exit, Tries: slices.Clone(t.tries),
-			Standing: t.standing, PlannedStart: t.startsAt, Kept: t.kept, Rivals: t.shownRivals(),
-		})
+		s.Tasks = append(s.Tasks, j.tasks[i].state(j.taskID(uint32(i)), s.Round))
 	}
 	return s, true
+}
+
+// state is a copy of what is known of a task; asked: offers for its job are being collected.
+func (t *task) state(id grid.TaskID, asked bool) TaskState {
+	phase := t.phase
+	if phase == grid.PhaseWaiting && asked {
+		phase = grid.PhaseAnnounced
+	}
+	s := TaskState{
+		ID: id, Phase: phase, Token: t.token, Site: t.site, Distance: t.distance,
+		Done: t.done, Total: t.total, StartedAt: t.startedAt, Exit: t.exit, Tries: slices.Clone(t.tries),
+		Standing: t.standing, PlannedStart: t.startsAt, Kept: t.kept,
+	}
+	for _, r := range t.rivals {
+		s.Rivals = append(s.Rivals, Rival{Site: r.site, Token: r.token, Distance: r.distance})
+	}
+	return s
 }
 
 // lags says for each answer why it is not the nearest; answers are ascending.
@@ -136,26 +155,6 @@ func compareAnswers(a, b Answer) int {
 	default:
 		return cmp.Compare(a.Site, b.Site)
 	}
-}
-
-// Members lists the other sites that were seen within a week, ascending.
-func (m *Machine) Members() []MemberState {
-	all := make([]MemberState, 0, len(m.members))
-	for _, id := range sortedSites(m.members) {
-		p := m.members[id]
-		if !p.known(m.now) {
-			continue
-		}
-		state := MemberState{
-			Site: id, Name: p.name, Capability: p.capability, Connected: p.connected, LastSeen: p.lastSeen,
-			Skew: p.skew, RoundTrip: p.roundTrip, Fault: m.faults.Index(id), Since: p.watched.since, Ends: p.watched.ends,
-		}
-		if p.connected {
-			state.UpHour, _ = p.leaving(m.now).Survival(time.Hour.Seconds()) // the belief was checked
-		}
-		all = append(all, state)
-	}
-	return all
 }
 
 func sortedSites[V any](sites map[grid.SiteID]V) []grid.SiteID {

@@ -52,16 +52,16 @@ func (p *member) went(now time.Time) {
 	p.watched.since = now
 }
 
-func (m *Machine) saveMember(id grid.SiteID) {
-	p := m.members[id]
-	w := p.watched
-	m.persist(factMember, string(id), memberFact{
-		Name: p.name, Capability: p.capability, SeenMS: toMS(p.there()),
+func (p *peers) save(id grid.SiteID) {
+	other := p.all[id]
+	w := other.watched
+	p.persist(factMember, string(id), memberFact{
+		Name: other.name, Capability: other.capability, SeenMS: toMS(other.there()),
 		Ends: w.ends, UpS: w.up, Returns: w.returns, DownS: w.down,
 	})
 }
 
-func (m *Machine) restoreMember(f step.Fact) error {
+func (p *peers) restore(f step.Fact) error {
 	var v memberFact
 	if err := json.Unmarshal(f.Value, &v); err != nil {
 		return err
@@ -78,17 +78,11 @@ func (m *Machine) restoreMember(f step.Fact) error {
 			return fmt.Errorf("%w: seconds: want 0 to %v, have %v", grid.ErrInvalid, longestWatched, s)
 		}
 	}
-	m.members[id] = &member{
+	p.all[id] = &member{
 		name: v.Name, capability: v.Capability, lastSeen: fromMS(v.SeenMS),
 		watched: watched{ends: v.Ends, up: v.UpS, returns: v.Returns, down: v.DownS},
 	}
 	return nil
-}
-
-// forgetMember drops a member and what was seen of it.
-func (m *Machine) forgetMember(id grid.SiteID) {
-	delete(m.members, id)
-	m.persistRemoval(factMember, string(id))
 }
 
 // known reports whether a member was seen within a week.
@@ -100,16 +94,6 @@ func (p *member) there() time.Time {
 		return p.watched.since // it came, or went, without saying more
 	}
 	return p.lastSeen
-}
-
-// met reports whether any member was seen since this site started.
-func (m *Machine) met() bool {
-	for _, id := range sortedSites(m.members) {
-		if p := m.members[id]; p.connected || !p.lastSeen.IsZero() && !p.lastSeen.Before(m.bootedAt) {
-			return true
-		}
-	}
-	return false
 }
 
 // returnPrior is what is believed of how soon a member comes back: within eight hours.
@@ -160,8 +144,8 @@ func (m *Machine) Forecast(now time.Time, ahead time.Duration, errorTerm float64
 	each := forecastStep.Seconds()
 	up := []avail.UpNode{{Reliability: 1}} // this site
 	var down []avail.DownNode
-	for _, id := range sortedSites(m.members) {
-		p := m.members[id]
+	for _, id := range m.peers.sorted() {
+		p := m.peers.all[id]
 		steps := int64(p.standing(now) / forecastStep)
 		switch {
 		case p.connected:
@@ -173,3 +157,6 @@ func (m *Machine) Forecast(now time.Time, ahead time.Duration, errorTerm float64
 	forecast, err := avail.CapacityForecast(up, down, int64(math.Round(ahead.Seconds()/each)), errorTerm)
 	return forecast, len(up) + len(down), err
 }
+
+// hereAlways is the cycle of this site: it is here.
+func hereAlways() avail.Cycle { return avail.Cycle{MTTFSeconds: math.Inf(1)} }

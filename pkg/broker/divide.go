@@ -177,6 +177,15 @@ func communication(shares []share, commBytes int64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
+// readyOf is the longest time until a share could start.
+func readyOf(shares []share) time.Duration {
+	var ready time.Duration
+	for _, s := range shares {
+		ready = max(ready, s.ready)
+	}
+	return ready
+}
+
 // add adds times that are not negative; endless stays endless.
 func add(a, b time.Duration) time.Duration {
 	if a > endless-b {

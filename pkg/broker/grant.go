@@ -1,0 +1,188 @@
+package broker
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Leases, fences and acknowledgements leave from this file alone: whoever has a lease may
+// run, whoever is fenced off may not, and what is acknowledged may be forgotten.
+
+// onRenew answers a site that asks for leases: Accepted asks for the first, Renew
+// for each further one. The latest attempt of an open task gets its lease; all
+// others are fenced off.
+func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
+	attempts = m.withoutQueued(from, renewal, attempts)
+	leases := make(map[time.Duration][]grid.AttemptID)
+	var below []grid.AttemptID
+	var touched []*job
+	for _, id := range attempts {
+		j, t := m.jobs.current(from, id)
+		if t == nil || !t.active() && !t.returnable() {
+			below = append(below, m.fenceOf(id))
+			continue
+		}
+		if !slices.Contains(touched, j) {
+			touched = append(touched, j)
+		}
+		c := claim{from: from, renewal: renewal, id: id, first: m.confirm(j, t, id)}
+		if j.how.claimed(desk{m, j}, c) {
+			leases[j.traits.lease] = append(leases[j.traits.lease], id)
+		}
+	}
+	if m.cfg.NoFencing && len(below) > 0 {
+		leases[m.cfg.Lease] = attempts
+		below = nil
+	}
+	if len(below) > 0 {
+		m.reportRefused(eventFenced, from, below[0], grid.ReasonStale)
+		m.fence(from, below)
+	}
+	for _, d := range slices.Sorted(maps.Keys(leases)) {
+		m.grant(from, renewal, leases[d], d)
+	}
+	for _, j := range touched {
+		j.how.woken(desk{m, j}, wake{why: wakeGranted})
+	}
+}
+
+// withoutQueued leaves out the attempts that are one of several that queue a task: those
+// get no lease before they ask whether they may start.
+func (m *Machine) withoutQueued(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) []grid.AttemptID {
+	var others []grid.AttemptID
+	for _, id := range attempts {
+		one := protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: renewal}
+		if j, t := m.jobs.task(id.Task); t == nil || !j.how.answered(desk{m, j}, from, one) {
+			others = append(others, id)
+		}
+	}
+	return others
+}
+
+// onMayStart takes the request of sites that queue a task. What comes of it is a request
+// for a lease.
+func (m *Machine) onMayStart(from grid.SiteID, msg protocol.MayStart) {
+	for _, id := range msg.Attempts {
+		one := protocol.MayStart{Attempts: []grid.AttemptID{id}, Renewal: msg.Renewal}
+		if j, t := m.jobs.task(id.Task); t != nil {
+			j.how.answered(desk{m, j}, from, one)
+		}
+	}
+	m.onRenew(from, msg.Renewal, msg.Attempts)
+}
+
+// confirm takes note that the site has the attempt, and reports whether it says so for the
+// first time.
+func (m *Machine) confirm(j *job, t *task, id grid.AttemptID) (first bool) {
+	index := id.Task.Index
+	if !t.active() {
+		m.takeUp(j, index)
+	}
+	if t.phase != grid.PhaseAwarded {
+		return false
+	}
+	t.move(grid.PhaseStaging)
+	j.pause = 0
+	if j.traits.promise && !t.accepted { // it has promised it a place
+		t.accepted = true
+		m.saveTask(j, index)
+	}
+	m.lookAtBound(j)
+	m.report(step.LevelInfo, eventAccepted, id, t.site)
+	return true
+}
+
+// grant makes the promise: until the lease's end on this clock, a margin
+// included, the task is not awarded again. A promise that outlives what a
+// restarted broker presumes anyway is durable before it is made.
+func (m *Machine) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID, d time.Duration) {
+	if len(attempts) == 0 {
+		return
+	}
+	end := m.now.Add(d + m.cfg.LeaseMargin)
+	for _, id := range attempts {
+		j, t := m.jobs.current(to, id)
+		if t == nil {
+			continue // only without fencing
+		}
+		t.leaseEnd = end
+		if d > m.cfg.Lease {
+			m.saveTask(j, id.Task.Index)
+		}
+		m.setTimer(timerLease, id.String(), end)
+	}
+	m.out.Send(to, protocol.Lease{Renewal: renewal, Attempts: attempts, Duration: d})
+}
+
+// fence stops what a site has of tasks, up to a token each.
+func (m *Machine) fence(site grid.SiteID, below []grid.AttemptID) {
+	m.out.Send(site, protocol.Fence{Below: below})
+}
+
+// fenceOf is the token below which the attempts of a task are to stop.
+func (m *Machine) fenceOf(id grid.AttemptID) grid.AttemptID {
+	below := above(id.Task, id.Token)
+	if _, t := m.jobs.task(id.Task); t != nil && t.token > id.Token {
+		below.Token = t.token
+	}
+	return below
+}
+
+// above fences off all attempts of a task up to a token. The greatest number has no next.
+func above(id grid.TaskID, token grid.Token) grid.AttemptID {
+	return grid.AttemptID{Task: id, Token: max(token, token+1)}
+}
+
+// acknowledge tells a site that the end of an attempt was heard, and what it has left is
+// here, or not wanted.
+func (m *Machine) acknowledge(site grid.SiteID, id grid.AttemptID) {
+	m.out.Send(site, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
+}
+
+// onProgress follows an attempt.
+func (m *Machine) onProgress(from grid.SiteID, msg protocol.Progress) {
+	j, t := m.jobs.current(from, msg.Attempt)
+	if t == nil || !t.active() || t.phase == grid.PhaseAwarded {
+		return
+	}
+	if msg.Phase == grid.PhaseStaging && t.phase > grid.PhaseStaging {
+		return // overtaken on its way
+	}
+	if t.phase != msg.Phase || t.standing != msg.Reason {
+		m.out.Report(step.LevelInfo, msg.Phase.String(), step.Report{
+			Attempt: msg.Attempt, Site: from, Reason: msg.Reason,
+		})
+	}
+	t.move(msg.Phase)
+	t.done, t.total, t.standing = msg.Done, msg.Total, msg.Reason
+	m.planned(j, msg)
+	if msg.Phase == grid.PhaseRunning && t.startedAt.IsZero() {
+		t.startedAt = m.now
+		m.lookAtBound(j)
+	}
+}
+
+// plannedStep is by how much a planned start changes before that is written down.
+const plannedStep = time.Second
+
+// planned notes when a task's place in its site's plan begins.
+func (m *Machine) planned(j *job, msg protocol.Progress) {
+	t := &j.tasks[msg.Attempt.Task.Index]
+	if msg.Phase != grid.PhaseStaging || msg.StartsIn == 0 {
+		t.startsAt = timeZero
+		return
+	}
+	at := m.now.Add(msg.StartsIn)
+	moved := at.Sub(t.startsAt).Abs() >= plannedStep
+	if moved || !j.traits.promise {
+		t.startsAt = at
+	}
+	if moved && j.traits.promise {
+		m.saveTask(j, msg.Attempt.Task.Index)
+	}
+}

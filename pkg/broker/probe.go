@@ -1,0 +1,54 @@
+package broker
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// probe is an enquiry alone: offers are asked for and nothing is placed. Probes have a
+// table of their own, so that what places, keeps and ends jobs never meets one.
+type probe struct {
+	*job
+	command uint64 // to be answered when its round closes
+}
+
+const probeKept = 10 * time.Minute
+
+// onProbe asks for offers and places nothing. It is answered when the round
+// closes, and kept for `why` until the record expires.
+func (m *Machine) onProbe(in step.Probe) {
+	j, err := m.accept(in.Job)
+	if err != nil {
+		m.out.Emit(step.Reply{Command: in.Command, Err: err})
+		return
+	}
+	j.traits.thorough, j.how = true, &nearest{}
+	m.probes[j.id] = &probe{job: j, command: in.Command}
+	m.herald.announce(j)
+}
+
+// endProbe answers a probe whose round is over.
+func (m *Machine) endProbe(p *probe) {
+	p.open, p.waiting, p.ended = 0, nil, m.now
+	m.herald.clear(p.job, protocol.ClearWithdrawn)
+	m.out.Emit(step.Reply{Command: p.command, Job: p.id})
+	m.setTimer(timerForget, string(p.id), m.now.Add(probeKept))
+}
+
+func (m *Machine) probeIDs() []grid.JobID { return slices.Sorted(maps.Keys(m.probes)) }
+
+// enquiry finds what was asked for: a job or a probe.
+func (m *Machine) enquiry(id grid.JobID) (*job, bool) {
+	if j, known := m.jobs.all[id]; known {
+		return j, true
+	}
+	if p, known := m.probes[id]; known {
+		return p.job, true
+	}
+	return nil, false
+}

@@ -2,13 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
 	"github.com/mrsmesh/mrsmesh/internal/config"
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
 )
 
 // dial connects to the agent of this configuration.
@@ -22,6 +26,19 @@ func (o *options) dial() (*client.Client, error) {
 		return nil, usageError{fmt.Errorf("api.socket is off; these commands talk to the agent through its socket")}
 	}
 	return client.New("unix:"+socket, "")
+}
+
+// plain is an error in a sentence for the owner, without the steps that led to it, where
+// there is one.
+func plain(err error) error {
+	if taken, is := errors.AsType[p2p.PortTakenError](err); is {
+		return taken
+	}
+	unreachable := errors.Is(err, client.ErrUnreachable)
+	if unreachable && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)) {
+		return errors.New("the agent does not run; start it with: siteagent run")
+	}
+	return err
 }
 
 // order is a command that tells the agent something and prints a line.

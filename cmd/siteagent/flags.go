@@ -47,6 +47,9 @@ func addSettings(flags *pflag.FlagSet) {
 func (o *options) sources() config.Sources {
 	set := make(map[string]string)
 	for _, key := range config.AgentKeys(os.LookupEnv) {
+		if o.cmd.LocalNonPersistentFlags().Lookup(key.Flag) != nil {
+			continue // the command's own flag of that name is no setting
+		}
 		if flag := o.cmd.Flag(key.Flag); flag != nil && flag.Changed {
 			set[key.Flag] = flag.Value.String()
 		}

@@ -35,7 +35,7 @@ func main() {
 	root := newRoot()
 	if err := root.ExecuteContext(ctx); err != nil {
 		if !readerGone(err) {
-			fmt.Fprintf(os.Stderr, "siteagent: %v\n", err)
+			fmt.Fprintf(os.Stderr, "siteagent: %v\n", plain(err))
 		}
 		stop()
 		os.Exit(exitCode(err))

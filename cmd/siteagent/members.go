@@ -58,7 +58,7 @@ func printMembers(out io.Writer, m view.Members) error {
 		return err
 	}
 	for _, i := range m.Invites {
-		fmt.Fprintf(out, "invitation %s: %d uses left, until %s\n", i.ID, i.Left, i.Expires.Local().Format(time.DateTime))
+		fmt.Fprintf(out, "invitation %s: good for %s until %s\n", i.ID, plural(i.Left, "more site", "more sites"), dayText(i.Expires.Time, time.Now()))
 	}
 	if m.DomainKey != "" {
 		fmt.Fprintf(out, "domain-key: %s\n", m.DomainKey)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -120,7 +121,11 @@ func serve(ctx context.Context, c config.Agent, a api.Backend, metrics *obs.Regi
 	if err != nil {
 		return nil, err
 	}
-	return server, server.Listen(ctx)
+	if err = server.Listen(ctx); errors.Is(err, syscall.EADDRINUSE) && c.API.Listen != "" {
+		_, port, _ := net.SplitHostPort(c.API.Listen)
+		err = fmt.Errorf("port %s is taken by another program: stop it, or set api.listen to another port", port)
+	}
+	return server, err
 }
 
 // probeEvery is the pause between two small measurements of links of which no

@@ -124,6 +124,8 @@ type Roster interface {
 
 // Joining lets other sites in, and finds out how well this one is in.
 type Joining interface {
+	// Listen listens for other sites on further addresses, until the agent ends.
+	Listen(ctx context.Context, addrs []string) error
 	// Invite makes an invitation that so many sites may redeem for so long.
 	Invite(ctx context.Context, span time.Duration, uses int) (view.Invitation, error)
 	// Check lets another site announce a probe and say whether this site's offer

@@ -109,6 +109,12 @@ type JobSpec = view.JobSpec
 // JobView JobView is the status of a job in one row
 type JobView = view.JobView
 
+// ListenRequest defines model for ListenRequest.
+type ListenRequest struct {
+	// Addresses multiaddrs; 0.0.0.0 is every interface but loopback
+	Addresses []string `json:"addresses"`
+}
+
 // MachineView MachineView is what was found out about a site's machine, apart from what its owner gives; what is left out is unknown
 type MachineView = view.MachineView
 
@@ -247,6 +253,9 @@ type InviteSiteJSONRequestBody = InviteRequest
 // SubmitJobJSONRequestBody defines body for SubmitJob for application/json ContentType.
 type SubmitJobJSONRequestBody = JobSpec
 
+// ListenSiteJSONRequestBody defines body for ListenSite for application/json ContentType.
+type ListenSiteJSONRequestBody = ListenRequest
+
 // AdmitSiteJSONRequestBody defines body for AdmitSite for application/json ContentType.
 type AdmitSiteJSONRequestBody = DecisionRequest
 
@@ -312,6 +321,9 @@ type ServerInterface interface {
 	// ListTasks The tasks of a job by index, a page at a time
 	// (GET /jobs/{id}/tasks)
 	ListTasks(w http.ResponseWriter, r *http.Request, id JobID, params ListTasksParams)
+	// ListenSite Listen for other sites on further addresses until the agent ends
+	// (POST /listen)
+	ListenSite(w http.ResponseWriter, r *http.Request)
 	// ListMembers Who takes part, who is kept out, and which invitations are open
 	// (GET /members)
 	ListMembers(w http.ResponseWriter, r *http.Request)
@@ -444,6 +456,12 @@ func (_ Unimplemented) GetOffers(w http.ResponseWriter, r *http.Request, id JobI
 // ListTasks The tasks of a job by index, a page at a time
 // (GET /jobs/{id}/tasks)
 func (_ Unimplemented) ListTasks(w http.ResponseWriter, r *http.Request, id JobID, params ListTasksParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListenSite Listen for other sites on further addresses until the agent ends
+// (POST /listen)
+func (_ Unimplemented) ListenSite(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -910,6 +928,20 @@ func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Requ
 	handler.ServeHTTP(w, r)
 }
 
+// ListenSite operation middleware
+func (siw *ServerInterfaceWrapper) ListenSite(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListenSite(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListMembers operation middleware
 func (siw *ServerInterfaceWrapper) ListMembers(w http.ResponseWriter, r *http.Request) {
 
@@ -1363,6 +1395,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/resume", wrapper.ResumeSite)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/listen", wrapper.ListenSite)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/stop", wrapper.StopSite)
@@ -2035,6 +2070,39 @@ func (response ListTasksdefaultApplicationProblemPlusJSONResponse) VisitListTask
 	return err
 }
 
+type ListenSiteRequestObject struct {
+	Body *ListenSiteJSONRequestBody
+}
+
+type ListenSiteResponseObject interface {
+	VisitListenSiteResponse(w http.ResponseWriter) error
+}
+
+type ListenSite204Response struct {
+}
+
+func (response ListenSite204Response) VisitListenSiteResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type ListenSitedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListenSitedefaultApplicationProblemPlusJSONResponse) VisitListenSiteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListMembersRequestObject struct {
 }
 
@@ -2574,6 +2642,9 @@ type StrictServerInterface interface {
 	// ListTasks The tasks of a job by index, a page at a time
 	// (GET /jobs/{id}/tasks)
 	ListTasks(ctx context.Context, request ListTasksRequestObject) (ListTasksResponseObject, error)
+	// ListenSite Listen for other sites on further addresses until the agent ends
+	// (POST /listen)
+	ListenSite(ctx context.Context, request ListenSiteRequestObject) (ListenSiteResponseObject, error)
 	// ListMembers Who takes part, who is kept out, and which invitations are open
 	// (GET /members)
 	ListMembers(ctx context.Context, request ListMembersRequestObject) (ListMembersResponseObject, error)
@@ -3045,6 +3116,37 @@ func (sh *strictHandler) ListTasks(w http.ResponseWriter, r *http.Request, id Jo
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListTasksResponseObject); ok {
 		if err := validResponse.VisitListTasksResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListenSite operation middleware
+func (sh *strictHandler) ListenSite(w http.ResponseWriter, r *http.Request) {
+	var request ListenSiteRequestObject
+
+	var body ListenSiteJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListenSite(ctx, request.(ListenSiteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListenSite")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListenSiteResponseObject); ok {
+		if err := validResponse.VisitListenSiteResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

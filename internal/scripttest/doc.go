@@ -32,10 +32,11 @@
 //	agent kill                    end it as a power cut would
 //	agent signal HUP|STOP|CONT    send a signal
 //	freeport NAME                 put a TCP port that was free a moment ago into a variable
+//	othertime NAME                put hours of the week that are not now into a variable
 //
 // After mesh, submit talks to its first agent; of each agent, $ANNA is its id, $ANNA_ADDR
 // what submit --addr takes and $ANNA_CONFIG what siteagent --config takes. After user, both
 // programs find that user's agent as they do on a real account. A script sees no setting
 // of whoever runs it, and all its agents end with it. The condition [bwrap] holds where
-// bubblewrap makes sandboxes.
+// bubblewrap makes sandboxes, [lan] where the machine has an address on a network.
 package scripttest

@@ -2,10 +2,13 @@ package scripttest
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 
@@ -55,6 +58,7 @@ func Run(t *testing.T, dir string) {
 			"user":       user,
 			"agent":      agent,
 			"freeport":   freePort,
+			"othertime":  otherTime,
 		},
 	})
 }
@@ -95,9 +99,22 @@ var bubblewrap = sync.OnceValue(func() bool {
 	return exec.CommandContext(context.Background(), "bwrap", "--unshare-all", "--ro-bind", "/", "/", "true").Run() == nil
 })
 
+// onNetwork reports whether this machine has an address that is not its own alone.
+func onNetwork() bool {
+	addrs, err := net.InterfaceAddrs()
+	return err == nil && slices.ContainsFunc(addrs, func(a net.Addr) bool {
+		n, is := a.(*net.IPNet)
+		return is && n.IP.To4() != nil && !n.IP.IsLoopback()
+	})
+}
+
 func condition(name string) (bool, error) {
-	if name == "bwrap" {
+	switch name {
+	case "bwrap":
 		return bubblewrap(), nil
+	case "lan":
+		return onNetwork(), nil
+	default:
+		return false, fmt.Errorf("unknown condition %q", name)
 	}
-	return false, nil
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -84,4 +86,13 @@ func freePort(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Setenv(args[0], fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
 	ts.Check(l.Close())
+}
+
+// otherTime sets a variable to hours of the week that are not now, nor in an hour.
+func otherTime(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: othertime NAME")
+	}
+	day := time.Now().Add(3 * 24 * time.Hour).Format("Mon")
+	ts.Setenv(args[0], strings.ToLower(day)+" 09:00-10:00")
 }

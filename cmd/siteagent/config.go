@@ -85,7 +85,7 @@ func (o *options) configuration(ctx context.Context, notes io.Writer) (view.Conf
 	if err == nil || !errors.Is(err, client.ErrUnreachable) {
 		return answer, err
 	}
-	_, origins, err := config.Explain(o.sources())
+	_, origins, err := config.Explain(o.readable())
 	if err != nil {
 		return view.Configuration{}, usageError{err}
 	}
@@ -323,7 +323,7 @@ more than a default, as versions that wrote all settings left them.`,
 // rewrite changes the file, if what comes out is a configuration, and tells the agent.
 func (o *options) rewrite(cmd *cobra.Command, names []string, change func([]byte) ([]byte, error)) error {
 	notes, file := cmd.ErrOrStderr(), o.path()
-	agent, err := o.dial() // by the socket that it has now
+	agent, err := connect(o.sources()) // by the socket that it has now
 	if err != nil {
 		return err
 	}

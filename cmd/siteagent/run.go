@@ -43,7 +43,7 @@ The first start makes the site's identity. Jobs that run here when the agent
 ends are ended, too; their submitters continue them on other sites. SIGHUP, and
 siteagent config reload, read the configuration again.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := readSettings(o.sources())
+			s, err := readSettings(o.readable())
 			if err != nil {
 				return err
 			}

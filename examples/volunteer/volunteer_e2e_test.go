@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,38 +64,59 @@ func verbOf(all []string) string {
 	return ""
 }
 
-// TestTheTableNamesSettings compares the settings of the walk-through with those that the
-// program explains.
+// TestTheTableNamesSettings compares the settings of the walk-through with those that
+// the program knows, and what it chooses with what the file of init then holds.
 func TestTheTableNamesSettings(t *testing.T) {
-	cmd := exec.Command("go", "run", "../../cmd/siteagent", "help", "settings")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "siteagent.yaml")
+	siteagent := func(args ...string) string {
+		cmd := exec.Command("go", append([]string{"run", "../../cmd/siteagent"}, args...)...)
+		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("siteagent %v: %v", args, err)
+		}
+		return string(out)
 	}
+	settings := siteagent("help", "settings")
+	named := namesInTable(t)
+	if len(named) < 12 {
+		t.Errorf("the table names %v", named)
+	}
+	for _, name := range named {
+		if !strings.Contains(settings, " "+name+" ") {
+			t.Errorf("there is no setting %s", name)
+		}
+	}
+	siteagent("--config", file, "init", "--ceilings-cpus", "2", "--ceilings-memory", "4GiB")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"\nceilings.cpus: 2\n", "\nceilings.memory: 4GiB\n", "\n#preset: lan\n", "\n#owner.hours: \"\"\n"} {
+		if !strings.Contains(string(text), line) {
+			t.Errorf("the file has no line %q", line)
+		}
+	}
+}
+
+// namesInTable are the settings in the first column of the walk-through's table.
+func namesInTable(t *testing.T) []string {
+	t.Helper()
 	text, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := 0
+	var names []string
 	for line := range strings.Lines(string(text)) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 5 {
+		cell, found := strings.CutPrefix(line, "| `")
+		if !found {
 			continue
 		}
-		group := ""
-		for _, match := range regexp.MustCompile("`([a-z]*[.]?[a-z]+)`").FindAllStringSubmatch(cells[1], -1) {
-			name := match[1]
-			if strings.HasPrefix(name, ".") { // `ceilings.cpus`, `.memory`
-				name = group + name
-			}
-			group, _, _ = strings.Cut(name, ".")
-			named++
-			if !strings.Contains(string(out), " "+name+" ") {
-				t.Errorf("there is no setting %s", name)
-			}
+		cell, _, _ = strings.Cut(cell, " | ")
+		for name := range strings.SplitSeq(cell, ", ") {
+			names = append(names, strings.Trim(name, "`"))
 		}
 	}
-	if named < 14 {
-		t.Errorf("the table names %d settings", named)
-	}
+	return names
 }

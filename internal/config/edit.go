@@ -95,8 +95,8 @@ func set(text []byte, v Value) ([]byte, error) {
 			return replaceValue(text, e, quoted(v.Text))
 		}
 	}
-	if span := commented(v.Name).FindIndex(text); span != nil {
-		return splice(text, span[0], span[1], written), nil
+	if from, to, found := commented(text, v.Name); found {
+		return splice(text, from, to, written), nil
 	}
 	if !isDocumented(v.Name) && root != nil {
 		if i := slices.IndexFunc(root.Content, func(n *yaml.Node) bool { return n.Value == advanced }); i >= 0 {
@@ -112,9 +112,15 @@ func set(text []byte, v Value) ([]byte, error) {
 	return append(slices.Clip(text), written+"\n"...), nil
 }
 
-// commented matches the line that stands for a setting which is not chosen: "#name: value".
-func commented(name string) *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^#` + regexp.QuoteMeta(name) + `:.*$`)
+// commented finds the line that stands for a setting which is not chosen: "#name: value".
+func commented(text []byte, name string) (from, to int, found bool) {
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte("#"+name+":")) {
+			return from, from + len(bytes.TrimRight(line, "\r\n")), true
+		}
+		from += len(line)
+	}
+	return 0, 0, false
 }
 
 func isDocumented(name string) bool {

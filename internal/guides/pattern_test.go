@@ -23,7 +23,7 @@ func loosenings() []loosening {
 		{`/[\w.~/+-]*/[\w.~/+-]+`, "<any>"}, // a path or an address
 		{`-?\b\d+(?:\.\d+)?(?:e[+-]?\d+)? ?` +
 			`(?:B|KiB|MiB|GiB|TiB|[kMG]?bit/s|ns|us|µs|ms|s|min|m|h|d)\b`, "<any>"},
-		{`-?\b\d+(?:\.\d+)?\b`, "<n>"},
+		{`-?\b\d+(?:\.\d+)?(?:e[+-]?\d+)?\b`, "<n>"},
 	}
 	var all []loosening
 	for _, row := range rows {
@@ -48,6 +48,7 @@ func TestLoosen(t *testing.T) {
 		"memory 1.5 GiB of 2 GiB":                      "memory <any> of <any>",
 		"valid until Mon 01:05":                        "valid until <any>",
 		"start 2026-05-01T14:00:00+02:00, kept":        "start <any>, kept",
+		"distance 7.274e-05 of 2":                      "distance <n> of <n>",
 		"no figures here":                              "no figures here",
 	} {
 		if got := loosen(line); got != want {

@@ -111,7 +111,7 @@ func runs(c command) bool {
 func runLine(text string) string {
 	text = regexp.MustCompile(`\b(TOKEN|ID)\b`).ReplaceAllString(text, "$$$1")
 	text = strings.ReplaceAll(text, "'", "''") // as testscript quotes
-	line := "exec sh -c '" + text + " >last 2>&1; c=$?; cat last; exit $c'\n"
+	line := "exec sh -c '{ " + text + "; } >last 2>&1; c=$?; cat last; exit $c'\n"
 	if strings.HasPrefix(text, "siteagent invite") {
 		line += keep("TOKEN", `mrs1\.[A-Za-z0-9_-]+`)
 	}
@@ -141,7 +141,7 @@ func TestCompose(t *testing.T) {
 	}
 	script := compose(commands, []string{"agent stop"}, "/record/x", false)
 	for _, want := range []string{
-		"user you\n# line 3: cat job.yaml\nmesh\n", "submit job job.yaml >last", "like stdout want-1",
+		"user you\n# line 3: cat job.yaml\nmesh\n", "submit job job.yaml; } >last", "like stdout want-1",
 		"user attic\n# line 8: siteagent run\nagent start\n", "agent wait", "user you\n# line 10",
 		"agent stop\n-- job.yaml --\nname: pi\n", "-- want-1 --\njob <id>\n",
 	} {

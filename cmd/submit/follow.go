@@ -125,7 +125,7 @@ func (a *app) giveUp(ctx context.Context, v view.JobView) error {
 	if err := a.client.Cancel(ctx, v.ID); err != nil {
 		return err
 	}
-	return &codeError{code: exitNever, cause: fmt.Errorf("job %s: no site has room now, withdrawn (--no-wait); `submit why %s` says why", v.ID, v.ID)}
+	return &codeError{code: exitNever, cause: fmt.Errorf("job %s: no site has capacity now, withdrawn (--no-wait); `submit why %s` says why", v.ID, v.ID)}
 }
 
 // awaitPlacement waits until the job was placed or cannot be.

@@ -66,20 +66,22 @@ func (p *progress) single(ctx context.Context, v view.JobView) string {
 // tally is "200 tasks  34 done 17 %  5 running" of an array.
 func tally(v view.JobView) string {
 	done := v.Tasks[view.PhaseDone]
-	line := fmt.Sprintf("%d tasks  %d done %d %%", v.Count, done, uint64(done)*100/uint64(max(v.Count, 1)))
+	parts := []string{
+		fmt.Sprintf("%d tasks", v.Count), fmt.Sprintf("%d done %d %%", done, uint64(done)*100/uint64(max(v.Count, 1))),
+	}
 	for _, phase := range view.Phases() {
 		switch phase {
 		case view.PhaseDone, view.PhaseWaiting, view.PhaseAnnounced, view.PhaseAwarded: // the rest of the tasks
 		default:
 			if n := v.Tasks[phase]; n > 0 {
-				line += fmt.Sprintf("  %d %s", n, phase)
+				parts = append(parts, fmt.Sprintf("%d %s", n, phase))
 			}
 		}
 	}
 	if v.Moves > 0 {
-		line += fmt.Sprintf("  moved %d", v.Moves)
+		parts = append(parts, fmt.Sprintf("moved %d", v.Moves))
 	}
-	return line
+	return strings.Join(parts, "  ")
 }
 
 // timeLeft is "~3 min left": what is left takes as long for each task as what has ended

@@ -65,7 +65,7 @@ func drawn(t *testing.T, text string, columns int) []string {
 func TestProgressFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	screen, a, v := onScreen(t)
-	v.Hint = "no site has room now; " + strings.Repeat("and that takes a while ", 5)
+	v.Hint = "no site has capacity now; " + strings.Repeat("and that takes a while ", 5)
 	p := progress{app: a}
 	p.show(t.Context(), v)
 	lines := drawn(t, screen.String(), 60)

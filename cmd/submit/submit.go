@@ -22,7 +22,7 @@ type following struct {
 }
 
 func (f *following) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "give up with code 4 when no site has room now")
+	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "give up with code 4 when no site has capacity now")
 	cmd.Flags().BoolVar(&f.cancelOnInterrupt, "cancel-on-interrupt", false, "an interrupt cancels the job instead of detaching")
 }
 

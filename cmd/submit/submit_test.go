@@ -128,7 +128,7 @@ func refused(a *apitest.Agent, id grid.JobID, _ grid.Job) {
 }
 
 func waits(a *apitest.Agent, id grid.JobID, _ grid.Job) {
-	a.Explain(id, "no site has room now; asked again in 1 s")
+	a.Explain(id, "no site has capacity now; asked again in 1 s")
 	a.Set(id, 0, func(v *view.TaskView) { v.Phase = view.PhaseWaiting })
 }
 
@@ -181,7 +181,7 @@ func TestNoWaitGivesUp(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, waits)
 	exit, _, stderr := b.run(t, "", "run", "--wasm", b.path("w.wasm"), "--no-wait")
-	if exit != exitNever || !strings.Contains(stderr, "no site has room now") {
+	if exit != exitNever || !strings.Contains(stderr, "no site has capacity now") {
 		t.Errorf("run --no-wait = %d, %q", exit, stderr)
 	}
 	jobs, err := b.agent.Jobs(t.Context())

@@ -49,9 +49,9 @@ func (a *app) why(ctx context.Context, subject grid.TaskID, one bool) ([]string,
 		return nil, err
 	}
 	if one {
-		task, err := a.oneTask(ctx, subject)
-		if err != nil {
-			return nil, err
+		task, wrong := a.oneTask(ctx, subject)
+		if wrong != nil {
+			return nil, wrong
 		}
 		lines := a.whyTask(detail.Status, task)
 		if _, ok := detail.Status.NotStarted(); ok {

@@ -14,7 +14,7 @@ func TestExecutableInputsSayIt(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"m.wasm": "\x00asm", "run.sh": "#!/bin/sh\n", "plain": "1"})
 	for _, name := range []string{"m.wasm", "run.sh"} {
-		if err := os.Chmod(filepath.Join(dir, name), 0o755); err != nil { //nolint:gosec // G302: that is the test
+		if err := os.Chmod(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

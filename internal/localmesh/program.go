@@ -44,16 +44,16 @@ const (
 
 // Module is the program as a WASI preview 1 module.
 func (p Program) Module() []byte {
-	memory := make([]byte, memTexts)
+	memory, texts := make([]byte, memTexts), []byte(nil)
 	memory[16] = 1 // the monotonic clock
 	binary.LittleEndian.PutUint64(memory[24:], uint64(SleepTick))
 	vector := 0
 	// place puts a text into memory, and a vector that points to it.
 	place := func(s string) (at, length, pointer int32) {
-		at, length, pointer = int32(len(memory)), int32(len(s)), int32(memVectors+8*vector)
+		at, length, pointer = int32(memTexts+len(texts)), int32(len(s)), int32(memVectors+8*vector)
 		binary.LittleEndian.PutUint32(memory[pointer:], uint32(at))
 		binary.LittleEndian.PutUint32(memory[pointer+4:], uint32(length))
-		memory, vector = append(memory, s...), vector+1
+		texts, vector = append(texts, s...), vector+1
 		return at, length, pointer
 	}
 	var body []byte
@@ -84,7 +84,7 @@ func (p Program) Module() []byte {
 		section(5, []byte{1, 0, 1}),
 		section(7, join([]byte{2}, text("memory"), []byte{2, 0}, text("_start"), []byte{0, wasiFunctions})),
 		section(10, join([]byte{1}, unsigned(len(body)), body)),
-		section(11, join([]byte{1, 0}, number(0), []byte{wasmEnd}, unsigned(len(memory)), memory)))
+		section(11, join([]byte{1, 0}, number(0), []byte{wasmEnd}, unsigned(len(memory)+len(texts)), memory, texts)))
 }
 
 // signatures are the types of functions and the functions of WASI that are used.

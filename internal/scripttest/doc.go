@@ -11,7 +11,7 @@
 //	mesh                          use the agents that all scripts share: anna and ben
 //	mesh [-commands] NAME[:CORES]...
 //	                              start agents for this script alone; they end with it
-//	kill NAME                     kill an agent of this script's own mesh
+//	crash NAME                    kill an agent of this script's own mesh
 //	module FILE [sleep=TIME] [stdout=TEXT] [stderr=TEXT] [file=PATH] [text=TEXT] [code=N]
 //	                              write a WebAssembly module that does that
 //	keep NAME                     put the last standard output into a variable

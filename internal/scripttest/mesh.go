@@ -102,11 +102,11 @@ func use(ts *testscript.TestScript, m *localmesh.Mesh) {
 	ts.Defer(func() { meshes.Delete(ts) })
 }
 
-// kill ends an agent without a word.
-func kill(ts *testscript.TestScript, neg bool, args []string) {
+// crash ends an agent without a word.
+func crash(ts *testscript.TestScript, neg bool, args []string) {
 	known, ok := meshes.Load(ts)
 	if neg || len(args) != 1 || !ok {
-		ts.Fatalf("usage: kill NAME, after mesh")
+		ts.Fatalf("usage: crash NAME, after mesh")
 	}
 	for _, a := range known.(*localmesh.Mesh).Agents { //nolint:forcetypeassert // nothing else is stored
 		if a.Name == args[0] {

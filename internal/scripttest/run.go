@@ -51,7 +51,7 @@ func Run(t *testing.T, dir string) {
 			"exits":      exits,
 			"eventually": eventually,
 			"mesh":       h.mesh,
-			"kill":       kill,
+			"crash":      crash,
 			"module":     module,
 			"keep":       keep,
 			"like":       like,
@@ -95,7 +95,7 @@ func (h *harness) program(name string) func(*testscript.TestScript, bool, []stri
 	}
 }
 
-var bubblewrap = sync.OnceValue(func() bool {
+var bubblewrap = sync.OnceValue(func() bool { //nolint:gochecknoglobals // tried once
 	return exec.CommandContext(context.Background(), "bwrap", "--unshare-all", "--ro-bind", "/", "/", "true").Run() == nil
 })
 

@@ -7,7 +7,7 @@ type Phase string
 
 // The phases, in the order a task usually passes them.
 const (
-	PhaseWaiting   Phase = "waiting"   // no site has room now; it is announced again
+	PhaseWaiting   Phase = "waiting"   // no site has capacity now; it is announced again
 	PhaseAnnounced Phase = "announced" // offers are being collected
 	PhaseAwarded   Phase = "awarded"   // a site was chosen and has not accepted yet, or it queues there
 	PhaseStaging   Phase = "staging"   // the site fetches the inputs

@@ -121,7 +121,7 @@ func WriteReport(r Report) error {
 func WritePreparing(on bool) error { return tellSupervisor(note{Preparing: &on}) }
 
 // reportFile is the one file of the descriptor, which ends with the last that refers to it.
-var reportFile = sync.OnceValue(func() *os.File { return os.NewFile(reportFD, "report") })
+var reportFile = sync.OnceValue(func() *os.File { return os.NewFile(reportFD, "report") }) //nolint:gochecknoglobals // one for the process
 
 func tellSupervisor(what any) error {
 	f := reportFile()

@@ -375,7 +375,7 @@ func tellAgent(ctx context.Context, notes io.Writer, agent *client.Client, file 
 	if answer.Problem != "" {
 		return fmt.Errorf("the running agent keeps its settings: %s", answer.Problem)
 	}
-	if path, err := filepath.Abs(file); err == nil && path != answer.File {
+	if path, wrong := filepath.Abs(file); wrong == nil && path != answer.File {
 		fmt.Fprintf(notes, "the running agent reads %s, not this file\n", answer.File)
 	}
 	now, err := agent.Configuration(ctx)

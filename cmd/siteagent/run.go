@@ -81,7 +81,7 @@ func run(ctx context.Context, s *settings) error {
 		return errors.Join(err, a.Close())
 	}
 	for _, n := range configNotices(s.shown, s.origins) {
-		log.Warn(n.Text, "cause", n.Cause, "action", n.Action)
+		log.Warn("the owner should know", "notice", noticeText(n))
 	}
 	log.Info("the site is up", "site", string(a.Self()), "name", c.Name, "domain", string(c.Domain), "addresses", a.Addrs())
 	life, end := context.WithCancel(ctx)

@@ -148,7 +148,7 @@ func insertUnder(text []byte, key, block *yaml.Node, written string) []byte {
 }
 
 // plain is what needs no quotes in YAML, also within braces.
-var plain = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9_./@+-]*$`) //nolint:gochecknoglobals // a constant pattern
+var plain = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9_./@+-]*$`)
 
 // quoted is a text as a YAML scalar.
 func quoted(text string) string {
@@ -299,8 +299,8 @@ func nodeEnd(text []byte, n *yaml.Node) (int, bool) {
 }
 
 var (
-	doubleQuoted = regexp.MustCompile(`^"(?:[^"\\\n]|\\.)*"`) //nolint:gochecknoglobals // a constant pattern
-	singleQuoted = regexp.MustCompile(`^'(?:[^'\n]|'')*'`)    //nolint:gochecknoglobals // a constant pattern
+	doubleQuoted = regexp.MustCompile(`^"(?:[^"\\\n]|\\.)*"`)
+	singleQuoted = regexp.MustCompile(`^'(?:[^'\n]|'')*'`)
 )
 
 func matchEnd(at int, rest []byte, pattern *regexp.Regexp) (int, bool) {

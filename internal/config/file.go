@@ -114,8 +114,8 @@ func (c Agent) File() []byte {
 // Who may read it stays as it was; a new file is its owner's alone, and its directory
 // is made.
 func WriteFile(file string, text []byte) error {
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write the configuration: %w", err)
 	}

@@ -136,8 +136,13 @@ func asSpan() codec[time.Duration] {
 	return codec[time.Duration]{name: "duration", parse: grid.ParseSpan, show: spanText}
 }
 
-func asSize() codec[int64] { return codec[int64]{name: "size", parse: grid.ParseBytes, show: sizeText} }
-func asRate() codec[int64] { return codec[int64]{name: "rate", parse: grid.ParseRate, show: rateText} }
+func asSize() codec[int64] {
+	return codec[int64]{name: "size", parse: grid.ParseBytes, show: sizeText}
+}
+
+func asRate() codec[int64] {
+	return codec[int64]{name: "rate", parse: grid.ParseRate, show: rateText}
+}
 
 // asMilli is written as a decimal number and kept in thousandths.
 func asMilli() codec[int64] {

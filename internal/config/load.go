@@ -227,7 +227,7 @@ func placed(err error, values []value) error {
 	if err == nil {
 		return nil
 	}
-	if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // what was joined, not what is wrapped
+	if several, ok := err.(interface{ Unwrap() []error }); ok { // joined, not wrapped
 		var errs []error
 		for _, one := range several.Unwrap() {
 			errs = append(errs, placed(one, values))

@@ -15,6 +15,9 @@ type award struct {
 	tasks []grid.AttemptID
 }
 
+// awardTable is the awards whose answers are awaited, by their first attempt.
+type awardTable map[grid.AttemptID]award
+
 // handover is what a strategy gives to one site.
 type handover struct {
 	c     *candidate
@@ -84,19 +87,19 @@ func (m *Machine) sendAward(j *job, h handover) {
 
 // awardTask makes an offer the latest attempt of a task. Its token is durable before the
 // award is sent.
-func (m *Machine) awardTask(j *job, index uint32, c *candidate) {
+func (r *run) awardTask(j *job, index uint32, c *candidate) {
 	t := &j.tasks[index]
 	j.seat(index)
 	t.move(grid.PhaseAwarded)
 	t.attempt = attempt{
-		token: t.nextToken(), site: c.offer.Site, distance: c.offer.Parts.Distance, awardedAt: m.now,
+		token: t.nextToken(), site: c.offer.Site, distance: c.offer.Parts.Distance, awardedAt: r.now,
 		standing: t.standing,
 	}
 	t.silence = silence{}
 	if t.kept = 0; j.traits.promise {
 		t.kept = 1 - c.offer.Parts.Z
 	}
-	m.saveTask(j, index)
+	r.saveTask(j, index)
 }
 
 // onAwardTimer: the response window is over. No lease was granted for attempts

@@ -10,7 +10,7 @@ import (
 // Check implements step.Machine.
 func (m *Machine) Check() error {
 	for _, id := range m.jobs.ids() {
-		if err := m.checkJob(m.jobs.all[id]); err != nil {
+		if err := m.jobs.check(m.jobs.all[id]); err != nil {
 			return fmt.Errorf("job %s: %w", id, err)
 		}
 	}
@@ -20,7 +20,7 @@ func (m *Machine) Check() error {
 	return nil
 }
 
-func (m *Machine) checkJob(j *job) error {
+func (l *jobs) check(j *job) error {
 	if err := j.checkRoster(); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (m *Machine) checkJob(j *job) error {
 			return err
 		}
 	}
-	if j.open > 0 && m.jobs.isBlocked(j) && (j.round() != nil || len(j.waiting) < len(j.tasks)) {
+	if j.open > 0 && l.isBlocked(j) && (j.round() != nil || len(j.waiting) < len(j.tasks)) {
 		return errors.New("is placed before those that it comes after are done")
 	}
 	return nil

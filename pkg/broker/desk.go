@@ -60,7 +60,7 @@ func (d desk) tooWide(tasks uint32, onOne bool) (limit int64, wide bool) {
 }
 
 // isUnplaceable reports whether no site will ever take the job.
-func (d desk) isUnplaceable(r *round) bool { return d.m.isUnplaceable(d.j, r) }
+func (d desk) isUnplaceable(r *round) bool { return d.m.herald.isUnplaceable(d.j, r) }
 
 // completed is an offer with what only this submitter knows of its site.
 func (d desk) completed(from grid.SiteID, offer grid.Offer) grid.Offer {
@@ -139,14 +139,14 @@ func (d desk) save(index uint32) { d.m.saveTask(d.j, index) }
 
 // grant gives attempts a lease.
 func (d desk) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
-	d.m.grant(to, renewal, attempts, d.j.traits.lease)
+	d.m.rights.grant(to, renewal, attempts, d.j.traits.lease)
 }
 
 // fence stops attempts of lower tokens.
-func (d desk) fence(site grid.SiteID, below []grid.AttemptID) { d.m.fence(site, below) }
+func (d desk) fence(site grid.SiteID, below []grid.AttemptID) { d.m.rights.fence(site, below) }
 
 // acknowledge tells a site that the end of an attempt was heard.
-func (d desk) acknowledge(site grid.SiteID, id grid.AttemptID) { d.m.acknowledge(site, id) }
+func (d desk) acknowledge(site grid.SiteID, id grid.AttemptID) { d.m.rights.acknowledge(site, id) }
 
 func (d desk) setTimer(name, id string, at time.Time) { d.m.setTimer(name, id, at) }
 

@@ -11,9 +11,9 @@ import (
 )
 
 // endTask moves a task to a phase that it stays in.
-func (m *Machine) endTask(j *job, index uint32, phase grid.Phase) {
+func (r *run) endTask(j *job, index uint32, phase grid.Phase) {
 	j.end(index, phase)
-	m.saveTask(j, index)
+	r.saveTask(j, index)
 }
 
 // endIfDone ends a job whose tasks all have.
@@ -39,7 +39,7 @@ func (m *Machine) endJob(j *job, kind protocol.ClearKind) {
 	m.herald.clear(j, kind)
 	m.report(step.LevelInfo, eventJobEnded, j.about(), m.cfg.Here)
 	m.setTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))
-	m.lookAfter(j)
+	m.looks.after(j)
 }
 
 // onCancel calls a job off: what waits ends now, what runs is told to stop.
@@ -77,7 +77,7 @@ func (m *Machine) endTasks(j *job, phase grid.Phase, outcome string, which func(
 			t.log(outcome, m.now)
 			switch {
 			case keep: // the site still has outputs of others
-				m.fence(t.site, []grid.AttemptID{m.fenceOf(j.attempt(uint32(i)))})
+				m.rights.fence(t.site, []grid.AttemptID{m.rights.fenceOf(j.attempt(uint32(i)))})
 			case !told[t.site]:
 				told[t.site] = true
 				m.out.Send(t.site, protocol.Cancel{Job: j.id})
@@ -88,16 +88,16 @@ func (m *Machine) endTasks(j *job, phase grid.Phase, outcome string, which func(
 }
 
 // callOffQueued calls a task off at all sites that queue it.
-func (m *Machine) callOffQueued(j *job, index uint32, told map[grid.SiteID]bool) {
+func (r *run) callOffQueued(j *job, index uint32, told map[grid.SiteID]bool) {
 	t := &j.tasks[index]
-	for _, r := range t.rivals {
-		if !told[r.site] {
-			told[r.site] = true
-			m.out.Send(r.site, protocol.Cancel{Job: j.id})
+	for _, queued := range t.rivals {
+		if !told[queued.site] {
+			told[queued.site] = true
+			r.out.Send(queued.site, protocol.Cancel{Job: j.id})
 		}
 	}
 	if t.queued() {
-		m.stopTimer(timerRivals, j.taskID(index).String())
+		r.stopTimer(timerRivals, j.taskID(index).String())
 	}
 	t.rivals = nil
 }

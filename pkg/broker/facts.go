@@ -128,7 +128,7 @@ func (m *Machine) Restore(encoded []byte) error {
 		m.out.Facts().Apply(f)
 	}
 	for _, id := range m.jobs.ids() {
-		m.derive(m.jobs.all[id])
+		m.herald.derive(m.jobs.all[id])
 	}
 	for _, id := range m.jobs.submitted() {
 		m.jobs.depend(m.jobs.all[id])
@@ -207,12 +207,12 @@ func (l *jobs) restoreTask(f step.Fact) error {
 }
 
 // derive works out what is no fact of a restored job.
-func (m *Machine) derive(j *job) {
-	m.describe(j)
+func (h herald) derive(j *job) {
+	h.describe(j)
 	j.gossiped = true // an earlier run may have asked anybody
 	j.offered = j.placedAny()
 	j.count()
-	_ = j.measure(&m.cfg) // it was accepted: what it takes is still wanted
+	_ = j.measure(&h.cfg) // it was accepted: what it takes is still wanted
 }
 
 var timeZero time.Time //nolint:gochecknoglobals // the zero time, named

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"slices"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -80,7 +82,7 @@ func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit) {
 	}
 	site := t.site
 	m.requeue(j, index)
-	m.acknowledge(site, id)
+	m.rights.acknowledge(site, id)
 	m.placeAgain(j)
 }
 
@@ -124,7 +126,7 @@ func (m *Machine) takeUp(j *job, index uint32) {
 		t.move(grid.PhaseStaging) // its place in the plan is ahead, as far as was heard
 	}
 	m.saveTask(j, index)
-	m.lookAtBound(j)
+	m.looks.atBound(j)
 	m.report(step.LevelInfo, eventAttemptReturned, j.attempt(index), t.site)
 }
 
@@ -134,19 +136,10 @@ func (m *Machine) unwait(j *job, index uint32) {
 	j.how.released(desk{m, j}, heardAgain)
 }
 
-// awaitReturns gives attempts whose sites fell silent the time to come back: it was this
-// site that was cut off.
-func (m *Machine) awaitReturns() {
-	until := m.now.Add(m.cfg.Reunion)
-	for _, id := range m.jobs.ids() {
-		j := m.jobs.all[id]
-		awaited := false
-		for _, i := range j.waiting {
-			awaited = awaited || j.tasks[i].silent
-		}
-		if awaited {
-			m.peers.reunion = until
-			m.setTimer(timerReunion, string(id), until)
-		}
-	}
+// silentOnes lists the jobs that wait with an attempt that may come back.
+func (l *jobs) silentOnes() []grid.JobID {
+	return slices.DeleteFunc(l.ids(), func(id grid.JobID) bool {
+		j := l.all[id]
+		return !slices.ContainsFunc(j.waiting, func(i uint32) bool { return j.tasks[i].silent })
+	})
 }

@@ -10,8 +10,13 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// Leases, fences and acknowledgements leave from this file alone: whoever has a lease may
-// run, whoever is fenced off may not, and what is acknowledged may be forgotten.
+// rights says who may run what. Leases, fences and acknowledgements leave from here alone:
+// whoever has a lease may run, whoever is fenced off may not, and an end that is
+// acknowledged may be forgotten.
+type rights struct {
+	*run
+	jobs *jobs
+}
 
 // onRenew answers a site that asks for leases: Accepted asks for the first, Renew
 // for each further one. The latest attempt of an open task gets its lease; all
@@ -24,7 +29,7 @@ func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.Atte
 	for _, id := range attempts {
 		j, t := m.jobs.current(from, id)
 		if t == nil || !t.active() && !t.returnable() {
-			below = append(below, m.fenceOf(id))
+			below = append(below, m.rights.fenceOf(id))
 			continue
 		}
 		if !slices.Contains(touched, j) {
@@ -41,10 +46,10 @@ func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.Atte
 	}
 	if len(below) > 0 {
 		m.reportRefused(eventFenced, from, below[0], grid.ReasonStale)
-		m.fence(from, below)
+		m.rights.fence(from, below)
 	}
 	for _, d := range slices.Sorted(maps.Keys(leases)) {
-		m.grant(from, renewal, leases[d], d)
+		m.rights.grant(from, renewal, leases[d], d)
 	}
 	for _, j := range touched {
 		j.how.woken(desk{m, j}, wake{why: wakeGranted})
@@ -92,7 +97,7 @@ func (m *Machine) confirm(j *job, t *task, id grid.AttemptID) (first bool) {
 		t.accepted = true
 		m.saveTask(j, index)
 	}
-	m.lookAtBound(j)
+	m.looks.atBound(j)
 	m.report(step.LevelInfo, eventAccepted, id, t.site)
 	return true
 }
@@ -100,34 +105,34 @@ func (m *Machine) confirm(j *job, t *task, id grid.AttemptID) (first bool) {
 // grant makes the promise: until the lease's end on this clock, a margin
 // included, the task is not awarded again. A promise that outlives what a
 // restarted broker presumes anyway is durable before it is made.
-func (m *Machine) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID, d time.Duration) {
+func (r rights) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID, d time.Duration) {
 	if len(attempts) == 0 {
 		return
 	}
-	end := m.now.Add(d + m.cfg.LeaseMargin)
+	end := r.now.Add(d + r.cfg.LeaseMargin)
 	for _, id := range attempts {
-		j, t := m.jobs.current(to, id)
+		j, t := r.jobs.current(to, id)
 		if t == nil {
 			continue // only without fencing
 		}
 		t.leaseEnd = end
-		if d > m.cfg.Lease {
-			m.saveTask(j, id.Task.Index)
+		if d > r.cfg.Lease {
+			r.saveTask(j, id.Task.Index)
 		}
-		m.setTimer(timerLease, id.String(), end)
+		r.setTimer(timerLease, id.String(), end)
 	}
-	m.out.Send(to, protocol.Lease{Renewal: renewal, Attempts: attempts, Duration: d})
+	r.out.Send(to, protocol.Lease{Renewal: renewal, Attempts: attempts, Duration: d})
 }
 
 // fence stops what a site has of tasks, up to a token each.
-func (m *Machine) fence(site grid.SiteID, below []grid.AttemptID) {
-	m.out.Send(site, protocol.Fence{Below: below})
+func (r rights) fence(site grid.SiteID, below []grid.AttemptID) {
+	r.out.Send(site, protocol.Fence{Below: below})
 }
 
 // fenceOf is the token below which the attempts of a task are to stop.
-func (m *Machine) fenceOf(id grid.AttemptID) grid.AttemptID {
+func (r rights) fenceOf(id grid.AttemptID) grid.AttemptID {
 	below := above(id.Task, id.Token)
-	if _, t := m.jobs.task(id.Task); t != nil && t.token > id.Token {
+	if _, t := r.jobs.task(id.Task); t != nil && t.token > id.Token {
 		below.Token = t.token
 	}
 	return below
@@ -140,8 +145,8 @@ func above(id grid.TaskID, token grid.Token) grid.AttemptID {
 
 // acknowledge tells a site that the end of an attempt was heard, and what it has left is
 // here, or not wanted.
-func (m *Machine) acknowledge(site grid.SiteID, id grid.AttemptID) {
-	m.out.Send(site, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
+func (r rights) acknowledge(site grid.SiteID, id grid.AttemptID) {
+	r.out.Send(site, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
 }
 
 // onProgress follows an attempt.
@@ -163,7 +168,7 @@ func (m *Machine) onProgress(from grid.SiteID, msg protocol.Progress) {
 	m.planned(j, msg)
 	if msg.Phase == grid.PhaseRunning && t.startedAt.IsZero() {
 		t.startedAt = m.now
-		m.lookAtBound(j)
+		m.looks.atBound(j)
 	}
 }
 
@@ -171,18 +176,18 @@ func (m *Machine) onProgress(from grid.SiteID, msg protocol.Progress) {
 const plannedStep = time.Second
 
 // planned notes when a task's place in its site's plan begins.
-func (m *Machine) planned(j *job, msg protocol.Progress) {
+func (r *run) planned(j *job, msg protocol.Progress) {
 	t := &j.tasks[msg.Attempt.Task.Index]
 	if msg.Phase != grid.PhaseStaging || msg.StartsIn == 0 {
 		t.startsAt = timeZero
 		return
 	}
-	at := m.now.Add(msg.StartsIn)
+	at := r.now.Add(msg.StartsIn)
 	moved := at.Sub(t.startsAt).Abs() >= plannedStep
 	if moved || !j.traits.promise {
 		t.startsAt = at
 	}
 	if moved && j.traits.promise {
-		m.saveTask(j, msg.Attempt.Task.Index)
+		r.saveTask(j, msg.Attempt.Task.Index)
 	}
 }

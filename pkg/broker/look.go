@@ -25,6 +25,7 @@ const (
 
 // looks is the queue. It is no fact: Boot looks at every job.
 type looks struct {
+	jobs  *jobs
 	queue []look
 	found []look // while a look is taken: what it adds
 	under bool   // a look is being taken
@@ -78,30 +79,30 @@ func (m *Machine) drainLooks() {
 	}
 }
 
-// lookAfter queues the jobs that waited for one that has ended now, and those that were
+// after queues the jobs that waited for one that has ended now, and those that were
 // bound to it.
-func (m *Machine) lookAfter(ended *job) {
+func (l *looks) after(ended *job) {
 	if ended.traits.passive {
-		for _, id := range m.jobs.boundTo(ended.id) {
-			m.looks.add(id, lookReservationOver)
+		for _, id := range l.jobs.boundTo(ended.id) {
+			l.add(id, lookReservationOver)
 		}
 	}
-	for _, id := range m.jobs.inOrder(m.jobs.dependants[ended.id]) {
-		if slices.Contains(m.jobs.all[id].spec.After, ended.id) {
-			m.looks.add(id, lookPredecessorEnded)
+	for _, id := range l.jobs.inOrder(l.jobs.dependants[ended.id]) {
+		if slices.Contains(l.jobs.all[id].spec.After, ended.id) {
+			l.add(id, lookPredecessorEnded)
 		}
 	}
 }
 
-// lookAtBound queues the jobs that wait for a place of a reservation: it is held now,
+// atBound queues the jobs that wait for a place of a reservation: it is held now,
 // perhaps at another site than before, or its time has come.
-func (m *Machine) lookAtBound(res *job) {
+func (l *looks) atBound(res *job) {
 	if !res.traits.passive {
 		return
 	}
-	for _, id := range m.jobs.inOrder(m.jobs.boundTo(res.id)) {
-		if !m.looks.has(id, lookReservationHeld) {
-			m.looks.add(id, lookReservationHeld)
+	for _, id := range l.jobs.inOrder(l.jobs.boundTo(res.id)) {
+		if !l.has(id, lookReservationHeld) {
+			l.add(id, lookReservationHeld)
 		}
 	}
 }

@@ -14,10 +14,11 @@ import (
 type Machine struct {
 	*run
 	jobs    *jobs
-	probes  map[grid.JobID]*probe
+	probes  probes
 	peers   *peers
 	herald  herald
-	awards  map[grid.AttemptID]award // awaiting an answer, by their first attempt
+	rights  rights
+	awards  awardTable
 	looks   looks
 	counter uint64 // of jobs, ever
 }
@@ -57,10 +58,11 @@ func New(cfg Config) *Machine {
 	}
 	r := &run{cfg: cfg, rng: step.NewRand(cfg.Seed, "broker/"+string(cfg.Owner), 0)}
 	m := &Machine{
-		run: r, jobs: newJobs(), probes: make(map[grid.JobID]*probe), peers: newPeers(r),
-		awards: make(map[grid.AttemptID]award),
+		run: r, jobs: newJobs(), probes: make(probes), peers: newPeers(r),
+		awards: make(awardTable),
 	}
-	m.herald = herald{run: r, peers: m.peers, jobs: m.jobs}
+	m.herald, m.rights = herald{run: r, peers: m.peers, jobs: m.jobs}, rights{run: r, jobs: m.jobs}
+	m.looks.jobs = m.jobs
 	return m
 }
 
@@ -129,21 +131,21 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		case timerExplain:
 			m.withEnquiry(id, m.herald.onExplainTimer)
 		case timerAgain, timerReunion:
-			m.withJob(id, m.announceInTurn)
+			m.jobs.with(id, m.announceInTurn)
 		case timerHold:
-			m.withJob(id, m.onHoldTimer)
+			m.jobs.with(id, m.onHoldTimer)
 		case timerWindow:
-			m.withJob(id, m.onWindowTimer)
+			m.jobs.with(id, m.onWindowTimer)
 		case timerForget:
 			m.onForgetTimer(grid.JobID(id))
 		case timerRivals:
 			m.onRivalsTimer(id)
 		case timerAward:
-			m.withAttempt(id, m.onAwardTimer)
+			withAttempt(id, m.onAwardTimer)
 		case timerLease:
-			m.withAttempt(id, m.onLeaseTimer)
+			withAttempt(id, m.onLeaseTimer)
 		case timerCollect:
-			m.withAttempt(id, m.onCollectTimer)
+			withAttempt(id, m.onCollectTimer)
 		}
 
 	default: // the other inputs are the site machine's
@@ -152,9 +154,9 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 	return m.out.Take()
 }
 
-// withJob does something with the job that a timer names, if it is still there.
-func (m *Machine) withJob(id string, do func(*job)) {
-	if j, known := m.jobs.all[grid.JobID(id)]; known {
+// with does something with the job that a timer names, if it is still there.
+func (l *jobs) with(id string, do func(*job)) {
+	if j, known := l.all[grid.JobID(id)]; known {
 		do(j)
 	}
 }
@@ -166,7 +168,7 @@ func (m *Machine) withEnquiry(id string, do func(*job)) {
 	}
 }
 
-func (m *Machine) withAttempt(id string, do func(grid.AttemptID)) {
+func withAttempt(id string, do func(grid.AttemptID)) {
 	if attempt, err := grid.ParseAttemptID(id); err == nil {
 		do(attempt)
 	}
@@ -183,9 +185,9 @@ func (m *Machine) heeded(from grid.SiteID, msg protocol.Message) bool {
 }
 
 // onCapacity takes what this site can do now: it is what data is fetched from.
-func (m *Machine) onCapacity(in step.CapacityChanged) {
-	if m.valid(m.cfg.Here, in.Capability) {
-		m.cfg.Capability = in.Capability
+func (r *run) onCapacity(in step.CapacityChanged) {
+	if r.valid(r.cfg.Here, in.Capability) {
+		r.cfg.Capability = in.Capability
 	}
 }
 

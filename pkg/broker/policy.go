@@ -28,16 +28,16 @@ func (p Policy) orders() bool { return p == PolicyNAA || p == PolicyNSA }
 // calls a node: the job asks for as many at once as wait, and there are as many as all
 // sites seen within a week could run at once, those that are down included. If not, the
 // refusal says how many it may ask for.
-func (m *Machine) admits(j *job) bool {
-	if !m.cfg.Policy.admits() || j.offered && j.placedAny() {
+func (p *peers) admits(j *job) bool {
+	if !p.cfg.Policy.admits() || j.offered && j.placedAny() {
 		return true
 	}
-	total, alpha := m.peers.longRun(j.req)
+	total, alpha := p.longRun(j.req)
 	accepted, err := avail.SAA(float64(len(j.waiting)), total, alpha)
 	if err == nil && accepted {
 		return true
 	}
-	j.answers[m.cfg.Here] = Answer{Site: m.cfg.Here, Seq: j.seq, At: m.now, Refusal: grid.Refusal{
+	j.answers[p.cfg.Here] = Answer{Site: p.cfg.Here, Seq: j.seq, At: p.now, Refusal: grid.Refusal{
 		Reason: grid.ReasonAvailability, Want: int64(len(j.waiting)), Have: int64(math.Floor(alpha * total)),
 	}}
 	return false

@@ -66,7 +66,7 @@ func (m *Machine) onPeerGone(in step.PeerGone) {
 		}
 		m.unawait(j, in.Site)
 	}
-	for _, id := range m.probeIDs() {
+	for _, id := range m.probes.ids() {
 		m.unawait(m.probes[id].job, in.Site)
 	}
 }
@@ -111,8 +111,12 @@ func (m *Machine) heard(from grid.SiteID) {
 	if p, known := m.peers.all[from]; known {
 		p.lastSeen = m.now
 	}
-	if from != m.cfg.Here && m.peers.cutOff {
-		m.peers.cutOff = false
-		m.awaitReturns()
+	if from == m.cfg.Here || !m.peers.cutOff {
+		return
+	}
+	m.peers.cutOff = false
+	for _, id := range m.jobs.silentOnes() {
+		m.peers.reunion = m.now.Add(m.cfg.Reunion)
+		m.setTimer(timerReunion, string(id), m.peers.reunion)
 	}
 }

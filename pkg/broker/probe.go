@@ -17,6 +17,11 @@ type probe struct {
 	command uint64 // to be answered when its round closes
 }
 
+// probes is the table of those that are kept.
+type probes map[grid.JobID]*probe
+
+func (p probes) ids() []grid.JobID { return slices.Sorted(maps.Keys(p)) }
+
 const probeKept = 10 * time.Minute
 
 // onProbe asks for offers and places nothing. It is answered when the round
@@ -33,14 +38,12 @@ func (m *Machine) onProbe(in step.Probe) {
 }
 
 // endProbe answers a probe whose round is over.
-func (m *Machine) endProbe(p *probe) {
-	p.open, p.waiting, p.ended = 0, nil, m.now
-	m.herald.clear(p.job, protocol.ClearWithdrawn)
-	m.out.Emit(step.Reply{Command: p.command, Job: p.id})
-	m.setTimer(timerForget, string(p.id), m.now.Add(probeKept))
+func (h herald) endProbe(p *probe) {
+	p.open, p.waiting, p.ended = 0, nil, h.now
+	h.clear(p.job, protocol.ClearWithdrawn)
+	h.out.Emit(step.Reply{Command: p.command, Job: p.id})
+	h.setTimer(timerForget, string(p.id), h.now.Add(probeKept))
 }
-
-func (m *Machine) probeIDs() []grid.JobID { return slices.Sorted(maps.Keys(m.probes)) }
 
 // enquiry finds what was asked for: a job or a probe.
 func (m *Machine) enquiry(id grid.JobID) (*job, bool) {

@@ -8,7 +8,7 @@ import (
 
 // enquiryIDs lists the jobs and the probes, ascending.
 func (m *Machine) enquiryIDs() []grid.JobID {
-	ids := append(m.jobs.ids(), m.probeIDs()...)
+	ids := append(m.jobs.ids(), m.probes.ids()...)
 	slices.Sort(ids)
 	return ids
 }

@@ -18,7 +18,7 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 	if t == nil || t.phase.Ended() || t.phase == grid.PhaseWaiting && !t.silent {
 		// Not awaited, or heard before: a site repeats an end until it is
 		// acknowledged, and a failure is to be counted once.
-		m.acknowledge(from, msg.Attempt)
+		m.rights.acknowledge(from, msg.Attempt)
 		return
 	}
 	if t.phase == grid.PhaseCollecting {
@@ -95,11 +95,11 @@ func (m *Machine) giveUpOutputs(j *job, index uint32, problem string) {
 
 // hurryCollect shortens the time in which the outputs of an attempt must be had whose
 // site has died. What is being fetched from it may only notice much later.
-func (m *Machine) hurryCollect(j *job, index uint32) {
+func (r *run) hurryCollect(j *job, index uint32) {
 	t := &j.tasks[index]
-	if by := m.now.Add(m.cfg.CollectDead); by.Before(t.collectBy) {
+	if by := r.now.Add(r.cfg.CollectDead); by.Before(t.collectBy) {
 		t.collectBy = by
-		m.setTimer(timerCollect, j.attempt(index).String(), by)
+		r.setTimer(timerCollect, j.attempt(index).String(), by)
 	}
 }
 
@@ -126,6 +126,6 @@ func (m *Machine) finish(j *job, index uint32) {
 	m.out.Report(step.LevelInfo, "task_"+phase.String(), step.Report{
 		Attempt: id, Site: t.site, Value: float64(t.exit.Status()),
 	})
-	m.acknowledge(t.site, id)
+	m.rights.acknowledge(t.site, id)
 	m.endIfDone(j)
 }

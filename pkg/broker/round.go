@@ -115,10 +115,10 @@ func (m *Machine) closeRound(j *job) {
 	m.stopTimer(timerExplain, string(j.id))
 	m.peers.noteSilence(r)
 	if p, is := m.probes[j.id]; is {
-		m.endProbe(p)
+		m.herald.endProbe(p)
 		return
 	}
-	if !m.admits(j) {
+	if !m.peers.admits(j) {
 		m.refuseJob(j)
 		return
 	}
@@ -145,12 +145,12 @@ func (p *peers) noteSilence(r *round) {
 
 // isUnplaceable: no site has ever offered, at least one has answered, and every
 // member seen within the last minute says that the job never fits.
-func (m *Machine) isUnplaceable(j *job, r *round) bool {
-	if j.offered || !r.complete || !r.explain || len(j.answers) == 0 || !m.peers.allRefuse(j.answers) {
+func (h herald) isUnplaceable(j *job, r *round) bool {
+	if j.offered || !r.complete || !r.explain || len(j.answers) == 0 || !h.peers.allRefuse(j.answers) {
 		return false
 	}
-	if own, answered := j.answers[m.cfg.Here]; !answered || !own.neverFits() {
+	if own, answered := j.answers[h.cfg.Here]; !answered || !own.neverFits() {
 		return false
 	}
-	return m.peers.metEnough()
+	return h.peers.metEnough()
 }

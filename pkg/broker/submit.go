@@ -38,9 +38,9 @@ func (m *Machine) onSubmit(in step.Submit) {
 }
 
 // watchWindow sets the timer by which what waits is not forgotten when it is too late.
-func (m *Machine) watchWindow(j *job) {
+func (r *run) watchWindow(j *job) {
 	if last := j.traits.lastStart; !last.IsZero() && j.open > 0 {
-		m.setTimer(timerWindow, string(j.id), last)
+		r.setTimer(timerWindow, string(j.id), last)
 	}
 }
 
@@ -59,7 +59,7 @@ func (m *Machine) accept(spec grid.Job) (*job, error) {
 		return nil, step.ErrTooManyJob
 	}
 	j := newJob(newJobID(m.cfg, m.incarnation, m.counter+1), spec, m.now, &m.cfg)
-	m.describe(j)
+	m.herald.describe(j)
 	if err := j.measure(&m.cfg); err != nil {
 		return nil, err
 	}
@@ -118,8 +118,8 @@ func isText(item grid.Item) bool {
 }
 
 // describe derives what the announcements say: the data's first source is this site.
-func (m *Machine) describe(j *job) {
-	j.req = j.spec.Requirement(m.cfg.Here, m.cfg.Capability, m.peers.potential())
+func (h herald) describe(j *job) {
+	j.req = j.spec.Requirement(h.cfg.Here, h.cfg.Capability, h.peers.potential())
 	j.digest = protocol.DigestOf(j.req)
 }
 

@@ -98,8 +98,8 @@ func readGivenUp(t *testing.T, root string) phrases {
 		if match == nil {
 			continue
 		}
-		for text := range strings.SplitSeq(match[1], ",") {
-			text, instead := strings.TrimSpace(text), strings.TrimSpace(match[2])
+		for words := range strings.SplitSeq(match[1], ",") {
+			text, instead := strings.TrimSpace(words), strings.TrimSpace(match[2])
 			given = append(given, newPhrase(text, instead, match[3] == "screen"))
 		}
 	}

@@ -1,22 +1,9 @@
 package broker
 
 import (
-	"time"
-
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
-
-// Answer is what a site last said to a job.
-type Answer struct {
-	Site    grid.SiteID
-	Seq     uint32       // of the announcement
-	Offer   *grid.Offer  // nil when it refused
-	Refusal grid.Refusal // when it refused
-	At      time.Time
-}
-
-func (a Answer) neverFits() bool { return a.Offer == nil && a.Refusal.Never }
 
 // onBid takes an offer (thesis 4.1, step 3). A late one is kept, too: the site
 // stands by it until it expires.
@@ -73,4 +60,56 @@ func (m *Machine) take(j *job, a Answer) {
 	}
 	r.enter(a)
 	m.closeIfComplete(j)
+}
+
+// closeIfComplete ends a round before its TTL when nobody else is expected to answer.
+func (m *Machine) closeIfComplete(j *job) {
+	r := j.round()
+	if r == nil {
+		return
+	}
+	for _, site := range r.unseen {
+		if !m.peers.reachable(site) {
+			r.settle(site)
+		}
+	}
+	r.unseen = nil
+	if r.pending == 0 || r.isSampled() && r.offers >= enoughOffers {
+		m.closeRound(j)
+	}
+}
+
+// closeRound ends a round, when its TTL is over or nobody else is expected to answer: it
+// awards what the offers allow, refuses a job that can never be placed, and
+// lets the rest be asked for again.
+func (m *Machine) closeRound(j *job) {
+	r := j.round()
+	if r == nil {
+		return
+	}
+	j.enter(nil)
+	m.stopTimer(timerRound, string(j.id))
+	m.stopTimer(timerExplain, string(j.id))
+	m.peers.noteSilence(r)
+	if p, is := m.probes[j.id]; is {
+		m.herald.endProbe(p)
+		return
+	}
+	if !m.peers.admits(j) {
+		m.refuseJob(j)
+		return
+	}
+	if !m.hopeless(j) {
+		m.place(j, occasion{why: roundOver, round: r})
+	}
+}
+
+// onNeedRequirements serves a site whose cache was cold (thesis 4.1,
+// re-submission, step 3).
+func (m *Machine) onNeedRequirements(from grid.SiteID, msg protocol.NeedRequirements) {
+	j, ok := m.enquiry(msg.Job)
+	if !ok || j.open == 0 || msg.Seq != j.seq {
+		return
+	}
+	m.out.Send(from, protocol.Requirements{Announce: j.announcement(&m.cfg)})
 }

@@ -8,16 +8,6 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// award is an award whose answer is awaited.
-type award struct {
-	job   grid.JobID
-	site  grid.SiteID
-	tasks []grid.AttemptID
-}
-
-// awardTable is the awards whose answers are awaited, by their first attempt.
-type awardTable map[grid.AttemptID]award
-
 // handover is what a strategy gives to one site.
 type handover struct {
 	c     *candidate

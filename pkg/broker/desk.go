@@ -9,13 +9,6 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// desk is all that a strategy sees: the job that it places, and the part of the core that
-// it may use. Not on it: facts, the fault ledger, other jobs, announcements.
-type desk struct {
-	m *Machine
-	j *job
-}
-
 // Asking changes nothing.
 
 func (d desk) now() time.Time { return d.m.now }

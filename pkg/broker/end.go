@@ -149,14 +149,6 @@ func (m *Machine) hopeless(j *job) bool {
 	return m.expire(j) || len(j.waiting) == 0
 }
 
-// onWindowTimer ends what waits when it is too late for it. What may still come back is
-// waited for.
-func (m *Machine) onWindowTimer(j *job) {
-	if !m.expire(j) {
-		m.announceInTurn(j)
-	}
-}
-
 // expire ends what waits when the window is over, and reports whether nothing waits
 // any more. Nothing is started late: who was never promised a place is refused, who
 // has lost it has failed.

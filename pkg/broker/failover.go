@@ -1,8 +1,6 @@
 package broker
 
 import (
-	"slices"
-
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -134,12 +132,4 @@ func (m *Machine) takeUp(j *job, index uint32) {
 func (m *Machine) unwait(j *job, index uint32) {
 	j.seat(index)
 	j.how.released(desk{m, j}, heardAgain)
-}
-
-// silentOnes lists the jobs that wait with an attempt that may come back.
-func (l *jobs) silentOnes() []grid.JobID {
-	return slices.DeleteFunc(l.ids(), func(id grid.JobID) bool {
-		j := l.all[id]
-		return !slices.ContainsFunc(j.waiting, func(i uint32) bool { return j.tasks[i].silent })
-	})
 }

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -69,6 +70,7 @@ type enquiry struct {
 
 const maxAnswers = 256
 
+// newJob makes the record of a job without a way to place it, see makeJob.
 func newJob(id grid.JobID, spec grid.Job, now time.Time, cfg *Config) *job {
 	j := &job{
 		enquiry: enquiry{
@@ -78,7 +80,6 @@ func newJob(id grid.JobID, spec grid.Job, now time.Time, cfg *Config) *job {
 		roster:    roster{tasks: make([]task, spec.Count), open: int(spec.Count)},
 		submitted: now,
 	}
-	j.how = strategyOf(spec, j.traits)
 	for i := range j.tasks {
 		j.tasks[i].move(grid.PhaseWaiting)
 		j.waiting = append(j.waiting, uint32(i))
@@ -88,24 +89,6 @@ func newJob(id grid.JobID, spec grid.Job, now time.Time, cfg *Config) *job {
 
 // enter changes what is under way for a job; nil: nothing is.
 func (j *job) enter(s stage) { j.stage = s }
-
-// round is the announcement under way, or nil.
-func (j *job) round() *round {
-	r, _ := j.stage.(*round)
-	return r
-}
-
-// holding is the request to hold offers that is under way, or nil.
-func (j *job) holding() *holding {
-	switch s := j.stage.(type) {
-	case *holding:
-		return s
-	case *gathering:
-		return &s.holding
-	default:
-		return nil
-	}
-}
 
 func (e *enquiry) taskID(index uint32) grid.TaskID { return grid.TaskID{Job: e.id, Index: index} }
 
@@ -282,4 +265,19 @@ func (j *job) checkRoster() error {
 		}
 	}
 	return nil
+}
+
+// Answer is what a site last said to a job.
+type Answer struct {
+	Site    grid.SiteID
+	Seq     uint32       // of the announcement
+	Offer   *grid.Offer  // nil when it refused
+	Refusal grid.Refusal // when it refused
+	At      time.Time
+}
+
+func (a Answer) neverFits() bool { return a.Offer == nil && a.Refusal.Never }
+
+func sortedSites[V any](sites map[grid.SiteID]V) []grid.SiteID {
+	return slices.Sorted(maps.Keys(sites))
 }

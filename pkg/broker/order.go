@@ -239,3 +239,18 @@ func (l *jobs) checkBinding(spec grid.Spec) error {
 	}
 	return nil
 }
+
+// with does something with the job that a timer names, if it is still there.
+func (l *jobs) with(id string, do func(*job)) {
+	if j, known := l.all[grid.JobID(id)]; known {
+		do(j)
+	}
+}
+
+// silentOnes lists the jobs that wait with an attempt that may come back.
+func (l *jobs) silentOnes() []grid.JobID {
+	return slices.DeleteFunc(l.ids(), func(id grid.JobID) bool {
+		j := l.all[id]
+		return !slices.ContainsFunc(j.waiting, func(i uint32) bool { return j.tasks[i].silent })
+	})
+}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/index"
@@ -275,43 +274,45 @@ func (p *peers) states() []MemberState {
 	return all
 }
 
-// atTheMost is how many such tasks the largest site and all together could run at once,
-// of those that were there within the last minute; false if one has not said what it
-// gives.
-func (p *peers) atTheMost(req grid.Requirement) (most, sum int64, said bool) {
-	most = places(req, p.cfg.Capability)
-	sum = most
-	for _, id := range p.sorted() {
-		if !p.missed(id) {
-			continue
-		}
-		if p.all[id].capability.Total.IsZero() {
-			return 0, 0, false
-		}
-		n := places(req, p.all[id].capability)
-		most, sum = max(most, n), sum+n
+func (p *peers) saveFault(site grid.SiteID) {
+	if index := p.faults.Index(site); index != 0 {
+		p.persist(factFault, string(site), faultFact{Index: index})
+		return
 	}
-	return most, sum, true
+	p.persistRemoval(factFault, string(site))
 }
 
-// longRun is how many such tasks all sites seen within a week could run at once, and
-// which part of that is up in the long run.
-func (p *peers) longRun(req grid.Requirement) (total, alpha float64) {
-	room := float64(places(req, p.cfg.Capability))
-	cycles, weights := []avail.Cycle{hereAlways()}, []float64{room}
-	total = room
-	for _, id := range p.sorted() {
-		other := p.all[id]
-		if !other.known(p.now) {
-			continue
-		}
-		room := float64(places(req, other.capability))
-		cycles, weights = append(cycles, other.cycle(p.now)), append(weights, room)
-		total += room
+// seen takes news of a site into the table, and reports whether it has just come; nil: it
+// is none that counts.
+func (p *peers) seen(in step.PeerSeen) (*member, bool) {
+	if p.banned.Has(in.Site) || in.Site == p.cfg.Here || !p.valid(in.Site, in.Capability) {
+		return nil, false
 	}
-	alpha, err := avail.MeanAvailability(cycles, weights)
-	if err != nil { // nobody has room
-		return total, 0
+	other, known := p.all[in.Site]
+	if !known {
+		p.forgetSome()
+		other = &member{}
+		p.all[in.Site] = other
 	}
-	return total, alpha
+	arrived := !other.connected
+	other.name, other.capability, other.skew = in.Name, in.Capability, in.Skew
+	if in.RoundTrip > 0 {
+		other.roundTrip = in.RoundTrip
+	}
+	other.connected, other.dead = true, false
+	return other, arrived
+}
+
+// gone takes it that a site is away, and reports whether it was known.
+func (p *peers) gone(in step.PeerGone) bool {
+	other, known := p.all[in.Site]
+	if !known {
+		return false
+	}
+	if other.connected {
+		other.went(p.now)
+		p.save(in.Site)
+	}
+	other.connected, other.dead = false, in.ProvenDead
+	return true
 }

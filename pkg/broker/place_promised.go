@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -27,24 +26,6 @@ type promised struct {
 }
 
 func newPromised() promised { return promised{taken: make(map[grid.SiteID]uint64)} }
-
-// holding is the request to some sites to make their offers firm, until all of them
-// have answered or the award window is over (Migol 6.2.1).
-type holding struct {
-	awaited map[grid.SiteID]*candidate // asked and silent so far, with the offer each had made
-	firm    map[grid.SiteID]*candidate // who holds what it offered
-}
-
-func newHolding() holding {
-	return holding{awaited: make(map[grid.SiteID]*candidate), firm: make(map[grid.SiteID]*candidate)}
-}
-
-// Bounds on the search for somebody who promises.
-const (
-	maxHolds = 64 // sites that are asked to hold at the same time
-	maxHasty = 2  // announcements at once because everybody who had offered was taken meanwhile
-	maxEmpty = 2  // complete rounds without an offer before a silent member is waited for no more
-)
 
 func (p *promised) place(d desk, on occasion) verdict {
 	p.seek(d)
@@ -137,52 +118,6 @@ func (p *promised) askToHold(d desk) {
 	if asked && h.held() < uint32(len(j.waiting)) { // what is held already does not wait longer for more
 		d.awaitHolds()
 	}
-}
-
-// enough reports whether no further site is to be asked: the top ones were, and those
-// asked suffice for the tasks.
-func (h *holding) enough(top int, tasks uint32) bool {
-	asked := len(h.awaited) + len(h.firm)
-	if asked < top {
-		return false
-	}
-	places := h.held()
-	for _, site := range sortedSites(h.awaited) {
-		places += min(h.awaited[site].left, tasks)
-	}
-	return places >= tasks || asked >= maxHolds
-}
-
-// held is how many tasks the firm offers take.
-func (h *holding) held() uint32 {
-	var places uint32
-	for _, site := range sortedSites(h.firm) {
-		places += h.firm[site].left
-	}
-	return places
-}
-
-// latest is the last offer of a site that is held, or asked for.
-func (h *holding) latest(site grid.SiteID) uint64 {
-	for _, held := range []map[grid.SiteID]*candidate{h.firm, h.awaited} {
-		if c := held[site]; c != nil {
-			return c.offer.ID
-		}
-	}
-	return 0
-}
-
-// involves reports whether a site was asked and has not said no.
-func (h *holding) involves(site grid.SiteID) bool {
-	return h.awaited[site] != nil || h.firm[site] != nil
-}
-
-// check implements stage.
-func (h *holding) check(j *job) error {
-	if j.open == 0 || !j.traits.firm {
-		return errors.New("asks sites to hold their offers for nothing")
-	}
-	return nil
 }
 
 // holdable lists the standing offers that a waiting task may go to, nearest first.

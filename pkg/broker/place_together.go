@@ -24,24 +24,8 @@ type together struct {
 	asked map[grid.SiteID]uint64
 }
 
-// gathering is the request to some sites to hold their shares of a common start.
-type gathering struct {
-	holding
-	shares []share
-	at     time.Time
-	tries  int // divisions that came to nothing because somebody did not hold
-}
-
 // maxDivisions bounds how many divisions of the same offers are tried.
 const maxDivisions = 16
-
-// check implements stage.
-func (g *gathering) check(j *job) error {
-	if len(j.waiting) != len(j.tasks) {
-		return fmt.Errorf("a common start is looked for, and %d of %d parts wait", len(j.waiting), len(j.tasks))
-	}
-	return g.holding.check(j)
-}
 
 func (s *together) place(d desk, on occasion) verdict {
 	s.gather(d)
@@ -248,16 +232,6 @@ func (s *together) decide(d desk) {
 	}
 	s.releaseHolds(d)
 	d.rest(s.ungathered(d))
-}
-
-// isComplete reports whether all shares are held.
-func (g *gathering) isComplete(now time.Time) bool {
-	complete := g.at.After(now)
-	for _, share := range g.shares {
-		c := g.firm[share.site]
-		complete = complete && c != nil && c.left >= share.parts && c.expires.After(now)
-	}
-	return complete
 }
 
 // ungathered: those who had offered could not hold it all at the same time. Everybody

@@ -98,3 +98,44 @@ func (p *peers) likeliest(candidates []*candidate) []*candidate {
 	}
 	return sorted
 }
+
+// longRun is how many such tasks all sites seen within a week could run at once, and
+// which part of that is up in the long run.
+func (p *peers) longRun(req grid.Requirement) (total, alpha float64) {
+	room := float64(places(req, p.cfg.Capability))
+	cycles, weights := []avail.Cycle{hereAlways()}, []float64{room}
+	total = room
+	for _, id := range p.sorted() {
+		other := p.all[id]
+		if !other.known(p.now) {
+			continue
+		}
+		room := float64(places(req, other.capability))
+		cycles, weights = append(cycles, other.cycle(p.now)), append(weights, room)
+		total += room
+	}
+	alpha, err := avail.MeanAvailability(cycles, weights)
+	if err != nil { // nobody has room
+		return total, 0
+	}
+	return total, alpha
+}
+
+// atTheMost is how many such tasks the largest site and all together could run at once,
+// of those that were there within the last minute; false if one has not said what it
+// gives.
+func (p *peers) atTheMost(req grid.Requirement) (most, sum int64, said bool) {
+	most = places(req, p.cfg.Capability)
+	sum = most
+	for _, id := range p.sorted() {
+		if !p.missed(id) {
+			continue
+		}
+		if p.all[id].capability.Total.IsZero() {
+			return 0, 0, false
+		}
+		n := places(req, p.all[id].capability)
+		most, sum = max(most, n), sum+n
+	}
+	return most, sum, true
+}

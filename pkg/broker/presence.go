@@ -30,27 +30,6 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 	}
 }
 
-// seen takes news of a site into the table, and reports whether it has just come; nil: it
-// is none that counts.
-func (p *peers) seen(in step.PeerSeen) (*member, bool) {
-	if p.banned.Has(in.Site) || in.Site == p.cfg.Here || !p.valid(in.Site, in.Capability) {
-		return nil, false
-	}
-	other, known := p.all[in.Site]
-	if !known {
-		p.forgetSome()
-		other = &member{}
-		p.all[in.Site] = other
-	}
-	arrived := !other.connected
-	other.name, other.capability, other.skew = in.Name, in.Capability, in.Skew
-	if in.RoundTrip > 0 {
-		other.roundTrip = in.RoundTrip
-	}
-	other.connected, other.dead = true, false
-	return other, arrived
-}
-
 // onPeerGone takes that a site cannot be reached any more. What it runs is left to its
 // leases, unless it has died; what it has offered is gone, and no answer of it is awaited.
 func (m *Machine) onPeerGone(in step.PeerGone) {
@@ -77,20 +56,6 @@ func (m *Machine) unawait(j *job, site grid.SiteID) {
 		r.settle(site)
 		m.closeIfComplete(j)
 	}
-}
-
-// gone takes it that a site is away, and reports whether it was known.
-func (p *peers) gone(in step.PeerGone) bool {
-	other, known := p.all[in.Site]
-	if !known {
-		return false
-	}
-	if other.connected {
-		other.went(p.now)
-		p.save(in.Site)
-	}
-	other.connected, other.dead = false, in.ProvenDead
-	return true
 }
 
 // onBans takes who is banned now. A banned site is lost to this one: its

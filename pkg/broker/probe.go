@@ -24,34 +24,10 @@ func (p probes) ids() []grid.JobID { return slices.Sorted(maps.Keys(p)) }
 
 const probeKept = 10 * time.Minute
 
-// onProbe asks for offers and places nothing. It is answered when the round
-// closes, and kept for `why` until the record expires.
-func (m *Machine) onProbe(in step.Probe) {
-	j, err := m.accept(in.Job)
-	if err != nil {
-		m.out.Emit(step.Reply{Command: in.Command, Err: err})
-		return
-	}
-	j.traits.thorough, j.how = true, &nearest{}
-	m.probes[j.id] = &probe{job: j, command: in.Command}
-	m.herald.announce(j)
-}
-
 // endProbe answers a probe whose round is over.
 func (h herald) endProbe(p *probe) {
 	p.open, p.waiting, p.ended = 0, nil, h.now
 	h.clear(p.job, protocol.ClearWithdrawn)
 	h.out.Emit(step.Reply{Command: p.command, Job: p.id})
 	h.setTimer(timerForget, string(p.id), h.now.Add(probeKept))
-}
-
-// enquiry finds what was asked for: a job or a probe.
-func (m *Machine) enquiry(id grid.JobID) (*job, bool) {
-	if j, known := m.jobs.all[id]; known {
-		return j, true
-	}
-	if p, known := m.probes[id]; known {
-		return p.job, true
-	}
-	return nil, false
 }

@@ -85,48 +85,6 @@ func (h herald) openRound(j *job, expected []grid.SiteID, everybody bool) *round
 	return r
 }
 
-// closeIfComplete ends a round before its TTL when nobody else is expected to answer.
-func (m *Machine) closeIfComplete(j *job) {
-	r := j.round()
-	if r == nil {
-		return
-	}
-	for _, site := range r.unseen {
-		if !m.peers.reachable(site) {
-			r.settle(site)
-		}
-	}
-	r.unseen = nil
-	if r.pending == 0 || r.isSampled() && r.offers >= enoughOffers {
-		m.closeRound(j)
-	}
-}
-
-// closeRound ends a round, when its TTL is over or nobody else is expected to answer: it
-// awards what the offers allow, refuses a job that can never be placed, and
-// lets the rest be asked for again.
-func (m *Machine) closeRound(j *job) {
-	r := j.round()
-	if r == nil {
-		return
-	}
-	j.enter(nil)
-	m.stopTimer(timerRound, string(j.id))
-	m.stopTimer(timerExplain, string(j.id))
-	m.peers.noteSilence(r)
-	if p, is := m.probes[j.id]; is {
-		m.herald.endProbe(p)
-		return
-	}
-	if !m.peers.admits(j) {
-		m.refuseJob(j)
-		return
-	}
-	if !m.hopeless(j) {
-		m.place(j, occasion{why: roundOver, round: r})
-	}
-}
-
 // noteSilence remembers who did not answer although it should have; when nobody
 // did, it is this site that is cut off.
 func (p *peers) noteSilence(r *round) {
@@ -153,4 +111,10 @@ func (h herald) isUnplaceable(j *job, r *round) bool {
 		return false
 	}
 	return h.peers.metEnough()
+}
+
+// round is the announcement under way, or nil.
+func (j *job) round() *round {
+	r, _ := j.stage.(*round)
+	return r
 }

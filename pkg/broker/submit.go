@@ -58,7 +58,7 @@ func (m *Machine) accept(spec grid.Job) (*job, error) {
 	if len(m.jobs.all)+len(m.probes) >= m.cfg.MaxJobs {
 		return nil, step.ErrTooManyJob
 	}
-	j := newJob(newJobID(m.cfg, m.incarnation, m.counter+1), spec, m.now, &m.cfg)
+	j := makeJob(newJobID(m.cfg, m.incarnation, m.counter+1), spec, m.now, &m.cfg)
 	m.herald.describe(j)
 	if err := j.measure(&m.cfg); err != nil {
 		return nil, err
@@ -131,4 +131,17 @@ func newJobID(c Config, incarnation, counter uint64) grid.JobID {
 	text = binary.BigEndian.AppendUint64(text, incarnation)
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(text, counter))
 	return grid.JobID(strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10])))
+}
+
+// onProbe asks for offers and places nothing. It is answered when the round
+// closes, and kept for `why` until the record expires.
+func (m *Machine) onProbe(in step.Probe) {
+	j, err := m.accept(in.Job)
+	if err != nil {
+		m.out.Emit(step.Reply{Command: in.Command, Err: err})
+		return
+	}
+	j.traits.thorough, j.how = true, &nearest{}
+	m.probes[j.id] = &probe{job: j, command: in.Command}
+	m.herald.announce(j)
 }

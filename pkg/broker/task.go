@@ -155,3 +155,33 @@ func (t *task) rivalAt(site grid.SiteID, token grid.Token) int {
 func (r rival) meets(before []rival) bool {
 	return slices.ContainsFunc(before, func(o rival) bool { return o.site == r.site || o.token >= r.token })
 }
+
+// Try is one finished attempt of a task.
+type Try struct {
+	Token     grid.Token
+	Site      grid.SiteID
+	Distance  float64
+	AwardedAt time.Time
+	StartedAt time.Time // zero: was not heard to run
+	EndedAt   time.Time
+	Outcome   string // for people
+}
+
+// checkRivals verifies that rivals are apart, in order and without a lease.
+func (t *task) checkRivals(index int) error {
+	if !t.queued() {
+		return nil
+	}
+	if t.phase != grid.PhaseAwarded && t.phase != grid.PhaseStaging || !t.leaseEnd.IsZero() {
+		return fmt.Errorf("task %d is %s, or has a lease, and %d sites queue it", index, t.phase, len(t.rivals))
+	}
+	for i, r := range t.rivals {
+		if r.token > t.top || r.site == "" || r.meets(t.rivals[:i]) {
+			return fmt.Errorf("task %d: rival %d is out of order: %+v", index, i, t.rivals)
+		}
+	}
+	if t.token != t.rivals[0].token || t.site != t.rivals[0].site {
+		return fmt.Errorf("task %d: %d at %s stands for its rivals %+v", index, t.token, t.site, t.rivals)
+	}
+	return nil
+}

@@ -61,22 +61,6 @@ func traitsOf(job grid.Job, cfg *Config) traits {
 	return t
 }
 
-// strategyOf picks the way in which a job is placed. A split job may have a window, too;
-// grid refuses flooding with either.
-func strategyOf(job grid.Job, t traits) strategy {
-	switch {
-	case t.whole:
-		return &together{mode: job.Split, commBytes: job.CommBytes, promised: newPromised()}
-	case t.promise:
-		p := newPromised()
-		return &p
-	case job.Flood:
-		return &rivals{}
-	default:
-		return &nearest{}
-	}
-}
-
 // bound reports whether the job runs inside a reservation.
 func (t *traits) bound() bool { return t.within != "" }
 

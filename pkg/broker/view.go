@@ -3,23 +3,14 @@ package broker
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/index"
 )
-
-// Try is one finished attempt of a task.
-type Try struct {
-	Token     grid.Token
-	Site      grid.SiteID
-	Distance  float64
-	AwardedAt time.Time
-	StartedAt time.Time // zero: was not heard to run
-	EndedAt   time.Time
-	Outcome   string // for people
-}
 
 // TaskState is what the broker knows of a task.
 type TaskState struct {
@@ -157,6 +148,28 @@ func compareAnswers(a, b Answer) int {
 	}
 }
 
-func sortedSites[V any](sites map[grid.SiteID]V) []grid.SiteID {
-	return slices.Sorted(maps.Keys(sites))
+// Forecast is how many sites, this one included, are to be expected that far from now,
+// by the thesis' equation (11) in both modes: members seen within a week that are up
+// may leave, those that are down may come back. errorTerm is what earlier forecasts were
+// wrong by on average, see avail.ForecastError. The second result is how many sites
+// there are at all. It only reads.
+func (m *Machine) Forecast(now time.Time, ahead time.Duration, errorTerm float64) (avail.Forecast, int, error) {
+	each := forecastStep.Seconds()
+	up := []avail.UpNode{{Reliability: 1}} // this site
+	var down []avail.DownNode
+	for _, id := range m.peers.sorted() {
+		p := m.peers.all[id]
+		steps := int64(p.standing(now) / forecastStep)
+		switch {
+		case p.connected:
+			up = append(up, avail.UpNode{FailuresPerStep: p.leaving(now).Rate() * each, UpSteps: steps})
+		case p.known(now):
+			down = append(down, avail.DownNode{RecoveriesPerStep: p.returning(now).Rate() * each, DownSteps: steps})
+		}
+	}
+	forecast, err := avail.CapacityForecast(up, down, int64(math.Round(ahead.Seconds()/each)), errorTerm)
+	return forecast, len(up) + len(down), err
 }
+
+// forecastStep is the step of time of the thesis' sums, short against all rates.
+const forecastStep = time.Minute

@@ -132,31 +132,5 @@ func (p *member) cycle(now time.Time) avail.Cycle {
 	return avail.Cycle{MTTFSeconds: 1 / p.leaving(now).Rate(), MTTRSeconds: 1 / p.returning(now).Rate()}
 }
 
-// forecastStep is the step of time of the thesis' sums, short against all rates.
-const forecastStep = time.Minute
-
-// Forecast is how many sites, this one included, are to be expected that far from now,
-// by the thesis' equation (11) in both modes: members seen within a week that are up
-// may leave, those that are down may come back. errorTerm is what earlier forecasts were
-// wrong by on average, see avail.ForecastError. The second result is how many sites
-// there are at all. It only reads.
-func (m *Machine) Forecast(now time.Time, ahead time.Duration, errorTerm float64) (avail.Forecast, int, error) {
-	each := forecastStep.Seconds()
-	up := []avail.UpNode{{Reliability: 1}} // this site
-	var down []avail.DownNode
-	for _, id := range m.peers.sorted() {
-		p := m.peers.all[id]
-		steps := int64(p.standing(now) / forecastStep)
-		switch {
-		case p.connected:
-			up = append(up, avail.UpNode{FailuresPerStep: p.leaving(now).Rate() * each, UpSteps: steps})
-		case p.known(now):
-			down = append(down, avail.DownNode{RecoveriesPerStep: p.returning(now).Rate() * each, DownSteps: steps})
-		}
-	}
-	forecast, err := avail.CapacityForecast(up, down, int64(math.Round(ahead.Seconds()/each)), errorTerm)
-	return forecast, len(up) + len(down), err
-}
-
 // hereAlways is the cycle of this site: it is here.
 func hereAlways() avail.Cycle { return avail.Cycle{MTTFSeconds: math.Inf(1)} }

@@ -178,8 +178,10 @@ func oneOf(name, have string, want ...string) error {
 	return fmt.Errorf("%s: want one of %s, have %q", name, strings.Join(want, ", "), have)
 }
 
+// absolute takes / everywhere: the default of owner.root, also where a path begins
+// with a letter of a drive.
 func absolute(name, path string) error {
-	if filepath.IsAbs(path) {
+	if path == "/" || filepath.IsAbs(path) {
 		return nil
 	}
 	return fmt.Errorf("%s: want an absolute path, have %q", name, path)

@@ -36,8 +36,9 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Jobs:    jobs{MaxRuntime: 24 * time.Hour},
 		Placing: placing{Choice: choiceNearest, Policy: policyNone},
 		Planning: planning{
-			Policy: planFCFS, Backfill: backfillConservative, Horizon: 12 * time.Hour,
-			Promised: percent, Strangers: 10, Ahead: 30 * 24 * time.Hour, Longest: 24 * time.Hour,
+			Policy: grid.PolicyFCFS.String(), Backfill: grid.BackfillConservative.String(),
+			Horizon: 12 * time.Hour, Promised: percent, Strangers: 10,
+			Ahead: 30 * 24 * time.Hour, Longest: 24 * time.Hour,
 		},
 		API: API{Socket: socketPath(env), Listen: "127.0.0.1:4800"},
 		Log: logging{Level: "info", Format: "text"},

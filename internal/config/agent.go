@@ -147,8 +147,8 @@ const (
 // planning says what this site promises and in what order it runs what waits. The
 // percentages are of what the owner gives.
 type planning struct {
-	Policy       string        // the order in which waiting jobs move up: fcfs, sjf, ljf, edf or lst
-	Backfill     string        // how gaps before the first are filled: conservative, easy or none
+	Policy       string        // the order in which waiting jobs move up, one of grid.Policies
+	Backfill     string        // how gaps before the first are filled, one of grid.Backfills
 	Horizon      time.Duration // what is planned beyond it is not displaced by an outage
 	Promised     int64         // percent that promises hold together, 1 to 100; the rest is best effort
 	Strangers    int64         // percent for promises to others where anyone may submit; 0 = no limit
@@ -159,22 +159,6 @@ type planning struct {
 	Fairshare    bool          // promises begin behind everything that waits already (Migol 4)
 	Overestimate float64       // part by which run times are overestimated, 0 to 0.9
 }
-
-// The orders of those that wait.
-const (
-	planFCFS = "fcfs" // first come, first served
-	planSJF  = "sjf"  // shortest first
-	planLJF  = "ljf"  // longest first
-	planEDF  = "edf"  // earliest deadline first
-	planLST  = "lst"  // latest possible start first
-)
-
-// How gaps are filled.
-const (
-	backfillConservative = "conservative" // nobody is delayed by who comes later
-	backfillEASY         = "easy"         // the first of those that wait is not delayed
-	backfillNone         = "none"         // nobody starts before one ahead of him
-)
 
 // The sandboxes of commands.
 const (

@@ -42,7 +42,10 @@ func (a *app) describeCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("read answer of agent: %w", err)
 			}
-			value := described{Job: jobfile.Format(job), Status: status{JobView: detail.Status, TaskList: tasks}}
+			value := described{
+				Job:    jobfile.Format(job),
+				Status: status{JobView: detail.Status, TaskList: tasks},
+			}
 			r := jobsResult(value, []view.JobView{detail.Status})
 			head := r.table
 			r.table = func(t *table) {
@@ -61,7 +64,8 @@ func attemptRows(t *table, tasks []view.TaskView) {
 	t.row("ATTEMPT", "SITE", "DISTANCE", "ASKED", "STARTED", "ENDED", "CAUSE", "CODE")
 	for _, task := range tasks {
 		for _, at := range task.Attempts {
-			t.row(fmt.Sprintf("%s#%d", task.ID, at.Token), nameOf(at.SiteName, at.Site), number(&at.Distance),
+			t.row(fmt.Sprintf("%s#%d", task.ID, at.Token), nameOf(at.SiteName, at.Site),
+				number(&at.Distance),
 				moment(at.Awarded), moment(at.Started), moment(at.Ended), at.Cause, code(at.Code))
 		}
 	}

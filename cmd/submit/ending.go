@@ -41,7 +41,8 @@ func (a *app) ending(ctx context.Context, v view.JobView) error {
 			failed = grid.TaskID{Job: v.ID, Index: *v.FailedIndex}.String()
 			why = a.cause(ctx, v.ID, *v.FailedIndex)
 		}
-		a.say("job %s failed with code %d%s; `submit logs %s` shows what it printed", v.ID, out, why, failed)
+		a.say("job %s failed with code %d%s; `submit logs %s` shows what it printed", v.ID, out, why,
+			failed)
 		return &codeError{code: out}
 	}
 }

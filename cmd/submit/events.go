@@ -15,7 +15,8 @@ func (a *app) eventsCommand() *cobra.Command {
 	var after uint64
 	var count int
 	cmd := &cobra.Command{
-		Use: "events", Short: "Print what happens, a line each, until interrupted", Args: exactly(0, "no argument"),
+		Use: "events", Short: "Print what happens, a line each, until interrupted",
+		Args: exactly(0, "no argument"),
 		Long: `Print the events the agent still keeps and then what happens, until interrupted.
 With -o json each line is one JSON document; --after takes the id of the last
 event seen.`,

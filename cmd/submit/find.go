@@ -44,13 +44,14 @@ func completeID(what, text string, ids []grid.JobID) (grid.JobID, error) {
 	case 1:
 		return grid.JobID(found[0]), nil
 	default:
-		return "", usage("%q begins the ids of %d %ss: %s; write more of it", text, len(found), what, strings.Join(found[:min(len(found), 5)], ", "))
+		return "", usage("%q begins the ids of %d %ss: %s; write more of it", text, len(found), what,
+			strings.Join(found[:min(len(found), 5)], ", "))
 	}
 }
 
 // findSubject completes JOB or JOB.INDEX, and says whether it is one task.
-func (a *app) findSubject(ctx context.Context, text string) (task grid.TaskID, one bool, err error) {
-	task, err = a.findTask(ctx, text)
+func (a *app) findSubject(ctx context.Context, text string) (grid.TaskID, bool, error) {
+	task, err := a.findTask(ctx, text)
 	return task, strings.Contains(text, "."), err
 }
 

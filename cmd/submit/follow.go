@@ -25,9 +25,12 @@ const (
 // watch calls seen with the job's status whenever something changed, until seen
 // says that it is enough or the context ends. An agent that goes away is waited
 // for with patience.
-func (a *app) watch(ctx context.Context, id grid.JobID, seen func(view.JobView) (bool, error)) error {
+func (a *app) watch(ctx context.Context, id grid.JobID,
+	seen func(view.JobView) (bool, error),
+) error {
 	ctx, cancel := context.WithCancel(ctx)
-	changed, done := make(chan struct{}, 1), make(chan struct{}) // 1: a change that is not looked at yet
+	changed := make(chan struct{}, 1) // a change that is not looked at yet
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		// Its errors are found by the polls too.
@@ -125,7 +128,10 @@ func (a *app) giveUp(ctx context.Context, v view.JobView) error {
 	if err := a.client.Cancel(ctx, v.ID); err != nil {
 		return err
 	}
-	return &codeError{code: exitNever, cause: fmt.Errorf("job %s: no site has capacity now, withdrawn (--no-wait); `submit why %s` says why", v.ID, v.ID)}
+	return &codeError{
+		code:  exitNever,
+		cause: fmt.Errorf("job %s: no site has capacity now, withdrawn (--no-wait); `submit why %s` says why", v.ID, v.ID),
+	}
 }
 
 // awaitPlacement waits until the job was placed or cannot be.
@@ -164,10 +170,16 @@ func (a *app) awaitFirstRound(ctx context.Context, id grid.JobID, _ following) e
 }
 
 // interrupted says how to go on when following ended before the job.
-func (a *app) interrupted(ctx context.Context, last view.JobView, id grid.JobID, f following, err error) error {
+func (a *app) interrupted(ctx context.Context, last view.JobView, id grid.JobID, f following,
+	err error,
+) error {
 	if ctx.Err() == nil {
 		if !last.Started.IsZero() && codeOf(err) != exitNever {
-			return &codeError{code: exitOurs, cause: fmt.Errorf("follow job %s: %w; the job goes on, `submit wait %s` follows it again", id, err, id)}
+			return &codeError{
+				code: exitOurs,
+				cause: fmt.Errorf("follow job %s: %w; the job goes on, `submit wait %s` follows it again",
+					id, err, id),
+			}
 		}
 		return err
 	}

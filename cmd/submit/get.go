@@ -14,7 +14,8 @@ import (
 func (a *app) getCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
-		Use: "get ID", Short: "Write a job's outputs", Args: exactly(1, "one job"),
+		Use: "get ID", Short: "Write a job's outputs",
+		Args: exactly(1, "one job"),
 		Long: `Write the outputs of a job's finished tasks where the job file said, relative to
 the present folder or --to. Files are replaced at once or not at all; nothing is
 written through a link.`,

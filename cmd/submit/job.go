@@ -52,6 +52,8 @@ func (a *app) loadFile(name string) (*jobfile.Plan, string, error) {
 	if err != nil {
 		return nil, "", usage("read job file: %w", err)
 	}
-	plan, err := jobfile.Load(data, folder, jobfile.Options{Name: shown, Now: a.now(), Runtime: a.config.Runtime})
+	plan, err := jobfile.Load(data, folder, jobfile.Options{
+		Name: shown, Now: a.now(), Runtime: a.config.Runtime,
+	})
 	return plan, folder, err
 }

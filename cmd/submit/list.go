@@ -10,7 +10,8 @@ import (
 
 func (a *app) listCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List this agent's own submissions, newest first", Args: exactly(0, "no argument"),
+		Use: "list", Short: "List this agent's own submissions, newest first",
+		Args:    exactly(0, "no argument"),
 		Example: "  submit list\n  submit list -o name",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			jobs, err := a.client.Jobs(cmd.Context())
@@ -28,10 +29,12 @@ func jobsResult(value any, jobs []view.JobView) result {
 		r.names = append(r.names, string(j.ID))
 	}
 	r.table = func(t *table) {
-		t.row("ID", "NAME", "PHASE", "TASKS", "CODE", "SUBMITTED", "|STARTED", "|ENDED", "|MOVED", "|HINT")
+		t.row("ID", "NAME", "PHASE", "TASKS", "CODE", "SUBMITTED", "|STARTED", "|ENDED", "|MOVED",
+			"|HINT")
 		for _, j := range jobs {
 			t.row(string(j.ID), j.Name, string(j.Phase), counts(j.Tasks), code(j.Code), moment(j.Submitted),
-				"|"+moment(j.Started), "|"+moment(j.Ended), "|"+strconv.FormatUint(uint64(j.Moves), 10), "|"+j.Hint)
+				"|"+moment(j.Started), "|"+moment(j.Ended),
+				"|"+strconv.FormatUint(uint64(j.Moves), 10), "|"+j.Hint)
 		}
 	}
 	return r

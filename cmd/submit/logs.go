@@ -16,7 +16,8 @@ import (
 func (a *app) logsCommand() *cobra.Command {
 	var follow, onlyErr, onlyOut bool
 	cmd := &cobra.Command{
-		Use: "logs ID", Short: "Print what a task printed", Args: exactly(1, "one task (JOB or JOB.INDEX)"),
+		Use: "logs ID", Short: "Print what a task printed",
+		Args: exactly(1, "one task (JOB or JOB.INDEX)"),
 		Long: `Print a task's standard output on ours and its standard error on ours. JOB alone
 is task 0. With -f the command goes on until the task has ended.`,
 		Example: "  submit logs mfrg\n  submit logs -f mfrg.7\n  submit logs --stderr mfrg",
@@ -41,7 +42,9 @@ is task 0. With -f the command goes on until the task has ended.`,
 }
 
 // copyLogs copies the streams side by side.
-func (a *app) copyLogs(ctx context.Context, task grid.TaskID, follow bool, streams map[string]io.Writer) error {
+func (a *app) copyLogs(ctx context.Context, task grid.TaskID, follow bool,
+	streams map[string]io.Writer,
+) error {
 	results := make(chan error, len(streams)) // one for each stream
 	for name, to := range streams {
 		go func() { results <- a.copyLog(ctx, task, view.LogQuery{Stream: name, Follow: follow}, to) }()
@@ -86,7 +89,9 @@ func (a *app) copyLog(ctx context.Context, task grid.TaskID, q view.LogQuery, to
 	}
 }
 
-func (a *app) copyPart(ctx context.Context, task grid.TaskID, q view.LogQuery, to io.Writer) (int64, error) {
+func (a *app) copyPart(ctx context.Context, task grid.TaskID, q view.LogQuery,
+	to io.Writer,
+) (int64, error) {
 	body, err := a.client.TaskLog(ctx, task, q)
 	if err != nil {
 		return 0, err

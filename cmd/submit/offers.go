@@ -17,7 +17,8 @@ func (a *app) showOffers(offers view.OfferTable) error {
 		r.names = append(r.names, string(row.Site))
 	}
 	r.table = func(t *table) {
-		t.row("RANK", "SITE", "DISTANCE", "X", "Y", "RISK", "SECONDS", "START", "FINISH", "STAYS", "TASKS", "ANSWER", "|FURTHER", "|FAULTS", "|ID")
+		t.row("RANK", "SITE", "DISTANCE", "X", "Y", "RISK", "SECONDS", "START", "FINISH", "STAYS",
+			"TASKS", "ANSWER", "|FURTHER", "|FAULTS", "|ID")
 		for _, row := range offers.Rows {
 			rank, answer, tasks := "", row.Refusal, ""
 			if row.Rank > 0 {
@@ -39,8 +40,9 @@ func (a *app) showOffers(offers view.OfferTable) error {
 			if start.IsZero() {
 				start = row.EarliestStart
 			}
-			t.row(rank, nameOf(row.Name, row.Site), number(row.Distance), number(row.X), number(row.Y), view.Percent(row.Z),
-				number(row.Seconds), a.local(start), a.local(row.Finish), view.Percent(row.Kept), tasks, answer, "|"+further(row), "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
+			t.row(rank, nameOf(row.Name, row.Site), number(row.Distance), number(row.X), number(row.Y),
+				view.Percent(row.Z), number(row.Seconds), a.local(start), a.local(row.Finish),
+				view.Percent(row.Kept), tasks, answer, "|"+further(row), "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
 		}
 	}
 	if err := a.show(r); err != nil {
@@ -88,7 +90,8 @@ func writeMap(path string, offers view.OfferTable) error {
 	if err := offers.WriteMap(&drawn); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, drawn.Bytes(), 0o644); err != nil { //nolint:gosec // a drawing for everybody
+	err := os.WriteFile(path, drawn.Bytes(), 0o644) //nolint:gosec // a drawing for everybody
+	if err != nil {
 		return fmt.Errorf("draw the map: %w", err)
 	}
 	return nil

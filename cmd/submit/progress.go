@@ -67,7 +67,8 @@ func (p *progress) single(ctx context.Context, v view.JobView) string {
 func tally(v view.JobView) string {
 	done := v.Tasks[view.PhaseDone]
 	parts := []string{
-		fmt.Sprintf("%d tasks", v.Count), fmt.Sprintf("%d done %d %%", done, uint64(done)*100/uint64(max(v.Count, 1))),
+		fmt.Sprintf("%d tasks", v.Count),
+		fmt.Sprintf("%d done %d %%", done, uint64(done)*100/uint64(max(v.Count, 1))),
 	}
 	for _, phase := range view.Phases() {
 		switch phase {
@@ -120,7 +121,8 @@ func about(d time.Duration) string {
 
 // plan is "  planned for ..." of a single task that waits where it was promised.
 func (p *progress) plan(ctx context.Context, v view.JobView) string {
-	if v.Count != 1 || v.Phase != view.PhaseAwarded && v.Phase != view.PhaseStaging && v.Phase != view.PhaseHeld {
+	if v.Count != 1 || v.Phase != view.PhaseAwarded && v.Phase != view.PhaseStaging &&
+		v.Phase != view.PhaseHeld {
 		return ""
 	}
 	tasks, err := p.app.client.Tasks(ctx, v.ID, 0, 1)
@@ -159,7 +161,8 @@ func (p *progress) tasks(ctx context.Context, v view.JobView) []string {
 // ofTotal is "12.0 MiB of 48.0 MiB  25 %".
 func ofTotal(done, total int64) string {
 	done = min(done, total)
-	return fmt.Sprintf("%s of %s  %d %%", grid.FormatBytes(done), grid.FormatBytes(total), 100*done/max(total, 1))
+	return fmt.Sprintf("%s of %s  %d %%", grid.FormatBytes(done), grid.FormatBytes(total),
+		100*done/max(total, 1))
 }
 
 // redraw rewrites lines on a terminal.

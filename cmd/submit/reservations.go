@@ -13,7 +13,8 @@ import (
 
 func (a *app) reservationsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "reservations", Short: "List this agent's own reservations, newest first", Args: exactly(0, "no argument"),
+		Use: "reservations", Short: "List this agent's own reservations, newest first",
+		Args: exactly(0, "no argument"),
 		Long: `List the own reservations. A reservation is held until its time comes, then open,
 and over at its end; released ones were given back, lost ones no site could keep.
 STAYS is how likely all its sites stay until its end.`,
@@ -34,9 +35,11 @@ func (a *app) reservationsResult(value any, all []view.Reservation) result {
 		r.names = append(r.names, string(v.ID))
 	}
 	r.table = func(t *table) {
-		t.row("ID", "NAME", "STATE", "SITES", "START", "END", "LENGTH", "STAYS", "HOLDS", "JOBS", "|PROJECT")
+		t.row("ID", "NAME", "STATE", "SITES", "START", "END", "LENGTH", "STAYS", "HOLDS", "JOBS",
+			"|PROJECT")
 		for _, v := range all {
-			t.row(string(v.ID), v.Name, string(v.Phase), placesText(v.Places), a.local(v.Start), a.local(v.End),
+			t.row(string(v.ID), v.Name, string(v.Phase), placesText(v.Places), a.local(v.Start),
+				a.local(v.End),
 				v.End.Sub(v.Start.Time).String(), view.Percent(v.Kept), holdsText(v), jobsText(v.Jobs), "|"+v.Project)
 		}
 	}
@@ -67,7 +70,8 @@ func placesText(places []view.ReservedPlace) string {
 
 // holdsText is "2 x 1 core, 4.0 GiB" for two equal places.
 func holdsText(v view.Reservation) string {
-	text := strconv.FormatFloat(float64(v.Need.MilliCPUs)/1000, 'f', -1, 64) + " cores, " + grid.FormatBytes(v.Need.MemoryBytes)
+	text := strconv.FormatFloat(float64(v.Need.MilliCPUs)/1000, 'f', -1, 64) + " cores, " +
+		grid.FormatBytes(v.Need.MemoryBytes)
 	if v.Need.MFLOPS > 0 {
 		text += ", " + strconv.FormatFloat(float64(v.Need.MFLOPS)/1000, 'f', -1, 64) + " GFLOPS"
 	}

@@ -48,7 +48,8 @@ func (a *app) reserveCommand() *cobra.Command {
 	flags.StringVar(&f.gflops, "gflops", "", "computation of each place (default 1)")
 	flags.StringVar(&f.memory, "memory", "", "memory of each place (default 128MiB)")
 	flags.StringVar(&f.disk, "disk", "", "scratch space of each place (default 64MiB)")
-	flags.StringVar(&f.bandwidth, "bandwidth", "", "of the site's link, for each place, such as 20Mbit/s (default none)")
+	flags.StringVar(&f.bandwidth, "bandwidth", "",
+		"of the site's link, for each place, such as 20Mbit/s (default none)")
 	flags.Uint32Var(&f.count, "count", 1, "number of such places")
 	flags.StringVar(&f.project, "project", "", "whose share of a site it counts against")
 	flags.StringVar(&f.name, "name", "", "name for people")

@@ -71,7 +71,9 @@ func (a *app) rootCommand() *cobra.Command {
 		Args:              cobra.ArbitraryArgs,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.configure(cmd.Flags()) },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codeError{code: exitUsage, cause: err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return &codeError{code: exitUsage, cause: err}
+	})
 	flags := root.PersistentFlags()
 	for _, key := range config.SubmitKeys(a.env) {
 		switch key.Name {
@@ -146,7 +148,8 @@ func (a *app) checkDomain(ctx context.Context) error {
 		return err
 	}
 	if string(status.Domain) != a.config.Domain {
-		return fmt.Errorf("%w: the agent is of domain %s, not %s; name another agent with --addr", view.ErrDenied, status.Domain, a.config.Domain)
+		return fmt.Errorf("%w: the agent is of domain %s, not %s; name another agent with --addr",
+			view.ErrDenied, status.Domain, a.config.Domain)
 	}
 	return nil
 }

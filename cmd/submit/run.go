@@ -66,8 +66,10 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.SetInterspersed(false)
 	flags.StringVar(&f.wasm, "wasm", "", "module to run")
 	flags.StringVar(&f.name, "name", "", "name for people")
-	flags.StringArrayVarP(&f.inputs, "input", "i", nil, "HERE:THERE, a file or folder and its path on the site")
-	flags.StringArrayVar(&f.outputs, "out", nil, "THERE:HERE, a path on the site and where to write it")
+	flags.StringArrayVarP(&f.inputs, "input", "i", nil,
+		"HERE:THERE, a file or folder and its path on the site")
+	flags.StringArrayVar(&f.outputs, "out", nil,
+		"THERE:HERE, a path on the site and where to write it")
 	flags.StringArrayVarP(&f.env, "env", "e", nil, "NAME=VALUE")
 	flags.StringArrayVar(&f.items, "item", nil, "one task for each; {{item}} stands for it")
 	flags.Uint32Var(&f.count, "count", 0, "number of tasks; {{index}} tells them apart")
@@ -75,7 +77,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.gflops, "gflops", "", "computation of a task (default 1)")
 	flags.StringVar(&f.memory, "memory", "", "memory of a task, such as 512MiB (default 128MiB)")
 	flags.StringVar(&f.disk, "disk", "", "scratch space of a task (default 64MiB)")
-	flags.StringVar(&f.bandwidth, "bandwidth", "", "of the site's link, for a task's data, such as 20Mbit/s (default none)")
+	flags.StringVar(&f.bandwidth, "bandwidth", "",
+		"of the site's link, for a task's data, such as 20Mbit/s (default none)")
 	flags.StringVar(&f.runtime, "runtime", "", "estimate of a task's running time, such as 10m")
 	flags.StringVar(&f.limit, "limit", "", "stop a task after this long")
 	flags.StringVar(&f.ttl, "ttl", "", "how long to wait for answers (default 1s)")

@@ -13,7 +13,8 @@ import (
 
 func (a *app) sitesCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "sites", Short: "List the sites the agent knows", Args: exactly(0, "no argument"),
+		Use: "sites", Short: "List the sites the agent knows",
+		Args: exactly(0, "no argument"),
 		Long: `List the sites the agent has seen within a week, those that are away included.
 RISK 1H is how likely the site leaves within an hour, from what this agent has seen of its
 coming and going. SKEW is how far its clock is ahead of this one's. Below the table: how many
@@ -29,7 +30,8 @@ sites are to be expected an hour from now.`,
 				r.names = append(r.names, string(s.ID))
 			}
 			r.table = func(t *table) {
-				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "GFLOPS", "RUNS", "FAULTS", "RISK 1H", "SKEW", "SEEN", "DOWN", "UP", "|SINCE", "|WENT", "|RTT", "|ID", "|ADDRESSES")
+				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "GFLOPS", "RUNS", "FAULTS", "RISK 1H",
+					"SKEW", "SEEN", "DOWN", "UP", "|SINCE", "|WENT", "|RTT", "|ID", "|ADDRESSES")
 				for _, s := range sites {
 					siteRow(t, s)
 				}
@@ -53,7 +55,8 @@ func (a *app) sayForecast(cmd *cobra.Command) error {
 		if f.Checked > 0 {
 			past = fmt.Sprintf("; %d earlier forecasts were off by %+.1f on average", f.Checked, f.ErrorTerm)
 		}
-		a.say("Forecast for %.0f h from now: %d or more of %d sites up, with 95 %% certainty%s", f.Hours, f.Low, f.Sites, past)
+		a.say("Forecast for %.0f h from now: %d or more of %d sites up, with 95 %% certainty%s",
+			f.Hours, f.Low, f.Sites, past)
 	}
 	return nil
 }
@@ -87,7 +90,10 @@ func siteRow(t *table, s view.SiteRow) {
 	if s.RoundTripMS != nil {
 		roundTrip = strconv.FormatFloat(*s.RoundTripMS, 'f', 1, 64) + "ms"
 	}
-	t.row(nameOf(s.Name, s.ID), string(s.Domain), state, cores, memory, speed, strings.Join(s.Kinds, ","),
-		strconv.Itoa(s.FaultIndex), view.Percent(s.ZHour), skew(s.SkewSeconds), moment(s.LastSeen), rate(s.DownBps), rate(s.UpBps),
-		"|"+moment(s.Since), "|"+strconv.FormatUint(s.Ends, 10), "|"+roundTrip, "|"+string(s.ID), "|"+strings.Join(s.Addresses, " "))
+	t.row(nameOf(s.Name, s.ID), string(s.Domain), state, cores, memory, speed,
+		strings.Join(s.Kinds, ","),
+		strconv.Itoa(s.FaultIndex), view.Percent(s.ZHour), skew(s.SkewSeconds),
+		moment(s.LastSeen), rate(s.DownBps), rate(s.UpBps),
+		"|"+moment(s.Since), "|"+strconv.FormatUint(s.Ends, 10), "|"+roundTrip, "|"+string(s.ID),
+		"|"+strings.Join(s.Addresses, " "))
 }

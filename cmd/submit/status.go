@@ -41,7 +41,9 @@ func (a *app) statusCommand() *cobra.Command {
 			}
 			id := subject.Job
 			if watch {
-				return a.watch(cmd.Context(), id, func(v view.JobView) (bool, error) { return v.Phase.Ended(), a.ndjson(v) })
+				return a.watch(cmd.Context(), id, func(v view.JobView) (bool, error) {
+					return v.Phase.Ended(), a.ndjson(v)
+				})
 			}
 			detail, err := a.client.Job(cmd.Context(), id)
 			if err != nil {
@@ -61,16 +63,20 @@ func (a *app) statusCommand() *cobra.Command {
 			return a.show(r)
 		},
 	}
-	cmd.Flags().BoolVar(&watch, "watch", false, "print a line of JSON for each change until the job has ended")
+	cmd.Flags().BoolVar(&watch, "watch", false,
+		"print a line of JSON for each change until the job has ended")
 	return cmd
 }
 
 func (a *app) taskRows(t *table, tasks []view.TaskView) {
 	_ = t.writer.Flush() // the next table has other widths; the last Flush reports errors
-	t.row("TASK", "PHASE", "SITE", "DISTANCE", "PLANNED", "STAYS", "CODE", "ATTEMPTS", "|STARTED", "|ENDED", "|CAUSE", "|ITEM")
+	t.row("TASK", "PHASE", "SITE", "DISTANCE", "PLANNED", "STAYS", "CODE", "ATTEMPTS", "|STARTED",
+		"|ENDED", "|CAUSE", "|ITEM")
 	for _, task := range tasks {
-		t.row(task.ID, string(task.Phase), nameOf(task.SiteName, task.Site), number(task.Distance), a.local(task.Planned), view.Percent(task.Kept),
-			code(task.Code), strconv.Itoa(len(task.Attempts)), "|"+moment(task.Started), "|"+moment(task.Ended), "|"+task.Cause, "|"+task.Item)
+		t.row(task.ID, string(task.Phase), nameOf(task.SiteName, task.Site), number(task.Distance),
+			a.local(task.Planned), view.Percent(task.Kept),
+			code(task.Code), strconv.Itoa(len(task.Attempts)), "|"+moment(task.Started),
+			"|"+moment(task.Ended), "|"+task.Cause, "|"+task.Item)
 	}
 	_ = t.writer.Flush() // as above
 	said := 0
@@ -114,7 +120,8 @@ func (a *app) showAgent(cmd *cobra.Command) error {
 		t.row("SITE", nameOf(s.Name, s.Site))
 		t.row("DOMAIN", string(s.Domain))
 		t.row("STATE", state)
-		t.row("CORES", fmt.Sprintf("%.1f of %.1f in use", float64(s.InUse.MilliCPUs)/1000, float64(s.Ceilings.MilliCPUs)/1000))
+		t.row("CORES", fmt.Sprintf("%.1f of %.1f in use", float64(s.InUse.MilliCPUs)/1000,
+			float64(s.Ceilings.MilliCPUs)/1000))
 		t.row("MEMORY", grid.FormatBytes(s.InUse.MemoryBytes)+" of "+grid.FormatBytes(s.Ceilings.MemoryBytes)+" in use")
 		t.row("TASKS", strconv.Itoa(len(s.Running)))
 		t.row("PEERS", strconv.Itoa(s.Peers))

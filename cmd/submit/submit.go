@@ -22,8 +22,10 @@ type following struct {
 }
 
 func (f *following) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "give up with code 4 when no site has capacity now")
-	cmd.Flags().BoolVar(&f.cancelOnInterrupt, "cancel-on-interrupt", false, "an interrupt cancels the job instead of detaching")
+	cmd.Flags().BoolVar(&f.noWait, "no-wait", false,
+		"give up with code 4 when no site has capacity now")
+	cmd.Flags().BoolVar(&f.cancelOnInterrupt, "cancel-on-interrupt", false,
+		"an interrupt cancels the job instead of detaching")
 }
 
 // submit uploads, submits and follows as asked.

@@ -69,7 +69,8 @@ func (a *app) whyTask(v view.JobView, t view.TaskView) []string {
 	}
 	for _, at := range t.Attempts {
 		if at.Token != t.Token && at.Cause != "" {
-			lines = append(lines, fmt.Sprintf("attempt %d on %s ended: %s", at.Token, nameOf(at.SiteName, at.Site), at.Cause))
+			lines = append(lines, fmt.Sprintf("attempt %d on %s ended: %s",
+				at.Token, nameOf(at.SiteName, at.Site), at.Cause))
 		}
 	}
 	return lines
@@ -93,7 +94,8 @@ func (a *app) whyJob(v view.JobView, tasks []view.TaskView) []string {
 		lines = append(lines, "job "+string(v.ID)+" was refused: "+strings.Join(v.Reasons, "; "))
 	}
 	for _, t := range tasks {
-		if text := a.taskText(t); text != "" && v.Phase != view.PhaseRefused && len(lines) < maxTaskLines {
+		if text := a.taskText(t); text != "" && v.Phase != view.PhaseRefused &&
+			len(lines) < maxTaskLines {
 			lines = append(lines, text)
 		}
 	}

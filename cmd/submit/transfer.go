@@ -37,7 +37,9 @@ func (a *app) newTransfer(sources []jobfile.Source) *transfer {
 }
 
 // reader counts what is read of one source.
-func (t *transfer) reader(body io.Reader) io.Reader { return &countedReader{transfer: t, from: body} }
+func (t *transfer) reader(body io.Reader) io.Reader {
+	return &countedReader{transfer: t, from: body}
+}
 
 type countedReader struct {
 	transfer *transfer

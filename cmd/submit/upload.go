@@ -17,7 +17,8 @@ func (a *app) upload(ctx context.Context, plan *jobfile.Plan) (grid.Job, error) 
 	for _, note := range plan.File.Notes {
 		a.say("%s", note)
 	}
-	if err := plan.Complete(func(ref jobfile.Ref) (grid.JobID, error) { return a.findNamed(ctx, ref) }); err != nil {
+	find := func(ref jobfile.Ref) (grid.JobID, error) { return a.findNamed(ctx, ref) }
+	if err := plan.Complete(find); err != nil {
 		return grid.Job{}, err
 	}
 	if err := a.warnOfClocks(ctx, plan.File.Spec.Window); err != nil {
@@ -36,11 +37,14 @@ func (a *app) upload(ctx context.Context, plan *jobfile.Plan) (grid.Job, error) 
 	return plan.Job(stored)
 }
 
-func (a *app) store(ctx context.Context, source jobfile.Source, shown *transfer) (view.DataRef, error) {
+func (a *app) store(
+	ctx context.Context, source jobfile.Source, shown *transfer,
+) (view.DataRef, error) {
 	if source.CID != "" {
 		ref, err := a.client.StatData(ctx, source.CID)
 		if errors.Is(err, view.ErrNotFound) {
-			return ref, usage("input cid:%s: the agent no longer holds it; name the file instead", source.CID)
+			return ref, usage("input cid:%s: the agent no longer holds it; name the file instead",
+				source.CID)
 		}
 		return ref, err
 	}

@@ -9,7 +9,8 @@ import (
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: exactly(0, "no argument"),
+		Use: "version", Short: "Print the version",
+		Args:              exactly(0, "no argument"),
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(*cobra.Command, []string) error {
 			version := "unknown"

@@ -16,7 +16,8 @@ func (a *app) waitCommand() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use: "wait ID...", Short: "Wait until jobs have ended; the code is that of the first that failed",
-		Example: "  submit wait mfrg\n  submit wait --timeout 10m mfrg ge4t", Args: atLeast(1, "at least one job"),
+		Example: "  submit wait mfrg\n  submit wait --timeout 10m mfrg ge4t",
+		Args:    atLeast(1, "at least one job"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if timeout > 0 {
@@ -34,7 +35,10 @@ func (a *app) waitCommand() *cobra.Command {
 			}
 			err := a.waitAll(ctx, ids)
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) && cmd.Context().Err() == nil {
-				return &codeError{code: exitTimeout, cause: fmt.Errorf("not all jobs ended within %s; they go on", timeout)}
+				return &codeError{
+					code:  exitTimeout,
+					cause: fmt.Errorf("not all jobs ended within %s; they go on", timeout),
+				}
 			}
 			return err
 		},

@@ -12,7 +12,8 @@ func (a *app) whyCommand() *cobra.Command {
 	svg := ""
 	cmd := &cobra.Command{
 		Use: "why ID", Short: "Show why a job or task is where it is: each site's answer and distance",
-		Example: "  submit why mfrg\n  submit why mfrg.7\n  submit why mfrg -o wide", Args: exactly(1, "one job or task"),
+		Example: "  submit why mfrg\n  submit why mfrg.7\n  submit why mfrg -o wide",
+		Args:    exactly(1, "one job or task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			subject, one, err := a.findSubject(cmd.Context(), args[0])
 			if err != nil {

@@ -64,7 +64,8 @@ func (p Program) Module() []byte {
 	}
 	write := func(descriptor []byte, s string) {
 		_, _, pointer := place(s)
-		body = join(body, descriptor, number(pointer), number(1), number(memCount), []byte{wasmCall, wasiWrite, wasmDrop})
+		body = join(body, descriptor, number(pointer), number(1), number(memCount),
+			[]byte{wasmCall, wasiWrite, wasmDrop})
 	}
 	for i, s := range []string{p.Stdout, p.Stderr} {
 		if s != "" {
@@ -74,17 +75,21 @@ func (p Program) Module() []byte {
 	if p.File != "" {
 		at, length, _ := place(strings.TrimPrefix(p.File, "/"))
 		rights := join([]byte{wasmConst64}, signed(1<<29-1))
-		body = join(body, number(firstFolder), number(0), number(at), number(length), number(openCreate), rights, rights,
+		body = join(body, number(firstFolder), number(0), number(at), number(length),
+			number(openCreate), rights, rights,
 			number(0), number(memFile), []byte{wasmCall, wasiOpen, wasmDrop})
 		write(join(number(memFile), []byte{wasmLoad, 2, 0}), p.Text)
 	}
-	body = join([]byte{1, 1, wasmI32}, body, number(int32(p.Code)), []byte{wasmCall, wasiExit, wasmEnd})
+	body = join([]byte{1, 1, wasmI32}, body, number(int32(p.Code)),
+		[]byte{wasmCall, wasiExit, wasmEnd})
 	return join([]byte("\x00asm\x01\x00\x00\x00"), signatures(),
 		section(3, []byte{1, 1}),
 		section(5, []byte{1, 0, 1}),
-		section(7, join([]byte{2}, text("memory"), []byte{2, 0}, text("_start"), []byte{0, wasiFunctions})),
+		section(7, join([]byte{2}, text("memory"), []byte{2, 0}, text("_start"),
+			[]byte{0, wasiFunctions})),
 		section(10, join([]byte{1}, unsigned(len(body)), body)),
-		section(11, join([]byte{1, 0}, number(0), []byte{wasmEnd}, unsigned(len(memory)+len(texts)), memory, texts)))
+		section(11, join([]byte{1, 0}, number(0), []byte{wasmEnd}, unsigned(len(memory)+len(texts)),
+			memory, texts)))
 }
 
 // signatures are the types of functions and the functions of WASI that are used.

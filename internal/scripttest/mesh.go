@@ -32,7 +32,10 @@ func (h *harness) mesh(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if len(args) == 0 {
 		h.once.Do(func() {
-			h.shared = plan(h.place, h.place, false, []localmesh.Gift{gift("anna", defaultCores), gift("ben", defaultCores)})
+			h.shared = plan(h.place, h.place, false, []localmesh.Gift{
+				gift("anna", defaultCores),
+				gift("ben", defaultCores),
+			})
 			h.failed = start(h.shared)
 		})
 		ts.Check(h.failed)

@@ -24,9 +24,9 @@ func brokerLayers() []string {
 		"job.go", "hold.go", "order.go", "facts.go", "watch.go", "peers.go", "policy.go", "round.go",
 		"announce.go", "probe.go", "queue.go", "rights.go", "machine.go", "strategy.go",
 		"end.go", "vacancy.go", "placing.go", "failover.go", "result.go", "award.go", "answers.go",
-		"grant.go", "presence.go", "look.go", "ranking.go", "desk.go", "parts_hosts.go", "place_nearest.go",
-		"place_promised.go", "place_rivals.go", "parts_start.go", "parts_again.go", "place_together.go",
-		"strategies.go", "submit.go", "restore.go", "resume.go", "check.go", "view.go", "step.go",
+		"grant.go", "presence.go", "look.go", "ranking.go", "desk.go", "parts_hosts.go",
+		"place_nearest.go", "place_promised.go", "place_rivals.go", "parts_start.go", "parts_again.go",
+		"place_together.go", "strategies.go", "submit.go", "restore.go", "resume.go", "check.go", "view.go", "step.go",
 	}
 }
 
@@ -40,13 +40,14 @@ const (
 func TestBrokerKeepsItsOrder(t *testing.T) {
 	m := mustLoadMachine(t, repositoryRoot)
 	if circles := m.circles(); len(circles) > 0 {
-		t.Errorf("functions that call each other in a circle, calls through interfaces counted: %v", circles)
+		t.Errorf("functions that reach themselves, calls through interfaces counted: %v", circles)
 	}
 	against, all, err := m.arrows(brokerLayers())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d of %d arrows between files point upwards:\n%s", len(against), all, strings.Join(against, "\n"))
+	t.Logf("%d of %d arrows between files point upwards:\n%s",
+		len(against), all, strings.Join(against, "\n"))
 	if 100*len(against) > maxArrowsAgainst*all {
 		t.Errorf("%d of %d arrows point upwards, want at most %d %%", len(against), all, maxArrowsAgainst)
 	}
@@ -59,7 +60,8 @@ func TestBrokerKeepsItsOrder(t *testing.T) {
 		}
 	}
 	single, called := m.calledOnce()
-	t.Logf("%d methods of Machine; %d of %d functions have exactly one caller", m.methods("Machine"), single, called)
+	t.Logf("%d methods of Machine; %d of %d functions have exactly one caller",
+		m.methods("Machine"), single, called)
 }
 
 // TestStrategiesSeeADesk is the rule for what places jobs: a strategy uses its desk, and
@@ -73,7 +75,7 @@ func TestStrategiesSeeADeskRefuses(t *testing.T) {
 	m := mustLoadMachine(t, root)
 	compareWithMarks(t, mustRead(t, root), m.behindTheDesk())
 	if circles := m.circles(); len(circles) != 2 {
-		t.Errorf("found the circles %v, want the one through the interface and the one of itself", circles)
+		t.Errorf("circles %v, want the one through the interface and the one of itself", circles)
 	}
 	against, all, err := m.arrows([]string{"place_wrong.go", "machine.go"})
 	if err != nil || all != 2 || len(against) != 1 {
@@ -97,8 +99,8 @@ func mustLoadMachine(t *testing.T, root string) *machineRoom {
 	}
 	loaded, err := packages.Load(&packages.Config{
 		Context: t.Context(), Dir: top, Env: append(os.Environ(), "GOWORK=off"),
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-			packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo,
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
+			packages.NeedImports | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo,
 	}, "./pkg/broker")
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +113,9 @@ func mustLoadMachine(t *testing.T, root string) *machineRoom {
 	return m
 }
 
-func (m *machineRoom) fileOf(at token.Pos) string { return filepath.Base(m.Fset.Position(at).Filename) }
+func (m *machineRoom) fileOf(at token.Pos) string {
+	return filepath.Base(m.Fset.Position(at).Filename)
+}
 
 // whoCallsWhom counts a function that is named, called or not. A method of an interface
 // stands for all of that name that its implementations have.
@@ -161,7 +165,9 @@ func (m *machineRoom) meant(called *types.Func) []*types.Func {
 
 // circles lists the groups of functions that can reach each other, each as one text.
 func (m *machineRoom) circles() []string {
-	s := &circleSearch{room: m, index: map[*types.Func]int{}, low: map[*types.Func]int{}, on: map[*types.Func]bool{}}
+	s := &circleSearch{
+		room: m, index: map[*types.Func]int{}, low: map[*types.Func]int{}, on: map[*types.Func]bool{},
+	}
 	for _, f := range m.sorted() {
 		if s.index[f] == 0 {
 			s.visit(f)
@@ -172,7 +178,9 @@ func (m *machineRoom) circles() []string {
 }
 
 func (m *machineRoom) sorted() []*types.Func {
-	return slices.SortedFunc(maps.Keys(m.decls), func(a, b *types.Func) int { return cmp.Compare(a.FullName(), b.FullName()) })
+	return slices.SortedFunc(maps.Keys(m.decls), func(a, b *types.Func) int {
+		return cmp.Compare(a.FullName(), b.FullName())
+	})
 }
 
 // circleSearch is Tarjan's search for strongly connected components.
@@ -230,7 +238,8 @@ func (m *machineRoom) arrows(layers []string) (against []string, all int, err er
 	for arrow := range seen {
 		from, to := slices.Index(layers, arrow[0]), slices.Index(layers, arrow[1])
 		if from < 0 || to < 0 {
-			return nil, 0, fmt.Errorf("%s > %s: a file stands in no layer (internal/archtest/broker_test.go)", arrow[0], arrow[1])
+			return nil, 0, fmt.Errorf("%s > %s: a file stands in no layer of brokerLayers",
+				arrow[0], arrow[1])
 		}
 		if from == to {
 			continue
@@ -325,7 +334,8 @@ func (m *machineRoom) behindTheDesk() []finding {
 				path = at.Filename
 			}
 			found = append(found, finding{
-				filepath.ToSlash(path), at.Line, "a strategy uses its desk, and nothing of the machine behind it",
+				filepath.ToSlash(path), at.Line,
+				"a strategy uses its desk, and nothing of the machine behind it",
 			})
 			return false
 		})

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -174,6 +175,12 @@ func (h herald) release(j *job, site grid.SiteID, kind protocol.ClearKind) {
 	h.out.Send(site, protocol.Clear{Job: j.id, Submitter: h.cfg.Owner, Kind: kind})
 }
 
+// mayAsk reports whether a site may be asked for the job: of one that runs inside a
+// reservation, only those that hold its places.
+func (h herald) mayAsk(j *job, site grid.SiteID) bool {
+	return !j.traits.bound() || slices.Contains(h.holders(j.traits.within), site)
+}
+
 // holders lists the sites that hold places of a reservation and can be reached,
 // ascending.
 func (h herald) holders(reservation grid.JobID) []grid.SiteID {
@@ -196,7 +203,9 @@ func (h herald) startTimers(j *job) {
 	if r := j.round(); r.complete && !r.explain {
 		h.setTimer(timerExplain, string(j.id), h.now.Add(j.spec.TTL/2))
 	}
-	h.out.Report(step.LevelDebug, eventAnnounced, step.Report{Attempt: j.about(), Value: float64(j.seq)})
+	h.out.Report(step.LevelDebug, eventAnnounced, step.Report{
+		Attempt: j.about(), Value: float64(j.seq),
+	})
 }
 
 func (j *job) announcement(cfg *Config) protocol.Announce {

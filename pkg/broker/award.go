@@ -124,7 +124,7 @@ func (m *Machine) onDeclined(from grid.SiteID, msg protocol.Declined) {
 	requoted := msg.Quote != nil
 	for _, id := range msg.Attempts {
 		one := protocol.Declined{Attempts: []grid.AttemptID{id}, Refusal: msg.Refusal}
-		if j, t := m.jobs.task(id.Task); t != nil && j.how.answered(desk{m, j}, from, one) {
+		if m.strategyKnows(from, id, one) {
 			continue
 		}
 		j, t := m.jobs.current(from, id)

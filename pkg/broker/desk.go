@@ -27,15 +27,28 @@ func (d desk) metEnough() bool { return d.m.peers.metEnough() }
 // connected lists the other sites that can be reached.
 func (d desk) connected() []grid.SiteID { return d.m.peers.connected() }
 
-// skew is by how much a site's clock is ahead.
-func (d desk) skew(site grid.SiteID) time.Duration { return d.m.peers.skew(site) }
+// skew is by how much a site's clock is ahead of this one, as far as was measured.
+func (d desk) skew(site grid.SiteID) time.Duration {
+	if p, known := d.m.peers.all[site]; known {
+		return p.skew.Truncate(time.Millisecond)
+	}
+	return 0
+}
 
 // name is what people call a site; empty: nothing.
-func (d desk) name(site grid.SiteID) string { return d.m.peers.name(site) }
+func (d desk) name(site grid.SiteID) string {
+	if p, known := d.m.peers.all[site]; known {
+		return p.name
+	}
+	return d.m.cfg.Name
+}
 
 // bps is the lower of a site's declared rates, bit/s; 0 = it declares none.
 func (d desk) bps(site grid.SiteID) int64 {
-	c := d.m.peers.capability(site)
+	c := d.m.cfg.Capability
+	if p, known := d.m.peers.all[site]; known {
+		c = p.capability
+	}
 	return min(c.UpBps, c.DownBps)
 }
 
@@ -152,7 +165,9 @@ func (d desk) drop(cids []grid.CID) {
 
 func (d desk) send(to grid.SiteID, msg protocol.Message) { d.m.out.Send(to, msg) }
 
-func (d desk) report(level step.Level, event string, r step.Report) { d.m.out.Report(level, event, r) }
+func (d desk) report(level step.Level, event string, r step.Report) {
+	d.m.out.Report(level, event, r)
+}
 
 func (d desk) reportRefused(event string, from grid.SiteID, id grid.AttemptID, why grid.Reason) {
 	d.m.reportRefused(event, from, id, why)

@@ -125,7 +125,9 @@ func fewest(parts uint32, places []place) []share {
 
 // least is how many sites the parts need at least, and whether there are so many.
 func least(parts uint32, places []place) (int, bool) {
-	bySize := slices.SortedFunc(slices.Values(places), func(a, b place) int { return cmp.Compare(b.room, a.room) })
+	bySize := slices.SortedFunc(slices.Values(places), func(a, b place) int {
+		return cmp.Compare(b.room, a.room)
+	})
 	for n, p := range bySize {
 		if parts == 0 {
 			return n, true

@@ -144,7 +144,7 @@ func (m *Machine) hopeless(j *job) bool {
 		return false
 	}
 	if why := m.jobs.reservationOver(j); why != "" {
-		m.refuseBecause(j, grid.PhaseRefused, why, func(t *task) bool { return t.phase == grid.PhaseWaiting })
+		m.refuseBecause(j, grid.PhaseRefused, why, (*task).isWaiting)
 	}
 	return m.expire(j) || len(j.waiting) == 0
 }

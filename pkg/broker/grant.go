@@ -14,7 +14,10 @@ import (
 // for each further one. The latest attempt of an open task gets its lease; all
 // others are fenced off.
 func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
-	attempts = m.withoutQueued(from, renewal, attempts)
+	attempts = slices.DeleteFunc(slices.Clone(attempts), func(id grid.AttemptID) bool {
+		one := protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: renewal}
+		return m.strategyKnows(from, id, one) // one of several that queue the task: it has to ask
+	})
 	leases := make(map[time.Duration][]grid.AttemptID)
 	var below []grid.AttemptID
 	var touched []*job
@@ -48,27 +51,12 @@ func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.Atte
 	}
 }
 
-// withoutQueued leaves out the attempts that are one of several that queue a task: those
-// get no lease before they ask whether they may start.
-func (m *Machine) withoutQueued(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) []grid.AttemptID {
-	var others []grid.AttemptID
-	for _, id := range attempts {
-		one := protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: renewal}
-		if j, t := m.jobs.task(id.Task); t == nil || !j.how.answered(desk{m, j}, from, one) {
-			others = append(others, id)
-		}
-	}
-	return others
-}
-
 // onMayStart takes the request of sites that queue a task. What comes of it is a request
 // for a lease.
 func (m *Machine) onMayStart(from grid.SiteID, msg protocol.MayStart) {
 	for _, id := range msg.Attempts {
 		one := protocol.MayStart{Attempts: []grid.AttemptID{id}, Renewal: msg.Renewal}
-		if j, t := m.jobs.task(id.Task); t != nil {
-			j.how.answered(desk{m, j}, from, one)
-		}
+		m.strategyKnows(from, id, one)
 	}
 	m.onRenew(from, msg.Renewal, msg.Attempts)
 }

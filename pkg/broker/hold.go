@@ -76,7 +76,8 @@ type gathering struct {
 // check implements stage.
 func (g *gathering) check(j *job) error {
 	if len(j.waiting) != len(j.tasks) {
-		return fmt.Errorf("a common start is looked for, and %d of %d parts wait", len(j.waiting), len(j.tasks))
+		return fmt.Errorf("a common start is looked for, and %d of %d parts wait",
+			len(j.waiting), len(j.tasks))
 	}
 	return g.holding.check(j)
 }

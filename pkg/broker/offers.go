@@ -21,7 +21,8 @@ type candidate struct {
 // sees it.
 func newCandidate(offer grid.Offer, quoted float64, seq uint32, now time.Time) *candidate {
 	return &candidate{
-		offer: offer, quoted: quoted, seq: seq, left: offer.TasksNow, at: now, expires: now.Add(offer.Validity),
+		offer: offer, quoted: quoted, seq: seq, left: offer.TasksNow,
+		at: now, expires: now.Add(offer.Validity),
 	}
 }
 

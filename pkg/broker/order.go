@@ -14,7 +14,7 @@ import (
 // first, which have to be done before others, which run inside which reservation.
 type jobs struct {
 	all        map[grid.JobID]*job
-	dependants map[grid.JobID][]grid.JobID // by the job that they name: as one before them, or as their reservation
+	dependants map[grid.JobID][]grid.JobID // by the job that they name: a predecessor or a reservation
 	ranked     int                         // jobs with a priority
 }
 
@@ -57,7 +57,8 @@ func (l *jobs) depend(j *job) {
 // independ takes that back, when a job is dropped.
 func (l *jobs) independ(j *job) {
 	for _, id := range j.needs() {
-		l.dependants[id] = slices.DeleteFunc(l.dependants[id], func(d grid.JobID) bool { return d == j.id })
+		same := func(d grid.JobID) bool { return d == j.id }
+		l.dependants[id] = slices.DeleteFunc(l.dependants[id], same)
 		if len(l.dependants[id]) == 0 {
 			delete(l.dependants, id)
 		}
@@ -205,8 +206,8 @@ func (l *jobs) checkAfter(after []grid.JobID) error {
 		first, known := l.all[id]
 		switch {
 		case !known:
-			return fmt.Errorf("%w: after: job %s is unknown here; name jobs that were submitted at this site",
-				grid.ErrInvalid, id)
+			return fmt.Errorf("%w: after: job %s is unknown here; "+
+				"name jobs that were submitted at this site", grid.ErrInvalid, id)
 		case first.open == 0 && !first.done():
 			return fmt.Errorf("%w: after: job %s has %s; submit it again, or leave it out",
 				grid.ErrInvalid, id, first.outcome().phrase())

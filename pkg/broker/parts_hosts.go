@@ -20,7 +20,9 @@ const (
 // partEnv adds the variables of a part, and replaces those that are there.
 func partEnv(env []grid.EnvVar, parts int, hosts string) []grid.EnvVar {
 	own := []grid.EnvVar{
-		{Name: envHosts, Value: hosts}, {Name: envPart, Value: "{{index}}"}, {Name: envParts, Value: strconv.Itoa(parts)},
+		{Name: envHosts, Value: hosts},
+		{Name: envPart, Value: "{{index}}"},
+		{Name: envParts, Value: strconv.Itoa(parts)},
 	}
 	all := slices.DeleteFunc(slices.Clone(env), func(e grid.EnvVar) bool {
 		return slices.ContainsFunc(own, func(o grid.EnvVar) bool { return o.Name == e.Name })

@@ -35,13 +35,13 @@ type member struct {
 	upBps      int64         // measured, away from this site, bit/s; 0 = not measured
 	dead       bool          // its agent is known to have died; it is not connected
 	watched    watched       // what was seen of its coming and going
-	silentTill time.Time     // it let an announcement go unanswered: until then rounds do not wait for it
+	silentTill time.Time     // it left an announcement unanswered: rounds do not wait for it till then
 }
 
 // What silence and absence of a member mean, and how many are remembered.
 const (
 	memberSilent = 10 * time.Second   // rounds do not wait so long for one that did not answer
-	memberMissed = time.Minute        // no job is called unplaceable while one is missing that was there so lately
+	memberMissed = time.Minute        // one that was there so lately may still take a job
 	memberKept   = 7 * 24 * time.Hour // one that is gone is remembered so long
 	maxMembers   = 8192
 )
@@ -198,30 +198,6 @@ func (p *peers) mayReturn(t *task) bool {
 		p.cutOff && p.now.Before(t.away.Add(maxAway))
 }
 
-// skew is by how much a site's clock is ahead of this one, as far as was measured.
-func (p *peers) skew(site grid.SiteID) time.Duration {
-	if other, known := p.all[site]; known {
-		return other.skew.Truncate(time.Millisecond)
-	}
-	return 0
-}
-
-// capability is what a site is declared to have.
-func (p *peers) capability(site grid.SiteID) grid.Capability {
-	if other, known := p.all[site]; known {
-		return other.capability
-	}
-	return p.cfg.Capability
-}
-
-// name is what people call a site; empty: nothing.
-func (p *peers) name(site grid.SiteID) string {
-	if other, known := p.all[site]; known {
-		return other.name
-	}
-	return p.cfg.Name
-}
-
 // forget drops a member and what was seen of it.
 func (p *peers) forget(id grid.SiteID) {
 	delete(p.all, id)
@@ -263,8 +239,8 @@ func (p *peers) states() []MemberState {
 		}
 		state := MemberState{
 			Site: id, Name: other.name, Capability: other.capability, Connected: other.connected,
-			LastSeen: other.lastSeen, Skew: other.skew, RoundTrip: other.roundTrip, Fault: p.faults.Index(id),
-			Since: other.watched.since, Ends: other.watched.ends,
+			LastSeen: other.lastSeen, Skew: other.skew, RoundTrip: other.roundTrip,
+			Fault: p.faults.Index(id), Since: other.watched.since, Ends: other.watched.ends,
 		}
 		if other.connected {
 			state.UpHour, _ = other.leaving(p.now).Survival(time.Hour.Seconds()) // the belief was checked
@@ -275,8 +251,8 @@ func (p *peers) states() []MemberState {
 }
 
 func (p *peers) saveFault(site grid.SiteID) {
-	if index := p.faults.Index(site); index != 0 {
-		p.persist(factFault, string(site), faultFact{Index: index})
+	if n := p.faults.Index(site); n != 0 {
+		p.persist(factFault, string(site), faultFact{Index: n})
 		return
 	}
 	p.persistRemoval(factFault, string(site))

@@ -96,7 +96,9 @@ func (n *nearest) choose(d desk, t *task, standing []*candidate) *candidate {
 		return nil
 	}
 	if !t.away.IsZero() {
-		standing = slices.DeleteFunc(slices.Clone(standing), func(c *candidate) bool { return !c.at.After(t.away) })
+		standing = slices.DeleteFunc(slices.Clone(standing), func(c *candidate) bool {
+			return !c.at.After(t.away)
+		})
 		if len(standing) == 0 {
 			return nil
 		}
@@ -151,5 +153,6 @@ func (n *nearest) leastFault(d desk, t *task, standing []*candidate) *candidate 
 		t.roundsFailed++
 		return nil
 	}
-	return standing[slices.IndexFunc(standing, func(c *candidate) bool { return c.offer.Site == best })]
+	at := slices.IndexFunc(standing, func(c *candidate) bool { return c.offer.Site == best })
+	return standing[at]
 }

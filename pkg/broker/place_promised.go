@@ -115,7 +115,7 @@ func (p *promised) askToHold(d desk) {
 		d.askToHold(c, min(c.left, uint32(len(j.waiting))), timeZero)
 		asked = true
 	}
-	if asked && h.held() < uint32(len(j.waiting)) { // what is held already does not wait longer for more
+	if asked && h.held() < uint32(len(j.waiting)) { // what is held does not wait longer for more
 		d.awaitHolds()
 	}
 }
@@ -125,11 +125,12 @@ func (p *promised) holdable(d desk) []*candidate {
 	j, standing := d.j, d.standing()
 	var all []*candidate
 	for _, c := range standing {
-		if slices.ContainsFunc(j.waiting, func(i uint32) bool { return p.mayGo(d, &j.tasks[i], c, standing) }) {
+		may := func(i uint32) bool { return p.mayGo(d, &j.tasks[i], c, standing) }
+		if slices.ContainsFunc(j.waiting, may) {
 			all = append(all, c)
 		}
 	}
-	if len(all) == 0 && len(standing) > 0 && len(j.holding().firm) == 0 { // only sites that have failed them
+	if len(all) == 0 && len(standing) > 0 && len(j.holding().firm) == 0 { // all failed them
 		for _, i := range j.waiting {
 			j.tasks[i].roundsFailed++
 		}
@@ -147,7 +148,8 @@ func (p *promised) mayGo(d desk, t *task, c *candidate, standing []*candidate) b
 	case !t.failedAt(c.offer.Site):
 		return true
 	}
-	others := slices.ContainsFunc(standing, func(o *candidate) bool { return !t.failedAt(o.offer.Site) })
+	fresh := func(o *candidate) bool { return !t.failedAt(o.offer.Site) }
+	others := slices.ContainsFunc(standing, fresh)
 	return !others && t.roundsFailed > 1
 }
 
@@ -294,7 +296,8 @@ func (c *candidate) asReservation(fixed, now time.Time) index.Reservation {
 	left := func(d time.Duration) float64 { return max(d-elapsed, 0).Seconds() }
 	r := index.Reservation{
 		Site: c.offer.Site, Rank: parts.Distance, Accepted: true,
-		StartSeconds: left(parts.Wait), TransferSeconds: left(parts.StageIn), RuntimeSeconds: parts.Run.Seconds(),
+		StartSeconds: left(parts.Wait), TransferSeconds: left(parts.StageIn),
+		RuntimeSeconds: parts.Run.Seconds(),
 	}
 	if !fixed.IsZero() {
 		r.StartSeconds = max(fixed.Sub(now), 0).Seconds()

@@ -117,7 +117,8 @@ func (s *rivals) dispatch(d desk, index uint32, picked []*candidate) {
 	for _, c := range picked {
 		t.top = t.nextToken()
 		t.rivals = append(t.rivals, rival{
-			token: t.top, site: c.offer.Site, offer: c.offer.ID, quoted: c.quoted, distance: c.offer.Parts.Distance,
+			token: t.top, site: c.offer.Site, offer: c.offer.ID, quoted: c.quoted,
+			distance: c.offer.Parts.Distance,
 		})
 		d.report(step.LevelInfo, eventAwardedRival, step.Report{
 			Attempt: grid.AttemptID{Task: d.j.taskID(index), Token: t.top},
@@ -227,7 +228,9 @@ func (s *rivals) drop(d desk, index uint32, at int, why string) {
 	r := t.rivals[at]
 	t.stand(r)
 	t.log(why, d.now())
-	d.report(step.LevelWarn, eventRivalLost, step.Report{Attempt: d.j.attempt(index), Site: r.site, Text: why})
+	d.report(step.LevelWarn, eventRivalLost, step.Report{
+		Attempt: d.j.attempt(index), Site: r.site, Text: why,
+	})
 	if t.rivals = slices.Delete(t.rivals, at, at+1); t.queued() {
 		t.stand(t.rivals[0])
 		d.save(index)

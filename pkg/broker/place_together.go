@@ -34,7 +34,8 @@ func (s *together) place(d desk, on occasion) verdict {
 		return verdict{}
 	case on.why == roundOver && d.j.traits.promise:
 		return s.unpromised(d, on)
-	case on.why == roundOver && (d.isUnplaceable(on.round) || s.tooWide(d, on.round) || refusesToWait(d.j, on.round)):
+	case on.why == roundOver &&
+		(d.isUnplaceable(on.round) || s.refuseTooWide(d, on.round) || refusesToWait(d.j, on.round)):
 		return refuseAfter(on)
 	case on.why == declined && d.j.traits.promise:
 		return s.nobodyHolds()
@@ -273,7 +274,8 @@ func (s *together) isSayable(d desk, shares []share) bool {
 	for i := range d.j.spec.Items {
 		size := d.j.awardSize + envBytes(hosts) + itemBytes(d.j.item(uint32(i)))
 		if err == nil && size > protocol.MaxMessageBytes {
-			err = fmt.Errorf("%w: item %d: too long for an award with %d hosts", grid.ErrInvalid, i, len(shares))
+			err = fmt.Errorf("%w: item %d: too long for an award with %d hosts",
+				grid.ErrInvalid, i, len(shares))
 		}
 	}
 	if err != nil {
@@ -284,11 +286,11 @@ func (s *together) isSayable(d desk, shares []share) bool {
 	return err == nil
 }
 
-// tooWide reports whether the parts of a split job can never run together, whoever
+// refuseTooWide reports whether the parts of a split job can never run together, whoever
 // else leaves: all sites that were there within the last minute are too small for
-// them, one by one if the job is not to be split, or all at once. It says so in the
+// them, one by one if the job is not to be split, or all at once. If so it says so in the
 // tasks' exits.
-func (s *together) tooWide(d desk, r *round) bool {
+func (s *together) refuseTooWide(d desk, r *round) bool {
 	if !r.complete {
 		return false
 	}
@@ -301,8 +303,8 @@ func (s *together) tooWide(d desk, r *round) bool {
 	if onOne {
 		what = "the largest site takes"
 	}
-	text := fmt.Sprintf("%d parts are to run at the same time, and %s %d; ask for fewer or smaller parts",
-		d.j.spec.Count, what, limit)
+	text := fmt.Sprintf("%d parts are to run at the same time, and %s %d; "+
+		"ask for fewer or smaller parts", d.j.spec.Count, what, limit)
 	if onOne {
 		text += ", or let the job be split"
 	}

@@ -1,6 +1,9 @@
 package broker
 
-import "github.com/mrsmesh/mrsmesh/pkg/grid"
+import (
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
 
 // place lets the strategy place what waits, and follows its verdict.
 func (m *Machine) place(j *job, on occasion) {
@@ -44,4 +47,11 @@ func (m *Machine) onWindowTimer(j *job) {
 	if !m.expire(j) {
 		m.announceInTurn(j)
 	}
+}
+
+// strategyKnows gives what a site says of an attempt to the strategy of its job, and
+// reports whether the attempt is one that only the strategy knows.
+func (m *Machine) strategyKnows(from grid.SiteID, id grid.AttemptID, msg protocol.Message) bool {
+	j, t := m.jobs.task(id.Task)
+	return t != nil && j.how.answered(desk{m, j}, from, msg)
 }

@@ -38,7 +38,8 @@ func (p *peers) admits(j *job) bool {
 		return true
 	}
 	j.answers[p.cfg.Here] = Answer{Site: p.cfg.Here, Seq: j.seq, At: p.now, Refusal: grid.Refusal{
-		Reason: grid.ReasonAvailability, Want: int64(len(j.waiting)), Have: int64(math.Floor(alpha * total)),
+		Reason: grid.ReasonAvailability, Want: int64(len(j.waiting)),
+		Have: int64(math.Floor(alpha * total)),
 	}}
 	return false
 }
@@ -103,7 +104,7 @@ func (p *peers) likeliest(candidates []*candidate) []*candidate {
 // which part of that is up in the long run.
 func (p *peers) longRun(req grid.Requirement) (total, alpha float64) {
 	room := float64(places(req, p.cfg.Capability))
-	cycles, weights := []avail.Cycle{hereAlways()}, []float64{room}
+	cycles, weights := []avail.Cycle{{MTTFSeconds: math.Inf(1)}}, []float64{room} // this site is here
 	total = room
 	for _, id := range p.sorted() {
 		other := p.all[id]

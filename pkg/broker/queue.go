@@ -26,7 +26,7 @@ type looks struct {
 
 const (
 	lookPredecessorEnded lookReason = iota // one of those that it was to run after
-	lookReservationHeld                    // a site holds a place of its reservation, perhaps another one than before
+	lookReservationHeld                    // a site holds a place of it, perhaps a new one
 	lookReservationOver
 )
 

@@ -43,14 +43,16 @@ const equalDistance = 1e-9
 
 func (r *run) breakTies(ranked []grid.Offer, fasterFirst bool) {
 	for start := 0; start < len(ranked); {
-		end := start + 1
-		for end < len(ranked) && ranked[end].Parts.Distance-ranked[start].Parts.Distance <= equalDistance {
+		end, least := start+1, ranked[start].Parts.Distance
+		for end < len(ranked) && ranked[end].Parts.Distance-least <= equalDistance {
 			end++
 		}
 		group := ranked[start:end]
 		r.rng.Shuffle(len(group), func(a, b int) { group[a], group[b] = group[b], group[a] })
 		if fasterFirst {
-			slices.SortStableFunc(group, func(a, b grid.Offer) int { return int(b.CoreMFLOPS - a.CoreMFLOPS) })
+			slices.SortStableFunc(group, func(a, b grid.Offer) int {
+				return int(b.CoreMFLOPS - a.CoreMFLOPS)
+			})
 		}
 		start = end
 	}

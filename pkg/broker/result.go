@@ -11,7 +11,7 @@ import (
 // the task elsewhere.
 func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 	index := msg.Attempt.Task.Index
-	if j, t := m.jobs.task(msg.Attempt.Task); t != nil && j.how.answered(desk{m, j}, from, msg) {
+	if m.strategyKnows(from, msg.Attempt, msg) {
 		return
 	}
 	j, t := m.jobs.current(from, msg.Attempt)
@@ -90,7 +90,8 @@ func (m *Machine) onCollectTimer(id grid.AttemptID) {
 // giveUpOutputs computes a task again elsewhere.
 func (m *Machine) giveUpOutputs(j *job, index uint32, problem string) {
 	j.tasks[index].result = result{}
-	m.failedAt(j, index, grid.Exit{Cause: grid.CauseData, Text: "its outputs could not be fetched: " + problem})
+	why := "its outputs could not be fetched: " + problem
+	m.failedAt(j, index, grid.Exit{Cause: grid.CauseData, Text: why})
 }
 
 // hurryCollect shortens the time in which the outputs of an attempt must be had whose

@@ -62,7 +62,9 @@ func (r *run) report(level step.Level, event string, attempt grid.AttemptID, sit
 
 // reportRefused counts a message that asked for something its sender may not
 // ask for or that makes no sense now.
-func (r *run) reportRefused(event string, from grid.SiteID, attempt grid.AttemptID, reason grid.Reason) {
+func (r *run) reportRefused(
+	event string, from grid.SiteID, attempt grid.AttemptID, reason grid.Reason,
+) {
 	r.out.Report(step.LevelWarn, event, step.Report{Attempt: attempt, Site: from, Reason: reason})
 }
 

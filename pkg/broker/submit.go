@@ -50,7 +50,8 @@ func (m *Machine) accept(spec grid.Job) (*job, error) {
 		return nil, err
 	}
 	err := cmp.Or(
-		checkWindow(spec.Spec.Window, m.now), m.jobs.checkBinding(spec.Spec), m.jobs.checkAfter(spec.After),
+		checkWindow(spec.Spec.Window, m.now),
+		m.jobs.checkBinding(spec.Spec), m.jobs.checkAfter(spec.After),
 	)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,8 @@ func (j *job) measure(cfg *Config) error {
 		Tasks: []protocol.AwardedTask{{Index: grid.MaxTasks - 1, Token: math.MaxUint64}},
 	})
 	if err != nil {
-		return fmt.Errorf("%w: the job cannot be sent: %w; pack inputs into directories", grid.ErrInvalid, err)
+		return fmt.Errorf("%w: the job cannot be sent: %w; pack inputs into directories",
+			grid.ErrInvalid, err)
 	}
 	j.awardSize = len(award)
 	for i, item := range j.spec.Items {

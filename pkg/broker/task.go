@@ -33,7 +33,7 @@ type attempt struct {
 	// margin for the two clocks' drift. Zero: no lease was granted.
 	leaseEnd  time.Time
 	startedAt time.Time   // first heard to run
-	startsAt  time.Time   // staging: when its place in the site's plan begins, on this clock; zero: not known
+	startsAt  time.Time   // staging: when its place in the site's plan begins; zero: not known
 	done      int64       // bytes staged
 	total     int64       // bytes to stage
 	standing  grid.Reason // frozen: why, as its site says
@@ -52,7 +52,7 @@ type silence struct {
 
 // record is what went wrong so far.
 type record struct {
-	failures     int           // attempts that a site did not bring to an end, those its owner stopped left out
+	failures     int           // attempts that a site did not end; not those its owner stopped
 	failed       []grid.SiteID // sites that failed it, latest last; at most maxFailed
 	roundsFailed int           // awards since the last failure that found no site
 	tries        []Try         // finished attempts; at most maxTries, latest last
@@ -80,6 +80,9 @@ func (t *task) move(to grid.Phase) { t.phase = to }
 
 // active reports whether a site is believed to have the task.
 func (t *task) active() bool { return t.phase >= grid.PhaseAwarded && t.phase <= grid.PhaseFrozen }
+
+// isWaiting reports whether the task has no site.
+func (t *task) isWaiting() bool { return t.phase == grid.PhaseWaiting }
 
 // queued reports whether several sites queue the task.
 func (t *task) queued() bool { return len(t.rivals) > 0 }
@@ -111,8 +114,8 @@ func (t *task) remember(site grid.SiteID) {
 // log notes how an attempt ended.
 func (t *task) log(outcome string, now time.Time) {
 	t.tries = append(t.tries, Try{
-		Token: t.token, Site: t.site, Distance: t.distance, AwardedAt: t.awardedAt, StartedAt: t.startedAt,
-		EndedAt: now, Outcome: outcome,
+		Token: t.token, Site: t.site, Distance: t.distance, AwardedAt: t.awardedAt,
+		StartedAt: t.startedAt, EndedAt: now, Outcome: outcome,
 	})
 	if len(t.tries) > maxTries {
 		t.tries = slices.Delete(t.tries, 0, 1)
@@ -153,7 +156,9 @@ func (t *task) rivalAt(site grid.SiteID, token grid.Token) int {
 
 // meets reports whether a rival is at the same site as one before it, or out of order.
 func (r rival) meets(before []rival) bool {
-	return slices.ContainsFunc(before, func(o rival) bool { return o.site == r.site || o.token >= r.token })
+	return slices.ContainsFunc(before, func(o rival) bool {
+		return o.site == r.site || o.token >= r.token
+	})
 }
 
 // Try is one finished attempt of a task.
@@ -173,7 +178,8 @@ func (t *task) checkRivals(index int) error {
 		return nil
 	}
 	if t.phase != grid.PhaseAwarded && t.phase != grid.PhaseStaging || !t.leaseEnd.IsZero() {
-		return fmt.Errorf("task %d is %s, or has a lease, and %d sites queue it", index, t.phase, len(t.rivals))
+		return fmt.Errorf("task %d is %s, or has a lease, and %d sites queue it",
+			index, t.phase, len(t.rivals))
 	}
 	for i, r := range t.rivals {
 		if r.token > t.top || r.site == "" || r.meets(t.rivals[:i]) {

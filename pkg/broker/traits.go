@@ -53,7 +53,8 @@ func traitsOf(job grid.Job, cfg *Config) traits {
 	}
 	switch {
 	case t.passive:
-		t.lease, t.presumed = cfg.ReservationLease, cfg.ReservationLease // its site may have to start again, too
+		// its site may have to start again, too
+		t.lease, t.presumed = cfg.ReservationLease, cfg.ReservationLease
 	case t.whole: // parts that may run on alone would keep the others from starting anew
 	case spec.Unattended == grid.UnattendedFinish:
 		t.lease = cfg.LongLease

@@ -24,7 +24,7 @@ func (m *Machine) onVacancy(from grid.SiteID, msg protocol.Vacancy) {
 // ask asks one site that has reported room, or has just come. While something else is
 // under way for the job that is remembered.
 func (m *Machine) ask(j *job, site grid.SiteID) {
-	if m.jobs.isBlocked(j) || j.traits.bound() && !slices.Contains(m.herald.holders(j.traits.within), site) {
+	if m.jobs.isBlocked(j) || !m.herald.mayAsk(j, site) {
 		return
 	}
 	switch {

@@ -24,12 +24,12 @@ type TaskState struct {
 	// PlannedStart is when its place in the site's plan begins, on this site's clock;
 	// zero: it is not known, or has come.
 	PlannedStart time.Time
-	Kept         float64     // how likely the site's promise is kept, 1 - z; only of promised jobs, 0 = not known
+	Kept         float64     // how likely its promise is kept, 1 - z; 0 = not promised, or not known
 	Standing     grid.Reason // frozen: why, as its site says; ReasonNone = its lease ended
 	StartedAt    time.Time
 	Exit         *grid.Exit // when it has ended, or is about to
 	Tries        []Try
-	Rivals       []Rival // the sites that queue it, while it is dispatched to several; Site is the first
+	Rivals       []Rival // the sites that queue it, while several do; Site is the first
 }
 
 // JobState is what the broker knows of a job.
@@ -56,9 +56,9 @@ type MemberState struct {
 	Skew       time.Duration
 	RoundTrip  time.Duration // 0 = not measured
 	Fault      int64
-	Since      time.Time // since when it has been connected or away, as far as was seen; zero: not seen to change
+	Since      time.Time // since when it has been connected or away; zero: not seen to change
 	Ends       uint64    // how often it was seen to go
-	UpHour     float64   // probability that it stays for an hour, from what was seen of it; 0 when it is away
+	UpHour     float64   // probability that it stays for an hour; 0 when it is away
 }
 
 // Rival is one of several sites that queue the same task: the first whose turn it is
@@ -138,7 +138,9 @@ func lags(answers []Answer, req grid.Requirement) []index.Lag {
 func compareAnswers(a, b Answer) int {
 	switch {
 	case a.Offer != nil && b.Offer != nil:
-		return cmp.Or(cmp.Compare(a.Offer.Parts.Distance, b.Offer.Parts.Distance), cmp.Compare(a.Site, b.Site))
+		return cmp.Or(
+			cmp.Compare(a.Offer.Parts.Distance, b.Offer.Parts.Distance), cmp.Compare(a.Site, b.Site),
+		)
 	case a.Offer != nil:
 		return -1
 	case b.Offer != nil:
@@ -153,7 +155,9 @@ func compareAnswers(a, b Answer) int {
 // may leave, those that are down may come back. errorTerm is what earlier forecasts were
 // wrong by on average, see avail.ForecastError. The second result is how many sites
 // there are at all. It only reads.
-func (m *Machine) Forecast(now time.Time, ahead time.Duration, errorTerm float64) (avail.Forecast, int, error) {
+func (m *Machine) Forecast(
+	now time.Time, ahead time.Duration, errorTerm float64,
+) (avail.Forecast, int, error) {
 	each := forecastStep.Seconds()
 	up := []avail.UpNode{{Reliability: 1}} // this site
 	var down []avail.DownNode
@@ -164,10 +168,13 @@ func (m *Machine) Forecast(now time.Time, ahead time.Duration, errorTerm float64
 		case p.connected:
 			up = append(up, avail.UpNode{FailuresPerStep: p.leaving(now).Rate() * each, UpSteps: steps})
 		case p.known(now):
-			down = append(down, avail.DownNode{RecoveriesPerStep: p.returning(now).Rate() * each, DownSteps: steps})
+			down = append(down, avail.DownNode{
+				RecoveriesPerStep: p.returning(now).Rate() * each, DownSteps: steps,
+			})
 		}
 	}
-	forecast, err := avail.CapacityForecast(up, down, int64(math.Round(ahead.Seconds()/each)), errorTerm)
+	steps := int64(math.Round(ahead.Seconds() / each))
+	forecast, err := avail.CapacityForecast(up, down, steps, errorTerm)
 	return forecast, len(up) + len(down), err
 }
 

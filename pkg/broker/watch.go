@@ -3,7 +3,6 @@ package broker
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
@@ -86,7 +85,9 @@ func (p *peers) restore(f step.Fact) error {
 }
 
 // known reports whether a member was seen within a week.
-func (p *member) known(now time.Time) bool { return p.connected || now.Sub(p.there()) <= memberKept }
+func (p *member) known(now time.Time) bool {
+	return p.connected || now.Sub(p.there()) <= memberKept
+}
 
 // there is when the member was last known to be there.
 func (p *member) there() time.Time {
@@ -97,7 +98,9 @@ func (p *member) there() time.Time {
 }
 
 // returnPrior is what is believed of how soon a member comes back: within eight hours.
-func returnPrior() avail.Prior { return avail.Prior{Failures: 1, Exposure: (8 * time.Hour).Seconds()} }
+func returnPrior() avail.Prior {
+	return avail.Prior{Failures: 1, Exposure: (8 * time.Hour).Seconds()}
+}
 
 // leaving and returning are the beliefs about a member's rates, per second, after what
 // was seen of it up to now.
@@ -106,7 +109,7 @@ func (p *member) leaving(now time.Time) avail.Prior {
 	if p.connected {
 		up += p.standing(now).Seconds()
 	}
-	belief, _ := avail.DefaultPrior().Observe(p.watched.ends, min(up, longestWatched)) // both are finite
+	belief, _ := avail.DefaultPrior().Observe(p.watched.ends, min(up, longestWatched)) // finite
 	return belief
 }
 
@@ -129,8 +132,7 @@ func (p *member) standing(now time.Time) time.Duration {
 
 // cycle is how long a member is up and down at a time, on average.
 func (p *member) cycle(now time.Time) avail.Cycle {
-	return avail.Cycle{MTTFSeconds: 1 / p.leaving(now).Rate(), MTTRSeconds: 1 / p.returning(now).Rate()}
+	return avail.Cycle{
+		MTTFSeconds: 1 / p.leaving(now).Rate(), MTTRSeconds: 1 / p.returning(now).Rate(),
+	}
 }
-
-// hereAlways is the cycle of this site: it is here.
-func hereAlways() avail.Cycle { return avail.Cycle{MTTFSeconds: math.Inf(1)} }

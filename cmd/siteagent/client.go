@@ -28,7 +28,7 @@ func (o *options) dial() (*client.Client, error) {
 func connect(src config.Sources) (*client.Client, error) {
 	socket := config.AgentSocket(src) // also of a file with a mistake: the agent runs all the same
 	if socket == "off" {
-		return nil, usageError{fmt.Errorf("api.socket is off; these commands talk to the agent through its socket")}
+		return nil, usageError{errors.New("api.socket is off; these commands need the agent's socket")}
 	}
 	return client.New("unix:"+socket, "")
 }

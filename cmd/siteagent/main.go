@@ -14,6 +14,7 @@
 //	host.go        ... what the machine has
 //	reload.go      ... the configuration read again while it runs
 //	config.go      siteagent config
+//	config_set.go  ... set and unset
 //	join.go        siteagent join
 //	tryout.go      ... whether the new site's offers arrive
 //	invite.go      siteagent invite

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write docs/arrows.svg anew")
+var update = flag.Bool("update", false, "write docs/arrows.svg and the ratchet anew")
 
 const drawAnew = "go test ./internal/archtest -run TestPicture -update"
 

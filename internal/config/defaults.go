@@ -29,10 +29,15 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Rates: Rates{DownBps: 1e9, UpBps: 1e9, Probe: true},
 		Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
 		Data:  dataRoom{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
-		Owner: Owner{Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute, Priority: PriorityIdle, Look: 10 * time.Second, Root: "/"},
-		Jobs:  jobs{MaxRuntime: 24 * time.Hour}, Placing: placing{Choice: choiceNearest, Policy: policyNone},
+		Owner: Owner{
+			Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute,
+			Priority: PriorityIdle, Look: 10 * time.Second, Root: "/",
+		},
+		Jobs:    jobs{MaxRuntime: 24 * time.Hour},
+		Placing: placing{Choice: choiceNearest, Policy: policyNone},
 		Planning: planning{
-			Policy: planFCFS, Backfill: backfillConservative, Horizon: 12 * time.Hour, Promised: percent, Strangers: 10,
+			Policy: grid.PolicyFCFS.String(), Backfill: grid.BackfillConservative.String(),
+			Horizon: 12 * time.Hour, Promised: percent, Strangers: 10,
 			Ahead: 30 * 24 * time.Hour, Longest: 24 * time.Hour,
 		},
 		API: API{Socket: socketPath(env), Listen: "127.0.0.1:4800"},
@@ -52,7 +57,8 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		c.Rates.Probe, c.Rates.DiskBps = false, 4e9
 		c.Lease = Lease{Length: time.Second, Margin: 200 * time.Millisecond}
 		c.Data.QuotaBytes = 1 << 30
-		c.Owner.Yield, c.Owner.Look, c.Owner.Priority = false, 0, priorityLow // the tests are what the machine is busy with
+		// The tests are what the machine is busy with.
+		c.Owner.Yield, c.Owner.Look, c.Owner.Priority = false, 0, priorityLow
 		c.API.Listen = ""
 	}
 	return c

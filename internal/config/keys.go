@@ -224,13 +224,14 @@ func asPrice() codec[price] {
 }
 
 func asKinds() codec[[]grid.WorkKind] {
-	return codec[[]grid.WorkKind]{name: "list", parse: parseKinds, show: func(kinds []grid.WorkKind) string {
+	show := func(kinds []grid.WorkKind) string {
 		var words []string
 		for _, k := range kinds {
 			words = append(words, k.String())
 		}
 		return strings.Join(words, ",")
-	}}
+	}
+	return codec[[]grid.WorkKind]{name: "list", parse: parseKinds, show: show}
 }
 
 func parseKinds(text string) ([]grid.WorkKind, error) {
@@ -247,7 +248,7 @@ func parseKinds(text string) ([]grid.WorkKind, error) {
 		}
 	}
 	if len(kinds) == 0 {
-		return nil, errors.New("no kind of work: want wasm, command or both; to lend nothing, pause the site")
+		return nil, errors.New("no kind of work: want wasm, command or both; to give nothing, pause the site")
 	}
 	slices.Sort(kinds)
 	return slices.Compact(kinds), nil

@@ -11,7 +11,7 @@ type Origin struct {
 
 	Value string // in force, in the units that people write
 	Layer Layer  // what it comes from
-	Place string // that, for people: "preset wan", "file, line 3", "environment MRS_NAME", "flag --name"
+	Place string // that, for people: "preset wan", "file, line 3", "flag --name"
 	Line  int    // where it stands in the file, in force or not; 0 = it does not
 
 	// Repeats says that the line in the file is the default that the setting would

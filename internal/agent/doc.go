@@ -20,6 +20,7 @@
 //	verify.go    whether the sandbox could keep a plan, before that is promised
 //	pins.go      which data is kept, and for whom
 //	logs.go      what attempts print, read here, elsewhere and for others
+//	open_*.go    files that jobs wrote, opened without following a link
 //	check.go     probes for other sites that ask whether their offers arrive
 //	bans.go      the roster opened, and the machines told who is banned
 //	leave.go     the end that users ask for: when nothing runs any more

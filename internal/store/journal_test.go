@@ -323,7 +323,7 @@ func TestRecordsReachTheDiskByThemselves(t *testing.T) {
 	deadline := time.Now().Add(5 * time.Second)
 	for {
 		records := 0
-		for e, err := range runs(t, dir)[0].entries() {
+		for e, err := range runs(t, dir)[0].Entries() {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -395,7 +395,7 @@ func FuzzSegment(f *testing.F) {
 			t.Errorf("Runs: %v", err)
 		}
 		for _, run := range list {
-			for _, err := range run.entries() {
+			for _, err := range run.Entries() {
 				if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, errGap) && !errors.Is(err, step.ErrBadInput) {
 					t.Errorf("Entries: %v", err)
 				}

@@ -124,7 +124,7 @@ func recorded(t *testing.T, dir string) int {
 	t.Helper()
 	next := 0
 	for _, run := range runs(t, dir) {
-		for e, err := range run.entries() {
+		for e, err := range run.Entries() {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -100,11 +100,11 @@ func readHeader(path string) (h Header, err error) {
 	return h, nil
 }
 
-// entries goes through the run in order. A torn end of the last segment, as a
+// Entries goes through the run in order. A torn end of the last segment, as a
 // crash leaves it, ends the run without an error. The errors are ErrGap,
 // ErrCorrupt, step.ErrBadInput (another build wrote it) and those of the file
 // system; after an error nothing more comes.
-func (r Run) entries() iter.Seq2[Entry, error] {
+func (r Run) Entries() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		number := r.FirstRecord - 1
 		for f, err := range r.frames() {

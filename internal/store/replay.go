@@ -49,7 +49,7 @@ func Replay(
 		return Result{}, fmt.Errorf("replay %s: restore facts: %w", run.Machine, err)
 	}
 	var result Result
-	for e, err := range run.entries() {
+	for e, err := range run.Entries() {
 		if err != nil {
 			return result, err
 		}

@@ -201,7 +201,7 @@ func TestResumeCallsOffStop(t *testing.T) {
 	b.command(t, "resume").want(t, 0)
 	m.submit(t, "wait", string(id)).want(t, 0)
 	m.run(t, "print=still here").want(t, 0)
-	if status := b.command(t, "status"); !strings.Contains(status.out, "sharing") {
+	if status := b.command(t, "status"); !strings.Contains(status.out, "sharing     yes\n") {
 		t.Errorf("status after stop and resume:\n%s", status.out)
 	}
 }

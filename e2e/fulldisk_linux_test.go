@@ -81,6 +81,12 @@ func TestFullDisk(t *testing.T) {
 	if refused.code == 1 && !strings.Contains(refused.err, "disk full") {
 		t.Errorf("stderr does not say that the disk is full: %s", refused.err)
 	}
+	if a.alive() {
+		status := a.command(t, "status")
+		if !strings.Contains(status.out, "sharing     no: the disk is full") || !strings.Contains(status.out, "free some space") {
+			t.Errorf("status does not say what is wrong:\n%s%s", status.out, status.err)
+		}
+	}
 	// The running job ends meanwhile; what that takes to remember does not fit. The
 	// agent lives and tries again, or ends; either way it names the disk.
 	eventually(t, patience, "the agent ends, or the job does, or its result has no room", func() bool {

@@ -75,13 +75,13 @@ func TestWaitsForRoom(t *testing.T) {
 	second := m.begin(t, nil, "print=mine")
 	m.awaitPhase(t, second, view.PhaseWaiting)
 	eventually(t, patience, "the waiting job has a hint", func() bool {
-		return strings.Contains(m.job(t, second).Hint, "no site has room now")
+		return strings.Contains(m.job(t, second).Hint, "no site has capacity now")
 	})
 	why := m.submit(t, "why", string(second))
 	if !strings.Contains(why.out, "not now") || strings.Contains(lineWith(why.out, " b "), "never") {
 		t.Errorf("why does not say that it fits, but not now:\n%s", why.out)
 	}
-	m.submit(t, "run", "--no-wait", "--wasm", bin.guest, "--", "exit=0").want(t, 4, "no site has room now")
+	m.submit(t, "run", "--no-wait", "--wasm", bin.guest, "--", "exit=0").want(t, 4, "no site has capacity now")
 	m.submit(t, "cancel", string(first)).want(t, 0)
 	m.submit(t, "wait", string(second)).want(t, 0)
 	m.sites[1].awaitNoProcess(t)

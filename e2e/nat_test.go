@@ -236,7 +236,7 @@ func TestSymmetricNATsStayOnTheRelay(t *testing.T) {
 	d.both(t, time.Second, "both are still relayed", func(s view.AgentStatus) bool {
 		return s.Peers == 2 && s.Reach.Relayed == 1 && len(s.Reach.Relays) == 1 && s.Reach.Relays[0] == d.relay.id
 	})
-	out, err := exec.Command(bin.siteagent, "--config", d.a.file(), "status").CombinedOutput()
+	out, err := exec.Command(bin.siteagent, "--config", d.a.file(), "status", "--all").CombinedOutput()
 	if want := fmt.Sprintf("1 through a relay; reached through %s", d.relay.id); err != nil || !strings.Contains(string(out), want) {
 		t.Errorf("siteagent status: %v, want %q in\n%s", err, want, out)
 	}

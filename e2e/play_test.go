@@ -64,7 +64,10 @@ func act(ctx context.Context, s scenario.Scenario) (o scenario.Outcome, told str
 	if err != nil {
 		return o, "", err
 	}
-	a := &actor{labMesh: mesh, s: s, by: make(map[string]*labSite), ids: make(map[string]grid.JobID), follow: new(errgroup.Group)}
+	a := &actor{
+		labMesh: mesh, s: s, by: make(map[string]*labSite), ids: make(map[string]grid.JobID),
+		follow: new(errgroup.Group),
+	}
 	defer func() {
 		for _, site := range a.sites {
 			told += "\nagent " + site.name + ":\n" + site.tail(1500)
@@ -182,8 +185,9 @@ func (a *actor) submit(ctx context.Context, s scenario.Submission) error {
 	job.Spec.Need.MFLOPS /= shrink
 	module := sleeper(s.Name, s.Lasts(), int(job.Spec.Module.Bytes))
 	if s.NoWait {
-		if len(s.Needs()) > 0 || job.Spec.Window != (grid.Window{}) || job.Split != grid.SplitNone || job.Flood {
-			return fmt.Errorf("%s: real processes know wait=no of a job without a time or place alone", s.Name)
+		window := job.Spec.Window != (grid.Window{})
+		if window || len(s.Needs()) > 0 || job.Split != grid.SplitNone || job.Flood {
+			return fmt.Errorf("%s: real processes know wait=no of a plain job alone", s.Name)
 		}
 		return a.submitNow(ctx, by, s, job, module)
 	}
@@ -331,7 +335,9 @@ func (a *actor) outcome(ctx context.Context) (scenario.Outcome, error) {
 	return o, nil
 }
 
-func (j *actedJob) outcome(ctx context.Context, begin time.Time, names map[grid.SiteID]string) (scenario.JobOutcome, error) {
+func (j *actedJob) outcome(
+	ctx context.Context, begin time.Time, names map[grid.SiteID]string,
+) (scenario.JobOutcome, error) {
 	o := scenario.JobOutcome{Name: j.name, Took: -1, Count: j.count}
 	if !j.by.alive() {
 		return o, nil
@@ -360,12 +366,15 @@ func (j *actedJob) outcome(ctx context.Context, begin time.Time, names map[grid.
 }
 
 // actedTask reads a task as its user sees it.
-func actedTask(t view.TaskView, begin time.Time, names map[grid.SiteID]string) scenario.TaskOutcome {
+func actedTask(
+	t view.TaskView, begin time.Time, names map[grid.SiteID]string,
+) scenario.TaskOutcome {
 	phases := map[view.Phase]grid.Phase{
 		view.PhaseDone: grid.PhaseDone, view.PhaseFailed: grid.PhaseFailed,
 		view.PhaseCancelled: grid.PhaseCancelled, view.PhaseRefused: grid.PhaseRefused,
 		// The words for a reservation.
-		view.PhaseOver: grid.PhaseDone, view.PhaseLost: grid.PhaseFailed, view.PhaseReleased: grid.PhaseCancelled,
+		view.PhaseOver: grid.PhaseDone, view.PhaseLost: grid.PhaseFailed,
+		view.PhaseReleased: grid.PhaseCancelled,
 	}
 	o := scenario.TaskOutcome{Phase: phases[t.Phase], Site: names[t.Site], First: names[t.Site]}
 	o.NoteStart(t.Started.Time, begin)

@@ -29,7 +29,7 @@ func wallsOf(adapter lrm.Adapter, kind grid.WorkKind, walls []lrm.Wall) []agent.
 	for _, w := range walls {
 		wall := agent.Wall{View: view.Wall{Ceiling: w.Ceiling, Kind: kind.String(), How: w.How}}
 		if trial := w.Trial; trial != nil {
-			wall.View.Fault = "it is not tried yet"
+			wall.View.Fault = "not tested yet"
 			wall.Try = func(ctx context.Context, dir string) (string, error) {
 				return lrm.Try(ctx, adapter, kind, *trial, dir)
 			}

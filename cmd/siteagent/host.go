@@ -13,6 +13,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
+// waitingForQuiet begins the text about a machine that is to be measured.
+const waitingForQuiet = "waiting for a quiet machine: "
+
 // glance is how long the machine is looked at before its first measurement.
 const glance = 200 * time.Millisecond
 
@@ -39,7 +42,7 @@ func probeHost(ctx context.Context, c config.Agent, kinds []grid.WorkKind, log *
 	}
 	if c.Owner.Yield {
 		if busy, why := owner.Glance(ctx, c.Owner.Root, ownerOf(c.Owner).Rules, glance); busy {
-			h.Pending = "waiting for a quiet machine: " + why
+			h.Pending = waitingForQuiet + why
 			log.Info("the machine is measured later, its owner needs it", "why", why)
 			return h
 		}

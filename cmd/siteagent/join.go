@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,35 +13,27 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
-	"github.com/mrsmesh/mrsmesh/internal/agent"
-	"github.com/mrsmesh/mrsmesh/internal/agent/backend"
 	"github.com/mrsmesh/mrsmesh/internal/config"
-	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/internal/member"
-	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/store"
-	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// Patience of a join.
-const (
-	redeemWait = 20 * time.Second // with the inviter
-	checkWait  = 10 * time.Second // with the first offer
-	checkPause = 200 * time.Millisecond
-)
+// redeemWait is how long an inviter that was reached may take.
+const redeemWait = 20 * time.Second
 
 func joinCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	verbose := false
+	cmd := &cobra.Command{
 		Use: "join TOKEN", Short: "Join a domain with the token of an invitation",
-		Long: `Join a domain with the token that siteagent invite printed there. This makes the
-site's identity and configuration where they are missing, asks the inviter, writes
-domain, domain-key, bootstrap and peers into the configuration, and starts the
-site for a moment to see whether its offers arrive. The agent must not be running.`,
+		Long: `Join a domain with the token that siteagent invite printed there. This asks the
+inviter and, once it has admitted this site, makes the site's identity and
+configuration where they are missing, writes domain, domain-key, bootstrap and peers
+into the configuration, and starts the site for a moment to see whether its offers
+arrive. If it is not admitted, nothing is written. The agent must not be running.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError{fmt.Errorf("join: want one token, as siteagent invite prints it")}
@@ -49,87 +42,119 @@ site for a moment to see whether its offers arrive. The agent must not be runnin
 			if err != nil {
 				return usageError{err}
 			}
-			j := &joining{o: o, token: token, notes: cmd.ErrOrStderr(), began: time.Now()}
+			j := &joining{o: o, token: token, notes: cmd.ErrOrStderr(), verbose: verbose, began: time.Now()}
 			return j.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show what was tried to reach the inviter")
+	return cmd
 }
 
 // joining is one run of the command.
 type joining struct {
-	o     *options
-	token member.Token
-	notes io.Writer
-	began time.Time
+	o       *options
+	token   member.Token
+	notes   io.Writer
+	verbose bool
+	began   time.Time
 
 	config   config.Agent
-	file     string
+	file     string // configuration
+	fresh    bool   // there is no such file yet
 	identity p2p.Identity
+	saved    bool // the identity is on disk
 }
 
 func (j *joining) run(ctx context.Context, out io.Writer) error {
 	if err := j.prepare(); err != nil {
 		return err
 	}
-	var answer protocol.JoinAnswer
+	var admitted admission
 	if !j.token.Open() {
 		var err error
-		if answer, err = j.redeem(ctx); err != nil {
+		if admitted, err = j.redeem(ctx); err != nil {
 			return err
 		}
-		fmt.Fprintf(j.notes, "admitted to domain %s as %s\n", j.token.Domain, j.identity.Site())
+		fmt.Fprintf(j.notes, "admitted to domain %s as %s (%s)\n", j.token.Domain, j.config.Name, j.identity.Site())
 	}
-	if err := j.configure(answer); err != nil {
+	if err := j.keep(admitted); err != nil {
 		return err
 	}
+	j.explain(admitted.records)
+	return j.tryOut(ctx, out)
+}
+
+// explain says what may surprise later.
+func (j *joining) explain(records []protocol.MemberRecord) {
 	if j.token.Open() && j.config.Accept != "anyone" {
 		fmt.Fprintln(j.notes, "the domain takes anyone, but this site works with the inviter and its own list alone; "+
 			"accept: anyone in the configuration changes that")
 	}
-	result, err := j.check(ctx)
-	if err != nil {
-		return err
+	for _, r := range records {
+		if r.Kind == protocol.MemberAdmit && r.Site != j.identity.Site() && r.Name == j.config.Name {
+			fmt.Fprintf(j.notes, "note: %s is called %s, too; to be told apart: "+
+				"siteagent config set name ANOTHER, before you start the site\n", r.Site, r.Name)
+			return
+		}
 	}
-	fmt.Fprintf(j.notes, "checked %.1f s after the start of join; start the site with: siteagent run\n", time.Since(j.began).Seconds())
-	return printCheck(out, result)
 }
 
-// prepare makes the identity and the configuration where they are missing, and
-// refuses what would break a site that works.
+// prepare reads what is there, changes nothing, and refuses what would break a site
+// that works.
 func (j *joining) prepare() error {
 	var err error
 	if j.config, err = j.o.loadFile(false); err != nil {
 		return err
 	}
-	if j.file = j.o.file; j.file == "" {
-		j.file = config.AgentFile(os.LookupEnv)
+	j.file = j.o.path()
+	if _, err = os.Stat(j.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read the configuration: %w", err)
 	}
-	if err = os.MkdirAll(j.config.StateDir, 0o700); err != nil {
-		return fmt.Errorf("make the state directory: %w", err)
+	if j.fresh = err != nil; !j.fresh {
+		if err = j.keepName(); err != nil {
+			return err
+		}
 	}
 	if err = j.refuseRunning(); err != nil {
 		return err
 	}
-	if j.identity, err = p2p.LoadIdentity(filepath.Join(j.config.StateDir, "identity.key")); err != nil {
+	if err = j.findIdentity(); err != nil {
 		return err
 	}
 	if j.identity.Site() == j.token.Inviter {
 		return errors.New("this is the site that invites; join on the other one")
 	}
-	if err := j.refuseOtherDomain(); err != nil {
-		return err
+	return errors.Join(j.refuseOtherDomain(), j.refuseStronger())
+}
+
+// sources are where the configuration comes from; the file need not be there.
+func (j *joining) sources() config.Sources {
+	src := j.o.sources()
+	src.Required = false
+	return src
+}
+
+// keepName goes by the name in the file that is there, and says so: the site will be
+// started without this command's flags.
+func (j *joining) keepName() error {
+	src := j.sources()
+	if src.Flags["name"] == "" {
+		return nil
 	}
-	if _, err := os.Stat(j.file); os.IsNotExist(err) {
-		if err := writeConfig(j.file, j.config); err != nil {
-			return err
-		}
-		fmt.Fprintf(j.notes, "wrote %s\n", j.file)
+	delete(src.Flags, "name")
+	c, err := config.LoadAgent(src)
+	if err == nil && c.Name != j.config.Name {
+		fmt.Fprintf(j.notes, "kept the name %s of %s; --name %s ignored\n", c.Name, j.file, j.config.Name)
+		j.config.Name = c.Name
 	}
-	return nil
+	return err
 }
 
 // refuseRunning finds out whether an agent holds the state directory.
 func (j *joining) refuseRunning() error {
+	if _, err := os.Stat(j.config.StateDir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	held, err := store.Open(j.config.StateDir, nil)
 	if errors.Is(err, store.ErrLocked) {
 		return fmt.Errorf("the agent of %s is running: siteagent stop, then join again", j.config.StateDir)
@@ -138,6 +163,33 @@ func (j *joining) refuseRunning() error {
 		return err
 	}
 	return held.Close()
+}
+
+// findIdentity takes the identity that is there, or makes one that is kept once it is
+// of use.
+func (j *joining) findIdentity() error {
+	_, err := os.Stat(j.keyFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		j.identity, err = p2p.NewIdentity()
+		return err
+	}
+	j.saved = true
+	j.identity, err = p2p.LoadIdentity(j.keyFile())
+	return err
+}
+
+func (j *joining) keyFile() string { return filepath.Join(j.config.StateDir, "identity.key") }
+
+// saveIdentity puts the identity on disk.
+func (j *joining) saveIdentity() error {
+	if j.saved {
+		return nil
+	}
+	if err := os.MkdirAll(j.config.StateDir, 0o700); err != nil {
+		return fmt.Errorf("make the state directory: %w", err)
+	}
+	j.saved = true
+	return j.identity.Save(j.keyFile())
 }
 
 func (j *joining) refuseOtherDomain() error {
@@ -152,8 +204,34 @@ func (j *joining) refuseOtherDomain() error {
 		j.config.Domain, known, j.file, member.KeyFile, j.config.StateDir)
 }
 
-// redeem asks the inviter, verifies what it says and keeps the roster.
-func (j *joining) redeem(ctx context.Context) (protocol.JoinAnswer, error) {
+// refuseStronger refuses flags and variables that would overrule what join writes.
+func (j *joining) refuseStronger() error {
+	_, origins, err := config.Explain(j.sources())
+	if err != nil {
+		return usageError{err}
+	}
+	want := map[string]string{"domain": string(j.token.Domain)}
+	if !j.token.Open() {
+		want["domain-key"] = string(j.token.Key)
+	}
+	for _, o := range origins {
+		text, ours := want[o.Name]
+		if ours && o.Value != text && (o.Layer == config.LayerFlag || o.Layer == config.LayerEnvironment) {
+			return usageError{fmt.Errorf("%s says %s %s, the invitation %s; leave it out and join again",
+				o.Place, o.Name, o.Value, text)}
+		}
+	}
+	return nil
+}
+
+// admission is what the inviter said.
+type admission struct {
+	answer  protocol.JoinAnswer
+	records []protocol.MemberRecord // of the whole roster, this site's included
+}
+
+// redeem asks the inviter and verifies what it says.
+func (j *joining) redeem(ctx context.Context) (admission, error) {
 	ctx, cancel := context.WithTimeout(ctx, redeemWait)
 	defer cancel()
 	fmt.Fprintf(j.notes, "asking %s\n", j.token.Inviter)
@@ -162,34 +240,123 @@ func (j *joining) redeem(ctx context.Context) (protocol.JoinAnswer, error) {
 		Request: protocol.JoinRequest{Secret: j.token.Secret, Name: shortName(j.config.Name)},
 	})
 	switch {
+	case errors.Is(err, p2p.ErrNotReached):
+		return admission{}, j.notReached(err)
 	case errors.Is(err, p2p.ErrTurnedAway):
-		return answer, fmt.Errorf("%w; ask for a new invitation, or try again in a minute", err)
+		return admission{}, fmt.Errorf("%w; ask for a new invitation, or try again in a minute", err)
 	case err != nil:
-		return answer, fmt.Errorf("%w; see that the inviter runs and that this machine reaches %s",
-			err, strings.Join(j.token.Addrs, " or "))
+		// It was asked, and may have admitted this site before the answer was lost: then
+		// the token is good for this identity alone.
+		err = fmt.Errorf("%w; join again with the same token", err)
+		return admission{}, errors.Join(err, j.saveIdentity())
 	case answer.Refusal != protocol.JoinAdmitted:
-		return answer, fmt.Errorf("not admitted: %s; %s", answer.Refusal, answer.Text)
+		return admission{}, fmt.Errorf("not admitted: %s; %s", answer.Refusal, answer.Text)
 	}
+	records = append([]protocol.MemberRecord{*answer.Admit}, records...)
+	if err := j.believe("", records); err != nil { // in memory
+		return admission{}, fmt.Errorf("the inviter's answer cannot be used: %w", err)
+	}
+	return admission{answer, records}, nil
+}
+
+// notReached says in a sentence who was tried and what to do.
+func (j *joining) notReached(err error) error {
+	if j.verbose {
+		fmt.Fprintln(j.notes, err)
+	}
+	var places []string
+	local := true
+	for _, addr := range j.token.Addrs {
+		place, here := placeOf(addr)
+		if local = local && here; !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	todo := "see that siteagent runs there and that no firewall is between, then join again with the same token"
+	switch {
+	case !j.token.Expires.After(time.Now()):
+		todo = "the invitation ended " + dayText(j.token.Expires, time.Now()) + ", ask for a new one"
+	case local:
+		todo = "the invitation is good on the inviter's own machine only; for others, there: siteagent invite --listen lan"
+	}
+	if !j.verbose {
+		todo += " (-v shows each attempt)"
+	}
+	return fmt.Errorf("the site that invited you does not answer at %s: %s", strings.Join(places, " or "), todo)
+}
+
+// placeOf is an address as people write it, and whether it is on the same machine only.
+func placeOf(addr string) (place string, local bool) {
+	parts := strings.Split(addr, "/") // "", "ip4", host, "tcp", port, ...
+	const least = 5
+	if len(parts) < least {
+		return addr, false
+	}
+	place = parts[2] + " port " + parts[4]
+	if strings.Contains(addr, "/p2p-circuit") {
+		place = "the relay at " + place
+	}
+	return place, strings.HasPrefix(parts[2], "127.") || parts[2] == "::1"
+}
+
+// believe takes the records over, on disk if there is a directory, and wants this site
+// to be admitted by them.
+func (j *joining) believe(dir string, records []protocol.MemberRecord) error {
 	registry, err := member.Open(member.Config{
-		Dir: j.config.StateDir, Domain: j.token.Domain, Self: j.identity.Site(), Name: j.config.Name, Key: j.token.Key,
+		Dir: dir, Domain: j.token.Domain, Self: j.identity.Site(), Name: j.config.Name, Key: j.token.Key,
 	})
 	if err == nil {
-		_, err = registry.Merge(append([]protocol.MemberRecord{*answer.Admit}, records...))
+		_, err = registry.Merge(records)
 	}
 	if err == nil && registry.Standing(j.identity.Site()) != member.Admitted {
 		err = errors.New("the record is not about this site, or it is banned")
 	}
-	if err != nil {
-		return answer, fmt.Errorf("the inviter's answer cannot be used: %w", err)
-	}
-	return answer, nil
+	return err
 }
 
 func shortName(name string) string { return strings.ToValidUTF8(name[:min(len(name), 63)], "") }
 
-// configure writes into the configuration file where the domain is and whom to
-// believe, and reads it again as a start would.
-func (j *joining) configure(answer protocol.JoinAnswer) error {
+// keep writes the identity, the members, and into the configuration where the domain
+// is and whom to believe, and reads that again as a start would.
+func (j *joining) keep(a admission) error {
+	if err := j.saveIdentity(); err != nil {
+		return err
+	}
+	if !j.token.Open() {
+		if err := j.believe(j.config.StateDir, a.records); err != nil {
+			return err
+		}
+	}
+	text, err := j.configText()
+	if err == nil {
+		text, err = config.Edit(text, j.domainValues(a.answer))
+	}
+	if err == nil {
+		err = config.WriteFile(j.file, text)
+	}
+	if err != nil {
+		return fmt.Errorf("write the domain into %s: %w", j.file, err)
+	}
+	if j.fresh {
+		fmt.Fprintf(j.notes, "wrote %s\n", j.file)
+	}
+	name := j.config.Name
+	j.config, err = j.o.load()
+	j.config.Name = name
+	return err
+}
+
+// configText is the file that is there, or a new one with what was chosen.
+func (j *joining) configText() ([]byte, error) {
+	if !j.fresh {
+		return os.ReadFile(j.file)
+	}
+	chosen, err := j.o.chosen()
+	return config.NewFile(chosen), err
+}
+
+// domainValues are the settings by which the site belongs to the domain.
+func (j *joining) domainValues(answer protocol.JoinAnswer) []config.Value {
 	var bootstrap []string
 	var peers []grid.SiteID
 	if j.config.Domain == j.token.Domain { // what was listed for another domain is of no use here
@@ -203,25 +370,7 @@ func (j *joining) configure(answer protocol.JoinAnswer) error {
 		peers = append(slices.Clip(peers), answer.Listed...)
 		values = append(values, config.Value{Name: "domain-key", Text: string(j.token.Key)})
 	}
-	values = append(values, config.Value{Name: "peers", Text: joined(peers)})
-	text, err := os.ReadFile(j.file)
-	if err == nil {
-		text, err = config.Edit(text, values)
-	}
-	if err == nil {
-		err = replaceFile(j.file, text)
-	}
-	if err != nil {
-		return fmt.Errorf("write the domain into %s: %w", j.file, err)
-	}
-	if j.config, err = j.o.load(); err != nil {
-		return err
-	}
-	if j.config.Domain != j.token.Domain || j.config.DomainKey != j.token.Key && !j.token.Open() {
-		return usageError{fmt.Errorf("a flag or variable says domain %s, the invitation %s; leave it out and join again",
-			j.config.Domain, j.token.Domain)}
-	}
-	return nil
+	return append(values, config.Value{Name: "peers", Text: joined(peers)})
 }
 
 // dialable leaves out of the inviter's addresses what is not its own.
@@ -240,51 +389,4 @@ func joined[T ~string](list []T) string {
 		}
 	}
 	return strings.Join(once, ",")
-}
-
-// replaceFile changes a file, or what a link leads to, in one step.
-func replaceFile(file string, text []byte) error {
-	file, err := filepath.EvalSymlinks(file)
-	if err != nil {
-		return err
-	}
-	return durable.Replace(file, text)
-}
-
-// check lets the site live for a moment and asks the inviter what arrives.
-func (j *joining) check(ctx context.Context) (view.CheckResult, error) {
-	log, err := obs.NewLogger(os.Stderr, j.config.Log.Format, "error")
-	if err != nil {
-		return view.CheckResult{}, usageError{err}
-	}
-	settings, err := assemble(ctx, j.config, obs.NewRegistry(), log)
-	if err != nil {
-		return view.CheckResult{}, err
-	}
-	a, err := agent.New(ctx, settings)
-	if err != nil {
-		return view.CheckResult{}, err
-	}
-	live, end := context.WithTimeout(ctx, checkWait)
-	defer end()
-	group := &errgroup.Group{}
-	group.Go(func() error { return a.Run(live) })
-	result := askUntil(live, backend.New(a))
-	end()
-	return result, errors.Join(group.Wait(), a.Close())
-}
-
-// askUntil asks again until the offers arrive or the time is over.
-func askUntil(ctx context.Context, b *backend.Backend) view.CheckResult {
-	for {
-		result, err := b.Check(ctx)
-		if err == nil && result.Arrive {
-			return result
-		}
-		select {
-		case <-ctx.Done():
-			return result
-		case <-time.After(checkPause):
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -27,11 +28,15 @@ func main() {
 			os.Exit(native.RunnerMain())
 		}
 	}
+	// A reader that has seen enough, as in `siteagent status | head`, is no error.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot()
 	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "siteagent: %v\n", err)
+		if !readerGone(err) {
+			fmt.Fprintf(os.Stderr, "siteagent: %v\n", plain(err))
+		}
 		stop()
 		os.Exit(exitCode(err))
 	}
@@ -43,7 +48,19 @@ type usageError struct{ error }
 // Unwrap is the mistake itself.
 func (e usageError) Unwrap() error { return e.error }
 
+// exitNoReader is the code of a program that SIGPIPE ended.
+const exitNoReader = 141
+
+// readerGone reports whether standard output could not be written because nobody reads it.
+func readerGone(err error) bool {
+	path, is := errors.AsType[*fs.PathError](err)
+	return is && path.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE)
+}
+
 func exitCode(err error) int {
+	if readerGone(err) {
+		return exitNoReader
+	}
 	if _, usage := errors.AsType[usageError](err); usage {
 		return 2
 	}

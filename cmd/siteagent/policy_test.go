@@ -124,7 +124,7 @@ func TestStatusShowsThePlan(t *testing.T) {
 
 func TestPlanningIsTheOwners(t *testing.T) {
 	c := config.Default(config.PresetTest, os.LookupEnv)
-	c.Planning.Policy, c.Planning.Promised, c.Planning.Submitter = config.PlanEDF, 80, 25
+	c.Planning.Policy, c.Planning.Promised, c.Planning.Submitter = "edf", 80, 25
 	got := planningOf(c)
 	if got.Policy != "edf" || got.Promised != 80 || got.Submitter != 25 || got.Strangers != 0 || got.Ahead != c.Planning.Ahead {
 		t.Errorf("planning %+v", got)

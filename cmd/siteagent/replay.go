@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +45,7 @@ func (o *options) stateDir(args []string) (string, error) {
 
 func replay(out io.Writer, dir string, effects bool) error {
 	runs, err := store.Runs(dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if len(runs) == 0 {

@@ -24,13 +24,16 @@ First steps:
   siteagent invite               print a token with which another site joins this one
   siteagent status               what it gives, runs, has promised and knows
 
+  siteagent config show          every setting, and where its value comes from
+
 Every setting can be given as a flag, as a variable MRS_*, or in the
-configuration file, in this order of strength.`
+configuration file, in this order of strength: siteagent help settings.`
 
 // options are what every command shares.
 type options struct {
-	file string // configuration file
-	cmd  *cobra.Command
+	file   string // configuration file
+	socket string // of the agent
+	cmd    *cobra.Command
 }
 
 func newRoot() *cobra.Command {
@@ -43,10 +46,10 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	flags := root.PersistentFlags()
 	flags.StringVar(&o.file, "config", "", "configuration file (default "+config.AgentFile(os.LookupEnv)+")")
-	for _, key := range config.AgentKeys(os.LookupEnv) {
-		flags.String(key.Flag, "", fmt.Sprintf("%s (%s; default %q)", key.Help, key.Env, key.Default))
-	}
+	flags.StringVar(&o.socket, "socket", "", "socket of the agent (default as api.socket says)")
+	addSettings(flags)
 	root.AddCommand(
+		configCommand(o), settingsTopic(),
 		initCommand(o), runCommand(o), statusCommand(o), policyCommand(o), pauseCommand(o), resumeCommand(o), stopCommand(o),
 		inviteCommand(o), joinCommand(o), membersCommand(o), admitCommand(o), banCommand(o), checkCommand(o),
 		replayCommand(o), auditCommand(o),
@@ -59,17 +62,9 @@ func newRoot() *cobra.Command {
 func (o *options) load() (config.Agent, error) { return o.loadFile(o.file != "") }
 
 func (o *options) loadFile(required bool) (config.Agent, error) {
-	file := o.file
-	if file == "" {
-		file = config.AgentFile(os.LookupEnv)
-	}
-	set := make(map[string]string)
-	for _, key := range config.AgentKeys(os.LookupEnv) {
-		if flag := o.cmd.Flag(key.Flag); flag != nil && flag.Changed {
-			set[key.Flag] = flag.Value.String()
-		}
-	}
-	c, err := config.LoadAgent(config.Sources{File: file, Required: required, Env: os.LookupEnv, Flags: set})
+	src := o.sources()
+	src.Required = required
+	c, err := config.LoadAgent(src)
 	if err != nil {
 		return c, usageError{err}
 	}
@@ -80,6 +75,9 @@ func (o *options) loadFile(required bool) (config.Agent, error) {
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 && (args[0] == "true" || args[0] == "false") {
+		return usageError{fmt.Errorf("%s takes no argument; a flag that is true or false is written --flag=%s", cmd.Name(), args[0])}
+	}
 	if len(args) > 0 {
 		return usageError{fmt.Errorf("%s takes no argument, have %s", cmd.Name(), strings.Join(args, " "))}
 	}

@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,52 +40,72 @@ func runCommand(o *options) *cobra.Command {
 		Long: `Run this site until it is stopped: by ^C, by SIGTERM, or by siteagent stop.
 
 The first start makes the site's identity. Jobs that run here when the agent
-ends are ended, too; their submitters continue them on other sites.`,
+ends are ended, too; their submitters continue them on other sites. SIGHUP, and
+siteagent config reload, read the configuration again.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := o.load()
+			s, err := readSettings(o.readable())
 			if err != nil {
 				return err
 			}
-			return run(cmd.Context(), c)
+			return run(cmd.Context(), s)
 		},
 	}
 }
 
 // run makes the agent from its configuration and lets it live.
-func run(ctx context.Context, c config.Agent) error {
-	log, err := obs.NewLogger(os.Stderr, c.Log.Format, c.Log.Level)
+func run(ctx context.Context, s *settings) error {
+	signal.Reset(syscall.SIGPIPE) // jobs would inherit that it is ignored
+	hang := catchHangUps()
+	c, level := s.now, new(slog.LevelVar)
+	log, err := newLogger(c, level)
 	if err != nil {
 		return usageError{err}
 	}
+	s.log = log
 	if err = os.MkdirAll(c.StateDir, 0o700); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
 	}
 	metrics := obs.NewRegistry()
-	settings, err := assemble(ctx, c, metrics, log)
+	parts, err := assemble(ctx, c, metrics, log)
 	if err != nil {
 		return err
 	}
 	owner.BePolite()
-	a, err := agent.New(ctx, settings)
+	a, err := agent.New(ctx, parts)
 	if err != nil {
 		return err
 	}
-	server, err := serve(ctx, c, a, metrics, log)
+	s.change = live(a, parts, level)
+	server, err := serve(ctx, c, served{backend.New(a), s}, metrics, log)
 	if err != nil {
 		return errors.Join(err, a.Close())
 	}
+	for _, n := range configNotices(s.shown, s.origins) {
+		log.Warn("the owner should know", "notice", noticeText(n))
+	}
 	log.Info("the site is up", "site", string(a.Self()), "name", c.Name, "domain", string(c.Domain), "addresses", a.Addrs())
-	live, end := context.WithCancel(ctx)
+	life, end := context.WithCancel(ctx)
 	defer end()
 	group := &errgroup.Group{}
-	group.Go(func() error { defer end(); return server.Serve(live) })
-	group.Go(func() error { defer end(); return a.Run(live) })
+	group.Go(func() error { defer end(); return server.Serve(life) })
+	group.Go(func() error { defer end(); return a.Run(life) })
+	group.Go(func() error { hang.obey(life, s, end); return nil })
 	err = errors.Join(group.Wait(), a.Close())
 	log.Info("the site is down")
 	return err
 }
 
-func serve(ctx context.Context, c config.Agent, a *agent.Agent, metrics *obs.Registry, log *slog.Logger) (*api.Server, error) {
+// newLogger logs at a level that may change.
+func newLogger(c config.Agent, level *slog.LevelVar) (*slog.Logger, error) {
+	lv, err := obs.ParseLevel(c.Log.Level)
+	if err != nil {
+		return nil, err
+	}
+	level.Set(lv)
+	return obs.NewLoggerAt(os.Stderr, c.Log.Format, level)
+}
+
+func serve(ctx context.Context, c config.Agent, a api.Backend, metrics *obs.Registry, log *slog.Logger) (*api.Server, error) {
 	options := api.Options{Listen: c.API.Listen, Metrics: metrics.Handler(), Debug: c.API.Debug, Logger: log}
 	if c.API.Socket != "off" {
 		options.Socket = c.API.Socket
@@ -94,11 +117,15 @@ func serve(ctx context.Context, c config.Agent, a *agent.Agent, metrics *obs.Reg
 		}
 		options.Token = token
 	}
-	server, err := api.New(backend.New(a), options)
+	server, err := api.New(a, options)
 	if err != nil {
 		return nil, err
 	}
-	return server, server.Listen(ctx)
+	if err = server.Listen(ctx); errors.Is(err, syscall.EADDRINUSE) && c.API.Listen != "" {
+		_, port, _ := net.SplitHostPort(c.API.Listen)
+		err = fmt.Errorf("port %s is taken by another program: stop it, or set api.listen to another port", port)
+	}
+	return server, err
 }
 
 // probeEvery is the pause between two small measurements of links of which no

@@ -12,13 +12,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
 func statusCommand(o *options) *cobra.Command {
-	format := "table"
+	format, all := "table", false
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show what this site gives, runs and knows", Args: noArgs,
+		Use: "status", Short: "Show whether this site shares, for whom, and what is wrong", Args: noArgs,
+		Long: `Show whether this site shares its machine and if not, why; who uses it; how much of
+what you give is in use; when it pauses next; and what is wrong, with what to do.
+--all shows everything else that the agent knows: what was measured, how each limit
+is enforced, the plan, how likely the machine is to leave, and what was counted.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.dial()
 			if err != nil {
@@ -29,156 +33,211 @@ func statusCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			switch format {
-			case "json":
+			switch {
+			case format == "json":
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(status)
-			case "table":
-				return printStatus(cmd.OutOrStdout(), status)
-			default:
+			case format != "table":
 				return usageError{fmt.Errorf("-o: want table or json, have %q", format)}
+			case all:
+				return printAll(cmd.OutOrStdout(), status, time.Now())
+			default:
+				return printStatus(cmd.OutOrStdout(), status, time.Now())
 			}
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "show everything that the agent knows")
 	cmd.Flags().StringVarP(&format, "output", "o", format, "table or json")
 	return cmd
 }
 
-func printStatus(out io.Writer, s view.AgentStatus) error {
+// printStatus prints what an owner wants to know at a glance.
+func printStatus(out io.Writer, s view.AgentStatus, now time.Time) error {
+	lines := append(summary(s, now), problemLines(s.Notices)...)
+	return printLines(out, append(lines, line{"more", "siteagent status --all"}))
+}
+
+func printLines(out io.Writer, lines []line) error {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	row := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
-	row("site", "%s (%s)", s.Site, s.Name)
-	row("domain", "%s, connected to %d sites", s.Domain, s.Peers)
-	row("reach", "%s", reachOf(s.Reach))
-	row("members", "%d, %d banned, %d invitations open", s.Members, s.Banned, s.OpenInvites)
-	row("state", "%s", stateOf(s))
-	for _, line := range append(givenLines(s), machineLines(s.Machine)...) {
-		row(line[0], "%s", line[1])
-	}
-	for _, line := range referenceLines(s.Reference) {
-		row("reference", "%s", line)
-	}
-	row("data", "%s of %s", grid.FormatBytes(s.DataUsedBytes), grid.FormatBytes(s.DataQuotaBytes))
-	for _, line := range ownerLines(s.Owner) {
-		row("owner", "%s", line)
-	}
-	for _, wall := range s.Walls {
-		row("ceiling", "%s", wallText(wall))
-	}
-	availabilityRows(row, s.Availability)
-	for _, r := range s.Running {
-		row("job", "%s %s for %s", r.Task, r.Phase, r.SubmitterName)
-	}
-	for _, line := range planLines(s.Plan, time.Now()) {
-		row(line[0], "%s", line[1])
-	}
-	for _, n := range s.Notices {
-		row("notice", "%s", noticeText(n))
-	}
-	names := make([]string, 0, len(s.Counters))
-	for name := range s.Counters {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		row("counted", "%s %d", name, s.Counters[name])
+	for _, l := range lines {
+		fmt.Fprintf(w, "%s\t%s\n", l[0], l[1])
 	}
 	return w.Flush()
 }
 
-// availabilityRows says what the site's z is for jobs of an hour and of eight, and how
-// well founded that is.
-func availabilityRows(row func(name, format string, args ...any), a *view.Availability) {
-	if a == nil {
-		return
-	}
-	for _, o := range a.Outlook {
-		row(fmt.Sprintf("z for %.0f h", o.Hours), "%.3f (%.3f to %.3f, %s)", o.Z, o.Low, o.High, o.Sure)
-	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "%.1f days available, %d crashes, %d departures in %d runs", a.Days, a.Crashes, a.Departures, a.Runs)
-	for _, c := range []struct {
-		n    int
-		what string
-	}{
-		{a.Suspends, "suspends"},
-		{a.ClockJumps, "clock jumps"},
-		{a.WrongClocks, "runs with a wrong clock"},
-		{a.Damaged, "damaged lines left out"},
-		{a.Unwritten, "entries not written"},
-	} {
-		if c.n > 0 {
-			fmt.Fprintf(&text, ", %d %s", c.n, c.what)
-		}
-	}
-	if a.OwnerBusy {
-		text.WriteString("; the owner wants the machine now")
-	}
-	row("learned from", "%s", text.String())
-}
-
-// reachOf says in a line how this site and the others reach each other.
-func reachOf(r view.Reach) string {
-	text := r.Reachability + fmt.Sprintf("; %d sites directly, %d through a relay", r.Direct, r.Relayed)
-	if r.Serving {
-		text += "; relays for members"
-	}
-	if len(r.Relays) > 0 {
-		var ids []string
-		for _, id := range r.Relays {
-			ids = append(ids, string(id))
-		}
-		text += "; reached through " + strings.Join(ids, " and ")
-	}
-	return text
-}
-
-// ownerLines say how the site makes way for its owner.
-func ownerLines(o *view.OwnerView) []string {
-	if o == nil {
-		return nil
-	}
-	lines := []string{o.How}
-	if o.Hours != "" {
-		lines = append(lines, "shared "+o.Hours)
-	}
-	if o.OtherCores != nil && o.JobCores != nil {
-		lines = append(lines, fmt.Sprintf("others use %.1f cores, the agent and its jobs %.1f; to watch takes %.3f %% of one",
-			*o.OtherCores, *o.JobCores, o.CostPercent))
-	}
-	return lines
-}
-
-// wallText is how a ceiling is enforced, and whether that was found to work.
-func wallText(w view.Wall) string {
-	text := w.Ceiling + ": " + w.How
-	if w.Kind != "" {
-		text = w.Kind + " " + text
-	}
-	switch {
-	case w.Tried && w.Fault == "":
-		return text + "; tried: " + w.Seen
-	case w.Tried:
-		return text + "; TRIED AND FAILED: " + w.Fault
-	case w.Fault != "":
-		return text + "; " + w.Fault
-	default:
-		return text
+// summary is the short status without its problems.
+func summary(s view.AgentStatus, now time.Time) []line {
+	g := givenOf(s)
+	return []line{
+		{"sharing", sharing(s, now)},
+		{"for", usersOf(s.Running)},
+		{"cores", g.cores},
+		{"memory", g.memory},
+		{"next pause", nextPause(s, now)},
+		{"site", siteText(s)},
 	}
 }
 
-func stateOf(s view.AgentStatus) string {
+// sharing says whether the site takes jobs now and, if not, why.
+func sharing(s view.AgentStatus, now time.Time) string {
 	switch {
 	case s.Stopping:
-		return "stopping"
+		return fmt.Sprintf("no: stopping as soon as %s", plural(len(s.Running), "job has ended", "jobs have ended"))
 	case s.Paused && s.PausedUntil.IsZero():
-		return "paused until siteagent resume"
+		return "no: paused; siteagent resume ends that"
 	case s.Paused:
-		return "paused until " + s.PausedUntil.Local().Format(time.DateTime)
+		return fmt.Sprintf("no: paused until %s; siteagent resume ends that", dayText(s.PausedUntil.Time, now))
 	case s.Owner != nil && s.Owner.Busy:
-		return "the machine is its owner's: " + s.Owner.Why + "; what runs stands still"
+		return ownerBusy(s, now)
+	case len(s.Kinds) == 0:
+		return "no: this machine can run no jobs"
+	case s.Machine.DiskFull():
+		return "no: the disk is full"
+	case s.Peers == 0:
+		return "yes, but no other site is connected"
+	case s.Ceilings.MilliCPUs > 0 && s.InUse.MilliCPUs >= s.Ceilings.MilliCPUs:
+		return "yes, all cores that you give are in use"
 	default:
-		return fmt.Sprintf("sharing, %d jobs run here", len(s.Running))
+		return "yes"
 	}
+}
+
+// ownerBusy says why the machine is its owner's now, and until when.
+func ownerBusy(s view.AgentStatus, now time.Time) string {
+	if hours, err := yield.ParseHours(s.Owner.Hours); err == nil && !hours.Open(now) {
+		text := "no: you share this machine " + hours.String()
+		if opens, known := nextChange(hours, now); known {
+			text += "; again from " + dayText(opens, now)
+		}
+		return text
+	}
+	why := strings.TrimPrefix(s.Owner.Why, "others use ")
+	after := "jobs are taken again"
+	if n := frozen(s.Running); n > 0 {
+		after = plural(n, "job is frozen and resumes", "jobs are frozen and resume")
+	}
+	return fmt.Sprintf("paused: you are using the machine (%s); %s after %.0f s of quiet",
+		why, after, yield.DefaultRules().Calm.Seconds())
+}
+
+func frozen(running []view.RunningTask) int {
+	n := 0
+	for _, r := range running {
+		if r.Phase == view.PhaseFrozen || r.Phase == view.PhaseSuspended {
+			n++
+		}
+	}
+	return n
+}
+
+// usersOf says whose jobs are here.
+func usersOf(running []view.RunningTask) string {
+	if len(running) == 0 {
+		return "nobody at the moment"
+	}
+	var names []string
+	jobs := map[string]int{}
+	for _, r := range running {
+		name := r.SubmitterName
+		if name == "" {
+			name = string(r.Submitter)
+		}
+		if jobs[name] == 0 {
+			names = append(names, name)
+		}
+		jobs[name]++
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s (%s)", name, plural(jobs[name], "job", "jobs"))
+	}
+	return strings.Join(names, ", ")
+}
+
+// nextPause says when the site stops sharing by itself.
+func nextPause(s view.AgentStatus, now time.Time) string {
+	if s.Owner == nil {
+		return unknown
+	}
+	var when []string
+	if hours, err := yield.ParseHours(s.Owner.Hours); err == nil && hours.Open(now) {
+		if closes, known := nextChange(hours, now); known {
+			when = append(when, fmt.Sprintf("%s (shared %s)", dayText(closes, now), hours))
+		}
+	}
+	how, off := strings.CutPrefix(s.Owner.How, "off: ")
+	if !off {
+		_, how, off = strings.Cut(s.Owner.How, "; jobs do not make way: ")
+	}
+	switch {
+	case !off:
+		when = append(when, "whenever you use the machine")
+	case len(when) == 0:
+		when = append(when, "none by itself: "+how)
+	}
+	return strings.Join(when, ", and ")
+}
+
+// nextChange is when sharing begins or ends next by the hours, on the clock of now.
+func nextChange(hours yield.Hours, now time.Time) (time.Time, bool) {
+	open, minute := hours.Open(now), now.Truncate(time.Minute)
+	for range 7*24*60 + 1 {
+		if minute = minute.Add(time.Minute); hours.Open(minute) != open {
+			return minute, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// dayText is a time on the owner's clock, with the day where that is not today.
+func dayText(at, now time.Time) string {
+	at = at.In(now.Location())
+	switch {
+	case at.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return at.Format("15:04")
+	case at.Sub(now) < 6*24*time.Hour:
+		return at.Format("Mon 15:04")
+	default:
+		return at.Format("2006-01-02 15:04")
+	}
+}
+
+func siteText(s view.AgentStatus) string {
+	return fmt.Sprintf("%s, in domain %s with %s, %d connected", s.Name, s.Domain,
+		plural(max(s.Members-1, 0), "other site", "other sites"), s.Peers)
+}
+
+// plural is a number with its noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// maxProblems are shown at a glance.
+const maxProblems = 3
+
+// problemLines are what is wrong, each with what to do about it.
+func problemLines(notices []view.Notice) []line {
+	if len(notices) == 0 {
+		return []line{{"problem", "none"}}
+	}
+	var lines []line
+	for i, n := range notices {
+		if i == maxProblems {
+			lines = append(lines, line{"problem", fmt.Sprintf("and %d more", len(notices)-i)})
+			break
+		}
+		text := n.Text
+		if n.Cause != "" {
+			text += ": " + n.Cause
+		}
+		lines = append(lines, line{"problem", text})
+		if n.Action != "" {
+			lines = append(lines, line{"  to do", n.Action})
+		}
+	}
+	return lines
 }
 
 // noticeText is a notice in a line, with its cause and what to do if it has them.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
@@ -127,7 +125,7 @@ func (a *app) giveUp(ctx context.Context, v view.JobView) error {
 	if err := a.client.Cancel(ctx, v.ID); err != nil {
 		return err
 	}
-	return &codeError{code: exitNever, cause: fmt.Errorf("job %s: no site has room now, withdrawn (--no-wait); `submit why %s` says why", v.ID, v.ID)}
+	return &codeError{code: exitNever, cause: fmt.Errorf("job %s: no site has capacity now, withdrawn (--no-wait); `submit why %s` says why", v.ID, v.ID)}
 }
 
 // awaitPlacement waits until the job was placed or cannot be.
@@ -142,6 +140,27 @@ func (a *app) awaitPlacement(ctx context.Context, id grid.JobID, f following) er
 			return v.Phase != view.PhaseAnnounced && v.Phase != view.PhaseWaiting, nil
 		}
 	})
+}
+
+// firstRound is how long a job that is not waited for is watched: by then the sites have
+// answered once. A refusal is told while somebody is there to read it.
+const firstRound = 900 * time.Millisecond
+
+// awaitFirstRound waits until the sites have answered, and reports a refusal. An answer
+// that is still open then, and an interrupt, are no errors: the job goes on.
+func (a *app) awaitFirstRound(ctx context.Context, id grid.JobID, _ following) error {
+	within, cancel := context.WithTimeout(ctx, firstRound)
+	defer cancel()
+	err := a.watch(within, id, func(v view.JobView) (bool, error) {
+		if v.Phase == view.PhaseRefused {
+			return true, a.ending(ctx, v)
+		}
+		return v.Phase != view.PhaseAnnounced, nil
+	})
+	if within.Err() != nil && errors.Is(err, within.Err()) {
+		return nil
+	}
+	return err
 }
 
 // interrupted says how to go on when following ended before the job.
@@ -163,171 +182,4 @@ func (a *app) interrupted(ctx context.Context, last view.JobView, id grid.JobID,
 	}
 	a.say("\njob %s cancelled", id)
 	return &codeError{code: exitDetached}
-}
-
-// ending is the code of a job that has ended, with words where it is not 0.
-func (a *app) ending(ctx context.Context, v view.JobView) error {
-	switch v.Phase {
-	case view.PhaseDone, view.PhaseOver:
-		return nil
-	case view.PhaseRefused:
-		if !v.Started.IsZero() { // what it ran in or waited for is gone
-			a.say("job %s was refused after it had started: %s", v.ID, strings.Join(v.Reasons, "; "))
-			return &codeError{code: exitOurs}
-		}
-		a.sayRefused(ctx, "job", v)
-		a.say("`submit why %s` shows each site's answer and what would have to change.", v.ID)
-		return &codeError{code: exitNever}
-	case view.PhaseCancelled, view.PhaseReleased:
-		a.say("job %s was %s%s", v.ID, v.Phase, a.cause(ctx, v.ID, 0))
-		if v.Started.IsZero() {
-			return &codeError{code: exitOther}
-		}
-		return &codeError{code: exitOurs}
-	default:
-		out := exitOurs
-		if v.Code != nil && *v.Code != 0 {
-			out = *v.Code
-		}
-		failed, why := string(v.ID), ""
-		if v.FailedIndex != nil {
-			failed = grid.TaskID{Job: v.ID, Index: *v.FailedIndex}.String()
-			why = a.cause(ctx, v.ID, *v.FailedIndex)
-		}
-		a.say("job %s failed with code %d%s; `submit logs %s` shows what it printed", v.ID, out, why, failed)
-		return &codeError{code: out}
-	}
-}
-
-// cause is " (how a task ended)", empty when its code says all.
-func (a *app) cause(ctx context.Context, id grid.JobID, index uint32) string {
-	tasks, err := a.client.Tasks(ctx, id, index, 1)
-	if err != nil || len(tasks) == 0 || tasks[0].Text == "" {
-		return "" // the code was told; describe says more
-	}
-	return " (" + clean(tasks[0].Text) + ")"
-}
-
-// printLogs copies what a single task printed.
-func (a *app) printLogs(ctx context.Context, id grid.JobID) {
-	for _, stream := range []struct {
-		name string
-		to   io.Writer
-	}{{"stdout", a.out}, {"stderr", a.err}} {
-		body, err := a.client.TaskLog(ctx, grid.TaskID{Job: id}, view.LogQuery{Stream: stream.name})
-		if err != nil {
-			a.say("read %s of job %s: %v", stream.name, id, err)
-			continue
-		}
-		if _, err := io.Copy(stream.to, body); err != nil {
-			a.say("read %s of job %s: %v", stream.name, id, err)
-		}
-		_ = body.Close() // only read from
-	}
-}
-
-// progress shows a job's way: a table that is redrawn on a terminal, otherwise a
-// line for each change.
-type progress struct {
-	app    *app
-	last   string
-	screen redraw
-}
-
-const maxTaskLines = 10
-
-func (p *progress) show(ctx context.Context, v view.JobView) {
-	line := fmt.Sprintf("%s  %s", v.ID, counts(v.Tasks))
-	if v.Count == 1 {
-		line = fmt.Sprintf("%s  %s", v.ID, v.Phase)
-	}
-	if v.Phase == view.PhaseAnnounced && v.Offers > 0 {
-		line += fmt.Sprintf("  offers %d", v.Offers)
-	}
-	if v.Moves > 0 {
-		line += fmt.Sprintf("  moved %d", v.Moves)
-	}
-	line += p.plan(ctx, v)
-	hint := ""
-	if v.Hint != "" && !v.Phase.Ended() {
-		hint = "  " + clean(v.Hint)
-	}
-	if !p.app.terminal {
-		if line+hint != p.last {
-			p.app.say("%s%s", line, hint)
-		}
-		p.last = line + hint
-		return
-	}
-	lines := []string{line + bar(v)}
-	lines = append(lines, p.tasks(ctx, v)...)
-	if hint != "" {
-		lines = append(lines, hint)
-	}
-	p.screen.print(p.app.err, lines)
-}
-
-// plan is "  planned for ..." of a single task that waits where it was promised.
-func (p *progress) plan(ctx context.Context, v view.JobView) string {
-	if v.Count != 1 || v.Phase != view.PhaseAwarded && v.Phase != view.PhaseStaging && v.Phase != view.PhaseHeld {
-		return ""
-	}
-	tasks, err := p.app.client.Tasks(ctx, v.ID, 0, 1)
-	if err != nil || len(tasks) == 0 {
-		return "" // the next look tells
-	}
-	if text := p.app.planText(tasks[0]); text != "" {
-		return "  " + text
-	}
-	return ""
-}
-
-// bar is "  [#####.....]" of an array's ended tasks.
-func bar(v view.JobView) string {
-	const width = 20
-	if v.Count < 2 {
-		return ""
-	}
-	var ended uint32
-	for _, phase := range view.Phases() {
-		if phase.Ended() {
-			ended += v.Tasks[phase]
-		}
-	}
-	full := int(uint64(ended) * width / uint64(v.Count))
-	return "  [" + strings.Repeat("#", full) + strings.Repeat(".", width-full) + "]"
-}
-
-// tasks describes the tasks that are under way.
-func (p *progress) tasks(ctx context.Context, v view.JobView) []string {
-	if v.Phase.Ended() || v.Count > 1_000 {
-		return nil
-	}
-	tasks, err := p.app.client.Tasks(ctx, v.ID, 0, int(v.Count))
-	if err != nil {
-		return nil // the next look tells
-	}
-	var lines []string
-	for _, t := range tasks {
-		if t.Phase.Ended() || t.Site == "" || len(lines) == maxTaskLines {
-			continue
-		}
-		line := fmt.Sprintf("  %-6d %-10s on %s", t.Index, t.Phase, clean(nameOf(t.SiteName, t.Site)))
-		if t.Distance != nil {
-			line += "  distance " + number(t.Distance)
-		}
-		if t.Progress != nil && t.Progress.TotalBytes > 0 {
-			line += fmt.Sprintf("  %d %%", 100*t.Progress.DoneBytes/t.Progress.TotalBytes)
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-// nameOf is a site's name for people, or its ID.
-func nameOf(name string, id grid.SiteID) string {
-	if name != "" {
-		return name
-	}
-	return string(id)
 }

@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
 	"github.com/mrsmesh/mrsmesh/internal/jobfile"
 	"github.com/mrsmesh/mrsmesh/internal/view"
@@ -33,9 +31,12 @@ const (
 	exitTimeout     = 124
 	exitOurs        = 125
 	exitDetached    = 130
+	exitNoReader    = 141 // as of a program that SIGPIPE ended
 )
 
 func main() {
+	// A reader that has seen enough, as in `submit list | head`, is no error: see output.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
@@ -45,16 +46,14 @@ func main() {
 // run is the whole command without the process around it. The context ends at
 // the first interrupt.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{in: stdin, out: stdout, err: stderr, env: os.LookupEnv, now: time.Now}
-	if file, ok := stderr.(*os.File); ok {
-		a.terminal = term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
-	}
+	a := &app{in: stdin, out: output{stdout}, err: stderr, env: os.LookupEnv, now: time.Now}
+	a.lookAt(stderr)
 	_, plain := a.env("NO_COLOR")
 	a.color = a.terminal && !plain
 	root := a.rootCommand() //nolint:contextcheck // cobra hands the context to the commands
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetOut(a.out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if a.client != nil {
@@ -89,6 +88,9 @@ func (a *app) report(err error) int {
 		return exitOK
 	}
 	code := codeOf(err)
+	if code == exitNoReader {
+		return code
+	}
 	var own *codeError
 	if errors.As(err, &own) && own.cause == nil {
 		return code
@@ -110,6 +112,8 @@ func codeOf(err error) int {
 	var own *codeError
 	var file jobfile.Errors
 	switch {
+	case errors.Is(err, errOutput) && errors.Is(err, syscall.EPIPE):
+		return exitNoReader
 	case errors.As(err, &own):
 		return own.code
 	case errors.Is(err, context.Canceled):

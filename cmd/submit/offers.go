@@ -7,92 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/mrsmesh/mrsmesh/internal/view"
 )
-
-func (a *app) planCommand() *cobra.Command {
-	svg := ""
-	cmd := &cobra.Command{
-		Use: "plan FILE", Short: "Announce a job and show the offers; dispatch nothing",
-		Long: `Announce a job file to the mesh, show how every site answers, and withdraw it.
-Nothing runs. START is when the program would begin at the earliest and FINISH when
-it is expected to end, on this machine's clock. Of a job with a fixed start or a
-deadline, P(KEPT) is how likely the site stays until then, and who cannot promise it
-says the earliest time that it could. The code is 4 when every site says that it
-never fits.`,
-		Args: exactly(1, "one job file"), Example: "  submit plan pi.yaml\n  submit plan pi.yaml -o wide\n  submit plan pi.yaml --svg map.svg",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			plan, _, err := a.loadFile(args[0])
-			if err != nil {
-				return err
-			}
-			if err = a.checkDomain(cmd.Context()); err != nil {
-				return err
-			}
-			job, err := a.upload(cmd.Context(), plan)
-			if err != nil {
-				return err
-			}
-			offers, err := a.client.Plan(cmd.Context(), job)
-			if err != nil {
-				return err
-			}
-			if err := a.showOffers(offers); err != nil {
-				return err
-			}
-			if err := writeMap(svg, offers); err != nil {
-				return err
-			}
-			if offers.Never {
-				return &codeError{code: exitNever}
-			}
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&svg, "svg", "", "draw the virtual map into this file")
-	return cmd
-}
-
-// writeMap draws the virtual map into a file, if one is named.
-func writeMap(path string, offers view.OfferTable) error {
-	if path == "" {
-		return nil
-	}
-	var drawn bytes.Buffer
-	if err := offers.WriteMap(&drawn); err != nil {
-		return err
-	}
-	if err := os.WriteFile(path, drawn.Bytes(), 0o644); err != nil { //nolint:gosec // a drawing for everybody
-		return fmt.Errorf("draw the map: %w", err)
-	}
-	return nil
-}
-
-func (a *app) whyCommand() *cobra.Command {
-	svg := ""
-	cmd := &cobra.Command{
-		Use: "why ID", Short: "Show why a job is where it is: each site's answer and distance",
-		Example: "  submit why mfrg\n  submit why mfrg -o wide", Args: exactly(1, "one job"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := a.findJob(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			offers, err := a.client.Offers(cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			if err := a.showOffers(offers); err != nil {
-				return err
-			}
-			return writeMap(svg, offers)
-		},
-	}
-	cmd.Flags().StringVar(&svg, "svg", "", "draw the virtual map into this file")
-	return cmd
-}
 
 // showOffers prints each site's answer, and beside it what would change it.
 func (a *app) showOffers(offers view.OfferTable) error {
@@ -101,7 +17,7 @@ func (a *app) showOffers(offers view.OfferTable) error {
 		r.names = append(r.names, string(row.Site))
 	}
 	r.table = func(t *table) {
-		t.row("RANK", "SITE", "DISTANCE", "X", "Y", "Z", "SECONDS", "START", "FINISH", "P(KEPT)", "TASKS", "ANSWER", "|FURTHER", "|FAULTS", "|ID")
+		t.row("RANK", "SITE", "DISTANCE", "X", "Y", "RISK", "SECONDS", "START", "FINISH", "STAYS", "TASKS", "ANSWER", "|FURTHER", "|FAULTS", "|ID")
 		for _, row := range offers.Rows {
 			rank, answer, tasks := "", row.Refusal, ""
 			if row.Rank > 0 {
@@ -111,10 +27,10 @@ func (a *app) showOffers(offers view.OfferTable) error {
 				answer = "offers; " + row.Behind
 			}
 			if row.Awarded > 0 {
-				answer = fmt.Sprintf("offers, has %d %s", row.Awarded, plural(row.Awarded, "task"))
+				answer += fmt.Sprintf("; has %d %s of this job", row.Awarded, plural(row.Awarded, "task"))
 			}
 			if row.Counterfactual != "" {
-				answer += "; would fit with " + row.Counterfactual
+				answer += "; fits if the job asks for " + row.Counterfactual
 			}
 			if !row.CouldPromise.IsZero() {
 				answer += "; earliest it could promise: " + a.local(row.CouldPromise)
@@ -123,19 +39,19 @@ func (a *app) showOffers(offers view.OfferTable) error {
 			if start.IsZero() {
 				start = row.EarliestStart
 			}
-			t.row(rank, nameOf(row.Name, row.Site), number(row.Distance), number(row.X), number(row.Y), number(row.Z),
+			t.row(rank, nameOf(row.Name, row.Site), number(row.Distance), number(row.X), number(row.Y), view.Percent(row.Z),
 				number(row.Seconds), a.local(start), a.local(row.Finish), view.Percent(row.Kept), tasks, answer, "|"+further(row), "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
 		}
 	}
 	if err := a.show(r); err != nil {
 		return err
 	}
-	a.say("%d of %d sites answered", offers.Answered, offers.Members)
+	a.say("%d of %d sites answered", offers.Answered, max(offers.Members, offers.Answered))
 	if site, at := earliest(offers); !at.IsZero() {
 		a.say("the earliest that could be promised: %s, by %s", a.local(at), clean(site))
 	}
 	for _, text := range offers.Counterfactuals {
-		a.say("%s", clean(text))
+		a.say("if the job asks for %s", clean(text))
 	}
 	return nil
 }
@@ -151,4 +67,29 @@ func further(row view.OfferRow) string {
 		parts = append(parts, "without "+strings.Join(row.LeftOut, ", "))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// earliest is the earliest time that a site which refused could promise.
+func earliest(offers view.OfferTable) (site string, at view.Time) {
+	for _, row := range offers.Rows {
+		if !row.CouldPromise.IsZero() && (at.IsZero() || row.CouldPromise.Before(at.Time)) {
+			site, at = nameOf(row.Name, row.Site), row.CouldPromise
+		}
+	}
+	return site, at
+}
+
+// writeMap draws the virtual map into a file, if one is named.
+func writeMap(path string, offers view.OfferTable) error {
+	if path == "" {
+		return nil
+	}
+	var drawn bytes.Buffer
+	if err := offers.WriteMap(&drawn); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, drawn.Bytes(), 0o644); err != nil { //nolint:gosec // a drawing for everybody
+		return fmt.Errorf("draw the map: %w", err)
+	}
+	return nil
 }

@@ -14,53 +14,7 @@ import (
 	"strings"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
-
-// fetch writes the outputs of a job's finished tasks below a folder. It writes
-// what it can and reports the first thing that went wrong.
-func (a *app) fetch(ctx context.Context, id grid.JobID, folder string) error {
-	tasks, err := a.client.AllTasks(ctx, id)
-	if err != nil {
-		return err
-	}
-	var root *os.Root
-	var errs []error
-	written := 0
-	for _, task := range tasks {
-		for _, out := range task.Outputs {
-			if out.To == "" {
-				continue
-			}
-			if root == nil {
-				if root, err = openFolder(folder); err != nil {
-					return err
-				}
-				defer func() { _ = root.Close() }()
-			}
-			if err := a.writeOutput(ctx, root, out); err != nil {
-				errs = append(errs, fmt.Errorf("task %s: write %s: %w", task.ID, out.To, err))
-				continue
-			}
-			written++
-		}
-	}
-	if written > 0 {
-		a.say("wrote %d %s below %s", written, plural(uint32(min(written, 2)), "output"), folder)
-	}
-	return errors.Join(errs...)
-}
-
-func openFolder(folder string) (*os.Root, error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // the user's own results
-		return nil, fmt.Errorf("make folder of outputs: %w", err)
-	}
-	root, err := os.OpenRoot(folder)
-	if err != nil {
-		return nil, fmt.Errorf("open folder of outputs: %w", err)
-	}
-	return root, nil
-}
 
 // writeOutput fetches one output and puts it in its place at once: under a
 // temporary name first, then renamed. No part of its path may be a link.
@@ -81,7 +35,7 @@ func (a *app) writeOutput(ctx context.Context, root *os.Root, out view.OutputVie
 	if ref.Dir {
 		return placeFolder(root, temporary, to, body)
 	}
-	return placeFile(root, temporary, to, body, ref.Bytes)
+	return placeFile(root, temporary, to, body, ref)
 }
 
 // makeParents makes the folders above a path and refuses links among them.
@@ -108,11 +62,19 @@ func makeParents(root *os.Root, to string) error {
 	return nil
 }
 
-func placeFile(root *os.Root, temporary, to string, body io.Reader, size int64) error {
-	if err := writeFile(root, temporary, body, size, 0o644); err != nil {
+func placeFile(root *os.Root, temporary, to string, body io.Reader, ref view.DataRef) error {
+	if err := writeFile(root, temporary, body, ref.Bytes, modeOf(ref.Executable)); err != nil {
 		return errors.Join(err, root.Remove(temporary))
 	}
 	return root.Rename(temporary, to)
+}
+
+// modeOf is the mode of a new file, from which the user's umask takes.
+func modeOf(executable bool) fs.FileMode {
+	if executable {
+		return 0o755
+	}
+	return 0o644
 }
 
 func writeFile(root *os.Root, name string, body io.Reader, size int64, mode fs.FileMode) error {
@@ -176,11 +138,7 @@ func unpackEntry(root *os.Root, at string, header *tar.Header, body io.Reader) e
 		if err := root.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			return err
 		}
-		mode := fs.FileMode(0o644)
-		if header.Mode&0o100 != 0 {
-			mode = 0o755
-		}
-		return writeFile(root, at, body, header.Size, mode)
+		return writeFile(root, at, body, header.Size, modeOf(header.Mode&0o100 != 0))
 	default:
 		return errors.New("neither a file nor a folder")
 	}

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/mrsmesh/mrsmesh/internal/view"
 )
 
 // result is what a verb shows, in every format.
@@ -86,6 +82,24 @@ func (a *app) ndjson(value any) error {
 	return wrapOutput(err)
 }
 
+// output is standard output; its errors are told from those of the agent's connection.
+type output struct{ to io.Writer }
+
+var errOutput = errors.New("write standard output")
+
+// Write passes on and marks what went wrong.
+func (o output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	return n, wrapOutput(err)
+}
+
+func wrapOutput(err error) error {
+	if err == nil || errors.Is(err, errOutput) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errOutput, err)
+}
+
 // table is text in columns.
 type table struct {
 	wide   bool
@@ -116,52 +130,4 @@ func clean(text string) string {
 		}
 		return r
 	}, text)
-}
-
-func number(v *float64) string {
-	if v == nil {
-		return ""
-	}
-	return strconv.FormatFloat(*v, 'g', 4, 64)
-}
-
-func code(v *int) string {
-	if v == nil {
-		return ""
-	}
-	return strconv.Itoa(*v)
-}
-
-func moment(t view.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
-}
-
-// counts is "12 done, 3 running" in the usual order of the phases.
-func counts(c view.PhaseCounts) string {
-	var parts []string
-	for _, phase := range view.Phases() {
-		if c[phase] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c[phase], phase))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// redraw rewrites lines on a terminal.
-type redraw struct{ lines int }
-
-func (r *redraw) print(w io.Writer, lines []string) {
-	var b bytes.Buffer
-	if r.lines > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", r.lines)
-	}
-	for _, line := range lines {
-		b.WriteString("\x1b[2K" + line + "\n")
-	}
-	b.WriteString("\x1b[J")
-	r.lines = len(lines)
-	_, _ = w.Write(b.Bytes()) // a picture; the next one may succeed
 }

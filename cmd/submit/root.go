@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/view"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // app is one run of the command.
@@ -25,7 +22,8 @@ type app struct {
 	out, err io.Writer
 	env      func(string) (string, bool)
 	now      func() time.Time
-	terminal bool // standard error is a terminal
+	terminal bool       // standard error is a terminal
+	width    func() int // its columns; nil or 0 = unknown
 	color    bool
 	config   config.Submit
 	client   *client.Client
@@ -151,78 +149,4 @@ func (a *app) checkDomain(ctx context.Context) error {
 		return fmt.Errorf("%w: the agent is of domain %s, not %s; name another agent with --addr", view.ErrDenied, status.Domain, a.config.Domain)
 	}
 	return nil
-}
-
-// findJob completes a unique prefix of a job's ID.
-func (a *app) findJob(ctx context.Context, text string) (grid.JobID, error) {
-	if grid.JobID(text).Validate() == nil {
-		return grid.JobID(text), nil
-	}
-	jobs, err := a.client.Jobs(ctx)
-	if err != nil {
-		return "", err
-	}
-	var ids []grid.JobID
-	for _, job := range jobs {
-		ids = append(ids, job.ID)
-	}
-	return completeID("job", text, ids)
-}
-
-// completeID finds the one of some IDs that begins with a text.
-func completeID(what, text string, ids []grid.JobID) (grid.JobID, error) {
-	var found []string
-	for _, id := range ids {
-		if text != "" && strings.HasPrefix(string(id), text) {
-			found = append(found, string(id))
-		}
-	}
-	switch len(found) {
-	case 0:
-		return "", fmt.Errorf("%s %q: %w", what, text, view.ErrNotFound)
-	case 1:
-		return grid.JobID(found[0]), nil
-	default:
-		return "", usage("%q begins the ids of %d %ss: %s; write more of it", text, len(found), what, strings.Join(found[:min(len(found), 5)], ", "))
-	}
-}
-
-// findTask completes JOB or JOB.INDEX.
-func (a *app) findTask(ctx context.Context, text string) (grid.TaskID, error) {
-	prefix, index, dotted := strings.Cut(text, ".")
-	id, err := a.findJob(ctx, prefix)
-	if err != nil {
-		return grid.TaskID{}, err
-	}
-	full := string(id)
-	if dotted {
-		full += "." + index
-	}
-	task, err := grid.ParseTaskID(full)
-	if err != nil {
-		return task, &codeError{code: exitUsage, cause: err}
-	}
-	return task, nil
-}
-
-func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: exactly(0, "no argument"),
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
-		RunE: func(*cobra.Command, []string) error {
-			version := "unknown"
-			if info, ok := debug.ReadBuildInfo(); ok {
-				version = info.Main.Version
-			}
-			_, err := fmt.Fprintln(a.out, "submit", version)
-			return wrapOutput(err)
-		},
-	}
-}
-
-func wrapOutput(err error) error {
-	if err == nil {
-		return nil
-	}
-	return errors.Join(errors.New("write standard output"), err)
 }

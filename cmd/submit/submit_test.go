@@ -128,7 +128,7 @@ func refused(a *apitest.Agent, id grid.JobID, _ grid.Job) {
 }
 
 func waits(a *apitest.Agent, id grid.JobID, _ grid.Job) {
-	a.Explain(id, "no site has room now; asked again in 1 s")
+	a.Explain(id, "no site has capacity now; asked again in 1 s")
 	a.Set(id, 0, func(v *view.TaskView) { v.Phase = view.PhaseWaiting })
 }
 
@@ -181,7 +181,7 @@ func TestNoWaitGivesUp(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, waits)
 	exit, _, stderr := b.run(t, "", "run", "--wasm", b.path("w.wasm"), "--no-wait")
-	if exit != exitNever || !strings.Contains(stderr, "no site has room now") {
+	if exit != exitNever || !strings.Contains(stderr, "no site has capacity now") {
 		t.Errorf("run --no-wait = %d, %q", exit, stderr)
 	}
 	jobs, err := b.agent.Jobs(t.Context())
@@ -356,7 +356,7 @@ func TestShowVerbs(t *testing.T) {
 		{"status " + id + " --watch", []string{`{"id":"` + id}},
 		{"describe " + id, []string{"ATTEMPT"}},
 		{"describe " + id + " -o json", []string{`"wasm": "cid:`, `"task_list"`}},
-		{"why " + id, []string{"other", "0.75", "never fits: too little memory", "2.0 GiB less memory", "se?lf"}},
+		{"why " + id, []string{"other", "0.75", "never fits: too little memory", "fits if the job asks for at most 2.0 GiB of memory", "se?lf"}},
 		{"plan " + b.path("job.yaml"), []string{"offers"}},
 		{"sites", []string{"this site", "connected"}},
 		{"logs " + id, []string{"out of " + id + ".0\n"}},

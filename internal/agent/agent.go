@@ -87,6 +87,7 @@ func (t Taps) pass(to grid.SiteID, m protocol.Message) bool {
 // Agent is one running site. Make it with New, let it live with Run.
 type Agent struct {
 	cfg        Config
+	inForce    inForce // what the owner may change of cfg, as it is now
 	log        *slog.Logger
 	clock      clock
 	started    time.Time
@@ -142,6 +143,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 		events:     view.NewEventLog(keptEvents, uint64(time.Now().UnixMicro())),
 		ready:      make(chan struct{}), checks: newChecks(), host: newHost(cfg.Host, cfg.Capability),
 	}
+	a.inForce.terms = cfg.terms()
 	a.ctx, a.leave = context.WithCancelCause(context.WithoutCancel(ctx))
 	a.shown = make([]view.Wall, 0, len(cfg.Walls))
 	for _, w := range cfg.Walls {

@@ -24,7 +24,7 @@ type Host struct {
 }
 
 // hostState knows what the machine can do, nominally and now. Its fields may be read by
-// every goroutine; only watchHost's changes them.
+// every goroutine; watchHost's changes them, and who changes the terms.
 type hostState struct {
 	mu       sync.Mutex
 	nominal  grid.Capability   // guarded by mu
@@ -33,9 +33,12 @@ type hostState struct {
 	room     hostinfo.Room     // guarded by mu
 	pending  string            // guarded by mu
 
-	told  grid.Capability // only watchHost's: what the site was told last to be left
-	pause time.Duration   // only watchHost's: after a measurement that did not do
-	again time.Time       // only watchHost's: no measurement before
+	lookNow chan struct{}   // capacity 1: what others leave is to be looked at without waiting
+	turn    sync.Mutex      // held while both machines are told of a capability, so that the last word is the newest
+	told    grid.Capability // guarded by turn: what the site was told last to be left
+
+	pause time.Duration // only watchHost's: after a measurement that did not do
+	again time.Time     // only watchHost's: no measurement before
 }
 
 // A measurement that found no quiet machine is repeated after a pause that doubles:
@@ -48,7 +51,7 @@ const (
 func newHost(c Host, nominal grid.Capability) *hostState {
 	m := c.Machine
 	return &hostState{
-		nominal: nominal, left: nominal, told: nominal, measured: c.Measured, pending: c.Pending,
+		lookNow: make(chan struct{}, 1), nominal: nominal, left: nominal, told: nominal, measured: c.Measured, pending: c.Pending,
 		room: hostinfo.Room{
 			MemoryBytes: m.MemoryBytes, FreeMemory: m.FreeMemory, DiskBytes: m.DiskBytes, FreeDiskBytes: m.FreeDiskBytes,
 		},
@@ -81,6 +84,7 @@ func (a *Agent) watchHost() {
 		for {
 			select {
 			case <-tick.C:
+			case <-a.host.lookNow:
 			case <-a.ctx.Done():
 				return
 			}
@@ -122,7 +126,9 @@ func (a *Agent) measureHost(now owner.Report) {
 	if found == known {
 		return
 	}
-	nominal := c.Capability(found)
+	a.host.turn.Lock()
+	defer a.host.turn.Unlock()
+	nominal := a.Terms().Capability(found)
 	if err := nominal.Validate(); err != nil {
 		a.log.Warn("what was measured makes no sense", "error", err)
 		return
@@ -137,7 +143,7 @@ func (a *Agent) ownerWants(now owner.Report) (busy bool, why string) {
 	switch {
 	case now.State.Reason != grid.ReasonNone:
 		return true, now.State.Why
-	case !a.cfg.Owner.Yield || now.Blind:
+	case !a.Terms().Owner.Yield || now.Blind:
 		return false, ""
 	case now.Sample.At.IsZero():
 		return true, "nobody has looked at it yet"
@@ -158,10 +164,12 @@ func (a *Agent) lookAtHost(mean yield.Sample) {
 		return
 	}
 	rules := a.rules()
+	a.host.turn.Lock()
+	defer a.host.turn.Unlock()
 	nominal := a.host.ceilings()
 	left := hostinfo.Left(nominal, hostinfo.Load{
 		Cores: cmp.Or(mean.Cores, float64(a.cfg.Host.Machine.Cores)), Others: mean.Others, Stolen: mean.Stolen,
-		Reserve: rules.Reserve, Floor: rules.Floor, Fair: !a.cfg.Owner.Yield, Held: held, FreeMemory: room.FreeMemory, FreeDisk: room.FreeDiskBytes,
+		Reserve: rules.Reserve, Floor: rules.Floor, Fair: !a.Terms().Owner.Yield, Held: held, FreeMemory: room.FreeMemory, FreeDisk: room.FreeDiskBytes,
 	})
 	a.host.see(left, room)
 	if hostinfo.Differs(nominal, a.host.told, left) {
@@ -182,7 +190,8 @@ func (h *hostState) setPending(why string) {
 	h.pending = why
 }
 
-// measure takes what was found. What others leave of it is worked out anew.
+// measure takes what was found. What others leave of it is worked out anew. It needs
+// turn.
 func (h *hostState) measure(nominal grid.Capability, found hostinfo.Measured) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/audit"
 	"github.com/mrsmesh/mrsmesh/internal/store"
-	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 var asBefore = flag.Bool("as-before", false,
@@ -46,7 +46,8 @@ func earlier(t *testing.T) string {
 		}
 		content, err := io.ReadAll(archive)
 		path := filepath.Join(dir, entry.Name)
-		if err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)); err != nil {
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600))
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +60,8 @@ func TestJournalsOfAnEarlierBuildAreAudited(t *testing.T) {
 	var sources []audit.Source
 	for _, site := range []string{"a", "b"} {
 		state := filepath.Join(dir, site)
-		sources = append(sources, audit.Source{Site: site, StateDir: state, RunRecord: filepath.Join(state, RecordFile)})
+		record := filepath.Join(state, RecordFile)
+		sources = append(sources, audit.Source{Site: site, StateDir: state, RunRecord: record})
 	}
 	records, err := audit.Collect(sources)
 	if err != nil {
@@ -139,16 +141,16 @@ func readToTheEnd(t *testing.T, run store.Run) (inputs int) {
 // wants the same done.
 func decidesAsBefore(t *testing.T, site string, run store.Run) {
 	t.Helper()
-	var wanted []step.Effect
-	result, err := store.Replay(run, NewMachine, func(_ store.Entry, effects []step.Effect) { wanted = effects })
+	name := fmt.Sprintf("%s machine of %s, start %d", run.Machine, site, run.Incarnation)
+	result, err := store.Replay(run, NewMachine, nil)
 	switch {
 	case err != nil:
-		t.Errorf("%s machine of %s, start %d: %d inputs, then %v", run.Machine, site, run.Incarnation, result.Records, err)
+		t.Errorf("%s: %d inputs, then %v", name, result.Records, err)
 	case result.Divergence == nil:
-		t.Logf("%s machine of %s, start %d: %d inputs, the same effects", run.Machine, site, run.Incarnation, result.Records)
+		t.Logf("%s: %d inputs, the same effects", name, result.Records)
 	case *asBefore:
-		t.Errorf("%s machine of %s, start %d: %s: %+v", run.Machine, site, run.Incarnation, result.Divergence, wanted)
+		t.Errorf("%s: %s: %+v", name, result.Divergence, result.Divergence.Effects)
 	default:
-		t.Logf("%s machine of %s, start %d: %s", run.Machine, site, run.Incarnation, result.Divergence)
+		t.Logf("%s: %s", name, result.Divergence)
 	}
 }

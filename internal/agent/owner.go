@@ -40,10 +40,11 @@ func (a *Agent) watchOwner() {
 
 // rules say how much of the owner's own work is too much.
 func (a *Agent) rules() yield.Rules {
-	if a.cfg.Owner.Rules == (yield.Rules{}) {
+	rules := a.Terms().Owner.Rules
+	if rules == (yield.Rules{}) {
 		return yield.DefaultRules()
 	}
-	return a.cfg.Owner.Rules
+	return rules
 }
 
 // Wall is how a ceiling is enforced, and a way to try it.

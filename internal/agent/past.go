@@ -83,7 +83,7 @@ func (a *Agent) learn() {
 	_, zone := now.Wall.In(time.Local).Zone()
 	// The machine's clock does not follow a wall clock that is set: the zone does.
 	off := math.Mod((now.Wall.Sub(machine) + time.Duration(zone)*time.Second).Seconds(), avail.WeekSeconds)
-	model, err := avail.Fit(known.History, avail.DefaultPriors(), a.cfg.Closed, int(math.Round(off)))
+	model, err := avail.Fit(known.History, avail.DefaultPriors(), a.Terms().Closed, int(math.Round(off)))
 	if err != nil {
 		a.reports.count("history_unusable")
 		a.log.Warn("nothing can be learned from the history of this site", "error", err)

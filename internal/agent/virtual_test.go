@@ -388,7 +388,9 @@ func (v *virtual) jobOutcome(j virtualJob, names map[grid.SiteID]string) scenari
 	return o
 }
 
-func taskOutcome(t broker.TaskState, begin time.Time, names map[grid.SiteID]string) scenario.TaskOutcome {
+func taskOutcome(
+	t broker.TaskState, begin time.Time, names map[grid.SiteID]string,
+) scenario.TaskOutcome {
 	o := scenario.TaskOutcome{Phase: t.Phase, Site: names[t.Site], First: names[t.Site]}
 	o.NoteStart(t.StartedAt, begin)
 	for i, try := range t.Tries {

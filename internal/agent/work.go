@@ -160,10 +160,11 @@ func (w *workshop) end(id grid.AttemptID, process lrm.Process, why string) {
 }
 
 func (w *workshop) wallTime(t grid.Task) time.Duration {
-	if t.TimeLimit > 0 && (w.a.cfg.MaxRuntime == 0 || t.TimeLimit < w.a.cfg.MaxRuntime) {
+	most := w.a.Terms().MaxRuntime
+	if t.TimeLimit > 0 && (most == 0 || t.TimeLimit < most) {
 		return t.TimeLimit
 	}
-	return w.a.cfg.MaxRuntime
+	return most
 }
 
 func (w *workshop) failed(id grid.AttemptID, err error) {
@@ -180,6 +181,10 @@ func (w *workshop) follow(id grid.AttemptID, job *work, process lrm.Process) {
 	for e := range process.Events() {
 		switch e.Kind {
 		case lrm.Started:
+			w.a.site.tell(step.AttemptStarted{Attempt: id})
+		case lrm.Preparing:
+			w.a.site.tell(step.AttemptStarted{Attempt: id, Preparing: true})
+		case lrm.Prepared:
 			w.a.site.tell(step.AttemptStarted{Attempt: id})
 		case lrm.Frozen:
 			w.a.site.tell(step.AttemptFrozen{Attempt: id})
@@ -369,5 +374,12 @@ func (a *Agent) addPath(ctx context.Context, path string, dir bool) (data.Ref, e
 		return data.Ref{}, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return data.Ref{}, fmt.Errorf("look at %s: %w", path, err)
+	}
+	if info.Mode()&0o100 != 0 { // the owner's x bit
+		return a.data.AddExecutable(ctx, f)
+	}
 	return a.data.AddFile(ctx, f)
 }

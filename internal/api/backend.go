@@ -80,6 +80,8 @@ type data interface {
 	// stream describes. It reads body to its end and pins the result for its
 	// submitter.
 	PutData(ctx context.Context, tar bool, body io.Reader) (view.DataRef, error)
+	// PutExecutable stores a file's bytes as PutData does, with its x bit.
+	PutExecutable(ctx context.Context, body io.Reader) (view.DataRef, error)
 	// GetData opens stored data: a file's bytes, or a tar stream of a directory.
 	GetData(ctx context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error)
 	// StatData says what is behind a CID without reading it.
@@ -122,6 +124,8 @@ type roster interface {
 
 // joining lets other sites in, and finds out how well this one is in.
 type joining interface {
+	// Listen listens for other sites on further addresses, until the agent ends.
+	Listen(ctx context.Context, addrs []string) error
 	// Invite makes an invitation that so many sites may redeem for so long.
 	Invite(ctx context.Context, span time.Duration, uses int) (view.Invitation, error)
 	// Check lets another site announce a probe and say whether this site's offer
@@ -137,6 +141,16 @@ type owner interface {
 	Resume(ctx context.Context) error
 	// Stop makes the agent end: after its running tasks, or now, moving them.
 	Stop(ctx context.Context, now bool) error
+	Settings
+}
+
+// Settings are what the owner chose.
+type Settings interface {
+	// Configuration says where each setting comes from.
+	Configuration(ctx context.Context) (view.Configuration, error)
+	// Reload reads the configuration again. A mistake in it is a result, not an error:
+	// the old settings stay.
+	Reload(ctx context.Context) (view.Configuration, error)
 }
 
 // planner is the order in which those that wait in the site's plan move up.

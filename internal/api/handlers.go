@@ -209,6 +209,14 @@ func (h *handlers) ResumeSite(ctx context.Context, _ ResumeSiteRequestObject) (R
 	return ResumeSite204Response{}, nil
 }
 
+// ListenSite answers POST /listen.
+func (h *handlers) ListenSite(ctx context.Context, r ListenSiteRequestObject) (ListenSiteResponseObject, error) {
+	if err := h.backend.Listen(ctx, r.Body.Addresses); err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return ListenSite204Response{}, nil
+}
+
 // StopSite answers POST /stop.
 func (h *handlers) StopSite(ctx context.Context, r StopSiteRequestObject) (StopSiteResponseObject, error) {
 	now := r.Body != nil && r.Body.Now != nil && *r.Body.Now

@@ -50,6 +50,9 @@ type AxisSpec = view.AxisSpec
 // CheckResult CheckResult says whether this site's offers arrive at another one
 type CheckResult = view.CheckResult
 
+// Configuration Configuration is where a running agent's settings come from, and what came of reading them again
+type Configuration = view.Configuration
+
 // DataRef DataRef names stored data
 type DataRef = view.DataRef
 
@@ -58,6 +61,9 @@ type DecisionRequest struct {
 	// Note for people
 	Note *string `json:"note,omitempty"`
 }
+
+// Earlier Earlier is a job that must be done before another one starts
+type Earlier = view.Earlier
 
 // EnvSpec EnvSpec is a grid.EnvVar as JSON
 type EnvSpec = view.EnvSpec
@@ -102,6 +108,12 @@ type JobSpec = view.JobSpec
 
 // JobView JobView is the status of a job in one row
 type JobView = view.JobView
+
+// ListenRequest defines model for ListenRequest.
+type ListenRequest struct {
+	// Addresses multiaddrs; 0.0.0.0 is every interface but loopback
+	Addresses []string `json:"addresses"`
+}
 
 // MachineView MachineView is what was found out about a site's machine, apart from what its owner gives; what is left out is unknown
 type MachineView = view.MachineView
@@ -175,6 +187,9 @@ type Resources = view.Resources
 // RunningTask RunningTask is a stranger's or an own task that this site holds
 type RunningTask = view.RunningTask
 
+// Setting Setting is one setting and where its value comes from
+type Setting = view.Setting
+
 // SiteRow SiteRow is what this agent knows of a site
 type SiteRow = view.SiteRow
 
@@ -238,6 +253,9 @@ type InviteSiteJSONRequestBody = InviteRequest
 // SubmitJobJSONRequestBody defines body for SubmitJob for application/json ContentType.
 type SubmitJobJSONRequestBody = JobSpec
 
+// ListenSiteJSONRequestBody defines body for ListenSite for application/json ContentType.
+type ListenSiteJSONRequestBody = ListenRequest
+
 // AdmitSiteJSONRequestBody defines body for AdmitSite for application/json ContentType.
 type AdmitSiteJSONRequestBody = DecisionRequest
 
@@ -261,7 +279,13 @@ type ServerInterface interface {
 	// CheckSite Let another site announce a probe and say whether this one's offer arrives
 	// (POST /check)
 	CheckSite(w http.ResponseWriter, r *http.Request)
-	// PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
+	// GetConfiguration Each setting of this agent, and where it comes from
+	// (GET /configuration)
+	GetConfiguration(w http.ResponseWriter, r *http.Request)
+	// ReloadConfiguration Read the configuration file again; with a mistake in it the old settings stay
+	// (POST /configuration/reload)
+	ReloadConfiguration(w http.ResponseWriter, r *http.Request)
+	// PutData Store a file, an executable file, or a directory as a tar stream
 	// (PUT /data)
 	PutData(w http.ResponseWriter, r *http.Request)
 	// GetData The content of a file, or a directory as a tar stream
@@ -297,6 +321,9 @@ type ServerInterface interface {
 	// ListTasks The tasks of a job by index, a page at a time
 	// (GET /jobs/{id}/tasks)
 	ListTasks(w http.ResponseWriter, r *http.Request, id JobID, params ListTasksParams)
+	// ListenSite Listen for other sites on further addresses until the agent ends
+	// (POST /listen)
+	ListenSite(w http.ResponseWriter, r *http.Request)
 	// ListMembers Who takes part, who is kept out, and which invitations are open
 	// (GET /members)
 	ListMembers(w http.ResponseWriter, r *http.Request)
@@ -348,7 +375,19 @@ func (_ Unimplemented) CheckSite(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
+// GetConfiguration Each setting of this agent, and where it comes from
+// (GET /configuration)
+func (_ Unimplemented) GetConfiguration(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ReloadConfiguration Read the configuration file again; with a mistake in it the old settings stay
+// (POST /configuration/reload)
+func (_ Unimplemented) ReloadConfiguration(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// PutData Store a file, an executable file, or a directory as a tar stream
 // (PUT /data)
 func (_ Unimplemented) PutData(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -417,6 +456,12 @@ func (_ Unimplemented) GetOffers(w http.ResponseWriter, r *http.Request, id JobI
 // ListTasks The tasks of a job by index, a page at a time
 // (GET /jobs/{id}/tasks)
 func (_ Unimplemented) ListTasks(w http.ResponseWriter, r *http.Request, id JobID, params ListTasksParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListenSite Listen for other sites on further addresses until the agent ends
+// (POST /listen)
+func (_ Unimplemented) ListenSite(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -512,6 +557,34 @@ func (siw *ServerInterfaceWrapper) CheckSite(w http.ResponseWriter, r *http.Requ
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CheckSite(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetConfiguration operation middleware
+func (siw *ServerInterfaceWrapper) GetConfiguration(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetConfiguration(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ReloadConfiguration operation middleware
+func (siw *ServerInterfaceWrapper) ReloadConfiguration(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReloadConfiguration(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -846,6 +919,20 @@ func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Requ
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListTasks(w, r, id, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListenSite operation middleware
+func (siw *ServerInterfaceWrapper) ListenSite(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListenSite(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1298,10 +1385,19 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Put(options.BaseURL+"/planning", wrapper.SetPlanning)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/configuration", wrapper.GetConfiguration)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/configuration/reload", wrapper.ReloadConfiguration)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/pause", wrapper.PauseSite)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/resume", wrapper.ResumeSite)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/listen", wrapper.ListenSite)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/stop", wrapper.StopSite)
@@ -1339,6 +1435,82 @@ type CheckSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CheckSitedefaultApplicationProblemPlusJSONResponse) VisitCheckSiteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConfigurationRequestObject struct {
+}
+
+type GetConfigurationResponseObject interface {
+	VisitGetConfigurationResponse(w http.ResponseWriter) error
+}
+
+type GetConfiguration200JSONResponse Configuration
+
+func (response GetConfiguration200JSONResponse) VisitGetConfigurationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConfigurationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetConfigurationdefaultApplicationProblemPlusJSONResponse) VisitGetConfigurationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReloadConfigurationRequestObject struct {
+}
+
+type ReloadConfigurationResponseObject interface {
+	VisitReloadConfigurationResponse(w http.ResponseWriter) error
+}
+
+type ReloadConfiguration200JSONResponse Configuration
+
+func (response ReloadConfiguration200JSONResponse) VisitReloadConfigurationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReloadConfigurationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ReloadConfigurationdefaultApplicationProblemPlusJSONResponse) VisitReloadConfigurationResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -1399,8 +1571,9 @@ type GetDataResponseObject interface {
 }
 
 type GetData200ResponseHeaders struct {
-	MrsBytes *int64
-	MrsDir   *bool
+	MrsBytes      *int64
+	MrsDir        *bool
+	MrsExecutable *bool
 }
 
 type GetData200ApplicationoctetStreamResponse struct {
@@ -1420,6 +1593,9 @@ func (response GetData200ApplicationoctetStreamResponse) VisitGetDataResponse(w 
 	}
 	if response.Headers.MrsDir != nil {
 		w.Header().Set("Mrs-Dir", fmt.Sprint(*response.Headers.MrsDir))
+	}
+	if response.Headers.MrsExecutable != nil {
+		w.Header().Set("Mrs-Executable", fmt.Sprint(*response.Headers.MrsExecutable))
 	}
 	w.WriteHeader(200)
 
@@ -1447,6 +1623,9 @@ func (response GetData200ApplicationxTarResponse) VisitGetDataResponse(w http.Re
 	}
 	if response.Headers.MrsDir != nil {
 		w.Header().Set("Mrs-Dir", fmt.Sprint(*response.Headers.MrsDir))
+	}
+	if response.Headers.MrsExecutable != nil {
+		w.Header().Set("Mrs-Executable", fmt.Sprint(*response.Headers.MrsExecutable))
 	}
 	w.WriteHeader(200)
 
@@ -1483,8 +1662,9 @@ type StatDataResponseObject interface {
 }
 
 type StatData200ResponseHeaders struct {
-	MrsBytes *int64
-	MrsDir   *bool
+	MrsBytes      *int64
+	MrsDir        *bool
+	MrsExecutable *bool
 }
 
 type StatData200Response struct {
@@ -1497,6 +1677,9 @@ func (response StatData200Response) VisitStatDataResponse(w http.ResponseWriter)
 	}
 	if response.Headers.MrsDir != nil {
 		w.Header().Set("Mrs-Dir", fmt.Sprint(*response.Headers.MrsDir))
+	}
+	if response.Headers.MrsExecutable != nil {
+		w.Header().Set("Mrs-Executable", fmt.Sprint(*response.Headers.MrsExecutable))
 	}
 	w.WriteHeader(200)
 	return nil
@@ -1876,6 +2059,39 @@ type ListTasksdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListTasksdefaultApplicationProblemPlusJSONResponse) VisitListTasksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListenSiteRequestObject struct {
+	Body *ListenSiteJSONRequestBody
+}
+
+type ListenSiteResponseObject interface {
+	VisitListenSiteResponse(w http.ResponseWriter) error
+}
+
+type ListenSite204Response struct {
+}
+
+func (response ListenSite204Response) VisitListenSiteResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type ListenSitedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListenSitedefaultApplicationProblemPlusJSONResponse) VisitListenSiteResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -2384,7 +2600,13 @@ type StrictServerInterface interface {
 	// CheckSite Let another site announce a probe and say whether this one's offer arrives
 	// (POST /check)
 	CheckSite(ctx context.Context, request CheckSiteRequestObject) (CheckSiteResponseObject, error)
-	// PutData Store a file (application/octet-stream), or a directory as a tar stream (application/x-tar)
+	// GetConfiguration Each setting of this agent, and where it comes from
+	// (GET /configuration)
+	GetConfiguration(ctx context.Context, request GetConfigurationRequestObject) (GetConfigurationResponseObject, error)
+	// ReloadConfiguration Read the configuration file again; with a mistake in it the old settings stay
+	// (POST /configuration/reload)
+	ReloadConfiguration(ctx context.Context, request ReloadConfigurationRequestObject) (ReloadConfigurationResponseObject, error)
+	// PutData Store a file, an executable file, or a directory as a tar stream
 	// (PUT /data)
 	PutData(ctx context.Context, request PutDataRequestObject) (PutDataResponseObject, error)
 	// GetData The content of a file, or a directory as a tar stream
@@ -2420,6 +2642,9 @@ type StrictServerInterface interface {
 	// ListTasks The tasks of a job by index, a page at a time
 	// (GET /jobs/{id}/tasks)
 	ListTasks(ctx context.Context, request ListTasksRequestObject) (ListTasksResponseObject, error)
+	// ListenSite Listen for other sites on further addresses until the agent ends
+	// (POST /listen)
+	ListenSite(ctx context.Context, request ListenSiteRequestObject) (ListenSiteResponseObject, error)
 	// ListMembers Who takes part, who is kept out, and which invitations are open
 	// (GET /members)
 	ListMembers(ctx context.Context, request ListMembersRequestObject) (ListMembersResponseObject, error)
@@ -2517,6 +2742,54 @@ func (sh *strictHandler) CheckSite(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(CheckSiteResponseObject); ok {
 		if err := validResponse.VisitCheckSiteResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetConfiguration operation middleware
+func (sh *strictHandler) GetConfiguration(w http.ResponseWriter, r *http.Request) {
+	var request GetConfigurationRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetConfiguration(ctx, request.(GetConfigurationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetConfiguration")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetConfigurationResponseObject); ok {
+		if err := validResponse.VisitGetConfigurationResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ReloadConfiguration operation middleware
+func (sh *strictHandler) ReloadConfiguration(w http.ResponseWriter, r *http.Request) {
+	var request ReloadConfigurationRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ReloadConfiguration(ctx, request.(ReloadConfigurationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReloadConfiguration")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ReloadConfigurationResponseObject); ok {
+		if err := validResponse.VisitReloadConfigurationResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -2843,6 +3116,37 @@ func (sh *strictHandler) ListTasks(w http.ResponseWriter, r *http.Request, id Jo
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListTasksResponseObject); ok {
 		if err := validResponse.VisitListTasksResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListenSite operation middleware
+func (sh *strictHandler) ListenSite(w http.ResponseWriter, r *http.Request) {
+	var request ListenSiteRequestObject
+
+	var body ListenSiteJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListenSite(ctx, request.(ListenSiteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListenSite")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListenSiteResponseObject); ok {
+		if err := validResponse.VisitListenSiteResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

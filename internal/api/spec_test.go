@@ -22,7 +22,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	types := map[string]any{
-		"Problem": view.Problem{}, "JobView": view.JobView{}, "JobDetail": view.JobDetail{}, "TaskView": view.TaskView{},
+		"Problem": view.Problem{}, "JobView": view.JobView{}, "Earlier": view.Earlier{}, "JobDetail": view.JobDetail{}, "TaskView": view.TaskView{},
 		"Progress": view.Progress{}, "OutputView": view.OutputView{}, "AttemptView": view.AttemptView{}, "DataRef": view.DataRef{},
 		"JobSpec": view.JobSpec{}, "InputSpec": view.InputSpec{}, "OutputSpec": view.OutputSpec{}, "EnvSpec": view.EnvSpec{},
 		"ItemSpec": view.ItemSpec{}, "WeightsSpec": view.WeightsSpec{}, "AxisSpec": view.AxisSpec{}, "Further": view.Further{}, "Resources": view.Resources{}, "OfferTable": view.OfferTable{},
@@ -32,7 +32,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"Members": view.Members{}, "CheckResult": view.CheckResult{},
 		"Event": view.Event{}, "MachineView": view.MachineView{}, "Standing": view.Standing{}, "OwnerView": view.OwnerView{}, "Wall": view.Wall{},
 		"Reservation": view.Reservation{}, "ReservedPlace": view.ReservedPlace{}, "Planning": view.Planning{}, "PlanView": view.PlanView{},
-		"PlanEntry": view.PlanEntry{},
+		"PlanEntry": view.PlanEntry{}, "Configuration": view.Configuration{}, "Setting": view.Setting{},
 	}
 	for name, ref := range spec.Components.Schemas {
 		if _, mapped := ref.Value.Extensions["x-go-type"]; !mapped || name == "Phase" {

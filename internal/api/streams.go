@@ -17,8 +17,9 @@ import (
 
 // The content types of data.
 const (
-	typeFile = "application/octet-stream"
-	typeTar  = "application/x-tar"
+	typeFile       = "application/octet-stream"
+	typeExecutable = "application/x-executable" // a file with the x bit
+	typeTar        = "application/x-tar"
 )
 
 // stream is an answer whose body is copied as it comes and flushed chunk by
@@ -69,13 +70,19 @@ func (s stream) VisitGetLogsResponse(w http.ResponseWriter) error { return s.wri
 // PutData answers PUT /data.
 func (h *handlers) PutData(ctx context.Context, r PutDataRequestObject) (PutDataResponseObject, error) {
 	kind, _, _ := mime.ParseMediaType(r.ContentType) // what cannot be parsed is none of the two
-	if r.Body == nil || (kind != typeFile && kind != typeTar) {
+	if r.Body == nil || (kind != typeFile && kind != typeExecutable && kind != typeTar) {
 		return nil, &view.Problem{
 			Status: http.StatusUnsupportedMediaType, Detail: "this content type cannot be stored", Field: "Content-Type",
-			Remedy: "use application/octet-stream for a file, application/x-tar for a directory",
+			Remedy: "use application/octet-stream for a file, " + typeExecutable + " for a program, application/x-tar for a directory",
 		}
 	}
-	ref, err := h.backend.PutData(ctx, kind == typeTar, r.Body)
+	var ref view.DataRef
+	var err error
+	if kind == typeExecutable {
+		ref, err = h.backend.PutExecutable(ctx, r.Body)
+	} else {
+		ref, err = h.backend.PutData(ctx, kind == typeTar, r.Body)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("store data: %w", err)
 	}
@@ -115,6 +122,7 @@ func dataHeaders(ref view.DataRef) map[string]string {
 	return map[string]string{
 		"Content-Type": kind, "X-Content-Type-Options": "nosniff",
 		"Mrs-Bytes": strconv.FormatInt(ref.Bytes, 10), "Mrs-Dir": strconv.FormatBool(ref.Dir),
+		"Mrs-Executable": strconv.FormatBool(ref.Executable),
 	}
 }
 
@@ -128,7 +136,9 @@ func (h *handlers) StatData(ctx context.Context, r StatDataRequestObject) (StatD
 	if err != nil {
 		return nil, fmt.Errorf("look at data %s: %w", cid, err)
 	}
-	return StatData200Response{Headers: StatData200ResponseHeaders{MrsBytes: &ref.Bytes, MrsDir: &ref.Dir}}, nil
+	return StatData200Response{Headers: StatData200ResponseHeaders{
+		MrsBytes: &ref.Bytes, MrsDir: &ref.Dir, MrsExecutable: &ref.Executable,
+	}}, nil
 }
 
 // GetLogs answers GET /tasks/{id}/logs.

@@ -58,7 +58,7 @@ func declaredRooms() map[string]room {
 		"internal/lrm/container": {imports: "grid lrm", tests: "lrm/lrmtest"},
 		"internal/lrm/slurm":     {imports: "grid lrm", tests: "lrm/lrmtest"},
 		"internal/hostinfo":      {imports: "grid yield durable"},
-		"internal/config":        {imports: "grid yield"},
+		"internal/config":        {imports: "grid yield durable"},
 		"internal/jobfile":       {imports: "grid"},
 		"internal/view":          {imports: "grid"},
 		"internal/durable":       {},
@@ -67,6 +67,7 @@ func declaredRooms() map[string]room {
 		"internal/history":       {imports: "grid avail durable"},
 		"internal/netlab":        {},
 		"internal/localmesh":     {imports: "grid config api/client lrm/supervise"},
+		"internal/scripttest":    {imports: "grid config localmesh"},
 		"internal/bench":         {imports: "grid protocol *", tests: "*"},
 		"internal/p2p":           {imports: "grid protocol obs member durable p2p/*"},
 		"internal/p2p/gossip":    {imports: "grid protocol p2p/wire"},
@@ -133,8 +134,8 @@ func confinements() []confinement {
 	}
 }
 
-// testLibraries are imported by tests alone, and by the conformance suite, which
-// is a test that other packages run.
+// testLibraries are imported by tests alone, and by the rooms whose tests other packages
+// run.
 func testLibraries() []string {
 	return []string{
 		"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal",
@@ -142,7 +143,9 @@ func testLibraries() []string {
 	}
 }
 
-const conformanceSuite = "internal/lrm/lrmtest"
+// testRooms are tests that other packages run: the conformance suite of adapters, and the
+// scripts of the commands.
+func testRooms() []string { return []string{"internal/lrm/lrmtest", "internal/scripttest"} }
 
 // exampleOf is the example that a package belongs to, "examples/quickstart" for
 // all below it, or empty.

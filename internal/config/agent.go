@@ -1,9 +1,6 @@
 package config
 
 import (
-	"os"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -21,23 +18,23 @@ type Agent struct {
 	Listen    []string        // multiaddrs to listen on; default loopback only
 	Bootstrap []string        // multiaddrs with /p2p/ID of sites to dial first
 	Peers     []grid.SiteID   // who may take part besides the bootstrap sites; empty list: only those
-	NAT       NAT             // for machines behind translating routers
+	NAT       nat             // for machines behind translating routers
 	MDNS      bool            // find members on the local network, and be found there
 	DHT       bool            // ask members for the addresses of members that are not reached
 	Accept    string          // listed (default) or anyone; anyone implies that only WASM is run
 	Kinds     []grid.WorkKind // work this site runs, ascending; default wasm
 	Sandbox   string          // what encloses commands: auto (default), bubblewrap or gvisor
 	Ceilings  Ceilings        // what the owner gives
-	Price     Price           // what the owner asks for
+	Price     price           // what the owner asks for
 	Rates     Rates           // links, as the owner caps them
 	Lease     Lease           // how long a site may run on without hearing from the submitter
-	Data      Data            // the data room
+	Data      dataRoom        // the data room
 	Owner     Owner           // when the site makes way for its owner
-	Jobs      Jobs            // limits on other people's jobs
-	Placing   Placing         // how this agent's own jobs find their sites
-	Planning  Planning        // what this site promises, and in what order it runs what waits
+	Jobs      jobs            // limits on other people's jobs
+	Placing   placing         // how this agent's own jobs find their sites
+	Planning  planning        // what this site promises, and in what order it runs what waits
 	API       API             // the agent's own interface
-	Log       Log             // what it tells
+	Log       logging         // what it tells
 }
 
 // Ceilings are what the owner gives to the mesh. 0 leaves the choice to the
@@ -50,10 +47,10 @@ type Ceilings struct {
 	MFLOPS      int64 // of all given cores together, 10^6 FLOP/s; 0 = measured, for half a second at most
 }
 
-// Price is what the owner asks for an hour of a core, in whatever unit the
+// price is what the owner asks for an hour of a core, in whatever unit the
 // owners of a domain agree on. It is told to jobs whose map has that dimension;
 // nothing is charged.
-type Price struct {
+type price struct {
 	Named    bool
 	CoreHour float64 // 0 to 1e9
 }
@@ -66,9 +63,9 @@ type Rates struct {
 	Probe   bool  // measure links of which no transfer has told anything, with at most 1.25 MiB a minute
 }
 
-// NAT is how a site meets the others when a router stands before it that
+// nat is how a site meets the others when a router stands before it that
 // translates addresses and lets nobody in.
-type NAT struct {
+type nat struct {
 	Relay        string // off, use, serve or auto
 	Punch        bool   // make relayed connections direct
 	MapPort      bool   // ask the router, by UPnP or NAT-PMP, to let connections in
@@ -77,17 +74,17 @@ type NAT struct {
 
 // The parts in relaying.
 const (
-	RelayOff   = "off"   // none
-	RelayUse   = "use"   // be reached through members that relay, unless reachable
-	RelayServe = "serve" // be reachable, and relay for other members
-	RelayAuto  = "auto"  // use, and serve once found to be reachable
+	relayOff   = "off"   // none
+	relayUse   = "use"   // be reached through members that relay, unless reachable
+	relayServe = "serve" // be reachable, and relay for other members
+	relayAuto  = "auto"  // use, and serve once found to be reachable
 )
 
 // What may be believed of reachability.
 const (
-	ReachAuto    = "auto" // found out by asking members
-	ReachPublic  = "public"
-	ReachPrivate = "private"
+	reachAuto    = "auto" // found out by asking members
+	reachPublic  = "public"
+	reachPrivate = "private"
 )
 
 // Lease is a submitter's promise not to start another attempt.
@@ -96,8 +93,8 @@ type Lease struct {
 	Margin time.Duration // added by the submitter
 }
 
-// Data bounds what the data room keeps.
-type Data struct {
+// dataRoom bounds what the data room keeps.
+type dataRoom struct {
 	QuotaBytes int64         // of all data on disk
 	Keep       time.Duration // results are kept this long
 }
@@ -116,17 +113,17 @@ type Owner struct {
 // The priorities.
 const (
 	PriorityIdle = "idle" // a job gets the processor only when nobody else wants it
-	PriorityLow  = "low"  // a job gets a small share in any case
+	priorityLow  = "low"  // a job gets a small share in any case
 )
 
-// Jobs bounds what this site takes from others.
-type Jobs struct {
+// jobs bounds what this site takes from others.
+type jobs struct {
 	MaxRuntime time.Duration // longest estimate that is accepted, and the time limit of jobs without one
 }
 
-// Placing says how offers are asked for and chosen. The defaults are the thesis':
+// placing says how offers are asked for and chosen. The defaults are the thesis':
 // everybody is asked, and the nearest is taken.
-type Placing struct {
+type placing struct {
 	Choice  string // nearest, or softmin: by chance among the nearest eight, so that many submitters do not all choose one site
 	Replies int    // ask for about so many answers, by chance; 0 = for all. For meshes of hundreds of sites
 	Policy  string // what availability does, beyond its share in distance: none, saa, naa or nsa (thesis 3.3.1)
@@ -135,21 +132,21 @@ type Placing struct {
 
 // The choices.
 const (
-	ChoiceNearest = "nearest"
+	choiceNearest = "nearest"
 	ChoiceSoftMin = "softmin"
 )
 
 // The policies.
 const (
-	PolicyNone = "none" // nothing
+	policyNone = "none" // nothing
 	PolicySAA  = "saa"  // jobs that ask for more tasks at once than are up in the long run are refused
 	PolicyNAA  = "naa"  // tasks go to the sites likeliest to stay
 	PolicyNSA  = "nsa"  // both
 )
 
-// Planning says what this site promises and in what order it runs what waits. The
+// planning says what this site promises and in what order it runs what waits. The
 // percentages are of what the owner gives.
-type Planning struct {
+type planning struct {
 	Policy       string        // the order in which those that wait move up: fcfs, sjf, ljf, edf or lst
 	Backfill     string        // how gaps before the first of them are filled: conservative, easy or none
 	Horizon      time.Duration // what is planned beyond it is not displaced by an outage
@@ -165,25 +162,25 @@ type Planning struct {
 
 // The orders of those that wait.
 const (
-	PlanFCFS = "fcfs" // first come, first served
-	PlanSJF  = "sjf"  // shortest first
-	PlanLJF  = "ljf"  // longest first
-	PlanEDF  = "edf"  // earliest deadline first
-	PlanLST  = "lst"  // latest possible start first
+	planFCFS = "fcfs" // first come, first served
+	planSJF  = "sjf"  // shortest first
+	planLJF  = "ljf"  // longest first
+	planEDF  = "edf"  // earliest deadline first
+	planLST  = "lst"  // latest possible start first
 )
 
 // How gaps are filled.
 const (
-	BackfillConservative = "conservative" // nobody is delayed by who comes later
-	BackfillEASY         = "easy"         // the first of those that wait is not delayed
-	BackfillNone         = "none"         // nobody starts before one ahead of him
+	backfillConservative = "conservative" // nobody is delayed by who comes later
+	backfillEASY         = "easy"         // the first of those that wait is not delayed
+	backfillNone         = "none"         // nobody starts before one ahead of him
 )
 
 // The sandboxes of commands.
 const (
-	SandboxAuto       = "auto"       // bubblewrap, or gVisor where that does not work
-	SandboxBubblewrap = "bubblewrap" // quick to start; the machine's own kernel
-	SandboxGVisor     = "gvisor"     // a kernel of its own between commands and the machine
+	sandboxAuto       = "auto"       // bubblewrap, or gVisor where that does not work
+	sandboxBubblewrap = "bubblewrap" // quick to start; the machine's own kernel
+	sandboxGVisor     = "gvisor"     // a kernel of its own between commands and the machine
 )
 
 // API says where the agent's own interface listens.
@@ -194,111 +191,8 @@ type API struct {
 	Debug     bool   // serve /debug/pprof
 }
 
-// Log says what the agent tells on standard error.
-type Log struct {
+// logging says what the agent tells on standard error.
+type logging struct {
 	Level  string // debug, info, warn or error
 	Format string // text or json
-}
-
-// The presets.
-const (
-	PresetLAN  = "lan"  // short leases, fast links; the default
-	PresetWAN  = "wan"  // long leases, slow links, all interfaces, relays and hole punching
-	PresetTest = "test" // quick leases and small quotas for many agents on one machine
-)
-
-// Default is the configuration of a preset. env looks variables up as os.LookupEnv
-// does and gives the XDG folders; an unknown preset gives the lan values, and
-// Validate names it.
-func Default(preset string, env func(string) (string, bool)) Agent {
-	state := filepath.Join(folder(env, "XDG_STATE_HOME", ".local/state"), "mrs")
-	c := Agent{
-		Preset: preset, StateDir: state, Name: "site", Domain: "home",
-		Listen: []string{"/ip4/127.0.0.1/tcp/4801", "/ip4/127.0.0.1/udp/4801/quic-v1"},
-		NAT:    NAT{Relay: RelayOff, Reachability: ReachAuto},
-		Accept: acceptListed, Kinds: []grid.WorkKind{grid.KindWasm}, Sandbox: SandboxAuto,
-		Rates: Rates{DownBps: 1e9, UpBps: 1e9, Probe: true},
-		Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
-		Data:  Data{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
-		Owner: Owner{Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute, Priority: PriorityIdle, Look: 10 * time.Second, Root: "/"},
-		Jobs:  Jobs{MaxRuntime: 24 * time.Hour}, Placing: Placing{Choice: ChoiceNearest, Policy: PolicyNone},
-		Planning: Planning{
-			Policy: PlanFCFS, Backfill: BackfillConservative, Horizon: 12 * time.Hour, Promised: percent, Strangers: 10,
-			Ahead: 30 * 24 * time.Hour, Longest: 24 * time.Hour,
-		},
-		API: API{Socket: SocketPath(env), Listen: "127.0.0.1:4800"},
-		Log: Log{Level: "info", Format: "text"},
-	}
-	if host, err := os.Hostname(); err == nil && host != "" {
-		c.Name = host
-	}
-	switch preset {
-	case PresetWAN:
-		c.Rates = Rates{DownBps: 50e6, UpBps: 10e6, Probe: true}
-		c.Lease = Lease{Length: 15 * time.Second, Margin: 2 * time.Second}
-		c.Listen = []string{"/ip4/0.0.0.0/tcp/4801", "/ip4/0.0.0.0/udp/4801/quic-v1"}
-		c.NAT = NAT{Relay: RelayAuto, Punch: true, Reachability: ReachAuto}
-	case PresetTest:
-		c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
-		c.Rates.Probe, c.Rates.DiskBps = false, 4e9
-		c.Lease = Lease{Length: time.Second, Margin: 200 * time.Millisecond}
-		c.Data.QuotaBytes = 1 << 30
-		c.Owner.Yield, c.Owner.Look, c.Owner.Priority = false, 0, PriorityLow // the tests are what the machine is busy with
-		c.API.Listen = ""
-	}
-	return c
-}
-
-const percent = 100
-
-// SocketPath is where the agent of this user listens: $XDG_RUNTIME_DIR/mrs.sock;
-// on Windows %LOCALAPPDATA%\mrs\mrs.sock; else in a folder of the user's own under
-// the temporary directory.
-func SocketPath(env func(string) (string, bool)) string {
-	if dir, ok := env("XDG_RUNTIME_DIR"); ok && filepath.IsAbs(dir) {
-		return filepath.Join(dir, "mrs.sock")
-	}
-	if dir, ok := env("LOCALAPPDATA"); ok && filepath.IsAbs(dir) {
-		return filepath.Join(dir, "mrs", "mrs.sock")
-	}
-	tmp := "/tmp"
-	if dir, ok := env("TMPDIR"); ok && filepath.IsAbs(dir) {
-		tmp = dir
-	}
-	return filepath.Join(tmp, "mrs-"+strconv.Itoa(os.Getuid()), "mrs.sock")
-}
-
-// folder is an XDG base directory: the variable if it is absolute, else the
-// standard place under the home directory.
-func folder(env func(string) (string, bool), variable, standard string) string {
-	if dir, ok := env(variable); ok && filepath.IsAbs(dir) {
-		return dir
-	}
-	for _, home := range []string{"HOME", "USERPROFILE"} { // the second on Windows
-		if dir, ok := env(home); ok && dir != "" {
-			return filepath.Join(dir, standard)
-		}
-	}
-	return filepath.Join("/", standard)
-}
-
-// AgentFile is where the agent's configuration is looked for:
-// $XDG_CONFIG_HOME/mrs/siteagent.yaml.
-func AgentFile(env func(string) (string, bool)) string {
-	return filepath.Join(folder(env, "XDG_CONFIG_HOME", ".config"), "mrs", "siteagent.yaml")
-}
-
-// SubmitFile is where the command line's configuration is looked for:
-// $XDG_CONFIG_HOME/mrs/submit.yaml.
-func SubmitFile(env func(string) (string, bool)) string {
-	return filepath.Join(folder(env, "XDG_CONFIG_HOME", ".config"), "mrs", "submit.yaml")
-}
-
-// TokenPath is the file of the API's bearer token: as configured, or api.token in
-// the state directory.
-func (c Agent) TokenPath() string {
-	if c.API.TokenFile != "" {
-		return c.API.TokenFile
-	}
-	return filepath.Join(c.StateDir, "api.token")
 }

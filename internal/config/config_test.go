@@ -1,4 +1,4 @@
-package config_test
+package config
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -36,30 +35,30 @@ func write(t *testing.T, text string) string {
 
 func TestPresetsAreValid(t *testing.T) {
 	t.Parallel()
-	for _, preset := range []string{config.PresetLAN, config.PresetWAN, config.PresetTest} {
-		if err := config.Default(preset, environ("HOME", "/home/u")).Validate(); err != nil {
+	for _, preset := range []string{PresetLAN, presetWAN, PresetTest} {
+		if err := Default(preset, environ("HOME", "/home/u")).Validate(); err != nil {
 			t.Errorf("Default(%s): %v", preset, err)
 		}
 	}
-	if got := config.Default("lan", environ("HOME", "/home/u", "XDG_STATE_HOME", "/s", "XDG_RUNTIME_DIR", "/r")); got.StateDir != "/s/mrs" || got.API.Socket != "/r/mrs.sock" {
+	if got := Default("lan", environ("HOME", "/home/u", "XDG_STATE_HOME", "/s", "XDG_RUNTIME_DIR", "/r")); got.StateDir != "/s/mrs" || got.API.Socket != "/r/mrs.sock" {
 		t.Errorf("folders: %s, %s", got.StateDir, got.API.Socket)
 	}
 }
 
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
-	src := config.Sources{
+	src := Sources{
 		File:  write(t, "preset: wan\nname: file\ndomain: file\nceilings: {memory: 1GiB, cpus: 1.5, gflops: 2}\nlisten: [/ip4/127.0.0.1/tcp/1]\nlog: {level: warn}\n"),
 		Env:   environ("HOME", "/h", "MRS_NAME", "env", "MRS_DOMAIN", "env", "MRS_JOBS_MAX_RUNTIME", "2d"),
 		Flags: map[string]string{"name": "flag", "ceilings-memory": "2GiB", "kinds": "command,wasm"},
 	}
-	got, err := config.LoadAgent(src)
+	got, err := LoadAgent(src)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := config.Default(config.PresetWAN, src.Env)
+	want := Default(presetWAN, src.Env)
 	want.Name, want.Domain, want.Listen = "flag", "env", []string{"/ip4/127.0.0.1/tcp/1"}
-	want.Ceilings = config.Ceilings{MilliCPUs: 1500, MemoryBytes: 2 << 30, MFLOPS: 2000}
+	want.Ceilings = Ceilings{MilliCPUs: 1500, MemoryBytes: 2 << 30, MFLOPS: 2000}
 	want.Kinds = []grid.WorkKind{grid.KindWasm, grid.KindCommand}
 	want.Log.Level, want.Jobs.MaxRuntime = "warn", 48*time.Hour
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -69,7 +68,7 @@ func TestPrecedence(t *testing.T) {
 
 func TestAllMistakesAtOnce(t *testing.T) {
 	t.Parallel()
-	_, err := config.LoadAgent(config.Sources{
+	_, err := LoadAgent(Sources{
 		File:  write(t, "naem: x\nceilings:\n  memory: 512\n  memory: 1GiB\nrates: {up: 20Mbps}\nzzzzzz: 1\nlease: {length: 1ms}\nsandbox: docker\n"),
 		Env:   environ("HOME", "/h", "MRS_API_LISTEN", "0.0.0.0:80", "MRS_DATA_KEEP", "5"),
 		Flags: map[string]string{"accept": "anyone", "kinds": "command"},
@@ -100,25 +99,25 @@ func TestBrokenFiles(t *testing.T) {
 	for name, text := range map[string]string{
 		"no yaml": "a: [", "scalar": "hello", "alias": "name: &a x\ndomain: *a\n", "nested list": "listen: [[a]]",
 	} {
-		if _, err := config.LoadAgent(config.Sources{File: write(t, text), Env: environ("HOME", "/h")}); err == nil {
+		if _, err := LoadAgent(Sources{File: write(t, text), Env: environ("HOME", "/h")}); err == nil {
 			t.Errorf("%s: LoadAgent took it", name)
 		}
 	}
-	if _, err := config.LoadAgent(config.Sources{File: "/no/such/file", Required: true, Env: environ("HOME", "/h")}); err == nil {
+	if _, err := LoadAgent(Sources{File: "/no/such/file", Required: true, Env: environ("HOME", "/h")}); err == nil {
 		t.Error("a required file that is missing is no error")
 	}
-	if _, err := config.LoadAgent(config.Sources{File: "/no/such/file", Env: environ("HOME", "/h")}); err != nil {
+	if _, err := LoadAgent(Sources{File: "/no/such/file", Env: environ("HOME", "/h")}); err != nil {
 		t.Errorf("an optional file that is missing: %v", err)
 	}
 }
 
 func TestSecretsAreHidden(t *testing.T) {
 	t.Parallel()
-	c, err := config.LoadSubmit(config.Sources{Env: environ("HOME", "/h", "MRS_TOKEN", "hush", "MRS_ADDR", "http://127.0.0.1:1")})
+	c, err := LoadSubmit(Sources{Env: environ("HOME", "/h", "MRS_TOKEN", "hush", "MRS_ADDR", "http://127.0.0.1:1")})
 	if err != nil || c.Token != "hush" {
 		t.Fatalf("LoadSubmit = %v, %v", c, err)
 	}
-	for _, text := range []string{c.String(), fmt.Sprint(c), fmt.Sprintf("%+v %#v", c, c.Token)} {
+	for _, text := range []string{fmt.Sprint(c), fmt.Sprintf("%+v %#v", c, c.Token)} {
 		if strings.Contains(text, "hush") {
 			t.Errorf("the token shows in %q", text)
 		}
@@ -129,14 +128,14 @@ func TestKeysRoundTrip(t *testing.T) {
 	t.Parallel()
 	env := environ("HOME", "/h")
 	flags := map[string]string{}
-	for _, key := range config.AgentKeys(env) {
+	for _, key := range AgentKeys(env) {
 		flags[key.Flag] = key.Default
 	}
-	got, err := config.LoadAgent(config.Sources{Env: env, Flags: flags})
+	got, err := LoadAgent(Sources{Env: env, Flags: flags})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(config.Default(config.PresetLAN, env), got); diff != "" {
+	if diff := cmp.Diff(Default(PresetLAN, env), got); diff != "" {
 		t.Errorf("defaults written as flags (-want +got):\n%s", diff)
 	}
 }
@@ -149,7 +148,7 @@ func FuzzFile(f *testing.F) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c, err := config.LoadAgent(config.Sources{File: path, Env: environ("HOME", "/h")})
+		c, err := LoadAgent(Sources{File: path, Env: environ("HOME", "/h")})
 		if err == nil && c.Validate() != nil {
 			t.Errorf("an invalid configuration was taken: %v", c.Validate())
 		}
@@ -158,21 +157,21 @@ func FuzzFile(f *testing.F) {
 
 func TestPlanningKeys(t *testing.T) {
 	t.Parallel()
-	got, err := config.LoadAgent(config.Sources{
+	got, err := LoadAgent(Sources{
 		File: write(t, "planning: {policy: edf, backfill: easy, horizon: 6h, promised: 80, submitter: 25%, ahead: 7d, overestimate: 0.25}\n"),
 		Env:  environ("HOME", "/h", "MRS_PLANNING_FAIRSHARE", "true", "MRS_PLANNING_LONGEST", "2h"), Flags: map[string]string{"planning-project": "50"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := config.Planning{
-		Policy: config.PlanEDF, Backfill: config.BackfillEASY, Horizon: 6 * time.Hour, Promised: 80, Strangers: 10, Submitter: 25, Project: 50,
+	want := planning{
+		Policy: planEDF, Backfill: backfillEASY, Horizon: 6 * time.Hour, Promised: 80, Strangers: 10, Submitter: 25, Project: 50,
 		Ahead: 7 * 24 * time.Hour, Longest: 2 * time.Hour, Fairshare: true, Overestimate: 0.25,
 	}
 	if diff := cmp.Diff(want, got.Planning); diff != "" {
 		t.Errorf("Planning (-want +got):\n%s", diff)
 	}
-	_, err = config.LoadAgent(config.Sources{
+	_, err = LoadAgent(Sources{
 		File: write(t, "planning: {policy: best, backfill: all, horizon: 1s, promised: 0, strangers: 101, submitter: -1, project: x, ahead: 400d, longest: 0s, overestimate: 0.95}\n"),
 		Env:  environ("HOME", "/h"),
 	})

@@ -4,60 +4,309 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // Value is one setting to be written into a file.
 type Value struct {
-	Name string // of a setting without dots: "domain"
+	Name string // dotted: "ceilings.memory"
 	Text string // as a flag would have it
 }
 
-// ErrNoFile says that a text is no configuration file.
-var ErrNoFile = errors.New("not a configuration file")
+// errNoFile says that a text is no configuration file, or that it is written in a way
+// that cannot be changed here.
+var errNoFile = errors.New("the file cannot be changed here; use an editor")
 
-// Edit sets values in the text of a configuration file and leaves everything
-// else as it is: other settings, their order, and comments. Only indentation and
-// blank lines may change. Settings that are missing are added at the end.
+// Edit sets values in the text of a configuration file and leaves everything else as
+// it is: other settings, their order, blank lines and comments. A setting that stands
+// in the file is changed in its place. One that stands there as a comment is written
+// over the comment; others are added at the end, those that are not documented under
+// advanced:. What the text says about other settings is compared before and after.
 func Edit(text []byte, values []Value) ([]byte, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoFile, err)
-	}
-	if len(doc.Content) == 0 { // nothing but comments
-		doc.Kind = yaml.DocumentNode
-		doc.Content = []*yaml.Node{{Kind: yaml.MappingNode}}
-	}
-	root := doc.Content[0]
-	if root.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%w: want settings as name: value", ErrNoFile)
-	}
-	for _, v := range values {
-		set(root, v)
-	}
-	var out bytes.Buffer
-	encoder := yaml.NewEncoder(&out)
-	encoder.SetIndent(2)
-	if err := errors.Join(encoder.Encode(&doc), encoder.Close()); err != nil {
-		return nil, fmt.Errorf("write configuration: %w", err)
-	}
-	return out.Bytes(), nil
+	return edit(text, func(want map[string]string) ([]byte, error) {
+		var err error
+		for _, v := range values {
+			if text, err = set(text, v); err != nil {
+				return nil, fmt.Errorf("%s: %w", v.Name, err)
+			}
+			want[v.Name] = v.Text
+		}
+		return text, nil
+	})
 }
 
-func set(root *yaml.Node, v Value) {
-	scalar := func() *yaml.Node {
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: v.Text}
-	}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		if root.Content[i].Value != v.Name {
-			continue
+// Remove takes settings out of the text of a configuration file, so that their
+// defaults count again. A line that explains a documented setting stays as a comment.
+func Remove(text []byte, names []string) ([]byte, error) {
+	return edit(text, func(want map[string]string) ([]byte, error) {
+		var err error
+		for _, name := range names {
+			if text, err = remove(text, name); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			delete(want, name)
 		}
-		old, fresh := root.Content[i+1], scalar()
-		fresh.HeadComment, fresh.LineComment, fresh.FootComment = old.HeadComment, old.LineComment, old.FootComment
-		root.Content[i+1] = fresh
-		return
+		return text, nil
+	})
+}
+
+// edit changes a text and makes sure that afterwards it says what is wanted, no more
+// and no less. change is given what the text says and notes what it changes.
+func edit(text []byte, change func(want map[string]string) ([]byte, error)) ([]byte, error) {
+	want, err := says(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoFile, err)
 	}
-	root.Style &^= yaml.FlowStyle
-	root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v.Name}, scalar())
+	after, err := change(want)
+	if err != nil {
+		return nil, err
+	}
+	if have, err := says(after); err != nil || !maps.Equal(want, have) {
+		return nil, errNoFile
+	}
+	return after, nil
+}
+
+// says is what a text says of each setting.
+func says(text []byte) (map[string]string, error) {
+	values, err := fromYAML("configuration", text)
+	said := make(map[string]string)
+	for _, v := range values {
+		said[v.name] = v.text
+	}
+	return said, errors.Join(err, twice(values))
+}
+
+// set writes one value.
+func set(text []byte, v Value) ([]byte, error) {
+	root, entries, err := parseFile("configuration", text)
+	if err != nil {
+		return nil, err
+	}
+	written := v.Name + ": " + quoted(v.Text)
+	for _, e := range entries {
+		if e.name == v.Name {
+			return replaceValue(text, e, quoted(v.Text))
+		}
+	}
+	if from, to, found := commented(text, v.Name); found {
+		return splice(text, from, to, written), nil
+	}
+	if !isDocumented(v.Name) && root != nil {
+		if i := slices.IndexFunc(root.Content, func(n *yaml.Node) bool { return n.Value == advanced }); i >= 0 {
+			return insertUnder(text, root.Content[i], root.Content[i+1], written), nil
+		}
+	}
+	if !isDocumented(v.Name) {
+		written = advanced + ":\n  " + written
+	}
+	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		written = "\n" + written
+	}
+	return append(slices.Clip(text), written+"\n"...), nil
+}
+
+// commented finds the line that stands for a setting which is not chosen: "#name: value".
+func commented(text []byte, name string) (from, to int, found bool) {
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte("#"+name+":")) {
+			return from, from + len(bytes.TrimRight(line, "\r\n")), true
+		}
+		from += len(line)
+	}
+	return 0, 0, false
+}
+
+func isDocumented(name string) bool {
+	settings := agentSettings()
+	i := slices.IndexFunc(settings, func(s setting[Agent]) bool { return s.Name == name })
+	return i >= 0 && settings[i].Documented
+}
+
+// insertUnder adds a line to the block of a key; one in braces stays as it is, and the
+// line goes to the top.
+func insertUnder(text []byte, key, block *yaml.Node, written string) []byte {
+	if block.Kind == yaml.MappingNode && block.Style&yaml.FlowStyle != 0 {
+		return slices.Concat(text[:lineStart(text, key.Line)], []byte(written+"\n"), text[lineStart(text, key.Line):])
+	}
+	indent := 2
+	if block.Kind == yaml.MappingNode {
+		indent = block.Column - 1
+	}
+	at := lineStart(text, key.Line+1)
+	line := strings.Repeat(" ", indent) + written + "\n"
+	if at > 0 && text[at-1] != '\n' {
+		line = "\n" + line
+	}
+	return splice(text, at, at, line)
+}
+
+// plain is what needs no quotes in YAML, also within braces.
+var plain = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9_./@+-]*$`)
+
+// quoted is a text as a YAML scalar.
+func quoted(text string) string {
+	var back yaml.Node
+	if plain.MatchString(text) && yaml.Unmarshal([]byte(text), &back) == nil && back.Content[0].Tag != "!!null" {
+		return text
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+// replaceValue writes another value in the place of an entry's.
+func replaceValue(text []byte, e entry, written string) ([]byte, error) {
+	if e.value.Kind == yaml.ScalarNode && e.value.Tag == "!!null" && e.value.Value == "" { // "name:"
+		end, ok := nodeEnd(text, e.key)
+		if !ok || end >= len(text) || text[end] != ':' {
+			return nil, errNoFile
+		}
+		return splice(text, end+1, end+1, " "+written), nil
+	}
+	from, begins := nodeStart(text, e.value)
+	to, ends := nodeEnd(text, e.value)
+	if !begins || !ends || from > to {
+		return nil, errNoFile
+	}
+	return splice(text, from, to, written), nil
+}
+
+// remove takes one setting out, and the mappings that are empty then.
+func remove(text []byte, name string) ([]byte, error) {
+	root, entries, err := parseFile("configuration", text)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(entries, func(e entry) bool { return e.name == name })
+	if i < 0 {
+		return text, nil
+	}
+	key, value, parent := entries[i].key, entries[i].value, entries[i].parent
+	for around := entries[i].within; len(around) > 0 && len(parent.Content) == 2; around = around[:len(around)-2] {
+		key, value, parent = around[len(around)-2], around[len(around)-1], root // it was alone there
+		if len(around) > 2 {
+			parent = around[len(around)-3]
+		}
+	}
+	from, begins := nodeStart(text, key)
+	to, ends := nodeEnd(text, value)
+	if value.Tag == "!!null" && value.Value == "" {
+		to, ends = nodeEnd(text, key)
+		to++ // the colon
+	}
+	if !begins || !ends || from > to {
+		return nil, errNoFile
+	}
+	if parent.Style&yaml.FlowStyle != 0 {
+		return cutFlow(text, from, to), nil
+	}
+	start, stop := lineStart(text, key.Line), lineEnd(text, to)
+	explained := []byte("# " + explanation(name) + "\n")
+	if key.Value == name && bytes.HasSuffix(text[:start], explained) {
+		return splice(text, start, stop, "#"+name+": "+quoted(defaultOf(name))+"\n"), nil
+	}
+	return splice(text, start, stop, ""), nil
+}
+
+// cutFlow takes a pair and one of its commas out of braces.
+func cutFlow(text []byte, from, to int) []byte {
+	for to < len(text) && (text[to] == ' ' || text[to] == '\n') {
+		to++
+	}
+	if to < len(text) && text[to] == ',' {
+		for to++; to < len(text) && text[to] == ' '; {
+			to++
+		}
+		return splice(text, from, to, "")
+	}
+	for from > 0 && (text[from-1] == ' ' || text[from-1] == '\n') {
+		from--
+	}
+	if from > 0 && text[from-1] == ',' {
+		from--
+	}
+	return splice(text, from, to, "")
+}
+
+func splice(text []byte, from, to int, with string) []byte {
+	return slices.Concat(text[:from], []byte(with), text[to:])
+}
+
+// lineStart is where a line begins, the first being 1.
+func lineStart(text []byte, line int) int {
+	at := 0
+	for ; line > 1; line-- {
+		next := bytes.IndexByte(text[at:], '\n')
+		if next < 0 {
+			return len(text)
+		}
+		at += next + 1
+	}
+	return at
+}
+
+// lineEnd is where the line that holds a place ends, its line feed included.
+func lineEnd(text []byte, at int) int {
+	if next := bytes.IndexByte(text[at:], '\n'); next >= 0 {
+		return at + next + 1
+	}
+	return len(text)
+}
+
+// nodeStart is where a node begins.
+func nodeStart(text []byte, n *yaml.Node) (int, bool) {
+	at := lineStart(text, n.Line)
+	for range n.Column - 1 { // columns count characters
+		if at >= len(text) || text[at] == '\n' {
+			return at, false
+		}
+		_, size := utf8.DecodeRune(text[at:])
+		at += size
+	}
+	return at, at <= len(text)
+}
+
+// nodeEnd is where a node that is written in a simple way ends; false for others.
+func nodeEnd(text []byte, n *yaml.Node) (int, bool) {
+	at, ok := nodeStart(text, n)
+	if !ok {
+		return at, false
+	}
+	rest := text[at:]
+	switch {
+	case n.Kind == yaml.ScalarNode && n.Style&yaml.DoubleQuotedStyle != 0:
+		return matchEnd(at, rest, doubleQuoted)
+	case n.Kind == yaml.ScalarNode && n.Style&yaml.SingleQuotedStyle != 0:
+		return matchEnd(at, rest, singleQuoted)
+	case n.Kind == yaml.ScalarNode && n.Style&^yaml.FlowStyle == 0:
+		return at + len(n.Value), bytes.HasPrefix(rest, []byte(n.Value)) && n.Value != ""
+	case n.Kind != yaml.SequenceNode && n.Kind != yaml.MappingNode:
+		return at, false
+	}
+	closer := map[yaml.Kind]byte{yaml.SequenceNode: ']', yaml.MappingNode: '}'}[n.Kind]
+	if len(n.Content) > 0 {
+		if at, ok = nodeEnd(text, n.Content[len(n.Content)-1]); !ok || n.Style&yaml.FlowStyle == 0 {
+			return at, ok
+		}
+	}
+	next := bytes.IndexByte(text[at:], closer)
+	return at + next + 1, next >= 0
+}
+
+var (
+	doubleQuoted = regexp.MustCompile(`^"(?:[^"\\\n]|\\.)*"`)
+	singleQuoted = regexp.MustCompile(`^'(?:[^'\n]|'')*'`)
+)
+
+func matchEnd(at int, rest []byte, pattern *regexp.Regexp) (int, bool) {
+	found := pattern.FindIndex(rest)
+	if found == nil {
+		return at, false
+	}
+	return at + found[1], true
 }

@@ -28,8 +28,8 @@ func TestPlacesOfFiles(t *testing.T) {
 		if got := AgentFile(env(c.set)); got != filepath.FromSlash(c.file) {
 			t.Errorf("AgentFile(%v) = %s, want %s", c.set, got, c.file)
 		}
-		if got := SocketPath(env(c.set)); c.socket != "" && got != filepath.FromSlash(c.socket) {
-			t.Errorf("SocketPath(%v) = %s, want %s", c.set, got, c.socket)
+		if got := socketPath(env(c.set)); c.socket != "" && got != filepath.FromSlash(c.socket) {
+			t.Errorf("socketPath(%v) = %s, want %s", c.set, got, c.socket)
 		}
 	}
 }

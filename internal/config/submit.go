@@ -31,9 +31,9 @@ type Submit struct {
 	Runtime time.Duration // estimate for jobs that give none
 }
 
-// DefaultSubmit talks to this user's agent through its socket.
-func DefaultSubmit(env func(string) (string, bool)) Submit {
-	return Submit{Addr: SocketPath(env), Output: "table", Runtime: 10 * time.Minute}
+// defaultSubmit talks to this user's agent through its socket.
+func defaultSubmit(env func(string) (string, bool)) Submit {
+	return Submit{Addr: socketPath(env), Output: "table", Runtime: 10 * time.Minute}
 }
 
 // StateTokenPath is where an agent with default settings keeps its token; the

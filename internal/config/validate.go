@@ -24,17 +24,17 @@ const (
 // expected and what it is.
 func (c Agent) Validate() error {
 	errs := []error{
-		oneOf("preset", c.Preset, PresetLAN, PresetWAN, PresetTest),
+		oneOf("preset", c.Preset, PresetLAN, presetWAN, PresetTest),
 		oneOf("accept", c.Accept, acceptListed, acceptAnyone),
-		oneOf("sandbox", c.Sandbox, SandboxAuto, SandboxBubblewrap, SandboxGVisor),
-		oneOf("nat.relay", c.NAT.Relay, RelayOff, RelayUse, RelayServe, RelayAuto),
-		oneOf("nat.reachability", c.NAT.Reachability, ReachAuto, ReachPublic, ReachPrivate), c.NAT.validate(),
-		oneOf("placing.choice", c.Placing.Choice, ChoiceNearest, ChoiceSoftMin),
-		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, PriorityLow),
+		oneOf("sandbox", c.Sandbox, sandboxAuto, sandboxBubblewrap, sandboxGVisor),
+		oneOf("nat.relay", c.NAT.Relay, relayOff, relayUse, relayServe, relayAuto),
+		oneOf("nat.reachability", c.NAT.Reachability, reachAuto, reachPublic, reachPrivate), c.NAT.validate(),
+		oneOf("placing.choice", c.Placing.Choice, choiceNearest, ChoiceSoftMin),
+		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, priorityLow),
 		absolute("owner.root", c.Owner.Root),
 		within("owner.patience", c.Owner.Patience, time.Second, grid.MaxRuntime),
 		zeroOr("owner.look", c.Owner.Look, time.Second, time.Hour),
-		oneOf("placing.policy", c.Placing.Policy, PolicyNone, PolicySAA, PolicyNAA, PolicyNSA),
+		oneOf("placing.policy", c.Placing.Policy, policyNone, PolicySAA, PolicyNAA, PolicyNSA),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
 		absolute("state", c.StateDir),
@@ -66,11 +66,11 @@ func (c Agent) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (n NAT) validate() error {
+func (n nat) validate() error {
 	switch {
-	case n.Relay == RelayServe && n.Reachability == ReachPrivate:
+	case n.Relay == relayServe && n.Reachability == reachPrivate:
 		return errors.New("nat.relay: serve, but nat.reachability is private; who relays must be reachable: choose use")
-	case n.Punch && n.Relay == RelayOff:
+	case n.Punch && n.Relay == relayOff:
 		return errors.New("nat.punch: needs a relay to arrange it; set nat.relay to use, serve or auto")
 	default:
 		return nil
@@ -80,10 +80,10 @@ func (n NAT) validate() error {
 // maxOverestimate leaves a tenth of a running time, however wrong estimates are.
 const maxOverestimate = 0.9
 
-func (p Planning) validate() error {
+func (p planning) validate() error {
 	errs := []error{
-		oneOf("planning.policy", p.Policy, PlanFCFS, PlanSJF, PlanLJF, PlanEDF, PlanLST),
-		oneOf("planning.backfill", p.Backfill, BackfillConservative, BackfillEASY, BackfillNone),
+		oneOf("planning.policy", p.Policy, planFCFS, planSJF, planLJF, planEDF, planLST),
+		oneOf("planning.backfill", p.Backfill, backfillConservative, backfillEASY, backfillNone),
 		within("planning.horizon", p.Horizon, time.Minute, grid.MaxRuntime),
 		within("planning.ahead", p.Ahead, time.Minute, grid.MaxRuntime),
 		within("planning.longest", p.Longest, time.Second, grid.MaxRuntime),
@@ -157,7 +157,7 @@ func isLoopback(address string) bool {
 }
 
 // Validate joins everything that is wrong.
-func (c Submit) Validate() error {
+func (c Submit) validate() error {
 	errs := []error{
 		oneOf("output", c.Output, "table", "wide", "json", "yaml", "name"),
 		within("runtime", c.Runtime, time.Millisecond, grid.MaxRuntime),

@@ -22,12 +22,18 @@ import (
 // AddFile stores what r gives as one file: 256 KiB leaves under a balanced tree,
 // as `ipfs add --cid-version=1` builds it. The same bytes give the same CID.
 func (s *Store) AddFile(ctx context.Context, r io.Reader) (Ref, error) {
-	return s.add(ctx, func(b *builder) (*ipld.Link, error) { return b.file(r) })
+	return s.add(ctx, func(b *builder) (*ipld.Link, error) { return b.file(r, false) })
+}
+
+// AddExecutable stores what r gives as one file with the x bit: the mode 0755 stands in
+// its first node, so its CID differs from that of the same bytes without the bit.
+func (s *Store) AddExecutable(ctx context.Context, r io.Reader) (Ref, error) {
+	return s.add(ctx, func(b *builder) (*ipld.Link, error) { return b.file(r, true) })
 }
 
 // AddDir stores a directory of the host: regular files and directories, empty
-// ones too, by name and content alone. Owners, times and modes are left out, so
-// the same files give the same CID everywhere. Symbolic links, devices, sockets
+// ones too, by name, content and whether the owner may run it. Owners, times and all
+// other bits of modes are left out, so the same files give the same CID everywhere. Symbolic links, devices, sockets
 // and names that are not UTF-8 are refused by their path.
 func (s *Store) AddDir(ctx context.Context, hostDir string) (Ref, error) {
 	return s.add(ctx, func(b *builder) (*ipld.Link, error) {
@@ -133,20 +139,59 @@ func (r boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// file stores one file.
-func (b *builder) file(r io.Reader) (*ipld.Link, error) {
+// executableMode is the mode of every executable file, whatever else it was where it came
+// from: the same content has the same CID.
+const executableMode = 0o755
+
+// file stores one file. One that is not executable has no mode at all, as before there
+// were any.
+func (b *builder) file(r io.Reader, executable bool) (*ipld.Link, error) {
 	params := helpers.DagBuilderParams{
 		Maxlinks: maxFileLinks, RawLeaves: true, CidBuilder: cidBuilder(), Dagserv: dagWriter{b.op},
+	}
+	if executable {
+		params.FileMode = executableMode
 	}
 	helper, err := params.New(chunk.NewSizeSplitter(boundedReader{b: b, r: r}, chunkBytes))
 	if err != nil {
 		return nil, err
 	}
 	n, err := balanced.Layout(helper)
+	if err == nil && executable {
+		n, err = b.executable(n)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return ipld.MakeLink(n)
+}
+
+// executable puts a node that can have a mode above a file of one leaf, which cannot. A
+// larger file has its mode already.
+func (b *builder) executable(n ipld.Node) (ipld.Node, error) {
+	leaf, raw := n.(*merkledag.RawNode)
+	if !raw {
+		return n, nil
+	}
+	link, err := ipld.MakeLink(leaf)
+	if err != nil {
+		return nil, err
+	}
+	file := unixfs.NewFSNode(unixfs.TFile)
+	file.AddBlockSize(uint64(len(leaf.RawData())))
+	file.SetMode(executableMode)
+	data, err := file.GetBytes()
+	if err != nil {
+		return nil, err
+	}
+	above := merkledag.NodeWithData(data)
+	if err := above.SetCidBuilder(cidBuilder()); err != nil {
+		return nil, err
+	}
+	if err := above.AddRawLink("", link); err != nil {
+		return nil, err
+	}
+	return above, dagWriter{b.op}.Add(b.ctx, above)
 }
 
 // dir stores a directory from the leaves up, in the order of the names.

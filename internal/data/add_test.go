@@ -54,7 +54,7 @@ func tarOf(t testing.TB, entries ...tarFileEntry) []byte {
 		if e.kind == 0 {
 			e.kind = tar.TypeReg
 		}
-		h := &tar.Header{Name: e.name, Typeflag: e.kind, Size: int64(len(e.content)), Mode: 0o755, Linkname: e.linkname}
+		h := &tar.Header{Name: e.name, Typeflag: e.kind, Size: int64(len(e.content)), Mode: 0o644, Linkname: e.linkname}
 		if err := w.WriteHeader(h); err != nil {
 			t.Fatal(err)
 		}

@@ -40,8 +40,8 @@ type swap struct {
 	s     *Store
 	peers *network.ConnectEventManager // what bitswap believes of its connections
 
-	upLimit   *rate.Limiter // nil = no cap
-	downLimit *rate.Limiter // nil = no cap
+	upLimit   *rate.Limiter
+	downLimit *rate.Limiter
 
 	mu       sync.RWMutex
 	fetchers map[*fetcher]struct{} // to be told who does not hold what
@@ -165,7 +165,7 @@ func (holderFinder) FindProvidersAsync(ctx context.Context, _ cid.Cid, _ int) <-
 // Only the server sends messages this way; requests are not capped.
 type cappedNetwork struct {
 	network.BitSwapNetwork
-	limit   *rate.Limiter // nil = no cap
+	limit   *rate.Limiter
 	metrics storeMetrics
 }
 
@@ -179,19 +179,25 @@ func (n *cappedNetwork) SendMessage(ctx context.Context, p peer.ID, msg bsmsg.Bi
 	return n.BitSwapNetwork.SendMessage(ctx, p, msg)
 }
 
-// newLimiter caps at a rate in bit/s; nil for 0, which is no cap.
-func newLimiter(bps int64) *rate.Limiter {
+// newLimiter caps at a rate in bit/s; 0 is no cap.
+func newLimiter(bps int64) *rate.Limiter { return rate.NewLimiter(bytesPerSecond(bps), limitBurst) }
+
+func bytesPerSecond(bps int64) rate.Limit {
 	if bps == 0 {
-		return nil
+		return rate.Inf
 	}
-	return rate.NewLimiter(rate.Limit(float64(bps)/bitsPerByte), limitBurst)
+	return rate.Limit(float64(bps) / bitsPerByte)
+}
+
+// Cap changes the caps on sending and receiving, in bit/s; 0 is none. What waits for
+// its turn already waits by the old one.
+func (s *Store) Cap(uploadBps, downloadBps int64) {
+	s.swap.upLimit.SetLimit(bytesPerSecond(uploadBps))
+	s.swap.downLimit.SetLimit(bytesPerSecond(downloadBps))
 }
 
 // waitLimit waits until n bytes are within the cap.
 func waitLimit(ctx context.Context, l *rate.Limiter, n int) error {
-	if l == nil {
-		return nil
-	}
 	for n > 0 {
 		part := min(n, limitBurst)
 		if err := l.WaitN(ctx, part); err != nil {

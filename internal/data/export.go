@@ -15,12 +15,13 @@ import (
 )
 
 const (
-	fileMode = 0o600 // of exported files
-	dirMode  = 0o700 // of exported directories
+	fileMode    = 0o600 // of exported files
+	programMode = 0o700 // of those with the x bit
+	dirMode     = 0o700 // of exported directories
 )
 
 // Export copies what is held to a path that must not exist yet, its parent must:
-// files with mode 0600, directories with 0700. Names come from whoever made the
+// files with mode 0600, executable ones and directories with 0700. Names come from whoever made the
 // data: nothing is written outside the path, and no link is followed below it.
 // When it fails, what it wrote is removed.
 func (s *Store) Export(ctx context.Context, c grid.CID, hostPath string) error {
@@ -34,7 +35,7 @@ func (s *Store) Export(ctx context.Context, c grid.CID, hostPath string) error {
 		return s.readError(c, err)
 	}
 	if n.kind == kindLeaf || n.kind == kindFile {
-		err = s.exportFile(ctx, root, hostPath)
+		err = s.exportFile(ctx, root, n, hostPath)
 	} else {
 		err = s.exportDir(ctx, root, hostPath)
 	}
@@ -44,8 +45,8 @@ func (s *Store) Export(ctx context.Context, c grid.CID, hostPath string) error {
 	return nil
 }
 
-func (s *Store) exportFile(ctx context.Context, c cid.Cid, hostPath string) error {
-	f, err := os.OpenFile(hostPath, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+func (s *Store) exportFile(ctx context.Context, c cid.Cid, n node, hostPath string) error {
+	f, err := os.OpenFile(hostPath, os.O_WRONLY|os.O_CREATE|os.O_EXCL, exportMode(n))
 	if err != nil {
 		return existsError(err)
 	}
@@ -69,6 +70,13 @@ func (s *Store) exportDir(ctx context.Context, c cid.Cid, hostPath string) error
 		_ = os.RemoveAll(hostPath) // made above
 	}
 	return err
+}
+
+func exportMode(n node) fs.FileMode {
+	if n.executable {
+		return programMode
+	}
+	return fileMode
 }
 
 func existsError(err error) error {
@@ -104,12 +112,12 @@ func (v exportVisitor) dir(name string) error {
 	return nil
 }
 
-func (v exportVisitor) file(name string, _ int64, content io.Reader) error {
+func (v exportVisitor) file(name string, n node, content io.Reader) error {
 	local, err := localName(name)
 	if err != nil {
 		return err
 	}
-	f, err := v.to.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	f, err := v.to.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_EXCL, exportMode(n))
 	if err != nil {
 		return existsError(err)
 	}

@@ -81,10 +81,15 @@ type node struct {
 	links  []*ipld.Link // children
 	bytes  int64        // content below a leaf or a file, as it claims
 	prefix int          // of a shard: characters before the names of its links
+
+	executable bool // a file that its owner may run
 }
 
-// decode reads a block as UnixFS. Symbolic links and metadata are refused: a job
-// has files and directories.
+// ownerMayRun is the one bit of a file's mode that counts.
+const ownerMayRun = 0o100
+
+// decode reads a block as UnixFS. Symbolic links are refused: a job has files and
+// directories. Of a file's metadata the owner's x bit counts, nothing else.
 func decode(c cid.Cid, data []byte) (node, error) {
 	if c.Type() == cid.Raw {
 		return node{kind: kindLeaf, data: data, bytes: int64(len(data))}, nil
@@ -100,7 +105,7 @@ func decode(c cid.Cid, data []byte) (node, error) {
 	n := node{data: fs.Data(), links: pb.Links(), bytes: clampSize(fs.FileSize())}
 	switch fs.Type() {
 	case unixfs.TFile, unixfs.TRaw:
-		n.kind = kindFile
+		n.kind, n.executable = kindFile, fs.Mode()&ownerMayRun != 0
 	case unixfs.TDirectory:
 		n.kind = kindDir
 	case unixfs.THAMTShard:

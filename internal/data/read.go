@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	tarFile = 0o644 // of files in a tar stream
-	tarDir  = 0o755 // of directories in a tar stream
+	tarFile       = 0o644 // of files in a tar stream
+	tarExecutable = 0o755 // of those with the x bit
+	tarDir        = 0o755 // of directories in a tar stream
 )
 
 // Cat reads a file that is held. The reader must be closed; until then the data
@@ -193,11 +194,14 @@ func (v tarVisitor) dir(name string) error {
 	return v.out.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: tarDir, Format: tar.FormatPAX})
 }
 
-func (v tarVisitor) file(name string, bytes int64, content io.Reader) error {
+func (v tarVisitor) file(name string, n node, content io.Reader) error {
 	if name == "" {
 		name = v.name
 	}
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: bytes, Mode: tarFile, Format: tar.FormatPAX}
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: n.bytes, Mode: tarFile, Format: tar.FormatPAX}
+	if n.executable {
+		h.Mode = tarExecutable
+	}
 	if err := v.out.WriteHeader(h); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ type root struct {
 	Bytes   int64     `json:"bytes"`             // content
 	Stored  int64     `json:"stored"`            // distinct blocks; of a partial root: none
 	Dir     bool      `json:"dir,omitempty"`     // a directory
+	Exec    bool      `json:"exec,omitempty"`    // an executable file
 	Partial bool      `json:"partial,omitempty"` // a fetch did not end
 	Pinned  bool      `json:"pinned,omitempty"`  // not to be collected before Until
 	Until   time.Time `json:"until,omitzero"`    // zero: until it is unpinned
@@ -31,6 +32,9 @@ type root struct {
 
 	busy int // operations that need it, which keeps it from collection
 }
+
+// ref is what the root's graph holds.
+func (r *root) ref() Ref { return Ref{CID: r.CID, Bytes: r.Bytes, Dir: r.Dir, Executable: r.Exec} }
 
 // pinned reports whether the root may not be collected now.
 func (r *root) pinned(now time.Time) bool {

@@ -52,10 +52,11 @@ func (b *builder) hostEntry(host *os.Root, name string, entry fs.DirEntry) error
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() { // exchanged meanwhile
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() { // exchanged meanwhile
 		return fmt.Errorf("%w: no longer a regular file", ErrUnsupported)
 	}
-	return b.enterFile(name, f)
+	return b.enterFile(name, f, info.Mode()&ownerMayRun != 0)
 }
 
 func typeName(m fs.FileMode) string {
@@ -104,7 +105,7 @@ func (b *builder) tarEntry(h *tar.Header, content io.Reader) error {
 		}
 		return b.enterDir(name)
 	case tar.TypeReg:
-		return b.enterFile(name, content)
+		return b.enterFile(name, content, h.Mode&ownerMayRun != 0)
 	default:
 		return fmt.Errorf("%w: type %q; only regular files and directories are taken", ErrUnsupported, h.Typeflag)
 	}
@@ -117,7 +118,7 @@ func (b *builder) enterDir(name string) error {
 }
 
 // enterFile stores one file at a path that is not taken.
-func (b *builder) enterFile(name string, content io.Reader) error {
+func (b *builder) enterFile(name string, content io.Reader, executable bool) error {
 	dir, base := path.Split(name)
 	if err := checkName(base); err != nil {
 		return err
@@ -132,7 +133,7 @@ func (b *builder) enterFile(name string, content io.Reader) error {
 	if err = b.count(); err != nil {
 		return err
 	}
-	link, err := b.file(content)
+	link, err := b.file(content, executable)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ type Ref struct {
 	CID   grid.CID // its root
 	Bytes int64    // its content, in bytes: the sum of its files
 	Dir   bool     // a directory rather than a file
+
+	Executable bool // a file that its owner may run; those in a directory have their own bits
 }
 
 // Root is what the store holds of one graph.
@@ -173,7 +175,7 @@ func (s *Store) Stat(c grid.CID) (Ref, error) {
 	if !ok || r.Partial {
 		return Ref{}, notHeld(c)
 	}
-	return Ref{CID: r.CID, Bytes: r.Bytes, Dir: r.Dir}, nil
+	return r.ref(), nil
 }
 
 // Roots is everything held, ascending by CID.
@@ -187,7 +189,7 @@ func (s *Store) Roots() []Root {
 			continue
 		}
 		out = append(out, Root{
-			Ref: Ref{CID: r.CID, Bytes: r.Bytes, Dir: r.Dir}, StoredBytes: r.Stored,
+			Ref: r.ref(), StoredBytes: r.Stored,
 			Pinned: r.pinned(s.now()), PinnedUntil: r.Until, LastUsed: r.Used,
 		})
 	}
@@ -246,7 +248,8 @@ func (s *Store) setHeldLocked(c grid.CID, ref Ref, stored int64) error {
 		s.roots[c] = r
 	}
 	fresh := !ok || r.Partial
-	r.Bytes, r.Dir, r.Stored, r.Partial, r.Used = ref.Bytes, ref.Dir, stored, false, s.now()
+	r.Bytes, r.Dir, r.Exec = ref.Bytes, ref.Dir, ref.Executable
+	r.Stored, r.Partial, r.Used = stored, false, s.now()
 	if fresh {
 		s.changeLocked(c, true)
 	}

@@ -17,7 +17,7 @@ import (
 // The path of a root that is a file is empty.
 type visitor interface {
 	dir(name string) error
-	file(name string, bytes int64, content io.Reader) error
+	file(name string, n node, content io.Reader) error
 }
 
 // visit walks a graph and reads its files. It bounds the number of entries and
@@ -51,7 +51,7 @@ func (w *visitWalk) entry(ctx context.Context, name string, c cid.Cid, depth int
 		if w.bytes = addSizes(w.bytes, n.bytes); w.bytes > w.limits.Bytes {
 			return fmt.Errorf("%w: more than %s", ErrTooLarge, grid.FormatBytes(w.limits.Bytes))
 		}
-		return w.v.file(name, n.bytes, w.s.newFileReader(ctx, c))
+		return w.v.file(name, n, w.s.newFileReader(ctx, c))
 	}
 	if name != "" {
 		if err = w.v.dir(name); err != nil {
@@ -171,5 +171,10 @@ func (s *Store) describe(c cid.Cid) (Ref, error) {
 		return total, true, nil
 	}
 	bytes, dir, err := measure(c, 0)
-	return Ref{CID: gridCID(c), Bytes: bytes, Dir: dir}, err
+	ref := Ref{CID: gridCID(c), Bytes: bytes, Dir: dir}
+	if err == nil && !dir && c.Type() != cid.Raw {
+		n, wrong := s.node(c)
+		ref.Executable, err = n.executable, wrong
+	}
+	return ref, err
 }

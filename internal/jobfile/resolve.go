@@ -81,6 +81,7 @@ func (r *resolver) run() {
 	if r.file.Spec.Kind == grid.KindWasm && r.file.Wasm.Text != "" {
 		r.plan.module = r.source(r.file.Wasm, r.file.Wasm.Text)
 		r.checkModule()
+		r.readOnly()
 	}
 	for _, in := range r.file.Inputs {
 		if !own(in.From.Text) {
@@ -104,6 +105,17 @@ func (r *resolver) checkModule() {
 		r.fail("wasm", "compile it for WASI preview 1 (GOOS=wasip1 GOARCH=wasm go build)",
 			"want a WebAssembly module, %s is none", r.file.Wasm.Text)
 	}
+}
+
+// readOnly sends the module without its x bit, which compilers set and nobody needs: it is
+// read and not run, and the same module has the same identifier. The same file named as an
+// input keeps its bit.
+func (r *resolver) readOnly() {
+	if r.plan.module < 0 || !r.plan.Sources[r.plan.module].Executable {
+		return
+	}
+	r.plan.Sources[r.plan.module].Executable = false
+	delete(r.known, r.file.Wasm.Text)
 }
 
 // expandItems is the list of items, that of the glob, or, where inputs differ by

@@ -20,7 +20,12 @@ type Source struct {
 	Path  string   // inside Root, with the system's separators
 	Dir   bool     // a folder: Open gives a tar stream
 	Bytes int64    // size of the file, or of all files of the folder
+
+	Executable bool // a file whose owner may run it
 }
+
+// ownerMayRun is the bit of a file's mode that travels with it.
+const ownerMayRun = 0o100
 
 // maxEntries bounds the files of one folder.
 const maxEntries = 1_000_000
@@ -38,6 +43,7 @@ func look(root *os.Root, folder, name string) (Source, error) {
 	}
 	source := Source{Root: folder, Path: name, Dir: info.IsDir(), Bytes: info.Size()}
 	if !source.Dir {
+		source.Executable = info.Mode()&ownerMayRun != 0
 		if !info.Mode().IsRegular() {
 			return source, &entryError{text: name + " is neither a file nor a folder", remedy: "name a file or a folder"}
 		}
@@ -152,7 +158,7 @@ func writeTar(w io.Writer, root *os.Root, name string) error {
 
 func writeEntry(out *tar.Writer, root *os.Root, at, inside string, info fs.FileInfo) error {
 	header := &tar.Header{Typeflag: tar.TypeReg, Name: inside, Mode: 0o644, Size: info.Size(), Format: tar.FormatPAX}
-	if info.Mode()&0o100 != 0 {
+	if info.Mode()&ownerMayRun != 0 {
 		header.Mode = 0o755
 	}
 	if info.IsDir() {

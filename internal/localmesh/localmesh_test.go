@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/mrsmesh/mrsmesh/internal/config"
 )
@@ -27,7 +28,7 @@ func TestConfigurationsAreReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", a.Name, err)
 		}
-		if diff := cmp.Diff(a.Config.String(), read.String()); diff != "" {
+		if diff := cmp.Diff(a.Config, read, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: written and read back (-want +got):\n%s", a.Name, diff)
 		}
 	}

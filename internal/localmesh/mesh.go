@@ -62,7 +62,7 @@ const (
 func New(p *Place, binary, domain string, gifts []Gift, tune func(*config.Agent)) *Mesh {
 	m := &Mesh{place: p, binary: binary}
 	for _, g := range gifts {
-		a := &Agent{Gift: g, Config: configure(p, domain, g), file: p.file(g.Name + ".yaml"), log: p.file(g.Name + ".log")}
+		a := &Agent{Gift: g, Config: configure(p, domain, g), file: p.File(g.Name + ".yaml"), log: p.File(g.Name + ".log")}
 		if tune != nil {
 			tune(&a.Config)
 		}
@@ -75,12 +75,12 @@ func New(p *Place, binary, domain string, gifts []Gift, tune func(*config.Agent)
 // loopback interface and answers on a socket in our directory.
 func configure(p *Place, domain string, g Gift) config.Agent {
 	c := config.Default(config.PresetTest, func(string) (string, bool) { return "", false })
-	c.StateDir, c.Name, c.Domain = p.file(g.Name), g.Name, grid.DomainID(domain)
+	c.StateDir, c.Name, c.Domain = p.File(g.Name), g.Name, grid.DomainID(domain)
 	c.Ceilings = config.Ceilings{
 		MilliCPUs: g.Cores * 1000, MemoryBytes: g.Memory << 20, DiskBytes: 1 << 30, MFLOPS: g.GFLOPS * 1000,
 	}
 	c.Lease = config.Lease{Length: 2 * time.Second, Margin: 500 * time.Millisecond} // the machine is busy
-	c.API = config.API{Socket: p.file(g.Name + ".sock")}
+	c.API = config.API{Socket: p.File(g.Name + ".sock")}
 	return c
 }
 
@@ -273,6 +273,9 @@ func (m *Mesh) Stop(ctx context.Context) error {
 	}
 	return errors.Join(errs...)
 }
+
+// ConfigFile is the file that the agent reads its settings from.
+func (a *Agent) ConfigFile() string { return a.file }
 
 // RunRecord is where the agent's supervisors write down what they run.
 func (a *Agent) RunRecord() string { return filepath.Join(a.Config.StateDir, "runs.jsonl") }

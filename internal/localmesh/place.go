@@ -45,8 +45,8 @@ func (p *Place) goTemp() string { return filepath.Join(p.Dir, "go-build") } // o
 func (p *Place) home() string   { return filepath.Join(p.Dir, "home") }     // of the agents
 func (p *Place) temp() string   { return filepath.Join(p.Dir, "tmp") }      // of the agents
 
-// file is the path of a file in the directory.
-func (p *Place) file(name string) string { return filepath.Join(p.Dir, name) }
+// File is the path of a file in the directory.
+func (p *Place) File(name string) string { return filepath.Join(p.Dir, name) }
 
 // environment is what the agents see: nothing of the user's settings, so that
 // no MRS_ variable and no configuration of a real site reaches them.
@@ -74,7 +74,7 @@ const modulePath = "github.com/mrsmesh/mrsmesh"
 // Build builds a package of the project into the directory and gives the path of the
 // program. env adds variables to the go command's, args stand before the package.
 func (p *Place) Build(ctx context.Context, name, pkg string, env []string, args ...string) (string, error) {
-	program := p.file(name)
+	program := p.File(name)
 	args = append(append([]string{"build", "-o", program}, args...), modulePath+"/"+pkg)
 	return program, goCommand(ctx, p, env, args...)
 }

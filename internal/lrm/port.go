@@ -70,9 +70,11 @@ type EventKind uint8
 
 // What happens to a running attempt.
 const (
-	Started EventKind = iota + 1 // its program is being run
-	Frozen                       // the lease ended or it was suspended; it makes no step
-	Resumed                      // neither is so any more; it runs on
+	Started   EventKind = iota + 1 // its program is being run
+	Frozen                         // the lease ended or it was suspended; it makes no step
+	Resumed                        // neither is so any more; it runs on
+	Preparing                      // what runs it makes the program ready, which takes a while
+	Prepared                       // that is done, and the program begins
 )
 
 // String is the kind in a word.
@@ -84,6 +86,10 @@ func (k EventKind) String() string {
 		return "frozen"
 	case Resumed:
 		return "resumed"
+	case Preparing:
+		return "preparing"
+	case Prepared:
+		return "prepared"
 	default:
 		return "unknown"
 	}

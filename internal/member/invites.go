@@ -15,8 +15,8 @@ import (
 // Limits on invitations.
 const (
 	maxInvites   = 64                  // open at once
-	maxUses      = 1_024               // of one invitation
-	maxInvite    = 90 * 24 * time.Hour // longest validity of one
+	MaxUses      = 1_024               // of one invitation
+	MaxInvite    = 90 * 24 * time.Hour // longest validity of one
 	invitesFile  = "invites.json"
 	closedKept   = 7 * 24 * time.Hour // a closed invitation is told from an unknown one for so long
 	maxInvitKept = 512                // closed ones included
@@ -115,7 +115,7 @@ func decodeInvites(text []byte) ([]invite, error) {
 		if _, err := hex.DecodeString(i.Hash); err != nil || len(i.Hash) != 2*sha256.Size {
 			return nil, fmt.Errorf("hash %q", i.Hash)
 		}
-		if i.Left < 0 || i.Left > maxUses || i.ExpiresMS < 0 {
+		if i.Left < 0 || i.Left > MaxUses || i.ExpiresMS < 0 {
 			return nil, fmt.Errorf("invitation %s: uses or expiry out of range", i.Hash[:idChars])
 		}
 	}

@@ -217,9 +217,12 @@ func (r *Registry) ensureKey() error {
 // Invite makes an invitation that is good for so long and so many sites, and
 // gives its secret, which is kept nowhere. The first one makes the domain's key.
 func (r *Registry) Invite(span time.Duration, uses int) (secret []byte, made Invite, err error) {
-	if span < time.Second || span > maxInvite || uses < 1 || uses > maxUses {
-		return nil, made, fmt.Errorf("invite: %w: want 1 s to %s and 1 to %d uses, have %s and %d",
-			grid.ErrInvalid, maxInvite, maxUses, span, uses)
+	if span < time.Second || span > MaxInvite {
+		return nil, made, fmt.Errorf("%w: an invitation is good for 1s to %d days, not %s",
+			grid.ErrInvalid, MaxInvite/(24*time.Hour), span)
+	}
+	if uses < 1 || uses > MaxUses {
+		return nil, made, fmt.Errorf("%w: an invitation has 1 to %d uses, not %d", grid.ErrInvalid, MaxUses, uses)
 	}
 	r.disk.Lock()
 	defer r.disk.Unlock()

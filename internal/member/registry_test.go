@@ -115,7 +115,7 @@ func TestInvitationsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		span time.Duration
 		uses int
-	}{{0, 1}, {maxInvite + 1, 1}, {time.Hour, 0}, {time.Hour, maxUses + 1}} {
+	}{{0, 1}, {MaxInvite + 1, 1}, {time.Hour, 0}, {time.Hour, MaxUses + 1}} {
 		if _, _, err := o.Invite(c.span, c.uses); !errors.Is(err, grid.ErrInvalid) {
 			t.Errorf("%s, %d uses: %v, want ErrInvalid", c.span, c.uses, err)
 		}

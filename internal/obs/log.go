@@ -15,11 +15,17 @@ var ErrConfig = errors.New("invalid logging configuration")
 // level "debug", "info", "warn" or "error"; empty means "text" and "info". The
 // writer needs no lock of its own. One cause cannot fill the log: see Calm.
 func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
-	lv, err := parseLevel(level)
+	lv, err := ParseLevel(level)
 	if err != nil {
 		return nil, err
 	}
-	opts := &slog.HandlerOptions{Level: lv}
+	return NewLoggerAt(w, format, lv)
+}
+
+// NewLoggerAt is NewLogger with a level that may change while it logs, such as a
+// slog.LevelVar.
+func NewLoggerAt(w io.Writer, format string, level slog.Leveler) (*slog.Logger, error) {
+	opts := &slog.HandlerOptions{Level: level}
 	switch strings.ToLower(format) {
 	case "", "text":
 		return calm(slog.New(slog.NewTextHandler(w, opts))), nil
@@ -30,8 +36,8 @@ func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	}
 }
 
-// parseLevel reads a level by its name; empty is info.
-func parseLevel(level string) (slog.Level, error) {
+// ParseLevel reads a level by its name; empty is info.
+func ParseLevel(level string) (slog.Level, error) {
 	switch strings.ToLower(level) {
 	case "debug":
 		return slog.LevelDebug, nil

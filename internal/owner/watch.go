@@ -35,11 +35,12 @@ type State struct {
 
 // Watcher watches the machine. Make it with New, and let it watch with Run.
 type Watcher struct {
-	cfg   Config
-	probe *probe // nil = nothing is told, or nobody asked
-	how   string
+	changed chan struct{} // capacity 1: cfg was changed
 
 	mu     sync.Mutex
+	cfg    Config        // guarded by mu: Change changes it
+	probe  *probe        // guarded by mu; nil = nothing is told, or nobody asked
+	how    string        // guarded by mu
 	state  State         // guarded by mu
 	sample yield.Sample  // guarded by mu; the last one
 	mean   yield.Sample  // guarded by mu; over the last seconds
@@ -56,71 +57,118 @@ func New(cfg Config) *Watcher {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	w := &Watcher{cfg: cfg, how: "off: owner.yield is false"}
-	if !cfg.Yield && !cfg.Watch {
-		return w
-	}
-	p, err := newProbe(cfg.Root)
-	switch {
-	case err != nil:
-		w.how = "off: " + err.Error()
-	case cfg.Yield:
-		w.probe, w.how = p, p.how()
-	default:
-		w.probe, w.how = p, p.how()+"; jobs do not make way: owner.yield is false"
-	}
+	w := &Watcher{cfg: cfg, changed: make(chan struct{}, 1)}
+	w.open()
 	return w
+}
+
+// open begins to look at the machine, if somebody wants that and nobody does yet.
+func (w *Watcher) open() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.how = "off: owner.yield is false"
+	if w.probe == nil && (w.cfg.Yield || w.cfg.Watch) {
+		p, err := newProbe(w.cfg.Root)
+		if err != nil {
+			w.how = "off: " + err.Error()
+			return
+		}
+		w.probe = p
+	}
+	switch {
+	case w.probe == nil:
+	case w.cfg.Yield:
+		w.how = w.probe.how()
+	default:
+		w.how = w.probe.how() + "; jobs do not make way: owner.yield is false"
+	}
+}
+
+// Change changes when the site makes way, from the next look on.
+func (w *Watcher) Change(makeWay bool, rules yield.Rules, hours yield.Hours) {
+	w.mu.Lock()
+	w.cfg.Yield, w.cfg.Rules, w.cfg.Hours = makeWay, rules, hours
+	w.mu.Unlock()
+	w.open()
+	select {
+	case w.changed <- struct{}{}:
+	default: // it is told already
+	}
+}
+
+// now is how it is watched.
+func (w *Watcher) now() (Config, *probe) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cfg, w.probe
 }
 
 // Run looks at the machine until the context ends and tells each change, the
 // first look's result included when the owner needs the machine.
 func (w *Watcher) Run(ctx context.Context, tell func(State)) {
-	if w.probe == nil && w.cfg.Hours.Always() {
-		return
-	}
 	defer w.close()
 	runtime.LockOSThread() // so that what looking costs can be told
 	defer runtime.UnlockOSThread()
-	judge := yield.New(w.cfg.Rules)
-	var before counts
-	var used Use
+	var before look
+	cfg, p := w.now()
+	judge := yield.New(cfg.Rules)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	w.mu.Lock()
-	w.since = w.cfg.Now()
+	w.since = cfg.Now()
 	w.mu.Unlock()
 	for {
 		began := processorTime()
-		now := w.cfg.Now()
-		state := State{}
-		var sample yield.Sample
-		if w.probe != nil {
-			counted, use := w.probe.read(now), w.cfg.Use()
-			if !before.at.IsZero() {
-				sample = difference(w.probe.cores, before, counted, used, use)
-				if verdict := judge.Look(sample); verdict.Busy && w.cfg.Yield {
-					state = State{Reason: grid.ReasonOwnerBusy, Why: verdict.Why}
-				}
-			}
-			before, used = counted, use
-		}
-		if !w.cfg.Hours.Open(now) {
-			state = State{Reason: grid.ReasonOwnerHours, Why: "shared " + w.cfg.Hours.String()}
-		}
+		state, sample, this := judgeNow(cfg, p, judge, before)
+		before = this
 		if w.note(state, sample, processorTime()-began) {
 			tell(state)
 		}
+		due := tick.C
+		if p == nil && cfg.Hours.Always() {
+			due = nil // there is nothing to look at until somebody changes that
+		}
 		select {
-		case <-tick.C:
+		case <-due:
+		case <-w.changed:
+			cfg, p = w.now()
+			judge, before = yield.New(cfg.Rules), look{}
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
+// look is what one look found.
+type look struct {
+	counts counts
+	use    Use
+}
+
+// judgeNow looks at the machine and the clock, and says whether the owner needs it.
+func judgeNow(cfg Config, p *probe, judge *yield.Judge, before look) (State, yield.Sample, look) {
+	now := cfg.Now()
+	var state State
+	var sample yield.Sample
+	var this look
+	if p != nil {
+		this = look{counts: p.read(now), use: cfg.Use()}
+		if !before.counts.at.IsZero() {
+			sample = difference(p.cores, before.counts, this.counts, before.use, this.use)
+			if verdict := judge.Look(sample); verdict.Busy && cfg.Yield {
+				state = State{Reason: grid.ReasonOwnerBusy, Why: verdict.Why}
+			}
+		}
+	}
+	if !cfg.Hours.Open(now) {
+		state = State{Reason: grid.ReasonOwnerHours, Why: "shared " + cfg.Hours.String()}
+	}
+	return state, sample, this
+}
+
 func (w *Watcher) close() {
-	if w.probe != nil {
-		w.probe.close()
+	if _, p := w.now(); p != nil {
+		p.close()
 	}
 }
 

@@ -281,7 +281,32 @@ func TestUnknownIsUnknown(t *testing.T) {
 	if how := w.Report().How; !strings.Contains(how, "does not tell") {
 		t.Errorf("how = %q", how)
 	}
-	w.Run(t.Context(), func(State) { t.Error("a state of nothing") }) // ends at once
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w.Run(ctx, func(State) { t.Error("a state of nothing") })
+}
+
+// The owner's rules change while the watcher runs: each takes effect at the next look.
+func TestRulesChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := yield.DefaultRules()
+		w, states := watching(t, Config{Root: t.TempDir(), Rules: rules})
+		closed, err := yield.ParseHours("mon 01:00-01:01") // the bubble begins on a Saturday
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Change(false, rules, closed)
+		if s := <-states; s.Reason != grid.ReasonOwnerHours || s.Why != "shared "+closed.String() {
+			t.Errorf("outside of the hours: %+v", s)
+		}
+		w.Change(true, rules, yield.Hours{})
+		if s := <-states; s.Reason != grid.ReasonNone {
+			t.Errorf("at any hour: %+v", s)
+		}
+		if how := w.Report().How; !strings.Contains(how, "does not tell") {
+			t.Errorf("how = %q, want why this machine cannot be watched", how)
+		}
+	})
 }
 
 func TestOwnGroup(t *testing.T) {

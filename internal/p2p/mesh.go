@@ -162,6 +162,9 @@ func (m *Mesh) makeHost() error {
 	if err != nil {
 		return err
 	}
+	if err = refuseTaken(context.Background(), m.cfg.Listen); err != nil {
+		return err
+	}
 	m.key, m.self, m.ownHost = id.Key(), id.Site(), true
 	m.host, err = newHost(m, id)
 	return err

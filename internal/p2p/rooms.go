@@ -34,12 +34,20 @@ type (
 // CountIn is the family of counters of messages handed to OnMessage, by type.
 const CountIn = wire.CountIn
 
-// ErrTurnedAway says that the inviter let this site not even ask.
-var ErrTurnedAway = join.ErrTurnedAway
+// What Redeem fails with.
+var (
+	// ErrTurnedAway says that the inviter let this site not even ask.
+	ErrTurnedAway = join.ErrTurnedAway
+	// ErrNotReached says that none of the inviter's addresses answers.
+	ErrNotReached = join.ErrNotReached
+)
 
 // LoadIdentity reads the identity in the file, or makes one there; see
 // wire.LoadIdentity.
 func LoadIdentity(file string) (Identity, error) { return wire.LoadIdentity(file) }
+
+// NewIdentity makes an identity that is nowhere on disk.
+func NewIdentity() (Identity, error) { return wire.NewIdentity() }
 
 // Redeem connects to the inviter as a newcomer and redeems an invitation; see
 // join.Redeem.

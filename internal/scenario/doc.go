@@ -30,7 +30,8 @@
 //	expect  lost=0 doubled=0 done=10 cache_hits>0
 //	expect  job=j1 within=2m moves>=1
 //
-// All times count from the scenario's beginning. A range a..b spreads a value evenly over the sites of its line. An event
-// without for lasts to the end. A submission's net=2Mbps is of the link that each
-// task's data may take. What can be expected is listed at Measures.
+// All times count from the scenario's beginning. A range a..b spreads a value evenly
+// over the sites of its line. An event without for lasts to the end. A submission's
+// net=2Mbps is of the link that each task's data may take. What can be expected is
+// listed at Measures.
 package scenario

@@ -42,7 +42,8 @@ type Expectation struct {
 func Measures() []string {
 	return []string{
 		"lost", "done", "failed", "refused", "cancelled", "moves", "within", "answers", "site", "first",
-		"earliest", "latest", "spread", "doubled", "heard", "peers", "frozen", "resumed", "cache_hits", "cache_misses", "messages",
+		"earliest", "latest", "spread", "doubled", "heard", "peers", "frozen", "resumed",
+		"cache_hits", "cache_misses", "messages",
 	}
 }
 

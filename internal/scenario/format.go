@@ -93,7 +93,8 @@ func (e Event) text() string {
 
 // placingText says how long, when, after and in what, and beside whom the submission runs.
 func (s Submission) placingText() string {
-	text := timeText("takes", s.Takes) + timeText("start", s.Start) + timeText("notbefore", s.NotBefore) + timeText("deadline", s.Deadline)
+	text := timeText("takes", s.Takes) + timeText("start", s.Start) +
+		timeText("notbefore", s.NotBefore) + timeText("deadline", s.Deadline)
 	if s.Reserve {
 		text += timeText("reserve", s.Run)
 	}

@@ -106,7 +106,8 @@ func golden(t *testing.T, path, have string) {
 	if err != nil {
 		t.Fatalf("%v; write it with go test ./internal/scenario -update", err)
 	}
-	if diff := cmp.Diff(string(want), have); diff != "" {
+	diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(have, "\n"))
+	if diff != "" {
 		t.Errorf("the summary differs (-stored +now); if that is meant, go test ./internal/scenario -update\n%s", diff)
 	}
 }

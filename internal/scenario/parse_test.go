@@ -63,13 +63,17 @@ expect job=j1 within=2m site!=s0
 	}
 }
 
+// submitKeys are the keys of a submission in the order in which they are read.
+const submitKeys = "at job jobs count cpus mem disk gflops net run data ttl by unattended wait " +
+	"takes start notbefore deadline reserve reservation after split placing map"
+
 // Every error names the line, the key, what was expected and what to do.
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                               "sites: want a line that says which sites there are; add sites n=5 cores=4 gflops=16",
 		"sites n=2":                                      "run: want a line that says how long; add run for=10m seed=1",
 		small + "sumbit job=a":                           "line 3: sumbit: want one of sites net clock submit crash isolate silent pause busy cancel run expect at its beginning; did you mean submit?",
-		small + "submit job=a by=s0 cout=3":              "line 3: submit cout: want one of at job jobs count cpus mem disk gflops net run data ttl by unattended wait takes start notbefore deadline reserve reservation after split placing map; did you mean count?",
+		small + "submit job=a by=s0 cout=3":              "line 3: submit cout: want one of " + submitKeys + "; did you mean count?",
 		small + "submit by=s0":                           "line 3: submit job: want a name; add job=...",
 		small + "submit job=a by=s7":                     "line 3: submit by=s7: want the name of a site, s0 to s1; sites are named in the order of their lines",
 		small + "submit job=A by=s0":                     "line 3: submit job=A: want letters a-z and digits",
@@ -77,30 +81,21 @@ func TestParseErrors(t *testing.T) {
 		small + "submit job=a by=s0 ttl=9h":              "line 3: submit: want a job that some site could run; invalid: ttl: want 10ms to 5m0s, have 9h0m0s",
 		small + "submit job=a by=s0 mem=2GB":             "line 3: submit mem=2GB: want a number with its unit: TiB, GiB, MiB, KiB, B",
 		small + "submit job=a by=s0\nsubmit job=a by=s1": "line 4: submit job=a: want a name of its own; another submission has this name",
-		small + "submit job=a by=s0 at=5s start=5s":      "line 3: submit start=5s: want a time after at=5s; times count from the scenario's beginning",
-		small + "submit job=a by=s0 split=maybe":         "line 3: submit split=maybe: want never or if-needed or greedy",
-		small + "submit job=a by=s0 reserve=9s":          "line 3: submit: want a job that some site could run; invalid: reservation: want a start and no work",
-		small + "submit job=a by=s0 split=greedy placing=flood": "line 3: submit: want a job that some site could run; invalid: flood: the parts of a split job, " +
-			"and jobs with a fixed start or a deadline, cannot be queued at several sites",
-		small + "submit job=a by=s0 after=b":                                       "submit job=a: want what it needs to be one job, submitted before it by the same site; look at b",
-		small + "submit job=a at=1s by=s0\nsubmit job=b at=2s by=s0 reservation=a": "look at a; reservation= names one with reserve=",
-		small + "submit job=a at=1s by=s1\nsubmit job=b at=2s by=s0 after=a":       "submit job=b: want what it needs to be one job",
-		small + "expect spread=much":                                               "line 3: expect spread=much: want a time such as 2m",
-		small + "net loss=1.5":                                                     "line 3: net loss=1.5: want a probability from 0 to below 1 such as .1",
-		small + "net loss = .1":                                                    "line 3: net loss: want key=value; write no spaces around =",
-		small + "net loss=.1 loss=.2":                                              "line 3: net loss=.2: want each key once; remove one of the two",
-		small + "net loss=.1\nnet jitter=1s":                                       "line 4: net: want one such line; put it together with line 3",
-		small + "run for=1s":                                                       "line 3: run: want one such line; remove this one or line 2",
-		small + "crash site=s1 amid=sleep":                                         "line 3: crash amid=sleep: want step; leave it out for a crash between two steps",
-		small + "cancel job=a":                                                     "cancel job=a: want the name of a submission",
-		small + "expect job=a lost=0":                                              "line 3: expect job=a: want the name of a submission",
-		small + "expect losst=0":                                                   "line 3: expect losst: want one of " + strings.Join(Measures(), " ") + " site.EVENT broker.EVENT; did you mean lost?",
-		small + "expect site=s9":                                                   "line 3: expect site=s9: want = or != and the name of a site",
-		small + "expect heard=5/0":                                                 "line 3: expect heard=5/0: want a whole number from 0 up; only heard may be written n/of",
-		small + "expect":                                                           "line 3: expect: want something to be true, such as lost=0",
-		"sites n=0\nrun for=1s":                                                    "line 1: sites n=0: want a whole number from 1 to 1000",
-		"sites cores=1e12\nrun for=1s":                                             "line 1: sites: want a machine that can exist; invalid: cpus (thousandths): want 0 to 8796093022208, have 1000000000000000",
-		"sites domain=A\nrun for=0s":                                               "line 2: run for: want a time above 0; add for=10m",
+		small + "net loss=1.5":                           "line 3: net loss=1.5: want a probability from 0 to below 1 such as .1",
+		small + "net loss = .1":                          "line 3: net loss: want key=value; write no spaces around =",
+		small + "net loss=.1 loss=.2":                    "line 3: net loss=.2: want each key once; remove one of the two",
+		small + "net loss=.1\nnet jitter=1s":             "line 4: net: want one such line; put it together with line 3",
+		small + "run for=1s":                             "line 3: run: want one such line; remove this one or line 2",
+		small + "crash site=s1 amid=sleep":               "line 3: crash amid=sleep: want step; leave it out for a crash between two steps",
+		small + "cancel job=a":                           "cancel job=a: want the name of a submission",
+		small + "expect job=a lost=0":                    "line 3: expect job=a: want the name of a submission",
+		small + "expect losst=0":                         "line 3: expect losst: want one of " + strings.Join(Measures(), " ") + " site.EVENT broker.EVENT; did you mean lost?",
+		small + "expect site=s9":                         "line 3: expect site=s9: want = or != and the name of a site",
+		small + "expect heard=5/0":                       "line 3: expect heard=5/0: want a whole number from 0 up; only heard may be written n/of",
+		small + "expect":                                 "line 3: expect: want something to be true, such as lost=0",
+		"sites n=0\nrun for=1s":                          "line 1: sites n=0: want a whole number from 1 to 1000",
+		"sites cores=1e12\nrun for=1s":                   "line 1: sites: want a machine that can exist; invalid: cpus (thousandths): want 0 to 8796093022208, have 1000000000000000",
+		"sites domain=A\nrun for=0s":                     "line 2: run for: want a time above 0; add for=10m",
 	} {
 		_, err := Parse(text)
 		if err == nil || !errors.Is(err, ErrSyntax) || !strings.Contains(err.Error(), want) {
@@ -112,50 +107,6 @@ func TestParseErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not tell of %s", err, want)
 		}
-	}
-}
-
-// What a submission says of when, after and in what it runs becomes a job; what is
-// written again is read as the same.
-func TestSubmissionsHavePlaces(t *testing.T) {
-	s, err := Parse(small + `
-submit job=r at=1s by=s0 cpus=2 start=1m reserve=30s
-submit job=in at=2s by=s0 run=5s takes=9s reservation=r
-submit job=late at=3s by=s0 after=r,in notbefore=10s deadline=2m
-submit job=parts at=3s by=s0 count=4 split=if-needed
-submit job=queued at=3s by=s0 map=seconds placing=flood
-`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := Parse(s.String()); err != nil || !cmp.Equal(s, again) {
-		t.Errorf("written and read again: %v\n%s", err, cmp.Diff(s, again))
-	}
-	begin := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
-	ids := map[string]grid.JobID{"r": "aaaaaaaaaaaaaaaa"}
-	jobs := make(map[string]grid.Job)
-	for _, sub := range s.Submissions() {
-		jobs[sub.Name] = sub.Job(begin, ids)
-		if ready := sub.Name != "late"; sub.Ready(ids) != ready {
-			t.Errorf("%s is ready: %v, want %v", sub.Name, !ready, ready)
-		}
-	}
-	r := jobs["r"].Spec
-	if r.Kind != grid.KindReservation || r.Module.CID != "" || r.Runtime != 30*time.Second || !r.Window.At.Equal(begin.Add(time.Minute)) {
-		t.Errorf("the reservation is %+v", r)
-	}
-	if in := jobs["in"].Spec; in.Reservation != ids["r"] || in.Runtime != 5*time.Second {
-		t.Errorf("what is bound to it is %+v", in)
-	}
-	if lasts := s.Submissions()[1].Lasts(); lasts != 9*time.Second {
-		t.Errorf("it lasts %s, want 9s", lasts)
-	}
-	late := grid.Window{NotBefore: begin.Add(10 * time.Second), Deadline: begin.Add(2 * time.Minute)}
-	if j := jobs["late"]; j.Spec.Window != late || len(j.After) != 2 {
-		t.Errorf("the late job has %+v after %v", j.Spec.Window, j.After)
-	}
-	if jobs["parts"].Split != grid.SplitIfNeeded || !jobs["queued"].Flood || jobs["queued"].Spec.Map != grid.MapSeconds {
-		t.Errorf("the parts are %v, the queued job %+v", jobs["parts"].Split, jobs["queued"])
 	}
 }
 
@@ -203,11 +154,13 @@ func TestExpectations(t *testing.T) {
 		"doubled=1 peers=1 frozen>3 cache_hits<3":         "",
 		"broker.fenced=1 site.nothing=0 messages!=78":     "",
 		"job=a earliest>=8900ms latest<=9s spread<=100ms": "",
-		"job=a spread<=50ms":                              "line 5: expected job=a spread<=50ms: have 100ms",
-		"job=b latest<=1h":                                "line 5: expected job=b latest<=1h0m0s: it was not measured",
-		"heard=8/9 heard>=8":                              "",
-		"heard=9/9":                                       "line 5: expected heard=9/9: have 8",
-		"heard=8/8":                                       "line 5: expected heard=8/8: 9 were announced",
+
+		"job=a spread<=50ms": "line 5: expected job=a spread<=50ms: have 100ms",
+		"job=b latest<=1h":   "line 5: expected job=b latest<=1h0m0s: it was not measured",
+
+		"heard=8/9 heard>=8": "",
+		"heard=9/9":          "line 5: expected heard=9/9: have 8",
+		"heard=8/8":          "line 5: expected heard=8/8: 9 were announced",
 	} {
 		s, err := Parse(jobs + text)
 		if err != nil {

@@ -17,10 +17,11 @@ func (p *parser) submit(l *line) {
 		Count: uint32(l.whole("count", 1, grid.MaxTasks)),
 		Need: grid.Resources{
 			MilliCPUs: l.amount("cpus", 1, nil) * 1000, MemoryBytes: l.amount("mem", 256<<20, byteUnits()),
-			DiskBytes: l.amount("disk", 1<<20, byteUnits()), MFLOPS: thousandths(l.spread("gflops", 1, nil).from),
-			NetBps: l.amount("net", 0, rateUnits()),
+			DiskBytes: l.amount("disk", 1<<20, byteUnits()),
+			MFLOPS:    thousandths(l.spread("gflops", 1, nil).from), NetBps: l.amount("net", 0, rateUnits()),
 		},
-		Run: l.lasting("run", 10*time.Second), Data: l.amount("data", 0, byteUnits()), TTL: l.lasting("ttl", time.Second),
+		Run: l.lasting("run", 10*time.Second), Data: l.amount("data", 0, byteUnits()),
+		TTL: l.lasting("ttl", time.Second),
 	}
 	if at, ok := p.site(l, "by"); ok {
 		s.By = p.s.Sites[at].Name
@@ -32,7 +33,7 @@ func (p *parser) submit(l *line) {
 		s.NoWait = has
 	}
 	s.Takes = l.duration("takes", 0, false)
-	s.window(l, e.At)
+	s = withWindow(l, s, e.At)
 	s.Reservation, _ = l.text("reservation")
 	if after, has := l.text("after"); has {
 		s.After = strings.Split(after, ",")
@@ -45,8 +46,8 @@ func (p *parser) submit(l *line) {
 	p.add(l, e)
 }
 
-// window reads when a submission may run.
-func (s *Submission) window(l *line, at time.Duration) {
+// withWindow reads when a submission of a time may run.
+func withWindow(l *line, s Submission, at time.Duration) Submission {
 	s.Start, s.NotBefore = l.duration("start", 0, false), l.duration("notbefore", 0, false)
 	s.Deadline = l.duration("deadline", 0, false)
 	for _, k := range []struct {
@@ -54,12 +55,14 @@ func (s *Submission) window(l *line, at time.Duration) {
 		time time.Duration
 	}{{"start", s.Start}, {"deadline", s.Deadline}} {
 		if k.time != 0 && k.time <= at {
-			l.fail(k.key, k.time.String(), "a time after at="+at.String(), "times count from the scenario's beginning")
+			l.fail(k.key, k.time.String(), "a time after at="+at.String(),
+				"times count from the scenario's beginning")
 		}
 	}
 	if length := l.duration("reserve", 0, false); length > 0 {
 		s.Reserve, s.Run = true, length
 	}
+	return s
 }
 
 // oneOf takes one of some words and gives its place, 0 without the key or for
@@ -105,12 +108,14 @@ func (p *parser) checkNeeds(e Event) []error {
 	var errs []error
 	for _, name := range e.Submit.Needs() {
 		ok := slices.ContainsFunc(p.s.Events, func(o Event) bool {
-			return o.Kind == Submit && o.Submit.Name == name && o.Submit.Jobs == 1 && o.Submit.By == e.Submit.By && o.At < e.At &&
-				(name != e.Submit.Reservation || o.Submit.Reserve)
+			s := o.Submit
+			return o.Kind == Submit && s.Name == name && s.Jobs == 1 && s.By == e.Submit.By &&
+				o.At < e.At && (name != e.Submit.Reservation || s.Reserve)
 		})
 		if !ok {
 			errs = append(errs, &Error{
-				Word: "submit", Key: "job", Have: e.Submit.Name, Want: "what it needs to be one job, submitted before it by the same site",
+				Word: "submit", Key: "job", Have: e.Submit.Name,
+				Want:   "what it needs to be one job, submitted before it by the same site",
 				Remedy: "look at " + name + "; reservation= names one with reserve=",
 			})
 		}

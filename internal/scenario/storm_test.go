@@ -73,8 +73,8 @@ func placedStorm(seed uint64) Scenario {
 		if follower := e; r.IntN(3) == 0 || e.Submit.Reserve {
 			follower.At += time.Duration(1+r.IntN(20)) * time.Second
 			follower.Submit = Submission{
-				Name: e.Submit.Name + "then", By: e.Submit.By, Jobs: 1, Count: 1 + e.Submit.Count/2, TTL: time.Second,
-				Need: e.Submit.Need, Run: e.Submit.Run / 2,
+				Name: e.Submit.Name + "then", By: e.Submit.By, Jobs: 1, Count: 1 + e.Submit.Count/2,
+				Need: e.Submit.Need, Run: e.Submit.Run / 2, TTL: time.Second,
 			}
 			if e.Submit.Reserve {
 				follower.Submit.Reservation = e.Submit.Name
@@ -135,10 +135,10 @@ func (sum *tally) add(o Outcome, told *story) {
 // String is one line, to compare with the one of another build.
 func (sum *tally) String() string {
 	n := sum.tasks
-	return fmt.Sprintf("%d storms: %d jobs, %d ended; tasks: %d done, %d failed, %d refused, %d cancelled, %d moved, "+
-		"%d lost, %d doubled; %d messages; decisions %016x, all effects %016x",
-		sum.stories, sum.jobs, sum.ended, n["done"], n["failed"], n["refused"], n["cancelled"], n["moves"], n["lost"],
-		sum.doubled, sum.messages, sum.decisions, sum.all)
+	return fmt.Sprintf("%d storms: %d jobs, %d ended; tasks: %d done, %d failed, %d refused, "+
+		"%d cancelled, %d moved, %d lost, %d doubled; %d messages; decisions %016x, all effects %016x",
+		sum.stories, sum.jobs, sum.ended, n["done"], n["failed"], n["refused"], n["cancelled"],
+		n["moves"], n["lost"], sum.doubled, sum.messages, sum.decisions, sum.all)
 }
 
 // No storm loses or doubles a task, whatever the jobs are. One that does belongs
@@ -164,7 +164,8 @@ func TestStorms(t *testing.T) {
 					err = read.Expect.Check(o)
 				}
 				if err != nil {
-					t.Errorf("storm %d: %v\nput this into testdata/graveyard/%s-%d.txt:\n%s", seed, err, kind.name, seed, s)
+					t.Errorf("storm %d: %v\nput this into testdata/graveyard/%s-%d.txt:\n%s",
+						seed, err, kind.name, seed, s)
 				}
 				sum.add(o, told)
 			}

@@ -259,7 +259,8 @@ func digest(entries []entry) uint64 {
 	for _, e := range entries {
 		at := binary.BigEndian.AppendUint64(nil, uint64(e.at))
 		_, _ = h.Write(at) // a hash never fails
-		fmt.Fprint(h, e.from, "|", e.to, "|", e.what, "|", e.job, "|", e.tasks, "|", e.token, "|", e.more, "|", e.lost)
+		fmt.Fprint(h, e.from, "|", e.to, "|", e.what, "|", e.job, "|", e.tasks, "|", e.token, "|",
+			e.more, "|", e.lost)
 	}
 	return h.Sum64()
 }

@@ -51,7 +51,8 @@ func (s Submission) Job(begin time.Time, ids map[string]grid.JobID) grid.Job {
 			Module:     grid.Input{Path: "/module.wasm", CID: "bmodule", Bytes: moduleBytes},
 			Unattended: s.Unattended, Map: s.Map, Reservation: ids[s.Reservation],
 			Window: grid.Window{
-				At: moment(begin, s.Start), NotBefore: moment(begin, s.NotBefore), Deadline: moment(begin, s.Deadline),
+				At: moment(begin, s.Start), NotBefore: moment(begin, s.NotBefore),
+				Deadline: moment(begin, s.Deadline),
 			},
 		},
 		Count: s.Count, TTL: s.TTL, Split: s.Split, Flood: s.Flood,
@@ -60,7 +61,8 @@ func (s Submission) Job(begin time.Time, ids map[string]grid.JobID) grid.Job {
 		j.After = append(j.After, ids[name])
 	}
 	if s.Data > 0 {
-		j.Spec.Inputs = []grid.Input{{Path: "/in/data", CID: grid.CID("bdata" + strings.ToLower(s.Name)), Bytes: s.Data}}
+		cid := grid.CID("bdata" + strings.ToLower(s.Name))
+		j.Spec.Inputs = []grid.Input{{Path: "/in/data", CID: cid, Bytes: s.Data}}
 	}
 	if s.Reserve {
 		j.Spec.Kind, j.Spec.Module = grid.KindReservation, grid.Input{}

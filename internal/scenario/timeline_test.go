@@ -51,18 +51,20 @@ func (st *story) timeLine() string {
 			fmt.Fprintf(&b, "       %s\n", below)
 		}
 	}
-	b.WriteString("  1-9 tasks run, + more, f frozen, . none, x the agent is dead; below: / cut off,\n" +
-		"  m mute, p paused, o its owner is busy, L given up here by the submitter\n")
+	b.WriteString("  1-9 tasks run, + more, f frozen, . none, x the agent is dead; below:\n" +
+		"  / cut off, m mute, p paused, o its owner is busy, L given up here by the submitter\n")
 	return b.String()
 }
 
 // columnOf is the time of a column so that all fit.
 func columnOf(end time.Duration) time.Duration {
-	width := 100 * time.Millisecond
-	for i := 0; end/width >= lineColumns; i++ {
-		width = width * []time.Duration{2, 5, 10}[i%3] / []time.Duration{1, 2, 5}[i%3]
+	for unit := 100 * time.Millisecond; ; unit *= 10 {
+		for _, width := range []time.Duration{unit, 2 * unit, 5 * unit} {
+			if end/width < lineColumns {
+				return width
+			}
+		}
 	}
-	return width
 }
 
 // ruler marks every tenth column with its time.
@@ -107,11 +109,13 @@ func (st *story) drawSights(sites map[string]*siteLine) (end time.Duration) {
 		case sim.SightRuns, sim.SightFrozen, sim.SightGone:
 			closeSpan(&l.runs, runs, s.Attempt, s.At)
 			closeSpan(&l.frozen, frozen, s.Attempt, s.At)
+			at[s.Attempt] = string(s.Site)
 			switch s.Kind {
 			case sim.SightRuns:
-				runs[s.Attempt], at[s.Attempt] = s.At, string(s.Site)
+				runs[s.Attempt] = s.At
 			case sim.SightFrozen:
-				frozen[s.Attempt], at[s.Attempt] = s.At, string(s.Site)
+				frozen[s.Attempt] = s.At
+			default: // it is gone
 			}
 		case sim.SightDown:
 			down[string(s.Site)] = s.At

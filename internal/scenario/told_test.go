@@ -25,8 +25,10 @@ func (st *story) String() string {
 		}
 	}
 	return st.timeLine() +
-		st.section("decisions: at, who, what, job, tasks, #token", "decisions", st.decisions(), maxDecisions) +
-		st.section("messages: at, from > to, kind, job, tasks, #token", "messages", messages, maxMessages) +
+		st.section("decisions: at, who, what, job, tasks, #token",
+			"decisions", st.decisions(), maxDecisions) +
+		st.section("messages: at, from > to, kind, job, tasks, #token",
+			"messages", messages, maxMessages) +
 		wrap("  beside them, to keep leases and views: ", beats)
 }
 
@@ -48,13 +50,15 @@ func echoes() []string { return []string{"accepted", "running", "frozen", "stagi
 // isDecision reports whether a report is about the life of a job: what people are
 // told, and not the submitter's echo of what a site did.
 func isDecision(s sim.Sight) bool {
-	return s.Report.Level >= step.LevelInfo && s.Report.Attempt.Task.Job != "" &&
-		!(s.Broker && slices.Contains(echoes(), s.Report.Event))
+	echo := s.Broker && slices.Contains(echoes(), s.Report.Event)
+	return s.Report.Level >= step.LevelInfo && s.Report.Attempt.Task.Job != "" && !echo
 }
 
 func decisionOf(s sim.Sight) entry {
 	r := s.Report
-	e := entry{at: s.At, from: string(s.Site), what: r.Event, job: r.Attempt.Task.Job, token: r.Attempt.Token}
+	e := entry{
+		at: s.At, from: string(s.Site), what: r.Event, job: r.Attempt.Task.Job, token: r.Attempt.Token,
+	}
 	if e.token > 0 {
 		e.tasks = []uint32{r.Attempt.Task.Index}
 	}
@@ -98,7 +102,8 @@ func kindOf(msg protocol.Message) string {
 // messagesOf is a message as one entry for each job and attempt in it.
 func (st *story) messagesOf(s sim.Sight) []entry {
 	e := entry{
-		at: s.At, from: string(s.Site), to: string(s.To), what: kindOf(s.Message), lost: st.lost[s.Number],
+		at: s.At, from: string(s.Site), to: string(s.To), what: kindOf(s.Message),
+		lost: st.lost[s.Number],
 	}
 	switch m := s.Message.(type) {
 	case protocol.Vacancy:
@@ -117,12 +122,11 @@ func (st *story) messagesOf(s sim.Sight) []entry {
 			e.job, e.tasks, e.token = id.Task.Job, []uint32{id.Task.Index}, id.Token
 		})
 	}
-	e.ofJob(s.Message)
-	return []entry{e}
+	return []entry{aboutJob(e, s.Message)}
 }
 
-// ofJob fills in what a message about a job as a whole says.
-func (e *entry) ofJob(msg protocol.Message) {
+// aboutJob fills in what a message about a job as a whole says.
+func aboutJob(e entry, msg protocol.Message) entry {
 	round := func(seq uint32, more string) { e.more = fmt.Sprintf("round %d%s", seq, more) }
 	switch m := msg.(type) {
 	case protocol.Announce:
@@ -152,6 +156,7 @@ func (e *entry) ofJob(msg protocol.Message) {
 	case protocol.Cancel:
 		e.job, e.folded = m.Job, foldReceivers
 	}
+	return e
 }
 
 // attemptsOf lists the attempts that a message is about, nil for another message.
@@ -225,15 +230,31 @@ func refusalText(r grid.Refusal) string {
 
 // reasonWords are the golden files' own, so that a better sentence for people does
 // not change them.
-var reasonWords = map[grid.Reason]string{ //nolint:gochecknoglobals // a constant table
-	grid.ReasonKind: "kind", grid.ReasonPlatform: "platform", grid.ReasonCPUs: "cpus", grid.ReasonMemory: "memory",
-	grid.ReasonDisk: "disk", grid.ReasonComputation: "computation", grid.ReasonData: "data", grid.ReasonWindow: "window",
-	grid.ReasonPaused: "paused", grid.ReasonDraining: "draining", grid.ReasonQuota: "quota",
-	grid.ReasonNotMember: "not-member", grid.ReasonUnknownOffer: "unknown-offer", grid.ReasonWorse: "worse",
-	grid.ReasonStale: "stale", grid.ReasonInvalid: "invalid", grid.ReasonOwnerBusy: "owner-busy",
-	grid.ReasonAvailability: "availability", grid.ReasonReservation: "reservation", grid.ReasonPromised: "promised",
-	grid.ReasonAhead: "ahead", grid.ReasonAdapter: "adapter", grid.ReasonOverrun: "overrun",
-	grid.ReasonBandwidth: "bandwidth",
+var reasonWords = map[grid.Reason]string{
+	grid.ReasonKind:         "kind",
+	grid.ReasonPlatform:     "platform",
+	grid.ReasonCPUs:         "cpus",
+	grid.ReasonMemory:       "memory",
+	grid.ReasonDisk:         "disk",
+	grid.ReasonComputation:  "computation",
+	grid.ReasonData:         "data",
+	grid.ReasonWindow:       "window",
+	grid.ReasonPaused:       "paused",
+	grid.ReasonDraining:     "draining",
+	grid.ReasonQuota:        "quota",
+	grid.ReasonNotMember:    "not-member",
+	grid.ReasonUnknownOffer: "unknown-offer",
+	grid.ReasonWorse:        "worse",
+	grid.ReasonStale:        "stale",
+	grid.ReasonInvalid:      "invalid",
+	grid.ReasonOwnerBusy:    "owner-busy",
+	grid.ReasonAvailability: "availability",
+	grid.ReasonReservation:  "reservation",
+	grid.ReasonPromised:     "promised",
+	grid.ReasonAhead:        "ahead",
+	grid.ReasonAdapter:      "adapter",
+	grid.ReasonOverrun:      "overrun",
+	grid.ReasonBandwidth:    "bandwidth",
 }
 
 func reasonWord(r grid.Reason) string {
@@ -248,7 +269,8 @@ func causeWord(e grid.Exit) string {
 		return fmt.Sprintf("code %d", e.Code)
 	}
 	words := [...]string{
-		"", "", "signal", "memory", "disk", "output", "time-limit", "unrunnable", "data", "sandbox", "restarted", "stopped",
+		"", "", "signal", "memory", "disk", "output", "time-limit", "unrunnable", "data", "sandbox",
+		"restarted", "stopped",
 	}
 	if int(e.Cause) < len(words) {
 		return words[e.Cause]

@@ -8,31 +8,30 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// counterfactual says what a job would have to ask less of for this site to
-// fit, "2.0 GiB less memory", or "" where the reason has no amount.
+// counterfactual says what a job may ask for at most for this site to fit, "at most 2.0
+// GiB of memory", or "" where the reason has no amount or nothing is left to ask for.
 func counterfactual(r grid.Refusal) string {
-	less := r.Want - r.Have
-	if less <= 0 {
+	if r.Want <= r.Have || r.Have <= 0 {
 		return ""
 	}
 	switch r.Reason {
 	case grid.ReasonCPUs:
-		return fmt.Sprintf("%.1f fewer cores", float64(less)/1000)
+		return fmt.Sprintf("at most %.1f cores", float64(r.Have)/1000)
 	case grid.ReasonMemory:
-		return grid.FormatBytes(less) + " less memory"
+		return "at most " + grid.FormatBytes(r.Have) + " of memory"
 	case grid.ReasonDisk:
-		return grid.FormatBytes(less) + " less disk"
+		return "at most " + grid.FormatBytes(r.Have) + " of disk"
 	case grid.ReasonBandwidth:
-		return grid.FormatRate(less) + " less bandwidth"
+		return "at most " + grid.FormatRate(r.Have) + " of bandwidth"
 	case grid.ReasonComputation:
-		return fmt.Sprintf("%.1f GFLOPS less", float64(less)/1000)
+		return fmt.Sprintf("at most %.1f GFLOPS", float64(r.Have)/1000)
 	default:
 		return ""
 	}
 }
 
 // Counterfactuals sums the refusals up, the change that wins most sites first:
-// "2.0 GiB less memory: 5 more sites". A change by some amount also wins the
+// "at most 2.0 GiB of memory: 5 more sites". A change by some amount also wins the
 // sites that wanted a smaller one of the same resource.
 func Counterfactuals(refusals []grid.Refusal) []string {
 	type change struct {

@@ -7,10 +7,11 @@ type Phase string
 
 // The phases, in the order a task usually passes them.
 const (
-	PhaseWaiting   Phase = "waiting"   // no site has room now; it is announced again
+	PhaseWaiting   Phase = "waiting"   // no site has capacity now; it is announced again
 	PhaseAnnounced Phase = "announced" // offers are being collected
 	PhaseAwarded   Phase = "awarded"   // a site was chosen and has not accepted yet, or it queues there
 	PhaseStaging   Phase = "staging"   // the site fetches the inputs
+	PhasePreparing Phase = "preparing" // the site compiles the program, once for this site
 	PhaseRunning   Phase = "running"   // the program runs
 	PhaseFrozen    Phase = "frozen"    // the lease ended; the attempt waits for its submitter
 	PhaseSuspended Phase = "suspended" // the site's owner needs the machine; the attempt stands still
@@ -33,7 +34,7 @@ const (
 // Phases lists all phases in their usual order.
 func Phases() []Phase {
 	return []Phase{
-		PhaseWaiting, PhaseAnnounced, PhaseAwarded, PhaseStaging, PhaseHeld, PhaseRunning, PhaseOpen, PhaseFrozen,
+		PhaseWaiting, PhaseAnnounced, PhaseAwarded, PhaseStaging, PhaseHeld, PhasePreparing, PhaseRunning, PhaseOpen, PhaseFrozen,
 		PhaseSuspended, PhaseDone, PhaseOver, PhaseFailed, PhaseLost, PhaseCancelled, PhaseReleased, PhaseRefused,
 	}
 }
@@ -43,7 +44,7 @@ func (p Phase) OfReservation() Phase {
 	switch p {
 	case PhaseStaging:
 		return PhaseHeld
-	case PhaseRunning, PhaseFrozen, PhaseSuspended:
+	case PhasePreparing, PhaseRunning, PhaseFrozen, PhaseSuspended:
 		return PhaseOpen
 	case PhaseDone:
 		return PhaseOver
@@ -74,7 +75,7 @@ type PhaseCounts map[Phase]uint32
 // before done. A job without tasks waits.
 func (c PhaseCounts) Phase() Phase {
 	order := []Phase{
-		PhaseOpen, PhaseRunning, PhaseFrozen, PhaseSuspended, PhaseHeld, PhaseStaging, PhaseAwarded, PhaseAnnounced, PhaseWaiting,
+		PhaseOpen, PhaseRunning, PhasePreparing, PhaseFrozen, PhaseSuspended, PhaseHeld, PhaseStaging, PhaseAwarded, PhaseAnnounced, PhaseWaiting,
 		PhaseRefused, PhaseLost, PhaseFailed, PhaseReleased, PhaseCancelled, PhaseOver, PhaseDone,
 	}
 	for _, phase := range order {
@@ -102,6 +103,27 @@ type JobView struct {
 	Offers      uint32      `json:"offers"`                 // answers to the present announcement
 	Hint        string      `json:"hint,omitempty"`         // why it waits and what happens next
 	Reasons     []string    `json:"reasons,omitempty"`      // refused: each kind of refusal in words
+	After       []Earlier   `json:"after,omitempty"`        // the jobs that must be done before it starts
+}
+
+// Earlier is a job that must be done before another one starts.
+type Earlier struct {
+	ID    grid.JobID `json:"id"`
+	Phase Phase      `json:"phase,omitempty"` // empty: it was done and is forgotten
+}
+
+// NotStarted is the job whose end keeps this one from ever starting, false if there is
+// none.
+func (v JobView) NotStarted() (Earlier, bool) {
+	if !v.Started.IsZero() || v.Phase != PhaseRefused && v.Phase != PhaseCancelled {
+		return Earlier{}, false
+	}
+	for _, e := range v.After {
+		if e.Phase.Ended() && e.Phase != PhaseDone && e.Phase != PhaseOver {
+			return e, true
+		}
+	}
+	return Earlier{}, false
 }
 
 // JobDetail is one job in full: what was asked for and how it stands. The tasks
@@ -177,4 +199,6 @@ type DataRef struct {
 	CID   grid.CID `json:"cid"`
 	Bytes int64    `json:"bytes"` // size of the content; of a directory, the sum of its files
 	Dir   bool     `json:"dir"`
+
+	Executable bool `json:"executable,omitempty"` // a file with the x bit
 }

@@ -34,3 +34,12 @@ type Standing struct {
 	RunSeconds     *float64 `json:"run_seconds,omitempty"`
 	Refusal        string   `json:"refusal,omitempty"` // left out: it would offer
 }
+
+// fullDisk is how much must be free for the agent's own records and a small result.
+const fullDisk = 16 << 20
+
+// DiskFull reports whether the disk is known to have no room for the agent's records and
+// the results of jobs. Of a machine that nobody knows it is not known.
+func (m *MachineView) DiskFull() bool {
+	return m != nil && m.FreeDiskBytes != nil && *m.FreeDiskBytes < fullDisk
+}

@@ -16,7 +16,7 @@ type OfferTable struct {
 	Answered        uint32     `json:"answered"`        // of them, those that answered
 	Never           bool       `json:"never"`           // every one of them said it never fits
 	Map             string     `json:"map,omitempty"`   // in which map distance is measured
-	Counterfactuals []string   `json:"counterfactuals"` // "2.0 GiB less memory: 5 more sites"
+	Counterfactuals []string   `json:"counterfactuals"` // "at most 2.0 GiB of memory: 5 more sites"
 	Rows            []OfferRow `json:"rows"`            // offers by rank, then refusals by site
 }
 
@@ -84,6 +84,9 @@ func FromOffer(o grid.Offer, name string, rank int) OfferRow {
 func Behind(d grid.Dimension, value, nearest float64) string {
 	if d == 0 {
 		return ""
+	}
+	if d == grid.Availability { // it counts what is missing of it
+		return fmt.Sprintf("likely to leave: %s, the nearest: %s", Percent(&value), Percent(&nearest))
 	}
 	return fmt.Sprintf("%s %.3g, the nearest has %.3g", d, value, nearest)
 }

@@ -73,7 +73,8 @@ type AgentStatus struct {
 	Reference      *Standing        `json:"reference,omitempty"` // where the site stands for a job everybody can compare
 	Availability   *Availability    `json:"availability,omitempty"`
 	Forecast       *Forecast        `json:"forecast,omitempty"`
-	Plan           *PlanView        `json:"plan,omitempty"` // what its planner has before it
+	Plan           *PlanView        `json:"plan,omitempty"`          // what its planner has before it
+	Configuration  *Configuration   `json:"configuration,omitempty"` // where its settings come from, without the settings
 }
 
 // OwnerView says how a site makes way for its owner.

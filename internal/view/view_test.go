@@ -67,9 +67,13 @@ func TestCounterfactuals(t *testing.T) {
 		memory(4, 2), memory(4, 3), memory(4, 2),
 		{Reason: grid.ReasonCPUs, Want: 2000, Have: 500},
 		{Reason: grid.ReasonPaused},
+		{Reason: grid.ReasonCPUs, Want: 2000}, // nothing is left: to ask for less is of no use
 		{Reason: grid.ReasonBandwidth, Want: 20e6, Have: 12_500_000},
 	})
-	want := []string{"2.0 GiB less memory: 3 more sites", "1.5 fewer cores: 1 more site", "1.0 GiB less memory: 1 more site", "7.5 Mbit/s less bandwidth: 1 more site"}
+	want := []string{
+		"at most 2.0 GiB of memory: 3 more sites", "at most 0.5 cores: 1 more site",
+		"at most 3.0 GiB of memory: 1 more site", "at most 12.5 Mbit/s of bandwidth: 1 more site",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Counterfactuals (-want +got):\n%s", diff)
 	}
@@ -164,5 +168,25 @@ func TestProblemsAreKnown(t *testing.T) {
 	p := &view.Problem{Status: 400, Detail: "too long", Field: "name", Remedy: "shorten it"}
 	if got, want := p.Error(), "name: too long (shorten it)"; got != want {
 		t.Errorf("Error() = %q, want %q", got, want)
+	}
+}
+
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	free := func(n int64) *view.MachineView { return &view.MachineView{FreeDiskBytes: &n} }
+	for _, c := range []struct {
+		name    string
+		machine *view.MachineView
+		want    bool
+	}{
+		{"nobody looked", nil, false},
+		{"unknown", &view.MachineView{}, false},
+		{"full", free(0), true},
+		{"nearly full", free(1 << 20), true},
+		{"enough", free(1 << 30), false},
+	} {
+		if got := c.machine.DiskFull(); got != c.want {
+			t.Errorf("%s: full %t, want %t", c.name, got, c.want)
+		}
 	}
 }

@@ -44,7 +44,8 @@ const (
 	ReasonAdapter      Reason = 28 // the site's sandbox cannot keep the plan
 	ReasonOverrun      Reason = 29 // it ran longer than estimated and others were promised its place
 	ReasonBandwidth    Reason = 30 // too little bandwidth, or the rate of its link is unknown
-	reasons                   = ReasonBandwidth
+	ReasonPreparing    Reason = 31 // its program is compiled once for the site; it has not begun
+	reasons                   = ReasonPreparing
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -58,7 +59,7 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"asks for more at once than is up in the long run", "holds no such reservation of yours",
 	"what it takes is promised to others", "farther ahead or longer than this site promises anything",
 	"this site's sandbox cannot keep that plan", "ran longer than estimated, and others were promised its place",
-	"too little bandwidth",
+	"too little bandwidth", "its program is being compiled, once for this site",
 }
 
 // String is the reason in words a person understands.

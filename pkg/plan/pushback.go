@@ -6,11 +6,11 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// pushBack lets a promised task that takes longer than estimated go on where those
-// that were promised its place can begin later: deadline commitments that were not
-// made before it and keep their bounds. It does nothing and reports false if there is
-// not enough slack, or if others stand in the way. A task of best effort gets no
-// slack of a promise.
+// pushBack lets a task that takes longer than estimated go on where those that were
+// promised its place can begin later: deadline commitments that were not made before it
+// and keep their bounds. It does nothing and reports false if there is not enough slack,
+// or if others stand in the way. A promised task may use all of the slack, one of best
+// effort the first half: a promise is kept with time to spare for what else goes wrong.
 func (p *Planner) pushBack(e *entry, now, end time.Time) bool {
 	list := e.pushable(end)
 	if len(list) == 0 {
@@ -27,7 +27,7 @@ func (p *Planner) pushBack(e *entry, now, end time.Time) bool {
 		p.change(e, func() { e.End = end })
 	}
 	for fits && placed < len(list) {
-		fits = p.pushed(list[placed], now)
+		fits = p.pushed(list[placed], e, now)
 		placed++
 	}
 	if !fits {
@@ -44,9 +44,6 @@ func (p *Planner) pushBack(e *entry, now, end time.Time) bool {
 
 // pushable is what may be pushed back for the sake of an entry that goes on until end.
 func (e *entry) pushable(end time.Time) []*entry {
-	if e.Class == ClassVarTime {
-		return nil
-	}
 	var list []*entry
 	for _, v := range e.room.movable {
 		waits := v.promised() && v.Class == ClassDeadline && v.waits() && !v.Late
@@ -70,9 +67,17 @@ func (p *Planner) putBack(list []*entry, starts []time.Time, placed int) {
 	}
 }
 
-// pushed gives what holds no place one within its bounds, if there is one.
-func (p *Planner) pushed(v *entry, now time.Time) bool {
-	at := p.find(v, v.floor(now), v.latest())
+// pushed gives what holds no place one within its bounds, if there is one, for the sake
+// of an entry that goes on.
+func (p *Planner) pushed(v, sake *entry, now time.Time) bool {
+	until := v.latest()
+	if sake.Class == ClassVarTime {
+		until = v.Made.Add(until.Sub(v.Made) / 2)
+	}
+	if until.Before(now) {
+		return false
+	}
+	at := p.find(v, v.floor(now), until)
 	if at.found {
 		v.shift(at.start)
 		p.hold(v)

@@ -7,8 +7,8 @@ import (
 )
 
 // The slack of deadline commitments that were made after it lets a promised task go on
-// past its estimate. It stands aside when that is used up, and so does best effort at
-// once: it gets nothing of a promise's slack.
+// past its estimate. It stands aside when that is used up, and best effort when half of
+// it is.
 func TestSlackIsUsedBeforeAnOverrunStandsAside(t *testing.T) {
 	due := func(n int) func(*Commitment) { return func(c *Commitment) { c.Deadline = at(n) } }
 	for name, c := range map[string]struct {
@@ -17,9 +17,10 @@ func TestSlackIsUsedBeforeAnOverrunStandsAside(t *testing.T) {
 		pushed    int // where that begins after the overrun
 		suspended []int
 	}{
-		"slack":       {ClassDeadline, 90, 56, nil},
-		"no slack":    {ClassDeadline, 62, 50, []int{1}},
-		"best effort": {ClassVarTime, 90, 50, []int{1}},
+		"slack":                       {ClassDeadline, 90, 56, nil},
+		"no slack":                    {ClassDeadline, 62, 50, []int{1}},
+		"best effort":                 {ClassVarTime, 90, 50, []int{1}},
+		"best effort, due in an hour": {ClassVarTime, 3600, 56, nil},
 	} {
 		p := New(Config{Total: cores(4)})
 		first := task(1, c.class, 4, 0, 50)

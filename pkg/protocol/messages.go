@@ -174,7 +174,7 @@ type Progress struct {
 	Phase   grid.Phase  // staging, running or frozen
 	Done    int64       // staging: bytes here
 	Total   int64       // staging: bytes in all
-	Reason  grid.Reason `json:",omitempty"` // frozen: why; ReasonNone = its lease ended
+	Reason  grid.Reason `json:",omitempty"` // frozen: why; ReasonNone = its lease ended. Running: what keeps its program from it
 
 	// StartsIn is the time until its place in the site's plan, counted from sending; 0
 	// if its place has come. Only while staging.

@@ -43,6 +43,7 @@ func TestAWatcherSeesAllAndChangesNothing(t *testing.T) {
 			ran[s.Attempt] = true
 		case SightGone:
 			delete(ran, s.Attempt)
+		default: // only counted
 		}
 	})
 	if len(ran) > 0 {

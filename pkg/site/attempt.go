@@ -112,10 +112,20 @@ func (m *Machine) tryStart(a *attempt) {
 }
 
 func (m *Machine) onStarted(in step.AttemptStarted) {
-	if a := m.find(in.Attempt, phaseStarting, phaseStarting); a != nil {
-		a.phase = phaseRunning
-		m.sendProgress(a, grid.PhaseRunning, 0, 0)
+	a := m.find(in.Attempt, phaseStarting, phaseRunning)
+	if a == nil {
+		return
 	}
+	if a.phase == phaseRunning && a.preparing == in.Preparing {
+		m.out.Report(step.LevelDebug, eventStale, about(a.id, a.submitter))
+		return
+	}
+	a.phase, a.preparing = phaseRunning, in.Preparing
+	msg := progressOf(a, grid.PhaseRunning)
+	if in.Preparing {
+		msg.Reason = grid.ReasonPreparing
+	}
+	m.out.Send(a.submitter, msg)
 }
 
 func (m *Machine) onFrozen(in step.AttemptFrozen) {

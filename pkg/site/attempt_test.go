@@ -123,6 +123,23 @@ func TestStageProgressIsLimited(t *testing.T) {
 	}
 }
 
+// A program that is compiled first is said to be, until it begins.
+func TestPreparingIsTold(t *testing.T) {
+	r := newRig(t)
+	run := r.running(job1, alice, 1)[0]
+	for _, preparing := range []bool{true, false} {
+		r.step(step.AttemptStarted{Attempt: run, Preparing: preparing})
+		want := protocol.Progress{Attempt: run, Phase: grid.PhaseRunning}
+		if preparing {
+			want.Reason = grid.ReasonPreparing
+		}
+		sent := only[step.Send](r.out)
+		if len(sent) != 1 || sent[0].To != alice || sent[0].Message != protocol.Message(want) {
+			t.Errorf("preparing %t: told %+v, want %+v", preparing, sent, want)
+		}
+	}
+}
+
 // Inputs that come too late, twice, or for nobody change nothing.
 func TestInputsOutOfPlace(t *testing.T) {
 	r := newRig(t)

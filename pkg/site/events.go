@@ -43,6 +43,7 @@ const (
 	eventDraining        = "draining"             // info
 	eventBanned          = "banned"               // info: a submitter, value = its attempts; debug: a message of one
 	eventCapacityChanged = "capacity_changed"     // info
+	eventTermsChanged    = "terms_changed"        // info
 	eventOwnerBusy       = "owner_busy"           // info; Reason; Text = what was seen
 	eventOwnerAway       = "owner_away"           // info; the owner needs the machine no more
 	eventLearned         = "availability_learned" // debug; Value = days of being available that were seen

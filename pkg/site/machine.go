@@ -159,6 +159,8 @@ func (m *Machine) dispatch(in step.Input) { //nolint:cyclop // the one list of i
 		m.onOwnerAway()
 	case step.PlanningChanged:
 		m.onPlanning(in)
+	case step.TermsChanged:
+		m.onTerms(in)
 
 	default: // an input of the submitter's machine
 		m.out.Report(step.LevelDebug, eventNotForSite, step.Report{Text: fmt.Sprintf("%T", in)})

@@ -124,6 +124,28 @@ func (m *Machine) onCapacity(in step.CapacityChanged) {
 	}
 }
 
+// onTerms takes what the owner decided anew about the work that is taken. What was
+// promised before stays promised.
+func (m *Machine) onTerms(in step.TermsChanged) {
+	cfg := m.cfg
+	cfg.MaxRuntime, cfg.OwnerPatience = in.MaxRuntime, in.Patience
+	cfg.Planning.Ahead, cfg.Planning.Longest = in.Ahead, in.Longest
+	cfg.Priced, cfg.Price = in.Priced, in.Price
+	if err := cfg.Validate(); err != nil {
+		m.out.Report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
+		return
+	}
+	before := m.cfg
+	m.cfg = cfg
+	m.out.Report(step.LevelInfo, eventTermsChanged, step.Report{})
+	if m.owner.busy != grid.ReasonNone && cfg.OwnerPatience != before.OwnerPatience {
+		m.out.SetTimer(timerOwner, "", m.now.Add(cfg.OwnerPatience))
+	}
+	if before.MaxRuntime != 0 && (cfg.MaxRuntime == 0 || cfg.MaxRuntime > before.MaxRuntime) {
+		m.noteRoom() // who was refused may fit now
+	}
+}
+
 // dropOutgrown gives back what was promised and does not fit into the ceilings any more;
 // what runs goes on.
 func (m *Machine) dropOutgrown() {

@@ -39,9 +39,10 @@ type attempt struct {
 	module    grid.Input // of the task, to be fetched with its inputs
 	parts     grid.Parts // where the site stood when it accepted
 
-	phase    phase
-	started  bool // StartAttempt was emitted
-	fetching bool // Stage was emitted: the driver knows it
+	phase     phase
+	started   bool // StartAttempt was emitted
+	fetching  bool // Stage was emitted: the driver knows it
+	preparing bool // running, but its program is still compiled for this site
 
 	// suspended is what the driver was told last: that the attempt is frozen, or about
 	// to be, whatever its lease says. It is so while there is a reason (frozenFor): the

@@ -40,6 +40,7 @@ var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknogloba
 	"Staged":              readInput[Staged],
 	"Verified":            readInput[Verified],
 	"PlanningChanged":     readInput[PlanningChanged],
+	"TermsChanged":        readInput[TermsChanged],
 	"Collected":           readInput[Collected],
 	"HeldChanged":         readInput[HeldChanged],
 	"CapacityChanged":     readInput[CapacityChanged],

@@ -58,7 +58,7 @@ func inputs() []func(*rapid.T) Input {
 	return []func(*rapid.T) Input{
 		generated[Boot], receipt, generated[TimerFired], generated[PeerSeen], generated[PeerGone],
 		generated[BandwidthMeasured], generated[ClockStepped], generated[AttemptStarted], generated[AttemptFrozen],
-		generated[AttemptResumed], generated[AttemptExited], generated[StageProgress], generated[Staged], generated[Verified], generated[PlanningChanged],
+		generated[AttemptResumed], generated[AttemptExited], generated[StageProgress], generated[Staged], generated[Verified], generated[PlanningChanged], generated[TermsChanged],
 		generated[Collected], generated[HeldChanged], generated[CapacityChanged], learned, generated[Pause],
 		generated[Resume], generated[Drain], generated[OwnerBusy], generated[OwnerAway], generated[Submit], generated[Probe], generated[CancelJob],
 		generated[ForgetJob], generated[BansChanged],

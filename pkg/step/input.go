@@ -56,9 +56,11 @@ type ClockStepped struct {
 	By time.Duration
 }
 
-// AttemptStarted answers StartAttempt: the sandbox runs.
+// AttemptStarted answers StartAttempt: the sandbox runs. It comes again when the sandbox
+// has to prepare the program first, and when it has done so.
 type AttemptStarted struct {
-	Attempt grid.AttemptID
+	Attempt   grid.AttemptID
+	Preparing bool `json:",omitempty"` // the program is compiled for this site and has not begun
 }
 
 // AttemptFrozen says that the supervisor froze the attempt: the lease ran out,
@@ -105,6 +107,17 @@ type Verified struct {
 type PlanningChanged struct {
 	Policy   string // as grid.ParsePolicy reads it
 	Backfill string // as grid.ParseBackfill reads it
+}
+
+// TermsChanged brings what the owner decided anew about the work that the site takes.
+// What is promised already stays promised.
+type TermsChanged struct {
+	MaxRuntime time.Duration // longest estimate and running time; 0 = no limit
+	Patience   time.Duration // attempts that the owner froze move elsewhere after so long
+	Ahead      time.Duration // promises to others begin at most so far ahead; 0 = no limit
+	Longest    time.Duration // others reserve for at most so long; 0 = no limit
+	Priced     bool          // the owner names a price
+	Price      float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
 }
 
 // Collected answers Collect.
@@ -204,6 +217,7 @@ func (StageProgress) input()       {}
 func (Staged) input()              {}
 func (Verified) input()            {}
 func (PlanningChanged) input()     {}
+func (TermsChanged) input()        {}
 func (Collected) input()           {}
 func (HeldChanged) input()         {}
 func (CapacityChanged) input()     {}

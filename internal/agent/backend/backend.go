@@ -120,14 +120,27 @@ func (b *Backend) PutData(ctx context.Context, tar bool, body io.Reader) (view.D
 	if tar {
 		add = b.data.AddTar
 	}
-	ref, err := add(ctx, body)
+	return b.keep(add(ctx, body))
+}
+
+// PutExecutable stores a program that a client uploads and keeps it for a while.
+func (b *Backend) PutExecutable(ctx context.Context, body io.Reader) (view.DataRef, error) {
+	return b.keep(b.data.AddExecutable(ctx, body))
+}
+
+// keep holds what was uploaded for a while.
+func (b *Backend) keep(ref data.Ref, err error) (view.DataRef, error) {
+	if err == nil {
+		err = b.agent.KeepUpload(ref.CID)
+	}
 	if err != nil {
 		return view.DataRef{}, userError(err)
 	}
-	if err := b.agent.KeepUpload(ref.CID); err != nil {
-		return view.DataRef{}, userError(err)
-	}
-	return view.DataRef{CID: ref.CID, Bytes: ref.Bytes, Dir: ref.Dir}, nil
+	return refView(ref), nil
+}
+
+func refView(ref data.Ref) view.DataRef {
+	return view.DataRef{CID: ref.CID, Bytes: ref.Bytes, Dir: ref.Dir, Executable: ref.Executable}
 }
 
 // GetData opens stored data: a file's bytes or a directory's tar stream.
@@ -150,7 +163,7 @@ func (b *Backend) StatData(_ context.Context, cid grid.CID) (view.DataRef, error
 	if err != nil {
 		return view.DataRef{}, userError(err)
 	}
-	return view.DataRef{CID: ref.CID, Bytes: ref.Bytes, Dir: ref.Dir}, nil
+	return refView(ref), nil
 }
 
 // EventsAfter gives the events that follow one.

@@ -135,12 +135,33 @@ func (b *Backend) find(ctx context.Context, peer string) (view.MemberRow, error)
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return view.MemberRow{}, fmt.Errorf("%w: %d sites are called %q; give the ID", view.ErrConflict, len(found), peer)
+		return view.MemberRow{}, fmt.Errorf("%w: %d sites are called %s: %s; give the ID of the one you mean",
+			view.ErrConflict, len(found), peer, namesakes(found))
 	case invalid == nil:
 		return view.MemberRow{Site: id}, nil
 	default:
 		return view.MemberRow{}, fmt.Errorf("%w: no site is called %q here; siteagent members lists them, or give an ID", view.ErrNotFound, peer)
 	}
+}
+
+// namesakes tells sites of one name apart.
+func namesakes(rows []view.MemberRow) string {
+	var texts []string
+	for _, row := range rows {
+		text := string(row.Site)
+		switch {
+		case row.Standing == "self":
+			text += " (this site)"
+		case strings.HasPrefix(row.Standing, "banned"):
+			text += " (banned)"
+		case row.Connected:
+			text += " (connected)"
+		default:
+			text += " (away)"
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, " and ")
 }
 
 // Admit makes a site a member, and takes back a ban.
@@ -179,6 +200,15 @@ func memberError(err error) error {
 	default:
 		return err
 	}
+}
+
+// Listen listens for other sites on further addresses, until the agent ends.
+func (b *Backend) Listen(ctx context.Context, addrs []string) error {
+	err := b.mesh.Listen(ctx, addrs)
+	if errors.As(err, new(p2p.PortTakenError)) || errors.Is(err, p2p.ErrNoInterface) {
+		return fmt.Errorf("%w: %w", view.ErrConflict, err)
+	}
+	return err
 }
 
 // maxInviteAddrs is how many addresses an invitation names.
@@ -238,8 +268,8 @@ func (b *Backend) inviteAddrs() ([]string, []view.Notice) {
 	notices := []view.Notice{}
 	if far == 0 {
 		notices = append(notices, view.Notice{
-			Text: "only sites on this machine can use this invitation", Cause: "the site listens on loopback addresses alone",
-			Action: "give it others under listen, such as /ip4/0.0.0.0/tcp/4801, restart it and invite again",
+			Text: "only sites on this machine can use this invitation", Cause: "this site listens on loopback addresses alone",
+			Action: "to invite sites of your local network: siteagent invite --listen lan",
 		})
 	}
 	return addrs[:min(len(addrs), maxInviteAddrs)], notices

@@ -3,7 +3,9 @@ package backend
 import (
 	"context"
 	"math"
+	"strings"
 
+	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
@@ -46,15 +48,44 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 	for reason, n := range b.mesh.Refusals() {
 		s.Counters["refused_"+reason] = int64(min(n, math.MaxInt64))
 	}
-	s.Owner, s.Walls = ownerView(b.cfg.Owner.Hours, known.Owner), known.Walls
+	if room, wrong := hostinfo.ProbeRoom(ctx, b.cfg.StateDir); wrong == nil {
+		known.Room = room // whoever asks wants to know it as it is now
+	}
+	s.Owner, s.Walls = ownerView(b.agent.Terms().Owner.Hours, known.Owner), known.Walls
 	s.Machine = machineView(b.cfg.Host.Machine, known)
-	if s.Peers == 0 {
+	if s.Machine.DiskFull() {
 		s.Notices = append(s.Notices, view.Notice{
-			Text: "no other site is connected", Cause: "nobody of the bootstrap list answers, or the list is empty",
-			Action: "check the addresses under bootstrap and the list of peers in the configuration",
+			Text:   "the disk is full",
+			Cause:  grid.FormatBytes(*s.Machine.FreeDiskBytes) + " are free where " + b.cfg.StateDir + " is",
+			Action: "free some space there; until then jobs are refused or fail, and their results may not be kept",
 		})
 	}
+	if s.Peers == 0 {
+		s.Notices = append(s.Notices, b.lonely(s.Members))
+	}
 	return s, err
+}
+
+// lonely says why no other site is connected, and what to do.
+func (b *Backend) lonely(members int) view.Notice {
+	switch {
+	case members <= 1 && len(b.cfg.P2P.Bootstrap) == 0:
+		return view.Notice{
+			Text: "no other site is in the domain yet",
+			Action: "siteagent invite prints a token for another machine; " +
+				"with one from another site: siteagent stop, then siteagent join TOKEN",
+		}
+	case len(b.cfg.P2P.Bootstrap) == 0:
+		return view.Notice{
+			Text: "no other site is connected", Cause: "none of the members has come, and bootstrap names none to dial",
+			Action: "see that they run; or give the address of one under bootstrap in the configuration",
+		}
+	default:
+		return view.Notice{
+			Text: "no other site is connected", Cause: "no site under bootstrap answers",
+			Action: "see that one of them runs and that this machine reaches it: " + strings.Join(b.cfg.P2P.Bootstrap, " or "),
+		}
+	}
 }
 
 func reachView(r p2p.Reach) view.Reach {

@@ -30,7 +30,9 @@ func (b *Backend) Jobs(ctx context.Context) ([]view.JobView, error) {
 	err := b.agent.AskBroker(ctx, func(m *broker.Machine) {
 		for _, id := range m.Jobs() {
 			if job, ok := m.Job(id); ok {
-				jobs = append(jobs, jobView(job))
+				v := jobView(job)
+				v.After = earlier(m, job)
+				jobs = append(jobs, v)
 			}
 		}
 	})
@@ -59,7 +61,24 @@ func (b *Backend) Job(ctx context.Context, id grid.JobID) (view.JobDetail, error
 	if err != nil {
 		return view.JobDetail{}, err
 	}
-	return view.JobDetail{Spec: view.FromJob(job.Job), Status: jobView(job)}, nil
+	detail := view.JobDetail{Spec: view.FromJob(job.Job), Status: jobView(job)}
+	if len(job.Job.After) > 0 {
+		err = b.agent.AskBroker(ctx, func(m *broker.Machine) { detail.Status.After = earlier(m, job) })
+	}
+	return detail, err
+}
+
+// earlier is how the jobs stand that must be done before one starts.
+func earlier(m *broker.Machine, job broker.JobState) []view.Earlier {
+	var list []view.Earlier
+	for _, id := range job.Job.After {
+		e := view.Earlier{ID: id}
+		if first, known := m.Job(id); known {
+			e.Phase = jobView(first).Phase
+		}
+		list = append(list, e)
+	}
+	return list
 }
 
 // Tasks gives a page of a job's tasks.
@@ -111,6 +130,8 @@ func phaseOf(t broker.TaskState) view.Phase {
 	switch {
 	case t.Phase == grid.PhaseCollecting:
 		return view.PhaseRunning
+	case t.Phase == grid.PhaseRunning && t.Standing == grid.ReasonPreparing:
+		return view.PhasePreparing
 	case t.Phase == grid.PhaseFrozen && t.Standing != grid.ReasonNone:
 		return view.PhaseSuspended
 	default:
@@ -118,9 +139,9 @@ func phaseOf(t broker.TaskState) view.Phase {
 	}
 }
 
-// standingText says why a task stands still, and what happens next.
+// standingText says why a task is suspended, and what happens next.
 func standingText(t broker.TaskState) string {
-	return t.Standing.String() + ": it stands still there, goes on when that is over, and moves to another site if it lasts"
+	return t.Standing.String() + "; it resumes when that is over, and moves to another site if it lasts"
 }
 
 // moves counts the attempts that were begun again elsewhere.
@@ -178,7 +199,7 @@ func hint(job broker.JobState, v view.JobView) string {
 	if len(job.Answers) == 0 {
 		return "no site has answered yet; it is announced again until one does"
 	}
-	return "no site has room now; it starts as soon as one reports room (submit why " + string(job.ID) + ")"
+	return "no site has capacity now; it starts as soon as one does (submit why " + string(job.ID) + ")"
 }
 
 // refusalReasons lists each kind of refusal once, in words.
@@ -215,8 +236,12 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	if t.Kept > 0 {
 		v.Kept = &t.Kept
 	}
-	if v.Phase == view.PhaseSuspended {
+	switch v.Phase {
+	case view.PhaseSuspended:
 		v.Text = standingText(t)
+	case view.PhasePreparing:
+		v.Text = t.Standing.String()
+	default:
 	}
 	if t.Phase == grid.PhaseStaging && t.Total > 0 {
 		v.Progress = &view.Progress{DoneBytes: t.Done, TotalBytes: t.Total}

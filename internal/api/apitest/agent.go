@@ -33,12 +33,13 @@ type Agent struct {
 	Skew float64
 
 	mu       sync.Mutex
-	jobs     []*record         // guarded by mu, oldest first
-	blobs    map[grid.CID]blob // guarded by mu
-	logs     map[string]string // guarded by mu: "JOB.INDEX/stream" -> text
-	state    view.AgentStatus  // guarded by mu
-	rows     []view.MemberRow  // guarded by mu: members that were decided about
-	planning view.Planning     // guarded by mu
+	jobs     []*record          // guarded by mu, oldest first
+	blobs    map[grid.CID]blob  // guarded by mu
+	logs     map[string]string  // guarded by mu: "JOB.INDEX/stream" -> text
+	state    view.AgentStatus   // guarded by mu
+	rows     []view.MemberRow   // guarded by mu: members that were decided about
+	planning view.Planning      // guarded by mu
+	settings view.Configuration // guarded by mu
 	clock    func() time.Time
 	wait     sync.WaitGroup
 }
@@ -55,6 +56,8 @@ type record struct {
 type blob struct {
 	data []byte
 	dir  bool
+
+	executable bool
 }
 
 // New makes an agent whose clock is the given function.
@@ -262,6 +265,21 @@ func (a *Agent) PutData(_ context.Context, tar bool, body io.Reader) (view.DataR
 	return a.Store(data, tar), nil
 }
 
+// PutExecutable implements api.Data.
+func (a *Agent) PutExecutable(ctx context.Context, body io.Reader) (view.DataRef, error) {
+	ref, err := a.PutData(ctx, false, body)
+	if err != nil {
+		return ref, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b := a.blobs[ref.CID]
+	b.executable = true
+	a.blobs[ref.CID] = b
+	ref.Executable = true
+	return ref, nil
+}
+
 // GetData implements api.Data.
 func (a *Agent) GetData(ctx context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error) {
 	ref, err := a.StatData(ctx, cid)
@@ -281,7 +299,7 @@ func (a *Agent) StatData(_ context.Context, cid grid.CID) (view.DataRef, error) 
 	if !ok {
 		return view.DataRef{}, fmt.Errorf("data %s: %w", cid, view.ErrNotFound)
 	}
-	return view.DataRef{CID: cid, Bytes: int64(len(b.data)), Dir: b.dir}, nil
+	return view.DataRef{CID: cid, Bytes: int64(len(b.data)), Dir: b.dir, Executable: b.executable}, nil
 }
 
 // TaskLog implements api.Logs. Following ends at once with what there is.

@@ -55,6 +55,14 @@ func (a *Agent) Invite(_ context.Context, span time.Duration, uses int) (view.In
 	}, nil
 }
 
+// Listen takes any addresses.
+func (a *Agent) Listen(_ context.Context, addrs []string) error {
+	if len(addrs) == 0 {
+		return fmt.Errorf("%w: no address", grid.ErrInvalid)
+	}
+	return nil
+}
+
 // Check says that nobody is there.
 func (a *Agent) Check(context.Context) (view.CheckResult, error) {
 	return view.CheckResult{Reason: "no other site is connected"}, nil

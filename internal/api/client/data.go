@@ -21,6 +21,12 @@ func (c *Client) PutData(ctx context.Context, tar bool, body io.Reader) (view.Da
 	return ask[view.DataRef](ctx, c, in, nil)
 }
 
+// PutExecutable stores a file's bytes with its x bit.
+func (c *Client) PutExecutable(ctx context.Context, body io.Reader) (view.DataRef, error) {
+	in := call{method: http.MethodPut, path: "/data", kind: "application/x-executable", body: source{body}}
+	return ask[view.DataRef](ctx, c, in, nil)
+}
+
 // GetData opens stored data: a file's bytes, or a tar stream when the reference
 // says it is a directory. The caller closes it.
 func (c *Client) GetData(ctx context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error) {
@@ -51,7 +57,9 @@ func refOf(cid grid.CID, header http.Header) (view.DataRef, error) {
 	if err != nil || bytes < 0 {
 		return view.DataRef{}, fmt.Errorf("read answer of agent: size %q is no number", header.Get("Mrs-Bytes"))
 	}
-	return view.DataRef{CID: cid, Bytes: bytes, Dir: header.Get("Mrs-Dir") == "true"}, nil
+	return view.DataRef{
+		CID: cid, Bytes: bytes, Dir: header.Get("Mrs-Dir") == "true", Executable: header.Get("Mrs-Executable") == "true",
+	}, nil
 }
 
 // TaskLog reads one stream of a task from an offset. The caller closes it.

@@ -35,6 +35,12 @@ func (c *Client) Invite(ctx context.Context, span time.Duration, uses int) (view
 	return ask[view.Invitation](ctx, c, call{method: http.MethodPost, path: "/invites"}, body)
 }
 
+// Listen lets the agent listen for other sites on further addresses, until it ends.
+func (c *Client) Listen(ctx context.Context, addrs []string) error {
+	_, err := ask[nothing](ctx, c, call{method: http.MethodPost, path: "/listen"}, map[string]any{"addresses": addrs})
+	return err
+}
+
 // Check lets another site say whether this agent's offers arrive there.
 func (c *Client) Check(ctx context.Context) (view.CheckResult, error) {
 	return ask[view.CheckResult](ctx, c, call{method: http.MethodPost, path: "/check"}, nil)

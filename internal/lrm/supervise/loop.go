@@ -72,11 +72,21 @@ func (s *supervisor) watch() runnerEnd {
 			s.kill(grid.CauseOutput, outputText(s.spec.Limits))
 		case over := <-s.runner.exceeded:
 			s.kill(over.Cause, over.Text)
+		case on := <-s.runner.prepares:
+			s.tellPreparing(on)
 		case end := <-s.runner.ended:
 			return end
 		case <-timer.C:
 		}
 	}
+}
+
+func (s *supervisor) tellPreparing(on bool) {
+	event := lrm.Prepared
+	if on {
+		event = lrm.Preparing
+	}
+	s.tell(message{Event: event, At: lrm.BootNow()})
 }
 
 func (s *supervisor) obey(c command, agentLives bool) {

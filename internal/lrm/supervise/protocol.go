@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
@@ -94,6 +95,12 @@ type Ending struct {
 	Broken bool          `json:"broken,omitempty"` // the runner ended without the report it owed
 }
 
+// note is what a runner says before its report: that it makes the program ready, and that
+// it has.
+type note struct {
+	Preparing *bool `json:"preparing,omitempty"`
+}
+
 const (
 	reportFD       = 3        // where a runner writes its report
 	maxReportBytes = 16 << 10 // of a report
@@ -102,13 +109,26 @@ const (
 // WriteReport tells the supervisor how the program ended. A runner calls it once
 // and then exits.
 func WriteReport(r Report) error {
-	f := os.NewFile(reportFD, "report")
+	r.Text = lrm.ExitText(r.Text)
+	if err := tellSupervisor(r); err != nil {
+		return err
+	}
+	return reportFile().Close()
+}
+
+// WritePreparing tells the supervisor that the runner makes the program ready before it
+// begins, or that it has. A runner for which that is quick says nothing.
+func WritePreparing(on bool) error { return tellSupervisor(note{Preparing: &on}) }
+
+// reportFile is the one file of the descriptor, which ends with the last that refers to it.
+var reportFile = sync.OnceValue(func() *os.File { return os.NewFile(reportFD, "report") }) //nolint:gochecknoglobals // one for the process
+
+func tellSupervisor(what any) error {
+	f := reportFile()
 	if f == nil {
 		return fmt.Errorf("write report: no descriptor %d", reportFD)
 	}
-	defer f.Close()
-	r.Text = lrm.ExitText(r.Text)
-	if err := json.NewEncoder(f).Encode(r); err != nil {
+	if err := json.NewEncoder(f).Encode(what); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil

@@ -28,6 +28,7 @@ type runner struct {
 	exceeded chan Report    // it took more than it may
 	ended    chan runnerEnd // it is gone
 	gone     chan struct{}  // closed when its process has ended
+	prepares chan bool      // it makes the program ready, or has
 	stdout   *capture
 	stderr   *capture
 }
@@ -44,7 +45,7 @@ type runnerEnd struct {
 func startRunner(spec Spec) (*runner, error) {
 	r := &runner{
 		spec: spec, overflow: make(chan struct{}, 1), exceeded: make(chan Report, 1),
-		ended: make(chan runnerEnd, 1), gone: make(chan struct{}),
+		ended: make(chan runnerEnd, 1), gone: make(chan struct{}), prepares: make(chan bool, 2), // on and off
 	}
 	var err error
 	if r.stdout, err = newCapture(spec.Stdout, spec.Limits.OutputBytes, r.overflow); err != nil {
@@ -168,7 +169,7 @@ func (r *runner) reap(reportFrom *os.File) {
 		report <- nil
 	} else {
 		defer reportFrom.Close()
-		go func() { report <- readReport(reportFrom) }()
+		go func() { report <- readReport(reportFrom, r.prepares) }()
 	}
 	err := r.cmd.Wait()
 	killGroup(r.pid()) // children that outlived their leader
@@ -193,16 +194,31 @@ func (r *runner) reap(reportFrom *os.File) {
 	r.ended <- end
 }
 
-// readReport is the runner's report, nil if there is none that can be read.
-func readReport(from io.Reader) *Report {
-	var report Report
-	if err := json.NewDecoder(io.LimitReader(from, maxReportBytes)).Decode(&report); err != nil {
-		return nil
+// readReport is the runner's report, nil if there is none that can be read. What the runner
+// says before that it prepares goes to prepares, as far as somebody reads it.
+func readReport(from io.Reader, prepares chan<- bool) *Report {
+	lines := json.NewDecoder(io.LimitReader(from, maxReportBytes))
+	for {
+		var line struct {
+			note
+			Report
+		}
+		if err := lines.Decode(&line); err != nil {
+			return nil
+		}
+		if line.Preparing != nil {
+			select {
+			case prepares <- *line.Preparing:
+			default:
+			}
+			continue
+		}
+		report := line.Report
+		if report.Cause.Validate() != nil || report.Cause > grid.CauseSandbox {
+			return nil
+		}
+		return &report
 	}
-	if report.Cause.Validate() != nil || report.Cause > grid.CauseSandbox {
-		return nil
-	}
-	return &report
 }
 
 // capture is a stream's file that stops growing at its limit.

@@ -24,6 +24,9 @@ const (
 // shared is where the tests of this binary keep the guest and compiled modules.
 var shared, guest string
 
+// coldRun is what was told of the first run of the guest, with an empty cache.
+var coldRun []lrm.EventKind
+
 // TestMain plays the agent's binary too: it runs again as supervisor and runner.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
@@ -89,6 +92,9 @@ func warmUp(dir string) error {
 		return err
 	}
 	r, err := p.Wait(context.Background())
+	for e := range p.Events() {
+		coldRun = append(coldRun, e.Kind)
+	}
 	if err == nil && r.Exit.Cause != grid.CauseExited {
 		err = fmt.Errorf("warm up: %v: %s", r.Exit.Cause, r.Exit.Text)
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -94,9 +95,7 @@ func (g *guest) run(ctx context.Context, cache wazero.CompilationCache, module [
 	}()
 	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCompilationCache(cache).WithDebugInfoEnabled(false))
 	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
-	done := takeTurn(g.work.CacheDir, module)
-	compiled, err := rt.CompileModule(ctx, module)
-	done()
+	compiled, err := g.compile(ctx, rt, module)
 	if err != nil {
 		return supervise.Report{Cause: grid.CauseBadWork, Text: "the module does not compile: " + err.Error()}
 	}
@@ -112,15 +111,41 @@ func (g *guest) run(ctx context.Context, cache wazero.CompilationCache, module [
 	return g.blame(call(ctx, start))
 }
 
+// preparingAfter is how long compiling may take before anybody is told: a module that is in
+// the cache is ready long before.
+const preparingAfter = 300 * time.Millisecond
+
+// compile compiles the module, or takes it from the site's cache, and tells the supervisor
+// when that takes long.
+func (g *guest) compile(ctx context.Context, rt wazero.Runtime, module []byte) (wazero.CompiledModule, error) {
+	told := make(chan struct{})
+	timer := time.AfterFunc(preparingAfter, func() {
+		defer close(told)
+		if err := supervise.WritePreparing(true); err != nil {
+			fmt.Fprintln(os.Stderr, "runner:", err)
+		}
+	})
+	done := takeTurn(g.work.CacheDir, module)
+	compiled, err := rt.CompileModule(ctx, module)
+	done()
+	if !timer.Stop() {
+		<-told // the one before the other
+		if wrong := supervise.WritePreparing(false); wrong != nil {
+			fmt.Fprintln(os.Stderr, "runner:", wrong)
+		}
+	}
+	return compiled, err
+}
+
 func (g *guest) config() wazero.ModuleConfig {
-	time := &clock{}
+	clock := &clock{}
 	files := wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(g.jail, "/") //nolint:forcetypeassert // as wazero documents it
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithArgs(append([]string{moduleName}, g.work.Task.Args...)...).
 		WithStdin(strings.NewReader("")).WithStdout(os.Stdout).WithStderr(os.Stderr).
 		WithFSConfig(files).WithRandSource(random(g.work.Task.ID)).
-		WithWalltime(time.walltime, sys.ClockResolution(clockTick)).
-		WithNanotime(time.nanotime, sys.ClockResolution(clockTick)).WithNanosleep(time.sleep)
+		WithWalltime(clock.walltime, sys.ClockResolution(clockTick)).
+		WithNanotime(clock.nanotime, sys.ClockResolution(clockTick)).WithNanosleep(clock.sleep)
 	for _, e := range g.work.Task.Env {
 		config = config.WithEnv(e.Name, e.Value)
 	}

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,9 @@ import (
 var ErrTurnedAway = errors.New("the inviter turned this site away: " +
 	"no invitation is open there any more, this site is banned, or too many join at this moment")
 
+// ErrNotReached says that none of the inviter's addresses answers.
+var ErrNotReached = errors.New("the inviter does not answer")
+
 // Invitation is what Redeem needs. All fields are required.
 type Invitation struct {
 	Identity wire.Identity        // of the newcomer
@@ -31,9 +35,11 @@ type Invitation struct {
 }
 
 // Redeem connects to the inviter as the newcomer and redeems the invitation. It
-// tries again until the context ends, unless the inviter answers. The records
-// are the inviter's roster. Nothing of the answer is verified but that the
-// inviter gave it. The last error is ErrTurnedAway, or why nobody was reached.
+// tries again until the context ends, unless the inviter answers, or is not reached
+// within some seconds. The records are the inviter's roster. Nothing of the answer is
+// verified but that the inviter gave it. The error is ErrTurnedAway, ErrNotReached
+// with the attempts of each address, or what went wrong when the inviter was asked: then
+// it may have admitted this site, and the same identity can ask again.
 func Redeem(
 	ctx context.Context, in Invitation,
 ) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
@@ -58,10 +64,16 @@ func Redeem(
 	}
 	defer func() { _ = h.Close() }() // it only asked
 	wait := wire.Backoff{Low: 300 * time.Millisecond, High: 2 * time.Second}
-	for {
+	var first error // not to reach the inviter: later ones only say that it is too early to dial again
+	for began := time.Now(); ; {
 		answer, records, err := redeemOnce(ctx, h, inviter, in.Request)
 		if err == nil {
 			return answer, records, nil
+		}
+		if errors.Is(err, ErrNotReached) {
+			if first = cmp.Or(first, err); time.Since(began) >= reachFor {
+				return protocol.JoinAnswer{}, nil, first
+			}
 		}
 		if !wire.Pause(ctx, wait.Next(false), nil) {
 			return protocol.JoinAnswer{}, nil, fmt.Errorf("redeem: %w", err)
@@ -84,8 +96,11 @@ func oneOf(addrs []peer.AddrInfo) (peer.AddrInfo, error) {
 	return one, nil
 }
 
-// redeemTry bounds one attempt.
-const redeemTry = 10 * time.Second
+const (
+	redeemTry = 10 * time.Second // one attempt at most
+	reachTry  = 5 * time.Second  // of that, to connect
+	reachFor  = 3 * time.Second  // no further attempts if none connected by then
+)
 
 func redeemOnce(
 	ctx context.Context, h host.Host, inviter peer.AddrInfo, request protocol.JoinRequest,
@@ -108,8 +123,10 @@ func redeemOnce(
 func exchange(
 	ctx context.Context, h host.Host, inviter peer.AddrInfo, request protocol.JoinRequest,
 ) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
-	if err = h.Connect(ctx, inviter); err != nil {
-		return answer, nil, fmt.Errorf("reach the inviter: %w", err)
+	reach, cancel := context.WithTimeout(ctx, reachTry)
+	defer cancel()
+	if err = h.Connect(reach, inviter); err != nil {
+		return answer, nil, fmt.Errorf("%w: %w", ErrNotReached, err)
 	}
 	stream, err := h.NewStream(ctx, inviter.ID, protocol.JoinStreamID)
 	if err != nil {

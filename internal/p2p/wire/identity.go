@@ -64,18 +64,32 @@ func LoadIdentity(file string) (Identity, error) {
 }
 
 func createIdentity(file string) (Identity, error) {
+	id, err := NewIdentity()
+	if err != nil {
+		return Identity{}, err
+	}
+	return id, id.Save(file)
+}
+
+// NewIdentity makes an identity (ed25519) that is nowhere on disk.
+func NewIdentity() (Identity, error) {
 	key, _, err := crypto.GenerateEd25519Key(rand.Reader)
 	if err != nil {
 		return Identity{}, fmt.Errorf("create identity: %w", err)
 	}
-	raw, err := crypto.MarshalPrivateKey(key)
-	if err != nil {
-		return Identity{}, fmt.Errorf("create identity: %w", err)
-	}
-	if err := durable.Create(file, raw); err != nil {
-		return Identity{}, fmt.Errorf("create identity: %w", err)
-	}
 	return identityOf(key)
+}
+
+// Save writes the identity into a file that does not exist, for LoadIdentity.
+func (i Identity) Save(file string) error {
+	raw, err := crypto.MarshalPrivateKey(i.key)
+	if err == nil {
+		err = durable.Create(file, raw)
+	}
+	if err != nil {
+		return fmt.Errorf("create identity: %w", err)
+	}
+	return nil
 }
 
 func identityOf(key crypto.PrivKey) (Identity, error) {

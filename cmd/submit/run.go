@@ -1,42 +1,24 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mrsmesh/mrsmesh/internal/jobfile"
-	"github.com/mrsmesh/mrsmesh/internal/view"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
-
-// following says what to do once a job was submitted.
-type following struct {
-	wait              bool
-	noWait            bool // a job that has no room now is withdrawn: code 4
-	cancelOnInterrupt bool
-	printLogs         bool // of a single task, when it has ended
-	folder            string
-}
-
-func (f *following) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "give up with code 4 when no site has room now")
-	cmd.Flags().BoolVar(&f.cancelOnInterrupt, "cancel-on-interrupt", false, "an interrupt cancels the job instead of detaching")
-}
 
 const runLong = `Run one program on the mesh and wait for it.
 
 With --wasm the program is a WASI preview 1 module, and what stands behind --
 are its arguments. Without it, what stands behind -- is a command; sites run
 commands only where their owner allows it.
+
+A module's clock does not tell the time: it starts at 2022-01-01 00:00 UTC and advances by
+what the program does, and its random numbers are the same in every attempt, so that all
+attempts of a task compute the same. A program that needs the time takes it as an argument;
+commands see the site's clock.
 
 Inputs and outputs are given as HERE:THERE and THERE:HERE; paths on the site are
 absolute. When the program has ended, its output is printed, its outputs are
@@ -146,21 +128,6 @@ func (a *app) planOfFlags(f runFlags, args []string) (*jobfile.Plan, error) {
 	return a.planOfDocument(doc)
 }
 
-// planOfDocument reads a job file that was made of flags.
-func (a *app) planOfDocument(doc map[string]any) (*jobfile.Plan, error) {
-	data, err := json.Marshal(doc)
-	if err != nil {
-		return nil, fmt.Errorf("read flags: %w", err)
-	}
-	plan, err := jobfile.Load(data, ".", jobfile.Options{Now: a.now(), Runtime: a.config.Runtime})
-	if all, ok := errors.AsType[jobfile.Errors](err); ok {
-		for _, one := range all {
-			one.Line = 0 // there is no file to look into
-		}
-	}
-	return plan, err
-}
-
 func orNone(args []string) []string {
 	if args == nil {
 		return []string{}
@@ -192,166 +159,5 @@ func addPairs(doc map[string]any, f runFlags) error {
 		env[name] = value
 	}
 	doc["inputs"], doc["outputs"], doc["env"] = inputs, outputs, env
-	return nil
-}
-
-func (a *app) jobCommand() *cobra.Command {
-	var follow following
-	cmd := &cobra.Command{
-		Use: "job FILE", Short: "Submit a job file (YAML or JSON; - reads standard input)",
-		Long: `Submit a job file. Its inputs are uploaded to the local agent first; the job's
-id is printed. With --wait the command ends with the job and writes its outputs
-beside the job file.`,
-		Example: "  submit job pi.yaml\n  submit job pi.yaml --wait\n  submit describe mfrg -o json | submit job - --parsable",
-		Args:    exactly(1, "one job file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			plan, folder, err := a.loadFile(args[0])
-			if err != nil {
-				return err
-			}
-			follow.folder = folder
-			return a.submit(cmd.Context(), plan, follow)
-		},
-	}
-	cmd.Flags().BoolVarP(&follow.wait, "wait", "w", false, "wait for the end and write the outputs")
-	follow.flags(cmd)
-	return cmd
-}
-
-// loadFile reads a job file and gives its folder.
-func (a *app) loadFile(name string) (*jobfile.Plan, string, error) {
-	const maxJobFile = 64<<20 + 1 // jobfile refuses what is longer
-	folder, shown := filepath.Dir(name), filepath.Base(name)
-	source := a.in
-	if name == "-" {
-		folder, shown = ".", "standard input"
-	} else {
-		file, err := os.Open(filepath.Clean(name))
-		if err != nil {
-			return nil, "", usage("read job file: %w", err)
-		}
-		defer func() { _ = file.Close() }() // only read from
-		source = file
-	}
-	data, err := io.ReadAll(io.LimitReader(source, maxJobFile))
-	if err != nil {
-		return nil, "", usage("read job file: %w", err)
-	}
-	plan, err := jobfile.Load(data, folder, jobfile.Options{Name: shown, Now: a.now(), Runtime: a.config.Runtime})
-	return plan, folder, err
-}
-
-// upload stores what a plan needs and gives the job.
-func (a *app) upload(ctx context.Context, plan *jobfile.Plan) (grid.Job, error) {
-	for _, note := range plan.File.Notes {
-		a.say("%s", note)
-	}
-	if err := plan.Complete(func(ref jobfile.Ref) (grid.JobID, error) { return a.findNamed(ctx, ref) }); err != nil {
-		return grid.Job{}, err
-	}
-	if err := a.warnOfClocks(ctx, plan.File.Spec.Window); err != nil {
-		return grid.Job{}, err
-	}
-	stored := make([]jobfile.Stored, 0, len(plan.Sources))
-	var total int64
-	for i, source := range plan.Sources {
-		if a.terminal {
-			_, _ = fmt.Fprintf(a.err, "\r\x1b[2Kuploading %d of %d", i+1, len(plan.Sources)) // a picture
-		}
-		ref, err := a.store(ctx, source)
-		if err != nil {
-			return grid.Job{}, err
-		}
-		total += ref.Bytes
-		stored = append(stored, jobfile.Stored(ref))
-	}
-	if a.terminal && len(stored) > 0 {
-		_, _ = fmt.Fprintf(a.err, "\r\x1b[2K") // a picture
-		a.say("uploaded %s", grid.FormatBytes(total))
-	}
-	return plan.Job(stored)
-}
-
-func (a *app) store(ctx context.Context, source jobfile.Source) (view.DataRef, error) {
-	if source.CID != "" {
-		ref, err := a.client.StatData(ctx, source.CID)
-		if errors.Is(err, view.ErrNotFound) {
-			return ref, usage("input cid:%s: the agent no longer holds it; name the file instead", source.CID)
-		}
-		return ref, err
-	}
-	body, err := source.Open()
-	if err != nil {
-		return view.DataRef{}, fmt.Errorf("upload input: %w", err)
-	}
-	defer func() { _ = body.Close() }() // only read from
-	ref, err := a.client.PutData(ctx, source.Dir, body)
-	if err != nil {
-		return ref, fmt.Errorf("upload %s: %w", source.Path, err)
-	}
-	return ref, nil
-}
-
-// hand uploads and submits, to an agent of the right domain. It also tells of how many
-// tasks the job is.
-func (a *app) hand(ctx context.Context, plan *jobfile.Plan) (grid.JobID, uint32, error) {
-	if err := a.checkDomain(ctx); err != nil {
-		return "", 0, err
-	}
-	job, err := a.upload(ctx, plan)
-	if err != nil {
-		return "", 0, err
-	}
-	id, err := a.client.Submit(ctx, job)
-	return id, job.Count, err
-}
-
-// submit uploads, submits and follows as asked.
-func (a *app) submit(ctx context.Context, plan *jobfile.Plan, f following) error {
-	id, count, err := a.hand(ctx, plan)
-	if err != nil {
-		return err
-	}
-	if !f.wait {
-		if f.noWait {
-			if err := a.awaitPlacement(ctx, id, f); err != nil {
-				return err
-			}
-		}
-		return a.showSubmitted(ctx, id)
-	}
-	if a.parsable {
-		if err := a.show(result{names: []string{string(id)}}); err != nil {
-			return err
-		}
-	} else {
-		a.say("job %s submitted: %d %s", id, count, plural(count, "task"))
-	}
-	return a.finish(ctx, id, f)
-}
-
-func plural(n uint32, noun string) string {
-	if n == 1 {
-		return noun
-	}
-	return noun + "s"
-}
-
-func (a *app) showSubmitted(ctx context.Context, id grid.JobID) error {
-	r := result{value: map[string]string{"id": string(id)}, names: []string{string(id)}}
-	if !a.parsable && (a.config.Output == "json" || a.config.Output == "yaml") {
-		detail, err := a.client.Job(ctx, id)
-		if err != nil {
-			return err
-		}
-		r.value = detail.Status
-	}
-	r.table = func(t *table) { t.row(string(id)) }
-	if err := a.show(r); err != nil {
-		return err
-	}
-	if !a.parsable {
-		a.say("`submit wait %s` waits for it, `submit why %s` shows who offered.", id, id)
-	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
@@ -15,7 +16,7 @@ import (
 func printed(t *testing.T, s view.AgentStatus) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := printStatus(&out, s); err != nil {
+	if err := printAll(&out, s, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Join(strings.Fields(out.String()), " ")
@@ -34,13 +35,13 @@ func TestStatusSaysUnknown(t *testing.T) {
 		"others use unknown cores, of which stolen by the host unknown",
 		"others wait for a processor unknown, for memory unknown, for a disk unknown of the time",
 		"measuring waiting for a quiet machine: others use 2 cores",
-		"reference a job", "reference it would be refused: not now",
+		"compared by a job its answer refused: not now",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)
 		}
 	}
-	if got := printed(t, view.AgentStatus{}); strings.Contains(got, "machine") || strings.Contains(got, "reference") {
+	if got := printed(t, view.AgentStatus{}); strings.Contains(got, "processor") || strings.Contains(got, "compared") {
 		t.Errorf("an agent that knows nothing of its machine says:\n%s", got)
 	}
 }
@@ -61,12 +62,13 @@ func TestStatusTellsNominalAndCurrentApart(t *testing.T) {
 		Reference: &view.Standing{Job: "a job", X: number(.5), Y: number(0), Z: number(.001), Distance: number(.5), WaitSeconds: number(0), StageInSeconds: number(1), RunSeconds: number(7)},
 	})
 	for _, want := range []string{
-		"cores 1.0 of 3.0 in use; other programs leave 1.5", "memory 0 B of 8.0 GiB in use disk",
+		"cores 1.0 of 3.0 in use; other programs leave 1.5", "memory 0 B of 8.0 GiB in use next pause",
 		"computation 0.0 of 12.0 in use; other programs leave 6.0 (GFLOPS)",
-		"bandwidth 0.0 Mbit/s of 20.0 Mbit/s in use machine",
+		"bandwidth 0.0 Mbit/s of 20.0 Mbit/s in use data",
 		"memory 16.0 GiB, free 0 B", "a core does 4.0 GFLOPS, now 3.5; the disk's rate is 2.5 Gbit/s",
 		"others use 1.5 cores, of which stolen by the host 0.0", "wait for a processor 25 %, for memory 0 %, for a disk 0 %",
-		"x 0.5000, y 0.0000, z 0.0010, distance 0.5000", "waits 0.0 s, fetches for 1.0 s, runs for 7.0 s",
+		"distance 0.5000, of which computation 0.5000, data 0.0000, likely to leave 0.0010",
+		"it would wait 0.0 s, fetch data for 1.0 s and run for 7.0 s",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)

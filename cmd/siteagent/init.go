@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mrsmesh/mrsmesh/internal/config"
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
+)
+
+func initCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "init", Short: "Make this site's identity and configuration", Args: noArgs,
+		Long: `Make this site's identity and configuration, keep what is there already, and
+print the site's ID, by which others list it under peers.
+
+The configuration holds the settings that you give here as flags, and the others
+as comments: siteagent help settings lists them.`,
+		Example: "  siteagent init --name attic --ceilings-cpus 2 --ceilings-memory 4GiB",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.loadFile(false) // it is about to be written
+			if err != nil {
+				return err
+			}
+			chosen, err := o.chosen()
+			if err != nil {
+				return usageError{err}
+			}
+			return initialise(cmd.OutOrStdout(), cmd.ErrOrStderr(), c, o.path(), chosen)
+		},
+	}
+}
+
+func initialise(out, notes io.Writer, c config.Agent, file string, chosen []config.Value) error {
+	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
+		return fmt.Errorf("make the state directory: %w", err)
+	}
+	identity, err := p2p.LoadIdentity(filepath.Join(c.StateDir, "identity.key"))
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		if err := config.WriteFile(file, config.NewFile(chosen)); err != nil {
+			return err
+		}
+		fmt.Fprintf(notes, "wrote %s\n", file)
+	} else {
+		fmt.Fprintf(notes, "kept %s\n", file)
+		for _, v := range unwritten(file, chosen) {
+			fmt.Fprintf(notes, "not written into it: %s %s; siteagent config set writes it\n", v.Name, v.Text)
+		}
+	}
+	fmt.Fprintf(notes, "state in %s; start the site with: siteagent run\n", c.StateDir)
+	fmt.Fprintln(out, identity.Site())
+	return nil
+}
+
+// unwritten are the values that the file does not say.
+func unwritten(file string, chosen []config.Value) []config.Value {
+	_, origins, err := config.Explain(config.Sources{File: file})
+	if err != nil {
+		return nil
+	}
+	var missing []config.Value
+	for _, v := range chosen {
+		for _, o := range origins {
+			if o.Name == v.Name && o.Value != v.Text {
+				missing = append(missing, v)
+			}
+		}
+	}
+	return missing
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+)
+
+// thursday is a moment on some Thursday afternoon.
+func thursday() time.Time { return time.Date(2026, time.March, 12, 15, 0, 0, 0, time.Local) }
+
+// sharingSite is a site that shares with others and has nothing to complain about.
+func sharingSite() view.AgentStatus {
+	return view.AgentStatus{
+		Name: "attic", Domain: "home", Members: 4, Peers: 2, Kinds: []string{"wasm"},
+		Ceilings: view.Resources{MilliCPUs: 4000, MemoryBytes: 8 << 30},
+		InUse:    view.Resources{MilliCPUs: 2000, MemoryBytes: 1 << 30},
+		Running: []view.RunningTask{
+			{SubmitterName: "ben", Phase: view.PhaseRunning},
+			{SubmitterName: "ada", Phase: view.PhaseRunning},
+			{SubmitterName: "ben", Phase: view.PhaseRunning},
+		},
+		Owner: &view.OwnerView{How: "watching 4 processors"},
+		Counters: map[string]int64{
+			"jobs_done": 3, "availability_learned": 9,
+		},
+		Reference: &view.Standing{Job: "a job"}, Availability: &view.Availability{Outlook: []view.Outlook{{Hours: 1, Z: .02}}},
+	}
+}
+
+func TestStatusFitsAGlance(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := printStatus(&out, sharingSite(), thursday()); err != nil {
+		t.Fatal(err)
+	}
+	const want = `sharing     yes
+for         ada (1 job), ben (2 jobs)
+cores       2.0 of 4.0 in use
+memory      1.0 GiB of 8.0 GiB in use
+next pause  whenever you use the machine
+site        attic, in domain home with 3 other sites, 2 connected
+problem     none
+more        siteagent status --all
+`
+	if out.String() != want {
+		t.Errorf("status:\n%s\nwant:\n%s", out.String(), want)
+	}
+}
+
+func TestStatusSaysWhySharingRests(t *testing.T) {
+	t.Parallel()
+	now := thursday()
+	free := func(n int64) *view.MachineView { return &view.MachineView{FreeDiskBytes: &n} }
+	for _, c := range []struct {
+		name   string
+		change func(*view.AgentStatus)
+		want   string
+	}{
+		{"paused", func(s *view.AgentStatus) { s.Paused = true }, "no: paused; siteagent resume ends that"},
+		{"paused for a while", func(s *view.AgentStatus) {
+			s.Paused, s.PausedUntil = true, view.At(now.Add(time.Hour))
+		}, "no: paused until 16:00; siteagent resume ends that"},
+		{"paused till tomorrow", func(s *view.AgentStatus) {
+			s.Paused, s.PausedUntil = true, view.At(now.Add(24*time.Hour))
+		}, "no: paused until Fri 15:00; siteagent resume ends that"},
+		{"stopping", func(s *view.AgentStatus) { s.Stopping = true }, "no: stopping as soon as 3 jobs have ended"},
+		{"busy", func(s *view.AgentStatus) {
+			s.Owner.Busy, s.Owner.Why = true, "others use 2.0 of 2 cores"
+			s.Running[0].Phase, s.Running[1].Phase = view.PhaseFrozen, view.PhaseSuspended
+		}, "paused: you are using the machine (2.0 of 2 cores); 2 jobs are frozen and resume after 10 s of quiet"},
+		{"busy without jobs", func(s *view.AgentStatus) {
+			s.Owner.Busy, s.Owner.Why, s.Running = true, "others use 2.0 of 2 cores", nil
+		}, "paused: you are using the machine (2.0 of 2 cores); jobs are taken again after 10 s of quiet"},
+		{"outside the hours", func(s *view.AgentStatus) {
+			s.Owner.Busy, s.Owner.Hours = true, "mon-fri 18:00-08:00"
+		}, "no: you share this machine mon-fri 18:00-08:00; again from 18:00"},
+		{"no kind of work", func(s *view.AgentStatus) { s.Kinds = nil }, "no: this machine can run no jobs"},
+		{"full disk", func(s *view.AgentStatus) { s.Machine = free(1 << 20) }, "no: the disk is full"},
+		{"enough disk", func(s *view.AgentStatus) { s.Machine = free(1 << 30) }, "yes"},
+		{"unknown disk", func(s *view.AgentStatus) { s.Machine = &view.MachineView{} }, "yes"},
+		{"alone", func(s *view.AgentStatus) { s.Peers = 0 }, "yes, but no other site is connected"},
+		{"all taken", func(s *view.AgentStatus) { s.InUse.MilliCPUs = 4000 }, "yes, all cores that you give are in use"},
+	} {
+		s := sharingSite()
+		if c.change(&s); sharing(s, now) != c.want {
+			t.Errorf("%s: %q, want %q", c.name, sharing(s, now), c.want)
+		}
+	}
+}
+
+func TestNextPause(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		owner view.OwnerView
+		want  string
+	}{
+		{"watching", view.OwnerView{How: "watching 4 processors"}, "whenever you use the machine"},
+		{
+			"hours",
+			view.OwnerView{How: "watching 4 processors", Hours: "mon-fri 09:00-17:30"},
+			"17:30 (shared mon-fri 09:00-17:30), and whenever you use the machine",
+		},
+		{
+			"weekly",
+			view.OwnerView{How: "off: owner.yield is false", Hours: "thu-sat 00:00-24:00"},
+			"Sun 00:00 (shared thu-sat 00:00-24:00)",
+		},
+		{"off", view.OwnerView{How: "off: owner.yield is false"}, "none by itself: owner.yield is false"},
+		{
+			"only looking",
+			view.OwnerView{How: "watching 2 processors; jobs do not make way: owner.yield is false"},
+			"none by itself: owner.yield is false",
+		},
+	} {
+		if got := nextPause(view.AgentStatus{Owner: &c.owner}, thursday()); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestProblemsComeWithWhatToDo(t *testing.T) {
+	t.Parallel()
+	notices := []view.Notice{{Text: "it is broken", Cause: "it fell", Action: "glue it"}, {Text: "b"}, {Text: "c"}, {Text: "d"}, {Text: "e"}}
+	want := []line{
+		{"problem", "it is broken: it fell"},
+		{"  to do", "glue it"},
+		{"problem", "b"},
+		{"problem", "c"},
+		{"problem", "and 2 more"},
+	}
+	got := problemLines(notices)
+	if len(got) != len(want) {
+		t.Fatalf("lines %q, want %q", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("line %d: %q, want %q", i, got[i], want[i])
+		}
+	}
+}
+
+// Owners are not to learn the words of a thesis, not even with --all.
+func TestStatusHasPlainWords(t *testing.T) {
+	t.Parallel()
+	var all bytes.Buffer
+	if err := printAll(&all, sharingSite(), thursday()); err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"z for", "reference", "P(KEPT)", "counterfactual", "awarded", "stands still"} {
+		if strings.Contains(all.String(), word) {
+			t.Errorf("%q on the owner's screen:\n%s", word, all.String())
+		}
+	}
+	if !strings.Contains(all.String(), "within 1 h: 2 %") || !strings.Contains(all.String(), "availability learned 9") {
+		t.Errorf("--all leaves something out:\n%s", all.String())
+	}
+}

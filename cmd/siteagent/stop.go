@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mrsmesh/mrsmesh/internal/api/client"
+)
+
+func stopCommand(o *options) *cobra.Command {
+	now := false
+	cmd := order(o, "stop", "End the agent when its jobs have ended", `End the agent: it takes no new work and ends when what runs has ended. With
+--now what runs is stopped and continues on other sites.`,
+		func(ctx context.Context, c *client.Client, _ []string) (string, error) {
+			status, err := c.Status(ctx)
+			if err != nil {
+				return "", err
+			}
+			return stoppingText(len(status.Running), now), c.Stop(ctx, now)
+		})
+	cmd.Flags().BoolVar(&now, "now", false, "stop what runs; its submitters move it")
+	return cmd
+}
+
+// stoppingText says when the agent will have ended.
+func stoppingText(jobs int, now bool) string {
+	switch {
+	case now || jobs == 0:
+		return "stopping"
+	case jobs == 1:
+		return "stopping when 1 job has ended; siteagent stop --now moves it"
+	default:
+		return fmt.Sprintf("stopping when %d jobs have ended; siteagent stop --now moves them", jobs)
+	}
+}

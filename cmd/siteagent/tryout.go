@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mrsmesh/mrsmesh/internal/agent"
+	"github.com/mrsmesh/mrsmesh/internal/agent/backend"
+	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+)
+
+// Patience of a try.
+const (
+	checkWait  = 10 * time.Second // with the first offer
+	checkPause = 200 * time.Millisecond
+)
+
+// tryOut lets the site live for a moment, asks the inviter what arrives, and says what
+// came of it.
+func (j *joining) tryOut(ctx context.Context, out io.Writer) error {
+	log, err := obs.NewLogger(os.Stderr, j.config.Log.Format, "error")
+	if err != nil {
+		return usageError{err}
+	}
+	settings, err := assemble(ctx, j.config, obs.NewRegistry(), log)
+	if err != nil {
+		return err
+	}
+	a, err := agent.New(ctx, settings)
+	if err != nil {
+		return err
+	}
+	live, end := context.WithTimeout(ctx, checkWait)
+	defer end()
+	group := &errgroup.Group{}
+	group.Go(func() error { return a.Run(live) })
+	result, status := askUntil(live, backend.New(a))
+	end()
+	if err := errors.Join(group.Wait(), a.Close()); err != nil {
+		return err
+	}
+	fmt.Fprintf(j.notes, "checked %.1f s after the start of join; start the site with: siteagent run\n", time.Since(j.began).Seconds())
+	if quiet := quietly(status, time.Now()); !result.Arrive && quiet != "" {
+		_, err := fmt.Fprintf(out, "You are in. %s that is normal.\n", quiet)
+		return err
+	}
+	return printCheck(out, result)
+}
+
+// askUntil asks again until the offers arrive, the site has a good reason to make none,
+// or the time is over.
+func askUntil(ctx context.Context, b *backend.Backend) (view.CheckResult, view.AgentStatus) {
+	for {
+		result, err := b.Check(ctx)
+		if err == nil && result.Arrive {
+			return result, view.AgentStatus{}
+		}
+		status, unknown := b.Status(ctx)
+		reached := err == nil && result.Site != ""
+		if unknown == nil && reached && quietly(status, time.Now()) != "" {
+			return result, status
+		}
+		select {
+		case <-ctx.Done():
+			return result, status
+		case <-time.After(checkPause):
+		}
+	}
+}
+
+// quietly says why a site that is as it should be makes no offers now; empty: it should.
+func quietly(s view.AgentStatus, now time.Time) string {
+	switch {
+	case len(s.Kinds) == 0 && !s.Started.IsZero():
+		return "This machine runs no jobs and offers nothing, but it can submit them;"
+	case s.Owner != nil && s.Owner.Busy:
+		if why, hours := strings.CutPrefix(ownerBusy(s, now), "no: you "); hours {
+			return "You " + why + ", so it offers nothing now;"
+		}
+		return "Your machine is busy now, so it offers nothing;"
+	case s.Machine != nil && strings.HasPrefix(s.Machine.Pending, waitingForQuiet):
+		return "Your machine is busy now, so it offers nothing;" // it could not even be measured
+	default:
+		return ""
+	}
+}

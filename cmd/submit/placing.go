@@ -1,0 +1,65 @@
+package main
+
+import "github.com/spf13/pflag"
+
+// placingFlags are the flags of run that say when, after what, in what and beside
+// whom a job runs.
+type placingFlags struct {
+	at, notBefore, deadline, priority, reservation, project, overrun, split, communication string
+	after                                                                                  []string
+	flood                                                                                  bool
+}
+
+func (f *placingFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.at, "at", "", `start exactly then, such as 14:00, "tomorrow 09:00" or +30s`)
+	flags.StringVar(&f.notBefore, "not-before", "", "earliest start, such as 14:00")
+	flags.StringVar(&f.deadline, "deadline", "", "latest end, such as 18:00")
+	flags.StringVar(&f.priority, "priority", "", "among your own jobs, higher goes first, -1000 to 1000")
+	flags.StringSliceVar(&f.after, "after", nil, "start when these jobs are done")
+	flags.StringVar(&f.reservation, "reservation", "", "run in this reservation")
+	flags.StringVar(&f.project, "project", "", "whose share of a site it counts against")
+	flags.StringVar(&f.overrun, "overrun", "", "when it runs for too long and its place is promised: suspend or stop")
+	flags.StringVar(&f.split, "split", "", "the tasks are parts that run together: never, if-needed or greedy")
+	flags.StringVar(&f.communication, "communication", "", "what each part exchanges with the others, such as 10MiB")
+	flags.BoolVar(&f.flood, "flood", false, "queue it at several sites; the first whose turn it is runs it")
+}
+
+// given is a flag's value and where it belongs in a job file.
+type given struct {
+	into        map[string]any
+	name, value string
+}
+
+// writeGiven writes the values that are not empty.
+func writeGiven(flags []given) {
+	for _, g := range flags {
+		if g.value != "" {
+			g.into[g.name] = g.value
+		}
+	}
+}
+
+// write adds the flags that were given to a job file.
+func (f *placingFlags) write(doc map[string]any) {
+	start := map[string]any{}
+	writeGiven([]given{
+		{start, "at", f.at},
+		{start, "notBefore", f.notBefore},
+		{doc, "deadline", f.deadline},
+		{doc, "priority", f.priority},
+		{doc, "reservation", f.reservation},
+		{doc, "project", f.project},
+		{doc, "overrun", f.overrun},
+		{doc, "split", f.split},
+		{doc, "communication", f.communication},
+	})
+	if len(start) > 0 {
+		doc["start"] = start
+	}
+	if len(f.after) > 0 {
+		doc["after"] = f.after
+	}
+	if f.flood {
+		doc["placing"] = "flood"
+	}
+}

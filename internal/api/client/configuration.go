@@ -1,0 +1,19 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+)
+
+// Configuration says of each of the agent's settings where it comes from.
+func (c *Client) Configuration(ctx context.Context) (view.Configuration, error) {
+	return ask[view.Configuration](ctx, c, call{method: http.MethodGet, path: "/configuration"}, nil)
+}
+
+// Reload makes the agent read its configuration again. A mistake in the file is told
+// in the answer's Problem; the old settings stay.
+func (c *Client) Reload(ctx context.Context) (view.Configuration, error) {
+	return ask[view.Configuration](ctx, c, call{method: http.MethodPost, path: "/configuration/reload"}, nil)
+}

@@ -1,0 +1,216 @@
+package config
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
+)
+
+// The headings that settings stand under in help.
+const (
+	topicSite      = "this site"
+	topicMembers   = "who takes part"
+	topicNetwork   = "how sites reach each other"
+	topicGiven     = "what you give"
+	topicOwner     = "your own work comes first"
+	topicPlanning  = "jobs of others, and what they are promised"
+	topicPlacing   = "your own jobs"
+	topicInterface = "interface and log"
+)
+
+// agentSettings is the table of all settings of an agent, in the order of files and
+// of help.
+func agentSettings() []setting[Agent] {
+	return slices.Concat(
+		under(topicSite, siteSettings()...),
+		under(topicMembers, memberSettings()...),
+		under(topicNetwork, networkSettings()...),
+		under(topicGiven, givenSettings()...),
+		under(topicOwner, ownerSettings()...),
+		under(topicPlanning, planningSettings()...),
+		under(topicPlacing, placingSettings()...),
+		under(topicInterface, interfaceSettings()...),
+	)
+}
+
+func siteSettings() []setting[Agent] {
+	return []setting[Agent]{
+		key("preset", "where the other defaults come from; wan is made for a site behind a router",
+			func(a *Agent) *string { return &a.Preset }, asWord(PresetLAN, presetWAN, PresetTest)).documented(),
+		key("name", "the site's name, for people",
+			func(a *Agent) *string { return &a.Name }, asText[string]()).documented(),
+		key("state", "directory of identity, jobs and data",
+			func(a *Agent) *string { return &a.StateDir }, asText[string]()),
+	}
+}
+
+func memberSettings() []setting[Agent] {
+	return []setting[Agent]{
+		key("domain", "the domain to be a member of",
+			func(a *Agent) *grid.DomainID { return &a.Domain }, asText[grid.DomainID]()).documented(),
+		key("domain-key", "public key of the domain, whose list of members is believed; join writes it",
+			func(a *Agent) *grid.DomainKey { return &a.DomainKey }, asText[grid.DomainKey]()).documented(),
+		key("peers", "IDs of sites that may take part without an invitation",
+			func(a *Agent) *[]grid.SiteID { return &a.Peers }, asList[grid.SiteID]()).documented(),
+		key("accept", "who may take part; anyone implies that only WASM is run",
+			func(a *Agent) *string { return &a.Accept }, asWord(acceptListed, acceptAnyone)).documented(),
+	}
+}
+
+func networkSettings() []setting[Agent] {
+	return []setting[Agent]{
+		key("listen", "multiaddrs to listen on; 127.0.0.1 is this machine alone",
+			func(a *Agent) *[]string { return &a.Listen }, asList[string]()).documented(),
+		key("bootstrap", "multiaddrs, each with /p2p/ID, of sites to dial first",
+			func(a *Agent) *[]string { return &a.Bootstrap }, asList[string]()).documented(),
+		key("mdns", "find members on the local network by multicast",
+			func(a *Agent) *bool { return &a.MDNS }, asBool()).documented(),
+		key("nat.relay", "behind a router: use relays of members, or serve as one",
+			func(a *Agent) *string { return &a.NAT.Relay },
+			asWord(relayOff, relayUse, relayServe, relayAuto)).documented(),
+		key("nat.punch", "make relayed connections direct",
+			func(a *Agent) *bool { return &a.NAT.Punch }, asBool()),
+		key("nat.map-port", "ask the router by UPnP or NAT-PMP to forward the port",
+			func(a *Agent) *bool { return &a.NAT.MapPort }, asBool()),
+		key("nat.reachability", "whether others can dial this site; auto finds out",
+			func(a *Agent) *string { return &a.NAT.Reachability },
+			asWord(reachAuto, reachPublic, reachPrivate)),
+		key("dht", "ask members for the addresses of members that cannot be reached",
+			func(a *Agent) *bool { return &a.DHT }, asBool()),
+		key("lease.length", "a site runs on for so long without a word from the submitter",
+			func(a *Agent) *time.Duration { return &a.Lease.Length }, asSpan()),
+		key("lease.margin", "what the submitter adds to a lease before a task moves",
+			func(a *Agent) *time.Duration { return &a.Lease.Margin }, asSpan()),
+	}
+}
+
+func givenSettings() []setting[Agent] {
+	return []setting[Agent]{
+		key("ceilings.cpus", "cores that jobs get at most; 0 = three quarters of all",
+			func(a *Agent) *int64 { return &a.Ceilings.MilliCPUs }, asMilli()).documented().live(),
+		key("ceilings.memory", "memory that jobs get at most; 0B = half of it",
+			func(a *Agent) *int64 { return &a.Ceilings.MemoryBytes }, asSize()).documented().live(),
+		key("ceilings.disk", "scratch space that jobs get at most; 0B = a quarter of what is free",
+			func(a *Agent) *int64 { return &a.Ceilings.DiskBytes }, asSize()).documented().live(),
+		key("ceilings.gflops", "computation that jobs get at most, in GFLOPS; 0 = what is measured",
+			func(a *Agent) *int64 { return &a.Ceilings.MFLOPS }, asMilli()).live(),
+		key("rates.down", "most that data takes of your line, towards this site",
+			func(a *Agent) *int64 { return &a.Rates.DownBps }, asRate()).documented().live(),
+		key("rates.up", "most that data takes of your line, away from this site",
+			func(a *Agent) *int64 { return &a.Rates.UpBps }, asRate()).documented().live(),
+		key("rates.disk", "rate of the local disk; 0bit/s = measure it",
+			func(a *Agent) *int64 { return &a.Rates.DiskBps }, asRate()),
+		key("rates.probe", "measure links that carried no data yet; 1.25 MiB a minute at most",
+			func(a *Agent) *bool { return &a.Rates.Probe }, asBool()),
+		key("data.quota", "most data that is kept on disk",
+			func(a *Agent) *int64 { return &a.Data.QuotaBytes }, asSize()).documented(),
+		key("data.keep", "how long results are kept",
+			func(a *Agent) *time.Duration { return &a.Data.Keep }, asSpan()),
+		key("kinds", "work that this site runs: wasm, or wasm,command",
+			func(a *Agent) *[]grid.WorkKind { return &a.Kinds }, asKinds()).documented(),
+		key("sandbox", "what commands run in",
+			func(a *Agent) *string { return &a.Sandbox }, asWord(sandboxAuto, sandboxBubblewrap, sandboxGVisor)),
+		key("price", "asked for an hour of a core, in your domain's unit; empty = none",
+			func(a *Agent) *price { return &a.Price }, asPrice()).live(),
+	}
+}
+
+func ownerSettings() []setting[Agent] {
+	return []setting[Agent]{
+		key("owner.yield", "freeze jobs while you use the machine",
+			func(a *Agent) *bool { return &a.Owner.Yield }, asBool()).documented().live(),
+		key("owner.hours", `share the machine only then, such as "mon-fri 18:00-08:00"; empty = always`,
+			func(a *Agent) *yield.Hours { return &a.Owner.Hours },
+			codec[yield.Hours]{name: "hours", parse: yield.ParseHours, show: yield.Hours.String}).documented().live(),
+		key("owner.reserve", "cores that stay free beside what you use",
+			func(a *Agent) *int64 { return &a.Owner.ReserveMilli }, asMilli()).live(),
+		key("owner.patience", "jobs that are frozen for so long move to another site",
+			func(a *Agent) *time.Duration { return &a.Owner.Patience }, asSpan()).live(),
+		key("owner.priority", "of jobs: idle = only what nobody else wants, low = a small share",
+			func(a *Agent) *string { return &a.Owner.Priority }, asWord(PriorityIdle, priorityLow)),
+		key("owner.look", "pause between two looks at what other programs leave; 0s = never look",
+			func(a *Agent) *time.Duration { return &a.Owner.Look }, asSpan()),
+		key("owner.root", "where the machine's proc and sys are, for an agent in a container",
+			func(a *Agent) *string { return &a.Owner.Root }, asText[string]()),
+	}
+}
+
+func planningSettings() []setting[Agent] {
+	return []setting[Agent]{
+		key("jobs.max-runtime", "longest estimated run time that is accepted",
+			func(a *Agent) *time.Duration { return &a.Jobs.MaxRuntime }, asSpan()).documented().live(),
+		key("planning.policy", "order in which waiting jobs move up",
+			func(a *Agent) *string { return &a.Planning.Policy },
+			asWord(planFCFS, planSJF, planLJF, planEDF, planLST)).live(),
+		key("planning.backfill", "how gaps are filled: nobody is delayed, the first is not, or not at all",
+			func(a *Agent) *string { return &a.Planning.Backfill },
+			asWord(backfillConservative, backfillEASY, backfillNone)).live(),
+		key("planning.ahead", "how far ahead others are promised anything",
+			func(a *Agent) *time.Duration { return &a.Planning.Ahead }, asSpan()).live(),
+		key("planning.longest", "longest reservation of others",
+			func(a *Agent) *time.Duration { return &a.Planning.Longest }, asSpan()).live(),
+		key("planning.horizon", "what is planned beyond it is not displaced by an outage",
+			func(a *Agent) *time.Duration { return &a.Planning.Horizon }, asSpan()),
+		key("planning.promised", "percent of what is given that promises hold together at most",
+			func(a *Agent) *int64 { return &a.Planning.Promised }, asCount[int64]("percent")),
+		key("planning.strangers", "percent that others' promises hold where accept is anyone; 0 = no such limit",
+			func(a *Agent) *int64 { return &a.Planning.Strangers }, asCount[int64]("percent")),
+		key("planning.submitter", "percent that one other submitter holds at one time; 0 = no limit",
+			func(a *Agent) *int64 { return &a.Planning.Submitter }, asCount[int64]("percent")),
+		key("planning.project", "percent that one project holds at one time; 0 = no limit",
+			func(a *Agent) *int64 { return &a.Planning.Project }, asCount[int64]("percent")),
+		key("planning.fairshare", "promises begin behind everything that waits already",
+			func(a *Agent) *bool { return &a.Planning.Fairshare }, asBool()),
+		key("planning.overestimate", "part by which run times are known to be overestimated, 0 to 0.9",
+			func(a *Agent) *float64 { return &a.Planning.Overestimate }, asPart()),
+		key("placing.hold-all", "every offer of this site holds its capacity",
+			func(a *Agent) *bool { return &a.Placing.HoldAll }, asBool()),
+	}
+}
+
+func placingSettings() []setting[Agent] {
+	return []setting[Agent]{
+		key("placing.choice", "which offer is taken: the nearest, or by chance among the nearest eight",
+			func(a *Agent) *string { return &a.Placing.Choice }, asWord(choiceNearest, ChoiceSoftMin)),
+		key("placing.replies", "answers asked for in a mesh of hundreds of sites; 0 = all",
+			func(a *Agent) *int { return &a.Placing.Replies }, asCount[int]("number")),
+		key("placing.policy", "what availability does to your jobs, beyond its share in distance",
+			func(a *Agent) *string { return &a.Placing.Policy },
+			asWord(policyNone, PolicySAA, PolicyNAA, PolicyNSA)),
+	}
+}
+
+func interfaceSettings() []setting[Agent] {
+	return []setting[Agent]{
+		key("api.listen", "loopback TCP address of the agent's interface; empty = none",
+			func(a *Agent) *string { return &a.API.Listen }, asText[string]()).documented(),
+		key("log.level", "how much the agent logs",
+			func(a *Agent) *string { return &a.Log.Level },
+			asWord("debug", "info", "warn", "error")).documented().live(),
+		key("log.format", "how log lines are written",
+			func(a *Agent) *string { return &a.Log.Format }, asWord("text", "json")),
+		key("api.socket", "Unix socket of the agent's interface; off = none",
+			func(a *Agent) *string { return &a.API.Socket }, asText[string]()),
+		key("api.token-file", "file of the bearer token for TCP; empty = api.token in the state directory",
+			func(a *Agent) *string { return &a.API.TokenFile }, asText[string]()),
+		key("api.debug", "serve /debug/pprof",
+			func(a *Agent) *bool { return &a.API.Debug }, asBool()),
+	}
+}
+
+func submitSettings() []setting[Submit] {
+	return []setting[Submit]{
+		key("addr", "agent to talk to: a socket's path or http://HOST:PORT",
+			func(s *Submit) *string { return &s.Addr }, asText[string]()),
+		key("token", "bearer token for a TCP address",
+			func(s *Submit) *Secret { return &s.Token }, asText[Secret]()),
+		key("domain", "domain the agent must belong to",
+			func(s *Submit) *string { return &s.Domain }, asText[string]()),
+		key("output", "table, wide, json, yaml or name",
+			func(s *Submit) *string { return &s.Output }, asText[string]()),
+		key("runtime", "estimate for jobs that give none",
+			func(s *Submit) *time.Duration { return &s.Runtime }, asSpan()),
+	}
+}

@@ -1,0 +1,120 @@
+package scripttest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mrsmesh/mrsmesh/internal/localmesh"
+)
+
+// Run runs the scripts of a directory, each as a subtest, side by side.
+func Run(t *testing.T, dir string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("agents stop by signals, which Windows does not have")
+	}
+	place, err := localmesh.MakePlace("mrs-script-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &harness{place: place}
+	t.Cleanup(func() { // after all scripts
+		if h.shared != nil {
+			if err := h.shared.Stop(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := place.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, name := range []string{"siteagent", "submit"} {
+		if _, err := place.Build(t.Context(), name, "cmd/"+name, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: dir, Setup: h.setup, Condition: condition, RequireUniqueNames: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"submit":     h.program("submit"),
+			"siteagent":  h.program("siteagent"),
+			"exits":      exits,
+			"eventually": eventually,
+			"mesh":       h.mesh,
+			"crash":      crash,
+			"module":     module,
+			"keep":       keep,
+			"like":       like,
+			"user":       user,
+			"agent":      agent,
+			"freeport":   freePort,
+			"othertime":  otherTime,
+		},
+	})
+}
+
+// harness is what the scripts of one run share.
+type harness struct {
+	place  *localmesh.Place // of the programs and the shared mesh
+	once   sync.Once
+	shared *localmesh.Mesh
+	failed error // to start it
+}
+
+func (h *harness) setup(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, "home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		return err
+	}
+	env.Setenv("HOME", home)
+	env.Setenv("XDG_RUNTIME_DIR", home)
+	env.Setenv("PATH", h.place.Dir+string(os.PathListSeparator)+env.Getenv("PATH"))
+	return makeStage(env, h.place.File("siteagent"))
+}
+
+// program is a command that runs one of the programs.
+func (h *harness) program(name string) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		err := ts.Exec(h.place.File(name), args...)
+		switch {
+		case err != nil && !neg:
+			ts.Fatalf("%s: %v", name, err)
+		case err == nil && neg:
+			ts.Fatalf("%s succeeded, want it to fail", name)
+		}
+	}
+}
+
+var bubblewrap = sync.OnceValue(func() bool { //nolint:gochecknoglobals // tried once
+	return exec.CommandContext(context.Background(), "bwrap", "--unshare-all", "--ro-bind", "/", "/", "true").Run() == nil
+})
+
+// onNetwork reports whether this machine has an address that is not its own alone.
+func onNetwork() bool {
+	addrs, err := net.InterfaceAddrs()
+	return err == nil && slices.ContainsFunc(addrs, func(a net.Addr) bool {
+		n, is := a.(*net.IPNet)
+		return is && n.IP.To4() != nil && !n.IP.IsLoopback()
+	})
+}
+
+func condition(name string) (bool, error) {
+	switch name {
+	case "bwrap":
+		return bubblewrap(), nil
+	case "lan":
+		return onNetwork(), nil
+	default:
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package scripttest
+
+import "os"
+
+func signalsByName() map[string]os.Signal { return nil }

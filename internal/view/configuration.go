@@ -1,0 +1,28 @@
+package view
+
+// Configuration is where a running agent's settings come from, and what came of
+// reading them again.
+type Configuration struct {
+	File     string    `json:"file"`               // that it reads; there may be none
+	Since    Time      `json:"since"`              // since when these settings are in force
+	Problem  string    `json:"problem,omitempty"`  // why the file that was read since then is not in force
+	Changed  []string  `json:"changed,omitempty"`  // settings that the last reading put in force
+	Restart  []string  `json:"restart,omitempty"`  // settings that were changed and count after a restart
+	Settings []Setting `json:"settings,omitempty"` // all of them, where somebody asked for them
+}
+
+// Setting is one setting and where its value comes from.
+type Setting struct {
+	Name       string `json:"name"`                 // dotted: "ceilings.memory"
+	Value      string `json:"value"`                // in the units that people write
+	From       string `json:"from"`                 // default, preset, file, environment or flag
+	Place      string `json:"place"`                // that, for people: "preset wan", "file, line 3"
+	Line       int    `json:"line,omitempty"`       // in the file, where it stands there
+	Default    string `json:"default"`              // what it would be if nobody chose it
+	Running    string `json:"running,omitempty"`    // what is in force until a restart, where that is another value
+	Repeats    bool   `json:"repeats,omitempty"`    // the line in the file only repeats the default
+	Preset     string `json:"preset,omitempty"`     // what the preset says and something stronger overrules
+	Inherited  bool   `json:"inherited,omitempty"`  // by a line that is the default of preset lan, and so was hardly chosen
+	Live       bool   `json:"live,omitempty"`       // a running agent takes a new value at once
+	Documented bool   `json:"documented,omitempty"` // everybody may need it
+}

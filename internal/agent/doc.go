@@ -25,6 +25,7 @@
 //	bans.go      the roster opened, and the machines told who is banned
 //	leave.go     the end that users ask for: when nothing runs any more
 //	owner.go     the owner's use of the machine, and trials of the ceilings
+//	terms.go     what the owner changes while the agent runs
 //	host.go      what the machine can do, and what others leave of it
 //	past.go      the site's history, its availability and forecasts
 //	report.go    what the machines report: counted, logged, shown

@@ -12,13 +12,14 @@
 // name was pointed at 127.0.0.1 gets nowhere. The API never opens a path that a
 // client names: data comes and goes in bodies.
 //
-//	backend.go   what the API needs of an agent
-//	server.go    Options, Server: the two doors opened and served
-//	listen.go    the socket, the loopback address, the token
-//	router.go    paths, checks before a handler, errors as problems
-//	handlers.go  jobs, offers, sites, status, the owner's orders
-//	members.go   members and invitations
-//	planning.go  reservations, and the order of the plan
-//	streams.go   data, logs and events, which flow
-//	generate.go  how server.gen.go is made from openapi.yaml
+//	backend.go        what the API needs of an agent
+//	server.go         Options, Server: the two doors opened and served
+//	listen.go         the socket, the loopback address, the token
+//	router.go         paths, checks before a handler, errors as problems
+//	handlers.go       jobs, offers, sites, status, the owner's orders
+//	members.go        members and invitations
+//	planning.go       reservations, and the order of the plan
+//	configuration.go  where settings come from, and reading them again
+//	streams.go        data, logs and events, which flow
+//	generate.go       how server.gen.go is made from openapi.yaml
 package api

@@ -7,5 +7,6 @@
 //	play.go     Play: the life of an example
 //	screen.go   what an example prints
 //	sleeper.go  a WASM module that sleeps, made without a compiler
+//	program.go  WASM modules assembled here, that do what a list says
 //	sys_*.go    processes of this system: groups, signals
 package localmesh

@@ -39,4 +39,14 @@
 // programs find that user's agent as they do on a real account. A script sees no setting
 // of whoever runs it, and all its agents end with it. The condition [bwrap] holds where
 // bubblewrap makes sandboxes, [lan] where the machine has an address on a network.
+//
+//	run.go        Run: the scripts of a directory, and their programs
+//	commands.go   commands of scripts: exit codes, waiting, modules
+//	agent.go      agents that a script starts and ends
+//	mesh.go       a mesh that a script talks to
+//	user.go       the stage of one script: its user and files
+//	like.go       outputs compared with files that have placeholders
+//	pipe.go       programs whose output nobody reads
+//	signals_*.go  signals by their names
+//	sys_*.go      processes that end with the test
 package scripttest

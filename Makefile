@@ -14,7 +14,7 @@ GO_FILES = $(shell find . -name '*.go' -not -path './bin/*' -not -path './.git/*
 # Packages with tests behind the build tag e2e.
 E2E_PACKAGES = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^//go:build .*\be2e\b' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: all fmt fmt-check lint arch names cross changelog test race bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
+.PHONY: all fmt fmt-check lint arch dead names cross changelog test race bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
 
 all: fmt lint arch test
 
@@ -46,6 +46,12 @@ cross:
 # At a release: VERSION=1.2.3 collects changes/*.md into CHANGELOG.md.
 changelog:
 	@tools/changelog.sh "$(VERSION)"
+
+# Fails on code in pkg/ that no program reaches, outside of its two rooms for tests:
+# pkg/papers, the oracles, and pkg/sim, the simulator.
+dead: $(GO_TOOLS)
+	@dead=$$(bin/deadcode -filter '^$(LOCAL)/pkg/' ./... | grep -vE '^pkg/(papers|sim)/'); \
+	if [ -n "$$dead" ]; then echo "$$dead"; echo "no program reaches it: use it, delete it, or move it to pkg/papers"; exit 1; fi
 
 # Lists the exported names that no other package uses; see internal/archtest.
 names:

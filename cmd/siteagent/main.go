@@ -1,6 +1,32 @@
 // Command siteagent runs one site of the mesh: it offers what its owner gives,
 // runs other people's jobs in sandboxes, and places the jobs that are submitted
 // here. See siteagent --help.
+//
+//	main.go        the program, and its exit codes
+//	root.go        the commands and their common flags
+//	flags.go       settings as typed flags
+//	help.go        siteagent help settings
+//	client.go      the running agent asked through its socket
+//	init.go        siteagent init
+//	run.go         siteagent run: the agent made and run
+//	adapters.go    ... what runs each kind of work
+//	platform.go    ... systems on which a site offers nothing
+//	host.go        ... what the machine has
+//	reload.go      ... the configuration read again while it runs
+//	config.go      siteagent config
+//	join.go        siteagent join
+//	tryout.go      ... whether the new site's offers arrive
+//	invite.go      siteagent invite
+//	members.go     siteagent members
+//	ban.go         siteagent ban, admit
+//	check.go       siteagent check
+//	status.go      siteagent status, at a glance
+//	status_all.go  ... with --all
+//	pause.go       siteagent pause, resume
+//	stop.go        siteagent stop
+//	policy.go      siteagent policy
+//	audit.go       siteagent audit
+//	replay.go      siteagent replay
 package main
 
 import (

@@ -1,6 +1,40 @@
 // Command submit hands jobs to the mesh through the local agent, watches them and
 // fetches what they leave. Standard output carries data only; what is for people
 // goes to standard error. Exit codes: see `submit --help`.
+//
+//	main.go          the program, and its exit codes
+//	root.go          the commands and their common flags
+//	run.go           submit run
+//	job.go           submit job
+//	plan.go          submit plan
+//	reserve.go       submit reserve
+//	reservations.go  submit reservations
+//	release.go       submit release
+//	status.go        submit status
+//	list.go          submit list
+//	why.go           submit why
+//	describe.go      submit describe
+//	events.go        submit events
+//	logs.go          submit logs
+//	wait.go          submit wait
+//	get.go           submit get
+//	cancel.go        submit cancel
+//	sites.go         submit sites
+//	version.go       submit version
+//	submit.go        handing a job over, and following it
+//	placing.go       flags that say where and when
+//	upload.go        inputs stored at the agent
+//	transfer.go      ... how much of them is
+//	follow.go        events of a job as they come
+//	progress.go      the line that shows how far it is
+//	ending.go        how a job has ended, and its exit code
+//	outputs.go       results written to files
+//	find.go          jobs and tasks by what a person types
+//	task.go          one task in words
+//	offers.go        the table of offers
+//	print.go         tables, JSON and YAML
+//	terminal.go      whether there is one, and how wide
+//	words.go         small words
 package main
 
 import (

@@ -20,12 +20,12 @@
 //	verify.go    whether the sandbox could keep a plan, before that is promised
 //	pins.go      which data is kept, and for whom
 //	logs.go      what attempts print, read here, elsewhere and for others
-//	open_*.go    files that jobs wrote, opened without following a link
+//	open_*.go    how this system opens a plain file and nothing else
 //	check.go     probes for other sites that ask whether their offers arrive
 //	bans.go      the roster opened, and the machines told who is banned
 //	leave.go     the end that users ask for: when nothing runs any more
 //	owner.go     the owner's use of the machine, and trials of the ceilings
-//	terms.go     what the owner changes while the agent runs
+//	terms.go     what the owner decides while the agent runs
 //	host.go      what the machine can do, and what others leave of it
 //	past.go      the site's history, its availability and forecasts
 //	report.go    what the machines report: counted, logged, shown

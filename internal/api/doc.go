@@ -19,7 +19,7 @@
 //	handlers.go       jobs, offers, sites, status, the owner's orders
 //	members.go        members and invitations
 //	planning.go       reservations, and the order of the plan
-//	configuration.go  where settings come from, and reading them again
+//	configuration.go  where each setting comes from, and reading it again
 //	streams.go        data, logs and events, which flow
 //	generate.go       how server.gen.go is made from openapi.yaml
 package api

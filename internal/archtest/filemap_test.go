@@ -16,16 +16,7 @@ const mapFrom = 8
 // shorter.
 func unmapped() map[string]string {
 	return map[string]string{
-		"pkg/avail":         "its files are being named anew",
-		"pkg/broker":        "it is being made anew",
-		"pkg/grid":          "its words are being brought together",
-		"pkg/plan":          "its files are being named anew",
-		"pkg/plan/batch":    "its files are being named anew",
-		"pkg/protocol":      "its files are being named anew",
-		"pkg/step":          "its map is written with its files' new names",
-		"internal/scenario": "files are being added",
-		"cmd/siteagent":     "its commands are being parted, a file each",
-		"cmd/submit":        "its commands are being parted, a file each",
+		"pkg/broker": "it is being made anew",
 	}
 }
 

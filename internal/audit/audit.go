@@ -186,7 +186,7 @@ func countStrays(r *Report, runs map[grid.TaskID][]Run) {
 		r.Doubled = append(r.Doubled, r.Total.countRuns(list)...)
 	}
 	slices.SortFunc(r.Doubled, func(x, y Double) int {
-		return cmp.Or(compareAttempts(x.A, y.A), compareAttempts(x.B, y.B),
+		return cmp.Or(x.A.Compare(y.A), x.B.Compare(y.B),
 			cmp.Compare(x.SiteA, y.SiteA), cmp.Compare(x.SiteB, y.SiteB))
 	})
 }
@@ -241,7 +241,7 @@ func mergeSubmissions(list []Submission) []Submission {
 func groupRuns(list []Run) map[grid.TaskID][]Run {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Run) int {
-		return cmp.Or(compareAttempts(a.Attempt, b.Attempt), cmp.Compare(a.Site, b.Site))
+		return cmp.Or(a.Attempt.Compare(b.Attempt), cmp.Compare(a.Site, b.Site))
 	})
 	runs := make(map[grid.TaskID][]Run)
 	for _, r := range list {
@@ -269,15 +269,4 @@ func union(a, b []Span) []Span {
 		}
 	}
 	return out
-}
-
-func compareAttempts(a, b grid.AttemptID) int {
-	switch {
-	case a.Less(b):
-		return -1
-	case b.Less(a):
-		return 1
-	default:
-		return 0
-	}
 }

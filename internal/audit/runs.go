@@ -128,7 +128,7 @@ func (rr runReader) read(records []runRecord) []Run {
 		}
 		runs = append(runs, r.Run)
 	}
-	slices.SortFunc(runs, func(a, b Run) int { return compareAttempts(a.Attempt, b.Attempt) })
+	slices.SortFunc(runs, func(a, b Run) int { return a.Attempt.Compare(b.Attempt) })
 	return runs
 }
 

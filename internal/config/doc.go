@@ -8,16 +8,16 @@
 // mistakes are reported at once, each with its source, the setting, what was
 // expected and, for an unknown name, the nearest known one.
 //
-//	agent.go     Agent: the configuration of a site, and its parts
-//	submit.go    Submit: that of the command line, and secrets
-//	defaults.go  the values of a preset
-//	settings.go  the table of all settings, in the order of files and help
-//	keys.go      one setting: its name, its unit, its text
-//	load.go      defaults, file, environment and flags put together
-//	yaml.go      a file read as settings with lines
-//	validate.go  what is wrong with a whole
-//	origin.go    where a value comes from, and lines that repeat a default
-//	file.go      a new file: what was chosen, and the rest as comments
-//	edit.go      one setting changed in a file, with its comments kept
-//	owner_*.go   a file that root wrote given back to whom it belongs
+//	agent.go     Agent: an agent's configuration, typed
+//	submit.go    Submit: that of the submit command
+//	settings.go  the list of an agent's settings: name, topic, text, how it is read and shown
+//	keys.go      a setting as others see it: Key
+//	defaults.go  what the presets choose; where files lie
+//	load.go      flags over environment over file over preset
+//	origin.go    Explain: where each value comes from
+//	yaml.go      a file's entries with their lines
+//	file.go      NewFile: what init writes
+//	edit.go      a setting changed or removed in a file, its comments kept
+//	owner_*.go   a file that is written anew keeps its owner
+//	validate.go  what must hold of the values
 package config

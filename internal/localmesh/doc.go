@@ -5,6 +5,7 @@
 //	mesh.go     Mesh: agents configured, introduced, started
 //	place.go    the temporary directory, and programs built into it
 //	play.go     Play: the life of an example
+//	program.go  a WASM module of a few instructions, made without a compiler
 //	screen.go   what an example prints
 //	sleeper.go  a WASM module that sleeps, made without a compiler
 //	program.go  WASM modules assembled here, that do what a list says

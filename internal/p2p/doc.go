@@ -60,7 +60,7 @@
 //	config.go   Config, Timing, Limits and their presets
 //	rooms.go    the doors of the rooms below, opened; Broadcast
 //	host.go     the libp2p host: limits, transports, which address is dialled first
-//	listen.go   addresses that another program has taken
+//	listen.go   addresses listened on; a port that is taken
 //	remote.go   the owner of one peer: its life from the first dial to its loss
 //	dial.go     connecting, and the exchange of Hellos on the way out
 //	stream.go   writing to a peer, and reading what it sends

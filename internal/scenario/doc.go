@@ -34,4 +34,14 @@
 // over the sites of its line. An event without for lasts to the end. A submission's
 // net=2Mbps is of the link that each task's data may take. What can be expected is
 // listed at Measures.
+//
+//	scenario.go    Scenario: sites, network, events
+//	submission.go  jobs, and when they are submitted
+//	parse.go       the text read, a line at a time
+//	parsejob.go    the lines that submit
+//	line.go        one line: its keys, and errors with their place
+//	value.go       times, sizes, rates and ranges
+//	format.go      the text written
+//	expect.go      what can be expected, and whether it came so
+//	outcome.go     what came of a play: counters, jobs, tasks
 package scenario

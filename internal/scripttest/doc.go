@@ -40,13 +40,13 @@
 // of whoever runs it, and all its agents end with it. The condition [bwrap] holds where
 // bubblewrap makes sandboxes, [lan] where the machine has an address on a network.
 //
-//	run.go        Run: the scripts of a directory, and their programs
-//	commands.go   commands of scripts: exit codes, waiting, modules
-//	agent.go      agents that a script starts and ends
-//	mesh.go       a mesh that a script talks to
-//	user.go       the stage of one script: its user and files
-//	like.go       outputs compared with files that have placeholders
-//	pipe.go       programs whose output nobody reads
-//	signals_*.go  signals by their names
+//	run.go        Run: a test for each script, and the programs built
+//	commands.go   exits, eventually, module, keep and the like
+//	like.go       comparing with placeholders
+//	mesh.go       meshes: the one that scripts share, and their own
+//	user.go       users with a home each
+//	agent.go      a user's agent
+//	pipe.go       a program whose reader is gone
+//	signals_*.go  signals of this system by name
 //	sys_*.go      processes that end with the test
 package scripttest

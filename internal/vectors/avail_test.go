@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
+	"github.com/mrsmesh/mrsmesh/pkg/papers/nodes"
 )
 
 type failureSumIn struct {
@@ -17,7 +19,7 @@ func failureSum(in failureSumIn) (outputs, error) {
 	lambda, steps := in.Lambda.value, in.Steps.value
 	paper, e1 := avail.FailureSum(lambda, steps)
 	closed, e2 := avail.FailureSumClosed(lambda, steps)
-	erlang, e3 := avail.Erlang2(lambda, steps)
+	erlang, e3 := nodes.Erlang2(lambda, steps)
 	exponential, e4 := avail.FailureProbability(lambda, steps)
 	return outputs{"paper": paper, "closed": closed, "erlang2": erlang, "exponential": exponential},
 		errors.Join(e1, e2, e3, e4)
@@ -74,20 +76,20 @@ func (l *lifetime) UnmarshalJSON(text []byte) error {
 
 // model is the distribution; a kind that pkg/avail has no type for is an invalid
 // argument.
-func (l *lifetime) model() (avail.Lifetime, error) {
+func (l *lifetime) model() (nodes.Lifetime, error) {
 	switch {
 	case l.Kind == "exp":
-		return avail.Exponential{Mean: l.Mean.value}, nil
+		return nodes.Exponential{Mean: l.Mean.value}, nil
 	case l.Kind == "weibull":
-		return avail.Weibull{Shape: l.Shape.value, Scale: l.Scale.value}, nil
+		return nodes.Weibull{Shape: l.Shape.value, Scale: l.Scale.value}, nil
 	case l.Kind == "hyperexp" && len(l.P) == len(l.Means):
-		var h avail.HyperExponential
+		var h nodes.HyperExponential
 		for i, p := range l.P {
-			h = append(h, avail.Phase{P: p.value, Mean: l.Means[i].value})
+			h = append(h, nodes.Phase{P: p.value, Mean: l.Means[i].value})
 		}
 		return h, nil
 	default:
-		return nil, fmt.Errorf("%w: distribution %q", avail.ErrInvalidArgument, l.Kind)
+		return nil, fmt.Errorf("%w: distribution %q", argument.ErrInvalid, l.Kind)
 	}
 }
 
@@ -101,7 +103,7 @@ func condSurvival(in condSurvivalIn) (outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := avail.Survival(model, in.Age.value, in.Tau.value)
+	s, err := nodes.Survival(model, in.Age.value, in.Tau.value)
 	return outputs{"S": s}, err
 }
 
@@ -114,15 +116,15 @@ type jointSurvivalIn struct {
 }
 
 func jointSurvival(in jointSurvivalIn) (outputs, error) {
-	var nodes []avail.Node
+	var list []nodes.Node
 	for _, n := range in.Nodes {
 		model, err := n.Dist.model()
 		if err != nil {
 			return nil, err
 		}
-		nodes = append(nodes, avail.Node{Lifetime: model, Age: n.Age.value})
+		list = append(list, nodes.Node{Lifetime: model, Age: n.Age.value})
 	}
-	s, err := avail.JointSurvival(nodes, in.Tau.value)
+	s, err := nodes.JointSurvival(list, in.Tau.value)
 	return outputs{"S": s}, err
 }
 

@@ -1,8 +1,10 @@
 package vectors
 
 import (
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/papers/nodes"
 )
 
 type upNodeIn struct {
@@ -12,11 +14,11 @@ type upNodeIn struct {
 }
 
 func upNodes(in []upNodeIn) []avail.UpNode {
-	var nodes []avail.UpNode
+	var list []avail.UpNode
 	for _, n := range in {
-		nodes = append(nodes, avail.UpNode{FailuresPerStep: n.Lambda.value, Reliability: n.P.value, UpSteps: n.TauUp.value})
+		list = append(list, avail.UpNode{FailuresPerStep: n.Lambda.value, Reliability: n.P.value, UpSteps: n.TauUp.value})
 	}
-	return nodes
+	return list
 }
 
 type downNodeIn struct {
@@ -26,11 +28,11 @@ type downNodeIn struct {
 }
 
 func downNodes(in []downNodeIn) []avail.DownNode {
-	var nodes []avail.DownNode
+	var list []avail.DownNode
 	for _, n := range in {
-		nodes = append(nodes, avail.DownNode{RecoveriesPerStep: n.Lambda.value, Unrecoverable: n.Q.value, DownSteps: n.TauDown.value})
+		list = append(list, avail.DownNode{RecoveriesPerStep: n.Lambda.value, Unrecoverable: n.Q.value, DownSteps: n.TauDown.value})
 	}
-	return nodes
+	return list
 }
 
 type setUpIn struct {
@@ -40,7 +42,7 @@ type setUpIn struct {
 }
 
 func setUp(in setUpIn) (outputs, error) {
-	s, err := avail.SetUp(upNodes(in.Nodes), in.Tau.value, int(in.HalfK.value))
+	s, err := nodes.SetUp(upNodes(in.Nodes), in.Tau.value, int(in.HalfK.value))
 	return outputs{"paper": s.Paper, "all": s.All, "any": s.Any, "half": s.Quorum}, err
 }
 
@@ -50,7 +52,7 @@ type setRecoverIn struct {
 }
 
 func setRecover(in setRecoverIn) (outputs, error) {
-	s, err := avail.SetRecover(downNodes(in.Nodes), in.Tau.value)
+	s, err := nodes.SetRecover(downNodes(in.Nodes), in.Tau.value)
 	return outputs{"paper": s.Paper, "all": s.All, "any": s.Any, "expected": s.Expected}, err
 }
 
@@ -72,7 +74,7 @@ type ctmcIn struct {
 }
 
 func ctmcUp(in ctmcIn) (outputs, error) {
-	p, err := avail.CTMCUp(in.MTTF.value, in.MTTR.value, in.Tau.value, in.UpNow)
+	p, err := nodes.CTMCUp(in.MTTF.value, in.MTTR.value, in.Tau.value, in.UpNow)
 	return outputs{"p": p}, err
 }
 
@@ -101,12 +103,12 @@ func gae(in gaeIn) (outputs, error) {
 	for i, n := range in.MTTR {
 		cycles[i].MTTRSeconds = n.value
 	}
-	ratio, err := avail.GeneralAvailability(cycles)
+	ratio, err := nodes.GeneralAvailability(cycles)
 	if err != nil {
 		return nil, err
 	}
 	if len(in.MTTF) != len(in.MTTR) {
-		return nil, avail.ErrUndefined // the type of the parameter rules it out
+		return nil, argument.ErrUndefined // the type of the parameter rules it out
 	}
 	if in.OnlyGAE {
 		return outputs{"gae": ratio}, nil
@@ -131,14 +133,14 @@ type naaIn struct {
 }
 
 func naaNSA(in naaIn) (outputs, error) {
-	var nodes []avail.Standing
+	var list []avail.Standing
 	for _, n := range in.Nodes {
-		nodes = append(nodes, avail.Standing{Site: n.ID, Up: n.Up, PUp: n.PUp.value})
+		list = append(list, avail.Standing{Site: n.ID, Up: n.Up, PUp: n.PUp.value})
 	}
-	naa, _, err := avail.NAA(nodes, int(in.Need.value))
+	naa, _, err := avail.NAA(list, int(in.Need.value))
 	if err != nil {
 		return nil, err
 	}
-	nsa, _, err := avail.NSA(nodes, int(in.Need.value), in.Alpha.value)
+	nsa, _, err := nodes.NSA(list, int(in.Need.value), in.Alpha.value)
 	return outputs{"naa": naa, "nsa": nsa}, err // a nil list is null
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/papers/fibr"
 )
 
 type fibrIn struct {
@@ -16,8 +17,8 @@ type fibrIn struct {
 	Distance  map[grid.SiteID]number
 }
 
-// fibr keeps a ledger of the events of known sites and chooses one of them.
-func fibr(in fibrIn) (outputs, error) {
+// faultIndex keeps a ledger of the events of known sites and chooses one of them.
+func faultIndex(in fibrIn) (outputs, error) {
 	l, err := in.ledger()
 	if err != nil {
 		return nil, err
@@ -35,20 +36,20 @@ func fibr(in fibrIn) (outputs, error) {
 		indices[site] = l.Index(site)
 	}
 	var choice *grid.SiteID
-	if site, found := l.Least(fault.OrderPaper, candidates, in.Exclude); found {
+	if site, found := l.Least(candidates, in.Exclude); found {
 		choice = &site
 	}
 	return outputs{"index": indices, "choice": choice}, nil
 }
 
-func (in fibrIn) ledger() (fault.Ledger, error) {
-	l := fault.Unbounded()
+func (in fibrIn) ledger() (fibr.Ledger, error) {
+	l := fibr.New(math.MinInt64)
 	if in.Floor.known {
-		l = fault.Bounded(in.Floor.value)
+		l = fibr.New(in.Floor.value)
 	}
 	for _, e := range in.Events {
 		count, err := word(map[string]func(grid.SiteID){
-			"timeout": func(site grid.SiteID) { l.Missed(site, 1) },
+			"timeout": l.Missed,
 			"ok":      l.Succeeded,
 		}, e[1])
 		if err != nil {

@@ -3,17 +3,18 @@ package vectors
 import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/index"
+	"github.com/mrsmesh/mrsmesh/pkg/papers/virtualmap"
 )
 
-func (n number) rate() index.Rate {
+func (n number) rate() virtualmap.Rate {
 	if !n.known {
-		return index.Rate{}
+		return virtualmap.Rate{}
 	}
-	return index.KnownRate(n.value)
+	return virtualmap.KnownRate(n.value)
 }
 
 func provisionRatio(in struct{ Offered, Required number }) (outputs, error) {
-	r, err := index.ProvisionRatio(in.Offered.value, in.Required.value)
+	r, err := virtualmap.ProvisionRatio(in.Offered.value, in.Required.value)
 	return outputs{"R": r}, err
 }
 
@@ -32,7 +33,7 @@ func potential(in potentialIn) (outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := index.ProvisionRatio(p, in.Source.value)
+	r, err := virtualmap.ProvisionRatio(p, in.Source.value)
 	return outputs{"P": p, "R_P": r}, err
 }
 
@@ -43,7 +44,7 @@ type computationIn struct {
 }
 
 func computationIndex(in computationIn) (outputs, error) {
-	mode, err := word(map[string]index.Mode{"weight": index.ModeWeight, "paper": index.ModePaper}, in.Mode)
+	mode, err := word(map[string]virtualmap.Mode{"weight": virtualmap.ModeWeight, "paper": virtualmap.ModePaper}, in.Mode)
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +53,11 @@ func computationIndex(in computationIn) (outputs, error) {
 			return nil, errInput
 		}
 	}
-	var dims []index.Dimension
+	var dims []virtualmap.Dimension
 	for name, required := range in.Req {
-		dims = append(dims, index.Dimension{Offered: in.Offer[name].value, Required: required.value, K: in.K[name].or(1)})
+		dims = append(dims, virtualmap.Dimension{Offered: in.Offer[name].value, Required: required.value, K: in.K[name].or(1)})
 	}
-	x, err := index.ComputationIndex(dims, mode, in.Normalise)
+	x, err := virtualmap.ComputationIndex(dims, mode, in.Normalise)
 	return outputs{"x": x}, err
 }
 
@@ -66,7 +67,7 @@ type bandwidthIn struct {
 }
 
 func effectiveBandwidth(in bandwidthIn) (outputs, error) {
-	rate, err := index.EffectiveBandwidth(in.Down.rate(), in.Up.rate())
+	rate, err := virtualmap.EffectiveBandwidth(in.Down.rate(), in.Up.rate())
 	bps, known := rate.Bps()
 	return outputs{"B": number{bps, known}}, err
 }
@@ -77,8 +78,8 @@ type transferIn struct {
 	LocalBps   number `json:"local_bps"`
 }
 
-func (in transferIn) transfer() index.Transfer {
-	return index.Transfer{Bytes: in.Bytes.value, Link: in.Bps.rate(), Local: in.Local, Disk: in.LocalBps.rate()}
+func (in transferIn) transfer() virtualmap.Transfer {
+	return virtualmap.Transfer{Bytes: in.Bytes.value, Link: in.Bps.rate(), Local: in.Local, Disk: in.LocalBps.rate()}
 }
 
 type dataIn struct {
@@ -87,11 +88,11 @@ type dataIn struct {
 }
 
 func dataIndex(in dataIn) (outputs, error) {
-	y, err := index.DataIndex(in.transfer(), in.Runtime.value)
+	y, err := virtualmap.DataIndex(in.transfer(), in.Runtime.value)
 	if err != nil {
 		return nil, err
 	}
-	bounded, err := index.YBounded(y)
+	bounded, err := virtualmap.YBounded(y)
 	return outputs{"y": y, "y_bounded": bounded}, err
 }
 
@@ -101,11 +102,11 @@ type dataMultiIn struct {
 }
 
 func dataIndexMulti(in dataMultiIn) (outputs, error) {
-	var inputs []index.Transfer
+	var inputs []virtualmap.Transfer
 	for _, s := range in.Sources {
 		inputs = append(inputs, s.transfer())
 	}
-	y, err := index.DataIndexMulti(inputs, in.Runtime.value)
+	y, err := virtualmap.DataIndexMulti(inputs, in.Runtime.value)
 	return outputs{"y": y}, err
 }
 
@@ -124,9 +125,9 @@ type rankIn struct {
 }
 
 func rank(in rankIn) (outputs, error) {
-	var points []index.Point
+	var points []virtualmap.Point
 	for _, a := range in.Acks {
-		points = append(points, index.Point{
+		points = append(points, virtualmap.Point{
 			Site: a.ID, X: a.X.value, Y: a.Y.value, Z: a.Z.value, Infeasible: a.Feasible != nil && !*a.Feasible,
 		})
 	}
@@ -134,7 +135,7 @@ func rank(in rankIn) (outputs, error) {
 		return nil, errInput
 	}
 	order, distances := []grid.SiteID{}, []float64{}
-	for _, r := range index.Rank(points, int(in.Limit.value)) {
+	for _, r := range virtualmap.Rank(points, int(in.Limit.value)) {
 		if in.Limit == (integer{0, true}) { // Rank takes 0 for no limit
 			break
 		}

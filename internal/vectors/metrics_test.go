@@ -1,6 +1,6 @@
 package vectors
 
-import "github.com/mrsmesh/mrsmesh/pkg/metrics"
+import "github.com/mrsmesh/mrsmesh/pkg/papers/metrics"
 
 type metricsIn struct {
 	Jobs []struct {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/papers/openccs"
 	"github.com/mrsmesh/mrsmesh/pkg/plan"
 )
 
@@ -14,7 +15,7 @@ type latestStartIn struct {
 }
 
 func latestStart(in latestStartIn) (outputs, error) {
-	start, err := plan.LatestStart(in.Deadline.value, plan.Remaining{
+	start, err := openccs.LatestStart(in.Deadline.value, openccs.Remaining{
 		RuntimeSeconds: in.Runtime.value, DoneSeconds: in.Done.value,
 		Checkpoints: in.Checkpoints.value, CheckpointSeconds: in.Cost.value,
 	})
@@ -31,17 +32,17 @@ type requestIn struct {
 	Submit, Runtime, Deadline, Remaining, Overhead number
 }
 
-func (in requestIn) request() (plan.Request, error) {
+func (in requestIn) request() (openccs.Request, error) {
 	class, err := word(map[string]plan.Class{
 		"fix": plan.ClassFixTime, "deadline": plan.ClassDeadline, "var": plan.ClassVarTime,
 	}, in.Kind)
 	if err != nil {
-		return plan.Request{}, err
+		return openccs.Request{}, err
 	}
-	list, err := word(map[string]plan.List{
-		"P": plan.ListPlanned, "D": plan.ListDefect, "O": plan.ListOffered, "N": plan.ListNew,
+	list, err := word(map[string]openccs.List{
+		"P": openccs.ListPlanned, "D": openccs.ListDefect, "O": openccs.ListOffered, "N": openccs.ListNew,
 	}, in.List)
-	return plan.Request{
+	return openccs.Request{
 		ID: in.ID, Class: class, List: list, SubmitSeconds: in.Submit.value, RuntimeSeconds: in.Runtime.value,
 		DeadlineSeconds: in.Deadline.or(math.Inf(1)), RemainingSeconds: in.Remaining.or(in.Runtime.value), OverheadSeconds: in.Overhead.value,
 	}, err
@@ -54,7 +55,7 @@ func order(in orderIn) (outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	var requests []plan.Request
+	var requests []openccs.Request
 	for _, r := range in.Requests {
 		request, wrong := r.request()
 		if wrong != nil {
@@ -62,7 +63,7 @@ func order(in orderIn) (outputs, error) {
 		}
 		requests = append(requests, request)
 	}
-	ids, err := plan.Order(requests, policy)
+	ids, err := openccs.Order(requests, policy)
 	return outputs{"order": ids}, err
 }
 
@@ -77,17 +78,17 @@ type failureHorizonIn struct {
 }
 
 func failureHorizon(in failureHorizonIn) (outputs, error) {
-	var placements []plan.Placement
+	var placements []openccs.Placement
 	for _, j := range in.Jobs {
-		placements = append(placements, plan.Placement{
+		placements = append(placements, openccs.Placement{
 			ID: j.ID, StartSeconds: j.Start.value, EndSeconds: j.End.value, Nodes: j.Nodes,
 		})
 	}
-	ids, err := plan.DefectList(placements, in.Defect, in.T.value, in.Horizon.value)
+	ids, err := openccs.DefectList(placements, in.Defect, in.T.value, in.Horizon.value)
 	return outputs{"defect_list": ids}, err
 }
 
 func stageInDelay(in struct{ Now, Runtime, Deadline number }) (outputs, error) {
-	end, full, err := plan.DelayedEnd(in.Now.value, in.Runtime.value, in.Deadline.or(math.Inf(1)))
+	end, full, err := openccs.DelayedEnd(in.Now.value, in.Runtime.value, in.Deadline.or(math.Inf(1)))
 	return outputs{"end": end, "full_runtime": full}, err
 }

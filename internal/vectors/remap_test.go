@@ -1,6 +1,6 @@
 package vectors
 
-import "github.com/mrsmesh/mrsmesh/pkg/remap"
+import "github.com/mrsmesh/mrsmesh/pkg/papers/remap"
 
 type reservationIn struct {
 	ID, Machine             string

@@ -11,12 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mrsmesh/mrsmesh/pkg/avail"
-	"github.com/mrsmesh/mrsmesh/pkg/ckpt"
-	"github.com/mrsmesh/mrsmesh/pkg/index"
-	"github.com/mrsmesh/mrsmesh/pkg/metrics"
-	"github.com/mrsmesh/mrsmesh/pkg/plan"
-	"github.com/mrsmesh/mrsmesh/pkg/remap"
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 const (
@@ -72,7 +67,7 @@ func families() map[string]family {
 		"saa":               on(saa),
 		"naa_nsa":           on(naaNSA),
 
-		"fibr": on(fibr),
+		"fibr": on(faultIndex),
 
 		"lfca":                 on(lfca),
 		"mfca_step":            on(mfcaStep),
@@ -222,12 +217,11 @@ func errorName(err error) string {
 // invalidArguments is the errors of all packages about an invalid argument.
 func invalidArguments() []error {
 	return []error{
-		errInput, index.ErrInvalidArgument, avail.ErrInvalidArgument, ckpt.ErrInvalidArgument, plan.ErrInvalidArgument,
-		remap.ErrInvalidArgument, metrics.ErrInvalidArgument,
+		errInput, argument.ErrInvalid,
 	}
 }
 
 // undefined is the errors of all packages about valid arguments without an answer.
 func undefined() []error {
-	return []error{avail.ErrUndefined, ckpt.ErrUndefined, plan.ErrUndefined}
+	return []error{argument.ErrUndefined}
 }

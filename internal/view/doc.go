@@ -14,7 +14,7 @@
 //	mapsvg.go          the virtual map drawn
 //	site.go            sites, and an agent's own status
 //	machine.go         what was found out about a machine
-//	configuration.go   settings, and where their values come from
+//	configuration.go   settings, and where each comes from
 //	planning.go        the site's plan, and reservations
 //	member.go          members, invitations, checks
 //	event.go           events, and the log of the last ones

@@ -1,9 +1,10 @@
 package avail
 
 import (
-	"errors"
 	"fmt"
 	"math"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // lowQuantile is the q of Forecast.Low.
@@ -29,7 +30,7 @@ type Forecast struct {
 // text speaks of "the probabilities of a node" and whose formula of sets.
 func CapacityForecast(up []UpNode, down []DownNode, tau int64, errorTerm float64) (Forecast, error) {
 	if math.IsNaN(errorTerm) {
-		return Forecast{}, fmt.Errorf("%w: error term: want a number", ErrInvalidArgument)
+		return Forecast{}, fmt.Errorf("%w: error term: want a number", argument.ErrInvalid)
 	}
 	paperUp, fixed, err := eachUp(up, tau)
 	if err != nil {
@@ -67,7 +68,7 @@ type ForecastPair struct {
 
 // ForecastError is e_T, the mean of actual - predicted, to be added to the next
 // forecast. Without history it is 0. Forecasts that were infinitely wrong in both
-// directions have no mean: ErrUndefined. Thesis, section 3.2.2.
+// directions have no mean: argument.ErrUndefined. Thesis, section 3.2.2.
 func ForecastError(history []ForecastPair) (float64, error) {
 	if len(history) == 0 {
 		return 0, nil
@@ -75,36 +76,15 @@ func ForecastError(history []ForecastPair) (float64, error) {
 	differences := make([]float64, 0, len(history))
 	for _, h := range history {
 		if math.IsNaN(h.Predicted) || math.IsNaN(h.Actual) {
-			return 0, fmt.Errorf("%w: history: want numbers, have %v", ErrInvalidArgument, h)
+			return 0, fmt.Errorf("%w: history: want numbers, have %v", argument.ErrInvalid, h)
 		}
 		differences = append(differences, h.Actual-h.Predicted)
 	}
 	mean := total(differences) / float64(len(history))
 	if math.IsNaN(mean) {
-		return 0, fmt.Errorf("%w: the mean of infinities of both signs", ErrUndefined)
+		return 0, fmt.Errorf("%w: the mean of infinities of both signs", argument.ErrUndefined)
 	}
 	return mean, nil
-}
-
-// CTMCUp is the probability that a node is up tau seconds from now if it fails and
-// recovers again and again at constant rates, a Markov chain of two states: A +
-// (1-A) e^-(1/MTTF + 1/MTTR) tau if it is up now, A (1 - e^...) if not, where A =
-// MTTF/(MTTF+MTTR). An infinite tau gives A. Both means must be above 0 and finite.
-// Use it for how many nodes there will be; whether a task survives is the business
-// of Survival.
-func CTMCUp(mttfSeconds, mttrSeconds, tauSeconds float64, upNow bool) (float64, error) {
-	if err := errors.Join(positive("MTTF", mttfSeconds), positive("MTTR", mttrSeconds), amount("tau", tauSeconds)); err != nil {
-		return 0, err
-	}
-	if math.IsInf(mttfSeconds, 1) || math.IsInf(mttrSeconds, 1) {
-		return 0, fmt.Errorf("%w: MTTF and MTTR: want finite numbers, have %v and %v", ErrInvalidArgument, mttfSeconds, mttrSeconds)
-	}
-	available := share(mttfSeconds, mttrSeconds)
-	decay := -tauSeconds/mttfSeconds - tauSeconds/mttrSeconds
-	if upNow {
-		return min(available+share(mttrSeconds, mttfSeconds)*math.Exp(decay), 1), nil
-	}
-	return available * -math.Expm1(decay), nil
 }
 
 // share is a/(a+b), of which at least one is above 0 and a is finite.

@@ -3,6 +3,8 @@ package avail
 import (
 	"fmt"
 	"math"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // The range of shapes that are considered, and how far from 1 they are expected: a
@@ -315,7 +317,7 @@ func checkHistory(h History) error {
 		}
 	}
 	for i, d := range h.Downs {
-		if err := amount("time down", d); err != nil {
+		if err := argument.Amount("time down", d); err != nil {
 			return fmt.Errorf("time down %d: %w", i, err)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // Hazard is what is believed of one cause for which a site stops being available. Its
@@ -102,10 +104,10 @@ func (h *Hazard) spread(week, age, tau float64) (mean, variance float64) {
 func (h *Hazard) Validate() error {
 	errs := []error{Prior{Failures: h.Failures, Exposure: h.Exposure}.Validate()}
 	if !(h.Shape >= minShape && h.Shape <= maxShape) {
-		errs = append(errs, fmt.Errorf("%w: shape: want %v to %v, have %v", ErrInvalidArgument, minShape, maxShape, h.Shape))
+		errs = append(errs, fmt.Errorf("%w: shape: want %v to %v, have %v", argument.ErrInvalid, minShape, maxShape, h.Shape))
 	}
 	if !(h.Unit >= 1 && h.Unit <= maxSeconds) {
-		errs = append(errs, fmt.Errorf("%w: unit: want 1 s to a century, have %v", ErrInvalidArgument, h.Unit))
+		errs = append(errs, fmt.Errorf("%w: unit: want 1 s to a century, have %v", argument.ErrInvalid, h.Unit))
 	}
 	if h.Profile != nil {
 		errs = append(errs, h.Profile.validate())
@@ -115,15 +117,15 @@ func (h *Hazard) Validate() error {
 
 func (p *Profile) validate() error {
 	if len(p.Times) != slots || len(p.Worth) != slots {
-		return fmt.Errorf("%w: profile: want %d quarters of an hour, have %d and %d", ErrInvalidArgument, slots, len(p.Times), len(p.Worth))
+		return fmt.Errorf("%w: profile: want %d quarters of an hour, have %d and %d", argument.ErrInvalid, slots, len(p.Times), len(p.Worth))
 	}
 	for i := range p.Times {
 		if !(p.Times[i] >= 0 && p.Times[i] <= 1e12) || !(p.Worth[i] > 0 && p.Worth[i] <= 1e12) {
-			return fmt.Errorf("%w: profile: quarter %d: want factors of 0 to 1e12 worth more than nothing", ErrInvalidArgument, i)
+			return fmt.Errorf("%w: profile: quarter %d: want factors of 0 to 1e12 worth more than nothing", argument.ErrInvalid, i)
 		}
 	}
 	if !(p.Factor >= 0 && p.Factor <= 1e12) {
-		return fmt.Errorf("%w: profile: mean: want 0 to 1e12, have %v", ErrInvalidArgument, p.Factor)
+		return fmt.Errorf("%w: profile: mean: want 0 to 1e12, have %v", argument.ErrInvalid, p.Factor)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // Model is what a site has learned of its own availability: how often it crashes, when
@@ -61,7 +63,7 @@ func Fit(h History, priors Priors, closed []Window, zone int) (Model, error) {
 		errs = append(errs, w.Validate())
 	}
 	if zone < -maxZone || zone > maxZone {
-		errs = append(errs, fmt.Errorf("%w: zone: want at most %d s, have %d", ErrInvalidArgument, maxZone, zone))
+		errs = append(errs, fmt.Errorf("%w: zone: want at most %d s, have %d", argument.ErrInvalid, maxZone, zone))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return Model{}, err
@@ -69,7 +71,7 @@ func Fit(h History, priors Priors, closed []Window, zone int) (Model, error) {
 	m := Model{Closed: closed, Zone: zone, Week: presence(h)}
 	crash, leave := make([]life, 0, len(h.Spans)), make([]life, 0, len(h.Spans))
 	stayed, began := 0.0, 0.0
-	for _, s := range h.Spans[max(len(h.Spans)-MaxSpans, 0):] {
+	for _, s := range h.Spans[max(len(h.Spans)-maxSpans, 0):] {
 		age, length := min(s.Age, maxSeconds), min(s.Seconds, maxSeconds)
 		passed, kept := m.closings(s.Week, length, s.End == EndLeft)
 		stayed, began = stayed+float64(passed), began+float64(passed)
@@ -176,9 +178,9 @@ type Query struct {
 
 func (q Query) check() (Query, error) {
 	if math.IsNaN(q.Week) || q.Week >= WeekSeconds {
-		return q, fmt.Errorf("%w: second of the week: want less than %v, have %v", ErrInvalidArgument, WeekSeconds, q.Week)
+		return q, fmt.Errorf("%w: second of the week: want less than %v, have %v", argument.ErrInvalid, WeekSeconds, q.Week)
 	}
-	err := errors.Join(amount("time up", q.Up), amount("time available", q.Free), amount("time asked for", q.For))
+	err := errors.Join(argument.Amount("time up", q.Up), argument.Amount("time available", q.Free), argument.Amount("time asked for", q.For))
 	q.Up, q.Free = min(q.Up, maxSeconds), min(q.Free, maxSeconds)
 	return q, err
 }
@@ -267,20 +269,20 @@ func gammaQuantile(mean, variance, score float64) float64 {
 
 // Validate reports a model that was not made by Fit.
 func (m *Model) Validate() error {
-	errs := []error{m.Crash.Validate(), m.Leave.Validate(), probability("announced time ignored", m.Through)}
+	errs := []error{m.Crash.Validate(), m.Leave.Validate(), argument.Probability("announced time ignored", m.Through)}
 	for _, w := range m.Closed {
 		errs = append(errs, w.Validate())
 	}
 	for _, v := range []float64{m.Days, m.DownMean} {
 		if !(v >= 0) || math.IsInf(v, 1) {
-			errs = append(errs, fmt.Errorf("%w: model: want finite numbers of at least 0, have %v", ErrInvalidArgument, v))
+			errs = append(errs, fmt.Errorf("%w: model: want finite numbers of at least 0, have %v", argument.ErrInvalid, v))
 		}
 	}
 	if m.Zone < -maxZone || m.Zone > maxZone {
-		errs = append(errs, fmt.Errorf("%w: zone: want at most %d s, have %d", ErrInvalidArgument, maxZone, m.Zone))
+		errs = append(errs, fmt.Errorf("%w: zone: want at most %d s, have %d", argument.ErrInvalid, maxZone, m.Zone))
 	}
 	if len(m.Week) != 0 && len(m.Week) != weekHours {
-		errs = append(errs, fmt.Errorf("%w: week: want %d hours, have %d", ErrInvalidArgument, weekHours, len(m.Week)))
+		errs = append(errs, fmt.Errorf("%w: week: want %d hours, have %d", argument.ErrInvalid, weekHours, len(m.Week)))
 	}
 	return errors.Join(append(errs, probabilities(m.Week))...)
 }

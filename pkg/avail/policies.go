@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -16,38 +17,9 @@ type Cycle struct {
 	MTTRSeconds float64 // down, until it is back
 }
 
-// GeneralAvailability is the thesis' General Availability Equation (GAE): the sum
-// of all MTTF over that of all MTTF and MTTR. Nodes with long cycles dominate it:
-// for {1000 s up, 1000 s down} and {9 s up, 1 s down} it is .50, where .70 of the
-// nodes are up on average, see MeanAvailability. It is 1 if only the sum of MTTF is
-// infinite, 0 if only that of MTTR is, and ErrUndefined without nodes, if both are
-// infinite or if both are 0. Thesis, section 3.2.2, where it reads "MTF" and "MTR".
-func GeneralAvailability(cycles []Cycle) (float64, error) {
-	if err := checkCycles(cycles); err != nil {
-		return 0, err
-	}
-	largest := 0.0 // sums are scaled by it, so that they do not overflow
-	for _, c := range cycles {
-		for _, v := range []float64{c.MTTFSeconds, c.MTTRSeconds} {
-			if !math.IsInf(v, 1) {
-				largest = max(largest, v)
-			}
-		}
-	}
-	if largest == 0 {
-		largest = 1
-	}
-	var up, down float64
-	for _, c := range cycles {
-		up += c.MTTFSeconds / largest
-		down += c.MTTRSeconds / largest
-	}
-	return ratio(up, down)
-}
-
 // MeanAvailability is the expected share of nodes that are up: the mean of each
 // node's MTTF/(MTTF+MTTR). weights, if there are any, say how much each node counts,
-// for instance its capacity; nil counts all alike. It is ErrUndefined without
+// for instance its capacity; nil counts all alike. It is argument.ErrUndefined without
 // nodes, with weights of another number or that are all 0, or if it is for one of
 // the nodes.
 func MeanAvailability(cycles []Cycle, weights []float64) (float64, error) {
@@ -57,12 +29,12 @@ func MeanAvailability(cycles []Cycle, weights []float64) (float64, error) {
 	heaviest := 0.0
 	for _, w := range weights {
 		if !(w >= 0) || math.IsInf(w, 1) {
-			return 0, fmt.Errorf("%w: weight: want a finite number of at least 0, have %v", ErrInvalidArgument, w)
+			return 0, fmt.Errorf("%w: weight: want a finite number of at least 0, have %v", argument.ErrInvalid, w)
 		}
 		heaviest = max(heaviest, w)
 	}
 	if weights != nil && (len(weights) != len(cycles) || heaviest == 0) {
-		return 0, fmt.Errorf("%w: %d weights for %d nodes, the greatest %v", ErrUndefined, len(weights), len(cycles), heaviest)
+		return 0, fmt.Errorf("%w: %d weights for %d nodes, the greatest %v", argument.ErrUndefined, len(weights), len(cycles), heaviest)
 	}
 	var sum, all float64
 	for i, c := range cycles {
@@ -82,12 +54,12 @@ func MeanAvailability(cycles []Cycle, weights []float64) (float64, error) {
 
 func checkCycles(cycles []Cycle) error {
 	for _, c := range cycles {
-		if err := errors.Join(amount("MTTF", c.MTTFSeconds), amount("MTTR", c.MTTRSeconds)); err != nil {
+		if err := errors.Join(argument.Amount("MTTF", c.MTTFSeconds), argument.Amount("MTTR", c.MTTRSeconds)); err != nil {
 			return err
 		}
 	}
 	if len(cycles) == 0 {
-		return fmt.Errorf("%w: the availability of no nodes", ErrUndefined)
+		return fmt.Errorf("%w: the availability of no nodes", argument.ErrUndefined)
 	}
 	return nil
 }
@@ -96,7 +68,7 @@ func checkCycles(cycles []Cycle) error {
 func ratio(up, down float64) (float64, error) {
 	switch {
 	case up == 0 && down == 0, math.IsInf(up, 1) && math.IsInf(down, 1):
-		return 0, fmt.Errorf("%w: availability of %v up and %v down", ErrUndefined, up, down)
+		return 0, fmt.Errorf("%w: availability of %v up and %v down", argument.ErrUndefined, up, down)
 	case math.IsInf(up, 1):
 		return 1, nil
 	default:
@@ -114,7 +86,7 @@ const saaSlack = 1e-9
 // well. alpha is the expected availability, see MeanAvailability; the thesis takes
 // its GAE. A request for exactly that many is accepted. Thesis, section 3.3.1.
 func SAA(request, total, alpha float64) (bool, error) {
-	if err := errors.Join(amount("request", request), amount("all nodes", total), probability("availability alpha", alpha)); err != nil {
+	if err := errors.Join(argument.Amount("request", request), argument.Amount("all nodes", total), argument.Probability("availability alpha", alpha)); err != nil {
 		return false, err
 	}
 	if alpha == 0 || total == 0 { // also of infinitely many
@@ -135,12 +107,12 @@ type Standing struct {
 // false if fewer are up. Thesis, section 3.3.1, which cites its equation (10), of
 // recovery, and means (9).
 func NAA(nodes []Standing, need int) ([]grid.SiteID, bool, error) {
-	if err := steps("need", int64(need)); err != nil {
+	if err := argument.AtLeast("need", 0, int64(need)); err != nil {
 		return nil, false, err
 	}
 	var up []Standing
 	for _, n := range nodes {
-		if err := probability("probability of staying up", n.PUp); err != nil {
+		if err := argument.Probability("probability of staying up", n.PUp); err != nil {
 			return nil, false, fmt.Errorf("node %q: %w", n.Site, err)
 		}
 		if n.Up {
@@ -156,21 +128,6 @@ func NAA(nodes []Standing, need int) ([]grid.SiteID, bool, error) {
 	chosen := make([]grid.SiteID, need)
 	for i := range chosen {
 		chosen[i] = up[i].Site
-	}
-	return chosen, true, nil
-}
-
-// NSA is SAA, then NAA: node and site based allocation. All nodes, also those that
-// are down, count for the long run. It reports false if the job asks for more than
-// SAA accepts or than there are nodes up. Thesis, section 3.3.1.
-func NSA(nodes []Standing, need int, alpha float64) ([]grid.SiteID, bool, error) {
-	chosen, found, err := NAA(nodes, need)
-	if err != nil {
-		return nil, false, err
-	}
-	accepted, err := SAA(float64(need), float64(len(nodes)), alpha)
-	if err != nil || !accepted || !found {
-		return nil, false, err
 	}
 	return chosen, true, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // Prior is what is believed of a failure rate before and while failures are
@@ -23,22 +25,22 @@ func DefaultPrior() Prior {
 
 // Validate reports a field that is out of its range.
 func (p Prior) Validate() error {
-	if err := errors.Join(positive("failures of the prior", p.Failures), positive("exposure of the prior", p.Exposure)); err != nil {
+	if err := errors.Join(argument.Positive("failures of the prior", p.Failures), argument.Positive("exposure of the prior", p.Exposure)); err != nil {
 		return err
 	}
 	if math.IsInf(p.Failures, 1) || math.IsInf(p.Exposure, 1) {
-		return fmt.Errorf("%w: prior: want finite numbers, have %v", ErrInvalidArgument, p)
+		return fmt.Errorf("%w: prior: want finite numbers, have %v", argument.ErrInvalid, p)
 	}
 	return nil
 }
 
 // Observe is the belief after that many failures in so many seconds of being up.
 func (p Prior) Observe(failures uint64, exposure float64) (Prior, error) {
-	if err := errors.Join(p.Validate(), amount("exposure", exposure)); err != nil {
+	if err := errors.Join(p.Validate(), argument.Amount("exposure", exposure)); err != nil {
 		return Prior{}, err
 	}
 	if math.IsInf(exposure, 1) {
-		return Prior{}, fmt.Errorf("%w: exposure: want a finite number", ErrInvalidArgument)
+		return Prior{}, fmt.Errorf("%w: exposure: want a finite number", argument.ErrInvalid)
 	}
 	return Prior{Failures: p.Failures + float64(failures), Exposure: p.Exposure + exposure}, nil
 }
@@ -50,7 +52,7 @@ func (p Prior) Rate() float64 { return p.Failures / p.Exposure }
 // being as uncertain as the belief says: (b/(b+tau))^a. It is 1 for tau = 0 and 0
 // for an infinite tau.
 func (p Prior) Survival(tau float64) (float64, error) {
-	if err := errors.Join(p.Validate(), amount("tau", tau)); err != nil {
+	if err := errors.Join(p.Validate(), argument.Amount("tau", tau)); err != nil {
 		return 0, err
 	}
 	return math.Exp(-p.Failures * math.Log1p(tau/p.Exposure)), nil

@@ -3,100 +3,42 @@ package avail
 import (
 	"errors"
 	"math"
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 func TestSetErrors(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	bad := []Standing{{"a", false, 1.5}}
 	_, eQuantile := Quantile(2, nil)
-	_, eAtLeast := AtLeast(-1, nil)
 	_, eAll := AllOf([]float64{nan})
-	_, eAny := AnyOf([]float64{-1})
-	_, eUp := SetUp([]UpNode{{FailuresPerStep: inf}}, 1, 0)
-	_, eQuorum := SetUp(nil, 1, -1)
-	_, eUpTau := SetUp(nil, -1, 0)
-	_, eRecover := SetRecover([]DownNode{{Unrecoverable: 2}}, 1)
-	_, eRecoverTau := SetRecover(nil, -1)
 	_, eTerm := CapacityForecast(nil, nil, 1, nan)
 	_, eForecastUp := CapacityForecast([]UpNode{{UpSteps: -1}}, nil, 1, 0)
 	_, eForecastDown := CapacityForecast(nil, []DownNode{{DownSteps: -1}}, 1, 0)
 	_, eHistory := ForecastError([]ForecastPair{{nan, 1}})
-	_, eChain := CTMCUp(0, 1, 1, true)
-	_, eChainInf := CTMCUp(1, inf, 1, true)
-	_, eGAE := GeneralAvailability([]Cycle{{nan, 1}})
 	_, eMean := MeanAvailability([]Cycle{{-1, 1}}, nil)
 	_, eWeight := MeanAvailability([]Cycle{{1, 1}}, []float64{inf})
 	_, eSAA := SAA(-1, 1, 1)
 	_, _, eNAA := NAA(bad, 0)
 	_, _, eNeed := NAA(nil, -1)
-	_, _, eNSA := NSA(bad, 0, 1)
-	_, _, eAlpha := NSA(nil, 1, nan)
 	for i, err := range []error{
-		eQuantile, eAtLeast, eAll, eAny, eUp, eQuorum, eUpTau, eRecover, eRecoverTau, eTerm, eForecastUp, eForecastDown,
-		eHistory, eChain, eChainInf, eGAE, eMean, eWeight, eSAA, eNAA, eNeed, eNSA, eAlpha,
+		eQuantile, eAll, eTerm, eForecastUp, eForecastDown, eHistory, eMean, eWeight, eSAA, eNAA, eNeed,
 	} {
-		if !errors.Is(err, ErrInvalidArgument) {
-			t.Errorf("case %d: error = %v, want ErrInvalidArgument", i, err)
+		if !errors.Is(err, argument.ErrInvalid) {
+			t.Errorf("case %d: error = %v, want argument.ErrInvalid", i, err)
 		}
 	}
-	_, uEmpty := GeneralAvailability(nil)
-	_, uZero := GeneralAvailability([]Cycle{{0, 0}})
-	_, uInf := GeneralAvailability([]Cycle{{inf, 1}, {1, inf}})
 	_, uMean := MeanAvailability([]Cycle{{1, 1}, {0, 0}}, nil)
 	_, uWeights := MeanAvailability([]Cycle{{1, 1}}, []float64{0})
 	_, uHistory := ForecastError([]ForecastPair{{0, inf}, {inf, 0}})
-	for i, err := range []error{uEmpty, uZero, uInf, uMean, uWeights, uHistory} {
-		if !errors.Is(err, ErrUndefined) {
-			t.Errorf("case %d: error = %v, want ErrUndefined", i, err)
+	for i, err := range []error{uMean, uWeights, uHistory} {
+		if !errors.Is(err, argument.ErrUndefined) {
+			t.Errorf("case %d: error = %v, want argument.ErrUndefined", i, err)
 		}
 	}
-}
-
-// AtLeast and Quantile against all outcomes of a few events.
-func TestPoissonBinomialAgainstAllOutcomes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 1})), 0, 8).Draw(t, "p")
-		exactly := make([]float64, len(p)+1)
-		for outcome := range 1 << len(p) {
-			chance, n := 1.0, 0
-			for i, v := range p {
-				if outcome>>i&1 == 1 {
-					chance, n = chance*v, n+1
-				} else {
-					chance *= 1 - v
-				}
-			}
-			exactly[n] += chance
-		}
-		above := 1.0
-		for k := range len(p) + 2 {
-			got, err := AtLeast(k, p)
-			if err != nil || math.Abs(got-above) > 1e-9 {
-				t.Errorf("AtLeast(%d, %v) = %v, %v, want %v", k, p, got, err, above)
-			}
-			if k < len(p)+1 {
-				above -= exactly[k]
-			}
-		}
-		q := rapid.Float64Range(0, 1).Draw(t, "q")
-		low, err := Quantile(q, p)
-		shuffled, _ := AtLeast(low, rapid.Permutation(p).Draw(t, "shuffled"))
-		if err != nil || shuffled < 1-q-1e-9 {
-			t.Errorf("Quantile(%v, %v) = %d, %v: at least so many with %v", q, p, low, err, shuffled)
-		}
-		all, _ := AllOf(p)
-		some, _ := AnyOf(p)
-		every, _ := AtLeast(len(p), p)
-		if !near(all, every) || len(p) > 0 && (all > some+1e-12) || !(some >= 0 && some <= 1) {
-			t.Errorf("all %v, any %v", all, some)
-		}
-	})
 }
 
 func TestForecastProperties(t *testing.T) {
@@ -120,17 +62,6 @@ func TestForecastProperties(t *testing.T) {
 		again, _ := CapacityForecast(rapid.Permutation(up).Draw(t, "up again"), rapid.Permutation(down).Draw(t, "down again"), tau, e)
 		if !near(f.Mean, again.Mean) || !near(f.Paper, again.Paper) || !near(f.Variance, again.Variance) {
 			t.Errorf("order matters: %+v and %+v", f, again)
-		}
-		s, err := SetUp(up, tau, len(up))
-		if err != nil || !near(s.All, s.Quorum) || len(up) > 0 && s.Any < s.All-1e-12 {
-			t.Errorf("%+v, %v", s, err)
-		}
-		if later, _ := SetUp(up, tau+1, 0); later.All > s.All+1e-12 {
-			t.Errorf("all stay up with %v for %d steps, with %v for one more", s.All, tau, later.All)
-		}
-		r, err := SetRecover(down, tau)
-		if err != nil || !(r.All >= 0 && r.All <= 1 && r.Any >= 0 && r.Any <= 1) || !(r.Expected <= float64(len(down))) {
-			t.Errorf("%+v, %v", r, err)
 		}
 	})
 }
@@ -156,71 +87,4 @@ func TestForecastErrorProperties(t *testing.T) {
 	if got, err = ForecastError([]ForecastPair{{0, math.MaxFloat64}, {0, math.MaxFloat64}}); err != nil || math.IsNaN(got) {
 		t.Errorf("%v, %v", got, err)
 	}
-}
-
-// Going on from a state reached is going on from the beginning; the limit is the
-// availability; a scale of time does not matter.
-func TestCTMCUpProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		span := rapid.OneOf(rapid.Float64Range(1e-3, 1e6), rapid.SampledFrom([]float64{5e-324, 1e-300, 1e300, math.MaxFloat64}))
-		mttf, mttr := span.Draw(t, "mttf"), span.Draw(t, "mttr")
-		a, b := rapid.Float64Range(0, 1e6).Draw(t, "a"), rapid.Float64Range(0, 1e6).Draw(t, "b")
-		up, err := CTMCUp(mttf, mttr, a, true)
-		down, err2 := CTMCUp(mttf, mttr, a, false)
-		limit, _ := CTMCUp(mttf, mttr, math.Inf(1), true)
-		if err != nil || err2 != nil || !(down >= 0 && down <= limit+1e-12 && limit <= up+1e-12 && up <= 1) {
-			t.Fatalf("up %v, down %v, limit %v, %v %v", up, down, limit, err, err2)
-		}
-		upB, _ := CTMCUp(mttf, mttr, b, true)
-		downB, _ := CTMCUp(mttf, mttr, b, false)
-		both, _ := CTMCUp(mttf, mttr, a+b, true)
-		if math.Abs(both-(up*upB+(1-up)*downB)) > 1e-9 {
-			t.Errorf("p(a+b) = %v, want %v", both, up*upB+(1-up)*downB)
-		}
-	})
-}
-
-func TestAvailabilityProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		span := rapid.OneOf(rapid.Float64Range(0, 1e6), rapid.SampledFrom([]float64{0, 5e-324, 1e300, math.MaxFloat64, math.Inf(1)}))
-		cycles := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Cycle {
-			return Cycle{span.Draw(t, "mttf"), span.Draw(t, "mttr")}
-		}), 0, 8).Draw(t, "cycles")
-		shuffled := rapid.Permutation(cycles).Draw(t, "shuffled")
-		for name, f := range map[string]func([]Cycle) (float64, error){
-			"GAE": GeneralAvailability, "mean": func(c []Cycle) (float64, error) { return MeanAvailability(c, nil) },
-		} {
-			a, err := f(cycles)
-			b, _ := f(shuffled)
-			if err != nil && !errors.Is(err, ErrUndefined) || !(a >= 0 && a <= 1) || !near(a, b) {
-				t.Errorf("%s of %v = %v, %v, shuffled %v", name, cycles, a, err, b)
-			}
-		}
-	})
-}
-
-func TestPolicyProperties(t *testing.T) {
-	standing := rapid.Custom(func(t *rapid.T) Standing {
-		return Standing{
-			grid.SiteID(rapid.StringMatching(`[a-z]{3}`).Draw(t, "site")), rapid.Bool().Draw(t, "up"),
-			rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "p"),
-		}
-	})
-	rapid.Check(t, func(t *rapid.T) {
-		nodes := rapid.SliceOfNDistinct(standing, 0, 10, func(s Standing) grid.SiteID { return s.Site }).Draw(t, "nodes")
-		need, alpha := rapid.IntRange(0, 10).Draw(t, "need"), rapid.Float64Range(0, 1).Draw(t, "alpha")
-		naa, found, err := NAA(nodes, need)
-		again, _, _ := NAA(rapid.Permutation(nodes).Draw(t, "shuffled"), need)
-		if err != nil || found && len(naa) != need || !slices.Equal(naa, again) {
-			t.Fatalf("%v and %v, %v, %v", naa, again, found, err)
-		}
-		nsa, allowed, _ := NSA(nodes, need, alpha)
-		accepted, _ := SAA(float64(need), float64(len(nodes)), alpha)
-		if allowed != (found && accepted) || allowed && !slices.Equal(nsa, naa) {
-			t.Errorf("NSA = %v, %v; SAA %v, NAA %v, %v", nsa, allowed, accepted, naa, found)
-		}
-		if more, _ := SAA(float64(need), float64(len(nodes)+1), alpha); accepted && !more {
-			t.Error("a node more, and the job is rejected")
-		}
-	})
 }

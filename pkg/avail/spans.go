@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // The clock of a week: seconds of local time since Monday, 00:00.
@@ -23,8 +25,8 @@ const (
 	maxZone     = 7 * 24 * 3600                  // the week is a circle
 )
 
-// MaxSpans bounds a History: two years of ten spans a day.
-const MaxSpans = 8192
+// maxSpans bounds a History: two years of ten spans a day.
+const maxSpans = 8192
 
 // WeekSecond is the second of the week at t for a place whose clocks are zone seconds
 // ahead of UTC.
@@ -58,14 +60,14 @@ type Span struct {
 // Validate reports a field that is out of its range.
 func (s Span) Validate() error {
 	if math.IsNaN(s.Week) || s.Week >= WeekSeconds || s.End > EndLeft {
-		return fmt.Errorf("%w: span: want a second of the week and a known ending, have %v", ErrInvalidArgument, s)
+		return fmt.Errorf("%w: span: want a second of the week and a known ending, have %v", argument.ErrInvalid, s)
 	}
-	return errors.Join(amount("age of a span", s.Age), amount("length of a span", s.Seconds), amount("time since a span", s.Ago))
+	return errors.Join(argument.Amount("age of a span", s.Age), argument.Amount("length of a span", s.Seconds), argument.Amount("time since a span", s.Ago))
 }
 
 // History is what is known of a site's past. The order does not matter.
 type History struct {
-	Spans []Span    // at most MaxSpans count, the last ones
+	Spans []Span    // at most maxSpans count, the last ones
 	Downs []float64 // seconds of each time down whose length is known
 }
 
@@ -87,7 +89,7 @@ func (w Window) Contains(week float64) bool {
 func (w Window) Validate() error {
 	for _, v := range []float64{w.From, w.To} {
 		if !(v >= 0 && v <= WeekSeconds) {
-			return fmt.Errorf("%w: window: want seconds of a week, 0 to %v, have %v", ErrInvalidArgument, WeekSeconds, v)
+			return fmt.Errorf("%w: window: want seconds of a week, 0 to %v, have %v", argument.ErrInvalid, WeekSeconds, v)
 		}
 	}
 	return nil

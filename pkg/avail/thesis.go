@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
-// MaxSteps bounds the steps that FailureSum adds up.
-const MaxSteps = 1 << 24
+// maxSteps bounds the steps that FailureSum adds up.
+const maxSteps = 1 << 24
 
 // directSteps is up to which number of steps NodeUp and NodeRecover add up rather
 // than take the closed form, which is the same and quicker.
@@ -24,8 +26,8 @@ func FailureSum(lambda float64, steps int64) (float64, error) {
 	if err := checkSum(lambda, steps); err != nil {
 		return 0, err
 	}
-	if steps > MaxSteps {
-		return 0, fmt.Errorf("%w: steps: want at most %d, have %d; use FailureSumClosed", ErrInvalidArgument, MaxSteps, steps)
+	if steps > maxSteps {
+		return 0, fmt.Errorf("%w: steps: want at most %d, have %d; use FailureSumClosed", argument.ErrInvalid, maxSteps, steps)
 	}
 	sum := 0.0
 	for t := int64(1); t <= steps; t++ {
@@ -63,15 +65,6 @@ func excessOverExpm1(lambda float64) float64 {
 		return lambda * lambda * (1.0/2 - lambda*(1.0/6-lambda*(1.0/24-lambda*(1.0/120-lambda/720))))
 	}
 	return lambda + math.Expm1(-lambda)
-}
-
-// Erlang2 is the probability of at least two failures, 1 - (1+u) e^-u with u =
-// lambda steps: the limit of FailureSum for ever smaller steps.
-func Erlang2(lambda float64, steps int64) (float64, error) {
-	if err := checkSum(lambda, steps); err != nil {
-		return 0, err
-	}
-	return erlang2(lambda * float64(steps)), nil
 }
 
 func erlang2(u float64) float64 {
@@ -117,7 +110,7 @@ func NodeRecover(lambda, unrecoverable float64, tauDown, tau int64) (paper, fixe
 // bothSums is the printed sum over age + tau - 1 steps and the probability of an
 // event in the next tau steps.
 func bothSums(lambda, chance float64, age, tau int64) (sum, next float64, err error) {
-	if err = errors.Join(probability("chance", chance), checkSum(lambda, age), checkSum(lambda, tau)); err != nil {
+	if err = errors.Join(argument.Probability("chance", chance), checkSum(lambda, age), checkSum(lambda, tau)); err != nil {
 		return 0, 0, err
 	}
 	n := max(age, tau) // saturates
@@ -136,14 +129,14 @@ func bothSums(lambda, chance float64, age, tau int64) (sum, next float64, err er
 }
 
 func checkSum(lambda float64, steps int64) error {
-	if err := amount("rate per step", lambda); err != nil {
+	if err := argument.Amount("rate per step", lambda); err != nil {
 		return err
 	}
 	if math.IsInf(lambda, 1) {
-		return fmt.Errorf("%w: rate per step: want a finite number", ErrInvalidArgument)
+		return fmt.Errorf("%w: rate per step: want a finite number", argument.ErrInvalid)
 	}
 	if steps < 0 {
-		return fmt.Errorf("%w: steps: want at least 0, have %d", ErrInvalidArgument, steps)
+		return fmt.Errorf("%w: steps: want at least 0, have %d", argument.ErrInvalid, steps)
 	}
 	return nil
 }

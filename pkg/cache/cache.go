@@ -19,11 +19,11 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// DefaultSize is the number of requirements a site keeps unless told otherwise.
-const DefaultSize = 4096
+// defaultSize is the number of requirements a site keeps unless told otherwise.
+const defaultSize = 4096
 
-// DefaultTTL is how long a requirement is kept unless told otherwise.
-const DefaultTTL = time.Hour
+// defaultTTL is how long a requirement is kept unless told otherwise.
+const defaultTTL = time.Hour
 
 // The part of the entries that one submitter may hold, one in eight, and the part
 // that the site itself may, one in two.
@@ -33,10 +33,10 @@ const (
 )
 
 var (
-	// ErrSubmitter refuses an entry for a job that another submitter announced first.
-	ErrSubmitter = errors.New("the job belongs to another submitter")
-	// ErrTTL refuses an entry that would never be valid.
-	ErrTTL = errors.New("time to live: want more than 0")
+	// errSubmitter refuses an entry for a job that another submitter announced first.
+	errSubmitter = errors.New("the job belongs to another submitter")
+	// errTTL refuses an entry that would never be valid.
+	errTTL = errors.New("time to live: want more than 0")
 )
 
 // Entry is one cached requirement.
@@ -87,38 +87,17 @@ func New[V any](size int, self grid.SiteID) (*Cache[V], error) {
 	}, nil
 }
 
-// Restore is a cache with these entries, as Entries gave them, and the counters as
-// they were. Entries whose time has ended since are left out.
-func Restore[V any](size int, self grid.SiteID, now time.Time, entries []Entry[V], stats Stats) (*Cache[V], error) {
-	c, err := New[V](size, self)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		ttl := e.Expires.Sub(now)
-		if ttl <= 0 {
-			continue
-		}
-		if err := c.Put(now, e.Job, e.Submitter, e.Value, ttl); err != nil {
-			return nil, fmt.Errorf("restore cache: %w", err)
-		}
-		c.SetPlaced(now, e.Job, e.Placed)
-	}
-	c.stats = stats
-	return c, nil
-}
-
 // Put stores the value for ttl, as a job that waits, and makes it the most recently
 // used entry; a value that the job had is replaced. To make room the least recently
 // used entry goes, of the submitter's own if its quota is used up, else of all but
 // the site's own, and placed ones before waiting ones.
 func (c *Cache[V]) Put(now time.Time, job grid.JobID, submitter grid.SiteID, value V, ttl time.Duration) error {
 	if ttl <= 0 {
-		return ErrTTL
+		return errTTL
 	}
 	if old, ok := c.valid(now, job); ok {
 		if old.Submitter != submitter {
-			return fmt.Errorf("put %s: %w", job, ErrSubmitter)
+			return fmt.Errorf("put %s: %w", job, errSubmitter)
 		}
 		c.drop(old)
 	}
@@ -182,10 +161,10 @@ func (c *Cache[V]) Remove(job grid.JobID) bool {
 	return ok
 }
 
-// Expire drops every entry whose time has ended and returns how many. The other
+// expire drops every entry whose time has ended and returns how many. The other
 // methods never show such an entry, so this only gives memory back; it looks at
 // all entries.
-func (c *Cache[V]) Expire(now time.Time) int {
+func (c *Cache[V]) expire(now time.Time) int {
 	before := len(c.entries)
 	for _, job := range c.all.jobs() {
 		c.valid(now, job)

@@ -130,7 +130,7 @@ func TestTimeToLive(t *testing.T) {
 	if got := c.Waiting(at(1)); !slices.Equal(got, []grid.JobID{"b", "c"}) {
 		t.Errorf("waiting = %v", got)
 	}
-	if n := c.Expire(at(2)); n != 1 || c.Len() != 1 {
+	if n := c.expire(at(2)); n != 1 || c.Len() != 1 {
 		t.Errorf("Expire = %d, %d left, want 1 and 1", n, c.Len())
 	}
 	if c.SetPlaced(at(3), "c", true) || c.Remove("c") {
@@ -144,13 +144,13 @@ func TestTimeToLive(t *testing.T) {
 func TestPutRefusals(t *testing.T) {
 	c := newCache(t, 8)
 	put(t, c, 0, "a", "owner")
-	if err := c.Put(at(1), "a", "thief", 9, time.Hour); !errors.Is(err, ErrSubmitter) {
+	if err := c.Put(at(1), "a", "thief", 9, time.Hour); !errors.Is(err, errSubmitter) {
 		t.Errorf("Put by somebody else: error = %v, want ErrSubmitter", err)
 	}
 	if e, _ := c.Peek(at(1), "a"); e.Value != 0 || e.Submitter != "owner" {
 		t.Errorf("the entry changed: %+v", e)
 	}
-	if err := c.Put(at(1), "b", "owner", 9, 0); !errors.Is(err, ErrTTL) {
+	if err := c.Put(at(1), "b", "owner", 9, 0); !errors.Is(err, errTTL) {
 		t.Errorf("Put without time to live: error = %v, want ErrTTL", err)
 	}
 	if err := c.Put(at(4000), "a", "heir", 9, time.Hour); err != nil {
@@ -281,7 +281,7 @@ func TestCacheAgainstItsTwin(t *testing.T) {
 					c.Remove(job)
 					w.list = slices.DeleteFunc(w.list, func(e Entry[int]) bool { return e.Job == job })
 				} else {
-					c.Expire(now)
+					c.expire(now)
 					w.list = slices.DeleteFunc(w.list, func(e Entry[int]) bool { return !now.Before(e.Expires) })
 				}
 			}
@@ -295,39 +295,8 @@ func TestCacheAgainstItsTwin(t *testing.T) {
 	})
 }
 
-func TestEntriesRebuildTheCache(t *testing.T) {
-	c := newCache(t, 16)
-	for i, job := range []grid.JobID{"a", "b", "c", "d", "e"} {
-		put(t, c, i, job, grid.SiteID("s"+job))
-		c.SetPlaced(at(i), job, i%2 == 0)
-	}
-	c.Get(at(5), "a")
-	now := at(10)
-	expired := Entry[int]{Job: "x", Submitter: "sx", Expires: now}
-	copied, err := Restore(16, "", now, append(c.Entries(now), expired), c.Stats())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if copied.Stats() != c.Stats() {
-		t.Errorf("stats = %+v, want %+v", copied.Stats(), c.Stats())
-	}
-	if diff := cmp.Diff(c.Entries(now), copied.Entries(now)); diff != "" {
-		t.Errorf("-old +new:\n%s", diff)
-	}
-}
-
-func TestRestoreRefusals(t *testing.T) {
-	if _, err := Restore[int](0, "", at(0), nil, Stats{}); err == nil {
-		t.Error("no error for size 0")
-	}
-	twice := []Entry[int]{{Job: "a", Submitter: "x", Expires: at(9)}, {Job: "a", Submitter: "y", Expires: at(9)}}
-	if _, err := Restore(8, "", at(0), twice, Stats{}); !errors.Is(err, ErrSubmitter) {
-		t.Errorf("two submitters of one job: error = %v", err)
-	}
-}
-
 func BenchmarkPutFlood(b *testing.B) {
-	c := newCache(b, DefaultSize)
+	c := newCache(b, defaultSize)
 	ids := make([]grid.JobID, 10_000)
 	for i := range ids {
 		ids[i] = grid.JobID(fmt.Sprintf("job%d", i))

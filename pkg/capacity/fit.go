@@ -44,9 +44,9 @@ func (t *Timeline) Earliest(s Search) (Fit, bool) {
 	return t.earliest(s.Need, duration, nanos(s.Window.NotBefore), limit)
 }
 
-// Latest is the place in the window that starts last, and false if there is none. It
+// latest is the place in the window that starts last, and false if there is none. It
 // wants a deadline: without one there is no last place, and none is found.
-func (t *Timeline) Latest(s Search) (Fit, bool) {
+func (t *Timeline) latest(s Search) (Fit, bool) {
 	duration, from := int64(max(s.Duration, 1)), max(nanos(s.Window.NotBefore), t.since)
 	if s.Window.Deadline.IsZero() {
 		return Fit{}, false

@@ -55,7 +55,7 @@ func TestEarliestAndLatest(t *testing.T) {
 		for name, f := range map[string]struct {
 			find          func(Search) (Fit, bool)
 			want, skipped int
-		}{"Earliest": {l.Earliest, c.earliest, c.skipped}, "Latest": {l.Latest, c.latest, c.skippedFromDeadline}} {
+		}{"Earliest": {l.Earliest, c.earliest, c.skipped}, "Latest": {l.latest, c.latest, c.skippedFromDeadline}} {
 			got, found := f.find(s)
 			if found != (f.want != none) || found && (!got.Start.Equal(at(f.want)) || got.Skipped != f.skipped) {
 				t.Errorf("%s(%d cores, %d s, %d to %d) = %v after %d, %v, want %d after %d",
@@ -78,7 +78,7 @@ func TestShortInTurn(t *testing.T) {
 		t.Errorf("Earliest = %v after %d, %v, want 50 s after 5", got.Start.Sub(start), got.Skipped, ok)
 	}
 	s.Window.NotBefore, s.Window.Deadline = time.Time{}, at(49)
-	if got, ok := l.Latest(s); !ok || !got.Start.Equal(at(-2)) || got.Skipped != 5 {
+	if got, ok := l.latest(s); !ok || !got.Start.Equal(at(-2)) || got.Skipped != 5 {
 		t.Errorf("Latest = %v after %d, %v, want -2 s after 5", got.Start.Sub(start), got.Skipped, ok)
 	}
 }
@@ -87,34 +87,34 @@ func TestSearchAtTheEdges(t *testing.T) {
 	l := New(cores(1))
 	far := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := Search{Need: cores(1), Duration: time.Hour}
-	if _, ok := l.Latest(s); ok {
+	if _, ok := l.latest(s); ok {
 		t.Error("Latest without a deadline finds a place")
 	}
 	if got, ok := l.Earliest(s); !ok || got.Skipped != 0 {
 		t.Errorf("Earliest without a window = %+v, %v", got, ok)
 	}
 	s.Window.Deadline = far
-	if _, ok := l.Latest(s); !ok {
+	if _, ok := l.latest(s); !ok {
 		t.Error("Latest before a far deadline finds nothing")
 	}
 	s.Window.Deadline = time.Date(1, 1, 1, 0, 0, 0, 1, time.UTC)
 	if got, ok := l.Earliest(s); ok {
 		t.Errorf("Earliest before a deadline long past = %+v", got)
 	}
-	if err := l.Reserve(cores(1), far, far.Add(time.Hour)); err != nil || l.Check() != nil {
+	if err := l.reserve(cores(1), far, far.Add(time.Hour)); err != nil || l.Check() != nil {
 		t.Errorf("Reserve at the end of time: %v, %v", err, l.Check())
 	}
 	reserve(t, l, cores(1), 0, 10)
 	s.Window = grid.Window{Deadline: at(5)}
-	if got, ok := l.Latest(s); !ok || !got.Start.Equal(at(0).Add(-time.Hour)) || got.Skipped != 1 {
+	if got, ok := l.latest(s); !ok || !got.Start.Equal(at(0).Add(-time.Hour)) || got.Skipped != 1 {
 		t.Errorf("Latest = %+v, %v, want an hour before the reservation", got, ok)
 	}
 	l.Forget(at(-60))
-	if got, ok := l.Latest(s); ok {
+	if got, ok := l.latest(s); ok {
 		t.Errorf("Latest = %+v, in what is forgotten", got)
 	}
 	s.Duration = -time.Second
-	if got, ok := l.Latest(s); !ok || !got.Start.Equal(at(0).Add(-1)) {
+	if got, ok := l.latest(s); !ok || !got.Start.Equal(at(0).Add(-1)) {
 		t.Errorf("Latest of a nanosecond = %+v, %v", got, ok)
 	}
 }
@@ -125,7 +125,7 @@ func TestPeak(t *testing.T) {
 		from, to int
 		want     int64
 	}{{0, 10, 0}, {0, 11, 3}, {20, 26, 4}, {30, 40, 2}, {40, 99, 0}} {
-		if got := l.Peak(at(c.from), at(c.to)).MilliCPUs; got != c.want {
+		if got := l.peak(at(c.from), at(c.to)).MilliCPUs; got != c.want {
 			t.Errorf("Peak(%d, %d) = %d, want %d", c.from, c.to, got, c.want)
 		}
 	}

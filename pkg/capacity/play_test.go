@@ -79,7 +79,7 @@ func (g *game) window() booking {
 }
 
 func (g *game) reserve(b booking) {
-	err := g.line.Reserve(b.need, at(b.from), at(b.to))
+	err := g.line.reserve(b.need, at(b.from), at(b.to))
 	if want := enough(g.twin.free(b.from, b.to), b.need); (err == nil) != want {
 		g.t.Fatalf("Reserve(%+v): %v, want room %v", b, err, want)
 	}
@@ -110,7 +110,7 @@ func (g *game) release() {
 func (g *game) resize() {
 	b := &g.booked[g.random.IntN(len(g.booked))]
 	to := b.from + 1 + g.random.IntN(g.seconds-b.from)
-	err := g.line.Resize(b.need, at(b.to), at(to))
+	err := g.line.resize(b.need, at(b.to), at(to))
 	if to > b.to && (err == nil) != enough(g.twin.free(b.to, to), b.need) || to <= b.to && err != nil {
 		g.t.Fatalf("Resize(%+v to %d): %v", *b, to, err)
 	}
@@ -150,7 +150,7 @@ func (g *game) search() {
 		}
 	}
 	early, found := g.line.Earliest(s)
-	late, foundLate := g.line.Latest(s)
+	late, foundLate := g.line.latest(s)
 	if found != (first >= 0) || found && !early.Start.Equal(at(first)) {
 		g.t.Fatalf("Earliest(%+v) = %v, %v, want second %d", s, early.Start.Sub(start), found, first)
 	}

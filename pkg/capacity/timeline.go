@@ -11,8 +11,8 @@
 // Management System", section 2, and of OpenCCS' planning (D. Battre et al.,
 // "Planning-based Scheduling for SLA-awareness and Grid Integration").
 //
-// The steps stand in a balanced tree (tree.go). With n reservations each of Reserve,
-// Force, Release, Resize, Free, Peak, FirstShort, NextChange and Forget takes O(log n),
+// The steps stand in a balanced tree (tree.go). With n reservations each of reserve,
+// Force, Release, resize, Free, Peak, FirstShort, NextChange and Forget takes O(log n),
 // a search for a place O((k+1) log n), where k is how many stretches it had to skip
 // because something was short there, and Clone and SetTotal O(1).
 package capacity
@@ -30,8 +30,8 @@ import (
 var (
 	// ErrFull refuses a reservation that would take more than is free.
 	ErrFull = errors.New("not enough capacity free in the window")
-	// ErrNotReserved refuses to release more than was reserved.
-	ErrNotReserved = errors.New("more released than was reserved in the window")
+	// errNotReserved refuses to release more than was reserved.
+	errNotReserved = errors.New("more released than was reserved in the window")
 	// ErrInvalid refuses a window that does not end after its start or an amount
 	// below 0.
 	ErrInvalid = errors.New("invalid window or amount")
@@ -82,13 +82,13 @@ func (t *Timeline) Free(start, end time.Time) grid.Resources {
 	return t.extent(from, to).least
 }
 
-// Peak is the most that is reserved at an instant of [start, end), field by field.
-func (t *Timeline) Peak(start, end time.Time) grid.Resources {
+// peak is the most that is reserved at an instant of [start, end), field by field.
+func (t *Timeline) peak(start, end time.Time) grid.Resources {
 	return t.total.Sub(t.Free(start, end))
 }
 
-// Reserve takes need out of [start, end), or nothing at all and ErrFull.
-func (t *Timeline) Reserve(need grid.Resources, start, end time.Time) error {
+// reserve takes need out of [start, end), or nothing at all and ErrFull.
+func (t *Timeline) reserve(need grid.Resources, start, end time.Time) error {
 	if err := check(need, start, end); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (t *Timeline) Force(need grid.Resources, start, end time.Time) error {
 }
 
 // Release gives back what was reserved in [start, end), or nothing at all and
-// ErrNotReserved. What lies before a Forget is gone already and not an error.
+// errNotReserved. What lies before a Forget is gone already and not an error.
 func (t *Timeline) Release(need grid.Resources, start, end time.Time) error {
 	if err := check(need, start, end); err != nil {
 		return err
@@ -122,18 +122,18 @@ func (t *Timeline) Release(need grid.Resources, start, end time.Time) error {
 		return nil
 	}
 	if used := t.total.Sub(t.extent(from, to).most); !used.Fits(need) {
-		return fmt.Errorf("release %+v: %w: %+v is reserved", need, ErrNotReserved, used)
+		return fmt.Errorf("release %+v: %w: %+v is reserved", need, errNotReserved, used)
 	}
 	t.add(need, from, to)
 	return nil
 }
 
-// Resize moves the end of a reservation that began before both ends. A later end
+// resize moves the end of a reservation that began before both ends. A later end
 // needs free capacity like a reservation of its own.
-func (t *Timeline) Resize(need grid.Resources, end, newEnd time.Time) error {
+func (t *Timeline) resize(need grid.Resources, end, newEnd time.Time) error {
 	switch c := newEnd.Compare(end); {
 	case c > 0:
-		return t.Reserve(need, end, newEnd)
+		return t.reserve(need, end, newEnd)
 	case c < 0:
 		return t.Release(need, newEnd, end)
 	default:

@@ -19,7 +19,7 @@ func cores(n int64) grid.Resources { return grid.Resources{MilliCPUs: n} }
 
 func reserve(t *testing.T, l *Timeline, need grid.Resources, from, to int) {
 	t.Helper()
-	if err := l.Reserve(need, at(from), at(to)); err != nil {
+	if err := l.reserve(need, at(from), at(to)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -28,7 +28,7 @@ func TestWindowsAreHalfOpen(t *testing.T) {
 	l := New(cores(4))
 	reserve(t, l, cores(4), 10, 20)
 	reserve(t, l, cores(4), 20, 30)
-	if err := l.Reserve(cores(1), at(0), at(11)); !errors.Is(err, ErrFull) {
+	if err := l.reserve(cores(1), at(0), at(11)); !errors.Is(err, ErrFull) {
 		t.Errorf("Reserve into a full window: error = %v, want ErrFull", err)
 	}
 	for _, c := range []struct {
@@ -52,15 +52,15 @@ func TestRefusals(t *testing.T) {
 	reserve(t, l, cores(2), 0, 10)
 	before := l.Clone()
 	for name, c := range map[string]struct{ got, want error }{
-		"release more than reserved": {l.Release(cores(3), at(0), at(10)), ErrNotReserved},
-		"release longer":             {l.Release(cores(2), at(0), at(11)), ErrNotReserved},
-		"release never reserved":     {l.Release(cores(1), at(10), at(11)), ErrNotReserved},
-		"reserve too much":           {l.Reserve(cores(3), at(9), at(99)), ErrFull},
-		"empty window":               {l.Reserve(cores(1), at(1), at(1)), ErrInvalid},
-		"negative amount":            {l.Reserve(cores(-1), at(0), at(1)), ErrInvalid},
+		"release more than reserved": {l.Release(cores(3), at(0), at(10)), errNotReserved},
+		"release longer":             {l.Release(cores(2), at(0), at(11)), errNotReserved},
+		"release never reserved":     {l.Release(cores(1), at(10), at(11)), errNotReserved},
+		"reserve too much":           {l.reserve(cores(3), at(9), at(99)), ErrFull},
+		"empty window":               {l.reserve(cores(1), at(1), at(1)), ErrInvalid},
+		"negative amount":            {l.reserve(cores(-1), at(0), at(1)), ErrInvalid},
 		"negative by force":          {l.Force(cores(-1), at(0), at(1)), ErrInvalid},
 		"negative release":           {l.Release(cores(-1), at(0), at(1)), ErrInvalid},
-		"longer than free":           {l.Resize(cores(5), at(10), at(20)), ErrFull},
+		"longer than free":           {l.resize(cores(5), at(10), at(20)), ErrFull},
 	} {
 		if !errors.Is(c.got, c.want) {
 			t.Errorf("%s: error = %v, want %v", name, c.got, c.want)
@@ -75,7 +75,7 @@ func TestResize(t *testing.T) {
 	l := New(cores(4))
 	reserve(t, l, cores(3), 0, 10)
 	for _, end := range [][2]int{{10, 15}, {15, 15}, {15, 5}} {
-		if err := l.Resize(cores(3), at(end[0]), at(end[1])); err != nil {
+		if err := l.resize(cores(3), at(end[0]), at(end[1])); err != nil {
 			t.Fatalf("Resize %v: %v", end, err)
 		}
 	}
@@ -127,10 +127,10 @@ func TestSetTotalKeepsReservations(t *testing.T) {
 	if got := l.Free(at(0), at(10)).MilliCPUs; got != -1 {
 		t.Errorf("free = %d, want -1", got)
 	}
-	if err := l.Reserve(cores(1), at(0), at(5)); !errors.Is(err, ErrFull) {
+	if err := l.reserve(cores(1), at(0), at(5)); !errors.Is(err, ErrFull) {
 		t.Errorf("Reserve where too much is taken: error = %v, want ErrFull", err)
 	}
-	if err := l.Reserve(grid.Resources{DiskBytes: 9}, at(0), at(5)); err != nil {
+	if err := l.reserve(grid.Resources{DiskBytes: 9}, at(0), at(5)); err != nil {
 		t.Errorf("Reserve of what there is enough of: %v", err)
 	}
 	if got, ok := l.EarliestFit(cores(2), time.Second, at(0), time.Time{}); !ok || !got.Equal(at(10)) {
@@ -170,7 +170,7 @@ func TestForget(t *testing.T) {
 func TestFarTimes(t *testing.T) {
 	l := New(cores(4))
 	far := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-	if err := l.Reserve(cores(4), time.Time{}, far); err != nil {
+	if err := l.reserve(cores(4), time.Time{}, far); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.Free(at(0), at(1)).MilliCPUs; got != 0 {
@@ -255,7 +255,7 @@ func TestTimelineAgainstSlots(t *testing.T) {
 			b := booking{amounts().Draw(t, "need"), from, rapid.IntRange(from+1, horizon-1).Draw(t, "to")}
 			switch op := rapid.IntRange(0, 5).Draw(t, "operation"); {
 			case op <= 2:
-				err := l.Reserve(b.need, at(b.from), at(b.to))
+				err := l.reserve(b.need, at(b.from), at(b.to))
 				if want := enough(twin.free(b.from, b.to), b.need); (err == nil) != want {
 					t.Fatalf("Reserve(%+v): %v, want room %v", b, err, want)
 				}

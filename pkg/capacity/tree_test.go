@@ -39,7 +39,7 @@ func TestCloneIsAnother(t *testing.T) {
 			t.Fatalf("line %d: %v", i, err)
 		}
 		for second := range 200 {
-			if got := l.Peak(at(second), at(second+1)).MilliCPUs; got != twins[i][second] {
+			if got := l.peak(at(second), at(second+1)).MilliCPUs; got != twins[i][second] {
 				t.Fatalf("line %d, second %d: %d taken, want %d", i, second, got, twins[i][second])
 			}
 		}
@@ -105,21 +105,21 @@ func BenchmarkTimeline(b *testing.B) {
 		}
 		each("reserve+release", func() {
 			from := somewhere()
-			if l.Reserve(cores(1), from, from.Add(time.Minute)) == nil {
+			if l.reserve(cores(1), from, from.Add(time.Minute)) == nil {
 				_ = l.Release(cores(1), from, from.Add(time.Minute))
 			}
 		})
 		each("resize", func() {
 			end := somewhere()
-			if l.Resize(cores(1), end, end.Add(time.Minute)) == nil {
-				_ = l.Resize(cores(1), end.Add(time.Minute), end)
+			if l.resize(cores(1), end, end.Add(time.Minute)) == nil {
+				_ = l.resize(cores(1), end.Add(time.Minute), end)
 			}
 		})
 		each("peak", func() {
 			from := somewhere()
-			l.Peak(from, from.Add(last/10))
+			l.peak(from, from.Add(last/10))
 		})
-		for name, find := range map[string]func(Search) (Fit, bool){"earliest": l.Earliest, "latest": l.Latest} {
+		for name, find := range map[string]func(Search) (Fit, bool){"earliest": l.Earliest, "latest": l.latest} {
 			b.Run(fmt.Sprintf("%s/n=%d", name, n), func(b *testing.B) {
 				skipped := 0
 				for b.Loop() {
@@ -134,7 +134,7 @@ func BenchmarkTimeline(b *testing.B) {
 		each("clone+reserve", func() {
 			c := l.Clone()
 			from := somewhere()
-			_ = c.Reserve(cores(1), from, from.Add(time.Minute))
+			_ = c.reserve(cores(1), from, from.Add(time.Minute))
 		})
 	}
 }
@@ -147,7 +147,7 @@ func busy(b *testing.B, n int) (l *Timeline, last time.Duration) {
 	last = time.Duration(n) * 5 * time.Second
 	for range n {
 		from := start.Add(time.Duration(r.Int64N(int64(last))))
-		_ = l.Reserve(cores(1+r.Int64N(8)), from, from.Add(time.Duration(r.Int64N(int64(18*time.Minute)))))
+		_ = l.reserve(cores(1+r.Int64N(8)), from, from.Add(time.Duration(r.Int64N(int64(18*time.Minute)))))
 	}
 	return l, last
 }

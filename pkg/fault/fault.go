@@ -19,37 +19,19 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Entry is what a ledger knows of one site.
-type Entry struct {
+// entry is what a ledger knows of one site.
+type entry struct {
 	Site  grid.SiteID
 	Index int64 // never 0: a site that is not in the ledger has index 0
 }
 
-// Ledger holds the fault index of each site. The zero value is empty, ready, and
-// has the floor of 0. A ledger has one owner; it holds an entry for each site that
+// Ledger holds the fault index of each site. The zero value is empty and ready.
+// An index never falls below 0. A ledger has one owner; it holds an entry for each site that
 // failed more than it succeeded, so its owner bounds it by counting only sites to
 // which it gave work. Counting an attempt once, when its success arrives after
 // its time ran out, is the owner's business too.
 type Ledger struct {
-	floor   int64
-	entries []Entry // ascending by site
-}
-
-// Unbounded is an empty ledger without a floor, as the paper has it.
-func Unbounded() Ledger { return Bounded(math.MinInt64) }
-
-// Bounded is an empty ledger with any floor: what the index of a site that was
-// counted never falls below.
-func Bounded(floor int64) Ledger { return Ledger{floor: floor} }
-
-// Restore is a ledger with the floor of 0 and these entries, as Entries gave them.
-// Entries below the floor count as 0; of two for one site the later holds.
-func Restore(entries []Entry) Ledger {
-	var l Ledger
-	for _, e := range entries {
-		l.set(e.Site, e.Index)
-	}
-	return l
+	entries []entry // ascending by site
 }
 
 // Missed counts a missed response window, a lost lease, or a fault that somebody
@@ -60,14 +42,12 @@ func (l *Ledger) Missed(site grid.SiteID, weight int64) {
 		return
 	}
 	index := l.Index(site)
-	l.set(site, index+min(weight, math.MaxInt64-max(index, 0))) // saturates
+	l.set(site, index+min(weight, math.MaxInt64-index)) // saturates
 }
 
-// Succeeded counts a success: the site's index falls by 1, not below the floor.
+// Succeeded counts a success: the site's index falls by 1, not below 0.
 func (l *Ledger) Succeeded(site grid.SiteID) {
-	if index := l.Index(site); index > math.MinInt64 {
-		l.set(site, index-1)
-	}
+	l.set(site, l.Index(site)-1)
 }
 
 // Index is the site's fault index; 0 for a site never counted.
@@ -78,20 +58,20 @@ func (l *Ledger) Index(site grid.SiteID) int64 {
 	return 0
 }
 
-// Entries is a copy of what there is to keep, ascending by site.
-func (l *Ledger) Entries() []Entry { return slices.Clone(l.entries) }
+// list is a copy of what there is to keep, ascending by site.
+func (l *Ledger) list() []entry { return slices.Clone(l.entries) }
 
-// Clone is a ledger that shares nothing with this one.
-func (l *Ledger) Clone() Ledger {
-	return Ledger{floor: l.floor, entries: slices.Clone(l.entries)}
+// clone is a ledger that shares nothing with this one.
+func (l *Ledger) clone() Ledger {
+	return Ledger{entries: slices.Clone(l.entries)}
 }
 
 func (l *Ledger) find(site grid.SiteID) (int, bool) {
-	return slices.BinarySearchFunc(l.entries, site, func(e Entry, s grid.SiteID) int { return cmp.Compare(e.Site, s) })
+	return slices.BinarySearchFunc(l.entries, site, func(e entry, s grid.SiteID) int { return cmp.Compare(e.Site, s) })
 }
 
 func (l *Ledger) set(site grid.SiteID, index int64) {
-	index = max(index, l.floor)
+	index = max(index, 0)
 	at, known := l.find(site)
 	switch {
 	case index == 0 && known:
@@ -100,7 +80,7 @@ func (l *Ledger) set(site grid.SiteID, index int64) {
 	case known:
 		l.entries[at].Index = index
 	default:
-		l.entries = slices.Insert(l.entries, at, Entry{site, index})
+		l.entries = slices.Insert(l.entries, at, entry{site, index})
 	}
 }
 
@@ -121,9 +101,9 @@ type Candidate struct {
 	Z        float64 // availability index, 0 is best
 }
 
-// Sort is the candidates in the order in which they should be tried. The argument
+// sort is the candidates in the order in which they should be tried. The argument
 // is left as it is.
-func (l *Ledger) Sort(order Order, candidates []Candidate) []Candidate {
+func (l *Ledger) sort(order Order, candidates []Candidate) []Candidate {
 	sorted := slices.Clone(candidates)
 	slices.SortFunc(sorted, func(a, b Candidate) int { return l.compare(order, a, b) })
 	return sorted

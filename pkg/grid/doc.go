@@ -7,4 +7,18 @@
 // floating-point operations per second); links in bit/s; processors in
 // thousandths of a core. Quantities that are planned with are integers, so that
 // reserving and releasing never drifts; the indices of pkg/index are float64.
+//
+// Where to look:
+//
+//	ids.go          sites, jobs, tasks, attempts, tokens, content
+//	resources.go    amounts of a machine
+//	dimension.go    the axes of the virtual map
+//	requirement.go  what one task asks of a site
+//	job.go          what a user submits
+//	task.go         one task of it; phases, ends and outputs
+//	placing.go      how a job's tasks are placed: split, overrun, unattended
+//	scheduling.go   the words of a site's plan: policies, backfilling
+//	offer.go        a site's answer and its place in the map
+//	reason.go       why a site refuses
+//	text.go         sizes, rates and durations as people write them
 package grid

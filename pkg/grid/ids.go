@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -142,12 +143,9 @@ func (t TaskID) String() string {
 // Validate reports whether the task's job has the form of a JobID.
 func (t TaskID) Validate() error { return t.Job.Validate() }
 
-// Less orders tasks by job, then by index.
-func (t TaskID) Less(u TaskID) bool {
-	if t.Job != u.Job {
-		return t.Job < u.Job
-	}
-	return t.Index < u.Index
+// Compare orders tasks by job, then by index: -1, 0 or 1.
+func (t TaskID) Compare(u TaskID) int {
+	return cmp.Or(cmp.Compare(t.Job, u.Job), cmp.Compare(t.Index, u.Index))
 }
 
 // ParseTaskID reads JOB or JOB.INDEX; JOB alone is task 0.
@@ -191,12 +189,9 @@ func ParseAttemptID(text string) (AttemptID, error) {
 	return attempt, attempt.Validate()
 }
 
-// Less orders attempts by task, then by token.
-func (a AttemptID) Less(b AttemptID) bool {
-	if a.Task != b.Task {
-		return a.Task.Less(b.Task)
-	}
-	return a.Token < b.Token
+// Compare orders attempts by task, then by token: -1, 0 or 1.
+func (a AttemptID) Compare(b AttemptID) int {
+	return cmp.Or(a.Task.Compare(b.Task), cmp.Compare(a.Token, b.Token))
 }
 
 // Validate reports whether the task is valid and the token at least 1.

@@ -184,7 +184,7 @@ type Job struct {
 // Limits on what a job may hold; bulk goes through the data room.
 const (
 	MaxTasks    = 100_000   // tasks of one job
-	MaxArgs     = 1_024     // arguments, variables, inputs or outputs of a task
+	maxArgs     = 1_024     // arguments, variables, inputs or outputs of a task
 	MaxSpecText = 128 << 10 // bytes of all texts of a Spec
 	MinTTL      = 10 * time.Millisecond
 	MaxTTL      = 5 * time.Minute
@@ -228,8 +228,8 @@ func (s Spec) Validate() error {
 	if len(s.Name) > maxName {
 		return invalidf("name: longer than %d bytes", maxName)
 	}
-	if len(s.Args) > MaxArgs || len(s.Env) > MaxArgs || len(s.Outputs) > MaxArgs {
-		return invalidf("args, env, outputs: more than %d", MaxArgs)
+	if len(s.Args) > maxArgs || len(s.Env) > maxArgs || len(s.Outputs) > maxArgs {
+		return invalidf("args, env, outputs: more than %d", maxArgs)
 	}
 	if s.textBytes() > MaxSpecText {
 		return invalidf("the job's texts take more than %d bytes; put data into inputs", MaxSpecText)
@@ -283,8 +283,8 @@ func (s Spec) textBytes() int {
 }
 
 func validateInputs(inputs []Input) error {
-	if len(inputs) > MaxArgs {
-		return invalidf("inputs: more than %d", MaxArgs)
+	if len(inputs) > maxArgs {
+		return invalidf("inputs: more than %d", maxArgs)
 	}
 	for _, in := range inputs {
 		err := firstError(validatePath("input", in.Path), in.CID.Validate(),

@@ -47,8 +47,8 @@ func (r Requirement) Validate() error {
 	if len(r.Project) > maxProject {
 		return invalidf("project: longer than %d bytes", maxProject)
 	}
-	if len(r.Sources) > MaxArgs {
-		return invalidf("data sources: more than %d", MaxArgs)
+	if len(r.Sources) > maxArgs {
+		return invalidf("data sources: more than %d", maxArgs)
 	}
 	for _, s := range r.Sources {
 		if err := s.Validate(); err != nil {

@@ -112,7 +112,7 @@ func (e Exit) Validate() error {
 	if len(e.Text) > 1<<10 {
 		return invalidf("exit text: longer than 1 KiB")
 	}
-	if e.Wall < 0 || len(e.Outputs) > MaxArgs {
+	if e.Wall < 0 || len(e.Outputs) > maxArgs {
 		return invalidf("exit: negative time or too many outputs")
 	}
 	for _, out := range e.Outputs {

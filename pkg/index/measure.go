@@ -191,7 +191,7 @@ func Measure(req grid.Requirement, site Site) (grid.Parts, grid.Refusal, bool) {
 func computation(req *grid.Requirement, site *Site, mflops int64) float64 {
 	need, free := &req.Need, &site.Free
 	term := func(k float64, offered, required int64) float64 {
-		r := ratio(float64(max(offered, 0)), float64(required))
+		r := Ratio(float64(max(offered, 0)), float64(required))
 		return k * r * r
 	}
 	return math.Sqrt(term(req.Weights.C, mflops, need.MFLOPS) +

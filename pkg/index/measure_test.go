@@ -268,36 +268,6 @@ func TestMeasureAlwaysMakesAValidAnswer(t *testing.T) {
 	})
 }
 
-// Measure agrees with the exact layer.
-func TestMeasureAgreesWithTheExactLayer(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		req, site := randomCase(t)
-		req.Need = grid.Resources{MilliCPUs: 1, MemoryBytes: 1, DiskBytes: 1, MFLOPS: req.Need.MFLOPS}
-		site.Capability.Total = grid.Resources{MilliCPUs: 9, MemoryBytes: 9, DiskBytes: 9, MFLOPS: 9}
-		site.Free = grid.Resources{MilliCPUs: 9, MemoryBytes: 9, DiskBytes: 9, MFLOPS: max(site.Free.MFLOPS, 1)}
-		parts, refusal, ok := Measure(req, site)
-		if !ok {
-			t.Fatalf("refused: %+v", refusal)
-		}
-		f := TaskMFLOPS(req.Need, site.Free, site.Capability.CoreMFLOPS)
-		x, err := ComputationIndex([]Dimension{
-			{float64(f), float64(req.Need.MFLOPS), req.Weights.C},
-			{float64(site.PotentialBps), float64(sourcePotential(req.Sources)), req.Weights.P},
-		}, ModeWeight, false)
-		if err != nil || !near(x, parts.X) {
-			t.Errorf("x = %v, want %v (%v)", parts.X, x, err)
-		}
-		src := site.Sources[0]
-		transfer := Transfer{Bytes: float64(src.Bytes), Local: src.Local, Link: KnownRate(float64(linkBps(src.DownBps, src.UpBps)))}
-		if site.Capability.DiskBps > 0 {
-			transfer.Disk = KnownRate(float64(site.Capability.DiskBps))
-		}
-		if y, err := DataIndex(transfer, req.Runtime.Seconds()); err != nil || !near(y, parts.Y) {
-			t.Errorf("y = %v, want %v (%v)", parts.Y, y, err)
-		}
-	})
-}
-
 // A better site is never further away.
 func TestMeasureIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

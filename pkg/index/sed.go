@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -24,8 +25,8 @@ type Reservation struct {
 }
 
 func (r Reservation) validate() error {
-	return errors.Join(amount("rank", r.Rank), amount("start", r.StartSeconds),
-		amount("transfer time", r.TransferSeconds), amount("run time", r.RuntimeSeconds))
+	return errors.Join(argument.Amount("rank", r.Rank), argument.Amount("start", r.StartSeconds),
+		argument.Amount("transfer time", r.TransferSeconds), argument.Amount("run time", r.RuntimeSeconds))
 }
 
 // finish is when the task would end: it starts when it may and has its inputs.
@@ -59,7 +60,7 @@ type Choice struct {
 // that starts first may have the longest transfer and the slowest processor.
 func ShortestExpectedDelay(candidates []Reservation, top int, mode DelayMode) (Choice, bool, error) {
 	if top < 0 || mode > DelayPaper {
-		return Choice{}, false, fmt.Errorf("%w: top %d in mode %d", ErrInvalidArgument, top, mode)
+		return Choice{}, false, fmt.Errorf("%w: top %d in mode %d", argument.ErrInvalid, top, mode)
 	}
 	for _, c := range candidates {
 		if err := c.validate(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -40,13 +41,13 @@ func TestShortestExpectedDelayRefuses(t *testing.T) {
 	for i, c := range []Reservation{
 		{Rank: math.NaN()}, {StartSeconds: -1}, {TransferSeconds: -1}, {RuntimeSeconds: math.NaN()},
 	} {
-		if _, _, err := ShortestExpectedDelay([]Reservation{{}, c}, 1, DelayFixed); !errors.Is(err, ErrInvalidArgument) {
-			t.Errorf("case %d: error = %v, want ErrInvalidArgument", i, err)
+		if _, _, err := ShortestExpectedDelay([]Reservation{{}, c}, 1, DelayFixed); !errors.Is(err, argument.ErrInvalid) {
+			t.Errorf("case %d: error = %v, want argument.ErrInvalid", i, err)
 		}
 	}
 	for _, args := range [][2]int{{-1, 0}, {1, 2}} {
-		if _, _, err := ShortestExpectedDelay(nil, args[0], DelayMode(args[1])); !errors.Is(err, ErrInvalidArgument) {
-			t.Errorf("%v: error = %v, want ErrInvalidArgument", args, err)
+		if _, _, err := ShortestExpectedDelay(nil, args[0], DelayMode(args[1])); !errors.Is(err, argument.ErrInvalid) {
+			t.Errorf("%v: error = %v, want argument.ErrInvalid", args, err)
 		}
 	}
 }
@@ -79,4 +80,8 @@ func TestShortestExpectedDelayProperties(t *testing.T) {
 			}
 		}
 	})
+}
+
+func amounts() *rapid.Generator[float64] {
+	return rapid.OneOf(rapid.Float64Range(0, 1e12), rapid.SampledFrom([]float64{0, 1, 1e-300, 1e300, math.Inf(1)}))
 }

@@ -13,8 +13,8 @@ import (
 // commitment; 0 is no offer. An attempt whose start is not after now has begun,
 // unless it awaits data; the start may be past, as that of a firm offer which was
 // awarded a little later. It fails with ErrFull if the place is taken, with ErrFirm or
-// ErrShare if a limit is reached, with ErrDeadline if it would end too late and with
-// ErrWithin if there is no such reservation, and then changes nothing; what keeps
+// errShare if a limit is reached, with errDeadline if it would end too late and with
+// errWithin if there is no such reservation, and then changes nothing; what keeps
 // within the share of a firm offer always fits.
 func (p *Planner) Commit(now time.Time, c Commitment, number uint64) error {
 	p.settle(now)
@@ -62,13 +62,13 @@ func (p *Planner) admit(now time.Time, c *Commitment) error {
 	}
 	switch {
 	case p.entries[c.Attempt] != nil:
-		return ErrAttempt
+		return errAttempt
 	case !c.End.After(now):
-		return ErrPast
+		return errPast
 	case !c.valid():
 		return capacity.ErrInvalid
 	case c.Within != (grid.AttemptID{}) && !p.mayUse(c.Within, c.Submitter):
-		return ErrWithin
+		return errWithin
 	}
 	c.Made, c.Suspended, c.Overran, c.Stopped, c.Late, c.Borrows, c.Left = now, false, false, false, false, false, 0
 	c.AwaitsData = c.AwaitsData && !c.Holds
@@ -86,7 +86,7 @@ func (p *Planner) bound(c *Commitment) error {
 			c.LatestStart = latest
 		}
 		if c.Deadline.IsZero() || c.Start.After(c.LatestStart) {
-			return ErrDeadline
+			return errDeadline
 		}
 	case ClassVarTime:
 	}

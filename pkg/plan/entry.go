@@ -172,7 +172,7 @@ func (q *queue) Len() int { return len(*q) }
 // Less is for container/heap.
 func (q *queue) Less(i, j int) bool {
 	a, b := (*q)[i], (*q)[j]
-	return cmp.Or(a.due.Compare(b.due), compareAttempts(a.Attempt, b.Attempt)) < 0
+	return cmp.Or(a.due.Compare(b.due), a.Attempt.Compare(b.Attempt)) < 0
 }
 
 // Swap is for container/heap.
@@ -197,15 +197,4 @@ func (q *queue) Pop() any {
 	old[last] = nil
 	*q, e.queue = old[:last], -1
 	return e
-}
-
-func compareAttempts(a, b grid.AttemptID) int {
-	switch {
-	case a.Less(b):
-		return -1
-	case b.Less(a):
-		return 1
-	default:
-		return 0
-	}
 }

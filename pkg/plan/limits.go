@@ -126,7 +126,7 @@ func (p *Planner) withinLimits(c claim, s span) error {
 		case key.kind == limitPromises || key.kind == limitOthers:
 			return ErrFirm
 		default:
-			return ErrShare
+			return errShare
 		}
 	}
 	return nil

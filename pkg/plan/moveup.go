@@ -99,7 +99,7 @@ func (r *room) standing() []*entry {
 		}
 	}
 	slices.SortFunc(list, func(a, b *entry) int {
-		return cmp.Or(a.Made.Compare(b.Made), compareAttempts(a.Attempt, b.Attempt))
+		return cmp.Or(a.Made.Compare(b.Made), a.Attempt.Compare(b.Attempt))
 	})
 	return list
 }

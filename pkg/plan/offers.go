@@ -17,15 +17,15 @@ import (
 // eighth of all open offers, and the others together leave an eighth to the site:
 // ErrQuota. Promises and firm offers to others hold no more than Config.Strangers,
 // and all of them no more than Config.Promised: ErrFirm. What is held counts in
-// the shares of submitter and project: ErrShare. In a reservation that is not there,
-// or is another's, there is no offer: ErrWithin.
+// the shares of submitter and project: errShare. In a reservation that is not there,
+// or is another's, there is no offer: errWithin.
 func (p *Planner) Open(now time.Time, ask Ask, quote Quote, firm bool, validity time.Duration) (Offer, error) {
 	p.settle(now)
 	if validity <= 0 {
-		return Offer{}, fmt.Errorf("open offer: %w", ErrOffer)
+		return Offer{}, fmt.Errorf("open offer: %w", errOffer)
 	}
 	if ask.Within != (grid.AttemptID{}) && !p.mayUse(ask.Within, ask.Submitter) {
-		return Offer{}, fmt.Errorf("open offer: %w", ErrWithin)
+		return Offer{}, fmt.Errorf("open offer: %w", errWithin)
 	}
 	o := Offer{
 		Number: p.next, Submitter: ask.Submitter, Job: ask.Job, Quote: quote, Firm: firm, Expires: now.Add(validity),

@@ -23,7 +23,7 @@ func (p *Planner) byPolicy(a, b *entry) int {
 		order = compareTimes(a.slackEnd(), b.slackEnd())
 	case grid.PolicyFCFS:
 	}
-	return cmp.Or(order, a.Made.Compare(b.Made), compareAttempts(a.Attempt, b.Attempt))
+	return cmp.Or(order, a.Made.Compare(b.Made), a.Attempt.Compare(b.Attempt))
 }
 
 // slackEnd is the latest start that its deadline allows, with the run that is left.

@@ -313,7 +313,7 @@ func TestPaperOverestimate(t *testing.T) {
 	}
 	put(t, p, 0, draft(commitmentOf(2, a, q)))
 	c := commitmentOf(3, a, q)
-	if c.Start, c.End = at(50), at(70); !errors.Is(p.Commit(at(0), c, 0), ErrDeadline) {
+	if c.Start, c.End = at(50), at(70); !errors.Is(p.Commit(at(0), c, 0), errDeadline) {
 		t.Error("a start after the latest one is committed")
 	}
 }

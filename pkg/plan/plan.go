@@ -11,8 +11,8 @@
 // and Grid Integration": every commitment has a place in time, and those that wait
 // move up when others end early.
 //
-// The rules of that paper which need no plan to be stated, such as LatestStart and
-// Order, are here as functions of plain numbers.
+// The rules of that paper which need no plan to be stated are functions of plain numbers
+// in pkg/papers/openccs.
 //
 // Cores, memory, disk and bandwidth are hard. Computation is soft: a task may get less than
 // it asks for and then runs longer, which the caller's Ask.Rate knows about.
@@ -31,6 +31,28 @@
 // from then on, it stands still or ends, as it allows. An outage, capacity that is
 // missing until some time, displaces promises that begin within it: they move inside
 // their bounds, or have best effort stand still for them, or are lost, which is said.
+//
+// Where to look, on the way of a request through the plan:
+//
+//	plan.go      the planner and what can be read of it
+//	types.go     configuration, classes, commitments, offers, what Advance tells
+//	quote.go     what a task could get: Ask and Quote
+//	search.go    the search for a place, over all timelines that limit it
+//	offers.go    open offers, soft and firm
+//	limits.go    shares: of promises, of others, of one submitter, of one project
+//	commit.go    offers become commitments; Release
+//	entry.go     a commitment and the parts of time in which it takes something
+//	order.go     who goes before whom: policy, strength, priorities
+//	settle.go    Advance: what begins, ends, expires and overruns
+//	moveup.go    what waits moves up when capacity came free; backfilling
+//	late.go      inputs that are late: others borrow the place
+//	outage.go    capacity that is missing for some time
+//	resolve.go   promises that no longer fit find another place, strongest first
+//	victims.go   best effort that is suspended to make room for a promise
+//	pushback.go  slack is used up before anything is suspended
+//	within.go    reservations: timelines inside the timeline
+//	state.go     the whole state, and its invariants
+//	restore.go   commitments that a crash left behind
 package plan
 
 import (
@@ -52,19 +74,19 @@ var (
 	// ErrFirm refuses a firm offer to a submitter other than the site itself, because
 	// those together hold as much as they may.
 	ErrFirm = errors.New("firm offers to others hold their share of the capacity")
-	// ErrAttempt refuses an attempt that is committed already.
-	ErrAttempt = errors.New("the attempt is committed already")
-	// ErrPast refuses a place that is over already.
-	ErrPast = errors.New("the place lies in the past")
-	// ErrOffer refuses an offer's validity of 0 or less.
-	ErrOffer = errors.New("validity of an offer: want more than 0")
-	// ErrShare refuses what would take more than the share of a submitter or project.
-	ErrShare = errors.New("the share of the submitter or the project is used up")
-	// ErrDeadline refuses a place from which a deadline cannot be met.
-	ErrDeadline = errors.New("the place ends after the deadline")
-	// ErrWithin refuses what is to be bound to a reservation that is not there, or is
+	// errAttempt refuses an attempt that is committed already.
+	errAttempt = errors.New("the attempt is committed already")
+	// errPast refuses a place that is over already.
+	errPast = errors.New("the place lies in the past")
+	// errOffer refuses an offer's validity of 0 or less.
+	errOffer = errors.New("validity of an offer: want more than 0")
+	// errShare refuses what would take more than the share of a submitter or project.
+	errShare = errors.New("the share of the submitter or the project is used up")
+	// errDeadline refuses a place from which a deadline cannot be met.
+	errDeadline = errors.New("the place ends after the deadline")
+	// errWithin refuses what is to be bound to a reservation that is not there, or is
 	// another submitter's.
-	ErrWithin = errors.New("there is no such reservation of the submitter")
+	errWithin = errors.New("there is no such reservation of the submitter")
 	// ErrFull refuses what no longer fits: capacity.ErrFull.
 	ErrFull = capacity.ErrFull
 )
@@ -109,10 +131,10 @@ type room struct {
 // New is a planner without commitments.
 func New(config Config) *Planner {
 	if config.MaxOffers < 1 {
-		config.MaxOffers = DefaultMaxOffers
+		config.MaxOffers = defaultMaxOffers
 	}
 	if config.Horizon <= 0 {
-		config.Horizon = DefaultHorizon
+		config.Horizon = defaultHorizon
 	}
 	config.Overestimate = min(max(config.Overestimate, 0), MaxOverestimate)
 	return &Planner{
@@ -134,7 +156,7 @@ func (p *Planner) Commitments() []Commitment {
 
 // all is the entries, ascending by attempt.
 func (p *Planner) all() []*entry {
-	return slices.SortedFunc(maps.Values(p.entries), func(a, b *entry) int { return compareAttempts(a.Attempt, b.Attempt) })
+	return slices.SortedFunc(maps.Values(p.entries), func(a, b *entry) int { return a.Attempt.Compare(b.Attempt) })
 }
 
 // Commitment is the commitment to an attempt.
@@ -162,11 +184,11 @@ func (p *Planner) Offer(number uint64) (Offer, bool) {
 // there is.
 func (p *Planner) Free(start, end time.Time) grid.Resources { return p.site.line.Free(start, end) }
 
-// Total is the owner's ceilings.
-func (p *Planner) Total() grid.Resources { return p.config.Total }
+// total is the owner's ceilings.
+func (p *Planner) total() grid.Resources { return p.config.Total }
 
-// NextOffer is the number the next offer will have, for Config.FirstOffer.
-func (p *Planner) NextOffer() uint64 { return p.next }
+// nextOffer is the number the next offer will have, for Config.FirstOffer.
+func (p *Planner) nextOffer() uint64 { return p.next }
 
 // Next is the instant at which Advance has something to do, and false if there is
 // none: an offer expires, an attempt is due to start, to go on or to end.

@@ -215,11 +215,11 @@ func TestHoldBecomesCommitment(t *testing.T) {
 	if left, ok := p.Offer(o.Number); !ok || left.Holds != 0 {
 		t.Errorf("offer = %+v, %v, want nothing held", left, ok)
 	}
-	if err := p.Commit(at(5), c, o.Number); !errors.Is(err, ErrAttempt) {
+	if err := p.Commit(at(5), c, o.Number); !errors.Is(err, errAttempt) {
 		t.Errorf("second Commit: %v", err)
 	}
 	c.Attempt, c.End = attempt(3), at(5)
-	if err := p.Commit(at(5), c, 0); !errors.Is(err, ErrPast) {
+	if err := p.Commit(at(5), c, 0); !errors.Is(err, errPast) {
 		t.Errorf("Commit in the past: %v", err)
 	}
 }
@@ -251,7 +251,7 @@ func TestQuotas(t *testing.T) {
 	if err := open("late", 0); !errors.Is(err, ErrQuota) {
 		t.Errorf("beyond all offers: %v", err)
 	}
-	if _, err := p.Open(at(0), ask(1, 1), Quote{}, false, 0); !errors.Is(err, ErrOffer) {
+	if _, err := p.Open(at(0), ask(1, 1), Quote{}, false, 0); !errors.Is(err, errOffer) {
 		t.Errorf("no validity: %v", err)
 	}
 	if n := p.WithdrawJob("flooder1"); n != 1 {
@@ -341,8 +341,8 @@ func TestSmallerCeilingKeepsCommitments(t *testing.T) {
 	p.Advance(at(50))
 	p.Release(attempt(2))
 	p.Advance(at(51))
-	if got := p.Free(at(51), at(52)); got != cores(2) || p.Total() != cores(2) || p.site.ceiling != cores(2) {
-		t.Errorf("free = %+v of %+v, ceiling %+v", got, p.Total(), p.site.ceiling)
+	if got := p.Free(at(51), at(52)); got != cores(2) || p.total() != cores(2) || p.site.ceiling != cores(2) {
+		t.Errorf("free = %+v of %+v, ceiling %+v", got, p.total(), p.site.ceiling)
 	}
 }
 
@@ -361,8 +361,8 @@ func TestRestore(t *testing.T) {
 		if len(got) != 3 || got[0] != kept[0] || !got[1].End.After(at(20)) || !got[1].Running || got[2] != kept[2] {
 			t.Errorf("total %d: commitments = %+v", total, got)
 		}
-		if r.NextOffer() != 77 {
-			t.Errorf("next offer = %d", r.NextOffer())
+		if r.nextOffer() != 77 {
+			t.Errorf("next offer = %d", r.nextOffer())
 		}
 	}
 	if _, ok := New(Config{}).Next(); ok {
@@ -391,11 +391,11 @@ func TestFromStateRefusesWhatCannotBe(t *testing.T) {
 		"low ceiling":          func(s *State) { s.Ceiling = cores(3) },
 	} {
 		s := p.State()
-		if _, err := FromState(s); err != nil {
+		if _, err := fromState(s); err != nil {
 			t.Fatal(err)
 		}
 		spoil(&s)
-		if _, err := FromState(s); err == nil {
+		if _, err := fromState(s); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

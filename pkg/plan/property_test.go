@@ -149,8 +149,8 @@ func (m *model) neverTooMuch(t *rapid.T) {
 				sum = sum.Add(x.need)
 			}
 		}
-		if !m.p.Total().Fits(sum) && !m.shrunk {
-			t.Fatalf("at %v %+v is taken of %+v", when.Sub(start), sum, m.p.Total())
+		if !m.p.total().Fits(sum) && !m.shrunk {
+			t.Fatalf("at %v %+v is taken of %+v", when.Sub(start), sum, m.p.total())
 		}
 	}
 }
@@ -168,7 +168,7 @@ func TestPlannerKeepsItsPromises(t *testing.T) {
 			"pass":    m.pass,
 			"snapshot": func(t *rapid.T) {
 				before := m.p.State()
-				p, err := FromState(before)
+				p, err := fromState(before)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -193,7 +193,7 @@ func TestPlannerKeepsItsPromises(t *testing.T) {
 				if !mayShrink {
 					return
 				}
-				config.Total, config.FirstOffer = m.p.Total(), m.p.NextOffer()
+				config.Total, config.FirstOffer = m.p.total(), m.p.nextOffer()
 				m.p = Restore(config, at(m.now), m.p.Commitments())
 			},
 			"": func(t *rapid.T) {

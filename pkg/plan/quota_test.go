@@ -60,7 +60,7 @@ func TestSharesOfOffers(t *testing.T) {
 			Total: grid.Resources{MilliCPUs: 1000}, MaxOffers: most, Self: "self",
 			Strangers: rapid.IntRange(1, 99).Draw(t, "percent"),
 		})
-		limit, own := part(p.Total(), p.config.Strangers), 0
+		limit, own := part(p.total(), p.config.Strangers), 0
 		for job := range rapid.IntRange(0, 3*most).Draw(t, "asked") {
 			submitter := rapid.SampledFrom([]grid.SiteID{"self", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}).Draw(t, "submitter")
 			a := shared(submitter, job, rapid.Int64Range(0, 60).Draw(t, "milli cpus"))

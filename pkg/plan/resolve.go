@@ -65,7 +65,7 @@ func (l *lifted) goOn(p *Planner, e *entry) {
 // order of the old places, then the offers.
 func (p *Planner) lower(l *lifted) {
 	slices.SortFunc(l.entries, func(a, b *entry) int {
-		return cmp.Or(sign(b.Suspended)-sign(a.Suspended), a.next().Compare(b.next()), compareAttempts(a.Attempt, b.Attempt))
+		return cmp.Or(sign(b.Suspended)-sign(a.Suspended), a.next().Compare(b.next()), a.Attempt.Compare(b.Attempt))
 	})
 	for _, e := range l.entries {
 		if e.Suspended {
@@ -167,7 +167,7 @@ func (c *Commitment) floor(now time.Time) time.Time {
 // keeping memory and disk, or ends.
 func (p *Planner) overruns(b *batch, l *lifted) {
 	slices.SortFunc(b.overdue, func(x, y *entry) int {
-		return cmp.Or(cmp.Compare(x.Class, y.Class), x.Made.Compare(y.Made), compareAttempts(x.Attempt, y.Attempt))
+		return cmp.Or(cmp.Compare(x.Class, y.Class), x.Made.Compare(y.Made), x.Attempt.Compare(y.Attempt))
 	})
 	for _, e := range b.overdue {
 		end := p.outage.cut(b.now, b.now.Add(e.overrun(b.now)))

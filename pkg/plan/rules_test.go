@@ -49,7 +49,7 @@ func TestOverrunMakesRoomForPromises(t *testing.T) {
 			t.Errorf("%s: it is gone before its release", name)
 		}
 		check(t, p)
-		if got := p.Free(at(57), at(99)); got != p.Total() {
+		if got := p.Free(at(57), at(99)); got != p.total() {
 			t.Errorf("%s: %+v is free at last", name, got)
 		}
 	}
@@ -226,7 +226,7 @@ func TestShares(t *testing.T) {
 		t.Errorf("Commit: %v", err)
 	}
 	p.Release(attempt(7))
-	if err := p.Commit(at(0), Commitment(task(99, ClassVarTime, 1, 0, 5).with(func(c *Commitment) { c.Submitter = "a" })), 0); !errors.Is(err, ErrShare) {
+	if err := p.Commit(at(0), Commitment(task(99, ClassVarTime, 1, 0, 5).with(func(c *Commitment) { c.Submitter = "a" })), 0); !errors.Is(err, errShare) {
 		t.Errorf("Commit beyond the share: %v", err)
 	}
 }
@@ -256,7 +256,7 @@ func TestWithinAReservation(t *testing.T) {
 			put(t, p, 0, draft(commitmentOf(i+2, a, q)))
 		}
 	}
-	if err := p.Commit(at(0), Commitment(task(9, ClassVarTime, 1, 30, 40).with(func(c *Commitment) { c.Within = attempt(7) })), 0); !errors.Is(err, ErrWithin) {
+	if err := p.Commit(at(0), Commitment(task(9, ClassVarTime, 1, 30, 40).with(func(c *Commitment) { c.Within = attempt(7) })), 0); !errors.Is(err, errWithin) {
 		t.Errorf("no such reservation: %v", err)
 	}
 	if changes := p.Advance(at(30)); !cmp.Equal(numbers(changes.Started), []int{1, 2, 4}) {

@@ -108,7 +108,7 @@ func (p *Planner) meet(now time.Time) {
 			b.starters = append(b.starters, e)
 		}
 	}
-	slices.SortStableFunc(rooms, func(a, b *room) int { return compareAttempts(a.holder, b.holder) })
+	slices.SortStableFunc(rooms, func(a, b *room) int { return a.holder.Compare(b.holder) })
 	for _, r := range rooms {
 		p.meetRoom(byRoom[r])
 	}
@@ -252,7 +252,7 @@ func (p *Planner) touch(e *entry) {
 
 // report tells who waits in another place than before.
 func (p *Planner) report() {
-	slices.SortFunc(p.touched, func(a, b *entry) int { return compareAttempts(a.Attempt, b.Attempt) })
+	slices.SortFunc(p.touched, func(a, b *entry) int { return a.Attempt.Compare(b.Attempt) })
 	for _, e := range p.touched {
 		if e.touched = false; !e.gone && e.waits() && !e.Start.Equal(e.before) {
 			p.changes.Moved = append(p.changes.Moved, e.Commitment)

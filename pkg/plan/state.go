@@ -35,9 +35,9 @@ func (p *Planner) State() State {
 	}
 }
 
-// FromState is a planner that goes on exactly as the one whose state this is. It
+// fromState is a planner that goes on exactly as the one whose state this is. It
 // fails if the state breaks an invariant, and then names it.
-func FromState(s State) (*Planner, error) {
+func fromState(s State) (*Planner, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("read the plan's state: %w", err)
 	}
@@ -87,7 +87,7 @@ func (s *State) validate() error {
 	}
 	rooms := map[grid.AttemptID]bool{{}: true}
 	for i, c := range s.Commitments {
-		if i > 0 && !s.Commitments[i-1].Attempt.Less(c.Attempt) {
+		if i > 0 && s.Commitments[i-1].Attempt.Compare(c.Attempt) >= 0 {
 			return fmt.Errorf("attempt %s is not in its place", c.Attempt)
 		}
 		if !c.valid() {
@@ -97,7 +97,7 @@ func (s *State) validate() error {
 	}
 	for _, c := range s.Commitments {
 		if !rooms[c.Within] && !c.Stopped {
-			return fmt.Errorf("attempt %s: %w", c.Attempt, ErrWithin)
+			return fmt.Errorf("attempt %s: %w", c.Attempt, errWithin)
 		}
 	}
 	return s.validateOffers(rooms)
@@ -127,7 +127,7 @@ func (c *Commitment) valid() bool {
 // an outage.
 func (p *Planner) Check() error {
 	s := p.State()
-	q, err := FromState(s)
+	q, err := fromState(s)
 	if err != nil {
 		return fmt.Errorf("check plan: %w", err)
 	}

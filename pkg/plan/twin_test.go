@@ -60,8 +60,8 @@ func (w *world) neverTooMuch() {
 			used = used.Add(c.Give)
 		}
 	}
-	if !w.p.Total().Fits(used) {
-		w.t.Fatalf("%+v is in use of %+v: %+v", used, w.p.Total(), commitments)
+	if !w.p.total().Fits(used) {
+		w.t.Fatalf("%+v is in use of %+v: %+v", used, w.p.total(), commitments)
 	}
 	if w.calm {
 		w.planned(commitments)
@@ -97,11 +97,11 @@ func (w *world) planned(commitments []Commitment) {
 				sums[key] = sums[key].Add(x.span.need)
 			}
 		}
-		if !w.p.Total().Fits(site) {
-			w.t.Fatalf("at %v %+v is taken of %+v", at.Sub(start), site, w.p.Total())
+		if !w.p.total().Fits(site) {
+			w.t.Fatalf("at %v %+v is taken of %+v", at.Sub(start), site, w.p.total())
 		}
 		for key, sum := range sums {
-			if limit := part(w.p.Total(), w.p.percent(key.kind)); !limit.Fits(sum) {
+			if limit := part(w.p.total(), w.p.percent(key.kind)); !limit.Fits(sum) {
 				w.t.Fatalf("at %v %+v is taken of the share %+v of %+v", at.Sub(start), sum, limit, key)
 			}
 		}
@@ -116,9 +116,9 @@ func (w *world) compare(a Ask, q Quote, reason grid.Reason) {
 	c := claim{a.Submitter, a.Project, a.Within, a.Class != ClassVarTime}
 	whole := limitKey{kind: limitKinds}
 	for i := range free {
-		free[i] = map[limitKey]grid.Resources{whole: w.p.Total()}
+		free[i] = map[limitKey]grid.Resources{whole: w.p.total()}
 		for _, key := range w.p.keys(c) {
-			free[i][key] = part(w.p.Total(), w.p.percent(key.kind))
+			free[i][key] = part(w.p.total(), w.p.percent(key.kind))
 		}
 	}
 	holder, _ := w.p.Commitment(a.Within)
@@ -159,7 +159,7 @@ func (w *world) compare(a Ask, q Quote, reason grid.Reason) {
 			take(o.claim(), s)
 		}
 	}
-	_, run := a.Rate(w.p.Total())
+	_, run := a.Rate(w.p.total())
 	staging, from := time.Duration(0), later(w.now, a.Window.NotBefore)
 	if a.NowOnly {
 		staging = a.StageIn

@@ -6,33 +6,43 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// DefaultMaxOffers is the number of open offers unless told otherwise.
-const DefaultMaxOffers = 1024
+// defaultMaxOffers is the number of open offers unless told otherwise.
+const defaultMaxOffers = 1024
 
 // quotaShare is the part of the open offers one submitter may have: one in eight.
 const quotaShare = 8
 
-// DefaultHorizon is how far ahead an outage is felt unless told otherwise:
+// defaultHorizon is how far ahead an outage is felt unless told otherwise:
 // within this time defects are usually repaired. OpenCCS, section "Resource Failures
 // and Fault Tolerance".
-const DefaultHorizon = 12 * time.Hour
+const defaultHorizon = 12 * time.Hour
 
 // MaxOverestimate is the largest part of a run time that may be taken for an
 // over-estimate.
 const MaxOverestimate = 0.9
 
+// Class is how free a request is to move in time.
+type Class uint8
+
+// The classes, in the order in which they are placed.
+const (
+	ClassFixTime  Class = iota // at one time only
+	ClassDeadline              // anywhere before its deadline
+	ClassVarTime               // anywhere
+)
+
 // Config is what a planner starts with.
 type Config struct {
 	Total      grid.Resources // the owner's ceilings
 	HoldAll    bool           // soft offers hold capacity too
-	MaxOffers  int            // open offers; 0 = DefaultMaxOffers
+	MaxOffers  int            // open offers; 0 = 1,024
 	FirstOffer uint64         // number of the first offer, at least 1; a restarted site goes on above its old numbers
 	Self       grid.SiteID    // the site's own jobs, for which no share is set; empty = there are none
 
 	Policy   grid.Policy   // the order in which those that wait for no promised time move up
 	Backfill grid.Backfill // who of them may overtake whom
 
-	// Horizon is how far ahead an outage is felt at most; 0 = DefaultHorizon.
+	// Horizon is how far ahead an outage is felt at most; 0 = 12 h.
 	Horizon time.Duration
 
 	// Promised is the part of Total that promises hold together at any instant:

@@ -132,7 +132,7 @@ func victims(e *entry, now time.Time) []*entry {
 	}
 	slices.SortFunc(list, func(a, b *entry) int {
 		return cmp.Or(sign(b.Borrows)-sign(a.Borrows), sign(a.promised())-sign(b.promised()), compareSlack(a, b),
-			b.Start.Compare(a.Start), compareAttempts(b.Attempt, a.Attempt))
+			b.Start.Compare(a.Start), b.Attempt.Compare(a.Attempt))
 	})
 	return list
 }
@@ -163,7 +163,7 @@ func chooseToStop(e *entry, l *lifted, chosen []victim, lack grid.Resources) []v
 		return v == e || v.promised() || v.Holds || slices.ContainsFunc(chosen, func(c victim) bool { return c.entry == v })
 	})
 	slices.SortFunc(running, func(a, b *entry) int {
-		return cmp.Or(b.Start.Compare(a.Start), compareAttempts(b.Attempt, a.Attempt))
+		return cmp.Or(b.Start.Compare(a.Start), b.Attempt.Compare(a.Attempt))
 	})
 	for _, v := range running {
 		list = append(list, victim{entry: v, gain: v.Give})

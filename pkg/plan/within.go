@@ -60,7 +60,7 @@ func (p *Planner) mayUse(reservation grid.AttemptID, submitter grid.SiteID) bool
 // inOrder is the site and then the rooms of reservations, by attempt.
 func (p *Planner) inOrder() []*room {
 	list := []*room{p.site}
-	for _, key := range slices.SortedFunc(maps.Keys(p.rooms), compareAttempts) {
+	for _, key := range slices.SortedFunc(maps.Keys(p.rooms), grid.AttemptID.Compare) {
 		list = append(list, p.rooms[key])
 	}
 	return list
@@ -77,7 +77,7 @@ func (p *Planner) dissolve(e *entry) {
 		return
 	}
 	inside := slices.Concat(r.running, r.movable, r.fixed)
-	slices.SortFunc(inside, func(a, b *entry) int { return compareAttempts(a.Attempt, b.Attempt) })
+	slices.SortFunc(inside, func(a, b *entry) int { return a.Attempt.Compare(b.Attempt) })
 	for _, m := range inside {
 		if m.Running {
 			p.stop(m)

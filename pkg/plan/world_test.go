@@ -251,14 +251,14 @@ func (w *world) lose() {
 		w.p.SetCapacity(grid.Resources{MilliCPUs: int64(w.draw(10)), MemoryBytes: 12, MFLOPS: 10, NetBps: int64(4 + w.draw(6))})
 	default:
 		config := w.p.config
-		config.FirstOffer = w.p.NextOffer()
+		config.FirstOffer = w.p.nextOffer()
 		w.p = Restore(config, w.now, w.p.Commitments())
 	}
 }
 
 func (w *world) snapshot() {
 	before := w.p.State()
-	p, err := FromState(before)
+	p, err := fromState(before)
 	if err != nil {
 		w.t.Fatalf("FromState: %v", err)
 	}
@@ -271,14 +271,14 @@ func (w *world) snapshot() {
 	}
 	later := w.now.Add(secs(w.draw(20)))
 	if w.draw(2) == 0 { // both go the same way
-		q, err := FromState(before)
+		q, err := fromState(before)
 		if err != nil {
 			w.t.Fatalf("FromState: %v", err)
 		}
 		if diff := cmp.Diff(q.Advance(later), p.Advance(later)); diff != "" {
 			w.t.Fatalf("-one +other:\n%s", diff)
 		}
-		p, _ = FromState(before)
+		p, _ = fromState(before)
 	}
 	w.p = p
 }

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"flag"
@@ -246,7 +247,7 @@ func TestDecodeTellsWhatIsWrong(t *testing.T) {
 		{"kind 257", announceWith(func(a *wirepb.Announce) { a.Req.Kind = 257 }), grid.ErrInvalid},
 		{"map 256", announceWith(func(a *wirepb.Announce) { a.Req.Map = 256 }), grid.ErrInvalid},
 		{"year 10000", announceWith(func(a *wirepb.Announce) { a.Req.Window.DeadlineMs = &year10000 }), grid.ErrInvalid},
-		{"long announce", announceWith(func(a *wirepb.Announce) { a.Req.Os = strings.Repeat("x", MaxAnnounceBytes) }), ErrTooLarge},
+		{"long announce", announceWith(func(a *wirepb.Announce) { a.Req.Os = strings.Repeat("x", maxAnnounceBytes) }), ErrTooLarge},
 		{"too long for anything", make([]byte, MaxMessageBytes+1), ErrTooLarge},
 		{"short digest", encode(func(w *wirepb.Wire) {
 			setCall(w, valid["reannounce"])
@@ -351,41 +352,27 @@ func TestFramesComeApartWhereverTheStreamIsCut(t *testing.T) {
 	})
 }
 
-func splitAll(t *rapid.T, got []Message, buf []byte) ([]Message, []byte) {
-	for {
-		frame, rest, ok, err := SplitFrame(buf)
-		if err != nil {
-			t.Fatalf("SplitFrame: %v", err)
-		}
-		if !ok {
-			return got, rest
-		}
-		m, err := Decode(frame)
-		if err != nil {
-			t.Fatalf("Decode: %v", err)
-		}
-		got, buf = append(got, m), rest
-	}
-}
-
-func TestSplitFrameRefusesLengths(t *testing.T) {
-	for _, tt := range []struct {
-		raw  []byte
-		want error
-	}{
-		{[]byte{0, 0, 0, 0, 1}, ErrMalformed},
-		{[]byte{0, 4, 0, 1}, ErrTooLarge},
-		{[]byte("HTTP/1.1 400"), ErrTooLarge},
-		{[]byte{0, 4, 0}, nil},
-	} {
-		if _, _, ok, err := SplitFrame(tt.raw); ok || !errors.Is(err, tt.want) {
-			t.Errorf("SplitFrame(%x) = %t, %v, want %v", tt.raw, ok, err, tt.want)
-		}
-	}
+func TestAppendFrameOfAnInvalidMessageLeavesTheBuffer(t *testing.T) {
 	before := []byte("before")
 	if buf, err := AppendFrame(before, Cancel{}); err == nil || !bytes.Equal(buf, before) {
 		t.Errorf("AppendFrame of an invalid message = %q, %v", buf, err)
 	}
+}
+
+// splitAll decodes the frames that are complete and returns what is left.
+func splitAll(t *rapid.T, got []Message, buf []byte) ([]Message, []byte) {
+	for len(buf) >= FrameHeaderBytes {
+		end := FrameHeaderBytes + int(binary.BigEndian.Uint32(buf))
+		if len(buf) < end {
+			break
+		}
+		m, err := Decode(buf[FrameHeaderBytes:end])
+		if err != nil {
+			t.Fatalf("Decode: %v", err)
+		}
+		got, buf = append(got, m), buf[end:]
+	}
+	return got, buf
 }
 
 func FuzzDecode(f *testing.F) {

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -57,27 +56,4 @@ func checkVersion(w *wirepb.Wire) error {
 	default:
 		return nil
 	}
-}
-
-// SplitFrame cuts the first frame off buf: the encoding of one message for
-// Decode, and what comes after it. ok is false while the frame is not complete;
-// then rest is buf. A length beyond the limit is ErrTooLarge and a length of 0
-// ErrMalformed; after either the stream cannot be read on. Both results refer
-// to buf.
-func SplitFrame(buf []byte) (frame, rest []byte, ok bool, err error) {
-	if len(buf) < FrameHeaderBytes {
-		return nil, buf, false, nil
-	}
-	size := binary.BigEndian.Uint32(buf)
-	switch {
-	case size > MaxMessageBytes:
-		return nil, buf, false, fmt.Errorf("%w: frame of %d bytes, the limit is %d", ErrTooLarge, size, MaxMessageBytes)
-	case size == 0:
-		return nil, buf, false, fmt.Errorf("%w: empty frame", ErrMalformed)
-	}
-	end := FrameHeaderBytes + int(size)
-	if len(buf) < end {
-		return nil, buf, false, nil
-	}
-	return buf[FrameHeaderBytes:end:end], buf[end:], true, nil
 }

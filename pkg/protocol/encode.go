@@ -25,7 +25,7 @@ var (
 const FrameHeaderBytes = 4
 
 // Encode writes a valid message. Equal messages give equal bytes. The errors
-// are ErrTooLarge (the limits are MaxAnnounceBytes and MaxMessageBytes),
+// are ErrTooLarge (the limits are maxAnnounceBytes and MaxMessageBytes),
 // ErrUnknownMessage (a type that is not of this package, or a pointer to one
 // that is) and grid.ErrInvalid (a value out of its range, or text that is not
 // UTF-8). Times are cut to milliseconds, and in Exit.Text and Hello.Name a "?"
@@ -34,8 +34,8 @@ func Encode(m Message) ([]byte, error) {
 	return appendMessage(nil, m)
 }
 
-// AppendFrame appends the message to buf in the form that SplitFrame reads:
-// its length, then its encoding. The errors are those of Encode; buf is then
+// AppendFrame appends the message to buf as a stream carries it: the length of
+// its encoding in FrameHeaderBytes bytes, big-endian, then the encoding. The errors are those of Encode; buf is then
 // returned as it was.
 func AppendFrame(buf []byte, m Message) ([]byte, error) {
 	start := len(buf)
@@ -84,7 +84,7 @@ func appendMessage(buf []byte, m Message) ([]byte, error) {
 func sizeLimit(w *wirepb.Wire) int {
 	switch w.GetBody().(type) {
 	case *wirepb.Wire_Announce, *wirepb.Wire_Reannounce, *wirepb.Wire_Requirements, *wirepb.Wire_Clear:
-		return MaxAnnounceBytes
+		return maxAnnounceBytes
 	default:
 		return MaxMessageBytes
 	}

@@ -23,12 +23,12 @@ type Envelope struct {
 	Sequence uint64        // grows with every envelope of the signer, over restarts too; from 1
 	IssuedMS int64         // signer's wall clock, ms since 1970 UTC
 	Validity time.Duration // how long it matters, counted from IssuedMS; above 0, at most MaxValidity
-	Payload  []byte        // an encoded message, 1 to MaxAnnounceBytes bytes
+	Payload  []byte        // an encoded message, 1 to maxAnnounceBytes bytes
 }
 
 // Limits on envelopes.
 const (
-	MaxEnvelopeBytes = MaxAnnounceBytes + 1<<10 // size of an encoded envelope
+	MaxEnvelopeBytes = maxAnnounceBytes + 1<<10 // size of an encoded envelope
 	MaxValidity      = 10 * time.Minute         // of an envelope
 	MaxSkew          = 10 * time.Minute         // between two sites' wall clocks
 	SignatureBytes   = 64                       // size of an ed25519 signature
@@ -37,10 +37,10 @@ const (
 
 // Why an envelope is not fresh.
 var (
-	ErrExpired  = errors.New("envelope expired")
-	ErrFuture   = errors.New("envelope issued in the future: the signer's clock is too far ahead")
-	ErrReplayed = errors.New("envelope seen before, or too old to tell")
-	ErrCrowded  = errors.New("too many signers at once")
+	errExpired  = errors.New("envelope expired")
+	errFuture   = errors.New("envelope issued in the future: the signer's clock is too far ahead")
+	errReplayed = errors.New("envelope seen before, or too old to tell")
+	errCrowded  = errors.New("too many signers at once")
 )
 
 // Validate reports the first field that is out of its range. It does not look
@@ -55,9 +55,9 @@ func (e Envelope) Validate() error {
 		return invalidf("envelope: want a validity above 0 and at most %s, have %s", MaxValidity, e.Validity)
 	case len(e.Payload) == 0:
 		return invalidf("envelope: no payload")
-	case len(e.Payload) > MaxAnnounceBytes:
+	case len(e.Payload) > maxAnnounceBytes:
 		return fmt.Errorf("%w: envelope with a payload of %d bytes, the limit is %d",
-			ErrTooLarge, len(e.Payload), MaxAnnounceBytes)
+			ErrTooLarge, len(e.Payload), maxAnnounceBytes)
 	}
 	return firstError(e.Domain.Validate(), e.Signer.Validate())
 }
@@ -137,15 +137,15 @@ func canonical(outer *wirepb.Envelope, raw []byte) bool {
 	return err == nil && bytes.Equal(again, raw)
 }
 
-// CheckTime reports ErrExpired or ErrFuture for an envelope that no clock
+// CheckTime reports errExpired or errFuture for an envelope that no clock
 // within MaxSkew of its signer's would accept at now.
 func (e Envelope) CheckTime(now time.Time) error {
 	issued := time.UnixMilli(e.IssuedMS)
 	switch {
 	case now.After(e.forgetAt()):
-		return ErrExpired
+		return errExpired
 	case issued.After(now.Add(MaxSkew)):
-		return ErrFuture
+		return errFuture
 	default:
 		return nil
 	}

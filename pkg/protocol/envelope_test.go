@@ -67,7 +67,7 @@ func TestAFullEnvelopeFits(t *testing.T) {
 	e := testEnvelope()
 	e.Domain = grid.DomainID(bytes.Repeat([]byte("d"), 63))
 	e.Signer = grid.SiteID(bytes.Repeat([]byte("s"), 128))
-	e.Sequence, e.Payload = math.MaxUint64, make([]byte, MaxAnnounceBytes)
+	e.Sequence, e.Payload = math.MaxUint64, make([]byte, maxAnnounceBytes)
 	if _, _, _, err := DecodeEnvelope(EncodeEnvelope(e, make([]byte, SignatureBytes))); err != nil {
 		t.Error(err)
 	}
@@ -109,7 +109,7 @@ func TestDecodeEnvelopeTellsWhatIsWrong(t *testing.T) {
 		{"before 1970", encode(func(s *wirepb.Signed) { s.IssuedMs = -1 }, SignatureBytes), grid.ErrInvalid},
 		{"valid for ever", encode(func(s *wirepb.Signed) { s.ValidityNs = math.MaxInt64 }, SignatureBytes), grid.ErrInvalid},
 		{"no payload", encode(func(s *wirepb.Signed) { s.Payload = nil }, SignatureBytes), grid.ErrInvalid},
-		{"long payload", encode(func(s *wirepb.Signed) { s.Payload = make([]byte, MaxAnnounceBytes+1) }, SignatureBytes), ErrTooLarge},
+		{"long payload", encode(func(s *wirepb.Signed) { s.Payload = make([]byte, maxAnnounceBytes+1) }, SignatureBytes), ErrTooLarge},
 		{"long", make([]byte, MaxEnvelopeBytes+1), ErrTooLarge},
 	}
 	for _, tt := range tests {
@@ -132,9 +132,9 @@ func TestEnvelopesAreFreshWithinTheSkew(t *testing.T) {
 	}{
 		{at(0), nil},
 		{at(-MaxSkew), nil},
-		{at(-MaxSkew - time.Millisecond), ErrFuture},
+		{at(-MaxSkew - time.Millisecond), errFuture},
 		{at(3*time.Second + MaxSkew), nil},
-		{at(3*time.Second + MaxSkew + 1), ErrExpired},
+		{at(3*time.Second + MaxSkew + 1), errExpired},
 	} {
 		if err := NewReplayWindow(1).Admit(testEnvelope(), tt.now); !errors.Is(err, tt.want) {
 			t.Errorf("Admit at %s = %v, want %v", tt.now.Sub(at(0)), err, tt.want)
@@ -171,7 +171,7 @@ func TestReplayWindowStaysBounded(t *testing.T) {
 		e.Signer = grid.SiteID(fmt.Sprintf("s%d", i))
 		var want error
 		if i >= 10 {
-			want = ErrCrowded
+			want = errCrowded
 		}
 		if err := window.Admit(e, now); !errors.Is(err, want) {
 			t.Errorf("signer %d: %v, want %v", i, err, want)
@@ -180,11 +180,11 @@ func TestReplayWindowStaysBounded(t *testing.T) {
 	later := testEnvelope()
 	later.Signer, now = "later", now.Add(3*time.Second+MaxSkew+time.Millisecond)
 	later.IssuedMS = now.UnixMilli()
-	if err := window.Admit(later, now); err != nil || window.Signers() != 1 {
-		t.Errorf("after all have expired: %v, %d signers are remembered", err, window.Signers())
+	if err := window.Admit(later, now); err != nil || window.count() != 1 {
+		t.Errorf("after all have expired: %v, %d signers are remembered", err, window.count())
 	}
-	if err := window.Admit(testEnvelope(), now); !errors.Is(err, ErrExpired) {
-		t.Errorf("an envelope of a forgotten signer = %v, want %v", err, ErrExpired)
+	if err := window.Admit(testEnvelope(), now); !errors.Is(err, errExpired) {
+		t.Errorf("an envelope of a forgotten signer = %v, want %v", err, errExpired)
 	}
 }
 

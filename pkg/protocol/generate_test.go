@@ -299,7 +299,7 @@ func messages() map[string]func(*rapid.T) Message {
 		},
 		"renew": func(t *rapid.T) Message { return Renew{Attempts: drawSome(t, drawAttempt), Renewal: number(t)} },
 		"lease": func(t *rapid.T) Message {
-			return Lease{Attempts: drawSome(t, drawAttempt), Renewal: number(t), Duration: drawDur(t, 1, MaxLease)}
+			return Lease{Attempts: drawSome(t, drawAttempt), Renewal: number(t), Duration: drawDur(t, 1, maxLease)}
 		},
 		"hold": func(t *rapid.T) Message {
 			return HoldOffer{Job: drawJob(t), Seq: drawSeq(t), OfferID: number(t) | 1, Tasks: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "tasks"), At: drawWindow(t).At}

@@ -197,14 +197,14 @@ type ExitAck struct {
 const (
 	Version          = 1         // the protocol version spoken here
 	MinVersion       = 1         // the lowest version understood
-	MaxAnnounceBytes = 64 << 10  // size of an encoded announcement
+	maxAnnounceBytes = 64 << 10  // size of an encoded announcement
 	MaxMessageBytes  = 256 << 10 // size of any other encoded message
 	MaxAddrs         = 16        // addresses of a submitter
 	MaxHelloPeers    = 64        // addresses of members in a Hello
 	MaxVacancies     = 256       // jobs of a Vacancy
 	MaxAwardTasks    = 1_024     // tasks of an Award
 	MaxAttempts      = 1_024     // attempts of one message
-	MaxLease         = 7 * 24 * time.Hour
+	maxLease         = 7 * 24 * time.Hour
 	maxHelloName     = 64
 	maxAddrBytes     = 256
 )
@@ -320,8 +320,8 @@ func (m Renew) Validate() error { return checkAttempts(m.Attempts) }
 
 // Validate reports the first field that is out of its range.
 func (m Lease) Validate() error {
-	if m.Duration <= 0 || m.Duration > MaxLease {
-		return invalidf("lease: want more than 0 and at most %s, have %s", MaxLease, m.Duration)
+	if m.Duration <= 0 || m.Duration > maxLease {
+		return invalidf("lease: want more than 0 and at most %s, have %s", maxLease, m.Duration)
 	}
 	return checkAttempts(m.Attempts)
 }

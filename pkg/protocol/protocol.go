@@ -1,6 +1,20 @@
 // Package protocol holds the messages of the mesh: their content, limits and
 // validation, their encoding, and the names of topics and streams. It opens no
 // socket. docs/protocol.md describes when each message is sent.
+//
+// Where to look:
+//
+//	protocol.go          names of topics and streams
+//	messages.go          the messages between submitters and sites
+//	promises.go          those of firm offers, and of attempts that ask first
+//	member.go            the messages and records of joining and membership
+//	envelope.go          what gossip carries, and how fresh it must be
+//	replay.go            each envelope is accepted once
+//	encode.go            a message becomes bytes
+//	decode.go            bytes become a message, validated
+//	convert_messages.go  between Go's types and the wire's: the messages
+//	convert_write.go     their parts, written
+//	convert_read.go      their parts, read
 package protocol
 
 import (

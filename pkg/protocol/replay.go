@@ -29,7 +29,7 @@ func NewReplayWindow(maxSigners int) *ReplayWindow {
 }
 
 // Admit reports nil exactly once for a signer and sequence, and remembers it.
-// Otherwise it reports ErrExpired, ErrFuture, ErrReplayed or ErrCrowded and
+// Otherwise it reports errExpired, errFuture, errReplayed or errCrowded and
 // remembers nothing. Call it only for an envelope whose signature was verified:
 // a forged one would use up the sequence of a real one. now never decreases.
 func (w *ReplayWindow) Admit(e Envelope, now time.Time) error {
@@ -40,12 +40,12 @@ func (w *ReplayWindow) Admit(e Envelope, now time.Time) error {
 	if !known {
 		w.forget(now)
 		if len(w.signers) >= w.maxSigners {
-			return ErrCrowded
+			return errCrowded
 		}
 		seen = &seenSequences{}
 	}
 	if !seen.add(e.Sequence) {
-		return ErrReplayed
+		return errReplayed
 	}
 	if forgetAt := e.forgetAt(); forgetAt.After(seen.forgetAt) {
 		seen.forgetAt = forgetAt
@@ -54,7 +54,7 @@ func (w *ReplayWindow) Admit(e Envelope, now time.Time) error {
 	return nil
 }
 
-// Check reports ErrExpired, ErrFuture or ErrReplayed for an envelope that Admit
+// Check reports errExpired, errFuture or errReplayed for an envelope that Admit
 // would refuse for one of these. It changes nothing, so it may come before the
 // signature is verified.
 func (w *ReplayWindow) Check(e Envelope, now time.Time) error {
@@ -62,13 +62,13 @@ func (w *ReplayWindow) Check(e Envelope, now time.Time) error {
 		return err
 	}
 	if seen, known := w.signers[e.Signer]; known && seen.has(e.Sequence) {
-		return ErrReplayed
+		return errReplayed
 	}
 	return nil
 }
 
-// Signers is the number of signers that are remembered.
-func (w *ReplayWindow) Signers() int { return len(w.signers) }
+// count is the number of signers that are remembered.
+func (w *ReplayWindow) count() int { return len(w.signers) }
 
 // forget drops the signers of whom no envelope that was accepted could be
 // accepted again, when the window is full.

@@ -52,7 +52,7 @@ func blocked(t *testing.T, flood bool) time.Duration {
 	submitted := w.elapsed
 	id := mustSubmit(t, w, "s0", job)
 	wantAllDone(t, mustEnd(t, w, time.Hour, "s0", id))
-	if n := w.Trace().Overlaps(); n != 0 {
+	if n := w.Trace().overlaps(); n != 0 {
 		t.Errorf("%d pairs of attempts overlap", n)
 	}
 	for _, run := range w.Trace().Intervals {
@@ -102,9 +102,9 @@ func TestRivalsNeverRunTogether(t *testing.T) {
 		}
 		w.recoverAt(50 * time.Second)
 		_ = w.Run(51 * time.Second)
-		if !w.RunUntil(30*time.Minute, func() bool { return w.ended("s0", id) }) {
+		if !w.runUntil(30*time.Minute, func() bool { return w.ended("s0", id) }) {
 			s, _ := w.Broker("s0").Job(id)
-			rt.Fatalf("not ended: %v, %+v", w.Err(), s.Tasks)
+			rt.Fatalf("not ended: %v, %+v", w.err(), s.Tasks)
 		}
 		state, _ := w.Broker("s0").Job(id)
 		for _, task := range state.Tasks {
@@ -112,11 +112,11 @@ func TestRivalsNeverRunTogether(t *testing.T) {
 				rt.Errorf("%s is %s: %+v", task.ID, task.Phase, task.Tries)
 			}
 		}
-		if n := w.Trace().Overlaps(); n != 0 {
+		if n := w.Trace().overlaps(); n != 0 {
 			rt.Errorf("%d pairs of attempts overlap", n)
 		}
 		_ = w.Run(w.elapsed + 2*time.Minute)
-		if err := w.Err(); err != nil {
+		if err := w.err(); err != nil {
 			rt.Error(err)
 		}
 		stopped += w.Trace().Sent["Fence"]
@@ -132,7 +132,7 @@ func TestRivalsNeverRunTogether(t *testing.T) {
 // that loses nothing.
 func (w *World) recoverAt(at time.Duration) {
 	w.At(at, func() {
-		w.Heal()
+		w.heal()
 		w.cfg.Network = lan()
 		for _, site := range w.order {
 			w.Restart(site)

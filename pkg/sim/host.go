@@ -81,7 +81,7 @@ func (h *host) start() {
 func (h *host) machines() [2]step.Machine { return [2]step.Machine{h.site, h.broker} }
 
 // now is the host's own clock.
-func (h *host) now() time.Time { return h.world.Now().Add(h.spec.Skew) }
+func (h *host) now() time.Time { return h.world.now().Add(h.spec.Skew) }
 
 // step gives a machine an input and carries out its effects.
 func (h *host) step(r role, in step.Input) {

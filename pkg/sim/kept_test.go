@@ -50,7 +50,7 @@ func TestInputsAreFetchedWhileAJobWaits(t *testing.T) {
 // fixedJob starts exactly then.
 func (w *World) fixedJob(in, run time.Duration) grid.Job {
 	job := whole(wasmJob(1, run))
-	job.Spec.Window.At = w.Now().Add(in)
+	job.Spec.Window.At = w.now().Add(in)
 	return job
 }
 
@@ -97,7 +97,7 @@ func TestAReservationOutlivesBothSides(t *testing.T) {
 	_ = w.Run(time.Second)
 	at := w.elapsed + 2*time.Minute
 	spec := whole(wasmJob(1, time.Minute))
-	spec.Spec.Kind, spec.Spec.Module, spec.Spec.Window.At = grid.KindReservation, grid.Input{}, w.Now().Add(2*time.Minute)
+	spec.Spec.Kind, spec.Spec.Module, spec.Spec.Window.At = grid.KindReservation, grid.Input{}, w.now().Add(2*time.Minute)
 	reservation := mustSubmit(t, w, "s0", spec)
 	_ = w.Run(3 * time.Second)
 	s, _ := w.Broker("s0").Job(reservation)
@@ -140,9 +140,9 @@ func TestPromisesAreKeptWhateverElseIsAskedFor(t *testing.T) {
 			in := time.Duration(rapid.IntRange(5, 60).Draw(r, "in s")) * time.Second
 			switch rapid.IntRange(0, 2).Draw(r, "class") {
 			case 0:
-				job.Spec.Window.At = w.Now().Add(in)
+				job.Spec.Window.At = w.now().Add(in)
 			case 1:
-				job.Spec.Window.Deadline = w.Now().Add(in)
+				job.Spec.Window.Deadline = w.now().Add(in)
 			default:
 				job.Spec.Map, job.Spec.Args = grid.MapSeconds, []string{"longer"}
 			}
@@ -159,7 +159,7 @@ func TestPromisesAreKeptWhateverElseIsAskedFor(t *testing.T) {
 		for _, id := range promised {
 			w.wantKept(r, id)
 		}
-		if n := w.Trace().Overlaps(); n != 0 {
+		if n := w.Trace().overlaps(); n != 0 {
 			r.Errorf("%d pairs of attempts overlap", n)
 		}
 	})

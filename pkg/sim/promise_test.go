@@ -40,7 +40,7 @@ func (w *World) phase(at grid.SiteID, id grid.JobID) (grid.Phase, grid.SiteID) {
 
 func held(t *testing.T, w *World, id grid.JobID) grid.SiteID {
 	t.Helper()
-	ok := w.RunUntil(w.elapsed+5*time.Second, func() bool { p, _ := w.phase("s0", id); return p == grid.PhaseStaging })
+	ok := w.runUntil(w.elapsed+5*time.Second, func() bool { p, _ := w.phase("s0", id); return p == grid.PhaseStaging })
 	phase, at := w.phase("s0", id)
 	if !ok {
 		s, _ := w.Broker("s0").Job(id)
@@ -60,7 +60,7 @@ func TestAReservationIsKept(t *testing.T) {
 			w := New(Config{Seed: 21, Sites: fleet(4), Network: lan(), CheckFacts: true})
 			_ = w.Run(time.Second)
 			mustSubmit(t, w, "s0", wasmJob(60, 7*time.Second))
-			at := w.Now().Add(30 * time.Second)
+			at := w.now().Add(30 * time.Second)
 			id := mustSubmit(t, w, "s0", reservation(at, 20*time.Second, 1))
 			holder := held(t, w, id)
 			job := wasmJob(1, 5*time.Second)
@@ -91,7 +91,7 @@ func TestAReservationIsKept(t *testing.T) {
 func TestAReservationMovesFromADeadSite(t *testing.T) {
 	w := New(Config{Seed: 22, Sites: fleet(4), Network: lan(), CheckFacts: true})
 	_ = w.Run(time.Second)
-	at := w.Now().Add(3 * time.Minute)
+	at := w.now().Add(3 * time.Minute)
 	id := mustSubmit(t, w, "s0", reservation(at, 20*time.Second, 1))
 	holder := held(t, w, id)
 	job := wasmJob(1, 5*time.Second)
@@ -117,7 +117,7 @@ func TestAFixedStartIsKeptByAnotherSite(t *testing.T) {
 	w := New(Config{Seed: 23, Sites: fleet(4), Network: lan(), CheckFacts: true})
 	_ = w.Run(time.Second)
 	job := wasmJob(1, 5*time.Second)
-	at := w.Now().Add(time.Minute)
+	at := w.now().Add(time.Minute)
 	job.Spec.Window.At = at
 	job.Spec.Need.MilliCPUs = 3000 // too much for s0
 	id := mustSubmit(t, w, "s0", job)
@@ -136,7 +136,7 @@ func TestAFixedStartIsKeptByAnotherSite(t *testing.T) {
 func TestDeadlinesAreMetOrRefusedAtOnce(t *testing.T) {
 	w := New(Config{Seed: 24, Sites: fleet(2), Network: lan(), CheckFacts: true})
 	_ = w.Run(time.Second)
-	deadline := w.Now().Add(time.Minute)
+	deadline := w.now().Add(time.Minute)
 	var ids []grid.JobID
 	for range 10 {
 		job := wasmJob(1, 18*time.Second)
@@ -175,7 +175,7 @@ func TestDeadlinesAreMetOrRefusedAtOnce(t *testing.T) {
 
 // drawPromise draws a job that wants a promise within the first minute.
 func (w *World) drawPromise(t *rapid.T) grid.Job {
-	at := w.Now().Add(time.Duration(rapid.IntRange(5_000, 45_000).Draw(t, "at ms")) * time.Millisecond)
+	at := w.now().Add(time.Duration(rapid.IntRange(5_000, 45_000).Draw(t, "at ms")) * time.Millisecond)
 	job := wasmJob(uint32(rapid.IntRange(1, 2).Draw(t, "count")), 5*time.Second)
 	switch rapid.IntRange(0, 2).Draw(t, "kind") {
 	case 0:
@@ -219,9 +219,9 @@ func TestPromisesUnderTroubles(t *testing.T) {
 		w.recoverAt(50 * time.Second)
 		_ = w.Run(51 * time.Second)
 		for id, window := range jobs {
-			if !w.RunUntil(30*time.Minute, func() bool { return w.ended("s0", id) }) {
+			if !w.runUntil(30*time.Minute, func() bool { return w.ended("s0", id) }) {
 				s, _ := w.Broker("s0").Job(id)
-				rt.Fatalf("not ended: %v, %+v", w.Err(), s.Tasks)
+				rt.Fatalf("not ended: %v, %+v", w.err(), s.Tasks)
 			}
 			for _, run := range w.runs(id) {
 				late := w.started(run).Sub(window.Earliest())
@@ -233,11 +233,11 @@ func TestPromisesUnderTroubles(t *testing.T) {
 				}
 			}
 		}
-		if n := w.Trace().Overlaps(); n != 0 {
+		if n := w.Trace().overlaps(); n != 0 {
 			rt.Errorf("%d pairs of attempts overlap", n)
 		}
 		_ = w.Run(w.elapsed + 5*time.Minute)
-		if err := w.Err(); err != nil {
+		if err := w.err(); err != nil {
 			rt.Error(err)
 		}
 		for _, s := range w.order {

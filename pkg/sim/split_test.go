@@ -81,7 +81,7 @@ func TestALostPartStartsAllAnew(t *testing.T) {
 		w := New(Config{Seed: seed, Sites: fleet(5), Network: lan(), CheckFacts: true})
 		_ = w.Run(time.Second)
 		id := mustSubmit(t, w, "s0", partsJob(grid.SplitIfNeeded, 9, 30*time.Second))
-		if !w.RunUntil(time.Minute, func() bool { at, _ := w.starts(id); return len(at) == 9 }) {
+		if !w.runUntil(time.Minute, func() bool { at, _ := w.starts(id); return len(at) == 9 }) {
 			t.Fatal("not started")
 		}
 		_, used := w.starts(id)
@@ -94,7 +94,7 @@ func TestALostPartStartsAllAnew(t *testing.T) {
 		if len(at) != 9 || slices.Max(at)-slices.Min(at) > 50*time.Millisecond {
 			t.Errorf("seed %d: started again at %v", seed, at)
 		}
-		if n := w.mixed(id) + w.Trace().Overlaps(); n > 0 {
+		if n := w.mixed(id) + w.Trace().overlaps(); n > 0 {
 			t.Errorf("seed %d: parts of two starts ran at the same time, %d pairs", seed, n)
 		}
 	}
@@ -121,9 +121,9 @@ func TestPartsAreOneJob(t *testing.T) {
 		}
 		w.recoverAt(56 * time.Second)
 		_ = w.Run(57 * time.Second)
-		if !w.RunUntil(time.Hour, func() bool { return w.ended("s0", id) }) {
+		if !w.runUntil(time.Hour, func() bool { return w.ended("s0", id) }) {
 			s, _ := w.Broker("s0").Job(id)
-			rt.Fatalf("not ended: %v, %+v", w.Err(), s.Tasks)
+			rt.Fatalf("not ended: %v, %+v", w.err(), s.Tasks)
 		}
 		state, _ := w.Broker("s0").Job(id)
 		for _, task := range state.Tasks {
@@ -131,10 +131,10 @@ func TestPartsAreOneJob(t *testing.T) {
 				rt.Errorf("%s is %s: %+v", task.ID, task.Phase, task.Tries)
 			}
 		}
-		if n := w.mixed(id) + w.Trace().Overlaps(); n > 0 {
+		if n := w.mixed(id) + w.Trace().overlaps(); n > 0 {
 			rt.Errorf("parts of two starts ran at the same time, %d pairs", n)
 		}
-		if err := w.Err(); err != nil {
+		if err := w.err(); err != nil {
 			rt.Error(err)
 		}
 	})

@@ -81,7 +81,7 @@ func (t *Trace) report(h *host, of role, r step.Report) {
 	}
 	events[r.Event]++
 	if r.Level >= step.LevelInfo {
-		t.Notes = append(t.Notes, Note{At: h.world.Now(), Site: h.spec.ID, Broker: of == roleBroker, Report: r})
+		t.Notes = append(t.Notes, Note{At: h.world.now(), Site: h.spec.ID, Broker: of == roleBroker, Report: r})
 	}
 }
 
@@ -94,19 +94,12 @@ func (t *Trace) heard(site grid.SiteID, msg protocol.Message) {
 	}
 }
 
-// Overlaps counts the pairs of attempts of one task that ran at the same time:
+// overlaps counts the pairs of attempts of one task that ran at the same time:
 // what leases and fencing are there to prevent.
-func (t *Trace) Overlaps() int {
+func (t *Trace) overlaps() int {
 	byTask := slices.Clone(t.Intervals)
 	slices.SortStableFunc(byTask, func(a, b Interval) int {
-		switch {
-		case a.Attempt.Task.Less(b.Attempt.Task):
-			return -1
-		case b.Attempt.Task.Less(a.Attempt.Task):
-			return 1
-		default:
-			return 0
-		}
+		return a.Attempt.Task.Compare(b.Attempt.Task)
 	})
 	n := 0
 	for i, a := range byTask {

@@ -117,8 +117,8 @@ func (w *World) Rejoin(id grid.SiteID) {
 	}
 }
 
-// Heal ends all isolation.
-func (w *World) Heal() {
+// heal ends all isolation.
+func (w *World) heal() {
 	for _, id := range w.order {
 		w.Rejoin(id)
 	}

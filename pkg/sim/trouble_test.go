@@ -20,10 +20,10 @@ func TestNextSiteAfterAKillHasTheLeastFaultIndex(t *testing.T) {
 	for range 60 {
 		id := mustSubmit(t, w, "s0", job)
 		task := func() broker.TaskState { s, _ := w.Broker("s0").Job(id); return s.Tasks[0] }
-		w.RunUntil(w.elapsed+time.Minute, func() bool { return task().Phase == grid.PhaseRunning })
+		w.runUntil(w.elapsed+time.Minute, func() bool { return task().Phase == grid.PhaseRunning })
 		victim := task().Site
 		w.Crash(victim)
-		if !w.RunUntil(w.elapsed+time.Minute, func() bool { return task().Token == 2 }) {
+		if !w.runUntil(w.elapsed+time.Minute, func() bool { return task().Token == 2 }) {
 			t.Fatalf("%s was not moved from %s", id, victim)
 		}
 		wantLeastFault(t, w, id, victim)
@@ -68,7 +68,7 @@ func TestWithoutFencingAttemptsOverlap(t *testing.T) {
 		if err := w.Run(3 * time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		n += w.Trace().Overlaps()
+		n += w.Trace().overlaps()
 	}
 	if n == 0 {
 		t.Error("no overlap was seen although stale attempts got leases: the check is blind")
@@ -93,7 +93,7 @@ func TestKilledAmidSteps(t *testing.T) {
 			w.Restart(s)
 		}
 		wantAllDone(t, mustEnd(t, w, 10*time.Minute, "s0", id))
-		if n := w.Trace().Overlaps(); n != 0 {
+		if n := w.Trace().overlaps(); n != 0 {
 			t.Errorf("seed %d: %d pairs of attempts overlap", seed, n)
 		}
 	}
@@ -132,7 +132,7 @@ func TestOverlapsAreCounted(t *testing.T) {
 		at(2, 2, 5, 6), at(2, 3, 30, -1), // both while the first runs on
 		at(1, 2, 15, 30), // the same attempt, resumed
 	}}
-	if got := trace.Overlaps(); got != 2 {
+	if got := trace.overlaps(); got != 2 {
 		t.Errorf("%d overlaps, want 2", got)
 	}
 }

@@ -31,12 +31,7 @@ const startDelay = 5 * time.Millisecond
 const diskBps = 800_000_000
 
 func sortedAttempts(attempts map[grid.AttemptID]*attempt) []grid.AttemptID {
-	return slices.SortedFunc(maps.Keys(attempts), func(a, b grid.AttemptID) int {
-		if a.Less(b) {
-			return -1
-		}
-		return 1
-	})
+	return slices.SortedFunc(maps.Keys(attempts), grid.AttemptID.Compare)
 }
 
 func (h *host) trueTime(at time.Time) time.Duration { return at.Add(-h.spec.Skew).Sub(Epoch()) }

@@ -102,21 +102,18 @@ func New(cfg Config) *World {
 
 const fnvOffset = 14695981039346656037
 
-// Now is the true simulated time.
-func (w *World) Now() time.Time { return Epoch().Add(w.elapsed) }
+// now is the true simulated time.
+func (w *World) now() time.Time { return Epoch().Add(w.elapsed) }
 
 // Hash is a digest of all inputs and effects so far.
 func (w *World) Hash() uint64 { return w.hash }
-
-// Steps is how many inputs the machines have taken so far.
-func (w *World) Steps() int { return w.steps }
 
 // Messages is how many messages were sent so far, a broadcast counting once for
 // each receiver.
 func (w *World) Messages() int { return w.messages }
 
-// Err is the first broken invariant, or nil.
-func (w *World) Err() error { return w.failure }
+// err is the first broken invariant, or nil.
+func (w *World) err() error { return w.failure }
 
 // At schedules what a test or scenario wants to happen.
 func (w *World) At(at time.Duration, do func()) { w.schedule(at-w.elapsed, do) }
@@ -133,9 +130,9 @@ func (w *World) Run(until time.Duration) error {
 	return w.failure
 }
 
-// RunUntil goes on until the condition holds, and reports whether it did before
+// runUntil goes on until the condition holds, and reports whether it did before
 // the time limit.
-func (w *World) RunUntil(limit time.Duration, done func() bool) bool {
+func (w *World) runUntil(limit time.Duration, done func() bool) bool {
 	for !done() {
 		if w.failure != nil || len(w.queue) == 0 || w.queue[0].at > limit {
 			return false

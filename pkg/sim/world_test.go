@@ -63,12 +63,12 @@ func mustSubmit(t *testing.T, w *World, at grid.SiteID, job grid.Job) grid.JobID
 
 func mustEnd(t *testing.T, w *World, limit time.Duration, at grid.SiteID, id grid.JobID) broker.JobState {
 	t.Helper()
-	if !w.RunUntil(limit, func() bool { return w.ended(at, id) }) {
+	if !w.runUntil(limit, func() bool { return w.ended(at, id) }) {
 		s, _ := w.Broker(at).Job(id)
 		for _, task := range s.Tasks {
 			t.Logf("%s %s at %s, token %d, tries %+v", task.ID, task.Phase, task.Site, task.Token, task.Tries)
 		}
-		t.Fatalf("job %s has not ended at %s: %v, counts %v", id, w.Now(), w.Err(), w.Trace().Brokers)
+		t.Fatalf("job %s has not ended at %s: %v, counts %v", id, w.now(), w.err(), w.Trace().Brokers)
 	}
 	s, _ := w.Broker(at).Job(id)
 	return s
@@ -102,7 +102,7 @@ func TestArrayFillsTheFleetAndEnds(t *testing.T) {
 	if took := s.Ended.Sub(s.Submitted); took > 60*time.Second {
 		t.Errorf("took %s, want little more than 50 s", took)
 	}
-	if n := w.Trace().Overlaps(); n != 0 {
+	if n := w.Trace().overlaps(); n != 0 {
 		t.Errorf("%d pairs of attempts overlap", n)
 	}
 }
@@ -138,7 +138,7 @@ func TestKilledSiteLosesNothing(t *testing.T) {
 		w.At(10*time.Second, func() { w.Crash("s3") })
 		w.At(60*time.Second, func() { w.Restart("s3") })
 		wantAllDone(t, mustEnd(t, w, 20*time.Minute, "s0", id))
-		if n := w.Trace().Overlaps(); n != 0 {
+		if n := w.Trace().overlaps(); n != 0 {
 			t.Errorf("seed %d: %d pairs of attempts overlap", seed, n)
 		}
 	}
@@ -153,7 +153,7 @@ func TestKilledSubmitterComesBack(t *testing.T) {
 		w.At(time.Duration(12+seed*5)*time.Second, func() { w.Restart("s0") })
 		_ = w.Run(w.elapsed + 2*time.Minute)
 		wantAllDone(t, mustEnd(t, w, 20*time.Minute, "s0", id))
-		if n := w.Trace().Overlaps(); n != 0 {
+		if n := w.Trace().overlaps(); n != 0 {
 			t.Errorf("seed %d: %d pairs of attempts overlap", seed, n)
 		}
 	}
@@ -176,18 +176,18 @@ func TestChaos(t *testing.T) {
 				w.At(at+time.Duration(w.rng.IntN(30))*time.Second, func() { w.Restart(victim) })
 			} else {
 				w.At(at, func() { w.Isolate(victim) })
-				w.At(at+time.Duration(w.rng.IntN(60))*time.Second, w.Heal)
+				w.At(at+time.Duration(w.rng.IntN(60))*time.Second, w.heal)
 			}
 		}
 		w.At(3*time.Minute, func() {
-			w.Heal()
+			w.heal()
 			for _, id := range w.order {
 				w.Restart(id)
 			}
 		})
 		_ = w.Run(3*time.Minute + time.Second)
 		wantAllDone(t, mustEnd(t, w, time.Hour, "s0", id))
-		if n := w.Trace().Overlaps(); n != 0 {
+		if n := w.Trace().overlaps(); n != 0 {
 			t.Errorf("seed %d: %d pairs of attempts overlap", seed, n)
 		}
 	}
@@ -218,7 +218,7 @@ func TestWithoutTheWatchdogAttemptsOverlap(t *testing.T) {
 		id := mustSubmit(t, w, "s0", wasmJob(20, 60*time.Second))
 		w.At(10*time.Second, func() { w.Isolate("s4") })
 		mustEnd(t, w, 20*time.Minute, "s0", id)
-		n += w.Trace().Overlaps()
+		n += w.Trace().overlaps()
 	}
 	if n == 0 {
 		t.Error("no overlap was seen although nothing enforced the leases: the check is blind")

@@ -47,7 +47,7 @@ type Config struct {
 type Planning struct {
 	Policy    grid.Policy   // in what order those that wait in the plan move up
 	Backfill  grid.Backfill // who of them may overtake whom
-	Horizon   time.Duration // how far ahead an outage is felt; 0 = plan.DefaultHorizon
+	Horizon   time.Duration // how far ahead an outage is felt; 0 = 12 h
 	Promised  int           // percent that promises hold together
 	Strangers int           // percent that promises to other submitters hold together
 	Submitter int           // percent that one other submitter holds

@@ -30,8 +30,8 @@ type promisedFact struct {
 
 func newPromisedFact(c plan.Commitment, module grid.Input) *promisedFact {
 	f := &promisedFact{
-		StartMS: toMS(c.Start), EndMS: toMS(c.End), Give: c.Give, Class: c.Class, NotBeforeMS: toMS(c.NotBefore),
-		DeadlineMS: toMS(c.Deadline), LatestStartMS: toMS(c.LatestStart), Priority: c.Priority, Project: c.Project,
+		StartMS: step.MS(c.Start), EndMS: step.MS(c.End), Give: c.Give, Class: c.Class, NotBeforeMS: step.MS(c.NotBefore),
+		DeadlineMS: step.MS(c.Deadline), LatestStartMS: step.MS(c.LatestStart), Priority: c.Priority, Project: c.Project,
 		Overrun: c.Overrun, Holds: c.Holds, Module: module,
 	}
 	if c.Within != (grid.AttemptID{}) {
@@ -44,8 +44,8 @@ func newPromisedFact(c plan.Commitment, module grid.Input) *promisedFact {
 func (f *promisedFact) commitment(a *attempt) plan.Commitment {
 	c := plan.Commitment{
 		Attempt: a.id, Submitter: a.submitter, Project: f.Project, Give: f.Give, Class: f.Class, Priority: f.Priority,
-		NotBefore: fromMS(f.NotBeforeMS), Deadline: fromMS(f.DeadlineMS), LatestStart: fromMS(f.LatestStartMS),
-		Start: fromMS(f.StartMS), End: fromMS(f.EndMS), AwaitsData: !f.Holds, Overrun: f.Overrun, Holds: f.Holds,
+		NotBefore: step.FromMS(f.NotBeforeMS), Deadline: step.FromMS(f.DeadlineMS), LatestStart: step.FromMS(f.LatestStartMS),
+		Start: step.FromMS(f.StartMS), End: step.FromMS(f.EndMS), AwaitsData: !f.Holds, Overrun: f.Overrun, Holds: f.Holds,
 	}
 	c.Within, _ = parseAttempt(f.Within)
 	return c
@@ -107,26 +107,12 @@ func (m *Machine) takeUp(a *attempt, c plan.Commitment) {
 func (f *promisedFact) isKeepable(now time.Time) bool {
 	switch {
 	case f.Holds:
-		return fromMS(f.EndMS).After(now)
+		return step.FromMS(f.EndMS).After(now)
 	case f.Class == plan.ClassFixTime:
-		return fromMS(f.StartMS).After(now)
+		return step.FromMS(f.StartMS).After(now)
 	case f.Class == plan.ClassDeadline:
-		return f.LatestStartMS == 0 || fromMS(f.LatestStartMS).After(now)
+		return f.LatestStartMS == 0 || step.FromMS(f.LatestStartMS).After(now)
 	default:
-		return fromMS(f.StartMS).After(now)
+		return step.FromMS(f.StartMS).After(now)
 	}
-}
-
-func toMS(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-func fromMS(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
 }

@@ -175,13 +175,4 @@ func (r *roster) sorted() []*attempt {
 	return r.where(func(*attempt) bool { return true })
 }
 
-func byID(a, b *attempt) int {
-	switch {
-	case a.id.Less(b.id):
-		return -1
-	case b.id.Less(a.id):
-		return 1
-	default:
-		return 0
-	}
-}
+func byID(a, b *attempt) int { return a.id.Compare(b.id) }

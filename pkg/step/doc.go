@@ -29,4 +29,14 @@
 //
 // Out and Bans are what both machines hold: the effects and facts of a Step, and
 // the sites whose messages are ignored.
+//
+//	step.go    Machine: the contract
+//	input.go   what can happen to a machine
+//	effect.go  what a machine wants done
+//	out.go     Out: the effects of a Step and the facts of all, collected
+//	bans.go    Bans: who is banned
+//	facts.go   Facts: the table that survives
+//	codec.go   inputs as bytes, for the journal
+//	trace.go   effects as text, for people
+//	hash.go    effects as one number, for comparing runs
 package step

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Facts is a table of facts, keyed by kind and key. The zero value is an empty
@@ -124,4 +125,20 @@ func NewFact(kind, key string, value any) Fact {
 		panic(fmt.Sprintf("encode fact %s %s: %v", kind, key, err))
 	}
 	return Fact{Kind: kind, Key: key, Value: text}
+}
+
+// MS is a time as facts have it: in ms since 1970 UTC, 0 for the zero time.
+func MS(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// FromMS is the time that MS wrote, in UTC, cut to the millisecond.
+func FromMS(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ErrSWF refuses a line that is not of the Standard Workload Format.
-var ErrSWF = errors.New("not the Standard Workload Format")
+// errSWF refuses a line that is not of the Standard Workload Format.
+var errSWF = errors.New("not the Standard Workload Format")
 
 // Record is a line of a log: the 18 fields of the Standard Workload Format, version
 // 2.2, in their order. -1 is unknown.
@@ -41,20 +41,20 @@ type Log struct {
 	Records []Record // in the order of the lines
 }
 
-// LineError says which line of a log cannot be read, and why.
-type LineError struct {
+// lineError says which line of a log cannot be read, and why.
+type lineError struct {
 	Line  int // from 1
 	Cause error
 }
 
 // Error names the line, the field and the remedy.
-func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Cause) }
+func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Cause) }
 
 // Unwrap is the cause.
-func (e *LineError) Unwrap() error { return e.Cause }
+func (e *lineError) Unwrap() error { return e.Cause }
 
 // ReadSWF reads a log. A line may be overwritten as soon as the next one is asked for.
-// It stops at the first line that is wrong with a *LineError.
+// It stops at the first line that is wrong with a *lineError.
 func ReadSWF(lines iter.Seq[[]byte]) (Log, error) {
 	var log Log
 	number := 0
@@ -68,9 +68,9 @@ func ReadSWF(lines iter.Seq[[]byte]) (Log, error) {
 		if len(line) == 0 {
 			continue
 		}
-		record, err := ParseRecord(line)
+		record, err := parseRecord(line)
 		if err != nil {
-			return Log{}, &LineError{number, err}
+			return Log{}, &lineError{number, err}
 		}
 		log.Records = append(log.Records, record)
 	}
@@ -96,9 +96,9 @@ func (l Log) MaxProcs() (int, bool) {
 // not looked at.
 const fields = 18
 
-// ParseRecord reads one line that is neither empty nor a comment. Fractions, which
+// parseRecord reads one line that is neither empty nor a comment. Fractions, which
 // some logs have, are cut off.
-func ParseRecord(line []byte) (Record, error) {
+func parseRecord(line []byte) (Record, error) {
 	var v [fields]int64
 	n := 0
 	for n < fields {
@@ -113,13 +113,13 @@ func ParseRecord(line []byte) (Record, error) {
 		value, ok := parseNumber(line[:end])
 		if !ok {
 			return Record{}, fmt.Errorf("%w: field %d (%s): want a number below 2^40, have %q",
-				ErrSWF, n+1, fieldName(n), clip(line[:end]))
+				errSWF, n+1, fieldName(n), clip(line[:end]))
 		}
 		v[n], line = value, line[end:]
 		n++
 	}
 	if n < fields {
-		return Record{}, fmt.Errorf("%w: want %d fields separated by spaces, have %d", ErrSWF, fields, n)
+		return Record{}, fmt.Errorf("%w: want %d fields separated by spaces, have %d", errSWF, fields, n)
 	}
 	return Record{
 		ID: v[0], Submit: Seconds(v[1]), Wait: Seconds(v[2]), Run: Seconds(v[3]), UsedProcs: v[4], UsedCPU: Seconds(v[5]),

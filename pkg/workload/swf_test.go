@@ -55,8 +55,8 @@ func TestReadSWFRefuses(t *testing.T) {
 		"binary":    {"\x00\x01\xff", "line 1: not the Standard Workload Format: field 1 (job number)"},
 	} {
 		_, err := ReadSWF(lines(c.text))
-		var line *LineError
-		if !errors.Is(err, ErrSWF) || !errors.As(err, &line) || !strings.Contains(err.Error(), c.want) {
+		var line *lineError
+		if !errors.Is(err, errSWF) || !errors.As(err, &line) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error = %v, want %s", name, err, c.want)
 		}
 	}
@@ -108,7 +108,7 @@ func FuzzReadSWF(f *testing.F) {
 	f.Add("1 -5 -1 1.5 6 -1 -1 -0 1e9\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		log, err := ReadSWF(lines(text))
-		var line *LineError
+		var line *lineError
 		if err != nil && (!errors.As(err, &line) || line.Line < 1 || line.Line > strings.Count(text, "\n")+1) {
 			t.Fatalf("error %v names no line", err)
 		}

@@ -8,4 +8,13 @@
 // Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995, and of A. Mu'alem and D.
 // Feitelson, "Utilization, Predictability, Workloads, and User Runtime Estimates in
 // Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001.
+//
+//	rerun.go         Rerun: a log played through a scheduler
+//	policy.go        the policies and their words
+//	fcfs.go          first come first served
+//	easy.go          EASY backfilling
+//	conservative.go  conservative backfilling
+//	profile.go       free processors over time
+//	endings.go       the next job that ends
+//	figures.go       waits, slowdown, utilisation
 package batch

@@ -48,9 +48,6 @@ const (
 // AllSemantics are the names of both, in the order of their numbers.
 func AllSemantics() []string { return []string{"batch", "event"} }
 
-// String is the name of the semantics.
-func (s Semantics) String() string { return name(AllSemantics(), int(s)) }
-
 // ParseSemantics is the semantics of that name.
 func ParseSemantics(text string) (Semantics, error) {
 	i, err := parse("semantics", AllSemantics(), text)
@@ -70,5 +67,5 @@ func parse(what string, names []string, text string) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("%w %s %q: want one of %s", ErrInvalid, what, text, strings.Join(names, ", "))
+	return 0, fmt.Errorf("%w %s %q: want one of %s", errInvalid, what, text, strings.Join(names, ", "))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/workload"
 )
 
-// ErrInvalid refuses a machine or a job that makes no sense.
-var ErrInvalid = errors.New("invalid")
+// errInvalid refuses a machine or a job that makes no sense.
+var errInvalid = errors.New("invalid")
 
 // Config is a machine and how it is scheduled.
 type Config struct {
@@ -47,12 +47,12 @@ const never workload.Seconds = math.MaxInt64
 func New(jobs []workload.Job, config Config) (*Rerun, error) {
 	if config.Procs < 1 || config.Procs > math.MaxInt32 || len(jobs) > math.MaxInt32 {
 		return nil, fmt.Errorf("%w machine: want 1 to %d processors and at most as many jobs, have %d and %d",
-			ErrInvalid, math.MaxInt32, config.Procs, len(jobs))
+			errInvalid, math.MaxInt32, config.Procs, len(jobs))
 	}
 	for i, j := range jobs {
 		if j.Procs < 1 || j.Procs > config.Procs || j.Run < 1 || j.Estimate < j.Run || i > 0 && j.Submit < jobs[i-1].Submit {
 			return nil, fmt.Errorf("%w job %d: want 1 to %d processors, a run time of 1 s to its estimate and the order of submission, have %+v",
-				ErrInvalid, j.ID, config.Procs, j)
+				errInvalid, j.ID, config.Procs, j)
 		}
 	}
 	r := &Rerun{jobs: jobs, starts: make([]workload.Seconds, len(jobs)), semantics: config.Semantics}
@@ -64,7 +64,7 @@ func New(jobs []workload.Job, config Config) (*Rerun, error) {
 	case Conservative:
 		r.scheduler = newConservative(jobs, config.Procs)
 	default:
-		return nil, fmt.Errorf("%w policy %d", ErrInvalid, config.Policy)
+		return nil, fmt.Errorf("%w policy %d", errInvalid, config.Policy)
 	}
 	return r, nil
 }

@@ -8,6 +8,5 @@
 //	program.go  a WASM module of a few instructions, made without a compiler
 //	screen.go   what an example prints
 //	sleeper.go  a WASM module that sleeps, made without a compiler
-//	program.go  WASM modules assembled here, that do what a list says
 //	sys_*.go    processes of this system: groups, signals
 package localmesh

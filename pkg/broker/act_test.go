@@ -167,7 +167,7 @@ func (r *rig) drawID(s source) grid.JobID {
 
 func (r *rig) drawAttempt(s source) grid.AttemptID {
 	id := attemptOf(r.drawID(s), uint32(s.n(5)), 0)
-	if j, ok := r.m.jobs[id.Task.Job]; ok && id.Task.Index < uint32(len(j.tasks)) {
+	if j, ok := r.m.enquiry(id.Task.Job); ok && id.Task.Index < uint32(len(j.tasks)) {
 		t := j.tasks[id.Task.Index]
 		id.Token = t.token
 		if n := len(t.rivals); n > 0 {
@@ -209,7 +209,7 @@ func (r *rig) drawOffer(s source) grid.Offer {
 
 func (r *rig) drawMessage(s source) protocol.Message {
 	id, seq := r.drawID(s), uint32(s.n(4))
-	if j, ok := r.m.jobs[id]; ok && s.n(4) > 0 {
+	if j, ok := r.m.enquiry(id); ok && s.n(4) > 0 {
 		seq = j.seq
 	}
 	refusal := grid.Refusal{Reason: grid.Reason(s.n(6)), Never: s.n(2) == 0}
@@ -247,9 +247,9 @@ func (r *rig) drawMessage(s source) protocol.Message {
 
 // drawHeld answers a request to hold, if there is one.
 func (r *rig) drawHeld(s source) protocol.Message {
-	for _, id := range r.m.jobIDs() {
-		j := r.m.jobs[id]
-		if j.hold == nil {
+	for _, id := range r.m.enquiryIDs() {
+		j := r.m.asked(id)
+		if j.holding() == nil {
 			continue
 		}
 		if s.n(3) == 0 {

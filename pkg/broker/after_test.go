@@ -22,7 +22,7 @@ func following(ids ...grid.JobID) grid.Job {
 func (b *bench) ends(id grid.JobID, code int) []step.Effect {
 	b.Helper()
 	return b.hear("a", protocol.Exited{
-		Attempt: attemptOf(id, 0, b.m.jobs[id].tasks[0].token), Exit: grid.Exit{Cause: grid.CauseExited, Code: code},
+		Attempt: attemptOf(id, 0, b.m.jobs.all[id].tasks[0].token), Exit: grid.Exit{Cause: grid.CauseExited, Code: code},
 	})
 }
 
@@ -134,7 +134,7 @@ func TestWhatIsAwaitedIsNotForgotten(t *testing.T) {
 		t.Errorf("forget when nobody waits: %v", err)
 	}
 	b.restart("a", "b")
-	if b.m.blocked(b.m.jobs[waits]) {
+	if b.m.jobs.isBlocked(b.m.jobs.all[waits]) {
 		t.Error("it waits for what was done and is forgotten")
 	}
 }

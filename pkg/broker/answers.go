@@ -5,56 +5,111 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// bid takes an offer (thesis 4.1, step 3). A late one is kept, too: the site
+// onBid takes an offer (thesis 4.1, step 3). A late one is kept, too: the site
 // stands by it until it expires.
-func (m *Machine) bid(from grid.SiteID, msg protocol.Bid) {
-	j, ok := m.jobs[msg.Job]
+func (m *Machine) onBid(from grid.SiteID, msg protocol.Bid) {
+	j, ok := m.enquiry(msg.Job)
 	if !ok || j.open == 0 || msg.Seq > j.seq {
 		if ok && j.open == 0 && msg.Offer.Firm {
-			m.send(from, protocol.Clear{Job: j.id, Submitter: m.cfg.Self, Kind: protocol.ClearEnded})
+			m.herald.release(j, from, protocol.ClearEnded)
 		}
-		m.refusedMessage("bid_unexpected", from, grid.AttemptID{Task: grid.TaskID{Job: msg.Job}}, grid.ReasonInvalid)
+		about := grid.AttemptID{Task: grid.TaskID{Job: msg.Job}}
+		m.reportRefused(eventBidUnexpected, from, about, grid.ReasonInvalid)
 		return
 	}
-	if p, known := m.members[from]; known {
-		p.answers, p.silentTill = true, timeZero
-	}
-	if m.firmBid(j, from, msg) {
+	m.peers.answered(from)
+	if j.how.answered(desk{m, j}, from, msg) || j.overtaken(from, msg.Seq) {
 		return
 	}
-	if last, has := j.answers[from]; has && last.Seq > msg.Seq {
-		return // overtaken by an answer to a later announcement
-	}
-	offer := m.completed(j, from, msg.Offer)
+	offer := m.peers.completed(j.req, from, msg.Offer)
 	if old, had := j.offers[from]; !had || offer.ID > old.offer.ID {
-		j.offers[from] = m.candidate(offer, msg.Offer.Parts.Distance)
-		j.offers[from].seq = msg.Seq
+		j.offers[from] = newCandidate(offer, msg.Offer.Parts.Distance, msg.Seq, m.now)
 	}
-	j.bid = true
-	m.answered(j, Answer{Site: from, Seq: msg.Seq, Offer: &offer, At: m.now})
+	j.offered = true
+	m.take(j, Answer{Site: from, Seq: msg.Seq, Offer: &offer, At: m.now})
 }
 
-func (m *Machine) refuse(from grid.SiteID, msg protocol.Refuse) {
-	j, ok := m.jobs[msg.Job]
+// onRefuse takes it that a site cannot take the job, and why.
+func (m *Machine) onRefuse(from grid.SiteID, msg protocol.Refuse) {
+	j, ok := m.enquiry(msg.Job)
 	if !ok || j.open == 0 || msg.Seq > j.seq {
 		return
 	}
-	if p, known := m.members[from]; known {
-		p.answers, p.silentTill = true, timeZero
-	}
-	if last, has := j.answers[from]; has && last.Seq > msg.Seq {
-		return // overtaken by an answer to a later announcement
-	}
-	if m.holdRefused(j, from, msg) {
+	m.peers.answered(from)
+	if j.overtaken(from, msg.Seq) || j.how.answered(desk{m, j}, from, msg) {
 		return
 	}
 	delete(j.offers, from)
-	m.answered(j, Answer{Site: from, Seq: msg.Seq, Refusal: msg.Refusal, At: m.now})
+	m.take(j, Answer{Site: from, Seq: msg.Seq, Refusal: msg.Refusal, At: m.now})
 }
 
-// note keeps an answer for `why`.
-func (m *Machine) note(j *job, a Answer) {
-	if _, known := j.answers[a.Site]; known || len(j.answers) < maxAnswers {
-		j.answers[a.Site] = a
+// take counts an answer to the announcement under way. Without one an offer is used at
+// once, and what it does not place is announced again when its pause is over.
+func (m *Machine) take(j *job, a Answer) {
+	j.note(a)
+	r := j.round()
+	if r == nil {
+		if a.Offer != nil && m.jobs.isAsking(j) {
+			m.place(j, occasion{why: lateOffer})
+		}
+		return
 	}
+	r.heard = r.heard || a.Site != m.cfg.Here
+	if a.Seq < r.first {
+		return
+	}
+	r.enter(a)
+	m.closeIfComplete(j)
+}
+
+// closeIfComplete ends a round before its TTL when nobody else is expected to answer.
+func (m *Machine) closeIfComplete(j *job) {
+	r := j.round()
+	if r == nil {
+		return
+	}
+	for _, site := range r.unseen {
+		if !m.peers.reachable(site) {
+			r.settle(site)
+		}
+	}
+	r.unseen = nil
+	if r.pending == 0 || r.isSampled() && r.offers >= enoughOffers {
+		m.closeRound(j)
+	}
+}
+
+// closeRound ends a round, when its TTL is over or nobody else is expected to answer: it
+// awards what the offers allow, refuses a job that can never be placed, and
+// lets the rest be asked for again.
+func (m *Machine) closeRound(j *job) {
+	r := j.round()
+	if r == nil {
+		return
+	}
+	j.enter(nil)
+	m.stopTimer(timerRound, string(j.id))
+	m.stopTimer(timerExplain, string(j.id))
+	m.peers.noteSilence(r)
+	if p, is := m.probes[j.id]; is {
+		m.herald.endProbe(p)
+		return
+	}
+	if !m.peers.admits(j) {
+		m.refuseJob(j)
+		return
+	}
+	if !m.hopeless(j) {
+		m.place(j, occasion{why: roundOver, round: r})
+	}
+}
+
+// onNeedRequirements serves a site whose cache was cold (thesis 4.1,
+// re-submission, step 3).
+func (m *Machine) onNeedRequirements(from grid.SiteID, msg protocol.NeedRequirements) {
+	j, ok := m.enquiry(msg.Job)
+	if !ok || j.open == 0 || msg.Seq != j.seq {
+		return
+	}
+	m.out.Send(from, protocol.Requirements{Announce: j.announcement(&m.cfg)})
 }

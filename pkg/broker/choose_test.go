@@ -29,7 +29,7 @@ func awardsOf(t *testing.T, tune func(*Config), n int, job grid.Job, offers map[
 		for i, s := range names {
 			o := offers[s]
 			o.ID = uint64(i + 1)
-			b.hear(s, protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: o})
+			b.hear(s, protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: o})
 		}
 		b.refusal(id, self, true)
 		to, _ := one[protocol.Award](t, b.last)
@@ -79,7 +79,7 @@ func TestLatencyIsTheSubmittersToKnow(t *testing.T) {
 		b.do(step.PeerSeen{Site: site, Name: string(site), RoundTrip: rtt})
 	}
 	id := b.submit(job)
-	seq := b.m.jobs[id].seq
+	seq := b.m.jobs.all[id].seq
 	b.hear("a", protocol.Bid{Job: id, Seq: seq, Offer: quick(1, 1000)})
 	b.hear("b", protocol.Bid{Job: id, Seq: seq, Offer: quick(1.5, 1000)})
 	b.refusal(id, self, true)
@@ -159,13 +159,13 @@ func TestFaultsOutliveARestart(t *testing.T) {
 	if err := again.Restore(b.m.Snapshot()); err != nil {
 		t.Fatal(err)
 	}
-	if got := again.faults.Index("a"); got != 1 {
+	if got := again.peers.faults.Index("a"); got != 1 {
 		t.Errorf("fault index of a after a restart = %d, want 1", got)
 	}
 	b.hear("b", protocol.Accepted{Attempts: []grid.AttemptID{attemptOf(id, 0, 2)}})
-	b.m.faults.Missed("b", 1)
+	b.m.peers.faults.Missed("b", 1)
 	b.hear("b", protocol.Exited{Attempt: attemptOf(id, 0, 2), Exit: grid.Exit{Cause: grid.CauseExited}})
-	if got := b.m.faults.Index("b"); got != 0 {
+	if got := b.m.peers.faults.Index("b"); got != 0 {
 		t.Errorf("fault index of b after a success = %d, want 0", got)
 	}
 }
@@ -207,7 +207,7 @@ func TestProbesAreNotHeldForEver(t *testing.T) {
 		t.Error("the probe was not answered when its round was over")
 	}
 	b.pass(probeKept)
-	if len(b.m.jobs) != 0 {
+	if len(b.m.jobs.all)+len(b.m.probes) != 0 {
 		t.Error("a probe was kept for ever")
 	}
 }

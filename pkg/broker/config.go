@@ -19,52 +19,66 @@ const (
 
 // Config is what a broker is told once. Start from Default.
 type Config struct {
-	Self       grid.SiteID     // this site; required
+	// Owner is whose jobs these are: it names them, announces them and is who sites answer
+	// to. Here is the site that this broker runs at, whose own machine may run tasks too and
+	// whose data is the first source; empty: the owner's. Today they are the same everywhere.
+	Owner grid.SiteID `json:"Self"` // required; the journals' name for it
+	Here  grid.SiteID `json:",omitempty"`
+
 	Name       string          // of this site, as others know it; empty: its ID
-	Seed       uint64          // of the machine's randomness (ties, back-off) and of its jobs' names; a secret of this run
+	Seed       uint64          // of ties, back-off and the jobs' names; a secret of this run
 	Addrs      []string        // where this site can be dialled; travels with announcements
 	Capability grid.Capability // own rates, named as the data's source
 
-	Lease            time.Duration // granted at a time; at least 100 ms. Shorter notices deaths sooner, longer forgives slow links
-	LeaseMargin      time.Duration // waited beyond a lease's end before a task moves; covers the two clocks' drift
+	// Lease is granted at a time; at least 100 ms. Shorter notices deaths sooner, longer
+	// forgives slow links. LeaseMargin is waited beyond its end before a task moves; it covers
+	// the two clocks' drift.
+	Lease            time.Duration
+	LeaseMargin      time.Duration
 	LongLease        time.Duration // granted to jobs with unattended: finish
-	ReservationLease time.Duration // granted to reservations: a site that restarts within it keeps them
+	ReservationLease time.Duration // granted to reservations: a site that is back within it keeps them
 	AwardWindow      time.Duration // a site that has not answered an award by then has missed it
 	BackoffMin       time.Duration // first pause before a job that fits nowhere is announced again
 	BackoffMax       time.Duration // longest such pause
 	CollectRetry     time.Duration // pause between attempts to fetch outputs
-	CollectGiveUp    time.Duration // outputs that cannot be had for so long are computed again elsewhere
-	CollectDead      time.Duration // the same for those of a site that is known to have died: it may be restarted at once
+	CollectGiveUp    time.Duration // outputs that cannot be had for so long are computed anew
+	CollectDead      time.Duration // the same for a site that has died: it may be restarted at once
 	KeepEnded        time.Duration // records and outputs of ended jobs are kept so long
-	Reunion          time.Duration // after having been cut off, how long to wait for frozen attempts before they are moved
-	BootGrace        time.Duration // after a start, how long to wait for peers before a job is called unplaceable
+	Reunion          time.Duration // after being cut off: how long frozen attempts are waited for
+	BootGrace        time.Duration // after a start: how long before a job is called unplaceable
 
 	Choice      Choice // how to choose among offers
 	Policy      Policy // what availability does to a job's placing
-	HoldTop     int    // promised jobs: how many of the nearest sites are asked to hold their offers, at least 1
+	HoldTop     int    // promised jobs: how many of the nearest are asked to hold offers, at least 1
 	ReplyTarget int    // > 0: ask for about so many answers by sampling; 0: everybody answers
 	Requote     bool   // let sites decline an award that has become worse than the runner-up
 	MaxJobs     int    // jobs held, ended ones included
-	MaxTries    int    // failed attempts of one task before it is given up; declined awards do not count
+	MaxTries    int    // failed attempts of a task before it is given up; declined awards do not count
 	ExplainUpTo int    // meshes of up to so many members explain every refusal at once
-	UnicastUpTo int    // what goes to all goes by unicast to up to so many members, if all are known to answer, else by gossip; 0: always
-	NoFencing   bool   // UNSAFE, for tests of the audit only: leases are granted to stale attempts and not waited out
+	UnicastUpTo int    // up to so many members that answer are told by unicast, else gossip; 0: always
+	NoFencing   bool   // UNSAFE, for tests of the audit only: stale attempts get leases, too
 }
 
-// Default is a configuration for one LAN.
+// Default is a configuration for one LAN, of a broker that runs at its owner's site.
 func Default(self grid.SiteID) Config {
 	return Config{
-		Self: self, Lease: 3 * time.Second, LeaseMargin: 500 * time.Millisecond, LongLease: 8 * time.Hour,
-		ReservationLease: time.Minute, HoldTop: index.DefaultReservations,
+		Owner: self, Here: self,
+		Lease: 3 * time.Second, LeaseMargin: 500 * time.Millisecond,
+		LongLease: 8 * time.Hour, ReservationLease: time.Minute,
 		AwardWindow: 2 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute,
-		CollectRetry: time.Second, CollectGiveUp: time.Minute, CollectDead: 3 * time.Second, KeepEnded: 7 * 24 * time.Hour,
-		BootGrace: 3 * time.Second, Reunion: 10 * time.Second, Requote: true, MaxJobs: 4096, MaxTries: 16, ExplainUpTo: 64, UnicastUpTo: 64,
+		CollectRetry: time.Second, CollectGiveUp: time.Minute, CollectDead: 3 * time.Second,
+		KeepEnded: 7 * 24 * time.Hour, BootGrace: 3 * time.Second, Reunion: 10 * time.Second,
+		HoldTop: index.DefaultReservations, Requote: true, MaxJobs: 4096, MaxTries: 16,
+		ExplainUpTo: 64, UnicastUpTo: 64,
 	}
 }
 
 // Validate reports all fields that are out of range.
 func (c Config) Validate() error {
-	errs := []error{c.Self.Validate()}
+	errs := []error{c.Owner.Validate()}
+	if c.Here != "" {
+		errs = append(errs, c.Here.Validate())
+	}
 	want := func(holds bool, text string) {
 		if !holds {
 			errs = append(errs, errors.New(text))
@@ -77,13 +91,16 @@ func (c Config) Validate() error {
 	want(c.LeaseMargin > 0, "lease margin: want more than 0")
 	want(c.AwardWindow > 0, "award window: want more than 0")
 	want(c.BackoffMin > 0 && c.BackoffMax >= c.BackoffMin, "back-off: want a rising range above 0")
-	want(c.CollectRetry > 0 && c.CollectGiveUp >= c.CollectRetry, "collect retry: want more than 0 and at most the give-up")
-	want(c.CollectDead > 0 && c.CollectDead <= c.CollectGiveUp, "collect dead: want more than 0 and at most the give-up")
+	want(c.CollectRetry > 0 && c.CollectGiveUp >= c.CollectRetry,
+		"collect retry: want more than 0 and at most the give-up")
+	want(c.CollectDead > 0 && c.CollectDead <= c.CollectGiveUp,
+		"collect dead: want more than 0 and at most the give-up")
 	want(c.KeepEnded > 0, "keep ended: want more than 0")
 	want(min(c.BootGrace, c.Reunion) >= 0, "boot grace, reunion: want at least 0")
 	want(c.MaxJobs >= 1 && c.MaxTries >= 1, "max jobs, max tries: want at least 1")
 	want(c.Policy <= PolicyNSA, "policy: want one that exists")
-	want(!c.Policy.orders() || c.Choice == ChoiceNearest, "policy: NAA and NSA choose the site themselves; want no other choice")
+	want(!c.Policy.orders() || c.Choice == ChoiceNearest,
+		"policy: NAA and NSA choose the site themselves; want no other choice")
 	want(c.ReplyTarget >= 0, "reply target: want at least 0")
 	return errors.Join(errs...)
 }

@@ -75,7 +75,7 @@ func TestGossipGoesOutWhereSomebodyMayBeUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, c.tune, members...)
 			for _, s := range members {
-				b.m.members[s].answers = true
+				b.m.peers.all[s].answers = true
 			}
 			if c.happen != nil {
 				c.happen(b)
@@ -140,7 +140,7 @@ func TestTheEndOfARestoredJobIsGossiped(t *testing.T) {
 	for i := range 2 {
 		s := grid.SiteID(fmt.Sprint("s", i+1))
 		after.do(step.PeerSeen{Site: s})
-		restored.members[s].answers = true
+		restored.peers.all[s].answers = true
 	}
 	after.do(step.CancelJob{Command: 3, Job: job})
 	if to, _ := sent[protocol.Clear](after.last); !slices.Equal(to, []grid.SiteID{"*"}) {

@@ -10,13 +10,84 @@
 // has ended, a margin included, the task is not awarded again, unless the
 // attempt is known to have ended.
 //
-// A job with a fixed start or a deadline, and a reservation, wants a promise: it is
-// awarded to firm offers only, refused when nobody makes one, and never started when
-// it is too late.
+// # Core and strategies
+//
+// The core owns the life of tasks: who waits, who has which lease, what failed,
+// what came of it, and what of that survives a restart. How a job is placed is
+// the business of a strategy, of which a job has one for its life: nearest;
+// promised, for a job with a fixed start or a deadline, and for a reservation,
+// which is awarded to firm offers only, refused when nobody makes one, and never
+// started when it is too late; together, for one whose tasks are parts that run
+// at the same time; rivals, for one that several sites may queue. The core never
+// asks which it is, and a strategy sees nothing of the machine but its desk.
+//
+// What is under way for a job is its stage: a round of answers, a request to
+// hold offers, or nothing. What happens to one job because of another is put
+// into a queue, which Step drains last.
 //
 // What is durable: the submission, the fencing token and site of each task
 // from before its award is sent, ends and results, the fault ledger. Rounds of
 // announcements and holds are not; a restarted broker announces again.
+//
+// # Where to look
+//
+// A job's life, in the words of ARCHITECTURE.md (1 is before the broker):
+//
+//	2 taken and announced    submit.go, order.go, announce.go
+//	3 sites answer           answers.go; round.go: who is waited for
+//	4 placed                 ranking.go, place_*.go, award.go
+//	5 accepted, first lease  grant.go, rights.go
+//	6 lease renewed          grant.go
+//	7 ended, fetched         result.go, end.go
+//	8 site silent or dead    failover.go
+//	9 room again, or never   vacancy.go; round.go, end.go: refused
+//
+// All files, from what everything rests on to what sees everything; a file uses
+// what stands above it here, which internal/archtest checks:
+//
+//	events.go      every event that a Report can carry
+//	config.go      what a broker is told once
+//	run.go         one run of it, and the Step under way; the timers
+//	offers.go      an offer that stands
+//	task.go        a task: attempts, silence, record, result, pledge
+//	traits.go      what has to be known of a job's kind, read here alone
+//	divide.go      how parts are divided among sites
+//	job.go         a job: what was asked, its tasks, its stage
+//	hold.go        the stages in which sites make their offers firm
+//	order.go       the table of jobs: who comes first, who waits for whom
+//	facts.go       what survives a crash
+//	watch.go       what was seen of a member's coming and going
+//	peers.go       the members: links, bans, faults
+//	policy.go      what availability does to placing (SAA, NAA, NSA)
+//	round.go       the stage in which answers are awaited
+//	announce.go    what other sites are told of a job
+//	probe.go       an enquiry that places nothing
+//	queue.go       the looks that wait
+//	rights.go      leases, fences, acknowledgements: they leave from here alone
+//	machine.go     the machine's parts
+//	strategy.go    what a strategy is
+//	end.go         tasks and jobs end, are called off, refused, forgotten
+//	vacancy.go     asking again: in turn, one site, after a pause
+//	placing.go     a strategy is asked, and its verdict followed
+//	failover.go    silence, death, failure, return
+//	result.go      ends of attempts, and fetching what they left
+//	award.go       awards sent, missed, declined
+//	answers.go     bids, refusals, and when a round is over
+//	grant.go       requests for leases, progress
+//	presence.go    sites come, go, are banned
+//	look.go        taking the looks that wait
+//	ranking.go     the order of the offers that stand
+//	desk.go        what a strategy may ask for and do
+//	place_*.go     the strategies; parts_*.go: what together needs besides
+//	strategies.go  which strategy a job has
+//	submit.go      a job is submitted, or a probe
+//	restore.go     the facts of an earlier run; resume.go: taking them up
+//	check.go       the invariants
+//	view.go        read-only access for people
+//	step.go        the one list of all that can happen
+//
+// Words: onX takes something from outside, verbs act, isX and hasX ask and
+// change nothing.
 //
 // The protocol is that of the thesis' section 4.1; failover order is FIBR
 // (A. Lidya Therasa et al., "Dynamic Adaptation of Checkpoints and Rescheduling

@@ -30,7 +30,8 @@ type rig struct {
 	granted map[grid.AttemptID]promise
 	awarded map[grid.TaskID]*awarded
 	steps   int
-	onSend  func(step.Send) // nil: nobody listens
+	onSend  func(step.Send)     // nil: nobody listens
+	onStep  func([]step.Effect) // nil: nobody listens
 }
 
 // awarded is what one step gave out of a task: an attempt, or several rivals.
@@ -89,6 +90,9 @@ func (r *rig) do(in step.Input) []step.Effect {
 		r.t.Fatalf("after %T: the snapshot is not the table of facts", in)
 	}
 	r.checkWakeUps(in)
+	if r.onStep != nil {
+		r.onStep(effects)
+	}
 	return effects
 }
 
@@ -168,7 +172,7 @@ func (r *rig) noteAward(id grid.AttemptID, to grid.SiteID, rival bool) {
 // noLease: no earlier attempt of the task holds one, nor of any other part that is to
 // start with it.
 func (r *rig) noLease(id grid.AttemptID) {
-	together := r.m.jobs[id.Task.Job].split()
+	together := r.m.jobs.all[id.Task.Job].traits.whole
 	for other, p := range r.granted {
 		same := other.Task == id.Task || together && other.Task.Job == id.Task.Job
 		if same && p.end.After(r.now) {
@@ -192,8 +196,8 @@ func (r *rig) checkWakeUps(in step.Input) {
 		_, is := r.timers[step.TimerKey{Name: name, ID: id}]
 		return is
 	}
-	for _, id := range r.m.jobIDs() {
-		j := r.m.jobs[id]
+	for _, id := range r.m.enquiryIDs() {
+		j := r.m.asked(id)
 		if j.open == 0 {
 			if !set(timerForget, string(id)) {
 				r.t.Fatalf("after %+v: job %s has ended and is never forgotten", in, id)
@@ -201,16 +205,16 @@ func (r *rig) checkWakeUps(in step.Input) {
 			continue
 		}
 		switch {
-		case j.round != nil && !set(timerRound, string(id)):
+		case j.round() != nil && !set(timerRound, string(id)):
 			r.t.Fatalf("after %+v: the round of %s never ends", in, id)
-		case j.hold != nil && !set(timerHold, string(id)):
+		case j.holding() != nil && !set(timerHold, string(id)):
 			r.t.Fatalf("after %+v: the sites that %s asked to hold are awaited for ever", in, id)
-		case r.m.blocked(j) && !slices.ContainsFunc(r.m.awaits(j), func(id grid.JobID) bool { return r.m.jobs[id].open > 0 }):
+		case r.m.jobs.isBlocked(j) && !slices.ContainsFunc(r.m.jobs.awaits(j), func(id grid.JobID) bool { return r.m.jobs.all[id].open > 0 }):
 			r.t.Fatalf("after %+v: %s waits for jobs that have ended", in, id)
-		case j.round == nil && j.hold == nil && !r.m.blocked(j) && len(j.waiting) > 0 && !set(timerAgain, string(id)):
+		case j.round() == nil && j.holding() == nil && !r.m.jobs.isBlocked(j) && len(j.waiting) > 0 && !set(timerAgain, string(id)):
 			r.t.Fatalf("after %+v: job %s waits and is never announced again", in, id)
 		}
-		if j.probe {
+		if r.m.isProbe(id) {
 			continue
 		}
 		for i := range j.tasks {
@@ -224,7 +228,7 @@ func (r *rig) checkWakeUps(in step.Input) {
 				if !r.awaited(attempt) {
 					r.t.Fatalf("after %+v: the award of %s is never missed", in, attempt)
 				}
-			case t.active() && t.leaseEnd.IsZero() && j.split() && j.unanswered():
+			case t.active() && t.leaseEnd.IsZero() && j.traits.whole && j.any((*task).unanswered):
 				// it has no lease before that of the last is answered, or missed
 			case t.active() && !set(timerLease, attempt.String()):
 				r.t.Fatalf("after %+v: %s is %s and its lease never ends", in, attempt, t.phase)
@@ -282,8 +286,8 @@ func TestWellAgainEverythingEnds(t *testing.T) {
 			r.act(rapidSource{t})
 		}
 		r.behave()
-		for _, id := range r.m.jobIDs() {
-			if j := r.m.jobs[id]; j.open > 0 && !j.probe {
+		for _, id := range r.m.jobs.ids() {
+			if j := r.m.jobs.all[id]; j.open > 0 {
 				t.Fatalf("job %s has not ended: %+v", id, j.tasks)
 			}
 		}
@@ -300,10 +304,10 @@ func (r *rig) behave() {
 	for _, s := range good[:2] {
 		give(step.PeerSeen{Site: s})
 	}
-	for _, id := range r.m.jobIDs() { // what was to be collected before
-		for i, t := range r.m.jobs[id].tasks {
+	for _, id := range r.m.jobs.ids() { // what was to be collected before
+		for i, t := range r.m.jobs.all[id].tasks {
 			if t.phase == grid.PhaseCollecting {
-				give(step.Collected{Attempt: r.m.jobs[id].attempt(uint32(i))})
+				give(step.Collected{Attempt: r.m.jobs.all[id].attempt(uint32(i))})
 			}
 		}
 	}

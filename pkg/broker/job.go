@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,152 +12,272 @@ import (
 
 // job is one submission.
 type job struct {
-	id        grid.JobID
-	job       grid.Job
+	enquiry
+	roster
 	submitted time.Time
 	ended     time.Time
-	noWait    bool
-	probe     bool   // offers are asked for and nothing is placed
-	command   uint64 // of the probe, to be answered when its round closes
+	noWait    bool // it is refused if it has no place now
+	// how is the way in which it is placed. It follows from what was submitted, so it is no
+	// fact, and what it holds is lost with a restart: a new search begins then.
+	how strategy
+	// stage is what is under way for it now: an announcement, a request to hold offers, or
+	// nil. What a job waits for otherwise follows from its tasks, its predecessors and the
+	// time; it is asked for, not stored, so that it cannot be wrong. Changed by enter alone.
+	stage stage
+}
 
-	req       grid.Requirement
-	digest    protocol.Digest
-	seq       uint32 // of announcements
-	announced bool   // by this run, so that most caches are warm
-	gossiped  bool   // to everybody, so that sites have heard of it that are not known here
-	awardBase int    // size of an award of one task without an item, bytes
+// stage is what is under way for a job: *round, *holding or *gathering.
+type stage interface {
+	// check reports what must not be while this is under way.
+	check(j *job) error
+}
 
+// roster is the tasks of a job and who of them has no site. It is changed by wait, seat,
+// end and reopen alone.
+type roster struct {
 	tasks   []task
 	waiting []uint32 // tasks without a site, ascending
 	open    int      // tasks that have not ended
-
-	round   *round                     // the announcement under way, or nil
-	offers  map[grid.SiteID]*candidate // that still stand: runner-ups stay here for failover
-	answers map[grid.SiteID]Answer     // each site's last answer, for `why`; bounded
-	vacant  map[grid.SiteID]bool       // sites that reported room while a round was on
-	bid     bool                       // some site has offered at some time
-	backoff time.Duration              // last pause before announcing again
-	cleared bool                       // "placed" was said since the last announcement
-
-	together time.Time              // before that, attempts of parts may run that were told to stop
-	common   *common                // what the awards under way say to all parts, or nil
-	asked    map[grid.SiteID]uint64 // the latest request for first leases of each site, until all parts are accepted
-
-	hold    *holding               // sites are asked to make their offers firm, or nil
-	taken   map[grid.SiteID]uint64 // the last firm offer of each site that was awarded
-	hasty   int                    // announcements at once because nobody could hold what he had offered
-	arrived bool                   // a site has just accepted a task, or come back with one
-	empty   int                    // complete rounds in a row in which nobody offered
 }
 
-// task is one task of a job.
-type task struct {
-	phase        grid.Phase
-	token        grid.Token  // of the latest attempt; 0 = none yet
-	site         grid.SiteID // of the latest attempt
-	leaseEnd     time.Time   // nothing else may be started before; zero: no lease was granted
-	awardedAt    time.Time
-	startedAt    time.Time   // first heard to run
-	distance     float64     // of the latest award
-	accepted     bool        // a site has promised it a place, some time; only of promised jobs
-	kept         float64     // 1 - z of the latest award: how likely its promise is kept; only of promised jobs
-	startsAt     time.Time   // staging: when its place in the site's plan begins, on this clock; zero: not known
-	done         int64       // bytes staged
-	total        int64       // bytes to stage
-	standing     grid.Reason // frozen: why, as its site says
-	exit         *grid.Exit
-	silent       bool          // the latest attempt was given up because its site was silent
-	failures     int           // attempts that a site did not bring to an end, those its owner stopped left out
-	away         time.Time     // when its site had been silent for a lease; zero: that is not so, or the site is dead
-	failed       []grid.SiteID // sites that failed it, latest last; at most maxFailed
-	roundsFailed int           // awards since the last failure that found no site
-	tries        []Try         // finished attempts; at most maxTries, latest last
-	collectBy    time.Time     // when fetching the outputs is given up
-	rivals       []rival       // its attempts while several sites queue it, ascending by token; the first stands for it
-	top          grid.Token    // highest ever given out, where that is not the latest attempt's
+// enquiry is what was asked about a job, and what was answered. Jobs have one, and so have
+// probes, which are nothing else.
+type enquiry struct {
+	id     grid.JobID
+	spec   grid.Job
+	traits traits
+	// req and digest are what the announcements say, and its short name for sites that
+	// remember it.
+	req    grid.Requirement
+	digest protocol.Digest
+	// seq numbers the announcements. Answers to a later one overtake those to an earlier one;
+	// those of a run follow those of the run before.
+	seq       uint32
+	announced bool // by this run, so that most caches are warm
+	gossiped  bool // to everybody, so that sites have heard of it that are not known here
+	placed    bool // "placed" was said since the last announcement
+	offered   bool // some site has offered at some time
+	// offers are those that still stand; runner-ups stay here for failover.
+	offers  map[grid.SiteID]*candidate
+	answers map[grid.SiteID]Answer // each site's last answer, for `why`; bounded
+	vacant  map[grid.SiteID]bool   // sites that reported room while something else was under way
+	pause   time.Duration          // the last one before announcing again; it grows
+	// rest is a time before which nothing is looked for: parts of an earlier start that were
+	// told to stop may run until then.
+	rest      time.Time
+	awardSize int // of an award of one task without an item, bytes
 }
 
-// candidate is an offer that stands.
-type candidate struct {
-	offer   grid.Offer // with the distance on all axes, this submitter's own included
-	quoted  float64    // the distance that the site said
-	seq     uint32     // of the announcement that it answers
-	left    uint32     // tasks it can still take
-	at      time.Time
-	expires time.Time
-}
+const maxAnswers = 256
 
-const (
-	maxFailed  = 8
-	maxTries   = 16
-	maxAnswers = 256
-)
-
-func newJob(id grid.JobID, spec grid.Job, now time.Time) *job {
+// newJob makes the record of a job without a way to place it, see makeJob.
+func newJob(id grid.JobID, spec grid.Job, now time.Time, cfg *Config) *job {
 	j := &job{
-		id: id, job: spec, submitted: now, tasks: make([]task, spec.Count), open: int(spec.Count),
-		offers: make(map[grid.SiteID]*candidate), answers: make(map[grid.SiteID]Answer), vacant: make(map[grid.SiteID]bool),
-		taken: make(map[grid.SiteID]uint64),
+		enquiry: enquiry{
+			id: id, spec: spec, traits: traitsOf(spec, cfg), offers: make(map[grid.SiteID]*candidate),
+			answers: make(map[grid.SiteID]Answer), vacant: make(map[grid.SiteID]bool),
+		},
+		roster:    roster{tasks: make([]task, spec.Count), open: int(spec.Count)},
+		submitted: now,
 	}
 	for i := range j.tasks {
-		j.tasks[i].phase = grid.PhaseWaiting
+		j.tasks[i].move(grid.PhaseWaiting)
 		j.waiting = append(j.waiting, uint32(i))
 	}
 	return j
 }
 
-func (j *job) taskID(index uint32) grid.TaskID { return grid.TaskID{Job: j.id, Index: index} }
+// enter changes what is under way for a job; nil: nothing is.
+func (j *job) enter(s stage) { j.stage = s }
+
+func (e *enquiry) taskID(index uint32) grid.TaskID { return grid.TaskID{Job: e.id, Index: index} }
+
+// about names the job as a whole in a Report.
+func (e *enquiry) about() grid.AttemptID { return grid.AttemptID{Task: grid.TaskID{Job: e.id}} }
+
+func (e *enquiry) item(index uint32) grid.Item {
+	if len(e.spec.Items) == 0 {
+		return grid.Item{}
+	}
+	return e.spec.Items[index]
+}
+
+// note keeps an answer for `why`.
+func (e *enquiry) note(a Answer) {
+	if _, known := e.answers[a.Site]; known || len(e.answers) < maxAnswers {
+		e.answers[a.Site] = a
+	}
+}
+
+// overtaken reports whether a site has answered a later announcement already.
+func (e *enquiry) overtaken(from grid.SiteID, seq uint32) bool {
+	last, has := e.answers[from]
+	return has && last.Seq > seq
+}
 
 // attempt is the latest attempt of a task; its token is 0 when there was none.
 func (j *job) attempt(index uint32) grid.AttemptID {
 	return grid.AttemptID{Task: j.taskID(index), Token: j.tasks[index].token}
 }
 
-func (j *job) item(index uint32) grid.Item {
-	if len(j.job.Items) == 0 {
-		return grid.Item{}
-	}
-	return j.job.Items[index]
-}
+// wanted is how many places are looked for.
+func (j *job) wanted() uint32 { return max(1, uint32(len(j.waiting))) }
 
-// active reports whether a site is believed to have the task.
-func (t *task) active() bool { return t.phase >= grid.PhaseAwarded && t.phase <= grid.PhaseFrozen }
-
-// wait puts a task back among those without a site.
-func (j *job) wait(index uint32) {
-	j.tasks[index].phase = grid.PhaseWaiting
-	if at, found := slices.BinarySearch(j.waiting, index); !found {
-		j.waiting = slices.Insert(j.waiting, at, index)
+// wait puts a task among those without a site.
+func (r *roster) wait(index uint32) {
+	r.tasks[index].move(grid.PhaseWaiting)
+	if at, found := slices.BinarySearch(r.waiting, index); !found {
+		r.waiting = slices.Insert(r.waiting, at, index)
 	}
 }
 
-// place takes a task from those without a site.
-func (j *job) place(index uint32) {
-	at, found := slices.BinarySearch(j.waiting, index)
+// seat takes a task from those without a site.
+func (r *roster) seat(index uint32) {
+	at, found := slices.BinarySearch(r.waiting, index)
 	switch {
 	case found && at == 0: // the usual case, and cheap however many wait
-		j.waiting = j.waiting[1:]
+		r.waiting = r.waiting[1:]
 	case found:
-		j.waiting = slices.Delete(j.waiting, at, at+1)
+		r.waiting = slices.Delete(r.waiting, at, at+1)
 	}
 }
 
-// remember notes a site that failed the task.
-func (t *task) remember(site grid.SiteID) {
-	t.failed = slices.DeleteFunc(t.failed, func(s grid.SiteID) bool { return s == site })
-	t.failed = append(t.failed, site)
-	if len(t.failed) > maxFailed {
-		t.failed = slices.Delete(t.failed, 0, 1)
+// end moves a task to a phase that it stays in.
+func (r *roster) end(index uint32, phase grid.Phase) {
+	r.seat(index)
+	r.tasks[index].move(phase)
+	r.tasks[index].leaseEnd = timeZero
+	r.open--
+}
+
+// reopen takes back that a task has ended.
+func (r *roster) reopen() { r.open++ }
+
+// any reports whether something is true of a task.
+func (r *roster) any(is func(*task) bool) bool {
+	return slices.ContainsFunc(r.tasks, func(t task) bool { return is(&t) })
+}
+
+// count derives who waits and who is open from the tasks.
+func (r *roster) count() {
+	r.waiting, r.open = nil, 0
+	for i := range r.tasks {
+		t := &r.tasks[i]
+		if t.phase == grid.PhaseWaiting {
+			r.waiting = append(r.waiting, uint32(i))
+		}
+		if !t.phase.Ended() {
+			r.open++
+		}
 	}
 }
 
-// log notes how an attempt ended.
-func (t *task) log(outcome string, now time.Time) {
-	t.tries = append(t.tries, Try{
-		Token: t.token, Site: t.site, Distance: t.distance, AwardedAt: t.awardedAt, StartedAt: t.startedAt,
-		EndedAt: now, Outcome: outcome,
-	})
-	if len(t.tries) > maxTries {
-		t.tries = slices.Delete(t.tries, 0, 1)
+// placedAny reports whether a task was ever awarded.
+func (r *roster) placedAny() bool {
+	return r.any(func(t *task) bool { return t.token > 0 })
+}
+
+// outcome is how a job has ended.
+type outcome uint8
+
+const (
+	outcomeOpen outcome = iota
+	outcomeDone         // all tasks are
+	outcomeFailed
+	outcomeCancelled
+	outcomeRefused
+)
+
+// outcome says how the job has ended: as the first task that was called off, and else
+// failed if one has.
+func (r *roster) outcome() outcome {
+	if r.open > 0 {
+		return outcomeOpen
 	}
+	result := outcomeDone
+	for i := range r.tasks {
+		switch r.tasks[i].phase {
+		case grid.PhaseCancelled:
+			return outcomeCancelled
+		case grid.PhaseRefused:
+			return outcomeRefused
+		case grid.PhaseDone:
+		default:
+			result = outcomeFailed
+		}
+	}
+	return result
+}
+
+// phrase says for people how a job that is not done has ended: "job x has ...".
+func (o outcome) phrase() string {
+	switch o {
+	case outcomeCancelled:
+		return "been cancelled"
+	case outcomeRefused:
+		return "been refused"
+	default:
+		return "failed"
+	}
+}
+
+// done reports whether all tasks are.
+func (r *roster) done() bool { return r.outcome() == outcomeDone }
+
+// data lists all that the job needs, and what its tasks have left.
+func (j *job) data() []grid.CID {
+	cids := inputsOf(j.spec)
+	for i := range j.tasks {
+		if exit := j.tasks[i].exit; exit != nil {
+			cids = append(cids, exit.CIDs()...)
+		}
+	}
+	return cids
+}
+
+// inputsOf lists all data that a job needs.
+func inputsOf(spec grid.Job) []grid.CID {
+	var cids []grid.CID
+	if spec.Spec.Module.CID != "" {
+		cids = append(cids, spec.Spec.Module.CID)
+	}
+	for _, in := range spec.Spec.Inputs {
+		cids = append(cids, in.CID)
+	}
+	for _, item := range spec.Items {
+		for _, in := range item.Inputs {
+			cids = append(cids, in.CID)
+		}
+	}
+	return cids
+}
+
+// checkRoster verifies that a job's tasks are counted and can be.
+func (j *job) checkRoster() error {
+	var want roster
+	want.tasks = j.tasks
+	if want.count(); want.open != j.open || !slices.Equal(want.waiting, j.waiting) {
+		return errors.New("its tasks are counted wrongly")
+	}
+	for i := range j.tasks {
+		if err := j.tasks[i].check(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Answer is what a site last said to a job.
+type Answer struct {
+	Site    grid.SiteID
+	Seq     uint32       // of the announcement
+	Offer   *grid.Offer  // nil when it refused
+	Refusal grid.Refusal // when it refused
+	At      time.Time
+}
+
+func (a Answer) neverFits() bool { return a.Offer == nil && a.Refusal.Never }
+
+func sortedSites[V any](sites map[grid.SiteID]V) []grid.SiteID {
+	return slices.Sorted(maps.Keys(sites))
 }

@@ -183,7 +183,7 @@ func (b *bench) offers(id grid.JobID, tasks uint32, sites ...grid.SiteID) []step
 	b.Helper()
 	var all []step.Effect
 	for i, s := range sites {
-		all = append(all, b.hear(s, protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: offer(uint64(i+1), float64(i+1), tasks)})...)
+		all = append(all, b.hear(s, protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: offer(uint64(i+1), float64(i+1), tasks)})...)
 	}
 	return all
 }
@@ -191,7 +191,7 @@ func (b *bench) offers(id grid.JobID, tasks uint32, sites ...grid.SiteID) []step
 func (b *bench) refusal(id grid.JobID, site grid.SiteID, never bool) []step.Effect {
 	b.Helper()
 	return b.hear(site, protocol.Refuse{
-		Job: id, Seq: b.m.jobs[id].seq, Refusal: grid.Refusal{Reason: grid.ReasonMemory, Never: never, Want: 2, Have: 1},
+		Job: id, Seq: b.m.asked(id).seq, Refusal: grid.Refusal{Reason: grid.ReasonMemory, Never: never, Want: 2, Have: 1},
 	})
 }
 
@@ -258,10 +258,10 @@ func TestThesisResubmission(t *testing.T) {
 		t.Fatalf("announced again to %v", to)
 	}
 	last := again[len(again)-1]
-	if b.m.jobs[id].round == nil {
+	if b.m.jobs.all[id].round() == nil {
 		b.do(step.TimerFired{Key: step.TimerKey{Name: timerAgain, ID: string(id)}})
 	}
-	_, req := one[protocol.Requirements](t, b.hear("a", protocol.NeedRequirements{Job: id, Seq: b.m.jobs[id].seq}))
+	_, req := one[protocol.Requirements](t, b.hear("a", protocol.NeedRequirements{Job: id, Seq: b.m.asked(id).seq}))
 	if protocol.DigestOf(req.Announce.Req) != last.Digest {
 		t.Error("the requirement's digest is not the one that was announced")
 	}
@@ -339,7 +339,7 @@ func TestUnansweredAwardGoesToTheRunnerUp(t *testing.T) {
 	if to != "b" || award.Tasks[0].Token != 2 {
 		t.Fatalf("second award %+v to %s, want token 2 to b", award, to)
 	}
-	if got := b.m.faults.Index("a"); got != 1 {
+	if got := b.m.peers.faults.Index("a"); got != 1 {
 		t.Errorf("fault index of a = %d, want 1", got)
 	}
 	// The first site's late acceptance gets no lease: it is fenced off.
@@ -366,7 +366,7 @@ func TestLeaseIsWaitedOut(t *testing.T) {
 		t.Fatalf("asked %v again, want b among them", to)
 	}
 	b.pass(time.Millisecond)
-	b.hear("b", protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: offer(10, 2, 1)})
+	b.hear("b", protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: offer(10, 2, 1)})
 	b.refusal(id, self, false)
 	to, award := one[protocol.Award](t, b.last)
 	if to != "b" || award.Tasks[0].Token != 2 {
@@ -434,19 +434,19 @@ func TestBannedSitesTaskMovesWhenItsLeaseHasEnded(t *testing.T) {
 		t.Fatalf("awarded to %v while the lease holds", to)
 	}
 	b.pass(2 * time.Millisecond)
-	b.hear("a", protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: offer(9, 0, 1)})
-	b.hear("b", protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: offer(10, 2, 1)})
+	b.hear("a", protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: offer(9, 0, 1)})
+	b.hear("b", protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: offer(10, 2, 1)})
 	b.refusal(id, self, false)
 	if to, award := one[protocol.Award](t, b.last); to != "b" || award.Tasks[0].Token != 2 {
 		t.Fatalf("moved to %s with %+v", to, award.Tasks)
 	}
 	b.do(step.PeerSeen{Site: "a"})
-	if _, known := b.m.members["a"]; known {
+	if _, known := b.m.peers.all["a"]; known {
 		t.Error("a banned site is a member")
 	}
 	b.do(step.BansChanged{})
 	b.do(step.PeerSeen{Site: "a"})
-	if _, known := b.m.members["a"]; !known {
+	if _, known := b.m.peers.all["a"]; !known {
 		t.Error("the ban cannot be taken back")
 	}
 }
@@ -462,10 +462,10 @@ func TestProvenDeathMovesAfterTheMargin(t *testing.T) {
 
 func TestFailoverTakesTheLeastFaultIndex(t *testing.T) {
 	b := newBench(t, nil, "a", "b", "c")
-	b.m.faults.Missed("b", 2)
-	b.m.saveFault("b")
+	b.m.peers.faults.Missed("b", 2)
+	b.m.peers.saveFault("b")
 	b.facts = step.NewFacts()
-	for _, f := range b.m.facts.All() {
+	for _, f := range b.m.out.Facts().All() {
 		b.facts.Apply(f)
 	}
 	id := b.submit(testJob(1))
@@ -602,7 +602,7 @@ func TestDeclinedWithQuoteStaysACandidate(t *testing.T) {
 	if to, _ := one[protocol.Award](t, effects); to != "b" {
 		t.Fatalf("awarded to %s, want b", to)
 	}
-	if c := b.m.jobs[id].offers["a"]; c == nil || c.offer.Parts.Distance != 2.5 {
+	if c := b.m.jobs.all[id].offers["a"]; c == nil || c.offer.Parts.Distance != 2.5 {
 		t.Error("the new quote was forgotten")
 	}
 }

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"math"
-	"slices"
 
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -25,50 +24,24 @@ func (p Policy) admits() bool { return p == PolicySAA || p == PolicyNSA }
 
 func (p Policy) orders() bool { return p == PolicyNAA || p == PolicyNSA }
 
-// admit reports whether the policy lets the job be placed. A task is what the thesis
+// admits reports whether the policy lets the job be placed. A task is what the thesis
 // calls a node: the job asks for as many at once as wait, and there are as many as all
 // sites seen within a week could run at once, those that are down included. If not, the
 // refusal says how many it may ask for.
-func (m *Machine) admit(j *job) bool {
-	if !m.cfg.Policy.admits() || j.bid && j.placedAny() {
+func (p *peers) admits(j *job) bool {
+	if !p.cfg.Policy.admits() || j.offered && j.placedAny() {
 		return true
 	}
-	total, alpha := m.longRun(j.req)
+	total, alpha := p.longRun(j.req)
 	accepted, err := avail.SAA(float64(len(j.waiting)), total, alpha)
 	if err == nil && accepted {
 		return true
 	}
-	j.answers[m.cfg.Self] = Answer{Site: m.cfg.Self, Seq: j.seq, At: m.now, Refusal: grid.Refusal{
-		Reason: grid.ReasonAvailability, Want: int64(len(j.waiting)), Have: int64(math.Floor(alpha * total)),
+	j.answers[p.cfg.Here] = Answer{Site: p.cfg.Here, Seq: j.seq, At: p.now, Refusal: grid.Refusal{
+		Reason: grid.ReasonAvailability, Want: int64(len(j.waiting)),
+		Have: int64(math.Floor(alpha * total)),
 	}}
 	return false
-}
-
-// placedAny reports whether a task of the job was ever awarded: then it was admitted.
-func (j *job) placedAny() bool {
-	return slices.ContainsFunc(j.tasks, func(t task) bool { return t.token > 0 })
-}
-
-// longRun is how many such tasks all sites could run at once, and which part of that is
-// up in the long run.
-func (m *Machine) longRun(req grid.Requirement) (total, alpha float64) {
-	room := float64(places(req, m.cfg.Capability))
-	cycles, weights := []avail.Cycle{{MTTFSeconds: math.Inf(1)}}, []float64{room} // this site is here
-	total = room
-	for _, id := range sortedSites(m.members) {
-		p := m.members[id]
-		if !p.known(m.now) {
-			continue
-		}
-		room := float64(places(req, p.capability))
-		cycles, weights = append(cycles, p.cycle(m.now)), append(weights, room)
-		total += room
-	}
-	alpha, err := avail.MeanAvailability(cycles, weights)
-	if err != nil { // nobody has room
-		return total, 0
-	}
-	return total, alpha
 }
 
 // maxPlaces bounds what one site counts for; a task that needs nothing fits without end.
@@ -101,19 +74,19 @@ const ownSight = 3
 // likeliest orders candidates by how likely their sites are to stay until the task's
 // end, by NAA. A site says so itself with z. One that has been seen to go more often is
 // not believed more than what was seen.
-func (m *Machine) likeliest(candidates []*candidate) []*candidate {
+func (p *peers) likeliest(candidates []*candidate) []*candidate {
 	nodes := make([]avail.Standing, 0, len(candidates))
 	bySite := make(map[grid.SiteID]*candidate, len(candidates))
 	for _, c := range candidates {
 		parts := c.offer.Parts
-		p := min(max(1-parts.Z, 0), 1)
-		if seen, known := m.members[c.offer.Site]; known && seen.watched.ends >= ownSight {
-			own, err := seen.leaving(m.now).Survival((parts.Wait + parts.StageIn + parts.Run).Seconds())
+		stays := min(max(1-parts.Z, 0), 1)
+		if seen, known := p.all[c.offer.Site]; known && seen.watched.ends >= ownSight {
+			own, err := seen.leaving(p.now).Survival((parts.Wait + parts.StageIn + parts.Run).Seconds())
 			if err == nil {
-				p = min(p, own)
+				stays = min(stays, own)
 			}
 		}
-		nodes = append(nodes, avail.Standing{Site: c.offer.Site, Up: true, PUp: p})
+		nodes = append(nodes, avail.Standing{Site: c.offer.Site, Up: true, PUp: stays})
 		bySite[c.offer.Site] = c
 	}
 	order, found, err := avail.NAA(nodes, len(nodes))
@@ -125,4 +98,45 @@ func (m *Machine) likeliest(candidates []*candidate) []*candidate {
 		sorted = append(sorted, bySite[site])
 	}
 	return sorted
+}
+
+// longRun is how many such tasks all sites seen within a week could run at once, and
+// which part of that is up in the long run.
+func (p *peers) longRun(req grid.Requirement) (total, alpha float64) {
+	room := float64(places(req, p.cfg.Capability))
+	cycles, weights := []avail.Cycle{{MTTFSeconds: math.Inf(1)}}, []float64{room} // this site is here
+	total = room
+	for _, id := range p.sorted() {
+		other := p.all[id]
+		if !other.known(p.now) {
+			continue
+		}
+		room := float64(places(req, other.capability))
+		cycles, weights = append(cycles, other.cycle(p.now)), append(weights, room)
+		total += room
+	}
+	alpha, err := avail.MeanAvailability(cycles, weights)
+	if err != nil { // nobody has room
+		return total, 0
+	}
+	return total, alpha
+}
+
+// atTheMost is how many such tasks the largest site and all together could run at once,
+// of those that were there within the last minute; false if one has not said what it
+// gives.
+func (p *peers) atTheMost(req grid.Requirement) (most, sum int64, said bool) {
+	most = places(req, p.cfg.Capability)
+	sum = most
+	for _, id := range p.sorted() {
+		if !p.missed(id) {
+			continue
+		}
+		if p.all[id].capability.Total.IsZero() {
+			return 0, 0, false
+		}
+		n := places(req, p.all[id].capability)
+		most, sum = max(most, n), sum+n
+	}
+	return most, sum, true
 }

@@ -94,7 +94,7 @@ func TestSAARefusesMoreThanIsUpInTheLongRun(t *testing.T) {
 // was seen to go again and again.
 func TestNAATakesTheLikeliestToStay(t *testing.T) {
 	bid := func(b *bench, id grid.JobID, site grid.SiteID, distance, z float64) {
-		b.hear(site, protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: grid.Offer{
+		b.hear(site, protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: grid.Offer{
 			ID: 1, Validity: 30 * time.Second, TasksNow: 1,
 			Parts: grid.Parts{X: distance, Z: z, Distance: math.Hypot(distance, z), Run: time.Hour},
 		}})
@@ -130,7 +130,7 @@ func TestMembersAreWatchedOverRestarts(t *testing.T) {
 		b.do(step.PeerSeen{Site: s, Name: string(s), Capability: room(4)})
 	}
 	b.flap("a", 3, 2*time.Hour, time.Hour)
-	before := b.m.members["a"].watched
+	before := b.m.peers.all["a"].watched
 	if before.ends != 3 || before.returns != 3 || before.up != 3*7200 || before.down != 3*3600 {
 		t.Errorf("watched %+v", before)
 	}
@@ -139,7 +139,7 @@ func TestMembersAreWatchedOverRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Step(b.now.Add(24*time.Hour), step.Boot{Incarnation: 2})
-	after := m.members["a"].watched
+	after := m.peers.all["a"].watched
 	if after.since = before.since; after != before {
 		t.Errorf("after a restart %+v, want %+v", after, before)
 	}
@@ -148,7 +148,7 @@ func TestMembersAreWatchedOverRestarts(t *testing.T) {
 		t.Errorf("members %+v", members)
 	}
 	m.Step(b.now.Add(25*time.Hour), step.PeerSeen{Site: "a", Name: "a", Capability: room(4)})
-	if now := m.members["a"].watched; now.returns != 3 || now.down != before.down {
+	if now := m.peers.all["a"].watched; now.returns != 3 || now.down != before.down {
 		t.Errorf("the time that this site was down counts: %+v", now)
 	}
 	late := New(b.m.cfg)

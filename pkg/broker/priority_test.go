@@ -24,7 +24,7 @@ func (b *bench) waitsFor(priorities ...int) []grid.JobID {
 	var ids []grid.JobID
 	for _, p := range priorities {
 		id := b.submit(ranked(p))
-		for _, site := range append(b.m.connected(), self) {
+		for _, site := range append(b.m.peers.connected(), self) {
 			b.refusal(id, site, false)
 		}
 		b.wantPhase(id, 0, grid.PhaseWaiting)
@@ -84,7 +84,7 @@ func TestTheHighestPriorityIsAwardedFirst(t *testing.T) {
 			j := rapid.SampledFrom(ids).Draw(rt, "job")
 			effects = b.do(step.TimerFired{Key: step.TimerKey{Name: timerAgain, ID: string(j)}})
 			for _, id := range ids { // everybody was asked; the others have no room
-				if b.m.jobs[id].round != nil {
+				if b.m.jobs.all[id].round() != nil {
 					b.refusal(id, "b", false)
 					b.refusal(id, self, false)
 				}

@@ -31,7 +31,7 @@ func (b *bench) due(count uint32) grid.Job {
 func (b *bench) firm(id grid.JobID, site grid.SiteID, o grid.Offer) []step.Effect {
 	b.Helper()
 	o.Firm = true
-	return b.hear(site, protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: o})
+	return b.hear(site, protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: o})
 }
 
 // lasting is an offer whose task starts after a wait and then runs for so long.
@@ -191,7 +191,7 @@ func TestAnArrayIsHeldUntilItSuffices(t *testing.T) {
 	for _, a := range awards(effects) {
 		placed += len(a.Tasks)
 	}
-	if placed != 9 || len(b.m.jobs[id].waiting) != 0 {
+	if placed != 9 || len(b.m.jobs.all[id].waiting) != 0 {
 		t.Errorf("%d of 9 tasks are placed", placed)
 	}
 }
@@ -225,7 +225,7 @@ func TestASilentMemberIsNotAwaitedForEver(t *testing.T) {
 	b.pass(time.Second)
 	b.wantPhase(id, 0, grid.PhaseWaiting)
 	for range 20 {
-		if b.m.jobs[id].round != nil {
+		if b.m.jobs.all[id].round() != nil {
 			b.refusal(id, "a", false)
 			b.refusal(id, self, false)
 			break
@@ -263,13 +263,13 @@ func (b *bench) placed(job grid.Job, site grid.SiteID) grid.JobID {
 // place answers the round under way: only one site offers.
 func (b *bench) place(id grid.JobID, site grid.SiteID) {
 	b.Helper()
-	others := append(b.m.connected(), self)
+	others := append(b.m.peers.connected(), self)
 	for _, other := range slices.DeleteFunc(others, func(s grid.SiteID) bool { return s == site }) {
 		b.refusal(id, other, false)
 	}
 	o := offer(21, 1, 1)
 	o.Parts.Z = 0.03
-	b.hear(site, protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: o})
+	b.hear(site, protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: o})
 	o.ID = 22
 	b.firm(id, site, o)
 	_, award := one[protocol.Award](b.T, b.last)
@@ -357,7 +357,7 @@ func TestARestartBetweenHoldAndAward(t *testing.T) {
 	id := b.submit(b.due(1))
 	b.offers(id, 1, "a", "b")
 	b.refusal(id, self, false)
-	seq := b.m.jobs[id].seq
+	seq := b.m.jobs.all[id].seq
 	b.firm(id, "a", offer(11, 1, 1))
 	b.restart("a", "b")
 	late := offer(12, 2, 1)
@@ -369,7 +369,7 @@ func TestARestartBetweenHoldAndAward(t *testing.T) {
 		t.Error("awarded to a hold of the run before")
 	}
 	b.pass(2 * time.Second) // those who were seen to come were asked
-	for b.m.jobs[id].round == nil {
+	for b.m.jobs.all[id].round() == nil {
 		b.pass(time.Second)
 	}
 	b.place(id, "b")

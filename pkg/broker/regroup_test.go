@@ -96,7 +96,7 @@ func TestAPartIsLost(t *testing.T) {
 func (b *bench) announcedAgain(id grid.JobID) []step.Effect {
 	b.Helper()
 	for range 100 {
-		if b.m.jobs[id].round != nil {
+		if b.m.jobs.all[id].round() != nil {
 			break
 		}
 		b.pass(100 * time.Millisecond)
@@ -121,5 +121,46 @@ func TestALostPartOfAFailedJobFails(t *testing.T) {
 	}
 	if state.Ended.IsZero() {
 		t.Error("the job has not ended")
+	}
+}
+
+// The only part of a split job is heard of while another site is asked to hold a place
+// for it: what is held is free again, and nothing is awarded.
+func TestTheOnlyPartIsHeardOfWhileAPlaceIsHeld(t *testing.T) {
+	for name, c := range map[string]struct {
+		says  func(grid.AttemptID) protocol.Message
+		phase grid.Phase
+	}{
+		"it runs on": {func(id grid.AttemptID) protocol.Message {
+			return protocol.Renew{Renewal: 9, Attempts: []grid.AttemptID{id}}
+		}, grid.PhaseRunning},
+		"it has ended": {func(id grid.AttemptID) protocol.Message {
+			return protocol.Exited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseExited}}
+		}, grid.PhaseDone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil, "a", "b")
+			id := b.submit(splitJob(grid.SplitIfNeeded, 1))
+			b.refusal(id, self, false)
+			b.refusal(id, "b", false)
+			b.runParts(id, b.allHold(id, holdsAsked(b.room(id, "a", 1, time.Second))))
+			b.pass(b.m.cfg.Lease + b.m.cfg.LeaseMargin) // a is silent
+			b.room(id, "b", 1, time.Second)
+			asked := holdsAsked(append(b.refusal(id, self, false), b.pass(time.Second)...))
+			if len(asked) != 1 || asked["b"].Tasks != 1 {
+				t.Fatalf("asked to hold: %+v, want 1 place of b", asked)
+			}
+			b.hear("a", c.says(attemptOf(id, 0, 1)))
+			b.wantPhase(id, 0, c.phase)
+			effects := b.holds(id, "b", asked["b"])
+			to, cleared := sent[protocol.Clear](effects)
+			if len(to) != 1 || to[0] != "b" {
+				t.Errorf("%v was sent %+v, want b to be told that its place is not wanted", to, cleared)
+			}
+			if len(awardsBySite(effects)) != 0 {
+				t.Errorf("awarded %+v", awardsBySite(effects))
+			}
+			b.wantPhase(id, 0, c.phase)
+		})
 	}
 }

@@ -98,7 +98,7 @@ func TestAReservationMovesWhenItsSiteStaysAway(t *testing.T) {
 	b.do(step.PeerGone{Site: "a", ProvenDead: true})
 	b.pass(time.Minute + b.m.cfg.LeaseMargin)
 	b.wantPhase(id, 0, grid.PhaseAnnounced)
-	b.hear("b", protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: offer(31, 1, 1)})
+	b.hear("b", protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: offer(31, 1, 1)})
 	b.refusal(id, self, false)
 	b.firm(id, "b", offer(32, 1, 1))
 	effects := b.accept("b", id, 0, 2)

@@ -81,8 +81,8 @@ func TestRepeatedFailureCountsOnce(t *testing.T) {
 	for range 5 {
 		one[protocol.ExitAck](t, b.hear("a", end))
 	}
-	if got := b.m.jobs[id].tasks[0]; b.m.faults.Index("a") != 1 || got.failures != 1 {
-		t.Errorf("fault index %d, %d failures, want 1 and 1", b.m.faults.Index("a"), got.failures)
+	if got := b.m.jobs.all[id].tasks[0]; b.m.peers.faults.Index("a") != 1 || got.failures != 1 {
+		t.Errorf("fault index %d, %d failures, want 1 and 1", b.m.peers.faults.Index("a"), got.failures)
 	}
 }
 
@@ -91,16 +91,16 @@ func TestDeclinedAwardsAreNoFailures(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.MaxTries = 2 }, "a")
 	id := b.submit(testJob(1))
 	for n := range 10 {
-		b.m.jobs[id].answers = map[grid.SiteID]Answer{}
-		b.hear("a", protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: offer(uint64(n+1), 1, 1)})
+		b.m.jobs.all[id].answers = map[grid.SiteID]Answer{}
+		b.hear("a", protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: offer(uint64(n+1), 1, 1)})
 		b.refusal(id, self, true)
 		b.hear("a", protocol.Declined{
-			Attempts: []grid.AttemptID{attemptOf(id, 0, b.m.jobs[id].tasks[0].token)}, Refusal: grid.Refusal{Reason: grid.ReasonCPUs},
+			Attempts: []grid.AttemptID{attemptOf(id, 0, b.m.jobs.all[id].tasks[0].token)}, Refusal: grid.Refusal{Reason: grid.ReasonCPUs},
 		})
 	}
-	b.hear("a", protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: offer(99, 1, 1)})
+	b.hear("a", protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: offer(99, 1, 1)})
 	b.pass(time.Second)
-	token := b.m.jobs[id].tasks[0].token
+	token := b.m.jobs.all[id].tasks[0].token
 	if token < 10 {
 		t.Fatalf("token %d: the award was not repeated", token)
 	}
@@ -136,9 +136,9 @@ func TestLateAnswersOpenNoRound(t *testing.T) {
 	b.refusal(id, self, false)
 	b.pass(time.Second)
 	b.wantPhase(id, 0, grid.PhaseWaiting)
-	seq := b.m.jobs[id].seq
+	seq := b.m.jobs.all[id].seq
 	b.refusal(id, "b", false)
-	if b.m.jobs[id].round != nil || b.m.jobs[id].seq != seq {
+	if b.m.jobs.all[id].round() != nil || b.m.jobs.all[id].seq != seq {
 		t.Error("a late refusal opened a round")
 	}
 	b.hear("b", protocol.Bid{Job: id, Seq: seq, Offer: offer(3, 1, 1)})
@@ -152,14 +152,14 @@ func TestOvertakenAnswersEndNoRound(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id := b.submit(testJob(1))
 	b.pass(5 * time.Second)
-	for b.m.jobs[id].round == nil {
+	for b.m.jobs.all[id].round() == nil {
 		b.pass(100 * time.Millisecond)
 	}
-	seq := b.m.jobs[id].seq
+	seq := b.m.jobs.all[id].seq
 	refusal := grid.Refusal{Reason: grid.ReasonMemory, Want: 2, Have: 1}
 	b.hear("a", protocol.Bid{Job: id, Seq: seq, Offer: offer(3, 1, 1)})
 	b.hear("a", protocol.Refuse{Job: id, Seq: seq - 1, Refusal: refusal})
-	if b.m.jobs[id].offers["a"] == nil {
+	if b.m.jobs.all[id].offers["a"] == nil {
 		t.Error("an overtaken refusal took a newer offer away")
 	}
 }
@@ -169,7 +169,7 @@ func TestAnnouncementNumbersGoOnAfterARestart(t *testing.T) {
 	b := newBench(t, nil, "a")
 	id := b.submit(testJob(1))
 	b.pass(10 * time.Second)
-	before := b.m.jobs[id].seq
+	before := b.m.jobs.all[id].seq
 	again := New(b.m.cfg)
 	if err := again.Restore(b.m.Snapshot()); err != nil {
 		t.Fatal(err)

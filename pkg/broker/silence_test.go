@@ -37,7 +37,7 @@ func TestAMemberThatAnswersNothingDelaysOneRound(t *testing.T) {
 	}
 	b.do(step.PeerGone{Site: mute})
 	b.do(step.PeerSeen{Site: mute}) // back, and perhaps mended
-	if last := b.submit(testJob(1)); !b.m.jobs[last].round.expected[mute] {
+	if last := b.submit(testJob(1)); !b.m.jobs.all[last].round().expected[mute] {
 		t.Error("who has come back is not waited for")
 	}
 }

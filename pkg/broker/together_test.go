@@ -27,7 +27,7 @@ func (b *bench) room(id grid.JobID, site grid.SiteID, tasks uint32, ready time.D
 	o := offer(uint64(b.now.UnixMilli()), 0, tasks)
 	o.Parts.Wait, o.Parts.Run, o.Finish = ready, time.Minute, ready+time.Minute
 	o.Parts.Distance = map[grid.SiteID]float64{"a": 1, "b": 2, "c": 3, "d": 4}[site]
-	return b.hear(site, protocol.Bid{Job: id, Seq: b.m.jobs[id].seq, Offer: o})
+	return b.hear(site, protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: o})
 }
 
 func (b *bench) holds(id grid.JobID, site grid.SiteID, asked protocol.HoldOffer) []step.Effect {

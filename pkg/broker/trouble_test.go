@@ -296,8 +296,8 @@ func TestPromisesInATroubledNetwork(t *testing.T) {
 			w.trouble(t)
 		}
 		w.well()
-		for _, id := range w.m.jobIDs() {
-			if j := w.m.jobs[id]; j.open > 0 {
+		for _, id := range w.m.jobs.ids() {
+			if j := w.m.jobs.all[id]; j.open > 0 {
 				t.Fatalf("job %s has not ended: %+v", id, j.tasks)
 			}
 		}

@@ -3,23 +3,14 @@ package broker
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/index"
 )
-
-// Try is one finished attempt of a task.
-type Try struct {
-	Token     grid.Token
-	Site      grid.SiteID
-	Distance  float64
-	AwardedAt time.Time
-	StartedAt time.Time // zero: was not heard to run
-	EndedAt   time.Time
-	Outcome   string // for people
-}
 
 // TaskState is what the broker knows of a task.
 type TaskState struct {
@@ -33,12 +24,12 @@ type TaskState struct {
 	// PlannedStart is when its place in the site's plan begins, on this site's clock;
 	// zero: it is not known, or has come.
 	PlannedStart time.Time
-	Kept         float64     // how likely the site's promise is kept, 1 - z; only of promised jobs, 0 = not known
+	Kept         float64     // how likely its promise is kept, 1 - z; 0 = not promised, or not known
 	Standing     grid.Reason // frozen: why, as its site says; ReasonNone = its lease ended
 	StartedAt    time.Time
 	Exit         *grid.Exit // when it has ended, or is about to
 	Tries        []Try
-	Rivals       []Rival // the sites that queue it, while it is dispatched to several; Site is the first
+	Rivals       []Rival // the sites that queue it, while several do; Site is the first
 }
 
 // JobState is what the broker knows of a job.
@@ -65,53 +56,72 @@ type MemberState struct {
 	Skew       time.Duration
 	RoundTrip  time.Duration // 0 = not measured
 	Fault      int64
-	Since      time.Time // since when it has been connected or away, as far as was seen; zero: not seen to change
+	Since      time.Time // since when it has been connected or away; zero: not seen to change
 	Ends       uint64    // how often it was seen to go
-	UpHour     float64   // probability that it stays for an hour, from what was seen of it; 0 when it is away
+	UpHour     float64   // probability that it stays for an hour; 0 when it is away
+}
+
+// Rival is one of several sites that queue the same task: the first whose turn it is
+// runs it (Migol 6.2.2).
+type Rival struct {
+	Site     grid.SiteID
+	Token    grid.Token
+	Distance float64
 }
 
 // Jobs lists the submissions that are kept, oldest first, then by ID; probes
 // are left out.
-func (m *Machine) Jobs() []grid.JobID {
-	ids := slices.DeleteFunc(m.jobIDs(), func(id grid.JobID) bool { return m.jobs[id].probe })
-	slices.SortStableFunc(ids, func(a, b grid.JobID) int { return m.jobs[a].submitted.Compare(m.jobs[b].submitted) })
-	return ids
-}
+func (m *Machine) Jobs() []grid.JobID { return m.jobs.submitted() }
+
+// Bound lists the jobs that were submitted to run inside a reservation, in the order
+// of their submission, ended ones included.
+func (m *Machine) Bound(reservation grid.JobID) []grid.JobID { return m.jobs.boundTo(reservation) }
+
+// Members lists the other sites that were seen within a week, ascending.
+func (m *Machine) Members() []MemberState { return m.peers.states() }
 
 // Data lists all data of a job that is to be kept: its inputs and what its
 // tasks have left.
 func (m *Machine) Data(id grid.JobID) []grid.CID {
-	if j, ok := m.jobs[id]; ok {
+	if j, ok := m.enquiry(id); ok {
 		return j.data()
 	}
 	return nil
 }
 
-// Job returns a copy of what is known of a job.
+// Job returns a copy of what is known of a job or a probe.
 func (m *Machine) Job(id grid.JobID) (JobState, bool) {
-	j, ok := m.jobs[id]
+	j, ok := m.enquiry(id)
 	if !ok {
 		return JobState{}, false
 	}
+	_, probed := m.probes[id]
 	s := JobState{
-		ID: id, Job: j.job, Submitted: j.submitted, Ended: j.ended, Probe: j.probe, Round: j.round != nil || j.hold != nil,
-		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers),
+		ID: id, Job: j.spec, Submitted: j.submitted, Ended: j.ended, Probe: probed, Round: j.stage != nil,
+		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers), Awaits: m.jobs.awaits(j),
 	}
-	s.Awaits = m.awaits(j)
 	s.Behind = lags(s.Answers, j.req)
 	for i := range j.tasks {
-		t := &j.tasks[i]
-		phase := t.phase
-		if phase == grid.PhaseWaiting && s.Round {
-			phase = grid.PhaseAnnounced
-		}
-		s.Tasks = append(s.Tasks, TaskState{
-			ID: j.taskID(uint32(i)), Phase: phase, Token: t.token, Site: t.site, Distance: t.distance,
-			Done: t.done, Total: t.total, StartedAt: t.startedAt, Exit: t.exit, Tries: slices.Clone(t.tries),
-			Standing: t.standing, PlannedStart: t.startsAt, Kept: t.kept, Rivals: t.shownRivals(),
-		})
+		s.Tasks = append(s.Tasks, j.tasks[i].state(j.taskID(uint32(i)), s.Round))
 	}
 	return s, true
+}
+
+// state is a copy of what is known of a task; asked: offers for its job are being collected.
+func (t *task) state(id grid.TaskID, asked bool) TaskState {
+	phase := t.phase
+	if phase == grid.PhaseWaiting && asked {
+		phase = grid.PhaseAnnounced
+	}
+	s := TaskState{
+		ID: id, Phase: phase, Token: t.token, Site: t.site, Distance: t.distance,
+		Done: t.done, Total: t.total, StartedAt: t.startedAt, Exit: t.exit, Tries: slices.Clone(t.tries),
+		Standing: t.standing, PlannedStart: t.startsAt, Kept: t.kept,
+	}
+	for _, r := range t.rivals {
+		s.Rivals = append(s.Rivals, Rival{Site: r.site, Token: r.token, Distance: r.distance})
+	}
+	return s
 }
 
 // lags says for each answer why it is not the nearest; answers are ascending.
@@ -128,7 +138,9 @@ func lags(answers []Answer, req grid.Requirement) []index.Lag {
 func compareAnswers(a, b Answer) int {
 	switch {
 	case a.Offer != nil && b.Offer != nil:
-		return cmp.Or(cmp.Compare(a.Offer.Parts.Distance, b.Offer.Parts.Distance), cmp.Compare(a.Site, b.Site))
+		return cmp.Or(
+			cmp.Compare(a.Offer.Parts.Distance, b.Offer.Parts.Distance), cmp.Compare(a.Site, b.Site),
+		)
 	case a.Offer != nil:
 		return -1
 	case b.Offer != nil:
@@ -138,26 +150,33 @@ func compareAnswers(a, b Answer) int {
 	}
 }
 
-// Members lists the other sites that were seen within a week, ascending.
-func (m *Machine) Members() []MemberState {
-	all := make([]MemberState, 0, len(m.members))
-	for _, id := range sortedSites(m.members) {
-		p := m.members[id]
-		if !p.known(m.now) {
-			continue
+// Forecast is how many sites, this one included, are to be expected that far from now,
+// by the thesis' equation (11) in both modes: members seen within a week that are up
+// may leave, those that are down may come back. errorTerm is what earlier forecasts were
+// wrong by on average, see avail.ForecastError. The second result is how many sites
+// there are at all. It only reads.
+func (m *Machine) Forecast(
+	now time.Time, ahead time.Duration, errorTerm float64,
+) (avail.Forecast, int, error) {
+	each := forecastStep.Seconds()
+	up := []avail.UpNode{{Reliability: 1}} // this site
+	var down []avail.DownNode
+	for _, id := range m.peers.sorted() {
+		p := m.peers.all[id]
+		steps := int64(p.standing(now) / forecastStep)
+		switch {
+		case p.connected:
+			up = append(up, avail.UpNode{FailuresPerStep: p.leaving(now).Rate() * each, UpSteps: steps})
+		case p.known(now):
+			down = append(down, avail.DownNode{
+				RecoveriesPerStep: p.returning(now).Rate() * each, DownSteps: steps,
+			})
 		}
-		state := MemberState{
-			Site: id, Name: p.name, Capability: p.capability, Connected: p.connected, LastSeen: p.lastSeen,
-			Skew: p.skew, RoundTrip: p.roundTrip, Fault: m.faults.Index(id), Since: p.watched.since, Ends: p.watched.ends,
-		}
-		if p.connected {
-			state.UpHour, _ = p.leaving(m.now).Survival(time.Hour.Seconds()) // the belief was checked
-		}
-		all = append(all, state)
 	}
-	return all
+	steps := int64(math.Round(ahead.Seconds() / each))
+	forecast, err := avail.CapacityForecast(up, down, steps, errorTerm)
+	return forecast, len(up) + len(down), err
 }
 
-func sortedSites[V any](sites map[grid.SiteID]V) []grid.SiteID {
-	return slices.Sorted(maps.Keys(sites))
-}
+// forecastStep is the step of time of the thesis' sums, short against all rates.
+const forecastStep = time.Minute

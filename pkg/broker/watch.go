@@ -3,7 +3,6 @@ package broker
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
@@ -52,16 +51,16 @@ func (p *member) went(now time.Time) {
 	p.watched.since = now
 }
 
-func (m *Machine) saveMember(id grid.SiteID) {
-	p := m.members[id]
-	w := p.watched
-	m.persist(factMember, string(id), memberFact{
-		Name: p.name, Capability: p.capability, SeenMS: toMS(p.there()),
+func (p *peers) save(id grid.SiteID) {
+	other := p.all[id]
+	w := other.watched
+	p.persist(factMember, string(id), memberFact{
+		Name: other.name, Capability: other.capability, SeenMS: toMS(other.there()),
 		Ends: w.ends, UpS: w.up, Returns: w.returns, DownS: w.down,
 	})
 }
 
-func (m *Machine) restoreMember(f step.Fact) error {
+func (p *peers) restore(f step.Fact) error {
 	var v memberFact
 	if err := json.Unmarshal(f.Value, &v); err != nil {
 		return err
@@ -78,21 +77,17 @@ func (m *Machine) restoreMember(f step.Fact) error {
 			return fmt.Errorf("%w: seconds: want 0 to %v, have %v", grid.ErrInvalid, longestWatched, s)
 		}
 	}
-	m.members[id] = &member{
+	p.all[id] = &member{
 		name: v.Name, capability: v.Capability, lastSeen: fromMS(v.SeenMS),
 		watched: watched{ends: v.Ends, up: v.UpS, returns: v.Returns, down: v.DownS},
 	}
 	return nil
 }
 
-// forgetMember drops a member and what was seen of it.
-func (m *Machine) forgetMember(id grid.SiteID) {
-	delete(m.members, id)
-	m.persistRemoval(factMember, string(id))
-}
-
 // known reports whether a member was seen within a week.
-func (p *member) known(now time.Time) bool { return p.connected || now.Sub(p.there()) <= memberKept }
+func (p *member) known(now time.Time) bool {
+	return p.connected || now.Sub(p.there()) <= memberKept
+}
 
 // there is when the member was last known to be there.
 func (p *member) there() time.Time {
@@ -102,18 +97,10 @@ func (p *member) there() time.Time {
 	return p.lastSeen
 }
 
-// met reports whether any member was seen since this site started.
-func (m *Machine) met() bool {
-	for _, id := range sortedSites(m.members) {
-		if p := m.members[id]; p.connected || !p.lastSeen.IsZero() && !p.lastSeen.Before(m.bootedAt) {
-			return true
-		}
-	}
-	return false
-}
-
 // returnPrior is what is believed of how soon a member comes back: within eight hours.
-func returnPrior() avail.Prior { return avail.Prior{Failures: 1, Exposure: (8 * time.Hour).Seconds()} }
+func returnPrior() avail.Prior {
+	return avail.Prior{Failures: 1, Exposure: (8 * time.Hour).Seconds()}
+}
 
 // leaving and returning are the beliefs about a member's rates, per second, after what
 // was seen of it up to now.
@@ -122,7 +109,7 @@ func (p *member) leaving(now time.Time) avail.Prior {
 	if p.connected {
 		up += p.standing(now).Seconds()
 	}
-	belief, _ := avail.DefaultPrior().Observe(p.watched.ends, min(up, longestWatched)) // both are finite
+	belief, _ := avail.DefaultPrior().Observe(p.watched.ends, min(up, longestWatched)) // finite
 	return belief
 }
 
@@ -145,31 +132,7 @@ func (p *member) standing(now time.Time) time.Duration {
 
 // cycle is how long a member is up and down at a time, on average.
 func (p *member) cycle(now time.Time) avail.Cycle {
-	return avail.Cycle{MTTFSeconds: 1 / p.leaving(now).Rate(), MTTRSeconds: 1 / p.returning(now).Rate()}
-}
-
-// forecastStep is the step of time of the thesis' sums, short against all rates.
-const forecastStep = time.Minute
-
-// Forecast is how many sites, this one included, are to be expected that far from now,
-// by the thesis' equation (11) in both modes: members seen within a week that are up
-// may leave, those that are down may come back. errorTerm is what earlier forecasts were
-// wrong by on average, see avail.ForecastError. The second result is how many sites
-// there are at all. It only reads.
-func (m *Machine) Forecast(now time.Time, ahead time.Duration, errorTerm float64) (avail.Forecast, int, error) {
-	each := forecastStep.Seconds()
-	up := []avail.UpNode{{Reliability: 1}} // this site
-	var down []avail.DownNode
-	for _, id := range sortedSites(m.members) {
-		p := m.members[id]
-		steps := int64(p.standing(now) / forecastStep)
-		switch {
-		case p.connected:
-			up = append(up, avail.UpNode{FailuresPerStep: p.leaving(now).Rate() * each, UpSteps: steps})
-		case p.known(now):
-			down = append(down, avail.DownNode{RecoveriesPerStep: p.returning(now).Rate() * each, DownSteps: steps})
-		}
+	return avail.Cycle{
+		MTTFSeconds: 1 / p.leaving(now).Rate(), MTTRSeconds: 1 / p.returning(now).Rate(),
 	}
-	forecast, err := avail.CapacityForecast(up, down, int64(math.Round(ahead.Seconds()/each)), errorTerm)
-	return forecast, len(up) + len(down), err
 }

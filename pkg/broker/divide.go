@@ -125,7 +125,9 @@ func fewest(parts uint32, places []place) []share {
 
 // least is how many sites the parts need at least, and whether there are so many.
 func least(parts uint32, places []place) (int, bool) {
-	bySize := slices.SortedFunc(slices.Values(places), func(a, b place) int { return cmp.Compare(b.room, a.room) })
+	bySize := slices.SortedFunc(slices.Values(places), func(a, b place) int {
+		return cmp.Compare(b.room, a.room)
+	})
 	for n, p := range bySize {
 		if parts == 0 {
 			return n, true
@@ -175,6 +177,15 @@ func communication(shares []share, commBytes int64) time.Duration {
 		return endless
 	}
 	return time.Duration(seconds * float64(time.Second))
+}
+
+// readyOf is the longest time until a share could start.
+func readyOf(shares []share) time.Duration {
+	var ready time.Duration
+	for _, s := range shares {
+		ready = max(ready, s.ready)
+	}
+	return ready
 }
 
 // add adds times that are not negative; endless stays endless.

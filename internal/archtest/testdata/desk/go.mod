@@ -1,0 +1,3 @@
+module github.com/mrsmesh/mrsmesh
+
+go 1.26.0

@@ -1,0 +1,228 @@
+package broker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// herald says to other sites what is wanted for a job, or a probe, and what is not wanted
+// any more. It awaits the answers in a round and decides nothing.
+type herald struct {
+	*run
+	peers *peers
+	jobs  *jobs
+}
+
+// announce opens a round that asks everybody for the first time: who is known to
+// answer directly, the rest by gossip, if there may be a rest (thesis 4.1, step 1).
+func (h herald) announce(j *job) {
+	if j.traits.bound() {
+		h.announceWithin(j)
+		return
+	}
+	others := h.peers.connected()
+	r := h.openRound(j, append(others, h.cfg.Here), true)
+	j.announced = true
+	if k := h.cfg.ReplyTarget; k > 0 && len(others) > k && !j.traits.thorough {
+		r.sample = float64(k) / float64(len(others))
+		r.complete = false
+	}
+	msg := j.announcement(&h.cfg)
+	for _, p := range others {
+		if h.peers.all[p].answers && r.sample == 1 {
+			h.out.Send(p, msg)
+		}
+	}
+	if r.sample == 1 && h.peers.allKnown() {
+		h.out.Send(h.cfg.Here, msg)
+	} else {
+		h.gossip(j, msg)
+	}
+	h.startTimers(j)
+}
+
+// announceWithin asks those who hold the job's reservation, and nobody else. While
+// nobody does, the job waits.
+func (h herald) announceWithin(j *job) {
+	sites := h.holders(j.traits.within)
+	if len(sites) == 0 && !j.traits.thorough {
+		h.rest(j, true)
+		return
+	}
+	j.announced = true
+	h.openRound(j, sites, true).explain = true
+	msg := j.announcement(&h.cfg)
+	for _, site := range sites {
+		h.out.Send(site, msg)
+	}
+	h.startTimers(j)
+}
+
+// announceAgain asks everybody about a job whose requirement they may have
+// cached (thesis 4.1, re-submission).
+func (h herald) announceAgain(j *job) {
+	if !j.announced || j.traits.bound() {
+		h.announce(j)
+		return
+	}
+	others := h.peers.connected()
+	h.openRound(j, append(others, h.cfg.Here), true)
+	h.callAgain(j, others)
+	if !j.gossiped { // those who are known have no room for it: there may be others
+		h.gossip(j, j.announcement(&h.cfg))
+	}
+	h.startTimers(j)
+}
+
+// ask asks one site.
+func (h herald) ask(j *job, site grid.SiteID) {
+	h.openRound(j, []grid.SiteID{site}, false)
+	h.out.Send(site, j.reannouncement(&h.cfg))
+	h.startTimers(j)
+}
+
+// widen repeats a sampled round with eight times the sites.
+func (h herald) widen(j *job, last *round) {
+	r := h.openRound(j, append(h.peers.connected(), h.cfg.Here), true)
+	r.sample = min(1, 8*last.sample)
+	r.complete = r.sample == 1
+	h.gossip(j, j.announcement(&h.cfg))
+	h.startTimers(j)
+}
+
+// rest pauses before a job is announced again. The pause grows when everybody was asked.
+func (h herald) rest(j *job, everybody bool) {
+	clear(j.vacant)
+	if everybody || j.pause == 0 {
+		j.pause = min(max(2*j.pause, h.cfg.BackoffMin), h.cfg.BackoffMax)
+	}
+	pause := j.pause/2 + time.Duration(h.rng.Float64()*float64(j.pause)/2)
+	h.setTimer(timerAgain, string(j.id), h.now.Add(pause))
+}
+
+// gossip says something of a job to everybody, known or not.
+func (h herald) gossip(j *job, msg protocol.Message) {
+	j.gossiped = true
+	h.out.Broadcast(msg)
+}
+
+// callAgain sends a re-announcement to everybody, this site's own included.
+func (h herald) callAgain(j *job, others []grid.SiteID) {
+	msg := j.reannouncement(&h.cfg)
+	if len(others) > h.cfg.UnicastUpTo {
+		h.gossip(j, msg)
+		return
+	}
+	for _, p := range others {
+		h.out.Send(p, msg)
+	}
+	h.out.Send(h.cfg.Here, msg)
+}
+
+// onExplainTimer asks for reasons when half the TTL has brought no offer.
+func (h herald) onExplainTimer(j *job) {
+	r := j.round()
+	if r == nil || r.offers > 0 || r.explain {
+		return
+	}
+	r.explain = true
+	j.seq++
+	h.callAgain(j, h.peers.connected())
+}
+
+// clear tells those who were asked that a job needs their offers no more.
+func (h herald) clear(j *job, kind protocol.ClearKind) {
+	msg := protocol.Clear{Job: j.id, Submitter: h.cfg.Owner, Kind: kind}
+	switch {
+	case j.seq == 0 && !j.gossiped: // nobody has heard of it
+		return
+	case j.traits.bound():
+		h.clearWithin(j, msg)
+		return
+	}
+	if j.gossiped || !h.peers.allKnown() {
+		h.out.Broadcast(msg)
+		return
+	}
+	for _, p := range h.peers.connected() {
+		h.out.Send(p, msg)
+	}
+	h.out.Send(h.cfg.Here, msg)
+}
+
+// clearWithin tells those who were asked that a bound job needs their offers no more.
+func (h herald) clearWithin(j *job, msg protocol.Clear) {
+	asked := make(map[grid.SiteID]bool)
+	for _, site := range sortedSites(j.answers) {
+		asked[site] = true
+	}
+	for i := range j.tasks {
+		if site := j.tasks[i].site; site != "" {
+			asked[site] = true
+		}
+	}
+	for _, site := range sortedSites(asked) {
+		h.out.Send(site, msg)
+	}
+}
+
+// release tells a site that what it holds for a job is not wanted.
+func (h herald) release(j *job, site grid.SiteID, kind protocol.ClearKind) {
+	h.out.Send(site, protocol.Clear{Job: j.id, Submitter: h.cfg.Owner, Kind: kind})
+}
+
+// mayAsk reports whether a site may be asked for the job: of one that runs inside a
+// reservation, only those that hold its places.
+func (h herald) mayAsk(j *job, site grid.SiteID) bool {
+	return !j.traits.bound() || slices.Contains(h.holders(j.traits.within), site)
+}
+
+// holders lists the sites that hold places of a reservation and can be reached,
+// ascending.
+func (h herald) holders(reservation grid.JobID) []grid.SiteID {
+	res, known := h.jobs.all[reservation]
+	if !known {
+		return nil
+	}
+	sites := make(map[grid.SiteID]bool)
+	for i := range res.tasks {
+		t := &res.tasks[i]
+		if t.active() && t.phase > grid.PhaseAwarded && h.peers.reachable(t.site) {
+			sites[t.site] = true
+		}
+	}
+	return sortedSites(sites)
+}
+
+func (h herald) startTimers(j *job) {
+	h.setTimer(timerRound, string(j.id), h.now.Add(j.spec.TTL))
+	if r := j.round(); r.complete && !r.explain {
+		h.setTimer(timerExplain, string(j.id), h.now.Add(j.spec.TTL/2))
+	}
+	h.out.Report(step.LevelDebug, eventAnnounced, step.Report{
+		Attempt: j.about(), Value: float64(j.seq),
+	})
+}
+
+func (j *job) announcement(cfg *Config) protocol.Announce {
+	msg := protocol.Announce{
+		Job: j.id, Seq: j.seq, Submitter: cfg.Owner, Addrs: cfg.Addrs, Req: j.req, Count: j.wanted(),
+		TTL: j.spec.TTL, Sample: 1,
+	}
+	if r := j.round(); r != nil {
+		msg.Sample, msg.Explain = r.sample, r.explain
+	}
+	return msg
+}
+
+func (j *job) reannouncement(cfg *Config) protocol.Reannounce {
+	r := j.round()
+	return protocol.Reannounce{
+		Job: j.id, Seq: j.seq, Submitter: cfg.Owner, Digest: j.digest, Count: j.wanted(),
+		TTL: j.spec.TTL, Explain: r != nil && r.explain,
+	}
+}

@@ -1,0 +1,174 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Asking changes nothing.
+
+func (d desk) now() time.Time { return d.m.now }
+
+func (d desk) cfg() *Config { return &d.m.cfg }
+
+// reachable reports whether a site is this one or connected.
+func (d desk) reachable(site grid.SiteID) bool { return d.m.peers.reachable(site) }
+
+// reuniting reports whether frozen attempts still have time to come back.
+func (d desk) reuniting() bool { return d.m.peers.reuniting() }
+
+// metEnough reports whether the sites that answer can be taken for the whole domain.
+func (d desk) metEnough() bool { return d.m.peers.metEnough() }
+
+// connected lists the other sites that can be reached.
+func (d desk) connected() []grid.SiteID { return d.m.peers.connected() }
+
+// skew is by how much a site's clock is ahead of this one, as far as was measured.
+func (d desk) skew(site grid.SiteID) time.Duration {
+	if p, known := d.m.peers.all[site]; known {
+		return p.skew.Truncate(time.Millisecond)
+	}
+	return 0
+}
+
+// name is what people call a site; empty: nothing.
+func (d desk) name(site grid.SiteID) string {
+	if p, known := d.m.peers.all[site]; known {
+		return p.name
+	}
+	return d.m.cfg.Name
+}
+
+// bps is the lower of a site's declared rates, bit/s; 0 = it declares none.
+func (d desk) bps(site grid.SiteID) int64 {
+	c := d.m.cfg.Capability
+	if p, known := d.m.peers.all[site]; known {
+		c = p.capability
+	}
+	return min(c.UpBps, c.DownBps)
+}
+
+// tooWide reports whether so many tasks can never run at the same time, on one site or on
+// all, and how many can.
+func (d desk) tooWide(tasks uint32, onOne bool) (limit int64, wide bool) {
+	if !d.m.peers.met() {
+		return 0, false
+	}
+	most, sum, said := d.m.peers.atTheMost(d.j.req)
+	if onOne {
+		sum = most
+	}
+	return sum, said && sum < int64(tasks)
+}
+
+// isUnplaceable reports whether no site will ever take the job.
+func (d desk) isUnplaceable(r *round) bool { return d.m.herald.isUnplaceable(d.j, r) }
+
+// completed is an offer with what only this submitter knows of its site.
+func (d desk) completed(from grid.SiteID, offer grid.Offer) grid.Offer {
+	return d.m.peers.completed(d.j.req, from, offer)
+}
+
+// leastFault is the site of the least fault index (FIBR) that is not excluded.
+func (d desk) leastFault(among []fault.Candidate, excluded []grid.SiteID) (grid.SiteID, bool) {
+	return d.m.peers.faults.Least(fault.OrderFixed, among, excluded)
+}
+
+// draw is a random number from 0 up to 1.
+func (d desk) draw() float64 { return d.m.rng.Float64() }
+
+// isOver reports whether it is too late to look for a site.
+func (d desk) isOver() bool { return d.j.traits.over(d.m.now) }
+
+// Acting.
+
+// clear says to all that were asked that the job is placed, once.
+func (d desk) clear() {
+	if !d.j.placed {
+		d.j.placed = true
+		d.m.herald.clear(d.j, protocol.ClearPlaced)
+	}
+}
+
+// askToHold asks a site to hold what it has offered, which is used up by that: it is held
+// or it is gone. With a time its tasks are to start then.
+func (d desk) askToHold(c *candidate, tasks uint32, at time.Time) {
+	delete(d.j.offers, c.offer.Site)
+	d.m.out.Send(c.offer.Site, protocol.HoldOffer{
+		Job: d.j.id, Seq: c.seq, OfferID: c.offer.ID, Tasks: tasks, At: at,
+	})
+}
+
+// release tells a site that what it holds for the job is not wanted.
+func (d desk) release(site grid.SiteID) { d.m.herald.release(d.j, site, protocol.ClearPlaced) }
+
+// awaitHolds gives the sites that were asked to hold the time to do so.
+func (d desk) awaitHolds() {
+	d.m.setTimer(timerHold, string(d.j.id), d.m.now.Add(d.m.cfg.AwardWindow))
+}
+
+// endHold ends the request to hold.
+func (d desk) endHold() {
+	if d.j.holding() != nil {
+		d.j.enter(nil)
+		d.m.stopTimer(timerHold, string(d.j.id))
+	}
+}
+
+// place lets what waits be placed again.
+func (d desk) place(on occasion) { d.m.place(d.j, on) }
+
+// placeAgain places what waits after a failure, and asks everybody.
+func (d desk) placeAgain() { d.m.placeAgain(d.j) }
+
+// rest lets a verdict be followed.
+func (d desk) rest(v verdict) { d.m.follow(d.j, v) }
+
+// expire ends what waits because it is too late, and reports whether nothing waits.
+func (d desk) expire() bool { return d.m.expire(d.j) }
+
+// requeue lets a task wait for another site, or gives it up.
+func (d desk) requeue(index uint32) { d.m.requeue(d.j, index) }
+
+// withdraw ends all tasks of the job that have not ended as failed.
+func (d desk) withdraw(why string) { d.m.withdraw(d.j, grid.PhaseFailed, why) }
+
+// blame counts a failure against a site.
+func (d desk) blame(site grid.SiteID) { d.m.peers.blame(site) }
+
+// save makes a task's state durable.
+func (d desk) save(index uint32) { d.m.saveTask(d.j, index) }
+
+// grant gives attempts a lease.
+func (d desk) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
+	d.m.rights.grant(to, renewal, attempts, d.j.traits.lease)
+}
+
+// fence stops attempts of lower tokens.
+func (d desk) fence(site grid.SiteID, below []grid.AttemptID) { d.m.rights.fence(site, below) }
+
+// acknowledge tells a site that the end of an attempt was heard.
+func (d desk) acknowledge(site grid.SiteID, id grid.AttemptID) { d.m.rights.acknowledge(site, id) }
+
+func (d desk) setTimer(name, id string, at time.Time) { d.m.setTimer(name, id, at) }
+
+func (d desk) stopTimer(name, id string) { d.m.stopTimer(name, id) }
+
+// drop forgets an output of an attempt that is to run again.
+func (d desk) drop(cids []grid.CID) {
+	d.m.out.Emit(step.Hold{Job: d.j.id, CIDs: cids, Release: true})
+}
+
+func (d desk) send(to grid.SiteID, msg protocol.Message) { d.m.out.Send(to, msg) }
+
+func (d desk) report(level step.Level, event string, r step.Report) {
+	d.m.out.Report(level, event, r)
+}
+
+func (d desk) reportRefused(event string, from grid.SiteID, id grid.AttemptID, why grid.Reason) {
+	d.m.reportRefused(event, from, id, why)
+}

@@ -1,0 +1,240 @@
+package broker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// endTask moves a task to a phase that it stays in.
+func (r *run) endTask(j *job, index uint32, phase grid.Phase) {
+	j.end(index, phase)
+	r.saveTask(j, index)
+}
+
+// endIfDone ends a job whose tasks all have.
+func (m *Machine) endIfDone(j *job) {
+	if j.open == 0 && j.ended.IsZero() {
+		m.endJob(j, protocol.ClearEnded)
+	}
+}
+
+// endJob tells those who were asked, and keeps the record for a while. Jobs that waited
+// for this one are looked at later in the Step.
+func (m *Machine) endJob(j *job, kind protocol.ClearKind) {
+	j.ended = m.now
+	if j.round() != nil {
+		j.enter(nil)
+	}
+	j.offers = make(map[grid.SiteID]*candidate)
+	m.saveJob(j)
+	for _, name := range []string{timerRound, timerExplain, timerAgain} {
+		m.stopTimer(name, string(j.id))
+	}
+	j.how.released(desk{m, j}, jobEnded)
+	m.herald.clear(j, kind)
+	m.report(step.LevelInfo, eventJobEnded, j.about(), m.cfg.Here)
+	m.setTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))
+	m.looks.after(j)
+}
+
+// onCancel calls a job off: what waits ends now, what runs is told to stop.
+func (m *Machine) onCancel(in step.CancelJob) {
+	j, ok := m.jobs.all[in.Job]
+	if !ok {
+		m.out.Emit(step.Reply{Command: in.Command, Job: in.Job, Err: step.ErrNoSuchJob})
+		return
+	}
+	if j.open > 0 {
+		m.withdraw(j, grid.PhaseCancelled, "cancelled by its submitter")
+		m.report(step.LevelInfo, eventJobCancelled, j.about(), m.cfg.Here)
+	}
+	m.out.Emit(step.Reply{Command: in.Command, Job: in.Job})
+}
+
+// withdraw ends all open tasks of a job in one phase.
+func (m *Machine) withdraw(j *job, phase grid.Phase, outcome string) {
+	m.endTasks(j, phase, outcome, func(*task) bool { return true })
+	m.endJob(j, protocol.ClearWithdrawn)
+}
+
+// endTasks ends some open tasks of a job in one phase; their sites are told.
+func (m *Machine) endTasks(j *job, phase grid.Phase, outcome string, which func(*task) bool) {
+	told := make(map[grid.SiteID]bool)
+	keep := j.any(func(t *task) bool { return t.phase == grid.PhaseCollecting && !which(t) })
+	for i := range j.tasks {
+		t := &j.tasks[i]
+		if t.phase.Ended() || !which(t) {
+			continue
+		}
+		if t.active() || t.phase == grid.PhaseCollecting {
+			m.callOffQueued(j, uint32(i), told)
+			m.stopTimer(timerLease, j.attempt(uint32(i)).String())
+			t.log(outcome, m.now)
+			switch {
+			case keep: // the site still has outputs of others
+				m.rights.fence(t.site, []grid.AttemptID{m.rights.fenceOf(j.attempt(uint32(i)))})
+			case !told[t.site]:
+				told[t.site] = true
+				m.out.Send(t.site, protocol.Cancel{Job: j.id})
+			}
+		}
+		m.endTask(j, uint32(i), phase)
+	}
+}
+
+// callOffQueued calls a task off at all sites that queue it.
+func (r *run) callOffQueued(j *job, index uint32, told map[grid.SiteID]bool) {
+	t := &j.tasks[index]
+	for _, queued := range t.rivals {
+		if !told[queued.site] {
+			told[queued.site] = true
+			r.out.Send(queued.site, protocol.Cancel{Job: j.id})
+		}
+	}
+	if t.queued() {
+		r.stopTimer(timerRivals, j.taskID(index).String())
+	}
+	t.rivals = nil
+}
+
+// refuseJob ends what waits, save what was promised a place once.
+func (m *Machine) refuseJob(j *job) {
+	for _, i := range slices.Clone(j.waiting) {
+		if !j.tasks[i].accepted {
+			m.endTask(j, i, grid.PhaseRefused)
+		}
+	}
+	m.report(step.LevelWarn, eventJobRefused, j.about(), m.cfg.Here)
+	if j.open == 0 {
+		m.endJob(j, protocol.ClearWithdrawn)
+	}
+}
+
+// refuseBecause ends some open tasks of a job, with the reason for people.
+func (m *Machine) refuseBecause(j *job, phase grid.Phase, why string, which func(*task) bool) {
+	if j.open == 0 {
+		return
+	}
+	before := j.open
+	for i := range j.tasks {
+		if t := &j.tasks[i]; !t.phase.Ended() && which(t) {
+			t.exit = &grid.Exit{Cause: grid.CauseStopped, Text: why}
+		}
+	}
+	m.endTasks(j, phase, why, which)
+	if j.open < before {
+		m.out.Report(step.LevelWarn, "job_"+phase.String(), step.Report{
+			Attempt: j.about(), Site: m.cfg.Here, Text: why,
+		})
+	}
+	if j.open == 0 {
+		m.endJob(j, protocol.ClearWithdrawn)
+	}
+}
+
+// hopeless ends what waits in vain: its window or its reservation is over. It reports
+// whether nothing waits any more.
+func (m *Machine) hopeless(j *job) bool {
+	if len(j.waiting) == 0 {
+		return false
+	}
+	if why := m.jobs.reservationOver(j); why != "" {
+		m.refuseBecause(j, grid.PhaseRefused, why, (*task).isWaiting)
+	}
+	return m.expire(j) || len(j.waiting) == 0
+}
+
+// expire ends what waits when the window is over, and reports whether nothing waits
+// any more. Nothing is started late: who was never promised a place is refused, who
+// has lost it has failed.
+func (m *Machine) expire(j *job) bool {
+	if !j.traits.over(m.now) || len(j.waiting) == 0 {
+		return false
+	}
+	j.how.released(desk{m, j}, windowOver)
+	what := j.traits.tooLateFor()
+	before := len(j.waiting)
+	for _, i := range slices.Clone(j.waiting) {
+		t := &j.tasks[i]
+		if m.peers.mayReturn(t) {
+			continue
+		}
+		phase, text := grid.PhaseRefused, what+" has passed and no site could promise it"
+		if first := m.jobs.awaits(j); len(first) > 0 {
+			text = what + " has passed while it waited for job " + string(first[0])
+		}
+		if t.accepted {
+			phase = grid.PhaseFailed
+			text = what + " has passed, the site that had promised it was lost, and no other could"
+		}
+		t.exit = &grid.Exit{Cause: grid.CauseStopped, Text: text}
+		m.endTask(j, i, phase)
+	}
+	if len(j.waiting) < before {
+		m.out.Report(step.LevelWarn, eventWindowOver, step.Report{
+			Attempt: j.about(), Site: m.cfg.Here, Text: what,
+		})
+	}
+	m.endIfDone(j)
+	return len(j.waiting) == 0
+}
+
+// tooLateFor says what has passed when the job is over: its start or its deadline.
+func (t *traits) tooLateFor() string {
+	what := "its deadline"
+	if !t.window.At.IsZero() {
+		what = "its start"
+	}
+	return what + " at " + t.lastStart.UTC().Format(time.RFC3339)
+}
+
+// onForget drops the record of a job that has ended.
+func (m *Machine) onForget(in step.ForgetJob) {
+	reply := step.Reply{Command: in.Command, Job: in.Job}
+	j, known := m.enquiry(in.Job)
+	switch {
+	case !known:
+		reply.Err = step.ErrNoSuchJob
+	case j.open > 0:
+		reply.Err = step.ErrNotEnded
+	default:
+		reply.Err = m.forget(j)
+	}
+	m.out.Emit(reply)
+}
+
+// onForgetTimer drops an ended job, unless another one still waits for it.
+func (m *Machine) onForgetTimer(id grid.JobID) {
+	if j, known := m.enquiry(id); known && m.forget(j) != nil {
+		m.setTimer(timerForget, string(id), m.now.Add(m.cfg.KeepEnded))
+	}
+}
+
+// forget drops a job that has ended, or a probe. It is kept while another one waits for it.
+func (m *Machine) forget(j *job) error {
+	if _, is := m.probes[j.id]; is {
+		m.stopTimer(timerForget, string(j.id))
+		delete(m.probes, j.id)
+		return nil
+	}
+	if by, awaited := m.jobs.awaitedBy(j); awaited {
+		return fmt.Errorf("%w: job %s", step.ErrAwaited, by)
+	}
+	if j.open > 0 {
+		return nil
+	}
+	m.stopTimer(timerForget, string(j.id))
+	delete(m.jobs.all, j.id)
+	m.jobs.independ(j)
+	m.out.Emit(step.Hold{Job: j.id, CIDs: j.data(), Release: true})
+	m.persistRemoval(factJob, string(j.id))
+	for i := range j.tasks {
+		m.persistRemoval(factTask, j.taskID(uint32(i)).String())
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package broker
+
+// The events of this machine's Reports. They are counted by name; the names are part of
+// what the metrics promise and never change their meaning.
+const (
+	// The way of a job.
+	eventJobSubmitted    = "job_submitted"    // info
+	eventAnnounced       = "announced"        // debug; Value = number of the announcement
+	eventHeld            = "held"             // debug; a site made its offer firm; Value = distance
+	eventAwarded         = "awarded"          // info; Value = distance
+	eventAwardedRival    = "awarded_rival"    // info; one of several for a task; Value = distance
+	eventAwardedTogether = "awarded_together" // info; all parts; Value = sites, Text = their shares
+	eventAccepted        = "accepted"         // info
+	eventRivalStarts     = "rival_starts"     // info; the first of several sites whose turn came
+	eventJobCancelled    = "job_cancelled"    // info
+	eventJobRefused      = "job_refused"      // warn; what waits can never be placed
+	eventWindowOver      = "window_over"      // warn; it is too late for what waits; Text = for what
+	eventJobEnded        = "job_ended"        // info
+	eventHostsTooMany    = "hosts_too_many"   // warn; the list of sites is too long; Text = why
+
+	// Lost, failed, found again.
+	eventAttemptLost     = "attempt_lost"     // warn; its site is silent; Text = how
+	eventAttemptFailed   = "attempt_failed"   // warn; its site could not end it; Text = cause
+	eventAttemptReturned = "attempt_returned" // info; given up, not yet replaced, and there again
+	eventRivalLost       = "rival_lost"       // warn; one of several that queued the task; Text = how
+	eventRegrouped       = "regrouped"        // warn; a part was lost, so all start again
+	eventCollectFailed   = "collect_failed"   // warn; outputs could not be fetched; Text = problem
+
+	// Refused or ignored.
+	eventInvalid       = "invalid"        // warn; Text = what is out of range
+	eventBidUnexpected = "bid_unexpected" // warn; an offer for a job that is not known, or has ended
+	eventAwardDeclined = "award_declined" // warn; Reason
+	eventFenced        = "fenced"         // warn; a lease for an attempt that is not the latest
+	eventSiteBanned    = "site_banned"    // info
+)
+
+// Further events have the names of phases: "staging", "running" and "frozen" as a site
+// reports them, "task_done" and "task_failed", and "job_refused", "job_failed" and
+// "job_cancelled" where a job ends because of another one.

@@ -1,0 +1,135 @@
+package broker
+
+import (
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// What happens when a site does not bring a task to its end: it falls silent, dies, or
+// says so. The task waits again and is placed elsewhere; should the site have been cut off
+// only, its attempt is taken up again as long as no other one was awarded.
+
+// onLeaseTimer: the site has been silent for a whole lease. The attempt has
+// frozen itself by now, or died; the task moves.
+func (m *Machine) onLeaseTimer(id grid.AttemptID) {
+	j, t := m.jobs.task(id.Task)
+	if t == nil || t.token != id.Token || !t.active() || t.leaseEnd.After(m.now) || t.queued() {
+		return
+	}
+	site := t.site
+	if !m.peers.died(site) {
+		t.away = m.now
+	}
+	m.peers.fellSilent(site)
+	m.giveUp(j, id.Task.Index, "lease ended without a word")
+	m.peers.blame(site)
+	m.placeAgain(j)
+}
+
+// siteDied ends the leases of a dead site's attempts early. Its supervisors
+// stop their jobs as soon as the agent is gone; the margin gives them time.
+func (m *Machine) siteDied(j *job, site grid.SiteID) {
+	j.how.woken(desk{m, j}, wake{why: wakeSiteDied, site: site})
+	for i := range j.tasks {
+		t := &j.tasks[i]
+		if t.site == site && t.phase == grid.PhaseCollecting {
+			m.hurryCollect(j, uint32(i))
+		}
+		if t.site != site || !t.active() || t.queued() {
+			continue
+		}
+		if j.traits.passive && !t.leaseEnd.IsZero() {
+			continue // nothing runs: it is there again when its site is, and else moves with the lease's end
+		}
+		if end := m.now.Add(m.cfg.LeaseMargin); t.leaseEnd.After(end) {
+			t.leaseEnd = end
+			m.setTimer(timerLease, j.attempt(uint32(i)).String(), end)
+		} else if t.leaseEnd.IsZero() {
+			m.giveUp(j, uint32(i), "its site died")
+		}
+	}
+	m.placeAgain(j)
+}
+
+// giveUp puts a task whose site is silent back among the waiting.
+func (m *Machine) giveUp(j *job, index uint32, why string) {
+	t := &j.tasks[index]
+	id := j.attempt(index)
+	t.log(why, m.now)
+	t.remember(t.site)
+	t.failures++
+	t.silent = true
+	delete(j.offers, t.site)
+	m.stopTimer(timerLease, id.String())
+	m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{Attempt: id, Site: t.site, Text: why})
+	m.requeue(j, index)
+}
+
+// failedAt moves a task whose site could not bring it to an end, and says so.
+func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit) {
+	t := &j.tasks[index]
+	id := j.attempt(index)
+	t.log(exit.Cause.String()+": "+exit.Text, m.now)
+	t.remember(t.site)
+	m.out.Report(step.LevelWarn, eventAttemptFailed, step.Report{
+		Attempt: id, Site: t.site, Text: exit.Cause.String(),
+	})
+	if exit.Cause != grid.CauseStopped { // an owner who wants the machine back is no fault
+		t.failures++
+		m.peers.blame(t.site)
+	}
+	site := t.site
+	m.requeue(j, index)
+	m.rights.acknowledge(site, id)
+	m.placeAgain(j)
+}
+
+// requeue lets a task wait for another site, or gives it up after too many
+// failures. Awards that were declined do not count: they say that the mesh is
+// busy, not that the task is bad.
+func (m *Machine) requeue(j *job, index uint32) {
+	t := &j.tasks[index]
+	t.roundsFailed, t.startsAt = 0, timeZero
+	if t.failures >= m.cfg.MaxTries {
+		t.exit = &grid.Exit{Cause: grid.CauseSandbox, Text: "given up: no site has brought it to an end"}
+		m.endTask(j, index, grid.PhaseFailed)
+		j.how.unseated(desk{m, j}, index)
+		m.endIfDone(j)
+		return
+	}
+	j.wait(index)
+	j.placed = false
+	m.saveTask(j, index)
+	j.how.unseated(desk{m, j}, index)
+}
+
+// placeAgain places what waits after a failure: with the runner-ups first,
+// and else by asking everybody again, whose caches are warm.
+func (m *Machine) placeAgain(j *job) {
+	if j.round() != nil || !m.jobs.isAsking(j) || m.hopeless(j) {
+		return
+	}
+	m.place(j, occasion{why: lost})
+	m.announceInTurn(j)
+}
+
+// takeUp takes back an attempt that was given up and not yet replaced: nothing else has
+// been started meanwhile.
+func (m *Machine) takeUp(j *job, index uint32) {
+	t := &j.tasks[index]
+	m.unwait(j, index)
+	t.move(grid.PhaseRunning)
+	t.silence = silence{}
+	if j.traits.promise && t.startedAt.IsZero() {
+		t.move(grid.PhaseStaging) // its place in the plan is ahead, as far as was heard
+	}
+	m.saveTask(j, index)
+	m.looks.atBound(j)
+	m.report(step.LevelInfo, eventAttemptReturned, j.attempt(index), t.site)
+}
+
+// unwait takes a task from the waiting whose site speaks after all.
+func (m *Machine) unwait(j *job, index uint32) {
+	j.seat(index)
+	j.how.released(desk{m, j}, heardAgain)
+}

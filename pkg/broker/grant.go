@@ -1,0 +1,126 @@
+package broker
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// onRenew answers a site that asks for leases: Accepted asks for the first, Renew
+// for each further one. The latest attempt of an open task gets its lease; all
+// others are fenced off.
+func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
+	attempts = slices.DeleteFunc(slices.Clone(attempts), func(id grid.AttemptID) bool {
+		one := protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: renewal}
+		return m.strategyKnows(from, id, one) // one of several that queue the task: it has to ask
+	})
+	leases := make(map[time.Duration][]grid.AttemptID)
+	var below []grid.AttemptID
+	var touched []*job
+	for _, id := range attempts {
+		j, t := m.jobs.current(from, id)
+		if t == nil || !t.active() && !t.returnable() {
+			below = append(below, m.rights.fenceOf(id))
+			continue
+		}
+		if !slices.Contains(touched, j) {
+			touched = append(touched, j)
+		}
+		c := claim{from: from, renewal: renewal, id: id, first: m.confirm(j, t, id)}
+		if j.how.claimed(desk{m, j}, c) {
+			leases[j.traits.lease] = append(leases[j.traits.lease], id)
+		}
+	}
+	if m.cfg.NoFencing && len(below) > 0 {
+		leases[m.cfg.Lease] = attempts
+		below = nil
+	}
+	if len(below) > 0 {
+		m.reportRefused(eventFenced, from, below[0], grid.ReasonStale)
+		m.rights.fence(from, below)
+	}
+	for _, d := range slices.Sorted(maps.Keys(leases)) {
+		m.rights.grant(from, renewal, leases[d], d)
+	}
+	for _, j := range touched {
+		j.how.woken(desk{m, j}, wake{why: wakeGranted})
+	}
+}
+
+// onMayStart takes the request of sites that queue a task. What comes of it is a request
+// for a lease.
+func (m *Machine) onMayStart(from grid.SiteID, msg protocol.MayStart) {
+	for _, id := range msg.Attempts {
+		one := protocol.MayStart{Attempts: []grid.AttemptID{id}, Renewal: msg.Renewal}
+		m.strategyKnows(from, id, one)
+	}
+	m.onRenew(from, msg.Renewal, msg.Attempts)
+}
+
+// confirm takes note that the site has the attempt, and reports whether it says so for the
+// first time.
+func (m *Machine) confirm(j *job, t *task, id grid.AttemptID) (first bool) {
+	index := id.Task.Index
+	if !t.active() {
+		m.takeUp(j, index)
+	}
+	if t.phase != grid.PhaseAwarded {
+		return false
+	}
+	t.move(grid.PhaseStaging)
+	j.pause = 0
+	if j.traits.promise && !t.accepted { // it has promised it a place
+		t.accepted = true
+		m.saveTask(j, index)
+	}
+	m.looks.atBound(j)
+	m.report(step.LevelInfo, eventAccepted, id, t.site)
+	return true
+}
+
+// onProgress follows an attempt.
+func (m *Machine) onProgress(from grid.SiteID, msg protocol.Progress) {
+	j, t := m.jobs.current(from, msg.Attempt)
+	if t == nil || !t.active() || t.phase == grid.PhaseAwarded {
+		return
+	}
+	if msg.Phase == grid.PhaseStaging && t.phase > grid.PhaseStaging {
+		return // overtaken on its way
+	}
+	if t.phase != msg.Phase || t.standing != msg.Reason {
+		m.out.Report(step.LevelInfo, msg.Phase.String(), step.Report{
+			Attempt: msg.Attempt, Site: from, Reason: msg.Reason,
+		})
+	}
+	t.move(msg.Phase)
+	t.done, t.total, t.standing = msg.Done, msg.Total, msg.Reason
+	m.planned(j, msg)
+	if msg.Phase == grid.PhaseRunning && t.startedAt.IsZero() {
+		t.startedAt = m.now
+		m.looks.atBound(j)
+	}
+}
+
+// plannedStep is by how much a planned start changes before that is written down.
+const plannedStep = time.Second
+
+// planned notes when a task's place in its site's plan begins.
+func (r *run) planned(j *job, msg protocol.Progress) {
+	t := &j.tasks[msg.Attempt.Task.Index]
+	if msg.Phase != grid.PhaseStaging || msg.StartsIn == 0 {
+		t.startsAt = timeZero
+		return
+	}
+	at := r.now.Add(msg.StartsIn)
+	moved := at.Sub(t.startsAt).Abs() >= plannedStep
+	if moved || !j.traits.promise {
+		t.startsAt = at
+	}
+	if moved && j.traits.promise {
+		r.saveTask(j, msg.Attempt.Task.Index)
+	}
+}

@@ -1,0 +1,294 @@
+package broker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/index"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// peers is the other sites of the domain, as far as this one knows them.
+type peers struct {
+	*run
+	all    map[grid.SiteID]*member
+	banned step.Bans // what they say is ignored
+	faults fault.Ledger
+	// cutOff: the last round that asked everybody was answered by nobody, so it is this site
+	// that cannot be reached, and its attempts elsewhere are frozen. When somebody is heard
+	// again they get the time until reunion to come back before they are placed anew.
+	cutOff  bool
+	reunion time.Time
+}
+
+// member is another site of the domain, as far as this one knows.
+type member struct {
+	name       string
+	capability grid.Capability
+	connected  bool
+	answers    bool // has answered an announcement before, so that it is asked directly
+	lastSeen   time.Time
+	skew       time.Duration
+	roundTrip  time.Duration // between it and this site; 0 = not measured
+	upBps      int64         // measured, away from this site, bit/s; 0 = not measured
+	dead       bool          // its agent is known to have died; it is not connected
+	watched    watched       // what was seen of its coming and going
+	silentTill time.Time     // it left an announcement unanswered: rounds do not wait for it till then
+}
+
+// What silence and absence of a member mean, and how many are remembered.
+const (
+	memberSilent = 10 * time.Second   // rounds do not wait so long for one that did not answer
+	memberMissed = time.Minute        // one that was there so lately may still take a job
+	memberKept   = 7 * 24 * time.Hour // one that is gone is remembered so long
+	maxMembers   = 8192
+)
+
+func newPeers(r *run) *peers { return &peers{run: r, all: make(map[grid.SiteID]*member)} }
+
+// sorted lists all sites, ascending.
+func (p *peers) sorted() []grid.SiteID { return sortedSites(p.all) }
+
+// reachable reports whether a site is this one or connected.
+func (p *peers) reachable(site grid.SiteID) bool {
+	other, known := p.all[site]
+	return site == p.cfg.Here || known && other.connected
+}
+
+// died reports whether a site's agent is known to have died.
+func (p *peers) died(site grid.SiteID) bool {
+	other, known := p.all[site]
+	return known && other.dead
+}
+
+// connected lists the members that are reachable now, ascending.
+func (p *peers) connected() []grid.SiteID {
+	return slices.DeleteFunc(p.sorted(), func(id grid.SiteID) bool { return !p.all[id].connected })
+}
+
+// met reports whether any member was seen since this site started.
+func (p *peers) met() bool {
+	return slices.ContainsFunc(p.sorted(), func(id grid.SiteID) bool {
+		other := p.all[id]
+		return other.connected || !other.lastSeen.IsZero() && !other.lastSeen.Before(p.bootedAt)
+	})
+}
+
+// metEnough reports whether what the members say, or that there are none, can be taken
+// for the whole domain.
+func (p *peers) metEnough() bool {
+	return p.met() || p.now.Sub(p.bootedAt) >= p.cfg.BootGrace
+}
+
+// allKnown reports whether unicast reaches everybody whom gossip would: all that
+// are connected have answered before, none that was there within the last minute
+// is out of sight (others may still reach it), and they are not too many.
+func (p *peers) allKnown() bool {
+	known := 0
+	for _, id := range p.sorted() {
+		other := p.all[id]
+		switch {
+		case other.connected && other.answers:
+			known++
+		case other.connected, !other.dead && p.now.Sub(other.lastSeen) <= memberMissed:
+			return false
+		}
+	}
+	return known > 0 && known <= p.cfg.UnicastUpTo
+}
+
+// missed reports whether a member is there, or was within the last minute.
+func (p *peers) missed(id grid.SiteID) bool {
+	return p.all[id].connected || p.now.Sub(p.all[id].lastSeen) <= memberMissed
+}
+
+// allRefuse reports whether every member that is there, or was within the last minute,
+// has said that the job never fits.
+func (p *peers) allRefuse(said map[grid.SiteID]Answer) bool {
+	return !slices.ContainsFunc(p.sorted(), func(id grid.SiteID) bool {
+		a, answered := said[id]
+		return p.missed(id) && (!answered || !a.neverFits())
+	})
+}
+
+// potential is P of this site (thesis 3.1.1): the sum over its peers of what it
+// can upload to each, bit/s, as measured or as both ends declare it; unknown
+// rates count as nothing.
+func (p *peers) potential() int64 {
+	var sum int64
+	for _, id := range p.connected() {
+		other := p.all[id]
+		switch {
+		case other.upBps > 0:
+			sum += other.upBps
+		case other.capability.DownBps > 0:
+			sum += min(p.cfg.Capability.UpBps, other.capability.DownBps)
+		}
+	}
+	return sum
+}
+
+// onBandwidth takes what was measured of the link to a member.
+func (p *peers) onBandwidth(in step.BandwidthMeasured) {
+	if other, known := p.all[in.Peer]; known && in.UpBps >= 0 {
+		other.upBps = in.UpBps
+	}
+}
+
+// answered notes that a site answers announcements.
+func (p *peers) answered(site grid.SiteID) {
+	if other, known := p.all[site]; known {
+		other.answers, other.silentTill = true, timeZero
+	}
+}
+
+// fellSilent notes that a site did not say what it should have: for a while rounds do not
+// wait for it.
+func (p *peers) fellSilent(site grid.SiteID) {
+	if other, known := p.all[site]; known {
+		other.silentTill = p.now.Add(memberSilent)
+	}
+}
+
+// silent reports whether rounds do not wait for a site now.
+func (p *peers) silent(site grid.SiteID) bool {
+	other, known := p.all[site]
+	return known && other.silentTill.After(p.now)
+}
+
+// blame counts a missed response window or a lost lease against a site.
+func (p *peers) blame(site grid.SiteID) {
+	p.faults.Missed(site, 1)
+	p.saveFault(site)
+}
+
+// praise counts a result for a site.
+func (p *peers) praise(site grid.SiteID) {
+	p.faults.Succeeded(site)
+	p.saveFault(site)
+}
+
+// completed is an offer with what only this submitter knows of its site.
+func (p *peers) completed(req grid.Requirement, from grid.SiteID, offer grid.Offer) grid.Offer {
+	offer.Site = from
+	standing := index.Standing{RoundTripKnown: from == p.cfg.Here, FaultIndex: p.faults.Index(from)}
+	if other, known := p.all[from]; known && other.roundTrip > 0 {
+		standing.RoundTrip, standing.RoundTripKnown = other.roundTrip, true
+	}
+	offer.Parts = index.Complete(offer.Parts, req, standing)
+	return offer
+}
+
+// reuniting reports whether frozen attempts still have time to come back.
+func (p *peers) reuniting() bool { return p.now.Before(p.reunion) }
+
+// maxAway is how long past its window a task waits for a site that cannot be reached,
+// because it is this one that is cut off.
+const maxAway = 10 * time.Minute
+
+// mayReturn reports whether an attempt whose site is silent may still come back: it
+// is frozen there, or runs, and it is this site that is, or was just now, cut off.
+func (p *peers) mayReturn(t *task) bool {
+	if !t.silent || t.away.IsZero() {
+		return false
+	}
+	return p.now.Before(t.away.Add(p.cfg.Reunion)) || p.reuniting() ||
+		p.cutOff && p.now.Before(t.away.Add(maxAway))
+}
+
+// forget drops a member and what was seen of it.
+func (p *peers) forget(id grid.SiteID) {
+	delete(p.all, id)
+	p.persistRemoval(factMember, string(id))
+}
+
+// forgetSome keeps the table bounded: members not seen for a week go, and
+// the one not seen for longest when there are still too many.
+func (p *peers) forgetSome() {
+	if len(p.all) < maxMembers {
+		return
+	}
+	var oldest grid.SiteID
+	for _, id := range p.sorted() {
+		other := p.all[id]
+		if other.connected {
+			continue
+		}
+		if p.now.Sub(other.lastSeen) > memberKept {
+			p.forget(id)
+			continue
+		}
+		if oldest == "" || other.lastSeen.Before(p.all[oldest].lastSeen) {
+			oldest = id
+		}
+	}
+	if len(p.all) >= maxMembers {
+		p.forget(oldest)
+	}
+}
+
+// states shows the members that were seen within a week, ascending.
+func (p *peers) states() []MemberState {
+	all := make([]MemberState, 0, len(p.all))
+	for _, id := range p.sorted() {
+		other := p.all[id]
+		if !other.known(p.now) {
+			continue
+		}
+		state := MemberState{
+			Site: id, Name: other.name, Capability: other.capability, Connected: other.connected,
+			LastSeen: other.lastSeen, Skew: other.skew, RoundTrip: other.roundTrip,
+			Fault: p.faults.Index(id), Since: other.watched.since, Ends: other.watched.ends,
+		}
+		if other.connected {
+			state.UpHour, _ = other.leaving(p.now).Survival(time.Hour.Seconds()) // the belief was checked
+		}
+		all = append(all, state)
+	}
+	return all
+}
+
+func (p *peers) saveFault(site grid.SiteID) {
+	if n := p.faults.Index(site); n != 0 {
+		p.persist(factFault, string(site), faultFact{Index: n})
+		return
+	}
+	p.persistRemoval(factFault, string(site))
+}
+
+// seen takes news of a site into the table, and reports whether it has just come; nil: it
+// is none that counts.
+func (p *peers) seen(in step.PeerSeen) (*member, bool) {
+	if p.banned.Has(in.Site) || in.Site == p.cfg.Here || !p.valid(in.Site, in.Capability) {
+		return nil, false
+	}
+	other, known := p.all[in.Site]
+	if !known {
+		p.forgetSome()
+		other = &member{}
+		p.all[in.Site] = other
+	}
+	arrived := !other.connected
+	other.name, other.capability, other.skew = in.Name, in.Capability, in.Skew
+	if in.RoundTrip > 0 {
+		other.roundTrip = in.RoundTrip
+	}
+	other.connected, other.dead = true, false
+	return other, arrived
+}
+
+// gone takes it that a site is away, and reports whether it was known.
+func (p *peers) gone(in step.PeerGone) bool {
+	other, known := p.all[in.Site]
+	if !known {
+		return false
+	}
+	if other.connected {
+		other.went(p.now)
+		p.save(in.Site)
+	}
+	other.connected, other.dead = false, in.ProvenDead
+	return true
+}

@@ -1,0 +1,87 @@
+package broker
+
+import (
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// onPeerSeen takes that a site is there. One that has come may have room for what waits.
+func (m *Machine) onPeerSeen(in step.PeerSeen) {
+	p, arrived := m.peers.seen(in)
+	if p == nil {
+		return
+	}
+	m.heard(in.Site)
+	p.lastSeen = m.now
+	if !arrived {
+		return // news of it are no answer: that it was silent still holds
+	}
+	p.silentTill = timeZero
+	p.came(m.now)
+	m.peers.save(in.Site)
+	for _, id := range m.jobs.ids() {
+		j := m.jobs.all[id]
+		j.how.woken(desk{m, j}, wake{why: wakeSiteSeen, site: in.Site})
+	}
+	for _, id := range m.jobs.served() {
+		if j := m.jobs.all[id]; len(j.waiting) > 0 {
+			m.ask(j, in.Site)
+		}
+	}
+}
+
+// onPeerGone takes that a site cannot be reached any more. What it runs is left to its
+// leases, unless it has died; what it has offered is gone, and no answer of it is awaited.
+func (m *Machine) onPeerGone(in step.PeerGone) {
+	if !m.peers.gone(in) {
+		return
+	}
+	for _, id := range m.jobs.served() {
+		j := m.jobs.all[id]
+		delete(j.offers, in.Site)
+		j.how.answered(desk{m, j}, in.Site, nil)
+		if in.ProvenDead {
+			m.siteDied(j, in.Site)
+		}
+		m.unawait(j, in.Site)
+	}
+	for _, id := range m.probes.ids() {
+		m.unawait(m.probes[id].job, in.Site)
+	}
+}
+
+// unawait takes a site that is gone from those whose answer is awaited.
+func (m *Machine) unawait(j *job, site grid.SiteID) {
+	if r := j.round(); r != nil {
+		r.settle(site)
+		m.closeIfComplete(j)
+	}
+}
+
+// onBans takes who is banned now. A banned site is lost to this one: its
+// offers count no more, and its tasks move when their leases have ended, as no
+// further lease is granted. Nobody waits for it.
+func (m *Machine) onBans(in step.BansChanged) {
+	for _, site := range m.peers.banned.Change(in, m.cfg.Here) {
+		m.report(step.LevelInfo, eventSiteBanned, grid.AttemptID{}, site)
+		m.onPeerGone(step.PeerGone{Site: site})
+		delete(m.peers.all, site)
+	}
+}
+
+// heard notes that a site lives. When this one had been cut off, every attempt has
+// frozen, and comes back as soon as its site has found the way here. They are given
+// the time for that.
+func (m *Machine) heard(from grid.SiteID) {
+	if p, known := m.peers.all[from]; known {
+		p.lastSeen = m.now
+	}
+	if from == m.cfg.Here || !m.peers.cutOff {
+		return
+	}
+	m.peers.cutOff = false
+	for _, id := range m.jobs.silentOnes() {
+		m.peers.reunion = m.now.Add(m.cfg.Reunion)
+		m.setTimer(timerReunion, string(id), m.peers.reunion)
+	}
+}

@@ -1,0 +1,33 @@
+package broker
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// probe is an enquiry alone: offers are asked for and nothing is placed. Probes have a
+// table of their own, so that what places, keeps and ends jobs never meets one.
+type probe struct {
+	*job
+	command uint64 // to be answered when its round closes
+}
+
+// probes is the table of those that are kept.
+type probes map[grid.JobID]*probe
+
+func (p probes) ids() []grid.JobID { return slices.Sorted(maps.Keys(p)) }
+
+const probeKept = 10 * time.Minute
+
+// endProbe answers a probe whose round is over.
+func (h herald) endProbe(p *probe) {
+	p.open, p.waiting, p.ended = 0, nil, h.now
+	h.clear(p.job, protocol.ClearWithdrawn)
+	h.out.Emit(step.Reply{Command: p.command, Job: p.id})
+	h.setTimer(timerForget, string(p.id), h.now.Add(probeKept))
+}

@@ -1,0 +1,70 @@
+package broker
+
+import (
+	"math"
+	"slices"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/index"
+)
+
+// standing lists the offers of a job that can still be taken, nearest first, or by
+// what the policy says.
+// Offers that are equally near come in random order, in the thesis map the
+// faster site first: every adequate site has x = 0 there, so distance does not
+// see speed.
+func (d desk) standing() []*candidate {
+	j := d.j
+	var offers []grid.Offer
+	for _, site := range sortedSites(j.offers) {
+		c := j.offers[site]
+		if !c.expires.After(d.m.now) {
+			delete(j.offers, site)
+			continue
+		}
+		if c.left > 0 && d.m.peers.reachable(site) {
+			offers = append(offers, c.offer)
+		}
+	}
+	ranked := index.RankOffers(offers)
+	d.m.breakTies(ranked, j.req.Map == grid.MapThesis)
+	all := make([]*candidate, 0, len(ranked))
+	for _, o := range ranked {
+		all = append(all, j.offers[o.Site])
+	}
+	if d.m.cfg.Policy.orders() {
+		return d.m.peers.likeliest(all)
+	}
+	return all
+}
+
+// equalDistance is how near two distances are to count as a tie.
+const equalDistance = 1e-9
+
+func (r *run) breakTies(ranked []grid.Offer, fasterFirst bool) {
+	for start := 0; start < len(ranked); {
+		end, least := start+1, ranked[start].Parts.Distance
+		for end < len(ranked) && ranked[end].Parts.Distance-least <= equalDistance {
+			end++
+		}
+		group := ranked[start:end]
+		r.rng.Shuffle(len(group), func(a, b int) { group[a], group[b] = group[b], group[a] })
+		if fasterFirst {
+			slices.SortStableFunc(group, func(a, b grid.Offer) int {
+				return int(b.CoreMFLOPS - a.CoreMFLOPS)
+			})
+		}
+		start = end
+	}
+}
+
+// runnerUp is the distance of the nearest offer besides that of one site.
+func runnerUp(standing []*candidate, site grid.SiteID) (float64, bool) {
+	best := math.Inf(1)
+	for _, c := range standing {
+		if c.offer.Site != site && c.left > 0 {
+			best = min(best, c.offer.Parts.Distance)
+		}
+	}
+	return best, !math.IsInf(best, 1)
+}

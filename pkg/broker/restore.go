@@ -1,0 +1,116 @@
+package broker
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Snapshot implements step.Durable.
+func (m *Machine) Snapshot() []byte { return m.out.Facts().Encode() }
+
+// Restore implements step.Durable.
+func (m *Machine) Restore(encoded []byte) error {
+	facts, err := step.DecodeFacts(encoded)
+	if err != nil {
+		return err
+	}
+	// Jobs come before their tasks: "job/1" < "task/1".
+	slices.SortStableFunc(facts, func(a, b step.Fact) int { return cmp.Compare(a.Kind, b.Kind) })
+	for _, f := range facts {
+		if err := m.restoreFact(f); err != nil {
+			return fmt.Errorf("restore %s %s: %w", f.Kind, f.Key, err)
+		}
+		m.out.Facts().Apply(f)
+	}
+	for _, id := range m.jobs.ids() {
+		m.herald.derive(m.jobs.all[id])
+	}
+	for _, id := range m.jobs.submitted() {
+		m.jobs.depend(m.jobs.all[id])
+	}
+	return nil
+}
+
+func (m *Machine) restoreFact(f step.Fact) error {
+	switch f.Kind {
+	case factCounter:
+		var c counterFact
+		err := json.Unmarshal(f.Value, &c)
+		m.counter = c.Jobs
+		return err
+	case factJob:
+		return m.jobs.restoreJob(f, &m.cfg)
+	case factTask:
+		return m.jobs.restoreTask(f)
+	case factFault:
+		var v faultFact
+		err := json.Unmarshal(f.Value, &v)
+		m.peers.faults.Missed(grid.SiteID(f.Key), v.Index)
+		return err
+	case factMember:
+		return m.peers.restore(f)
+	default:
+		return fmt.Errorf("%w: this version does not know the fact", grid.ErrInvalid)
+	}
+}
+
+func (l *jobs) restoreJob(f step.Fact, cfg *Config) error {
+	var v jobFact
+	if err := json.Unmarshal(f.Value, &v); err != nil {
+		return err
+	}
+	if err := v.Job.Validate(); err != nil {
+		return err
+	}
+	j := makeJob(grid.JobID(f.Key), v.Job, fromMS(v.SubmittedMS), cfg)
+	j.noWait, j.ended = v.NoWait, fromMS(v.EndedMS)
+	l.all[j.id] = j
+	return nil
+}
+
+func (l *jobs) restoreTask(f step.Fact) error {
+	id, err := grid.ParseTaskID(f.Key)
+	if err != nil {
+		return err
+	}
+	_, t := l.task(id)
+	if t == nil {
+		return fmt.Errorf("%w: its job is missing", grid.ErrInvalid)
+	}
+	var v taskFact
+	if err := json.Unmarshal(f.Value, &v); err != nil {
+		return err
+	}
+	*t = task{
+		phase: v.Phase,
+		attempt: attempt{
+			token: v.Token, site: v.Site, distance: v.Distance, awardedAt: fromMS(v.AwardedMS),
+			leaseEnd: fromMS(v.LeaseEndMS), startsAt: fromMS(v.StartsMS),
+		},
+		silence: silence{silent: v.Silent},
+		record:  record{failures: v.Failures, failed: v.Failed, tries: v.Tries},
+		result:  result{exit: v.Exit},
+		pledge:  pledge{accepted: v.Accepted, kept: v.Kept},
+		top:     max(v.Top, v.Token),
+	}
+	for _, o := range v.Rivals {
+		t.rivals = append(t.rivals, rival{
+			token: o.Token, site: o.Site, offer: o.Offer, quoted: o.Quoted, distance: o.Distance,
+		})
+	}
+	return nil
+}
+
+// derive works out what is no fact of a restored job.
+func (h herald) derive(j *job) {
+	h.describe(j)
+	j.gossiped = true // an earlier run may have asked anybody
+	j.offered = j.placedAny()
+	j.count()
+	_ = j.measure(&h.cfg) // it was accepted: what it takes is still wanted
+}

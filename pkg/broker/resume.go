@@ -1,0 +1,63 @@
+package broker
+
+import (
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// seqBits is how many announcements of a job a run may make before the numbers
+// of the next run follow. Sites ignore numbers that they have answered, so a run
+// must not repeat those of an earlier one.
+const seqBits = 16
+
+// onBoot takes up what an earlier run left: tasks that were awarded may still
+// run, so their leases are presumed to have just been granted.
+func (m *Machine) onBoot(in step.Boot) {
+	m.incarnation, m.bootedAt = in.Incarnation, m.now
+	m.rng = step.NewRand(m.cfg.Seed, "broker/"+string(m.cfg.Owner), in.Incarnation)
+	for _, id := range m.peers.sorted() {
+		if !m.peers.all[id].known(m.now) {
+			m.peers.forget(id)
+		}
+	}
+	for _, id := range m.jobs.ids() {
+		m.resume(m.jobs.all[id])
+	}
+}
+
+// resume takes up a job.
+func (m *Machine) resume(j *job) {
+	if j.open == 0 {
+		m.setTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))
+		return
+	}
+	j.seq = uint32(m.incarnation << seqBits) // it may wrap after 65,536 starts, and sites forget
+	for i := range j.tasks {
+		m.resumeTask(j, uint32(i))
+	}
+	m.watchWindow(j)
+	j.how.woken(desk{m, j}, wake{why: wakeBooted})
+	blocked := m.jobs.isBlocked(j)
+	if blocked {
+		m.goOn(j)
+	}
+	if len(j.waiting) > 0 && !m.jobs.isBlocked(j) {
+		m.setTimer(timerAgain, string(j.id), m.now.Add(m.cfg.BackoffMin))
+	}
+}
+
+func (m *Machine) resumeTask(j *job, index uint32) {
+	t := &j.tasks[index]
+	switch {
+	case t.phase == grid.PhaseCollecting:
+		m.collect(j, index)
+	case t.queued():
+		j.how.woken(desk{m, j}, wake{why: wakeResumed, index: index})
+	case t.active():
+		end := m.now.Add(j.traits.presumed + m.cfg.LeaseMargin)
+		if t.leaseEnd.Before(end) {
+			t.leaseEnd = end
+		}
+		m.setTimer(timerLease, j.attempt(index).String(), t.leaseEnd)
+	}
+}

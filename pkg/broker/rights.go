@@ -1,0 +1,63 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// rights says who may run what. Leases, fences and acknowledgements leave from here alone:
+// whoever has a lease may run, whoever is fenced off may not, and an end that is
+// acknowledged may be forgotten.
+type rights struct {
+	*run
+	jobs *jobs
+}
+
+// grant makes the promise: until the lease's end on this clock, a margin
+// included, the task is not awarded again. A promise that outlives what a
+// restarted broker presumes anyway is durable before it is made.
+func (r rights) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID, d time.Duration) {
+	if len(attempts) == 0 {
+		return
+	}
+	end := r.now.Add(d + r.cfg.LeaseMargin)
+	for _, id := range attempts {
+		j, t := r.jobs.current(to, id)
+		if t == nil {
+			continue // only without fencing
+		}
+		t.leaseEnd = end
+		if d > r.cfg.Lease {
+			r.saveTask(j, id.Task.Index)
+		}
+		r.setTimer(timerLease, id.String(), end)
+	}
+	r.out.Send(to, protocol.Lease{Renewal: renewal, Attempts: attempts, Duration: d})
+}
+
+// fence stops what a site has of tasks, up to a token each.
+func (r rights) fence(site grid.SiteID, below []grid.AttemptID) {
+	r.out.Send(site, protocol.Fence{Below: below})
+}
+
+// fenceOf is the token below which the attempts of a task are to stop.
+func (r rights) fenceOf(id grid.AttemptID) grid.AttemptID {
+	below := above(id.Task, id.Token)
+	if _, t := r.jobs.task(id.Task); t != nil && t.token > id.Token {
+		below.Token = t.token
+	}
+	return below
+}
+
+// acknowledge tells a site that the end of an attempt was heard, and what it has left is
+// here, or not wanted.
+func (r rights) acknowledge(site grid.SiteID, id grid.AttemptID) {
+	r.out.Send(site, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
+}
+
+// above fences off all attempts of a task up to a token. The greatest number has no next.
+func above(id grid.TaskID, token grid.Token) grid.AttemptID {
+	return grid.AttemptID{Task: id, Token: max(token, token+1)}
+}

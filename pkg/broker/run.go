@@ -1,0 +1,75 @@
+package broker
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// run is what one run of the broker is told once, and the Step under way. Its parts share
+// it.
+type run struct {
+	cfg         Config
+	rng         *rand.Rand // draws have an order: one more, or earlier, moves every later pause
+	incarnation uint64     // the number of this run
+	bootedAt    time.Time
+	now         time.Time // of the Step under way
+	out         step.Out  // of the Step under way, and the facts of all
+}
+
+// The machine's timers.
+const (
+	timerRound   = "round"   // a round's TTL is over; ID is the job
+	timerExplain = "explain" // half the TTL passed without an offer; ID is the job
+	timerAgain   = "again"   // announce a waiting job again; ID is the job
+	timerReunion = "reunion" // frozen attempts had the time to come back; ID is the job
+	timerAward   = "award"   // an award was not answered; ID is its first attempt
+	timerLease   = "lease"   // the last lease of an attempt has ended; ID is the attempt
+	timerCollect = "collect" // fetch outputs again; ID is the attempt
+	timerHold    = "hold"    // sites had the time to make their offers firm; ID is the job
+	timerRivals  = "rivals"  // whether the sites that queue a task are there; ID is the task
+	timerWindow  = "window"  // what waits is too late now; ID is the job
+	timerForget  = "forget"  // an ended job has been kept long enough; ID is the job
+)
+
+// onCapacity takes what this site can do now: it is what data is fetched from.
+func (r *run) onCapacity(in step.CapacityChanged) {
+	if r.valid(r.cfg.Here, in.Capability) {
+		r.cfg.Capability = in.Capability
+	}
+}
+
+// valid reports whether something that came from a site keeps to its ranges. It
+// is checked here again, so that a driver's mistake cannot break the machine.
+func (r *run) valid(from grid.SiteID, what interface{ Validate() error }) bool {
+	err := from.Validate()
+	if err == nil {
+		err = what.Validate()
+	}
+	if err != nil {
+		r.out.Report(step.LevelWarn, eventInvalid, step.Report{
+			Site: from, Reason: grid.ReasonInvalid, Text: err.Error(),
+		})
+	}
+	return err == nil
+}
+
+func (r *run) report(level step.Level, event string, attempt grid.AttemptID, site grid.SiteID) {
+	r.out.Report(level, event, step.Report{Attempt: attempt, Site: site})
+}
+
+// reportRefused counts a message that asked for something its sender may not
+// ask for or that makes no sense now.
+func (r *run) reportRefused(
+	event string, from grid.SiteID, attempt grid.AttemptID, reason grid.Reason,
+) {
+	r.out.Report(step.LevelWarn, event, step.Report{Attempt: attempt, Site: from, Reason: reason})
+}
+
+func (r *run) setTimer(name, id string, at time.Time) { r.out.SetTimer(name, id, at) }
+
+func (r *run) stopTimer(name, id string) { r.out.StopTimer(name, id) }
+
+var timeZero time.Time //nolint:gochecknoglobals // the zero time, named

@@ -1,0 +1,120 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Step implements step.Machine.
+//
+//nolint:cyclop,funlen // the one list of all that can happen; each line is one handler
+func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
+	m.now = now
+	switch in := in.(type) {
+	case step.Boot:
+		m.onBoot(in)
+	case step.Submit:
+		m.onSubmit(in)
+	case step.Probe:
+		m.onProbe(in)
+	case step.CancelJob:
+		m.onCancel(in)
+	case step.ForgetJob:
+		m.onForget(in)
+	case step.PeerSeen:
+		m.onPeerSeen(in)
+	case step.PeerGone:
+		m.onPeerGone(in)
+	case step.BansChanged:
+		m.onBans(in)
+	case step.BandwidthMeasured:
+		m.peers.onBandwidth(in)
+	case step.CapacityChanged:
+		m.onCapacity(in)
+	case step.Collected:
+		m.onCollected(in)
+
+	case step.MessageReceived:
+		from := in.From
+		if !m.heeded(from, in.Message) {
+			break
+		}
+		switch msg := in.Message.(type) {
+		case protocol.NeedRequirements:
+			m.onNeedRequirements(from, msg)
+		case protocol.Bid:
+			m.onBid(from, msg)
+		case protocol.Refuse:
+			m.onRefuse(from, msg)
+		case protocol.Vacancy:
+			m.onVacancy(from, msg)
+		case protocol.Accepted:
+			m.onRenew(from, msg.Renewal, msg.Attempts)
+		case protocol.Declined:
+			m.onDeclined(from, msg)
+		case protocol.Renew:
+			m.onRenew(from, msg.Renewal, msg.Attempts)
+		case protocol.MayStart:
+			m.onMayStart(from, msg)
+		case protocol.Progress:
+			m.onProgress(from, msg)
+		case protocol.Exited:
+			m.onExited(from, msg)
+		default: // the other messages are the site machine's
+		}
+
+	case step.TimerFired:
+		switch name, id := in.Key.Name, in.Key.ID; name {
+		case timerRound:
+			m.withEnquiry(id, m.closeRound)
+		case timerExplain:
+			m.withEnquiry(id, m.herald.onExplainTimer)
+		case timerAgain, timerReunion:
+			m.jobs.with(id, m.announceInTurn)
+		case timerHold:
+			m.jobs.with(id, m.onHoldTimer)
+		case timerWindow:
+			m.jobs.with(id, m.onWindowTimer)
+		case timerForget:
+			m.onForgetTimer(grid.JobID(id))
+		case timerRivals:
+			m.onRivalsTimer(id)
+		case timerAward:
+			withAttempt(id, m.onAwardTimer)
+		case timerLease:
+			withAttempt(id, m.onLeaseTimer)
+		case timerCollect:
+			withAttempt(id, m.onCollectTimer)
+		}
+
+	default: // the other inputs are the site machine's
+	}
+	m.drainLooks()
+	return m.out.Take()
+}
+
+// withEnquiry does the same with a job or a probe.
+func (m *Machine) withEnquiry(id string, do func(*job)) {
+	if j, known := m.enquiry(grid.JobID(id)); known {
+		do(j)
+	}
+}
+
+// heeded reports whether a message is to be handled: it is valid, and not from a banned
+// site. Whoever says it is there.
+func (m *Machine) heeded(from grid.SiteID, msg protocol.Message) bool {
+	if msg == nil || !m.valid(from, msg) || m.peers.banned.Has(from) { // it was on its way
+		return false
+	}
+	m.heard(from)
+	return true
+}
+
+func withAttempt(id string, do func(grid.AttemptID)) {
+	if attempt, err := grid.ParseAttemptID(id); err == nil {
+		do(attempt)
+	}
+}

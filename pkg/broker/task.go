@@ -1,0 +1,193 @@
+package broker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// task is one task of a job.
+type task struct {
+	phase grid.Phase // changed by move alone
+	attempt
+	// rivals are its attempts while several sites queue it, ascending by token. None of them
+	// holds a lease. The first stands for the task: its token and site are in attempt.
+	rivals []rival
+	top    grid.Token // highest ever given out, where that is not the latest attempt's
+	silence
+	record
+	result
+	pledge
+}
+
+// attempt is one try of a task at one site: the latest one.
+type attempt struct {
+	token     grid.Token // 0 = none yet
+	site      grid.SiteID
+	distance  float64 // at which it was awarded
+	awardedAt time.Time
+	// leaseEnd is a promise: nothing else of the task may be started before, whatever becomes
+	// of the site, unless the site itself says that the attempt has ended. It contains the
+	// margin for the two clocks' drift. Zero: no lease was granted.
+	leaseEnd  time.Time
+	startedAt time.Time   // first heard to run
+	startsAt  time.Time   // staging: when its place in the site's plan begins; zero: not known
+	done      int64       // bytes staged
+	total     int64       // bytes to stage
+	standing  grid.Reason // frozen: why, as its site says
+}
+
+// silence says whether the latest attempt is heard of.
+type silence struct {
+	// silent: the attempt was given up because its site said nothing. Until another one is
+	// awarded it may come back: nothing else was started, so it may run on.
+	silent bool
+	// away is when its site had been silent for a lease; zero: that is not so, or the site is
+	// known to be dead. The task moves only to sites that have offered since: when it is this
+	// site that is cut off, runner-ups from before are out of reach as well.
+	away time.Time
+}
+
+// record is what went wrong so far.
+type record struct {
+	failures     int           // attempts that a site did not end; not those its owner stopped
+	failed       []grid.SiteID // sites that failed it, latest last; at most maxFailed
+	roundsFailed int           // awards since the last failure that found no site
+	tries        []Try         // finished attempts; at most maxTries, latest last
+}
+
+// result is how it ended.
+type result struct {
+	exit      *grid.Exit
+	collectBy time.Time // when fetching the outputs is given up
+}
+
+// pledge is what was promised of a task; only of jobs that want a promise.
+type pledge struct {
+	accepted bool    // a site has promised it a place, some time
+	kept     float64 // 1 - z of the latest award: how likely its promise is kept
+}
+
+const (
+	maxFailed = 8
+	maxTries  = 16
+)
+
+// move changes a task's phase.
+func (t *task) move(to grid.Phase) { t.phase = to }
+
+// active reports whether a site is believed to have the task.
+func (t *task) active() bool { return t.phase >= grid.PhaseAwarded && t.phase <= grid.PhaseFrozen }
+
+// isWaiting reports whether the task has no site.
+func (t *task) isWaiting() bool { return t.phase == grid.PhaseWaiting }
+
+// queued reports whether several sites queue the task.
+func (t *task) queued() bool { return len(t.rivals) > 0 }
+
+// unanswered reports whether the award of the task is not answered. One that an earlier
+// run of this machine has sent may have been: it is presumed to have a lease.
+func (t *task) unanswered() bool { return t.phase == grid.PhaseAwarded && t.leaseEnd.IsZero() }
+
+// returnable reports whether the latest attempt was given up and may still come back.
+func (t *task) returnable() bool {
+	return t.phase == grid.PhaseWaiting && t.token > 0 && t.silent
+}
+
+// nextToken is above all that were ever given out for the task.
+func (t *task) nextToken() grid.Token { return max(t.token, t.top) + 1 }
+
+// failedAt reports whether a site has failed the task, as far as is remembered.
+func (t *task) failedAt(site grid.SiteID) bool { return slices.Contains(t.failed, site) }
+
+// remember notes a site that failed the task.
+func (t *task) remember(site grid.SiteID) {
+	t.failed = slices.DeleteFunc(t.failed, func(s grid.SiteID) bool { return s == site })
+	t.failed = append(t.failed, site)
+	if len(t.failed) > maxFailed {
+		t.failed = slices.Delete(t.failed, 0, 1)
+	}
+}
+
+// log notes how an attempt ended.
+func (t *task) log(outcome string, now time.Time) {
+	t.tries = append(t.tries, Try{
+		Token: t.token, Site: t.site, Distance: t.distance, AwardedAt: t.awardedAt,
+		StartedAt: t.startedAt, EndedAt: now, Outcome: outcome,
+	})
+	if len(t.tries) > maxTries {
+		t.tries = slices.Delete(t.tries, 0, 1)
+	}
+}
+
+// check verifies what must hold of every task.
+func (t *task) check(index int) error {
+	if t.active() && (t.token == 0 || t.site == "") {
+		return fmt.Errorf("task %d is %s without an attempt", index, t.phase)
+	}
+	if t.phase.Ended() && !t.leaseEnd.IsZero() {
+		return fmt.Errorf("task %d has ended and holds a lease", index)
+	}
+	return t.checkRivals(index)
+}
+
+// rival is an attempt of a task that several sites queue at the same time. None of
+// them holds a lease, so that any of them can be given up at any time. The first
+// that asks becomes the task's attempt, and the others are fenced off.
+type rival struct {
+	token    grid.Token
+	site     grid.SiteID
+	offer    uint64 // that it took
+	quoted   float64
+	distance float64
+	accepted bool // its site said so to this run
+}
+
+// stand makes one of its rivals stand for the task: its token is the one below
+// which attempts are fenced off, its site the one that is shown.
+func (t *task) stand(r rival) { t.token, t.site, t.distance = r.token, r.site, r.distance }
+
+// rivalAt is where among its rivals an attempt of a site stands; -1: it is none.
+func (t *task) rivalAt(site grid.SiteID, token grid.Token) int {
+	return slices.IndexFunc(t.rivals, func(r rival) bool { return r.token == token && r.site == site })
+}
+
+// meets reports whether a rival is at the same site as one before it, or out of order.
+func (r rival) meets(before []rival) bool {
+	return slices.ContainsFunc(before, func(o rival) bool {
+		return o.site == r.site || o.token >= r.token
+	})
+}
+
+// Try is one finished attempt of a task.
+type Try struct {
+	Token     grid.Token
+	Site      grid.SiteID
+	Distance  float64
+	AwardedAt time.Time
+	StartedAt time.Time // zero: was not heard to run
+	EndedAt   time.Time
+	Outcome   string // for people
+}
+
+// checkRivals verifies that rivals are apart, in order and without a lease.
+func (t *task) checkRivals(index int) error {
+	if !t.queued() {
+		return nil
+	}
+	if t.phase != grid.PhaseAwarded && t.phase != grid.PhaseStaging || !t.leaseEnd.IsZero() {
+		return fmt.Errorf("task %d is %s, or has a lease, and %d sites queue it",
+			index, t.phase, len(t.rivals))
+	}
+	for i, r := range t.rivals {
+		if r.token > t.top || r.site == "" || r.meets(t.rivals[:i]) {
+			return fmt.Errorf("task %d: rival %d is out of order: %+v", index, i, t.rivals)
+		}
+	}
+	if t.token != t.rivals[0].token || t.site != t.rivals[0].site {
+		return fmt.Errorf("task %d: %d at %s stands for its rivals %+v", index, t.token, t.site, t.rivals)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// traits is what the broker has to know of a job's kind. This file alone reads what was
+// submitted for that; everything else asks for what it needs, so that a further kind of
+// job is a further line here.
+type traits struct {
+	// lease is how long a site may run an attempt without hearing from here. One that is
+	// longer than what a restarted broker presumes is written down before it is granted.
+	lease time.Duration
+	// presumed is the lease that an attempt is taken to have after a restart of this broker:
+	// it may have been granted just before.
+	presumed time.Duration
+	// within names a reservation: only the sites that hold its places are asked. Empty:
+	// everybody is.
+	within grid.JobID
+	// window is when the job may run; lastStart is from when on no site is looked for, the
+	// zero time: there is no such time.
+	window    grid.Window
+	lastStart time.Time
+	// firm: the job is awarded to offers only that their sites hold for it.
+	firm bool
+	// promise: that a site accepts a task is a promise to the user. It is shown with how
+	// likely it is kept, and to lose it is a failure, not a refusal.
+	promise bool
+	// passive: nothing runs in it, it only takes up a place. A site that has died keeps it
+	// until its lease ends: it is there again when its agent is.
+	passive bool
+	// whole: its tasks start together or not at all, so that the room of a single site that
+	// has just come says little.
+	whole bool
+	// thorough: everybody is asked and is to say why it refuses, however many they are. Only
+	// of probes.
+	thorough bool
+}
+
+func traitsOf(job grid.Job, cfg *Config) traits {
+	spec := job.Spec
+	t := traits{
+		lease: cfg.Lease, presumed: cfg.Lease, within: spec.Reservation, window: spec.Window,
+		lastStart: spec.Window.Deadline,
+		passive:   spec.Kind == grid.KindReservation, whole: job.Split != grid.SplitNone,
+	}
+	t.promise = t.passive || spec.Window.Promised()
+	t.firm = t.promise || t.whole
+	if !spec.Window.At.IsZero() {
+		t.lastStart = spec.Window.At
+	}
+	switch {
+	case t.passive:
+		// its site may have to start again, too
+		t.lease, t.presumed = cfg.ReservationLease, cfg.ReservationLease
+	case t.whole: // parts that may run on alone would keep the others from starting anew
+	case spec.Unattended == grid.UnattendedFinish:
+		t.lease = cfg.LongLease
+	}
+	return t
+}
+
+// bound reports whether the job runs inside a reservation.
+func (t *traits) bound() bool { return t.within != "" }
+
+// over reports whether it makes no sense to look for a site any more.
+func (t *traits) over(now time.Time) bool {
+	return !t.lastStart.IsZero() && !now.Before(t.lastStart)
+}

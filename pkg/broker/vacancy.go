@@ -1,0 +1,80 @@
+package broker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// onVacancy takes it that a site has room for jobs that it remembers. It does not know
+// which matter most: jobs that wait here and come before those it names are asked for
+// first.
+func (m *Machine) onVacancy(from grid.SiteID, msg protocol.Vacancy) {
+	named := slices.DeleteFunc(slices.Clone(msg.Jobs), func(id grid.JobID) bool {
+		j, known := m.jobs.all[id]
+		return !known || !m.jobs.isAsking(j)
+	})
+	for _, id := range m.jobs.inOrder(append(named, m.jobs.higher(named)...)) {
+		m.ask(m.jobs.all[id], from)
+	}
+}
+
+// ask asks one site that has reported room, or has just come. While something else is
+// under way for the job that is remembered.
+func (m *Machine) ask(j *job, site grid.SiteID) {
+	if m.jobs.isBlocked(j) || !m.herald.mayAsk(j, site) {
+		return
+	}
+	switch {
+	case j.stage != nil:
+		j.vacant[site] = true
+	case j.traits.whole: // the offer of one says little about places for all parts
+		m.announceAgain(j)
+	default:
+		m.herald.ask(j, site)
+	}
+}
+
+// announceAgain asks everybody for what waits of a job, if that makes sense now.
+func (m *Machine) announceAgain(j *job) {
+	if len(j.waiting) == 0 || j.stage != nil || m.jobs.isBlocked(j) || m.hopeless(j) {
+		return
+	}
+	if j.isResting(m.now) {
+		m.setTimer(timerAgain, string(j.id), j.rest)
+		return
+	}
+	m.herald.announceAgain(j)
+}
+
+// isResting reports whether nothing may be started yet.
+func (e *enquiry) isResting(now time.Time) bool { return e.rest.After(now) }
+
+// announceInTurn announces a waiting job again, but first the one with the highest
+// priority that waits, too.
+func (m *Machine) announceInTurn(j *job) {
+	if first, is := m.jobs.firstBefore(j); is {
+		m.announceAgain(first)
+	}
+	m.announceAgain(j)
+}
+
+// waitFor arranges the next round for tasks that found no place: at once at the
+// sites that have reported room meanwhile, else after a growing pause.
+func (m *Machine) waitFor(j *job, v verdict) {
+	if v.last != nil && v.last.wantsMore() {
+		m.herald.widen(j, v.last)
+		return
+	}
+	for _, site := range sortedSites(j.vacant) {
+		delete(j.vacant, site)
+		if m.peers.reachable(site) {
+			if m.ask(j, site); j.round() != nil {
+				return
+			}
+		}
+	}
+	m.herald.rest(j, v.everybody)
+}

@@ -3,6 +3,7 @@ package archtest
 import (
 	"cmp"
 	"math"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -68,24 +69,80 @@ func (l *laidOut) lead(from, to *spot) {
 	at.down, to.up = append(at.down, to), append(to.up, at)
 }
 
-// order sorts each level by the middle of its neighbours, up and down in turns, and
-// keeps the order in which the fewest arrows cross.
+// order sorts each level by the middle of its neighbours, up and down in turns, begins
+// from several orders, and keeps the one in which the fewest arrows cross.
 func (l *laidOut) order() {
-	const sweeps = 60
+	const beginnings, sweeps = 24, 30
+	chance := rand.New(rand.NewPCG(1, 2))
 	best, least := l.snapshot(), l.crossings()
-	for i := range sweeps {
-		for n := range l.levels {
-			level, neighbours := l.levels[n], func(s *spot) []*spot { return s.down }
-			if i%2 == 1 {
-				level, neighbours = l.levels[len(l.levels)-1-n], func(s *spot) []*spot { return s.up }
+	for range beginnings {
+		for i := range sweeps {
+			l.sweep(i%2 == 1)
+			if now := l.crossings(); now < least {
+				best, least = l.snapshot(), now
 			}
-			sortByMiddle(level, l.index(), neighbours)
 		}
-		if now := l.crossings(); now < least {
-			best, least = l.snapshot(), now
+		for _, level := range l.levels {
+			chance.Shuffle(len(level), func(i, j int) { level[i], level[j] = level[j], level[i] })
 		}
 	}
 	l.levels = best
+}
+
+func (l *laidOut) sweep(down bool) {
+	for n := range l.levels {
+		level, neighbours := l.levels[n], func(s *spot) []*spot { return s.down }
+		if down {
+			level, neighbours = l.levels[len(l.levels)-1-n], func(s *spot) []*spot { return s.up }
+		}
+		sortByMiddle(level, l.index(), neighbours)
+	}
+	l.swap()
+}
+
+// swap exchanges neighbours as long as fewer arrows cross then.
+func (l *laidOut) swap() {
+	const most = 20
+	for range most {
+		better := false
+		for n, level := range l.levels {
+			up, down := places(l.levels, n+1), places(l.levels, n-1)
+			for i := range len(level) - 1 {
+				a, b := level[i], level[i+1]
+				now := crossed(a.up, b.up, up) + crossed(a.down, b.down, down)
+				then := crossed(b.up, a.up, up) + crossed(b.down, a.down, down)
+				if then < now {
+					level[i], level[i+1], better = b, a, true
+				}
+			}
+		}
+		if !better {
+			return
+		}
+	}
+}
+
+// places is where each spot of a level stands in it.
+func places(levels [][]*spot, n int) map[*spot]int {
+	at := map[*spot]int{}
+	if n >= 0 && n < len(levels) {
+		for i, s := range levels[n] {
+			at[s] = i
+		}
+	}
+	return at
+}
+
+// crossed counts the arrows of a left spot that cross one of a right one.
+func crossed(left, right []*spot, at map[*spot]int) (count int) {
+	for _, a := range left {
+		for _, b := range right {
+			if at[a] > at[b] {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 func sortByMiddle(level []*spot, at map[*spot]int, neighbours func(*spot) []*spot) {
@@ -123,14 +180,9 @@ func (l *laidOut) index() map[*spot]int {
 }
 
 func (l *laidOut) crossings() int {
-	at := map[*spot]int{}
-	for _, level := range l.levels {
-		for i, s := range level {
-			at[s] = i
-		}
-	}
 	count := 0
-	for _, level := range l.levels {
+	for n, level := range l.levels {
+		at := places(l.levels, n-1)
 		var ends [][2]int
 		for i, s := range level {
 			for _, to := range s.down {

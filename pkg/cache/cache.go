@@ -22,9 +22,6 @@ import (
 // defaultSize is the number of requirements a site keeps unless told otherwise.
 const defaultSize = 4096
 
-// defaultTTL is how long a requirement is kept unless told otherwise.
-const defaultTTL = time.Hour
-
 // The part of the entries that one submitter may hold, one in eight, and the part
 // that the site itself may, one in two.
 const (
@@ -159,17 +156,6 @@ func (c *Cache[V]) Remove(job grid.JobID) bool {
 		c.drop(e)
 	}
 	return ok
-}
-
-// expire drops every entry whose time has ended and returns how many. The other
-// methods never show such an entry, so this only gives memory back; it looks at
-// all entries.
-func (c *Cache[V]) expire(now time.Time) int {
-	before := len(c.entries)
-	for _, job := range c.all.jobs() {
-		c.valid(now, job)
-	}
-	return before - len(c.entries)
 }
 
 // Entries is a copy of all valid entries in the order in which they would be

@@ -44,29 +44,6 @@ func (t *Timeline) Earliest(s Search) (Fit, bool) {
 	return t.earliest(s.Need, duration, nanos(s.Window.NotBefore), limit)
 }
 
-// latest is the place in the window that starts last, and false if there is none. It
-// wants a deadline: without one there is no last place, and none is found.
-func (t *Timeline) latest(s Search) (Fit, bool) {
-	duration, from := int64(max(s.Duration, 1)), max(nanos(s.Window.NotBefore), t.since)
-	if s.Window.Deadline.IsZero() {
-		return Fit{}, false
-	}
-	end := nanos(s.Window.Deadline)
-	for skipped := 0; lasts(from, end, duration); skipped++ {
-		start := end - duration
-		at, found := t.lastBefore(end, query{need: s.Need, short: true})
-		if !found || t.tree.next(at) <= start {
-			return Fit{instant(start), skipped}, true
-		}
-		at, found = t.lastBefore(at, query{need: shortOf(s.Need, t.free(at))})
-		if !found {
-			break
-		}
-		end = t.tree.next(at)
-	}
-	return Fit{}, false
-}
-
 // FirstShort is the first instant of [start, end) at which less than need is free,
 // and false if there is none.
 func (t *Timeline) FirstShort(need grid.Resources, start, end time.Time) (time.Time, bool) {
@@ -117,14 +94,6 @@ func (t *Timeline) firstFrom(at int64, q query) (int64, bool) {
 		return at, true
 	}
 	return t.tree.root.first(at, t.first, q)
-}
-
-// lastBefore is the begin of the last step before an instant that answers.
-func (t *Timeline) lastBefore(at int64, q query) (int64, bool) {
-	if found, ok := t.tree.root.last(at, t.first, q); ok {
-		return found, true
-	}
-	return always, at > always && q.answers(t.first)
 }
 
 // fits reports whether need can be taken. Where nothing is needed it does not

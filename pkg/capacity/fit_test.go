@@ -24,43 +24,37 @@ func stairs(t *testing.T) *Timeline {
 	return l
 }
 
-func TestEarliestAndLatest(t *testing.T) {
+func TestEarliest(t *testing.T) {
 	l := stairs(t)
 	const none = -1
 	for _, c := range []struct {
-		need                        int64
-		seconds, from, deadline     int
-		earliest, skipped           int
-		latest, skippedFromDeadline int
+		need                    int64
+		seconds, from, deadline int
+		want, skipped           int
 	}{
-		{1, 5, 0, 99, 0, 0, 94, 0},
-		{1, 5, 0, 34, 0, 0, 20, 1},
-		{1, 25, 0, 99, 0, 0, 74, 0},
-		{1, 25, 0, 54, 0, 0, 0, 1}, // [29,54) meets the full stretch
-		{1, 25, 0, 25, 0, 0, 0, 0},
-		{1, 26, 0, 54, none, 0, none, 0},
-		{2, 5, 6, 99, 20, 1, 94, 0},
-		{2, 6, 6, 99, 30, 2, 93, 0},
-		{2, 5, 6, 34, 20, 1, 20, 1},
-		{3, 5, 0, 40, 0, 0, 20, 1}, // 25 to 40 is one stretch of too little
-		{3, 6, 0, 40, 0, 0, 4, 2},
-		{3, 11, 0, 50, none, 0, none, 0},
-		{3, 11, 0, 51, 40, 2, 40, 0},
-		{5, 1, 0, 999, none, 0, none, 0},
-		{0, 50, 0, 50, 0, 0, 0, 0},
-		{0, 51, 0, 50, none, 0, none, 0},
-		{1, 5, 50, 40, none, 0, none, 0},
+		{1, 5, 0, 99, 0, 0},
+		{1, 5, 0, 34, 0, 0},
+		{1, 25, 0, 99, 0, 0},
+		{1, 25, 0, 54, 0, 0}, // [29,54) meets the full stretch
+		{1, 25, 0, 25, 0, 0},
+		{1, 26, 0, 54, none, 0},
+		{2, 5, 6, 99, 20, 1},
+		{2, 6, 6, 99, 30, 2},
+		{2, 5, 6, 34, 20, 1},
+		{3, 5, 0, 40, 0, 0}, // 25 to 40 is one stretch of too little
+		{3, 6, 0, 40, 0, 0},
+		{3, 11, 0, 50, none, 0},
+		{3, 11, 0, 51, 40, 2},
+		{5, 1, 0, 999, none, 0},
+		{0, 50, 0, 50, 0, 0},
+		{0, 51, 0, 50, none, 0},
+		{1, 5, 50, 40, none, 0},
 	} {
 		s := Search{Need: cores(c.need), Duration: time.Duration(c.seconds) * time.Second, Window: window(c.from, c.deadline)}
-		for name, f := range map[string]struct {
-			find          func(Search) (Fit, bool)
-			want, skipped int
-		}{"Earliest": {l.Earliest, c.earliest, c.skipped}, "Latest": {l.latest, c.latest, c.skippedFromDeadline}} {
-			got, found := f.find(s)
-			if found != (f.want != none) || found && (!got.Start.Equal(at(f.want)) || got.Skipped != f.skipped) {
-				t.Errorf("%s(%d cores, %d s, %d to %d) = %v after %d, %v, want %d after %d",
-					name, c.need, c.seconds, c.from, c.deadline, got.Start.Sub(start), got.Skipped, found, f.want, f.skipped)
-			}
+		got, found := l.Earliest(s)
+		if found != (c.want != none) || found && (!got.Start.Equal(at(c.want)) || got.Skipped != c.skipped) {
+			t.Errorf("Earliest(%d cores, %d s, %d to %d) = %v after %d, %v, want %d after %d",
+				c.need, c.seconds, c.from, c.deadline, got.Start.Sub(start), got.Skipped, found, c.want, c.skipped)
 		}
 	}
 }
@@ -77,25 +71,14 @@ func TestShortInTurn(t *testing.T) {
 	if got, ok := l.Earliest(s); !ok || !got.Start.Equal(at(50)) || got.Skipped != 5 {
 		t.Errorf("Earliest = %v after %d, %v, want 50 s after 5", got.Start.Sub(start), got.Skipped, ok)
 	}
-	s.Window.NotBefore, s.Window.Deadline = time.Time{}, at(49)
-	if got, ok := l.latest(s); !ok || !got.Start.Equal(at(-2)) || got.Skipped != 5 {
-		t.Errorf("Latest = %v after %d, %v, want -2 s after 5", got.Start.Sub(start), got.Skipped, ok)
-	}
 }
 
 func TestSearchAtTheEdges(t *testing.T) {
 	l := New(cores(1))
 	far := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := Search{Need: cores(1), Duration: time.Hour}
-	if _, ok := l.latest(s); ok {
-		t.Error("Latest without a deadline finds a place")
-	}
 	if got, ok := l.Earliest(s); !ok || got.Skipped != 0 {
 		t.Errorf("Earliest without a window = %+v, %v", got, ok)
-	}
-	s.Window.Deadline = far
-	if _, ok := l.latest(s); !ok {
-		t.Error("Latest before a far deadline finds nothing")
 	}
 	s.Window.Deadline = time.Date(1, 1, 1, 0, 0, 0, 1, time.UTC)
 	if got, ok := l.Earliest(s); ok {
@@ -103,19 +86,6 @@ func TestSearchAtTheEdges(t *testing.T) {
 	}
 	if err := l.reserve(cores(1), far, far.Add(time.Hour)); err != nil || l.Check() != nil {
 		t.Errorf("Reserve at the end of time: %v, %v", err, l.Check())
-	}
-	reserve(t, l, cores(1), 0, 10)
-	s.Window = grid.Window{Deadline: at(5)}
-	if got, ok := l.latest(s); !ok || !got.Start.Equal(at(0).Add(-time.Hour)) || got.Skipped != 1 {
-		t.Errorf("Latest = %+v, %v, want an hour before the reservation", got, ok)
-	}
-	l.Forget(at(-60))
-	if got, ok := l.latest(s); ok {
-		t.Errorf("Latest = %+v, in what is forgotten", got)
-	}
-	s.Duration = -time.Second
-	if got, ok := l.latest(s); !ok || !got.Start.Equal(at(0).Add(-1)) {
-		t.Errorf("Latest of a nanosecond = %+v, %v", got, ok)
 	}
 }
 

@@ -11,8 +11,8 @@
 // Management System", section 2, and of OpenCCS' planning (D. Battre et al.,
 // "Planning-based Scheduling for SLA-awareness and Grid Integration").
 //
-// The steps stand in a balanced tree (tree.go). With n reservations each of reserve,
-// Force, Release, resize, Free, Peak, FirstShort, NextChange and Forget takes O(log n),
+// The steps stand in a balanced tree (tree.go). With n reservations each of Force,
+// Release, Free, FirstShort, NextChange and Forget takes O(log n),
 // a search for a place O((k+1) log n), where k is how many stretches it had to skip
 // because something was short there, and Clone and SetTotal O(1).
 package capacity
@@ -82,24 +82,6 @@ func (t *Timeline) Free(start, end time.Time) grid.Resources {
 	return t.extent(from, to).least
 }
 
-// peak is the most that is reserved at an instant of [start, end), field by field.
-func (t *Timeline) peak(start, end time.Time) grid.Resources {
-	return t.total.Sub(t.Free(start, end))
-}
-
-// reserve takes need out of [start, end), or nothing at all and ErrFull.
-func (t *Timeline) reserve(need grid.Resources, start, end time.Time) error {
-	if err := check(need, start, end); err != nil {
-		return err
-	}
-	from, to := t.window(start, end)
-	if free := t.extent(from, to).least; !fits(need, free) {
-		return fmt.Errorf("reserve %+v: %w: %+v is free", need, ErrFull, free)
-	}
-	t.add(grid.Resources{}.Sub(need), from, to)
-	return nil
-}
-
 // Force takes need out of [start, end) even if that leaves less than nothing. It is
 // for what is taken already, whether there is room or not.
 func (t *Timeline) Force(need grid.Resources, start, end time.Time) error {
@@ -126,19 +108,6 @@ func (t *Timeline) Release(need grid.Resources, start, end time.Time) error {
 	}
 	t.add(need, from, to)
 	return nil
-}
-
-// resize moves the end of a reservation that began before both ends. A later end
-// needs free capacity like a reservation of its own.
-func (t *Timeline) resize(need grid.Resources, end, newEnd time.Time) error {
-	switch c := newEnd.Compare(end); {
-	case c > 0:
-		return t.reserve(need, end, newEnd)
-	case c < 0:
-		return t.Release(need, newEnd, end)
-	default:
-		return nil
-	}
 }
 
 // NextChange is the first instant (UTC) after another at which the free capacity changes,

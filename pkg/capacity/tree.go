@@ -265,23 +265,6 @@ func (n *node) first(after int64, before grid.Resources, q query) (int64, bool) 
 	return n.right.first(after, here, q)
 }
 
-// last is the last change before an instant whose sum answers the query.
-func (n *node) last(until int64, before grid.Resources, q query) (int64, bool) {
-	if !n.may(before, q) {
-		return 0, false
-	}
-	if n.at < until {
-		here := n.here(before)
-		if at, found := n.right.last(until, here, q); found {
-			return at, true
-		}
-		if q.answers(here) {
-			return n.at, true
-		}
-	}
-	return n.left.last(until, before, q)
-}
-
 // larger is the larger of both, field by field.
 func larger(r, s grid.Resources) grid.Resources {
 	return grid.Resources{

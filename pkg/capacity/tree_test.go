@@ -119,7 +119,7 @@ func BenchmarkTimeline(b *testing.B) {
 			from := somewhere()
 			l.peak(from, from.Add(last/10))
 		})
-		for name, find := range map[string]func(Search) (Fit, bool){"earliest": l.Earliest, "latest": l.latest} {
+		for name, find := range map[string]func(Search) (Fit, bool){"earliest": l.Earliest} {
 			b.Run(fmt.Sprintf("%s/n=%d", name, n), func(b *testing.B) {
 				skipped := 0
 				for b.Loop() {

@@ -58,14 +58,6 @@ func (l *Ledger) Index(site grid.SiteID) int64 {
 	return 0
 }
 
-// list is a copy of what there is to keep, ascending by site.
-func (l *Ledger) list() []entry { return slices.Clone(l.entries) }
-
-// clone is a ledger that shares nothing with this one.
-func (l *Ledger) clone() Ledger {
-	return Ledger{entries: slices.Clone(l.entries)}
-}
-
 func (l *Ledger) find(site grid.SiteID) (int, bool) {
 	return slices.BinarySearchFunc(l.entries, site, func(e entry, s grid.SiteID) int { return cmp.Compare(e.Site, s) })
 }
@@ -99,14 +91,6 @@ type Candidate struct {
 	Site     grid.SiteID
 	Distance float64 // from the job in the virtual map; infinity if unknown
 	Z        float64 // availability index, 0 is best
-}
-
-// sort is the candidates in the order in which they should be tried. The argument
-// is left as it is.
-func (l *Ledger) sort(order Order, candidates []Candidate) []Candidate {
-	sorted := slices.Clone(candidates)
-	slices.SortFunc(sorted, func(a, b Candidate) int { return l.compare(order, a, b) })
-	return sorted
 }
 
 // Least is the candidate to take, without those on the list of excluded sites:

@@ -92,3 +92,19 @@ func TestLedgerAgainstAMap(t *testing.T) {
 		}
 	})
 }
+
+// list is a copy of what there is to keep, ascending by site.
+func (l *Ledger) list() []entry { return slices.Clone(l.entries) }
+
+// clone is a ledger that shares nothing with this one.
+func (l *Ledger) clone() Ledger {
+	return Ledger{entries: slices.Clone(l.entries)}
+}
+
+// sort is the candidates in the order in which they should be tried. The argument
+// is left as it is.
+func (l *Ledger) sort(order Order, candidates []Candidate) []Candidate {
+	sorted := slices.Clone(candidates)
+	slices.SortFunc(sorted, func(a, b Candidate) int { return l.compare(order, a, b) })
+	return sorted
+}

@@ -46,17 +46,6 @@ func TestDistanceNeitherOverflowsNorVanishes(t *testing.T) {
 	}
 }
 
-func sign(v float64) int {
-	switch {
-	case v < 0:
-		return -1
-	case v > 0:
-		return 1
-	default:
-		return 0
-	}
-}
-
 func offer(site grid.SiteID, id uint64, x, y, z, d float64) grid.Offer {
 	return grid.Offer{Site: site, ID: id, Parts: grid.Parts{X: x, Y: y, Z: z, Distance: d}}
 }

@@ -184,12 +184,6 @@ func (p *Planner) Offer(number uint64) (Offer, bool) {
 // there is.
 func (p *Planner) Free(start, end time.Time) grid.Resources { return p.site.line.Free(start, end) }
 
-// total is the owner's ceilings.
-func (p *Planner) total() grid.Resources { return p.config.Total }
-
-// nextOffer is the number the next offer will have, for Config.FirstOffer.
-func (p *Planner) nextOffer() uint64 { return p.next }
-
 // Next is the instant at which Advance has something to do, and false if there is
 // none: an offer expires, an attempt is due to start, to go on or to end.
 func (p *Planner) Next() (time.Time, bool) {

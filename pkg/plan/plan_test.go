@@ -401,3 +401,9 @@ func TestFromStateRefusesWhatCannotBe(t *testing.T) {
 	}
 	check(t, p) // spoiling the copies did not reach it
 }
+
+// total is the owner's ceilings.
+func (p *Planner) total() grid.Resources { return p.config.Total }
+
+// nextOffer is the number the next offer will have, for Config.FirstOffer.
+func (p *Planner) nextOffer() uint64 { return p.next }

@@ -67,9 +67,6 @@ func (w *ReplayWindow) Check(e Envelope, now time.Time) error {
 	return nil
 }
 
-// count is the number of signers that are remembered.
-func (w *ReplayWindow) count() int { return len(w.signers) }
-
 // forget drops the signers of whom no envelope that was accepted could be
 // accepted again, when the window is full.
 func (w *ReplayWindow) forget(now time.Time) {

@@ -77,7 +77,8 @@ func TestMeasureAgreesWithTheEquations(t *testing.T) {
 		if site.Capability.DiskBps > 0 {
 			transfer.Disk = KnownRate(float64(site.Capability.DiskBps))
 		}
-		if y, err := DataIndex(transfer, req.Runtime.Seconds()); err != nil || !near(y, parts.Y) {
+		y, err := DataIndex(transfer, req.Runtime.Seconds())
+		if err != nil || !near(y, parts.Y) {
 			t.Errorf("y = %v, want %v (%v)", parts.Y, y, err)
 		}
 		d, err := index.Distance(x, parts.Y, parts.Z)

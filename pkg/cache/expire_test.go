@@ -1,0 +1,14 @@
+package cache
+
+import "time"
+
+// expire drops every entry whose time has ended and returns how many. The other
+// methods never show such an entry, so this only gives memory back; it looks at
+// all entries.
+func (c *Cache[V]) expire(now time.Time) int {
+	before := len(c.entries)
+	for _, job := range c.all.jobs() {
+		c.valid(now, job)
+	}
+	return before - len(c.entries)
+}

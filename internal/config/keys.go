@@ -137,7 +137,6 @@ func asSpan() codec[time.Duration] {
 }
 
 func asSize() codec[int64] { return codec[int64]{name: "size", parse: grid.ParseBytes, show: sizeText} }
-
 func asRate() codec[int64] { return codec[int64]{name: "rate", parse: grid.ParseRate, show: rateText} }
 
 // asMilli is written as a decimal number and kept in thousandths.

@@ -14,7 +14,7 @@ GO_FILES = $(shell find . -name '*.go' -not -path './bin/*' -not -path './.git/*
 # Packages with tests behind the build tag e2e.
 E2E_PACKAGES = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^//go:build .*\be2e\b' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: all fmt fmt-check lint arch names test race bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
+.PHONY: all fmt fmt-check lint arch names cross changelog test race bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
 
 all: fmt lint arch test
 
@@ -32,6 +32,20 @@ lint: $(GOLANGCI)
 
 arch:
 	@go test -count=1 ./internal/archtest
+
+# Each supported system, without a C compiler: programs, packages and tests are
+# type-checked by go vet. What runs where stands in the README's table of systems.
+CROSS ?= linux/amd64 linux/arm64 darwin/arm64 freebsd/amd64 windows/amd64
+
+cross:
+	@for target in $(CROSS); do \
+		echo "go vet for $$target"; \
+		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} go vet ./... || exit 1; \
+	done
+
+# At a release: VERSION=1.2.3 collects changes/*.md into CHANGELOG.md.
+changelog:
+	@tools/changelog.sh "$(VERSION)"
 
 # Lists the exported names that no other package uses; see internal/archtest.
 names:

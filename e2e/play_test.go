@@ -43,7 +43,8 @@ type actor struct {
 	by     map[string]*labSite
 	begin  time.Time
 	jobs   []*actedJob
-	follow *errgroup.Group // commands that follow their jobs
+	ids    map[string]grid.JobID // of jobs, by their names
+	follow *errgroup.Group       // commands that follow their jobs
 }
 
 type actedJob struct {
@@ -63,7 +64,10 @@ func act(ctx context.Context, s scenario.Scenario) (o scenario.Outcome, told str
 	if err != nil {
 		return o, "", err
 	}
-	a := &actor{labMesh: mesh, s: s, by: make(map[string]*labSite), follow: new(errgroup.Group)}
+	a := &actor{
+		labMesh: mesh, s: s, by: make(map[string]*labSite), ids: make(map[string]grid.JobID),
+		follow: new(errgroup.Group),
+	}
 	defer func() {
 		for _, site := range a.sites {
 			told += "\nagent " + site.name + ":\n" + site.tail(1500)
@@ -173,14 +177,18 @@ func (a *actor) do(ctx context.Context, action scenario.Action) error {
 // submit hands a submission over, with a module that sleeps for its time.
 func (a *actor) submit(ctx context.Context, s scenario.Submission) error {
 	by := a.by[s.By]
-	if !by.alive() {
+	if !by.alive() || !s.Ready(a.ids) {
 		return nil // a user whose agent died has no job
 	}
-	job := s.Job()
+	job := s.Job(a.begin, a.ids)
 	job.Spec.Need.MilliCPUs /= shrink
 	job.Spec.Need.MFLOPS /= shrink
-	module := sleeper(s.Name, s.Run, int(job.Spec.Module.Bytes))
+	module := sleeper(s.Name, s.Lasts(), int(job.Spec.Module.Bytes))
 	if s.NoWait {
+		window := job.Spec.Window != (grid.Window{})
+		if window || len(s.Needs()) > 0 || job.Split != grid.SplitNone || job.Flood {
+			return fmt.Errorf("%s: real processes know wait=no of a plain job alone", s.Name)
+		}
 		return a.submitNow(ctx, by, s, job, module)
 	}
 	store := func(in *grid.Input, content []byte) error {
@@ -188,7 +196,10 @@ func (a *actor) submit(ctx context.Context, s scenario.Submission) error {
 		in.CID, in.Bytes = ref.CID, ref.Bytes
 		return err
 	}
-	err := errors.Join(by.ready(ctx), store(&job.Spec.Module, module))
+	err := by.ready(ctx)
+	if !s.Reserve {
+		err = errors.Join(err, store(&job.Spec.Module, module))
+	}
 	for i := range job.Spec.Inputs {
 		err = errors.Join(err, store(&job.Spec.Inputs[i], noise(s.Name+" data", int(s.Data))))
 	}
@@ -200,6 +211,7 @@ func (a *actor) submit(ctx context.Context, s scenario.Submission) error {
 		if err != nil {
 			return err
 		}
+		a.ids[name] = id
 		a.jobs = append(a.jobs, &actedJob{name: name, by: by, id: id, count: int(s.Count)})
 	}
 	return nil
@@ -314,7 +326,7 @@ func (a *actor) outcome(ctx context.Context) (scenario.Outcome, error) {
 	}
 	o.Brokers = o.Sites // an agent counts the events of its machines together
 	for _, j := range a.jobs {
-		job, err := j.outcome(ctx, names)
+		job, err := j.outcome(ctx, a.begin, names)
 		if err != nil {
 			return o, fmt.Errorf("job %s: %w", j.name, err)
 		}
@@ -323,7 +335,9 @@ func (a *actor) outcome(ctx context.Context) (scenario.Outcome, error) {
 	return o, nil
 }
 
-func (j *actedJob) outcome(ctx context.Context, names map[grid.SiteID]string) (scenario.JobOutcome, error) {
+func (j *actedJob) outcome(
+	ctx context.Context, begin time.Time, names map[grid.SiteID]string,
+) (scenario.JobOutcome, error) {
 	o := scenario.JobOutcome{Name: j.name, Took: -1, Count: j.count}
 	if !j.by.alive() {
 		return o, nil
@@ -342,7 +356,7 @@ func (j *actedJob) outcome(ctx context.Context, names map[grid.SiteID]string) (s
 	o.Answers = int(offers.Answered)
 	tasks, err := j.by.client.AllTasks(ctx, j.id)
 	for _, t := range tasks {
-		task := actedTask(t, names)
+		task := actedTask(t, begin, names)
 		if j.gaveUp && task.Phase == grid.PhaseCancelled {
 			task.Phase = grid.PhaseRefused // that is what code 4 says
 		}
@@ -352,13 +366,20 @@ func (j *actedJob) outcome(ctx context.Context, names map[grid.SiteID]string) (s
 }
 
 // actedTask reads a task as its user sees it.
-func actedTask(t view.TaskView, names map[grid.SiteID]string) scenario.TaskOutcome {
+func actedTask(
+	t view.TaskView, begin time.Time, names map[grid.SiteID]string,
+) scenario.TaskOutcome {
 	phases := map[view.Phase]grid.Phase{
 		view.PhaseDone: grid.PhaseDone, view.PhaseFailed: grid.PhaseFailed,
 		view.PhaseCancelled: grid.PhaseCancelled, view.PhaseRefused: grid.PhaseRefused,
+		// The words for a reservation.
+		view.PhaseOver: grid.PhaseDone, view.PhaseLost: grid.PhaseFailed,
+		view.PhaseReleased: grid.PhaseCancelled,
 	}
 	o := scenario.TaskOutcome{Phase: phases[t.Phase], Site: names[t.Site], First: names[t.Site]}
+	o.NoteStart(t.Started.Time, begin)
 	for i, attempt := range t.Attempts {
+		o.NoteStart(attempt.Started.Time, begin)
 		if i == 0 {
 			o.First = names[attempt.Site]
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 
 	"github.com/mrsmesh/mrsmesh/internal/agent"
 	"github.com/mrsmesh/mrsmesh/internal/config"
@@ -53,6 +54,11 @@ func rateText(bps int64) string { return fmt.Sprintf("%.1f Mbit/s", float64(bps)
 // work on this machine, and says what the owner should know of them.
 func makeAdapters(ctx context.Context, c config.Agent, log *slog.Logger) (offering, error) {
 	o := offering{adapters: make(map[grid.WorkKind]lrm.Adapter)}
+	if why := offersNothing(runtime.GOOS, c.Owner.Yield); why != "" {
+		log.Warn("the site offers nothing", "reason", why)
+		o.notices = append(o.notices, view.Notice{Text: why})
+		return o, nil
+	}
 	for _, kind := range c.Kinds {
 		adapter, err := makeAdapter(ctx, c, kind)
 		if err != nil {

@@ -17,13 +17,18 @@ import (
 
 // dial connects to the agent of this configuration.
 func (o *options) dial() (*client.Client, error) {
-	src := o.sources()
+	src := o.readable()
 	if _, err := os.Stat(src.File); src.Required && err != nil {
 		return nil, usageError{fmt.Errorf("read configuration: %w", err)}
 	}
+	return connect(src)
+}
+
+// connect is dial by a configuration that may not be there yet.
+func connect(src config.Sources) (*client.Client, error) {
 	socket := config.AgentSocket(src) // also of a file with a mistake: the agent runs all the same
 	if socket == "off" {
-		return nil, usageError{fmt.Errorf("api.socket is off; these commands talk to the agent through its socket")}
+		return nil, usageError{errors.New("api.socket is off; these commands need the agent's socket")}
 	}
 	return client.New("unix:"+socket, "")
 }

@@ -43,7 +43,7 @@ func addSettings(flags *pflag.FlagSet) {
 	}
 }
 
-// sources are where the configuration comes from.
+// sources are where the configuration comes from; the file need not be there.
 func (o *options) sources() config.Sources {
 	set := make(map[string]string)
 	for _, key := range config.AgentKeys(os.LookupEnv) {
@@ -60,7 +60,15 @@ func (o *options) sources() config.Sources {
 			set["api-socket"] = path
 		}
 	}
-	return config.Sources{File: o.path(), Required: o.file != "", Env: os.LookupEnv, Flags: set}
+	return config.Sources{File: o.path(), Env: os.LookupEnv, Flags: set}
+}
+
+// readable are the sources of a command that reads the configuration: a file that was
+// named must be there.
+func (o *options) readable() config.Sources {
+	src := o.sources()
+	src.Required = o.file != ""
+	return src
 }
 
 // path is the configuration file, be it there or not.

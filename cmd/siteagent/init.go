@@ -53,7 +53,8 @@ func initialise(out, notes io.Writer, c config.Agent, file string, chosen []conf
 	} else {
 		fmt.Fprintf(notes, "kept %s\n", file)
 		for _, v := range unwritten(file, chosen) {
-			fmt.Fprintf(notes, "not written into it: %s %s; siteagent config set writes it\n", v.Name, v.Text)
+			fmt.Fprintf(notes, "not written into it: %s %s; siteagent config set writes it\n",
+				v.Name, v.Text)
 		}
 	}
 	fmt.Fprintf(notes, "state in %s; start the site with: siteagent run\n", c.StateDir)

@@ -92,8 +92,8 @@ func (j *joining) explain(records []protocol.MemberRecord) {
 	}
 	for _, r := range records {
 		if r.Kind == protocol.MemberAdmit && r.Site != j.identity.Site() && r.Name == j.config.Name {
-			fmt.Fprintf(j.notes, "note: %s is called %s, too; to be told apart: "+
-				"siteagent config set name ANOTHER, before you start the site\n", r.Site, r.Name)
+			fmt.Fprintf(j.notes, "note: %s is called %s, too; to be told apart choose another name: "+
+				"siteagent config set name NAME, before you start the site\n", r.Site, r.Name)
 			return
 		}
 	}

@@ -63,7 +63,7 @@ func policyCommand(o *options) *cobra.Command {
 			return printPlanning(cmd.OutOrStdout(), planning, format)
 		},
 	}
-	cmd.Flags().StringVar(&backfill, "backfill", "", "how gaps are filled: "+strings.Join(view.Backfills(), ", "))
+	cmd.Flags().StringVar(&backfill, "backfill", "", "how gaps are filled: "+strings.Join(grid.Backfills(), ", "))
 	cmd.Flags().StringVarP(&format, "output", "o", format, "table or json")
 	return cmd
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -72,16 +71,21 @@ func (s *settings) reload(ctx context.Context) view.Configuration {
 	if err != nil {
 		s.shown.Problem, s.shown.Changed = strings.ReplaceAll(err.Error(), "\n", "; "), nil
 		s.log.Error("the configuration has a mistake, the old settings stay",
-			"file", s.src.File, "since", s.shown.Since.Local().Format(time.TimeOnly), "error", s.shown.Problem)
+			"file", s.src.File, "since", clock(s.shown.Since), "error", s.shown.Problem)
 		return s.shown
 	}
 	s.shown.Problem, s.shown.Since = "", view.At(time.Now())
-	s.shown.Changed, s.shown.Restart = namesOf(config.Changes(s.now, merged)), namesOf(config.Changes(merged, c))
+	s.shown.Changed = namesOf(config.Changes(s.now, merged))
+	s.shown.Restart = namesOf(config.Changes(merged, c))
 	s.now, s.asked, s.origins = merged, c, origins
 	s.log.Info("the configuration was read again", "file", s.src.File,
-		"changed", strings.Join(s.shown.Changed, " "), "after_a_restart", strings.Join(s.shown.Restart, " "))
+		"changed", strings.Join(s.shown.Changed, " "),
+		"after_a_restart", strings.Join(s.shown.Restart, " "))
 	return s.shown
 }
+
+// clock is a time of today as people read it.
+func clock(t view.Time) string { return t.Local().Format("15:04") }
 
 func namesOf(keys []config.Key) []string {
 	var names []string
@@ -112,8 +116,9 @@ func settingViews(origins []config.Origin) []view.Setting {
 	var rows []view.Setting
 	for _, o := range origins {
 		rows = append(rows, view.Setting{
-			Name: o.Name, Value: o.Value, From: string(o.Layer), Place: o.Place, Line: o.Line, Default: o.Default,
-			Repeats: o.Repeats, Preset: o.Preset, Inherited: o.Inherited, Live: o.Live, Documented: o.Documented,
+			Name: o.Name, Value: o.Value, From: string(o.Layer), Place: o.Place, Line: o.Line,
+			Default: o.Default, Repeats: o.Repeats, Preset: o.Preset, Inherited: o.Inherited,
+			Live: o.Live, Documented: o.Documented,
 		})
 	}
 	return rows
@@ -152,7 +157,7 @@ func configNotices(c view.Configuration, origins []config.Origin) []view.Notice 
 	var notices []view.Notice
 	if c.Problem != "" {
 		notices = append(notices, view.Notice{
-			Text:   "configuration: " + c.Problem + "; the settings of " + c.Since.Local().Format("15:04") + " stay",
+			Text:   "configuration: " + c.Problem + "; the settings of " + clock(c.Since) + " stay",
 			Action: "correct " + c.File + ", then: siteagent config reload",
 		})
 	}
@@ -163,7 +168,7 @@ func configNotices(c view.Configuration, origins []config.Origin) []view.Notice 
 	}
 	if names, preset := inherited(origins); len(names) > 0 {
 		notices = append(notices, view.Notice{
-			Text:   fmt.Sprintf("configuration: preset %s does not reach %s", preset, strings.Join(names, ", ")),
+			Text:   "configuration: preset " + preset + " does not reach " + strings.Join(names, ", "),
 			Cause:  "lines of the file say the defaults of preset lan",
 			Action: "siteagent config unset " + strings.Join(names, " "),
 		})
@@ -185,7 +190,9 @@ func inherited(origins []config.Origin) (names []string, preset string) {
 }
 
 // live puts in force what a running agent takes at once.
-func live(a *agent.Agent, started agent.Config, level *slog.LevelVar) func(context.Context, config.Agent) error {
+func live(
+	a *agent.Agent, started agent.Config, level *slog.LevelVar,
+) func(context.Context, config.Agent) error {
 	return func(ctx context.Context, c config.Agent) error {
 		lv, err := obs.ParseLevel(c.Log.Level)
 		if err != nil {
@@ -209,7 +216,8 @@ func termsOf(c config.Agent, started agent.Config) agent.Terms {
 		},
 		UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps,
 		MaxRuntime: c.Jobs.MaxRuntime, Priced: c.Price.Named, Price: c.Price.CoreHour,
-		Policy: planning.Policy, Backfill: planning.Backfill, Ahead: planning.Ahead, Longest: planning.Longest,
+		Policy: planning.Policy, Backfill: planning.Backfill,
+		Ahead: planning.Ahead, Longest: planning.Longest,
 	}
 	for _, w := range rateWalls(c.Rates) {
 		terms.Walls = append(terms.Walls, w.View)
@@ -225,7 +233,8 @@ type hangUps struct {
 
 // catchHangUps keeps SIGHUP from ending the program.
 func catchHangUps() hangUps {
-	h := hangUps{signals: make(chan os.Signal, 1), terminal: haveTerminal() && !signal.Ignored(syscall.SIGHUP)}
+	h := hangUps{signals: make(chan os.Signal, 1)}
+	h.terminal = haveTerminal() && !signal.Ignored(syscall.SIGHUP)
 	signal.Notify(h.signals, syscall.SIGHUP)
 	return h
 }

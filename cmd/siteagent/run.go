@@ -43,7 +43,7 @@ The first start makes the site's identity. Jobs that run here when the agent
 ends are ended, too; their submitters continue them on other sites. SIGHUP, and
 siteagent config reload, read the configuration again.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := readSettings(o.sources())
+			s, err := readSettings(o.readable())
 			if err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func run(ctx context.Context, s *settings) error {
 		return errors.Join(err, a.Close())
 	}
 	for _, n := range configNotices(s.shown, s.origins) {
-		log.Warn(n.Text, "cause", n.Cause, "action", n.Action)
+		log.Warn("the owner should know", "notice", noticeText(n))
 	}
 	log.Info("the site is up", "site", string(a.Self()), "name", c.Name, "domain", string(c.Domain), "addresses", a.Addrs())
 	life, end := context.WithCancel(ctx)

@@ -56,7 +56,7 @@ func TestUnits(t *testing.T) {
 				t.Errorf("%s: %s is %q, want %q", name, key, got, want)
 			}
 		}
-		for _, key := range []string{"ExecStart", "Nice", "MemoryMax", "TasksMax", "Restart"} {
+		for _, key := range []string{"ExecStart", "ExecReload", "Nice", "MemoryMax", "TasksMax", "Restart"} {
 			if len(service[key]) != 1 {
 				t.Errorf("%s: %s is %q, want one value", name, key, service[key])
 			}

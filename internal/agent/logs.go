@@ -10,8 +10,6 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -177,7 +175,7 @@ func (a *Agent) copyLog(ctx context.Context, to io.Writer, id grid.AttemptID, re
 // openRegular opens a file that a job wrote: never through a link, and nothing
 // that is no plain file.
 func openRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|plainFileOnly, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open: %w", err)
 	}

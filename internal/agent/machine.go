@@ -9,7 +9,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/store"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
-	"github.com/mrsmesh/mrsmesh/pkg/plan"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -56,7 +56,7 @@ func setIf(field *time.Duration, value time.Duration) {
 // Planning is what the owner decides about the site's plan. Zero spans and words are
 // the machine's defaults.
 type Planning struct {
-	Policy, Backfill string        // as plan.ParsePolicy and plan.ParseBackfill read them
+	Policy, Backfill string        // as grid.ParsePolicy and grid.ParseBackfill read them
 	Horizon          time.Duration // what is planned beyond it is not displaced by an outage
 	Promised         int           // percent of the capacity that promises hold together at most
 	Strangers        int           // percent that other submitters' promises hold, where anyone may submit; 0 = no such limit
@@ -75,12 +75,13 @@ func (p Planning) apply(c *site.Config) error {
 	}
 	order := p.now()
 	var errPolicy, errBackfill error
-	c.PlanPolicy, errPolicy = plan.ParsePolicy(order.Policy)
-	c.PlanBackfill, errBackfill = plan.ParseBackfill(order.Backfill)
-	c.FailureHorizon, c.PromisePercent, c.FirmPercent = p.Horizon, p.Promised, p.Strangers
-	c.SubmitterPercent, c.ProjectPercent = p.Submitter, p.Project
-	c.MaxAhead, c.MaxReservation = p.Ahead, p.Longest
-	c.Fairshare, c.Overestimate = p.Fairshare, p.Overestimate
+	c.Planning = site.Planning{
+		Horizon: p.Horizon, Promised: p.Promised, Strangers: p.Strangers,
+		Submitter: p.Submitter, Project: p.Project, Ahead: p.Ahead, Longest: p.Longest,
+		Fairshare: p.Fairshare, Overestimate: p.Overestimate,
+	}
+	c.Planning.Policy, errPolicy = grid.ParsePolicy(order.Policy)
+	c.Planning.Backfill, errBackfill = grid.ParseBackfill(order.Backfill)
 	return errors.Join(errPolicy, errBackfill)
 }
 
@@ -88,10 +89,10 @@ func (p Planning) apply(c *site.Config) error {
 func (p Planning) now() view.Planning {
 	v := view.Planning{Policy: p.Policy, Backfill: p.Backfill}
 	if v.Policy == "" {
-		v.Policy = plan.FCFS.String()
+		v.Policy = grid.PolicyFCFS.String()
 	}
 	if v.Backfill == "" {
-		v.Backfill = plan.BackfillConservative.String()
+		v.Backfill = grid.BackfillConservative.String()
 	}
 	return v
 }

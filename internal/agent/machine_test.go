@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
-	"github.com/mrsmesh/mrsmesh/pkg/plan"
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
 
@@ -22,9 +21,11 @@ func TestPlanningReachesTheMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := site.Default("12D3KooWself", grid.Capability{})
-	want.PlanPolicy, want.PlanBackfill, want.FailureHorizon = plan.LST, plan.BackfillEASY, time.Hour
-	want.PromisePercent, want.FirmPercent, want.SubmitterPercent, want.ProjectPercent = 80, 10, 25, 50
-	want.MaxAhead, want.MaxReservation, want.Fairshare, want.Overestimate = 2*time.Hour, 3*time.Hour, true, 0.5
+	want.Planning = site.Planning{
+		Policy: grid.PolicyLST, Backfill: grid.BackfillEASY, Horizon: time.Hour,
+		Promised: 80, Strangers: 10, Submitter: 25, Project: 50,
+		Ahead: 2 * time.Hour, Longest: 3 * time.Hour, Fairshare: true, Overestimate: 0.5,
+	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}

@@ -18,17 +18,17 @@ import (
 // those of Config mean, which are the terms of the start.
 type Terms struct {
 	Owner       Owner                                   // Root stays that of the start
-	Closed      []avail.Window                          // when the owner has announced to want the machine back
-	Capability  func(hostinfo.Measured) grid.Capability // with the ceilings; kinds of work stay those of the start
+	Closed      []avail.Window                          // when the owner will want the machine back
+	Capability  func(hostinfo.Measured) grid.Capability // kinds of work stay those of the start
 	UploadBps   int64                                   // cap on data; 0 = none
 	DownloadBps int64                                   // cap on data; 0 = none
 	Walls       []view.Wall                             // of the caps: how they are enforced
-	MaxRuntime  time.Duration                           // no attempt that starts now runs longer; 0 = no limit
+	MaxRuntime  time.Duration                           // of attempts that start now; 0 = no limit
 	Priced      bool                                    // the owner names a price
 	Price       float64                                 // of an hour of a core
-	Policy      string                                  // the order in which waiting attempts move up; empty = as it is
+	Policy      string                                  // of waiting attempts; empty = as it is
 	Backfill    string                                  // who may overtake whom; empty = as it is
-	Ahead       time.Duration                           // how far ahead others are promised anything; 0 = no limit
+	Ahead       time.Duration                           // of promises to others; 0 = no limit
 	Longest     time.Duration                           // longest reservation of others; 0 = no limit
 }
 
@@ -51,7 +51,8 @@ func (c Config) terms() Terms {
 		Owner: c.Owner, Closed: c.Closed, Capability: c.Host.Capability,
 		UploadBps: c.Data.UploadBps, DownloadBps: c.Data.DownloadBps,
 		MaxRuntime: c.MaxRuntime, Priced: c.Priced, Price: c.Price,
-		Policy: c.Planning.Policy, Backfill: c.Planning.Backfill, Ahead: c.Planning.Ahead, Longest: c.Planning.Longest,
+		Policy: c.Planning.Policy, Backfill: c.Planning.Backfill,
+		Ahead: c.Planning.Ahead, Longest: c.Planning.Longest,
 	}
 }
 

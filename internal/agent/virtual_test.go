@@ -49,6 +49,7 @@ type virtual struct {
 	sites map[string]*virtualSite
 	order []*virtualSite
 	jobs  []virtualJob
+	ids   map[string]grid.JobID   // of jobs, by their names
 	byIP  map[string]*virtualSite // guarded by mu
 
 	mu  sync.Mutex
@@ -113,6 +114,7 @@ func playVirtual(t *testing.T, dir string, s scenario.Scenario) scenario.Outcome
 	t.Helper()
 	v := &virtual{
 		t: t, s: s, begin: time.Now(), sites: make(map[string]*virtualSite), byIP: make(map[string]*virtualSite),
+		ids: make(map[string]grid.JobID),
 		rng: rand.New(rand.NewPCG(s.Run.Seed, 0)),
 	}
 	v.net = &simnet.Simnet{LatencyFunc: v.latency, Logger: slog.New(slog.DiscardHandler)}
@@ -174,7 +176,7 @@ func (v *virtual) start(site *virtualSite) {
 	clock := func() lrm.BootTime { return lrm.BootTime(time.Now().UnixNano()) }
 	a, err := agent.New(v.t.Context(), agent.Config{
 		StateDir: site.dir, Version: "virtual", Name: site.spec.Name, P2P: config, Data: data.Config{QuotaBytes: 1 << 30},
-		Capability: site.spec.Capability, Seed: v.s.Run.Seed, BootNow: clock, Skew: site.spec.Skew, WasmOnly: true,
+		Capability: site.spec.Capability, Seed: v.s.Run.Seed, BootNow: clock, Skew: site.spec.Skew,
 		Adapters: map[grid.WorkKind]lrm.Adapter{grid.KindWasm: fake.New(fake.Config{Now: clock})},
 	})
 	if err != nil {
@@ -301,12 +303,16 @@ func (v *virtual) must(err error) {
 func (v *virtual) submit(s scenario.Submission) {
 	v.t.Helper()
 	by := v.sites[s.By]
-	if by.agent == nil {
+	if by.agent == nil || !s.Ready(v.ids) {
 		return // a user whose agent died has no job
 	}
-	job := s.Job()
-	job.Spec.Args = []string{"run=" + s.Run.String()}
-	job.Spec.Module = v.store(by, job.Spec.Module)
+	job := s.Job(v.begin.Add(by.spec.Skew), v.ids)
+	job.Spec.Args = []string{"run=" + s.Lasts().String()}
+	if s.Reserve {
+		job.Spec.Args = nil
+	} else {
+		job.Spec.Module = v.store(by, job.Spec.Module)
+	}
 	for i := range job.Spec.Inputs {
 		job.Spec.Inputs[i] = v.store(by, job.Spec.Inputs[i])
 	}
@@ -315,6 +321,7 @@ func (v *virtual) submit(s scenario.Submission) {
 			return step.Submit{Command: n, Job: job, NoWait: s.NoWait}
 		})
 		v.must(err)
+		v.ids[name] = id
 		v.jobs = append(v.jobs, virtualJob{name: name, by: by, id: id, count: int(s.Count)})
 	}
 }
@@ -376,14 +383,18 @@ func (v *virtual) jobOutcome(j virtualJob, names map[grid.SiteID]string) scenari
 	}
 	o.Answers = len(state.Answers)
 	for _, task := range state.Tasks {
-		o.Tasks = append(o.Tasks, taskOutcome(task, names))
+		o.Tasks = append(o.Tasks, taskOutcome(task, v.begin.Add(j.by.spec.Skew), names))
 	}
 	return o
 }
 
-func taskOutcome(t broker.TaskState, names map[grid.SiteID]string) scenario.TaskOutcome {
+func taskOutcome(
+	t broker.TaskState, begin time.Time, names map[grid.SiteID]string,
+) scenario.TaskOutcome {
 	o := scenario.TaskOutcome{Phase: t.Phase, Site: names[t.Site], First: names[t.Site]}
+	o.NoteStart(t.StartedAt, begin)
 	for i, try := range t.Tries {
+		o.NoteStart(try.StartedAt, begin)
 		if i == 0 {
 			o.First = names[try.Site]
 		}

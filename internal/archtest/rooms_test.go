@@ -64,7 +64,7 @@ func declaredRooms() map[string]room {
 		"internal/durable":       {},
 		"internal/member":        {imports: "grid protocol durable"},
 		"internal/owner":         {imports: "grid yield"},
-		"internal/history":       {imports: "grid avail"},
+		"internal/history":       {imports: "grid avail durable"},
 		"internal/netlab":        {},
 		"internal/localmesh":     {imports: "grid config api/client lrm/supervise"},
 		"internal/scripttest":    {imports: "grid config localmesh"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -202,5 +203,37 @@ func TestCrowd(t *testing.T) {
 	}
 	if err := c.close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// What cannot be measured is a row that says why, in one line, and never ends the
+// run: the table is what somebody waited five minutes for.
+func TestWhatFailsIsARow(t *testing.T) {
+	t.Parallel()
+	b := &bench{}
+	b.lost("jobs among 48 sites", errors.New("an agent fell silent | wait 2m\nthe log ends: many\nlines "+strings.Repeat("x", 500)))
+	b.missing("wide", errors.New(strings.Repeat("é", 500)))
+	b.add(figure{Figure: "rate", Value: 10, Unit: "jobs/s", summary: summary{N: 1}})
+	var table strings.Builder
+	b.print(&table)
+	lines := strings.Split(strings.TrimSpace(table.String()), "\n")
+	if got := len(lines); got != 2+1+3 { // two lines of header, the columns, the rows
+		t.Fatalf("the table has %d lines:\n%s", got, table.String())
+	}
+	if want := "an agent fell silent / wait 2m"; !strings.HasSuffix(lines[3], want) {
+		t.Errorf("row %q does not end with %q", lines[3], want)
+	}
+	if got := b.find("wide").Note; got != strings.Repeat("é", 120)+"..." {
+		t.Errorf("a wide reason became %q", got)
+	}
+}
+
+// Agents whose files are gone make every part fail.
+func TestABenchThatMeasuresNothingStillPrints(t *testing.T) {
+	t.Parallel()
+	b := &bench{only: []string{"jobs"}, dir: filepath.Join(t.TempDir(), "gone")}
+	b.measure(t.Context())
+	if len(b.Figures) != 1 || b.Figures[0].Note == "" || b.Figures[0].Figure != "the rest of jobs" {
+		t.Errorf("rows: %+v", b.Figures)
 	}
 }

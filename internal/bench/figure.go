@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -43,8 +44,15 @@ func (r *report) find(name string) *figure {
 	return nil
 }
 
-// missing is a row without a value, and why.
-func (r *report) missing(name string, why error) { r.add(figure{Figure: name, Note: why.Error()}) }
+// missing is a row without a value, and why, in one line that fits into a table.
+func (r *report) missing(name string, why error) {
+	const widest = 120 // runes
+	note, _, _ := strings.Cut(why.Error(), "\n")
+	if short := []rune(note); len(short) > widest {
+		note = string(short[:widest]) + "..."
+	}
+	r.add(figure{Figure: name, Note: strings.ReplaceAll(note, "|", "/")})
+}
 
 // spanned is a figure from a series of durations, by its median.
 func spanned(name string, s sample, unit time.Duration) figure {

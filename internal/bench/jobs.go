@@ -31,54 +31,89 @@ func (b *bench) measureJobs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = b.runFarm(ctx, f, sizes)
-	return errors.Join(err, f.close())
+	b.runFarm(ctx, f, sizes)
+	if killed := f.close(); killed > 0 {
+		b.say("%s did not end within 30 s and had to be killed", count(killed, "agent"))
+	}
+	return nil
 }
 
-func (b *bench) runFarm(ctx context.Context, f *farm, sizes []int) error {
+// runFarm measures meshes of growing sizes. One that cannot be measured ends the
+// series, because the next is larger still.
+func (b *bench) runFarm(ctx context.Context, f *farm, sizes []int) {
 	var kind work
 	best := make(map[int]float64)
 	for _, n := range sizes {
 		began := time.Now()
 		if err := f.grow(ctx, n); err != nil {
-			return err
+			b.lost(fmt.Sprintf("jobs among %d sites", n), err)
+			break
 		}
 		b.say("%d agents in processes met in %s", n, time.Since(began).Round(100*time.Millisecond))
 		if n == sizes[0] {
 			b.measureIdle(ctx, f, 20*time.Second)
-			var err error
-			if kind, err = b.chooseWork(ctx, f); err != nil {
-				return err
-			}
+			kind = b.chooseWork(ctx, f)
 		}
-		for _, submitters := range []int{1, 4, 16} {
-			rate, err := b.load(ctx, f, kind, submitters)
-			if err != nil {
-				return err
-			}
-			if submitters == 16 {
-				best[n] = rate
-				b.judgeRate(n, sizes[0], best)
-			}
+		if err := b.loads(ctx, f, &kind, best); err != nil {
+			b.lost(fmt.Sprintf("further jobs among %d sites", n), err)
+			break
 		}
 		if n == sizes[0] {
 			b.measureMemory(f)
 			if err := b.commandLine(ctx, f, kind); err != nil {
-				return err
+				b.lost(figCommandLine, err)
 			}
 		}
 	}
+	if len(f.sites) == 0 || ctx.Err() != nil {
+		return
+	}
 	b.measureIdle(ctx, f, 10*time.Second)
 	b.measureMemory(f)
+}
+
+// loads measures ever more submitters at one size of the mesh.
+func (b *bench) loads(ctx context.Context, f *farm, kind *work, best map[int]float64) error {
+	if err := kind.store(ctx, f); err != nil {
+		return err
+	}
+	n, few := len(f.sites), 3
+	for _, submitters := range []int{1, 4, 16} {
+		rate, err := b.load(ctx, f, *kind, submitters)
+		if err != nil {
+			return fmt.Errorf("%s: %w", count(submitters, "submitter"), err)
+		}
+		if submitters == 16 {
+			best[n] = rate
+			b.judgeRate(n, few, best)
+		}
+	}
 	return nil
 }
 
 // work is the trivial job: a command, or a module where commands do not run.
 type work struct {
-	job  grid.Job
-	name string
-	args []string // of submit run
-	note string
+	job    grid.Job
+	name   string
+	args   []string // of submit run; none where it is a module
+	module []byte   // to be stored by every agent that submits
+	note   string
+}
+
+// store uploads the module to every agent of the mesh, as all of them submit.
+// What an agent has already costs one request.
+func (w *work) store(ctx context.Context, f *farm) error {
+	if w.module == nil {
+		return nil
+	}
+	for _, p := range f.sites {
+		ref, err := p.api.PutData(ctx, false, bytes.NewReader(w.module))
+		if err != nil {
+			return fmt.Errorf("store the module at %s: %w", p.config.Name, err)
+		}
+		w.job.Spec.Module = grid.Input{Path: "/module.wasm", CID: ref.CID, Bytes: ref.Bytes}
+	}
+	return nil
 }
 
 // emptyModule is the smallest WASI program: it exports a memory and a _start
@@ -88,26 +123,16 @@ func emptyModule() []byte {
 		"\x07\x13\x02\x06memory\x02\x00\x06_start\x00\x00" + "\x0a\x04\x01\x02\x00\x0b")
 }
 
-func (b *bench) chooseWork(ctx context.Context, f *farm) (work, error) {
-	native := work{job: emptyJob(1, time.Second), name: "native job", args: []string{"true"}}
-	var lacking error
+// chooseWork gives commands where all sites run them, else modules.
+func (b *bench) chooseWork(ctx context.Context, f *farm) work {
 	for _, p := range f.sites {
-		if lacking = p.offers(ctx, grid.KindCommand); lacking != nil {
-			break
+		if lacking := p.offers(ctx, grid.KindCommand); lacking != nil {
+			job := emptyJob(1, time.Second)
+			job.Spec.Kind, job.Spec.Args = grid.KindWasm, nil
+			return work{job: job, name: "wasm job", module: emptyModule(), note: lacking.Error()}
 		}
 	}
-	if lacking == nil {
-		return native, nil
-	}
-	for _, p := range f.sites { // all that submit need the module
-		ref, err := p.api.PutData(ctx, false, bytes.NewReader(emptyModule()))
-		if err != nil {
-			return work{}, fmt.Errorf("store the module: %w", err)
-		}
-		native.job.Spec.Kind, native.job.Spec.Args = grid.KindWasm, nil
-		native.job.Spec.Module = grid.Input{Path: "/module.wasm", CID: ref.CID, Bytes: ref.Bytes}
-	}
-	return work{job: native.job, name: "wasm job", note: lacking.Error()}, nil
+	return work{job: emptyJob(1, time.Second), name: "native job", args: []string{"true"}}
 }
 
 // load lets submitters submit one job after the other, at agents of their own as
@@ -232,6 +257,8 @@ func (f *farm) once(ctx context.Context, at *process, job grid.Job) ([2]time.Dur
 	return [2]time.Duration{n.placed.Sub(began), n.finished.Sub(began)}, nil
 }
 
+const figCommandLine = "submit run -- true, 3 sites, the whole command"
+
 // commandLine times the whole of submit run, as a user does.
 func (b *bench) commandLine(ctx context.Context, f *farm, kind work) error {
 	if kind.args == nil {
@@ -252,7 +279,7 @@ func (b *bench) commandLine(ctx context.Context, f *farm, kind work) error {
 	if err != nil {
 		return err
 	}
-	b.add(spanned("submit run -- true, 3 sites, the whole command", s, time.Millisecond)).
+	b.add(spanned(figCommandLine, s, time.Millisecond)).
 		against("spawn + 3 fsync + 3 RTT", b.raw(figSpawn)+3*b.raw(figSync)+3*b.raw(figStream)/1000)
 	return nil
 }

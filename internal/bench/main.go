@@ -37,13 +37,14 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wrong := b.measure(ctx)
+	b.measure(ctx)
 	b.Header.Took = time.Since(b.began).Round(time.Second).String()
 	b.print(os.Stdout)
+	var wrong error
 	if path != "" {
-		wrong = errors.Join(wrong, b.write(path))
+		wrong = b.write(path)
 	}
-	return errors.Join(wrong, b.close())
+	return errors.Join(wrong, ctx.Err(), b.close())
 }
 
 // bench is one run.
@@ -117,26 +118,32 @@ func (b *bench) repeat(n int, span time.Duration, do func() error) error {
 }
 
 // parts of a run, in order; later ones use the raw limits of the first.
-func (b *bench) measure(ctx context.Context) error {
+// What fails is a row without a value; the rest is measured all the same.
+func (b *bench) measure(ctx context.Context) {
 	parts := []struct {
 		name string
 		do   func(context.Context) error
 	}{{"raw", b.measureRaw}, {"place", b.measurePlacing}, {"jobs", b.measureJobs}}
-	var errs []error
 	for _, part := range parts {
 		if len(b.only) > 0 && !slices.Contains(b.only, part.name) {
 			continue
 		}
 		began := time.Now()
 		if err := part.do(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", part.name, err))
+			b.lost("the rest of "+part.name, err)
 		}
 		b.say("%s took %s", part.name, time.Since(began).Round(100*time.Millisecond))
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return
 		}
 	}
-	return errors.Join(errs...)
+}
+
+// lost is a row that could not be measured. The reason stands in the row as far
+// as it fits, and whole on the terminal.
+func (b *bench) lost(name string, why error) {
+	b.say("%s: not measured: %v", name, why)
+	b.missing(name, why)
 }
 
 // say tells people how far it is.

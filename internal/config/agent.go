@@ -14,7 +14,7 @@ type Agent struct {
 	StateDir  string          // identity key, facts, data; directories 0700, keys 0600
 	Name      string          // for people; default: the host's name
 	Domain    grid.DomainID   // domain to be a member of
-	DomainKey grid.DomainKey  // whose roster of members is believed; empty = none, or that of this site's own domain.key
+	DomainKey grid.DomainKey  // whose roster is believed; empty = that of this site's own domain.key, if any
 	Listen    []string        // multiaddrs to listen on; default loopback only
 	Bootstrap []string        // multiaddrs with /p2p/ID of sites to dial first
 	Peers     []grid.SiteID   // who may take part besides the bootstrap sites; empty list: only those
@@ -44,7 +44,7 @@ type Ceilings struct {
 	MilliCPUs   int64 // thousandths of a core
 	MemoryBytes int64
 	DiskBytes   int64
-	MFLOPS      int64 // of all given cores together, 10^6 FLOP/s; 0 = measured, for half a second at most
+	MFLOPS      int64 // of all given cores together, 10^6 FLOP/s; 0 = what is measured
 }
 
 // price is what the owner asks for an hour of a core, in whatever unit the
@@ -60,7 +60,7 @@ type Rates struct {
 	DownBps int64 // towards this site, more than 0
 	UpBps   int64 // away from this site, more than 0
 	DiskBps int64 // of the local disk; 0 = measured, with 32 MiB in the state directory at most
-	Probe   bool  // measure links of which no transfer has told anything, with at most 1.25 MiB a minute
+	Probe   bool  // measure links that carried no data yet; 1.25 MiB a minute at most
 }
 
 // nat is how a site meets the others when a router stands before it that
@@ -106,7 +106,7 @@ type Owner struct {
 	Patience     time.Duration // what stands still for so long moves elsewhere
 	Hours        yield.Hours   // when the machine is shared; always if there are none
 	Priority     string        // of jobs: idle or low
-	Look         time.Duration // between two looks at what other programs leave of the ceilings; 0 = never
+	Look         time.Duration // between two looks at what other programs leave; 0 = never
 	Root         string        // where the machine's proc and sys are, if not below /
 }
 
@@ -118,16 +118,16 @@ const (
 
 // jobs bounds what this site takes from others.
 type jobs struct {
-	MaxRuntime time.Duration // longest estimate that is accepted, and the time limit of jobs without one
+	MaxRuntime time.Duration // longest estimate accepted, and the limit of jobs without one
 }
 
 // placing says how offers are asked for and chosen. The defaults are the thesis':
 // everybody is asked, and the nearest is taken.
 type placing struct {
-	Choice  string // nearest, or softmin: by chance among the nearest eight, so that many submitters do not all choose one site
-	Replies int    // ask for about so many answers, by chance; 0 = for all. For meshes of hundreds of sites
-	Policy  string // what availability does, beyond its share in distance: none, saa, naa or nsa (thesis 3.3.1)
-	HoldAll bool   // of this site: every offer holds its capacity until it is cleared or expires (thesis 4.1)
+	Choice  string // nearest, or softmin: by chance among the nearest eight
+	Replies int    // ask for about so many answers, by chance; 0 = for all
+	Policy  string // what availability does beyond distance: none, saa, naa or nsa (thesis 3.3.1)
+	HoldAll bool   // every offer of this site holds its capacity until it ends (thesis 4.1)
 }
 
 // The choices.
@@ -147,34 +147,18 @@ const (
 // planning says what this site promises and in what order it runs what waits. The
 // percentages are of what the owner gives.
 type planning struct {
-	Policy       string        // the order in which those that wait move up: fcfs, sjf, ljf, edf or lst
-	Backfill     string        // how gaps before the first of them are filled: conservative, easy or none
+	Policy       string        // the order in which waiting jobs move up, one of grid.Policies
+	Backfill     string        // how gaps before the first are filled, one of grid.Backfills
 	Horizon      time.Duration // what is planned beyond it is not displaced by an outage
-	Promised     int64         // percent that promises hold together at most, 1 to 100; the rest is for best effort
-	Strangers    int64         // percent that promises to other submitters hold, where anyone may submit; 0 = no limit of theirs
+	Promised     int64         // percent that promises hold together, 1 to 100; the rest is best effort
+	Strangers    int64         // percent for promises to others where anyone may submit; 0 = no limit
 	Submitter    int64         // percent that one other submitter holds at one time; 0 = no limit
 	Project      int64         // percent that one project holds at one time; 0 = no limit
 	Ahead        time.Duration // how far ahead others are promised anything
 	Longest      time.Duration // longest reservation of others
 	Fairshare    bool          // promises begin behind everything that waits already (Migol 4)
-	Overestimate float64       // part by which running times are known to be estimated too long, 0 to 0.9
+	Overestimate float64       // part by which run times are overestimated, 0 to 0.9
 }
-
-// The orders of those that wait.
-const (
-	planFCFS = "fcfs" // first come, first served
-	planSJF  = "sjf"  // shortest first
-	planLJF  = "ljf"  // longest first
-	planEDF  = "edf"  // earliest deadline first
-	planLST  = "lst"  // latest possible start first
-)
-
-// How gaps are filled.
-const (
-	backfillConservative = "conservative" // nobody is delayed by who comes later
-	backfillEASY         = "easy"         // the first of those that wait is not delayed
-	backfillNone         = "none"         // nobody starts before one ahead of him
-)
 
 // The sandboxes of commands.
 const (

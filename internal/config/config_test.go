@@ -165,7 +165,7 @@ func TestPlanningKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := planning{
-		Policy: planEDF, Backfill: backfillEASY, Horizon: 6 * time.Hour, Promised: 80, Strangers: 10, Submitter: 25, Project: 50,
+		Policy: "edf", Backfill: "easy", Horizon: 6 * time.Hour, Promised: 80, Strangers: 10, Submitter: 25, Project: 50,
 		Ahead: 7 * 24 * time.Hour, Longest: 2 * time.Hour, Fairshare: true, Overestimate: 0.25,
 	}
 	if diff := cmp.Diff(want, got.Planning); diff != "" {

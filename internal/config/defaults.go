@@ -29,10 +29,15 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Rates: Rates{DownBps: 1e9, UpBps: 1e9, Probe: true},
 		Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
 		Data:  dataRoom{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
-		Owner: Owner{Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute, Priority: PriorityIdle, Look: 10 * time.Second, Root: "/"},
-		Jobs:  jobs{MaxRuntime: 24 * time.Hour}, Placing: placing{Choice: choiceNearest, Policy: policyNone},
+		Owner: Owner{
+			Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute,
+			Priority: PriorityIdle, Look: 10 * time.Second, Root: "/",
+		},
+		Jobs:    jobs{MaxRuntime: 24 * time.Hour},
+		Placing: placing{Choice: choiceNearest, Policy: policyNone},
 		Planning: planning{
-			Policy: planFCFS, Backfill: backfillConservative, Horizon: 12 * time.Hour, Promised: percent, Strangers: 10,
+			Policy: grid.PolicyFCFS.String(), Backfill: grid.BackfillConservative.String(),
+			Horizon: 12 * time.Hour, Promised: percent, Strangers: 10,
 			Ahead: 30 * 24 * time.Hour, Longest: 24 * time.Hour,
 		},
 		API: API{Socket: socketPath(env), Listen: "127.0.0.1:4800"},
@@ -52,7 +57,8 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		c.Rates.Probe, c.Rates.DiskBps = false, 4e9
 		c.Lease = Lease{Length: time.Second, Margin: 200 * time.Millisecond}
 		c.Data.QuotaBytes = 1 << 30
-		c.Owner.Yield, c.Owner.Look, c.Owner.Priority = false, 0, priorityLow // the tests are what the machine is busy with
+		// The tests are what the machine is busy with.
+		c.Owner.Yield, c.Owner.Look, c.Owner.Priority = false, 0, priorityLow
 		c.API.Listen = ""
 	}
 	return c
@@ -60,11 +66,15 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 
 const percent = 100
 
-// socketPath is where the agent of this user listens: $XDG_RUNTIME_DIR/mrs.sock,
-// or a folder of the user's own under the temporary directory.
+// socketPath is where the agent of this user listens: $XDG_RUNTIME_DIR/mrs.sock;
+// on Windows %LOCALAPPDATA%\mrs\mrs.sock; else in a folder of the user's own under
+// the temporary directory.
 func socketPath(env func(string) (string, bool)) string {
 	if dir, ok := env("XDG_RUNTIME_DIR"); ok && filepath.IsAbs(dir) {
 		return filepath.Join(dir, "mrs.sock")
+	}
+	if dir, ok := env("LOCALAPPDATA"); ok && filepath.IsAbs(dir) {
+		return filepath.Join(dir, "mrs", "mrs.sock")
 	}
 	tmp := "/tmp"
 	if dir, ok := env("TMPDIR"); ok && filepath.IsAbs(dir) {
@@ -79,11 +89,12 @@ func folder(env func(string) (string, bool), variable, standard string) string {
 	if dir, ok := env(variable); ok && filepath.IsAbs(dir) {
 		return dir
 	}
-	home, ok := env("HOME")
-	if !ok || home == "" {
-		home = "/"
+	for _, home := range []string{"HOME", "USERPROFILE"} { // the second on Windows
+		if dir, ok := env(home); ok && dir != "" {
+			return filepath.Join(dir, standard)
+		}
 	}
-	return filepath.Join(home, standard)
+	return filepath.Join("/", standard)
 }
 
 // AgentFile is where the agent's configuration is looked for:

@@ -95,11 +95,12 @@ func set(text []byte, v Value) ([]byte, error) {
 			return replaceValue(text, e, quoted(v.Text))
 		}
 	}
-	if span := commented(v.Name).FindIndex(text); span != nil {
-		return splice(text, span[0], span[1], written), nil
+	if from, to, found := commented(text, v.Name); found {
+		return splice(text, from, to, written), nil
 	}
 	if !isDocumented(v.Name) && root != nil {
-		if i := slices.IndexFunc(root.Content, func(n *yaml.Node) bool { return n.Value == advanced }); i >= 0 {
+		isBlock := func(n *yaml.Node) bool { return n.Value == advanced }
+		if i := slices.IndexFunc(root.Content, isBlock); i >= 0 {
 			return insertUnder(text, root.Content[i], root.Content[i+1], written), nil
 		}
 	}
@@ -112,9 +113,15 @@ func set(text []byte, v Value) ([]byte, error) {
 	return append(slices.Clip(text), written+"\n"...), nil
 }
 
-// commented matches the line that stands for a setting which is not chosen: "#name: value".
-func commented(name string) *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^#` + regexp.QuoteMeta(name) + `:.*$`)
+// commented finds the line that stands for a setting which is not chosen: "#name: value".
+func commented(text []byte, name string) (from, to int, found bool) {
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte("#"+name+":")) {
+			return from, from + len(bytes.TrimRight(line, "\r\n")), true
+		}
+		from += len(line)
+	}
+	return 0, 0, false
 }
 
 func isDocumented(name string) bool {
@@ -127,7 +134,8 @@ func isDocumented(name string) bool {
 // line goes to the top.
 func insertUnder(text []byte, key, block *yaml.Node, written string) []byte {
 	if block.Kind == yaml.MappingNode && block.Style&yaml.FlowStyle != 0 {
-		return slices.Concat(text[:lineStart(text, key.Line)], []byte(written+"\n"), text[lineStart(text, key.Line):])
+		at := lineStart(text, key.Line)
+		return splice(text, at, at, written+"\n")
 	}
 	indent := 2
 	if block.Kind == yaml.MappingNode {
@@ -142,15 +150,15 @@ func insertUnder(text []byte, key, block *yaml.Node, written string) []byte {
 }
 
 // plain is what needs no quotes in YAML, also within braces.
-var plain = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9_./@+-]*$`) //nolint:gochecknoglobals // a constant pattern
+var plain = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9_./@+-]*$`)
 
 // quoted is a text as a YAML scalar.
 func quoted(text string) string {
 	var back yaml.Node
-	if plain.MatchString(text) && yaml.Unmarshal([]byte(text), &back) == nil && back.Content[0].Tag != "!!null" {
-		return text
+	if !plain.MatchString(text) || yaml.Unmarshal([]byte(text), &back) != nil || back.Content[0].Tag == "!!null" {
+		return fmt.Sprintf("%q", text)
 	}
-	return fmt.Sprintf("%q", text)
+	return text
 }
 
 // replaceValue writes another value in the place of an entry's.
@@ -181,10 +189,11 @@ func remove(text []byte, name string) ([]byte, error) {
 		return text, nil
 	}
 	key, value, parent := entries[i].key, entries[i].value, entries[i].parent
-	for around := entries[i].within; len(around) > 0 && len(parent.Content) == 2; around = around[:len(around)-2] {
-		key, value, parent = around[len(around)-2], around[len(around)-1], root // it was alone there
-		if len(around) > 2 {
-			parent = around[len(around)-3]
+	within := entries[i].within
+	for n := len(within); n > 0 && len(parent.Content) == 2; n -= 2 { // it was alone there
+		key, value, parent = within[n-2], within[n-1], root
+		if n > 2 {
+			parent = within[n-3]
 		}
 	}
 	from, begins := nodeStart(text, key)
@@ -293,8 +302,8 @@ func nodeEnd(text []byte, n *yaml.Node) (int, bool) {
 }
 
 var (
-	doubleQuoted = regexp.MustCompile(`^"(?:[^"\\\n]|\\.)*"`) //nolint:gochecknoglobals // a constant pattern
-	singleQuoted = regexp.MustCompile(`^'(?:[^'\n]|'')*'`)    //nolint:gochecknoglobals // a constant pattern
+	doubleQuoted = regexp.MustCompile(`^"(?:[^"\\\n]|\\.)*"`)
+	singleQuoted = regexp.MustCompile(`^'(?:[^'\n]|'')*'`)
 )
 
 func matchEnd(at int, rest []byte, pattern *regexp.Regexp) (int, bool) {

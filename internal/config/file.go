@@ -13,7 +13,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-const fileHead = `# The configuration of this site. It holds what was chosen. A line like "#name: value" is a default,
+const fileHead = "" +
+	`# The configuration of this site. It holds what was chosen. A line like "#name: value" is a default,
 # which a preset or a newer version may change. To choose: siteagent config set NAME VALUE, or take
 # the # away and say siteagent config reload. To take it back: siteagent config unset NAME.
 # Flags and variables MRS_* are stronger than this file; siteagent config show: what is in force.
@@ -114,8 +115,8 @@ func (c Agent) File() []byte {
 // Who may read it stays as it was; a new file is its owner's alone, and its directory
 // is made.
 func WriteFile(file string, text []byte) error {
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write the configuration: %w", err)
 	}

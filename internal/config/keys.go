@@ -136,8 +136,13 @@ func asSpan() codec[time.Duration] {
 	return codec[time.Duration]{name: "duration", parse: grid.ParseSpan, show: spanText}
 }
 
-func asSize() codec[int64] { return codec[int64]{name: "size", parse: grid.ParseBytes, show: sizeText} }
-func asRate() codec[int64] { return codec[int64]{name: "rate", parse: grid.ParseRate, show: rateText} }
+func asSize() codec[int64] {
+	return codec[int64]{name: "size", parse: grid.ParseBytes, show: sizeText}
+}
+
+func asRate() codec[int64] {
+	return codec[int64]{name: "rate", parse: grid.ParseRate, show: rateText}
+}
 
 // asMilli is written as a decimal number and kept in thousandths.
 func asMilli() codec[int64] {
@@ -219,13 +224,14 @@ func asPrice() codec[price] {
 }
 
 func asKinds() codec[[]grid.WorkKind] {
-	return codec[[]grid.WorkKind]{name: "list", parse: parseKinds, show: func(kinds []grid.WorkKind) string {
+	show := func(kinds []grid.WorkKind) string {
 		var words []string
 		for _, k := range kinds {
 			words = append(words, k.String())
 		}
 		return strings.Join(words, ",")
-	}}
+	}
+	return codec[[]grid.WorkKind]{name: "list", parse: parseKinds, show: show}
 }
 
 func parseKinds(text string) ([]grid.WorkKind, error) {
@@ -242,7 +248,7 @@ func parseKinds(text string) ([]grid.WorkKind, error) {
 		}
 	}
 	if len(kinds) == 0 {
-		return nil, errors.New("no kind of work: want wasm, command or both; to lend nothing, pause the site")
+		return nil, errors.New("no kind of work: want wasm, command or both; to give nothing, pause the site")
 	}
 	slices.Sort(kinds)
 	return slices.Compact(kinds), nil

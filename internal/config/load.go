@@ -16,7 +16,7 @@ import (
 type Sources struct {
 	File     string                      // YAML file; empty = none
 	Required bool                        // the file must exist
-	Text     []byte                      // read in place of the file's, to try a change; nil = read the file
+	Text     []byte                      // read in place of the file's; nil = read the file
 	Env      func(string) (string, bool) // os.LookupEnv or a test's own; nil = no variables
 	Flags    map[string]string           // flags that were set, by name without dashes
 }
@@ -156,7 +156,9 @@ func gather[C any](src Sources, settings []setting[C]) ([]value, error) {
 	}
 	for _, s := range settings {
 		if text, ok := src.Flags[s.Flag]; ok {
-			values = append(values, value{name: s.Name, text: text, layer: LayerFlag, source: "flag --" + s.Flag})
+			values = append(values, value{
+				name: s.Name, text: text, layer: LayerFlag, source: "flag --" + s.Flag,
+			})
 		}
 	}
 	kept := values[:0]
@@ -177,7 +179,8 @@ func twice(values []value) error {
 	lines := make(map[string]int)
 	for _, v := range values {
 		if first, known := lines[v.name]; known {
-			errs = append(errs, fmt.Errorf("%s: %s: given twice; remove this or line %d", v.source, v.name, first))
+			err := fmt.Errorf("%s: %s: given twice; remove this or line %d", v.source, v.name, first)
+			errs = append(errs, err)
 			continue
 		}
 		lines[v.name] = v.line
@@ -227,7 +230,7 @@ func placed(err error, values []value) error {
 	if err == nil {
 		return nil
 	}
-	if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // what was joined, not what is wrapped
+	if several, ok := err.(interface{ Unwrap() []error }); ok { // joined, not wrapped
 		var errs []error
 		for _, one := range several.Unwrap() {
 			errs = append(errs, placed(one, values))

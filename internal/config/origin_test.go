@@ -169,7 +169,7 @@ func TestOriginsSayWhere(t *testing.T) {
 func TestUnknownSettings(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"cielings: {cpus: 2}":          "siteagent.yaml:1: cielings.cpus: no such setting; did you mean ceilings.cpus?",
+		"ceilngs: {cpus: 2}":           "siteagent.yaml:1: ceilngs.cpus: no such setting; did you mean ceilings.cpus?",
 		"relay: use":                   "siteagent.yaml:1: relay: no such setting; did you mean nat.relay?",
 		"advanced:\n  lease: {len: 1}": "did you mean lease.length?",
 		"wholly: wrong":                "siteagent.yaml:1: wholly: no such setting; remove it (siteagent help settings lists all)",
@@ -252,7 +252,7 @@ func TestWriteFile(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("a new file: %v, %v, want mode 0600", info, err)
 	}
-	if err := os.Chmod(file, 0o644); err != nil { //nolint:gosec // G302: as administrators install it
+	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := WriteFile(link, []byte("two")); err != nil {

@@ -28,7 +28,8 @@ func (c Agent) Validate() error {
 		oneOf("accept", c.Accept, acceptListed, acceptAnyone),
 		oneOf("sandbox", c.Sandbox, sandboxAuto, sandboxBubblewrap, sandboxGVisor),
 		oneOf("nat.relay", c.NAT.Relay, relayOff, relayUse, relayServe, relayAuto),
-		oneOf("nat.reachability", c.NAT.Reachability, reachAuto, reachPublic, reachPrivate), c.NAT.validate(),
+		oneOf("nat.reachability", c.NAT.Reachability, reachAuto, reachPublic, reachPrivate),
+		c.NAT.validate(),
 		oneOf("placing.choice", c.Placing.Choice, choiceNearest, ChoiceSoftMin),
 		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, priorityLow),
 		absolute("owner.root", c.Owner.Root),
@@ -51,17 +52,21 @@ func (c Agent) Validate() error {
 		named("ceilings", c.Ceilings.Resources().Validate()),
 		c.validatePeers(), c.API.validate(), c.Planning.validate(),
 	}
-	if c.Name == "" || len(c.Name) > 63 || strings.ContainsFunc(c.Name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	if c.Name == "" || len(c.Name) > 63 || strings.ContainsFunc(c.Name, control) {
 		errs = append(errs, fmt.Errorf("name: want 1 to 63 printable characters, have %q", c.Name))
 	}
 	if c.DomainKey != "" {
 		errs = append(errs, named("domain-key", c.DomainKey.Validate()))
 	}
 	if c.Accept == acceptAnyone && slices.Contains(c.Kinds, grid.KindCommand) {
-		errs = append(errs, errors.New("kinds: accept: anyone runs WASM only; remove command or list the peers"))
+		errs = append(errs,
+			errors.New("kinds: accept: anyone runs WASM only; remove command or list the peers"))
 	}
-	if c.Placing.Choice == ChoiceSoftMin && (c.Placing.Policy == PolicyNAA || c.Placing.Policy == PolicyNSA) {
-		errs = append(errs, errors.New("placing.policy: naa and nsa choose the site themselves; set placing.choice to nearest"))
+	chooses := c.Placing.Policy == PolicyNAA || c.Placing.Policy == PolicyNSA
+	if c.Placing.Choice == ChoiceSoftMin && chooses {
+		errs = append(errs, errors.New("placing.policy: naa and nsa choose the site themselves; "+
+			"set placing.choice to nearest"))
 	}
 	return errors.Join(errs...)
 }
@@ -69,7 +74,8 @@ func (c Agent) Validate() error {
 func (n nat) validate() error {
 	switch {
 	case n.Relay == relayServe && n.Reachability == reachPrivate:
-		return errors.New("nat.relay: serve, but nat.reachability is private; who relays must be reachable: choose use")
+		return errors.New("nat.relay: serve, but nat.reachability is private; " +
+			"who relays must be reachable: choose use")
 	case n.Punch && n.Relay == relayOff:
 		return errors.New("nat.punch: needs a relay to arrange it; set nat.relay to use, serve or auto")
 	default:
@@ -82,8 +88,8 @@ const maxOverestimate = 0.9
 
 func (p planning) validate() error {
 	errs := []error{
-		oneOf("planning.policy", p.Policy, planFCFS, planSJF, planLJF, planEDF, planLST),
-		oneOf("planning.backfill", p.Backfill, backfillConservative, backfillEASY, backfillNone),
+		oneOf("planning.policy", p.Policy, grid.Policies()...),
+		oneOf("planning.backfill", p.Backfill, grid.Backfills()...),
 		within("planning.horizon", p.Horizon, time.Minute, grid.MaxRuntime),
 		within("planning.ahead", p.Ahead, time.Minute, grid.MaxRuntime),
 		within("planning.longest", p.Longest, time.Second, grid.MaxRuntime),
@@ -91,7 +97,8 @@ func (p planning) validate() error {
 		percentOf("planning.submitter", p.Submitter, 0), percentOf("planning.project", p.Project, 0),
 	}
 	if !(p.Overestimate >= 0 && p.Overestimate <= maxOverestimate) {
-		errs = append(errs, fmt.Errorf("planning.overestimate: want 0 to %v, have %v", maxOverestimate, p.Overestimate))
+		errs = append(errs,
+			fmt.Errorf("planning.overestimate: want 0 to %v, have %v", maxOverestimate, p.Overestimate))
 	}
 	return errors.Join(errs...)
 }
@@ -105,7 +112,9 @@ func percentOf(name string, have, low int64) error {
 
 // Resources are the ceilings as the mesh counts them.
 func (c Ceilings) Resources() grid.Resources {
-	return grid.Resources{MilliCPUs: c.MilliCPUs, MemoryBytes: c.MemoryBytes, DiskBytes: c.DiskBytes, MFLOPS: c.MFLOPS}
+	return grid.Resources{
+		MilliCPUs: c.MilliCPUs, MemoryBytes: c.MemoryBytes, DiskBytes: c.DiskBytes, MFLOPS: c.MFLOPS,
+	}
 }
 
 func (c Agent) validatePeers() error {
@@ -114,16 +123,19 @@ func (c Agent) validatePeers() error {
 		errs = append(errs, named(fmt.Sprintf("peers[%d]", i), id.Validate()))
 	}
 	if len(c.Listen) == 0 {
-		errs = append(errs, errors.New("listen: want at least one multiaddr, such as /ip4/127.0.0.1/tcp/4801"))
+		errs = append(errs,
+			errors.New("listen: want at least one multiaddr, such as /ip4/127.0.0.1/tcp/4801"))
 	}
 	for i, addr := range c.Listen {
 		if !strings.HasPrefix(addr, "/") {
-			errs = append(errs, fmt.Errorf("listen[%d]: want a multiaddr, such as /ip4/127.0.0.1/tcp/4801, have %q", i, addr))
+			errs = append(errs,
+				fmt.Errorf("listen[%d]: want a multiaddr, such as /ip4/127.0.0.1/tcp/4801, have %q", i, addr))
 		}
 	}
 	for i, addr := range c.Bootstrap {
 		if !strings.HasPrefix(addr, "/") || !strings.Contains(addr, "/p2p/") {
-			errs = append(errs, fmt.Errorf("bootstrap[%d]: want a multiaddr that ends in /p2p/ID, have %q", i, addr))
+			errs = append(errs,
+				fmt.Errorf("bootstrap[%d]: want a multiaddr that ends in /p2p/ID, have %q", i, addr))
 		}
 	}
 	return errors.Join(errs...)
@@ -136,12 +148,14 @@ func (a API) validate() error {
 		errs = append(errs, errors.New("api: no socket and no address; give api.socket or api.listen"))
 	case a.Socket == "off":
 	case len(a.Socket) > maxSocket:
-		errs = append(errs, fmt.Errorf("api.socket: the path is longer than %d bytes; choose a shorter one, have %q", maxSocket, a.Socket))
+		errs = append(errs, fmt.Errorf("api.socket: the path is longer than %d bytes; "+
+			"choose a shorter one, have %q", maxSocket, a.Socket))
 	default:
 		errs = append(errs, absolute("api.socket", a.Socket))
 	}
 	if a.Listen != "" && !isLoopback(a.Listen) {
-		errs = append(errs, fmt.Errorf("api.listen: want a loopback address such as 127.0.0.1:4800, have %q; "+
+		errs = append(errs, fmt.Errorf("api.listen: want a loopback address such as 127.0.0.1:4800, "+
+			"have %q; "+
 			"to reach the agent from elsewhere use ssh -L", a.Listen))
 	}
 	return errors.Join(errs...)
@@ -178,8 +192,10 @@ func oneOf(name, have string, want ...string) error {
 	return fmt.Errorf("%s: want one of %s, have %q", name, strings.Join(want, ", "), have)
 }
 
+// absolute takes / everywhere: the default of owner.root, also where a path begins
+// with a letter of a drive.
 func absolute(name, path string) error {
-	if filepath.IsAbs(path) {
+	if path == "/" || filepath.IsAbs(path) {
 		return nil
 	}
 	return fmt.Errorf("%s: want an absolute path, have %q", name, path)

@@ -26,7 +26,7 @@ type entry struct {
 // parseFile reads a file's text as settings. root is nil if it has none.
 func parseFile(file string, text []byte) (root *yaml.Node, entries []entry, err error) {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
+	if err = yaml.Unmarshal(text, &doc); err != nil {
 		return nil, nil, fmt.Errorf("%s: not YAML: %w", file, err)
 	}
 	if len(doc.Content) == 0 || doc.Content[0].Tag == "!!null" {
@@ -53,7 +53,7 @@ func entriesOf(file, name string, within []*yaml.Node, node *yaml.Node) ([]entry
 		}
 		seen[key.Value] = true
 		if value.Kind == yaml.MappingNode {
-			inner, err := entriesOf(file, dotted, append(within[:len(within):len(within)], key, value), value)
+			inner, err := entriesOf(file, dotted, append(slices.Clip(within), key, value), value)
 			entries, errs = append(entries, inner...), append(errs, err)
 			continue
 		}

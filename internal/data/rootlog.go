@@ -2,6 +2,7 @@ package data
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -40,10 +42,9 @@ func (r *root) pinned(now time.Time) bool {
 }
 
 const (
-	rootLogName     = "roots.log"
-	maxRootLine     = 4 << 10
-	rootLogSlack    = 256 // lines beyond twice the roots before the log is rewritten
-	rootLogFileMode = 0o600
+	rootLogName  = "roots.log"
+	maxRootLine  = 4 << 10
+	rootLogSlack = 256 // lines beyond twice the roots before the log is rewritten
 )
 
 // rootLog keeps the roots on disk: a line for each change, rewritten when it has
@@ -123,35 +124,19 @@ func (l *rootLog) grown(roots int) bool { return l.lines > 2*roots+rootLogSlack 
 
 // rewrite replaces the log by one line for each root, atomically.
 func (l *rootLog) rewrite(roots map[grid.CID]*root) error {
-	tmp, err := os.OpenFile(l.path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, rootLogFileMode)
-	if err != nil {
-		return writeError(err)
-	}
-	out := bufio.NewWriter(tmp)
-	enc := json.NewEncoder(out)
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
 	for _, id := range slices.Sorted(maps.Keys(roots)) {
-		if err = enc.Encode(roots[id]); err != nil {
-			break
+		if err := enc.Encode(roots[id]); err != nil {
+			return writeError(err)
 		}
 	}
-	if err == nil {
-		err = out.Flush()
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), l.path)
-	}
+	file, err := durable.Rewrite(l.file, l.path, text.Bytes())
+	l.file = file // with what was there before, if there is an error
 	if err != nil {
-		_ = tmp.Close()
-		_ = os.Remove(l.path + ".new")
 		return writeError(err)
 	}
-	if l.file != nil {
-		_ = l.file.Close()
-	}
-	l.file, l.lines = tmp, len(roots)
+	l.lines = len(roots)
 	return nil
 }
 

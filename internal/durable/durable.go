@@ -1,8 +1,8 @@
 // Package durable puts whole files in place in one step: a reader, and a machine
 // that loses power, finds either what was there before or all of what is new.
 //
-// It is for small files that are written anew each time. What grows is the
-// business of the room that it belongs to.
+// It is for files that are written anew as a whole. How one grows in between is
+// the business of the room that it belongs to.
 package durable
 
 import (
@@ -20,6 +20,22 @@ func Replace(file string, content []byte) error {
 // is, and an error that is fs.ErrExist.
 func Create(file string, content []byte) error {
 	return put(file, content, os.Link)
+}
+
+// Rewrite replaces a file that is open for appending, or nil, and opens it again:
+// Windows renames nothing onto an open file. Where the new content could not be
+// put in place, the file that it gives beside the error has what was there before.
+func Rewrite(open *os.File, file string, content []byte) (*os.File, error) {
+	var errs []error
+	if open != nil {
+		errs = append(errs, open.Close())
+	}
+	errs = append(errs, Replace(file, content))
+	again, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		again = nil
+	}
+	return again, errors.Join(append(errs, err)...)
 }
 
 // put writes the content beside the file and lets place give it its name.

@@ -50,3 +50,46 @@ func TestFilesAreWhole(t *testing.T) {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
 }
+
+func TestRewriteGoesOnAppending(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "log")
+	var open *os.File
+	for _, content := range []string{"first", "second"} {
+		var err error
+		if open, err = Rewrite(open, file, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := open.WriteString("+"); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := os.ReadFile(file); string(got) != content+"+" {
+			t.Errorf("the file has %q, want %q", got, content+"+")
+		}
+	}
+	if err := open.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if open, err := Rewrite(nil, filepath.Join(dir, "none", "log"), nil); err == nil || open != nil {
+		t.Errorf("in a folder that is not there: %v, %v", open, err)
+	}
+}
+
+// What cannot be replaced goes on with what was there before.
+func TestRewriteThatFails(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "log")
+	open, err := Rewrite(nil, file, []byte("before"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = open.Close() // closing it twice fails, as a full disk may
+	open, err = Rewrite(open, file, []byte("after"))
+	if err == nil || open == nil {
+		t.Fatalf("Rewrite = %v, %v; want the file and an error", open, err)
+	}
+	if err := open.Close(); err != nil {
+		t.Error(err)
+	}
+}

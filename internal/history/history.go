@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 )
 
@@ -130,7 +131,7 @@ func (r *Recorder) putAside(lines []string) {
 	}
 }
 
-// rewrite writes what is worth keeping to a new file and goes on with that one.
+// rewrite replaces the file by what is worth keeping and goes on with that.
 func (r *Recorder) rewrite(now Reading) error {
 	after := int64(-maxMS)
 	if year := now.Wall.Year(); year >= firstYear && year <= lastYear {
@@ -141,22 +142,12 @@ func (r *Recorder) rewrite(now Reading) error {
 	for _, e := range r.entries {
 		text = append(text, e.line()...)
 	}
-	file, err := os.CreateTemp(r.dir, FileName+".*")
-	if err != nil {
-		return err
+	file, err := durable.Rewrite(r.file, r.path(), text)
+	r.file = file // with what was there before, if there is an error
+	if err == nil {
+		r.size = int64(len(text))
 	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync()); err == nil {
-		err = os.Rename(file.Name(), r.path())
-	}
-	if err != nil {
-		return errors.Join(err, file.Close(), os.Remove(file.Name()))
-	}
-	if r.file != nil {
-		_ = r.file.Close() // nobody reads it any more
-	}
-	r.file, r.size = file, int64(len(text))
-	return nil
+	return err
 }
 
 func entryOf(k kind, now Reading) entry {

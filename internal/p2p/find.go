@@ -82,7 +82,7 @@ func newFinder(m *Mesh) *finder {
 // start joins the routing table. Nothing is stored there: it holds members'
 // addresses, which its nodes know from their connections.
 func (f *finder) start(ctx context.Context) error {
-	table, err := dht.New(ctx, f.m.host,
+	table, err := dht.New(f.m.host,
 		dht.ProtocolPrefix(lp.ID("/mrs/1/"+string(f.m.cfg.Domain))), dht.Mode(dht.ModeServer),
 		dht.DisableProviders(), dht.DisableValues(), dht.BucketSize(lookupBuckets),
 		dht.RoutingTableFilter(func(_ any, p peer.ID) bool { return f.m.Allowed(p) }),

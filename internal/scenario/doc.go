@@ -11,6 +11,14 @@
 //	net     latency=2ms jitter=1ms loss=.1 duplicate=.1 reorder=.1
 //	clock   site=s3 skew=5m
 //	submit  job=j1 at=1s by=s0 count=10 gflops=4 mem=256MiB run=20s data=8MiB ttl=1s
+//	submit  job=j0 at=1s by=s0 run=20s takes=5m             # estimated at 20 s, and wrong
+//	submit  job=j2 at=2s by=s0 run=20s start=1m             # starts then, at no other time
+//	submit  job=j3 at=2s by=s0 run=20s notbefore=30s deadline=2m
+//	submit  job=r at=3s by=s0 cpus=2 start=1m reserve=30s   # holds capacity, runs nothing
+//	submit  job=j4 at=4s by=s0 run=5s reservation=r
+//	submit  job=j5 at=4s by=s0 run=5s after=j1,j2
+//	submit  job=j6 at=5s by=s0 count=9 split=if-needed      # its tasks are parts that run together
+//	submit  job=j7 at=5s by=s0 map=seconds placing=flood    # several sites queue it
 //	crash   site=s3 at=95s for=10s              # kill -9, restarted after 10 s
 //	crash   site=s3 at=95s for=10s amid=step    # killed before it has done all it decided
 //	isolate site=s2 at=30s for=60s              # cut off from all others, runs on
@@ -22,7 +30,8 @@
 //	expect  lost=0 doubled=0 done=10 cache_hits>0
 //	expect  job=j1 within=2m moves>=1
 //
-// A range a..b spreads a value evenly over the sites of its line. An event
-// without for lasts to the end. A submission's net=2Mbps is of the link that each
-// task's data may take. What can be expected is listed at Measures.
+// All times count from the scenario's beginning. A range a..b spreads a value evenly
+// over the sites of its line. An event without for lasts to the end. A submission's
+// net=2Mbps is of the link that each task's data may take. What can be expected is
+// listed at Measures.
 package scenario

@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,8 @@ type Expectation struct {
 //	within     time from submission to end, of the slowest job; = means at most
 //	answers    answers to the announcements, of all jobs
 //	site first where every task ended, where it was awarded first
+//	earliest latest  when the first and the last task began to run, since the scenario's beginning
+//	spread     the time between these two
 //	doubled    pairs of attempts of one task that ran at the same time
 //	heard      announcements that reached the site that was reached least: n/of
 //	peers      connections of the running site that has least at the end
@@ -38,13 +41,25 @@ type Expectation struct {
 // Any report can be expected by its event too, as site.EVENT or broker.EVENT.
 func Measures() []string {
 	return []string{
-		"lost", "done", "failed", "refused", "cancelled", "moves", "within", "answers", "site", "first", "doubled",
-		"heard", "peers", "frozen", "resumed", "cache_hits", "cache_misses", "messages",
+		"lost", "done", "failed", "refused", "cancelled", "moves", "within", "answers", "site", "first",
+		"earliest", "latest", "spread", "doubled", "heard", "peers", "frozen", "resumed",
+		"cache_hits", "cache_misses", "messages",
 	}
 }
 
 // ofJob lists the measures that may be limited to one submission.
-func ofJob() []string { return Measures()[:10] }
+func ofJob() []string { return Measures()[:13] }
+
+// isTime reports whether a measure is a time.
+func isTime(measure string) bool {
+	return slices.Contains([]string{"within", "earliest", "latest", "spread"}, measure)
+}
+
+// isAbout reports whether an expectation is about a job: one of its submission, if
+// it names one.
+func (e Expectation) isAbout(j JobOutcome) bool {
+	return e.Job == "" || j.Name == e.Job || strings.HasPrefix(j.Name, e.Job+"#")
+}
 
 // expect reads the expectations of one line.
 func (p *parser) expect(l *line) {
@@ -76,14 +91,8 @@ func (p *parser) readMeasure(l *line, q pair, e *Expectation) bool {
 		return false
 	case q.key == "site" || q.key == "first":
 		return p.readSite(l, q, e)
-	case q.key == "within":
-		d, err := time.ParseDuration(q.value)
-		if err != nil || d < 0 || d > longest || q.op != "=" {
-			l.fail(q.key, q.value, "= and a time such as 2m", "")
-			return false
-		}
-		e.Op, e.Value = "<=", d.Seconds()
-		return true
+	case isTime(q.key):
+		return readTime(l, q, e)
 	default:
 		return readNumber(l, q, e)
 	}
@@ -102,6 +111,24 @@ func (p *parser) readSite(l *line, q pair, e *Expectation) bool {
 		return false
 	}
 	e.Site = q.value
+	return true
+}
+
+// readTime reads a time; within is written with =, and means at most.
+func readTime(l *line, q pair, e *Expectation) bool {
+	d, err := time.ParseDuration(q.value)
+	bad := err != nil || d < 0 || d > longest
+	switch {
+	case q.key == "within" && (bad || q.op != "="):
+		l.fail(q.key, q.value, "= and a time such as 2m", "")
+		return false
+	case bad:
+		l.fail(q.key, q.value, "a time such as 2m", "")
+		return false
+	case q.key == "within":
+		e.Op = "<="
+	}
+	e.Value = d.Seconds()
 	return true
 }
 
@@ -143,7 +170,9 @@ func (e Expectation) String() string {
 	case e.Site != "":
 		text += e.Site
 	case e.Measure == "within":
-		text = "within=" + time.Duration(e.Value*float64(time.Second)).String()
+		text = "within=" + seconds(e.Value)
+	case isTime(e.Measure):
+		text += seconds(e.Value)
 	default:
 		text += strconv.FormatFloat(e.Value, 'f', -1, 64)
 	}
@@ -154,6 +183,11 @@ func (e Expectation) String() string {
 		text = "job=" + e.Job + " " + text
 	}
 	return text
+}
+
+// seconds is a number of seconds as a time.
+func seconds(s float64) string {
+	return time.Duration(math.Round(s * float64(time.Second))).String()
 }
 
 func (e Expectation) check(o Outcome) error {
@@ -169,7 +203,9 @@ func (e Expectation) check(o Outcome) error {
 	case e.Measure == "within" && have >= longestTime.Seconds():
 		return errors.New("it has not ended")
 	case e.Measure == "within" && have > e.Value:
-		return fmt.Errorf("it took %s", time.Duration(have*float64(time.Second)))
+		return fmt.Errorf("it took %s", seconds(have))
+	case isTime(e.Measure) && !compare(have, e.Op, e.Value):
+		return fmt.Errorf("have %s", seconds(have))
 	case !compare(have, e.Op, e.Value):
 		return fmt.Errorf("have %s", strconv.FormatFloat(have, 'f', -1, 64))
 	}
@@ -179,7 +215,7 @@ func (e Expectation) check(o Outcome) error {
 func (e Expectation) checkSite(o Outcome) error {
 	found := false
 	for _, j := range o.Jobs {
-		if e.Job != "" && j.Name != e.Job && !strings.HasPrefix(j.Name, e.Job+"#") {
+		if !e.isAbout(j) {
 			continue
 		}
 		for i, t := range j.Tasks {

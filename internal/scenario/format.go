@@ -91,6 +91,31 @@ func (e Event) text() string {
 	}
 }
 
+// placingText says how long, when, after and in what, and beside whom the submission runs.
+func (s Submission) placingText() string {
+	text := timeText("takes", s.Takes) + timeText("start", s.Start) +
+		timeText("notbefore", s.NotBefore) + timeText("deadline", s.Deadline)
+	if s.Reserve {
+		text += timeText("reserve", s.Run)
+	}
+	if s.Reservation != "" {
+		text += " reservation=" + s.Reservation
+	}
+	if len(s.After) > 0 {
+		text += " after=" + strings.Join(s.After, ",")
+	}
+	if s.Split != grid.SplitNone {
+		text += " split=" + s.Split.String()
+	}
+	if s.Flood {
+		text += " placing=flood"
+	}
+	if s.Map != grid.MapThesis {
+		text += " map=" + s.Map.String()
+	}
+	return text
+}
+
 func (s Submission) text(at time.Duration) string {
 	text := fmt.Sprintf("submit job=%s at=%s by=%s jobs=%d count=%d gflops=%s cpus=%d mem=%dB disk=%dB run=%s ttl=%s",
 		s.Name, at, s.By, s.Jobs, s.Count, decimal(s.Need.MFLOPS), s.Need.MilliCPUs/1000, s.Need.MemoryBytes,
@@ -107,5 +132,5 @@ func (s Submission) text(at time.Duration) string {
 	if s.NoWait {
 		text += " wait=no"
 	}
-	return text + "\n"
+	return text + s.placingText() + "\n"
 }

@@ -38,6 +38,17 @@ type TaskOutcome struct {
 	Site  string // of its last attempt; empty: it had none
 	First string // of its first attempt
 	Moves int    // attempts that were given up for another one, declined awards left out
+
+	// Began is when the submitter heard that the last attempt which ran had begun to,
+	// since the scenario's beginning; 0: none ran.
+	Began time.Duration
+}
+
+// NoteStart notes that an attempt was heard to run; a zero time says that it was not.
+func (t *TaskOutcome) NoteStart(at, begin time.Time) {
+	if !at.IsZero() {
+		t.Began = max(t.Began, at.Sub(begin))
+	}
 }
 
 // measure finds what an expectation is about. The flag says whether there is
@@ -64,6 +75,8 @@ func (o Outcome) measure(e Expectation) (float64, bool) {
 		return float64(o.Sites["cache_miss"]), true
 	case "messages":
 		return float64(o.Messages), true
+	case "earliest", "latest", "spread":
+		return o.measureStarts(e)
 	default:
 		return o.measureJobs(e)
 	}
@@ -76,10 +89,33 @@ func least(counts map[string]int) int {
 	return slices.Min(slices.Collect(maps.Values(counts)))
 }
 
+// measureStarts is about when tasks began, in seconds. Nothing is measured if none
+// did.
+func (o Outcome) measureStarts(e Expectation) (float64, bool) {
+	var starts []time.Duration
+	for _, j := range o.Jobs {
+		for _, t := range j.Tasks {
+			if e.isAbout(j) && t.Began > 0 {
+				starts = append(starts, t.Began)
+			}
+		}
+	}
+	switch {
+	case len(starts) == 0:
+		return 0, false
+	case e.Measure == "earliest":
+		return slices.Min(starts).Seconds(), true
+	case e.Measure == "latest":
+		return slices.Max(starts).Seconds(), true
+	default:
+		return (slices.Max(starts) - slices.Min(starts)).Seconds(), true
+	}
+}
+
 func (o Outcome) measureJobs(e Expectation) (float64, bool) {
 	sum, slowest, known := 0, time.Duration(0), true
 	for _, j := range o.Jobs {
-		if e.Job != "" && j.Name != e.Job && !strings.HasPrefix(j.Name, e.Job+"#") {
+		if !e.isAbout(j) {
 			continue
 		}
 		if j.Took < 0 {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -104,6 +103,9 @@ func (p *parser) whole() {
 	for _, e := range p.s.Events {
 		if e.Kind == Cancel && !p.submitted(e.Job) {
 			p.errs = append(p.errs, &Error{Word: "cancel", Key: "job", Have: e.Job, Want: "the name of a submission"})
+		}
+		if e.Kind == Submit {
+			p.errs = append(p.errs, p.checkNeeds(e)...)
 		}
 	}
 }
@@ -218,61 +220,6 @@ func (p *parser) add(l *line, e Event) {
 
 func (p *parser) cancel(l *line) {
 	p.add(l, Event{Kind: Cancel, At: l.duration("at", 0, false), Job: l.required("job", "the name of a submission")})
-}
-
-func (p *parser) submit(l *line) {
-	e := Event{Kind: Submit, At: l.duration("at", 0, false)}
-	s := Submission{
-		Name: l.required("job", "a name"), Jobs: int(l.whole("jobs", 1, maxJobs)),
-		Count: uint32(l.whole("count", 1, grid.MaxTasks)),
-		Need: grid.Resources{
-			MilliCPUs: l.amount("cpus", 1, nil) * 1000, MemoryBytes: l.amount("mem", 256<<20, byteUnits()),
-			DiskBytes: l.amount("disk", 1<<20, byteUnits()), MFLOPS: thousandths(l.spread("gflops", 1, nil).from),
-			NetBps: l.amount("net", 0, rateUnits()),
-		},
-		Run: l.lasting("run", 10*time.Second), Data: l.amount("data", 0, byteUnits()), TTL: l.lasting("ttl", time.Second),
-	}
-	if at, ok := p.site(l, "by"); ok {
-		s.By = p.s.Sites[at].Name
-	}
-	s.Unattended = p.unattended(l)
-	if wait, has := l.text("wait"); has && wait != "no" {
-		l.fail("wait", wait, "no", "leave it out for a job that waits")
-	} else {
-		s.NoWait = has
-	}
-	p.checkJob(l, s)
-	e.Submit = s
-	p.add(l, e)
-}
-
-func (p *parser) unattended(l *line) grid.Unattended {
-	switch value, has := l.text("unattended"); {
-	case !has || value == "freeze":
-		return grid.UnattendedFreeze
-	case value == "finish":
-		return grid.UnattendedFinish
-	default:
-		l.fail("unattended", value, "freeze or finish", "")
-		return grid.UnattendedFreeze
-	}
-}
-
-// checkJob wants a name of letters and digits that no other submission has, and
-// a job that is valid.
-func (p *parser) checkJob(l *line, s Submission) {
-	for _, r := range s.Name {
-		if (r < 'a' || r > 'z') && (r < '0' || r > '9') {
-			l.fail("job", s.Name, "letters a-z and digits", "")
-			return
-		}
-	}
-	if p.submitted(s.Name) {
-		l.fail("job", s.Name, "a name of its own", "another submission has this name")
-	}
-	if err := s.Job().Validate(); err != nil && s.Name != "" {
-		l.fail("", "", "a job that some site could run", err.Error())
-	}
 }
 
 func (p *parser) run(l *line) {

@@ -63,13 +63,17 @@ expect job=j1 within=2m site!=s0
 	}
 }
 
+// submitKeys are the keys of a submission in the order in which they are read.
+const submitKeys = "at job jobs count cpus mem disk gflops net run data ttl by unattended wait " +
+	"takes start notbefore deadline reserve reservation after split placing map"
+
 // Every error names the line, the key, what was expected and what to do.
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                               "sites: want a line that says which sites there are; add sites n=5 cores=4 gflops=16",
 		"sites n=2":                                      "run: want a line that says how long; add run for=10m seed=1",
 		small + "sumbit job=a":                           "line 3: sumbit: want one of sites net clock submit crash isolate silent pause busy cancel run expect at its beginning; did you mean submit?",
-		small + "submit job=a by=s0 cout=3":              "line 3: submit cout: want one of at job jobs count cpus mem disk gflops net run data ttl by unattended wait; did you mean count?",
+		small + "submit job=a by=s0 cout=3":              "line 3: submit cout: want one of " + submitKeys + "; did you mean count?",
 		small + "submit by=s0":                           "line 3: submit job: want a name; add job=...",
 		small + "submit job=a by=s7":                     "line 3: submit by=s7: want the name of a site, s0 to s1; sites are named in the order of their lines",
 		small + "submit job=A by=s0":                     "line 3: submit job=A: want letters a-z and digits",
@@ -125,7 +129,8 @@ func outcomeOf() Outcome {
 	return Outcome{
 		Jobs: []JobOutcome{
 			{Name: "a", Took: time.Minute, Count: 2, Answers: 3, Tasks: []TaskOutcome{
-				{Phase: grid.PhaseDone, Site: "s1", First: "s0", Moves: 2}, {Phase: grid.PhaseFailed, Site: "s1", First: "s1"},
+				{Phase: grid.PhaseDone, Site: "s1", First: "s0", Moves: 2, Began: 9 * time.Second},
+				{Phase: grid.PhaseFailed, Site: "s1", First: "s1", Began: 8900 * time.Millisecond},
 			}},
 			{Name: "b#1", Took: -1, Count: 1, Tasks: []TaskOutcome{{Phase: grid.PhaseRunning, Site: "s0", First: "s0"}}},
 			{Name: "b#2", Took: 0, Count: 3},
@@ -146,11 +151,16 @@ func TestExpectations(t *testing.T) {
 		"job=a site=s1":    "",
 		"job=a first=s1":   `line 5: expected job=a first=s1: task 0 of a was at "s0"`,
 		"site!=s0":         `task 0 of b#1 was at "s0"`,
-		"doubled=1 peers=1 frozen>3 cache_hits<3":     "",
-		"broker.fenced=1 site.nothing=0 messages!=78": "",
-		"heard=8/9 heard>=8":                          "",
-		"heard=9/9":                                   "line 5: expected heard=9/9: have 8",
-		"heard=8/8":                                   "line 5: expected heard=8/8: 9 were announced",
+		"doubled=1 peers=1 frozen>3 cache_hits<3":         "",
+		"broker.fenced=1 site.nothing=0 messages!=78":     "",
+		"job=a earliest>=8900ms latest<=9s spread<=100ms": "",
+
+		"job=a spread<=50ms": "line 5: expected job=a spread<=50ms: have 100ms",
+		"job=b latest<=1h":   "line 5: expected job=b latest<=1h0m0s: it was not measured",
+
+		"heard=8/9 heard>=8": "",
+		"heard=9/9":          "line 5: expected heard=9/9: have 8",
+		"heard=8/8":          "line 5: expected heard=8/8: 9 were announced",
 	} {
 		s, err := Parse(jobs + text)
 		if err != nil {

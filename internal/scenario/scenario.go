@@ -2,9 +2,7 @@ package scenario
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -82,53 +80,6 @@ type Event struct {
 	Amid   bool          // crash: in the midst of the next step, with a part of its effects carried out
 	Job    string        // cancel: the name of the submission
 	Submit Submission    // submit: what
-}
-
-// Submission is one or more jobs of the same shape.
-type Submission struct {
-	Name       string
-	By         string          // name of the site whose agent gets it
-	Jobs       int             // how many jobs, at least 1
-	Count      uint32          // tasks of each job
-	Need       grid.Resources  // of one task
-	Run        time.Duration   // of one task on a site that gives it just what it needs
-	Data       int64           // bytes that each task needs besides its module; 0 = none
-	TTL        time.Duration   // how long answers are awaited
-	Unattended grid.Unattended // what an attempt does when the submitter is gone
-	NoWait     bool            // refuse rather than wait
-}
-
-// moduleBytes is the size of every submission's module.
-const moduleBytes = 1 << 20
-
-// Job is the submission as a job. The content identifiers are made up of its
-// name; a driver with real data puts real ones in their place.
-func (s Submission) Job() grid.Job {
-	j := grid.Job{
-		Spec: grid.Spec{
-			Name: s.Name, Kind: grid.KindWasm, Need: s.Need, Runtime: s.Run, Weights: grid.DefaultWeights(),
-			Module:     grid.Input{Path: "/module.wasm", CID: "bmodule", Bytes: moduleBytes},
-			Unattended: s.Unattended,
-		},
-		Count: s.Count, TTL: s.TTL,
-	}
-	if s.Data > 0 {
-		j.Spec.Inputs = []grid.Input{{Path: "/in/data", CID: grid.CID("bdata" + strings.ToLower(s.Name)), Bytes: s.Data}}
-	}
-	return j
-}
-
-// Names lists the names of a submission's jobs: its own if there is one job,
-// else with a number behind it, from 1.
-func (s Submission) Names() []string {
-	if s.Jobs <= 1 {
-		return []string{s.Name}
-	}
-	names := make([]string, s.Jobs)
-	for i := range names {
-		names[i] = fmt.Sprintf("%s#%d", s.Name, i+1)
-	}
-	return names
 }
 
 // Action is what a driver does at one moment.

@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,9 @@ type simulation struct {
 	s     Scenario
 	w     *sim.World
 	jobs  []simulated
+	ids   map[string]grid.JobID
 	names map[string][]int // places in jobs, by the submission's name
+	story *story           // nil: nobody wants to read it
 	errs  []error
 }
 
@@ -29,15 +32,34 @@ type simulated struct {
 	count int
 }
 
+func newSimulation(s Scenario) *simulation {
+	return &simulation{s: s, names: make(map[string][]int), ids: make(map[string]grid.JobID)}
+}
+
 // play gives the outcome of a scenario in the simulation.
 func play(s Scenario, tune func(*sim.Config)) (Outcome, error) {
-	p := &simulation{s: s, names: make(map[string][]int)}
+	return newSimulation(s).play(tune)
+}
+
+// tell plays a scenario and tells what happened.
+func tell(s Scenario) (Outcome, *story, error) {
+	p := newSimulation(s)
+	p.story = newStory(s)
+	o, err := p.play(func(c *sim.Config) { c.Watch = p.story.watch })
+	return o, p.story, err
+}
+
+func (p *simulation) play(tune func(*sim.Config)) (Outcome, error) {
+	s := p.s
 	cfg := sim.Config{Seed: s.Run.Seed, CheckFacts: s.tasks() <= 60, CheckEvery: 1 + s.tasks()/20, Network: sim.Network{
 		Latency: s.Net.Latency, Jitter: s.Net.Jitter, Loss: s.Net.Loss, Duplicate: s.Net.Duplicate,
 		Reorder: s.Net.Reorder, Detect: 5 * time.Millisecond,
 	}}
 	for _, site := range s.Sites {
 		cfg.Sites = append(cfg.Sites, sim.SiteSpec{ID: grid.SiteID(site.Name), Capability: site.Capability, Skew: site.Skew})
+	}
+	if slices.ContainsFunc(s.Submissions(), func(s Submission) bool { return s.Takes > 0 }) {
+		cfg.Run = runs
 	}
 	if tune != nil {
 		tune(&cfg)
@@ -50,6 +72,14 @@ func play(s Scenario, tune func(*sim.Config)) (Outcome, error) {
 		return Outcome{}, err
 	}
 	return p.outcome(), errors.Join(p.errs...)
+}
+
+// runs lets a task run for as long as its argument says, if it has one.
+func runs(task grid.Task, estimate time.Duration, _ sim.SiteSpec) (time.Duration, grid.Exit) {
+	if len(task.Args) > 0 {
+		estimate, _ = time.ParseDuration(task.Args[0]) // submit wrote it
+	}
+	return estimate, grid.Exit{Cause: grid.CauseExited}
 }
 
 func (s Scenario) tasks() int {
@@ -97,21 +127,45 @@ func (p *simulation) do(a Action) {
 }
 
 func (p *simulation) submit(s Submission) {
+	if !s.Ready(p.ids) {
+		return
+	}
+	job := s.Job(sim.Epoch().Add(p.skew(s.By)), p.ids)
+	if s.Takes > 0 {
+		job.Spec.Args = []string{s.Takes.String()}
+	}
 	for _, name := range s.Names() {
 		do := p.w.Submit
 		if s.NoWait {
 			do = p.w.SubmitNow
 		}
-		id, err := do(grid.SiteID(s.By), s.Job())
+		id, err := do(grid.SiteID(s.By), job)
+		if len(s.Needs()) > 0 && errors.Is(err, grid.ErrInvalid) {
+			continue // what it comes after or runs in was refused or is over: its user is told
+		}
 		if err != nil && !errors.Is(err, sim.ErrDown) {
 			p.errs = append(p.errs, fmt.Errorf("submit %s: %w", name, err))
 			continue
 		}
 		if err == nil { // a user whose agent died has no job
+			p.ids[name] = id
 			p.names[s.Name] = append(p.names[s.Name], len(p.jobs))
 			p.jobs = append(p.jobs, simulated{name: name, by: grid.SiteID(s.By), id: id, count: int(s.Count)})
+			if p.story != nil {
+				p.story.names[id] = name
+			}
 		}
 	}
+}
+
+// skew is a site's clock minus the true time.
+func (p *simulation) skew(site string) time.Duration {
+	for _, s := range p.s.Sites {
+		if s.Name == site {
+			return s.Skew
+		}
+	}
+	return 0
 }
 
 func (p *simulation) outcome() Outcome {
@@ -177,16 +231,19 @@ func (p *simulation) jobOutcome(j simulated) JobOutcome {
 		o.Took = s.Ended.Sub(s.Submitted)
 	}
 	o.Answers = len(s.Answers)
+	begin := sim.Epoch().Add(p.skew(string(j.by)))
 	for _, t := range s.Tasks {
-		o.Tasks = append(o.Tasks, taskOutcome(t))
+		o.Tasks = append(o.Tasks, taskOutcome(t, begin))
 	}
 	return o
 }
 
-func taskOutcome(t broker.TaskState) TaskOutcome {
+func taskOutcome(t broker.TaskState, begin time.Time) TaskOutcome {
 	o := TaskOutcome{Phase: t.Phase, Site: string(t.Site), First: string(t.Site)}
+	o.NoteStart(t.StartedAt, begin)
 	tokens := make(map[grid.Token]bool)
 	for i, try := range t.Tries {
+		o.NoteStart(try.StartedAt, begin)
 		if i == 0 {
 			o.First = string(try.Site)
 		}

@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -246,8 +247,12 @@ func walkBucket(b *bolt.Bucket) error {
 	})
 }
 
-// syncDir makes the names in a directory durable.
+// syncDir makes the names in a directory durable. Windows keeps names durable by
+// itself and refuses to sync a directory.
 func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	d, err := os.Open(dir) //nolint:gosec // the owner chose dir
 	if err != nil {
 		return fmt.Errorf("sync %s: %w", dir, err)

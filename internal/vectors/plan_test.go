@@ -3,6 +3,7 @@ package vectors
 import (
 	"math"
 
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/plan"
 )
 
@@ -47,8 +48,8 @@ func (in requestIn) request() (plan.Request, error) {
 }
 
 func order(in orderIn) (outputs, error) {
-	policy, err := word(map[string]plan.Policy{
-		"FCFS": plan.FCFS, "SJF": plan.SJF, "LJF": plan.LJF, "EDF": plan.EDF, "LST": plan.LST,
+	policy, err := word(map[string]grid.Policy{
+		"FCFS": grid.PolicyFCFS, "SJF": grid.PolicySJF, "LJF": grid.PolicyLJF, "EDF": grid.PolicyEDF, "LST": grid.PolicyLST,
 	}, in.Policy)
 	if err != nil {
 		return nil, err

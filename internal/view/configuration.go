@@ -5,9 +5,9 @@ package view
 type Configuration struct {
 	File     string    `json:"file"`               // that it reads; there may be none
 	Since    Time      `json:"since"`              // since when these settings are in force
-	Problem  string    `json:"problem,omitempty"`  // why the file that was read since then is not in force
+	Problem  string    `json:"problem,omitempty"`  // why the file, read again, is not in force
 	Changed  []string  `json:"changed,omitempty"`  // settings that the last reading put in force
-	Restart  []string  `json:"restart,omitempty"`  // settings that were changed and count after a restart
+	Restart  []string  `json:"restart,omitempty"`  // settings that count after a restart
 	Settings []Setting `json:"settings,omitempty"` // all of them, where somebody asked for them
 }
 
@@ -19,10 +19,10 @@ type Setting struct {
 	Place      string `json:"place"`                // that, for people: "preset wan", "file, line 3"
 	Line       int    `json:"line,omitempty"`       // in the file, where it stands there
 	Default    string `json:"default"`              // what it would be if nobody chose it
-	Running    string `json:"running,omitempty"`    // what is in force until a restart, where that is another value
+	Running    string `json:"running,omitempty"`    // in force until a restart, if not value
 	Repeats    bool   `json:"repeats,omitempty"`    // the line in the file only repeats the default
-	Preset     string `json:"preset,omitempty"`     // what the preset says and something stronger overrules
-	Inherited  bool   `json:"inherited,omitempty"`  // by a line that is the default of preset lan, and so was hardly chosen
+	Preset     string `json:"preset,omitempty"`     // what the preset says, if overruled
+	Inherited  bool   `json:"inherited,omitempty"`  // by a mere default of preset lan
 	Live       bool   `json:"live,omitempty"`       // a running agent takes a new value at once
 	Documented bool   `json:"documented,omitempty"` // everybody may need it
 }

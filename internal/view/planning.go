@@ -1,11 +1,9 @@
 package view
 
 import (
-	"fmt"
+	"cmp"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -58,25 +56,15 @@ func KeptTogether(places []ReservedPlace) *float64 {
 
 // Planning is in what order those that wait in a site's plan move up.
 type Planning struct {
-	Policy   string `json:"policy"`   // fcfs, sjf, ljf, edf or lst
-	Backfill string `json:"backfill"` // conservative, easy or none
+	Policy   string `json:"policy"`   // one of grid.Policies
+	Backfill string `json:"backfill"` // one of grid.Backfills
 }
-
-// Policies are the words for the orders in which those that wait move up.
-func Policies() []string { return []string{"fcfs", "sjf", "ljf", "edf", "lst"} }
-
-// Backfills are the words for how gaps before the first of them are filled.
-func Backfills() []string { return []string{"conservative", "easy", "none"} }
 
 // Validate reports a word that is not known. The error wraps grid.ErrInvalid.
 func (p Planning) Validate() error {
-	if !slices.Contains(Policies(), p.Policy) {
-		return fmt.Errorf("%w: policy: want one of %s, have %q", grid.ErrInvalid, strings.Join(Policies(), ", "), p.Policy)
-	}
-	if !slices.Contains(Backfills(), p.Backfill) {
-		return fmt.Errorf("%w: backfill: want one of %s, have %q", grid.ErrInvalid, strings.Join(Backfills(), ", "), p.Backfill)
-	}
-	return nil
+	_, errPolicy := grid.ParsePolicy(p.Policy)
+	_, errBackfill := grid.ParseBackfill(p.Backfill)
+	return cmp.Or(errPolicy, errBackfill)
 }
 
 // PlanView is what a site's planner has before it.

@@ -125,8 +125,8 @@ func TestTimesOfAnswers(t *testing.T) {
 
 func TestPlanningWords(t *testing.T) {
 	t.Parallel()
-	for _, policy := range view.Policies() {
-		for _, backfill := range view.Backfills() {
+	for _, policy := range grid.Policies() {
+		for _, backfill := range grid.Backfills() {
 			if err := (view.Planning{Policy: policy, Backfill: backfill}).Validate(); err != nil {
 				t.Error(err)
 			}

@@ -141,7 +141,8 @@ func (c Capability) Validate() error {
 	)
 }
 
-// Runs reports whether the site runs that kind of work. Every site can reserve.
+// Runs reports whether the site runs that kind of work. Every site that runs
+// anything can reserve.
 func (c Capability) Runs(kind WorkKind) bool {
-	return kind == KindReservation || slices.Contains(c.Kinds, kind)
+	return kind == KindReservation && len(c.Kinds) > 0 || slices.Contains(c.Kinds, kind)
 }

@@ -62,3 +62,14 @@ func TestNearestWord(t *testing.T) {
 		}
 	}
 }
+
+func TestASiteThatRunsNothingReservesNothing(t *testing.T) {
+	t.Parallel()
+	if (grid.Capability{}).Runs(grid.KindReservation) {
+		t.Error("a site that runs no kind of work would hold capacity for a reservation")
+	}
+	wasm := grid.Capability{Kinds: []grid.WorkKind{grid.KindWasm}}
+	if !wasm.Runs(grid.KindReservation) || !wasm.Runs(grid.KindWasm) || wasm.Runs(grid.KindCommand) {
+		t.Error("a site that runs wasm runs that and holds reservations, no more")
+	}
+}

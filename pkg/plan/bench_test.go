@@ -17,7 +17,7 @@ import (
 func BenchmarkOperations(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			p := New(Config{Total: cores(64), FirmPercent: 50, SubmitterPercent: 40, Self: "self"})
+			p := New(Config{Total: cores(64), Strangers: 50, Submitter: 40, Self: "self"})
 			for i := range n {
 				c := far(i, n)
 				if err := p.Commit(at(0), c, 0); err != nil {

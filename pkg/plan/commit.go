@@ -50,7 +50,7 @@ func (p *Planner) settleNew(e *entry, now time.Time, covered bool) {
 		p.lower(l)
 		p.free(now)
 	}
-	if e.Class == ClassVarTime && e.waits() && (p.config.Backfill != BackfillConservative || p.prioritised > 0 || p.late > 0) {
+	if e.Class == ClassVarTime && e.waits() && (p.config.Backfill != grid.BackfillConservative || p.prioritised > 0 || p.late > 0) {
 		p.free(now)
 	}
 }

@@ -95,7 +95,7 @@ func (p *Planner) lend(r *room, now time.Time) {
 			p.change(e, func() { e.shift(now); e.Borrows = true })
 			p.start(e)
 			p.strained = true
-		} else if r == p.site && p.config.Backfill == BackfillNone && !e.Suspended {
+		} else if r == p.site && p.config.Backfill == grid.BackfillNone && !e.Suspended {
 			return // nobody overtakes
 		}
 	}
@@ -103,7 +103,7 @@ func (p *Planner) lend(r *room, now time.Time) {
 
 // mayBorrow reports whether it could begin or go on now in the place of another.
 func (c *Commitment) mayBorrow(now time.Time) bool {
-	return c.Overrun == OverrunSuspend && !c.AwaitsData && c.next().After(now) && !c.NotBefore.After(now)
+	return c.Overrun == grid.OverrunSuspend && !c.AwaitsData && c.next().After(now) && !c.NotBefore.After(now)
 }
 
 // withoutPlace is the timeline without the place that an entry waits for.

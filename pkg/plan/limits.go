@@ -51,7 +51,7 @@ func (o *Offer) claim() claim { return claim{o.Submitter, o.Project, o.Within, o
 // percent is the part of Total that a kind of limit leaves, 0 for no limit.
 func (p *Planner) percent(kind limitKind) int {
 	percent := [limitKinds]int{
-		p.config.PromisePercent, p.config.FirmPercent, p.config.SubmitterPercent, p.config.ProjectPercent,
+		p.config.Promised, p.config.Strangers, p.config.Submitter, p.config.Project,
 	}[kind]
 	if percent <= 0 || percent >= 100 {
 		return 0

@@ -11,7 +11,7 @@ import (
 // SetPolicy changes the order in which what waits moves up, and who may overtake
 // whom, while the site runs. What waits gets its place by them at the next Advance;
 // conservative backfilling never moves anything later.
-func (p *Planner) SetPolicy(policy Policy, backfill Backfill) {
+func (p *Planner) SetPolicy(policy grid.Policy, backfill grid.Backfill) {
 	if policy == p.config.Policy && backfill == p.config.Backfill {
 		return
 	}
@@ -34,7 +34,7 @@ func (p *Planner) moveUp(now time.Time) {
 		switch {
 		case len(r.movable) == 0:
 			continue
-		case r != p.site || p.config.Backfill == BackfillConservative:
+		case r != p.site || p.config.Backfill == grid.BackfillConservative:
 			p.reorder(r, now)
 			p.compress(r, now, freed, false)
 		default:
@@ -130,7 +130,7 @@ func (p *Planner) arrange(r *room, now time.Time) {
 		p.drop(e)
 		p.unfile(e)
 	}
-	if p.config.Backfill == BackfillNone {
+	if p.config.Backfill == grid.BackfillNone {
 		from := now
 		for _, e := range list {
 			at := p.find(e, later(from, e.floor(now)), time.Time{})

@@ -15,8 +15,8 @@ import (
 // is over. An open offer to the same submitter for
 // the same job is replaced. No submitter but the site itself has more than an
 // eighth of all open offers, and the others together leave an eighth to the site:
-// ErrQuota. Promises and firm offers to others hold no more than Config.FirmPercent,
-// and all of them no more than Config.PromisePercent: ErrFirm. What is held counts in
+// ErrQuota. Promises and firm offers to others hold no more than Config.Strangers,
+// and all of them no more than Config.Promised: ErrFirm. What is held counts in
 // the shares of submitter and project: ErrShare. In a reservation that is not there,
 // or is another's, there is no offer: ErrWithin.
 func (p *Planner) Open(now time.Time, ask Ask, quote Quote, firm bool, validity time.Duration) (Offer, error) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // The rules of OpenCCS: D. Battre, M. Hovestadt, O. Kao, A. Keller, K. Voss,
@@ -88,19 +90,6 @@ const (
 	ListNew                 // N-list: just arrived
 )
 
-// Policy orders requests of the same class and list.
-type Policy uint8
-
-// The policies. OpenCCS explains EDF by the time until the latest possible start,
-// which is LST, and DMS by the same; here EDF looks at the deadline itself.
-const (
-	FCFS Policy = iota // first come, first served
-	SJF                // shortest run time first, as asked for
-	LJF                // longest run time first, as asked for
-	EDF                // earliest deadline first
-	LST                // least slack: earliest latest start first
-)
-
 // Request is a job that the planner has to place.
 type Request struct {
 	ID               string
@@ -142,8 +131,8 @@ func (r Request) latestStart() float64 {
 // OpenCCS gives both "P before D before O before N" and "Fix-Time, deadline bound,
 // the rest, first from P-list, then from N-list": class goes first. Sections
 // "Deadline bound Jobs", "Resource Failures" and "SLA Negotiation".
-func Order(requests []Request, policy Policy) ([]string, error) {
-	key, err := policy.key()
+func Order(requests []Request, policy grid.Policy) ([]string, error) {
+	key, err := orderKey(policy)
 	if err != nil {
 		return nil, err
 	}
@@ -165,17 +154,17 @@ func Order(requests []Request, policy Policy) ([]string, error) {
 }
 
 // key is what a policy puts the least of first.
-func (p Policy) key() (func(Request) float64, error) {
+func orderKey(p grid.Policy) (func(Request) float64, error) {
 	switch p {
-	case FCFS:
+	case grid.PolicyFCFS:
 		return func(r Request) float64 { return r.SubmitSeconds }, nil
-	case SJF:
+	case grid.PolicySJF:
 		return func(r Request) float64 { return r.RuntimeSeconds }, nil
-	case LJF:
+	case grid.PolicyLJF:
 		return func(r Request) float64 { return -r.RuntimeSeconds }, nil
-	case EDF:
+	case grid.PolicyEDF:
 		return func(r Request) float64 { return r.DeadlineSeconds }, nil
-	case LST:
+	case grid.PolicyLST:
 		return Request.latestStart, nil
 	default:
 		return nil, fmt.Errorf("%w: no such policy: %d", ErrInvalidArgument, p)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // The tests named after the paper quote the rule of OpenCCS that they hold. Numbers
@@ -53,7 +55,7 @@ func TestPaperListOrder(t *testing.T) {
 		}
 	}
 	slices.Reverse(requests)
-	got, err := Order(requests, FCFS)
+	got, err := Order(requests, grid.PolicyFCFS)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v, %s", err, diff)
 	}
@@ -69,12 +71,12 @@ func TestPaperPolicies(t *testing.T) {
 		{"d", ClassDeadline, ListPlanned, 2, 30, math.Inf(1), 30, 90},
 		{"e", ClassDeadline, ListPlanned, 4, 20, 120, 20, 35},
 	}
-	for policy, want := range map[Policy][]string{
-		FCFS: {"b", "c", "d", "a", "e"},
-		SJF:  {"a", "e", "c", "d", "b"},
-		LJF:  {"b", "c", "d", "e", "a"},
-		EDF:  {"a", "c", "b", "e", "d"},
-		LST:  {"e", "b", "a", "c", "d"},
+	for policy, want := range map[grid.Policy][]string{
+		grid.PolicyFCFS: {"b", "c", "d", "a", "e"},
+		grid.PolicySJF:  {"a", "e", "c", "d", "b"},
+		grid.PolicyLJF:  {"b", "c", "d", "e", "a"},
+		grid.PolicyEDF:  {"a", "c", "b", "e", "d"},
+		grid.PolicyLST:  {"e", "b", "a", "c", "d"},
 	} {
 		got, err := Order(requests, policy)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -114,7 +116,7 @@ func TestPaperStageInDelay(t *testing.T) {
 func TestOpenCCSInvalidArguments(t *testing.T) {
 	nan := math.NaN()
 	latest := func(deadline float64, left Remaining) error { _, err := LatestStart(deadline, left); return err }
-	order := func(r Request) error { _, err := Order([]Request{r}, FCFS); return err }
+	order := func(r Request) error { _, err := Order([]Request{r}, grid.PolicyFCFS); return err }
 	defect := func(p Placement, now, horizon float64) error {
 		_, err := DefectList([]Placement{p}, nil, now, horizon)
 		return err
@@ -172,7 +174,7 @@ func TestOrderProperties(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		requests := rapid.SliceOfNDistinct(request, 0, 12, func(r Request) string { return r.ID }).Draw(t, "requests")
-		policy := Policy(rapid.IntRange(0, 4).Draw(t, "policy"))
+		policy := grid.Policy(rapid.IntRange(0, 4).Draw(t, "policy"))
 		got, err := Order(requests, policy)
 		shuffled, _ := Order(rapid.Permutation(requests).Draw(t, "shuffled"), policy)
 		if err != nil || !slices.Equal(got, shuffled) || len(got) != len(requests) {

@@ -13,15 +13,15 @@ import (
 func (p *Planner) byPolicy(a, b *entry) int {
 	order := 0
 	switch p.config.Policy {
-	case SJF:
+	case grid.PolicySJF:
 		order = cmp.Compare(a.length(), b.length())
-	case LJF:
+	case grid.PolicyLJF:
 		order = cmp.Compare(b.length(), a.length())
-	case EDF:
+	case grid.PolicyEDF:
 		order = compareTimes(a.Deadline, b.Deadline)
-	case LST:
+	case grid.PolicyLST:
 		order = compareTimes(a.slackEnd(), b.slackEnd())
-	case FCFS:
+	case grid.PolicyFCFS:
 	}
 	return cmp.Or(order, a.Made.Compare(b.Made), compareAttempts(a.Attempt, b.Attempt))
 }

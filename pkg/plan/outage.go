@@ -58,7 +58,7 @@ func (p *Planner) beginOutage(now time.Time) {
 	if o.Missing.IsZero() || !o.Since.IsZero() {
 		return
 	}
-	o.Since, o.Until = now, now.Add(p.config.FailureHorizon)
+	o.Since, o.Until = now, now.Add(p.config.Horizon)
 	if !o.Told.IsZero() && o.Told.Before(o.Until) {
 		o.Until = o.Told
 	}
@@ -172,7 +172,7 @@ func (p *Planner) fitsByForce(e *entry, l *lifted) bool {
 		switch {
 		case !v.promised():
 			must(line.Release(v.Give, v.Start, v.End))
-		case v.Class == ClassDeadline && v.Overrun == OverrunSuspend && v.Deadline.Sub(v.End) >= e.length():
+		case v.Class == ClassDeadline && v.Overrun == grid.OverrunSuspend && v.Deadline.Sub(v.End) >= e.length():
 			must(line.Release(moving(v.Give), v.Start, v.End))
 		}
 	}

@@ -92,7 +92,7 @@ func TestPaperFixTimeAndVarTime(t *testing.T) {
 // which are planned on the defect resources within the failure horizon". What starts
 // exactly when the horizon has passed stays.
 func TestPaperOutage(t *testing.T) {
-	p := New(Config{Total: cores(4), FailureHorizon: secs(50)})
+	p := New(Config{Total: cores(4), Horizon: secs(50)})
 	put(t, p, 0, task(1, ClassFixTime, 2, 10, 20))
 	put(t, p, 0, task(2, ClassDeadline, 2, 10, 20).with(func(c *Commitment) { c.NotBefore, c.Deadline = at(10), at(45) }))
 	a := ask(2, 10)
@@ -140,7 +140,7 @@ func TestOutageLosesWhatCannotBeKept(t *testing.T) {
 // either affect these buffer nodes or running best-effort jobs can be displaced by
 // SLA-bound jobs that are affected by the resource outage".
 func TestPaperBufferNodes(t *testing.T) {
-	p := New(Config{Total: cores(4), PromisePercent: 50})
+	p := New(Config{Total: cores(4), Promised: 50})
 	promise := ask(3, 10)
 	promise.Class, promise.At = ClassFixTime, at(10)
 	if _, reason := p.Quote(at(0), promise); reason != grid.ReasonQuota {
@@ -200,14 +200,14 @@ func TestPaperRunningJobWithSlackMakesRoom(t *testing.T) {
 // and fits by memory.
 func TestPaperLateStageIn(t *testing.T) {
 	p := New(Config{Total: grid.Resources{MilliCPUs: 4, MemoryBytes: 4}})
-	with := func(memory int64, allows Overrun) func(*Commitment) {
+	with := func(memory int64, allows grid.Overrun) func(*Commitment) {
 		return func(c *Commitment) { c.Give.MemoryBytes, c.Overrun = memory, allows }
 	}
-	put(t, p, 0, task(1, ClassFixTime, 4, 10, 60).with(with(2, OverrunSuspend)).with(func(c *Commitment) { c.AwaitsData = true }))
-	put(t, p, 0, task(2, ClassVarTime, 3, 60, 70).with(with(2, OverrunStop)))
-	put(t, p, 0, task(3, ClassVarTime, 3, 70, 80).with(with(3, OverrunSuspend)))
-	put(t, p, 0, task(4, ClassVarTime, 3, 80, 90).with(with(2, OverrunSuspend)))
-	put(t, p, 0, task(5, ClassVarTime, 3, 90, 95).with(with(0, OverrunSuspend)))
+	put(t, p, 0, task(1, ClassFixTime, 4, 10, 60).with(with(2, grid.OverrunSuspend)).with(func(c *Commitment) { c.AwaitsData = true }))
+	put(t, p, 0, task(2, ClassVarTime, 3, 60, 70).with(with(2, grid.OverrunStop)))
+	put(t, p, 0, task(3, ClassVarTime, 3, 70, 80).with(with(3, grid.OverrunSuspend)))
+	put(t, p, 0, task(4, ClassVarTime, 3, 80, 90).with(with(2, grid.OverrunSuspend)))
+	put(t, p, 0, task(5, ClassVarTime, 3, 90, 95).with(with(0, grid.OverrunSuspend)))
 	if changes := p.Advance(at(10)); !cmp.Equal(numbers(changes.Started), []int{4}) {
 		t.Errorf("started %v, want the one that can be suspended and fits", numbers(changes.Started))
 	}

@@ -111,8 +111,8 @@ func New(config Config) *Planner {
 	if config.MaxOffers < 1 {
 		config.MaxOffers = DefaultMaxOffers
 	}
-	if config.FailureHorizon <= 0 {
-		config.FailureHorizon = DefaultFailureHorizon
+	if config.Horizon <= 0 {
+		config.Horizon = DefaultHorizon
 	}
 	config.Overestimate = min(max(config.Overestimate, 0), MaxOverestimate)
 	return &Planner{

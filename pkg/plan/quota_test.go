@@ -18,7 +18,7 @@ func shared(submitter grid.SiteID, job int, milliCPUs int64) Ask {
 }
 
 func TestFirmOffersToOthersHoldATenth(t *testing.T) {
-	p := New(Config{Total: cores(10_000), Self: "self", FirmPercent: 10})
+	p := New(Config{Total: cores(10_000), Self: "self", Strangers: 10})
 	open := func(submitter grid.SiteID, job int, milliCPUs int64, firm bool) error {
 		a := shared(submitter, job, milliCPUs)
 		_, err := p.Open(at(0), a, quote(t, p, 0, a), firm, secs(5))
@@ -58,9 +58,9 @@ func TestSharesOfOffers(t *testing.T) {
 		most := rapid.IntRange(8, 40).Draw(t, "open offers")
 		p := New(Config{
 			Total: grid.Resources{MilliCPUs: 1000}, MaxOffers: most, Self: "self",
-			FirmPercent: rapid.IntRange(1, 99).Draw(t, "percent"),
+			Strangers: rapid.IntRange(1, 99).Draw(t, "percent"),
 		})
-		limit, own := part(p.Total(), p.config.FirmPercent), 0
+		limit, own := part(p.Total(), p.config.Strangers), 0
 		for job := range rapid.IntRange(0, 3*most).Draw(t, "asked") {
 			submitter := rapid.SampledFrom([]grid.SiteID{"self", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}).Draw(t, "submitter")
 			a := shared(submitter, job, rapid.Int64Range(0, 60).Draw(t, "milli cpus"))

@@ -109,7 +109,7 @@ func (p *Planner) answer(now time.Time, ask Ask, from time.Time) (Quote, grid.Re
 	if ask.Within != (grid.AttemptID{}) && !p.mayUse(ask.Within, ask.Submitter) {
 		return Quote{}, grid.ReasonUnknownOffer
 	}
-	if p.config.Backfill == BackfillNone && ask.Class == ClassVarTime && p.roomOf(ask.Within) == p.site {
+	if p.config.Backfill == grid.BackfillNone && ask.Class == ClassVarTime && p.roomOf(ask.Within) == p.site {
 		from = later(from, p.lastStart())
 	}
 	q := query{lines: p.linesFor(&ask), ask: ask, from: from, spare: p.config.Overestimate}
@@ -131,7 +131,7 @@ func (p *Planner) guaranteed(ask *Ask, q Quote) time.Time {
 	switch {
 	case ask.Class == ClassDeadline && !ask.Window.Deadline.IsZero():
 		return later(p.latestStart(ask.Window.Deadline, q.Run), q.Start)
-	case ask.Class != ClassVarTime, p.config.Backfill == BackfillConservative:
+	case ask.Class != ClassVarTime, p.config.Backfill == grid.BackfillConservative:
 		return q.Start
 	default:
 		return time.Time{}

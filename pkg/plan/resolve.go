@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // lifted is what was taken out of a room for the time of settling who is stronger: all
@@ -177,7 +179,7 @@ func (p *Planner) overruns(b *batch, l *lifted) {
 		case at.After(b.now):
 			p.change(e, func() { e.End, e.Overran = at, true })
 		case p.pushBack(e, b.now, end):
-		case e.Overrun == OverrunStop || !enough(free, still(e.Give)):
+		case e.Overrun == grid.OverrunStop || !enough(free, still(e.Give)):
 			p.stop(e)
 		default:
 			p.suspend(e, l, e.overrun(b.now))

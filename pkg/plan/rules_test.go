@@ -18,13 +18,13 @@ func memory(n int64, bytes int64) func(*Commitment) {
 // another, and then makes room as it allows.
 func TestOverrunMakesRoomForPromises(t *testing.T) {
 	for name, c := range map[string]struct {
-		allows             Overrun
+		allows             grid.Overrun
 		memory             int64
 		suspended, stopped []int
 	}{
-		"stands still":     {OverrunSuspend, 1, []int{1}, nil},
-		"is stopped":       {OverrunStop, 1, nil, []int{1}},
-		"memory is needed": {OverrunSuspend, 3, nil, []int{1}},
+		"stands still":     {grid.OverrunSuspend, 1, []int{1}, nil},
+		"is stopped":       {grid.OverrunStop, 1, nil, []int{1}},
+		"memory is needed": {grid.OverrunSuspend, 3, nil, []int{1}},
 	} {
 		p := New(Config{Total: grid.Resources{MilliCPUs: 4, MemoryBytes: 4}})
 		put(t, p, 0, task(1, ClassVarTime, 4, 0, 50).with(memory(4, c.memory)).with(func(k *Commitment) { k.Overrun = c.allows }))
@@ -119,12 +119,12 @@ func TestOverrunMakesRoomForFirmOffers(t *testing.T) {
 // nobody.
 func TestBackfilling(t *testing.T) {
 	for _, c := range []struct {
-		backfill Backfill
+		backfill grid.Backfill
 		want     []int
 	}{
-		{BackfillConservative, []int{100, 110, 0}},
-		{BackfillEASY, []int{100, 110, 0}},
-		{BackfillNone, []int{100, 110, 110}},
+		{grid.BackfillConservative, []int{100, 110, 0}},
+		{grid.BackfillEASY, []int{100, 110, 0}},
+		{grid.BackfillNone, []int{100, 110, 110}},
 	} {
 		p := New(Config{Total: cores(4), Backfill: c.backfill})
 		put(t, p, 0, task(1, ClassVarTime, 2, 0, 100))
@@ -139,9 +139,9 @@ func TestBackfilling(t *testing.T) {
 // EASY lets the last one begin now although the second is put back by that, which
 // conservative backfilling does not; nor does it when it follows EASY.
 func TestEASYDelaysAllButTheFirst(t *testing.T) {
-	for backfill, want := range map[Backfill][]int{
-		BackfillConservative: {100, 110, 140},
-		BackfillEASY:         {100, 130, 0},
+	for backfill, want := range map[grid.Backfill][]int{
+		grid.BackfillConservative: {100, 110, 140},
+		grid.BackfillEASY:         {100, 130, 0},
 	} {
 		p := New(Config{Total: cores(8), Backfill: backfill})
 		put(t, p, 0, task(1, ClassVarTime, 6, 0, 100))
@@ -150,22 +150,22 @@ func TestEASYDelaysAllButTheFirst(t *testing.T) {
 		put(t, p, 0, task(4, ClassVarTime, 2, 140, 270)) // 130 s
 		p.Advance(at(0))
 		wantStarts(t, p, want, 2, 3, 4)
-		p.SetPolicy(SJF, BackfillConservative)
+		p.SetPolicy(grid.PolicySJF, grid.BackfillConservative)
 		p.Advance(at(0))
 		wantStarts(t, p, want, 2, 3, 4)
 	}
 }
 
 func TestPoliciesOrderWhoMovesUp(t *testing.T) {
-	for policy, want := range map[Policy][]int{
-		FCFS: {20, 220, 230}, SJF: {50, 20, 30}, LJF: {20, 240, 220}, EDF: {50, 40, 20}, LST: {50, 40, 20},
+	for policy, want := range map[grid.Policy][]int{
+		grid.PolicyFCFS: {20, 220, 230}, grid.PolicySJF: {50, 20, 30}, grid.PolicyLJF: {20, 240, 220}, grid.PolicyEDF: {50, 40, 20}, grid.PolicyLST: {50, 40, 20},
 	} {
-		p := New(Config{Total: cores(4), Backfill: BackfillNone})
+		p := New(Config{Total: cores(4), Backfill: grid.BackfillNone})
 		put(t, p, 0, task(1, ClassVarTime, 4, 0, 500))
 		put(t, p, 0, task(2, ClassVarTime, 4, 500, 700))
 		put(t, p, 1, task(3, ClassVarTime, 4, 700, 710).with(func(c *Commitment) { c.Deadline = at(900) }))
 		put(t, p, 2, task(4, ClassVarTime, 4, 710, 730).with(func(c *Commitment) { c.Deadline = at(800) }))
-		p.SetPolicy(policy, BackfillNone)
+		p.SetPolicy(policy, grid.BackfillNone)
 		p.Release(attempt(1))
 		p.Advance(at(20))
 		wantStarts(t, p, want, 2, 3, 4)
@@ -189,7 +189,7 @@ func TestPriorities(t *testing.T) {
 }
 
 func TestShares(t *testing.T) {
-	p := New(Config{Total: cores(10), Self: "self", SubmitterPercent: 50, ProjectPercent: 30})
+	p := New(Config{Total: cores(10), Self: "self", Submitter: 50, Project: 30})
 	of := func(submitter grid.SiteID, project string, n int64) Ask {
 		a := ask(n, 10)
 		a.Submitter, a.Project, a.NowOnly = submitter, project, true
@@ -325,7 +325,7 @@ func TestRestoreKeepsPromises(t *testing.T) {
 
 // What is absurd is refused, and breaks nothing.
 func TestAbsurdAsks(t *testing.T) {
-	p := New(Config{Total: cores(4), FirmPercent: 50})
+	p := New(Config{Total: cores(4), Strangers: 50})
 	put(t, p, 0, task(1, ClassVarTime, 4, 0, 100))
 	far := time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {

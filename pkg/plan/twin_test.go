@@ -166,7 +166,7 @@ func (w *world) compare(a Ask, q Quote, reason grid.Reason) {
 	} else {
 		from = later(w.now.Add(a.StageIn), a.Window.NotBefore)
 	}
-	if w.p.config.Backfill == BackfillNone && a.Class == ClassVarTime && a.Within == (grid.AttemptID{}) {
+	if w.p.config.Backfill == grid.BackfillNone && a.Class == ClassVarTime && a.Within == (grid.AttemptID{}) {
 		from = later(from, last)
 	}
 	for i := range seconds - 50 {

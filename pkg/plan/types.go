@@ -12,34 +12,14 @@ const DefaultMaxOffers = 1024
 // quotaShare is the part of the open offers one submitter may have: one in eight.
 const quotaShare = 8
 
-// DefaultFailureHorizon is how far ahead an outage is felt unless told otherwise:
+// DefaultHorizon is how far ahead an outage is felt unless told otherwise:
 // within this time defects are usually repaired. OpenCCS, section "Resource Failures
 // and Fault Tolerance".
-const DefaultFailureHorizon = 12 * time.Hour
+const DefaultHorizon = 12 * time.Hour
 
 // MaxOverestimate is the largest part of a run time that may be taken for an
 // over-estimate.
 const MaxOverestimate = 0.9
-
-// Backfill says who may overtake those that came before.
-type Backfill uint8
-
-// The kinds of backfilling.
-const (
-	BackfillConservative Backfill = iota // whoever delays nobody: all that wait keep their places
-	BackfillEASY                         // whoever does not delay the first of those that wait
-	BackfillNone                         // nobody
-)
-
-// Overrun says what an attempt allows at its expected end when what it holds is
-// promised to another.
-type Overrun uint8
-
-// The ways to make room.
-const (
-	OverrunSuspend Overrun = iota // it stands still until there is room again
-	OverrunStop                   // it is ended
-)
 
 // Config is what a planner starts with.
 type Config struct {
@@ -49,25 +29,25 @@ type Config struct {
 	FirstOffer uint64         // number of the first offer, at least 1; a restarted site goes on above its old numbers
 	Self       grid.SiteID    // the site's own jobs, for which no share is set; empty = there are none
 
-	Policy   Policy   // the order in which those that wait for no promised time move up
-	Backfill Backfill // who of them may overtake whom
+	Policy   grid.Policy   // the order in which those that wait for no promised time move up
+	Backfill grid.Backfill // who of them may overtake whom
 
-	// FailureHorizon is how far ahead an outage is felt at most; 0 = DefaultFailureHorizon.
-	FailureHorizon time.Duration
+	// Horizon is how far ahead an outage is felt at most; 0 = DefaultHorizon.
+	Horizon time.Duration
 
-	// PromisePercent is the part of Total that promises hold together at any instant:
+	// Promised is the part of Total that promises hold together at any instant:
 	// Fix-Time and deadline commitments, reservations, firm offers. 1 to 100; 0 = all
 	// of it. The rest are OpenCCS' buffer nodes, for best effort alone (section
 	// "Conclusion and Future Work").
-	PromisePercent int
+	Promised int
 
-	// FirmPercent is the part of Total that promises and firm offers to other
+	// Strangers is the part of Total that promises and firm offers to other
 	// submitters than Self hold together at any instant, 1 to 100; 0 = all of it.
-	FirmPercent int
+	Strangers int
 
-	// SubmitterPercent and ProjectPercent are the parts of Total that one submitter
+	// Submitter and Project are the parts of Total that one submitter
 	// other than Self, and one project, hold at any instant, 1 to 100; 0 = all of it.
-	SubmitterPercent, ProjectPercent int
+	Submitter, Project int
 
 	// Fairshare lets reservations and Fix-Time commitments begin only when all that
 	// is queued is expected to have ended. Migol (J. Jeske, A. Luckow and B.
@@ -98,7 +78,7 @@ type Commitment struct {
 	Running     bool           // it has begun and keeps what it has until Release
 	AwaitsData  bool           // its inputs are not here: it does not begin before Ready
 	Suspended   bool           // it stands still: it keeps memory and disk, but neither cores, computation nor bandwidth
-	Overrun     Overrun        // what it allows at its end when what it holds is promised to another
+	Overrun     grid.Overrun   // what it allows at its end when what it holds is promised to another
 	Holds       bool           // a reservation: it begins at Start and is over at End by itself; only what is bound to it runs in it
 	Within      grid.AttemptID // the reservation that it is bound to and takes its share of; zero = it takes its share of the site
 

@@ -124,7 +124,7 @@ func victims(e *entry, now time.Time) []*entry {
 	var list []*entry
 	for _, v := range e.room.running {
 		switch {
-		case v == e, v.Overrun != OverrunSuspend, v.Holds, !e.promised() && !e.insists && !v.Borrows, !v.End.After(now):
+		case v == e, v.Overrun != grid.OverrunSuspend, v.Holds, !e.promised() && !e.insists && !v.Borrows, !v.End.After(now):
 		case v.promised() && v.Class == ClassFixTime:
 		default:
 			list = append(list, v)

@@ -42,14 +42,14 @@ func newWorld(t fataler, draw func(n int) int) *world {
 	w.lossy = !w.calm && draw(2) == 0
 	config := Config{
 		Total: grid.Resources{MilliCPUs: 8, MemoryBytes: 12, MFLOPS: 10, NetBps: 9}, MaxOffers: 16, Self: "self",
-		HoldAll: draw(4) == 0, Policy: Policy(draw(5)), FailureHorizon: secs(40),
+		HoldAll: draw(4) == 0, Policy: grid.Policy(draw(5)), Horizon: secs(40),
 	}
 	if draw(2) == 0 {
-		config.PromisePercent, config.FirmPercent = 75, 50
-		config.SubmitterPercent, config.ProjectPercent = 60, 90
+		config.Promised, config.Strangers = 75, 50
+		config.Submitter, config.Project = 60, 90
 	}
 	if draw(3) == 0 {
-		config.Backfill, w.policy = Backfill(draw(3)), false
+		config.Backfill, w.policy = grid.Backfill(draw(3)), false
 	}
 	config.Fairshare = draw(8) == 0
 	w.p = New(config)
@@ -147,7 +147,7 @@ func (w *world) commit() {
 	}
 	c := commitmentOf(w.tasks, a, q)
 	w.tasks++
-	c.Overrun, c.Priority = Overrun(w.draw(2)), int32(max(w.draw(12)-9, 0))
+	c.Overrun, c.Priority = grid.Overrun(w.draw(2)), int32(max(w.draw(12)-9, 0))
 	if w.calm {
 		c.Priority = 0
 	}
@@ -223,11 +223,11 @@ func (w *world) end(a grid.AttemptID) {
 }
 
 func (w *world) policies() {
-	b := Backfill(w.draw(3))
+	b := grid.Backfill(w.draw(3))
 	if w.policy {
-		b = BackfillConservative
+		b = grid.BackfillConservative
 	}
-	w.p.SetPolicy(Policy(w.draw(5)), b)
+	w.p.SetPolicy(grid.Policy(w.draw(5)), b)
 }
 
 func (w *world) ready() {
@@ -345,13 +345,13 @@ func (w *world) advance() {
 // inTurn checks what backfilling promises in a calm world where the order never changes:
 // the first of those that wait is not put back; without backfilling nobody overtakes.
 func (w *world) inTurn(queue []*entry, before map[grid.AttemptID]Commitment) {
-	if !w.calm || w.p.config.Policy != FCFS || w.p.prioritised > 0 || len(queue) == 0 {
+	if !w.calm || w.p.config.Policy != grid.PolicyFCFS || w.p.prioritised > 0 || len(queue) == 0 {
 		return
 	}
 	if c, there := w.p.Commitment(queue[0].Attempt); there && c.Start.After(before[c.Attempt].Start) {
 		w.t.Fatalf("the first in the queue was put back: %+v became %+v", before[c.Attempt], c)
 	}
-	if w.p.config.Backfill != BackfillNone {
+	if w.p.config.Backfill != grid.BackfillNone {
 		return
 	}
 	var last time.Time

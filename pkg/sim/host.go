@@ -56,6 +56,7 @@ func newHost(w *World, spec SiteSpec) *host {
 func (h *host) start() {
 	h.up = true
 	h.life++
+	h.world.see(Sight{Kind: SightUp, Site: h.spec.ID})
 	h.timers = make(map[timerID]int)
 	h.attempts = make(map[grid.AttemptID]*attempt)
 	h.lastArrival = make(map[grid.SiteID]time.Duration)
@@ -141,6 +142,7 @@ func (h *host) carryOut(r role, e step.Effect) {
 		h.facts[r].Apply(e.Fact)
 	case step.Report:
 		h.world.trace.report(h, r, e)
+		h.world.see(Sight{Kind: SightReported, Site: h.spec.ID, Broker: r == roleBroker, Report: e})
 	case step.Reply:
 		h.world.replies[e.Command] = e
 	case step.Hold:

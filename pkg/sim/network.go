@@ -56,6 +56,8 @@ func (h *host) send(to grid.SiteID, msg protocol.Message) {
 	}
 	w.messages++
 	w.trace.Sent[typeName(msg)]++
+	number := w.messages
+	w.see(Sight{Kind: SightSent, Site: h.spec.ID, To: to, Number: number, Message: msg})
 	if award, is := msg.(protocol.Award); is {
 		w.estimates[award.Job] = award.Spec.Runtime
 	}
@@ -65,24 +67,27 @@ func (h *host) send(to grid.SiteID, msg protocol.Message) {
 		return
 	}
 	if to == h.spec.ID {
-		h.deliver(h, 0, encoded)
+		h.deliver(h, 0, number, encoded)
 		return
 	}
 	net := w.cfg.Network
 	if h.silent || w.rng.Float64() < net.Loss {
+		h.seeLost(target, number)
 		return
 	}
-	h.deliver(target, w.arrival(h, target), encoded)
+	h.deliver(target, w.arrival(h, target), number, encoded)
 	if w.rng.Float64() < net.Duplicate {
-		h.deliver(target, w.delay()*2, encoded)
+		h.deliver(target, w.delay()*2, 0, encoded)
 	}
 }
 
-func (h *host) deliver(target *host, after time.Duration, encoded []byte) {
+// deliver lets a message arrive after a while. Its number is 0 for a second copy.
+func (h *host) deliver(target *host, after time.Duration, number int, encoded []byte) {
 	from := h.spec.ID
 	life := target.life
 	h.world.schedule(after, func() {
 		if !target.up || target.life != life || target.group != h.group {
+			h.seeLost(target, number)
 			return
 		}
 		msg, err := protocol.Decode(encoded)

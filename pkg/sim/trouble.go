@@ -18,7 +18,9 @@ func (w *World) Crash(id grid.SiteID) {
 	h.site, h.broker = nil, nil
 	for _, a := range sortedAttempts(h.attempts) {
 		w.trace.stopped(a, w.elapsed)
+		h.seeAttempt(SightGone, a)
 	}
+	w.see(Sight{Kind: SightDown, Site: id})
 	life := h.life
 	for _, other := range w.order {
 		if other == id || w.hosts[other].group != h.group {

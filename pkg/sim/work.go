@@ -89,6 +89,7 @@ func (h *host) resume(a *attempt) {
 	a.running, a.since = true, w.elapsed
 	a.generation++
 	w.trace.running(a.id, h.spec.ID, w.elapsed)
+	h.seeAttempt(SightRuns, a.id)
 	if w.cfg.NoWatchdog || w.elapsed+a.left <= a.leaseUntil {
 		h.attemptAfter(a, a.left, func() { h.end(a, a.exit) })
 		return
@@ -107,6 +108,7 @@ func (h *host) pauseAttempt(a *attempt) {
 	a.generation++
 	a.left -= h.world.elapsed - a.since
 	h.world.trace.stopped(a.id, h.world.elapsed)
+	h.seeAttempt(SightFrozen, a.id)
 }
 
 func (h *host) extendLease(e step.ExtendLease) {
@@ -168,6 +170,7 @@ func (h *host) stopAttempt(id grid.AttemptID) {
 func (h *host) end(a *attempt, exit grid.Exit) {
 	h.pauseAttempt(a)
 	delete(h.attempts, a.id)
+	h.seeAttempt(SightGone, a.id)
 	var added []grid.CID
 	for _, out := range exit.Outputs {
 		h.held[out.CID] = out.Bytes
@@ -271,4 +274,5 @@ func (h *host) hold(e step.Hold) {
 
 func (h *host) discard(e step.Discard) {
 	delete(h.attempts, e.Attempt)
+	h.seeAttempt(SightGone, e.Attempt)
 }

@@ -50,6 +50,9 @@ type Config struct {
 	// NoWatchdog lets attempts run on when their lease has ended. UNSAFE, for
 	// tests of the audit only.
 	NoWatchdog bool
+	// Watch is told of everything that happens, in its order; it may change nothing. nil:
+	// nobody watches, which costs nothing.
+	Watch func(Sight)
 	// CheckFacts compares every machine's Snapshot with its facts after each step.
 	CheckFacts bool
 	// CheckEvery is after how many steps one is checked, by Check and CheckFacts;

@@ -3,36 +3,11 @@ package site
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
-
-// binding is what is remembered of a job beside its requirement. The first
-// announcement binds the job to its submitter for as long as anything is
-// remembered of it.
-type binding struct {
-	submitter grid.SiteID
-	heard     window
-	last      time.Time // when a number was heard for the first time
-	ended     bool      // cleared for good: what comes late is ignored
-}
-
-// isNew notes an announcement's number and reports whether it has to be
-// answered. Numbers are forgotten when the last answer has expired: a submitter
-// that was restarted counts from 1 again, and must not be taken for an echo.
-func (b *binding) isNew(seq uint32, now time.Time, validity time.Duration) bool {
-	if now.Sub(b.last) > validity {
-		b.heard = window{}
-	}
-	if !b.heard.add(seq) {
-		return false
-	}
-	b.last = now
-	return true
-}
 
 // window remembers which announcement numbers were answered: the highest one
 // and the 63 below it.
@@ -72,66 +47,14 @@ type call struct {
 	explain   bool
 }
 
-// owner is the submitter a job is bound to.
-func (m *Machine) owner(job grid.JobID) (grid.SiteID, bool) {
-	if use := m.roster.byJob[job]; use != nil {
-		return use.submitter, true
-	}
-	if entry, ok := m.cache.Peek(m.now, job); ok {
-		return entry.Submitter, true
-	}
-	if b, ok := m.bindings.get(job); ok {
-		return b.submitter, true
-	}
-	return "", false
-}
-
-// authorised reports whether a job is bound to the site that gives an order
-// about it, and says so if not.
-func (m *Machine) authorised(job grid.JobID, from grid.SiteID) bool {
-	owner, known := m.owner(job)
-	switch {
-	case !known:
-		m.out.Report(step.LevelDebug, eventUnknownJob, aboutJob(job, from))
-	case owner != from:
-		m.out.Report(step.LevelWarn, eventNotSubmitter, aboutJob(job, from))
-	default:
-		return true
-	}
-	return false
-}
-
-// hear admits an announcement of a job: it binds an unknown job to its
-// submitter and refuses those of others and of jobs that have ended.
-func (m *Machine) hear(job grid.JobID, from, submitter grid.SiteID) *binding {
-	if from != submitter {
-		m.out.Report(step.LevelWarn, eventForged, aboutJob(job, from))
-		return nil
-	}
-	if owner, known := m.owner(job); known && owner != from {
-		m.out.Report(step.LevelWarn, eventNotSubmitter, aboutJob(job, from))
-		return nil
-	}
-	b, ok := m.bindings.get(job)
-	if !ok {
-		b = &binding{submitter: from}
-		m.bindings.put(job, b)
-	}
-	if b.ended {
-		m.out.Report(step.LevelDebug, eventJobEnded, aboutJob(job, from))
-		return nil
-	}
-	return b
-}
-
 // onAnnounce is thesis 4.1, steps 1 and 2: the requirement is cached and
 // answered with this site's distance. It serves Requirements, too.
 func (m *Machine) onAnnounce(from grid.SiteID, msg protocol.Announce) {
-	b := m.hear(msg.Job, from, msg.Submitter)
+	b := m.admitAnnounce(msg.Job, from, msg.Submitter)
 	if b == nil {
 		return
 	}
-	if !b.isNew(msg.Seq, m.now, m.cfg.OfferValidity) {
+	if !b.note(msg.Seq, m.now, m.cfg.OfferValidity) {
 		m.out.Report(step.LevelDebug, eventDuplicate, aboutJob(msg.Job, from))
 		return
 	}
@@ -154,7 +77,7 @@ func (m *Machine) remember(job grid.JobID, submitter grid.SiteID, req grid.Requi
 // onReannounce is thesis 4.1, re-submission, step 2: a site that has the
 // requirement in its cache answers, another one asks for it.
 func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
-	b := m.hear(msg.Job, from, msg.Submitter)
+	b := m.admitAnnounce(msg.Job, from, msg.Submitter)
 	if b == nil {
 		return
 	}
@@ -164,7 +87,7 @@ func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
 		m.out.Send(from, protocol.NeedRequirements{Job: msg.Job, Seq: msg.Seq})
 		return
 	}
-	if !b.isNew(msg.Seq, m.now, m.cfg.OfferValidity) {
+	if !b.note(msg.Seq, m.now, m.cfg.OfferValidity) {
 		m.out.Report(step.LevelDebug, eventDuplicate, aboutJob(msg.Job, from))
 		return
 	}
@@ -179,16 +102,16 @@ func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
 func (m *Machine) answer(c call, req grid.Requirement) {
 	m.dropOffer(c.job) // the new announcement replaces it; what it held is free again
 	q, refusal, ok := m.quote(req, inquiry{job: c.job, submitter: c.submitter, count: c.count})
-	if !m.sampled(c, req, q.parts.Distance, ok) {
+	if !m.isSampled(c, req, q.parts.Distance, ok) {
 		m.out.Report(step.LevelDebug, eventNotSampled, aboutJob(c.job, c.submitter))
 		return
 	}
 	if ok {
-		if refusal, ok = m.offer(c, q); ok {
+		if refusal, ok = m.sendBid(c, q); ok {
 			return
 		}
 	}
-	m.shareRefused = m.shareRefused || refusal.Reason == grid.ReasonQuota
+	m.vacancy.shareRefused = m.vacancy.shareRefused || refusal.Reason == grid.ReasonQuota
 	r := aboutJob(c.job, c.submitter)
 	r.Reason = refusal.Reason
 	m.out.Report(step.LevelDebug, eventOfferRefused, r)
@@ -197,13 +120,13 @@ func (m *Machine) answer(c call, req grid.Requirement) {
 	}
 }
 
-// sampled reports whether this site answers an announcement that wants only a
+// isSampled reports whether this site answers an announcement that wants only a
 // part of the sites to: near ones, the submitter's own, those that have the
 // data, and each of the others with the announced probability. The chance is
 // drawn by hashing, so that a site draws the same for the same announcement.
-func (m *Machine) sampled(c call, req grid.Requirement, distance float64, feasible bool) bool {
+func (m *Machine) isSampled(c call, req grid.Requirement, distance float64, feasible bool) bool {
 	switch {
-	case c.sample >= 1, c.submitter == m.cfg.Self, m.holdsAll(req):
+	case c.sample >= 1, c.submitter == m.cfg.Self, m.hasAll(req):
 		return true
 	case feasible && c.theta > 0 && distance <= c.theta:
 		return true
@@ -223,7 +146,7 @@ func (m *Machine) onClear(from grid.SiteID, msg protocol.Clear) {
 		m.out.Report(step.LevelWarn, eventForged, aboutJob(msg.Job, from))
 		return
 	}
-	if !m.authorised(msg.Job, from) {
+	if !m.admitOrder(msg.Job, from) {
 		return
 	}
 	r := aboutJob(msg.Job, from)
@@ -235,7 +158,7 @@ func (m *Machine) onClear(from grid.SiteID, msg protocol.Clear) {
 		return
 	}
 	m.cache.Remove(msg.Job)
-	if b, ok := m.bindings.get(msg.Job); ok {
+	if b, ok := m.submitters.bindings.recall(msg.Job); ok {
 		b.ended = true
 	}
 	m.stopJob(msg.Job, "the job has ended")

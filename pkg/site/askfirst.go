@@ -11,49 +11,49 @@ import (
 // timerAsk asks again whether an attempt may start; its ID is the attempt's as text.
 const timerAsk = "ask"
 
-// renews reports whether an attempt's leases are asked for with the others of its
+// wantsRenewal reports whether an attempt's leases are asked for with the others of its
 // submitter. One that other sites queue, too, is not: it waits in the plan without
 // any, and asks by itself when its turn has come.
-func (a *attempt) renews() bool { return a.wantsLease() && !a.asks }
+func (a *attempt) wantsRenewal() bool { return a.wantsLease() && !a.asks }
 
-// asksFirst holds an attempt back that must not start without having asked, and asks
-// when its turn has come: its inputs are here, its place in the plan is now, and the
+// askInTurn asks for an attempt that must not start without having asked, when its turn
+// has come: its inputs are here, its place in the plan is now, and the
 // owner does not need the machine. "When one of these jobs gets active, all other
-// jobs are cancelled" (Migol 6.2.2): it is the submitter who does that, so that
+// jobs are cancelled" (Migol 6.2.2): it is the submitter that does that, so that
 // exactly one becomes active.
-func (m *Machine) asksFirst(a *attempt) bool {
-	if a.asks && a.asked.IsZero() && a.phase == phaseReady && m.standsFor(a) == grid.ReasonNone && m.due(a) {
+func (m *Machine) askInTurn(a *attempt) {
+	waits := a.asks && a.asked.IsZero() && a.phase == phaseReady
+	if waits && m.frozenFor(a) == grid.ReasonNone && m.isDue(a) {
 		a.asked = m.now
-		m.askStart(a)
+		m.sendMayStart(a)
 	}
-	return a.asks
 }
 
-// askStart asks, and asks again soon should nobody answer.
-func (m *Machine) askStart(a *attempt) {
+// sendMayStart asks, and asks again soon should nobody answer.
+func (m *Machine) sendMayStart(a *attempt) {
 	m.out.Send(a.submitter, protocol.MayStart{
-		Renewal: m.request(a.submitter), Attempts: []grid.AttemptID{a.id},
+		Renewal: m.submitters.numberRequest(a.submitter, m.now), Attempts: []grid.AttemptID{a.id},
 	})
 	m.out.SetTimer(timerAsk, a.id.String(), m.now.Add(m.cfg.RenewRetry))
 }
 
 // onAskTimer asks again, and gives the attempt up when there was no answer for too
 // long: others may have use for its place. Its submitter hears of it, since nothing
-// else would tell him that this site does not queue the task any more.
+// else would tell it that this site does not queue the task any more.
 func (m *Machine) onAskTimer(a *attempt) {
 	switch {
 	case !a.asks || a.asked.IsZero() || a.phase != phaseReady:
 		m.out.Report(step.LevelDebug, eventStale, about(a.id, a.submitter))
 	case m.now.Sub(a.asked) < m.cfg.GiveUp:
-		m.askStart(a)
+		m.sendMayStart(a)
 	default:
-		m.stop(a, false, "nobody said that it may start")
+		m.stop(a, told, "nobody said that it may start")
 	}
 }
 
-// admitted takes note that an attempt got its first lease: from now on it is one
+// noteFirstLease takes note that an attempt got its first lease: from now on it is one
 // like all others.
-func (m *Machine) admitted(a *attempt) {
+func (m *Machine) noteFirstLease(a *attempt) {
 	if !a.asks {
 		return
 	}

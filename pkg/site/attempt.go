@@ -36,9 +36,9 @@ func (m *Machine) attemptTimer(key step.TimerKey, then func(*attempt)) {
 	m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "timer " + key.Name})
 }
 
-// known finds the attempt that an input is about and wants it in one of the
+// find finds the attempt that an input is about and wants it in one of the
 // phases from first to last; anything else is reported and gives nil.
-func (m *Machine) known(id grid.AttemptID, first, last phase) *attempt {
+func (m *Machine) find(id grid.AttemptID, first, last phase) *attempt {
 	a := m.roster.all[id]
 	switch {
 	case a == nil:
@@ -54,7 +54,7 @@ func (m *Machine) known(id grid.AttemptID, first, last phase) *attempt {
 }
 
 func (m *Machine) onStageProgress(in step.StageProgress) {
-	a := m.known(in.Attempt, phaseStaging, phaseStaging)
+	a := m.find(in.Attempt, phaseStaging, phaseStaging)
 	if a == nil {
 		return
 	}
@@ -62,11 +62,11 @@ func (m *Machine) onStageProgress(in step.StageProgress) {
 		return
 	}
 	a.reported = m.now
-	m.progress(a, grid.PhaseStaging, in.Done, in.Total)
+	m.sendProgress(a, grid.PhaseStaging, in.Done, in.Total)
 }
 
-// progress tells the submitter how an attempt goes.
-func (m *Machine) progress(a *attempt, p grid.Phase, done, total int64) {
+// sendProgress tells the submitter how an attempt goes.
+func (m *Machine) sendProgress(a *attempt, p grid.Phase, done, total int64) {
 	msg := progressOf(a, p)
 	msg.Done, msg.Total = max(done, 0), max(total, 0)
 	if p == grid.PhaseStaging {
@@ -80,7 +80,7 @@ func progressOf(a *attempt, p grid.Phase) protocol.Progress {
 }
 
 func (m *Machine) onStaged(in step.Staged) {
-	a := m.known(in.Attempt, phaseStaging, phaseStaging)
+	a := m.find(in.Attempt, phaseStaging, phaseStaging)
 	if a == nil {
 		return
 	}
@@ -100,7 +100,9 @@ func (m *Machine) onStaged(in step.Staged) {
 // start has come and the owner does not need the machine. There is no other way
 // to start one.
 func (m *Machine) tryStart(a *attempt) {
-	if m.asksFirst(a) || a.phase != phaseReady || a.reserves() || m.standsFor(a) != grid.ReasonNone || !a.leaseUntil.After(m.now) || !m.due(a) {
+	m.askInTurn(a)
+	ready := a.phase == phaseReady && !a.asks && !a.reserves()
+	if !ready || m.frozenFor(a) != grid.ReasonNone || !a.leaseUntil.After(m.now) || !m.isDue(a) {
 		return
 	}
 	a.phase, a.started = phaseStarting, true
@@ -110,7 +112,7 @@ func (m *Machine) tryStart(a *attempt) {
 }
 
 func (m *Machine) onStarted(in step.AttemptStarted) {
-	a := m.known(in.Attempt, phaseStarting, phaseRunning)
+	a := m.find(in.Attempt, phaseStarting, phaseRunning)
 	if a == nil {
 		return
 	}
@@ -127,27 +129,27 @@ func (m *Machine) onStarted(in step.AttemptStarted) {
 }
 
 func (m *Machine) onFrozen(in step.AttemptFrozen) {
-	if a := m.known(in.Attempt, phaseStarting, phaseRunning); a != nil {
+	if a := m.find(in.Attempt, phaseStarting, phaseRunning); a != nil {
 		a.phase = phaseFrozen
 		r, level, event := about(a.id, a.submitter), step.LevelWarn, eventFrozen
 		if a.suspended {
-			r.Reason, level, event = m.standsFor(a), step.LevelInfo, eventSuspended
+			r.Reason, level, event = m.frozenFor(a), step.LevelInfo, eventSuspended
 		}
 		m.out.Report(level, event, r)
-		m.tellStanding(a) // likely lost where the submitter was silent
+		m.sendFrozen(a) // likely lost where the submitter was silent
 	}
 }
 
 func (m *Machine) onResumed(in step.AttemptResumed) {
-	if a := m.known(in.Attempt, phaseFrozen, phaseFrozen); a != nil {
+	if a := m.find(in.Attempt, phaseFrozen, phaseFrozen); a != nil {
 		a.phase = phaseRunning
 		m.out.Report(step.LevelInfo, eventResumed, about(a.id, a.submitter))
-		m.progress(a, grid.PhaseRunning, 0, 0)
+		m.sendProgress(a, grid.PhaseRunning, 0, 0)
 	}
 }
 
 func (m *Machine) onExited(in step.AttemptExited) {
-	a := m.known(in.Attempt, phaseStaging, phaseStopping)
+	a := m.find(in.Attempt, phaseStaging, phaseStopping)
 	if a == nil {
 		return
 	}
@@ -173,12 +175,12 @@ func (m *Machine) end(a *attempt, exit grid.Exit) {
 	r := about(a.id, a.submitter)
 	r.Text = a.exit.Cause.String()
 	m.out.Report(step.LevelInfo, eventExited, r)
-	m.tellExit(a)
+	m.sendExited(a)
 }
 
-// tellExit tells the submitter how an attempt ended and sets the time of the
+// sendExited tells the submitter how an attempt ended and sets the time of the
 // next repetition.
-func (m *Machine) tellExit(a *attempt) {
+func (m *Machine) sendExited(a *attempt) {
 	m.out.Send(a.submitter, protocol.Exited{Attempt: a.id, Exit: a.exit})
 	next := m.now.Add(a.repeat)
 	if hold := a.ended.Add(m.cfg.ResultHold); hold.Before(next) {
@@ -193,7 +195,7 @@ func (m *Machine) onExitedTimer(a *attempt) {
 	case a.phase != phaseExited:
 		m.out.Report(step.LevelDebug, eventStale, about(a.id, a.submitter))
 	case m.now.Before(a.ended.Add(m.cfg.ResultHold)):
-		m.tellExit(a)
+		m.sendExited(a)
 	default:
 		m.out.Report(step.LevelWarn, eventResultExpired, about(a.id, a.submitter))
 		m.drop(a, a.exit.CIDs())
@@ -208,7 +210,7 @@ func (m *Machine) onExitAck(from grid.SiteID, msg protocol.ExitAck) {
 			m.out.Report(step.LevelDebug, eventUnknownAttempt, about(id, from))
 		case a.submitter != from:
 			m.out.Report(step.LevelWarn, eventNotSubmitter, about(id, from))
-		case a.live():
+		case a.isLive():
 			m.out.Report(step.LevelWarn, eventPrematureAck, about(id, from))
 		default:
 			m.out.Report(step.LevelDebug, eventResultAcked, about(id, from))
@@ -222,7 +224,7 @@ func (m *Machine) drop(a *attempt, left []grid.CID) {
 	m.stopTimers(a, timerWatch, timerExited)
 	m.forget(a)
 	m.out.Emit(step.Discard{Attempt: a.id, Outputs: left})
-	m.freedShare()
+	m.noteShare()
 }
 
 func (m *Machine) stopTimers(a *attempt, names ...string) {

@@ -45,7 +45,7 @@ func (v *verdict) add(a *attempt) {
 // onAward is thesis 4.1, step 4: the full description arrives and the site
 // begins to process it. What it quoted before binds nobody; it looks again.
 func (m *Machine) onAward(from grid.SiteID, msg protocol.Award) {
-	if owner, known := m.owner(msg.Job); known && owner != from {
+	if owner, known := m.recallOwner(msg.Job); known && owner != from {
 		m.out.Report(step.LevelWarn, eventNotSubmitter, aboutJob(msg.Job, from))
 		return
 	}
@@ -66,11 +66,11 @@ func (m *Machine) sift(msg protocol.Award, v *verdict) []protocol.AwardedTask {
 		switch {
 		case a != nil && !a.quiet:
 			v.again = append(v.again, a)
-		case a != nil, t.Token <= m.highestToken(id.Task):
+		case a != nil, t.Token <= m.recallToken(id.Task):
 			v.decline(id, grid.Refusal{Reason: grid.ReasonStale})
 		default:
 			for _, older := range m.roster.ofTask(id.Task) {
-				m.stop(older, true, "a later attempt was awarded")
+				m.stop(older, untold, "a later attempt was awarded")
 			}
 			fresh = append(fresh, t)
 		}
@@ -91,7 +91,7 @@ func (m *Machine) consider(from grid.SiteID, msg protocol.Award, fresh []protoco
 		}
 		in := inquiry{job: msg.Job, submitter: from, count: uint32(len(fresh) - i), offer: offer}
 		q, unfit, ok := m.quoteAwarded(req, in)
-		if ok && i == 0 && m.becameWorse(msg, q) {
+		if ok && i == 0 && m.isWorse(msg, q) {
 			m.declineWorse(msg, fresh, q, v)
 			return
 		}
@@ -133,9 +133,9 @@ func (m *Machine) awardedRequirement(msg protocol.Award) (grid.Requirement, grid
 	return req, grid.Refusal{}, true
 }
 
-// becameWorse reports whether the runner-up is nearer by now than this site, by
+// isWorse reports whether the runner-up is nearer by now than this site, by
 // more than what is worth asking for.
-func (m *Machine) becameWorse(msg protocol.Award, q quote) bool {
+func (m *Machine) isWorse(msg protocol.Award, q quote) bool {
 	d := q.parts.Distance
 	return msg.HasNext && d > worsening*msg.Quoted && d > msg.RunnerUp
 }
@@ -204,7 +204,7 @@ func (m *Machine) take(id grid.AttemptID, msg protocol.Award, task grid.Task, q 
 		accepted: m.now, estimate: c.End.Sub(c.Start) - startGuard, asks: msg.AskFirst,
 	}
 	if (c.AwaitsData || c.Holds) && !a.asks { // those whom others queue, too, need not outlive a restart
-		a.place = newPlaceFact(c, msg.Spec.Module)
+		a.place = newPromisedFact(c, msg.Spec.Module)
 	}
 	m.roster.add(a)
 	m.raiseToken(id.Task, id.Token)
@@ -239,13 +239,13 @@ func (m *Machine) answerAward(from grid.SiteID, v *verdict) {
 		m.out.Report(step.LevelDebug, eventDuplicate, about(a.id, from))
 		switch {
 		case a.phase == phaseAsked: // the answer follows when the sandbox has said so
-		case a.live():
+		case a.isLive():
 			accepted = append(accepted, a)
 		default:
 			m.out.Send(from, protocol.Exited{Attempt: a.id, Exit: a.exit})
 		}
 	}
-	m.sayAccepted(from, append(accepted, v.taken...))
+	m.sendAccepted(from, append(accepted, v.taken...))
 	m.setUp(from, v.taken)
 	for _, a := range v.asked {
 		c, _ := m.plan.Commitment(a.id)
@@ -253,9 +253,10 @@ func (m *Machine) answerAward(from grid.SiteID, v *verdict) {
 	}
 }
 
-func (m *Machine) sayAccepted(to grid.SiteID, accepted []*attempt) {
+func (m *Machine) sendAccepted(to grid.SiteID, accepted []*attempt) {
 	if len(accepted) > 0 {
-		m.out.Send(to, protocol.Accepted{Attempts: ids(accepted), Renewal: m.request(to)})
+		number := m.submitters.numberRequest(to, m.now)
+		m.out.Send(to, protocol.Accepted{Attempts: ids(accepted), Renewal: number})
 	}
 }
 
@@ -263,7 +264,7 @@ func (m *Machine) sayAccepted(to grid.SiteID, accepted []*attempt) {
 // to their leases.
 func (m *Machine) setUp(from grid.SiteID, accepted []*attempt) {
 	for _, a := range accepted {
-		m.tellStart(a)
+		m.sendStart(a)
 		if a.reserves() {
 			continue
 		}
@@ -273,7 +274,7 @@ func (m *Machine) setUp(from grid.SiteID, accepted []*attempt) {
 			m.watch(a)
 		}
 	}
-	if slices.ContainsFunc(accepted, (*attempt).renews) {
+	if slices.ContainsFunc(accepted, (*attempt).wantsRenewal) {
 		m.expectLease(from)
 	}
 }

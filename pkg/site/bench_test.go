@@ -45,7 +45,7 @@ func BenchmarkVacancy(b *testing.B) {
 	b.ResetTimer()
 	sends := 0
 	for b.Loop() {
-		m.vacancyAt = m.now
+		m.vacancy.at = m.now
 		effects := m.Step(epoch(), step.TimerFired{Key: step.TimerKey{Name: timerVacancy}})
 		for _, e := range only[step.Send](effects) {
 			sends += len(e.Message.(protocol.Vacancy).Jobs)

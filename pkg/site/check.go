@@ -30,13 +30,13 @@ func (m *Machine) checkAttempts() error {
 		switch {
 		case a.phase < phaseAsked || a.phase > phaseExited:
 			return fmt.Errorf("attempt %s: phase %d", a.id, a.phase)
-		case a.live() && a.started && !a.leased:
+		case a.isLive() && a.started && !a.leased:
 			return fmt.Errorf("attempt %s was started without ever having held a lease", a.id)
 		case a.phase >= phaseStarting && a.phase <= phaseFrozen && !a.started:
 			return fmt.Errorf("attempt %s is %s and was not started", a.id, a.phase)
 		case a.phase < phaseStarting && a.started:
 			return fmt.Errorf("attempt %s was started while %s", a.id, a.phase)
-		case a.renews() && m.tenants[a.submitter] == nil:
+		case a.wantsRenewal() && m.submitters.tenants[a.submitter] == nil:
 			return fmt.Errorf("attempt %s: nobody asks %s for its lease", a.id, a.submitter)
 		}
 	}
@@ -46,8 +46,8 @@ func (m *Machine) checkAttempts() error {
 // checkOwner verifies that what runs stands still exactly while the owner needs
 // the machine.
 func (m *Machine) checkOwner() error {
-	for _, a := range m.roster.where((*attempt).underWay) {
-		if why := m.standsFor(a); m.booted && a.suspended != (why != grid.ReasonNone) {
+	for _, a := range m.roster.where((*attempt).isUnderWay) {
+		if why := m.frozenFor(a); m.booted && a.suspended != (why != grid.ReasonNone) {
 			return fmt.Errorf("attempt %s: suspended is %t and the reason is %q", a.id, a.suspended, why)
 		}
 	}
@@ -62,7 +62,7 @@ func (m *Machine) checkPlan() error {
 	committed, waiting := m.plan.Commitments(), 0
 	for _, c := range committed {
 		a := m.roster.all[c.Attempt]
-		if a == nil || !a.live() {
+		if a == nil || !a.isLive() {
 			return fmt.Errorf("the plan holds capacity for %s, which does not live", c.Attempt)
 		}
 		if !c.Running {
@@ -74,13 +74,14 @@ func (m *Machine) checkPlan() error {
 	}
 	live := len(m.roster.where(func(a *attempt) bool {
 		_, planned := m.plan.Commitment(a.id)
-		return a.live() && (planned || a.phase != phaseStopping) // the plan lets go of promises that it cannot keep
+		// The plan lets go of promises that it cannot keep.
+		return a.isLive() && (planned || a.phase != phaseStopping)
 	}))
 	if m.booted && live != len(committed) {
 		return fmt.Errorf("%d attempts live and the plan holds capacity for %d", live, len(committed))
 	}
-	if waiting != m.queued {
-		return fmt.Errorf("%d commitments wait, %d are counted", waiting, m.queued)
+	if waiting != m.plan.queued {
+		return fmt.Errorf("%d commitments wait, %d are counted", waiting, m.plan.queued)
 	}
 	return nil
 }
@@ -122,8 +123,8 @@ func (m *Machine) checkFacts() error {
 			want.Apply(a.fact())
 		}
 	}
-	if m.paused.on {
-		want.Apply(m.paused.fact())
+	if m.owner.paused.on {
+		want.Apply(m.owner.paused.fact())
 	}
 	wanted, have := want.All(), m.out.Facts().All()
 	if len(wanted) != len(have) {
@@ -157,19 +158,19 @@ func (m *Machine) checkBounds() error {
 	}{
 		{"cached requirements", m.cache.Len(), m.cfg.CacheEntries},
 		{"open offers", len(m.plan.Offers()), m.cfg.CacheEntries},
-		{"remembered bindings", m.bindings.len(), maxBindings},
-		{"remembered tokens", m.tokens.len(), maxTokens},
-		{"remembered requests", m.requests.len(), maxRequests},
-		{"peers", len(m.peers), maxPeers},
+		{"remembered bindings", m.submitters.bindings.len(), maxBindings},
+		{"remembered tokens", m.submitters.tokens.len(), maxTokens},
+		{"remembered requests", m.submitters.requests.len(), maxRequests},
+		{"peers", len(m.links.peers), maxPeers},
 		{"held data", len(m.held), maxHeldData},
-		{"tenants", len(m.tenants), m.cfg.MaxAttempts},
+		{"tenants", len(m.submitters.tenants), m.cfg.MaxAttempts},
 	} {
 		if b.have > b.max {
 			return fmt.Errorf("%d %s, the limit is %d", b.have, b.what, b.max)
 		}
 	}
-	if m.paused.until != (time.Time{}) && !m.paused.on {
-		return fmt.Errorf("a pause until %s that is not on", m.paused.until)
+	if m.owner.paused.until != (time.Time{}) && !m.owner.paused.on {
+		return fmt.Errorf("a pause until %s that is not on", m.owner.paused.until)
 	}
 	return nil
 }

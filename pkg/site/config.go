@@ -38,18 +38,27 @@ type Config struct {
 	Price      float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
 	Prior      avail.Prior   // belief about this site's failures before its history is known
 
-	PlanPolicy     plan.Policy   // in what order those that wait in the plan move up
-	PlanBackfill   plan.Backfill // who of them may overtake whom
-	FailureHorizon time.Duration // how far ahead an outage is felt; 0 = plan.DefaultFailureHorizon
-	Fairshare      bool          // promises of a fixed time begin only behind all that is queued (Migol 4)
-	Overestimate   float64       // part of their run times by which jobs are known to end early, 0 to 0.9
+	Planning Planning // what the site promises, and in what order it runs what waits
+}
 
-	PromisePercent   int           // of the ceilings that promises hold together, 1 to 100; 0 = all
-	FirmPercent      int           // of the ceilings that promises to other submitters hold together; 0 = all
-	SubmitterPercent int           // of the ceilings that one other submitter holds; 0 = all
-	ProjectPercent   int           // of the ceilings that one project holds; 0 = all
-	MaxAhead         time.Duration // promises to others begin at most so far ahead; 0 = no limit
-	MaxReservation   time.Duration // others reserve for at most so long; 0 = no limit
+// Planning is what the owner decides about the site's plan. Each field has the name of
+// its setting, "planning.strangers" in the configuration file. Percentages are of the
+// ceilings (Capability.Total), 1 to 100; 0 is no limit.
+type Planning struct {
+	Policy    grid.Policy   // in what order those that wait in the plan move up
+	Backfill  grid.Backfill // who of them may overtake whom
+	Horizon   time.Duration // how far ahead an outage is felt; 0 = plan.DefaultHorizon
+	Promised  int           // percent that promises hold together
+	Strangers int           // percent that promises to other submitters hold together
+	Submitter int           // percent that one other submitter holds
+	Project   int           // percent that one project holds
+	Ahead     time.Duration // promises to others begin at most so far ahead; 0 = no limit
+	Longest   time.Duration // others reserve for at most so long; 0 = no limit
+	Fairshare bool          // promises of a fixed time begin behind all that is queued (Migol 4)
+
+	// Overestimate is the part of their run times by which jobs are known to end early,
+	// 0 to 0.9.
+	Overestimate float64
 }
 
 // Default is the configuration of a site that gives its capability to all
@@ -61,7 +70,7 @@ func Default(self grid.SiteID, capability grid.Capability) Config {
 		RenewRetry: time.Second, GiveUp: 30 * time.Second, FrozenLimit: time.Hour,
 		ResultHold: 7 * 24 * time.Hour, MaxAttempts: 16_384,
 		OwnerPatience: 10 * time.Minute, Prior: avail.DefaultPrior(),
-		MaxAhead: 30 * 24 * time.Hour, MaxReservation: 24 * time.Hour,
+		Planning: Planning{Ahead: 30 * 24 * time.Hour, Longest: 24 * time.Hour},
 	}
 }
 
@@ -98,42 +107,44 @@ func (c Config) Validate() error {
 	if c.MaxRuntime < 0 || c.MaxRuntime > grid.MaxRuntime {
 		errs = append(errs, fmt.Errorf("%w: MaxRuntime: want 0 (no limit) to %s, have %s", grid.ErrInvalid, grid.MaxRuntime, c.MaxRuntime))
 	}
-	errs = append(errs, c.validatePlanning())
+	errs = append(errs, c.Planning.validate())
 	if c.DataBytes < 0 {
 		errs = append(errs, fmt.Errorf("%w: DataBytes: want 0 (not known) or more, have %d", grid.ErrInvalid, c.DataBytes))
 	}
 	return errors.Join(errs...)
 }
 
-// validatePlanning is about what is promised, and to whom.
-func (c Config) validatePlanning() error {
+func (p Planning) validate() error {
 	var errs []error
+	refuse := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: Planning.%s", grid.ErrInvalid, fmt.Sprintf(format, args...)))
+	}
 	for _, n := range []struct {
 		field string
 		value int
 	}{
-		{"PromisePercent", c.PromisePercent},
-		{"FirmPercent", c.FirmPercent},
-		{"SubmitterPercent", c.SubmitterPercent},
-		{"ProjectPercent", c.ProjectPercent},
+		{"Promised", p.Promised},
+		{"Strangers", p.Strangers},
+		{"Submitter", p.Submitter},
+		{"Project", p.Project},
 	} {
 		if n.value < 0 || n.value > 100 {
-			errs = append(errs, fmt.Errorf("%w: %s: want 0 (no limit) to 100, have %d", grid.ErrInvalid, n.field, n.value))
+			refuse("%s: want 0 (no limit) to 100, have %d", n.field, n.value)
 		}
 	}
 	for _, d := range []struct {
 		field string
 		value time.Duration
-	}{{"FailureHorizon", c.FailureHorizon}, {"MaxAhead", c.MaxAhead}, {"MaxReservation", c.MaxReservation}} {
+	}{{"Horizon", p.Horizon}, {"Ahead", p.Ahead}, {"Longest", p.Longest}} {
 		if d.value < 0 || d.value > grid.MaxRuntime {
-			errs = append(errs, fmt.Errorf("%w: %s: want 0 to %s, have %s", grid.ErrInvalid, d.field, grid.MaxRuntime, d.value))
+			refuse("%s: want 0 to %s, have %s", d.field, grid.MaxRuntime, d.value)
 		}
 	}
-	if !(c.Overestimate >= 0 && c.Overestimate <= plan.MaxOverestimate) {
-		errs = append(errs, fmt.Errorf("%w: Overestimate: want 0 to %g, have %v", grid.ErrInvalid, plan.MaxOverestimate, c.Overestimate))
+	if !(p.Overestimate >= 0 && p.Overestimate <= plan.MaxOverestimate) {
+		refuse("Overestimate: want 0 to %g, have %v", plan.MaxOverestimate, p.Overestimate)
 	}
-	if c.PlanPolicy > plan.LST || c.PlanBackfill > plan.BackfillNone {
-		errs = append(errs, fmt.Errorf("%w: PlanPolicy, PlanBackfill: unknown value", grid.ErrInvalid))
+	if p.Policy > grid.PolicyLST || p.Backfill > grid.BackfillNone {
+		refuse("Policy, Backfill: unknown value")
 	}
 	return errors.Join(errs...)
 }

@@ -11,24 +11,36 @@
 // thesis, NUS 2006, section 4.1. Leases, fencing and facts are described in
 // docs/protocol.md.
 //
-// Where to look:
+// Names: onX takes an input or a message, sendX sends one, other verbs act; isX, hasX and
+// wantsX ask and change nothing. To recall is to act: what is asked for is remembered for
+// longer.
 //
-//	machine.go    the state and the dispatch of inputs
-//	announce.go   announcements, the cache, clears: thesis 4.1, steps 1, 2 and 5
-//	quote.go      what this site can offer for a requirement, or why not
-//	room.go       the plan: open offers, commitments
-//	award.go      awards: thesis 4.1, step 4
-//	promise.go    offers made firm, verified plans, reservations, standing aside
-//	place.go      promised places outlive a restart
-//	lease.go      the right to run: requests, leases, give-up
-//	attempt.go    an attempt's life from acceptance to the acknowledged end
-//	stop.go       fences, cancels and what else ends an attempt early
-//	vacancy.go    telling submitters that there is room
-//	yield.go      making way for the owner's own work
-//	owner.go      pause, drain, capacity; peers.go: peers, links, held data
-//	facts.go      what survives a crash; check.go: the invariants
-//	view.go       read-only access for people
-//	events.go     every event that a Report can carry
+// Where to look, in the order of an attempt's life:
+//
+//	machine.go        the state, and the one list of inputs, messages and timers
+//	announce.go       announcements, the cache, clears: thesis 4.1, steps 1, 2 and 5
+//	submitters.go     whose a job is, who may order what, tokens and numbers of requests
+//	quote.go          what this site can offer for a requirement, or why not
+//	risk.go           how likely the site stays available: z
+//	planning.go       the plan: open offers, commitments, what has become due
+//	award.go          awards: thesis 4.1, step 4
+//	promise.go        offers made firm, verified plans, reservations, displaced attempts
+//	promised_fact.go  promised places outlive a restart
+//	lease.go          the right to run: requests, leases
+//	askfirst.go       attempts that other sites queue, too: leave to start
+//	attempt.go        an attempt's life from acceptance to the acknowledged end
+//	stop.go           fences, cancels and what else ends an attempt early
+//	vacancy.go        telling submitters that there is room
+//	yield.go          making way for the owner's own work
+//	owner.go          pause, drain, capacity, bans
+//	peers.go          peers, links, held data
+//	roster.go         all attempts, and the ways to find them
+//	recent.go         a table that forgets what nobody asked for
+//	facts.go          what survives a crash
+//	check.go          the invariants
+//	view.go           read-only access for people
+//	events.go         every event that a Report can carry
+//	config.go         what the owner chose, limits
 //
 // What is bounded: the requirement cache, open offers, held results, remembered
 // tokens, bindings, lease requests, peers and held data each have a limit, and

@@ -33,7 +33,7 @@ type attemptFact struct {
 	Submitter grid.SiteID    `json:"submitter"`
 	Phase     string         `json:"phase"`
 	Task      *grid.Task     `json:"task,omitempty"`     // until it exited
-	Place     *placeFact     `json:"place,omitempty"`    // until it was started, if it was promised one that lay ahead
+	Place     *promisedFact  `json:"place,omitempty"`    // until it was started, if it lay ahead
 	Exit      *grid.Exit     `json:"exit,omitempty"`     // from then on
 	EndedMS   int64          `json:"ended_ms,omitempty"` // from then on; ms since 1970 UTC
 }
@@ -107,9 +107,9 @@ func (m *Machine) restoreFact(f step.Fact) error {
 		if err := json.Unmarshal(f.Value, &value); err != nil {
 			return err
 		}
-		m.paused = pause{on: true}
+		m.owner.paused = pause{on: true}
 		if value.UntilMS != 0 {
-			m.paused.until = time.UnixMilli(value.UntilMS).UTC()
+			m.owner.paused.until = time.UnixMilli(value.UntilMS).UTC()
 		}
 		return nil
 	default:

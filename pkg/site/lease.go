@@ -12,32 +12,13 @@ import (
 // timerRenew asks a submitter for leases; its ID is the submitter.
 const timerRenew = "renew"
 
-// request is a sent request for leases. A lease counts from here: the submitter
-// counts it from its answer, which is later, so the site's end comes first.
-type request struct {
-	to grid.SiteID
-	at time.Time
-}
-
-// tenant is a submitter with attempts that need leases.
-type tenant struct {
-	next time.Time // when the renewal timer fires
-}
-
-// request numbers a request for leases and remembers when it was sent.
-func (m *Machine) request(to grid.SiteID) uint64 {
-	m.last++
-	m.requests.put(m.last, request{to: to, at: m.now})
-	return m.last
-}
-
 // expectLease makes sure that leases of a submitter's new attempts are asked for
 // again soon, should the answer to Accepted be lost.
 func (m *Machine) expectLease(submitter grid.SiteID) {
-	t := m.tenants[submitter]
+	t := m.submitters.tenants[submitter]
 	if t == nil {
 		t = &tenant{}
-		m.tenants[submitter] = t
+		m.submitters.tenants[submitter] = t
 	}
 	if soon := m.now.Add(m.cfg.RenewRetry); t.next.IsZero() || t.next.After(soon) {
 		m.renewAt(submitter, t, soon)
@@ -51,23 +32,31 @@ func (m *Machine) renewAt(submitter grid.SiteID, t *tenant, at time.Time) {
 
 // onRenewTimer asks for the leases of all attempts of one submitter at once.
 func (m *Machine) onRenewTimer(submitter grid.SiteID) {
-	t := m.tenants[submitter]
+	t := m.submitters.tenants[submitter]
 	if t == nil {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{
 			Site: submitter, Text: "timer " + timerRenew,
 		})
 		return
 	}
-	wanting := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.renews() })
+	wanting := m.wanting(submitter)
 	if len(wanting) == 0 {
-		delete(m.tenants, submitter)
+		delete(m.submitters.tenants, submitter)
 		return
 	}
 	for start := 0; start < len(wanting); start += protocol.MaxAttempts {
 		part := wanting[start:min(start+protocol.MaxAttempts, len(wanting))]
-		m.out.Send(submitter, protocol.Renew{Renewal: m.request(submitter), Attempts: ids(part)})
+		number := m.submitters.numberRequest(submitter, m.now)
+		m.out.Send(submitter, protocol.Renew{Renewal: number, Attempts: ids(part)})
 	}
 	m.renewAt(submitter, t, m.now.Add(m.renewPause(wanting)))
+}
+
+// wanting are a submitter's attempts whose leases are asked for together.
+func (m *Machine) wanting(submitter grid.SiteID) []*attempt {
+	return m.roster.where(func(a *attempt) bool {
+		return a.submitter == submitter && a.wantsRenewal()
+	})
 }
 
 // renewPause is the time between two requests: a third of the shortest lease, but
@@ -91,7 +80,7 @@ func (m *Machine) renewPause(wanting []*attempt) time.Duration {
 // one. A lease counts from the sending of the request it answers, and its end
 // never moves backwards.
 func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
-	req, ok := m.requests.get(msg.Renewal)
+	req, ok := m.submitters.requests.recall(msg.Renewal)
 	if !ok || req.to != from {
 		m.out.Report(step.LevelWarn, eventUnknownRenewal, step.Report{Site: from})
 		return
@@ -113,7 +102,7 @@ func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
 			honoured = true
 		}
 	}
-	if t := m.tenants[from]; t != nil && honoured {
+	if t := m.submitters.tenants[from]; t != nil && honoured {
 		m.afterLease(from, t, req.at)
 	}
 }
@@ -125,7 +114,7 @@ func (m *Machine) extend(a *attempt, until time.Time) {
 		return
 	}
 	a.leased, a.leaseUntil = true, until
-	m.admitted(a)
+	m.noteFirstLease(a)
 	if a.started && until.After(m.now) {
 		m.out.Emit(step.ExtendLease{Attempt: a.id, LeaseUntil: until})
 	}
@@ -135,7 +124,7 @@ func (m *Machine) extend(a *attempt, until time.Time) {
 // afterLease sets the time of the next request, counted from the sending of the
 // one that was answered, unless an attempt still waits for its first lease.
 func (m *Machine) afterLease(submitter grid.SiteID, t *tenant, sent time.Time) {
-	wanting := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.renews() })
+	wanting := m.wanting(submitter)
 	if len(wanting) == 0 {
 		return // the timer that is set finds nobody
 	}

@@ -56,7 +56,7 @@ func TestLeaseCountsFromTheRequest(t *testing.T) {
 func TestLeaseThatComesTooLateStartsNothing(t *testing.T) {
 	r := newRig(t)
 	list := r.accepted(job1, alice, 1)
-	n := r.m.last
+	n := r.m.submitters.last
 	r.step(step.Staged{Attempt: list[0]})
 	r.advance(lease)
 	r.receive(alice, protocol.Lease{Renewal: n, Attempts: list, Duration: lease})
@@ -69,7 +69,7 @@ func TestLeaseThatComesTooLateStartsNothing(t *testing.T) {
 func TestLeaseNeverMovesBackwards(t *testing.T) {
 	r := newRig(t)
 	list := r.running(job1, alice, 1)
-	first := r.m.last
+	first := r.m.submitters.last
 	r.advance(time.Second)
 	r.lease(alice, list, lease)
 	if got := only[step.ExtendLease](r.out); len(got) != 1 || !got[0].LeaseUntil.Equal(r.now.Add(lease)) {
@@ -103,7 +103,7 @@ func TestLeasesThatDoNotCount(t *testing.T) {
 			r.step(step.Staged{Attempt: attemptID(job1, 0, 1)})
 			n := tt.renewal
 			if n == 0 {
-				n = r.m.last
+				n = r.m.submitters.last
 			}
 			r.receive(tt.from, protocol.Lease{Renewal: n, Attempts: []grid.AttemptID{tt.attempt}, Duration: lease})
 			r.reported(tt.event)

@@ -13,40 +13,24 @@ import (
 
 // Machine decides for one site. It has one owner and implements step.Machine.
 type Machine struct {
-	cfg     Config
-	now     time.Time // of the current Step
-	out     step.Out  // of the current Step, and the facts of all
-	booted  bool
-	since   time.Time                 // when it booted; its age is an observation for z
-	learned *step.AvailabilityLearned // of its availability; nil: nothing yet
-	last    uint64                    // last number given to a request for leases
+	cfg    Config
+	now    time.Time // of the current Step
+	out    step.Out  // of the current Step, and the facts of all
+	booted bool
 
 	capability grid.Capability // the owner's ceilings: what they exclude can never run here
 	left       grid.Capability // what others leave of it now, and so what is offered
-	potential  int64           // P of this site, bit/s
-	paused     pause
-	draining   bool
-	owned      grid.Reason // why the owner has the machine to himself, ReasonNone = he has not
+	owner      owner
+	risk       risk
 
-	plan        *plan.Planner // offers and commitments
-	othersUntil time.Time     // until when the plan counts what others take as missing; zero: they take nothing
-	planTimer   time.Time     // when the plan's timer fires; zero if it is not set
-	queued      int           // commitments whose place in the plan has not come
-	cache       *cache.Cache[grid.Requirement]
-	bindings    *recent[grid.JobID, *binding]
+	plan       planning // offers and commitments
+	cache      *cache.Cache[grid.Requirement]
+	roster     *roster // the attempts
+	submitters submitters
+	vacancy    vacancy
 
-	roster       *roster
-	tokens       *recent[grid.TaskID, grid.Token]
-	tenants      map[grid.SiteID]*tenant
-	requests     *recent[uint64, request]
-	vacancyAt    time.Time     // when the vacancy timer fires; zero if it is not set
-	vacancyPause time.Duration // before those who were not told of room are told
-
-	shareRefused bool // somebody was refused for having his share since the last vacancy
-
-	peers map[grid.SiteID]*peer
-	held  map[grid.CID]struct{}
-
+	links  links
+	held   map[grid.CID]struct{} // data that is here
 	banned step.Bans
 }
 
@@ -64,11 +48,9 @@ func New(cfg Config) *Machine {
 	}
 	return &Machine{
 		cfg: cfg, capability: cfg.Capability, left: cfg.Capability,
-		plan: newPlan(cfg, cfg.Capability.Total, 0), cache: requirements,
-		bindings: newRecent[grid.JobID, *binding](maxBindings),
-		roster:   newRoster(), tokens: newRecent[grid.TaskID, grid.Token](maxTokens),
-		tenants: make(map[grid.SiteID]*tenant), requests: newRecent[uint64, request](maxRequests),
-		peers: make(map[grid.SiteID]*peer), held: make(map[grid.CID]struct{}),
+		plan: planning{Planner: newPlan(cfg, cfg.Capability.Total, 0)}, cache: requirements,
+		roster: newRoster(), submitters: newSubmitters(),
+		links: links{peers: make(map[grid.SiteID]*peer)}, held: make(map[grid.CID]struct{}),
 	}
 }
 
@@ -98,16 +80,17 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 // the submitters are told until they acknowledge it. What was promised for later is
 // kept.
 func (m *Machine) boot(in step.Boot) {
-	m.booted, m.since = true, m.now
-	m.last = in.Incarnation << 32 // numbers of an earlier run are never used again
-	m.plan = plan.Restore(planConfig(m.cfg, m.capability.Total, in.Incarnation), m.now, m.promised())
-	m.takenByOthers()
+	m.booted, m.risk.since = true, m.now
+	m.submitters.last = in.Incarnation << 32 // numbers of an earlier run are never used again
+	m.plan.Planner = plan.Restore(
+		planConfig(m.cfg, m.capability.Total, in.Incarnation), m.now, m.keptPromises())
+	m.setOutage()
 	for _, a := range m.roster.sorted() {
 		m.raiseToken(a.id.Task, a.id.Token)
 		switch c, kept := m.plan.Commitment(a.id); {
 		case a.phase == phaseExited:
 			a.repeat = firstExitRepeat
-			m.tellExit(a)
+			m.sendExited(a)
 		case kept:
 			m.takeUp(a, c)
 		case a.reserves():
@@ -117,18 +100,26 @@ func (m *Machine) boot(in step.Boot) {
 			m.end(a, grid.Exit{Cause: grid.CauseSiteRestart, Text: "the site's agent was restarted"})
 		}
 	}
-	if m.paused.on {
+	if m.owner.paused.on {
 		m.armPause()
 	}
 }
 
 // dispatch handles one input of a machine that has booted.
-func (m *Machine) dispatch(in step.Input) {
+func (m *Machine) dispatch(in step.Input) { //nolint:cyclop // the one list of inputs, one line each
 	switch in := in.(type) {
 	case step.MessageReceived:
 		m.onMessage(in)
 	case step.TimerFired:
 		m.onTimer(in.Key)
+
+	// What the driver says of an attempt.
+	case step.Verified:
+		m.onVerified(in)
+	case step.StageProgress:
+		m.onStageProgress(in)
+	case step.Staged:
+		m.onStaged(in)
 	case step.AttemptStarted:
 		m.onStarted(in)
 	case step.AttemptFrozen:
@@ -137,20 +128,8 @@ func (m *Machine) dispatch(in step.Input) {
 		m.onResumed(in)
 	case step.AttemptExited:
 		m.onExited(in)
-	case step.StageProgress:
-		m.onStageProgress(in)
-	case step.Staged:
-		m.onStaged(in)
-	case step.Verified:
-		m.onVerified(in)
-	default:
-		m.dispatchSite(in)
-	}
-}
 
-// dispatchSite handles what is about the site rather than an attempt.
-func (m *Machine) dispatchSite(in step.Input) {
-	switch in := in.(type) {
+	// What is around the site.
 	case step.PeerSeen:
 		m.onPeerSeen(in)
 	case step.PeerGone:
@@ -166,14 +145,8 @@ func (m *Machine) dispatchSite(in step.Input) {
 	case step.BansChanged:
 		m.onBans(in)
 	case step.ClockStepped: // now does not step, and nothing here reads the wall clock
-	default:
-		m.dispatchOwner(in)
-	}
-}
 
-// dispatchOwner handles what the owner says and does.
-func (m *Machine) dispatchOwner(in step.Input) {
-	switch in := in.(type) {
+	// What the owner says and does.
 	case step.Pause:
 		m.onPause(in)
 	case step.Resume:
@@ -188,14 +161,15 @@ func (m *Machine) dispatchOwner(in step.Input) {
 		m.onPlanning(in)
 	case step.TermsChanged:
 		m.onTerms(in)
-	default:
+
+	default: // an input of the submitter's machine
 		m.out.Report(step.LevelDebug, eventNotForSite, step.Report{Text: fmt.Sprintf("%T", in)})
 	}
 }
 
-// heeded reports whether a message is to be handled, and says so if not. It is
-// validated here again, so that a driver's mistake cannot break the plan.
-func (m *Machine) heeded(in step.MessageReceived) bool {
+// admitMessage lets a message through, or reports why it is ignored. It is validated
+// here again, so that a driver's mistake cannot break the plan.
+func (m *Machine) admitMessage(in step.MessageReceived) bool {
 	err := in.From.Validate()
 	if err == nil && in.Message == nil {
 		err = fmt.Errorf("%w: no message", grid.ErrInvalid)
@@ -220,7 +194,7 @@ func (m *Machine) heeded(in step.MessageReceived) bool {
 
 // onMessage handles one message.
 func (m *Machine) onMessage(in step.MessageReceived) {
-	if !m.heeded(in) {
+	if !m.admitMessage(in) {
 		return
 	}
 	switch msg := in.Message.(type) {

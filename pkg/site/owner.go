@@ -18,6 +18,13 @@ type pause struct {
 	until time.Time // zero: until Resume
 }
 
+// owner is what the owner wants of the site: each of the three closes it.
+type owner struct {
+	paused   pause
+	draining bool        // no fact: it ends with the agent
+	busy     grid.Reason // why the owner has the machine alone, ReasonNone: it is shared
+}
+
 // onPause stops offering. It is a fact, so that a paused site stays paused after
 // a restart.
 func (m *Machine) onPause(in step.Pause) {
@@ -25,69 +32,69 @@ func (m *Machine) onPause(in step.Pause) {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "a pause that is over"})
 		return
 	}
-	m.paused = pause{on: true}
+	m.owner.paused = pause{on: true}
 	if !in.Until.IsZero() {
-		m.paused.until = time.UnixMilli(in.Until.UnixMilli()).UTC()
+		m.owner.paused.until = time.UnixMilli(in.Until.UnixMilli()).UTC()
 	}
-	m.out.Persist(m.paused.fact())
+	m.out.Persist(m.owner.paused.fact())
 	m.out.Report(step.LevelInfo, eventPaused, step.Report{})
 	m.armPause()
 }
 
 func (m *Machine) armPause() {
-	if m.paused.until.IsZero() {
+	if m.owner.paused.until.IsZero() {
 		m.out.StopTimer(timerPause, "")
 		return
 	}
-	m.out.SetTimer(timerPause, "", m.paused.until)
+	m.out.SetTimer(timerPause, "", m.owner.paused.until)
 }
 
 func (m *Machine) onPauseTimer() {
-	if !m.paused.on || m.paused.until.IsZero() || m.now.Before(m.paused.until) {
+	if !m.owner.paused.on || m.owner.paused.until.IsZero() || m.now.Before(m.owner.paused.until) {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "timer " + timerPause})
 		return
 	}
 	m.unpause()
-	m.resumed()
+	m.reopen()
 }
 
 // unpause ends a pause, if there is one.
 func (m *Machine) unpause() {
-	if !m.paused.on {
+	if !m.owner.paused.on {
 		return
 	}
-	m.paused = pause{}
-	m.out.Persist(m.paused.fact())
+	m.owner.paused = pause{}
+	m.out.Persist(m.owner.paused.fact())
 	m.out.StopTimer(timerPause, "")
 }
 
 // onResume ends a pause and calls off a drain.
 func (m *Machine) onResume() {
-	if !m.paused.on && !m.draining {
+	if !m.owner.paused.on && !m.owner.draining {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "neither paused nor draining"})
 		return
 	}
 	m.unpause()
-	m.draining = false
-	m.resumed()
+	m.owner.draining = false
+	m.reopen()
 }
 
-func (m *Machine) resumed() {
+func (m *Machine) reopen() {
 	m.out.Report(step.LevelInfo, eventResumedOffering, step.Report{})
-	m.grown()
+	m.noteRoom()
 }
 
 // onDrain makes the site offer nothing more. With Now what runs is stopped, too,
 // and each submitter hears of it, so that its tasks move elsewhere. A drain is
 // no fact: it ends with the agent.
 func (m *Machine) onDrain(in step.Drain) {
-	m.draining = true
+	m.owner.draining = true
 	m.out.Report(step.LevelInfo, eventDraining, step.Report{})
 	if !in.Now {
 		return
 	}
 	for _, a := range m.roster.where((*attempt).wantsLease) {
-		m.stop(a, false, "the site is stopping")
+		m.stop(a, told, "the site is stopping")
 	}
 }
 
@@ -108,12 +115,12 @@ func (m *Machine) onCapacity(in step.CapacityChanged) {
 	before := m.left
 	m.capability, m.left = in.Capability, left
 	m.plan.SetCapacity(in.Capability.Total)
-	m.takenByOthers()
-	m.outgrown()
+	m.setOutage()
+	m.dropOutgrown()
 	m.measurePotential()
 	m.out.Report(step.LevelInfo, eventCapacityChanged, step.Report{})
 	if !before.Total.Fits(left.Total) || !slices.Equal(left.Kinds, before.Kinds) {
-		m.grown()
+		m.noteRoom()
 	}
 }
 
@@ -122,7 +129,7 @@ func (m *Machine) onCapacity(in step.CapacityChanged) {
 func (m *Machine) onTerms(in step.TermsChanged) {
 	cfg := m.cfg
 	cfg.MaxRuntime, cfg.OwnerPatience = in.MaxRuntime, in.Patience
-	cfg.MaxAhead, cfg.MaxReservation = in.Ahead, in.Longest
+	cfg.Planning.Ahead, cfg.Planning.Longest = in.Ahead, in.Longest
 	cfg.Priced, cfg.Price = in.Priced, in.Price
 	if err := cfg.Validate(); err != nil {
 		m.out.Report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
@@ -131,45 +138,45 @@ func (m *Machine) onTerms(in step.TermsChanged) {
 	before := m.cfg
 	m.cfg = cfg
 	m.out.Report(step.LevelInfo, eventTermsChanged, step.Report{})
-	if m.owned != grid.ReasonNone && cfg.OwnerPatience != before.OwnerPatience {
+	if m.owner.busy != grid.ReasonNone && cfg.OwnerPatience != before.OwnerPatience {
 		m.out.SetTimer(timerOwner, "", m.now.Add(cfg.OwnerPatience))
 	}
 	if before.MaxRuntime != 0 && (cfg.MaxRuntime == 0 || cfg.MaxRuntime > before.MaxRuntime) {
-		m.grown() // who was refused may fit now
+		m.noteRoom() // who was refused may fit now
 	}
 }
 
-// outgrown gives back what was promised and does not fit into the ceilings any more;
+// dropOutgrown gives back what was promised and does not fit into the ceilings any more;
 // what runs goes on.
-func (m *Machine) outgrown() {
+func (m *Machine) dropOutgrown() {
 	for _, c := range m.plan.Commitments() {
 		a := m.roster.all[c.Attempt]
 		if a == nil || c.Running || m.capability.Total.Fits(c.Give) {
 			continue
 		}
 		m.out.Report(step.LevelWarn, eventPromiseGone, about(a.id, a.submitter))
-		m.stop(a, false, "the owner gives less than it was promised")
+		m.stop(a, told, "the owner gives less than it was promised")
 	}
 }
 
 // othersStay is how far ahead what other programs take now is expected to be missing.
 const othersStay = 5 * time.Minute
 
-// takenByOthers tells the plan what other programs take of the machine: it is missing
+// setOutage tells the plan what other programs take of the machine: it is missing
 // now and for a while, and what is planned for later does not feel it.
-func (m *Machine) takenByOthers() {
+func (m *Machine) setOutage() {
 	missing := m.capability.Total.Sub(m.left.Total)
-	m.othersUntil = time.Time{}
+	m.plan.othersUntil = time.Time{}
 	if missing != (grid.Resources{}) {
-		m.othersUntil = m.now.Add(othersStay)
+		m.plan.othersUntil = m.now.Add(othersStay)
 	}
-	m.plan.SetOutage(missing, m.othersUntil)
+	m.plan.SetOutage(missing, m.plan.othersUntil)
 }
 
-// stillTaken keeps what others take ahead of the plan for as long as it is so.
-func (m *Machine) stillTaken() {
-	if !m.othersUntil.IsZero() && m.othersUntil.Sub(m.now) < othersStay/2 {
-		m.takenByOthers()
+// renewOutage keeps what others take ahead of the plan for as long as it is so.
+func (m *Machine) renewOutage() {
+	if !m.plan.othersUntil.IsZero() && m.plan.othersUntil.Sub(m.now) < othersStay/2 {
+		m.setOutage()
 	}
 }
 
@@ -191,7 +198,7 @@ func (m *Machine) ban(site grid.SiteID) {
 	}
 	theirs := m.roster.where(func(a *attempt) bool { return a.submitter == site })
 	for _, a := range theirs {
-		m.stop(a, true, "its submitter is banned")
+		m.stop(a, untold, "its submitter is banned")
 	}
 	m.out.Report(step.LevelInfo, eventBanned, step.Report{Site: site, Value: float64(len(theirs))})
 }
@@ -199,34 +206,34 @@ func (m *Machine) ban(site grid.SiteID) {
 // ownerStays is how long an owner who is busy now is expected to be so at most.
 const ownerStays = 15 * time.Minute
 
-// closedTo is the refusal of a site that is closed when the window begins. What is to
+// closedFor is the refusal of a site that is closed when the window begins. What is to
 // begin later than a pause ends, or than an owner who is busy now should be gone, can
 // be promised all the same.
-func (m *Machine) closedTo(w grid.Window) (grid.Refusal, bool) {
-	refusal, closed := m.closed()
+func (o owner) closedFor(w grid.Window, now time.Time) (grid.Refusal, bool) {
+	refusal, closed := o.closed()
 	begins := w.Earliest()
-	if !closed || m.draining || begins.IsZero() {
+	if !closed || o.draining || begins.IsZero() {
 		return refusal, closed
 	}
-	open := m.now
-	if m.owned != grid.ReasonNone {
+	open := now
+	if o.busy != grid.ReasonNone {
 		open = open.Add(ownerStays)
 	}
-	if m.paused.on && (m.paused.until.IsZero() || m.paused.until.After(open)) {
-		open = m.paused.until
+	if o.paused.on && (o.paused.until.IsZero() || o.paused.until.After(open)) {
+		open = o.paused.until
 	}
 	return refusal, open.IsZero() || begins.Before(open)
 }
 
 // closed is the refusal of a site whose owner wants no more work for now.
-func (m *Machine) closed() (grid.Refusal, bool) {
+func (o owner) closed() (grid.Refusal, bool) {
 	switch {
-	case m.draining:
+	case o.draining:
 		return grid.Refusal{Reason: grid.ReasonDraining}, true
-	case m.paused.on:
+	case o.paused.on:
 		return grid.Refusal{Reason: grid.ReasonPaused}, true
-	case m.owned != grid.ReasonNone:
-		return grid.Refusal{Reason: m.owned}, true
+	case o.busy != grid.ReasonNone:
+		return grid.Refusal{Reason: o.busy}, true
 	default:
 		return grid.Refusal{}, false
 	}

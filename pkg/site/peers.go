@@ -9,6 +9,12 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
+// links are the peers, and how well this site is connected to them.
+type links struct {
+	peers     map[grid.SiteID]*peer
+	potential int64 // P of this site (thesis 3.1.1), bit/s
+}
+
 // peer is what is known of another site that is connected.
 type peer struct {
 	capability grid.Capability
@@ -27,14 +33,14 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 		})
 		return
 	}
-	p := m.peers[in.Site]
+	p := m.links.peers[in.Site]
 	if p == nil {
-		if len(m.peers) >= maxPeers {
+		if len(m.links.peers) >= maxPeers {
 			m.out.Report(step.LevelWarn, eventTableFull, step.Report{Site: in.Site, Text: "peers"})
 			return
 		}
 		p = &peer{}
-		m.peers[in.Site] = p
+		m.links.peers[in.Site] = p
 	}
 	p.capability = in.Capability
 	m.measurePotential()
@@ -53,25 +59,25 @@ func (m *Machine) remind(submitter grid.SiteID) {
 	for _, a := range theirs {
 		switch a.phase {
 		case phaseRunning:
-			m.progress(a, grid.PhaseRunning, 0, 0)
+			m.sendProgress(a, grid.PhaseRunning, 0, 0)
 		case phaseFrozen:
-			m.tellStanding(a)
+			m.sendFrozen(a)
 		default: // tells of itself when it comes to run
 		}
 	}
 }
 
 func (m *Machine) onPeerGone(in step.PeerGone) {
-	if m.peers[in.Site] == nil {
+	if m.links.peers[in.Site] == nil {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Site: in.Site, Text: "peer unknown"})
 		return
 	}
-	delete(m.peers, in.Site)
+	delete(m.links.peers, in.Site)
 	m.measurePotential()
 }
 
 func (m *Machine) onBandwidth(in step.BandwidthMeasured) {
-	p := m.peers[in.Peer]
+	p := m.links.peers[in.Peer]
 	if p == nil || in.DownBps < 0 || in.UpBps < 0 {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{
 			Site: in.Peer, Text: "bandwidth of an unknown peer or below 0",
@@ -85,9 +91,9 @@ func (m *Machine) onBandwidth(in step.BandwidthMeasured) {
 // measurePotential sums up how well connected this site is (thesis 3.1.1): what
 // it can upload to each peer is limited by its own link and the peer's.
 func (m *Machine) measurePotential() {
-	uploads := make([]index.Upload, 0, len(m.peers))
-	for _, id := range slices.Sorted(maps.Keys(m.peers)) {
-		p := m.peers[id]
+	uploads := make([]index.Upload, 0, len(m.links.peers))
+	for _, id := range slices.Sorted(maps.Keys(m.links.peers)) {
+		p := m.links.peers[id]
 		bps := p.upBps
 		if bps == 0 {
 			bps = smallerKnown(m.capability.UpBps, p.capability.DownBps)
@@ -99,7 +105,7 @@ func (m *Machine) measurePotential() {
 		m.out.Report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
 		return
 	}
-	m.potential = int64(min(sum, 1<<62))
+	m.links.potential = int64(min(sum, 1<<62))
 }
 
 // smallerKnown is the smaller of two rates, the known one if 0 says that the
@@ -145,7 +151,7 @@ func (m *Machine) accessTo(src grid.DataSource, submitter grid.SiteID) index.Acc
 	a := index.Access{Bytes: src.Bytes, Local: m.isLocal(src), Unreachable: len(src.Holders) > 0}
 	best := int64(-1)
 	for i, holder := range src.Holders {
-		p := m.peers[holder]
+		p := m.links.peers[holder]
 		if p == nil && holder != submitter {
 			continue
 		}
@@ -159,7 +165,7 @@ func (m *Machine) accessTo(src grid.DataSource, submitter grid.SiteID) index.Acc
 		}
 	}
 	if len(src.Holders) == 0 {
-		a.DownBps, a.UpBps = m.link(m.peers[submitter], src.UploadBps)
+		a.DownBps, a.UpBps = m.link(m.links.peers[submitter], src.UploadBps)
 	}
 	return a
 }
@@ -190,8 +196,8 @@ func (m *Machine) isLocal(src grid.DataSource) bool {
 	return slices.Contains(src.Holders, m.cfg.Self)
 }
 
-// holdsAll reports whether there is data to be had and all of it is here.
-func (m *Machine) holdsAll(req grid.Requirement) bool {
+// hasAll reports whether there is data to be had and all of it is here.
+func (m *Machine) hasAll(req grid.Requirement) bool {
 	for _, src := range req.Sources {
 		if src.Bytes > 0 && !m.isLocal(src) {
 			return false

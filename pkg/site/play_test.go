@@ -226,13 +226,13 @@ func (p *player) award() {
 	a := award(job, offer, p.next(5), p.token(), change)
 	a.HasNext, a.RunnerUp = p.next(2) == 0, pick(p, offer.Parts.Distance, 1e-9, math.Inf(1))
 	a.AskFirst = p.next(4) == 3
-	owner, _ := p.m.owner(job)
+	owner, _ := p.m.recallOwner(job)
 	p.say(owner, a)
 }
 
 // grant answers a request for leases, perhaps an old one.
 func (p *player) grant() {
-	n := p.m.last - uint64(p.next(4))
+	n := p.m.submitters.last - uint64(p.next(4))
 	id := p.attempt()
 	from, _ := p.m.Submitter(id)
 	list := []grid.AttemptID{id}
@@ -288,7 +288,7 @@ func (p *player) unasked() {
 // order is what a submitter says of its job.
 func (p *player) order() {
 	id := p.attempt()
-	owner, _ := p.m.owner(id.Task.Job)
+	owner, _ := p.m.recallOwner(id.Task.Job)
 	switch p.next(6) {
 	case 0:
 		p.say(owner, protocol.Fence{Below: []grid.AttemptID{id, {Task: p.task(), Token: p.token()}}})

@@ -14,7 +14,7 @@ import (
 // onHoldOffer makes an offer firm: what it quoted, or what can be had now, is held
 // until the new offer's validity ends. Migol 6.2.1, the reservation request.
 func (m *Machine) onHoldOffer(from grid.SiteID, msg protocol.HoldOffer) {
-	if !m.authorised(msg.Job, from) {
+	if !m.admitOrder(msg.Job, from) {
 		return
 	}
 	o, refusal, ok := m.holdOffer(from, msg)
@@ -80,7 +80,7 @@ func (m *Machine) quoteAwarded(req grid.Requirement, in inquiry) (quote, grid.Re
 // OpenCCS: the Machine Manager "checks" what the Planning Manager made before the
 // request is accepted.
 func (m *Machine) onVerified(in step.Verified) {
-	a := m.known(in.Attempt, phaseAsked, phaseAsked)
+	a := m.find(in.Attempt, phaseAsked, phaseAsked)
 	if a == nil {
 		return
 	}
@@ -92,7 +92,7 @@ func (m *Machine) onVerified(in step.Verified) {
 		return
 	}
 	m.accept(a)
-	m.sayAccepted(a.submitter, []*attempt{a})
+	m.sendAccepted(a.submitter, []*attempt{a})
 	m.setUp(a.submitter, []*attempt{a})
 }
 
@@ -112,14 +112,14 @@ func (m *Machine) decline(a *attempt, why grid.Reason) {
 // begin is told when an attempt's place in the plan has come.
 func (m *Machine) begin(a *attempt) {
 	if a.reserves() {
-		m.progress(a, grid.PhaseRunning, 0, 0)
+		m.sendProgress(a, grid.PhaseRunning, 0, 0)
 		return
 	}
 	m.tryStart(a)
 }
 
-// tellStart tells the submitter when an attempt that waits in the plan is to start.
-func (m *Machine) tellStart(a *attempt) {
+// sendStart tells the submitter when an attempt that waits in the plan is to start.
+func (m *Machine) sendStart(a *attempt) {
 	if in := m.startsIn(a); in > 0 {
 		msg := progressOf(a, grid.PhaseStaging)
 		msg.StartsIn = in
@@ -137,9 +137,9 @@ func (m *Machine) startsIn(a *attempt) time.Duration {
 	return min(max(c.Start.Sub(m.now), 0), grid.MaxRuntime)
 }
 
-// standAside does what the plan wants of those that hold what is promised to others,
+// applyChanges does what the plan wants of those that hold what is promised to others,
 // and of promises that it cannot keep.
-func (m *Machine) standAside(changes plan.Changes) {
+func (m *Machine) applyChanges(changes plan.Changes) {
 	for _, c := range changes.Suspended {
 		if a := m.roster.all[c.Attempt]; a != nil {
 			m.displace(a, c)
@@ -154,8 +154,9 @@ func (m *Machine) standAside(changes plan.Changes) {
 	}
 	for _, c := range changes.Stopped {
 		if a := m.roster.all[c.Attempt]; a != nil && a.wantsLease() {
-			a.overran = m.hasOverrun(a, c) && c.Overrun == plan.OverrunStop && c.Within == (grid.AttemptID{})
-			m.stop(a, false, grid.ReasonPromised.String())
+			ends := c.Overrun == grid.OverrunStop && c.Within == (grid.AttemptID{})
+			a.overran = ends && m.hasOverrun(a, c)
+			m.stop(a, told, grid.ReasonPromised.String())
 		}
 	}
 	m.losePromises(changes.Lost)
@@ -188,14 +189,14 @@ func (m *Machine) hasOverrun(a *attempt, c plan.Commitment) bool {
 func (m *Machine) losePromises(lost []plan.Commitment) {
 	for _, c := range lost {
 		if !c.Running {
-			m.queued--
+			m.plan.queued--
 		}
 		a := m.roster.all[c.Attempt]
 		if a == nil || !a.wantsLease() && a.phase != phaseAsked {
 			continue
 		}
 		m.out.Report(step.LevelWarn, eventPromiseGone, about(a.id, a.submitter))
-		m.stop(a, false, "the site can no longer keep the promised time")
+		m.stop(a, told, "the site can no longer keep the promised time")
 	}
 }
 
@@ -203,26 +204,26 @@ func (m *Machine) losePromises(lost []plan.Commitment) {
 func (m *Machine) closeReservations(over []plan.Commitment) {
 	for _, c := range over {
 		if !c.Running {
-			m.queued--
+			m.plan.queued--
 		}
 		if a := m.roster.all[c.Attempt]; a != nil && a.wantsLease() {
 			m.end(a, grid.Exit{Cause: grid.CauseExited, Text: "its time is over"})
 		}
 	}
 	if len(over) > 0 {
-		m.grown()
+		m.noteRoom()
 	}
 }
 
 // onPlanning changes the order in which those that wait move up.
 func (m *Machine) onPlanning(in step.PlanningChanged) {
-	policy, err := plan.ParsePolicy(in.Policy)
-	backfill, errBackfill := plan.ParseBackfill(in.Backfill)
+	policy, err := grid.ParsePolicy(in.Policy)
+	backfill, errBackfill := grid.ParseBackfill(in.Backfill)
 	if err = errors.Join(err, errBackfill); err != nil {
 		m.out.Report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
 		return
 	}
 	m.plan.SetPolicy(policy, backfill)
-	m.cfg.PlanPolicy, m.cfg.PlanBackfill = policy, backfill
+	m.cfg.Planning.Policy, m.cfg.Planning.Backfill = policy, backfill
 	m.out.Report(step.LevelInfo, eventPlanning, step.Report{Text: in.Policy + " " + in.Backfill})
 }

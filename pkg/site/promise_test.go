@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
-	"github.com/mrsmesh/mrsmesh/pkg/plan"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -428,8 +427,8 @@ func TestPlanningChanges(t *testing.T) {
 	r := newRig(t)
 	r.step(step.PlanningChanged{Policy: "edf", Backfill: "easy"})
 	r.reported(eventPlanning)
-	if r.m.cfg.PlanPolicy != plan.EDF || r.m.cfg.PlanBackfill != plan.BackfillEASY {
-		t.Errorf("plans by %s, %s", r.m.cfg.PlanPolicy, r.m.cfg.PlanBackfill)
+	if r.m.cfg.Planning.Policy != grid.PolicyEDF || r.m.cfg.Planning.Backfill != grid.BackfillEASY {
+		t.Errorf("plans by %s, %s", r.m.cfg.Planning.Policy, r.m.cfg.Planning.Backfill)
 	}
 	r.step(step.PlanningChanged{Policy: "best", Backfill: "easy"})
 	r.reported(eventInvalid)

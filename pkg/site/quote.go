@@ -48,7 +48,7 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 	if excluded, is := m.excluded(req, in.submitter); is {
 		return quote{}, excluded, false
 	}
-	if closed, is := m.closedTo(req.Window); is {
+	if closed, is := m.owner.closedFor(req.Window, m.now); is {
 		return quote{}, closed, false
 	}
 	if !ok {
@@ -69,7 +69,7 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 // bare is this site without anything on it.
 func (m *Machine) bare(req grid.Requirement, submitter grid.SiteID) index.Site {
 	return index.Site{
-		Capability: m.capability, Free: m.capability.Total, PotentialBps: m.potential,
+		Capability: m.capability, Free: m.capability.Total, PotentialBps: m.links.potential,
 		Sources: m.access(req, submitter), Up: 1, Priced: m.cfg.Priced, Price: m.cfg.Price,
 	}
 }
@@ -117,14 +117,14 @@ func (m *Machine) placeIn(req grid.Requirement, ask plan.Ask) (quote, grid.Refus
 	case grid.ReasonNone:
 		return quote{ask: ask, place: place}, grid.Refusal{}, true
 	case grid.ReasonWindow:
-		return quote{}, m.tooEarly(req, ask), false
+		return quote{}, m.refuseWindow(req, ask), false
 	default:
 		return quote{}, shortfall(reason, ask.Need, place.Free), false
 	}
 }
 
-// tooEarly refuses a window, and says what could be promised instead.
-func (m *Machine) tooEarly(req grid.Requirement, ask plan.Ask) grid.Refusal {
+// refuseWindow refuses a window, and says what could be promised instead.
+func (m *Machine) refuseWindow(req grid.Requirement, ask plan.Ask) grid.Refusal {
 	refusal := grid.Refusal{Reason: grid.ReasonWindow}
 	if ask.NowOnly {
 		return refusal
@@ -184,16 +184,17 @@ func (m *Machine) excluded(req grid.Requirement, submitter grid.SiteID) (grid.Re
 			Reason: grid.ReasonRuntime, Never: true,
 			Want: seconds(req.Runtime), Have: seconds(m.cfg.MaxRuntime),
 		}, true
-	case m.cfg.MaxReservation > 0 && req.Kind == grid.KindReservation && submitter != m.cfg.Self && req.Runtime > m.cfg.MaxReservation:
+	case m.isTooLong(req, submitter):
 		return grid.Refusal{
 			Reason: grid.ReasonAhead, Never: true,
-			Want: seconds(req.Runtime), Have: seconds(m.cfg.MaxReservation),
+			Want: seconds(req.Runtime), Have: seconds(m.cfg.Planning.Longest),
 		}, true
-	case m.tooFarAhead(req.Window, submitter):
+	case m.isTooFarAhead(req.Window, submitter):
 		return grid.Refusal{
-			Reason: grid.ReasonAhead, Want: seconds(req.Window.At.Sub(m.now)), Have: seconds(m.cfg.MaxAhead),
+			Reason: grid.ReasonAhead,
+			Want:   seconds(req.Window.At.Sub(m.now)), Have: seconds(m.cfg.Planning.Ahead),
 		}, true
-	case m.tooMuchData(req, submitter):
+	case m.isTooMuchData(req, submitter):
 		return grid.Refusal{
 			Reason: grid.ReasonQuota, Never: true, Want: dataBytes(req), Have: m.cfg.DataBytes / shares,
 		}, true
@@ -204,14 +205,21 @@ func (m *Machine) excluded(req grid.Requirement, submitter grid.SiteID) (grid.Re
 	}
 }
 
-// tooFarAhead reports whether a fixed start lies beyond what is promised to others.
-func (m *Machine) tooFarAhead(w grid.Window, submitter grid.SiteID) bool {
-	return m.cfg.MaxAhead > 0 && submitter != m.cfg.Self && w.At.Sub(m.now) > m.cfg.MaxAhead
+// isTooFarAhead reports whether a fixed start lies beyond what is promised to others.
+func (m *Machine) isTooFarAhead(w grid.Window, submitter grid.SiteID) bool {
+	limit := m.cfg.Planning.Ahead
+	return limit > 0 && submitter != m.cfg.Self && w.At.Sub(m.now) > limit
 }
 
-// tooMuchData reports whether one task's data alone takes more than its submitter's
+// isTooLong reports whether this is a longer reservation than others get.
+func (m *Machine) isTooLong(req grid.Requirement, submitter grid.SiteID) bool {
+	limit := m.cfg.Planning.Longest
+	return limit > 0 && req.Kind == grid.KindReservation && submitter != m.cfg.Self && req.Runtime > limit
+}
+
+// isTooMuchData reports whether one task's data alone takes more than its submitter's
 // share of the room.
-func (m *Machine) tooMuchData(req grid.Requirement, submitter grid.SiteID) bool {
+func (m *Machine) isTooMuchData(req grid.Requirement, submitter grid.SiteID) bool {
 	return m.cfg.DataBytes > 0 && submitter != m.cfg.Self && dataBytes(req) > m.cfg.DataBytes/shares
 }
 

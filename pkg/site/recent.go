@@ -23,8 +23,8 @@ func (r *recent[K, V]) put(key K, value V) {
 	delete(r.old, key)
 }
 
-// get reads an entry and makes it young again.
-func (r *recent[K, V]) get(key K) (V, bool) {
+// recall reads an entry and makes it young again.
+func (r *recent[K, V]) recall(key K) (V, bool) {
 	value, ok := r.peek(key)
 	if _, young := r.young[key]; ok && !young {
 		r.put(key, value)

@@ -273,7 +273,7 @@ func (r *rig) accepted(job grid.JobID, submitter grid.SiteID, n int, change ...f
 // lease answers the last request for leases that was sent to the submitter.
 func (r *rig) lease(submitter grid.SiteID, attempts []grid.AttemptID, d time.Duration) []step.Effect {
 	r.t.Helper()
-	return r.receive(submitter, protocol.Lease{Renewal: r.m.last, Attempts: attempts, Duration: d})
+	return r.receive(submitter, protocol.Lease{Renewal: r.m.submitters.last, Attempts: attempts, Duration: d})
 }
 
 // running brings accepted attempts to their sandboxes.

@@ -43,15 +43,37 @@ type attempt struct {
 	started   bool // StartAttempt was emitted
 	fetching  bool // Stage was emitted: the driver knows it
 	preparing bool // running, but its program is still compiled for this site
-	suspended bool // frozen, or about to be, because the owner needs the machine or it is displaced
-	quiet     bool // stopping: its submitter does not want to hear of the end
 
-	place     *placeFact    // its place in the plan when it was accepted, if that lay ahead; it outlives a restart
-	estimate  time.Duration // how long it was to run
-	displaced grid.Reason   // why the plan lets it stand still, ReasonNone = it does not
-	overran   bool          // it is stopped because it ran out of its time
+	// suspended is what the driver was told last: that the attempt is frozen, or about
+	// to be, whatever its lease says. It is so while there is a reason (frozenFor): the
+	// owner needs the machine, or the attempt is displaced. Whether it is frozen by now
+	// is its phase, which an ended lease brings about, too.
+	suspended bool
 
-	asks  bool      // others queue it, too: it asks whether it may start, and has no lease before
+	// displaced is why the plan wants it frozen, ReasonNone if it does not: what it holds
+	// is promised to another, or it has had the time that it was to take. It keeps its
+	// capacity and its leases and goes on when the plan says so.
+	displaced grid.Reason
+
+	// quiet is for one that is being stopped: its submitter wants that, or has given it
+	// up, and does not hear of the end. An award that repeats its token finds it stale.
+	quiet bool
+
+	// overran is for one that is being stopped because it ran out of its time and its
+	// job says that this ends it: the end that the driver reports is told as a time limit.
+	overran bool
+
+	// place is its place in the plan when it was accepted, if that lay ahead. It is part
+	// of the attempt's fact until it was started: what a restart finds with a place that
+	// can still be kept goes on, everything else has died with the agent.
+	place    *promisedFact
+	estimate time.Duration // how long it was to run
+
+	// asks is for one that other sites queue, too: its submitter lets exactly one of them
+	// begin. It has no lease before its turn and so none to lose; when its turn comes
+	// (asked) it asks whether it may start, and its first lease is the answer, which makes
+	// it one like all others.
+	asks  bool
 	asked time.Time // when it asked first; zero: its turn has not come
 
 	accepted   time.Time     // when
@@ -65,8 +87,8 @@ type attempt struct {
 	repeat time.Duration // pause before the next repetition of Exited
 }
 
-// live reports whether the attempt holds capacity and needs a lease or a stop.
-func (a *attempt) live() bool { return a.phase != phaseExited }
+// isLive reports whether the attempt holds capacity and needs a lease or a stop.
+func (a *attempt) isLive() bool { return a.phase != phaseExited }
 
 // wantsLease reports whether leases are asked for the attempt.
 func (a *attempt) wantsLease() bool { return a.phase >= phaseStaging && a.phase < phaseStopping }
@@ -74,8 +96,8 @@ func (a *attempt) wantsLease() bool { return a.phase >= phaseStaging && a.phase 
 // reserves reports whether the attempt only holds capacity for others.
 func (a *attempt) reserves() bool { return a.task.Kind == grid.KindReservation }
 
-// underWay reports whether the attempt was started and is not told to end.
-func (a *attempt) underWay() bool { return a.started && a.wantsLease() }
+// isUnderWay reports whether the attempt was started and is not told to end.
+func (a *attempt) isUnderWay() bool { return a.started && a.wantsLease() }
 
 // roster holds all attempts and the ways to find them.
 type roster struct {

@@ -8,24 +8,31 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
+// notice says whether a submitter hears that its attempt was stopped.
+type notice uint8
+
+const (
+	told   notice = iota // of an end that it does not expect: the task moves elsewhere
+	untold               // it wants the end, or has given the attempt up
+)
+
 // stop ends a live attempt. Its capacity is free when the driver says that it
-// has ended. A quiet stop is one that the submitter wants or has given up on:
-// it hears no more of it. An end that is only waiting for its acknowledgement
-// is dropped by a quiet stop and left alone by another.
-func (m *Machine) stop(a *attempt, quiet bool, why string) {
+// has ended. An end that is only waiting for its acknowledgement
+// is dropped if it is not to be told, and left alone otherwise.
+func (m *Machine) stop(a *attempt, how notice, why string) {
 	switch a.phase {
 	case phaseExited:
-		if !quiet {
+		if how == told {
 			return
 		}
 		m.drop(a, a.exit.CIDs())
 	case phaseStopping:
-		a.quiet = a.quiet || quiet
+		a.quiet = a.quiet || how == untold
 		return
 	case phaseAsked:
 		m.decline(a, grid.ReasonStale)
 	default:
-		a.phase, a.quiet = phaseStopping, quiet
+		a.phase, a.quiet = phaseStopping, how == untold
 		m.stopTimers(a, timerWatch)
 		m.halt(a, why)
 	}
@@ -52,20 +59,20 @@ func (m *Machine) halt(a *attempt, why string) {
 // an award that comes late is stale.
 func (m *Machine) onFence(from grid.SiteID, msg protocol.Fence) {
 	for _, below := range msg.Below {
-		if !m.authorised(below.Task.Job, from) {
+		if !m.admitOrder(below.Task.Job, from) {
 			continue
 		}
 		m.raiseToken(below.Task, below.Token-1)
 		for _, a := range m.roster.ofTask(below.Task) {
 			if a.id.Token < below.Token {
-				m.stop(a, true, "fenced")
+				m.stop(a, untold, "fenced")
 			}
 		}
 	}
 }
 
 func (m *Machine) onCancel(from grid.SiteID, msg protocol.Cancel) {
-	if m.authorised(msg.Job, from) {
+	if m.admitOrder(msg.Job, from) {
 		m.stopJob(msg.Job, "cancelled")
 	}
 }
@@ -73,25 +80,8 @@ func (m *Machine) onCancel(from grid.SiteID, msg protocol.Cancel) {
 // stopJob ends all attempts of a job; its submitter wants none of them.
 func (m *Machine) stopJob(job grid.JobID, why string) {
 	for _, a := range m.roster.ofJob(job) {
-		m.stop(a, true, why)
+		m.stop(a, untold, why)
 	}
-}
-
-// raiseToken remembers the highest token of a task that this site knows to have
-// been given out.
-func (m *Machine) raiseToken(task grid.TaskID, token grid.Token) {
-	if token > m.highestToken(task) {
-		m.tokens.put(task, token)
-	}
-}
-
-// highestToken is the highest token known of a task, 0 if none.
-func (m *Machine) highestToken(task grid.TaskID) grid.Token {
-	token, _ := m.tokens.get(task)
-	if list := m.roster.byTask[task]; len(list) > 0 {
-		token = max(token, list[len(list)-1].id.Token)
-	}
-	return token
 }
 
 // watch arms the timer that ends an attempt which is without a lease for too
@@ -124,8 +114,8 @@ func (m *Machine) onWatchTimer(a *attempt) {
 	case m.now.Before(m.patience(a)):
 		m.watch(a)
 	case a.started:
-		m.stop(a, false, "frozen for too long")
+		m.stop(a, told, "frozen for too long")
 	default:
-		m.stop(a, true, "no lease came")
+		m.stop(a, untold, "no lease came")
 	}
 }

@@ -20,36 +20,50 @@ const (
 	vacancyLongest = 30 * time.Second
 )
 
-// grown notes that there is more room than before. Those who wait are told a
+// vacancy is when those who wait are told that there is room.
+type vacancy struct {
+	at time.Time // when the timer fires; zero if it is not set
+
+	// pause is the time until those who wait and were not told have their turn. It
+	// doubles each time, up to vacancyLongest, and begins anew when there is more room.
+	pause time.Duration
+
+	// shareRefused says that somebody was refused for having its share of the attempts
+	// or offers, since the last time that anybody was told. Only then does it matter
+	// that a share has become smaller: the room as a whole has not grown by that.
+	shareRefused bool
+}
+
+// noteRoom notes that there is more room than before. Those who wait are told a
 // little later, so that a burst of exits makes one message.
-func (m *Machine) grown() {
-	m.vacancyPause = vacancyAgain
+func (m *Machine) noteRoom() {
+	m.vacancy.pause = vacancyAgain
 	m.tellRoom(vacancyDelay)
 }
 
-// unnamed sees to it that those who were not told have their turn, should there
-// still be room a while later: those who were told may have found another place.
-func (m *Machine) unnamed() {
-	m.tellRoom(m.vacancyPause)
-	m.vacancyPause = min(2*m.vacancyPause, vacancyLongest)
+// noteUnnamed gives those who were not told their turn, should there still be room a
+// while later: those who were told may have found another place.
+func (m *Machine) noteUnnamed() {
+	m.tellRoom(m.vacancy.pause)
+	m.vacancy.pause = min(2*m.vacancy.pause, vacancyLongest)
 }
 
 // tellRoom sets the timer, unless it fires earlier anyway.
 func (m *Machine) tellRoom(after time.Duration) {
 	at := m.now.Add(after)
-	if !m.vacancyAt.IsZero() && !m.vacancyAt.After(at) {
+	if !m.vacancy.at.IsZero() && !m.vacancy.at.After(at) {
 		return
 	}
-	m.vacancyAt = at
+	m.vacancy.at = at
 	m.out.SetTimer(timerVacancy, "", at)
 }
 
-// freedShare notes that somebody has less of what is shared out, attempts or open
-// offers. It only matters if somebody was refused for having his share.
-func (m *Machine) freedShare() {
-	if m.shareRefused {
-		m.shareRefused = false
-		m.grown()
+// noteShare notes that somebody has less of what is shared out, attempts or open
+// offers. It only matters if somebody was refused for having its share.
+func (m *Machine) noteShare() {
+	if m.vacancy.shareRefused {
+		m.vacancy.shareRefused = false
+		m.noteRoom()
 	}
 }
 
@@ -58,12 +72,12 @@ func (m *Machine) freedShare() {
 // everybody for one place makes many offers that are declined in the end. A site
 // that is closed says nothing; it will when it opens.
 func (m *Machine) onVacancyTimer() {
-	if m.vacancyAt.IsZero() {
+	if m.vacancy.at.IsZero() {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "timer " + timerVacancy})
 		return
 	}
-	m.vacancyAt = time.Time{}
-	if _, closed := m.closed(); closed {
+	m.vacancy.at = time.Time{}
+	if _, closed := m.owner.closed(); closed {
 		return
 	}
 	free := m.plan.Free(m.now, m.now.Add(1))
@@ -83,7 +97,7 @@ func (m *Machine) onVacancyTimer() {
 			continue
 		}
 		if !seats.Fits(entry.Value.Need) {
-			m.unnamed()
+			m.noteUnnamed()
 			break
 		}
 		seats = seats.Sub(entry.Value.Need)

@@ -28,8 +28,8 @@ type Status struct {
 	HeldData    int       // CIDs that are here
 	Outlook     []Outlook // how likely it stays available, for times of an hour and of eight
 
-	Policy   plan.Policy   // in what order those that wait in the plan move up
-	Backfill plan.Backfill // who of them may overtake whom
+	Policy   grid.Policy   // in what order those that wait in the plan move up
+	Backfill grid.Backfill // who of them may overtake whom
 	Held     int           // offers that hold capacity
 }
 
@@ -64,11 +64,12 @@ type AttemptStatus struct {
 // Status shows the site at the time of its last Step. The result is a copy.
 func (m *Machine) Status() Status {
 	s := Status{
-		Capability: m.capability, Left: m.left, Free: m.plan.Free(m.now, m.now.Add(1)), Potential: m.potential,
-		Paused: m.paused.on, PausedUntil: m.paused.until, Draining: m.draining, Owned: m.owned,
-		Peers: slices.Sorted(maps.Keys(m.peers)), Offers: len(m.plan.Offers()),
+		Capability: m.capability, Left: m.left, Free: m.plan.Free(m.now, m.now.Add(1)),
+		Paused: m.owner.paused.on, PausedUntil: m.owner.paused.until,
+		Draining: m.owner.draining, Owned: m.owner.busy, Potential: m.links.potential,
+		Peers: slices.Sorted(maps.Keys(m.links.peers)), Offers: len(m.plan.Offers()),
 		Cached: m.cache.Len(), Cache: m.cache.Stats(), HeldData: len(m.held),
-		Policy: m.cfg.PlanPolicy, Backfill: m.cfg.PlanBackfill,
+		Policy: m.cfg.Planning.Policy, Backfill: m.cfg.Planning.Backfill,
 	}
 	for _, o := range m.plan.Offers() {
 		if o.Holds > 0 {

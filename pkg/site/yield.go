@@ -16,8 +16,8 @@ func (m *Machine) onOwnerBusy(in step.OwnerBusy) {
 	if in.Reason != grid.ReasonOwnerHours {
 		in.Reason = grid.ReasonOwnerBusy
 	}
-	before := m.owned
-	m.owned = in.Reason
+	before := m.owner.busy
+	m.owner.busy = in.Reason
 	if before == in.Reason {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{
 			Reason: in.Reason, Text: "the owner was busy before",
@@ -28,7 +28,7 @@ func (m *Machine) onOwnerBusy(in step.OwnerBusy) {
 	if before == grid.ReasonNone {
 		m.out.SetTimer(timerOwner, "", m.now.Add(m.cfg.OwnerPatience))
 	}
-	for _, a := range m.roster.where((*attempt).underWay) {
+	for _, a := range m.roster.where((*attempt).isUnderWay) {
 		m.suspend(a)
 	}
 }
@@ -36,68 +36,68 @@ func (m *Machine) onOwnerBusy(in step.OwnerBusy) {
 // suspend lets an attempt stand still; one that does already says for which reason.
 func (m *Machine) suspend(a *attempt) {
 	if a.suspended {
-		m.tellStanding(a)
+		m.sendFrozen(a)
 		return
 	}
 	a.suspended = true
 	m.out.Emit(step.SuspendAttempt{Attempt: a.id})
 	if a.phase == phaseFrozen {
-		m.tellStanding(a)
+		m.sendFrozen(a)
 	}
 }
 
 // proceed ends suspend, unless there is another reason to stand still.
 func (m *Machine) proceed(a *attempt) {
-	if !a.suspended || m.standsFor(a) != grid.ReasonNone {
+	if !a.suspended || m.frozenFor(a) != grid.ReasonNone {
 		return
 	}
 	a.suspended = false
 	m.out.Emit(step.ContinueAttempt{Attempt: a.id})
 }
 
-// standsFor is why a started attempt has to stand still, ReasonNone if it has not.
-func (m *Machine) standsFor(a *attempt) grid.Reason {
-	if m.owned != grid.ReasonNone {
-		return m.owned
+// frozenFor is why a started attempt has to stand still, ReasonNone if it has not.
+func (m *Machine) frozenFor(a *attempt) grid.Reason {
+	if m.owner.busy != grid.ReasonNone {
+		return m.owner.busy
 	}
 	return a.displaced
 }
 
 // onOwnerAway lets go on what stood still, and offers again.
 func (m *Machine) onOwnerAway() {
-	if m.owned == grid.ReasonNone {
+	if m.owner.busy == grid.ReasonNone {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "the owner was away before"})
 		return
 	}
-	m.owned = grid.ReasonNone
+	m.owner.busy = grid.ReasonNone
 	m.out.StopTimer(timerOwner, "")
 	m.out.Report(step.LevelInfo, eventOwnerAway, step.Report{})
 	for _, a := range m.roster.where((*attempt).wantsLease) {
 		m.proceed(a)
 		if a.phase == phaseFrozen && !a.leaseUntil.After(m.now) {
-			m.tellStanding(a) // its lease ended meanwhile
+			m.sendFrozen(a) // its lease ended meanwhile
 		}
 		m.tryStart(a)
 	}
-	m.grown()
+	m.noteRoom()
 }
 
 // onOwnerTimer sends away what waits for an owner who stays.
 func (m *Machine) onOwnerTimer() {
-	if m.owned == grid.ReasonNone {
+	if m.owner.busy == grid.ReasonNone {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "timer " + timerOwner})
 		return
 	}
 	for _, a := range m.roster.where((*attempt).wantsLease) {
-		m.stop(a, false, m.owned.String())
+		m.stop(a, told, m.owner.busy.String())
 	}
 }
 
-// tellStanding tells the submitter of an attempt that it is frozen, and why.
-func (m *Machine) tellStanding(a *attempt) {
+// sendFrozen tells the submitter of an attempt that it is frozen, and why.
+func (m *Machine) sendFrozen(a *attempt) {
 	msg := progressOf(a, grid.PhaseFrozen)
 	if a.suspended {
-		msg.Reason = m.standsFor(a)
+		msg.Reason = m.frozenFor(a)
 	}
 	m.out.Send(a.submitter, msg)
 }

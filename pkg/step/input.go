@@ -105,8 +105,8 @@ type Verified struct {
 
 // PlanningChanged changes in what order those that wait in the plan move up.
 type PlanningChanged struct {
-	Policy   string // as plan.ParsePolicy reads it
-	Backfill string // as plan.ParseBackfill reads it
+	Policy   string // as grid.ParsePolicy reads it
+	Backfill string // as grid.ParseBackfill reads it
 }
 
 // TermsChanged brings what the owner decided anew about the work that the site takes.

@@ -14,21 +14,6 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
 
-// TestWordsOfPlanning holds the API's words against the planner's.
-func TestWordsOfPlanning(t *testing.T) {
-	t.Parallel()
-	for i, word := range view.Policies() {
-		if got, err := plan.ParsePolicy(word); err != nil || got != plan.Policy(i) {
-			t.Errorf("policy %s: %v, %v", word, got, err)
-		}
-	}
-	for i, word := range view.Backfills() {
-		if got, err := plan.ParseBackfill(word); err != nil || got != plan.Backfill(i) {
-			t.Errorf("backfill %s: %v, %v", word, got, err)
-		}
-	}
-}
-
 func TestPlanIsShown(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
@@ -42,7 +27,7 @@ func TestPlanIsShown(t *testing.T) {
 		return at
 	}
 	s := site.Status{
-		Policy: plan.EDF, Capability: grid.Capability{Total: grid.Resources{MilliCPUs: 4000, MemoryBytes: 1 << 30, DiskBytes: 1 << 30}},
+		Policy: grid.PolicyEDF, Capability: grid.Capability{Total: grid.Resources{MilliCPUs: 4000, MemoryBytes: 1 << 30, DiskBytes: 1 << 30}},
 		Attempts: []site.AttemptStatus{
 			attempt("waits", time.Minute, 2*time.Minute, func(a *site.AttemptStatus) { a.Class, a.Planned = plan.ClassDeadline, true }),
 			attempt("runs", 0, time.Minute, func(*site.AttemptStatus) {}),

@@ -14,6 +14,22 @@ import (
 // timerPlan brings the plan up to now when something in it is due.
 const timerPlan = "plan"
 
+// planning is the plan, and what has to be known of it from Step to Step.
+type planning struct {
+	*plan.Planner
+
+	// othersUntil is until when the plan counts what other programs take of the machine
+	// as missing; zero if they take nothing. It is moved on long before it is reached
+	// (renewOutage): nobody says that they still take it.
+	othersUntil time.Time
+
+	// queued is the number of commitments whose place has not come. As long as there is
+	// one, or a promise, the plan has to be looked at when something in it is due.
+	queued int
+
+	timer time.Time // when the plan's timer fires; zero if it is not set
+}
+
 // newPlan is the empty plan of a run. Offers of an earlier run have other
 // numbers, so that nobody can take one for another.
 func newPlan(cfg Config, total grid.Resources, incarnation uint64) *plan.Planner {
@@ -21,18 +37,19 @@ func newPlan(cfg Config, total grid.Resources, incarnation uint64) *plan.Planner
 }
 
 func planConfig(cfg Config, total grid.Resources, incarnation uint64) plan.Config {
+	p := cfg.Planning
 	return plan.Config{
-		Total: total, HoldAll: cfg.HoldAll, MaxOffers: cfg.CacheEntries, FirstOffer: incarnation<<32 + 1, Self: cfg.Self,
-		Policy: cfg.PlanPolicy, Backfill: cfg.PlanBackfill, FailureHorizon: cfg.FailureHorizon,
-		PromisePercent: cfg.PromisePercent, FirmPercent: cfg.FirmPercent,
-		SubmitterPercent: cfg.SubmitterPercent, ProjectPercent: cfg.ProjectPercent,
-		Fairshare: cfg.Fairshare, Overestimate: cfg.Overestimate,
+		Self: cfg.Self, Total: total, HoldAll: cfg.HoldAll,
+		MaxOffers: cfg.CacheEntries, FirstOffer: incarnation<<32 + 1,
+		Policy: p.Policy, Backfill: p.Backfill, Horizon: p.Horizon,
+		Promised: p.Promised, Strangers: p.Strangers, Submitter: p.Submitter, Project: p.Project,
+		Fairshare: p.Fairshare, Overestimate: p.Overestimate,
 	}
 }
 
-// offer turns a quote into an open offer and tells the submitter; if it has its
+// sendBid turns a quote into an open offer and tells the submitter; if it has its
 // share of open offers already, it gives the refusal instead.
-func (m *Machine) offer(c call, q quote) (grid.Refusal, bool) {
+func (m *Machine) sendBid(c call, q quote) (grid.Refusal, bool) {
 	o, ok := m.open(q)
 	if !ok {
 		return grid.Refusal{Reason: grid.ReasonQuota}, false
@@ -85,8 +102,8 @@ func (m *Machine) dropOffer(job grid.JobID) {
 	if m.plan.WithdrawJob(job) == 0 {
 		return
 	}
-	if m.freedShare(); m.cfg.HoldAll {
-		m.grown()
+	if m.noteShare(); m.cfg.HoldAll {
+		m.noteRoom()
 	}
 }
 
@@ -111,7 +128,7 @@ func (m *Machine) commit(id grid.AttemptID, spec grid.Spec, q quote) (plan.Commi
 		Attempt: id, Submitter: q.ask.Submitter, Project: spec.Project, Give: q.place.Give,
 		Class: q.ask.Class, Priority: int32(spec.Priority),
 		NotBefore: q.ask.Window.NotBefore, Deadline: q.ask.Window.Deadline, LatestStart: q.place.LatestStart,
-		Start: q.place.Start, End: q.place.End, Overrun: plan.Overrun(spec.Overrun), Within: q.ask.Within,
+		Start: q.place.Start, End: q.place.End, Overrun: spec.Overrun, Within: q.ask.Within,
 		Holds: spec.Kind == grid.KindReservation,
 	}
 	c.AwaitsData = !q.ask.NowOnly && !c.Holds
@@ -120,7 +137,7 @@ func (m *Machine) commit(id grid.AttemptID, spec grid.Spec, q quote) (plan.Commi
 		// The quote counted all that the offer holds as free, and gives more of it
 		// to this task than its share: the hold has served its purpose.
 		m.plan.Withdraw(q.ask.Offer)
-		m.grown()
+		m.noteRoom()
 		err = m.plan.Commit(m.now, c, 0)
 	}
 	if err != nil {
@@ -130,7 +147,7 @@ func (m *Machine) commit(id grid.AttemptID, spec grid.Spec, q quote) (plan.Commi
 		return c, false
 	}
 	if planned, _ := m.plan.Commitment(id); !planned.Running {
-		m.queued++
+		m.plan.queued++
 	}
 	return c, true
 }
@@ -142,13 +159,13 @@ func (m *Machine) vacate(a *attempt) {
 		return
 	}
 	if !c.Running {
-		m.queued--
+		m.plan.queued--
 	}
-	m.grown()
+	m.noteRoom()
 }
 
-// due reports whether an attempt's place in the plan has come.
-func (m *Machine) due(a *attempt) bool {
+// isDue reports whether an attempt's place in the plan has come.
+func (m *Machine) isDue(a *attempt) bool {
 	c, ok := m.plan.Commitment(a.id)
 	return ok && c.Running
 }
@@ -156,16 +173,16 @@ func (m *Machine) due(a *attempt) bool {
 // advance brings the plan up to now: offers expire, what runs longer than planned
 // keeps its capacity, and what waited in the plan starts when its place has come.
 func (m *Machine) advance() {
-	m.stillTaken()
+	m.renewOutage()
 	changes := m.plan.Advance(m.now)
 	if len(changes.Withdrawn) > 0 {
-		m.freedShare()
+		m.noteShare()
 	}
 	if slices.ContainsFunc(changes.Withdrawn, func(o plan.Offer) bool { return o.Holds > 0 }) {
-		m.grown()
+		m.noteRoom()
 	}
-	m.standAside(changes)
-	m.queued -= len(changes.Started)
+	m.applyChanges(changes)
+	m.plan.queued -= len(changes.Started)
 	for _, c := range changes.Started {
 		if a := m.roster.all[c.Attempt]; a != nil {
 			m.begin(a)
@@ -173,7 +190,7 @@ func (m *Machine) advance() {
 	}
 	for _, c := range changes.Moved {
 		if a := m.roster.all[c.Attempt]; a != nil {
-			m.tellStart(a)
+			m.sendStart(a)
 		}
 	}
 }
@@ -183,13 +200,13 @@ func (m *Machine) advance() {
 // anyway.
 func (m *Machine) armPlan() {
 	next := time.Time{}
-	if m.cfg.HoldAll || m.queued > 0 || m.plan.Promises() {
+	if m.cfg.HoldAll || m.plan.queued > 0 || m.plan.Promises() {
 		next, _ = m.plan.Next()
 	}
-	if next.Equal(m.planTimer) {
+	if next.Equal(m.plan.timer) {
 		return
 	}
-	m.planTimer = next
+	m.plan.timer = next
 	if next.IsZero() {
 		m.out.StopTimer(timerPlan, "")
 		return

@@ -64,8 +64,8 @@ func TestAModelThatMakesNoSenseIsRefused(t *testing.T) {
 		r, is := e.(step.Report)
 		told = told || is && r.Event == eventInvalid
 	}
-	if !told || m.learned != nil || math.Abs(m.up(time.Hour)-before) > 1e-3 {
-		t.Errorf("told %v, learned %v, %v before and %v after", told, m.learned != nil, before, m.up(time.Hour))
+	if !told || m.risk.learned != nil || math.Abs(m.up(time.Hour)-before) > 1e-3 {
+		t.Errorf("told %v, learned %v, %v before and %v after", told, m.risk.learned != nil, before, m.up(time.Hour))
 	}
 }
 

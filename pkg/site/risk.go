@@ -18,13 +18,19 @@ type Outlook struct {
 // outlookSpans are the times that Status tells the outlook for.
 func outlookSpans() []time.Duration { return []time.Duration{time.Hour, 8 * time.Hour} }
 
+// risk is what z of this site follows from.
+type risk struct {
+	since   time.Time                 // when it booted: before anything was learned its age counts
+	learned *step.AvailabilityLearned // nil: nothing yet
+}
+
 // onAvailability takes what the site has learned of its own availability.
 func (m *Machine) onAvailability(in step.AvailabilityLearned) {
 	if err := in.Model.Validate(); err != nil {
 		m.out.Report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
 		return
 	}
-	m.learned = &in
+	m.risk.learned = &in
 	m.out.Report(step.LevelDebug, eventLearned, step.Report{Value: in.Model.Days})
 }
 
@@ -32,10 +38,10 @@ func (m *Machine) onAvailability(in step.AvailabilityLearned) {
 // thesis 3.2 with the errors of its equations (3) to (9) put right. Before anything was
 // learned it follows from the prior and the site's age alone.
 func (m *Machine) up(next time.Duration) float64 {
-	if m.learned == nil {
-		return m.cfg.Prior.Up(m.now.Sub(m.since), next)
+	if m.risk.learned == nil {
+		return m.cfg.Prior.Up(m.now.Sub(m.risk.since), next)
 	}
-	p, err := m.learned.Model.Survival(m.query(next))
+	p, err := m.risk.learned.Model.Survival(m.query(next))
 	if err != nil { // the model and the query were made to be valid
 		return 0
 	}
@@ -44,7 +50,7 @@ func (m *Machine) up(next time.Duration) float64 {
 
 // query asks the learned model about a time from now on.
 func (m *Machine) query(next time.Duration) avail.Query {
-	in := m.learned
+	in := m.risk.learned
 	return avail.Query{
 		Week: avail.WeekSecond(m.now, in.Model.Zone),
 		Up:   max(m.now.Sub(in.Up), 0).Seconds(), Free: max(m.now.Sub(in.Free), 0).Seconds(),
@@ -54,8 +60,8 @@ func (m *Machine) query(next time.Duration) avail.Query {
 
 func (m *Machine) outlook(next time.Duration) Outlook {
 	o := Outlook{For: next, Up: m.up(next), Sureness: avail.Sureness{High: 1}}
-	if m.learned != nil {
-		o.Sureness, _ = m.learned.Model.Sure(m.query(next))
+	if m.risk.learned != nil {
+		o.Sureness, _ = m.risk.learned.Model.Sure(m.query(next))
 	}
 	return o
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// placeFact is the place in the plan that an attempt was promised, and what else is
+// promisedFact is the place in the plan that an attempt was promised, and what else is
 // needed to take it up again. Times are ms since 1970 UTC, 0 = none.
-type placeFact struct {
+type promisedFact struct {
 	StartMS       int64          `json:"start_ms"`
 	EndMS         int64          `json:"end_ms"`
 	Give          grid.Resources `json:"give"`
@@ -22,14 +22,14 @@ type placeFact struct {
 	LatestStartMS int64          `json:"latest_start_ms,omitempty"`
 	Priority      int32          `json:"priority,omitempty"`
 	Project       string         `json:"project,omitempty"`
-	Overrun       plan.Overrun   `json:"overrun,omitempty"`
+	Overrun       grid.Overrun   `json:"overrun,omitempty"`
 	Holds         bool           `json:"holds,omitempty"`
 	Within        string         `json:"within,omitempty"`
 	Module        grid.Input     `json:"module,omitzero"`
 }
 
-func newPlaceFact(c plan.Commitment, module grid.Input) *placeFact {
-	f := &placeFact{
+func newPromisedFact(c plan.Commitment, module grid.Input) *promisedFact {
+	f := &promisedFact{
 		StartMS: toMS(c.Start), EndMS: toMS(c.End), Give: c.Give, Class: c.Class, NotBeforeMS: toMS(c.NotBefore),
 		DeadlineMS: toMS(c.Deadline), LatestStartMS: toMS(c.LatestStart), Priority: c.Priority, Project: c.Project,
 		Overrun: c.Overrun, Holds: c.Holds, Module: module,
@@ -41,7 +41,7 @@ func newPlaceFact(c plan.Commitment, module grid.Input) *placeFact {
 }
 
 // commitment is the promise of an attempt as the plan knows it.
-func (f *placeFact) commitment(a *attempt) plan.Commitment {
+func (f *promisedFact) commitment(a *attempt) plan.Commitment {
 	c := plan.Commitment{
 		Attempt: a.id, Submitter: a.submitter, Project: f.Project, Give: f.Give, Class: f.Class, Priority: f.Priority,
 		NotBefore: fromMS(f.NotBeforeMS), Deadline: fromMS(f.DeadlineMS), LatestStart: fromMS(f.LatestStartMS),
@@ -52,11 +52,11 @@ func (f *placeFact) commitment(a *attempt) plan.Commitment {
 }
 
 // validate reports a place that no plan could have.
-func (f *placeFact) validate() error {
+func (f *promisedFact) validate() error {
 	switch {
 	case f == nil:
 		return nil
-	case f.StartMS >= f.EndMS || f.Class > plan.ClassVarTime || f.Overrun > plan.OverrunStop:
+	case f.StartMS >= f.EndMS || f.Class > plan.ClassVarTime || f.Overrun > grid.OverrunStop:
 		return fmt.Errorf("%w: a place in the plan from %d to %d ms, class %d", grid.ErrInvalid, f.StartMS, f.EndMS, f.Class)
 	}
 	if _, ok := parseAttempt(f.Within); !ok && f.Within != "" {
@@ -65,13 +65,16 @@ func (f *placeFact) validate() error {
 	return f.Give.Validate()
 }
 
-// promised is what the facts say of places in the plan that can still be kept. What
+// keptPromises is what the facts say of places in the plan that can still be kept. What
 // is bound to a reservation is kept with it.
-func (m *Machine) promised() []plan.Commitment {
+func (m *Machine) keptPromises() []plan.Commitment {
 	var list []plan.Commitment
 	for _, bound := range []bool{false, true} {
 		for _, a := range m.roster.where((*attempt).wantsLease) {
-			if a.place == nil || a.started || !a.place.keepable(m.now) || (a.place.Within != "") != bound {
+			if a.place == nil || a.started || !a.place.isKeepable(m.now) {
+				continue
+			}
+			if (a.place.Within != "") != bound {
 				continue
 			}
 			c := a.place.commitment(a)
@@ -93,15 +96,15 @@ func (m *Machine) takeUp(a *attempt, c plan.Commitment) {
 		a.phase = phaseReady
 	}
 	if !c.Running {
-		m.queued++
+		m.plan.queued++
 	}
 	m.out.Report(step.LevelInfo, eventTakenUp, about(a.id, a.submitter))
 	m.setUp(a.submitter, []*attempt{a})
 }
 
-// keepable reports whether an attempt that a restart found can still be begun in its
+// isKeepable reports whether an attempt that a restart found can still be begun in its
 // place: one that has no fixed start may begin a little later.
-func (f *placeFact) keepable(now time.Time) bool {
+func (f *promisedFact) isKeepable(now time.Time) bool {
 	switch {
 	case f.Holds:
 		return fromMS(f.EndMS).After(now)

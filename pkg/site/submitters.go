@@ -1,0 +1,156 @@
+package site
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// submitters is what this site remembers of those who give it work, beside their
+// attempts. Who may order what is asked here and nowhere else. The tables forget
+// what nobody asked for in the longest time, so that no submitter can make them
+// grow; only tenants is exact.
+type submitters struct {
+	bindings *recent[grid.JobID, *binding]
+	tenants  map[grid.SiteID]*tenant
+
+	// tokens has the highest token of a task that was heard of without an attempt of
+	// it here: declined, or fenced off before it came. An award at or below it is
+	// stale. To forget one is safe: the attempt that is accepted then gets no lease,
+	// since its submitter grants none to a token that it has overtaken.
+	tokens *recent[grid.TaskID, grid.Token]
+
+	// requests has the requests for leases that were sent, by their numbers, and last
+	// the number given out last. The numbers begin anew above those of all earlier
+	// runs (boot), so that a lease granted before a restart extends nothing after it.
+	requests *recent[uint64, request]
+	last     uint64
+}
+
+func newSubmitters() submitters {
+	return submitters{
+		bindings: newRecent[grid.JobID, *binding](maxBindings), tenants: make(map[grid.SiteID]*tenant),
+		tokens:   newRecent[grid.TaskID, grid.Token](maxTokens),
+		requests: newRecent[uint64, request](maxRequests),
+	}
+}
+
+// binding is what is remembered of a job beside its requirement. The first
+// announcement binds the job to its submitter for as long as anything is
+// remembered of it.
+type binding struct {
+	submitter grid.SiteID
+	heard     window    // the numbers of its announcements
+	last      time.Time // when a number was heard for the first time
+	ended     bool      // cleared for good: what comes late is ignored
+}
+
+// note notes an announcement's number and reports whether it has to be
+// answered. Numbers are forgotten when the last answer has expired: a submitter
+// that was restarted counts from 1 again, and must not be taken for an echo.
+func (b *binding) note(seq uint32, now time.Time, validity time.Duration) bool {
+	if now.Sub(b.last) > validity {
+		b.heard = window{}
+	}
+	if !b.heard.add(seq) {
+		return false
+	}
+	b.last = now
+	return true
+}
+
+// request is a sent request for leases. A lease counts from here: the submitter
+// counts it from its answer, which is later, so the site's end comes first.
+type request struct {
+	to grid.SiteID
+	at time.Time
+}
+
+// tenant is a submitter with attempts that need leases.
+type tenant struct {
+	next time.Time // when the renewal timer fires
+}
+
+// numberRequest numbers a request for leases and remembers when it was sent.
+func (s *submitters) numberRequest(to grid.SiteID, now time.Time) uint64 {
+	s.last++
+	s.requests.put(s.last, request{to: to, at: now})
+	return s.last
+}
+
+// bind is what is remembered of a job; an unknown one is bound to the submitter.
+func (s *submitters) bind(job grid.JobID, submitter grid.SiteID) *binding {
+	b, known := s.bindings.recall(job)
+	if !known {
+		b = &binding{submitter: submitter}
+		s.bindings.put(job, b)
+	}
+	return b
+}
+
+// recallOwner is the submitter that a job is bound to.
+func (m *Machine) recallOwner(job grid.JobID) (grid.SiteID, bool) {
+	if use := m.roster.byJob[job]; use != nil {
+		return use.submitter, true
+	}
+	if entry, ok := m.cache.Peek(m.now, job); ok {
+		return entry.Submitter, true
+	}
+	if b, ok := m.submitters.bindings.recall(job); ok {
+		return b.submitter, true
+	}
+	return "", false
+}
+
+// admitOrder lets through who gives an order about a job that is bound to it, and
+// reports anybody else.
+func (m *Machine) admitOrder(job grid.JobID, from grid.SiteID) bool {
+	owner, known := m.recallOwner(job)
+	switch {
+	case !known:
+		m.out.Report(step.LevelDebug, eventUnknownJob, aboutJob(job, from))
+	case owner != from:
+		m.out.Report(step.LevelWarn, eventNotSubmitter, aboutJob(job, from))
+	default:
+		return true
+	}
+	return false
+}
+
+// admitAnnounce lets an announcement of a job through: it binds an unknown job to its
+// submitter, and reports those of others and of jobs that have ended, for which it
+// returns nil.
+func (m *Machine) admitAnnounce(job grid.JobID, from, submitter grid.SiteID) *binding {
+	if from != submitter {
+		m.out.Report(step.LevelWarn, eventForged, aboutJob(job, from))
+		return nil
+	}
+	if owner, known := m.recallOwner(job); known && owner != from {
+		m.out.Report(step.LevelWarn, eventNotSubmitter, aboutJob(job, from))
+		return nil
+	}
+	b := m.submitters.bind(job, from)
+	if b.ended {
+		m.out.Report(step.LevelDebug, eventJobEnded, aboutJob(job, from))
+		return nil
+	}
+	return b
+}
+
+// raiseToken remembers the highest token of a task that this site knows to have
+// been given out.
+func (m *Machine) raiseToken(task grid.TaskID, token grid.Token) {
+	if token > m.recallToken(task) {
+		m.submitters.tokens.put(task, token)
+	}
+}
+
+// recallToken is the highest token known of a task, 0 if none.
+func (m *Machine) recallToken(task grid.TaskID) grid.Token {
+	token, _ := m.submitters.tokens.recall(task)
+	if list := m.roster.byTask[task]; len(list) > 0 {
+		token = max(token, list[len(list)-1].id.Token)
+	}
+	return token
+}

@@ -20,7 +20,7 @@ type Origin struct {
 	// Preset is what the preset would choose, where something stronger says otherwise;
 	// empty: it chooses nothing, or it is in force.
 	Preset string
-	// Inherited says that Preset is overruled by a line of the file that is no more
+	// Inherited says that preset wan is overruled by a line of the file that is no more
 	// than the default of lan, as versions that wrote every setting left it.
 	Inherited bool
 }
@@ -43,7 +43,9 @@ func Explain(src Sources) (Agent, []Origin, error) {
 		}
 		for _, v := range values {
 			if v.name == s.Name {
-				o.take(v, normal(s, c, v.text), reached, s.get(&lan))
+				text := normal(s, c, v.text)
+				o.take(v, text, reached)
+				o.Inherited = o.Preset != "" && v.layer == LayerFile && preset == presetWAN && text == s.get(&lan)
 			}
 		}
 		origins = append(origins, o)
@@ -53,7 +55,7 @@ func Explain(src Sources) (Agent, []Origin, error) {
 
 // take lets a stronger value overrule what the origin says so far. text is the value
 // in the way that we write it.
-func (o *Origin) take(v value, text string, reached bool, lan string) {
+func (o *Origin) take(v value, text string, reached bool) {
 	o.Layer = v.layer
 	switch v.layer {
 	case LayerEnvironment:
@@ -67,7 +69,6 @@ func (o *Origin) take(v value, text string, reached bool, lan string) {
 	if o.Preset = ""; reached && text != o.Default {
 		o.Preset = o.Default
 	}
-	o.Inherited = o.Preset != "" && v.layer == LayerFile && text == lan
 }
 
 // normal is a value as we write it; one that cannot be read stays as it is.

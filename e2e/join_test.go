@@ -35,7 +35,7 @@ func (s *site) join(t *testing.T, token string) {
 		t.Errorf("that took %s", took)
 	}
 	text := readFile(t, s.config)
-	for _, want := range []string{"# " + s.name + "'s own words", "domain-key: \"ed25519:", "bootstrap: \"/ip4/", "preset: test"} {
+	for _, want := range []string{"# " + s.name + "'s own words", "domain-key: \"ed25519:", "bootstrap: /ip4/", "preset: test"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the configuration lacks %q:\n%s", want, text)
 		}
@@ -58,7 +58,7 @@ func TestJoin(t *testing.T) {
 	a, b, c := m.sites[0], m.sites[1], m.sites[2]
 	a.start(t)
 	invited := a.command(t, "invite", "--uses", "2")
-	invited.want(t, 0, "only sites on this machine", "siteagent join TOKEN")
+	invited.want(t, 0, "only sites on this machine", "siteagent join <the line above>")
 	token := strings.TrimSpace(invited.out)
 	if strings.Count(invited.out, "\n") != 1 || !strings.HasPrefix(token, "mrs1.") {
 		t.Fatalf("invite prints %q", invited.out)
@@ -180,7 +180,7 @@ func TestJoinSaysWhatIsWrong(t *testing.T) {
 	a.command(t, "ban", "nobody").want(t, 1, "siteagent members")
 	a.command(t, "invite", "--for", "soon").want(t, 2, "--for")
 	a.terminate(t)
-	b.command(t, "join", token).want(t, 1, "see that the inviter runs", "/ip4/127.0.0.1/")
+	b.command(t, "join", token).want(t, 1, "does not answer at 127.0.0.1 port", "siteagent invite --listen lan")
 	a.command(t, "join", token).want(t, 1, "the site that invites")
 	a.start(t) // the invitation outlives that
 	b.join(t, token)

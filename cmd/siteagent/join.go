@@ -92,8 +92,8 @@ func (j *joining) explain(records []protocol.MemberRecord) {
 	}
 	for _, r := range records {
 		if r.Kind == protocol.MemberAdmit && r.Site != j.identity.Site() && r.Name == j.config.Name {
-			fmt.Fprintf(j.notes, "note: %s is called %s, too; to be told apart choose another name: "+
-				"siteagent config set name NAME, before you start the site\n", r.Site, r.Name)
+			fmt.Fprintf(j.notes, "note: %s is called %s, too; to be told apart: "+
+				"siteagent config set name ANOTHER, before you start the site\n", r.Site, r.Name)
 			return
 		}
 	}
@@ -127,10 +127,17 @@ func (j *joining) prepare() error {
 	return errors.Join(j.refuseOtherDomain(), j.refuseStronger())
 }
 
+// sources are where the configuration comes from; the file need not be there.
+func (j *joining) sources() config.Sources {
+	src := j.o.sources()
+	src.Required = false
+	return src
+}
+
 // keepName goes by the name in the file that is there, and says so: the site will be
 // started without this command's flags.
 func (j *joining) keepName() error {
-	src := j.o.sources()
+	src := j.sources()
 	if src.Flags["name"] == "" {
 		return nil
 	}
@@ -199,7 +206,7 @@ func (j *joining) refuseOtherDomain() error {
 
 // refuseStronger refuses flags and variables that would overrule what join writes.
 func (j *joining) refuseStronger() error {
-	_, origins, err := config.Explain(j.o.sources())
+	_, origins, err := config.Explain(j.sources())
 	if err != nil {
 		return usageError{err}
 	}

@@ -58,10 +58,14 @@ func (j *joining) tryOut(ctx context.Context, out io.Writer) error {
 // askUntil asks again until the offers arrive, the site has a good reason to make none,
 // or the time is over.
 func askUntil(ctx context.Context, b *backend.Backend) (view.CheckResult, view.AgentStatus) {
+	var last view.CheckResult
 	for {
 		result, err := b.Check(ctx)
 		if err == nil && result.Arrive {
 			return result, view.AgentStatus{}
+		}
+		if result.Site != "" || last.Site == "" {
+			last = result // that somebody answered once says more than that nobody does in the end
 		}
 		status, unknown := b.Status(ctx)
 		reached := err == nil && result.Site != ""
@@ -70,7 +74,7 @@ func askUntil(ctx context.Context, b *backend.Backend) (view.CheckResult, view.A
 		}
 		select {
 		case <-ctx.Done():
-			return result, status
+			return last, status
 		case <-time.After(checkPause):
 		}
 	}

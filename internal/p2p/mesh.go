@@ -111,7 +111,7 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 	}
 	life, cancel := context.WithCancel(ctx)
 	m.prepare(life, cancel)
-	if err = m.makeHost(); err != nil {
+	if err = m.makeHost(ctx); err != nil {
 		cancel()
 		return nil, fmt.Errorf("join mesh: %w", err)
 	}
@@ -152,7 +152,7 @@ func (m *Mesh) makeMembers() error {
 }
 
 // makeHost takes the injected host, or makes one.
-func (m *Mesh) makeHost() error {
+func (m *Mesh) makeHost(ctx context.Context) error {
 	if m.host = m.cfg.Host; m.host != nil {
 		m.self = wire.SiteOf(m.host.ID())
 		m.key = m.host.Peerstore().PrivKey(m.host.ID())
@@ -162,7 +162,7 @@ func (m *Mesh) makeHost() error {
 	if err != nil {
 		return err
 	}
-	if err = refuseTaken(context.Background(), m.cfg.Listen); err != nil {
+	if err = refuseTaken(ctx, m.cfg.Listen); err != nil {
 		return err
 	}
 	m.key, m.self, m.ownHost = id.Key(), id.Site(), true

@@ -82,7 +82,7 @@ func startAgent(ts *testscript.TestScript, fails bool, flags []string) {
 			ts.Fatalf("the agent did not answer within %s:\n%s", readyLimit, a.tail())
 		case <-time.After(pause):
 		}
-		if ts.Exec(s.siteagent, append([]string{"status"}, flags...)...) == nil {
+		if execute(ts, "siteagent", append([]string{"status"}, flags...)) == nil {
 			if fails {
 				ts.Fatalf("the agent started")
 			}
@@ -102,7 +102,8 @@ func launch(ts *testscript.TestScript, path string, flags []string) (*agentProce
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(stageOf(ts).siteagent, append([]string{"run"}, flags...)...) //nolint:noctx,gosec // the script ends it; G204: what we built
+	line := stageOf(ts).command(ts, "siteagent", append([]string{"run"}, flags...))
+	cmd := exec.Command(line[0], line[1:]...) //nolint:noctx,gosec // the script ends it; G204: what we built
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = ts.MkAbs("."), log, log, env
 	dieWithTest(cmd)
 	if err := cmd.Start(); err != nil {

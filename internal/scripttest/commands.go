@@ -21,7 +21,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	code := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
+	if err := execute(ts, args[1], args[2:]); err != nil {
 		exit, ok := err.(*exec.ExitError) //nolint:errorlint // it is not wrapped
 		if !ok {
 			ts.Fatalf("%s: %v", args[1], err)
@@ -46,7 +46,7 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	pattern, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
 	for until := time.Now().Add(eventuallyLimit); ; time.Sleep(eventuallyPause) {
-		err := ts.Exec(args[1], args[2:]...)
+		err := execute(ts, args[1], args[2:])
 		if err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
 			return
 		}

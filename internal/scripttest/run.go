@@ -17,8 +17,18 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/localmesh"
 )
 
+// Machines says on which machine a user works: the words that stand before a command to
+// run it there. A user who is not named works on this one.
+type Machines map[string][]string
+
 // Run runs the scripts of a directory, each as a subtest, side by side.
 func Run(t *testing.T, dir string) {
+	t.Helper()
+	RunOn(t, dir, nil)
+}
+
+// RunOn is Run with users who have machines of their own.
+func RunOn(t *testing.T, dir string, machines Machines) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("agents stop by signals, which Windows does not have")
@@ -27,7 +37,7 @@ func Run(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &harness{place: place}
+	h := &harness{place: place, machines: machines}
 	t.Cleanup(func() { // after all scripts
 		if h.shared != nil {
 			if err := h.shared.Stop(context.Background()); err != nil {
@@ -46,8 +56,8 @@ func Run(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
 		Dir: dir, Setup: h.setup, Condition: condition, RequireUniqueNames: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"submit":     h.program("submit"),
-			"siteagent":  h.program("siteagent"),
+			"submit":     program("submit"),
+			"siteagent":  program("siteagent"),
 			"exits":      exits,
 			"eventually": eventually,
 			"mesh":       h.mesh,
@@ -65,10 +75,11 @@ func Run(t *testing.T, dir string) {
 
 // harness is what the scripts of one run share.
 type harness struct {
-	place  *localmesh.Place // of the programs and the shared mesh
-	once   sync.Once
-	shared *localmesh.Mesh
-	failed error // to start it
+	place    *localmesh.Place // of the programs and the shared mesh
+	machines Machines
+	once     sync.Once
+	shared   *localmesh.Mesh
+	failed   error // to start it
 }
 
 func (h *harness) setup(env *testscript.Env) error {
@@ -79,13 +90,13 @@ func (h *harness) setup(env *testscript.Env) error {
 	env.Setenv("HOME", home)
 	env.Setenv("XDG_RUNTIME_DIR", home)
 	env.Setenv("PATH", h.place.Dir+string(os.PathListSeparator)+env.Getenv("PATH"))
-	return makeStage(env, h.place.File("siteagent"))
+	return makeStage(env, h)
 }
 
 // program is a command that runs one of the programs.
-func (h *harness) program(name string) func(*testscript.TestScript, bool, []string) {
+func program(name string) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
-		err := ts.Exec(h.place.File(name), args...)
+		err := execute(ts, name, args)
 		switch {
 		case err != nil && !neg:
 			ts.Fatalf("%s: %v", name, err)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,18 +18,18 @@ type stageKey struct{}
 
 // stage is what one script has beside its files.
 type stage struct {
-	siteagent string                   // the program
-	run       string                   // of sockets: their paths must be short
-	agents    map[string]*agentProcess // by their user's home
+	*harness
+	run    string                   // of sockets: their paths must be short
+	agents map[string]*agentProcess // by their user's home
 }
 
 // makeStage makes a script's stage, and clears it when the script has ended.
-func makeStage(env *testscript.Env, siteagent string) error {
+func makeStage(env *testscript.Env, h *harness) error {
 	run, err := os.MkdirTemp("", "mrs")
 	if err != nil {
 		return err
 	}
-	s := &stage{siteagent: siteagent, run: run, agents: map[string]*agentProcess{}}
+	s := &stage{harness: h, run: run, agents: map[string]*agentProcess{}}
 	env.Values[stageKey{}] = s
 	env.Defer(func() {
 		for _, a := range s.agents {
@@ -40,6 +41,21 @@ func makeStage(env *testscript.Env, siteagent string) error {
 }
 
 func stageOf(ts *testscript.TestScript) *stage { return ts.Value(stageKey{}).(*stage) }
+
+// command is a command line on the machine of the user.
+func (s *stage) command(ts *testscript.TestScript, name string, args []string) []string {
+	if name == "siteagent" || name == "submit" {
+		name = s.place.File(name)
+	}
+	there := s.machines[filepath.Base(ts.Getenv("HOME"))]
+	return append(append(slices.Clone(there), name), args...)
+}
+
+// execute runs a command on the machine of the user and keeps what it prints.
+func execute(ts *testscript.TestScript, name string, args []string) error {
+	line := stageOf(ts).command(ts, name, args)
+	return ts.Exec(line[0], line[1:]...)
+}
 
 // tamed are the settings of a user whose agent shares the machine with tests.
 func tamed() map[string]string {

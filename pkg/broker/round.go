@@ -129,7 +129,7 @@ func (m *Machine) openRound(j *job, expected []grid.SiteID, everybody bool) *rou
 	r.explain = j.probe || len(expected) <= m.cfg.ExplainUpTo+1
 	for _, id := range expected {
 		p, known := m.members[id]
-		if everybody && known && p.silentTill.After(m.now) {
+		if everybody && known && p.silentTill.After(m.now) && !j.probe {
 			continue // it did not answer the last time; it may, but is not waited for
 		}
 		if !r.expected[id] {

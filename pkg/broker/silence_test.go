@@ -42,6 +42,22 @@ func TestAMemberThatAnswersNothingDelaysOneRound(t *testing.T) {
 	}
 }
 
+// A probe is to find out who answers: it waits for who was silent, too, or a site that
+// was late once could never show that its offers arrive.
+func TestAProbeWaitsForTheSilent(t *testing.T) {
+	const late = "m"
+	b := newBench(t, nil, late)
+	first := b.submit(testJob(1))
+	b.offers(first, 1, self)
+	b.pass(time.Second) // the TTL: m has not answered
+	b.do(step.Probe{Command: 7, Job: testJob(1)})
+	for _, j := range b.m.jobs {
+		if j.probe && (j.round == nil || !j.round.expected[late]) {
+			t.Error("the probe does not wait for the site that was late")
+		}
+	}
+}
+
 func awards(effects []step.Effect) []protocol.Award {
 	_, all := sent[protocol.Award](effects)
 	return all

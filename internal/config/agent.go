@@ -14,7 +14,7 @@ type Agent struct {
 	StateDir  string          // identity key, facts, data; directories 0700, keys 0600
 	Name      string          // for people; default: the host's name
 	Domain    grid.DomainID   // domain to be a member of
-	DomainKey grid.DomainKey  // whose roster is believed; empty = that of this site's own domain.key, if any
+	DomainKey grid.DomainKey  // whose roster is believed; empty = that of its own domain.key, if any
 	Listen    []string        // multiaddrs to listen on; default loopback only
 	Bootstrap []string        // multiaddrs with /p2p/ID of sites to dial first
 	Peers     []grid.SiteID   // who may take part besides the bootstrap sites; empty list: only those
@@ -150,7 +150,7 @@ type planning struct {
 	Policy       string        // the order in which waiting jobs move up, one of grid.Policies
 	Backfill     string        // how gaps before the first are filled, one of grid.Backfills
 	Horizon      time.Duration // what is planned beyond it is not displaced by an outage
-	Promised     int64         // percent that promises hold together, 1 to 100; the rest is best effort
+	Promised     int64         // percent that promises hold together, 1 to 100
 	Strangers    int64         // percent for promises to others where anyone may submit; 0 = no limit
 	Submitter    int64         // percent that one other submitter holds at one time; 0 = no limit
 	Project      int64         // percent that one project holds at one time; 0 = no limit

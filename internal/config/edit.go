@@ -155,7 +155,8 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9_./@+-]*$`)
 // quoted is a text as a YAML scalar.
 func quoted(text string) string {
 	var back yaml.Node
-	if !plain.MatchString(text) || yaml.Unmarshal([]byte(text), &back) != nil || back.Content[0].Tag == "!!null" {
+	bare := plain.MatchString(text) && yaml.Unmarshal([]byte(text), &back) == nil
+	if !bare || back.Content[0].Tag == "!!null" {
 		return fmt.Sprintf("%q", text)
 	}
 	return text

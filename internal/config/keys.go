@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
 // Key describes one setting, for flags and for help.
@@ -223,6 +224,10 @@ func asPrice() codec[price] {
 	}
 }
 
+func asHours() codec[yield.Hours] {
+	return codec[yield.Hours]{name: "hours", parse: yield.ParseHours, show: yield.Hours.String}
+}
+
 func asKinds() codec[[]grid.WorkKind] {
 	show := func(kinds []grid.WorkKind) string {
 		var words []string
@@ -248,7 +253,8 @@ func parseKinds(text string) ([]grid.WorkKind, error) {
 		}
 	}
 	if len(kinds) == 0 {
-		return nil, errors.New("no kind of work: want wasm, command or both; to give nothing, pause the site")
+		return nil, errors.New("no kind of work: want wasm, command or both; " +
+			"to give nothing, pause the site")
 	}
 	slices.Sort(kinds)
 	return slices.Compact(kinds), nil

@@ -34,7 +34,8 @@ func parseFile(file string, text []byte) (root *yaml.Node, entries []entry, err 
 	}
 	root = doc.Content[0]
 	if root.Kind != yaml.MappingNode {
-		return nil, nil, fmt.Errorf("%s:%d: want settings as name: value, have %q", file, root.Line, root.Value)
+		return nil, nil, fmt.Errorf("%s:%d: want settings as name: value, have %q",
+			file, root.Line, root.Value)
 	}
 	entries, err = entriesOf(file, "", nil, root)
 	return root, entries, err
@@ -74,13 +75,15 @@ func (e entry) text(file string) (text string, says bool, err error) {
 		var parts []string
 		for _, part := range e.value.Content {
 			if part.Kind != yaml.ScalarNode || strings.Contains(part.Value, ",") {
-				return "", false, fmt.Errorf("%s:%d: %s: want a list of plain texts without commas", file, part.Line, e.name)
+				return "", false, fmt.Errorf("%s:%d: %s: want a list of plain texts without commas",
+					file, part.Line, e.name)
 			}
 			parts = append(parts, part.Value)
 		}
 		return strings.Join(parts, ","), true, nil
 	default:
-		return "", false, fmt.Errorf("%s:%d: %s: anchors and aliases are not allowed here; write the value out",
+		return "", false, fmt.Errorf("%s:%d: %s: anchors and aliases are not allowed here; "+
+			"write the value out",
 			file, e.value.Line, e.name)
 	}
 }

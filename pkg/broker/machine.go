@@ -8,14 +8,14 @@ import (
 // Machine is the submitter's machine. It implements step.Machine; its other
 // methods only read.
 type Machine struct {
-	*run
-	jobs    *jobs
-	probes  probes
-	peers   *peers
-	herald  herald
-	rights  rights
+	*run           // the configuration, the time, the effects
+	jobs    *jobs  // the owner's, and their order
+	probes  probes // enquiries without a job
+	peers   *peers // the other sites
+	herald  herald // says what is wanted
+	rights  rights // says who may run what
 	awards  awardTable
-	looks   looks
+	looks   looks  // at other jobs, later in the Step
 	counter uint64 // of jobs, ever
 }
 

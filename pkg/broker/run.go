@@ -8,8 +8,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// run is what one run of the broker is told once, and the Step under way. Its parts share
-// it.
+// run is what one run of the broker is told once, and the Step under way. The machine's
+// parts share it.
 type run struct {
 	cfg         Config
 	rng         *rand.Rand // draws have an order: one more, or earlier, moves every later pause

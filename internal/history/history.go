@@ -159,7 +159,7 @@ func entryOf(k kind, now Reading) entry {
 }
 
 // add remembers an entry and writes it. Heartbeats need not reach the disk at once.
-func (r *Recorder) add(e entry, durable bool) {
+func (r *Recorder) add(e entry, flush bool) {
 	if n := len(r.entries); n > 0 && r.entries[n-1].kind == kindBeat && e.kind != kindStart {
 		r.entries = r.entries[:n-1]
 	}
@@ -170,7 +170,7 @@ func (r *Recorder) add(e entry, durable bool) {
 		return
 	}
 	n, err := r.file.Write(line)
-	if err == nil && durable {
+	if err == nil && flush {
 		err = r.file.Sync()
 	}
 	if r.size += int64(n); err != nil {

@@ -141,9 +141,9 @@ func imported(arrows map[string]map[string]bool, name string) bool {
 	return false
 }
 
-// unpictured are rooms without a box.
+// unpictured are rooms without a box: nothing that is shipped imports them.
 func unpictured() []string {
-	return []string{".", "e2e", "internal/bench"}
+	return []string{".", "e2e", "internal/bench", "pkg/papers"}
 }
 
 // homeOf is the room in whose box a room is drawn.
@@ -156,10 +156,15 @@ func homeOf(dir string) string {
 // them, the rooms of internal/ above all of these, the programs on top.
 func levelsOf(table map[string]room, arrows map[string]map[string]bool) map[string]int {
 	levels := map[string]int{}
-	floor, roof := 0, 0
+	floor, roof, lift := 0, 0, 0
+	for name := range arrows {
+		if within(name, "pkg") && table[name].level == 0 {
+			lift = 1 // the foundation's own level is the bar
+		}
+	}
 	for name := range arrows {
 		if within(name, "pkg") {
-			levels[name] = table[name].level
+			levels[name] = table[name].level + lift
 			floor = max(floor, levels[name]+1)
 		}
 	}

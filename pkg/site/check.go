@@ -80,8 +80,8 @@ func (m *Machine) checkPlan() error {
 	if m.booted && live != len(committed) {
 		return fmt.Errorf("%d attempts live and the plan holds capacity for %d", live, len(committed))
 	}
-	if waiting != m.plan.queued {
-		return fmt.Errorf("%d commitments wait, %d are counted", waiting, m.plan.queued)
+	if m.booted && waiting > 0 && m.plan.timer.IsZero() {
+		return fmt.Errorf("%d commitments wait and nothing is to wake the site for them", waiting)
 	}
 	return nil
 }

@@ -23,10 +23,6 @@ type planning struct {
 	// (renewOutage): nobody says that they still take it.
 	othersUntil time.Time
 
-	// queued is the number of commitments whose place has not come. As long as there is
-	// one, or a promise, the plan has to be looked at when something in it is due.
-	queued int
-
 	timer time.Time // when the plan's timer fires; zero if it is not set
 }
 
@@ -146,22 +142,14 @@ func (m *Machine) commit(id grid.AttemptID, spec grid.Spec, q quote) (plan.Commi
 		m.out.Report(step.LevelWarn, eventImpossiblePlan, r)
 		return c, false
 	}
-	if planned, _ := m.plan.Commitment(id); !planned.Running {
-		m.plan.queued++
-	}
 	return c, true
 }
 
 // vacate gives an attempt's capacity back.
 func (m *Machine) vacate(a *attempt) {
-	c, ok := m.plan.Release(a.id)
-	if !ok {
-		return
+	if _, ok := m.plan.Release(a.id); ok {
+		m.noteRoom()
 	}
-	if !c.Running {
-		m.plan.queued--
-	}
-	m.noteRoom()
 }
 
 // isDue reports whether an attempt's place in the plan has come.
@@ -182,7 +170,6 @@ func (m *Machine) advance() {
 		m.noteRoom()
 	}
 	m.applyChanges(changes)
-	m.plan.queued -= len(changes.Started)
 	for _, c := range changes.Started {
 		if a := m.roster.all[c.Attempt]; a != nil {
 			m.begin(a)
@@ -196,11 +183,11 @@ func (m *Machine) advance() {
 }
 
 // armPlan sets the timer for what is due next in the plan. Without anything that
-// waits or is held there is nothing to wake up for: every Step advances the plan
-// anyway.
+// waits or is held, which the plan itself knows best, there is nothing to wake up for:
+// every Step advances the plan anyway.
 func (m *Machine) armPlan() {
 	next := time.Time{}
-	if m.cfg.HoldAll || m.plan.queued > 0 || m.plan.Promises() {
+	if m.cfg.HoldAll || m.plan.Promises() {
 		next, _ = m.plan.Next()
 	}
 	if next.Equal(m.plan.timer) {

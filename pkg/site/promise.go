@@ -188,9 +188,6 @@ func (m *Machine) hasOverrun(a *attempt, c plan.Commitment) bool {
 // dropped them.
 func (m *Machine) losePromises(lost []plan.Commitment) {
 	for _, c := range lost {
-		if !c.Running {
-			m.plan.queued--
-		}
 		a := m.roster.all[c.Attempt]
 		if a == nil || !a.wantsLease() && a.phase != phaseAsked {
 			continue
@@ -203,9 +200,6 @@ func (m *Machine) losePromises(lost []plan.Commitment) {
 // closeReservations ends reservations whose time is over.
 func (m *Machine) closeReservations(over []plan.Commitment) {
 	for _, c := range over {
-		if !c.Running {
-			m.plan.queued--
-		}
 		if a := m.roster.all[c.Attempt]; a != nil && a.wantsLease() {
 			m.end(a, grid.Exit{Cause: grid.CauseExited, Text: "its time is over"})
 		}

@@ -246,6 +246,29 @@ func TestAReservationIsHeldOpenAndOver(t *testing.T) {
 	one[protocol.Bid](r, bob)
 }
 
+// While the agent was down the places of both passed, and neither has its inputs. The
+// first keeps all cores until they are here, so that the plan loses the second already
+// while it is restored: the site never took that one up again.
+func TestOfTwoPlacesThatPassedARestartKeepsOne(t *testing.T) {
+	r := newRig(t)
+	first := r.promised(job1, alice, by(10*time.Minute), cores(4))
+	second := r.promised(job2, bob, by(10*time.Minute), cores(4))
+	r.now = r.now.Add(3 * time.Minute)
+	r = r.restart(2)
+	r.reported(eventTakenUp)
+	lost := one[protocol.Exited](r, bob)
+	if lost.Attempt != second || lost.Exit.Cause != grid.CauseSiteRestart {
+		t.Fatalf("exited %+v, want %s with the agent", lost, second)
+	}
+	r.step(step.HeldChanged{}) // the plan tells here what it lost at the restart
+	r.step(step.Staged{Attempt: first})
+	r.advance(r.m.cfg.RenewRetry)
+	started := only[step.StartAttempt](r.lease(alice, []grid.AttemptID{first}, time.Hour))
+	if len(started) != 1 || started[0].Attempt != first {
+		t.Errorf("started %+v, want %s", started, first)
+	}
+}
+
 func TestAReservationOutlivesARestart(t *testing.T) {
 	r := newRig(t)
 	id := r.reservation(job1, alice)

@@ -95,9 +95,6 @@ func (m *Machine) takeUp(a *attempt, c plan.Commitment) {
 	if a.reserves() {
 		a.phase = phaseReady
 	}
-	if !c.Running {
-		m.plan.queued++
-	}
 	m.out.Report(step.LevelInfo, eventTakenUp, about(a.id, a.submitter))
 	m.setUp(a.submitter, []*attempt{a})
 }

@@ -208,7 +208,7 @@ func TestProbesAreNotHeldForEver(t *testing.T) {
 	}
 	b.pass(probeKept)
 	if len(b.m.jobs.all)+len(b.m.probes) != 0 {
-		t.Error("a probe was kept for ever")
+		t.Error("a probe was kept after its end")
 	}
 }
 

@@ -18,7 +18,7 @@ func met(t *testing.T, tune func(*Config), sites ...grid.SiteID) *bench {
 	b := newBench(t, tune, sites...)
 	first := b.submit(testJob(2))
 	if to, _ := sent[protocol.Announce](b.last); !slices.Equal(to, []grid.SiteID{"*"}) {
-		t.Fatalf("the first announcement went to %q, want everybody", to)
+		t.Fatalf("the first announcement went to %q, want all sites", to)
 	}
 	for _, s := range sites[:len(sites)-1] {
 		b.offers(first, 1, s)
@@ -30,7 +30,7 @@ func met(t *testing.T, tune func(*Config), sites ...grid.SiteID) *bench {
 	}
 	b.do(step.CancelJob{Command: 2, Job: first})
 	if to, _ := sent[protocol.Clear](b.last); !slices.Equal(to, []grid.SiteID{"*"}) {
-		t.Fatalf("the end of a job that everybody heard of went to %q, want everybody", to)
+		t.Fatalf("the end of a job that all sites heard of went to %q, want all sites", to)
 	}
 	return b
 }
@@ -126,7 +126,7 @@ func TestAJobThatWaitsIsGossipedOnce(t *testing.T) {
 	}
 }
 
-// Sites have heard of a restored job from an earlier run, whoever they are.
+// Sites have heard of a restored job from an earlier run; which ones is not known.
 func TestTheEndOfARestoredJobIsGossiped(t *testing.T) {
 	b := met(t, nil, "s1", "s2")
 	job := b.submit(testJob(1))
@@ -144,6 +144,6 @@ func TestTheEndOfARestoredJobIsGossiped(t *testing.T) {
 	}
 	after.do(step.CancelJob{Command: 3, Job: job})
 	if to, _ := sent[protocol.Clear](after.last); !slices.Equal(to, []grid.SiteID{"*"}) {
-		t.Errorf("its end went to %q, want everybody", to)
+		t.Errorf("its end went to %q, want all sites", to)
 	}
 }

@@ -4,7 +4,7 @@
 // agent, for the jobs that were submitted there.
 //
 // A task's way: waiting -> announced -> awarded -> staging -> running ->
-// collecting -> done. Two rules keep a task from running twice at once. No
+// collecting -> done. Two rules keep a task from running twice at the same time. No
 // attempt starts without a lease, and only the attempt with the task's latest
 // fencing token gets one. And a lease is a promise: until the last one granted
 // has ended, a margin included, the task is not awarded again, unless the

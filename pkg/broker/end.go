@@ -42,7 +42,7 @@ func (m *Machine) endJob(j *job, kind protocol.ClearKind) {
 	m.looks.after(j)
 }
 
-// onCancel calls a job off: what waits ends now, what runs is told to stop.
+// onCancel cancels a job: waiting tasks end now, running ones are told to stop.
 func (m *Machine) onCancel(in step.CancelJob) {
 	j, ok := m.jobs.all[in.Job]
 	if !ok {
@@ -137,8 +137,8 @@ func (m *Machine) refuseBecause(j *job, phase grid.Phase, why string, which func
 	}
 }
 
-// hopeless ends what waits in vain: its window or its reservation is over. It reports
-// whether nothing waits any more.
+// hopeless ends tasks that can no longer be placed: their window or their reservation is
+// over. It reports whether no task waits any more.
 func (m *Machine) hopeless(j *job) bool {
 	if len(j.waiting) == 0 {
 		return false

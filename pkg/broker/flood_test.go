@@ -181,7 +181,7 @@ func TestUnansweredRivalsAreMissed(t *testing.T) {
 }
 
 // A broker that was restarted repeats the awards, because it cannot know who has
-// received them, and goes on with whoever asks.
+// received them, and goes on with the first that asks.
 func TestRivalsOutliveARestart(t *testing.T) {
 	b, id := flooded(t)
 	b.accepts(id, map[grid.SiteID]grid.Token{"a": 1, "b": 2, "c": 3})

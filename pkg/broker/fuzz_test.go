@@ -34,7 +34,7 @@ type rig struct {
 	onStep  func([]step.Effect) // nil: nobody listens
 }
 
-// awarded is what one step gave out of a task: an attempt, or several rivals.
+// awarded holds the attempt of a task, or its rivals, that one step awarded.
 type awarded struct {
 	sites  map[grid.Token]grid.SiteID
 	last   grid.Token // the highest
@@ -208,7 +208,7 @@ func (r *rig) checkWakeUps(in step.Input) {
 		case j.round() != nil && !set(timerRound, string(id)):
 			r.t.Fatalf("after %+v: the round of %s never ends", in, id)
 		case j.holding() != nil && !set(timerHold, string(id)):
-			r.t.Fatalf("after %+v: the sites that %s asked to hold are awaited for ever", in, id)
+			r.t.Fatalf("after %+v: no timer ends the wait for sites that %s asked to hold", in, id)
 		case r.m.jobs.isBlocked(j) && !slices.ContainsFunc(r.m.jobs.awaits(j), func(id grid.JobID) bool { return r.m.jobs.all[id].open > 0 }):
 			r.t.Fatalf("after %+v: %s waits for jobs that have ended", in, id)
 		case j.round() == nil && j.holding() == nil && !r.m.jobs.isBlocked(j) && len(j.waiting) > 0 && !set(timerAgain, string(id)):
@@ -359,7 +359,7 @@ func (r *rig) fireNext(give func(step.Input)) bool {
 	return true
 }
 
-// answer is what a good site says to an effect, at once.
+// answer is a good site's immediate answer to an effect.
 func answer(site grid.SiteID, e step.Effect, number uint64) []step.Input {
 	say := func(msg protocol.Message) step.Input { return step.MessageReceived{From: site, Message: msg} }
 	var msg protocol.Message

@@ -33,7 +33,7 @@ func (h *holding) enough(top int, tasks uint32) bool {
 	return places >= tasks || asked >= maxHolds
 }
 
-// held is how many tasks the firm offers take.
+// held counts the tasks that the firm offers take.
 func (h *holding) held() uint32 {
 	var places uint32
 	for _, site := range sortedSites(h.firm) {
@@ -107,6 +107,6 @@ func (j *job) holding() *holding {
 // Bounds on the search for somebody who promises.
 const (
 	maxHolds = 64 // sites that are asked to hold at the same time
-	maxHasty = 2  // announcements at once because everybody who had offered was taken meanwhile
+	maxHasty = 2  // announcements without a pause when all that had offered were taken meanwhile
 	maxEmpty = 2  // complete rounds without an offer before a silent member is waited for no more
 )

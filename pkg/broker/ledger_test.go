@@ -21,9 +21,10 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// The ledger is what the broker did in many random runs, as hashes: whoever rebuilds it
-// sees at once whether it still does the same, effect by effect. To compare two versions
-// in more runs than the golden file holds, write the lines of both and compare them:
+// The ledger records what the broker did in many random runs, as hashes. After the
+// broker is rebuilt it shows whether it still does the same, effect by effect. To compare
+// two versions in more runs than the golden file holds, write the lines of both and compare
+// them:
 //
 //	go test ./pkg/broker -run TestLedger -ledger.runs 2500 -ledger.out FILE
 var (

@@ -359,8 +359,8 @@ func TestLeaseIsWaitedOut(t *testing.T) {
 	if _, awards := sent[protocol.Award](b.pass(cfg.Lease + cfg.LeaseMargin - time.Millisecond)); len(awards) != 0 {
 		t.Fatal("moved while the lease still held")
 	}
-	// It may be the submitter who is cut off, so the runner-up from before does
-	// not do: everybody is asked again.
+	// The submitter itself may be cut off, so the runner-up from before does
+	// not do: all sites are asked again.
 	effects := b.pass(time.Millisecond)
 	if to, _ := sent[protocol.Reannounce](effects); !slices.Contains(to, "b") {
 		t.Fatalf("asked %v again, want b among them", to)
@@ -424,7 +424,7 @@ func TestBannedSitesTaskMovesWhenItsLeaseHasEnded(t *testing.T) {
 	attempt := attemptOf(id, 0, 1)
 	b.do(step.BansChanged{Banned: []grid.SiteID{"a"}})
 	if to, _ := sent[protocol.Award](b.last); len(to) != 0 {
-		t.Fatalf("awarded to %v at once", to)
+		t.Fatalf("awarded to %v immediately", to)
 	}
 	b.hear("a", protocol.Renew{Renewal: 5, Attempts: []grid.AttemptID{attempt}})
 	if to, _ := sent[protocol.Lease](b.last); len(to) != 0 {

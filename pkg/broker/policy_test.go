@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// room is a site for n of testJob's tasks at once.
+// room is a site that runs n of testJob's tasks at the same time.
 func room(n int64) grid.Capability {
 	return grid.Capability{
 		Total: grid.Resources{MilliCPUs: n * 1000, MemoryBytes: 1 << 30, DiskBytes: 1 << 30, MFLOPS: 1000},

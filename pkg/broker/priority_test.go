@@ -83,7 +83,7 @@ func TestTheHighestPriorityIsAwardedFirst(t *testing.T) {
 		case 2:
 			j := rapid.SampledFrom(ids).Draw(rt, "job")
 			effects = b.do(step.TimerFired{Key: step.TimerKey{Name: timerAgain, ID: string(j)}})
-			for _, id := range ids { // everybody was asked; the others have no room
+			for _, id := range ids { // all sites were asked; the others have no capacity
 				if b.m.jobs.all[id].round() != nil {
 					b.refusal(id, "b", false)
 					b.refusal(id, self, false)

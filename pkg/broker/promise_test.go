@@ -73,7 +73,7 @@ func TestMigolSubmission(t *testing.T) {
 	if len(holds) != 3 || len(clears) != 2 {
 		t.Errorf("%d reservations, %d cancellations, want 3 and 2", len(holds), len(clears))
 	}
-	// Only when the site has acknowledged, everybody is told: that word could
+	// All sites are told only once the site has acknowledged: that word could
 	// overtake the award.
 	if to, _ := one[protocol.Clear](t, b.accept("b", id, 0, 1)); to != "*" {
 		t.Errorf("that it is placed was said to %s", to)
@@ -138,7 +138,7 @@ func TestWhoRefusesToHoldIsReplacedByTheNext(t *testing.T) {
 	if to, _ := sent[protocol.Clear](effects); fmt.Sprint(to) != "[d]" {
 		t.Errorf("cancelled at %v, want d", to)
 	}
-	// Who answers after the decision holds in vain, too; what is said twice is not.
+	// A site that answers after the decision holds for nothing, too; what is said twice is not.
 	if to, _ := one[protocol.Clear](t, b.firm(id, "e", offer(15, 5, 1))); to != "e" {
 		t.Errorf("cancelled at %s, want e", to)
 	}
@@ -149,7 +149,7 @@ func TestWhoRefusesToHoldIsReplacedByTheNext(t *testing.T) {
 	b.wantPhase(id, 0, grid.PhaseStaging)
 }
 
-// Somebody else was faster everywhere: everybody is asked again at once, twice.
+// Others were faster everywhere: all sites are asked again right away, twice.
 func TestNobodyHolds(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id := b.submit(b.fixed(1))
@@ -160,7 +160,7 @@ func TestNobodyHolds(t *testing.T) {
 		effects := b.refusal(id, "b", false)
 		again, _ := sent[protocol.Reannounce](effects)
 		if round < 2 && len(again) == 0 {
-			t.Fatalf("round %d: nobody is asked again at once: %+v", round, effects)
+			t.Fatalf("round %d: nobody is asked again right away: %+v", round, effects)
 		}
 	}
 	b.wantPhase(id, 0, grid.PhaseRefused)
@@ -196,7 +196,7 @@ func TestAnArrayIsHeldUntilItSuffices(t *testing.T) {
 	}
 }
 
-// Nobody can promise it and everybody has answered: it is refused at once, and the
+// No site can promise it and all have answered: it is refused right away, and the
 // answers say what could be kept.
 func TestWhatNobodyPromisesIsRefusedAtOnce(t *testing.T) {
 	b := newBench(t, nil, "a", "b")

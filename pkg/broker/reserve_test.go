@@ -50,7 +50,7 @@ func (b *bench) renew(site grid.SiteID, id grid.JobID, token grid.Token) []step.
 	return b.hear(site, protocol.Renew{Renewal: 7, Attempts: []grid.AttemptID{attemptOf(id, 0, token)}})
 }
 
-// restart makes a machine of the facts alone; the sites are back at once.
+// restart makes a machine of the facts alone; the sites are back right away.
 func (b *bench) restart(sites ...grid.SiteID) {
 	b.Helper()
 	again := New(b.m.cfg)
@@ -164,7 +164,7 @@ func TestWhatIsBoundEndsWithItsReservation(t *testing.T) {
 				if to, _ := sent[protocol.Cancel](b.last); fmt.Sprint(to) != "[a a]" {
 					t.Errorf("cancelled at %v, want a for both", to)
 				}
-			} else { // what runs its site stops
+			} else { // its site stops a running job
 				b.wantPhase(runs, 0, grid.PhaseStaging)
 				b.hear("a", protocol.Exited{Attempt: attemptOf(runs, 0, 1), Exit: grid.Exit{Cause: grid.CauseStopped}})
 			}

@@ -111,7 +111,7 @@ func TestDeclinedAwardsAreNoFailures(t *testing.T) {
 	}
 }
 
-// A site that declines and quotes the same again would go on for ever.
+// A site that declines and quotes the same again would go on forever.
 func TestDecliningWithTheSameQuoteIsNoOffer(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id := b.submit(testJob(1))
@@ -123,12 +123,12 @@ func TestDecliningWithTheSameQuoteIsNoOffer(t *testing.T) {
 		Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}, Refusal: grid.Refusal{Reason: grid.ReasonWorse}, Quote: &quote,
 	})
 	if _, awards := sent[protocol.Award](b.last); len(awards) != 0 {
-		t.Error("awarded at once to the site that has just declined the same")
+		t.Error("awarded right away to the site that has just declined the same")
 	}
 	b.wantPhase(id, 0, grid.PhaseWaiting)
 }
 
-// A late answer may serve what waits; it does not make everybody be asked again.
+// A late answer may serve waiting tasks; it does not make all sites be asked again.
 func TestLateAnswersOpenNoRound(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id := b.submit(testJob(1))

@@ -15,7 +15,7 @@ type round struct {
 	// unseen is who of them was asked without being connected: when the next answer comes it
 	// is waited for only if it is by then.
 	unseen   []grid.SiteID
-	complete bool // everybody was asked and must explain a refusal
+	complete bool // all sites were asked and must explain a refusal
 	explain  bool
 	sample   float64 // the part of the sites that was asked to answer
 	offers   int

@@ -87,7 +87,7 @@ func TestDivide(t *testing.T) {
 			"c:4",
 		},
 		{
-			"greedy: an unknown rate takes for ever", grid.SplitGreedy, 4, 1,
+			"greedy: an unknown rate never ends", grid.SplitGreedy, 4, 1,
 			[]place{takes("a", 2), takes("b", 2, rate(0)), takes("c", 4, readyIn(time.Hour))},
 			"c:4",
 		},
@@ -311,7 +311,7 @@ func (c *cluster) take(shares []share, sign int) {
 }
 
 // Evaluation, section 4: splitting a job only when no single site fits beats greedy
-// splitting by 14 % once communication is counted. The mean over the seeds is what is
+// splitting by 14 % once communication is counted. The means over the seeds are
 // compared; without communication neither wins by much.
 func TestSplittingIfNeededBeatsGreedy(t *testing.T) {
 	const seeds = 10

@@ -94,7 +94,7 @@ func (b *bench) allHold(id grid.JobID, asked map[grid.SiteID]protocol.HoldOffer)
 	return awardsBySite(effects)
 }
 
-// allAccept accepts awards and gives the leases that come of it. All come with the last
+// allAccept accepts awards and returns the leases that are granted then. All come with the last
 // acceptance, or none.
 func (b *bench) allAccept(id grid.JobID, awards map[grid.SiteID]protocol.Award) map[grid.SiteID]protocol.Lease {
 	b.Helper()
@@ -210,7 +210,7 @@ func TestOneRefusalReleasesTheOthers(t *testing.T) {
 		t.Errorf("awarded to %v although not all hold", to)
 	}
 	if to, _ := sent[protocol.Reannounce](effects); len(to) != 4 {
-		t.Errorf("asked again: %v, want everybody at once", to)
+		t.Errorf("asked again: %v, want all sites immediately", to)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestNeverSplit(t *testing.T) {
 	}
 }
 
-// fourPlaces is what takes four tasks of testJob.
+// fourPlaces takes four tasks of testJob.
 func fourPlaces() grid.Capability {
 	need := testJob(1).Spec.Need
 	return grid.Capability{

@@ -38,7 +38,7 @@ func newKeeper(id grid.SiteID) *keeper {
 
 const heldFor = 30 * time.Second
 
-// hear is what the site says to a message. Moody sites refuse now and then.
+// hear returns the site's answers to a message. Moody sites refuse now and then.
 func (k *keeper) hear(now time.Time, msg protocol.Message, moody bool) []protocol.Message {
 	switch msg := msg.(type) {
 	case protocol.Announce:

@@ -186,7 +186,7 @@ func (s *together) commonStart(d desk, shares []share) time.Time {
 }
 
 // startAt is the common start on a site's own clock, as far as its skew was
-// measured. What the user names is what clocks show, and is passed on as it is.
+// measured. A start that the user names is a time on the clock, and is passed on as it is.
 func (s *together) startAt(d desk, site grid.SiteID, at time.Time) time.Time {
 	if !d.j.traits.window.At.IsZero() {
 		return at

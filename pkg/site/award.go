@@ -10,11 +10,11 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// worsening is how much farther a site may be at the award than it had offered,
-// before it asks whether the runner-up is now nearer.
+// worsening is the factor by which a site's distance may have grown between its offer and
+// the award before it asks whether the runner-up is now nearer.
 const worsening = 1.1
 
-// verdict is what becomes of the tasks of one award.
+// verdict holds what becomes of the tasks of one award.
 type verdict struct {
 	again    []*attempt // accepted before: the answer is repeated
 	taken    []*attempt
@@ -79,7 +79,7 @@ func (m *Machine) sift(msg protocol.Award, v *verdict) []protocol.AwardedTask {
 }
 
 // consider quotes the fresh tasks of an award again, one after the other, and
-// takes as many as there is room for.
+// takes as many as it has capacity for.
 func (m *Machine) consider(from grid.SiteID, msg protocol.Award, fresh []protocol.AwardedTask, v *verdict) {
 	req, refusal, known := m.awardedRequirement(msg)
 	offer := m.heldOffer(msg.OfferID, msg.Job, from)
@@ -114,7 +114,7 @@ func (m *Machine) consider(from grid.SiteID, msg protocol.Award, fresh []protoco
 	}
 }
 
-// awardedRequirement is what was announced of the job. It is the cache that
+// awardedRequirement returns the requirement that was announced of the job. The cache
 // counts, not the offer: an offer that has expired is as good as a new one, since
 // the award is quoted again. An award of something else than was announced is
 // refused.
@@ -192,7 +192,7 @@ func fillings(s grid.Spec) int {
 	return n
 }
 
-// take commits one attempt to the plan, or gives nil if the plan has no room
+// take commits one attempt to the plan; it returns nil if the plan has no capacity
 // after all.
 func (m *Machine) take(id grid.AttemptID, msg protocol.Award, task grid.Task, q quote) *attempt {
 	c, ok := m.commit(id, msg.Spec, q)

@@ -277,7 +277,7 @@ func TestOwnersLimitIsTheTimeLimit(t *testing.T) {
 	}
 }
 
-// Who asks for nothing is counted with what he may use all the same, so that the
+// A task that asks for nothing is counted with what it may use all the same, so that the
 // ceilings hold for the sum of all attempts.
 func TestNothingIsForNothing(t *testing.T) {
 	r := newRig(t)

@@ -43,8 +43,8 @@ func (m *Machine) checkAttempts() error {
 	return nil
 }
 
-// checkOwner verifies that what runs stands still exactly while the owner needs
-// the machine.
+// checkOwner verifies that exactly those attempts are suspended that have a reason to be:
+// all of them while the owner needs the machine.
 func (m *Machine) checkOwner() error {
 	for _, a := range m.roster.where((*attempt).isUnderWay) {
 		if why := m.frozenFor(a); m.booted && a.suspended != (why != grid.ReasonNone) {

@@ -11,7 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// Config is what a site machine must know. Default fills in everything but Self
+// Config is the configuration of a site machine. Default fills in everything but Self
 // and Capability.
 type Config struct {
 	Self       grid.SiteID     // this site
@@ -29,7 +29,7 @@ type Config struct {
 	ResultHold  time.Duration // an end that nobody acknowledges is kept for so long
 	MaxAttempts int           // attempts in all phases, unacknowledged ends included, at least 8
 
-	OwnerPatience time.Duration // attempts that stand still for the owner's sake move elsewhere after so long
+	OwnerPatience time.Duration // attempts suspended for the owner move elsewhere after so long
 
 	MaxRuntime time.Duration // longest estimate and running time the owner allows; 0 = no limit
 	DataBytes  int64         // room for data, of which a submitter's task needs at most an eighth; 0 = not known
@@ -41,7 +41,7 @@ type Config struct {
 	Planning Planning // what the site promises, and in what order it runs what waits
 }
 
-// Planning is what the owner decides about the site's plan. Each field has the name of
+// Planning holds the owner's decisions about the site's plan. Each field has the name of
 // its setting, "planning.strangers" in the configuration file. Percentages are of the
 // ceilings (Capability.Total), 1 to 100; 0 is no limit.
 type Planning struct {
@@ -160,7 +160,7 @@ const (
 	maxRequests      = 4_096                  // lease requests whose sending time is remembered
 	maxPeers         = 4_096                  // peers whose capability is remembered
 	maxHeldData      = 262_144                // CIDs known to be held here
-	maxVacancies     = protocol.MaxVacancies  // jobs named to one submitter at once
+	maxVacancies     = protocol.MaxVacancies  // jobs named to one submitter in one message
 	maxExitText      = 1 << 10                // bytes of Exit.Text
 	maxExitRepeat    = 30 * time.Second       // longest pause between repetitions of Exited
 	firstExitRepeat  = time.Second            // first pause; it doubles each time

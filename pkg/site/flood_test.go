@@ -22,7 +22,7 @@ func letters(i int) string {
 }
 
 // One submitter announces far more jobs than a site remembers. What others
-// announced before is still answered from the cache, and there is room for more.
+// announced before is still answered from the cache, and the cache has space for more.
 func TestAFloodOfJobsEvictsNobodyElses(t *testing.T) {
 	const entries = 64
 	r := newRig(t, func(c *Config) { c.CacheEntries = entries })

@@ -46,7 +46,7 @@ func TestVacancy(t *testing.T) {
 	}
 }
 
-// More room than before, whoever made it, is told.
+// More capacity than before is told, for whatever reason it is free.
 func TestWhatMakesAVacancy(t *testing.T) {
 	more := fourCores()
 	more.Total = more.Total.Add(more.Total)
@@ -111,8 +111,8 @@ func TestRunningAttemptsGoOnInAPause(t *testing.T) {
 	one[protocol.Exited](r, alice)
 }
 
-// Stopping now stops what runs, and the submitters hear of it, so that the tasks
-// move; stopping later lets it finish.
+// Stopping now stops running attempts, and the submitters hear of it, so that the tasks
+// move; stopping later lets them finish.
 func TestDrain(t *testing.T) {
 	for _, now := range []bool{false, true} {
 		r := newRig(t)
@@ -141,7 +141,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// Who is banned loses his attempts here without a word, and what he says is
+// A banned submitter loses its attempts here silently, and its messages are
 // ignored until the ban is taken back; others notice nothing.
 func TestBan(t *testing.T) {
 	r := newRig(t)
@@ -157,7 +157,7 @@ func TestBan(t *testing.T) {
 		}
 	}
 	if _, known := r.m.cache.Peek(r.m.now, job1); known {
-		t.Error("his requirement is still cached")
+		t.Error("its requirement is still cached")
 	}
 	r.step(step.BansChanged{Banned: []grid.SiteID{alice}}) // once more
 	if len(only[step.StopAttempt](r.out)) != 0 || len(only[step.Report](r.out)) != 0 {
@@ -172,7 +172,7 @@ func TestBan(t *testing.T) {
 	one[protocol.Bid](r, alice)
 }
 
-// Ceilings that fall leave what runs alone, and nothing new fits.
+// Ceilings that fall leave running attempts alone, and nothing new fits.
 func TestLessCapacity(t *testing.T) {
 	r := newRig(t)
 	list := r.running(job1, alice, 3)
@@ -197,7 +197,7 @@ func TestLessCapacity(t *testing.T) {
 	r.reported(eventInvalid)
 }
 
-// What others leave for now bounds what is offered, and excludes nothing for ever.
+// What others leave for now bounds what is offered, and excludes nothing permanently.
 func TestOthersLeaveLess(t *testing.T) {
 	r := newRig(t)
 	left := fourCores()
@@ -229,7 +229,7 @@ func TestOthersLeaveLess(t *testing.T) {
 	}
 }
 
-// A speed that was not measured yet is no reason to refuse for ever.
+// A speed that was not measured yet is no reason to refuse permanently.
 func TestUnknownSpeed(t *testing.T) {
 	r := newRig(t)
 	unknown := fourCores()
@@ -416,7 +416,7 @@ func TestRecentForgetsTheOldest(t *testing.T) {
 	}
 }
 
-// Who was refused for having his share hears when there is room again.
+// A submitter that was refused because it had its share hears when capacity is free again.
 func TestFreedShareIsAVacancy(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxAttempts = 8 })
 	id := r.running(job1, alice, 1)[0]

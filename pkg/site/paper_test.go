@@ -130,7 +130,7 @@ func TestPaperHoldAllDeductsUntilCacheClear(t *testing.T) {
 	r.receive(alice, protocol.Clear{Job: job1, Submitter: alice, Kind: protocol.ClearPlaced})
 	r.advance(vacancyDelay)
 	if got := one[protocol.Vacancy](r, alice).Jobs; !slices.Equal(got, []grid.JobID{job2}) {
-		t.Errorf("after the clear there is room for %v, want %s", got, job2)
+		t.Errorf("after the clear the vacancy names %v, want %s", got, job2)
 	}
 }
 

@@ -15,7 +15,7 @@ type links struct {
 	potential int64 // P of this site (thesis 3.1.1), bit/s
 }
 
-// peer is what is known of another site that is connected.
+// peer is another site that is connected.
 type peer struct {
 	capability grid.Capability
 	downBps    int64 // measured, towards this site; 0 = not
@@ -134,7 +134,7 @@ func (m *Machine) onHeld(in step.HeldChanged) {
 	}
 }
 
-// access is how this site would get at the sources of a requirement.
+// access says how this site would get at the sources of a requirement.
 func (m *Machine) access(req grid.Requirement, submitter grid.SiteID) []index.Access {
 	list := make([]index.Access, len(req.Sources))
 	for i, src := range req.Sources {
@@ -143,7 +143,7 @@ func (m *Machine) access(req grid.Requirement, submitter grid.SiteID) []index.Ac
 	return list
 }
 
-// accessTo is how this site would get at one source: from itself, or from the
+// accessTo says how this site would get at one source: from itself, or from the
 // holder with the fastest link. The submitter counts as reachable, it has just
 // spoken; so does everyone connected. Data that names no holder is the
 // submitter's.

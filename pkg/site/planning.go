@@ -74,7 +74,7 @@ func (m *Machine) open(q quote) (grid.Offer, bool) {
 	return m.offerOf(o, q), true
 }
 
-// offerOf is what is said of an open offer.
+// offerOf describes an open offer to its submitter.
 func (m *Machine) offerOf(o plan.Offer, q quote) grid.Offer {
 	r := aboutJob(q.ask.Job, q.ask.Submitter)
 	r.Value = q.parts.Distance
@@ -170,8 +170,8 @@ func (m *Machine) isDue(a *attempt) bool {
 	return ok && c.Running
 }
 
-// advance brings the plan up to now: offers expire, what runs longer than planned
-// keeps its capacity, and what waited in the plan starts when its place has come.
+// advance brings the plan up to now: offers expire, an attempt that runs longer than
+// planned keeps its capacity, and one that waited in the plan starts when its place comes.
 func (m *Machine) advance() {
 	m.renewOutage()
 	changes := m.plan.Advance(m.now)

@@ -153,8 +153,8 @@ func (p *player) hear(e step.Send) {
 	}
 }
 
-// mayRun is the safety property: what runs was accepted, and runs exactly as long
-// as its submitter promised.
+// mayRun is the safety property: an attempt that runs was accepted, and runs exactly as
+// long as its submitter promised.
 func (p *player) mayRun(id grid.AttemptID, until time.Time) {
 	p.t.Helper()
 	if !p.stage[id] || !until.After(p.now) || !until.Equal(p.leased[id]) {
@@ -285,7 +285,7 @@ func (p *player) unasked() {
 	}
 }
 
-// order is what a submitter says of its job.
+// order plays an order of a submitter about its job.
 func (p *player) order() {
 	id := p.attempt()
 	owner, _ := p.m.recallOwner(id.Task.Job)
@@ -380,7 +380,7 @@ func (p *player) restartNow() {
 	p.give(step.Boot{Incarnation: p.runs})
 }
 
-// Whatever happens: the invariants hold, the snapshot is what was persisted,
+// Whatever happens: the invariants hold, the snapshot equals what was persisted,
 // nothing runs without a lease, and nothing panics.
 func TestAnySequenceKeepsTheInvariants(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -60,7 +60,7 @@ func (m *Machine) holdOffer(from grid.SiteID, msg protocol.HoldOffer) (grid.Offe
 	}
 }
 
-// quoteAwarded is what an award gets: the place that a firm offer holds for it, and
+// quoteAwarded returns the quote of an award: the place that a firm offer holds for it, and
 // for any other what the plan has now. A firm offer is honoured until it expires,
 // also if what it quoted could not be had again.
 func (m *Machine) quoteAwarded(req grid.Requirement, in inquiry) (quote, grid.Refusal, bool) {

@@ -167,7 +167,7 @@ func TestAnAwardThatComesAgainWhileItIsVerified(t *testing.T) {
 	none[protocol.Accepted](r)
 }
 
-// Inputs are fetched at once, and the start is in its second.
+// Inputs are fetched right away, and the start is in its second.
 func TestAFixedStartIsKept(t *testing.T) {
 	r := newRig(t)
 	id := r.promised(job1, alice, at(30*time.Second))
@@ -311,7 +311,7 @@ func TestOthersCannotUseAReservation(t *testing.T) {
 	}
 }
 
-// What runs for longer than estimated stands aside for a promise, and goes on after it.
+// An attempt that overruns its estimate is suspended for a promise, and goes on after it.
 func TestAnOverrunStandsAsideForAPromise(t *testing.T) {
 	r := newRig(t)
 	late := r.running(job1, bob, 1)[0] // of a minute

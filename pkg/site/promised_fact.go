@@ -65,7 +65,7 @@ func (f *promisedFact) validate() error {
 	return f.Give.Validate()
 }
 
-// keptPromises is what the facts say of places in the plan that can still be kept. What
+// keptPromises reads from the facts the places in the plan that can still be kept. What
 // is bound to a reservation is kept with it.
 func (m *Machine) keptPromises() []plan.Commitment {
 	var list []plan.Commitment

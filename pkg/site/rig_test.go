@@ -24,7 +24,7 @@ const (
 // epoch is when every test begins.
 func epoch() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-// tester is what a rig needs of *testing.T or *rapid.T.
+// tester is the part of *testing.T and *rapid.T that a rig needs.
 type tester interface {
 	Helper()
 	Errorf(format string, args ...any)

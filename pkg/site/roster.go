@@ -8,7 +8,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// phase is where an attempt stands at its site.
+// phase says how far an attempt is at its site.
 type phase uint8
 
 const (
@@ -44,7 +44,7 @@ type attempt struct {
 	fetching  bool // Stage was emitted: the driver knows it
 	preparing bool // running, but its program is still compiled for this site
 
-	// suspended is what the driver was told last: that the attempt is frozen, or about
+	// suspended is the driver's latest order: the attempt is frozen, or about
 	// to be, whatever its lease says. It is so while there is a reason (frozenFor): the
 	// owner needs the machine, or the attempt is displaced. Whether it is frozen by now
 	// is its phase, which an ended lease brings about, too.

@@ -15,8 +15,8 @@ func termsOf(c Config) step.TermsChanged {
 	}
 }
 
-// An owner who is busy and changes how long his site waits for him is waited for from
-// then on, not from when he came.
+// An owner who changes how long the site waits for them while they are busy is waited for
+// from then on, not from when they came.
 func TestTermsChangeWhileTheOwnerIsBusy(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.OwnerPatience = time.Minute })
 	list := r.running(job1, alice, 1)

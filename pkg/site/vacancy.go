@@ -20,7 +20,7 @@ const (
 	vacancyLongest = 30 * time.Second
 )
 
-// vacancy is when those who wait are told that there is room.
+// vacancy says when waiting submitters are told that there is capacity.
 type vacancy struct {
 	at time.Time // when the timer fires; zero if it is not set
 
@@ -68,8 +68,8 @@ func (m *Machine) noteShare() {
 }
 
 // onVacancyTimer names to each submitter its waiting jobs that fit now, least
-// recently announced first, but no more than could fill the room twice: to call
-// everybody for one place makes many offers that are declined in the end. A site
+// recently announced first, but no more than could fill the capacity twice: to call
+// all submitters for one place makes many offers that are declined in the end. A site
 // that is closed says nothing; it will when it opens.
 func (m *Machine) onVacancyTimer() {
 	if m.vacancy.at.IsZero() {

@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/plan"
 )
 
-// Status is what a site shows of itself.
+// Status is the state that a site shows of itself.
 type Status struct {
 	Capability  grid.Capability // the owner's ceilings, and what was measured
 	Left        grid.Capability // what others leave of that now
@@ -19,7 +19,7 @@ type Status struct {
 	Paused      bool
 	PausedUntil time.Time // zero: until Resume
 	Draining    bool
-	Owned       grid.Reason     // why the owner has the machine to himself, ReasonNone = he has not
+	Owned       grid.Reason     // why the owner has the machine alone, ReasonNone = it is shared
 	Attempts    []AttemptStatus // ascending by ID
 	Peers       []grid.SiteID   // ascending
 	Offers      int             // open offers
@@ -33,13 +33,13 @@ type Status struct {
 	Held     int           // offers that hold capacity
 }
 
-// Held is what this site's attempts and firm offers hold of it at the time of its
+// Held is the part of this site that its attempts and firm offers hold at the time of its
 // last Step.
 func (m *Machine) Held() grid.Resources {
 	return m.left.Total.Sub(m.plan.Free(m.now, m.now.Add(1)))
 }
 
-// AttemptStatus is what a site shows of one attempt.
+// AttemptStatus is the state that a site shows of one attempt.
 type AttemptStatus struct {
 	ID         grid.AttemptID
 	Submitter  grid.SiteID
@@ -58,7 +58,7 @@ type AttemptStatus struct {
 	Class     plan.Class     // how free it is to move while it waits
 	Reserves  bool           // it only holds capacity for jobs that are bound to it
 	Within    grid.AttemptID // the reservation that it is bound to; zero = none
-	Displaced grid.Reason    // why the plan lets it stand still, ReasonNone = it does not
+	Displaced grid.Reason    // why the plan has it suspended, ReasonNone = it does not
 }
 
 // Status shows the site at the time of its last Step. The result is a copy.

@@ -15,7 +15,7 @@ func ownerBusy() step.OwnerBusy {
 	return step.OwnerBusy{Reason: grid.ReasonOwnerBusy, Text: "others use 3.5 of 4 cores"}
 }
 
-// What runs stands still while the owner needs the machine, its leases are
+// A running attempt is suspended while the owner needs the machine, its leases are
 // renewed, its submitter knows why, and it runs on afterwards.
 func TestOwnerBusyFreezesAndOwnerAwayLetsRunOn(t *testing.T) {
 	r := newRig(t)
@@ -71,7 +71,7 @@ func TestOwnerBusyStartsNothing(t *testing.T) {
 	}
 }
 
-// An owner who stays has the machine to himself after the site's patience; the
+// An owner who stays has the machine alone after the site's patience; the
 // tasks move because their submitters hear of it.
 func TestOwnerStays(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.OwnerPatience = time.Minute })

@@ -40,8 +40,8 @@ func (p *Planner) Commit(now time.Time, c Commitment, number uint64) error {
 	return nil
 }
 
-// settleNew makes room for what begins at once, and looks again at those that wait if
-// one more of them changes something.
+// settleNew makes capacity free for a commitment that begins right away, and looks again
+// at those that wait if one more of them changes something.
 func (p *Planner) settleNew(e *entry, now time.Time, covered bool) {
 	if e.Running && p.strained && p.short(e, now) { // what is in the way was there on sufferance
 		e.insists = covered
@@ -104,7 +104,7 @@ func (p *Planner) spare(run time.Duration) time.Duration {
 	return time.Duration(p.config.Overestimate * float64(run))
 }
 
-// fits reports whether there is room for a commitment: what was promised before in a
+// fits reports whether there is capacity for a commitment: a promise made before by a
 // firm offer fits although ceilings fell or limits are reached since.
 func (p *Planner) fits(c *Commitment, covered bool) error {
 	if covered {

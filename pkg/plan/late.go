@@ -13,9 +13,9 @@ import (
 // executing the pending job as soon as stage-in is completed".
 
 // Ready says that the inputs of an attempt are here. If its place has come already, it
-// begins, with the end of DelayedEnd as far as nothing is in the way, and what runs in
-// its place stands still; if not, it moves up where there is room. Both are told by
-// the next Advance.
+// begins, with the end of DelayedEnd as far as nothing is in the way, and tasks that run
+// in its place are suspended; if not, it moves up where there is capacity. The next
+// Advance tells both.
 func (p *Planner) Ready(now time.Time, attempt grid.AttemptID) {
 	p.settle(now)
 	e := p.entries[attempt]

@@ -71,7 +71,7 @@ func (p *Planner) enterOffer(o Offer) {
 	p.noteExpiry()
 }
 
-// offerFits reports whether there is room for what an offer holds.
+// offerFits reports whether the capacity that an offer holds is free.
 func (p *Planner) offerFits(o *Offer) error {
 	s, holds := o.span(o.Holds)
 	if !holds {
@@ -170,7 +170,7 @@ func (o *Offer) covers(c Commitment) bool {
 	return o.Quote.Give.Fits(c.Give) && !c.Start.Before(o.Quote.Start) && !c.End.After(o.Quote.End)
 }
 
-// span is what the offer holds for some of its tasks.
+// span is the capacity that the offer holds for some of its tasks.
 func (o *Offer) span(tasks uint32) (span, bool) {
 	return span{times(o.Quote.Give, tasks), o.Quote.Start, o.Quote.End}, tasks > 0
 }

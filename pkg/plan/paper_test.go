@@ -39,7 +39,7 @@ func (d draft) with(change func(*Commitment)) draft {
 	return draft(c)
 }
 
-// starts is where commitments stand, in seconds, by their number; -1 for what is gone.
+// starts returns the starts of commitments, in seconds, by their number; -1 for one that is gone.
 func starts(p *Planner, numbers ...int) []int {
 	var list []int
 	for _, n := range numbers {
@@ -164,7 +164,7 @@ func TestPaperBufferNodes(t *testing.T) {
 		t.Errorf("changes %+v: it goes on", changes)
 	}
 	if c, _ := p.Commitment(attempt(2)); !c.End.Equal(at(110)) {
-		t.Errorf("it ends at %v, want 110 s: it stood still for 10", c.End.Sub(start))
+		t.Errorf("it ends at %v, want 110 s: it was suspended for 10", c.End.Sub(start))
 	}
 	check(t, p)
 }

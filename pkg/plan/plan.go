@@ -23,14 +23,14 @@
 // ClassVarTime is best effort: it waits in the order of the policy, moves up when
 // something ends early, and who may overtake whom is a matter of Backfill.
 //
-// Where they stand in each other's way, this is the order of strength: what runs;
+// Where they are in each other's way, this is the order of strength: running entries;
 // Fix-Time; deadlines; of these, those that lost their places to an outage; firm
-// offers; what waits. A new promise never moves one given before. What runs goes on
-// beyond its expected end, and also when the owner's ceilings fall below it, and then
+// offers; waiting entries. A new promise never moves one given before. A running entry goes
+// on beyond its expected end, and also when the owner's ceilings fall below it, and then
 // those that wait are moved; but when what it holds has been promised to another,
-// from then on, it stands still or ends, as it allows. An outage, capacity that is
+// from then on, it is suspended or ends, as it allows. An outage, capacity that is
 // missing until some time, displaces promises that begin within it: they move inside
-// their bounds, or have best effort stand still for them, or are lost, which is said.
+// their bounds, or have best effort suspended for them, or are lost, which is reported.
 //
 // Where to look, on the way of a request through the plan:
 //
@@ -118,13 +118,13 @@ type Planner struct {
 	skipped     int // stretches that the last search for a place skipped
 }
 
-// room is where commitments take their share: the site, or a reservation.
+// room is a place that commitments take their share of: the site, or a reservation.
 type room struct {
 	holder  grid.AttemptID // the reservation; zero for the site
 	line    *capacity.Timeline
 	ceiling grid.Resources // what the present commitments may take: the total, or more after it fell
 	running bag            // what uses cores
-	movable bag            // what waits and may move, and what stands still
+	movable bag            // what waits and may move, and what is suspended
 	fixed   bag            // what waits and may not move
 }
 
@@ -180,8 +180,8 @@ func (p *Planner) Offer(number uint64) (Offer, bool) {
 	return p.offers[at], true
 }
 
-// Free is what is free throughout [start, end), below 0 where more is taken than
-// there is.
+// Free is the capacity that is free throughout [start, end), below 0 where more is taken
+// than there is.
 func (p *Planner) Free(start, end time.Time) grid.Resources { return p.site.line.Free(start, end) }
 
 // Next is the instant at which Advance has something to do, and false if there is
@@ -194,7 +194,7 @@ func (p *Planner) Next() (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// Promises reports whether anything waits for its time, stands still, is reserved or
+// Promises reports whether anything waits for its time, is suspended, is reserved or
 // offered firmly, so that Next matters even if nobody asks for anything.
 func (p *Planner) Promises() bool {
 	return p.firm+p.holding+len(p.site.movable)+len(p.site.fixed)+len(p.rooms) > 0
@@ -218,7 +218,7 @@ func (p *Planner) free(from time.Time) {
 	p.dirty = true
 }
 
-// hold takes what an entry takes, whether there is room or not.
+// hold takes the capacity of an entry, whether it is free or not.
 func (p *Planner) hold(e *entry) {
 	for _, s := range e.spans() {
 		p.take(e.room.line, s)

@@ -134,7 +134,7 @@ func (m *model) neverTooMuch(t *rapid.T) {
 	}
 	var all []taken
 	for _, c := range m.p.Commitments() {
-		for _, s := range c.spans() { // one that stands still takes nothing until it goes on
+		for _, s := range c.spans() { // a suspended one takes nothing until it goes on
 			all = append(all, taken(s))
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Ask is what somebody wants to know about one task, or about one task of an array.
+// Ask is a question about one task, or about one task of an array.
 type Ask struct {
 	Submitter grid.SiteID
 	Job       grid.JobID
@@ -39,7 +39,7 @@ type Quote struct {
 	Run   time.Duration  // of it, behind the staging of data
 	Give  grid.Resources // what one task gets: its need, but perhaps less computation
 	Free  grid.Resources // what is free throughout, this task's share included
-	Tasks uint32         // how many tasks fit into this place at once, 1 to Ask.Count
+	Tasks uint32         // how many tasks fit into this place at the same time, 1 to Ask.Count
 
 	LatestStart time.Time // guaranteed to what is committed in this place; the zero time guarantees none
 }

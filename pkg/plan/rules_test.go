@@ -22,7 +22,7 @@ func TestOverrunMakesRoomForPromises(t *testing.T) {
 		memory             int64
 		suspended, stopped []int
 	}{
-		"stands still":     {grid.OverrunSuspend, 1, []int{1}, nil},
+		"is suspended":     {grid.OverrunSuspend, 1, []int{1}, nil},
 		"is stopped":       {grid.OverrunStop, 1, nil, []int{1}},
 		"memory is needed": {grid.OverrunSuspend, 3, nil, []int{1}},
 	} {
@@ -55,7 +55,7 @@ func TestOverrunMakesRoomForPromises(t *testing.T) {
 	}
 }
 
-// What stands still gives its bandwidth back with its cores, and takes both again.
+// A suspended entry gives its bandwidth back with its cores, and takes both again.
 func TestWhatStandsStillGivesItsBandwidthBack(t *testing.T) {
 	net := func(n, bps int64) func(*Commitment) {
 		return func(c *Commitment) { c.Give = grid.Resources{MilliCPUs: n, MemoryBytes: 1, NetBps: bps} }
@@ -66,7 +66,7 @@ func TestWhatStandsStillGivesItsBandwidthBack(t *testing.T) {
 	p.Advance(at(50))
 	changes := p.Advance(at(53))
 	if !cmp.Equal(numbers(changes.Started), []int{2}) || !cmp.Equal(numbers(changes.Suspended), []int{1}) {
-		t.Fatalf("%+v, want the one that overran to stand still", changes)
+		t.Fatalf("%+v, want the one that overran suspended", changes)
 	}
 	check(t, p)
 	if got := p.Free(at(53), at(54)); got != (grid.Resources{MilliCPUs: 2, MemoryBytes: 2, NetBps: 4}) {
@@ -114,7 +114,7 @@ func TestOverrunMakesRoomForFirmOffers(t *testing.T) {
 	check(t, p)
 }
 
-// Three wait: A needs all, B fits beside what runs but is too long to end before A
+// Three wait: A needs all, B fits beside the running one but is too long to end before A
 // would begin, C is short. Conservative: C alone overtakes. EASY: nothing else. None:
 // nobody.
 func TestBackfilling(t *testing.T) {
@@ -172,7 +172,7 @@ func TestPoliciesOrderWhoMovesUp(t *testing.T) {
 	}
 }
 
-// Priorities order what one submitter has, in the places that he has.
+// Priorities order one submitter's commitments, in the places that they have.
 func TestPriorities(t *testing.T) {
 	p := New(Config{Total: cores(4)})
 	put(t, p, 0, task(1, ClassVarTime, 4, 0, 10))

@@ -11,7 +11,7 @@ import (
 // reservation first.
 type lines []*capacity.Timeline
 
-// free is what is free on all of them throughout [start, end).
+// free is the capacity that is free on all of them throughout [start, end).
 func (l lines) free(start, end time.Time) grid.Resources {
 	free := l[0].Free(start, end)
 	for _, line := range l[1:] {
@@ -20,7 +20,7 @@ func (l lines) free(start, end time.Time) grid.Resources {
 	return free
 }
 
-// total is what can be free at most.
+// total is the capacity that can be free at most.
 func (l lines) total() grid.Resources {
 	total := l[0].Total()
 	for _, line := range l[1:] {
@@ -124,7 +124,7 @@ func (q *query) beyond(run time.Duration) time.Duration {
 	return time.Duration(q.spare * float64(run))
 }
 
-// staging is how long capacity is held before the run.
+// staging returns how long capacity is held before the run.
 func (q *query) staging() time.Duration {
 	if !q.ask.NowOnly {
 		return 0
@@ -185,7 +185,7 @@ func (q *query) place(start time.Time) (Quote, bool) {
 	}
 }
 
-// tasks is how often give fits into free, 1 to count.
+// tasks counts how often give fits into free, 1 to count.
 func tasks(give, free grid.Resources, count uint32) uint32 {
 	n := int64(max(count, 1))
 	for _, d := range [...][2]int64{

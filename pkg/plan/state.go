@@ -11,8 +11,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// State is everything a planner knows, for a snapshot. Other than the list of
-// commitments, which is what survives a crash, it also has the open offers.
+// State is everything a planner knows, for a snapshot. Besides the list of
+// commitments, which survives a crash, it also has the open offers.
 type State struct {
 	Config      Config
 	Ceiling     grid.Resources // what the present commitments may take
@@ -150,7 +150,7 @@ func (p *Planner) Check() error {
 	return nil
 }
 
-// counts is what is counted as it goes.
+// counts returns the numbers that are counted as the plan changes.
 func (p *Planner) counts() [7]int {
 	return [...]int{len(p.rooms), len(p.limits), len(p.queue), p.firm, p.holding, p.prioritised, p.late}
 }

@@ -12,7 +12,7 @@ const defaultMaxOffers = 1024
 // quotaShare is the part of the open offers one submitter may have: one in eight.
 const quotaShare = 8
 
-// defaultHorizon is how far ahead an outage is felt unless told otherwise:
+// defaultHorizon is the time ahead for which an outage is felt unless told otherwise:
 // within this time defects are usually repaired. OpenCCS, section "Resource Failures
 // and Fault Tolerance".
 const defaultHorizon = 12 * time.Hour
@@ -21,7 +21,7 @@ const defaultHorizon = 12 * time.Hour
 // over-estimate.
 const MaxOverestimate = 0.9
 
-// Class is how free a request is to move in time.
+// Class says how free a request is to move in time.
 type Class uint8
 
 // The classes, in the order in which they are placed.
@@ -31,7 +31,7 @@ const (
 	ClassVarTime               // anywhere
 )
 
-// Config is what a planner starts with.
+// Config is the configuration of a planner at its start.
 type Config struct {
 	Total      grid.Resources // the owner's ceilings
 	HoldAll    bool           // soft offers hold capacity too
@@ -42,7 +42,7 @@ type Config struct {
 	Policy   grid.Policy   // the order in which those that wait for no promised time move up
 	Backfill grid.Backfill // who of them may overtake whom
 
-	// Horizon is how far ahead an outage is felt at most; 0 = 12 h.
+	// Horizon is the time ahead for which an outage is felt at most; 0 = 12 h.
 	Horizon time.Duration
 
 	// Promised is the part of Total that promises hold together at any instant:
@@ -87,7 +87,7 @@ type Commitment struct {
 	End         time.Time      // expected end; moves on while the attempt overruns it
 	Running     bool           // it has begun and keeps what it has until Release
 	AwaitsData  bool           // its inputs are not here: it does not begin before Ready
-	Suspended   bool           // it stands still: it keeps memory and disk, but neither cores, computation nor bandwidth
+	Suspended   bool           // it keeps memory and disk, but neither cores, computation nor bandwidth
 	Overrun     grid.Overrun   // what it allows at its end when what it holds is promised to another
 	Holds       bool           // a reservation: it begins at Start and is over at End by itself; only what is bound to it runs in it
 	Within      grid.AttemptID // the reservation that it is bound to and takes its share of; zero = it takes its share of the site
@@ -113,14 +113,14 @@ type Offer struct {
 	Within    grid.AttemptID // the reservation that it takes its share of; zero = of the site
 }
 
-// Changes is what happened to the plan since it was last told. Who is told to have
-// started, resumed or moved need not stand there any longer when this is read: the
-// last word is that of Commitment.
+// Changes tells what happened to the plan since it was last asked. An entry that is told to
+// have started, resumed or moved may have changed again when this is read: its Commitment
+// has the last word.
 type Changes struct {
 	Started   []Commitment // their time has come: they run now
 	Moved     []Commitment // they wait, with another start than before
-	Suspended []Commitment // they ran and stand still from now on
-	Resumed   []Commitment // they stood still and go on
+	Suspended []Commitment // they ran and are suspended from now on
+	Resumed   []Commitment // they were suspended and go on
 	Stopped   []Commitment // to be ended: what they hold is promised to another; they stay until Release
 	Lost      []Commitment // promises that can no longer be kept; they are no longer in the plan
 	Over      []Commitment // reservations whose time is over; they are no longer in the plan

@@ -12,8 +12,8 @@ import (
 // A reservation is a room of its own: a timeline on which what it holds is free from
 // its start to its end and nothing is before or after.
 
-// roomOf is where something takes its share: the site, or the reservation that it is
-// bound to, which must be there.
+// roomOf returns the room that something takes its share of: the site, or the reservation
+// that it is bound to, which must be there.
 func (p *Planner) roomOf(within grid.AttemptID) *room {
 	if within == (grid.AttemptID{}) {
 		return p.site
@@ -69,8 +69,8 @@ func (p *Planner) inOrder() []*room {
 // slack is by how much the present commitments may exceed the owner's ceilings.
 func (r *room) slack() grid.Resources { return r.ceiling.Sub(r.line.Total()) }
 
-// dissolve ends what is bound to a reservation that is gone: what runs is to be
-// stopped, what waits is lost, and its offers are withdrawn.
+// dissolve ends everything bound to a reservation that is gone: running attempts are to be
+// stopped, waiting ones are lost, and its offers are withdrawn.
 func (p *Planner) dissolve(e *entry) {
 	r := p.rooms[e.Attempt]
 	if !e.Holds || r == nil {

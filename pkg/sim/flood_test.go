@@ -65,7 +65,7 @@ func blocked(t *testing.T, flood bool) time.Duration {
 }
 
 // Where estimates are wrong the site that is to be free first may be the last. Once
-// placed there a job stays; dispatched to three it starts where there is room first.
+// placed there a job stays; dispatched to three it starts on the first with free capacity.
 func TestFloodingPassesAQueueThatIsBlocked(t *testing.T) {
 	once, flooded := blocked(t, false), blocked(t, true)
 	t.Logf("starts after %s if placed once, after %s if dispatched to three", once, flooded)
@@ -128,7 +128,7 @@ func TestRivalsNeverRunTogether(t *testing.T) {
 	})
 }
 
-// recoverAt ends all troubles: everybody is up and reaches everybody over a network
+// recoverAt ends all troubles: all sites are up and reach all others over a network
 // that loses nothing.
 func (w *World) recoverAt(at time.Duration) {
 	w.At(at, func() {

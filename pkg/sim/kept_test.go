@@ -28,7 +28,7 @@ func (w *World) began(t *testing.T, id grid.JobID) time.Duration {
 }
 
 // Inputs of 100 MB take 8 s over links of 100 Mbit/s or more. A job that waits in the
-// plan has them when its place comes, and starts at once.
+// plan has them when its place comes, and starts right away.
 func TestInputsAreFetchedWhileAJobWaits(t *testing.T) {
 	sites := twoCores(2)
 	sites[0].Capability.Total.MilliCPUs = 100 // only submits

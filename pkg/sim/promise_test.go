@@ -32,7 +32,7 @@ func reservation(at time.Time, length time.Duration, count uint32) grid.Job {
 	return j
 }
 
-// phase is where a job's first task stands.
+// phase returns the phase and the site of a job's first task.
 func (w *World) phase(at grid.SiteID, id grid.JobID) (grid.Phase, grid.SiteID) {
 	s, _ := w.Broker(at).Job(id)
 	return s.Tasks[0].Phase, s.Tasks[0].Site
@@ -131,8 +131,8 @@ func TestAFixedStartIsKeptByAnotherSite(t *testing.T) {
 	}
 }
 
-// Ten jobs with a deadline, each of which takes all of the largest site: what can be
-// met is accepted and met, the rest is refused at once and says what could be kept.
+// Ten jobs with a deadline, each of which takes all of the largest site: those that can be
+// met are accepted and met, the rest is refused right away and says what could be kept.
 func TestDeadlinesAreMetOrRefusedAtOnce(t *testing.T) {
 	w := New(Config{Seed: 24, Sites: fleet(2), Network: lan(), CheckFacts: true})
 	_ = w.Run(time.Second)
@@ -188,7 +188,7 @@ func (w *World) drawPromise(t *rapid.T) grid.Job {
 	return job
 }
 
-// Whatever goes wrong in the network and whoever dies: no attempt starts before its
+// Whatever goes wrong in the network and whichever site dies: no attempt starts before its
 // fixed start, none after its deadline, no two attempts of a task overlap, and each job
 // comes to an end. A fixed start is kept to the second; only one that is cut off from
 // its lease is late, and given up when its site has waited for that for too long.

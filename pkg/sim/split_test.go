@@ -100,7 +100,7 @@ func TestALostPartStartsAllAnew(t *testing.T) {
 	}
 }
 
-// The same under whatever the network does and whoever dies.
+// The same whatever the network does and whichever site dies.
 func TestPartsAreOneJob(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		net := Network{

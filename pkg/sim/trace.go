@@ -33,7 +33,7 @@ type Note struct {
 	Report step.Report
 }
 
-// Trace is what an observer who sees everything has written down.
+// Trace is the record of an observer who sees everything.
 type Trace struct {
 	Submitted []Submission
 	Intervals []Interval

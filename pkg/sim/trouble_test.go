@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
 
-// After a kill the task goes to the site with the least fault index among those
+// After a kill the task goes to the site with the lowest fault index among those
 // that offer, and not to the one that failed.
 func TestNextSiteAfterAKillHasTheLeastFaultIndex(t *testing.T) {
 	w := New(Config{Seed: 4, Sites: fleet(7), Network: lan(), CheckFacts: true})

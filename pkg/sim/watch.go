@@ -32,7 +32,7 @@ type Sight struct {
 	To      grid.SiteID      // of a message: for whom
 	Number  int              // of a message, from 1 in the order of sending
 	Message protocol.Message // of SightSent
-	Attempt grid.AttemptID   // of what runs, is frozen or gone
+	Attempt grid.AttemptID   // the attempt that runs, is frozen or gone
 	Broker  bool             // of a report: by the submitter's machine, not the site's
 	Report  step.Report
 }

@@ -24,7 +24,7 @@ type attempt struct {
 	suspended  bool // its site's owner needs the machine
 }
 
-// startDelay is how long a sandbox takes to start.
+// startDelay is the time that a sandbox takes to start.
 const startDelay = 5 * time.Millisecond
 
 // diskBps stands in for a disk of unknown rate, bit/s.

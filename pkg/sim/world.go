@@ -108,7 +108,7 @@ func (w *World) now() time.Time { return Epoch().Add(w.elapsed) }
 // Hash is a digest of all inputs and effects so far.
 func (w *World) Hash() uint64 { return w.hash }
 
-// Messages is how many messages were sent so far, a broadcast counting once for
+// Messages counts the messages sent so far, a broadcast once for
 // each receiver.
 func (w *World) Messages() int { return w.messages }
 

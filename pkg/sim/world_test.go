@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
 
-// fleet makes n sites of growing size; s0 has room for two tasks.
+// fleet makes n sites of growing size; s0 has capacity for two tasks.
 func fleet(n int) []SiteSpec {
 	var specs []SiteSpec
 	for i := range n {

@@ -137,7 +137,7 @@ func TestRerunAgainstTwin(t *testing.T) {
 	}
 }
 
-// checkCapacity holds whatever the policy: nobody starts before he is there, and never
+// checkCapacity holds for each policy: no job starts before it was submitted, and never
 // is more taken than there is.
 func checkCapacity(t *rapid.T, jobs []workload.Job, starts []seconds, procs int) {
 	for i := range jobs {
@@ -213,7 +213,7 @@ func (w *twin) rerun() []seconds {
 	return w.starts
 }
 
-// free is what places leave free at an instant.
+// free counts the processors that places leave free at an instant.
 func (w *twin) free(at seconds) int {
 	free := w.config.Procs
 	for i, place := range w.places {

@@ -31,8 +31,8 @@ func ParsePolicy(text string) (Policy, error) {
 	return Policy(i), err
 }
 
-// Semantics is what happens when several jobs end or arrive in the same second, which
-// two schedulers can see in two ways.
+// Semantics says how several jobs that end or arrive in the same second are handled;
+// two schedulers can do that in two ways.
 type Semantics uint8
 
 const (

@@ -112,7 +112,7 @@ func (r *Rerun) nextArrival() workload.Seconds {
 	return r.jobs[r.submitted].Submit
 }
 
-// Started is how many jobs have started.
+// Started counts the jobs that have started.
 func (r *Rerun) Started() int { return int(r.started) }
 
 // Starts is when each job started, in the order of the jobs, once Step has returned

@@ -182,7 +182,8 @@ func (r *rig) drawAttempt(s source) grid.AttemptID {
 
 func (r *rig) drawTimer(s source) step.TimerKey {
 	name := []string{
-		timerRound, timerExplain, timerAgain, timerForget, timerAward, timerLease, timerCollect, timerRivals, "else", timerHold, timerWindow,
+		timerRound, timerExplain, timerAgain, timerForget, timerAward, timerLease, timerCollect,
+		timerRivals, "else", timerHold, timerWindow,
 	}[s.n(11)]
 	key := step.TimerKey{Name: name, ID: string(r.drawID(s))}
 	switch attempt := r.drawAttempt(s); {
@@ -239,7 +240,10 @@ func (r *rig) drawMessage(s source) protocol.Message {
 	case 8:
 		return protocol.Renew{Renewal: 2, Attempts: []grid.AttemptID{attempt}}
 	case 9:
-		return protocol.Progress{Attempt: attempt, Phase: grid.Phase(s.n(12)), Done: int64(s.n(3)) - 1, StartsIn: time.Duration(s.n(4)) * time.Second}
+		return protocol.Progress{
+			Attempt: attempt, Phase: grid.Phase(s.n(12)), Done: int64(s.n(3)) - 1,
+			StartsIn: time.Duration(s.n(4)) * time.Second,
+		}
 	default:
 		return r.drawExit(s, attempt)
 	}

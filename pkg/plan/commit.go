@@ -50,7 +50,8 @@ func (p *Planner) settleNew(e *entry, now time.Time, covered bool) {
 		p.lower(l)
 		p.free(now)
 	}
-	if e.Class == ClassVarTime && e.waits() && (p.config.Backfill != grid.BackfillConservative || p.prioritised > 0 || p.late > 0) {
+	if e.Class == ClassVarTime && e.waits() &&
+		(p.config.Backfill != grid.BackfillConservative || p.prioritised > 0 || p.late > 0) {
 		p.free(now)
 	}
 }
@@ -82,7 +83,8 @@ func (p *Planner) bound(c *Commitment) error {
 	case ClassFixTime:
 		c.LatestStart = c.Start
 	case ClassDeadline:
-		if latest := p.latestStart(c.Deadline, c.End.Sub(c.Start)); c.LatestStart.IsZero() || c.LatestStart.After(latest) {
+		if latest := p.latestStart(c.Deadline, c.End.Sub(c.Start)); c.LatestStart.IsZero() ||
+			c.LatestStart.After(latest) {
 			c.LatestStart = latest
 		}
 		if c.Deadline.IsZero() || c.Start.After(c.LatestStart) {

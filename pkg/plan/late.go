@@ -103,7 +103,8 @@ func (p *Planner) lend(r *room, now time.Time) {
 
 // mayBorrow reports whether it could begin or go on now in the place of another.
 func (c *Commitment) mayBorrow(now time.Time) bool {
-	return c.Overrun == grid.OverrunSuspend && !c.AwaitsData && c.next().After(now) && !c.NotBefore.After(now)
+	return c.Overrun == grid.OverrunSuspend && !c.AwaitsData && c.next().After(now) &&
+		!c.NotBefore.After(now)
 }
 
 // withoutPlace is the timeline without the place that an entry waits for.

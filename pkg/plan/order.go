@@ -44,7 +44,9 @@ func compareTimes(a, b time.Time) int {
 
 // byStrength sorts promises: what cannot move comes first.
 func (p *Planner) byStrength(list []*entry) {
-	slices.SortFunc(list, func(a, b *entry) int { return cmp.Or(cmp.Compare(a.Class, b.Class), p.byPolicy(a, b)) })
+	slices.SortFunc(list, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(a.Class, b.Class), p.byPolicy(a, b))
+	})
 }
 
 // waiting returns the entries that wait in a room without a promise, in the order in which

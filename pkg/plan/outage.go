@@ -172,7 +172,8 @@ func (p *Planner) fitsByForce(e *entry, l *lifted) bool {
 		switch {
 		case !v.promised():
 			must(line.Release(v.Give, v.Start, v.End))
-		case v.Class == ClassDeadline && v.Overrun == grid.OverrunSuspend && v.Deadline.Sub(v.End) >= e.length():
+		case v.Class == ClassDeadline && v.Overrun == grid.OverrunSuspend &&
+			v.Deadline.Sub(v.End) >= e.length():
 			must(line.Release(moving(v.Give), v.Start, v.End))
 		}
 	}

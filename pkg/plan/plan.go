@@ -110,7 +110,7 @@ type Planner struct {
 	late        int // commitments that are late
 	outage      Outage
 	now         time.Time // of the last settling, for forgetting the past alone
-	strained    bool      // more is taken than there is: an outage, memory of what is suspended, what is lent
+	strained    bool      // more is taken than there is: by an outage, suspended or late entries
 	dirty       bool      // capacity came free: those that wait may move up
 	freed       time.Time // the earliest instant at which it did
 	touched     []*entry  // in this settling
@@ -139,8 +139,8 @@ func New(config Config) *Planner {
 	config.Overestimate = min(max(config.Overestimate, 0), MaxOverestimate)
 	return &Planner{
 		config: config, site: &room{line: capacity.New(config.Total), ceiling: config.Total},
-		rooms: map[grid.AttemptID]*room{}, limits: map[limitKey]*limit{}, entries: map[grid.AttemptID]*entry{},
-		next: max(config.FirstOffer, 1),
+		rooms: map[grid.AttemptID]*room{}, limits: map[limitKey]*limit{},
+		entries: map[grid.AttemptID]*entry{}, next: max(config.FirstOffer, 1),
 	}
 }
 
@@ -156,7 +156,9 @@ func (p *Planner) Commitments() []Commitment {
 
 // all is the entries, ascending by attempt.
 func (p *Planner) all() []*entry {
-	return slices.SortedFunc(maps.Values(p.entries), func(a, b *entry) int { return a.Attempt.Compare(b.Attempt) })
+	return slices.SortedFunc(maps.Values(p.entries), func(a, b *entry) int {
+		return a.Attempt.Compare(b.Attempt)
+	})
 }
 
 // Commitment is the commitment to an attempt.
@@ -257,7 +259,9 @@ func (p *Planner) forget(line *capacity.Timeline) {
 }
 
 func (p *Planner) findOffer(number uint64) (int, bool) {
-	return slices.BinarySearchFunc(p.offers, number, func(o Offer, n uint64) int { return cmp.Compare(o.Number, n) })
+	return slices.BinarySearchFunc(p.offers, number, func(o Offer, n uint64) int {
+		return cmp.Compare(o.Number, n)
+	})
 }
 
 // larger is the larger of both, field by field.

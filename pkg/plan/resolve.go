@@ -65,7 +65,8 @@ func (l *lifted) goOn(p *Planner, e *entry) {
 // order of the old places, then the offers.
 func (p *Planner) lower(l *lifted) {
 	slices.SortFunc(l.entries, func(a, b *entry) int {
-		return cmp.Or(sign(b.Suspended)-sign(a.Suspended), a.next().Compare(b.next()), a.Attempt.Compare(b.Attempt))
+		return cmp.Or(sign(b.Suspended)-sign(a.Suspended), a.next().Compare(b.next()),
+			a.Attempt.Compare(b.Attempt))
 	})
 	for _, e := range l.entries {
 		if e.Suspended {

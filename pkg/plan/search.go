@@ -43,7 +43,9 @@ func (l lines) nextChange(after time.Time) (time.Time, bool) {
 // earliest is the first instant from another on, up to latest, at which need is free
 // on all of them for as long as it takes; the zero time as latest sets no limit. It
 // counts the stretches that were skipped.
-func (l lines) earliest(need grid.Resources, length time.Duration, from, latest time.Time) (start time.Time, skipped int, found bool) {
+func (l lines) earliest(
+	need grid.Resources, length time.Duration, from, latest time.Time,
+) (start time.Time, skipped int, found bool) {
 	length = max(length, 1)
 	s := capacity.Search{Need: need, Duration: length, Window: grid.Window{NotBefore: from}}
 	if !latest.IsZero() {
@@ -170,7 +172,8 @@ func (q *query) place(start time.Time) (Quote, bool) {
 		}
 		mflops, run := ask.Rate(free)
 		run = max(run, 1)
-		if end = start.Add(q.staging() + min(run, longest)); run > longest || !q.inTime(end, run) || !plannable(start, end) {
+		if end = start.Add(q.staging() + min(run, longest)); run > longest || !q.inTime(end, run) ||
+			!plannable(start, end) {
 			return Quote{}, false
 		}
 		if longer := free.Min(q.lines.free(start, end)); longer != free {

@@ -140,7 +140,8 @@ func (p *Planner) meetRoom(b *batch) {
 			trouble.overdue = append(trouble.overdue, e)
 		}
 	}
-	crowded := len(trouble.overdue) > 0 // a running entry is stronger than a waiting one without a promise
+	// A running entry is stronger than a waiting one without a promise.
+	crowded := len(trouble.overdue) > 0
 	for _, e := range b.starters {
 		later := crowded && (!e.promised() && !e.ready || e.Class == ClassDeadline && !e.AwaitsData)
 		if !e.gone && !e.Stopped && (later || !p.begin(e, b.now)) {

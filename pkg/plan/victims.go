@@ -15,7 +15,7 @@ type victim struct {
 	gain  grid.Resources
 	left  time.Duration // of its run
 	at    time.Time     // where a promise goes on; zero = where there is capacity
-	stop  bool          // it ends, because memory, disk or a task that allows nothing else is in the way
+	stop  bool          // it ends: memory or disk is missing, or it allows nothing else
 }
 
 // makeRoom suspends those with the most slack until an entry, whose place is among
@@ -124,14 +124,16 @@ func victims(e *entry, now time.Time) []*entry {
 	var list []*entry
 	for _, v := range e.room.running {
 		switch {
-		case v == e, v.Overrun != grid.OverrunSuspend, v.Holds, !e.promised() && !e.insists && !v.Borrows, !v.End.After(now):
+		case v == e, v.Overrun != grid.OverrunSuspend, v.Holds, !e.promised() && !e.insists &&
+			!v.Borrows, !v.End.After(now):
 		case v.promised() && v.Class == ClassFixTime:
 		default:
 			list = append(list, v)
 		}
 	}
 	slices.SortFunc(list, func(a, b *entry) int {
-		return cmp.Or(sign(b.Borrows)-sign(a.Borrows), sign(a.promised())-sign(b.promised()), compareSlack(a, b),
+		return cmp.Or(sign(b.Borrows)-sign(a.Borrows), sign(a.promised())-sign(b.promised()),
+			compareSlack(a, b),
 			b.Start.Compare(a.Start), b.Attempt.Compare(a.Attempt))
 	})
 	return list
@@ -160,7 +162,8 @@ func chooseToStop(e *entry, l *lifted, chosen []victim, lack grid.Resources) []v
 		}
 	}
 	running := slices.DeleteFunc(slices.Clone(e.room.running), func(v *entry) bool {
-		return v == e || v.promised() || v.Holds || slices.ContainsFunc(chosen, func(c victim) bool { return c.entry == v })
+		return v == e || v.promised() || v.Holds ||
+			slices.ContainsFunc(chosen, func(c victim) bool { return c.entry == v })
 	})
 	slices.SortFunc(running, func(a, b *entry) int {
 		return cmp.Or(b.Start.Compare(a.Start), b.Attempt.Compare(a.Attempt))

@@ -36,7 +36,8 @@ func (p *Planner) enter(within grid.AttemptID) *room {
 // leave forgets a room in which nothing is left.
 func (p *Planner) leave(r *room) {
 	inside := len(r.running) + len(r.movable) + len(r.fixed)
-	if inside == 0 && !slices.ContainsFunc(p.offers, func(o Offer) bool { return o.Within == r.holder }) {
+	if inside == 0 &&
+		!slices.ContainsFunc(p.offers, func(o Offer) bool { return o.Within == r.holder }) {
 		delete(p.rooms, r.holder)
 	}
 }

@@ -85,11 +85,16 @@ func TestRivalsNeverRunTogether(t *testing.T) {
 	}()
 	rapid.Check(t, func(rt *rapid.T) {
 		net := Network{
-			Latency: 5 * time.Millisecond, Jitter: time.Duration(rapid.IntRange(0, 60).Draw(rt, "jitter ms")) * time.Millisecond,
-			Loss: rapid.Float64Range(0, .2).Draw(rt, "loss"), Duplicate: rapid.Float64Range(0, .3).Draw(rt, "duplicate"),
-			Reorder: rapid.Float64Range(0, .3).Draw(rt, "reorder"), Detect: 5 * time.Millisecond,
+			Latency:   5 * time.Millisecond,
+			Jitter:    time.Duration(rapid.IntRange(0, 60).Draw(rt, "jitter ms")) * time.Millisecond,
+			Loss:      rapid.Float64Range(0, .2).Draw(rt, "loss"),
+			Duplicate: rapid.Float64Range(0, .3).Draw(rt, "duplicate"),
+			Reorder:   rapid.Float64Range(0, .3).Draw(rt, "reorder"), Detect: 5 * time.Millisecond,
 		}
-		w := New(Config{Seed: rapid.Uint64().Draw(rt, "seed"), Sites: twoCores(4), Network: net, CheckFacts: true, CheckEvery: 7})
+		w := New(Config{
+			Seed: rapid.Uint64().Draw(rt, "seed"), Sites: twoCores(4), Network: net, CheckFacts: true,
+			CheckEvery: 7,
+		})
 		_ = w.Run(time.Second)
 		job := queuedJob(8*time.Second, true)
 		job.Count = 16

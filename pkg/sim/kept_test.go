@@ -153,7 +153,8 @@ func TestPromisesAreKeptWhateverElseIsAskedFor(t *testing.T) {
 			if job.Spec.Window.Promised() {
 				promised = append(promised, id)
 			}
-			_ = w.Run(w.elapsed + time.Duration(rapid.IntRange(0, 5_000).Draw(r, "pause ms"))*time.Millisecond)
+			_ = w.Run(w.elapsed + time.Duration(rapid.IntRange(0, 5_000).Draw(r,
+				"pause ms"))*time.Millisecond)
 		}
 		_ = w.Run(w.elapsed + 10*time.Minute)
 		for _, id := range promised {
@@ -175,7 +176,8 @@ func (w *World) wantKept(r *rapid.T, id grid.JobID) {
 	if task.Phase != grid.PhaseDone {
 		r.Errorf("job %s with %+v is %s", id, window, task.Phase)
 		for _, try := range task.Tries {
-			r.Errorf("%s: awarded %s, started %s, ended %s: %s", try.Site, try.AwardedAt, try.StartedAt, try.EndedAt, try.Outcome)
+			r.Errorf("%s: awarded %s, started %s, ended %s: %s",
+				try.Site, try.AwardedAt, try.StartedAt, try.EndedAt, try.Outcome)
 		}
 		return
 	}
@@ -183,7 +185,8 @@ func (w *World) wantKept(r *rapid.T, id grid.JobID) {
 	if late := last.StartedAt.Sub(window.At); !window.At.IsZero() && (late < 0 || late > time.Second) {
 		r.Errorf("job %s began %s after its time", id, late)
 	}
-	if late := last.EndedAt.Sub(window.Deadline); !window.Deadline.IsZero() && late > 100*time.Millisecond {
+	if late := last.EndedAt.Sub(window.Deadline); !window.Deadline.IsZero() &&
+		late > 100*time.Millisecond {
 		r.Errorf("job %s ended %s after its deadline", id, late)
 	}
 }

@@ -40,7 +40,10 @@ func (w *World) phase(at grid.SiteID, id grid.JobID) (grid.Phase, grid.SiteID) {
 
 func held(t *testing.T, w *World, id grid.JobID) grid.SiteID {
 	t.Helper()
-	ok := w.runUntil(w.elapsed+5*time.Second, func() bool { p, _ := w.phase("s0", id); return p == grid.PhaseStaging })
+	ok := w.runUntil(w.elapsed+5*time.Second, func() bool {
+		p, _ := w.phase("s0", id)
+		return p == grid.PhaseStaging
+	})
 	phase, at := w.phase("s0", id)
 	if !ok {
 		s, _ := w.Broker("s0").Job(id)
@@ -54,7 +57,8 @@ func held(t *testing.T, w *World, id grid.JobID) grid.SiteID {
 // start again in between.
 func TestAReservationIsKept(t *testing.T) {
 	for name, crash := range map[string][]grid.SiteID{
-		"quiet": nil, "its site is killed": {"site"}, "its submitter is killed": {"s0"}, "both are": {"site", "s0"},
+		"quiet": nil, "its site is killed": {"site"}, "its submitter is killed": {"s0"},
+		"both are": {"site", "s0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := New(Config{Seed: 21, Sites: fleet(4), Network: lan(), CheckFacts: true})
@@ -195,11 +199,16 @@ func (w *World) drawPromise(t *rapid.T) grid.Job {
 func TestPromisesUnderTroubles(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		net := Network{
-			Latency: 5 * time.Millisecond, Jitter: time.Duration(rapid.IntRange(0, 60).Draw(rt, "jitter ms")) * time.Millisecond,
-			Loss: rapid.SampledFrom([]float64{0, .05, .2}).Draw(rt, "loss"), Duplicate: rapid.Float64Range(0, .3).Draw(rt, "duplicate"),
-			Reorder: rapid.Float64Range(0, .3).Draw(rt, "reorder"), Detect: 5 * time.Millisecond,
+			Latency:   5 * time.Millisecond,
+			Jitter:    time.Duration(rapid.IntRange(0, 60).Draw(rt, "jitter ms")) * time.Millisecond,
+			Loss:      rapid.SampledFrom([]float64{0, .05, .2}).Draw(rt, "loss"),
+			Duplicate: rapid.Float64Range(0, .3).Draw(rt, "duplicate"),
+			Reorder:   rapid.Float64Range(0, .3).Draw(rt, "reorder"), Detect: 5 * time.Millisecond,
 		}
-		w := New(Config{Seed: rapid.Uint64().Draw(rt, "seed"), Sites: fleet(4), Network: net, CheckFacts: true, CheckEvery: 7})
+		w := New(Config{
+			Seed: rapid.Uint64().Draw(rt, "seed"), Sites: fleet(4), Network: net, CheckFacts: true,
+			CheckEvery: 7,
+		})
 		_ = w.Run(time.Second)
 		jobs := make(map[grid.JobID]grid.Window)
 		for range rapid.IntRange(1, 4).Draw(rt, "jobs") {

@@ -83,8 +83,9 @@ type World struct {
 // New builds the sites and lets them see each other.
 func New(cfg Config) *World {
 	w := &World{
-		cfg: cfg, rng: step.NewRand(cfg.Seed, "sim", 0), hosts: make(map[grid.SiteID]*host), hash: fnvOffset,
-		estimates: make(map[grid.JobID]time.Duration), replies: make(map[uint64]step.Reply), trace: newTrace(),
+		cfg: cfg, rng: step.NewRand(cfg.Seed, "sim", 0), hosts: make(map[grid.SiteID]*host),
+		hash: fnvOffset, estimates: make(map[grid.JobID]time.Duration),
+		replies: make(map[uint64]step.Reply), trace: newTrace(),
 	}
 	for _, spec := range cfg.Sites {
 		w.hosts[spec.ID] = newHost(w, spec)
@@ -166,7 +167,9 @@ func (w *World) submit(at grid.SiteID, in step.Submit) (grid.JobID, error) {
 	if reply.Job == "" {
 		return "", fmt.Errorf("submit at %s: %w", at, ErrDown)
 	}
-	w.trace.Submitted = append(w.trace.Submitted, Submission{Job: reply.Job, Site: at, Count: job.Count})
+	w.trace.Submitted = append(w.trace.Submitted, Submission{
+		Job: reply.Job, Site: at, Count: job.Count,
+	})
 	return reply.Job, nil
 }
 

@@ -30,7 +30,9 @@ func (v *verdict) decline(id grid.AttemptID, refusal grid.Refusal) {
 			return
 		}
 	}
-	v.declined = append(v.declined, protocol.Declined{Attempts: []grid.AttemptID{id}, Refusal: refusal})
+	v.declined = append(v.declined, protocol.Declined{
+		Attempts: []grid.AttemptID{id}, Refusal: refusal,
+	})
 }
 
 // add sorts an attempt that has its place in the plan.
@@ -80,7 +82,9 @@ func (m *Machine) sift(msg protocol.Award, v *verdict) []protocol.AwardedTask {
 
 // consider quotes the fresh tasks of an award again, one after the other, and
 // takes as many as it has capacity for.
-func (m *Machine) consider(from grid.SiteID, msg protocol.Award, fresh []protocol.AwardedTask, v *verdict) {
+func (m *Machine) consider(
+	from grid.SiteID, msg protocol.Award, fresh []protocol.AwardedTask, v *verdict,
+) {
 	req, refusal, known := m.awardedRequirement(msg)
 	offer := m.heldOffer(msg.OfferID, msg.Job, from)
 	for i, t := range fresh {
@@ -125,7 +129,8 @@ func (m *Machine) awardedRequirement(msg protocol.Award) (grid.Requirement, grid
 	}
 	req, s := entry.Value, msg.Spec
 	same := s.Kind == req.Kind && s.OS == req.OS && s.Arch == req.Arch && s.Need == req.Need &&
-		s.Runtime == req.Runtime && s.Map == req.Map && s.Project == req.Project && s.Reservation == req.Reservation
+		s.Runtime == req.Runtime && s.Map == req.Map && s.Project == req.Project &&
+		s.Reservation == req.Reservation
 	if !same {
 		return req, grid.Refusal{Reason: grid.ReasonInvalid}, false
 	}
@@ -141,7 +146,9 @@ func (m *Machine) isWorse(msg protocol.Award, q quote) bool {
 }
 
 // declineWorse gives the award back with a new offer.
-func (m *Machine) declineWorse(msg protocol.Award, fresh []protocol.AwardedTask, q quote, v *verdict) {
+func (m *Machine) declineWorse(
+	msg protocol.Award, fresh []protocol.AwardedTask, q quote, v *verdict,
+) {
 	d := protocol.Declined{Refusal: grid.Refusal{Reason: grid.ReasonWorse}}
 	for _, t := range fresh {
 		id := grid.AttemptID{Task: grid.TaskID{Job: msg.Job, Index: t.Index}, Token: t.Token}
@@ -200,10 +207,11 @@ func (m *Machine) take(id grid.AttemptID, msg protocol.Award, task grid.Task, q 
 		return nil
 	}
 	a := &attempt{
-		id: id, submitter: c.Submitter, task: task, module: msg.Spec.Module, parts: q.parts, phase: phaseAsked,
-		accepted: m.now, estimate: c.End.Sub(c.Start) - startGuard, asks: msg.AskFirst,
+		id: id, submitter: c.Submitter, task: task, module: msg.Spec.Module, parts: q.parts,
+		phase: phaseAsked, accepted: m.now, estimate: c.End.Sub(c.Start) - startGuard, asks: msg.AskFirst,
 	}
-	if (c.AwaitsData || c.Holds) && !a.asks { // those whom others queue, too, need not outlive a restart
+	// Attempts that others queue, too, need not outlive a restart.
+	if (c.AwaitsData || c.Holds) && !a.asks {
 		a.place = newPromisedFact(c, msg.Spec.Module)
 	}
 	m.roster.add(a)

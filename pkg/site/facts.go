@@ -132,8 +132,8 @@ func (m *Machine) restoreAttempt(f step.Fact) error {
 		return fmt.Errorf("%w: one job of two submitters", grid.ErrInvalid)
 	}
 	a := &attempt{
-		id: value.Attempt, submitter: value.Submitter, phase: phaseStaging, started: value.Phase == factStarted,
-		place: value.Place,
+		id: value.Attempt, submitter: value.Submitter, phase: phaseStaging,
+		started: value.Phase == factStarted, place: value.Place,
 	}
 	if value.Task != nil {
 		a.task = *value.Task

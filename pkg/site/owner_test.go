@@ -35,7 +35,9 @@ func TestVacancy(t *testing.T) {
 		t.Errorf("a second exit puts the vacancy off from %s to %s", due, got)
 	}
 	r.advance(vacancyDelay)
-	if got, want := one[protocol.Vacancy](r, alice).Jobs, []grid.JobID{waiting[0], waiting[2]}; !slices.Equal(got, want) {
+	if got, want := one[protocol.Vacancy](r, alice).Jobs, []grid.JobID{
+		waiting[0], waiting[2],
+	}; !slices.Equal(got, want) {
 		t.Errorf("vacancy for %v, want %v", got, want)
 	}
 	if got, want := one[protocol.Vacancy](r, self).Jobs, []grid.JobID{job2}; !slices.Equal(got, want) {
@@ -130,7 +132,8 @@ func TestDrain(t *testing.T) {
 		}
 		for _, id := range ids {
 			r.step(step.AttemptExited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseStopped}})
-			if got := one[protocol.Exited](r, alice); got.Attempt != id || got.Exit.Cause != grid.CauseStopped {
+			if got := one[protocol.Exited](r, alice); got.Attempt != id ||
+				got.Exit.Cause != grid.CauseStopped {
 				t.Errorf("exited %+v", got)
 			}
 		}
@@ -182,7 +185,9 @@ func TestLessCapacity(t *testing.T) {
 	a := announcement(job2, bob)
 	a.Explain = true
 	r.receive(bob, a)
-	if got := one[protocol.Refuse](r, bob).Refusal; got != (grid.Refusal{Reason: grid.ReasonCPUs, Want: 1_000}) {
+	if got := one[protocol.Refuse](r, bob).Refusal; got != (grid.Refusal{
+		Reason: grid.ReasonCPUs, Want: 1_000,
+	}) {
 		t.Errorf("refusal %+v", got)
 	}
 	for _, id := range list[:2] {
@@ -206,7 +211,9 @@ func TestOthersLeaveLess(t *testing.T) {
 	a := announcement(job1, alice)
 	a.Explain = true
 	r.receive(alice, a)
-	if got := one[protocol.Refuse](r, alice).Refusal; got != (grid.Refusal{Reason: grid.ReasonCPUs, Want: 1_000, Have: 500}) {
+	if got := one[protocol.Refuse](r, alice).Refusal; got != (grid.Refusal{
+		Reason: grid.ReasonCPUs, Want: 1_000, Have: 500,
+	}) {
 		t.Errorf("refusal %+v, want one for now", got)
 	}
 	left.Total.MilliCPUs, left.Total.MFLOPS = 9_000, 3_000
@@ -218,13 +225,15 @@ func TestOthersLeaveLess(t *testing.T) {
 	if slow.CoreMFLOPS != 1_000 {
 		t.Errorf("a core offered at %d MFLOP/s, want what is left of it", slow.CoreMFLOPS)
 	}
-	if got := r.m.Status().Left.Total; got.MilliCPUs != fourCores().Total.MilliCPUs || got.MFLOPS != 3_000 {
+	if got := r.m.Status().Left.Total; got.MilliCPUs != fourCores().Total.MilliCPUs ||
+		got.MFLOPS != 3_000 {
 		t.Errorf("left %+v, want no more than the ceilings", got)
 	}
 	r.step(step.CapacityChanged{Capability: fourCores()})
 	a.Seq = 3
 	r.receive(alice, a)
-	if fast := one[protocol.Bid](r, alice).Offer; fast.CoreMFLOPS != 2_000 || fast.Parts.X >= slow.Parts.X {
+	if fast := one[protocol.Bid](r, alice).Offer; fast.CoreMFLOPS != 2_000 ||
+		fast.Parts.X >= slow.Parts.X {
 		t.Errorf("x = %g with all and %g with little of it", fast.Parts.X, slow.Parts.X)
 	}
 }
@@ -238,7 +247,8 @@ func TestUnknownSpeed(t *testing.T) {
 	a := announcement(job1, alice)
 	a.Explain, a.Req.Need.MFLOPS = true, 2_000
 	r.receive(alice, a)
-	if got := one[protocol.Refuse](r, alice).Refusal; got.Reason != grid.ReasonComputation || got.Never {
+	if got := one[protocol.Refuse](r, alice).Refusal; got.Reason != grid.ReasonComputation ||
+		got.Never {
 		t.Errorf("refusal %+v, want computation, for now", got)
 	}
 	r.step(step.CapacityChanged{Capability: fourCores()})
@@ -259,12 +269,15 @@ func TestRestart(t *testing.T) {
 
 	next := r.restart(2)
 	for _, id := range []grid.AttemptID{run, wait} {
-		i := slices.IndexFunc(sent[protocol.Exited](next.out, alice), func(e protocol.Exited) bool { return e.Attempt == id })
+		i := slices.IndexFunc(sent[protocol.Exited](next.out, alice), func(e protocol.Exited) bool {
+			return e.Attempt == id
+		})
 		if i < 0 || sent[protocol.Exited](next.out, alice)[i].Exit.Cause != grid.CauseSiteRestart {
 			t.Errorf("%s: says %+v", id, sent[protocol.Exited](next.out, alice))
 		}
 	}
-	if got := one[protocol.Exited](next, bob); got.Attempt != done || got.Exit.Cause != grid.CauseExited {
+	if got := one[protocol.Exited](next, bob); got.Attempt != done ||
+		got.Exit.Cause != grid.CauseExited {
 		t.Errorf("bob hears %+v", got)
 	}
 	if s := next.m.Status(); !s.Paused || s.Free.MilliCPUs != 4_000 {
@@ -321,15 +334,29 @@ func TestRestoreRefuses(t *testing.T) {
 		"no JSON":      []byte("x"),
 		"a later kind": fact("attempt/2", id.String(), 1),
 		"no attempt":   fact(kindAttempt, id.String(), 1),
-		"other key":    fact(kindAttempt, "x", attemptFact{Attempt: id, Submitter: alice, Phase: factStarted, Task: task}),
-		"other phase":  fact(kindAttempt, id.String(), attemptFact{Attempt: id, Submitter: alice, Phase: "x", Task: task}),
-		"no submitter": fact(kindAttempt, id.String(), attemptFact{Attempt: id, Phase: factStarted, Task: task}),
-		"no task":      fact(kindAttempt, id.String(), attemptFact{Attempt: id, Submitter: alice, Phase: factStarted}),
-		"no exit":      fact(kindAttempt, id.String(), attemptFact{Attempt: id, Submitter: alice, Phase: factExited}),
-		"no token":     fact(kindAttempt, "x", attemptFact{Submitter: alice, Phase: factStarted, Task: task}),
-		"bad pause":    fact(kindPaused, pausedKey, "x"),
+		"other key": fact(kindAttempt, "x", attemptFact{
+			Attempt: id, Submitter: alice, Phase: factStarted, Task: task,
+		}),
+		"other phase": fact(kindAttempt, id.String(), attemptFact{
+			Attempt: id, Submitter: alice, Phase: "x", Task: task,
+		}),
+		"no submitter": fact(kindAttempt, id.String(), attemptFact{
+			Attempt: id, Phase: factStarted, Task: task,
+		}),
+		"no task": fact(kindAttempt, id.String(), attemptFact{
+			Attempt: id, Submitter: alice, Phase: factStarted,
+		}),
+		"no exit": fact(kindAttempt, id.String(), attemptFact{
+			Attempt: id, Submitter: alice, Phase: factExited,
+		}),
+		"no token": fact(kindAttempt, "x", attemptFact{
+			Submitter: alice, Phase: factStarted, Task: task,
+		}),
+		"bad pause": fact(kindPaused, pausedKey, "x"),
 		"two submitters": step.EncodeFacts([]step.Fact{
-			step.NewFact(kindAttempt, id.String(), attemptFact{Attempt: id, Submitter: alice, Phase: factStarted, Task: task}),
+			step.NewFact(kindAttempt, id.String(), attemptFact{
+				Attempt: id, Submitter: alice, Phase: factStarted, Task: task,
+			}),
 			step.NewFact(kindAttempt, attemptID(job1, 1, 1).String(),
 				attemptFact{Attempt: attemptID(job1, 1, 1), Submitter: bob, Phase: factStarted, Task: task}),
 		}),
@@ -383,8 +410,10 @@ func TestStatusAndSubmitter(t *testing.T) {
 	r := newRig(t)
 	id := r.running(job1, alice, 1)[0]
 	s := r.m.Status()
-	if len(s.Attempts) != 1 || s.Attempts[0].ID != id || s.Attempts[0].Phase != "running" || s.Attempts[0].Submitter != alice ||
-		!s.Attempts[0].LeaseUntil.Equal(r.now.Add(lease)) || s.Attempts[0].Distance <= 0 || !s.Attempts[0].End.After(r.now) {
+	if len(s.Attempts) != 1 || s.Attempts[0].ID != id || s.Attempts[0].Phase != "running" ||
+		s.Attempts[0].Submitter != alice ||
+		!s.Attempts[0].LeaseUntil.Equal(r.now.Add(lease)) || s.Attempts[0].Distance <= 0 ||
+		!s.Attempts[0].End.After(r.now) {
 		t.Errorf("attempts %+v", s.Attempts)
 	}
 	if s.Free.MilliCPUs != 3_000 || s.Cached != 1 {
@@ -426,7 +455,8 @@ func TestFreedShareIsAVacancy(t *testing.T) {
 	r.receive(alice, announcement(job2, alice))
 	none[protocol.Bid](r)
 	r.receive(alice, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
-	if got := sent[protocol.Vacancy](r.advance(vacancyDelay), alice); len(got) != 1 || !slices.Equal(got[0].Jobs, []grid.JobID{job2}) {
+	if got := sent[protocol.Vacancy](r.advance(vacancyDelay), alice); len(got) != 1 ||
+		!slices.Equal(got[0].Jobs, []grid.JobID{job2}) {
 		t.Errorf("vacancies %v, want one for %s", got, job2)
 	}
 }

@@ -51,7 +51,9 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 // was restarted knows only that it awarded them, and leases that ran out are
 // renewed without waiting for the next request.
 func (m *Machine) remind(submitter grid.SiteID) {
-	theirs := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.wantsLease() })
+	theirs := m.roster.where(func(a *attempt) bool {
+		return a.submitter == submitter && a.wantsLease()
+	})
 	if len(theirs) == 0 {
 		return
 	}

@@ -31,7 +31,9 @@ func (m *Machine) onHoldOffer(from grid.SiteID, msg protocol.HoldOffer) {
 	m.out.Send(from, protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: o})
 }
 
-func (m *Machine) holdOffer(from grid.SiteID, msg protocol.HoldOffer) (grid.Offer, grid.Refusal, bool) {
+func (m *Machine) holdOffer(
+	from grid.SiteID, msg protocol.HoldOffer,
+) (grid.Offer, grid.Refusal, bool) {
 	entry, cached := m.cache.Get(m.now, msg.Job)
 	if !cached {
 		return grid.Offer{}, grid.Refusal{Reason: grid.ReasonUnknownOffer}, false

@@ -47,7 +47,9 @@ func (r *rig) hold(job grid.JobID, from grid.SiteID, change ...func(*grid.Spec))
 }
 
 // promised has a job accepted that was asked for with a time.
-func (r *rig) promised(job grid.JobID, from grid.SiteID, change ...func(*grid.Spec)) grid.AttemptID {
+func (r *rig) promised(
+	job grid.JobID, from grid.SiteID, change ...func(*grid.Spec),
+) grid.AttemptID {
 	r.t.Helper()
 	firm := r.hold(job, from, change...)
 	r.receive(from, award(job, firm, 1, 1, change...))
@@ -67,7 +69,9 @@ func (r *rig) starts(id grid.AttemptID, d time.Duration) time.Duration {
 	r.t.Helper()
 	for end := r.now.Add(d); r.now.Before(end); {
 		out := r.advance(100 * time.Millisecond)
-		if i := slices.IndexFunc(only[step.StartAttempt](out), func(s step.StartAttempt) bool { return s.Attempt == id }); i >= 0 {
+		if i := slices.IndexFunc(only[step.StartAttempt](out), func(s step.StartAttempt) bool {
+			return s.Attempt == id
+		}); i >= 0 {
 			return r.now.Sub(epoch())
 		}
 		r.lease(id2submitter(r, id), []grid.AttemptID{id}, time.Hour)
@@ -115,12 +119,15 @@ func TestNobodyElseCanHoldAnOffer(t *testing.T) {
 // A refusal of a time names the earliest that could be kept.
 func TestAWindowIsRefusedWithWhatCouldBePromised(t *testing.T) {
 	r := newRig(t)
-	r.promised(job1, alice, at(time.Minute), cores(4), func(s *grid.Spec) { s.Runtime = 10 * time.Minute })
+	r.promised(job1, alice, at(time.Minute), cores(4), func(s *grid.Spec) {
+		s.Runtime = 10 * time.Minute
+	})
 	a := announcement(job2, bob, by(5*time.Minute), func(s *grid.Spec) { s.Runtime = 4 * time.Minute })
 	a.Explain = true
 	r.receive(bob, a)
 	got := one[protocol.Refuse](r, bob).Refusal
-	want := grid.Refusal{Reason: grid.ReasonWindow, Want: 300, Have: 15*60 + 2} // each has a second to begin in
+	// each has a second to begin in
+	want := grid.Refusal{Reason: grid.ReasonWindow, Want: 300, Have: 15*60 + 2}
 	if got != want {
 		t.Errorf("refused %+v, want %+v", got, want)
 	}
@@ -130,7 +137,9 @@ func TestAWindowIsRefusedWithWhatCouldBePromised(t *testing.T) {
 func TestAFixedStartIsRefusedWithTheNextOne(t *testing.T) {
 	r := newRig(t)
 	r.reservation(job1, alice) // of ten minutes, from one minute on
-	a := announcement(job2, bob, at(2*time.Minute), func(s *grid.Spec) { s.Runtime = 10 * time.Second })
+	a := announcement(job2, bob, at(2*time.Minute), func(s *grid.Spec) {
+		s.Runtime = 10 * time.Second
+	})
 	a.Explain = true
 	r.receive(bob, a)
 	if got := one[protocol.Refuse](r, bob).Refusal; got.Have != 11*60 || got.Want != 120 {

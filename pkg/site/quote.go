@@ -24,7 +24,9 @@ type quote struct {
 const startGuard = time.Second
 
 // finish is the time until the expected end of a task with this quote.
-func (q quote) finish(now time.Time) time.Duration { return max(q.place.End.Sub(now)-startGuard, 0) }
+func (q quote) finish(now time.Time) time.Duration {
+	return max(q.place.End.Sub(now)-startGuard, 0)
+}
 
 // inquiry asks for a quote.
 type inquiry struct {
@@ -75,7 +77,9 @@ func (m *Machine) bare(req grid.Requirement, submitter grid.SiteID) index.Site {
 }
 
 // measured fills in where the site stands with the place that a quote has.
-func (m *Machine) measured(req grid.Requirement, site index.Site, stageIn time.Duration, q quote) (quote, grid.Refusal, bool) {
+func (m *Machine) measured(
+	req grid.Requirement, site index.Site, stageIn time.Duration, q quote,
+) (quote, grid.Refusal, bool) {
 	site.Capability.CoreMFLOPS = m.left.CoreMFLOPS
 	site.Free, site.Wait = q.place.Free, max(q.place.Start.Sub(m.now), 0)
 	if !q.ask.NowOnly { // the run begins then; its inputs are fetched before
@@ -156,7 +160,8 @@ func (m *Machine) ask(req grid.Requirement, in inquiry, stageIn time.Duration) p
 	ask := plan.Ask{
 		Submitter: in.submitter, Job: in.job, Need: req.Need.Counted(), StageIn: stageIn,
 		Window: req.Window, NowOnly: req.Map == grid.MapThesis && !promised && req.Reservation == "",
-		Count: in.count, Offer: in.offer, Class: plan.ClassVarTime, At: req.Window.At, Project: req.Project,
+		Count: in.count, Offer: in.offer, Class: plan.ClassVarTime, At: req.Window.At,
+		Project: req.Project,
 		Rate: func(free grid.Resources) (int64, time.Duration) {
 			mflops := index.TaskMFLOPS(req.Need, free, core)
 			return mflops, index.RunTime(req, mflops) + startGuard
@@ -214,7 +219,8 @@ func (m *Machine) isTooFarAhead(w grid.Window, submitter grid.SiteID) bool {
 // isTooLong reports whether this is a longer reservation than others get.
 func (m *Machine) isTooLong(req grid.Requirement, submitter grid.SiteID) bool {
 	limit := m.cfg.Planning.Longest
-	return limit > 0 && req.Kind == grid.KindReservation && submitter != m.cfg.Self && req.Runtime > limit
+	return limit > 0 && req.Kind == grid.KindReservation && submitter != m.cfg.Self &&
+		req.Runtime > limit
 }
 
 // isTooMuchData reports whether one task's data alone takes more than its submitter's

@@ -12,7 +12,7 @@ import (
 type phase uint8
 
 const (
-	phaseAsked    phase = iota + 1 // it has a place in the plan; the sandbox is asked whether it can keep that
+	phaseAsked    phase = iota + 1 // it has a place; the sandbox is asked whether it can keep it
 	phaseStaging                   // accepted; its inputs are on the way
 	phaseReady                     // its inputs are here; it waits for a lease or its planned start
 	phaseStarting                  // the sandbox was asked for
@@ -24,7 +24,9 @@ const (
 
 // String is the phase in one word.
 func (p phase) String() string {
-	names := [...]string{"unknown", "asked", "staging", "ready", "starting", "running", "frozen", "stopping", "exited"}
+	names := [...]string{
+		"unknown", "asked", "staging", "ready", "starting", "running", "frozen", "stopping", "exited",
+	}
 	if int(p) < len(names) {
 		return names[p]
 	}

@@ -10,8 +10,8 @@ import (
 // termsOf are the terms by which a machine of this configuration begins.
 func termsOf(c Config) step.TermsChanged {
 	return step.TermsChanged{
-		MaxRuntime: c.MaxRuntime, Patience: c.OwnerPatience, Ahead: c.Planning.Ahead, Longest: c.Planning.Longest,
-		Priced: c.Priced, Price: c.Price,
+		MaxRuntime: c.MaxRuntime, Patience: c.OwnerPatience, Ahead: c.Planning.Ahead,
+		Longest: c.Planning.Longest, Priced: c.Priced, Price: c.Price,
 	}
 }
 

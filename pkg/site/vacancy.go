@@ -93,7 +93,8 @@ func (m *Machine) onVacancyTimer() {
 		if entry.Value.Map == grid.MapThesis && !free.Fits(entry.Value.Need) {
 			continue // the usual case, told apart without asking the plan
 		}
-		if _, _, fits := m.quote(entry.Value, inquiry{job: job, submitter: entry.Submitter, count: 1}); !fits {
+		one := inquiry{job: job, submitter: entry.Submitter, count: 1}
+		if _, _, fits := m.quote(entry.Value, one); !fits {
 			continue
 		}
 		if !seats.Fits(entry.Value.Need) {

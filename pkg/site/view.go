@@ -82,9 +82,9 @@ func (m *Machine) Status() Status {
 	}
 	for _, a := range m.roster.sorted() {
 		view := AttemptStatus{
-			ID: a.id, Submitter: a.submitter, Phase: a.phase.String(), Suspended: a.suspended, Distance: a.parts.Distance,
-			Accepted: a.accepted, LeaseUntil: a.leaseUntil, Need: a.task.Need, Exit: a.exit.Cause,
-			Kept: a.exit.CIDs(), Reserves: a.reserves(), Displaced: a.displaced,
+			ID: a.id, Submitter: a.submitter, Phase: a.phase.String(), Suspended: a.suspended,
+			Distance: a.parts.Distance, Accepted: a.accepted, LeaseUntil: a.leaseUntil, Need: a.task.Need,
+			Exit: a.exit.Cause, Kept: a.exit.CIDs(), Reserves: a.reserves(), Displaced: a.displaced,
 		}
 		if c, ok := m.plan.Commitment(a.id); ok {
 			view.Start, view.End, view.Planned = c.Start, c.End, !c.Running

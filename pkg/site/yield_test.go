@@ -38,14 +38,20 @@ func TestOwnerBusyFreezesAndOwnerAwayLetsRunOn(t *testing.T) {
 		if len(renewals) == 0 {
 			t.Fatal("no lease was asked for while the owner was busy")
 		}
-		r.receive(alice, protocol.Lease{Renewal: renewals[len(renewals)-1].Renewal, Attempts: []grid.AttemptID{id}, Duration: lease})
+		r.receive(alice, protocol.Lease{
+			Renewal: renewals[len(renewals)-1].Renewal, Attempts: []grid.AttemptID{id}, Duration: lease,
+		})
 	}
 	r.step(step.OwnerAway{})
-	if got := only[step.ContinueAttempt](r.out); !cmp.Equal(got, []step.ContinueAttempt{{Attempt: id}}) {
+	if got := only[step.ContinueAttempt](r.out); !cmp.Equal(got, []step.ContinueAttempt{
+		{Attempt: id},
+	}) {
 		t.Fatalf("continues %v, want %s", got, id)
 	}
 	r.step(step.AttemptResumed{Attempt: id})
-	if got := one[protocol.Progress](r, alice); got != (protocol.Progress{Attempt: id, Phase: grid.PhaseRunning}) {
+	if got := one[protocol.Progress](r, alice); got != (protocol.Progress{
+		Attempt: id, Phase: grid.PhaseRunning,
+	}) {
 		t.Errorf("progress %+v, want running", got)
 	}
 	r.exited(id)
@@ -127,7 +133,8 @@ func TestLeaseEndsWhileTheOwnerIsBusy(t *testing.T) {
 	r.step(step.AttemptFrozen{Attempt: id})
 	r.advance(2 * lease)
 	r.step(step.OwnerAway{})
-	if got := one[protocol.Progress](r, alice); got.Phase != grid.PhaseFrozen || got.Reason != grid.ReasonNone {
+	if got := one[protocol.Progress](r, alice); got.Phase != grid.PhaseFrozen ||
+		got.Reason != grid.ReasonNone {
 		t.Errorf("progress %+v, want frozen without a reason", got)
 	}
 }

@@ -39,8 +39,9 @@ type PeerSeen struct {
 
 // PeerGone says that a peer's connection was lost.
 type PeerGone struct {
-	Site       grid.SiteID
-	ProvenDead bool // its host answers and refuses the connection: the agent is dead, and its jobs with it
+	Site grid.SiteID
+	// its host answers and refuses the connection: the agent is dead, and its jobs with it
+	ProvenDead bool
 }
 
 // BandwidthMeasured brings the rates of a link between this site and a peer, both

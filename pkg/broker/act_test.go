@@ -268,7 +268,8 @@ func (r *rig) drawHeld(s source) protocol.Message {
 
 func (r *rig) drawExit(s source, attempt grid.AttemptID) protocol.Message {
 	if s.n(8) == 0 {
-		return []protocol.Message{nil, protocol.Cancel{}, protocol.Clear{Job: attempt.Task.Job, Submitter: "a", Kind: 1}}[s.n(3)]
+		end := protocol.Clear{Job: attempt.Task.Job, Submitter: "a", Kind: 1}
+		return []protocol.Message{nil, protocol.Cancel{}, end}[s.n(3)]
 	}
 	exit := grid.Exit{Cause: grid.ExitCause(s.n(13)), Code: s.n(3)}
 	if s.n(2) == 0 {

@@ -81,7 +81,8 @@ func TestAJobEndsWithWhatItComesAfter(t *testing.T) {
 			func(b *bench, id grid.JobID) { b.ends(id, 3) }, grid.PhaseRefused, "which has failed",
 		},
 		"cancelled": {
-			func(b *bench, id grid.JobID) { b.do(step.CancelJob{Job: id}) }, grid.PhaseCancelled, "which has been cancelled",
+			func(b *bench, id grid.JobID) { b.do(step.CancelJob{Job: id}) },
+			grid.PhaseCancelled, "which has been cancelled",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -240,9 +240,8 @@ func (l *ledgerRun) offerOf(job grid.JobID, seq uint32) protocol.Message {
 	}
 	l.number++
 	o := offer(l.number, float64(l.src.n(12))/4, uint32(l.src.n(4)))
-	o.Parts.Wait, o.Parts.Run, o.Parts.Z = time.Duration(l.src.n(4))*time.Second, time.Minute, float64(
-		l.src.n(4),
-	)/8
+	o.Parts.Wait, o.Parts.Run = time.Duration(l.src.n(4))*time.Second, time.Minute
+	o.Parts.Z = float64(l.src.n(4)) / 8
 	o.Finish, o.CoreMFLOPS = o.Parts.Wait+o.Parts.Run, int64(l.src.n(3))*100
 	return protocol.Bid{Job: job, Seq: seq, Offer: o}
 }

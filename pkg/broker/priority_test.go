@@ -73,8 +73,8 @@ func (b *bench) onePlace(site grid.SiteID, effects []step.Effect) (placed grid.J
 func TestTheHighestPriorityIsAwardedFirst(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newBench(t, func(c *Config) { c.BackoffMin, c.BackoffMax = time.Hour, time.Hour }, "a", "b")
-		priorities := rapid.SliceOfNDistinct(rapid.IntRange(-5, 5), 2, 6, rapid.ID[int]).Draw(rt,
-			"priorities")
+		distinct := rapid.SliceOfNDistinct(rapid.IntRange(-5, 5), 2, 6, rapid.ID[int])
+		priorities := distinct.Draw(rt, "priorities")
 		ids := b.waitsFor(priorities...)
 		var effects []step.Effect
 		site := grid.SiteID("a")

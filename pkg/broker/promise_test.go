@@ -196,7 +196,7 @@ func TestAnArrayIsHeldUntilItSuffices(t *testing.T) {
 	}
 	effects = nil
 	for i, site := range to {
-		// less than it said
+		// Each holds fewer than it had offered.
 		effects = append(effects, b.firm(id, site, offer(uint64(20+i), float64(i), 1))...)
 	}
 	more, _ := sent[protocol.HoldOffer](effects)
@@ -348,8 +348,8 @@ func TestALostPromiseIsLookedForElsewhere(t *testing.T) {
 	b.pass(time.Millisecond)
 	b.wantPhase(id, 0, grid.PhaseFailed)
 	s, _ := b.m.Job(id)
-	if text := s.Tasks[0].Exit.Text; !strings.Contains(text,
-		"its start at 2026-03-01T12:30:00Z has passed") {
+	passed := "its start at 2026-03-01T12:30:00Z has passed"
+	if text := s.Tasks[0].Exit.Text; !strings.Contains(text, passed) {
 		t.Errorf("it ended with %q", text)
 	}
 }
@@ -359,8 +359,8 @@ func TestAnAttemptMayReturnAfterItsStart(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id := b.placed(b.fixed(1), "a")
 	b.now = b.now.Add(30 * time.Minute)
-	b.timers[step.TimerKey{Name: timerLease, ID: attemptOf(id, 0,
-		1).String()}] = b.now.Add(5 * time.Second)
+	lease := step.TimerKey{Name: timerLease, ID: attemptOf(id, 0, 1).String()}
+	b.timers[lease] = b.now.Add(5 * time.Second)
 	b.hear("a", protocol.Renew{Renewal: 2, Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}})
 	b.hear("a", protocol.Progress{Attempt: attemptOf(id, 0, 1), Phase: grid.PhaseRunning})
 	b.pass(2 * time.Minute) // nobody says a word

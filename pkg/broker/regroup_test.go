@@ -39,7 +39,9 @@ func TestAPartIsLost(t *testing.T) {
 			b.do(step.PeerGone{Site: "a", ProvenDead: true})
 			return b.pass(b.m.cfg.LeaseMargin)
 		},
-		"after others are done": func(b *bench, id grid.JobID, awards map[grid.SiteID]protocol.Award) []step.Effect {
+		"after others are done": func(
+			b *bench, id grid.JobID, awards map[grid.SiteID]protocol.Award,
+		) []step.Effect {
 			b.runParts(id, awards)
 			b.hear("c", protocol.Exited{
 				Attempt: attemptOf(id, 3, 1), Exit: grid.Exit{Cause: grid.CauseExited},

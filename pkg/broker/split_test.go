@@ -175,8 +175,8 @@ func drawMode(t *rapid.T) grid.Split {
 func TestDivisionsAreWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		places, mode := drawPlaces(t), drawMode(t)
-		parts, comm := rapid.Uint32Range(1, 24).Draw(t, "parts"), rapid.Int64Range(0, 100).Draw(t,
-			"comm")*1_000_000
+		parts := rapid.Uint32Range(1, 24).Draw(t, "parts")
+		comm := rapid.Int64Range(0, 100).Draw(t, "comm") * 1_000_000
 		shares := divide(mode, parts, comm, places)
 		var sum, all, largest uint32
 		for _, p := range places {
@@ -229,8 +229,8 @@ func fewestByTrying(parts uint32, places []place) int {
 func TestDivisionsAreMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		places, mode := drawPlaces(t), drawMode(t)
-		parts, comm := rapid.Uint32Range(1, 12).Draw(t, "parts"), rapid.Int64Range(1, 100).Draw(t,
-			"comm")*1_000_000
+		parts := rapid.Uint32Range(1, 12).Draw(t, "parts")
+		comm := rapid.Int64Range(1, 100).Draw(t, "comm") * 1_000_000
 		shares := divide(mode, parts, comm, places)
 		if len(shares) == 0 {
 			return
@@ -338,8 +338,8 @@ func TestSplittingIfNeededBeatsGreedy(t *testing.T) {
 				c := &cluster{rng: rand.New(rand.NewPCG(seed, 7)), comm: commBytes}
 				for i, cores := range []uint32{4, 4, 8, 8, 8, 16, 16, 32} {
 					rate := int64(4e6 * math.Exp(c.rng.NormFloat64()))
-					c.sites = append(c.sites, place{site: grid.SiteID(fmt.Sprintf("s%d",
-						i)), room: cores, bps: rate})
+					site := grid.SiteID(fmt.Sprintf("s%d", i))
+					c.sites = append(c.sites, place{site: site, room: cores, bps: rate})
 				}
 				return c.mean(mode, 2000).Seconds()
 			}

@@ -71,7 +71,8 @@ func (p *Planner) admit(now time.Time, c *Commitment) error {
 	case c.Within != (grid.AttemptID{}) && !p.mayUse(c.Within, c.Submitter):
 		return errWithin
 	}
-	c.Made, c.Suspended, c.Overran, c.Stopped, c.Late, c.Borrows, c.Left = now, false, false, false, false, false, 0
+	c.Made, c.Suspended, c.Overran, c.Stopped = now, false, false, false
+	c.Late, c.Borrows, c.Left = false, false, 0
 	c.AwaitsData = c.AwaitsData && !c.Holds
 	c.Running = !c.Start.After(now) && !c.AwaitsData
 	return p.bound(c)

@@ -43,7 +43,8 @@ func fromState(s State) (*Planner, error) {
 		return nil, fmt.Errorf("read the plan's state: %w", err)
 	}
 	p := New(s.Config)
-	p.site.ceiling, p.next, p.now, p.outage, p.strained = s.Ceiling, s.Next, s.Now, s.Outage, s.Strained
+	p.site.ceiling, p.next, p.now = s.Ceiling, s.Next, s.Now
+	p.outage, p.strained = s.Outage, s.Strained
 	if !p.outage.Since.IsZero() {
 		p.take(p.site.line, p.outage.span())
 	}
@@ -112,8 +113,9 @@ func (s *State) validateOffers(rooms map[grid.AttemptID]bool) error {
 		if i > 0 && s.Offers[i-1].Number >= o.Number || o.Number >= s.Next {
 			return fmt.Errorf("offer %d is not in its place", o.Number)
 		}
-		if h, holds := o.span(o.Holds); holds &&
-			(!plannable(h.start, h.end) || !h.need.Fits(grid.Resources{})) || !rooms[o.Within] {
+		h, holds := o.span(o.Holds)
+		impossible := holds && (!plannable(h.start, h.end) || !h.need.Fits(grid.Resources{}))
+		if impossible || !rooms[o.Within] {
 			return fmt.Errorf("offer %d: %w", o.Number, capacity.ErrInvalid)
 		}
 	}

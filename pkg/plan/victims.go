@@ -124,8 +124,8 @@ func victims(e *entry, now time.Time) []*entry {
 	var list []*entry
 	for _, v := range e.room.running {
 		switch {
-		case v == e, v.Overrun != grid.OverrunSuspend, v.Holds, !e.promised() && !e.insists &&
-			!v.Borrows, !v.End.After(now):
+		case v == e, v.Overrun != grid.OverrunSuspend, v.Holds,
+			!e.promised() && !e.insists && !v.Borrows, !v.End.After(now):
 		case v.promised() && v.Class == ClassFixTime:
 		default:
 			list = append(list, v)
@@ -133,8 +133,7 @@ func victims(e *entry, now time.Time) []*entry {
 	}
 	slices.SortFunc(list, func(a, b *entry) int {
 		return cmp.Or(sign(b.Borrows)-sign(a.Borrows), sign(a.promised())-sign(b.promised()),
-			compareSlack(a, b),
-			b.Start.Compare(a.Start), b.Attempt.Compare(a.Attempt))
+			compareSlack(a, b), b.Start.Compare(a.Start), b.Attempt.Compare(a.Attempt))
 	})
 	return list
 }

@@ -23,7 +23,7 @@ type world struct {
 	tasks  int
 	strict bool                          // nothing was lost so far
 	told   map[grid.AttemptID]Commitment // what was promised, as it was committed
-	// it has the place of an offer, wherever that is in the order
+	// offered: it has the place of an offer, wherever that is in the order.
 	offered map[grid.AttemptID]bool
 	moved   map[grid.AttemptID]bool // was Late: its own fault
 	policy  bool                    // conservative all the time

@@ -97,7 +97,8 @@ func TestAReservationOutlivesBothSides(t *testing.T) {
 	_ = w.Run(time.Second)
 	at := w.elapsed + 2*time.Minute
 	spec := whole(wasmJob(1, time.Minute))
-	spec.Spec.Kind, spec.Spec.Module, spec.Spec.Window.At = grid.KindReservation, grid.Input{}, w.now().Add(2*time.Minute)
+	spec.Spec.Kind, spec.Spec.Module = grid.KindReservation, grid.Input{}
+	spec.Spec.Window.At = w.now().Add(2 * time.Minute)
 	reservation := mustSubmit(t, w, "s0", spec)
 	_ = w.Run(3 * time.Second)
 	s, _ := w.Broker("s0").Job(reservation)
@@ -153,8 +154,8 @@ func TestPromisesAreKeptWhateverElseIsAskedFor(t *testing.T) {
 			if job.Spec.Window.Promised() {
 				promised = append(promised, id)
 			}
-			_ = w.Run(w.elapsed + time.Duration(rapid.IntRange(0, 5_000).Draw(r,
-				"pause ms"))*time.Millisecond)
+			pause := rapid.IntRange(0, 5_000).Draw(r, "pause ms")
+			_ = w.Run(w.elapsed + time.Duration(pause)*time.Millisecond)
 		}
 		_ = w.Run(w.elapsed + 10*time.Minute)
 		for _, id := range promised {

@@ -200,7 +200,7 @@ func TestRefusals(t *testing.T) {
 		{
 			name: "deadline too near",
 			spec: func(s *grid.Spec) { s.Window.Deadline = epoch().Add(time.Minute) },
-			// the data takes .8 s, and it has one to begin in
+			// The data takes .8 s, and it has a second to begin in.
 			want: grid.Refusal{Reason: grid.ReasonWindow, Want: 60, Have: 62},
 		},
 		{
@@ -382,10 +382,10 @@ func TestOfferQuota(t *testing.T) {
 		}
 		return len(sent[protocol.Bid](r.out, from))
 	}
-	alices := offers(alice, "aaaaaaaaaaaaaaaa") + offers(alice, "aaaaaaaaaaaaaaab") + offers(alice,
-		"aaaaaaaaaaaaaaac")
-	own := offers(self, "caaaaaaaaaaaaaaa") + offers(self, "caaaaaaaaaaaaaab") + offers(self,
-		"caaaaaaaaaaaaaac")
+	alices := offers(alice, "aaaaaaaaaaaaaaaa") + offers(alice, "aaaaaaaaaaaaaaab") +
+		offers(alice, "aaaaaaaaaaaaaaac")
+	own := offers(self, "caaaaaaaaaaaaaaa") + offers(self, "caaaaaaaaaaaaaab") +
+		offers(self, "caaaaaaaaaaaaaac")
 	bobs := offers(bob, "baaaaaaaaaaaaaaa")
 	if alices != 2 || own != 3 || bobs != 1 {
 		t.Errorf("offers: alice %d, self %d, bob %d, want 2, 3, 1", alices, own, bobs)

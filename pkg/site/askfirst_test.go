@@ -18,7 +18,7 @@ func rival(r *rig, queued bool) grid.AttemptID {
 		before := announcement(job2, bob, all)
 		r.receive(bob, before)
 		r.receive(bob, award(job2, one[protocol.Bid](r, bob).Offer, 1, 1, all))
-		// while it waits for its data another may borrow its place
+		// While it waits for its data another may borrow its place.
 		r.step(step.Staged{Attempt: attemptID(job2, 0, 1)})
 	}
 	r.receive(alice, announcement(job1, alice, all))

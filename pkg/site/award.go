@@ -170,7 +170,8 @@ func (m *Machine) expand(msg protocol.Award, t protocol.AwardedTask) (grid.Task,
 	}
 	task := msg.Spec.Expand(msg.Job, t.Index, t.Item)
 	filled := msg.Spec
-	filled.Args, filled.Env, filled.Inputs, filled.Outputs = task.Args, task.Env, task.Inputs, task.Outputs
+	filled.Args, filled.Env = task.Args, task.Env
+	filled.Inputs, filled.Outputs = task.Inputs, task.Outputs
 	if filled.Validate() != nil {
 		return grid.Task{}, false
 	}

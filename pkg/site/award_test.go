@@ -226,7 +226,8 @@ func TestAwardThatBecameWorse(t *testing.T) {
 			r := newRig(t)
 			offer := r.bid(announcement(job1, alice))
 			a := award(job1, offer, 1, 1)
-			a.Quoted, a.RunnerUp, a.HasNext = tt.quoted*offer.Parts.Distance, tt.runnerUp*offer.Parts.Distance, tt.hasNext
+			a.Quoted, a.HasNext = tt.quoted*offer.Parts.Distance, tt.hasNext
+			a.RunnerUp = tt.runnerUp * offer.Parts.Distance
 			r.receive(alice, a)
 			if tt.accepts {
 				one[protocol.Accepted](r, alice)

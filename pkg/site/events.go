@@ -38,11 +38,10 @@ const (
 	eventPlanning    = "planning_changed" // info; Text = policy and backfilling
 
 	// The owner.
-	eventPaused          = "paused"           // info
-	eventResumedOffering = "resumed_offering" // info; pause or drain is over
-	eventDraining        = "draining"         // info
-	// info: a submitter, Value = attempts; debug: a message
-	eventBanned          = "banned"
+	eventPaused          = "paused"               // info
+	eventResumedOffering = "resumed_offering"     // info; pause or drain is over
+	eventDraining        = "draining"             // info
+	eventBanned          = "banned"               // info: Value = its attempts; debug: a message of it
 	eventCapacityChanged = "capacity_changed"     // info
 	eventTermsChanged    = "terms_changed"        // info
 	eventOwnerBusy       = "owner_busy"           // info; Reason; Text = what was seen

@@ -150,7 +150,8 @@ func TestRenewal(t *testing.T) {
 
 func TestRenewalIsSplit(t *testing.T) {
 	r := newRig(t, func(c *Config) {
-		c.MaxAttempts, c.Capability.Total.MilliCPUs, c.Capability.Total.MemoryBytes = 16_384, 64_000, 64<<30
+		c.MaxAttempts = 16_384
+		c.Capability.Total.MilliCPUs, c.Capability.Total.MemoryBytes = 64_000, 64<<30
 	})
 	small := func(s *grid.Spec) { s.Need = grid.Resources{} }
 	for i, job := range []grid.JobID{job1, job2} {

@@ -368,12 +368,11 @@ func (p *player) rare() {
 	case 8:
 		p.restartNow()
 	default:
-		p.give(pick[step.Input](p, step.Submit{}, step.MessageReceived{}, step.MessageReceived{
-			From: alice,
-		},
-			step.PeerGone{Site: alice}, step.BandwidthMeasured{Peer: bob, DownBps: -3}, step.ClockStepped{
-				By: time.Hour,
-			}, step.TimerFired{}))
+		p.give(pick[step.Input](
+			p, step.Submit{}, step.MessageReceived{}, step.MessageReceived{From: alice},
+			step.PeerGone{Site: alice}, step.BandwidthMeasured{Peer: bob, DownBps: -3},
+			step.ClockStepped{By: time.Hour}, step.TimerFired{},
+		))
 	}
 }
 

@@ -126,7 +126,7 @@ func TestAWindowIsRefusedWithWhatCouldBePromised(t *testing.T) {
 	a.Explain = true
 	r.receive(bob, a)
 	got := one[protocol.Refuse](r, bob).Refusal
-	// each has a second to begin in
+	// Each has a second to begin in.
 	want := grid.Refusal{Reason: grid.ReasonWindow, Want: 300, Have: 15*60 + 2}
 	if got != want {
 		t.Errorf("refused %+v, want %+v", got, want)

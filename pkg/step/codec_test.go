@@ -187,14 +187,17 @@ func effects() []Effect {
 
 func TestEffectsReadLikeThis(t *testing.T) {
 	want := []string{
-		`{"type":"Broadcast","message":"Clear","body":{"Job":"mfrggzdfmztwq2lk","Submitter":"s","Kind":1}}`,
+		`{"type":"Broadcast","message":"Clear",` +
+			`"body":{"Job":"mfrggzdfmztwq2lk","Submitter":"s","Kind":1}}`,
 		"",
-		`{"type":"SetTimer","body":{"Key":{"Name":"ttl","ID":"x"},"At":"2030-03-17T17:46:40.000000005Z"}}`,
+		`{"type":"SetTimer",` +
+			`"body":{"Key":{"Name":"ttl","ID":"x"},"At":"2030-03-17T17:46:40.000000005Z"}}`,
 		"",
 		`{"type":"Persist","body":{"kind":"job/1","key":"k","value":{"a":2,"b":1}}}`,
 		`{"type":"Persist","body":{"kind":"job/1","key":"k","value":null}}`,
 		"", "", "", "", "", "", "",
-		`{"type":"Report","body":{"Event":"offer_made","Level":0,"Attempt":"mfrggzdfmztwq2lk.7#3","Site":"",` +
+		`{"type":"Report","body":{"Event":"offer_made","Level":0,` +
+			`"Attempt":"mfrggzdfmztwq2lk.7#3","Site":"",` +
 			`"Reason":"too little memory","Value":"+Inf","Text":""}}`,
 		`{"type":"Reply","body":{"Command":4,"Job":"mfrggzdfmztwq2lk",` +
 			`"Err":"forget: the job has not ended; cancel it first"}}`,

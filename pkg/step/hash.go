@@ -130,7 +130,7 @@ func (w *fieldWriter) fields(v reflect.Value) {
 		}
 		return
 	}
-	for i := range v.NumField() { //nolint:modernize // Fields describes each field, which costs more than the rest
+	for i := range v.NumField() { //nolint:modernize // Fields costs more than the rest
 		w.value(v.Field(i))
 	}
 }

@@ -40,7 +40,8 @@ type PeerSeen struct {
 // PeerGone says that a peer's connection was lost.
 type PeerGone struct {
 	Site grid.SiteID
-	// its host answers and refuses the connection: the agent is dead, and its jobs with it
+	// ProvenDead: its host answers and refuses the connection. The agent is dead, and its jobs
+	// with it.
 	ProvenDead bool
 }
 

@@ -181,9 +181,8 @@ func TestUnansweredRivalsAreMissed(t *testing.T) {
 	if index := b.m.peers.faults.Index("a"); index != 1 {
 		t.Errorf("the fault index of who did not answer is %d, want 1", index)
 	}
-	if site, _ := one[protocol.Fence](t, b.hear("a", protocol.Accepted{
-		Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}, Renewal: 1,
-	})); site != "a" {
+	late := protocol.Accepted{Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}, Renewal: 1}
+	if site, _ := one[protocol.Fence](t, b.hear("a", late)); site != "a" {
 		t.Error("who answers too late is not told to stop")
 	}
 }

@@ -314,9 +314,8 @@ func TestNotNowWaitsAndIsPlacedOnVacancy(t *testing.T) {
 	b.refusal(id, "b", false)
 	b.refusal(id, self, true)
 	b.wantPhase(id, 0, grid.PhaseWaiting)
-	if to, _ := one[protocol.Reannounce](t, b.hear("b", protocol.Vacancy{
-		Jobs: []grid.JobID{id},
-	})); to != "b" {
+	vacancy := protocol.Vacancy{Jobs: []grid.JobID{id}}
+	if to, _ := one[protocol.Reannounce](t, b.hear("b", vacancy)); to != "b" {
 		t.Fatalf("asked %s again, want b", to)
 	}
 	b.offers(id, 1, "b")
@@ -371,14 +370,13 @@ func TestLeaseIsWaitedOut(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id := b.started(1)
 	cfg := b.m.cfg
-	if _, awards := sent[protocol.Award](
-		b.pass(cfg.Lease + cfg.LeaseMargin - time.Millisecond),
-	); len(awards) != 0 {
+	effects := b.pass(cfg.Lease + cfg.LeaseMargin - time.Millisecond)
+	if _, awards := sent[protocol.Award](effects); len(awards) != 0 {
 		t.Fatal("moved while the lease still held")
 	}
 	// The submitter itself may be cut off, so the runner-up from before does
 	// not do: all sites are asked again.
-	effects := b.pass(time.Millisecond)
+	effects = b.pass(time.Millisecond)
 	if to, _ := sent[protocol.Reannounce](effects); !slices.Contains(to, "b") {
 		t.Fatalf("asked %v again, want b among them", to)
 	}
@@ -451,9 +449,8 @@ func TestBannedSitesTaskMovesWhenItsLeaseHasEnded(t *testing.T) {
 	if to, _ := sent[protocol.Lease](b.last); len(to) != 0 {
 		t.Fatal("a banned site is granted a lease")
 	}
-	if to, _ := sent[protocol.Award](
-		b.pass(b.m.cfg.Lease + b.m.cfg.LeaseMargin - time.Millisecond),
-	); len(to) != 0 {
+	effects := b.pass(b.m.cfg.Lease + b.m.cfg.LeaseMargin - time.Millisecond)
+	if to, _ := sent[protocol.Award](effects); len(to) != 0 {
 		t.Fatalf("awarded to %v while the lease holds", to)
 	}
 	b.pass(2 * time.Millisecond)

@@ -388,9 +388,8 @@ func TestARestartBetweenHoldAndAward(t *testing.T) {
 	b.restart("a", "b")
 	late := offer(12, 2, 1)
 	late.Firm = true
-	if to, _ := one[protocol.Clear](t, b.hear("b", protocol.Bid{
-		Job: id, Seq: seq, Offer: late,
-	})); to != "b" {
+	bid := protocol.Bid{Job: id, Seq: seq, Offer: late}
+	if to, _ := one[protocol.Clear](t, b.hear("b", bid)); to != "b" {
 		t.Errorf("given back to %s", to)
 	}
 	if len(awards(b.last)) != 0 {

@@ -73,9 +73,8 @@ func TestWhatStandsStillGivesItsBandwidthBack(t *testing.T) {
 		t.Fatalf("%+v, want the one that overran suspended", changes)
 	}
 	check(t, p)
-	if got := p.Free(at(53), at(54)); got != (grid.Resources{
-		MilliCPUs: 2, MemoryBytes: 2, NetBps: 4,
-	}) {
+	free := grid.Resources{MilliCPUs: 2, MemoryBytes: 2, NetBps: 4}
+	if got := p.Free(at(53), at(54)); got != free {
 		t.Errorf("%+v is free beside the other", got)
 	}
 	p.Release(attempt(2))
@@ -233,15 +232,13 @@ func TestShares(t *testing.T) {
 	if q := quote(t, p, 0, a); !q.Start.Equal(at(10)) {
 		t.Errorf("%+v, want the share's own time", q)
 	}
-	if err := p.Commit(at(0), Commitment(task(99, ClassVarTime, 3, 0, 5).with(func(c *Commitment) {
-		c.Submitter = "a"
-	})), 0); !errors.Is(err, ErrFull) {
+	full := task(99, ClassVarTime, 3, 0, 5).with(func(c *Commitment) { c.Submitter = "a" })
+	if err := p.Commit(at(0), Commitment(full), 0); !errors.Is(err, ErrFull) {
 		t.Errorf("Commit: %v", err)
 	}
 	p.Release(attempt(7))
-	if err := p.Commit(at(0), Commitment(task(99, ClassVarTime, 1, 0, 5).with(func(c *Commitment) {
-		c.Submitter = "a"
-	})), 0); !errors.Is(err, errShare) {
+	more := task(99, ClassVarTime, 1, 0, 5).with(func(c *Commitment) { c.Submitter = "a" })
+	if err := p.Commit(at(0), Commitment(more), 0); !errors.Is(err, errShare) {
 		t.Errorf("Commit beyond the share: %v", err)
 	}
 }
@@ -273,9 +270,8 @@ func TestWithinAReservation(t *testing.T) {
 			put(t, p, 0, draft(commitmentOf(i+2, a, q)))
 		}
 	}
-	if err := p.Commit(at(0), Commitment(task(9, ClassVarTime, 1, 30, 40).with(func(c *Commitment) {
-		c.Within = attempt(7)
-	})), 0); !errors.Is(err, errWithin) {
+	lost := task(9, ClassVarTime, 1, 30, 40).with(func(c *Commitment) { c.Within = attempt(7) })
+	if err := p.Commit(at(0), Commitment(lost), 0); !errors.Is(err, errWithin) {
 		t.Errorf("no such reservation: %v", err)
 	}
 	if changes := p.Advance(at(30)); !cmp.Equal(numbers(changes.Started), []int{1, 2, 4}) {

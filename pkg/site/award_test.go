@@ -77,9 +77,8 @@ func TestAwardTwice(t *testing.T) {
 	r.receive(alice, award(job1, offer, 1, 1))
 	before := r.m.Status().Free
 	r.receive(alice, award(job1, offer, 1, 1))
-	if got := one[protocol.Accepted](r, alice).Attempts; !slices.Equal(got, []grid.AttemptID{
-		attemptID(job1, 0, 1),
-	}) {
+	want := []grid.AttemptID{attemptID(job1, 0, 1)}
+	if got := one[protocol.Accepted](r, alice).Attempts; !slices.Equal(got, want) {
 		t.Errorf("accepted %v", got)
 	}
 	if len(only[step.Persist](r.out))+len(only[step.Stage](r.out)) > 0 || r.m.Status().Free != before {

@@ -135,9 +135,8 @@ func TestRenewal(t *testing.T) {
 		t.Errorf("unleased: %d requests, the first for %v, want 5 for %v",
 			len(unleased), unleased[0].Attempts, list)
 	}
-	if slices.ContainsFunc(unleased[1:], func(n protocol.Renew) bool {
-		return n.Renewal <= unleased[0].Renewal
-	}) {
+	repeats := func(n protocol.Renew) bool { return n.Renewal <= unleased[0].Renewal }
+	if slices.ContainsFunc(unleased[1:], repeats) {
 		t.Errorf("request numbers do not grow: %+v", unleased)
 	}
 	r.receive(alice, protocol.Lease{

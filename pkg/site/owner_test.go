@@ -35,9 +35,8 @@ func TestVacancy(t *testing.T) {
 		t.Errorf("a second exit puts the vacancy off from %s to %s", due, got)
 	}
 	r.advance(vacancyDelay)
-	if got, want := one[protocol.Vacancy](r, alice).Jobs, []grid.JobID{
-		waiting[0], waiting[2],
-	}; !slices.Equal(got, want) {
+	want := []grid.JobID{waiting[0], waiting[2]}
+	if got := one[protocol.Vacancy](r, alice).Jobs; !slices.Equal(got, want) {
 		t.Errorf("vacancy for %v, want %v", got, want)
 	}
 	if got, want := one[protocol.Vacancy](r, self).Jobs, []grid.JobID{job2}; !slices.Equal(got, want) {
@@ -185,9 +184,8 @@ func TestLessCapacity(t *testing.T) {
 	a := announcement(job2, bob)
 	a.Explain = true
 	r.receive(bob, a)
-	if got := one[protocol.Refuse](r, bob).Refusal; got != (grid.Refusal{
-		Reason: grid.ReasonCPUs, Want: 1_000,
-	}) {
+	want := grid.Refusal{Reason: grid.ReasonCPUs, Want: 1_000}
+	if got := one[protocol.Refuse](r, bob).Refusal; got != want {
 		t.Errorf("refusal %+v", got)
 	}
 	for _, id := range list[:2] {
@@ -211,9 +209,8 @@ func TestOthersLeaveLess(t *testing.T) {
 	a := announcement(job1, alice)
 	a.Explain = true
 	r.receive(alice, a)
-	if got := one[protocol.Refuse](r, alice).Refusal; got != (grid.Refusal{
-		Reason: grid.ReasonCPUs, Want: 1_000, Have: 500,
-	}) {
+	want := grid.Refusal{Reason: grid.ReasonCPUs, Want: 1_000, Have: 500}
+	if got := one[protocol.Refuse](r, alice).Refusal; got != want {
 		t.Errorf("refusal %+v, want one for now", got)
 	}
 	left.Total.MilliCPUs, left.Total.MFLOPS = 9_000, 3_000

@@ -243,9 +243,8 @@ func (p *player) grant() {
 	id := p.attempt()
 	from, _ := p.m.Submitter(id)
 	list := []grid.AttemptID{id}
-	for _, a := range p.m.roster.where(func(a *attempt) bool {
-		return a.submitter == from && a.id != id
-	}) {
+	others := p.m.roster.where(func(a *attempt) bool { return a.submitter == from && a.id != id })
+	for _, a := range others {
 		if p.next(2) == 0 {
 			list = append(list, a.id)
 		}

@@ -69,9 +69,10 @@ func (r *rig) starts(id grid.AttemptID, d time.Duration) time.Duration {
 	r.t.Helper()
 	for end := r.now.Add(d); r.now.Before(end); {
 		out := r.advance(100 * time.Millisecond)
-		if i := slices.IndexFunc(only[step.StartAttempt](out), func(s step.StartAttempt) bool {
+		i := slices.IndexFunc(only[step.StartAttempt](out), func(s step.StartAttempt) bool {
 			return s.Attempt == id
-		}); i >= 0 {
+		})
+		if i >= 0 {
 			return r.now.Sub(epoch())
 		}
 		r.lease(id2submitter(r, id), []grid.AttemptID{id}, time.Hour)

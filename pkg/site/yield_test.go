@@ -43,15 +43,13 @@ func TestOwnerBusyFreezesAndOwnerAwayLetsRunOn(t *testing.T) {
 		})
 	}
 	r.step(step.OwnerAway{})
-	if got := only[step.ContinueAttempt](r.out); !cmp.Equal(got, []step.ContinueAttempt{
-		{Attempt: id},
-	}) {
+	continued := []step.ContinueAttempt{{Attempt: id}}
+	if got := only[step.ContinueAttempt](r.out); !cmp.Equal(got, continued) {
 		t.Fatalf("continues %v, want %s", got, id)
 	}
 	r.step(step.AttemptResumed{Attempt: id})
-	if got := one[protocol.Progress](r, alice); got != (protocol.Progress{
-		Attempt: id, Phase: grid.PhaseRunning,
-	}) {
+	running := protocol.Progress{Attempt: id, Phase: grid.PhaseRunning}
+	if got := one[protocol.Progress](r, alice); got != running {
 		t.Errorf("progress %+v, want running", got)
 	}
 	r.exited(id)

@@ -144,9 +144,8 @@ func TestInputsThatCannotBeWrittenOrRead(t *testing.T) {
 			t.Errorf("EncodeInput(%T) = %q, %v, want %v", in, raw, err, ErrBadInput)
 		}
 	}
-	if _, err := EncodeInput(MessageReceived{
-		Message: protocol.Cancel{},
-	}); !errors.Is(err, grid.ErrInvalid) {
+	cancel := MessageReceived{Message: protocol.Cancel{}}
+	if _, err := EncodeInput(cancel); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("an invalid message: %v, want %v", err, grid.ErrInvalid)
 	}
 	for _, raw := range []string{

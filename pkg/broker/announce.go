@@ -110,7 +110,7 @@ func (h herald) gossip(j *job, msg protocol.Message) {
 	h.out.Broadcast(msg)
 }
 
-// callAgain sends a re-announcement to all of these sites, this one included.
+// callAgain sends a re-announcement to all sites, this one included.
 func (h herald) callAgain(j *job, others []grid.SiteID) {
 	msg := j.reannouncement(&h.cfg)
 	if len(others) > h.cfg.UnicastUpTo {

@@ -18,7 +18,7 @@ type peers struct {
 	faults fault.Ledger
 	// cutOff: the last round that asked all members got no answer, so it is this site that
 	// cannot be reached, and its attempts elsewhere are frozen. Once a member is heard again,
-	// they have until reunion to come back before they are placed anew.
+	// these have until reunion to come back before they are placed anew.
 	cutOff  bool
 	reunion time.Time
 }

@@ -50,7 +50,7 @@ type silence struct {
 	away time.Time
 }
 
-// record counts the failures so far.
+// record holds the failures so far.
 type record struct {
 	failures     int           // attempts that a site did not end; not those its owner stopped
 	failed       []grid.SiteID // sites that failed it, latest last; at most maxFailed

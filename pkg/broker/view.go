@@ -153,8 +153,8 @@ func compareAnswers(a, b Answer) int {
 // Forecast returns how many sites, this one included, are to be expected that far from now,
 // by the thesis' equation (11) in both modes: members seen within a week that are up
 // may leave, those that are down may come back. errorTerm is the mean error of earlier
-// forecasts, see avail.ForecastError. The second result counts all
-// sites there are. It only reads.
+// forecasts, see avail.ForecastError. The second result counts all sites there are. It only
+// reads.
 func (m *Machine) Forecast(
 	now time.Time, ahead time.Duration, errorTerm float64,
 ) (avail.Forecast, int, error) {

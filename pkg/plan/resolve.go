@@ -8,8 +8,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// lifted is taken out of a room while it is settled which entries are stronger: all
-// that have no promise, and offers that are not firm.
+// lifted holds what is taken out of a room while it is settled which entries are stronger:
+// all without a promise, and offers that are not firm.
 type lifted struct {
 	room    *room
 	now     time.Time

@@ -121,7 +121,7 @@ type Offer struct {
 	Within    grid.AttemptID // the reservation that it takes its share of; zero = of the site
 }
 
-// Changes tells what happened to the plan since it was last asked. An entry that is told to
+// Changes tells what happened to the plan since the last Changes. An entry that is told to
 // have started, resumed or moved may have changed again when this is read: its Commitment
 // has the last word.
 type Changes struct {

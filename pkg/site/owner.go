@@ -159,7 +159,7 @@ func (m *Machine) dropOutgrown() {
 	}
 }
 
-// othersStay is for how long the current load of other programs is expected to last.
+// othersStay is the time for which the load of other programs is expected to last.
 const othersStay = 5 * time.Minute
 
 // setOutage tells the plan what other programs take of the machine: it is missing
@@ -203,7 +203,7 @@ func (m *Machine) ban(site grid.SiteID) {
 	m.out.Report(step.LevelInfo, eventBanned, step.Report{Site: site, Value: float64(len(theirs))})
 }
 
-// ownerStays is for how long an owner who is busy now is expected to be so at most.
+// ownerStays is the longest time that an owner who is busy now is expected to stay so.
 const ownerStays = 15 * time.Minute
 
 // closedFor is the refusal of a site that is closed when the window begins. What is to

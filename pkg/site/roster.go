@@ -46,7 +46,7 @@ type attempt struct {
 	fetching  bool // Stage was emitted: the driver knows it
 	preparing bool // running, but its program is still compiled for this site
 
-	// suspended is the driver's latest order: the attempt is frozen, or about
+	// suspended is the latest order to the driver: the attempt is frozen, or about
 	// to be, whatever its lease says. It is so while there is a reason (frozenFor): the
 	// owner needs the machine, or the attempt is displaced. Whether it is frozen by now
 	// is its phase, which an ended lease brings about, too.

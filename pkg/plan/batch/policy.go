@@ -31,8 +31,8 @@ func ParsePolicy(text string) (Policy, error) {
 	return Policy(i), err
 }
 
-// Semantics says how several jobs that end or arrive in the same second are handled;
-// two schedulers can do that in two ways.
+// Semantics says how several jobs that end or arrive in the same second are handled:
+// two schedulers can see them in two ways.
 type Semantics uint8
 
 const (

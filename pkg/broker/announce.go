@@ -45,8 +45,8 @@ func (h herald) announce(j *job) {
 	h.startTimers(j)
 }
 
-// announceWithin asks those who hold the job's reservation, and nobody else. While
-// nobody does, the job waits.
+// announceWithin asks only the sites that hold the job's reservation. While none does,
+// the job waits.
 func (h herald) announceWithin(j *job) {
 	sites := h.holders(j.traits.within)
 	if len(sites) == 0 && !j.traits.thorough {
@@ -134,7 +134,7 @@ func (h herald) onExplainTimer(j *job) {
 	h.callAgain(j, h.peers.connected())
 }
 
-// clear tells those who were asked that a job needs their offers no more.
+// clear tells the sites that were asked that a job needs their offers no more.
 func (h herald) clear(j *job, kind protocol.ClearKind) {
 	msg := protocol.Clear{Job: j.id, Submitter: h.cfg.Owner, Kind: kind}
 	switch {
@@ -154,7 +154,7 @@ func (h herald) clear(j *job, kind protocol.ClearKind) {
 	h.out.Send(h.cfg.Here, msg)
 }
 
-// clearWithin tells those who were asked that a bound job needs their offers no more.
+// clearWithin tells the sites that were asked that a bound job needs their offers no more.
 func (h herald) clearWithin(j *job, msg protocol.Clear) {
 	asked := make(map[grid.SiteID]bool)
 	for _, site := range sortedSites(j.answers) {

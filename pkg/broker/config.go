@@ -19,8 +19,8 @@ const (
 
 // Config holds what a broker is told when it is made. Start from Default.
 type Config struct {
-	// Owner is whose jobs these are: it names them, announces them and is who sites answer
-	// to. Here is the site that this broker runs at, whose own machine may run tasks too and
+	// Owner is the site whose jobs these are: it names and announces them, and sites answer
+	// to it. Here is the site that this broker runs at, whose own machine may run tasks too and
 	// whose data is the first source; empty: the owner's. Today they are the same everywhere.
 	Owner grid.SiteID `json:"Self"` // required; the journals' name for it
 	Here  grid.SiteID `json:",omitempty"`

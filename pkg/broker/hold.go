@@ -12,7 +12,7 @@ import (
 // have answered or the award window is over (Migol 6.2.1).
 type holding struct {
 	awaited map[grid.SiteID]*candidate // asked and silent so far, with the offer each had made
-	firm    map[grid.SiteID]*candidate // who holds what it offered
+	firm    map[grid.SiteID]*candidate // sites that hold what they offered
 }
 
 func newHolding() holding {
@@ -70,7 +70,7 @@ type gathering struct {
 	holding
 	shares []share
 	at     time.Time
-	tries  int // divisions that came to nothing because somebody did not hold
+	tries  int // divisions that came to nothing because a site did not hold
 }
 
 // check implements stage.
@@ -104,7 +104,7 @@ func (j *job) holding() *holding {
 	}
 }
 
-// Bounds on the search for somebody who promises.
+// Bounds on the search for a site that promises.
 const (
 	maxHolds = 64 // sites that are asked to hold at the same time
 	maxHasty = 2  // announcements without a pause when all that had offered were taken meanwhile

@@ -32,8 +32,8 @@ type stage interface {
 	check(j *job) error
 }
 
-// roster is the tasks of a job and who of them has no site. It is changed by wait, seat,
-// end and reopen alone.
+// roster holds the tasks of a job and which of them have no site. Only wait, seat, end and
+// reopen change it.
 type roster struct {
 	tasks   []task
 	waiting []uint32 // tasks without a site, ascending
@@ -60,7 +60,7 @@ type enquiry struct {
 	// offers are those that still stand; runner-ups stay here for failover.
 	offers  map[grid.SiteID]*candidate
 	answers map[grid.SiteID]Answer // each site's last answer, for `why`; bounded
-	vacant  map[grid.SiteID]bool   // sites that reported room while something else was under way
+	vacant  map[grid.SiteID]bool   // sites that reported capacity while something else was under way
 	pause   time.Duration          // the last one before announcing again; it grows
 	// rest is a time before which nothing is looked for: parts of an earlier start that were
 	// told to stop may run until then.
@@ -158,7 +158,7 @@ func (r *roster) any(is func(*task) bool) bool {
 	return slices.ContainsFunc(r.tasks, func(t task) bool { return is(&t) })
 }
 
-// count derives who waits and who is open from the tasks.
+// count derives from the tasks which wait and how many are open.
 func (r *roster) count() {
 	r.waiting, r.open = nil, 0
 	for i := range r.tasks {

@@ -116,7 +116,7 @@ func (n *nearest) choose(d desk, t *task, standing []*candidate) *candidate {
 	return standing[at]
 }
 
-// softMin draws one of the nearest offers that have room, nearer ones more likely.
+// softMin draws one of the nearest offers not used up, nearer ones more likely.
 func (n *nearest) softMin(d desk, standing []*candidate) *candidate {
 	var free []*candidate
 	var offers []grid.Offer

@@ -31,8 +31,8 @@ type traits struct {
 	// passive: nothing runs in it, it only takes up a place. A site that has died keeps it
 	// until its lease ends: it is there again when its agent is.
 	passive bool
-	// whole: its tasks start together or not at all, so that the room of a single site that
-	// has just come says little.
+	// whole: its tasks start together or not at all, so that the capacity of a single site
+	// that has just come says little.
 	whole bool
 	// thorough: all sites are asked and are to say why they refuse, however many they are.
 	// Only of probes.

@@ -21,8 +21,8 @@ func (m *Machine) onVacancy(from grid.SiteID, msg protocol.Vacancy) {
 	}
 }
 
-// ask asks one site that has reported room, or has just come. While something else is
-// under way for the job that is remembered.
+// ask asks one site that has reported capacity, or has just come. While something else is
+// under way for the job, the site is remembered.
 func (m *Machine) ask(j *job, site grid.SiteID) {
 	if m.jobs.isBlocked(j) || !m.herald.mayAsk(j, site) {
 		return

@@ -118,7 +118,7 @@ func withoutPlace(line *capacity.Timeline, e *entry) *capacity.Timeline {
 	return line
 }
 
-// settleLoans forgets who borrows where nothing is missing any longer.
+// settleLoans forgets which entries borrow where nothing is missing any longer.
 func (p *Planner) settleLoans(r *room, now time.Time) {
 	if !p.strained {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// SetPolicy changes the order in which what waits moves up, and who may overtake
-// whom, while the site runs. What waits gets its place by them at the next Advance;
+// SetPolicy changes the order in which waiting entries move up, and which may overtake
+// which, while the site runs. They get their places by it at the next Advance;
 // conservative backfilling never moves anything later.
 func (p *Planner) SetPolicy(policy grid.Policy, backfill grid.Backfill) {
 	if policy == p.config.Policy && backfill == p.config.Backfill {

@@ -142,7 +142,7 @@ func (p *Planner) placeFits(c *Commitment, now time.Time) bool {
 }
 
 // replace finds a place for a promise of the D-list: inside its bounds, or where best
-// effort and others that can wait will make room for it. Else it is lost.
+// effort and others that can wait yield to it. Else it is lost.
 func (p *Planner) replace(e *entry, l *lifted) {
 	if e.Class == ClassDeadline {
 		if at := p.find(e, e.floor(l.now), e.latest()); at.found {

@@ -21,7 +21,7 @@
 // moved; a reservation (Commitment.Holds) is one of them, and a room of its own for
 // what is bound to it. ClassDeadline begins in time to end before its deadline.
 // ClassVarTime is best effort: it waits in the order of the policy, moves up when
-// something ends early, and who may overtake whom is a matter of Backfill.
+// something ends early, and which may overtake which is a matter of Backfill.
 //
 // Where they are in each other's way, this is the order of strength: running entries;
 // Fix-Time; deadlines; of these, those that lost their places to an outage; firm
@@ -42,13 +42,13 @@
 //	limits.go    shares: of promises, of others, of one submitter, of one project
 //	commit.go    offers become commitments; Release
 //	entry.go     a commitment and the parts of time in which it takes something
-//	order.go     who goes before whom: policy, strength, priorities
+//	order.go     which entry goes first: policy, strength, priorities
 //	settle.go    Advance: what begins, ends, expires and overruns
 //	moveup.go    what waits moves up when capacity came free; backfilling
 //	late.go      inputs that are late: others borrow the place
 //	outage.go    capacity that is missing for some time
 //	resolve.go   promises that no longer fit find another place, strongest first
-//	victims.go   best effort that is suspended to make room for a promise
+//	victims.go   best effort that is suspended for a promise
 //	pushback.go  slack is used up before anything is suspended
 //	within.go    reservations: timelines inside the timeline
 //	state.go     the whole state, and its invariants

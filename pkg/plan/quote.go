@@ -150,8 +150,8 @@ func (p *Planner) lastStart() time.Time {
 	return last
 }
 
-// linesFor is the timelines in which there must be room for an ask. What its own offer
-// holds is free on them.
+// linesFor returns the timelines that must all have capacity for an ask. What its own
+// offer holds is free on them.
 func (p *Planner) linesFor(ask *Ask) lines {
 	c := claim{ask.Submitter, ask.Project, ask.Within, ask.Class != ClassVarTime}
 	at, known := p.findOffer(ask.Offer)
@@ -177,7 +177,7 @@ func (p *Planner) linesFor(ask *Ask) lines {
 	return list
 }
 
-// lines is the timelines in which there must be room for a claim, its room's first.
+// lines returns the timelines that must all have capacity for a claim, its room's first.
 func (p *Planner) lines(c claim) lines {
 	list := lines{p.roomOf(c.within).line}
 	for _, key := range p.keys(c) {

@@ -200,9 +200,9 @@ func (p *Planner) suspend(e *entry, l *lifted, left time.Duration) {
 	p.changes.Suspended = append(p.changes.Suspended, e.Commitment)
 }
 
-// claim lets the promises begin whose time has come, Fix-Time first; and what was late
-// and takes back what it lent. Others make room for them. If that is not enough, a
-// deadline commitment moves to where it can still be met, and what cannot move is lost.
+// claim lets the promises begin whose time has come, Fix-Time first, and late entries that
+// take back what they lent. Others yield to them. If that is not enough, a deadline
+// commitment moves to where it can still be met, and one that cannot move is lost.
 func (p *Planner) claim(b *batch, l *lifted) {
 	var list []*entry
 	for _, e := range b.starters {

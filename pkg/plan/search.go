@@ -7,8 +7,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// lines is timelines in all of which there must be room, that of the site or a
-// reservation first.
+// lines are timelines that must all have capacity, that of the site or a reservation
+// first.
 type lines []*capacity.Timeline
 
 // free is the capacity that is free on all of them throughout [start, end).

@@ -251,7 +251,7 @@ func (p *Planner) touch(e *entry) {
 	}
 }
 
-// report tells who waits in another place than before.
+// report tells which entries wait in another place than before.
 func (p *Planner) report() {
 	slices.SortFunc(p.touched, func(a, b *entry) int { return a.Attempt.Compare(b.Attempt) })
 	for _, e := range p.touched {

@@ -40,7 +40,7 @@ type Config struct {
 	Self       grid.SiteID    // the site's own jobs, for which no share is set; empty = there are none
 
 	Policy   grid.Policy   // the order in which those that wait for no promised time move up
-	Backfill grid.Backfill // who of them may overtake whom
+	Backfill grid.Backfill // which of them may overtake which
 
 	// Horizon is the time ahead for which an outage is felt at most; 0 = 12 h.
 	Horizon time.Duration

@@ -9,7 +9,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// victim is who makes room for a promise whose time has come.
+// victim is an entry that yields to a promise whose time has come.
 type victim struct {
 	entry *entry
 	gain  grid.Resources
@@ -39,7 +39,7 @@ func (p *Planner) makeRoom(e *entry, l *lifted) bool {
 			return false
 		}
 	}
-	for i := 0; i < len(chosen); i++ { // who was chosen for too little at first may stay
+	for i := 0; i < len(chosen); i++ { // one chosen for too little at first may stay
 		if spared := slices.Delete(slices.Clone(chosen), i, i+1); without(lack, spared).IsZero() {
 			chosen, i = spared, i-1
 		}

@@ -46,7 +46,7 @@ type Config struct {
 // ceilings (Capability.Total), 1 to 100; 0 is no limit.
 type Planning struct {
 	Policy    grid.Policy   // in what order those that wait in the plan move up
-	Backfill  grid.Backfill // who of them may overtake whom
+	Backfill  grid.Backfill // which of them may overtake which
 	Horizon   time.Duration // how far ahead an outage is felt; 0 = 12 h
 	Promised  int           // percent that promises hold together
 	Strangers int           // percent that promises to other submitters hold together

@@ -49,7 +49,7 @@ const (
 	eventLearned         = "availability_learned" // debug; Value = days of observed availability
 
 	// Refused or ignored.
-	eventNotSubmitter   = "not_submitter"   // warn; the job belongs to somebody else
+	eventNotSubmitter   = "not_submitter"   // warn; the job belongs to another submitter
 	eventForged         = "forged"          // warn; the sender names another submitter than itself
 	eventInvalid        = "invalid"         // warn; Text = what is out of range
 	eventDuplicate      = "duplicate"       // debug; a message that was answered before

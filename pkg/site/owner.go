@@ -142,7 +142,7 @@ func (m *Machine) onTerms(in step.TermsChanged) {
 		m.out.SetTimer(timerOwner, "", m.now.Add(cfg.OwnerPatience))
 	}
 	if before.MaxRuntime != 0 && (cfg.MaxRuntime == 0 || cfg.MaxRuntime > before.MaxRuntime) {
-		m.noteRoom() // who was refused may fit now
+		m.noteRoom() // a refused job may fit now
 	}
 }
 

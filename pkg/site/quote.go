@@ -224,7 +224,7 @@ func (m *Machine) isTooLong(req grid.Requirement, submitter grid.SiteID) bool {
 }
 
 // isTooMuchData reports whether one task's data alone takes more than its submitter's
-// share of the room.
+// share of the space for data.
 func (m *Machine) isTooMuchData(req grid.Requirement, submitter grid.SiteID) bool {
 	return m.cfg.DataBytes > 0 && submitter != m.cfg.Self && dataBytes(req) > m.cfg.DataBytes/shares
 }

@@ -103,8 +103,8 @@ func (m *Machine) recallOwner(job grid.JobID) (grid.SiteID, bool) {
 	return "", false
 }
 
-// admitOrder lets through who gives an order about a job that is bound to it, and
-// reports anybody else.
+// admitOrder lets a submitter's order through if the job is bound to it, and reports any
+// other.
 func (m *Machine) admitOrder(job grid.JobID, from grid.SiteID) bool {
 	owner, known := m.recallOwner(job)
 	switch {

@@ -29,7 +29,7 @@ type Status struct {
 	Outlook     []Outlook // how likely it stays available, for times of an hour and of eight
 
 	Policy   grid.Policy   // in what order those that wait in the plan move up
-	Backfill grid.Backfill // who of them may overtake whom
+	Backfill grid.Backfill // which of them may overtake which
 	Held     int           // offers that hold capacity
 }
 

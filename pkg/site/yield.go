@@ -82,7 +82,7 @@ func (m *Machine) onOwnerAway() {
 	m.noteRoom()
 }
 
-// onOwnerTimer sends away what waits for an owner who stays.
+// onOwnerTimer stops the attempts that wait for an owner who stays.
 func (m *Machine) onOwnerTimer() {
 	if m.owner.busy == grid.ReasonNone {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "timer " + timerOwner})

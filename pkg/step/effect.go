@@ -51,7 +51,7 @@ type Stage struct {
 	Attempt grid.AttemptID
 	Module  grid.Input   // wasm: the module; its CID is empty otherwise
 	Inputs  []grid.Input // what else
-	From    grid.SiteID  // who surely holds it
+	From    grid.SiteID  // the site that surely holds it
 }
 
 // StartAttempt runs a staged task in a sandbox under a lease: at LeaseUntil the

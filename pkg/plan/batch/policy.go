@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Policy is who goes first.
+// Policy says which job goes first.
 type Policy uint8
 
 const (

@@ -182,7 +182,8 @@ func (r *rig) drawAttempt(s source) grid.AttemptID {
 
 func (r *rig) drawTimer(s source) step.TimerKey {
 	name := []string{
-		timerRound, timerExplain, timerAgain, timerForget, timerAward, timerLease, timerCollect, timerRivals, "else", timerHold, timerWindow,
+		timerRound, timerExplain, timerAgain, timerForget, timerAward, timerLease, timerCollect,
+		timerRivals, "else", timerHold, timerWindow,
 	}[s.n(11)]
 	key := step.TimerKey{Name: name, ID: string(r.drawID(s))}
 	switch attempt := r.drawAttempt(s); {
@@ -239,7 +240,10 @@ func (r *rig) drawMessage(s source) protocol.Message {
 	case 8:
 		return protocol.Renew{Renewal: 2, Attempts: []grid.AttemptID{attempt}}
 	case 9:
-		return protocol.Progress{Attempt: attempt, Phase: grid.Phase(s.n(12)), Done: int64(s.n(3)) - 1, StartsIn: time.Duration(s.n(4)) * time.Second}
+		return protocol.Progress{
+			Attempt: attempt, Phase: grid.Phase(s.n(12)), Done: int64(s.n(3)) - 1,
+			StartsIn: time.Duration(s.n(4)) * time.Second,
+		}
 	default:
 		return r.drawExit(s, attempt)
 	}
@@ -264,7 +268,8 @@ func (r *rig) drawHeld(s source) protocol.Message {
 
 func (r *rig) drawExit(s source, attempt grid.AttemptID) protocol.Message {
 	if s.n(8) == 0 {
-		return []protocol.Message{nil, protocol.Cancel{}, protocol.Clear{Job: attempt.Task.Job, Submitter: "a", Kind: 1}}[s.n(3)]
+		end := protocol.Clear{Job: attempt.Task.Job, Submitter: "a", Kind: 1}
+		return []protocol.Message{nil, protocol.Cancel{}, end}[s.n(3)]
 	}
 	exit := grid.Exit{Cause: grid.ExitCause(s.n(13)), Code: s.n(3)}
 	if s.n(2) == 0 {

@@ -22,7 +22,8 @@ func following(ids ...grid.JobID) grid.Job {
 func (b *bench) ends(id grid.JobID, code int) []step.Effect {
 	b.Helper()
 	return b.hear("a", protocol.Exited{
-		Attempt: attemptOf(id, 0, b.m.jobs.all[id].tasks[0].token), Exit: grid.Exit{Cause: grid.CauseExited, Code: code},
+		Attempt: attemptOf(id, 0, b.m.jobs.all[id].tasks[0].token),
+		Exit:    grid.Exit{Cause: grid.CauseExited, Code: code},
 	})
 }
 
@@ -76,8 +77,13 @@ func TestAJobEndsWithWhatItComesAfter(t *testing.T) {
 		phase grid.Phase
 		text  string
 	}{
-		"failed":    {func(b *bench, id grid.JobID) { b.ends(id, 3) }, grid.PhaseRefused, "which has failed"},
-		"cancelled": {func(b *bench, id grid.JobID) { b.do(step.CancelJob{Job: id}) }, grid.PhaseCancelled, "which has been cancelled"},
+		"failed": {
+			func(b *bench, id grid.JobID) { b.ends(id, 3) }, grid.PhaseRefused, "which has failed",
+		},
+		"cancelled": {
+			func(b *bench, id grid.JobID) { b.do(step.CancelJob{Job: id}) },
+			grid.PhaseCancelled, "which has been cancelled",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, nil, "a", "b")
@@ -90,7 +96,8 @@ func TestAJobEndsWithWhatItComesAfter(t *testing.T) {
 			b.wantPhase(third, 0, c.phase)
 			b.wantText(third, 0, "after job "+string(second))
 			err := b.refusedBy(following(first))
-			if !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), "after: job "+string(first)) {
+			if !errors.Is(err, grid.ErrInvalid) ||
+				!strings.Contains(err.Error(), "after: job "+string(first)) {
 				t.Errorf("after what has gone wrong: %v", err)
 			}
 		})
@@ -100,7 +107,8 @@ func TestAJobEndsWithWhatItComesAfter(t *testing.T) {
 func TestAfterWhatIsUnknown(t *testing.T) {
 	b := newBench(t, nil, "a")
 	err := b.refusedBy(following("aaaaaaaaaaaaaaaa"))
-	if !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), "after: job aaaaaaaaaaaaaaaa is unknown here; name jobs") {
+	if !errors.Is(err, grid.ErrInvalid) ||
+		!strings.Contains(err.Error(), "after: job aaaaaaaaaaaaaaaa is unknown here; name jobs") {
 		t.Errorf("after an unknown job: %v", err)
 	}
 }
@@ -118,7 +126,8 @@ func TestWhatIsAwaitedIsNotForgotten(t *testing.T) {
 		}
 		return nil
 	}
-	if err := forget(); !errors.Is(err, step.ErrAwaited) || !strings.Contains(err.Error(), string(waits)) {
+	if err := forget(); !errors.Is(err, step.ErrAwaited) ||
+		!strings.Contains(err.Error(), string(waits)) {
 		t.Errorf("forgotten while %s waits for it: %v", waits, err)
 	}
 	for range 70 {
@@ -146,7 +155,8 @@ func TestABlockedJobIsNotAskedFor(t *testing.T) {
 	job := following(first)
 	job.Spec.Window.Deadline = b.now.Add(5 * time.Second)
 	blocked := b.submit(job)
-	if announced(b.do(step.PeerSeen{Site: "c"})) || announced(b.hear("b", protocol.Vacancy{Jobs: []grid.JobID{blocked}})) {
+	if announced(b.do(step.PeerSeen{Site: "c"})) ||
+		announced(b.hear("b", protocol.Vacancy{Jobs: []grid.JobID{blocked}})) {
 		t.Error("announced while it is blocked")
 	}
 	for range 5 {

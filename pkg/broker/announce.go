@@ -17,8 +17,8 @@ type herald struct {
 	jobs  *jobs
 }
 
-// announce opens a round that asks everybody for the first time: who is known to
-// answer directly, the rest by gossip, if there may be a rest (thesis 4.1, step 1).
+// announce opens a round that asks all sites for the first time: those known to
+// answer directly, the rest by gossip if there may be a rest (thesis 4.1, step 1).
 func (h herald) announce(j *job) {
 	if j.traits.bound() {
 		h.announceWithin(j)
@@ -45,8 +45,8 @@ func (h herald) announce(j *job) {
 	h.startTimers(j)
 }
 
-// announceWithin asks those who hold the job's reservation, and nobody else. While
-// nobody does, the job waits.
+// announceWithin asks only the sites that hold the job's reservation. While none does,
+// the job waits.
 func (h herald) announceWithin(j *job) {
 	sites := h.holders(j.traits.within)
 	if len(sites) == 0 && !j.traits.thorough {
@@ -62,7 +62,7 @@ func (h herald) announceWithin(j *job) {
 	h.startTimers(j)
 }
 
-// announceAgain asks everybody about a job whose requirement they may have
+// announceAgain asks all sites about a job whose requirement they may have
 // cached (thesis 4.1, re-submission).
 func (h herald) announceAgain(j *job) {
 	if !j.announced || j.traits.bound() {
@@ -72,7 +72,7 @@ func (h herald) announceAgain(j *job) {
 	others := h.peers.connected()
 	h.openRound(j, append(others, h.cfg.Here), true)
 	h.callAgain(j, others)
-	if !j.gossiped { // those who are known have no room for it: there may be others
+	if !j.gossiped { // the known sites have no capacity for it: there may be others
 		h.gossip(j, j.announcement(&h.cfg))
 	}
 	h.startTimers(j)
@@ -94,7 +94,7 @@ func (h herald) widen(j *job, last *round) {
 	h.startTimers(j)
 }
 
-// rest pauses before a job is announced again. The pause grows when everybody was asked.
+// rest pauses before a job is announced again. The pause grows when all sites were asked.
 func (h herald) rest(j *job, everybody bool) {
 	clear(j.vacant)
 	if everybody || j.pause == 0 {
@@ -104,13 +104,13 @@ func (h herald) rest(j *job, everybody bool) {
 	h.setTimer(timerAgain, string(j.id), h.now.Add(pause))
 }
 
-// gossip says something of a job to everybody, known or not.
+// gossip sends a message about a job to all sites, known or not.
 func (h herald) gossip(j *job, msg protocol.Message) {
 	j.gossiped = true
 	h.out.Broadcast(msg)
 }
 
-// callAgain sends a re-announcement to everybody, this site's own included.
+// callAgain sends a re-announcement to all sites, this one included.
 func (h herald) callAgain(j *job, others []grid.SiteID) {
 	msg := j.reannouncement(&h.cfg)
 	if len(others) > h.cfg.UnicastUpTo {
@@ -134,7 +134,7 @@ func (h herald) onExplainTimer(j *job) {
 	h.callAgain(j, h.peers.connected())
 }
 
-// clear tells those who were asked that a job needs their offers no more.
+// clear tells the sites that were asked that a job needs their offers no more.
 func (h herald) clear(j *job, kind protocol.ClearKind) {
 	msg := protocol.Clear{Job: j.id, Submitter: h.cfg.Owner, Kind: kind}
 	switch {
@@ -154,7 +154,7 @@ func (h herald) clear(j *job, kind protocol.ClearKind) {
 	h.out.Send(h.cfg.Here, msg)
 }
 
-// clearWithin tells those who were asked that a bound job needs their offers no more.
+// clearWithin tells the sites that were asked that a bound job needs their offers no more.
 func (h herald) clearWithin(j *job, msg protocol.Clear) {
 	asked := make(map[grid.SiteID]bool)
 	for _, site := range sortedSites(j.answers) {

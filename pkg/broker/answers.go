@@ -43,8 +43,8 @@ func (m *Machine) onRefuse(from grid.SiteID, msg protocol.Refuse) {
 	m.take(j, Answer{Site: from, Seq: msg.Seq, Refusal: msg.Refusal, At: m.now})
 }
 
-// take counts an answer to the announcement under way. Without one an offer is used at
-// once, and what it does not place is announced again when its pause is over.
+// take counts an answer to the announcement under way. Without one, an offer is used
+// right away, and tasks that it does not place are announced again after their pause.
 func (m *Machine) take(j *job, a Answer) {
 	j.note(a)
 	r := j.round()

@@ -8,7 +8,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// handover is what a strategy gives to one site.
+// handover holds the tasks that a strategy gives to one site.
 type handover struct {
 	c     *candidate
 	tasks []uint32
@@ -30,7 +30,7 @@ func (d desk) award(h handover) {
 	}
 }
 
-// fitting is how many of the tasks one award can carry.
+// fitting counts the tasks that one award can carry.
 func (e *enquiry) fitting(indexes []uint32, extra int) int {
 	n, size := 1, e.awardSize+extra+itemBytes(e.item(indexes[0]))
 	for n < len(indexes) && n < protocol.MaxAwardTasks {
@@ -93,7 +93,7 @@ func (r *run) awardTask(j *job, index uint32, c *candidate) {
 }
 
 // onAwardTimer: the response window is over. No lease was granted for attempts
-// that were not accepted, so they cannot have started and move on at once.
+// that were not accepted, so they cannot have started and move on right away.
 func (m *Machine) onAwardTimer(first grid.AttemptID) {
 	a, ok := m.awards[first]
 	delete(m.awards, first)
@@ -116,9 +116,9 @@ func (m *Machine) onAwardTimer(first grid.AttemptID) {
 	}
 }
 
-// onDeclined takes it that a site does not take attempts; with a worse quote it stays a
-// candidate at its new distance. One that quotes what it has just declined does
-// not: it could go on for ever.
+// onDeclined handles a site that does not take attempts. With a worse quote it stays a
+// candidate at its new distance, unless it quotes the same that it has just declined:
+// that could go on forever.
 func (m *Machine) onDeclined(from grid.SiteID, msg protocol.Declined) {
 	var touched []*job
 	requoted := msg.Quote != nil
@@ -151,9 +151,9 @@ func (m *Machine) onDeclined(from grid.SiteID, msg protocol.Declined) {
 	}
 }
 
-// declinedBy keeps what a site says instead of taking tasks, and tries the other offers.
-// What finds no place then pauses: asking again at once could go round and round with a
-// site that quotes what it then declines.
+// declinedBy keeps a site's answer to an award it does not take, and tries the other
+// offers. Tasks that find no place then pause: asking again right away could go round and
+// round with a site that quotes and then declines.
 func (m *Machine) declinedBy(j *job, from grid.SiteID, msg protocol.Declined) {
 	delete(j.offers, from)
 	a := Answer{Site: from, Seq: j.seq, Refusal: msg.Refusal, At: m.now}

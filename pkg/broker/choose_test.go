@@ -14,7 +14,9 @@ import (
 
 // awardsOf lets the sites answer n jobs with these offers and counts who is
 // awarded.
-func awardsOf(t *testing.T, tune func(*Config), n int, job grid.Job, offers map[grid.SiteID]grid.Offer) map[grid.SiteID]int {
+func awardsOf(
+	t *testing.T, tune func(*Config), n int, job grid.Job, offers map[grid.SiteID]grid.Offer,
+) map[grid.SiteID]int {
 	t.Helper()
 	names := sortedSites(offers)
 	b := newBench(t, func(c *Config) {
@@ -75,7 +77,9 @@ func TestLatencyIsTheSubmittersToKnow(t *testing.T) {
 	job := testJob(1)
 	job.Spec.Axes = append(grid.DefaultAxes(), grid.Axis{Dimension: grid.Latency, Weight: 1})
 	b := newBench(t, nil)
-	for site, rtt := range map[grid.SiteID]time.Duration{"a": 200 * time.Millisecond, "b": 20 * time.Millisecond} {
+	for site, rtt := range map[grid.SiteID]time.Duration{
+		"a": 200 * time.Millisecond, "b": 20 * time.Millisecond,
+	} {
 		b.do(step.PeerSeen{Site: site, Name: string(site), RoundTrip: rtt})
 	}
 	id := b.submit(job)
@@ -94,18 +98,23 @@ func TestLatencyIsTheSubmittersToKnow(t *testing.T) {
 	}
 	state, _ := b.m.Job(id)
 	if lag := state.Behind[1]; lag.Dimension != grid.Latency || lag.Value != 2 {
-		t.Errorf("a is behind on %v with %v, want latency with 2 tenths of a second", lag.Dimension, lag.Value)
+		t.Errorf("a is behind on %v with %v, want latency with 2 tenths of a second",
+			lag.Dimension, lag.Value)
 	}
 }
 
 // Soft-min takes an offer with a weight of exp(-(d-d1)/(0.1 d1)).
 func TestSoftMinFollowsItsWeights(t *testing.T) {
 	const n = 2000
-	counts := awardsOf(t, func(c *Config) { c.Choice = ChoiceSoftMin }, n, testJob(1), map[grid.SiteID]grid.Offer{
+	counts := awardsOf(t, func(c *Config) {
+		c.Choice = ChoiceSoftMin
+	}, n, testJob(1), map[grid.SiteID]grid.Offer{
 		"a": quick(1, 0), "b": quick(1.1, 0), "c": quick(1.2, 0), "d": quick(5, 0),
 	})
 	total := 1 + math.Exp(-1) + math.Exp(-2)
-	for site, weight := range map[grid.SiteID]float64{"a": 1, "b": math.Exp(-1), "c": math.Exp(-2), "d": 0} {
+	for site, weight := range map[grid.SiteID]float64{
+		"a": 1, "b": math.Exp(-1), "c": math.Exp(-2), "d": 0,
+	} {
 		if got, want := float64(counts[site])/n, weight/total; math.Abs(got-want) > .04 {
 			t.Errorf("%s got a share of %.3f, want %.3f", site, got, want)
 		}
@@ -143,7 +152,8 @@ func TestSampledReplies(t *testing.T) {
 	second := b.submit(testJob(1))
 	_, announce := one[protocol.Announce](t, b.pass(time.Second))
 	if announce.Job != second || announce.Sample != .8 {
-		t.Errorf("nobody answered: announced %s with sample %v, want %s with 0.8", announce.Job, announce.Sample, second)
+		t.Errorf("nobody answered: announced %s with sample %v, want %s with 0.8",
+			announce.Job, announce.Sample, second)
 	}
 	if _, announce := one[protocol.Announce](t, b.pass(time.Second)); announce.Sample != 1 {
 		t.Errorf("still nobody: sample %v, want 1", announce.Sample)
@@ -164,7 +174,9 @@ func TestFaultsOutliveARestart(t *testing.T) {
 	}
 	b.hear("b", protocol.Accepted{Attempts: []grid.AttemptID{attemptOf(id, 0, 2)}})
 	b.m.peers.faults.Missed("b", 1)
-	b.hear("b", protocol.Exited{Attempt: attemptOf(id, 0, 2), Exit: grid.Exit{Cause: grid.CauseExited}})
+	b.hear("b", protocol.Exited{
+		Attempt: attemptOf(id, 0, 2), Exit: grid.Exit{Cause: grid.CauseExited},
+	})
 	if got := b.m.peers.faults.Index("b"); got != 0 {
 		t.Errorf("fault index of b after a success = %d, want 0", got)
 	}
@@ -208,7 +220,7 @@ func TestProbesAreNotHeldForEver(t *testing.T) {
 	}
 	b.pass(probeKept)
 	if len(b.m.jobs.all)+len(b.m.probes) != 0 {
-		t.Error("a probe was kept for ever")
+		t.Error("a probe was kept after its end")
 	}
 }
 

@@ -13,14 +13,14 @@ type Choice uint8
 
 // The choices.
 const (
-	ChoiceNearest Choice = iota // the least distance; the default
+	ChoiceNearest Choice = iota // the smallest distance; the default
 	ChoiceSoftMin               // by chance among the nearest eight, see index.SoftMin
 )
 
-// Config is what a broker is told once. Start from Default.
+// Config holds what a broker is told when it is made. Start from Default.
 type Config struct {
-	// Owner is whose jobs these are: it names them, announces them and is who sites answer
-	// to. Here is the site that this broker runs at, whose own machine may run tasks too and
+	// Owner is the site whose jobs these are: it names and announces them, and sites answer
+	// to it. Here is the site that this broker runs at, whose own machine may run tasks too and
 	// whose data is the first source; empty: the owner's. Today they are the same everywhere.
 	Owner grid.SiteID `json:"Self"` // required; the journals' name for it
 	Here  grid.SiteID `json:",omitempty"`
@@ -42,7 +42,7 @@ type Config struct {
 	BackoffMax       time.Duration // longest such pause
 	CollectRetry     time.Duration // pause between attempts to fetch outputs
 	CollectGiveUp    time.Duration // outputs that cannot be had for so long are computed anew
-	CollectDead      time.Duration // the same for a site that has died: it may be restarted at once
+	CollectDead      time.Duration // the same for a site that has died: its agent may soon be back
 	KeepEnded        time.Duration // records and outputs of ended jobs are kept so long
 	Reunion          time.Duration // after being cut off: how long frozen attempts are waited for
 	BootGrace        time.Duration // after a start: how long before a job is called unplaceable
@@ -50,11 +50,11 @@ type Config struct {
 	Choice      Choice // how to choose among offers
 	Policy      Policy // what availability does to a job's placing
 	HoldTop     int    // promised jobs: how many of the nearest are asked to hold offers, at least 1
-	ReplyTarget int    // > 0: ask for about so many answers by sampling; 0: everybody answers
+	ReplyTarget int    // > 0: ask for about so many answers by sampling; 0: all sites answer
 	Requote     bool   // let sites decline an award that has become worse than the runner-up
 	MaxJobs     int    // jobs held, ended ones included
 	MaxTries    int    // failed attempts of a task before it is given up; declined awards do not count
-	ExplainUpTo int    // meshes of up to so many members explain every refusal at once
+	ExplainUpTo int    // meshes of up to so many members explain every refusal right away
 	UnicastUpTo int    // up to so many members that answer are told by unicast, else gossip; 0: always
 	NoFencing   bool   // UNSAFE, for tests of the audit only: stale attempts get leases, too
 }

@@ -35,7 +35,7 @@ func (d desk) skew(site grid.SiteID) time.Duration {
 	return 0
 }
 
-// name is what people call a site; empty: nothing.
+// name returns a site's display name; empty if it has none.
 func (d desk) name(site grid.SiteID) string {
 	if p, known := d.m.peers.all[site]; known {
 		return p.name
@@ -73,7 +73,7 @@ func (d desk) completed(from grid.SiteID, offer grid.Offer) grid.Offer {
 	return d.m.peers.completed(d.j.req, from, offer)
 }
 
-// leastFault is the site of the least fault index (FIBR) that is not excluded.
+// leastFault returns the site with the lowest fault index (FIBR) that is not excluded.
 func (d desk) leastFault(among []fault.Candidate, excluded []grid.SiteID) (grid.SiteID, bool) {
 	return d.m.peers.faults.Least(fault.OrderFixed, among, excluded)
 }
@@ -122,7 +122,7 @@ func (d desk) endHold() {
 // place lets what waits be placed again.
 func (d desk) place(on occasion) { d.m.place(d.j, on) }
 
-// placeAgain places what waits after a failure, and asks everybody.
+// placeAgain places waiting tasks after a failure, and asks all sites.
 func (d desk) placeAgain() { d.m.placeAgain(d.j) }
 
 // rest lets a verdict be followed.

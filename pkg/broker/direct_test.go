@@ -18,7 +18,7 @@ func met(t *testing.T, tune func(*Config), sites ...grid.SiteID) *bench {
 	b := newBench(t, tune, sites...)
 	first := b.submit(testJob(2))
 	if to, _ := sent[protocol.Announce](b.last); !slices.Equal(to, []grid.SiteID{"*"}) {
-		t.Fatalf("the first announcement went to %q, want everybody", to)
+		t.Fatalf("the first announcement went to %q, want all sites", to)
 	}
 	for _, s := range sites[:len(sites)-1] {
 		b.offers(first, 1, s)
@@ -30,7 +30,7 @@ func met(t *testing.T, tune func(*Config), sites ...grid.SiteID) *bench {
 	}
 	b.do(step.CancelJob{Command: 2, Job: first})
 	if to, _ := sent[protocol.Clear](b.last); !slices.Equal(to, []grid.SiteID{"*"}) {
-		t.Fatalf("the end of a job that everybody heard of went to %q, want everybody", to)
+		t.Fatalf("the end of a job that all sites heard of went to %q, want all sites", to)
 	}
 	return b
 }
@@ -45,7 +45,8 @@ func TestSitesThatAreKnownToAnswerAreAskedWithoutGossip(t *testing.T) {
 		t.Errorf("the announcement went to %q, want each of %q", to, everybodyOf(members...))
 	}
 	placed := b.offers(job, 1, everybodyOf(members...)...)
-	if to, clears := sent[protocol.Clear](placed); !slices.Equal(to, everybodyOf(members...)) || clears[0].Kind != protocol.ClearPlaced {
+	if to, clears := sent[protocol.Clear](placed); !slices.Equal(to, everybodyOf(members...)) ||
+		clears[0].Kind != protocol.ClearPlaced {
 		t.Errorf("that it is placed went to %q, want each of %q", to, everybodyOf(members...))
 	}
 	b.do(step.CancelJob{Command: 3, Job: job})
@@ -62,11 +63,19 @@ func TestGossipGoesOutWhereSomebodyMayBeUnknown(t *testing.T) {
 		happen func(*bench)
 		direct bool // in spite of it
 	}{
-		"a member has come":           {happen: func(b *bench) { b.do(step.PeerSeen{Site: "s4"}) }},
-		"a member is out of sight":    {happen: func(b *bench) { b.do(step.PeerGone{Site: "s1"}) }},
-		"a member is gone for long":   {happen: func(b *bench) { b.do(step.PeerGone{Site: "s1"}); b.pass(2 * time.Minute) }, direct: true},
-		"a member has died":           {happen: func(b *bench) { b.do(step.PeerGone{Site: "s1", ProvenDead: true}) }, direct: true},
-		"a member came back":          {happen: func(b *bench) { b.do(step.PeerGone{Site: "s1"}); b.do(step.PeerSeen{Site: "s1"}) }, direct: true},
+		"a member has come":        {happen: func(b *bench) { b.do(step.PeerSeen{Site: "s4"}) }},
+		"a member is out of sight": {happen: func(b *bench) { b.do(step.PeerGone{Site: "s1"}) }},
+		"a member is gone for long": {
+			happen: func(b *bench) { b.do(step.PeerGone{Site: "s1"}); b.pass(2 * time.Minute) },
+			direct: true,
+		},
+		"a member has died": {
+			happen: func(b *bench) { b.do(step.PeerGone{Site: "s1", ProvenDead: true}) }, direct: true,
+		},
+		"a member came back": {
+			happen: func(b *bench) { b.do(step.PeerGone{Site: "s1"}); b.do(step.PeerSeen{Site: "s1"}) },
+			direct: true,
+		},
 		"all have died":               {happen: func(b *bench) { b.gone(true, members...) }},
 		"there are more than so many": {tune: func(c *Config) { c.UnicastUpTo = 2 }},
 		"unicast is switched off":     {tune: func(c *Config) { c.UnicastUpTo = 0 }},
@@ -118,7 +127,8 @@ func TestAJobThatWaitsIsGossipedOnce(t *testing.T) {
 			want = []grid.SiteID{"*"}
 		}
 		if !slices.Equal(gossiped, want) || !slices.Contains(asked, "s1") {
-			t.Errorf("rounds %d: the announcement went to %q, want %q; asked again: %q", round, gossiped, want, asked)
+			t.Errorf("rounds %d: the announcement went to %q, want %q; asked again: %q",
+				round, gossiped, want, asked)
 		}
 		if len(full) > 0 && full[0].Seq != 2 {
 			t.Errorf("rounds %d: gossip has number %d, want that of the unicast", round, full[0].Seq)
@@ -126,7 +136,7 @@ func TestAJobThatWaitsIsGossipedOnce(t *testing.T) {
 	}
 }
 
-// Sites have heard of a restored job from an earlier run, whoever they are.
+// Sites have heard of a restored job from an earlier run; which ones is not known.
 func TestTheEndOfARestoredJobIsGossiped(t *testing.T) {
 	b := met(t, nil, "s1", "s2")
 	job := b.submit(testJob(1))
@@ -144,6 +154,6 @@ func TestTheEndOfARestoredJobIsGossiped(t *testing.T) {
 	}
 	after.do(step.CancelJob{Command: 3, Job: job})
 	if to, _ := sent[protocol.Clear](after.last); !slices.Equal(to, []grid.SiteID{"*"}) {
-		t.Errorf("its end went to %q, want everybody", to)
+		t.Errorf("its end went to %q, want all sites", to)
 	}
 }

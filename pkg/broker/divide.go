@@ -9,10 +9,10 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// place is what one site offers to the parts of a job that run together.
+// place is one site's offer to the parts of a job that run together.
 type place struct {
 	site  grid.SiteID
-	room  uint32        // how many parts it takes at once
+	room  uint32        // how many parts it can run at the same time
 	ready time.Duration // until they could start there, their inputs moved
 	run   time.Duration // of a part
 	bps   int64         // the lower of its declared rates up and down, bit/s; 0 = it declares none
@@ -39,7 +39,7 @@ const endless = time.Duration(math.MaxInt64)
 //     as many on each as it takes, nearest first; unless one site that takes all is
 //     expected to end no later.
 //
-// Expected is what completion says, so communication is counted.
+// Expected is as completion computes it, so communication is counted.
 func divide(mode grid.Split, parts uint32, commBytes int64, places []place) []share {
 	places = slices.DeleteFunc(slices.Clone(places), func(p place) bool { return p.room == 0 })
 	single := singles(parts, places)
@@ -123,7 +123,7 @@ func fewest(parts uint32, places []place) []share {
 	return nearestFirst(parts, taken)
 }
 
-// least is how many sites the parts need at least, and whether there are so many.
+// least returns the smallest number of sites that hold the parts, and whether there are so many.
 func least(parts uint32, places []place) (int, bool) {
 	bySize := slices.SortedFunc(slices.Values(places), func(a, b place) int {
 		return cmp.Compare(b.room, a.room)
@@ -137,7 +137,7 @@ func least(parts uint32, places []place) (int, bool) {
 	return len(bySize), parts == 0
 }
 
-// roomOf is what places take together; it does not wrap.
+// roomOf adds up the parts that places take; it does not wrap.
 func roomOf(places []place) uint32 {
 	sum := uint64(0)
 	for _, p := range places {

@@ -4,7 +4,7 @@
 // agent, for the jobs that were submitted there.
 //
 // A task's way: waiting -> announced -> awarded -> staging -> running ->
-// collecting -> done. Two rules keep a task from running twice at once. No
+// collecting -> done. Two rules keep a task from running twice at the same time. No
 // attempt starts without a lease, and only the attempt with the task's latest
 // fencing token gets one. And a lease is a promise: until the last one granted
 // has ended, a margin included, the task is not awarded again, unless the
@@ -12,7 +12,7 @@
 //
 // # Core and strategies
 //
-// The core owns the life of tasks: who waits, who has which lease, what failed,
+// The core owns the life of tasks: which wait, which lease each has, what failed,
 // what came of it, and what of that survives a restart. How a job is placed is
 // the business of a strategy, of which a job has one for its life: nearest;
 // promised, for a job with a fixed start or a deadline, and for a reservation,
@@ -34,13 +34,13 @@
 // A job's life, in the words of ARCHITECTURE.md (1 is before the broker):
 //
 //	2 taken and announced    submit.go, order.go, announce.go
-//	3 sites answer           answers.go; round.go: who is waited for
+//	3 sites answer           answers.go; round.go: answers awaited
 //	4 placed                 ranking.go, place_*.go, award.go
 //	5 accepted, first lease  grant.go, rights.go
 //	6 lease renewed          grant.go
 //	7 ended, fetched         result.go, end.go
 //	8 site silent or dead    failover.go
-//	9 room again, or never   vacancy.go; round.go, end.go: refused
+//	9 capacity, or never     vacancy.go; round.go, end.go: refused
 //
 // All files, from what everything rests on to what sees everything; a file uses
 // what stands above it here, which internal/archtest checks:
@@ -54,7 +54,7 @@
 //	divide.go      how parts are divided among sites
 //	job.go         a job: what was asked, its tasks, its stage
 //	hold.go        the stages in which sites make their offers firm
-//	order.go       the table of jobs: who comes first, who waits for whom
+//	order.go       the table of jobs: their order, and which waits for which
 //	facts.go       what survives a crash
 //	watch.go       what was seen of a member's coming and going
 //	peers.go       the members: links, bans, faults

@@ -23,7 +23,7 @@ func (m *Machine) endIfDone(j *job) {
 	}
 }
 
-// endJob tells those who were asked, and keeps the record for a while. Jobs that waited
+// endJob tells the sites that were asked, and keeps the record for a while. Jobs that waited
 // for this one are looked at later in the Step.
 func (m *Machine) endJob(j *job, kind protocol.ClearKind) {
 	j.ended = m.now
@@ -42,7 +42,7 @@ func (m *Machine) endJob(j *job, kind protocol.ClearKind) {
 	m.looks.after(j)
 }
 
-// onCancel calls a job off: what waits ends now, what runs is told to stop.
+// onCancel cancels a job: waiting tasks end now, running ones are told to stop.
 func (m *Machine) onCancel(in step.CancelJob) {
 	j, ok := m.jobs.all[in.Job]
 	if !ok {
@@ -137,8 +137,8 @@ func (m *Machine) refuseBecause(j *job, phase grid.Phase, why string, which func
 	}
 }
 
-// hopeless ends what waits in vain: its window or its reservation is over. It reports
-// whether nothing waits any more.
+// hopeless ends tasks that can no longer be placed: their window or their reservation is
+// over. It reports whether no task waits any more.
 func (m *Machine) hopeless(j *job) bool {
 	if len(j.waiting) == 0 {
 		return false
@@ -149,9 +149,9 @@ func (m *Machine) hopeless(j *job) bool {
 	return m.expire(j) || len(j.waiting) == 0
 }
 
-// expire ends what waits when the window is over, and reports whether nothing waits
-// any more. Nothing is started late: who was never promised a place is refused, who
-// has lost it has failed.
+// expire ends waiting tasks when the window is over, and reports whether none waits
+// any more. Nothing is started late: a task that was never promised a place is refused,
+// one that has lost it has failed.
 func (m *Machine) expire(j *job) bool {
 	if !j.traits.over(m.now) || len(j.waiting) == 0 {
 		return false

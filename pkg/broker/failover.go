@@ -103,8 +103,8 @@ func (m *Machine) requeue(j *job, index uint32) {
 	j.how.unseated(desk{m, j}, index)
 }
 
-// placeAgain places what waits after a failure: with the runner-ups first,
-// and else by asking everybody again, whose caches are warm.
+// placeAgain places waiting tasks after a failure: with the runner-ups first, else by
+// asking all sites again, whose caches are warm.
 func (m *Machine) placeAgain(j *job) {
 	if j.round() != nil || !m.jobs.isAsking(j) || m.hopeless(j) {
 		return

@@ -32,7 +32,9 @@ func flooded(t *testing.T) (*bench, grid.JobID) {
 func (b *bench) accepts(id grid.JobID, tokens map[grid.SiteID]grid.Token) {
 	b.Helper()
 	for _, site := range slices.Sorted(maps.Keys(tokens)) {
-		effects := b.hear(site, protocol.Accepted{Attempts: []grid.AttemptID{attemptOf(id, 0, tokens[site])}, Renewal: 1})
+		effects := b.hear(site, protocol.Accepted{
+			Attempts: []grid.AttemptID{attemptOf(id, 0, tokens[site])}, Renewal: 1,
+		})
 		if to, _ := sent[protocol.Lease](effects); len(to) > 0 {
 			b.Fatalf("%s got a lease before it asked whether it may start", site)
 		}
@@ -41,7 +43,9 @@ func (b *bench) accepts(id grid.JobID, tokens map[grid.SiteID]grid.Token) {
 
 func (b *bench) asks(site grid.SiteID, id grid.JobID, token grid.Token) []step.Effect {
 	b.Helper()
-	return b.hear(site, protocol.MayStart{Attempts: []grid.AttemptID{attemptOf(id, 0, token)}, Renewal: 2})
+	return b.hear(site, protocol.MayStart{
+		Attempts: []grid.AttemptID{attemptOf(id, 0, token)}, Renewal: 2,
+	})
 }
 
 // Migol 6.2.2: "The job is dispatched to the top three sites from the candidate list
@@ -63,7 +67,8 @@ func TestSelectiveFlooding(t *testing.T) {
 	b.wantPhase(id, 0, grid.PhaseStaging)
 	b.pass(time.Hour) // a queue may be long
 	effects := b.asks("b", id, 2)
-	if site, lease := one[protocol.Lease](t, effects); site != "b" || lease.Renewal != 2 || lease.Attempts[0].Token != 2 {
+	if site, lease := one[protocol.Lease](t, effects); site != "b" || lease.Renewal != 2 ||
+		lease.Attempts[0].Token != 2 {
 		t.Errorf("%s got %+v, want b", site, lease)
 	}
 	cancelled, fences := sent[protocol.Fence](effects)
@@ -75,7 +80,9 @@ func TestSelectiveFlooding(t *testing.T) {
 	if site, _ := one[protocol.Fence](t, b.asks("a", id, 1)); site != "a" {
 		t.Error("who asks later is not told to stop")
 	}
-	b.hear("b", protocol.Exited{Attempt: attemptOf(id, 0, 2), Exit: grid.Exit{Cause: grid.CauseExited}})
+	b.hear("b", protocol.Exited{
+		Attempt: attemptOf(id, 0, 2), Exit: grid.Exit{Cause: grid.CauseExited},
+	})
 	b.wantPhase(id, 0, grid.PhaseDone)
 }
 
@@ -128,7 +135,8 @@ func TestRivalsThatAreLost(t *testing.T) {
 		},
 		"declined": func(b *bench, id grid.JobID, site grid.SiteID, token grid.Token) []step.Effect {
 			return b.hear(site, protocol.Declined{
-				Attempts: []grid.AttemptID{attemptOf(id, 0, token)}, Refusal: grid.Refusal{Reason: grid.ReasonCPUs},
+				Attempts: []grid.AttemptID{attemptOf(id, 0, token)},
+				Refusal:  grid.Refusal{Reason: grid.ReasonCPUs},
 			})
 		},
 		"stopped":    exited(grid.CauseStopped),
@@ -173,15 +181,14 @@ func TestUnansweredRivalsAreMissed(t *testing.T) {
 	if index := b.m.peers.faults.Index("a"); index != 1 {
 		t.Errorf("the fault index of who did not answer is %d, want 1", index)
 	}
-	if site, _ := one[protocol.Fence](t, b.hear("a", protocol.Accepted{
-		Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}, Renewal: 1,
-	})); site != "a" {
+	late := protocol.Accepted{Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}, Renewal: 1}
+	if site, _ := one[protocol.Fence](t, b.hear("a", late)); site != "a" {
 		t.Error("who answers too late is not told to stop")
 	}
 }
 
 // A broker that was restarted repeats the awards, because it cannot know who has
-// received them, and goes on with whoever asks.
+// received them, and goes on with the first that asks.
 func TestRivalsOutliveARestart(t *testing.T) {
 	b, id := flooded(t)
 	b.accepts(id, map[grid.SiteID]grid.Token{"a": 1, "b": 2, "c": 3})
@@ -270,7 +277,9 @@ func (l *lossy) deliver(p parcel) {
 	case protocol.Reannounce:
 		l.say(p.to, protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: offer(uint64(len(q.asked)+1), 1, 1)})
 	case protocol.Award:
-		id := grid.AttemptID{Task: grid.TaskID{Job: msg.Job, Index: msg.Tasks[0].Index}, Token: msg.Tasks[0].Token}
+		id := grid.AttemptID{
+			Task: grid.TaskID{Job: msg.Job, Index: msg.Tasks[0].Index}, Token: msg.Tasks[0].Token,
+		}
 		if msg.AskFirst {
 			q.has[id] = true
 		}
@@ -279,12 +288,17 @@ func (l *lossy) deliver(p parcel) {
 		})
 	case protocol.Fence:
 		for _, below := range msg.Below {
-			maps.DeleteFunc(q.has, func(id grid.AttemptID, _ bool) bool { return id.Task == below.Task && id.Token < below.Token })
-			maps.DeleteFunc(q.leased, func(id grid.AttemptID, _ time.Time) bool { return id.Task == below.Task && id.Token < below.Token })
+			maps.DeleteFunc(q.has, func(id grid.AttemptID, _ bool) bool {
+				return id.Task == below.Task && id.Token < below.Token
+			})
+			maps.DeleteFunc(q.leased, func(id grid.AttemptID, _ time.Time) bool {
+				return id.Task == below.Task && id.Token < below.Token
+			})
 		}
 	case protocol.Lease:
 		for _, id := range msg.Attempts {
-			if at, asked := q.asked[msg.Renewal]; asked && at.Add(msg.Duration).After(l.now) && at.Add(msg.Duration).After(q.leased[id]) {
+			if at, asked := q.asked[msg.Renewal]; asked && at.Add(msg.Duration).After(l.now) &&
+				at.Add(msg.Duration).After(q.leased[id]) {
 				q.leased[id] = at.Add(msg.Duration)
 			}
 		}
@@ -300,7 +314,9 @@ func (l *lossy) request(site grid.SiteID, q *queue, ask func(uint64) protocol.Me
 // askAny lets the turn of one of a site's attempts come, or renews a lease.
 func (l *lossy) askAny(site grid.SiteID, s source) {
 	q := l.queues[site]
-	all := slices.SortedFunc(maps.Keys(q.has), func(a, b grid.AttemptID) int { return int(a.Token) - int(b.Token) })
+	all := slices.SortedFunc(maps.Keys(q.has), func(a, b grid.AttemptID) int {
+		return int(a.Token) - int(b.Token)
+	})
 	if len(all) == 0 {
 		return
 	}
@@ -370,7 +386,8 @@ func TestOfRivalsOneStarts(t *testing.T) {
 		l.onSend = l.carry
 		for _, site := range []grid.SiteID{"a", "b", "c"} {
 			l.queues[site] = &queue{
-				has: make(map[grid.AttemptID]bool), asked: make(map[uint64]time.Time), leased: make(map[grid.AttemptID]time.Time),
+				has: make(map[grid.AttemptID]bool), asked: make(map[uint64]time.Time),
+				leased: make(map[grid.AttemptID]time.Time),
 			}
 			l.do(step.PeerSeen{Site: site})
 		}

@@ -34,7 +34,7 @@ type rig struct {
 	onStep  func([]step.Effect) // nil: nobody listens
 }
 
-// awarded is what one step gave out of a task: an attempt, or several rivals.
+// awarded holds the attempt of a task, or its rivals, that one step awarded.
 type awarded struct {
 	sites  map[grid.Token]grid.SiteID
 	last   grid.Token // the highest
@@ -140,7 +140,9 @@ func (r *rig) noteSend(e step.Send) {
 		}
 	case protocol.Award:
 		for _, t := range msg.Tasks {
-			r.noteAward(grid.AttemptID{Task: grid.TaskID{Job: msg.Job, Index: t.Index}, Token: t.Token}, e.To, msg.AskFirst)
+			r.noteAward(grid.AttemptID{
+				Task: grid.TaskID{Job: msg.Job, Index: t.Index}, Token: t.Token,
+			}, e.To, msg.AskFirst)
 		}
 	}
 }
@@ -208,10 +210,14 @@ func (r *rig) checkWakeUps(in step.Input) {
 		case j.round() != nil && !set(timerRound, string(id)):
 			r.t.Fatalf("after %+v: the round of %s never ends", in, id)
 		case j.holding() != nil && !set(timerHold, string(id)):
-			r.t.Fatalf("after %+v: the sites that %s asked to hold are awaited for ever", in, id)
-		case r.m.jobs.isBlocked(j) && !slices.ContainsFunc(r.m.jobs.awaits(j), func(id grid.JobID) bool { return r.m.jobs.all[id].open > 0 }):
+			r.t.Fatalf("after %+v: no timer ends the wait for sites that %s asked to hold", in, id)
+		case r.m.jobs.isBlocked(j) &&
+			!slices.ContainsFunc(r.m.jobs.awaits(j), func(id grid.JobID) bool {
+				return r.m.jobs.all[id].open > 0
+			}):
 			r.t.Fatalf("after %+v: %s waits for jobs that have ended", in, id)
-		case j.round() == nil && j.holding() == nil && !r.m.jobs.isBlocked(j) && len(j.waiting) > 0 && !set(timerAgain, string(id)):
+		case j.round() == nil && j.holding() == nil && !r.m.jobs.isBlocked(j) && len(j.waiting) > 0 &&
+			!set(timerAgain, string(id)):
 			r.t.Fatalf("after %+v: job %s waits and is never announced again", in, id)
 		}
 		if r.m.isProbe(id) {
@@ -243,7 +249,9 @@ func FuzzStep(f *testing.F) {
 	for n := range 8 {
 		seed := make([]byte, 120)
 		for i := range seed {
-			seed[i] = byte(binary.BigEndian.Uint32([]byte{byte(i), byte(n), byte(i * n), byte(i >> 3)}) * 2654435761 >> 24)
+			seed[i] = byte(binary.BigEndian.Uint32([]byte{
+				byte(i), byte(n), byte(i * n), byte(i >> 3),
+			}) * 2654435761 >> 24)
 		}
 		f.Add(seed)
 	}
@@ -359,9 +367,11 @@ func (r *rig) fireNext(give func(step.Input)) bool {
 	return true
 }
 
-// answer is what a good site says to an effect, at once.
+// answer is a good site's immediate answer to an effect.
 func answer(site grid.SiteID, e step.Effect, number uint64) []step.Input {
-	say := func(msg protocol.Message) step.Input { return step.MessageReceived{From: site, Message: msg} }
+	say := func(msg protocol.Message) step.Input {
+		return step.MessageReceived{From: site, Message: msg}
+	}
 	var msg protocol.Message
 	switch e := e.(type) {
 	case step.Broadcast:
@@ -394,7 +404,9 @@ func answer(site grid.SiteID, e step.Effect, number uint64) []step.Input {
 			if msg.AskFirst {
 				inputs = append(inputs, say(protocol.MayStart{Attempts: []grid.AttemptID{id}, Renewal: 2}))
 			}
-			inputs = append(inputs, say(protocol.Exited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseExited}}))
+			inputs = append(inputs, say(protocol.Exited{
+				Attempt: id, Exit: grid.Exit{Cause: grid.CauseExited},
+			}))
 		}
 		return inputs
 	}

@@ -51,8 +51,8 @@ func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.Atte
 	}
 }
 
-// onMayStart takes the request of sites that queue a task. What comes of it is a request
-// for a lease.
+// onMayStart takes the request of sites that queue a task: their strategy decides which
+// attempt may start, and the request then counts as one for leases.
 func (m *Machine) onMayStart(from grid.SiteID, msg protocol.MayStart) {
 	for _, id := range msg.Attempts {
 		one := protocol.MayStart{Attempts: []grid.AttemptID{id}, Renewal: msg.Renewal}

@@ -12,7 +12,7 @@ import (
 // have answered or the award window is over (Migol 6.2.1).
 type holding struct {
 	awaited map[grid.SiteID]*candidate // asked and silent so far, with the offer each had made
-	firm    map[grid.SiteID]*candidate // who holds what it offered
+	firm    map[grid.SiteID]*candidate // sites that hold what they offered
 }
 
 func newHolding() holding {
@@ -33,7 +33,7 @@ func (h *holding) enough(top int, tasks uint32) bool {
 	return places >= tasks || asked >= maxHolds
 }
 
-// held is how many tasks the firm offers take.
+// held counts the tasks that the firm offers take.
 func (h *holding) held() uint32 {
 	var places uint32
 	for _, site := range sortedSites(h.firm) {
@@ -70,7 +70,7 @@ type gathering struct {
 	holding
 	shares []share
 	at     time.Time
-	tries  int // divisions that came to nothing because somebody did not hold
+	tries  int // divisions that came to nothing because a site did not hold
 }
 
 // check implements stage.
@@ -104,9 +104,9 @@ func (j *job) holding() *holding {
 	}
 }
 
-// Bounds on the search for somebody who promises.
+// Bounds on the search for a site that promises.
 const (
 	maxHolds = 64 // sites that are asked to hold at the same time
-	maxHasty = 2  // announcements at once because everybody who had offered was taken meanwhile
+	maxHasty = 2  // announcements without a pause when all that had offered were taken meanwhile
 	maxEmpty = 2  // complete rounds without an offer before a silent member is waited for no more
 )

@@ -20,28 +20,28 @@ type job struct {
 	// how is the way in which it is placed. It follows from what was submitted, so it is no
 	// fact, and what it holds is lost with a restart: a new search begins then.
 	how strategy
-	// stage is what is under way for it now: an announcement, a request to hold offers, or
-	// nil. What a job waits for otherwise follows from its tasks, its predecessors and the
-	// time; it is asked for, not stored, so that it cannot be wrong. Changed by enter alone.
+	// stage is the announcement or the request to hold offers that is under way, or nil. Any
+	// other reason to wait follows from the job's tasks, its predecessors and the time; it is
+	// computed, not stored, so that it cannot be wrong. Only enter changes it.
 	stage stage
 }
 
-// stage is what is under way for a job: *round, *holding or *gathering.
+// stage is a step of placing that is under way: *round, *holding or *gathering.
 type stage interface {
 	// check reports what must not be while this is under way.
 	check(j *job) error
 }
 
-// roster is the tasks of a job and who of them has no site. It is changed by wait, seat,
-// end and reopen alone.
+// roster holds the tasks of a job and which of them have no site. Only wait, seat, end and
+// reopen change it.
 type roster struct {
 	tasks   []task
 	waiting []uint32 // tasks without a site, ascending
 	open    int      // tasks that have not ended
 }
 
-// enquiry is what was asked about a job, and what was answered. Jobs have one, and so have
-// probes, which are nothing else.
+// enquiry is a question about a job with the answers to it. A job has one; a probe is
+// nothing else.
 type enquiry struct {
 	id     grid.JobID
 	spec   grid.Job
@@ -54,13 +54,13 @@ type enquiry struct {
 	// those of a run follow those of the run before.
 	seq       uint32
 	announced bool // by this run, so that most caches are warm
-	gossiped  bool // to everybody, so that sites have heard of it that are not known here
+	gossiped  bool // to all sites, so that sites have heard of it that are not known here
 	placed    bool // "placed" was said since the last announcement
 	offered   bool // some site has offered at some time
 	// offers are those that still stand; runner-ups stay here for failover.
 	offers  map[grid.SiteID]*candidate
 	answers map[grid.SiteID]Answer // each site's last answer, for `why`; bounded
-	vacant  map[grid.SiteID]bool   // sites that reported room while something else was under way
+	vacant  map[grid.SiteID]bool   // sites that reported capacity while something else was under way
 	pause   time.Duration          // the last one before announcing again; it grows
 	// rest is a time before which nothing is looked for: parts of an earlier start that were
 	// told to stop may run until then.
@@ -120,7 +120,7 @@ func (j *job) attempt(index uint32) grid.AttemptID {
 	return grid.AttemptID{Task: j.taskID(index), Token: j.tasks[index].token}
 }
 
-// wanted is how many places are looked for.
+// wanted counts the places that are looked for.
 func (j *job) wanted() uint32 { return max(1, uint32(len(j.waiting))) }
 
 // wait puts a task among those without a site.
@@ -158,7 +158,7 @@ func (r *roster) any(is func(*task) bool) bool {
 	return slices.ContainsFunc(r.tasks, func(t task) bool { return is(&t) })
 }
 
-// count derives who waits and who is open from the tasks.
+// count derives from the tasks which wait and how many are open.
 func (r *roster) count() {
 	r.waiting, r.open = nil, 0
 	for i := range r.tasks {
@@ -177,7 +177,7 @@ func (r *roster) placedAny() bool {
 	return r.any(func(t *task) bool { return t.token > 0 })
 }
 
-// outcome is how a job has ended.
+// outcome says how a job has ended.
 type outcome uint8
 
 const (
@@ -267,7 +267,7 @@ func (j *job) checkRoster() error {
 	return nil
 }
 
-// Answer is what a site last said to a job.
+// Answer is a site's last answer about a job.
 type Answer struct {
 	Site    grid.SiteID
 	Seq     uint32       // of the announcement

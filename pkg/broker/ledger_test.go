@@ -21,16 +21,19 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// The ledger is what the broker did in many random runs, as hashes: whoever rebuilds it
-// sees at once whether it still does the same, effect by effect. To compare two versions
-// in more runs than the golden file holds, write the lines of both and compare them:
+// The ledger records what the broker did in many random runs, as hashes. After the
+// broker is rebuilt it shows whether it still does the same, effect by effect. To compare
+// two versions in more runs than the golden file holds, write the lines of both and compare
+// them:
 //
 //	go test ./pkg/broker -run TestLedger -ledger.runs 2500 -ledger.out FILE
 var (
 	updateLedger = flag.Bool("update", false, "write the golden ledger anew")
-	ledgerRuns   = flag.Int("ledger.runs", 0, "how many runs to write, instead of comparing the golden ones")
-	ledgerOut    = flag.String("ledger.out", "", "the file that these are written to")
-	ledgerTrace  = flag.Int("ledger.trace", -1, "a run whose effects are logged, to see where two versions part")
+	ledgerRuns   = flag.Int("ledger.runs", 0,
+		"how many runs to write, instead of comparing the golden ones")
+	ledgerOut   = flag.String("ledger.out", "", "the file that these are written to")
+	ledgerTrace = flag.Int("ledger.trace", -1,
+		"a run whose effects are logged, to see where two versions part")
 )
 
 const (
@@ -62,7 +65,8 @@ func TestLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(text.String(), "\n")); diff != "" {
+	if diff := cmp.Diff(strings.Split(string(want), "\n"),
+		strings.Split(text.String(), "\n")); diff != "" {
 		t.Errorf("the broker does something else than before (-before +now).\n"+
 			"Each line: run, hash of all effects, hash with each Step's effects sorted, Steps.\n%s", diff)
 	}
@@ -236,7 +240,8 @@ func (l *ledgerRun) offerOf(job grid.JobID, seq uint32) protocol.Message {
 	}
 	l.number++
 	o := offer(l.number, float64(l.src.n(12))/4, uint32(l.src.n(4)))
-	o.Parts.Wait, o.Parts.Run, o.Parts.Z = time.Duration(l.src.n(4))*time.Second, time.Minute, float64(l.src.n(4))/8
+	o.Parts.Wait, o.Parts.Run = time.Duration(l.src.n(4))*time.Second, time.Minute
+	o.Parts.Z = float64(l.src.n(4)) / 8
 	o.Finish, o.CoreMFLOPS = o.Parts.Wait+o.Parts.Run, int64(l.src.n(3))*100
 	return protocol.Bid{Job: job, Seq: seq, Offer: o}
 }

@@ -79,7 +79,7 @@ func (e *enquiry) needs() []grid.JobID {
 }
 
 // awaits lists the jobs that have to be done before one is announced. One that is
-// forgotten was done: else those who wait for it would have been refused.
+// forgotten was done: else jobs that wait for it would have been refused.
 func (l *jobs) awaits(j *job) []grid.JobID {
 	return slices.DeleteFunc(slices.Clone(j.spec.After), func(id grid.JobID) bool {
 		first, known := l.all[id]

@@ -8,8 +8,8 @@ import (
 )
 
 // claimed keeps a request for a first lease that comes before all parts are accepted. A
-// part that starts while another one's award is lost would run in vain, so what asks
-// earlier is answered then.
+// part that starts while another one's award is lost would run for nothing, so earlier
+// requests are answered then.
 func (s *together) claimed(d desk, c claim) bool {
 	s.promised.claimed(d, c)
 	if !d.j.tasks[c.id.Task.Index].leaseEnd.IsZero() || !d.j.any((*task).unanswered) {

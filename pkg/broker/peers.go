@@ -16,9 +16,9 @@ type peers struct {
 	all    map[grid.SiteID]*member
 	banned step.Bans // what they say is ignored
 	faults fault.Ledger
-	// cutOff: the last round that asked everybody was answered by nobody, so it is this site
-	// that cannot be reached, and its attempts elsewhere are frozen. When somebody is heard
-	// again they get the time until reunion to come back before they are placed anew.
+	// cutOff: the last round that asked all members got no answer, so it is this site that
+	// cannot be reached, and its attempts elsewhere are frozen. Once a member is heard again,
+	// these have until reunion to come back before they are placed anew.
 	cutOff  bool
 	reunion time.Time
 }
@@ -82,7 +82,7 @@ func (p *peers) metEnough() bool {
 	return p.met() || p.now.Sub(p.bootedAt) >= p.cfg.BootGrace
 }
 
-// allKnown reports whether unicast reaches everybody whom gossip would: all that
+// allKnown reports whether unicast reaches all sites that gossip would: all that
 // are connected have answered before, none that was there within the last minute
 // is out of sight (others may still reach it), and they are not too many.
 func (p *peers) allKnown() bool {
@@ -184,7 +184,7 @@ func (p *peers) completed(req grid.Requirement, from grid.SiteID, offer grid.Off
 // reuniting reports whether frozen attempts still have time to come back.
 func (p *peers) reuniting() bool { return p.now.Before(p.reunion) }
 
-// maxAway is how long past its window a task waits for a site that cannot be reached,
+// maxAway limits how long past its window a task waits for a site that cannot be reached,
 // because it is this one that is cut off.
 const maxAway = 10 * time.Minute
 

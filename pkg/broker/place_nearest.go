@@ -13,7 +13,7 @@ import (
 type nearest struct{}
 
 // place gives the waiting tasks of a job to the standing offers (thesis 4.1, step 4). Tasks
-// for which there is no room stay waiting.
+// that find no capacity stay waiting.
 func (n *nearest) place(d desk, on occasion) verdict {
 	if standing := d.standing(); len(standing) > 0 {
 		n.awardAmong(d, standing, d.cfg().Requote)
@@ -38,7 +38,7 @@ func (n *nearest) leftOver(d desk, on occasion) verdict {
 	}
 }
 
-// refusesToWait reports whether the user wants a refusal now that everybody was asked.
+// refusesToWait reports whether the user wants a refusal now that all sites were asked.
 func refusesToWait(j *job, r *round) bool { return j.noWait && r.complete && !r.isSampled() }
 
 func (n *nearest) answered(desk, grid.SiteID, protocol.Message) bool { return false }
@@ -60,7 +60,7 @@ func (n *nearest) awardAmong(d desk, standing []*candidate, requote bool) (taken
 		c := n.choose(d, t, standing)
 		if c == nil {
 			if len(t.failed) == 0 {
-				break // no room for anybody
+				break // no capacity for any task
 			}
 			continue
 		}
@@ -84,7 +84,7 @@ func (n *nearest) awardAmong(d desk, standing []*candidate, requote bool) (taken
 
 // choose finds the site for a task among the standing offers, or nil. A task
 // that has not failed anywhere goes to the nearest; one that has goes to the
-// least fault index (FIBR), and never first to a site that failed it: only when
+// lowest fault index (FIBR), and never first to a site that failed it: only when
 // no other site offers, and it has waited for another round.
 //
 // When a site has fallen silent it may be this one that is cut off. The attempt
@@ -116,7 +116,7 @@ func (n *nearest) choose(d desk, t *task, standing []*candidate) *candidate {
 	return standing[at]
 }
 
-// softMin draws one of the nearest offers that have room, nearer ones more likely.
+// softMin draws one of the nearest offers not used up, nearer ones more likely.
 func (n *nearest) softMin(d desk, standing []*candidate) *candidate {
 	var free []*candidate
 	var offers []grid.Offer
@@ -132,7 +132,7 @@ func (n *nearest) softMin(d desk, standing []*candidate) *candidate {
 	return free[at]
 }
 
-// leastFault finds the site of the least fault index for a task that has failed.
+// leastFault finds the site with the lowest fault index for a task that has failed.
 func (n *nearest) leastFault(d desk, t *task, standing []*candidate) *candidate {
 	var free []fault.Candidate
 	others := false // whether a site that did not fail the task has offered

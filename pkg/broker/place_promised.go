@@ -17,8 +17,8 @@ type promised struct {
 	// taken is the last firm offer of each site that was awarded. A firm offer that is not
 	// that one, and was not asked for, is let go.
 	taken map[grid.SiteID]uint64
-	// hasty counts the announcements at once because nobody could hold what it had offered. It
-	// begins anew when a site accepts a task.
+	// hasty counts the announcements made without a pause because no site could hold its
+	// offer. It starts again from 0 when a site accepts a task.
 	hasty int
 	// empty counts the complete rounds in a row in which nobody offered: one silent member is
 	// not waited for any longer than that.
@@ -305,8 +305,8 @@ func (c *candidate) asReservation(fixed, now time.Time) index.Reservation {
 	return r
 }
 
-// nobodyHolds: all who had offered were taken by others meanwhile, or cannot keep
-// their offers. Everybody is asked again at once, but not for ever.
+// nobodyHolds: all sites that had offered were taken by others meanwhile, or cannot keep
+// their offers. All sites are asked again right away, but not forever.
 func (p *promised) nobodyHolds() verdict {
 	if p.hasty < maxHasty {
 		p.hasty++
@@ -316,8 +316,8 @@ func (p *promised) nobodyHolds() verdict {
 	return verdict{do: verdictRefuse, everybody: true}
 }
 
-// unpromised ends a round in which nobody offered what was to be promised: the job is
-// refused at once, and the answers say the earliest that could be kept. A task that
+// unpromised ends a round in which no site offered the promise that was wanted: the job is
+// refused right away, and the answers say the earliest that could be kept. A task that
 // was promised a place before, and has lost it, is not given up before its window is
 // over.
 func (p *promised) unpromised(d desk, on occasion) verdict {

@@ -130,7 +130,7 @@ func (s *rivals) dispatch(d desk, index uint32, picked []*candidate) {
 	d.setTimer(timerRivals, d.j.taskID(index).String(), d.now().Add(d.cfg().AwardWindow))
 }
 
-// awardTo is what one of the sites is sent.
+// awardTo makes the award that is sent to one of the sites.
 func (s *rivals) awardTo(d desk, site grid.SiteID, indexes []uint32) protocol.Award {
 	msg := protocol.Award{Job: d.j.id, Spec: d.j.spec.Spec, AskFirst: true}
 	for _, i := range indexes {
@@ -166,7 +166,7 @@ func (s *rivals) accepted(d desk, from grid.SiteID, id grid.AttemptID) bool {
 
 // letStart lets exactly one of a task's rivals start: the first that asks. "When one
 // of these jobs gets active, all other jobs are cancelled" (Migol 6.2.2). That is
-// durable before the lease is sent; whoever asks later is fenced off.
+// durable before the lease is sent; later requests are fenced off.
 func (s *rivals) letStart(d desk, from grid.SiteID, id grid.AttemptID) bool {
 	t, at := s.find(d, from, id)
 	if at < 0 {

@@ -19,8 +19,8 @@ type together struct {
 	promised
 	mode      grid.Split
 	commBytes int64 // that a part exchanges with the others
-	// asked is the latest request of each site for first leases, until all parts are accepted:
-	// a part that started while another one's award is lost would run in vain.
+	// asked holds each site's latest request for first leases until all parts are accepted:
+	// a part that started while another one's award is lost would run for nothing.
 	asked map[grid.SiteID]uint64
 }
 
@@ -55,7 +55,7 @@ func (s *together) answered(d desk, from grid.SiteID, msg protocol.Message) bool
 }
 
 func (s *together) released(d desk, why releaseReason) {
-	if why == heardAgain { // the only part: a place for its next start is looked for in vain
+	if why == heardAgain { // the only part: no place for its next start is needed any more
 		s.releaseHolds(d)
 	}
 	s.promised.released(d, why)
@@ -151,7 +151,7 @@ func (s *together) division(d desk) ([]share, time.Time) {
 	return shares, at
 }
 
-// placeOf is what an offer means for parts that start together. Durations in an offer
+// placeOf reads an offer as a place for parts that start together. Durations in an offer
 // count from its sending.
 func placeOf(d desk, c *candidate) place {
 	parts := c.offer.Parts
@@ -186,7 +186,7 @@ func (s *together) commonStart(d desk, shares []share) time.Time {
 }
 
 // startAt is the common start on a site's own clock, as far as its skew was
-// measured. What the user names is what clocks show, and is passed on as it is.
+// measured. A start that the user names is a time on the clock, and is passed on as it is.
 func (s *together) startAt(d desk, site grid.SiteID, at time.Time) time.Time {
 	if !d.j.traits.window.At.IsZero() {
 		return at
@@ -235,8 +235,8 @@ func (s *together) decide(d desk) {
 	d.rest(s.ungathered(d))
 }
 
-// ungathered: those who had offered could not hold it all at the same time. Everybody
-// is asked again, at once at first.
+// ungathered: the sites that had offered could not hold it all at the same time. All sites
+// are asked again, without a pause the first times.
 func (s *together) ungathered(d desk) verdict {
 	if s.hasty < maxHasty || d.j.traits.promise || d.j.noWait {
 		return s.nobodyHolds()
@@ -286,10 +286,10 @@ func (s *together) isSayable(d desk, shares []share) bool {
 	return err == nil
 }
 
-// refuseTooWide reports whether the parts of a split job can never run together, whoever
-// else leaves: all sites that were there within the last minute are too small for
-// them, one by one if the job is not to be split, or all at once. If so it says so in the
-// tasks' exits.
+// refuseTooWide reports whether the parts of a split job can never run together, whatever
+// other jobs leave: all sites that were there within the last minute are too small for
+// them, each alone if the job is not to be split, else all together. If so it says so in
+// the tasks' exits.
 func (s *together) refuseTooWide(d desk, r *round) bool {
 	if !r.complete {
 		return false

@@ -15,7 +15,7 @@ type Policy uint8
 // The policies.
 const (
 	PolicyNone Policy = iota // nothing; the default
-	PolicySAA                // a job that asks for more at once than is up in the long run is refused
+	PolicySAA                // a job that asks for more nodes than are up in the long run is refused
 	PolicyNAA                // tasks go to the sites likeliest to stay, not to the nearest
 	PolicyNSA                // both
 )
@@ -24,10 +24,10 @@ func (p Policy) admits() bool { return p == PolicySAA || p == PolicyNSA }
 
 func (p Policy) orders() bool { return p == PolicyNAA || p == PolicyNSA }
 
-// admits reports whether the policy lets the job be placed. A task is what the thesis
-// calls a node: the job asks for as many at once as wait, and there are as many as all
-// sites seen within a week could run at once, those that are down included. If not, the
-// refusal says how many it may ask for.
+// admits reports whether the policy lets the job be placed. A task is a node of the
+// thesis: the job asks for as many nodes as it has waiting tasks, and there are as many as
+// all sites seen within a week could run at the same time, those that are down included.
+// If it is refused, the refusal says how many it may ask for.
 func (p *peers) admits(j *job) bool {
 	if !p.cfg.Policy.admits() || j.offered && j.placedAny() {
 		return true
@@ -47,7 +47,7 @@ func (p *peers) admits(j *job) bool {
 // maxPlaces bounds what one site counts for; a task that needs nothing fits without end.
 const maxPlaces = 1 << 20
 
-// places is how many tasks with a requirement a site could run at once.
+// places counts the tasks with a requirement that a site could run at the same time.
 func places(req grid.Requirement, c grid.Capability) int64 {
 	site := index.Site{Capability: c, Free: c.Total}
 	if _, fits := index.Feasible(req, site); !fits {
@@ -100,8 +100,8 @@ func (p *peers) likeliest(candidates []*candidate) []*candidate {
 	return sorted
 }
 
-// longRun is how many such tasks all sites seen within a week could run at once, and
-// which part of that is up in the long run.
+// longRun returns how many such tasks all sites seen within a week could run at the same
+// time, and which part of that is up in the long run.
 func (p *peers) longRun(req grid.Requirement) (total, alpha float64) {
 	room := float64(places(req, p.cfg.Capability))
 	cycles, weights := []avail.Cycle{{MTTFSeconds: math.Inf(1)}}, []float64{room} // this site is here
@@ -116,15 +116,15 @@ func (p *peers) longRun(req grid.Requirement) (total, alpha float64) {
 		total += room
 	}
 	alpha, err := avail.MeanAvailability(cycles, weights)
-	if err != nil { // nobody has room
+	if err != nil { // no site has capacity
 		return total, 0
 	}
 	return total, alpha
 }
 
-// atTheMost is how many such tasks the largest site and all together could run at once,
-// of those that were there within the last minute; false if one has not said what it
-// gives.
+// atTheMost returns how many such tasks the largest site, and all sites together, could run
+// at the same time. It counts those that were there within the last minute; said is false
+// if one has not told its capability.
 func (p *peers) atTheMost(req grid.Requirement) (most, sum int64, said bool) {
 	most = places(req, p.cfg.Capability)
 	sum = most

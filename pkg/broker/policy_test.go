@@ -10,10 +10,12 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// room is a site for n of testJob's tasks at once.
+// room is a site that runs n of testJob's tasks at the same time.
 func room(n int64) grid.Capability {
 	return grid.Capability{
-		Total: grid.Resources{MilliCPUs: n * 1000, MemoryBytes: 1 << 30, DiskBytes: 1 << 30, MFLOPS: 1000},
+		Total: grid.Resources{
+			MilliCPUs: n * 1000, MemoryBytes: 1 << 30, DiskBytes: 1 << 30, MFLOPS: 1000,
+		},
 		Kinds: []grid.WorkKind{grid.KindWasm},
 	}
 }
@@ -75,17 +77,21 @@ func TestSAARefusesMoreThanIsUpInTheLongRun(t *testing.T) {
 		b.pass(time.Second)
 		state, _ := b.m.Job(id)
 		if taken := state.Tasks[0].Phase == grid.PhaseAwarded; taken != c.taken {
-			t.Errorf("policy %d, %d tasks: phase %s, taken %v, want %v", c.policy, c.tasks, state.Tasks[0].Phase, taken, c.taken)
+			t.Errorf("policy %d, %d tasks: phase %s, taken %v, want %v",
+				c.policy, c.tasks, state.Tasks[0].Phase, taken, c.taken)
 		}
 		if c.taken {
 			continue
 		}
 		said := false
 		for _, a := range state.Answers {
-			said = said || a.Refusal.Reason == grid.ReasonAvailability && a.Refusal.Want == int64(c.tasks) && a.Refusal.Have >= 5
+			said = said ||
+				a.Refusal.Reason == grid.ReasonAvailability && a.Refusal.Want == int64(c.tasks) &&
+					a.Refusal.Have >= 5
 		}
 		if !said || state.Tasks[0].Phase != grid.PhaseRefused {
-			t.Errorf("policy %d, %d tasks: phase %s, answers %+v", c.policy, c.tasks, state.Tasks[0].Phase, state.Answers)
+			t.Errorf("policy %d, %d tasks: phase %s, answers %+v",
+				c.policy, c.tasks, state.Tasks[0].Phase, state.Answers)
 		}
 	}
 }
@@ -105,7 +111,10 @@ func TestNAATakesTheLikeliestToStay(t *testing.T) {
 		flaps  int // of c, seen by this site
 		want   grid.SiteID
 	}{
-		{"nearest", PolicyNone, 0, "a"}, {"naa", PolicyNAA, 0, "c"}, {"nsa", PolicyNSA, 0, "c"}, {"a site that boasts", PolicyNAA, 5, "b"},
+		{"nearest", PolicyNone, 0, "a"},
+		{"naa", PolicyNAA, 0, "c"},
+		{"nsa", PolicyNSA, 0, "c"},
+		{"a site that boasts", PolicyNAA, 5, "b"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, func(cfg *Config) { cfg.Policy = c.policy })
@@ -144,7 +153,8 @@ func TestMembersAreWatchedOverRestarts(t *testing.T) {
 		t.Errorf("after a restart %+v, want %+v", after, before)
 	}
 	members := m.Members()
-	if len(members) != 2 || members[0].Connected || members[0].Ends != 3 || members[0].Name != "a" || members[0].UpHour != 0 {
+	if len(members) != 2 || members[0].Connected || members[0].Ends != 3 || members[0].Name != "a" ||
+		members[0].UpHour != 0 {
 		t.Errorf("members %+v", members)
 	}
 	m.Step(b.now.Add(25*time.Hour), step.PeerSeen{Site: "a", Name: "a", Capability: room(4)})
@@ -176,7 +186,8 @@ func TestForecastCountsThoseThatAreDown(t *testing.T) {
 	if f.Mean < 2.9 || f.Mean > 3.2 || f.Low < 1 || f.Paper < 2 || f.Paper > 4 {
 		t.Errorf("forecast %+v", f)
 	}
-	if wrong, _, err := b.m.Forecast(b.now, time.Hour, -1); err != nil || math.Abs(wrong.Mean-f.Mean+1) > 1e-9 {
+	if wrong, _, err := b.m.Forecast(b.now, time.Hour, -1); err != nil ||
+		math.Abs(wrong.Mean-f.Mean+1) > 1e-9 {
 		t.Errorf("with an error term of -1: %+v, %v", wrong, err)
 	}
 	if _, _, err := b.m.Forecast(b.now, time.Hour, math.NaN()); err == nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// onPeerSeen takes that a site is there. One that has come may have room for what waits.
+// onPeerSeen notes that a site is there. A new one may have capacity for waiting tasks.
 func (m *Machine) onPeerSeen(in step.PeerSeen) {
 	p, arrived := m.peers.seen(in)
 	if p == nil {
@@ -58,7 +58,7 @@ func (m *Machine) unawait(j *job, site grid.SiteID) {
 	}
 }
 
-// onBans takes who is banned now. A banned site is lost to this one: its
+// onBans takes the sites that are banned now. A banned site is lost to this one: its
 // offers count no more, and its tasks move when their leases have ended, as no
 // further lease is granted. Nobody waits for it.
 func (m *Machine) onBans(in step.BansChanged) {

@@ -47,7 +47,9 @@ func (b *bench) onePlace(site grid.SiteID, effects []step.Effect) (placed grid.J
 		switch msg := send.Message.(type) {
 		case protocol.Reannounce: // offers are quotes: all may have the place, until one is awarded
 			if placed == "" {
-				inbox = append(inbox, b.hear(site, protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: offer(number, 1, 1)})...)
+				inbox = append(inbox, b.hear(site, protocol.Bid{
+					Job: msg.Job, Seq: msg.Seq, Offer: offer(number, 1, 1),
+				})...)
 			} else {
 				inbox = append(inbox, b.refusal(msg.Job, site, false)...)
 			}
@@ -58,7 +60,9 @@ func (b *bench) onePlace(site grid.SiteID, effects []step.Effect) (placed grid.J
 				b.hear(site, protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: 1})
 				continue
 			}
-			b.hear(site, protocol.Declined{Attempts: []grid.AttemptID{id}, Refusal: grid.Refusal{Reason: grid.ReasonCPUs}})
+			b.hear(site, protocol.Declined{
+				Attempts: []grid.AttemptID{id}, Refusal: grid.Refusal{Reason: grid.ReasonCPUs},
+			})
 		}
 	}
 	return placed
@@ -69,21 +73,24 @@ func (b *bench) onePlace(site grid.SiteID, effects []step.Effect) (placed grid.J
 func TestTheHighestPriorityIsAwardedFirst(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newBench(t, func(c *Config) { c.BackoffMin, c.BackoffMax = time.Hour, time.Hour }, "a", "b")
-		priorities := rapid.SliceOfNDistinct(rapid.IntRange(-5, 5), 2, 6, rapid.ID[int]).Draw(rt, "priorities")
+		distinct := rapid.SliceOfNDistinct(rapid.IntRange(-5, 5), 2, 6, rapid.ID[int])
+		priorities := distinct.Draw(rt, "priorities")
 		ids := b.waitsFor(priorities...)
 		var effects []step.Effect
 		site := grid.SiteID("a")
 		switch rapid.IntRange(0, 2).Draw(rt, "event") {
 		case 0:
 			named := rapid.Permutation(ids).Draw(rt, "order")
-			effects = b.hear("a", protocol.Vacancy{Jobs: named[:rapid.IntRange(1, len(ids)).Draw(rt, "named")]})
+			effects = b.hear("a", protocol.Vacancy{
+				Jobs: named[:rapid.IntRange(1, len(ids)).Draw(rt, "named")],
+			})
 		case 1:
 			site = "c"
 			effects = b.do(step.PeerSeen{Site: "c"})
 		case 2:
 			j := rapid.SampledFrom(ids).Draw(rt, "job")
 			effects = b.do(step.TimerFired{Key: step.TimerKey{Name: timerAgain, ID: string(j)}})
-			for _, id := range ids { // everybody was asked; the others have no room
+			for _, id := range ids { // all sites were asked; the others have no capacity
 				if b.m.jobs.all[id].round() != nil {
 					b.refusal(id, "b", false)
 					b.refusal(id, self, false)

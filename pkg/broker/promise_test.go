@@ -41,9 +41,13 @@ func lasting(id uint64, distance float64, wait, run time.Duration) grid.Offer {
 	return o
 }
 
-func (b *bench) accept(site grid.SiteID, id grid.JobID, index uint32, token grid.Token) []step.Effect {
+func (b *bench) accept(
+	site grid.SiteID, id grid.JobID, index uint32, token grid.Token,
+) []step.Effect {
 	b.Helper()
-	return b.hear(site, protocol.Accepted{Attempts: []grid.AttemptID{attemptOf(id, index, token)}, Renewal: 1})
+	return b.hear(site, protocol.Accepted{
+		Attempts: []grid.AttemptID{attemptOf(id, index, token)}, Renewal: 1,
+	})
 }
 
 // "For each scheduling operation the JBS must conduct the following operations: Try to
@@ -56,7 +60,8 @@ func TestMigolSubmission(t *testing.T) {
 	effects := b.offers(id, 1, "a", "b", "c", "d") // discovery, matching: who fits has answered
 	effects = append(effects, b.refusal(id, self, false)...)
 	to, holds := sent[protocol.HoldOffer](effects) // ranking: the nearest three
-	if fmt.Sprint(to) != "[a b c]" || holds[2] != (protocol.HoldOffer{Job: id, Seq: 1, OfferID: 3, Tasks: 1}) {
+	if fmt.Sprint(to) != "[a b c]" ||
+		holds[2] != (protocol.HoldOffer{Job: id, Seq: 1, OfferID: 3, Tasks: 1}) {
 		t.Fatalf("asked %v to hold: %+v, want the top three", to, holds)
 	}
 	effects = append(effects, b.firm(id, "a", lasting(11, 1, 9*time.Minute, time.Minute))...)
@@ -64,7 +69,8 @@ func TestMigolSubmission(t *testing.T) {
 	effects = append(effects, b.firm(id, "c", lasting(13, 3, 2*time.Minute, time.Minute))...)
 	site, award := one[protocol.Award](t, effects)
 	if site != "b" || award.OfferID != 12 || award.HasNext {
-		t.Fatalf("awarded offer %d of %s, runner-up %v; want b's firm offer and no further quote", award.OfferID, site, award.HasNext)
+		t.Fatalf("awarded offer %d of %s, runner-up %v; want b's firm offer and no further quote",
+			award.OfferID, site, award.HasNext)
 	}
 	cancelled, clears := sent[protocol.Clear](effects)
 	if fmt.Sprint(cancelled) != "[a c]" || clears[0].Kind != protocol.ClearPlaced {
@@ -73,7 +79,7 @@ func TestMigolSubmission(t *testing.T) {
 	if len(holds) != 3 || len(clears) != 2 {
 		t.Errorf("%d reservations, %d cancellations, want 3 and 2", len(holds), len(clears))
 	}
-	// Only when the site has acknowledged, everybody is told: that word could
+	// All sites are told only once the site has acknowledged: that word could
 	// overtake the award.
 	if to, _ := one[protocol.Clear](t, b.accept("b", id, 0, 1)); to != "*" {
 		t.Errorf("that it is placed was said to %s", to)
@@ -91,13 +97,25 @@ func TestShortestExpectedDelayAmongFirmOffers(t *testing.T) {
 		want   grid.SiteID
 	}{
 		"the earliest finish": {
-			(*bench).due1, [3]grid.Offer{lasting(11, 1, minute, 9*minute), lasting(12, 2, 2*minute, 9*minute), lasting(13, 3, 3*minute, 2*minute)}, "c",
+			(*bench).due1,
+			[3]grid.Offer{
+				lasting(11, 1, minute, 9*minute), lasting(12, 2, 2*minute, 9*minute),
+				lasting(13, 3, 3*minute, 2*minute),
+			},
+			"c",
 		},
 		"nearest among equals": {
-			(*bench).due1, [3]grid.Offer{lasting(11, 5, 0, minute), lasting(12, 2, 0, minute), lasting(13, 3, 0, minute)}, "b",
+			(*bench).due1,
+			[3]grid.Offer{lasting(11, 5, 0, minute), lasting(12, 2, 0, minute), lasting(13, 3, 0, minute)},
+			"b",
 		},
 		"a fixed start is the same everywhere": {
-			(*bench).fixed1, [3]grid.Offer{lasting(11, 1, 30*minute, 9*minute), lasting(12, 2, 29*minute, minute), lasting(13, 3, 0, minute)}, "a",
+			(*bench).fixed1,
+			[3]grid.Offer{
+				lasting(11, 1, 30*minute, 9*minute), lasting(12, 2, 29*minute, minute),
+				lasting(13, 3, 0, minute),
+			},
+			"a",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +156,7 @@ func TestWhoRefusesToHoldIsReplacedByTheNext(t *testing.T) {
 	if to, _ := sent[protocol.Clear](effects); fmt.Sprint(to) != "[d]" {
 		t.Errorf("cancelled at %v, want d", to)
 	}
-	// Who answers after the decision holds in vain, too; what is said twice is not.
+	// A site that answers after the decision holds for nothing, too; what is said twice is not.
 	if to, _ := one[protocol.Clear](t, b.firm(id, "e", offer(15, 5, 1))); to != "e" {
 		t.Errorf("cancelled at %s, want e", to)
 	}
@@ -149,7 +167,7 @@ func TestWhoRefusesToHoldIsReplacedByTheNext(t *testing.T) {
 	b.wantPhase(id, 0, grid.PhaseStaging)
 }
 
-// Somebody else was faster everywhere: everybody is asked again at once, twice.
+// Others were faster everywhere: all sites are asked again right away, twice.
 func TestNobodyHolds(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id := b.submit(b.fixed(1))
@@ -160,7 +178,7 @@ func TestNobodyHolds(t *testing.T) {
 		effects := b.refusal(id, "b", false)
 		again, _ := sent[protocol.Reannounce](effects)
 		if round < 2 && len(again) == 0 {
-			t.Fatalf("round %d: nobody is asked again at once: %+v", round, effects)
+			t.Fatalf("round %d: nobody is asked again right away: %+v", round, effects)
 		}
 	}
 	b.wantPhase(id, 0, grid.PhaseRefused)
@@ -178,7 +196,8 @@ func TestAnArrayIsHeldUntilItSuffices(t *testing.T) {
 	}
 	effects = nil
 	for i, site := range to {
-		effects = append(effects, b.firm(id, site, offer(uint64(20+i), float64(i), 1))...) // less than it said
+		// Each holds fewer than it had offered.
+		effects = append(effects, b.firm(id, site, offer(uint64(20+i), float64(i), 1))...)
 	}
 	more, _ := sent[protocol.HoldOffer](effects)
 	if len(more) != 2 { // for 2 each: four are missing when the last of the five has answered
@@ -196,14 +215,16 @@ func TestAnArrayIsHeldUntilItSuffices(t *testing.T) {
 	}
 }
 
-// Nobody can promise it and everybody has answered: it is refused at once, and the
+// No site can promise it and all have answered: it is refused right away, and the
 // answers say what could be kept.
 func TestWhatNobodyPromisesIsRefusedAtOnce(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	job := b.fixed(1)
 	id := b.submit(job)
 	say := func(site grid.SiteID) {
-		b.hear(site, protocol.Refuse{Job: id, Seq: 1, Refusal: grid.Refusal{Reason: grid.ReasonWindow, Want: 1800, Have: 2400}})
+		b.hear(site, protocol.Refuse{
+			Job: id, Seq: 1, Refusal: grid.Refusal{Reason: grid.ReasonWindow, Want: 1800, Have: 2400},
+		})
 	}
 	say("a")
 	say("b")
@@ -211,7 +232,8 @@ func TestWhatNobodyPromisesIsRefusedAtOnce(t *testing.T) {
 	say(self)
 	b.wantPhase(id, 0, grid.PhaseRefused)
 	s, _ := b.m.Job(id)
-	if len(s.Answers) != 3 || !strings.Contains(s.Answers[0].Refusal.Explain(), "could be promised in 40m0s") {
+	if len(s.Answers) != 3 ||
+		!strings.Contains(s.Answers[0].Refusal.Explain(), "could be promised in 40m0s") {
 		t.Errorf("the answers are %+v", s.Answers)
 	}
 }
@@ -280,7 +302,9 @@ func TestPlannedStartAndWhetherItIsKeptAreKnown(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	job := b.fixed(1)
 	id := b.placed(job, "a")
-	b.hear("a", protocol.Progress{Attempt: attemptOf(id, 0, 1), Phase: grid.PhaseStaging, StartsIn: 30 * time.Minute})
+	b.hear("a", protocol.Progress{
+		Attempt: attemptOf(id, 0, 1), Phase: grid.PhaseStaging, StartsIn: 30 * time.Minute,
+	})
 	check := func(when string) {
 		t.Helper()
 		s, _ := b.m.Job(id)
@@ -324,7 +348,8 @@ func TestALostPromiseIsLookedForElsewhere(t *testing.T) {
 	b.pass(time.Millisecond)
 	b.wantPhase(id, 0, grid.PhaseFailed)
 	s, _ := b.m.Job(id)
-	if text := s.Tasks[0].Exit.Text; !strings.Contains(text, "its start at 2026-03-01T12:30:00Z has passed") {
+	passed := "its start at 2026-03-01T12:30:00Z has passed"
+	if text := s.Tasks[0].Exit.Text; !strings.Contains(text, passed) {
 		t.Errorf("it ended with %q", text)
 	}
 }
@@ -334,7 +359,8 @@ func TestAnAttemptMayReturnAfterItsStart(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id := b.placed(b.fixed(1), "a")
 	b.now = b.now.Add(30 * time.Minute)
-	b.timers[step.TimerKey{Name: timerLease, ID: attemptOf(id, 0, 1).String()}] = b.now.Add(5 * time.Second)
+	lease := step.TimerKey{Name: timerLease, ID: attemptOf(id, 0, 1).String()}
+	b.timers[lease] = b.now.Add(5 * time.Second)
 	b.hear("a", protocol.Renew{Renewal: 2, Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}})
 	b.hear("a", protocol.Progress{Attempt: attemptOf(id, 0, 1), Phase: grid.PhaseRunning})
 	b.pass(2 * time.Minute) // nobody says a word
@@ -362,7 +388,8 @@ func TestARestartBetweenHoldAndAward(t *testing.T) {
 	b.restart("a", "b")
 	late := offer(12, 2, 1)
 	late.Firm = true
-	if to, _ := one[protocol.Clear](t, b.hear("b", protocol.Bid{Job: id, Seq: seq, Offer: late})); to != "b" {
+	bid := protocol.Bid{Job: id, Seq: seq, Offer: late}
+	if to, _ := one[protocol.Clear](t, b.hear("b", bid)); to != "b" {
 		t.Errorf("given back to %s", to)
 	}
 	if len(awards(b.last)) != 0 {
@@ -375,7 +402,8 @@ func TestARestartBetweenHoldAndAward(t *testing.T) {
 	b.place(id, "b")
 	b.wantPhase(id, 0, grid.PhaseStaging)
 	b.do(step.CancelJob{Command: 3, Job: id})
-	if to, c := one[protocol.Clear](t, b.firm(id, "a", offer(13, 1, 1))); to != "a" || c.Kind != protocol.ClearEnded {
+	if to, c := one[protocol.Clear](t, b.firm(id, "a", offer(13, 1, 1))); to != "a" ||
+		c.Kind != protocol.ClearEnded {
 		t.Errorf("what is held for a job that has ended was answered with %d to %s", c.Kind, to)
 	}
 }

@@ -38,7 +38,7 @@ func (d desk) standing() []*candidate {
 	return all
 }
 
-// equalDistance is how near two distances are to count as a tie.
+// equalDistance is the largest difference of two distances that tie.
 const equalDistance = 1e-9
 
 func (r *run) breakTies(ranked []grid.Offer, fasterFirst bool) {

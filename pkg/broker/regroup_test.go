@@ -17,7 +17,8 @@ func TestAPartIsLost(t *testing.T) {
 				b.Errorf("%v got leases although a has not accepted", leases)
 			}
 			return b.hear("a", protocol.Declined{
-				Attempts: []grid.AttemptID{attemptOf(id, 0, 1), attemptOf(id, 1, 1)}, Refusal: grid.Refusal{Reason: grid.ReasonAdapter},
+				Attempts: []grid.AttemptID{attemptOf(id, 0, 1), attemptOf(id, 1, 1)},
+				Refusal:  grid.Refusal{Reason: grid.ReasonAdapter},
 			})
 		},
 		"missed": func(b *bench, id grid.JobID, awards map[grid.SiteID]protocol.Award) []step.Effect {
@@ -29,22 +30,30 @@ func TestAPartIsLost(t *testing.T) {
 		},
 		"stopped": func(b *bench, id grid.JobID, awards map[grid.SiteID]protocol.Award) []step.Effect {
 			b.runParts(id, awards)
-			return b.hear("a", protocol.Exited{Attempt: attemptOf(id, 1, 1), Exit: grid.Exit{Cause: grid.CauseStopped}})
+			return b.hear("a", protocol.Exited{
+				Attempt: attemptOf(id, 1, 1), Exit: grid.Exit{Cause: grid.CauseStopped},
+			})
 		},
 		"dead": func(b *bench, id grid.JobID, awards map[grid.SiteID]protocol.Award) []step.Effect {
 			b.runParts(id, awards)
 			b.do(step.PeerGone{Site: "a", ProvenDead: true})
 			return b.pass(b.m.cfg.LeaseMargin)
 		},
-		"after others are done": func(b *bench, id grid.JobID, awards map[grid.SiteID]protocol.Award) []step.Effect {
+		"after others are done": func(
+			b *bench, id grid.JobID, awards map[grid.SiteID]protocol.Award,
+		) []step.Effect {
 			b.runParts(id, awards)
-			b.hear("c", protocol.Exited{Attempt: attemptOf(id, 3, 1), Exit: grid.Exit{Cause: grid.CauseExited}})
+			b.hear("c", protocol.Exited{
+				Attempt: attemptOf(id, 3, 1), Exit: grid.Exit{Cause: grid.CauseExited},
+			})
 			b.wantPhase(id, 3, grid.PhaseDone)
 			b.hear("c", protocol.Exited{Attempt: attemptOf(id, 4, 1), Exit: grid.Exit{
 				Cause: grid.CauseExited, Stdout: grid.Produced{Path: "/out", CID: "bout", Bytes: 3},
 			}})
 			b.wantPhase(id, 4, grid.PhaseCollecting)
-			return b.hear("a", protocol.Exited{Attempt: attemptOf(id, 1, 1), Exit: grid.Exit{Cause: grid.CauseData}})
+			return b.hear("a", protocol.Exited{
+				Attempt: attemptOf(id, 1, 1), Exit: grid.Exit{Cause: grid.CauseData},
+			})
 		},
 	}
 	for name, how := range lose {
@@ -109,10 +118,14 @@ func (b *bench) announcedAgain(id grid.JobID) []step.Effect {
 func TestALostPartOfAFailedJobFails(t *testing.T) {
 	b, id := offered(t, grid.SplitIfNeeded, 6)
 	b.runParts(id, b.allHold(id, holdsAsked(b.last)))
-	b.hear("c", protocol.Exited{Attempt: attemptOf(id, 3, 1), Exit: grid.Exit{Cause: grid.CauseExited, Code: 3}})
+	b.hear("c", protocol.Exited{
+		Attempt: attemptOf(id, 3, 1), Exit: grid.Exit{Cause: grid.CauseExited, Code: 3},
+	})
 	b.wantPhase(id, 3, grid.PhaseFailed)
 	b.wantPhase(id, 2, grid.PhaseRunning)
-	b.hear("a", protocol.Exited{Attempt: attemptOf(id, 1, 1), Exit: grid.Exit{Cause: grid.CauseStopped}})
+	b.hear("a", protocol.Exited{
+		Attempt: attemptOf(id, 1, 1), Exit: grid.Exit{Cause: grid.CauseStopped},
+	})
 	state, _ := b.m.Job(id)
 	for _, task := range state.Tasks {
 		if task.Phase != grid.PhaseFailed {

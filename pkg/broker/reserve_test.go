@@ -47,10 +47,12 @@ func (b *bench) wantText(id grid.JobID, index int, want string) {
 
 func (b *bench) renew(site grid.SiteID, id grid.JobID, token grid.Token) []step.Effect {
 	b.Helper()
-	return b.hear(site, protocol.Renew{Renewal: 7, Attempts: []grid.AttemptID{attemptOf(id, 0, token)}})
+	return b.hear(site, protocol.Renew{
+		Renewal: 7, Attempts: []grid.AttemptID{attemptOf(id, 0, token)},
+	})
 }
 
-// restart makes a machine of the facts alone; the sites are back at once.
+// restart makes a machine of the facts alone; the sites are back right away.
 func (b *bench) restart(sites ...grid.SiteID) {
 	b.Helper()
 	again := New(b.m.cfg)
@@ -83,7 +85,9 @@ func TestAReservationIsHeldUnderALongLease(t *testing.T) {
 	one[protocol.Lease](t, b.renew("a", id, 1))
 	b.hear("a", protocol.Progress{Attempt: attemptOf(id, 0, 1), Phase: grid.PhaseRunning})
 	b.wantPhase(id, 0, grid.PhaseRunning)
-	b.hear("a", protocol.Exited{Attempt: attemptOf(id, 0, 1), Exit: grid.Exit{Cause: grid.CauseExited}})
+	b.hear("a", protocol.Exited{
+		Attempt: attemptOf(id, 0, 1), Exit: grid.Exit{Cause: grid.CauseExited},
+	})
 	b.wantPhase(id, 0, grid.PhaseDone)
 }
 
@@ -146,9 +150,13 @@ func TestWhatIsBoundEndsWithItsReservation(t *testing.T) {
 		text string
 	}{
 		"over": {func(b *bench, id grid.JobID) {
-			b.hear("a", protocol.Exited{Attempt: attemptOf(id, 0, 1), Exit: grid.Exit{Cause: grid.CauseExited}})
+			b.hear("a", protocol.Exited{
+				Attempt: attemptOf(id, 0, 1), Exit: grid.Exit{Cause: grid.CauseExited},
+			})
 		}, "is over"},
-		"released": {func(b *bench, id grid.JobID) { b.do(step.CancelJob{Command: 5, Job: id}) }, "was released"},
+		"released": {
+			func(b *bench, id grid.JobID) { b.do(step.CancelJob{Command: 5, Job: id}) }, "was released",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, nil, "a", "b")
@@ -164,13 +172,16 @@ func TestWhatIsBoundEndsWithItsReservation(t *testing.T) {
 				if to, _ := sent[protocol.Cancel](b.last); fmt.Sprint(to) != "[a a]" {
 					t.Errorf("cancelled at %v, want a for both", to)
 				}
-			} else { // what runs its site stops
+			} else { // its site stops a running job
 				b.wantPhase(runs, 0, grid.PhaseStaging)
-				b.hear("a", protocol.Exited{Attempt: attemptOf(runs, 0, 1), Exit: grid.Exit{Cause: grid.CauseStopped}})
+				b.hear("a", protocol.Exited{
+					Attempt: attemptOf(runs, 0, 1), Exit: grid.Exit{Cause: grid.CauseStopped},
+				})
 			}
 			b.wantPhase(runs, 0, grid.PhaseRefused)
 			b.wantText(runs, 0, c.text)
-			if err := b.refusedBy(inside(id)); !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), "reservation: "+string(id)+" is over") {
+			if err := b.refusedBy(inside(id)); !errors.Is(err, grid.ErrInvalid) ||
+				!strings.Contains(err.Error(), "reservation: "+string(id)+" is over") {
 				t.Errorf("bound to what is over: %v", err)
 			}
 		})
@@ -214,7 +225,8 @@ func TestWhatCannotBeBoundIsRefused(t *testing.T) {
 		"no reservation": {inside(b.submit(testJob(1))), "is none that was made here; name one"},
 		"too large":      {large, "ask for less, or reserve more"},
 	} {
-		if err := b.refusedBy(c.job); !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+		if err := b.refusedBy(c.job); !errors.Is(err, grid.ErrInvalid) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}

@@ -109,7 +109,7 @@ func (l *jobs) restoreTask(f step.Fact) error {
 // derive works out what is no fact of a restored job.
 func (h herald) derive(j *job) {
 	h.describe(j)
-	j.gossiped = true // an earlier run may have asked anybody
+	j.gossiped = true // an earlier run may have asked any site
 	j.offered = j.placedAny()
 	j.count()
 	_ = j.measure(&h.cfg) // it was accepted: what it takes is still wanted

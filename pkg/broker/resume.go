@@ -5,7 +5,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// seqBits is how many announcements of a job a run may make before the numbers
+// seqBits limits how many announcements of a job a run may make before the numbers
 // of the next run follow. Sites ignore numbers that they have answered, so a run
 // must not repeat those of an earlier one.
 const seqBits = 16

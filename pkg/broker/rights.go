@@ -8,8 +8,8 @@ import (
 )
 
 // rights says who may run what. Leases, fences and acknowledgements leave from here alone:
-// whoever has a lease may run, whoever is fenced off may not, and an end that is
-// acknowledged may be forgotten.
+// an attempt with a lease may run, one that is fenced off may not, and an acknowledged
+// end may be forgotten.
 type rights struct {
 	*run
 	jobs *jobs

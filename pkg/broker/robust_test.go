@@ -20,7 +20,9 @@ func heavyJob(count, inputs, path int) grid.Job {
 		var item grid.Item
 		for n := range inputs {
 			name := fmt.Sprintf("/in/%d-%d-", i, n)
-			item.Inputs = append(item.Inputs, grid.Input{Path: name + strings.Repeat("x", path), CID: "bdata", Bytes: math.MaxInt32})
+			item.Inputs = append(item.Inputs, grid.Input{
+				Path: name + strings.Repeat("x", path), CID: "bdata", Bytes: math.MaxInt32,
+			})
 		}
 		j.Items = append(j.Items, item)
 	}
@@ -29,7 +31,8 @@ func heavyJob(count, inputs, path int) grid.Job {
 
 func TestAwardsKeepToTheLimits(t *testing.T) {
 	for name, job := range map[string]grid.Job{
-		"many tasks": testJob(3000), "long items": heavyJob(40, 10, 3000), "items that fit alone": heavyJob(4, 60, 3900),
+		"many tasks": testJob(3000), "long items": heavyJob(40, 10, 3000),
+		"items that fit alone": heavyJob(4, 60, 3900),
 	} {
 		b := newBench(t, func(c *Config) { c.Requote = false }, "a")
 		job.Spec.Args = []string{strings.Repeat("y", 10_000)}
@@ -76,8 +79,12 @@ func TestRepeatedFailureCountsOnce(t *testing.T) {
 	id := b.started(1)
 	end := protocol.Exited{Attempt: attemptOf(id, 0, 1), Exit: grid.Exit{Cause: grid.CauseSandbox}}
 	b.hear("a", end)
-	b.hear("b", protocol.Declined{Attempts: []grid.AttemptID{attemptOf(id, 0, 2)}, Refusal: grid.Refusal{Reason: grid.ReasonCPUs}})
-	b.hear(self, protocol.Declined{Attempts: []grid.AttemptID{attemptOf(id, 0, 3)}, Refusal: grid.Refusal{Reason: grid.ReasonCPUs}})
+	b.hear("b", protocol.Declined{
+		Attempts: []grid.AttemptID{attemptOf(id, 0, 2)}, Refusal: grid.Refusal{Reason: grid.ReasonCPUs},
+	})
+	b.hear(self, protocol.Declined{
+		Attempts: []grid.AttemptID{attemptOf(id, 0, 3)}, Refusal: grid.Refusal{Reason: grid.ReasonCPUs},
+	})
 	for range 5 {
 		one[protocol.ExitAck](t, b.hear("a", end))
 	}
@@ -95,7 +102,8 @@ func TestDeclinedAwardsAreNoFailures(t *testing.T) {
 		b.hear("a", protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: offer(uint64(n+1), 1, 1)})
 		b.refusal(id, self, true)
 		b.hear("a", protocol.Declined{
-			Attempts: []grid.AttemptID{attemptOf(id, 0, b.m.jobs.all[id].tasks[0].token)}, Refusal: grid.Refusal{Reason: grid.ReasonCPUs},
+			Attempts: []grid.AttemptID{attemptOf(id, 0, b.m.jobs.all[id].tasks[0].token)},
+			Refusal:  grid.Refusal{Reason: grid.ReasonCPUs},
 		})
 	}
 	b.hear("a", protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: offer(99, 1, 1)})
@@ -105,13 +113,15 @@ func TestDeclinedAwardsAreNoFailures(t *testing.T) {
 		t.Fatalf("token %d: the award was not repeated", token)
 	}
 	b.hear("a", protocol.Accepted{Attempts: []grid.AttemptID{attemptOf(id, 0, token)}})
-	b.hear("a", protocol.Exited{Attempt: attemptOf(id, 0, token), Exit: grid.Exit{Cause: grid.CauseSandbox}})
+	b.hear("a", protocol.Exited{
+		Attempt: attemptOf(id, 0, token), Exit: grid.Exit{Cause: grid.CauseSandbox},
+	})
 	if got := b.phase(id, 0); got.Ended() {
 		t.Errorf("given up as %s after one failure", got)
 	}
 }
 
-// A site that declines and quotes the same again would go on for ever.
+// A site that declines and quotes the same again would go on forever.
 func TestDecliningWithTheSameQuoteIsNoOffer(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id := b.submit(testJob(1))
@@ -120,15 +130,16 @@ func TestDecliningWithTheSameQuoteIsNoOffer(t *testing.T) {
 	b.refusal(id, self, true)
 	quote := offer(9, 1, 1)
 	b.hear("a", protocol.Declined{
-		Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}, Refusal: grid.Refusal{Reason: grid.ReasonWorse}, Quote: &quote,
+		Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}, Refusal: grid.Refusal{Reason: grid.ReasonWorse},
+		Quote: &quote,
 	})
 	if _, awards := sent[protocol.Award](b.last); len(awards) != 0 {
-		t.Error("awarded at once to the site that has just declined the same")
+		t.Error("awarded right away to the site that has just declined the same")
 	}
 	b.wantPhase(id, 0, grid.PhaseWaiting)
 }
 
-// A late answer may serve what waits; it does not make everybody be asked again.
+// A late answer may serve waiting tasks; it does not make all sites be asked again.
 func TestLateAnswersOpenNoRound(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id := b.submit(testJob(1))
@@ -178,14 +189,17 @@ func TestAnnouncementNumbersGoOnAfterARestart(t *testing.T) {
 	b.do(step.Boot{Incarnation: 2})
 	_, announce := one[protocol.Announce](t, b.pass(2*time.Second))
 	if announce.Seq < before+64 {
-		t.Errorf("announced with number %d after %d: sites that keep the last 64 would not answer", announce.Seq, before)
+		t.Errorf("announced with number %d after %d: sites that keep the last 64 would not answer",
+			announce.Seq, before)
 	}
 }
 
 func TestGreatestTokenIsFenced(t *testing.T) {
 	b := newBench(t, nil, "a")
 	id := b.started(1)
-	_, fence := one[protocol.Fence](t, b.hear("a", protocol.Renew{Attempts: []grid.AttemptID{attemptOf(id, 0, math.MaxUint64)}}))
+	_, fence := one[protocol.Fence](t, b.hear("a", protocol.Renew{
+		Attempts: []grid.AttemptID{attemptOf(id, 0, math.MaxUint64)},
+	}))
 	if err := fence.Validate(); err != nil {
 		t.Error(err)
 	}

@@ -8,14 +8,14 @@ import (
 
 // round is one announcement and the answers to it.
 type round struct {
-	// expected is who should answer before the TTL ends; true until it did, or is gone.
-	// pending counts those, so that an answer costs nothing but its own.
+	// expected holds the sites that should answer before the TTL ends; true until one did, or
+	// is gone. pending counts those, so that an answer costs nothing but its own.
 	expected map[grid.SiteID]bool
 	pending  int
-	// unseen is who of them was asked without being connected: when the next answer comes it
-	// is waited for only if it is by then.
+	// unseen holds those asked without being connected: when the next answer comes, such a
+	// site is waited for only if it is connected by then.
 	unseen   []grid.SiteID
-	complete bool // everybody was asked and must explain a refusal
+	complete bool // all sites were asked and must explain a refusal
 	explain  bool
 	sample   float64 // the part of the sites that was asked to answer
 	offers   int
@@ -85,7 +85,7 @@ func (h herald) openRound(j *job, expected []grid.SiteID, everybody bool) *round
 	return r
 }
 
-// noteSilence remembers who did not answer although it should have; when nobody
+// noteSilence remembers the sites that did not answer although they should have; when none
 // did, it is this site that is cut off.
 func (p *peers) noteSilence(r *round) {
 	if !r.explain || r.isSampled() {

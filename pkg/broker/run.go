@@ -8,8 +8,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// run is what one run of the broker is told once, and the Step under way. The machine's
-// parts share it.
+// run holds what a run of the broker is told at its start, and the Step under way. The
+// machine's parts share it.
 type run struct {
 	cfg         Config
 	rng         *rand.Rand // draws have an order: one more, or earlier, moves every later pause
@@ -34,7 +34,7 @@ const (
 	timerForget  = "forget"  // an ended job has been kept long enough; ID is the job
 )
 
-// onCapacity takes what this site can do now: it is what data is fetched from.
+// onCapacity takes this site's current capability: data is fetched from this site.
 func (r *run) onCapacity(in step.CapacityChanged) {
 	if r.valid(r.cfg.Here, in.Capability) {
 		r.cfg.Capability = in.Capability

@@ -29,7 +29,9 @@ func TestAMemberThatAnswersNothingDelaysOneRound(t *testing.T) {
 	}
 	for i := range 5 {
 		b.pass(time.Second)
-		b.do(step.PeerSeen{Site: mute, Name: fmt.Sprint("news ", i), Capability: grid.Capability{DownBps: int64(i)}})
+		b.do(step.PeerSeen{
+			Site: mute, Name: fmt.Sprint("news ", i), Capability: grid.Capability{DownBps: int64(i)},
+		})
 		next := b.submit(testJob(1))
 		if b.offers(next, 1, answering...); len(awards(b.last)) != 1 {
 			t.Errorf("round %d waits for the silent member", i+2)

@@ -87,7 +87,7 @@ func TestDivide(t *testing.T) {
 			"c:4",
 		},
 		{
-			"greedy: an unknown rate takes for ever", grid.SplitGreedy, 4, 1,
+			"greedy: an unknown rate never ends", grid.SplitGreedy, 4, 1,
 			[]place{takes("a", 2), takes("b", 2, rate(0)), takes("c", 4, readyIn(time.Hour))},
 			"c:4",
 		},
@@ -104,7 +104,11 @@ func TestDivide(t *testing.T) {
 		{"no parts", grid.SplitGreedy, 0, 0, small, ""},
 		{"no places", grid.SplitIfNeeded, 1, 0, nil, ""},
 		{"places without room", grid.SplitGreedy, 1, 0, []place{takes("a", 0), takes("b", 1)}, "b:1"},
-		{"room beyond counting", grid.SplitIfNeeded, 5, 0, []place{takes("a", 4), takes("b", math.MaxUint32)}, "b:5"},
+		{
+			"room beyond counting", grid.SplitIfNeeded, 5, 0,
+			[]place{takes("a", 4), takes("b", math.MaxUint32)},
+			"b:5",
+		},
 	} {
 		if got := described(divide(test.mode, test.parts, test.comm, test.places)); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
@@ -134,7 +138,12 @@ func TestCompletionCountsCommunication(t *testing.T) {
 			time.Minute + 32*time.Second,
 		},
 		{"unknown", []share{{takes("a", 1), 1}, {takes("b", 1, rate(0)), 1}}, 1, endless},
-		{"beyond counting", []share{{takes("a", 1, rate(1)), 1}, {takes("b", 1), 1}}, math.MaxInt64, endless},
+		{
+			"beyond counting",
+			[]share{{takes("a", 1, rate(1)), 1}, {takes("b", 1), 1}},
+			math.MaxInt64,
+			endless,
+		},
 	} {
 		if got := completion(test.shares, test.comm); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
@@ -156,7 +165,9 @@ func drawPlaces(t *rapid.T) []place {
 }
 
 func drawMode(t *rapid.T) grid.Split {
-	return rapid.SampledFrom([]grid.Split{grid.SplitNever, grid.SplitIfNeeded, grid.SplitGreedy}).Draw(t, "mode")
+	return rapid.SampledFrom([]grid.Split{
+		grid.SplitNever, grid.SplitIfNeeded, grid.SplitGreedy,
+	}).Draw(t, "mode")
 }
 
 // Every part is placed exactly once, no site gets more than it takes, nearer ones come
@@ -164,7 +175,8 @@ func drawMode(t *rapid.T) grid.Split {
 func TestDivisionsAreWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		places, mode := drawPlaces(t), drawMode(t)
-		parts, comm := rapid.Uint32Range(1, 24).Draw(t, "parts"), rapid.Int64Range(0, 100).Draw(t, "comm")*1_000_000
+		parts := rapid.Uint32Range(1, 24).Draw(t, "parts")
+		comm := rapid.Int64Range(0, 100).Draw(t, "comm") * 1_000_000
 		shares := divide(mode, parts, comm, places)
 		var sum, all, largest uint32
 		for _, p := range places {
@@ -217,7 +229,8 @@ func fewestByTrying(parts uint32, places []place) int {
 func TestDivisionsAreMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		places, mode := drawPlaces(t), drawMode(t)
-		parts, comm := rapid.Uint32Range(1, 12).Draw(t, "parts"), rapid.Int64Range(1, 100).Draw(t, "comm")*1_000_000
+		parts := rapid.Uint32Range(1, 12).Draw(t, "parts")
+		comm := rapid.Int64Range(1, 100).Draw(t, "comm") * 1_000_000
 		shares := divide(mode, parts, comm, places)
 		if len(shares) == 0 {
 			return
@@ -230,8 +243,10 @@ func TestDivisionsAreMonotone(t *testing.T) {
 		for i := range faster {
 			faster[i].bps *= 2
 		}
-		if sped := divide(grid.SplitGreedy, parts, comm, faster); mode == grid.SplitGreedy && completion(sped, comm) > took {
-			t.Fatalf("at twice the rate %s takes %s, before %s took %s", described(sped), completion(sped, comm), described(shares), took)
+		if sped := divide(grid.SplitGreedy, parts, comm, faster); mode == grid.SplitGreedy &&
+			completion(sped, comm) > took {
+			t.Fatalf("at twice the rate %s takes %s, before %s took %s",
+				described(sped), completion(sped, comm), described(shares), took)
 		}
 		if fewer := divide(mode, parts-1, comm, places); parts > 1 && len(fewer) == 0 {
 			t.Fatalf("%d parts have a place, %d have none", parts, parts-1)
@@ -241,7 +256,8 @@ func TestDivisionsAreMonotone(t *testing.T) {
 		}
 		for _, single := range singles(parts, places) {
 			if completion(single, comm) < took {
-				t.Fatalf("%s takes %s, %s took %s", described(single), completion(single, comm), described(shares), took)
+				t.Fatalf("%s takes %s, %s took %s",
+					described(single), completion(single, comm), described(shares), took)
 			}
 		}
 	})
@@ -311,7 +327,7 @@ func (c *cluster) take(shares []share, sign int) {
 }
 
 // Evaluation, section 4: splitting a job only when no single site fits beats greedy
-// splitting by 14 % once communication is counted. The mean over the seeds is what is
+// splitting by 14 % once communication is counted. The means over the seeds are
 // compared; without communication neither wins by much.
 func TestSplittingIfNeededBeatsGreedy(t *testing.T) {
 	const seeds = 10
@@ -322,7 +338,8 @@ func TestSplittingIfNeededBeatsGreedy(t *testing.T) {
 				c := &cluster{rng: rand.New(rand.NewPCG(seed, 7)), comm: commBytes}
 				for i, cores := range []uint32{4, 4, 8, 8, 8, 16, 16, 32} {
 					rate := int64(4e6 * math.Exp(c.rng.NormFloat64()))
-					c.sites = append(c.sites, place{site: grid.SiteID(fmt.Sprintf("s%d", i)), room: cores, bps: rate})
+					site := grid.SiteID(fmt.Sprintf("s%d", i))
+					c.sites = append(c.sites, place{site: site, room: cores, bps: rate})
 				}
 				return c.mean(mode, 2000).Seconds()
 			}
@@ -331,8 +348,10 @@ func TestSplittingIfNeededBeatsGreedy(t *testing.T) {
 		return sum / seeds
 	}
 	counted, without := ratio(50e6), ratio(0)
-	t.Logf("mean completion if needed / greedy: %.3f with communication, %.3f without", counted, without)
+	t.Logf("mean completion if needed / greedy: %.3f with communication, %.3f without",
+		counted, without)
 	if counted > .9 || without < .9 || without > 1.1 {
-		t.Errorf("if needed / greedy is %.3f with communication, want below .9; %.3f without, want about 1", counted, without)
+		t.Errorf("if needed / greedy is %.3f with communication, want below .9; %.3f without, want "+
+			"about 1", counted, without)
 	}
 }

@@ -104,7 +104,7 @@ func (m *Machine) withEnquiry(id string, do func(*job)) {
 }
 
 // heeded reports whether a message is to be handled: it is valid, and not from a banned
-// site. Whoever says it is there.
+// site. Any site that sends one is there.
 func (m *Machine) heeded(from grid.SiteID, msg protocol.Message) bool {
 	if msg == nil || !m.valid(from, msg) || m.peers.banned.Has(from) { // it was on its way
 		return false

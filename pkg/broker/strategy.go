@@ -35,10 +35,10 @@ type occasion struct {
 type placeReason uint8
 
 const (
-	roundOver placeReason = iota // everybody has answered, or had the time to
+	roundOver placeReason = iota // all sites have answered, or had the time to
 	lateOffer                    // an offer has come after its round
 	declined                     // a site does not take what it was awarded
-	lost                         // an attempt has come to nothing; everybody is asked again, too
+	lost                         // an attempt has come to nothing; all sites are asked again, too
 )
 
 // claim is a request for a lease.
@@ -76,11 +76,11 @@ const (
 	wakeSiteDied
 )
 
-// verdict is what is to become of tasks that still wait.
+// verdict says what happens to tasks that still wait.
 type verdict struct {
 	do        verdictKind
 	last      *round // wait: the round that found nothing; it may be repeated with more sites
-	everybody bool   // wait: everybody was asked, so the pause grows
+	everybody bool   // wait: all sites were asked, so the pause grows
 }
 
 type verdictKind uint8
@@ -88,7 +88,7 @@ type verdictKind uint8
 const (
 	verdictNone verdictKind = iota // nothing: all are placed, or about to be
 	verdictWait                    // they are announced again after a pause
-	verdictAsk                     // they are announced again at once
+	verdictAsk                     // they are announced again right away
 	verdictRefuse
 )
 

@@ -125,8 +125,8 @@ func (h herald) describe(j *job) {
 	j.digest = protocol.DigestOf(j.req)
 }
 
-// newJobID names a job for ever: no two counters of one incarnation and no two
-// incarnations of one owner are equal. The seed, which nobody else knows,
+// newJobID names a job permanently: no two counters of one incarnation and no two
+// incarnations of one owner give equal names. The seed, which nobody else knows,
 // keeps others from announcing the next name first, and so binding it to them.
 func newJobID(c Config, incarnation, counter uint64) grid.JobID {
 	text := binary.BigEndian.AppendUint64([]byte(c.Owner), c.Seed)

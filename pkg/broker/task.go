@@ -50,7 +50,7 @@ type silence struct {
 	away time.Time
 }
 
-// record is what went wrong so far.
+// record holds the failures so far.
 type record struct {
 	failures     int           // attempts that a site did not end; not those its owner stopped
 	failed       []grid.SiteID // sites that failed it, latest last; at most maxFailed
@@ -58,13 +58,13 @@ type record struct {
 	tries        []Try         // finished attempts; at most maxTries, latest last
 }
 
-// result is how it ended.
+// result says how the task ended.
 type result struct {
 	exit      *grid.Exit
 	collectBy time.Time // when fetching the outputs is given up
 }
 
-// pledge is what was promised of a task; only of jobs that want a promise.
+// pledge holds the promise for a task; only jobs that want a promise have one.
 type pledge struct {
 	accepted bool    // a site has promised it a place, some time
 	kept     float64 // 1 - z of the latest award: how likely its promise is kept
@@ -149,7 +149,7 @@ type rival struct {
 // which attempts are fenced off, its site the one that is shown.
 func (t *task) stand(r rival) { t.token, t.site, t.distance = r.token, r.site, r.distance }
 
-// rivalAt is where among its rivals an attempt of a site stands; -1: it is none.
+// rivalAt returns the index of an attempt of a site among the task's rivals; -1: it is none.
 func (t *task) rivalAt(site grid.SiteID, token grid.Token) int {
 	return slices.IndexFunc(t.rivals, func(r rival) bool { return r.token == token && r.site == site })
 }

@@ -17,12 +17,16 @@ import (
 func splitJob(mode grid.Split, parts uint32) grid.Job {
 	job := testJob(parts)
 	job.Split = mode
-	job.Spec.Env = []grid.EnvVar{{Name: "ALPHA", Value: "1"}, {Name: "MRS_PART", Value: "mine"}, {Name: "ZETA", Value: "2"}}
+	job.Spec.Env = []grid.EnvVar{
+		{Name: "ALPHA", Value: "1"}, {Name: "MRS_PART", Value: "mine"}, {Name: "ZETA", Value: "2"},
+	}
 	return job
 }
 
 // room is an offer of a site that is ready after a while.
-func (b *bench) room(id grid.JobID, site grid.SiteID, tasks uint32, ready time.Duration) []step.Effect {
+func (b *bench) room(
+	id grid.JobID, site grid.SiteID, tasks uint32, ready time.Duration,
+) []step.Effect {
 	b.Helper()
 	o := offer(uint64(b.now.UnixMilli()), 0, tasks)
 	o.Parts.Wait, o.Parts.Run, o.Finish = ready, time.Minute, ready+time.Minute
@@ -85,7 +89,9 @@ func indexesOf(a protocol.Award) []uint32 {
 }
 
 // allHold lets every site that was asked hold its share.
-func (b *bench) allHold(id grid.JobID, asked map[grid.SiteID]protocol.HoldOffer) map[grid.SiteID]protocol.Award {
+func (b *bench) allHold(
+	id grid.JobID, asked map[grid.SiteID]protocol.HoldOffer,
+) map[grid.SiteID]protocol.Award {
 	b.Helper()
 	var effects []step.Effect
 	for _, site := range slices.Sorted(maps.Keys(asked)) {
@@ -94,9 +100,11 @@ func (b *bench) allHold(id grid.JobID, asked map[grid.SiteID]protocol.HoldOffer)
 	return awardsBySite(effects)
 }
 
-// allAccept accepts awards and gives the leases that come of it. All come with the last
+// allAccept accepts awards and returns the leases that are granted then. All come with the last
 // acceptance, or none.
-func (b *bench) allAccept(id grid.JobID, awards map[grid.SiteID]protocol.Award) map[grid.SiteID]protocol.Lease {
+func (b *bench) allAccept(
+	id grid.JobID, awards map[grid.SiteID]protocol.Award,
+) map[grid.SiteID]protocol.Lease {
 	b.Helper()
 	leases := make(map[grid.SiteID]protocol.Lease)
 	for n, site := range slices.Sorted(maps.Keys(awards)) {
@@ -107,7 +115,9 @@ func (b *bench) allAccept(id grid.JobID, awards map[grid.SiteID]protocol.Award) 
 		for _, t := range awards[site].Tasks {
 			attempts = append(attempts, attemptOf(id, t.Index, t.Token))
 		}
-		to, msgs := sent[protocol.Lease](b.hear(site, protocol.Accepted{Attempts: attempts, Renewal: uint64(n + 1)}))
+		to, msgs := sent[protocol.Lease](b.hear(site, protocol.Accepted{
+			Attempts: attempts, Renewal: uint64(n + 1),
+		}))
 		for i, receiver := range to {
 			leases[receiver] = msgs[i]
 		}
@@ -148,7 +158,8 @@ func TestPartsAreHeldAndAwardedTogether(t *testing.T) {
 	want := map[grid.SiteID][]uint32{"a": {0, 1}, "b": {2, 3}, "c": {4}}
 	for site, indexes := range want {
 		award := awards[site]
-		if !slices.Equal(indexesOf(award), indexes) || award.OfferID != holds[site].OfferID+1_000 || award.HasNext || award.AskFirst {
+		if !slices.Equal(indexesOf(award), indexes) || award.OfferID != holds[site].OfferID+1_000 ||
+			award.HasNext || award.AskFirst {
 			t.Errorf("%s is awarded %+v, want parts %v of its firm offer", site, award, indexes)
 		}
 		env := []grid.EnvVar{
@@ -174,7 +185,9 @@ func TestPartsAreHeldAndAwardedTogether(t *testing.T) {
 	}
 	cleared := 0
 	for i := range uint32(5) {
-		b.hear(want2site(i), protocol.Exited{Attempt: attemptOf(id, i, 1), Exit: grid.Exit{Cause: grid.CauseExited}})
+		b.hear(want2site(i), protocol.Exited{
+			Attempt: attemptOf(id, i, 1), Exit: grid.Exit{Cause: grid.CauseExited},
+		})
 		to, _ := sent[protocol.Clear](b.last)
 		cleared += len(to)
 	}
@@ -192,7 +205,9 @@ func TestOneRefusalReleasesTheOthers(t *testing.T) {
 		t.Fatalf("asked to hold (-want +got):\n%s", diff)
 	}
 	b.holds(id, "c", holds["c"])
-	b.hear("a", protocol.Refuse{Job: id, Seq: holds["a"].Seq, Refusal: grid.Refusal{Reason: grid.ReasonPromised}})
+	b.hear("a", protocol.Refuse{
+		Job: id, Seq: holds["a"].Seq, Refusal: grid.Refusal{Reason: grid.ReasonPromised},
+	})
 	next := holdsAsked(b.last)
 	if diff := cmp.Diff(map[grid.SiteID]uint32{"b": 2, "c": 4}, shareOf(next)); diff != "" {
 		t.Fatalf("asked next (-want +got):\n%s", diff)
@@ -202,7 +217,9 @@ func TestOneRefusalReleasesTheOthers(t *testing.T) {
 	}
 	b.holds(id, "c", holds["c"]) // said twice: not the answer
 	b.holds(id, "c", next["c"])
-	effects := b.hear("b", protocol.Refuse{Job: id, Seq: next["b"].Seq, Refusal: grid.Refusal{Reason: grid.ReasonPromised}})
+	effects := b.hear("b", protocol.Refuse{
+		Job: id, Seq: next["b"].Seq, Refusal: grid.Refusal{Reason: grid.ReasonPromised},
+	})
 	if to, _ := one[protocol.Clear](t, effects); to != "c" {
 		t.Errorf("%s is released, want c", to)
 	}
@@ -210,7 +227,7 @@ func TestOneRefusalReleasesTheOthers(t *testing.T) {
 		t.Errorf("awarded to %v although not all hold", to)
 	}
 	if to, _ := sent[protocol.Reannounce](effects); len(to) != 4 {
-		t.Errorf("asked again: %v, want everybody at once", to)
+		t.Errorf("asked again: %v, want all sites immediately", to)
 	}
 }
 
@@ -243,7 +260,7 @@ func TestNeverSplit(t *testing.T) {
 	}
 }
 
-// fourPlaces is what takes four tasks of testJob.
+// fourPlaces takes four tasks of testJob.
 func fourPlaces() grid.Capability {
 	need := testJob(1).Spec.Need
 	return grid.Capability{

@@ -6,18 +6,18 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// traits is what the broker has to know of a job's kind. This file alone reads what was
-// submitted for that; everything else asks for what it needs, so that a further kind of
-// job is a further line here.
+// traits holds what the broker has to know about a job's kind. Only this file reads it from
+// the submitted template; all other code asks for the trait it needs, so that a further
+// kind of job is a further line here.
 type traits struct {
-	// lease is how long a site may run an attempt without hearing from here. One that is
+	// lease is the time that a site may run an attempt without hearing from here. One that is
 	// longer than what a restarted broker presumes is written down before it is granted.
 	lease time.Duration
 	// presumed is the lease that an attempt is taken to have after a restart of this broker:
 	// it may have been granted just before.
 	presumed time.Duration
 	// within names a reservation: only the sites that hold its places are asked. Empty:
-	// everybody is.
+	// all sites are.
 	within grid.JobID
 	// window is when the job may run; lastStart is from when on no site is looked for, the
 	// zero time: there is no such time.
@@ -31,11 +31,11 @@ type traits struct {
 	// passive: nothing runs in it, it only takes up a place. A site that has died keeps it
 	// until its lease ends: it is there again when its agent is.
 	passive bool
-	// whole: its tasks start together or not at all, so that the room of a single site that
-	// has just come says little.
+	// whole: its tasks start together or not at all, so that the capacity of a single site
+	// that has just come says little.
 	whole bool
-	// thorough: everybody is asked and is to say why it refuses, however many they are. Only
-	// of probes.
+	// thorough: all sites are asked and are to say why they refuse, however many they are.
+	// Only of probes.
 	thorough bool
 }
 

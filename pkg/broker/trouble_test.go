@@ -38,7 +38,7 @@ func newKeeper(id grid.SiteID) *keeper {
 
 const heldFor = 30 * time.Second
 
-// hear is what the site says to a message. Moody sites refuse now and then.
+// hear returns the site's answers to a message. Moody sites refuse now and then.
 func (k *keeper) hear(now time.Time, msg protocol.Message, moody bool) []protocol.Message {
 	switch msg := msg.(type) {
 	case protocol.Announce:
@@ -60,7 +60,9 @@ func (k *keeper) hear(now time.Time, msg protocol.Message, moody bool) []protoco
 		}
 	case protocol.Fence:
 		maps.DeleteFunc(k.runs, func(a grid.AttemptID, _ bool) bool {
-			return slices.ContainsFunc(msg.Below, func(b grid.AttemptID) bool { return a.Task == b.Task && a.Token < b.Token })
+			return slices.ContainsFunc(msg.Below, func(b grid.AttemptID) bool {
+				return a.Task == b.Task && a.Token < b.Token
+			})
 		})
 	case protocol.ExitAck:
 		for _, a := range msg.Attempts {
@@ -73,11 +75,15 @@ func (k *keeper) hear(now time.Time, msg protocol.Message, moody bool) []protoco
 func (k *keeper) quote(id grid.JobID, seq uint32, moody bool) []protocol.Message {
 	delete(k.holds, id)
 	if moody {
-		return []protocol.Message{protocol.Refuse{Job: id, Seq: seq, Refusal: grid.Refusal{Reason: grid.ReasonWindow}}}
+		return []protocol.Message{
+			protocol.Refuse{Job: id, Seq: seq, Refusal: grid.Refusal{Reason: grid.ReasonWindow}},
+		}
 	}
 	k.number++
 	k.quotes[id] = k.number
-	return []protocol.Message{protocol.Bid{Job: id, Seq: seq, Offer: offer(k.number, float64(len(k.id)), 1)}}
+	return []protocol.Message{
+		protocol.Bid{Job: id, Seq: seq, Offer: offer(k.number, float64(len(k.id)), 1)},
+	}
 }
 
 func (k *keeper) hold(now time.Time, msg protocol.HoldOffer, moody bool) []protocol.Message {
@@ -85,7 +91,11 @@ func (k *keeper) hold(now time.Time, msg protocol.HoldOffer, moody bool) []proto
 		return []protocol.Message{k.firm(msg.Job, h)}
 	}
 	if moody || k.quotes[msg.Job] != msg.OfferID {
-		return []protocol.Message{protocol.Refuse{Job: msg.Job, Seq: msg.Seq, Refusal: grid.Refusal{Reason: grid.ReasonUnknownOffer}}}
+		return []protocol.Message{
+			protocol.Refuse{
+				Job: msg.Job, Seq: msg.Seq, Refusal: grid.Refusal{Reason: grid.ReasonUnknownOffer},
+			},
+		}
 	}
 	k.number++
 	h := hold{of: msg.OfferID, number: k.number, seq: msg.Seq, until: now.Add(heldFor)}
@@ -109,8 +119,11 @@ func (k *keeper) take(now time.Time, msg protocol.Award, moody bool) []protocol.
 		switch {
 		case again:
 			said = append(said, protocol.Accepted{Attempts: []grid.AttemptID{a}})
-		case t.Token <= k.tokens[a.Task] || moody || !held || h.number != msg.OfferID || !h.until.After(now):
-			said = append(said, protocol.Declined{Attempts: []grid.AttemptID{a}, Refusal: grid.Refusal{Reason: grid.ReasonUnknownOffer}})
+		case t.Token <= k.tokens[a.Task] || moody || !held || h.number != msg.OfferID ||
+			!h.until.After(now):
+			said = append(said, protocol.Declined{
+				Attempts: []grid.AttemptID{a}, Refusal: grid.Refusal{Reason: grid.ReasonUnknownOffer},
+			})
 		default:
 			delete(k.holds, msg.Job)
 			k.runs[a] = false
@@ -173,7 +186,8 @@ func (w *troubled) checkSend(e step.Send) {
 		}
 		switch {
 		case msg.OfferID > h || msg.HasNext:
-			w.t.Fatalf("awarded to %s by number %d of %d, with a runner-up: %v", e.To, msg.OfferID, h, msg.HasNext)
+			w.t.Fatalf("awarded to %s by number %d of %d, with a runner-up: %v",
+				e.To, msg.OfferID, h, msg.HasNext)
 		case !w.now.Before(last):
 			w.t.Fatalf("awarded at %s what is over at %s", w.now, last)
 		}
@@ -242,7 +256,9 @@ func (w *troubled) mistreat(at int, n func(int) int) {
 func (w *troubled) endOne() {
 	for _, s := range sortedSites(w.keepers) {
 		k := w.keepers[s]
-		attempts := slices.SortedFunc(maps.Keys(k.runs), func(a, b grid.AttemptID) int { return int(a.Token) - int(b.Token) })
+		attempts := slices.SortedFunc(maps.Keys(k.runs), func(a, b grid.AttemptID) int {
+			return int(a.Token) - int(b.Token)
+		})
 		for _, a := range attempts {
 			if k.runs[a] {
 				w.toUs = append(w.toUs, step.MessageReceived{

@@ -8,9 +8,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// onVacancy takes it that a site has room for jobs that it remembers. It does not know
-// which matter most: jobs that wait here and come before those it names are asked for
-// first.
+// onVacancy handles a site's message that it has capacity for jobs it remembers. The site
+// does not know which matter most: jobs that wait here and come before those it names are
+// asked for first.
 func (m *Machine) onVacancy(from grid.SiteID, msg protocol.Vacancy) {
 	named := slices.DeleteFunc(slices.Clone(msg.Jobs), func(id grid.JobID) bool {
 		j, known := m.jobs.all[id]
@@ -21,8 +21,8 @@ func (m *Machine) onVacancy(from grid.SiteID, msg protocol.Vacancy) {
 	}
 }
 
-// ask asks one site that has reported room, or has just come. While something else is
-// under way for the job that is remembered.
+// ask asks one site that has reported capacity, or has just come. While something else is
+// under way for the job, the site is remembered.
 func (m *Machine) ask(j *job, site grid.SiteID) {
 	if m.jobs.isBlocked(j) || !m.herald.mayAsk(j, site) {
 		return
@@ -37,7 +37,7 @@ func (m *Machine) ask(j *job, site grid.SiteID) {
 	}
 }
 
-// announceAgain asks everybody for what waits of a job, if that makes sense now.
+// announceAgain asks all sites for a job's waiting tasks, if that makes sense now.
 func (m *Machine) announceAgain(j *job) {
 	if len(j.waiting) == 0 || j.stage != nil || m.jobs.isBlocked(j) || m.hopeless(j) {
 		return
@@ -61,8 +61,8 @@ func (m *Machine) announceInTurn(j *job) {
 	m.announceAgain(j)
 }
 
-// waitFor arranges the next round for tasks that found no place: at once at the
-// sites that have reported room meanwhile, else after a growing pause.
+// waitFor arranges the next round for tasks that found no place: right away at the
+// sites that have reported capacity meanwhile, else after a growing pause.
 func (m *Machine) waitFor(j *job, v verdict) {
 	if v.last != nil && v.last.wantsMore() {
 		m.herald.widen(j, v.last)

@@ -12,7 +12,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/index"
 )
 
-// TaskState is what the broker knows of a task.
+// TaskState is the broker's knowledge of a task.
 type TaskState struct {
 	ID       grid.TaskID
 	Phase    grid.Phase
@@ -32,7 +32,7 @@ type TaskState struct {
 	Rivals       []Rival // the sites that queue it, while several do; Site is the first
 }
 
-// JobState is what the broker knows of a job.
+// JobState is the broker's knowledge of a job.
 type JobState struct {
 	ID        grid.JobID
 	Job       grid.Job
@@ -46,7 +46,7 @@ type JobState struct {
 	Round     bool         // offers are being collected
 }
 
-// MemberState is what the broker knows of another site.
+// MemberState is the broker's knowledge of another site.
 type MemberState struct {
 	Site       grid.SiteID
 	Name       string
@@ -150,11 +150,11 @@ func compareAnswers(a, b Answer) int {
 	}
 }
 
-// Forecast is how many sites, this one included, are to be expected that far from now,
+// Forecast returns how many sites, this one included, are to be expected that far from now,
 // by the thesis' equation (11) in both modes: members seen within a week that are up
-// may leave, those that are down may come back. errorTerm is what earlier forecasts were
-// wrong by on average, see avail.ForecastError. The second result is how many sites
-// there are at all. It only reads.
+// may leave, those that are down may come back. errorTerm is the mean error of earlier
+// forecasts, see avail.ForecastError. The second result counts all sites there are. It only
+// reads.
 func (m *Machine) Forecast(
 	now time.Time, ahead time.Duration, errorTerm float64,
 ) (avail.Forecast, int, error) {

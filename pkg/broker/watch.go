@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// watched is what this site has seen of a member's coming and going. A member that
+// watched records what this site has seen of a member's coming and going. A member that
 // cannot be reached is down to it, whatever the cause; times that this site itself was
 // down say nothing.
 type watched struct {
@@ -97,7 +97,7 @@ func (p *member) there() time.Time {
 	return p.lastSeen
 }
 
-// returnPrior is what is believed of how soon a member comes back: within eight hours.
+// returnPrior is the belief about how soon a member comes back: within eight hours.
 func returnPrior() avail.Prior {
 	return avail.Prior{Failures: 1, Exposure: (8 * time.Hour).Seconds()}
 }
@@ -122,7 +122,7 @@ func (p *member) returning(now time.Time) avail.Prior {
 	return belief
 }
 
-// standing is how long the member has been as it is, as far as was seen.
+// standing returns how long the member has been as it is, as far as was seen.
 func (p *member) standing(now time.Time) time.Duration {
 	if p.watched.since.IsZero() {
 		return 0
@@ -130,7 +130,7 @@ func (p *member) standing(now time.Time) time.Duration {
 	return max(now.Sub(p.watched.since), 0)
 }
 
-// cycle is how long a member is up and down at a time, on average.
+// cycle returns how long a member is up and down at a time, on average.
 func (p *member) cycle(now time.Time) avail.Cycle {
 	return avail.Cycle{
 		MTTFSeconds: 1 / p.leaving(now).Rate(), MTTRSeconds: 1 / p.returning(now).Rate(),

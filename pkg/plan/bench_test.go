@@ -28,7 +28,10 @@ func BenchmarkOperations(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				x = x*6364136223846793005 + 1442695040888963407
-				a := Ask{Submitter: "a", Class: ClassFixTime, Need: cores(2), At: at(1000 + int(x>>33)%(n*10)), Rate: hour}
+				a := Ask{
+					Submitter: "a", Class: ClassFixTime, Need: cores(2), At: at(1000 + int(x>>33)%(n*10)),
+					Rate: hour,
+				}
 				if x>>60&1 == 1 { // any time from there on, in a site that is full at times
 					a.Class, a.Window.NotBefore, a.Need = ClassVarTime, a.At, cores(63)
 					a.Submitter = "self"
@@ -46,7 +49,8 @@ func BenchmarkOperations(b *testing.B) {
 				p.Release(c.Attempt)
 			}
 			b.ReportMetric(float64(skipped)/float64(b.N), "k/op")
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(bits.Len(uint(n))), "ns/op/log2")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(bits.Len(uint(n))),
+				"ns/op/log2")
 		})
 	}
 }
@@ -57,8 +61,8 @@ func far(i, _ int) Commitment {
 	from := at(100 + 10*i)
 	submitter := grid.SiteID(fmt.Sprint("s", i%50))
 	return Commitment{
-		Attempt: attempt(1_000_001 + i), Submitter: submitter, Give: cores(2), Class: ClassFixTime, Holds: true,
-		Start: from, End: from.Add(5 * time.Second),
+		Attempt: attempt(1_000_001 + i), Submitter: submitter, Give: cores(2), Class: ClassFixTime,
+		Holds: true, Start: from, End: from.Add(5 * time.Second),
 	}
 }
 
@@ -72,7 +76,9 @@ func BenchmarkFullSite(b *testing.B) {
 	add := func() {
 		q, _ := p.Quote(at(0), ask(1, 100+n%37))
 		n++
-		if err := p.Commit(at(0), Commitment{Class: ClassVarTime, Attempt: attempt(n), Give: q.Give, Start: q.Start, End: q.End}, 0); err != nil {
+		if err := p.Commit(at(0), Commitment{
+			Class: ClassVarTime, Attempt: attempt(n), Give: q.Give, Start: q.Start, End: q.End,
+		}, 0); err != nil {
 			b.Fatal(err)
 		}
 	}

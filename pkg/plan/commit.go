@@ -40,8 +40,8 @@ func (p *Planner) Commit(now time.Time, c Commitment, number uint64) error {
 	return nil
 }
 
-// settleNew makes room for what begins at once, and looks again at those that wait if
-// one more of them changes something.
+// settleNew makes capacity free for a commitment that begins right away, and looks again
+// at those that wait if one more of them changes something.
 func (p *Planner) settleNew(e *entry, now time.Time, covered bool) {
 	if e.Running && p.strained && p.short(e, now) { // what is in the way was there on sufferance
 		e.insists = covered
@@ -50,7 +50,8 @@ func (p *Planner) settleNew(e *entry, now time.Time, covered bool) {
 		p.lower(l)
 		p.free(now)
 	}
-	if e.Class == ClassVarTime && e.waits() && (p.config.Backfill != grid.BackfillConservative || p.prioritised > 0 || p.late > 0) {
+	if e.Class == ClassVarTime && e.waits() &&
+		(p.config.Backfill != grid.BackfillConservative || p.prioritised > 0 || p.late > 0) {
 		p.free(now)
 	}
 }
@@ -70,7 +71,8 @@ func (p *Planner) admit(now time.Time, c *Commitment) error {
 	case c.Within != (grid.AttemptID{}) && !p.mayUse(c.Within, c.Submitter):
 		return errWithin
 	}
-	c.Made, c.Suspended, c.Overran, c.Stopped, c.Late, c.Borrows, c.Left = now, false, false, false, false, false, 0
+	c.Made, c.Suspended, c.Overran, c.Stopped = now, false, false, false
+	c.Late, c.Borrows, c.Left = false, false, 0
 	c.AwaitsData = c.AwaitsData && !c.Holds
 	c.Running = !c.Start.After(now) && !c.AwaitsData
 	return p.bound(c)
@@ -82,7 +84,8 @@ func (p *Planner) bound(c *Commitment) error {
 	case ClassFixTime:
 		c.LatestStart = c.Start
 	case ClassDeadline:
-		if latest := p.latestStart(c.Deadline, c.End.Sub(c.Start)); c.LatestStart.IsZero() || c.LatestStart.After(latest) {
+		if latest := p.latestStart(c.Deadline, c.End.Sub(c.Start)); c.LatestStart.IsZero() ||
+			c.LatestStart.After(latest) {
 			c.LatestStart = latest
 		}
 		if c.Deadline.IsZero() || c.Start.After(c.LatestStart) {
@@ -104,7 +107,7 @@ func (p *Planner) spare(run time.Duration) time.Duration {
 	return time.Duration(p.config.Overestimate * float64(run))
 }
 
-// fits reports whether there is room for a commitment: what was promised before in a
+// fits reports whether there is capacity for a commitment: a promise made before by a
 // firm offer fits although ceilings fell or limits are reached since.
 func (p *Planner) fits(c *Commitment, covered bool) error {
 	if covered {

@@ -21,11 +21,11 @@ type entry struct {
 	gone    bool      // it left the plan
 	before  time.Time // where it stood, if touched
 	touched bool      // it waits in another place than before
-	insists bool      // it comes from a firm offer and begins at once
+	insists bool      // it comes from a firm offer and begins right away
 	ready   bool      // its inputs have come late: what was lent is taken back
 }
 
-// bag is a set of entries without an order. Whoever needs one sorts.
+// bag is a set of entries without an order. Callers that need one sort it.
 type bag []*entry
 
 // span is an amount that is taken for some time.
@@ -34,7 +34,7 @@ type span struct {
 	start, end time.Time
 }
 
-// spans is what a commitment takes of the capacity and when. One that stands still
+// spans returns the capacity that a commitment takes and when. One that is suspended
 // keeps its memory and disk until it goes on; one that was told to end takes nothing
 // any longer.
 func (c *Commitment) spans() [2]span {
@@ -48,19 +48,19 @@ func (c *Commitment) spans() [2]span {
 	}
 }
 
-// still is what a suspended task keeps. Its data does not move: it gives its bandwidth
+// still is the part that a suspended task keeps. Its data does not move: it gives its bandwidth
 // back with the cores.
 func still(r grid.Resources) grid.Resources {
 	return grid.Resources{MemoryBytes: r.MemoryBytes, DiskBytes: r.DiskBytes}
 }
 
-// moving is what a suspended task gives back.
+// moving is the part that a suspended task gives back.
 func moving(r grid.Resources) grid.Resources {
 	return grid.Resources{MilliCPUs: r.MilliCPUs, MFLOPS: r.MFLOPS, NetBps: r.NetBps}
 }
 
-// lent is what a task whose inputs are late leaves to others meanwhile. The inputs are
-// on their way: it keeps its bandwidth.
+// lent is the part that a task whose inputs are late leaves to others meanwhile. The inputs
+// are on their way: it keeps its bandwidth.
 func lent(r grid.Resources) grid.Resources {
 	return grid.Resources{MilliCPUs: r.MilliCPUs, MFLOPS: r.MFLOPS}
 }
@@ -68,7 +68,7 @@ func lent(r grid.Resources) grid.Resources {
 // resume is when a suspended commitment is to go on.
 func (c *Commitment) resume() time.Time { return c.End.Add(-c.Left) }
 
-// length is how long a place it wants.
+// length is the duration of the place that it wants.
 func (c *Commitment) length() time.Duration {
 	if c.Suspended || c.Late {
 		return c.Left
@@ -163,7 +163,7 @@ func (p *Planner) unfile(e *entry) {
 	}
 }
 
-// queue is what is to be done, the earliest first.
+// queue holds entries by the time at which they are due, the earliest first.
 type queue []*entry
 
 // Len is for container/heap.

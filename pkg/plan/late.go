@@ -13,9 +13,9 @@ import (
 // executing the pending job as soon as stage-in is completed".
 
 // Ready says that the inputs of an attempt are here. If its place has come already, it
-// begins, with the end of DelayedEnd as far as nothing is in the way, and what runs in
-// its place stands still; if not, it moves up where there is room. Both are told by
-// the next Advance.
+// begins, with the end of DelayedEnd as far as nothing is in the way, and tasks that run
+// in its place are suspended; if not, it moves up where there is capacity. The next
+// Advance tells both.
 func (p *Planner) Ready(now time.Time, attempt grid.AttemptID) {
 	p.settle(now)
 	e := p.entries[attempt]
@@ -103,7 +103,8 @@ func (p *Planner) lend(r *room, now time.Time) {
 
 // mayBorrow reports whether it could begin or go on now in the place of another.
 func (c *Commitment) mayBorrow(now time.Time) bool {
-	return c.Overrun == grid.OverrunSuspend && !c.AwaitsData && c.next().After(now) && !c.NotBefore.After(now)
+	return c.Overrun == grid.OverrunSuspend && !c.AwaitsData && c.next().After(now) &&
+		!c.NotBefore.After(now)
 }
 
 // withoutPlace is the timeline without the place that an entry waits for.
@@ -117,7 +118,7 @@ func withoutPlace(line *capacity.Timeline, e *entry) *capacity.Timeline {
 	return line
 }
 
-// settleLoans forgets who borrows where nothing is missing any longer.
+// settleLoans forgets which entries borrow where nothing is missing any longer.
 func (p *Planner) settleLoans(r *room, now time.Time) {
 	if !p.strained {
 		return

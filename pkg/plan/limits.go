@@ -158,7 +158,7 @@ func compareKeys(a, b limitKey) int {
 func part(r grid.Resources, percent int) grid.Resources {
 	of := func(v int64) int64 { return v/100*int64(percent) + v%100*int64(percent)/100 }
 	return grid.Resources{
-		MilliCPUs: of(r.MilliCPUs), MemoryBytes: of(r.MemoryBytes), DiskBytes: of(r.DiskBytes), MFLOPS: of(r.MFLOPS),
-		NetBps: of(r.NetBps),
+		MilliCPUs: of(r.MilliCPUs), MemoryBytes: of(r.MemoryBytes), DiskBytes: of(r.DiskBytes),
+		MFLOPS: of(r.MFLOPS), NetBps: of(r.NetBps),
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// SetPolicy changes the order in which what waits moves up, and who may overtake
-// whom, while the site runs. What waits gets its place by them at the next Advance;
+// SetPolicy changes the order in which waiting entries move up, and which may overtake
+// which, while the site runs. They get their places by it at the next Advance;
 // conservative backfilling never moves anything later.
 func (p *Planner) SetPolicy(policy grid.Policy, backfill grid.Backfill) {
 	if policy == p.config.Policy && backfill == p.config.Backfill {
@@ -19,8 +19,8 @@ func (p *Planner) SetPolicy(policy grid.Policy, backfill grid.Backfill) {
 	p.free(time.Time{})
 }
 
-// moveUp gives what waits earlier places where capacity came free. First promises,
-// which are never put behind others; then what stands still; then what waits, by
+// moveUp gives waiting entries earlier places where capacity came free. First promises,
+// which are never put behind others; then suspended entries; then the others, by
 // policy and backfilling. In a reservation, which is over when it is over, backfilling
 // is conservative in any case.
 func (p *Planner) moveUp(now time.Time) {
@@ -73,8 +73,8 @@ func (p *Planner) compress(r *room, now, freed time.Time, guaranteed bool) {
 	}
 }
 
-// movers is what may move up, in its order; of what has no promise all, or only what
-// has a guaranteed latest start.
+// movers returns the entries that may move up, in their order; of those without a promise
+// all, or only the ones with a guaranteed latest start.
 func (p *Planner) movers(r *room, guaranteed bool) []*entry {
 	var strong []*entry
 	for _, e := range r.movable {
@@ -90,7 +90,7 @@ func (p *Planner) movers(r *room, guaranteed bool) []*entry {
 	return slices.Concat(strong, r.standing(), queue)
 }
 
-// standing is what stands still in a room and has no promise, first come first.
+// standing returns the suspended entries of a room that have no promise, first come first.
 func (r *room) standing() []*entry {
 	var list []*entry
 	for _, e := range r.movable {
@@ -120,10 +120,11 @@ func (p *Planner) moveEarlier(e *entry, now time.Time) bool {
 	return true
 }
 
-// arrange places what waits anew, but for what has a latest start that was guaranteed
-// by conservative backfilling or a firm offer. EASY: the first in the order gets the earliest place
-// there is, and the others begin now if that delays neither it nor a promise; what
-// cannot is placed behind. Without backfilling nobody begins before one ahead of him.
+// arrange places waiting entries anew, except those with a latest start that was guaranteed
+// by conservative backfilling or a firm offer. EASY: the first in the order gets the
+// earliest place there is, and the others begin now if that delays neither it nor a
+// promise; those that cannot are placed behind. Without backfilling no entry begins before
+// one ahead of it.
 func (p *Planner) arrange(r *room, now time.Time) {
 	list := slices.DeleteFunc(p.waiting(r), func(e *entry) bool { return !e.LatestStart.IsZero() })
 	for _, e := range list {
@@ -157,8 +158,8 @@ func (p *Planner) arrange(r *room, now time.Time) {
 
 // reorder puts commitments of one submitter right that wait in another order than that
 // of their priorities: they leave their places and get others, the highest priority
-// first. Nobody else's place is touched. This alone moves something later under
-// conservative backfilling, for a submitter's own and by his own will.
+// first. Nobody else's place is touched. Under conservative backfilling nothing else moves
+// a commitment later, and this is the submitter's own choice about its own work.
 func (p *Planner) reorder(r *room, now time.Time) {
 	if p.prioritised == 0 || r != p.site {
 		return

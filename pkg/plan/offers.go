@@ -19,7 +19,9 @@ import (
 // and all of them no more than Config.Promised: ErrFirm. What is held counts in
 // the shares of submitter and project: errShare. In a reservation that is not there,
 // or is another's, there is no offer: errWithin.
-func (p *Planner) Open(now time.Time, ask Ask, quote Quote, firm bool, validity time.Duration) (Offer, error) {
+func (p *Planner) Open(
+	now time.Time, ask Ask, quote Quote, firm bool, validity time.Duration,
+) (Offer, error) {
 	p.settle(now)
 	if validity <= 0 {
 		return Offer{}, fmt.Errorf("open offer: %w", errOffer)
@@ -28,8 +30,8 @@ func (p *Planner) Open(now time.Time, ask Ask, quote Quote, firm bool, validity 
 		return Offer{}, fmt.Errorf("open offer: %w", errWithin)
 	}
 	o := Offer{
-		Number: p.next, Submitter: ask.Submitter, Job: ask.Job, Quote: quote, Firm: firm, Expires: now.Add(validity),
-		Project: ask.Project, Within: ask.Within,
+		Number: p.next, Submitter: ask.Submitter, Job: ask.Job, Quote: quote, Firm: firm,
+		Expires: now.Add(validity), Project: ask.Project, Within: ask.Within,
 	}
 	old, replaces := p.openFor(ask.Submitter, ask.Job)
 	if !replaces && p.overQuota(ask.Submitter) {
@@ -71,7 +73,7 @@ func (p *Planner) enterOffer(o Offer) {
 	p.noteExpiry()
 }
 
-// offerFits reports whether there is room for what an offer holds.
+// offerFits reports whether the capacity that an offer holds is free.
 func (p *Planner) offerFits(o *Offer) error {
 	s, holds := o.span(o.Holds)
 	if !holds {
@@ -136,7 +138,9 @@ func (p *Planner) close(at int) Offer {
 }
 
 func (p *Planner) openFor(submitter grid.SiteID, job grid.JobID) (int, bool) {
-	i := slices.IndexFunc(p.offers, func(o Offer) bool { return o.Job == job && o.Submitter == submitter })
+	i := slices.IndexFunc(p.offers, func(o Offer) bool {
+		return o.Job == job && o.Submitter == submitter
+	})
 	return max(i, 0), i >= 0
 }
 
@@ -170,7 +174,7 @@ func (o *Offer) covers(c Commitment) bool {
 	return o.Quote.Give.Fits(c.Give) && !c.Start.Before(o.Quote.Start) && !c.End.After(o.Quote.End)
 }
 
-// span is what the offer holds for some of its tasks.
+// span is the capacity that the offer holds for some of its tasks.
 func (o *Offer) span(tasks uint32) (span, bool) {
 	return span{times(o.Quote.Give, tasks), o.Quote.Start, o.Quote.End}, tasks > 0
 }
@@ -201,7 +205,7 @@ func (p *Planner) resize(o *Offer, tasks uint32) {
 func times(r grid.Resources, n uint32) grid.Resources {
 	k := int64(n)
 	return grid.Resources{
-		MilliCPUs: k * r.MilliCPUs, MemoryBytes: k * r.MemoryBytes, DiskBytes: k * r.DiskBytes, MFLOPS: k * r.MFLOPS,
-		NetBps: k * r.NetBps,
+		MilliCPUs: k * r.MilliCPUs, MemoryBytes: k * r.MemoryBytes, DiskBytes: k * r.DiskBytes,
+		MFLOPS: k * r.MFLOPS, NetBps: k * r.NetBps,
 	}
 }

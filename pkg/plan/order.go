@@ -44,12 +44,14 @@ func compareTimes(a, b time.Time) int {
 
 // byStrength sorts promises: what cannot move comes first.
 func (p *Planner) byStrength(list []*entry) {
-	slices.SortFunc(list, func(a, b *entry) int { return cmp.Or(cmp.Compare(a.Class, b.Class), p.byPolicy(a, b)) })
+	slices.SortFunc(list, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(a.Class, b.Class), p.byPolicy(a, b))
+	})
 }
 
-// waiting is what waits in a room without a promise, in the order in which it moves
-// up: that of the policy, in which the places of one submitter go to the
-// commitments of his in the order of their priorities. So nobody's priorities change
+// waiting returns the entries that wait in a room without a promise, in the order in which
+// they move up: that of the policy, in which the places of one submitter go to its
+// commitments in the order of their priorities. So nobody's priorities change
 // anything for others.
 func (p *Planner) waiting(r *room) []*entry {
 	var list []*entry

@@ -21,7 +21,7 @@ type Outage struct {
 // OpenCCS, section "Resource Failures and Fault Tolerance": "The RMS only moves those
 // jobs to the D-list which are planned on the defect resources within the failure
 // horizon, assuming that the resource is available again at allocation time of all
-// other jobs." What runs stays. The next Advance finds places for what is displaced.
+// other jobs." Running entries stay. The next Advance finds places for displaced ones.
 func (p *Planner) SetOutage(missing grid.Resources, until time.Time) {
 	missing = larger(missing, grid.Resources{}).Min(larger(p.config.Total, grid.Resources{}))
 	if missing == p.outage.Missing && until.Equal(p.outage.Told) {
@@ -44,7 +44,7 @@ func (o *Outage) cut(now, end time.Time) time.Time {
 	return end
 }
 
-// missing is what an outage takes of a room now.
+// missing is the capacity that an outage takes of a room now.
 func (p *Planner) missing(r *room, now time.Time) grid.Resources {
 	if r != p.site || p.outage.Since.IsZero() || !p.outage.Until.After(now) {
 		return grid.Resources{}
@@ -73,7 +73,7 @@ func (p *Planner) beginOutage(now time.Time) {
 	}
 }
 
-// displaced is what loses its place to an outage.
+// displaced holds the entries that lose their places to an outage.
 type displaced struct {
 	lifted *lifted
 	kept   []*entry // promises that begin before the outage is over, in the order of strength
@@ -83,9 +83,9 @@ type displaced struct {
 
 // displace finds new places for what no longer fits. P-list before D-list before
 // O-list before N-list: promises that still fit keep their places; those that do not
-// get what is free, and what best effort and firm offers have; then offers; then what
-// stands still and what waits. What begins when the outage is over, or later, stays
-// where it is.
+// get what is free, and what best effort and firm offers have; then offers; then suspended
+// entries and waiting ones. Entries that begin when the outage is over, or later, stay
+// in place.
 func (p *Planner) displace(now time.Time) {
 	d := &displaced{lifted: p.lift(p.site, now)}
 	p.collect(d)
@@ -142,7 +142,7 @@ func (p *Planner) placeFits(c *Commitment, now time.Time) bool {
 }
 
 // replace finds a place for a promise of the D-list: inside its bounds, or where best
-// effort and others that can wait will make room for it. Else it is lost.
+// effort and others that can wait yield to it. Else it is lost.
 func (p *Planner) replace(e *entry, l *lifted) {
 	if e.Class == ClassDeadline {
 		if at := p.find(e, e.floor(l.now), e.latest()); at.found {
@@ -164,15 +164,16 @@ func (p *Planner) replace(e *entry, l *lifted) {
 	}
 }
 
-// fitsByForce reports whether there would be room in the entry's place if those stood
-// still that can. When its time has come, makeRoom sees to it.
+// fitsByForce reports whether the entry's place would have capacity if all that can be
+// suspended were. When its time has come, makeRoom suspends them.
 func (p *Planner) fitsByForce(e *entry, l *lifted) bool {
 	line := p.site.line.Clone()
 	for _, v := range p.site.running {
 		switch {
 		case !v.promised():
 			must(line.Release(v.Give, v.Start, v.End))
-		case v.Class == ClassDeadline && v.Overrun == grid.OverrunSuspend && v.Deadline.Sub(v.End) >= e.length():
+		case v.Class == ClassDeadline && v.Overrun == grid.OverrunSuspend &&
+			v.Deadline.Sub(v.End) >= e.length():
 			must(line.Release(moving(v.Give), v.Start, v.End))
 		}
 	}

@@ -30,7 +30,10 @@ func put(t *testing.T, p *Planner, now int, d draft) {
 type draft Commitment
 
 func task(n int, class Class, milliCPUs int64, from, to int) draft {
-	return draft{Attempt: attempt(n), Submitter: "s", Class: class, Give: cores(milliCPUs), Start: at(from), End: at(to)}
+	return draft{
+		Attempt: attempt(n), Submitter: "s", Class: class, Give: cores(milliCPUs), Start: at(from),
+		End: at(to),
+	}
 }
 
 func (d draft) with(change func(*Commitment)) draft {
@@ -39,7 +42,7 @@ func (d draft) with(change func(*Commitment)) draft {
 	return draft(c)
 }
 
-// starts is where commitments stand, in seconds, by their number; -1 for what is gone.
+// starts returns the starts of commitments, in seconds, by their number; -1 for one that is gone.
 func starts(p *Planner, numbers ...int) []int {
 	var list []int
 	for _, n := range numbers {
@@ -94,7 +97,9 @@ func TestPaperFixTimeAndVarTime(t *testing.T) {
 func TestPaperOutage(t *testing.T) {
 	p := New(Config{Total: cores(4), Horizon: secs(50)})
 	put(t, p, 0, task(1, ClassFixTime, 2, 10, 20))
-	put(t, p, 0, task(2, ClassDeadline, 2, 10, 20).with(func(c *Commitment) { c.NotBefore, c.Deadline = at(10), at(45) }))
+	put(t, p, 0, task(2, ClassDeadline, 2, 10, 20).with(func(c *Commitment) {
+		c.NotBefore, c.Deadline = at(10), at(45)
+	}))
 	a := ask(2, 10)
 	a.Window.NotBefore = at(20)
 	o, err := p.Open(at(0), a, quote(t, p, 0, a), true, secs(500))
@@ -156,7 +161,8 @@ func TestPaperBufferNodes(t *testing.T) {
 	p.SetOutage(cores(2), at(50))
 	p.Advance(at(0))
 	changes := p.Advance(at(10))
-	if !cmp.Equal(numbers(changes.Started), []int{1}) || !cmp.Equal(numbers(changes.Suspended), []int{2}) {
+	if !cmp.Equal(numbers(changes.Started), []int{1}) ||
+		!cmp.Equal(numbers(changes.Suspended), []int{2}) {
 		t.Errorf("changes %+v: best effort is displaced", changes)
 	}
 	p.Release(attempt(1))
@@ -164,7 +170,7 @@ func TestPaperBufferNodes(t *testing.T) {
 		t.Errorf("changes %+v: it goes on", changes)
 	}
 	if c, _ := p.Commitment(attempt(2)); !c.End.Equal(at(110)) {
-		t.Errorf("it ends at %v, want 110 s: it stood still for 10", c.End.Sub(start))
+		t.Errorf("it ends at %v, want 110 s: it was suspended for 10", c.End.Sub(start))
 	}
 	check(t, p)
 }
@@ -178,7 +184,9 @@ func TestPaperRunningJobWithSlackMakesRoom(t *testing.T) {
 		want     []int
 	}{{200, []int{2}}, {60, nil}} {
 		p := New(Config{Total: cores(4)})
-		put(t, p, 0, task(1, ClassDeadline, 2, 0, 50).with(func(k *Commitment) { k.Deadline = at(c.deadline) }))
+		put(t, p, 0, task(1, ClassDeadline, 2, 0, 50).with(func(k *Commitment) {
+			k.Deadline = at(c.deadline)
+		}))
 		put(t, p, 0, task(2, ClassFixTime, 2, 10, 30))
 		p.SetOutage(cores(2), at(40))
 		lost := numbers(p.Advance(at(0)).Lost)
@@ -189,7 +197,8 @@ func TestPaperRunningJobWithSlackMakesRoom(t *testing.T) {
 			}
 			continue
 		}
-		if !cmp.Equal(numbers(changes.Started), c.want) || !cmp.Equal(numbers(changes.Suspended), []int{1}) {
+		if !cmp.Equal(numbers(changes.Started), c.want) ||
+			!cmp.Equal(numbers(changes.Suspended), []int{1}) {
 			t.Errorf("%+v", changes)
 		}
 		wantStarts(t, p, []int{30}, 1) // goes on then
@@ -203,7 +212,10 @@ func TestPaperLateStageIn(t *testing.T) {
 	with := func(memory int64, allows grid.Overrun) func(*Commitment) {
 		return func(c *Commitment) { c.Give.MemoryBytes, c.Overrun = memory, allows }
 	}
-	put(t, p, 0, task(1, ClassFixTime, 4, 10, 60).with(with(2, grid.OverrunSuspend)).with(func(c *Commitment) { c.AwaitsData = true }))
+	put(t, p, 0,
+		task(1, ClassFixTime, 4, 10, 60).with(with(2, grid.OverrunSuspend)).with(func(c *Commitment) {
+			c.AwaitsData = true
+		}))
 	put(t, p, 0, task(2, ClassVarTime, 3, 60, 70).with(with(2, grid.OverrunStop)))
 	put(t, p, 0, task(3, ClassVarTime, 3, 70, 80).with(with(3, grid.OverrunSuspend)))
 	put(t, p, 0, task(4, ClassVarTime, 3, 80, 90).with(with(2, grid.OverrunSuspend)))
@@ -228,14 +240,17 @@ func TestPaperLateStageIn(t *testing.T) {
 func TestPaperBorrowerStandsStill(t *testing.T) {
 	for _, c := range []struct{ deadline, end int }{{100, 35}, {33, 33}} {
 		p := New(Config{Total: cores(4)})
-		put(t, p, 0, task(1, ClassDeadline, 4, 10, 30).with(func(k *Commitment) { k.Deadline, k.AwaitsData = at(c.deadline), true }))
+		put(t, p, 0, task(1, ClassDeadline, 4, 10, 30).with(func(k *Commitment) {
+			k.Deadline, k.AwaitsData = at(c.deadline), true
+		}))
 		put(t, p, 0, task(2, ClassVarTime, 4, 30, 50))
 		if changes := p.Advance(at(10)); !cmp.Equal(numbers(changes.Started), []int{2}) {
 			t.Fatalf("%+v", changes)
 		}
 		p.Ready(at(15), attempt(1))
 		changes := p.Advance(at(15))
-		if !cmp.Equal(numbers(changes.Started), []int{1}) || !cmp.Equal(numbers(changes.Suspended), []int{2}) {
+		if !cmp.Equal(numbers(changes.Started), []int{1}) ||
+			!cmp.Equal(numbers(changes.Suspended), []int{2}) {
 			t.Errorf("%+v", changes)
 		}
 		if k, _ := p.Commitment(attempt(1)); !k.End.Equal(at(c.end)) || !k.Running {
@@ -262,7 +277,9 @@ func TestPaperFairshare(t *testing.T) {
 	put(t, p, 0, task(2, ClassVarTime, 4, 500, 600))
 	a := ask(1, 10)
 	a.Class = ClassFixTime
-	for second, want := range map[int]grid.Reason{10: grid.ReasonWindow, 599: grid.ReasonWindow, 600: grid.ReasonNone} {
+	for second, want := range map[int]grid.Reason{
+		10: grid.ReasonWindow, 599: grid.ReasonWindow, 600: grid.ReasonNone,
+	} {
 		a.At = at(second)
 		if _, reason := p.Quote(at(0), a); reason != want {
 			t.Errorf("at %d s: %v, want %v", second, reason, want)

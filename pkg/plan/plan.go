@@ -21,16 +21,16 @@
 // moved; a reservation (Commitment.Holds) is one of them, and a room of its own for
 // what is bound to it. ClassDeadline begins in time to end before its deadline.
 // ClassVarTime is best effort: it waits in the order of the policy, moves up when
-// something ends early, and who may overtake whom is a matter of Backfill.
+// something ends early, and which may overtake which is a matter of Backfill.
 //
-// Where they stand in each other's way, this is the order of strength: what runs;
+// Where they are in each other's way, this is the order of strength: running entries;
 // Fix-Time; deadlines; of these, those that lost their places to an outage; firm
-// offers; what waits. A new promise never moves one given before. What runs goes on
-// beyond its expected end, and also when the owner's ceilings fall below it, and then
+// offers; waiting entries. A new promise never moves one given before. A running entry goes
+// on beyond its expected end, and also when the owner's ceilings fall below it, and then
 // those that wait are moved; but when what it holds has been promised to another,
-// from then on, it stands still or ends, as it allows. An outage, capacity that is
+// from then on, it is suspended or ends, as it allows. An outage, capacity that is
 // missing until some time, displaces promises that begin within it: they move inside
-// their bounds, or have best effort stand still for them, or are lost, which is said.
+// their bounds, or have best effort suspended for them, or are lost, which is reported.
 //
 // Where to look, on the way of a request through the plan:
 //
@@ -42,13 +42,13 @@
 //	limits.go    shares: of promises, of others, of one submitter, of one project
 //	commit.go    offers become commitments; Release
 //	entry.go     a commitment and the parts of time in which it takes something
-//	order.go     who goes before whom: policy, strength, priorities
+//	order.go     which entry goes first: policy, strength, priorities
 //	settle.go    Advance: what begins, ends, expires and overruns
 //	moveup.go    what waits moves up when capacity came free; backfilling
 //	late.go      inputs that are late: others borrow the place
 //	outage.go    capacity that is missing for some time
 //	resolve.go   promises that no longer fit find another place, strongest first
-//	victims.go   best effort that is suspended to make room for a promise
+//	victims.go   best effort that is suspended for a promise
 //	pushback.go  slack is used up before anything is suspended
 //	within.go    reservations: timelines inside the timeline
 //	state.go     the whole state, and its invariants
@@ -110,7 +110,7 @@ type Planner struct {
 	late        int // commitments that are late
 	outage      Outage
 	now         time.Time // of the last settling, for forgetting the past alone
-	strained    bool      // more is taken than there is: an outage, memory of what is suspended, what is lent
+	strained    bool      // more is taken than there is: by an outage, suspended or late entries
 	dirty       bool      // capacity came free: those that wait may move up
 	freed       time.Time // the earliest instant at which it did
 	touched     []*entry  // in this settling
@@ -118,13 +118,13 @@ type Planner struct {
 	skipped     int // stretches that the last search for a place skipped
 }
 
-// room is where commitments take their share: the site, or a reservation.
+// room is a place that commitments take their share of: the site, or a reservation.
 type room struct {
 	holder  grid.AttemptID // the reservation; zero for the site
 	line    *capacity.Timeline
 	ceiling grid.Resources // what the present commitments may take: the total, or more after it fell
 	running bag            // what uses cores
-	movable bag            // what waits and may move, and what stands still
+	movable bag            // what waits and may move, and what is suspended
 	fixed   bag            // what waits and may not move
 }
 
@@ -139,8 +139,8 @@ func New(config Config) *Planner {
 	config.Overestimate = min(max(config.Overestimate, 0), MaxOverestimate)
 	return &Planner{
 		config: config, site: &room{line: capacity.New(config.Total), ceiling: config.Total},
-		rooms: map[grid.AttemptID]*room{}, limits: map[limitKey]*limit{}, entries: map[grid.AttemptID]*entry{},
-		next: max(config.FirstOffer, 1),
+		rooms: map[grid.AttemptID]*room{}, limits: map[limitKey]*limit{},
+		entries: map[grid.AttemptID]*entry{}, next: max(config.FirstOffer, 1),
 	}
 }
 
@@ -156,7 +156,9 @@ func (p *Planner) Commitments() []Commitment {
 
 // all is the entries, ascending by attempt.
 func (p *Planner) all() []*entry {
-	return slices.SortedFunc(maps.Values(p.entries), func(a, b *entry) int { return a.Attempt.Compare(b.Attempt) })
+	return slices.SortedFunc(maps.Values(p.entries), func(a, b *entry) int {
+		return a.Attempt.Compare(b.Attempt)
+	})
 }
 
 // Commitment is the commitment to an attempt.
@@ -180,8 +182,8 @@ func (p *Planner) Offer(number uint64) (Offer, bool) {
 	return p.offers[at], true
 }
 
-// Free is what is free throughout [start, end), below 0 where more is taken than
-// there is.
+// Free is the capacity that is free throughout [start, end), below 0 where more is taken
+// than there is.
 func (p *Planner) Free(start, end time.Time) grid.Resources { return p.site.line.Free(start, end) }
 
 // Next is the instant at which Advance has something to do, and false if there is
@@ -194,7 +196,7 @@ func (p *Planner) Next() (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// Promises reports whether anything waits for its time, stands still, is reserved or
+// Promises reports whether anything waits for its time, is suspended, is reserved or
 // offered firmly, so that Next matters even if nobody asks for anything.
 func (p *Planner) Promises() bool {
 	return p.firm+p.holding+len(p.site.movable)+len(p.site.fixed)+len(p.rooms) > 0
@@ -218,7 +220,7 @@ func (p *Planner) free(from time.Time) {
 	p.dirty = true
 }
 
-// hold takes what an entry takes, whether there is room or not.
+// hold takes the capacity of an entry, whether it is free or not.
 func (p *Planner) hold(e *entry) {
 	for _, s := range e.spans() {
 		p.take(e.room.line, s)
@@ -257,7 +259,9 @@ func (p *Planner) forget(line *capacity.Timeline) {
 }
 
 func (p *Planner) findOffer(number uint64) (int, bool) {
-	return slices.BinarySearchFunc(p.offers, number, func(o Offer, n uint64) int { return cmp.Compare(o.Number, n) })
+	return slices.BinarySearchFunc(p.offers, number, func(o Offer, n uint64) int {
+		return cmp.Compare(o.Number, n)
+	})
 }
 
 // larger is the larger of both, field by field.

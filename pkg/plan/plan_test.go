@@ -27,14 +27,17 @@ func attempt(n int) grid.AttemptID {
 // ask is for n cores and a run of that many seconds, whatever is free.
 func ask(n int64, seconds int) Ask {
 	return Ask{
-		Submitter: "s", Class: ClassVarTime, Job: grid.JobID(fmt.Sprintf("job%d", seconds)), Need: cores(n), Count: 1,
+		Submitter: "s", Class: ClassVarTime, Job: grid.JobID(fmt.Sprintf("job%d", seconds)),
+		Need: cores(n), Count: 1,
 		Rate: func(grid.Resources) (int64, time.Duration) { return 0, secs(seconds) },
 	}
 }
 
 func commit(t *testing.T, p *Planner, n int, share int64, from, to int) {
 	t.Helper()
-	c := Commitment{Class: ClassVarTime, Attempt: attempt(n), Give: cores(share), Start: at(from), End: at(to)}
+	c := Commitment{
+		Class: ClassVarTime, Attempt: attempt(n), Give: cores(share), Start: at(from), End: at(to),
+	}
 	if err := p.Commit(at(0), c, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -82,14 +85,18 @@ func TestQuoteFindsTheEarliestPlace(t *testing.T) {
 			a.Window.NotBefore = at(c.notBefore)
 		}
 		q := quote(t, p, 0, a)
-		if !q.Start.Equal(at(c.start)) || !q.End.Equal(at(c.end)) || q.Tasks != c.tasks || q.Give != cores(c.need) {
-			t.Errorf("%+v: quote = %v to %v, %d tasks of %+v", c, q.Start.Sub(start), q.End.Sub(start), q.Tasks, q.Give)
+		if !q.Start.Equal(at(c.start)) || !q.End.Equal(at(c.end)) || q.Tasks != c.tasks ||
+			q.Give != cores(c.need) {
+			t.Errorf("%+v: quote = %v to %v, %d tasks of %+v",
+				c, q.Start.Sub(start), q.End.Sub(start), q.Tasks, q.Give)
 		}
 	}
 }
 
 func TestQuoteReasons(t *testing.T) {
-	p := New(Config{Total: grid.Resources{MilliCPUs: 4, MemoryBytes: 4, DiskBytes: 4, MFLOPS: 4, NetBps: 4}})
+	p := New(Config{
+		Total: grid.Resources{MilliCPUs: 4, MemoryBytes: 4, DiskBytes: 4, MFLOPS: 4, NetBps: 4},
+	})
 	commit(t, p, 1, 3, 0, 10)
 	need := func(r grid.Resources) func(*Ask) { return func(a *Ask) { a.Need = r } }
 	for name, c := range map[string]struct {
@@ -101,10 +108,14 @@ func TestQuoteReasons(t *testing.T) {
 		"disk, ever":      {need(grid.Resources{DiskBytes: 5}), grid.ReasonDisk},
 		"bandwidth, ever": {need(grid.Resources{NetBps: 5}), grid.ReasonBandwidth},
 		"cores, now":      {func(a *Ask) { a.Need, a.NowOnly = cores(2), true }, grid.ReasonCPUs},
-		"too late":        {func(a *Ask) { a.Need, a.Window.Deadline = cores(2), at(19) }, grid.ReasonWindow},
-		"too long":        {func(a *Ask) { a.Window.Deadline = at(9) }, grid.ReasonWindow},
-		"past deadline":   {func(a *Ask) { a.Window.Deadline = at(-1) }, grid.ReasonWindow},
-		"not yet":         {func(a *Ask) { a.NowOnly, a.Window.NotBefore = true, at(5) }, grid.ReasonWindow},
+		"too late": {
+			func(a *Ask) { a.Need, a.Window.Deadline = cores(2), at(19) }, grid.ReasonWindow,
+		},
+		"too long":      {func(a *Ask) { a.Window.Deadline = at(9) }, grid.ReasonWindow},
+		"past deadline": {func(a *Ask) { a.Window.Deadline = at(-1) }, grid.ReasonWindow},
+		"not yet": {
+			func(a *Ask) { a.NowOnly, a.Window.NotBefore = true, at(5) }, grid.ReasonWindow,
+		},
 	} {
 		a := ask(1, 10)
 		c.change(&a)
@@ -125,7 +136,10 @@ func TestQuoteReasons(t *testing.T) {
 func TestQuoteTradesWaitingAgainstSpeed(t *testing.T) {
 	total := grid.Resources{MilliCPUs: 4, MFLOPS: 1000}
 	p := New(Config{Total: total})
-	busy := Commitment{Class: ClassVarTime, Attempt: attempt(1), Give: grid.Resources{MFLOPS: 900}, Start: at(0), End: at(20)}
+	busy := Commitment{
+		Class: ClassVarTime, Attempt: attempt(1), Give: grid.Resources{MFLOPS: 900}, Start: at(0),
+		End: at(20),
+	}
 	if err := p.Commit(at(0), busy, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -137,8 +151,8 @@ func TestQuoteTradesWaitingAgainstSpeed(t *testing.T) {
 	}
 	q := quote(t, p, 0, a)
 	want := Quote{
-		Start: at(20), End: at(30), Run: secs(10), Tasks: 1, Free: total, Give: grid.Resources{MilliCPUs: 1, MFLOPS: 1000},
-		LatestStart: at(20),
+		Start: at(20), End: at(30), Run: secs(10), Tasks: 1, Free: total,
+		Give: grid.Resources{MilliCPUs: 1, MFLOPS: 1000}, LatestStart: at(20),
 	}
 	if diff := cmp.Diff(want, q); diff != "" {
 		t.Errorf("waiting: -want +got:\n%s", diff)
@@ -146,7 +160,8 @@ func TestQuoteTradesWaitingAgainstSpeed(t *testing.T) {
 	a.NowOnly = true
 	want = Quote{
 		Start: at(0), End: at(105), Run: secs(100), Tasks: 1,
-		Free: grid.Resources{MilliCPUs: 4, MFLOPS: 100}, Give: grid.Resources{MilliCPUs: 1, MFLOPS: 100}, LatestStart: at(0),
+		Free: grid.Resources{MilliCPUs: 4, MFLOPS: 100}, Give: grid.Resources{MilliCPUs: 1, MFLOPS: 100},
+		LatestStart: at(0),
 	}
 	if diff := cmp.Diff(want, quote(t, p, 0, a)); diff != "" {
 		t.Errorf("now: -want +got:\n%s", diff)
@@ -192,14 +207,17 @@ func TestHoldBecomesCommitment(t *testing.T) {
 	if err != nil || o.Holds != 2 {
 		t.Fatalf("Open = %+v, %v", o, err)
 	}
-	if _, reason := p.Quote(at(0), func() Ask { b := a; b.NowOnly = true; return b }()); reason != grid.ReasonCPUs {
+	if _, reason := p.Quote(at(0),
+		func() Ask { b := a; b.NowOnly = true; return b }()); reason != grid.ReasonCPUs {
 		t.Errorf("another asker: reason = %v", reason)
 	}
 	a.Offer = o.Number
 	if q := quote(t, p, 0, a); q.Tasks != 2 || !q.Start.Equal(at(0)) {
 		t.Errorf("its own hold counts as free: %+v", q)
 	}
-	c := Commitment{Class: ClassVarTime, Attempt: attempt(1), Give: cores(3), Start: at(0), End: at(10)}
+	c := Commitment{
+		Class: ClassVarTime, Attempt: attempt(1), Give: cores(3), Start: at(0), End: at(10),
+	}
 	if err := p.Commit(at(0), c, o.Number); !errors.Is(err, ErrFull) {
 		t.Errorf("Commit of more than one task's share: %v", err)
 	}
@@ -233,7 +251,8 @@ func TestQuotas(t *testing.T) {
 		return err
 	}
 	for n := range 3 {
-		if err := open("flooder", n); (err != nil) != (n == 2) || err != nil && !errors.Is(err, ErrQuota) {
+		if err := open("flooder", n); (err != nil) != (n == 2) ||
+			err != nil && !errors.Is(err, ErrQuota) {
 			t.Errorf("offer %d: %v", n, err)
 		}
 	}
@@ -277,7 +296,10 @@ func TestOverrunKeepsCapacity(t *testing.T) {
 	}
 	changes := p.Advance(at(80)) // 1 has not ended
 	check(t, p)
-	waits := Commitment{Attempt: attempt(2), Give: cores(4), Class: ClassVarTime, Made: at(0), Start: at(90), End: at(110)}
+	waits := Commitment{
+		Attempt: attempt(2), Give: cores(4), Class: ClassVarTime, Made: at(0), Start: at(90),
+		End: at(110),
+	}
 	if diff := cmp.Diff(Changes{Moved: []Commitment{waits}}, changes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -302,7 +324,10 @@ func TestFixedStartsDoNotMoveUp(t *testing.T) {
 	p := New(Config{Total: cores(4)})
 	commit(t, p, 1, 4, 0, 50)
 	for i, notBefore := range []int{0, 70} {
-		c := Commitment{Class: ClassVarTime, Attempt: attempt(i + 2), Give: cores(2), Start: at(80), End: at(90), NotBefore: at(notBefore)}
+		c := Commitment{
+			Class: ClassVarTime, Attempt: attempt(i + 2), Give: cores(2), Start: at(80), End: at(90),
+			NotBefore: at(notBefore),
+		}
 		if err := p.Commit(at(0), c, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -341,7 +366,8 @@ func TestSmallerCeilingKeepsCommitments(t *testing.T) {
 	p.Advance(at(50))
 	p.Release(attempt(2))
 	p.Advance(at(51))
-	if got := p.Free(at(51), at(52)); got != cores(2) || p.total() != cores(2) || p.site.ceiling != cores(2) {
+	if got := p.Free(at(51), at(52)); got != cores(2) || p.total() != cores(2) ||
+		p.site.ceiling != cores(2) {
 		t.Errorf("free = %+v of %+v, ceiling %+v", got, p.total(), p.site.ceiling)
 	}
 }
@@ -352,13 +378,16 @@ func TestRestore(t *testing.T) {
 	commit(t, p, 2, 1, 0, 10)
 	commit(t, p, 3, 2, 50, 60)
 	kept := p.Commitments()
-	broken := append(slices.Clone(kept), kept[0], Commitment{Class: ClassVarTime, Attempt: attempt(9), Give: cores(-1), Start: at(0), End: at(9)},
+	broken := append(slices.Clone(kept), kept[0], Commitment{
+		Class: ClassVarTime, Attempt: attempt(9), Give: cores(-1), Start: at(0), End: at(9),
+	},
 		Commitment{Class: ClassVarTime, Attempt: attempt(8)})
 	for _, total := range []int64{4, 1} {
 		r := Restore(Config{Total: cores(total), FirstOffer: 77}, at(20), broken)
 		check(t, r)
 		got := r.Commitments()
-		if len(got) != 3 || got[0] != kept[0] || !got[1].End.After(at(20)) || !got[1].Running || got[2] != kept[2] {
+		if len(got) != 3 || got[0] != kept[0] || !got[1].End.After(at(20)) || !got[1].Running ||
+			got[2] != kept[2] {
 			t.Errorf("total %d: commitments = %+v", total, got)
 		}
 		if r.nextOffer() != 77 {

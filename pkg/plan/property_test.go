@@ -25,10 +25,13 @@ func (m *model) ask(t *rapid.T) Ask {
 		Class:     ClassVarTime,
 		Submitter: grid.SiteID(rapid.StringMatching(`[a-c]`).Draw(t, "submitter")),
 		Job:       grid.JobID(rapid.StringMatching(`[j-m]`).Draw(t, "job")),
-		Need:      grid.Resources{MilliCPUs: rapid.Int64Range(0, 3).Draw(t, "cpus"), MFLOPS: g, NetBps: rapid.Int64Range(0, 3).Draw(t, "bandwidth")},
-		StageIn:   secs(rapid.IntRange(0, 5).Draw(t, "stage-in")),
-		NowOnly:   rapid.Bool().Draw(t, "now only"),
-		Count:     uint32(rapid.IntRange(0, 4).Draw(t, "count")),
+		Need: grid.Resources{
+			MilliCPUs: rapid.Int64Range(0, 3).Draw(t, "cpus"), MFLOPS: g,
+			NetBps: rapid.Int64Range(0, 3).Draw(t, "bandwidth"),
+		},
+		StageIn: secs(rapid.IntRange(0, 5).Draw(t, "stage-in")),
+		NowOnly: rapid.Bool().Draw(t, "now only"),
+		Count:   uint32(rapid.IntRange(0, 4).Draw(t, "count")),
 		Rate: func(free grid.Resources) (int64, time.Duration) {
 			if g == 0 {
 				return 0, secs(runtime)
@@ -56,13 +59,17 @@ func (m *model) promise(t *rapid.T) {
 	m.checkQuote(t, a, q)
 	if rapid.Bool().Draw(t, "open") {
 		firm := rapid.Bool().Draw(t, "firm")
-		if _, err := m.p.Open(at(m.now), a, q, firm, secs(rapid.IntRange(1, 30).Draw(t, "validity"))); err != nil && firm {
+		if _, err := m.p.Open(at(m.now), a, q, firm,
+			secs(rapid.IntRange(1, 30).Draw(t, "validity"))); err != nil && firm {
 			return // the quota; a quote made now always holds
 		}
 		return
 	}
 	m.attempts++
-	c := Commitment{Class: ClassVarTime, Attempt: attempt(m.attempts), Give: q.Give, Start: q.Start, End: q.End, NotBefore: a.Window.NotBefore}
+	c := Commitment{
+		Class: ClassVarTime, Attempt: attempt(m.attempts), Give: q.Give, Start: q.Start, End: q.End,
+		NotBefore: a.Window.NotBefore,
+	}
 	if err := m.p.Commit(at(m.now), c, 0); err != nil {
 		t.Fatalf("what was quoted cannot be committed: %v", err)
 	}
@@ -73,8 +80,10 @@ func (m *model) checkQuote(t *rapid.T, a Ask, q Quote) {
 	if !a.NowOnly {
 		staging, ahead = 0, a.StageIn
 	}
-	ok := !q.Start.Before(at(m.now).Add(ahead)) && q.Start.Add(staging+q.Run).Equal(q.End) && q.Tasks >= 1 && q.Tasks <= max(a.Count, 1)
-	if d := a.Window.Deadline; !d.IsZero() && q.End.After(d) || q.Start.Before(a.Window.NotBefore) || a.NowOnly && !q.Start.Equal(at(m.now)) {
+	ok := !q.Start.Before(at(m.now).Add(ahead)) && q.Start.Add(staging+q.Run).Equal(q.End) &&
+		q.Tasks >= 1 && q.Tasks <= max(a.Count, 1)
+	if d := a.Window.Deadline; !d.IsZero() && q.End.After(d) || q.Start.Before(a.Window.NotBefore) ||
+		a.NowOnly && !q.Start.Equal(at(m.now)) {
 		ok = false
 	}
 	if !ok || !larger(q.Free, grid.Resources{}).Fits(times(q.Give, q.Tasks)) || !a.Need.Fits(q.Give) {
@@ -89,7 +98,10 @@ func (m *model) award(t *rapid.T) {
 	}
 	o := rapid.SampledFrom(offers).Draw(t, "offer")
 	m.attempts++
-	c := Commitment{Class: ClassVarTime, Attempt: attempt(m.attempts), Give: o.Quote.Give, Start: o.Quote.Start, End: o.Quote.End}
+	c := Commitment{
+		Class: ClassVarTime, Attempt: attempt(m.attempts), Give: o.Quote.Give, Start: o.Quote.Start,
+		End: o.Quote.End,
+	}
 	err := m.p.Commit(at(m.now), c, o.Number)
 	if kept, open := m.p.Offer(o.Number); open && kept.Holds < o.Holds && err != nil {
 		t.Fatalf("a failed award took a share of the hold: %v", err)
@@ -120,7 +132,8 @@ func (m *model) pass(t *rapid.T) {
 		t.Fatalf("Advance has left something to do at %v", next)
 	}
 	for _, c := range before {
-		if kept, ok := m.p.Commitment(c.Attempt); !ok || c.Running && (!kept.Running || !kept.End.After(at(m.now))) {
+		if kept, ok := m.p.Commitment(c.Attempt); !ok ||
+			c.Running && (!kept.Running || !kept.End.After(at(m.now))) {
 			t.Fatalf("%+v became %+v, %v", c, kept, ok)
 		}
 	}
@@ -134,7 +147,7 @@ func (m *model) neverTooMuch(t *rapid.T) {
 	}
 	var all []taken
 	for _, c := range m.p.Commitments() {
-		for _, s := range c.spans() { // one that stands still takes nothing until it goes on
+		for _, s := range c.spans() { // a suspended one takes nothing until it goes on
 			all = append(all, taken(s))
 		}
 	}
@@ -184,8 +197,9 @@ func TestPlannerKeepsItsPromises(t *testing.T) {
 				if mayShrink {
 					m.shrunk = true
 					m.p.SetCapacity(grid.Resources{
-						MilliCPUs: rapid.Int64Range(0, 6).Draw(t, "cpus"), MFLOPS: rapid.Int64Range(0, 12).Draw(t, "mflops"),
-						NetBps: rapid.Int64Range(0, 6).Draw(t, "bandwidth"),
+						MilliCPUs: rapid.Int64Range(0, 6).Draw(t, "cpus"),
+						MFLOPS:    rapid.Int64Range(0, 12).Draw(t, "mflops"),
+						NetBps:    rapid.Int64Range(0, 6).Draw(t, "bandwidth"),
 					})
 				}
 			},
@@ -215,7 +229,10 @@ func TestRestoreIsFaithful(t *testing.T) {
 			a := m.ask(t)
 			if q, reason := m.p.Quote(at(0), a); reason == grid.ReasonNone {
 				m.attempts++
-				c := Commitment{Class: ClassVarTime, Attempt: attempt(m.attempts), Give: q.Give, Start: q.Start, End: q.End, NotBefore: a.Window.NotBefore}
+				c := Commitment{
+					Class: ClassVarTime, Attempt: attempt(m.attempts), Give: q.Give, Start: q.Start, End: q.End,
+					NotBefore: a.Window.NotBefore,
+				}
 				if err := m.p.Commit(at(0), c, 0); err != nil {
 					t.Fatal(err)
 				}
@@ -225,7 +242,8 @@ func TestRestoreIsFaithful(t *testing.T) {
 		r := Restore(config, at(0), m.p.Commitments())
 		m.p.dirty = true
 		m.p.Advance(at(0))
-		if diff := cmp.Diff(m.p.Commitments(), r.Commitments()); diff != "" || !r.site.line.Equal(m.p.site.line) {
+		if diff := cmp.Diff(m.p.Commitments(), r.Commitments()); diff != "" ||
+			!r.site.line.Equal(m.p.site.line) {
 			t.Errorf("-old +restored:\n%s", diff)
 		}
 	})

@@ -42,7 +42,7 @@ func (p *Planner) pushBack(e *entry, now, end time.Time) bool {
 	return true
 }
 
-// pushable is what may be pushed back for the sake of an entry that goes on until end.
+// pushable returns the entries that may be pushed back for one that goes on until end.
 func (e *entry) pushable(end time.Time) []*entry {
 	var list []*entry
 	for _, v := range e.room.movable {

@@ -35,7 +35,8 @@ func TestSlackIsUsedBeforeAnOverrunStandsAside(t *testing.T) {
 			t.Errorf("%s: suspended %v", name, numbers(changes.Suspended))
 		}
 		second, _ := p.Commitment(attempt(2))
-		if c.suspended == nil && (second.Running || second.Start.Before(at(c.pushed)) || second.End.After(at(c.deadline))) {
+		if c.suspended == nil &&
+			(second.Running || second.Start.Before(at(c.pushed)) || second.End.After(at(c.deadline))) {
 			t.Errorf("%s: the next begins at %s and ends at %s", name, second.Start, second.End)
 		}
 		if c.suspended != nil && !second.Running {

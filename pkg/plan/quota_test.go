@@ -40,7 +40,8 @@ func TestFirmOffersToOthersHoldATenth(t *testing.T) {
 		{"self", 9000, true, nil},
 	} {
 		if err := open(c.submitter, i, c.milliCPUs, c.firm); !errors.Is(err, c.want) {
-			t.Errorf("offer %d of %d to %s, firm %t: %v, want %v", i, c.milliCPUs, c.submitter, c.firm, err, c.want)
+			t.Errorf("offer %d of %d to %s, firm %t: %v, want %v",
+				i, c.milliCPUs, c.submitter, c.firm, err, c.want)
 		}
 	}
 	if err := open("a", 1, 599, true); err != nil {
@@ -62,7 +63,9 @@ func TestSharesOfOffers(t *testing.T) {
 		})
 		limit, own := part(p.total(), p.config.Strangers), 0
 		for job := range rapid.IntRange(0, 3*most).Draw(t, "asked") {
-			submitter := rapid.SampledFrom([]grid.SiteID{"self", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}).Draw(t, "submitter")
+			submitter := rapid.SampledFrom([]grid.SiteID{
+				"self", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j",
+			}).Draw(t, "submitter")
 			a := shared(submitter, job, rapid.Int64Range(0, 60).Draw(t, "milli cpus"))
 			q, reason := p.Quote(at(0), a)
 			if reason != grid.ReasonNone {
@@ -93,7 +96,8 @@ func TestSharesOfOffers(t *testing.T) {
 			}
 		}
 		if others+own > most || others > most-most/quotaShare || !limit.Fits(firm) {
-			t.Fatalf("%d offers to others, %d own, of %d; firm ones hold %+v of %+v", others, own, most, firm, limit)
+			t.Fatalf("%d offers to others, %d own, of %d; firm ones hold %+v of %+v",
+				others, own, most, firm, limit)
 		}
 		if err := p.Check(); err != nil {
 			t.Fatal(err)

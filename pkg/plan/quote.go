@@ -7,15 +7,15 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Ask is what somebody wants to know about one task, or about one task of an array.
+// Ask is a question about one task, or about one task of an array.
 type Ask struct {
 	Submitter grid.SiteID
 	Job       grid.JobID
 	Need      grid.Resources // of one task
-	Class     Class          // what is promised: ClassFixTime a start at At, ClassDeadline an end before Window.Deadline
+	Class     Class          // ClassFixTime: start at At; ClassDeadline: end by Window.Deadline
 	At        time.Time      // of ClassFixTime: the only start of use
 	Project   string         // limits are counted by it; empty = none
-	Within    grid.AttemptID // the reservation in which it is to have its place; zero = anywhere on the site
+	Within    grid.AttemptID // the reservation it is to have its place in; zero = anywhere here
 	Window    grid.Window    // when it may run
 	NowOnly   bool           // only a start at now is of use: the thesis map
 
@@ -39,9 +39,9 @@ type Quote struct {
 	Run   time.Duration  // of it, behind the staging of data
 	Give  grid.Resources // what one task gets: its need, but perhaps less computation
 	Free  grid.Resources // what is free throughout, this task's share included
-	Tasks uint32         // how many tasks fit into this place at once, 1 to Ask.Count
+	Tasks uint32         // how many tasks fit into this place at the same time, 1 to Ask.Count
 
-	LatestStart time.Time // guaranteed to what is committed in this place; the zero time guarantees none
+	LatestStart time.Time // guaranteed to a commitment in this place; the zero time = none
 }
 
 // Quote finds the place in which the task would end first, and among those the
@@ -109,7 +109,8 @@ func (p *Planner) answer(now time.Time, ask Ask, from time.Time) (Quote, grid.Re
 	if ask.Within != (grid.AttemptID{}) && !p.mayUse(ask.Within, ask.Submitter) {
 		return Quote{}, grid.ReasonUnknownOffer
 	}
-	if p.config.Backfill == grid.BackfillNone && ask.Class == ClassVarTime && p.roomOf(ask.Within) == p.site {
+	if p.config.Backfill == grid.BackfillNone && ask.Class == ClassVarTime &&
+		p.roomOf(ask.Within) == p.site {
 		from = later(from, p.lastStart())
 	}
 	q := query{lines: p.linesFor(&ask), ask: ask, from: from, spare: p.config.Overestimate}
@@ -149,8 +150,8 @@ func (p *Planner) lastStart() time.Time {
 	return last
 }
 
-// linesFor is the timelines in which there must be room for an ask. What its own offer
-// holds is free on them.
+// linesFor returns the timelines that must all have capacity for an ask. What its own
+// offer holds is free on them.
 func (p *Planner) linesFor(ask *Ask) lines {
 	c := claim{ask.Submitter, ask.Project, ask.Within, ask.Class != ClassVarTime}
 	at, known := p.findOffer(ask.Offer)
@@ -176,7 +177,7 @@ func (p *Planner) linesFor(ask *Ask) lines {
 	return list
 }
 
-// lines is the timelines in which there must be room for a claim, its room's first.
+// lines returns the timelines that must all have capacity for a claim, its room's first.
 func (p *Planner) lines(c claim) lines {
 	list := lines{p.roomOf(c.within).line}
 	for _, key := range p.keys(c) {

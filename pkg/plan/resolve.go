@@ -8,8 +8,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// lifted is what was taken out of a room for the time of settling who is stronger: all
-// that has no promise, and offers that are not firm.
+// lifted holds what is taken out of a room while it is settled which entries are stronger:
+// all without a promise, and offers that are not firm.
 type lifted struct {
 	room    *room
 	now     time.Time
@@ -17,8 +17,8 @@ type lifted struct {
 	offers  []uint64
 }
 
-// resolve settles what is due and stands in each other's way, by strength: what runs;
-// the promises whose time has come; then what stands still; then what waits.
+// resolve settles conflicts of entries that are due, by strength: running ones; the
+// promises whose time has come; then suspended ones; then waiting ones.
 func (p *Planner) resolve(b *batch) {
 	l := p.lift(b.room, b.now)
 	p.overruns(b, l)
@@ -27,7 +27,7 @@ func (p *Planner) resolve(b *batch) {
 	p.free(b.now)
 }
 
-// lift takes best effort out of a room. What stands still keeps its memory and disk.
+// lift takes best effort out of a room. Suspended entries keep their memory and disk.
 func (p *Planner) lift(r *room, now time.Time) *lifted {
 	l := &lifted{room: r, now: now}
 	for _, e := range r.movable {
@@ -51,7 +51,7 @@ func (p *Planner) lift(r *room, now time.Time) *lifted {
 	return l
 }
 
-// standStill keeps the memory of what is lifted and stands still.
+// standStill keeps the memory and disk of an entry that is lifted and suspended.
 func (l *lifted) standStill(p *Planner, e *entry) {
 	p.take(l.room.line, span{still(e.Give), l.now, endOfTime()})
 }
@@ -61,11 +61,12 @@ func (l *lifted) goOn(p *Planner, e *entry) {
 	p.put(l.room.line, span{still(e.Give), l.now, endOfTime()})
 }
 
-// lower puts back what was lifted: what stands still first, then what waits in the
+// lower puts back what was lifted: suspended entries first, then waiting ones in the
 // order of the old places, then the offers.
 func (p *Planner) lower(l *lifted) {
 	slices.SortFunc(l.entries, func(a, b *entry) int {
-		return cmp.Or(sign(b.Suspended)-sign(a.Suspended), a.next().Compare(b.next()), a.Attempt.Compare(b.Attempt))
+		return cmp.Or(sign(b.Suspended)-sign(a.Suspended), a.next().Compare(b.next()),
+			a.Attempt.Compare(b.Attempt))
 	})
 	for _, e := range l.entries {
 		if e.Suspended {
@@ -105,7 +106,7 @@ func (p *Planner) keepOrMove(e *entry, now time.Time) {
 	p.settleIn(e, p.find(e, e.floor(now), time.Time{}), now)
 }
 
-// place is where something may begin, if there is such a place.
+// place is a time at which something may begin, if there is one.
 type place struct {
 	start time.Time
 	found bool
@@ -162,8 +163,8 @@ func (c *Commitment) floor(now time.Time) time.Time {
 	return from
 }
 
-// overruns lets what overran go on until the first instant at which what it holds is
-// promised to another. If that is now, it makes room as it allows: it stands still,
+// overruns lets an overrun entry go on until the first instant at which what it holds is
+// promised to another. If that is now, it yields as it allows: it is suspended,
 // keeping memory and disk, or ends.
 func (p *Planner) overruns(b *batch, l *lifted) {
 	slices.SortFunc(b.overdue, func(x, y *entry) int {
@@ -188,7 +189,7 @@ func (p *Planner) overruns(b *batch, l *lifted) {
 	}
 }
 
-// suspend lets a task stand still. Until it is lowered it has no place.
+// suspend suspends a task. Until it is lowered it has no place.
 func (p *Planner) suspend(e *entry, l *lifted, left time.Duration) {
 	p.drop(e)
 	p.unfile(e)
@@ -199,9 +200,9 @@ func (p *Planner) suspend(e *entry, l *lifted, left time.Duration) {
 	p.changes.Suspended = append(p.changes.Suspended, e.Commitment)
 }
 
-// claim lets the promises begin whose time has come, Fix-Time first; and what was late
-// and takes back what it lent. Others make room for them. If that is not enough, a
-// deadline commitment moves to where it can still be met, and what cannot move is lost.
+// claim lets the promises begin whose time has come, Fix-Time first, and late entries that
+// take back what they lent. Others yield to them. If that is not enough, a deadline
+// commitment moves to where it can still be met, and one that cannot move is lost.
 func (p *Planner) claim(b *batch, l *lifted) {
 	var list []*entry
 	for _, e := range b.starters {

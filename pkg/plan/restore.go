@@ -37,7 +37,7 @@ func Restore(config Config, now time.Time, commitments []Commitment) *Planner {
 }
 
 // overshoot is by how much commitments exceed the owner's ceilings from now on, without
-// what stands still and what borrows, which do so at any time.
+// suspended entries and borrowers, which do so at any time.
 func (p *Planner) overshoot(now time.Time) grid.Resources {
 	line := p.site.line.Clone()
 	for _, e := range slices.Concat(p.site.running, p.site.movable) {

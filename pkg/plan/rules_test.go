@@ -22,12 +22,14 @@ func TestOverrunMakesRoomForPromises(t *testing.T) {
 		memory             int64
 		suspended, stopped []int
 	}{
-		"stands still":     {grid.OverrunSuspend, 1, []int{1}, nil},
+		"is suspended":     {grid.OverrunSuspend, 1, []int{1}, nil},
 		"is stopped":       {grid.OverrunStop, 1, nil, []int{1}},
 		"memory is needed": {grid.OverrunSuspend, 3, nil, []int{1}},
 	} {
 		p := New(Config{Total: grid.Resources{MilliCPUs: 4, MemoryBytes: 4}})
-		put(t, p, 0, task(1, ClassVarTime, 4, 0, 50).with(memory(4, c.memory)).with(func(k *Commitment) { k.Overrun = c.allows }))
+		put(t, p, 0, task(1, ClassVarTime, 4, 0, 50).with(memory(4, c.memory)).with(func(k *Commitment) {
+			k.Overrun = c.allows
+		}))
 		put(t, p, 0, task(2, ClassFixTime, 4, 53, 60).with(memory(4, 3)))
 		p.Advance(at(50))
 		if k, _ := p.Commitment(attempt(1)); !k.Overran || !k.End.Equal(at(53)) {
@@ -36,7 +38,8 @@ func TestOverrunMakesRoomForPromises(t *testing.T) {
 		check(t, p)
 		changes := p.Advance(at(53))
 		check(t, p)
-		if !cmp.Equal(numbers(changes.Started), []int{2}) || !cmp.Equal(numbers(changes.Suspended), c.suspended) ||
+		if !cmp.Equal(numbers(changes.Started), []int{2}) ||
+			!cmp.Equal(numbers(changes.Suspended), c.suspended) ||
 			!cmp.Equal(numbers(changes.Stopped), c.stopped) {
 			t.Errorf("%s: %+v", name, changes)
 		}
@@ -55,7 +58,7 @@ func TestOverrunMakesRoomForPromises(t *testing.T) {
 	}
 }
 
-// What stands still gives its bandwidth back with its cores, and takes both again.
+// A suspended entry gives its bandwidth back with its cores, and takes both again.
 func TestWhatStandsStillGivesItsBandwidthBack(t *testing.T) {
 	net := func(n, bps int64) func(*Commitment) {
 		return func(c *Commitment) { c.Give = grid.Resources{MilliCPUs: n, MemoryBytes: 1, NetBps: bps} }
@@ -65,11 +68,13 @@ func TestWhatStandsStillGivesItsBandwidthBack(t *testing.T) {
 	put(t, p, 0, task(2, ClassFixTime, 2, 53, 60).with(net(2, 6))) // there would be cores for both
 	p.Advance(at(50))
 	changes := p.Advance(at(53))
-	if !cmp.Equal(numbers(changes.Started), []int{2}) || !cmp.Equal(numbers(changes.Suspended), []int{1}) {
-		t.Fatalf("%+v, want the one that overran to stand still", changes)
+	if !cmp.Equal(numbers(changes.Started), []int{2}) ||
+		!cmp.Equal(numbers(changes.Suspended), []int{1}) {
+		t.Fatalf("%+v, want the one that overran suspended", changes)
 	}
 	check(t, p)
-	if got := p.Free(at(53), at(54)); got != (grid.Resources{MilliCPUs: 2, MemoryBytes: 2, NetBps: 4}) {
+	free := grid.Resources{MilliCPUs: 2, MemoryBytes: 2, NetBps: 4}
+	if got := p.Free(at(53), at(54)); got != free {
 		t.Errorf("%+v is free beside the other", got)
 	}
 	p.Release(attempt(2))
@@ -114,7 +119,7 @@ func TestOverrunMakesRoomForFirmOffers(t *testing.T) {
 	check(t, p)
 }
 
-// Three wait: A needs all, B fits beside what runs but is too long to end before A
+// Three wait: A needs all, B fits beside the running one but is too long to end before A
 // would begin, C is short. Conservative: C alone overtakes. EASY: nothing else. None:
 // nobody.
 func TestBackfilling(t *testing.T) {
@@ -158,13 +163,18 @@ func TestEASYDelaysAllButTheFirst(t *testing.T) {
 
 func TestPoliciesOrderWhoMovesUp(t *testing.T) {
 	for policy, want := range map[grid.Policy][]int{
-		grid.PolicyFCFS: {20, 220, 230}, grid.PolicySJF: {50, 20, 30}, grid.PolicyLJF: {20, 240, 220}, grid.PolicyEDF: {50, 40, 20}, grid.PolicyLST: {50, 40, 20},
+		grid.PolicyFCFS: {20, 220, 230}, grid.PolicySJF: {50, 20, 30}, grid.PolicyLJF: {20, 240, 220},
+		grid.PolicyEDF: {50, 40, 20}, grid.PolicyLST: {50, 40, 20},
 	} {
 		p := New(Config{Total: cores(4), Backfill: grid.BackfillNone})
 		put(t, p, 0, task(1, ClassVarTime, 4, 0, 500))
 		put(t, p, 0, task(2, ClassVarTime, 4, 500, 700))
-		put(t, p, 1, task(3, ClassVarTime, 4, 700, 710).with(func(c *Commitment) { c.Deadline = at(900) }))
-		put(t, p, 2, task(4, ClassVarTime, 4, 710, 730).with(func(c *Commitment) { c.Deadline = at(800) }))
+		put(t, p, 1, task(3, ClassVarTime, 4, 700, 710).with(func(c *Commitment) {
+			c.Deadline = at(900)
+		}))
+		put(t, p, 2, task(4, ClassVarTime, 4, 710, 730).with(func(c *Commitment) {
+			c.Deadline = at(800)
+		}))
 		p.SetPolicy(policy, grid.BackfillNone)
 		p.Release(attempt(1))
 		p.Advance(at(20))
@@ -172,7 +182,7 @@ func TestPoliciesOrderWhoMovesUp(t *testing.T) {
 	}
 }
 
-// Priorities order what one submitter has, in the places that he has.
+// Priorities order one submitter's commitments, in the places that they have.
 func TestPriorities(t *testing.T) {
 	p := New(Config{Total: cores(4)})
 	put(t, p, 0, task(1, ClassVarTime, 4, 0, 10))
@@ -222,11 +232,13 @@ func TestShares(t *testing.T) {
 	if q := quote(t, p, 0, a); !q.Start.Equal(at(10)) {
 		t.Errorf("%+v, want the share's own time", q)
 	}
-	if err := p.Commit(at(0), Commitment(task(99, ClassVarTime, 3, 0, 5).with(func(c *Commitment) { c.Submitter = "a" })), 0); !errors.Is(err, ErrFull) {
+	full := task(99, ClassVarTime, 3, 0, 5).with(func(c *Commitment) { c.Submitter = "a" })
+	if err := p.Commit(at(0), Commitment(full), 0); !errors.Is(err, ErrFull) {
 		t.Errorf("Commit: %v", err)
 	}
 	p.Release(attempt(7))
-	if err := p.Commit(at(0), Commitment(task(99, ClassVarTime, 1, 0, 5).with(func(c *Commitment) { c.Submitter = "a" })), 0); !errors.Is(err, errShare) {
+	more := task(99, ClassVarTime, 1, 0, 5).with(func(c *Commitment) { c.Submitter = "a" })
+	if err := p.Commit(at(0), Commitment(more), 0); !errors.Is(err, errShare) {
 		t.Errorf("Commit beyond the share: %v", err)
 	}
 }
@@ -234,7 +246,9 @@ func TestShares(t *testing.T) {
 // A reservation is room of its own for what is bound to it, from its start to its end.
 func TestWithinAReservation(t *testing.T) {
 	p := New(Config{Total: cores(4)})
-	put(t, p, 0, task(1, ClassFixTime, 3, 30, 60).with(func(c *Commitment) { c.Holds, c.Submitter = true, "a" }))
+	put(t, p, 0, task(1, ClassFixTime, 3, 30, 60).with(func(c *Commitment) {
+		c.Holds, c.Submitter = true, "a"
+	}))
 	bound := func(submitter grid.SiteID, n int64, seconds int) Ask {
 		a := ask(n, seconds)
 		a.Submitter, a.Within = submitter, attempt(1)
@@ -256,7 +270,8 @@ func TestWithinAReservation(t *testing.T) {
 			put(t, p, 0, draft(commitmentOf(i+2, a, q)))
 		}
 	}
-	if err := p.Commit(at(0), Commitment(task(9, ClassVarTime, 1, 30, 40).with(func(c *Commitment) { c.Within = attempt(7) })), 0); !errors.Is(err, errWithin) {
+	lost := task(9, ClassVarTime, 1, 30, 40).with(func(c *Commitment) { c.Within = attempt(7) })
+	if err := p.Commit(at(0), Commitment(lost), 0); !errors.Is(err, errWithin) {
 		t.Errorf("no such reservation: %v", err)
 	}
 	if changes := p.Advance(at(30)); !cmp.Equal(numbers(changes.Started), []int{1, 2, 4}) {
@@ -268,7 +283,8 @@ func TestWithinAReservation(t *testing.T) {
 	}
 	p.Release(attempt(3))
 	changes := p.Advance(at(60))
-	if !cmp.Equal(numbers(changes.Over), []int{1}) || !cmp.Equal(numbers(changes.Stopped), []int{4}) || len(changes.Lost) > 0 {
+	if !cmp.Equal(numbers(changes.Over), []int{1}) || !cmp.Equal(numbers(changes.Stopped), []int{4}) ||
+		len(changes.Lost) > 0 {
 		t.Errorf("%+v", changes)
 	}
 	if got := p.Free(at(60), at(70)); got != cores(4) {
@@ -292,7 +308,8 @@ func TestReleasedReservation(t *testing.T) {
 	}
 	p.Release(attempt(1))
 	changes := p.Advance(at(0))
-	if !cmp.Equal(numbers(changes.Lost), []int{2}) || len(changes.Withdrawn) != 1 || p.Free(at(0), at(99)) != cores(4) {
+	if !cmp.Equal(numbers(changes.Lost), []int{2}) || len(changes.Withdrawn) != 1 ||
+		p.Free(at(0), at(99)) != cores(4) {
 		t.Errorf("%+v", changes)
 	}
 	check(t, p)
@@ -332,12 +349,18 @@ func TestAbsurdAsks(t *testing.T) {
 		change func(*Ask)
 		want   grid.Reason
 	}{
-		"a year that cannot be planned": {func(a *Ask) { a.Class, a.At = ClassFixTime, far }, grid.ReasonWindow},
-		"not before that year":          {func(a *Ask) { a.Window.NotBefore = far }, grid.ReasonWindow},
-		"the year 1":                    {func(a *Ask) { a.Class = ClassFixTime }, grid.ReasonWindow},
-		"a past time":                   {func(a *Ask) { a.Class, a.At = ClassFixTime, at(-1) }, grid.ReasonWindow},
-		"no deadline":                   {func(a *Ask) { a.Class = ClassDeadline }, grid.ReasonWindow},
-		"a past deadline":               {func(a *Ask) { a.Class, a.Window.Deadline = ClassDeadline, at(-1) }, grid.ReasonWindow},
+		"a year that cannot be planned": {
+			func(a *Ask) { a.Class, a.At = ClassFixTime, far }, grid.ReasonWindow,
+		},
+		"not before that year": {func(a *Ask) { a.Window.NotBefore = far }, grid.ReasonWindow},
+		"the year 1":           {func(a *Ask) { a.Class = ClassFixTime }, grid.ReasonWindow},
+		"a past time": {
+			func(a *Ask) { a.Class, a.At = ClassFixTime, at(-1) }, grid.ReasonWindow,
+		},
+		"no deadline": {func(a *Ask) { a.Class = ClassDeadline }, grid.ReasonWindow},
+		"a past deadline": {
+			func(a *Ask) { a.Class, a.Window.Deadline = ClassDeadline, at(-1) }, grid.ReasonWindow,
+		},
 		"a window that ends before it begins": {func(a *Ask) {
 			a.Class, a.Window = ClassDeadline, grid.Window{NotBefore: at(900), Deadline: at(800)}
 		}, grid.ReasonWindow},
@@ -368,11 +391,15 @@ func TestAbsurdAsks(t *testing.T) {
 		check(t, p)
 	}
 	for name, c := range map[string]draft{
-		"a year that cannot be planned": task(2, ClassFixTime, 1, 200, 210).with(func(c *Commitment) { c.Start, c.End = far, far.Add(1) }),
-		"less than nothing":             task(2, ClassFixTime, -1, 200, 210),
-		"an end before the start":       task(2, ClassFixTime, 1, 210, 200),
-		"no such class":                 task(2, 9, 1, 200, 210),
-		"a reservation inside another":  task(2, ClassFixTime, 1, 200, 210).with(func(c *Commitment) { c.Holds, c.Within = true, attempt(1) }),
+		"a year that cannot be planned": task(2, ClassFixTime, 1, 200, 210).with(func(c *Commitment) {
+			c.Start, c.End = far, far.Add(1)
+		}),
+		"less than nothing":       task(2, ClassFixTime, -1, 200, 210),
+		"an end before the start": task(2, ClassFixTime, 1, 210, 200),
+		"no such class":           task(2, 9, 1, 200, 210),
+		"a reservation inside another": task(2, ClassFixTime, 1, 200, 210).with(func(c *Commitment) {
+			c.Holds, c.Within = true, attempt(1)
+		}),
 	} {
 		if err := p.Commit(at(0), Commitment(c), 0); err == nil {
 			t.Errorf("%s is committed", name)

@@ -7,11 +7,11 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// lines is timelines in all of which there must be room, that of the site or a
-// reservation first.
+// lines are timelines that must all have capacity, that of the site or a reservation
+// first.
 type lines []*capacity.Timeline
 
-// free is what is free on all of them throughout [start, end).
+// free is the capacity that is free on all of them throughout [start, end).
 func (l lines) free(start, end time.Time) grid.Resources {
 	free := l[0].Free(start, end)
 	for _, line := range l[1:] {
@@ -20,7 +20,7 @@ func (l lines) free(start, end time.Time) grid.Resources {
 	return free
 }
 
-// total is what can be free at most.
+// total is the capacity that can be free at most.
 func (l lines) total() grid.Resources {
 	total := l[0].Total()
 	for _, line := range l[1:] {
@@ -43,7 +43,9 @@ func (l lines) nextChange(after time.Time) (time.Time, bool) {
 // earliest is the first instant from another on, up to latest, at which need is free
 // on all of them for as long as it takes; the zero time as latest sets no limit. It
 // counts the stretches that were skipped.
-func (l lines) earliest(need grid.Resources, length time.Duration, from, latest time.Time) (start time.Time, skipped int, found bool) {
+func (l lines) earliest(
+	need grid.Resources, length time.Duration, from, latest time.Time,
+) (start time.Time, skipped int, found bool) {
 	length = max(length, 1)
 	s := capacity.Search{Need: need, Duration: length, Window: grid.Window{NotBefore: from}}
 	if !latest.IsZero() {
@@ -124,7 +126,7 @@ func (q *query) beyond(run time.Duration) time.Duration {
 	return time.Duration(q.spare * float64(run))
 }
 
-// staging is how long capacity is held before the run.
+// staging returns how long capacity is held before the run.
 func (q *query) staging() time.Duration {
 	if !q.ask.NowOnly {
 		return 0
@@ -170,7 +172,8 @@ func (q *query) place(start time.Time) (Quote, bool) {
 		}
 		mflops, run := ask.Rate(free)
 		run = max(run, 1)
-		if end = start.Add(q.staging() + min(run, longest)); run > longest || !q.inTime(end, run) || !plannable(start, end) {
+		if end = start.Add(q.staging() + min(run, longest)); run > longest || !q.inTime(end, run) ||
+			!plannable(start, end) {
 			return Quote{}, false
 		}
 		if longer := free.Min(q.lines.free(start, end)); longer != free {
@@ -185,7 +188,7 @@ func (q *query) place(start time.Time) (Quote, bool) {
 	}
 }
 
-// tasks is how often give fits into free, 1 to count.
+// tasks counts how often give fits into free, 1 to count.
 func tasks(give, free grid.Resources, count uint32) uint32 {
 	n := int64(max(count, 1))
 	for _, d := range [...][2]int64{

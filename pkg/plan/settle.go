@@ -31,10 +31,10 @@ func plannable(start, end time.Time) bool {
 }
 
 // Advance brings the plan up to now and tells what has changed since the last
-// call: offers expire, reservations end, what waits starts, moves on or moves up, and
-// what overran goes on or makes room. It is to be called at Next, and after Release,
-// Withdraw, SetCapacity, SetOutage, SetPolicy and Ready, which make room at once but
-// leave it to Advance who moves up.
+// call: offers expire, reservations end, waiting entries start, move on or move up, and
+// overrun ones go on or yield. It is to be called at Next, and after Release,
+// Withdraw, SetCapacity, SetOutage, SetPolicy and Ready, which free capacity immediately but
+// leave it to Advance to move entries up.
 func (p *Planner) Advance(now time.Time) Changes {
 	p.settle(now)
 	changes := p.changes
@@ -124,7 +124,7 @@ func (p *Planner) isOver(e *entry, now time.Time) bool {
 	return true
 }
 
-// batch is what is due in one room.
+// batch holds what is due in one room.
 type batch struct {
 	room     *room
 	now      time.Time
@@ -132,7 +132,7 @@ type batch struct {
 	starters []*entry // what is to start or to go on
 }
 
-// meetRoom does what disturbs nobody at once, and settles the rest by strength.
+// meetRoom first does what disturbs nobody, and settles the rest by strength.
 func (p *Planner) meetRoom(b *batch) {
 	trouble := &batch{room: b.room, now: b.now}
 	for _, e := range b.overdue {
@@ -140,7 +140,8 @@ func (p *Planner) meetRoom(b *batch) {
 			trouble.overdue = append(trouble.overdue, e)
 		}
 	}
-	crowded := len(trouble.overdue) > 0 // what runs is stronger than what waits without a promise
+	// A running entry is stronger than a waiting one without a promise.
+	crowded := len(trouble.overdue) > 0
 	for _, e := range b.starters {
 		later := crowded && (!e.promised() && !e.ready || e.Class == ClassDeadline && !e.AwaitsData)
 		if !e.gone && !e.Stopped && (later || !p.begin(e, b.now)) {
@@ -200,8 +201,8 @@ func (p *Planner) missed(e *entry, now time.Time) bool {
 // entry, whose place is among it, needs.
 func (p *Planner) short(e *entry, now time.Time) bool { return !p.lack(e, now).IsZero() }
 
-// lack is what is missing now for an entry whose place is among what is taken. What is
-// kept for others whose inputs are late is not in use.
+// lack is the capacity missing now for an entry whose place is among what is taken.
+// Capacity kept for others whose inputs are late is not in use.
 func (p *Planner) lack(e *entry, now time.Time) grid.Resources {
 	free := e.room.line.Free(now, now.Add(1)).Add(e.room.slack())
 	if p.late > 0 {
@@ -250,7 +251,7 @@ func (p *Planner) touch(e *entry) {
 	}
 }
 
-// report tells who waits in another place than before.
+// report tells which entries wait in another place than before.
 func (p *Planner) report() {
 	slices.SortFunc(p.touched, func(a, b *entry) int { return a.Attempt.Compare(b.Attempt) })
 	for _, e := range p.touched {
@@ -262,7 +263,7 @@ func (p *Planner) report() {
 	p.touched = p.touched[:0]
 }
 
-// stop tells an attempt to end. What it held is given to others at once.
+// stop tells an attempt to end. What it held is given to others right away.
 func (p *Planner) stop(e *entry) {
 	if e.Stopped {
 		return

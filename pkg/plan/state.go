@@ -11,8 +11,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// State is everything a planner knows, for a snapshot. Other than the list of
-// commitments, which is what survives a crash, it also has the open offers.
+// State is everything a planner knows, for a snapshot. Besides the list of
+// commitments, which survives a crash, it also has the open offers.
 type State struct {
 	Config      Config
 	Ceiling     grid.Resources // what the present commitments may take
@@ -21,7 +21,7 @@ type State struct {
 	Next        uint64         // number of the next offer
 	Now         time.Time      // what was before is forgotten
 	Outage      Outage
-	Strained    bool      // more is taken than there is: an outage, memory of what is suspended, what is lent
+	Strained    bool      // more is taken than there is: by an outage, suspended or late entries
 	Dirty       bool      // capacity came free and nobody has moved up yet
 	Freed       time.Time // the earliest instant at which it did
 	Changes     Changes   // not yet told
@@ -30,8 +30,9 @@ type State struct {
 // State is a copy that shares nothing with the planner.
 func (p *Planner) State() State {
 	return State{
-		Config: p.config, Ceiling: p.site.ceiling, Commitments: p.Commitments(), Offers: slices.Clone(p.offers),
-		Next: p.next, Now: p.now, Outage: p.outage, Strained: p.strained, Dirty: p.dirty, Freed: p.freed, Changes: p.changes.clone(),
+		Config: p.config, Ceiling: p.site.ceiling, Commitments: p.Commitments(),
+		Offers: slices.Clone(p.offers), Next: p.next, Now: p.now, Outage: p.outage, Strained: p.strained,
+		Dirty: p.dirty, Freed: p.freed, Changes: p.changes.clone(),
 	}
 }
 
@@ -42,7 +43,8 @@ func fromState(s State) (*Planner, error) {
 		return nil, fmt.Errorf("read the plan's state: %w", err)
 	}
 	p := New(s.Config)
-	p.site.ceiling, p.next, p.now, p.outage, p.strained = s.Ceiling, s.Next, s.Now, s.Outage, s.Strained
+	p.site.ceiling, p.next, p.now = s.Ceiling, s.Next, s.Now
+	p.outage, p.strained = s.Outage, s.Strained
 	if !p.outage.Since.IsZero() {
 		p.take(p.site.line, p.outage.span())
 	}
@@ -72,8 +74,9 @@ func (p *Planner) insertAll(list []Commitment) {
 func (c Changes) clone() Changes {
 	return Changes{
 		Started: slices.Clone(c.Started), Moved: slices.Clone(c.Moved),
-		Suspended: slices.Clone(c.Suspended), Resumed: slices.Clone(c.Resumed), Stopped: slices.Clone(c.Stopped),
-		Lost: slices.Clone(c.Lost), Over: slices.Clone(c.Over), Withdrawn: slices.Clone(c.Withdrawn),
+		Suspended: slices.Clone(c.Suspended), Resumed: slices.Clone(c.Resumed),
+		Stopped: slices.Clone(c.Stopped), Lost: slices.Clone(c.Lost), Over: slices.Clone(c.Over),
+		Withdrawn: slices.Clone(c.Withdrawn),
 	}
 }
 
@@ -82,7 +85,8 @@ func (s *State) validate() error {
 	if !s.Ceiling.Fits(s.Config.Total) {
 		return fmt.Errorf("the ceiling %+v is below the total %+v", s.Ceiling, s.Config.Total)
 	}
-	if o := s.Outage; !o.Since.IsZero() && (!o.Since.Before(o.Until) || !o.Missing.Fits(grid.Resources{})) {
+	if o := s.Outage; !o.Since.IsZero() &&
+		(!o.Since.Before(o.Until) || !o.Missing.Fits(grid.Resources{})) {
 		return fmt.Errorf("the outage %+v", o)
 	}
 	rooms := map[grid.AttemptID]bool{{}: true}
@@ -109,7 +113,9 @@ func (s *State) validateOffers(rooms map[grid.AttemptID]bool) error {
 		if i > 0 && s.Offers[i-1].Number >= o.Number || o.Number >= s.Next {
 			return fmt.Errorf("offer %d is not in its place", o.Number)
 		}
-		if h, holds := o.span(o.Holds); holds && (!plannable(h.start, h.end) || !h.need.Fits(grid.Resources{})) || !rooms[o.Within] {
+		h, holds := o.span(o.Holds)
+		impossible := holds && (!plannable(h.start, h.end) || !h.need.Fits(grid.Resources{}))
+		if impossible || !rooms[o.Within] {
 			return fmt.Errorf("offer %d: %w", o.Number, capacity.ErrInvalid)
 		}
 	}
@@ -132,7 +138,8 @@ func (p *Planner) Check() error {
 		return fmt.Errorf("check plan: %w", err)
 	}
 	if have, want := p.counts(), q.counts(); have != want {
-		return fmt.Errorf("check plan: rooms, limits, what is due, firm, reserved, with a priority, late: have %v, want %v", have, want)
+		return fmt.Errorf("check plan: rooms, limits, what is due, firm, reserved, with a priority, "+
+			"late: have %v, want %v", have, want)
 	}
 	for i, r := range p.inOrder() {
 		if err := r.line.Check(); err != nil {
@@ -150,9 +157,11 @@ func (p *Planner) Check() error {
 	return nil
 }
 
-// counts is what is counted as it goes.
+// counts returns the numbers that are counted as the plan changes.
 func (p *Planner) counts() [7]int {
-	return [...]int{len(p.rooms), len(p.limits), len(p.queue), p.firm, p.holding, p.prioritised, p.late}
+	return [...]int{
+		len(p.rooms), len(p.limits), len(p.queue), p.firm, p.holding, p.prioritised, p.late,
+	}
 }
 
 // checkRoom verifies that nothing takes more than there is.

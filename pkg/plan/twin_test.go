@@ -19,11 +19,13 @@ func (w *world) check() {
 		}
 		switch c.Class {
 		case ClassFixTime:
-			if !c.Start.Equal(old.Start) || !c.Running && !c.Start.After(w.now) && !c.AwaitsData && !w.p.dirty && c.Start.Before(w.now) {
+			if !c.Start.Equal(old.Start) ||
+				!c.Running && !c.Start.After(w.now) && !c.AwaitsData && !w.p.dirty && c.Start.Before(w.now) {
 				w.t.Fatalf("a fixed start moved: %+v became %+v", old, c)
 			}
 		case ClassDeadline:
-			if c.Start.After(old.LatestStart) || !c.Running && c.End.After(old.Deadline) || c.Start.Before(c.NotBefore) {
+			if c.Start.After(old.LatestStart) || !c.Running && c.End.After(old.Deadline) ||
+				c.Start.Before(c.NotBefore) {
 				w.t.Fatalf("a deadline is not kept: %+v became %+v", old, c)
 			}
 		case ClassVarTime:
@@ -166,7 +168,8 @@ func (w *world) compare(a Ask, q Quote, reason grid.Reason) {
 	} else {
 		from = later(w.now.Add(a.StageIn), a.Window.NotBefore)
 	}
-	if w.p.config.Backfill == grid.BackfillNone && a.Class == ClassVarTime && a.Within == (grid.AttemptID{}) {
+	if w.p.config.Backfill == grid.BackfillNone && a.Class == ClassVarTime &&
+		a.Within == (grid.AttemptID{}) {
 		from = later(from, last)
 	}
 	for i := range seconds - 50 {
@@ -177,7 +180,8 @@ func (w *world) compare(a Ask, q Quote, reason grid.Reason) {
 			continue
 		case !a.Window.Deadline.IsZero() && end.After(a.Window.Deadline):
 			continue
-		case a.Class == ClassFixTime && w.p.config.Fairshare && a.Within == (grid.AttemptID{}) && at.Before(queued):
+		case a.Class == ClassFixTime && w.p.config.Fairshare && a.Within == (grid.AttemptID{}) &&
+			at.Before(queued):
 			continue
 		}
 		fits := true

@@ -12,7 +12,7 @@ const defaultMaxOffers = 1024
 // quotaShare is the part of the open offers one submitter may have: one in eight.
 const quotaShare = 8
 
-// defaultHorizon is how far ahead an outage is felt unless told otherwise:
+// defaultHorizon is the time ahead for which an outage is felt unless told otherwise:
 // within this time defects are usually repaired. OpenCCS, section "Resource Failures
 // and Fault Tolerance".
 const defaultHorizon = 12 * time.Hour
@@ -21,7 +21,7 @@ const defaultHorizon = 12 * time.Hour
 // over-estimate.
 const MaxOverestimate = 0.9
 
-// Class is how free a request is to move in time.
+// Class says how free a request is to move in time.
 type Class uint8
 
 // The classes, in the order in which they are placed.
@@ -31,18 +31,18 @@ const (
 	ClassVarTime               // anywhere
 )
 
-// Config is what a planner starts with.
+// Config is the configuration of a planner at its start.
 type Config struct {
 	Total      grid.Resources // the owner's ceilings
 	HoldAll    bool           // soft offers hold capacity too
 	MaxOffers  int            // open offers; 0 = 1,024
-	FirstOffer uint64         // number of the first offer, at least 1; a restarted site goes on above its old numbers
+	FirstOffer uint64         // first number of an offer, at least 1; above those before a restart
 	Self       grid.SiteID    // the site's own jobs, for which no share is set; empty = there are none
 
 	Policy   grid.Policy   // the order in which those that wait for no promised time move up
-	Backfill grid.Backfill // who of them may overtake whom
+	Backfill grid.Backfill // which of them may overtake which
 
-	// Horizon is how far ahead an outage is felt at most; 0 = 12 h.
+	// Horizon is the time ahead for which an outage is felt at most; 0 = 12 h.
 	Horizon time.Duration
 
 	// Promised is the part of Total that promises hold together at any instant:
@@ -73,29 +73,37 @@ type Config struct {
 
 // Commitment is the promise to run an attempt.
 type Commitment struct {
-	Attempt     grid.AttemptID
-	Submitter   grid.SiteID
-	Project     string         // limits are counted by it; empty = none
-	Give        grid.Resources // what it gets
-	Class       Class          // how free it is to move: ClassFixTime never, ClassDeadline from NotBefore to LatestStart, ClassVarTime anywhere behind NotBefore
-	Priority    int32          // orders the waiting ClassVarTime commitments of one submitter, higher first; says nothing between submitters
-	Made        time.Time      // when it was committed; set by Commit
-	NotBefore   time.Time      // it is never moved before this; the zero time sets no limit
-	Deadline    time.Time      // of ClassDeadline: its latest end
-	LatestStart time.Time      // latest start that is guaranteed; the zero time guarantees none
-	Start       time.Time      // begin of its place in the plan
-	End         time.Time      // expected end; moves on while the attempt overruns it
-	Running     bool           // it has begun and keeps what it has until Release
-	AwaitsData  bool           // its inputs are not here: it does not begin before Ready
-	Suspended   bool           // it stands still: it keeps memory and disk, but neither cores, computation nor bandwidth
-	Overrun     grid.Overrun   // what it allows at its end when what it holds is promised to another
-	Holds       bool           // a reservation: it begins at Start and is over at End by itself; only what is bound to it runs in it
-	Within      grid.AttemptID // the reservation that it is bound to and takes its share of; zero = it takes its share of the site
+	Attempt   grid.AttemptID
+	Submitter grid.SiteID
+	Project   string         // limits are counted by it; empty = none
+	Give      grid.Resources // what it gets
+	// Class says how free it is to move: ClassFixTime never, ClassDeadline from NotBefore to
+	// LatestStart, ClassVarTime anywhere behind NotBefore.
+	Class Class
+	// Priority orders the waiting ClassVarTime commitments of one submitter, higher first; it
+	// says nothing between submitters.
+	Priority    int32
+	Made        time.Time    // when it was committed; set by Commit
+	NotBefore   time.Time    // it is never moved before this; the zero time sets no limit
+	Deadline    time.Time    // of ClassDeadline: its latest end
+	LatestStart time.Time    // latest start that is guaranteed; the zero time guarantees none
+	Start       time.Time    // begin of its place in the plan
+	End         time.Time    // expected end; moves on while the attempt overruns it
+	Running     bool         // it has begun and keeps what it has until Release
+	AwaitsData  bool         // its inputs are not here: it does not begin before Ready
+	Suspended   bool         // it keeps memory and disk, and nothing else
+	Overrun     grid.Overrun // what it allows at its end when what it holds is promised to another
+	// Holds marks a reservation: it begins at Start and is over at End by itself, and only
+	// commitments bound to it run in it.
+	Holds bool
+	// Within is the reservation that it is bound to and takes its share of; zero = it takes its
+	// share of the site.
+	Within grid.AttemptID
 
 	// What follows is the planner's to set.
-	Overran bool          // it has had the time it was promised, and goes on because that disturbs nobody
+	Overran bool          // it has had its promised time, and goes on because that disturbs nobody
 	Stopped bool          // it was told to end: it takes no part in the plan until Release
-	Late    bool          // its start has come and its inputs have not: cores and computation are lent to others
+	Late    bool          // its start has come, its inputs have not: cores and computation are lent
 	Borrows bool          // it runs with what one that is late has lent
 	Left    time.Duration // while Suspended or Late: the run time that is left
 }
@@ -113,15 +121,15 @@ type Offer struct {
 	Within    grid.AttemptID // the reservation that it takes its share of; zero = of the site
 }
 
-// Changes is what happened to the plan since it was last told. Who is told to have
-// started, resumed or moved need not stand there any longer when this is read: the
-// last word is that of Commitment.
+// Changes tells what happened to the plan since the last Changes. An entry that is told to
+// have started, resumed or moved may have changed again when this is read: its Commitment
+// has the last word.
 type Changes struct {
 	Started   []Commitment // their time has come: they run now
 	Moved     []Commitment // they wait, with another start than before
-	Suspended []Commitment // they ran and stand still from now on
-	Resumed   []Commitment // they stood still and go on
-	Stopped   []Commitment // to be ended: what they hold is promised to another; they stay until Release
+	Suspended []Commitment // they ran and are suspended from now on
+	Resumed   []Commitment // they were suspended and go on
+	Stopped   []Commitment // to be ended: promised to another; they stay until Release
 	Lost      []Commitment // promises that can no longer be kept; they are no longer in the plan
 	Over      []Commitment // reservations whose time is over; they are no longer in the plan
 	Withdrawn []Offer      // expired, or firm no longer because something stronger needs their place

@@ -9,17 +9,17 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// victim is who makes room for a promise whose time has come.
+// victim is an entry that yields to a promise whose time has come.
 type victim struct {
 	entry *entry
 	gain  grid.Resources
 	left  time.Duration // of its run
-	at    time.Time     // where a promise goes on; zero = where there is room
-	stop  bool          // it ends, because memory, disk or a task that allows nothing else is in the way
+	at    time.Time     // where a promise goes on; zero = where there is capacity
+	stop  bool          // it ends: memory or disk is missing, or it allows nothing else
 }
 
-// makeRoom suspends those with the most slack until there is room for an entry, whose
-// place is among what is taken: best effort first, then deadline commitments which can
+// makeRoom suspends those with the most slack until an entry, whose place is among
+// what is taken, has capacity: best effort first, then deadline commitments which can
 // wait and still be in time. If cores are not what is short, or that is not enough, it
 // ends best effort. It changes nothing if all that would not do. OpenCCS, section
 // "Conclusion and Future Work": "running best-effort jobs can be displaced by
@@ -39,7 +39,7 @@ func (p *Planner) makeRoom(e *entry, l *lifted) bool {
 			return false
 		}
 	}
-	for i := 0; i < len(chosen); i++ { // who was chosen for too little at first may stay
+	for i := 0; i < len(chosen); i++ { // one chosen for too little at first may stay
 		if spared := slices.Delete(slices.Clone(chosen), i, i+1); without(lack, spared).IsZero() {
 			chosen, i = spared, i-1
 		}
@@ -71,7 +71,7 @@ func (p *Planner) giveUp(v victim, l *lifted) {
 	}
 }
 
-// without is what is still missing when the chosen have made room.
+// without returns the lack that remains once the chosen are suspended.
 func without(lack grid.Resources, chosen []victim) grid.Resources {
 	for _, v := range chosen {
 		lack = larger(lack.Sub(v.gain), grid.Resources{})
@@ -82,8 +82,8 @@ func without(lack grid.Resources, chosen []victim) grid.Resources {
 // helps reports whether a gain is of what is missing.
 func helps(gain, lack grid.Resources) bool { return !gain.Min(lack).IsZero() }
 
-// chooseToSuspend is who stands still until nothing that moves is missing, or all that
-// can.
+// chooseToSuspend returns the entries to suspend until nothing that moves is missing, or
+// all that can be suspended.
 func (p *Planner) chooseToSuspend(e *entry, l *lifted, lack grid.Resources) []victim {
 	var chosen []victim
 	var trial *capacity.Timeline
@@ -118,21 +118,22 @@ func (p *Planner) chooseToSuspend(e *entry, l *lifted, lack grid.Resources) []vi
 	return chosen
 }
 
-// victims is who may have to stand still for an entry, the most slack first. One that
+// victims returns the entries that may be suspended for another, the most slack first. One that
 // waited for its inputs takes back only what it lent.
 func victims(e *entry, now time.Time) []*entry {
 	var list []*entry
 	for _, v := range e.room.running {
 		switch {
-		case v == e, v.Overrun != grid.OverrunSuspend, v.Holds, !e.promised() && !e.insists && !v.Borrows, !v.End.After(now):
+		case v == e, v.Overrun != grid.OverrunSuspend, v.Holds,
+			!e.promised() && !e.insists && !v.Borrows, !v.End.After(now):
 		case v.promised() && v.Class == ClassFixTime:
 		default:
 			list = append(list, v)
 		}
 	}
 	slices.SortFunc(list, func(a, b *entry) int {
-		return cmp.Or(sign(b.Borrows)-sign(a.Borrows), sign(a.promised())-sign(b.promised()), compareSlack(a, b),
-			b.Start.Compare(a.Start), b.Attempt.Compare(a.Attempt))
+		return cmp.Or(sign(b.Borrows)-sign(a.Borrows), sign(a.promised())-sign(b.promised()),
+			compareSlack(a, b), b.Start.Compare(a.Start), b.Attempt.Compare(a.Attempt))
 	})
 	return list
 }
@@ -145,8 +146,8 @@ func compareSlack(a, b *entry) int {
 	return cmp.Compare(b.Deadline.Sub(b.End), a.Deadline.Sub(a.End))
 }
 
-// chooseToStop is which best effort ends: what stands still, or is chosen to, if memory
-// or disk is missing, then what runs.
+// chooseToStop returns the best effort to end: suspended entries, or those chosen to be, if
+// memory or disk is missing, then running ones.
 func chooseToStop(e *entry, l *lifted, chosen []victim, lack grid.Resources) []victim {
 	var list []victim
 	for _, v := range chosen {
@@ -160,7 +161,8 @@ func chooseToStop(e *entry, l *lifted, chosen []victim, lack grid.Resources) []v
 		}
 	}
 	running := slices.DeleteFunc(slices.Clone(e.room.running), func(v *entry) bool {
-		return v == e || v.promised() || v.Holds || slices.ContainsFunc(chosen, func(c victim) bool { return c.entry == v })
+		return v == e || v.promised() || v.Holds ||
+			slices.ContainsFunc(chosen, func(c victim) bool { return c.entry == v })
 	})
 	slices.SortFunc(running, func(a, b *entry) int {
 		return cmp.Or(b.Start.Compare(a.Start), b.Attempt.Compare(a.Attempt))

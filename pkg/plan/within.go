@@ -12,8 +12,8 @@ import (
 // A reservation is a room of its own: a timeline on which what it holds is free from
 // its start to its end and nothing is before or after.
 
-// roomOf is where something takes its share: the site, or the reservation that it is
-// bound to, which must be there.
+// roomOf returns the room that something takes its share of: the site, or the reservation
+// that it is bound to, which must be there.
 func (p *Planner) roomOf(within grid.AttemptID) *room {
 	if within == (grid.AttemptID{}) {
 		return p.site
@@ -36,7 +36,8 @@ func (p *Planner) enter(within grid.AttemptID) *room {
 // leave forgets a room in which nothing is left.
 func (p *Planner) leave(r *room) {
 	inside := len(r.running) + len(r.movable) + len(r.fixed)
-	if inside == 0 && !slices.ContainsFunc(p.offers, func(o Offer) bool { return o.Within == r.holder }) {
+	if inside == 0 &&
+		!slices.ContainsFunc(p.offers, func(o Offer) bool { return o.Within == r.holder }) {
 		delete(p.rooms, r.holder)
 	}
 }
@@ -69,8 +70,8 @@ func (p *Planner) inOrder() []*room {
 // slack is by how much the present commitments may exceed the owner's ceilings.
 func (r *room) slack() grid.Resources { return r.ceiling.Sub(r.line.Total()) }
 
-// dissolve ends what is bound to a reservation that is gone: what runs is to be
-// stopped, what waits is lost, and its offers are withdrawn.
+// dissolve ends everything bound to a reservation that is gone: running attempts are to be
+// stopped, waiting ones are lost, and its offers are withdrawn.
 func (p *Planner) dissolve(e *entry) {
 	r := p.rooms[e.Attempt]
 	if !e.Holds || r == nil {

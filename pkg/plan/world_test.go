@@ -14,18 +14,19 @@ import (
 // what was promised. In a calm world every task ends in time, its inputs are here, and
 // no capacity is lost: there nothing may ever be moved back.
 type world struct {
-	t       fataler
-	draw    func(n int) int // 0 to n-1
-	p       *Planner
-	now     time.Time
-	calm    bool
-	lossy   bool // outages, crashes and falling ceilings
-	tasks   int
-	strict  bool                          // nothing was lost so far
-	told    map[grid.AttemptID]Commitment // what was promised, as it was committed
-	offered map[grid.AttemptID]bool       // it has the place of an offer, wherever that is in the order
-	moved   map[grid.AttemptID]bool       // was Late: its own fault
-	policy  bool                          // conservative all the time
+	t      fataler
+	draw   func(n int) int // 0 to n-1
+	p      *Planner
+	now    time.Time
+	calm   bool
+	lossy  bool // outages, crashes and falling ceilings
+	tasks  int
+	strict bool                          // nothing was lost so far
+	told   map[grid.AttemptID]Commitment // what was promised, as it was committed
+	// offered: it has the place of an offer, wherever that is in the order.
+	offered map[grid.AttemptID]bool
+	moved   map[grid.AttemptID]bool // was Late: its own fault
+	policy  bool                    // conservative all the time
 }
 
 type fataler interface {
@@ -35,14 +36,14 @@ type fataler interface {
 
 func newWorld(t fataler, draw func(n int) int) *world {
 	w := &world{
-		t: t, draw: draw, now: start, strict: true, policy: true, told: map[grid.AttemptID]Commitment{}, moved: map[grid.AttemptID]bool{},
-		offered: map[grid.AttemptID]bool{},
+		t: t, draw: draw, now: start, strict: true, policy: true, told: map[grid.AttemptID]Commitment{},
+		moved: map[grid.AttemptID]bool{}, offered: map[grid.AttemptID]bool{},
 	}
 	w.calm = draw(2) == 0
 	w.lossy = !w.calm && draw(2) == 0
 	config := Config{
-		Total: grid.Resources{MilliCPUs: 8, MemoryBytes: 12, MFLOPS: 10, NetBps: 9}, MaxOffers: 16, Self: "self",
-		HoldAll: draw(4) == 0, Policy: grid.Policy(draw(5)), Horizon: secs(40),
+		Total: grid.Resources{MilliCPUs: 8, MemoryBytes: 12, MFLOPS: 10, NetBps: 9}, MaxOffers: 16,
+		Self: "self", HoldAll: draw(4) == 0, Policy: grid.Policy(draw(5)), Horizon: secs(40),
 	}
 	if draw(2) == 0 {
 		config.Promised, config.Strangers = 75, 50
@@ -88,9 +89,13 @@ func (w *world) ask() Ask {
 	run := secs(1 + w.draw(20))
 	flops := int64(w.draw(9))
 	a := Ask{
-		Submitter: []grid.SiteID{"a", "b", "self"}[w.draw(3)], Job: grid.JobID(fmt.Sprint("j", w.draw(4))),
-		Project: []string{"", "p", "q"}[w.draw(3)], Count: uint32(w.draw(3)), Class: Class(w.draw(3)),
-		Need:    grid.Resources{MilliCPUs: int64(w.draw(6)), MemoryBytes: int64(w.draw(6)), MFLOPS: flops, NetBps: int64(w.draw(6))},
+		Submitter: []grid.SiteID{"a", "b", "self"}[w.draw(3)],
+		Job:       grid.JobID(fmt.Sprint("j", w.draw(4))), Project: []string{"", "p", "q"}[w.draw(3)],
+		Count: uint32(w.draw(3)), Class: Class(w.draw(3)),
+		Need: grid.Resources{
+			MilliCPUs: int64(w.draw(6)), MemoryBytes: int64(w.draw(6)), MFLOPS: flops,
+			NetBps: int64(w.draw(6)),
+		},
 		StageIn: secs(w.draw(3)), NowOnly: w.draw(4) == 0,
 	}
 	if !w.exact() {
@@ -124,8 +129,9 @@ func (w *world) exact() bool { return w.calm && !w.p.config.HoldAll }
 
 func commitmentOf(n int, a Ask, q Quote) Commitment {
 	return Commitment{
-		Attempt: attempt(n), Submitter: a.Submitter, Project: a.Project, Give: q.Give, Class: a.Class, NotBefore: a.Window.NotBefore,
-		Deadline: a.Window.Deadline, LatestStart: q.LatestStart, Start: q.Start, End: q.End, Within: a.Within,
+		Attempt: attempt(n), Submitter: a.Submitter, Project: a.Project, Give: q.Give, Class: a.Class,
+		NotBefore: a.Window.NotBefore, Deadline: a.Window.Deadline, LatestStart: q.LatestStart,
+		Start: q.Start, End: q.End, Within: a.Within,
 	}
 }
 
@@ -166,8 +172,11 @@ func (w *world) note(a grid.AttemptID) {
 
 func (w *world) reserve() {
 	a := Ask{
-		Class: ClassFixTime, Submitter: []grid.SiteID{"a", "b"}[w.draw(2)], At: w.now.Add(secs(w.draw(40))),
-		Need: grid.Resources{MilliCPUs: int64(1 + w.draw(4)), MemoryBytes: int64(1 + w.draw(4)), NetBps: int64(w.draw(4))},
+		Class: ClassFixTime, Submitter: []grid.SiteID{"a", "b"}[w.draw(2)],
+		At: w.now.Add(secs(w.draw(40))),
+		Need: grid.Resources{
+			MilliCPUs: int64(1 + w.draw(4)), MemoryBytes: int64(1 + w.draw(4)), NetBps: int64(w.draw(4)),
+		},
 		Rate: func(grid.Resources) (int64, time.Duration) { return 0, secs(20) },
 	}
 	q, reason := w.p.Quote(w.now, a)
@@ -197,8 +206,8 @@ func (w *world) award() {
 	}
 	o := offers[w.draw(len(offers))]
 	c := Commitment{
-		Attempt: attempt(w.tasks), Submitter: o.Submitter, Project: o.Project, Class: ClassVarTime, Give: o.Quote.Give,
-		Start: o.Quote.Start, End: o.Quote.End, Within: o.Within,
+		Attempt: attempt(w.tasks), Submitter: o.Submitter, Project: o.Project, Class: ClassVarTime,
+		Give: o.Quote.Give, Start: o.Quote.Start, End: o.Quote.End, Within: o.Within,
 	}
 	w.tasks++
 	err := w.p.Commit(w.now, c, o.Number)
@@ -246,9 +255,13 @@ func (w *world) lose() {
 	w.strict = false
 	switch w.draw(3) {
 	case 0:
-		w.p.SetOutage(grid.Resources{MilliCPUs: int64(w.draw(9)), MemoryBytes: int64(w.draw(5)), NetBps: int64(w.draw(9))}, w.now.Add(secs(w.draw(60))))
+		w.p.SetOutage(grid.Resources{
+			MilliCPUs: int64(w.draw(9)), MemoryBytes: int64(w.draw(5)), NetBps: int64(w.draw(9)),
+		}, w.now.Add(secs(w.draw(60))))
 	case 1:
-		w.p.SetCapacity(grid.Resources{MilliCPUs: int64(w.draw(10)), MemoryBytes: 12, MFLOPS: 10, NetBps: int64(4 + w.draw(6))})
+		w.p.SetCapacity(grid.Resources{
+			MilliCPUs: int64(w.draw(10)), MemoryBytes: 12, MFLOPS: 10, NetBps: int64(4 + w.draw(6)),
+		})
 	default:
 		config := w.p.config
 		config.FirstOffer = w.p.nextOffer()
@@ -369,7 +382,8 @@ func (w *world) inTurn(queue []*entry, before map[grid.AttemptID]Commitment) {
 
 // calmly checks what changed in a world where nothing goes wrong.
 func (w *world) calmly(before map[grid.AttemptID]Commitment, changes Changes) {
-	for _, c := range slices.Concat(changes.Suspended, changes.Resumed, changes.Stopped, changes.Lost) {
+	for _, c := range slices.Concat(changes.Suspended, changes.Resumed, changes.Stopped,
+		changes.Lost) {
 		if c.Within == (grid.AttemptID{}) {
 			w.t.Fatalf("%+v was disturbed by nothing", c)
 		}

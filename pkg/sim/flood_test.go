@@ -65,7 +65,7 @@ func blocked(t *testing.T, flood bool) time.Duration {
 }
 
 // Where estimates are wrong the site that is to be free first may be the last. Once
-// placed there a job stays; dispatched to three it starts where there is room first.
+// placed there a job stays; dispatched to three it starts on the first with free capacity.
 func TestFloodingPassesAQueueThatIsBlocked(t *testing.T) {
 	once, flooded := blocked(t, false), blocked(t, true)
 	t.Logf("starts after %s if placed once, after %s if dispatched to three", once, flooded)
@@ -85,11 +85,16 @@ func TestRivalsNeverRunTogether(t *testing.T) {
 	}()
 	rapid.Check(t, func(rt *rapid.T) {
 		net := Network{
-			Latency: 5 * time.Millisecond, Jitter: time.Duration(rapid.IntRange(0, 60).Draw(rt, "jitter ms")) * time.Millisecond,
-			Loss: rapid.Float64Range(0, .2).Draw(rt, "loss"), Duplicate: rapid.Float64Range(0, .3).Draw(rt, "duplicate"),
-			Reorder: rapid.Float64Range(0, .3).Draw(rt, "reorder"), Detect: 5 * time.Millisecond,
+			Latency:   5 * time.Millisecond,
+			Jitter:    time.Duration(rapid.IntRange(0, 60).Draw(rt, "jitter ms")) * time.Millisecond,
+			Loss:      rapid.Float64Range(0, .2).Draw(rt, "loss"),
+			Duplicate: rapid.Float64Range(0, .3).Draw(rt, "duplicate"),
+			Reorder:   rapid.Float64Range(0, .3).Draw(rt, "reorder"), Detect: 5 * time.Millisecond,
 		}
-		w := New(Config{Seed: rapid.Uint64().Draw(rt, "seed"), Sites: twoCores(4), Network: net, CheckFacts: true, CheckEvery: 7})
+		w := New(Config{
+			Seed: rapid.Uint64().Draw(rt, "seed"), Sites: twoCores(4), Network: net, CheckFacts: true,
+			CheckEvery: 7,
+		})
 		_ = w.Run(time.Second)
 		job := queuedJob(8*time.Second, true)
 		job.Count = 16
@@ -128,7 +133,7 @@ func TestRivalsNeverRunTogether(t *testing.T) {
 	})
 }
 
-// recoverAt ends all troubles: everybody is up and reaches everybody over a network
+// recoverAt ends all troubles: all sites are up and reach all others over a network
 // that loses nothing.
 func (w *World) recoverAt(at time.Duration) {
 	w.At(at, func() {

@@ -48,7 +48,8 @@ type timerID struct {
 
 func newHost(w *World, spec SiteSpec) *host {
 	return &host{
-		world: w, spec: spec, facts: [2]*step.Facts{step.NewFacts(), step.NewFacts()}, held: make(map[grid.CID]int64),
+		world: w, spec: spec, facts: [2]*step.Facts{step.NewFacts(), step.NewFacts()},
+		held: make(map[grid.CID]int64),
 	}
 }
 

@@ -28,7 +28,7 @@ func (w *World) began(t *testing.T, id grid.JobID) time.Duration {
 }
 
 // Inputs of 100 MB take 8 s over links of 100 Mbit/s or more. A job that waits in the
-// plan has them when its place comes, and starts at once.
+// plan has them when its place comes, and starts right away.
 func TestInputsAreFetchedWhileAJobWaits(t *testing.T) {
 	sites := twoCores(2)
 	sites[0].Capability.Total.MilliCPUs = 100 // only submits
@@ -97,7 +97,8 @@ func TestAReservationOutlivesBothSides(t *testing.T) {
 	_ = w.Run(time.Second)
 	at := w.elapsed + 2*time.Minute
 	spec := whole(wasmJob(1, time.Minute))
-	spec.Spec.Kind, spec.Spec.Module, spec.Spec.Window.At = grid.KindReservation, grid.Input{}, w.now().Add(2*time.Minute)
+	spec.Spec.Kind, spec.Spec.Module = grid.KindReservation, grid.Input{}
+	spec.Spec.Window.At = w.now().Add(2 * time.Minute)
 	reservation := mustSubmit(t, w, "s0", spec)
 	_ = w.Run(3 * time.Second)
 	s, _ := w.Broker("s0").Job(reservation)
@@ -153,7 +154,8 @@ func TestPromisesAreKeptWhateverElseIsAskedFor(t *testing.T) {
 			if job.Spec.Window.Promised() {
 				promised = append(promised, id)
 			}
-			_ = w.Run(w.elapsed + time.Duration(rapid.IntRange(0, 5_000).Draw(r, "pause ms"))*time.Millisecond)
+			pause := rapid.IntRange(0, 5_000).Draw(r, "pause ms")
+			_ = w.Run(w.elapsed + time.Duration(pause)*time.Millisecond)
 		}
 		_ = w.Run(w.elapsed + 10*time.Minute)
 		for _, id := range promised {
@@ -175,7 +177,8 @@ func (w *World) wantKept(r *rapid.T, id grid.JobID) {
 	if task.Phase != grid.PhaseDone {
 		r.Errorf("job %s with %+v is %s", id, window, task.Phase)
 		for _, try := range task.Tries {
-			r.Errorf("%s: awarded %s, started %s, ended %s: %s", try.Site, try.AwardedAt, try.StartedAt, try.EndedAt, try.Outcome)
+			r.Errorf("%s: awarded %s, started %s, ended %s: %s",
+				try.Site, try.AwardedAt, try.StartedAt, try.EndedAt, try.Outcome)
 		}
 		return
 	}
@@ -183,7 +186,8 @@ func (w *World) wantKept(r *rapid.T, id grid.JobID) {
 	if late := last.StartedAt.Sub(window.At); !window.At.IsZero() && (late < 0 || late > time.Second) {
 		r.Errorf("job %s began %s after its time", id, late)
 	}
-	if late := last.EndedAt.Sub(window.Deadline); !window.Deadline.IsZero() && late > 100*time.Millisecond {
+	if late := last.EndedAt.Sub(window.Deadline); !window.Deadline.IsZero() &&
+		late > 100*time.Millisecond {
 		r.Errorf("job %s ended %s after its deadline", id, late)
 	}
 }

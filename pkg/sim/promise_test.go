@@ -32,7 +32,7 @@ func reservation(at time.Time, length time.Duration, count uint32) grid.Job {
 	return j
 }
 
-// phase is where a job's first task stands.
+// phase returns the phase and the site of a job's first task.
 func (w *World) phase(at grid.SiteID, id grid.JobID) (grid.Phase, grid.SiteID) {
 	s, _ := w.Broker(at).Job(id)
 	return s.Tasks[0].Phase, s.Tasks[0].Site
@@ -40,7 +40,10 @@ func (w *World) phase(at grid.SiteID, id grid.JobID) (grid.Phase, grid.SiteID) {
 
 func held(t *testing.T, w *World, id grid.JobID) grid.SiteID {
 	t.Helper()
-	ok := w.runUntil(w.elapsed+5*time.Second, func() bool { p, _ := w.phase("s0", id); return p == grid.PhaseStaging })
+	ok := w.runUntil(w.elapsed+5*time.Second, func() bool {
+		p, _ := w.phase("s0", id)
+		return p == grid.PhaseStaging
+	})
 	phase, at := w.phase("s0", id)
 	if !ok {
 		s, _ := w.Broker("s0").Job(id)
@@ -54,7 +57,8 @@ func held(t *testing.T, w *World, id grid.JobID) grid.SiteID {
 // start again in between.
 func TestAReservationIsKept(t *testing.T) {
 	for name, crash := range map[string][]grid.SiteID{
-		"quiet": nil, "its site is killed": {"site"}, "its submitter is killed": {"s0"}, "both are": {"site", "s0"},
+		"quiet": nil, "its site is killed": {"site"}, "its submitter is killed": {"s0"},
+		"both are": {"site", "s0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := New(Config{Seed: 21, Sites: fleet(4), Network: lan(), CheckFacts: true})
@@ -131,8 +135,8 @@ func TestAFixedStartIsKeptByAnotherSite(t *testing.T) {
 	}
 }
 
-// Ten jobs with a deadline, each of which takes all of the largest site: what can be
-// met is accepted and met, the rest is refused at once and says what could be kept.
+// Ten jobs with a deadline, each of which takes all of the largest site: those that can be
+// met are accepted and met, the rest is refused right away and says what could be kept.
 func TestDeadlinesAreMetOrRefusedAtOnce(t *testing.T) {
 	w := New(Config{Seed: 24, Sites: fleet(2), Network: lan(), CheckFacts: true})
 	_ = w.Run(time.Second)
@@ -188,18 +192,23 @@ func (w *World) drawPromise(t *rapid.T) grid.Job {
 	return job
 }
 
-// Whatever goes wrong in the network and whoever dies: no attempt starts before its
+// Whatever goes wrong in the network and whichever site dies: no attempt starts before its
 // fixed start, none after its deadline, no two attempts of a task overlap, and each job
 // comes to an end. A fixed start is kept to the second; only one that is cut off from
 // its lease is late, and given up when its site has waited for that for too long.
 func TestPromisesUnderTroubles(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		net := Network{
-			Latency: 5 * time.Millisecond, Jitter: time.Duration(rapid.IntRange(0, 60).Draw(rt, "jitter ms")) * time.Millisecond,
-			Loss: rapid.SampledFrom([]float64{0, .05, .2}).Draw(rt, "loss"), Duplicate: rapid.Float64Range(0, .3).Draw(rt, "duplicate"),
-			Reorder: rapid.Float64Range(0, .3).Draw(rt, "reorder"), Detect: 5 * time.Millisecond,
+			Latency:   5 * time.Millisecond,
+			Jitter:    time.Duration(rapid.IntRange(0, 60).Draw(rt, "jitter ms")) * time.Millisecond,
+			Loss:      rapid.SampledFrom([]float64{0, .05, .2}).Draw(rt, "loss"),
+			Duplicate: rapid.Float64Range(0, .3).Draw(rt, "duplicate"),
+			Reorder:   rapid.Float64Range(0, .3).Draw(rt, "reorder"), Detect: 5 * time.Millisecond,
 		}
-		w := New(Config{Seed: rapid.Uint64().Draw(rt, "seed"), Sites: fleet(4), Network: net, CheckFacts: true, CheckEvery: 7})
+		w := New(Config{
+			Seed: rapid.Uint64().Draw(rt, "seed"), Sites: fleet(4), Network: net, CheckFacts: true,
+			CheckEvery: 7,
+		})
 		_ = w.Run(time.Second)
 		jobs := make(map[grid.JobID]grid.Window)
 		for range rapid.IntRange(1, 4).Draw(rt, "jobs") {

@@ -41,7 +41,8 @@ func (w *World) mixed(id grid.JobID) int {
 	n := 0
 	for i, a := range w.Trace().Intervals {
 		for _, b := range w.Trace().Intervals[:i] {
-			if a.Attempt.Task.Job == id && b.Attempt.Task.Job == id && a.Attempt.Token != b.Attempt.Token && a.overlaps(b) {
+			if a.Attempt.Task.Job == id && b.Attempt.Task.Job == id && a.Attempt.Token != b.Attempt.Token &&
+				a.overlaps(b) {
 				n++
 			}
 		}
@@ -55,7 +56,10 @@ func TestPartsStartTogether(t *testing.T) {
 		parts uint32
 		sites int // that are to be used
 	}{
-		{grid.SplitNever, 5, 1}, {grid.SplitIfNeeded, 5, 1}, {grid.SplitIfNeeded, 9, 2}, {grid.SplitGreedy, 16, 4},
+		{grid.SplitNever, 5, 1},
+		{grid.SplitIfNeeded, 5, 1},
+		{grid.SplitIfNeeded, 9, 2},
+		{grid.SplitGreedy, 16, 4},
 	} {
 		sites := fleet(5) // of 2, 3, 4, 5 and 6 cores
 		sites[3].Skew, sites[4].Skew = 300*time.Millisecond, -200*time.Millisecond
@@ -100,15 +104,20 @@ func TestALostPartStartsAllAnew(t *testing.T) {
 	}
 }
 
-// The same under whatever the network does and whoever dies.
+// The same whatever the network does and whichever site dies.
 func TestPartsAreOneJob(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		net := Network{
-			Latency: 5 * time.Millisecond, Jitter: time.Duration(rapid.IntRange(0, 40).Draw(rt, "jitter ms")) * time.Millisecond,
-			Loss: rapid.Float64Range(0, .1).Draw(rt, "loss"), Duplicate: rapid.Float64Range(0, .3).Draw(rt, "duplicate"),
-			Reorder: rapid.Float64Range(0, .3).Draw(rt, "reorder"), Detect: 5 * time.Millisecond,
+			Latency:   5 * time.Millisecond,
+			Jitter:    time.Duration(rapid.IntRange(0, 40).Draw(rt, "jitter ms")) * time.Millisecond,
+			Loss:      rapid.Float64Range(0, .1).Draw(rt, "loss"),
+			Duplicate: rapid.Float64Range(0, .3).Draw(rt, "duplicate"),
+			Reorder:   rapid.Float64Range(0, .3).Draw(rt, "reorder"), Detect: 5 * time.Millisecond,
 		}
-		w := New(Config{Seed: rapid.Uint64().Draw(rt, "seed"), Sites: fleet(4), Network: net, CheckFacts: true, CheckEvery: 7})
+		w := New(Config{
+			Seed: rapid.Uint64().Draw(rt, "seed"), Sites: fleet(4), Network: net, CheckFacts: true,
+			CheckEvery: 7,
+		})
 		_ = w.Run(time.Second)
 		mode := rapid.SampledFrom([]grid.Split{grid.SplitIfNeeded, grid.SplitGreedy}).Draw(rt, "mode")
 		job := partsJob(mode, rapid.Uint32Range(1, 12).Draw(rt, "parts"), 10*time.Second)

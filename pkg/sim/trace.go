@@ -33,13 +33,13 @@ type Note struct {
 	Report step.Report
 }
 
-// Trace is what an observer who sees everything has written down.
+// Trace is the record of an observer who sees everything.
 type Trace struct {
 	Submitted []Submission
 	Intervals []Interval
 	Sites     map[string]int      // reports of the sites' machines by event
 	Brokers   map[string]int      // reports of the submitters' machines by event
-	Sent      map[string]int      // messages by the name of their type, a broadcast once for each receiver
+	Sent      map[string]int      // messages by type, a broadcast once for each receiver
 	Heard     map[grid.SiteID]int // announcements by gossip that reached a site, each job once
 	Notes     []Note              // reports of level info and above
 
@@ -55,7 +55,8 @@ type heardJob struct {
 func newTrace() Trace {
 	return Trace{
 		Sites: make(map[string]int), Brokers: make(map[string]int), Sent: make(map[string]int),
-		Heard: make(map[grid.SiteID]int), open: make(map[grid.AttemptID]int), known: make(map[heardJob]bool),
+		Heard: make(map[grid.SiteID]int), open: make(map[grid.AttemptID]int),
+		known: make(map[heardJob]bool),
 	}
 }
 
@@ -81,7 +82,9 @@ func (t *Trace) report(h *host, of role, r step.Report) {
 	}
 	events[r.Event]++
 	if r.Level >= step.LevelInfo {
-		t.Notes = append(t.Notes, Note{At: h.world.now(), Site: h.spec.ID, Broker: of == roleBroker, Report: r})
+		t.Notes = append(t.Notes, Note{
+			At: h.world.now(), Site: h.spec.ID, Broker: of == roleBroker, Report: r,
+		})
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
 
-// After a kill the task goes to the site with the least fault index among those
+// After a kill the task goes to the site with the lowest fault index among those
 // that offer, and not to the one that failed.
 func TestNextSiteAfterAKillHasTheLeastFaultIndex(t *testing.T) {
 	w := New(Config{Seed: 4, Sites: fleet(7), Network: lan(), CheckFacts: true})
@@ -45,7 +45,8 @@ func wantLeastFault(t *testing.T, w *World, id grid.JobID, victim grid.SiteID) {
 	}
 	for _, a := range s.Answers {
 		if a.Offer != nil && a.Site != victim && faults[a.Site] < faults[next] {
-			t.Errorf("moved to %s with fault index %d; %s offers with %d", next, faults[next], a.Site, faults[a.Site])
+			t.Errorf("moved to %s with fault index %d; %s offers with %d",
+				next, faults[next], a.Site, faults[a.Site])
 		}
 	}
 }
@@ -114,7 +115,8 @@ func TestSilentSiteHearsAndSaysNothing(t *testing.T) {
 	id := mustSubmit(t, w, "s0", wasmJob(1, time.Second))
 	s := mustEnd(t, w, w.elapsed+time.Minute, "s0", id)
 	if len(s.Answers) != 2 || w.Trace().Heard["s2"] != 1 {
-		t.Errorf("%d sites answered, want 2; s2 heard %d announcements, want 1", len(s.Answers), w.Trace().Heard["s2"])
+		t.Errorf("%d sites answered, want 2; s2 heard %d announcements, want 1",
+			len(s.Answers), w.Trace().Heard["s2"])
 	}
 	w.Unsilence("s2")
 	id = mustSubmit(t, w, "s0", wasmJob(1, time.Second))
@@ -125,7 +127,10 @@ func TestSilentSiteHearsAndSaysNothing(t *testing.T) {
 
 func TestOverlapsAreCounted(t *testing.T) {
 	at := func(task uint32, token grid.Token, from, to time.Duration) Interval {
-		return Interval{Attempt: grid.AttemptID{Task: grid.TaskID{Job: "j", Index: task}, Token: token}, From: from, To: to}
+		return Interval{
+			Attempt: grid.AttemptID{Task: grid.TaskID{Job: "j", Index: task}, Token: token}, From: from,
+			To: to,
+		}
 	}
 	trace := Trace{Intervals: []Interval{
 		at(1, 1, 0, 10), at(2, 1, 0, -1), at(1, 2, 10, 20), // one after the other

@@ -28,11 +28,11 @@ const (
 type Sight struct {
 	At      time.Duration // true time since the start
 	Kind    SightKind
-	Site    grid.SiteID      // where; of a message: who sent it
-	To      grid.SiteID      // of a message: for whom
+	Site    grid.SiteID      // where; of a message: its sender
+	To      grid.SiteID      // of a message: its receiver
 	Number  int              // of a message, from 1 in the order of sending
 	Message protocol.Message // of SightSent
-	Attempt grid.AttemptID   // of what runs, is frozen or gone
+	Attempt grid.AttemptID   // the attempt that runs, is frozen or gone
 	Broker  bool             // of a report: by the submitter's machine, not the site's
 	Report  step.Report
 }

@@ -24,7 +24,7 @@ type attempt struct {
 	suspended  bool // its site's owner needs the machine
 }
 
-// startDelay is how long a sandbox takes to start.
+// startDelay is the time that a sandbox takes to start.
 const startDelay = 5 * time.Millisecond
 
 // diskBps stands in for a disk of unknown rate, bit/s.
@@ -43,7 +43,9 @@ func (h *host) startAttempt(e step.StartAttempt) {
 	if w.cfg.Run != nil {
 		run, exit = w.cfg.Run(e.Task, estimate, h.spec)
 	} else {
-		exit.Outputs = []grid.Produced{{Path: "/out/result", CID: outputCID(e.Attempt.Task), Bytes: 1 << 10}}
+		exit.Outputs = []grid.Produced{
+			{Path: "/out/result", CID: outputCID(e.Attempt.Task), Bytes: 1 << 10},
+		}
 	}
 	exit.Wall = run
 	a := &attempt{id: e.Attempt, left: run, leaseUntil: h.trueTime(e.LeaseUntil), exit: exit}
@@ -154,7 +156,9 @@ func (h *host) proceed(id grid.AttemptID) {
 func (h *host) stopAttempt(id grid.AttemptID) {
 	a, ok := h.attempts[id]
 	if !ok { // its inputs are here and it was not started: there is nothing to stop
-		h.later(time.Millisecond, roleSite, step.AttemptExited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseStopped}})
+		h.later(time.Millisecond, roleSite, step.AttemptExited{
+			Attempt: id, Exit: grid.Exit{Cause: grid.CauseStopped},
+		})
 		return
 	}
 	h.pauseAttempt(a)
@@ -195,7 +199,9 @@ func (h *host) stage(e step.Stage) {
 	h.attemptAfter(a, took, func() {
 		delete(h.attempts, e.Attempt)
 		if missing > 0 && !h.reaches(e.From) {
-			h.step(roleSite, step.Staged{Attempt: e.Attempt, Took: took, Problem: "the holder cannot be reached"})
+			h.step(roleSite, step.Staged{
+				Attempt: e.Attempt, Took: took, Problem: "the holder cannot be reached",
+			})
 			return
 		}
 		added := h.keep(need)

@@ -83,8 +83,9 @@ type World struct {
 // New builds the sites and lets them see each other.
 func New(cfg Config) *World {
 	w := &World{
-		cfg: cfg, rng: step.NewRand(cfg.Seed, "sim", 0), hosts: make(map[grid.SiteID]*host), hash: fnvOffset,
-		estimates: make(map[grid.JobID]time.Duration), replies: make(map[uint64]step.Reply), trace: newTrace(),
+		cfg: cfg, rng: step.NewRand(cfg.Seed, "sim", 0), hosts: make(map[grid.SiteID]*host),
+		hash: fnvOffset, estimates: make(map[grid.JobID]time.Duration),
+		replies: make(map[uint64]step.Reply), trace: newTrace(),
 	}
 	for _, spec := range cfg.Sites {
 		w.hosts[spec.ID] = newHost(w, spec)
@@ -108,7 +109,7 @@ func (w *World) now() time.Time { return Epoch().Add(w.elapsed) }
 // Hash is a digest of all inputs and effects so far.
 func (w *World) Hash() uint64 { return w.hash }
 
-// Messages is how many messages were sent so far, a broadcast counting once for
+// Messages counts the messages sent so far, a broadcast once for
 // each receiver.
 func (w *World) Messages() int { return w.messages }
 
@@ -166,7 +167,9 @@ func (w *World) submit(at grid.SiteID, in step.Submit) (grid.JobID, error) {
 	if reply.Job == "" {
 		return "", fmt.Errorf("submit at %s: %w", at, ErrDown)
 	}
-	w.trace.Submitted = append(w.trace.Submitted, Submission{Job: reply.Job, Site: at, Count: job.Count})
+	w.trace.Submitted = append(w.trace.Submitted, Submission{
+		Job: reply.Job, Site: at, Count: job.Count,
+	})
 	return reply.Job, nil
 }
 

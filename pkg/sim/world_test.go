@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
 
-// fleet makes n sites of growing size; s0 has room for two tasks.
+// fleet makes n sites of growing size; s0 has capacity for two tasks.
 func fleet(n int) []SiteSpec {
 	var specs []SiteSpec
 	for i := range n {
@@ -18,7 +18,8 @@ func fleet(n int) []SiteSpec {
 			ID: grid.SiteID(fmt.Sprintf("s%d", i)),
 			Capability: grid.Capability{
 				Total: grid.Resources{
-					MilliCPUs: int64(2+i) * 1000, MemoryBytes: int64(4+i) << 30, DiskBytes: 64 << 30, MFLOPS: int64(2+i) * 4000,
+					MilliCPUs: int64(2+i) * 1000, MemoryBytes: int64(4+i) << 30, DiskBytes: 64 << 30,
+					MFLOPS: int64(2+i) * 4000,
 				},
 				CoreMFLOPS: 4000, DownBps: 100_000_000, UpBps: int64(20+10*i) * 1_000_000,
 				OS: "linux", Arch: "amd64", Kinds: []grid.WorkKind{grid.KindWasm},
@@ -29,13 +30,16 @@ func fleet(n int) []SiteSpec {
 }
 
 func lan() Network {
-	return Network{Latency: 2 * time.Millisecond, Jitter: time.Millisecond, Detect: 5 * time.Millisecond}
+	return Network{
+		Latency: 2 * time.Millisecond, Jitter: time.Millisecond, Detect: 5 * time.Millisecond,
+	}
 }
 
 func wasmJob(count uint32, run time.Duration) grid.Job {
 	return grid.Job{
 		Spec: grid.Spec{
-			Name: "sim", Kind: grid.KindWasm, Module: grid.Input{Path: "/module.wasm", CID: "bmodule", Bytes: 1 << 20},
+			Name: "sim", Kind: grid.KindWasm,
+			Module:  grid.Input{Path: "/module.wasm", CID: "bmodule", Bytes: 1 << 20},
 			Need:    grid.Resources{MilliCPUs: 1000, MemoryBytes: 1 << 28, DiskBytes: 1 << 20, MFLOPS: 4000},
 			Runtime: run, Weights: grid.DefaultWeights(),
 		},
@@ -61,12 +65,15 @@ func mustSubmit(t *testing.T, w *World, at grid.SiteID, job grid.Job) grid.JobID
 	return id
 }
 
-func mustEnd(t *testing.T, w *World, limit time.Duration, at grid.SiteID, id grid.JobID) broker.JobState {
+func mustEnd(
+	t *testing.T, w *World, limit time.Duration, at grid.SiteID, id grid.JobID,
+) broker.JobState {
 	t.Helper()
 	if !w.runUntil(limit, func() bool { return w.ended(at, id) }) {
 		s, _ := w.Broker(at).Job(id)
 		for _, task := range s.Tasks {
-			t.Logf("%s %s at %s, token %d, tries %+v", task.ID, task.Phase, task.Site, task.Token, task.Tries)
+			t.Logf("%s %s at %s, token %d, tries %+v",
+				task.ID, task.Phase, task.Site, task.Token, task.Tries)
 		}
 		t.Fatalf("job %s has not ended at %s: %v, counts %v", id, w.now(), w.err(), w.Trace().Brokers)
 	}
@@ -125,7 +132,8 @@ func TestNearestOfEightThousandTimes(t *testing.T) {
 		}
 		got := s.Tasks[0]
 		if got.Distance-best.Offer.Parts.Distance > 1e-9 {
-			t.Errorf("job %d went to %s at %v; %s offered %v", n, got.Site, got.Distance, best.Site, best.Offer.Parts.Distance)
+			t.Errorf("job %d went to %s at %v; %s offered %v",
+				n, got.Site, got.Distance, best.Site, best.Offer.Parts.Distance)
 		}
 	}
 }
@@ -162,8 +170,8 @@ func TestKilledSubmitterComesBack(t *testing.T) {
 func TestChaos(t *testing.T) {
 	for seed := range uint64(10) {
 		net := Network{
-			Latency: 20 * time.Millisecond, Jitter: 30 * time.Millisecond, Loss: .1, Duplicate: .1, Reorder: .1,
-			Detect: 5 * time.Millisecond,
+			Latency: 20 * time.Millisecond, Jitter: 30 * time.Millisecond, Loss: .1, Duplicate: .1,
+			Reorder: .1, Detect: 5 * time.Millisecond,
 		}
 		w := New(Config{Seed: seed, Sites: fleet(6), Network: net, CheckFacts: true})
 		_ = w.Run(time.Second)
@@ -195,7 +203,10 @@ func TestChaos(t *testing.T) {
 
 func TestSameSeedSameHash(t *testing.T) {
 	run := func(seed uint64) uint64 {
-		w := New(Config{Seed: seed, Sites: fleet(5), Network: Network{Latency: 5 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: .05}})
+		w := New(Config{
+			Seed: seed, Sites: fleet(5),
+			Network: Network{Latency: 5 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: .05},
+		})
 		_ = w.Run(time.Second)
 		id := mustSubmit(t, w, "s0", wasmJob(30, 5*time.Second))
 		w.At(5*time.Second, func() { w.Crash("s2") })

@@ -16,7 +16,7 @@ type window struct {
 	seen uint64 // bit i: last-i was answered
 }
 
-// windowBits is how far back a window looks. A number below it comes from a
+// windowBits is the width of a window in numbers. A number below it comes from a
 // submitter that has started to count again.
 const windowBits = 64
 

@@ -23,13 +23,33 @@ func TestAnnouncementsThatAreNotAnswered(t *testing.T) {
 		{"of somebody else's job", bob, announcement(job1, bob), eventNotSubmitter},
 		{"in somebody else's name", bob, announcement(job2, alice), eventForged},
 		{"twice", alice, announcement(job1, alice), eventDuplicate},
-		{"twice, as requirements", alice, protocol.Requirements{Announce: announcement(job1, alice)}, eventDuplicate},
+		{
+			"twice, as requirements", alice,
+			protocol.Requirements{Announce: announcement(job1, alice)},
+			eventDuplicate,
+		},
 		{"out of range", alice, invalid, eventInvalid},
 		{"of a job that ended", alice, announcement(job3, alice), eventJobEnded},
-		{"clear by somebody else", bob, protocol.Clear{Job: job1, Submitter: bob, Kind: protocol.ClearEnded}, eventNotSubmitter},
-		{"clear in another's name", bob, protocol.Clear{Job: job1, Submitter: alice, Kind: protocol.ClearEnded}, eventForged},
-		{"clear of an unknown job", bob, protocol.Clear{Job: job2, Submitter: bob, Kind: protocol.ClearEnded}, eventUnknownJob},
-		{"a submitter's message", alice, protocol.Bid{Job: job1, Seq: 1, Offer: grid.Offer{ID: 1, TasksNow: 1, Validity: 1}}, eventNotForSite},
+		{
+			"clear by somebody else", bob,
+			protocol.Clear{Job: job1, Submitter: bob, Kind: protocol.ClearEnded},
+			eventNotSubmitter,
+		},
+		{
+			"clear in another's name", bob,
+			protocol.Clear{Job: job1, Submitter: alice, Kind: protocol.ClearEnded},
+			eventForged,
+		},
+		{
+			"clear of an unknown job", bob,
+			protocol.Clear{Job: job2, Submitter: bob, Kind: protocol.ClearEnded},
+			eventUnknownJob,
+		},
+		{
+			"a submitter's message", alice,
+			protocol.Bid{Job: job1, Seq: 1, Offer: grid.Offer{ID: 1, TasksNow: 1, Validity: 1}},
+			eventNotForSite,
+		},
 		{"no message", alice, nil, eventInvalid},
 		{"from nobody", "", announcement(job2, alice), eventInvalid},
 	} {
@@ -97,7 +117,8 @@ func TestReannouncementWithAStaleRequirement(t *testing.T) {
 	r.receive(alice, announcement(job1, alice))
 	other := announcement(job1, alice, func(s *grid.Spec) { s.Runtime = time.Hour })
 	r.receive(alice, protocol.Reannounce{
-		Job: job1, Seq: 2, Submitter: alice, Digest: protocol.DigestOf(other.Req), Count: 1, TTL: time.Second,
+		Job: job1, Seq: 2, Submitter: alice, Digest: protocol.DigestOf(other.Req), Count: 1,
+		TTL: time.Second,
 	})
 	one[protocol.NeedRequirements](r, alice)
 	r.reported(eventCacheMiss)
@@ -135,7 +156,8 @@ func TestRefusals(t *testing.T) {
 			want: grid.Refusal{Reason: grid.ReasonKind, Never: true},
 		},
 		{
-			name: "wasm only", config: func(c *Config) { c.WasmOnly = true }, spec: func(s *grid.Spec) { s.Kind = grid.KindCommand },
+			name: "wasm only", config: func(c *Config) { c.WasmOnly = true },
+			spec: func(s *grid.Spec) { s.Kind = grid.KindCommand },
 			want: grid.Refusal{Reason: grid.ReasonKind, Never: true},
 		},
 		{
@@ -151,15 +173,16 @@ func TestRefusals(t *testing.T) {
 			want: grid.Refusal{Reason: grid.ReasonBandwidth, Never: true, Want: 30e6, Have: 20e6},
 		},
 		{
-			name: "bandwidth not now", site: func(r *rig) { r.accepted(job2, bob, 2, bandwidth(8e6)) }, spec: bandwidth(5e6),
-			want: grid.Refusal{Reason: grid.ReasonBandwidth, Want: 5e6, Have: 4e6},
+			name: "bandwidth not now", site: func(r *rig) { r.accepted(job2, bob, 2, bandwidth(8e6)) },
+			spec: bandwidth(5e6), want: grid.Refusal{Reason: grid.ReasonBandwidth, Want: 5e6, Have: 4e6},
 		},
 		{
-			name: "bandwidth of an unknown link", config: func(c *Config) { c.Capability.Total.NetBps = 0 }, spec: bandwidth(1),
-			want: grid.Refusal{Reason: grid.ReasonBandwidth, Want: 1},
+			name: "bandwidth of an unknown link", config: func(c *Config) { c.Capability.Total.NetBps = 0 },
+			spec: bandwidth(1), want: grid.Refusal{Reason: grid.ReasonBandwidth, Want: 1},
 		},
 		{
-			name: "cores not now", site: func(r *rig) { r.accepted(job2, bob, 3) }, spec: func(s *grid.Spec) { s.Need.MilliCPUs = 2_000 },
+			name: "cores not now", site: func(r *rig) { r.accepted(job2, bob, 3) },
+			spec: func(s *grid.Spec) { s.Need.MilliCPUs = 2_000 },
 			want: grid.Refusal{Reason: grid.ReasonCPUs, Want: 2_000, Have: 1_000},
 		},
 		{
@@ -175,31 +198,40 @@ func TestRefusals(t *testing.T) {
 			want: grid.Refusal{Reason: grid.ReasonWindow, Never: true},
 		},
 		{
-			name: "deadline too near", spec: func(s *grid.Spec) { s.Window.Deadline = epoch().Add(time.Minute) },
-			want: grid.Refusal{Reason: grid.ReasonWindow, Want: 60, Have: 62}, // the data takes .8 s, and it has one to begin in
+			name: "deadline too near",
+			spec: func(s *grid.Spec) { s.Window.Deadline = epoch().Add(time.Minute) },
+			// The data takes .8 s, and it has a second to begin in.
+			want: grid.Refusal{Reason: grid.ReasonWindow, Want: 60, Have: 62},
 		},
 		{
 			name: "too early", spec: func(s *grid.Spec) { s.Window.NotBefore = epoch().Add(time.Hour) },
 			want: grid.Refusal{Reason: grid.ReasonWindow},
 		},
-		{name: "paused", site: func(r *rig) { r.step(step.Pause{}) }, want: grid.Refusal{Reason: grid.ReasonPaused}},
+		{
+			name: "paused", site: func(r *rig) { r.step(step.Pause{}) },
+			want: grid.Refusal{Reason: grid.ReasonPaused},
+		},
 		{
 			name: "the owner is busy", site: func(r *rig) { r.step(step.OwnerBusy{}) },
 			want: grid.Refusal{Reason: grid.ReasonOwnerBusy},
 		},
 		{
-			name: "outside of the owner's hours", site: func(r *rig) { r.step(step.OwnerBusy{Reason: grid.ReasonOwnerHours}) },
+			name: "outside of the owner's hours",
+			site: func(r *rig) { r.step(step.OwnerBusy{Reason: grid.ReasonOwnerHours}) },
 			want: grid.Refusal{Reason: grid.ReasonOwnerHours},
 		},
-		{name: "draining", site: func(r *rig) { r.step(step.Drain{}) }, want: grid.Refusal{Reason: grid.ReasonDraining}},
+		{
+			name: "draining", site: func(r *rig) { r.step(step.Drain{}) },
+			want: grid.Refusal{Reason: grid.ReasonDraining},
+		},
 		{
 			name: "never is told although paused", site: func(r *rig) { r.step(step.Pause{}) },
 			spec: func(s *grid.Spec) { s.Need.MilliCPUs = 64_000 },
 			want: grid.Refusal{Reason: grid.ReasonCPUs, Never: true, Want: 64_000, Have: 4_000},
 		},
 		{
-			name: "too many attempts", config: func(c *Config) { c.MaxAttempts = 8 }, site: func(r *rig) { r.accepted(job2, alice, 1) },
-			want: grid.Refusal{Reason: grid.ReasonQuota},
+			name: "too many attempts", config: func(c *Config) { c.MaxAttempts = 8 },
+			site: func(r *rig) { r.accepted(job2, alice, 1) }, want: grid.Refusal{Reason: grid.ReasonQuota},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -311,7 +343,8 @@ func TestSampling(t *testing.T) {
 		prepare(r)
 		n := 0
 		for i := range 1_000 {
-			a := announcement(grid.JobID(fmt.Sprintf("aaaaaaaaaaaa%c%c%c%c", 'a'+i%7, 'a'+i/7%7, 'a'+i/49%7, 'a'+i/343)), from)
+			a := announcement(grid.JobID(fmt.Sprintf("aaaaaaaaaaaa%c%c%c%c",
+				'a'+i%7, 'a'+i/7%7, 'a'+i/49%7, 'a'+i/343)), from)
 			a.Sample = 0.3
 			change(&a)
 			r.receive(from, a)
@@ -343,13 +376,16 @@ func TestOfferQuota(t *testing.T) {
 		a := announcement(job, from)
 		a.Explain = true
 		r.receive(from, a)
-		if refusals := sent[protocol.Refuse](r.out, from); len(refusals) == 1 && refusals[0].Refusal.Reason != grid.ReasonQuota {
+		if refusals := sent[protocol.Refuse](r.out, from); len(refusals) == 1 &&
+			refusals[0].Refusal.Reason != grid.ReasonQuota {
 			t.Errorf("refused with %+v, want quota", refusals[0])
 		}
 		return len(sent[protocol.Bid](r.out, from))
 	}
-	alices := offers(alice, "aaaaaaaaaaaaaaaa") + offers(alice, "aaaaaaaaaaaaaaab") + offers(alice, "aaaaaaaaaaaaaaac")
-	own := offers(self, "caaaaaaaaaaaaaaa") + offers(self, "caaaaaaaaaaaaaab") + offers(self, "caaaaaaaaaaaaaac")
+	alices := offers(alice, "aaaaaaaaaaaaaaaa") + offers(alice, "aaaaaaaaaaaaaaab") +
+		offers(alice, "aaaaaaaaaaaaaaac")
+	own := offers(self, "caaaaaaaaaaaaaaa") + offers(self, "caaaaaaaaaaaaaab") +
+		offers(self, "caaaaaaaaaaaaaac")
 	bobs := offers(bob, "baaaaaaaaaaaaaaa")
 	if alices != 2 || own != 3 || bobs != 1 {
 		t.Errorf("offers: alice %d, self %d, bob %d, want 2, 3, 1", alices, own, bobs)

@@ -18,7 +18,8 @@ func rival(r *rig, queued bool) grid.AttemptID {
 		before := announcement(job2, bob, all)
 		r.receive(bob, before)
 		r.receive(bob, award(job2, one[protocol.Bid](r, bob).Offer, 1, 1, all))
-		r.step(step.Staged{Attempt: attemptID(job2, 0, 1)}) // while it waits for its data another may borrow its place
+		// While it waits for its data another may borrow its place.
+		r.step(step.Staged{Attempt: attemptID(job2, 0, 1)})
 	}
 	r.receive(alice, announcement(job1, alice, all))
 	msg := award(job1, one[protocol.Bid](r, alice).Offer, 1, 2, all)
@@ -36,14 +37,17 @@ func TestARivalAsksWhenItsTurnHasCome(t *testing.T) {
 	r.step(step.Staged{Attempt: id})
 	none[protocol.MayStart](r)
 	effects := r.advance(59 * time.Second) // what was there before keeps its place
-	if len(sent[protocol.MayStart](effects, alice)) > 0 || len(sent[protocol.Renew](effects, alice)) > 0 {
+	if len(sent[protocol.MayStart](effects, alice)) > 0 ||
+		len(sent[protocol.Renew](effects, alice)) > 0 {
 		t.Fatal("it asked for a lease while it waited")
 	}
 	if len(r.m.roster.ofTask(id.Task)) == 0 {
 		t.Fatal("it was given up while it waited")
 	}
 	r.receive(bob, protocol.Cancel{Job: job2})
-	r.step(step.AttemptExited{Attempt: attemptID(job2, 0, 1), Exit: grid.Exit{Cause: grid.CauseStopped}})
+	r.step(step.AttemptExited{
+		Attempt: attemptID(job2, 0, 1), Exit: grid.Exit{Cause: grid.CauseStopped},
+	})
 	ask := one[protocol.MayStart](r, alice)
 	if len(only[step.StartAttempt](r.out)) > 0 || ask.Attempts[0] != id {
 		t.Fatalf("asks for %v; it must not start before the answer", ask.Attempts)
@@ -52,13 +56,17 @@ func TestARivalAsksWhenItsTurnHasCome(t *testing.T) {
 	if len(again) != 1 || again[0].Renewal == ask.Renewal {
 		t.Fatalf("repeated as %+v, want once with a number of its own", again)
 	}
-	r.receive(alice, protocol.Lease{Renewal: again[0].Renewal, Attempts: ask.Attempts, Duration: lease})
-	if started := only[step.StartAttempt](r.out); len(started) != 1 || !started[0].LeaseUntil.Equal(r.now.Add(lease)) {
+	r.receive(alice, protocol.Lease{
+		Renewal: again[0].Renewal, Attempts: ask.Attempts, Duration: lease,
+	})
+	if started := only[step.StartAttempt](r.out); len(started) != 1 ||
+		!started[0].LeaseUntil.Equal(r.now.Add(lease)) {
 		t.Fatalf("started %+v", started)
 	}
 	r.step(step.AttemptStarted{Attempt: id})
 	effects = r.advance(2 * time.Second)
-	if len(sent[protocol.Renew](effects, alice)) == 0 || len(sent[protocol.MayStart](effects, alice)) > 0 {
+	if len(sent[protocol.Renew](effects, alice)) == 0 ||
+		len(sent[protocol.MayStart](effects, alice)) > 0 {
 		t.Error("what has started renews its lease, and asks no more")
 	}
 }

@@ -244,7 +244,9 @@ func presentable(exit grid.Exit) grid.Exit {
 		exit.Text = exit.Text[:cut]
 	}
 	if err := exit.Validate(); err != nil {
-		return grid.Exit{Cause: grid.CauseSandbox, Text: fmt.Sprintf("the sandbox reported nonsense: %.200s", err)}
+		return grid.Exit{
+			Cause: grid.CauseSandbox, Text: fmt.Sprintf("the sandbox reported nonsense: %.200s", err),
+		}
 	}
 	return exit
 }

@@ -262,7 +262,7 @@ func TestLateAwardAfterAFence(t *testing.T) {
 	one[protocol.Accepted](r, alice)
 }
 
-// What has ended and waits for its acknowledgement is dropped by a fence at once.
+// An ended attempt that waits for its acknowledgement is dropped by a fence immediately.
 func TestFenceDropsAnEnd(t *testing.T) {
 	r := newRig(t)
 	id := r.running(job1, alice, 1)[0]

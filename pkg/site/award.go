@@ -10,11 +10,11 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// worsening is how much farther a site may be at the award than it had offered,
-// before it asks whether the runner-up is now nearer.
+// worsening is the factor by which a site's distance may have grown between its offer and
+// the award before it asks whether the runner-up is now nearer.
 const worsening = 1.1
 
-// verdict is what becomes of the tasks of one award.
+// verdict holds what becomes of the tasks of one award.
 type verdict struct {
 	again    []*attempt // accepted before: the answer is repeated
 	taken    []*attempt
@@ -30,7 +30,9 @@ func (v *verdict) decline(id grid.AttemptID, refusal grid.Refusal) {
 			return
 		}
 	}
-	v.declined = append(v.declined, protocol.Declined{Attempts: []grid.AttemptID{id}, Refusal: refusal})
+	v.declined = append(v.declined, protocol.Declined{
+		Attempts: []grid.AttemptID{id}, Refusal: refusal,
+	})
 }
 
 // add sorts an attempt that has its place in the plan.
@@ -79,8 +81,10 @@ func (m *Machine) sift(msg protocol.Award, v *verdict) []protocol.AwardedTask {
 }
 
 // consider quotes the fresh tasks of an award again, one after the other, and
-// takes as many as there is room for.
-func (m *Machine) consider(from grid.SiteID, msg protocol.Award, fresh []protocol.AwardedTask, v *verdict) {
+// takes as many as it has capacity for.
+func (m *Machine) consider(
+	from grid.SiteID, msg protocol.Award, fresh []protocol.AwardedTask, v *verdict,
+) {
 	req, refusal, known := m.awardedRequirement(msg)
 	offer := m.heldOffer(msg.OfferID, msg.Job, from)
 	for i, t := range fresh {
@@ -114,7 +118,7 @@ func (m *Machine) consider(from grid.SiteID, msg protocol.Award, fresh []protoco
 	}
 }
 
-// awardedRequirement is what was announced of the job. It is the cache that
+// awardedRequirement returns the requirement that was announced of the job. The cache
 // counts, not the offer: an offer that has expired is as good as a new one, since
 // the award is quoted again. An award of something else than was announced is
 // refused.
@@ -125,7 +129,8 @@ func (m *Machine) awardedRequirement(msg protocol.Award) (grid.Requirement, grid
 	}
 	req, s := entry.Value, msg.Spec
 	same := s.Kind == req.Kind && s.OS == req.OS && s.Arch == req.Arch && s.Need == req.Need &&
-		s.Runtime == req.Runtime && s.Map == req.Map && s.Project == req.Project && s.Reservation == req.Reservation
+		s.Runtime == req.Runtime && s.Map == req.Map && s.Project == req.Project &&
+		s.Reservation == req.Reservation
 	if !same {
 		return req, grid.Refusal{Reason: grid.ReasonInvalid}, false
 	}
@@ -141,7 +146,9 @@ func (m *Machine) isWorse(msg protocol.Award, q quote) bool {
 }
 
 // declineWorse gives the award back with a new offer.
-func (m *Machine) declineWorse(msg protocol.Award, fresh []protocol.AwardedTask, q quote, v *verdict) {
+func (m *Machine) declineWorse(
+	msg protocol.Award, fresh []protocol.AwardedTask, q quote, v *verdict,
+) {
 	d := protocol.Declined{Refusal: grid.Refusal{Reason: grid.ReasonWorse}}
 	for _, t := range fresh {
 		id := grid.AttemptID{Task: grid.TaskID{Job: msg.Job, Index: t.Index}, Token: t.Token}
@@ -163,7 +170,8 @@ func (m *Machine) expand(msg protocol.Award, t protocol.AwardedTask) (grid.Task,
 	}
 	task := msg.Spec.Expand(msg.Job, t.Index, t.Item)
 	filled := msg.Spec
-	filled.Args, filled.Env, filled.Inputs, filled.Outputs = task.Args, task.Env, task.Inputs, task.Outputs
+	filled.Args, filled.Env = task.Args, task.Env
+	filled.Inputs, filled.Outputs = task.Inputs, task.Outputs
 	if filled.Validate() != nil {
 		return grid.Task{}, false
 	}
@@ -192,7 +200,7 @@ func fillings(s grid.Spec) int {
 	return n
 }
 
-// take commits one attempt to the plan, or gives nil if the plan has no room
+// take commits one attempt to the plan; it returns nil if the plan has no capacity
 // after all.
 func (m *Machine) take(id grid.AttemptID, msg protocol.Award, task grid.Task, q quote) *attempt {
 	c, ok := m.commit(id, msg.Spec, q)
@@ -200,10 +208,11 @@ func (m *Machine) take(id grid.AttemptID, msg protocol.Award, task grid.Task, q 
 		return nil
 	}
 	a := &attempt{
-		id: id, submitter: c.Submitter, task: task, module: msg.Spec.Module, parts: q.parts, phase: phaseAsked,
-		accepted: m.now, estimate: c.End.Sub(c.Start) - startGuard, asks: msg.AskFirst,
+		id: id, submitter: c.Submitter, task: task, module: msg.Spec.Module, parts: q.parts,
+		phase: phaseAsked, accepted: m.now, estimate: c.End.Sub(c.Start) - startGuard, asks: msg.AskFirst,
 	}
-	if (c.AwaitsData || c.Holds) && !a.asks { // those whom others queue, too, need not outlive a restart
+	// Attempts that others queue, too, need not outlive a restart.
+	if (c.AwaitsData || c.Holds) && !a.asks {
 		a.place = newPromisedFact(c, msg.Spec.Module)
 	}
 	m.roster.add(a)

@@ -19,7 +19,9 @@ func (r *rig) bid(a protocol.Announce) grid.Offer {
 
 // declinedWith fails unless the last step declined the attempts for the reason
 // and accepted nothing.
-func (r *rig) declinedWith(to grid.SiteID, reason grid.Reason, want ...grid.AttemptID) protocol.Declined {
+func (r *rig) declinedWith(
+	to grid.SiteID, reason grid.Reason, want ...grid.AttemptID,
+) protocol.Declined {
 	r.t.Helper()
 	d := one[protocol.Declined](r, to)
 	if d.Refusal.Reason != reason || !slices.Equal(d.Attempts, want) {
@@ -75,7 +77,8 @@ func TestAwardTwice(t *testing.T) {
 	r.receive(alice, award(job1, offer, 1, 1))
 	before := r.m.Status().Free
 	r.receive(alice, award(job1, offer, 1, 1))
-	if got := one[protocol.Accepted](r, alice).Attempts; !slices.Equal(got, []grid.AttemptID{attemptID(job1, 0, 1)}) {
+	want := []grid.AttemptID{attemptID(job1, 0, 1)}
+	if got := one[protocol.Accepted](r, alice).Attempts; !slices.Equal(got, want) {
 		t.Errorf("accepted %v", got)
 	}
 	if len(only[step.Persist](r.out))+len(only[step.Stage](r.out)) > 0 || r.m.Status().Free != before {
@@ -148,7 +151,9 @@ func TestAwardOfMoreThanFits(t *testing.T) {
 		t.Fatalf("offers %d tasks, want 4", offer.TasksNow)
 	}
 	r.receive(alice, award(job1, offer, 6, 1))
-	want := []grid.AttemptID{attemptID(job1, 0, 1), attemptID(job1, 1, 1), attemptID(job1, 2, 1), attemptID(job1, 3, 1)}
+	want := []grid.AttemptID{
+		attemptID(job1, 0, 1), attemptID(job1, 1, 1), attemptID(job1, 2, 1), attemptID(job1, 3, 1),
+	}
 	if got := one[protocol.Accepted](r, alice).Attempts; !slices.Equal(got, want) {
 		t.Errorf("accepted %v, want %v", got, want)
 	}
@@ -220,7 +225,8 @@ func TestAwardThatBecameWorse(t *testing.T) {
 			r := newRig(t)
 			offer := r.bid(announcement(job1, alice))
 			a := award(job1, offer, 1, 1)
-			a.Quoted, a.RunnerUp, a.HasNext = tt.quoted*offer.Parts.Distance, tt.runnerUp*offer.Parts.Distance, tt.hasNext
+			a.Quoted, a.HasNext = tt.quoted*offer.Parts.Distance, tt.hasNext
+			a.RunnerUp = tt.runnerUp * offer.Parts.Distance
 			r.receive(alice, a)
 			if tt.accepts {
 				one[protocol.Accepted](r, alice)
@@ -243,9 +249,18 @@ func TestAwardExpandsItems(t *testing.T) {
 		ok     bool
 	}{
 		{"plain", func(*grid.Spec) {}, "x", true},
-		{"into a path", func(s *grid.Spec) { s.Outputs = []grid.Output{{Path: "/out/{{item}}"}} }, "a.json", true},
-		{"out of the sandbox", func(s *grid.Spec) { s.Outputs = []grid.Output{{Path: "/out/{{item}}"}} }, "../../etc", false},
-		{"without end", func(s *grid.Spec) { s.Args = []string{strings.Repeat("{{item}}", 10_000)} }, strings.Repeat("x", 4_000), false},
+		{
+			"into a path", func(s *grid.Spec) { s.Outputs = []grid.Output{{Path: "/out/{{item}}"}} },
+			"a.json", true,
+		},
+		{
+			"out of the sandbox", func(s *grid.Spec) { s.Outputs = []grid.Output{{Path: "/out/{{item}}"}} },
+			"../../etc", false,
+		},
+		{
+			"without end", func(s *grid.Spec) { s.Args = []string{strings.Repeat("{{item}}", 10_000)} },
+			strings.Repeat("x", 4_000), false,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t)
@@ -257,7 +272,8 @@ func TestAwardExpandsItems(t *testing.T) {
 				return
 			}
 			one[protocol.Accepted](r, alice)
-			if got := r.m.roster.all[attemptID(job1, 0, 1)].task.Args; tt.name == "plain" && !slices.Equal(got, []string{"--task", "0", "x"}) {
+			if got := r.m.roster.all[attemptID(job1, 0, 1)].task.Args; tt.name == "plain" &&
+				!slices.Equal(got, []string{"--task", "0", "x"}) {
 				t.Errorf("args %v", got)
 			}
 		})
@@ -266,7 +282,10 @@ func TestAwardExpandsItems(t *testing.T) {
 
 func TestOwnersLimitIsTheTimeLimit(t *testing.T) {
 	for _, tt := range []struct{ spec, owner, want time.Duration }{
-		{0, 0, 0}, {0, time.Hour, time.Hour}, {2 * time.Hour, time.Hour, time.Hour}, {time.Minute, time.Hour, time.Minute},
+		{0, 0, 0},
+		{0, time.Hour, time.Hour},
+		{2 * time.Hour, time.Hour, time.Hour},
+		{time.Minute, time.Hour, time.Minute},
 	} {
 		r := newRig(t, func(c *Config) { c.MaxRuntime = tt.owner })
 		limit := func(s *grid.Spec) { s.TimeLimit = tt.spec }
@@ -277,7 +296,7 @@ func TestOwnersLimitIsTheTimeLimit(t *testing.T) {
 	}
 }
 
-// Who asks for nothing is counted with what he may use all the same, so that the
+// A task that asks for nothing is counted with what it may use all the same, so that the
 // ceilings hold for the sum of all attempts.
 func TestNothingIsForNothing(t *testing.T) {
 	r := newRig(t)
@@ -289,8 +308,10 @@ func TestNothingIsForNothing(t *testing.T) {
 	taken := len(one[protocol.Accepted](r, alice).Attempts)
 	used := fourCores().Total
 	each := grid.Resources{}.Counted()
-	if int64(taken)*each.MemoryBytes > used.MemoryBytes || taken != int(used.MemoryBytes/each.MemoryBytes) {
-		t.Errorf("took %d attempts of %d bytes each, the ceiling is %d", taken, each.MemoryBytes, used.MemoryBytes)
+	if int64(taken)*each.MemoryBytes > used.MemoryBytes ||
+		taken != int(used.MemoryBytes/each.MemoryBytes) {
+		t.Errorf("took %d attempts of %d bytes each, the ceiling is %d",
+			taken, each.MemoryBytes, used.MemoryBytes)
 	}
 	if free := r.m.Status().Free; free.MemoryBytes != 0 {
 		t.Errorf("%d bytes are free, want none", free.MemoryBytes)

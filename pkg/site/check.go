@@ -14,7 +14,10 @@ import (
 // nothing was started without a lease, the facts are what the state says, and
 // every table keeps its bound.
 func (m *Machine) Check() error {
-	for _, check := range []func() error{m.checkAttempts, m.checkAsking, m.checkOwner, m.checkPlan, m.checkRoster, m.checkFacts, m.checkBounds} {
+	for _, check := range []func() error{
+		m.checkAttempts, m.checkAsking, m.checkOwner, m.checkPlan, m.checkRoster, m.checkFacts,
+		m.checkBounds,
+	} {
 		if err := check(); err != nil {
 			return fmt.Errorf("check site %s: %w", m.cfg.Self, err)
 		}
@@ -43,8 +46,8 @@ func (m *Machine) checkAttempts() error {
 	return nil
 }
 
-// checkOwner verifies that what runs stands still exactly while the owner needs
-// the machine.
+// checkOwner verifies that exactly those attempts are suspended that have a reason to be:
+// all of them while the owner needs the machine.
 func (m *Machine) checkOwner() error {
 	for _, a := range m.roster.where((*attempt).isUnderWay) {
 		if why := m.frozenFor(a); m.booted && a.suspended != (why != grid.ReasonNone) {
@@ -108,7 +111,8 @@ func (m *Machine) checkRoster() error {
 			}
 		}
 	}
-	if len(byJob) != len(m.roster.byJob) || len(bySite) != len(m.roster.bySite) || byTask != len(m.roster.all) {
+	if len(byJob) != len(m.roster.byJob) || len(bySite) != len(m.roster.bySite) ||
+		byTask != len(m.roster.all) {
 		return fmt.Errorf("the roster's indices do not match its %d attempts", len(m.roster.all))
 	}
 	return nil
@@ -131,9 +135,11 @@ func (m *Machine) checkFacts() error {
 		return fmt.Errorf("%d facts, want %d", len(have), len(wanted))
 	}
 	for i, f := range have {
-		same := f.Kind == wanted[i].Kind && f.Key == wanted[i].Key && bytes.Equal(canonical(f), canonical(wanted[i]))
+		same := f.Kind == wanted[i].Kind && f.Key == wanted[i].Key &&
+			bytes.Equal(canonical(f), canonical(wanted[i]))
 		if !same {
-			return fmt.Errorf("fact %s %s is %s, want %s %s %s", f.Kind, f.Key, f.Value, wanted[i].Kind, wanted[i].Key, wanted[i].Value)
+			return fmt.Errorf("fact %s %s is %s, want %s %s %s",
+				f.Kind, f.Key, f.Value, wanted[i].Kind, wanted[i].Key, wanted[i].Value)
 		}
 	}
 	return nil

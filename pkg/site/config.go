@@ -11,7 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// Config is what a site machine must know. Default fills in everything but Self
+// Config is the configuration of a site machine. Default fills in everything but Self
 // and Capability.
 type Config struct {
 	Self       grid.SiteID     // this site
@@ -21,18 +21,18 @@ type Config struct {
 	CacheEntries  int           // requirements remembered, and the limit of open offers, at least 8
 	CacheTTL      time.Duration // how long a requirement is remembered after it was last announced
 	OfferValidity time.Duration // how long an offer stands
-	HoldAll       bool          // every offer holds its capacity until it is cleared or expires (thesis 4.1)
+	HoldAll       bool          // each offer holds its capacity until cleared or expired (thesis 4.1)
 
 	RenewRetry  time.Duration // between requests for leases while an attempt has none
-	GiveUp      time.Duration // an attempt that was not started is dropped when it has had no lease for so long
+	GiveUp      time.Duration // an attempt not started is dropped after so long without a lease
 	FrozenLimit time.Duration // a started attempt is stopped when its lease has been over for so long
 	ResultHold  time.Duration // an end that nobody acknowledges is kept for so long
 	MaxAttempts int           // attempts in all phases, unacknowledged ends included, at least 8
 
-	OwnerPatience time.Duration // attempts that stand still for the owner's sake move elsewhere after so long
+	OwnerPatience time.Duration // attempts suspended for the owner move elsewhere after so long
 
 	MaxRuntime time.Duration // longest estimate and running time the owner allows; 0 = no limit
-	DataBytes  int64         // room for data, of which a submitter's task needs at most an eighth; 0 = not known
+	DataBytes  int64         // space for data; one task may need an eighth of it; 0 = not known
 	WasmOnly   bool          // run nothing but WASM, whatever Capability says
 	Priced     bool          // the owner names a price
 	Price      float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
@@ -41,12 +41,12 @@ type Config struct {
 	Planning Planning // what the site promises, and in what order it runs what waits
 }
 
-// Planning is what the owner decides about the site's plan. Each field has the name of
+// Planning holds the owner's decisions about the site's plan. Each field has the name of
 // its setting, "planning.strangers" in the configuration file. Percentages are of the
 // ceilings (Capability.Total), 1 to 100; 0 is no limit.
 type Planning struct {
 	Policy    grid.Policy   // in what order those that wait in the plan move up
-	Backfill  grid.Backfill // who of them may overtake whom
+	Backfill  grid.Backfill // which of them may overtake which
 	Horizon   time.Duration // how far ahead an outage is felt; 0 = 12 h
 	Promised  int           // percent that promises hold together
 	Strangers int           // percent that promises to other submitters hold together
@@ -82,7 +82,8 @@ func (c Config) Validate() error {
 		value int
 	}{{"CacheEntries", c.CacheEntries}, {"MaxAttempts", c.MaxAttempts}} {
 		if n.value < shares || n.value > 1<<20 {
-			errs = append(errs, fmt.Errorf("%w: %s: want %d to %d, have %d", grid.ErrInvalid, n.field, shares, 1<<20, n.value))
+			errs = append(errs, fmt.Errorf("%w: %s: want %d to %d, have %d",
+				grid.ErrInvalid, n.field, shares, 1<<20, n.value))
 		}
 	}
 	for _, d := range []struct {
@@ -98,18 +99,22 @@ func (c Config) Validate() error {
 		{"OwnerPatience", c.OwnerPatience},
 	} {
 		if d.value < time.Millisecond || d.value > grid.MaxRuntime {
-			errs = append(errs, fmt.Errorf("%w: %s: want 1ms to %s, have %s", grid.ErrInvalid, d.field, grid.MaxRuntime, d.value))
+			errs = append(errs, fmt.Errorf("%w: %s: want 1ms to %s, have %s",
+				grid.ErrInvalid, d.field, grid.MaxRuntime, d.value))
 		}
 	}
 	if !(c.Price >= 0 && c.Price <= maxPrice) {
-		errs = append(errs, fmt.Errorf("%w: Price: want 0 to %g, have %v", grid.ErrInvalid, float64(maxPrice), c.Price))
+		errs = append(errs, fmt.Errorf("%w: Price: want 0 to %g, have %v",
+			grid.ErrInvalid, float64(maxPrice), c.Price))
 	}
 	if c.MaxRuntime < 0 || c.MaxRuntime > grid.MaxRuntime {
-		errs = append(errs, fmt.Errorf("%w: MaxRuntime: want 0 (no limit) to %s, have %s", grid.ErrInvalid, grid.MaxRuntime, c.MaxRuntime))
+		errs = append(errs, fmt.Errorf("%w: MaxRuntime: want 0 (no limit) to %s, have %s",
+			grid.ErrInvalid, grid.MaxRuntime, c.MaxRuntime))
 	}
 	errs = append(errs, c.Planning.validate())
 	if c.DataBytes < 0 {
-		errs = append(errs, fmt.Errorf("%w: DataBytes: want 0 (not known) or more, have %d", grid.ErrInvalid, c.DataBytes))
+		errs = append(errs, fmt.Errorf("%w: DataBytes: want 0 (not known) or more, have %d",
+			grid.ErrInvalid, c.DataBytes))
 	}
 	return errors.Join(errs...)
 }
@@ -155,12 +160,12 @@ const maxPrice = 1e9
 // Limits that are not configured.
 const (
 	shares           = 8                      // a submitter gets at most 1/shares of what is bounded
-	maxBindings      = 16_384                 // jobs whose submitter is remembered without cache entry or attempt
-	maxTokens        = 65_536                 // tasks whose highest token is remembered without attempt
+	maxBindings      = 16_384                 // submitters of jobs without cache entry or attempt
+	maxTokens        = 65_536                 // highest tokens of tasks without attempt
 	maxRequests      = 4_096                  // lease requests whose sending time is remembered
 	maxPeers         = 4_096                  // peers whose capability is remembered
 	maxHeldData      = 262_144                // CIDs known to be held here
-	maxVacancies     = protocol.MaxVacancies  // jobs named to one submitter at once
+	maxVacancies     = protocol.MaxVacancies  // jobs named to one submitter in one message
 	maxExitText      = 1 << 10                // bytes of Exit.Text
 	maxExitRepeat    = 30 * time.Second       // longest pause between repetitions of Exited
 	firstExitRepeat  = time.Second            // first pause; it doubles each time

@@ -1,7 +1,7 @@
-// Package site is the site machine: what one site of the mesh decides. It hears
+// Package site is the site machine: it decides for one site of the mesh. It hears
 // announcements and answers with its distance from the job (the thesis' virtual
 // map), takes awards into its plan, starts attempts under leases, reports their
-// ends, and tells waiting submitters when it has room again.
+// ends, and tells waiting submitters when it has capacity again.
 //
 // Machine follows the contract of pkg/step: it reads no clock, draws no random
 // numbers and does no I/O; equal inputs give equal effects.
@@ -30,8 +30,8 @@
 //	askfirst.go       attempts that other sites queue, too: leave to start
 //	attempt.go        an attempt's life from acceptance to the acknowledged end
 //	stop.go           fences, cancels and what else ends an attempt early
-//	vacancy.go        telling submitters that there is room
-//	yield.go          making way for the owner's own work
+//	vacancy.go        telling submitters that capacity is free
+//	yield.go          yielding to the owner's own work
 //	owner.go          pause, drain, capacity, bans
 //	peers.go          peers, links, held data
 //	roster.go         all attempts, and the ways to find them

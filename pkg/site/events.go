@@ -12,7 +12,7 @@ const (
 	eventOfferMade       = "offer_made"       // debug; Value = distance
 	eventOfferRefused    = "offer_refused"    // debug; Reason: no offer for an announcement
 	eventNotSampled      = "not_sampled"      // debug; the submitter wanted fewer answers
-	eventCacheMiss       = "cache_miss"       // debug; re-announced, but the requirement is unknown or another
+	eventCacheMiss       = "cache_miss"       // debug; re-announced, requirement unknown or another
 	eventCacheHit        = "cache_hit"        // debug; re-announced, and the requirement is known
 	eventCleared         = "cleared"          // debug; Value = number of the kind of clear
 	eventAccepted        = "accepted"         // info; Value = distance
@@ -41,15 +41,15 @@ const (
 	eventPaused          = "paused"               // info
 	eventResumedOffering = "resumed_offering"     // info; pause or drain is over
 	eventDraining        = "draining"             // info
-	eventBanned          = "banned"               // info: a submitter, value = its attempts; debug: a message of one
+	eventBanned          = "banned"               // info: Value = its attempts; debug: a message of it
 	eventCapacityChanged = "capacity_changed"     // info
 	eventTermsChanged    = "terms_changed"        // info
 	eventOwnerBusy       = "owner_busy"           // info; Reason; Text = what was seen
 	eventOwnerAway       = "owner_away"           // info; the owner needs the machine no more
-	eventLearned         = "availability_learned" // debug; Value = days of being available that were seen
+	eventLearned         = "availability_learned" // debug; Value = days of observed availability
 
 	// Refused or ignored.
-	eventNotSubmitter   = "not_submitter"   // warn; the job belongs to somebody else
+	eventNotSubmitter   = "not_submitter"   // warn; the job belongs to another submitter
 	eventForged         = "forged"          // warn; the sender names another submitter than itself
 	eventInvalid        = "invalid"         // warn; Text = what is out of range
 	eventDuplicate      = "duplicate"       // debug; a message that was answered before
@@ -63,7 +63,7 @@ const (
 	eventNotBooted      = "not_booted"      // warn; an input before Boot
 	eventBootedTwice    = "booted_twice"    // warn; a second Boot
 	eventImpossiblePlan = "impossible_plan" // warn; the plan refused what it had quoted; Text = why
-	eventPrematureAck   = "premature_ack"   // warn; an acknowledgement for an attempt that has not ended
+	eventPrematureAck   = "premature_ack"   // warn; acknowledges an attempt that has not ended
 )
 
 // aboutJob is a Report about a job as a whole and the site that named it.

@@ -43,7 +43,7 @@ type pausedFact struct {
 	UntilMS int64 `json:"until_ms"` // ms since 1970 UTC; 0: until Resume
 }
 
-// fact is what must outlive a crash of the attempt.
+// fact returns the part of the attempt that must outlive a crash.
 func (a *attempt) fact() step.Fact {
 	value := attemptFact{Attempt: a.id, Submitter: a.submitter, Phase: factAccepted, Task: &a.task}
 	switch {
@@ -57,7 +57,7 @@ func (a *attempt) fact() step.Fact {
 	return step.NewFact(kindAttempt, a.id.String(), value)
 }
 
-// fact is what must outlive a crash of a pause.
+// fact returns the part of a pause that must outlive a crash.
 func (p pause) fact() step.Fact {
 	fact := step.Fact{Kind: kindPaused, Key: pausedKey}
 	if p.on {
@@ -132,8 +132,8 @@ func (m *Machine) restoreAttempt(f step.Fact) error {
 		return fmt.Errorf("%w: one job of two submitters", grid.ErrInvalid)
 	}
 	a := &attempt{
-		id: value.Attempt, submitter: value.Submitter, phase: phaseStaging, started: value.Phase == factStarted,
-		place: value.Place,
+		id: value.Attempt, submitter: value.Submitter, phase: phaseStaging,
+		started: value.Phase == factStarted, place: value.Place,
 	}
 	if value.Task != nil {
 		a.task = *value.Task

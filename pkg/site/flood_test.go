@@ -22,7 +22,7 @@ func letters(i int) string {
 }
 
 // One submitter announces far more jobs than a site remembers. What others
-// announced before is still answered from the cache, and there is room for more.
+// announced before is still answered from the cache, and the cache has space for more.
 func TestAFloodOfJobsEvictsNobodyElses(t *testing.T) {
 	const entries = 64
 	r := newRig(t, func(c *Config) { c.CacheEntries = entries })
@@ -38,7 +38,8 @@ func TestAFloodOfJobsEvictsNobodyElses(t *testing.T) {
 	for job, from := range map[grid.JobID]grid.SiteID{job1: alice, job2: bob, job3: self} {
 		again := announcement(job, from)
 		r.receive(from, protocol.Reannounce{
-			Job: job, Seq: 2, Submitter: from, Digest: protocol.DigestOf(again.Req), Count: 1, TTL: time.Second,
+			Job: job, Seq: 2, Submitter: from, Digest: protocol.DigestOf(again.Req), Count: 1,
+			TTL: time.Second,
 		})
 		if asked := sent[protocol.NeedRequirements](r.out, from); len(asked) > 0 {
 			t.Errorf("the requirement of %s is gone", from)

@@ -30,7 +30,7 @@ func (m *Machine) renewAt(submitter grid.SiteID, t *tenant, at time.Time) {
 	m.out.SetTimer(timerRenew, string(submitter), at)
 }
 
-// onRenewTimer asks for the leases of all attempts of one submitter at once.
+// onRenewTimer asks for the leases of all attempts of one submitter together.
 func (m *Machine) onRenewTimer(submitter grid.SiteID) {
 	t := m.submitters.tenants[submitter]
 	if t == nil {

@@ -33,8 +33,14 @@ func TestStartWantsInputsAndLease(t *testing.T) {
 			t.Errorf("lease first %v: started %+v", leaseFirst, got)
 		}
 		// It is a fact before the sandbox is asked for.
-		persist := slices.IndexFunc(r.out, func(e step.Effect) bool { _, is := e.(step.Persist); return is })
-		start := slices.IndexFunc(r.out, func(e step.Effect) bool { _, is := e.(step.StartAttempt); return is })
+		persist := slices.IndexFunc(r.out, func(e step.Effect) bool {
+			_, is := e.(step.Persist)
+			return is
+		})
+		start := slices.IndexFunc(r.out, func(e step.Effect) bool {
+			_, is := e.(step.StartAttempt)
+			return is
+		})
 		if persist < 0 || persist > start {
 			t.Errorf("persisted at %d, started at %d", persist, start)
 		}
@@ -72,7 +78,8 @@ func TestLeaseNeverMovesBackwards(t *testing.T) {
 	first := r.m.submitters.last
 	r.advance(time.Second)
 	r.lease(alice, list, lease)
-	if got := only[step.ExtendLease](r.out); len(got) != 1 || !got[0].LeaseUntil.Equal(r.now.Add(lease)) {
+	if got := only[step.ExtendLease](r.out); len(got) != 1 ||
+		!got[0].LeaseUntil.Equal(r.now.Add(lease)) {
 		t.Fatalf("extended %+v, want until %s", got, r.now.Add(lease))
 	}
 	r.receive(alice, protocol.Lease{Renewal: first, Attempts: list, Duration: lease})
@@ -105,7 +112,9 @@ func TestLeasesThatDoNotCount(t *testing.T) {
 			if n == 0 {
 				n = r.m.submitters.last
 			}
-			r.receive(tt.from, protocol.Lease{Renewal: n, Attempts: []grid.AttemptID{tt.attempt}, Duration: lease})
+			r.receive(tt.from, protocol.Lease{
+				Renewal: n, Attempts: []grid.AttemptID{tt.attempt}, Duration: lease,
+			})
 			r.reported(tt.event)
 			if got := only[step.StartAttempt](r.out); len(got) > 0 {
 				t.Errorf("started %+v", got)
@@ -123,12 +132,16 @@ func TestRenewal(t *testing.T) {
 
 	unleased := sent[protocol.Renew](r.advance(5*time.Second), alice)
 	if len(unleased) != 5 || !slices.Equal(unleased[0].Attempts, list) {
-		t.Errorf("unleased: %d requests, the first for %v, want 5 for %v", len(unleased), unleased[0].Attempts, list)
+		t.Errorf("unleased: %d requests, the first for %v, want 5 for %v",
+			len(unleased), unleased[0].Attempts, list)
 	}
-	if slices.ContainsFunc(unleased[1:], func(n protocol.Renew) bool { return n.Renewal <= unleased[0].Renewal }) {
+	repeats := func(n protocol.Renew) bool { return n.Renewal <= unleased[0].Renewal }
+	if slices.ContainsFunc(unleased[1:], repeats) {
 		t.Errorf("request numbers do not grow: %+v", unleased)
 	}
-	r.receive(alice, protocol.Lease{Renewal: unleased[4].Renewal, Attempts: list, Duration: 30 * time.Second})
+	r.receive(alice, protocol.Lease{
+		Renewal: unleased[4].Renewal, Attempts: list, Duration: 30 * time.Second,
+	})
 	if got := sent[protocol.Renew](r.advance(29*time.Second), alice); len(got) != 2 {
 		t.Errorf("with leases of 30 s: %d requests in 29 s, want 2", len(got))
 	}
@@ -136,7 +149,8 @@ func TestRenewal(t *testing.T) {
 
 func TestRenewalIsSplit(t *testing.T) {
 	r := newRig(t, func(c *Config) {
-		c.MaxAttempts, c.Capability.Total.MilliCPUs, c.Capability.Total.MemoryBytes = 16_384, 64_000, 64<<30
+		c.MaxAttempts = 16_384
+		c.Capability.Total.MilliCPUs, c.Capability.Total.MemoryBytes = 64_000, 64<<30
 	})
 	small := func(s *grid.Spec) { s.Need = grid.Resources{} }
 	for i, job := range []grid.JobID{job1, job2} {
@@ -148,7 +162,8 @@ func TestRenewalIsSplit(t *testing.T) {
 		}
 	}
 	renewals := sent[protocol.Renew](r.advance(time.Second), alice)
-	if len(renewals) != 2 || len(renewals[0].Attempts) != protocol.MaxAttempts || len(renewals[1].Attempts) != 2_000-protocol.MaxAttempts {
+	if len(renewals) != 2 || len(renewals[0].Attempts) != protocol.MaxAttempts ||
+		len(renewals[1].Attempts) != 2_000-protocol.MaxAttempts {
 		t.Errorf("%d requests", len(renewals))
 	}
 }

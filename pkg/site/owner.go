@@ -12,13 +12,13 @@ import (
 // timerPause ends a pause.
 const timerPause = "pause"
 
-// pause is what the owner said.
+// pause is the owner's order to offer nothing for a time.
 type pause struct {
 	on    bool
 	until time.Time // zero: until Resume
 }
 
-// owner is what the owner wants of the site: each of the three closes it.
+// owner holds the owner's wishes for the site: each of the three closes it.
 type owner struct {
 	paused   pause
 	draining bool        // no fact: it ends with the agent
@@ -84,7 +84,7 @@ func (m *Machine) reopen() {
 	m.noteRoom()
 }
 
-// onDrain makes the site offer nothing more. With Now what runs is stopped, too,
+// onDrain makes the site offer nothing more. With Now running attempts are stopped, too,
 // and each submitter hears of it, so that its tasks move elsewhere. A drain is
 // no fact: it ends with the agent.
 func (m *Machine) onDrain(in step.Drain) {
@@ -100,7 +100,7 @@ func (m *Machine) onDrain(in step.Drain) {
 
 // onCapacity takes new ceilings, and what others leave of them now. What is
 // committed stays committed, also where it is more than that. Only the ceilings
-// decide what can never run here; what is offered comes of what is left.
+// decide what can never run here; offers are made from what is left.
 func (m *Machine) onCapacity(in step.CapacityChanged) {
 	left := in.Capability
 	if in.Left != nil {
@@ -142,12 +142,12 @@ func (m *Machine) onTerms(in step.TermsChanged) {
 		m.out.SetTimer(timerOwner, "", m.now.Add(cfg.OwnerPatience))
 	}
 	if before.MaxRuntime != 0 && (cfg.MaxRuntime == 0 || cfg.MaxRuntime > before.MaxRuntime) {
-		m.noteRoom() // who was refused may fit now
+		m.noteRoom() // a refused job may fit now
 	}
 }
 
 // dropOutgrown gives back what was promised and does not fit into the ceilings any more;
-// what runs goes on.
+// running attempts go on.
 func (m *Machine) dropOutgrown() {
 	for _, c := range m.plan.Commitments() {
 		a := m.roster.all[c.Attempt]
@@ -159,7 +159,7 @@ func (m *Machine) dropOutgrown() {
 	}
 }
 
-// othersStay is how far ahead what other programs take now is expected to be missing.
+// othersStay is the time for which the load of other programs is expected to last.
 const othersStay = 5 * time.Minute
 
 // setOutage tells the plan what other programs take of the machine: it is missing
@@ -180,9 +180,9 @@ func (m *Machine) renewOutage() {
 	}
 }
 
-// onBans takes who is banned now. The attempts of one that was not banned before
-// are stopped without a word to him, his offers and requirements are dropped,
-// and what he says is ignored from now on.
+// onBans takes the sites that are banned now. The attempts of one that was not banned before
+// are stopped silently, its offers and requirements are dropped, and its messages are
+// ignored from now on.
 func (m *Machine) onBans(in step.BansChanged) {
 	for _, site := range m.banned.Change(in, m.cfg.Self) {
 		m.ban(site)
@@ -203,7 +203,7 @@ func (m *Machine) ban(site grid.SiteID) {
 	m.out.Report(step.LevelInfo, eventBanned, step.Report{Site: site, Value: float64(len(theirs))})
 }
 
-// ownerStays is how long an owner who is busy now is expected to be so at most.
+// ownerStays is the longest time that an owner who is busy now is expected to stay so.
 const ownerStays = 15 * time.Minute
 
 // closedFor is the refusal of a site that is closed when the window begins. What is to

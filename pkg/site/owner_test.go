@@ -35,7 +35,8 @@ func TestVacancy(t *testing.T) {
 		t.Errorf("a second exit puts the vacancy off from %s to %s", due, got)
 	}
 	r.advance(vacancyDelay)
-	if got, want := one[protocol.Vacancy](r, alice).Jobs, []grid.JobID{waiting[0], waiting[2]}; !slices.Equal(got, want) {
+	want := []grid.JobID{waiting[0], waiting[2]}
+	if got := one[protocol.Vacancy](r, alice).Jobs; !slices.Equal(got, want) {
 		t.Errorf("vacancy for %v, want %v", got, want)
 	}
 	if got, want := one[protocol.Vacancy](r, self).Jobs, []grid.JobID{job2}; !slices.Equal(got, want) {
@@ -46,7 +47,7 @@ func TestVacancy(t *testing.T) {
 	}
 }
 
-// More room than before, whoever made it, is told.
+// More capacity than before is told, for whatever reason it is free.
 func TestWhatMakesAVacancy(t *testing.T) {
 	more := fourCores()
 	more.Total = more.Total.Add(more.Total)
@@ -111,8 +112,8 @@ func TestRunningAttemptsGoOnInAPause(t *testing.T) {
 	one[protocol.Exited](r, alice)
 }
 
-// Stopping now stops what runs, and the submitters hear of it, so that the tasks
-// move; stopping later lets it finish.
+// Stopping now stops running attempts, and the submitters hear of it, so that the tasks
+// move; stopping later lets them finish.
 func TestDrain(t *testing.T) {
 	for _, now := range []bool{false, true} {
 		r := newRig(t)
@@ -130,7 +131,8 @@ func TestDrain(t *testing.T) {
 		}
 		for _, id := range ids {
 			r.step(step.AttemptExited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseStopped}})
-			if got := one[protocol.Exited](r, alice); got.Attempt != id || got.Exit.Cause != grid.CauseStopped {
+			if got := one[protocol.Exited](r, alice); got.Attempt != id ||
+				got.Exit.Cause != grid.CauseStopped {
 				t.Errorf("exited %+v", got)
 			}
 		}
@@ -141,7 +143,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// Who is banned loses his attempts here without a word, and what he says is
+// A banned submitter loses its attempts here silently, and its messages are
 // ignored until the ban is taken back; others notice nothing.
 func TestBan(t *testing.T) {
 	r := newRig(t)
@@ -157,7 +159,7 @@ func TestBan(t *testing.T) {
 		}
 	}
 	if _, known := r.m.cache.Peek(r.m.now, job1); known {
-		t.Error("his requirement is still cached")
+		t.Error("its requirement is still cached")
 	}
 	r.step(step.BansChanged{Banned: []grid.SiteID{alice}}) // once more
 	if len(only[step.StopAttempt](r.out)) != 0 || len(only[step.Report](r.out)) != 0 {
@@ -172,7 +174,7 @@ func TestBan(t *testing.T) {
 	one[protocol.Bid](r, alice)
 }
 
-// Ceilings that fall leave what runs alone, and nothing new fits.
+// Ceilings that fall leave running attempts alone, and nothing new fits.
 func TestLessCapacity(t *testing.T) {
 	r := newRig(t)
 	list := r.running(job1, alice, 3)
@@ -182,7 +184,8 @@ func TestLessCapacity(t *testing.T) {
 	a := announcement(job2, bob)
 	a.Explain = true
 	r.receive(bob, a)
-	if got := one[protocol.Refuse](r, bob).Refusal; got != (grid.Refusal{Reason: grid.ReasonCPUs, Want: 1_000}) {
+	want := grid.Refusal{Reason: grid.ReasonCPUs, Want: 1_000}
+	if got := one[protocol.Refuse](r, bob).Refusal; got != want {
 		t.Errorf("refusal %+v", got)
 	}
 	for _, id := range list[:2] {
@@ -197,7 +200,7 @@ func TestLessCapacity(t *testing.T) {
 	r.reported(eventInvalid)
 }
 
-// What others leave for now bounds what is offered, and excludes nothing for ever.
+// What others leave for now bounds what is offered, and excludes nothing permanently.
 func TestOthersLeaveLess(t *testing.T) {
 	r := newRig(t)
 	left := fourCores()
@@ -206,7 +209,8 @@ func TestOthersLeaveLess(t *testing.T) {
 	a := announcement(job1, alice)
 	a.Explain = true
 	r.receive(alice, a)
-	if got := one[protocol.Refuse](r, alice).Refusal; got != (grid.Refusal{Reason: grid.ReasonCPUs, Want: 1_000, Have: 500}) {
+	want := grid.Refusal{Reason: grid.ReasonCPUs, Want: 1_000, Have: 500}
+	if got := one[protocol.Refuse](r, alice).Refusal; got != want {
 		t.Errorf("refusal %+v, want one for now", got)
 	}
 	left.Total.MilliCPUs, left.Total.MFLOPS = 9_000, 3_000
@@ -218,18 +222,20 @@ func TestOthersLeaveLess(t *testing.T) {
 	if slow.CoreMFLOPS != 1_000 {
 		t.Errorf("a core offered at %d MFLOP/s, want what is left of it", slow.CoreMFLOPS)
 	}
-	if got := r.m.Status().Left.Total; got.MilliCPUs != fourCores().Total.MilliCPUs || got.MFLOPS != 3_000 {
+	if got := r.m.Status().Left.Total; got.MilliCPUs != fourCores().Total.MilliCPUs ||
+		got.MFLOPS != 3_000 {
 		t.Errorf("left %+v, want no more than the ceilings", got)
 	}
 	r.step(step.CapacityChanged{Capability: fourCores()})
 	a.Seq = 3
 	r.receive(alice, a)
-	if fast := one[protocol.Bid](r, alice).Offer; fast.CoreMFLOPS != 2_000 || fast.Parts.X >= slow.Parts.X {
+	if fast := one[protocol.Bid](r, alice).Offer; fast.CoreMFLOPS != 2_000 ||
+		fast.Parts.X >= slow.Parts.X {
 		t.Errorf("x = %g with all and %g with little of it", fast.Parts.X, slow.Parts.X)
 	}
 }
 
-// A speed that was not measured yet is no reason to refuse for ever.
+// A speed that was not measured yet is no reason to refuse permanently.
 func TestUnknownSpeed(t *testing.T) {
 	r := newRig(t)
 	unknown := fourCores()
@@ -238,7 +244,8 @@ func TestUnknownSpeed(t *testing.T) {
 	a := announcement(job1, alice)
 	a.Explain, a.Req.Need.MFLOPS = true, 2_000
 	r.receive(alice, a)
-	if got := one[protocol.Refuse](r, alice).Refusal; got.Reason != grid.ReasonComputation || got.Never {
+	if got := one[protocol.Refuse](r, alice).Refusal; got.Reason != grid.ReasonComputation ||
+		got.Never {
 		t.Errorf("refusal %+v, want computation, for now", got)
 	}
 	r.step(step.CapacityChanged{Capability: fourCores()})
@@ -259,12 +266,15 @@ func TestRestart(t *testing.T) {
 
 	next := r.restart(2)
 	for _, id := range []grid.AttemptID{run, wait} {
-		i := slices.IndexFunc(sent[protocol.Exited](next.out, alice), func(e protocol.Exited) bool { return e.Attempt == id })
+		i := slices.IndexFunc(sent[protocol.Exited](next.out, alice), func(e protocol.Exited) bool {
+			return e.Attempt == id
+		})
 		if i < 0 || sent[protocol.Exited](next.out, alice)[i].Exit.Cause != grid.CauseSiteRestart {
 			t.Errorf("%s: says %+v", id, sent[protocol.Exited](next.out, alice))
 		}
 	}
-	if got := one[protocol.Exited](next, bob); got.Attempt != done || got.Exit.Cause != grid.CauseExited {
+	if got := one[protocol.Exited](next, bob); got.Attempt != done ||
+		got.Exit.Cause != grid.CauseExited {
 		t.Errorf("bob hears %+v", got)
 	}
 	if s := next.m.Status(); !s.Paused || s.Free.MilliCPUs != 4_000 {
@@ -321,15 +331,29 @@ func TestRestoreRefuses(t *testing.T) {
 		"no JSON":      []byte("x"),
 		"a later kind": fact("attempt/2", id.String(), 1),
 		"no attempt":   fact(kindAttempt, id.String(), 1),
-		"other key":    fact(kindAttempt, "x", attemptFact{Attempt: id, Submitter: alice, Phase: factStarted, Task: task}),
-		"other phase":  fact(kindAttempt, id.String(), attemptFact{Attempt: id, Submitter: alice, Phase: "x", Task: task}),
-		"no submitter": fact(kindAttempt, id.String(), attemptFact{Attempt: id, Phase: factStarted, Task: task}),
-		"no task":      fact(kindAttempt, id.String(), attemptFact{Attempt: id, Submitter: alice, Phase: factStarted}),
-		"no exit":      fact(kindAttempt, id.String(), attemptFact{Attempt: id, Submitter: alice, Phase: factExited}),
-		"no token":     fact(kindAttempt, "x", attemptFact{Submitter: alice, Phase: factStarted, Task: task}),
-		"bad pause":    fact(kindPaused, pausedKey, "x"),
+		"other key": fact(kindAttempt, "x", attemptFact{
+			Attempt: id, Submitter: alice, Phase: factStarted, Task: task,
+		}),
+		"other phase": fact(kindAttempt, id.String(), attemptFact{
+			Attempt: id, Submitter: alice, Phase: "x", Task: task,
+		}),
+		"no submitter": fact(kindAttempt, id.String(), attemptFact{
+			Attempt: id, Phase: factStarted, Task: task,
+		}),
+		"no task": fact(kindAttempt, id.String(), attemptFact{
+			Attempt: id, Submitter: alice, Phase: factStarted,
+		}),
+		"no exit": fact(kindAttempt, id.String(), attemptFact{
+			Attempt: id, Submitter: alice, Phase: factExited,
+		}),
+		"no token": fact(kindAttempt, "x", attemptFact{
+			Submitter: alice, Phase: factStarted, Task: task,
+		}),
+		"bad pause": fact(kindPaused, pausedKey, "x"),
 		"two submitters": step.EncodeFacts([]step.Fact{
-			step.NewFact(kindAttempt, id.String(), attemptFact{Attempt: id, Submitter: alice, Phase: factStarted, Task: task}),
+			step.NewFact(kindAttempt, id.String(), attemptFact{
+				Attempt: id, Submitter: alice, Phase: factStarted, Task: task,
+			}),
 			step.NewFact(kindAttempt, attemptID(job1, 1, 1).String(),
 				attemptFact{Attempt: attemptID(job1, 1, 1), Submitter: bob, Phase: factStarted, Task: task}),
 		}),
@@ -383,8 +407,10 @@ func TestStatusAndSubmitter(t *testing.T) {
 	r := newRig(t)
 	id := r.running(job1, alice, 1)[0]
 	s := r.m.Status()
-	if len(s.Attempts) != 1 || s.Attempts[0].ID != id || s.Attempts[0].Phase != "running" || s.Attempts[0].Submitter != alice ||
-		!s.Attempts[0].LeaseUntil.Equal(r.now.Add(lease)) || s.Attempts[0].Distance <= 0 || !s.Attempts[0].End.After(r.now) {
+	if len(s.Attempts) != 1 || s.Attempts[0].ID != id || s.Attempts[0].Phase != "running" ||
+		s.Attempts[0].Submitter != alice ||
+		!s.Attempts[0].LeaseUntil.Equal(r.now.Add(lease)) || s.Attempts[0].Distance <= 0 ||
+		!s.Attempts[0].End.After(r.now) {
 		t.Errorf("attempts %+v", s.Attempts)
 	}
 	if s.Free.MilliCPUs != 3_000 || s.Cached != 1 {
@@ -416,7 +442,7 @@ func TestRecentForgetsTheOldest(t *testing.T) {
 	}
 }
 
-// Who was refused for having his share hears when there is room again.
+// A submitter that was refused because it had its share hears when capacity is free again.
 func TestFreedShareIsAVacancy(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxAttempts = 8 })
 	id := r.running(job1, alice, 1)[0]
@@ -426,7 +452,8 @@ func TestFreedShareIsAVacancy(t *testing.T) {
 	r.receive(alice, announcement(job2, alice))
 	none[protocol.Bid](r)
 	r.receive(alice, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
-	if got := sent[protocol.Vacancy](r.advance(vacancyDelay), alice); len(got) != 1 || !slices.Equal(got[0].Jobs, []grid.JobID{job2}) {
+	if got := sent[protocol.Vacancy](r.advance(vacancyDelay), alice); len(got) != 1 ||
+		!slices.Equal(got[0].Jobs, []grid.JobID{job2}) {
 		t.Errorf("vacancies %v, want one for %s", got, job2)
 	}
 }

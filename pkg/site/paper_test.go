@@ -50,11 +50,15 @@ func TestPaperSubmissionSteps4And5AcknowledgeAndBegin(t *testing.T) {
 		t.Errorf("accepted %v, want %s", got, id)
 	}
 	stages := only[step.Stage](r.out)
-	if len(stages) != 1 || stages[0].Attempt != id || stages[0].Module.CID != "bmodule" || stages[0].From != alice {
+	if len(stages) != 1 || stages[0].Attempt != id || stages[0].Module.CID != "bmodule" ||
+		stages[0].From != alice {
 		t.Errorf("stages %+v", stages)
 	}
 	// The promise is durable before it is given.
-	persist := slices.IndexFunc(r.out, func(e step.Effect) bool { _, is := e.(step.Persist); return is })
+	persist := slices.IndexFunc(r.out, func(e step.Effect) bool {
+		_, is := e.(step.Persist)
+		return is
+	})
 	send := slices.IndexFunc(r.out, func(e step.Effect) bool { _, is := e.(step.Send); return is })
 	if persist < 0 || send < persist {
 		t.Errorf("persists at %d and sends at %d", persist, send)
@@ -64,7 +68,9 @@ func TestPaperSubmissionSteps4And5AcknowledgeAndBegin(t *testing.T) {
 // "5. ... Job submission location then issues a 'cache clear' to all sites for
 // this job ID."
 func TestPaperSubmissionStep5CacheClear(t *testing.T) {
-	for _, kind := range []protocol.ClearKind{protocol.ClearPlaced, protocol.ClearEnded, protocol.ClearWithdrawn} {
+	for _, kind := range []protocol.ClearKind{
+		protocol.ClearPlaced, protocol.ClearEnded, protocol.ClearWithdrawn,
+	} {
 		r := newRig(t)
 		r.receive(alice, announcement(job1, alice))
 		r.receive(alice, protocol.Clear{Job: job1, Submitter: alice, Kind: kind})
@@ -73,7 +79,8 @@ func TestPaperSubmissionStep5CacheClear(t *testing.T) {
 			want = 1
 		}
 		if s := r.m.Status(); s.Offers != 0 || s.Cached != want {
-			t.Errorf("clear %d: %d offers and %d requirements left, want 0 and %d", kind, s.Offers, s.Cached, want)
+			t.Errorf("clear %d: %d offers and %d requirements left, want 0 and %d",
+				kind, s.Offers, s.Cached, want)
 		}
 	}
 }
@@ -85,7 +92,8 @@ func TestPaperResubmissionStep2CacheOrRequest(t *testing.T) {
 	r := newRig(t)
 	first := announcement(job1, alice)
 	again := protocol.Reannounce{
-		Job: job1, Seq: 2, Submitter: alice, Digest: protocol.DigestOf(first.Req), Count: 1, TTL: time.Second,
+		Job: job1, Seq: 2, Submitter: alice, Digest: protocol.DigestOf(first.Req), Count: 1,
+		TTL: time.Second,
 	}
 
 	r.receive(alice, again)
@@ -130,7 +138,7 @@ func TestPaperHoldAllDeductsUntilCacheClear(t *testing.T) {
 	r.receive(alice, protocol.Clear{Job: job1, Submitter: alice, Kind: protocol.ClearPlaced})
 	r.advance(vacancyDelay)
 	if got := one[protocol.Vacancy](r, alice).Jobs; !slices.Equal(got, []grid.JobID{job2}) {
-		t.Errorf("after the clear there is room for %v, want %s", got, job2)
+		t.Errorf("after the clear the vacancy names %v, want %s", got, job2)
 	}
 }
 

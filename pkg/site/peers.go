@@ -15,7 +15,7 @@ type links struct {
 	potential int64 // P of this site (thesis 3.1.1), bit/s
 }
 
-// peer is what is known of another site that is connected.
+// peer is another site that is connected.
 type peer struct {
 	capability grid.Capability
 	downBps    int64 // measured, towards this site; 0 = not
@@ -51,7 +51,9 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 // was restarted knows only that it awarded them, and leases that ran out are
 // renewed without waiting for the next request.
 func (m *Machine) remind(submitter grid.SiteID) {
-	theirs := m.roster.where(func(a *attempt) bool { return a.submitter == submitter && a.wantsLease() })
+	theirs := m.roster.where(func(a *attempt) bool {
+		return a.submitter == submitter && a.wantsLease()
+	})
 	if len(theirs) == 0 {
 		return
 	}
@@ -134,7 +136,7 @@ func (m *Machine) onHeld(in step.HeldChanged) {
 	}
 }
 
-// access is how this site would get at the sources of a requirement.
+// access says how this site would get at the sources of a requirement.
 func (m *Machine) access(req grid.Requirement, submitter grid.SiteID) []index.Access {
 	list := make([]index.Access, len(req.Sources))
 	for i, src := range req.Sources {
@@ -143,7 +145,7 @@ func (m *Machine) access(req grid.Requirement, submitter grid.SiteID) []index.Ac
 	return list
 }
 
-// accessTo is how this site would get at one source: from itself, or from the
+// accessTo says how this site would get at one source: from itself, or from the
 // holder with the fastest link. The submitter counts as reachable, it has just
 // spoken; so does everyone connected. Data that names no holder is the
 // submitter's.

@@ -70,7 +70,7 @@ func (m *Machine) open(q quote) (grid.Offer, bool) {
 	return m.offerOf(o, q), true
 }
 
-// offerOf is what is said of an open offer.
+// offerOf describes an open offer to its submitter.
 func (m *Machine) offerOf(o plan.Offer, q quote) grid.Offer {
 	r := aboutJob(q.ask.Job, q.ask.Submitter)
 	r.Value = q.parts.Distance
@@ -88,7 +88,8 @@ func (m *Machine) offerOf(o plan.Offer, q quote) grid.Offer {
 // withdrawOldest closes the oldest open offer to a submitter.
 func (m *Machine) withdrawOldest(submitter grid.SiteID) {
 	offers := m.plan.Offers()
-	if i := slices.IndexFunc(offers, func(o plan.Offer) bool { return o.Submitter == submitter }); i >= 0 {
+	i := slices.IndexFunc(offers, func(o plan.Offer) bool { return o.Submitter == submitter })
+	if i >= 0 {
 		m.plan.Withdraw(offers[i].Number)
 	}
 }
@@ -111,7 +112,10 @@ func (m *Machine) heldOffer(number uint64, job grid.JobID, submitter grid.SiteID
 		return number
 	}
 	offers := m.plan.Offers()
-	if i := slices.IndexFunc(offers, func(o plan.Offer) bool { return o.Job == job && o.Submitter == submitter }); i >= 0 {
+	i := slices.IndexFunc(offers, func(o plan.Offer) bool {
+		return o.Job == job && o.Submitter == submitter
+	})
+	if i >= 0 {
 		return offers[i].Number
 	}
 	return 0
@@ -123,9 +127,9 @@ func (m *Machine) commit(id grid.AttemptID, spec grid.Spec, q quote) (plan.Commi
 	c := plan.Commitment{
 		Attempt: id, Submitter: q.ask.Submitter, Project: spec.Project, Give: q.place.Give,
 		Class: q.ask.Class, Priority: int32(spec.Priority),
-		NotBefore: q.ask.Window.NotBefore, Deadline: q.ask.Window.Deadline, LatestStart: q.place.LatestStart,
-		Start: q.place.Start, End: q.place.End, Overrun: spec.Overrun, Within: q.ask.Within,
-		Holds: spec.Kind == grid.KindReservation,
+		NotBefore: q.ask.Window.NotBefore, Deadline: q.ask.Window.Deadline,
+		LatestStart: q.place.LatestStart, Start: q.place.Start, End: q.place.End, Overrun: spec.Overrun,
+		Within: q.ask.Within, Holds: spec.Kind == grid.KindReservation,
 	}
 	c.AwaitsData = !q.ask.NowOnly && !c.Holds
 	err := m.plan.Commit(m.now, c, q.ask.Offer)
@@ -158,8 +162,8 @@ func (m *Machine) isDue(a *attempt) bool {
 	return ok && c.Running
 }
 
-// advance brings the plan up to now: offers expire, what runs longer than planned
-// keeps its capacity, and what waited in the plan starts when its place has come.
+// advance brings the plan up to now: offers expire, an attempt that runs longer than
+// planned keeps its capacity, and one that waited in the plan starts when its place comes.
 func (m *Machine) advance() {
 	m.renewOutage()
 	changes := m.plan.Advance(m.now)

@@ -153,12 +153,13 @@ func (p *player) hear(e step.Send) {
 	}
 }
 
-// mayRun is the safety property: what runs was accepted, and runs exactly as long
-// as its submitter promised.
+// mayRun is the safety property: an attempt that runs was accepted, and runs exactly as
+// long as its submitter promised.
 func (p *player) mayRun(id grid.AttemptID, until time.Time) {
 	p.t.Helper()
 	if !p.stage[id] || !until.After(p.now) || !until.Equal(p.leased[id]) {
-		p.t.Fatalf("%s may run until %s; accepted %v, leased until %s, now %s", id, until, p.stage[id], p.leased[id], p.now)
+		p.t.Fatalf("%s may run until %s; accepted %v, leased until %s, now %s",
+			id, until, p.stage[id], p.leased[id], p.now)
 	}
 }
 
@@ -167,7 +168,8 @@ func (p *player) job() grid.JobID   { return pick(p, job1, job2, job3, "dddddddd
 func (p *player) task() grid.TaskID { return grid.TaskID{Job: p.job(), Index: uint32(p.next(4))} }
 func (p *player) token() grid.Token { return grid.Token(p.next(5) + 1) }
 func (p *player) span() time.Duration {
-	return pick(p, 0, time.Millisecond, 20*time.Millisecond, time.Second, 3*time.Second, time.Minute, 2*time.Hour)
+	return pick(p, 0, time.Millisecond, 20*time.Millisecond, time.Second, 3*time.Second, time.Minute,
+		2*time.Hour)
 }
 
 // attempt is one that the site has, or any.
@@ -179,7 +181,10 @@ func (p *player) attempt() grid.AttemptID {
 }
 
 func (p *player) announce() {
-	need := grid.Resources{MilliCPUs: int64(p.next(6)) * 1_000, MemoryBytes: int64(p.next(3)) << 30, MFLOPS: int64(p.next(3)) * 1_500}
+	need := grid.Resources{
+		MilliCPUs: int64(p.next(6)) * 1_000, MemoryBytes: int64(p.next(3)) << 30,
+		MFLOPS: int64(p.next(3)) * 1_500,
+	}
 	need.NetBps = int64(p.next(4)) * 10e6
 	kind := pick(p, grid.MapThesis, grid.MapSeconds)
 	runtime := pick(p, time.Second, time.Minute, 3*time.Hour)
@@ -201,7 +206,9 @@ func (p *player) announce() {
 	case 0:
 		p.say(from, protocol.Requirements{Announce: a})
 	case 1:
-		p.say(from, protocol.Reannounce{Job: job, Seq: a.Seq, Submitter: from, Digest: p.digest[job], Count: a.Count, TTL: time.Second})
+		p.say(from, protocol.Reannounce{
+			Job: job, Seq: a.Seq, Submitter: from, Digest: p.digest[job], Count: a.Count, TTL: time.Second,
+		})
 	default:
 		p.say(from, a)
 	}
@@ -236,7 +243,8 @@ func (p *player) grant() {
 	id := p.attempt()
 	from, _ := p.m.Submitter(id)
 	list := []grid.AttemptID{id}
-	for _, a := range p.m.roster.where(func(a *attempt) bool { return a.submitter == from && a.id != id }) {
+	others := p.m.roster.where(func(a *attempt) bool { return a.submitter == from && a.id != id })
+	for _, a := range others {
 		if p.next(2) == 0 {
 			list = append(list, a.id)
 		}
@@ -285,7 +293,7 @@ func (p *player) unasked() {
 	}
 }
 
-// order is what a submitter says of its job.
+// order plays an order of a submitter about its job.
 func (p *player) order() {
 	id := p.attempt()
 	owner, _ := p.m.recallOwner(id.Task.Job)
@@ -295,7 +303,9 @@ func (p *player) order() {
 	case 1:
 		p.say(owner, protocol.Cancel{Job: id.Task.Job})
 	case 2:
-		p.say(owner, protocol.Clear{Job: id.Task.Job, Submitter: owner, Kind: protocol.ClearKind(p.next(4))})
+		p.say(owner, protocol.Clear{
+			Job: id.Task.Job, Submitter: owner, Kind: protocol.ClearKind(p.next(4)),
+		})
 	default:
 		p.say(owner, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
 	}
@@ -357,8 +367,11 @@ func (p *player) rare() {
 	case 8:
 		p.restartNow()
 	default:
-		p.give(pick[step.Input](p, step.Submit{}, step.MessageReceived{}, step.MessageReceived{From: alice},
-			step.PeerGone{Site: alice}, step.BandwidthMeasured{Peer: bob, DownBps: -3}, step.ClockStepped{By: time.Hour}, step.TimerFired{}))
+		p.give(pick[step.Input](
+			p, step.Submit{}, step.MessageReceived{}, step.MessageReceived{From: alice},
+			step.PeerGone{Site: alice}, step.BandwidthMeasured{Peer: bob, DownBps: -3},
+			step.ClockStepped{By: time.Hour}, step.TimerFired{},
+		))
 	}
 }
 
@@ -380,7 +393,7 @@ func (p *player) restartNow() {
 	p.give(step.Boot{Incarnation: p.runs})
 }
 
-// Whatever happens: the invariants hold, the snapshot is what was persisted,
+// Whatever happens: the invariants hold, the snapshot equals what was persisted,
 // nothing runs without a lease, and nothing panics.
 func TestAnySequenceKeepsTheInvariants(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -31,7 +31,9 @@ func (m *Machine) onHoldOffer(from grid.SiteID, msg protocol.HoldOffer) {
 	m.out.Send(from, protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: o})
 }
 
-func (m *Machine) holdOffer(from grid.SiteID, msg protocol.HoldOffer) (grid.Offer, grid.Refusal, bool) {
+func (m *Machine) holdOffer(
+	from grid.SiteID, msg protocol.HoldOffer,
+) (grid.Offer, grid.Refusal, bool) {
 	entry, cached := m.cache.Get(m.now, msg.Job)
 	if !cached {
 		return grid.Offer{}, grid.Refusal{Reason: grid.ReasonUnknownOffer}, false
@@ -60,7 +62,7 @@ func (m *Machine) holdOffer(from grid.SiteID, msg protocol.HoldOffer) (grid.Offe
 	}
 }
 
-// quoteAwarded is what an award gets: the place that a firm offer holds for it, and
+// quoteAwarded returns the quote of an award: the place that a firm offer holds for it, and
 // for any other what the plan has now. A firm offer is honoured until it expires,
 // also if what it quoted could not be had again.
 func (m *Machine) quoteAwarded(req grid.Requirement, in inquiry) (quote, grid.Refusal, bool) {

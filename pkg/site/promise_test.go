@@ -47,7 +47,9 @@ func (r *rig) hold(job grid.JobID, from grid.SiteID, change ...func(*grid.Spec))
 }
 
 // promised has a job accepted that was asked for with a time.
-func (r *rig) promised(job grid.JobID, from grid.SiteID, change ...func(*grid.Spec)) grid.AttemptID {
+func (r *rig) promised(
+	job grid.JobID, from grid.SiteID, change ...func(*grid.Spec),
+) grid.AttemptID {
 	r.t.Helper()
 	firm := r.hold(job, from, change...)
 	r.receive(from, award(job, firm, 1, 1, change...))
@@ -67,7 +69,10 @@ func (r *rig) starts(id grid.AttemptID, d time.Duration) time.Duration {
 	r.t.Helper()
 	for end := r.now.Add(d); r.now.Before(end); {
 		out := r.advance(100 * time.Millisecond)
-		if i := slices.IndexFunc(only[step.StartAttempt](out), func(s step.StartAttempt) bool { return s.Attempt == id }); i >= 0 {
+		i := slices.IndexFunc(only[step.StartAttempt](out), func(s step.StartAttempt) bool {
+			return s.Attempt == id
+		})
+		if i >= 0 {
 			return r.now.Sub(epoch())
 		}
 		r.lease(id2submitter(r, id), []grid.AttemptID{id}, time.Hour)
@@ -115,12 +120,15 @@ func TestNobodyElseCanHoldAnOffer(t *testing.T) {
 // A refusal of a time names the earliest that could be kept.
 func TestAWindowIsRefusedWithWhatCouldBePromised(t *testing.T) {
 	r := newRig(t)
-	r.promised(job1, alice, at(time.Minute), cores(4), func(s *grid.Spec) { s.Runtime = 10 * time.Minute })
+	r.promised(job1, alice, at(time.Minute), cores(4), func(s *grid.Spec) {
+		s.Runtime = 10 * time.Minute
+	})
 	a := announcement(job2, bob, by(5*time.Minute), func(s *grid.Spec) { s.Runtime = 4 * time.Minute })
 	a.Explain = true
 	r.receive(bob, a)
 	got := one[protocol.Refuse](r, bob).Refusal
-	want := grid.Refusal{Reason: grid.ReasonWindow, Want: 300, Have: 15*60 + 2} // each has a second to begin in
+	// Each has a second to begin in.
+	want := grid.Refusal{Reason: grid.ReasonWindow, Want: 300, Have: 15*60 + 2}
 	if got != want {
 		t.Errorf("refused %+v, want %+v", got, want)
 	}
@@ -130,7 +138,9 @@ func TestAWindowIsRefusedWithWhatCouldBePromised(t *testing.T) {
 func TestAFixedStartIsRefusedWithTheNextOne(t *testing.T) {
 	r := newRig(t)
 	r.reservation(job1, alice) // of ten minutes, from one minute on
-	a := announcement(job2, bob, at(2*time.Minute), func(s *grid.Spec) { s.Runtime = 10 * time.Second })
+	a := announcement(job2, bob, at(2*time.Minute), func(s *grid.Spec) {
+		s.Runtime = 10 * time.Second
+	})
 	a.Explain = true
 	r.receive(bob, a)
 	if got := one[protocol.Refuse](r, bob).Refusal; got.Have != 11*60 || got.Want != 120 {
@@ -167,7 +177,7 @@ func TestAnAwardThatComesAgainWhileItIsVerified(t *testing.T) {
 	none[protocol.Accepted](r)
 }
 
-// Inputs are fetched at once, and the start is in its second.
+// Inputs are fetched right away, and the start is in its second.
 func TestAFixedStartIsKept(t *testing.T) {
 	r := newRig(t)
 	id := r.promised(job1, alice, at(30*time.Second))
@@ -334,7 +344,7 @@ func TestOthersCannotUseAReservation(t *testing.T) {
 	}
 }
 
-// What runs for longer than estimated stands aside for a promise, and goes on after it.
+// An attempt that overruns its estimate is suspended for a promise, and goes on after it.
 func TestAnOverrunStandsAsideForAPromise(t *testing.T) {
 	r := newRig(t)
 	late := r.running(job1, bob, 1)[0] // of a minute

@@ -30,8 +30,9 @@ type promisedFact struct {
 
 func newPromisedFact(c plan.Commitment, module grid.Input) *promisedFact {
 	f := &promisedFact{
-		StartMS: step.MS(c.Start), EndMS: step.MS(c.End), Give: c.Give, Class: c.Class, NotBeforeMS: step.MS(c.NotBefore),
-		DeadlineMS: step.MS(c.Deadline), LatestStartMS: step.MS(c.LatestStart), Priority: c.Priority, Project: c.Project,
+		StartMS: step.MS(c.Start), EndMS: step.MS(c.End), Give: c.Give, Class: c.Class,
+		NotBeforeMS: step.MS(c.NotBefore), DeadlineMS: step.MS(c.Deadline),
+		LatestStartMS: step.MS(c.LatestStart), Priority: c.Priority, Project: c.Project,
 		Overrun: c.Overrun, Holds: c.Holds, Module: module,
 	}
 	if c.Within != (grid.AttemptID{}) {
@@ -43,9 +44,10 @@ func newPromisedFact(c plan.Commitment, module grid.Input) *promisedFact {
 // commitment is the promise of an attempt as the plan knows it.
 func (f *promisedFact) commitment(a *attempt) plan.Commitment {
 	c := plan.Commitment{
-		Attempt: a.id, Submitter: a.submitter, Project: f.Project, Give: f.Give, Class: f.Class, Priority: f.Priority,
-		NotBefore: step.FromMS(f.NotBeforeMS), Deadline: step.FromMS(f.DeadlineMS), LatestStart: step.FromMS(f.LatestStartMS),
-		Start: step.FromMS(f.StartMS), End: step.FromMS(f.EndMS), AwaitsData: !f.Holds, Overrun: f.Overrun, Holds: f.Holds,
+		Attempt: a.id, Submitter: a.submitter, Project: f.Project, Give: f.Give, Class: f.Class,
+		Priority: f.Priority, NotBefore: step.FromMS(f.NotBeforeMS), Deadline: step.FromMS(f.DeadlineMS),
+		LatestStart: step.FromMS(f.LatestStartMS), Start: step.FromMS(f.StartMS),
+		End: step.FromMS(f.EndMS), AwaitsData: !f.Holds, Overrun: f.Overrun, Holds: f.Holds,
 	}
 	c.Within, _ = parseAttempt(f.Within)
 	return c
@@ -57,7 +59,8 @@ func (f *promisedFact) validate() error {
 	case f == nil:
 		return nil
 	case f.StartMS >= f.EndMS || f.Class > plan.ClassVarTime || f.Overrun > grid.OverrunStop:
-		return fmt.Errorf("%w: a place in the plan from %d to %d ms, class %d", grid.ErrInvalid, f.StartMS, f.EndMS, f.Class)
+		return fmt.Errorf("%w: a place in the plan from %d to %d ms, class %d",
+			grid.ErrInvalid, f.StartMS, f.EndMS, f.Class)
 	}
 	if _, ok := parseAttempt(f.Within); !ok && f.Within != "" {
 		return fmt.Errorf("%w: a place within %q", grid.ErrInvalid, f.Within)
@@ -65,7 +68,7 @@ func (f *promisedFact) validate() error {
 	return f.Give.Validate()
 }
 
-// keptPromises is what the facts say of places in the plan that can still be kept. What
+// keptPromises reads from the facts the places in the plan that can still be kept. What
 // is bound to a reservation is kept with it.
 func (m *Machine) keptPromises() []plan.Commitment {
 	var list []plan.Commitment

@@ -9,7 +9,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/plan"
 )
 
-// quote is where this site stands for one requirement, and the place in the plan
+// quote is this site's position for one requirement, and the place in the plan
 // that this follows from.
 type quote struct {
 	parts grid.Parts
@@ -17,14 +17,16 @@ type quote struct {
 	place plan.Quote
 }
 
-// startGuard is what each place in the plan is longer than the run that it is for: the
-// time between the place's begin and the program's, when a lease is asked for and a
-// sandbox made. Without it whoever is as long as estimated would overrun, and stand
-// still for whom its place is promised to next.
+// startGuard is added to the run time in each place of the plan: it is the time between
+// the begin of the place and of the program, when a lease is asked for and a sandbox made.
+// Without it a task that runs as long as estimated would overrun, and be suspended for
+// the next promise of its place.
 const startGuard = time.Second
 
 // finish is the time until the expected end of a task with this quote.
-func (q quote) finish(now time.Time) time.Duration { return max(q.place.End.Sub(now)-startGuard, 0) }
+func (q quote) finish(now time.Time) time.Duration {
+	return max(q.place.End.Sub(now)-startGuard, 0)
+}
 
 // inquiry asks for a quote.
 type inquiry struct {
@@ -38,7 +40,7 @@ type inquiry struct {
 // or tells why this site makes no offer. What can never fit is told before what
 // does not fit now, so that "never" is said whenever it is true: first what the
 // owner's ceilings and rules exclude, then whether the site is open, then what the
-// plan has room for.
+// plan has capacity for.
 func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, bool) {
 	site := m.bare(req, in.submitter)
 	bare, refusal, ok := index.Measure(req, site)
@@ -75,7 +77,9 @@ func (m *Machine) bare(req grid.Requirement, submitter grid.SiteID) index.Site {
 }
 
 // measured fills in where the site stands with the place that a quote has.
-func (m *Machine) measured(req grid.Requirement, site index.Site, stageIn time.Duration, q quote) (quote, grid.Refusal, bool) {
+func (m *Machine) measured(
+	req grid.Requirement, site index.Site, stageIn time.Duration, q quote,
+) (quote, grid.Refusal, bool) {
 	site.Capability.CoreMFLOPS = m.left.CoreMFLOPS
 	site.Free, site.Wait = q.place.Free, max(q.place.Start.Sub(m.now), 0)
 	if !q.ask.NowOnly { // the run begins then; its inputs are fetched before
@@ -156,7 +160,8 @@ func (m *Machine) ask(req grid.Requirement, in inquiry, stageIn time.Duration) p
 	ask := plan.Ask{
 		Submitter: in.submitter, Job: in.job, Need: req.Need.Counted(), StageIn: stageIn,
 		Window: req.Window, NowOnly: req.Map == grid.MapThesis && !promised && req.Reservation == "",
-		Count: in.count, Offer: in.offer, Class: plan.ClassVarTime, At: req.Window.At, Project: req.Project,
+		Count: in.count, Offer: in.offer, Class: plan.ClassVarTime, At: req.Window.At,
+		Project: req.Project,
 		Rate: func(free grid.Resources) (int64, time.Duration) {
 			mflops := index.TaskMFLOPS(req.Need, free, core)
 			return mflops, index.RunTime(req, mflops) + startGuard
@@ -174,7 +179,7 @@ func (m *Machine) ask(req grid.Requirement, in inquiry, stageIn time.Duration) p
 	return ask
 }
 
-// excluded is what the owner's rules or the calendar exclude for ever.
+// excluded returns a refusal for what the owner's rules or the calendar exclude permanently.
 func (m *Machine) excluded(req grid.Requirement, submitter grid.SiteID) (grid.Refusal, bool) {
 	switch {
 	case m.cfg.WasmOnly && req.Kind != grid.KindWasm:
@@ -214,16 +219,17 @@ func (m *Machine) isTooFarAhead(w grid.Window, submitter grid.SiteID) bool {
 // isTooLong reports whether this is a longer reservation than others get.
 func (m *Machine) isTooLong(req grid.Requirement, submitter grid.SiteID) bool {
 	limit := m.cfg.Planning.Longest
-	return limit > 0 && req.Kind == grid.KindReservation && submitter != m.cfg.Self && req.Runtime > limit
+	return limit > 0 && req.Kind == grid.KindReservation && submitter != m.cfg.Self &&
+		req.Runtime > limit
 }
 
 // isTooMuchData reports whether one task's data alone takes more than its submitter's
-// share of the room.
+// share of the space for data.
 func (m *Machine) isTooMuchData(req grid.Requirement, submitter grid.SiteID) bool {
 	return m.cfg.DataBytes > 0 && submitter != m.cfg.Self && dataBytes(req) > m.cfg.DataBytes/shares
 }
 
-// dataBytes is what a task's data measures.
+// dataBytes is the size of a task's data.
 func dataBytes(req grid.Requirement) (sum int64) {
 	for _, src := range req.Sources {
 		if sum += src.Bytes; sum < 0 {
@@ -236,8 +242,8 @@ func dataBytes(req grid.Requirement) (sum int64) {
 // seconds is a duration in whole seconds, rounded up.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// attemptRoom is how many more attempts of a submitter this site keeps, those
-// included whose end was not acknowledged. Nobody but the site itself gets more
+// attemptRoom says how many more attempts of a submitter this site keeps, those
+// included whose end was not acknowledged. No submitter but the site itself gets more
 // than an eighth.
 func (m *Machine) attemptRoom(submitter grid.SiteID) uint32 {
 	room := m.cfg.MaxAttempts - len(m.roster.all)

@@ -24,7 +24,7 @@ const (
 // epoch is when every test begins.
 func epoch() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-// tester is what a rig needs of *testing.T or *rapid.T.
+// tester is the part of *testing.T and *rapid.T that a rig needs.
 type tester interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -45,7 +45,9 @@ type rig struct {
 // fourCores is a site of four cores and 4 GiB.
 func fourCores() grid.Capability {
 	return grid.Capability{
-		Total:      grid.Resources{MilliCPUs: 4_000, MemoryBytes: 4 << 30, DiskBytes: 40 << 30, MFLOPS: 8_000, NetBps: 20e6},
+		Total: grid.Resources{
+			MilliCPUs: 4_000, MemoryBytes: 4 << 30, DiskBytes: 40 << 30, MFLOPS: 8_000, NetBps: 20e6,
+		},
 		CoreMFLOPS: 2_000, DownBps: 100_000_000, UpBps: 20_000_000, OS: "linux", Arch: "amd64",
 		Kinds: []grid.WorkKind{grid.KindWasm, grid.KindCommand},
 	}
@@ -64,13 +66,17 @@ func unbooted(t tester, change ...func(*Config)) *rig {
 	for _, c := range change {
 		c(&cfg)
 	}
-	return &rig{t: t, m: New(cfg), now: epoch(), timers: map[step.TimerKey]time.Time{}, facts: step.NewFacts()}
+	return &rig{
+		t: t, m: New(cfg), now: epoch(), timers: map[step.TimerKey]time.Time{}, facts: step.NewFacts(),
+	}
 }
 
 // restart is a new machine with the facts of this one, in its next incarnation.
 func (r *rig) restart(incarnation uint64) *rig {
 	r.t.Helper()
-	next := &rig{t: r.t, m: New(r.m.cfg), now: r.now, timers: map[step.TimerKey]time.Time{}, facts: r.facts}
+	next := &rig{
+		t: r.t, m: New(r.m.cfg), now: r.now, timers: map[step.TimerKey]time.Time{}, facts: r.facts,
+	}
 	if err := next.m.Restore(r.m.Snapshot()); err != nil {
 		r.t.Fatalf("Restore: %v", err)
 	}
@@ -146,7 +152,8 @@ func (r *rig) nextTimer(until time.Time) (key step.TimerKey, at time.Time, found
 		if t.After(until) {
 			continue
 		}
-		if !found || t.Before(at) || t.Equal(at) && cmp.Or(cmp.Compare(k.Name, key.Name), cmp.Compare(k.ID, key.ID)) < 0 {
+		if !found || t.Before(at) ||
+			t.Equal(at) && cmp.Or(cmp.Compare(k.Name, key.Name), cmp.Compare(k.ID, key.ID)) < 0 {
 			key, at, found = k, t, true
 		}
 	}
@@ -216,10 +223,11 @@ func (r *rig) reported(event string) {
 // spec is a task of one core for one minute.
 func spec() grid.Spec {
 	return grid.Spec{
-		Name: "census", Kind: grid.KindWasm, Module: grid.Input{Path: "/module.wasm", CID: "bmodule", Bytes: 1_000_000},
-		Args: []string{"--task", "{{index}}", "{{item}}"},
-		Need: grid.Resources{MilliCPUs: 1_000, MemoryBytes: 1 << 30, MFLOPS: 2_000}, Runtime: time.Minute,
-		Weights: grid.DefaultWeights(),
+		Name: "census", Kind: grid.KindWasm,
+		Module:  grid.Input{Path: "/module.wasm", CID: "bmodule", Bytes: 1_000_000},
+		Args:    []string{"--task", "{{index}}", "{{item}}"},
+		Need:    grid.Resources{MilliCPUs: 1_000, MemoryBytes: 1 << 30, MFLOPS: 2_000},
+		Runtime: time.Minute, Weights: grid.DefaultWeights(),
 	}
 }
 
@@ -229,19 +237,25 @@ func bandwidth(bps int64) func(*grid.Spec) {
 }
 
 // announcement is the first announcement of the job with spec().
-func announcement(job grid.JobID, submitter grid.SiteID, change ...func(*grid.Spec)) protocol.Announce {
+func announcement(
+	job grid.JobID, submitter grid.SiteID, change ...func(*grid.Spec),
+) protocol.Announce {
 	s := spec()
 	for _, c := range change {
 		c(&s)
 	}
 	return protocol.Announce{
 		Job: job, Seq: 1, Submitter: submitter, Count: 1, TTL: time.Second, Sample: 1,
-		Req: grid.Job{Spec: s, Count: 1, TTL: time.Second}.Requirement(submitter, grid.Capability{UpBps: 10_000_000}, 0),
+		Req: grid.Job{Spec: s, Count: 1, TTL: time.Second}.Requirement(submitter, grid.Capability{
+			UpBps: 10_000_000,
+		}, 0),
 	}
 }
 
 // award gives the tasks 0 to n-1, each with the token.
-func award(job grid.JobID, offer grid.Offer, n int, token grid.Token, change ...func(*grid.Spec)) protocol.Award {
+func award(
+	job grid.JobID, offer grid.Offer, n int, token grid.Token, change ...func(*grid.Spec),
+) protocol.Award {
 	a := protocol.Award{Job: job, OfferID: offer.ID, Spec: spec(), Quoted: offer.Parts.Distance}
 	for _, c := range change {
 		c(&a.Spec)
@@ -257,7 +271,9 @@ func attemptID(job grid.JobID, index uint32, token grid.Token) grid.AttemptID {
 }
 
 // accepted announces and awards n tasks of a job, all of which the site takes.
-func (r *rig) accepted(job grid.JobID, submitter grid.SiteID, n int, change ...func(*grid.Spec)) []grid.AttemptID {
+func (r *rig) accepted(
+	job grid.JobID, submitter grid.SiteID, n int, change ...func(*grid.Spec),
+) []grid.AttemptID {
 	r.t.Helper()
 	a := announcement(job, submitter, change...)
 	a.Count = uint32(n)
@@ -271,9 +287,13 @@ func (r *rig) accepted(job grid.JobID, submitter grid.SiteID, n int, change ...f
 }
 
 // lease answers the last request for leases that was sent to the submitter.
-func (r *rig) lease(submitter grid.SiteID, attempts []grid.AttemptID, d time.Duration) []step.Effect {
+func (r *rig) lease(
+	submitter grid.SiteID, attempts []grid.AttemptID, d time.Duration,
+) []step.Effect {
 	r.t.Helper()
-	return r.receive(submitter, protocol.Lease{Renewal: r.m.submitters.last, Attempts: attempts, Duration: d})
+	return r.receive(submitter, protocol.Lease{
+		Renewal: r.m.submitters.last, Attempts: attempts, Duration: d,
+	})
 }
 
 // running brings accepted attempts to their sandboxes.

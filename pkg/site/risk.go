@@ -7,7 +7,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// Outlook is how likely the site stays available for a time from now on, and how well
+// Outlook says how likely the site stays available for a time from now on, and how well
 // founded that is.
 type Outlook struct {
 	For      time.Duration
@@ -18,7 +18,7 @@ type Outlook struct {
 // outlookSpans are the times that Status tells the outlook for.
 func outlookSpans() []time.Duration { return []time.Duration{time.Hour, 8 * time.Hour} }
 
-// risk is what z of this site follows from.
+// risk holds what z of this site is computed from.
 type risk struct {
 	since   time.Time                 // when it booted: before anything was learned its age counts
 	learned *step.AvailabilityLearned // nil: nothing yet

@@ -33,7 +33,9 @@ func TestZFollowsWhatWasLearned(t *testing.T) {
 		m.Step(now.Add(-time.Hour), step.Boot{Incarnation: 1})
 		model := learned(t)
 		model.Zone = zone
-		m.Step(now, step.AvailabilityLearned{Model: model, Up: now.Add(-time.Hour), Free: now.Add(-time.Hour)})
+		m.Step(now, step.AvailabilityLearned{
+			Model: model, Up: now.Add(-time.Hour), Free: now.Add(-time.Hour),
+		})
 		q, refusal, ok := m.quote(announcement(job1, alice).Req, inquiry{submitter: alice, count: 1})
 		if !ok {
 			t.Fatalf("refused: %s", refusal.Explain())
@@ -65,7 +67,8 @@ func TestAModelThatMakesNoSenseIsRefused(t *testing.T) {
 		told = told || is && r.Event == eventInvalid
 	}
 	if !told || m.risk.learned != nil || math.Abs(m.up(time.Hour)-before) > 1e-3 {
-		t.Errorf("told %v, learned %v, %v before and %v after", told, m.risk.learned != nil, before, m.up(time.Hour))
+		t.Errorf("told %v, learned %v, %v before and %v after",
+			told, m.risk.learned != nil, before, m.up(time.Hour))
 	}
 }
 
@@ -79,7 +82,8 @@ func TestStatusShowsTheOutlook(t *testing.T) {
 	if len(guess) != 2 || guess[0].For != time.Hour || guess[0].Sureness.Words() != "a guess" {
 		t.Errorf("before anything was learned: %+v", guess)
 	}
-	if o := known[1]; o.For != 8*time.Hour || o.Up > 0.2 || o.Sureness.Ends != 40 || o.Sureness.Low > o.Up {
+	if o := known[1]; o.For != 8*time.Hour || o.Up > 0.2 || o.Sureness.Ends != 40 ||
+		o.Sureness.Low > o.Up {
 		t.Errorf("learned: %+v", o)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// phase is where an attempt stands at its site.
+// phase says how far an attempt is at its site.
 type phase uint8
 
 const (
-	phaseAsked    phase = iota + 1 // it has a place in the plan; the sandbox is asked whether it can keep that
+	phaseAsked    phase = iota + 1 // it has a place; the sandbox is asked whether it can keep it
 	phaseStaging                   // accepted; its inputs are on the way
 	phaseReady                     // its inputs are here; it waits for a lease or its planned start
 	phaseStarting                  // the sandbox was asked for
@@ -24,7 +24,9 @@ const (
 
 // String is the phase in one word.
 func (p phase) String() string {
-	names := [...]string{"unknown", "asked", "staging", "ready", "starting", "running", "frozen", "stopping", "exited"}
+	names := [...]string{
+		"unknown", "asked", "staging", "ready", "starting", "running", "frozen", "stopping", "exited",
+	}
 	if int(p) < len(names) {
 		return names[p]
 	}
@@ -44,7 +46,7 @@ type attempt struct {
 	fetching  bool // Stage was emitted: the driver knows it
 	preparing bool // running, but its program is still compiled for this site
 
-	// suspended is what the driver was told last: that the attempt is frozen, or about
+	// suspended is the latest order to the driver: the attempt is frozen, or about
 	// to be, whatever its lease says. It is so while there is a reason (frozenFor): the
 	// owner needs the machine, or the attempt is displaced. Whether it is frozen by now
 	// is its phase, which an ended lease brings about, too.

@@ -7,7 +7,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// submitters is what this site remembers of those who give it work, beside their
+// submitters holds what this site remembers of those that give it work, beside their
 // attempts. Who may order what is asked here and nowhere else. The tables forget
 // what nobody asked for in the longest time, so that no submitter can make them
 // grow; only tenants is exact.
@@ -36,7 +36,7 @@ func newSubmitters() submitters {
 	}
 }
 
-// binding is what is remembered of a job beside its requirement. The first
+// binding is the memory of a job beside its requirement. The first
 // announcement binds the job to its submitter for as long as anything is
 // remembered of it.
 type binding struct {
@@ -79,7 +79,7 @@ func (s *submitters) numberRequest(to grid.SiteID, now time.Time) uint64 {
 	return s.last
 }
 
-// bind is what is remembered of a job; an unknown one is bound to the submitter.
+// bind returns the binding of a job; an unknown job is bound to the submitter.
 func (s *submitters) bind(job grid.JobID, submitter grid.SiteID) *binding {
 	b, known := s.bindings.recall(job)
 	if !known {
@@ -103,8 +103,8 @@ func (m *Machine) recallOwner(job grid.JobID) (grid.SiteID, bool) {
 	return "", false
 }
 
-// admitOrder lets through who gives an order about a job that is bound to it, and
-// reports anybody else.
+// admitOrder lets a submitter's order through if the job is bound to it, and reports any
+// other.
 func (m *Machine) admitOrder(job grid.JobID, from grid.SiteID) bool {
 	owner, known := m.recallOwner(job)
 	switch {

@@ -10,13 +10,13 @@ import (
 // termsOf are the terms by which a machine of this configuration begins.
 func termsOf(c Config) step.TermsChanged {
 	return step.TermsChanged{
-		MaxRuntime: c.MaxRuntime, Patience: c.OwnerPatience, Ahead: c.Planning.Ahead, Longest: c.Planning.Longest,
-		Priced: c.Priced, Price: c.Price,
+		MaxRuntime: c.MaxRuntime, Patience: c.OwnerPatience, Ahead: c.Planning.Ahead,
+		Longest: c.Planning.Longest, Priced: c.Priced, Price: c.Price,
 	}
 }
 
-// An owner who is busy and changes how long his site waits for him is waited for from
-// then on, not from when he came.
+// An owner who changes how long the site waits for them while they are busy is waited for
+// from then on, not from when they came.
 func TestTermsChangeWhileTheOwnerIsBusy(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.OwnerPatience = time.Minute })
 	list := r.running(job1, alice, 1)

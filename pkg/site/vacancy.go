@@ -14,35 +14,35 @@ import (
 // timerVacancy collects what became free in a short while.
 const timerVacancy = "vacancy"
 
-// The pauses before those who were not told of room have their turn.
+// The pauses before submitters that were not told of capacity have their turn.
 const (
 	vacancyAgain   = 200 * time.Millisecond
 	vacancyLongest = 30 * time.Second
 )
 
-// vacancy is when those who wait are told that there is room.
+// vacancy says when waiting submitters are told that there is capacity.
 type vacancy struct {
 	at time.Time // when the timer fires; zero if it is not set
 
-	// pause is the time until those who wait and were not told have their turn. It
-	// doubles each time, up to vacancyLongest, and begins anew when there is more room.
+	// pause is the time until waiting submitters that were not told have their turn. It
+	// doubles each time, up to vacancyLongest, and starts again when more capacity is free.
 	pause time.Duration
 
-	// shareRefused says that somebody was refused for having its share of the attempts
-	// or offers, since the last time that anybody was told. Only then does it matter
-	// that a share has become smaller: the room as a whole has not grown by that.
+	// shareRefused says that a submitter was refused because it had its share of the
+	// attempts or offers, since any was last told. Only then does it matter that a share
+	// has become smaller: the capacity as a whole has not grown by that.
 	shareRefused bool
 }
 
-// noteRoom notes that there is more room than before. Those who wait are told a
+// noteRoom notes that more capacity is free than before. Waiting submitters are told a
 // little later, so that a burst of exits makes one message.
 func (m *Machine) noteRoom() {
 	m.vacancy.pause = vacancyAgain
 	m.tellRoom(vacancyDelay)
 }
 
-// noteUnnamed gives those who were not told their turn, should there still be room a
-// while later: those who were told may have found another place.
+// noteUnnamed gives submitters that were not told their turn, if capacity is still free a
+// while later: those that were told may have found another place.
 func (m *Machine) noteUnnamed() {
 	m.tellRoom(m.vacancy.pause)
 	m.vacancy.pause = min(2*m.vacancy.pause, vacancyLongest)
@@ -58,8 +58,8 @@ func (m *Machine) tellRoom(after time.Duration) {
 	m.out.SetTimer(timerVacancy, "", at)
 }
 
-// noteShare notes that somebody has less of what is shared out, attempts or open
-// offers. It only matters if somebody was refused for having its share.
+// noteShare notes that a submitter has less of what is shared out, attempts or open
+// offers. It only matters if one was refused because it had its share.
 func (m *Machine) noteShare() {
 	if m.vacancy.shareRefused {
 		m.vacancy.shareRefused = false
@@ -68,8 +68,8 @@ func (m *Machine) noteShare() {
 }
 
 // onVacancyTimer names to each submitter its waiting jobs that fit now, least
-// recently announced first, but no more than could fill the room twice: to call
-// everybody for one place makes many offers that are declined in the end. A site
+// recently announced first, but no more than could fill the capacity twice: to call
+// all submitters for one place makes many offers that are declined in the end. A site
 // that is closed says nothing; it will when it opens.
 func (m *Machine) onVacancyTimer() {
 	if m.vacancy.at.IsZero() {
@@ -93,7 +93,8 @@ func (m *Machine) onVacancyTimer() {
 		if entry.Value.Map == grid.MapThesis && !free.Fits(entry.Value.Need) {
 			continue // the usual case, told apart without asking the plan
 		}
-		if _, _, fits := m.quote(entry.Value, inquiry{job: job, submitter: entry.Submitter, count: 1}); !fits {
+		one := inquiry{job: job, submitter: entry.Submitter, count: 1}
+		if _, _, fits := m.quote(entry.Value, one); !fits {
 			continue
 		}
 		if !seats.Fits(entry.Value.Need) {

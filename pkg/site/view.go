@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/plan"
 )
 
-// Status is what a site shows of itself.
+// Status is the state that a site shows of itself.
 type Status struct {
 	Capability  grid.Capability // the owner's ceilings, and what was measured
 	Left        grid.Capability // what others leave of that now
@@ -19,7 +19,7 @@ type Status struct {
 	Paused      bool
 	PausedUntil time.Time // zero: until Resume
 	Draining    bool
-	Owned       grid.Reason     // why the owner has the machine to himself, ReasonNone = he has not
+	Owned       grid.Reason     // why the owner has the machine alone, ReasonNone = it is shared
 	Attempts    []AttemptStatus // ascending by ID
 	Peers       []grid.SiteID   // ascending
 	Offers      int             // open offers
@@ -29,17 +29,17 @@ type Status struct {
 	Outlook     []Outlook // how likely it stays available, for times of an hour and of eight
 
 	Policy   grid.Policy   // in what order those that wait in the plan move up
-	Backfill grid.Backfill // who of them may overtake whom
+	Backfill grid.Backfill // which of them may overtake which
 	Held     int           // offers that hold capacity
 }
 
-// Held is what this site's attempts and firm offers hold of it at the time of its
+// Held is the part of this site that its attempts and firm offers hold at the time of its
 // last Step.
 func (m *Machine) Held() grid.Resources {
 	return m.left.Total.Sub(m.plan.Free(m.now, m.now.Add(1)))
 }
 
-// AttemptStatus is what a site shows of one attempt.
+// AttemptStatus is the state that a site shows of one attempt.
 type AttemptStatus struct {
 	ID         grid.AttemptID
 	Submitter  grid.SiteID
@@ -58,7 +58,7 @@ type AttemptStatus struct {
 	Class     plan.Class     // how free it is to move while it waits
 	Reserves  bool           // it only holds capacity for jobs that are bound to it
 	Within    grid.AttemptID // the reservation that it is bound to; zero = none
-	Displaced grid.Reason    // why the plan lets it stand still, ReasonNone = it does not
+	Displaced grid.Reason    // why the plan has it suspended, ReasonNone = it does not
 }
 
 // Status shows the site at the time of its last Step. The result is a copy.
@@ -82,9 +82,9 @@ func (m *Machine) Status() Status {
 	}
 	for _, a := range m.roster.sorted() {
 		view := AttemptStatus{
-			ID: a.id, Submitter: a.submitter, Phase: a.phase.String(), Suspended: a.suspended, Distance: a.parts.Distance,
-			Accepted: a.accepted, LeaseUntil: a.leaseUntil, Need: a.task.Need, Exit: a.exit.Cause,
-			Kept: a.exit.CIDs(), Reserves: a.reserves(), Displaced: a.displaced,
+			ID: a.id, Submitter: a.submitter, Phase: a.phase.String(), Suspended: a.suspended,
+			Distance: a.parts.Distance, Accepted: a.accepted, LeaseUntil: a.leaseUntil, Need: a.task.Need,
+			Exit: a.exit.Cause, Kept: a.exit.CIDs(), Reserves: a.reserves(), Displaced: a.displaced,
 		}
 		if c, ok := m.plan.Commitment(a.id); ok {
 			view.Start, view.End, view.Planned = c.Start, c.End, !c.Running

@@ -8,9 +8,9 @@ import (
 // timerOwner ends the patience with an owner who stays.
 const timerOwner = "owner"
 
-// onOwnerBusy makes way: nothing is offered or started, and what runs is frozen.
+// onOwnerBusy yields: nothing is offered or started, and running attempts are frozen.
 // Leases are still renewed, so that nobody takes the attempts for lost. An owner
-// who stays for longer than OwnerPatience gets the machine to himself. It is no
+// who stays for longer than OwnerPatience gets the machine alone. It is no
 // fact: the driver says it again after a restart, and what ran has died with it.
 func (m *Machine) onOwnerBusy(in step.OwnerBusy) {
 	if in.Reason != grid.ReasonOwnerHours {
@@ -33,7 +33,7 @@ func (m *Machine) onOwnerBusy(in step.OwnerBusy) {
 	}
 }
 
-// suspend lets an attempt stand still; one that does already says for which reason.
+// suspend suspends an attempt; one that is frozen already tells its reason.
 func (m *Machine) suspend(a *attempt) {
 	if a.suspended {
 		m.sendFrozen(a)
@@ -46,7 +46,7 @@ func (m *Machine) suspend(a *attempt) {
 	}
 }
 
-// proceed ends suspend, unless there is another reason to stand still.
+// proceed ends suspend, unless there is another reason to be suspended.
 func (m *Machine) proceed(a *attempt) {
 	if !a.suspended || m.frozenFor(a) != grid.ReasonNone {
 		return
@@ -55,7 +55,7 @@ func (m *Machine) proceed(a *attempt) {
 	m.out.Emit(step.ContinueAttempt{Attempt: a.id})
 }
 
-// frozenFor is why a started attempt has to stand still, ReasonNone if it has not.
+// frozenFor returns why a started attempt has to be suspended, ReasonNone if it has not.
 func (m *Machine) frozenFor(a *attempt) grid.Reason {
 	if m.owner.busy != grid.ReasonNone {
 		return m.owner.busy
@@ -63,7 +63,7 @@ func (m *Machine) frozenFor(a *attempt) grid.Reason {
 	return a.displaced
 }
 
-// onOwnerAway lets go on what stood still, and offers again.
+// onOwnerAway lets suspended attempts go on, and offers again.
 func (m *Machine) onOwnerAway() {
 	if m.owner.busy == grid.ReasonNone {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "the owner was away before"})
@@ -82,7 +82,7 @@ func (m *Machine) onOwnerAway() {
 	m.noteRoom()
 }
 
-// onOwnerTimer sends away what waits for an owner who stays.
+// onOwnerTimer stops the attempts that wait for an owner who stays.
 func (m *Machine) onOwnerTimer() {
 	if m.owner.busy == grid.ReasonNone {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "timer " + timerOwner})

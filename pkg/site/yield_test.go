@@ -15,7 +15,7 @@ func ownerBusy() step.OwnerBusy {
 	return step.OwnerBusy{Reason: grid.ReasonOwnerBusy, Text: "others use 3.5 of 4 cores"}
 }
 
-// What runs stands still while the owner needs the machine, its leases are
+// A running attempt is suspended while the owner needs the machine, its leases are
 // renewed, its submitter knows why, and it runs on afterwards.
 func TestOwnerBusyFreezesAndOwnerAwayLetsRunOn(t *testing.T) {
 	r := newRig(t)
@@ -38,14 +38,18 @@ func TestOwnerBusyFreezesAndOwnerAwayLetsRunOn(t *testing.T) {
 		if len(renewals) == 0 {
 			t.Fatal("no lease was asked for while the owner was busy")
 		}
-		r.receive(alice, protocol.Lease{Renewal: renewals[len(renewals)-1].Renewal, Attempts: []grid.AttemptID{id}, Duration: lease})
+		r.receive(alice, protocol.Lease{
+			Renewal: renewals[len(renewals)-1].Renewal, Attempts: []grid.AttemptID{id}, Duration: lease,
+		})
 	}
 	r.step(step.OwnerAway{})
-	if got := only[step.ContinueAttempt](r.out); !cmp.Equal(got, []step.ContinueAttempt{{Attempt: id}}) {
+	continued := []step.ContinueAttempt{{Attempt: id}}
+	if got := only[step.ContinueAttempt](r.out); !cmp.Equal(got, continued) {
 		t.Fatalf("continues %v, want %s", got, id)
 	}
 	r.step(step.AttemptResumed{Attempt: id})
-	if got := one[protocol.Progress](r, alice); got != (protocol.Progress{Attempt: id, Phase: grid.PhaseRunning}) {
+	running := protocol.Progress{Attempt: id, Phase: grid.PhaseRunning}
+	if got := one[protocol.Progress](r, alice); got != running {
 		t.Errorf("progress %+v, want running", got)
 	}
 	r.exited(id)
@@ -71,7 +75,7 @@ func TestOwnerBusyStartsNothing(t *testing.T) {
 	}
 }
 
-// An owner who stays has the machine to himself after the site's patience; the
+// An owner who stays has the machine alone after the site's patience; the
 // tasks move because their submitters hear of it.
 func TestOwnerStays(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.OwnerPatience = time.Minute })
@@ -127,7 +131,8 @@ func TestLeaseEndsWhileTheOwnerIsBusy(t *testing.T) {
 	r.step(step.AttemptFrozen{Attempt: id})
 	r.advance(2 * lease)
 	r.step(step.OwnerAway{})
-	if got := one[protocol.Progress](r, alice); got.Phase != grid.PhaseFrozen || got.Reason != grid.ReasonNone {
+	if got := one[protocol.Progress](r, alice); got.Phase != grid.PhaseFrozen ||
+		got.Reason != grid.ReasonNone {
 		t.Errorf("progress %+v, want frozen without a reason", got)
 	}
 }

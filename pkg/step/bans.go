@@ -2,14 +2,14 @@ package step
 
 import "github.com/mrsmesh/mrsmesh/pkg/grid"
 
-// Bans is who is banned at a site: whatever they say is ignored there. The zero
-// value bans nobody. Bans are no fact; a driver tells them after every Boot.
+// Bans holds the sites that are banned at a site: their messages are ignored there. The
+// zero value bans none. Bans are no fact; a driver tells them after every Boot.
 type Bans struct {
 	banned map[grid.SiteID]struct{}
 }
 
-// Change takes who is banned from now on, instead of those before. A site never
-// bans itself: self is left out. It returns those who were not banned before, each
+// Change takes the sites that are banned from now on, instead of those before. A site never
+// bans itself: self is left out. It returns those that were not banned before, each
 // once, in the order of the input; what they have here is to be ended.
 func (b *Bans) Change(in BansChanged, self grid.SiteID) (newly []grid.SiteID) {
 	before := b.banned

@@ -24,7 +24,7 @@ type encodedReceipt struct {
 }
 
 // inputTypes reads the body of each input by the name of its type.
-var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknoglobals // a constant table
+var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknoglobals // constant
 	"Boot":                readInput[Boot],
 	"MessageReceived":     readReceipt,
 	"TimerFired":          readInput[TimerFired],

@@ -57,10 +57,12 @@ func receipt(t *rapid.T) Input {
 func inputs() []func(*rapid.T) Input {
 	return []func(*rapid.T) Input{
 		generated[Boot], receipt, generated[TimerFired], generated[PeerSeen], generated[PeerGone],
-		generated[BandwidthMeasured], generated[ClockStepped], generated[AttemptStarted], generated[AttemptFrozen],
-		generated[AttemptResumed], generated[AttemptExited], generated[StageProgress], generated[Staged], generated[Verified], generated[PlanningChanged], generated[TermsChanged],
-		generated[Collected], generated[HeldChanged], generated[CapacityChanged], learned, generated[Pause],
-		generated[Resume], generated[Drain], generated[OwnerBusy], generated[OwnerAway], generated[Submit], generated[Probe], generated[CancelJob],
+		generated[BandwidthMeasured], generated[ClockStepped], generated[AttemptStarted],
+		generated[AttemptFrozen], generated[AttemptResumed], generated[AttemptExited],
+		generated[StageProgress], generated[Staged], generated[Verified], generated[PlanningChanged],
+		generated[TermsChanged], generated[Collected], generated[HeldChanged], generated[CapacityChanged],
+		learned, generated[Pause], generated[Resume], generated[Drain], generated[OwnerBusy],
+		generated[OwnerAway], generated[Submit], generated[Probe], generated[CancelJob],
 		generated[ForgetJob], generated[BansChanged],
 	}
 }
@@ -69,15 +71,20 @@ func inputs() []func(*rapid.T) Input {
 func learned(t *rapid.T) Input {
 	span := rapid.Custom(func(t *rapid.T) avail.Span {
 		return avail.Span{
-			Week: rapid.Float64Range(-1, 600_000).Draw(t, "week"), Seconds: rapid.Float64Range(0, 1e6).Draw(t, "seconds"),
-			End: avail.Ending(rapid.Uint8Max(2).Draw(t, "end")),
+			Week:    rapid.Float64Range(-1, 600_000).Draw(t, "week"),
+			Seconds: rapid.Float64Range(0, 1e6).Draw(t, "seconds"),
+			End:     avail.Ending(rapid.Uint8Max(2).Draw(t, "end")),
 		}
 	})
-	model, err := avail.Fit(avail.History{Spans: rapid.SliceOfN(span, 0, 20).Draw(t, "spans")}, avail.DefaultPriors(), nil, 3600)
+	model, err := avail.Fit(avail.History{
+		Spans: rapid.SliceOfN(span, 0, 20).Draw(t, "spans"),
+	}, avail.DefaultPriors(), nil, 3600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return AvailabilityLearned{Model: model, Up: time.Unix(rapid.Int64Range(0, 1e10).Draw(t, "up"), 0).UTC()}
+	return AvailabilityLearned{
+		Model: model, Up: time.Unix(rapid.Int64Range(0, 1e10).Draw(t, "up"), 0).UTC(),
+	}
 }
 
 func TestEveryInputComesBackAsItWas(t *testing.T) {
@@ -137,12 +144,14 @@ func TestInputsThatCannotBeWrittenOrRead(t *testing.T) {
 			t.Errorf("EncodeInput(%T) = %q, %v, want %v", in, raw, err, ErrBadInput)
 		}
 	}
-	if _, err := EncodeInput(MessageReceived{Message: protocol.Cancel{}}); !errors.Is(err, grid.ErrInvalid) {
+	cancel := MessageReceived{Message: protocol.Cancel{}}
+	if _, err := EncodeInput(cancel); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("an invalid message: %v, want %v", err, grid.ErrInvalid)
 	}
 	for _, raw := range []string{
-		"", "{}", `{"type":"Nap","body":{}}`, `{"type":"Boot"}`, `{"type":"Boot","body":{"Incarnation":-1}}`,
-		`{"type":"MessageReceived","body":{}}`, `{"type":"MessageReceived","body":{"Message":"AAAA"}}`,
+		"", "{}", `{"type":"Nap","body":{}}`, `{"type":"Boot"}`,
+		`{"type":"Boot","body":{"Incarnation":-1}}`, `{"type":"MessageReceived","body":{}}`,
+		`{"type":"MessageReceived","body":{"Message":"AAAA"}}`,
 	} {
 		if in, err := DecodeInput([]byte(raw)); !errors.Is(err, ErrBadInput) || in != nil {
 			t.Errorf("DecodeInput(%s) = %v, %v, want %v", raw, in, err, ErrBadInput)
@@ -177,14 +186,17 @@ func effects() []Effect {
 
 func TestEffectsReadLikeThis(t *testing.T) {
 	want := []string{
-		`{"type":"Broadcast","message":"Clear","body":{"Job":"mfrggzdfmztwq2lk","Submitter":"s","Kind":1}}`,
+		`{"type":"Broadcast","message":"Clear",` +
+			`"body":{"Job":"mfrggzdfmztwq2lk","Submitter":"s","Kind":1}}`,
 		"",
-		`{"type":"SetTimer","body":{"Key":{"Name":"ttl","ID":"x"},"At":"2030-03-17T17:46:40.000000005Z"}}`,
+		`{"type":"SetTimer",` +
+			`"body":{"Key":{"Name":"ttl","ID":"x"},"At":"2030-03-17T17:46:40.000000005Z"}}`,
 		"",
 		`{"type":"Persist","body":{"kind":"job/1","key":"k","value":{"a":2,"b":1}}}`,
 		`{"type":"Persist","body":{"kind":"job/1","key":"k","value":null}}`,
 		"", "", "", "", "", "", "",
-		`{"type":"Report","body":{"Event":"offer_made","Level":0,"Attempt":"mfrggzdfmztwq2lk.7#3","Site":"",` +
+		`{"type":"Report","body":{"Event":"offer_made","Level":0,` +
+			`"Attempt":"mfrggzdfmztwq2lk.7#3","Site":"",` +
 			`"Reason":"too little memory","Value":"+Inf","Text":""}}`,
 		`{"type":"Reply","body":{"Command":4,"Job":"mfrggzdfmztwq2lk",` +
 			`"Err":"forget: the job has not ended; cancel it first"}}`,

@@ -34,7 +34,7 @@
 //	input.go   what can happen to a machine
 //	effect.go  what a machine wants done
 //	out.go     Out: the effects of a Step and the facts of all, collected
-//	bans.go    Bans: who is banned
+//	bans.go    Bans: the banned sites
 //	facts.go   Facts: the table that survives
 //	codec.go   inputs as bytes, for the journal
 //	trace.go   effects as text, for people

@@ -7,7 +7,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// Effect is what a machine wants done.
+// Effect is an action that a machine wants done.
 type Effect interface{ effect() }
 
 // Broadcast publishes a message to the domain. It reaches this site's own
@@ -22,7 +22,7 @@ type Send struct {
 	Message protocol.Message
 }
 
-// SetTimer asks for TimerFired at a time; a time in the past fires at once.
+// SetTimer asks for TimerFired at a time; a time in the past fires immediately.
 type SetTimer struct {
 	Key TimerKey
 	At  time.Time
@@ -51,7 +51,7 @@ type Stage struct {
 	Attempt grid.AttemptID
 	Module  grid.Input   // wasm: the module; its CID is empty otherwise
 	Inputs  []grid.Input // what else
-	From    grid.SiteID  // who surely holds it
+	From    grid.SiteID  // the site that surely holds it
 }
 
 // StartAttempt runs a staged task in a sandbox under a lease: at LeaseUntil the
@@ -80,7 +80,7 @@ type ExtendLease struct {
 	LeaseUntil time.Time
 }
 
-// SuspendAttempt freezes an attempt that was started at once, whatever its lease
+// SuspendAttempt immediately freezes an attempt that was started, whatever its lease
 // says; nothing but ContinueAttempt lets it run on. Answered by AttemptFrozen,
 // unless it is frozen already.
 type SuspendAttempt struct {
@@ -93,7 +93,7 @@ type ContinueAttempt struct {
 	Attempt grid.AttemptID
 }
 
-// StopAttempt ends staging or running at once. Answered by AttemptExited
+// StopAttempt ends staging or running immediately. Answered by AttemptExited
 // (CauseStopped) if the attempt had not ended by itself.
 type StopAttempt struct {
 	Attempt grid.AttemptID

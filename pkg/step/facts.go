@@ -34,7 +34,9 @@ func (f *Facts) Apply(fact Fact) {
 
 // All lists the rows, ascending by kind and key.
 func (f *Facts) All() []Fact {
-	keys := slices.SortedFunc(maps.Keys(f.rows), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	keys := slices.SortedFunc(maps.Keys(f.rows), func(a, b [2]string) int {
+		return slices.Compare(a[:], b[:])
+	})
 	all := make([]Fact, 0, len(keys))
 	for _, k := range keys {
 		all = append(all, Fact{Kind: k[0], Key: k[1], Value: f.rows[k]})

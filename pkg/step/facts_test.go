@@ -79,7 +79,8 @@ func TestAppendFactsWritesJSON(t *testing.T) {
 		}
 		rows, facts := []row{}, []Fact{}
 		for range rapid.IntRange(0, 5).Draw(t, "facts") {
-			f := NewFact(rapid.String().Draw(t, "kind"), rapid.String().Draw(t, "key"), rapid.String().Draw(t, "value"))
+			f := NewFact(rapid.String().Draw(t, "kind"), rapid.String().Draw(t, "key"),
+				rapid.String().Draw(t, "value"))
 			if rapid.Bool().Draw(t, "remove") {
 				f.Value = nil
 			}

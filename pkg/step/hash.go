@@ -12,7 +12,7 @@ import (
 // 0, or the hash so far. Equal effects give equal hashes in every process and on
 // every machine; errors count by their text, times by the moment they name. A
 // list that is nil counts as one that is empty, because they mean the same to
-// whoever carries the effect out.
+// the driver that carries the effect out.
 //
 // It is worked out for every step of every machine. So the effects' own fields
 // are folded, without a text in between: every field of every type counts by
@@ -130,7 +130,7 @@ func (w *fieldWriter) fields(v reflect.Value) {
 		}
 		return
 	}
-	for i := range v.NumField() { //nolint:modernize // Fields describes each field, which costs more than the rest
+	for i := range v.NumField() { //nolint:modernize // Fields costs more than the rest
 		w.value(v.Field(i))
 	}
 }

@@ -67,7 +67,8 @@ func TestHashKnowsAllFields(t *testing.T) {
 	for _, m := range messages() {
 		listed[typeName(m)] = true
 	}
-	for _, name := range append(declared(t, "../protocol/messages.go", "Validate"), declared(t, "../protocol/promises.go", "Validate")...) {
+	for _, name := range append(declared(t, "../protocol/messages.go", "Validate"),
+		declared(t, "../protocol/promises.go", "Validate")...) {
 		if !listed[name] {
 			t.Errorf("message %s is not tested", name)
 		}
@@ -170,7 +171,8 @@ func TestHashKeepsNeighboursApart(t *testing.T) {
 	if same([]Effect{discard("ab")}, []Effect{discard("a", "b")}) {
 		t.Error("the number of elements does not count")
 	}
-	if same([]Effect{Persist{Fact: Fact{Kind: "k"}}}, []Effect{Persist{Fact: Fact{Kind: "k", Value: []byte{}}}}) {
+	empty := []Effect{Persist{Fact: Fact{Kind: "k", Value: []byte{}}}}
+	if same([]Effect{Persist{Fact: Fact{Kind: "k"}}}, empty) {
 		t.Error("removing a fact and writing an empty one have the same hash")
 	}
 	if !same([]Effect{Discard{}}, []Effect{Discard{Outputs: []grid.CID{}}}) {
@@ -189,7 +191,11 @@ func BenchmarkHashEffects(b *testing.B) {
 	for i := range 1000 {
 		at := grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk", Index: uint32(i)}, Token: 3}
 		array = append(array,
-			Persist{Fact: NewFact("task/1", at.Task.String(), map[string]any{"phase": "awarded", "token": 3, "site": "12D3KooWx", "distance": 0.25})},
+			Persist{
+				Fact: NewFact("task/1", at.Task.String(), map[string]any{
+					"phase": "awarded", "token": 3, "site": "12D3KooWx", "distance": 0.25,
+				}),
+			},
 			Report{Event: "awarded", Level: LevelInfo, Attempt: at, Site: "12D3KooWx", Value: 0.25})
 	}
 	b.ReportAllocs()

@@ -8,7 +8,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// Input is what happens to a machine.
+// Input is an event that happens to a machine.
 type Input interface{ input() }
 
 // Boot is the first input of every run.
@@ -39,8 +39,10 @@ type PeerSeen struct {
 
 // PeerGone says that a peer's connection was lost.
 type PeerGone struct {
-	Site       grid.SiteID
-	ProvenDead bool // its host answers and refuses the connection: the agent is dead, and its jobs with it
+	Site grid.SiteID
+	// ProvenDead: its host answers and refuses the connection. The agent is dead, and its jobs
+	// with it.
+	ProvenDead bool
 }
 
 // BandwidthMeasured brings the rates of a link between this site and a peer, both
@@ -135,8 +137,8 @@ type HeldChanged struct {
 // CapacityChanged brings new ceilings of the owner, or new measurements.
 type CapacityChanged struct {
 	Capability grid.Capability
-	// Left is what other programs leave of it now: never more than it, and the same in
-	// all that is no amount. nil = everything.
+	// Left is the part of it that other programs leave now: never more than it, and the same
+	// in everything that is no amount. nil = everything.
 	Left *grid.Capability `json:",omitempty"`
 }
 
@@ -161,8 +163,8 @@ type Drain struct {
 	Now bool // stop running attempts, too, so that they move elsewhere
 }
 
-// OwnerBusy says that the owner needs the machine: nothing is offered, and what
-// runs here stands still until OwnerAway.
+// OwnerBusy says that the owner needs the machine: nothing is offered, and running
+// attempts are suspended until OwnerAway.
 type OwnerBusy struct {
 	Reason grid.Reason // ReasonOwnerBusy or ReasonOwnerHours
 	Text   string      // what was seen, for people

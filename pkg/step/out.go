@@ -13,7 +13,7 @@ import (
 //
 // A machine holds one in a field and empties it with Take as the last act of
 // each Step. The field is better not embedded: Out's methods would join those of
-// the machine, and anybody who holds the machine could add an effect.
+// the machine, and any holder of the machine could add an effect.
 type Out struct {
 	effects []Effect
 	facts   Facts

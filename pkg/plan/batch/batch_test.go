@@ -111,8 +111,9 @@ func logs() *rapid.Generator[[]workload.Job] {
 			submit += seconds(rapid.IntRange(0, 4).Draw(t, "gap"))
 			run := seconds(rapid.IntRange(1, 12).Draw(t, "run"))
 			jobs[i] = workload.Job{
-				ID: int64(i), Submit: submit, Run: run, Estimate: run + seconds(rapid.IntRange(0, 12).Draw(t, "margin")),
-				Procs: rapid.IntRange(1, 8).Draw(t, "procs"),
+				ID: int64(i), Submit: submit, Run: run,
+				Estimate: run + seconds(rapid.IntRange(0, 12).Draw(t, "margin")),
+				Procs:    rapid.IntRange(1, 8).Draw(t, "procs"),
 			}
 		}
 		return jobs
@@ -137,7 +138,7 @@ func TestRerunAgainstTwin(t *testing.T) {
 	}
 }
 
-// checkCapacity holds whatever the policy: nobody starts before he is there, and never
+// checkCapacity holds for each policy: no job starts before it was submitted, and never
 // is more taken than there is.
 func checkCapacity(t *rapid.T, jobs []workload.Job, starts []seconds, procs int) {
 	for i := range jobs {
@@ -169,7 +170,9 @@ type twin struct {
 }
 
 func newTwin(jobs []workload.Job, config Config) *twin {
-	return &twin{jobs: jobs, config: config, places: map[int]seconds{}, starts: make([]seconds, len(jobs))}
+	return &twin{
+		jobs: jobs, config: config, places: map[int]seconds{}, starts: make([]seconds, len(jobs)),
+	}
 }
 
 func (w *twin) rerun() []seconds {
@@ -213,7 +216,7 @@ func (w *twin) rerun() []seconds {
 	return w.starts
 }
 
-// free is what places leave free at an instant.
+// free counts the processors that places leave free at an instant.
 func (w *twin) free(at seconds) int {
 	free := w.config.Procs
 	for i, place := range w.places {
@@ -300,7 +303,10 @@ func BenchmarkRerun(b *testing.B) {
 	for i := range jobs {
 		submit += draw(520)
 		run := 1 + draw(60)*draw(60)*2
-		jobs[i] = workload.Job{ID: int64(i), Submit: submit, Run: run, Estimate: run + draw(7200), Procs: 1 + int(draw(8)*draw(8))}
+		jobs[i] = workload.Job{
+			ID: int64(i), Submit: submit, Run: run, Estimate: run + draw(7200),
+			Procs: 1 + int(draw(8)*draw(8)),
+		}
 	}
 	for policy, name := range Policies() {
 		b.Run(name, func(b *testing.B) {
@@ -308,7 +314,9 @@ func BenchmarkRerun(b *testing.B) {
 				rerun(b, jobs, Config{100, Policy(policy), Batch})
 			}
 			b.ReportMetric(float64(b.N)*float64(len(jobs))/b.Elapsed().Seconds(), "jobs/s")
-			b.ReportMetric(Measure(jobs, rerun(b, jobs, Config{100, Policy(policy), Batch}), 100).Utilization, "utilization")
+			b.ReportMetric(Measure(jobs, rerun(b, jobs, Config{
+				100, Policy(policy), Batch,
+			}), 100).Utilization, "utilization")
 		})
 	}
 }

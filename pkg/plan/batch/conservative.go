@@ -7,8 +7,8 @@ import "github.com/mrsmesh/mrsmesh/pkg/workload"
 // compressed: one after the other, in the order of their submission, those that wait
 // take the earliest place that is free if they leave theirs.
 //
-// A place begins only where a job ends, so that nothing has to be done in between: what
-// it was put behind either ends there, or before, and then everybody is placed anew.
+// A place begins only where a job ends, so that nothing has to be done in between: the job
+// that it was put behind ends there, or ends early, and then all jobs are placed anew.
 type conservative struct {
 	jobs    []workload.Job
 	places  []workload.Seconds // where each job that runs or waits has its place
@@ -66,8 +66,8 @@ func (s *conservative) join(i int32) {
 //
 // Most of them cannot move, and most of those need not be looked at: a job that could
 // not move when it was looked at last can move now only if somewhere more has come
-// free since, and there as much as it wants. What came free since is what ended now,
-// what those before it have left in this compression, and what those behind it left in
+// free since, and there as much as it wants. That capacity is from jobs that ended now,
+// from jobs before it that moved in this compression, and from jobs behind it that moved in
 // the last one.
 func (s *conservative) compress(freed int) {
 	before := max(freed, s.freed)

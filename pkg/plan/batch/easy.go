@@ -8,7 +8,7 @@ import (
 
 // easy starts the head of the queue while it fits. When it does not fit, others may
 // overtake it, in order, if that does not delay the earliest start that the estimates
-// of what runs promise to the head: its shadow.
+// of running jobs promise to the head: its shadow.
 type easy struct {
 	jobs    []workload.Job
 	free    int
@@ -43,7 +43,7 @@ func (e estimated) compare(f estimated) int {
 	}
 }
 
-// waiting is what a look at the queue needs of a job, side by side in memory.
+// waiting holds the fields of a job that a look at the queue needs, side by side in memory.
 type waiting struct {
 	estimate workload.Seconds
 	job      int32

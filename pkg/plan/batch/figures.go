@@ -2,7 +2,7 @@ package batch
 
 import "github.com/mrsmesh/mrsmesh/pkg/workload"
 
-// Figures is what a rerun comes to.
+// Figures are the result of a rerun.
 type Figures struct {
 	Jobs               int
 	AvgWait            float64          // seconds from submission to start

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Policy is who goes first.
+// Policy says which job goes first.
 type Policy uint8
 
 const (
@@ -31,8 +31,8 @@ func ParsePolicy(text string) (Policy, error) {
 	return Policy(i), err
 }
 
-// Semantics is what happens when several jobs end or arrive in the same second, which
-// two schedulers can see in two ways.
+// Semantics says how several jobs that end or arrive in the same second are handled:
+// two schedulers can see them in two ways.
 type Semantics uint8
 
 const (

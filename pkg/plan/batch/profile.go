@@ -6,11 +6,11 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/workload"
 )
 
-// profile is how many processors are free from now on: a step function, kept as a
+// profile tells how many processors are free from now on: a step function, kept as a
 // sorted list. With one resource and as many steps as jobs are in the machine and its
 // queue, a list that lies together in memory is faster than the tree of pkg/capacity.
 type profile struct {
-	steps []step // ascending; the first holds now, the last for ever
+	steps []step // ascending; the first holds now, the last forever
 }
 
 // step holds from its own instant to that of the next.
@@ -30,8 +30,8 @@ func (p *profile) advance(now workload.Seconds) {
 }
 
 // earliest is the first instant at which procs are free for a duration. A job that has
-// a place already looks only for an earlier one: until is where that begins, and what
-// is taken from there on may be its own. Without a place until is never.
+// a place already looks only for an earlier one: until is the begin of that place, and the
+// processors taken from there on may be its own. Without a place until is never.
 func (p *profile) earliest(procs int, duration, until workload.Seconds) workload.Seconds {
 	start, open := never, false
 	for _, s := range p.steps {
@@ -46,7 +46,7 @@ func (p *profile) earliest(procs int, duration, until workload.Seconds) workload
 			start, open = s.at, true
 		}
 	}
-	return start // the last step holds for ever
+	return start // the last step holds forever
 }
 
 // add changes what is free in [from, to), and tells the most that is free there then.

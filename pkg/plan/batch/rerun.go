@@ -46,13 +46,14 @@ const never workload.Seconds = math.MaxInt64
 // than the machine, as workload.Log.Jobs gives them.
 func New(jobs []workload.Job, config Config) (*Rerun, error) {
 	if config.Procs < 1 || config.Procs > math.MaxInt32 || len(jobs) > math.MaxInt32 {
-		return nil, fmt.Errorf("%w machine: want 1 to %d processors and at most as many jobs, have %d and %d",
-			errInvalid, math.MaxInt32, config.Procs, len(jobs))
+		return nil, fmt.Errorf("%w machine: want 1 to %d processors and at most as many jobs, "+
+			"have %d and %d", errInvalid, math.MaxInt32, config.Procs, len(jobs))
 	}
 	for i, j := range jobs {
-		if j.Procs < 1 || j.Procs > config.Procs || j.Run < 1 || j.Estimate < j.Run || i > 0 && j.Submit < jobs[i-1].Submit {
-			return nil, fmt.Errorf("%w job %d: want 1 to %d processors, a run time of 1 s to its estimate and the order of submission, have %+v",
-				errInvalid, j.ID, config.Procs, j)
+		if j.Procs < 1 || j.Procs > config.Procs || j.Run < 1 || j.Estimate < j.Run ||
+			i > 0 && j.Submit < jobs[i-1].Submit {
+			return nil, fmt.Errorf("%w job %d: want 1 to %d processors, a run time of 1 s to its "+
+				"estimate and the order of submission, have %+v", errInvalid, j.ID, config.Procs, j)
 		}
 	}
 	r := &Rerun{jobs: jobs, starts: make([]workload.Seconds, len(jobs)), semantics: config.Semantics}
@@ -112,7 +113,7 @@ func (r *Rerun) nextArrival() workload.Seconds {
 	return r.jobs[r.submitted].Submit
 }
 
-// Started is how many jobs have started.
+// Started counts the jobs that have started.
 func (r *Rerun) Started() int { return int(r.started) }
 
 // Starts is when each job started, in the order of the jobs, once Step has returned

@@ -37,7 +37,7 @@ type Record struct {
 	Supervisor Identity       `json:"supervisor,omitzero"` // at started: who watches over it
 }
 
-// Identity names a process for ever: a process ID alone is used again.
+// Identity names a process uniquely: process IDs are used again.
 type Identity struct {
 	PID   int    `json:"pid"`             // process ID
 	Start uint64 `json:"start,omitempty"` // start time in clock ticks since boot; 0 = unknown

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// MaxDepth is how many directories may stand in each other below an attempt's
+	// MaxDepth limits how deep directories may be nested below an attempt's
 	// root directory: what is deeper can be neither measured nor kept.
 	MaxDepth = 256
-	// MaxEntries is how many files and directories an attempt may make: empty ones
+	// MaxEntries limits the files and directories of an attempt: empty ones
 	// cost the host, too.
 	MaxEntries = 1 << 17
 

@@ -11,7 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Wall is how a ceiling of attempts is enforced on this machine.
+// Wall tells how a ceiling of attempts is enforced on this machine.
 type Wall struct {
 	Ceiling string // cores, memory or disk
 	How     string // for people
@@ -93,7 +93,7 @@ func tryCores(ctx context.Context, p Process, l Limits) (string, error) {
 		select {
 		case e, open := <-p.Events():
 			if !open {
-				return "", errors.New("the trial ended at once")
+				return "", errors.New("the trial ended immediately")
 			}
 			running = e.Kind == Started
 		case <-ctx.Done():

@@ -14,8 +14,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Behaviour is what a program does, as far as anyone outside can tell. The zero
-// value exits with code 0 at once and leaves nothing.
+// Behaviour says what a program does, as seen from outside. The zero
+// value exits with code 0 immediately and leaves nothing.
 type Behaviour struct {
 	FailStart error             // Start answers this and nothing runs
 	Run       time.Duration     // how long it runs, frozen time left out; negative: until it is stopped
@@ -26,9 +26,9 @@ type Behaviour struct {
 	Stderr    string            // printed at the start
 	Lines     int               // lines printed to stdout evenly over Run
 	Files     map[string]string // sandbox path to content, written at the end
-	Memory    int64             // bytes it wants; beyond the limit it ends with CauseMemory at once
-	Disk      int64             // bytes it writes; beyond the limit it ends with CauseDisk at once
-	Endless   bool              // prints without end: ends with CauseOutput at once
+	Memory    int64             // bytes it wants; beyond the limit it ends with CauseMemory immediately
+	Disk      int64             // bytes it writes; beyond the limit it ends with CauseDisk immediately
+	Endless   bool              // prints without end: ends with CauseOutput immediately
 }
 
 // Config says what the adapter plays.

@@ -109,7 +109,7 @@ func (p *process) play() grid.Exit {
 	return exit
 }
 
-// overLimit ends an attempt at once that wants more than it may have.
+// overLimit ends an attempt that wants more than it may have.
 func (p *process) overLimit() (grid.Exit, bool) {
 	limits := p.at.Limits
 	switch {
@@ -155,7 +155,7 @@ func (p *process) step() (exit grid.Exit, ended bool) {
 	return grid.Exit{}, false
 }
 
-// followLease stands still or runs, as lease and suspension say.
+// followLease freezes or resumes, as lease and suspension say.
 func (p *process) followLease() {
 	over := p.suspended || p.now() >= p.lease
 	switch {

@@ -81,7 +81,7 @@ func testAgentStopped(t *testing.T, b *bench) {
 }
 
 // suspended starts an agent that suspends its attempt, and waits until that
-// stands still.
+// is frozen.
 func (b *bench) suspended(t *testing.T, a lrm.Attempt) *exec.Cmd {
 	t.Helper()
 	a.Task.Env = append(a.Task.Env, grid.EnvVar{Name: suspendVar, Value: "1"})
@@ -93,8 +93,8 @@ func (b *bench) suspended(t *testing.T, a lrm.Attempt) *exec.Cmd {
 	return agent
 }
 
-// testAgentKilledSuspended: what stood still dies with its agent and makes no
-// step before.
+// testAgentKilledSuspended: a suspended attempt dies with its agent and does not
+// run before that.
 func testAgentKilledSuspended(t *testing.T, b *bench) {
 	a := b.attempt(t, "tick", "10000")
 	agent := b.suspended(t, a)

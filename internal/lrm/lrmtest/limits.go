@@ -43,7 +43,7 @@ func testStop(t *testing.T, b *bench) {
 
 func testStopEarly(t *testing.T, b *bench) {
 	p := b.start(t, b.attempt(t, "spin"))
-	if err := p.Stop("at once"); err != nil {
+	if err := p.Stop("right away"); err != nil {
 		t.Fatal(err)
 	}
 	wantCause(t, Wait(t, p), grid.CauseStopped)
@@ -100,7 +100,7 @@ func leaseCases() []testCase {
 	return []testCase{
 		{name: "lease end freezes, a new lease resumes", test: testFreeze},
 		{name: "lease over before the start", test: testLeaseOver},
-		{name: "suspended, it stands still whatever its lease says", test: testSuspend},
+		{name: "suspended, it is frozen whatever its lease says", test: testSuspend},
 		{name: "stop while suspended", test: testStopSuspended},
 		{name: "stop while frozen", test: testStopFrozen},
 		{name: "frozen time does not count", test: testFrozenTime},

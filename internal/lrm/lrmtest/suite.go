@@ -17,7 +17,7 @@ import (
 
 const job = grid.JobID("mfrggzdfmztwq2lk")
 
-// Harness is what the suite must know of an adapter.
+// Harness tells the suite about an adapter.
 type Harness struct {
 	// New makes an adapter whose run record stands at recordPath.
 	New func(t testing.TB, recordPath string) lrm.Adapter

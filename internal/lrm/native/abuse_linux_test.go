@@ -208,7 +208,7 @@ func TestForkBomb(t *testing.T) {
 		}
 		watched := os.Getuid() == 0 && strings.HasSuffix(t.Name(), "without_groups") // it takes some looks to notice
 		if most > 64 && !watched {
-			t.Errorf("%d processes at once", most)
+			t.Errorf("%d processes at the same time", most)
 		}
 		if left := living("sleep\x00" + mark); left != 0 {
 			t.Errorf("%d processes are left", left)

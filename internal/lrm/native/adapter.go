@@ -22,13 +22,13 @@ type Config struct {
 	Supervisor []string
 	// Runner is the command whose body is RunnerMain, in the same way.
 	Runner []string
-	// Sandbox is what encloses commands: Auto (or empty), Bubblewrap or GVisor.
+	// Sandbox names the sandbox of commands: Auto (or empty), Bubblewrap or GVisor.
 	Sandbox string
 	// Bwrap is bubblewrap's executable; empty = bwrap, as PATH has it.
 	Bwrap string
 	// Runsc is gVisor's executable; empty = runsc, as PATH has it.
 	Runsc string
-	// Processes is how many processes and threads an attempt may have; 0 = 256.
+	// Processes limits the processes and threads of an attempt; 0 = 256.
 	Processes int
 	// Idle gives commands the processor only when nobody else wants it.
 	Idle bool

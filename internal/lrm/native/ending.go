@@ -67,7 +67,7 @@ func (e ending) report() supervise.Report {
 	}
 }
 
-// exitCode is what the sandbox told of the command's end.
+// exitCode is the command's exit code, if the sandbox reported one.
 func (e ending) exitCode() (int, bool) {
 	if e.sandbox == GVisor {
 		return e.gvisorCode()

@@ -17,7 +17,7 @@ import (
 const (
 	modeDir    = 0o755
 	cpuPeriod  = 100_000 // us
-	minQuota   = 1_000   // us, the least that the kernel takes
+	minQuota   = 1_000   // us, the lowest that the kernel takes
 	milli      = 1000
 	lowWeight  = "10" // cpu.weight; 100 is usual
 	lowShares  = "102"
@@ -36,7 +36,7 @@ const (
 type hierarchy struct {
 	dir         string   // new groups stand here
 	v2          bool     // version 2, or 1
-	freezes     bool     // version 2 alone: a group can be frozen at once
+	freezes     bool     // version 2 alone: a whole group can be frozen
 	controllers []string // those that work
 }
 
@@ -60,7 +60,7 @@ func (g groups) memory() bool { return g.has(ctlMemory) }
 func (g groups) pids() bool   { return g.has(ctlPids) }
 func (g groups) cpu() bool    { return g.has(ctlCPU) }
 
-// need is what a group bounds.
+// need holds the limits of a group.
 type need struct {
 	memory    int64 // bytes
 	processes int
@@ -209,7 +209,7 @@ func killMembers(dir string) {
 	}
 }
 
-// groupPrefix is how the names of an agent's groups begin.
+// groupPrefix begins the names of an agent's groups.
 func groupPrefix(recordPath string) string { return "mrs-" + shortHash(recordPath) + "-" }
 
 // groupName is the name of an attempt's group.

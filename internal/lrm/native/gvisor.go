@@ -138,7 +138,7 @@ func (e ending) gvisorCode() (int, bool) {
 	return e.end.Code, true
 }
 
-// bundle is what gVisor is told, in the words of the Open Container Initiative's
+// bundle configures gVisor, in the format of the Open Container Initiative's
 // runtime specification.
 type bundle struct {
 	Version  string        `json:"ociVersion"`

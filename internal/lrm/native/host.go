@@ -16,11 +16,11 @@ const (
 	nobody     = "65534" // user and group inside
 	trialCode  = 42      // of a sandbox that works
 	trialLimit = 10 * time.Second
-	// userNamespaces is what every sandbox needs.
+	// userNamespaces tells how to allow what every sandbox needs.
 	userNamespaces = "the kernel must allow user namespaces: see sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces and kernel.apparmor_restrict_unprivileged_userns"
 )
 
-// host is what this machine offers.
+// host describes what this machine offers.
 type host struct {
 	sandbox      string // Bubblewrap or GVisor; empty = none
 	bwrap        string // bubblewrap's executable

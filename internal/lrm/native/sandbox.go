@@ -24,7 +24,7 @@ func taken() []string {
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/dev", "/etc"}
 }
 
-// sandbox is how an attempt is enclosed.
+// sandbox encloses an attempt.
 type sandbox struct {
 	host      host
 	attempt   lrm.Attempt
@@ -92,7 +92,7 @@ func (s sandbox) command(work *supervise.Enclosure) error {
 	return nil
 }
 
-// need is what the attempt's group bounds: the command and, with gVisor, its kernel.
+// need holds the limits of the attempt's group: for the command and, with gVisor, its kernel.
 func (s sandbox) need() need {
 	n := need{
 		memory:    s.attempt.Limits.OrDefault().MemoryBytes + s.ownMemory(),
@@ -104,7 +104,7 @@ func (s sandbox) need() need {
 	return n
 }
 
-// ownMemory is what the sandbox itself may take, in bytes.
+// ownMemory limits the memory of the sandbox itself, in bytes.
 func (s sandbox) ownMemory() int64 {
 	if s.host.sandbox == GVisor {
 		return gvisorMemory
@@ -112,7 +112,7 @@ func (s sandbox) ownMemory() int64 {
 	return 0
 }
 
-// watchedProcesses is how many processes of this machine are too many. gVisor
+// watchedProcesses limits the attempt's processes as this machine counts them. gVisor
 // counts those of the command itself; this bounds its own.
 func (s sandbox) watchedProcesses() int {
 	if s.host.sandbox == GVisor {
@@ -121,7 +121,7 @@ func (s sandbox) watchedProcesses() int {
 	return s.processes
 }
 
-// environment is what the command gets besides the task's variables.
+// environment holds the variables that the command gets besides the task's.
 func environment() [][2]string {
 	return [][2]string{{"PATH", searchPath}, {"HOME", startDir}, {"TMPDIR", tempDir}}
 }
@@ -131,7 +131,7 @@ func etcFiles() []string { return []string{"passwd", "group", "hosts"} }
 
 func (s sandbox) etcDir() string { return filepath.Join(s.attempt.Dir, "etc") }
 
-// statusPath is where bubblewrap tells how the command ended; out of its reach.
+// statusPath names the file in which bubblewrap tells how the command ended; out of its reach.
 func statusPath(a lrm.Attempt) string { return filepath.Join(a.Dir, "bwrap.json") }
 
 // arguments is bubblewrap's command line, without its name.
@@ -167,7 +167,7 @@ func procMount() []string { return []string{"--proc", "/proc", "--remount-ro", "
 
 // shell starts the command in place of itself, with the answers of a shell where
 // there is none. It sets what must not bound the sandbox's own making: memory, and
-// processes, which are counted inside the sandbox apart from everybody else's, if
+// processes, which are counted inside the sandbox apart from all others, if
 // the kernel does that.
 func (s sandbox) shell() []string {
 	script := ""

@@ -53,8 +53,8 @@ func (r *runner) look() {
 }
 
 // calm reports that there is nothing to be looked for yet: only the disk is watched,
-// a look was not long ago, and since then its file system, which is asked at once,
-// lost no room worth mentioning, whoever took it.
+// a look was not long ago, and since then its file system, which answers quickly, has
+// lost hardly any free space to anyone.
 func (w *watcher) calm() bool {
 	if w.spec.Processes > 0 || w.spec.WatchMemory || !w.known || time.Since(w.looked) >= lookCalm {
 		return false
@@ -123,7 +123,7 @@ func (w *watcher) disk(tree []member) (Report, bool) {
 	return Report{Cause: grid.CauseDisk, Text: diskText(limits)}, use > limits.DiskBytes
 }
 
-// memory is what the tree's programs have of it, in bytes.
+// memory is the memory of the tree's programs, in bytes.
 func (w *watcher) memory(tree []member) int64 {
 	if w.spec.OwnMemory > 0 {
 		return ownMemory(tree) - w.spec.OwnMemory

@@ -63,7 +63,7 @@ func superviseOne(spec Spec, commands <-chan command, term <-chan os.Signal) boo
 	return again
 }
 
-// nowhere is where a supervisor stands between two attempts, so that it keeps no
+// nowhere is a supervisor's working directory between two attempts, so that it keeps no
 // attempt's directory from being removed.
 const nowhere = string(filepath.Separator)
 

@@ -107,10 +107,10 @@ func parentOf(pid string, buffer []byte) (int, bool) {
 	return parent, err == nil
 }
 
-// room is what a file system has left.
+// room is the free space of a file system.
 type room struct{ bytes, files int64 }
 
-// roomOf is what the file system of a directory has left.
+// roomOf is the free space of the file system of a directory.
 func roomOf(dir string) (room, bool) {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil || st.Blocks == 0 {

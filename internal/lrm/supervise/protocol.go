@@ -11,7 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Spec is what the supervisor is told.
+// Spec is the supervisor's order.
 type Spec struct {
 	Attempt    grid.AttemptID
 	Runner     []string // executable and arguments
@@ -20,7 +20,7 @@ type Spec struct {
 	Dir        string   // the runner's working directory
 	Stdout     string   // file that takes the runner's standard output
 	Stderr     string   // file that takes the runner's standard error
-	WatchDir   string   // tree whose size is held below Limits.DiskBytes; empty = the runner sees to it
+	WatchDir   string   // tree whose size is held below Limits.DiskBytes; empty = the runner does that
 	Limits     lrm.Limits
 	LeaseUntil lrm.BootTime
 	RecordPath string
@@ -36,15 +36,15 @@ type Spec struct {
 	// Tree says that the runner is a sandbox whose processes leave its group. All
 	// descendants are then frozen, resumed, counted and killed with it. Linux only.
 	Tree        bool
-	FreezeDir   string // with Tree: cgroup (v2) that the whole tree is in, frozen at once; empty = by signals, one by one
-	Processes   int    // with Tree: more of them end the attempt; 0 = the kernel sees to it
-	WatchMemory bool   // with Tree: hold the sum of its memory below Limits.MemoryBytes; else the kernel sees to it
+	FreezeDir   string // with Tree: cgroup (v2) of the whole tree, frozen as one; empty = by signals, one by one
+	Processes   int    // with Tree: more of them end the attempt; 0 = the kernel enforces that
+	WatchMemory bool   // with Tree: hold the sum of its memory below Limits.MemoryBytes; else the kernel does
 	OwnMemory   int64  // with Tree: what a sandbox that is a kernel itself takes besides, in bytes; 0 = it is none
 
-	// Enclosure is what the runner is to become, empty if that is the runner's own
-	// affair. Where the system lets the supervisor bound a process before its first
-	// step, it starts that at once, which saves a start of the runner; else the runner
-	// has it, as JSON, on its standard input.
+	// Enclosure names the program that the runner is to become, nil if the runner
+	// decides that. Where the system lets the supervisor bound a process before its
+	// first step, it starts that program directly, which saves a start of the runner;
+	// else the runner gets it, as JSON, on its standard input.
 	Enclosure *Enclosure
 }
 
@@ -81,21 +81,21 @@ type message struct {
 	Again  bool          `json:"again,omitempty"`  // with Exited: nothing is left of it, and another one may come
 }
 
-// Report is how a runner says that its program ended.
+// Report tells how a runner's program ended.
 type Report struct {
 	Cause grid.ExitCause `json:"cause"`
 	Code  int            `json:"code"`
 	Text  string         `json:"text"`
 }
 
-// Ending is how an attempt ended, as its supervisor saw it.
+// Ending tells how an attempt ended, as its supervisor saw it.
 type Ending struct {
 	Report
 	Wall   time.Duration `json:"wall"`             // frozen time left out
 	Broken bool          `json:"broken,omitempty"` // the runner ended without the report it owed
 }
 
-// note is what a runner says before its report: that it makes the program ready, and that
+// note comes from a runner before its report: that it makes the program ready, and that
 // it has.
 type note struct {
 	Preparing *bool `json:"preparing,omitempty"`

@@ -44,7 +44,7 @@ func Recover(ctx context.Context, recordPath string) error {
 	return nil
 }
 
-// awaitGone is what of the records still has a living supervisor after limit.
+// awaitGone returns the records that still have a living supervisor after limit.
 func awaitGone(ctx context.Context, records []lrm.Record, limit time.Duration) ([]lrm.Record, error) {
 	deadline := time.Now().Add(limit)
 	tick := time.NewTicker(recoverPoll)

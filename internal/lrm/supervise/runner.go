@@ -33,7 +33,7 @@ type runner struct {
 	stderr   *capture
 }
 
-// runnerEnd is what the system tells of a runner's end.
+// runnerEnd holds what the system tells about a runner's end.
 type runnerEnd struct {
 	report     *Report
 	code       int

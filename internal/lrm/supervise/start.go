@@ -185,7 +185,7 @@ func (p *process) listen(from *bufio.Reader) (end *Ending, again bool) {
 	}
 }
 
-// orphaned ends an attempt whose supervisor died without a word.
+// orphaned ends an attempt whose supervisor died silently.
 func (p *process) orphaned(c *child) *Ending {
 	text := "the attempt's supervisor died"
 	if c.cmd.ProcessState != nil {

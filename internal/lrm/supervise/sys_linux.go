@@ -67,8 +67,8 @@ func sacrificeFirst(pid int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)
 }
 
-// freezeGroup stops the group and waits until its leader stands still, so that
-// what is recorded as frozen makes no step any more.
+// freezeGroup stops the group and waits until its leader has stopped, so that
+// what is recorded as frozen does not run any more.
 func freezeGroup(leader int) error {
 	if err := unix.Kill(-leader, unix.SIGSTOP); err != nil && err != unix.ESRCH {
 		return err

@@ -103,7 +103,7 @@ func (a *Adapter) Probe(context.Context) lrm.Support {
 	return support
 }
 
-// job is what the runner is told.
+// job is the runner's order.
 type job struct {
 	Task        grid.Task
 	Module      string
@@ -154,7 +154,7 @@ func runnerEnv(task grid.Task) []string {
 	return env
 }
 
-// outOfMemory is what the Go runtime prints when it cannot go on.
+// outOfMemory is printed by the Go runtime when it cannot go on.
 const outOfMemory = "fatal error: runtime: out of memory"
 
 // finish makes the result of an attempt's end.

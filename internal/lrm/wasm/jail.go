@@ -50,7 +50,7 @@ type opened struct {
 	removed bool
 }
 
-// place is where a sandbox path leads.
+// place is the target of a sandbox path.
 type place struct {
 	path     string // cleaned, "." is the root
 	root     *os.Root

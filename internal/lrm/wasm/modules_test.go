@@ -56,7 +56,7 @@ func TestHandMadeModules(t *testing.T) {
 		{"traps", module(typeSection, funcSection, exportSection, "\x0a\x05\x01\x03\x00\x00\x0b"), grid.CauseSignal, 6, "unreachable"},
 		{"recurses", module(typeSection, funcSection, exportSection, "\x0a\x06\x01\x04\x00\x10\x00\x0b"), grid.CauseSignal, 6, "stack overflow"},
 		{
-			"wants too much at once",
+			"wants too much in one step",
 			module(typeSection, funcSection, "\x05\x04\x01\x00\xd0\x0f", exportSection, emptyCode), grid.CauseMemory, 0, "64.0 MiB",
 		},
 		{"is a library", module(typeSection, funcSection, emptyCode), grid.CauseBadWork, 0, "_start"},

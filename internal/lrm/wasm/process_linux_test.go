@@ -90,7 +90,7 @@ func TestSupervisorKilled(t *testing.T) {
 	}
 }
 
-// A supervisor that stands still cannot notice that its agent died.
+// A stopped supervisor cannot notice that its agent died.
 func TestRecoverEndsStoppedSupervisor(t *testing.T) {
 	t.Parallel()
 	a := attempt(t, guest, "spin")

@@ -111,8 +111,8 @@ func (g *guest) run(ctx context.Context, cache wazero.CompilationCache, module [
 	return g.blame(call(ctx, start))
 }
 
-// preparingAfter is how long compiling may take before anybody is told: a module that is in
-// the cache is ready long before.
+// preparingAfter limits how long compiling may take before it is announced: a module that
+// is in the cache is ready long before.
 const preparingAfter = 300 * time.Millisecond
 
 // compile compiles the module, or takes it from the site's cache, and tells the supervisor

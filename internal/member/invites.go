@@ -14,7 +14,7 @@ import (
 
 // Limits on invitations.
 const (
-	maxInvites   = 64                  // open at once
+	maxInvites   = 64                  // open at a time
 	MaxUses      = 1_024               // of one invitation
 	MaxInvite    = 90 * 24 * time.Hour // longest validity of one
 	invitesFile  = "invites.json"
@@ -52,8 +52,8 @@ func hashOf(secret []byte) string {
 
 func (i invite) open(now time.Time) bool { return i.Left > 0 && now.UnixMilli() < i.ExpiresMS }
 
-// closedTold is how long after it closed strangers are let in to hear that an
-// invitation is used up or has expired.
+// closedTold is the time after an invitation closed in which strangers are still let
+// in to hear that it is used up or has expired.
 const closedTold = time.Hour
 
 // told reports whether it closed so lately that its holder should hear why it is
@@ -122,5 +122,5 @@ func decodeInvites(text []byte) ([]invite, error) {
 	return stored.Invites, nil
 }
 
-// idChars is how much of a hash people see.
+// idChars is the length of a hash as people see it.
 const idChars = 8

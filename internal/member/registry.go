@@ -21,7 +21,7 @@ var (
 	errSelf    = errors.New("a site says nothing of itself")
 )
 
-// Config is what a Registry needs to know. Domain and Self are required.
+// Config sets up a Registry. Domain and Self are required.
 type Config struct {
 	Dir    string // state directory; empty = everything stays in memory
 	Domain grid.DomainID
@@ -123,7 +123,7 @@ func (r *Registry) Roster() Roster {
 	return r.roster
 }
 
-// Standing is what is known of a site.
+// Standing says what is known of a site.
 func (r *Registry) Standing(site grid.SiteID) Standing {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

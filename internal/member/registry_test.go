@@ -149,7 +149,7 @@ func TestWhoDoesNotHoldTheKeyDecidesForHimself(t *testing.T) {
 	}
 }
 
-// The holder's clock may step back: what he says last still holds.
+// The holder's clock may step back: its last word still holds.
 func TestTheLastWordHolds(t *testing.T) {
 	o := open(t, t.TempDir(), "")
 	o.invite(t, time.Hour, 1)

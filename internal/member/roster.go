@@ -15,16 +15,16 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// maxRecords is how many sites a roster speaks of.
+// maxRecords limits the sites of a roster.
 const maxRecords = 4096
 
 // errForged says that a record was not signed by the domain's key, or is of
 // another domain.
 var errForged = errors.New("the record is not one of this domain's key")
 
-// Roster is what a domain's key has said of sites, at most one record for each
-// of MaxRecords. It is a value: nobody changes one. The zero value trusts no key and
-// stays empty.
+// Roster holds the records that a domain's key has signed, at most one for each site
+// and at most maxRecords. It is a value that is never changed. The zero value trusts
+// no key and stays empty.
 type Roster struct {
 	domain  grid.DomainID
 	key     ed25519.PublicKey
@@ -49,7 +49,7 @@ func (r Roster) trusts() bool { return r.key != nil }
 // Len is the number of records.
 func (r Roster) Len() int { return len(r.records) }
 
-// Get is what is said of a site.
+// Get returns the record of a site, if there is one.
 func (r Roster) Get(site grid.SiteID) (protocol.MemberRecord, bool) {
 	record, ok := r.records[site]
 	return record, ok

@@ -85,7 +85,7 @@ func (r *Registry) readRoster(text []byte) error {
 	return err
 }
 
-// decision is what the owner of this site decided of another one.
+// decision records what the owner of this site decided about another one.
 type decision struct {
 	Site    grid.SiteID `json:"site"`
 	Banned  bool        `json:"banned"` // else admitted
@@ -125,7 +125,7 @@ func decodeLocal(text []byte) (map[grid.SiteID]decision, error) {
 	return local, nil
 }
 
-// Entry is what is known of one site, for people.
+// Entry tells people what is known of one site.
 type Entry struct {
 	Site     grid.SiteID
 	Standing Standing

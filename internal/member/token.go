@@ -29,7 +29,7 @@ const (
 	checksumBytes = 4
 )
 
-// Token is what an invited site is given: whom to ask, and with which secret.
+// Token is given to an invited site: it says whom to ask, and with which secret.
 type Token struct {
 	Domain  grid.DomainID
 	Key     grid.DomainKey // of the domain; empty: it takes anyone, and the token is only where it is

@@ -29,7 +29,7 @@ type Lab struct {
 	cuts   cutCounts // guarded by mu
 }
 
-// outside is where hosts and NATs of the switch have their addresses.
+// outside holds the addresses of hosts and NATs of the switch.
 const outside = "10.77.0.0/16"
 
 // public is the same in a lab whose switch stands for the Internet: nobody's

@@ -77,6 +77,6 @@ func TestWhatIsOnItsWayIsBounded(t *testing.T) {
 		t.Errorf("%d bytes wait, %+v", p.bytes, p.passed)
 	}
 	if packet, wait := p.pop(time.Unix(1000, 0)); packet != nil || wait != time.Hour {
-		t.Errorf("%d bytes came at once, wait %s", len(packet), wait)
+		t.Errorf("%d bytes came immediately, wait %s", len(packet), wait)
 	}
 }

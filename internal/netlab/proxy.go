@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Impairment is what happens to each packet that passes the switch. The zero
+// Impairment says what happens to each packet that passes the switch. The zero
 // value is a perfect network.
 type Impairment struct {
 	Latency   time.Duration // one way
@@ -22,7 +22,7 @@ type Impairment struct {
 	Reorder   float64       // probability of being overtaken by what comes in the next Latency + Jitter
 }
 
-// passed is what the switch did to packets since the first Impair.
+// passed counts what the switch did to packets since the first Impair.
 type passed struct {
 	Packets, Lost, Duplicated, Reordered int64
 	Overflow                             int64 // lost because too much was on its way
@@ -113,7 +113,7 @@ func startProxy(ctx context.Context, space string, seed uint64) (*proxy, error) 
 	return p, nil
 }
 
-// newChances is where the chances come from.
+// newChances makes the source of the chances.
 func newChances(seed uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a lab wants the same chances again
 }

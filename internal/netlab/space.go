@@ -17,7 +17,7 @@ import (
 const (
 	// namePrefix begins the name of every namespace; the process's ID follows.
 	namePrefix = "mrslab-"
-	// runNetns is where ip keeps namespaces by name.
+	// ip keeps namespaces by name in runNetns.
 	runNetns = "/run/netns"
 	// commandLimit bounds a command that builds a part of a lab.
 	commandLimit = 30 * time.Second
@@ -125,12 +125,12 @@ func (h *Host) Do(do func() error) error { return inNamespace(h.full, do) }
 func (h *Host) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	all := append([]string{"--net=" + filepath.Join(runNetns, h.full), "--", name}, args...)
 	// nsenter becomes the command: the process ID is the same.
-	cmd := exec.CommandContext(ctx, "nsenter", all...) //nolint:gosec // what runs is the caller's choice
+	cmd := exec.CommandContext(ctx, "nsenter", all...) //nolint:gosec // the command is the caller's choice
 	lead(cmd)
 	cmd.Cancel = func() error { return Kill(cmd) }
 	return cmd
 }
 
-// Kill ends a command of Command and its process group at once. It does not
+// Kill kills a command of Command and its process group. It does not
 // wait for it.
 func Kill(cmd *exec.Cmd) error { return kill(-cmd.Process.Pid) }

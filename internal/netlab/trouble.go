@@ -101,7 +101,7 @@ func privateNet(n int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, byte(n), 0}), 24)
 }
 
-// NATKind is how a NAT chooses the port that others see.
+// NATKind says how a NAT chooses the port that others see.
 type NATKind uint8
 
 const (
@@ -138,7 +138,7 @@ func (l *Lab) NAT(ctx context.Context, name string, config NATConfig) (*NAT, err
 	number := l.nats
 	l.mu.Unlock()
 	if number > 250 {
-		return nil, errors.New("a lab has room for 250 NATs")
+		return nil, errors.New("a lab holds at most 250 NATs")
 	}
 	n := &NAT{Host: wan, in: &router{space: wan.full, wan: wan, net: privateNet(number)}}
 	random, verdict := "", "DROP"

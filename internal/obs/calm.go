@@ -19,7 +19,7 @@ const (
 // calm is the logger with a bound on how much one cause can write, so that a peer
 // that makes this site complain cannot fill its disk. Records of the same level and
 // message, and for reports of the same event, have one cause. Debug records pass
-// unbounded: whoever asks for them wants them all. The clock is that of the
+// unbounded: a reader who asks for them wants them all. The clock is that of the
 // records.
 func calm(log *slog.Logger) *slog.Logger {
 	return slog.New(calmHandler{Handler: Or(log).Handler(), causes: &causes{all: make(map[cause]*volume)}})

@@ -189,8 +189,8 @@ func busyTime(text []byte) (busy, stolen time.Duration) {
 	return time.Duration(ticks) * clockTick, stolen
 }
 
-// total is the counter of the line "some" of a pressure file, which reacts at
-// once; the averages beside it take seconds.
+// total is the counter of the line "some" of a pressure file, which reacts
+// immediately; the averages beside it take seconds.
 func (p *probe) total(f *os.File) (time.Duration, bool) {
 	text := p.text(f)
 	line, _, _ := bytes.Cut(text, []byte("\n"))

@@ -12,13 +12,13 @@ import (
 )
 
 // every is the pause between two looks: two of them that find the owner in need
-// make the site yield, so that he waits for less than two seconds.
+// make the site yield, so that the owner waits less than two seconds.
 const every = 300 * time.Millisecond
 
 // Config says how the machine is watched.
 type Config struct {
 	Root  string      // where /proc and /sys stand; "" = /
-	Yield bool        // make way for the owner; else only Hours count
+	Yield bool        // yield to the owner; else only Hours count
 	Watch bool        // look at the machine without Yield, too, for Report alone
 	Rules yield.Rules // how much is too much
 	Hours yield.Hours // when the owner shares the machine
@@ -30,7 +30,7 @@ type Config struct {
 // State is whether the owner needs the machine.
 type State struct {
 	Reason grid.Reason // ReasonNone, ReasonOwnerBusy or ReasonOwnerHours
-	Why    string      // for people; empty when he does not
+	Why    string      // for people; empty when the owner does not
 }
 
 // Watcher watches the machine. Make it with New, and let it watch with Run.
@@ -80,11 +80,11 @@ func (w *Watcher) open() {
 	case w.cfg.Yield:
 		w.how = w.probe.how()
 	default:
-		w.how = w.probe.how() + "; jobs do not make way: owner.yield is false"
+		w.how = w.probe.how() + "; jobs do not yield: owner.yield is false"
 	}
 }
 
-// Change changes when the site makes way, from the next look on.
+// Change changes when the site yields, from the next look on.
 func (w *Watcher) Change(makeWay bool, rules yield.Rules, hours yield.Hours) {
 	w.mu.Lock()
 	w.cfg.Yield, w.cfg.Rules, w.cfg.Hours = makeWay, rules, hours
@@ -96,7 +96,7 @@ func (w *Watcher) Change(makeWay bool, rules yield.Rules, hours yield.Hours) {
 	}
 }
 
-// now is how it is watched.
+// now returns the present settings and probe.
 func (w *Watcher) now() (Config, *probe) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,7 +139,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	}
 }
 
-// look is what one look found.
+// look holds what one look found.
 type look struct {
 	counts counts
 	use    Use
@@ -183,7 +183,7 @@ func (w *Watcher) note(s State, sample yield.Sample, spent time.Duration) bool {
 	return changed
 }
 
-// Report is what the watcher can say of itself.
+// Report tells what the watcher does and found.
 type Report struct {
 	How    string       // what is watched, or why nothing is
 	State  State        // now

@@ -57,7 +57,7 @@ func (m *machine) write(name, text string) {
 		m.t.Cleanup(func() { f.Close() })
 		m.files[name] = f
 	}
-	const width = 300 // of every file: whoever reads meanwhile finds a whole one
+	const width = 300 // of every file: a reader meanwhile finds a whole one
 	if _, err := f.WriteAt([]byte(text+strings.Repeat("\n", width-len(text))), 0); err != nil {
 		m.t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestPressure(t *testing.T) {
 		}
 		m.io = 0
 		m.after(states, 20*time.Second)
-		m.working, m.memory = true, .5 // hurts everybody
+		m.working, m.memory = true, .5 // hurts every process
 		if s, _, changed := m.after(states, 5*time.Second); !changed || !strings.Contains(s.Why, "memory") {
 			t.Fatalf("%+v, changed %t", s, changed)
 		}

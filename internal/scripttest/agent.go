@@ -157,8 +157,8 @@ func (a *agentProcess) await(good bool) error {
 	return nil
 }
 
-// finish ends the agent when the script has ended, and tells its log to whoever
-// looks for why the script failed.
+// finish ends the agent when the script has ended, and tells the end of its log,
+// which shows why a script failed.
 func (a *agentProcess) finish(t testscript.T) {
 	if a.running() {
 		_ = a.cmd.Process.Signal(syscall.SIGTERM)

@@ -105,7 +105,7 @@ func use(ts *testscript.TestScript, m *localmesh.Mesh) {
 	ts.Defer(func() { meshes.Delete(ts) })
 }
 
-// crash ends an agent without a word.
+// crash kills an agent.
 func crash(ts *testscript.TestScript, neg bool, args []string) {
 	known, ok := meshes.Load(ts)
 	if neg || len(args) != 1 || !ok {

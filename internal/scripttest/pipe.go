@@ -14,7 +14,7 @@ const asProgram = "MRS_TEST_AS_PROGRAM"
 
 // NobodyReads runs a program's main function in a process of its own, with a standard
 // output that nobody reads, and wants it to end by itself, with the code or with 0, and
-// without a word.
+// silently.
 func NobodyReads(t *testing.T, main func(), code int, args ...string) {
 	t.Helper()
 	if os.Getenv(asProgram) != "" {

@@ -73,7 +73,7 @@ func RunOn(t *testing.T, dir string, machines Machines) {
 	})
 }
 
-// harness is what the scripts of one run share.
+// harness is shared by the scripts of one run.
 type harness struct {
 	place    *localmesh.Place // of the programs and the shared mesh
 	machines Machines

@@ -1,6 +1,6 @@
 package view
 
-// Configuration is where a running agent's settings come from, and what came of
+// Configuration tells where a running agent's settings come from, and the result of
 // reading them again.
 type Configuration struct {
 	File     string    `json:"file"`               // that it reads; there may be none
@@ -23,6 +23,6 @@ type Setting struct {
 	Repeats    bool   `json:"repeats,omitempty"`    // the line in the file only repeats the default
 	Preset     string `json:"preset,omitempty"`     // what the preset says, if overruled
 	Inherited  bool   `json:"inherited,omitempty"`  // by a mere default of preset lan
-	Live       bool   `json:"live,omitempty"`       // a running agent takes a new value at once
-	Documented bool   `json:"documented,omitempty"` // everybody may need it
+	Live       bool   `json:"live,omitempty"`       // a running agent takes a new value without a restart
+	Documented bool   `json:"documented,omitempty"` // one of the settings that are often needed
 }

@@ -2,7 +2,7 @@ package view
 
 import "github.com/mrsmesh/mrsmesh/pkg/grid"
 
-// Phase is where a job or a task stands.
+// Phase says how far a job or a task is.
 type Phase string
 
 // The phases, in the order a task usually passes them.
@@ -14,7 +14,7 @@ const (
 	PhasePreparing Phase = "preparing" // the site compiles the program, once for this site
 	PhaseRunning   Phase = "running"   // the program runs
 	PhaseFrozen    Phase = "frozen"    // the lease ended; the attempt waits for its submitter
-	PhaseSuspended Phase = "suspended" // the site's owner needs the machine; the attempt stands still
+	PhaseSuspended Phase = "suspended" // frozen, because the site's owner needs the machine
 	PhaseDone      Phase = "done"      // ended with code 0
 	PhaseFailed    Phase = "failed"    // ended with another code, a signal or over a limit
 	PhaseCancelled Phase = "cancelled" // withdrawn by its submitter
@@ -155,7 +155,7 @@ type TaskView struct {
 	Attempts []AttemptView `json:"attempts,omitempty"` // oldest first
 }
 
-// Progress is how far something with a known total is.
+// Progress says how far something with a known total is.
 type Progress struct {
 	DoneBytes  int64 `json:"done_bytes"`
 	TotalBytes int64 `json:"total_bytes"`

@@ -1,6 +1,6 @@
 package view
 
-// MachineView is what was found out about a site's machine, apart from what its
+// MachineView tells what was found out about a site's machine, apart from what its
 // owner gives. What is left out is unknown.
 type MachineView struct {
 	OS              string   `json:"os,omitempty"`
@@ -22,7 +22,7 @@ type MachineView struct {
 	Pending         string   `json:"pending,omitempty"`         // what is still to be measured, and why it was not
 }
 
-// Standing is where a site stands for a job, or why it would refuse it.
+// Standing gives a site's distance for a job, or why it would refuse it.
 type Standing struct {
 	Job            string   `json:"job"`         // what is asked for, for people
 	X              *float64 `json:"x,omitempty"` // computation
@@ -35,11 +35,11 @@ type Standing struct {
 	Refusal        string   `json:"refusal,omitempty"` // left out: it would offer
 }
 
-// fullDisk is how much must be free for the agent's own records and a small result.
+// fullDisk must be free for the agent's own records and a small result.
 const fullDisk = 16 << 20
 
-// DiskFull reports whether the disk is known to have no room for the agent's records and
-// the results of jobs. Of a machine that nobody knows it is not known.
+// DiskFull reports whether the disk is known to be too full for the agent's records and
+// the results of jobs. Of an unknown machine it is not known.
 func (m *MachineView) DiskFull() bool {
 	return m != nil && m.FreeDiskBytes != nil && *m.FreeDiskBytes < fullDisk
 }

@@ -58,7 +58,7 @@ func escaped(words string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;").Replace(clean)
 }
 
-// point is where a row stands on the two drawn axes.
+// point returns a row's coordinates on the two drawn axes.
 func (t OfferTable) point(row OfferRow) (x, y float64) {
 	if t.Map == "seconds" {
 		return row.WaitSeconds + row.RunSeconds, row.StageSeconds
@@ -84,7 +84,7 @@ func (d *drawing) measure() {
 	}
 }
 
-// niceStep is the least of 1, 2 and 5 times a power of ten that is not below v.
+// niceStep is the lowest of 1, 2 and 5 times a power of ten that is not below v.
 func niceStep(v float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, m := range []float64{1, 2, 5} {

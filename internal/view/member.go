@@ -2,7 +2,7 @@ package view
 
 import "github.com/mrsmesh/mrsmesh/pkg/grid"
 
-// Invitation is what an invited site is given.
+// Invitation is given to an invited site.
 type Invitation struct {
 	Token   string        `json:"token"` // for siteagent join
 	Domain  grid.DomainID `json:"domain"`
@@ -36,7 +36,7 @@ type Members struct {
 	Domain    grid.DomainID    `json:"domain"`
 	DomainKey grid.DomainKey   `json:"domain_key,omitempty"` // whose records are believed; left out: none
 	Holder    bool             `json:"holder"`               // this site holds the domain's private key
-	Anyone    bool             `json:"anyone"`               // everybody who is not banned may take part
+	Anyone    bool             `json:"anyone"`               // every site that is not banned may take part
 	Sites     []MemberRow      `json:"sites"`
 	Invites   []OpenInvitation `json:"invites"`
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// OfferTable is how the sites answered the last announcement of a job, nearest
+// OfferTable lists how the sites answered the last announcement of a job, nearest
 // first, refusals behind.
 type OfferTable struct {
 	Job             grid.JobID `json:"job,omitempty"`   // empty for a plan

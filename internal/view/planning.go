@@ -67,7 +67,7 @@ func (p Planning) Validate() error {
 	return cmp.Or(errPolicy, errBackfill)
 }
 
-// PlanView is what a site's planner has before it.
+// PlanView shows a site's plan.
 type PlanView struct {
 	Planning Planning    `json:"planning"`
 	Promised Resources   `json:"promised"` // the most that promises hold together at one time

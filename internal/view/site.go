@@ -2,7 +2,7 @@ package view
 
 import "github.com/mrsmesh/mrsmesh/pkg/grid"
 
-// SiteRow is what this agent knows of a site.
+// SiteRow shows what this agent knows of a site.
 type SiteRow struct {
 	ID          grid.SiteID   `json:"id"`
 	Name        string        `json:"name,omitempty"`
@@ -67,28 +67,28 @@ type AgentStatus struct {
 	Faults         []FaultRow       `json:"faults"`              // sites with an index above 0
 	Counters       map[string]int64 `json:"counters"`            // what was counted since the start
 	Notices        []Notice         `json:"notices"`             // what the owner should know
-	Owner          *OwnerView       `json:"owner,omitempty"`     // how it makes way for its owner
+	Owner          *OwnerView       `json:"owner,omitempty"`     // how it yields to its owner
 	Walls          []Wall           `json:"walls,omitempty"`     // how each ceiling is enforced
 	Machine        *MachineView     `json:"machine,omitempty"`   // what was found out about the machine
-	Reference      *Standing        `json:"reference,omitempty"` // where the site stands for a job everybody can compare
+	Reference      *Standing        `json:"reference,omitempty"` // how it would answer one typical job, the same for all sites
 	Availability   *Availability    `json:"availability,omitempty"`
 	Forecast       *Forecast        `json:"forecast,omitempty"`
 	Plan           *PlanView        `json:"plan,omitempty"`          // what its planner has before it
 	Configuration  *Configuration   `json:"configuration,omitempty"` // where its settings come from, without the settings
 }
 
-// OwnerView says how a site makes way for its owner.
+// OwnerView says how a site yields to its owner.
 type OwnerView struct {
 	How         string   `json:"how"`                    // what is watched, or why nothing is
 	Hours       string   `json:"hours,omitempty"`        // when it is shared; left out: always
-	Busy        bool     `json:"busy"`                   // the owner has the machine to himself now
-	Why         string   `json:"why,omitempty"`          // while he has
+	Busy        bool     `json:"busy"`                   // the owner needs the machine now
+	Why         string   `json:"why,omitempty"`          // while busy
 	OtherCores  *float64 `json:"other_cores,omitempty"`  // that others than this agent use; left out: unknown
 	JobCores    *float64 `json:"job_cores,omitempty"`    // that this agent and its jobs use; left out: unknown
 	CostPercent float64  `json:"cost_percent,omitempty"` // of one processor, for watching
 }
 
-// Wall is how a ceiling is enforced on this machine.
+// Wall tells how a ceiling is enforced on this machine.
 type Wall struct {
 	Ceiling string `json:"ceiling"`         // cores, memory, disk, upload or download
 	Kind    string `json:"kind,omitempty"`  // of work; left out: all
@@ -98,7 +98,7 @@ type Wall struct {
 	Fault   string `json:"fault,omitempty"` // why it does not hold, or was not tried
 }
 
-// Reach is how this site and the others reach each other.
+// Reach tells how this site and the others reach each other.
 type Reach struct {
 	Reachability string        `json:"reachability"` // public, private or unknown
 	Serving      bool          `json:"serving"`      // relays for members
@@ -121,11 +121,11 @@ type Notice struct {
 	Action string `json:"action,omitempty"`
 }
 
-// Availability is what the site has learned of its own past.
+// Availability tells what the site has learned from its own past.
 type Availability struct {
 	Outlook     []Outlook `json:"outlook"`
 	Days        float64   `json:"days"`                   // of being available that were seen
-	Crashes     int       `json:"crashes"`                // ends without a word
+	Crashes     int       `json:"crashes"`                // unexpected ends
 	Departures  int       `json:"departures"`             // switched off, suspended, or wanted back
 	Runs        int       `json:"runs"`                   // starts of the agent
 	Suspends    int       `json:"suspends,omitempty"`     // while it ran
@@ -136,7 +136,7 @@ type Availability struct {
 	OwnerBusy   bool      `json:"owner_busy,omitempty"`   // the owner wants the machine now
 }
 
-// Outlook is how likely the site stays available for a time from now on.
+// Outlook tells how likely the site stays available for a time from now on.
 type Outlook struct {
 	Hours float64 `json:"hours"`
 	Z     float64 `json:"z"`    // 1 - P(stays available), 0 = best
@@ -145,7 +145,7 @@ type Outlook struct {
 	Sure  string  `json:"sure"` // for people: "a guess", "unsure", "fairly sure", "sure"
 }
 
-// Forecast is how many sites are to be expected, by equation (11) of the thesis.
+// Forecast tells how many sites are to be expected, by equation (11) of the thesis.
 type Forecast struct {
 	Hours     float64 `json:"hours"`                // from now
 	Sites     int     `json:"sites"`                // that were seen within a week, this one included

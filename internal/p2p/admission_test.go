@@ -272,7 +272,7 @@ func TestManySitesBehindOneAddressMayConnect(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = manager.Close() })
 	addrs := parseAddrs([]string{"/ip4/203.0.113.7/tcp/4001", "/ip4/127.0.0.1/tcp/4001"})
-	for i := range 80 { // 40 agents, both of two dialling at once
+	for i := range 80 { // 40 agents, both of two dialling at the same time
 		if _, err := manager.OpenConnection(network.DirInbound, true, addrs[0]); err != nil {
 			t.Fatalf("connection %d of one address = %v", i, err)
 		}

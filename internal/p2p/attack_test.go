@@ -20,7 +20,7 @@ import (
 )
 
 // town is a mesh in virtual time with a member that attacks it: it speaks plain
-// gossipsub to everybody and says no Hello.
+// gossipsub to all sites and says no Hello.
 type town struct {
 	t        *testing.T
 	world    *simulated
@@ -93,7 +93,7 @@ func (w *town) until(what string, holds func() bool) {
 	w.t.Fatalf("after a minute still not true: %s", what)
 }
 
-// arm connects the attacker to everybody.
+// arm connects the attacker to all sites.
 func (w *town) arm() {
 	w.t.Helper()
 	for _, h := range w.hosts {
@@ -163,7 +163,7 @@ var flaws = map[string]func(*town) []byte{
 
 func expired(e *protocol.Envelope) { e.IssuedMS -= (25 * time.Minute).Milliseconds() }
 
-// invalid is how many messages the sites have validated in vain.
+// invalid counts the messages that the sites have validated and found invalid.
 func (w *town) invalid() (sum uint64) {
 	for _, n := range w.nodes {
 		for _, cause := range []string{

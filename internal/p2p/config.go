@@ -28,7 +28,7 @@ const (
 	PresetTest Preset = "test" // as lan, with everything quick
 )
 
-// Config is what a Mesh needs to know. Required: KeyFile (or Host), Domain and
+// Config sets up a Mesh. Required: KeyFile (or Host), Domain and
 // Incarnation. Without Allow and AcceptAnyone the site stays alone.
 type Config struct {
 	KeyFile      string           // the site's ed25519 identity; created with mode 0600 when missing
@@ -38,9 +38,9 @@ type Config struct {
 	Name         string           // for people, at most 64 bytes
 	Incarnation  uint64           // number of this start of the agent, from 1, never used twice
 	Allow        []grid.SiteID    // the members; this site need not be among them
-	AcceptAnyone bool             // no list: whoever speaks the protocol in this domain is a member, unless banned
+	AcceptAnyone bool             // no list: every site of this domain is a member, unless banned
 	Members      *member.Registry // members and bans besides the list, and the invitations; nil = none
-	Bootstrap    []string         // multiaddrs that end in /p2p/ID, dialled for ever
+	Bootstrap    []string         // multiaddrs that end in /p2p/ID, dialled again and again
 	Preset       Preset           // empty = PresetLAN
 	NAT          relay.NAT        // for machines behind translating routers; zero = nothing
 	MDNS         bool             // find members on the local network, and be found there
@@ -83,15 +83,15 @@ type Limits struct {
 	GossipMessages int     // gossiped messages waiting for the handler
 	GossipBytes    int64   // bytes of them
 	SubmitterRate  float64 // gossiped messages of one submitter, per second, in the long run; large ones count more
-	SubmitterBurst int     // gossiped messages of one submitter at once
+	SubmitterBurst int     // gossiped messages of one submitter in a row
 	Submitters     int     // submitters whose rate and replays are watched
 	Members        int     // admitted members above which nobody is dialled on hearsay
 	Peers          int     // peers known at all; beyond, strangers are turned away
-	LogStreams     int     // log streams served at once
-	Guests         int     // strangers connected at once to redeem an invitation
+	LogStreams     int     // log streams served at a time
+	Guests         int     // strangers connected at a time to redeem an invitation
 	ConnsPerSubnet int     // connections from one IPv4 address or IPv6 /56
-	RelaySlots     int     // members for which this site relays at once
-	RelayCircuits  int     // relayed connections of one member at once
+	RelaySlots     int     // members for which this site relays at a time
+	RelayCircuits  int     // relayed connections of one member at a time
 }
 
 // defaultLimits suits a site of a few hundred members.

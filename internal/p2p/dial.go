@@ -70,7 +70,7 @@ func (r *remote) dial(ctx context.Context) error {
 	return nil
 }
 
-// hints is where the peer may be, besides what the host knows itself.
+// hints returns addresses of the peer besides those that the host knows itself.
 func (r *remote) hints() []ma.Multiaddr {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()

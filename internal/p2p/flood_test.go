@@ -12,7 +12,7 @@ import (
 )
 
 // heardFrom counts the announcements of a submitter that reached the handlers of
-// each site, the least and the most.
+// each site: the lowest and the highest count.
 func (w *town) heardFrom(site grid.SiteID) (least, most int) {
 	for i, n := range w.nodes {
 		got := 0
@@ -29,7 +29,7 @@ func (w *town) heardFrom(site grid.SiteID) (least, most int) {
 	return least, most
 }
 
-// rejected is how many messages cost who brought them its score.
+// rejected counts the messages that cost the peer that brought them its score.
 func (w *town) rejected() (sum uint64) {
 	for _, n := range w.nodes {
 		for _, cause := range []string{"size", "version", "domain", "signature", "format"} {
@@ -144,6 +144,6 @@ func TestLargeMessagesAreReadMoreSlowly(t *testing.T) {
 		read += protocol.MaxMessageBytes
 	}
 	if read == 0 || read > byteBurst+byteRate {
-		t.Errorf("%d bytes are read at once, want about %d", read, byteBurst)
+		t.Errorf("%d bytes are read in a row, want about %d", read, byteBurst)
 	}
 }

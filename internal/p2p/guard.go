@@ -14,7 +14,7 @@ import (
 
 // What one peer may make this site do. An honest peer stays far below all of it.
 const (
-	bidStreams      = 4               // streams for messages that are open at once; it needs one, two for a moment
+	bidStreams      = 4               // open streams for messages; it needs one, two for a moment
 	bidStreamBurst  = 32              // streams for messages that it opens in a row
 	bidStreamRate   = 2               // and per second in the long run
 	helloBurst      = 32              // Hellos repeated in a row
@@ -22,24 +22,24 @@ const (
 	lateRate        = 1               // and per second in the long run
 	tipBurst        = 128             // addresses of others that are new here, in a row
 	tipRate         = 1               // and per second in the long run
-	knownAddrs      = 32              // addresses of one peer that are known at once; beyond, hearsay adds none
+	knownAddrs      = 32              // known addresses of one peer; beyond, hearsay adds none
 	lowestPort      = 1024            // hearsay leads to no port below: other services listen there
 	logShare        = 8               // a peer has at most 1/logShare of the log streams
 	ledgerKept      = 5 * time.Minute // after this time without news every bucket is full again
 	messageRate     = 5_000           // messages per second that are read from one peer in the long run
-	messageBurst    = 20_000          // messages that are read from it at once
+	messageBurst    = 20_000          // messages that are read from it in a row
 	byteRate        = 16 << 20        // bytes of messages per second that are read from one peer in the long run
-	byteBurst       = 32 << 20        // bytes of messages that are read from it at once
+	byteBurst       = 32 << 20        // bytes of messages that are read from it in a row
 	helloPerSpread  = 2               // Hellos heeded in the time in which an honest peer sends one
 	followPerMember = 2               // strangers followed on hearsay in a row, for each member there may be
-	followRate      = 4               // and per second in the long run, whoever names them
+	followRate      = 4               // and per second in the long run, no matter who names them
 )
 
 // Queues, and streams of which there are too many, labels of wire.CountDropped.
 const (
 	queueFull    = "send_full"      // Send found the queue full
 	queueSend    = "send_abandoned" // the peer could not be reached, or took nothing
-	queueLogs    = "logs"           // too many log streams at once, of one peer or of all
+	queueLogs    = "logs"           // too many open log streams, of one peer or of all
 	queueStreams = "streams"        // a peer opened more streams than it may
 	queueHello   = "hello"          // a peer repeated its Hello too often
 	hearsay      = "hearsay"        // addresses of others that are not followed: too many, or not to be dialled
@@ -55,7 +55,7 @@ type guard struct {
 
 	mu      sync.Mutex
 	ledgers map[peer.ID]*ledger
-	crowd   *ledger // of all who found no room
+	crowd   *ledger // shared by the peers beyond most
 	swept   time.Time
 }
 
@@ -86,7 +86,7 @@ func (g *guard) blank() *ledger {
 	}
 }
 
-// of is a peer's ledger. Those who find no room share one. g.mu is held.
+// of returns a peer's ledger. Peers beyond g.most share one. g.mu is held.
 func (g *guard) of(id peer.ID) *ledger {
 	now := time.Now()
 	l, ok := g.ledgers[id]

@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// Facts is what a peer's Hello says of it.
+// Facts hold what a peer's Hello says about it.
 type Facts struct {
 	Name        string
 	Capability  grid.Capability
@@ -33,7 +33,7 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("site %s is refused: %s", e.Site, e.Reason)
 }
 
-// hello is what this site says of itself now.
+// hello describes this site as it is now.
 func (m *Mesh) hello(refusal grid.Reason, peers []string) protocol.Hello {
 	return protocol.Hello{
 		MinVersion: protocol.MinVersion, MaxVersion: protocol.Version, Domain: m.cfg.Domain, Name: m.cfg.Name,
@@ -58,7 +58,7 @@ func readHello(r *wire.Reader) (protocol.Hello, error) {
 	return hello, nil
 }
 
-// writeHello writes one frame at once.
+// writeHello writes one frame and flushes it.
 func writeHello(stream wire.Stream, limit time.Duration, hello protocol.Hello) error {
 	frame, err := protocol.AppendFrame(nil, hello)
 	if err != nil {

@@ -33,7 +33,7 @@ func FuzzReadHello(f *testing.F) {
 		hello, err := readHello(wire.NewReader(&pieces{Reader: bytes.NewReader(raw)}, time.Second))
 		slowly, slowErr := readHello(wire.NewReader(&pieces{Reader: iotest.OneByteReader(bytes.NewReader(raw))}, time.Second))
 		if (err == nil) != (slowErr == nil) {
-			t.Fatalf("at once: %v; byte by byte: %v", err, slowErr)
+			t.Fatalf("in one piece: %v; byte by byte: %v", err, slowErr)
 		}
 		if err != nil {
 			return
@@ -42,7 +42,7 @@ func FuzzReadHello(f *testing.F) {
 			t.Fatalf("an invalid hello is accepted: %v", err)
 		}
 		if (Facts{Name: hello.Name, Capability: hello.Capability}).same(Facts{Name: slowly.Name, Capability: slowly.Capability}) == false {
-			t.Fatalf("at once %+v, byte by byte %+v", hello, slowly)
+			t.Fatalf("in one piece %+v, byte by byte %+v", hello, slowly)
 		}
 	})
 }

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("github.com/filecoin-project/go-clock.(*realClock).Sleep"))
 }
 
-// patience is how long a test waits for what must happen.
+// patience is the time for which a test waits for what must happen.
 const patience = 20 * time.Second
 
 // eventually waits until the condition holds.
@@ -173,7 +173,7 @@ func startSite(tb testing.TB, cfg Config) node {
 }
 
 // cluster starts n sites that all know only the first one, and waits until
-// everybody has admitted everybody.
+// each has admitted all others.
 func cluster(tb testing.TB, n int, change func(i int, cfg *Config)) []node {
 	tb.Helper()
 	var nodes []node

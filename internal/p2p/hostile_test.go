@@ -105,7 +105,7 @@ func TestLyingHellosAreRefused(t *testing.T) {
 	}
 }
 
-// 1e300 does not fit into the wire format: whoever writes the bits of such a number
+// 1e300 does not fit into the wire format: a peer that writes the bits of such a number
 // claims an absurd one. It is refused where it is answered, too.
 func TestLyingAnswersAreRefused(t *testing.T) {
 	for name, field := range map[string][]byte{

@@ -152,7 +152,7 @@ func TestSecretsThatAreNoUseAreRefusedByName(t *testing.T) {
 	}
 }
 
-// maxWrong is how many guesses of one host the lobby bears.
+// maxWrong is the number of guesses that the lobby takes from one host.
 const maxWrong = 4
 
 func TestGuessesOfOneHostAreBounded(t *testing.T) {
@@ -203,7 +203,7 @@ func TestAGuestGetsNothingButTheJoinStream(t *testing.T) {
 	for _, name := range []string{protocol.StreamID, protocol.LogStreamID, "/meshsub/1.3.0"} {
 		stream, err := h.NewStream(t.Context(), a.Host().ID(), coreprotocol.ID(name))
 		if err != nil {
-			continue // refused at once
+			continue // refused immediately
 		}
 		_ = stream.SetDeadline(time.Now().Add(5 * time.Second))
 		frame, err := protocol.AppendFrame(nil, validHello())
@@ -267,7 +267,7 @@ func TestABanTakesEffectEverywhere(t *testing.T) {
 		t.Errorf("with a new invitation: %v, want ErrTurnedAway", err)
 	}
 
-	// The owner may change his mind.
+	// The owner may change their mind.
 	record, err = a.cfg.Members.Admit(c.Self(), "", "")
 	if err != nil {
 		t.Fatal(err)

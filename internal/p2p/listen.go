@@ -61,7 +61,7 @@ func tryBinding(ctx context.Context, network, host string) error {
 	return err
 }
 
-// listenPatience is how long new addresses may take to be those of the host.
+// listenPatience limits how long new addresses may take to be those of the host.
 const listenPatience = 5 * time.Second
 
 // Listen listens on further addresses while the mesh runs. An address of all interfaces

@@ -38,7 +38,7 @@ func (m *Mesh) addrsOf(r *remote, conn network.Conn) []ma.Multiaddr {
 func (m *Mesh) directAddrs(id peer.ID, conn network.Conn) []ma.Multiaddr {
 	at, _ := manet.ToIP(conn.RemoteMultiaddr())
 	if relay.IsCircuit(conn.RemoteMultiaddr()) {
-		at = nil // that is where the relay is
+		at = nil // that is the relay's address
 	}
 	rank := func(a ma.Multiaddr) int {
 		ip, _ := manet.ToIP(a)
@@ -68,8 +68,8 @@ func (m *Mesh) directAddrs(id peer.ID, conn network.Conn) []ma.Multiaddr {
 	return addrs
 }
 
-// addrsNamed is how many addresses of a member a Hello names: so many direct ones
-// and so many through relays.
+// addrsNamed limits the addresses of a member in a Hello: so many direct ones and
+// so many through relays.
 const addrsNamed = 2
 
 // membersFor names members to a peer: first this site itself, where it is reached
@@ -163,8 +163,8 @@ func (m *Mesh) learn(from peer.ID, named []string) {
 
 // hearOf follows hearsay of one member and one address of it. Who is connected
 // tells its addresses itself. One that is not reached is tried at a new address
-// at once, and through a relay in any case: the same address works again when the
-// relay is back.
+// immediately, and through a relay in any case: the same address works again when
+// the relay is back.
 func (m *Mesh) hearOf(from peer.ID, info peer.AddrInfo) {
 	if m.host.Network().Connectedness(info.ID) == network.Connected {
 		return
@@ -236,7 +236,7 @@ func (m *Mesh) hint(id peer.ID, texts []string) {
 	m.host.Peerstore().AddAddrs(id, addrs, peerstore.RecentlyConnectedAddrTTL)
 }
 
-// proofDial is how long a host on the local network may take to accept or
+// proofDial limits how long a host on the local network may take to accept or
 // refuse.
 const proofDial = 500 * time.Millisecond
 

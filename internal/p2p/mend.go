@@ -44,7 +44,7 @@ func (m *Mesh) mendSoon(id peer.ID) {
 }
 
 // mend ends the gossip streams of an admitted peer that is not seen on the topic,
-// in both directions at once: then both sides forget first and tell afterwards,
+// both directions together: then both sides forget first and tell afterwards,
 // because gossipsub waits before it opens streams for a second time.
 func (m *Mesh) mend(id peer.ID) {
 	r := m.lookup(wire.SiteOf(id))

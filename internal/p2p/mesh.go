@@ -35,11 +35,11 @@ var (
 	errCrowded     = errors.New("too many peers are known already")
 )
 
-// Handlers are told what comes from the mesh. They are called from several
-// goroutines at once and must not block; for one peer, OnPeerSeen and
-// OnPeerGone never overlap, and OnPeerSeen comes before the first message from
-// the peer's stream. A gossiped message may come from a site that is no peer,
-// and a message may still come after OnPeerGone.
+// Handlers are told what comes from the mesh. They are called concurrently and
+// must not block; for one peer, OnPeerSeen and OnPeerGone never overlap, and
+// OnPeerSeen comes before the first message from the peer's stream. A gossiped
+// message may come from a site that is no peer, and a message may still come
+// after OnPeerGone.
 type Handlers struct {
 	// OnMessage brings a validated message. from is the stream's peer, or the
 	// verified signer of a gossiped message; that is this site for its own ones.
@@ -86,8 +86,8 @@ type Mesh struct {
 	refusals map[refusedError]bool // that were logged
 }
 
-// New joins the mesh: it listens, and dials the bootstrap peers and everybody
-// remembered, without waiting for any of them. The mesh ends with Close, or
+// New joins the mesh: it listens, and dials the bootstrap peers and all remembered
+// ones, without waiting for any of them. The mesh ends with Close, or
 // when ctx is cancelled and Close is called.
 func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (*Mesh, error) {
 	if err := cfg.Validate(); err != nil {

@@ -34,7 +34,7 @@ func TestStreamsThatSayNothingAreFewAndEnd(t *testing.T) {
 	streams := n.guard.of(h.ID()).streams
 	n.guard.mu.Unlock()
 	if streams > bidStreams {
-		t.Errorf("%d streams are served at once, want at most %d", streams, bidStreams)
+		t.Errorf("%d streams are served at a time, want at most %d", streams, bidStreams)
 	}
 	if grown := runtime.NumGoroutine() - goroutines; grown > 150 {
 		t.Errorf("%d goroutines for %d silent streams", grown, len(open))
@@ -141,7 +141,7 @@ func TestLedgersAreBounded(t *testing.T) {
 		t.Errorf("%d ledgers, want at most 10", len(g.ledgers))
 	}
 	if g.hello(newID(2000)) { // the crowd has used up what it shares
-		t.Error("who finds no room has a share of his own")
+		t.Error("a peer beyond the limit has a share of its own")
 	}
 }
 

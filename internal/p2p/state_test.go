@@ -27,7 +27,7 @@ func TestTheBookRemembersTheLastSeen(t *testing.T) {
 		b.put(newID(i), []ma.Multiaddr{addr}, start.Add(time.Duration(i+1)*time.Second))
 	}
 	if b.has(f.peer()) {
-		t.Error("the least recently seen was not forgotten")
+		t.Error("the one not seen for longest was not forgotten")
 	}
 	b.put(f.peer(), []ma.Multiaddr{addr}, start.Add(time.Hour))
 	if err = b.save(); err != nil {
@@ -79,6 +79,6 @@ func TestTCPIsDialledFirstInsideADomain(t *testing.T) {
 		t.Errorf("order = %v", order)
 	}
 	if only := tcpFirst(addrs[:1]); len(only) != 1 || only[0].Delay != 0 {
-		t.Errorf("QUIC alone = %v, want it at once", only)
+		t.Errorf("QUIC alone = %v, want it without delay", only)
 	}
 }

@@ -201,7 +201,7 @@ func TestASubmitterMayNotSayMoreThanItsRate(t *testing.T) {
 		}
 		return accepted
 	}
-	for i, want := range []int{3, 3, 0} { // the third submitter finds no room to be watched
+	for i, want := range []int{3, 3, 0} { // the third submitter is one too many to be watched
 		if got := verdicts(newForge(t), 10); got != want {
 			t.Errorf("submitter %d: %d of 10 accepted, want %d", i, got, want)
 		}
@@ -270,6 +270,6 @@ func TestLargeMessagesCostMore(t *testing.T) {
 		small++
 	}
 	if large != 2 || small != 32 || !r.take("c", now, 1<<20) {
-		t.Errorf("%d large and %d small messages at once, want 2 and 32, and one of any size", large, small)
+		t.Errorf("%d large and %d small messages in a row, want 2 and 32, and one of any size", large, small)
 	}
 }

@@ -88,7 +88,7 @@ func (g *Topic) checkCheaply(e protocol.Envelope) (cause string, result pubsub.V
 // Who passes on one that is not may have been restarted, or have a clock that
 // differs from ours, and who said it may have slept or had its clock set; but
 // nobody says what has expired for long. All this comes after the signature,
-// because nobody honest passes on what is not genuine: whoever does pays for it.
+// because no honest peer passes on what is not genuine: one that does pays for it.
 func (g *Topic) checkTimely(
 	e protocol.Envelope, from peer.ID,
 ) (cause string, result pubsub.ValidationResult) {

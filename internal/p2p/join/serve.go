@@ -13,7 +13,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// maxJoinBytes bounds what a stranger may say at once.
+// maxJoinBytes bounds one message of a stranger.
 const maxJoinBytes = 1 << 10
 
 // Serve lets a stranger redeem an invitation. What is answered is on disk

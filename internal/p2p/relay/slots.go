@@ -15,7 +15,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 )
 
-// Wanted is how many members relay for this site at once: one may die.
+// Wanted is the number of members that should relay for this site: one may die.
 const Wanted = 2
 
 // Habits of relaying.

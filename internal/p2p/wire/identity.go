@@ -35,7 +35,7 @@ func (i Identity) String() string { return string(i.site) }
 
 // LoadIdentity reads the identity in the file, or makes one there (ed25519, mode
 // 0600) when the file does not exist. A file that others may read is refused
-// with ErrKeyReadable: whoever read it can pose as this site.
+// with ErrKeyReadable: a reader of it can pose as this site.
 func LoadIdentity(file string) (Identity, error) {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {

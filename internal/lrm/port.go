@@ -103,15 +103,19 @@ type Event struct {
 
 // Attempt says what to run and under which limits.
 type Attempt struct {
-	ID          grid.AttemptID
-	Task        grid.Task
-	Dir         string   // the attempt's own directory, made by the caller with mode 0700; the adapter writes nowhere else
-	Inputs      []Bind   // what stands in the sandbox, read-only
-	ModulePath  string   // host path of the module (wasm)
-	OutputPaths []string // sandbox paths that are kept; their parent directories stand before the start
+	ID   grid.AttemptID
+	Task grid.Task
+	// the attempt's own directory, made by the caller with mode 0700; the adapter writes nowhere else
+	Dir        string
+	Inputs     []Bind // what stands in the sandbox, read-only
+	ModulePath string // host path of the module (wasm)
+	// sandbox paths that are kept; their parent directories stand before the start
+	OutputPaths []string
 	Limits      Limits
-	LeaseUntil  BootTime // end of the first lease; when it is over before the program runs the attempt ends with CauseStopped
-	RecordPath  string   // the run record, appended to; one file for all attempts of an agent
+	// end of the first lease; when it is over before the program runs the attempt ends with
+	// CauseStopped
+	LeaseUntil BootTime
+	RecordPath string // the run record, appended to; one file for all attempts of an agent
 }
 
 // Bind puts a file or directory of the host into the sandbox, read-only.

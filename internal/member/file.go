@@ -60,5 +60,7 @@ func load(dir, name string, decode func([]byte) error) (problem string) {
 	if moved := os.Rename(file, aside); moved != nil {
 		return fmt.Sprintf("%s is not usable (%v) and cannot be put aside: %v", file, err, moved)
 	}
-	return fmt.Sprintf("%s was not usable (%v) and is now %s; the site goes on without it", file, err, aside)
+	return fmt.Sprintf(
+		"%s was not usable (%v) and is now %s; the site goes on without it", file, err, aside,
+	)
 }

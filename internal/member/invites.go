@@ -109,7 +109,9 @@ func decodeInvites(text []byte) ([]invite, error) {
 		return nil, err
 	}
 	if stored.Version != fileVersion || len(stored.Invites) > maxInvitKept {
-		return nil, fmt.Errorf("version %d with %d invitations is not known here", stored.Version, len(stored.Invites))
+		return nil, fmt.Errorf(
+			"version %d with %d invitations is not known here", stored.Version, len(stored.Invites),
+		)
 	}
 	for _, i := range stored.Invites {
 		if _, err := hex.DecodeString(i.Hash); err != nil || len(i.Hash) != 2*sha256.Size {

@@ -54,7 +54,8 @@ func LoadKey(dir string) (Key, error) {
 		return Key{}, fmt.Errorf("read the domain's key: %w", err)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // there modes say nothing
-		return Key{}, fmt.Errorf("read the domain's key %s: %w (mode %04o); if nobody did, run chmod 600 on it",
+		return Key{}, fmt.Errorf("read the domain's key %s: %w (mode %04o); if nobody did, "+
+			"run chmod 600 on it",
 			file, errKeyReadable, info.Mode().Perm())
 	}
 	raw, err := os.ReadFile(file)

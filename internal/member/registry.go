@@ -64,8 +64,14 @@ func Open(cfg Config) (*Registry, error) {
 	}
 	for _, problem := range []string{
 		load(cfg.Dir, rosterFile, r.readRoster),
-		load(cfg.Dir, localFile, func(text []byte) (err error) { r.local, err = decodeLocal(text); return err }),
-		load(cfg.Dir, invitesFile, func(text []byte) (err error) { r.invites, err = decodeInvites(text); return err }),
+		load(cfg.Dir, localFile, func(text []byte) (err error) {
+			r.local, err = decodeLocal(text)
+			return err
+		}),
+		load(cfg.Dir, invitesFile, func(text []byte) (err error) {
+			r.invites, err = decodeInvites(text)
+			return err
+		}),
 	} {
 		if problem != "" {
 			r.problems = append(r.problems, problem)
@@ -88,7 +94,8 @@ func (r *Registry) loadKey() error {
 	case err != nil:
 		return err
 	case r.cfg.Key != "" && r.cfg.Key != key.Public():
-		r.problems = append(r.problems, fmt.Sprintf("%s is the key of another domain (%s) than domain-key says; it is not used",
+		r.problems = append(r.problems, fmt.Sprintf("%s is the key of another domain (%s) than "+
+			"domain-key says; it is not used",
 			KeyFile, key.Public()))
 		return nil
 	}
@@ -173,17 +180,22 @@ func (r *Registry) merge(records []protocol.MemberRecord) ([]protocol.MemberReco
 }
 
 // issue signs a record and takes it over; the caller holds disk.
-func (r *Registry) issue(site grid.SiteID, kind protocol.MemberKind, name, note string) (protocol.MemberRecord, error) {
+func (r *Registry) issue(
+	site grid.SiteID, kind protocol.MemberKind, name, note string,
+) (protocol.MemberRecord, error) {
 	roster := r.Roster()
 	old, known := roster.Get(site)
 	if !known && roster.Len() >= maxRecords {
-		return protocol.MemberRecord{}, fmt.Errorf("%w: the roster holds %d sites", ErrTooMany, maxRecords)
+		return protocol.MemberRecord{}, fmt.Errorf(
+			"%w: the roster holds %d sites", ErrTooMany, maxRecords,
+		)
 	}
 	if name == "" {
 		name = old.Name
 	}
 	record := r.key.sign(protocol.MemberRecord{
-		Domain: r.cfg.Domain, Site: site, Kind: kind, Name: cut(name, 64), Note: cut(note, protocol.MaxNoteBytes),
+		Domain: r.cfg.Domain, Site: site, Kind: kind, Name: cut(name, 64),
+		Note:     cut(note, protocol.MaxNoteBytes),
 		SerialMS: max(r.cfg.Now().UnixMilli(), old.SerialMS+1),
 	})
 	_, err := r.merge([]protocol.MemberRecord{record})
@@ -197,7 +209,9 @@ func (r *Registry) ensureKey() error {
 		return nil
 	}
 	if r.cfg.Key != "" {
-		return fmt.Errorf("%w; invite at the site that does, or remove domain-key to begin a domain of your own", ErrNoKey)
+		return fmt.Errorf(
+			"%w; invite at the site that does, or remove domain-key to begin a domain of your own", ErrNoKey,
+		)
 	}
 	key, err := createKey(r.cfg.Dir)
 	if err != nil {
@@ -222,7 +236,9 @@ func (r *Registry) Invite(span time.Duration, uses int) (secret []byte, made Inv
 			grid.ErrInvalid, MaxInvite/(24*time.Hour), span)
 	}
 	if uses < 1 || uses > MaxUses {
-		return nil, made, fmt.Errorf("%w: an invitation has 1 to %d uses, not %d", grid.ErrInvalid, MaxUses, uses)
+		return nil, made, fmt.Errorf(
+			"%w: an invitation has 1 to %d uses, not %d", grid.ErrInvalid, MaxUses, uses,
+		)
 	}
 	r.disk.Lock()
 	defer r.disk.Unlock()
@@ -232,11 +248,16 @@ func (r *Registry) Invite(span time.Duration, uses int) (secret []byte, made Inv
 	now := r.cfg.Now()
 	invites := pruned(r.invites, now)
 	if countOpen(invites, now) >= maxInvites {
-		return nil, made, fmt.Errorf("invite: %w: %d invitations are open; wait until one expires", ErrTooMany, maxInvites)
+		return nil, made, fmt.Errorf(
+			"invite: %w: %d invitations are open; wait until one expires", ErrTooMany, maxInvites,
+		)
 	}
 	secret = make([]byte, protocol.SecretBytes)
 	_, _ = rand.Read(secret) // it never fails
-	fresh := invite{Hash: hashOf(secret), CreatedMS: now.UnixMilli(), ExpiresMS: now.Add(span).UnixMilli(), Left: uses}
+	fresh := invite{
+		Hash: hashOf(secret), CreatedMS: now.UnixMilli(), ExpiresMS: now.Add(span).UnixMilli(),
+		Left: uses,
+	}
 	if err := r.keepInvites(append(invites, fresh)); err != nil {
 		return nil, made, fmt.Errorf("invite: %w", err)
 	}
@@ -245,14 +266,17 @@ func (r *Registry) Invite(span time.Duration, uses int) (secret []byte, made Inv
 
 func (i invite) public() Invite {
 	return Invite{
-		ID: i.Hash[:idChars], Created: time.UnixMilli(i.CreatedMS), Expires: time.UnixMilli(i.ExpiresMS), Left: i.Left,
+		ID: i.Hash[:idChars], Created: time.UnixMilli(i.CreatedMS), Expires: time.UnixMilli(i.ExpiresMS),
+		Left: i.Left,
 	}
 }
 
 // keepInvites writes the invitations down and takes them over; the caller holds
 // disk.
 func (r *Registry) keepInvites(invites []invite) error {
-	if err := save(r.cfg.Dir, invitesFile, invitesText{Version: fileVersion, Invites: invites}); err != nil {
+	if err := save(r.cfg.Dir, invitesFile, invitesText{
+		Version: fileVersion, Invites: invites,
+	}); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -300,7 +324,8 @@ func (r *Registry) Redeem(site grid.SiteID, request protocol.JoinRequest) protoc
 	case standing == Banned || standing == BannedHere:
 		return refuse(protocol.JoinBanned, "only siteagent admit at the inviter's changes that")
 	}
-	if record, known := r.Roster().Get(site); known && standing == Admitted && slices.Contains(r.invites[at].By, site) {
+	if record, known := r.Roster().Get(site); known && standing == Admitted &&
+		slices.Contains(r.invites[at].By, site) {
 		return protocol.JoinAnswer{Admit: &record}
 	}
 	if refusal := r.invites[at].refusal(now); refusal != protocol.JoinAdmitted {
@@ -343,7 +368,9 @@ func (r *Registry) Ban(site grid.SiteID, name, note string) (*protocol.MemberRec
 	return r.decide(site, protocol.MemberBan, name, note)
 }
 
-func (r *Registry) decide(site grid.SiteID, kind protocol.MemberKind, name, note string) (*protocol.MemberRecord, error) {
+func (r *Registry) decide(
+	site grid.SiteID, kind protocol.MemberKind, name, note string,
+) (*protocol.MemberRecord, error) {
 	if err := site.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
@@ -368,7 +395,9 @@ func (r *Registry) decide(site grid.SiteID, kind protocol.MemberKind, name, note
 
 // decideHere writes the owner's own decision down. An admission by the domain's
 // key needs none.
-func (r *Registry) decideHere(site grid.SiteID, kind protocol.MemberKind, name, note string, holds bool) error {
+func (r *Registry) decideHere(
+	site grid.SiteID, kind protocol.MemberKind, name, note string, holds bool,
+) error {
 	local := maps.Clone(r.local)
 	delete(local, site)
 	if kind == protocol.MemberBan || !holds {
@@ -376,7 +405,8 @@ func (r *Registry) decideHere(site grid.SiteID, kind protocol.MemberKind, name, 
 			return fmt.Errorf("%w: %d decisions of the owner", ErrTooMany, maxRecords)
 		}
 		local[site] = decision{
-			Site: site, Banned: kind == protocol.MemberBan, Name: cut(name, 64), Note: cut(note, protocol.MaxNoteBytes),
+			Site: site, Banned: kind == protocol.MemberBan, Name: cut(name, 64),
+			Note:    cut(note, protocol.MaxNoteBytes),
 			SinceMS: r.cfg.Now().UnixMilli(),
 		}
 	}

@@ -148,7 +148,10 @@ func prevails(a, b protocol.MemberRecord) bool { return compare(a, b) > 0 }
 // compare orders records: by serial, a ban above an admission of the same
 // moment, and then by content, which an honest issuer never needs.
 func compare(a, b protocol.MemberRecord) int {
-	if c := cmp.Or(cmp.Compare(a.SerialMS, b.SerialMS), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Site, b.Site)); c != 0 {
+	c := cmp.Or(
+		cmp.Compare(a.SerialMS, b.SerialMS), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Site, b.Site),
+	)
+	if c != 0 {
 		return c
 	}
 	return bytes.Compare(a.SignedBytes(), b.SignedBytes())

@@ -52,12 +52,15 @@ func decodeRoster(text []byte) ([]protocol.MemberRecord, error) {
 		return nil, err
 	}
 	if stored.Version != fileVersion || len(stored.Records) > maxRecords {
-		return nil, fmt.Errorf("version %d with %d records is not known here", stored.Version, len(stored.Records))
+		return nil, fmt.Errorf(
+			"version %d with %d records is not known here", stored.Version, len(stored.Records),
+		)
 	}
 	var records []protocol.MemberRecord
 	for _, r := range stored.Records {
 		record := protocol.MemberRecord{
-			Domain: r.Domain, Site: r.Site, Name: r.Name, SerialMS: r.SerialMS, Note: r.Note, Signature: r.Signature,
+			Domain: r.Domain, Site: r.Site, Name: r.Name, SerialMS: r.SerialMS, Note: r.Note,
+			Signature: r.Signature,
 		}
 		switch r.Kind {
 		case protocol.MemberAdmit.String():
@@ -113,7 +116,9 @@ func decodeLocal(text []byte) (map[grid.SiteID]decision, error) {
 		return nil, err
 	}
 	if stored.Version != fileVersion || len(stored.Sites) > maxRecords {
-		return nil, fmt.Errorf("version %d with %d sites is not known here", stored.Version, len(stored.Sites))
+		return nil, fmt.Errorf(
+			"version %d with %d sites is not known here", stored.Version, len(stored.Sites),
+		)
 	}
 	local := make(map[grid.SiteID]decision)
 	for _, d := range stored.Sites {
@@ -147,7 +152,10 @@ func (r *Registry) Entries() []Entry {
 		}
 	}
 	for site, d := range r.local {
-		e := Entry{Site: site, Standing: r.standing(site), Name: d.Name, Note: d.Note, Since: time.UnixMilli(d.SinceMS)}
+		e := Entry{
+			Site: site, Standing: r.standing(site), Name: d.Name, Note: d.Note,
+			Since: time.UnixMilli(d.SinceMS),
+		}
 		if e.Name == "" {
 			e.Name = sites[site].Name
 		}

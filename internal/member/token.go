@@ -115,12 +115,17 @@ func ParseToken(text string) (Token, error) {
 	}, text)
 	body, found := strings.CutPrefix(text, tokenPrefix)
 	if !found || len(text) > maxTokenText {
-		return Token{}, fmt.Errorf("%w: it begins with %q; copy the whole line that siteagent invite printed", errToken, tokenPrefix)
+		return Token{}, fmt.Errorf(
+			"%w: it begins with %q; copy the whole line that siteagent invite printed", errToken,
+			tokenPrefix,
+		)
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(body)
 	if err != nil || len(raw) <= checksumBytes ||
 		!bytes.Equal(raw[len(raw)-checksumBytes:], checksum(raw[:len(raw)-checksumBytes])) {
-		return Token{}, fmt.Errorf("%w: it is damaged; copy the whole line that siteagent invite printed", errToken)
+		return Token{}, fmt.Errorf(
+			"%w: it is damaged; copy the whole line that siteagent invite printed", errToken,
+		)
 	}
 	t, err := decodeToken(raw[:len(raw)-checksumBytes])
 	if err != nil {
@@ -132,7 +137,9 @@ func ParseToken(text string) (Token, error) {
 func decodeToken(raw []byte) (Token, error) {
 	r := cursor{rest: raw}
 	if version := r.number(1); version != tokenVersion {
-		return Token{}, fmt.Errorf("%w: version %d is not known here; bring this site's program up to date", errToken, version)
+		return Token{}, fmt.Errorf(
+			"%w: version %d is not known here; bring this site's program up to date", errToken, version,
+		)
 	}
 	t := Token{Domain: grid.DomainID(r.field())}
 	if key := r.field(); len(key) > 0 {

@@ -100,7 +100,8 @@ func start(t testing.TB, network string) *Lab {
 
 // space makes a namespace of the lab and gives its name.
 func (l *Lab) space(ctx context.Context, name string) (string, error) {
-	if name == "" || len(name) > 24 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+	if name == "" || len(name) > 24 ||
+		strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 		return "", fmt.Errorf("name %q: want 1 to 24 letters a-z, digits and dashes", name)
 	}
 	full := l.prefix + name
@@ -242,7 +243,10 @@ func (r *router) prepare(ctx context.Context) error {
 
 // connect makes the link between a host and its router.
 func (r *router) connect(ctx context.Context, h *Host) error {
-	err := run(ctx, "ip", "link", "add", "eth0", "netns", h.full, "type", "veth", "peer", "name", h.port, "netns", r.space)
+	err := run(
+		ctx, "ip", "link", "add", "eth0", "netns", h.full, "type", "veth", "peer", "name", h.port,
+		"netns", r.space,
+	)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,8 @@ func TestPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if addr, port, err := big.place(); err != nil || addr != netip.MustParseAddr("10.77.1.1") || port != "p257" {
+	if addr, port, err := big.place(); err != nil || addr != netip.MustParseAddr("10.77.1.1") ||
+		port != "p257" {
 		t.Errorf("the 257th is at %s by %s, %v", addr, port, err)
 	}
 }

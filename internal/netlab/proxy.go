@@ -19,7 +19,8 @@ type Impairment struct {
 	Jitter    time.Duration // added, uniform from 0 to this; packets of one way keep their order
 	Loss      float64       // probability of being lost
 	Duplicate float64       // probability of arriving twice
-	Reorder   float64       // probability of being overtaken by what comes in the next Latency + Jitter
+	// probability of being overtaken by what comes in the next Latency + Jitter
+	Reorder float64
 }
 
 // passed counts what the switch did to packets since the first Impair.

@@ -32,7 +32,9 @@ func Supported(ctx context.Context) (reason string) {
 	if os.Geteuid() != 0 {
 		return "making network namespaces takes root"
 	}
-	for tool, from := range map[string]string{"ip": "iproute2", "tc": "iproute2", "iptables": "iptables", "nsenter": "util-linux"} {
+	for tool, from := range map[string]string{
+		"ip": "iproute2", "tc": "iproute2", "iptables": "iptables", "nsenter": "util-linux",
+	} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return tool + " is missing: install the package " + from
 		}
@@ -65,7 +67,9 @@ func run(ctx context.Context, name string, args ...string) error {
 	defer cancel()
 	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput() //nolint:gosec // the package names it
 	if err != nil {
-		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+		return fmt.Errorf(
+			"%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)),
+		)
 	}
 	return nil
 }

@@ -22,7 +22,9 @@ const (
 // unbounded: a reader who asks for them wants them all. The clock is that of the
 // records.
 func calm(log *slog.Logger) *slog.Logger {
-	return slog.New(calmHandler{Handler: Or(log).Handler(), causes: &causes{all: make(map[cause]*volume)}})
+	return slog.New(calmHandler{
+		Handler: Or(log).Handler(), causes: &causes{all: make(map[cause]*volume)},
+	})
 }
 
 // calmHandler passes on what is not too much.

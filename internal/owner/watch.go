@@ -198,7 +198,9 @@ type Report struct {
 func (w *Watcher) Report() Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := Report{How: w.how, State: w.state, Sample: w.sample, Mean: w.mean, Looks: w.looks, Blind: w.probe == nil}
+	r := Report{
+		How: w.how, State: w.state, Sample: w.sample, Mean: w.mean, Looks: w.looks, Blind: w.probe == nil,
+	}
 	if passed := w.cfg.Now().Sub(w.since); !w.since.IsZero() && passed > 0 {
 		r.Cost = w.spent.Seconds() / passed.Seconds()
 	}
@@ -208,7 +210,9 @@ func (w *Watcher) Report() Report {
 // Glance looks at the machine for a time and says whether one more core of work
 // would be in its owner's way; the text says how. Where the system tells nothing
 // it would not.
-func Glance(ctx context.Context, root string, rules yield.Rules, span time.Duration) (busy bool, why string) {
+func Glance(
+	ctx context.Context, root string, rules yield.Rules, span time.Duration,
+) (busy bool, why string) {
 	p, err := newProbe(cmp.Or(root, "/"))
 	if err != nil {
 		return false, ""

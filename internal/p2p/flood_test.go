@@ -61,7 +61,10 @@ func TestOneSubmittersFloodIsCutAndPunishesNobody(t *testing.T) {
 		least, most := w.heardFrom(attacker.site)
 		t.Logf("of %d the sites heard %d to %d", 10*perSecond*seconds, least, most)
 		if least < burst || most > burst+perSecond*(seconds+2) {
-			t.Errorf("the sites heard %d to %d of the flooder, want %d and at most %d", least, most, burst, burst+perSecond*(seconds+2))
+			t.Errorf(
+				"the sites heard %d to %d of the flooder, want %d and at most %d", least, most, burst,
+				burst+perSecond*(seconds+2),
+			)
 		}
 		if got := w.delivered(10 * perSecond * seconds / 40); got != 1 || w.rejected() != 0 {
 			t.Errorf("honest delivery %.4f, %d messages punished; want all and none", got, w.rejected())
@@ -84,7 +87,10 @@ func TestWhoPassesOnAStrangersEnvelopesIsNotPunished(t *testing.T) {
 			t.Errorf("%d envelopes of a stranger were heeded", most)
 		}
 		if least, most := w.heardFrom(attacker.site); least != 1 || most != 1 || w.rejected() > 0 {
-			t.Errorf("who passed them on was heard %d to %d times, %d messages punished; want once and none", least, most, w.rejected())
+			t.Errorf(
+				"who passed them on was heard %d to %d times, %d messages punished; want once and none", least,
+				most, w.rejected(),
+			)
 		}
 	})
 }

@@ -14,25 +14,28 @@ import (
 
 // What one peer may make this site do. An honest peer stays far below all of it.
 const (
-	bidStreams      = 4               // open streams for messages; it needs one, two for a moment
-	bidStreamBurst  = 32              // streams for messages that it opens in a row
-	bidStreamRate   = 2               // and per second in the long run
-	helloBurst      = 32              // Hellos repeated in a row
-	lateBurst       = 64              // envelopes of its own that have expired, in a row: its clock was set, or it slept
-	lateRate        = 1               // and per second in the long run
-	tipBurst        = 128             // addresses of others that are new here, in a row
-	tipRate         = 1               // and per second in the long run
-	knownAddrs      = 32              // known addresses of one peer; beyond, hearsay adds none
-	lowestPort      = 1024            // hearsay leads to no port below: other services listen there
-	logShare        = 8               // a peer has at most 1/logShare of the log streams
-	ledgerKept      = 5 * time.Minute // after this time without news every bucket is full again
-	messageRate     = 5_000           // messages per second that are read from one peer in the long run
-	messageBurst    = 20_000          // messages that are read from it in a row
-	byteRate        = 16 << 20        // bytes of messages per second that are read from one peer in the long run
-	byteBurst       = 32 << 20        // bytes of messages that are read from it in a row
-	helloPerSpread  = 2               // Hellos heeded in the time in which an honest peer sends one
-	followPerMember = 2               // strangers followed on hearsay in a row, for each member there may be
-	followRate      = 4               // and per second in the long run, no matter who names them
+	bidStreams     = 4  // open streams for messages; it needs one, two for a moment
+	bidStreamBurst = 32 // streams for messages that it opens in a row
+	bidStreamRate  = 2  // and per second in the long run
+	helloBurst     = 32 // Hellos repeated in a row
+	// envelopes of its own that have expired, in a row: its clock was set, or it slept
+	lateBurst  = 64
+	lateRate   = 1               // and per second in the long run
+	tipBurst   = 128             // addresses of others that are new here, in a row
+	tipRate    = 1               // and per second in the long run
+	knownAddrs = 32              // known addresses of one peer; beyond, hearsay adds none
+	lowestPort = 1024            // hearsay leads to no port below: other services listen there
+	logShare   = 8               // a peer has at most 1/logShare of the log streams
+	ledgerKept = 5 * time.Minute // after this time without news every bucket is full again
+	// messages per second that are read from one peer in the long run
+	messageRate  = 5_000
+	messageBurst = 20_000 // messages that are read from it in a row
+	// bytes of messages per second that are read from one peer in the long run
+	byteRate        = 16 << 20
+	byteBurst       = 32 << 20 // bytes of messages that are read from it in a row
+	helloPerSpread  = 2        // Hellos heeded in the time in which an honest peer sends one
+	followPerMember = 2        // strangers followed on hearsay in a row, for each member there may be
+	followRate      = 4        // and per second in the long run, no matter who names them
 )
 
 // Queues, and streams of which there are too many, labels of wire.CountDropped.
@@ -42,7 +45,8 @@ const (
 	queueLogs    = "logs"           // too many open log streams, of one peer or of all
 	queueStreams = "streams"        // a peer opened more streams than it may
 	queueHello   = "hello"          // a peer repeated its Hello too often
-	hearsay      = "hearsay"        // addresses of others that are not followed: too many, or not to be dialled
+	// addresses of others that are not followed: too many, or not to be dialled
+	hearsay = "hearsay"
 )
 
 // guard keeps account of what each peer makes this site do, beyond the lives of
@@ -80,8 +84,9 @@ func newGuard(cfg Config) *guard {
 
 func (g *guard) blank() *ledger {
 	return &ledger{
-		opened: rate.NewLimiter(bidStreamRate, bidStreamBurst), hellos: rate.NewLimiter(g.helloRate, helloBurst),
-		late: rate.NewLimiter(lateRate, lateBurst), tips: rate.NewLimiter(tipRate, tipBurst),
+		opened: rate.NewLimiter(bidStreamRate, bidStreamBurst),
+		hellos: rate.NewLimiter(g.helloRate, helloBurst),
+		late:   rate.NewLimiter(lateRate, lateBurst), tips: rate.NewLimiter(tipRate, tipBurst),
 		messages: rate.NewLimiter(messageRate, messageBurst), bytes: rate.NewLimiter(byteRate, byteBurst),
 	}
 }

@@ -147,8 +147,9 @@ func testConfig(tb testing.TB) Config {
 	dir := tb.TempDir()
 	return Config{
 		KeyFile: filepath.Join(dir, "site.key"), AddressFile: filepath.Join(dir, "peers.json"),
-		Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Domain: "lab", Name: "site", Incarnation: 1, AcceptAnyone: true,
-		Preset: PresetTest,
+		Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Domain: "lab", Name: "site", Incarnation: 1,
+		AcceptAnyone: true,
+		Preset:       PresetTest,
 	}
 }
 

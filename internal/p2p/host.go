@@ -38,7 +38,8 @@ func newHost(m *Mesh, id wire.Identity) (host.Host, error) {
 	}
 	options := []libp2p.Option{
 		libp2p.Identity(id.Key()), libp2p.UserAgent("mrsmesh"),
-		libp2p.ResourceManager(limits), libp2p.ConnectionManager(manager), libp2p.ConnectionGater(gater{m}),
+		libp2p.ResourceManager(limits), libp2p.ConnectionManager(manager),
+		libp2p.ConnectionGater(gater{m}),
 		libp2p.Transport(libp2pquic.NewTransport), libp2p.DisableMetrics(),
 		libp2p.Ping(false), libp2p.WithDialTimeout(m.cfg.Timing.Dial),
 	}
@@ -47,7 +48,9 @@ func newHost(m *Mesh, id wire.Identity) (host.Host, error) {
 		rank = swarm.DefaultDialRanker
 	}
 	options = append(options, libp2p.SwarmOpts(swarm.WithDialRanker(relaysLast(rank))))
-	options = append(options, m.cfg.NAT.Options(m.cfg.Listen, m.cfg.Preset == PresetWAN, m.counts, m.log)...)
+	options = append(
+		options, m.cfg.NAT.Options(m.cfg.Listen, m.cfg.Preset == PresetWAN, m.counts, m.log)...,
+	)
 	h, err := libp2p.New(options...)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
@@ -141,7 +144,9 @@ func resources(l Limits) (network.ResourceManager, error) {
 			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: perSubnet}},
 			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: perSubnet}}),
 		rcmgr.WithNetworkPrefixLimit(
-			[]rcmgr.NetworkPrefixLimit{{Network: netip.MustParsePrefix("127.0.0.0/8"), ConnCount: math.MaxInt}},
+			[]rcmgr.NetworkPrefixLimit{{
+				Network: netip.MustParsePrefix("127.0.0.0/8"), ConnCount: math.MaxInt,
+			}},
 			[]rcmgr.NetworkPrefixLimit{{Network: netip.MustParsePrefix("::1/128"), ConnCount: math.MaxInt}}),
 		rcmgr.WithConnRateLimiters(limiter), rcmgr.WithMetricsDisabled())
 }

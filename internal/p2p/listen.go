@@ -77,7 +77,9 @@ func (m *Mesh) Listen(ctx context.Context, addrs []string) error {
 		wanted = append(wanted, resolved...)
 	}
 	have := m.host.Network().ListenAddresses()
-	wanted = slices.DeleteFunc(wanted, func(a ma.Multiaddr) bool { return slices.ContainsFunc(have, a.Equal) })
+	wanted = slices.DeleteFunc(wanted, func(a ma.Multiaddr) bool {
+		return slices.ContainsFunc(have, a.Equal)
+	})
 	var texts []string
 	for _, a := range wanted {
 		texts = append(texts, a.String())

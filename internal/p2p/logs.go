@@ -48,7 +48,9 @@ func (m *Mesh) OpenLog(ctx context.Context, site grid.SiteID) (io.ReadWriteClose
 	}
 	opening, cancel := context.WithTimeout(ctx, m.cfg.Timing.Hello)
 	defer cancel()
-	stream, err := m.host.NewStream(network.WithNoDial(opening, "admitted before"), r.id, protocol.LogStreamID)
+	stream, err := m.host.NewStream(
+		network.WithNoDial(opening, "admitted before"), r.id, protocol.LogStreamID,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("open log of %s: %w", site, err)
 	}

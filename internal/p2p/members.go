@@ -27,7 +27,9 @@ import (
 // is always room for the latter.
 func (m *Mesh) addrsOf(r *remote, conn network.Conn) []ma.Multiaddr {
 	near := manet.IsIPLoopback(conn.RemoteMultiaddr())
-	circuits := slices.DeleteFunc(r.through(), func(a ma.Multiaddr) bool { return !near && manet.IsIPLoopback(a) })
+	circuits := slices.DeleteFunc(r.through(), func(a ma.Multiaddr) bool {
+		return !near && manet.IsIPLoopback(a)
+	})
 	direct := m.directAddrs(r.id, conn)
 	return append(direct[:min(len(direct), maxRememberedAddr-len(circuits))], circuits...)
 }
@@ -175,7 +177,8 @@ func (m *Mesh) hearOf(from peer.ID, info peer.AddrInfo) {
 	if r != nil && again && !relay.IsCircuit(addr) {
 		return
 	}
-	if !again && len(old) >= knownAddrs || !dialable(addr) || !m.guard.tip(from) || r == nil && !m.guard.follow.Allow() {
+	if !again && len(old) >= knownAddrs || !dialable(addr) || !m.guard.tip(from) ||
+		r == nil && !m.guard.follow.Allow() {
 		m.counts.Inc(wire.CountDropped, hearsay)
 		return
 	}
@@ -228,7 +231,9 @@ func (m *Mesh) hint(id peer.ID, texts []string) {
 		}
 	}
 	known := m.host.Peerstore().Addrs(id)
-	addrs = slices.DeleteFunc(addrs, func(a ma.Multiaddr) bool { return slices.ContainsFunc(known, a.Equal) })
+	addrs = slices.DeleteFunc(addrs, func(a ma.Multiaddr) bool {
+		return slices.ContainsFunc(known, a.Equal)
+	})
 	if room := max(knownAddrs-len(known), 0); len(addrs) > room {
 		m.counts.Add(wire.CountDropped, hearsay, uint64(len(addrs)-room))
 		addrs = addrs[:room]

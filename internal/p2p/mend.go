@@ -14,8 +14,9 @@ import (
 const (
 	mendAfter  = 500 * time.Millisecond // for the streams to open anew by themselves
 	mendWithin = 10 * time.Minute       // after so long gossipsub forgets how often it tried
-	mendMost   = 2                      // times in that span; at the fourth death gossipsub gives a peer up
-	mendPrefix = "/meshsub/"            // gossipsub's protocols
+	// times in that span; at the fourth death gossipsub gives a peer up
+	mendMost   = 2
+	mendPrefix = "/meshsub/" // gossipsub's protocols
 )
 
 // mending counts how often a peer was brought back.

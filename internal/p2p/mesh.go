@@ -94,7 +94,8 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 		return nil, fmt.Errorf("join mesh: %w", err)
 	}
 	m := &Mesh{
-		cfg: cfg.withDefaults(), handlers: handlers, log: obs.Or(log), counts: wire.NewCounters(cfg.Registry),
+		cfg: cfg.withDefaults(), handlers: handlers, log: obs.Or(log),
+		counts:  wire.NewCounters(cfg.Registry),
 		members: make(map[grid.SiteID]bool), remotes: make(map[grid.SiteID]*remote),
 	}
 	for _, site := range cfg.Allow {
@@ -119,7 +120,9 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 		m.log.Warn("addresses of members are not usable, starting without", "error", err)
 	}
 	m.arrivals = m.notifiee()
-	cfg.Registry.GaugeFunc("p2p_peers", "Admitted peers.", func() float64 { return float64(len(m.Peers())) })
+	cfg.Registry.GaugeFunc("p2p_peers", "Admitted peers.", func() float64 {
+		return float64(len(m.Peers()))
+	})
 	m.relays, m.finder = m.newRelays(), newFinder(m)
 	m.countConnections(cfg.Registry)
 	m.logs = &logServer{m: m, slots: make(chan struct{}, m.cfg.Limits.LogStreams)}

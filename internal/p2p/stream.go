@@ -23,7 +23,8 @@ func (r *remote) carry(ctx context.Context, l link) (next *link) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = l.stream.Read(make([]byte, 1)) // it returns when the stream ends, or the peer breaks the rule
+		// it returns when the stream ends, or the peer breaks the rule
+		_, _ = l.stream.Read(make([]byte, 1))
 	}()
 	defer func() {
 		if next != nil {
@@ -34,7 +35,9 @@ func (r *remote) carry(ctx context.Context, l link) (next *link) {
 		<-ended
 	}()
 	moving := r.move(ctx, l) // what a better stream is put into, while one is opened
-	out := bufio.NewWriterSize(wire.DeadlineWriter{Stream: l.stream, Limit: r.m.cfg.Timing.Write}, wire.BufferBytes)
+	out := bufio.NewWriterSize(
+		wire.DeadlineWriter{Stream: l.stream, Limit: r.m.cfg.Timing.Write}, wire.BufferBytes,
+	)
 	var spread <-chan time.Time
 	for {
 		var err error
@@ -155,7 +158,8 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 		switch {
 		case err == nil:
 			r.received(message)
-		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, network.ErrReset):
+		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF),
+			errors.Is(err, network.ErrReset):
 			return
 		default:
 			m.unusable(r.site, err)
@@ -265,7 +269,8 @@ func (r *remote) take(stream network.Stream) {
 	r.mu.Unlock()
 	switch {
 	case old == nil:
-	case relay.IsCircuit(old.Conn().RemoteMultiaddr()) && !relay.IsCircuit(stream.Conn().RemoteMultiaddr()):
+	case relay.IsCircuit(old.Conn().RemoteMultiaddr()) &&
+		!relay.IsCircuit(stream.Conn().RemoteMultiaddr()):
 		r.m.after(leaveGrace, func() { _ = old.Reset() })
 	default:
 		_ = old.Reset()

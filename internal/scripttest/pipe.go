@@ -43,6 +43,8 @@ func NobodyReads(t *testing.T, main func(), code int, args ...string) {
 	err = cmd.Run()
 	exit, failed := errors.AsType[*exec.ExitError](err)
 	if err != nil && (!failed || !exit.Exited() || exit.ExitCode() != code) || said.Len() > 0 {
-		t.Errorf("%v ended with %v and said %q; want code %d or 0 and no word", args, err, said.String(), code)
+		t.Errorf(
+			"%v ended with %v and said %q; want code %d or 0 and no word", args, err, said.String(), code,
+		)
 	}
 }

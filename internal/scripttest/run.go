@@ -107,7 +107,9 @@ func program(name string) func(*testscript.TestScript, bool, []string) {
 }
 
 var bubblewrap = sync.OnceValue(func() bool { //nolint:gochecknoglobals // tried once
-	return exec.CommandContext(context.Background(), "bwrap", "--unshare-all", "--ro-bind", "/", "/", "true").Run() == nil
+	return exec.CommandContext(
+		context.Background(), "bwrap", "--unshare-all", "--ro-bind", "/", "/", "true",
+	).Run() == nil
 })
 
 // onNetwork reports whether this machine has an address that is not its own alone.

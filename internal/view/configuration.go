@@ -13,16 +13,17 @@ type Configuration struct {
 
 // Setting is one setting and where its value comes from.
 type Setting struct {
-	Name       string `json:"name"`                 // dotted: "ceilings.memory"
-	Value      string `json:"value"`                // in the units that people write
-	From       string `json:"from"`                 // default, preset, file, environment or flag
-	Place      string `json:"place"`                // that, for people: "preset wan", "file, line 3"
-	Line       int    `json:"line,omitempty"`       // in the file, where it stands there
-	Default    string `json:"default"`              // what it would be if nobody chose it
-	Running    string `json:"running,omitempty"`    // in force until a restart, if not value
-	Repeats    bool   `json:"repeats,omitempty"`    // the line in the file only repeats the default
-	Preset     string `json:"preset,omitempty"`     // what the preset says, if overruled
-	Inherited  bool   `json:"inherited,omitempty"`  // by a mere default of preset lan
-	Live       bool   `json:"live,omitempty"`       // a running agent takes a new value without a restart
-	Documented bool   `json:"documented,omitempty"` // one of the settings that are often needed
+	Name      string `json:"name"`                // dotted: "ceilings.memory"
+	Value     string `json:"value"`               // in the units that people write
+	From      string `json:"from"`                // default, preset, file, environment or flag
+	Place     string `json:"place"`               // that, for people: "preset wan", "file, line 3"
+	Line      int    `json:"line,omitempty"`      // in the file, where it stands there
+	Default   string `json:"default"`             // what it would be if nobody chose it
+	Running   string `json:"running,omitempty"`   // in force until a restart, if not value
+	Repeats   bool   `json:"repeats,omitempty"`   // the line in the file only repeats the default
+	Preset    string `json:"preset,omitempty"`    // what the preset says, if overruled
+	Inherited bool   `json:"inherited,omitempty"` // by a mere default of preset lan
+	// a running agent takes a new value without a restart
+	Live       bool `json:"live,omitempty"`
+	Documented bool `json:"documented,omitempty"` // one of the settings that are often needed
 }

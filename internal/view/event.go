@@ -11,7 +11,8 @@ import (
 
 // Event is something that happened, in the order of its ID.
 type Event struct {
-	ID       uint64      `json:"id"` // grows by 1; also over restarts of the agent if it says so at NewEventLog
+	// grows by 1; also over restarts of the agent if it says so at NewEventLog
+	ID       uint64      `json:"id"`
 	Time     Time        `json:"time"`
 	Kind     string      `json:"kind"`            // "job", "task", "site", "owner", "gap", ...
 	Job      grid.JobID  `json:"job,omitempty"`   // what it is about
@@ -104,7 +105,9 @@ func (l *EventLog) take(after uint64, limit int) ([]Event, <-chan struct{}) {
 	}
 	if from < l.first {
 		if after > 0 {
-			events = append(events, Event{ID: l.first - 1, Kind: "gap", Text: "some events are no longer kept"})
+			events = append(events, Event{
+				ID: l.first - 1, Kind: "gap", Text: "some events are no longer kept",
+			})
 		}
 		from = l.first
 	}

@@ -103,7 +103,9 @@ func (p *process) play() grid.Exit {
 		exit, ended = p.step()
 	}
 	exit.Wall = max(p.ran(), 1)
-	if err := p.recorder.Append(lrm.Record{Event: lrm.RecordEnded, Cause: exit.Cause.String()}); err != nil {
+	if err := p.recorder.Append(lrm.Record{
+		Event: lrm.RecordEnded, Cause: exit.Cause.String(),
+	}); err != nil {
 		return grid.Exit{Cause: grid.CauseSandbox, Text: err.Error(), Wall: exit.Wall}
 	}
 	return exit
@@ -114,12 +116,20 @@ func (p *process) overLimit() (grid.Exit, bool) {
 	limits := p.at.Limits
 	switch {
 	case p.does.Memory > limits.MemoryBytes:
-		return grid.Exit{Cause: grid.CauseMemory, Text: "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory"}, true
+		return grid.Exit{
+			Cause: grid.CauseMemory,
+			Text:  "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory",
+		}, true
 	case p.does.Disk > limits.DiskBytes:
-		return grid.Exit{Cause: grid.CauseDisk, Text: "wanted more than its " + grid.FormatBytes(limits.DiskBytes) + " of disk"}, true
+		return grid.Exit{
+			Cause: grid.CauseDisk,
+			Text:  "wanted more than its " + grid.FormatBytes(limits.DiskBytes) + " of disk",
+		}, true
 	case p.does.Endless:
 		p.append(strings.Repeat("x", int(limits.OutputBytes)-len(p.does.Stdout)))
-		return grid.Exit{Cause: grid.CauseOutput, Text: "printed more than " + grid.FormatBytes(limits.OutputBytes)}, true
+		return grid.Exit{
+			Cause: grid.CauseOutput, Text: "printed more than " + grid.FormatBytes(limits.OutputBytes),
+		}, true
 	default:
 		return grid.Exit{}, false
 	}

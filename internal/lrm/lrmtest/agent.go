@@ -45,7 +45,9 @@ func testAgentKilled(t *testing.T, b *bench) {
 	if err := agent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	Until(t, "no process of a dead agent is left", 2*time.Second, func() bool { return len(Processes(t, a.Dir)) == 0 })
+	Until(t, "no process of a dead agent is left", 2*time.Second, func() bool {
+		return len(Processes(t, a.Dir)) == 0
+	})
 	if err := b.h.New(t, b.record).Recover(t.Context()); err != nil {
 		t.Errorf("Recover: %v", err)
 	}
@@ -102,7 +104,9 @@ func testAgentKilledSuspended(t *testing.T, b *bench) {
 	if err := agent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	Until(t, "no process of a dead agent is left", 5*time.Second, func() bool { return len(Processes(t, a.Dir)) == 0 })
+	Until(t, "no process of a dead agent is left", 5*time.Second, func() bool {
+		return len(Processes(t, a.Dir)) == 0
+	})
 	if got := size(a.StdoutPath()); got != printed {
 		t.Errorf("printed %d bytes, %d of them while it was suspended", got, got-printed)
 	}

@@ -107,8 +107,13 @@ func leaseCases() []testCase {
 		{name: "held to its share of the processors", attack: true, test: testShare},
 		{name: "agent killed", agent: true, test: testAgentKilled},
 		{name: "agent stopped", agent: true, test: testAgentStopped},
-		{name: "agent killed while its attempt is suspended", agent: true, test: testAgentKilledSuspended},
-		{name: "agent stopped while its attempt is suspended", agent: true, test: testAgentStoppedSuspended},
+		{
+			name: "agent killed while its attempt is suspended", agent: true, test: testAgentKilledSuspended,
+		},
+		{
+			name: "agent stopped while its attempt is suspended", agent: true,
+			test: testAgentStoppedSuspended,
+		},
 	}
 }
 
@@ -130,7 +135,9 @@ func testFreeze(t *testing.T, b *bench) {
 	if e := await(t, p, lrm.Frozen); e.At < lease || e.At.Sub(lease) > 2*time.Second {
 		t.Errorf("frozen %s after the lease's end", e.At.Sub(lease))
 	}
-	Until(t, "a frozen program prints nothing", Patience, func() bool { return stands(a.StdoutPath(), 100*time.Millisecond) })
+	Until(t, "a frozen program prints nothing", Patience, func() bool {
+		return stands(a.StdoutPath(), 100*time.Millisecond)
+	})
 	if !stands(a.StdoutPath(), 200*time.Millisecond) {
 		t.Error("a frozen program printed")
 	}
@@ -217,7 +224,9 @@ func testSuspend(t *testing.T, b *bench) {
 		}
 	}
 	await(t, p, lrm.Frozen)
-	Until(t, "a suspended program prints nothing", Patience, func() bool { return stands(a.StdoutPath(), 100*time.Millisecond) })
+	Until(t, "a suspended program prints nothing", Patience, func() bool {
+		return stands(a.StdoutPath(), 100*time.Millisecond)
+	})
 	if err := p.SetLease(lrm.BootNow().Add(2 * time.Hour)); err != nil {
 		t.Fatal(err)
 	}

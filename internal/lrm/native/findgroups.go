@@ -88,7 +88,9 @@ func candidates(mountinfo, own string) groups {
 
 // ours are those of the names that are used.
 func ours(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n != ctlMemory && n != ctlPids && n != ctlCPU })
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		return n != ctlMemory && n != ctlPids && n != ctlCPU
+	})
 }
 
 // enable finds the controllers of version 2. It asks for more of them where this

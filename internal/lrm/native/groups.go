@@ -84,10 +84,16 @@ func (h *hierarchy) settings(n need) []setting {
 	}
 	memory, processes := strconv.FormatInt(n.memory, 10), strconv.Itoa(n.processes)
 	if h.has(ctlMemory) && h.v2 {
-		all = append(all, setting{"memory.max", memory, true}, setting{"memory.swap.max", "0", false}, setting{"memory.oom.group", "1", false})
+		all = append(
+			all, setting{"memory.max", memory, true}, setting{"memory.swap.max", "0", false},
+			setting{"memory.oom.group", "1", false},
+		)
 	}
 	if h.has(ctlMemory) && !h.v2 {
-		all = append(all, setting{"memory.limit_in_bytes", memory, true}, setting{"memory.memsw.limit_in_bytes", memory, false})
+		all = append(
+			all, setting{"memory.limit_in_bytes", memory, true},
+			setting{"memory.memsw.limit_in_bytes", memory, false},
+		)
 	}
 	if h.has(ctlPids) {
 		all = append(all, setting{"pids.max", processes, true})
@@ -101,7 +107,10 @@ func (h *hierarchy) settings(n need) []setting {
 	if h.has(ctlCPU) && !h.v2 {
 		all = append(all, setting{"cpu.shares", lowShares, false}, setting{"cpu.idle", idle, false})
 		if n.milliCPUs > 0 {
-			all = append(all, setting{"cpu.cfs_period_us", strconv.Itoa(cpuPeriod), true}, setting{"cpu.cfs_quota_us", quota, true})
+			all = append(
+				all, setting{"cpu.cfs_period_us", strconv.Itoa(cpuPeriod), true},
+				setting{"cpu.cfs_quota_us", quota, true},
+			)
 		}
 	}
 	return all
@@ -169,7 +178,8 @@ func (g group) remove() error {
 	for _, dir := range g.dirs {
 		deadline := time.Now().Add(removeWait)
 		err := os.Remove(dir)
-		for ; err != nil && !errors.Is(err, fs.ErrNotExist) && time.Now().Before(deadline); err = os.Remove(dir) {
+		for ; err != nil && !errors.Is(err, fs.ErrNotExist) &&
+			time.Now().Before(deadline); err = os.Remove(dir) {
 			time.Sleep(removePoll)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -47,7 +47,9 @@ func (h *host) id() string {
 }
 
 // findGVisor finds gVisor and tries it. The warning is for the owner.
-func findGVisor(ctx context.Context, name string, system []systemPath) (found gvisor, warning string, err error) {
+func findGVisor(
+	ctx context.Context, name string, system []systemPath,
+) (found gvisor, warning string, err error) {
 	if name == "" {
 		name = "runsc"
 	}
@@ -65,7 +67,8 @@ func findGVisor(ctx context.Context, name string, system []systemPath) (found gv
 		return gvisor{}, "", fmt.Errorf("runsc does not tell its flags: %w", err)
 	}
 	found.flags = []string{"--rootless", "--network=none", "--ignore-cgroups"}
-	if strings.Contains(string(known), "-overlay2 ") { // what a command writes must reach the disk, where it is counted
+	// what a command writes must reach the disk, where it is counted
+	if strings.Contains(string(known), "-overlay2 ") {
 		found.flags = append(found.flags, "--overlay2=none")
 	}
 	warning, err = found.try(ctx, system)
@@ -76,11 +79,14 @@ func findGVisor(ctx context.Context, name string, system []systemPath) (found gv
 // in namespaces that end with it, because all that it starts is to end with it, too.
 func (g gvisor) arguments(dir string) []string {
 	args := []string{
-		"--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL", "--net", "--ipc", "--uts",
+		"--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL",
+		"--net", "--ipc", "--uts",
 		g.runsc, "--root", filepath.Join(dir, "runsc"), "--log", gvisorLog(dir),
 	}
 	args = append(args, g.flags...)
-	return append(args, "run", "--bundle", bundleDir(dir), "--pid-file", gvisorStarted(dir), gvisorName)
+	return append(
+		args, "run", "--bundle", bundleDir(dir), "--pid-file", gvisorStarted(dir), gvisorName,
+	)
 }
 
 func bundleDir(dir string) string { return filepath.Join(dir, "bundle") }
@@ -99,7 +105,12 @@ func (g gvisor) try(ctx context.Context, system []systemPath) (warning string, e
 	defer os.RemoveAll(dir)
 	box := sandbox{
 		host: host{sandbox: GVisor, gvisor: g, system: system}, processes: defaultProcesses,
-		attempt: lrm.Attempt{Dir: dir, Task: grid.Task{Args: []string{"/bin/sh", "-c", fmt.Sprintf("ls -d /work || echo old; exit %d", trialCode)}}},
+		attempt: lrm.Attempt{
+			Dir: dir,
+			Task: grid.Task{Args: []string{
+				"/bin/sh", "-c", fmt.Sprintf("ls -d /work || echo old; exit %d", trialCode),
+			}},
+		},
 	}
 	if err = errors.Join(box.prepare(), box.writeBundle()); err != nil {
 		return "", err
@@ -118,7 +129,8 @@ func (g gvisor) try(ctx context.Context, system []systemPath) (warning string, e
 		return "", errors.New("its shell does not tell how it ends")
 	}
 	if strings.Contains(string(out), "old") {
-		return "commands: this gVisor is too old for some of the system's programs: ls fails in it; install a newer one", nil
+		return "commands: this gVisor is too old for some of the system's programs: ls fails in it; " +
+			"install a newer one", nil
 	}
 	return "", nil
 }
@@ -187,9 +199,11 @@ func (s sandbox) writeBundle() error {
 		return err
 	}
 	b := bundle{
-		Version: "1.0.2", Hostname: "sandbox", Root: bundleRoot{Path: s.attempt.WorkDir()}, Mounts: mounts,
+		Version: "1.0.2", Hostname: "sandbox", Root: bundleRoot{Path: s.attempt.WorkDir()},
+		Mounts: mounts,
 		Process: bundleProcess{
-			User: map[string]int{"uid": 0, "gid": 0}, Args: append(s.shell(), s.attempt.Task.Args...), Cwd: startDir, NoNew: true,
+			User: map[string]int{"uid": 0, "gid": 0}, Args: append(s.shell(), s.attempt.Task.Args...),
+			Cwd: startDir, NoNew: true,
 			Rlimits: s.bundleRlimits(),
 		},
 	}
@@ -229,13 +243,17 @@ func (s sandbox) bundleMounts() ([]bundleMount, error) {
 	readOnly := func(from, to string) bundleMount {
 		return bundleMount{Destination: to, Type: "bind", Source: from, Options: []string{"bind", "ro"}}
 	}
-	mounts := []bundleMount{{Destination: "/proc", Type: "proc", Source: "proc"}, {Destination: "/dev", Type: "tmpfs", Source: "tmpfs"}}
+	mounts := []bundleMount{
+		{Destination: "/proc", Type: "proc", Source: "proc"},
+		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs"},
+	}
 	for _, p := range s.host.system {
 		if p.host != "" {
 			mounts = append(mounts, readOnly(p.host, p.path))
 			continue
 		}
-		if err := os.Symlink(p.link, filepath.Join(s.attempt.WorkDir(), p.path)); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Symlink(p.link, filepath.Join(s.attempt.WorkDir(), p.path)); err != nil &&
+			!errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
 	}
@@ -244,7 +262,9 @@ func (s sandbox) bundleMounts() ([]bundleMount, error) {
 	}
 	temp := filepath.Join(s.attempt.WorkDir(), tempDir)
 	for _, dir := range []string{tempDir, "/dev/shm"} { // on disk, where they are counted
-		mounts = append(mounts, bundleMount{Destination: dir, Type: "bind", Source: temp, Options: []string{"bind", "rw"}})
+		mounts = append(mounts, bundleMount{
+			Destination: dir, Type: "bind", Source: temp, Options: []string{"bind", "rw"},
+		})
 	}
 	for _, in := range s.attempt.Inputs {
 		mounts = append(mounts, readOnly(in.HostPath, path.Clean(in.SandboxPath)))

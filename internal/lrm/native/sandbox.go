@@ -21,7 +21,9 @@ const (
 
 // taken are the paths where the sandbox itself puts something.
 func taken() []string {
-	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/dev", "/etc"}
+	return []string{
+		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/dev", "/etc",
+	}
 }
 
 // sandbox encloses an attempt.
@@ -41,7 +43,8 @@ func (s sandbox) refuse() string {
 	for _, in := range s.attempt.Inputs {
 		for _, p := range taken() {
 			if in.SandboxPath == p || strings.HasPrefix(in.SandboxPath, p+"/") {
-				return "input " + in.SandboxPath + ": " + p + " belongs to the site; put it elsewhere, such as below /in"
+				return "input " + in.SandboxPath + ": " + p + " belongs to the site; put it elsewhere, " +
+					"such as below /in"
 			}
 		}
 	}
@@ -141,7 +144,10 @@ func (s sandbox) arguments() []string {
 	for _, name := range etcFiles() {
 		args = append(args, "--ro-bind", filepath.Join(s.etcDir(), name), "/etc/"+name)
 	}
-	args = append(args, "--dev", "/dev", "--bind", filepath.Join(s.attempt.WorkDir(), tempDir), "/dev/shm", "--remount-ro", "/dev")
+	args = append(
+		args, "--dev", "/dev", "--bind", filepath.Join(s.attempt.WorkDir(), tempDir), "/dev/shm",
+		"--remount-ro", "/dev",
+	)
 	if s.host.proc {
 		args = append(args, procMount()...)
 	}
@@ -179,7 +185,9 @@ func (s sandbox) shell() []string {
 		script += fmt.Sprintf("ulimit -d %d; ", max(s.attempt.Limits.OrDefault().MemoryBytes>>kib, 1))
 	}
 	if s.host.countsInside {
-		script += fmt.Sprintf("ulimit -u %d 2>/dev/null || ulimit -p %d 2>/dev/null; ", s.processes, s.processes)
+		script += fmt.Sprintf(
+			"ulimit -u %d 2>/dev/null || ulimit -p %d 2>/dev/null; ", s.processes, s.processes,
+		)
 	}
 	return []string{"/bin/sh", "-c", script + `exec "$@"`, "sh"}
 }

@@ -8,12 +8,14 @@ import (
 )
 
 const (
-	lookEvery   = 25 * time.Millisecond  // between two looks at files or processes, at least
-	lookCalm    = 250 * time.Millisecond // the same while the file system tells that nothing was written
-	lookShare   = 20                     // and so many times what the last look took,
-	lookLatest  = time.Second            // but no more than this
-	calmPart    = 8                      // the part of what it may still write that a program writes unseen for so long
-	calmEntries = 1000                   // files and directories, the same
+	lookEvery = 25 * time.Millisecond // between two looks at files or processes, at least
+	// the same while the file system tells that nothing was written
+	lookCalm   = 250 * time.Millisecond
+	lookShare  = 20          // and so many times what the last look took,
+	lookLatest = time.Second // but no more than this
+	// the part of what it may still write that a program writes unseen for so long
+	calmPart    = 8
+	calmEntries = 1000 // files and directories, the same
 )
 
 // watcher looks at what a runner takes. All fields belong to the goroutine of look.
@@ -74,10 +76,15 @@ func (w *watcher) measure(now time.Time) (Report, bool) {
 		return report, true
 	}
 	if w.spec.Processes > 0 && len(tree) > w.spec.Processes {
-		return Report{Cause: grid.CauseBadWork, Text: fmt.Sprintf("started more than %d processes", w.spec.Processes)}, true
+		return Report{
+			Cause: grid.CauseBadWork, Text: fmt.Sprintf("started more than %d processes", w.spec.Processes),
+		}, true
 	}
 	if w.spec.WatchMemory && w.memory(tree) > limits.MemoryBytes {
-		return Report{Cause: grid.CauseMemory, Text: "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory"}, true
+		return Report{
+			Cause: grid.CauseMemory,
+			Text:  "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory",
+		}, true
 	}
 	if w.spec.Tree && w.spec.MeterCPU && now.Sub(w.lowered) > lookLatest {
 		w.lowered = now // a sandbox begins sessions of its own

@@ -192,7 +192,9 @@ func (s *supervisor) judge(end runnerEnd) Ending {
 	case s.spec.Reports:
 		// The program's own end always comes with a report; this is the site's
 		// doing, such as a lack of memory of the whole machine.
-		e.Report = Report{Cause: grid.CauseSandbox, Text: "the runner ended without a report: " + end.text}
+		e.Report = Report{
+			Cause: grid.CauseSandbox, Text: "the runner ended without a report: " + end.text,
+		}
 		e.Broken = true
 	case end.signal != 0:
 		e.Report = Report{Cause: grid.CauseSignal, Code: end.signal, Text: end.text}

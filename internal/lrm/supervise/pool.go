@@ -46,7 +46,9 @@ type child struct {
 }
 
 // Start hands the spec to a supervisor. dir takes the supervisor's log.
-func (pool *Pool) Start(ctx context.Context, dir string, spec Spec, finish Finish) (lrm.Process, error) {
+func (pool *Pool) Start(
+	ctx context.Context, dir string, spec Spec, finish Finish,
+) (lrm.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -24,8 +24,9 @@ type Spec struct {
 	Limits     lrm.Limits
 	LeaseUntil lrm.BootTime
 	RecordPath string
-	LogPath    string // file that takes what the supervisor itself has to say; empty = its standard error
-	Reports    bool   // the runner tells its end by WriteReport; else its exit status counts
+	// file that takes what the supervisor itself has to say; empty = its standard error
+	LogPath string
+	Reports bool // the runner tells its end by WriteReport; else its exit status counts
 
 	// Idle gives the runner the processor only when nobody else wants it; else it
 	// gets a small share.
@@ -35,11 +36,14 @@ type Spec struct {
 
 	// Tree says that the runner is a sandbox whose processes leave its group. All
 	// descendants are then frozen, resumed, counted and killed with it. Linux only.
-	Tree        bool
-	FreezeDir   string // with Tree: cgroup (v2) of the whole tree, frozen as one; empty = by signals, one by one
-	Processes   int    // with Tree: more of them end the attempt; 0 = the kernel enforces that
-	WatchMemory bool   // with Tree: hold the sum of its memory below Limits.MemoryBytes; else the kernel does
-	OwnMemory   int64  // with Tree: what a sandbox that is a kernel itself takes besides, in bytes; 0 = it is none
+	Tree bool
+	// with Tree: cgroup (v2) of the whole tree, frozen as one; empty = by signals, one by one
+	FreezeDir string
+	Processes int // with Tree: more of them end the attempt; 0 = the kernel enforces that
+	// with Tree: hold the sum of its memory below Limits.MemoryBytes; else the kernel does
+	WatchMemory bool
+	// with Tree: what a sandbox that is a kernel itself takes besides, in bytes; 0 = it is none
+	OwnMemory int64
 
 	// Enclosure names the program that the runner is to become, nil if the runner
 	// decides that. Where the system lets the supervisor bound a process before its
@@ -78,7 +82,8 @@ type message struct {
 	At     lrm.BootTime  `json:"at,omitempty"`
 	PID    int           `json:"pid,omitempty"`    // at Started: the runner, leader of its group
 	Exited *Ending       `json:"exited,omitempty"` // the last message of an attempt
-	Again  bool          `json:"again,omitempty"`  // with Exited: nothing is left of it, and another one may come
+	// with Exited: nothing is left of it, and another one may come
+	Again bool `json:"again,omitempty"`
 }
 
 // Report tells how a runner's program ended.

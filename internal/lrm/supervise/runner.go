@@ -76,7 +76,9 @@ func startRunner(spec Spec) (*runner, error) {
 func (r *runner) start() (report *os.File, err error) {
 	if r.spec.Enclosure != nil {
 		r.prepare(enclosed(r.spec.Enclosure))
-		err = startLowly(r.spec.Idle, r.gone, func() error { return startEnclosed(r.cmd, r.spec.Enclosure, r.spec.Idle) })
+		err = startLowly(r.spec.Idle, r.gone, func() error {
+			return startEnclosed(r.cmd, r.spec.Enclosure, r.spec.Idle)
+		})
 		if err == nil {
 			return nil, nil
 		}
@@ -87,7 +89,8 @@ func (r *runner) start() (report *os.File, err error) {
 	}
 	defer reportWrite.Close()
 	cmd := exec.Command(r.spec.Runner[0], r.spec.Runner[1:]...) //nolint:gosec,noctx // told by the agent
-	cmd.Stdin, cmd.Env, cmd.ExtraFiles = bytes.NewReader(r.spec.Stdin), r.spec.Env, []*os.File{reportWrite}
+	cmd.Stdin, cmd.Env = bytes.NewReader(r.spec.Stdin), r.spec.Env
+	cmd.ExtraFiles = []*os.File{reportWrite}
 	if e := r.spec.Enclosure; e != nil {
 		text, err := json.Marshal(e)
 		if err != nil {

@@ -53,8 +53,11 @@ func lowerPriority(idle bool) {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceOf(idle))
 	}
 	if idle {
-		if unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedIdle, Nice: idleNice}, 0) != nil {
-			var priority int32                                                                                    // the older call, where a service manager forbids the newer
+		if unix.SchedSetAttr(
+			0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedIdle, Nice: idleNice}, 0,
+		) != nil {
+			// the older call, where a service manager forbids the newer
+			var priority int32
 			_, _, _ = unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&priority))) //nolint:gosec // as the call wants it
 		}
 	}

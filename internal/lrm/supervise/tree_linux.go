@@ -285,7 +285,8 @@ func namelessUse(all []member) (disk, memory int64) {
 		}
 		for _, link := range links {
 			var st unix.Stat_t
-			if unix.Stat(dir+link, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 0 || seen[file{st.Dev, st.Ino}] {
+			if unix.Stat(dir+link, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 0 ||
+				seen[file{st.Dev, st.Ino}] {
 				continue
 			}
 			seen[file{st.Dev, st.Ino}] = true

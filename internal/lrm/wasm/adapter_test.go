@@ -81,8 +81,10 @@ func warmUp(dir string) error {
 		return err
 	}
 	at := lrm.Attempt{
-		ID: grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1}, Dir: filepath.Join(dir, "warm"),
-		ModulePath: guest, RecordPath: filepath.Join(dir, "runs"), LeaseUntil: lrm.BootNow().Add(time.Hour),
+		ID:         grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1},
+		Dir:        filepath.Join(dir, "warm"),
+		ModulePath: guest, RecordPath: filepath.Join(dir, "runs"),
+		LeaseUntil: lrm.BootNow().Add(time.Hour),
 	}
 	at.Task.Args = []string{"exit", "0"}
 	if err = os.Mkdir(at.Dir, 0o700); err != nil {

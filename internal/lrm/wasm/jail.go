@@ -193,7 +193,9 @@ func (j *jail) Stat(p string) (sys.Stat_t, experimentalsys.Errno) {
 }
 
 // Readlink implements experimentalsys.FS: there are no links to read.
-func (j *jail) Readlink(string) (string, experimentalsys.Errno) { return "", experimentalsys.EINVAL }
+func (j *jail) Readlink(string) (string, experimentalsys.Errno) {
+	return "", experimentalsys.EINVAL
+}
 
 // Link implements experimentalsys.FS.
 func (j *jail) Link(string, string) experimentalsys.Errno { return experimentalsys.EPERM }

@@ -41,8 +41,9 @@ const (
 // NAT says how a site behind a translating router meets the others. The zero value
 // does nothing about it.
 type NAT struct {
-	Relay        Role         // empty = Off
-	Punch        bool         // make relayed connections direct by dialling from both sides simultaneously
+	Relay Role // empty = Off
+	// make relayed connections direct by dialling from both sides simultaneously
+	Punch        bool
 	MapPort      bool         // ask the router, by UPnP or NAT-PMP, to let connections in
 	Reachability Reachability // empty = ReachabilityAuto; Serve implies ReachabilityPublic
 }

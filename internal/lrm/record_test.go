@@ -64,11 +64,8 @@ func TestReadRecordsOfNothing(t *testing.T) {
 }
 
 func FuzzReadRecords(f *testing.F) {
-	f.Add(
-		[]byte(
-			`{"attempt":{"Task":{"Job":"mfrggzdfmztwq2lk","Index":0},"Token":1},"event":"started","wall_ms":1,"boot_ns":2}` + "\n",
-		),
-	)
+	f.Add([]byte(`{"attempt":{"Task":{"Job":"mfrggzdfmztwq2lk","Index":0},"Token":1},` +
+		`"event":"started","wall_ms":1,"boot_ns":2}` + "\n"))
 	f.Add([]byte("{}\nnull\n[]\n\x00"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		records, err := readRecords(bytes.NewReader(content))

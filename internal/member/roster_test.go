@@ -38,7 +38,8 @@ func twin(seen []protocol.MemberRecord) []protocol.MemberRecord {
 	for _, r := range seen {
 		beaten := slices.ContainsFunc(seen, func(other protocol.MemberRecord) bool {
 			return other.Site == r.Site && (other.SerialMS > r.SerialMS ||
-				other.SerialMS == r.SerialMS && other.Kind == protocol.MemberBan && r.Kind == protocol.MemberAdmit)
+				other.SerialMS == r.SerialMS && other.Kind == protocol.MemberBan &&
+					r.Kind == protocol.MemberAdmit)
 		})
 		if !beaten && !slices.ContainsFunc(holds, func(h protocol.MemberRecord) bool {
 			return h.Site == r.Site
@@ -156,11 +157,8 @@ func TestRostersAreBounded(t *testing.T) {
 func FuzzRosterFile(f *testing.F) {
 	key := testKey('k')
 	f.Add([]byte(`{"version":1,"records":[]}`))
-	f.Add(
-		[]byte(
-			`{"version":1,"records":[{"domain":"lab","site":"s","kind":"ban","serial_ms":1,"signature":""}]}`,
-		),
-	)
+	f.Add([]byte(`{"version":1,"records":[` +
+		`{"domain":"lab","site":"s","kind":"ban","serial_ms":1,"signature":""}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		records, err := decodeRoster(text)
 		if err != nil {

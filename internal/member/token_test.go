@@ -24,9 +24,8 @@ func drawToken(t *rapid.T) Token {
 	}
 	if rapid.Bool().Draw(t, "key") {
 		token.Key = testKey(rapid.Byte().Draw(t, "key")).Public()
-		token.Secret = rapid.SliceOfN(rapid.Byte(), protocol.SecretBytes, protocol.SecretBytes).Draw(
-			t, "secret",
-		)
+		secrets := rapid.SliceOfN(rapid.Byte(), protocol.SecretBytes, protocol.SecretBytes)
+		token.Secret = secrets.Draw(t, "secret")
 	}
 	return token
 }

@@ -52,7 +52,8 @@ func newLab(ctx context.Context, network string) (*Lab, error) {
 	l := &Lab{prefix: newPrefix(), cuts: make(cutCounts)}
 	space, err := l.space(ctx, "switch")
 	if err != nil {
-		return nil, errors.Join(err, l.Close()) //nolint:contextcheck // the clean-up has a context of its own
+		//nolint:contextcheck // the clean-up has a context of its own
+		return nil, errors.Join(err, l.Close())
 	}
 	l.hub = &router{space: space, net: netip.MustParsePrefix(network)}
 	if err := l.hub.prepare(ctx); err != nil {
@@ -64,7 +65,8 @@ func newLab(ctx context.Context, network string) (*Lab, error) {
 // newPrefix begins the names of one lab: the process's ID, so that others know
 // whether it lives, and a number by chance.
 func newPrefix() string {
-	return fmt.Sprintf("%s%d-%05x-", namePrefix, os.Getpid(), rand.Uint32()>>12) //nolint:gosec // no secret
+	//nolint:gosec // no secret
+	return fmt.Sprintf("%s%d-%05x-", namePrefix, os.Getpid(), rand.Uint32()>>12)
 }
 
 // Start is New for a test: it skips the test by the reason if there can be no

@@ -65,7 +65,8 @@ func probe(ctx context.Context) string {
 func run(ctx context.Context, name string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput() //nolint:gosec // the package names it
+	//nolint:gosec // the package names it
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf(
 			"%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)),
@@ -88,7 +89,8 @@ func inside(ctx context.Context, space string, commands ...string) error {
 // remove ends all processes in a namespace and removes it, its interfaces with
 // it.
 func remove(ctx context.Context, space string) error {
-	out, err := exec.CommandContext(ctx, "ip", "netns", "pids", space).Output() //nolint:gosec // a name of the package
+	//nolint:gosec // a name of the package
+	out, err := exec.CommandContext(ctx, "ip", "netns", "pids", space).Output()
 	if err == nil {
 		for field := range strings.FieldsSeq(string(out)) {
 			if pid, errPid := strconv.Atoi(field); errPid == nil && pid != os.Getpid() {
@@ -129,7 +131,8 @@ func (h *Host) Do(do func() error) error { return inNamespace(h.full, do) }
 func (h *Host) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	all := append([]string{"--net=" + filepath.Join(runNetns, h.full), "--", name}, args...)
 	// nsenter becomes the command: the process ID is the same.
-	cmd := exec.CommandContext(ctx, "nsenter", all...) //nolint:gosec // the command is the caller's choice
+	//nolint:gosec // the command is the caller's choice
+	cmd := exec.CommandContext(ctx, "nsenter", all...)
 	lead(cmd)
 	cmd.Cancel = func() error { return Kill(cmd) }
 	return cmd

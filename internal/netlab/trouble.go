@@ -31,8 +31,8 @@ func shape(ctx context.Context, space, device string, bps int64) error {
 	}
 	// A bucket that holds 5 ms, and a queue of 50 ms, as a good router has.
 	burst := int64(math.Max(16<<10, float64(bps)/8*.005))
-	return inside(ctx, space, "tc qdisc replace dev "+device+" root tbf rate "+
-		strconv.FormatInt(bps, 10)+
+	return inside(ctx, space, "tc qdisc replace dev "+device+
+		" root tbf rate "+strconv.FormatInt(bps, 10)+
 		"bit burst "+strconv.FormatInt(burst, 10)+"b latency 50ms")
 }
 

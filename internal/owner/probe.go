@@ -219,9 +219,8 @@ func (p *probe) how() string {
 	case len(have) == 0:
 		text += " and the load; this kernel does not tell pressure"
 	default:
-		text += " and the pressure on " + strings.Join(
-			have, " and ",
-		) + "; this kernel does not tell that on " + strings.Join(lack, " and ")
+		text += " and the pressure on " + strings.Join(have, " and ") +
+			"; this kernel does not tell that on " + strings.Join(lack, " and ")
 	}
 	return text
 }

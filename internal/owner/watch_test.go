@@ -73,8 +73,8 @@ func (m *machine) pass(d time.Duration) {
 	m.used += time.Duration(m.jobs * float64(d))
 	m.mu.Unlock()
 	// A tenth of it is stolen by the host's other guests, half is the system's.
-	m.write("proc/stat", fmt.Sprintf("cpu  %d 0 %d 999999 55 0 0 %d 7 0\ncpu0 1\ncpu1 1\ncpu2 "+
-		"1\ncpu3 1\nintr 1 2 3\n",
+	m.write("proc/stat", fmt.Sprintf("cpu  %d 0 %d 999999 55 0 0 %d 7 0\n"+
+		"cpu0 1\ncpu1 1\ncpu2 1\ncpu3 1\nintr 1 2 3\n",
 		int64(m.ticks*.4), int64(m.ticks*.5), int64(m.ticks*.1)))
 	m.write("proc/loadavg", fmt.Sprintf("%.2f 1.00 1.00 3/200 999\n", m.others+m.jobs))
 	if m.noPSI {
@@ -84,13 +84,9 @@ func (m *machine) pass(d time.Duration) {
 	m.waits[pressureIO] += m.io * d.Seconds() * 1e6
 	m.waits[pressureCPU] += min((m.others+m.jobs)/4, 1) * d.Seconds() * 1e6
 	for i, name := range pressureNames() {
-		m.write(
-			"proc/pressure/"+name,
-			fmt.Sprintf(
-				"some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 avg60=0.00 avg300=0.00 "+
-					"total=0\n", int64(m.waits[i]),
-			),
-		)
+		m.write("proc/pressure/"+name, fmt.Sprintf(
+			"some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\n"+
+				"full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", int64(m.waits[i])))
 	}
 }
 
@@ -337,9 +333,10 @@ func TestOwnGroup(t *testing.T) {
 	for text, want := range map[string]string{
 		"0::/\n":                           "",
 		"0::/user.slice/session-3.scope\n": "",
-		"1:cpu:/x\n0::/system.slice/mrs.service\n":                                     "sys/fs/cgroup/system.slice/mrs.service",
-		"0::/user.slice/user-7.slice/user@7.service/app.slice/mrs.service/mrs-agent\n": "sys/fs/cgroup/user.slice/user-7.slice/user@7.service/app.slice/mrs.service",
-		"0::/user.slice/user-7.slice/user@7.service/session.slice\n":                   "",
+		"1:cpu:/x\n0::/system.slice/mrs.service\n": "sys/fs/cgroup/system.slice/mrs.service",
+		"0::/user.slice/user-7.slice/user@7.service/app.slice/mrs.service/mrs-agent\n": "sys/fs/cgroup/" +
+			"user.slice/user-7.slice/user@7.service/app.slice/mrs.service",
+		"0::/user.slice/user-7.slice/user@7.service/session.slice\n": "",
 	} {
 		root := t.TempDir()
 		if err := os.MkdirAll(filepath.Join(root, "proc/self"), 0o700); err != nil {

@@ -109,9 +109,9 @@ func defaultLimits() Limits {
 func (p Preset) timing() Timing {
 	t := Timing{
 		Dial: 5 * time.Second, Hello: 5 * time.Second, Write: 10 * time.Second, Read: 10 * time.Second,
-		Debounce: 200 * time.Millisecond, BackoffMin: 500 * time.Millisecond,
-		BackoffMax: 30 * time.Second,
-		Spread:     time.Second, LogIdle: 10 * time.Minute,
+		Debounce:   200 * time.Millisecond,
+		BackoffMin: 500 * time.Millisecond, BackoffMax: 30 * time.Second,
+		Spread: time.Second, LogIdle: 10 * time.Minute,
 		Guest: 10 * time.Second, RosterGap: 5 * time.Second,
 		Relay: 2 * time.Second, Linger: 10 * time.Second, Lookup: 30 * time.Second,
 	}
@@ -206,12 +206,12 @@ func (c Config) withDefaults() Config {
 
 func (t Timing) or(d Timing) Timing {
 	return Timing{
-		Dial: or(t.Dial, d.Dial), Hello: or(t.Hello, d.Hello), Write: or(t.Write, d.Write),
-		Read:     or(t.Read, d.Read),
-		Debounce: or(t.Debounce, d.Debounce), BackoffMin: or(t.BackoffMin, d.BackoffMin),
-		BackoffMax: or(t.BackoffMax, d.BackoffMax), Spread: or(t.Spread, d.Spread),
-		LogIdle: or(t.LogIdle, d.LogIdle),
-		Guest:   or(t.Guest, d.Guest), RosterGap: or(t.RosterGap, d.RosterGap),
+		Dial: or(t.Dial, d.Dial), Hello: or(t.Hello, d.Hello),
+		Write: or(t.Write, d.Write), Read: or(t.Read, d.Read),
+		Debounce:   or(t.Debounce, d.Debounce),
+		BackoffMin: or(t.BackoffMin, d.BackoffMin), BackoffMax: or(t.BackoffMax, d.BackoffMax),
+		Spread: or(t.Spread, d.Spread), LogIdle: or(t.LogIdle, d.LogIdle),
+		Guest: or(t.Guest, d.Guest), RosterGap: or(t.RosterGap, d.RosterGap),
 		Relay: or(t.Relay, d.Relay), Linger: or(t.Linger, d.Linger), Lookup: or(t.Lookup, d.Lookup),
 	}
 }
@@ -223,9 +223,11 @@ func (l Limits) or(d Limits) Limits {
 		GossipBytes:    or(l.GossipBytes, d.GossipBytes),
 		SubmitterRate:  or(l.SubmitterRate, d.SubmitterRate),
 		SubmitterBurst: or(l.SubmitterBurst, d.SubmitterBurst),
-		Submitters:     or(l.Submitters, d.Submitters), Members: or(l.Members, d.Members),
-		Peers:      or(l.Peers, d.Peers),
-		LogStreams: or(l.LogStreams, d.LogStreams), Guests: or(l.Guests, d.Guests),
+		Submitters:     or(l.Submitters, d.Submitters),
+		Members:        or(l.Members, d.Members),
+		Peers:          or(l.Peers, d.Peers),
+		LogStreams:     or(l.LogStreams, d.LogStreams),
+		Guests:         or(l.Guests, d.Guests),
 		ConnsPerSubnet: or(l.ConnsPerSubnet, d.ConnsPerSubnet),
 		RelaySlots:     or(l.RelaySlots, d.RelaySlots),
 		RelayCircuits:  or(l.RelayCircuits, d.RelayCircuits),

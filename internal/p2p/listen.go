@@ -33,7 +33,8 @@ func refuseTaken(ctx context.Context, listen []string) error {
 			return fmt.Errorf("listen on %q: %w", text, err)
 		}
 		network, host, err := manet.DialArgs(addr)
-		if err != nil || network != "tcp4" && network != "tcp6" && network != "udp4" && network != "udp6" {
+		if err != nil ||
+			network != "tcp4" && network != "tcp6" && network != "udp4" && network != "udp6" {
 			continue // nothing that a socket is bound to
 		}
 		if err = tryBinding(ctx, network, host); errors.Is(err, syscall.EADDRINUSE) {

@@ -80,7 +80,8 @@ const addrsNamed = 2
 func (m *Mesh) membersFor(to peer.ID, conn network.Conn) []string {
 	near := manet.IsIPLoopback(conn.RemoteMultiaddr())
 	others := m.all()
-	rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] }) //nolint:gosec // a fair choice, no secret
+	//nolint:gosec // a fair choice, no secret
+	rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 	named := nameAddrs(m.host.ID(), m.relays.Addrs(), near)
 	for _, o := range others {
 		if _, present := o.admitted(); !present || o.id == to {

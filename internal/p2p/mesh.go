@@ -94,8 +94,8 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 		return nil, fmt.Errorf("join mesh: %w", err)
 	}
 	m := &Mesh{
-		cfg: cfg.withDefaults(), handlers: handlers, log: obs.Or(log),
-		counts:  wire.NewCounters(cfg.Registry),
+		cfg: cfg.withDefaults(), handlers: handlers,
+		log: obs.Or(log), counts: wire.NewCounters(cfg.Registry),
 		members: make(map[grid.SiteID]bool), remotes: make(map[grid.SiteID]*remote),
 	}
 	for _, site := range cfg.Allow {

@@ -110,9 +110,8 @@ func TestSendSaysWhatCannotBeSent(t *testing.T) {
 	if got := a.Count(wire.CountDropped, queueFull); got != 1 {
 		t.Errorf("counted %d dropped messages, want 1", got)
 	}
-	if err := a.Broadcast(protocol.Cancel{Job: jobID(1)}); !errors.Is(
-		err, protocol.ErrUnknownMessage,
-	) {
+	err = a.Broadcast(protocol.Cancel{Job: jobID(1)})
+	if !errors.Is(err, protocol.ErrUnknownMessage) {
 		t.Errorf("Broadcast(Cancel) = %v, want ErrUnknownMessage", err)
 	}
 	_ = a.Close()

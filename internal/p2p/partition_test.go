@@ -30,9 +30,8 @@ func newSimulated() *simulated {
 	s := &simulated{mbps: 100}
 	s.net = &simnet.Simnet{LatencyFunc: func(p *simnet.Packet) time.Duration {
 		from, to := p.From.(*net.UDPAddr).IP, p.To.(*net.UDPAddr).IP
-		if s.cut.Load() && (from.Equal(
-			simnet.IntToPublicIPv4(0),
-		) || to.Equal(simnet.IntToPublicIPv4(0))) {
+		if s.cut.Load() &&
+			(from.Equal(simnet.IntToPublicIPv4(0)) || to.Equal(simnet.IntToPublicIPv4(0))) {
 			return 24 * time.Hour // the simulator knows no loss
 		}
 		return 5 * time.Millisecond

@@ -68,9 +68,9 @@ type remote struct {
 func newRemote(m *Mesh, id peer.ID, site grid.SiteID) *remote {
 	return &remote{
 		m: m, id: id, site: site, queue: make(chan []byte, m.cfg.Limits.QueueMessages),
-		filled: make(chan struct{}, 1), dialed: make(chan struct{}, 1), news: make(chan struct{}, 1),
-		better: make(chan struct{}, 1),
-		seen:   make(chan struct{}), proof: make(map[netip.AddrPort]bool),
+		filled: make(chan struct{}, 1), dialed: make(chan struct{}, 1),
+		news: make(chan struct{}, 1), better: make(chan struct{}, 1),
+		seen: make(chan struct{}), proof: make(map[netip.AddrPort]bool),
 	}
 }
 

@@ -111,7 +111,8 @@ func crash(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || !ok {
 		ts.Fatalf("usage: crash NAME, after mesh")
 	}
-	for _, a := range known.(*localmesh.Mesh).Agents { //nolint:forcetypeassert // nothing else is stored
+	//nolint:forcetypeassert // nothing else is stored
+	for _, a := range known.(*localmesh.Mesh).Agents {
 		if a.Name == args[0] {
 			ts.Check(a.Process.Signal(os.Kill))
 			<-a.Exited

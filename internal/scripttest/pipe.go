@@ -38,7 +38,8 @@ func NobodyReads(t *testing.T, main func(), code int, args ...string) {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), program, "-test.run=^"+t.Name()+"$") //nolint:gosec // G204: ourselves
+	//nolint:gosec // G204: ourselves
+	cmd := exec.CommandContext(t.Context(), program, "-test.run=^"+t.Name()+"$")
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), asProgram+"=1"), writer, &said
 	err = cmd.Run()
 	exit, failed := errors.AsType[*exec.ExitError](err)

@@ -36,9 +36,8 @@ const (
 func Phases() []Phase {
 	return []Phase{
 		PhaseWaiting, PhaseAnnounced, PhaseAwarded, PhaseStaging, PhaseHeld, PhasePreparing,
-		PhaseRunning, PhaseOpen, PhaseFrozen,
-		PhaseSuspended, PhaseDone, PhaseOver, PhaseFailed, PhaseLost, PhaseCancelled, PhaseReleased,
-		PhaseRefused,
+		PhaseRunning, PhaseOpen, PhaseFrozen, PhaseSuspended, PhaseDone, PhaseOver, PhaseFailed,
+		PhaseLost, PhaseCancelled, PhaseReleased, PhaseRefused,
 	}
 }
 

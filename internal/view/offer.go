@@ -69,8 +69,7 @@ func FromOffer(o grid.Offer, name string, rank int) OfferRow {
 	row := OfferRow{
 		Site: o.Site, Name: name, Rank: rank, X: &p.X, Y: &p.Y, Z: &p.Z, Distance: &p.Distance,
 		Seconds: &seconds, WaitSeconds: p.Wait.Seconds(), StageSeconds: p.StageIn.Seconds(),
-		RunSeconds: p.Run.Seconds(),
-		Firm:       o.Firm, TasksNow: o.TasksNow,
+		RunSeconds: p.Run.Seconds(), Firm: o.Firm, TasksNow: o.TasksNow,
 	}
 	for _, c := range p.Further {
 		if c.Known {

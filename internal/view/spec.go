@@ -110,11 +110,10 @@ func FromJob(j grid.Job) JobSpec {
 		RuntimeSeconds: s.Runtime.Seconds(), TimeLimitSeconds: s.TimeLimit.Seconds(),
 		NotBefore: At(s.Window.NotBefore), At: At(s.Window.At), Deadline: At(s.Window.Deadline),
 		Map: s.Map.String(), Weights: (*WeightsSpec)(&s.Weights),
-		Unattended: UnattendedWord(s.Unattended),
-		Count:      j.Count, TTLSeconds: j.TTL.Seconds(),
-		Priority: s.Priority, Project: s.Project, Reservation: s.Reservation,
-		Overrun: overrunWord(s.Overrun),
-		After:   j.After, Split: j.Split.String(), CommBytes: j.CommBytes, Flood: j.Flood,
+		Unattended: UnattendedWord(s.Unattended), Count: j.Count, TTLSeconds: j.TTL.Seconds(),
+		Priority: s.Priority, Project: s.Project,
+		Reservation: s.Reservation, Overrun: overrunWord(s.Overrun),
+		After: j.After, Split: j.Split.String(), CommBytes: j.CommBytes, Flood: j.Flood,
 	}
 	if s.Module.CID != "" {
 		out.Module = &InputSpec{CID: s.Module.CID, Bytes: s.Module.Bytes}

@@ -21,7 +21,8 @@ func TestTimesAreUTC(t *testing.T) {
 	data, err := json.Marshal(view.JobView{
 		Submitted: view.At(time.Date(2026, 1, 2, 3, 4, 5, 0, zone)),
 	})
-	want := `{"id":"","kind":"","phase":"","count":0,"tasks":null,"submitted":"2026-01-02T02:04:05Z","moves":0,"offers":0}`
+	want := `{"id":"","kind":"","phase":"","count":0,"tasks":null,` +
+		`"submitted":"2026-01-02T02:04:05Z","moves":0,"offers":0}`
 	if err != nil || string(data) != want {
 		t.Errorf("got %s, %v\nwant %s", data, err, want)
 	}

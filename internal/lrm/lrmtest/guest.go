@@ -40,7 +40,8 @@ func BuildGuest(dir, goos, goarch string) (string, error) {
 		}
 	}
 	program := filepath.Join(dir, strings.Join([]string{"guest", goos, goarch}, "-"))
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, ".") //nolint:noctx // bounded by the test's own time
+	//nolint:noctx // bounded by the test's own time
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, ".")
 	build.Dir = source
 	build.Env = append(
 		os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off",

@@ -75,8 +75,7 @@ func TestEnds(t *testing.T) {
 		{
 			"child killed",
 			[]string{"sh", "-c", "sh -c 'kill -KILL $$'; exit $?"},
-			grid.CauseExited,
-			128 + 9, "killed",
+			grid.CauseExited, 128 + 9, "killed",
 		},
 		{"not found", []string{"no-such-command"}, grid.CauseExited, 127, ""},
 		{"not executable", []string{"/etc/passwd"}, grid.CauseExited, 126, ""},
@@ -198,17 +197,10 @@ func TestWalls(t *testing.T) {
 
 func TestNoCapabilities(t *testing.T) {
 	adapter := need(t, withBubblewrap)
-	r := lrmtest.Wait(
-		t,
-		lrmtest.Start(
-			t, adapter,
-			attempt(
-				t, "sh", "-c",
-				"id -u; id -G; grep -E '^(Cap...|NoNewPrivs)' /proc/self/status | cut -f2 | sort -u | tr "+
-					"'\\n' ' '; ls /proc/self/fd | tr '\\n' ' '",
-			),
-		),
-	)
+	a := attempt(t, "sh", "-c", "id -u; id -G; "+
+		"grep -E '^(Cap...|NoNewPrivs)' /proc/self/status | cut -f2 | sort -u | tr '\\n' ' '; "+
+		"ls /proc/self/fd | tr '\\n' ' '")
+	r := lrmtest.Wait(t, lrmtest.Start(t, adapter, a))
 	want := "65534\n65534\n0000000000000000 1 0 1 2 3 "
 	if got := lrmtest.Text(t, r.Stdout); got != want {
 		t.Errorf("stdout = %q, want %q: nobody, no capability, nothing open", got, want)

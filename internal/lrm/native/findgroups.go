@@ -112,7 +112,8 @@ func (h *hierarchy) enable() {
 		}
 	}
 	for _, name := range want {
-		_ = os.WriteFile(control, []byte("+"+name), 0) //nolint:gosec // the kernel's own names; what is not allowed is not there below
+		//nolint:gosec // the kernel's own names; what is not allowed is not there below
+		_ = os.WriteFile(control, []byte("+"+name), 0)
 	}
 	if text, err := os.ReadFile(control); err == nil {
 		h.controllers = ours(strings.Fields(string(text)))

@@ -62,7 +62,8 @@ func findGVisor(
 	if found.unshare, err = exec.LookPath("unshare"); err != nil {
 		return gvisor{}, "", errors.New("unshare is missing; install the package util-linux")
 	}
-	known, err := exec.CommandContext(ctx, found.runsc, "flags").CombinedOutput() //nolint:gosec // the owner's own program
+	//nolint:gosec // the owner's own program
+	known, err := exec.CommandContext(ctx, found.runsc, "flags").CombinedOutput()
 	if err != nil {
 		return gvisor{}, "", fmt.Errorf("runsc does not tell its flags: %w", err)
 	}
@@ -115,7 +116,8 @@ func (g gvisor) try(ctx context.Context, system []systemPath) (warning string, e
 	if err = errors.Join(box.prepare(), box.writeBundle()); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, g.unshare, g.arguments(dir)...) //nolint:gosec // arguments of our own
+	//nolint:gosec // arguments of our own
+	cmd := exec.CommandContext(ctx, g.unshare, g.arguments(dir)...)
 	cmd.Env, cmd.Dir = []string{}, dir
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError

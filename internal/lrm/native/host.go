@@ -165,7 +165,8 @@ func (h *host) try(ctx context.Context, bwrap string) error {
 	if h.proc {
 		args = append(args, procMount()...)
 	}
-	cmd := exec.CommandContext(ctx, bwrap, append(args, "--", "/bin/sh", "-c", fmt.Sprintf("exit %d", trialCode))...) //nolint:gosec // arguments of our own
+	args = append(args, "--", "/bin/sh", "-c", fmt.Sprintf("exit %d", trialCode))
+	cmd := exec.CommandContext(ctx, bwrap, args...) //nolint:gosec // arguments of our own
 	cmd.Env, cmd.Dir = []string{}, dir
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError

@@ -100,7 +100,8 @@ func (pool *Pool) launch(logPath string) (*child, error) {
 		return nil, err
 	}
 	defer stdinRead.Close()
-	cmd := exec.Command(pool.command[0], pool.command[1:]...) //nolint:gosec,noctx // the agent's own binary; it outlives ctx
+	//nolint:gosec,noctx // the agent's own binary; it outlives ctx
+	cmd := exec.Command(pool.command[0], pool.command[1:]...)
 	cmd.Stdin, cmd.Stderr, cmd.Dir, cmd.Env = stdinRead, log, nowhere, baseEnv()
 	if err = detach(cmd); err != nil {
 		stdin.Close()

@@ -116,5 +116,6 @@ func roomOf(dir string) (room, bool) {
 	if unix.Statfs(dir, &st) != nil || st.Blocks == 0 {
 		return room{}, false
 	}
-	return room{bytes: int64(st.Bfree) * int64(st.Bsize), files: int64(st.Ffree)}, true //nolint:unconvert // far below the limits; the types differ among machines
+	//nolint:unconvert // far below the limits; the types differ among machines
+	return room{bytes: int64(st.Bfree) * int64(st.Bsize), files: int64(st.Ffree)}, true
 }

@@ -126,7 +126,9 @@ func WriteReport(r Report) error {
 func WritePreparing(on bool) error { return tellSupervisor(note{Preparing: &on}) }
 
 // reportFile is the one file of the descriptor, which ends with the last that refers to it.
-var reportFile = sync.OnceValue(func() *os.File { return os.NewFile(reportFD, "report") }) //nolint:gochecknoglobals // one for the process
+//
+//nolint:gochecknoglobals // one for the process
+var reportFile = sync.OnceValue(func() *os.File { return os.NewFile(reportFD, "report") })
 
 func tellSupervisor(what any) error {
 	f := reportFile()

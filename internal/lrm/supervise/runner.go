@@ -45,7 +45,8 @@ type runnerEnd struct {
 func startRunner(spec Spec) (*runner, error) {
 	r := &runner{
 		spec: spec, overflow: make(chan struct{}, 1), exceeded: make(chan Report, 1),
-		ended: make(chan runnerEnd, 1), gone: make(chan struct{}), prepares: make(chan bool, 2), // on and off
+		ended: make(chan runnerEnd, 1), gone: make(chan struct{}),
+		prepares: make(chan bool, 2), // on and off
 	}
 	var err error
 	if r.stdout, err = newCapture(spec.Stdout, spec.Limits.OutputBytes, r.overflow); err != nil {
@@ -88,7 +89,8 @@ func (r *runner) start() (report *os.File, err error) {
 		return nil, err
 	}
 	defer reportWrite.Close()
-	cmd := exec.Command(r.spec.Runner[0], r.spec.Runner[1:]...) //nolint:gosec,noctx // told by the agent
+	//nolint:gosec,noctx // told by the agent
+	cmd := exec.Command(r.spec.Runner[0], r.spec.Runner[1:]...)
 	cmd.Stdin, cmd.Env = bytes.NewReader(r.spec.Stdin), r.spec.Env
 	cmd.ExtraFiles = []*os.File{reportWrite}
 	if e := r.spec.Enclosure; e != nil {

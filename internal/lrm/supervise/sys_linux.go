@@ -58,7 +58,10 @@ func lowerPriority(idle bool) {
 		) != nil {
 			// the older call, where a service manager forbids the newer
 			var priority int32
-			_, _, _ = unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&priority))) //nolint:gosec // as the call wants it
+			//nolint:gosec // as the call wants it
+			_, _, _ = unix.Syscall(
+				unix.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&priority)),
+			)
 		}
 	}
 	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoProcess, 0, idleIO)

@@ -132,7 +132,8 @@ func TestJailListsBinds(t *testing.T) {
 func TestJailAgainstTwin(t *testing.T) {
 	base := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
-		scratch, err := os.MkdirTemp(base, "") //nolint:usetesting // one for each check, not for the whole test
+		//nolint:usetesting // one for each check, not for the whole test
+		scratch, err := os.MkdirTemp(base, "")
 		if err != nil {
 			rt.Fatal(err)
 		}

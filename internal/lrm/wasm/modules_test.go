@@ -71,7 +71,8 @@ func TestHandMadeModules(t *testing.T) {
 			"imports what there is not",
 			module(
 				typeSection, "\x02\x0b\x01\x03env\x03foo\x00\x00", funcSection, exportSection, emptyCode,
-			), grid.CauseBadWork, 0, "env",
+			),
+			grid.CauseBadWork, 0, "env",
 		},
 	}
 	for _, tt := range tests {

@@ -155,7 +155,8 @@ func (g *guest) compile(
 
 func (g *guest) config() wazero.ModuleConfig {
 	clock := &clock{}
-	files := wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(g.jail, "/") //nolint:forcetypeassert // as wazero documents it
+	//nolint:forcetypeassert // as wazero documents it
+	files := wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(g.jail, "/")
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithArgs(append([]string{moduleName}, g.work.Task.Args...)...).
 		WithStdin(strings.NewReader("")).WithStdout(os.Stdout).WithStderr(os.Stderr).

@@ -48,7 +48,8 @@ func FuzzJoinStream(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		answer, records, err := readAnswer(&pieces{Reader: bytes.NewReader(raw)})
-		if err == nil && (answer.Validate() != nil || len(records) > maxRosterParts*protocol.MaxRosterRecords) {
+		if err == nil && (answer.Validate() != nil ||
+			len(records) > maxRosterParts*protocol.MaxRosterRecords) {
 			t.Fatalf("an invalid answer is accepted: %+v with %d records", answer, len(records))
 		}
 		request, err := readRequest(&pieces{Reader: bytes.NewReader(raw)})

@@ -12,8 +12,7 @@ import (
 type crowd struct{ listed, admitted map[peer.ID]bool }
 
 func (c crowd) Allowed(p peer.ID) bool {
-	return c.listed == nil ||
-		c.listed[p]
+	return c.listed == nil || c.listed[p]
 }
 func (c crowd) Admitted(p peer.ID) bool                          { return c.admitted[p] }
 func (c crowd) Present() []peer.ID                               { return nil }
@@ -33,33 +32,28 @@ func TestWhoMayUseARelay(t *testing.T) {
 		{
 			"listed, and not yet admitted",
 			acl{Config{Members: crowd{list, admitted}}},
-			"listed", "member",
-			false, true,
+			"listed", "member", false, true,
 		},
 		{
 			"to one who is not admitted",
 			acl{Config{Members: crowd{list, admitted}}},
-			"member", "listed",
-			true, false,
+			"member", "listed", true, false,
 		},
 		{"a stranger", acl{Config{Members: crowd{list, admitted}}}, "stranger", "member", false, false},
 		{
 			"admitted once, and banned",
 			acl{Config{Members: crowd{list, admitted}}},
-			"banned", "member",
-			false, false,
+			"banned", "member", false, false,
 		},
 		{
 			"anyone, not admitted",
 			acl{Config{Anyone: true, Members: crowd{nil, admitted}}},
-			"stranger",
-			"member", false, false,
+			"stranger", "member", false, false,
 		},
 		{
 			"anyone, admitted",
 			acl{Config{Anyone: true, Members: crowd{nil, admitted}}},
-			"member",
-			"member", true, true,
+			"member", "member", true, true,
 		},
 	} {
 		if got := c.acl.AllowReserve(c.from, nil); got != c.reserve {

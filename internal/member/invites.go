@@ -110,7 +110,8 @@ func decodeInvites(text []byte) ([]invite, error) {
 	}
 	if stored.Version != fileVersion || len(stored.Invites) > maxInvitKept {
 		return nil, fmt.Errorf(
-			"version %d with %d invitations is not known here", stored.Version, len(stored.Invites),
+			"version %d with %d invitations, want version %d and at most %d",
+			stored.Version, len(stored.Invites), fileVersion, maxInvitKept,
 		)
 	}
 	for _, i := range stored.Invites {

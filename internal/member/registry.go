@@ -17,8 +17,8 @@ import (
 // Why an order is not carried out.
 var (
 	ErrNoKey   = errors.New("this site does not hold the domain's key")
-	ErrTooMany = errors.New("there are too many")
-	errSelf    = errors.New("a site says nothing of itself")
+	ErrTooMany = errors.New("limit reached")
+	errSelf    = errors.New("a site cannot admit or ban itself")
 )
 
 // Config sets up a Registry. Domain and Self are required.
@@ -32,10 +32,10 @@ type Config struct {
 }
 
 // Registry holds the roster, the owner's own decisions and the invitations. It
-// is safe for concurrent use. What it says is on disk.
+// is safe for concurrent use. Every answer is on disk before it is given.
 type Registry struct {
 	cfg      Config
-	problems []string // nobody changes it
+	problems []string // constant after Open
 
 	disk sync.Mutex // held while something is decided and written
 
@@ -46,7 +46,7 @@ type Registry struct {
 	invites []invite
 }
 
-// Open reads what is in the directory. Files that cannot be used are put aside,
+// Open reads the files in the directory. Those that cannot be used are moved away,
 // see Problems; an unusable key is an error.
 func Open(cfg Config) (*Registry, error) {
 	if cfg.Now == nil {
@@ -94,9 +94,10 @@ func (r *Registry) loadKey() error {
 	case err != nil:
 		return err
 	case r.cfg.Key != "" && r.cfg.Key != key.Public():
-		r.problems = append(r.problems, fmt.Sprintf("%s is the key of another domain (%s) than "+
-			"domain-key says; it is not used",
-			KeyFile, key.Public()))
+		r.problems = append(r.problems, fmt.Sprintf(
+			"%s is not used: it is the key of another domain (%s) than domain-key names",
+			KeyFile, key.Public(),
+		))
 		return nil
 	}
 	r.key = key
@@ -210,7 +211,8 @@ func (r *Registry) ensureKey() error {
 	}
 	if r.cfg.Key != "" {
 		return fmt.Errorf(
-			"%w; invite at the site that does, or remove domain-key to begin a domain of your own", ErrNoKey,
+			"%w; invite from the site that does, or remove domain-key to start a domain of your own",
+			ErrNoKey,
 		)
 	}
 	key, err := createKey(r.cfg.Dir)
@@ -229,7 +231,7 @@ func (r *Registry) ensureKey() error {
 }
 
 // Invite makes an invitation that is good for so long and so many sites, and
-// gives its secret, which is kept nowhere. The first one makes the domain's key.
+// returns its secret, which is not stored. The first one makes the domain's key.
 func (r *Registry) Invite(span time.Duration, uses int) (secret []byte, made Invite, err error) {
 	if span < time.Second || span > MaxInvite {
 		return nil, made, fmt.Errorf("%w: an invitation is good for 1s to %d days, not %s",
@@ -299,8 +301,8 @@ func (r *Registry) Invites() []Invite {
 	return list
 }
 
-// Inviting reports whether strangers may come to redeem an invitation: one is
-// open, or was closed so lately that they should hear why it is of no use.
+// Inviting reports whether strangers may connect to redeem an invitation: one is
+// open, or was closed so recently that they should hear why it is refused.
 func (r *Registry) Inviting() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -322,7 +324,7 @@ func (r *Registry) Redeem(site grid.SiteID, request protocol.JoinRequest) protoc
 	case at < 0:
 		return refuse(protocol.JoinUnknown, "ask for a new invitation")
 	case standing == Banned || standing == BannedHere:
-		return refuse(protocol.JoinBanned, "only siteagent admit at the inviter's changes that")
+		return refuse(protocol.JoinBanned, "siteagent admit on the inviter's machine lifts the ban")
 	}
 	if record, known := r.Roster().Get(site); known && standing == Admitted &&
 		slices.Contains(r.invites[at].By, site) {
@@ -355,15 +357,14 @@ func refuse(why protocol.JoinRefusal, text string) protocol.JoinAnswer {
 	return protocol.JoinAnswer{Refusal: why, Text: cut(text, 200)}
 }
 
-// Admit makes a site a member, and takes back a ban. Where this site holds the
-// domain's key, that is so in the whole domain, and the record is given; else
-// here alone.
+// Admit makes a site a member, and lifts a ban. Where this site holds the domain's
+// key, that holds in the whole domain, and the record is returned; else only here.
 func (r *Registry) Admit(site grid.SiteID, name, note string) (*protocol.MemberRecord, error) {
 	return r.decide(site, protocol.MemberAdmit, name, note)
 }
 
 // Ban keeps a site out, here and, where this site holds the domain's key, in the
-// whole domain; then the record is given.
+// whole domain; then the record is returned.
 func (r *Registry) Ban(site grid.SiteID, name, note string) (*protocol.MemberRecord, error) {
 	return r.decide(site, protocol.MemberBan, name, note)
 }

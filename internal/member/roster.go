@@ -20,7 +20,7 @@ const maxRecords = 4096
 
 // errForged says that a record was not signed by the domain's key, or is of
 // another domain.
-var errForged = errors.New("the record is not one of this domain's key")
+var errForged = errors.New("not signed by this domain's key")
 
 // Roster holds the records that a domain's key has signed, at most one for each site
 // and at most maxRecords. It is a value that is never changed. The zero value trusts
@@ -117,8 +117,8 @@ func (r Roster) verify(record protocol.MemberRecord) error {
 	return nil
 }
 
-// trim keeps the newest MaxRecords. The order is the one in which a site's own
-// records prevail, so that trimming early and trimming late come to the same.
+// trim keeps the newest maxRecords. The order is the one in which a site's own
+// records prevail, so that trimming early and trimming late give the same result.
 func (r Roster) trim() {
 	if len(r.records) <= maxRecords {
 		return

@@ -53,7 +53,8 @@ func decodeRoster(text []byte) ([]protocol.MemberRecord, error) {
 	}
 	if stored.Version != fileVersion || len(stored.Records) > maxRecords {
 		return nil, fmt.Errorf(
-			"version %d with %d records is not known here", stored.Version, len(stored.Records),
+			"version %d with %d records, want version %d and at most %d",
+			stored.Version, len(stored.Records), fileVersion, maxRecords,
 		)
 	}
 	var records []protocol.MemberRecord
@@ -117,7 +118,8 @@ func decodeLocal(text []byte) (map[grid.SiteID]decision, error) {
 	}
 	if stored.Version != fileVersion || len(stored.Sites) > maxRecords {
 		return nil, fmt.Errorf(
-			"version %d with %d sites is not known here", stored.Version, len(stored.Sites),
+			"version %d with %d sites, want version %d and at most %d",
+			stored.Version, len(stored.Sites), fileVersion, maxRecords,
 		)
 	}
 	local := make(map[grid.SiteID]decision)

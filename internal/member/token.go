@@ -16,8 +16,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// errToken says that a text is no token of an invitation.
-var errToken = errors.New("not the token of an invitation")
+// errToken says that a text is not an invitation token.
+var errToken = errors.New("not an invitation token")
 
 // Limits and layout of a token.
 const (
@@ -102,7 +102,7 @@ func checksum(b []byte) []byte {
 }
 
 // ParseToken reads what Text wrote. White space, as mail programs insert it, is
-// ignored. The error is ErrToken.
+// ignored. The error is errToken.
 func ParseToken(text string) (Token, error) {
 	if len(text) > 2*maxTokenText {
 		return Token{}, fmt.Errorf("%w: too long", errToken)
@@ -116,7 +116,7 @@ func ParseToken(text string) (Token, error) {
 	body, found := strings.CutPrefix(text, tokenPrefix)
 	if !found || len(text) > maxTokenText {
 		return Token{}, fmt.Errorf(
-			"%w: it begins with %q; copy the whole line that siteagent invite printed", errToken,
+			"%w: one begins with %q; copy the whole line that siteagent invite printed", errToken,
 			tokenPrefix,
 		)
 	}
@@ -138,7 +138,7 @@ func decodeToken(raw []byte) (Token, error) {
 	r := cursor{rest: raw}
 	if version := r.number(1); version != tokenVersion {
 		return Token{}, fmt.Errorf(
-			"%w: version %d is not known here; bring this site's program up to date", errToken, version,
+			"%w: unknown version %d; update siteagent on this machine", errToken, version,
 		)
 	}
 	t := Token{Domain: grid.DomainID(r.field())}
@@ -152,7 +152,7 @@ func decodeToken(raw []byte) (Token, error) {
 		t.Addrs = append(t.Addrs, string(r.field()))
 	}
 	if r.short || len(r.rest) > 0 {
-		return Token{}, fmt.Errorf("%w: its length is wrong", errToken)
+		return Token{}, fmt.Errorf("%w: wrong length", errToken)
 	}
 	if len(t.Secret) == 0 {
 		t.Secret = nil

@@ -75,7 +75,7 @@ func newProbe(root string) (*probe, error) {
 	p.cores = countCores(filepath.Join(root, "proc/stat"))
 	if p.cores == 0 {
 		p.close()
-		return nil, errors.New("this system does not tell how busy it is")
+		return nil, errors.New("this system does not report how busy it is")
 	}
 	return p, nil
 }
@@ -217,10 +217,10 @@ func (p *probe) how() string {
 	case len(lack) == 0:
 		text += " and the pressure on cpu, memory and io"
 	case len(have) == 0:
-		text += " and the load; this kernel does not tell pressure"
+		text += " and the load; this kernel does not report pressure"
 	default:
 		text += " and the pressure on " + strings.Join(have, " and ") +
-			"; this kernel does not tell that on " + strings.Join(lack, " and ")
+			"; this kernel does not report it on " + strings.Join(lack, " and ")
 	}
 	return text
 }

@@ -284,7 +284,7 @@ func TestUnknownIsUnknown(t *testing.T) {
 		t.Errorf("pressure %v", c.pressure)
 	}
 	if how := p.how(); !strings.Contains(
-		how, "pressure on memory; this kernel does not tell that on cpu and io",
+		how, "pressure on memory; this kernel does not report it on cpu and io",
 	) {
 		t.Errorf("how = %q", how)
 	}
@@ -298,7 +298,7 @@ func TestUnknownIsUnknown(t *testing.T) {
 		t.Errorf("the own use is unknown, that of others is %+v", s.Others)
 	}
 	w := New(Config{Root: t.TempDir(), Yield: true, Rules: yield.DefaultRules()})
-	if how := w.Report().How; !strings.Contains(how, "does not tell") {
+	if how := w.Report().How; !strings.Contains(how, "does not report") {
 		t.Errorf("how = %q", how)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -323,7 +323,7 @@ func TestRulesChange(t *testing.T) {
 		if s := <-states; s.Reason != grid.ReasonNone {
 			t.Errorf("at any hour: %+v", s)
 		}
-		if how := w.Report().How; !strings.Contains(how, "does not tell") {
+		if how := w.Report().How; !strings.Contains(how, "does not report") {
 			t.Errorf("how = %q, want why this machine cannot be watched", how)
 		}
 	})

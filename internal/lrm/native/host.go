@@ -105,7 +105,7 @@ func (h *host) enclose(ctx context.Context, config Config) bool {
 		}
 		h.notes = append(
 			h.notes,
-			"commands run under gVisor, for bubblewrap does not work here; "+
+			"commands run under gVisor, because bubblewrap does not work here; "+
 				"each takes a quarter of a second longer to start",
 		)
 		return true

@@ -53,7 +53,7 @@ func runJob(ctx context.Context, work job) supervise.Report {
 	}
 	if !strings.HasPrefix(string(module[:min(len(module), len(wasmMagic))]), wasmMagic) {
 		return supervise.Report{
-			Cause: grid.CauseBadWork, Text: "the module is no WebAssembly: compile it for wasip1",
+			Cause: grid.CauseBadWork, Text: "the module is not WebAssembly: compile it for wasip1",
 		}
 	}
 	jail, err := newJail(work.WorkDir, work.Inputs, work.DiskBytes)

@@ -107,9 +107,9 @@ type Attempt struct {
 	Task grid.Task
 	// the attempt's own directory, made by the caller with mode 0700; the adapter writes nowhere else
 	Dir        string
-	Inputs     []Bind // what stands in the sandbox, read-only
+	Inputs     []Bind // what is in the sandbox, read-only
 	ModulePath string // host path of the module (wasm)
-	// sandbox paths that are kept; their parent directories stand before the start
+	// sandbox paths that are kept; their parent directories exist before the start
 	OutputPaths []string
 	Limits      Limits
 	// end of the first lease; when it is over before the program runs the attempt ends with

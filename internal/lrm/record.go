@@ -34,7 +34,7 @@ type Record struct {
 	WallMillis int64          `json:"wall_ms"`             // wall clock, Unix time in ms
 	BootNanos  BootTime       `json:"boot_ns"`             // the clock of leases
 	Cause      string         `json:"cause,omitempty"`     // of the end, as grid.ExitCause says it
-	Supervisor Identity       `json:"supervisor,omitzero"` // at started: who watches over it
+	Supervisor Identity       `json:"supervisor,omitzero"` // at started: the supervisor
 }
 
 // Identity names a process uniquely: process IDs are used again.

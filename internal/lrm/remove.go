@@ -41,7 +41,7 @@ func RemoveTree(dir string) error {
 	return errors.Join(root.Close(), os.RemoveAll(dir))
 }
 
-// tame lets the owner into all directories and moves what stands deep to the top.
+// tame lets the owner into all directories and moves deep ones to the top.
 // It is best effort: what it cannot do shows when the tree is removed.
 func tame(root *os.Root, round int) (moved int) {
 	_ = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, _ error) error {

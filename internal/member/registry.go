@@ -138,7 +138,7 @@ func (r *Registry) Standing(site grid.SiteID) Standing {
 	return r.standing(site)
 }
 
-// standing is Standing for who holds mu.
+// standing is Standing; the caller holds mu.
 func (r *Registry) standing(site grid.SiteID) Standing {
 	if d, decided := r.local[site]; decided {
 		if d.Banned {
@@ -157,7 +157,7 @@ func (r *Registry) standing(site grid.SiteID) Standing {
 	}
 }
 
-// Merge takes over what is newer in records and lists it. The error is that of
+// Merge takes over the newer ones of the records and returns them. The error is that of
 // Roster.Merge, or that nothing could be written; then nothing is taken over.
 func (r *Registry) Merge(records []protocol.MemberRecord) ([]protocol.MemberRecord, error) {
 	r.disk.Lock()
@@ -165,7 +165,7 @@ func (r *Registry) Merge(records []protocol.MemberRecord) ([]protocol.MemberReco
 	return r.merge(records)
 }
 
-// merge is Merge for who holds disk.
+// merge is Merge; the caller holds disk.
 func (r *Registry) merge(records []protocol.MemberRecord) ([]protocol.MemberRecord, error) {
 	merged, fresh, problem := r.Roster().Merge(records)
 	if len(fresh) == 0 {

@@ -67,10 +67,10 @@ func (r Roster) Records() []protocol.MemberRecord {
 // Digest is the same for equal rosters; zero when no key is trusted.
 func (r Roster) Digest() protocol.Digest { return r.digest }
 
-// Merge takes over the records that say something newer, and lists these. The
-// error, ErrForged or grid.ErrInvalid, is about the first record that cannot be
-// believed; what stands behind it is not looked at. Records that say nothing new
-// cost no verification.
+// Merge takes over the records that say something newer, and returns these. The
+// error, errForged or grid.ErrInvalid, is about the first record that is not valid;
+// the ones after it are not looked at. Records that say nothing new cost no
+// verification.
 func (r Roster) Merge(records []protocol.MemberRecord) (Roster, []protocol.MemberRecord, error) {
 	if !r.trusts() || !slices.ContainsFunc(records, r.isNews) {
 		return r, nil, nil

@@ -32,9 +32,9 @@ type Lab struct {
 // outside holds the addresses of hosts and NATs of the switch.
 const outside = "10.77.0.0/16"
 
-// public is the same in a lab whose switch stands for the Internet: nobody's
-// private range, so that programs take the addresses for public ones. Nothing in
-// a lab reaches who really has them.
+// public is the same in a lab whose switch stands for the Internet: not a private
+// range, so that programs take the addresses for public ones. Nothing in a lab
+// reaches their real holders.
 const public = "11.77.0.0/16"
 
 // New makes an empty lab: a switch without hosts. It first removes what labs of

@@ -13,7 +13,7 @@ const (
 	calmBurst  = 200              // lines of one cause in a row
 	calmPause  = time.Second      // between two lines of it in the long run
 	calmCauses = 1024             // causes told apart; beyond, all others are one
-	calmIdle   = 10 * time.Minute // a cause that is quiet for so long is forgotten when room is needed
+	calmIdle   = 10 * time.Minute // a cause that is quiet for so long may be forgotten for another
 )
 
 // calm is the logger with a bound on how much one cause can write, so that a peer

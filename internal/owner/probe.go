@@ -202,7 +202,7 @@ func (p *probe) total(f *os.File) (time.Duration, bool) {
 	return time.Duration(n) * time.Microsecond, err == nil
 }
 
-// how says for people what is looked at, and what is not to be had.
+// how says for people what is watched, and what this system does not report.
 func (p *probe) how() string {
 	var have, lack []string
 	for i, name := range pressureNames() {

@@ -17,7 +17,7 @@ const every = 300 * time.Millisecond
 
 // Config says how the machine is watched.
 type Config struct {
-	Root  string      // where /proc and /sys stand; "" = /
+	Root  string      // where /proc and /sys are; "" = /
 	Yield bool        // yield to the owner; else only Hours count
 	Watch bool        // look at the machine without Yield, too, for Report alone
 	Rules yield.Rules // how much is too much
@@ -62,7 +62,7 @@ func New(cfg Config) *Watcher {
 	return w
 }
 
-// open begins to look at the machine, if somebody wants that and nobody does yet.
+// open starts watching the machine, if that is wanted and not done yet.
 func (w *Watcher) open() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,7 +126,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 		}
 		due := tick.C
 		if p == nil && cfg.Hours.Always() {
-			due = nil // there is nothing to look at until somebody changes that
+			due = nil // there is nothing to watch until Change
 		}
 		select {
 		case <-due:

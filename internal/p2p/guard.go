@@ -109,7 +109,7 @@ func (g *guard) of(id peer.ID) *ledger {
 	return l
 }
 
-// sweep forgets who was quiet for so long that nothing is lost with the ledger.
+// sweep drops the ledgers of peers that were quiet so long that every bucket is full.
 func (g *guard) sweep(now time.Time) {
 	g.swept = now
 	for id, l := range g.ledgers {
@@ -151,8 +151,8 @@ func (g *guard) close(open *int) {
 }
 
 // pace waits until the next message of the peer may be read, after one of that
-// size: who sends more than this site handles waits, and costs the others nothing.
-// It reports false when ctx ends before.
+// size: a peer that sends more than this site handles has to wait, and costs the
+// others nothing. It reports false when ctx ends first.
 func (g *guard) pace(ctx context.Context, id peer.ID, size int) bool {
 	l := g.ledger(id)
 	return l.messages.Wait(ctx) == nil && l.bytes.WaitN(ctx, size) == nil
@@ -174,7 +174,7 @@ func (g *guard) ledger(id peer.ID) *ledger {
 	return g.of(id)
 }
 
-// dialable reports whether this site dials an address on somebody's word. Ports
+// dialable reports whether this site dials an address on hearsay. Ports
 // below lowestPort belong to other services.
 func dialable(a ma.Multiaddr) bool {
 	if ip, err := manet.ToIP(a); err == nil && (ip.IsUnspecified() || ip.IsMulticast()) {

@@ -23,8 +23,8 @@ import (
 )
 
 // addrsOf lists where a connected peer can be dialled, the likeliest first:
-// direct addresses, and then those through the relays that the peer named. There
-// is always room for the latter.
+// direct addresses, and then those through the relays that the peer named, for
+// which places are kept.
 func (m *Mesh) addrsOf(r *remote, conn network.Conn) []ma.Multiaddr {
 	near := manet.IsIPLoopback(conn.RemoteMultiaddr())
 	circuits := slices.DeleteFunc(r.through(), func(a ma.Multiaddr) bool {
@@ -109,8 +109,8 @@ func (m *Mesh) tellAll(id peer.ID, addrs []ma.Multiaddr) {
 	}
 }
 
-// nameAddrs writes a member's first addresses for a Hello. Loopback addresses
-// mean something only to who is on this machine.
+// nameAddrs writes a member's first addresses for a Hello. Loopback addresses are
+// of use only to peers on this machine.
 func nameAddrs(id peer.ID, addrs []ma.Multiaddr, near bool) []string {
 	var named []string
 	var count [2]int // direct, through relays
@@ -281,7 +281,7 @@ func (r *remote) prove(ctx context.Context, conn network.Conn) {
 // the agent listened before.
 func (r *remote) refusing(ctx context.Context) bool {
 	if len(r.through()) > 0 {
-		return false // it stands behind a router, as was learnt since
+		return false // it is behind a router, as was learnt since
 	}
 	r.mu.Lock()
 	var targets []netip.AddrPort

@@ -110,9 +110,9 @@ func TestSendSaysWhatCannotBeSent(t *testing.T) {
 	if got := a.Count(wire.CountDropped, queueFull); got != 1 {
 		t.Errorf("counted %d dropped messages, want 1", got)
 	}
-	err = a.Broadcast(protocol.Cancel{Job: jobID(1)})
-	if !errors.Is(err, protocol.ErrUnknownMessage) {
-		t.Errorf("Broadcast(Cancel) = %v, want ErrUnknownMessage", err)
+	got := a.Broadcast(protocol.Cancel{Job: jobID(1)})
+	if !errors.Is(got, protocol.ErrUnknownMessage) {
+		t.Errorf("Broadcast(Cancel) = %v, want ErrUnknownMessage", got)
 	}
 	_ = a.Close()
 	if err := a.Send(b.Self(), protocol.Cancel{Job: jobID(1)}); !errors.Is(err, errClosed) {

@@ -299,7 +299,7 @@ func (r *remote) update(facts Facts, known bool) {
 		r.m.handlers.OnPeerSeen(r.site, facts)
 	}
 	if !was {
-		close(r.seen) // only now may messages follow; who holds order replaces it
+		close(r.seen) // only now may messages follow; the holder of order replaces it
 	}
 }
 

@@ -208,8 +208,8 @@ func (m *Mesh) welcome(in *wire.Reader, stream network.Stream) (protocol.Hello, 
 	return hello, stream.SetReadDeadline(time.Time{}) == nil
 }
 
-// unusable counts what cannot be used and says so. A peer whose words can be read
-// and cannot be true, such as more computation than there is, is named once.
+// unusable counts and logs a message that cannot be used. A peer whose message can be
+// read but cannot be true, such as more computation than exists, is named once.
 func (m *Mesh) unusable(site grid.SiteID, err error) {
 	m.counts.Inc(wire.CountInvalid, wire.CauseOf(err))
 	say := m.log.Debug
@@ -259,9 +259,9 @@ func (r *remote) awaitSeen(ctx context.Context) bool {
 	}
 }
 
-// take makes the stream the one on which the peer speaks, and ends an older one:
-// who opens a second one has lost the first, or moves from a relay to a direct
-// connection and has things on the way there.
+// take makes the stream the one on which the peer speaks, and ends an older one: a
+// peer that opens a second one has lost the first, or moves from a relay to a direct
+// connection and still has messages on the way in the first.
 func (r *remote) take(stream network.Stream) {
 	r.mu.Lock()
 	old := r.inbound

@@ -8,7 +8,7 @@ type Configuration struct {
 	Problem  string    `json:"problem,omitempty"`  // why the file, read again, is not in force
 	Changed  []string  `json:"changed,omitempty"`  // settings that the last reading put in force
 	Restart  []string  `json:"restart,omitempty"`  // settings that count after a restart
-	Settings []Setting `json:"settings,omitempty"` // all of them, where somebody asked for them
+	Settings []Setting `json:"settings,omitempty"` // all of them, if asked for
 }
 
 // Setting is one setting and where its value comes from.
@@ -17,7 +17,7 @@ type Setting struct {
 	Value     string `json:"value"`               // in the units that people write
 	From      string `json:"from"`                // default, preset, file, environment or flag
 	Place     string `json:"place"`               // that, for people: "preset wan", "file, line 3"
-	Line      int    `json:"line,omitempty"`      // in the file, where it stands there
+	Line      int    `json:"line,omitempty"`      // in the file, if it is set there
 	Default   string `json:"default"`             // what it would be if nobody chose it
 	Running   string `json:"running,omitempty"`   // in force until a restart, if not value
 	Repeats   bool   `json:"repeats,omitempty"`   // the line in the file only repeats the default

@@ -9,8 +9,7 @@ type Phase string
 const (
 	PhaseWaiting   Phase = "waiting"   // no site has capacity now; it is announced again
 	PhaseAnnounced Phase = "announced" // offers are being collected
-	// a site was chosen and has not accepted yet, or it queues there
-	PhaseAwarded   Phase = "awarded"
+	PhaseAwarded   Phase = "awarded"   // a site was chosen: it has not accepted yet, or queues it
 	PhaseStaging   Phase = "staging"   // the site fetches the inputs
 	PhasePreparing Phase = "preparing" // the site compiles the program, once for this site
 	PhaseRunning   Phase = "running"   // the program runs

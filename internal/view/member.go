@@ -32,7 +32,7 @@ type MemberRow struct {
 	Note      string `json:"note,omitempty"`
 }
 
-// Members is who takes part in the domain as this site knows it.
+// Members lists the sites of the domain as this site knows them.
 type Members struct {
 	Domain grid.DomainID `json:"domain"`
 	// whose records are believed; left out: none

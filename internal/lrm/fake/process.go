@@ -253,7 +253,7 @@ func (p *process) put(name, content string) error {
 	return root.WriteFile(name, []byte(content), 0o600)
 }
 
-// emit hands an event to a reader; the oldest makes room for the newest.
+// emit hands an event to a reader; a full queue drops the oldest.
 func (p *process) emit(kind lrm.EventKind) {
 	for {
 		select {

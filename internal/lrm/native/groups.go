@@ -34,7 +34,7 @@ const (
 
 // hierarchy is one tree of cgroups in which the agent may make groups.
 type hierarchy struct {
-	dir         string   // new groups stand here
+	dir         string   // new groups are made here
 	v2          bool     // version 2, or 1
 	freezes     bool     // version 2 alone: a whole group can be frozen
 	controllers []string // those that work

@@ -27,7 +27,7 @@ const (
 const (
 	gvisorID   = "0" // user and group inside: root of gVisor's kernel without any capability
 	gvisorName = "job"
-	// gvisorFatal stands in the log when gVisor failed, and not its command.
+	// gvisorFatal appears in the log when gVisor failed, rather than its command.
 	gvisorFatal = "FATAL ERROR"
 )
 
@@ -92,7 +92,7 @@ func (g gvisor) arguments(dir string) []string {
 
 func bundleDir(dir string) string { return filepath.Join(dir, "bundle") }
 
-// gvisorStarted is a file that stands when the command was started.
+// gvisorStarted is a file that exists once the command was started.
 func gvisorStarted(dir string) string { return filepath.Join(dir, "runsc.pid") }
 
 func gvisorLog(dir string) string { return filepath.Join(dir, "runsc.log") }

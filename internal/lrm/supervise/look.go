@@ -11,11 +11,11 @@ const (
 	lookEvery = 25 * time.Millisecond // between two looks at files or processes, at least
 	// the same while the file system tells that nothing was written
 	lookCalm   = 250 * time.Millisecond
-	lookShare  = 20          // and so many times what the last look took,
+	lookShare  = 20          // a pause is this many times what the last look took,
 	lookLatest = time.Second // but no more than this
-	// the part of what it may still write that a program writes unseen for so long
+	// a program may write 1/calmPart of what is left to it unseen
 	calmPart    = 8
-	calmEntries = 1000 // files and directories, the same
+	calmEntries = 1000 // likewise, in files and directories
 )
 
 // watcher looks at what a runner takes. All fields belong to the goroutine of look.
@@ -26,7 +26,7 @@ type watcher struct {
 	lowered time.Time
 	use     int64 // of the disk, at the last look
 	room    room  // before the last look
-	known   bool  // the file system tells its room
+	known   bool  // the file system tells its free space
 }
 
 // look looks at what the runner takes now and then, until it is gone.

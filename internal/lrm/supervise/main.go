@@ -68,8 +68,8 @@ func superviseOne(spec Spec, commands <-chan command, term <-chan os.Signal) boo
 // attempt's directory from being removed.
 const nowhere = string(filepath.Separator)
 
-// settle lets this process stand and log where its attempt does: there it is found
-// by who looks for what an attempt left.
+// settle moves this process's working directory and log to those of its attempt,
+// where a search for what an attempt left finds it.
 func settle(logPath string) bool {
 	return logPath != "" && os.Chdir(filepath.Dir(logPath)) == nil && logTo(logPath)
 }

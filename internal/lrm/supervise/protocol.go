@@ -56,7 +56,7 @@ type Spec struct {
 type Enclosure struct {
 	Program    string         // the sandbox's executable
 	Args       []string       // of it
-	Join       []string       // files that take the process ID of who joins a group
+	Join       []string       // files that take the process ID of a process that joins a group
 	StatusPath string         // file behind StatusFD; empty = none
 	Filter     []byte         // behind FilterFD; empty = none
 	Rlimits    map[int]uint64 // what the kernel holds each process to, by resource

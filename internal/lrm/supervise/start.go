@@ -209,7 +209,7 @@ func (p *process) orphaned(c *child) *Ending {
 	return &Ending{Report: Report{Cause: grid.CauseSandbox, Text: text}}
 }
 
-// emit hands an event to a reader; the oldest makes room for the newest.
+// emit hands an event to a reader; a full queue drops the oldest.
 func (p *process) emit(e lrm.Event) {
 	for {
 		select {

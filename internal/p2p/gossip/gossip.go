@@ -111,8 +111,8 @@ func Join(ctx context.Context, cfg Config) (*Topic, error) {
 	return g, nil
 }
 
-// Run hands messages on and follows who is on the topic, until ctx ends or Close is
-// called.
+// Run hands messages on and counts the peers on the topic, until ctx ends or Close
+// is called.
 func (g *Topic) Run(ctx context.Context) {
 	var following sync.WaitGroup
 	following.Go(func() { g.follow(ctx) })
@@ -137,7 +137,7 @@ func (g *Topic) options(topic string) []pubsub.Option {
 	}
 }
 
-// follow keeps count of who is on the topic.
+// follow keeps count of the peers on the topic.
 func (g *Topic) follow(ctx context.Context) {
 	for {
 		event, err := g.peers.NextPeerEvent(ctx)
@@ -288,13 +288,13 @@ func (g *Topic) deliver(ctx context.Context) {
 	}
 }
 
-// strangers keeps those who are no members out of gossip, guests among them.
+// strangers keeps peers that are not members, guests included, out of gossip.
 type strangers struct{ g *Topic }
 
-// Add does nothing: who is a stranger is decided elsewhere.
+// Add does nothing: Allowed decides.
 func (strangers) Add(peer.ID) bool { return false }
 
-// Contains reports whether the peer is no member. Messages have no author.
+// Contains reports whether the peer is not a member. Messages have no author.
 func (s strangers) Contains(p peer.ID) bool { return p != "" && !s.g.allows(p) }
 
 func (g *Topic) allows(p peer.ID) bool { return g.cfg.Allowed(wire.SiteOf(p)) }

@@ -128,7 +128,7 @@ func (l *Lobby) Left(c network.Conn) {
 	}
 }
 
-// hostOf is the IPv4 address or the IPv6 /56 that somebody speaks from.
+// hostOf returns the IPv4 address or the IPv6 /56 of a connection's other end.
 func hostOf(addr ma.Multiaddr) netip.Prefix {
 	ip, err := manet.ToIP(addr)
 	at, ok := netip.AddrFromSlice(ip)

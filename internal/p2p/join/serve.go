@@ -83,7 +83,7 @@ func (l *Lobby) redeem(conn network.Conn, request protocol.JoinRequest) protocol
 	return answer
 }
 
-// answer writes the answer and, for who is admitted, the roster behind it.
+// answer writes the answer and, after an admission, the roster behind it.
 func (l *Lobby) answer(stream network.Stream, answer protocol.JoinAnswer) error {
 	frames, err := protocol.AppendFrame(nil, answer)
 	if err != nil {

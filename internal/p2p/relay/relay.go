@@ -23,7 +23,7 @@ type Config struct {
 	Host     host.Host
 	NAT      NAT           // with its defaults
 	Injected bool          // the host is another's and may have no events
-	Anyone   bool          // who may be a member says nothing of who is one
+	Anyone   bool          // any site may be a member, so Allowed does not tell who is one
 	Every    time.Duration // between two looks at which relays are held
 	Named    int           // addresses of this site through one relay that are told
 	Slots    int           // members for which this site relays at a time
@@ -58,7 +58,7 @@ type Relays struct {
 	mu      sync.Mutex
 	reach   network.Reachability
 	slots   map[peer.ID]slot
-	refused map[peer.ID]refusal // who said no is asked again later
+	refused map[peer.ID]refusal // those that refused are asked again later
 	named   []ma.Multiaddr      // the addresses last told to members
 	service *circuit.Relay      // nil while this site does not relay
 }

@@ -18,7 +18,7 @@ const (
 	MaxUses      = 1_024               // of one invitation
 	MaxInvite    = 90 * 24 * time.Hour // longest validity of one
 	invitesFile  = "invites.json"
-	closedKept   = 7 * 24 * time.Hour // a closed invitation is told from an unknown one for so long
+	closedKept   = 7 * 24 * time.Hour // so long a closed one is told from an unknown one
 	maxInvitKept = 512                // closed ones included
 )
 
@@ -56,7 +56,7 @@ func (i invite) open(now time.Time) bool { return i.Left > 0 && now.UnixMilli() 
 // in to hear that it is used up or has expired.
 const closedTold = time.Hour
 
-// told reports whether it closed so lately that its holder should hear why it is
+// told reports whether it closed so recently that its holder should hear why it is
 // of no use.
 func (i invite) told(now time.Time) bool {
 	closed := i.ExpiresMS

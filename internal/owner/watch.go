@@ -27,7 +27,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// State is whether the owner needs the machine.
+// State says whether the owner needs the machine.
 type State struct {
 	Reason grid.Reason // ReasonNone, ReasonOwnerBusy or ReasonOwnerHours
 	Why    string      // for people; empty when the owner does not
@@ -49,7 +49,7 @@ type Watcher struct {
 	since  time.Time     // guarded by mu; when it began
 }
 
-// New makes a watcher. That the system tells nothing is no error: Report says so.
+// New makes a watcher. A system that reports nothing is not an error: Report says so.
 func New(cfg Config) *Watcher {
 	if cfg.Root == "" {
 		cfg.Root = "/"

@@ -74,9 +74,9 @@ func (l *EventLog) Last() uint64 {
 // FromNow stands for the ID of the newest event there is.
 const FromNow = math.MaxUint64
 
-// EventsAfter gives up to limit events that follow the given ID, oldest first,
+// EventsAfter returns up to limit events that follow the given ID, oldest first,
 // and waits for the first of them until the context ends. When events in between
-// are no longer kept, the first one given is of kind "gap" with the ID before the
+// are no longer kept, the first one returned is of kind "gap" with the ID before the
 // oldest that is. After FromNow there is one of kind "now" with the newest ID.
 func (l *EventLog) EventsAfter(ctx context.Context, after uint64, limit int) ([]Event, error) {
 	for {

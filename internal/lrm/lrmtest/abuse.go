@@ -159,7 +159,7 @@ func (b *bench) nothingLeft(t *testing.T, a lrm.Attempt) {
 	}
 }
 
-// strangers are what nobody but a program can have made beside the attempts.
+// strangers are files beside the attempts that only a program can have made.
 func (b *bench) strangers(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir(b.dir)

@@ -74,7 +74,7 @@ type setting struct {
 	must        bool // else the kernel may lack it
 }
 
-// settings are what a hierarchy is told of a new group.
+// settings lists what is written to a hierarchy for a new group.
 func (h *hierarchy) settings(n need) []setting {
 	var all []setting
 	quota := strconv.FormatInt(max(n.milliCPUs*cpuPeriod/milli, minQuota), 10)

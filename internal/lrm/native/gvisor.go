@@ -228,7 +228,7 @@ func (s sandbox) writeBundle() error {
 	return os.WriteFile(filepath.Join(bundleDir(s.attempt.Dir), "config.json"), text, 0o600)
 }
 
-// bundleRlimits are what gVisor's kernel holds the command to.
+// bundleRlimits are the limits that gVisor's kernel sets for the command.
 func (s sandbox) bundleRlimits() []bundleResource {
 	limit := func(name string, most uint64) bundleResource {
 		return bundleResource{Type: "RLIMIT_" + name, Soft: most, Hard: most}

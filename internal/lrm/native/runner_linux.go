@@ -67,7 +67,7 @@ func keepStatus(path string) error {
 	return nil
 }
 
-// rlimits are what the kernel holds each process of bubblewrap's sandbox to.
+// rlimits are the kernel's limits for each process of bubblewrap's sandbox.
 func rlimits(fileBytes int64) map[int]uint64 {
 	return map[int]uint64{
 		unix.RLIMIT_CORE:   0, // no dumps on the owner's disk

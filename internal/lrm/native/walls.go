@@ -11,7 +11,7 @@ const (
 	trialDisk   = 1 << 20
 )
 
-// walls are how the ceilings of commands are enforced here, each with a command
+// walls tell how the ceilings of commands are enforced here, each with a command
 // that runs against it.
 func (h *host) walls() []lrm.Wall {
 	shell := func(script string) []string { return []string{"/bin/sh", "-c", script} }

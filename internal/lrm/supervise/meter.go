@@ -47,7 +47,7 @@ func scale(d time.Duration, by float64) time.Duration {
 	return time.Duration(math.Round(float64(d) * by))
 }
 
-// look takes note of what the program has used by now and says how long it must
+// look notes what the program has used by now and returns how long it must
 // pause, 0 if it need not.
 func (m *meter) look(now time.Time, used time.Duration) time.Duration {
 	if m.at.IsZero() {

@@ -118,7 +118,7 @@ func (pool *Pool) launch(logPath string) (*child, error) {
 	return &child{cmd: cmd, stdin: stdin, stdout: bufio.NewReader(stdout)}, nil
 }
 
-// take gives the supervisor that became idle last, nil if none is.
+// take returns the supervisor that became idle last, nil if none is.
 func (pool *Pool) take() *child {
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
@@ -165,7 +165,7 @@ func (c *child) dismiss() {
 	hard.Stop()
 }
 
-// abandon ends a supervisor that could not be told what to do.
+// abandon ends a supervisor that did not get its order.
 func (c *child) abandon() {
 	_ = c.cmd.Process.Kill()
 	c.dismiss()

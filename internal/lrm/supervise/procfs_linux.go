@@ -75,7 +75,7 @@ func nearby(root int) []member {
 	return found[1:]
 }
 
-// names are what a directory holds, in any order.
+// names lists the entries of a directory, in any order.
 func names(dir string) ([]string, error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -28,7 +28,7 @@ type Spec struct {
 	LogPath string
 	Reports bool // the runner tells its end by WriteReport; else its exit status counts
 
-	// Idle gives the runner the processor only when nobody else wants it; else it
+	// Idle gives the runner the processor only when no other process wants it; else it
 	// gets a small share.
 	Idle bool
 	// MeterCPU holds the runner to Limits.MilliCPUs by pauses; else the kernel does.
@@ -64,7 +64,7 @@ type Enclosure struct {
 
 // Descriptors of an enclosure's program.
 const (
-	StatusFD = 3 // takes what the program tells of itself
+	StatusFD = 3 // takes what the program reports about itself
 	FilterFD = 4 // a filter of system calls, to be read
 )
 

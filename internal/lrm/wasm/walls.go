@@ -10,7 +10,7 @@ const (
 	trialMemory = 16 << 20 // bytes that a trial may have
 )
 
-// walls are how the ceilings of programs are enforced, each with a module that
+// walls tell how the ceilings of programs are enforced, each with a module that
 // runs against it.
 func walls() []lrm.Wall {
 	return []lrm.Wall{

@@ -8,7 +8,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// crowd is who is on a list, and who is admitted.
+// crowd holds the peers on a list, and those that are admitted.
 type crowd struct{ listed, admitted map[peer.ID]bool }
 
 func (c crowd) Allowed(p peer.ID) bool {

@@ -166,7 +166,7 @@ func nextPause(s view.AgentStatus, now time.Time) string {
 	}
 	how, off := strings.CutPrefix(s.Owner.How, "off: ")
 	if !off {
-		_, how, off = strings.Cut(s.Owner.How, "; jobs do not make way: ")
+		_, how, off = strings.Cut(s.Owner.How, "; jobs do not yield: ")
 	}
 	switch {
 	case !off:

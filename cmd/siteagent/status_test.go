@@ -113,7 +113,7 @@ func TestNextPause(t *testing.T) {
 		{"off", view.OwnerView{How: "off: owner.yield is false"}, "none by itself: owner.yield is false"},
 		{
 			"only looking",
-			view.OwnerView{How: "watching 2 processors; jobs do not make way: owner.yield is false"},
+			view.OwnerView{How: "watching 2 processors; jobs do not yield: owner.yield is false"},
 			"none by itself: owner.yield is false",
 		},
 	} {

@@ -3,10 +3,10 @@
 // package below and passes the conformance suite of lrmtest.
 //
 // An attempt runs under a lease. When the lease ends the attempt is frozen, not
-// killed: it makes no step until SetLease extends the lease. When the agent
-// dies, its attempts die with it. Both are what keeps two attempts of one task
-// from running at the same time, so every adapter writes them into the run
-// record (see ReadRecords), from which they can be audited later.
+// killed: it does not run until SetLease extends the lease. When the agent
+// dies, its attempts die with it. Both keep two attempts of one task from
+// running at the same time, so every adapter writes them into the run record
+// (see ReadRecords), from which they can be audited later.
 //
 //	port.go        Adapter, Attempt, Process: the port
 //	outputs.go     what an attempt leaves, collected

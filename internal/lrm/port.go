@@ -41,8 +41,8 @@ type Control interface {
 	// SetLease moves the end of the lease. A frozen attempt runs on when until
 	// lies in the future; a running one freezes when until has passed.
 	SetLease(until BootTime) error
-	// Suspend freezes the attempt at once, or ends that. A suspended attempt makes
-	// no step, whatever its lease says, and nothing but Suspend(false) ends that.
+	// Suspend freezes the attempt immediately, or ends that. A suspended attempt
+	// does not run, whatever its lease says, until Suspend(false).
 	Suspend(on bool) error
 	// Stop kills the attempt now; why is for people and ends up in Exit.Text.
 	Stop(why string) error
@@ -71,9 +71,9 @@ type EventKind uint8
 // What happens to a running attempt.
 const (
 	Started   EventKind = iota + 1 // its program is being run
-	Frozen                         // the lease ended or it was suspended; it makes no step
-	Resumed                        // neither is so any more; it runs on
-	Preparing                      // what runs it makes the program ready, which takes a while
+	Frozen                         // the lease ended or it was suspended; it does not run
+	Resumed                        // neither holds any more; it runs on
+	Preparing                      // the runner makes the program ready, which takes a while
 	Prepared                       // that is done, and the program begins
 )
 
@@ -101,17 +101,21 @@ type Event struct {
 	At   BootTime // when
 }
 
-// Attempt is what to run and under which limits.
+// Attempt says what to run and under which limits.
 type Attempt struct {
-	ID          grid.AttemptID
-	Task        grid.Task
-	Dir         string   // the attempt's own directory, made by the caller with mode 0700; the adapter writes nowhere else
-	Inputs      []Bind   // what stands in the sandbox, read-only
-	ModulePath  string   // host path of the module (wasm)
-	OutputPaths []string // sandbox paths that are kept; their parent directories stand before the start
+	ID   grid.AttemptID
+	Task grid.Task
+	// the attempt's own directory, made by the caller with mode 0700; the adapter writes nowhere else
+	Dir        string
+	Inputs     []Bind // what is in the sandbox, read-only
+	ModulePath string // host path of the module (wasm)
+	// sandbox paths that are kept; their parent directories exist before the start
+	OutputPaths []string
 	Limits      Limits
-	LeaseUntil  BootTime // end of the first lease; when it is over before the program runs the attempt ends with CauseStopped
-	RecordPath  string   // the run record, appended to; one file for all attempts of an agent
+	// end of the first lease; when it is over before the program runs the attempt ends with
+	// CauseStopped
+	LeaseUntil BootTime
+	RecordPath string // the run record, appended to; one file for all attempts of an agent
 }
 
 // Bind puts a file or directory of the host into the sandbox, read-only.
@@ -131,7 +135,7 @@ type Limits struct {
 	WallTime    time.Duration // from start to end, frozen time left out
 }
 
-// defaultLimits is what an attempt gets that asks for nothing: one core, 1 GiB of
+// defaultLimits are those of an attempt that asks for nothing: one core, 1 GiB of
 // memory, 256 MiB of disk, 16 MiB of each output stream.
 func defaultLimits() Limits {
 	return Limits{MilliCPUs: 1000, MemoryBytes: 1 << 30, DiskBytes: 256 << 20, OutputBytes: 16 << 20}
@@ -187,7 +191,7 @@ func (a Attempt) StdoutPath() string { return filepath.Join(a.Dir, "stdout") }
 // StderrPath is the host file of the attempt's standard error.
 func (a Attempt) StderrPath() string { return filepath.Join(a.Dir, "stderr") }
 
-// Support is what an adapter can do on this machine.
+// Support says what an adapter can do on this machine.
 type Support struct {
 	Kinds  []grid.WorkKind // what it runs; empty when it cannot run at all
 	Freeze bool            // whether the end of a lease freezes
@@ -195,7 +199,7 @@ type Support struct {
 	Walls  []Wall          // how each ceiling of an attempt is enforced
 }
 
-// Result is how an attempt ended and where what it left stands. Exit has no CIDs
+// Result says how an attempt ended and where its outputs are. Exit has no CIDs
 // and no files; the caller stores the files and fills them in.
 type Result struct {
 	Exit    grid.Exit

@@ -34,10 +34,10 @@ type Record struct {
 	WallMillis int64          `json:"wall_ms"`             // wall clock, Unix time in ms
 	BootNanos  BootTime       `json:"boot_ns"`             // the clock of leases
 	Cause      string         `json:"cause,omitempty"`     // of the end, as grid.ExitCause says it
-	Supervisor Identity       `json:"supervisor,omitzero"` // at started: who watches over it
+	Supervisor Identity       `json:"supervisor,omitzero"` // at started: the supervisor
 }
 
-// Identity names a process for ever: a process ID alone is used again.
+// Identity names a process uniquely: process IDs are used again.
 type Identity struct {
 	PID   int    `json:"pid"`             // process ID
 	Start uint64 `json:"start,omitempty"` // start time in clock ticks since boot; 0 = unknown

@@ -64,7 +64,8 @@ func TestReadRecordsOfNothing(t *testing.T) {
 }
 
 func FuzzReadRecords(f *testing.F) {
-	f.Add([]byte(`{"attempt":{"Task":{"Job":"mfrggzdfmztwq2lk","Index":0},"Token":1},"event":"started","wall_ms":1,"boot_ns":2}` + "\n"))
+	f.Add([]byte(`{"attempt":{"Task":{"Job":"mfrggzdfmztwq2lk","Index":0},"Token":1},` +
+		`"event":"started","wall_ms":1,"boot_ns":2}` + "\n"))
 	f.Add([]byte("{}\nnull\n[]\n\x00"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		records, err := readRecords(bytes.NewReader(content))
@@ -81,7 +82,10 @@ func FuzzReadRecords(f *testing.F) {
 
 func TestCollectOutputs(t *testing.T) {
 	dir := t.TempDir()
-	a := Attempt{Dir: dir, OutputPaths: []string{"/file", "/dir", "/link", "/through/file", "/tainted", "/none", "/dir/a/b"}}
+	a := Attempt{
+		Dir:         dir,
+		OutputPaths: []string{"/file", "/dir", "/link", "/through/file", "/tainted", "/none", "/dir/a/b"},
+	}
 	if err := PrepareDir(a); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +101,9 @@ func TestCollectOutputs(t *testing.T) {
 		}
 	}
 	os.Remove(filepath.Join(work, "through"))
-	for name, target := range map[string]string{"link": "file", "through": ".", "tainted/link": "/etc/passwd"} {
+	for name, target := range map[string]string{
+		"link": "file", "through": ".", "tainted/link": "/etc/passwd",
+	} {
 		if err := os.Symlink(target, filepath.Join(work, name)); err != nil {
 			t.Skipf("no symbolic links here: %v", err)
 		}
@@ -117,7 +123,9 @@ func TestCollectOutputs(t *testing.T) {
 }
 
 func TestExitText(t *testing.T) {
-	for _, text := range []string{"", "short", strings.Repeat("ü", 2000), "bad \xff byte", strings.Repeat("\xff", 3000)} {
+	for _, text := range []string{
+		"", "short", strings.Repeat("ü", 2000), "bad \xff byte", strings.Repeat("\xff", 3000),
+	} {
 		got := ExitText(text)
 		if len(got) > maxExitText || !utf8.ValidString(got) {
 			t.Errorf("ExitText(%.20q) has %d bytes, valid %v", text, len(got), utf8.ValidString(got))
@@ -126,7 +134,10 @@ func TestExitText(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	good := Attempt{ID: attemptID(1), Dir: "/d", RecordPath: "/r", Inputs: []Bind{{SandboxPath: "/in", HostPath: "/h"}}}
+	good := Attempt{
+		ID: attemptID(1), Dir: "/d", RecordPath: "/r",
+		Inputs: []Bind{{SandboxPath: "/in", HostPath: "/h"}},
+	}
 	if err := good.Validate(); err != nil {
 		t.Errorf("good: %v", err)
 	}

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// MaxDepth is how many directories may stand in each other below an attempt's
+	// MaxDepth limits how deep directories may be nested below an attempt's
 	// root directory: what is deeper can be neither measured nor kept.
 	MaxDepth = 256
-	// MaxEntries is how many files and directories an attempt may make: empty ones
+	// MaxEntries limits the files and directories of an attempt: empty ones
 	// cost the host, too.
 	MaxEntries = 1 << 17
 
@@ -41,7 +41,7 @@ func RemoveTree(dir string) error {
 	return errors.Join(root.Close(), os.RemoveAll(dir))
 }
 
-// tame lets the owner into all directories and moves what stands deep to the top.
+// tame lets the owner into all directories and moves deep ones to the top.
 // It is best effort: what it cannot do shows when the tree is removed.
 func tame(root *os.Root, round int) (moved int) {
 	_ = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, _ error) error {

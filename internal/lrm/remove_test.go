@@ -64,7 +64,9 @@ func TestRemoveDeepTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	nest(t, dir, 1500)
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 300, Max: old.Max}); err != nil {
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{
+		Cur: 300, Max: old.Max,
+	}); err != nil {
 		t.Skip(err)
 	}
 	defer func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old) }()

@@ -11,7 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Wall is how a ceiling of attempts is enforced on this machine.
+// Wall tells how a ceiling of attempts is enforced on this machine.
 type Wall struct {
 	Ceiling string // cores, memory or disk
 	How     string // for people
@@ -30,7 +30,8 @@ const (
 	trialLease = time.Minute
 	trialRun   = 1200 * time.Millisecond // of a program that wants a processor
 	trialRuns  = 5                       // until it counts as not held
-	trialShare = .1                      // of a core that may be used beyond the limit: by supervision, and the burst
+	// of a core that may be used beyond the limit: by supervision, and the burst
+	trialShare = .1
 	trialJob   = grid.JobID("aaaaaaaaaaaaaaaa")
 )
 
@@ -43,8 +44,10 @@ var ErrNoWall = errors.New("the ceiling does not hold")
 func Try(ctx context.Context, a Adapter, kind grid.WorkKind, t Trial, dir string) (string, error) {
 	id := grid.AttemptID{Task: grid.TaskID{Job: trialJob}, Token: 1}
 	at := Attempt{
-		ID: id, Task: grid.Task{ID: id.Task, Kind: kind, Args: t.Args}, Dir: filepath.Join(dir, "attempt"),
-		Limits: t.Limits, LeaseUntil: BootNow().Add(trialLease), RecordPath: filepath.Join(dir, "runs.jsonl"),
+		ID: id, Task: grid.Task{ID: id.Task, Kind: kind, Args: t.Args},
+		Dir:    filepath.Join(dir, "attempt"),
+		Limits: t.Limits, LeaseUntil: BootNow().Add(trialLease),
+		RecordPath: filepath.Join(dir, "runs.jsonl"),
 	}
 	if err := os.Mkdir(at.Dir, 0o700); err != nil {
 		return "", fmt.Errorf("try a ceiling: %w", err)
@@ -71,7 +74,9 @@ func Try(ctx context.Context, a Adapter, kind grid.WorkKind, t Trial, dir string
 	case err != nil:
 		return "", fmt.Errorf("try a ceiling: %w", err)
 	case r.Exit.Cause != t.Want && !died(r.Exit):
-		return "", fmt.Errorf("%w: a program that wanted more ended with %q %s", ErrNoWall, r.Exit.Cause, r.Exit.Text)
+		return "", fmt.Errorf(
+			"%w: a program that wanted more ended with %q %s", ErrNoWall, r.Exit.Cause, r.Exit.Text,
+		)
 	default:
 		return "a program that wanted more was stopped", nil
 	}
@@ -93,7 +98,7 @@ func tryCores(ctx context.Context, p Process, l Limits) (string, error) {
 		select {
 		case e, open := <-p.Events():
 			if !open {
-				return "", errors.New("the trial ended at once")
+				return "", errors.New("the trial ended immediately")
 			}
 			running = e.Kind == Started
 		case <-ctx.Done():

@@ -7,16 +7,16 @@
 //
 // A record says of one site that it is admitted or banned. Of the records of a
 // site the one with the highest serial, its time of issue, holds; of two with
-// the same serial the ban. So rosters can be merged in any order and as often
+// the same serial, the ban. So rosters can be merged in any order and as often
 // as one likes, and all that have seen the same records are equal.
 //
 // # Files
 //
 // roster.json holds the records, local.json what the owner decided for this
 // site alone, invites.json the hashes of the secrets of invitations. A file that
-// cannot be used is put aside under another name and said; the site goes on
-// without it. domain.key holds the domain's private key, where this site is the
-// one that invites.
+// cannot be used is renamed and reported; the site continues without it.
+// domain.key holds the domain's private key, if this site is the one that
+// invites.
 //
 // # Map of the files
 //

@@ -14,7 +14,7 @@ import (
 // fileVersion is the form of the files that this build writes.
 const fileVersion = 1
 
-// maxFileBytes bounds what is read: MaxRecords at their longest fit.
+// maxFileBytes bounds what is read: maxRecords at their longest fit.
 const maxFileBytes = 8 << 20
 
 // save writes a value as JSON; without a directory it does nothing.
@@ -32,8 +32,8 @@ func save(dir, name string, value any) error {
 	return nil
 }
 
-// load reads a file with decode. One that cannot be used is put aside; the text
-// says so, for the owner. A file that is missing is fine.
+// load reads a file with decode. One that cannot be used is moved away; the text
+// says so, for the owner. A missing file is fine.
 func load(dir, name string, decode func([]byte) error) (problem string) {
 	if dir == "" {
 		return ""
@@ -58,7 +58,9 @@ func load(dir, name string, decode func([]byte) error) (problem string) {
 	}
 	aside := file + ".unusable"
 	if moved := os.Rename(file, aside); moved != nil {
-		return fmt.Sprintf("%s is not usable (%v) and cannot be put aside: %v", file, err, moved)
+		return fmt.Sprintf("%s is not usable (%v) and cannot be moved away: %v", file, err, moved)
 	}
-	return fmt.Sprintf("%s was not usable (%v) and is now %s; the site goes on without it", file, err, aside)
+	return fmt.Sprintf(
+		"%s was not usable (%v): moved to %s, and the site continues without it", file, err, aside,
+	)
 }

@@ -14,11 +14,11 @@ import (
 
 // Limits on invitations.
 const (
-	maxInvites   = 64                  // open at once
+	maxInvites   = 64                  // open at a time
 	MaxUses      = 1_024               // of one invitation
 	MaxInvite    = 90 * 24 * time.Hour // longest validity of one
 	invitesFile  = "invites.json"
-	closedKept   = 7 * 24 * time.Hour // a closed invitation is told from an unknown one for so long
+	closedKept   = 7 * 24 * time.Hour // so long a closed one is told from an unknown one
 	maxInvitKept = 512                // closed ones included
 )
 
@@ -52,11 +52,11 @@ func hashOf(secret []byte) string {
 
 func (i invite) open(now time.Time) bool { return i.Left > 0 && now.UnixMilli() < i.ExpiresMS }
 
-// closedTold is how long after it closed strangers are let in to hear that an
-// invitation is used up or has expired.
+// closedTold is the time after an invitation closed in which strangers are still let
+// in to hear that it is used up or has expired.
 const closedTold = time.Hour
 
-// told reports whether it closed so lately that its holder should hear why it is
+// told reports whether it closed so recently that its holder should hear why it is
 // of no use.
 func (i invite) told(now time.Time) bool {
 	closed := i.ExpiresMS
@@ -109,7 +109,10 @@ func decodeInvites(text []byte) ([]invite, error) {
 		return nil, err
 	}
 	if stored.Version != fileVersion || len(stored.Invites) > maxInvitKept {
-		return nil, fmt.Errorf("version %d with %d invitations is not known here", stored.Version, len(stored.Invites))
+		return nil, fmt.Errorf(
+			"version %d with %d invitations, want version %d and at most %d",
+			stored.Version, len(stored.Invites), fileVersion, maxInvitKept,
+		)
 	}
 	for _, i := range stored.Invites {
 		if _, err := hex.DecodeString(i.Hash); err != nil || len(i.Hash) != 2*sha256.Size {
@@ -122,5 +125,5 @@ func decodeInvites(text []byte) ([]invite, error) {
 	return stored.Invites, nil
 }
 
-// idChars is how much of a hash people see.
+// idChars is the length of a hash as people see it.
 const idChars = 8

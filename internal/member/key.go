@@ -19,7 +19,7 @@ import (
 // site that invites.
 const KeyFile = "domain.key"
 
-// errKeyReadable says that others than the owner may read the domain's key.
+// errKeyReadable says that other users than the owner may read the domain's key.
 var errKeyReadable = errors.New("the domain's key can be read by others")
 
 // pemType is the heading of the key's file.
@@ -46,7 +46,7 @@ func (k Key) sign(record protocol.MemberRecord) protocol.MemberRecord {
 }
 
 // LoadKey reads the domain's key in the directory; the error is fs.ErrNotExist
-// when there is none, and ErrKeyReadable when others may read it.
+// when there is none, and errKeyReadable when others may read it.
 func LoadKey(dir string) (Key, error) {
 	file := filepath.Join(dir, KeyFile)
 	info, err := os.Stat(file)
@@ -54,7 +54,8 @@ func LoadKey(dir string) (Key, error) {
 		return Key{}, fmt.Errorf("read the domain's key: %w", err)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // there modes say nothing
-		return Key{}, fmt.Errorf("read the domain's key %s: %w (mode %04o); if nobody did, run chmod 600 on it",
+		return Key{}, fmt.Errorf("read the domain's key %s: %w (mode %04o); "+
+			"if nobody has read it, run chmod 600 on it",
 			file, errKeyReadable, info.Mode().Perm())
 	}
 	raw, err := os.ReadFile(file)
@@ -63,8 +64,8 @@ func LoadKey(dir string) (Key, error) {
 	}
 	block, _ := pem.Decode(raw)
 	if block == nil || block.Type != pemType || len(block.Bytes) != ed25519.SeedSize {
-		return Key{}, fmt.Errorf("read the domain's key %s: not a key; put the copy back that you kept, "+
-			"or remove it to begin a new domain", file)
+		return Key{}, fmt.Errorf("read the domain's key %s: not a key; restore it from your copy, "+
+			"or remove it to start a new domain", file)
 	}
 	return Key{private: ed25519.NewKeyFromSeed(block.Bytes)}, nil
 }

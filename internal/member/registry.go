@@ -17,11 +17,11 @@ import (
 // Why an order is not carried out.
 var (
 	ErrNoKey   = errors.New("this site does not hold the domain's key")
-	ErrTooMany = errors.New("there are too many")
-	errSelf    = errors.New("a site says nothing of itself")
+	ErrTooMany = errors.New("limit reached")
+	errSelf    = errors.New("a site cannot admit or ban itself")
 )
 
-// Config is what a Registry needs to know. Domain and Self are required.
+// Config sets up a Registry. Domain and Self are required.
 type Config struct {
 	Dir    string // state directory; empty = everything stays in memory
 	Domain grid.DomainID
@@ -32,10 +32,10 @@ type Config struct {
 }
 
 // Registry holds the roster, the owner's own decisions and the invitations. It
-// is safe for concurrent use. What it says is on disk.
+// is safe for concurrent use. Every answer is on disk before it is given.
 type Registry struct {
 	cfg      Config
-	problems []string // nobody changes it
+	problems []string // constant after Open
 
 	disk sync.Mutex // held while something is decided and written
 
@@ -46,7 +46,7 @@ type Registry struct {
 	invites []invite
 }
 
-// Open reads what is in the directory. Files that cannot be used are put aside,
+// Open reads the files in the directory. Those that cannot be used are moved away,
 // see Problems; an unusable key is an error.
 func Open(cfg Config) (*Registry, error) {
 	if cfg.Now == nil {
@@ -64,8 +64,14 @@ func Open(cfg Config) (*Registry, error) {
 	}
 	for _, problem := range []string{
 		load(cfg.Dir, rosterFile, r.readRoster),
-		load(cfg.Dir, localFile, func(text []byte) (err error) { r.local, err = decodeLocal(text); return err }),
-		load(cfg.Dir, invitesFile, func(text []byte) (err error) { r.invites, err = decodeInvites(text); return err }),
+		load(cfg.Dir, localFile, func(text []byte) (err error) {
+			r.local, err = decodeLocal(text)
+			return err
+		}),
+		load(cfg.Dir, invitesFile, func(text []byte) (err error) {
+			r.invites, err = decodeInvites(text)
+			return err
+		}),
 	} {
 		if problem != "" {
 			r.problems = append(r.problems, problem)
@@ -88,8 +94,10 @@ func (r *Registry) loadKey() error {
 	case err != nil:
 		return err
 	case r.cfg.Key != "" && r.cfg.Key != key.Public():
-		r.problems = append(r.problems, fmt.Sprintf("%s is the key of another domain (%s) than domain-key says; it is not used",
-			KeyFile, key.Public()))
+		r.problems = append(r.problems, fmt.Sprintf(
+			"%s is not used: it is the key of another domain (%s) than domain-key names",
+			KeyFile, key.Public(),
+		))
 		return nil
 	}
 	r.key = key
@@ -123,14 +131,14 @@ func (r *Registry) Roster() Roster {
 	return r.roster
 }
 
-// Standing is what is known of a site.
+// Standing says what is known of a site.
 func (r *Registry) Standing(site grid.SiteID) Standing {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.standing(site)
 }
 
-// standing is Standing for who holds mu.
+// standing is Standing; the caller holds mu.
 func (r *Registry) standing(site grid.SiteID) Standing {
 	if d, decided := r.local[site]; decided {
 		if d.Banned {
@@ -149,7 +157,7 @@ func (r *Registry) standing(site grid.SiteID) Standing {
 	}
 }
 
-// Merge takes over what is newer in records and lists it. The error is that of
+// Merge takes over the newer ones of the records and returns them. The error is that of
 // Roster.Merge, or that nothing could be written; then nothing is taken over.
 func (r *Registry) Merge(records []protocol.MemberRecord) ([]protocol.MemberRecord, error) {
 	r.disk.Lock()
@@ -157,7 +165,7 @@ func (r *Registry) Merge(records []protocol.MemberRecord) ([]protocol.MemberReco
 	return r.merge(records)
 }
 
-// merge is Merge for who holds disk.
+// merge is Merge; the caller holds disk.
 func (r *Registry) merge(records []protocol.MemberRecord) ([]protocol.MemberRecord, error) {
 	merged, fresh, problem := r.Roster().Merge(records)
 	if len(fresh) == 0 {
@@ -173,17 +181,22 @@ func (r *Registry) merge(records []protocol.MemberRecord) ([]protocol.MemberReco
 }
 
 // issue signs a record and takes it over; the caller holds disk.
-func (r *Registry) issue(site grid.SiteID, kind protocol.MemberKind, name, note string) (protocol.MemberRecord, error) {
+func (r *Registry) issue(
+	site grid.SiteID, kind protocol.MemberKind, name, note string,
+) (protocol.MemberRecord, error) {
 	roster := r.Roster()
 	old, known := roster.Get(site)
 	if !known && roster.Len() >= maxRecords {
-		return protocol.MemberRecord{}, fmt.Errorf("%w: the roster holds %d sites", ErrTooMany, maxRecords)
+		return protocol.MemberRecord{}, fmt.Errorf(
+			"%w: the roster holds %d sites", ErrTooMany, maxRecords,
+		)
 	}
 	if name == "" {
 		name = old.Name
 	}
 	record := r.key.sign(protocol.MemberRecord{
-		Domain: r.cfg.Domain, Site: site, Kind: kind, Name: cut(name, 64), Note: cut(note, protocol.MaxNoteBytes),
+		Domain: r.cfg.Domain, Site: site, Kind: kind, Name: cut(name, 64),
+		Note:     cut(note, protocol.MaxNoteBytes),
 		SerialMS: max(r.cfg.Now().UnixMilli(), old.SerialMS+1),
 	})
 	_, err := r.merge([]protocol.MemberRecord{record})
@@ -197,7 +210,10 @@ func (r *Registry) ensureKey() error {
 		return nil
 	}
 	if r.cfg.Key != "" {
-		return fmt.Errorf("%w; invite at the site that does, or remove domain-key to begin a domain of your own", ErrNoKey)
+		return fmt.Errorf(
+			"%w; invite from the site that does, or remove domain-key to start a domain of your own",
+			ErrNoKey,
+		)
 	}
 	key, err := createKey(r.cfg.Dir)
 	if err != nil {
@@ -215,14 +231,16 @@ func (r *Registry) ensureKey() error {
 }
 
 // Invite makes an invitation that is good for so long and so many sites, and
-// gives its secret, which is kept nowhere. The first one makes the domain's key.
+// returns its secret, which is not stored. The first one makes the domain's key.
 func (r *Registry) Invite(span time.Duration, uses int) (secret []byte, made Invite, err error) {
 	if span < time.Second || span > MaxInvite {
 		return nil, made, fmt.Errorf("%w: an invitation is good for 1s to %d days, not %s",
 			grid.ErrInvalid, MaxInvite/(24*time.Hour), span)
 	}
 	if uses < 1 || uses > MaxUses {
-		return nil, made, fmt.Errorf("%w: an invitation has 1 to %d uses, not %d", grid.ErrInvalid, MaxUses, uses)
+		return nil, made, fmt.Errorf(
+			"%w: an invitation has 1 to %d uses, not %d", grid.ErrInvalid, MaxUses, uses,
+		)
 	}
 	r.disk.Lock()
 	defer r.disk.Unlock()
@@ -232,11 +250,16 @@ func (r *Registry) Invite(span time.Duration, uses int) (secret []byte, made Inv
 	now := r.cfg.Now()
 	invites := pruned(r.invites, now)
 	if countOpen(invites, now) >= maxInvites {
-		return nil, made, fmt.Errorf("invite: %w: %d invitations are open; wait until one expires", ErrTooMany, maxInvites)
+		return nil, made, fmt.Errorf(
+			"invite: %w: %d invitations are open; wait until one expires", ErrTooMany, maxInvites,
+		)
 	}
 	secret = make([]byte, protocol.SecretBytes)
 	_, _ = rand.Read(secret) // it never fails
-	fresh := invite{Hash: hashOf(secret), CreatedMS: now.UnixMilli(), ExpiresMS: now.Add(span).UnixMilli(), Left: uses}
+	fresh := invite{
+		Hash: hashOf(secret), CreatedMS: now.UnixMilli(), ExpiresMS: now.Add(span).UnixMilli(),
+		Left: uses,
+	}
 	if err := r.keepInvites(append(invites, fresh)); err != nil {
 		return nil, made, fmt.Errorf("invite: %w", err)
 	}
@@ -245,14 +268,17 @@ func (r *Registry) Invite(span time.Duration, uses int) (secret []byte, made Inv
 
 func (i invite) public() Invite {
 	return Invite{
-		ID: i.Hash[:idChars], Created: time.UnixMilli(i.CreatedMS), Expires: time.UnixMilli(i.ExpiresMS), Left: i.Left,
+		ID: i.Hash[:idChars], Created: time.UnixMilli(i.CreatedMS), Expires: time.UnixMilli(i.ExpiresMS),
+		Left: i.Left,
 	}
 }
 
 // keepInvites writes the invitations down and takes them over; the caller holds
 // disk.
 func (r *Registry) keepInvites(invites []invite) error {
-	if err := save(r.cfg.Dir, invitesFile, invitesText{Version: fileVersion, Invites: invites}); err != nil {
+	if err := save(r.cfg.Dir, invitesFile, invitesText{
+		Version: fileVersion, Invites: invites,
+	}); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -275,8 +301,8 @@ func (r *Registry) Invites() []Invite {
 	return list
 }
 
-// Inviting reports whether strangers may come to redeem an invitation: one is
-// open, or was closed so lately that they should hear why it is of no use.
+// Inviting reports whether strangers may connect to redeem an invitation: one is
+// open, or was closed so recently that they should hear why it is refused.
 func (r *Registry) Inviting() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -298,9 +324,10 @@ func (r *Registry) Redeem(site grid.SiteID, request protocol.JoinRequest) protoc
 	case at < 0:
 		return refuse(protocol.JoinUnknown, "ask for a new invitation")
 	case standing == Banned || standing == BannedHere:
-		return refuse(protocol.JoinBanned, "only siteagent admit at the inviter's changes that")
+		return refuse(protocol.JoinBanned, "siteagent admit on the inviter's machine lifts the ban")
 	}
-	if record, known := r.Roster().Get(site); known && standing == Admitted && slices.Contains(r.invites[at].By, site) {
+	if record, known := r.Roster().Get(site); known && standing == Admitted &&
+		slices.Contains(r.invites[at].By, site) {
 		return protocol.JoinAnswer{Admit: &record}
 	}
 	if refusal := r.invites[at].refusal(now); refusal != protocol.JoinAdmitted {
@@ -330,20 +357,21 @@ func refuse(why protocol.JoinRefusal, text string) protocol.JoinAnswer {
 	return protocol.JoinAnswer{Refusal: why, Text: cut(text, 200)}
 }
 
-// Admit makes a site a member, and takes back a ban. Where this site holds the
-// domain's key, that is so in the whole domain, and the record is given; else
-// here alone.
+// Admit makes a site a member, and lifts a ban. Where this site holds the domain's
+// key, that holds in the whole domain, and the record is returned; else only here.
 func (r *Registry) Admit(site grid.SiteID, name, note string) (*protocol.MemberRecord, error) {
 	return r.decide(site, protocol.MemberAdmit, name, note)
 }
 
 // Ban keeps a site out, here and, where this site holds the domain's key, in the
-// whole domain; then the record is given.
+// whole domain; then the record is returned.
 func (r *Registry) Ban(site grid.SiteID, name, note string) (*protocol.MemberRecord, error) {
 	return r.decide(site, protocol.MemberBan, name, note)
 }
 
-func (r *Registry) decide(site grid.SiteID, kind protocol.MemberKind, name, note string) (*protocol.MemberRecord, error) {
+func (r *Registry) decide(
+	site grid.SiteID, kind protocol.MemberKind, name, note string,
+) (*protocol.MemberRecord, error) {
 	if err := site.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
@@ -368,7 +396,9 @@ func (r *Registry) decide(site grid.SiteID, kind protocol.MemberKind, name, note
 
 // decideHere writes the owner's own decision down. An admission by the domain's
 // key needs none.
-func (r *Registry) decideHere(site grid.SiteID, kind protocol.MemberKind, name, note string, holds bool) error {
+func (r *Registry) decideHere(
+	site grid.SiteID, kind protocol.MemberKind, name, note string, holds bool,
+) error {
 	local := maps.Clone(r.local)
 	delete(local, site)
 	if kind == protocol.MemberBan || !holds {
@@ -376,7 +406,8 @@ func (r *Registry) decideHere(site grid.SiteID, kind protocol.MemberKind, name, 
 			return fmt.Errorf("%w: %d decisions of the owner", ErrTooMany, maxRecords)
 		}
 		local[site] = decision{
-			Site: site, Banned: kind == protocol.MemberBan, Name: cut(name, 64), Note: cut(note, protocol.MaxNoteBytes),
+			Site: site, Banned: kind == protocol.MemberBan, Name: cut(name, 64),
+			Note:    cut(note, protocol.MaxNoteBytes),
 			SinceMS: r.cfg.Now().UnixMilli(),
 		}
 	}

@@ -26,7 +26,8 @@ func open(t *testing.T, dir string, key grid.DomainKey) *office {
 	o := &office{now: time.UnixMilli(1_900_000_000_000)}
 	var err error
 	o.Registry, err = Open(Config{
-		Dir: dir, Domain: "lab", Self: "self", Name: "me", Key: key, Now: func() time.Time { return o.now },
+		Dir: dir, Domain: "lab", Self: "self", Name: "me", Key: key,
+		Now: func() time.Time { return o.now },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +54,8 @@ func TestInvitationsOutliveARestart(t *testing.T) {
 	if o.Inviting() || o.Holds() {
 		t.Fatal("a fresh site invites")
 	}
-	once, twice, short := o.invite(t, time.Hour, 1), o.invite(t, time.Hour, 2), o.invite(t, time.Minute, 1)
+	once, twice := o.invite(t, time.Hour, 1), o.invite(t, time.Hour, 2)
+	short := o.invite(t, time.Minute, 1)
 	if got := o.redeem("a", once); got != protocol.JoinAdmitted {
 		t.Fatal(got)
 	}
@@ -138,7 +140,8 @@ func TestWhoDoesNotHoldTheKeyDecidesForHimself(t *testing.T) {
 	if err != nil || record != nil || o.Standing("b") != BannedHere {
 		t.Errorf("Ban = %v, %v; standing %d", record, err, o.Standing("b"))
 	}
-	if o = open(t, dir, holder.Key()); o.Standing("b") != BannedHere || o.Standing("self") != Admitted {
+	if o = open(t, dir, holder.Key()); o.Standing("b") != BannedHere ||
+		o.Standing("self") != Admitted {
 		t.Error("the decision is lost in a restart")
 	}
 	if _, err := o.Admit("b", "", ""); err != nil || o.Standing("b") != AdmittedHere {
@@ -149,17 +152,21 @@ func TestWhoDoesNotHoldTheKeyDecidesForHimself(t *testing.T) {
 	}
 }
 
-// The holder's clock may step back: what he says last still holds.
+// The holder's clock may step back: its last word still holds.
 func TestTheLastWordHolds(t *testing.T) {
 	o := open(t, t.TempDir(), "")
 	o.invite(t, time.Hour, 1)
-	for i, kind := range []protocol.MemberKind{protocol.MemberBan, protocol.MemberAdmit, protocol.MemberBan, protocol.MemberAdmit} {
+	for i, kind := range []protocol.MemberKind{
+		protocol.MemberBan, protocol.MemberAdmit, protocol.MemberBan, protocol.MemberAdmit,
+	} {
 		o.now = o.now.Add(-time.Minute)
 		record, err := o.decide("b", kind, "", "")
 		if err != nil || record.Kind != kind {
 			t.Fatal(err)
 		}
-		want := map[protocol.MemberKind]Standing{protocol.MemberBan: BannedHere, protocol.MemberAdmit: Admitted}[kind]
+		want := map[protocol.MemberKind]Standing{
+			protocol.MemberBan: BannedHere, protocol.MemberAdmit: Admitted,
+		}[kind]
 		if got, _ := o.Roster().Get("b"); got.Kind != kind || o.Standing("b") != want {
 			t.Errorf("word %d: roster %s, standing %d", i, got.Kind, o.Standing("b"))
 		}
@@ -248,7 +255,10 @@ func TestEntriesSayWhoIsWho(t *testing.T) {
 	}
 	var got []string
 	for _, e := range o.Entries() {
-		got = append(got, string(e.Site)+" "+e.Name+" "+map[Standing]string{Admitted: "in", BannedHere: "out"}[e.Standing])
+		got = append(
+			got,
+			string(e.Site)+" "+e.Name+" "+map[Standing]string{Admitted: "in", BannedHere: "out"}[e.Standing],
+		)
 	}
 	if diff := cmp.Diff([]string{"a n in", "b bob out", "self me in"}, got); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)

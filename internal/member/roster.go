@@ -15,16 +15,16 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// maxRecords is how many sites a roster speaks of.
+// maxRecords limits the sites of a roster.
 const maxRecords = 4096
 
 // errForged says that a record was not signed by the domain's key, or is of
 // another domain.
-var errForged = errors.New("the record is not one of this domain's key")
+var errForged = errors.New("not signed by this domain's key")
 
-// Roster is what a domain's key has said of sites, at most one record for each
-// of MaxRecords. It is a value: nobody changes one. The zero value trusts no key and
-// stays empty.
+// Roster holds the records that a domain's key has signed, at most one for each site
+// and at most maxRecords. It is a value that is never changed. The zero value trusts
+// no key and stays empty.
 type Roster struct {
 	domain  grid.DomainID
 	key     ed25519.PublicKey
@@ -49,7 +49,7 @@ func (r Roster) trusts() bool { return r.key != nil }
 // Len is the number of records.
 func (r Roster) Len() int { return len(r.records) }
 
-// Get is what is said of a site.
+// Get returns the record of a site, if there is one.
 func (r Roster) Get(site grid.SiteID) (protocol.MemberRecord, bool) {
 	record, ok := r.records[site]
 	return record, ok
@@ -67,10 +67,10 @@ func (r Roster) Records() []protocol.MemberRecord {
 // Digest is the same for equal rosters; zero when no key is trusted.
 func (r Roster) Digest() protocol.Digest { return r.digest }
 
-// Merge takes over the records that say something newer, and lists these. The
-// error, ErrForged or grid.ErrInvalid, is about the first record that cannot be
-// believed; what stands behind it is not looked at. Records that say nothing new
-// cost no verification.
+// Merge takes over the records that say something newer, and returns these. The
+// error, errForged or grid.ErrInvalid, is about the first record that is not valid;
+// the ones after it are not looked at. Records that say nothing new cost no
+// verification.
 func (r Roster) Merge(records []protocol.MemberRecord) (Roster, []protocol.MemberRecord, error) {
 	if !r.trusts() || !slices.ContainsFunc(records, r.isNews) {
 		return r, nil, nil
@@ -117,8 +117,8 @@ func (r Roster) verify(record protocol.MemberRecord) error {
 	return nil
 }
 
-// trim keeps the newest MaxRecords. The order is the one in which a site's own
-// records prevail, so that trimming early and trimming late come to the same.
+// trim keeps the newest maxRecords. The order is the one in which a site's own
+// records prevail, so that trimming early and trimming late give the same result.
 func (r Roster) trim() {
 	if len(r.records) <= maxRecords {
 		return
@@ -148,7 +148,10 @@ func prevails(a, b protocol.MemberRecord) bool { return compare(a, b) > 0 }
 // compare orders records: by serial, a ban above an admission of the same
 // moment, and then by content, which an honest issuer never needs.
 func compare(a, b protocol.MemberRecord) int {
-	if c := cmp.Or(cmp.Compare(a.SerialMS, b.SerialMS), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Site, b.Site)); c != 0 {
+	c := cmp.Or(
+		cmp.Compare(a.SerialMS, b.SerialMS), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Site, b.Site),
+	)
+	if c != 0 {
 		return c
 	}
 	return bytes.Compare(a.SignedBytes(), b.SignedBytes())

@@ -38,13 +38,18 @@ func twin(seen []protocol.MemberRecord) []protocol.MemberRecord {
 	for _, r := range seen {
 		beaten := slices.ContainsFunc(seen, func(other protocol.MemberRecord) bool {
 			return other.Site == r.Site && (other.SerialMS > r.SerialMS ||
-				other.SerialMS == r.SerialMS && other.Kind == protocol.MemberBan && r.Kind == protocol.MemberAdmit)
+				other.SerialMS == r.SerialMS && other.Kind == protocol.MemberBan &&
+					r.Kind == protocol.MemberAdmit)
 		})
-		if !beaten && !slices.ContainsFunc(holds, func(h protocol.MemberRecord) bool { return h.Site == r.Site }) {
+		if !beaten && !slices.ContainsFunc(holds, func(h protocol.MemberRecord) bool {
+			return h.Site == r.Site
+		}) {
 			holds = append(holds, r)
 		}
 	}
-	slices.SortFunc(holds, func(a, b protocol.MemberRecord) int { return bytes.Compare([]byte(a.Site), []byte(b.Site)) })
+	slices.SortFunc(holds, func(a, b protocol.MemberRecord) int {
+		return bytes.Compare([]byte(a.Site), []byte(b.Site))
+	})
 	return holds
 }
 
@@ -71,7 +76,10 @@ func TestRostersConverge(t *testing.T) {
 				}
 				merged, fresh, err := rosters[i].Merge([]protocol.MemberRecord{record, record})
 				if err != nil || (len(fresh) > 0) != (merged.Digest() != rosters[i].Digest()) {
-					t.Fatalf("%v; %d fresh records, digest changed: %t", err, len(fresh), merged.Digest() != rosters[i].Digest())
+					t.Fatalf(
+						"%v; %d fresh records, digest changed: %t", err, len(fresh),
+						merged.Digest() != rosters[i].Digest(),
+					)
 				}
 				rosters[i] = merged
 			}
@@ -96,9 +104,12 @@ func TestForgeriesAreNotBelieved(t *testing.T) {
 	good := signed(key, "s1", protocol.MemberAdmit, 5)
 	changed := good
 	changed.Kind = protocol.MemberBan
-	moved := key.sign(protocol.MemberRecord{Domain: "other", Site: "s1", Kind: protocol.MemberBan, SerialMS: 9})
+	moved := key.sign(protocol.MemberRecord{
+		Domain: "other", Site: "s1", Kind: protocol.MemberBan, SerialMS: 9,
+	})
 	for name, record := range map[string]protocol.MemberRecord{
-		"other key": signed(thief, "s1", protocol.MemberBan, 9), "changed": changed, "other domain": moved,
+		"other key": signed(thief, "s1", protocol.MemberBan, 9), "changed": changed,
+		"other domain": moved,
 	} {
 		r, fresh, err := emptyRoster(t, key).Merge([]protocol.MemberRecord{good, record})
 		if name == "changed" {
@@ -109,7 +120,8 @@ func TestForgeriesAreNotBelieved(t *testing.T) {
 			t.Errorf("%s: %v with %d records; want ErrForged and the good one", name, err, r.Len())
 		}
 	}
-	if r, fresh, err := (Roster{}).Merge([]protocol.MemberRecord{good}); r.Len() != 0 || len(fresh) != 0 || err != nil {
+	if r, fresh, err := (Roster{}).Merge([]protocol.MemberRecord{good}); r.Len() != 0 ||
+		len(fresh) != 0 || err != nil {
 		t.Error("a roster without a key believes something")
 	}
 }
@@ -119,7 +131,9 @@ func TestRostersAreBounded(t *testing.T) {
 	key := testKey('k')
 	var all []protocol.MemberRecord
 	for i := range maxRecords + 20 {
-		all = append(all, signed(key, grid.SiteID(fmt.Sprintf("s%05d", i)), protocol.MemberAdmit, int64(i+1)))
+		all = append(
+			all, signed(key, grid.SiteID(fmt.Sprintf("s%05d", i)), protocol.MemberAdmit, int64(i+1)),
+		)
 	}
 	forth, _, err := emptyRoster(t, key).Merge(all)
 	if err != nil {
@@ -143,7 +157,8 @@ func TestRostersAreBounded(t *testing.T) {
 func FuzzRosterFile(f *testing.F) {
 	key := testKey('k')
 	f.Add([]byte(`{"version":1,"records":[]}`))
-	f.Add([]byte(`{"version":1,"records":[{"domain":"lab","site":"s","kind":"ban","serial_ms":1,"signature":""}]}`))
+	f.Add([]byte(`{"version":1,"records":[` +
+		`{"domain":"lab","site":"s","kind":"ban","serial_ms":1,"signature":""}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		records, err := decodeRoster(text)
 		if err != nil {

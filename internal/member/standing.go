@@ -1,6 +1,6 @@
 package member
 
-// Standing is what is known of a site here, besides the list in the
+// Standing says what is known of a site here, besides the list in the
 // configuration.
 type Standing uint8
 

@@ -52,12 +52,16 @@ func decodeRoster(text []byte) ([]protocol.MemberRecord, error) {
 		return nil, err
 	}
 	if stored.Version != fileVersion || len(stored.Records) > maxRecords {
-		return nil, fmt.Errorf("version %d with %d records is not known here", stored.Version, len(stored.Records))
+		return nil, fmt.Errorf(
+			"version %d with %d records, want version %d and at most %d",
+			stored.Version, len(stored.Records), fileVersion, maxRecords,
+		)
 	}
 	var records []protocol.MemberRecord
 	for _, r := range stored.Records {
 		record := protocol.MemberRecord{
-			Domain: r.Domain, Site: r.Site, Name: r.Name, SerialMS: r.SerialMS, Note: r.Note, Signature: r.Signature,
+			Domain: r.Domain, Site: r.Site, Name: r.Name, SerialMS: r.SerialMS, Note: r.Note,
+			Signature: r.Signature,
 		}
 		switch r.Kind {
 		case protocol.MemberAdmit.String():
@@ -85,7 +89,7 @@ func (r *Registry) readRoster(text []byte) error {
 	return err
 }
 
-// decision is what the owner of this site decided of another one.
+// decision records what the owner of this site decided about another one.
 type decision struct {
 	Site    grid.SiteID `json:"site"`
 	Banned  bool        `json:"banned"` // else admitted
@@ -113,7 +117,10 @@ func decodeLocal(text []byte) (map[grid.SiteID]decision, error) {
 		return nil, err
 	}
 	if stored.Version != fileVersion || len(stored.Sites) > maxRecords {
-		return nil, fmt.Errorf("version %d with %d sites is not known here", stored.Version, len(stored.Sites))
+		return nil, fmt.Errorf(
+			"version %d with %d sites, want version %d and at most %d",
+			stored.Version, len(stored.Sites), fileVersion, maxRecords,
+		)
 	}
 	local := make(map[grid.SiteID]decision)
 	for _, d := range stored.Sites {
@@ -125,7 +132,7 @@ func decodeLocal(text []byte) (map[grid.SiteID]decision, error) {
 	return local, nil
 }
 
-// Entry is what is known of one site, for people.
+// Entry tells people what is known of one site.
 type Entry struct {
 	Site     grid.SiteID
 	Standing Standing
@@ -147,7 +154,10 @@ func (r *Registry) Entries() []Entry {
 		}
 	}
 	for site, d := range r.local {
-		e := Entry{Site: site, Standing: r.standing(site), Name: d.Name, Note: d.Note, Since: time.UnixMilli(d.SinceMS)}
+		e := Entry{
+			Site: site, Standing: r.standing(site), Name: d.Name, Note: d.Note,
+			Since: time.UnixMilli(d.SinceMS),
+		}
 		if e.Name == "" {
 			e.Name = sites[site].Name
 		}

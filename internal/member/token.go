@@ -16,8 +16,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// errToken says that a text is no token of an invitation.
-var errToken = errors.New("not the token of an invitation")
+// errToken says that a text is not an invitation token.
+var errToken = errors.New("not an invitation token")
 
 // Limits and layout of a token.
 const (
@@ -29,7 +29,7 @@ const (
 	checksumBytes = 4
 )
 
-// Token is what an invited site is given: whom to ask, and with which secret.
+// Token is given to an invited site: it says whom to ask, and with which secret.
 type Token struct {
 	Domain  grid.DomainID
 	Key     grid.DomainKey // of the domain; empty: it takes anyone, and the token is only where it is
@@ -102,7 +102,7 @@ func checksum(b []byte) []byte {
 }
 
 // ParseToken reads what Text wrote. White space, as mail programs insert it, is
-// ignored. The error is ErrToken.
+// ignored. The error is errToken.
 func ParseToken(text string) (Token, error) {
 	if len(text) > 2*maxTokenText {
 		return Token{}, fmt.Errorf("%w: too long", errToken)
@@ -115,12 +115,17 @@ func ParseToken(text string) (Token, error) {
 	}, text)
 	body, found := strings.CutPrefix(text, tokenPrefix)
 	if !found || len(text) > maxTokenText {
-		return Token{}, fmt.Errorf("%w: it begins with %q; copy the whole line that siteagent invite printed", errToken, tokenPrefix)
+		return Token{}, fmt.Errorf(
+			"%w: one begins with %q; copy the whole line that siteagent invite printed", errToken,
+			tokenPrefix,
+		)
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(body)
 	if err != nil || len(raw) <= checksumBytes ||
 		!bytes.Equal(raw[len(raw)-checksumBytes:], checksum(raw[:len(raw)-checksumBytes])) {
-		return Token{}, fmt.Errorf("%w: it is damaged; copy the whole line that siteagent invite printed", errToken)
+		return Token{}, fmt.Errorf(
+			"%w: it is damaged; copy the whole line that siteagent invite printed", errToken,
+		)
 	}
 	t, err := decodeToken(raw[:len(raw)-checksumBytes])
 	if err != nil {
@@ -132,7 +137,9 @@ func ParseToken(text string) (Token, error) {
 func decodeToken(raw []byte) (Token, error) {
 	r := cursor{rest: raw}
 	if version := r.number(1); version != tokenVersion {
-		return Token{}, fmt.Errorf("%w: version %d is not known here; bring this site's program up to date", errToken, version)
+		return Token{}, fmt.Errorf(
+			"%w: unknown version %d; update siteagent on this machine", errToken, version,
+		)
 	}
 	t := Token{Domain: grid.DomainID(r.field())}
 	if key := r.field(); len(key) > 0 {
@@ -145,7 +152,7 @@ func decodeToken(raw []byte) (Token, error) {
 		t.Addrs = append(t.Addrs, string(r.field()))
 	}
 	if r.short || len(r.rest) > 0 {
-		return Token{}, fmt.Errorf("%w: its length is wrong", errToken)
+		return Token{}, fmt.Errorf("%w: wrong length", errToken)
 	}
 	if len(t.Secret) == 0 {
 		t.Secret = nil

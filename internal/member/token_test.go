@@ -15,13 +15,17 @@ import (
 
 func drawToken(t *rapid.T) Token {
 	token := Token{
-		Domain: "lab", Inviter: grid.SiteID(rapid.StringMatching(`12D3KooW[1-9A-Za-z]{44}`).Draw(t, "inviter")),
-		Addrs:   rapid.SliceOfN(rapid.StringMatching(`/ip4/[0-9.]{7,15}/tcp/[0-9]{1,5}`), 1, maxTokenAddrs).Draw(t, "addrs"),
+		Domain:  "lab",
+		Inviter: grid.SiteID(rapid.StringMatching(`12D3KooW[1-9A-Za-z]{44}`).Draw(t, "inviter")),
+		Addrs: rapid.SliceOfN(
+			rapid.StringMatching(`/ip4/[0-9.]{7,15}/tcp/[0-9]{1,5}`), 1, maxTokenAddrs,
+		).Draw(t, "addrs"),
 		Expires: time.Unix(rapid.Int64Range(1, 1<<38).Draw(t, "expires"), 0).UTC(),
 	}
 	if rapid.Bool().Draw(t, "key") {
 		token.Key = testKey(rapid.Byte().Draw(t, "key")).Public()
-		token.Secret = rapid.SliceOfN(rapid.Byte(), protocol.SecretBytes, protocol.SecretBytes).Draw(t, "secret")
+		secrets := rapid.SliceOfN(rapid.Byte(), protocol.SecretBytes, protocol.SecretBytes)
+		token.Secret = secrets.Draw(t, "secret")
 	}
 	return token
 }
@@ -60,8 +64,9 @@ func TestTokens(t *testing.T) {
 
 func TestTokensThatCannotBe(t *testing.T) {
 	good := Token{
-		Domain: "lab", Inviter: "12D3KooWa", Addrs: []string{"/ip4/10.0.0.1/tcp/1"}, Expires: time.Unix(1, 0),
-		Key: testKey('k').Public(), Secret: make([]byte, protocol.SecretBytes),
+		Domain: "lab", Inviter: "12D3KooWa", Addrs: []string{"/ip4/10.0.0.1/tcp/1"},
+		Expires: time.Unix(1, 0),
+		Key:     testKey('k').Public(), Secret: make([]byte, protocol.SecretBytes),
 	}
 	for name, change := range map[string]func(*Token){
 		"no address":     func(t *Token) { t.Addrs = nil },
@@ -83,15 +88,18 @@ func TestTokensThatCannotBe(t *testing.T) {
 
 func FuzzToken(f *testing.F) {
 	token := Token{
-		Domain: "lab", Inviter: "12D3KooWa", Addrs: []string{"/ip4/10.0.0.1/tcp/1"}, Expires: time.Unix(1<<31, 0),
-		Key: testKey('k').Public(), Secret: make([]byte, protocol.SecretBytes),
+		Domain: "lab", Inviter: "12D3KooWa", Addrs: []string{"/ip4/10.0.0.1/tcp/1"},
+		Expires: time.Unix(1<<31, 0),
+		Key:     testKey('k').Public(), Secret: make([]byte, protocol.SecretBytes),
 	}
 	text, err := token.Text()
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(text, []byte{1, 0})
-	f.Add("mrs1.AAAA", []byte{1, 3, 'l', 'a', 'b', 0, 1, 'x', 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, '/', 'a'})
+	f.Add("mrs1.AAAA", []byte{
+		1, 3, 'l', 'a', 'b', 0, 1, 'x', 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, '/', 'a',
+	})
 	f.Fuzz(func(t *testing.T, text string, raw []byte) {
 		if got, err := ParseToken(text); err == nil {
 			again, err := got.Text()

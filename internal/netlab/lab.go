@@ -29,12 +29,12 @@ type Lab struct {
 	cuts   cutCounts // guarded by mu
 }
 
-// outside is where hosts and NATs of the switch have their addresses.
+// outside holds the addresses of hosts and NATs of the switch.
 const outside = "10.77.0.0/16"
 
-// public is the same in a lab whose switch stands for the Internet: nobody's
-// private range, so that programs take the addresses for public ones. Nothing in
-// a lab reaches who really has them.
+// public is the same in a lab whose switch stands for the Internet: not a private
+// range, so that programs take the addresses for public ones. Nothing in a lab
+// reaches their real holders.
 const public = "11.77.0.0/16"
 
 // New makes an empty lab: a switch without hosts. It first removes what labs of
@@ -52,7 +52,8 @@ func newLab(ctx context.Context, network string) (*Lab, error) {
 	l := &Lab{prefix: newPrefix(), cuts: make(cutCounts)}
 	space, err := l.space(ctx, "switch")
 	if err != nil {
-		return nil, errors.Join(err, l.Close()) //nolint:contextcheck // the clean-up has a context of its own
+		//nolint:contextcheck // the clean-up has a context of its own
+		return nil, errors.Join(err, l.Close())
 	}
 	l.hub = &router{space: space, net: netip.MustParsePrefix(network)}
 	if err := l.hub.prepare(ctx); err != nil {
@@ -64,7 +65,8 @@ func newLab(ctx context.Context, network string) (*Lab, error) {
 // newPrefix begins the names of one lab: the process's ID, so that others know
 // whether it lives, and a number by chance.
 func newPrefix() string {
-	return fmt.Sprintf("%s%d-%05x-", namePrefix, os.Getpid(), rand.Uint32()>>12) //nolint:gosec // no secret
+	//nolint:gosec // no secret
+	return fmt.Sprintf("%s%d-%05x-", namePrefix, os.Getpid(), rand.Uint32()>>12)
 }
 
 // Start is New for a test: it skips the test by the reason if there can be no
@@ -100,7 +102,8 @@ func start(t testing.TB, network string) *Lab {
 
 // space makes a namespace of the lab and gives its name.
 func (l *Lab) space(ctx context.Context, name string) (string, error) {
-	if name == "" || len(name) > 24 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+	if name == "" || len(name) > 24 ||
+		strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 		return "", fmt.Errorf("name %q: want 1 to 24 letters a-z, digits and dashes", name)
 	}
 	full := l.prefix + name
@@ -242,7 +245,10 @@ func (r *router) prepare(ctx context.Context) error {
 
 // connect makes the link between a host and its router.
 func (r *router) connect(ctx context.Context, h *Host) error {
-	err := run(ctx, "ip", "link", "add", "eth0", "netns", h.full, "type", "veth", "peer", "name", h.port, "netns", r.space)
+	err := run(
+		ctx, "ip", "link", "add", "eth0", "netns", h.full, "type", "veth", "peer", "name", h.port,
+		"netns", r.space,
+	)
 	if err != nil {
 		return err
 	}

@@ -142,7 +142,9 @@ func hears(t *testing.T, from, to *net.UDPConn, addr netip.Addr, should bool) bo
 func TestTroubles(t *testing.T) {
 	t.Parallel()
 	l := Start(t)
-	hosts := []*Host{newHost(t, l, "a", Link{}), newHost(t, l, "b", Link{}), newHost(t, l, "c", Link{})}
+	hosts := []*Host{
+		newHost(t, l, "a", Link{}), newHost(t, l, "b", Link{}), newHost(t, l, "c", Link{}),
+	}
 	var conns []*net.UDPConn
 	for _, h := range hosts {
 		conns = append(conns, packetConn(t, h))
@@ -205,7 +207,9 @@ func TestImpairment(t *testing.T) {
 	}
 
 	const sent = 2000
-	must(t, l.Impair(t.Context(), 7, Impairment{Latency: 5 * time.Millisecond, Loss: .2, Duplicate: .1}))
+	must(
+		t, l.Impair(t.Context(), 7, Impairment{Latency: 5 * time.Millisecond, Loss: .2, Duplicate: .1}),
+	)
 	from, to := packetConn(t, a), packetConn(t, b)
 	before := l.passed()
 	arrived := make(chan int, 1)
@@ -230,7 +234,8 @@ func TestImpairment(t *testing.T) {
 	got, after := <-arrived, l.passed()
 	lost, doubled := after.Lost-before.Lost, after.Duplicated-before.Duplicated
 	t.Logf("%d sent, %d arrived, %d lost, %d doubled", sent, got, lost, doubled)
-	if off := int64(got) - (sent - lost + doubled); off < -5 || off > 5 { // the connection before says goodbye meanwhile
+	// the connection before says goodbye meanwhile
+	if off := int64(got) - (sent - lost + doubled); off < -5 || off > 5 {
 		t.Errorf("%d arrived, want about %d - %d + %d", got, sent, lost, doubled)
 	}
 	if lost < sent*15/100 || lost > sent*25/100 || doubled < sent*5/100 || doubled > sent*11/100 {
@@ -261,7 +266,8 @@ func TestNAT(t *testing.T) {
 			t.Errorf("%s: hosts of one NAT do not hear each other", name)
 		}
 		stranger := packetConn(t, n.Host) // what reaches the NAT itself would be seen here
-		if hears(t, servers[0], conn, first.Addr(), false) || hears(t, servers[0], conn, n.Addr(), false) ||
+		if hears(t, servers[0], conn, first.Addr(), false) ||
+			hears(t, servers[0], conn, n.Addr(), false) ||
 			hears(t, servers[0], stranger, n.Addr(), false) {
 			t.Errorf("%s: a stranger came in", name)
 		}
@@ -294,7 +300,9 @@ func TestNAT(t *testing.T) {
 			t.Errorf("%s: a partition does not reach behind a NAT", name)
 		}
 	}
-	if _, err := dial(outsiders[0], netip.MustParseAddr("192.0.2.1"), 300*time.Millisecond); err == nil {
+	if _, err := dial(
+		outsiders[0], netip.MustParseAddr("192.0.2.1"), 300*time.Millisecond,
+	); err == nil {
 		t.Error("there is a way out of the lab")
 	}
 }
@@ -344,7 +352,9 @@ func TestSweep(t *testing.T) {
 	child := exec.Command("true")
 	must(t, child.Run())
 	dead := fmt.Sprintf("%s%d-0-left", namePrefix, child.Process.Pid)
-	others := []string{fmt.Sprintf("%s%d-0-kept", namePrefix, os.Getpid()), "mrslabx-1-a", namePrefix + "x-1"}
+	others := []string{
+		fmt.Sprintf("%s%d-0-kept", namePrefix, os.Getpid()), "mrslabx-1-a", namePrefix + "x-1",
+	}
 	ctx := context.Background()
 	for _, name := range append(others, dead) {
 		must(t, run(ctx, "ip", "netns", "add", name))

@@ -31,7 +31,8 @@ func TestPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if addr, port, err := big.place(); err != nil || addr != netip.MustParseAddr("10.77.1.1") || port != "p257" {
+	if addr, port, err := big.place(); err != nil || addr != netip.MustParseAddr("10.77.1.1") ||
+		port != "p257" {
 		t.Errorf("the 257th is at %s by %s, %v", addr, port, err)
 	}
 }
@@ -77,6 +78,6 @@ func TestWhatIsOnItsWayIsBounded(t *testing.T) {
 		t.Errorf("%d bytes wait, %+v", p.bytes, p.passed)
 	}
 	if packet, wait := p.pop(time.Unix(1000, 0)); packet != nil || wait != time.Hour {
-		t.Errorf("%d bytes came at once, wait %s", len(packet), wait)
+		t.Errorf("%d bytes came immediately, wait %s", len(packet), wait)
 	}
 }

@@ -12,17 +12,18 @@ import (
 	"time"
 )
 
-// Impairment is what happens to each packet that passes the switch. The zero
+// Impairment says what happens to each packet that passes the switch. The zero
 // value is a perfect network.
 type Impairment struct {
 	Latency   time.Duration // one way
 	Jitter    time.Duration // added, uniform from 0 to this; packets of one way keep their order
 	Loss      float64       // probability of being lost
 	Duplicate float64       // probability of arriving twice
-	Reorder   float64       // probability of being overtaken by what comes in the next Latency + Jitter
+	// probability of being overtaken by what comes in the next Latency + Jitter
+	Reorder float64
 }
 
-// passed is what the switch did to packets since the first Impair.
+// passed counts what the switch did to packets since the first Impair.
 type passed struct {
 	Packets, Lost, Duplicated, Reordered int64
 	Overflow                             int64 // lost because too much was on its way
@@ -113,7 +114,7 @@ func startProxy(ctx context.Context, space string, seed uint64) (*proxy, error) 
 	return p, nil
 }
 
-// newChances is where the chances come from.
+// newChances makes the source of the chances.
 func newChances(seed uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a lab wants the same chances again
 }

@@ -17,7 +17,7 @@ import (
 const (
 	// namePrefix begins the name of every namespace; the process's ID follows.
 	namePrefix = "mrslab-"
-	// runNetns is where ip keeps namespaces by name.
+	// ip keeps namespaces by name in runNetns.
 	runNetns = "/run/netns"
 	// commandLimit bounds a command that builds a part of a lab.
 	commandLimit = 30 * time.Second
@@ -32,7 +32,9 @@ func Supported(ctx context.Context) (reason string) {
 	if os.Geteuid() != 0 {
 		return "making network namespaces takes root"
 	}
-	for tool, from := range map[string]string{"ip": "iproute2", "tc": "iproute2", "iptables": "iptables", "nsenter": "util-linux"} {
+	for tool, from := range map[string]string{
+		"ip": "iproute2", "tc": "iproute2", "iptables": "iptables", "nsenter": "util-linux",
+	} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return tool + " is missing: install the package " + from
 		}
@@ -63,9 +65,12 @@ func probe(ctx context.Context) string {
 func run(ctx context.Context, name string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput() //nolint:gosec // the package names it
+	//nolint:gosec // the package names it
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+		return fmt.Errorf(
+			"%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)),
+		)
 	}
 	return nil
 }
@@ -84,7 +89,8 @@ func inside(ctx context.Context, space string, commands ...string) error {
 // remove ends all processes in a namespace and removes it, its interfaces with
 // it.
 func remove(ctx context.Context, space string) error {
-	out, err := exec.CommandContext(ctx, "ip", "netns", "pids", space).Output() //nolint:gosec // a name of the package
+	//nolint:gosec // a name of the package
+	out, err := exec.CommandContext(ctx, "ip", "netns", "pids", space).Output()
 	if err == nil {
 		for field := range strings.FieldsSeq(string(out)) {
 			if pid, errPid := strconv.Atoi(field); errPid == nil && pid != os.Getpid() {
@@ -125,12 +131,13 @@ func (h *Host) Do(do func() error) error { return inNamespace(h.full, do) }
 func (h *Host) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	all := append([]string{"--net=" + filepath.Join(runNetns, h.full), "--", name}, args...)
 	// nsenter becomes the command: the process ID is the same.
-	cmd := exec.CommandContext(ctx, "nsenter", all...) //nolint:gosec // what runs is the caller's choice
+	//nolint:gosec // the command is the caller's choice
+	cmd := exec.CommandContext(ctx, "nsenter", all...)
 	lead(cmd)
 	cmd.Cancel = func() error { return Kill(cmd) }
 	return cmd
 }
 
-// Kill ends a command of Command and its process group at once. It does not
+// Kill kills a command of Command and its process group. It does not
 // wait for it.
 func Kill(cmd *exec.Cmd) error { return kill(-cmd.Process.Pid) }

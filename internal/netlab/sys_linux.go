@@ -38,7 +38,7 @@ func inNamespace(space string, do func() error) error {
 }
 
 // enter moves the thread into a namespace and returns the way back. After an
-// error the thread is where it was.
+// error the thread is in the namespace it was in.
 func enter(space string) (func() error, error) {
 	own, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {

@@ -15,7 +15,9 @@ type cutCounts map[string]int
 
 // shape changes the rates of a host's link.
 func (h *Host) shape(ctx context.Context, link Link) error {
-	return errors.Join(shape(ctx, h.full, "eth0", link.UpBps), shape(ctx, h.at.space, h.port, link.DownBps))
+	return errors.Join(
+		shape(ctx, h.full, "eth0", link.UpBps), shape(ctx, h.at.space, h.port, link.DownBps),
+	)
 }
 
 // shape limits what leaves by a device.
@@ -29,7 +31,8 @@ func shape(ctx context.Context, space, device string, bps int64) error {
 	}
 	// A bucket that holds 5 ms, and a queue of 50 ms, as a good router has.
 	burst := int64(math.Max(16<<10, float64(bps)/8*.005))
-	return inside(ctx, space, "tc qdisc replace dev "+device+" root tbf rate "+strconv.FormatInt(bps, 10)+
+	return inside(ctx, space, "tc qdisc replace dev "+device+
+		" root tbf rate "+strconv.FormatInt(bps, 10)+
 		"bit burst "+strconv.FormatInt(burst, 10)+"b latency 50ms")
 }
 
@@ -79,7 +82,9 @@ func (h *Host) Rejoin(ctx context.Context) error {
 func (h *Host) Mute(ctx context.Context) error { return h.lab.rules(ctx, h.at, true, "-i "+h.port) }
 
 // Unmute ends Mute.
-func (h *Host) Unmute(ctx context.Context) error { return h.lab.rules(ctx, h.at, false, "-i "+h.port) }
+func (h *Host) Unmute(ctx context.Context) error {
+	return h.lab.rules(ctx, h.at, false, "-i "+h.port)
+}
 
 // partition loses everything between two hosts, or between those that are
 // behind the same NATs as they are. Each partition wants its heal.
@@ -93,7 +98,9 @@ func (l *Lab) cut(ctx context.Context, a, b *Host, add bool) error {
 	if a.at == b.at {
 		at, one, other = a.at, a.addr, b.addr
 	}
-	return l.rules(ctx, at, add, fmt.Sprintf("-s %s -d %s", one, other), fmt.Sprintf("-s %s -d %s", other, one))
+	return l.rules(
+		ctx, at, add, fmt.Sprintf("-s %s -d %s", one, other), fmt.Sprintf("-s %s -d %s", other, one),
+	)
 }
 
 // privateNet is the network behind the lab's nth NAT, from 1.
@@ -101,7 +108,7 @@ func privateNet(n int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, byte(n), 0}), 24)
 }
 
-// NATKind is how a NAT chooses the port that others see.
+// NATKind says how a NAT chooses the port that others see.
 type NATKind uint8
 
 const (
@@ -138,7 +145,7 @@ func (l *Lab) NAT(ctx context.Context, name string, config NATConfig) (*NAT, err
 	number := l.nats
 	l.mu.Unlock()
 	if number > 250 {
-		return nil, errors.New("a lab has room for 250 NATs")
+		return nil, errors.New("a lab holds at most 250 NATs")
 	}
 	n := &NAT{Host: wan, in: &router{space: wan.full, wan: wan, net: privateNet(number)}}
 	random, verdict := "", "DROP"

@@ -13,16 +13,18 @@ const (
 	calmBurst  = 200              // lines of one cause in a row
 	calmPause  = time.Second      // between two lines of it in the long run
 	calmCauses = 1024             // causes told apart; beyond, all others are one
-	calmIdle   = 10 * time.Minute // a cause that is quiet for so long is forgotten when room is needed
+	calmIdle   = 10 * time.Minute // a cause that is quiet for so long may be forgotten for another
 )
 
 // calm is the logger with a bound on how much one cause can write, so that a peer
 // that makes this site complain cannot fill its disk. Records of the same level and
 // message, and for reports of the same event, have one cause. Debug records pass
-// unbounded: whoever asks for them wants them all. The clock is that of the
+// unbounded: a reader who asks for them wants them all. The clock is that of the
 // records.
 func calm(log *slog.Logger) *slog.Logger {
-	return slog.New(calmHandler{Handler: Or(log).Handler(), causes: &causes{all: make(map[cause]*volume)}})
+	return slog.New(calmHandler{
+		Handler: Or(log).Handler(), causes: &causes{all: make(map[cause]*volume)},
+	})
 }
 
 // calmHandler passes on what is not too much.

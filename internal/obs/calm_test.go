@@ -12,7 +12,9 @@ import (
 
 func TestOneCauseDoesNotFillTheLog(t *testing.T) {
 	var out bytes.Buffer
-	log := calm(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))).With("room", "p2p")
+	log := calm(
+		slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	).With("room", "p2p")
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	say := func(level slog.Level, message, event string) {
 		r := slog.NewRecord(now, level, message, 0)

@@ -1,5 +1,5 @@
 // Package owner watches whether the owner of the machine needs it: it reads what
-// the kernel tells of processors, queues and pressure, takes off what the agent's
+// the kernel reports of processors, queues and pressure, subtracts what the agent's
 // own jobs use, and lets the rules of pkg/yield judge. On systems that tell nothing
 // it says so and judges by the hours alone.
 //

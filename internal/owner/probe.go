@@ -75,7 +75,7 @@ func newProbe(root string) (*probe, error) {
 	p.cores = countCores(filepath.Join(root, "proc/stat"))
 	if p.cores == 0 {
 		p.close()
-		return nil, errors.New("this system does not tell how busy it is")
+		return nil, errors.New("this system does not report how busy it is")
 	}
 	return p, nil
 }
@@ -189,8 +189,8 @@ func busyTime(text []byte) (busy, stolen time.Duration) {
 	return time.Duration(ticks) * clockTick, stolen
 }
 
-// total is the counter of the line "some" of a pressure file, which reacts at
-// once; the averages beside it take seconds.
+// total is the counter of the line "some" of a pressure file, which reacts
+// immediately; the averages beside it take seconds.
 func (p *probe) total(f *os.File) (time.Duration, bool) {
 	text := p.text(f)
 	line, _, _ := bytes.Cut(text, []byte("\n"))
@@ -202,7 +202,7 @@ func (p *probe) total(f *os.File) (time.Duration, bool) {
 	return time.Duration(n) * time.Microsecond, err == nil
 }
 
-// how says for people what is looked at, and what is not to be had.
+// how says for people what is watched, and what this system does not report.
 func (p *probe) how() string {
 	var have, lack []string
 	for i, name := range pressureNames() {
@@ -217,9 +217,10 @@ func (p *probe) how() string {
 	case len(lack) == 0:
 		text += " and the pressure on cpu, memory and io"
 	case len(have) == 0:
-		text += " and the load; this kernel does not tell pressure"
+		text += " and the load; this kernel does not report pressure"
 	default:
-		text += " and the pressure on " + strings.Join(have, " and ") + "; this kernel does not tell that on " + strings.Join(lack, " and ")
+		text += " and the pressure on " + strings.Join(have, " and ") +
+			"; this kernel does not report it on " + strings.Join(lack, " and ")
 	}
 	return text
 }

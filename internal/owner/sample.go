@@ -7,7 +7,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
-// Use is what this agent and its jobs have used, and do.
+// Use counts what this agent and its jobs have used, and says whether they work.
 type Use struct {
 	CPU     time.Duration // processor time since the start, of the agent and of all its jobs
 	Known   bool          // whether CPU is
@@ -42,11 +42,11 @@ func difference(cores int, before, now counts, used, use Use) yield.Sample {
 	return s
 }
 
-// waiting is the share of the time in which somebody else than this agent waited.
-// Where the agent's own waiting is known it is taken off: at least for the rest
-// somebody else alone waited. Where it is not, the queue of processors and disks
-// says nothing while jobs work, who wait there because they give way; want of
-// memory hurts everybody, whoever began it.
+// waiting is the share of the time in which others than this agent waited. Where the
+// agent's own waiting is known it is subtracted: for at least the rest, others alone
+// waited. Where it is not known, the queues of processors and disks say nothing while
+// jobs work, because jobs wait there to let others go first; lack of memory hurts
+// every process, no matter which one caused it.
 func waiting(kind int, before, now counts, working bool, passed float64) yield.Reading {
 	if before.pressure[kind] < 0 || now.pressure[kind] < before.pressure[kind] {
 		return yield.Reading{}

@@ -39,8 +39,8 @@ const (
 	maxThreads     = 1 << 10   // of the agent at its start
 )
 
-// BePolite lets the disk serve everybody else before this process, for all of its
-// threads; those made later inherit it. Jobs are served only when nobody else
+// BePolite lets the disk serve all others before this process, for all of its
+// threads; those made later inherit it. Jobs are served only when no other process
 // wants the disk; the agent's own facts must get there. Best effort.
 func BePolite() {
 	for _, tid := range threads(maxThreads) {

@@ -12,13 +12,13 @@ import (
 )
 
 // every is the pause between two looks: two of them that find the owner in need
-// make the site yield, so that he waits for less than two seconds.
+// make the site yield, so that the owner waits less than two seconds.
 const every = 300 * time.Millisecond
 
 // Config says how the machine is watched.
 type Config struct {
-	Root  string      // where /proc and /sys stand; "" = /
-	Yield bool        // make way for the owner; else only Hours count
+	Root  string      // where /proc and /sys are; "" = /
+	Yield bool        // yield to the owner; else only Hours count
 	Watch bool        // look at the machine without Yield, too, for Report alone
 	Rules yield.Rules // how much is too much
 	Hours yield.Hours // when the owner shares the machine
@@ -27,10 +27,10 @@ type Config struct {
 	Now func() time.Time
 }
 
-// State is whether the owner needs the machine.
+// State says whether the owner needs the machine.
 type State struct {
 	Reason grid.Reason // ReasonNone, ReasonOwnerBusy or ReasonOwnerHours
-	Why    string      // for people; empty when he does not
+	Why    string      // for people; empty when the owner does not
 }
 
 // Watcher watches the machine. Make it with New, and let it watch with Run.
@@ -49,7 +49,7 @@ type Watcher struct {
 	since  time.Time     // guarded by mu; when it began
 }
 
-// New makes a watcher. That the system tells nothing is no error: Report says so.
+// New makes a watcher. A system that reports nothing is not an error: Report says so.
 func New(cfg Config) *Watcher {
 	if cfg.Root == "" {
 		cfg.Root = "/"
@@ -62,7 +62,7 @@ func New(cfg Config) *Watcher {
 	return w
 }
 
-// open begins to look at the machine, if somebody wants that and nobody does yet.
+// open starts watching the machine, if that is wanted and not done yet.
 func (w *Watcher) open() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,11 +80,11 @@ func (w *Watcher) open() {
 	case w.cfg.Yield:
 		w.how = w.probe.how()
 	default:
-		w.how = w.probe.how() + "; jobs do not make way: owner.yield is false"
+		w.how = w.probe.how() + "; jobs do not yield: owner.yield is false"
 	}
 }
 
-// Change changes when the site makes way, from the next look on.
+// Change changes when the site yields, from the next look on.
 func (w *Watcher) Change(makeWay bool, rules yield.Rules, hours yield.Hours) {
 	w.mu.Lock()
 	w.cfg.Yield, w.cfg.Rules, w.cfg.Hours = makeWay, rules, hours
@@ -96,7 +96,7 @@ func (w *Watcher) Change(makeWay bool, rules yield.Rules, hours yield.Hours) {
 	}
 }
 
-// now is how it is watched.
+// now returns the present settings and probe.
 func (w *Watcher) now() (Config, *probe) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,7 +126,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 		}
 		due := tick.C
 		if p == nil && cfg.Hours.Always() {
-			due = nil // there is nothing to look at until somebody changes that
+			due = nil // there is nothing to watch until Change
 		}
 		select {
 		case <-due:
@@ -139,7 +139,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	}
 }
 
-// look is what one look found.
+// look holds what one look found.
 type look struct {
 	counts counts
 	use    Use
@@ -183,7 +183,7 @@ func (w *Watcher) note(s State, sample yield.Sample, spent time.Duration) bool {
 	return changed
 }
 
-// Report is what the watcher can say of itself.
+// Report tells what the watcher does and found.
 type Report struct {
 	How    string       // what is watched, or why nothing is
 	State  State        // now
@@ -198,7 +198,9 @@ type Report struct {
 func (w *Watcher) Report() Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := Report{How: w.how, State: w.state, Sample: w.sample, Mean: w.mean, Looks: w.looks, Blind: w.probe == nil}
+	r := Report{
+		How: w.how, State: w.state, Sample: w.sample, Mean: w.mean, Looks: w.looks, Blind: w.probe == nil,
+	}
 	if passed := w.cfg.Now().Sub(w.since); !w.since.IsZero() && passed > 0 {
 		r.Cost = w.spent.Seconds() / passed.Seconds()
 	}
@@ -208,7 +210,9 @@ func (w *Watcher) Report() Report {
 // Glance looks at the machine for a time and says whether one more core of work
 // would be in its owner's way; the text says how. Where the system tells nothing
 // it would not.
-func Glance(ctx context.Context, root string, rules yield.Rules, span time.Duration) (busy bool, why string) {
+func Glance(
+	ctx context.Context, root string, rules yield.Rules, span time.Duration,
+) (busy bool, why string) {
 	p, err := newProbe(cmp.Or(root, "/"))
 	if err != nil {
 		return false, ""

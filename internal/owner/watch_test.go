@@ -36,7 +36,9 @@ type machine struct {
 
 func newMachine(t *testing.T, noPSI bool) *machine {
 	t.Helper()
-	m := &machine{t: t, root: t.TempDir(), files: make(map[string]*os.File), noPSI: noPSI, working: true, jobs: 1}
+	m := &machine{
+		t: t, root: t.TempDir(), files: make(map[string]*os.File), noPSI: noPSI, working: true, jobs: 1,
+	}
 	for _, dir := range []string{"proc/pressure", "proc/self"} {
 		if err := os.MkdirAll(filepath.Join(m.root, dir), 0o700); err != nil {
 			t.Fatal(err)
@@ -57,7 +59,7 @@ func (m *machine) write(name, text string) {
 		m.t.Cleanup(func() { f.Close() })
 		m.files[name] = f
 	}
-	const width = 300 // of every file: whoever reads meanwhile finds a whole one
+	const width = 300 // of every file: a reader meanwhile finds a whole one
 	if _, err := f.WriteAt([]byte(text+strings.Repeat("\n", width-len(text))), 0); err != nil {
 		m.t.Fatal(err)
 	}
@@ -71,7 +73,8 @@ func (m *machine) pass(d time.Duration) {
 	m.used += time.Duration(m.jobs * float64(d))
 	m.mu.Unlock()
 	// A tenth of it is stolen by the host's other guests, half is the system's.
-	m.write("proc/stat", fmt.Sprintf("cpu  %d 0 %d 999999 55 0 0 %d 7 0\ncpu0 1\ncpu1 1\ncpu2 1\ncpu3 1\nintr 1 2 3\n",
+	m.write("proc/stat", fmt.Sprintf("cpu  %d 0 %d 999999 55 0 0 %d 7 0\n"+
+		"cpu0 1\ncpu1 1\ncpu2 1\ncpu3 1\nintr 1 2 3\n",
 		int64(m.ticks*.4), int64(m.ticks*.5), int64(m.ticks*.1)))
 	m.write("proc/loadavg", fmt.Sprintf("%.2f 1.00 1.00 3/200 999\n", m.others+m.jobs))
 	if m.noPSI {
@@ -81,7 +84,9 @@ func (m *machine) pass(d time.Duration) {
 	m.waits[pressureIO] += m.io * d.Seconds() * 1e6
 	m.waits[pressureCPU] += min((m.others+m.jobs)/4, 1) * d.Seconds() * 1e6
 	for i, name := range pressureNames() {
-		m.write("proc/pressure/"+name, fmt.Sprintf("some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", int64(m.waits[i])))
+		m.write("proc/pressure/"+name, fmt.Sprintf(
+			"some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\n"+
+				"full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", int64(m.waits[i])))
 	}
 }
 
@@ -124,8 +129,11 @@ func TestOwnerComesAndGoes(t *testing.T) {
 		t.Run(fmt.Sprintf("without pressure %t", noPSI), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMachine(t, noPSI)
-				w, states := watching(t, Config{Root: m.root, Yield: true, Rules: yield.DefaultRules(), Use: m.use})
-				if how := w.Report().How; strings.Contains(how, "load") != noPSI || !strings.Contains(how, "4 processors") {
+				w, states := watching(t, Config{
+					Root: m.root, Yield: true, Rules: yield.DefaultRules(), Use: m.use,
+				})
+				if how := w.Report().How; strings.Contains(how, "load") != noPSI ||
+					!strings.Contains(how, "4 processors") {
 					t.Errorf("how = %q", how)
 				}
 				m.jobs = 3.9 // alone
@@ -137,7 +145,8 @@ func TestOwnerComesAndGoes(t *testing.T) {
 				if !changed || s.Reason != grid.ReasonOwnerBusy || took > 2*time.Second || s.Why == "" {
 					t.Fatalf("%+v after %s, changed %t", s, took, changed)
 				}
-				if r := w.Report(); r.State.Reason != grid.ReasonOwnerBusy || !r.Sample.Others.Known || r.Sample.Others.Value < 2 || r.Looks == 0 {
+				if r := w.Report(); r.State.Reason != grid.ReasonOwnerBusy || !r.Sample.Others.Known ||
+					r.Sample.Others.Value < 2 || r.Looks == 0 {
 					t.Errorf("report %+v", r)
 				}
 				m.working = false
@@ -155,7 +164,9 @@ func TestOwnerComesAndGoes(t *testing.T) {
 func TestWatchingAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, false)
-		w, states := watching(t, Config{Root: m.root, Watch: true, Rules: yield.DefaultRules(), Use: m.use})
+		w, states := watching(t, Config{
+			Root: m.root, Watch: true, Rules: yield.DefaultRules(), Use: m.use,
+		})
 		m.others, m.jobs = 3, 1
 		if s, _, changed := m.after(states, time.Minute); changed {
 			t.Fatalf("yielded: %+v", s)
@@ -200,7 +211,9 @@ func TestGlance(t *testing.T) {
 func TestPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, false)
-		_, states := watching(t, Config{Root: m.root, Yield: true, Rules: yield.DefaultRules(), Use: m.use})
+		_, states := watching(t, Config{
+			Root: m.root, Yield: true, Rules: yield.DefaultRules(), Use: m.use,
+		})
 		m.io = .9 // perhaps of jobs, which give way there
 		if s, took, changed := m.after(states, 20*time.Second); changed {
 			t.Fatalf("yielded after %s: %+v", took, s)
@@ -211,8 +224,9 @@ func TestPressure(t *testing.T) {
 		}
 		m.io = 0
 		m.after(states, 20*time.Second)
-		m.working, m.memory = true, .5 // hurts everybody
-		if s, _, changed := m.after(states, 5*time.Second); !changed || !strings.Contains(s.Why, "memory") {
+		m.working, m.memory = true, .5 // hurts every process
+		if s, _, changed := m.after(states, 5*time.Second); !changed ||
+			!strings.Contains(s.Why, "memory") {
 			t.Fatalf("%+v, changed %t", s, changed)
 		}
 	})
@@ -224,7 +238,10 @@ func TestHoursAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := Config{Root: t.TempDir(), Rules: yield.DefaultRules(), Hours: hours, Now: func() time.Time { return time.Now().UTC() }}
+		cfg := Config{
+			Root: t.TempDir(), Rules: yield.DefaultRules(), Hours: hours,
+			Now: func() time.Time { return time.Now().UTC() },
+		}
 		w, states := watching(t, cfg)
 		time.Sleep(119 * time.Second)
 		if len(states) != 0 {
@@ -262,10 +279,13 @@ func TestUnknownIsUnknown(t *testing.T) {
 	}
 	defer p.close()
 	c := p.read(time.Now())
-	if c.pressure[pressureIO] != -1 || c.pressure[pressureCPU] != -1 || c.pressure[pressureMemory] < 0 {
+	if c.pressure[pressureIO] != -1 || c.pressure[pressureCPU] != -1 ||
+		c.pressure[pressureMemory] < 0 {
 		t.Errorf("pressure %v", c.pressure)
 	}
-	if how := p.how(); !strings.Contains(how, "pressure on memory; this kernel does not tell that on cpu and io") {
+	if how := p.how(); !strings.Contains(
+		how, "pressure on memory; this kernel does not report it on cpu and io",
+	) {
 		t.Errorf("how = %q", how)
 	}
 	before := counts{at: time.Unix(1, 0), busy: 100}
@@ -278,7 +298,7 @@ func TestUnknownIsUnknown(t *testing.T) {
 		t.Errorf("the own use is unknown, that of others is %+v", s.Others)
 	}
 	w := New(Config{Root: t.TempDir(), Yield: true, Rules: yield.DefaultRules()})
-	if how := w.Report().How; !strings.Contains(how, "does not tell") {
+	if how := w.Report().How; !strings.Contains(how, "does not report") {
 		t.Errorf("how = %q", how)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -303,7 +323,7 @@ func TestRulesChange(t *testing.T) {
 		if s := <-states; s.Reason != grid.ReasonNone {
 			t.Errorf("at any hour: %+v", s)
 		}
-		if how := w.Report().How; !strings.Contains(how, "does not tell") {
+		if how := w.Report().How; !strings.Contains(how, "does not report") {
 			t.Errorf("how = %q, want why this machine cannot be watched", how)
 		}
 	})
@@ -313,9 +333,10 @@ func TestOwnGroup(t *testing.T) {
 	for text, want := range map[string]string{
 		"0::/\n":                           "",
 		"0::/user.slice/session-3.scope\n": "",
-		"1:cpu:/x\n0::/system.slice/mrs.service\n":                                     "sys/fs/cgroup/system.slice/mrs.service",
-		"0::/user.slice/user-7.slice/user@7.service/app.slice/mrs.service/mrs-agent\n": "sys/fs/cgroup/user.slice/user-7.slice/user@7.service/app.slice/mrs.service",
-		"0::/user.slice/user-7.slice/user@7.service/session.slice\n":                   "",
+		"1:cpu:/x\n0::/system.slice/mrs.service\n": "sys/fs/cgroup/system.slice/mrs.service",
+		"0::/user.slice/user-7.slice/user@7.service/app.slice/mrs.service/mrs-agent\n": "sys/fs/cgroup/" +
+			"user.slice/user-7.slice/user@7.service/app.slice/mrs.service",
+		"0::/user.slice/user-7.slice/user@7.service/session.slice\n": "",
 	} {
 		root := t.TempDir()
 		if err := os.MkdirAll(filepath.Join(root, "proc/self"), 0o700); err != nil {

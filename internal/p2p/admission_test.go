@@ -36,7 +36,9 @@ func TestWhoDoesNotFitIsRefusedByName(t *testing.T) {
 			second.Bootstrap = a.Addrs()
 			b := startSite(t, second)
 			for _, n := range []node{a, b} {
-				eventually(t, "the refusal is counted", func() bool { return n.Count(wire.CountRefused, c.reason) > 0 })
+				eventually(t, "the refusal is counted", func() bool {
+					return n.Count(wire.CountRefused, c.reason) > 0
+				})
 				if n.peers() != 0 {
 					t.Errorf("site %s admitted a peer", n.Self())
 				}
@@ -83,12 +85,19 @@ func TestAStrangerIsTurnedAwayAndToldWhy(t *testing.T) {
 			cfg = testConfig(t)
 			cfg.Bootstrap, cfg.Listen = a.Addrs(), []string{c.listen}
 			stranger := startSite(t, cfg)
-			eventually(t, "the stranger is counted", func() bool { return a.Count(wire.CountRefused, "not_member") > 0 })
-			eventually(t, "the stranger knows why", func() bool { return stranger.Count(wire.CountRefused, "not_member") > 0 })
+			eventually(t, "the stranger is counted", func() bool {
+				return a.Count(wire.CountRefused, "not_member") > 0
+			})
+			eventually(t, "the stranger knows why", func() bool {
+				return stranger.Count(wire.CountRefused, "not_member") > 0
+			})
 			if stranger.peers() != 0 || a.peers() != 1 {
-				t.Errorf("admitted: %d by the stranger, %d by the site; want 0 and 1", stranger.peers(), a.peers())
+				t.Errorf(
+					"admitted: %d by the stranger, %d by the site; want 0 and 1", stranger.peers(), a.peers(),
+				)
 			}
-			if a.Allowed(stranger.Host().ID()) || !a.Allowed(member.Host().ID()) || !a.Allowed(a.Host().ID()) {
+			if a.Allowed(stranger.Host().ID()) || !a.Allowed(member.Host().ID()) ||
+				!a.Allowed(a.Host().ID()) {
 				t.Error("Allowed() does not follow the list")
 			}
 			if err := a.Send(stranger.Self(), protocol.Cancel{Job: jobID(1)}); err == nil {
@@ -101,7 +110,9 @@ func TestAStrangerIsTurnedAwayAndToldWhy(t *testing.T) {
 // rawPeer is a libp2p host that knows nothing of the mesh.
 func rawPeer(tb testing.TB, n node) host.Host {
 	tb.Helper()
-	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay(), libp2p.DisableMetrics())
+	h, err := libp2p.New(
+		libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay(), libp2p.DisableMetrics(),
+	)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -115,7 +126,8 @@ func rawPeer(tb testing.TB, n node) host.Host {
 
 func validHello() protocol.Hello {
 	return protocol.Hello{
-		MinVersion: 1, MaxVersion: 1, Domain: "lab", Name: "raw", Incarnation: 1, WallMS: time.Now().UnixMilli(),
+		MinVersion: 1, MaxVersion: 1, Domain: "lab", Name: "raw", Incarnation: 1,
+		WallMS: time.Now().UnixMilli(),
 	}
 }
 
@@ -147,7 +159,10 @@ func TestNoCommonVersionIsRefused(t *testing.T) {
 		t.Errorf("the answer does not say what is spoken here: %+v", answer)
 	}
 	if n.Count(wire.CountRefused, "version") == 0 || n.peers() != 0 {
-		t.Errorf("counted %d refusals, %d peers; want 1 and none", n.Count(wire.CountRefused, "version"), n.peers())
+		t.Errorf(
+			"counted %d refusals, %d peers; want 1 and none", n.Count(wire.CountRefused, "version"),
+			n.peers(),
+		)
 	}
 }
 
@@ -180,7 +195,9 @@ func TestBadHellosEndTheStream(t *testing.T) {
 			if _, err := s.Read(make([]byte, 1)); err == nil {
 				t.Error("the stream goes on")
 			}
-			eventually(t, "the cause is counted", func() bool { return n.Count(wire.CountInvalid, c.cause) == 1 })
+			eventually(t, "the cause is counted", func() bool {
+				return n.Count(wire.CountInvalid, c.cause) == 1
+			})
 		})
 	}
 }
@@ -224,7 +241,9 @@ func TestMessagesThatMakeNoSenseAreCountedAndNotFatal(t *testing.T) {
 	if _, err := s.Write(binary.BigEndian.AppendUint32(nil, protocol.MaxMessageBytes+1)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "an oversize frame ends the stream", func() bool { return n.Count(wire.CountInvalid, "size") == 1 })
+	eventually(t, "an oversize frame ends the stream", func() bool {
+		return n.Count(wire.CountInvalid, "size") == 1
+	})
 	if _, err := s.Read(make([]byte, 1)); err == nil {
 		t.Error("the stream goes on")
 	}
@@ -272,7 +291,7 @@ func TestManySitesBehindOneAddressMayConnect(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = manager.Close() })
 	addrs := parseAddrs([]string{"/ip4/203.0.113.7/tcp/4001", "/ip4/127.0.0.1/tcp/4001"})
-	for i := range 80 { // 40 agents, both of two dialling at once
+	for i := range 80 { // 40 agents, both of two dialling at the same time
 		if _, err := manager.OpenConnection(network.DirInbound, true, addrs[0]); err != nil {
 			t.Fatalf("connection %d of one address = %v", i, err)
 		}

@@ -20,7 +20,7 @@ import (
 )
 
 // town is a mesh in virtual time with a member that attacks it: it speaks plain
-// gossipsub to everybody and says no Hello.
+// gossipsub to all sites and says no Hello.
 type town struct {
 	t        *testing.T
 	world    *simulated
@@ -93,7 +93,7 @@ func (w *town) until(what string, holds func() bool) {
 	w.t.Fatalf("after a minute still not true: %s", what)
 }
 
-// arm connects the attacker to everybody.
+// arm connects the attacker to all sites.
 func (w *town) arm() {
 	w.t.Helper()
 	for _, h := range w.hosts {
@@ -103,14 +103,18 @@ func (w *town) arm() {
 	}
 	ps, err := pubsub.NewGossipSub(w.t.Context(), w.evil, pubsub.WithFloodPublish(true),
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign), pubsub.WithNoAuthor(),
-		pubsub.WithMessageIdFn(func(m *pb.Message) string { return time.Now().String() + string(m.GetData()) }))
+		pubsub.WithMessageIdFn(func(m *pb.Message) string {
+			return time.Now().String() + string(m.GetData())
+		}))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	if w.topic, err = ps.Join(protocol.Topic("lab")); err != nil {
 		w.t.Fatal(err)
 	}
-	w.until("the attacker is on the topic", func() bool { return len(w.topic.ListPeers()) == len(w.hosts) })
+	w.until("the attacker is on the topic", func() bool {
+		return len(w.topic.ListPeers()) == len(w.hosts)
+	})
 }
 
 func (w *town) publish(data []byte) {
@@ -142,7 +146,9 @@ var flaws = map[string]func(*town) []byte{
 		return w.fresh(forge{w.t, w.attacker.key, w.nodes[0].Self()}, nil)
 	},
 	"format": func(w *town) []byte {
-		return w.fresh(w.attacker, func(e *protocol.Envelope) { e.Payload = fmt.Append(nil, "rubbish ", w.sent) })
+		return w.fresh(w.attacker, func(e *protocol.Envelope) {
+			e.Payload = fmt.Append(nil, "rubbish ", w.sent)
+		})
 	},
 	"oversize": func(w *town) []byte {
 		w.sent++
@@ -163,7 +169,7 @@ var flaws = map[string]func(*town) []byte{
 
 func expired(e *protocol.Envelope) { e.IssuedMS -= (25 * time.Minute).Milliseconds() }
 
-// invalid is how many messages the sites have validated in vain.
+// invalid counts the messages that the sites have validated and found invalid.
 func (w *town) invalid() (sum uint64) {
 	for _, n := range w.nodes {
 		for _, cause := range []string{
@@ -215,7 +221,10 @@ func (w *town) flood(d time.Duration, kinds ...string) (validated uint64, delive
 	return w.invalid() - before, w.delivered(said)
 }
 
-var everyFlaw = []string{"signature", "name of another", "format", "oversize", "domain", "expired forgery", "expired", "replay"}
+var everyFlaw = []string{
+	"signature", "name of another", "format", "oversize", "domain", "expired forgery", "expired",
+	"replay",
+}
 
 func TestScoresCutAFloodOfInvalidMessages(t *testing.T) { cutsAFlood(t, 8, 7*time.Second) }
 
@@ -233,7 +242,8 @@ func cutsAFlood(t *testing.T, sites int, length time.Duration) {
 	}
 	without, deliveredWithout := run(true)
 	with, deliveredWith := run(false)
-	t.Logf("%d sites, %s at 100 invalid messages/s: %d validations without scores, %d with: %.0f times fewer; delivered %.4f and %.4f",
+	t.Logf("%d sites, %s at 100 invalid messages/s: %d validations without scores, %d with: "+
+		"%.0f times fewer; delivered %.4f and %.4f",
 		sites, length, without, with, float64(without)/float64(with), deliveredWithout, deliveredWith)
 	if with == 0 || without < 100*with {
 		t.Errorf("validations fell from %d to %d, want to a hundredth", without, with)
@@ -256,7 +266,10 @@ func TestEveryKindOfInvalidMessageCostsThePeerItsScore(t *testing.T) {
 					limit += lateBurst * uint64(len(w.nodes))
 				}
 				if validated > limit || validated == 0 || delivered != 1 {
-					t.Errorf("%d of %d validated, want at most %d; delivered %.4f", validated, 400*len(w.nodes), limit, delivered)
+					t.Errorf(
+						"%d of %d validated, want at most %d; delivered %.4f", validated, 400*len(w.nodes), limit,
+						delivered,
+					)
 				}
 			})
 		})

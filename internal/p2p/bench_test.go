@@ -45,7 +45,7 @@ func BenchmarkOneWay(b *testing.B) {
 	}
 }
 
-// BenchmarkRawTCP is what the machine can do: as many bytes there and back.
+// BenchmarkRawTCP measures the machine's limit: as many bytes there and back.
 func BenchmarkRawTCP(b *testing.B) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

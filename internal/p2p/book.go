@@ -19,7 +19,7 @@ import (
 
 // Limits on what is remembered.
 const (
-	maxRemembered     = 1_024 // peers; the least recently seen go first
+	maxRemembered     = 1_024 // peers; those not seen for longest go first
 	maxRememberedAddr = 8     // addresses of one peer
 )
 
@@ -129,7 +129,7 @@ func (b *book) remove(id peer.ID) {
 	}
 }
 
-// addrs is where the peer was last.
+// addrs returns the addresses that the peer had last.
 func (b *book) addrs(id peer.ID) []ma.Multiaddr {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -28,7 +28,7 @@ const (
 	PresetTest Preset = "test" // as lan, with everything quick
 )
 
-// Config is what a Mesh needs to know. Required: KeyFile (or Host), Domain and
+// Config sets up a Mesh. Required: KeyFile (or Host), Domain and
 // Incarnation. Without Allow and AcceptAnyone the site stays alone.
 type Config struct {
 	KeyFile      string           // the site's ed25519 identity; created with mode 0600 when missing
@@ -38,9 +38,9 @@ type Config struct {
 	Name         string           // for people, at most 64 bytes
 	Incarnation  uint64           // number of this start of the agent, from 1, never used twice
 	Allow        []grid.SiteID    // the members; this site need not be among them
-	AcceptAnyone bool             // no list: whoever speaks the protocol in this domain is a member, unless banned
+	AcceptAnyone bool             // no list: every site of this domain is a member, unless banned
 	Members      *member.Registry // members and bans besides the list, and the invitations; nil = none
-	Bootstrap    []string         // multiaddrs that end in /p2p/ID, dialled for ever
+	Bootstrap    []string         // multiaddrs that end in /p2p/ID, dialled again and again
 	Preset       Preset           // empty = PresetLAN
 	NAT          relay.NAT        // for machines behind translating routers; zero = nothing
 	MDNS         bool             // find members on the local network, and be found there
@@ -78,20 +78,21 @@ type Timing struct {
 
 // Limits bounds what peers can make this site hold. All are above 0.
 type Limits struct {
-	QueueMessages  int     // messages waiting for one peer
-	QueueBytes     int64   // bytes of them
-	GossipMessages int     // gossiped messages waiting for the handler
-	GossipBytes    int64   // bytes of them
-	SubmitterRate  float64 // gossiped messages of one submitter, per second, in the long run; large ones count more
-	SubmitterBurst int     // gossiped messages of one submitter at once
-	Submitters     int     // submitters whose rate and replays are watched
-	Members        int     // admitted members above which nobody is dialled on hearsay
-	Peers          int     // peers known at all; beyond, strangers are turned away
-	LogStreams     int     // log streams served at once
-	Guests         int     // strangers connected at once to redeem an invitation
-	ConnsPerSubnet int     // connections from one IPv4 address or IPv6 /56
-	RelaySlots     int     // members for which this site relays at once
-	RelayCircuits  int     // relayed connections of one member at once
+	QueueMessages  int   // messages waiting for one peer
+	QueueBytes     int64 // bytes of them
+	GossipMessages int   // gossiped messages waiting for the handler
+	GossipBytes    int64 // bytes of them
+	// gossiped messages of one submitter, per second, in the long run; large ones count more
+	SubmitterRate  float64
+	SubmitterBurst int // gossiped messages of one submitter in a row
+	Submitters     int // submitters whose rate and replays are watched
+	Members        int // admitted members above which nobody is dialled on hearsay
+	Peers          int // peers known at all; beyond, strangers are turned away
+	LogStreams     int // log streams served at a time
+	Guests         int // strangers connected at a time to redeem an invitation
+	ConnsPerSubnet int // connections from one IPv4 address or IPv6 /56
+	RelaySlots     int // members for which this site relays at a time
+	RelayCircuits  int // relayed connections of one member at a time
 }
 
 // defaultLimits suits a site of a few hundred members.
@@ -99,7 +100,8 @@ func defaultLimits() Limits {
 	return Limits{
 		QueueMessages: 4096, QueueBytes: 8 << 20, GossipMessages: 65_536, GossipBytes: 64 << 20,
 		SubmitterRate: 500, SubmitterBurst: 4096, Submitters: 4096,
-		Members: 256, Peers: 4096, LogStreams: 64, ConnsPerSubnet: 256, Guests: 16, RelaySlots: 128, RelayCircuits: 48,
+		Members: 256, Peers: 4096, LogStreams: 64, ConnsPerSubnet: 256, Guests: 16, RelaySlots: 128,
+		RelayCircuits: 48,
 	}
 }
 
@@ -107,7 +109,8 @@ func defaultLimits() Limits {
 func (p Preset) timing() Timing {
 	t := Timing{
 		Dial: 5 * time.Second, Hello: 5 * time.Second, Write: 10 * time.Second, Read: 10 * time.Second,
-		Debounce: 200 * time.Millisecond, BackoffMin: 500 * time.Millisecond, BackoffMax: 30 * time.Second,
+		Debounce:   200 * time.Millisecond,
+		BackoffMin: 500 * time.Millisecond, BackoffMax: 30 * time.Second,
 		Spread: time.Second, LogIdle: 10 * time.Minute,
 		Guest: 10 * time.Second, RosterGap: 5 * time.Second,
 		Relay: 2 * time.Second, Linger: 10 * time.Second, Lookup: 30 * time.Second,
@@ -143,7 +146,10 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	bad(c.KeyFile == "" && c.Host == nil, "key file: missing; name the file that holds the site's identity")
+	bad(
+		c.KeyFile == "" && c.Host == nil,
+		"key file: missing; name the file that holds the site's identity",
+	)
 	bad(len(c.Name) > 64, "name: longer than 64 bytes")
 	bad(c.Incarnation == 0 || c.Incarnation > math.MaxUint32,
 		"incarnation: want 1 to %d, have %d", uint32(math.MaxUint32), c.Incarnation)
@@ -162,12 +168,17 @@ func (c Config) validateAddrs() error {
 	}
 	for _, text := range c.Listen {
 		if _, err := ma.NewMultiaddr(text); err != nil {
-			errs = append(errs, fmt.Errorf("listen address %q: want a multiaddr such as /ip4/0.0.0.0/tcp/4601: %w", text, err))
+			errs = append(
+				errs,
+				fmt.Errorf("listen address %q: want a multiaddr such as /ip4/0.0.0.0/tcp/4601: %w", text, err),
+			)
 		}
 	}
 	for _, text := range c.Bootstrap {
 		if _, err := peer.AddrInfoFromString(text); err != nil {
-			errs = append(errs, fmt.Errorf("bootstrap address %q: want a multiaddr that ends in /p2p/ID: %w", text, err))
+			errs = append(
+				errs, fmt.Errorf("bootstrap address %q: want a multiaddr that ends in /p2p/ID: %w", text, err),
+			)
 		}
 	}
 	return errors.Join(errs...)
@@ -195,9 +206,11 @@ func (c Config) withDefaults() Config {
 
 func (t Timing) or(d Timing) Timing {
 	return Timing{
-		Dial: or(t.Dial, d.Dial), Hello: or(t.Hello, d.Hello), Write: or(t.Write, d.Write), Read: or(t.Read, d.Read),
-		Debounce: or(t.Debounce, d.Debounce), BackoffMin: or(t.BackoffMin, d.BackoffMin),
-		BackoffMax: or(t.BackoffMax, d.BackoffMax), Spread: or(t.Spread, d.Spread), LogIdle: or(t.LogIdle, d.LogIdle),
+		Dial: or(t.Dial, d.Dial), Hello: or(t.Hello, d.Hello),
+		Write: or(t.Write, d.Write), Read: or(t.Read, d.Read),
+		Debounce:   or(t.Debounce, d.Debounce),
+		BackoffMin: or(t.BackoffMin, d.BackoffMin), BackoffMax: or(t.BackoffMax, d.BackoffMax),
+		Spread: or(t.Spread, d.Spread), LogIdle: or(t.LogIdle, d.LogIdle),
 		Guest: or(t.Guest, d.Guest), RosterGap: or(t.RosterGap, d.RosterGap),
 		Relay: or(t.Relay, d.Relay), Linger: or(t.Linger, d.Linger), Lookup: or(t.Lookup, d.Lookup),
 	}
@@ -206,11 +219,18 @@ func (t Timing) or(d Timing) Timing {
 func (l Limits) or(d Limits) Limits {
 	return Limits{
 		QueueMessages: or(l.QueueMessages, d.QueueMessages), QueueBytes: or(l.QueueBytes, d.QueueBytes),
-		GossipMessages: or(l.GossipMessages, d.GossipMessages), GossipBytes: or(l.GossipBytes, d.GossipBytes),
-		SubmitterRate: or(l.SubmitterRate, d.SubmitterRate), SubmitterBurst: or(l.SubmitterBurst, d.SubmitterBurst),
-		Submitters: or(l.Submitters, d.Submitters), Members: or(l.Members, d.Members), Peers: or(l.Peers, d.Peers),
-		LogStreams: or(l.LogStreams, d.LogStreams), Guests: or(l.Guests, d.Guests), ConnsPerSubnet: or(l.ConnsPerSubnet, d.ConnsPerSubnet),
-		RelaySlots: or(l.RelaySlots, d.RelaySlots), RelayCircuits: or(l.RelayCircuits, d.RelayCircuits),
+		GossipMessages: or(l.GossipMessages, d.GossipMessages),
+		GossipBytes:    or(l.GossipBytes, d.GossipBytes),
+		SubmitterRate:  or(l.SubmitterRate, d.SubmitterRate),
+		SubmitterBurst: or(l.SubmitterBurst, d.SubmitterBurst),
+		Submitters:     or(l.Submitters, d.Submitters),
+		Members:        or(l.Members, d.Members),
+		Peers:          or(l.Peers, d.Peers),
+		LogStreams:     or(l.LogStreams, d.LogStreams),
+		Guests:         or(l.Guests, d.Guests),
+		ConnsPerSubnet: or(l.ConnsPerSubnet, d.ConnsPerSubnet),
+		RelaySlots:     or(l.RelaySlots, d.RelaySlots),
+		RelayCircuits:  or(l.RelayCircuits, d.RelayCircuits),
 	}
 }
 

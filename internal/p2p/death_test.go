@@ -39,7 +39,9 @@ func runChild() {
 func TestAKilledAgentIsSeenAndProvenDead(t *testing.T) {
 	nodes := cluster(t, 2, nil)
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), childEnv+"="+nodes[0].Addrs()[0], "P2P_TEST_KEY="+t.TempDir()+"/key")
+	cmd.Env = append(
+		os.Environ(), childEnv+"="+nodes[0].Addrs()[0], "P2P_TEST_KEY="+t.TempDir()+"/key",
+	)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +56,10 @@ func TestAKilledAgentIsSeenAndProvenDead(t *testing.T) {
 		t.Fatalf("child said %q, %v", line, err)
 	}
 	for _, n := range nodes {
-		eventually(t, "the child is admitted", func() bool { _, ok := n.facts(grid.SiteID(site)); return ok })
+		eventually(t, "the child is admitted", func() bool {
+			_, ok := n.facts(grid.SiteID(site))
+			return ok
+		})
 		eventually(t, "its address is proven", func() bool {
 			n.Mesh.mu.Lock()
 			r := n.remotes[grid.SiteID(site)]

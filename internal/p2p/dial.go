@@ -42,7 +42,9 @@ func (r *remote) open(ctx context.Context) (link, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.m.cfg.Timing.Hello)
 	defer cancel()
-	stream, err := r.m.host.NewStream(network.WithNoDial(ctx, "connected before"), r.id, protocol.StreamID)
+	stream, err := r.m.host.NewStream(
+		network.WithNoDial(ctx, "connected before"), r.id, protocol.StreamID,
+	)
 	if err != nil {
 		return link{}, r.gated(ctx, err)
 	}
@@ -70,7 +72,7 @@ func (r *remote) dial(ctx context.Context) error {
 	return nil
 }
 
-// hints is where the peer may be, besides what the host knows itself.
+// hints returns addresses of the peer besides those that the host knows itself.
 func (r *remote) hints() []ma.Multiaddr {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
@@ -87,7 +89,9 @@ func (r *remote) greet(ctx context.Context, stream network.Stream) (link, error)
 		}
 	}
 	sent := r.m.cfg.Now()
-	if err := writeHello(stream, limit, r.m.hello(grid.ReasonNone, r.m.membersFor(r.id, stream.Conn()))); err != nil {
+	if err := writeHello(
+		stream, limit, r.m.hello(grid.ReasonNone, r.m.membersFor(r.id, stream.Conn())),
+	); err != nil {
 		return link{}, err
 	}
 	hello, err := readHello(wire.NewReader(stream, limit))
@@ -109,7 +113,9 @@ func (r *remote) greet(ctx context.Context, stream network.Stream) (link, error)
 		r.m.refused(refusal)
 		return link{}, refusal
 	}
-	return link{stream: stream, facts: facts, peers: hello.Peers, roster: hello.Roster}, stream.SetReadDeadline(time.Time{})
+	return link{
+		stream: stream, facts: facts, peers: hello.Peers, roster: hello.Roster,
+	}, stream.SetReadDeadline(time.Time{})
 }
 
 // gated recognises the code with which a peer closes a stranger's connection.

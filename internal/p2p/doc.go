@@ -4,7 +4,7 @@
 //
 // # Admission
 //
-// A connection means nothing. Whoever opens a stream says Hello first, the
+// A connection means nothing. The side that opens a stream says Hello first, the
 // other side answers with its own Hello, and both judge what they read: a common
 // protocol version, the same domain, the list of members, and clocks at most
 // protocol.MaxSkew apart. The answer carries the reason of a refusal. Where a list of

@@ -37,11 +37,18 @@ func TestAMemberThatMovedIsFoundByAskingAnother(t *testing.T) {
 		}
 		a := startSite(t, away)
 		if asks {
-			eventually(t, "the moved member is admitted", func() bool { _, ok := a.facts(c.Self()); return ok })
-			eventually(t, "a lookup is counted", func() bool { return a.Count(wire.CountLookups, lookupFound) > 0 })
+			eventually(t, "the moved member is admitted", func() bool {
+				_, ok := a.facts(c.Self())
+				return ok
+			})
+			eventually(t, "a lookup is counted", func() bool {
+				return a.Count(wire.CountLookups, lookupFound) > 0
+			})
 			continue
 		}
-		eventually(t, "the old address fails", func() bool { return a.Count(wire.CountDials, "failed") > 2*lookupAfter })
+		eventually(t, "the old address fails", func() bool {
+			return a.Count(wire.CountDials, "failed") > 2*lookupAfter
+		})
 		if _, ok := a.facts(c.Self()); ok {
 			t.Error("the moved member was found without asking: this test tests nothing")
 		}
@@ -55,7 +62,9 @@ func TestLookupsAreFew(t *testing.T) {
 	ghost := newForge(t)
 	n.learn(newForge(t).peer(), []string{closedPort(t) + "/p2p/" + string(ghost.site)})
 	eventually(t, "the peer is given up", func() bool { return n.lookup(ghost.site) == nil })
-	eventually(t, "nobody knew it", func() bool { return n.Count(wire.CountLookups, lookupUnknown) > 0 })
+	eventually(t, "nobody knew it", func() bool {
+		return n.Count(wire.CountLookups, lookupUnknown) > 0
+	})
 	if got := n.Count(wire.CountLookups, lookupUnknown); got != 1 {
 		t.Errorf("%d lookups within an hour, want 1", got)
 	}

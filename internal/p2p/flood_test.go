@@ -12,7 +12,7 @@ import (
 )
 
 // heardFrom counts the announcements of a submitter that reached the handlers of
-// each site, the least and the most.
+// each site: the lowest and the highest count.
 func (w *town) heardFrom(site grid.SiteID) (least, most int) {
 	for i, n := range w.nodes {
 		got := 0
@@ -29,7 +29,7 @@ func (w *town) heardFrom(site grid.SiteID) (least, most int) {
 	return least, most
 }
 
-// rejected is how many messages cost who brought them its score.
+// rejected counts the messages that cost the peer that brought them its score.
 func (w *town) rejected() (sum uint64) {
 	for _, n := range w.nodes {
 		for _, cause := range []string{"size", "version", "domain", "signature", "format"} {
@@ -61,7 +61,10 @@ func TestOneSubmittersFloodIsCutAndPunishesNobody(t *testing.T) {
 		least, most := w.heardFrom(attacker.site)
 		t.Logf("of %d the sites heard %d to %d", 10*perSecond*seconds, least, most)
 		if least < burst || most > burst+perSecond*(seconds+2) {
-			t.Errorf("the sites heard %d to %d of the flooder, want %d and at most %d", least, most, burst, burst+perSecond*(seconds+2))
+			t.Errorf(
+				"the sites heard %d to %d of the flooder, want %d and at most %d", least, most, burst,
+				burst+perSecond*(seconds+2),
+			)
 		}
 		if got := w.delivered(10 * perSecond * seconds / 40); got != 1 || w.rejected() != 0 {
 			t.Errorf("honest delivery %.4f, %d messages punished; want all and none", got, w.rejected())
@@ -84,7 +87,10 @@ func TestWhoPassesOnAStrangersEnvelopesIsNotPunished(t *testing.T) {
 			t.Errorf("%d envelopes of a stranger were heeded", most)
 		}
 		if least, most := w.heardFrom(attacker.site); least != 1 || most != 1 || w.rejected() > 0 {
-			t.Errorf("who passed them on was heard %d to %d times, %d messages punished; want once and none", least, most, w.rejected())
+			t.Errorf(
+				"who passed them on was heard %d to %d times, %d messages punished; want once and none", least,
+				most, w.rejected(),
+			)
 		}
 	})
 }
@@ -144,6 +150,6 @@ func TestLargeMessagesAreReadMoreSlowly(t *testing.T) {
 		read += protocol.MaxMessageBytes
 	}
 	if read == 0 || read > byteBurst+byteRate {
-		t.Errorf("%d bytes are read at once, want about %d", read, byteBurst)
+		t.Errorf("%d bytes are read in a row, want about %d", read, byteBurst)
 	}
 }

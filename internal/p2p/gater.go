@@ -22,7 +22,7 @@ func (g gater) InterceptPeerDial(p peer.ID) bool { return g.m.Allowed(p) }
 // InterceptAddrDial lets every address pass.
 func (g gater) InterceptAddrDial(peer.ID, ma.Multiaddr) bool { return true }
 
-// InterceptAccept lets everybody come as far as naming himself.
+// InterceptAccept accepts every connection: the peer names itself later.
 func (g gater) InterceptAccept(network.ConnMultiaddrs) bool { return true }
 
 // InterceptSecured turns strangers away over QUIC, where the code can be sent

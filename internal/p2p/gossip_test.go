@@ -70,7 +70,9 @@ func TestForgedAndReplayedGossipStopsAtTheFirstSite(t *testing.T) {
 	attacker := rawPeer(t, nodes[0])
 	ps, err := pubsub.NewGossipSub(t.Context(), attacker,
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign), pubsub.WithNoAuthor(),
-		pubsub.WithMessageIdFn(func(m *pb.Message) string { return time.Now().String() + string(m.GetData()) }))
+		pubsub.WithMessageIdFn(func(m *pb.Message) string {
+			return time.Now().String() + string(m.GetData())
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +117,9 @@ func TestForgedAndReplayedGossipStopsAtTheFirstSite(t *testing.T) {
 			t.Errorf("site %d heard the replayed one %d times", i, times)
 		}
 	}
-	eventually(t, "the forged one is counted", func() bool { return nodes[0].Count(wire.CountInvalid, "signature") == 1 })
+	eventually(t, "the forged one is counted", func() bool {
+		return nodes[0].Count(wire.CountInvalid, "signature") == 1
+	})
 	if got := nodes[1].Count(wire.CountInvalid, "signature"); got != 0 {
 		t.Errorf("a forged message was passed on %d times", got)
 	}

@@ -14,35 +14,39 @@ import (
 
 // What one peer may make this site do. An honest peer stays far below all of it.
 const (
-	bidStreams      = 4               // streams for messages that are open at once; it needs one, two for a moment
-	bidStreamBurst  = 32              // streams for messages that it opens in a row
-	bidStreamRate   = 2               // and per second in the long run
-	helloBurst      = 32              // Hellos repeated in a row
-	lateBurst       = 64              // envelopes of its own that have expired, in a row: its clock was set, or it slept
-	lateRate        = 1               // and per second in the long run
-	tipBurst        = 128             // addresses of others that are new here, in a row
-	tipRate         = 1               // and per second in the long run
-	knownAddrs      = 32              // addresses of one peer that are known at once; beyond, hearsay adds none
-	lowestPort      = 1024            // hearsay leads to no port below: other services listen there
-	logShare        = 8               // a peer has at most 1/logShare of the log streams
-	ledgerKept      = 5 * time.Minute // after this time without news every bucket is full again
-	messageRate     = 5_000           // messages per second that are read from one peer in the long run
-	messageBurst    = 20_000          // messages that are read from it at once
-	byteRate        = 16 << 20        // bytes of messages per second that are read from one peer in the long run
-	byteBurst       = 32 << 20        // bytes of messages that are read from it at once
-	helloPerSpread  = 2               // Hellos heeded in the time in which an honest peer sends one
-	followPerMember = 2               // strangers followed on hearsay in a row, for each member there may be
-	followRate      = 4               // and per second in the long run, whoever names them
+	bidStreams     = 4  // open streams for messages; it needs one, two for a moment
+	bidStreamBurst = 32 // streams for messages that it opens in a row
+	bidStreamRate  = 2  // and per second in the long run
+	helloBurst     = 32 // Hellos repeated in a row
+	// envelopes of its own that have expired, in a row: its clock was set, or it slept
+	lateBurst  = 64
+	lateRate   = 1               // and per second in the long run
+	tipBurst   = 128             // addresses of others that are new here, in a row
+	tipRate    = 1               // and per second in the long run
+	knownAddrs = 32              // known addresses of one peer; beyond, hearsay adds none
+	lowestPort = 1024            // hearsay leads to no port below: other services listen there
+	logShare   = 8               // a peer has at most 1/logShare of the log streams
+	ledgerKept = 5 * time.Minute // after this time without news every bucket is full again
+	// messages per second that are read from one peer in the long run
+	messageRate  = 5_000
+	messageBurst = 20_000 // messages that are read from it in a row
+	// bytes of messages per second that are read from one peer in the long run
+	byteRate        = 16 << 20
+	byteBurst       = 32 << 20 // bytes of messages that are read from it in a row
+	helloPerSpread  = 2        // Hellos heeded in the time in which an honest peer sends one
+	followPerMember = 2        // strangers followed on hearsay in a row, for each member there may be
+	followRate      = 4        // and per second in the long run, no matter who names them
 )
 
 // Queues, and streams of which there are too many, labels of wire.CountDropped.
 const (
 	queueFull    = "send_full"      // Send found the queue full
 	queueSend    = "send_abandoned" // the peer could not be reached, or took nothing
-	queueLogs    = "logs"           // too many log streams at once, of one peer or of all
+	queueLogs    = "logs"           // too many open log streams, of one peer or of all
 	queueStreams = "streams"        // a peer opened more streams than it may
 	queueHello   = "hello"          // a peer repeated its Hello too often
-	hearsay      = "hearsay"        // addresses of others that are not followed: too many, or not to be dialled
+	// addresses of others that are not followed: too many, or not to be dialled
+	hearsay = "hearsay"
 )
 
 // guard keeps account of what each peer makes this site do, beyond the lives of
@@ -55,7 +59,7 @@ type guard struct {
 
 	mu      sync.Mutex
 	ledgers map[peer.ID]*ledger
-	crowd   *ledger // of all who found no room
+	crowd   *ledger // shared by the peers beyond most
 	swept   time.Time
 }
 
@@ -80,13 +84,14 @@ func newGuard(cfg Config) *guard {
 
 func (g *guard) blank() *ledger {
 	return &ledger{
-		opened: rate.NewLimiter(bidStreamRate, bidStreamBurst), hellos: rate.NewLimiter(g.helloRate, helloBurst),
-		late: rate.NewLimiter(lateRate, lateBurst), tips: rate.NewLimiter(tipRate, tipBurst),
+		opened: rate.NewLimiter(bidStreamRate, bidStreamBurst),
+		hellos: rate.NewLimiter(g.helloRate, helloBurst),
+		late:   rate.NewLimiter(lateRate, lateBurst), tips: rate.NewLimiter(tipRate, tipBurst),
 		messages: rate.NewLimiter(messageRate, messageBurst), bytes: rate.NewLimiter(byteRate, byteBurst),
 	}
 }
 
-// of is a peer's ledger. Those who find no room share one. g.mu is held.
+// of returns a peer's ledger. Peers beyond g.most share one. g.mu is held.
 func (g *guard) of(id peer.ID) *ledger {
 	now := time.Now()
 	l, ok := g.ledgers[id]
@@ -104,7 +109,7 @@ func (g *guard) of(id peer.ID) *ledger {
 	return l
 }
 
-// sweep forgets who was quiet for so long that nothing is lost with the ledger.
+// sweep drops the ledgers of peers that were quiet so long that every bucket is full.
 func (g *guard) sweep(now time.Time) {
 	g.swept = now
 	for id, l := range g.ledgers {
@@ -146,8 +151,8 @@ func (g *guard) close(open *int) {
 }
 
 // pace waits until the next message of the peer may be read, after one of that
-// size: who sends more than this site handles waits, and costs the others nothing.
-// It reports false when ctx ends before.
+// size: a peer that sends more than this site handles has to wait, and costs the
+// others nothing. It reports false when ctx ends first.
 func (g *guard) pace(ctx context.Context, id peer.ID, size int) bool {
 	l := g.ledger(id)
 	return l.messages.Wait(ctx) == nil && l.bytes.WaitN(ctx, size) == nil
@@ -169,7 +174,7 @@ func (g *guard) ledger(id peer.ID) *ledger {
 	return g.of(id)
 }
 
-// dialable reports whether this site dials an address on somebody's word. Ports
+// dialable reports whether this site dials an address on hearsay. Ports
 // below lowestPort belong to other services.
 func dialable(a ma.Multiaddr) bool {
 	if ip, err := manet.ToIP(a); err == nil && (ip.IsUnspecified() || ip.IsMulticast()) {

@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// Facts is what a peer's Hello says of it.
+// Facts hold what a peer's Hello says about it.
 type Facts struct {
 	Name        string
 	Capability  grid.Capability
@@ -33,10 +33,11 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("site %s is refused: %s", e.Site, e.Reason)
 }
 
-// hello is what this site says of itself now.
+// hello describes this site as it is now.
 func (m *Mesh) hello(refusal grid.Reason, peers []string) protocol.Hello {
 	return protocol.Hello{
-		MinVersion: protocol.MinVersion, MaxVersion: protocol.Version, Domain: m.cfg.Domain, Name: m.cfg.Name,
+		MinVersion: protocol.MinVersion, MaxVersion: protocol.Version, Domain: m.cfg.Domain,
+		Name:        m.cfg.Name,
 		Incarnation: m.cfg.Incarnation, WallMS: m.cfg.Now().UnixMilli(), Capability: m.cfg.Capability(),
 		Refusal: refusal, Peers: peers, Roster: m.cfg.Members.Roster().Digest(),
 	}
@@ -53,12 +54,14 @@ func readHello(r *wire.Reader) (protocol.Hello, error) {
 	}
 	hello, ok := m.(protocol.Hello)
 	if !ok {
-		return protocol.Hello{}, fmt.Errorf("read hello: %w: the stream begins with %s", protocol.ErrMalformed, wire.NameOf(m))
+		return protocol.Hello{}, fmt.Errorf(
+			"read hello: %w: the stream begins with %s", protocol.ErrMalformed, wire.NameOf(m),
+		)
 	}
 	return hello, nil
 }
 
-// writeHello writes one frame at once.
+// writeHello writes one frame and flushes it.
 func writeHello(stream wire.Stream, limit time.Duration, hello protocol.Hello) error {
 	frame, err := protocol.AppendFrame(nil, hello)
 	if err != nil {
@@ -73,10 +76,15 @@ func writeHello(stream wire.Stream, limit time.Duration, hello protocol.Hello) e
 // judge says why a peer is not admitted, or ReasonNone. sent and received bound
 // the moment at which the peer read its clock. Version comes first, because the
 // meaning of everything else hangs on it.
-func (m *Mesh) judge(site grid.SiteID, h protocol.Hello, sent, received time.Time) (Facts, grid.Reason) {
+func (m *Mesh) judge(
+	site grid.SiteID, h protocol.Hello, sent, received time.Time,
+) (Facts, grid.Reason) {
 	middle := sent.Add(received.Sub(sent) / 2)
 	skew := time.UnixMilli(h.WallMS).Sub(middle)
-	facts := Facts{Name: h.Name, Capability: h.Capability, Skew: skew, RoundTrip: received.Sub(sent), Incarnation: h.Incarnation}
+	facts := Facts{
+		Name: h.Name, Capability: h.Capability, Skew: skew, RoundTrip: received.Sub(sent),
+		Incarnation: h.Incarnation,
+	}
 	standing := m.judgeSite(site)
 	switch {
 	case h.MaxVersion < protocol.MinVersion || h.MinVersion > protocol.Version:
@@ -100,7 +108,8 @@ func (f Facts) same(g Facts) bool {
 	a.Kinds, b.Kinds = nil, nil
 	drift := f.Skew - g.Skew
 	return kinds && f.Name == g.Name && f.Incarnation == g.Incarnation && drift.Abs() < time.Second &&
-		a.Total == b.Total && a.CoreMFLOPS == b.CoreMFLOPS && a.DownBps == b.DownBps && a.UpBps == b.UpBps &&
+		a.Total == b.Total && a.CoreMFLOPS == b.CoreMFLOPS && a.DownBps == b.DownBps &&
+		a.UpBps == b.UpBps &&
 		a.DiskBps == b.DiskBps && a.OS == b.OS && a.Arch == b.Arch
 }
 

@@ -31,9 +31,11 @@ func FuzzReadHello(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		hello, err := readHello(wire.NewReader(&pieces{Reader: bytes.NewReader(raw)}, time.Second))
-		slowly, slowErr := readHello(wire.NewReader(&pieces{Reader: iotest.OneByteReader(bytes.NewReader(raw))}, time.Second))
+		slowly, slowErr := readHello(
+			wire.NewReader(&pieces{Reader: iotest.OneByteReader(bytes.NewReader(raw))}, time.Second),
+		)
 		if (err == nil) != (slowErr == nil) {
-			t.Fatalf("at once: %v; byte by byte: %v", err, slowErr)
+			t.Fatalf("in one piece: %v; byte by byte: %v", err, slowErr)
 		}
 		if err != nil {
 			return
@@ -41,8 +43,10 @@ func FuzzReadHello(f *testing.F) {
 		if err := hello.Validate(); err != nil {
 			t.Fatalf("an invalid hello is accepted: %v", err)
 		}
-		if (Facts{Name: hello.Name, Capability: hello.Capability}).same(Facts{Name: slowly.Name, Capability: slowly.Capability}) == false {
-			t.Fatalf("at once %+v, byte by byte %+v", hello, slowly)
+		if (Facts{Name: hello.Name, Capability: hello.Capability}).same(Facts{
+			Name: slowly.Name, Capability: slowly.Capability,
+		}) == false {
+			t.Fatalf("in one piece %+v, byte by byte %+v", hello, slowly)
 		}
 	})
 }

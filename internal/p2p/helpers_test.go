@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("github.com/filecoin-project/go-clock.(*realClock).Sleep"))
 }
 
-// patience is how long a test waits for what must happen.
+// patience is the time for which a test waits for what must happen.
 const patience = 20 * time.Second
 
 // eventually waits until the condition holds.
@@ -147,8 +147,9 @@ func testConfig(tb testing.TB) Config {
 	dir := tb.TempDir()
 	return Config{
 		KeyFile: filepath.Join(dir, "site.key"), AddressFile: filepath.Join(dir, "peers.json"),
-		Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Domain: "lab", Name: "site", Incarnation: 1, AcceptAnyone: true,
-		Preset: PresetTest,
+		Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Domain: "lab", Name: "site", Incarnation: 1,
+		AcceptAnyone: true,
+		Preset:       PresetTest,
 	}
 }
 
@@ -173,7 +174,7 @@ func startSite(tb testing.TB, cfg Config) node {
 }
 
 // cluster starts n sites that all know only the first one, and waits until
-// everybody has admitted everybody.
+// each has admitted all others.
 func cluster(tb testing.TB, n int, change func(i int, cfg *Config)) []node {
 	tb.Helper()
 	var nodes []node

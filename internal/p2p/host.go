@@ -20,8 +20,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 )
 
-// quicAfterTCP is how long a QUIC address waits for a TCP address of the same
-// peer inside a domain: over TCP a dead agent is seen in milliseconds, over QUIC
+// quicAfterTCP delays a QUIC address after a TCP address of the same peer inside
+// a domain: over TCP a dead agent is noticed in milliseconds, over QUIC
 // in tens of seconds.
 const quicAfterTCP = 500 * time.Millisecond
 
@@ -38,7 +38,8 @@ func newHost(m *Mesh, id wire.Identity) (host.Host, error) {
 	}
 	options := []libp2p.Option{
 		libp2p.Identity(id.Key()), libp2p.UserAgent("mrsmesh"),
-		libp2p.ResourceManager(limits), libp2p.ConnectionManager(manager), libp2p.ConnectionGater(gater{m}),
+		libp2p.ResourceManager(limits), libp2p.ConnectionManager(manager),
+		libp2p.ConnectionGater(gater{m}),
 		libp2p.Transport(libp2pquic.NewTransport), libp2p.DisableMetrics(),
 		libp2p.Ping(false), libp2p.WithDialTimeout(m.cfg.Timing.Dial),
 	}
@@ -47,7 +48,9 @@ func newHost(m *Mesh, id wire.Identity) (host.Host, error) {
 		rank = swarm.DefaultDialRanker
 	}
 	options = append(options, libp2p.SwarmOpts(swarm.WithDialRanker(relaysLast(rank))))
-	options = append(options, m.cfg.NAT.Options(m.cfg.Listen, m.cfg.Preset == PresetWAN, m.counts, m.log)...)
+	options = append(
+		options, m.cfg.NAT.Options(m.cfg.Listen, m.cfg.Preset == PresetWAN, m.counts, m.log)...,
+	)
 	h, err := libp2p.New(options...)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
@@ -55,8 +58,8 @@ func newHost(m *Mesh, id wire.Identity) (host.Host, error) {
 	return h, nil
 }
 
-// relayWait is how long an address through a relay waits for a direct one. A
-// peer of the same local network must be dialled there first, too.
+// relayWait delays an address through a relay after a direct one. A peer of the
+// same local network must be dialled there first, too.
 const relayWait = time.Second
 
 // relaysLast ranks direct addresses and appends those through relays.
@@ -87,8 +90,8 @@ func split(addrs []ma.Multiaddr, so func(ma.Multiaddr) bool) (yes, no []ma.Multi
 	return yes, no
 }
 
-// tcpFirst dials the TCP addresses at once, and the others only if that leads
-// nowhere.
+// tcpFirst dials the TCP addresses immediately, and the others only if that
+// leads nowhere.
 func tcpFirst(addrs []ma.Multiaddr) []network.AddrDelay {
 	streams, others := split(addrs, isTCP)
 	if len(streams) == 0 {
@@ -141,12 +144,14 @@ func resources(l Limits) (network.ResourceManager, error) {
 			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: perSubnet}},
 			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: perSubnet}}),
 		rcmgr.WithNetworkPrefixLimit(
-			[]rcmgr.NetworkPrefixLimit{{Network: netip.MustParsePrefix("127.0.0.0/8"), ConnCount: math.MaxInt}},
+			[]rcmgr.NetworkPrefixLimit{{
+				Network: netip.MustParsePrefix("127.0.0.0/8"), ConnCount: math.MaxInt,
+			}},
 			[]rcmgr.NetworkPrefixLimit{{Network: netip.MustParsePrefix("::1/128"), ConnCount: math.MaxInt}}),
 		rcmgr.WithConnRateLimiters(limiter), rcmgr.WithMetricsDisabled())
 }
 
-// burst lets a subnet use all its connections at once, and again every 32 s.
+// burst lets a subnet open all its connections in a row, and again every 32 s.
 func burst(conns int) rate.Limit {
 	return rate.Limit{RPS: float64(conns) / 32, Burst: 2 * conns}
 }

@@ -42,7 +42,10 @@ func number(field uint64, v int64) []byte {
 }
 
 func text(field uint64, content []byte) []byte {
-	return append(binary.AppendUvarint(binary.AppendUvarint(nil, field<<3|bytesWireType), uint64(len(content))), content...)
+	return append(
+		binary.AppendUvarint(binary.AppendUvarint(nil, field<<3|bytesWireType), uint64(len(content))),
+		content...,
+	)
 }
 
 // lie is the frame of a valid Hello with fields after it that this project's
@@ -89,7 +92,8 @@ func TestLyingHellosAreRefused(t *testing.T) {
 				t.Error("the stream goes on")
 			}
 			eventually(t, "it is counted", func() bool {
-				return n.Count(wire.CountInvalid, "format") == before+1 && n.Count(wire.CountRefused, "invalid") == refused+1
+				return n.Count(wire.CountInvalid, "format") == before+1 &&
+					n.Count(wire.CountRefused, "invalid") == refused+1
 			})
 		})
 	}
@@ -97,7 +101,8 @@ func TestLyingHellosAreRefused(t *testing.T) {
 	if _, err := s.Write(lie(t, text(nameField, []byte("honest")))); err != nil {
 		t.Fatal(err)
 	}
-	if answer, err := readHello(wire.NewReader(s, patience)); err != nil || answer.Refusal != grid.ReasonNone {
+	if answer, err := readHello(wire.NewReader(s, patience)); err != nil ||
+		answer.Refusal != grid.ReasonNone {
 		t.Errorf("a Hello written the same way without a lie is answered with %+v, %v", answer, err)
 	}
 	if n.peers() != 0 {
@@ -105,7 +110,7 @@ func TestLyingHellosAreRefused(t *testing.T) {
 	}
 }
 
-// 1e300 does not fit into the wire format: whoever writes the bits of such a number
+// 1e300 does not fit into the wire format: a peer that writes the bits of such a number
 // claims an absurd one. It is refused where it is answered, too.
 func TestLyingAnswersAreRefused(t *testing.T) {
 	for name, field := range map[string][]byte{
@@ -268,7 +273,8 @@ func TestAHelloDoesNotMakeASiteDialWhomItNames(t *testing.T) {
 		defer n.Mesh.mu.Unlock()
 		return len(n.remotes) == 1 && n.remotes[wire.SiteOf(h.ID())] != nil
 	})
-	calls, limit := v.calls.Load(), int64((followPerMember*cfg.Limits.Members+60*followRate)*hearsayTries)
+	calls := v.calls.Load()
+	limit := int64((followPerMember*cfg.Limits.Members + 60*followRate) * hearsayTries)
 	t.Logf("%d addresses named, the victim was called %d times", named, calls)
 	if calls > limit {
 		t.Errorf("called %d times, want at most %d", calls, limit)
@@ -277,9 +283,12 @@ func TestAHelloDoesNotMakeASiteDialWhomItNames(t *testing.T) {
 
 func TestReservedPortsAreNotDialledOnHearsay(t *testing.T) {
 	for text, want := range map[string]bool{
-		"/ip4/192.0.2.1/tcp/22": false, "/ip4/192.0.2.1/udp/53/quic-v1": false, "/ip4/192.0.2.1/tcp/4601": true,
-		"/ip6/2001:db8::1/udp/4601/quic-v1": true, "/ip4/0.0.0.0/tcp/4601": false, "/ip4/224.0.0.1/udp/4601/quic-v1": false,
-		"/dns4/example.org/tcp/25": false, "/dns4/example.org/tcp/4601": true, "/ip4/192.0.2.1": false, "/tcp/443": false,
+		"/ip4/192.0.2.1/tcp/22": false, "/ip4/192.0.2.1/udp/53/quic-v1": false,
+		"/ip4/192.0.2.1/tcp/4601":           true,
+		"/ip6/2001:db8::1/udp/4601/quic-v1": true, "/ip4/0.0.0.0/tcp/4601": false,
+		"/ip4/224.0.0.1/udp/4601/quic-v1": false,
+		"/dns4/example.org/tcp/25":        false, "/dns4/example.org/tcp/4601": true,
+		"/ip4/192.0.2.1": false, "/tcp/443": false,
 	} {
 		if got := dialable(parseAddrs([]string{text})[0]); got != want {
 			t.Errorf("%s: dialled %t, want %t", text, got, want)
@@ -317,7 +326,9 @@ func TestAHelloThatChangesAllTheTimeIsHeededNowAndThen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "most are dropped", func() bool { return n.Count(wire.CountDropped, queueHello) > 800 })
+	eventually(t, "most are dropped", func() bool {
+		return n.Count(wire.CountDropped, queueHello) > 800
+	})
 	n.recorder.mu.Lock()
 	defer n.recorder.mu.Unlock()
 	if n.sightings > 200 {

@@ -34,7 +34,8 @@ func newSeat(t *testing.T, name string) *seat {
 	t.Helper()
 	dir := t.TempDir()
 	cfg := testConfig(t)
-	cfg.KeyFile, cfg.AddressFile, cfg.Name, cfg.AcceptAnyone = filepath.Join(dir, "id"), filepath.Join(dir, "peers.json"), name, false
+	cfg.KeyFile, cfg.AddressFile = filepath.Join(dir, "id"), filepath.Join(dir, "peers.json")
+	cfg.Name, cfg.AcceptAnyone = name, false
 	id, err := LoadIdentity(cfg.KeyFile)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +46,9 @@ func newSeat(t *testing.T, name string) *seat {
 // start lets the site live with what is in its directory.
 func (s *seat) start(t *testing.T, key grid.DomainKey) node {
 	t.Helper()
-	reg, err := member.Open(member.Config{Dir: s.dir, Domain: s.cfg.Domain, Self: s.id.Site(), Name: s.cfg.Name, Key: key})
+	reg, err := member.Open(member.Config{
+		Dir: s.dir, Domain: s.cfg.Domain, Self: s.id.Site(), Name: s.cfg.Name, Key: key,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,13 +72,16 @@ func (s *seat) redeem(t *testing.T, at node, secret []byte) (protocol.JoinAnswer
 	ctx, cancel := context.WithTimeout(t.Context(), max(s.patience, 500*time.Millisecond))
 	defer cancel()
 	answer, records, err := Redeem(ctx, Invitation{
-		Identity: s.id, Addrs: at.Addrs(), Request: protocol.JoinRequest{Secret: secret, Name: s.cfg.Name},
+		Identity: s.id, Addrs: at.Addrs(),
+		Request: protocol.JoinRequest{Secret: secret, Name: s.cfg.Name},
 	})
 	if err != nil || answer.Refusal != protocol.JoinAdmitted {
 		return answer, err
 	}
 	key := at.cfg.Members.Key()
-	reg, err := member.Open(member.Config{Dir: s.dir, Domain: s.cfg.Domain, Self: s.id.Site(), Key: key})
+	reg, err := member.Open(member.Config{
+		Dir: s.dir, Domain: s.cfg.Domain, Self: s.id.Site(), Key: key,
+	})
 	if err != nil {
 		t.Error(err)
 		return answer, err
@@ -99,7 +105,8 @@ func domainOf(t *testing.T, first *seat, n int) (seats []*seat, nodes []node) {
 	secret := nodes[0].invite(t, time.Hour, n)
 	for i := range n {
 		s := newSeat(t, string(rune('b'+i)))
-		if answer, err := s.redeem(t, nodes[0], secret); err != nil || answer.Refusal != protocol.JoinAdmitted {
+		if answer, err := s.redeem(t, nodes[0], secret); err != nil ||
+			answer.Refusal != protocol.JoinAdmitted {
 			t.Fatalf("redeem = %v, %v", answer.Refusal, err)
 		}
 		seats, nodes = append(seats, s), append(nodes, s.start(t, nodes[0].cfg.Members.Key()))
@@ -122,7 +129,9 @@ func TestNewcomersMeetEveryMemberSoon(t *testing.T) {
 	if err := nodes[2].Broadcast(announcement(nodes[2].Self(), 1)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a newcomer's announcement reaches the other", func() bool { return nodes[1].count() > 0 })
+	eventually(t, "a newcomer's announcement reaches the other", func() bool {
+		return nodes[1].count() > 0
+	})
 }
 
 func TestSecretsThatAreNoUseAreRefusedByName(t *testing.T) {
@@ -152,7 +161,7 @@ func TestSecretsThatAreNoUseAreRefusedByName(t *testing.T) {
 	}
 }
 
-// maxWrong is how many guesses of one host the lobby bears.
+// maxWrong is the number of guesses that the lobby takes from one host.
 const maxWrong = 4
 
 func TestGuessesOfOneHostAreBounded(t *testing.T) {
@@ -160,7 +169,8 @@ func TestGuessesOfOneHostAreBounded(t *testing.T) {
 	a.invite(t, time.Hour, 1)
 	wrong := bytes.Repeat([]byte{9}, protocol.SecretBytes)
 	for range maxWrong {
-		if answer, err := newSeat(t, "x").redeem(t, a, wrong); err != nil || answer.Refusal != protocol.JoinUnknown {
+		if answer, err := newSeat(t, "x").redeem(t, a, wrong); err != nil ||
+			answer.Refusal != protocol.JoinUnknown {
 			t.Fatalf("%v, %v", answer.Refusal, err)
 		}
 	}
@@ -170,7 +180,10 @@ func TestGuessesOfOneHostAreBounded(t *testing.T) {
 		t.Errorf("one guess more: %v, want ErrTurnedAway", err)
 	}
 	if a.Count(wire.CountJoins, "crowded") == 0 || a.Count(wire.CountJoins, "unknown") != maxWrong {
-		t.Errorf("crowded %d, unknown %d", a.Count(wire.CountJoins, "crowded"), a.Count(wire.CountJoins, "unknown"))
+		t.Errorf(
+			"crowded %d, unknown %d", a.Count(wire.CountJoins, "crowded"),
+			a.Count(wire.CountJoins, "unknown"),
+		)
 	}
 }
 
@@ -197,13 +210,15 @@ func TestAGuestGetsNothingButTheJoinStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	if err := h.Connect(t.Context(), peer.AddrInfo{ID: a.Host().ID(), Addrs: a.Host().Addrs()}); err != nil {
+	if err := h.Connect(t.Context(), peer.AddrInfo{
+		ID: a.Host().ID(), Addrs: a.Host().Addrs(),
+	}); err != nil {
 		t.Fatalf("a guest is not let in: %v", err)
 	}
 	for _, name := range []string{protocol.StreamID, protocol.LogStreamID, "/meshsub/1.3.0"} {
 		stream, err := h.NewStream(t.Context(), a.Host().ID(), coreprotocol.ID(name))
 		if err != nil {
-			continue // refused at once
+			continue // refused immediately
 		}
 		_ = stream.SetDeadline(time.Now().Add(5 * time.Second))
 		frame, err := protocol.AppendFrame(nil, validHello())
@@ -232,7 +247,9 @@ func TestABanTakesEffectEverywhere(t *testing.T) {
 	}
 	began := time.Now()
 	a.Share([]protocol.MemberRecord{*record})
-	eventually(t, "both members are rid of it", func() bool { return a.peers() == 1 && b.peers() == 1 && c.peers() == 0 })
+	eventually(t, "both members are rid of it", func() bool {
+		return a.peers() == 1 && b.peers() == 1 && c.peers() == 0
+	})
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("that took %s, want less than 5 s", took)
 	}
@@ -247,7 +264,9 @@ func TestABanTakesEffectEverywhere(t *testing.T) {
 			t.Errorf("%s sends to it", n.cfg.Name)
 		}
 	}
-	eventually(t, "the banned one hears why", func() bool { return c.Count(wire.CountRefused, "banned") > 0 })
+	eventually(t, "the banned one hears why", func() bool {
+		return c.Count(wire.CountRefused, "banned") > 0
+	})
 
 	// Neither a restart of it nor one of a member changes that.
 	for _, n := range []node{c, b} {
@@ -258,7 +277,9 @@ func TestABanTakesEffectEverywhere(t *testing.T) {
 	key := a.cfg.Members.Key()
 	b2, c2 := seats[1].start(t, key), seats[2].start(t, key)
 	eventually(t, "the member is back", func() bool { return b2.peers() == 1 && a.peers() == 1 })
-	eventually(t, "the banned one is turned away", func() bool { return c2.Count(wire.CountRefused, "banned") > 0 })
+	eventually(t, "the banned one is turned away", func() bool {
+		return c2.Count(wire.CountRefused, "banned") > 0
+	})
 	if b2.Judge(c2.Self()) != grid.ReasonBanned || c2.peers() != 0 {
 		t.Errorf("after a restart: %s, %d peers", b2.Judge(c2.Self()), c2.peers())
 	}
@@ -267,7 +288,7 @@ func TestABanTakesEffectEverywhere(t *testing.T) {
 		t.Errorf("with a new invitation: %v, want ErrTurnedAway", err)
 	}
 
-	// The owner may change his mind.
+	// The owner may change their mind.
 	record, err = a.cfg.Members.Admit(c.Self(), "", "")
 	if err != nil {
 		t.Fatal(err)
@@ -297,7 +318,9 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 	if err := b.Send(a.Self(), protocol.Roster{Records: []protocol.MemberRecord{record}}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the forgery is counted", func() bool { return a.Count(wire.CountRoster, "forged") == 1 })
+	eventually(t, "the forgery is counted", func() bool {
+		return a.Count(wire.CountRoster, "forged") == 1
+	})
 	if a.Judge(b.Self()) != grid.ReasonNone {
 		t.Error("a forged ban is believed")
 	}
@@ -323,7 +346,8 @@ func TestRostersMeetAfterAPartition(t *testing.T) {
 	back := seats[1].start(t, nodes[0].cfg.Members.Key())
 	eventually(t, "all know all", func() bool {
 		want := nodes[0].cfg.Members.Roster().Digest()
-		return back.cfg.Members.Roster().Digest() == want && nodes[2].cfg.Members.Roster().Digest() == want
+		return back.cfg.Members.Roster().Digest() == want &&
+			nodes[2].cfg.Members.Roster().Digest() == want
 	})
 }
 

@@ -33,7 +33,8 @@ func refuseTaken(ctx context.Context, listen []string) error {
 			return fmt.Errorf("listen on %q: %w", text, err)
 		}
 		network, host, err := manet.DialArgs(addr)
-		if err != nil || network != "tcp4" && network != "tcp6" && network != "udp4" && network != "udp6" {
+		if err != nil ||
+			network != "tcp4" && network != "tcp6" && network != "udp4" && network != "udp6" {
 			continue // nothing that a socket is bound to
 		}
 		if err = tryBinding(ctx, network, host); errors.Is(err, syscall.EADDRINUSE) {
@@ -61,7 +62,7 @@ func tryBinding(ctx context.Context, network, host string) error {
 	return err
 }
 
-// listenPatience is how long new addresses may take to be those of the host.
+// listenPatience limits how long new addresses may take to be those of the host.
 const listenPatience = 5 * time.Second
 
 // Listen listens on further addresses while the mesh runs. An address of all interfaces
@@ -77,7 +78,9 @@ func (m *Mesh) Listen(ctx context.Context, addrs []string) error {
 		wanted = append(wanted, resolved...)
 	}
 	have := m.host.Network().ListenAddresses()
-	wanted = slices.DeleteFunc(wanted, func(a ma.Multiaddr) bool { return slices.ContainsFunc(have, a.Equal) })
+	wanted = slices.DeleteFunc(wanted, func(a ma.Multiaddr) bool {
+		return slices.ContainsFunc(have, a.Equal)
+	})
 	var texts []string
 	for _, a := range wanted {
 		texts = append(texts, a.String())

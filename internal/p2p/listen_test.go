@@ -31,11 +31,16 @@ func TestATakenPortIsNamed(t *testing.T) {
 		// Another address is free: libp2p would go on without the taken one.
 		listen := []string{"/ip4/127.0.0.1/tcp/0", fmt.Sprintf(c.addr, c.port)}
 		err := refuseTaken(t.Context(), listen)
-		if want := fmt.Sprintf("port %d is taken by another program: stop it, or set listen to another port", c.port); !errors.As(err, new(PortTakenError)) || err.Error() != want {
+		want := fmt.Sprintf(
+			"port %d is taken by another program: stop it, or set listen to another port", c.port,
+		)
+		if !errors.As(err, new(PortTakenError)) || err.Error() != want {
 			t.Errorf("%s: %v, want %q", c.addr, err, want)
 		}
 	}
-	for _, free := range []string{"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-v1", "/p2p-circuit"} {
+	for _, free := range []string{
+		"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-v1", "/p2p-circuit",
+	} {
 		if err := refuseTaken(t.Context(), []string{free}); err != nil {
 			t.Errorf("%s: %v", free, err)
 		}
@@ -52,7 +57,8 @@ func TestAllInterfacesAreThoseOfANetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range addrs {
-		if text := a.String(); strings.HasPrefix(text, "/ip4/127.") || !strings.HasSuffix(text, "/tcp/4801") {
+		if text := a.String(); strings.HasPrefix(text, "/ip4/127.") ||
+			!strings.HasSuffix(text, "/tcp/4801") {
 			t.Errorf("all interfaces are %s", text)
 		}
 	}

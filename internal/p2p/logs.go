@@ -25,7 +25,7 @@ type logServer struct {
 
 // HandleLog sets who serves the log streams that admitted peers open. handler
 // may block: it runs in a goroutine of its own for each stream, at most
-// Limits.LogStreams at once, and the stream is closed when it returns. Reads and
+// Limits.LogStreams of them, and the stream is closed when it returns. Reads and
 // writes fail when the peer does nothing for Timing.LogIdle and Timing.Write.
 func (m *Mesh) HandleLog(handler func(from grid.SiteID, rw io.ReadWriteCloser)) {
 	m.logs.mu.Lock()
@@ -35,7 +35,7 @@ func (m *Mesh) HandleLog(handler func(from grid.SiteID, rw io.ReadWriteCloser)) 
 
 // OpenLog opens a stream to the log handler of an admitted peer. It ends when
 // ctx ends, when Close is called on it, or when nothing comes for
-// Timing.LogIdle: whoever reads on asks again from where he stopped.
+// Timing.LogIdle: a reader that wants more asks again from where it stopped.
 func (m *Mesh) OpenLog(ctx context.Context, site grid.SiteID) (io.ReadWriteCloser, error) {
 	m.mu.Lock()
 	r, ok := m.remotes[site]
@@ -48,7 +48,9 @@ func (m *Mesh) OpenLog(ctx context.Context, site grid.SiteID) (io.ReadWriteClose
 	}
 	opening, cancel := context.WithTimeout(ctx, m.cfg.Timing.Hello)
 	defer cancel()
-	stream, err := m.host.NewStream(network.WithNoDial(opening, "admitted before"), r.id, protocol.LogStreamID)
+	stream, err := m.host.NewStream(
+		network.WithNoDial(opening, "admitted before"), r.id, protocol.LogStreamID,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("open log of %s: %w", site, err)
 	}

@@ -48,7 +48,9 @@ func TestMessagesToASiteThatCannotBeReachedAreDropped(t *testing.T) {
 			t.Fatalf("Send = %v, want it queued while the site is dialled", err)
 		}
 	}
-	eventually(t, "all are dropped and counted", func() bool { return a.Count(wire.CountDropped, queueSend) == before+10 })
+	eventually(t, "all are dropped and counted", func() bool {
+		return a.Count(wire.CountDropped, queueSend) == before+10
+	})
 	if a.Count(wire.CountDials, "failed") == 0 {
 		t.Error("no failed dial is counted")
 	}
@@ -62,7 +64,9 @@ func TestHearsayThatLeadsNowhereIsForgotten(t *testing.T) {
 		defer n.Mesh.mu.Unlock()
 		return n.remotes[ghost.site] != nil
 	}
-	n.learn(newForge(t).peer(), []string{"rubbish", n.Addrs()[0], closedPort(t) + "/p2p/" + string(ghost.site)})
+	n.learn(newForge(t).peer(), []string{
+		"rubbish", n.Addrs()[0], closedPort(t) + "/p2p/" + string(ghost.site),
+	})
 	if !listed() {
 		t.Fatal("the peer is not dialled")
 	}
@@ -80,7 +84,8 @@ func TestHearsayOfStrangersIsNotFollowed(t *testing.T) {
 	n.learn(newForge(t).peer(), []string{closedPort(t) + "/p2p/" + string(ghost.site)})
 	n.Mesh.mu.Lock()
 	defer n.Mesh.mu.Unlock()
-	if n.remotes[ghost.site] != nil || n.host.Network().Connectedness(ghost.peer()) == network.Connected {
+	if n.remotes[ghost.site] != nil ||
+		n.host.Network().Connectedness(ghost.peer()) == network.Connected {
 		t.Error("a stranger is dialled on hearsay")
 	}
 }

@@ -23,11 +23,13 @@ import (
 )
 
 // addrsOf lists where a connected peer can be dialled, the likeliest first:
-// direct addresses, and then those through the relays that the peer named. There
-// is always room for the latter.
+// direct addresses, and then those through the relays that the peer named, for
+// which places are kept.
 func (m *Mesh) addrsOf(r *remote, conn network.Conn) []ma.Multiaddr {
 	near := manet.IsIPLoopback(conn.RemoteMultiaddr())
-	circuits := slices.DeleteFunc(r.through(), func(a ma.Multiaddr) bool { return !near && manet.IsIPLoopback(a) })
+	circuits := slices.DeleteFunc(r.through(), func(a ma.Multiaddr) bool {
+		return !near && manet.IsIPLoopback(a)
+	})
 	direct := m.directAddrs(r.id, conn)
 	return append(direct[:min(len(direct), maxRememberedAddr-len(circuits))], circuits...)
 }
@@ -38,7 +40,7 @@ func (m *Mesh) addrsOf(r *remote, conn network.Conn) []ma.Multiaddr {
 func (m *Mesh) directAddrs(id peer.ID, conn network.Conn) []ma.Multiaddr {
 	at, _ := manet.ToIP(conn.RemoteMultiaddr())
 	if relay.IsCircuit(conn.RemoteMultiaddr()) {
-		at = nil // that is where the relay is
+		at = nil // that is the relay's address
 	}
 	rank := func(a ma.Multiaddr) int {
 		ip, _ := manet.ToIP(a)
@@ -68,8 +70,8 @@ func (m *Mesh) directAddrs(id peer.ID, conn network.Conn) []ma.Multiaddr {
 	return addrs
 }
 
-// addrsNamed is how many addresses of a member a Hello names: so many direct ones
-// and so many through relays.
+// addrsNamed limits the addresses of a member in a Hello: so many direct ones and
+// so many through relays.
 const addrsNamed = 2
 
 // membersFor names members to a peer: first this site itself, where it is reached
@@ -78,7 +80,8 @@ const addrsNamed = 2
 func (m *Mesh) membersFor(to peer.ID, conn network.Conn) []string {
 	near := manet.IsIPLoopback(conn.RemoteMultiaddr())
 	others := m.all()
-	rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] }) //nolint:gosec // a fair choice, no secret
+	//nolint:gosec // a fair choice, no secret
+	rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 	named := nameAddrs(m.host.ID(), m.relays.Addrs(), near)
 	for _, o := range others {
 		if _, present := o.admitted(); !present || o.id == to {
@@ -106,8 +109,8 @@ func (m *Mesh) tellAll(id peer.ID, addrs []ma.Multiaddr) {
 	}
 }
 
-// nameAddrs writes a member's first addresses for a Hello. Loopback addresses
-// mean something only to who is on this machine.
+// nameAddrs writes a member's first addresses for a Hello. Loopback addresses are
+// of use only to peers on this machine.
 func nameAddrs(id peer.ID, addrs []ma.Multiaddr, near bool) []string {
 	var named []string
 	var count [2]int // direct, through relays
@@ -163,8 +166,8 @@ func (m *Mesh) learn(from peer.ID, named []string) {
 
 // hearOf follows hearsay of one member and one address of it. Who is connected
 // tells its addresses itself. One that is not reached is tried at a new address
-// at once, and through a relay in any case: the same address works again when the
-// relay is back.
+// immediately, and through a relay in any case: the same address works again when
+// the relay is back.
 func (m *Mesh) hearOf(from peer.ID, info peer.AddrInfo) {
 	if m.host.Network().Connectedness(info.ID) == network.Connected {
 		return
@@ -175,7 +178,8 @@ func (m *Mesh) hearOf(from peer.ID, info peer.AddrInfo) {
 	if r != nil && again && !relay.IsCircuit(addr) {
 		return
 	}
-	if !again && len(old) >= knownAddrs || !dialable(addr) || !m.guard.tip(from) || r == nil && !m.guard.follow.Allow() {
+	if !again && len(old) >= knownAddrs || !dialable(addr) || !m.guard.tip(from) ||
+		r == nil && !m.guard.follow.Allow() {
 		m.counts.Inc(wire.CountDropped, hearsay)
 		return
 	}
@@ -228,7 +232,9 @@ func (m *Mesh) hint(id peer.ID, texts []string) {
 		}
 	}
 	known := m.host.Peerstore().Addrs(id)
-	addrs = slices.DeleteFunc(addrs, func(a ma.Multiaddr) bool { return slices.ContainsFunc(known, a.Equal) })
+	addrs = slices.DeleteFunc(addrs, func(a ma.Multiaddr) bool {
+		return slices.ContainsFunc(known, a.Equal)
+	})
 	if room := max(knownAddrs-len(known), 0); len(addrs) > room {
 		m.counts.Add(wire.CountDropped, hearsay, uint64(len(addrs)-room))
 		addrs = addrs[:room]
@@ -236,7 +242,7 @@ func (m *Mesh) hint(id peer.ID, texts []string) {
 	m.host.Peerstore().AddAddrs(id, addrs, peerstore.RecentlyConnectedAddrTTL)
 }
 
-// proofDial is how long a host on the local network may take to accept or
+// proofDial limits how long a host on the local network may take to accept or
 // refuse.
 const proofDial = 500 * time.Millisecond
 
@@ -275,7 +281,7 @@ func (r *remote) prove(ctx context.Context, conn network.Conn) {
 // the agent listened before.
 func (r *remote) refusing(ctx context.Context) bool {
 	if len(r.through()) > 0 {
-		return false // it stands behind a router, as was learnt since
+		return false // it is behind a router, as was learnt since
 	}
 	r.mu.Lock()
 	var targets []netip.AddrPort

@@ -14,8 +14,9 @@ import (
 const (
 	mendAfter  = 500 * time.Millisecond // for the streams to open anew by themselves
 	mendWithin = 10 * time.Minute       // after so long gossipsub forgets how often it tried
-	mendMost   = 2                      // times in that span; at the fourth death gossipsub gives a peer up
-	mendPrefix = "/meshsub/"            // gossipsub's protocols
+	// times in that span; at the fourth death gossipsub gives a peer up
+	mendMost   = 2
+	mendPrefix = "/meshsub/" // gossipsub's protocols
 )
 
 // mending counts how often a peer was brought back.
@@ -44,7 +45,7 @@ func (m *Mesh) mendSoon(id peer.ID) {
 }
 
 // mend ends the gossip streams of an admitted peer that is not seen on the topic,
-// in both directions at once: then both sides forget first and tell afterwards,
+// both directions together: then both sides forget first and tell afterwards,
 // because gossipsub waits before it opens streams for a second time.
 func (m *Mesh) mend(id peer.ID) {
 	r := m.lookup(wire.SiteOf(id))

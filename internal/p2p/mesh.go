@@ -35,11 +35,11 @@ var (
 	errCrowded     = errors.New("too many peers are known already")
 )
 
-// Handlers are told what comes from the mesh. They are called from several
-// goroutines at once and must not block; for one peer, OnPeerSeen and
-// OnPeerGone never overlap, and OnPeerSeen comes before the first message from
-// the peer's stream. A gossiped message may come from a site that is no peer,
-// and a message may still come after OnPeerGone.
+// Handlers are told what comes from the mesh. They are called concurrently and
+// must not block; for one peer, OnPeerSeen and OnPeerGone never overlap, and
+// OnPeerSeen comes before the first message from the peer's stream. A gossiped
+// message may come from a site that is no peer, and a message may still come
+// after OnPeerGone.
 type Handlers struct {
 	// OnMessage brings a validated message. from is the stream's peer, or the
 	// verified signer of a gossiped message; that is this site for its own ones.
@@ -86,15 +86,16 @@ type Mesh struct {
 	refusals map[refusedError]bool // that were logged
 }
 
-// New joins the mesh: it listens, and dials the bootstrap peers and everybody
-// remembered, without waiting for any of them. The mesh ends with Close, or
+// New joins the mesh: it listens, and dials the bootstrap peers and all remembered
+// ones, without waiting for any of them. The mesh ends with Close, or
 // when ctx is cancelled and Close is called.
 func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (*Mesh, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("join mesh: %w", err)
 	}
 	m := &Mesh{
-		cfg: cfg.withDefaults(), handlers: handlers, log: obs.Or(log), counts: wire.NewCounters(cfg.Registry),
+		cfg: cfg.withDefaults(), handlers: handlers,
+		log: obs.Or(log), counts: wire.NewCounters(cfg.Registry),
 		members: make(map[grid.SiteID]bool), remotes: make(map[grid.SiteID]*remote),
 	}
 	for _, site := range cfg.Allow {
@@ -119,7 +120,9 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 		m.log.Warn("addresses of members are not usable, starting without", "error", err)
 	}
 	m.arrivals = m.notifiee()
-	cfg.Registry.GaugeFunc("p2p_peers", "Admitted peers.", func() float64 { return float64(len(m.Peers())) })
+	cfg.Registry.GaugeFunc("p2p_peers", "Admitted peers.", func() float64 {
+		return float64(len(m.Peers()))
+	})
 	m.relays, m.finder = m.newRelays(), newFinder(m)
 	m.countConnections(cfg.Registry)
 	m.logs = &logServer{m: m, slots: make(chan struct{}, m.cfg.Limits.LogStreams)}

@@ -48,7 +48,9 @@ func TestABurstOfAnnouncementsReachesEverySite(t *testing.T) {
 			jobs[h.message.(protocol.Announce).Job] = true
 		}
 		if len(jobs) != burst || n.count() != burst {
-			t.Errorf("site %d heard %d announcements of %d jobs, want %d of each", i, n.count(), len(jobs), burst)
+			t.Errorf(
+				"site %d heard %d announcements of %d jobs, want %d of each", i, n.count(), len(jobs), burst,
+			)
 		}
 	}
 }
@@ -87,7 +89,9 @@ func TestSendSaysWhatCannotBeSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	big := protocol.Vacancy{Jobs: []grid.JobID{jobID(1), jobID(2), jobID(3), jobID(4), jobID(5), jobID(6)}}
+	big := protocol.Vacancy{Jobs: []grid.JobID{
+		jobID(1), jobID(2), jobID(3), jobID(4), jobID(5), jobID(6),
+	}}
 	for _, c := range []struct {
 		to   grid.SiteID
 		m    protocol.Message
@@ -106,8 +110,9 @@ func TestSendSaysWhatCannotBeSent(t *testing.T) {
 	if got := a.Count(wire.CountDropped, queueFull); got != 1 {
 		t.Errorf("counted %d dropped messages, want 1", got)
 	}
-	if err := a.Broadcast(protocol.Cancel{Job: jobID(1)}); !errors.Is(err, protocol.ErrUnknownMessage) {
-		t.Errorf("Broadcast(Cancel) = %v, want ErrUnknownMessage", err)
+	got := a.Broadcast(protocol.Cancel{Job: jobID(1)})
+	if !errors.Is(got, protocol.ErrUnknownMessage) {
+		t.Errorf("Broadcast(Cancel) = %v, want ErrUnknownMessage", got)
 	}
 	_ = a.Close()
 	if err := a.Send(b.Self(), protocol.Cancel{Job: jobID(1)}); !errors.Is(err, errClosed) {

@@ -15,8 +15,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// leaveGrace is how long what was written to a stream has time to arrive after
-// its writer moved to a better one.
+// leaveGrace is left for what was written to a stream to arrive after its writer
+// moved to a better one.
 const leaveGrace = 2 * time.Second
 
 // moveLimit bounds the attempt to move.
@@ -55,7 +55,7 @@ func (r *remote) move(ctx context.Context, l link) chan *link {
 	return moved
 }
 
-// await is what an attempt to move came to; nil where there was none.
+// await waits for the result of an attempt to move; nil if there was none.
 func await(moving <-chan *link) *link {
 	if moving == nil {
 		return nil
@@ -124,7 +124,7 @@ func (m *Mesh) leadsTo(id peer.ID) (addr string, by grid.SiteID) {
 	return conn.RemoteMultiaddr().String(), by
 }
 
-// Reach is how this site and the others reach each other now.
+// Reach tells how this site and the others reach each other now.
 type Reach struct {
 	relay.Reach
 	Direct  int // admitted peers that are connected directly

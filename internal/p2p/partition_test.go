@@ -30,7 +30,8 @@ func newSimulated() *simulated {
 	s := &simulated{mbps: 100}
 	s.net = &simnet.Simnet{LatencyFunc: func(p *simnet.Packet) time.Duration {
 		from, to := p.From.(*net.UDPAddr).IP, p.To.(*net.UDPAddr).IP
-		if s.cut.Load() && (from.Equal(simnet.IntToPublicIPv4(0)) || to.Equal(simnet.IntToPublicIPv4(0))) {
+		if s.cut.Load() &&
+			(from.Equal(simnet.IntToPublicIPv4(0)) || to.Equal(simnet.IntToPublicIPv4(0))) {
 			return 24 * time.Hour // the simulator knows no loss
 		}
 		return 5 * time.Millisecond
@@ -70,7 +71,9 @@ func TestAPartitionOfAMinuteHeals(t *testing.T) {
 				AddressFile: filepath.Join(dir, fmt.Sprint(i)),
 			}
 			if i > 0 {
-				first, err := peer.AddrInfoToP2pAddrs(&peer.AddrInfo{ID: hosts[0].ID(), Addrs: hosts[0].Addrs()})
+				first, err := peer.AddrInfoToP2pAddrs(&peer.AddrInfo{
+					ID: hosts[0].ID(), Addrs: hosts[0].Addrs(),
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -135,7 +138,8 @@ func TestARestartedAgentIsAdmittedBeforeItsOldConnectionEnds(t *testing.T) {
 	id := newForge(t)
 	synctest.Test(t, func(t *testing.T) {
 		world := newSimulated()
-		old, other, again := world.host(t, 0, libp2p.Identity(id.key)), world.host(t, 1), world.host(t, 2, libp2p.Identity(id.key))
+		old, other := world.host(t, 0, libp2p.Identity(id.key)), world.host(t, 1)
+		again := world.host(t, 2, libp2p.Identity(id.key))
 		world.net.Start()
 		defer world.net.Close()
 		start := func(h host.Host, incarnation uint64) node {

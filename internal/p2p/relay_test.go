@@ -46,7 +46,9 @@ func TestHiddenMembersMeetThroughARelay(t *testing.T) {
 		if i < 0 || pair[0].Peers()[i].Relay != server.Self() {
 			t.Errorf("peers = %+v, want %s through %s", pair[0].Peers(), pair[1].Self(), server.Self())
 		}
-		want := Reach{relay.Reach{Reachability: relay.ReachabilityPrivate, Relays: []grid.SiteID{server.Self()}}, 1, 1}
+		want := Reach{
+			relay.Reach{Reachability: relay.ReachabilityPrivate, Relays: []grid.SiteID{server.Self()}}, 1, 1,
+		}
 		if got := pair[0].Reach(); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("Reach() = %+v, want %+v", got, want)
 		}
@@ -55,7 +57,8 @@ func TestHiddenMembersMeetThroughARelay(t *testing.T) {
 		}
 		eventually(t, "the message arrives", func() bool { return pair[1].count() > 0 })
 	}
-	if got := server.Reach(); got.Reachability != relay.ReachabilityPublic || !got.Serving || got.Direct != 2 || got.Relayed != 0 {
+	if got := server.Reach(); got.Reachability != relay.ReachabilityPublic || !got.Serving ||
+		got.Direct != 2 || got.Relayed != 0 {
 		t.Errorf("the relay's Reach() = %+v, want public, serving, 2 direct peers", got)
 	}
 	before := b.count()
@@ -64,7 +67,9 @@ func TestHiddenMembersMeetThroughARelay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "announcements arrive at the relayed member", func() bool { return b.count() == before+300 })
+	eventually(t, "announcements arrive at the relayed member", func() bool {
+		return b.count() == before+300
+	})
 }
 
 func TestTheRelaysEndIsNobodyElsesDeath(t *testing.T) {
@@ -158,11 +163,15 @@ func TestStreamsMoveToADirectConnectionAndLoseNothing(t *testing.T) {
 		}
 		<-pace.C
 	}
-	eventually(t, fmt.Sprintf("all messages arrive (%d)", b.count()-before), func() bool { return b.count() == before+messages })
+	eventually(t, fmt.Sprintf("all messages arrive (%d)", b.count()-before), func() bool {
+		return b.count() == before+messages
+	})
 	for _, n := range []node{a, b} {
 		eventually(t, "the streams move", func() bool { return n.Count(wire.CountMoves, moveOK) == 1 })
 		eventually(t, "the relayed connection ends", func() bool {
-			return !slices.ContainsFunc(n.Host().Network().Conns(), func(c network.Conn) bool { return relay.IsCircuit(c.RemoteMultiaddr()) })
+			return !slices.ContainsFunc(n.Host().Network().Conns(), func(c network.Conn) bool {
+				return relay.IsCircuit(c.RemoteMultiaddr())
+			})
 		})
 		eventually(t, "nobody is relayed", func() bool { return n.Reach().Relayed == 0 })
 	}
@@ -176,7 +185,9 @@ func TestStreamsMoveToADirectConnectionAndLoseNothing(t *testing.T) {
 		}
 	}
 	at := b.count()
-	eventually(t, "gossip finds the direct connection", func() bool { return a.hears([]node{b}) && !a.gossip.Reaches(server.Host().ID()) })
+	eventually(t, "gossip finds the direct connection", func() bool {
+		return a.hears([]node{b}) && !a.gossip.Reaches(server.Host().ID())
+	})
 	if err := a.Broadcast(announcement(a.Self(), 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +247,9 @@ func TestStrangersGetNoSlotAndReachNobody(t *testing.T) {
 	if _, err = client.Reserve(ctx, stranger, *info); err == nil {
 		t.Error("a stranger got a slot")
 	}
-	through, err := peer.AddrInfoFromString(server.Addrs()[0] + circuit + "/p2p/" + string(member.Self()))
+	through, err := peer.AddrInfoFromString(
+		server.Addrs()[0] + circuit + "/p2p/" + string(member.Self()),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +271,9 @@ func TestARelayThatIsFullIsSaidSo(t *testing.T) {
 	hidden(&cfg)
 	cfg.Bootstrap = nodes[0].Addrs()
 	late := startSite(t, cfg)
-	eventually(t, "the second is refused", func() bool { return late.Count(wire.CountRelays, "refused") > 1 })
+	eventually(t, "the second is refused", func() bool {
+		return late.Count(wire.CountRelays, "refused") > 1
+	})
 	if got := late.Reach().Relays; len(got) != 0 {
 		t.Errorf("relays = %v, want none", got)
 	}
@@ -282,7 +297,10 @@ func TestAddressesThroughRelaysAreNamedLast(t *testing.T) {
 		through("127.0.0.1"), through("8.8.8.8"), through("8.8.4.4"), through("1.1.1.1"),
 	})
 	me := "/p2p/" + string(id.site)
-	want := []string{"/ip4/10.0.0.1/tcp/1" + me, "/ip4/10.0.0.2/tcp/1" + me, through("8.8.8.8") + me, through("8.8.4.4") + me}
+	want := []string{
+		"/ip4/10.0.0.1/tcp/1" + me, "/ip4/10.0.0.2/tcp/1" + me, through("8.8.8.8") + me,
+		through("8.8.4.4") + me,
+	}
 	if got := nameAddrs(p, addrs, false); !slices.Equal(got, want) {
 		t.Errorf("nameAddrs(far) = %q, want %q", got, want)
 	}

@@ -44,7 +44,7 @@ type remote struct {
 	end      context.CancelFunc           // ends the goroutine
 
 	// Set before the goroutine can end, read by it; guarded by Mesh.mu.
-	bootstrap []ma.Multiaddr // dialled for ever
+	bootstrap []ma.Multiaddr // dialled again and again
 	hearsay   int            // attempts left on hearsay alone
 	heard     time.Time      // when hearsay last ended a pause
 
@@ -68,7 +68,8 @@ type remote struct {
 func newRemote(m *Mesh, id peer.ID, site grid.SiteID) *remote {
 	return &remote{
 		m: m, id: id, site: site, queue: make(chan []byte, m.cfg.Limits.QueueMessages),
-		filled: make(chan struct{}, 1), dialed: make(chan struct{}, 1), news: make(chan struct{}, 1), better: make(chan struct{}, 1),
+		filled: make(chan struct{}, 1), dialed: make(chan struct{}, 1),
+		news: make(chan struct{}, 1), better: make(chan struct{}, 1),
 		seen: make(chan struct{}), proof: make(map[netip.AddrPort]bool),
 	}
 }
@@ -121,7 +122,7 @@ func (r *remote) connected() bool {
 	return r.m.host.Network().Connectedness(r.id) == network.Connected
 }
 
-// admitted is what the peer said of itself, while it is present.
+// admitted returns what the peer said about itself, while it is present.
 func (r *remote) admitted() (Facts, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -237,8 +238,8 @@ func (r *remote) mourn(ctx context.Context, incarnation uint64, lost time.Time, 
 	return false
 }
 
-// rest waits before the next attempt. A peer that dials us ends it at once, and
-// a message to send ends it after the shortest pause.
+// rest waits before the next attempt. A peer that dials us ends it immediately,
+// and a message to send ends it after the shortest pause.
 func (r *remote) rest(ctx context.Context, d time.Duration) {
 	began := time.Now()
 	timer := time.NewTimer(d)
@@ -298,7 +299,7 @@ func (r *remote) update(facts Facts, known bool) {
 		r.m.handlers.OnPeerSeen(r.site, facts)
 	}
 	if !was {
-		close(r.seen) // only now may messages follow; who holds order replaces it
+		close(r.seen) // only now may messages follow; the holder of order replaces it
 	}
 }
 

@@ -21,13 +21,13 @@ import (
 type (
 	// Identity is a site's key pair.
 	Identity = wire.Identity
-	// NAT is how a site behind a translating router meets the others.
+	// NAT says how a site behind a translating router meets the others.
 	NAT = relay.NAT
 	// RelayRole is a site's part in reaching machines behind such routers.
 	RelayRole = relay.Role
 	// Reachability says whether sites elsewhere can dial this one.
 	Reachability = relay.Reachability
-	// Invitation is what Redeem needs.
+	// Invitation sets up Redeem.
 	Invitation = join.Invitation
 )
 

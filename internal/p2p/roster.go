@@ -14,11 +14,11 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// farewell is how long a peer that was banned has to read why.
+// farewell is the time that a banned peer has to read why.
 const farewell = 100 * time.Millisecond
 
-// judgeSite says why a site may not be a member, or ReasonNone. What the owner
-// said of it comes first, then his list, then the roster.
+// judgeSite says why a site may not be a member, or ReasonNone. The owner's own
+// decision about it comes first, then the owner's list, then the roster.
 func (m *Mesh) judgeSite(site grid.SiteID) grid.Reason {
 	if site == m.self {
 		return grid.ReasonNone
@@ -194,8 +194,8 @@ func (m *Mesh) onRoster(r *remote, message protocol.Roster) {
 	}
 }
 
-// Review acts on what the owner decided: who is banned is cut off at once, and
-// who was refused before is tried again.
+// Review acts on what the owner decided: a banned peer is cut off immediately,
+// and one that was refused before is tried again.
 func (m *Mesh) Review() {
 	if !m.enter() {
 		return
@@ -204,7 +204,7 @@ func (m *Mesh) Review() {
 	m.review()
 }
 
-// review is Review for who keeps Close waiting.
+// review is Review for callers that keep Close waiting.
 func (m *Mesh) review() {
 	for _, r := range m.all() {
 		reason := m.judgeSite(r.site)
@@ -226,8 +226,8 @@ func (m *Mesh) review() {
 	}
 }
 
-// dismiss closes a connection of somebody who is neither a member nor a guest:
-// one that was complete just when he was banned.
+// dismiss closes a connection of a peer that is neither a member nor a guest:
+// one that was complete just when the peer was banned.
 func (m *Mesh) dismiss(c network.Conn) {
 	if !m.ownHost || m.Allowed(c.RemotePeer()) || m.lobby.Has(c) || !m.enter() {
 		return

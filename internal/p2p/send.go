@@ -10,10 +10,10 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// Send puts the message into the queue to one site and returns at once. Nothing
-// is promised: a message is lost when the site cannot be reached or takes
-// nothing. It fails when the site is this one, is no member, or is nowhere known; when
-// too much waits for it; and when the mesh is closed.
+// Send puts the message into the queue to one site and returns immediately.
+// Nothing is promised: a message is lost when the site cannot be reached or takes
+// nothing. Send fails when the site is this one, is no member, or has no known
+// address; when too much waits for it; and when the mesh is closed.
 func (m *Mesh) Send(to grid.SiteID, message protocol.Message) error {
 	if to == m.self {
 		return errSelf

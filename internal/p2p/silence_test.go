@@ -29,12 +29,14 @@ func TestStreamsThatSayNothingAreFewAndEnd(t *testing.T) {
 			open = append(open, s)
 		}
 	}
-	eventually(t, "most are refused", func() bool { return n.Count(wire.CountDropped, queueStreams) >= uint64(100-bidStreamBurst) })
+	eventually(t, "most are refused", func() bool {
+		return n.Count(wire.CountDropped, queueStreams) >= uint64(100-bidStreamBurst)
+	})
 	n.guard.mu.Lock()
 	streams := n.guard.of(h.ID()).streams
 	n.guard.mu.Unlock()
 	if streams > bidStreams {
-		t.Errorf("%d streams are served at once, want at most %d", streams, bidStreams)
+		t.Errorf("%d streams are served at a time, want at most %d", streams, bidStreams)
 	}
 	if grown := runtime.NumGoroutine() - goroutines; grown > 150 {
 		t.Errorf("%d goroutines for %d silent streams", grown, len(open))
@@ -99,9 +101,15 @@ func TestAStreamThatIsNeverReadDoesNotGrowMemory(t *testing.T) {
 	}
 	after := heap()
 	grown := int64(after) - int64(before)
-	t.Logf("%d MiB said to who never reads: %d messages refused, the heap grew by %.1f MiB", sent>>20, refused, float64(grown)/(1<<20))
+	t.Logf(
+		"%d MiB said to who never reads: %d messages refused, the heap grew by %.1f MiB", sent>>20,
+		refused, float64(grown)/(1<<20),
+	)
 	if refused == 0 || grown > 2*n.cfg.Limits.QueueBytes+4<<20 {
-		t.Errorf("the heap grew by %d bytes, want at most the queue of %d and what is on its way", grown, n.cfg.Limits.QueueBytes)
+		t.Errorf(
+			"the heap grew by %d bytes, want at most the queue of %d and what is on its way", grown,
+			n.cfg.Limits.QueueBytes,
+		)
 	}
 	if n.Count(wire.CountDropped, queueFull) == 0 {
 		t.Error("nothing is counted")
@@ -141,7 +149,7 @@ func TestLedgersAreBounded(t *testing.T) {
 		t.Errorf("%d ledgers, want at most 10", len(g.ledgers))
 	}
 	if g.hello(newID(2000)) { // the crowd has used up what it shares
-		t.Error("who finds no room has a share of his own")
+		t.Error("a peer beyond the limit has a share of its own")
 	}
 }
 
@@ -177,7 +185,10 @@ func TestOnePeersConnectionsAndStreamsAreBounded(t *testing.T) {
 	first, second := streams(one), streams(other)
 	t.Logf("%d connections and %d streams of one peer", conns, first)
 	if conns > 8 || first > 128 || second < 64 {
-		t.Errorf("%d connections, %d streams, and %d of the next peer; want at most 8, 128, and as many", conns, first, second)
+		t.Errorf(
+			"%d connections, %d streams, and %d of the next peer; want at most 8, 128, and as many", conns,
+			first, second,
+		)
 	}
 }
 

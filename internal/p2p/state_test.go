@@ -27,7 +27,7 @@ func TestTheBookRemembersTheLastSeen(t *testing.T) {
 		b.put(newID(i), []ma.Multiaddr{addr}, start.Add(time.Duration(i+1)*time.Second))
 	}
 	if b.has(f.peer()) {
-		t.Error("the least recently seen was not forgotten")
+		t.Error("the one not seen for longest was not forgotten")
 	}
 	b.put(f.peer(), []ma.Multiaddr{addr}, start.Add(time.Hour))
 	if err = b.save(); err != nil {
@@ -38,7 +38,8 @@ func TestTheBookRemembersTheLastSeen(t *testing.T) {
 		t.Fatalf("open again: %v", err)
 	}
 	// Made-up IDs do not survive the text form; the real one does.
-	if got := again.addrs(f.peer()); len(got) != 1 || !got[0].Equal(addr) || again.ids()[0] != f.peer() {
+	if got := again.addrs(f.peer()); len(got) != 1 || !got[0].Equal(addr) ||
+		again.ids()[0] != f.peer() {
 		t.Errorf("addresses = %v, order %v", got, again.ids()[:1])
 	}
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
@@ -51,15 +52,21 @@ func TestTheBookRemembersTheLastSeen(t *testing.T) {
 
 func TestConfigNamesEveryMistake(t *testing.T) {
 	err := Config{
-		Domain: "Not A Label", Name: strings.Repeat("x", 65), Preset: "moon", Allow: []grid.SiteID{"nobody"},
+		Domain: "Not A Label", Name: strings.Repeat("x", 65), Preset: "moon",
+		Allow:  []grid.SiteID{"nobody"},
 		Listen: []string{"4601"}, Bootstrap: []string{"/ip4/10.0.0.1/tcp/1"},
 	}.Validate()
-	for _, want := range []string{"key file", "domain", "name", "incarnation", "preset", "nobody", "listen", "bootstrap"} {
+	for _, want := range []string{
+		"key file", "domain", "name", "incarnation", "preset", "nobody", "listen", "bootstrap",
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not speak of %s: %v", want, err)
 		}
 	}
-	err = Config{KeyFile: "k", Domain: "lab", Incarnation: 1, Allow: []grid.SiteID{newForge(t).site}, AcceptAnyone: true}.Validate()
+	err = Config{
+		KeyFile: "k", Domain: "lab", Incarnation: 1, Allow: []grid.SiteID{newForge(t).site},
+		AcceptAnyone: true,
+	}.Validate()
 	if err == nil || !strings.Contains(err.Error(), "members") {
 		t.Errorf("members listed and anyone accepted: %v", err)
 	}
@@ -79,6 +86,6 @@ func TestTCPIsDialledFirstInsideADomain(t *testing.T) {
 		t.Errorf("order = %v", order)
 	}
 	if only := tcpFirst(addrs[:1]); len(only) != 1 || only[0].Delay != 0 {
-		t.Errorf("QUIC alone = %v, want it at once", only)
+		t.Errorf("QUIC alone = %v, want it without delay", only)
 	}
 }

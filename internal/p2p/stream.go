@@ -23,7 +23,8 @@ func (r *remote) carry(ctx context.Context, l link) (next *link) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = l.stream.Read(make([]byte, 1)) // it returns when the stream ends, or the peer breaks the rule
+		// it returns when the stream ends, or the peer breaks the rule
+		_, _ = l.stream.Read(make([]byte, 1))
 	}()
 	defer func() {
 		if next != nil {
@@ -34,7 +35,9 @@ func (r *remote) carry(ctx context.Context, l link) (next *link) {
 		<-ended
 	}()
 	moving := r.move(ctx, l) // what a better stream is put into, while one is opened
-	out := bufio.NewWriterSize(wire.DeadlineWriter{Stream: l.stream, Limit: r.m.cfg.Timing.Write}, wire.BufferBytes)
+	out := bufio.NewWriterSize(
+		wire.DeadlineWriter{Stream: l.stream, Limit: r.m.cfg.Timing.Write}, wire.BufferBytes,
+	)
 	var spread <-chan time.Time
 	for {
 		var err error
@@ -155,7 +158,8 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 		switch {
 		case err == nil:
 			r.received(message)
-		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, network.ErrReset):
+		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF),
+			errors.Is(err, network.ErrReset):
 			return
 		default:
 			m.unusable(r.site, err)
@@ -204,8 +208,8 @@ func (m *Mesh) welcome(in *wire.Reader, stream network.Stream) (protocol.Hello, 
 	return hello, stream.SetReadDeadline(time.Time{}) == nil
 }
 
-// unusable counts what cannot be used and says so. A peer whose words can be read
-// and cannot be true, such as more computation than there is, is named once.
+// unusable counts and logs a message that cannot be used. A peer whose message can be
+// read but cannot be true, such as more computation than exists, is named once.
 func (m *Mesh) unusable(site grid.SiteID, err error) {
 	m.counts.Inc(wire.CountInvalid, wire.CauseOf(err))
 	say := m.log.Debug
@@ -217,8 +221,8 @@ func (m *Mesh) unusable(site grid.SiteID, err error) {
 
 // current reports whether the peer's Hello is of its latest incarnation. After a
 // crash that went unnoticed the new process comes before the old connection is
-// known to be dead: that connection is then closed, and the old process was
-// proven dead.
+// known to be dead: that connection is then closed, and the old process is
+// confirmed down.
 func (r *remote) current(hello protocol.Hello, at network.Conn) bool {
 	facts, present := r.admitted()
 	if !present || facts.Incarnation >= hello.Incarnation {
@@ -255,9 +259,9 @@ func (r *remote) awaitSeen(ctx context.Context) bool {
 	}
 }
 
-// take makes the stream the one on which the peer speaks, and ends an older one:
-// who opens a second one has lost the first, or moves from a relay to a direct
-// connection and has things on the way there.
+// take makes the stream the one on which the peer speaks, and ends an older one: a
+// peer that opens a second one has lost the first, or moves from a relay to a direct
+// connection and still has messages on the way in the first.
 func (r *remote) take(stream network.Stream) {
 	r.mu.Lock()
 	old := r.inbound
@@ -265,7 +269,8 @@ func (r *remote) take(stream network.Stream) {
 	r.mu.Unlock()
 	switch {
 	case old == nil:
-	case relay.IsCircuit(old.Conn().RemoteMultiaddr()) && !relay.IsCircuit(stream.Conn().RemoteMultiaddr()):
+	case relay.IsCircuit(old.Conn().RemoteMultiaddr()) &&
+		!relay.IsCircuit(stream.Conn().RemoteMultiaddr()):
 		r.m.after(leaveGrace, func() { _ = old.Reset() })
 	default:
 		_ = old.Reset()

@@ -103,7 +103,8 @@ func launch(ts *testscript.TestScript, path string, flags []string) (*agentProce
 		return nil, err
 	}
 	line := stageOf(ts).command(ts, "siteagent", append([]string{"run"}, flags...))
-	cmd := exec.Command(line[0], line[1:]...) //nolint:noctx,gosec // the script ends it; G204: what we built
+	//nolint:noctx,gosec // the script ends it; G204: what we built
+	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = ts.MkAbs("."), log, log, env
 	dieWithTest(cmd)
 	if err := cmd.Start(); err != nil {
@@ -157,8 +158,8 @@ func (a *agentProcess) await(good bool) error {
 	return nil
 }
 
-// finish ends the agent when the script has ended, and tells its log to whoever
-// looks for why the script failed.
+// finish ends the agent when the script has ended, and tells the end of its log,
+// which shows why a script failed.
 func (a *agentProcess) finish(t testscript.T) {
 	if a.running() {
 		_ = a.cmd.Process.Signal(syscall.SIGTERM)

@@ -51,7 +51,9 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 		if time.Now().After(until) {
-			ts.Fatalf("%s: no match for %s within %s; the last error: %v", args[1], args[0], eventuallyLimit, err)
+			ts.Fatalf(
+				"%s: no match for %s within %s; the last error: %v", args[1], args[0], eventuallyLimit, err,
+			)
 		}
 	}
 }

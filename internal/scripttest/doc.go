@@ -26,7 +26,7 @@
 //	                              new account
 //	agent start [FLAGS]           start the user's agent and wait until it answers; its log
 //	                              is $HOME/agent.log. With ! before it, it must end with an
-//	                              error, and stderr is what it said
+//	                              error, and stderr holds its messages
 //	agent stop                    end it with TERM and wait for a good end
 //	agent wait                    wait for a good end that something else causes
 //	agent kill                    end it as a power cut would
@@ -37,7 +37,7 @@
 // After mesh, submit talks to its first agent; of each agent, $ANNA is its id, $ANNA_ADDR
 // what submit --addr takes and $ANNA_CONFIG what siteagent --config takes. After user, both
 // programs find that user's agent as they do on a real account. A script sees no setting
-// of whoever runs it, and all its agents end with it. The condition [bwrap] holds where
+// of the person who runs it, and all its agents end with it. [bwrap] holds where
 // bubblewrap makes sandboxes, [lan] where the machine has an address on a network.
 //
 //	run.go        Run: a test for each script, and the programs built

@@ -22,7 +22,7 @@ func like(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// placeholders are what differs from run to run.
+// placeholders stand for what differs from run to run.
 func placeholders() map[string]string {
 	return map[string]string{
 		"<id>":   `[a-z2-7]{16}`,

@@ -105,13 +105,14 @@ func use(ts *testscript.TestScript, m *localmesh.Mesh) {
 	ts.Defer(func() { meshes.Delete(ts) })
 }
 
-// crash ends an agent without a word.
+// crash kills an agent.
 func crash(ts *testscript.TestScript, neg bool, args []string) {
 	known, ok := meshes.Load(ts)
 	if neg || len(args) != 1 || !ok {
 		ts.Fatalf("usage: crash NAME, after mesh")
 	}
-	for _, a := range known.(*localmesh.Mesh).Agents { //nolint:forcetypeassert // nothing else is stored
+	//nolint:forcetypeassert // nothing else is stored
+	for _, a := range known.(*localmesh.Mesh).Agents {
 		if a.Name == args[0] {
 			ts.Check(a.Process.Signal(os.Kill))
 			<-a.Exited

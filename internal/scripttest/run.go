@@ -73,7 +73,7 @@ func RunOn(t *testing.T, dir string, machines Machines) {
 	})
 }
 
-// harness is what the scripts of one run share.
+// harness is shared by the scripts of one run.
 type harness struct {
 	place    *localmesh.Place // of the programs and the shared mesh
 	machines Machines
@@ -107,7 +107,9 @@ func program(name string) func(*testscript.TestScript, bool, []string) {
 }
 
 var bubblewrap = sync.OnceValue(func() bool { //nolint:gochecknoglobals // tried once
-	return exec.CommandContext(context.Background(), "bwrap", "--unshare-all", "--ro-bind", "/", "/", "true").Run() == nil
+	return exec.CommandContext(
+		context.Background(), "bwrap", "--unshare-all", "--ro-bind", "/", "/", "true",
+	).Run() == nil
 })
 
 // onNetwork reports whether this machine has an address that is not its own alone.

@@ -8,5 +8,7 @@ import (
 )
 
 func signalsByName() map[string]os.Signal {
-	return map[string]os.Signal{"HUP": syscall.SIGHUP, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
+	return map[string]os.Signal{
+		"HUP": syscall.SIGHUP, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
+	}
 }

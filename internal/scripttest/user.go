@@ -13,10 +13,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// stageKey is where a script's stage stands among its values.
+// stageKey finds a script's stage among its values.
 type stageKey struct{}
 
-// stage is what one script has beside its files.
+// stage holds what one script has beside its files.
 type stage struct {
 	*harness
 	run    string                   // of sockets: their paths must be short

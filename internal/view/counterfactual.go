@@ -45,7 +45,8 @@ func Counterfactuals(refusals []grid.Refusal) []string {
 		}
 		sites := 0
 		for _, other := range refusals {
-			if other.Reason == r.Reason && other.Want-other.Have > 0 && other.Want-other.Have <= r.Want-r.Have {
+			if other.Reason == r.Reason && other.Want-other.Have > 0 &&
+				other.Want-other.Have <= r.Want-r.Have {
 				sites++
 			}
 		}

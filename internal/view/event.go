@@ -11,7 +11,8 @@ import (
 
 // Event is something that happened, in the order of its ID.
 type Event struct {
-	ID       uint64      `json:"id"` // grows by 1; also over restarts of the agent if it says so at NewEventLog
+	// grows by 1; also over restarts of the agent if it says so at NewEventLog
+	ID       uint64      `json:"id"`
 	Time     Time        `json:"time"`
 	Kind     string      `json:"kind"`            // "job", "task", "site", "owner", "gap", ...
 	Job      grid.JobID  `json:"job,omitempty"`   // what it is about
@@ -73,9 +74,9 @@ func (l *EventLog) Last() uint64 {
 // FromNow stands for the ID of the newest event there is.
 const FromNow = math.MaxUint64
 
-// EventsAfter gives up to limit events that follow the given ID, oldest first,
+// EventsAfter returns up to limit events that follow the given ID, oldest first,
 // and waits for the first of them until the context ends. When events in between
-// are no longer kept, the first one given is of kind "gap" with the ID before the
+// are no longer kept, the first one returned is of kind "gap" with the ID before the
 // oldest that is. After FromNow there is one of kind "now" with the newest ID.
 func (l *EventLog) EventsAfter(ctx context.Context, after uint64, limit int) ([]Event, error) {
 	for {
@@ -104,7 +105,9 @@ func (l *EventLog) take(after uint64, limit int) ([]Event, <-chan struct{}) {
 	}
 	if from < l.first {
 		if after > 0 {
-			events = append(events, Event{ID: l.first - 1, Kind: "gap", Text: "some events are no longer kept"})
+			events = append(events, Event{
+				ID: l.first - 1, Kind: "gap", Text: "some events are no longer kept",
+			})
 		}
 		from = l.first
 	}

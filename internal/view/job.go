@@ -2,19 +2,19 @@ package view
 
 import "github.com/mrsmesh/mrsmesh/pkg/grid"
 
-// Phase is where a job or a task stands.
+// Phase says how far a job or a task is.
 type Phase string
 
 // The phases, in the order a task usually passes them.
 const (
 	PhaseWaiting   Phase = "waiting"   // no site has capacity now; it is announced again
 	PhaseAnnounced Phase = "announced" // offers are being collected
-	PhaseAwarded   Phase = "awarded"   // a site was chosen and has not accepted yet, or it queues there
+	PhaseAwarded   Phase = "awarded"   // a site was chosen: it has not accepted yet, or queues it
 	PhaseStaging   Phase = "staging"   // the site fetches the inputs
 	PhasePreparing Phase = "preparing" // the site compiles the program, once for this site
 	PhaseRunning   Phase = "running"   // the program runs
 	PhaseFrozen    Phase = "frozen"    // the lease ended; the attempt waits for its submitter
-	PhaseSuspended Phase = "suspended" // the site's owner needs the machine; the attempt stands still
+	PhaseSuspended Phase = "suspended" // frozen, because the site's owner needs the machine
 	PhaseDone      Phase = "done"      // ended with code 0
 	PhaseFailed    Phase = "failed"    // ended with another code, a signal or over a limit
 	PhaseCancelled Phase = "cancelled" // withdrawn by its submitter
@@ -34,8 +34,9 @@ const (
 // Phases lists all phases in their usual order.
 func Phases() []Phase {
 	return []Phase{
-		PhaseWaiting, PhaseAnnounced, PhaseAwarded, PhaseStaging, PhaseHeld, PhasePreparing, PhaseRunning, PhaseOpen, PhaseFrozen,
-		PhaseSuspended, PhaseDone, PhaseOver, PhaseFailed, PhaseLost, PhaseCancelled, PhaseReleased, PhaseRefused,
+		PhaseWaiting, PhaseAnnounced, PhaseAwarded, PhaseStaging, PhaseHeld, PhasePreparing,
+		PhaseRunning, PhaseOpen, PhaseFrozen, PhaseSuspended, PhaseDone, PhaseOver, PhaseFailed,
+		PhaseLost, PhaseCancelled, PhaseReleased, PhaseRefused,
 	}
 }
 
@@ -75,7 +76,8 @@ type PhaseCounts map[Phase]uint32
 // before done. A job without tasks waits.
 func (c PhaseCounts) Phase() Phase {
 	order := []Phase{
-		PhaseOpen, PhaseRunning, PhasePreparing, PhaseFrozen, PhaseSuspended, PhaseHeld, PhaseStaging, PhaseAwarded, PhaseAnnounced, PhaseWaiting,
+		PhaseOpen, PhaseRunning, PhasePreparing, PhaseFrozen, PhaseSuspended, PhaseHeld, PhaseStaging,
+		PhaseAwarded, PhaseAnnounced, PhaseWaiting,
 		PhaseRefused, PhaseLost, PhaseFailed, PhaseReleased, PhaseCancelled, PhaseOver, PhaseDone,
 	}
 	for _, phase := range order {
@@ -88,22 +90,24 @@ func (c PhaseCounts) Phase() Phase {
 
 // JobView is the status of a job in one row.
 type JobView struct {
-	ID          grid.JobID  `json:"id"`
-	Name        string      `json:"name,omitempty"`
-	Kind        string      `json:"kind"`                   // wasm, command or reservation
-	Phase       Phase       `json:"phase"`                  // sum of the tasks' phases
-	Count       uint32      `json:"count"`                  // number of tasks
-	Tasks       PhaseCounts `json:"tasks"`                  // how many are where
-	Submitted   Time        `json:"submitted"`              // when the agent took it
-	Started     Time        `json:"started,omitzero"`       // when the first task began to run
-	Ended       Time        `json:"ended,omitzero"`         // when the last task ended
-	Code        *int        `json:"code,omitempty"`         // once ended: 0, or the code of the lowest failing task
-	FailedIndex *uint32     `json:"failed_index,omitempty"` // that task
-	Moves       uint32      `json:"moves"`                  // attempts that were started again elsewhere
-	Offers      uint32      `json:"offers"`                 // answers to the present announcement
-	Hint        string      `json:"hint,omitempty"`         // why it waits and what happens next
-	Reasons     []string    `json:"reasons,omitempty"`      // refused: each kind of refusal in words
-	After       []Earlier   `json:"after,omitempty"`        // the jobs that must be done before it starts
+	ID        grid.JobID  `json:"id"`
+	Name      string      `json:"name,omitempty"`
+	Kind      string      `json:"kind"`             // wasm, command or reservation
+	Phase     Phase       `json:"phase"`            // sum of the tasks' phases
+	Count     uint32      `json:"count"`            // number of tasks
+	Tasks     PhaseCounts `json:"tasks"`            // how many are where
+	Submitted Time        `json:"submitted"`        // when the agent took it
+	Started   Time        `json:"started,omitzero"` // when the first task began to run
+	Ended     Time        `json:"ended,omitzero"`   // when the last task ended
+	// once ended: 0, or the code of the lowest failing task
+	Code        *int     `json:"code,omitempty"`
+	FailedIndex *uint32  `json:"failed_index,omitempty"` // that task
+	Moves       uint32   `json:"moves"`                  // attempts that were started again elsewhere
+	Offers      uint32   `json:"offers"`                 // answers to the present announcement
+	Hint        string   `json:"hint,omitempty"`         // why it waits and what happens next
+	Reasons     []string `json:"reasons,omitempty"`      // refused: each kind of refusal in words
+	// the jobs that must be done before it starts
+	After []Earlier `json:"after,omitempty"`
 }
 
 // Earlier is a job that must be done before another one starts.
@@ -135,27 +139,29 @@ type JobDetail struct {
 
 // TaskView is the status of one task.
 type TaskView struct {
-	ID       string        `json:"id"`    // JOB.INDEX
-	Index    uint32        `json:"index"` // 0-based
-	Item     string        `json:"item,omitempty"`
-	Phase    Phase         `json:"phase"`
-	Site     grid.SiteID   `json:"site,omitempty"`      // where it is, or ended
-	SiteName string        `json:"site_name,omitempty"` // that site's name for people
-	Distance *float64      `json:"distance,omitempty"`  // of that site at the award
-	Token    grid.Token    `json:"token,omitempty"`     // number of the present attempt
-	Started  Time          `json:"started,omitzero"`
-	Ended    Time          `json:"ended,omitzero"`
-	Planned  Time          `json:"planned_start,omitzero"` // when its site has promised to start it, while it waits there
-	Kept     *float64      `json:"kept,omitempty"`         // probability that the site stays for it: 1 - z of the accepted offer
-	Progress *Progress     `json:"progress,omitempty"`     // of staging
-	Code     *int          `json:"code,omitempty"`         // once ended
-	Cause    string        `json:"cause,omitempty"`        // how it ended, in words
-	Text     string        `json:"text,omitempty"`         // what a person should know
+	ID       string      `json:"id"`    // JOB.INDEX
+	Index    uint32      `json:"index"` // 0-based
+	Item     string      `json:"item,omitempty"`
+	Phase    Phase       `json:"phase"`
+	Site     grid.SiteID `json:"site,omitempty"`      // where it is, or ended
+	SiteName string      `json:"site_name,omitempty"` // that site's name for people
+	Distance *float64    `json:"distance,omitempty"`  // of that site at the award
+	Token    grid.Token  `json:"token,omitempty"`     // number of the present attempt
+	Started  Time        `json:"started,omitzero"`
+	Ended    Time        `json:"ended,omitzero"`
+	// when its site has promised to start it, while it waits there
+	Planned Time `json:"planned_start,omitzero"`
+	// probability that the site stays for it: 1 - z of the accepted offer
+	Kept     *float64      `json:"kept,omitempty"`
+	Progress *Progress     `json:"progress,omitempty"` // of staging
+	Code     *int          `json:"code,omitempty"`     // once ended
+	Cause    string        `json:"cause,omitempty"`    // how it ended, in words
+	Text     string        `json:"text,omitempty"`     // what a person should know
 	Outputs  []OutputView  `json:"outputs,omitempty"`
 	Attempts []AttemptView `json:"attempts,omitempty"` // oldest first
 }
 
-// Progress is how far something with a known total is.
+// Progress says how far something with a known total is.
 type Progress struct {
 	DoneBytes  int64 `json:"done_bytes"`
 	TotalBytes int64 `json:"total_bytes"`
@@ -163,8 +169,9 @@ type Progress struct {
 
 // OutputView is something a task left.
 type OutputView struct {
-	Path  string   `json:"path"`         // inside the sandbox
-	To    string   `json:"to,omitempty"` // where the submitter wants it, {{item}} and {{index}} replaced
+	Path string `json:"path"` // inside the sandbox
+	// where the submitter wants it, {{item}} and {{index}} replaced
+	To    string   `json:"to,omitempty"`
 	CID   grid.CID `json:"cid"`
 	Bytes int64    `json:"bytes"`
 	Dir   bool     `json:"dir"`
@@ -183,8 +190,9 @@ type AttemptView struct {
 	Started  Time        `json:"started,omitzero"`
 	Ended    Time        `json:"ended,omitzero"`
 	Code     *int        `json:"code,omitempty"`
-	Cause    string      `json:"cause,omitempty"` // how it ended: "exited", "lease over", "site restarted", ...
-	Text     string      `json:"text,omitempty"`
+	// how it ended: "exited", "lease over", "site restarted", ...
+	Cause string `json:"cause,omitempty"`
+	Text  string `json:"text,omitempty"`
 }
 
 // LogQuery says which log to read.

@@ -1,28 +1,34 @@
 package view
 
-// MachineView is what was found out about a site's machine, apart from what its
+// MachineView tells what was found out about a site's machine, apart from what its
 // owner gives. What is left out is unknown.
 type MachineView struct {
-	OS              string   `json:"os,omitempty"`
-	Arch            string   `json:"arch,omitempty"`
-	CPUModel        string   `json:"cpu_model,omitempty"`
-	Cores           int      `json:"cores,omitempty"`
-	MemoryBytes     *int64   `json:"memory_bytes,omitempty"`
-	FreeMemoryBytes *int64   `json:"free_memory_bytes,omitempty"`
-	DiskBytes       *int64   `json:"disk_bytes,omitempty"`
-	FreeDiskBytes   *int64   `json:"free_disk_bytes,omitempty"`
-	CoreMFLOPS      *int64   `json:"core_mflops,omitempty"`     // nominal: of one core on the quiet machine
-	CoreMFLOPSNow   *int64   `json:"core_mflops_now,omitempty"` // of one core, what the host leaves of it
-	DiskBps         *int64   `json:"disk_bps,omitempty"`        // rate of the disk
-	OtherCores      *float64 `json:"other_cores,omitempty"`     // that others than this agent use, over some seconds, stolen ones included
-	StolenCores     *float64 `json:"stolen_cores,omitempty"`    // of these, that the host gave to other guests
-	CPUPressure     *float64 `json:"cpu_pressure,omitempty"`    // part of the time in which others waited for a processor, 0 to 1
-	MemoryPressure  *float64 `json:"memory_pressure,omitempty"` // likewise for memory
-	IOPressure      *float64 `json:"io_pressure,omitempty"`     // likewise for a disk
-	Pending         string   `json:"pending,omitempty"`         // what is still to be measured, and why it was not
+	OS              string `json:"os,omitempty"`
+	Arch            string `json:"arch,omitempty"`
+	CPUModel        string `json:"cpu_model,omitempty"`
+	Cores           int    `json:"cores,omitempty"`
+	MemoryBytes     *int64 `json:"memory_bytes,omitempty"`
+	FreeMemoryBytes *int64 `json:"free_memory_bytes,omitempty"`
+	DiskBytes       *int64 `json:"disk_bytes,omitempty"`
+	FreeDiskBytes   *int64 `json:"free_disk_bytes,omitempty"`
+	// nominal: of one core on the quiet machine
+	CoreMFLOPS *int64 `json:"core_mflops,omitempty"`
+	// of one core, what the host leaves of it
+	CoreMFLOPSNow *int64 `json:"core_mflops_now,omitempty"`
+	DiskBps       *int64 `json:"disk_bps,omitempty"` // rate of the disk
+	// that others than this agent use, over some seconds, stolen ones included
+	OtherCores *float64 `json:"other_cores,omitempty"`
+	// of these, that the host gave to other guests
+	StolenCores *float64 `json:"stolen_cores,omitempty"`
+	// part of the time in which others waited for a processor, 0 to 1
+	CPUPressure    *float64 `json:"cpu_pressure,omitempty"`
+	MemoryPressure *float64 `json:"memory_pressure,omitempty"` // likewise for memory
+	IOPressure     *float64 `json:"io_pressure,omitempty"`     // likewise for a disk
+	// what is still to be measured, and why it was not
+	Pending string `json:"pending,omitempty"`
 }
 
-// Standing is where a site stands for a job, or why it would refuse it.
+// Standing gives a site's distance for a job, or why it would refuse it.
 type Standing struct {
 	Job            string   `json:"job"`         // what is asked for, for people
 	X              *float64 `json:"x,omitempty"` // computation
@@ -35,11 +41,11 @@ type Standing struct {
 	Refusal        string   `json:"refusal,omitempty"` // left out: it would offer
 }
 
-// fullDisk is how much must be free for the agent's own records and a small result.
+// fullDisk must be free for the agent's own records and a small result.
 const fullDisk = 16 << 20
 
-// DiskFull reports whether the disk is known to have no room for the agent's records and
-// the results of jobs. Of a machine that nobody knows it is not known.
+// DiskFull reports whether the disk is known to be too full for the agent's records and
+// the results of jobs. Of an unknown machine it is not known.
 func (m *MachineView) DiskFull() bool {
 	return m != nil && m.FreeDiskBytes != nil && *m.FreeDiskBytes < fullDisk
 }

@@ -55,10 +55,12 @@ func escaped(words string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(words, "?"))
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;").Replace(clean)
+	return strings.NewReplacer(
+		"&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;",
+	).Replace(clean)
 }
 
-// point is where a row stands on the two drawn axes.
+// point returns a row's coordinates on the two drawn axes.
 func (t OfferTable) point(row OfferRow) (x, y float64) {
 	if t.Map == "seconds" {
 		return row.WaitSeconds + row.RunSeconds, row.StageSeconds
@@ -84,7 +86,7 @@ func (d *drawing) measure() {
 	}
 }
 
-// niceStep is the least of 1, 2 and 5 times a power of ten that is not below v.
+// niceStep is the lowest of 1, 2 and 5 times a power of ten that is not below v.
 func niceStep(v float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, m := range []float64{1, 2, 5} {
@@ -107,7 +109,10 @@ func (d *drawing) frame() {
 	d.line(`<rect width="100%%" height="100%%" fill="#fff"/>`)
 	right, top := d.place(d.reach, d.reach)
 	left, bottom := d.place(0, 0)
-	d.line(`<clipPath id="paper"><rect x="%.1f" y="%.1f" width="%.1f" height="%.1f"/></clipPath>`, left, top, mapSize, mapSize)
+	d.line(
+		`<clipPath id="paper"><rect x="%.1f" y="%.1f" width="%.1f" height="%.1f"/></clipPath>`, left,
+		top, mapSize, mapSize,
+	)
 	for i := 1; i <= mapRings; i++ {
 		value := d.reach * float64(i) / mapRings
 		d.line(`<circle cx="%.1f" cy="%.1f" r="%.1f" fill="none" stroke="#ccc" clip-path="url(#paper)"/>`,
@@ -125,7 +130,10 @@ func (d *drawing) frame() {
 	d.text((left+right)/2, bottom+40, "middle", across)
 	d.text(left, top-16, "start", up)
 	d.text(left-8, bottom+18, "end", "job")
-	d.text(right, bottom+60, "end", "z, availability: blue 0 (stays up) to orange 1 (does not); filled: chosen")
+	d.text(
+		right, bottom+60, "end",
+		"z, availability: blue 0 (stays up) to orange 1 (does not); filled: chosen",
+	)
 }
 
 // shade is z as a colour between blue and orange, which people who cannot tell
@@ -154,7 +162,10 @@ func (d *drawing) sites() {
 			fill = colour
 		}
 		d.line(`<g><title>%s</title>`, escaped(describe(row)))
-		d.line(`<circle cx="%.1f" cy="%.1f" r="%.0f" fill="%s" stroke="%s" stroke-width="3"/>`, x, y, mapDot, fill, colour)
+		d.line(
+			`<circle cx="%.1f" cy="%.1f" r="%.0f" fill="%s" stroke="%s" stroke-width="3"/>`, x, y, mapDot,
+			fill, colour,
+		)
 		if row.Rank <= 12 {
 			d.text(x+11, y-6, "start", fmt.Sprintf("%d %s", row.Rank, label(row)))
 		}
@@ -173,7 +184,9 @@ func label(row OfferRow) string {
 func describe(row OfferRow) string {
 	text := label(row)
 	if row.X != nil && row.Y != nil && row.Z != nil && row.Distance != nil {
-		text += fmt.Sprintf(": x %.3g, y %.3g, z %.3g, distance %.3g", *row.X, *row.Y, *row.Z, *row.Distance)
+		text += fmt.Sprintf(
+			": x %.3g, y %.3g, z %.3g, distance %.3g", *row.X, *row.Y, *row.Z, *row.Distance,
+		)
 	}
 	if row.Behind != "" {
 		text += "; " + row.Behind

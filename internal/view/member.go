@@ -2,7 +2,7 @@ package view
 
 import "github.com/mrsmesh/mrsmesh/pkg/grid"
 
-// Invitation is what an invited site is given.
+// Invitation is given to an invited site.
 type Invitation struct {
 	Token   string        `json:"token"` // for siteagent join
 	Domain  grid.DomainID `json:"domain"`
@@ -22,21 +22,23 @@ type OpenInvitation struct {
 
 // MemberRow is one site that takes part, or is kept out.
 type MemberRow struct {
-	Site      grid.SiteID `json:"site"`
-	Name      string      `json:"name,omitempty"`
-	Standing  string      `json:"standing"`  // self, listed, roster, admitted, anyone, banned (by the domain) or banned-here
-	Member    bool        `json:"member"`    // it may take part
-	Connected bool        `json:"connected"` // a stream is open now
-	Since     Time        `json:"since,omitzero"`
-	Note      string      `json:"note,omitempty"`
+	Site grid.SiteID `json:"site"`
+	Name string      `json:"name,omitempty"`
+	// self, listed, roster, admitted, anyone, banned (by the domain) or banned-here
+	Standing  string `json:"standing"`
+	Member    bool   `json:"member"`    // it may take part
+	Connected bool   `json:"connected"` // a stream is open now
+	Since     Time   `json:"since,omitzero"`
+	Note      string `json:"note,omitempty"`
 }
 
-// Members is who takes part in the domain as this site knows it.
+// Members lists the sites of the domain as this site knows them.
 type Members struct {
-	Domain    grid.DomainID    `json:"domain"`
-	DomainKey grid.DomainKey   `json:"domain_key,omitempty"` // whose records are believed; left out: none
-	Holder    bool             `json:"holder"`               // this site holds the domain's private key
-	Anyone    bool             `json:"anyone"`               // everybody who is not banned may take part
+	Domain grid.DomainID `json:"domain"`
+	// whose records are believed; left out: none
+	DomainKey grid.DomainKey   `json:"domain_key,omitempty"`
+	Holder    bool             `json:"holder"` // this site holds the domain's private key
+	Anyone    bool             `json:"anyone"` // every site that is not banned may take part
 	Sites     []MemberRow      `json:"sites"`
 	Invites   []OpenInvitation `json:"invites"`
 }

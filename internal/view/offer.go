@@ -6,7 +6,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// OfferTable is how the sites answered the last announcement of a job, nearest
+// OfferTable lists how the sites answered the last announcement of a job, nearest
 // first, refusals behind.
 type OfferTable struct {
 	Job             grid.JobID `json:"job,omitempty"`   // empty for a plan
@@ -22,28 +22,33 @@ type OfferTable struct {
 
 // OfferRow is one site's answer.
 type OfferRow struct {
-	Site           grid.SiteID `json:"site"`
-	Name           string      `json:"name,omitempty"`
-	Rank           int         `json:"rank,omitempty"` // 1 = nearest; left out for refusals
-	X              *float64    `json:"x,omitempty"`
-	Y              *float64    `json:"y,omitempty"`
-	Z              *float64    `json:"z,omitempty"`
-	Distance       *float64    `json:"distance,omitempty"`
-	Seconds        *float64    `json:"seconds,omitempty"` // wait, stage-in and run together
-	WaitSeconds    float64     `json:"wait_seconds,omitempty"`
-	StageSeconds   float64     `json:"stage_seconds,omitempty"` // moving what is not yet there
-	RunSeconds     float64     `json:"run_seconds,omitempty"`
-	Further        []Further   `json:"further,omitempty"`  // on the job's axes beyond x, y and z
-	LeftOut        []string    `json:"left_out,omitempty"` // terms of the distance that nobody knows here
-	Behind         string      `json:"behind,omitempty"`   // why it is not the nearest
-	EarliestStart  Time        `json:"earliest_start,omitzero"`
-	Start          Time        `json:"expected_start,omitzero"` // when the program would begin
-	Finish         Time        `json:"expected_finish,omitzero"`
-	Kept           *float64    `json:"kept,omitempty"`         // probability that the site stays until then: 1 - z
-	CouldPromise   Time        `json:"could_promise,omitzero"` // refusals for the time's sake: the earliest start (of a fixed one) or end (of a deadline) it could promise
-	Firm           bool        `json:"firm,omitempty"`
-	TasksNow       uint32      `json:"tasks_now,omitempty"` // how many tasks of the array could start now
-	Awarded        uint32      `json:"awarded,omitempty"`   // how many tasks went to this site
+	Site         grid.SiteID `json:"site"`
+	Name         string      `json:"name,omitempty"`
+	Rank         int         `json:"rank,omitempty"` // 1 = nearest; left out for refusals
+	X            *float64    `json:"x,omitempty"`
+	Y            *float64    `json:"y,omitempty"`
+	Z            *float64    `json:"z,omitempty"`
+	Distance     *float64    `json:"distance,omitempty"`
+	Seconds      *float64    `json:"seconds,omitempty"` // wait, stage-in and run together
+	WaitSeconds  float64     `json:"wait_seconds,omitempty"`
+	StageSeconds float64     `json:"stage_seconds,omitempty"` // moving what is not yet there
+	RunSeconds   float64     `json:"run_seconds,omitempty"`
+	Further      []Further   `json:"further,omitempty"` // on the job's axes beyond x, y and z
+	// terms of the distance that nobody knows here
+	LeftOut       []string `json:"left_out,omitempty"`
+	Behind        string   `json:"behind,omitempty"` // why it is not the nearest
+	EarliestStart Time     `json:"earliest_start,omitzero"`
+	Start         Time     `json:"expected_start,omitzero"` // when the program would begin
+	Finish        Time     `json:"expected_finish,omitzero"`
+	// probability that the site stays until then: 1 - z
+	Kept *float64 `json:"kept,omitempty"`
+	// refusals for the time's sake: the earliest start (of a fixed one) or end (of a deadline) it
+	// could promise
+	CouldPromise Time `json:"could_promise,omitzero"`
+	Firm         bool `json:"firm,omitempty"`
+	// how many tasks of the array could start now
+	TasksNow       uint32      `json:"tasks_now,omitempty"`
+	Awarded        uint32      `json:"awarded,omitempty"` // how many tasks went to this site
 	FaultIndex     int         `json:"fault_index,omitempty"`
 	Reason         grid.Reason `json:"reason,omitempty"`         // refusals: the stable number
 	Never          bool        `json:"never,omitempty"`          // never fits, rather than not now
@@ -63,8 +68,8 @@ func FromOffer(o grid.Offer, name string, rank int) OfferRow {
 	seconds := (p.Wait + p.StageIn + p.Run).Seconds()
 	row := OfferRow{
 		Site: o.Site, Name: name, Rank: rank, X: &p.X, Y: &p.Y, Z: &p.Z, Distance: &p.Distance,
-		Seconds: &seconds, WaitSeconds: p.Wait.Seconds(), StageSeconds: p.StageIn.Seconds(), RunSeconds: p.Run.Seconds(),
-		Firm: o.Firm, TasksNow: o.TasksNow,
+		Seconds: &seconds, WaitSeconds: p.Wait.Seconds(), StageSeconds: p.StageIn.Seconds(),
+		RunSeconds: p.Run.Seconds(), Firm: o.Firm, TasksNow: o.TasksNow,
 	}
 	for _, c := range p.Further {
 		if c.Known {

@@ -17,12 +17,13 @@ type Reservation struct {
 	Phase   Phase           `json:"phase"` // sum of its places'
 	Start   Time            `json:"start"`
 	End     Time            `json:"end"`
-	Need    Resources       `json:"need"`           // what each place holds
-	Places  []ReservedPlace `json:"places"`         // by index
-	Kept    *float64        `json:"kept,omitempty"` // probability that all its sites stay until its end
-	Jobs    []grid.JobID    `json:"jobs"`           // own jobs that run in it, oldest first
-	Hint    string          `json:"hint,omitempty"`
-	Reasons []string        `json:"reasons,omitempty"` // refused: each kind of refusal in words
+	Need    Resources       `json:"need"`   // what each place holds
+	Places  []ReservedPlace `json:"places"` // by index
+	// probability that all its sites stay until its end
+	Kept    *float64     `json:"kept,omitempty"`
+	Jobs    []grid.JobID `json:"jobs"` // own jobs that run in it, oldest first
+	Hint    string       `json:"hint,omitempty"`
+	Reasons []string     `json:"reasons,omitempty"` // refused: each kind of refusal in words
 }
 
 // ReservedPlace is one of the equal places that a reservation holds.
@@ -67,7 +68,7 @@ func (p Planning) Validate() error {
 	return cmp.Or(errPolicy, errBackfill)
 }
 
-// PlanView is what a site's planner has before it.
+// PlanView shows a site's plan.
 type PlanView struct {
 	Planning Planning    `json:"planning"`
 	Promised Resources   `json:"promised"` // the most that promises hold together at one time

@@ -18,19 +18,25 @@ func TestJobsSurvive(t *testing.T) {
 	for name, want := range map[string]grid.Job{
 		"placed": {
 			Spec: grid.Spec{
-				Kind: grid.KindCommand, Args: []string{"x"}, Need: need, Runtime: time.Minute, Weights: grid.DefaultWeights(),
-				Window: grid.Window{At: at, Deadline: at.Add(time.Hour)}, Priority: -3, Project: "p",
+				Kind: grid.KindCommand, Args: []string{"x"}, Need: need, Runtime: time.Minute,
+				Weights: grid.DefaultWeights(),
+				Window:  grid.Window{At: at, Deadline: at.Add(time.Hour)}, Priority: -3, Project: "p",
 				Reservation: "aaaaaaaaaaaaaaaa", Overrun: grid.OverrunStop,
 			},
-			Count: 3, TTL: time.Second, After: []grid.JobID{"bbbbbbbbbbbbbbbb"}, Split: grid.SplitIfNeeded, CommBytes: 7,
+			Count: 3, TTL: time.Second, After: []grid.JobID{"bbbbbbbbbbbbbbbb"}, Split: grid.SplitIfNeeded,
+			CommBytes: 7,
 		},
 		"flooded": {
-			Spec:  grid.Spec{Kind: grid.KindCommand, Args: []string{"x"}, Need: need, Runtime: time.Minute, Weights: grid.DefaultWeights()},
+			Spec: grid.Spec{
+				Kind: grid.KindCommand, Args: []string{"x"}, Need: need, Runtime: time.Minute,
+				Weights: grid.DefaultWeights(),
+			},
 			Count: 1, TTL: time.Second, Flood: true,
 		},
 		"reservation": {
 			Spec: grid.Spec{
-				Kind: grid.KindReservation, Need: need, Runtime: time.Hour, Weights: grid.DefaultWeights(), Window: grid.Window{At: at},
+				Kind: grid.KindReservation, Need: need, Runtime: time.Hour, Weights: grid.DefaultWeights(),
+				Window: grid.Window{At: at},
 			},
 			Count: 2, TTL: time.Second,
 		},
@@ -40,7 +46,9 @@ func TestJobsSurvive(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
-	for _, wrong := range []view.JobSpec{{Kind: "wish"}, {Kind: "command", Overrun: "pause"}, {Kind: "command", Split: "always"}} {
+	for _, wrong := range []view.JobSpec{
+		{Kind: "wish"}, {Kind: "command", Overrun: "pause"}, {Kind: "command", Split: "always"},
+	} {
 		if _, err := wrong.Job(); !errors.Is(err, grid.ErrInvalid) {
 			t.Errorf("%+v was taken: %v", wrong, err)
 		}
@@ -50,9 +58,12 @@ func TestJobsSurvive(t *testing.T) {
 func TestPhasesOfReservations(t *testing.T) {
 	t.Parallel()
 	for phase, want := range map[view.Phase]view.Phase{
-		view.PhaseWaiting: view.PhaseWaiting, view.PhaseAwarded: view.PhaseAwarded, view.PhaseStaging: view.PhaseHeld,
-		view.PhaseRunning: view.PhaseOpen, view.PhaseFrozen: view.PhaseOpen, view.PhaseDone: view.PhaseOver,
-		view.PhaseFailed: view.PhaseLost, view.PhaseCancelled: view.PhaseReleased, view.PhaseRefused: view.PhaseRefused,
+		view.PhaseWaiting: view.PhaseWaiting, view.PhaseAwarded: view.PhaseAwarded,
+		view.PhaseStaging: view.PhaseHeld,
+		view.PhaseRunning: view.PhaseOpen, view.PhaseFrozen: view.PhaseOpen,
+		view.PhaseDone:   view.PhaseOver,
+		view.PhaseFailed: view.PhaseLost, view.PhaseCancelled: view.PhaseReleased,
+		view.PhaseRefused: view.PhaseRefused,
 	} {
 		if got := phase.OfReservation(); got != want {
 			t.Errorf("%s.OfReservation() = %s, want %s", phase, got, want)
@@ -83,10 +94,13 @@ func TestKeptTogether(t *testing.T) {
 		places []view.ReservedPlace
 		want   *float64
 	}{
-		"none":       {nil, nil},
-		"one":        {[]view.ReservedPlace{place("a", &most)}, &most},
-		"same site":  {[]view.ReservedPlace{place("a", &half), place("a", &half)}, &half},
-		"two sites":  {[]view.ReservedPlace{place("a", &half), place("b", &half)}, func() *float64 { q := 0.25; return &q }()},
+		"none":      {nil, nil},
+		"one":       {[]view.ReservedPlace{place("a", &most)}, &most},
+		"same site": {[]view.ReservedPlace{place("a", &half), place("a", &half)}, &half},
+		"two sites": {
+			[]view.ReservedPlace{place("a", &half), place("b", &half)},
+			func() *float64 { q := 0.25; return &q }(),
+		},
 		"not known":  {[]view.ReservedPlace{place("a", &half), place("b", nil)}, nil},
 		"not placed": {[]view.ReservedPlace{place("a", &half), {}}, nil},
 	} {
@@ -99,16 +113,21 @@ func TestKeptTogether(t *testing.T) {
 func TestTimesOfAnswers(t *testing.T) {
 	t.Parallel()
 	made := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	offer := grid.Offer{Site: "s", Parts: grid.Parts{Z: 0.25, Wait: 20 * time.Second, StageIn: 10 * time.Second, Run: time.Minute}}
+	offer := grid.Offer{
+		Site:  "s",
+		Parts: grid.Parts{Z: 0.25, Wait: 20 * time.Second, StageIn: 10 * time.Second, Run: time.Minute},
+	}
 	row := view.FromOffer(offer, "s", 1).Timed(made, true)
-	if !row.Start.Equal(made.Add(30*time.Second)) || !row.Finish.Equal(made.Add(90*time.Second)) || row.Kept == nil || *row.Kept != 0.75 {
+	if !row.Start.Equal(made.Add(30*time.Second)) || !row.Finish.Equal(made.Add(90*time.Second)) ||
+		row.Kept == nil || *row.Kept != 0.75 {
 		t.Errorf("offer %+v", row)
 	}
 	if row = view.FromOffer(offer, "s", 1).Timed(made, false); row.Kept != nil {
 		t.Errorf("best effort is kept with %v", *row.Kept)
 	}
 	refusal := grid.Refusal{Reason: grid.ReasonWindow, Want: 30, Have: 90}
-	if row = view.FromRefusal("s", "s", refusal).Timed(made, true); !row.Start.IsZero() || !row.Finish.IsZero() {
+	if row = view.FromRefusal("s", "s", refusal).Timed(made, true); !row.Start.IsZero() ||
+		!row.Finish.IsZero() {
 		t.Errorf("refusal %+v", row)
 	}
 	for r, want := range map[grid.Refusal]time.Time{
@@ -132,7 +151,9 @@ func TestPlanningWords(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range []view.Planning{{Policy: "fcfs"}, {Backfill: "easy"}, {Policy: "FCFS", Backfill: "easy"}} {
+	for _, p := range []view.Planning{
+		{Policy: "fcfs"}, {Backfill: "easy"}, {Policy: "FCFS", Backfill: "easy"},
+	} {
 		if err := p.Validate(); !errors.Is(err, grid.ErrInvalid) {
 			t.Errorf("%+v was taken: %v", p, err)
 		}
@@ -141,7 +162,9 @@ func TestPlanningWords(t *testing.T) {
 
 func TestPercent(t *testing.T) {
 	t.Parallel()
-	for p, want := range map[float64]string{0: "0 %", 0.97: "97 %", 0.9949: "99.4 %", 0.9999: "99.9 %", 1: "100 %"} {
+	for p, want := range map[float64]string{
+		0: "0 %", 0.97: "97 %", 0.9949: "99.4 %", 0.9999: "99.9 %", 1: "100 %",
+	} {
 		if got := view.Percent(&p); got != want {
 			t.Errorf("percent(%v) = %q, want %q", p, got, want)
 		}

@@ -2,30 +2,33 @@ package view
 
 import "github.com/mrsmesh/mrsmesh/pkg/grid"
 
-// SiteRow is what this agent knows of a site.
+// SiteRow shows what this agent knows of a site.
 type SiteRow struct {
-	ID          grid.SiteID   `json:"id"`
-	Name        string        `json:"name,omitempty"`
-	Domain      grid.DomainID `json:"domain,omitempty"`
-	Self        bool          `json:"self"`                  // this agent's own site
-	Connected   bool          `json:"connected"`             // a stream is open now
-	Total       *Resources    `json:"total,omitempty"`       // what its owner gives
-	Left        *Resources    `json:"left,omitempty"`        // what other programs leave of that now; known of this agent's own site
-	CoreMFLOPS  int64         `json:"core_mflops,omitempty"` // of one core; left out: unknown
-	Kinds       []string      `json:"kinds,omitempty"`       // what it runs
-	OS          string        `json:"os,omitempty"`
-	Arch        string        `json:"arch,omitempty"`
-	LastSeen    Time          `json:"last_seen,omitzero"`
-	SkewSeconds *float64      `json:"skew_seconds,omitempty"` // its clock minus ours
-	RoundTripMS *float64      `json:"round_trip_ms,omitempty"`
-	DownBps     int64         `json:"measured_down_bps,omitempty"` // from it to this site, within the last day; left out: not measured
-	UpBps       int64         `json:"measured_up_bps,omitempty"`   // from this site to it
-	FaultIndex  int           `json:"fault_index"`                 // 0 = never failed us, or made up for it
-	Addresses   []string      `json:"addresses,omitempty"`
-	Trouble     string        `json:"trouble,omitempty"` // why it is not connected
-	Since       Time          `json:"since,omitzero"`    // since when it is connected, or away, as far as this agent saw
-	Ends        uint64        `json:"ends,omitempty"`    // how often this agent saw it go
-	ZHour       *float64      `json:"z_hour,omitempty"`  // 1 - P(it stays for an hour), from what this agent saw
+	ID        grid.SiteID   `json:"id"`
+	Name      string        `json:"name,omitempty"`
+	Domain    grid.DomainID `json:"domain,omitempty"`
+	Self      bool          `json:"self"`            // this agent's own site
+	Connected bool          `json:"connected"`       // a stream is open now
+	Total     *Resources    `json:"total,omitempty"` // what its owner gives
+	// what other programs leave of that now; known of this agent's own site
+	Left        *Resources `json:"left,omitempty"`
+	CoreMFLOPS  int64      `json:"core_mflops,omitempty"` // of one core; left out: unknown
+	Kinds       []string   `json:"kinds,omitempty"`       // what it runs
+	OS          string     `json:"os,omitempty"`
+	Arch        string     `json:"arch,omitempty"`
+	LastSeen    Time       `json:"last_seen,omitzero"`
+	SkewSeconds *float64   `json:"skew_seconds,omitempty"` // its clock minus ours
+	RoundTripMS *float64   `json:"round_trip_ms,omitempty"`
+	// from it to this site, within the last day; left out: not measured
+	DownBps    int64    `json:"measured_down_bps,omitempty"`
+	UpBps      int64    `json:"measured_up_bps,omitempty"` // from this site to it
+	FaultIndex int      `json:"fault_index"`               // 0 = never failed us, or made up for it
+	Addresses  []string `json:"addresses,omitempty"`
+	Trouble    string   `json:"trouble,omitempty"` // why it is not connected
+	// since when it is connected, or away, as far as this agent saw
+	Since Time     `json:"since,omitzero"`
+	Ends  uint64   `json:"ends,omitempty"`   // how often this agent saw it go
+	ZHour *float64 `json:"z_hour,omitempty"` // 1 - P(it stays for an hour), from what this agent saw
 }
 
 // RunningTask is a stranger's or an own task that this site holds.
@@ -42,53 +45,61 @@ type RunningTask struct {
 
 // AgentStatus is the state of this agent and its site.
 type AgentStatus struct {
-	Site           grid.SiteID      `json:"site"`
-	Name           string           `json:"name,omitempty"`
-	Domain         grid.DomainID    `json:"domain"`
-	Version        string           `json:"version"`
-	Started        Time             `json:"started"`
-	Addresses      []string         `json:"addresses"`
-	Kinds          []string         `json:"kinds"`                 // what it runs
-	Ceilings       Resources        `json:"ceilings"`              // what the owner gives
-	InUse          Resources        `json:"in_use"`                // of that, taken
-	Left           *Resources       `json:"left,omitempty"`        // of the ceilings, what other programs leave now, jobs included
-	CoreMFLOPS     int64            `json:"core_mflops,omitempty"` // of one core, nominal; left out: unknown
-	Running        []RunningTask    `json:"running"`
-	Paused         bool             `json:"paused"`
-	PausedUntil    Time             `json:"paused_until,omitzero"` // left out: until resumed
-	Stopping       bool             `json:"stopping"`
-	Peers          int              `json:"peers"`        // connected sites
-	Members        int              `json:"members"`      // sites that may take part, connected or not, this one included
+	Site      grid.SiteID   `json:"site"`
+	Name      string        `json:"name,omitempty"`
+	Domain    grid.DomainID `json:"domain"`
+	Version   string        `json:"version"`
+	Started   Time          `json:"started"`
+	Addresses []string      `json:"addresses"`
+	Kinds     []string      `json:"kinds"`    // what it runs
+	Ceilings  Resources     `json:"ceilings"` // what the owner gives
+	InUse     Resources     `json:"in_use"`   // of that, taken
+	// of the ceilings, what other programs leave now, jobs included
+	Left *Resources `json:"left,omitempty"`
+	// of one core, nominal; left out: unknown
+	CoreMFLOPS  int64         `json:"core_mflops,omitempty"`
+	Running     []RunningTask `json:"running"`
+	Paused      bool          `json:"paused"`
+	PausedUntil Time          `json:"paused_until,omitzero"` // left out: until resumed
+	Stopping    bool          `json:"stopping"`
+	Peers       int           `json:"peers"` // connected sites
+	// sites that may take part, connected or not, this one included
+	Members        int              `json:"members"`
 	Banned         int              `json:"banned"`       // sites that are kept out
 	OpenInvites    int              `json:"open_invites"` // invitations that can be redeemed
 	Reach          Reach            `json:"reach"`        // how they reach each other
 	DataUsedBytes  int64            `json:"data_used_bytes"`
 	DataQuotaBytes int64            `json:"data_quota_bytes"`
-	Faults         []FaultRow       `json:"faults"`              // sites with an index above 0
-	Counters       map[string]int64 `json:"counters"`            // what was counted since the start
-	Notices        []Notice         `json:"notices"`             // what the owner should know
-	Owner          *OwnerView       `json:"owner,omitempty"`     // how it makes way for its owner
-	Walls          []Wall           `json:"walls,omitempty"`     // how each ceiling is enforced
-	Machine        *MachineView     `json:"machine,omitempty"`   // what was found out about the machine
-	Reference      *Standing        `json:"reference,omitempty"` // where the site stands for a job everybody can compare
-	Availability   *Availability    `json:"availability,omitempty"`
-	Forecast       *Forecast        `json:"forecast,omitempty"`
-	Plan           *PlanView        `json:"plan,omitempty"`          // what its planner has before it
-	Configuration  *Configuration   `json:"configuration,omitempty"` // where its settings come from, without the settings
+	Faults         []FaultRow       `json:"faults"`          // sites with an index above 0
+	Counters       map[string]int64 `json:"counters"`        // what was counted since the start
+	Notices        []Notice         `json:"notices"`         // what the owner should know
+	Owner          *OwnerView       `json:"owner,omitempty"` // how it yields to its owner
+	Walls          []Wall           `json:"walls,omitempty"` // how each ceiling is enforced
+	// what was found out about the machine
+	Machine *MachineView `json:"machine,omitempty"`
+	// how it would answer one typical job, the same for all sites
+	Reference    *Standing     `json:"reference,omitempty"`
+	Availability *Availability `json:"availability,omitempty"`
+	Forecast     *Forecast     `json:"forecast,omitempty"`
+	Plan         *PlanView     `json:"plan,omitempty"` // what its planner has before it
+	// where its settings come from, without the settings
+	Configuration *Configuration `json:"configuration,omitempty"`
 }
 
-// OwnerView says how a site makes way for its owner.
+// OwnerView says how a site yields to its owner.
 type OwnerView struct {
-	How         string   `json:"how"`                    // what is watched, or why nothing is
-	Hours       string   `json:"hours,omitempty"`        // when it is shared; left out: always
-	Busy        bool     `json:"busy"`                   // the owner has the machine to himself now
-	Why         string   `json:"why,omitempty"`          // while he has
-	OtherCores  *float64 `json:"other_cores,omitempty"`  // that others than this agent use; left out: unknown
-	JobCores    *float64 `json:"job_cores,omitempty"`    // that this agent and its jobs use; left out: unknown
+	How   string `json:"how"`             // what is watched, or why nothing is
+	Hours string `json:"hours,omitempty"` // when it is shared; left out: always
+	Busy  bool   `json:"busy"`            // the owner needs the machine now
+	Why   string `json:"why,omitempty"`   // while busy
+	// that others than this agent use; left out: unknown
+	OtherCores *float64 `json:"other_cores,omitempty"`
+	// that this agent and its jobs use; left out: unknown
+	JobCores    *float64 `json:"job_cores,omitempty"`
 	CostPercent float64  `json:"cost_percent,omitempty"` // of one processor, for watching
 }
 
-// Wall is how a ceiling is enforced on this machine.
+// Wall tells how a ceiling is enforced on this machine.
 type Wall struct {
 	Ceiling string `json:"ceiling"`         // cores, memory, disk, upload or download
 	Kind    string `json:"kind,omitempty"`  // of work; left out: all
@@ -98,7 +109,7 @@ type Wall struct {
 	Fault   string `json:"fault,omitempty"` // why it does not hold, or was not tried
 }
 
-// Reach is how this site and the others reach each other.
+// Reach tells how this site and the others reach each other.
 type Reach struct {
 	Reachability string        `json:"reachability"` // public, private or unknown
 	Serving      bool          `json:"serving"`      // relays for members
@@ -121,22 +132,23 @@ type Notice struct {
 	Action string `json:"action,omitempty"`
 }
 
-// Availability is what the site has learned of its own past.
+// Availability tells what the site has learned from its own past.
 type Availability struct {
 	Outlook     []Outlook `json:"outlook"`
 	Days        float64   `json:"days"`                   // of being available that were seen
-	Crashes     int       `json:"crashes"`                // ends without a word
+	Crashes     int       `json:"crashes"`                // unexpected ends
 	Departures  int       `json:"departures"`             // switched off, suspended, or wanted back
 	Runs        int       `json:"runs"`                   // starts of the agent
 	Suspends    int       `json:"suspends,omitempty"`     // while it ran
 	ClockJumps  int       `json:"clock_jumps,omitempty"`  // the wall clock was set while it ran
 	WrongClocks int       `json:"wrong_clocks,omitempty"` // runs whose wall clock cannot be right
-	Damaged     int       `json:"damaged,omitempty"`      // lines and entries of the history that were left out
-	Unwritten   int       `json:"unwritten,omitempty"`    // entries that the disk did not take
-	OwnerBusy   bool      `json:"owner_busy,omitempty"`   // the owner wants the machine now
+	// lines and entries of the history that were left out
+	Damaged   int  `json:"damaged,omitempty"`
+	Unwritten int  `json:"unwritten,omitempty"`  // entries that the disk did not take
+	OwnerBusy bool `json:"owner_busy,omitempty"` // the owner wants the machine now
 }
 
-// Outlook is how likely the site stays available for a time from now on.
+// Outlook tells how likely the site stays available for a time from now on.
 type Outlook struct {
 	Hours float64 `json:"hours"`
 	Z     float64 `json:"z"`    // 1 - P(stays available), 0 = best
@@ -145,13 +157,14 @@ type Outlook struct {
 	Sure  string  `json:"sure"` // for people: "a guess", "unsure", "fairly sure", "sure"
 }
 
-// Forecast is how many sites are to be expected, by equation (11) of the thesis.
+// Forecast tells how many sites are to be expected, by equation (11) of the thesis.
 type Forecast struct {
-	Hours     float64 `json:"hours"`                // from now
-	Sites     int     `json:"sites"`                // that were seen within a week, this one included
-	Mean      float64 `json:"mean"`                 // of them up then
-	Low       int     `json:"low"`                  // at least so many with a probability of 95 %
-	Paper     float64 `json:"paper"`                // the equation as printed
-	ErrorTerm float64 `json:"error_term,omitempty"` // e_T, what earlier forecasts were wrong by on average
-	Checked   int     `json:"checked,omitempty"`    // how many earlier forecasts that is the mean of
+	Hours float64 `json:"hours"` // from now
+	Sites int     `json:"sites"` // that were seen within a week, this one included
+	Mean  float64 `json:"mean"`  // of them up then
+	Low   int     `json:"low"`   // at least so many with a probability of 95 %
+	Paper float64 `json:"paper"` // the equation as printed
+	// e_T, what earlier forecasts were wrong by on average
+	ErrorTerm float64 `json:"error_term,omitempty"`
+	Checked   int     `json:"checked,omitempty"` // how many earlier forecasts that is the mean of
 }

@@ -24,21 +24,26 @@ type JobSpec struct {
 	NotBefore        Time         `json:"not_before,omitzero"`
 	At               Time         `json:"at,omitzero"` // the only start; excludes not_before
 	Deadline         Time         `json:"deadline,omitzero"`
-	Map              string       `json:"map,omitempty"`        // thesis (default) or seconds
-	Weights          *WeightsSpec `json:"weights,omitempty"`    // default: 1 each
-	Dimensions       []AxisSpec   `json:"dimensions,omitempty"` // of the map; default: computation, data, availability
-	Unattended       string       `json:"unattended,omitempty"` // freeze (default) or finish
-	Count            uint32       `json:"count"`
-	Items            []ItemSpec   `json:"items,omitempty"`
-	TTLSeconds       float64      `json:"ttl_seconds"`
-	Priority         int          `json:"priority,omitempty"`    // among the submitter's own jobs, higher first
-	Project          string       `json:"project,omitempty"`     // whose share of a site it counts against
-	Reservation      grid.JobID   `json:"reservation,omitempty"` // it runs in what that holds, and nowhere else
-	Overrun          string       `json:"overrun,omitempty"`     // suspend (default) or stop
-	After            []grid.JobID `json:"after,omitempty"`       // own jobs that must be done before
-	Split            string       `json:"split,omitempty"`       // never, if-needed or greedy: its tasks are parts that run together
-	CommBytes        int64        `json:"comm_bytes,omitempty"`  // what each part exchanges with the others
-	Flood            bool         `json:"flood,omitempty"`       // several sites queue it, and the first whose turn it is runs it
+	Map              string       `json:"map,omitempty"`     // thesis (default) or seconds
+	Weights          *WeightsSpec `json:"weights,omitempty"` // default: 1 each
+	// of the map; default: computation, data, availability
+	Dimensions []AxisSpec `json:"dimensions,omitempty"`
+	Unattended string     `json:"unattended,omitempty"` // freeze (default) or finish
+	Count      uint32     `json:"count"`
+	Items      []ItemSpec `json:"items,omitempty"`
+	TTLSeconds float64    `json:"ttl_seconds"`
+	// among the submitter's own jobs, higher first
+	Priority int    `json:"priority,omitempty"`
+	Project  string `json:"project,omitempty"` // whose share of a site it counts against
+	// it runs in what that holds, and nowhere else
+	Reservation grid.JobID   `json:"reservation,omitempty"`
+	Overrun     string       `json:"overrun,omitempty"` // suspend (default) or stop
+	After       []grid.JobID `json:"after,omitempty"`   // own jobs that must be done before
+	// never, if-needed or greedy: its tasks are parts that run together
+	Split     string `json:"split,omitempty"`
+	CommBytes int64  `json:"comm_bytes,omitempty"` // what each part exchanges with the others
+	// several sites queue it, and the first whose turn it is runs it
+	Flood bool `json:"flood,omitempty"`
 }
 
 // InputSpec is a grid.Input as JSON.
@@ -104,16 +109,19 @@ func FromJob(j grid.Job) JobSpec {
 		Need: Resources(s.Need), OS: s.OS, Arch: s.Arch,
 		RuntimeSeconds: s.Runtime.Seconds(), TimeLimitSeconds: s.TimeLimit.Seconds(),
 		NotBefore: At(s.Window.NotBefore), At: At(s.Window.At), Deadline: At(s.Window.Deadline),
-		Map: s.Map.String(), Weights: (*WeightsSpec)(&s.Weights), Unattended: UnattendedWord(s.Unattended),
-		Count: j.Count, TTLSeconds: j.TTL.Seconds(),
-		Priority: s.Priority, Project: s.Project, Reservation: s.Reservation, Overrun: overrunWord(s.Overrun),
+		Map: s.Map.String(), Weights: (*WeightsSpec)(&s.Weights),
+		Unattended: UnattendedWord(s.Unattended), Count: j.Count, TTLSeconds: j.TTL.Seconds(),
+		Priority: s.Priority, Project: s.Project,
+		Reservation: s.Reservation, Overrun: overrunWord(s.Overrun),
 		After: j.After, Split: j.Split.String(), CommBytes: j.CommBytes, Flood: j.Flood,
 	}
 	if s.Module.CID != "" {
 		out.Module = &InputSpec{CID: s.Module.CID, Bytes: s.Module.Bytes}
 	}
 	for _, a := range s.Axes {
-		out.Dimensions = append(out.Dimensions, AxisSpec{Dimension: a.Dimension.String(), Weight: a.Weight})
+		out.Dimensions = append(out.Dimensions, AxisSpec{
+			Dimension: a.Dimension.String(), Weight: a.Weight,
+		})
 	}
 	for _, e := range s.Env {
 		out.Env = append(out.Env, EnvSpec(e))
@@ -164,12 +172,16 @@ func (s JobSpec) Job() (grid.Job, error) {
 	job := grid.Job{
 		Spec: grid.Spec{
 			Name: s.Name, Kind: kind, Args: s.Args, Inputs: toInputs(s.Inputs), Need: s.Need.grid(),
-			OS: s.OS, Arch: s.Arch, Runtime: Duration(s.RuntimeSeconds), TimeLimit: Duration(s.TimeLimitSeconds),
-			Window: grid.Window{NotBefore: moment(s.NotBefore), At: moment(s.At), Deadline: moment(s.Deadline)},
-			Map:    mapKind, Weights: weights, Unattended: unattended,
+			OS: s.OS, Arch: s.Arch, Runtime: Duration(s.RuntimeSeconds),
+			TimeLimit: Duration(s.TimeLimitSeconds),
+			Window: grid.Window{
+				NotBefore: moment(s.NotBefore), At: moment(s.At), Deadline: moment(s.Deadline),
+			},
+			Map: mapKind, Weights: weights, Unattended: unattended,
 			Priority: s.Priority, Project: s.Project, Reservation: s.Reservation,
 		},
-		Count: s.Count, TTL: Duration(s.TTLSeconds), After: s.After, CommBytes: s.CommBytes, Flood: s.Flood,
+		Count: s.Count, TTL: Duration(s.TTLSeconds), After: s.After, CommBytes: s.CommBytes,
+		Flood: s.Flood,
 	}
 	if err = s.fillWords(&job); err != nil {
 		return grid.Job{}, err

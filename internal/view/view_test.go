@@ -18,8 +18,11 @@ import (
 func TestTimesAreUTC(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("x", 3600)
-	data, err := json.Marshal(view.JobView{Submitted: view.At(time.Date(2026, 1, 2, 3, 4, 5, 0, zone))})
-	want := `{"id":"","kind":"","phase":"","count":0,"tasks":null,"submitted":"2026-01-02T02:04:05Z","moves":0,"offers":0}`
+	data, err := json.Marshal(view.JobView{
+		Submitted: view.At(time.Date(2026, 1, 2, 3, 4, 5, 0, zone)),
+	})
+	want := `{"id":"","kind":"","phase":"","count":0,"tasks":null,` +
+		`"submitted":"2026-01-02T02:04:05Z","moves":0,"offers":0}`
 	if err != nil || string(data) != want {
 		t.Errorf("got %s, %v\nwant %s", data, err, want)
 	}
@@ -28,12 +31,16 @@ func TestTimesAreUTC(t *testing.T) {
 func TestDurationsSurvive(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		want := time.Duration(rapid.Int64Range(0, int64(24*time.Hour/time.Microsecond)).Draw(t, "us")) * time.Microsecond
+		want := time.Duration(
+			rapid.Int64Range(0, int64(24*time.Hour/time.Microsecond)).Draw(t, "us"),
+		) * time.Microsecond
 		if got := view.Duration(want.Seconds()); got != want {
 			t.Fatalf("Duration(%d in seconds) = %d", want, got)
 		}
 	})
-	for in, want := range map[float64]time.Duration{math.Inf(1): math.MaxInt64, math.Inf(-1): math.MinInt64, 1e300: math.MaxInt64} {
+	for in, want := range map[float64]time.Duration{
+		math.Inf(1): math.MaxInt64, math.Inf(-1): math.MinInt64, 1e300: math.MaxInt64,
+	} {
 		if got := view.Duration(in); got != want {
 			t.Errorf("Duration(%v) = %d, want %d", in, got, want)
 		}
@@ -150,7 +157,8 @@ func TestEventsFromNow(t *testing.T) {
 		t.Fatalf("EventsAfter(FromNow) = %v, %v, want one of kind now with the newest ID, 9", events, err)
 	}
 	log.Append(view.Event{Kind: "new"})
-	if events, err = log.EventsAfter(t.Context(), events[0].ID, 100); err != nil || len(events) != 1 || events[0].Kind != "new" {
+	if events, err = log.EventsAfter(t.Context(), events[0].ID, 100); err != nil || len(events) != 1 ||
+		events[0].Kind != "new" {
 		t.Errorf("then %v, %v, want what is new", events, err)
 	}
 }

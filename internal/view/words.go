@@ -15,7 +15,9 @@ func (s JobSpec) fillWords(job *grid.Job) error {
 	default:
 		return fmt.Errorf("%w: overrun %q: want suspend or stop", grid.ErrInvalid, s.Overrun)
 	}
-	for _, split := range []grid.Split{grid.SplitNone, grid.SplitNever, grid.SplitIfNeeded, grid.SplitGreedy} {
+	for _, split := range []grid.Split{
+		grid.SplitNone, grid.SplitNever, grid.SplitIfNeeded, grid.SplitGreedy,
+	} {
 		if s.Split == split.String() {
 			job.Split = split
 			return nil

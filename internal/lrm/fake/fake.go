@@ -14,21 +14,22 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Behaviour is what a program does, as far as anyone outside can tell. The zero
-// value exits with code 0 at once and leaves nothing.
+// Behaviour says what a program does, as seen from outside. The zero
+// value exits with code 0 immediately and leaves nothing.
 type Behaviour struct {
-	FailStart error             // Start answers this and nothing runs
-	Run       time.Duration     // how long it runs, frozen time left out; negative: until it is stopped
-	Cause     grid.ExitCause    // how it ends; 0 is CauseExited
-	Code      int               // exit code or signal
-	Text      string            // of the end
-	Stdout    string            // printed at the start
-	Stderr    string            // printed at the start
-	Lines     int               // lines printed to stdout evenly over Run
-	Files     map[string]string // sandbox path to content, written at the end
-	Memory    int64             // bytes it wants; beyond the limit it ends with CauseMemory at once
-	Disk      int64             // bytes it writes; beyond the limit it ends with CauseDisk at once
-	Endless   bool              // prints without end: ends with CauseOutput at once
+	FailStart error // Start answers this and nothing runs
+	// how long it runs, frozen time left out; negative: until it is stopped
+	Run     time.Duration
+	Cause   grid.ExitCause    // how it ends; 0 is CauseExited
+	Code    int               // exit code or signal
+	Text    string            // of the end
+	Stdout  string            // printed at the start
+	Stderr  string            // printed at the start
+	Lines   int               // lines printed to stdout evenly over Run
+	Files   map[string]string // sandbox path to content, written at the end
+	Memory  int64             // bytes it wants; beyond the limit it ends with CauseMemory immediately
+	Disk    int64             // bytes it writes; beyond the limit it ends with CauseDisk immediately
+	Endless bool              // prints without end: ends with CauseOutput immediately
 }
 
 // Config says what the adapter plays.
@@ -94,7 +95,8 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 	at.Limits = at.Limits.OrDefault()
 	p := &process{
 		at: at, does: does, now: a.config.Now, recorder: recorder, lease: at.LeaseUntil,
-		commands: make(chan command), events: make(chan lrm.Event, eventBuffer), done: make(chan struct{}),
+		commands: make(chan command), events: make(chan lrm.Event, eventBuffer),
+		done: make(chan struct{}),
 	}
 	if err := p.print(); err != nil {
 		recorder.Close()

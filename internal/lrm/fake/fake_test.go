@@ -63,7 +63,10 @@ func said(a lrm.Attempt, args []string) string {
 	for _, e := range a.Task.Env {
 		env[e.Name] = e.Value
 	}
-	return fmt.Sprintf("args=%s\nGREETING=%s\nHOME=%s\nstdin=\"\"\n", strings.Join(args, "|"), env["GREETING"], env["HOME"])
+	return fmt.Sprintf(
+		"args=%s\nGREETING=%s\nHOME=%s\nstdin=\"\"\n", strings.Join(args, "|"), env["GREETING"],
+		env["HOME"],
+	)
 }
 
 func hostPath(a lrm.Attempt, name string) string {
@@ -108,7 +111,8 @@ func attempt(t *testing.T, now lrm.BootTime, args ...string) lrm.Attempt {
 	dir := t.TempDir()
 	id := grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1}
 	return lrm.Attempt{
-		ID: id, Task: grid.Task{ID: id.Task, Args: args}, Dir: dir, RecordPath: filepath.Join(dir, "runs"),
+		ID: id, Task: grid.Task{ID: id.Task, Args: args}, Dir: dir,
+		RecordPath: filepath.Join(dir, "runs"),
 		LeaseUntil: now.Add(time.Hour),
 	}
 }
@@ -117,7 +121,9 @@ func TestByArgs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zero := time.Now()
 		now := func() lrm.BootTime { return lrm.BootTime(time.Since(zero)) }
-		a := attempt(t, now(), "run=2s", "exit=3", "print=hello", "put=/out/x:content", "lines=4", "unknown")
+		a := attempt(
+			t, now(), "run=2s", "exit=3", "print=hello", "put=/out/x:content", "lines=4", "unknown",
+		)
 		a.OutputPaths = []string{"/out/x"}
 		p, err := fake.New(fake.Config{Now: now}).Start(t.Context(), a)
 		if err != nil {
@@ -143,7 +149,9 @@ func TestByArgs(t *testing.T) {
 }
 
 func TestFailStart(t *testing.T) {
-	_, err := fake.New(fake.Config{}).Start(t.Context(), attempt(t, lrm.BootNow(), "fail-start=no luck"))
+	_, err := fake.New(fake.Config{}).Start(
+		t.Context(), attempt(t, lrm.BootNow(), "fail-start=no luck"),
+	)
 	if err == nil || err.Error() != "no luck" {
 		t.Errorf("Start: %v, want the script's error", err)
 	}

@@ -103,23 +103,33 @@ func (p *process) play() grid.Exit {
 		exit, ended = p.step()
 	}
 	exit.Wall = max(p.ran(), 1)
-	if err := p.recorder.Append(lrm.Record{Event: lrm.RecordEnded, Cause: exit.Cause.String()}); err != nil {
+	if err := p.recorder.Append(lrm.Record{
+		Event: lrm.RecordEnded, Cause: exit.Cause.String(),
+	}); err != nil {
 		return grid.Exit{Cause: grid.CauseSandbox, Text: err.Error(), Wall: exit.Wall}
 	}
 	return exit
 }
 
-// overLimit ends an attempt at once that wants more than it may have.
+// overLimit ends an attempt that wants more than it may have.
 func (p *process) overLimit() (grid.Exit, bool) {
 	limits := p.at.Limits
 	switch {
 	case p.does.Memory > limits.MemoryBytes:
-		return grid.Exit{Cause: grid.CauseMemory, Text: "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory"}, true
+		return grid.Exit{
+			Cause: grid.CauseMemory,
+			Text:  "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory",
+		}, true
 	case p.does.Disk > limits.DiskBytes:
-		return grid.Exit{Cause: grid.CauseDisk, Text: "wanted more than its " + grid.FormatBytes(limits.DiskBytes) + " of disk"}, true
+		return grid.Exit{
+			Cause: grid.CauseDisk,
+			Text:  "wanted more than its " + grid.FormatBytes(limits.DiskBytes) + " of disk",
+		}, true
 	case p.does.Endless:
 		p.append(strings.Repeat("x", int(limits.OutputBytes)-len(p.does.Stdout)))
-		return grid.Exit{Cause: grid.CauseOutput, Text: "printed more than " + grid.FormatBytes(limits.OutputBytes)}, true
+		return grid.Exit{
+			Cause: grid.CauseOutput, Text: "printed more than " + grid.FormatBytes(limits.OutputBytes),
+		}, true
 	default:
 		return grid.Exit{}, false
 	}
@@ -155,7 +165,7 @@ func (p *process) step() (exit grid.Exit, ended bool) {
 	return grid.Exit{}, false
 }
 
-// followLease stands still or runs, as lease and suspension say.
+// followLease freezes or resumes, as lease and suspension say.
 func (p *process) followLease() {
 	over := p.suspended || p.now() >= p.lease
 	switch {
@@ -243,7 +253,7 @@ func (p *process) put(name, content string) error {
 	return root.WriteFile(name, []byte(content), 0o600)
 }
 
-// emit hands an event to a reader; the oldest makes room for the newest.
+// emit hands an event to a reader; a full queue drops the oldest.
 func (p *process) emit(kind lrm.EventKind) {
 	for {
 		select {

@@ -11,7 +11,7 @@ import (
 
 // byArgs reads what an attempt does from its task's arguments, VERB=VALUE each:
 //
-//	run=2s            runs that long; run=-1s for ever
+//	run=2s            runs that long; run=-1s without end
 //	exit=7            ends with that code
 //	print=TEXT        prints a line
 //	lines=10          prints lines evenly over its run

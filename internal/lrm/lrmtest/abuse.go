@@ -16,9 +16,10 @@ import (
 
 const (
 	neighbourTicks = 40
-	neighbourTime  = 30 * time.Second // for less than a second's work, beside an abuse on a busy machine
-	hostSecret     = "the owner's secret"
-	contained      = "contained\n"
+	// for less than a second's work, beside an abuse on a busy machine
+	neighbourTime = 30 * time.Second
+	hostSecret    = "the owner's secret"
+	contained     = "contained\n"
 )
 
 // abuse is a program that takes without end. How it ends says what of.
@@ -32,22 +33,48 @@ type abuse struct {
 }
 
 func abuses() []abuse {
-	refused := []grid.ExitCause{grid.CauseBadWork, grid.CauseExited, grid.CauseMemory} // noticed, or refused by the kernel
+	// noticed, or refused by the kernel
+	refused := []grid.ExitCause{grid.CauseBadWork, grid.CauseExited, grid.CauseMemory}
 	disk := []grid.ExitCause{grid.CauseDisk}
-	slow := []grid.ExitCause{grid.CauseDisk, grid.CauseTimeLimit} // where the sandbox itself makes it take long
+	// where the sandbox itself makes it take long
+	slow := []grid.ExitCause{grid.CauseDisk, grid.CauseTimeLimit}
 	return []abuse{
-		{name: "endless loop", args: []string{"spin"}, wall: 500 * time.Millisecond, causes: []grid.ExitCause{grid.CauseTimeLimit}},
+		{
+			name: "endless loop", args: []string{"spin"}, wall: 500 * time.Millisecond,
+			causes: []grid.ExitCause{grid.CauseTimeLimit},
+		},
 		{name: "memory", args: []string{"hog"}, causes: []grid.ExitCause{grid.CauseMemory}, dies: true},
 		{name: "flood of output", args: []string{"flood"}, causes: []grid.ExitCause{grid.CauseOutput}},
-		{name: "flood of errors", args: []string{"flood", "stderr"}, causes: []grid.ExitCause{grid.CauseOutput}},
-		{name: "disk in a closed directory", args: []string{"fill", "hidden", "/out/hidden"}, causes: disk},
-		{name: "empty files", args: []string{"fill", "empty", "/out/e"}, wall: 10 * time.Second, causes: slow},
-		{name: "directories in each other", args: []string{"fill", "deep", "/out/deep"}, wall: 10 * time.Second, causes: slow},
-		{name: "shared memory", args: []string{"hogShared"}, system: true, causes: []grid.ExitCause{grid.CauseMemory}},
-		{name: "memory by descriptor", args: []string{"hogFile"}, system: true, causes: []grid.ExitCause{grid.CauseMemory, grid.CauseDisk}},
+		{
+			name: "flood of errors", args: []string{"flood", "stderr"},
+			causes: []grid.ExitCause{grid.CauseOutput},
+		},
+		{
+			name: "disk in a closed directory", args: []string{"fill", "hidden", "/out/hidden"},
+			causes: disk,
+		},
+		{
+			name: "empty files", args: []string{"fill", "empty", "/out/e"}, wall: 10 * time.Second,
+			causes: slow,
+		},
+		{
+			name: "directories in each other", args: []string{"fill", "deep", "/out/deep"},
+			wall: 10 * time.Second, causes: slow,
+		},
+		{
+			name: "shared memory", args: []string{"hogShared"}, system: true,
+			causes: []grid.ExitCause{grid.CauseMemory},
+		},
+		{
+			name: "memory by descriptor", args: []string{"hogFile"}, system: true,
+			causes: []grid.ExitCause{grid.CauseMemory, grid.CauseDisk},
+		},
 		{name: "more and more forks", args: []string{"forks", "8"}, system: true, causes: refused},
 		{name: "zombies", args: []string{"zombies"}, system: true, causes: refused},
-		{name: "daemons", args: []string{"daemons"}, system: true, causes: []grid.ExitCause{grid.CauseExited}},
+		{
+			name: "daemons", args: []string{"daemons"}, system: true,
+			causes: []grid.ExitCause{grid.CauseExited},
+		},
 	}
 }
 
@@ -58,7 +85,10 @@ func abuseCases() []testCase {
 		{name: "abuse, outputs that are none", attack: true, test: testStrangeOutputs},
 	}
 	for _, a := range abuses() {
-		cases = append(cases, testCase{name: "abuse, " + a.name, attack: true, system: a.system, test: func(t *testing.T, b *bench) { b.endure(t, a) }})
+		cases = append(cases, testCase{
+			name: "abuse, " + a.name, attack: true, system: a.system,
+			test: func(t *testing.T, b *bench) { b.endure(t, a) },
+		})
 	}
 	return cases
 }
@@ -77,7 +107,10 @@ func (b *bench) endure(t *testing.T, abused abuse) {
 	r := b.run(t, a)
 	died := abused.dies && r.Exit.Cause == grid.CauseExited && r.Exit.Code != 0
 	if !died && !slices.Contains(abused.causes, r.Exit.Cause) {
-		t.Errorf("exit = %v %d %q, want one of %v; stderr %q", r.Exit.Cause, r.Exit.Code, r.Exit.Text, abused.causes, Text(t, r.Stderr))
+		t.Errorf(
+			"exit = %v %d %q, want one of %v; stderr %q", r.Exit.Cause, r.Exit.Code, r.Exit.Text,
+			abused.causes, Text(t, r.Stderr),
+		)
 	}
 	if r.Exit.Cause != grid.CauseExited && r.Exit.Text == "" {
 		t.Errorf("%v comes without an explanation", r.Exit.Cause)
@@ -91,8 +124,12 @@ func (b *bench) unharmed(t *testing.T, neighbour lrm.Process) {
 	t.Helper()
 	beside := Wait(t, neighbour)
 	wantExit(t, beside, 0)
-	if got := strings.Count(Text(t, beside.Stdout), "tick"); got != neighbourTicks || beside.Exit.Wall > neighbourTime {
-		t.Errorf("the job beside it: %d ticks in %s, want %d within %s", got, beside.Exit.Wall, neighbourTicks, neighbourTime)
+	if got := strings.Count(Text(t, beside.Stdout), "tick"); got != neighbourTicks ||
+		beside.Exit.Wall > neighbourTime {
+		t.Errorf(
+			"the job beside it: %d ticks in %s, want %d within %s", got, beside.Exit.Wall, neighbourTicks,
+			neighbourTime,
+		)
 	}
 	wantExit(t, b.run(t, b.attempt(t, "exit", "7")), 7)
 }
@@ -102,13 +139,17 @@ func (b *bench) unharmed(t *testing.T, neighbour lrm.Process) {
 func (b *bench) nothingLeft(t *testing.T, a lrm.Attempt) {
 	t.Helper()
 	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err == nil {
-		Until(t, "no process is left", 2*time.Second, func() bool { return len(Processes(t, a.Dir)) == 0 })
+		Until(t, "no process is left", 2*time.Second, func() bool {
+			return len(Processes(t, a.Dir)) == 0
+		})
 		if strings.Contains(string(mounts), a.Dir) {
 			t.Errorf("mounts are left:\n%s", mounts)
 		}
 	}
 	if b.h.Left != nil {
-		Until(t, "nothing of the system is left", 5*time.Second, func() bool { return len(b.h.Left(b.record)) == 0 })
+		Until(t, "nothing of the system is left", 5*time.Second, func() bool {
+			return len(b.h.Left(b.record)) == 0
+		})
 	}
 	if err := lrm.RemoveTree(a.Dir); err != nil {
 		t.Errorf("RemoveTree: %v", err)
@@ -118,7 +159,7 @@ func (b *bench) nothingLeft(t *testing.T, a lrm.Attempt) {
 	}
 }
 
-// strangers are what nobody but a program can have made beside the attempts.
+// strangers are files beside the attempts that only a program can have made.
 func (b *bench) strangers(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir(b.dir)
@@ -127,7 +168,8 @@ func (b *bench) strangers(t *testing.T) []string {
 	}
 	var found []string
 	for _, e := range entries {
-		if n := e.Name(); n != "host" && n != filepath.Base(b.record) && !strings.HasPrefix(n, "attempt") {
+		if n := e.Name(); n != "host" && n != filepath.Base(b.record) &&
+			!strings.HasPrefix(n, "attempt") {
 			found = append(found, n)
 		}
 	}
@@ -140,7 +182,10 @@ func testWaysOut(t *testing.T, b *bench) {
 	secret := b.putFile(t, "secret", hostSecret)
 	record := b.putFile(t, "state/identity.key", hostSecret)
 	for _, args := range [][]string{
-		{"reach", secret, record, "/proc/self/root" + secret, "/proc/1/root" + secret, "/proc/1/cwd/../host/secret", fmt.Sprintf("/proc/%d/environ", os.Getpid())},
+		{
+			"reach", secret, record, "/proc/self/root" + secret, "/proc/1/root" + secret,
+			"/proc/1/cwd/../host/secret", fmt.Sprintf("/proc/%d/environ", os.Getpid()),
+		},
 		{"seek", filepath.Base(os.Args[0])},
 	} {
 		a := b.withInputs(t, args...)
@@ -197,7 +242,9 @@ func listen(t *testing.T, dir string) (addresses []string, reached func() int) {
 	t.Helper()
 	count := make(chan struct{}, 64)
 	for _, at := range [][2]string{
-		{"tcp", "127.0.0.1:0"}, {"unix", filepath.Join(dir, "host.sock")}, {"unix", fmt.Sprintf("@mrs-test-%d-%s", os.Getpid(), filepath.Base(filepath.Dir(dir)))},
+		{"tcp", "127.0.0.1:0"},
+		{"unix", filepath.Join(dir, "host.sock")},
+		{"unix", fmt.Sprintf("@mrs-test-%d-%s", os.Getpid(), filepath.Base(filepath.Dir(dir)))},
 	} {
 		l, err := (&net.ListenConfig{}).Listen(t.Context(), at[0], at[1])
 		if err != nil {
@@ -225,7 +272,8 @@ func testStrangeOutputs(t *testing.T, b *bench) {
 	secret := b.putFile(t, "secret", hostSecret)
 	a := b.withInputs(t, "outputs", secret, filepath.Dir(secret))
 	a.OutputPaths = []string{
-		"/out/plain", "/out/pipe", "/out/pipes", "/out/socket", "/out/link", "/out/links", "/out/hard", "/out/device",
+		"/out/plain", "/out/pipe", "/out/pipes", "/out/socket", "/out/link", "/out/links", "/out/hard",
+		"/out/device",
 		"/swapped/secret", "/out/line\nbreak",
 	}
 	r := b.run(t, a)

@@ -45,7 +45,9 @@ func testAgentKilled(t *testing.T, b *bench) {
 	if err := agent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	Until(t, "no process of a dead agent is left", 2*time.Second, func() bool { return len(Processes(t, a.Dir)) == 0 })
+	Until(t, "no process of a dead agent is left", 2*time.Second, func() bool {
+		return len(Processes(t, a.Dir)) == 0
+	})
 	if err := b.h.New(t, b.record).Recover(t.Context()); err != nil {
 		t.Errorf("Recover: %v", err)
 	}
@@ -81,7 +83,7 @@ func testAgentStopped(t *testing.T, b *bench) {
 }
 
 // suspended starts an agent that suspends its attempt, and waits until that
-// stands still.
+// is frozen.
 func (b *bench) suspended(t *testing.T, a lrm.Attempt) *exec.Cmd {
 	t.Helper()
 	a.Task.Env = append(a.Task.Env, grid.EnvVar{Name: suspendVar, Value: "1"})
@@ -93,8 +95,8 @@ func (b *bench) suspended(t *testing.T, a lrm.Attempt) *exec.Cmd {
 	return agent
 }
 
-// testAgentKilledSuspended: what stood still dies with its agent and makes no
-// step before.
+// testAgentKilledSuspended: a suspended attempt dies with its agent and does not
+// run before that.
 func testAgentKilledSuspended(t *testing.T, b *bench) {
 	a := b.attempt(t, "tick", "10000")
 	agent := b.suspended(t, a)
@@ -102,7 +104,9 @@ func testAgentKilledSuspended(t *testing.T, b *bench) {
 	if err := agent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	Until(t, "no process of a dead agent is left", 5*time.Second, func() bool { return len(Processes(t, a.Dir)) == 0 })
+	Until(t, "no process of a dead agent is left", 5*time.Second, func() bool {
+		return len(Processes(t, a.Dir)) == 0
+	})
 	if got := size(a.StdoutPath()); got != printed {
 		t.Errorf("printed %d bytes, %d of them while it was suspended", got, got-printed)
 	}

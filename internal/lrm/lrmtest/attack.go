@@ -42,9 +42,13 @@ func testEscape(t *testing.T, b *bench) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := b.attempt(t, "link", secret, relative, "..", "../../../../../../../../etc/shadow", "/etc/shadow")
+	a := b.attempt(
+		t, "link", secret, relative, "..", "../../../../../../../../etc/shadow", "/etc/shadow",
+	)
 	if !b.h.System {
-		a.Task.Args = append(a.Task.Args, "../../../../../../../../etc/passwd", "/etc/passwd", "/proc/self/environ")
+		a.Task.Args = append(
+			a.Task.Args, "../../../../../../../../etc/passwd", "/etc/passwd", "/proc/self/environ",
+		)
 	}
 	a.OutputPaths = []string{"/out/link0", "/out/link1", "/out/link2"}
 	r := b.run(t, a)
@@ -59,7 +63,9 @@ func testEscape(t *testing.T, b *bench) {
 
 func testInputLinks(t *testing.T, b *bench) {
 	secret := b.putFile(t, "secret", "the owner's secret")
-	for _, args := range [][]string{{"cat", "/in/dir/abs"}, {"cat", "/in/dir/rel"}, {"cat", "/in/dir/up/secret"}} {
+	for _, args := range [][]string{
+		{"cat", "/in/dir/abs"}, {"cat", "/in/dir/rel"}, {"cat", "/in/dir/up/secret"},
+	} {
 		a := b.withInputs(t, args...)
 		dir := filepath.Join(b.dir, "host", "some-dir")
 		_ = os.Symlink(secret, filepath.Join(dir, "abs"))
@@ -77,7 +83,8 @@ func testTree(t *testing.T, b *bench) {
 	a.OutputPaths = []string{"/out/t"}
 	r := b.run(t, a)
 	wantExit(t, r, 0)
-	if got, want := Text(t, r.Stdout), "/out/t/\n/out/t/a/\n/out/t/moved\n/out/t/moved2\n"; got != want {
+	got, want := Text(t, r.Stdout), "/out/t/\n/out/t/a/\n/out/t/moved\n/out/t/moved2\n"
+	if got != want {
 		t.Errorf("tree = %q, want %q", got, want)
 	}
 	if len(r.Outputs) != 1 || r.Outputs[0].Bytes != int64(len("onetwo")+len("again")) {

@@ -13,7 +13,10 @@ import (
 func basicCases() []testCase {
 	return []testCase{
 		{name: "probe", test: testProbe},
-		{name: "exit 0", test: func(t *testing.T, b *bench) { wantExit(t, b.run(t, b.attempt(t, "exit", "0")), 0) }},
+		{
+			name: "exit 0",
+			test: func(t *testing.T, b *bench) { wantExit(t, b.run(t, b.attempt(t, "exit", "0")), 0) },
+		},
 		{name: "exit 7", test: testExit7},
 		{name: "args, env and stdin", test: testSurroundings},
 		{name: "input file and directory", test: testInputs},
@@ -144,7 +147,8 @@ func testOutputMissing(t *testing.T, b *bench) {
 }
 
 func testSideBySide(t *testing.T, b *bench) {
-	first, second := b.attempt(t, "put", "/shared.txt", "first"), b.attempt(t, "put", "/shared.txt", "second")
+	first := b.attempt(t, "put", "/shared.txt", "first")
+	second := b.attempt(t, "put", "/shared.txt", "second")
 	first.OutputPaths, second.OutputPaths = []string{"/shared.txt"}, []string{"/shared.txt"}
 	p, q := b.start(t, first), b.start(t, second)
 	for want, r := range map[string]lrm.Result{"first": Wait(t, p), "second": Wait(t, q)} {
@@ -174,7 +178,8 @@ func testRecord(t *testing.T, b *bench) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(records) != 2 || records[0].Event != lrm.RecordStarted || records[1].Event != lrm.RecordEnded {
+	if len(records) != 2 || records[0].Event != lrm.RecordStarted ||
+		records[1].Event != lrm.RecordEnded {
 		t.Fatalf("records = %+v, want a start and an end", records)
 	}
 	for _, rec := range records {

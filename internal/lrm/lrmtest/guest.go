@@ -21,7 +21,9 @@ func BuildGuest(dir, goos, goarch string) (string, error) {
 	if err := os.MkdirAll(source, 0o700); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(filepath.Join(source, "go.mod"), []byte("module guest\n\ngo 1.26\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(source, "go.mod"), []byte("module guest\n\ngo 1.26\n"), 0o600,
+	); err != nil {
 		return "", err
 	}
 	files, err := guestSource.ReadDir(guestDir)
@@ -38,9 +40,12 @@ func BuildGuest(dir, goos, goarch string) (string, error) {
 		}
 	}
 	program := filepath.Join(dir, strings.Join([]string{"guest", goos, goarch}, "-"))
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, ".") //nolint:noctx // bounded by the test's own time
+	//nolint:noctx // bounded by the test's own time
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, ".")
 	build.Dir = source
-	build.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	build.Env = append(
+		os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off",
+	)
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build guest: %w: %s", err, out)
 	}

@@ -23,9 +23,12 @@ func NewAttempt(t testing.TB, dir string, token grid.Token, args ...string) lrm.
 	t.Helper()
 	id := grid.AttemptID{Task: grid.TaskID{Job: job}, Token: token}
 	a := lrm.Attempt{
-		ID: id, Dir: filepath.Join(dir, fmt.Sprintf("attempt%d", token)), RecordPath: filepath.Join(dir, "runs.jsonl"),
+		ID: id, Dir: filepath.Join(dir, fmt.Sprintf("attempt%d", token)),
+		RecordPath: filepath.Join(dir, "runs.jsonl"),
 		Task:       grid.Task{ID: id.Task, Args: args},
-		Limits:     lrm.Limits{MemoryBytes: 64 << 20, DiskBytes: 1 << 20, OutputBytes: 64 << 10, WallTime: Patience},
+		Limits: lrm.Limits{
+			MemoryBytes: 64 << 20, DiskBytes: 1 << 20, OutputBytes: 64 << 10, WallTime: Patience,
+		},
 		LeaseUntil: lrm.BootNow().Add(time.Hour),
 	}
 	if err := os.Mkdir(a.Dir, 0o700); err != nil {

@@ -18,5 +18,7 @@ func ownerKey(t *testing.T) (name string, forget func()) {
 		t.Logf("no keys on this kernel, so none to protect: %v", err)
 		return name, func() {}
 	}
-	return name, func() { _, _ = unix.KeyctlInt(unix.KEYCTL_UNLINK, id, unix.KEY_SPEC_SESSION_KEYRING, 0, 0) }
+	return name, func() {
+		_, _ = unix.KeyctlInt(unix.KEYCTL_UNLINK, id, unix.KEY_SPEC_SESSION_KEYRING, 0, 0)
+	}
 }

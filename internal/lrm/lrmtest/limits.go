@@ -43,7 +43,7 @@ func testStop(t *testing.T, b *bench) {
 
 func testStopEarly(t *testing.T, b *bench) {
 	p := b.start(t, b.attempt(t, "spin"))
-	if err := p.Stop("at once"); err != nil {
+	if err := p.Stop("right away"); err != nil {
 		t.Fatal(err)
 	}
 	wantCause(t, Wait(t, p), grid.CauseStopped)
@@ -100,15 +100,20 @@ func leaseCases() []testCase {
 	return []testCase{
 		{name: "lease end freezes, a new lease resumes", test: testFreeze},
 		{name: "lease over before the start", test: testLeaseOver},
-		{name: "suspended, it stands still whatever its lease says", test: testSuspend},
+		{name: "suspended, it is frozen whatever its lease says", test: testSuspend},
 		{name: "stop while suspended", test: testStopSuspended},
 		{name: "stop while frozen", test: testStopFrozen},
 		{name: "frozen time does not count", test: testFrozenTime},
 		{name: "held to its share of the processors", attack: true, test: testShare},
 		{name: "agent killed", agent: true, test: testAgentKilled},
 		{name: "agent stopped", agent: true, test: testAgentStopped},
-		{name: "agent killed while its attempt is suspended", agent: true, test: testAgentKilledSuspended},
-		{name: "agent stopped while its attempt is suspended", agent: true, test: testAgentStoppedSuspended},
+		{
+			name: "agent killed while its attempt is suspended", agent: true, test: testAgentKilledSuspended,
+		},
+		{
+			name: "agent stopped while its attempt is suspended", agent: true,
+			test: testAgentStoppedSuspended,
+		},
 	}
 }
 
@@ -130,7 +135,9 @@ func testFreeze(t *testing.T, b *bench) {
 	if e := await(t, p, lrm.Frozen); e.At < lease || e.At.Sub(lease) > 2*time.Second {
 		t.Errorf("frozen %s after the lease's end", e.At.Sub(lease))
 	}
-	Until(t, "a frozen program prints nothing", Patience, func() bool { return stands(a.StdoutPath(), 100*time.Millisecond) })
+	Until(t, "a frozen program prints nothing", Patience, func() bool {
+		return stands(a.StdoutPath(), 100*time.Millisecond)
+	})
 	if !stands(a.StdoutPath(), 200*time.Millisecond) {
 		t.Error("a frozen program printed")
 	}
@@ -217,7 +224,9 @@ func testSuspend(t *testing.T, b *bench) {
 		}
 	}
 	await(t, p, lrm.Frozen)
-	Until(t, "a suspended program prints nothing", Patience, func() bool { return stands(a.StdoutPath(), 100*time.Millisecond) })
+	Until(t, "a suspended program prints nothing", Patience, func() bool {
+		return stands(a.StdoutPath(), 100*time.Millisecond)
+	})
 	if err := p.SetLease(lrm.BootNow().Add(2 * time.Hour)); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 const job = grid.JobID("mfrggzdfmztwq2lk")
 
-// Harness is what the suite must know of an adapter.
+// Harness tells the suite about an adapter.
 type Harness struct {
 	// New makes an adapter whose run record stands at recordPath.
 	New func(t testing.TB, recordPath string) lrm.Adapter
@@ -103,7 +103,8 @@ func (b *bench) attempt(t *testing.T, args ...string) lrm.Attempt {
 	t.Helper()
 	b.next++
 	a := NewAttempt(t, b.dir, b.next, append(slices.Clone(b.h.Prefix), args...)...)
-	a.ModulePath, a.RecordPath, a.Inputs, a.Task.Kind = b.h.Module, b.record, slices.Clone(b.h.Inputs), b.h.Kind
+	a.ModulePath, a.RecordPath, a.Inputs = b.h.Module, b.record, slices.Clone(b.h.Inputs)
+	a.Task.Kind = b.h.Kind
 	return a
 }
 
@@ -157,7 +158,10 @@ func wantExit(t *testing.T, r lrm.Result, code int) {
 func wantCause(t *testing.T, r lrm.Result, cause grid.ExitCause) {
 	t.Helper()
 	if r.Exit.Cause != cause {
-		t.Fatalf("exit = %v %d %q, want %v; stderr %q", r.Exit.Cause, r.Exit.Code, r.Exit.Text, cause, Text(t, r.Stderr))
+		t.Fatalf(
+			"exit = %v %d %q, want %v; stderr %q", r.Exit.Cause, r.Exit.Code, r.Exit.Text, cause,
+			Text(t, r.Stderr),
+		)
 	}
 	if r.Exit.Text == "" {
 		t.Errorf("%v comes without an explanation", cause)

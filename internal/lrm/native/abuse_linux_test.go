@@ -72,7 +72,11 @@ func TestEnds(t *testing.T) {
 		{"exit 7", []string{"sh", "-c", "exit 7"}, grid.CauseExited, 7, ""},
 		{"exit 200", []string{"sh", "-c", "exit 200"}, grid.CauseExited, 200, ""},
 		{"signal", []string{"sh", "-c", "kill -TERM $$"}, grid.CauseExited, 128 + 15, "terminated"},
-		{"child killed", []string{"sh", "-c", "sh -c 'kill -KILL $$'; exit $?"}, grid.CauseExited, 128 + 9, "killed"},
+		{
+			"child killed",
+			[]string{"sh", "-c", "sh -c 'kill -KILL $$'; exit $?"},
+			grid.CauseExited, 128 + 9, "killed",
+		},
 		{"not found", []string{"no-such-command"}, grid.CauseExited, 127, ""},
 		{"not executable", []string{"/etc/passwd"}, grid.CauseExited, 126, ""},
 		{"empty", []string{""}, grid.CauseBadWork, 0, "empty"},
@@ -83,7 +87,9 @@ func TestEnds(t *testing.T) {
 			t.Parallel()
 			exit := lrmtest.Wait(t, lrmtest.Start(t, adapter, attempt(t, tt.args...))).Exit
 			if exit.Cause != tt.cause || exit.Code != tt.code || !strings.Contains(exit.Text, tt.text) {
-				t.Errorf("exit = %v %d %q, want %v %d %q", exit.Cause, exit.Code, exit.Text, tt.cause, tt.code, tt.text)
+				t.Errorf(
+					"exit = %v %d %q, want %v %d %q", exit.Cause, exit.Code, exit.Text, tt.cause, tt.code, tt.text,
+				)
 			}
 		})
 	}
@@ -93,14 +99,17 @@ func TestInputOverSystem(t *testing.T) {
 	adapter := need(t, withBubblewrap)
 	a := attempt(t, "true")
 	a.Inputs = []lrm.Bind{{SandboxPath: "/usr/bin/true", HostPath: guest}}
-	if exit := lrmtest.Wait(t, lrmtest.Start(t, adapter, a)).Exit; exit.Cause != grid.CauseBadWork || !strings.Contains(exit.Text, "/usr/bin/true") {
+	if exit := lrmtest.Wait(t, lrmtest.Start(t, adapter, a)).Exit; exit.Cause != grid.CauseBadWork ||
+		!strings.Contains(exit.Text, "/usr/bin/true") {
 		t.Errorf("exit = %+v, want a refusal that names the path", exit)
 	}
 }
 
 func TestLoaderVariablesStayInside(t *testing.T) {
 	adapter := need(t, withBubblewrap)
-	a := attempt(t, "sh", "-c", "echo $LD_PRELOAD $PATH $HOME $TMPDIR; env | sort | cut -d= -f1 | tr '\\n' ' '")
+	a := attempt(
+		t, "sh", "-c", "echo $LD_PRELOAD $PATH $HOME $TMPDIR; env | sort | cut -d= -f1 | tr '\\n' ' '",
+	)
 	evil := filepath.Join(a.Dir, "evil.so")
 	a.Task.Env = []grid.EnvVar{{Name: "LD_PRELOAD", Value: evil}}
 	r := lrmtest.Wait(t, lrmtest.Start(t, adapter, a))
@@ -136,32 +145,45 @@ func TestWalls(t *testing.T) {
 		home = "/root"
 	}
 	tests := map[string]string{
-		"read the host's files":     "cat /etc/shadow /etc/hostname /etc/machine-id " + home + "/.profile && echo out",
+		"read the host's files": "cat /etc/shadow /etc/hostname /etc/machine-id " + home +
+			"/.profile && echo out",
 		"list the host":             "ls -d /root /home /var /sys /run /boot /mnt /opt /srv && echo out",
 		"reach the attempt's files": "ls -d /../attempt /../../etc/hostname && echo out",
 		"see the host's processes":  "test $(ls -d /proc/[0-9]* | wc -l) -gt 8 && echo out",
 		"reach the host by /proc":   "ls /proc/1/root/home && echo out",
-		"write to the system":       "touch /usr/x /usr/bin/x /etc/ld.so.cache /etc/passwd && echo out; echo x > /dev/x && echo out",
-		"write to the kernel":       "echo x > /proc/sys/kernel/hostname && echo out; echo h > /proc/sysrq-trigger && echo out; find /proc/sys -type f -perm -200 -exec sh -c ': >> $1' _ {} \\; -exec echo out \\; 2>/dev/null",
-		"remount":                   "mount -o remount,rw /usr && echo out; umount /usr && echo out; mount -t tmpfs x /tmp && echo out",
-		"make a device":             "mknod /tmp/d b 254 0 && echo out; mknod /tmp/c c 1 1 && cat /tmp/c && echo out",
-		"become root":               "cp /bin/sh /tmp/s && chmod u+s /tmp/s && test \"$(/tmp/s -pc 'id -u')\" = 0 && echo out; chown 0 /tmp/s && echo out; su -c true && echo out",
-		"signal others":             fmt.Sprintf("kill -0 %d && echo out", os.Getpid()),
-		"more namespaces":           "unshare -Urm true && unshare -Urm mount -t tmpfs x /usr && touch /usr/x && echo out",
-		"a device of the terminal":  "echo x > /dev/tty && echo out",
+		"write to the system": "touch /usr/x /usr/bin/x /etc/ld.so.cache /etc/passwd && echo " +
+			"out; echo x > /dev/x && echo out",
+		"write to the kernel": "echo x > /proc/sys/kernel/hostname && echo out; " +
+			"echo h > /proc/sysrq-trigger && echo out; find /proc/sys -type f -perm -200 -exec sh -c ': " +
+			">> $1' _ {} \\; -exec echo out \\; 2>/dev/null",
+		"remount": "mount -o remount,rw /usr && echo out; umount /usr && echo out; " +
+			"mount -t tmpfs x /tmp && echo out",
+		"make a device": "mknod /tmp/d b 254 0 && echo out; " +
+			"mknod /tmp/c c 1 1 && cat /tmp/c && echo out",
+		"become root": "cp /bin/sh /tmp/s && chmod u+s /tmp/s && test \"$(/tmp/s -pc 'id " +
+			"-u')\" = 0 && echo out; chown 0 /tmp/s && echo out; su -c true && echo out",
+		"signal others": fmt.Sprintf("kill -0 %d && echo out", os.Getpid()),
+		"more namespaces": "unshare -Urm true && unshare -Urm mount -t tmpfs x /usr && touch " +
+			"/usr/x && echo out",
+		"a device of the terminal": "echo x > /dev/tty && echo out",
 	}
 	if _, err := exec.LookPath("bash"); err == nil {
-		tests["connect"] = fmt.Sprintf("bash -c 'echo > /dev/tcp/127.0.0.1/%d' && echo out; bash -c 'echo > /dev/udp/192.0.2.1/53' && echo out", port)
+		tests["connect"] = fmt.Sprintf(
+			"bash -c 'echo > /dev/tcp/127.0.0.1/%d' && echo out; "+
+				"bash -c 'echo > /dev/udp/192.0.2.1/53' && echo out", port,
+		)
 	}
 	if _, err := exec.LookPath("/usr/bin/python3"); err == nil {
-		tests["abstract socket"] = fmt.Sprintf("python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"\\0%s\")' && echo out",
+		tests["abstract socket"] = fmt.Sprintf("python3 -c 'import socket; "+
+			"socket.socket(socket.AF_UNIX).connect(\"\\0%s\")' && echo out",
 			strings.TrimPrefix(abstract.Addr().String(), "@"))
 	}
 	for name, script := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := lrmtest.Wait(t, lrmtest.Start(t, adapter, attempt(t, "sh", "-c", script+"; echo done")))
-			if got := lrmtest.Text(t, r.Stdout); !strings.HasSuffix(got, "done\n") || strings.Contains(got, "out\n") {
+			if got := lrmtest.Text(t, r.Stdout); !strings.HasSuffix(got, "done\n") ||
+				strings.Contains(got, "out\n") {
 				t.Errorf("stdout = %q, stderr %q, exit %+v", got, lrmtest.Text(t, r.Stderr), r.Exit)
 			}
 		})
@@ -175,7 +197,10 @@ func TestWalls(t *testing.T) {
 
 func TestNoCapabilities(t *testing.T) {
 	adapter := need(t, withBubblewrap)
-	r := lrmtest.Wait(t, lrmtest.Start(t, adapter, attempt(t, "sh", "-c", "id -u; id -G; grep -E '^(Cap...|NoNewPrivs)' /proc/self/status | cut -f2 | sort -u | tr '\\n' ' '; ls /proc/self/fd | tr '\\n' ' '")))
+	a := attempt(t, "sh", "-c", "id -u; id -G; "+
+		"grep -E '^(Cap...|NoNewPrivs)' /proc/self/status | cut -f2 | sort -u | tr '\\n' ' '; "+
+		"ls /proc/self/fd | tr '\\n' ' '")
+	r := lrmtest.Wait(t, lrmtest.Start(t, adapter, a))
 	want := "65534\n65534\n0000000000000000 1 0 1 2 3 "
 	if got := lrmtest.Text(t, r.Stdout); got != want {
 		t.Errorf("stdout = %q, want %q: nobody, no capability, nothing open", got, want)
@@ -185,7 +210,9 @@ func TestNoCapabilities(t *testing.T) {
 func TestForkBomb(t *testing.T) {
 	eachWay(t, bubblewrapWays(), func(t *testing.T, adapter lrm.Adapter) {
 		mark := mark(t)
-		a := attempt(t, "sh", "-c", "i=0; while [ $i -lt 500 ]; do sleep "+mark+" & i=$((i+1)); done; wait")
+		a := attempt(
+			t, "sh", "-c", "i=0; while [ $i -lt 500 ]; do sleep "+mark+" & i=$((i+1)); done; wait",
+		)
 		p := lrmtest.Start(t, adapter, a)
 		most := 0
 		ended := make(chan lrm.Result, 1)
@@ -206,9 +233,10 @@ func TestForkBomb(t *testing.T) {
 				most = max(most, living("sleep\x00"+mark))
 			}
 		}
-		watched := os.Getuid() == 0 && strings.HasSuffix(t.Name(), "without_groups") // it takes some looks to notice
+		// it takes some looks to notice
+		watched := os.Getuid() == 0 && strings.HasSuffix(t.Name(), "without_groups")
 		if most > 64 && !watched {
-			t.Errorf("%d processes at once", most)
+			t.Errorf("%d processes at the same time", most)
 		}
 		if left := living("sleep\x00" + mark); left != 0 {
 			t.Errorf("%d processes are left", left)
@@ -220,7 +248,8 @@ func TestDaemonEndsWithCommand(t *testing.T) {
 	eachWay(t, ways(), func(t *testing.T, adapter lrm.Adapter) {
 		mark := mark(t)
 		r := lrmtest.Wait(t, lrmtest.Start(t, adapter, attempt(t, "sh", "-c",
-			"setsid sh -c 'sleep "+mark+" & sleep "+mark+"' </dev/null >/dev/null 2>&1 & (sh -c 'exit 0' & exec sleep 0.1) ; exit 3")))
+			"setsid sh -c 'sleep "+mark+" & sleep "+mark+"' </dev/null >/dev/null 2>&1 & (sh -c 'exit 0' "+
+				"& exec sleep 0.1) ; exit 3")))
 		if r.Exit.Cause != grid.CauseExited || r.Exit.Code != 3 {
 			t.Errorf("exit = %+v", r.Exit)
 		}
@@ -300,7 +329,9 @@ func TestAgentKilled(t *testing.T) {
 				}
 				_ = agent.Process.Signal(syscall.SIGKILL)
 				_ = agent.Wait()
-				lrmtest.Until(t, "nothing is left", 2*time.Second, func() bool { return living(mark)+living(a.Dir) == 0 })
+				lrmtest.Until(t, "nothing is left", 2*time.Second, func() bool {
+					return living(mark)+living(a.Dir) == 0
+				})
 				adapter, err := newAdapter(t.Context(), a.RecordPath, way)
 				if err != nil {
 					t.Fatal(err)
@@ -320,7 +351,11 @@ func TestMemoryOfMany(t *testing.T) {
 	}
 	eachWay(t, bubblewrapWays(), func(t *testing.T, adapter lrm.Adapter) {
 		// tail keeps a line without end in memory: 10 times 24 MiB.
-		a := attempt(t, "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do (head -c 25000000 /dev/zero; sleep 4) | tail | cat >/dev/null & done; wait; wait; exit 1")
+		a := attempt(
+			t, "sh", "-c",
+			"for i in 1 2 3 4 5 6 7 8 9 10; do (head -c 25000000 /dev/zero; "+
+				"sleep 4) | tail | cat >/dev/null & done; wait; wait; exit 1",
+		)
 		r := lrmtest.Wait(t, lrmtest.Start(t, adapter, a))
 		if r.Exit.Cause != grid.CauseMemory {
 			t.Errorf("exit = %+v, stderr %q", r.Exit, lrmtest.Text(t, r.Stderr))

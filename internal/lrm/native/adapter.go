@@ -22,13 +22,13 @@ type Config struct {
 	Supervisor []string
 	// Runner is the command whose body is RunnerMain, in the same way.
 	Runner []string
-	// Sandbox is what encloses commands: Auto (or empty), Bubblewrap or GVisor.
+	// Sandbox names the sandbox of commands: Auto (or empty), Bubblewrap or GVisor.
 	Sandbox string
 	// Bwrap is bubblewrap's executable; empty = bwrap, as PATH has it.
 	Bwrap string
 	// Runsc is gVisor's executable; empty = runsc, as PATH has it.
 	Runsc string
-	// Processes is how many processes and threads an attempt may have; 0 = 256.
+	// Processes limits the processes and threads of an attempt; 0 = 256.
 	Processes int
 	// Idle gives commands the processor only when nobody else wants it.
 	Idle bool
@@ -97,7 +97,9 @@ func New(ctx context.Context, config Config) (*Adapter, error) {
 	if config.Processes == 0 {
 		config.Processes = defaultProcesses
 	}
-	return &Adapter{config: config, host: explore(ctx, config), supervisors: supervise.NewPool(config.Supervisor)}, nil
+	return &Adapter{
+		config: config, host: explore(ctx, config), supervisors: supervise.NewPool(config.Supervisor),
+	}, nil
 }
 
 // Probe implements lrm.Adapter.
@@ -137,7 +139,9 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 	return process, nil
 }
 
-func (a *Adapter) launch(ctx context.Context, box sandbox, group group, wrong string) (lrm.Process, error) {
+func (a *Adapter) launch(
+	ctx context.Context, box sandbox, group group, wrong string,
+) (lrm.Process, error) {
 	at := box.attempt
 	limits := at.Limits.OrDefault()
 	spec := supervise.Spec{
@@ -145,7 +149,8 @@ func (a *Adapter) launch(ctx context.Context, box sandbox, group group, wrong st
 		Stdout: at.StdoutPath(), Stderr: at.StderrPath(), WatchDir: at.WorkDir(), Limits: limits,
 		LeaseUntil: at.LeaseUntil, RecordPath: at.RecordPath,
 		Idle: a.config.Idle, MeterCPU: !a.host.groups.cpu(),
-		Tree: true, FreezeDir: group.freezer, WatchMemory: !a.host.groups.memory(), OwnMemory: box.ownMemory(),
+		Tree: true, FreezeDir: group.freezer, WatchMemory: !a.host.groups.memory(),
+		OwnMemory: box.ownMemory(),
 	}
 	var err error
 	if wrong == "" {
@@ -161,7 +166,9 @@ func (a *Adapter) launch(ctx context.Context, box sandbox, group group, wrong st
 		spec.Processes = box.watchedProcesses()
 	}
 	return a.supervisors.Start(ctx, at.Dir, spec, func(end supervise.Ending) lrm.Result {
-		ended := ending{attempt: at, sandbox: a.host.sandbox, end: end, wrong: wrong, starved: group.starved()}
+		ended := ending{
+			attempt: at, sandbox: a.host.sandbox, end: end, wrong: wrong, starved: group.starved(),
+		}
 		_ = group.remove() // what is left, Recover removes
 		return ended.result()
 	})

@@ -110,7 +110,9 @@ func harness(way string) lrmtest.Harness {
 		},
 		OwnKernel: strings.HasPrefix(way, native.GVisor),
 		Left:      native.GroupsLeft,
-		Agent:     func(record string) *exec.Cmd { return exec.Command(os.Args[0], argAgent, record, way) },
+		Agent: func(record string) *exec.Cmd {
+			return exec.Command(os.Args[0], argAgent, record, way)
+		},
 	}
 }
 

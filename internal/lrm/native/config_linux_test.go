@@ -36,10 +36,14 @@ func TestNoBubblewrap(t *testing.T) {
 	}
 	config.Sandbox = native.Bubblewrap
 	broken := filepath.Join(t.TempDir(), "bwrap")
-	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho no permissions >&2\nexit 1\n"), 0o700); err != nil {
+	if err := os.WriteFile(
+		broken, []byte("#!/bin/sh\necho no permissions >&2\nexit 1\n"), 0o700,
+	); err != nil {
 		t.Fatal(err)
 	}
-	for bwrap, want := range map[string]string{"/nowhere/bwrap": "install the package bubblewrap", broken: "no permissions"} {
+	for bwrap, want := range map[string]string{
+		"/nowhere/bwrap": "install the package bubblewrap", broken: "no permissions",
+	} {
 		config.Bwrap, config.Runsc = bwrap, "/nowhere/runsc"
 		a, err := native.New(t.Context(), config)
 		if err != nil {
@@ -83,7 +87,8 @@ func TestChoiceOfSandbox(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := a.Probe(t.Context())
-		if works := len(s.Kinds) == 1; works != tt.works || !strings.Contains(strings.Join(s.Notes, "; "), tt.note) {
+		if works := len(s.Kinds) == 1; works != tt.works ||
+			!strings.Contains(strings.Join(s.Notes, "; "), tt.note) {
 			t.Errorf("%+v: support = %+v", tt, s)
 		}
 	}

@@ -63,11 +63,13 @@ func (e ending) report() supervise.Report {
 	case e.starved:
 		return e.outOfMemory("")
 	default:
-		return supervise.Report{Cause: grid.CauseSandbox, Text: "the sandbox could not be made or was killed: " + e.firstWords()}
+		return supervise.Report{
+			Cause: grid.CauseSandbox, Text: "the sandbox could not be made or was killed: " + e.firstWords(),
+		}
 	}
 }
 
-// exitCode is what the sandbox told of the command's end.
+// exitCode is the command's exit code, if the sandbox reported one.
 func (e ending) exitCode() (int, bool) {
 	if e.sandbox == GVisor {
 		return e.gvisorCode()
@@ -102,7 +104,10 @@ func (e ending) blame(code int) supervise.Report {
 		return e.outOfMemory(own)
 	case signal == sigFileSize || e.says("ile too large", "ile size limit exceeded"):
 		limit := e.attempt.Limits.OrDefault().DiskBytes
-		return supervise.Report{Cause: grid.CauseDisk, Code: code, Text: "wanted more than its " + grid.FormatBytes(limit) + " of disk" + own}
+		return supervise.Report{
+			Cause: grid.CauseDisk, Code: code,
+			Text: "wanted more than its " + grid.FormatBytes(limit) + " of disk" + own,
+		}
 	default:
 		return supervise.Report{Cause: grid.CauseExited, Code: code, Text: text}
 	}
@@ -110,7 +115,10 @@ func (e ending) blame(code int) supervise.Report {
 
 func (e ending) outOfMemory(own string) supervise.Report {
 	limit := e.attempt.Limits.OrDefault().MemoryBytes
-	return supervise.Report{Cause: grid.CauseMemory, Text: "wanted more than its " + grid.FormatBytes(limit) + " of memory" + own}
+	return supervise.Report{
+		Cause: grid.CauseMemory,
+		Text:  "wanted more than its " + grid.FormatBytes(limit) + " of memory" + own,
+	}
 }
 
 // says reports whether the command's standard error, which a limit bounds, holds

@@ -27,7 +27,9 @@ const (
 // radios, the owner's keys, typing into a terminal, and calls that no command needs
 // and that had many holes. It is nil where the machine's architecture is not known.
 func callFilter() []byte {
-	arch, known := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
+	arch, known := map[string]uint32{
+		"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64,
+	}[runtime.GOARCH]
 	if !known {
 		return nil
 	}
@@ -49,15 +51,22 @@ func callFilter() []byte {
 		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: otherABI, Jf: 1},
 		end(refuse | uint32(unix.ENOSYS)),
 	}
-	for _, call := range []uint32{unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD} {
+	for _, call := range []uint32{
+		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN,
+		unix.SYS_USERFAULTFD,
+	} {
 		program = append(program, skipUnless(call, 1), end(refuse|uint32(unix.EPERM)))
 	}
 	program = append(program,
-		skipUnless(unix.SYS_IO_URING_SETUP, 1), end(refuse|uint32(unix.ENOSYS)), // it makes sockets past this filter
-		skipUnless(unix.SYS_IOCTL, 4), load(callSecond), skipUnless(unix.TIOCSTI, 1), end(refuse|uint32(unix.EPERM)), end(unix.SECCOMP_RET_ALLOW),
+		// io_uring makes sockets past this filter.
+		skipUnless(unix.SYS_IO_URING_SETUP, 1), end(refuse|uint32(unix.ENOSYS)),
+		skipUnless(unix.SYS_IOCTL, 4), load(callSecond), skipUnless(unix.TIOCSTI, 1),
+		end(refuse|uint32(unix.EPERM)), end(unix.SECCOMP_RET_ALLOW),
 		skipUnless(unix.SYS_SOCKET, 2*families+2), load(callFirst),
 	)
-	for _, family := range [families]uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} {
+	for _, family := range [families]uint32{
+		unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK,
+	} {
 		program = append(program, skipUnless(family, 1), end(unix.SECCOMP_RET_ALLOW))
 	}
 	program = append(program, end(refuse|uint32(unix.EAFNOSUPPORT)), end(unix.SECCOMP_RET_ALLOW))

@@ -88,7 +88,9 @@ func candidates(mountinfo, own string) groups {
 
 // ours are those of the names that are used.
 func ours(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n != ctlMemory && n != ctlPids && n != ctlCPU })
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		return n != ctlMemory && n != ctlPids && n != ctlCPU
+	})
 }
 
 // enable finds the controllers of version 2. It asks for more of them where this
@@ -110,7 +112,8 @@ func (h *hierarchy) enable() {
 		}
 	}
 	for _, name := range want {
-		_ = os.WriteFile(control, []byte("+"+name), 0) //nolint:gosec // the kernel's own names; what is not allowed is not there below
+		//nolint:gosec // the kernel's own names; what is not allowed is not there below
+		_ = os.WriteFile(control, []byte("+"+name), 0)
 	}
 	if text, err := os.ReadFile(control); err == nil {
 		h.controllers = ours(strings.Fields(string(text)))

@@ -17,7 +17,7 @@ import (
 const (
 	modeDir    = 0o755
 	cpuPeriod  = 100_000 // us
-	minQuota   = 1_000   // us, the least that the kernel takes
+	minQuota   = 1_000   // us, the lowest that the kernel takes
 	milli      = 1000
 	lowWeight  = "10" // cpu.weight; 100 is usual
 	lowShares  = "102"
@@ -34,9 +34,9 @@ const (
 
 // hierarchy is one tree of cgroups in which the agent may make groups.
 type hierarchy struct {
-	dir         string   // new groups stand here
+	dir         string   // new groups are made here
 	v2          bool     // version 2, or 1
-	freezes     bool     // version 2 alone: a group can be frozen at once
+	freezes     bool     // version 2 alone: a whole group can be frozen
 	controllers []string // those that work
 }
 
@@ -60,7 +60,7 @@ func (g groups) memory() bool { return g.has(ctlMemory) }
 func (g groups) pids() bool   { return g.has(ctlPids) }
 func (g groups) cpu() bool    { return g.has(ctlCPU) }
 
-// need is what a group bounds.
+// need holds the limits of a group.
 type need struct {
 	memory    int64 // bytes
 	processes int
@@ -74,7 +74,7 @@ type setting struct {
 	must        bool // else the kernel may lack it
 }
 
-// settings are what a hierarchy is told of a new group.
+// settings lists what is written to a hierarchy for a new group.
 func (h *hierarchy) settings(n need) []setting {
 	var all []setting
 	quota := strconv.FormatInt(max(n.milliCPUs*cpuPeriod/milli, minQuota), 10)
@@ -84,10 +84,16 @@ func (h *hierarchy) settings(n need) []setting {
 	}
 	memory, processes := strconv.FormatInt(n.memory, 10), strconv.Itoa(n.processes)
 	if h.has(ctlMemory) && h.v2 {
-		all = append(all, setting{"memory.max", memory, true}, setting{"memory.swap.max", "0", false}, setting{"memory.oom.group", "1", false})
+		all = append(
+			all, setting{"memory.max", memory, true}, setting{"memory.swap.max", "0", false},
+			setting{"memory.oom.group", "1", false},
+		)
 	}
 	if h.has(ctlMemory) && !h.v2 {
-		all = append(all, setting{"memory.limit_in_bytes", memory, true}, setting{"memory.memsw.limit_in_bytes", memory, false})
+		all = append(
+			all, setting{"memory.limit_in_bytes", memory, true},
+			setting{"memory.memsw.limit_in_bytes", memory, false},
+		)
 	}
 	if h.has(ctlPids) {
 		all = append(all, setting{"pids.max", processes, true})
@@ -101,7 +107,10 @@ func (h *hierarchy) settings(n need) []setting {
 	if h.has(ctlCPU) && !h.v2 {
 		all = append(all, setting{"cpu.shares", lowShares, false}, setting{"cpu.idle", idle, false})
 		if n.milliCPUs > 0 {
-			all = append(all, setting{"cpu.cfs_period_us", strconv.Itoa(cpuPeriod), true}, setting{"cpu.cfs_quota_us", quota, true})
+			all = append(
+				all, setting{"cpu.cfs_period_us", strconv.Itoa(cpuPeriod), true},
+				setting{"cpu.cfs_quota_us", quota, true},
+			)
 		}
 	}
 	return all
@@ -169,7 +178,8 @@ func (g group) remove() error {
 	for _, dir := range g.dirs {
 		deadline := time.Now().Add(removeWait)
 		err := os.Remove(dir)
-		for ; err != nil && !errors.Is(err, fs.ErrNotExist) && time.Now().Before(deadline); err = os.Remove(dir) {
+		for ; err != nil && !errors.Is(err, fs.ErrNotExist) &&
+			time.Now().Before(deadline); err = os.Remove(dir) {
 			time.Sleep(removePoll)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -209,7 +219,7 @@ func killMembers(dir string) {
 	}
 }
 
-// groupPrefix is how the names of an agent's groups begin.
+// groupPrefix begins the names of an agent's groups.
 func groupPrefix(recordPath string) string { return "mrs-" + shortHash(recordPath) + "-" }
 
 // groupName is the name of an attempt's group.

@@ -23,7 +23,8 @@ func TestCandidates(t *testing.T) {
 		{"nothing", "", "", nil},
 		{"garbage", "x\n- -\n", ":::\nx\n", nil},
 		{
-			"version 2", "40 30 0:29 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n", "0::/user.slice/mrs.service\n",
+			"version 2", "40 30 0:29 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n",
+			"0::/user.slice/mrs.service\n",
 			groups{{dir: "/sys/fs/cgroup/user.slice/mrs.service", v2: true}},
 		},
 		{"hybrid", hybrid, "3:cpu,cpuacct:/a\n2:memory:/docker/abc/job\n1:freezer:/\n0::/\n", groups{
@@ -34,7 +35,8 @@ func TestCandidates(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, candidates(tt.mounts, tt.own), cmp.AllowUnexported(hierarchy{})); diff != "" {
+			diff := cmp.Diff(tt.want, candidates(tt.mounts, tt.own), cmp.AllowUnexported(hierarchy{}))
+			if diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -56,7 +58,8 @@ func TestSettings(t *testing.T) {
 		}},
 		{"version 1", hierarchy{controllers: all}, map[string]string{
 			"memory.limit_in_bytes": "1048576", "memory.memsw.limit_in_bytes": "1048576", "pids.max": "64",
-			"cpu.shares": lowShares, "cpu.idle": "0", "cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "150000",
+			"cpu.shares": lowShares, "cpu.idle": "0", "cpu.cfs_period_us": "100000",
+			"cpu.cfs_quota_us": "150000",
 		}},
 	}
 	for _, tt := range tests {

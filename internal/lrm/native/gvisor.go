@@ -27,7 +27,7 @@ const (
 const (
 	gvisorID   = "0" // user and group inside: root of gVisor's kernel without any capability
 	gvisorName = "job"
-	// gvisorFatal stands in the log when gVisor failed, and not its command.
+	// gvisorFatal appears in the log when gVisor failed, rather than its command.
 	gvisorFatal = "FATAL ERROR"
 )
 
@@ -47,7 +47,9 @@ func (h *host) id() string {
 }
 
 // findGVisor finds gVisor and tries it. The warning is for the owner.
-func findGVisor(ctx context.Context, name string, system []systemPath) (found gvisor, warning string, err error) {
+func findGVisor(
+	ctx context.Context, name string, system []systemPath,
+) (found gvisor, warning string, err error) {
 	if name == "" {
 		name = "runsc"
 	}
@@ -60,12 +62,14 @@ func findGVisor(ctx context.Context, name string, system []systemPath) (found gv
 	if found.unshare, err = exec.LookPath("unshare"); err != nil {
 		return gvisor{}, "", errors.New("unshare is missing; install the package util-linux")
 	}
-	known, err := exec.CommandContext(ctx, found.runsc, "flags").CombinedOutput() //nolint:gosec // the owner's own program
+	//nolint:gosec // the owner's own program
+	known, err := exec.CommandContext(ctx, found.runsc, "flags").CombinedOutput()
 	if err != nil {
 		return gvisor{}, "", fmt.Errorf("runsc does not tell its flags: %w", err)
 	}
 	found.flags = []string{"--rootless", "--network=none", "--ignore-cgroups"}
-	if strings.Contains(string(known), "-overlay2 ") { // what a command writes must reach the disk, where it is counted
+	// what a command writes must reach the disk, where it is counted
+	if strings.Contains(string(known), "-overlay2 ") {
 		found.flags = append(found.flags, "--overlay2=none")
 	}
 	warning, err = found.try(ctx, system)
@@ -76,16 +80,19 @@ func findGVisor(ctx context.Context, name string, system []systemPath) (found gv
 // in namespaces that end with it, because all that it starts is to end with it, too.
 func (g gvisor) arguments(dir string) []string {
 	args := []string{
-		"--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL", "--net", "--ipc", "--uts",
+		"--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL",
+		"--net", "--ipc", "--uts",
 		g.runsc, "--root", filepath.Join(dir, "runsc"), "--log", gvisorLog(dir),
 	}
 	args = append(args, g.flags...)
-	return append(args, "run", "--bundle", bundleDir(dir), "--pid-file", gvisorStarted(dir), gvisorName)
+	return append(
+		args, "run", "--bundle", bundleDir(dir), "--pid-file", gvisorStarted(dir), gvisorName,
+	)
 }
 
 func bundleDir(dir string) string { return filepath.Join(dir, "bundle") }
 
-// gvisorStarted is a file that stands when the command was started.
+// gvisorStarted is a file that exists once the command was started.
 func gvisorStarted(dir string) string { return filepath.Join(dir, "runsc.pid") }
 
 func gvisorLog(dir string) string { return filepath.Join(dir, "runsc.log") }
@@ -99,12 +106,18 @@ func (g gvisor) try(ctx context.Context, system []systemPath) (warning string, e
 	defer os.RemoveAll(dir)
 	box := sandbox{
 		host: host{sandbox: GVisor, gvisor: g, system: system}, processes: defaultProcesses,
-		attempt: lrm.Attempt{Dir: dir, Task: grid.Task{Args: []string{"/bin/sh", "-c", fmt.Sprintf("ls -d /work || echo old; exit %d", trialCode)}}},
+		attempt: lrm.Attempt{
+			Dir: dir,
+			Task: grid.Task{Args: []string{
+				"/bin/sh", "-c", fmt.Sprintf("ls -d /work || echo old; exit %d", trialCode),
+			}},
+		},
 	}
 	if err = errors.Join(box.prepare(), box.writeBundle()); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, g.unshare, g.arguments(dir)...) //nolint:gosec // arguments of our own
+	//nolint:gosec // arguments of our own
+	cmd := exec.CommandContext(ctx, g.unshare, g.arguments(dir)...)
 	cmd.Env, cmd.Dir = []string{}, dir
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
@@ -118,7 +131,8 @@ func (g gvisor) try(ctx context.Context, system []systemPath) (warning string, e
 		return "", errors.New("its shell does not tell how it ends")
 	}
 	if strings.Contains(string(out), "old") {
-		return "commands: this gVisor is too old for some of the system's programs: ls fails in it; install a newer one", nil
+		return "commands: this gVisor is too old for some of the system's programs: ls fails in it; " +
+			"install a newer one", nil
 	}
 	return "", nil
 }
@@ -138,7 +152,7 @@ func (e ending) gvisorCode() (int, bool) {
 	return e.end.Code, true
 }
 
-// bundle is what gVisor is told, in the words of the Open Container Initiative's
+// bundle configures gVisor, in the format of the Open Container Initiative's
 // runtime specification.
 type bundle struct {
 	Version  string        `json:"ociVersion"`
@@ -187,9 +201,11 @@ func (s sandbox) writeBundle() error {
 		return err
 	}
 	b := bundle{
-		Version: "1.0.2", Hostname: "sandbox", Root: bundleRoot{Path: s.attempt.WorkDir()}, Mounts: mounts,
+		Version: "1.0.2", Hostname: "sandbox", Root: bundleRoot{Path: s.attempt.WorkDir()},
+		Mounts: mounts,
 		Process: bundleProcess{
-			User: map[string]int{"uid": 0, "gid": 0}, Args: append(s.shell(), s.attempt.Task.Args...), Cwd: startDir, NoNew: true,
+			User: map[string]int{"uid": 0, "gid": 0}, Args: append(s.shell(), s.attempt.Task.Args...),
+			Cwd: startDir, NoNew: true,
 			Rlimits: s.bundleRlimits(),
 		},
 	}
@@ -212,7 +228,7 @@ func (s sandbox) writeBundle() error {
 	return os.WriteFile(filepath.Join(bundleDir(s.attempt.Dir), "config.json"), text, 0o600)
 }
 
-// bundleRlimits are what gVisor's kernel holds the command to.
+// bundleRlimits are the limits that gVisor's kernel sets for the command.
 func (s sandbox) bundleRlimits() []bundleResource {
 	limit := func(name string, most uint64) bundleResource {
 		return bundleResource{Type: "RLIMIT_" + name, Soft: most, Hard: most}
@@ -229,13 +245,17 @@ func (s sandbox) bundleMounts() ([]bundleMount, error) {
 	readOnly := func(from, to string) bundleMount {
 		return bundleMount{Destination: to, Type: "bind", Source: from, Options: []string{"bind", "ro"}}
 	}
-	mounts := []bundleMount{{Destination: "/proc", Type: "proc", Source: "proc"}, {Destination: "/dev", Type: "tmpfs", Source: "tmpfs"}}
+	mounts := []bundleMount{
+		{Destination: "/proc", Type: "proc", Source: "proc"},
+		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs"},
+	}
 	for _, p := range s.host.system {
 		if p.host != "" {
 			mounts = append(mounts, readOnly(p.host, p.path))
 			continue
 		}
-		if err := os.Symlink(p.link, filepath.Join(s.attempt.WorkDir(), p.path)); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Symlink(p.link, filepath.Join(s.attempt.WorkDir(), p.path)); err != nil &&
+			!errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
 	}
@@ -244,7 +264,9 @@ func (s sandbox) bundleMounts() ([]bundleMount, error) {
 	}
 	temp := filepath.Join(s.attempt.WorkDir(), tempDir)
 	for _, dir := range []string{tempDir, "/dev/shm"} { // on disk, where they are counted
-		mounts = append(mounts, bundleMount{Destination: dir, Type: "bind", Source: temp, Options: []string{"bind", "rw"}})
+		mounts = append(mounts, bundleMount{
+			Destination: dir, Type: "bind", Source: temp, Options: []string{"bind", "rw"},
+		})
 	}
 	for _, in := range s.attempt.Inputs {
 		mounts = append(mounts, readOnly(in.HostPath, path.Clean(in.SandboxPath)))

@@ -16,11 +16,13 @@ const (
 	nobody     = "65534" // user and group inside
 	trialCode  = 42      // of a sandbox that works
 	trialLimit = 10 * time.Second
-	// userNamespaces is what every sandbox needs.
-	userNamespaces = "the kernel must allow user namespaces: see sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces and kernel.apparmor_restrict_unprivileged_userns"
+	// userNamespaces tells how to allow what every sandbox needs.
+	userNamespaces = "the kernel must allow user namespaces: " +
+		"see sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces and " +
+		"kernel.apparmor_restrict_unprivileged_userns"
 )
 
-// host is what this machine offers.
+// host describes what this machine offers.
 type host struct {
 	sandbox      string // Bubblewrap or GVisor; empty = none
 	bwrap        string // bubblewrap's executable
@@ -73,7 +75,8 @@ func explore(ctx context.Context, config Config) host {
 
 // unbounded is why root runs no commands without a group that counts processes:
 // the kernel excepts root from every other limit on them.
-const unbounded = "no commands: the agent runs as root and may not make control groups, so nothing would bound how many processes a command starts; run it as an ordinary user"
+const unbounded = "no commands: the agent runs as root and may not make control groups, " +
+	"so nothing would bound how many processes a command starts; run it as an ordinary user"
 
 // enclose finds the sandbox that the owner asks for. Left the choice, it takes
 // bubblewrap, which starts many times as fast, and gVisor where that does not work.
@@ -100,7 +103,11 @@ func (h *host) enclose(ctx context.Context, config Config) bool {
 		if config.Sandbox == GVisor {
 			return true
 		}
-		h.notes = append(h.notes, "commands run under gVisor, for bubblewrap does not work here; each takes a quarter of a second longer to start")
+		h.notes = append(
+			h.notes,
+			"commands run under gVisor, because bubblewrap does not work here; "+
+				"each takes a quarter of a second longer to start",
+		)
 		return true
 	case config.Sandbox == GVisor:
 		h.notes = []string{"no commands: gVisor was asked for: " + err.Error()}
@@ -129,7 +136,9 @@ func (h *host) findBubblewrap(ctx context.Context, name string) error {
 // tryVariants finds the strictest sandbox that works.
 func (h *host) tryVariants(ctx context.Context, bwrap string) error {
 	var first error
-	for _, v := range []struct{ proc, noMoreUsers bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
+	for _, v := range []struct{ proc, noMoreUsers bool }{
+		{true, true}, {true, false}, {false, true}, {false, false},
+	} {
 		h.proc, h.noMoreUsers = v.proc, v.noMoreUsers
 		err := h.try(ctx, bwrap)
 		if err == nil {
@@ -156,7 +165,8 @@ func (h *host) try(ctx context.Context, bwrap string) error {
 	if h.proc {
 		args = append(args, procMount()...)
 	}
-	cmd := exec.CommandContext(ctx, bwrap, append(args, "--", "/bin/sh", "-c", fmt.Sprintf("exit %d", trialCode))...) //nolint:gosec // arguments of our own
+	args = append(args, "--", "/bin/sh", "-c", fmt.Sprintf("exit %d", trialCode))
+	cmd := exec.CommandContext(ctx, bwrap, args...) //nolint:gosec // arguments of our own
 	cmd.Env, cmd.Dir = []string{}, dir
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
@@ -218,10 +228,16 @@ func mountArguments(paths []systemPath) []string {
 func (h *host) remarks() []string {
 	var notes []string
 	if !h.proc {
-		notes = append(notes, "commands get no /proc: this machine is a container that hides parts of its own")
+		notes = append(
+			notes, "commands get no /proc: this machine is a container that hides parts of its own",
+		)
 	}
 	if os.Getuid() == 0 {
-		notes = append(notes, "the agent runs as root, so a weakness of the kernel would give commands the machine; run it as an ordinary user")
+		notes = append(
+			notes,
+			"the agent runs as root, so a weakness of the kernel would give commands the machine; "+
+				"run it as an ordinary user",
+		)
 	}
 	var bound []string
 	if h.groups.memory() {
@@ -233,12 +249,19 @@ func (h *host) remarks() []string {
 	if h.groups.cpu() {
 		bound = append(bound, "cores")
 	}
-	const remedy = "; run the agent as a service with Delegate=yes to have the kernel hold the whole command"
+	const remedy = "; run the agent as a service with Delegate=yes to have the kernel hold the " +
+		"whole command"
 	switch {
 	case len(bound) == 0:
-		notes = append(notes, "commands: no control groups; memory, processes and cores are watched up to forty times a second"+remedy)
+		notes = append(
+			notes,
+			"commands: no control groups; memory, processes and cores are watched up to forty times a "+
+				"second"+remedy,
+		)
 	case len(bound) < 3:
-		notes = append(notes, "commands: control groups bound "+strings.Join(bound, " and ")+" only"+remedy)
+		notes = append(
+			notes, "commands: control groups bound "+strings.Join(bound, " and ")+" only"+remedy,
+		)
 	default:
 	}
 	return notes

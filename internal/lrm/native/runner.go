@@ -10,7 +10,7 @@ import (
 
 const exitFailed = 1
 
-// job is what the runner is told.
+// job is the runner's order.
 type job struct {
 	supervise.Enclosure
 	Refused bool // there is nothing to be run

@@ -31,7 +31,9 @@ func become(work *supervise.Enclosure) error {
 	if err := work.Bound(os.Getpid()); err != nil {
 		return err
 	}
-	err := unix.Exec(work.Program, append([]string{filepath.Base(work.Program)}, work.Args...), []string{})
+	err := unix.Exec(
+		work.Program, append([]string{filepath.Base(work.Program)}, work.Args...), []string{},
+	)
 	return fmt.Errorf("start sandbox: %w", err)
 }
 
@@ -41,7 +43,9 @@ func keepStatus(path string) error {
 	status := -1
 	if path != "" {
 		var err error
-		if status, err = unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC, 0o600); err != nil {
+		if status, err = unix.Open(
+			path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC, 0o600,
+		); err != nil {
 			return fmt.Errorf("keep status: %w", err)
 		}
 	}
@@ -63,7 +67,7 @@ func keepStatus(path string) error {
 	return nil
 }
 
-// rlimits are what the kernel holds each process of bubblewrap's sandbox to.
+// rlimits are the kernel's limits for each process of bubblewrap's sandbox.
 func rlimits(fileBytes int64) map[int]uint64 {
 	return map[int]uint64{
 		unix.RLIMIT_CORE:   0, // no dumps on the owner's disk

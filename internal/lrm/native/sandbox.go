@@ -21,10 +21,12 @@ const (
 
 // taken are the paths where the sandbox itself puts something.
 func taken() []string {
-	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/dev", "/etc"}
+	return []string{
+		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/dev", "/etc",
+	}
 }
 
-// sandbox is how an attempt is enclosed.
+// sandbox encloses an attempt.
 type sandbox struct {
 	host      host
 	attempt   lrm.Attempt
@@ -41,7 +43,8 @@ func (s sandbox) refuse() string {
 	for _, in := range s.attempt.Inputs {
 		for _, p := range taken() {
 			if in.SandboxPath == p || strings.HasPrefix(in.SandboxPath, p+"/") {
-				return "input " + in.SandboxPath + ": " + p + " belongs to the site; put it elsewhere, such as below /in"
+				return "input " + in.SandboxPath + ": " + p + " belongs to the site; put it elsewhere, " +
+					"such as below /in"
 			}
 		}
 	}
@@ -92,7 +95,7 @@ func (s sandbox) command(work *supervise.Enclosure) error {
 	return nil
 }
 
-// need is what the attempt's group bounds: the command and, with gVisor, its kernel.
+// need holds the limits of the attempt's group: for the command and, with gVisor, its kernel.
 func (s sandbox) need() need {
 	n := need{
 		memory:    s.attempt.Limits.OrDefault().MemoryBytes + s.ownMemory(),
@@ -104,7 +107,7 @@ func (s sandbox) need() need {
 	return n
 }
 
-// ownMemory is what the sandbox itself may take, in bytes.
+// ownMemory limits the memory of the sandbox itself, in bytes.
 func (s sandbox) ownMemory() int64 {
 	if s.host.sandbox == GVisor {
 		return gvisorMemory
@@ -112,7 +115,7 @@ func (s sandbox) ownMemory() int64 {
 	return 0
 }
 
-// watchedProcesses is how many processes of this machine are too many. gVisor
+// watchedProcesses limits the attempt's processes as this machine counts them. gVisor
 // counts those of the command itself; this bounds its own.
 func (s sandbox) watchedProcesses() int {
 	if s.host.sandbox == GVisor {
@@ -121,7 +124,7 @@ func (s sandbox) watchedProcesses() int {
 	return s.processes
 }
 
-// environment is what the command gets besides the task's variables.
+// environment holds the variables that the command gets besides the task's.
 func environment() [][2]string {
 	return [][2]string{{"PATH", searchPath}, {"HOME", startDir}, {"TMPDIR", tempDir}}
 }
@@ -131,7 +134,7 @@ func etcFiles() []string { return []string{"passwd", "group", "hosts"} }
 
 func (s sandbox) etcDir() string { return filepath.Join(s.attempt.Dir, "etc") }
 
-// statusPath is where bubblewrap tells how the command ended; out of its reach.
+// statusPath names the file in which bubblewrap tells how the command ended; out of its reach.
 func statusPath(a lrm.Attempt) string { return filepath.Join(a.Dir, "bwrap.json") }
 
 // arguments is bubblewrap's command line, without its name.
@@ -141,7 +144,10 @@ func (s sandbox) arguments() []string {
 	for _, name := range etcFiles() {
 		args = append(args, "--ro-bind", filepath.Join(s.etcDir(), name), "/etc/"+name)
 	}
-	args = append(args, "--dev", "/dev", "--bind", filepath.Join(s.attempt.WorkDir(), tempDir), "/dev/shm", "--remount-ro", "/dev")
+	args = append(
+		args, "--dev", "/dev", "--bind", filepath.Join(s.attempt.WorkDir(), tempDir), "/dev/shm",
+		"--remount-ro", "/dev",
+	)
 	if s.host.proc {
 		args = append(args, procMount()...)
 	}
@@ -167,7 +173,7 @@ func procMount() []string { return []string{"--proc", "/proc", "--remount-ro", "
 
 // shell starts the command in place of itself, with the answers of a shell where
 // there is none. It sets what must not bound the sandbox's own making: memory, and
-// processes, which are counted inside the sandbox apart from everybody else's, if
+// processes, which are counted inside the sandbox apart from all others, if
 // the kernel does that.
 func (s sandbox) shell() []string {
 	script := ""
@@ -179,7 +185,9 @@ func (s sandbox) shell() []string {
 		script += fmt.Sprintf("ulimit -d %d; ", max(s.attempt.Limits.OrDefault().MemoryBytes>>kib, 1))
 	}
 	if s.host.countsInside {
-		script += fmt.Sprintf("ulimit -u %d 2>/dev/null || ulimit -p %d 2>/dev/null; ", s.processes, s.processes)
+		script += fmt.Sprintf(
+			"ulimit -u %d 2>/dev/null || ulimit -p %d 2>/dev/null; ", s.processes, s.processes,
+		)
 	}
 	return []string{"/bin/sh", "-c", script + `exec "$@"`, "sh"}
 }

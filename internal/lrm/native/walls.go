@@ -11,11 +11,12 @@ const (
 	trialDisk   = 1 << 20
 )
 
-// walls are how the ceilings of commands are enforced here, each with a command
+// walls tell how the ceilings of commands are enforced here, each with a command
 // that runs against it.
 func (h *host) walls() []lrm.Wall {
 	shell := func(script string) []string { return []string{"/bin/sh", "-c", script} }
-	cores, memory := "the supervisor measures, and lets the command pause", "the supervisor looks, and the kernel holds each process"
+	cores := "the supervisor measures, and lets the command pause"
+	memory := "the supervisor looks, and the kernel holds each process"
 	if h.groups.cpu() {
 		cores = h.groups.version(ctlCPU)
 	}

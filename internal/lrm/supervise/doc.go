@@ -12,8 +12,8 @@
 // attempt running beyond its lease. It dies with its agent: its standard input
 // is a pipe from the agent, and the end of that pipe means that the agent is
 // dead. One whose attempt has ended, and that has no child left, takes the next
-// within moments: never two at a time. The runner dies with its supervisor: on Linux by the parent-death
-// signal, elsewhere only when the supervisor could still act.
+// within moments: never two at a time. The runner dies with its supervisor: on Linux by the
+// parent-death signal, elsewhere only when the supervisor could still act.
 //
 // A runner that only bounds itself and becomes another program says so by an
 // Enclosure. The supervisor then starts that program in its place, where it can: the

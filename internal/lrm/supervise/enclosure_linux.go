@@ -87,7 +87,8 @@ func LeaveOwner() error {
 	}
 	// An empty ring of keys in place of the owner's. A kernel without keys has none to
 	// hide, and one that forbids the call also forbids it to the command.
-	if _, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
+	if _, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0); err != nil &&
+		!errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("leave the owner's keys: %w", err)
 	}
 	return nil
@@ -102,7 +103,8 @@ func (e *Enclosure) Bound(pid int) error {
 		}
 	}
 	for resource, most := range e.Rlimits {
-		if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil && !errors.Is(err, unix.EPERM) {
+		if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil &&
+			!errors.Is(err, unix.EPERM) {
 			return fmt.Errorf("limit resource %d: %w", resource, err)
 		}
 	}

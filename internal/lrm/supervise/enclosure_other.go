@@ -6,7 +6,8 @@ import "os/exec"
 
 func startEnclosed(*exec.Cmd, *Enclosure, bool) error { return ErrUnsupported }
 
-func enclosed(e *Enclosure) *exec.Cmd { return exec.Command(e.Program, e.Args...) } //nolint:gosec,noctx // told by the agent
+//nolint:gosec,noctx // told by the agent
+func enclosed(e *Enclosure) *exec.Cmd { return exec.Command(e.Program, e.Args...) }
 
 func keepFiles() {}
 

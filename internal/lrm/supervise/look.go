@@ -8,12 +8,14 @@ import (
 )
 
 const (
-	lookEvery   = 25 * time.Millisecond  // between two looks at files or processes, at least
-	lookCalm    = 250 * time.Millisecond // the same while the file system tells that nothing was written
-	lookShare   = 20                     // and so many times what the last look took,
-	lookLatest  = time.Second            // but no more than this
-	calmPart    = 8                      // the part of what it may still write that a program writes unseen for so long
-	calmEntries = 1000                   // files and directories, the same
+	lookEvery = 25 * time.Millisecond // between two looks at files or processes, at least
+	// the same while the file system tells that nothing was written
+	lookCalm   = 250 * time.Millisecond
+	lookShare  = 20          // a pause is this many times what the last look took,
+	lookLatest = time.Second // but no more than this
+	// a program may write 1/calmPart of what is left to it unseen
+	calmPart    = 8
+	calmEntries = 1000 // likewise, in files and directories
 )
 
 // watcher looks at what a runner takes. All fields belong to the goroutine of look.
@@ -24,7 +26,7 @@ type watcher struct {
 	lowered time.Time
 	use     int64 // of the disk, at the last look
 	room    room  // before the last look
-	known   bool  // the file system tells its room
+	known   bool  // the file system tells its free space
 }
 
 // look looks at what the runner takes now and then, until it is gone.
@@ -53,8 +55,8 @@ func (r *runner) look() {
 }
 
 // calm reports that there is nothing to be looked for yet: only the disk is watched,
-// a look was not long ago, and since then its file system, which is asked at once,
-// lost no room worth mentioning, whoever took it.
+// a look was not long ago, and since then its file system, which answers quickly, has
+// lost hardly any free space to anyone.
 func (w *watcher) calm() bool {
 	if w.spec.Processes > 0 || w.spec.WatchMemory || !w.known || time.Since(w.looked) >= lookCalm {
 		return false
@@ -74,10 +76,15 @@ func (w *watcher) measure(now time.Time) (Report, bool) {
 		return report, true
 	}
 	if w.spec.Processes > 0 && len(tree) > w.spec.Processes {
-		return Report{Cause: grid.CauseBadWork, Text: fmt.Sprintf("started more than %d processes", w.spec.Processes)}, true
+		return Report{
+			Cause: grid.CauseBadWork, Text: fmt.Sprintf("started more than %d processes", w.spec.Processes),
+		}, true
 	}
 	if w.spec.WatchMemory && w.memory(tree) > limits.MemoryBytes {
-		return Report{Cause: grid.CauseMemory, Text: "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory"}, true
+		return Report{
+			Cause: grid.CauseMemory,
+			Text:  "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory",
+		}, true
 	}
 	if w.spec.Tree && w.spec.MeterCPU && now.Sub(w.lowered) > lookLatest {
 		w.lowered = now // a sandbox begins sessions of its own
@@ -123,7 +130,7 @@ func (w *watcher) disk(tree []member) (Report, bool) {
 	return Report{Cause: grid.CauseDisk, Text: diskText(limits)}, use > limits.DiskBytes
 }
 
-// memory is what the tree's programs have of it, in bytes.
+// memory is the memory of the tree's programs, in bytes.
 func (w *watcher) memory(tree []member) int64 {
 	if w.spec.OwnMemory > 0 {
 		return ownMemory(tree) - w.spec.OwnMemory

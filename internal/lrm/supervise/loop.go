@@ -11,7 +11,7 @@ import (
 )
 
 // checkEvery bounds how late the end of a lease is noticed after the machine was
-// suspended: timers stand still then, the lease does not.
+// suspended: timers stop then, the lease does not.
 const checkEvery = 100 * time.Millisecond
 
 // supervisor watches over one runner. All fields belong to the goroutine of run.
@@ -25,7 +25,7 @@ type supervisor struct {
 	told     bool // to terminate
 
 	lease     lrm.BootTime
-	suspended bool // the agent wants it to stand still
+	suspended bool // the agent wants it frozen
 	frozen    bool
 	meter     meter
 	heldTill  time.Time     // it pauses for its share of the processors until then; zero: it does not
@@ -43,7 +43,7 @@ func (s *supervisor) pauseClock() {
 	}
 }
 
-// wallLeft is how long the attempt may still run; false means for ever.
+// wallLeft is the run time that the attempt has left; false means no limit.
 func (s *supervisor) wallLeft() (time.Duration, bool) {
 	if s.spec.Limits.WallTime == 0 {
 		return 0, false
@@ -192,7 +192,9 @@ func (s *supervisor) judge(end runnerEnd) Ending {
 	case s.spec.Reports:
 		// The program's own end always comes with a report; this is the site's
 		// doing, such as a lack of memory of the whole machine.
-		e.Report = Report{Cause: grid.CauseSandbox, Text: "the runner ended without a report: " + end.text}
+		e.Report = Report{
+			Cause: grid.CauseSandbox, Text: "the runner ended without a report: " + end.text,
+		}
 		e.Broken = true
 	case end.signal != 0:
 		e.Report = Report{Cause: grid.CauseSignal, Code: end.signal, Text: end.text}

@@ -58,17 +58,18 @@ func superviseOne(spec Spec, commands <-chan command, term <-chan os.Signal) boo
 	}
 	settled := settle(spec.LogPath)
 	end := s.run()
-	again := settled && !s.told && s.commands != nil && childless() && logTo(os.DevNull) && os.Chdir(nowhere) == nil
+	again := settled && !s.told && s.commands != nil && childless() && logTo(os.DevNull) &&
+		os.Chdir(nowhere) == nil
 	s.tell(message{Exited: &end, Again: again})
 	return again
 }
 
-// nowhere is where a supervisor stands between two attempts, so that it keeps no
+// nowhere is a supervisor's working directory between two attempts, so that it keeps no
 // attempt's directory from being removed.
 const nowhere = string(filepath.Separator)
 
-// settle lets this process stand and log where its attempt does: there it is found
-// by who looks for what an attempt left.
+// settle moves this process's working directory and log to those of its attempt,
+// where a search for what an attempt left finds it.
 func settle(logPath string) bool {
 	return logPath != "" && os.Chdir(filepath.Dir(logPath)) == nil && logTo(logPath)
 }
@@ -103,11 +104,15 @@ func (s *supervisor) run() Ending {
 		return Ending{Report: Report{Cause: grid.CauseStopped, Text: "the lease ended before the start"}}
 	}
 	// Without the record nothing may run: two attempts could not be told apart.
-	if err := recorder.Append(lrm.Record{Event: lrm.RecordStarted, Supervisor: ownIdentity()}); err != nil {
+	if err := recorder.Append(lrm.Record{
+		Event: lrm.RecordStarted, Supervisor: ownIdentity(),
+	}); err != nil {
 		return Ending{Report: sandboxFailure(err)}
 	}
 	end := s.attempt()
-	if err := recorder.Append(lrm.Record{Event: lrm.RecordEnded, Cause: end.Cause.String()}); err != nil {
+	if err := recorder.Append(lrm.Record{
+		Event: lrm.RecordEnded, Cause: end.Cause.String(),
+	}); err != nil {
 		fmt.Fprintln(os.Stderr, "supervisor:", err)
 	}
 	return end

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	meterBurst  = 200 * time.Millisecond // of its share a program may be ahead
-	meterEvery  = 20 * time.Millisecond  // between two looks at a program that is near its share, at least
+	meterBurst = 200 * time.Millisecond // of its share a program may be ahead
+	// between two looks at a program that is near its share, at least
+	meterEvery  = 20 * time.Millisecond
 	meterRarely = 250 * time.Millisecond // the same where it takes long to look and to stop
 	meterLatest = 100 * time.Millisecond // between two looks at one that is far from it
 	longestHold = time.Second            // of one pause
@@ -32,7 +33,10 @@ type meter struct {
 // stopped one by one it looks less often.
 func newMeter(spec Spec) meter {
 	cores := float64(spec.Limits.OrDefault().MilliCPUs) / milli
-	m := meter{cores: cores, many: float64(runtime.NumCPU()), credit: scale(meterBurst, cores), every: meterEvery}
+	m := meter{
+		cores: cores, many: float64(runtime.NumCPU()), credit: scale(meterBurst, cores),
+		every: meterEvery,
+	}
 	if spec.Tree && spec.FreezeDir == "" {
 		m.every = meterRarely
 	}
@@ -43,7 +47,7 @@ func scale(d time.Duration, by float64) time.Duration {
 	return time.Duration(math.Round(float64(d) * by))
 }
 
-// look takes note of what the program has used by now and says how long it must
+// look notes what the program has used by now and returns how long it must
 // pause, 0 if it need not.
 func (m *meter) look(now time.Time, used time.Duration) time.Duration {
 	if m.at.IsZero() {

@@ -46,7 +46,9 @@ type child struct {
 }
 
 // Start hands the spec to a supervisor. dir takes the supervisor's log.
-func (pool *Pool) Start(ctx context.Context, dir string, spec Spec, finish Finish) (lrm.Process, error) {
+func (pool *Pool) Start(
+	ctx context.Context, dir string, spec Spec, finish Finish,
+) (lrm.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -98,7 +100,8 @@ func (pool *Pool) launch(logPath string) (*child, error) {
 		return nil, err
 	}
 	defer stdinRead.Close()
-	cmd := exec.Command(pool.command[0], pool.command[1:]...) //nolint:gosec,noctx // the agent's own binary; it outlives ctx
+	//nolint:gosec,noctx // the agent's own binary; it outlives ctx
+	cmd := exec.Command(pool.command[0], pool.command[1:]...)
 	cmd.Stdin, cmd.Stderr, cmd.Dir, cmd.Env = stdinRead, log, nowhere, baseEnv()
 	if err = detach(cmd); err != nil {
 		stdin.Close()
@@ -115,7 +118,7 @@ func (pool *Pool) launch(logPath string) (*child, error) {
 	return &child{cmd: cmd, stdin: stdin, stdout: bufio.NewReader(stdout)}, nil
 }
 
-// take gives the supervisor that became idle last, nil if none is.
+// take returns the supervisor that became idle last, nil if none is.
 func (pool *Pool) take() *child {
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
@@ -162,7 +165,7 @@ func (c *child) dismiss() {
 	hard.Stop()
 }
 
-// abandon ends a supervisor that could not be told what to do.
+// abandon ends a supervisor that did not get its order.
 func (c *child) abandon() {
 	_ = c.cmd.Process.Kill()
 	c.dismiss()

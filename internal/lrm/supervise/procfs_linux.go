@@ -75,7 +75,7 @@ func nearby(root int) []member {
 	return found[1:]
 }
 
-// names are what a directory holds, in any order.
+// names lists the entries of a directory, in any order.
 func names(dir string) ([]string, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -107,14 +107,15 @@ func parentOf(pid string, buffer []byte) (int, bool) {
 	return parent, err == nil
 }
 
-// room is what a file system has left.
+// room is the free space of a file system.
 type room struct{ bytes, files int64 }
 
-// roomOf is what the file system of a directory has left.
+// roomOf is the free space of the file system of a directory.
 func roomOf(dir string) (room, bool) {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil || st.Blocks == 0 {
 		return room{}, false
 	}
-	return room{bytes: int64(st.Bfree) * int64(st.Bsize), files: int64(st.Ffree)}, true //nolint:unconvert // far below the limits; the types differ among machines
+	//nolint:unconvert // far below the limits; the types differ among machines
+	return room{bytes: int64(st.Bfree) * int64(st.Bsize), files: int64(st.Ffree)}, true
 }

@@ -11,7 +11,9 @@ import (
 
 // The quick way to find a tree's processes finds what the sure way finds.
 func TestNearbyIsDescendants(t *testing.T) {
-	cmd := exec.Command("/bin/sh", "-c", `(read x <&3; true) & (read x <&3; true) & echo ready; read x <&3; true`)
+	cmd := exec.Command(
+		"/bin/sh", "-c", `(read x <&3; true) & (read x <&3; true) & echo ready; read x <&3; true`,
+	)
 	hold, release, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +41,8 @@ func TestNearbyIsDescendants(t *testing.T) {
 	if len(sure) != 2 || !slices.Equal(sure, quick) {
 		t.Errorf("nearby = %v, descendants = %v, want the same two", quick, sure)
 	}
-	if grown, enough := treeMemory(sure, 0), int64(1<<40); grown <= 0 || treeMemory(sure, enough) < grown {
+	if grown, enough := treeMemory(sure, 0), int64(1<<40); grown <= 0 ||
+		treeMemory(sure, enough) < grown {
 		t.Errorf("memory = %d, roughly %d; want at least as much", grown, treeMemory(sure, enough))
 	}
 }

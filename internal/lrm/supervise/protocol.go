@@ -11,7 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Spec is what the supervisor is told.
+// Spec is the supervisor's order.
 type Spec struct {
 	Attempt    grid.AttemptID
 	Runner     []string // executable and arguments
@@ -20,14 +20,15 @@ type Spec struct {
 	Dir        string   // the runner's working directory
 	Stdout     string   // file that takes the runner's standard output
 	Stderr     string   // file that takes the runner's standard error
-	WatchDir   string   // tree whose size is held below Limits.DiskBytes; empty = the runner sees to it
+	WatchDir   string   // tree whose size is held below Limits.DiskBytes; empty = the runner does that
 	Limits     lrm.Limits
 	LeaseUntil lrm.BootTime
 	RecordPath string
-	LogPath    string // file that takes what the supervisor itself has to say; empty = its standard error
-	Reports    bool   // the runner tells its end by WriteReport; else its exit status counts
+	// file that takes what the supervisor itself has to say; empty = its standard error
+	LogPath string
+	Reports bool // the runner tells its end by WriteReport; else its exit status counts
 
-	// Idle gives the runner the processor only when nobody else wants it; else it
+	// Idle gives the runner the processor only when no other process wants it; else it
 	// gets a small share.
 	Idle bool
 	// MeterCPU holds the runner to Limits.MilliCPUs by pauses; else the kernel does.
@@ -35,16 +36,19 @@ type Spec struct {
 
 	// Tree says that the runner is a sandbox whose processes leave its group. All
 	// descendants are then frozen, resumed, counted and killed with it. Linux only.
-	Tree        bool
-	FreezeDir   string // with Tree: cgroup (v2) that the whole tree is in, frozen at once; empty = by signals, one by one
-	Processes   int    // with Tree: more of them end the attempt; 0 = the kernel sees to it
-	WatchMemory bool   // with Tree: hold the sum of its memory below Limits.MemoryBytes; else the kernel sees to it
-	OwnMemory   int64  // with Tree: what a sandbox that is a kernel itself takes besides, in bytes; 0 = it is none
+	Tree bool
+	// with Tree: cgroup (v2) of the whole tree, frozen as one; empty = by signals, one by one
+	FreezeDir string
+	Processes int // with Tree: more of them end the attempt; 0 = the kernel enforces that
+	// with Tree: hold the sum of its memory below Limits.MemoryBytes; else the kernel does
+	WatchMemory bool
+	// with Tree: what a sandbox that is a kernel itself takes besides, in bytes; 0 = it is none
+	OwnMemory int64
 
-	// Enclosure is what the runner is to become, empty if that is the runner's own
-	// affair. Where the system lets the supervisor bound a process before its first
-	// step, it starts that at once, which saves a start of the runner; else the runner
-	// has it, as JSON, on its standard input.
+	// Enclosure names the program that the runner is to become, nil if the runner
+	// decides that. Where the system lets the supervisor bound a process before its
+	// first step, it starts that program directly, which saves a start of the runner;
+	// else the runner gets it, as JSON, on its standard input.
 	Enclosure *Enclosure
 }
 
@@ -52,7 +56,7 @@ type Spec struct {
 type Enclosure struct {
 	Program    string         // the sandbox's executable
 	Args       []string       // of it
-	Join       []string       // files that take the process ID of who joins a group
+	Join       []string       // files that take the process ID of a process that joins a group
 	StatusPath string         // file behind StatusFD; empty = none
 	Filter     []byte         // behind FilterFD; empty = none
 	Rlimits    map[int]uint64 // what the kernel holds each process to, by resource
@@ -60,7 +64,7 @@ type Enclosure struct {
 
 // Descriptors of an enclosure's program.
 const (
-	StatusFD = 3 // takes what the program tells of itself
+	StatusFD = 3 // takes what the program reports about itself
 	FilterFD = 4 // a filter of system calls, to be read
 )
 
@@ -78,24 +82,25 @@ type message struct {
 	At     lrm.BootTime  `json:"at,omitempty"`
 	PID    int           `json:"pid,omitempty"`    // at Started: the runner, leader of its group
 	Exited *Ending       `json:"exited,omitempty"` // the last message of an attempt
-	Again  bool          `json:"again,omitempty"`  // with Exited: nothing is left of it, and another one may come
+	// with Exited: nothing is left of it, and another one may come
+	Again bool `json:"again,omitempty"`
 }
 
-// Report is how a runner says that its program ended.
+// Report tells how a runner's program ended.
 type Report struct {
 	Cause grid.ExitCause `json:"cause"`
 	Code  int            `json:"code"`
 	Text  string         `json:"text"`
 }
 
-// Ending is how an attempt ended, as its supervisor saw it.
+// Ending tells how an attempt ended, as its supervisor saw it.
 type Ending struct {
 	Report
 	Wall   time.Duration `json:"wall"`             // frozen time left out
 	Broken bool          `json:"broken,omitempty"` // the runner ended without the report it owed
 }
 
-// note is what a runner says before its report: that it makes the program ready, and that
+// note comes from a runner before its report: that it makes the program ready, and that
 // it has.
 type note struct {
 	Preparing *bool `json:"preparing,omitempty"`
@@ -121,7 +126,9 @@ func WriteReport(r Report) error {
 func WritePreparing(on bool) error { return tellSupervisor(note{Preparing: &on}) }
 
 // reportFile is the one file of the descriptor, which ends with the last that refers to it.
-var reportFile = sync.OnceValue(func() *os.File { return os.NewFile(reportFD, "report") }) //nolint:gochecknoglobals // one for the process
+//
+//nolint:gochecknoglobals // one for the process
+var reportFile = sync.OnceValue(func() *os.File { return os.NewFile(reportFD, "report") })
 
 func tellSupervisor(what any) error {
 	f := reportFile()

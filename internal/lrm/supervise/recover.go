@@ -38,14 +38,17 @@ func Recover(ctx context.Context, recordPath string) error {
 		return err
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("recover: %d attempts are still running, the first is %s under process %d: kill it",
+		return fmt.Errorf("recover: %d attempts are still running, the first is %s under process %d: "+
+			"kill it",
 			len(left), left[0].Attempt, left[0].Supervisor.PID)
 	}
 	return nil
 }
 
-// awaitGone is what of the records still has a living supervisor after limit.
-func awaitGone(ctx context.Context, records []lrm.Record, limit time.Duration) ([]lrm.Record, error) {
+// awaitGone returns the records that still have a living supervisor after limit.
+func awaitGone(
+	ctx context.Context, records []lrm.Record, limit time.Duration,
+) ([]lrm.Record, error) {
 	deadline := time.Now().Add(limit)
 	tick := time.NewTicker(recoverPoll)
 	defer tick.Stop()

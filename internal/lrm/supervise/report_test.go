@@ -10,7 +10,8 @@ import (
 func TestNotesComeBeforeTheReport(t *testing.T) {
 	t.Parallel()
 	notes := make(chan bool, 2)
-	text := `{"preparing":true}` + "\n" + `{"preparing":false}{"preparing":true}{"cause":1,"code":7,"text":"x"}`
+	text := `{"preparing":true}` + "\n" +
+		`{"preparing":false}{"preparing":true}{"cause":1,"code":7,"text":"x"}`
 	r := readReport(bytes.NewReader([]byte(text)), notes)
 	if r == nil || r.Code != 7 || !<-notes || <-notes {
 		t.Errorf("report %+v behind notes", r)

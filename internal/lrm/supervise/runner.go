@@ -33,7 +33,7 @@ type runner struct {
 	stderr   *capture
 }
 
-// runnerEnd is what the system tells of a runner's end.
+// runnerEnd holds what the system tells about a runner's end.
 type runnerEnd struct {
 	report     *Report
 	code       int
@@ -45,7 +45,8 @@ type runnerEnd struct {
 func startRunner(spec Spec) (*runner, error) {
 	r := &runner{
 		spec: spec, overflow: make(chan struct{}, 1), exceeded: make(chan Report, 1),
-		ended: make(chan runnerEnd, 1), gone: make(chan struct{}), prepares: make(chan bool, 2), // on and off
+		ended: make(chan runnerEnd, 1), gone: make(chan struct{}),
+		prepares: make(chan bool, 2), // on and off
 	}
 	var err error
 	if r.stdout, err = newCapture(spec.Stdout, spec.Limits.OutputBytes, r.overflow); err != nil {
@@ -76,7 +77,9 @@ func startRunner(spec Spec) (*runner, error) {
 func (r *runner) start() (report *os.File, err error) {
 	if r.spec.Enclosure != nil {
 		r.prepare(enclosed(r.spec.Enclosure))
-		err = startLowly(r.spec.Idle, r.gone, func() error { return startEnclosed(r.cmd, r.spec.Enclosure, r.spec.Idle) })
+		err = startLowly(r.spec.Idle, r.gone, func() error {
+			return startEnclosed(r.cmd, r.spec.Enclosure, r.spec.Idle)
+		})
 		if err == nil {
 			return nil, nil
 		}
@@ -86,8 +89,10 @@ func (r *runner) start() (report *os.File, err error) {
 		return nil, err
 	}
 	defer reportWrite.Close()
-	cmd := exec.Command(r.spec.Runner[0], r.spec.Runner[1:]...) //nolint:gosec,noctx // told by the agent
-	cmd.Stdin, cmd.Env, cmd.ExtraFiles = bytes.NewReader(r.spec.Stdin), r.spec.Env, []*os.File{reportWrite}
+	//nolint:gosec,noctx // told by the agent
+	cmd := exec.Command(r.spec.Runner[0], r.spec.Runner[1:]...)
+	cmd.Stdin, cmd.Env = bytes.NewReader(r.spec.Stdin), r.spec.Env
+	cmd.ExtraFiles = []*os.File{reportWrite}
 	if e := r.spec.Enclosure; e != nil {
 		text, err := json.Marshal(e)
 		if err != nil {

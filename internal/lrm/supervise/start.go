@@ -185,7 +185,7 @@ func (p *process) listen(from *bufio.Reader) (end *Ending, again bool) {
 	}
 }
 
-// orphaned ends an attempt whose supervisor died without a word.
+// orphaned ends an attempt whose supervisor died silently.
 func (p *process) orphaned(c *child) *Ending {
 	text := "the attempt's supervisor died"
 	if c.cmd.ProcessState != nil {
@@ -209,7 +209,7 @@ func (p *process) orphaned(c *child) *Ending {
 	return &Ending{Report: Report{Cause: grid.CauseSandbox, Text: text}}
 }
 
-// emit hands an event to a reader; the oldest makes room for the newest.
+// emit hands an event to a reader; a full queue drops the oldest.
 func (p *process) emit(e lrm.Event) {
 	for {
 		select {

@@ -81,7 +81,9 @@ func spec(t *testing.T, args ...string) supervise.Spec {
 func end(t *testing.T, s supervise.Spec) supervise.Ending {
 	t.Helper()
 	var ending supervise.Ending
-	p, err := supervise.NewPool([]string{self(t), supervise.Arg}).Start(t.Context(), s.Dir, s, func(e supervise.Ending) lrm.Result {
+	p, err := supervise.NewPool([]string{
+		self(t), supervise.Arg,
+	}).Start(t.Context(), s.Dir, s, func(e supervise.Ending) lrm.Result {
 		ending = e
 		return lrm.Result{}
 	})
@@ -116,7 +118,8 @@ func TestEnds(t *testing.T) {
 			s := spec(t, tt.args...)
 			s.Reports = tt.reports
 			got := end(t, s)
-			if got.Cause != tt.cause || got.Code != tt.code || !strings.Contains(got.Text, tt.text) || got.Wall <= 0 {
+			if got.Cause != tt.cause || got.Code != tt.code || !strings.Contains(got.Text, tt.text) ||
+				got.Wall <= 0 {
 				t.Errorf("ending = %+v, want %v %d %q", got, tt.cause, tt.code, tt.text)
 			}
 		})
@@ -164,12 +167,16 @@ func TestStartFails(t *testing.T) {
 	t.Parallel()
 	s := spec(t, "exit", "0")
 	never := func(supervise.Ending) lrm.Result { return lrm.Result{} }
-	if _, err := supervise.NewPool([]string{filepath.Join(s.Dir, "nowhere")}).Start(t.Context(), s.Dir, s, never); err == nil {
+	if _, err := supervise.NewPool([]string{filepath.Join(s.Dir, "nowhere")}).Start(
+		t.Context(), s.Dir, s, never,
+	); err == nil {
 		t.Error("a supervisor that is not there was started")
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := supervise.NewPool([]string{self(t), supervise.Arg}).Start(over, s.Dir, s, never); err == nil {
+	if _, err := supervise.NewPool([]string{self(t), supervise.Arg}).Start(
+		over, s.Dir, s, never,
+	); err == nil {
 		t.Error("started after the context's end")
 	}
 	if records, err := lrm.ReadRecords(s.RecordPath); err != nil || len(records) != 0 {

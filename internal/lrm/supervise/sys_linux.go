@@ -53,9 +53,15 @@ func lowerPriority(idle bool) {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceOf(idle))
 	}
 	if idle {
-		if unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedIdle, Nice: idleNice}, 0) != nil {
-			var priority int32                                                                                    // the older call, where a service manager forbids the newer
-			_, _, _ = unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&priority))) //nolint:gosec // as the call wants it
+		if unix.SchedSetAttr(
+			0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedIdle, Nice: idleNice}, 0,
+		) != nil {
+			// the older call, where a service manager forbids the newer
+			var priority int32
+			//nolint:gosec // as the call wants it
+			_, _, _ = unix.Syscall(
+				unix.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&priority)),
+			)
 		}
 	}
 	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoProcess, 0, idleIO)
@@ -67,8 +73,8 @@ func sacrificeFirst(pid int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)
 }
 
-// freezeGroup stops the group and waits until its leader stands still, so that
-// what is recorded as frozen makes no step any more.
+// freezeGroup stops the group and waits until its leader has stopped, so that
+// what is recorded as frozen does not run any more.
 func freezeGroup(leader int) error {
 	if err := unix.Kill(-leader, unix.SIGSTOP); err != nil && err != unix.ESRCH {
 		return err

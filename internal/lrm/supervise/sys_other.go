@@ -42,5 +42,5 @@ func ownIdentity() lrm.Identity { return lrm.Identity{PID: os.Getpid()} }
 
 func alive(lrm.Identity) bool { return false }
 
-// hasExited cannot be told here, where supervisors are not used again.
+// hasExited is unknown here, where supervisors are not used again.
 func hasExited(int) bool { return false }

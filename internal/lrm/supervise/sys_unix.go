@@ -51,7 +51,7 @@ func signalOf(state *os.ProcessState) int {
 	return 0
 }
 
-// diskUse is what a file takes on disk, in bytes.
+// diskUse is the space that a file takes on disk, in bytes.
 func diskUse(info fs.FileInfo) int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Blocks * 512

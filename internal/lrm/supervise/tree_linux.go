@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	treeWait    = 2 * time.Second        // for a whole tree to stand still; then it is killed
+	treeWait    = 2 * time.Second        // for a whole tree to stop; then it is killed
 	treePoll    = 500 * time.Microsecond // between two looks
 	stillRounds = 2                      // looks in a row that find nothing running
 	starveAfter = 300 * time.Millisecond // what was told to stop may wait for a processor since then
@@ -25,7 +25,7 @@ const (
 // member is a process of a tree.
 type member struct{ pid int }
 
-// running are the threads that do not stand still, and whether all of those sleep
+// running are the threads that have not stopped, and whether all of those sleep
 // in a system call that cannot be interrupted. The state of a process is that of its
 // first thread alone, which may have ended or be stopped by a tracer while others run.
 func (m member) running() (threads []int, sleeping bool) {
@@ -53,7 +53,7 @@ func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // endOrphans kills and reaps what this process adopted. It is only called when
 // this process waits for no child of its own. Most sandboxes leave nothing, which
-// the kernel tells at once: who has no child has no descendant. Only what is left
+// the kernel tells directly: without a child there is no descendant. Only what is left
 // is looked for among all processes of the machine.
 func endOrphans(limit time.Duration) {
 	deadline := time.Now().Add(limit)
@@ -82,7 +82,7 @@ func reapAll() bool {
 	}
 }
 
-// freezeTree stops root and all below it, and waits until all stand still. By
+// freezeTree stops root and all below it, and waits until all have stopped. By
 // signals it stops again and again what is found running, because a process may
 // start another one or continue a stopped one before it is stopped itself.
 func freezeTree(root int, dir string) error {
@@ -103,7 +103,7 @@ func freezeTree(root int, dir string) error {
 		case time.Since(began) > starveAfter && starved(running):
 			quiet++
 		case late:
-			return fmt.Errorf("%d processes do not stand still", len(running))
+			return fmt.Errorf("%d processes did not stop", len(running))
 		default:
 			quiet = 0
 			time.Sleep(treePoll)
@@ -112,7 +112,7 @@ func freezeTree(root int, dir string) error {
 	return nil
 }
 
-// stopRunning tells what runs below root to stop. It gives those processes, and how
+// stopRunning stops the running processes below root. It returns them, and how
 // many of them are in a system call that cannot be interrupted.
 func stopRunning(root int) (running []member, sleeping int) {
 	for _, m := range descendants(root) {
@@ -131,9 +131,9 @@ func stopRunning(root int) (running []member, sleeping int) {
 	return running, sleeping
 }
 
-// starved reports whether processes that were told to stop make no step, because
-// all processors are taken by others: they stop before their next one. A machine
-// whose owner is busy is one where that happens.
+// starved reports whether processes that were told to stop do not run, because
+// all processors are taken by others: they stop before their next instruction. That
+// happens on a machine whose owner is busy.
 func starved(told []member) bool {
 	times := func() (all []time.Duration) {
 		for _, m := range told {
@@ -272,7 +272,7 @@ func ownMemory(all []member) int64 {
 	return memory + sumFields(all, "status", "RssAnon:")
 }
 
-// namelessUse is what files take, in bytes, that processes hold open without a name:
+// namelessUse is the size, in bytes, of the files that processes hold open without a name:
 // on disk, removed ones; in memory, those that never had one.
 func namelessUse(all []member) (disk, memory int64) {
 	type file struct{ dev, inode uint64 }
@@ -285,7 +285,8 @@ func namelessUse(all []member) (disk, memory int64) {
 		}
 		for _, link := range links {
 			var st unix.Stat_t
-			if unix.Stat(dir+link, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 0 || seen[file{st.Dev, st.Ino}] {
+			if unix.Stat(dir+link, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 0 ||
+				seen[file{st.Dev, st.Ino}] {
 				continue
 			}
 			seen[file{st.Dev, st.Ino}] = true

@@ -96,14 +96,19 @@ func (a *Adapter) Probe(context.Context) lrm.Support {
 	if runtime.GOOS == "windows" || runtime.GOOS == "plan9" || runtime.GOOS == "js" {
 		return lrm.Support{Notes: []string{supervise.ErrUnsupported.Error()}}
 	}
-	support := lrm.Support{Kinds: []grid.WorkKind{grid.KindWasm}, Freeze: true, Notes: wallNotes(), Walls: walls()}
+	support := lrm.Support{
+		Kinds: []grid.WorkKind{grid.KindWasm}, Freeze: true, Notes: wallNotes(), Walls: walls(),
+	}
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
-		support.Notes = append(support.Notes, "no compiler for "+runtime.GOARCH+": programs are interpreted, about 50 times slower")
+		support.Notes = append(
+			support.Notes,
+			"no compiler for "+runtime.GOARCH+": programs are interpreted, about 50 times slower",
+		)
 	}
 	return support
 }
 
-// job is what the runner is told.
+// job is the runner's order.
 type job struct {
 	Task        grid.Task
 	Module      string
@@ -124,7 +129,8 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 	}
 	limits := at.Limits.OrDefault()
 	work := job{
-		Task: at.Task, Module: at.ModulePath, Inputs: at.Inputs, WorkDir: at.WorkDir(), CacheDir: a.config.CacheDir,
+		Task: at.Task, Module: at.ModulePath, Inputs: at.Inputs, WorkDir: at.WorkDir(),
+		CacheDir:    a.config.CacheDir,
 		MemoryBytes: limits.MemoryBytes, DiskBytes: limits.DiskBytes,
 	}
 	stdin, err := json.Marshal(work)
@@ -154,7 +160,7 @@ func runnerEnv(task grid.Task) []string {
 	return env
 }
 
-// outOfMemory is what the Go runtime prints when it cannot go on.
+// outOfMemory is printed by the Go runtime when it cannot go on.
 const outOfMemory = "fatal error: runtime: out of memory"
 
 // finish makes the result of an attempt's end.
@@ -171,7 +177,8 @@ func finish(at lrm.Attempt, end supervise.Ending) lrm.Result {
 	}
 	return lrm.Result{
 		Exit:    grid.Exit{Cause: end.Cause, Code: end.Code, Text: text, Wall: end.Wall},
-		Outputs: outputs, Stdout: lrm.StreamFile(at.StdoutPath()), Stderr: lrm.StreamFile(at.StderrPath()),
+		Outputs: outputs, Stdout: lrm.StreamFile(at.StdoutPath()),
+		Stderr: lrm.StreamFile(at.StderrPath()),
 	}
 }
 

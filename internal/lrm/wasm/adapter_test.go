@@ -21,10 +21,11 @@ const (
 	argWall  = "__wall"
 )
 
-// shared is where the tests of this binary keep the guest and compiled modules.
+// shared is the directory in which the tests of this binary keep the guest and
+// compiled modules.
 var shared, guest string
 
-// coldRun is what was told of the first run of the guest, with an empty cache.
+// coldRun holds the events of the first run of the guest, with an empty cache.
 var coldRun []lrm.EventKind
 
 // TestMain plays the agent's binary too: it runs again as supervisor and runner.
@@ -73,15 +74,17 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// warmUp has the guest compiled once, rather than by all parallel tests at once.
+// warmUp has the guest compiled once, rather than by each parallel test.
 func warmUp(dir string) error {
 	a, err := newAdapter(filepath.Join(dir, "cache"), filepath.Join(dir, "runs"))
 	if err != nil {
 		return err
 	}
 	at := lrm.Attempt{
-		ID: grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1}, Dir: filepath.Join(dir, "warm"),
-		ModulePath: guest, RecordPath: filepath.Join(dir, "runs"), LeaseUntil: lrm.BootNow().Add(time.Hour),
+		ID:         grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1},
+		Dir:        filepath.Join(dir, "warm"),
+		ModulePath: guest, RecordPath: filepath.Join(dir, "runs"),
+		LeaseUntil: lrm.BootNow().Add(time.Hour),
 	}
 	at.Task.Args = []string{"exit", "0"}
 	if err = os.Mkdir(at.Dir, 0o700); err != nil {

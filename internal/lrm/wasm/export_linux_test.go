@@ -13,7 +13,8 @@ import (
 // BehindWall encloses this process and tries to get out. It returns the tries
 // that went wrong.
 func BehindWall(dir, address string) error {
-	in, work, cache := filepath.Join(dir, "in"), filepath.Join(dir, "work"), filepath.Join(dir, "cache")
+	in, work := filepath.Join(dir, "in"), filepath.Join(dir, "work")
+	cache := filepath.Join(dir, "cache")
 	for _, d := range []string{work, cache} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			return err

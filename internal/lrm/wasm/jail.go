@@ -50,7 +50,7 @@ type opened struct {
 	removed bool
 }
 
-// place is where a sandbox path leads.
+// place is the target of a sandbox path.
 type place struct {
 	path     string // cleaned, "." is the root
 	root     *os.Root
@@ -193,7 +193,9 @@ func (j *jail) Stat(p string) (sys.Stat_t, experimentalsys.Errno) {
 }
 
 // Readlink implements experimentalsys.FS: there are no links to read.
-func (j *jail) Readlink(string) (string, experimentalsys.Errno) { return "", experimentalsys.EINVAL }
+func (j *jail) Readlink(string) (string, experimentalsys.Errno) {
+	return "", experimentalsys.EINVAL
+}
 
 // Link implements experimentalsys.FS.
 func (j *jail) Link(string, string) experimentalsys.Errno { return experimentalsys.EPERM }

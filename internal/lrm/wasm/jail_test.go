@@ -33,12 +33,16 @@ const rw = experimentalsys.O_RDWR | experimentalsys.O_CREAT
 func TestJailPaths(t *testing.T) {
 	dir := t.TempDir()
 	scratch, data := filepath.Join(dir, "work"), filepath.Join(dir, "data")
-	for _, d := range []string{scratch, data, filepath.Join(scratch, "in"), filepath.Join(data, "sub")} {
+	for _, d := range []string{
+		scratch, data, filepath.Join(scratch, "in"), filepath.Join(data, "sub"),
+	} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, f := range []string{filepath.Join(dir, "secret"), filepath.Join(data, "f"), filepath.Join(dir, "over")} {
+	for _, f := range []string{
+		filepath.Join(dir, "secret"), filepath.Join(data, "f"), filepath.Join(dir, "over"),
+	} {
 		if err := os.WriteFile(f, []byte(filepath.Base(f)), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +132,8 @@ func TestJailListsBinds(t *testing.T) {
 func TestJailAgainstTwin(t *testing.T) {
 	base := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
-		scratch, err := os.MkdirTemp(base, "") //nolint:usetesting // one for each check, not for the whole test
+		//nolint:usetesting // one for each check, not for the whole test
+		scratch, err := os.MkdirTemp(base, "")
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -207,7 +212,10 @@ func (w *twin) resize(name string, size int) bool {
 	if size > len(content) && w.used()+size-len(content) > w.limit {
 		return false
 	}
-	w.files[name] = append(content[:min(size, len(content)):min(size, len(content))], make([]byte, max(size-len(content), 0))...)
+	w.files[name] = append(
+		content[:min(size, len(content)):min(size, len(content))],
+		make([]byte, max(size-len(content), 0))...,
+	)
 	return true
 }
 
@@ -239,7 +247,10 @@ func (w *twin) rename(from, to string) bool {
 
 func (w *twin) check(rt *rapid.T, j *jail, scratch string) {
 	if int64(w.used()) != j.quota.used || len(w.files) != j.quota.entries {
-		rt.Fatalf("quota says %d bytes in %d files, there are %d in %d", j.quota.used, j.quota.entries, w.used(), len(w.files))
+		rt.Fatalf(
+			"quota says %d bytes in %d files, there are %d in %d", j.quota.used, j.quota.entries, w.used(),
+			len(w.files),
+		)
 	}
 	found := 0
 	err := filepath.WalkDir(scratch, func(path string, d fs.DirEntry, err error) error {

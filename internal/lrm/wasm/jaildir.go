@@ -105,16 +105,22 @@ func (j *jail) list(at place) ([]experimentalsys.Dirent, experimentalsys.Errno) 
 	}
 	bound := list
 	for _, e := range entries {
-		hidden := slices.ContainsFunc(bound, func(d experimentalsys.Dirent) bool { return d.Name == e.Name() })
+		hidden := slices.ContainsFunc(bound, func(d experimentalsys.Dirent) bool {
+			return d.Name == e.Name()
+		})
 		if info, err := e.Info(); err == nil && !hidden {
 			list = append(list, dirent(e.Name(), info))
 		}
 	}
-	slices.SortFunc(list, func(a, b experimentalsys.Dirent) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b experimentalsys.Dirent) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	return list, 0
 }
 
 func dirent(name string, info fs.FileInfo) experimentalsys.Dirent {
 	// Some C libraries take inode 0 for a deleted file.
-	return experimentalsys.Dirent{Name: name, Type: info.Mode().Type(), Ino: max(sys.NewStat_t(info).Ino, 1)}
+	return experimentalsys.Dirent{
+		Name: name, Type: info.Mode().Type(), Ino: max(sys.NewStat_t(info).Ino, 1),
+	}
 }

@@ -12,7 +12,9 @@ import (
 )
 
 // OpenFile implements experimentalsys.FS.
-func (j *jail) OpenFile(p string, flag experimentalsys.Oflag, _ fs.FileMode) (experimentalsys.File, experimentalsys.Errno) {
+func (j *jail) OpenFile(
+	p string, flag experimentalsys.Oflag, _ fs.FileMode,
+) (experimentalsys.File, experimentalsys.Errno) {
 	at, info, no := j.look(p)
 	if no == experimentalsys.ENOENT && flag&experimentalsys.O_CREAT != 0 {
 		return j.create(at, flag)
@@ -52,7 +54,9 @@ func refuse(at place, info fs.FileInfo, flag experimentalsys.Oflag) experimental
 	}
 }
 
-func (j *jail) create(at place, flag experimentalsys.Oflag) (experimentalsys.File, experimentalsys.Errno) {
+func (j *jail) create(
+	at place, flag experimentalsys.Oflag,
+) (experimentalsys.File, experimentalsys.Errno) {
 	switch {
 	case at.readOnly:
 		return nil, experimentalsys.EROFS
@@ -68,7 +72,9 @@ func (j *jail) create(at place, flag experimentalsys.Oflag) (experimentalsys.Fil
 	return f, no
 }
 
-func (j *jail) openRegular(at place, flag experimentalsys.Oflag, extra int) (experimentalsys.File, experimentalsys.Errno) {
+func (j *jail) openRegular(
+	at place, flag experimentalsys.Oflag, extra int,
+) (experimentalsys.File, experimentalsys.Errno) {
 	mode := os.O_RDONLY
 	switch {
 	case flag&experimentalsys.O_RDWR != 0:

@@ -53,16 +53,26 @@ func TestHandMadeModules(t *testing.T) {
 		text   string
 	}{
 		{"returns", module(typeSection, funcSection, exportSection, emptyCode), grid.CauseExited, 0, ""},
-		{"traps", module(typeSection, funcSection, exportSection, "\x0a\x05\x01\x03\x00\x00\x0b"), grid.CauseSignal, 6, "unreachable"},
-		{"recurses", module(typeSection, funcSection, exportSection, "\x0a\x06\x01\x04\x00\x10\x00\x0b"), grid.CauseSignal, 6, "stack overflow"},
 		{
-			"wants too much at once",
-			module(typeSection, funcSection, "\x05\x04\x01\x00\xd0\x0f", exportSection, emptyCode), grid.CauseMemory, 0, "64.0 MiB",
+			"traps", module(typeSection, funcSection, exportSection, "\x0a\x05\x01\x03\x00\x00\x0b"),
+			grid.CauseSignal, 6, "unreachable",
+		},
+		{
+			"recurses", module(typeSection, funcSection, exportSection, "\x0a\x06\x01\x04\x00\x10\x00\x0b"),
+			grid.CauseSignal, 6, "stack overflow",
+		},
+		{
+			"wants too much in one step",
+			module(typeSection, funcSection, "\x05\x04\x01\x00\xd0\x0f", exportSection, emptyCode),
+			grid.CauseMemory, 0, "64.0 MiB",
 		},
 		{"is a library", module(typeSection, funcSection, emptyCode), grid.CauseBadWork, 0, "_start"},
 		{
 			"imports what there is not",
-			module(typeSection, "\x02\x0b\x01\x03env\x03foo\x00\x00", funcSection, exportSection, emptyCode), grid.CauseBadWork, 0, "env",
+			module(
+				typeSection, "\x02\x0b\x01\x03env\x03foo\x00\x00", funcSection, exportSection, emptyCode,
+			),
+			grid.CauseBadWork, 0, "env",
 		},
 	}
 	for _, tt := range tests {
@@ -76,7 +86,9 @@ func TestHandMadeModules(t *testing.T) {
 			a.Limits.MemoryBytes = 64 << 20
 			exit := run(t, a).Exit
 			if exit.Cause != tt.cause || exit.Code != tt.code || !strings.Contains(exit.Text, tt.text) {
-				t.Errorf("exit = %v %d %q, want %v %d %q", exit.Cause, exit.Code, exit.Text, tt.cause, tt.code, tt.text)
+				t.Errorf(
+					"exit = %v %d %q, want %v %d %q", exit.Cause, exit.Code, exit.Text, tt.cause, tt.code, tt.text,
+				)
 			}
 		})
 	}
@@ -121,7 +133,8 @@ func TestGuestIsDeterministic(t *testing.T) {
 func TestGuestClock(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	if got, want := lrmtest.Text(t, run(t, attempt(t, guest, "clock")).Stdout), "2022 true\n"; got != want {
+	got, want := lrmtest.Text(t, run(t, attempt(t, guest, "clock")).Stdout), "2022 true\n"
+	if got != want {
 		t.Errorf("clock = %q, want %q", got, want)
 	}
 	if took := time.Since(began); took < 200*time.Millisecond {
@@ -152,7 +165,9 @@ func TestNothingOutsideDir(t *testing.T) {
 // nothing, compiled code cached: two processes and the program's own start.
 func BenchmarkStart(b *testing.B) {
 	small := filepath.Join(b.TempDir(), "m.wasm")
-	if err := os.WriteFile(small, module(typeSection, funcSection, exportSection, emptyCode), 0o600); err != nil {
+	if err := os.WriteFile(
+		small, module(typeSection, funcSection, exportSection, emptyCode), 0o600,
+	); err != nil {
 		b.Fatal(err)
 	}
 	for name, path := range map[string]string{"small": small, "go": guest} {

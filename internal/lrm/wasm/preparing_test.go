@@ -11,7 +11,8 @@ import (
 // megabytes, and nothing compiled yet.
 func TestFirstRunSaysThatItCompiles(t *testing.T) {
 	t.Parallel()
-	if want := []lrm.EventKind{lrm.Started, lrm.Preparing, lrm.Prepared}; !slices.Equal(coldRun, want) {
+	want := []lrm.EventKind{lrm.Started, lrm.Preparing, lrm.Prepared}
+	if !slices.Equal(coldRun, want) {
 		t.Errorf("told %v, want %v", coldRun, want)
 	}
 }

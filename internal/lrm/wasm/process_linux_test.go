@@ -32,7 +32,9 @@ func spinning(t *testing.T) (lrm.Attempt, lrm.Process) {
 func supervisors(t *testing.T, a lrm.Attempt) []int {
 	t.Helper()
 	below := lrmtest.Processes(t, a.WorkDir())
-	return slices.DeleteFunc(lrmtest.Processes(t, a.Dir), func(pid int) bool { return slices.Contains(below, pid) })
+	return slices.DeleteFunc(lrmtest.Processes(t, a.Dir), func(pid int) bool {
+		return slices.Contains(below, pid)
+	})
 }
 
 func printed(a lrm.Attempt) bool {
@@ -90,7 +92,7 @@ func TestSupervisorKilled(t *testing.T) {
 	}
 }
 
-// A supervisor that stands still cannot notice that its agent died.
+// A stopped supervisor cannot notice that its agent died.
 func TestRecoverEndsStoppedSupervisor(t *testing.T) {
 	t.Parallel()
 	a := attempt(t, guest, "spin")
@@ -116,13 +118,16 @@ func TestRecoverEndsStoppedSupervisor(t *testing.T) {
 	if err := harness().New(t, a.RecordPath).Recover(t.Context()); err != nil {
 		t.Errorf("Recover: %v", err)
 	}
-	lrmtest.Until(t, "nothing is left", lrmtest.Patience, func() bool { return len(lrmtest.Processes(t, a.Dir)) == 0 })
+	lrmtest.Until(t, "nothing is left", lrmtest.Patience, func() bool {
+		return len(lrmtest.Processes(t, a.Dir)) == 0
+	})
 }
 
 // TestWall runs this binary again behind the second wall alone.
 func TestWall(t *testing.T) {
 	t.Parallel()
-	if notes := harness().New(t, filepath.Join(t.TempDir(), "runs")).Probe(t.Context()).Notes; len(notes) > 0 {
+	notes := harness().New(t, filepath.Join(t.TempDir(), "runs")).Probe(t.Context()).Notes
+	if len(notes) > 0 {
 		t.Skip("the second wall is not whole on this kernel: ", notes)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

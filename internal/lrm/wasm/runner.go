@@ -52,7 +52,9 @@ func runJob(ctx context.Context, work job) supervise.Report {
 		return failure("read module", err)
 	}
 	if !strings.HasPrefix(string(module[:min(len(module), len(wasmMagic))]), wasmMagic) {
-		return supervise.Report{Cause: grid.CauseBadWork, Text: "the module is no WebAssembly: compile it for wasip1"}
+		return supervise.Report{
+			Cause: grid.CauseBadWork, Text: "the module is not WebAssembly: compile it for wasip1",
+		}
 	}
 	jail, err := newJail(work.WorkDir, work.Inputs, work.DiskBytes)
 	if err != nil {
@@ -65,7 +67,9 @@ func runJob(ctx context.Context, work job) supervise.Report {
 	if err := enclose(work); err != nil {
 		return failure("close sandbox", err)
 	}
-	g := &guest{work: work, jail: jail, memory: &memory{limit: uint64(min(max(work.MemoryBytes, 0), maxMemory))}}
+	g := &guest{
+		work: work, jail: jail, memory: &memory{limit: uint64(min(max(work.MemoryBytes, 0), maxMemory))},
+	}
 	return g.run(ctx, cache, module)
 }
 
@@ -86,18 +90,26 @@ type guest struct {
 	memory *memory
 }
 
-func (g *guest) run(ctx context.Context, cache wazero.CompilationCache, module []byte) (report supervise.Report) {
+func (g *guest) run(
+	ctx context.Context, cache wazero.CompilationCache, module []byte,
+) (report supervise.Report) {
 	defer func() {
 		// wazero panics when not even the module's first memory is granted.
 		if r := recover(); r != nil {
-			report = g.blame(supervise.Report{Cause: grid.CauseSandbox, Text: fmt.Sprint("the runtime failed: ", r)})
+			report = g.blame(supervise.Report{
+				Cause: grid.CauseSandbox, Text: fmt.Sprint("the runtime failed: ", r),
+			})
 		}
 	}()
-	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCompilationCache(cache).WithDebugInfoEnabled(false))
+	rt := wazero.NewRuntimeWithConfig(
+		ctx, wazero.NewRuntimeConfig().WithCompilationCache(cache).WithDebugInfoEnabled(false),
+	)
 	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
 	compiled, err := g.compile(ctx, rt, module)
 	if err != nil {
-		return supervise.Report{Cause: grid.CauseBadWork, Text: "the module does not compile: " + err.Error()}
+		return supervise.Report{
+			Cause: grid.CauseBadWork, Text: "the module does not compile: " + err.Error(),
+		}
 	}
 	ctx = experimental.WithMemoryAllocator(ctx, g.memory)
 	instance, err := rt.InstantiateModule(ctx, compiled, g.config())
@@ -106,18 +118,22 @@ func (g *guest) run(ctx context.Context, cache wazero.CompilationCache, module [
 	}
 	start := instance.ExportedFunction("_start")
 	if start == nil {
-		return supervise.Report{Cause: grid.CauseBadWork, Text: "the module exports no _start: build a command, not a library"}
+		return supervise.Report{
+			Cause: grid.CauseBadWork, Text: "the module exports no _start: build a command, not a library",
+		}
 	}
 	return g.blame(call(ctx, start))
 }
 
-// preparingAfter is how long compiling may take before anybody is told: a module that is in
-// the cache is ready long before.
+// preparingAfter limits how long compiling may take before it is announced: a module that
+// is in the cache is ready long before.
 const preparingAfter = 300 * time.Millisecond
 
 // compile compiles the module, or takes it from the site's cache, and tells the supervisor
 // when that takes long.
-func (g *guest) compile(ctx context.Context, rt wazero.Runtime, module []byte) (wazero.CompiledModule, error) {
+func (g *guest) compile(
+	ctx context.Context, rt wazero.Runtime, module []byte,
+) (wazero.CompiledModule, error) {
 	told := make(chan struct{})
 	timer := time.AfterFunc(preparingAfter, func() {
 		defer close(told)
@@ -139,7 +155,8 @@ func (g *guest) compile(ctx context.Context, rt wazero.Runtime, module []byte) (
 
 func (g *guest) config() wazero.ModuleConfig {
 	clock := &clock{}
-	files := wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(g.jail, "/") //nolint:forcetypeassert // as wazero documents it
+	//nolint:forcetypeassert // as wazero documents it
+	files := wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(g.jail, "/")
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithArgs(append([]string{moduleName}, g.work.Task.Args...)...).
 		WithStdin(strings.NewReader("")).WithStdout(os.Stdout).WithStderr(os.Stderr).

@@ -24,7 +24,8 @@ const (
 func takeTurn(cacheDir string, module []byte) (done func()) {
 	sum := sha256.Sum256(module)
 	name := filepath.Join(cacheDir, hex.EncodeToString(sum[:8])+".turn")
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the agent's own directory and a hash
+	//nolint:gosec // the agent's own directory and a hash
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return func() {}
 	}

@@ -11,7 +11,8 @@ import (
 
 // The Landlock versions that bring what the wall needs.
 const (
-	landlockRefer = 2 // lets scratch files be renamed into another directory; without it there is no wall
+	// lets scratch files be renamed into another directory; without it there is no wall
+	landlockRefer = 2
 	landlockNet   = 4 // covers TCP
 )
 
@@ -32,7 +33,8 @@ func enclose(job job) error {
 		unix.RLIMIT_DATA:   uint64(min(max(job.MemoryBytes, 0), maxMemory)) + ownMemory,
 		unix.RLIMIT_NOFILE: openFiles,
 	} {
-		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil && !errors.Is(err, unix.EPERM) {
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil &&
+			!errors.Is(err, unix.EPERM) {
 			return fmt.Errorf("limit resource %d: %w", resource, err)
 		}
 	}
@@ -58,7 +60,10 @@ func wallNotes() []string {
 	version, err := llsyscall.LandlockGetABIVersion()
 	switch {
 	case err != nil || version < landlockRefer:
-		return []string{"the kernel's Landlock is missing or older than Linux 5.19: WebAssembly alone keeps programs in; enable the LSM \"landlock\" for a second wall"}
+		return []string{
+			"the kernel's Landlock is missing or older than Linux 5.19: " +
+				"WebAssembly alone keeps programs in; enable the LSM \"landlock\" for a second wall",
+		}
 	case version < landlockNet:
 		return []string{"the kernel's Landlock does not cover TCP; Linux 6.7 and later do"}
 	default:

@@ -6,5 +6,7 @@ func enclose(job) error { return nil }
 
 // wallNotes tells the owner what of the second wall is missing.
 func wallNotes() []string {
-	return []string{"no second wall on this system: WebAssembly alone keeps programs in; Linux has Landlock"}
+	return []string{
+		"no second wall on this system: WebAssembly alone keeps programs in; Linux has Landlock",
+	}
 }

@@ -10,7 +10,7 @@ const (
 	trialMemory = 16 << 20 // bytes that a trial may have
 )
 
-// walls are how the ceilings of programs are enforced, each with a module that
+// walls tell how the ceilings of programs are enforced, each with a module that
 // runs against it.
 func walls() []lrm.Wall {
 	return []lrm.Wall{
@@ -20,7 +20,9 @@ func walls() []lrm.Wall {
 		},
 		{
 			Ceiling: "memory", How: "the runtime grants no more",
-			Trial: &lrm.Trial{Module: greedy(), Limits: lrm.Limits{MemoryBytes: trialMemory}, Want: grid.CauseMemory},
+			Trial: &lrm.Trial{
+				Module: greedy(), Limits: lrm.Limits{MemoryBytes: trialMemory}, Want: grid.CauseMemory,
+			},
 		},
 		{Ceiling: "disk", How: "the sandbox counts what is written, before it is"},
 	}
@@ -38,7 +40,10 @@ func endless() []byte {
 //	(module (memory 1) (func (export "_start")
 //	  (loop (br_if 0 (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable))
 func greedy() []byte {
-	return module("\x05\x03\x01\x00\x01", "\x0a\x11\x01\x0f\x00\x03\x40\x41\x10\x40\x00\x41\x7f\x47\x0d\x00\x0b\x00\x0b")
+	return module(
+		"\x05\x03\x01\x00\x01",
+		"\x0a\x11\x01\x0f\x00\x03\x40\x41\x10\x40\x00\x41\x7f\x47\x0d\x00\x0b\x00\x0b",
+	)
 }
 
 // module puts the sections of one function "_start" around the given ones.

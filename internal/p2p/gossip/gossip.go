@@ -30,7 +30,7 @@ const (
 	sequenceBits  = 32 // of a sequence count envelopes; those above are the incarnation
 )
 
-// Config is what a Topic needs to know. All fields but Wide, Quick and Unscored are
+// Config sets up a Topic. All fields but Wide, Quick and Unscored are
 // required.
 type Config struct {
 	Host        host.Host
@@ -60,7 +60,7 @@ type Limits struct {
 	Messages       int     // waiting for OnMessage
 	Bytes          int64   // of them
 	SubmitterRate  float64 // messages of one, per second, in the long run; large ones count more
-	SubmitterBurst int     // messages of one at once
+	SubmitterBurst int     // messages of one in a row
 	Submitters     int     // whose rate and replays are watched
 }
 
@@ -111,8 +111,8 @@ func Join(ctx context.Context, cfg Config) (*Topic, error) {
 	return g, nil
 }
 
-// Run hands messages on and follows who is on the topic, until ctx ends or Close is
-// called.
+// Run hands messages on and counts the peers on the topic, until ctx ends or Close
+// is called.
 func (g *Topic) Run(ctx context.Context) {
 	var following sync.WaitGroup
 	following.Go(func() { g.follow(ctx) })
@@ -120,7 +120,7 @@ func (g *Topic) Run(ctx context.Context) {
 	following.Wait()
 }
 
-// options is how gossipsub is set up, except for the scores.
+// options set up gossipsub, except for the scores.
 func (g *Topic) options(topic string) []pubsub.Option {
 	return []pubsub.Option{
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign), pubsub.WithNoAuthor(),
@@ -137,7 +137,7 @@ func (g *Topic) options(topic string) []pubsub.Option {
 	}
 }
 
-// follow keeps count of who is on the topic.
+// follow keeps count of the peers on the topic.
 func (g *Topic) follow(ctx context.Context) {
 	for {
 		event, err := g.peers.NextPeerEvent(ctx)
@@ -167,7 +167,7 @@ func (g *Topic) Close() {
 	g.sub.Cancel()
 }
 
-// messageID makes the same envelope the same message, whoever brings it.
+// messageID makes the same envelope the same message, no matter which peer brings it.
 func messageID(m *pb.Message) string {
 	sum := sha256.Sum256(m.GetData())
 	return string(sum[:])
@@ -185,7 +185,7 @@ func meshShape(c Config) pubsub.GossipSubParams {
 	return shape
 }
 
-// scores is how peers are rated by what they pass on (protocol.md, "Hardening").
+// scores rate peers by what they pass on (protocol.md, "Hardening").
 func scores(topic string) (*pubsub.PeerScoreParams, *pubsub.PeerScoreThresholds) {
 	slow := pubsub.ScoreParameterDecay(10 * time.Minute)
 	params := &pubsub.PeerScoreParams{
@@ -259,7 +259,7 @@ func speaker(message protocol.Message) (site grid.SiteID, ok bool) {
 	}
 }
 
-// validity is how long the message matters.
+// validity is the time for which the message matters.
 func validity(message protocol.Message) time.Duration {
 	ttl := clearValidity
 	switch m := message.(type) {
@@ -288,13 +288,13 @@ func (g *Topic) deliver(ctx context.Context) {
 	}
 }
 
-// strangers keeps those who are no members out of gossip, guests among them.
+// strangers keeps peers that are not members, guests included, out of gossip.
 type strangers struct{ g *Topic }
 
-// Add does nothing: who is a stranger is decided elsewhere.
+// Add does nothing: Allowed decides.
 func (strangers) Add(peer.ID) bool { return false }
 
-// Contains reports whether the peer is no member. Messages have no author.
+// Contains reports whether the peer is not a member. Messages have no author.
 func (s strangers) Contains(p peer.ID) bool { return p != "" && !s.g.allows(p) }
 
 func (g *Topic) allows(p peer.ID) bool { return g.cfg.Allowed(wire.SiteOf(p)) }

@@ -35,7 +35,9 @@ func newStation(t *testing.T, change func(*Config)) *Topic {
 	}
 	cfg := Config{
 		Host: h, Key: own.key, Self: own.site, Domain: "lab", Incarnation: 1, Now: time.Now, Quick: true,
-		Limits:  Limits{Messages: 100, Bytes: 1 << 20, SubmitterRate: 100, SubmitterBurst: 100, Submitters: 100},
+		Limits: Limits{
+			Messages: 100, Bytes: 1 << 20, SubmitterRate: 100, SubmitterBurst: 100, Submitters: 100,
+		},
 		Counts:  wire.NewCounters(nil),
 		Allowed: func(grid.SiteID) bool { return true }, LateOwn: func(peer.ID) bool { return true },
 		OnMessage: func(grid.SiteID, protocol.Message) {},
@@ -159,19 +161,54 @@ func TestEveryBadEnvelopeHasItsVerdict(t *testing.T) {
 	}{
 		{"oversize", make([]byte, protocol.MaxEnvelopeBytes+1), pubsub.ValidationReject, "size"},
 		{"rubbish", []byte("rubbish"), pubsub.ValidationReject, wire.CauseFormat},
-		{"other domain", change(func(e *protocol.Envelope) { e.Domain = "other" }), pubsub.ValidationReject, causeDomain},
-		{"expired", change(func(e *protocol.Envelope) { e.IssuedMS -= (12 * time.Minute).Milliseconds() }), pubsub.ValidationIgnore, causeDeadline},
-		{"from the future", change(func(e *protocol.Envelope) { e.IssuedMS += (11 * time.Minute).Milliseconds() }), pubsub.ValidationIgnore, causeDeadline},
+		{
+			"other domain", change(func(e *protocol.Envelope) { e.Domain = "other" }),
+			pubsub.ValidationReject, causeDomain,
+		},
+		{
+			"expired",
+			change(func(e *protocol.Envelope) { e.IssuedMS -= (12 * time.Minute).Milliseconds() }),
+			pubsub.ValidationIgnore, causeDeadline,
+		},
+		{
+			"from the future",
+			change(func(e *protocol.Envelope) { e.IssuedMS += (11 * time.Minute).Milliseconds() }),
+			pubsub.ValidationIgnore, causeDeadline,
+		},
 		{"not a member", other.announce(1), pubsub.ValidationIgnore, causeStranger},
-		{"our own name, forged", forge{t, other.key, n.cfg.Self}.announce(1), pubsub.ValidationReject, causeSignature},
-		{"our own words", forge{t, n.cfg.Key, n.cfg.Self}.announce(1), pubsub.ValidationIgnore, causeReplay},
-		{"expired and forged", forge{t, other.key, signer.site}.sign(old), pubsub.ValidationReject, causeSignature},
-		{"wrapped anew", append(signer.announce(1), 0xa0, 0x06, 0x01), pubsub.ValidationReject, wire.CauseFormat},
-		{"signature of another", forge{t, other.key, signer.site}.announce(1), pubsub.ValidationReject, causeSignature},
+		{
+			"our own name, forged", forge{t, other.key, n.cfg.Self}.announce(1), pubsub.ValidationReject,
+			causeSignature,
+		},
+		{
+			"our own words", forge{t, n.cfg.Key, n.cfg.Self}.announce(1), pubsub.ValidationIgnore,
+			causeReplay,
+		},
+		{
+			"expired and forged", forge{t, other.key, signer.site}.sign(old), pubsub.ValidationReject,
+			causeSignature,
+		},
+		{
+			"wrapped anew", append(signer.announce(1), 0xa0, 0x06, 0x01), pubsub.ValidationReject,
+			wire.CauseFormat,
+		},
+		{
+			"signature of another", forge{t, other.key, signer.site}.announce(1), pubsub.ValidationReject,
+			causeSignature,
+		},
 		{"signature flipped", flipped, pubsub.ValidationReject, causeSignature},
-		{"payload is rubbish", change(func(e *protocol.Envelope) { e.Payload = []byte("rubbish") }), pubsub.ValidationReject, wire.CauseFormat},
-		{"not for gossip", signer.sign(signer.envelope(protocol.Cancel{Job: announcement("", 1).Job})), pubsub.ValidationReject, wire.CauseFormat},
-		{"in another's name", signer.sign(signer.envelope(announcement(other.site, 1))), pubsub.ValidationReject, wire.CauseFormat},
+		{
+			"payload is rubbish", change(func(e *protocol.Envelope) { e.Payload = []byte("rubbish") }),
+			pubsub.ValidationReject, wire.CauseFormat,
+		},
+		{
+			"not for gossip", signer.sign(signer.envelope(protocol.Cancel{Job: announcement("", 1).Job})),
+			pubsub.ValidationReject, wire.CauseFormat,
+		},
+		{
+			"in another's name", signer.sign(signer.envelope(announcement(other.site, 1))),
+			pubsub.ValidationReject, wire.CauseFormat,
+		},
 		{"good", signer.announce(1), pubsub.ValidationAccept, ""},
 		{"replayed", signer.announce(1), pubsub.ValidationIgnore, causeReplay},
 	} {
@@ -201,7 +238,7 @@ func TestASubmitterMayNotSayMoreThanItsRate(t *testing.T) {
 		}
 		return accepted
 	}
-	for i, want := range []int{3, 3, 0} { // the third submitter finds no room to be watched
+	for i, want := range []int{3, 3, 0} { // the third submitter is one too many to be watched
 		if got := verdicts(newForge(t), 10); got != want {
 			t.Errorf("submitter %d: %d of 10 accepted, want %d", i, got, want)
 		}
@@ -227,7 +264,10 @@ func TestGossipThatIsNotHandledIsBounded(t *testing.T) {
 	close(hold)
 	eventually(t, "the rest is handled", func() bool { return handled.Load() == int64(100-failed) })
 	if failed < 80 || uint64(failed) != n.cfg.Counts.Get(wire.CountDropped, queueGossip) {
-		t.Errorf("%d of 100 refused, counted %d; want most and as many", failed, n.cfg.Counts.Get(wire.CountDropped, queueGossip))
+		t.Errorf(
+			"%d of 100 refused, counted %d; want most and as many", failed,
+			n.cfg.Counts.Get(wire.CountDropped, queueGossip),
+		)
 	}
 	eventually(t, "nothing is left reserved", func() bool {
 		return n.waiting.Load() == 0 && n.bytes.Load() == 0
@@ -270,6 +310,8 @@ func TestLargeMessagesCostMore(t *testing.T) {
 		small++
 	}
 	if large != 2 || small != 32 || !r.take("c", now, 1<<20) {
-		t.Errorf("%d large and %d small messages at once, want 2 and 32, and one of any size", large, small)
+		t.Errorf(
+			"%d large and %d small messages in a row, want 2 and 32, and one of any size", large, small,
+		)
 	}
 }

@@ -14,7 +14,7 @@ import (
 type rates struct {
 	limit rate.Limit // tokens per second
 	burst int
-	most  int // submitters watched at once
+	most  int // submitters watched at a time
 
 	mu      sync.Mutex
 	buckets map[grid.SiteID]*rate.Limiter
@@ -28,9 +28,9 @@ func newRates(perSecond float64, burst, most int) *rates {
 	}
 }
 
-// ready reports whether the submitter may say one more thing, without counting
-// it: what says that it comes from the submitter is not verified yet, and must
-// not use up what he may say.
+// ready reports whether the submitter may send one more message, without counting
+// it: that it comes from the submitter is not verified yet, and a forged message
+// must not use up the submitter's tokens.
 func (r *rates) ready(site grid.SiteID, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -38,12 +38,12 @@ func (r *rates) ready(site grid.SiteID, now time.Time) bool {
 	return !ok || bucket.TokensAt(now) >= 1
 }
 
-// tokenBytes is what one token buys: larger messages cost more of them.
+// tokenBytes may be sent for one token: larger messages cost more of them.
 const tokenBytes = 4 << 10
 
-// take reports whether the submitter may say one more thing of that size. When too many are
-// watched, those that were silent long enough to have all their tokens make
-// room; if there are none, new ones must wait.
+// take reports whether the submitter may send one more message of that size, and counts
+// it. When too many submitters are watched, those that were silent long enough to have
+// all their tokens are dropped; if there are none, new ones must wait.
 func (r *rates) take(site grid.SiteID, now time.Time, bytes int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

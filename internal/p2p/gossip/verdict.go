@@ -18,8 +18,8 @@ const (
 	causeDomain    = "domain"    // of another domain
 	causeDeadline  = "deadline"  // expired, or from a clock too far off
 	causeRate      = "rate"      // more than a submitter may send
-	causeStranger  = "stranger"  // signed by somebody not on the list
-	causeSignature = "signature" // not signed by whom it names
+	causeStranger  = "stranger"  // signed by a site that is not on the list
+	causeSignature = "signature" // not signed by the site it names
 	causeReplay    = "replay"    // seen before
 )
 
@@ -75,7 +75,7 @@ func (g *Topic) checkCheaply(e protocol.Envelope) (cause string, result pubsub.V
 	switch {
 	case e.Domain != g.cfg.Domain:
 		return causeDomain, pubsub.ValidationReject
-	case !g.cfg.Allowed(e.Signer): // the list of who passes it on may be another one
+	case !g.cfg.Allowed(e.Signer): // the sender's list may be another one
 		return causeStranger, pubsub.ValidationIgnore
 	case !g.rates.ready(e.Signer, g.clock()):
 		return causeRate, pubsub.ValidationIgnore
@@ -84,16 +84,16 @@ func (g *Topic) checkCheaply(e protocol.Envelope) (cause string, result pubsub.V
 	}
 }
 
-// checkTimely asks whether a genuine envelope is of now and was not heard before.
-// Who passes on one that is not may have been restarted, or have a clock that
-// differs from ours, and who said it may have slept or had its clock set; but
-// nobody says what has expired for long. All this comes after the signature,
-// because nobody honest passes on what is not genuine: whoever does pays for it.
+// checkTimely checks that a genuine envelope is current and was not heard before. A
+// peer that passes on one that is not may have been restarted, or have a clock that
+// differs from ours, and its submitter may have slept or had its clock set; but no
+// honest site goes on sending what has expired. All this comes after the signature,
+// because no honest peer passes on what is not genuine: one that does pays for it.
 func (g *Topic) checkTimely(
 	e protocol.Envelope, from peer.ID,
 ) (cause string, result pubsub.ValidationResult) {
 	switch {
-	case e.Signer == g.cfg.Self: // nobody else says anything new in our name
+	case e.Signer == g.cfg.Self: // no other site has anything new in our name
 		return causeReplay, pubsub.ValidationIgnore
 	case e.CheckTime(g.clock()) == nil:
 		return "", pubsub.ValidationAccept
@@ -111,7 +111,7 @@ func (g *Topic) clock() time.Time {
 	return g.tick()
 }
 
-// tick is clock for who holds g.mu.
+// tick is clock; the caller holds g.mu.
 func (g *Topic) tick() time.Time {
 	if now := g.cfg.Now(); now.After(g.now) {
 		g.now = now
@@ -138,7 +138,7 @@ func (g *Topic) count(e protocol.Envelope, size int) (cause string) {
 	}
 }
 
-// verified reports whether the envelope was signed by whom it names. A peer ID
+// verified reports whether the envelope was signed by the site it names. A peer ID
 // of an ed25519 key holds the key.
 func verified(signer grid.SiteID, signed, signature []byte) bool {
 	id, err := wire.PeerOf(signer)
@@ -153,7 +153,7 @@ func verified(signer grid.SiteID, signed, signature []byte) bool {
 	return ok && err == nil
 }
 
-// reserve makes room for a message on its way to the handler.
+// reserve claims queue space for a message on its way to the handler.
 func (g *Topic) reserve(size int) pubsub.ValidationResult {
 	limits := g.cfg.Limits
 	waiting, bytes := g.waiting.Add(1), g.bytes.Add(int64(size))

@@ -22,7 +22,8 @@ func (p *pieces) SetReadDeadline(time.Time) error  { return nil }
 // an invitation.
 func FuzzJoinStream(f *testing.F) {
 	record := protocol.MemberRecord{
-		Domain: "lab", Site: "12D3KooWx", Kind: protocol.MemberAdmit, SerialMS: 1, Signature: make([]byte, protocol.SignatureBytes),
+		Domain: "lab", Site: "12D3KooWx", Kind: protocol.MemberAdmit, SerialMS: 1,
+		Signature: make([]byte, protocol.SignatureBytes),
 	}
 	var whole []byte
 	for _, m := range []protocol.Message{
@@ -35,7 +36,9 @@ func FuzzJoinStream(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	request, err := protocol.AppendFrame(nil, protocol.JoinRequest{Secret: make([]byte, protocol.SecretBytes)})
+	request, err := protocol.AppendFrame(nil, protocol.JoinRequest{
+		Secret: make([]byte, protocol.SecretBytes),
+	})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -45,7 +48,8 @@ func FuzzJoinStream(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		answer, records, err := readAnswer(&pieces{Reader: bytes.NewReader(raw)})
-		if err == nil && (answer.Validate() != nil || len(records) > maxRosterParts*protocol.MaxRosterRecords) {
+		if err == nil && (answer.Validate() != nil ||
+			len(records) > maxRosterParts*protocol.MaxRosterRecords) {
 			t.Fatalf("an invalid answer is accepted: %+v with %d records", answer, len(records))
 		}
 		request, err := readRequest(&pieces{Reader: bytes.NewReader(raw)})

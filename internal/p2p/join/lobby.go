@@ -17,16 +17,16 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// maxWrong is how many guests of one host may hold a place after a secret that
-// nobody knows; further ones from there are turned away until a place is free.
+// maxWrong limits the guests of one host that may hold a place after a wrong
+// secret; further ones from there are turned away until a place is free.
 // The guests of one host never hold the last quarter of the places.
 const maxWrong = 4
 
-// Config is what a Lobby needs to know. All fields are required.
+// Config sets up a Lobby. All fields are required.
 type Config struct {
 	Members *member.Registry              // who is invited, and the roster
 	Judge   func(grid.SiteID) grid.Reason // why a site is no member, or ReasonNone
-	Guests  int                           // strangers connected at once
+	Guests  int                           // strangers connected at a time
 	Stay    time.Duration                 // a stranger has so long
 	Counts  *wire.Counters
 	Log     *slog.Logger
@@ -43,9 +43,9 @@ type Config struct {
 	Roster func() []protocol.Roster
 }
 
-// Lobby is where strangers wait while an invitation is open. A guest may open
-// the join stream and nothing else, and is shown out after Config.Stay. One who
-// knew no secret keeps his place till then, which bounds the guesses.
+// Lobby holds strangers while an invitation is open. A guest may open the join
+// stream and nothing else, and is disconnected after Config.Stay. One that knew no
+// secret keeps its place until then, which bounds the guesses.
 type Lobby struct {
 	cfg Config
 
@@ -128,7 +128,7 @@ func (l *Lobby) Left(c network.Conn) {
 	}
 }
 
-// hostOf is the IPv4 address or the IPv6 /56 that somebody speaks from.
+// hostOf returns the IPv4 address or the IPv6 /56 of a connection's other end.
 func hostOf(addr ma.Multiaddr) netip.Prefix {
 	ip, err := manet.ToIP(addr)
 	at, ok := netip.AddrFromSlice(ip)

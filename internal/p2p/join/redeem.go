@@ -27,7 +27,7 @@ var ErrTurnedAway = errors.New("the inviter turned this site away: " +
 // ErrNotReached says that none of the inviter's addresses answers.
 var ErrNotReached = errors.New("the inviter does not answer")
 
-// Invitation is what Redeem needs. All fields are required.
+// Invitation sets up Redeem. All fields are required.
 type Invitation struct {
 	Identity wire.Identity        // of the newcomer
 	Addrs    []string             // of the inviter, multiaddrs that end in /p2p/ID
@@ -152,7 +152,7 @@ func exchange(
 	return answer, records, nil
 }
 
-// maxRosterParts is how many messages of records are read.
+// maxRosterParts limits the messages of records that are read.
 const maxRosterParts = 64
 
 // readAnswer reads an answer and the roster that may follow it. The stream's

@@ -13,7 +13,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// maxJoinBytes bounds what a stranger may say at once.
+// maxJoinBytes bounds one message of a stranger.
 const maxJoinBytes = 1 << 10
 
 // Serve lets a stranger redeem an invitation. What is answered is on disk
@@ -83,7 +83,7 @@ func (l *Lobby) redeem(conn network.Conn, request protocol.JoinRequest) protocol
 	return answer
 }
 
-// answer writes the answer and, for who is admitted, the roster behind it.
+// answer writes the answer and, after an admission, the roster behind it.
 func (l *Lobby) answer(stream network.Stream, answer protocol.JoinAnswer) error {
 	frames, err := protocol.AppendFrame(nil, answer)
 	if err != nil {

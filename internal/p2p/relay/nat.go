@@ -38,11 +38,12 @@ const (
 	ReachabilityUnknown Reachability = "unknown" // only told, never configured
 )
 
-// NAT is how a site behind a translating router meets the others. The zero value
+// NAT says how a site behind a translating router meets the others. The zero value
 // does nothing about it.
 type NAT struct {
-	Relay        Role         // empty = Off
-	Punch        bool         // make relayed connections direct by dialling from both sides at once
+	Relay Role // empty = Off
+	// make relayed connections direct by dialling from both sides simultaneously
+	Punch        bool
 	MapPort      bool         // ask the router, by UPnP or NAT-PMP, to let connections in
 	Reachability Reachability // empty = ReachabilityAuto; Serve implies ReachabilityPublic
 }
@@ -91,7 +92,7 @@ func (n NAT) transport(wide bool) libp2p.Option {
 		return libp2p.Transport(tcp.NewTCPTransport)
 	}
 	// Dialling from the listening port helps only against NATs, and two sites
-	// of one machine that dial each other at once would meet in one socket.
+	// of one machine that dial each other simultaneously would meet in one socket.
 	return libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport())
 }
 
@@ -138,8 +139,8 @@ func listenOption(listen []string) libp2p.Option {
 
 // Results of hole punching, the label of CountPunches.
 const (
-	punchAttempt = "attempt" // both sides dial at once
-	punchOK      = "ok"      // and a direct connection came of it
+	punchAttempt = "attempt" // both sides dial simultaneously
+	punchOK      = "ok"      // and that made a direct connection
 	punchFailed  = "failed"  // and none did
 	punchDirect  = "direct"  // dialling plainly was enough
 )

@@ -18,16 +18,16 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Config is what Relays need to know. All fields but Injected and Anyone are required.
+// Config sets up Relays. All fields but Injected and Anyone are required.
 type Config struct {
 	Host     host.Host
 	NAT      NAT           // with its defaults
 	Injected bool          // the host is another's and may have no events
-	Anyone   bool          // who may be a member says nothing of who is one
+	Anyone   bool          // any site may be a member, so Allowed does not tell who is one
 	Every    time.Duration // between two looks at which relays are held
 	Named    int           // addresses of this site through one relay that are told
-	Slots    int           // members for which this site relays at once
-	Circuits int           // relayed connections of one member at once
+	Slots    int           // members for which this site relays at a time
+	Circuits int           // relayed connections of one member at a time
 	Peers    int           // known at all
 	Members  Members
 	After    func(time.Duration, func()) // calls a function later, unless the mesh is closed
@@ -35,7 +35,7 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Members is what is asked and told of the others.
+// Members answers questions about the others, and is told about them.
 type Members interface {
 	// Allowed reports whether the peer may be a member now.
 	Allowed(p peer.ID) bool
@@ -58,7 +58,7 @@ type Relays struct {
 	mu      sync.Mutex
 	reach   network.Reachability
 	slots   map[peer.ID]slot
-	refused map[peer.ID]refusal // who said no is asked again later
+	refused map[peer.ID]refusal // those that refused are asked again later
 	named   []ma.Multiaddr      // the addresses last told to members
 	service *circuit.Relay      // nil while this site does not relay
 }
@@ -210,7 +210,7 @@ func (r *Relays) circuit(id peer.ID, nth int) ma.Multiaddr {
 	return direct[nth].Encapsulate(through)
 }
 
-// Wake looks at once: members or connections changed.
+// Wake makes Relays look right away: members or connections changed.
 func (r *Relays) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -218,7 +218,7 @@ func (r *Relays) Wake() {
 	}
 }
 
-// Reach is what is known of reaching this site.
+// Reach tells what is known of reaching this site.
 type Reach struct {
 	Reachability Reachability  // whether others can dial this site; never ReachabilityAuto
 	Serving      bool          // this site relays for members

@@ -15,18 +15,18 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 )
 
-// Wanted is how many members relay for this site at once: one may die.
+// Wanted is the number of members that should relay for this site: one may die.
 const Wanted = 2
 
 // Habits of relaying.
 const (
 	reserveTimeout = 10 * time.Second // for asking one of them
-	refusedPause   = time.Minute      // longest pause before a member that said no is asked again
-	slotTime       = 10 * time.Minute // a slot is given for so long and renewed at half of it
+	refusedPause   = time.Minute      // longest pause before a member that refused is asked again
+	slotTime       = 10 * time.Minute // a slot's lifetime; it is renewed at half of it
 	relayBuffer    = 16 << 10         // bytes in each direction of a relayed connection
 )
 
-// refusal is when a member that said no is asked again, and the pause till then.
+// refusal tells when a member that refused is asked again, and the pause until then.
 type refusal struct {
 	until time.Time
 	pause time.Duration

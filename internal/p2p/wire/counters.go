@@ -35,7 +35,7 @@ const (
 	causeFrame   = "frame"   // a stream's frame was cut short or too slow
 )
 
-// Counters counts for tests, the API and the registry at once.
+// Counters counts for tests, the API and the registry together.
 type Counters struct {
 	families map[string]obs.CounterVec
 	values   sync.Map // [2]string{family, label} -> *counter
@@ -86,7 +86,7 @@ func (c *Counters) Add(family, label string, n uint64) {
 // Inc counts one.
 func (c *Counters) Inc(family, label string) { c.Add(family, label, 1) }
 
-// Get is how many there were.
+// Get returns the count.
 func (c *Counters) Get(family, label string) uint64 {
 	found, ok := c.values.Load([2]string{family, label})
 	if !ok {

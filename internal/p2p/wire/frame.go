@@ -12,7 +12,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// BufferBytes is what is read or written at once.
+// BufferBytes is the size of a read or a write.
 const BufferBytes = 32 << 10
 
 // Stream is a stream as far as reading and writing frames needs it.
@@ -36,8 +36,8 @@ func (w DeadlineWriter) Write(b []byte) (int, error) {
 	return w.Stream.Write(b)
 }
 
-// Reader reads messages off a stream. Between two messages it waits for
-// ever; once the first byte of one has come, the rest must come within limit.
+// Reader reads messages off a stream. Between two messages it waits without
+// limit; once the first byte of one has come, the rest must come within limit.
 type Reader struct {
 	stream Stream
 	in     *bufio.Reader

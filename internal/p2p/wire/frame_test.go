@@ -37,7 +37,8 @@ func TestFramesSayHowAStreamEnded(t *testing.T) {
 	} {
 		stream := &pieces{Reader: bytes.NewReader(append(bytes.Clone(good), c.raw...))}
 		in := NewReader(stream, time.Second)
-		if m, err := in.Next(protocol.MaxMessageBytes); err != nil || m != (protocol.Cancel{Job: "aaaaaaaaaaaaaaab"}) {
+		if m, err := in.Next(protocol.MaxMessageBytes); err != nil ||
+			m != (protocol.Cancel{Job: "aaaaaaaaaaaaaaab"}) {
 			t.Fatalf("%s: first message = %v, %v", c.name, m, err)
 		}
 		if _, err := in.Next(protocol.MaxMessageBytes); !errors.Is(err, c.want) {

@@ -35,7 +35,7 @@ func (i Identity) String() string { return string(i.site) }
 
 // LoadIdentity reads the identity in the file, or makes one there (ed25519, mode
 // 0600) when the file does not exist. A file that others may read is refused
-// with ErrKeyReadable: whoever read it can pose as this site.
+// with errKeyReadable: a reader of it can pose as this site.
 func LoadIdentity(file string) (Identity, error) {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +46,7 @@ func LoadIdentity(file string) (Identity, error) {
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // there modes say nothing
 		return Identity{}, fmt.Errorf("read identity %s: %w (mode %04o); "+
-			"if nobody did, run chmod 600 on it, else remove it",
+			"if nobody has read it, run chmod 600 on it, else remove it",
 			file, errKeyReadable, info.Mode().Perm())
 	}
 	raw, err := os.ReadFile(file)

@@ -25,7 +25,8 @@ func TestTheIdentityIsKeptAndKeptSecret(t *testing.T) {
 	if err := os.Chmod(file, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadIdentity(file); !errors.Is(err, errKeyReadable) || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := LoadIdentity(file); !errors.Is(err, errKeyReadable) ||
+		!strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("readable by the group: %v, want ErrKeyReadable and the remedy", err)
 	}
 	if err := os.WriteFile(file, []byte("no key"), 0o600); err != nil {

@@ -64,7 +64,7 @@ func (c *checks) answered(from grid.SiteID, m protocol.Checked) {
 	defer c.mu.Unlock()
 	q := question{from, m.Number}
 	if answer, ok := c.waiting[q]; ok {
-		answer <- m // it has room for the one answer
+		answer <- m // buffered for the one answer
 		delete(c.waiting, q)
 	}
 }

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("github.com/filecoin-project/go-clock.(*realClock).Sleep"))
 }
 
-// patience is how long a test waits for what must happen.
+// patience bounds how long a test waits for an expected event.
 const patience = 30 * time.Second
 
 // eventually waits until the condition holds.

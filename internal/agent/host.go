@@ -12,7 +12,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
-// Host is what is known of the machine at the start, and how more is found out.
+// Host holds what is known of the machine at the start, and how more is found out.
 type Host struct {
 	Machine  hostinfo.Machine
 	Measured hostinfo.Measured

@@ -21,8 +21,8 @@ type journal interface {
 	Apply(facts []step.Fact) error
 }
 
-// errOverloaded is the answer to an input for which there is no room, errEnded
-// the answer to a question that nobody answers any more.
+// errOverloaded answers an input that finds the queue full, errEnded a question
+// that comes after the loop has ended.
 var (
 	errOverloaded = fmt.Errorf("%w: too much is waiting for it; try again", view.ErrBusy)
 	errEnded      = fmt.Errorf("%w: it is stopping", view.ErrBusy)

@@ -53,7 +53,7 @@ func setIf(field *time.Duration, value time.Duration) {
 	}
 }
 
-// Planning is what the owner decides about the site's plan. Zero spans and words are
+// Planning holds the owner's decisions about the site's plan. Zero spans and words are
 // the machine's defaults.
 type Planning struct {
 	Policy, Backfill string        // as grid.ParsePolicy and grid.ParseBackfill read them
@@ -62,7 +62,7 @@ type Planning struct {
 	Strangers        int           // percent that other submitters' promises hold, where anyone may submit; 0 = no such limit
 	Submitter        int           // percent that one other submitter holds; 0 = no limit
 	Project          int           // percent that one project holds; 0 = no limit
-	Ahead, Longest   time.Duration // how far ahead, and for how long at once, others may reserve
+	Ahead, Longest   time.Duration // how far ahead others may reserve, and the longest reservation
 	Fairshare        bool          // promises begin behind all that waits (Migol 4)
 	Overestimate     float64       // known over-estimation of running times, 0 to 0.9
 }

@@ -73,8 +73,8 @@ func ownerRules() yield.Rules {
 	return r
 }
 
-// The owner comes: what runs stands still, its submitter is told why, nothing is
-// offered; he goes: it runs on where it was.
+// When the owner comes, running jobs are suspended, their submitters are told why and
+// nothing is offered; when the owner goes, the jobs run on from where they were.
 func TestOwnerComesAndGoes(t *testing.T) {
 	c := agent.Plans(t, 2)
 	d := newDesk(t)

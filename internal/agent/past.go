@@ -12,15 +12,15 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// How often the past is looked at again, and how far ahead capacity is foretold.
+// How often the past is evaluated, and how far ahead capacity is forecast.
 const (
 	learnEvery     = time.Hour
 	forecastAhead  = time.Hour
 	forecastMemory = 7 * 24 // forecasts that were checked, of which the mean error is taken
 )
 
-// outlook is what the agent remembers of its forecasts. Only the goroutine of remember
-// and, within the broker's loop, readers of errorTerm touch it.
+// outlook keeps the agent's forecasts. Only the goroutine of remember and, within the
+// broker's loop, readers of errorTerm touch it.
 type outlook struct {
 	said      float64 // the last forecast, sites
 	dueBoot   time.Duration
@@ -92,14 +92,14 @@ func (a *Agent) learn() {
 	a.site.tell(step.AvailabilityLearned{Model: model, Up: machine.Add(-known.Up), Free: machine.Add(-known.Free)})
 }
 
-// noteOwner says that the owner wants his machine back, or leaves it again: the site's
-// being available ends or begins, and z takes it into account.
+// noteOwner records that the owner wants the machine back, or leaves it again: the
+// site's availability ends or begins, and z takes that into account.
 func (a *Agent) noteOwner(busy bool) {
 	a.past.Owner(busy, a.reading())
 	a.learn()
 }
 
-// Forecast is how many sites there will be.
+// Forecast returns how many sites there will be.
 func (a *Agent) Forecast(ctx context.Context) (*view.Forecast, error) {
 	v := &view.Forecast{Hours: forecastAhead.Hours()}
 	var failed error

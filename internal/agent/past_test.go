@@ -36,7 +36,7 @@ func TestThePastIsRemembered(t *testing.T) {
 	}
 	first.close(t)
 
-	// A run that ends without a word: its file ends before the stop.
+	// A run that crashes: its file ends before the stop.
 	path := filepath.Join(c.StateDir, history.FileName)
 	text, err := os.ReadFile(path)
 	if err != nil {

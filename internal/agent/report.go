@@ -13,7 +13,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// eventEnded is what a site reports when an attempt has ended; the text is the cause,
+// eventEnded names a site's report that an attempt has ended; its text is the cause,
 // one of a few words.
 const eventEnded = "exited"
 

@@ -13,7 +13,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
-// What the owner changes counts at once: here, at the other site, and for offers.
+// What the owner changes counts immediately: here, at the other site, and for offers.
 func TestTermsChangeWhileItRuns(t *testing.T) {
 	a, b := pair(t)
 	was := b.cfg.Capability

@@ -213,8 +213,8 @@ func (v *virtual) newHost(site *virtualSite, ip net.IP) host.Host {
 	return h
 }
 
-// kill ends an agent without a word to anybody, as far as that is possible in
-// one process: its packets are lost before it closes anything.
+// kill crashes an agent, as far as that is possible in one process: its packets
+// are lost before it closes anything.
 func (v *virtual) kill(site *virtualSite) {
 	if site.agent == nil {
 		return
@@ -237,7 +237,7 @@ func (v *virtual) kill(site *virtualSite) {
 	site.agent, site.host = nil, nil
 }
 
-// settle waits until everybody is connected to everybody.
+// settle waits until all sites are connected to each other.
 func (v *virtual) settle() {
 	v.t.Helper()
 	for limit := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {

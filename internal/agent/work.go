@@ -126,7 +126,7 @@ func (w *workshop) start(e step.StartAttempt) {
 	job.lease = e.LeaseUntil
 	w.mu.Unlock()
 	if w.enter(job, workStarting) {
-		return // whoever stopped it has answered
+		return // the stop has answered
 	}
 	w.spawn(job, func() { w.run(adapter, attempt, job) })
 }
@@ -248,7 +248,7 @@ func (w *workshop) extend(e step.ExtendLease) {
 		job.lease, process = e.LeaseUntil, job.process
 	}
 	w.mu.Unlock()
-	if process != nil { // else whoever starts it finds the lease
+	if process != nil { // else its start finds the lease
 		w.setLease(e.Attempt, process, w.a.clock.toBoot(e.LeaseUntil))
 	}
 }
@@ -268,7 +268,7 @@ func (w *workshop) suspend(id grid.AttemptID, on bool) {
 		job.suspended, process = on, job.process
 	}
 	w.mu.Unlock()
-	if process != nil { // else whoever starts it finds it suspended
+	if process != nil { // else its start finds it suspended
 		w.setSuspended(id, process, on)
 	}
 }
@@ -282,8 +282,8 @@ func (w *workshop) setSuspended(id grid.AttemptID, process lrm.Process, on bool)
 	}
 }
 
-// use is what this agent and its attempts have used, and do. What has ended is
-// counted with the agent's children.
+// use returns what this agent and its attempts have used, and whether they work now.
+// Ended attempts count with the agent's children.
 func (w *workshop) use() owner.Use {
 	self, known := owner.SelfTime()
 	use := owner.Use{CPU: self, Known: known}
@@ -308,7 +308,7 @@ func (w *workshop) use() owner.Use {
 	return use
 }
 
-// stop ends an attempt wherever it is; whoever works on it answers.
+// stop ends an attempt in any state; the goroutine that works on it answers.
 func (w *workshop) stop(e step.StopAttempt) {
 	w.mu.Lock()
 	job, ok := w.attempts[e.Attempt]

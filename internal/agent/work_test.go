@@ -321,7 +321,7 @@ func TestStartFails(t *testing.T) {
 				Task: grid.Task{ID: testAttempt.Task, Kind: c.kind, Args: c.args},
 			})
 			if exit := b.wantExit(grid.CauseSandbox); exit.Text == "" {
-				t.Error("it fails without a word")
+				t.Error("it fails without a text")
 			}
 			b.discard()
 		})

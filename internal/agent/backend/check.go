@@ -13,7 +13,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// checkSites is how many sites a check asks at most.
+// checkSites bounds the sites that a check asks.
 const checkSites = 3
 
 // Check asks the sites that are dialled first, then others, whether this site's

@@ -14,7 +14,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
-// machineView is what was found out about the machine; nil if nobody looked.
+// machineView shows the facts about the machine; nil if nobody looked.
 func machineView(m hostinfo.Machine, k agent.Known) *view.MachineView {
 	if m.Cores == 0 {
 		return nil
@@ -31,7 +31,7 @@ func machineView(m hostinfo.Machine, k agent.Known) *view.MachineView {
 	}
 }
 
-// ownerView is what the watcher says of itself.
+// ownerView shows the state of the watcher of the owner's work.
 func ownerView(hours yield.Hours, r owner.Report) *view.OwnerView {
 	const percent = 100
 	v := &view.OwnerView{
@@ -44,7 +44,7 @@ func ownerView(hours yield.Hours, r owner.Report) *view.OwnerView {
 	return v
 }
 
-// availability is what the owner is shown of it.
+// availability shows the owner the site's past and its chances of staying up.
 func availability(known history.Known, outlooks []site.Outlook) *view.Availability {
 	v := &view.Availability{
 		Outlook: []view.Outlook{}, Runs: known.Counts.Runs, Suspends: known.Counts.Suspends, ClockJumps: known.Counts.Jumps,
@@ -84,7 +84,8 @@ func reading(r yield.Reading) *float64 {
 	return &r.Value
 }
 
-// referenceJob is what a site's standing is shown for, so that owners can compare.
+// referenceJob describes the job for which each site's standing is shown, so that
+// owners can compare.
 const referenceJob = "1 core, 2 GFLOPS, 256 MiB memory, 64 MiB disk, 64 MiB to fetch, 1 h"
 
 func referenceRequirement(c grid.Capability) grid.Requirement {
@@ -100,7 +101,7 @@ func referenceRequirement(c grid.Capability) grid.Requirement {
 	}
 }
 
-// reference is where a site of that capability stands for the reference job.
+// reference returns the standing of a site of that capability for the reference job.
 func reference(m *site.Machine, c grid.Capability) *view.Standing {
 	s := &view.Standing{Job: referenceJob}
 	parts, refusal, ok := m.Quote(referenceRequirement(c))

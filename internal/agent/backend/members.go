@@ -211,7 +211,7 @@ func (b *Backend) Listen(ctx context.Context, addrs []string) error {
 	return err
 }
 
-// maxInviteAddrs is how many addresses an invitation names.
+// maxInviteAddrs bounds the addresses that an invitation names.
 const maxInviteAddrs = protocol.MaxJoinAddrs
 
 // Invite makes an invitation that so many sites may redeem for so long. Where

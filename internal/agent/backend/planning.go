@@ -38,7 +38,7 @@ func (b *Backend) SetPlanning(ctx context.Context, p view.Planning) (view.Planni
 	return b.Planning(ctx)
 }
 
-// planView is what the site's planner has before it.
+// planView shows the site's plan and its limit on promises.
 func planView(s site.Status, n names, promised int) *view.PlanView {
 	const percent = 100
 	if promised == 0 {
@@ -71,7 +71,7 @@ func part(r grid.Resources, of, whole int64) grid.Resources {
 	}
 }
 
-// isPromise reports whether an attempt's place is promised. What runs in a reservation
+// isPromise reports whether an attempt's place is promised. A job inside a reservation
 // takes nothing in addition.
 func isPromise(at site.AttemptStatus) bool {
 	return at.Exit == 0 && !at.Start.IsZero() && at.Within == (grid.AttemptID{}) && (at.Reserves || at.Class != plan.ClassVarTime)

@@ -49,7 +49,7 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 		s.Counters["refused_"+reason] = int64(min(n, math.MaxInt64))
 	}
 	if room, wrong := hostinfo.ProbeRoom(ctx, b.cfg.StateDir); wrong == nil {
-		known.Room = room // whoever asks wants to know it as it is now
+		known.Room = room // the answer must be current
 	}
 	s.Owner, s.Walls = ownerView(b.agent.Terms().Owner.Hours, known.Owner), known.Walls
 	s.Machine = machineView(b.cfg.Host.Machine, known)

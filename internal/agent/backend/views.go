@@ -68,7 +68,7 @@ func (b *Backend) Job(ctx context.Context, id grid.JobID) (view.JobDetail, error
 	return detail, err
 }
 
-// earlier is how the jobs stand that must be done before one starts.
+// earlier shows the state of the jobs that must be done before one starts.
 func earlier(m *broker.Machine, job broker.JobState) []view.Earlier {
 	var list []view.Earlier
 	for _, id := range job.Job.After {
@@ -275,7 +275,7 @@ func fillEnd(v *view.TaskView, job broker.JobState, t broker.TaskState, item gri
 	}
 }
 
-// Offers is how the sites answered the last announcement of a job.
+// Offers returns how the sites answered the last announcement of a job.
 func (b *Backend) Offers(ctx context.Context, id grid.JobID) (view.OfferTable, error) {
 	job, n, err := b.findJob(ctx, id)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// maxSocketPath is what every system allows for a unix socket's path.
+// maxSocketPath is the longest path of a unix socket that every system allows, in bytes.
 const maxSocketPath = 100
 
 // socketListener removes its own path when it closes. The standard listener

@@ -8,7 +8,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/view"
 )
 
-// defaultInvite is how long an invitation is good when nothing is said.
+// defaultInvite is the default validity of an invitation.
 const defaultInvite = 24 * time.Hour
 
 // ListMembers answers GET /members.

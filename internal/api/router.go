@@ -19,7 +19,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// basePath is where the interface of openapi.yaml is served.
+// basePath is the path below which the interface of openapi.yaml is served.
 const basePath = "/api/v1"
 
 // routes is everything that is served, without locks.
@@ -70,9 +70,9 @@ func writeText(w http.ResponseWriter, text string) {
 	_, _ = io.WriteString(w, text) // the reader has gone if it fails
 }
 
-// limitBody bounds what a request may carry. A JSON body is read at once and
-// refused when it holds a key that the specification does not know, because a
-// misspelt key that is ignored would run another job than the one meant.
+// limitBody bounds what a request may carry. A JSON body is read as a whole and
+// refused when it holds a key that the specification does not know: ignoring a
+// misspelt key would run another job than the intended one.
 func (s *Server) limitBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut {

@@ -179,7 +179,7 @@ func logQuery(params GetLogsParams) (view.LogQuery, error) {
 	return q, nil
 }
 
-// maxEvents is how many events are taken from the backend at a time: all that is
+// maxEvents bounds the events taken from the backend at a time: all that is
 // ever held for one reader.
 const maxEvents = 256
 

@@ -27,9 +27,9 @@ type Agent struct {
 	// OnSubmit is called in its own goroutine for every job; it moves the job's
 	// tasks with Set. It is set before use.
 	OnSubmit func(a *Agent, id grid.JobID, job grid.Job)
-	// Table is what Plan and Offers answer. It is set before use.
+	// Table is the answer of Plan and Offers. It is set before use.
 	Table view.OfferTable
-	// Skew is how many seconds the other site's clock is ahead. It is set before use.
+	// Skew is the lead of the other site's clock, in seconds. It is set before use.
 	Skew float64
 
 	mu       sync.Mutex
@@ -302,7 +302,7 @@ func (a *Agent) StatData(_ context.Context, cid grid.CID) (view.DataRef, error) 
 	return view.DataRef{CID: cid, Bytes: int64(len(b.data)), Dir: b.dir, Executable: b.executable}, nil
 }
 
-// TaskLog implements api.Logs. Following ends at once with what there is.
+// TaskLog implements api.Logs. Following ends immediately, with what there is.
 func (a *Agent) TaskLog(_ context.Context, task grid.TaskID, q view.LogQuery) (io.ReadCloser, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -226,7 +226,7 @@ func (c *Client) Plan(ctx context.Context, job grid.Job) (view.OfferTable, error
 	return ask[view.OfferTable](ctx, c, call{method: http.MethodPost, path: "/plan"}, view.FromJob(job))
 }
 
-// Offers is how the sites answered the last announcement of a job.
+// Offers returns how the sites answered the last announcement of a job.
 func (c *Client) Offers(ctx context.Context, id grid.JobID) (view.OfferTable, error) {
 	return ask[view.OfferTable](ctx, c, call{method: http.MethodGet, path: "/jobs/" + url.PathEscape(string(id)) + "/offers"}, nil)
 }

@@ -206,8 +206,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// What cannot be measured is a row that says why, in one line, and never ends the
-// run: the table is what somebody waited five minutes for.
+// A measurement that fails becomes a row that says why, in one line, and never ends
+// the run: somebody waited five minutes for the table.
 func TestWhatFailsIsARow(t *testing.T) {
 	t.Parallel()
 	b := &bench{}

@@ -61,8 +61,8 @@ type cpu struct {
 	children float64 // of what they ran: supervisors, and the sandboxes and programs that have ended
 }
 
-// cpuTime is what all agents have used since they started. A supervisor that waits
-// for its next job has not ended; what it and its jobs used counts all the same.
+// cpuTime returns what all agents have used since they started. Supervisors that
+// still wait for their next job count too, with the jobs they ran.
 func (f *farm) cpuTime() (cpu, error) {
 	var sum cpu
 	agents := make(map[string]bool)
@@ -88,7 +88,7 @@ func (f *farm) cpuTime() (cpu, error) {
 	return sum, nil
 }
 
-// processStat is what the system tells of a process.
+// processStat holds what the system tells of a process.
 type processStat struct {
 	parent string // process ID
 	cpu           // of this process alone

@@ -143,7 +143,7 @@ func (f *farm) launch(ctx context.Context, c config.Agent) (*process, error) {
 	return p, nil
 }
 
-// peers is how many sites the agent sees, -1 if it does not answer.
+// peers returns how many sites the agent sees, -1 if it does not answer.
 func (p *process) peers(ctx context.Context) int {
 	status, err := p.api.Status(ctx)
 	if err != nil {
@@ -203,7 +203,7 @@ type board struct {
 	jobs map[grid.JobID]*news
 }
 
-// news is what the submitter knows of a job. Its fields are read after ended was
+// news holds what the submitter knows of a job. Its fields are read after ended was
 // closed.
 type news struct {
 	placed, finished time.Time

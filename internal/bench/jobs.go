@@ -117,7 +117,7 @@ func (w *work) store(ctx context.Context, f *farm) error {
 }
 
 // emptyModule is the smallest WASI program: it exports a memory and a _start
-// that returns at once.
+// that does nothing.
 func emptyModule() []byte {
 	return []byte("\x00asm\x01\x00\x00\x00" + "\x01\x04\x01\x60\x00\x00" + "\x03\x02\x01\x00" + "\x05\x03\x01\x00\x01" +
 		"\x07\x13\x02\x06memory\x02\x00\x06_start\x00\x00" + "\x0a\x04\x01\x02\x00\x0b")
@@ -210,13 +210,13 @@ func (b *bench) judgeRate(sites, few int, best map[int]float64) {
 	}
 }
 
-// served is what one submitter saw.
+// served holds what one submitter saw.
 type served struct {
 	placed, finished sample
 	err              error
 }
 
-// fewestJobs is how many jobs each submitter submits, however long they take.
+// fewestJobs is the number of jobs each submitter submits, however long they take.
 const fewestJobs = 5
 
 // serve submits one job after the other until a time.

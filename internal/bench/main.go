@@ -85,7 +85,7 @@ func (b *bench) close() error {
 	return err
 }
 
-// light is where files of sites lie that only serve.
+// light is the directory for the files of sites that only serve.
 func (b *bench) light() string {
 	if b.memory != "" {
 		return b.memory
@@ -93,7 +93,7 @@ func (b *bench) light() string {
 	return b.dir
 }
 
-// rounds is how often to measure, fewer in a quick run.
+// rounds returns how often to measure, fewer in a quick run.
 func (b *bench) rounds(n int) int {
 	if b.quick {
 		return max(n/8, 10)

@@ -24,7 +24,7 @@ func (b *bench) measurePlacing(ctx context.Context) error {
 		sizes = []int{8, 32}
 	}
 	for _, n := range sizes {
-		if err := b.placeAmong(ctx, n); err != nil { // a busy machine cannot make so many at once
+		if err := b.placeAmong(ctx, n); err != nil { // a busy machine cannot start so many together
 			b.lost(fmt.Sprintf("announcements among %d sites", n), err)
 		}
 		if ctx.Err() != nil {
@@ -69,14 +69,14 @@ type node struct {
 	gone  chan struct{} // closed when Run has returned
 }
 
-// submitters is how many agents of a crowd submit, the first ones.
+// submitters is the number of agents of a crowd that submit, the first ones.
 const submitters = 4
 
 func (c *crowd) disk(by path) *node { return c.nodes[map[path]int{byGossip: 0, byUnicast: 1}[by]] }
 
 func (c *crowd) memory(by path) *node { return c.nodes[map[path]int{byGossip: 2, byUnicast: 3}[by]] }
 
-// newCrowd starts a mesh of n sites besides whoever submits.
+// newCrowd starts a mesh of n sites besides the one that submits.
 func (b *bench) newCrowd(ctx context.Context, n int) (*crowd, error) {
 	began := time.Now()
 	live, end := context.WithCancel(ctx)
@@ -113,8 +113,8 @@ func (b *bench) newCrowd(ctx context.Context, n int) (*crowd, error) {
 	return c, nil
 }
 
-// arrivals is how many agents arrive before all meet. With many at once two cores
-// take longer for their handshakes than these may take, and all are tried again.
+// arrivals is the number of agents that start before all must have met. If many start
+// together, two cores exceed the time limit of the handshakes and all are tried again.
 const arrivals = 4
 
 // whole reports whether all agents see each other.
@@ -188,7 +188,7 @@ func (c *crowd) close() error {
 }
 
 // warm makes every site a known bidder of all submitters, and goes on until
-// gossip reaches everybody.
+// gossip reaches all of them.
 func (c *crowd) warm(ctx context.Context) error {
 	for i, n := range c.nodes[:submitters] {
 		good, by := 0, []path{byGossip, byEither}[i%2]

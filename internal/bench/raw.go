@@ -241,7 +241,7 @@ func (b *bench) measureSpawn(ctx context.Context) error {
 	return nil
 }
 
-// star is the raw limit of asking everybody: one TCP server, a message to each
+// star is the raw limit of asking all sites: one TCP server, a message to each
 // client, and their answers.
 type star struct {
 	conns   []net.Conn
@@ -301,7 +301,7 @@ func (s *star) listen(conn net.Conn, reply []byte) {
 	}
 }
 
-// once asks everybody and waits for the last answer.
+// once asks all clients and waits for the last answer.
 func (s *star) once() error {
 	for _, conn := range s.conns {
 		if _, err := conn.Write(s.ask); err != nil {

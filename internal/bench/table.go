@@ -109,7 +109,7 @@ func (r *report) markdown() string {
 
 // intoPage replaces the table in a page.
 func (r *report) intoPage(path string) error {
-	text, err := os.ReadFile(path) //nolint:gosec // G703: whoever runs the bench names the page
+	text, err := os.ReadFile(path) //nolint:gosec // G703: the caller names the page
 	if err != nil {
 		return fmt.Errorf("write table into page: %w", err)
 	}
@@ -119,7 +119,7 @@ func (r *report) intoPage(path string) error {
 		return fmt.Errorf("write table into %s: it lacks the lines %q and %q", path, tableBegin, tableEnd)
 	}
 	page := before + tableBegin + "\n" + r.markdown() + tableEnd + after
-	if err := os.WriteFile(path, []byte(page), 0o644); err != nil { //nolint:gosec // G306: a page is for everybody
+	if err := os.WriteFile(path, []byte(page), 0o644); err != nil { //nolint:gosec // G306: public
 		return fmt.Errorf("write table into page: %w", err)
 	}
 	return nil

@@ -61,7 +61,7 @@ func writeAdvanced(b *strings.Builder, values []Value) {
 	}
 }
 
-// maxWord is what fits behind an explanation.
+// maxWord is the longest value that fits behind an explanation.
 const maxWord = 20
 
 // explanation says in a line what a setting does, and what preset wan makes of it.
@@ -86,7 +86,7 @@ func explanation(name string) string {
 	return keys[i].Help + " (" + strings.Join(more, "; ") + ")"
 }
 
-// defaultOf is how a setting's default is written.
+// defaultOf returns a setting's default, as it is written.
 func defaultOf(name string) string {
 	for _, k := range AgentKeys(os.LookupEnv) {
 		if k.Name == name {

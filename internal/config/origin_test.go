@@ -216,7 +216,7 @@ func TestRelayOffWithPresetWAN(t *testing.T) {
 	}
 }
 
-// What is live is merged, and the rest is what a restart would change.
+// Live settings are merged; a restart would change the rest.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	env := environ("HOME", "/h")

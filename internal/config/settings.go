@@ -80,7 +80,7 @@ func networkSettings() []setting[Agent] {
 			asWord(reachAuto, reachPublic, reachPrivate)),
 		key("dht", "ask members for the addresses of members that cannot be reached",
 			func(a *Agent) *bool { return &a.DHT }, asBool()),
-		key("lease.length", "a site runs on for so long without a word from the submitter",
+		key("lease.length", "how long a site runs on without hearing from the submitter",
 			func(a *Agent) *time.Duration { return &a.Lease.Length }, asSpan()),
 		key("lease.margin", "what the submitter adds to a lease before a task moves",
 			func(a *Agent) *time.Duration { return &a.Lease.Margin }, asSpan()),

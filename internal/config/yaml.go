@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// advanced is where a file keeps the settings that few need; they may stand at the top
-// as well.
+// advanced is the key under which a file keeps the settings that few need; they may
+// stand at the top as well.
 const advanced = "advanced"
 
 // entry is a setting in a file: a key whose value is no mapping.

@@ -59,7 +59,7 @@ type candidate struct {
 	blocks map[digest]bool
 }
 
-// plan is what a collection would remove.
+// plan lists what a collection would remove.
 type plan struct {
 	roots  []grid.CID
 	blocks []digest

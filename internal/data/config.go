@@ -18,7 +18,7 @@ var (
 	errConfig = errors.New("invalid data configuration")
 	// ErrQuota means that the data does not fit even when all that may go is gone.
 	ErrQuota = errors.New("data quota exceeded")
-	// ErrDiskFull means that the file system has no room left; the store stays usable.
+	// ErrDiskFull means that the file system has no space left; the store stays usable.
 	ErrDiskFull = errors.New("disk full")
 	// ErrNotHeld means that the data is not, or no longer wholly, here.
 	ErrNotHeld = errors.New("not held here")
@@ -47,7 +47,7 @@ const (
 	minQuota      = 2 * maxBlockBytes
 )
 
-// Limits bound one file or directory, whoever brings it.
+// Limits bound one file or directory, from any source.
 type Limits struct {
 	Files int   // files and directories; 0 = 100,000
 	Bytes int64 // content, in bytes; 0 = 1 TiB

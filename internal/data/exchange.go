@@ -73,7 +73,7 @@ func newSwap(s *Store) *swap {
 		bitswap.WithoutDuplicatedBlockStats(),
 		bitswap.WithClientOption(client.WithDefaultProviderQueryManager(false)),
 		bitswap.WithClientOption(client.WithDontHaveTimeoutConfig(timeouts)),
-		// Only the named holders are asked, never everybody who is connected.
+		// Only the named holders are asked, never all connected peers.
 		bitswap.WithClientOption(client.BroadcastControlEnable(true)),
 		bitswap.WithClientOption(client.BroadcastControlMaxPeers(0)),
 	)
@@ -143,7 +143,7 @@ func (x *swap) MessageReceived(p peer.ID, msg bsmsg.BitSwapMessage) {
 // MessageSent is of no interest.
 func (x *swap) MessageSent(peer.ID, bsmsg.BitSwapMessage) {}
 
-// holdersKey is where a session's context names its holders.
+// holdersKey is the key under which a session's context names its holders.
 type holdersKey struct{}
 
 // holderFinder tells bitswap who holds a block: the holders that the caller of

@@ -31,7 +31,8 @@ func (s *Store) keep() {
 	}
 }
 
-// linksEvery is how often old measurements of links go, and new ones are saved.
+// linksEvery is the interval at which old measurements of links are dropped and new
+// ones are saved.
 const linksEvery = 5 * time.Minute
 
 func (s *Store) saveLinks() {
@@ -101,7 +102,7 @@ func (s *Store) checkRoot(id grid.CID) {
 	}
 }
 
-// storedBytes is what the root's blocks took when it became held.
+// storedBytes returns the size of the root's blocks when it became held.
 func (s *Store) storedBytes(id grid.CID) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +140,7 @@ func (s *Store) tell() {
 	}
 }
 
-// storeMetrics is what the store counts.
+// storeMetrics holds the store's counters.
 type storeMetrics struct {
 	sentBytes, receivedBytes       obs.Counter
 	collectedBytes, collectedRoots obs.Counter

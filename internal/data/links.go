@@ -32,7 +32,7 @@ const (
 	linkNewsPart = 0.05 // a change by less is not told
 )
 
-// Link is what was measured between this site and a peer.
+// Link holds the rates measured between this site and a peer.
 type Link struct {
 	DownBps int64 // towards this site, bit/s; 0 = not measured
 	UpBps   int64 // away from this site, as the peer measured it, bit/s; 0 = not measured
@@ -178,7 +178,7 @@ func (k *link) age() time.Time {
 	return k.Down.At
 }
 
-// get is what is known of the link to a peer.
+// get returns what is known of the link to a peer.
 func (l *links) get(p peer.ID) Link {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -56,7 +56,7 @@ type prober struct {
 	reported map[peer.ID]time.Time
 }
 
-// report is what is to be told to a peer of what came from it.
+// report is the rate to be told to a peer, of what came from it.
 type report struct {
 	to  peer.ID
 	bps float64

@@ -47,7 +47,7 @@ func TestASubmitterKeepsAtMostAnEighth(t *testing.T) {
 	}
 	b.Discharge("alice", small.CID)
 	if err := b.Charge("alice", out.CID); err != nil {
-		t.Errorf("an output when there is room again: %v", err)
+		t.Errorf("an output when there is space again: %v", err)
 	}
 	b.Discharge("alice", out.CID)
 	b.Discharge("alice", out.CID) // once too often

@@ -28,7 +28,7 @@ type Ref struct {
 	Executable bool // a file that its owner may run; those in a directory have their own bits
 }
 
-// Root is what the store holds of one graph.
+// Root describes what the store holds of one graph.
 type Root struct {
 	Ref
 	StoredBytes int64     // its distinct blocks; shared ones count for each root
@@ -149,7 +149,7 @@ func (s *Store) measured(p peer.ID, bps float64) {
 	s.prober.report(p, bps)
 }
 
-// Link is what was measured between this site and a peer within the last day:
+// Link returns the rates measured between this site and a peer within the last day:
 // from real transfers, and from small probes where there were none.
 func (s *Store) Link(site grid.SiteID) Link {
 	p, err := peer.Decode(string(site))
@@ -196,7 +196,7 @@ func (s *Store) Roots() []Root {
 	return out
 }
 
-// UsedBytes is what the blocks of the store take on disk.
+// UsedBytes returns the size of the store's blocks on disk.
 func (s *Store) UsedBytes() int64 { return s.blocks.usedBytes() }
 
 // Pin keeps what is held from being collected before the given time, or until

@@ -149,8 +149,8 @@ func TestQuotaCollectsLeastRecentlyUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustCat(t, s, d.CID)
-	// 7 MiB are in use. 2 more push out b, the least recently used one that is not
-	// pinned; its half that c shares stays.
+	// 7 MiB are in use. 2 more push out b: of those not pinned, it was not used for the
+	// longest time. Its half that c shares stays.
 	e := mustAdd(t, s, noise(5, 3<<19))
 	for _, want := range []struct {
 		ref  Ref

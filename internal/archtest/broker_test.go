@@ -295,7 +295,7 @@ func (m *machineRoom) fields(name string) int {
 	return s.NumFields()
 }
 
-// calledOnce is how many functions exactly one other names, and how many are named at all.
+// calledOnce counts the functions that exactly one other names, and those named at all.
 func (m *machineRoom) calledOnce() (single, called int) {
 	callers := map[*types.Func]map[*types.Func]bool{}
 	for f, list := range m.calls {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Each file of changes is what the next changelog says, so it has to be a list.
+// The files of changes become the next changelog, so each has to be a list.
 func TestChangesAreLists(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../changes/*.md")

@@ -19,8 +19,8 @@ import (
 
 var listNames = flag.Bool("names", false, "list the exported names that no other package uses")
 
-// unusedNames is how many exported names of a part of the tree may be used by no
-// other package, its tests included. Lower a number when fewer are left; never
+// unusedNames bounds the exported names of a part of the tree that no other package,
+// its tests included, uses. Lower a number when fewer are left; never
 // raise one: a name that only its own package needs begins with a small letter.
 func unusedNames() map[string]int {
 	return map[string]int{"pkg": 11, "internal": 51, "cmd": 0, "examples": 0}
@@ -66,8 +66,8 @@ func TestNamesRefuse(t *testing.T) {
 	compareWithMarks(t, mustRead(t, root), slices.Concat(found.unused, found.tested))
 }
 
-// names is what was found out about exported names: constants, variables,
-// functions, types and methods at a package's level.
+// names holds the findings about exported names: constants, variables, functions,
+// types and methods at a package's level.
 type names struct {
 	all     int
 	unnamed int       // no other package's code names them

@@ -46,7 +46,7 @@ func declaredRooms() map[string]room {
 		"pkg/sim":          {level: 4, imports: "grid avail protocol workload plan step site broker domain"},
 		"pkg/sim/baseline": {level: 4, imports: "grid workload plan"},
 
-		// What the papers say and no program uses. No room may import these.
+		// What the papers say and no program uses. Other rooms may not import these.
 		"pkg/papers/ckpt":       {level: 1, imports: "argument"},
 		"pkg/papers/metrics":    {level: 1, imports: "argument"},
 		"pkg/papers/remap":      {level: 1, imports: "argument"},
@@ -110,8 +110,8 @@ func declaredRooms() map[string]room {
 	}
 }
 
-// exampleRoom is what holds for every package below examples/: it may use
-// anything of pkg/ and internal/, and nothing imports it.
+// exampleRoom is the rule for every package below examples/: it may use anything
+// of pkg/ and internal/, and nothing imports it.
 func exampleRoom() room { return room{imports: allPkg(declaredRooms()) + " * ."} }
 
 // confinement keeps third-party code in its room, so that replacing a library
@@ -181,7 +181,7 @@ func allowed(table map[string]room, words string) ([]string, error) {
 	for word := range strings.FieldsSeq(words) {
 		found := expandWord(table, word)
 		if len(found) == 0 {
-			return nil, fmt.Errorf("the table of rooms has no room %q", word)
+			return nil, fmt.Errorf("the table of rooms does not name %q", word)
 		}
 		dirs = append(dirs, found...)
 	}

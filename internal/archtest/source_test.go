@@ -105,7 +105,7 @@ func (r *repository) packages() map[string][]source {
 func importPath(spec *ast.ImportSpec) string {
 	p, err := strconv.Unquote(spec.Path.Value)
 	if err != nil {
-		return spec.Path.Value // the parser has seen to it that this cannot be
+		return spec.Path.Value // cannot happen: the parser has checked it
 	}
 	return p
 }

@@ -18,10 +18,10 @@ const cacheName = "hostinfo.json"
 // maxCacheBytes bounds what is read of that file.
 const maxCacheBytes = 64 << 10
 
-// Measured is what was measured of a machine.
+// Measured holds the measurements of a machine.
 type Measured struct {
 	CoreMFLOPS int64 // sustained computation of one core, 10^6 FLOP/s; 0 = unknown
-	Steady     bool  // the machine was quiet meanwhile: to measure CoreMFLOPS again would find the same
+	Steady     bool  // the machine was quiet: measuring CoreMFLOPS again would find the same
 	DiskBps    int64 // rate of the disk, bit/s; 0 = unknown
 }
 
@@ -55,7 +55,7 @@ func keyOf(m Machine) content {
 	}
 }
 
-// Recall is what was measured of the same machine before and kept in stateDir: the
+// Recall returns the earlier measurements of the same machine, kept in stateDir: the
 // computation while processor, number of cores, architecture, Go version and the
 // measuring code are the same, the disk while its size is. Removing the file asks
 // for new measurements.
@@ -96,7 +96,7 @@ type Want struct {
 	Disk bool
 }
 
-// Missing is what of the wanted is not known, or was measured on a busy machine.
+// Missing returns the part of w that is not known, or was measured on a busy machine.
 func (w Want) Missing(known Measured) Want {
 	return Want{Core: w.Core && !known.Steady, Disk: w.Disk && known.DiskBps == 0}
 }

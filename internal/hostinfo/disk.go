@@ -29,7 +29,7 @@ var errDiskFull = errors.New("less than 256 MiB are free")
 // measureDisk measures the rate of the disk below dir, in bit/s: the lower one of
 // writing, with the data on the disk at the end, and of reading it back. It writes
 // one file of at most 32 MiB, smaller where the disk is slow, and removes it; both
-// together take at most a second unless the disk stands still. Where the system
+// together take at most a second unless the disk stalls. Where the system
 // cannot be made to read from the disk again, writing alone counts.
 func measureDisk(ctx context.Context, dir string, freeBytes int64) (bps int64, err error) {
 	if freeBytes >= 0 && freeBytes < diskSpare {

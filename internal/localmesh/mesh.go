@@ -18,7 +18,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Gift is what an owner gives to the mesh.
+// Gift holds the ceilings of what an owner gives to the mesh.
 type Gift struct {
 	Name   string
 	Cores  int64
@@ -277,7 +277,7 @@ func (m *Mesh) Stop(ctx context.Context) error {
 // ConfigFile is the file that the agent reads its settings from.
 func (a *Agent) ConfigFile() string { return a.file }
 
-// RunRecord is where the agent's supervisors write down what they run.
+// RunRecord returns the file in which the agent's supervisors record what they run.
 func (a *Agent) RunRecord() string { return filepath.Join(a.Config.StateDir, "runs.jsonl") }
 
 // awaitChildren waits for the supervisors of an agent that was killed: they see

@@ -48,8 +48,8 @@ func (p *Place) temp() string   { return filepath.Join(p.Dir, "tmp") }      // o
 // File is the path of a file in the directory.
 func (p *Place) File(name string) string { return filepath.Join(p.Dir, name) }
 
-// environment is what the agents see: nothing of the user's settings, so that
-// no MRS_ variable and no configuration of a real site reaches them.
+// environment returns the agents' environment: nothing of the user's settings, so
+// that no MRS_ variable and no configuration of a real site reaches them.
 func (p *Place) environment() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home(), "TMPDIR=" + p.temp()}
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // Program says what a WebAssembly module does, in this order. The module is assembled
-// here, has some hundred bytes and needs no compiler, so that a test which runs it starts
-// at once.
+// here, has some hundred bytes and needs no compiler, so that a test which runs it
+// starts right away.
 type Program struct {
 	Sleep  time.Duration // rounded down to SleepTick
 	Stdout string

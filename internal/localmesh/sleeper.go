@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Sleeper is a WebAssembly module that sleeps for a time, 100 ms at once so that
+// Sleeper is a WebAssembly module that sleeps for a time, in steps of 100 ms so that
 // time in which it is frozen does not count, and ends with code 0. It is padded
-// to a size with bytes that nothing compresses and no other name has. Compared with a
-// program that was compiled it starts at once.
+// to a size with bytes that nothing compresses and no other name has. It needs no
+// compilation and starts immediately.
 func Sleeper(name string, run time.Duration, size int) []byte {
 	const (
 		i32, call, drop, set, get, tee  = 0x7f, 0x10, 0x1a, 0x21, 0x20, 0x22
@@ -35,7 +35,7 @@ func Sleeper(name string, run time.Duration, size int) []byte {
 	return join(module, section(0, join(text("pad"), Noise(name, size-len(module)-8))))
 }
 
-// SleepTick is how long a Sleeper sleeps at once, and the least.
+// SleepTick is the length of one step of a Sleeper, and its shortest run time.
 const SleepTick = 100 * time.Millisecond
 
 // Noise is bytes by chance, the same for the same name.

@@ -51,9 +51,11 @@ const (
 func newHost(c Host, nominal grid.Capability) *hostState {
 	m := c.Machine
 	return &hostState{
-		lookNow: make(chan struct{}, 1), nominal: nominal, left: nominal, told: nominal, measured: c.Measured, pending: c.Pending,
+		lookNow: make(chan struct{}, 1), nominal: nominal, left: nominal, told: nominal,
+		measured: c.Measured, pending: c.Pending,
 		room: hostinfo.Room{
-			MemoryBytes: m.MemoryBytes, FreeMemory: m.FreeMemory, DiskBytes: m.DiskBytes, FreeDiskBytes: m.FreeDiskBytes,
+			MemoryBytes: m.MemoryBytes, FreeMemory: m.FreeMemory, DiskBytes: m.DiskBytes,
+			FreeDiskBytes: m.FreeDiskBytes,
 		},
 	}
 }
@@ -96,7 +98,8 @@ func (a *Agent) watchHost() {
 }
 
 // unsteady says why a speed that is used will be measured again.
-const unsteady = "the speed was measured while the machine was busy; it is measured again when it is quiet"
+const unsteady = "the speed was measured while the machine was busy; " +
+	"it is measured again when it is quiet"
 
 // measureHost measures what is still unknown, once the owner does not need the
 // machine and one core of work is in nobody's way.
@@ -168,8 +171,10 @@ func (a *Agent) lookAtHost(mean yield.Sample) {
 	defer a.host.turn.Unlock()
 	nominal := a.host.ceilings()
 	left := hostinfo.Left(nominal, hostinfo.Load{
-		Cores: cmp.Or(mean.Cores, float64(a.cfg.Host.Machine.Cores)), Others: mean.Others, Stolen: mean.Stolen,
-		Reserve: rules.Reserve, Floor: rules.Floor, Fair: !a.Terms().Owner.Yield, Held: held, FreeMemory: room.FreeMemory, FreeDisk: room.FreeDiskBytes,
+		Cores: cmp.Or(mean.Cores, float64(a.cfg.Host.Machine.Cores)), Others: mean.Others,
+		Stolen:  mean.Stolen,
+		Reserve: rules.Reserve, Floor: rules.Floor, Fair: !a.Terms().Owner.Yield, Held: held,
+		FreeMemory: room.FreeMemory, FreeDisk: room.FreeDiskBytes,
 	})
 	a.host.see(left, room)
 	if hostinfo.Differs(nominal, a.host.told, left) {

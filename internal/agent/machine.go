@@ -35,7 +35,9 @@ func (a *Agent) makeMachines() error {
 	setIf(&brokerConfig.Lease, a.cfg.Lease)
 	setIf(&brokerConfig.LeaseMargin, a.cfg.LeaseMargin)
 	setIf(&brokerConfig.KeepEnded, a.cfg.KeepEnded)
-	if err := errors.Join(a.cfg.Planning.apply(&siteConfig), siteConfig.Validate(), brokerConfig.Validate()); err != nil {
+	if err := errors.Join(
+		a.cfg.Planning.apply(&siteConfig), siteConfig.Validate(), brokerConfig.Validate(),
+	); err != nil {
 		return fmt.Errorf("configuration of the machines: %w", err)
 	}
 	a.siteMachine, a.brokerMachine = site.New(siteConfig), broker.New(brokerConfig)

@@ -24,7 +24,8 @@ type Owner struct {
 // watchOwner watches whether the owner needs the machine, and tells the site.
 func (a *Agent) watchOwner() {
 	a.owner = owner.New(owner.Config{
-		Root: a.cfg.Owner.Root, Yield: a.cfg.Owner.Yield, Watch: a.cfg.Host.Every > 0, Rules: a.rules(), Hours: a.cfg.Owner.Hours, Use: a.work.use,
+		Root: a.cfg.Owner.Root, Yield: a.cfg.Owner.Yield, Watch: a.cfg.Host.Every > 0, Rules: a.rules(),
+		Hours: a.cfg.Owner.Hours, Use: a.work.use,
 	})
 	a.spawn(func() {
 		a.owner.Run(a.ctx, func(s owner.State) {

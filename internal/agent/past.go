@@ -32,7 +32,8 @@ type outlook struct {
 // reading is all clocks now.
 func (a *Agent) reading() history.Reading {
 	return history.Reading{
-		Wall: time.Now().Add(a.cfg.Skew).Round(0), Boot: time.Duration(a.clock.read()), Awake: time.Since(a.started), BootID: a.bootID,
+		Wall: time.Now().Add(a.cfg.Skew).Round(0), Boot: time.Duration(a.clock.read()),
+		Awake: time.Since(a.started), BootID: a.bootID,
 	}
 }
 
@@ -42,9 +43,11 @@ func (a *Agent) openPast() {
 	a.bootID = history.BootID()
 	var err error
 	if a.past, err = history.Open(a.cfg.StateDir, time.Local, a.reading(), a.log); err != nil {
-		a.log.Warn("the history of this site cannot be used; what it learns is lost at its end", "error", err)
+		a.log.Warn("the history of this site cannot be used; what it learns is lost at its end",
+			"error", err)
 		a.cfg.Notices = append(slices.Clone(a.cfg.Notices), view.Notice{
-			Text: "the history of this site cannot be used; its z follows from this run alone", Cause: err.Error(),
+			Text:   "the history of this site cannot be used; its z follows from this run alone",
+			Cause:  err.Error(),
 			Action: "look at " + history.FileName + " in the state directory",
 		})
 	}
@@ -82,14 +85,20 @@ func (a *Agent) learn() {
 	machine := a.clock.now()
 	_, zone := now.Wall.In(time.Local).Zone()
 	// The machine's clock does not follow a wall clock that is set: the zone does.
-	off := math.Mod((now.Wall.Sub(machine) + time.Duration(zone)*time.Second).Seconds(), avail.WeekSeconds)
-	model, err := avail.Fit(known.History, avail.DefaultPriors(), a.Terms().Closed, int(math.Round(off)))
+	off := math.Mod(
+		(now.Wall.Sub(machine) + time.Duration(zone)*time.Second).Seconds(), avail.WeekSeconds,
+	)
+	model, err := avail.Fit(
+		known.History, avail.DefaultPriors(), a.Terms().Closed, int(math.Round(off)),
+	)
 	if err != nil {
 		a.reports.count("history_unusable")
 		a.log.Warn("nothing can be learned from the history of this site", "error", err)
 		return
 	}
-	a.site.tell(step.AvailabilityLearned{Model: model, Up: machine.Add(-known.Up), Free: machine.Add(-known.Free)})
+	a.site.tell(step.AvailabilityLearned{
+		Model: model, Up: machine.Add(-known.Up), Free: machine.Add(-known.Free),
+	})
 }
 
 // noteOwner records that the owner wants the machine back, or leaves it again: the

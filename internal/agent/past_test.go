@@ -58,10 +58,12 @@ func TestThePastIsRemembered(t *testing.T) {
 	third := start(t, c)
 	runs, crashes, departures, z := status(third)
 	if runs != 3 || crashes != 1 || departures != 2 || !(z > guess) {
-		t.Errorf("at last: %d runs, %d crashes, %d departures, z %v after %v", runs, crashes, departures, z, guess)
+		t.Errorf("at last: %d runs, %d crashes, %d departures, z %v after %v",
+			runs, crashes, departures, z, guess)
 	}
 	s, err := third.Status(t.Context())
-	if err != nil || s.Availability.Damaged != 1 || s.Forecast == nil || s.Forecast.Sites != 1 || s.Forecast.Mean != 1 {
+	if err != nil || s.Availability.Damaged != 1 || s.Forecast == nil || s.Forecast.Sites != 1 ||
+		s.Forecast.Mean != 1 {
 		t.Errorf("status %+v, forecast %+v, %v", s.Availability, s.Forecast, err)
 	}
 }

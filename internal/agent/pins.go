@@ -33,7 +33,8 @@ const uploadKept = time.Hour
 
 func newPins(store *data.Store, log *slog.Logger) *pins {
 	return &pins{
-		store: store, log: log, owners: make(map[grid.CID]map[string]bool), uploads: make(map[grid.CID]time.Time),
+		store: store, log: log, owners: make(map[grid.CID]map[string]bool),
+		uploads: make(map[grid.CID]time.Time),
 		charges: make(map[string][]charge),
 	}
 }

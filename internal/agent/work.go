@@ -115,8 +115,9 @@ func (w *workshop) start(e step.StartAttempt) {
 		ID: e.Attempt, Task: e.Task, Dir: job.dir, Inputs: job.inputs, ModulePath: job.module,
 		LeaseUntil: w.a.clock.toBoot(e.LeaseUntil), RecordPath: w.a.recordPath,
 		Limits: lrm.Limits{
-			MilliCPUs: need.MilliCPUs, MemoryBytes: need.MemoryBytes, DiskBytes: need.DiskBytes, OutputBytes: w.a.cfg.OutputBytes,
-			WallTime: w.wallTime(e.Task),
+			MilliCPUs: need.MilliCPUs, MemoryBytes: need.MemoryBytes, DiskBytes: need.DiskBytes,
+			OutputBytes: w.a.cfg.OutputBytes,
+			WallTime:    w.wallTime(e.Task),
 		},
 	}
 	for _, out := range e.Task.Outputs {
@@ -277,7 +278,8 @@ func (w *workshop) suspend(id grid.AttemptID, on bool) {
 // and its submitter moves it.
 func (w *workshop) setSuspended(id grid.AttemptID, process lrm.Process, on bool) {
 	if err := process.Suspend(on); err != nil {
-		w.a.log.Warn("an attempt could not be suspended or continued", "attempt", id.String(), "error", err)
+		w.a.log.Warn("an attempt could not be suspended or continued",
+			"attempt", id.String(), "error", err)
 		w.end(id, process, "it could not be suspended for the site's owner")
 	}
 }
@@ -359,7 +361,8 @@ func (w *workshop) discard(e step.Discard) {
 			}
 		}
 		if err := lrm.RemoveTree(job.dir); err != nil { // a directory that stage made, and nobody else
-			w.a.log.Warn("an attempt's directory could not be removed", "attempt", e.Attempt.String(), "error", err)
+			w.a.log.Warn("an attempt's directory could not be removed",
+				"attempt", e.Attempt.String(), "error", err)
 		}
 	})
 }

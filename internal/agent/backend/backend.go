@@ -83,7 +83,8 @@ func (b *Backend) needData(job grid.Job) error {
 		if cid == "" || b.data.Has(cid) {
 			return nil
 		}
-		return fmt.Errorf("%w: %s: %s is not stored at this agent; upload it first", grid.ErrInvalid, what, cid)
+		return fmt.Errorf("%w: %s: %s is not stored at this agent; upload it first",
+			grid.ErrInvalid, what, cid)
 	}
 	errs := []error{missing("module", job.Spec.Module.CID)}
 	for _, in := range job.Spec.Inputs {

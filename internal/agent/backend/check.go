@@ -25,7 +25,8 @@ func (b *Backend) Check(ctx context.Context) (view.CheckResult, error) {
 	})
 	result := view.CheckResult{
 		Reason: "no other site is connected",
-		Remedy: "see that the site behind the address under bootstrap runs, and that it lists or has invited this one",
+		Remedy: "see that the site behind the address under bootstrap runs, " +
+			"and that it lists or has invited this one",
 	}
 	for _, p := range peers[:min(len(peers), checkSites)] {
 		v, err := b.agent.AskCheck(ctx, p.Site)

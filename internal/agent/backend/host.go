@@ -24,10 +24,12 @@ func machineView(m hostinfo.Machine, k agent.Known) *view.MachineView {
 		OS: m.OS, Arch: m.Arch, CPUModel: m.CPUModel, Cores: m.Cores,
 		MemoryBytes: above(k.Room.MemoryBytes, 0), FreeMemoryBytes: above(k.Room.FreeMemory, -1),
 		DiskBytes: above(k.Room.DiskBytes, 0), FreeDiskBytes: above(k.Room.FreeDiskBytes, -1),
-		CoreMFLOPS: above(k.Nominal.CoreMFLOPS, 0), CoreMFLOPSNow: above(k.Left.CoreMFLOPS, 0), DiskBps: above(k.Nominal.DiskBps, 0),
+		CoreMFLOPS: above(k.Nominal.CoreMFLOPS, 0), CoreMFLOPSNow: above(k.Left.CoreMFLOPS, 0),
+		DiskBps:    above(k.Nominal.DiskBps, 0),
 		OtherCores: reading(mean.Others), StolenCores: reading(mean.Stolen),
-		CPUPressure: reading(mean.CPU), MemoryPressure: reading(mean.Memory), IOPressure: reading(mean.IO),
-		Pending: k.Pending,
+		CPUPressure: reading(mean.CPU), MemoryPressure: reading(mean.Memory),
+		IOPressure: reading(mean.IO),
+		Pending:    k.Pending,
 	}
 }
 
@@ -47,7 +49,8 @@ func ownerView(hours yield.Hours, r owner.Report) *view.OwnerView {
 // availability shows the owner the site's past and its chances of staying up.
 func availability(known history.Known, outlooks []site.Outlook) *view.Availability {
 	v := &view.Availability{
-		Outlook: []view.Outlook{}, Runs: known.Counts.Runs, Suspends: known.Counts.Suspends, ClockJumps: known.Counts.Jumps,
+		Outlook: []view.Outlook{}, Runs: known.Counts.Runs, Suspends: known.Counts.Suspends,
+		ClockJumps:  known.Counts.Jumps,
 		WrongClocks: known.Counts.WrongClocks, Damaged: known.Counts.Damaged + known.Counts.Disordered,
 		Unwritten: known.Counts.Unwritten, OwnerBusy: known.Busy,
 	}
@@ -63,7 +66,8 @@ func availability(known history.Known, outlooks []site.Outlook) *view.Availabili
 	}
 	for _, o := range outlooks {
 		v.Outlook = append(v.Outlook, view.Outlook{
-			Hours: o.For.Hours(), Z: 1 - o.Up, Low: 1 - o.Sureness.High, High: 1 - o.Sureness.Low, Sure: o.Sureness.Words(),
+			Hours: o.For.Hours(), Z: 1 - o.Up, Low: 1 - o.Sureness.High, High: 1 - o.Sureness.Low,
+			Sure: o.Sureness.Words(),
 		})
 	}
 	return v
@@ -94,8 +98,10 @@ func referenceRequirement(c grid.Capability) grid.Requirement {
 		kind = c.Kinds[0]
 	}
 	return grid.Requirement{
-		Kind:    kind,
-		Need:    grid.Resources{MilliCPUs: 1000, MemoryBytes: 256 << 20, DiskBytes: 64 << 20, MFLOPS: 2000},
+		Kind: kind,
+		Need: grid.Resources{
+			MilliCPUs: 1000, MemoryBytes: 256 << 20, DiskBytes: 64 << 20, MFLOPS: 2000,
+		},
 		Runtime: time.Hour, Weights: grid.DefaultWeights(),
 		Sources: []grid.DataSource{{Bytes: 64 << 20}},
 	}

@@ -118,8 +118,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	for _, d := range s.listeners {
 		server := &http.Server{
 			Handler: d.handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-			MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelWarn),
-			BaseContext: func(net.Listener) context.Context { return groupCtx },
+			MaxHeaderBytes: maxHeaderBytes,
+			ErrorLog:       slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelWarn),
+			BaseContext:    func(net.Listener) context.Context { return groupCtx },
 		}
 		group.Go(func() error {
 			err := server.Serve(d.listener)

@@ -19,7 +19,10 @@ func (b *bench) measureSize() error {
 		if err != nil {
 			return err
 		}
-		row := b.add(figure{Figure: name + ", stripped", Value: float64(info.Size()) / (1 << 20), Unit: "MiB", summary: summary{N: 1}})
+		row := b.add(figure{
+			Figure: name + ", stripped", Value: float64(info.Size()) / (1 << 20), Unit: "MiB",
+			summary: summary{N: 1},
+		})
 		if name == "siteagent" {
 			row.atMost(45)
 		}
@@ -49,7 +52,9 @@ func (b *bench) measureIdle(ctx context.Context, f *farm, span time.Duration) {
 		return
 	}
 	used := (after.own - before.own) / float64(len(f.sites))
-	b.add(figure{Figure: name, Value: 100 * used / time.Since(began).Seconds(), Unit: "%", summary: summary{N: 1}}).atMost(0.5)
+	b.add(figure{
+		Figure: name, Value: 100 * used / time.Since(began).Seconds(), Unit: "%", summary: summary{N: 1},
+	}).atMost(0.5)
 }
 
 // ticksPerSecond is the unit of /proc/PID/stat, the same on every Linux.
@@ -122,7 +127,10 @@ func (b *bench) tellCPU(name string, before, after cpu, jobs int) {
 		return
 	}
 	perJob := func(of string, seconds float64) {
-		b.add(figure{Figure: "CPU of " + of + " per " + name, Value: 1000 * seconds / float64(jobs), Unit: "ms", summary: summary{N: 1}})
+		b.add(figure{
+			Figure: "CPU of " + of + " per " + name, Value: 1000 * seconds / float64(jobs), Unit: "ms",
+			summary: summary{N: 1},
+		})
 	}
 	perJob("all agents", after.own-before.own)
 	perJob("the processes", after.children-before.children)

@@ -68,7 +68,9 @@ func (f *farm) configure(ctx context.Context, i int) (config.Agent, error) {
 	c.StateDir, c.Name, c.Domain, c.Peers = f.state(i), fmt.Sprintf("s%d", i), "bench", f.members
 	c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
 	c.Kinds = []grid.WorkKind{grid.KindWasm, grid.KindCommand}
-	c.Ceilings = config.Ceilings{MilliCPUs: 32_000, MemoryBytes: 16 << 30, DiskBytes: 16 << 30, MFLOPS: 128_000}
+	c.Ceilings = config.Ceilings{
+		MilliCPUs: 32_000, MemoryBytes: 16 << 30, DiskBytes: 16 << 30, MFLOPS: 128_000,
+	}
 	c.API = config.API{Socket: filepath.Join(f.dir, fmt.Sprintf("s%d.sock", i)), Debug: true}
 	c.Log.Level = "warn"
 	if i > 0 {
@@ -94,14 +96,18 @@ func (f *farm) grow(ctx context.Context, n int) error {
 		}
 		f.sites = append(f.sites, p)
 		if i == 0 {
-			if err := await(ctx, time.Minute, "the first agent to answer", func() bool { return p.peers(ctx) == 0 }); err != nil {
+			if err := await(ctx, time.Minute, "the first agent to answer", func() bool {
+				return p.peers(ctx) == 0
+			}); err != nil {
 				return p.explain(err)
 			}
 		}
 	}
 	for _, p := range f.sites {
 		whole := func() bool { return p.peers(ctx) == n-1 }
-		if err := await(ctx, 2*time.Minute, fmt.Sprintf("%s to see %d sites", p.config.Name, n-1), whole); err != nil {
+		if err := await(
+			ctx, 2*time.Minute, fmt.Sprintf("%s to see %d sites", p.config.Name, n-1), whole,
+		); err != nil {
 			return p.explain(err)
 		}
 	}
@@ -125,7 +131,9 @@ func (f *farm) launch(ctx context.Context, c config.Agent) (*process, error) {
 	}
 	// close ends the agent, not the context: it is given time to end well.
 	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), f.program, "run", "--config", file) //nolint:gosec // G204: our own program
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Dir, p.cmd.Env = log, log, f.dir, append(os.Environ(), "HOME="+f.dir, "TMPDIR=")
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Dir, p.cmd.Env = log, log, f.dir, append(
+		os.Environ(), "HOME="+f.dir, "TMPDIR=",
+	)
 	asOwner(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return nil, err

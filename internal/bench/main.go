@@ -177,7 +177,9 @@ func await(ctx context.Context, limit time.Duration, what string, holds func() b
 
 // build makes the stripped programs.
 func (b *bench) build(ctx context.Context) error {
-	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", b.dir + "/", "./cmd/siteagent", "./cmd/submit"}
+	args := []string{
+		"build", "-trimpath", "-ldflags=-s -w", "-o", b.dir + "/", "./cmd/siteagent", "./cmd/submit",
+	}
 	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil { //nolint:gosec // G204: our own words
 		return fmt.Errorf("build the programs: %w: %s; run the bench at the repository's root", err, out)
 	}

@@ -74,7 +74,9 @@ const submitters = 4
 
 func (c *crowd) disk(by path) *node { return c.nodes[map[path]int{byGossip: 0, byUnicast: 1}[by]] }
 
-func (c *crowd) memory(by path) *node { return c.nodes[map[path]int{byGossip: 2, byUnicast: 3}[by]] }
+func (c *crowd) memory(by path) *node {
+	return c.nodes[map[path]int{byGossip: 2, byUnicast: 3}[by]]
+}
 
 // newCrowd starts a mesh of n sites besides the one that submits.
 func (b *bench) newCrowd(ctx context.Context, n int) (*crowd, error) {
@@ -102,7 +104,8 @@ func (b *bench) newCrowd(ctx context.Context, n int) (*crowd, error) {
 		if i%arrivals != 0 && i != n {
 			continue
 		}
-		if err := await(ctx, time.Minute, fmt.Sprintf("%d agents to meet", i+1), func() bool { return c.whole(live) }); err != nil {
+		if err := await(ctx, time.Minute, fmt.Sprintf("%d agents to meet",
+			i+1), func() bool { return c.whole(live) }); err != nil {
 			return nil, errors.Join(err, c.close())
 		}
 	}
@@ -136,16 +139,21 @@ func (b *bench) crowdConfig(n, i int) agent.Config {
 	return agent.Config{
 		StateDir: dir, Version: "bench", Name: fmt.Sprintf("s%d", i), Seed: uint64(i + 1),
 		P2P: p2p.Config{
-			KeyFile: dir + ".key", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Domain: "bench", Preset: p2p.PresetLAN,
+			KeyFile: dir + ".key", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Domain: "bench",
+			Preset: p2p.PresetLAN,
 		},
 		Data: data.Config{QuotaBytes: 64 << 20}, OutputBytes: 1 << 20,
 		Capability: grid.Capability{
-			Total:      grid.Resources{MilliCPUs: 32_000, MemoryBytes: 64 << 30, DiskBytes: 64 << 30, MFLOPS: 128_000},
+			Total: grid.Resources{
+				MilliCPUs: 32_000, MemoryBytes: 64 << 30, DiskBytes: 64 << 30, MFLOPS: 128_000,
+			},
 			CoreMFLOPS: 4000, DownBps: 1e9, UpBps: 1e9, DiskBps: 1e9,
 			Kinds: []grid.WorkKind{grid.KindCommand}, OS: "linux", Arch: "amd64",
 		},
-		Adapters: map[grid.WorkKind]lrm.Adapter{grid.KindCommand: fake.New(fake.Config{Kind: grid.KindCommand})},
-		Gossip:   i%2 == 0,
+		Adapters: map[grid.WorkKind]lrm.Adapter{
+			grid.KindCommand: fake.New(fake.Config{Kind: grid.KindCommand}),
+		},
+		Gossip: i%2 == 0,
 	}
 }
 
@@ -217,7 +225,9 @@ func emptyJob(tasks int, ttl time.Duration) grid.Job {
 		Count: uint32(tasks), TTL: ttl,
 		Spec: grid.Spec{
 			Kind: grid.KindCommand, Args: []string{"true"},
-			Need:    grid.Resources{MilliCPUs: 1000, MemoryBytes: 64 << 20, DiskBytes: 16 << 20, MFLOPS: 1000},
+			Need: grid.Resources{
+				MilliCPUs: 1000, MemoryBytes: 64 << 20, DiskBytes: 16 << 20, MFLOPS: 1000,
+			},
 			Runtime: time.Second, Map: grid.MapThesis, Weights: grid.DefaultWeights(),
 		},
 	}
@@ -292,7 +302,9 @@ func (b *bench) placeOne(ctx context.Context, c *crowd) error {
 			for range 3 {
 				errs = append(errs, timed(&bare, raw.once))
 			}
-			errs = append(errs, onDisk[i].turn(ctx, c, c.disk(by), by, 1), inMemory[i].turn(ctx, c, c.memory(by), by, 1))
+			errs = append(
+				errs, onDisk[i].turn(ctx, c, c.disk(by), by, 1), inMemory[i].turn(ctx, c, c.memory(by), by, 1),
+			)
 		}
 		return errors.Join(errs...)
 	})
@@ -307,7 +319,9 @@ func (b *bench) placeOne(ctx context.Context, c *crowd) error {
 		b.add(*inMemory[i].note(&f)).against("star", limit).ratioAtMost(times)
 		f = spanned(name("announce to award, facts on disk"), onDisk[i].award, time.Millisecond)
 		b.add(*onDisk[i].note(&f)).against("star", limit)
-		b.add(spanned(name("announce to award, facts in memory"), inMemory[i].award, time.Millisecond)).against("star", limit)
+		b.add(spanned(
+			name("announce to award, facts in memory"), inMemory[i].award, time.Millisecond,
+		)).against("star", limit)
 	}
 	return nil
 }
@@ -319,7 +333,9 @@ func (b *bench) placeArray(ctx context.Context, c *crowd) error {
 	for _, by := range []path{byGossip, byUnicast} {
 		var onDisk, inMemory series
 		err := b.repeat(40, 15*time.Second, func() error {
-			return errors.Join(onDisk.turn(ctx, c, c.disk(by), by, tasks), inMemory.turn(ctx, c, c.memory(by), by, tasks))
+			return errors.Join(
+				onDisk.turn(ctx, c, c.disk(by), by, tasks), inMemory.turn(ctx, c, c.memory(by), by, tasks),
+			)
 		})
 		if err != nil {
 			return err
@@ -330,8 +346,9 @@ func (b *bench) placeArray(ctx context.Context, c *crowd) error {
 		}{{"facts on disk", &onDisk}, {"facts in memory", &inMemory}} {
 			sum := one.series.award.rates(tasks)
 			f := figure{
-				Figure: fmt.Sprintf("array of %d decided, %s, %d sites, %s", tasks, by, len(c.nodes)-1, one.what),
-				Value:  sum.P50, Unit: "tasks/s", summary: sum,
+				Figure: fmt.Sprintf("array of %d decided, %s, %d sites, %s",
+					tasks, by, len(c.nodes)-1, one.what),
+				Value: sum.P50, Unit: "tasks/s", summary: sum,
 			}
 			added := b.add(*one.series.note(&f))
 			if raw != nil && raw.P50 > 0 {

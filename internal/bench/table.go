@@ -12,7 +12,9 @@ import (
 
 // columns are the table's, in order.
 func columns() []string {
-	return []string{"figure", "value", "unit", "min", "p95", "n", "raw limit", "raw", "ratio", "goal", "met"}
+	return []string{
+		"figure", "value", "unit", "min", "p95", "n", "raw limit", "raw", "ratio", "goal", "met",
+	}
 }
 
 // cells are a figure's row.

@@ -59,7 +59,8 @@ func entriesOf(file, name string, within []*yaml.Node, node *yaml.Node) ([]entry
 			continue
 		}
 		entries = append(entries, entry{
-			name: strings.TrimPrefix(dotted, advanced+"."), key: key, value: value, within: within, parent: node,
+			name: strings.TrimPrefix(dotted, advanced+"."), key: key, value: value, within: within,
+			parent: node,
 		})
 	}
 	return entries, errors.Join(errs...)

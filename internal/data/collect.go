@@ -85,7 +85,8 @@ func (s *Store) makeRoom(n int64) error {
 	}
 	p := s.planCollection(need)
 	if p.freed < need {
-		return fmt.Errorf("%w: %s more are needed, %s of the quota of %s are in use and only %s of them may go; "+
+		return fmt.Errorf("%w: %s more are needed, %s of the quota of %s are in use and only %s of "+
+			"them may go; "+
 			"unpin data or raise the quota", ErrQuota, grid.FormatBytes(n), grid.FormatBytes(used),
 			grid.FormatBytes(s.cfg.QuotaBytes), grid.FormatBytes(p.freed))
 	}

@@ -98,7 +98,8 @@ func (c Config) Validate() error {
 		bad("allow: say who is served")
 	}
 	if c.QuotaBytes < 0 || (c.QuotaBytes > 0 && c.QuotaBytes < minQuota) {
-		bad("quota: want 0 or at least %s, have %s", grid.FormatBytes(minQuota), grid.FormatBytes(c.QuotaBytes))
+		bad("quota: want 0 or at least %s, have %s",
+			grid.FormatBytes(minQuota), grid.FormatBytes(c.QuotaBytes))
 	}
 	if c.UploadBps < 0 || c.DownloadBps < 0 {
 		bad("upload, download (bit/s): want 0 or more")

@@ -50,7 +50,8 @@ type swap struct {
 func newSwap(s *Store) *swap {
 	x := &swap{
 		s: s, peers: network.NewConnectEventManager(),
-		upLimit: newLimiter(s.cfg.UploadBps), downLimit: newLimiter(s.cfg.DownloadBps), fetchers: make(map[*fetcher]struct{}),
+		upLimit: newLimiter(s.cfg.UploadBps), downLimit: newLimiter(s.cfg.DownloadBps),
+		fetchers: make(map[*fetcher]struct{}),
 	}
 	net := &cappedNetwork{
 		BitSwapNetwork: bsnet.NewFromIpfsHost(s.host, bsnet.Prefix(protocolPrefix),
@@ -170,7 +171,9 @@ type cappedNetwork struct {
 }
 
 // SendMessage waits for its turn and sends.
-func (n *cappedNetwork) SendMessage(ctx context.Context, p peer.ID, msg bsmsg.BitSwapMessage) error {
+func (n *cappedNetwork) SendMessage(
+	ctx context.Context, p peer.ID, msg bsmsg.BitSwapMessage,
+) error {
 	size := msg.Size()
 	if err := waitLimit(ctx, n.limit, size); err != nil {
 		return err

@@ -79,7 +79,9 @@ type links struct {
 // openLinks reads what an earlier run measured. A file that makes no sense is
 // reported and replaced: it is only a memory of measurements.
 func openLinks(dir string, now func() time.Time, onLink func(grid.SiteID, Link)) (*links, error) {
-	l := &links{path: filepath.Join(dir, linkFile), now: now, onLink: onLink, known: make(map[peer.ID]*link)}
+	l := &links{
+		path: filepath.Join(dir, linkFile), now: now, onLink: onLink, known: make(map[peer.ID]*link),
+	}
 	text, err := readSmall(l.path, linkMaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil

@@ -99,7 +99,8 @@ func openLocal(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
 	s := &Store{
-		cfg: cfg, now: time.Now, shares: newShares(cfg.QuotaBytes), slots: make(chan struct{}, cfg.Fetches),
+		cfg: cfg, now: time.Now, shares: newShares(cfg.QuotaBytes),
+		slots: make(chan struct{}, cfg.Fetches),
 		holds: make(map[digest]int), running: make(map[*operation]struct{}),
 		fetches: make(map[grid.CID]chan struct{}), changes: make(map[grid.CID]bool),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
@@ -390,7 +391,8 @@ func (s *Store) node(c cid.Cid) (node, error) {
 	}
 	data, err := s.blocks.get(d)
 	if ipld.IsNotFound(err) {
-		return node{}, fmt.Errorf("%w: block %s is missing or damaged; fetch the data again", ErrNotHeld, c)
+		return node{}, fmt.Errorf("%w: block %s is missing or damaged; fetch the data again",
+			ErrNotHeld, c)
 	}
 	if err != nil {
 		return node{}, err

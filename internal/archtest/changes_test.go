@@ -79,7 +79,9 @@ func TestChangelogCollects(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(root, "changes", "*")); len(left) != 1 {
 		t.Errorf("left behind: %v", left)
 	}
-	for version, wrong := range map[string]string{"0.3.0": "nothing to collect", "0.2.0": "already", "two": "want a version"} {
+	for version, wrong := range map[string]string{
+		"0.3.0": "nothing to collect", "0.2.0": "already", "two": "want a version",
+	} {
 		if out, err := release(version, ""); err == nil || !strings.Contains(out, wrong) {
 			t.Errorf("release %s: %v, %q; want an error with %q", version, err, out, wrong)
 		}

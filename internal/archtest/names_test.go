@@ -231,7 +231,8 @@ func (c *census) walkTested(loaded []*packages.Package) {
 // foundByName reports whether a method is one that the standard library and go-cmp look
 // for by its name, through an interface that nobody declares.
 func foundByName(object types.Object) bool {
-	return receiverOf(object) != nil && slices.Contains([]string{"Unwrap", "Is", "As", "Equal"}, object.Name())
+	return receiverOf(object) != nil &&
+		slices.Contains([]string{"Unwrap", "Is", "As", "Equal"}, object.Name())
 }
 
 // namesInTests lists what tests select of anything (a package, a value), once for

@@ -50,7 +50,10 @@ type diskContent struct {
 
 func keyOf(m Machine) content {
 	return content{
-		Core: coreContent{CPUModel: m.CPUModel, Cores: m.Cores, Arch: m.Arch, GoVersion: runtime.Version(), Kernel: kernelVersion},
+		Core: coreContent{
+			CPUModel: m.CPUModel, Cores: m.Cores, Arch: m.Arch, GoVersion: runtime.Version(),
+			Kernel: kernelVersion,
+		},
 		Disk: diskContent{Bytes: m.DiskBytes},
 	}
 }
@@ -111,11 +114,15 @@ type meters struct {
 // in stateDir. A steady computation replaces what was known; another one does only
 // where nothing was. What could not be measured stays as it was, and the error says
 // why; it is not nil either when only the writing of the file failed.
-func Measure(ctx context.Context, m Machine, stateDir string, known Measured, want Want) (Measured, error) {
+func Measure(
+	ctx context.Context, m Machine, stateDir string, known Measured, want Want,
+) (Measured, error) {
 	return measure(ctx, m, stateDir, known, want, meters{core: measureCore, disk: measureDisk})
 }
 
-func measure(ctx context.Context, m Machine, stateDir string, known Measured, want Want, by meters) (Measured, error) {
+func measure(
+	ctx context.Context, m Machine, stateDir string, known Measured, want Want, by meters,
+) (Measured, error) {
 	var errs []error
 	if want.Core {
 		speed, err := by.core(ctx)

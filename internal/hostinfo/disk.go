@@ -78,7 +78,9 @@ func writeDisk(ctx context.Context, f *os.File) (int64, float64, error) {
 }
 
 // writeSynced appends so many bytes and waits until they are on the disk.
-func writeSynced(ctx context.Context, f *os.File, block []byte, bytes int64) (time.Duration, error) {
+func writeSynced(
+	ctx context.Context, f *os.File, block []byte, bytes int64,
+) (time.Duration, error) {
 	began := time.Now()
 	for n := int64(0); n < bytes; n += diskBlock {
 		if err := ctx.Err(); err != nil {

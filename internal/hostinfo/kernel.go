@@ -50,7 +50,8 @@ func measureCore(ctx context.Context) (coreSpeed, error) {
 	}
 	var clean, shared []float64
 	s := coreSpeed{}
-	for began := time.Now(); len(clean) < kernelEnough && time.Since(began) < kernelMost-kernelWarm; s.Runs++ {
+	for began := time.Now(); len(clean) < kernelEnough &&
+		time.Since(began) < kernelMost-kernelWarm; s.Runs++ {
 		r, err := runKernel(ctx, rounds)
 		if err != nil {
 			return coreSpeed{}, err

@@ -36,10 +36,14 @@ func Left(nominal grid.Capability, l Load) grid.Capability {
 	}
 	out.Total.MFLOPS = max(part(nominal.Total.MFLOPS, share), min(l.Held.MFLOPS, nominal.Total.MFLOPS))
 	if l.FreeMemory >= 0 {
-		out.Total.MemoryBytes = within(float64(l.Held.MemoryBytes+l.FreeMemory), l.Held.MemoryBytes, nominal.Total.MemoryBytes)
+		out.Total.MemoryBytes = within(
+			float64(l.Held.MemoryBytes+l.FreeMemory), l.Held.MemoryBytes, nominal.Total.MemoryBytes,
+		)
 	}
 	if l.FreeDisk >= 0 {
-		out.Total.DiskBytes = within(float64(l.Held.DiskBytes+l.FreeDisk), l.Held.DiskBytes, nominal.Total.DiskBytes)
+		out.Total.DiskBytes = within(
+			float64(l.Held.DiskBytes+l.FreeDisk), l.Held.DiskBytes, nominal.Total.DiskBytes,
+		)
 	}
 	return out
 }
@@ -53,7 +57,9 @@ func (l Load) coresLeft(total *grid.Resources) float64 {
 	if l.Fair {
 		return min(milli*l.Cores/(given+milli*l.Others.Value), 1)
 	}
-	total.MilliCPUs = within(milli*(l.Cores-l.Others.Value-l.Reserve), l.Held.MilliCPUs, total.MilliCPUs)
+	total.MilliCPUs = within(
+		milli*(l.Cores-l.Others.Value-l.Reserve), l.Held.MilliCPUs, total.MilliCPUs,
+	)
 	return float64(total.MilliCPUs) / given
 }
 
@@ -91,7 +97,8 @@ func Differs(nominal, told, now grid.Capability) bool {
 		return math.Abs(float64(now-told)) > hysteresis*float64(nominal)
 	}
 	n, t, l := nominal.Total, told.Total, now.Total
-	return far(n.MilliCPUs, t.MilliCPUs, l.MilliCPUs) || far(n.MemoryBytes, t.MemoryBytes, l.MemoryBytes) ||
+	return far(n.MilliCPUs, t.MilliCPUs, l.MilliCPUs) ||
+		far(n.MemoryBytes, t.MemoryBytes, l.MemoryBytes) ||
 		far(n.DiskBytes, t.DiskBytes, l.DiskBytes) || far(n.MFLOPS, t.MFLOPS, l.MFLOPS) ||
 		far(nominal.CoreMFLOPS, told.CoreMFLOPS, now.CoreMFLOPS)
 }

@@ -62,7 +62,10 @@ const (
 func New(p *Place, binary, domain string, gifts []Gift, tune func(*config.Agent)) *Mesh {
 	m := &Mesh{place: p, binary: binary}
 	for _, g := range gifts {
-		a := &Agent{Gift: g, Config: configure(p, domain, g), file: p.File(g.Name + ".yaml"), log: p.File(g.Name + ".log")}
+		a := &Agent{
+			Gift: g, Config: configure(p, domain, g), file: p.File(g.Name + ".yaml"),
+			log: p.File(g.Name + ".log"),
+		}
 		if tune != nil {
 			tune(&a.Config)
 		}
@@ -77,7 +80,8 @@ func configure(p *Place, domain string, g Gift) config.Agent {
 	c := config.Default(config.PresetTest, func(string) (string, bool) { return "", false })
 	c.StateDir, c.Name, c.Domain = p.File(g.Name), g.Name, grid.DomainID(domain)
 	c.Ceilings = config.Ceilings{
-		MilliCPUs: g.Cores * 1000, MemoryBytes: g.Memory << 20, DiskBytes: 1 << 30, MFLOPS: g.GFLOPS * 1000,
+		MilliCPUs: g.Cores * 1000, MemoryBytes: g.Memory << 20, DiskBytes: 1 << 30,
+		MFLOPS: g.GFLOPS * 1000,
 	}
 	c.Lease = config.Lease{Length: 2 * time.Second, Margin: 500 * time.Millisecond} // the machine is busy
 	c.API = config.API{Socket: p.File(g.Name + ".sock")}
@@ -112,9 +116,10 @@ func (m *Mesh) Start(ctx context.Context, out *Screen) error {
 			}
 		}
 	}
-	return Await(ctx, meetLimit, "the agents to see each other", func(ctx context.Context) (bool, error) {
-		return m.whole(ctx, out)
-	})
+	return Await(ctx, meetLimit, "the agents to see each other",
+		func(ctx context.Context) (bool, error) {
+			return m.whole(ctx, out)
+		})
 }
 
 // introduce makes the agents' identities and puts them on each other's lists.
@@ -309,7 +314,9 @@ func lastLines(file string, n int) string {
 }
 
 // Await asks until the condition holds.
-func Await(ctx context.Context, limit time.Duration, what string, holds func(context.Context) (bool, error)) error {
+func Await(
+	ctx context.Context, limit time.Duration, what string, holds func(context.Context) (bool, error),
+) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("waited %s for %s", limit, what))
 	defer cancel()
 	for {

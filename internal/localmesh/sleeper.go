@@ -22,7 +22,8 @@ func Sleeper(name string, run time.Duration, size int) []byte {
 	binary.LittleEndian.PutUint64(wait[24:], uint64(SleepTick))
 	ticks := int32(max(run/SleepTick, 1))
 	body := join([]byte{1, 1, i32, number}, signed(ticks), []byte{set, 0, block, void},
-		[]byte{number, 0, number}, signed(64), []byte{number, 1, number}, signed(128), []byte{call, 0, drop},
+		[]byte{number, 0, number}, signed(64), []byte{number, 1, number}, signed(128),
+		[]byte{call, 0, drop},
 		[]byte{get, 0, number, 1, minus, tee, 0, repeat, 0, end, end})
 	module := join([]byte("\x00asm\x01\x00\x00\x00"),
 		section(1, []byte{2, 0x60, 4, i32, i32, i32, i32, 1, i32, 0x60, 0, 0}),

@@ -36,7 +36,7 @@ type Config struct {
 	Version     string                        // of the build, for people
 	Name        string                        // of the site, for people
 	P2P         p2p.Config                    // Incarnation, Capability and Members are filled in
-	DomainKey   grid.DomainKey                // that signs the roster; empty = domain.key, if there is one
+	DomainKey   grid.DomainKey                // of the roster; empty = that of domain.key, if any
 	Data        data.Config                   // Dir, Allow and OnChange are filled in
 	Lease       time.Duration                 // granted at a time; 0 = the machine's default
 	LeaseMargin time.Duration                 // waited beyond a lease; 0 = the machine's default
@@ -46,16 +46,16 @@ type Config struct {
 	HoldAll     bool                          // offers of this site hold their capacity
 	WasmOnly    bool                          // run nothing but WASM, whatever the adapters could
 	Capability  grid.Capability               // the owner's ceilings
-	Adapters    map[grid.WorkKind]lrm.Adapter // for the kinds of work run here; empty: the site only submits
+	Adapters    map[grid.WorkKind]lrm.Adapter // by kind of work; empty: the site only submits
 	Notices     []view.Notice                 // what the owner should know, found before the start
 	OutputBytes int64                         // of stdout and of stderr that are kept, each
 	Priced      bool                          // the owner names a price
 	Price       float64                       // of an hour of a core, in the owners' own unit
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
 	Owner       Owner                         // when the site yields to its owner; zero: never
-	Host        Host                          // facts about the machine, and how to look again; zero: none
+	Host        Host                          // what is known of the machine; zero: nothing
 	Walls       []Wall                        // how ceilings are enforced here, for people
-	Seed        uint64                        // of randomness and job names; secret, new at every start
+	Seed        uint64                        // of randomness and job names; secret, always new
 	Planning    Planning                      // what the owner decides about the site's plan
 	Closed      []avail.Window                // when the owner has announced to want the machine back
 	Policy      broker.Policy                 // what availability does to the placing of own jobs
@@ -214,7 +214,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if cause := context.Cause(a.ctx); cause != nil && !errors.Is(cause, errStopped) { //nolint:contextcheck // the agent's life, not the caller's
+	cause := context.Cause(a.ctx) //nolint:contextcheck // the agent's life, not the caller's
+	if cause != nil && !errors.Is(cause, errStopped) {
 		return cause
 	}
 	return nil

@@ -34,7 +34,7 @@ type hostState struct {
 	pending  string            // guarded by mu
 
 	lookNow chan struct{}   // capacity 1: what others leave is to be looked at without waiting
-	turn    sync.Mutex      // held while both machines are told of a capability, so that the last word is the newest
+	turn    sync.Mutex      // held while both machines are told of a capability: the newest comes last
 	told    grid.Capability // guarded by turn: what the site was told last to be left
 
 	pause time.Duration // only watchHost's: after a measurement that did not do

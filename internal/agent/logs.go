@@ -44,7 +44,7 @@ func (a *Agent) OpenLog(
 func (a *Agent) localLog(ctx context.Context, id grid.AttemptID, request logRequest) io.ReadCloser {
 	reader, writer := io.Pipe()
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(a.ctx, func() { //nolint:contextcheck // the agent may end while nobody reads
+	stop := context.AfterFunc(a.ctx, func() { //nolint:contextcheck // the agent may end unread
 		writer.CloseWithError(io.EOF)
 	})
 	a.spawn(func() {

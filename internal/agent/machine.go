@@ -61,7 +61,7 @@ type Planning struct {
 	Policy, Backfill string        // as grid.ParsePolicy and grid.ParseBackfill read them
 	Horizon          time.Duration // what is planned beyond it is not displaced by an outage
 	Promised         int           // percent of the capacity that promises hold together at most
-	Strangers        int           // percent that other submitters' promises hold, where anyone may submit; 0 = no such limit
+	Strangers        int           // the same of strangers, where anyone may submit; 0 = no limit
 	Submitter        int           // percent that one other submitter holds; 0 = no limit
 	Project          int           // percent that one project holds; 0 = no limit
 	Ahead, Longest   time.Duration // how far ahead others may reserve, and the longest reservation

@@ -17,7 +17,7 @@ type Owner struct {
 	Yield    bool          // suspend running jobs while the owner uses the machine
 	Rules    yield.Rules   // what counts as that; zero: yield.DefaultRules
 	Hours    yield.Hours   // when the machine is shared; zero: always
-	Patience time.Duration // an attempt suspended for longer moves elsewhere; 0 = the machine's default
+	Patience time.Duration // an attempt suspended for longer moves; 0 = the machine's default
 	Root     string        // where the machine's proc and sys are; "" = /
 }
 

@@ -308,7 +308,9 @@ func TestFreezeAndResume(t *testing.T) {
 	await[step.AttemptFrozen](b)
 	b.order(step.ExtendLease{Attempt: testAttempt, LeaseUntil: b.clock.now().Add(time.Hour)})
 	await[step.AttemptResumed](b)
-	b.order(step.ExtendLease{Attempt: grid.AttemptID{Task: testAttempt.Task, Token: 9}, LeaseUntil: b.clock.now()}) // unknown: nothing
+	// A lease of an unknown attempt changes nothing.
+	unknown := grid.AttemptID{Task: testAttempt.Task, Token: 9}
+	b.order(step.ExtendLease{Attempt: unknown, LeaseUntil: b.clock.now()})
 }
 
 func TestStartFails(t *testing.T) {

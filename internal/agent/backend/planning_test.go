@@ -18,7 +18,9 @@ func TestPlanIsShown(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
 	need := grid.Resources{MilliCPUs: 1000, MemoryBytes: 64 << 20, DiskBytes: 8 << 20}
-	attempt := func(job grid.JobID, from, to time.Duration, change func(*site.AttemptStatus)) site.AttemptStatus {
+	attempt := func(
+		job grid.JobID, from, to time.Duration, change func(*site.AttemptStatus),
+	) site.AttemptStatus {
 		at := site.AttemptStatus{
 			ID:    grid.AttemptID{Task: grid.TaskID{Job: job}, Token: 1},
 			Start: now.Add(from), End: now.Add(to), Need: need, Class: plan.ClassVarTime, Submitter: "s",
@@ -43,9 +45,8 @@ func TestPlanIsShown(t *testing.T) {
 				a.Class, a.Displaced = plan.ClassFixTime, grid.ReasonOverrun
 			}),
 			attempt("inside", time.Minute, time.Hour, func(a *site.AttemptStatus) {
-				a.Class, a.Planned, a.Within = plan.ClassFixTime, true, grid.AttemptID{
-					Task: grid.TaskID{Job: "held"},
-				}
+				a.Class, a.Planned = plan.ClassFixTime, true
+				a.Within = grid.AttemptID{Task: grid.TaskID{Job: "held"}}
 			}),
 			attempt("ended", 0, time.Minute, func(a *site.AttemptStatus) {
 				a.Class, a.Exit = plan.ClassFixTime, grid.CauseExited

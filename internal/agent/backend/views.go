@@ -202,8 +202,8 @@ func hint(job broker.JobState, v view.JobView) string {
 	if len(job.Answers) == 0 {
 		return "no site has answered yet; it is announced again until one does"
 	}
-	return "no site has capacity now; it starts as soon as one does (submit why " + string(job.ID) +
-		")"
+	return "no site has capacity now; it starts as soon as one does " +
+		"(submit why " + string(job.ID) + ")"
 }
 
 // refusalReasons lists each kind of refusal once, in words.

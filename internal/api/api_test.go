@@ -178,7 +178,8 @@ func fullAgent(t *testing.T) (*apitest.Agent, grid.JobID, grid.CID) {
 		t.Fatal(err)
 	}
 	agent.Set(held, 0, func(task *view.TaskView) {
-		task.Phase, task.Site, task.SiteName, task.Kept, task.Planned = view.PhaseHeld, "12D3KooWother", "other", &kept, view.At(reserve.Spec.Window.At)
+		task.Phase, task.Site, task.SiteName = view.PhaseHeld, "12D3KooWother", "other"
+		task.Kept, task.Planned = &kept, view.At(reserve.Spec.Window.At)
 	})
 	bound := sampleJob()
 	bound.Spec.Reservation = held

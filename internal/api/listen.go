@@ -104,7 +104,9 @@ func clearSocket(ctx context.Context, path string) error {
 	}
 	return errors.Join(
 		fmt.Errorf("listen on socket %s: another agent answers there; stop it or choose another path",
-			path), conn.Close())
+			path),
+		conn.Close(),
+	)
 }
 
 // listenLoopback opens a TCP address, which must be loopback.

@@ -38,11 +38,10 @@ func (s *Server) routes() http.Handler {
 	badRequest := func(w http.ResponseWriter, r *http.Request, err error) {
 		s.fail(w, r, asBadRequest(err))
 	}
-	strict := NewStrictHandlerWithOptions(&handlers{
-		backend: s.backend, heartbeat: s.options.Heartbeat,
-	},
-		nil,
-		StrictHTTPServerOptions{RequestErrorHandlerFunc: badRequest, ResponseErrorHandlerFunc: s.fail})
+	strict := NewStrictHandlerWithOptions(
+		&handlers{backend: s.backend, heartbeat: s.options.Heartbeat}, nil,
+		StrictHTTPServerOptions{RequestErrorHandlerFunc: badRequest, ResponseErrorHandlerFunc: s.fail},
+	)
 	return HandlerWithOptions(strict, ChiServerOptions{
 		BaseURL: basePath, BaseRouter: router, ErrorHandlerFunc: badRequest,
 	})

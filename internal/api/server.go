@@ -22,7 +22,7 @@ type Options struct {
 	Debug     bool                        // serve /debug/pprof
 	Logger    *slog.Logger                // nil = silent
 	Heartbeat time.Duration               // of the event stream; 0 = 15 s
-	MaxUpload int64                       // bytes of one upload; 0 = 1 TiB, the data room's quota decides
+	MaxUpload int64                       // bytes of one upload; 0 = 1 TiB, so the quota decides
 }
 
 // Limits of every connection.

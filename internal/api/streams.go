@@ -199,7 +199,7 @@ const maxEvents = 256
 // eventStream writes events as they happen until the reader goes or the server
 // stops.
 type eventStream struct {
-	ctx       context.Context //nolint:containedctx // the generated Visit method has no context argument
+	ctx       context.Context //nolint:containedctx // the generated Visit has no context argument
 	events    Events
 	after     uint64
 	heartbeat time.Duration

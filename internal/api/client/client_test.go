@@ -146,9 +146,8 @@ func TestErrorsAreTyped(t *testing.T) {
 	if _, err := connect(t, address, "wrong").Jobs(t.Context()); !errors.Is(err, view.ErrDenied) {
 		t.Errorf("wrong token: %v", err)
 	}
-	if _, err := connect(t, "/nonexistent/s.sock", "").Jobs(t.Context()); !errors.Is(
-		err, client.ErrUnreachable,
-	) {
+	nobody := connect(t, "/nonexistent/s.sock", "")
+	if _, err := nobody.Jobs(t.Context()); !errors.Is(err, client.ErrUnreachable) {
 		t.Errorf("no agent: %v", err)
 	}
 	if _, err := c.PutData(t.Context(), false, failing{}); !errors.Is(err, os.ErrPermission) ||
@@ -176,11 +175,10 @@ func TestEventsResume(t *testing.T) {
 		last := r.Header.Get("Last-Event-ID")
 		asked = append(asked, last)
 		next := map[string]string{"4": "5", "5": "6"}[last]
-		_, _ = io.WriteString(
-			w,
-			": hello\n\nid: "+next+"\nevent: x\ndata: {\"id\":"+next+
-				",\ndata: \"kind\":\"x\",\"time\":\"2026-01-02T03:04:05Z\"}\n\nid: 99\ndata: {\"id\":99",
-		)
+		_, _ = io.WriteString(w, ": hello\n\n"+
+			"id: "+next+"\nevent: x\ndata: {\"id\":"+next+",\n"+
+			"data: \"kind\":\"x\",\"time\":\"2026-01-02T03:04:05Z\"}\n\n"+
+			"id: 99\ndata: {\"id\":99")
 	}))
 	defer server.Close()
 	var seen []uint64

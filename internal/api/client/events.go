@@ -27,9 +27,9 @@ const (
 
 // Events calls handle for each event after the given ID (of all that are kept with
 // 0; with view.FromNow of those to come, after one of kind "now" when it listens)
-// until the context ends or handle fails; ErrStop from handle ends it without an error. When the connection
-// breaks it comes back where it was; when the agent stays away for longer than
-// patience it gives up with ErrUnreachable.
+// until the context ends or handle fails; ErrStop from handle ends it without an
+// error. After a broken connection it continues with the next event; when the agent
+// stays away for longer than patience it gives up with ErrUnreachable.
 func (c *Client) Events(
 	ctx context.Context, after uint64, patience time.Duration, handle func(view.Event) error,
 ) error {

@@ -48,8 +48,8 @@ func TestNumber(t *testing.T) {
 func someReport() *report {
 	r := &report{Header: header{CPU: "cpu", Cores: 2, Commit: "abc", Took: "1s"}}
 	r.add(spanned("star", sample{time.Millisecond}, time.Millisecond))
-	r.add(spanned("offers", sample{3 * time.Millisecond}, time.Millisecond)).against("star",
-		r.find("star").P50).ratioAtMost(4)
+	r.add(spanned("offers", sample{3 * time.Millisecond}, time.Millisecond)).
+		against("star", r.find("star").P50).ratioAtMost(4)
 	r.add(figure{Figure: "rate", Value: 10, Unit: "jobs/s", summary: summary{N: 1}}).atLeast(60)
 	r.missing("sandbox", os.ErrNotExist)
 	return r
@@ -138,9 +138,8 @@ func TestWatchFollowsOnePath(t *testing.T) {
 	var w watch
 	done := w.begin(byUnicast, 2, 1)
 	taps := w.taps(func() grid.SiteID { return "self" })
-	announce, award := protocol.Announce{Submitter: "self"}, protocol.Award{
-		Tasks: make([]protocol.AwardedTask, 1),
-	}
+	announce := protocol.Announce{Submitter: "self"}
+	award := protocol.Award{Tasks: make([]protocol.AwardedTask, 1)}
 	if !taps.Sending("a", announce) || taps.Sending("", announce) {
 		t.Error("the announcement takes the other path")
 	}

@@ -111,7 +111,8 @@ func readStat(pid string) (processStat, error) {
 		return s, errors.New("/proc/PID/stat is too short")
 	}
 	s.parent = words[1]
-	for i, to := range []*float64{&s.own, &s.own, &s.children, &s.children} { // user and system of each
+	// User and system time of each.
+	for i, to := range []*float64{&s.own, &s.own, &s.children, &s.children} {
 		ticks, err := strconv.ParseFloat(words[11+i], 64)
 		if err != nil {
 			return s, fmt.Errorf("/proc/PID/stat: %w", err)

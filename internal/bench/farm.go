@@ -41,7 +41,7 @@ type process struct {
 // newFarm makes the identities of the sites that it may grow to.
 func newFarm(dir, program string, most int) (*farm, error) {
 	f := &farm{dir: filepath.Join(dir, "farm"), program: program}
-	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // G302: the owner's user goes through it
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // G302: the owner's user passes it
 		return nil, err
 	}
 	for i := range most {
@@ -117,7 +117,7 @@ func (f *farm) grow(ctx context.Context, n int) error {
 // launch starts an agent.
 func (f *farm) launch(ctx context.Context, c config.Agent) (*process, error) {
 	file := filepath.Join(f.dir, c.Name+".yaml")
-	if err := os.WriteFile(file, c.File(), 0o644); err != nil { //nolint:gosec // G306: there is no secret in it
+	if err := os.WriteFile(file, c.File(), 0o644); err != nil { //nolint:gosec // G306: no secret
 		return nil, err
 	}
 	log, err := os.Create(filepath.Join(f.dir, c.Name+".log"))
@@ -130,10 +130,11 @@ func (f *farm) launch(ctx context.Context, c config.Agent) (*process, error) {
 		return nil, err
 	}
 	// close ends the agent, not the context: it is given time to end well.
-	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), f.program, "run", "--config", file) //nolint:gosec // G204: our own program
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Dir, p.cmd.Env = log, log, f.dir, append(
-		os.Environ(), "HOME="+f.dir, "TMPDIR=",
+	p.cmd = exec.CommandContext( //nolint:gosec // G204: our own program
+		context.WithoutCancel(ctx), f.program, "run", "--config", file,
 	)
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Dir = log, log, f.dir
+	p.cmd.Env = append(os.Environ(), "HOME="+f.dir, "TMPDIR=")
 	asOwner(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return nil, err

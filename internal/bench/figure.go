@@ -97,7 +97,8 @@ func (r *report) write(path string) error {
 	if err != nil {
 		return fmt.Errorf("write figures: %w", err)
 	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil { //nolint:gosec // G306: public
+	err = os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // G306: figures are public
+	if err != nil {
 		return fmt.Errorf("write figures: %w", err)
 	}
 	return nil

@@ -157,9 +157,9 @@ func (b *bench) load(ctx context.Context, f *farm, kind work, submitters int) (f
 	took := time.Since(began)
 	var all served
 	for _, r := range results {
-		all.placed, all.finished, all.err = append(all.placed, r.placed...), append(
-			all.finished, r.finished...,
-		), errors.Join(all.err, r.err)
+		all.placed = append(all.placed, r.placed...)
+		all.finished = append(all.finished, r.finished...)
+		all.err = errors.Join(all.err, r.err)
 	}
 	if all.err != nil {
 		return 0, all.err
@@ -175,9 +175,8 @@ func (b *bench) load(ctx context.Context, f *farm, kind work, submitters int) (f
 func (b *bench) tellLoad(kind work, sites, submitters int, all served, took time.Duration) float64 {
 	at := fmt.Sprintf("%s, %d sites, %s", kind.name, sites, count(submitters, "submitter"))
 	fsync, rtt, spawn := b.raw(figSync), b.raw(figStream)/1000, b.raw(figSpawn)
-	placed, finished := spanned(
-		"placed, "+at, all.placed, time.Millisecond,
-	), spanned("finished, "+at, all.finished, time.Millisecond)
+	placed := spanned("placed, "+at, all.placed, time.Millisecond)
+	finished := spanned("finished, "+at, all.finished, time.Millisecond)
 	placed.Note, finished.Note = kind.note, kind.note
 	p, f := b.add(placed), spawn+3*fsync+3*rtt
 	p.against("2 fsync + RTT", 2*fsync+rtt)
@@ -275,7 +274,9 @@ func (b *bench) commandLine(ctx context.Context, f *farm, kind work) error {
 	var s sample
 	err := b.repeat(40, 10*time.Second, func() error {
 		args := append([]string{"--addr", f.sites[0].config.API.Socket, "run", "--"}, kind.args...)
-		cmd := exec.CommandContext(ctx, filepath.Join(b.dir, "submit"), args...) //nolint:gosec // G204: our own program
+		cmd := exec.CommandContext( //nolint:gosec // G204: our own program
+			ctx, filepath.Join(b.dir, "submit"), args...,
+		)
 		cmd.Dir = f.dir
 		var said []byte
 		err := timed(&s, func() (err error) { said, err = cmd.CombinedOutput(); return err })

@@ -180,7 +180,8 @@ func (b *bench) build(ctx context.Context) error {
 	args := []string{
 		"build", "-trimpath", "-ldflags=-s -w", "-o", b.dir + "/", "./cmd/siteagent", "./cmd/submit",
 	}
-	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil { //nolint:gosec // G204: our own words
+	build := exec.CommandContext(ctx, "go", args...) //nolint:gosec // G204: our own words
+	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the programs: %w: %s; run the bench at the repository's root", err, out)
 	}
 	return nil

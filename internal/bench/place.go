@@ -104,8 +104,8 @@ func (b *bench) newCrowd(ctx context.Context, n int) (*crowd, error) {
 		if i%arrivals != 0 && i != n {
 			continue
 		}
-		if err := await(ctx, time.Minute, fmt.Sprintf("%d agents to meet",
-			i+1), func() bool { return c.whole(live) }); err != nil {
+		what := fmt.Sprintf("%d agents to meet", i+1)
+		if err := await(ctx, time.Minute, what, func() bool { return c.whole(live) }); err != nil {
 			return nil, errors.Join(err, c.close())
 		}
 	}

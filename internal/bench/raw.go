@@ -228,13 +228,15 @@ func (b *bench) measureSpawn(ctx context.Context) error {
 	}
 	var bare, inBox sample
 	for range b.rounds(100) {
-		if err := timed(&bare, exec.CommandContext(ctx, program).Run); err != nil { //nolint:gosec // G204: as PATH has it
+		alone := exec.CommandContext(ctx, program) //nolint:gosec // G204: as PATH has it
+		if err := timed(&bare, alone.Run); err != nil {
 			return fmt.Errorf("spawn: %w", err)
 		}
 		if noBox != nil {
 			continue
 		}
-		if err := timed(&inBox, exec.CommandContext(ctx, box, boxed...).Run); err != nil { //nolint:gosec // G204: fixed words
+		within := exec.CommandContext(ctx, box, boxed...) //nolint:gosec // G204: fixed words
+		if err := timed(&inBox, within.Run); err != nil {
 			return fmt.Errorf("sandbox: %w", err)
 		}
 	}

@@ -139,7 +139,7 @@ const (
 // The policies.
 const (
 	policyNone = "none" // nothing
-	PolicySAA  = "saa"  // a job is refused if it needs more sites at the same time than stay up in the long run
+	PolicySAA  = "saa"  // a job is refused if it needs more sites together than are up in the long run
 	PolicyNAA  = "naa"  // tasks go to the sites likeliest to stay
 	PolicyNSA  = "nsa"  // both
 )

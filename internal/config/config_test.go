@@ -40,9 +40,8 @@ func TestPresetsAreValid(t *testing.T) {
 			t.Errorf("Default(%s): %v", preset, err)
 		}
 	}
-	if got := Default("lan",
-		environ("HOME", "/home/u", "XDG_STATE_HOME", "/s", "XDG_RUNTIME_DIR",
-			"/r")); got.StateDir != "/s/mrs" || got.API.Socket != "/r/mrs.sock" {
+	env := environ("HOME", "/home/u", "XDG_STATE_HOME", "/s", "XDG_RUNTIME_DIR", "/r")
+	if got := Default("lan", env); got.StateDir != "/s/mrs" || got.API.Socket != "/r/mrs.sock" {
 		t.Errorf("folders: %s, %s", got.StateDir, got.API.Socket)
 	}
 }
@@ -52,8 +51,9 @@ func TestPrecedence(t *testing.T) {
 	src := Sources{
 		File: write(t, "preset: wan\nname: file\ndomain: file\nceilings: {memory: 1GiB, cpus: 1.5, "+
 			"gflops: 2}\nlisten: [/ip4/127.0.0.1/tcp/1]\nlog: {level: warn}\n"),
-		Env: environ("HOME",
-			"/h", "MRS_NAME", "env", "MRS_DOMAIN", "env", "MRS_JOBS_MAX_RUNTIME", "2d"),
+		Env: environ(
+			"HOME", "/h", "MRS_NAME", "env", "MRS_DOMAIN", "env", "MRS_JOBS_MAX_RUNTIME", "2d",
+		),
 		Flags: map[string]string{"name": "flag", "ceilings-memory": "2GiB", "kinds": "command,wasm"},
 	}
 	got, err := LoadAgent(src)

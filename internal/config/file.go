@@ -14,7 +14,8 @@ import (
 )
 
 const fileHead = "" +
-	`# The configuration of this site. It holds what was chosen. A line like "#name: value" is a default,
+	"# The configuration of this site. It holds what was chosen. " +
+	`A line like "#name: value" is a default,
 # which a preset or a newer version may change. To choose: siteagent config set NAME VALUE, or take
 # the # away and say siteagent config reload. To take it back: siteagent config unset NAME.
 # Flags and variables MRS_* are stronger than this file; siteagent config show: what is in force.

@@ -179,12 +179,12 @@ func TestUnknownSettings(t *testing.T) {
 		"relay: use": "siteagent.yaml:1: relay: no such setting; " +
 			"did you mean nat.relay?",
 		"advanced:\n  lease: {len: 1}": "did you mean lease.length?",
-		"wholly: wrong": "siteagent.yaml:1: wholly: no such " +
-			"setting; remove it (siteagent help settings lists all)",
-		"lease: {length: 3s}\nadvanced: {lease.length: 5s}": "siteagent.yaml:2: lease.length: " +
-			"given twice; remove this or line 1",
-		"name: x\napi: {listen: \"0.0.0.0:80\"}": "siteagent.yaml:2: api.listen: want a loopback " +
-			"address",
+		"wholly: wrong": "siteagent.yaml:1: wholly: no such setting; " +
+			"remove it (siteagent help settings lists all)",
+		"lease: {length: 3s}\nadvanced: {lease.length: 5s}": "siteagent.yaml:2: " +
+			"lease.length: given twice; remove this or line 1",
+		"name: x\napi: {listen: \"0.0.0.0:80\"}": "siteagent.yaml:2: api.listen: " +
+			"want a loopback address",
 		"name: x\npeers: [a]\nlease: {length: 1ms}": "siteagent.yaml:3: lease.length: want 100ms to",
 		"preset: wlan": "siteagent.yaml:1: preset: want one of lan, wan, test, have \"wlan\"",
 	} {
@@ -291,7 +291,8 @@ func TestWriteFile(t *testing.T) {
 func TestUnitsAreExact(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.Int64Range(0, 1<<42).Draw(t, "n") >> rapid.IntRange(0, 40).Draw(t, "shift") << rapid.IntRange(0, 10).Draw(t, "back")
+		n := rapid.Int64Range(0, 1<<42).Draw(t, "n")
+		n = n >> rapid.IntRange(0, 40).Draw(t, "shift") << rapid.IntRange(0, 10).Draw(t, "back")
 		if got, err := asSize().parse(sizeText(n)); err != nil || got != n {
 			t.Fatalf("size %d: %s, %d, %v", n, sizeText(n), got, err)
 		}

@@ -145,8 +145,8 @@ func planningSettings() []setting[Agent] {
 		key("planning.policy", "order in which waiting jobs move up",
 			func(a *Agent) *string { return &a.Planning.Policy },
 			asWord(grid.Policies()...)).live(),
-		key("planning.backfill", "how gaps are filled: nobody is delayed, the first is not, "+
-			"or not at all",
+		key("planning.backfill",
+			"how gaps are filled: nobody is delayed, the first is not, or not at all",
 			func(a *Agent) *string { return &a.Planning.Backfill },
 			asWord(grid.Backfills()...)).live(),
 		key("planning.ahead", "how far ahead others are promised anything",

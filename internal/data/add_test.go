@@ -121,7 +121,8 @@ func TestAddTarEqualsAddDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := a.AddTar(within(t), bytes.NewReader(tarOf(t, // another order, as tar -C dir -c . writes it
+	// Another order, as tar -C dir -c . writes it.
+	got, err := a.AddTar(within(t), bytes.NewReader(tarOf(t,
 		tarFileEntry{name: "./", kind: tar.TypeDir}, tarFileEntry{name: "./z", content: "2"},
 		tarFileEntry{name: "./e/", kind: tar.TypeDir}, tarFileEntry{name: "./x/y", content: "1"},
 	)))

@@ -64,7 +64,7 @@ type Config struct {
 	DownloadBps    int64              // cap on receiving, bit/s; 0 = none
 	Allow          func(peer.ID) bool // who is served: the members; called from any goroutine
 	Limits         Limits             // of one file or directory
-	Sync           bool               // fsync blocks and roots: survives a power failure, costs throughput
+	Sync           bool               // fsync: survives a power failure, costs throughput
 	ConnectTimeout time.Duration      // to reach one holder; 0 = 10 s
 	StallTimeout   time.Duration      // without a block before holders are given up; 0 = 60 s
 	Fetches        int                // fetches at the same time, the others wait; 0 = 16
@@ -78,8 +78,11 @@ type Config struct {
 	// OnLink hears when a rate to or from a peer was measured and differs from what
 	// it heard before; zeros say that a measurement has become too old. It is
 	// called from several goroutines and must be quick.
-	OnLink     func(grid.SiteID, Link)
-	ProbeEvery time.Duration // between two probes of links that nothing is known of, at most 1.25 MiB each; 0 = none
+	OnLink func(grid.SiteID, Link)
+
+	// ProbeEvery is the time between two probes of links that nothing is known of, at
+	// most 1.25 MiB each; 0 = none.
+	ProbeEvery time.Duration
 
 	Log     *slog.Logger  // nil = silent
 	Metrics *obs.Registry // nil = counted, not shown

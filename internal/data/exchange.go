@@ -22,12 +22,13 @@ import (
 const protocolPrefix = protocol.ID("/mrs/1")
 
 const (
-	messageBytes     = 512 << 10              // of blocks in one message, about
-	outstandingBytes = 16 << 20               // under way to one peer
-	serverWorkers    = 8                      // readers of blocks, and senders
-	findDelay        = 5 * time.Millisecond   // before a session asks who holds its first block
-	refindDelay      = 100 * time.Millisecond // between two such questions later: a local look-up, and what
-	// starts a session whose first block came after its first question
+	messageBytes     = 512 << 10            // of blocks in one message, about
+	outstandingBytes = 16 << 20             // under way to one peer
+	serverWorkers    = 8                    // readers of blocks, and senders
+	findDelay        = 5 * time.Millisecond // before a session asks who holds its first block
+	// Between two such questions later: each is a local look-up, and starts a session
+	// whose first block came after its first question.
+	refindDelay = 100 * time.Millisecond
 	minDontHave = 10 * time.Second // a holder is given this long before another is asked too
 	maxDontHave = 30 * time.Second // and at most this long
 	limitBurst  = maxBlockBytes    // of a rate cap
@@ -60,7 +61,8 @@ func newSwap(s *Store) *swap {
 		limit: x.upLimit, metrics: s.metrics,
 	}
 	timeouts := client.DefaultDontHaveTimeoutConfig()
-	timeouts.DontHaveTimeout, timeouts.MaxTimeout, timeouts.MinTimeout = maxDontHave, maxDontHave, minDontHave
+	timeouts.DontHaveTimeout, timeouts.MaxTimeout = maxDontHave, maxDontHave
+	timeouts.MinTimeout = minDontHave
 	// The lifetime is that of the store and ends by Close, not by a context.
 	x.bs = bitswap.New(context.Background(), net, holderFinder{}, s.blocks,
 		bitswap.WithPeerBlockRequestFilter(x.allow),

@@ -21,16 +21,16 @@ const (
 	minWindow    = 4                      // blocks asked for at the same time, at least
 	startWindow  = 16                     // at first
 	maxWindow    = 64                     // at most: 16 MiB of whole leaves
-	firstQuiet   = 12                     // th part of the stall timeout after which is asked again, at first
+	firstQuiet   = 12                     // th part of the stall timeout until the first repetition
 	slowBlock    = 4 * time.Second        // a block that takes longer halves the window
 	watchEvery   = 250 * time.Millisecond // between two looks at the connections
-	lacksBacklog = 1024                   // refusals not yet looked at; more are dropped, the stall timer remains
+	lacksBacklog = 1024                   // refusals to be handled; more are dropped
 )
 
 // How a round of a fetch ends without an error of ours.
 var (
 	errRound = errors.New("round ended")                  // the next one connects anew
-	errQuiet = fmt.Errorf("%w: asked again", errRound)    // early: a request or its answer may have been lost
+	errQuiet = fmt.Errorf("%w: asked again", errRound)    // a request or its answer may be lost
 	errLack  = errors.New("no holder has all the blocks") // another round would not help
 )
 

@@ -23,7 +23,7 @@ import (
 // What is remembered of links.
 const (
 	linkKept     = 24 * time.Hour // a measurement older than this is forgotten
-	linkFresh    = time.Hour      // one older than this is replaced by the next, a younger one mixed with it
+	linkFresh    = time.Hour      // an older one is replaced by the next, a younger one mixed with it
 	linkPeers    = 1024           // peers of which rates are remembered
 	linkFile     = "links.json"
 	linkMaxFile  = 1 << 20

@@ -75,9 +75,9 @@ func TestLongTransfersAreToldInParts(t *testing.T) {
 func bookOfLinks(t *testing.T, dir string, now *time.Time) (*links, map[grid.SiteID]Link) {
 	t.Helper()
 	told := make(map[grid.SiteID]Link)
-	l, err := openLinks(dir, func() time.Time {
-		return *now
-	}, func(s grid.SiteID, k Link) { told[s] = k })
+	l, err := openLinks(
+		dir, func() time.Time { return *now }, func(s grid.SiteID, k Link) { told[s] = k },
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

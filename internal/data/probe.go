@@ -262,7 +262,8 @@ func (p *prober) run() {
 		return
 	}
 	for {
-		pause := p.s.cfg.ProbeEvery/2 + mrand.N(p.s.cfg.ProbeEvery) //nolint:gosec // so that sites do not probe in step
+		// Random, so that sites do not probe in step.
+		pause := p.s.cfg.ProbeEvery/2 + mrand.N(p.s.cfg.ProbeEvery) //nolint:gosec // no secret
 		timer := time.NewTimer(pause)
 		select {
 		case <-p.s.stop:

@@ -28,7 +28,8 @@ func TestRateCaps(t *testing.T) {
 			began := time.Now()
 			var beyond int64
 			result, err := to.Fetch(within(t), ref.CID, []grid.SiteID{from.id}, func(done, _ int64) {
-				allowed := int64(time.Since(began).Seconds()*bytes) + 2*limitBurst // one waits for its turn, one is on its way
+				// One burst waits for its turn, one is on its way.
+				allowed := int64(time.Since(began).Seconds()*bytes) + 2*limitBurst
 				beyond = max(beyond, done-allowed)
 			})
 			if err != nil {

@@ -87,8 +87,8 @@ func checkNames(t *testing.T, root string) (names, error) {
 	}
 	loaded, err := packages.Load(&packages.Config{
 		Context: t.Context(), Dir: top, Env: append(os.Environ(), "GOWORK=off"),
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-			packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo,
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
+			packages.NeedImports | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo,
 	}, "./...")
 	if err != nil {
 		return names{}, fmt.Errorf("load packages: %w", err)

@@ -47,8 +47,8 @@ func checkPurity(t *testing.T, root string) ([]finding, error) {
 		Context: t.Context(),
 		Dir:     top,
 		Env:     append(os.Environ(), "GOWORK=off"),
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-			packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo,
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
+			packages.NeedImports | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo,
 	}, "./pkg/...")
 	if err != nil {
 		return nil, fmt.Errorf("load packages: %w", err)

@@ -69,7 +69,8 @@ func Recall(m Machine, stateDir string) Measured {
 	}
 	var out Measured
 	want := keyOf(m)
-	if want.Core.MFLOPS, want.Core.Steady = have.Core.MFLOPS, have.Core.Steady; have.Core == want.Core {
+	want.Core.MFLOPS, want.Core.Steady = have.Core.MFLOPS, have.Core.Steady
+	if have.Core == want.Core {
 		out.CoreMFLOPS = plausible(have.Core.MFLOPS, mostMFLOPS)
 		out.Steady = have.Core.Steady && out.CoreMFLOPS > 0
 	}

@@ -16,7 +16,7 @@ const kernelVersion = 2
 const (
 	kernelMost   = 600 * time.Millisecond // all runs together, warming up included
 	kernelWarm   = 50 * time.Millisecond  // after which the processor runs at the speed it keeps
-	kernelRun    = 2 * time.Millisecond   // one run: short, so that some are undisturbed if the machine is busy
+	kernelRun    = 2 * time.Millisecond   // one run: short, so that a busy machine leaves some alone
 	kernelEnough = 25                     // undisturbed runs
 	kernelChunk  = 10_000                 // rounds to begin the calibration with
 	kernelLanes  = 8                      // independent chains: latency does not bound the rate
@@ -50,8 +50,8 @@ func measureCore(ctx context.Context) (coreSpeed, error) {
 	}
 	var clean, shared []float64
 	s := coreSpeed{}
-	for began := time.Now(); len(clean) < kernelEnough &&
-		time.Since(began) < kernelMost-kernelWarm; s.Runs++ {
+	began := time.Now()
+	for ; len(clean) < kernelEnough && time.Since(began) < kernelMost-kernelWarm; s.Runs++ {
 		r, err := runKernel(ctx, rounds)
 		if err != nil {
 			return coreSpeed{}, err

@@ -39,7 +39,8 @@ func Probe(ctx context.Context, dir string) (Machine, error) {
 		m.CPUModel = strings.Join(strings.Fields(infos[0].ModelName), " ")
 	}
 	room, err := ProbeRoom(ctx, dir)
-	m.MemoryBytes, m.FreeMemory, m.DiskBytes, m.FreeDiskBytes = room.MemoryBytes, room.FreeMemory, room.DiskBytes, room.FreeDiskBytes
+	m.MemoryBytes, m.FreeMemory = room.MemoryBytes, room.FreeMemory
+	m.DiskBytes, m.FreeDiskBytes = room.DiskBytes, room.FreeDiskBytes
 	return m, errors.Join(append(errs, err)...)
 }
 

@@ -78,8 +78,8 @@ func TestScreen(t *testing.T) {
 	s = &Screen{out: &said, terminal: true, began: time.Now()}
 	s.Progress("%s", strings.Repeat("x", 200))
 	s.Final("end")
-	if got, want := said.String(), clearLine+strings.Repeat("x", terminalCols)+clearLine+
-		"end\n"; got != want {
+	want := clearLine + strings.Repeat("x", terminalCols) + clearLine + "end\n"
+	if got := said.String(); got != want {
 		t.Errorf("terminal output %q, want %q", got, want)
 	}
 }

@@ -83,7 +83,8 @@ func configure(p *Place, domain string, g Gift) config.Agent {
 		MilliCPUs: g.Cores * 1000, MemoryBytes: g.Memory << 20, DiskBytes: 1 << 30,
 		MFLOPS: g.GFLOPS * 1000,
 	}
-	c.Lease = config.Lease{Length: 2 * time.Second, Margin: 500 * time.Millisecond} // the machine is busy
+	// Long for a test, because the machine is busy.
+	c.Lease = config.Lease{Length: 2 * time.Second, Margin: 500 * time.Millisecond}
 	c.API = config.API{Socket: p.File(g.Name + ".sock")}
 	return c
 }
@@ -129,7 +130,9 @@ func (m *Mesh) introduce(ctx context.Context) error {
 		if err := a.writeConfig(); err != nil {
 			return err
 		}
-		cmd := exec.CommandContext(ctx, m.binary, "init", "--config", a.file) //nolint:gosec // G204: what we built ourselves
+		cmd := exec.CommandContext( //nolint:gosec // G204: our own program
+			ctx, m.binary, "init", "--config", a.file,
+		)
 		cmd.Env = m.place.environment()
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
@@ -174,7 +177,9 @@ func (m *Mesh) launch(ctx context.Context, a *Agent) error {
 	}
 	defer func() { _ = log.Close() }() // the agent has its own descriptor
 	// Stop ends the agent, not the context: it is given time to end well.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), m.binary, "run", "--config", a.file) //nolint:gosec // G204: as above
+	cmd := exec.CommandContext( //nolint:gosec // G204: our own program
+		context.WithoutCancel(ctx), m.binary, "run", "--config", a.file,
+	)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = m.place.environment(), m.place.Dir, log, log
 	separate(cmd)
 	if err := cmd.Start(); err != nil {

@@ -30,7 +30,7 @@ var (
 
 // queueLimit bounds the inputs that wait for a machine. Messages beyond are
 // dropped, as a network would; inputs from this machine's own parts, which are
-// few, always find room.
+// few, are always accepted.
 const queueLimit = 1 << 16
 
 // longestNap bounds how long a loop sleeps: the runtime's timers do not count

@@ -32,7 +32,7 @@ func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 const token = "0123456789abcdef"
 
-// shortDir is a directory whose path leaves room for a socket's name.
+// shortDir is a directory whose path leaves space for a socket's name.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mrs") //nolint:usetesting // t.TempDir is too long for a socket

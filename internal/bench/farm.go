@@ -60,7 +60,7 @@ func newFarm(dir, program string, most int) (*farm, error) {
 
 func (f *farm) state(i int) string { return filepath.Join(f.dir, fmt.Sprintf("s%d", i)) }
 
-// configure is a site's configuration: that of a local network, with room for
+// configure is a site's configuration: that of a local network, with capacity for
 // more jobs than there are submitters, because the sites do not know that they
 // share one machine.
 func (f *farm) configure(ctx context.Context, i int) (config.Agent, error) {

@@ -217,7 +217,7 @@ func (s *Store) Pin(c grid.CID, until time.Time) error {
 	return s.saveLocked(r)
 }
 
-// Unpin lets the data go when room is needed. What is not held or not pinned is
+// Unpin lets the data go when space is needed. What is not held or not pinned is
 // no error.
 func (s *Store) Unpin(c grid.CID) error {
 	s.mu.Lock()
@@ -364,7 +364,7 @@ func (op *operation) here(d digest) (int64, bool) {
 	return op.s.blocks.size(d)
 }
 
-// put claims and writes a block, making room for it where needed.
+// put claims and writes a block, freeing space for it where needed.
 func (op *operation) put(ctx context.Context, d digest, data []byte) error {
 	for {
 		op.s.gcMu.RLock()

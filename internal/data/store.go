@@ -100,10 +100,9 @@ func openLocal(cfg Config) (*Store, error) {
 	}
 	s := &Store{
 		cfg: cfg, now: time.Now, shares: newShares(cfg.QuotaBytes),
-		slots: make(chan struct{}, cfg.Fetches),
-		holds: make(map[digest]int), running: make(map[*operation]struct{}),
-		fetches: make(map[grid.CID]chan struct{}), changes: make(map[grid.CID]bool),
-		wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		slots: make(chan struct{}, cfg.Fetches), holds: make(map[digest]int),
+		running: make(map[*operation]struct{}), fetches: make(map[grid.CID]chan struct{}),
+		changes: make(map[grid.CID]bool), wake: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	var err error
 	if s.blocks, err = openBlocks(cfg, s.onDamage); err != nil {
@@ -217,8 +216,7 @@ func (s *Store) Pin(c grid.CID, until time.Time) error {
 	return s.saveLocked(r)
 }
 
-// Unpin lets the data go when space is needed. What is not held or not pinned is
-// no error.
+// Unpin lets the data go when space is needed; data not held or not pinned is no error.
 func (s *Store) Unpin(c grid.CID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

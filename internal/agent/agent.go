@@ -29,14 +29,14 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// Config is what an agent is told once. All fields but those with a stated
-// zero value are required.
+// Config configures an agent for its whole life. All fields but those with a
+// stated zero value are required.
 type Config struct {
 	StateDir    string                        // everything that outlives a run; one agent at a time
 	Version     string                        // of the build, for people
 	Name        string                        // of the site, for people
 	P2P         p2p.Config                    // Incarnation, Capability and Members are filled in
-	DomainKey   grid.DomainKey                // whose roster is believed; empty = that of domain.key, if there is one
+	DomainKey   grid.DomainKey                // of the roster; empty = that of domain.key, if any
 	Data        data.Config                   // Dir, Allow and OnChange are filled in
 	Lease       time.Duration                 // granted at a time; 0 = the machine's default
 	LeaseMargin time.Duration                 // waited beyond a lease; 0 = the machine's default
@@ -46,16 +46,16 @@ type Config struct {
 	HoldAll     bool                          // offers of this site hold their capacity
 	WasmOnly    bool                          // run nothing but WASM, whatever the adapters could
 	Capability  grid.Capability               // the owner's ceilings
-	Adapters    map[grid.WorkKind]lrm.Adapter // what runs here; empty: the site only submits
+	Adapters    map[grid.WorkKind]lrm.Adapter // by kind of work; empty: the site only submits
 	Notices     []view.Notice                 // what the owner should know, found before the start
 	OutputBytes int64                         // of stdout and of stderr that are kept, each
 	Priced      bool                          // the owner names a price
 	Price       float64                       // of an hour of a core, in the owners' own unit
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
-	Owner       Owner                         // when the site makes way for its owner; zero: never
-	Host        Host                          // what is known of the machine, and whether it is looked at again; zero: nothing
+	Owner       Owner                         // when the site yields to its owner; zero: never
+	Host        Host                          // what is known of the machine; zero: nothing
 	Walls       []Wall                        // how ceilings are enforced here, for people
-	Seed        uint64                        // of the machines' randomness and of the jobs' names; different at every start, told to nobody
+	Seed        uint64                        // of randomness and job names; secret, always new
 	Planning    Planning                      // what the owner decides about the site's plan
 	Closed      []avail.Window                // when the owner has announced to want the machine back
 	Policy      broker.Policy                 // what availability does to the placing of own jobs
@@ -65,7 +65,7 @@ type Config struct {
 	BootNow func() lrm.BootTime // for tests: the clock of leases; nil = lrm.BootNow
 	Skew    time.Duration       // for tests: how wrong the wall clock is at the start
 	Taps    Taps                // for measurements
-	Gossip  bool                // for measurements: to all by gossip even where everybody is known
+	Gossip  bool                // for measurements: broadcast by gossip even if all members are known
 }
 
 // Taps look at the messages on the way between the machines and the mesh. They
@@ -138,7 +138,8 @@ const keptEvents = 8192
 // but lets nothing happen yet. The agent must be ended with Close.
 func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a = &Agent{
-		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.Skew), started: time.Now(), adapters: cfg.Adapters,
+		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.Skew), started: time.Now(),
+		adapters:   cfg.Adapters,
 		recordPath: filepath.Join(cfg.StateDir, RecordFile),
 		events:     view.NewEventLog(keptEvents, uint64(time.Now().UnixMicro())),
 		ready:      make(chan struct{}), checks: newChecks(), host: newHost(cfg.Host, cfg.Capability),
@@ -213,7 +214,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if cause := context.Cause(a.ctx); cause != nil && !errors.Is(cause, errStopped) { //nolint:contextcheck // the agent's life, not the caller's
+	cause := context.Cause(a.ctx) //nolint:contextcheck // the agent's life, not the caller's
+	if cause != nil && !errors.Is(cause, errStopped) {
 		return cause
 	}
 	return nil

@@ -61,8 +61,11 @@ func TestSubmitNeedsItsData(t *testing.T) {
 	c := agent.Plans(t, 1)
 	a := start(t, c[0])
 	job := a.job(t)
-	job.Spec.Inputs = []grid.Input{{Path: "/in/x", CID: "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy", Bytes: 1}}
-	if _, err := a.Submit(t.Context(), job); !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), "input /in/x") {
+	job.Spec.Inputs = []grid.Input{
+		{Path: "/in/x", CID: "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy", Bytes: 1},
+	}
+	if _, err := a.Submit(t.Context(), job); !errors.Is(err, grid.ErrInvalid) ||
+		!strings.Contains(err.Error(), "input /in/x") {
 		t.Errorf("Submit: %v, want ErrInvalid that names the input", err)
 	}
 	if err := a.Cancel(t.Context(), "mfrggzdfmztwq2lk"); !errors.Is(err, view.ErrNotFound) {
@@ -87,13 +90,19 @@ func TestLogs(t *testing.T) {
 	running := a.await(t, id, view.PhaseRunning)
 	attempt := grid.AttemptID{Task: id, Token: running.Token}
 
-	if _, err := a.TaskLog(t.Context(), id, view.LogQuery{Stream: "stdin"}); !errors.Is(err, grid.ErrInvalid) {
+	if _, err := a.TaskLog(
+		t.Context(), id, view.LogQuery{Stream: "stdin"},
+	); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("log of stdin: %v, want ErrInvalid", err)
 	}
-	if _, err := a.TaskLog(t.Context(), grid.TaskID{Job: id.Job, Index: 1}, view.LogQuery{Stream: "stdout"}); !errors.Is(err, view.ErrNotFound) {
+	if _, err := a.TaskLog(
+		t.Context(), grid.TaskID{Job: id.Job, Index: 1}, view.LogQuery{Stream: "stdout"},
+	); !errors.Is(err, view.ErrNotFound) {
 		t.Errorf("log of a task that is not: %v, want ErrNotFound", err)
 	}
-	if got := a.log(t, id, view.LogQuery{Stream: "stdout"}); !strings.HasPrefix(got, "begun\ntick 0\n") {
+	if got := a.log(
+		t, id, view.LogQuery{Stream: "stdout"},
+	); !strings.HasPrefix(got, "begun\ntick 0\n") {
 		t.Errorf("log of a running task = %q", got)
 	}
 	followed, err := a.TaskLog(t.Context(), id, view.LogQuery{Stream: "stdout", Follow: true})
@@ -162,7 +171,9 @@ func TestLocalLog(t *testing.T) {
 	}
 	// A reader that follows and never reads must not hold up the end, which the
 	// cleanup wants.
-	if _, err := a.TaskLog(t.Context(), id, view.LogQuery{Stream: "stdout", Follow: true}); err != nil {
+	if _, err := a.TaskLog(t.Context(), id, view.LogQuery{
+		Stream: "stdout", Follow: true,
+	}); err != nil {
 		t.Error(err)
 	}
 }
@@ -173,7 +184,9 @@ func TestLogBeforeTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := a.submit(t, a.job(t))
-	if _, err := a.TaskLog(t.Context(), id, view.LogQuery{Stream: "stdout"}); !errors.Is(err, view.ErrConflict) {
+	if _, err := a.TaskLog(
+		t.Context(), id, view.LogQuery{Stream: "stdout"},
+	); !errors.Is(err, view.ErrConflict) {
 		t.Errorf("log of a waiting task: %v, want ErrConflict", err)
 	}
 	if err := a.Resume(t.Context()); err != nil {

@@ -86,12 +86,12 @@ func (c *commands) answer(r step.Reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if answer, ok := c.waiting[r.Command]; ok {
-		answer <- r // it has room for the one reply
+		answer <- r // buffered for the one reply
 		delete(c.waiting, r.Command)
 	}
 }
 
-// Config is what the agent was told, with the notices that its start added.
+// Config returns the agent's configuration, with the notices that its start added.
 func (a *Agent) Config() Config { return a.cfg }
 
 // Now is the time on the machines' clock.
@@ -106,7 +106,7 @@ type Stores struct {
 	Events  *view.EventLog
 }
 
-// Stores gives them to whoever shows the agent.
+// Stores returns them, for the packages that show the agent.
 func (a *Agent) Stores() Stores {
 	return Stores{Mesh: a.mesh, Data: a.data, Members: a.members, Events: a.events}
 }
@@ -128,7 +128,7 @@ func (a *Agent) Decided(record *protocol.MemberRecord) {
 	a.tellBans()
 }
 
-// Known is what an agent knows beside its machines: of itself, its host and its past.
+// Known holds what an agent knows beside its machines: of itself, its host and its past.
 type Known struct {
 	Started  time.Time
 	Counters map[string]int64 // of what the machines and the driver report, by event

@@ -40,7 +40,9 @@ type question struct {
 }
 
 func newChecks() *checks {
-	return &checks{slots: make(chan struct{}, checkQueue), waiting: make(map[question]chan protocol.Checked)}
+	return &checks{
+		slots: make(chan struct{}, checkQueue), waiting: make(map[question]chan protocol.Checked),
+	}
 }
 
 func (c *checks) ask(site grid.SiteID) (question, chan protocol.Checked) {
@@ -64,7 +66,7 @@ func (c *checks) answered(from grid.SiteID, m protocol.Checked) {
 	defer c.mu.Unlock()
 	q := question{from, m.Number}
 	if answer, ok := c.waiting[q]; ok {
-		answer <- m // it has room for the one answer
+		answer <- m // buffered for the one answer
 		delete(c.waiting, q)
 	}
 }
@@ -81,7 +83,9 @@ func (a *Agent) aboutChecks(from grid.SiteID, m protocol.Message) bool {
 				a.send(from, a.checkFor(from, m.Number))
 			})
 		default:
-			a.send(from, protocol.Checked{Number: m.Number, Text: "too many sites ask for a check at this moment"})
+			a.send(from, protocol.Checked{
+				Number: m.Number, Text: "too many sites ask for a check at this moment",
+			})
 		}
 	case protocol.Checked:
 		a.checks.answered(from, m)
@@ -142,7 +146,8 @@ const probeModule = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy
 // probeJob is as little as a job can ask for, of a kind that the site runs.
 func probeJob(kinds []grid.WorkKind) grid.Job {
 	spec := grid.Spec{
-		Name: "check", Kind: grid.KindWasm, Module: grid.Input{Path: "/module.wasm", CID: probeModule, Bytes: 1},
+		Name: "check", Kind: grid.KindWasm,
+		Module:  grid.Input{Path: "/module.wasm", CID: probeModule, Bytes: 1},
 		Need:    grid.Resources{MilliCPUs: 1, MemoryBytes: 1 << 20, DiskBytes: 1, MFLOPS: 1},
 		Runtime: time.Second, Weights: grid.DefaultWeights(),
 	}
@@ -161,7 +166,8 @@ func verdictOf(site grid.SiteID, job grid.Job, state broker.JobState) protocol.C
 			return protocol.Checked{Text: short(answer.Refusal.Explain())}
 		}
 		return protocol.Checked{
-			Arrived: true, Distance: answer.Offer.Parts.Distance, Took: max(0, answer.At.Sub(state.Submitted)),
+			Arrived: true, Distance: answer.Offer.Parts.Distance,
+			Took: max(0, answer.At.Sub(state.Submitted)),
 		}
 	}
 	return protocol.Checked{Text: fmt.Sprintf("no answer came within %s", job.TTL)}

@@ -21,7 +21,8 @@ func TestInputsAndOutputsKeepTheXBit(t *testing.T) {
 	plain := b.store(t, "plain")
 	b.order(step.Stage{
 		Attempt: testAttempt, From: b.Self(), Inputs: []grid.Input{
-			{Path: "/in/script", CID: script.CID, Bytes: script.Bytes}, {Path: "/in/plain", CID: plain.CID, Bytes: plain.Bytes},
+			{Path: "/in/script", CID: script.CID, Bytes: script.Bytes},
+			{Path: "/in/plain", CID: plain.CID, Bytes: plain.Bytes},
 		},
 	})
 	if s := await[step.Staged](b); s.Problem != "" {

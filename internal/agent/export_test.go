@@ -21,6 +21,8 @@ var (
 func (a *Agent) NoteOwner(busy bool) { a.noteOwner(busy) }
 
 // AskForLog asks another site for the log of anything that is called an attempt.
-func (a *Agent) AskForLog(ctx context.Context, site grid.SiteID, attempt string) (io.ReadCloser, error) {
+func (a *Agent) AskForLog(
+	ctx context.Context, site grid.SiteID, attempt string,
+) (io.ReadCloser, error) {
 	return a.remoteLog(ctx, site, logRequest{Attempt: attempt, Stream: "stdout"})
 }

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("github.com/filecoin-project/go-clock.(*realClock).Sleep"))
 }
 
-// patience is how long a test waits for what must happen.
+// patience bounds how long a test waits for an expected event.
 const patience = 30 * time.Second
 
 // eventually waits until the condition holds.
@@ -54,19 +54,24 @@ func plans(t *testing.T, n int) []Config {
 		c := Config{
 			StateDir: state, Version: "test", Name: name, Seed: 1,
 			P2P: p2p.Config{
-				KeyFile: filepath.Join(dir, name+".key"), Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Domain: "home", Preset: p2p.PresetTest,
+				KeyFile: filepath.Join(dir, name+".key"), Listen: []string{"/ip4/127.0.0.1/tcp/0"},
+				Domain: "home", Preset: p2p.PresetTest,
 			},
 			Data:  data.Config{QuotaBytes: 64 << 20},
 			Lease: time.Second, LeaseMargin: 200 * time.Millisecond, OutputBytes: 1 << 20,
 			Capability: grid.Capability{
-				Total:      grid.Resources{MilliCPUs: 2000, MemoryBytes: 1 << 30, DiskBytes: 1 << 30, MFLOPS: 8000},
+				Total: grid.Resources{
+					MilliCPUs: 2000, MemoryBytes: 1 << 30, DiskBytes: 1 << 30, MFLOPS: 8000,
+				},
 				CoreMFLOPS: 4000, DownBps: 1e9, UpBps: 1e9, DiskBps: 1e9,
 				Kinds: []grid.WorkKind{grid.KindWasm}, OS: "linux", Arch: "amd64",
 			},
 			Adapters: map[grid.WorkKind]lrm.Adapter{grid.KindWasm: fake.New(fake.Config{})},
 		}
 		if i == 0 {
-			c.Capability.Total = grid.Resources{MilliCPUs: 1, MemoryBytes: 1 << 20, DiskBytes: 1 << 20, MFLOPS: 1}
+			c.Capability.Total = grid.Resources{
+				MilliCPUs: 1, MemoryBytes: 1 << 20, DiskBytes: 1 << 20, MFLOPS: 1,
+			}
 		}
 		all = append(all, c)
 	}

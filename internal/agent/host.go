@@ -12,7 +12,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
-// Host is what is known of the machine at the start, and how more is found out.
+// Host holds what is known of the machine at the start, and how more is found out.
 type Host struct {
 	Machine  hostinfo.Machine
 	Measured hostinfo.Measured
@@ -34,7 +34,7 @@ type hostState struct {
 	pending  string            // guarded by mu
 
 	lookNow chan struct{}   // capacity 1: what others leave is to be looked at without waiting
-	turn    sync.Mutex      // held while both machines are told of a capability, so that the last word is the newest
+	turn    sync.Mutex      // held while both machines are told of a capability: the newest comes last
 	told    grid.Capability // guarded by turn: what the site was told last to be left
 
 	pause time.Duration // only watchHost's: after a measurement that did not do
@@ -51,9 +51,11 @@ const (
 func newHost(c Host, nominal grid.Capability) *hostState {
 	m := c.Machine
 	return &hostState{
-		lookNow: make(chan struct{}, 1), nominal: nominal, left: nominal, told: nominal, measured: c.Measured, pending: c.Pending,
+		lookNow: make(chan struct{}, 1), nominal: nominal, left: nominal, told: nominal,
+		measured: c.Measured, pending: c.Pending,
 		room: hostinfo.Room{
-			MemoryBytes: m.MemoryBytes, FreeMemory: m.FreeMemory, DiskBytes: m.DiskBytes, FreeDiskBytes: m.FreeDiskBytes,
+			MemoryBytes: m.MemoryBytes, FreeMemory: m.FreeMemory, DiskBytes: m.DiskBytes,
+			FreeDiskBytes: m.FreeDiskBytes,
 		},
 	}
 }
@@ -96,7 +98,8 @@ func (a *Agent) watchHost() {
 }
 
 // unsteady says why a speed that is used will be measured again.
-const unsteady = "the speed was measured while the machine was busy; it is measured again when it is quiet"
+const unsteady = "the speed was measured while the machine was busy; " +
+	"it is measured again when it is quiet"
 
 // measureHost measures what is still unknown, once the owner does not need the
 // machine and one core of work is in nobody's way.
@@ -168,8 +171,10 @@ func (a *Agent) lookAtHost(mean yield.Sample) {
 	defer a.host.turn.Unlock()
 	nominal := a.host.ceilings()
 	left := hostinfo.Left(nominal, hostinfo.Load{
-		Cores: cmp.Or(mean.Cores, float64(a.cfg.Host.Machine.Cores)), Others: mean.Others, Stolen: mean.Stolen,
-		Reserve: rules.Reserve, Floor: rules.Floor, Fair: !a.Terms().Owner.Yield, Held: held, FreeMemory: room.FreeMemory, FreeDisk: room.FreeDiskBytes,
+		Cores: cmp.Or(mean.Cores, float64(a.cfg.Host.Machine.Cores)), Others: mean.Others,
+		Stolen:  mean.Stolen,
+		Reserve: rules.Reserve, Floor: rules.Floor, Fair: !a.Terms().Owner.Yield, Held: held,
+		FreeMemory: room.FreeMemory, FreeDisk: room.FreeDiskBytes,
 	})
 	a.host.see(left, room)
 	if hostinfo.Differs(nominal, a.host.told, left) {

@@ -58,9 +58,12 @@ func TestMeasuredWhenQuiet(t *testing.T) {
 	if r := statusOf(t, b).Reference; r == nil || r.Refusal == "" || r.X != nil {
 		t.Errorf("reference %+v, want a refusal", r)
 	}
-	agent.Eventually(t, "the quiet machine is measured", func() bool { return statusOf(t, b).CoreMFLOPS > 0 })
+	agent.Eventually(t, "the quiet machine is measured", func() bool {
+		return statusOf(t, b).CoreMFLOPS > 0
+	})
 	s := statusOf(t, b)
-	if s.Ceilings.MFLOPS != 2*s.CoreMFLOPS || s.Machine.CoreMFLOPS == nil || *s.Machine.CoreMFLOPS != s.CoreMFLOPS {
+	if s.Ceilings.MFLOPS != 2*s.CoreMFLOPS || s.Machine.CoreMFLOPS == nil ||
+		*s.Machine.CoreMFLOPS != s.CoreMFLOPS {
 		t.Errorf("status %+v, machine %+v", s, s.Machine)
 	}
 	agent.Eventually(t, "the other site knows it", func() bool {
@@ -80,7 +83,10 @@ func TestMeasuredWhenQuiet(t *testing.T) {
 func TestOthersUseTheMachine(t *testing.T) {
 	c := agent.Plans(t, 2)
 	d := newDesk(t)
-	c[1].Host = agent.Host{Machine: hostinfo.Machine{Cores: 2, FreeMemory: -1, FreeDiskBytes: -1}, Every: 20 * time.Millisecond}
+	c[1].Host = agent.Host{
+		Machine: hostinfo.Machine{Cores: 2, FreeMemory: -1, FreeDiskBytes: -1},
+		Every:   20 * time.Millisecond,
+	}
 	rules := ownerRules()
 	rules.Looks = 100 // the site shows what is left rather than that it yields
 	c[1].Owner = agent.Owner{Yield: true, Root: d.root, Rules: rules}
@@ -95,7 +101,10 @@ func TestOthersUseTheMachine(t *testing.T) {
 	busy := func() { // ten cores of others, beside whatever this test uses itself; a core is stolen
 		const ticks, others, stolen = 100, 9, 1
 		n := time.Since(began).Seconds() * ticks
-		if _, err = fmt.Fprintf(pwriter{stat}, "cpu  %010d 0 0 0 0 0 0 %010d\ncpu0 0\ncpu1 0\n", int64(others*n), int64(stolen*n)); err != nil {
+		if _, err = fmt.Fprintf(
+			pwriter{stat}, "cpu  %010d 0 0 0 0 0 0 %010d\ncpu0 0\ncpu1 0\n", int64(others*n),
+			int64(stolen*n),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -111,11 +120,13 @@ func TestOthersUseTheMachine(t *testing.T) {
 	if r := s.Reference; r == nil || r.Refusal == "" {
 		t.Errorf("reference %+v, want a refusal for now", r)
 	}
-	if m := s.Machine; m.OtherCores == nil || m.StolenCores == nil || *m.CoreMFLOPSNow >= *m.CoreMFLOPS {
+	if m := s.Machine; m.OtherCores == nil || m.StolenCores == nil ||
+		*m.CoreMFLOPSNow >= *m.CoreMFLOPS {
 		t.Errorf("machine %+v, want what others use", m)
 	}
 	rows, err := b.Sites(t.Context())
-	if err != nil || rows[0].Left == nil || rows[0].Left.MilliCPUs != 0 || rows[0].Total.MilliCPUs != 2000 {
+	if err != nil || rows[0].Left == nil || rows[0].Left.MilliCPUs != 0 ||
+		rows[0].Total.MilliCPUs != 2000 {
 		t.Errorf("own row %+v, %v", rows, err)
 	}
 	agent.Eventually(t, "the other site knows the ceilings", func() bool {

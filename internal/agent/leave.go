@@ -8,8 +8,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// Leave makes the agent end when nothing runs here any more, unless Resume calls
-// that off; with now, what runs is stopped and moves elsewhere.
+// Leave makes the agent end as soon as nothing runs here any more, unless Resume
+// calls that off; with now, running attempts are stopped and move elsewhere.
 func (a *Agent) Leave(ctx context.Context, now bool) error {
 	a.site.tell(step.Drain{Now: now})
 	return a.site.ask(ctx, func() {
@@ -20,9 +20,9 @@ func (a *Agent) Leave(ctx context.Context, now bool) error {
 	})
 }
 
-// drainPoll is the pause between looks at whether a stopping site is idle;
-// ackPatience is how long it waits for submitters to take note of ends. What
-// they have not acknowledged by then is kept and told at the next start.
+// drainPoll is the pause between checks whether a stopping site is idle;
+// ackPatience bounds its wait for submitters to acknowledge exits. Exits that
+// are not acknowledged by then are kept and reported at the next start.
 const (
 	drainPoll   = 100 * time.Millisecond
 	ackPatience = 10 * time.Second

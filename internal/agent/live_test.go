@@ -104,8 +104,11 @@ func (n *node) job(t *testing.T, args ...string) grid.Job {
 	return grid.Job{
 		Count: 1, TTL: 300 * time.Millisecond,
 		Spec: grid.Spec{
-			Kind: grid.KindWasm, Module: grid.Input{Path: "/module.wasm", CID: module.CID, Bytes: module.Bytes}, Args: args,
-			Need:    grid.Resources{MilliCPUs: 1000, MemoryBytes: 64 << 20, DiskBytes: 64 << 20, MFLOPS: 1000},
+			Kind:   grid.KindWasm,
+			Module: grid.Input{Path: "/module.wasm", CID: module.CID, Bytes: module.Bytes}, Args: args,
+			Need: grid.Resources{
+				MilliCPUs: 1000, MemoryBytes: 64 << 20, DiskBytes: 64 << 20, MFLOPS: 1000,
+			},
 			Runtime: time.Minute, Map: grid.MapThesis, Weights: grid.DefaultWeights(),
 		},
 	}

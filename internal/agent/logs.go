@@ -30,7 +30,9 @@ const (
 )
 
 // OpenLog reads the log of an attempt at the site that runs it, this one or another.
-func (a *Agent) OpenLog(ctx context.Context, at grid.SiteID, id grid.AttemptID, q view.LogQuery) (io.ReadCloser, error) {
+func (a *Agent) OpenLog(
+	ctx context.Context, at grid.SiteID, id grid.AttemptID, q view.LogQuery,
+) (io.ReadCloser, error) {
 	request := logRequest{Attempt: id.String(), Stream: q.Stream, Offset: q.Offset, Follow: q.Follow}
 	if at == a.mesh.Self() {
 		return a.localLog(ctx, id, request), nil
@@ -42,7 +44,7 @@ func (a *Agent) OpenLog(ctx context.Context, at grid.SiteID, id grid.AttemptID, 
 func (a *Agent) localLog(ctx context.Context, id grid.AttemptID, request logRequest) io.ReadCloser {
 	reader, writer := io.Pipe()
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(a.ctx, func() { //nolint:contextcheck // the agent may end while nobody reads
+	stop := context.AfterFunc(a.ctx, func() { //nolint:contextcheck // the agent may end unread
 		writer.CloseWithError(io.EOF)
 	})
 	a.spawn(func() {
@@ -63,7 +65,9 @@ func (r logReader) Close() error {
 	return r.ReadCloser.Close()
 }
 
-func (a *Agent) remoteLog(ctx context.Context, site grid.SiteID, request logRequest) (io.ReadCloser, error) {
+func (a *Agent) remoteLog(
+	ctx context.Context, site grid.SiteID, request logRequest,
+) (io.ReadCloser, error) {
 	stream, err := a.mesh.OpenLog(ctx, site)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the site that runs it cannot be asked: %w", view.ErrBusy, err)
@@ -132,7 +136,9 @@ func awaitEnd(stream io.Reader) {
 
 // copyLog copies the stream of an attempt on this machine from its file; when
 // following, until the attempt is discarded or has ended.
-func (a *Agent) copyLog(ctx context.Context, to io.Writer, id grid.AttemptID, request logRequest) error {
+func (a *Agent) copyLog(
+	ctx context.Context, to io.Writer, id grid.AttemptID, request logRequest,
+) error {
 	job, ok := a.work.find(id)
 	if !ok {
 		return nil

@@ -21,8 +21,8 @@ type journal interface {
 	Apply(facts []step.Fact) error
 }
 
-// errOverloaded is the answer to an input for which there is no room, errEnded
-// the answer to a question that nobody answers any more.
+// errOverloaded answers an input that finds the queue full, errEnded a question
+// that comes after the loop has ended.
 var (
 	errOverloaded = fmt.Errorf("%w: too much is waiting for it; try again", view.ErrBusy)
 	errEnded      = fmt.Errorf("%w: it is stopping", view.ErrBusy)
@@ -30,7 +30,7 @@ var (
 
 // queueLimit bounds the inputs that wait for a machine. Messages beyond are
 // dropped, as a network would; inputs from this machine's own parts, which are
-// few, always find room.
+// few, are always accepted.
 const queueLimit = 1 << 16
 
 // longestNap bounds how long a loop sleeps: the runtime's timers do not count
@@ -63,9 +63,12 @@ type task struct {
 	ask   func()
 }
 
-func newLoop(name string, m step.Machine, j journal, c clock, log *slog.Logger, perform func(step.Effect)) *loop {
+func newLoop(
+	name string, m step.Machine, j journal, c clock, log *slog.Logger, perform func(step.Effect),
+) *loop {
 	return &loop{
-		name: name, log: log, clock: c, perform: perform, wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		name: name, log: log, clock: c, perform: perform, wake: make(chan struct{}, 1),
+		ended:   make(chan struct{}),
 		machine: m, journal: j, byKey: make(map[step.TimerKey]*timer),
 	}
 }
@@ -137,7 +140,8 @@ func (l *loop) run(ctx context.Context) (err error) {
 	defer close(l.ended)
 	defer func() {
 		if r := recover(); r != nil {
-			l.log.Error("the machine broke an invariant", "machine", l.name, "panic", r, "stack", string(debug.Stack()))
+			l.log.Error("the machine broke an invariant",
+				"machine", l.name, "panic", r, "stack", string(debug.Stack()))
 			err = fmt.Errorf("%s machine: %v", l.name, r)
 		}
 	}()
@@ -192,7 +196,8 @@ func (l *loop) work(batch []task) error {
 		wanted := l.machine.Step(now, t.input)
 		if err := l.journal.Record(now, t.input, wanted); err != nil && !l.unjournalled {
 			l.unjournalled = true // replay will end here; the facts are what matters
-			l.log.Error("the journal cannot be written; replay will miss what follows", "machine", l.name, "error", err)
+			l.log.Error("the journal cannot be written; replay will miss what follows",
+				"machine", l.name, "error", err)
 		}
 		for _, e := range wanted {
 			if p, ok := e.(step.Persist); ok {

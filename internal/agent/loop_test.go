@@ -98,7 +98,9 @@ func TestFactsComeFirst(t *testing.T) {
 		case step.Boot:
 			n := fmt.Sprint(in.Incarnation)
 			return []step.Effect{
-				step.Report{Event: "before" + n}, step.Persist{Fact: step.Fact{Kind: "k", Key: n}}, step.Send{To: "x"},
+				step.Report{Event: "before" + n},
+				step.Persist{Fact: step.Fact{Kind: "k", Key: n}},
+				step.Send{To: "x"},
 			}
 		default:
 			return []step.Effect{step.Report{Event: "factless"}}
@@ -137,7 +139,8 @@ func TestNoEffectWithoutFacts(t *testing.T) {
 	})
 	l.tell(step.Boot{})
 	<-l.ended
-	if err := end(); !errors.Is(err, d.refused) || !strings.Contains(err.Error(), "facts of the test machine") {
+	if err := end(); !errors.Is(err, d.refused) ||
+		!strings.Contains(err.Error(), "facts of the test machine") {
 		t.Errorf("run: %v, want the cause", err)
 	}
 	want := []string{"record step.Boot with 2 effects", "fact 1"}
@@ -161,7 +164,8 @@ func TestTimers(t *testing.T) {
 			return step.SetTimer{Key: key(name), At: now.Add(time.Duration(ms) * time.Millisecond)}
 		}
 		return []step.Effect{
-			set("late", 60), set("stopped", 20), set("moved back", 10_000), set("past", -1000), set("moved out", 20), set("soon", 30),
+			set("late", 60), set("stopped", 20), set("moved back", 10_000), set("past", -1000),
+			set("moved out", 20), set("soon", 30),
 			step.StopTimer{Key: key("stopped")},
 			step.StopTimer{Key: key("unknown")},
 			set("moved back", 40), set("moved out", 3_600_000),
@@ -172,12 +176,15 @@ func TestTimers(t *testing.T) {
 		return slices.DeleteFunc(d.all(), func(s string) bool { return !strings.HasPrefix(s, "report") })
 	}
 	eventually(t, "the timers fire", func() bool { return len(reports()) >= 4 })
-	want := []string{"report fired past", "report fired soon", "report fired moved back", "report fired late"}
+	want := []string{
+		"report fired past", "report fired soon", "report fired moved back", "report fired late",
+	}
 	if diff := cmp.Diff(want, reports()); diff != "" {
 		t.Errorf("firings (-want +got):\n%s", diff)
 	}
 	var left int
-	if err := l.ask(t.Context(), func() { left = len(l.timers) + len(l.byKey) }); err != nil || left != 2 {
+	if err := l.ask(t.Context(), func() { left = len(l.timers) + len(l.byKey) }); err != nil ||
+		left != 2 {
 		t.Errorf("%d entries of timers are left, %v; want the one that was moved out, twice", left, err)
 	}
 }

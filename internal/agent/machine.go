@@ -35,7 +35,9 @@ func (a *Agent) makeMachines() error {
 	setIf(&brokerConfig.Lease, a.cfg.Lease)
 	setIf(&brokerConfig.LeaseMargin, a.cfg.LeaseMargin)
 	setIf(&brokerConfig.KeepEnded, a.cfg.KeepEnded)
-	if err := errors.Join(a.cfg.Planning.apply(&siteConfig), siteConfig.Validate(), brokerConfig.Validate()); err != nil {
+	if err := errors.Join(
+		a.cfg.Planning.apply(&siteConfig), siteConfig.Validate(), brokerConfig.Validate(),
+	); err != nil {
 		return fmt.Errorf("configuration of the machines: %w", err)
 	}
 	a.siteMachine, a.brokerMachine = site.New(siteConfig), broker.New(brokerConfig)
@@ -53,16 +55,16 @@ func setIf(field *time.Duration, value time.Duration) {
 	}
 }
 
-// Planning is what the owner decides about the site's plan. Zero spans and words are
+// Planning holds the owner's decisions about the site's plan. Zero spans and words are
 // the machine's defaults.
 type Planning struct {
 	Policy, Backfill string        // as grid.ParsePolicy and grid.ParseBackfill read them
 	Horizon          time.Duration // what is planned beyond it is not displaced by an outage
 	Promised         int           // percent of the capacity that promises hold together at most
-	Strangers        int           // percent that other submitters' promises hold, where anyone may submit; 0 = no such limit
+	Strangers        int           // the same of strangers, where anyone may submit; 0 = no limit
 	Submitter        int           // percent that one other submitter holds; 0 = no limit
 	Project          int           // percent that one project holds; 0 = no limit
-	Ahead, Longest   time.Duration // how far ahead, and for how long at once, others may reserve
+	Ahead, Longest   time.Duration // how far ahead others may reserve, and the longest reservation
 	Fairshare        bool          // promises begin behind all that waits (Migol 4)
 	Overestimate     float64       // known over-estimation of running times, 0 to 0.9
 }

@@ -14,8 +14,9 @@ func TestPlanningReachesTheMachine(t *testing.T) {
 	t.Parallel()
 	c := site.Default("12D3KooWself", grid.Capability{})
 	owner := Planning{
-		Policy: "lst", Backfill: "easy", Horizon: time.Hour, Promised: 80, Strangers: 10, Submitter: 25, Project: 50,
-		Ahead: 2 * time.Hour, Longest: 3 * time.Hour, Fairshare: true, Overestimate: 0.5,
+		Policy: "lst", Backfill: "easy", Horizon: time.Hour, Promised: 80, Strangers: 10, Submitter: 25,
+		Project: 50,
+		Ahead:   2 * time.Hour, Longest: 3 * time.Hour, Fairshare: true, Overestimate: 0.5,
 	}
 	if err := owner.apply(&c); err != nil {
 		t.Fatal(err)

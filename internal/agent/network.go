@@ -30,7 +30,9 @@ func (a *Agent) join() error {
 	handlers := p2p.Handlers{
 		OnMessage: a.heard,
 		OnPeerSeen: func(id grid.SiteID, f p2p.Facts) {
-			a.tellBoth(step.PeerSeen{Site: id, Name: f.Name, Capability: f.Capability, Skew: f.Skew, RoundTrip: f.RoundTrip})
+			a.tellBoth(step.PeerSeen{
+				Site: id, Name: f.Name, Capability: f.Capability, Skew: f.Skew, RoundTrip: f.RoundTrip,
+			})
 			if !a.awake() {
 				return
 			}
@@ -110,7 +112,9 @@ func (a *Agent) makeLoop(name string, m step.Machine, config any) (*loop, error)
 	if err != nil {
 		return nil, fmt.Errorf("configuration of the %s machine: %w", name, err)
 	}
-	recorder, err := a.store.Begin(store.Header{Build: a.cfg.Version, Machine: name, Seed: a.cfg.Seed, Config: text})
+	recorder, err := a.store.Begin(store.Header{
+		Build: a.cfg.Version, Machine: name, Seed: a.cfg.Seed, Config: text,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("journal of the %s machine: %w", name, err)
 	}
@@ -196,7 +200,8 @@ func (a *Agent) send(to grid.SiteID, m protocol.Message) {
 	}
 	if err := a.mesh.Send(to, m); err != nil {
 		a.reports.count("send_failed")
-		a.log.Debug("a message could not be sent", "site", string(to), "type", fmt.Sprintf("%T", m), "error", err)
+		a.log.Debug("a message could not be sent",
+			"site", string(to), "type", fmt.Sprintf("%T", m), "error", err)
 	}
 }
 

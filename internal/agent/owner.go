@@ -12,19 +12,20 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
-// Owner says when a site makes way for its owner's own work.
+// Owner says when a site yields to its owner's own work.
 type Owner struct {
-	Yield    bool          // freeze what runs while the owner uses the machine
+	Yield    bool          // suspend running jobs while the owner uses the machine
 	Rules    yield.Rules   // what counts as that; zero: yield.DefaultRules
 	Hours    yield.Hours   // when the machine is shared; zero: always
-	Patience time.Duration // what stands still for so long moves elsewhere; 0 = the machine's default
+	Patience time.Duration // an attempt suspended for longer moves; 0 = the machine's default
 	Root     string        // where the machine's proc and sys are; "" = /
 }
 
 // watchOwner watches whether the owner needs the machine, and tells the site.
 func (a *Agent) watchOwner() {
 	a.owner = owner.New(owner.Config{
-		Root: a.cfg.Owner.Root, Yield: a.cfg.Owner.Yield, Watch: a.cfg.Host.Every > 0, Rules: a.rules(), Hours: a.cfg.Owner.Hours, Use: a.work.use,
+		Root: a.cfg.Owner.Root, Yield: a.cfg.Owner.Yield, Watch: a.cfg.Host.Every > 0, Rules: a.rules(),
+		Hours: a.cfg.Owner.Hours, Use: a.work.use,
 	})
 	a.spawn(func() {
 		a.owner.Run(a.ctx, func(s owner.State) {
@@ -47,7 +48,7 @@ func (a *Agent) rules() yield.Rules {
 	return rules
 }
 
-// Wall is how a ceiling is enforced, and a way to try it.
+// Wall describes how a ceiling is enforced, and a way to try it.
 type Wall struct {
 	View view.Wall
 	// Try runs something that wants more against it and says what was seen; nil = it

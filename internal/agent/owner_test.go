@@ -33,7 +33,9 @@ func newDesk(t *testing.T) *desk {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(d.root, "proc/stat"), []byte("cpu  0 0 0 0 0 0 0 0\ncpu0 0\ncpu1 0\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(d.root, "proc/stat"), []byte("cpu  0 0 0 0 0 0 0 0\ncpu0 0\ncpu1 0\n"), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	var err error
@@ -48,7 +50,9 @@ func newDesk(t *testing.T) *desk {
 // use lets processes wait for memory for that much longer.
 func (d *desk) use(by time.Duration) {
 	d.waits += by.Microseconds()
-	if _, err := fmt.Fprintf(pwriter{d.file}, "some avg10=0.00 avg60=0.00 avg300=0.00 total=%012d\n", d.waits); err != nil {
+	if _, err := fmt.Fprintf(
+		pwriter{d.file}, "some avg10=0.00 avg60=0.00 avg300=0.00 total=%012d\n", d.waits,
+	); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -73,8 +77,8 @@ func ownerRules() yield.Rules {
 	return r
 }
 
-// The owner comes: what runs stands still, its submitter is told why, nothing is
-// offered; he goes: it runs on where it was.
+// When the owner comes, running jobs are suspended, their submitters are told why and
+// nothing is offered; when the owner goes, the jobs run on from where they were.
 func TestOwnerComesAndGoes(t *testing.T) {
 	c := agent.Plans(t, 2)
 	d := newDesk(t)
@@ -85,7 +89,9 @@ func TestOwnerComesAndGoes(t *testing.T) {
 	id := submitter.submit(t, submitter.job(t, "run=5s", "print=done"))
 	submitter.await(t, id, view.PhaseRunning)
 
-	d.await("the submitter is told", func() bool { return submitter.task(t, id).Phase == view.PhaseSuspended })
+	d.await("the submitter is told", func() bool {
+		return submitter.task(t, id).Phase == view.PhaseSuspended
+	})
 	if task := submitter.task(t, id); !strings.Contains(task.Text, "its owner is using the machine") {
 		t.Errorf("text %q does not say why", task.Text)
 	}
@@ -94,7 +100,8 @@ func TestOwnerComesAndGoes(t *testing.T) {
 		t.Errorf("job %+v, %v; want suspended with a hint", job.Status, err)
 	}
 	status, err := worker.Status(t.Context())
-	if err != nil || status.Owner == nil || !status.Owner.Busy || !strings.Contains(status.Owner.Why, "memory") {
+	if err != nil || status.Owner == nil || !status.Owner.Busy ||
+		!strings.Contains(status.Owner.Why, "memory") {
 		t.Errorf("status %+v, %v", status.Owner, err)
 	}
 	if len(status.Running) != 1 || status.Running[0].Phase != view.PhaseSuspended {
@@ -137,7 +144,9 @@ func TestOwnerStays(t *testing.T) {
 	submitter.awaitPeers(t, 2)
 	d.await("the task moved", func() bool { return submitter.task(t, id).Site == other.Self() })
 	d.await("it is done", func() bool { return submitter.task(t, id).Phase == view.PhaseDone })
-	agent.Eventually(t, "nothing of it is left at the owner's", func() bool { return len(worker.left(t, "attempts")) == 0 })
+	agent.Eventually(t, "nothing of it is left at the owner's", func() bool {
+		return len(worker.left(t, "attempts")) == 0
+	})
 }
 
 // unsuspendable cannot be frozen.
@@ -164,7 +173,10 @@ func TestWhatCannotBeSuspendedIsStopped(t *testing.T) {
 	submitter.awaitPeers(t, 1)
 	id := submitter.submit(t, submitter.job(t, "run=2s"))
 	submitter.await(t, id, view.PhaseRunning)
-	d.await("it is stopped", func() bool { s, err := worker.Status(t.Context()); return err == nil && len(s.Running) == 0 })
+	d.await("it is stopped", func() bool {
+		s, err := worker.Status(t.Context())
+		return err == nil && len(s.Running) == 0
+	})
 	task := submitter.await(t, id, view.PhaseDone) // when the owner is away, there again
 	if len(task.Attempts) < 2 {
 		t.Errorf("%d attempts, want a second one", len(task.Attempts))
@@ -175,12 +187,18 @@ func TestWhatCannotBeSuspendedIsStopped(t *testing.T) {
 func TestWallsAreTried(t *testing.T) {
 	c := agent.Plans(t, 1)[0]
 	c.Walls = []agent.Wall{
-		{View: view.Wall{Ceiling: "cores", How: "by hand"}, Try: func(_ context.Context, dir string) (string, error) {
-			return "it holds", os.WriteFile(filepath.Join(dir, "x"), nil, 0o600)
-		}},
-		{View: view.Wall{Ceiling: "memory", How: "by hand"}, Try: func(context.Context, string) (string, error) {
-			return "", lrm.ErrNoWall
-		}},
+		{
+			View: view.Wall{Ceiling: "cores", How: "by hand"},
+			Try: func(_ context.Context, dir string) (string, error) {
+				return "it holds", os.WriteFile(filepath.Join(dir, "x"), nil, 0o600)
+			},
+		},
+		{
+			View: view.Wall{Ceiling: "memory", How: "by hand"},
+			Try: func(context.Context, string) (string, error) {
+				return "", lrm.ErrNoWall
+			},
+		},
 		{View: view.Wall{Ceiling: "upload", How: "by turns"}},
 	}
 	n := start(t, c)
@@ -201,5 +219,7 @@ func TestWallsAreTried(t *testing.T) {
 		}
 		return true
 	})
-	agent.Eventually(t, "nothing is left of the trials", func() bool { return len(n.left(t, "attempts")) == 0 })
+	agent.Eventually(t, "nothing is left of the trials", func() bool {
+		return len(n.left(t, "attempts")) == 0
+	})
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// How often the past is looked at again, and how far ahead capacity is foretold.
+// How often the past is evaluated, and how far ahead capacity is forecast.
 const (
 	learnEvery     = time.Hour
 	forecastAhead  = time.Hour
 	forecastMemory = 7 * 24 // forecasts that were checked, of which the mean error is taken
 )
 
-// outlook is what the agent remembers of its forecasts. Only the goroutine of remember
-// and, within the broker's loop, readers of errorTerm touch it.
+// outlook keeps the agent's forecasts. Only the goroutine of remember and, within the
+// broker's loop, readers of errorTerm touch it.
 type outlook struct {
 	said      float64 // the last forecast, sites
 	dueBoot   time.Duration
@@ -32,7 +32,8 @@ type outlook struct {
 // reading is all clocks now.
 func (a *Agent) reading() history.Reading {
 	return history.Reading{
-		Wall: time.Now().Add(a.cfg.Skew).Round(0), Boot: time.Duration(a.clock.read()), Awake: time.Since(a.started), BootID: a.bootID,
+		Wall: time.Now().Add(a.cfg.Skew).Round(0), Boot: time.Duration(a.clock.read()),
+		Awake: time.Since(a.started), BootID: a.bootID,
 	}
 }
 
@@ -42,9 +43,11 @@ func (a *Agent) openPast() {
 	a.bootID = history.BootID()
 	var err error
 	if a.past, err = history.Open(a.cfg.StateDir, time.Local, a.reading(), a.log); err != nil {
-		a.log.Warn("the history of this site cannot be used; what it learns is lost at its end", "error", err)
+		a.log.Warn("the history of this site cannot be used; what it learns is lost at its end",
+			"error", err)
 		a.cfg.Notices = append(slices.Clone(a.cfg.Notices), view.Notice{
-			Text: "the history of this site cannot be used; its z follows from this run alone", Cause: err.Error(),
+			Text:   "the history of this site cannot be used; its z follows from this run alone",
+			Cause:  err.Error(),
 			Action: "look at " + history.FileName + " in the state directory",
 		})
 	}
@@ -82,24 +85,30 @@ func (a *Agent) learn() {
 	machine := a.clock.now()
 	_, zone := now.Wall.In(time.Local).Zone()
 	// The machine's clock does not follow a wall clock that is set: the zone does.
-	off := math.Mod((now.Wall.Sub(machine) + time.Duration(zone)*time.Second).Seconds(), avail.WeekSeconds)
-	model, err := avail.Fit(known.History, avail.DefaultPriors(), a.Terms().Closed, int(math.Round(off)))
+	off := math.Mod(
+		(now.Wall.Sub(machine) + time.Duration(zone)*time.Second).Seconds(), avail.WeekSeconds,
+	)
+	model, err := avail.Fit(
+		known.History, avail.DefaultPriors(), a.Terms().Closed, int(math.Round(off)),
+	)
 	if err != nil {
 		a.reports.count("history_unusable")
 		a.log.Warn("nothing can be learned from the history of this site", "error", err)
 		return
 	}
-	a.site.tell(step.AvailabilityLearned{Model: model, Up: machine.Add(-known.Up), Free: machine.Add(-known.Free)})
+	a.site.tell(step.AvailabilityLearned{
+		Model: model, Up: machine.Add(-known.Up), Free: machine.Add(-known.Free),
+	})
 }
 
-// noteOwner says that the owner wants his machine back, or leaves it again: the site's
-// being available ends or begins, and z takes it into account.
+// noteOwner records that the owner wants the machine back, or leaves it again: the
+// site's availability ends or begins, and z takes that into account.
 func (a *Agent) noteOwner(busy bool) {
 	a.past.Owner(busy, a.reading())
 	a.learn()
 }
 
-// Forecast is how many sites there will be.
+// Forecast returns how many sites there will be.
 func (a *Agent) Forecast(ctx context.Context) (*view.Forecast, error) {
 	v := &view.Forecast{Hours: forecastAhead.Hours()}
 	var failed error

@@ -36,7 +36,7 @@ func TestThePastIsRemembered(t *testing.T) {
 	}
 	first.close(t)
 
-	// A run that ends without a word: its file ends before the stop.
+	// A run that crashes: its file ends before the stop.
 	path := filepath.Join(c.StateDir, history.FileName)
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -58,10 +58,12 @@ func TestThePastIsRemembered(t *testing.T) {
 	third := start(t, c)
 	runs, crashes, departures, z := status(third)
 	if runs != 3 || crashes != 1 || departures != 2 || !(z > guess) {
-		t.Errorf("at last: %d runs, %d crashes, %d departures, z %v after %v", runs, crashes, departures, z, guess)
+		t.Errorf("at last: %d runs, %d crashes, %d departures, z %v after %v",
+			runs, crashes, departures, z, guess)
 	}
 	s, err := third.Status(t.Context())
-	if err != nil || s.Availability.Damaged != 1 || s.Forecast == nil || s.Forecast.Sites != 1 || s.Forecast.Mean != 1 {
+	if err != nil || s.Availability.Damaged != 1 || s.Forecast == nil || s.Forecast.Sites != 1 ||
+		s.Forecast.Mean != 1 {
 		t.Errorf("status %+v, forecast %+v, %v", s.Availability, s.Forecast, err)
 	}
 }

@@ -28,18 +28,19 @@ type charge struct {
 	cid    grid.CID
 }
 
-// uploadKept is how long uploaded data waits for the job that needs it.
+// uploadKept bounds how long uploaded data waits for the job that needs it.
 const uploadKept = time.Hour
 
 func newPins(store *data.Store, log *slog.Logger) *pins {
 	return &pins{
-		store: store, log: log, owners: make(map[grid.CID]map[string]bool), uploads: make(map[grid.CID]time.Time),
+		store: store, log: log, owners: make(map[grid.CID]map[string]bool),
+		uploads: make(map[grid.CID]time.Time),
 		charges: make(map[string][]charge),
 	}
 }
 
-// upload keeps what a client has just uploaded until a time, whoever else lets
-// go of the same data before.
+// upload keeps what a client has just uploaded until a time, even if another owner
+// of the same data lets go of it before.
 func (p *pins) upload(cid grid.CID, until time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +94,7 @@ func (p *pins) release(owner string) {
 	}
 }
 
-// unpin lets data go that has no owner, at once or when an upload of it has
+// unpin lets go of data without an owner, immediately or when an upload of it has
 // waited long enough. mu is held.
 func (p *pins) unpin(c grid.CID) {
 	err := p.store.Unpin(c)

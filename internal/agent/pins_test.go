@@ -26,7 +26,8 @@ func TestPins(t *testing.T) {
 	}
 	a.pins.release("two")
 	if held, forGood := pinned(); !held || forGood {
-		t.Errorf("an upload is let go with the owner of the same data: pinned %t, for good %t", held, forGood)
+		t.Errorf("an upload is let go with the owner of the same data: pinned %t, for good %t",
+			held, forGood)
 	}
 	a.pins.mu.Lock()
 	a.pins.uploads[ref.CID] = time.Now().Add(-time.Second)

@@ -13,7 +13,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// eventEnded is what a site reports when an attempt has ended; the text is the cause,
+// eventEnded names a site's report that an attempt has ended; its text is the cause,
 // one of a few words.
 const eventEnded = "exited"
 
@@ -59,7 +59,9 @@ func (r *reporter) report(e step.Report) {
 	if e.Event == eventEnded && r.ends != nil {
 		r.ends.With(e.Text).Inc()
 	}
-	level := [...]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn}[min(e.Level, step.LevelWarn)]
+	level := [...]slog.Level{
+		slog.LevelDebug, slog.LevelInfo, slog.LevelWarn,
+	}[min(e.Level, step.LevelWarn)]
 	if !r.log.Enabled(context.Background(), level) && e.Level < step.LevelInfo {
 		return
 	}
@@ -87,7 +89,9 @@ func (r *reporter) report(e step.Report) {
 
 // eventOf is the report as users see it.
 func eventOf(e step.Report) view.Event {
-	event := view.Event{Time: view.At(time.Now()), Kind: e.Event, Site: e.Site, Token: e.Attempt.Token, Text: e.Text}
+	event := view.Event{
+		Time: view.At(time.Now()), Kind: e.Event, Site: e.Site, Token: e.Attempt.Token, Text: e.Text,
+	}
 	if job := e.Attempt.Task.Job; job != "" {
 		event.Job = job
 		if e.Attempt.Token > 0 {

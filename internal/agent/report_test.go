@@ -23,7 +23,10 @@ func TestEndsAreCounted(t *testing.T) {
 	r.report(step.Report{Event: "other", Text: "out of memory"})
 	w := httptest.NewRecorder()
 	metrics.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
-	for _, want := range []string{`mrs_attempts_ended_total{cause="out of memory"} 2`, `mrs_attempts_ended_total{cause="out of disk"} 1`} {
+	for _, want := range []string{
+		`mrs_attempts_ended_total{cause="out of memory"} 2`,
+		`mrs_attempts_ended_total{cause="out of disk"} 1`,
+	} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("metrics lack %s", want)
 		}

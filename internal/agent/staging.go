@@ -35,7 +35,7 @@ func (w *workshop) stage(e step.Stage) {
 	})
 }
 
-// tenant is the submitter whose share counts; the site's own jobs have all the room.
+// tenant is the submitter whose share counts; the site's own jobs have the whole quota.
 func (w *workshop) tenant(submitter grid.SiteID) grid.SiteID {
 	if submitter == w.a.mesh.Self() {
 		return ""

@@ -56,7 +56,7 @@ func (c Config) terms() Terms {
 	}
 }
 
-// Change puts new terms in force. What runs goes on, and what is promised stays
+// Change puts new terms in force. Running jobs go on, and promises stay
 // promised unless it does not fit into the ceilings any more. An error that is
 // grid.ErrInvalid changes nothing.
 func (a *Agent) Change(ctx context.Context, t Terms) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
-// What the owner changes counts at once: here, at the other site, and for offers.
+// What the owner changes counts immediately: here, at the other site, and for offers.
 func TestTermsChangeWhileItRuns(t *testing.T) {
 	a, b := pair(t)
 	was := b.cfg.Capability
@@ -32,7 +32,8 @@ func TestTermsChangeWhileItRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := statusOf(t, b)
-	if s.Ceilings.MilliCPUs != 500 || s.Plan.Planning != (view.Planning{Policy: "edf", Backfill: "easy"}) {
+	if s.Ceilings.MilliCPUs != 500 ||
+		s.Plan.Planning != (view.Planning{Policy: "edf", Backfill: "easy"}) {
 		t.Errorf("after the change: %+v, %+v", s.Ceilings, s.Plan.Planning)
 	}
 	agent.Eventually(t, "the other site knows", func() bool {
@@ -57,7 +58,9 @@ func TestTermsChangeWhileItRuns(t *testing.T) {
 	if err = b.Change(t.Context(), terms); err != nil {
 		t.Fatal(err)
 	}
-	agent.Eventually(t, "the site shares at any hour", func() bool { return !statusOf(t, b).Owner.Busy })
+	agent.Eventually(t, "the site shares at any hour", func() bool {
+		return !statusOf(t, b).Owner.Busy
+	})
 
 	terms.Capability = func(hostinfo.Measured) grid.Capability {
 		nonsense := was

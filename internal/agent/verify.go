@@ -42,7 +42,8 @@ func (w *workshop) couldRun(e step.Verify) error {
 		return v.Verify(ctx, e.Task, e.Start, e.End)
 	}
 	if support := adapter.Probe(ctx); !slices.Contains(support.Kinds, e.Task.Kind) {
-		return fmt.Errorf("the sandbox cannot run %s at this moment: %s", e.Task.Kind, strings.Join(support.Notes, "; "))
+		return fmt.Errorf("the sandbox cannot run %s at this moment: %s",
+			e.Task.Kind, strings.Join(support.Notes, "; "))
 	}
 	return nil
 }

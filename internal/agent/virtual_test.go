@@ -95,7 +95,8 @@ func (v *virtual) latency(p *simnet.Packet) time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	from, to := v.byIP[ipOf(p.From)], v.byIP[ipOf(p.To)]
-	if from == nil || to == nil || from != to && (from.cut || to.cut || from.mute) || v.rng.Float64() < v.s.Net.Loss {
+	if from == nil || to == nil || from != to && (from.cut || to.cut || from.mute) ||
+		v.rng.Float64() < v.s.Net.Loss {
 		return never
 	}
 	return v.s.Net.Latency + time.Duration(v.rng.Float64()*float64(v.s.Net.Jitter))
@@ -113,15 +114,19 @@ func ipOf(a net.Addr) string {
 func playVirtual(t *testing.T, dir string, s scenario.Scenario) scenario.Outcome {
 	t.Helper()
 	v := &virtual{
-		t: t, s: s, begin: time.Now(), sites: make(map[string]*virtualSite), byIP: make(map[string]*virtualSite),
-		ids: make(map[string]grid.JobID),
-		rng: rand.New(rand.NewPCG(s.Run.Seed, 0)),
+		t: t, s: s, begin: time.Now(), sites: make(map[string]*virtualSite),
+		byIP: make(map[string]*virtualSite),
+		ids:  make(map[string]grid.JobID),
+		rng:  rand.New(rand.NewPCG(s.Run.Seed, 0)),
 	}
 	v.net = &simnet.Simnet{LatencyFunc: v.latency, Logger: slog.New(slog.DiscardHandler)}
 	v.net.Start()
 	defer v.net.Close()
 	for i, spec := range s.Sites {
-		site := &virtualSite{spec: spec, place: i, dir: filepath.Join(dir, spec.Name), key: newKey(t), counts: make(map[string]int64)}
+		site := &virtualSite{
+			spec: spec, place: i, dir: filepath.Join(dir, spec.Name), key: newKey(t),
+			counts: make(map[string]int64),
+		}
 		v.sites[spec.Name] = site
 		v.order = append(v.order, site)
 	}
@@ -162,11 +167,14 @@ func (v *virtual) start(site *virtualSite) {
 	site.host = v.newHost(site, ip)
 	config := p2p.Config{
 		Host: site.host, Domain: site.spec.Domain, AcceptAnyone: true, Preset: p2p.PresetLAN,
-		AddressFile: filepath.Join(site.dir, "peers.json"), Now: func() time.Time { return time.Now().Add(site.spec.Skew) },
+		AddressFile: filepath.Join(site.dir, "peers.json"),
+		Now:         func() time.Time { return time.Now().Add(site.spec.Skew) },
 	}
 	for _, other := range v.order {
 		if other != site && other.host != nil {
-			addrs, err := peer.AddrInfoToP2pAddrs(&peer.AddrInfo{ID: other.host.ID(), Addrs: other.host.Addrs()})
+			addrs, err := peer.AddrInfoToP2pAddrs(&peer.AddrInfo{
+				ID: other.host.ID(), Addrs: other.host.Addrs(),
+			})
 			if err != nil {
 				v.t.Fatal(err)
 			}
@@ -175,7 +183,8 @@ func (v *virtual) start(site *virtualSite) {
 	}
 	clock := func() lrm.BootTime { return lrm.BootTime(time.Now().UnixNano()) }
 	a, err := agent.New(v.t.Context(), agent.Config{
-		StateDir: site.dir, Version: "virtual", Name: site.spec.Name, P2P: config, Data: data.Config{QuotaBytes: 1 << 30},
+		StateDir: site.dir, Version: "virtual", Name: site.spec.Name, P2P: config,
+		Data:       data.Config{QuotaBytes: 1 << 30},
 		Capability: site.spec.Capability, Seed: v.s.Run.Seed, BootNow: clock, Skew: site.spec.Skew,
 		Adapters: map[grid.WorkKind]lrm.Adapter{grid.KindWasm: fake.New(fake.Config{Now: clock})},
 	})
@@ -201,7 +210,9 @@ func (v *virtual) newHost(site *virtualSite, ip net.IP) host.Host {
 		}
 		return simnet.LinkSettings{BitsPerSecond: int(rate)}
 	}
-	link := simnet.NodeBiDiLinkSettings{Downlink: bps(site.spec.Capability.DownBps), Uplink: bps(site.spec.Capability.UpBps)}
+	link := simnet.NodeBiDiLinkSettings{
+		Downlink: bps(site.spec.Capability.DownBps), Uplink: bps(site.spec.Capability.UpBps),
+	}
 	h, err := libp2p.New(
 		libp2p.Identity(site.key), libp2p.ListenAddrStrings(fmt.Sprintf("/ip4/%s/udp/8000/quic-v1", ip)),
 		libp2p.DisableIdentifyAddressDiscovery(), libp2p.ResourceManager(&network.NullResourceManager{}),
@@ -213,8 +224,8 @@ func (v *virtual) newHost(site *virtualSite, ip net.IP) host.Host {
 	return h
 }
 
-// kill ends an agent without a word to anybody, as far as that is possible in
-// one process: its packets are lost before it closes anything.
+// kill crashes an agent, as far as that is possible in one process: its packets
+// are lost before it closes anything.
 func (v *virtual) kill(site *virtualSite) {
 	if site.agent == nil {
 		return
@@ -237,7 +248,7 @@ func (v *virtual) kill(site *virtualSite) {
 	site.agent, site.host = nil, nil
 }
 
-// settle waits until everybody is connected to everybody.
+// settle waits until all sites are connected to each other.
 func (v *virtual) settle() {
 	v.t.Helper()
 	for limit := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -272,7 +283,9 @@ func (v *virtual) do(a scenario.Action) {
 	case scenario.Resume:
 		v.must(site.agent.Resume(v.t.Context()))
 	case scenario.Busy:
-		v.must(site.agent.Order(v.t.Context(), step.OwnerBusy{Reason: grid.ReasonOwnerBusy, Text: "as the scenario says"}))
+		v.must(site.agent.Order(v.t.Context(), step.OwnerBusy{
+			Reason: grid.ReasonOwnerBusy, Text: "as the scenario says",
+		}))
 	case scenario.Away:
 		v.must(site.agent.Order(v.t.Context(), step.OwnerAway{}))
 	case scenario.Submit:
@@ -340,7 +353,8 @@ func (v *virtual) store(by *virtualSite, in grid.Input) grid.Input {
 func (v *virtual) outcome() scenario.Outcome {
 	v.t.Helper()
 	o := scenario.Outcome{
-		Peers: make(map[string]int), Heard: make(map[string]int), Sites: make(map[string]int), Announced: len(v.jobs),
+		Peers: make(map[string]int), Heard: make(map[string]int), Sites: make(map[string]int),
+		Announced: len(v.jobs),
 	}
 	for _, site := range v.order {
 		if site.agent == nil {
@@ -411,7 +425,8 @@ func (v *virtual) doubled() int {
 	var sources []audit.Source
 	for _, site := range v.order {
 		sources = append(sources, audit.Source{
-			Site: site.spec.Name, StateDir: site.dir, RunRecord: filepath.Join(site.dir, agent.RecordFile), Ends: site.deaths,
+			Site: site.spec.Name, StateDir: site.dir, RunRecord: filepath.Join(site.dir, agent.RecordFile),
+			Ends: site.deaths,
 		})
 	}
 	records, err := audit.Collect(sources)
@@ -441,7 +456,8 @@ func TestScenariosOnTheRealStack(t *testing.T) {
 				t.Fatal(err)
 			}
 			if jobs := len(s.Submissions()); raceDetector && s.Submissions()[jobs-1].Jobs > 100 {
-				t.Skip("hundreds of jobs on whole agents take minutes under the race detector; they are played without it")
+				t.Skip("hundreds of jobs on whole agents take minutes under the race detector; " +
+					"they are played without it")
 			}
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {

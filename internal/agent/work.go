@@ -115,8 +115,9 @@ func (w *workshop) start(e step.StartAttempt) {
 		ID: e.Attempt, Task: e.Task, Dir: job.dir, Inputs: job.inputs, ModulePath: job.module,
 		LeaseUntil: w.a.clock.toBoot(e.LeaseUntil), RecordPath: w.a.recordPath,
 		Limits: lrm.Limits{
-			MilliCPUs: need.MilliCPUs, MemoryBytes: need.MemoryBytes, DiskBytes: need.DiskBytes, OutputBytes: w.a.cfg.OutputBytes,
-			WallTime: w.wallTime(e.Task),
+			MilliCPUs: need.MilliCPUs, MemoryBytes: need.MemoryBytes, DiskBytes: need.DiskBytes,
+			OutputBytes: w.a.cfg.OutputBytes,
+			WallTime:    w.wallTime(e.Task),
 		},
 	}
 	for _, out := range e.Task.Outputs {
@@ -126,7 +127,7 @@ func (w *workshop) start(e step.StartAttempt) {
 	job.lease = e.LeaseUntil
 	w.mu.Unlock()
 	if w.enter(job, workStarting) {
-		return // whoever stopped it has answered
+		return // the stop has answered
 	}
 	w.spawn(job, func() { w.run(adapter, attempt, job) })
 }
@@ -248,7 +249,7 @@ func (w *workshop) extend(e step.ExtendLease) {
 		job.lease, process = e.LeaseUntil, job.process
 	}
 	w.mu.Unlock()
-	if process != nil { // else whoever starts it finds the lease
+	if process != nil { // else its start finds the lease
 		w.setLease(e.Attempt, process, w.a.clock.toBoot(e.LeaseUntil))
 	}
 }
@@ -268,7 +269,7 @@ func (w *workshop) suspend(id grid.AttemptID, on bool) {
 		job.suspended, process = on, job.process
 	}
 	w.mu.Unlock()
-	if process != nil { // else whoever starts it finds it suspended
+	if process != nil { // else its start finds it suspended
 		w.setSuspended(id, process, on)
 	}
 }
@@ -277,13 +278,14 @@ func (w *workshop) suspend(id grid.AttemptID, on bool) {
 // and its submitter moves it.
 func (w *workshop) setSuspended(id grid.AttemptID, process lrm.Process, on bool) {
 	if err := process.Suspend(on); err != nil {
-		w.a.log.Warn("an attempt could not be suspended or continued", "attempt", id.String(), "error", err)
+		w.a.log.Warn("an attempt could not be suspended or continued",
+			"attempt", id.String(), "error", err)
 		w.end(id, process, "it could not be suspended for the site's owner")
 	}
 }
 
-// use is what this agent and its attempts have used, and do. What has ended is
-// counted with the agent's children.
+// use returns what this agent and its attempts have used, and whether they work now.
+// Ended attempts count with the agent's children.
 func (w *workshop) use() owner.Use {
 	self, known := owner.SelfTime()
 	use := owner.Use{CPU: self, Known: known}
@@ -308,7 +310,7 @@ func (w *workshop) use() owner.Use {
 	return use
 }
 
-// stop ends an attempt wherever it is; whoever works on it answers.
+// stop ends an attempt in any state; the goroutine that works on it answers.
 func (w *workshop) stop(e step.StopAttempt) {
 	w.mu.Lock()
 	job, ok := w.attempts[e.Attempt]
@@ -359,7 +361,8 @@ func (w *workshop) discard(e step.Discard) {
 			}
 		}
 		if err := lrm.RemoveTree(job.dir); err != nil { // a directory that stage made, and nobody else
-			w.a.log.Warn("an attempt's directory could not be removed", "attempt", e.Attempt.String(), "error", err)
+			w.a.log.Warn("an attempt's directory could not be removed",
+				"attempt", e.Attempt.String(), "error", err)
 		}
 	})
 }

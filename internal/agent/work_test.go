@@ -36,7 +36,8 @@ type gated struct {
 
 func newGated() gated {
 	return gated{
-		Adapter: fake.New(fake.Config{}), gate: make(chan struct{}), begun: make(chan struct{}, 1), leases: make(chan lrm.BootTime, 16),
+		Adapter: fake.New(fake.Config{}), gate: make(chan struct{}), begun: make(chan struct{}, 1),
+		leases: make(chan lrm.BootTime, 16),
 	}
 }
 
@@ -183,7 +184,8 @@ func (b *bench) stage() {
 	b.t.Helper()
 	module, input := b.store(b.t, "module"), b.store(b.t, "input")
 	b.order(step.Stage{
-		Attempt: testAttempt, From: b.Self(), Module: grid.Input{Path: "/module", CID: module.CID, Bytes: module.Bytes},
+		Attempt: testAttempt, From: b.Self(),
+		Module: grid.Input{Path: "/module", CID: module.CID, Bytes: module.Bytes},
 		Inputs: []grid.Input{{Path: "/in/x", CID: input.CID, Bytes: input.Bytes}},
 	})
 	if s := await[step.Staged](b); s.Problem != "" || s.Attempt != testAttempt {
@@ -196,19 +198,25 @@ func (b *bench) start(lease time.Duration, args ...string) {
 	b.t.Helper()
 	b.order(step.StartAttempt{
 		Attempt: testAttempt, LeaseUntil: b.clock.now().Add(lease),
-		Task: grid.Task{ID: testAttempt.Task, Kind: grid.KindWasm, Args: args, Outputs: []grid.Output{{Path: "/out/x", To: "x"}}},
+		Task: grid.Task{
+			ID: testAttempt.Task, Kind: grid.KindWasm, Args: args,
+			Outputs: []grid.Output{{Path: "/out/x", To: "x"}},
+		},
 	})
 }
 
 func TestAttemptRuns(t *testing.T) {
 	b := newBench(t, fake.New(fake.Config{}))
 	b.stage()
-	if text, err := os.ReadFile(filepath.Join(b.work.attemptDir(testAttempt), "in", "0")); err != nil || string(text) != "input" {
+	if text, err := os.ReadFile(filepath.Join(
+		b.work.attemptDir(testAttempt), "in", "0",
+	)); err != nil || string(text) != "input" {
 		t.Errorf("the input is laid out as %q, %v", text, err)
 	}
 	b.start(time.Hour, "print=hello", "put=/out/x:result", "exit=3")
 	exit := b.wantExit(grid.CauseExited)
-	if exit.Code != 3 || len(exit.Outputs) != 1 || exit.Outputs[0].Bytes != 6 || !b.data.Has(exit.Outputs[0].CID) || !b.data.Has(exit.Stdout.CID) {
+	if exit.Code != 3 || len(exit.Outputs) != 1 || exit.Outputs[0].Bytes != 6 ||
+		!b.data.Has(exit.Outputs[0].CID) || !b.data.Has(exit.Stdout.CID) {
 		t.Errorf("exit = %+v, want what it left, stored", exit)
 	}
 	if !b.work.over(testAttempt) {
@@ -230,7 +238,9 @@ func TestStopInEveryState(t *testing.T) {
 	})
 	t.Run("staging", func(t *testing.T) {
 		b := newBench(t, fake.New(fake.Config{}))
-		nowhere := grid.Input{Path: "/in/x", CID: "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy", Bytes: 1}
+		nowhere := grid.Input{
+			Path: "/in/x", CID: "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy", Bytes: 1,
+		}
 		if err := b.site.ask(t.Context(), func() { // both before the fetch can fail
 			b.perform(step.Stage{Attempt: testAttempt, From: b.Self(), Inputs: []grid.Input{nowhere}})
 			b.perform(step.StopAttempt{Attempt: testAttempt})
@@ -298,7 +308,9 @@ func TestFreezeAndResume(t *testing.T) {
 	await[step.AttemptFrozen](b)
 	b.order(step.ExtendLease{Attempt: testAttempt, LeaseUntil: b.clock.now().Add(time.Hour)})
 	await[step.AttemptResumed](b)
-	b.order(step.ExtendLease{Attempt: grid.AttemptID{Task: testAttempt.Task, Token: 9}, LeaseUntil: b.clock.now()}) // unknown: nothing
+	// A lease of an unknown attempt changes nothing.
+	unknown := grid.AttemptID{Task: testAttempt.Task, Token: 9}
+	b.order(step.ExtendLease{Attempt: unknown, LeaseUntil: b.clock.now()})
 }
 
 func TestStartFails(t *testing.T) {
@@ -321,7 +333,7 @@ func TestStartFails(t *testing.T) {
 				Task: grid.Task{ID: testAttempt.Task, Kind: c.kind, Args: c.args},
 			})
 			if exit := b.wantExit(grid.CauseSandbox); exit.Text == "" {
-				t.Error("it fails without a word")
+				t.Error("it fails without a text")
 			}
 			b.discard()
 		})
@@ -332,7 +344,9 @@ func TestStagingFails(t *testing.T) {
 	b := newBench(t, fake.New(fake.Config{}))
 	b.order(step.Stage{
 		Attempt: testAttempt, From: b.Self(),
-		Inputs: []grid.Input{{Path: "/in/x", CID: "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy", Bytes: 1}},
+		Inputs: []grid.Input{
+			{Path: "/in/x", CID: "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy", Bytes: 1},
+		},
 	})
 	if s := await[step.Staged](b); s.Problem == "" {
 		t.Error("data that nobody has was fetched")
@@ -362,7 +376,9 @@ func TestOutputsThatAreLinks(t *testing.T) {
 		{SandboxPath: "/out/x", HostPath: folder},
 		{SandboxPath: "/out/x", HostPath: filepath.Join(dir, "none")},
 	} {
-		exit := b.work.keep(testAttempt, "", lrm.Result{Exit: grid.Exit{Cause: grid.CauseExited}, Outputs: []lrm.File{f}})
+		exit := b.work.keep(testAttempt, "", lrm.Result{
+			Exit: grid.Exit{Cause: grid.CauseExited}, Outputs: []lrm.File{f},
+		})
 		if exit.Cause != grid.CauseData || len(exit.Outputs) > 0 || exit.Text == "" {
 			t.Errorf("%s: exit = %+v, want that it cannot be stored", f.HostPath, exit)
 		}
@@ -390,7 +406,9 @@ func TestModulesAreShared(t *testing.T) {
 			t.Errorf("after %d of 2 attempts: %v, want it there: %t", i+1, err, want)
 		}
 	}
-	if _, err := b.work.modules.take(t.Context(), "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"); err == nil {
+	if _, err := b.work.modules.take(
+		t.Context(), "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy",
+	); err == nil {
 		t.Error("a module that is not here was laid out")
 	}
 }

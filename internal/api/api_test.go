@@ -32,7 +32,7 @@ func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 const token = "0123456789abcdef"
 
-// shortDir is a directory whose path leaves room for a socket's name.
+// shortDir is a directory whose path leaves space for a socket's name.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mrs") //nolint:usetesting // t.TempDir is too long for a socket
@@ -47,7 +47,9 @@ func shortDir(t *testing.T) string {
 func serve(t *testing.T, agent api.Backend, change func(*api.Options)) (string, string) {
 	t.Helper()
 	socket := filepath.Join(shortDir(t), "a", "s.sock")
-	o := api.Options{Socket: socket, Listen: "127.0.0.1:0", Token: token, Heartbeat: 20 * time.Millisecond}
+	o := api.Options{
+		Socket: socket, Listen: "127.0.0.1:0", Token: token, Heartbeat: 20 * time.Millisecond,
+	}
 	if change != nil {
 		change(&o)
 	}
@@ -127,7 +129,9 @@ func sampleJob() grid.Job {
 			Window: grid.Window{NotBefore: clock(), Deadline: clock().Add(time.Hour)},
 		},
 		Count: 2, TTL: time.Second,
-		Items: []grid.Item{{Value: "x", Inputs: []grid.Input{{Path: "/in/i", CID: "bx", Bytes: 1}}}, {Value: "y"}},
+		Items: []grid.Item{
+			{Value: "x", Inputs: []grid.Input{{Path: "/in/i", CID: "bx", Bytes: 1}}}, {Value: "y"},
+		},
 	}
 }
 
@@ -151,17 +155,21 @@ func fullAgent(t *testing.T) (*apitest.Agent, grid.JobID, grid.CID) {
 	code, distance := 7, 0.5
 	agent.Set(id, 1, func(task *view.TaskView) {
 		*task = view.TaskView{
-			ID: task.ID, Index: 1, Phase: view.PhaseFailed, Site: "12D3KooWother", Distance: &distance, Token: 2,
+			ID: task.ID, Index: 1, Phase: view.PhaseFailed, Site: "12D3KooWother", Distance: &distance,
+			Token:   2,
 			Started: view.At(clock()), Ended: view.At(clock()), Code: &code, Cause: "exited",
 			Progress: &view.Progress{DoneBytes: 1, TotalBytes: 2},
 			Outputs:  []view.OutputView{{Path: "/out/r", To: "r-1", CID: "bout", Bytes: 4}},
-			Attempts: []view.AttemptView{{Token: 1, Site: "12D3KooWself", Distance: 0.4, Cause: "lease over"}},
+			Attempts: []view.AttemptView{
+				{Token: 1, Site: "12D3KooWself", Distance: 0.4, Cause: "lease over"},
+			},
 		}
 	})
 	kept := 0.97
 	reserve := grid.Job{
 		Spec: grid.Spec{
-			Kind: grid.KindReservation, Runtime: time.Hour, Weights: grid.DefaultWeights(), Window: grid.Window{At: clock().Add(time.Hour)},
+			Kind: grid.KindReservation, Runtime: time.Hour, Weights: grid.DefaultWeights(),
+			Window: grid.Window{At: clock().Add(time.Hour)},
 		},
 		Count: 1, TTL: time.Second,
 	}
@@ -170,18 +178,24 @@ func fullAgent(t *testing.T) (*apitest.Agent, grid.JobID, grid.CID) {
 		t.Fatal(err)
 	}
 	agent.Set(held, 0, func(task *view.TaskView) {
-		task.Phase, task.Site, task.SiteName, task.Kept, task.Planned = view.PhaseHeld, "12D3KooWother", "other", &kept, view.At(reserve.Spec.Window.At)
+		task.Phase, task.Site, task.SiteName = view.PhaseHeld, "12D3KooWother", "other"
+		task.Kept, task.Planned = &kept, view.At(reserve.Spec.Window.At)
 	})
 	bound := sampleJob()
 	bound.Spec.Reservation = held
 	if _, err := agent.Submit(t.Context(), bound); err != nil {
 		t.Fatal(err)
 	}
-	offer := grid.Offer{ID: 1, Site: "12D3KooWother", Parts: grid.Parts{X: 1, Distance: 1, Run: time.Second}, TasksNow: 1}
+	offer := grid.Offer{
+		ID: 1, Site: "12D3KooWother", Parts: grid.Parts{X: 1, Distance: 1, Run: time.Second}, TasksNow: 1,
+	}
 	refusal := grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: 4 << 30, Have: 2 << 30}
 	agent.Table = view.OfferTable{
-		Asked: view.At(clock()), Round: 1, Members: 2, Answered: 2, Counterfactuals: view.Counterfactuals([]grid.Refusal{refusal}),
-		Rows: []view.OfferRow{view.FromOffer(offer, "other", 1), view.FromRefusal("12D3KooWself", "self", refusal)},
+		Asked: view.At(clock()), Round: 1, Members: 2, Answered: 2,
+		Counterfactuals: view.Counterfactuals([]grid.Refusal{refusal}),
+		Rows: []view.OfferRow{
+			view.FromOffer(offer, "other", 1), view.FromRefusal("12D3KooWself", "self", refusal),
+		},
 	}
 	ref := agent.Store([]byte("hello"), false)
 	agent.Print(string(id)+".0", "stdout", "printed")
@@ -330,7 +344,8 @@ func TestBadJobsAreNamed(t *testing.T) {
 			method: "POST", url: "http://localhost/api/v1/jobs", kind: "application/json", body: c.body,
 		})
 		var problem view.Problem
-		if err := json.Unmarshal(body, &problem); err != nil || answer.StatusCode != http.StatusBadRequest {
+		if err := json.Unmarshal(body, &problem); err != nil ||
+			answer.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s: %d %s %v", name, answer.StatusCode, body, err)
 		}
 		if problem.Field != c.field || problem.Remedy == "" {
@@ -348,19 +363,27 @@ func TestTCPDoorIsLocked(t *testing.T) {
 		header map[string]string
 		status int
 	}{
-		"token":         {"/api/v1/jobs", map[string]string{"Authorization": bearer}, 200},
-		"no token":      {"/api/v1/jobs", nil, 401},
-		"wrong token":   {"/api/v1/jobs", map[string]string{"Authorization": bearer + "x"}, 401},
-		"rebound name":  {"/api/v1/jobs", map[string]string{"Authorization": bearer, "Host": "evil.example"}, 421},
-		"localhost":     {"/api/v1/jobs", map[string]string{"Authorization": bearer, "Host": "localhost:1"}, 200},
-		"ipv6":          {"/api/v1/jobs", map[string]string{"Authorization": bearer, "Host": "[::1]:1"}, 200},
+		"token":       {"/api/v1/jobs", map[string]string{"Authorization": bearer}, 200},
+		"no token":    {"/api/v1/jobs", nil, 401},
+		"wrong token": {"/api/v1/jobs", map[string]string{"Authorization": bearer + "x"}, 401},
+		"rebound name": {
+			"/api/v1/jobs", map[string]string{"Authorization": bearer, "Host": "evil.example"}, 421,
+		},
+		"localhost": {
+			"/api/v1/jobs", map[string]string{"Authorization": bearer, "Host": "localhost:1"}, 200,
+		},
+		"ipv6": {
+			"/api/v1/jobs", map[string]string{"Authorization": bearer, "Host": "[::1]:1"}, 200,
+		},
 		"probe":         {"/livez", nil, 200},
 		"ready":         {"/readyz", nil, 200},
 		"no pprof":      {"/debug/pprof/", map[string]string{"Authorization": bearer}, 404},
 		"no such path":  {"/api/v2/jobs", map[string]string{"Authorization": bearer}, 404},
 		"probe rebound": {"/livez", map[string]string{"Host": "evil.example"}, 421},
 	} {
-		answer, body := do(t, http.DefaultClient, ask{method: "GET", url: base + c.path, header: c.header})
+		answer, body := do(t, http.DefaultClient, ask{
+			method: "GET", url: base + c.path, header: c.header,
+		})
 		if answer.StatusCode != c.status {
 			t.Errorf("%s: %d %s, want %d", name, answer.StatusCode, body, c.status)
 		}
@@ -371,10 +394,14 @@ func TestOptionalPaths(t *testing.T) {
 	t.Parallel()
 	socket, _ := serve(t, apitest.New(clock), func(o *api.Options) {
 		o.Debug = true
-		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "mrs_up 1\n") })
+		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "mrs_up 1\n")
+		})
 		o.Ready = func(context.Context) error { return errors.New("no peers yet") }
 	})
-	for path, status := range map[string]int{"/metrics": 200, "/debug/pprof/": 200, "/debug/pprof/heap": 200, "/readyz": 503, "/livez": 200} {
+	for path, status := range map[string]int{
+		"/metrics": 200, "/debug/pprof/": 200, "/debug/pprof/heap": 200, "/readyz": 503, "/livez": 200,
+	} {
 		if answer, body := do(t, overSocket(socket), ask{method: "GET", url: "http://localhost" + path}); answer.StatusCode != status {
 			t.Errorf("%s = %d %s, want %d", path, answer.StatusCode, body, status)
 		}
@@ -431,7 +458,8 @@ func TestSocketIsPrivateAndReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err = second.Listen(t.Context()); err == nil || !strings.Contains(err.Error(), "another agent") {
+	if err = second.Listen(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "another agent") {
 		t.Errorf("a second agent on the same socket: %v", err)
 	}
 	stale := filepath.Join(shortDir(t), "stale")

@@ -10,16 +10,17 @@ import (
 )
 
 // Backend is everything the API asks of an agent. It is declared here, where it
-// is used: internal/agent/backend has these methods and does not import this package. Errors wrap view.ErrNotFound, view.ErrDenied,
-// view.ErrConflict, view.ErrTooLarge, view.ErrBusy or grid.ErrInvalid where one of
-// them fits; anything else is answered with status 500. Methods are safe for
-// concurrent use and return when their context ends.
+// is used: internal/agent/backend has these methods and does not import this
+// package. Errors wrap view.ErrNotFound, view.ErrDenied, view.ErrConflict,
+// view.ErrTooLarge, view.ErrBusy or grid.ErrInvalid where one of them fits;
+// anything else is answered with status 500. Methods are safe for concurrent use
+// and return when their context ends.
 type Backend interface {
 	work
 	mesh
 }
 
-// work is what submitters ask for.
+// work serves submitters.
 type work interface {
 	Jobs
 	reservations
@@ -29,7 +30,7 @@ type work interface {
 	logs
 }
 
-// mesh is what is seen of the mesh, and what the owner does to his site.
+// mesh shows the mesh, and serves the owner of the site.
 type mesh interface {
 	Events
 	sites
@@ -58,8 +59,8 @@ type reservations interface {
 
 // submissions takes jobs and withdraws them.
 type submissions interface {
-	// Submit makes the job durable, starts placing it and returns at once. The
-	// job is valid; its data was stored before.
+	// Submit makes the job durable, starts placing it and returns without waiting.
+	// The job is valid; its data was stored before.
 	Submit(ctx context.Context, job grid.Job) (grid.JobID, error)
 	// Cancel withdraws a job. Cancelling one that has ended changes nothing.
 	Cancel(ctx context.Context, id grid.JobID) error
@@ -70,7 +71,7 @@ type plans interface {
 	// Plan announces the job with the explain flag, collects the answers for at
 	// most its TTL and withdraws it: nothing is dispatched.
 	Plan(ctx context.Context, job grid.Job) (view.OfferTable, error)
-	// Offers is how the sites answered the last announcement of a job.
+	// Offers returns how the sites answered the last announcement of a job.
 	Offers(ctx context.Context, id grid.JobID) (view.OfferTable, error)
 }
 
@@ -118,7 +119,7 @@ type roster interface {
 	Members(ctx context.Context) (view.Members, error)
 	// Admit makes a site a member, and takes back a ban.
 	Admit(ctx context.Context, peer, note string) (view.MemberRow, error)
-	// Ban keeps a site out at once; its jobs here are stopped.
+	// Ban keeps a site out from now on; its jobs here are stopped.
 	Ban(ctx context.Context, peer, note string) (view.MemberRow, error)
 }
 
@@ -133,9 +134,9 @@ type joining interface {
 	Check(ctx context.Context) (view.CheckResult, error)
 }
 
-// owner is what the owner of the site may do to it.
+// owner holds the orders that the owner of the site may give.
 type owner interface {
-	// Pause refuses new work for that long; 0 = until Resume. What runs goes on.
+	// Pause refuses new work for that long; 0 = until Resume. Running jobs go on.
 	Pause(ctx context.Context, span time.Duration) error
 	// Resume ends a pause.
 	Resume(ctx context.Context) error

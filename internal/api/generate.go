@@ -1,3 +1,4 @@
 package api
 
-//go:generate go tool -modfile=../../tools/go.mod oapi-codegen -config oapi-codegen.yaml openapi.yaml
+//go:generate -command oapi-codegen go tool -modfile=../../tools/go.mod oapi-codegen
+//go:generate oapi-codegen -config oapi-codegen.yaml openapi.yaml

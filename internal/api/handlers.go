@@ -31,7 +31,9 @@ func jobID(text string) (grid.JobID, error) {
 }
 
 // ListJobs answers GET /jobs.
-func (h *handlers) ListJobs(ctx context.Context, _ ListJobsRequestObject) (ListJobsResponseObject, error) {
+func (h *handlers) ListJobs(
+	ctx context.Context, _ ListJobsRequestObject,
+) (ListJobsResponseObject, error) {
 	jobs, err := h.backend.Jobs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
@@ -58,7 +60,9 @@ func fillJob(job view.JobView) view.JobView {
 }
 
 // SubmitJob answers POST /jobs.
-func (h *handlers) SubmitJob(ctx context.Context, r SubmitJobRequestObject) (SubmitJobResponseObject, error) {
+func (h *handlers) SubmitJob(
+	ctx context.Context, r SubmitJobRequestObject,
+) (SubmitJobResponseObject, error) {
 	job, err := r.Body.Job()
 	if err != nil {
 		return nil, fmt.Errorf("submit job: %w", err)
@@ -71,7 +75,9 @@ func (h *handlers) SubmitJob(ctx context.Context, r SubmitJobRequestObject) (Sub
 }
 
 // GetJob answers GET /jobs/{id}.
-func (h *handlers) GetJob(ctx context.Context, r GetJobRequestObject) (GetJobResponseObject, error) {
+func (h *handlers) GetJob(
+	ctx context.Context, r GetJobRequestObject,
+) (GetJobResponseObject, error) {
 	id, err := jobID(r.Id)
 	if err != nil {
 		return nil, err
@@ -96,12 +102,16 @@ func (h *handlers) cancel(ctx context.Context, text string) error {
 }
 
 // DeleteJob answers DELETE /jobs/{id}.
-func (h *handlers) DeleteJob(ctx context.Context, r DeleteJobRequestObject) (DeleteJobResponseObject, error) {
+func (h *handlers) DeleteJob(
+	ctx context.Context, r DeleteJobRequestObject,
+) (DeleteJobResponseObject, error) {
 	return DeleteJob204Response{}, h.cancel(ctx, r.Id)
 }
 
 // CancelJob answers POST /jobs/{id}/cancel.
-func (h *handlers) CancelJob(ctx context.Context, r CancelJobRequestObject) (CancelJobResponseObject, error) {
+func (h *handlers) CancelJob(
+	ctx context.Context, r CancelJobRequestObject,
+) (CancelJobResponseObject, error) {
 	return CancelJob204Response{}, h.cancel(ctx, r.Id)
 }
 
@@ -111,7 +121,9 @@ const (
 )
 
 // ListTasks answers GET /jobs/{id}/tasks.
-func (h *handlers) ListTasks(ctx context.Context, r ListTasksRequestObject) (ListTasksResponseObject, error) {
+func (h *handlers) ListTasks(
+	ctx context.Context, r ListTasksRequestObject,
+) (ListTasksResponseObject, error) {
 	id, err := jobID(r.Id)
 	if err != nil {
 		return nil, err
@@ -132,7 +144,9 @@ func (h *handlers) ListTasks(ctx context.Context, r ListTasksRequestObject) (Lis
 }
 
 // GetOffers answers GET /jobs/{id}/offers.
-func (h *handlers) GetOffers(ctx context.Context, r GetOffersRequestObject) (GetOffersResponseObject, error) {
+func (h *handlers) GetOffers(
+	ctx context.Context, r GetOffersRequestObject,
+) (GetOffersResponseObject, error) {
 	id, err := jobID(r.Id)
 	if err != nil {
 		return nil, err
@@ -150,7 +164,9 @@ func fillTable(table view.OfferTable) view.OfferTable {
 }
 
 // PlanJob answers POST /plan.
-func (h *handlers) PlanJob(ctx context.Context, r PlanJobRequestObject) (PlanJobResponseObject, error) {
+func (h *handlers) PlanJob(
+	ctx context.Context, r PlanJobRequestObject,
+) (PlanJobResponseObject, error) {
 	job, err := r.Body.Job()
 	if err != nil {
 		return nil, fmt.Errorf("plan job: %w", err)
@@ -163,7 +179,9 @@ func (h *handlers) PlanJob(ctx context.Context, r PlanJobRequestObject) (PlanJob
 }
 
 // ListSites answers GET /sites.
-func (h *handlers) ListSites(ctx context.Context, _ ListSitesRequestObject) (ListSitesResponseObject, error) {
+func (h *handlers) ListSites(
+	ctx context.Context, _ ListSitesRequestObject,
+) (ListSitesResponseObject, error) {
 	sites, err := h.backend.Sites(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list sites: %w", err)
@@ -172,7 +190,9 @@ func (h *handlers) ListSites(ctx context.Context, _ ListSitesRequestObject) (Lis
 }
 
 // GetStatus answers GET /status.
-func (h *handlers) GetStatus(ctx context.Context, _ GetStatusRequestObject) (GetStatusResponseObject, error) {
+func (h *handlers) GetStatus(
+	ctx context.Context, _ GetStatusRequestObject,
+) (GetStatusResponseObject, error) {
 	status, err := h.backend.Status(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("show status: %w", err)
@@ -187,13 +207,16 @@ func (h *handlers) GetStatus(ctx context.Context, _ GetStatusRequestObject) (Get
 }
 
 // PauseSite answers POST /pause.
-func (h *handlers) PauseSite(ctx context.Context, r PauseSiteRequestObject) (PauseSiteResponseObject, error) {
+func (h *handlers) PauseSite(
+	ctx context.Context, r PauseSiteRequestObject,
+) (PauseSiteResponseObject, error) {
 	var span time.Duration
 	if r.Body != nil && r.Body.ForSeconds != nil {
 		span = view.Duration(float64(*r.Body.ForSeconds))
 	}
 	if span < 0 {
-		return nil, fmt.Errorf("%w: for_seconds: want at least 0, have %v", grid.ErrInvalid, span.Seconds())
+		return nil, fmt.Errorf("%w: for_seconds: want at least 0, have %v",
+			grid.ErrInvalid, span.Seconds())
 	}
 	if err := h.backend.Pause(ctx, span); err != nil {
 		return nil, fmt.Errorf("pause site: %w", err)
@@ -202,7 +225,9 @@ func (h *handlers) PauseSite(ctx context.Context, r PauseSiteRequestObject) (Pau
 }
 
 // ResumeSite answers POST /resume.
-func (h *handlers) ResumeSite(ctx context.Context, _ ResumeSiteRequestObject) (ResumeSiteResponseObject, error) {
+func (h *handlers) ResumeSite(
+	ctx context.Context, _ ResumeSiteRequestObject,
+) (ResumeSiteResponseObject, error) {
 	if err := h.backend.Resume(ctx); err != nil {
 		return nil, fmt.Errorf("resume site: %w", err)
 	}
@@ -210,7 +235,9 @@ func (h *handlers) ResumeSite(ctx context.Context, _ ResumeSiteRequestObject) (R
 }
 
 // ListenSite answers POST /listen.
-func (h *handlers) ListenSite(ctx context.Context, r ListenSiteRequestObject) (ListenSiteResponseObject, error) {
+func (h *handlers) ListenSite(
+	ctx context.Context, r ListenSiteRequestObject,
+) (ListenSiteResponseObject, error) {
 	if err := h.backend.Listen(ctx, r.Body.Addresses); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
@@ -218,7 +245,9 @@ func (h *handlers) ListenSite(ctx context.Context, r ListenSiteRequestObject) (L
 }
 
 // StopSite answers POST /stop.
-func (h *handlers) StopSite(ctx context.Context, r StopSiteRequestObject) (StopSiteResponseObject, error) {
+func (h *handlers) StopSite(
+	ctx context.Context, r StopSiteRequestObject,
+) (StopSiteResponseObject, error) {
 	now := r.Body != nil && r.Body.Now != nil && *r.Body.Now
 	if err := h.backend.Stop(ctx, now); err != nil {
 		return nil, fmt.Errorf("stop site: %w", err)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// maxSocketPath is what every system allows for a unix socket's path.
+// maxSocketPath is the longest path of a unix socket that every system allows, in bytes.
 const maxSocketPath = 100
 
 // socketListener removes its own path when it closes. The standard listener
@@ -39,7 +39,10 @@ func (l *socketListener) Close() error {
 // slip in before. A dead agent's socket is replaced, a living one's is not.
 func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("listen on socket %s: the path is longer than %d bytes; choose a shorter one", path, maxSocketPath)
+		return nil, fmt.Errorf(
+			"listen on socket %s: the path is longer than %d bytes; choose a shorter one", path,
+			maxSocketPath,
+		)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make folder of socket: %w", err)
@@ -90,7 +93,9 @@ func clearSocket(ctx context.Context, path string) error {
 		return fmt.Errorf("look at socket: %w", err)
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("listen on socket %s: a file that is no socket is there; remove it or choose another path", path)
+		return fmt.Errorf(
+			"listen on socket %s: a file that is no socket is there; remove it or choose another path", path,
+		)
 	}
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "unix", path)
@@ -98,7 +103,10 @@ func clearSocket(ctx context.Context, path string) error {
 		return nil //nolint:nilerr // nobody answers: it may be replaced
 	}
 	return errors.Join(
-		fmt.Errorf("listen on socket %s: another agent answers there; stop it or choose another path", path), conn.Close())
+		fmt.Errorf("listen on socket %s: another agent answers there; stop it or choose another path",
+			path),
+		conn.Close(),
+	)
 }
 
 // listenLoopback opens a TCP address, which must be loopback.
@@ -135,7 +143,9 @@ func LoadToken(path string) (string, error) {
 		return "", fmt.Errorf("read token: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("read token: others can read %s; run chmod 600 on it, or remove it to get a new one", path)
+		return "", fmt.Errorf(
+			"read token: others can read %s; run chmod 600 on it, or remove it to get a new one", path,
+		)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -143,7 +153,8 @@ func LoadToken(path string) (string, error) {
 	}
 	token := strings.TrimSpace(string(data))
 	if len(token) < 16 {
-		return "", fmt.Errorf("read token: %s holds less than 16 characters; remove it to get a new one", path)
+		return "", fmt.Errorf("read token: %s holds less than 16 characters; remove it to get a new one",
+			path)
 	}
 	return token, nil
 }

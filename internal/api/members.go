@@ -8,11 +8,13 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/view"
 )
 
-// defaultInvite is how long an invitation is good when nothing is said.
+// defaultInvite is the default validity of an invitation.
 const defaultInvite = 24 * time.Hour
 
 // ListMembers answers GET /members.
-func (h *handlers) ListMembers(ctx context.Context, _ ListMembersRequestObject) (ListMembersResponseObject, error) {
+func (h *handlers) ListMembers(
+	ctx context.Context, _ ListMembersRequestObject,
+) (ListMembersResponseObject, error) {
 	members, err := h.backend.Members(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list members: %w", err)
@@ -22,7 +24,9 @@ func (h *handlers) ListMembers(ctx context.Context, _ ListMembersRequestObject) 
 }
 
 // AdmitSite answers POST /members/{site}/admit.
-func (h *handlers) AdmitSite(ctx context.Context, r AdmitSiteRequestObject) (AdmitSiteResponseObject, error) {
+func (h *handlers) AdmitSite(
+	ctx context.Context, r AdmitSiteRequestObject,
+) (AdmitSiteResponseObject, error) {
 	row, err := h.backend.Admit(ctx, r.Site, noteOf(r.Body))
 	if err != nil {
 		return nil, fmt.Errorf("admit site: %w", err)
@@ -31,7 +35,9 @@ func (h *handlers) AdmitSite(ctx context.Context, r AdmitSiteRequestObject) (Adm
 }
 
 // BanSite answers POST /members/{site}/ban.
-func (h *handlers) BanSite(ctx context.Context, r BanSiteRequestObject) (BanSiteResponseObject, error) {
+func (h *handlers) BanSite(
+	ctx context.Context, r BanSiteRequestObject,
+) (BanSiteResponseObject, error) {
 	row, err := h.backend.Ban(ctx, r.Site, noteOf(r.Body))
 	if err != nil {
 		return nil, fmt.Errorf("ban site: %w", err)
@@ -47,7 +53,9 @@ func noteOf(body *DecisionRequest) string {
 }
 
 // InviteSite answers POST /invites.
-func (h *handlers) InviteSite(ctx context.Context, r InviteSiteRequestObject) (InviteSiteResponseObject, error) {
+func (h *handlers) InviteSite(
+	ctx context.Context, r InviteSiteRequestObject,
+) (InviteSiteResponseObject, error) {
 	span, uses := defaultInvite, 1
 	if r.Body != nil && r.Body.ForSeconds != nil {
 		span = view.Duration(float64(*r.Body.ForSeconds))
@@ -64,7 +72,9 @@ func (h *handlers) InviteSite(ctx context.Context, r InviteSiteRequestObject) (I
 }
 
 // CheckSite answers POST /check.
-func (h *handlers) CheckSite(ctx context.Context, _ CheckSiteRequestObject) (CheckSiteResponseObject, error) {
+func (h *handlers) CheckSite(
+	ctx context.Context, _ CheckSiteRequestObject,
+) (CheckSiteResponseObject, error) {
 	result, err := h.backend.Check(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)

@@ -6,7 +6,9 @@ import (
 )
 
 // ListReservations answers GET /reservations.
-func (h *handlers) ListReservations(ctx context.Context, _ ListReservationsRequestObject) (ListReservationsResponseObject, error) {
+func (h *handlers) ListReservations(
+	ctx context.Context, _ ListReservationsRequestObject,
+) (ListReservationsResponseObject, error) {
 	all, err := h.backend.Reservations(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list reservations: %w", err)
@@ -18,7 +20,9 @@ func (h *handlers) ListReservations(ctx context.Context, _ ListReservationsReque
 }
 
 // GetPlanning answers GET /planning.
-func (h *handlers) GetPlanning(ctx context.Context, _ GetPlanningRequestObject) (GetPlanningResponseObject, error) {
+func (h *handlers) GetPlanning(
+	ctx context.Context, _ GetPlanningRequestObject,
+) (GetPlanningResponseObject, error) {
 	p, err := h.backend.Planning(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("show planning: %w", err)
@@ -27,7 +31,9 @@ func (h *handlers) GetPlanning(ctx context.Context, _ GetPlanningRequestObject) 
 }
 
 // SetPlanning answers PUT /planning.
-func (h *handlers) SetPlanning(ctx context.Context, r SetPlanningRequestObject) (SetPlanningResponseObject, error) {
+func (h *handlers) SetPlanning(
+	ctx context.Context, r SetPlanningRequestObject,
+) (SetPlanningResponseObject, error) {
 	if err := r.Body.Validate(); err != nil {
 		return nil, fmt.Errorf("change planning: %w", err)
 	}

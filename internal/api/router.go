@@ -19,7 +19,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// basePath is where the interface of openapi.yaml is served.
+// basePath is the path below which the interface of openapi.yaml is served.
 const basePath = "/api/v1"
 
 // routes is everything that is served, without locks.
@@ -29,13 +29,19 @@ func (s *Server) routes() http.Handler {
 		s.fail(w, r, &view.Problem{Status: http.StatusNotFound, Detail: "no such path: " + r.URL.Path})
 	})
 	router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, &view.Problem{Status: http.StatusMethodNotAllowed, Detail: r.Method + " is not served here"})
+		s.fail(w, r, &view.Problem{
+			Status: http.StatusMethodNotAllowed, Detail: r.Method + " is not served here",
+		})
 	})
 	router.Use(s.limitBody)
 	s.addHealth(router)
-	badRequest := func(w http.ResponseWriter, r *http.Request, err error) { s.fail(w, r, asBadRequest(err)) }
-	strict := NewStrictHandlerWithOptions(&handlers{backend: s.backend, heartbeat: s.options.Heartbeat},
-		nil, StrictHTTPServerOptions{RequestErrorHandlerFunc: badRequest, ResponseErrorHandlerFunc: s.fail})
+	badRequest := func(w http.ResponseWriter, r *http.Request, err error) {
+		s.fail(w, r, asBadRequest(err))
+	}
+	strict := NewStrictHandlerWithOptions(
+		&handlers{backend: s.backend, heartbeat: s.options.Heartbeat}, nil,
+		StrictHTTPServerOptions{RequestErrorHandlerFunc: badRequest, ResponseErrorHandlerFunc: s.fail},
+	)
 	return HandlerWithOptions(strict, ChiServerOptions{
 		BaseURL: basePath, BaseRouter: router, ErrorHandlerFunc: badRequest,
 	})
@@ -70,9 +76,9 @@ func writeText(w http.ResponseWriter, text string) {
 	_, _ = io.WriteString(w, text) // the reader has gone if it fails
 }
 
-// limitBody bounds what a request may carry. A JSON body is read at once and
-// refused when it holds a key that the specification does not know, because a
-// misspelt key that is ignored would run another job than the one meant.
+// limitBody bounds what a request may carry. A JSON body is read as a whole and
+// refused when it holds a key that the specification does not know: ignoring a
+// misspelt key would run another job than the intended one.
 func (s *Server) limitBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut {
@@ -129,7 +135,8 @@ func checkToken(token string, next http.Handler) http.Handler {
 		if !probe && subtle.ConstantTimeCompare(have[:], want[:]) != 1 {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeProblem(w, &view.Problem{
-				Status: http.StatusUnauthorized, Detail: "the bearer token is missing or wrong", Field: "Authorization",
+				Status: http.StatusUnauthorized, Detail: "the bearer token is missing or wrong",
+				Field:  "Authorization",
 				Remedy: "send the token that the agent keeps in its state directory (MRS_TOKEN)",
 			})
 			return
@@ -148,7 +155,8 @@ func checkHost(next http.Handler) http.Handler {
 		}
 		if !isLoopback(strings.Trim(host, "[]")) {
 			writeProblem(w, &view.Problem{
-				Status: http.StatusMisdirectedRequest, Detail: "the request was meant for another host", Field: "Host",
+				Status: http.StatusMisdirectedRequest, Detail: "the request was meant for another host",
+				Field:  "Host",
 				Remedy: "use the agent's address, such as http://127.0.0.1:4800",
 			})
 			return
@@ -185,7 +193,10 @@ func asBadRequest(err error) *view.Problem {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return asProblem(err)
 	}
-	problem := &view.Problem{Status: http.StatusBadRequest, Detail: err.Error(), Remedy: "see openapi.yaml for what is expected"}
+	problem := &view.Problem{
+		Status: http.StatusBadRequest, Detail: err.Error(),
+		Remedy: "see openapi.yaml for what is expected",
+	}
 	if format, ok := errors.AsType[*InvalidParamFormatError](err); ok {
 		problem.Field = format.ParamName
 	}

@@ -22,7 +22,7 @@ type Options struct {
 	Debug     bool                        // serve /debug/pprof
 	Logger    *slog.Logger                // nil = silent
 	Heartbeat time.Duration               // of the event stream; 0 = 15 s
-	MaxUpload int64                       // bytes of one upload; 0 = 1 TiB, the data room's quota decides
+	MaxUpload int64                       // bytes of one upload; 0 = 1 TiB, so the quota decides
 }
 
 // Limits of every connection.
@@ -118,8 +118,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	for _, d := range s.listeners {
 		server := &http.Server{
 			Handler: d.handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-			MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelWarn),
-			BaseContext: func(net.Listener) context.Context { return groupCtx },
+			MaxHeaderBytes: maxHeaderBytes,
+			ErrorLog:       slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelWarn),
+			BaseContext:    func(net.Listener) context.Context { return groupCtx },
 		}
 		group.Go(func() error {
 			err := server.Serve(d.listener)

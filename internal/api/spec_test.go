@@ -22,16 +22,25 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	types := map[string]any{
-		"Problem": view.Problem{}, "JobView": view.JobView{}, "Earlier": view.Earlier{}, "JobDetail": view.JobDetail{}, "TaskView": view.TaskView{},
-		"Progress": view.Progress{}, "OutputView": view.OutputView{}, "AttemptView": view.AttemptView{}, "DataRef": view.DataRef{},
-		"JobSpec": view.JobSpec{}, "InputSpec": view.InputSpec{}, "OutputSpec": view.OutputSpec{}, "EnvSpec": view.EnvSpec{},
-		"ItemSpec": view.ItemSpec{}, "WeightsSpec": view.WeightsSpec{}, "AxisSpec": view.AxisSpec{}, "Further": view.Further{}, "Resources": view.Resources{}, "OfferTable": view.OfferTable{},
-		"OfferRow": view.OfferRow{}, "SiteRow": view.SiteRow{}, "RunningTask": view.RunningTask{}, "AgentStatus": view.AgentStatus{}, "Reach": view.Reach{},
-		"FaultRow": view.FaultRow{}, "Notice": view.Notice{}, "Availability": view.Availability{}, "Outlook": view.Outlook{}, "Forecast": view.Forecast{},
-		"Invitation": view.Invitation{}, "OpenInvitation": view.OpenInvitation{}, "MemberRow": view.MemberRow{},
-		"Members": view.Members{}, "CheckResult": view.CheckResult{},
-		"Event": view.Event{}, "MachineView": view.MachineView{}, "Standing": view.Standing{}, "OwnerView": view.OwnerView{}, "Wall": view.Wall{},
-		"Reservation": view.Reservation{}, "ReservedPlace": view.ReservedPlace{}, "Planning": view.Planning{}, "PlanView": view.PlanView{},
+		"Problem": view.Problem{}, "JobView": view.JobView{}, "Earlier": view.Earlier{},
+		"JobDetail": view.JobDetail{}, "TaskView": view.TaskView{},
+		"Progress": view.Progress{}, "OutputView": view.OutputView{}, "AttemptView": view.AttemptView{},
+		"DataRef": view.DataRef{},
+		"JobSpec": view.JobSpec{}, "InputSpec": view.InputSpec{}, "OutputSpec": view.OutputSpec{},
+		"EnvSpec":  view.EnvSpec{},
+		"ItemSpec": view.ItemSpec{}, "WeightsSpec": view.WeightsSpec{}, "AxisSpec": view.AxisSpec{},
+		"Further": view.Further{}, "Resources": view.Resources{}, "OfferTable": view.OfferTable{},
+		"OfferRow": view.OfferRow{}, "SiteRow": view.SiteRow{}, "RunningTask": view.RunningTask{},
+		"AgentStatus": view.AgentStatus{}, "Reach": view.Reach{},
+		"FaultRow": view.FaultRow{}, "Notice": view.Notice{}, "Availability": view.Availability{},
+		"Outlook": view.Outlook{}, "Forecast": view.Forecast{},
+		"Invitation": view.Invitation{}, "OpenInvitation": view.OpenInvitation{},
+		"MemberRow": view.MemberRow{},
+		"Members":   view.Members{}, "CheckResult": view.CheckResult{},
+		"Event": view.Event{}, "MachineView": view.MachineView{}, "Standing": view.Standing{},
+		"OwnerView": view.OwnerView{}, "Wall": view.Wall{},
+		"Reservation": view.Reservation{}, "ReservedPlace": view.ReservedPlace{},
+		"Planning": view.Planning{}, "PlanView": view.PlanView{},
 		"PlanEntry": view.PlanEntry{}, "Configuration": view.Configuration{}, "Setting": view.Setting{},
 	}
 	for name, ref := range spec.Components.Schemas {
@@ -51,10 +60,14 @@ func TestSchemasAreTheTypes(t *testing.T) {
 				required = append(required, tag)
 			}
 		}
-		if diff := cmp.Diff(slices.Sorted(slices.Values(fields)), slices.Sorted(maps.Keys(ref.Value.Properties))); diff != "" {
+		if diff := cmp.Diff(
+			slices.Sorted(slices.Values(fields)), slices.Sorted(maps.Keys(ref.Value.Properties)),
+		); diff != "" {
 			t.Errorf("%s: fields (-type +schema):\n%s", name, diff)
 		}
-		if diff := cmp.Diff(slices.Sorted(slices.Values(required)), slices.Sorted(slices.Values(ref.Value.Required))); diff != "" {
+		if diff := cmp.Diff(
+			slices.Sorted(slices.Values(required)), slices.Sorted(slices.Values(ref.Value.Required)),
+		); diff != "" {
 			t.Errorf("%s: required (-type +schema):\n%s", name, diff)
 		}
 	}

@@ -68,12 +68,16 @@ func (s stream) VisitGetDataResponse(w http.ResponseWriter) error { return s.wri
 func (s stream) VisitGetLogsResponse(w http.ResponseWriter) error { return s.write(w) }
 
 // PutData answers PUT /data.
-func (h *handlers) PutData(ctx context.Context, r PutDataRequestObject) (PutDataResponseObject, error) {
+func (h *handlers) PutData(
+	ctx context.Context, r PutDataRequestObject,
+) (PutDataResponseObject, error) {
 	kind, _, _ := mime.ParseMediaType(r.ContentType) // what cannot be parsed is none of the two
 	if r.Body == nil || (kind != typeFile && kind != typeExecutable && kind != typeTar) {
 		return nil, &view.Problem{
-			Status: http.StatusUnsupportedMediaType, Detail: "this content type cannot be stored", Field: "Content-Type",
-			Remedy: "use application/octet-stream for a file, " + typeExecutable + " for a program, application/x-tar for a directory",
+			Status: http.StatusUnsupportedMediaType, Detail: "this content type cannot be stored",
+			Field: "Content-Type",
+			Remedy: "use application/octet-stream for a file, " + typeExecutable +
+				" for a program, application/x-tar for a directory",
 		}
 	}
 	var ref view.DataRef
@@ -92,13 +96,17 @@ func (h *handlers) PutData(ctx context.Context, r PutDataRequestObject) (PutData
 func cidOf(text string) (grid.CID, error) {
 	cid := grid.CID(text)
 	if cid.Validate() != nil {
-		return "", &view.Problem{Status: http.StatusNotFound, Detail: fmt.Sprintf("no data %q", text), Field: "cid"}
+		return "", &view.Problem{
+			Status: http.StatusNotFound, Detail: fmt.Sprintf("no data %q", text), Field: "cid",
+		}
 	}
 	return cid, nil
 }
 
 // GetData answers GET /data/{cid}.
-func (h *handlers) GetData(ctx context.Context, r GetDataRequestObject) (GetDataResponseObject, error) {
+func (h *handlers) GetData(
+	ctx context.Context, r GetDataRequestObject,
+) (GetDataResponseObject, error) {
 	cid, err := cidOf(r.Cid)
 	if err != nil {
 		return nil, err
@@ -127,7 +135,9 @@ func dataHeaders(ref view.DataRef) map[string]string {
 }
 
 // StatData answers HEAD /data/{cid}.
-func (h *handlers) StatData(ctx context.Context, r StatDataRequestObject) (StatDataResponseObject, error) {
+func (h *handlers) StatData(
+	ctx context.Context, r StatDataRequestObject,
+) (StatDataResponseObject, error) {
 	cid, err := cidOf(r.Cid)
 	if err != nil {
 		return nil, err
@@ -142,11 +152,14 @@ func (h *handlers) StatData(ctx context.Context, r StatDataRequestObject) (StatD
 }
 
 // GetLogs answers GET /tasks/{id}/logs.
-func (h *handlers) GetLogs(ctx context.Context, r GetLogsRequestObject) (GetLogsResponseObject, error) {
+func (h *handlers) GetLogs(
+	ctx context.Context, r GetLogsRequestObject,
+) (GetLogsResponseObject, error) {
 	task, err := grid.ParseTaskID(r.Id)
 	if err != nil {
 		return nil, &view.Problem{
-			Status: http.StatusNotFound, Detail: fmt.Sprintf("no task %q", r.Id), Field: "id", Remedy: "write JOB or JOB.INDEX",
+			Status: http.StatusNotFound, Detail: fmt.Sprintf("no task %q", r.Id), Field: "id",
+			Remedy: "write JOB or JOB.INDEX",
 		}
 	}
 	query, err := logQuery(r.Params)
@@ -179,21 +192,23 @@ func logQuery(params GetLogsParams) (view.LogQuery, error) {
 	return q, nil
 }
 
-// maxEvents is how many events are taken from the backend at a time: all that is
+// maxEvents bounds the events taken from the backend at a time: all that is
 // ever held for one reader.
 const maxEvents = 256
 
 // eventStream writes events as they happen until the reader goes or the server
 // stops.
 type eventStream struct {
-	ctx       context.Context //nolint:containedctx // the generated Visit method has no context argument
+	ctx       context.Context //nolint:containedctx // the generated Visit has no context argument
 	events    Events
 	after     uint64
 	heartbeat time.Duration
 }
 
 // StreamEvents answers GET /events.
-func (h *handlers) StreamEvents(ctx context.Context, r StreamEventsRequestObject) (StreamEventsResponseObject, error) {
+func (h *handlers) StreamEvents(
+	ctx context.Context, r StreamEventsRequestObject,
+) (StreamEventsResponseObject, error) {
 	out := eventStream{ctx: ctx, events: h.backend, heartbeat: h.heartbeat}
 	switch {
 	case r.Params.LastEventID != nil:

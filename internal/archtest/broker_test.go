@@ -26,7 +26,8 @@ func brokerLayers() []string {
 		"end.go", "vacancy.go", "placing.go", "failover.go", "result.go", "award.go", "answers.go",
 		"grant.go", "presence.go", "look.go", "ranking.go", "desk.go", "parts_hosts.go",
 		"place_nearest.go", "place_promised.go", "place_rivals.go", "parts_start.go", "parts_again.go",
-		"place_together.go", "strategies.go", "submit.go", "restore.go", "resume.go", "check.go", "view.go", "step.go",
+		"place_together.go", "strategies.go", "submit.go", "restore.go", "resume.go", "check.go",
+		"view.go", "step.go",
 	}
 }
 
@@ -295,7 +296,7 @@ func (m *machineRoom) fields(name string) int {
 	return s.NumFields()
 }
 
-// calledOnce is how many functions exactly one other names, and how many are named at all.
+// calledOnce counts the functions that exactly one other names, and those named at all.
 func (m *machineRoom) calledOnce() (single, called int) {
 	callers := map[*types.Func]map[*types.Func]bool{}
 	for f, list := range m.calls {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Each file of changes is what the next changelog says, so it has to be a list.
+// The files of changes become the next changelog, so each has to be a list.
 func TestChangesAreLists(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../changes/*.md")
@@ -79,7 +79,9 @@ func TestChangelogCollects(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(root, "changes", "*")); len(left) != 1 {
 		t.Errorf("left behind: %v", left)
 	}
-	for version, wrong := range map[string]string{"0.3.0": "nothing to collect", "0.2.0": "already", "two": "want a version"} {
+	for version, wrong := range map[string]string{
+		"0.3.0": "nothing to collect", "0.2.0": "already", "two": "want a version",
+	} {
 		if out, err := release(version, ""); err == nil || !strings.Contains(out, wrong) {
 			t.Errorf("release %s: %v, %q; want an error with %q", version, err, out, wrong)
 		}

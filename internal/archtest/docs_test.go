@@ -41,7 +41,9 @@ func checkPackageDocs(repo *repository) []finding {
 			}
 		}
 		if documented == 0 {
-			found = append(found, finding{first.path, repo.line(first.syntax.Package), "package " + dir + " has no package doc"})
+			found = append(found, finding{
+				first.path, repo.line(first.syntax.Package), "package " + dir + " has no package doc",
+			})
 		}
 	}
 	return found

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// mapFrom is how many files a package may have without a map of them.
+// mapFrom is the number of files from which on a package needs a map of them.
 const mapFrom = 8
 
 // unmapped are packages whose map is still to be written, and why. The list only gets

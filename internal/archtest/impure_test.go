@@ -63,7 +63,8 @@ func impureObject(object types.Object) (name, why string) {
 	switch name {
 	case "(time.Time).Local":
 		return name, "the machine's time zone is not an argument; keep UTC"
-	case "(reflect.Value).MapRange", "(reflect.Value).MapKeys", "(reflect.Value).Seq", "(reflect.Value).Seq2":
+	case "(reflect.Value).MapRange", "(reflect.Value).MapKeys", "(reflect.Value).Seq",
+		"(reflect.Value).Seq2":
 		return name, "the order of a map is random"
 	case "crypto/ed25519.GenerateKey", "crypto/ecdsa.GenerateKey", "crypto/rsa.GenerateKey":
 		return name, "randomness comes from a source seeded for its owner"

@@ -122,7 +122,7 @@ func (l *laidOut) swap() {
 	}
 }
 
-// places is where each spot of a level stands in it.
+// places returns the place of each spot within its level.
 func places(levels [][]*spot, n int) map[*spot]int {
 	at := map[*spot]int{}
 	if n >= 0 && n < len(levels) {
@@ -280,8 +280,8 @@ func settle(level []*spot) {
 	}
 }
 
-// wish is where a spot would like to be, and how much: arrows that pass want to go
-// straight.
+// wish returns the preferred place of a spot, and its weight: arrows that pass want
+// to go straight.
 func wish(s *spot) (x, weight float64) {
 	near := slices.Concat(s.up, s.down)
 	if len(near) == 0 {

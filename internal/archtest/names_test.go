@@ -19,8 +19,8 @@ import (
 
 var listNames = flag.Bool("names", false, "list the exported names that no other package uses")
 
-// unusedNames is how many exported names of a part of the tree may be used by no
-// other package, its tests included. Lower a number when fewer are left; never
+// unusedNames bounds the exported names of a part of the tree that no other package,
+// its tests included, uses. Lower a number when fewer are left; never
 // raise one: a name that only its own package needs begins with a small letter.
 func unusedNames() map[string]int {
 	return map[string]int{"pkg": 11, "internal": 51, "cmd": 0, "examples": 0}
@@ -66,8 +66,8 @@ func TestNamesRefuse(t *testing.T) {
 	compareWithMarks(t, mustRead(t, root), slices.Concat(found.unused, found.tested))
 }
 
-// names is what was found out about exported names: constants, variables,
-// functions, types and methods at a package's level.
+// names holds the findings about exported names: constants, variables, functions,
+// types and methods at a package's level.
 type names struct {
 	all     int
 	unnamed int       // no other package's code names them
@@ -87,8 +87,8 @@ func checkNames(t *testing.T, root string) (names, error) {
 	}
 	loaded, err := packages.Load(&packages.Config{
 		Context: t.Context(), Dir: top, Env: append(os.Environ(), "GOWORK=off"),
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-			packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo,
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
+			packages.NeedImports | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo,
 	}, "./...")
 	if err != nil {
 		return names{}, fmt.Errorf("load packages: %w", err)
@@ -231,7 +231,8 @@ func (c *census) walkTested(loaded []*packages.Package) {
 // foundByName reports whether a method is one that the standard library and go-cmp look
 // for by its name, through an interface that nobody declares.
 func foundByName(object types.Object) bool {
-	return receiverOf(object) != nil && slices.Contains([]string{"Unwrap", "Is", "As", "Equal"}, object.Name())
+	return receiverOf(object) != nil &&
+		slices.Contains([]string{"Unwrap", "Is", "As", "Equal"}, object.Name())
 }
 
 // namesInTests lists what tests select of anything (a package, a value), once for

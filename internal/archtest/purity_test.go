@@ -47,8 +47,8 @@ func checkPurity(t *testing.T, root string) ([]finding, error) {
 		Context: t.Context(),
 		Dir:     top,
 		Env:     append(os.Environ(), "GOWORK=off"),
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-			packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo,
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
+			packages.NeedImports | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo,
 	}, "./pkg/...")
 	if err != nil {
 		return nil, fmt.Errorf("load packages: %w", err)
@@ -60,7 +60,9 @@ func checkPurity(t *testing.T, root string) ([]finding, error) {
 	var broken []error
 	for _, pkg := range loaded {
 		if len(pkg.Errors) > 0 {
-			broken = append(broken, fmt.Errorf("package %s does not compile: %w", pkg.PkgPath, pkg.Errors[0]))
+			broken = append(
+				broken, fmt.Errorf("package %s does not compile: %w", pkg.PkgPath, pkg.Errors[0]),
+			)
 			continue
 		}
 		for _, file := range pkg.Syntax {
@@ -170,7 +172,10 @@ func (j *judge) call(n *ast.CallExpr) {
 	if !slices.Contains(mapWalks(), name) || j.sortedCalls[n] {
 		return
 	}
-	j.refuse(n, "%s walks a map in random order: put it straight into slices.Sorted or slices.SortedFunc", name)
+	j.refuse(
+		n, "%s walks a map in random order: put it straight into slices.Sorted or slices.SortedFunc",
+		name,
+	)
 }
 
 // use refuses functions that touch the world, whatever the import is called and

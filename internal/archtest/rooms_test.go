@@ -43,10 +43,12 @@ func declaredRooms() map[string]room {
 		"pkg/broker": {level: 3, imports: "grid index avail fault protocol step"},
 		"pkg/domain": {level: 3, imports: "grid avail fault capacity protocol plan step"},
 
-		"pkg/sim":          {level: 4, imports: "grid avail protocol workload plan step site broker domain"},
+		"pkg/sim": {
+			level: 4, imports: "grid avail protocol workload plan step site broker domain",
+		},
 		"pkg/sim/baseline": {level: 4, imports: "grid workload plan"},
 
-		// What the papers say and no program uses. No room may import these.
+		// What the papers say and no program uses. Other rooms may not import these.
 		"pkg/papers/ckpt":       {level: 1, imports: "argument"},
 		"pkg/papers/metrics":    {level: 1, imports: "argument"},
 		"pkg/papers/remap":      {level: 1, imports: "argument"},
@@ -87,13 +89,17 @@ func declaredRooms() map[string]room {
 		"internal/store":         {imports: "grid protocol step obs"},
 		"internal/scenario":      {imports: "grid", tests: "*"},
 		"internal/agent": {
-			imports: "grid avail protocol plan step site broker domain yield lrm member owner p2p data store obs hostinfo history view", tests: "*",
+			imports: "grid avail protocol plan step site broker domain yield lrm member owner p2p data " +
+				"store obs hostinfo history view", tests: "*",
 		},
 		"internal/agent/backend": {
-			imports: "grid avail protocol plan step site broker yield agent member owner p2p data hostinfo history view", tests: "*",
+			imports: "grid avail protocol plan step site broker yield agent member owner p2p data " +
+				"hostinfo history view", tests: "*",
 		},
-		"internal/audit":       {imports: "grid protocol step store"},
-		"internal/api":         {imports: "grid view jobfile obs api/web", tests: "api/client api/apitest"},
+		"internal/audit": {imports: "grid protocol step store"},
+		"internal/api": {
+			imports: "grid view jobfile obs api/web", tests: "api/client api/apitest",
+		},
 		"internal/api/web":     {},
 		"internal/api/client":  {imports: "grid view", tests: "api api/apitest jobfile obs"},
 		"internal/api/apitest": {imports: "grid view api"},
@@ -101,17 +107,22 @@ func declaredRooms() map[string]room {
 		"internal/archtest":    {},
 		"internal/vectors":     {},
 
-		".":             {imports: "grid agent agent/backend config api lrm lrm/* p2p data store obs hostinfo", tests: "*"},
-		"sdk":           {},
-		"cmd/siteagent": {imports: "durable grid avail protocol step broker yield owner agent agent/backend member audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*"},
-		"cmd/submit":    {imports: "grid api/client jobfile config view", tests: "*"},
-		"e2e":           {tests: "*"},
-		"cmd/gridsim":   {imports: "eval config", tests: "*"},
+		".": {
+			imports: "grid agent agent/backend config api lrm lrm/* p2p data store obs hostinfo", tests: "*",
+		},
+		"sdk": {},
+		"cmd/siteagent": {
+			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
+				"audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*",
+		},
+		"cmd/submit":  {imports: "grid api/client jobfile config view", tests: "*"},
+		"e2e":         {tests: "*"},
+		"cmd/gridsim": {imports: "eval config", tests: "*"},
 	}
 }
 
-// exampleRoom is what holds for every package below examples/: it may use
-// anything of pkg/ and internal/, and nothing imports it.
+// exampleRoom is the rule for every package below examples/: it may use anything
+// of pkg/ and internal/, and nothing imports it.
 func exampleRoom() room { return room{imports: allPkg(declaredRooms()) + " * ."} }
 
 // confinement keeps third-party code in its room, so that replacing a library
@@ -128,7 +139,9 @@ func confinements() []confinement {
 		{prefix: "github.com/libp2p/go-libp2p-kad-dht", rooms: "internal/p2p", tests: true},
 		{prefix: "github.com/libp2p/go-libp2p/p2p/protocol", rooms: "internal/p2p/relay", tests: true},
 		{prefix: "github.com/libp2p", rooms: "internal/p2p internal/data", tests: true},
-		{prefix: "github.com/multiformats/go-multiaddr", rooms: "internal/p2p internal/data", tests: true},
+		{
+			prefix: "github.com/multiformats/go-multiaddr", rooms: "internal/p2p internal/data", tests: true,
+		},
 		{prefix: "github.com/ipfs/boxo", rooms: "internal/data"},
 		{prefix: "github.com/hashicorp/golang-lru", rooms: "pkg/cache"},
 		{prefix: "google.golang.org/protobuf", rooms: "pkg/protocol"},
@@ -181,7 +194,7 @@ func allowed(table map[string]room, words string) ([]string, error) {
 	for word := range strings.FieldsSeq(words) {
 		found := expandWord(table, word)
 		if len(found) == 0 {
-			return nil, fmt.Errorf("the table of rooms has no room %q", word)
+			return nil, fmt.Errorf("the table of rooms does not name %q", word)
 		}
 		dirs = append(dirs, found...)
 	}

@@ -65,7 +65,8 @@ func skipForeign(root, dir, name string) error {
 	if dir == root {
 		return nil
 	}
-	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "node_modules" {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" ||
+		name == "node_modules" {
 		return filepath.SkipDir
 	}
 	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
@@ -75,7 +76,9 @@ func skipForeign(root, dir, name string) error {
 }
 
 func (r *repository) add(root, file string) error {
-	syntax, err := parser.ParseFile(r.fset, file, nil, parser.ParseComments|parser.SkipObjectResolution)
+	syntax, err := parser.ParseFile(
+		r.fset, file, nil, parser.ParseComments|parser.SkipObjectResolution,
+	)
 	if err != nil {
 		return err
 	}
@@ -105,7 +108,7 @@ func (r *repository) packages() map[string][]source {
 func importPath(spec *ast.ImportSpec) string {
 	p, err := strconv.Unquote(spec.Path.Value)
 	if err != nil {
-		return spec.Path.Value // the parser has seen to it that this cannot be
+		return spec.Path.Value // cannot happen: the parser has checked it
 	}
 	return p
 }
@@ -132,7 +135,9 @@ func refuse(t *testing.T, found []finding) {
 
 func sorted(found []finding) []finding {
 	slices.SortFunc(found, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line), cmp.Compare(a.text, b.text))
+		return cmp.Or(
+			cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line), cmp.Compare(a.text, b.text),
+		)
 	})
 	return found
 }

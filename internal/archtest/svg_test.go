@@ -94,7 +94,7 @@ func (c *canvas) top(level int) float64 {
 	return headLines + float64(len(c.levels)-1-level)*levelStep
 }
 
-// x is where something of the layout stands in the picture.
+// x converts a place in the layout to one in the picture.
 func x(at float64) float64 { return margin + bandLabel + at }
 
 func (c *canvas) drawBands(width float64) {
@@ -189,8 +189,8 @@ func (c *canvas) drawArrow(from, first *spot) {
 	c.printf(`<path d="%s" stroke="%s" marker-end="url(#tip-%s)"/>`, d.String(), b.line, b.part)
 }
 
-// port is where on a box's edge the arrow to or from a neighbour touches it: side by
-// side, in the order of the neighbours.
+// port returns the place on a box's edge at which the arrow to or from a neighbour
+// touches it: side by side, in the order of the neighbours.
 func port(s, neighbour *spot, all []*spot) float64 {
 	const apart = 11.0
 	sorted := slices.SortedStableFunc(slices.Values(all),

@@ -70,7 +70,9 @@ func checkTree(file, text string, existing []string, table map[string]room) []fi
 		inHouse := within(e.dir, "pkg") || within(e.dir, "internal") || within(e.dir, "cmd")
 		_, declared := table[e.dir]
 		if inHouse && !declared && len(roomsBelow(table, e.dir)) == 0 {
-			found = append(found, finding{file, e.line, "the tree shows " + e.dir + ", which is not in the table of rooms"})
+			found = append(found, finding{
+				file, e.line, "the tree shows " + e.dir + ", which is not in the table of rooms",
+			})
 		}
 	}
 	for _, dir := range existing {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// columns is how wide a line may be; a tab counts as one.
+// columns is the widest a line may be; a tab counts as one.
 const columns = 100
 
 // TestWidth refuses wide lines in Markdown. Of each directory's Go the ratchet

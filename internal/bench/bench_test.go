@@ -35,7 +35,9 @@ func TestSummary(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	t.Parallel()
-	for v, want := range map[float64]string{0: "0", 0.01234: "0.0123", 1.2345: "1.23", 99.5: "99.5", 1234.5: "1234"} {
+	for v, want := range map[float64]string{
+		0: "0", 0.01234: "0.0123", 1.2345: "1.23", 99.5: "99.5", 1234.5: "1234",
+	} {
 		if got := number(v); got != want {
 			t.Errorf("number(%v) = %q, want %q", v, got, want)
 		}
@@ -46,7 +48,8 @@ func TestNumber(t *testing.T) {
 func someReport() *report {
 	r := &report{Header: header{CPU: "cpu", Cores: 2, Commit: "abc", Took: "1s"}}
 	r.add(spanned("star", sample{time.Millisecond}, time.Millisecond))
-	r.add(spanned("offers", sample{3 * time.Millisecond}, time.Millisecond)).against("star", r.find("star").P50).ratioAtMost(4)
+	r.add(spanned("offers", sample{3 * time.Millisecond}, time.Millisecond)).
+		against("star", r.find("star").P50).ratioAtMost(4)
 	r.add(figure{Figure: "rate", Value: 10, Unit: "jobs/s", summary: summary{N: 1}}).atLeast(60)
 	r.missing("sandbox", os.ErrNotExist)
 	return r
@@ -55,7 +58,8 @@ func someReport() *report {
 func TestGoals(t *testing.T) {
 	t.Parallel()
 	r := someReport()
-	if f := r.find("offers"); f.Ratio == nil || *f.Ratio != 3 || f.Met == nil || !*f.Met || f.Goal != "<= 4 x raw" {
+	if f := r.find("offers"); f.Ratio == nil || *f.Ratio != 3 || f.Met == nil || !*f.Met ||
+		f.Goal != "<= 4 x raw" {
 		t.Errorf("offers: %+v", f)
 	}
 	if f := r.find("rate"); f.Met == nil || *f.Met {
@@ -85,7 +89,9 @@ func TestReportGoesThroughAFileIntoAPage(t *testing.T) {
 	if diff := cmp.Diff(r.rows(), back.rows()); diff != "" {
 		t.Errorf("rows came back (-want +got): %s", diff)
 	}
-	if err = os.WriteFile(page, []byte("above\n"+tableBegin+"\nold\n"+tableEnd+"\nbelow\n"), 0o600); err != nil {
+	if err = os.WriteFile(
+		page, []byte("above\n"+tableBegin+"\nold\n"+tableEnd+"\nbelow\n"), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time it stands there already
@@ -98,7 +104,8 @@ func TestReportGoesThroughAFileIntoAPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := string(text)
-	if !strings.HasPrefix(got, "above\n") || !strings.HasSuffix(got, "\nbelow\n") || strings.Contains(got, "old") ||
+	if !strings.HasPrefix(got, "above\n") || !strings.HasSuffix(got, "\nbelow\n") ||
+		strings.Contains(got, "old") ||
 		strings.Count(got, "| offers | 3.00 | ms |") != 1 {
 		t.Errorf("the page is now %q", got)
 	}
@@ -108,7 +115,8 @@ func TestReportGoesThroughAFileIntoAPage(t *testing.T) {
 	if err := back.intoPage(page); err == nil {
 		t.Error("a page without a place for the table is taken")
 	}
-	if _, err := readReport(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "BENCH_JSON") {
+	if _, err := readReport(filepath.Join(dir, "none")); err == nil ||
+		!strings.Contains(err.Error(), "BENCH_JSON") {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -130,7 +138,8 @@ func TestWatchFollowsOnePath(t *testing.T) {
 	var w watch
 	done := w.begin(byUnicast, 2, 1)
 	taps := w.taps(func() grid.SiteID { return "self" })
-	announce, award := protocol.Announce{Submitter: "self"}, protocol.Award{Tasks: make([]protocol.AwardedTask, 1)}
+	announce := protocol.Announce{Submitter: "self"}
+	award := protocol.Award{Tasks: make([]protocol.AwardedTask, 1)}
 	if !taps.Sending("a", announce) || taps.Sending("", announce) {
 		t.Error("the announcement takes the other path")
 	}
@@ -206,12 +215,13 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// What cannot be measured is a row that says why, in one line, and never ends the
-// run: the table is what somebody waited five minutes for.
+// A measurement that fails becomes a row that says why, in one line, and never ends
+// the run: somebody waited five minutes for the table.
 func TestWhatFailsIsARow(t *testing.T) {
 	t.Parallel()
 	b := &bench{}
-	b.lost("jobs among 48 sites", errors.New("an agent fell silent | wait 2m\nthe log ends: many\nlines "+strings.Repeat("x", 500)))
+	b.lost("jobs among 48 sites",
+		errors.New("an agent fell silent | wait 2m\nthe log ends: many\nlines "+strings.Repeat("x", 500)))
 	b.missing("wide", errors.New(strings.Repeat("é", 500)))
 	b.add(figure{Figure: "rate", Value: 10, Unit: "jobs/s", summary: summary{N: 1}})
 	var table strings.Builder

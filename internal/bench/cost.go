@@ -19,7 +19,10 @@ func (b *bench) measureSize() error {
 		if err != nil {
 			return err
 		}
-		row := b.add(figure{Figure: name + ", stripped", Value: float64(info.Size()) / (1 << 20), Unit: "MiB", summary: summary{N: 1}})
+		row := b.add(figure{
+			Figure: name + ", stripped", Value: float64(info.Size()) / (1 << 20), Unit: "MiB",
+			summary: summary{N: 1},
+		})
 		if name == "siteagent" {
 			row.atMost(45)
 		}
@@ -49,7 +52,9 @@ func (b *bench) measureIdle(ctx context.Context, f *farm, span time.Duration) {
 		return
 	}
 	used := (after.own - before.own) / float64(len(f.sites))
-	b.add(figure{Figure: name, Value: 100 * used / time.Since(began).Seconds(), Unit: "%", summary: summary{N: 1}}).atMost(0.5)
+	b.add(figure{
+		Figure: name, Value: 100 * used / time.Since(began).Seconds(), Unit: "%", summary: summary{N: 1},
+	}).atMost(0.5)
 }
 
 // ticksPerSecond is the unit of /proc/PID/stat, the same on every Linux.
@@ -61,8 +66,8 @@ type cpu struct {
 	children float64 // of what they ran: supervisors, and the sandboxes and programs that have ended
 }
 
-// cpuTime is what all agents have used since they started. A supervisor that waits
-// for its next job has not ended; what it and its jobs used counts all the same.
+// cpuTime returns what all agents have used since they started. Supervisors that
+// still wait for their next job count too, with the jobs they ran.
 func (f *farm) cpuTime() (cpu, error) {
 	var sum cpu
 	agents := make(map[string]bool)
@@ -88,7 +93,7 @@ func (f *farm) cpuTime() (cpu, error) {
 	return sum, nil
 }
 
-// processStat is what the system tells of a process.
+// processStat holds what the system tells of a process.
 type processStat struct {
 	parent string // process ID
 	cpu           // of this process alone
@@ -106,7 +111,8 @@ func readStat(pid string) (processStat, error) {
 		return s, errors.New("/proc/PID/stat is too short")
 	}
 	s.parent = words[1]
-	for i, to := range []*float64{&s.own, &s.own, &s.children, &s.children} { // user and system of each
+	// User and system time of each.
+	for i, to := range []*float64{&s.own, &s.own, &s.children, &s.children} {
 		ticks, err := strconv.ParseFloat(words[11+i], 64)
 		if err != nil {
 			return s, fmt.Errorf("/proc/PID/stat: %w", err)
@@ -122,7 +128,10 @@ func (b *bench) tellCPU(name string, before, after cpu, jobs int) {
 		return
 	}
 	perJob := func(of string, seconds float64) {
-		b.add(figure{Figure: "CPU of " + of + " per " + name, Value: 1000 * seconds / float64(jobs), Unit: "ms", summary: summary{N: 1}})
+		b.add(figure{
+			Figure: "CPU of " + of + " per " + name, Value: 1000 * seconds / float64(jobs), Unit: "ms",
+			summary: summary{N: 1},
+		})
 	}
 	perJob("all agents", after.own-before.own)
 	perJob("the processes", after.children-before.children)

@@ -7,7 +7,7 @@
 //	BENCH_QUICK=1 go run ./internal/bench         fewer rounds and smaller meshes, under a minute
 //	BENCH_ONLY=raw,place,jobs go run ...          some parts only; these are all
 //	BENCH_DIR=/mnt/disk go run ./internal/bench   where the state of the agents lies
-//	BENCH_DOCS=docs/performance.md go run ...     writes the table into that page, from BENCH_JSON, without measuring
+//	BENCH_DOCS=docs/performance.md go run ...     writes BENCH_JSON's table there, measures nothing
 //
 // What is compared is measured in turns, so that noise meets both sides alike. A
 // goal that is missed is reported and fails nothing.

@@ -41,7 +41,7 @@ type process struct {
 // newFarm makes the identities of the sites that it may grow to.
 func newFarm(dir, program string, most int) (*farm, error) {
 	f := &farm{dir: filepath.Join(dir, "farm"), program: program}
-	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // G302: the owner's user goes through it
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // G302: the owner's user passes it
 		return nil, err
 	}
 	for i := range most {
@@ -60,7 +60,7 @@ func newFarm(dir, program string, most int) (*farm, error) {
 
 func (f *farm) state(i int) string { return filepath.Join(f.dir, fmt.Sprintf("s%d", i)) }
 
-// configure is a site's configuration: that of a local network, with room for
+// configure is a site's configuration: that of a local network, with capacity for
 // more jobs than there are submitters, because the sites do not know that they
 // share one machine.
 func (f *farm) configure(ctx context.Context, i int) (config.Agent, error) {
@@ -68,7 +68,9 @@ func (f *farm) configure(ctx context.Context, i int) (config.Agent, error) {
 	c.StateDir, c.Name, c.Domain, c.Peers = f.state(i), fmt.Sprintf("s%d", i), "bench", f.members
 	c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
 	c.Kinds = []grid.WorkKind{grid.KindWasm, grid.KindCommand}
-	c.Ceilings = config.Ceilings{MilliCPUs: 32_000, MemoryBytes: 16 << 30, DiskBytes: 16 << 30, MFLOPS: 128_000}
+	c.Ceilings = config.Ceilings{
+		MilliCPUs: 32_000, MemoryBytes: 16 << 30, DiskBytes: 16 << 30, MFLOPS: 128_000,
+	}
 	c.API = config.API{Socket: filepath.Join(f.dir, fmt.Sprintf("s%d.sock", i)), Debug: true}
 	c.Log.Level = "warn"
 	if i > 0 {
@@ -94,14 +96,18 @@ func (f *farm) grow(ctx context.Context, n int) error {
 		}
 		f.sites = append(f.sites, p)
 		if i == 0 {
-			if err := await(ctx, time.Minute, "the first agent to answer", func() bool { return p.peers(ctx) == 0 }); err != nil {
+			if err := await(ctx, time.Minute, "the first agent to answer", func() bool {
+				return p.peers(ctx) == 0
+			}); err != nil {
 				return p.explain(err)
 			}
 		}
 	}
 	for _, p := range f.sites {
 		whole := func() bool { return p.peers(ctx) == n-1 }
-		if err := await(ctx, 2*time.Minute, fmt.Sprintf("%s to see %d sites", p.config.Name, n-1), whole); err != nil {
+		if err := await(
+			ctx, 2*time.Minute, fmt.Sprintf("%s to see %d sites", p.config.Name, n-1), whole,
+		); err != nil {
 			return p.explain(err)
 		}
 	}
@@ -111,7 +117,7 @@ func (f *farm) grow(ctx context.Context, n int) error {
 // launch starts an agent.
 func (f *farm) launch(ctx context.Context, c config.Agent) (*process, error) {
 	file := filepath.Join(f.dir, c.Name+".yaml")
-	if err := os.WriteFile(file, c.File(), 0o644); err != nil { //nolint:gosec // G306: there is no secret in it
+	if err := os.WriteFile(file, c.File(), 0o644); err != nil { //nolint:gosec // G306: no secret
 		return nil, err
 	}
 	log, err := os.Create(filepath.Join(f.dir, c.Name+".log"))
@@ -124,8 +130,11 @@ func (f *farm) launch(ctx context.Context, c config.Agent) (*process, error) {
 		return nil, err
 	}
 	// close ends the agent, not the context: it is given time to end well.
-	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), f.program, "run", "--config", file) //nolint:gosec // G204: our own program
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Dir, p.cmd.Env = log, log, f.dir, append(os.Environ(), "HOME="+f.dir, "TMPDIR=")
+	p.cmd = exec.CommandContext( //nolint:gosec // G204: our own program
+		context.WithoutCancel(ctx), f.program, "run", "--config", file,
+	)
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Dir = log, log, f.dir
+	p.cmd.Env = append(os.Environ(), "HOME="+f.dir, "TMPDIR=")
 	asOwner(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
@@ -143,7 +152,7 @@ func (f *farm) launch(ctx context.Context, c config.Agent) (*process, error) {
 	return p, nil
 }
 
-// peers is how many sites the agent sees, -1 if it does not answer.
+// peers returns how many sites the agent sees, -1 if it does not answer.
 func (p *process) peers(ctx context.Context) int {
 	status, err := p.api.Status(ctx)
 	if err != nil {
@@ -203,7 +212,7 @@ type board struct {
 	jobs map[grid.JobID]*news
 }
 
-// news is what the submitter knows of a job. Its fields are read after ended was
+// news holds what the submitter knows of a job. Its fields are read after ended was
 // closed.
 type news struct {
 	placed, finished time.Time

@@ -23,7 +23,7 @@ type figure struct {
 	Note     string   `json:"note,omitempty"` // what one should know, such as why there is no value
 }
 
-// report is what a run measured.
+// report holds the figures of a run.
 type report struct {
 	Header  header   `json:"header"`
 	Figures []figure `json:"figures"`
@@ -97,14 +97,15 @@ func (r *report) write(path string) error {
 	if err != nil {
 		return fmt.Errorf("write figures: %w", err)
 	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil { //nolint:gosec // G306: figures are for everybody
+	err = os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // G306: figures are public
+	if err != nil {
 		return fmt.Errorf("write figures: %w", err)
 	}
 	return nil
 }
 
 func readReport(path string) (*report, error) {
-	text, err := os.ReadFile(path) //nolint:gosec // G703: whoever runs the bench names the file
+	text, err := os.ReadFile(path) //nolint:gosec // G703: the caller names the file
 	if err != nil {
 		return nil, fmt.Errorf("read figures: %w; BENCH_JSON names the file of an earlier run", err)
 	}

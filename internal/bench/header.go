@@ -25,7 +25,8 @@ type header struct {
 
 func newHeader(ctx context.Context, dir string, quick bool) header {
 	return header{
-		CPU: cpuModel(), Cores: runtime.NumCPU(), Kernel: firstLine("/proc/sys/kernel/osrelease"), Go: runtime.Version(),
+		CPU: cpuModel(), Cores: runtime.NumCPU(), Kernel: firstLine("/proc/sys/kernel/osrelease"),
+		Go:   runtime.Version(),
 		Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Commit: commit(ctx), Disk: fileSystem(dir),
 		Load: firstWords(firstLine("/proc/loadavg"), 3), Quick: quick,
 	}
@@ -53,7 +54,8 @@ func cpuModel() string {
 		return runtime.GOARCH
 	}
 	for line := range strings.Lines(string(text)) {
-		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
+		if name, value, found := strings.Cut(line, ":"); found &&
+			strings.TrimSpace(name) == "model name" {
 			return strings.TrimSpace(value)
 		}
 	}

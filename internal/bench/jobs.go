@@ -117,9 +117,10 @@ func (w *work) store(ctx context.Context, f *farm) error {
 }
 
 // emptyModule is the smallest WASI program: it exports a memory and a _start
-// that returns at once.
+// that does nothing.
 func emptyModule() []byte {
-	return []byte("\x00asm\x01\x00\x00\x00" + "\x01\x04\x01\x60\x00\x00" + "\x03\x02\x01\x00" + "\x05\x03\x01\x00\x01" +
+	return []byte("\x00asm\x01\x00\x00\x00" + "\x01\x04\x01\x60\x00\x00" + "\x03\x02\x01\x00" +
+		"\x05\x03\x01\x00\x01" +
 		"\x07\x13\x02\x06memory\x02\x00\x06_start\x00\x00" + "\x0a\x04\x01\x02\x00\x0b")
 }
 
@@ -156,7 +157,9 @@ func (b *bench) load(ctx context.Context, f *farm, kind work, submitters int) (f
 	took := time.Since(began)
 	var all served
 	for _, r := range results {
-		all.placed, all.finished, all.err = append(all.placed, r.placed...), append(all.finished, r.finished...), errors.Join(all.err, r.err)
+		all.placed = append(all.placed, r.placed...)
+		all.finished = append(all.finished, r.finished...)
+		all.err = errors.Join(all.err, r.err)
 	}
 	if all.err != nil {
 		return 0, all.err
@@ -172,7 +175,8 @@ func (b *bench) load(ctx context.Context, f *farm, kind work, submitters int) (f
 func (b *bench) tellLoad(kind work, sites, submitters int, all served, took time.Duration) float64 {
 	at := fmt.Sprintf("%s, %d sites, %s", kind.name, sites, count(submitters, "submitter"))
 	fsync, rtt, spawn := b.raw(figSync), b.raw(figStream)/1000, b.raw(figSpawn)
-	placed, finished := spanned("placed, "+at, all.placed, time.Millisecond), spanned("finished, "+at, all.finished, time.Millisecond)
+	placed := spanned("placed, "+at, all.placed, time.Millisecond)
+	finished := spanned("finished, "+at, all.finished, time.Millisecond)
 	placed.Note, finished.Note = kind.note, kind.note
 	p, f := b.add(placed), spawn+3*fsync+3*rtt
 	p.against("2 fsync + RTT", 2*fsync+rtt)
@@ -185,7 +189,10 @@ func (b *bench) tellLoad(kind work, sites, submitters int, all served, took time
 		done.wants("<= 3 x raw and <= 60 ms", done.Ratio != nil && *done.Ratio <= 3 && done.Value <= 60)
 	}
 	rate := float64(len(all.finished)) / took.Seconds()
-	row := b.add(figure{Figure: "jobs per second, " + at, Value: rate, Unit: "jobs/s", summary: summary{N: 1}, Note: kind.note})
+	row := b.add(figure{
+		Figure: "jobs per second, " + at, Value: rate, Unit: "jobs/s", summary: summary{N: 1},
+		Note: kind.note,
+	})
 	if box := b.raw(figBwrap); box > 0 {
 		row.against("bwrap on every core", float64(runtime.NumCPU())*1000/box)
 	}
@@ -210,13 +217,13 @@ func (b *bench) judgeRate(sites, few int, best map[int]float64) {
 	}
 }
 
-// served is what one submitter saw.
+// served holds what one submitter saw.
 type served struct {
 	placed, finished sample
 	err              error
 }
 
-// fewestJobs is how many jobs each submitter submits, however long they take.
+// fewestJobs is the number of jobs each submitter submits, however long they take.
 const fewestJobs = 5
 
 // serve submits one job after the other until a time.
@@ -267,7 +274,9 @@ func (b *bench) commandLine(ctx context.Context, f *farm, kind work) error {
 	var s sample
 	err := b.repeat(40, 10*time.Second, func() error {
 		args := append([]string{"--addr", f.sites[0].config.API.Socket, "run", "--"}, kind.args...)
-		cmd := exec.CommandContext(ctx, filepath.Join(b.dir, "submit"), args...) //nolint:gosec // G204: our own program
+		cmd := exec.CommandContext( //nolint:gosec // G204: our own program
+			ctx, filepath.Join(b.dir, "submit"), args...,
+		)
 		cmd.Dir = f.dir
 		var said []byte
 		err := timed(&s, func() (err error) { said, err = cmd.CombinedOutput(); return err })

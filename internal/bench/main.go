@@ -85,7 +85,7 @@ func (b *bench) close() error {
 	return err
 }
 
-// light is where files of sites lie that only serve.
+// light is the directory for the files of sites that only serve.
 func (b *bench) light() string {
 	if b.memory != "" {
 		return b.memory
@@ -93,7 +93,7 @@ func (b *bench) light() string {
 	return b.dir
 }
 
-// rounds is how often to measure, fewer in a quick run.
+// rounds returns how often to measure, fewer in a quick run.
 func (b *bench) rounds(n int) int {
 	if b.quick {
 		return max(n/8, 10)
@@ -177,8 +177,11 @@ func await(ctx context.Context, limit time.Duration, what string, holds func() b
 
 // build makes the stripped programs.
 func (b *bench) build(ctx context.Context) error {
-	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", b.dir + "/", "./cmd/siteagent", "./cmd/submit"}
-	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil { //nolint:gosec // G204: our own words
+	args := []string{
+		"build", "-trimpath", "-ldflags=-s -w", "-o", b.dir + "/", "./cmd/siteagent", "./cmd/submit",
+	}
+	build := exec.CommandContext(ctx, "go", args...) //nolint:gosec // G204: our own words
+	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the programs: %w: %s; run the bench at the repository's root", err, out)
 	}
 	return nil

@@ -24,7 +24,7 @@ func (b *bench) measurePlacing(ctx context.Context) error {
 		sizes = []int{8, 32}
 	}
 	for _, n := range sizes {
-		if err := b.placeAmong(ctx, n); err != nil { // a busy machine cannot make so many at once
+		if err := b.placeAmong(ctx, n); err != nil { // a busy machine cannot start so many together
 			b.lost(fmt.Sprintf("announcements among %d sites", n), err)
 		}
 		if ctx.Err() != nil {
@@ -69,14 +69,16 @@ type node struct {
 	gone  chan struct{} // closed when Run has returned
 }
 
-// submitters is how many agents of a crowd submit, the first ones.
+// submitters is the number of agents of a crowd that submit, the first ones.
 const submitters = 4
 
 func (c *crowd) disk(by path) *node { return c.nodes[map[path]int{byGossip: 0, byUnicast: 1}[by]] }
 
-func (c *crowd) memory(by path) *node { return c.nodes[map[path]int{byGossip: 2, byUnicast: 3}[by]] }
+func (c *crowd) memory(by path) *node {
+	return c.nodes[map[path]int{byGossip: 2, byUnicast: 3}[by]]
+}
 
-// newCrowd starts a mesh of n sites besides whoever submits.
+// newCrowd starts a mesh of n sites besides the one that submits.
 func (b *bench) newCrowd(ctx context.Context, n int) (*crowd, error) {
 	began := time.Now()
 	live, end := context.WithCancel(ctx)
@@ -102,7 +104,8 @@ func (b *bench) newCrowd(ctx context.Context, n int) (*crowd, error) {
 		if i%arrivals != 0 && i != n {
 			continue
 		}
-		if err := await(ctx, time.Minute, fmt.Sprintf("%d agents to meet", i+1), func() bool { return c.whole(live) }); err != nil {
+		what := fmt.Sprintf("%d agents to meet", i+1)
+		if err := await(ctx, time.Minute, what, func() bool { return c.whole(live) }); err != nil {
 			return nil, errors.Join(err, c.close())
 		}
 	}
@@ -113,8 +116,8 @@ func (b *bench) newCrowd(ctx context.Context, n int) (*crowd, error) {
 	return c, nil
 }
 
-// arrivals is how many agents arrive before all meet. With many at once two cores
-// take longer for their handshakes than these may take, and all are tried again.
+// arrivals is the number of agents that start before all must have met. If many start
+// together, two cores exceed the time limit of the handshakes and all are tried again.
 const arrivals = 4
 
 // whole reports whether all agents see each other.
@@ -136,16 +139,21 @@ func (b *bench) crowdConfig(n, i int) agent.Config {
 	return agent.Config{
 		StateDir: dir, Version: "bench", Name: fmt.Sprintf("s%d", i), Seed: uint64(i + 1),
 		P2P: p2p.Config{
-			KeyFile: dir + ".key", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Domain: "bench", Preset: p2p.PresetLAN,
+			KeyFile: dir + ".key", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Domain: "bench",
+			Preset: p2p.PresetLAN,
 		},
 		Data: data.Config{QuotaBytes: 64 << 20}, OutputBytes: 1 << 20,
 		Capability: grid.Capability{
-			Total:      grid.Resources{MilliCPUs: 32_000, MemoryBytes: 64 << 30, DiskBytes: 64 << 30, MFLOPS: 128_000},
+			Total: grid.Resources{
+				MilliCPUs: 32_000, MemoryBytes: 64 << 30, DiskBytes: 64 << 30, MFLOPS: 128_000,
+			},
 			CoreMFLOPS: 4000, DownBps: 1e9, UpBps: 1e9, DiskBps: 1e9,
 			Kinds: []grid.WorkKind{grid.KindCommand}, OS: "linux", Arch: "amd64",
 		},
-		Adapters: map[grid.WorkKind]lrm.Adapter{grid.KindCommand: fake.New(fake.Config{Kind: grid.KindCommand})},
-		Gossip:   i%2 == 0,
+		Adapters: map[grid.WorkKind]lrm.Adapter{
+			grid.KindCommand: fake.New(fake.Config{Kind: grid.KindCommand}),
+		},
+		Gossip: i%2 == 0,
 	}
 }
 
@@ -188,7 +196,7 @@ func (c *crowd) close() error {
 }
 
 // warm makes every site a known bidder of all submitters, and goes on until
-// gossip reaches everybody.
+// gossip reaches all of them.
 func (c *crowd) warm(ctx context.Context) error {
 	for i, n := range c.nodes[:submitters] {
 		good, by := 0, []path{byGossip, byEither}[i%2]
@@ -217,7 +225,9 @@ func emptyJob(tasks int, ttl time.Duration) grid.Job {
 		Count: uint32(tasks), TTL: ttl,
 		Spec: grid.Spec{
 			Kind: grid.KindCommand, Args: []string{"true"},
-			Need:    grid.Resources{MilliCPUs: 1000, MemoryBytes: 64 << 20, DiskBytes: 16 << 20, MFLOPS: 1000},
+			Need: grid.Resources{
+				MilliCPUs: 1000, MemoryBytes: 64 << 20, DiskBytes: 16 << 20, MFLOPS: 1000,
+			},
 			Runtime: time.Second, Map: grid.MapThesis, Weights: grid.DefaultWeights(),
 		},
 	}
@@ -292,7 +302,9 @@ func (b *bench) placeOne(ctx context.Context, c *crowd) error {
 			for range 3 {
 				errs = append(errs, timed(&bare, raw.once))
 			}
-			errs = append(errs, onDisk[i].turn(ctx, c, c.disk(by), by, 1), inMemory[i].turn(ctx, c, c.memory(by), by, 1))
+			errs = append(
+				errs, onDisk[i].turn(ctx, c, c.disk(by), by, 1), inMemory[i].turn(ctx, c, c.memory(by), by, 1),
+			)
 		}
 		return errors.Join(errs...)
 	})
@@ -307,7 +319,9 @@ func (b *bench) placeOne(ctx context.Context, c *crowd) error {
 		b.add(*inMemory[i].note(&f)).against("star", limit).ratioAtMost(times)
 		f = spanned(name("announce to award, facts on disk"), onDisk[i].award, time.Millisecond)
 		b.add(*onDisk[i].note(&f)).against("star", limit)
-		b.add(spanned(name("announce to award, facts in memory"), inMemory[i].award, time.Millisecond)).against("star", limit)
+		b.add(spanned(
+			name("announce to award, facts in memory"), inMemory[i].award, time.Millisecond,
+		)).against("star", limit)
 	}
 	return nil
 }
@@ -319,7 +333,9 @@ func (b *bench) placeArray(ctx context.Context, c *crowd) error {
 	for _, by := range []path{byGossip, byUnicast} {
 		var onDisk, inMemory series
 		err := b.repeat(40, 15*time.Second, func() error {
-			return errors.Join(onDisk.turn(ctx, c, c.disk(by), by, tasks), inMemory.turn(ctx, c, c.memory(by), by, tasks))
+			return errors.Join(
+				onDisk.turn(ctx, c, c.disk(by), by, tasks), inMemory.turn(ctx, c, c.memory(by), by, tasks),
+			)
 		})
 		if err != nil {
 			return err
@@ -330,8 +346,9 @@ func (b *bench) placeArray(ctx context.Context, c *crowd) error {
 		}{{"facts on disk", &onDisk}, {"facts in memory", &inMemory}} {
 			sum := one.series.award.rates(tasks)
 			f := figure{
-				Figure: fmt.Sprintf("array of %d decided, %s, %d sites, %s", tasks, by, len(c.nodes)-1, one.what),
-				Value:  sum.P50, Unit: "tasks/s", summary: sum,
+				Figure: fmt.Sprintf("array of %d decided, %s, %d sites, %s",
+					tasks, by, len(c.nodes)-1, one.what),
+				Value: sum.P50, Unit: "tasks/s", summary: sum,
 			}
 			added := b.add(*one.series.note(&f))
 			if raw != nil && raw.P50 > 0 {

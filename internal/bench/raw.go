@@ -46,7 +46,9 @@ func (b *bench) measureEchoes(ctx context.Context) error {
 	defer pair.close()
 	var tcp, stream, message sample
 	for range b.rounds(3000) {
-		if err := errors.Join(timed(&tcp, raw.once), timed(&stream, pair.echoStream), timed(&message, pair.echoMessage)); err != nil {
+		if err := errors.Join(
+			timed(&tcp, raw.once), timed(&stream, pair.echoStream), timed(&message, pair.echoMessage),
+		); err != nil {
 			return fmt.Errorf("echo: %w", err)
 		}
 	}
@@ -125,11 +127,14 @@ func newMeshPair(ctx context.Context, dir string) (*meshPair, error) {
 	p := &meshPair{buffer: make([]byte, echoBytes), back: make(chan struct{}, 1)}
 	open := func(name string, bootstrap []string, h p2p.Handlers) (*p2p.Mesh, error) {
 		return p2p.New(ctx, p2p.Config{
-			KeyFile: filepath.Join(dir, name+".key"), Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Domain: "bench",
+			KeyFile: filepath.Join(dir, name+".key"), Listen: []string{"/ip4/127.0.0.1/tcp/0"},
+			Domain:      "bench",
 			Incarnation: 1, AcceptAnyone: true, Bootstrap: bootstrap,
 		}, h, slog.New(slog.DiscardHandler))
 	}
-	quiet := p2p.Handlers{OnPeerSeen: func(grid.SiteID, p2p.Facts) {}, OnPeerGone: func(grid.SiteID, bool) {}}
+	quiet := p2p.Handlers{
+		OnPeerSeen: func(grid.SiteID, p2p.Facts) {}, OnPeerGone: func(grid.SiteID, bool) {},
+	}
 	answers, gives := quiet, quiet
 	gives.OnMessage = func(from grid.SiteID, m protocol.Message) { _ = p.z.Send(from, m) }
 	answers.OnMessage = func(grid.SiteID, protocol.Message) { p.back <- struct{}{} }
@@ -215,20 +220,23 @@ func (b *bench) measureSpawn(ctx context.Context) error {
 	}
 	box, noBox := exec.LookPath("bwrap")
 	boxed := []string{
-		"--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", program,
+		"--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--ro-bind", "/", "/",
+		"--proc", "/proc", "--dev", "/dev", "--", program,
 	}
 	if noBox == nil {
 		noBox = exec.CommandContext(ctx, box, boxed...).Run() //nolint:gosec // G204: fixed words
 	}
 	var bare, inBox sample
 	for range b.rounds(100) {
-		if err := timed(&bare, exec.CommandContext(ctx, program).Run); err != nil { //nolint:gosec // G204: as PATH has it
+		alone := exec.CommandContext(ctx, program) //nolint:gosec // G204: as PATH has it
+		if err := timed(&bare, alone.Run); err != nil {
 			return fmt.Errorf("spawn: %w", err)
 		}
 		if noBox != nil {
 			continue
 		}
-		if err := timed(&inBox, exec.CommandContext(ctx, box, boxed...).Run); err != nil { //nolint:gosec // G204: fixed words
+		within := exec.CommandContext(ctx, box, boxed...) //nolint:gosec // G204: fixed words
+		if err := timed(&inBox, within.Run); err != nil {
 			return fmt.Errorf("sandbox: %w", err)
 		}
 	}
@@ -241,7 +249,7 @@ func (b *bench) measureSpawn(ctx context.Context) error {
 	return nil
 }
 
-// star is the raw limit of asking everybody: one TCP server, a message to each
+// star is the raw limit of asking all sites: one TCP server, a message to each
 // client, and their answers.
 type star struct {
 	conns   []net.Conn
@@ -257,7 +265,9 @@ func newStar(ctx context.Context, n, askBytes, answerBytes int) (*star, error) {
 	if err != nil {
 		return nil, fmt.Errorf("raw star: %w", err)
 	}
-	s := &star{ask: make([]byte, askBytes), answers: make(chan error, n), closing: []io.Closer{listener}}
+	s := &star{
+		ask: make([]byte, askBytes), answers: make(chan error, n), closing: []io.Closer{listener},
+	}
 	var dialer net.Dialer
 	for range n {
 		client, err := dialer.DialContext(ctx, "tcp", listener.Addr().String())
@@ -301,7 +311,7 @@ func (s *star) listen(conn net.Conn, reply []byte) {
 	}
 }
 
-// once asks everybody and waits for the last answer.
+// once asks all clients and waits for the last answer.
 func (s *star) once() error {
 	for _, conn := range s.conns {
 		if _, err := conn.Write(s.ask); err != nil {

@@ -8,7 +8,7 @@ import (
 // sample is a series of durations.
 type sample []time.Duration
 
-// summary is what is told of a series, in its own unit.
+// summary describes a series, in its own unit.
 type summary struct {
 	Min float64 `json:"min"`
 	P50 float64 `json:"p50"`
@@ -38,8 +38,8 @@ func timed(s *sample, do func() error) error {
 	return nil
 }
 
-// rates turns durations into how many of count happen in a second; the least
-// rate comes from the longest duration.
+// rates turns the durations of count operations into operations per second; the
+// lowest rate comes from the longest duration.
 func (s sample) rates(count int) summary {
 	per := make([]float64, 0, len(s))
 	for _, d := range s {

@@ -12,7 +12,9 @@ import (
 
 // columns are the table's, in order.
 func columns() []string {
-	return []string{"figure", "value", "unit", "min", "p95", "n", "raw limit", "raw", "ratio", "goal", "met"}
+	return []string{
+		"figure", "value", "unit", "min", "p95", "n", "raw limit", "raw", "ratio", "goal", "met",
+	}
 }
 
 // cells are a figure's row.
@@ -109,7 +111,7 @@ func (r *report) markdown() string {
 
 // intoPage replaces the table in a page.
 func (r *report) intoPage(path string) error {
-	text, err := os.ReadFile(path) //nolint:gosec // G703: whoever runs the bench names the page
+	text, err := os.ReadFile(path) //nolint:gosec // G703: the caller names the page
 	if err != nil {
 		return fmt.Errorf("write table into page: %w", err)
 	}
@@ -119,7 +121,7 @@ func (r *report) intoPage(path string) error {
 		return fmt.Errorf("write table into %s: it lacks the lines %q and %q", path, tableBegin, tableEnd)
 	}
 	page := before + tableBegin + "\n" + r.markdown() + tableEnd + after
-	if err := os.WriteFile(path, []byte(page), 0o644); err != nil { //nolint:gosec // G306: a page is for everybody
+	if err := os.WriteFile(path, []byte(page), 0o644); err != nil { //nolint:gosec // G306: public
 		return fmt.Errorf("write table into page: %w", err)
 	}
 	return nil

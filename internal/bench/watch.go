@@ -49,7 +49,10 @@ func (w *watch) begin(by path, sites, tasks int) <-chan struct{} {
 }
 
 func (w *watch) taps(self func() grid.SiteID) agent.Taps {
-	return agent.Taps{Sending: w.sending, Received: func(from grid.SiteID, m protocol.Message) { w.received(from, m, self()) }}
+	return agent.Taps{
+		Sending:  w.sending,
+		Received: func(from grid.SiteID, m protocol.Message) { w.received(from, m, self()) },
+	}
 }
 
 func (w *watch) sending(to grid.SiteID, m protocol.Message) bool {
@@ -111,7 +114,8 @@ func (w *watch) end() spans {
 	defer w.mu.Unlock()
 	w.done = nil
 	return spans{
-		lastOffer: w.offered.Sub(w.began), award: w.awarded.Sub(w.began), offers: w.offers, awards: w.awards,
+		lastOffer: w.offered.Sub(w.began), award: w.awarded.Sub(w.began), offers: w.offers,
+		awards:   w.awards,
 		complete: w.offers == w.sites && w.awards == w.tasks,
 	}
 }

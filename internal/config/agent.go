@@ -29,7 +29,7 @@ type Agent struct {
 	Rates     Rates           // links, as the owner caps them
 	Lease     Lease           // how long a site may run on without hearing from the submitter
 	Data      dataRoom        // the data room
-	Owner     Owner           // when the site makes way for its owner
+	Owner     Owner           // when the site yields to its owner
 	Jobs      jobs            // limits on other people's jobs
 	Placing   placing         // how this agent's own jobs find their sites
 	Planning  planning        // what this site promises, and in what order it runs what waits
@@ -47,9 +47,9 @@ type Ceilings struct {
 	MFLOPS      int64 // of all given cores together, 10^6 FLOP/s; 0 = what is measured
 }
 
-// price is what the owner asks for an hour of a core, in whatever unit the
-// owners of a domain agree on. It is told to jobs whose map has that dimension;
-// nothing is charged.
+// price is the owner's price of an hour of a core, in a unit that the owners of a
+// domain agree on. It is told to jobs whose map has that dimension; nothing is
+// charged.
 type price struct {
 	Named    bool
 	CoreHour float64 // 0 to 1e9
@@ -63,8 +63,8 @@ type Rates struct {
 	Probe   bool  // measure links that carried no data yet; 1.25 MiB a minute at most
 }
 
-// nat is how a site meets the others when a router stands before it that
-// translates addresses and lets nobody in.
+// nat says how a site connects to the others from behind a router that translates
+// addresses and accepts no connections.
 type nat struct {
 	Relay        string // off, use, serve or auto
 	Punch        bool   // make relayed connections direct
@@ -99,11 +99,11 @@ type dataRoom struct {
 	Keep       time.Duration // results are kept this long
 }
 
-// Owner says when the site makes way for the owner's own work.
+// Owner says when the site yields to the owner's own work.
 type Owner struct {
-	Yield        bool          // freeze what runs while the owner uses the machine
+	Yield        bool          // suspend running jobs while the owner uses the machine
 	ReserveMilli int64         // thousandths of a core that stay free beside what the owner uses
-	Patience     time.Duration // what stands still for so long moves elsewhere
+	Patience     time.Duration // an attempt suspended for longer moves elsewhere
 	Hours        yield.Hours   // when the machine is shared; always if there are none
 	Priority     string        // of jobs: idle or low
 	Look         time.Duration // between two looks at what other programs leave; 0 = never
@@ -121,8 +121,8 @@ type jobs struct {
 	MaxRuntime time.Duration // longest estimate accepted, and the limit of jobs without one
 }
 
-// placing says how offers are asked for and chosen. The defaults are the thesis':
-// everybody is asked, and the nearest is taken.
+// placing says how offers are requested and chosen. The defaults are the thesis':
+// all sites are asked, and the nearest is taken.
 type placing struct {
 	Choice  string // nearest, or softmin: by chance among the nearest eight
 	Replies int    // ask for about so many answers, by chance; 0 = for all
@@ -139,7 +139,7 @@ const (
 // The policies.
 const (
 	policyNone = "none" // nothing
-	PolicySAA  = "saa"  // jobs that ask for more tasks at once than are up in the long run are refused
+	PolicySAA  = "saa"  // a job is refused if it needs more sites together than are up in the long run
 	PolicyNAA  = "naa"  // tasks go to the sites likeliest to stay
 	PolicyNSA  = "nsa"  // both
 )

@@ -40,7 +40,8 @@ func TestPresetsAreValid(t *testing.T) {
 			t.Errorf("Default(%s): %v", preset, err)
 		}
 	}
-	if got := Default("lan", environ("HOME", "/home/u", "XDG_STATE_HOME", "/s", "XDG_RUNTIME_DIR", "/r")); got.StateDir != "/s/mrs" || got.API.Socket != "/r/mrs.sock" {
+	env := environ("HOME", "/home/u", "XDG_STATE_HOME", "/s", "XDG_RUNTIME_DIR", "/r")
+	if got := Default("lan", env); got.StateDir != "/s/mrs" || got.API.Socket != "/r/mrs.sock" {
 		t.Errorf("folders: %s, %s", got.StateDir, got.API.Socket)
 	}
 }
@@ -48,8 +49,11 @@ func TestPresetsAreValid(t *testing.T) {
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	src := Sources{
-		File:  write(t, "preset: wan\nname: file\ndomain: file\nceilings: {memory: 1GiB, cpus: 1.5, gflops: 2}\nlisten: [/ip4/127.0.0.1/tcp/1]\nlog: {level: warn}\n"),
-		Env:   environ("HOME", "/h", "MRS_NAME", "env", "MRS_DOMAIN", "env", "MRS_JOBS_MAX_RUNTIME", "2d"),
+		File: write(t, "preset: wan\nname: file\ndomain: file\nceilings: {memory: 1GiB, cpus: 1.5, "+
+			"gflops: 2}\nlisten: [/ip4/127.0.0.1/tcp/1]\nlog: {level: warn}\n"),
+		Env: environ(
+			"HOME", "/h", "MRS_NAME", "env", "MRS_DOMAIN", "env", "MRS_JOBS_MAX_RUNTIME", "2d",
+		),
 		Flags: map[string]string{"name": "flag", "ceilings-memory": "2GiB", "kinds": "command,wasm"},
 	}
 	got, err := LoadAgent(src)
@@ -69,7 +73,8 @@ func TestPrecedence(t *testing.T) {
 func TestAllMistakesAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := LoadAgent(Sources{
-		File:  write(t, "naem: x\nceilings:\n  memory: 512\n  memory: 1GiB\nrates: {up: 20Mbps}\nzzzzzz: 1\nlease: {length: 1ms}\nsandbox: docker\n"),
+		File: write(t, "naem: x\nceilings:\n  memory: 512\n  memory: 1GiB\nrates: {up: 20Mbps}\n"+
+			"zzzzzz: 1\nlease: {length: 1ms}\nsandbox: docker\n"),
 		Env:   environ("HOME", "/h", "MRS_API_LISTEN", "0.0.0.0:80", "MRS_DATA_KEEP", "5"),
 		Flags: map[string]string{"accept": "anyone", "kinds": "command"},
 	})
@@ -97,13 +102,16 @@ func TestAllMistakesAtOnce(t *testing.T) {
 func TestBrokenFiles(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"no yaml": "a: [", "scalar": "hello", "alias": "name: &a x\ndomain: *a\n", "nested list": "listen: [[a]]",
+		"no yaml": "a: [", "scalar": "hello", "alias": "name: &a x\ndomain: *a\n",
+		"nested list": "listen: [[a]]",
 	} {
 		if _, err := LoadAgent(Sources{File: write(t, text), Env: environ("HOME", "/h")}); err == nil {
 			t.Errorf("%s: LoadAgent took it", name)
 		}
 	}
-	if _, err := LoadAgent(Sources{File: "/no/such/file", Required: true, Env: environ("HOME", "/h")}); err == nil {
+	if _, err := LoadAgent(Sources{
+		File: "/no/such/file", Required: true, Env: environ("HOME", "/h"),
+	}); err == nil {
 		t.Error("a required file that is missing is no error")
 	}
 	if _, err := LoadAgent(Sources{File: "/no/such/file", Env: environ("HOME", "/h")}); err != nil {
@@ -158,30 +166,37 @@ func FuzzFile(f *testing.F) {
 func TestPlanningKeys(t *testing.T) {
 	t.Parallel()
 	got, err := LoadAgent(Sources{
-		File: write(t, "planning: {policy: edf, backfill: easy, horizon: 6h, promised: 80, submitter: 25%, ahead: 7d, overestimate: 0.25}\n"),
-		Env:  environ("HOME", "/h", "MRS_PLANNING_FAIRSHARE", "true", "MRS_PLANNING_LONGEST", "2h"), Flags: map[string]string{"planning-project": "50"},
+		File: write(t, "planning: {policy: edf, backfill: easy, horizon: 6h, promised: 80, submitter: "+
+			"25%, ahead: 7d, overestimate: 0.25}\n"),
+		Env:   environ("HOME", "/h", "MRS_PLANNING_FAIRSHARE", "true", "MRS_PLANNING_LONGEST", "2h"),
+		Flags: map[string]string{"planning-project": "50"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := planning{
-		Policy: "edf", Backfill: "easy", Horizon: 6 * time.Hour, Promised: 80, Strangers: 10, Submitter: 25, Project: 50,
+		Policy: "edf", Backfill: "easy", Horizon: 6 * time.Hour, Promised: 80, Strangers: 10,
+		Submitter: 25, Project: 50,
 		Ahead: 7 * 24 * time.Hour, Longest: 2 * time.Hour, Fairshare: true, Overestimate: 0.25,
 	}
 	if diff := cmp.Diff(want, got.Planning); diff != "" {
 		t.Errorf("Planning (-want +got):\n%s", diff)
 	}
 	_, err = LoadAgent(Sources{
-		File: write(t, "planning: {policy: best, backfill: all, horizon: 1s, promised: 0, strangers: 101, submitter: -1, project: x, ahead: 400d, longest: 0s, overestimate: 0.95}\n"),
-		Env:  environ("HOME", "/h"),
+		File: write(t, "planning: {policy: best, backfill: all, horizon: 1s, promised: 0, strangers: "+
+			"101, submitter: -1, project: x, ahead: 400d, longest: 0s, overestimate: 0.95}\n"),
+		Env: environ("HOME", "/h"),
 	})
 	if err == nil {
 		t.Fatal("LoadAgent took it")
 	}
 	for _, want := range []string{
-		"planning.policy: want one of fcfs, sjf, ljf, edf, lst, have \"best\"", "planning.backfill: want one of conservative, easy, none",
-		"planning.horizon: want 1m0s to", "planning.promised: want 1 to 100 percent, have 0", "planning.strangers: want 0 to 100 percent, have 101",
-		"planning.submitter: want a whole number", "planning.project: want a whole number", "planning.ahead: want", "planning.longest: want",
+		"planning.policy: want one of fcfs, sjf, ljf, edf, lst, have \"best\"",
+		"planning.backfill: want one of conservative, easy, none",
+		"planning.horizon: want 1m0s to", "planning.promised: want 1 to 100 percent, have 0",
+		"planning.strangers: want 0 to 100 percent, have 101",
+		"planning.submitter: want a whole number", "planning.project: want a whole number",
+		"planning.ahead: want", "planning.longest: want",
 		"planning.overestimate: want 0 to 0.9, have 0.95",
 	} {
 		if !strings.Contains(err.Error(), want) {

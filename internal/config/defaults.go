@@ -66,7 +66,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 
 const percent = 100
 
-// socketPath is where the agent of this user listens: $XDG_RUNTIME_DIR/mrs.sock;
+// socketPath returns the socket of this user's agent: $XDG_RUNTIME_DIR/mrs.sock;
 // on Windows %LOCALAPPDATA%\mrs\mrs.sock; else in a folder of the user's own under
 // the temporary directory.
 func socketPath(env func(string) (string, bool)) string {
@@ -97,13 +97,13 @@ func folder(env func(string) (string, bool), variable, standard string) string {
 	return filepath.Join("/", standard)
 }
 
-// AgentFile is where the agent's configuration is looked for:
+// AgentFile returns the default path of the agent's configuration:
 // $XDG_CONFIG_HOME/mrs/siteagent.yaml.
 func AgentFile(env func(string) (string, bool)) string {
 	return filepath.Join(folder(env, "XDG_CONFIG_HOME", ".config"), "mrs", "siteagent.yaml")
 }
 
-// SubmitFile is where the command line's configuration is looked for:
+// SubmitFile returns the default path of the command line's configuration:
 // $XDG_CONFIG_HOME/mrs/submit.yaml.
 func SubmitFile(env func(string) (string, bool)) string {
 	return filepath.Join(folder(env, "XDG_CONFIG_HOME", ".config"), "mrs", "submit.yaml")

@@ -5,7 +5,7 @@
 // the YAML file, the flag (--ceilings-memory) and the variable
 // (MRS_CEILINGS_MEMORY). A flag wins over the environment, that over the file,
 // that over the preset (lan, wan, test), and that over the default. A file holds
-// what was chosen. All mistakes are reported at once, each with its source, the
+// what was chosen. All mistakes are reported together, each with its source, the
 // setting, what was expected and, for an unknown name, the nearest known one.
 //
 //	agent.go     what an agent is told, as types

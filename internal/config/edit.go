@@ -73,7 +73,7 @@ func edit(text []byte, change func(want map[string]string) ([]byte, error)) ([]b
 	return after, nil
 }
 
-// says is what a text says of each setting.
+// says returns the value that a text gives each setting.
 func says(text []byte) (map[string]string, error) {
 	values, err := fromYAML("configuration", text)
 	said := make(map[string]string)
@@ -149,7 +149,7 @@ func insertUnder(text []byte, key, block *yaml.Node, written string) []byte {
 	return splice(text, at, at, line)
 }
 
-// plain is what needs no quotes in YAML, also within braces.
+// plain matches values that need no quotes in YAML, also within braces.
 var plain = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9_./@+-]*$`)
 
 // quoted is a text as a YAML scalar.
@@ -241,7 +241,7 @@ func splice(text []byte, from, to int, with string) []byte {
 	return slices.Concat(text[:from], []byte(with), text[to:])
 }
 
-// lineStart is where a line begins, the first being 1.
+// lineStart returns the offset at which a line begins, the first being 1.
 func lineStart(text []byte, line int) int {
 	at := 0
 	for ; line > 1; line-- {
@@ -254,7 +254,7 @@ func lineStart(text []byte, line int) int {
 	return at
 }
 
-// lineEnd is where the line that holds a place ends, its line feed included.
+// lineEnd returns the end of the line that holds an offset, its line feed included.
 func lineEnd(text []byte, at int) int {
 	if next := bytes.IndexByte(text[at:], '\n'); next >= 0 {
 		return at + next + 1
@@ -262,7 +262,7 @@ func lineEnd(text []byte, at int) int {
 	return len(text)
 }
 
-// nodeStart is where a node begins.
+// nodeStart returns the offset at which a node begins.
 func nodeStart(text []byte, n *yaml.Node) (int, bool) {
 	at := lineStart(text, n.Line)
 	for range n.Column - 1 { // columns count characters
@@ -275,7 +275,7 @@ func nodeStart(text []byte, n *yaml.Node) (int, bool) {
 	return at, at <= len(text)
 }
 
-// nodeEnd is where a node that is written in a simple way ends; false for others.
+// nodeEnd returns the end of a node that is written in a simple way; false for others.
 func nodeEnd(text []byte, n *yaml.Node) (int, bool) {
 	at, ok := nodeStart(text, n)
 	if !ok {

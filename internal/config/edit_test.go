@@ -41,7 +41,8 @@ func TestEditKeepsWhatItIsNotAbout(t *testing.T) {
 			[]Value{{"domain", "lab"}, {"peers", "a,c"}},
 		},
 		"nested": {
-			"ceilings:\n  # not more\n  cpus: 2\n\n  memory: 1GiB # half\n", "ceilings:\n  # not more\n  cpus: 1.5\n\n  memory: 2GiB # half\n",
+			"ceilings:\n  # not more\n  cpus: 2\n\n  memory: 1GiB # half\n",
+			"ceilings:\n  # not more\n  cpus: 1.5\n\n  memory: 2GiB # half\n",
 			[]Value{{"ceilings.cpus", "1.5"}, {"ceilings.memory", "2GiB"}},
 		},
 		"braces": {
@@ -49,22 +50,49 @@ func TestEditKeepsWhatItIsNotAbout(t *testing.T) {
 			[]Value{{"ceilings.cpus", "3"}, {"ceilings.memory", "512MiB"}},
 		},
 		"a list over lines": {
-			"peers:\n  - a\n  - b # last\nname: x\n", "peers:\n  c # last\nname: x\n", []Value{{"peers", "c"}},
+			"peers:\n  - a\n  - b # last\nname: x\n", "peers:\n  c # last\nname: x\n",
+			[]Value{{"peers", "c"}},
 		},
-		"no value":           {"name:\ndomain: home\n", "name: x\ndomain: home\n", []Value{{"name", "x"}}},
-		"a comment's place":  {"# what\n#owner.hours: \"\"\nname: x", "# what\nowner.hours: \"mon 1-2, x\"\nname: x", []Value{{"owner.hours", "mon 1-2, x"}}},
-		"new":                {"name: x", "name: x\ndomain: lab\n", []Value{{"domain", "lab"}}},
-		"nothing there":      {"# only a comment\n", "# only a comment\nname: x\n", []Value{{"name", "x"}}},
-		"advanced":           {"name: x\n", "name: x\nadvanced:\n  dht: true\n", []Value{{"dht", "true"}}},
-		"more advanced":      {"advanced:\n    dht: true # y\nname: x\n", "advanced:\n    nat.punch: true\n    dht: true # y\nname: x\n", []Value{{"nat.punch", "true"}}},
-		"advanced in braces": {"advanced: {dht: true}\n", "nat.punch: true\nadvanced: {dht: true}\n", []Value{{"nat.punch", "true"}}},
-		"old style stays":    {"lease:\n  length: 3s\n", "lease:\n  length: 5s\n", []Value{{"lease.length", "5s"}}},
+		"no value": {
+			"name:\ndomain: home\n", "name: x\ndomain: home\n", []Value{{"name", "x"}},
+		},
+		"a comment's place": {
+			"# what\n#owner.hours: \"\"\nname: x", "# what\nowner.hours: \"mon 1-2, x\"\nname: x",
+			[]Value{{"owner.hours", "mon 1-2, x"}},
+		},
+		"new": {"name: x", "name: x\ndomain: lab\n", []Value{{"domain", "lab"}}},
+		"nothing there": {
+			"# only a comment\n", "# only a comment\nname: x\n", []Value{{"name", "x"}},
+		},
+		"advanced": {
+			"name: x\n", "name: x\nadvanced:\n  dht: true\n", []Value{{"dht", "true"}},
+		},
+		"more advanced": {
+			"advanced:\n    dht: true # y\nname: x\n",
+			"advanced:\n    nat.punch: true\n    dht: true # y\nname: x\n",
+			[]Value{{"nat.punch", "true"}},
+		},
+		"advanced in braces": {
+			"advanced: {dht: true}\n", "nat.punch: true\nadvanced: {dht: true}\n",
+			[]Value{{"nat.punch", "true"}},
+		},
+		"old style stays": {
+			"lease:\n  length: 3s\n", "lease:\n  length: 5s\n", []Value{{"lease.length", "5s"}},
+		},
 		"text that is nothing": {
 			"name: x\n", "name: \"null\"\n", []Value{{"name", "null"}},
 		},
-		"out":            {"# my site\nname: x # why\ndomain: lab\n", "# my site\ndomain: lab\n", []Value{{"name", "-"}}},
-		"out of braces":  {"ceilings: {cpus: 2, memory: 1GiB, disk: 1GiB}\n", "ceilings: {memory: 1GiB}\n", []Value{{"ceilings.cpus", "-"}, {"ceilings.disk", "-"}}},
-		"out, the last":  {"advanced:\n  lease:\n    length: 3s\n  nat: {punch: false}\nname: x\n", "name: x\n", []Value{{"lease.length", "-"}, {"nat.punch", "-"}}},
+		"out": {
+			"# my site\nname: x # why\ndomain: lab\n", "# my site\ndomain: lab\n", []Value{{"name", "-"}},
+		},
+		"out of braces": {
+			"ceilings: {cpus: 2, memory: 1GiB, disk: 1GiB}\n", "ceilings: {memory: 1GiB}\n",
+			[]Value{{"ceilings.cpus", "-"}, {"ceilings.disk", "-"}},
+		},
+		"out, the last": {
+			"advanced:\n  lease:\n    length: 3s\n  nat: {punch: false}\nname: x\n", "name: x\n",
+			[]Value{{"lease.length", "-"}, {"nat.punch", "-"}},
+		},
 		"out, a list":    {"peers:\n  - a\n  - b\nname: x\n", "name: x\n", []Value{{"peers", "-"}}},
 		"out, not there": {"name: x\n", "name: x\n", []Value{{"domain", "-"}}},
 	} {
@@ -96,8 +124,12 @@ func TestEditedFilesSayWhatIsMeant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hand := "# by hand\nname: attic # up\nceilings: {cpus: 2} # two\n\n# the router\nnat:\n  relay: serve\nadvanced:\n  dht: true # ask\n"
-	texts := []string{"", hand, string(old), string(NewFile(nil)), string(NewFile([]Value{{"name", "x"}, {"dht", "true"}}))}
+	hand := "# by hand\nname: attic # up\nceilings: {cpus: 2} # two\n\n# the router\nnat:\n  relay: " +
+		"serve\nadvanced:\n  dht: true # ask\n"
+	texts := []string{
+		"", hand, string(old), string(NewFile(nil)),
+		string(NewFile([]Value{{"name", "x"}, {"dht", "true"}})),
+	}
 	var names []string
 	for _, s := range agentSettings() {
 		names = append(names, s.Name)

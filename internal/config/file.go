@@ -14,7 +14,8 @@ import (
 )
 
 const fileHead = "" +
-	`# The configuration of this site. It holds what was chosen. A line like "#name: value" is a default,
+	"# The configuration of this site. It holds what was chosen. " +
+	`A line like "#name: value" is a default,
 # which a preset or a newer version may change. To choose: siteagent config set NAME VALUE, or take
 # the # away and say siteagent config reload. To take it back: siteagent config unset NAME.
 # Flags and variables MRS_* are stronger than this file; siteagent config show: what is in force.
@@ -61,7 +62,7 @@ func writeAdvanced(b *strings.Builder, values []Value) {
 	}
 }
 
-// maxWord is what fits behind an explanation.
+// maxWord is the longest value that fits behind an explanation.
 const maxWord = 20
 
 // explanation says in a line what a setting does, and what preset wan makes of it.
@@ -86,7 +87,7 @@ func explanation(name string) string {
 	return keys[i].Help + " (" + strings.Join(more, "; ") + ")"
 }
 
-// defaultOf is how a setting's default is written.
+// defaultOf returns a setting's default, as it is written.
 func defaultOf(name string) string {
 	for _, k := range AgentKeys(os.LookupEnv) {
 		if k.Name == name {

@@ -23,8 +23,8 @@ type Key struct {
 	Default    string // in the units that people write; empty: nothing
 	WAN        string // the default of preset wan, where that is another one
 	Topic      string // the heading that it stands under in help
-	Documented bool   // everybody may need it; the others stand under advanced: in a file
-	Live       bool   // a running agent takes a new value at once; else after a restart
+	Documented bool   // of general use; the others stand under advanced: in a file
+	Live       bool   // a running agent takes a new value immediately; else after a restart
 
 	parse func(string) error
 }
@@ -41,13 +41,13 @@ type setting[C any] struct {
 	get func(*C) string
 }
 
-// documented marks a setting that everybody may need.
+// documented marks a setting of general use.
 func (s setting[C]) documented() setting[C] {
 	s.Documented = true
 	return s
 }
 
-// live marks a setting that a running agent takes at once.
+// live marks a setting of which a running agent takes a new value immediately.
 func (s setting[C]) live() setting[C] {
 	s.Live = true
 	return s
@@ -61,7 +61,7 @@ func under[C any](topic string, settings ...setting[C]) []setting[C] {
 	return settings
 }
 
-// codec is how values of a type are written and read.
+// codec writes and reads the values of a type.
 type codec[V any] struct {
 	name  string
 	parse func(string) (V, error)

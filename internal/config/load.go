@@ -12,7 +12,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Sources is where a configuration comes from, weakest first.
+// Sources lists where a configuration comes from, weakest first.
 type Sources struct {
 	File     string                      // YAML file; empty = none
 	Required bool                        // the file must exist

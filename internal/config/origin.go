@@ -17,7 +17,7 @@ type Origin struct {
 	// Repeats says that the line in the file is the default that the setting would
 	// have without it.
 	Repeats bool
-	// Preset is what the preset would choose, where something stronger says otherwise;
+	// Preset is the choice of the preset, where something stronger says otherwise;
 	// empty: it chooses nothing, or it is in force.
 	Preset string
 	// Inherited says that preset wan is overruled by a line of the file that is no more
@@ -45,7 +45,8 @@ func Explain(src Sources) (Agent, []Origin, error) {
 			if v.name == s.Name {
 				text := normal(s, c, v.text)
 				o.take(v, text, reached)
-				o.Inherited = preset == presetWAN && o.Preset != "" && o.Layer == LayerFile && text == s.get(&lan)
+				o.Inherited = preset == presetWAN && o.Preset != "" && o.Layer == LayerFile &&
+					text == s.get(&lan)
 			}
 		}
 		origins = append(origins, o)
@@ -102,7 +103,7 @@ func Changes(before, after Agent) []Key {
 }
 
 // Merge is the configuration that a running agent has after a change: the settings
-// that it takes at once are those of after, the others stay as before.
+// that it takes immediately are those of after, the others stay as before.
 func Merge(before, after Agent) Agent {
 	for _, s := range agentSettings() {
 		if !s.Live {

@@ -113,7 +113,9 @@ func TestOldFile(t *testing.T) {
 	}
 
 	var overruled, inherited []string
-	for name, o := range origins(t, Sources{File: file, Env: env, Flags: map[string]string{"preset": "wan", "rates-up": "5Mbit/s"}}) {
+	for name, o := range origins(t, Sources{
+		File: file, Env: env, Flags: map[string]string{"preset": "wan", "rates-up": "5Mbit/s"},
+	}) {
 		if o.Preset != "" {
 			overruled = append(overruled, name)
 		}
@@ -123,7 +125,9 @@ func TestOldFile(t *testing.T) {
 	}
 	slices.Sort(overruled)
 	slices.Sort(inherited)
-	reached := []string{"lease.length", "lease.margin", "listen", "nat.punch", "nat.relay", "rates.down", "rates.up"}
+	reached := []string{
+		"lease.length", "lease.margin", "listen", "nat.punch", "nat.relay", "rates.down", "rates.up",
+	}
 	if !slices.Equal(overruled, reached) {
 		t.Errorf("preset wan is overruled for %v, want %v", overruled, reached)
 	}
@@ -135,7 +139,8 @@ func TestOldFile(t *testing.T) {
 func TestOriginsSayWhere(t *testing.T) {
 	t.Parallel()
 	by := origins(t, Sources{
-		File:  write(t, "preset: wan\nceilings: {cpus: 2}\nname: file\nadvanced:\n  lease.length: 20s\n  jobs: {max-runtime: 24h}\n"),
+		File: write(t, "preset: wan\nceilings: {cpus: 2}\nname: file\nadvanced:\n  lease.length: 20s\n"+
+			"  jobs: {max-runtime: 24h}\n"),
 		Env:   environ("HOME", "/h", "MRS_NAME", "env", "MRS_KINDS", "wasm,command"),
 		Flags: map[string]string{"kinds": "wasm"},
 	})
@@ -169,13 +174,18 @@ func TestOriginsSayWhere(t *testing.T) {
 func TestUnknownSettings(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"ceilngs: {cpus: 2}":           "siteagent.yaml:1: ceilngs.cpus: no such setting; did you mean ceilings.cpus?",
-		"relay: use":                   "siteagent.yaml:1: relay: no such setting; did you mean nat.relay?",
+		"ceilngs: {cpus: 2}": "siteagent.yaml:1: ceilngs.cpus: no such setting; " +
+			"did you mean ceilings.cpus?",
+		"relay: use": "siteagent.yaml:1: relay: no such setting; " +
+			"did you mean nat.relay?",
 		"advanced:\n  lease: {len: 1}": "did you mean lease.length?",
-		"wholly: wrong":                "siteagent.yaml:1: wholly: no such setting; remove it (siteagent help settings lists all)",
-		"lease: {length: 3s}\nadvanced: {lease.length: 5s}": "siteagent.yaml:2: lease.length: given twice; remove this or line 1",
-		"name: x\napi: {listen: \"0.0.0.0:80\"}":            "siteagent.yaml:2: api.listen: want a loopback address",
-		"name: x\npeers: [a]\nlease: {length: 1ms}":         "siteagent.yaml:3: lease.length: want 100ms to",
+		"wholly: wrong": "siteagent.yaml:1: wholly: no such setting; " +
+			"remove it (siteagent help settings lists all)",
+		"lease: {length: 3s}\nadvanced: {lease.length: 5s}": "siteagent.yaml:2: " +
+			"lease.length: given twice; remove this or line 1",
+		"name: x\napi: {listen: \"0.0.0.0:80\"}": "siteagent.yaml:2: api.listen: " +
+			"want a loopback address",
+		"name: x\npeers: [a]\nlease: {length: 1ms}": "siteagent.yaml:3: lease.length: want 100ms to",
 		"preset: wlan": "siteagent.yaml:1: preset: want one of lan, wan, test, have \"wlan\"",
 	} {
 		_, err := LoadAgent(Sources{File: write(t, text+"\n"), Env: environ("HOME", "/h")})
@@ -207,16 +217,20 @@ func TestSocketOfABrokenFile(t *testing.T) {
 // A preset's punching is given up with the relay that an owner does not want.
 func TestRelayOffWithPresetWAN(t *testing.T) {
 	t.Parallel()
-	c, err := LoadAgent(Sources{File: write(t, "preset: wan\nnat: {relay: off}\n"), Env: environ("HOME", "/h")})
+	c, err := LoadAgent(Sources{
+		File: write(t, "preset: wan\nnat: {relay: off}\n"), Env: environ("HOME", "/h"),
+	})
 	if err != nil || c.NAT.Punch || c.NAT.Relay != "off" {
 		t.Errorf("%+v, %v", c.NAT, err)
 	}
-	if _, err = LoadAgent(Sources{File: write(t, "nat: {relay: off, punch: true}\n"), Env: environ("HOME", "/h")}); err == nil {
+	if _, err = LoadAgent(Sources{
+		File: write(t, "nat: {relay: off, punch: true}\n"), Env: environ("HOME", "/h"),
+	}); err == nil {
 		t.Error("punching without a relay was taken, though it was chosen")
 	}
 }
 
-// What is live is merged, and the rest is what a restart would change.
+// Live settings are merged; a restart would change the rest.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	env := environ("HOME", "/h")
@@ -231,10 +245,13 @@ func TestChanges(t *testing.T) {
 		rest = append(rest, k.Name)
 	}
 	slices.Sort(rest)
-	if want := []string{"lease.length", "lease.margin", "listen", "nat.punch", "nat.relay", "preset"}; !slices.Equal(rest, want) {
+	if want := []string{
+		"lease.length", "lease.margin", "listen", "nat.punch", "nat.relay", "preset",
+	}; !slices.Equal(rest, want) {
 		t.Errorf("after a restart: %v, want %v", rest, want)
 	}
-	if merged.Ceilings.MilliCPUs != 1500 || merged.Price.CoreHour != 0.02 || merged.Rates.UpBps != after.Rates.UpBps {
+	if merged.Ceilings.MilliCPUs != 1500 || merged.Price.CoreHour != 0.02 ||
+		merged.Rates.UpBps != after.Rates.UpBps {
 		t.Errorf("merged: %+v", merged)
 	}
 }
@@ -274,7 +291,8 @@ func TestWriteFile(t *testing.T) {
 func TestUnitsAreExact(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.Int64Range(0, 1<<42).Draw(t, "n") >> rapid.IntRange(0, 40).Draw(t, "shift") << rapid.IntRange(0, 10).Draw(t, "back")
+		n := rapid.Int64Range(0, 1<<42).Draw(t, "n")
+		n = n >> rapid.IntRange(0, 40).Draw(t, "shift") << rapid.IntRange(0, 10).Draw(t, "back")
 		if got, err := asSize().parse(sizeText(n)); err != nil || got != n {
 			t.Fatalf("size %d: %s, %d, %v", n, sizeText(n), got, err)
 		}

@@ -4,5 +4,5 @@ package config
 
 import "io/fs"
 
-// keepOwner does nothing: a new file belongs to whoever the directory gives it to.
+// keepOwner does nothing: a new file gets its owner from the directory.
 func keepOwner(string, fs.FileInfo) error { return nil }

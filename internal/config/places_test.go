@@ -17,7 +17,9 @@ func TestPlacesOfFiles(t *testing.T) {
 	}{
 		{map[string]string{"HOME": "/home/ada"}, "/home/ada/.config/mrs/siteagent.yaml", ""},
 		{
-			map[string]string{"HOME": "/home/ada", "XDG_CONFIG_HOME": "/c", "XDG_RUNTIME_DIR": "/run/user/7"},
+			map[string]string{
+				"HOME": "/home/ada", "XDG_CONFIG_HOME": "/c", "XDG_RUNTIME_DIR": "/run/user/7",
+			},
 			"/c/mrs/siteagent.yaml", "/run/user/7/mrs.sock",
 		},
 		{ // as Windows names them

@@ -36,7 +36,7 @@ func defaultSubmit(env func(string) (string, bool)) Submit {
 	return Submit{Addr: socketPath(env), Output: "table", Runtime: 10 * time.Minute}
 }
 
-// StateTokenPath is where an agent with default settings keeps its token; the
+// StateTokenPath returns where an agent with default settings keeps its token; the
 // command line reads it when it is given a TCP address and no token.
 func StateTokenPath(env func(string) (string, bool)) string {
 	return filepath.Join(folder(env, "XDG_STATE_HOME", ".local/state"), "mrs", "api.token")

@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// advanced is where a file keeps the settings that few need; they may stand at the top
-// as well.
+// advanced is the key under which a file keeps the settings that few need; they may
+// stand at the top as well.
 const advanced = "advanced"
 
 // entry is a setting in a file: a key whose value is no mapping.
@@ -59,7 +59,8 @@ func entriesOf(file, name string, within []*yaml.Node, node *yaml.Node) ([]entry
 			continue
 		}
 		entries = append(entries, entry{
-			name: strings.TrimPrefix(dotted, advanced+"."), key: key, value: value, within: within, parent: node,
+			name: strings.TrimPrefix(dotted, advanced+"."), key: key, value: value, within: within,
+			parent: node,
 		})
 	}
 	return entries, errors.Join(errs...)

@@ -33,8 +33,9 @@ func (s *Store) AddExecutable(ctx context.Context, r io.Reader) (Ref, error) {
 
 // AddDir stores a directory of the host: regular files and directories, empty
 // ones too, by name, content and whether the owner may run it. Owners, times and all
-// other bits of modes are left out, so the same files give the same CID everywhere. Symbolic links, devices, sockets
-// and names that are not UTF-8 are refused by their path.
+// other bits of modes are left out, so the same files give the same CID everywhere.
+// Symbolic links, devices, sockets and names that are not UTF-8 are refused by their
+// path.
 func (s *Store) AddDir(ctx context.Context, hostDir string) (Ref, error) {
 	return s.add(ctx, func(b *builder) (*ipld.Link, error) {
 		if err := b.readDir(hostDir); err != nil {

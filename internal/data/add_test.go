@@ -54,7 +54,9 @@ func tarOf(t testing.TB, entries ...tarFileEntry) []byte {
 		if e.kind == 0 {
 			e.kind = tar.TypeReg
 		}
-		h := &tar.Header{Name: e.name, Typeflag: e.kind, Size: int64(len(e.content)), Mode: 0o644, Linkname: e.linkname}
+		h := &tar.Header{
+			Name: e.name, Typeflag: e.kind, Size: int64(len(e.content)), Mode: 0o644, Linkname: e.linkname,
+		}
 		if err := w.WriteHeader(h); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +121,8 @@ func TestAddTarEqualsAddDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := a.AddTar(within(t), bytes.NewReader(tarOf(t, // another order, as tar -C dir -c . writes it
+	// Another order, as tar -C dir -c . writes it.
+	got, err := a.AddTar(within(t), bytes.NewReader(tarOf(t,
 		tarFileEntry{name: "./", kind: tar.TypeDir}, tarFileEntry{name: "./z", content: "2"},
 		tarFileEntry{name: "./e/", kind: tar.TypeDir}, tarFileEntry{name: "./x/y", content: "1"},
 	)))
@@ -133,7 +136,9 @@ func TestLargeDirectoryIsSplit(t *testing.T) {
 	b.knows(a)
 	files := make([]tarFileEntry, 0, 4500)
 	for i := range cap(files) {
-		files = append(files, tarFileEntry{name: fmt.Sprintf("file-%06d-with-a-long-name", i), content: fmt.Sprint(i % 50)})
+		files = append(files, tarFileEntry{
+			name: fmt.Sprintf("file-%06d-with-a-long-name", i), content: fmt.Sprint(i % 50),
+		})
 	}
 	ref, err := a.AddTar(within(t), bytes.NewReader(tarOf(t, files...)))
 	if err != nil {
@@ -245,8 +250,16 @@ func TestAddTarRefuses(t *testing.T) {
 		{"inner parent", []tarFileEntry{{name: "a/../../x"}}, ErrUnsupported},
 		{"inner dot", []tarFileEntry{{name: "a/./x"}}, ErrUnsupported},
 		{"double slash", []tarFileEntry{{name: "a//x"}}, ErrUnsupported},
-		{"symbolic link", []tarFileEntry{{name: "x", kind: tar.TypeSymlink, linkname: "/etc"}}, ErrUnsupported},
-		{"hard link", []tarFileEntry{{name: "a"}, {name: "x", kind: tar.TypeLink, linkname: "a"}}, ErrUnsupported},
+		{
+			"symbolic link",
+			[]tarFileEntry{{name: "x", kind: tar.TypeSymlink, linkname: "/etc"}},
+			ErrUnsupported,
+		},
+		{
+			"hard link",
+			[]tarFileEntry{{name: "a"}, {name: "x", kind: tar.TypeLink, linkname: "a"}},
+			ErrUnsupported,
+		},
 		{"device", []tarFileEntry{{name: "x", kind: tar.TypeChar}}, ErrUnsupported},
 		{"pipe", []tarFileEntry{{name: "x", kind: tar.TypeFifo}}, ErrUnsupported},
 		{"twice", []tarFileEntry{{name: "x"}, {name: "./x"}}, ErrUnsupported},
@@ -255,7 +268,13 @@ func TestAddTarRefuses(t *testing.T) {
 		{"long name", []tarFileEntry{{name: strings.Repeat("n", 256)}}, ErrTooLarge},
 		{"too many", many, ErrTooLarge},
 		{"too deep", []tarFileEntry{{name: "1/2/3/4/5/6"}}, ErrTooLarge},
-		{"too large", []tarFileEntry{{name: "a", content: strings.Repeat("x", 600)}, {name: "b", content: strings.Repeat("x", 600)}}, ErrTooLarge},
+		{
+			"too large",
+			[]tarFileEntry{
+				{name: "a", content: strings.Repeat("x", 600)}, {name: "b", content: strings.Repeat("x", 600)},
+			},
+			ErrTooLarge,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -266,7 +285,9 @@ func TestAddTarRefuses(t *testing.T) {
 		})
 	}
 	t.Run("no tar", func(t *testing.T) {
-		if _, err := a.AddTar(within(t), bytes.NewReader(noise(1, 2048))); !errors.Is(err, ErrUnsupported) {
+		if _, err := a.AddTar(
+			within(t), bytes.NewReader(noise(1, 2048)),
+		); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("AddTar = %v, want ErrUnsupported", err)
 		}
 	})
@@ -294,10 +315,16 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // FuzzAddTar: whatever comes in, AddTar gives an error or a directory that comes
 // out again as the same directory.
 func FuzzAddTar(f *testing.F) {
-	f.Add(tarOf(f, tarFileEntry{name: "a/b", content: "hello"}, tarFileEntry{name: "c/", kind: tar.TypeDir}))
-	f.Add(tarOf(f, tarFileEntry{name: "../a"}, tarFileEntry{name: "l", kind: tar.TypeSymlink, linkname: "/"}))
+	f.Add(tarOf(
+		f, tarFileEntry{name: "a/b", content: "hello"}, tarFileEntry{name: "c/", kind: tar.TypeDir},
+	))
+	f.Add(tarOf(f, tarFileEntry{name: "../a"}, tarFileEntry{
+		name: "l", kind: tar.TypeSymlink, linkname: "/",
+	}))
 	f.Add([]byte{})
-	s, err := openLocal(Config{Dir: f.TempDir(), Allow: everybody, Limits: Limits{Files: 50, Bytes: 1 << 20, Depth: 8}})
+	s, err := openLocal(Config{
+		Dir: f.TempDir(), Allow: everybody, Limits: Limits{Files: 50, Bytes: 1 << 20, Depth: 8},
+	})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func BenchmarkAddFile64MiB(b *testing.B) {
 	}
 }
 
-// BenchmarkFetchSmall is what one small input costs: connected, one block.
+// BenchmarkFetchSmall measures the cost of one small input: connected, one block.
 func BenchmarkFetchSmall(b *testing.B) {
 	from, to := newSite(b, nil), newSite(b, nil)
 	to.knows(from)

@@ -19,7 +19,7 @@ import (
 )
 
 // errNoRoom means that a block does not fit into the quota as things are.
-var errNoRoom = errors.New("no room for the block")
+var errNoRoom = errors.New("the block does not fit into the quota")
 
 // blockFiles keeps blocks as files. It implements blockstore.Blockstore for
 // bitswap's server. The sizes of all blocks are in memory, about 80 bytes for
@@ -111,7 +111,7 @@ func (b *blockFiles) size(d digest) (int64, bool) {
 	return int64(n), ok
 }
 
-// usedBytes is what all blocks take, with those being written.
+// usedBytes returns the size of all blocks, with those being written.
 func (b *blockFiles) usedBytes() int64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -158,7 +158,7 @@ func (b *blockFiles) put(d digest, data []byte) error {
 		}
 		return writeError(err)
 	}
-	if _, twice := b.sizes[d]; twice { // written by two at once
+	if _, twice := b.sizes[d]; twice { // two wrote it concurrently
 		b.used -= n
 	}
 	b.sizes[d] = int32(n)

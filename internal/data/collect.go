@@ -11,7 +11,9 @@ import (
 
 // walkLocal visits every distinct block of a graph as far as it is here. It
 // reports what is here, and whether something is missing.
-func (s *Store) walkLocal(c cid.Cid) (blocks map[digest]bool, bytes int64, missing bool, err error) {
+func (s *Store) walkLocal(c cid.Cid) (
+	blocks map[digest]bool, bytes int64, missing bool, err error,
+) {
 	type step struct {
 		c     cid.Cid
 		depth int
@@ -59,7 +61,7 @@ type candidate struct {
 	blocks map[digest]bool
 }
 
-// plan is what a collection would remove.
+// plan lists what a collection would remove.
 type plan struct {
 	roots  []grid.CID
 	blocks []digest
@@ -85,8 +87,9 @@ func (s *Store) makeRoom(n int64) error {
 	}
 	p := s.planCollection(need)
 	if p.freed < need {
-		return fmt.Errorf("%w: %s more are needed, %s of the quota of %s are in use and only %s of them may go; "+
-			"unpin data or raise the quota", ErrQuota, grid.FormatBytes(n), grid.FormatBytes(used),
+		return fmt.Errorf("%w: %s more are needed, %s of the quota of %s are in use "+
+			"and only %s of them may go; unpin data or raise the quota",
+			ErrQuota, grid.FormatBytes(n), grid.FormatBytes(used),
 			grid.FormatBytes(s.cfg.QuotaBytes), grid.FormatBytes(p.freed))
 	}
 	return s.collect(p)

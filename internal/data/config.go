@@ -18,7 +18,7 @@ var (
 	errConfig = errors.New("invalid data configuration")
 	// ErrQuota means that the data does not fit even when all that may go is gone.
 	ErrQuota = errors.New("data quota exceeded")
-	// ErrDiskFull means that the file system has no room left; the store stays usable.
+	// ErrDiskFull means that the file system has no space left; the store stays usable.
 	ErrDiskFull = errors.New("disk full")
 	// ErrNotHeld means that the data is not, or no longer wholly, here.
 	ErrNotHeld = errors.New("not held here")
@@ -47,7 +47,7 @@ const (
 	minQuota      = 2 * maxBlockBytes
 )
 
-// Limits bound one file or directory, whoever brings it.
+// Limits bound one file or directory, from any source.
 type Limits struct {
 	Files int   // files and directories; 0 = 100,000
 	Bytes int64 // content, in bytes; 0 = 1 TiB
@@ -64,7 +64,7 @@ type Config struct {
 	DownloadBps    int64              // cap on receiving, bit/s; 0 = none
 	Allow          func(peer.ID) bool // who is served: the members; called from any goroutine
 	Limits         Limits             // of one file or directory
-	Sync           bool               // fsync blocks and roots: survives a power failure, costs throughput
+	Sync           bool               // fsync: survives a power failure, costs throughput
 	ConnectTimeout time.Duration      // to reach one holder; 0 = 10 s
 	StallTimeout   time.Duration      // without a block before holders are given up; 0 = 60 s
 	Fetches        int                // fetches at the same time, the others wait; 0 = 16
@@ -78,8 +78,11 @@ type Config struct {
 	// OnLink hears when a rate to or from a peer was measured and differs from what
 	// it heard before; zeros say that a measurement has become too old. It is
 	// called from several goroutines and must be quick.
-	OnLink     func(grid.SiteID, Link)
-	ProbeEvery time.Duration // between two probes of links that nothing is known of, at most 1.25 MiB each; 0 = none
+	OnLink func(grid.SiteID, Link)
+
+	// ProbeEvery is the time between two probes of links that nothing is known of, at
+	// most 1.25 MiB each; 0 = none.
+	ProbeEvery time.Duration
 
 	Log     *slog.Logger  // nil = silent
 	Metrics *obs.Registry // nil = counted, not shown
@@ -98,7 +101,8 @@ func (c Config) Validate() error {
 		bad("allow: say who is served")
 	}
 	if c.QuotaBytes < 0 || (c.QuotaBytes > 0 && c.QuotaBytes < minQuota) {
-		bad("quota: want 0 or at least %s, have %s", grid.FormatBytes(minQuota), grid.FormatBytes(c.QuotaBytes))
+		bad("quota: want 0 or at least %s, have %s",
+			grid.FormatBytes(minQuota), grid.FormatBytes(c.QuotaBytes))
 	}
 	if c.UploadBps < 0 || c.DownloadBps < 0 {
 		bad("upload, download (bit/s): want 0 or more")

@@ -1,7 +1,7 @@
 // Package data keeps and moves what jobs read and write: inputs, outputs and
 // modules, named by their content. A file or a directory is a UnixFS graph of
-// blocks with sha2-256 names; its root's CID is what the rest of the mesh speaks
-// of. Blocks travel over bitswap on the host's own connections, under a protocol
+// blocks with sha2-256 names; the rest of the mesh names it by its root's CID.
+// Blocks travel over bitswap on the host's own connections, under a protocol
 // name of this mesh, and only between members. There is no content routing: who
 // wants data is told who holds it.
 //
@@ -36,12 +36,12 @@
 //	fetcher.go   one fetch: rounds of wants, arrivals, holders that fail
 //	holders.go   whom to ask, and connections to them
 //	exchange.go  bitswap between members
-//	share.go     FetchFor, Charge: a submitter's share of the room
+//	share.go     FetchFor, Charge: a submitter's share of the quota
 //	meter.go     transfers measured
 //	links.go     the rate of each link, remembered on disk
 //	probe.go     small measurements of links that nothing crossed
 //	blocks.go    blocks as files, checked when read
 //	rootlog.go   roots.log: what is held and pinned, over restarts
-//	collect.go   room made when the quota is reached
+//	collect.go   space freed when the quota is reached
 //	keeper.go    what the store does by itself: saving, checking, telling of damage
 package data

@@ -22,12 +22,13 @@ import (
 const protocolPrefix = protocol.ID("/mrs/1")
 
 const (
-	messageBytes     = 512 << 10              // of blocks in one message, about
-	outstandingBytes = 16 << 20               // under way to one peer
-	serverWorkers    = 8                      // readers of blocks, and senders
-	findDelay        = 5 * time.Millisecond   // before a session asks who holds its first block
-	refindDelay      = 100 * time.Millisecond // between two such questions later: a local look-up, and what
-	// starts a session whose first block came after its first question
+	messageBytes     = 512 << 10            // of blocks in one message, about
+	outstandingBytes = 16 << 20             // under way to one peer
+	serverWorkers    = 8                    // readers of blocks, and senders
+	findDelay        = 5 * time.Millisecond // before a session asks who holds its first block
+	// Between two such questions later: each is a local look-up, and starts a session
+	// whose first block came after its first question.
+	refindDelay = 100 * time.Millisecond
 	minDontHave = 10 * time.Second // a holder is given this long before another is asked too
 	maxDontHave = 30 * time.Second // and at most this long
 	limitBurst  = maxBlockBytes    // of a rate cap
@@ -50,7 +51,8 @@ type swap struct {
 func newSwap(s *Store) *swap {
 	x := &swap{
 		s: s, peers: network.NewConnectEventManager(),
-		upLimit: newLimiter(s.cfg.UploadBps), downLimit: newLimiter(s.cfg.DownloadBps), fetchers: make(map[*fetcher]struct{}),
+		upLimit: newLimiter(s.cfg.UploadBps), downLimit: newLimiter(s.cfg.DownloadBps),
+		fetchers: make(map[*fetcher]struct{}),
 	}
 	net := &cappedNetwork{
 		BitSwapNetwork: bsnet.NewFromIpfsHost(s.host, bsnet.Prefix(protocolPrefix),
@@ -59,7 +61,8 @@ func newSwap(s *Store) *swap {
 		limit: x.upLimit, metrics: s.metrics,
 	}
 	timeouts := client.DefaultDontHaveTimeoutConfig()
-	timeouts.DontHaveTimeout, timeouts.MaxTimeout, timeouts.MinTimeout = maxDontHave, maxDontHave, minDontHave
+	timeouts.DontHaveTimeout, timeouts.MaxTimeout = maxDontHave, maxDontHave
+	timeouts.MinTimeout = minDontHave
 	// The lifetime is that of the store and ends by Close, not by a context.
 	x.bs = bitswap.New(context.Background(), net, holderFinder{}, s.blocks,
 		bitswap.WithPeerBlockRequestFilter(x.allow),
@@ -73,7 +76,7 @@ func newSwap(s *Store) *swap {
 		bitswap.WithoutDuplicatedBlockStats(),
 		bitswap.WithClientOption(client.WithDefaultProviderQueryManager(false)),
 		bitswap.WithClientOption(client.WithDontHaveTimeoutConfig(timeouts)),
-		// Only the named holders are asked, never everybody who is connected.
+		// Only the named holders are asked, never all connected peers.
 		bitswap.WithClientOption(client.BroadcastControlEnable(true)),
 		bitswap.WithClientOption(client.BroadcastControlMaxPeers(0)),
 	)
@@ -143,7 +146,7 @@ func (x *swap) MessageReceived(p peer.ID, msg bsmsg.BitSwapMessage) {
 // MessageSent is of no interest.
 func (x *swap) MessageSent(peer.ID, bsmsg.BitSwapMessage) {}
 
-// holdersKey is where a session's context names its holders.
+// holdersKey is the key under which a session's context names its holders.
 type holdersKey struct{}
 
 // holderFinder tells bitswap who holds a block: the holders that the caller of
@@ -170,7 +173,9 @@ type cappedNetwork struct {
 }
 
 // SendMessage waits for its turn and sends.
-func (n *cappedNetwork) SendMessage(ctx context.Context, p peer.ID, msg bsmsg.BitSwapMessage) error {
+func (n *cappedNetwork) SendMessage(
+	ctx context.Context, p peer.ID, msg bsmsg.BitSwapMessage,
+) error {
 	size := msg.Size()
 	if err := waitLimit(ctx, n.limit, size); err != nil {
 		return err

@@ -30,7 +30,8 @@ func TestExecutableFilesStayExecutable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !ref.Executable || ref.Dir || ref.Bytes != int64(size) || plain.Executable || ref.CID == plain.CID {
+		if !ref.Executable || ref.Dir || ref.Bytes != int64(size) || plain.Executable ||
+			ref.CID == plain.CID {
 			t.Errorf("%d bytes: %+v, and without the bit %+v", size, ref, plain)
 		}
 		mustFetch(t, b.Store, ref.CID, a.id)
@@ -103,7 +104,8 @@ func TestNamesOfPlainDataStay(t *testing.T) {
 		}
 	}
 	ref, err := a.AddDir(within(t), writeTree(t, map[string]string{"x/y": "1", "z": "2"}))
-	if want := "bafybeiayl4e2zryaidxfvebj7qvhllbzkcuvtymn7eiu3y4ql63irrchji"; err != nil || string(ref.CID) != want {
+	if want := "bafybeiayl4e2zryaidxfvebj7qvhllbzkcuvtymn7eiu3y4ql63irrchji"; err != nil ||
+		string(ref.CID) != want {
 		t.Errorf("the directory is called %s, want %s; %v", ref.CID, want, err)
 	}
 }

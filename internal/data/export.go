@@ -21,9 +21,9 @@ const (
 )
 
 // Export copies what is held to a path that must not exist yet, its parent must:
-// files with mode 0600, executable ones and directories with 0700. Names come from whoever made the
-// data: nothing is written outside the path, and no link is followed below it.
-// When it fails, what it wrote is removed.
+// files with mode 0600, executable ones and directories with 0700. Names come from
+// the maker of the data and are not trusted: nothing is written outside the path, and
+// no link is followed below it. When it fails, it removes what it wrote.
 func (s *Store) Export(ctx context.Context, c grid.CID, hostPath string) error {
 	ctx, op, root, err := s.open(ctx, c)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// FetchResult is what a fetch moved.
+// FetchResult says what a fetch moved.
 type FetchResult struct {
 	Bytes int64         // of blocks that came over the network
 	Took  time.Duration // from the call to the end, waiting included
@@ -29,12 +29,12 @@ const fetchRounds = 2
 // grid.MaxHolders are asked; the host must know their addresses. What is here
 // already is not moved again, and what arrived stays when the fetch fails or the
 // process dies, for the next fetch of the same CID. Blocks come from all holders
-// at once, so one that dies does not end it while another delivers. Progress may
-// be nil.
+// concurrently, so one that dies does not end the fetch while another delivers.
+// Progress may be nil.
 //
 // It fails with ErrNoHolder, naming each holder and what was wrong with it, when
 // none could be reached or none delivers any more; with ErrQuota or ErrDiskFull
-// when there is no room; with ErrUnsupported or ErrTooLarge for what is no file
+// when there is no space; with ErrUnsupported or ErrTooLarge for what is no file
 // or directory within the limits; and when ctx ends.
 func (s *Store) Fetch(
 	ctx context.Context, c grid.CID, holders []grid.SiteID, progress Progress,

@@ -77,7 +77,8 @@ func TestFetchGoesOnWhereItWasCut(t *testing.T) {
 	second := mustFetch(t, b2, ref.CID, a.id)
 	whole := a.UsedBytes()
 	if first.Bytes+second.Bytes != whole {
-		t.Errorf("moved %d, then %d, together %d; want %d", first.Bytes, second.Bytes, first.Bytes+second.Bytes, whole)
+		t.Errorf("moved %d, then %d, together %d; want %d",
+			first.Bytes, second.Bytes, first.Bytes+second.Bytes, whole)
 	}
 	if !bytes.Equal(mustCat(t, b2, ref.CID), data) {
 		t.Error("other content arrived")
@@ -209,13 +210,19 @@ func TestFetchErrors(t *testing.T) {
 		text    string
 	}{
 		{name: "nobody named", c: missing, want: errNoHolder, text: "none was named"},
-		{name: "no peer", c: missing, holders: []grid.SiteID{"nobody"}, want: errNoHolder, text: "not a peer id"},
+		{
+			name: "no peer", c: missing, holders: []grid.SiteID{"nobody"}, want: errNoHolder,
+			text: "not a peer id",
+		},
 		{name: "self", c: missing, holders: []grid.SiteID{b.id}, want: errNoHolder, text: "this site"},
 		{
 			name: "unreachable", c: missing, holders: []grid.SiteID{unreachable},
 			want: errNoHolder, text: "cannot be reached",
 		},
-		{name: "not there", c: missing, holders: []grid.SiteID{a.id}, want: errNoHolder, text: "does not hold"},
+		{
+			name: "not there", c: missing, holders: []grid.SiteID{a.id}, want: errNoHolder,
+			text: "does not hold",
+		},
 		{
 			name: "one without it, one unreachable", c: missing, holders: []grid.SiteID{a.id, unreachable},
 			want: errNoHolder, text: "cannot be reached",

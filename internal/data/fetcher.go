@@ -21,16 +21,16 @@ const (
 	minWindow    = 4                      // blocks asked for at the same time, at least
 	startWindow  = 16                     // at first
 	maxWindow    = 64                     // at most: 16 MiB of whole leaves
-	firstQuiet   = 12                     // th part of the stall timeout after which is asked again, at first
+	firstQuiet   = 12                     // th part of the stall timeout until the first repetition
 	slowBlock    = 4 * time.Second        // a block that takes longer halves the window
 	watchEvery   = 250 * time.Millisecond // between two looks at the connections
-	lacksBacklog = 1024                   // refusals not yet looked at; more are dropped, the stall timer remains
+	lacksBacklog = 1024                   // refusals to be handled; more are dropped
 )
 
 // How a round of a fetch ends without an error of ours.
 var (
 	errRound = errors.New("round ended")                  // the next one connects anew
-	errQuiet = fmt.Errorf("%w: asked again", errRound)    // early: a request or its answer may have been lost
+	errQuiet = fmt.Errorf("%w: asked again", errRound)    // a request or its answer may be lost
 	errLack  = errors.New("no holder has all the blocks") // another round would not help
 )
 
@@ -122,7 +122,8 @@ func (f *fetcher) round(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
-		if late := f.drain(); late != nil && (err == nil || errors.Is(err, errRound) || errors.Is(err, errLack)) {
+		if late := f.drain(); late != nil &&
+			(err == nil || errors.Is(err, errRound) || errors.Is(err, errLack)) {
 			err = late
 		}
 	}()
@@ -148,7 +149,9 @@ func (f *fetcher) round(ctx context.Context) (err error) {
 }
 
 // await takes what happens next in a round; an error ends the round.
-func (f *fetcher) await(ctx context.Context, reach <-chan reached, stall *time.Timer, watch <-chan time.Time) error {
+func (f *fetcher) await(
+	ctx context.Context, reach <-chan reached, stall *time.Timer, watch <-chan time.Time,
+) error {
 	select {
 	case a := <-f.arrivals:
 		err := f.arrived(a)
@@ -213,7 +216,8 @@ func (f *fetcher) advance(ask func(want)) error {
 			continue
 		}
 		if len(f.seen) >= f.s.cfg.Limits.Nodes || w.depth > maxGraphDepth {
-			return fmt.Errorf("%w: more than %d blocks or %d levels", ErrTooLarge, f.s.cfg.Limits.Nodes, maxGraphDepth)
+			return fmt.Errorf("%w: more than %d blocks or %d levels",
+				ErrTooLarge, f.s.cfg.Limits.Nodes, maxGraphDepth)
 		}
 		here, err := f.local(w, d)
 		if err != nil {
@@ -310,7 +314,9 @@ func (f *fetcher) ask(ctx context.Context, session exchange.Fetcher, w want) {
 	})
 }
 
-func (f *fetcher) request(ctx context.Context, session exchange.Fetcher, w want) (blocks.Block, error) {
+func (f *fetcher) request(
+	ctx context.Context, session exchange.Fetcher, w want,
+) (blocks.Block, error) {
 	expect := min(max(w.size, 1), chunkBytes)
 	if err := waitLimit(ctx, f.s.swap.downLimit, int(expect)); err != nil {
 		return nil, errRound

@@ -33,7 +33,8 @@ func digestOf(c cid.Cid) (digest, error) {
 	}
 	p := c.Prefix()
 	if p.Codec != cid.Raw && p.Codec != cid.DagProtobuf {
-		return d, fmt.Errorf("%w: cid %s: codec %#x is neither raw nor dag-pb", ErrUnsupported, c, p.Codec)
+		return d, fmt.Errorf("%w: cid %s: codec %#x is neither raw nor dag-pb",
+			ErrUnsupported, c, p.Codec)
 	}
 	if p.MhType != multihash.SHA2_256 || p.MhLength != sha256.Size {
 		return d, fmt.Errorf("%w: cid %s: its hash is not sha2-256", ErrUnsupported, c)
@@ -53,7 +54,8 @@ func parseCID(c grid.CID) (cid.Cid, error) {
 		return cid.Undef, fmt.Errorf("%w: cid %q: %w", ErrUnsupported, string(c), err)
 	}
 	if gridCID(out) != c {
-		return cid.Undef, fmt.Errorf("%w: cid %q: want the base32 text of a version 1 cid", ErrUnsupported, string(c))
+		return cid.Undef, fmt.Errorf("%w: cid %q: want the base32 text of a version 1 cid",
+			ErrUnsupported, string(c))
 	}
 	_, err = digestOf(out)
 	return out, err

@@ -25,7 +25,8 @@ const deadline = 20 * time.Second
 
 func newHost(t testing.TB) host.Host {
 	t.Helper()
-	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.Transport(tcp.NewTCPTransport),
+	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"),
+		libp2p.Transport(tcp.NewTCPTransport),
 		libp2p.DisableRelay(), libp2p.DisableMetrics(), libp2p.DisableIdentifyAddressDiscovery())
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +132,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("it did not happen: %s", what)
 		}
 	}
 }

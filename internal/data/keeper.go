@@ -31,7 +31,8 @@ func (s *Store) keep() {
 	}
 }
 
-// linksEvery is how often old measurements of links go, and new ones are saved.
+// linksEvery is the interval at which old measurements of links are dropped and new
+// ones are saved.
 const linksEvery = 5 * time.Minute
 
 func (s *Store) saveLinks() {
@@ -101,7 +102,7 @@ func (s *Store) checkRoot(id grid.CID) {
 	}
 }
 
-// storedBytes is what the root's blocks took when it became held.
+// storedBytes returns the size of the root's blocks when it became held.
 func (s *Store) storedBytes(id grid.CID) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +140,7 @@ func (s *Store) tell() {
 	}
 }
 
-// storeMetrics is what the store counts.
+// storeMetrics holds the store's counters.
 type storeMetrics struct {
 	sentBytes, receivedBytes       obs.Counter
 	collectedBytes, collectedRoots obs.Counter
@@ -150,16 +151,21 @@ type storeMetrics struct {
 }
 
 func newStoreMetrics(r *obs.Registry, s *Store) storeMetrics {
-	r.GaugeFunc("data_used_bytes", "Bytes of blocks on disk.", func() float64 { return float64(s.UsedBytes()) })
+	r.GaugeFunc("data_used_bytes", "Bytes of blocks on disk.", func() float64 {
+		return float64(s.UsedBytes())
+	})
 	return storeMetrics{
 		sentBytes:      r.Counter("data_sent_bytes_total", "Bytes of data messages sent to members."),
 		receivedBytes:  r.Counter("data_received_bytes_total", "Bytes of blocks fetched from members."),
 		collectedBytes: r.Counter("data_collected_bytes_total", "Bytes of blocks removed to make room."),
-		collectedRoots: r.Counter("data_collected_roots_total", "Files and directories removed to make room."),
-		damaged:        r.Counter("data_damaged_blocks_total", "Blocks whose content did not match their name."),
-		fetches:        r.CounterVec("data_fetches_total", "Fetches by their end.", "result"),
-		probes:         r.CounterVec("data_probes_total", "Measurements of links by their end.", "result"),
-		denied:         r.Counter("data_denied_requests_total", "Requests for blocks by peers that are no members."),
-		refused:        r.Counter("data_refused_shares_total", "Data not kept because its submitter has its share."),
+		collectedRoots: r.Counter("data_collected_roots_total",
+			"Files and directories removed to make room."),
+		damaged: r.Counter("data_damaged_blocks_total", "Blocks whose content did not match their name."),
+		fetches: r.CounterVec("data_fetches_total", "Fetches by their end.", "result"),
+		probes:  r.CounterVec("data_probes_total", "Measurements of links by their end.", "result"),
+		denied: r.Counter("data_denied_requests_total",
+			"Requests for blocks by peers that are no members."),
+		refused: r.Counter("data_refused_shares_total",
+			"Data not kept because its submitter has its share."),
 	}
 }

@@ -23,7 +23,7 @@ import (
 // What is remembered of links.
 const (
 	linkKept     = 24 * time.Hour // a measurement older than this is forgotten
-	linkFresh    = time.Hour      // one older than this is replaced by the next, a younger one mixed with it
+	linkFresh    = time.Hour      // an older one is replaced by the next, a younger one mixed with it
 	linkPeers    = 1024           // peers of which rates are remembered
 	linkFile     = "links.json"
 	linkMaxFile  = 1 << 20
@@ -32,7 +32,7 @@ const (
 	linkNewsPart = 0.05 // a change by less is not told
 )
 
-// Link is what was measured between this site and a peer.
+// Link holds the rates measured between this site and a peer.
 type Link struct {
 	DownBps int64 // towards this site, bit/s; 0 = not measured
 	UpBps   int64 // away from this site, as the peer measured it, bit/s; 0 = not measured
@@ -79,7 +79,9 @@ type links struct {
 // openLinks reads what an earlier run measured. A file that makes no sense is
 // reported and replaced: it is only a memory of measurements.
 func openLinks(dir string, now func() time.Time, onLink func(grid.SiteID, Link)) (*links, error) {
-	l := &links{path: filepath.Join(dir, linkFile), now: now, onLink: onLink, known: make(map[peer.ID]*link)}
+	l := &links{
+		path: filepath.Join(dir, linkFile), now: now, onLink: onLink, known: make(map[peer.ID]*link),
+	}
 	text, err := readSmall(l.path, linkMaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
@@ -178,7 +180,7 @@ func (k *link) age() time.Time {
 	return k.Down.At
 }
 
-// get is what is known of the link to a peer.
+// get returns what is known of the link to a peer.
 func (l *links) get(p peer.ID) Link {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -34,7 +34,9 @@ func somePeer(t *testing.T) peer.ID {
 func TestMeterTimesWhatIsBetweenTheFirstAndTheLastMessage(t *testing.T) {
 	p, other := somePeer(t), somePeer(t)
 	var told []float64
-	m := meter{flows: make(map[peer.ID]*flow), done: func(_ peer.ID, bps float64) { told = append(told, bps) }}
+	m := meter{
+		flows: make(map[peer.ID]*flow), done: func(_ peer.ID, bps float64) { told = append(told, bps) },
+	}
 	at := time.Now()
 	m.arrived(p, 1<<20, at) // nothing was asked for
 	end := m.begin([]peer.ID{p, other})
@@ -73,7 +75,9 @@ func TestLongTransfersAreToldInParts(t *testing.T) {
 func bookOfLinks(t *testing.T, dir string, now *time.Time) (*links, map[grid.SiteID]Link) {
 	t.Helper()
 	told := make(map[grid.SiteID]Link)
-	l, err := openLinks(dir, func() time.Time { return *now }, func(s grid.SiteID, k Link) { told[s] = k })
+	l, err := openLinks(
+		dir, func() time.Time { return *now }, func(s grid.SiteID, k Link) { told[s] = k },
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +89,8 @@ func TestLinksAgeAndSurviveARestart(t *testing.T) {
 	l, told := bookOfLinks(t, dir, &now)
 	l.measured(p, 10e6)
 	l.reported(p, 3e6)
-	if want := (Link{DownBps: 10e6, UpBps: 3e6}); l.get(p) != want || told[grid.SiteID(p.String())] != want {
+	if want := (Link{DownBps: 10e6, UpBps: 3e6}); l.get(p) != want ||
+		told[grid.SiteID(p.String())] != want {
 		t.Fatalf("link %+v, told %+v, want %+v", l.get(p), told, want)
 	}
 	now = now.Add(time.Minute)
@@ -109,7 +114,8 @@ func TestLinksAgeAndSurviveARestart(t *testing.T) {
 	_, told = again, map[grid.SiteID]Link{}
 	again.onLink = func(s grid.SiteID, k Link) { told[s] = k }
 	again.expire()
-	if got, heard := told[grid.SiteID(p.String())]; !heard || got != (Link{}) || again.get(p) != (Link{}) || len(again.known) != 0 {
+	if got, heard := told[grid.SiteID(p.String())]; !heard || got != (Link{}) ||
+		again.get(p) != (Link{}) || len(again.known) != 0 {
 		t.Errorf("a day later %+v, told %+v, want it forgotten and that told", again.get(p), told)
 	}
 	now = now.Add(-48 * time.Hour) // the clock was wrong
@@ -199,7 +205,9 @@ func TestProbesMeasureWhereNothingWasMoved(t *testing.T) {
 
 func connect(t *testing.T, from, to *site) {
 	t.Helper()
-	if err := from.host.Connect(within(t), peer.AddrInfo{ID: to.host.ID(), Addrs: to.host.Addrs()}); err != nil {
+	if err := from.host.Connect(within(t), peer.AddrInfo{
+		ID: to.host.ID(), Addrs: to.host.Addrs(),
+	}); err != nil {
 		t.Fatal(err)
 	}
 }

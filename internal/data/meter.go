@@ -25,7 +25,7 @@ type meter struct {
 	flows map[peer.ID]*flow // only of transfers under way, so it is bounded by them
 }
 
-// flow is what comes from one peer.
+// flow counts the bytes that arrive from one peer.
 type flow struct {
 	transfers int       // under way, that name this peer
 	first     time.Time // zero: nothing has arrived yet
@@ -96,7 +96,7 @@ func (m *meter) tell(p peer.ID, f flow) {
 	}
 }
 
-// rate is what flowed, in bit/s, if it was enough to tell.
+// rate returns the measured rate, in bit/s, if enough flowed to tell.
 func (f flow) rate() (float64, bool) {
 	span := f.last.Sub(f.first)
 	if f.bytes < meterBytes || span < meterSpan {

@@ -56,7 +56,7 @@ type prober struct {
 	reported map[peer.ID]time.Time
 }
 
-// report is what is to be told to a peer of what came from it.
+// report is the rate to be told to a peer, of what came from it.
 type report struct {
 	to  peer.ID
 	bps float64
@@ -64,7 +64,8 @@ type report struct {
 
 func newProber(s *Store) *prober {
 	p := &prober{
-		s: s, all: rate.NewLimiter(rate.Every(time.Minute/probePerMinute), probePerMinute), slots: make(chan struct{}, probesAtOnce),
+		s: s, all: rate.NewLimiter(rate.Every(time.Minute/probePerMinute), probePerMinute),
+		slots:   make(chan struct{}, probesAtOnce),
 		reports: make(chan report, reportsWaiting),
 		served:  make(map[peer.ID]time.Time), reported: make(map[peer.ID]time.Time),
 	}
@@ -169,7 +170,9 @@ func (p *prober) probe(ctx context.Context, id peer.ID) (float64, error) {
 
 // fetch asks for bytes and times them, from the first to the last: the round
 // trip before them is not the link's rate.
-func (p *prober) fetch(ctx context.Context, id peer.ID, bytes int64) (float64, time.Duration, error) {
+func (p *prober) fetch(
+	ctx context.Context, id peer.ID, bytes int64,
+) (float64, time.Duration, error) {
 	if err := waitLimit(ctx, p.s.swap.downLimit, int(bytes)); err != nil {
 		return 0, 0, err
 	}
@@ -193,7 +196,9 @@ func (p *prober) fetch(ctx context.Context, id peer.ID, bytes int64) (float64, t
 	return float64(n) * bitsPerByte / max(took, time.Millisecond).Seconds(), took, nil
 }
 
-func (p *prober) request(ctx context.Context, id peer.ID, kind byte, number uint64) (network.Stream, error) {
+func (p *prober) request(
+	ctx context.Context, id peer.ID, kind byte, number uint64,
+) (network.Stream, error) {
 	stream, err := p.s.host.NewStream(network.WithNoDial(ctx, "links of connected peers"), id, probeID)
 	if err != nil {
 		return nil, err
@@ -257,7 +262,8 @@ func (p *prober) run() {
 		return
 	}
 	for {
-		pause := p.s.cfg.ProbeEvery/2 + mrand.N(p.s.cfg.ProbeEvery) //nolint:gosec // so that sites do not probe in step
+		// Random, so that sites do not probe in step.
+		pause := p.s.cfg.ProbeEvery/2 + mrand.N(p.s.cfg.ProbeEvery) //nolint:gosec // no secret
 		timer := time.NewTimer(pause)
 		select {
 		case <-p.s.stop:

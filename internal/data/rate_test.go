@@ -16,7 +16,9 @@ func TestRateCaps(t *testing.T) {
 		size  = 8 << 20
 		bytes = bps / bitsPerByte // per second
 	)
-	for name, rates := range map[string]struct{ up, down int64 }{"upload": {up: bps}, "download": {down: bps}} {
+	for name, rates := range map[string]struct{ up, down int64 }{
+		"upload": {up: bps}, "download": {down: bps},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			from := newSite(t, func(c *Config) { c.UploadBps = rates.up })
@@ -26,7 +28,8 @@ func TestRateCaps(t *testing.T) {
 			began := time.Now()
 			var beyond int64
 			result, err := to.Fetch(within(t), ref.CID, []grid.SiteID{from.id}, func(done, _ int64) {
-				allowed := int64(time.Since(began).Seconds()*bytes) + 2*limitBurst // one waits for its turn, one is on its way
+				// One burst waits for its turn, one is on its way.
+				allowed := int64(time.Since(began).Seconds()*bytes) + 2*limitBurst
 				beyond = max(beyond, done-allowed)
 			})
 			if err != nil {
@@ -34,7 +37,8 @@ func TestRateCaps(t *testing.T) {
 			}
 			took := time.Since(began)
 			rate := float64(result.Bytes-limitBurst) / took.Seconds() * bitsPerByte
-			t.Logf("%d bytes in %s: %.2f Mbit/s after the burst of %d bytes, wanted %.0f", result.Bytes, took.Round(time.Millisecond), rate/1e6, limitBurst, bps/1e6)
+			t.Logf("%d bytes in %s: %.2f Mbit/s after the burst of %d bytes, wanted %.0f",
+				result.Bytes, took.Round(time.Millisecond), rate/1e6, limitBurst, bps/1e6)
 			if rate > bps*1.15 || rate < bps*.85 {
 				t.Errorf("%.2f Mbit/s, want %.0f within 15 %%", rate/1e6, bps/1e6)
 			}

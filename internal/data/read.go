@@ -83,7 +83,9 @@ func (r tarReader) Close() error {
 }
 
 // open begins an operation that uses a held root.
-func (s *Store) open(ctx context.Context, c grid.CID) (context.Context, *operation, cid.Cid, error) {
+func (s *Store) open(
+	ctx context.Context, c grid.CID,
+) (context.Context, *operation, cid.Cid, error) {
 	root, err := parseCID(c)
 	if err != nil {
 		return nil, nil, cid.Undef, err
@@ -191,14 +193,18 @@ type tarVisitor struct {
 }
 
 func (v tarVisitor) dir(name string) error {
-	return v.out.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: tarDir, Format: tar.FormatPAX})
+	return v.out.WriteHeader(&tar.Header{
+		Typeflag: tar.TypeDir, Name: name + "/", Mode: tarDir, Format: tar.FormatPAX,
+	})
 }
 
 func (v tarVisitor) file(name string, n node, content io.Reader) error {
 	if name == "" {
 		name = v.name
 	}
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: n.bytes, Mode: tarFile, Format: tar.FormatPAX}
+	h := &tar.Header{
+		Typeflag: tar.TypeReg, Name: name, Size: n.bytes, Mode: tarFile, Format: tar.FormatPAX,
+	}
 	if n.executable {
 		h.Mode = tarExecutable
 	}

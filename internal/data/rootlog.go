@@ -17,7 +17,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// root is what the store remembers of one graph. The store's mu guards it.
+// root is the store's record of one graph. The store's mu guards it.
 type root struct {
 	CID     grid.CID  `json:"cid"`
 	Bytes   int64     `json:"bytes"`             // content
@@ -33,7 +33,7 @@ type root struct {
 	busy int // operations that need it, which keeps it from collection
 }
 
-// ref is what the root's graph holds.
+// ref describes the content of the root's graph.
 func (r *root) ref() Ref { return Ref{CID: r.CID, Bytes: r.Bytes, Dir: r.Dir, Executable: r.Exec} }
 
 // pinned reports whether the root may not be collected now.

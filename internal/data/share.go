@@ -152,7 +152,7 @@ func (s *Store) Discharge(tenant grid.SiteID, c grid.CID) {
 	}
 }
 
-// keptFor is how many bytes are kept, or on their way here, for a submitter.
+// keptFor counts the bytes that are kept, or on their way here, for a submitter.
 func (s *Store) keptFor(tenant grid.SiteID) int64 {
 	s.shares.mu.Lock()
 	defer s.shares.mu.Unlock()

@@ -15,7 +15,9 @@ func TestASubmitterKeepsAtMostAnEighth(t *testing.T) {
 	a, b := newSite(t, nil), newSite(t, func(c *Config) { c.QuotaBytes = quota })
 	b.knows(a)
 	holders := []grid.SiteID{a.id}
-	small, large, other := mustAdd(t, a.Store, noise(1, 3<<20)), mustAdd(t, a.Store, noise(2, 20<<20)), mustAdd(t, a.Store, noise(3, 3<<20))
+	small := mustAdd(t, a.Store, noise(1, 3<<20))
+	large := mustAdd(t, a.Store, noise(2, 20<<20))
+	other := mustAdd(t, a.Store, noise(3, 3<<20))
 	if _, err := b.FetchFor(within(t), "alice", small.CID, holders, nil); err != nil {
 		t.Fatalf("3 of 4 MiB: %v", err)
 	}
@@ -47,7 +49,7 @@ func TestASubmitterKeepsAtMostAnEighth(t *testing.T) {
 	}
 	b.Discharge("alice", small.CID)
 	if err := b.Charge("alice", out.CID); err != nil {
-		t.Errorf("an output when there is room again: %v", err)
+		t.Errorf("an output when there is space again: %v", err)
 	}
 	b.Discharge("alice", out.CID)
 	b.Discharge("alice", out.CID) // once too often

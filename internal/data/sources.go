@@ -18,7 +18,8 @@ func (b *builder) readDir(hostDir string) error {
 		return fmt.Errorf("read directory: %w", err)
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%w: %s is a %s, want a directory", ErrUnsupported, hostDir, typeName(info.Mode()))
+		return fmt.Errorf("%w: %s is a %s, want a directory",
+			ErrUnsupported, hostDir, typeName(info.Mode()))
 	}
 	host, err := os.OpenRoot(hostDir)
 	if err != nil {
@@ -107,7 +108,8 @@ func (b *builder) tarEntry(h *tar.Header, content io.Reader) error {
 	case tar.TypeReg:
 		return b.enterFile(name, content, h.Mode&ownerMayRun != 0)
 	default:
-		return fmt.Errorf("%w: type %q; only regular files and directories are taken", ErrUnsupported, h.Typeflag)
+		return fmt.Errorf("%w: type %q; only regular files and directories are taken",
+			ErrUnsupported, h.Typeflag)
 	}
 }
 

@@ -28,7 +28,7 @@ type Ref struct {
 	Executable bool // a file that its owner may run; those in a directory have their own bits
 }
 
-// Root is what the store holds of one graph.
+// Root describes what the store holds of one graph.
 type Root struct {
 	Ref
 	StoredBytes int64     // its distinct blocks; shared ones count for each root
@@ -99,10 +99,10 @@ func openLocal(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
 	s := &Store{
-		cfg: cfg, now: time.Now, shares: newShares(cfg.QuotaBytes), slots: make(chan struct{}, cfg.Fetches),
-		holds: make(map[digest]int), running: make(map[*operation]struct{}),
-		fetches: make(map[grid.CID]chan struct{}), changes: make(map[grid.CID]bool),
-		wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		cfg: cfg, now: time.Now, shares: newShares(cfg.QuotaBytes),
+		slots: make(chan struct{}, cfg.Fetches), holds: make(map[digest]int),
+		running: make(map[*operation]struct{}), fetches: make(map[grid.CID]chan struct{}),
+		changes: make(map[grid.CID]bool), wake: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	var err error
 	if s.blocks, err = openBlocks(cfg, s.onDamage); err != nil {
@@ -149,7 +149,7 @@ func (s *Store) measured(p peer.ID, bps float64) {
 	s.prober.report(p, bps)
 }
 
-// Link is what was measured between this site and a peer within the last day:
+// Link returns the rates measured between this site and a peer within the last day:
 // from real transfers, and from small probes where there were none.
 func (s *Store) Link(site grid.SiteID) Link {
 	p, err := peer.Decode(string(site))
@@ -196,7 +196,7 @@ func (s *Store) Roots() []Root {
 	return out
 }
 
-// UsedBytes is what the blocks of the store take on disk.
+// UsedBytes returns the size of the store's blocks on disk.
 func (s *Store) UsedBytes() int64 { return s.blocks.usedBytes() }
 
 // Pin keeps what is held from being collected before the given time, or until
@@ -216,8 +216,7 @@ func (s *Store) Pin(c grid.CID, until time.Time) error {
 	return s.saveLocked(r)
 }
 
-// Unpin lets the data go when room is needed. What is not held or not pinned is
-// no error.
+// Unpin lets the data go when space is needed; data not held or not pinned is no error.
 func (s *Store) Unpin(c grid.CID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -363,7 +362,7 @@ func (op *operation) here(d digest) (int64, bool) {
 	return op.s.blocks.size(d)
 }
 
-// put claims and writes a block, making room for it where needed.
+// put claims and writes a block, freeing space for it where needed.
 func (op *operation) put(ctx context.Context, d digest, data []byte) error {
 	for {
 		op.s.gcMu.RLock()
@@ -390,7 +389,8 @@ func (s *Store) node(c cid.Cid) (node, error) {
 	}
 	data, err := s.blocks.get(d)
 	if ipld.IsNotFound(err) {
-		return node{}, fmt.Errorf("%w: block %s is missing or damaged; fetch the data again", ErrNotHeld, c)
+		return node{}, fmt.Errorf("%w: block %s is missing or damaged; fetch the data again",
+			ErrNotHeld, c)
 	}
 	if err != nil {
 		return node{}, err

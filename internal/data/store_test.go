@@ -149,8 +149,8 @@ func TestQuotaCollectsLeastRecentlyUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustCat(t, s, d.CID)
-	// 7 MiB are in use. 2 more push out b, the least recently used one that is not
-	// pinned; its half that c shares stays.
+	// 7 MiB are in use. 2 more push out b: of those not pinned, it was not used for the
+	// longest time. Its half that c shares stays.
 	e := mustAdd(t, s, noise(5, 3<<19))
 	for _, want := range []struct {
 		ref  Ref
@@ -163,7 +163,9 @@ func TestQuotaCollectsLeastRecentlyUsed(t *testing.T) {
 	if got := mustCat(t, s, c.CID); !bytes.Equal(got[:1<<20], shared) {
 		t.Error("blocks shared with a collected root are damaged")
 	}
-	eventually(t, "listener hears of the collection", func() bool { return log.has(e.CID) && !log.has(b.CID) })
+	eventually(t, "listener hears of the collection", func() bool {
+		return log.has(e.CID) && !log.has(b.CID)
+	})
 	if used := s.UsedBytes(); used > 8<<20 {
 		t.Errorf("UsedBytes = %d, above the quota", used)
 	}
@@ -242,8 +244,10 @@ func TestFetchBeyondQuota(t *testing.T) {
 	other := mustAdd(t, a.Store, noise(3, 3<<20))
 	mustFetch(t, b.Store, small.CID, a.id)
 	res, err := b.Fetch(within(t), large.CID, []grid.SiteID{a.id}, nil)
-	if !errors.Is(err, ErrQuota) || !strings.Contains(err.Error(), "6.0 MiB") || res.Bytes > maxBlockBytes {
-		t.Errorf("Fetch = %d bytes, %v; want ErrQuota with the sizes before the data moves", res.Bytes, err)
+	if !errors.Is(err, ErrQuota) || !strings.Contains(err.Error(), "6.0 MiB") ||
+		res.Bytes > maxBlockBytes {
+		t.Errorf("Fetch = %d bytes, %v; want ErrQuota with the sizes before the data moves",
+			res.Bytes, err)
 	}
 	if !b.Has(small.CID) {
 		t.Error("a fetch that could not fit pushed other data out")
@@ -367,7 +371,9 @@ func TestReadErrors(t *testing.T) {
 	if _, err := s.Tar(within(t), missing); !errors.Is(err, ErrNotHeld) {
 		t.Errorf("Tar = %v, want ErrNotHeld", err)
 	}
-	if err := s.Export(within(t), missing, filepath.Join(t.TempDir(), "x")); !errors.Is(err, ErrNotHeld) {
+	if err := s.Export(
+		within(t), missing, filepath.Join(t.TempDir(), "x"),
+	); !errors.Is(err, ErrNotHeld) {
 		t.Errorf("Export = %v, want ErrNotHeld", err)
 	}
 	if _, err := s.Stat(missing); !errors.Is(err, ErrNotHeld) {
@@ -420,7 +426,9 @@ func TestCloseLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	ignore := goleak.IgnoreCurrent()
-	s, err := Open(Config{Dir: t.TempDir(), Allow: everybody, Metrics: reg, OnChange: func(_, _ []grid.CID) {}}, h)
+	s, err := Open(
+		Config{Dir: t.TempDir(), Allow: everybody, Metrics: reg, OnChange: func(_, _ []grid.CID) {}}, h,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -467,8 +475,12 @@ func TestCloseLeavesNothing(t *testing.T) {
 		t.Errorf("AddFile after Close = %v, want ErrClosed", err)
 	}
 	// Streams of the other side may end a moment later; nothing of ours may stay.
-	if err := goleak.Find(ignore, goleak.IgnoreAnyFunction("github.com/libp2p/go-yamux/v5.(*Stream).Read"),
-		goleak.IgnoreAnyFunction("github.com/ipfs/boxo/bitswap/network/bsnet.(*impl).handleNewStream")); err != nil {
-		t.Error(err)
+	leaked := goleak.Find(
+		ignore,
+		goleak.IgnoreAnyFunction("github.com/libp2p/go-yamux/v5.(*Stream).Read"),
+		goleak.IgnoreAnyFunction("github.com/ipfs/boxo/bitswap/network/bsnet.(*impl).handleNewStream"),
+	)
+	if leaked != nil {
+		t.Error(leaked)
 	}
 }

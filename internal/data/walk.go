@@ -39,7 +39,8 @@ func (w *visitWalk) entry(ctx context.Context, name string, c cid.Cid, depth int
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if w.entries++; w.entries > w.limits.Files+1 || depth > w.limits.Depth+1 || len(name) > maxPathBytes {
+	if w.entries++; w.entries > w.limits.Files+1 || depth > w.limits.Depth+1 ||
+		len(name) > maxPathBytes {
 		return fmt.Errorf("%w: more than %d entries, %d levels or a path of %d bytes",
 			ErrTooLarge, w.limits.Files, w.limits.Depth, maxPathBytes)
 	}
@@ -141,7 +142,8 @@ func (s *Store) describe(c cid.Cid) (Ref, error) {
 			return known, true, nil
 		}
 		if depth > s.cfg.Limits.Depth+1 {
-			return 0, false, fmt.Errorf("%w: more than %d directories within one another", ErrTooLarge, s.cfg.Limits.Depth)
+			return 0, false, fmt.Errorf("%w: more than %d directories within one another",
+				ErrTooLarge, s.cfg.Limits.Depth)
 		}
 		if c.Type() == cid.Raw { // its size is known without reading it
 			d, err := digestOf(c)

@@ -18,10 +18,10 @@ const cacheName = "hostinfo.json"
 // maxCacheBytes bounds what is read of that file.
 const maxCacheBytes = 64 << 10
 
-// Measured is what was measured of a machine.
+// Measured holds the measurements of a machine.
 type Measured struct {
 	CoreMFLOPS int64 // sustained computation of one core, 10^6 FLOP/s; 0 = unknown
-	Steady     bool  // the machine was quiet meanwhile: to measure CoreMFLOPS again would find the same
+	Steady     bool  // the machine was quiet: measuring CoreMFLOPS again would find the same
 	DiskBps    int64 // rate of the disk, bit/s; 0 = unknown
 }
 
@@ -50,12 +50,15 @@ type diskContent struct {
 
 func keyOf(m Machine) content {
 	return content{
-		Core: coreContent{CPUModel: m.CPUModel, Cores: m.Cores, Arch: m.Arch, GoVersion: runtime.Version(), Kernel: kernelVersion},
+		Core: coreContent{
+			CPUModel: m.CPUModel, Cores: m.Cores, Arch: m.Arch, GoVersion: runtime.Version(),
+			Kernel: kernelVersion,
+		},
 		Disk: diskContent{Bytes: m.DiskBytes},
 	}
 }
 
-// Recall is what was measured of the same machine before and kept in stateDir: the
+// Recall returns the earlier measurements of the same machine, kept in stateDir: the
 // computation while processor, number of cores, architecture, Go version and the
 // measuring code are the same, the disk while its size is. Removing the file asks
 // for new measurements.
@@ -66,7 +69,8 @@ func Recall(m Machine, stateDir string) Measured {
 	}
 	var out Measured
 	want := keyOf(m)
-	if want.Core.MFLOPS, want.Core.Steady = have.Core.MFLOPS, have.Core.Steady; have.Core == want.Core {
+	want.Core.MFLOPS, want.Core.Steady = have.Core.MFLOPS, have.Core.Steady
+	if have.Core == want.Core {
 		out.CoreMFLOPS = plausible(have.Core.MFLOPS, mostMFLOPS)
 		out.Steady = have.Core.Steady && out.CoreMFLOPS > 0
 	}
@@ -96,7 +100,7 @@ type Want struct {
 	Disk bool
 }
 
-// Missing is what of the wanted is not known, or was measured on a busy machine.
+// Missing returns the part of w that is not known, or was measured on a busy machine.
 func (w Want) Missing(known Measured) Want {
 	return Want{Core: w.Core && !known.Steady, Disk: w.Disk && known.DiskBps == 0}
 }
@@ -111,11 +115,15 @@ type meters struct {
 // in stateDir. A steady computation replaces what was known; another one does only
 // where nothing was. What could not be measured stays as it was, and the error says
 // why; it is not nil either when only the writing of the file failed.
-func Measure(ctx context.Context, m Machine, stateDir string, known Measured, want Want) (Measured, error) {
+func Measure(
+	ctx context.Context, m Machine, stateDir string, known Measured, want Want,
+) (Measured, error) {
 	return measure(ctx, m, stateDir, known, want, meters{core: measureCore, disk: measureDisk})
 }
 
-func measure(ctx context.Context, m Machine, stateDir string, known Measured, want Want, by meters) (Measured, error) {
+func measure(
+	ctx context.Context, m Machine, stateDir string, known Measured, want Want, by meters,
+) (Measured, error) {
 	var errs []error
 	if want.Core {
 		speed, err := by.core(ctx)

@@ -29,7 +29,7 @@ var errDiskFull = errors.New("less than 256 MiB are free")
 // measureDisk measures the rate of the disk below dir, in bit/s: the lower one of
 // writing, with the data on the disk at the end, and of reading it back. It writes
 // one file of at most 32 MiB, smaller where the disk is slow, and removes it; both
-// together take at most a second unless the disk stands still. Where the system
+// together take at most a second unless the disk stalls. Where the system
 // cannot be made to read from the disk again, writing alone counts.
 func measureDisk(ctx context.Context, dir string, freeBytes int64) (bps int64, err error) {
 	if freeBytes >= 0 && freeBytes < diskSpare {
@@ -78,7 +78,9 @@ func writeDisk(ctx context.Context, f *os.File) (int64, float64, error) {
 }
 
 // writeSynced appends so many bytes and waits until they are on the disk.
-func writeSynced(ctx context.Context, f *os.File, block []byte, bytes int64) (time.Duration, error) {
+func writeSynced(
+	ctx context.Context, f *os.File, block []byte, bytes int64,
+) (time.Duration, error) {
 	began := time.Now()
 	for n := int64(0); n < bytes; n += diskBlock {
 		if err := ctx.Err(); err != nil {

@@ -57,8 +57,10 @@ func TestCeilings(t *testing.T) {
 		},
 		{
 			name: "never more than there is", m: machine, core: 1000,
-			owner: grid.Resources{MilliCPUs: 64000, MemoryBytes: 1 << 40, DiskBytes: 1 << 50, MFLOPS: 1 << 30},
-			want:  grid.Resources{MilliCPUs: 8000, MemoryBytes: 16 << 30, DiskBytes: 100 << 30, MFLOPS: 8000},
+			owner: grid.Resources{
+				MilliCPUs: 64000, MemoryBytes: 1 << 40, DiskBytes: 1 << 50, MFLOPS: 1 << 30,
+			},
+			want: grid.Resources{MilliCPUs: 8000, MemoryBytes: 16 << 30, DiskBytes: 100 << 30, MFLOPS: 8000},
 		},
 		{
 			name: "one core is given whole", m: Machine{Cores: 1, FreeDiskBytes: -1},

@@ -16,16 +16,16 @@ const kernelVersion = 2
 const (
 	kernelMost   = 600 * time.Millisecond // all runs together, warming up included
 	kernelWarm   = 50 * time.Millisecond  // after which the processor runs at the speed it keeps
-	kernelRun    = 2 * time.Millisecond   // one run: short, so that some are left alone on a busy machine
+	kernelRun    = 2 * time.Millisecond   // one run: short, so that a busy machine leaves some alone
 	kernelEnough = 25                     // undisturbed runs
 	kernelChunk  = 10_000                 // rounds to begin the calibration with
-	kernelLanes  = 8                      // independent chains, so that latency does not bound the rate
+	kernelLanes  = 8                      // independent chains: latency does not bound the rate
 	flopsPerLane = 2                      // one multiplication and one addition
 	undisturbed  = .97                    // of a run's time its thread must have had a processor
-	agreement    = .05                    // between the fastest and the middle one of the undisturbed runs
+	agreement    = .05                    // between the fastest and the median of the undisturbed runs
 )
 
-// coreSpeed is what the kernel found.
+// coreSpeed is the result of the kernel.
 type coreSpeed struct {
 	MFLOPS    int64 // of one core, 10^6 FLOP/s, at least 1
 	Runs      int   // short runs that were made
@@ -50,7 +50,8 @@ func measureCore(ctx context.Context) (coreSpeed, error) {
 	}
 	var clean, shared []float64
 	s := coreSpeed{}
-	for began := time.Now(); len(clean) < kernelEnough && time.Since(began) < kernelMost-kernelWarm; s.Runs++ {
+	began := time.Now()
+	for ; len(clean) < kernelEnough && time.Since(began) < kernelMost-kernelWarm; s.Runs++ {
 		r, err := runKernel(ctx, rounds)
 		if err != nil {
 			return coreSpeed{}, err

@@ -7,20 +7,20 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
-// Load is what goes on at the machine beside what is to be shared of it.
+// Load describes the use of the machine by others, and what must be left to them.
 type Load struct {
 	Cores      float64        // processors of the machine, more than 0
 	Others     yield.Reading  // processors that others than this site use, stolen ones included
 	Stolen     yield.Reading  // of these, processors that the host gives to other guests
 	Reserve    float64        // processors that stay free beside what others use
 	Floor      float64        // processors; what others use below this does not count
-	Fair       bool           // jobs do not make way for others but share the processors with them
+	Fair       bool           // jobs do not yield to others but share the processors with them
 	Held       grid.Resources // what this site's own jobs hold
 	FreeMemory int64          // bytes nobody uses; -1 = unknown
 	FreeDisk   int64          // likewise
 }
 
-// Left is what others leave of the nominal capability: the ceilings within what is
+// Left returns what others leave of the nominal capability: the ceilings within what is
 // free now, and the speed of a core without what the host steals of it. What is
 // unknown takes nothing away. The computation falls with the cores; where it is
 // known it stays at least 1, since computation is soft. What is left is never more
@@ -36,24 +36,30 @@ func Left(nominal grid.Capability, l Load) grid.Capability {
 	}
 	out.Total.MFLOPS = max(part(nominal.Total.MFLOPS, share), min(l.Held.MFLOPS, nominal.Total.MFLOPS))
 	if l.FreeMemory >= 0 {
-		out.Total.MemoryBytes = within(float64(l.Held.MemoryBytes+l.FreeMemory), l.Held.MemoryBytes, nominal.Total.MemoryBytes)
+		out.Total.MemoryBytes = within(
+			float64(l.Held.MemoryBytes+l.FreeMemory), l.Held.MemoryBytes, nominal.Total.MemoryBytes,
+		)
 	}
 	if l.FreeDisk >= 0 {
-		out.Total.DiskBytes = within(float64(l.Held.DiskBytes+l.FreeDisk), l.Held.DiskBytes, nominal.Total.DiskBytes)
+		out.Total.DiskBytes = within(
+			float64(l.Held.DiskBytes+l.FreeDisk), l.Held.DiskBytes, nominal.Total.DiskBytes,
+		)
 	}
 	return out
 }
 
 // coresLeft takes away the cores that others use and gives the share of the
-// computation that is left. Where jobs do not make way the cores stay on offer, and
-// everybody gets a part in proportion to what he wants.
+// computation that is left. Where jobs do not yield, the cores stay on offer, and
+// every process gets a part in proportion to what it wants.
 func (l Load) coresLeft(total *grid.Resources) float64 {
 	const milli = 1000
 	given := float64(total.MilliCPUs)
 	if l.Fair {
 		return min(milli*l.Cores/(given+milli*l.Others.Value), 1)
 	}
-	total.MilliCPUs = within(milli*(l.Cores-l.Others.Value-l.Reserve), l.Held.MilliCPUs, total.MilliCPUs)
+	total.MilliCPUs = within(
+		milli*(l.Cores-l.Others.Value-l.Reserve), l.Held.MilliCPUs, total.MilliCPUs,
+	)
 	return float64(total.MilliCPUs) / given
 }
 
@@ -91,7 +97,8 @@ func Differs(nominal, told, now grid.Capability) bool {
 		return math.Abs(float64(now-told)) > hysteresis*float64(nominal)
 	}
 	n, t, l := nominal.Total, told.Total, now.Total
-	return far(n.MilliCPUs, t.MilliCPUs, l.MilliCPUs) || far(n.MemoryBytes, t.MemoryBytes, l.MemoryBytes) ||
+	return far(n.MilliCPUs, t.MilliCPUs, l.MilliCPUs) ||
+		far(n.MemoryBytes, t.MemoryBytes, l.MemoryBytes) ||
 		far(n.DiskBytes, t.DiskBytes, l.DiskBytes) || far(n.MFLOPS, t.MFLOPS, l.MFLOPS) ||
 		far(nominal.CoreMFLOPS, told.CoreMFLOPS, now.CoreMFLOPS)
 }

@@ -21,29 +21,63 @@ func nominal() grid.Capability {
 }
 
 func TestLeft(t *testing.T) {
-	quiet := Load{Cores: 4, Others: yield.Measured(.2), Reserve: .25, Floor: .25, FreeMemory: 9000, FreeDisk: 9000}
+	quiet := Load{
+		Cores: 4, Others: yield.Measured(.2), Reserve: .25, Floor: .25, FreeMemory: 9000, FreeDisk: 9000,
+	}
 	for name, tt := range map[string]struct {
 		change func(*Load)
 		total  grid.Resources
 		core   int64
 	}{
-		"quiet":           {func(*Load) {}, nominal().Total, 2000},
-		"nothing known":   {func(l *Load) { *l = Load{Cores: 4, FreeMemory: -1, FreeDisk: -1} }, nominal().Total, 2000},
-		"in the reserve":  {func(l *Load) { l.Others = yield.Measured(.75) }, nominal().Total, 2000},
-		"two cores taken": {func(l *Load) { l.Others = yield.Measured(2) }, grid.Resources{MilliCPUs: 1750, MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 3500}, 2000},
+		"quiet": {func(*Load) {}, nominal().Total, 2000},
+		"nothing known": {
+			func(l *Load) { *l = Load{Cores: 4, FreeMemory: -1, FreeDisk: -1} }, nominal().Total, 2000,
+		},
+		"in the reserve": {func(l *Load) { l.Others = yield.Measured(.75) }, nominal().Total, 2000},
+		"two cores taken": {
+			func(l *Load) { l.Others = yield.Measured(2) },
+			grid.Resources{MilliCPUs: 1750, MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 3500},
+			2000,
+		},
 		"half is stolen": {
 			func(l *Load) { l.Others, l.Stolen = yield.Measured(2), yield.Measured(2) },
 			grid.Resources{MilliCPUs: 1750, MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 3500},
 			1000,
 		},
-		"shared fairly":  {func(l *Load) { l.Others, l.Fair = yield.Measured(3), true }, grid.Resources{MilliCPUs: 3000, MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 4000}, 2000},
-		"room for all":   {func(l *Load) { l.Others, l.Fair = yield.Measured(1), true }, nominal().Total, 2000},
-		"all taken":      {func(l *Load) { l.Others = yield.Measured(9) }, grid.Resources{MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 1}, 2000},
-		"little memory":  {func(l *Load) { l.FreeMemory = 1000 }, grid.Resources{MilliCPUs: 3000, MemoryBytes: 1000, DiskBytes: 5000, MFLOPS: 6000}, 2000},
-		"no disk":        {func(l *Load) { l.FreeDisk = 0 }, grid.Resources{MilliCPUs: 3000, MemoryBytes: 8000, MFLOPS: 6000}, 2000},
-		"own jobs' part": {func(l *Load) { l.FreeMemory, l.Held.MemoryBytes = 1000, 4000 }, grid.Resources{MilliCPUs: 3000, MemoryBytes: 5000, DiskBytes: 5000, MFLOPS: 6000}, 2000},
-		"held is kept":   {func(l *Load) { l.Others, l.Held.MilliCPUs = yield.Measured(4), 1000 }, grid.Resources{MilliCPUs: 1000, MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 2000}, 2000},
-		"nonsense":       {func(l *Load) { l.Stolen = yield.Measured(math.NaN()) }, nominal().Total, 1},
+		"shared fairly": {
+			func(l *Load) { l.Others, l.Fair = yield.Measured(3), true },
+			grid.Resources{MilliCPUs: 3000, MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 4000},
+			2000,
+		},
+		"room for all": {
+			func(l *Load) { l.Others, l.Fair = yield.Measured(1), true }, nominal().Total, 2000,
+		},
+		"all taken": {
+			func(l *Load) { l.Others = yield.Measured(9) },
+			grid.Resources{MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 1},
+			2000,
+		},
+		"little memory": {
+			func(l *Load) { l.FreeMemory = 1000 },
+			grid.Resources{MilliCPUs: 3000, MemoryBytes: 1000, DiskBytes: 5000, MFLOPS: 6000},
+			2000,
+		},
+		"no disk": {
+			func(l *Load) { l.FreeDisk = 0 },
+			grid.Resources{MilliCPUs: 3000, MemoryBytes: 8000, MFLOPS: 6000},
+			2000,
+		},
+		"own jobs' part": {
+			func(l *Load) { l.FreeMemory, l.Held.MemoryBytes = 1000, 4000 },
+			grid.Resources{MilliCPUs: 3000, MemoryBytes: 5000, DiskBytes: 5000, MFLOPS: 6000},
+			2000,
+		},
+		"held is kept": {
+			func(l *Load) { l.Others, l.Held.MilliCPUs = yield.Measured(4), 1000 },
+			grid.Resources{MilliCPUs: 1000, MemoryBytes: 8000, DiskBytes: 5000, MFLOPS: 2000},
+			2000,
+		},
+		"nonsense": {func(l *Load) { l.Stolen = yield.Measured(math.NaN()) }, nominal().Total, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := quiet
@@ -61,7 +95,9 @@ func TestLeft(t *testing.T) {
 func TestUnknownSpeedStaysUnknown(t *testing.T) {
 	n := nominal()
 	n.CoreMFLOPS, n.Total.MFLOPS = 0, 0
-	got := Left(n, Load{Cores: 4, Others: yield.Measured(2), Stolen: yield.Measured(1), FreeMemory: -1, FreeDisk: -1})
+	got := Left(n, Load{
+		Cores: 4, Others: yield.Measured(2), Stolen: yield.Measured(1), FreeMemory: -1, FreeDisk: -1,
+	})
 	if got.CoreMFLOPS != 0 || got.Total.MFLOPS != 0 {
 		t.Errorf("Left = %+v, want no computation", got)
 	}
@@ -73,17 +109,24 @@ func TestLeftIsWithinTheNominal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := func(name string) int64 { return rapid.Int64Range(0, 1<<43).Draw(t, name) }
 		n := grid.Capability{
-			Total:      grid.Resources{MilliCPUs: amount("cpus"), MemoryBytes: amount("memory"), DiskBytes: amount("disk"), MFLOPS: amount("mflops")},
+			Total: grid.Resources{
+				MilliCPUs: amount("cpus"), MemoryBytes: amount("memory"), DiskBytes: amount("disk"),
+				MFLOPS: amount("mflops"),
+			},
 			CoreMFLOPS: amount("core"),
 		}
 		reading := func(name string) yield.Reading {
-			return yield.Reading{Value: rapid.Float64().Draw(t, name), Known: rapid.Bool().Draw(t, name+" known")}
+			return yield.Reading{
+				Value: rapid.Float64().Draw(t, name), Known: rapid.Bool().Draw(t, name+" known"),
+			}
 		}
 		l := Load{
-			Cores: rapid.Float64Range(.1, 1e4).Draw(t, "cores"), Others: reading("others"), Stolen: reading("stolen"),
-			Reserve: rapid.Float64Range(0, 8).Draw(t, "reserve"), FreeMemory: amount("free memory") - 1, FreeDisk: amount("free disk") - 1,
-			Fair: rapid.Bool().Draw(t, "fair"),
-			Held: grid.Resources{MilliCPUs: amount("held cpus"), MemoryBytes: amount("held memory")},
+			Cores: rapid.Float64Range(.1, 1e4).Draw(t, "cores"), Others: reading("others"),
+			Stolen:  reading("stolen"),
+			Reserve: rapid.Float64Range(0, 8).Draw(t, "reserve"), FreeMemory: amount("free memory") - 1,
+			FreeDisk: amount("free disk") - 1,
+			Fair:     rapid.Bool().Draw(t, "fair"),
+			Held:     grid.Resources{MilliCPUs: amount("held cpus"), MemoryBytes: amount("held memory")},
 		}
 		got := Left(n, l)
 		if !n.Total.Fits(got.Total) || got.CoreMFLOPS > n.CoreMFLOPS || got.Validate() != nil {
@@ -144,7 +187,9 @@ func TestCost(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		left := Left(nominal(), Load{Cores: 4, Others: yield.Measured(1), FreeMemory: room.FreeMemory, FreeDisk: room.FreeDiskBytes})
+		left := Left(nominal(), Load{
+			Cores: 4, Others: yield.Measured(1), FreeMemory: room.FreeMemory, FreeDisk: room.FreeDiskBytes,
+		})
 		Differs(nominal(), nominal(), left)
 	}
 	now, _ := threadTime()

@@ -15,7 +15,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Machine is what the machine has, apart from what its owner gives away.
+// Machine describes the hardware, apart from what its owner gives away.
 type Machine struct {
 	OS            string // as Go names it, "linux"
 	Arch          string // as Go names it, "amd64"
@@ -39,7 +39,8 @@ func Probe(ctx context.Context, dir string) (Machine, error) {
 		m.CPUModel = strings.Join(strings.Fields(infos[0].ModelName), " ")
 	}
 	room, err := ProbeRoom(ctx, dir)
-	m.MemoryBytes, m.FreeMemory, m.DiskBytes, m.FreeDiskBytes = room.MemoryBytes, room.FreeMemory, room.DiskBytes, room.FreeDiskBytes
+	m.MemoryBytes, m.FreeMemory = room.MemoryBytes, room.FreeMemory
+	m.DiskBytes, m.FreeDiskBytes = room.DiskBytes, room.FreeDiskBytes
 	return m, errors.Join(append(errs, err)...)
 }
 
@@ -106,8 +107,8 @@ func known(value int64) int64 {
 	return value
 }
 
-// ceiling is what the owner wants or else the usual share, within what there is;
-// -1 for what there is means that nobody knows.
+// ceiling returns what the owner wants or else the usual share, at most have; -1 for
+// have means that it is unknown.
 func ceiling(owner, usual, have int64) int64 {
 	want := owner
 	if want <= 0 {

@@ -126,10 +126,12 @@ func TestMeasureDisk(t *testing.T) {
 
 func TestMeasureDiskSaysWhyNot(t *testing.T) {
 	dir := t.TempDir()
-	if bps, err := measureDisk(t.Context(), dir, diskSpare-1); bps != 0 || !errors.Is(err, errDiskFull) {
+	if bps, err := measureDisk(t.Context(), dir, diskSpare-1); bps != 0 ||
+		!errors.Is(err, errDiskFull) {
 		t.Errorf("a full disk: %d, %v", bps, err)
 	}
-	if bps, err := measureDisk(t.Context(), filepath.Join(dir, "missing"), -1); bps != 0 || !errors.Is(err, os.ErrNotExist) {
+	if bps, err := measureDisk(t.Context(), filepath.Join(dir, "missing"), -1); bps != 0 ||
+		!errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no directory: %d, %v", bps, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -169,12 +171,16 @@ func TestMeasuredOncePerMachine(t *testing.T) {
 		"other processor":    {func(m *Machine) { m.CPUModel = "B" }, Measured{DiskBps: 5000}},
 		"other core count":   {func(m *Machine) { m.Cores = 8 }, Measured{DiskBps: 5000}},
 		"other architecture": {func(m *Machine) { m.Arch = "arm64" }, Measured{DiskBps: 5000}},
-		"other disk":         {func(m *Machine) { m.DiskBytes = 10 }, Measured{CoreMFLOPS: 100, Steady: true}},
+		"other disk": {
+			func(m *Machine) { m.DiskBytes = 10 }, Measured{CoreMFLOPS: 100, Steady: true},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			c := &counted{speed: coreSpeed{MFLOPS: 100, Steady: true}}
-			got, err := measure(t.Context(), m, dir, Recall(m, dir), Want{Core: true, Disk: true}, c.meters())
+			got, err := measure(
+				t.Context(), m, dir, Recall(m, dir), Want{Core: true, Disk: true}, c.meters(),
+			)
 			if err != nil || got != all || c.cores != 1 || c.disks != 1 {
 				t.Fatalf("first: %+v, %v after %+v", got, err, c)
 			}
@@ -254,12 +260,17 @@ func TestMeasureErrors(t *testing.T) {
 	dir := t.TempDir()
 	boom := errors.New("boom")
 	broken := &counted{fault: boom}
-	got, err := measure(t.Context(), Machine{}, dir, Measured{DiskBps: 3}, Want{Core: true, Disk: true}, broken.meters())
+	got, err := measure(
+		t.Context(), Machine{}, dir, Measured{DiskBps: 3}, Want{Core: true, Disk: true}, broken.meters(),
+	)
 	if diff := cmp.Diff(Measured{DiskBps: 3}, got); diff != "" || !errors.Is(err, boom) {
 		t.Errorf("failed measurement: %v, want unknown and the cause; (-want +got):\n%s", err, diff)
 	}
 	fine := &counted{speed: coreSpeed{MFLOPS: 42, Steady: true}}
-	got, err = measure(t.Context(), Machine{}, filepath.Join(dir, "missing"), Measured{}, Want{Core: true}, fine.meters())
+	got, err = measure(
+		t.Context(), Machine{}, filepath.Join(dir, "missing"), Measured{}, Want{Core: true},
+		fine.meters(),
+	)
 	if got.CoreMFLOPS != 42 || err == nil {
 		t.Errorf("unwritable directory = %+v, %v; want the value and an error", got, err)
 	}

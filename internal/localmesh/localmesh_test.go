@@ -16,7 +16,10 @@ import (
 )
 
 func TestConfigurationsAreReadBack(t *testing.T) {
-	gifts := []Gift{{Name: "anna", Cores: 1, GFLOPS: 4, Memory: 1024}, {Name: "ben", Cores: 2, GFLOPS: 12, Memory: 2048}}
+	gifts := []Gift{
+		{Name: "anna", Cores: 1, GFLOPS: 4, Memory: 1024},
+		{Name: "ben", Cores: 2, GFLOPS: 12, Memory: 2048},
+	}
 	p := &Place{Dir: filepath.Join(os.TempDir(), "mrs-test-1234567890")}
 	for _, a := range New(p, "", "home", gifts, nil).Agents {
 		file := filepath.Join(t.TempDir(), "agent.yaml")
@@ -67,14 +70,16 @@ func TestScreen(t *testing.T) {
 	s.Progress("more")
 	s.Detail("only with -v")
 	s.Final("end")
-	if got := said.String(); strings.Count(got, "\n") != 2 || strings.ContainsAny(got, "\r\x1b") || !strings.HasSuffix(got, "\nend\n") {
+	if got := said.String(); strings.Count(got, "\n") != 2 || strings.ContainsAny(got, "\r\x1b") ||
+		!strings.HasSuffix(got, "\nend\n") {
 		t.Errorf("plain output %q, want one line of progress and the end", got)
 	}
 	said.Reset()
 	s = &Screen{out: &said, terminal: true, began: time.Now()}
 	s.Progress("%s", strings.Repeat("x", 200))
 	s.Final("end")
-	if got, want := said.String(), clearLine+strings.Repeat("x", terminalCols)+clearLine+"end\n"; got != want {
+	want := clearLine + strings.Repeat("x", terminalCols) + clearLine + "end\n"
+	if got := said.String(); got != want {
 		t.Errorf("terminal output %q, want %q", got, want)
 	}
 }
@@ -84,7 +89,8 @@ func TestSleepersDiffer(t *testing.T) {
 	if !bytes.HasPrefix(one, []byte("\x00asm\x01\x00\x00\x00")) || len(one) < 4000 || len(one) > 4200 {
 		t.Errorf("a module of %d bytes, want about 4096", len(one))
 	}
-	if !bytes.Equal(one, Sleeper("one", time.Second, 4096)) || bytes.Equal(one, Sleeper("two", time.Second, 4096)) ||
+	if !bytes.Equal(one, Sleeper("one", time.Second, 4096)) ||
+		bytes.Equal(one, Sleeper("two", time.Second, 4096)) ||
 		bytes.Equal(one, Sleeper("one", 2*time.Second, 4096)) {
 		t.Error("a name and a time are not one module")
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Gift is what an owner gives to the mesh.
+// Gift holds the ceilings of what an owner gives to the mesh.
 type Gift struct {
 	Name   string
 	Cores  int64
@@ -62,7 +62,10 @@ const (
 func New(p *Place, binary, domain string, gifts []Gift, tune func(*config.Agent)) *Mesh {
 	m := &Mesh{place: p, binary: binary}
 	for _, g := range gifts {
-		a := &Agent{Gift: g, Config: configure(p, domain, g), file: p.File(g.Name + ".yaml"), log: p.File(g.Name + ".log")}
+		a := &Agent{
+			Gift: g, Config: configure(p, domain, g), file: p.File(g.Name + ".yaml"),
+			log: p.File(g.Name + ".log"),
+		}
 		if tune != nil {
 			tune(&a.Config)
 		}
@@ -77,9 +80,11 @@ func configure(p *Place, domain string, g Gift) config.Agent {
 	c := config.Default(config.PresetTest, func(string) (string, bool) { return "", false })
 	c.StateDir, c.Name, c.Domain = p.File(g.Name), g.Name, grid.DomainID(domain)
 	c.Ceilings = config.Ceilings{
-		MilliCPUs: g.Cores * 1000, MemoryBytes: g.Memory << 20, DiskBytes: 1 << 30, MFLOPS: g.GFLOPS * 1000,
+		MilliCPUs: g.Cores * 1000, MemoryBytes: g.Memory << 20, DiskBytes: 1 << 30,
+		MFLOPS: g.GFLOPS * 1000,
 	}
-	c.Lease = config.Lease{Length: 2 * time.Second, Margin: 500 * time.Millisecond} // the machine is busy
+	// Long for a test, because the machine is busy.
+	c.Lease = config.Lease{Length: 2 * time.Second, Margin: 500 * time.Millisecond}
 	c.API = config.API{Socket: p.File(g.Name + ".sock")}
 	return c
 }
@@ -112,9 +117,10 @@ func (m *Mesh) Start(ctx context.Context, out *Screen) error {
 			}
 		}
 	}
-	return Await(ctx, meetLimit, "the agents to see each other", func(ctx context.Context) (bool, error) {
-		return m.whole(ctx, out)
-	})
+	return Await(ctx, meetLimit, "the agents to see each other",
+		func(ctx context.Context) (bool, error) {
+			return m.whole(ctx, out)
+		})
 }
 
 // introduce makes the agents' identities and puts them on each other's lists.
@@ -124,7 +130,9 @@ func (m *Mesh) introduce(ctx context.Context) error {
 		if err := a.writeConfig(); err != nil {
 			return err
 		}
-		cmd := exec.CommandContext(ctx, m.binary, "init", "--config", a.file) //nolint:gosec // G204: what we built ourselves
+		cmd := exec.CommandContext( //nolint:gosec // G204: our own program
+			ctx, m.binary, "init", "--config", a.file,
+		)
 		cmd.Env = m.place.environment()
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
@@ -169,7 +177,9 @@ func (m *Mesh) launch(ctx context.Context, a *Agent) error {
 	}
 	defer func() { _ = log.Close() }() // the agent has its own descriptor
 	// Stop ends the agent, not the context: it is given time to end well.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), m.binary, "run", "--config", a.file) //nolint:gosec // G204: as above
+	cmd := exec.CommandContext( //nolint:gosec // G204: our own program
+		context.WithoutCancel(ctx), m.binary, "run", "--config", a.file,
+	)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = m.place.environment(), m.place.Dir, log, log
 	separate(cmd)
 	if err := cmd.Start(); err != nil {
@@ -277,7 +287,7 @@ func (m *Mesh) Stop(ctx context.Context) error {
 // ConfigFile is the file that the agent reads its settings from.
 func (a *Agent) ConfigFile() string { return a.file }
 
-// RunRecord is where the agent's supervisors write down what they run.
+// RunRecord returns the file in which the agent's supervisors record what they run.
 func (a *Agent) RunRecord() string { return filepath.Join(a.Config.StateDir, "runs.jsonl") }
 
 // awaitChildren waits for the supervisors of an agent that was killed: they see
@@ -309,7 +319,9 @@ func lastLines(file string, n int) string {
 }
 
 // Await asks until the condition holds.
-func Await(ctx context.Context, limit time.Duration, what string, holds func(context.Context) (bool, error)) error {
+func Await(
+	ctx context.Context, limit time.Duration, what string, holds func(context.Context) (bool, error),
+) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("waited %s for %s", limit, what))
 	defer cancel()
 	for {

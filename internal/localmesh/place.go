@@ -48,8 +48,8 @@ func (p *Place) temp() string   { return filepath.Join(p.Dir, "tmp") }      // o
 // File is the path of a file in the directory.
 func (p *Place) File(name string) string { return filepath.Join(p.Dir, name) }
 
-// environment is what the agents see: nothing of the user's settings, so that
-// no MRS_ variable and no configuration of a real site reaches them.
+// environment returns the agents' environment: nothing of the user's settings, so
+// that no MRS_ variable and no configuration of a real site reaches them.
 func (p *Place) environment() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home(), "TMPDIR=" + p.temp()}
 }
@@ -57,7 +57,8 @@ func (p *Place) environment() []string {
 // Remove removes the directory, and only one that MakePlace made.
 func (p *Place) Remove() error {
 	if !filepath.IsAbs(p.Dir) || p.prefix == "" || !strings.HasPrefix(filepath.Base(p.Dir), p.prefix) {
-		return fmt.Errorf("%w: %q is not a directory that was made here; remove it yourself", errLeftover, p.Dir)
+		return fmt.Errorf("%w: %q is not a directory that was made here; remove it yourself",
+			errLeftover, p.Dir)
 	}
 	if err := os.RemoveAll(p.Dir); err != nil {
 		return fmt.Errorf("%w: remove the temporary directory: %w", errLeftover, err)
@@ -73,7 +74,9 @@ const modulePath = "github.com/mrsmesh/mrsmesh"
 
 // Build builds a package of the project into the directory and gives the path of the
 // program. env adds variables to the go command's, args stand before the package.
-func (p *Place) Build(ctx context.Context, name, pkg string, env []string, args ...string) (string, error) {
+func (p *Place) Build(
+	ctx context.Context, name, pkg string, env []string, args ...string,
+) (string, error) {
 	program := p.File(name)
 	args = append(append([]string{"build", "-o", program}, args...), modulePath+"/"+pkg)
 	return program, goCommand(ctx, p, env, args...)
@@ -81,7 +84,10 @@ func (p *Place) Build(ctx context.Context, name, pkg string, env []string, args 
 
 // BuildModule builds a package as a WASI module, which runs on any machine.
 func (p *Place) BuildModule(ctx context.Context, name, pkg string) (string, error) {
-	return p.Build(ctx, name, pkg, []string{"GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0"}, "-trimpath", "-ldflags=-s -w")
+	return p.Build(
+		ctx, name, pkg, []string{"GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0"}, "-trimpath",
+		"-ldflags=-s -w",
+	)
 }
 
 // goCommand runs the go command in a group of its own and interrupts the whole

@@ -15,7 +15,10 @@ import (
 // if all was as it should be, 1 if not, 2 for a wrong command line. parse reads the
 // command line and says whether more is to be printed; its flag.ErrHelp ends with 0.
 // It must be called from main's goroutine before any other is started.
-func Play(name string, parse func(args []string) (verbose bool, err error), run func(context.Context, *Screen) error) {
+func Play(
+	name string, parse func(args []string) (verbose bool, err error),
+	run func(context.Context, *Screen) error,
+) {
 	// Linux ties the agents' lives to the thread that starts them; this one lives
 	// as long as the program.
 	runtime.LockOSThread()
@@ -27,7 +30,9 @@ func Play(name string, parse func(args []string) (verbose bool, err error), run 
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(
+		context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP,
+	)
 	out := NewScreen(os.Stdout, verbose)
 	err = run(ctx, out)
 	out.wipe()

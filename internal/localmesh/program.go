@@ -7,8 +7,8 @@ import (
 )
 
 // Program says what a WebAssembly module does, in this order. The module is assembled
-// here, has some hundred bytes and needs no compiler, so that a test which runs it starts
-// at once.
+// here, has some hundred bytes and needs no compiler, so that a test which runs it
+// starts right away.
 type Program struct {
 	Sleep  time.Duration // rounded down to SleepTick
 	Stdout string
@@ -103,7 +103,8 @@ func signatures() []byte {
 			0x60, 4, wasmI32, wasmI32, wasmI32, wasmI32, 1, wasmI32,
 			0x60, 0, 0,
 			0x60, 1, wasmI32, 0,
-			0x60, 9, wasmI32, wasmI32, wasmI32, wasmI32, wasmI32, wasmI64, wasmI64, wasmI32, wasmI32, 1, wasmI32,
+			0x60, 9, wasmI32, wasmI32, wasmI32, wasmI32, wasmI32, wasmI64, wasmI64, wasmI32, wasmI32, 1,
+			wasmI32,
 		}),
 		section(2, join([]byte{wasiFunctions}, imported("poll_oneoff", 0), imported("fd_write", 0),
 			imported("proc_exit", 2), imported("path_open", 3))))

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Screen is where a program speaks to who started it. On a terminal its progress is one line
-// that is drawn again and again; elsewhere a line now and then.
+// Screen is a program's output to the person who started it. On a terminal its progress
+// is one line that is redrawn; elsewhere it prints a line now and then.
 type Screen struct {
 	out      io.Writer
 	terminal bool
@@ -56,7 +56,7 @@ func (s *Screen) Final(line string) {
 	fmt.Fprintln(s.out, line)
 }
 
-// Rows is where tables are written.
+// Rows returns the writer for tables.
 func (s *Screen) Rows() io.Writer {
 	s.wipe()
 	return s.out

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Sleeper is a WebAssembly module that sleeps for a time, 100 ms at once so that
+// Sleeper is a WebAssembly module that sleeps for a time, in steps of 100 ms so that
 // time in which it is frozen does not count, and ends with code 0. It is padded
-// to a size with bytes that nothing compresses and no other name has. Compared with a
-// program that was compiled it starts at once.
+// to a size with bytes that nothing compresses and no other name has. It needs no
+// compilation and starts immediately.
 func Sleeper(name string, run time.Duration, size int) []byte {
 	const (
 		i32, call, drop, set, get, tee  = 0x7f, 0x10, 0x1a, 0x21, 0x20, 0x22
@@ -22,7 +22,8 @@ func Sleeper(name string, run time.Duration, size int) []byte {
 	binary.LittleEndian.PutUint64(wait[24:], uint64(SleepTick))
 	ticks := int32(max(run/SleepTick, 1))
 	body := join([]byte{1, 1, i32, number}, signed(ticks), []byte{set, 0, block, void},
-		[]byte{number, 0, number}, signed(64), []byte{number, 1, number}, signed(128), []byte{call, 0, drop},
+		[]byte{number, 0, number}, signed(64), []byte{number, 1, number}, signed(128),
+		[]byte{call, 0, drop},
 		[]byte{get, 0, number, 1, minus, tee, 0, repeat, 0, end, end})
 	module := join([]byte("\x00asm\x01\x00\x00\x00"),
 		section(1, []byte{2, 0x60, 4, i32, i32, i32, i32, 1, i32, 0x60, 0, 0}),
@@ -35,7 +36,7 @@ func Sleeper(name string, run time.Duration, size int) []byte {
 	return join(module, section(0, join(text("pad"), Noise(name, size-len(module)-8))))
 }
 
-// SleepTick is how long a Sleeper sleeps at once, and the least.
+// SleepTick is the length of one step of a Sleeper, and its shortest run time.
 const SleepTick = 100 * time.Millisecond
 
 // Noise is bytes by chance, the same for the same name.

@@ -83,7 +83,8 @@ func (b *Backend) needData(job grid.Job) error {
 		if cid == "" || b.data.Has(cid) {
 			return nil
 		}
-		return fmt.Errorf("%w: %s: %s is not stored at this agent; upload it first", grid.ErrInvalid, what, cid)
+		return fmt.Errorf("%w: %s: %s is not stored at this agent; upload it first",
+			grid.ErrInvalid, what, cid)
 	}
 	errs := []error{missing("module", job.Spec.Module.CID)}
 	for _, in := range job.Spec.Inputs {
@@ -183,6 +184,6 @@ func (b *Backend) Pause(ctx context.Context, span time.Duration) error {
 // Resume ends a pause.
 func (b *Backend) Resume(ctx context.Context) error { return b.agent.Order(ctx, step.Resume{}) }
 
-// Stop makes the agent end when nothing runs here any more, unless Resume calls
-// that off; with now, what runs is stopped and moves elsewhere.
+// Stop makes the agent end as soon as nothing runs here any more, unless Resume
+// calls that off; with now, running attempts are stopped and move elsewhere.
 func (b *Backend) Stop(ctx context.Context, now bool) error { return b.agent.Leave(ctx, now) }

@@ -13,7 +13,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// checkSites is how many sites a check asks at most.
+// checkSites bounds the sites that a check asks.
 const checkSites = 3
 
 // Check asks the sites that are dialled first, then others, whether this site's
@@ -25,7 +25,8 @@ func (b *Backend) Check(ctx context.Context) (view.CheckResult, error) {
 	})
 	result := view.CheckResult{
 		Reason: "no other site is connected",
-		Remedy: "see that the site behind the address under bootstrap runs, and that it lists or has invited this one",
+		Remedy: "see that the site behind the address under bootstrap runs, " +
+			"and that it lists or has invited this one",
 	}
 	for _, p := range peers[:min(len(peers), checkSites)] {
 		v, err := b.agent.AskCheck(ctx, p.Site)

@@ -1,8 +1,8 @@
-// Package backend shows a running agent to its users: it is what internal/api asks. It
-// reads the machines by questions, gives them the users' orders, and puts what they
-// answer into the words and shapes of internal/view. It keeps no state of its own and
-// starts nothing: what must happen whether or not anybody looks stays in the driver,
-// internal/agent, which does not know this package.
+// Package backend shows a running agent to its users, for internal/api. It queries the
+// machines, passes on the users' orders, and translates the answers into the words and
+// shapes of internal/view. It keeps no state of its own and starts nothing: work that
+// must happen whether or not anybody looks stays in the driver, internal/agent, which
+// does not know this package.
 //
 //	backend.go   jobs and data taken in, orders of the owner, errors in the API's words
 //	views.go     jobs, tasks, offers and sites as they are shown

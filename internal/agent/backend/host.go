@@ -14,7 +14,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
-// machineView is what was found out about the machine; nil if nobody looked.
+// machineView shows the facts about the machine; nil if nobody looked.
 func machineView(m hostinfo.Machine, k agent.Known) *view.MachineView {
 	if m.Cores == 0 {
 		return nil
@@ -24,14 +24,16 @@ func machineView(m hostinfo.Machine, k agent.Known) *view.MachineView {
 		OS: m.OS, Arch: m.Arch, CPUModel: m.CPUModel, Cores: m.Cores,
 		MemoryBytes: above(k.Room.MemoryBytes, 0), FreeMemoryBytes: above(k.Room.FreeMemory, -1),
 		DiskBytes: above(k.Room.DiskBytes, 0), FreeDiskBytes: above(k.Room.FreeDiskBytes, -1),
-		CoreMFLOPS: above(k.Nominal.CoreMFLOPS, 0), CoreMFLOPSNow: above(k.Left.CoreMFLOPS, 0), DiskBps: above(k.Nominal.DiskBps, 0),
+		CoreMFLOPS: above(k.Nominal.CoreMFLOPS, 0), CoreMFLOPSNow: above(k.Left.CoreMFLOPS, 0),
+		DiskBps:    above(k.Nominal.DiskBps, 0),
 		OtherCores: reading(mean.Others), StolenCores: reading(mean.Stolen),
-		CPUPressure: reading(mean.CPU), MemoryPressure: reading(mean.Memory), IOPressure: reading(mean.IO),
-		Pending: k.Pending,
+		CPUPressure: reading(mean.CPU), MemoryPressure: reading(mean.Memory),
+		IOPressure: reading(mean.IO),
+		Pending:    k.Pending,
 	}
 }
 
-// ownerView is what the watcher says of itself.
+// ownerView shows the state of the watcher of the owner's work.
 func ownerView(hours yield.Hours, r owner.Report) *view.OwnerView {
 	const percent = 100
 	v := &view.OwnerView{
@@ -44,10 +46,11 @@ func ownerView(hours yield.Hours, r owner.Report) *view.OwnerView {
 	return v
 }
 
-// availability is what the owner is shown of it.
+// availability shows the owner the site's past and its chances of staying up.
 func availability(known history.Known, outlooks []site.Outlook) *view.Availability {
 	v := &view.Availability{
-		Outlook: []view.Outlook{}, Runs: known.Counts.Runs, Suspends: known.Counts.Suspends, ClockJumps: known.Counts.Jumps,
+		Outlook: []view.Outlook{}, Runs: known.Counts.Runs, Suspends: known.Counts.Suspends,
+		ClockJumps:  known.Counts.Jumps,
 		WrongClocks: known.Counts.WrongClocks, Damaged: known.Counts.Damaged + known.Counts.Disordered,
 		Unwritten: known.Counts.Unwritten, OwnerBusy: known.Busy,
 	}
@@ -63,7 +66,8 @@ func availability(known history.Known, outlooks []site.Outlook) *view.Availabili
 	}
 	for _, o := range outlooks {
 		v.Outlook = append(v.Outlook, view.Outlook{
-			Hours: o.For.Hours(), Z: 1 - o.Up, Low: 1 - o.Sureness.High, High: 1 - o.Sureness.Low, Sure: o.Sureness.Words(),
+			Hours: o.For.Hours(), Z: 1 - o.Up, Low: 1 - o.Sureness.High, High: 1 - o.Sureness.Low,
+			Sure: o.Sureness.Words(),
 		})
 	}
 	return v
@@ -84,7 +88,8 @@ func reading(r yield.Reading) *float64 {
 	return &r.Value
 }
 
-// referenceJob is what a site's standing is shown for, so that owners can compare.
+// referenceJob describes the job for which each site's standing is shown, so that
+// owners can compare.
 const referenceJob = "1 core, 2 GFLOPS, 256 MiB memory, 64 MiB disk, 64 MiB to fetch, 1 h"
 
 func referenceRequirement(c grid.Capability) grid.Requirement {
@@ -93,14 +98,16 @@ func referenceRequirement(c grid.Capability) grid.Requirement {
 		kind = c.Kinds[0]
 	}
 	return grid.Requirement{
-		Kind:    kind,
-		Need:    grid.Resources{MilliCPUs: 1000, MemoryBytes: 256 << 20, DiskBytes: 64 << 20, MFLOPS: 2000},
+		Kind: kind,
+		Need: grid.Resources{
+			MilliCPUs: 1000, MemoryBytes: 256 << 20, DiskBytes: 64 << 20, MFLOPS: 2000,
+		},
 		Runtime: time.Hour, Weights: grid.DefaultWeights(),
 		Sources: []grid.DataSource{{Bytes: 64 << 20}},
 	}
 }
 
-// reference is where a site of that capability stands for the reference job.
+// reference returns the standing of a site of that capability for the reference job.
 func reference(m *site.Machine, c grid.Capability) *view.Standing {
 	s := &view.Standing{Job: referenceJob}
 	parts, refusal, ok := m.Quote(referenceRequirement(c))

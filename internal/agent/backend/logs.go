@@ -13,7 +13,9 @@ import (
 
 // TaskLog reads what a task has printed: from the stored result when it has
 // ended, else from the site that runs it.
-func (b *Backend) TaskLog(ctx context.Context, task grid.TaskID, q view.LogQuery) (io.ReadCloser, error) {
+func (b *Backend) TaskLog(
+	ctx context.Context, task grid.TaskID, q view.LogQuery,
+) (io.ReadCloser, error) {
 	where, err := b.findLog(ctx, task, q.Stream)
 	if err != nil {
 		return nil, err
@@ -24,7 +26,8 @@ func (b *Backend) TaskLog(ctx context.Context, task grid.TaskID, q view.LogQuery
 	case where.ended:
 		return b.storedLog(ctx, where.cid, q.Offset)
 	case where.site == "":
-		return nil, fmt.Errorf("%w: the task has not started yet; its log begins when it runs", view.ErrConflict)
+		return nil, fmt.Errorf("%w: the task has not started yet; its log begins when it runs",
+			view.ErrConflict)
 	default:
 		return b.agent.OpenLog(ctx, where.site, where.attempt, q)
 	}
@@ -44,7 +47,8 @@ type logPlace struct {
 
 func (b *Backend) findLog(ctx context.Context, task grid.TaskID, stream string) (logPlace, error) {
 	if stream != "stdout" && stream != "stderr" {
-		return logPlace{}, fmt.Errorf("%w: stream: want stdout or stderr, have %q", grid.ErrInvalid, stream)
+		return logPlace{}, fmt.Errorf("%w: stream: want stdout or stderr, have %q",
+			grid.ErrInvalid, stream)
 	}
 	var where logPlace
 	found := false
@@ -72,7 +76,9 @@ func (b *Backend) findLog(ctx context.Context, task grid.TaskID, stream string) 
 	return where, err
 }
 
-func (b *Backend) storedLog(ctx context.Context, cid grid.CID, offset int64) (io.ReadCloser, error) {
+func (b *Backend) storedLog(
+	ctx context.Context, cid grid.CID, offset int64,
+) (io.ReadCloser, error) {
 	body, err := b.data.Cat(ctx, cid)
 	if err != nil {
 		return nil, userError(err)

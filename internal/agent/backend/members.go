@@ -26,8 +26,9 @@ func (b *Backend) Members(ctx context.Context) (view.Members, error) {
 		return view.Members{}, err
 	}
 	m := view.Members{
-		Domain: b.cfg.P2P.Domain, DomainKey: b.members.Key(), Holder: b.members.Holds(), Anyone: b.cfg.P2P.AcceptAnyone,
-		Sites: b.memberRows(called), Invites: []view.OpenInvitation{},
+		Domain: b.cfg.P2P.Domain, DomainKey: b.members.Key(), Holder: b.members.Holds(),
+		Anyone: b.cfg.P2P.AcceptAnyone,
+		Sites:  b.memberRows(called), Invites: []view.OpenInvitation{},
 	}
 	for _, i := range b.members.Invites() {
 		m.Invites = append(m.Invites, view.OpenInvitation{
@@ -48,7 +49,9 @@ func (b *Backend) memberRows(called names) []view.MemberRow {
 	}
 	listed := b.listed()
 	self := b.mesh.Self()
-	for _, site := range slices.Concat(slices.Collect(maps.Keys(present)), slices.Collect(maps.Keys(listed)), []grid.SiteID{self}) {
+	for _, site := range slices.Concat(
+		slices.Collect(maps.Keys(present)), slices.Collect(maps.Keys(listed)), []grid.SiteID{self},
+	) {
 		if _, known := rows[site]; !known {
 			rows[site] = view.MemberRow{Site: site}
 		}
@@ -135,12 +138,16 @@ func (b *Backend) find(ctx context.Context, peer string) (view.MemberRow, error)
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return view.MemberRow{}, fmt.Errorf("%w: %d sites are called %s: %s; give the ID of the one you mean",
+		return view.MemberRow{}, fmt.Errorf("%w: %d sites are called %s: %s; "+
+			"give the ID of the one you mean",
 			view.ErrConflict, len(found), peer, namesakes(found))
 	case invalid == nil:
 		return view.MemberRow{Site: id}, nil
 	default:
-		return view.MemberRow{}, fmt.Errorf("%w: no site is called %q here; siteagent members lists them, or give an ID", view.ErrNotFound, peer)
+		return view.MemberRow{}, fmt.Errorf(
+			"%w: no site is called %q here; siteagent members lists them, or give an ID", view.ErrNotFound,
+			peer,
+		)
 	}
 }
 
@@ -211,7 +218,7 @@ func (b *Backend) Listen(ctx context.Context, addrs []string) error {
 	return err
 }
 
-// maxInviteAddrs is how many addresses an invitation names.
+// maxInviteAddrs bounds the addresses that an invitation names.
 const maxInviteAddrs = protocol.MaxJoinAddrs
 
 // Invite makes an invitation that so many sites may redeem for so long. Where
@@ -219,9 +226,14 @@ const maxInviteAddrs = protocol.MaxJoinAddrs
 func (b *Backend) Invite(_ context.Context, span time.Duration, uses int) (view.Invitation, error) {
 	addrs, notices := b.inviteAddrs()
 	if len(addrs) == 0 {
-		return view.Invitation{}, fmt.Errorf("%w: this site has no address that others could dial; give it one under listen", view.ErrConflict)
+		return view.Invitation{}, fmt.Errorf(
+			"%w: this site has no address that others could dial; give it one under listen",
+			view.ErrConflict,
+		)
 	}
-	token := member.Token{Domain: b.cfg.P2P.Domain, Inviter: b.mesh.Self(), Addrs: addrs, Expires: time.Now().Add(span)}
+	token := member.Token{
+		Domain: b.cfg.P2P.Domain, Inviter: b.mesh.Self(), Addrs: addrs, Expires: time.Now().Add(span),
+	}
 	open := b.cfg.P2P.AcceptAnyone && b.members.Key() == ""
 	if !open {
 		secret, made, err := b.members.Invite(span, uses)
@@ -236,7 +248,8 @@ func (b *Backend) Invite(_ context.Context, span time.Duration, uses int) (view.
 		return view.Invitation{}, fmt.Errorf("write the token: %w", err)
 	}
 	return view.Invitation{
-		Token: text, Domain: token.Domain, Open: open, Expires: view.At(token.Expires.Truncate(time.Second)), Uses: uses, Notices: notices,
+		Token: text, Domain: token.Domain, Open: open,
+		Expires: view.At(token.Expires.Truncate(time.Second)), Uses: uses, Notices: notices,
 	}, nil
 }
 
@@ -247,7 +260,8 @@ func (b *Backend) listNotice(key grid.DomainKey) []view.Notice {
 		return nil
 	}
 	return []view.Notice{{
-		Text: "sites that were listed by hand do not hear of who is invited", Cause: "they do not know the domain's key",
+		Text:   "sites that were listed by hand do not hear of who is invited",
+		Cause:  "they do not know the domain's key",
 		Action: "give each of them domain-key: " + string(key) + " and restart it",
 	}}
 }
@@ -264,11 +278,14 @@ func (b *Backend) inviteAddrs() ([]string, []view.Notice) {
 			far++
 		}
 	}
-	slices.SortStableFunc(addrs, func(x, y string) int { return cmp.Compare(order(!isLoopback(x)), order(!isLoopback(y))) })
+	slices.SortStableFunc(addrs, func(x, y string) int {
+		return cmp.Compare(order(!isLoopback(x)), order(!isLoopback(y)))
+	})
 	notices := []view.Notice{}
 	if far == 0 {
 		notices = append(notices, view.Notice{
-			Text: "only sites on this machine can use this invitation", Cause: "this site listens on loopback addresses alone",
+			Text:   "only sites on this machine can use this invitation",
+			Cause:  "this site listens on loopback addresses alone",
 			Action: "to invite sites of your local network: siteagent invite --listen lan",
 		})
 	}

@@ -32,13 +32,15 @@ func (b *Backend) SetPlanning(ctx context.Context, p view.Planning) (view.Planni
 	if err := p.Validate(); err != nil {
 		return p, err
 	}
-	if err := b.agent.Order(ctx, step.PlanningChanged{Policy: p.Policy, Backfill: p.Backfill}); err != nil {
+	if err := b.agent.Order(ctx, step.PlanningChanged{
+		Policy: p.Policy, Backfill: p.Backfill,
+	}); err != nil {
 		return p, err
 	}
 	return b.Planning(ctx)
 }
 
-// planView is what the site's planner has before it.
+// planView shows the site's plan and its limit on promises.
 func planView(s site.Status, n names, promised int) *view.PlanView {
 	const percent = 100
 	if promised == 0 {
@@ -46,15 +48,18 @@ func planView(s site.Status, n names, promised int) *view.PlanView {
 	}
 	v := &view.PlanView{
 		Planning: planningOf(s), Promised: view.FromResources(mostPromised(s.Attempts)),
-		Limit: view.FromResources(part(s.Capability.Total, int64(promised), percent)), Entries: []view.PlanEntry{},
+		Limit:   view.FromResources(part(s.Capability.Total, int64(promised), percent)),
+		Entries: []view.PlanEntry{},
 	}
 	for _, at := range s.Attempts {
 		if at.Exit != 0 || at.Start.IsZero() {
 			continue
 		}
 		v.Entries = append(v.Entries, view.PlanEntry{
-			Task: at.ID.Task.String(), Token: at.ID.Token, Submitter: at.Submitter, SubmitterName: n[at.Submitter],
-			Class: classWord(at), State: stateWord(at), Start: view.At(at.Start), End: view.At(at.End),
+			Task: at.ID.Task.String(), Token: at.ID.Token, Submitter: at.Submitter,
+			SubmitterName: n[at.Submitter],
+			Class:         classWord(at), State: stateWord(at), Start: view.At(at.Start),
+			End:  view.At(at.End),
 			Need: view.FromResources(at.Need), Within: at.Within.Task.Job,
 		})
 	}
@@ -66,15 +71,17 @@ func planView(s site.Status, n names, promised int) *view.PlanView {
 
 func part(r grid.Resources, of, whole int64) grid.Resources {
 	return grid.Resources{
-		MilliCPUs: r.MilliCPUs * of / whole, MemoryBytes: r.MemoryBytes * of / whole, DiskBytes: r.DiskBytes * of / whole,
-		MFLOPS: r.MFLOPS * of / whole, NetBps: r.NetBps * of / whole,
+		MilliCPUs: r.MilliCPUs * of / whole, MemoryBytes: r.MemoryBytes * of / whole,
+		DiskBytes: r.DiskBytes * of / whole,
+		MFLOPS:    r.MFLOPS * of / whole, NetBps: r.NetBps * of / whole,
 	}
 }
 
-// isPromise reports whether an attempt's place is promised. What runs in a reservation
+// isPromise reports whether an attempt's place is promised. A job inside a reservation
 // takes nothing in addition.
 func isPromise(at site.AttemptStatus) bool {
-	return at.Exit == 0 && !at.Start.IsZero() && at.Within == (grid.AttemptID{}) && (at.Reserves || at.Class != plan.ClassVarTime)
+	return at.Exit == 0 && !at.Start.IsZero() && at.Within == (grid.AttemptID{}) &&
+		(at.Reserves || at.Class != plan.ClassVarTime)
 }
 
 // mostPromised is the most of each resource that promises hold together at one time.
@@ -97,8 +104,9 @@ func mostPromised(attempts []site.AttemptStatus) grid.Resources {
 	for _, c := range changes {
 		held = held.Add(c.holds)
 		most = grid.Resources{
-			MilliCPUs: max(most.MilliCPUs, held.MilliCPUs), MemoryBytes: max(most.MemoryBytes, held.MemoryBytes),
-			DiskBytes: max(most.DiskBytes, held.DiskBytes), MFLOPS: max(most.MFLOPS, held.MFLOPS),
+			MilliCPUs:   max(most.MilliCPUs, held.MilliCPUs),
+			MemoryBytes: max(most.MemoryBytes, held.MemoryBytes),
+			DiskBytes:   max(most.DiskBytes, held.DiskBytes), MFLOPS: max(most.MFLOPS, held.MFLOPS),
 			NetBps: max(most.NetBps, held.NetBps),
 		}
 	}
@@ -163,9 +171,11 @@ func (b *Backend) Reservations(ctx context.Context) ([]view.Reservation, error) 
 func reservationView(job broker.JobState, bound []grid.JobID, n names) view.Reservation {
 	s, shown := job.Job.Spec, jobView(job)
 	v := view.Reservation{
-		ID: job.ID, Name: s.Name, Project: s.Project, Phase: shown.Phase, Need: view.FromResources(s.Need),
-		Start: view.At(s.Window.At), End: view.At(s.Window.At.Add(s.Runtime)), Hint: shown.Hint, Reasons: shown.Reasons,
-		Places: []view.ReservedPlace{}, Jobs: append([]grid.JobID{}, bound...),
+		ID: job.ID, Name: s.Name, Project: s.Project, Phase: shown.Phase,
+		Need:  view.FromResources(s.Need),
+		Start: view.At(s.Window.At), End: view.At(s.Window.At.Add(s.Runtime)), Hint: shown.Hint,
+		Reasons: shown.Reasons,
+		Places:  []view.ReservedPlace{}, Jobs: append([]grid.JobID{}, bound...),
 	}
 	for _, t := range job.Tasks {
 		task := taskView(job, t, n)

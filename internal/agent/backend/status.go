@@ -49,15 +49,16 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 		s.Counters["refused_"+reason] = int64(min(n, math.MaxInt64))
 	}
 	if room, wrong := hostinfo.ProbeRoom(ctx, b.cfg.StateDir); wrong == nil {
-		known.Room = room // whoever asks wants to know it as it is now
+		known.Room = room // the answer must be current
 	}
 	s.Owner, s.Walls = ownerView(b.agent.Terms().Owner.Hours, known.Owner), known.Walls
 	s.Machine = machineView(b.cfg.Host.Machine, known)
 	if s.Machine.DiskFull() {
 		s.Notices = append(s.Notices, view.Notice{
-			Text:   "the disk is full",
-			Cause:  grid.FormatBytes(*s.Machine.FreeDiskBytes) + " are free where " + b.cfg.StateDir + " is",
-			Action: "free some space there; until then jobs are refused or fail, and their results may not be kept",
+			Text:  "the disk is full",
+			Cause: grid.FormatBytes(*s.Machine.FreeDiskBytes) + " are free where " + b.cfg.StateDir + " is",
+			Action: "free some space there; until then jobs are refused or fail, " +
+				"and their results may not be kept",
 		})
 	}
 	if s.Peers == 0 {
@@ -77,20 +78,23 @@ func (b *Backend) lonely(members int) view.Notice {
 		}
 	case len(b.cfg.P2P.Bootstrap) == 0:
 		return view.Notice{
-			Text: "no other site is connected", Cause: "none of the members has come, and bootstrap names none to dial",
+			Text:   "no other site is connected",
+			Cause:  "none of the members has come, and bootstrap names none to dial",
 			Action: "see that they run; or give the address of one under bootstrap in the configuration",
 		}
 	default:
 		return view.Notice{
 			Text: "no other site is connected", Cause: "no site under bootstrap answers",
-			Action: "see that one of them runs and that this machine reaches it: " + strings.Join(b.cfg.P2P.Bootstrap, " or "),
+			Action: "see that one of them runs and that this machine reaches it: " +
+				strings.Join(b.cfg.P2P.Bootstrap, " or "),
 		}
 	}
 }
 
 func reachView(r p2p.Reach) view.Reach {
 	return view.Reach{
-		Reachability: string(r.Reachability), Serving: r.Serving, Relays: append([]grid.SiteID{}, r.Relays...),
+		Reachability: string(r.Reachability), Serving: r.Serving,
+		Relays: append([]grid.SiteID{}, r.Relays...),
 		Direct: r.Direct, Relayed: r.Relayed,
 	}
 }
@@ -111,8 +115,9 @@ func (b *Backend) fillSite(s *view.AgentStatus, n names, m *site.Machine) []site
 			continue
 		}
 		s.Running = append(s.Running, view.RunningTask{
-			Task: at.ID.Task.String(), Token: at.ID.Token, Submitter: at.Submitter, SubmitterName: n[at.Submitter],
-			Phase: runningPhase(at), Need: view.FromResources(at.Need), Started: view.At(at.Start),
+			Task: at.ID.Task.String(), Token: at.ID.Token, Submitter: at.Submitter,
+			SubmitterName: n[at.Submitter],
+			Phase:         runningPhase(at), Need: view.FromResources(at.Need), Started: view.At(at.Start),
 		})
 	}
 	return st.Outlook

@@ -68,7 +68,7 @@ func (b *Backend) Job(ctx context.Context, id grid.JobID) (view.JobDetail, error
 	return detail, err
 }
 
-// earlier is how the jobs stand that must be done before one starts.
+// earlier shows the state of the jobs that must be done before one starts.
 func earlier(m *broker.Machine, job broker.JobState) []view.Earlier {
 	var list []view.Earlier
 	for _, id := range job.Job.After {
@@ -82,7 +82,9 @@ func earlier(m *broker.Machine, job broker.JobState) []view.Earlier {
 }
 
 // Tasks gives a page of a job's tasks.
-func (b *Backend) Tasks(ctx context.Context, id grid.JobID, from uint32, limit int) ([]view.TaskView, error) {
+func (b *Backend) Tasks(
+	ctx context.Context, id grid.JobID, from uint32, limit int,
+) ([]view.TaskView, error) {
 	job, n, err := b.findJob(ctx, id)
 	if err != nil {
 		return nil, err
@@ -141,7 +143,8 @@ func phaseOf(t broker.TaskState) view.Phase {
 
 // standingText says why a task is suspended, and what happens next.
 func standingText(t broker.TaskState) string {
-	return t.Standing.String() + "; it resumes when that is over, and moves to another site if it lasts"
+	return t.Standing.String() +
+		"; it resumes when that is over, and moves to another site if it lasts"
 }
 
 // moves counts the attempts that were begun again elsewhere.
@@ -199,7 +202,8 @@ func hint(job broker.JobState, v view.JobView) string {
 	if len(job.Answers) == 0 {
 		return "no site has answered yet; it is announced again until one does"
 	}
-	return "no site has capacity now; it starts as soon as one does (submit why " + string(job.ID) + ")"
+	return "no site has capacity now; it starts as soon as one does " +
+		"(submit why " + string(job.ID) + ")"
 }
 
 // refusalReasons lists each kind of refusal once, in words.
@@ -249,7 +253,8 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	for _, try := range t.Tries {
 		v.Attempts = append(v.Attempts, view.AttemptView{
 			Token: try.Token, Site: try.Site, SiteName: n[try.Site], Distance: try.Distance,
-			Awarded: view.At(try.AwardedAt), Started: view.At(try.StartedAt), Ended: view.At(try.EndedAt), Cause: try.Outcome,
+			Awarded: view.At(try.AwardedAt), Started: view.At(try.StartedAt), Ended: view.At(try.EndedAt),
+			Cause: try.Outcome,
 		})
 	}
 	if t.Phase.Ended() && t.Exit != nil {
@@ -275,7 +280,7 @@ func fillEnd(v *view.TaskView, job broker.JobState, t broker.TaskState, item gri
 	}
 }
 
-// Offers is how the sites answered the last announcement of a job.
+// Offers returns how the sites answered the last announcement of a job.
 func (b *Backend) Offers(ctx context.Context, id grid.JobID) (view.OfferTable, error) {
 	job, n, err := b.findJob(ctx, id)
 	if err != nil {
@@ -288,7 +293,9 @@ func (b *Backend) Offers(ctx context.Context, id grid.JobID) (view.OfferTable, e
 	return offerTable(job, members, n, b.agent.Now()), nil
 }
 
-func offerTable(job broker.JobState, members []broker.MemberState, n names, now time.Time) view.OfferTable {
+func offerTable(
+	job broker.JobState, members []broker.MemberState, n names, now time.Time,
+) view.OfferTable {
 	table := view.OfferTable{
 		Job: job.ID, Members: 1, Map: job.Job.Spec.Map.String(), Answered: uint32(len(job.Answers)),
 		Never: len(job.Answers) > 0, Rows: []view.OfferRow{}, Counterfactuals: []string{},
@@ -379,7 +386,8 @@ func (b *Backend) Sites(ctx context.Context) ([]view.SiteRow, error) {
 func siteRow(id grid.SiteID, name string, c grid.Capability) view.SiteRow {
 	total := view.FromResources(c.Total)
 	return view.SiteRow{
-		ID: id, Name: name, Total: &total, CoreMFLOPS: c.CoreMFLOPS, Kinds: kindNames(c.Kinds), OS: c.OS, Arch: c.Arch,
+		ID: id, Name: name, Total: &total, CoreMFLOPS: c.CoreMFLOPS, Kinds: kindNames(c.Kinds), OS: c.OS,
+		Arch: c.Arch,
 	}
 }
 

@@ -27,9 +27,9 @@ type Agent struct {
 	// OnSubmit is called in its own goroutine for every job; it moves the job's
 	// tasks with Set. It is set before use.
 	OnSubmit func(a *Agent, id grid.JobID, job grid.Job)
-	// Table is what Plan and Offers answer. It is set before use.
+	// Table is the answer of Plan and Offers. It is set before use.
 	Table view.OfferTable
-	// Skew is how many seconds the other site's clock is ahead. It is set before use.
+	// Skew is the lead of the other site's clock, in seconds. It is set before use.
 	Skew float64
 
 	mu       sync.Mutex
@@ -63,7 +63,9 @@ type blob struct {
 // New makes an agent whose clock is the given function.
 func New(clock func() time.Time) *Agent {
 	return &Agent{
-		EventLog: view.NewEventLog(1024, 1), planning: view.Planning{Policy: "fcfs", Backfill: "conservative"}, blobs: map[grid.CID]blob{}, logs: map[string]string{}, clock: clock,
+		EventLog: view.NewEventLog(1024, 1),
+		planning: view.Planning{Policy: "fcfs", Backfill: "conservative"}, blobs: map[grid.CID]blob{},
+		logs: map[string]string{}, clock: clock,
 		state: view.AgentStatus{
 			Site: "12D3KooWself", Name: "self", Domain: "home", Version: "test", Started: view.At(clock()),
 			Reach: view.Reach{Reachability: "unknown", Relays: []grid.SiteID{}},
@@ -147,7 +149,9 @@ func (a *Agent) Submit(_ context.Context, job grid.Job) (grid.JobID, error) {
 	id := grid.JobID(strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:16])
 	r := &record{id: id, job: job, since: a.clock()}
 	for i := range job.Count {
-		t := view.TaskView{ID: grid.TaskID{Job: id, Index: i}.String(), Index: i, Phase: view.PhaseAnnounced}
+		t := view.TaskView{
+			ID: grid.TaskID{Job: id, Index: i}.String(), Index: i, Phase: view.PhaseAnnounced,
+		}
 		if len(job.Items) > 0 {
 			t.Item = job.Items[i].Value
 		}
@@ -230,7 +234,9 @@ func (a *Agent) Job(_ context.Context, id grid.JobID) (view.JobDetail, error) {
 }
 
 // Tasks implements api.Jobs.
-func (a *Agent) Tasks(_ context.Context, id grid.JobID, from uint32, limit int) ([]view.TaskView, error) {
+func (a *Agent) Tasks(
+	_ context.Context, id grid.JobID, from uint32, limit int,
+) ([]view.TaskView, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := a.find(id)
@@ -302,8 +308,10 @@ func (a *Agent) StatData(_ context.Context, cid grid.CID) (view.DataRef, error) 
 	return view.DataRef{CID: cid, Bytes: int64(len(b.data)), Dir: b.dir, Executable: b.executable}, nil
 }
 
-// TaskLog implements api.Logs. Following ends at once with what there is.
-func (a *Agent) TaskLog(_ context.Context, task grid.TaskID, q view.LogQuery) (io.ReadCloser, error) {
+// TaskLog implements api.Logs. Following ends immediately, with what there is.
+func (a *Agent) TaskLog(
+	_ context.Context, task grid.TaskID, q view.LogQuery,
+) (io.ReadCloser, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.find(task.Job) == nil {
@@ -317,7 +325,10 @@ func (a *Agent) TaskLog(_ context.Context, task grid.TaskID, q view.LogQuery) (i
 func (a *Agent) Sites(context.Context) ([]view.SiteRow, error) {
 	return []view.SiteRow{
 		{ID: "12D3KooWself", Name: "self", Domain: "home", Self: true, Connected: true},
-		{ID: "12D3KooWother", Name: "other", Domain: "home", Connected: true, LastSeen: view.At(a.clock()), SkewSeconds: &a.Skew},
+		{
+			ID: "12D3KooWother", Name: "other", Domain: "home", Connected: true,
+			LastSeen: view.At(a.clock()), SkewSeconds: &a.Skew,
+		},
 	}, nil
 }
 

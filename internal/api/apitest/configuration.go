@@ -21,4 +21,6 @@ func (a *Agent) Configuration(context.Context) (view.Configuration, error) {
 }
 
 // Reload implements api.Settings.
-func (a *Agent) Reload(ctx context.Context) (view.Configuration, error) { return a.Configuration(ctx) }
+func (a *Agent) Reload(ctx context.Context) (view.Configuration, error) {
+	return a.Configuration(ctx)
+}

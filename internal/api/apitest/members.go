@@ -13,15 +13,20 @@ import (
 func (a *Agent) Members(context.Context) (view.Members, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	own := view.MemberRow{Site: a.state.Site, Name: a.state.Name, Standing: "self", Member: true, Connected: true}
+	own := view.MemberRow{
+		Site: a.state.Site, Name: a.state.Name, Standing: "self", Member: true, Connected: true,
+	}
 	return view.Members{
-		Domain: a.state.Domain, Holder: true, Sites: append([]view.MemberRow{own}, a.rows...), Invites: []view.OpenInvitation{},
+		Domain: a.state.Domain, Holder: true, Sites: append([]view.MemberRow{own}, a.rows...),
+		Invites: []view.OpenInvitation{},
 	}, nil
 }
 
 // Admit makes a site a member.
 func (a *Agent) Admit(_ context.Context, peer, note string) (view.MemberRow, error) {
-	return a.decide(view.MemberRow{Site: grid.SiteID(peer), Standing: "roster", Member: true, Note: note})
+	return a.decide(view.MemberRow{
+		Site: grid.SiteID(peer), Standing: "roster", Member: true, Note: note,
+	})
 }
 
 // Ban keeps a site out.
@@ -51,7 +56,8 @@ func (a *Agent) Invite(_ context.Context, span time.Duration, uses int) (view.In
 		return view.Invitation{}, fmt.Errorf("%w: want at least 1 s and 1 use", grid.ErrInvalid)
 	}
 	return view.Invitation{
-		Token: "mrs1.test", Domain: "home", Expires: view.At(a.clock().Add(span)), Uses: uses, Notices: []view.Notice{},
+		Token: "mrs1.test", Domain: "home", Expires: view.At(a.clock().Add(span)), Uses: uses,
+		Notices: []view.Notice{},
 	}, nil
 }
 

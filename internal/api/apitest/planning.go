@@ -25,11 +25,15 @@ func (a *Agent) Reservations(context.Context) ([]view.Reservation, error) {
 func (a *Agent) reservation(r *record) view.Reservation {
 	s := r.job.Spec
 	v := view.Reservation{
-		ID: r.id, Name: s.Name, Project: s.Project, Phase: r.view().Phase, Need: view.FromResources(s.Need),
-		Start: view.At(s.Window.At), End: view.At(s.Window.At.Add(s.Runtime)), Hint: r.hint, Reasons: r.why,
+		ID: r.id, Name: s.Name, Project: s.Project, Phase: r.view().Phase,
+		Need:  view.FromResources(s.Need),
+		Start: view.At(s.Window.At), End: view.At(s.Window.At.Add(s.Runtime)), Hint: r.hint,
+		Reasons: r.why,
 	}
 	for _, t := range r.tasks {
-		v.Places = append(v.Places, view.ReservedPlace{Index: t.Index, Phase: t.Phase, Site: t.Site, SiteName: t.SiteName, Kept: t.Kept})
+		v.Places = append(v.Places, view.ReservedPlace{
+			Index: t.Index, Phase: t.Phase, Site: t.Site, SiteName: t.SiteName, Kept: t.Kept,
+		})
 	}
 	v.Kept = view.KeptTogether(v.Places)
 	for _, other := range a.jobs {

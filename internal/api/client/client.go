@@ -43,7 +43,9 @@ type Client struct {
 // New makes a client of a socket (its path, or unix:PATH) or of http://HOST:PORT.
 // It does not connect. The token is only sent over TCP.
 func New(addr, token string) (*Client, error) {
-	transport := &http.Transport{ResponseHeaderTimeout: headerTimeout, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute}
+	transport := &http.Transport{
+		ResponseHeaderTimeout: headerTimeout, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute,
+	}
 	c := &Client{http: &http.Client{Transport: transport}, addr: addr}
 	dialer := net.Dialer{Timeout: dialTimeout}
 	if strings.HasPrefix(addr, "http://") {
@@ -180,11 +182,15 @@ func (c *Client) Jobs(ctx context.Context) ([]view.JobView, error) {
 
 // Job is one of them in full.
 func (c *Client) Job(ctx context.Context, id grid.JobID) (view.JobDetail, error) {
-	return ask[view.JobDetail](ctx, c, call{method: http.MethodGet, path: "/jobs/" + url.PathEscape(string(id))}, nil)
+	return ask[view.JobDetail](
+		ctx, c, call{method: http.MethodGet, path: "/jobs/" + url.PathEscape(string(id))}, nil,
+	)
 }
 
 // Tasks gives up to limit tasks from an index on.
-func (c *Client) Tasks(ctx context.Context, id grid.JobID, from uint32, limit int) ([]view.TaskView, error) {
+func (c *Client) Tasks(
+	ctx context.Context, id grid.JobID, from uint32, limit int,
+) ([]view.TaskView, error) {
 	query := url.Values{"from": {strconv.FormatUint(uint64(from), 10)}, "limit": {strconv.Itoa(limit)}}
 	return ask[[]view.TaskView](ctx, c, call{
 		method: http.MethodGet, path: "/jobs/" + url.PathEscape(string(id)) + "/tasks", query: query,
@@ -217,18 +223,26 @@ func (c *Client) Submit(ctx context.Context, job grid.Job) (grid.JobID, error) {
 
 // Cancel withdraws a job.
 func (c *Client) Cancel(ctx context.Context, id grid.JobID) error {
-	_, err := ask[nothing](ctx, c, call{method: http.MethodPost, path: "/jobs/" + url.PathEscape(string(id)) + "/cancel"}, nil)
+	_, err := ask[nothing](
+		ctx, c, call{method: http.MethodPost, path: "/jobs/" + url.PathEscape(string(id)) + "/cancel"},
+		nil,
+	)
 	return err
 }
 
 // Plan announces a job, shows the offers and dispatches nothing.
 func (c *Client) Plan(ctx context.Context, job grid.Job) (view.OfferTable, error) {
-	return ask[view.OfferTable](ctx, c, call{method: http.MethodPost, path: "/plan"}, view.FromJob(job))
+	return ask[view.OfferTable](
+		ctx, c, call{method: http.MethodPost, path: "/plan"}, view.FromJob(job),
+	)
 }
 
-// Offers is how the sites answered the last announcement of a job.
+// Offers returns how the sites answered the last announcement of a job.
 func (c *Client) Offers(ctx context.Context, id grid.JobID) (view.OfferTable, error) {
-	return ask[view.OfferTable](ctx, c, call{method: http.MethodGet, path: "/jobs/" + url.PathEscape(string(id)) + "/offers"}, nil)
+	return ask[view.OfferTable](
+		ctx, c, call{method: http.MethodGet, path: "/jobs/" + url.PathEscape(string(id)) + "/offers"},
+		nil,
+	)
 }
 
 // Sites lists the sites the agent knows.
@@ -243,7 +257,10 @@ func (c *Client) Status(ctx context.Context) (view.AgentStatus, error) {
 
 // Pause makes the site refuse new work for that long; 0 = until Resume.
 func (c *Client) Pause(ctx context.Context, span time.Duration) error {
-	_, err := ask[nothing](ctx, c, call{method: http.MethodPost, path: "/pause"}, map[string]float64{"for_seconds": span.Seconds()})
+	_, err := ask[nothing](
+		ctx, c, call{method: http.MethodPost, path: "/pause"},
+		map[string]float64{"for_seconds": span.Seconds()},
+	)
 	return err
 }
 
@@ -255,6 +272,8 @@ func (c *Client) Resume(ctx context.Context) error {
 
 // Stop ends the agent, after its tasks or now.
 func (c *Client) Stop(ctx context.Context, now bool) error {
-	_, err := ask[nothing](ctx, c, call{method: http.MethodPost, path: "/stop"}, map[string]bool{"now": now})
+	_, err := ask[nothing](
+		ctx, c, call{method: http.MethodPost, path: "/stop"}, map[string]bool{"now": now},
+	)
 	return err
 }

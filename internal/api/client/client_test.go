@@ -76,7 +76,9 @@ func TestThroughBothDoors(t *testing.T) {
 	t.Parallel()
 	agent := apitest.New(clock)
 	socket, address := serve(t, agent)
-	for _, c := range []*client.Client{connect(t, socket, ""), connect(t, "unix:"+socket, ""), connect(t, address, token)} {
+	for _, c := range []*client.Client{
+		connect(t, socket, ""), connect(t, "unix:"+socket, ""), connect(t, address, token),
+	} {
 		id, err := c.Submit(t.Context(), job())
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +96,9 @@ func TestThroughBothDoors(t *testing.T) {
 			t.Errorf("AllTasks: %d, %v", len(tasks), err)
 		}
 		checkData(t, c)
-		if err := errors.Join(c.Cancel(t.Context(), id), c.Pause(t.Context(), time.Hour), c.Resume(t.Context())); err != nil {
+		if err := errors.Join(
+			c.Cancel(t.Context(), id), c.Pause(t.Context(), time.Hour), c.Resume(t.Context()),
+		); err != nil {
 			t.Error(err)
 		}
 		if jobs, err := c.Jobs(t.Context()); err != nil || jobs[0].Phase != view.PhaseCancelled {
@@ -142,15 +146,18 @@ func TestErrorsAreTyped(t *testing.T) {
 	if _, err := connect(t, address, "wrong").Jobs(t.Context()); !errors.Is(err, view.ErrDenied) {
 		t.Errorf("wrong token: %v", err)
 	}
-	if _, err := connect(t, "/nonexistent/s.sock", "").Jobs(t.Context()); !errors.Is(err, client.ErrUnreachable) {
+	nobody := connect(t, "/nonexistent/s.sock", "")
+	if _, err := nobody.Jobs(t.Context()); !errors.Is(err, client.ErrUnreachable) {
 		t.Errorf("no agent: %v", err)
 	}
-	if _, err := c.PutData(t.Context(), false, failing{}); !errors.Is(err, os.ErrPermission) || errors.Is(err, client.ErrUnreachable) {
+	if _, err := c.PutData(t.Context(), false, failing{}); !errors.Is(err, os.ErrPermission) ||
+		errors.Is(err, client.ErrUnreachable) {
 		t.Errorf("source fails: %v", err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Jobs(canceled); !errors.Is(err, context.Canceled) || errors.Is(err, client.ErrUnreachable) {
+	if _, err := c.Jobs(canceled); !errors.Is(err, context.Canceled) ||
+		errors.Is(err, client.ErrUnreachable) {
 		t.Errorf("cancelled: %v", err)
 	}
 	for _, addr := range []string{"", "relative.sock", "http://", "https://x"} {
@@ -168,7 +175,10 @@ func TestEventsResume(t *testing.T) {
 		last := r.Header.Get("Last-Event-ID")
 		asked = append(asked, last)
 		next := map[string]string{"4": "5", "5": "6"}[last]
-		_, _ = io.WriteString(w, ": hello\n\nid: "+next+"\nevent: x\ndata: {\"id\":"+next+",\ndata: \"kind\":\"x\",\"time\":\"2026-01-02T03:04:05Z\"}\n\nid: 99\ndata: {\"id\":99")
+		_, _ = io.WriteString(w, ": hello\n\n"+
+			"id: "+next+"\nevent: x\ndata: {\"id\":"+next+",\n"+
+			"data: \"kind\":\"x\",\"time\":\"2026-01-02T03:04:05Z\"}\n\n"+
+			"id: 99\ndata: {\"id\":99")
 	}))
 	defer server.Close()
 	var seen []uint64
@@ -193,14 +203,15 @@ func TestEventsFromNow(t *testing.T) {
 	}
 	socket, _ := serve(t, agent)
 	var kinds []string
-	err := connect(t, socket, "").Events(t.Context(), view.FromNow, time.Minute, func(e view.Event) error {
-		kinds = append(kinds, e.Kind)
-		if e.Kind == "new" {
-			return client.ErrStop
-		}
-		agent.Append(view.Event{Kind: "new"})
-		return nil
-	})
+	err := connect(t, socket, "").Events(t.Context(), view.FromNow, time.Minute,
+		func(e view.Event) error {
+			kinds = append(kinds, e.Kind)
+			if e.Kind == "new" {
+				return client.ErrStop
+			}
+			agent.Append(view.Event{Kind: "new"})
+			return nil
+		})
 	if diff := cmp.Diff([]string{"now", "new"}, kinds); err != nil || diff != "" {
 		t.Errorf("events: %v\n%s", err, diff)
 	}
@@ -216,11 +227,15 @@ func TestEventsGiveUp(t *testing.T) {
 	agent := apitest.New(clock)
 	agent.Append(view.Event{Kind: "x"})
 	socket, address := serve(t, agent)
-	if err := connect(t, address, "wrong").Events(t.Context(), 0, time.Minute, never); !errors.Is(err, view.ErrDenied) {
+	if err := connect(t, address, "wrong").Events(
+		t.Context(), 0, time.Minute, never,
+	); !errors.Is(err, view.ErrDenied) {
 		t.Errorf("wrong token: %v", err)
 	}
 	mine := errors.New("mine")
-	if err := connect(t, socket, "").Events(t.Context(), 0, time.Minute, func(view.Event) error { return mine }); !errors.Is(err, mine) {
+	if err := connect(t, socket, "").Events(t.Context(), 0, time.Minute, func(view.Event) error {
+		return mine
+	}); !errors.Is(err, mine) {
 		t.Errorf("handle failed: %v", err)
 	}
 }

@@ -15,5 +15,7 @@ func (c *Client) Configuration(ctx context.Context) (view.Configuration, error) 
 // Reload makes the agent read its configuration again. A mistake in the file is told
 // in the answer's Problem; the old settings stay.
 func (c *Client) Reload(ctx context.Context) (view.Configuration, error) {
-	return ask[view.Configuration](ctx, c, call{method: http.MethodPost, path: "/configuration/reload"}, nil)
+	return ask[view.Configuration](
+		ctx, c, call{method: http.MethodPost, path: "/configuration/reload"}, nil,
+	)
 }

@@ -14,7 +14,9 @@ import (
 
 // PutData stores a file's bytes, or a directory as a tar stream.
 func (c *Client) PutData(ctx context.Context, tar bool, body io.Reader) (view.DataRef, error) {
-	in := call{method: http.MethodPut, path: "/data", kind: "application/octet-stream", body: source{body}}
+	in := call{
+		method: http.MethodPut, path: "/data", kind: "application/octet-stream", body: source{body},
+	}
 	if tar {
 		in.kind = "application/x-tar"
 	}
@@ -23,14 +25,18 @@ func (c *Client) PutData(ctx context.Context, tar bool, body io.Reader) (view.Da
 
 // PutExecutable stores a file's bytes with its x bit.
 func (c *Client) PutExecutable(ctx context.Context, body io.Reader) (view.DataRef, error) {
-	in := call{method: http.MethodPut, path: "/data", kind: "application/x-executable", body: source{body}}
+	in := call{
+		method: http.MethodPut, path: "/data", kind: "application/x-executable", body: source{body},
+	}
 	return ask[view.DataRef](ctx, c, in, nil)
 }
 
 // GetData opens stored data: a file's bytes, or a tar stream when the reference
 // says it is a directory. The caller closes it.
 func (c *Client) GetData(ctx context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error) {
-	answer, err := c.do(ctx, call{method: http.MethodGet, path: "/data/" + url.PathEscape(string(cid))})
+	answer, err := c.do(ctx, call{
+		method: http.MethodGet, path: "/data/" + url.PathEscape(string(cid)),
+	})
 	if err != nil {
 		return view.DataRef{}, nil, err
 	}
@@ -44,7 +50,9 @@ func (c *Client) GetData(ctx context.Context, cid grid.CID) (view.DataRef, io.Re
 
 // StatData says what is behind a CID.
 func (c *Client) StatData(ctx context.Context, cid grid.CID) (view.DataRef, error) {
-	answer, err := c.do(ctx, call{method: http.MethodHead, path: "/data/" + url.PathEscape(string(cid))})
+	answer, err := c.do(ctx, call{
+		method: http.MethodHead, path: "/data/" + url.PathEscape(string(cid)),
+	})
 	if err != nil {
 		return view.DataRef{}, err
 	}
@@ -55,17 +63,22 @@ func (c *Client) StatData(ctx context.Context, cid grid.CID) (view.DataRef, erro
 func refOf(cid grid.CID, header http.Header) (view.DataRef, error) {
 	bytes, err := strconv.ParseInt(header.Get("Mrs-Bytes"), 10, 64)
 	if err != nil || bytes < 0 {
-		return view.DataRef{}, fmt.Errorf("read answer of agent: size %q is no number", header.Get("Mrs-Bytes"))
+		return view.DataRef{}, fmt.Errorf("read answer of agent: size %q is no number",
+			header.Get("Mrs-Bytes"))
 	}
 	return view.DataRef{
-		CID: cid, Bytes: bytes, Dir: header.Get("Mrs-Dir") == "true", Executable: header.Get("Mrs-Executable") == "true",
+		CID: cid, Bytes: bytes, Dir: header.Get("Mrs-Dir") == "true",
+		Executable: header.Get("Mrs-Executable") == "true",
 	}, nil
 }
 
 // TaskLog reads one stream of a task from an offset. The caller closes it.
-func (c *Client) TaskLog(ctx context.Context, task grid.TaskID, q view.LogQuery) (io.ReadCloser, error) {
+func (c *Client) TaskLog(
+	ctx context.Context, task grid.TaskID, q view.LogQuery,
+) (io.ReadCloser, error) {
 	query := url.Values{
-		"stream": {q.Stream}, "offset": {strconv.FormatInt(q.Offset, 10)}, "follow": {strconv.FormatBool(q.Follow)},
+		"stream": {q.Stream}, "offset": {strconv.FormatInt(q.Offset, 10)},
+		"follow": {strconv.FormatBool(q.Follow)},
 	}
 	answer, err := c.do(ctx, call{
 		method: http.MethodGet, path: "/tasks/" + url.PathEscape(task.String()) + "/logs", query: query,

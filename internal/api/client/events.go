@@ -27,10 +27,12 @@ const (
 
 // Events calls handle for each event after the given ID (of all that are kept with
 // 0; with view.FromNow of those to come, after one of kind "now" when it listens)
-// until the context ends or handle fails; ErrStop from handle ends it without an error. When the connection
-// breaks it comes back where it was; when the agent stays away for longer than
-// patience it gives up with ErrUnreachable.
-func (c *Client) Events(ctx context.Context, after uint64, patience time.Duration, handle func(view.Event) error) error {
+// until the context ends or handle fails; ErrStop from handle ends it without an
+// error. After a broken connection it continues with the next event; when the agent
+// stays away for longer than patience it gives up with ErrUnreachable.
+func (c *Client) Events(
+	ctx context.Context, after uint64, patience time.Duration, handle func(view.Event) error,
+) error {
 	wait, lost := firstRetry, time.Now()
 	for {
 		last, err := c.readEvents(ctx, after, handle)
@@ -73,8 +75,12 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // readEvents reads one connection's events and gives the last ID it saw. A
 // connection that was open and broke off is no error.
-func (c *Client) readEvents(ctx context.Context, after uint64, handle func(view.Event) error) (uint64, error) {
-	ask := call{method: http.MethodGet, path: "/events", header: map[string]string{"Accept": "text/event-stream"}}
+func (c *Client) readEvents(
+	ctx context.Context, after uint64, handle func(view.Event) error,
+) (uint64, error) {
+	ask := call{
+		method: http.MethodGet, path: "/events", header: map[string]string{"Accept": "text/event-stream"},
+	}
 	if after == view.FromNow {
 		ask.query = url.Values{"now": {"true"}}
 	} else {

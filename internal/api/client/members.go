@@ -26,18 +26,24 @@ func (c *Client) Ban(ctx context.Context, peer, note string) (view.MemberRow, er
 
 func (c *Client) decide(ctx context.Context, peer, what, note string) (view.MemberRow, error) {
 	path := "/members/" + url.PathEscape(peer) + "/" + what
-	return ask[view.MemberRow](ctx, c, call{method: http.MethodPost, path: path}, map[string]string{"note": note})
+	return ask[view.MemberRow](
+		ctx, c, call{method: http.MethodPost, path: path}, map[string]string{"note": note},
+	)
 }
 
 // Invite makes an invitation that so many sites may redeem for so long.
-func (c *Client) Invite(ctx context.Context, span time.Duration, uses int) (view.Invitation, error) {
+func (c *Client) Invite(
+	ctx context.Context, span time.Duration, uses int,
+) (view.Invitation, error) {
 	body := map[string]any{"for_seconds": span.Seconds(), "uses": uses}
 	return ask[view.Invitation](ctx, c, call{method: http.MethodPost, path: "/invites"}, body)
 }
 
 // Listen lets the agent listen for other sites on further addresses, until it ends.
 func (c *Client) Listen(ctx context.Context, addrs []string) error {
-	_, err := ask[nothing](ctx, c, call{method: http.MethodPost, path: "/listen"}, map[string]any{"addresses": addrs})
+	_, err := ask[nothing](
+		ctx, c, call{method: http.MethodPost, path: "/listen"}, map[string]any{"addresses": addrs},
+	)
 	return err
 }
 

@@ -15,13 +15,15 @@ func TestMembers(t *testing.T) {
 	socket, _ := serve(t, apitest.New(clock))
 	c := connect(t, socket, "")
 	invitation, err := c.Invite(t.Context(), time.Hour, 3)
-	if err != nil || invitation.Token == "" || invitation.Uses != 3 || !invitation.Expires.Equal(clock().Add(time.Hour)) {
+	if err != nil || invitation.Token == "" || invitation.Uses != 3 ||
+		!invitation.Expires.Equal(clock().Add(time.Hour)) {
 		t.Errorf("Invite = %+v, %v", invitation, err)
 	}
 	if _, err := c.Invite(t.Context(), time.Hour, 0); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("Invite for nobody = %v, want ErrInvalid", err)
 	}
-	if row, err := c.Ban(t.Context(), "12D3KooWother", "left"); err != nil || row.Member || row.Note != "left" {
+	if row, err := c.Ban(t.Context(), "12D3KooWother", "left"); err != nil || row.Member ||
+		row.Note != "left" {
 		t.Errorf("Ban = %+v, %v", row, err)
 	}
 	if row, err := c.Admit(t.Context(), "12D3KooWother", ""); err != nil || !row.Member {

@@ -1,7 +1,7 @@
-// Package audit answers one question about a mesh from what its sites wrote
-// down: was a task lost, or did it run twice at once? It reads the facts and
-// journals of all agents and the run records of their supervisors (Collect), or
-// takes the same in memory (Records), and counts (Audit).
+// Package audit answers one question about a mesh from what its sites wrote down: was a
+// task lost, or did it run twice at the same time? It reads the facts and journals of all
+// agents and the run records of their supervisors (Collect), or takes the same in memory
+// (Records), and counts (Audit).
 package audit
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Records is what is known of a mesh. The order of the lists does not matter.
+// Records holds all that is known of a mesh. The order of the lists does not matter.
 type Records struct {
 	Submissions []Submission
 	Tasks       []Task
@@ -51,7 +51,7 @@ type Span struct {
 	To   time.Duration
 }
 
-// Report is what an audit found.
+// Report holds the findings of an audit.
 type Report struct {
 	Jobs    []JobReport // ascending by ID
 	Total   JobReport   // sums over all jobs, without an ID
@@ -191,7 +191,7 @@ func countStrays(r *Report, runs map[grid.TaskID][]Run) {
 	})
 }
 
-// overlap is how long both run at the same time.
+// overlap returns for how long both run at the same time.
 func overlap(a, b []Span) time.Duration {
 	var sum time.Duration
 	for i, j := 0, 0; i < len(a) && j < len(b); {

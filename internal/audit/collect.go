@@ -12,7 +12,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// Source is where one site wrote down what it did.
+// Source names the directories in which one site recorded what it did.
 type Source struct {
 	Site      string      // the site's name or ID, for people
 	StateDir  string      // its state directory; nothing in it is changed

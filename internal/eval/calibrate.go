@@ -29,18 +29,18 @@ type Calibrate struct {
 // CalibrationModels are the names for Calibrate.Model.
 func CalibrationModels() []string { return []string{"desktop"} }
 
-// reliabilityBins is how many parts the diagram divides probability into.
+// reliabilityBins is the number of parts into which the diagram divides probability.
 const reliabilityBins = 10
 
-// ReliabilityBin is what came of predictions of about the same probability.
+// ReliabilityBin compares predictions of about the same probability with their outcome.
 type ReliabilityBin struct {
 	Queries   int     `json:"queries"`
 	Predicted float64 `json:"predicted"` // their mean
 	Actual    float64 `json:"actual"`    // the share that stayed available
 }
 
-// CalibrateResult is what came of it. Brier scores are mean squared errors: 0 is
-// clairvoyant.
+// CalibrateResult is the outcome of a calibration. Brier scores are mean squared errors:
+// 0 is clairvoyant.
 type CalibrateResult struct {
 	Machines int              `json:"machines"`
 	Queries  int              `json:"queries"`
@@ -81,7 +81,7 @@ func (c Calibrate) Run(ctx context.Context) (CalibrateResult, error) {
 		learning.Machines, result.First = len(records), &learning
 	}
 	if c.SVG != "" {
-		if err := os.WriteFile(c.SVG, reliabilitySVG(result), 0o644); err != nil { //nolint:gosec // a picture for everybody
+		if err := os.WriteFile(c.SVG, reliabilitySVG(result), 0o644); err != nil { //nolint:gosec // a picture that anyone may read
 			return result, fmt.Errorf("write diagram: %w", err)
 		}
 	}
@@ -93,7 +93,7 @@ func source(seed, machine uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, machine)) //nolint:gosec // an experiment, to be repeated
 }
 
-// manner is how the machines are asked.
+// manner is a way to ask the machines.
 type manner struct {
 	pause   float64   // seconds between questions, on average
 	relearn float64   // seconds that a machine goes on with what it has learned while nothing ends

@@ -13,7 +13,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 )
 
-// worst is how far a bin may be off.
+// worst is the largest error allowed in a bin.
 const worst = 0.05
 
 // A year of office machines, from their first minute on: what they say of themselves is

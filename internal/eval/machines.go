@@ -29,7 +29,7 @@ type record struct {
 
 // desktop is a made-up machine in an office, for a number of days: its owner switches it
 // on around nine and off around six on working days, and some of the other days; one day
-// in ten he stays away. Now and then it crashes and is back within the hour, and on some
+// in ten they stay away. Now and then it crashes and is back within the hour, and on some
 // evenings the owner works late.
 func desktop(rng *rand.Rand, days int) record {
 	const day, monday = 86400.0, 1735516800.0 // Monday, 2024-12-30, 00:00 UTC

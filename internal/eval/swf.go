@@ -27,7 +27,7 @@ type SWF struct {
 	Progress func(started, jobs int) // called now and then; nil = nobody asks
 }
 
-// SWFResult is what came of it.
+// SWFResult is the outcome of a rerun.
 type SWFResult struct {
 	Jobs               int     `json:"jobs"`
 	AvgWaitS           float64 `json:"avg_wait_s"`           // seconds
@@ -96,7 +96,7 @@ func (s SWF) config() (batch.Config, error) {
 	return batch.Config{Procs: s.Procs, Policy: policy, Semantics: semantics}, nil
 }
 
-// lookEvery is how many instants pass between two looks at whether to go on.
+// lookEvery is the number of instants between two checks of whether to go on.
 const lookEvery = 4096
 
 func (s SWF) rerun(ctx context.Context, jobs []workload.Job, config batch.Config) ([]workload.Seconds, time.Duration, error) {

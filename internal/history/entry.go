@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// kind is what a line of the file says.
+// kind is the kind of entry on a line of the file.
 type kind string
 
 // The kinds. What they are followed by: the wall clock, the clock since boot, and for

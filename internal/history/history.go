@@ -20,7 +20,7 @@ const (
 	asideName = "history.log.damaged" // lines that could not be read
 )
 
-// Every is the pause between heartbeats: an end without a word is known within it.
+// Every is the pause between heartbeats: the time of a crash is known to within one.
 const Every = time.Minute
 
 // Bounds of the files.
@@ -65,10 +65,10 @@ type Recorder struct {
 	unsaved int
 }
 
-// Open reads the history in a directory, puts aside what is damaged, and writes that
-// the site is up. place is where the owner lives, for the hours of the week. A file
-// that cannot be used is an error; the Recorder is usable nevertheless and remembers
-// this run only.
+// Open reads the history in a directory, puts aside what is damaged, and writes that the
+// site is up. place is the owner's time zone, for the hours of the week. A file that
+// cannot be used is an error; the Recorder is usable nevertheless and remembers this run
+// only.
 func Open(dir string, place *time.Location, now Reading, log *slog.Logger) (*Recorder, error) {
 	r := &Recorder{dir: dir, place: place, log: log, last: now}
 	text, err := readBounded(r.path())
@@ -158,7 +158,7 @@ func entryOf(k kind, now Reading) entry {
 	return e
 }
 
-// add remembers an entry and writes it. Heartbeats need not reach the disk at once.
+// add remembers an entry and writes it. Heartbeats need not reach the disk right away.
 func (r *Recorder) add(e entry, durable bool) {
 	if n := len(r.entries); n > 0 && r.entries[n-1].kind == kindBeat && e.kind != kindStart {
 		r.entries = r.entries[:n-1]
@@ -185,7 +185,7 @@ func (r *Recorder) add(e entry, durable bool) {
 // was set, since it was last told the time.
 func (r *Recorder) Beat(now Reading) { r.tell(now, kindBeat) }
 
-// Owner says that the owner wants his machine back, or leaves it again.
+// Owner records that the owner needs the machine, or leaves it again.
 func (r *Recorder) Owner(busy bool, now Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -239,7 +239,7 @@ func (r *Recorder) notice(now Reading) {
 	r.last = now
 }
 
-// Known is what the history says at one moment.
+// Known is the history as of one moment.
 type Known struct {
 	History avail.History
 	Counts  Counts

@@ -145,7 +145,7 @@ func TestTheOwner(t *testing.T) {
 	m.recorder.Owner(false, m.now)
 	m.pass(time.Hour)
 	if k := m.known(); k.Busy || k.Free != time.Hour || k.Up != 4*time.Hour {
-		t.Errorf("after he left: %+v", k)
+		t.Errorf("after the owner left: %+v", k)
 	}
 	m.want(Counts{Runs: 1}, "mon 08:00+1.00h age 0.00h left", "mon 11:00+1.00h age 3.00h open")
 }
@@ -154,7 +154,7 @@ func TestSuspend(t *testing.T) {
 	m := newMachine(t)
 	m.open()
 	m.pass(time.Hour)
-	m.now.Wall, m.now.Boot = m.now.Wall.Add(8*time.Hour), m.now.Boot+8*time.Hour // Awake stands still
+	m.now.Wall, m.now.Boot = m.now.Wall.Add(8*time.Hour), m.now.Boot+8*time.Hour // Awake does not advance
 	m.pass(time.Hour)
 	m.want(Counts{Runs: 1, Suspends: 1}, "mon 08:00+1.02h age 0.00h left", "mon 17:01+0.98h age 0.00h open")
 	if k := m.known(); len(k.History.Downs) != 1 || k.History.Downs[0] != hours(8) || k.Up != 59*time.Minute {

@@ -276,7 +276,7 @@ func TestMissingFilesAndLinks(t *testing.T) {
 	both := "wasm: nope\nruntime: 5\ninputs: [{path: /a, from: gone}]\n"
 	_, err := jobfile.Load([]byte(both), dir, options())
 	if err == nil || strings.Count(err.Error(), "\n") != 2 {
-		t.Errorf("want the three mistakes at once, have %v", err)
+		t.Errorf("want all three mistakes in one error, have %v", err)
 	}
 }
 

@@ -212,7 +212,7 @@ func (c clockReading) next(days []time.Time, after time.Time) (time.Time, string
 	return time.Time{}, "", &momentError{"no such time", exampleTimes} // there is always a last day
 }
 
-// twice is what to say of a reading that comes more than once.
+// twice is the message about a reading that comes more than once.
 func (c clockReading) twice(times []time.Time, taken int) string {
 	if len(times) < 2 {
 		return ""
@@ -245,7 +245,7 @@ func offsetAt(t time.Time) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// wallOf is what a clock with that offset shows, written as if it were UTC.
+// wallOf returns what a clock with that offset shows, written as if it were UTC.
 func wallOf(t time.Time, offset time.Duration) time.Time { return t.UTC().Add(offset) }
 
 // shown lists the moments at which a clock shows the reading, in order: one as a

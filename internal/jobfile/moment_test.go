@@ -198,7 +198,7 @@ func TestWindowsTooShortForTheRuntime(t *testing.T) {
 		t.Errorf("a window that fits exactly: %v", err)
 	}
 	file, err := jobfile.Parse([]byte("command: [x]\nruntime: 1m\nstart: {notBefore: 2026-01-01T00:00:00Z}\n"), options())
-	if err != nil || file.Notes[0] != "start.notBefore 2026-01-01T02:00:00+02:00 is over: it may start at once" {
+	if err != nil || file.Notes[0] != "start.notBefore 2026-01-01T02:00:00+02:00 is over: it may start right away" {
 		t.Errorf("an earliest start that is over: %v, %v", file.Notes, err)
 	}
 }

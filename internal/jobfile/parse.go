@@ -15,7 +15,7 @@ import (
 // Options say how a job file is read.
 type Options struct {
 	Name    string        // the file's name, for messages
-	Now     time.Time     // with the submitter's zone: times without one are his, next occurrence
+	Now     time.Time     // with the submitter's zone: it applies to times without one, next occurrence
 	Runtime time.Duration // for jobs that give none; 0 = DefaultRuntime
 }
 

@@ -88,7 +88,7 @@ func (p *parser) noteWindow() {
 	case window.NotBefore.After(p.now):
 		note("start not before", window.NotBefore)
 	default:
-		p.file.Notes = append(p.file.Notes, fmt.Sprintf("start.notBefore %s is over: it may start at once", p.local(window.NotBefore)))
+		p.file.Notes = append(p.file.Notes, fmt.Sprintf("start.notBefore %s is over: it may start right away", p.local(window.NotBefore)))
 	}
 	note("start at", window.At)
 	note("deadline", window.Deadline)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A link of 10 Mbit/s has room for two tasks of 5 at a time, however many cores there
+// A link of 10 Mbit/s has capacity for two tasks of 5 at a time, however many cores there
 // are, and for none of 11.
 func TestTheLinkIsShared(t *testing.T) {
 	for _, c := range []struct {

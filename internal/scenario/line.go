@@ -137,7 +137,7 @@ func (l *line) finish() {
 	}
 }
 
-// nearest is the known word with the least edit distance.
+// nearest returns the known word with the smallest edit distance.
 func nearest(word string, known []string) string {
 	best, least := "", -1
 	for _, k := range known {
@@ -148,7 +148,7 @@ func nearest(word string, known []string) string {
 	return best
 }
 
-// editDistance is how many letters must be put in, taken out or replaced.
+// editDistance counts the letters to insert, remove or replace.
 func editDistance(a, b string) int {
 	const long = 64 // no key is longer; what is cut off does not matter
 	a, b = a[:min(len(a), long)], b[:min(len(b), long)]

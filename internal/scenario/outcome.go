@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Outcome is what came of a scenario, whoever played it.
+// Outcome is the result of a scenario, from any driver.
 type Outcome struct {
 	Jobs      []JobOutcome   // in the order of submission
 	Doubled   int            // pairs of attempts of one task that ran at the same time
@@ -23,7 +23,7 @@ type Outcome struct {
 	Hash      uint64         // of all inputs and effects; 0 = the driver has none
 }
 
-// JobOutcome is what came of one job.
+// JobOutcome is the result of one job.
 type JobOutcome struct {
 	Name    string        // as Submission.Names has it
 	Took    time.Duration // from submission to end; below 0: it has not ended
@@ -32,7 +32,7 @@ type JobOutcome struct {
 	Count   int           // tasks that were submitted
 }
 
-// TaskOutcome is what came of one task.
+// TaskOutcome is the result of one task.
 type TaskOutcome struct {
 	Phase grid.Phase
 	Site  string // of its last attempt; empty: it had none
@@ -196,7 +196,7 @@ func (o Outcome) Summary() string {
 	return b.String()
 }
 
-// maxShown is how many jobs a summary lists.
+// maxShown is the number of jobs that a summary lists.
 const maxShown = 12
 
 func (j JobOutcome) summary() string {

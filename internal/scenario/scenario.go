@@ -40,7 +40,7 @@ type Run struct {
 	Seed uint64
 }
 
-// Kind is what an Event or an Action does.
+// Kind is the kind of an Event or an Action.
 type Kind uint8
 
 // The kinds. The first of each pair begins something that the second ends.
@@ -53,8 +53,8 @@ const (
 	Speak                   // it answers again
 	Pause                   // the owner wants no work
 	Resume                  // the owner takes work again
-	Busy                    // the owner uses the machine himself
-	Away                    // the owner needs it no more
+	Busy                    // the owner uses the machine
+	Away                    // the owner no longer needs it
 	Submit                  // a job is submitted
 	Cancel                  // a job is called off
 )
@@ -82,7 +82,7 @@ type Event struct {
 	Submit Submission    // submit: what
 }
 
-// Action is what a driver does at one moment.
+// Action is one thing that a driver does, and when.
 type Action struct {
 	At    time.Duration
 	Kind  Kind

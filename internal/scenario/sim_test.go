@@ -186,7 +186,7 @@ func (p *simulation) outcome() Outcome {
 	return o
 }
 
-// records is what the audit wants to know, from an observer who saw everything.
+// records returns what the audit needs, from an observer that saw everything.
 func (p *simulation) records() audit.Records {
 	var records audit.Records
 	for _, j := range p.jobs {

@@ -121,7 +121,7 @@ func (j *Journal) noteFacts(facts []step.Fact) {
 	}
 }
 
-// append buffers a frame and sees to it that the buffer reaches the disk.
+// append buffers a frame and makes sure that the buffer reaches the disk.
 func (j *Journal) append(kind byte, parts ...[]byte) {
 	before := len(j.buffer)
 	j.buffer = appendFrame(j.buffer, kind, parts...)
@@ -162,7 +162,7 @@ func (j *Journal) fail(err error) error {
 	return err
 }
 
-// hand gives the system what was recorded, which survives the agent then.
+// hand writes what was recorded to the operating system, where it survives the agent.
 func (j *Journal) hand() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

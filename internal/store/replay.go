@@ -7,7 +7,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// Result is what a replay found.
+// Result holds the findings of a replay.
 type Result struct {
 	Records    uint64      // how many records were replayed
 	Divergence *Divergence // the first record whose effects differ; nil if none does

@@ -80,9 +80,8 @@ func floats(list []number) []float64 {
 // record is an output that has parts; nil is null.
 type record map[string]any
 
-// compare is nil if an output is what the vectors want: a float64, a number or a
-// list of float64 within the tolerance, a record part by part, anything else
-// exactly.
+// compare returns nil if an output equals what the vectors want: a float64, a number or a
+// list of float64 within the tolerance, a record part by part, anything else exactly.
 func compare(got any, want json.RawMessage) error {
 	switch got := got.(type) {
 	case float64:

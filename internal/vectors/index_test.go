@@ -152,7 +152,7 @@ type sedIn struct {
 	Top integer
 }
 
-// sed is the choice, which is null if everybody rejects.
+// sed is the choice, which is null if all sites reject.
 func sed(in sedIn) (outputs, error) {
 	var candidates []index.Reservation
 	for _, c := range in.Candidates {

@@ -69,7 +69,7 @@ func mayBe(family string, place []string, nonsense any) bool {
 	return family == "potential" && place[0] == "upload_bps" || family == "computation_index" && place[0] == "offer"
 }
 
-// numbers is where the numbers of a JSON value stand.
+// numbers returns the paths of the numbers in a JSON value.
 func numbers(value any, at []string) [][]string {
 	var places [][]string
 	switch v := value.(type) {

@@ -25,7 +25,7 @@ const surer = 1.0
 // chance.
 const surerOfWeek = 2.0
 
-// fewestForWeek is how many ends are needed before a profile of the week is looked for.
+// fewestForWeek is the number of ends needed before a profile of the week is looked for.
 const fewestForWeek = 3
 
 // detail is up to what length a life is followed through the week; over what it lasts
@@ -156,7 +156,7 @@ func goldenSection(f func(float64) float64, low, high float64) float64 {
 	return (low + high) / 2
 }
 
-// counts is how many ends were expected in each part of the week, and how many came.
+// counts holds how many ends were expected in each part of the week, and how many came.
 type counts struct {
 	expected, seen []float64
 }
@@ -244,8 +244,8 @@ func within(times, rate float64) float64 {
 	return 2 * math.Atanh(half) / (rate * slotSeconds)
 }
 
-// unknownWorth is how many ends a factor is worth that nothing was learned about: so
-// many that it counts as certain.
+// unknownWorth is the number of ends that a factor is worth about which nothing was
+// learned: so many that it counts as certain.
 const unknownWorth = 1e6
 
 // rounded keeps four digits: more are not known, and they cost space.
@@ -289,7 +289,7 @@ func (h *Hazard) expect(lives []life) counts {
 	return c
 }
 
-// strength is how many ends a factor of 1 is worth against what was seen, and by how
+// strength returns how many ends a factor of 1 is worth against what was seen, and by how
 // much that makes the counts likelier than a factor of 1 everywhere, 0 if it does not:
 // the counts being Poisson, the factors Gamma distributed.
 func strength(c counts) (worth, gain float64) {

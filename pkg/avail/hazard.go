@@ -8,10 +8,10 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
-// Hazard is what is believed of one cause for which a site stops being available. Its
-// rate is lambda k (t/u)^(k-1) at age t, times what the profile says of the quarter of
-// the week: a Weibull lifetime, exponential for k = 1, in calendar time. lambda is
-// uncertain: a Gamma distribution.
+// Hazard is the belief about one cause for which a site stops being available. Its rate
+// is lambda k (t/u)^(k-1) at age t, times what the profile says of the quarter of the
+// week: a Weibull lifetime, exponential for k = 1, in calendar time. lambda is uncertain:
+// a Gamma distribution.
 type Hazard struct {
 	Shape    float64  `json:"shape"`             // k, 0.2 to 5
 	Unit     float64  `json:"unit"`              // u, seconds: what one failure of the prior is worth

@@ -87,7 +87,7 @@ func TestLearnedSurvivalFollowsAge(t *testing.T) {
 	}
 }
 
-// What is learned from many lifetimes is what their distribution says.
+// What is learned from many lifetimes agrees with their distribution.
 func TestLearnedSurvivalIsTheTruth(t *testing.T) {
 	for _, shape := range []float64{0.5, 0.7, 1, 2, 4} {
 		w := weibull{shape: shape, scale: 20 * hour}

@@ -8,8 +8,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
-// Model is what a site has learned of its own availability: how often it crashes, when
-// it is switched off or wanted back, and what its owner has announced. Fit makes it. It
+// Model holds what a site has learned of its own availability: how often it crashes, when
+// it is switched off or wanted back, and what its owner has announced. Fit makes one. It
 // is small, so that it can be journalled.
 type Model struct {
 	Crash   Hazard   `json:"crash"`             // by age since it came up
@@ -25,7 +25,7 @@ type Model struct {
 	Week     []float64 `json:"week,omitempty"` // share of each of the 168 hours in which it was available; empty = unknown
 }
 
-// Priors is what is believed before anything was seen.
+// Priors is the belief before anything was seen.
 type Priors struct {
 	Crash, Leave Prior
 }
@@ -41,14 +41,15 @@ func DefaultPriors() Priors {
 	}
 }
 
-// halfLife is how long ago, in seconds, what was seen counts half: habits change.
+// halfLife is the age, in seconds, at which an observation counts half: habits change.
 const halfLife = 180 * 24 * 3600.0
 
-// closingSlack is how near to an announced time a departure counts as that one.
+// closingSlack limits how far from an announced time, in seconds, a departure may be to count
+// as that one.
 const closingSlack = 1800.0
 
-// Promise is what is believed of announcements before any was seen kept or broken: as
-// if two had been seen, of which a twentieth did not come true.
+// Promise is the belief about announcements before any was seen kept or broken: as if two
+// had been seen, of which a twentieth did not come true.
 const (
 	promiseWorth  = 2.0
 	promiseBroken = 0.05
@@ -106,8 +107,8 @@ func (m *Model) count(end Ending, seconds float64) {
 	}
 }
 
-// closings is how many announced times began and passed while a span lasted, and whether
-// its end was one of them.
+// closings returns how many announced times began and passed while a span lasted, and
+// whether its end was one of them.
 func (m *Model) closings(week, length float64, left bool) (passed int, kept bool) {
 	if week < 0 {
 		return 0, false
@@ -125,7 +126,7 @@ func (m *Model) closings(week, length float64, left bool) (passed int, kept bool
 	return passed, kept
 }
 
-// ahead is how many seconds after one second of the week another comes, above 0.
+// ahead returns how many seconds after one second of the week another comes, above 0.
 func ahead(from, to float64) float64 {
 	if d := to - from; d > 0 {
 		return d
@@ -215,7 +216,7 @@ func (m *Model) announced(q Query) float64 {
 	return p
 }
 
-// Sureness is how well founded a probability is.
+// Sureness tells how well founded a probability is.
 type Sureness struct {
 	Low, High float64 // the true probability is between them in nine cases of ten, if the model is right
 	Days      float64 // of being available that were seen
@@ -236,8 +237,8 @@ func (s Sureness) Words() string {
 	}
 }
 
-// Sure is how well founded Survival's answer is: the belief about how many ends are to
-// be expected, taken as a Gamma distribution.
+// Sure returns how well founded Survival's answer is: the belief about how many ends are
+// to be expected, taken as a Gamma distribution.
 func (m *Model) Sure(q Query) (Sureness, error) {
 	s := Sureness{Days: m.Days, Ends: m.Crashes + m.Leaves}
 	q, err := q.check()

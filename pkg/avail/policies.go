@@ -11,7 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Cycle is how long a node is up and down at a time, on average.
+// Cycle holds the mean times for which a node is up and down.
 type Cycle struct {
 	MTTFSeconds float64 // up, until it fails
 	MTTRSeconds float64 // down, until it is back
@@ -95,7 +95,7 @@ func SAA(request, total, alpha float64) (bool, error) {
 	return request <= alpha*total*(1+saaSlack), nil
 }
 
-// Standing is what a submitter knows of one node.
+// Standing holds what a submitter knows of one node.
 type Standing struct {
 	Site grid.SiteID
 	Up   bool    // it is up now

@@ -65,7 +65,7 @@ func (s Span) Validate() error {
 	return errors.Join(argument.Amount("age of a span", s.Age), argument.Amount("length of a span", s.Seconds), argument.Amount("time since a span", s.Ago))
 }
 
-// History is what is known of a site's past. The order does not matter.
+// History holds what is known of a site's past. The order does not matter.
 type History struct {
 	Spans []Span    // at most maxSpans count, the last ones
 	Downs []float64 // seconds of each time down whose length is known

@@ -58,7 +58,7 @@ func TestPlacedEntriesGoFirst(t *testing.T) {
 	}
 	put(t, c, 6, "e", "s5")
 	if got := jobs(c, 6); got != "dae" {
-		t.Errorf("entries = %s, want dae: b was the least recently used", got)
+		t.Errorf("entries = %s, want dae: b was not used for longest", got)
 	}
 	want := Stats{Hits: 1, Evictions: 2}
 	if got := c.Stats(); got != want {

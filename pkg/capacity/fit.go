@@ -79,8 +79,8 @@ func lasts(from, to, duration int64) bool {
 	return from <= to && uint64(to)-uint64(from) >= uint64(duration)
 }
 
-// query is what is looked for: an instant at which need is short, or one at which it
-// is not.
+// query describes the search: an instant at which need is short, or one at which it is
+// not.
 type query struct {
 	need  grid.Resources
 	short bool
@@ -104,8 +104,8 @@ func fits(need, free grid.Resources) bool {
 		need.NetBps <= max(free.NetBps, 0)
 }
 
-// shortOf is the need of one thing that is short. A search for where there is enough
-// of one thing, and not of all at once, never looks into a subtree in vain.
+// shortOf reduces a need to one resource that is short. A search for enough of one
+// resource, rather than of all together, never descends into a subtree for nothing.
 func shortOf(need, free grid.Resources) grid.Resources {
 	switch {
 	case need.MilliCPUs > max(free.MilliCPUs, 0):

@@ -212,7 +212,7 @@ func (n *node) walk(visit func(*node)) {
 	}
 }
 
-// extent is the least and the most of a sum, field by field.
+// extent holds the smallest and the largest values of a sum, field by field.
 type extent struct{ least, most grid.Resources }
 
 // widen takes the sums after the changes within (from, to) into an extent, given the

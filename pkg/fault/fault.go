@@ -1,9 +1,9 @@
 // Package fault remembers how reliable sites have been and chooses where to run a
 // task again after its site failed: fault-index based rescheduling, FIBR.
 //
-// A site's fault index grows with every response window it misses and every lease
-// it loses, and falls with every success. A task whose site failed moves to the
-// site with the least index among those that can take it.
+// A site's fault index grows with every response window it misses and every lease it
+// loses, and falls with every success. A task whose site failed moves to the site with
+// the lowest index among those that can take it.
 //
 // Source: Antony Lidya Therasa S., Sumathi G., Antony Dalya S., "Dynamic Adaptation
 // of Checkpoints and Rescheduling in Grid Computing", section 3.4. The paper lets
@@ -19,7 +19,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// entry is what a ledger knows of one site.
+// entry holds what a ledger knows of one site.
 type entry struct {
 	Site  grid.SiteID
 	Index int64 // never 0: a site that is not in the ledger has index 0

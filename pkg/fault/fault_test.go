@@ -36,7 +36,7 @@ func TestOrders(t *testing.T) {
 		}
 	}
 	if site, ok := l.Least(OrderFixed, candidates[:1], []grid.SiteID{"failed"}); ok {
-		t.Errorf("Least with everybody excluded = %q", site)
+		t.Errorf("Least with all sites excluded = %q", site)
 	}
 }
 

@@ -23,8 +23,7 @@ const (
 	lastDimension = Distrust
 )
 
-// dimension is what is said of one: its name in job files and tables, and who
-// knows its value.
+// dimension describes one: its name in job files and tables, and who knows its value.
 type dimension struct {
 	name      string
 	submitter bool // the submitter knows, rather than the site
@@ -107,7 +106,7 @@ func ValidateAxes(axes []Axis) error {
 	return nil
 }
 
-// Coordinate is where a site stands on an axis beyond x, y and z.
+// Coordinate is a site's position on an axis beyond x, y and z.
 type Coordinate struct {
 	Dimension Dimension
 	Value     float64 // at least 0

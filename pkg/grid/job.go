@@ -134,9 +134,9 @@ type EnvVar struct {
 	Value string
 }
 
-// Spec is what to run: one task, or the template of every task of an array. In
-// Args, Env, Input.Path, Output.Path and Output.To the words {{index}} and
-// {{item}} stand for the task's own.
+// Spec says what to run: one task, or the template of every task of an array. In Args,
+// Env, Input.Path, Output.Path and Output.To the words {{index}} and {{item}} stand for
+// the task's own.
 type Spec struct {
 	Name       string        // for people; at most 128 bytes
 	Kind       WorkKind      // what Module and Args mean
@@ -162,7 +162,7 @@ type Spec struct {
 	Overrun     Overrun
 }
 
-// Item is what sets one task of an array apart from the others.
+// Item sets one task of an array apart from the others.
 type Item struct {
 	Value  string  // stands for {{item}}
 	Inputs []Input // in addition to the common ones

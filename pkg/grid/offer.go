@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Parts is where a site stands in the virtual map: its distance from the job at
-// the origin and what that is made of. Smaller is better everywhere.
+// Parts is a site's position in the virtual map: its distance from the job at the origin,
+// and the parts of that distance. Smaller is always better.
 type Parts struct {
 	X        float64       // computation index, 0 to 2
 	Y        float64       // data index, at least 0

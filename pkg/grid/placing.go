@@ -7,7 +7,7 @@ type Overrun uint8
 
 // What an overrunning attempt allows.
 const (
-	OverrunSuspend Overrun = iota // it stands still until there is room again, if memory allows; else it is stopped
+	OverrunSuspend Overrun = iota // it is suspended until there is capacity again, if memory allows; else it is stopped
 	OverrunStop                   // it is stopped as out of time
 	overrunKinds   = OverrunStop
 )

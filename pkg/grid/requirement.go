@@ -15,8 +15,8 @@ type DataSource struct {
 // MaxHolders bounds the holders named for one data source.
 const MaxHolders = 8
 
-// Requirement is what one task of a job asks of a site: all that a site needs to
-// know to answer an announcement.
+// Requirement states what one task of a job asks of a site: all that a site needs to know
+// to answer an announcement.
 type Requirement struct {
 	Kind    WorkKind
 	OS      string // empty = any
@@ -81,9 +81,9 @@ func (s DataSource) Validate() error {
 	)
 }
 
-// Requirement is what one task of the job asks of a site. Data that all tasks
-// share comes as sources with a CID; data of the tasks' own comes as one source
-// without a CID and of the mean size. The submitter holds all of it.
+// Requirement returns what one task of the job asks of a site. Data that all tasks share
+// comes as sources with a CID; data of the tasks' own comes as one source without a CID
+// and of the mean size. The submitter holds all of it.
 func (j Job) Requirement(submitter SiteID, up Capability, potentialBps int64) Requirement {
 	r := Requirement{
 		Kind: j.Spec.Kind, OS: j.Spec.OS, Arch: j.Spec.Arch, Need: j.Spec.Need, Runtime: j.Spec.Runtime,

@@ -85,9 +85,10 @@ func (r Resources) Min(s Resources) Resources {
 	}
 }
 
-// Counted is what a task with this need counts as, and may use: nothing runs in
-// nothing, and what asks for nothing must not get a default for which nobody holds
-// capacity. At least a hundredth of a core, 16 MiB of memory, 1 MiB of disk.
+// Counted returns the resources that a task with this need counts as, and may use:
+// nothing runs in nothing, and a task that asks for nothing must not get a default for
+// which no capacity is held. At least a hundredth of a core, 16 MiB of memory, 1 MiB of
+// disk.
 func (r Resources) Counted() Resources {
 	r.MilliCPUs = max(r.MilliCPUs, leastMilliCPUs)
 	r.MemoryBytes = max(r.MemoryBytes, leastMemory)
@@ -104,7 +105,7 @@ const (
 // IsZero reports whether nothing is asked for or left.
 func (r Resources) IsZero() bool { return r == Resources{} }
 
-// Capability is what a site's owner gives to the mesh: ceilings, not what the
+// Capability states what a site's owner gives to the mesh: ceilings, not what the
 // hardware has.
 type Capability struct {
 	Total      Resources  // the owner's ceilings

@@ -25,8 +25,8 @@ type Backfill uint8
 
 // The kinds of backfilling.
 const (
-	BackfillConservative Backfill = iota // whoever delays nobody: all that wait keep their places
-	BackfillEASY                         // whoever does not delay the first of those that wait
+	BackfillConservative Backfill = iota // jobs that delay no other: all that wait keep their places
+	BackfillEASY                         // jobs that do not delay the first of those that wait
 	BackfillNone                         // nobody
 )
 

@@ -96,7 +96,7 @@ type Produced struct {
 	Dir   bool
 }
 
-// Exit is how an attempt ended.
+// Exit tells how an attempt ended.
 type Exit struct {
 	Cause   ExitCause
 	Code    int           // exit code, or the signal's number
@@ -150,7 +150,7 @@ func (e Exit) Status() int {
 	}
 }
 
-// Phase is where a task stands, as its submitter sees it.
+// Phase tells how far a task is, as its submitter sees it.
 type Phase uint8
 
 // The phases of a task. Waiting to Collecting are on the way; a task in one of

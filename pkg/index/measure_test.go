@@ -143,7 +143,7 @@ func TestFeasibleIsLenientWhereItMust(t *testing.T) {
 	req, site := need(), plenty()
 	req.Need = grid.Resources{} // nothing asked for is always there
 	site.Free = grid.Resources{MilliCPUs: -1, MemoryBytes: -1, DiskBytes: -1, MFLOPS: -1, NetBps: -1}
-	site.Sources[0].Unreachable, site.Sources[0].Local = true, true // whoever else has it
+	site.Sources[0].Unreachable, site.Sources[0].Local = true, true // even if other sites have it
 	if refusal, ok := Feasible(req, site); !ok {
 		t.Errorf("refused: %s", refusal.Explain())
 	}

@@ -52,16 +52,15 @@ func RankOffers(offers []grid.Offer) []grid.Offer {
 	return ranked
 }
 
-// softMinScale is the share of the least distance over which the weight of
-// SoftMin falls to 1/e.
+// softMinScale is the share of the lowest distance over which the weight of SoftMin falls
+// to 1/e.
 const softMinScale = 0.1
 
-// SoftMin chooses among the best count of ranked offers by chance, so that
-// submitters who see the same sites do not all run to the same one: offer i is
-// taken with a weight of exp(-(d_i - d_1) / (0.1 d_1)), d_1 being the least
-// distance. uniform is the caller's random number in [0, 1). The result is a
-// place in ranked, or -1 if there is none. Where d_1 is 0, only offers at 0 are
-// chosen from.
+// SoftMin chooses among the best count of ranked offers by chance, so that submitters
+// that see the same sites do not all choose the same one: offer i is taken with a weight
+// of exp(-(d_i - d_1) / (0.1 d_1)), d_1 being the lowest distance. uniform is the
+// caller's random number in [0, 1). The result is a place in ranked, or -1 if there is
+// none. Where d_1 is 0, only offers at 0 are chosen from.
 func SoftMin(ranked []grid.Offer, count int, uniform float64) int {
 	count = min(max(count, 1), len(ranked))
 	if count == 0 {

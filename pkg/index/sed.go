@@ -10,14 +10,15 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// DefaultReservations is how many sites Migol asks for a reservation at once.
+// DefaultReservations is the number of sites that Migol asks for a reservation at the
+// same time.
 const DefaultReservations = 3
 
 // Reservation is a site's answer to the request to keep a place for a task. Times
 // are seconds from now; infinity means never.
 type Reservation struct {
 	Site            grid.SiteID
-	Rank            float64 // what sites are asked in the order of, the least first: the distance
+	Rank            float64 // the order in which sites are asked, lowest first: the distance
 	Accepted        bool    // false: the site rejected, and its start counts for nothing
 	StartSeconds    float64 // the earliest time at which the site can start the task
 	TransferSeconds float64 // until the task's inputs are there
@@ -43,7 +44,7 @@ const (
 	DelayPaper                  // the returned start times, as Migol does
 )
 
-// Choice is what becomes of a round of reservations.
+// Choice is the outcome of a round of reservations.
 type Choice struct {
 	Site          grid.SiteID   // the reservation to commit
 	FinishSeconds float64       // when the task ends there, seconds from now

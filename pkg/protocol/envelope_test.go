@@ -107,7 +107,7 @@ func TestDecodeEnvelopeTellsWhatIsWrong(t *testing.T) {
 		{"no signer", encode(func(s *wirepb.Signed) { s.Signer = "" }, SignatureBytes), grid.ErrInvalid},
 		{"no sequence", encode(func(s *wirepb.Signed) { s.Sequence = 0 }, SignatureBytes), grid.ErrInvalid},
 		{"before 1970", encode(func(s *wirepb.Signed) { s.IssuedMs = -1 }, SignatureBytes), grid.ErrInvalid},
-		{"valid for ever", encode(func(s *wirepb.Signed) { s.ValidityNs = math.MaxInt64 }, SignatureBytes), grid.ErrInvalid},
+		{"valid forever", encode(func(s *wirepb.Signed) { s.ValidityNs = math.MaxInt64 }, SignatureBytes), grid.ErrInvalid},
 		{"no payload", encode(func(s *wirepb.Signed) { s.Payload = nil }, SignatureBytes), grid.ErrInvalid},
 		{"long payload", encode(func(s *wirepb.Signed) { s.Payload = make([]byte, maxAnnounceBytes+1) }, SignatureBytes), ErrTooLarge},
 		{"long", make([]byte, MaxEnvelopeBytes+1), ErrTooLarge},
@@ -142,7 +142,7 @@ func TestEnvelopesAreFreshWithinTheSkew(t *testing.T) {
 	}
 }
 
-// The twin remembers every pair for ever and refuses what is too far behind.
+// The twin remembers every pair forever and refuses what is too far behind.
 func TestReplayWindowAgreesWithATwinThatForgetsNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		window, highest, seen := NewReplayWindow(4), map[grid.SiteID]uint64{}, map[string]bool{}

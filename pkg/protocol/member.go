@@ -17,13 +17,13 @@ import (
 // stranger is admitted, the whole roster in Roster messages.
 const JoinStreamID = "/mrs/1/join"
 
-// MemberKind is what a record says of a site.
+// MemberKind is the kind of a record about a site.
 type MemberKind uint8
 
 // The kinds of records.
 const (
 	MemberAdmit MemberKind = 1 // the site is a member
-	MemberBan   MemberKind = 2 // the site is none, whoever else admits it
+	MemberBan   MemberKind = 2 // the site is no member, whatever other records say
 )
 
 // String is the kind in one word.
@@ -38,7 +38,7 @@ func (k MemberKind) String() string {
 	}
 }
 
-// MemberRecord is what a domain's key says of one site. Making and verifying
+// MemberRecord is the statement of a domain's key about one site. Making and verifying
 // the signature is left to the caller.
 type MemberRecord struct {
 	Domain    grid.DomainID
@@ -83,8 +83,8 @@ const (
 	MaxJoinAddrs              = 8     // addresses of a JoinAnswer
 	maxJoinText               = 256   // bytes of a JoinAnswer's or Checked's text
 	memberContext             = "mrs/1/member"
-	// MaxRosterRecords is how many records one Roster message holds: one of
-	// 256 KiB at their longest.
+	// MaxRosterRecords is the largest number of records in a Roster message: one of 256 KiB
+	// at their longest.
 	MaxRosterRecords = 256
 )
 
@@ -147,8 +147,8 @@ func (r MemberRecord) validateContent() error {
 	return firstError(r.Domain.Validate(), r.Site.Validate())
 }
 
-// SignedBytes is what the signature covers. Equal records give equal bytes. The
-// bytes of a record whose fields are out of range are nil.
+// SignedBytes returns the bytes that the signature covers. Equal records give equal
+// bytes. The bytes of a record whose fields are out of range are nil.
 func (r MemberRecord) SignedBytes() []byte {
 	if r.validateContent() != nil {
 		return nil

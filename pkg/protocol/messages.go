@@ -7,8 +7,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Message is what sites say to each other. A message that was decoded has been
-// validated. Messages are values: nobody changes one that was sent or received.
+// Message is a message between two sites. A message that was decoded has been validated.
+// Messages are values: one that was sent or received is never changed.
 type Message interface {
 	// Validate reports the first field that is out of its range.
 	Validate() error
@@ -84,7 +84,7 @@ type Refuse struct {
 	Refusal grid.Refusal
 }
 
-// Vacancy names cached jobs that the site could take now that it has room.
+// Vacancy names cached jobs that the site now has capacity for.
 type Vacancy struct {
 	Jobs []grid.JobID // at most MaxVacancies
 }

@@ -77,7 +77,8 @@ func ReadSWF(lines iter.Seq[[]byte]) (Log, error) {
 	return log, nil
 }
 
-// MaxProcs is what the header says the machine has, and false if it says nothing.
+// MaxProcs returns the number of processors that the header gives, and false if it gives
+// none.
 func (l Log) MaxProcs() (int, bool) {
 	for _, line := range l.Header {
 		key, value, found := strings.Cut(line, ":")
@@ -92,7 +93,7 @@ func (l Log) MaxProcs() (int, bool) {
 	return 0, false
 }
 
-// fields is how many fields a line has. Some simulators append their own, which are
+// fields is the number of fields of a line. Some simulators append their own, which are
 // not looked at.
 const fields = 18
 

@@ -109,7 +109,7 @@ func FuzzParseHours(f *testing.F) {
 	})
 }
 
-// What Closed lists is what Open denies, minute by minute.
+// Closed lists exactly what Open denies, minute by minute.
 func TestClosedIsWhatIsNotOpen(t *testing.T) {
 	for _, text := range []string{"", "18:00-08:00", "mon-fri 18:00-08:00, sat-sun 00:00-24:00", "wed 10:00-11:00", "00:00-24:00"} {
 		h, err := ParseHours(text)

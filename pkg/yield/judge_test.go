@@ -59,7 +59,7 @@ func TestLook(t *testing.T) {
 		{"the owner's share is enough", with(func(s *Sample) { s.Others = Measured(.7) }), ""},
 		{"it is not", with(func(s *Sample) { s.Others = Measured(.8) }), "others use 0.8 of 4 cores"},
 		{"no jobs, and room", with(func(s *Sample) { s.Live, s.Others = false, Measured(3.7) }), ""},
-		{"no jobs, and no room", with(func(s *Sample) { s.Live, s.Others = false, Measured(3.8) }), "others use 3.8"},
+		{"no jobs, and no capacity", with(func(s *Sample) { s.Live, s.Others = false, Measured(3.8) }), "others use 3.8"},
 		{"memory", with(func(s *Sample) { s.Memory = Measured(.2) }), "memory 20 %"},
 		{"disk", with(func(s *Sample) { s.IO = Measured(.5) }), "disk 50 %"},
 		{"processors", with(func(s *Sample) { s.Others, s.CPU = Measured(.3), Measured(.6) }), "processor 60 %"},
@@ -83,20 +83,20 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// From the first process of the owner's to the verdict: less than two seconds,
-// also when he comes right after a look.
+// From the first process of the owner's to the verdict: less than two seconds, also when
+// they come right after a look.
 func TestYieldsWithinTwoSeconds(t *testing.T) {
 	p := newPlayer()
 	p.looks(sharing(), time.Minute)
 	half := sharing()
-	half.Others = Measured(.5) // he came in the midst of the interval
+	half.Others = Measured(.5) // the owner came in the midst of the interval
 	p.look(half)
 	full := sharing()
 	full.Others, full.Jobs = Measured(4), 0 // idle priority: nothing is left to the jobs
 	if took, changed := p.looks(full, time.Minute); !changed || took+every > 2*time.Second {
 		t.Errorf("took %s, changed %t", took+every, changed)
 	}
-	// While he is there it stays so, and jobs that stand still are no sign of calm.
+	// While the owner is there it stays so, and suspended jobs are no sign of calm.
 	if took, changed := p.looks(full, time.Hour); changed {
 		t.Errorf("went on after %s while others used everything", took)
 	}
@@ -123,11 +123,11 @@ func TestRemembersWhatJobsWant(t *testing.T) {
 	}
 	busy.Live = false // they moved away
 	if _, changed := p.looks(busy, time.Minute); !changed {
-		t.Error("busy for ever, with nothing that could disturb the owner")
+		t.Error("busy forever, with nothing that could disturb the owner")
 	}
 }
 
-// An owner who keeps coming back at once is waited for longer each time.
+// An owner who keeps coming back right away is waited for longer each time.
 func TestWaitsLongerEachTime(t *testing.T) {
 	p := newPlayer()
 	busy, calm := sharing(), sharing()

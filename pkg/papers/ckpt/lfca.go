@@ -7,7 +7,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
-// Decision is what becomes of a request for a checkpoint.
+// Decision is the answer to a request for a checkpoint.
 type Decision uint8
 
 // The decisions.
@@ -31,8 +31,8 @@ func (d Decision) String() string {
 	}
 }
 
-// DefaultMaxOmissions is how many checkpoints in a row LFCA leaves out where
-// nothing else is said. The paper wants such a limit and names none.
+// DefaultMaxOmissions is the number of checkpoints in a row that LFCA leaves out by
+// default. The paper wants such a limit and names none.
 const DefaultMaxOmissions = 3
 
 // LFCA leaves out checkpoints on a site that has not failed for a while: last

@@ -8,7 +8,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
-// Outcome is how a job ended.
+// Outcome tells how a job ended.
 type Outcome uint8
 
 // The outcomes.
@@ -18,7 +18,7 @@ const (
 	Rejected          // never started: it asked for more than there was
 )
 
-// Job is what became of one job.
+// Job is the record of one job.
 type Job struct {
 	SubmitSeconds float64 // s
 	Started       bool    // otherwise the next three count for nothing
@@ -113,7 +113,7 @@ func Summarise(jobs []Job, gridNodes float64) (Summary, error) {
 	return s, nil
 }
 
-// totals is what Summarise adds up.
+// totals holds the sums of Summarise.
 type totals struct {
 	started, wait, work float64
 	failures            float64

@@ -67,8 +67,8 @@ func hazard(tau, mean float64) float64 {
 	return tau / mean
 }
 
-// Weibull is a lifetime whose failure rate falls with age (shape below 1, which
-// is what traces of desktop grids show), stays (1) or rises (above 1).
+// Weibull is a lifetime whose failure rate falls with age (shape below 1, as traces of
+// desktop grids show), stays (1) or rises (above 1).
 type Weibull struct {
 	Shape float64 // without unit, finite
 	Scale float64 // seconds
@@ -112,7 +112,7 @@ func (w Weibull) power(t float64) float64 {
 	return math.Pow(math.Ldexp(t, lift)/w.Scale, w.Shape) * math.Exp2(-lift*w.Shape)
 }
 
-// limit is the logarithm for a node that has been up for ever.
+// limit returns the logarithm for a node that has been up forever.
 func (w Weibull) limit(tau float64) float64 {
 	switch {
 	case w.Shape < 1:

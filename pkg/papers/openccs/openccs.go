@@ -41,7 +41,7 @@ func LatestStart(deadlineSeconds float64, left Remaining) (float64, error) {
 	return start, nil
 }
 
-// Remaining is what a job has yet to do.
+// Remaining is the work that a job has left.
 type Remaining struct {
 	RuntimeSeconds    float64 // as the user asked for
 	DoneSeconds       float64 // work saved, at most the run time
@@ -66,7 +66,7 @@ func (r Remaining) validate() error {
 	return nil
 }
 
-// List is where a request stands in its life.
+// List is the stage of a request's life.
 type List uint8
 
 // The lists, in the order in which they are placed inside a class: a promise given
@@ -106,7 +106,7 @@ func (r Request) validate() error {
 	return nil
 }
 
-// latestStart is what LST compares, infinite without a deadline.
+// latestStart is the time that LST compares, infinite without a deadline.
 func (r Request) latestStart() float64 {
 	if math.IsInf(r.DeadlineSeconds, 1) {
 		return r.DeadlineSeconds
@@ -141,7 +141,7 @@ func Order(requests []Request, policy grid.Policy) ([]string, error) {
 	return ids, nil
 }
 
-// key is what a policy puts the least of first.
+// orderKey returns the key of a policy, which puts the lowest first.
 func orderKey(p grid.Policy) (func(Request) float64, error) {
 	switch p {
 	case grid.PolicyFCFS:

@@ -37,7 +37,7 @@ type Dimension struct {
 	K        float64 // the factor; 1 is neutral
 }
 
-// weight is what multiplies the squared ratio.
+// weight returns the factor of the squared ratio.
 func (d Dimension) weight(mode Mode) (float64, error) {
 	switch {
 	case mode == ModeWeight && d.K >= 0 && !math.IsInf(d.K, 1):

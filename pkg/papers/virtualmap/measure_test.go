@@ -39,7 +39,7 @@ func measured(t *rapid.T) (grid.Requirement, index.Site) {
 	return req, site
 }
 
-// link is what pkg/index takes for the rate between two ends, of which 0 is unknown.
+// link returns the rate that pkg/index assumes between two ends; 0 is unknown.
 func link(down, up int64) Rate {
 	switch {
 	case down == 0 && up == 0:
@@ -51,7 +51,7 @@ func link(down, up int64) Rate {
 	}
 }
 
-// What the machines measure on integers is what equations (1) and (2) say.
+// What the machines measure on integers agrees with equations (1) and (2).
 func TestMeasureAgreesWithTheEquations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req, site := measured(t)

@@ -57,7 +57,8 @@ type Report struct {
 	Total   JobReport   // sums over all jobs, without an ID
 	Lost    []grid.TaskID
 	Doubled []Double
-	Unended int      // runs whose end is not known: each counts until its agent's end, or its last record
+	// runs whose end is not known: each counts until its agent's end, or its last record
+	Unended int
 	Strays  int      // runs of jobs that no submitter knows
 	Unseen  int      // done tasks without any run: whether they were doubled cannot be told
 	Notes   []string // what could not be read
@@ -259,7 +260,9 @@ func groupRuns(list []Run) map[grid.TaskID][]Run {
 // union is both lists as ascending spans that lie apart.
 func union(a, b []Span) []Span {
 	all := slices.Concat(a, b)
-	slices.SortFunc(all, func(x, y Span) int { return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To)) })
+	slices.SortFunc(all, func(x, y Span) int {
+		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To))
+	})
 	var out []Span
 	for _, s := range all {
 		if n := len(out); n > 0 && s.From <= out[n-1].To {

@@ -114,7 +114,8 @@ func parseEvent(line string) (name string, up bool, s stretch, err error) {
 	}
 	fields := strings.Split(line, "\t")
 	if len(fields) != eventColumns {
-		return "", false, s, fmt.Errorf("want %d columns separated by tabs, have %d", eventColumns, len(fields))
+		return "", false, s, fmt.Errorf("want %d columns separated by tabs, have %d",
+			eventColumns, len(fields))
 	}
 	from, errFrom := strconv.ParseFloat(fields[columnStart], 64)
 	to, errTo := strconv.ParseFloat(fields[columnStop], 64)

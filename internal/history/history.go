@@ -41,10 +41,11 @@ const (
 
 // Reading is all of a machine's clocks at one moment.
 type Reading struct {
-	Wall   time.Time     // what people set
-	Boot   time.Duration // since boot, suspend included
-	Awake  time.Duration // from any beginning that stays the same while the process lives, suspend left out
-	BootID string        // names the boot; empty = unknown
+	Wall time.Time     // what people set
+	Boot time.Duration // since boot, suspend included
+	// from any beginning that stays the same while the process lives, suspend left out
+	Awake  time.Duration
+	BootID string // names the boot; empty = unknown
 }
 
 // Recorder is an open history. It may be used by several goroutines. Trouble with the
@@ -151,7 +152,9 @@ func (r *Recorder) rewrite(now Reading) error {
 }
 
 func entryOf(k kind, now Reading) entry {
-	e := entry{kind: k, wallMS: min(max(now.Wall.UnixMilli(), -maxMS), maxMS), bootMS: now.Boot.Milliseconds()}
+	e := entry{
+		kind: k, wallMS: min(max(now.Wall.UnixMilli(), -maxMS), maxMS), bootMS: now.Boot.Milliseconds(),
+	}
 	if k == kindStart && len(now.BootID) <= maxBootID {
 		e.bootID = now.BootID
 	}
@@ -175,7 +178,8 @@ func (r *Recorder) add(e entry, durable bool) {
 	}
 	if r.size += int64(n); err != nil {
 		if r.unsaved == 0 {
-			r.log.Warn("the history cannot be written; what the site learns is lost at its end", "error", err)
+			r.log.Warn("the history cannot be written; what the site learns is lost at its end",
+				"error", err)
 		}
 		r.unsaved++
 	}
@@ -254,7 +258,9 @@ func (r *Recorder) Known(now Reading) Known {
 	defer r.mu.Unlock()
 	s := summarize(r.entries, entryOf(kindBeat, now), r.place)
 	s.counts.Damaged, s.counts.Unwritten = r.damaged, r.unsaved
-	k := Known{History: s.history, Counts: s.counts, Busy: s.busy, Up: since(s.up, now), Free: since(s.free, now)}
+	k := Known{History: s.history, Counts: s.counts, Busy: s.busy, Up: since(
+		s.up, now,
+	), Free: since(s.free, now)}
 	if s.busy {
 		k.Free = 0
 	}

@@ -65,7 +65,8 @@ func runsOf(entries []entry) (runs []run, disordered int) {
 		switch {
 		case e.kind == kindStart:
 			runs = append(runs, run{entries: []entry{e}})
-		case len(runs) == 0 || e.bootMS < runs[len(runs)-1].end().bootMS || runs[len(runs)-1].end().kind == kindStop:
+		case len(runs) == 0 || e.bootMS < runs[len(runs)-1].end().bootMS ||
+			runs[len(runs)-1].end().kind == kindStop:
 			disordered++
 		default:
 			r := &runs[len(runs)-1]
@@ -170,7 +171,8 @@ func (r *reader) span(until int64, how avail.Ending) {
 		return
 	}
 	s := avail.Span{
-		Week: -1, Age: float64(r.from-r.up) / 1000, Seconds: float64(max(until-r.from, 0)) / 1000, End: how,
+		Week: -1, Age: float64(r.from-r.up) / 1000, Seconds: float64(max(until-r.from, 0)) / 1000,
+		End: how,
 	}
 	if r.run.trusted(r.nowMS) {
 		s.Week = weekSecond(time.UnixMilli(r.run.wallMS(r.from)), r.place)

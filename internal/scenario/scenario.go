@@ -62,7 +62,8 @@ const (
 // String is the word of the format that begins the line.
 func (k Kind) String() string {
 	words := [...]string{
-		"unknown", "crash", "restart", "isolate", "rejoin", "silent", "speak", "pause", "resume", "busy", "away",
+		"unknown", "crash", "restart", "isolate", "rejoin", "silent", "speak", "pause", "resume",
+		"busy", "away",
 		"submit", "cancel",
 	}
 	if int(k) < len(words) {
@@ -73,13 +74,14 @@ func (k Kind) String() string {
 
 // Event is one line that makes something happen.
 type Event struct {
-	Kind   Kind
-	At     time.Duration // since the start
-	For    time.Duration // crash, isolate, silent, pause, busy: how long; 0 = to the end
-	Site   string        // whom it happens to; empty for submit and cancel
-	Amid   bool          // crash: in the midst of the next step, with a part of its effects carried out
-	Job    string        // cancel: the name of the submission
-	Submit Submission    // submit: what
+	Kind Kind
+	At   time.Duration // since the start
+	For  time.Duration // crash, isolate, silent, pause, busy: how long; 0 = to the end
+	Site string        // whom it happens to; empty for submit and cancel
+	// crash: in the midst of the next step, with a part of its effects carried out
+	Amid   bool
+	Job    string     // cancel: the name of the submission
+	Submit Submission // submit: what
 }
 
 // Action is one thing that a driver does, and when.

@@ -66,7 +66,8 @@ func (s *Store) applyAll(batches []batch) error {
 	})
 	synced.Wait()
 	if err != nil {
-		return fmt.Errorf("write facts to %s: %w; is the disk full?", filepath.Join(s.dir, factsFile), err)
+		return fmt.Errorf("write facts to %s: %w; is the disk full?",
+			filepath.Join(s.dir, factsFile), err)
 	}
 	for _, b := range batches {
 		if j := s.journal(b.Machine); j != nil {

@@ -62,7 +62,8 @@ func (s *Store) Begin(h Header) (*Journal, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.journals[h.Machine] != nil {
-		return nil, errors.Join(fmt.Errorf("begin journal of %s: begun before, or closed", h.Machine), j.file.Close())
+		return nil, errors.Join(fmt.Errorf("begin journal of %s: begun before, or closed", h.Machine),
+			j.file.Close())
 	}
 	s.journals[h.Machine] = j
 	return j, nil
@@ -248,7 +249,8 @@ func (j *Journal) openSegment() error {
 	}
 	dir := filepath.Join(s.dir, journalDir)
 	j.path = filepath.Join(dir, fmt.Sprintf(segmentNumberFn, s.nextSegment(), j.header.Machine))
-	j.file, err = os.OpenFile(j.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode) //nolint:gosec // the machine has a plain name
+	j.file, err = os.OpenFile(j.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY,
+		fileMode) //nolint:gosec // the machine has a plain name
 	if err != nil {
 		return fmt.Errorf("begin journal: %w", err)
 	}

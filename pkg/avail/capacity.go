@@ -28,7 +28,9 @@ type Forecast struct {
 // ForecastError. A node counts with one change of state at most, as in the thesis; CTMCUp
 // counts several. Thesis, section 3.2.2, equation (11), whose text speaks of "the
 // probabilities of a node" and whose formula of sets.
-func CapacityForecast(up []UpNode, down []DownNode, tau int64, errorTerm float64) (Forecast, error) {
+func CapacityForecast(
+	up []UpNode, down []DownNode, tau int64, errorTerm float64,
+) (Forecast, error) {
 	if math.IsNaN(errorTerm) {
 		return Forecast{}, fmt.Errorf("%w: error term: want a number", argument.ErrInvalid)
 	}

@@ -47,7 +47,10 @@ type life struct {
 // combined: on a machine that is switched on at nine they are two names of one thing,
 // and one that was restarted at three would be expected to stay into the night.
 func fitHazard(prior Prior, lives []life) Hazard {
-	flat := Hazard{Shape: 1, Unit: prior.Exposure / prior.Failures, Failures: prior.Failures, Exposure: prior.Exposure}
+	flat := Hazard{
+		Shape: 1, Unit: prior.Exposure / prior.Failures, Failures: prior.Failures,
+		Exposure: prior.Exposure,
+	}
 	best := flat.given(lives)
 	plain := flat.evidence(lives)
 	aged := prior.atLifetime(best)
@@ -97,7 +100,8 @@ func (h *Hazard) evidence(lives []life) float64 {
 	}
 	for _, l := range lives {
 		if l.ended {
-			sum += l.weight * (math.Log(h.Shape) + (h.Shape-1)*math.Log(max(l.age+l.length, resolution)/h.Unit))
+			sum += l.weight * (math.Log(h.Shape) +
+				(h.Shape-1)*math.Log(max(l.age+l.length, resolution)/h.Unit))
 		}
 	}
 	return sum
@@ -133,7 +137,8 @@ func (h *Hazard) shapes(lives []life) (evidence float64, likeliest func() float6
 	}
 	evidence = best + math.Log(sum*width/(shapeSpread*math.Sqrt(2*math.Pi)))
 	return evidence, func() float64 {
-		return min(max(math.Exp(goldenSection(score, max(at-width, low), min(at+width, high))), minShape), maxShape)
+		return min(max(math.Exp(goldenSection(score, max(at-width, low), min(at+width, high))), minShape),
+			maxShape)
 	}
 }
 

@@ -25,7 +25,8 @@ func DefaultPrior() Prior {
 
 // Validate reports a field that is out of its range.
 func (p Prior) Validate() error {
-	if err := errors.Join(argument.Positive("failures of the prior", p.Failures), argument.Positive("exposure of the prior", p.Exposure)); err != nil {
+	if err := errors.Join(argument.Positive("failures of the prior", p.Failures),
+		argument.Positive("exposure of the prior", p.Exposure)); err != nil {
 		return err
 	}
 	if math.IsInf(p.Failures, 1) || math.IsInf(p.Exposure, 1) {

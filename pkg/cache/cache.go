@@ -88,7 +88,9 @@ func New[V any](size int, self grid.SiteID) (*Cache[V], error) {
 // entry; a value that the job had is replaced. To make space it evicts the entry that was
 // not used for longest, of the submitter's own if its quota is used up, else of all but
 // the site's own, and placed ones before waiting ones.
-func (c *Cache[V]) Put(now time.Time, job grid.JobID, submitter grid.SiteID, value V, ttl time.Duration) error {
+func (c *Cache[V]) Put(
+	now time.Time, job grid.JobID, submitter grid.SiteID, value V, ttl time.Duration,
+) error {
 	if ttl <= 0 {
 		return errTTL
 	}

@@ -22,7 +22,9 @@ type Fit struct {
 // EarliestFit is the first instant (UTC) from notBefore on at which need is free
 // for the whole duration, and false if there is none up to latest. The zero time
 // as latest sets no limit. A duration below a nanosecond counts as one.
-func (t *Timeline) EarliestFit(need grid.Resources, duration time.Duration, notBefore, latest time.Time) (time.Time, bool) {
+func (t *Timeline) EarliestFit(
+	need grid.Resources, duration time.Duration, notBefore, latest time.Time,
+) (time.Time, bool) {
 	limit := int64(never)
 	if !latest.IsZero() {
 		limit = nanos(latest)

@@ -61,7 +61,8 @@ func (t *Timeline) Total() grid.Resources { return t.total }
 // Clone is a timeline of its own with the same reservations.
 func (t *Timeline) Clone() *Timeline {
 	u := *t
-	t.tree.owner, u.tree.owner = new(owner), new(owner) // what there is now belongs to nobody and is copied before it is changed
+	// what there is now belongs to nobody and is copied before it is changed
+	t.tree.owner, u.tree.owner = new(owner), new(owner)
 	return &u
 }
 
@@ -202,7 +203,8 @@ func (t *Timeline) window(start, end time.Time) (from, to int64) {
 
 func check(need grid.Resources, start, end time.Time) error {
 	if !start.Before(end) || !need.Fits(grid.Resources{}) {
-		return fmt.Errorf("%w: %+v from %s to %s", ErrInvalid, need, start.Format(time.RFC3339), end.Format(time.RFC3339))
+		return fmt.Errorf("%w: %+v from %s to %s",
+			ErrInvalid, need, start.Format(time.RFC3339), end.Format(time.RFC3339))
 	}
 	return nil
 }

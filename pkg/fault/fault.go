@@ -59,7 +59,8 @@ func (l *Ledger) Index(site grid.SiteID) int64 {
 }
 
 func (l *Ledger) find(site grid.SiteID) (int, bool) {
-	return slices.BinarySearchFunc(l.entries, site, func(e entry, s grid.SiteID) int { return cmp.Compare(e.Site, s) })
+	return slices.BinarySearchFunc(l.entries,
+		site, func(e entry, s grid.SiteID) int { return cmp.Compare(e.Site, s) })
 }
 
 func (l *Ledger) set(site grid.SiteID, index int64) {
@@ -96,7 +97,9 @@ type Candidate struct {
 // Least is the candidate to take, without those on the list of excluded sites:
 // the one that has just failed is never taken first. It reports false if nobody is
 // left.
-func (l *Ledger) Least(order Order, candidates []Candidate, excluded []grid.SiteID) (grid.SiteID, bool) {
+func (l *Ledger) Least(
+	order Order, candidates []Candidate, excluded []grid.SiteID,
+) (grid.SiteID, bool) {
 	var best Candidate
 	found := false
 	for _, c := range candidates {

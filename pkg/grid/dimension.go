@@ -13,13 +13,14 @@ type Dimension uint8
 // The dimensions. The first three are the thesis'; the others are ours, and are
 // measured only for jobs that name them.
 const (
-	Computation   Dimension = iota + 1 // x
-	DataMoved                          // y
-	Availability                       // z
-	QueueWait                          // until the earliest start, as a multiple of the run time; in seconds in the seconds map
-	Latency                            // round trip to the submitter, in tenths of a second; in seconds in the seconds map
-	Price                              // what the task would cost, in the owners' own unit
-	Distrust                           // of the submitter in the site, 0 to 1, from its fault index
+	Computation  Dimension = iota + 1 // x
+	DataMoved                         // y
+	Availability                      // z
+	// until the earliest start, as a multiple of the run time; in seconds in the seconds map
+	QueueWait
+	Latency       // round trip to the submitter, in tenths of a second; in seconds in the seconds map
+	Price         // what the task would cost, in the owners' own unit
+	Distrust      // of the submitter in the site, 0 to 1, from its fault index
 	lastDimension = Distrust
 )
 

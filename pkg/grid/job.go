@@ -10,10 +10,11 @@ type WorkKind uint8
 
 // The kinds of work.
 const (
-	KindWasm        WorkKind = iota + 1 // a WASI preview 1 module
-	KindCommand                         // a command under the site's sandbox
-	KindReservation                     // nothing: capacity is held for the jobs that are bound to it; every site can
-	workKinds       = KindReservation
+	KindWasm    WorkKind = iota + 1 // a WASI preview 1 module
+	KindCommand                     // a command under the site's sandbox
+	// nothing: capacity is held for the jobs that are bound to it; every site can
+	KindReservation
+	workKinds = KindReservation
 )
 
 // Validate reports a kind that this version does not know.
@@ -138,10 +139,11 @@ type EnvVar struct {
 // Env, Input.Path, Output.Path and Output.To the words {{index}} and {{item}} stand for
 // the task's own.
 type Spec struct {
-	Name       string        // for people; at most 128 bytes
-	Kind       WorkKind      // what Module and Args mean
-	Module     Input         // wasm: the module; command: empty
-	Args       []string      // wasm: arguments behind the module's name; command: the whole command line
+	Name   string   // for people; at most 128 bytes
+	Kind   WorkKind // what Module and Args mean
+	Module Input    // wasm: the module; command: empty
+	// wasm: arguments behind the module's name; command: the whole command line
+	Args       []string
 	Env        []EnvVar      // ascending by name
 	Inputs     []Input       // common to all tasks
 	Outputs    []Output      // of each task

@@ -16,8 +16,9 @@ type Parts struct {
 	StageIn  time.Duration // moving what is not yet local
 	Run      time.Duration // on this site
 
-	Further          []Coordinate // on the job's axes beyond x, y and z; at most one for each dimension
-	PotentialUnknown bool         // nobody said P_src of the job's data: x is without that term
+	// on the job's axes beyond x, y and z; at most one for each dimension
+	Further          []Coordinate
+	PotentialUnknown bool // nobody said P_src of the job's data: x is without that term
 }
 
 // Validate reports a part that is negative, infinite or no number.

@@ -5,7 +5,8 @@ import "time"
 // DataSource is one thing a task must have before it starts, and what is known
 // of those who hold it.
 type DataSource struct {
-	CID          CID      // empty: data of its own for each task of an array, whose bytes count as not local
+	// empty: data of its own for each task of an array, whose bytes count as not local
+	CID          CID
 	Bytes        int64    // size
 	Holders      []SiteID // who has it, the submitter first; at most MaxHolders
 	UploadBps    int64    // the first holder's upload rate, bit/s; 0 = unknown
@@ -92,7 +93,8 @@ func (j Job) Requirement(submitter SiteID, up Capability, potentialBps int64) Re
 	}
 	source := func(cid CID, bytes int64) {
 		r.Sources = append(r.Sources, DataSource{
-			CID: cid, Bytes: bytes, Holders: []SiteID{submitter}, UploadBps: up.UpBps, PotentialBps: potentialBps,
+			CID: cid, Bytes: bytes, Holders: []SiteID{submitter},
+			UploadBps: up.UpBps, PotentialBps: potentialBps,
 		})
 	}
 	if j.Spec.Module.CID != "" {

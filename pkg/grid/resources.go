@@ -9,7 +9,9 @@ type Resources struct {
 	MemoryBytes int64 // main memory
 	DiskBytes   int64 // scratch space
 	MFLOPS      int64 // sustained computation, 10^6 FLOP/s
-	NetBps      int64 // bit/s of the site's link that the data of a task may take; 0 = nothing is asked for, or unknown
+	// bit/s of the site's link that the data of a task may take; 0 = nothing is asked for, or
+	// unknown
+	NetBps int64
 }
 
 // maxAmount bounds every quantity far below overflow: sums of a million of them

@@ -37,7 +37,9 @@ func Policies() []string { return []string{"fcfs", "sjf", "ljf", "edf", "lst"} }
 func Backfills() []string { return []string{"conservative", "easy", "none"} }
 
 // ParsePolicy reads one of Policies. The error is ErrInvalid and names what there is.
-func ParsePolicy(word string) (Policy, error) { return parseWord[Policy]("policy", word, Policies()) }
+func ParsePolicy(word string) (Policy, error) {
+	return parseWord[Policy]("policy", word, Policies())
+}
 
 // ParseBackfill reads one of Backfills. The error is ErrInvalid and names what there is.
 func ParseBackfill(word string) (Backfill, error) {

@@ -88,7 +88,9 @@ func valueOn(d grid.Dimension, p *grid.Parts, kind grid.MapKind) float64 {
 
 // coordinate returns the site's position on one of the axes that it knows and that are
 // not the thesis'.
-func coordinate(d grid.Dimension, req *grid.Requirement, site *Site, p *grid.Parts) grid.Coordinate {
+func coordinate(
+	d grid.Dimension, req *grid.Requirement, site *Site, p *grid.Parts,
+) grid.Coordinate {
 	c := grid.Coordinate{Dimension: d}
 	switch d { //nolint:exhaustive // the others are the thesis', or the submitter's
 	case grid.QueueWait:

@@ -19,7 +19,8 @@ func Distance(axes ...float64) (float64, error) {
 	largest := 0.0
 	for _, v := range axes {
 		if !(v >= 0) {
-			return 0, fmt.Errorf("%w: distance: want components of at least 0, have %v", argument.ErrInvalid, v)
+			return 0, fmt.Errorf("%w: distance: want components of at least 0, have %v",
+				argument.ErrInvalid, v)
 		}
 		largest = max(largest, v)
 	}

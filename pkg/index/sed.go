@@ -27,7 +27,8 @@ type Reservation struct {
 
 func (r Reservation) validate() error {
 	return errors.Join(argument.Amount("rank", r.Rank), argument.Amount("start", r.StartSeconds),
-		argument.Amount("transfer time", r.TransferSeconds), argument.Amount("run time", r.RuntimeSeconds))
+		argument.Amount("transfer time", r.TransferSeconds),
+		argument.Amount("run time", r.RuntimeSeconds))
 }
 
 // finish is when the task would end: it starts when it may and has its inputs.
@@ -59,7 +60,9 @@ type Choice struct {
 // "Reservation-based Resource-Brokering for Grid Computing" (Migol), section
 // 6.2.1, which takes the top three and then compares start times only: a site
 // that starts first may have the longest transfer and the slowest processor.
-func ShortestExpectedDelay(candidates []Reservation, top int, mode DelayMode) (Choice, bool, error) {
+func ShortestExpectedDelay(
+	candidates []Reservation, top int, mode DelayMode,
+) (Choice, bool, error) {
 	if top < 0 || mode > DelayPaper {
 		return Choice{}, false, fmt.Errorf("%w: top %d in mode %d", argument.ErrInvalid, top, mode)
 	}

@@ -52,7 +52,8 @@ func (e Envelope) Validate() error {
 	case e.Sequence == 0 || e.IssuedMS < 0 || e.IssuedMS > math.MaxInt64/int64(time.Millisecond):
 		return invalidf("envelope: sequence 0 or time of issue out of range")
 	case e.Validity <= 0 || e.Validity > MaxValidity:
-		return invalidf("envelope: want a validity above 0 and at most %s, have %s", MaxValidity, e.Validity)
+		return invalidf("envelope: want a validity above 0 and at most %s, have %s",
+			MaxValidity, e.Validity)
 	case len(e.Payload) == 0:
 		return invalidf("envelope: no payload")
 	case len(e.Payload) > maxAnnounceBytes:
@@ -80,7 +81,8 @@ func (e Envelope) SignedBytes() []byte {
 
 // EncodeEnvelope writes a valid envelope and the signature over e.SignedBytes().
 func EncodeEnvelope(e Envelope, signature []byte) []byte {
-	raw, err := marshalOptions().Marshal(&wirepb.Envelope{Signed: e.SignedBytes(), Signature: signature})
+	raw, err := marshalOptions().
+		Marshal(&wirepb.Envelope{Signed: e.SignedBytes(), Signature: signature})
 	if err != nil { // there is no text in it that could be wrong
 		return nil
 	}
@@ -118,7 +120,8 @@ func DecodeEnvelope(raw []byte) (e Envelope, signed, signature []byte, err error
 		return Envelope{}, nil, nil, fmt.Errorf("%w: signed for another purpose", ErrMalformed)
 	}
 	e = Envelope{
-		Version: inner.GetVersion(), Domain: grid.DomainID(inner.GetDomain()), Signer: grid.SiteID(inner.GetSigner()),
+		Version: inner.GetVersion(),
+		Domain:  grid.DomainID(inner.GetDomain()), Signer: grid.SiteID(inner.GetSigner()),
 		Sequence: inner.GetSequence(), IssuedMS: inner.GetIssuedMs(),
 		Validity: time.Duration(inner.GetValidityNs()), Payload: inner.GetPayload(),
 	}

@@ -91,7 +91,8 @@ const (
 // String is the refusal in words a person understands.
 func (r JoinRefusal) String() string {
 	names := [...]string{
-		"admitted", "the invitation is not known there", "the invitation has expired", "the invitation is used up",
+		"admitted", "the invitation is not known there", "the invitation has expired",
+		"the invitation is used up",
 		"this site is banned", "the domain is full", "the inviter cannot write the admission down",
 	}
 	if int(r) < len(names) {
@@ -179,7 +180,8 @@ func (m Roster) Validate() error {
 // Validate reports the first field that is out of its range.
 func (m JoinRequest) Validate() error {
 	if len(m.Secret) != SecretBytes || len(m.Name) > maxHelloName {
-		return invalidf("join: want a secret of %d bytes and a name of at most %d", SecretBytes, maxHelloName)
+		return invalidf("join: want a secret of %d bytes and a name of at most %d",
+			SecretBytes, maxHelloName)
 	}
 	return nil
 }
@@ -230,10 +232,13 @@ func setMember(w *wirepb.Wire, m Message) bool {
 			Records: each(m.Records, wireMember), Digest: wireDigest(m.Digest), Answer: m.Answer,
 		}}
 	case JoinRequest:
-		w.Body = &wirepb.Wire_JoinRequest{JoinRequest: &wirepb.JoinRequest{Secret: m.Secret, Name: forPeople(m.Name)}}
+		w.Body = &wirepb.Wire_JoinRequest{
+			JoinRequest: &wirepb.JoinRequest{Secret: m.Secret, Name: forPeople(m.Name)},
+		}
 	case JoinAnswer:
 		answer := &wirepb.JoinAnswer{
-			Refusal: uint32(m.Refusal), Text: forPeople(m.Text), Listed: each(m.Listed, asText[grid.SiteID]), Addrs: m.Addrs,
+			Refusal: uint32(m.Refusal), Text: forPeople(m.Text), Listed: each(m.Listed, asText[grid.SiteID]),
+			Addrs: m.Addrs,
 		}
 		if m.Admit != nil {
 			answer.Admit = wireMember(*m.Admit)
@@ -243,7 +248,8 @@ func setMember(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Check{Check: &wirepb.Check{Number: m.Number}}
 	case Checked:
 		w.Body = &wirepb.Wire_Checked{Checked: &wirepb.Checked{
-			Number: m.Number, Arrived: m.Arrived, Distance: m.Distance, TookNs: int64(m.Took), Text: forPeople(m.Text),
+			Number: m.Number, Arrived: m.Arrived, Distance: m.Distance,
+			TookNs: int64(m.Took), Text: forPeople(m.Text),
 		}}
 	default:
 		return false
@@ -309,8 +315,10 @@ func (r *reader) member(w *wirepb.MemberRecord) MemberRecord {
 		return MemberRecord{}
 	}
 	record := MemberRecord{
-		Domain: grid.DomainID(signed.GetDomain()), Site: grid.SiteID(signed.GetSite()), Kind: small[MemberKind](signed.GetKind()),
-		Name: signed.GetName(), SerialMS: signed.GetSerialMs(), Note: signed.GetNote(), Signature: w.GetSignature(),
+		Domain: grid.DomainID(signed.GetDomain()),
+		Site:   grid.SiteID(signed.GetSite()), Kind: small[MemberKind](signed.GetKind()),
+		Name: signed.GetName(), SerialMS: signed.GetSerialMs(),
+		Note: signed.GetNote(), Signature: w.GetSignature(),
 	}
 	if signed.GetContext() != memberContext || string(record.SignedBytes()) != string(w.GetSigned()) {
 		r.fail(fmt.Errorf("%w: member: signed for another purpose, or in another form", ErrMalformed))

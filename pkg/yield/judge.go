@@ -76,7 +76,8 @@ func (r Rules) Validate() error {
 		errs = append(errs, fmt.Errorf("rules: Looks: want 1 to 100, have %d", r.Looks))
 	}
 	if r.Calm <= 0 || r.CalmMost < r.Calm {
-		errs = append(errs, fmt.Errorf("rules: Calm: want more than 0 and at most CalmMost %s, have %s", r.CalmMost, r.Calm))
+		errs = append(errs, fmt.Errorf("rules: Calm: want more than 0 and at most CalmMost %s, have %s",
+			r.CalmMost, r.Calm))
 	}
 	return errors.Join(errs...)
 }
@@ -182,7 +183,8 @@ func (j *Judge) need(s Sample) string {
 	if j.busy {
 		part, spare = relaxed, slack
 	}
-	if s.Others.Known && s.Others.Value > j.rules.Floor*part && s.Others.Value+j.want+j.rules.Reserve+spare > s.Cores {
+	if s.Others.Known && s.Others.Value > j.rules.Floor*part &&
+		s.Others.Value+j.want+j.rules.Reserve+spare > s.Cores {
 		return fmt.Sprintf("others use %.1f of %g cores", s.Others.Value, s.Cores)
 	}
 	quiet := s.Others.Known && s.Others.Value <= j.rules.Floor

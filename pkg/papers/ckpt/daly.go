@@ -85,7 +85,8 @@ func (e Execution) inflated(seconds float64) float64 {
 	if math.IsInf(e.MTBFSeconds, 1) {
 		return seconds
 	}
-	return max(seconds, e.MTBFSeconds*math.Expm1(seconds/e.MTBFSeconds)) // never shorter, not even by rounding
+	// never shorter, not even by rounding
+	return max(seconds, e.MTBFSeconds*math.Expm1(seconds/e.MTBFSeconds))
 }
 
 func (e Execution) restarts() float64 {
@@ -96,7 +97,8 @@ func (e Execution) restarts() float64 {
 }
 
 func checkCost(cost, mtbf float64) error {
-	return errors.Join(argument.Positive("cost of a checkpoint", cost), argument.Positive("mean time between failures", mtbf))
+	return errors.Join(argument.Positive("cost of a checkpoint", cost),
+		argument.Positive("mean time between failures", mtbf))
 }
 
 // finite reports an infinite value.

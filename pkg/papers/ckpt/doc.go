@@ -19,6 +19,6 @@
 // its range is an argument.ErrInvalid, also where the result does not depend on
 // it. The package decides nothing about how state is saved.
 //
-// No program calls it. The agents that take checkpoints will: until then it is compared with a second
-// implementation in internal/vectors, and costs nothing.
+// No program calls it. The agents that take checkpoints will: until then it is compared with
+// a second implementation in internal/vectors, and costs nothing.
 package ckpt

@@ -61,7 +61,8 @@ func (l *LFCA) Validate() error {
 
 // Failed notes that the site failed at a time. Omissions count anew.
 func (l *LFCA) Failed(atSeconds float64) error {
-	if err := errors.Join(l.Validate(), argument.Amount("time of the failure", atSeconds)); err != nil {
+	err := errors.Join(l.Validate(), argument.Amount("time of the failure", atSeconds))
+	if err != nil {
 		return err
 	}
 	l.LastFailureSeconds, l.Omissions = atSeconds, 0
@@ -73,7 +74,8 @@ func (l *LFCA) Failed(atSeconds float64) error {
 // when the longest run of omissions is reached (step 4). A time before the last
 // failure counts as that of the failure.
 func (l *LFCA) Request(atSeconds float64) (Decision, error) {
-	if err := errors.Join(l.Validate(), argument.Amount("time of the request", atSeconds)); err != nil {
+	err := errors.Join(l.Validate(), argument.Amount("time of the request", atSeconds))
+	if err != nil {
 		return Take, err
 	}
 	switch {

@@ -32,7 +32,8 @@ type Replicated struct {
 	MaxLoad      float64 // S alpha/K, nodes up to which all copies run at the same time
 	Overloaded   bool    // the load is above that, so that copies wait for each other
 	QueueSeconds float64 // how long the queue takes: J H, overloaded J H (1+K)/2
-	Throughput   float64 // jobs per second: 1/H, overloaded 2/(H (1+K)); infinite for jobs that take no time
+	// jobs per second: 1/H, overloaded 2/(H (1+K)); infinite for jobs that take no time
+	Throughput float64
 }
 
 // Replicate works out what a grid with copies achieves.
@@ -122,8 +123,11 @@ func Predict(p Prediction) (Predicted, error) {
 // the thesis' 2 n TTL + max CT for n sites, section 4.1, which sends to one site after
 // the other. A broadcast reaches all at the same time: parallel is 2 TTL + max CT for any
 // number of sites.
-func PlacingTime(sites int64, ttlSeconds float64, computeSeconds []float64) (paper, parallel float64, err error) {
-	if err := errors.Join(argument.AtLeast("sites", 0, sites), argument.Amount("TTL", ttlSeconds)); err != nil {
+func PlacingTime(
+	sites int64, ttlSeconds float64, computeSeconds []float64,
+) (paper, parallel float64, err error) {
+	if err := errors.Join(argument.AtLeast("sites", 0, sites),
+		argument.Amount("TTL", ttlSeconds)); err != nil {
 		return 0, 0, err
 	}
 	slowest := 0.0

@@ -48,7 +48,8 @@ func (j Job) validate() error {
 		return fmt.Errorf("%w: no such outcome: %d", argument.ErrInvalid, j.Outcome)
 	}
 	if j.Started && j.StartSeconds < j.SubmitSeconds {
-		return fmt.Errorf("%w: start time %v: before the submit time %v", argument.ErrInvalid, j.StartSeconds, j.SubmitSeconds)
+		return fmt.Errorf("%w: start time %v: before the submit time %v",
+			argument.ErrInvalid, j.StartSeconds, j.SubmitSeconds)
 	}
 	return nil
 }
@@ -100,7 +101,9 @@ func Summarise(jobs []Job, gridNodes float64) (Summary, error) {
 	if total.started == 0 {
 		return Summary{}, nil
 	}
-	s := Summary{AverageWaitSeconds: value(total.wait / total.started), CompletionSeconds: value(last - first)}
+	s := Summary{
+		AverageWaitSeconds: value(total.wait / total.started), CompletionSeconds: value(last - first),
+	}
 	qct, known := s.CompletionSeconds.Get()
 	if !known || qct == 0 {
 		return s, nil
@@ -108,7 +111,8 @@ func Summarise(jobs []Job, gridNodes float64) (Summary, error) {
 	if gridNodes > 0 {
 		s.Utilization = value(total.work / qct / gridNodes)
 	}
-	s.CompletedRate, s.FailedRate = value(total.outcomes[Completed]/qct), value(total.outcomes[Failed]/qct)
+	s.CompletedRate, s.FailedRate = value(total.outcomes[Completed]/qct),
+		value(total.outcomes[Failed]/qct)
 	s.RejectedRate, s.FailureRate = value(total.outcomes[Rejected]/qct), value(total.failures/qct)
 	return s, nil
 }

@@ -89,7 +89,8 @@ func SetRecover(nodes []avail.DownNode, tau int64) (RecoveringSet, error) {
 	paper, fixed, sum := make([]float64, len(nodes)), make([]float64, len(nodes)), 0.0
 	for i, n := range nodes {
 		var err error
-		paper[i], fixed[i], err = avail.NodeRecover(n.RecoveriesPerStep, n.Unrecoverable, n.DownSteps, tau)
+		paper[i], fixed[i], err = avail.NodeRecover(n.RecoveriesPerStep,
+			n.Unrecoverable, n.DownSteps, tau)
 		if err != nil {
 			return RecoveringSet{}, err
 		}
@@ -97,7 +98,8 @@ func SetRecover(nodes []avail.DownNode, tau int64) (RecoveringSet, error) {
 	}
 	printed, errPrinted := avail.AllOf(paper)
 	all, errAll := avail.AllOf(fixed)
-	return RecoveringSet{Paper: printed, All: all, Any: anyOf(fixed), Expected: sum}, errors.Join(errPrinted, errAll)
+	return RecoveringSet{Paper: printed, All: all, Any: anyOf(fixed), Expected: sum},
+		errors.Join(errPrinted, errAll)
 }
 
 // anyOf is AnyOf of numbers that are probabilities.

@@ -76,7 +76,8 @@ type Weibull struct {
 
 // LogSurvival implements Lifetime: (t/s)^k - ((t+tau)/s)^k.
 func (w Weibull) LogSurvival(age, tau float64) (float64, error) {
-	if err := errors.Join(checkTimes(age, tau), argument.Positive("shape", w.Shape), argument.Positive("scale", w.Scale)); err != nil {
+	if err := errors.Join(checkTimes(age, tau),
+		argument.Positive("shape", w.Shape), argument.Positive("scale", w.Scale)); err != nil {
 		return 0, err
 	}
 	switch {
@@ -183,7 +184,8 @@ func excess(t, mean, longest float64) float64 {
 func (h HyperExponential) validate() error {
 	sum := 0.0
 	for _, phase := range h {
-		if err := errors.Join(argument.Probability("share of a phase", phase.P), argument.Positive("mean", phase.Mean)); err != nil {
+		if err := errors.Join(argument.Probability("share of a phase", phase.P),
+			argument.Positive("mean", phase.Mean)); err != nil {
 			return err
 		}
 		sum += phase.P

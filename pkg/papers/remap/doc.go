@@ -18,8 +18,8 @@
 // negative or no numbers are an argument.ErrInvalid, also where the result does not
 // depend on them. The package keeps no plan of its own and moves nothing itself.
 //
-// No program calls it. Domains that move reservations away from a failed machine will: until then it is
-// compared with a second implementation in internal/vectors.
+// No program calls it. Domains that move reservations away from a failed machine will: until
+// then it is compared with a second implementation in internal/vectors.
 package remap
 
 import (
@@ -43,7 +43,10 @@ type Reservation struct {
 
 func (r Reservation) validate() error {
 	if r.Seq < 0 || r.Start < 0 || r.Stop < r.Start || r.Nodes < 0 {
-		return fmt.Errorf("%w: reservation %q: want numbers of at least 0 and no stop before the start, have %+v", argument.ErrInvalid, r.ID, r)
+		return fmt.Errorf(
+			"%w: reservation %q: want numbers of at least 0 and no stop before the start, have %+v",
+			argument.ErrInvalid, r.ID, r,
+		)
 	}
 	return nil
 }

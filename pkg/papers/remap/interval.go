@@ -43,7 +43,8 @@ type Threshold struct {
 
 func (l Load) validate() error {
 	if l.TotalNodes <= 0 || l.NormNodes < 0 {
-		return fmt.Errorf("%w: nodes of all machines: want more than 0, have %d, and %d to count as full load",
+		return fmt.Errorf("%w: nodes of all machines: want more than 0, have %d, and %d to count as "+
+			"full load",
 			argument.ErrInvalid, l.TotalNodes, l.NormNodes)
 	}
 	for _, b := range l.Booking {
@@ -65,7 +66,9 @@ func (l Load) validate() error {
 // ones and forgets to divide by the number of nodes; here all slots are relative
 // to the present one. The profile of the present slot is there to look at and
 // decides nothing.
-func (f Failure) Interval(load Load, limits Threshold, horizon int64) (profile []float64, slots int64, err error) {
+func (f Failure) Interval(
+	load Load, limits Threshold, horizon int64,
+) (profile []float64, slots int64, err error) {
 	if err := errors.Join(
 		f.checkAll(load.Reservations),
 		load.validate(),
@@ -76,7 +79,8 @@ func (f Failure) Interval(load Load, limits Threshold, horizon int64) (profile [
 		return nil, 0, err
 	}
 	if horizon > maxHorizon {
-		return nil, 0, fmt.Errorf("%w: horizon: want at most %d slots, have %d", argument.ErrInvalid, maxHorizon, horizon)
+		return nil, 0, fmt.Errorf("%w: horizon: want at most %d slots, have %d",
+			argument.ErrInvalid, maxHorizon, horizon)
 	}
 	profile = f.profile(load, limits.Weight, horizon)
 	for slots = horizon; slots > 1 && profile[slots] < limits.Share; {
@@ -131,7 +135,8 @@ func weighted(weight float64, nodes int64) float64 {
 // those that start in the interval move. The paper writes the interval as [t0, t0+i] and
 // uses start < t0+i; the latter holds here. VRM, section 4.6, figure 7.
 func (f Failure) Within(reservations []Reservation, slots int64) (Affected, error) {
-	if err := errors.Join(f.checkAll(reservations), argument.AtLeast("interval", 0, slots)); err != nil {
+	err := errors.Join(f.checkAll(reservations), argument.AtLeast("interval", 0, slots))
+	if err != nil {
 		return Affected{}, err
 	}
 	return f.affected(reservations, after(f.Slot, slots)), nil
@@ -142,10 +147,11 @@ type Reference uint8
 
 // The reference algorithms of VRM, section 4.3.
 const (
-	All      Reference = iota // moves everything right away: fewest reservations lost, most moved
-	One                       // moves what starts in the present slot: none moved for nothing, most lost
-	Optimal                   // moves what starts before the failure ends, which nobody knows
-	Estimate                  // moves what starts before the failure is thought to end
+	All Reference = iota // moves everything right away: fewest reservations lost, most moved
+	// moves what starts in the present slot: none moved for nothing, most lost
+	One
+	Optimal  // moves what starts before the failure ends, which nobody knows
+	Estimate // moves what starts before the failure is thought to end
 )
 
 // Ends is when the failure ends, in absolute slots.
@@ -155,7 +161,9 @@ type Ends struct {
 }
 
 // Select returns what a reference algorithm does with the failed machine's reservations.
-func (f Failure) Select(reservations []Reservation, algorithm Reference, ends Ends) (Affected, error) {
+func (f Failure) Select(
+	reservations []Reservation, algorithm Reference, ends Ends,
+) (Affected, error) {
 	if err := errors.Join(
 		f.checkAll(reservations),
 		argument.AtLeast("end of the failure", 0, ends.Actual),
@@ -174,7 +182,8 @@ func (f Failure) Select(reservations []Reservation, algorithm Reference, ends En
 	case Estimate:
 		before = ends.Estimated
 	default:
-		return Affected{}, fmt.Errorf("%w: no such reference algorithm: %d", argument.ErrInvalid, algorithm)
+		return Affected{}, fmt.Errorf("%w: no such reference algorithm: %d",
+			argument.ErrInvalid, algorithm)
 	}
 	return f.affected(reservations, before), nil
 }

@@ -37,7 +37,9 @@ type Move struct {
 // included. A reservation that finds none stays where it is, as the failure may have
 // ended when it starts. An ID that no reservation has, or that two have, is an error.
 // VRM, sections 4.1 and 4.2.
-func (f Failure) Move(reservations []Reservation, ids []string, machines []Machine, policy Policy) ([]Move, error) {
+func (f Failure) Move(
+	reservations []Reservation, ids []string, machines []Machine, policy Policy,
+) ([]Move, error) {
 	if policy > WorstFit {
 		return nil, fmt.Errorf("%w: no such policy: %d", argument.ErrInvalid, policy)
 	}
@@ -61,7 +63,9 @@ func (f Failure) Move(reservations []Reservation, ids []string, machines []Machi
 }
 
 // place is the machine that takes the reservation at an index.
-func (f Failure) place(reservations []Reservation, at int, machines []Machine, policy Policy) (string, bool) {
+func (f Failure) place(
+	reservations []Reservation, at int, machines []Machine, policy Policy,
+) (string, bool) {
 	moving := reservations[at]
 	best, least, found := "", int64(0), false
 	for _, m := range machines {

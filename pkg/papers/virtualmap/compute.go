@@ -15,7 +15,8 @@ import (
 // a finite offer meets nothing of an unlimited one. An amount that nobody
 // reported counts as 0. Thesis, section 3.1.2.
 func ProvisionRatio(offered, required float64) (float64, error) {
-	if err := errors.Join(argument.Amount("offered", offered), argument.Amount("required", required)); err != nil {
+	err := errors.Join(argument.Amount("offered", offered), argument.Amount("required", required))
+	if err != nil {
 		return 0, err
 	}
 	return index.Ratio(offered, required), nil
@@ -62,7 +63,8 @@ func ComputationIndex(dims []Dimension, mode Mode, normalise bool) (float64, err
 		if err != nil {
 			return 0, err
 		}
-		if err := errors.Join(argument.Amount("offered", d.Offered), argument.Amount("required", d.Required)); err != nil {
+		if err := errors.Join(argument.Amount("offered", d.Offered),
+			argument.Amount("required", d.Required)); err != nil {
 			return 0, err
 		}
 		largest = max(largest, w)

@@ -16,8 +16,10 @@ func measured(t *rapid.T) (grid.Requirement, index.Site) {
 	amount := rapid.Int64Range(1, 1<<43)
 	k := rapid.Float64Range(0, 1e9)
 	req := grid.Requirement{
-		Kind:    grid.KindWasm,
-		Need:    grid.Resources{MilliCPUs: 1, MemoryBytes: 1, DiskBytes: 1, MFLOPS: amount.Draw(t, "need") - 1},
+		Kind: grid.KindWasm,
+		Need: grid.Resources{
+			MilliCPUs: 1, MemoryBytes: 1, DiskBytes: 1, MFLOPS: amount.Draw(t, "need") - 1,
+		},
 		Runtime: time.Duration(rapid.Int64Range(1, int64(grid.MaxRuntime)).Draw(t, "runtime")),
 		Map:     grid.MapThesis,
 		Weights: grid.Weights{C: k.Draw(t, "C"), M: k.Draw(t, "M"), F: k.Draw(t, "F"), P: k.Draw(t, "P")},

@@ -64,9 +64,10 @@ func TestWhatIsLost(t *testing.T) {
 		},
 		{
 			"an end is not taken back",
-			Records{Submissions: []Submission{
-				{Job: jobA, Count: 1},
-			}, Tasks: []Task{done, {done.ID, grid.PhaseRunning}}},
+			Records{
+				Submissions: []Submission{{Job: jobA, Count: 1}},
+				Tasks:       []Task{done, {done.ID, grid.PhaseRunning}},
+			},
 			0,
 			nil,
 		},
@@ -100,9 +101,11 @@ func TestWhatIsDoubled(t *testing.T) {
 		{"while it was frozen", Run{attemptOf(0, 2), "y", []Span{span(10, 20)}, false}, 0},
 		{"after its end", Run{attemptOf(0, 2), "y", []Span{span(30, 40)}, false}, 0},
 		{"before its end", Run{attemptOf(0, 2), "y", []Span{span(29, 40)}, false}, time.Second},
-		{"on both sides of the pause", Run{
-			attemptOf(0, 2), "y", []Span{span(5, 25)}, false,
-		}, 10 * time.Second},
+		{
+			"on both sides of the pause",
+			Run{attemptOf(0, 2), "y", []Span{span(5, 25)}, false},
+			10 * time.Second,
+		},
 		{"on the same site", Run{attemptOf(0, 2), "x", []Span{span(5, 6)}, false}, time.Second},
 		{"the same attempt elsewhere", Run{attemptOf(0, 1), "y", []Span{span(5, 6)}, false}, time.Second},
 		{"the same attempt, written twice", Run{attemptOf(0, 1), "x", []Span{span(5, 6)}, false}, 0},

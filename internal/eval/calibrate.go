@@ -109,14 +109,15 @@ func (c Calibrate) records() ([]record, manner, error) {
 	const hour = 3600.0
 	switch {
 	case c.Events != "" && c.Model != "":
-		return nil,
-			manner{}, fmt.Errorf("%w: --events: give either a model or a file of events", ErrUsage)
+		return nil, manner{}, fmt.Errorf("%w: --events: give either a model or a file of events",
+			ErrUsage)
 	case c.Events != "":
 		records, err := readEvents(c.Events)
 		records = everyOf(records, c.Every)
-		return records, manner{pause: 336 * hour, relearn: 28 * 24 * hour, lengths: []float64{
-			8 * hour, 24 * hour, 72 * hour, 168 * hour, 336 * hour,
-		}}, err
+		return records, manner{
+			pause: 336 * hour, relearn: 28 * 24 * hour,
+			lengths: []float64{8 * hour, 24 * hour, 72 * hour, 168 * hour, 336 * hour},
+		}, err
 	case c.Model != "desktop":
 		return nil, manner{}, fmt.Errorf("%w: --model: want desktop, have %q", ErrUsage, c.Model)
 	case c.Machines < 1 || c.Days < 1 || c.Learning < 0:
@@ -127,9 +128,10 @@ func (c Calibrate) records() ([]record, manner, error) {
 	for i := range c.Machines {
 		records = append(records, desktop(source(c.Seed, uint64(i)), c.Days+c.Learning))
 	}
-	return records, manner{pause: hour / 2, relearn: 24 * hour, lengths: []float64{
-		hour / 4, hour, 2 * hour, 4 * hour, 8 * hour,
-	}}, nil
+	return records, manner{
+		pause: hour / 2, relearn: 24 * hour,
+		lengths: []float64{hour / 4, hour, 2 * hour, 4 * hour, 8 * hour},
+	}, nil
 }
 
 func everyOf(records []record, n int) []record {

@@ -83,8 +83,8 @@ func (s SWF) Run(ctx context.Context) (SWFResult, error) {
 
 func (s SWF) config() (batch.Config, error) {
 	if s.Log == "" {
-		return batch.Config{},
-			fmt.Errorf("%w: --log: name a file in the Standard Workload Format", ErrUsage)
+		return batch.Config{}, fmt.Errorf("%w: --log: name a file in the Standard Workload Format",
+			ErrUsage)
 	}
 	if s.Procs < 0 {
 		return batch.Config{}, fmt.Errorf("%w: --procs: want at least 1, have %d", ErrUsage, s.Procs)

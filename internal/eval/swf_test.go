@@ -118,8 +118,8 @@ func TestReadLogNamesFileAndLine(t *testing.T) {
 		"cut off":    {packed[:len(packed)-9], "after line "},
 		"not packed": {[]byte("\x1f\x8bxxxxxxxxxxxx"), "unpack: "},
 		"damaged":    {append(bytes.Clone(packed[:40]), packed[41:]...), "line "},
-		"long": {[]byte(good + strings.Repeat("1 ", maxLine)), "line 10: longer than 1048576 " +
-			"bytes"},
+		"long": {[]byte(good +
+			strings.Repeat("1 ", maxLine)), "line 10: longer than 1048576 bytes"},
 		"empty":   {nil, "no jobs in 0 lines"},
 		"no jobs": {[]byte("; MaxProcs: 4\n\n"), "no jobs in 2 lines"},
 	} {

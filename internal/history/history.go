@@ -258,9 +258,10 @@ func (r *Recorder) Known(now Reading) Known {
 	defer r.mu.Unlock()
 	s := summarize(r.entries, entryOf(kindBeat, now), r.place)
 	s.counts.Damaged, s.counts.Unwritten = r.damaged, r.unsaved
-	k := Known{History: s.history, Counts: s.counts, Busy: s.busy, Up: since(
-		s.up, now,
-	), Free: since(s.free, now)}
+	k := Known{
+		History: s.history, Counts: s.counts, Busy: s.busy, Up: since(s.up, now),
+		Free: since(s.free, now),
+	}
 	if s.busy {
 		k.Free = 0
 	}

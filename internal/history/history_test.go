@@ -30,9 +30,10 @@ func monday() time.Time { return time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC) }
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	m := &machine{t: t, dir: t.TempDir(), now: Reading{
-		Wall: monday(), Boot: time.Minute, Awake: time.Minute, BootID: "boot-0",
-	}}
+	m := &machine{
+		t: t, dir: t.TempDir(),
+		now: Reading{Wall: monday(), Boot: time.Minute, Awake: time.Minute, BootID: "boot-0"},
+	}
 	t.Cleanup(func() {
 		if m.recorder != nil {
 			_ = m.recorder.Close(m.now)
@@ -95,9 +96,10 @@ func weekTime(week float64) string {
 		return "?"
 	}
 	minutes := int(week) / 60
-	return fmt.Sprintf("%s %02d:%02d", []string{
-		"mon", "tue", "wed", "thu", "fri", "sat", "sun",
-	}[minutes/1440], minutes/60%24, minutes%60)
+	return fmt.Sprintf(
+		"%s %02d:%02d", []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}[minutes/1440],
+		minutes/60%24, minutes%60,
+	)
 }
 
 func (m *machine) want(counts Counts, spans ...string) {

@@ -85,12 +85,13 @@ func ahead(span, text string, now time.Time) (time.Time, string, *momentError) {
 	d, err := grid.ParseSpan(span)
 	switch {
 	case err != nil:
-		return time.Time{}, "", &momentError{fmt.Sprintf(
-			"want a time ahead with a unit (s, m, h, d), have %q", text,
-		), "write it like +30s or in 10m"}
+		return time.Time{}, "", &momentError{
+			fmt.Sprintf("want a time ahead with a unit (s, m, h, d), have %q", text),
+			"write it like +30s or in 10m",
+		}
 	case d == 0:
-		return time.Time{},
-			"", &momentError{fmt.Sprintf("want more than 0, have %q", text), "write it like +30s or in 10m"}
+		return time.Time{}, "",
+			&momentError{fmt.Sprintf("want more than 0, have %q", text), "write it like +30s or in 10m"}
 	case d > maxAhead:
 		return time.Time{}, "",
 			&momentError{fmt.Sprintf("want at most 366 days ahead, have %q", text), "choose an earlier one"}

@@ -137,17 +137,19 @@ func TestImpossibleTimes(t *testing.T) {
 		},
 		{berlin, "2026-03-28 12:00:00", "deadline: 02:30", "job.yaml:3: deadline: 02:30:00 does not " +
 			"come on 2026-03-29"},
-		{berlin, "2026-03-28 12:00:00", "start: {notBefore: " +
-			"2026-03-29T02:00}", "start.notBefore: 02:00:00 does not come on 2026-03-29"},
-		{"America/New_York", "2026-03-07 12:00:00", "start: {at: " +
-			"02:59:59}", "go from 02:00:00 straight to 03:00:00"},
+		{berlin, "2026-03-28 12:00:00", "start: {notBefore: 2026-03-29T02:00}", "start.notBefore: " +
+			"02:00:00 does not come on 2026-03-29"},
+		{
+			"America/New_York", "2026-03-07 12:00:00", "start: {at: 02:59:59}",
+			"go from 02:00:00 straight to 03:00:00",
+		},
 		{
 			"Australia/Lord_Howe", "2026-10-03 12:00:00", "start: {at: 02:15}",
 			"start.at: 02:15:00 does not come on 2026-10-04: the clocks of Australia/Lord_Howe go from " +
 				"02:00:00 straight to 02:30:00",
 		},
-		{berlin, "2027-01-01 12:00:00", "start: {at: 2027-02-29 " +
-			"12:00}", "there is no day 2027-02-29: February 2027 has 28 days; choose a day that exists"},
+		{berlin, "2027-01-01 12:00:00", "start: {at: 2027-02-29 12:00}", "there is no day 2027-02-29: " +
+			"February 2027 has 28 days; choose a day that exists"},
 		{berlin, "2027-01-01 12:00:00", "deadline: 2027-02-29T12:00:00Z", "deadline: there is no day " +
 			"2027-02-29: February 2027 has 28 days"},
 		{berlin, "2027-01-01 12:00:00", "deadline: 2027-13-01T12:00:00Z", "there is no day 2027-13-01"},
@@ -157,8 +159,10 @@ func TestImpossibleTimes(t *testing.T) {
 				"choose a later one",
 		},
 		{berlin, "2026-05-01 15:00:00", "start: {at: today 14:00}", "start.at: want a time after now"},
-		{berlin, "2026-05-01 15:00:00", "start: {at: " +
-			"2026-05-01T15:00:00}", "start.at: want a time after now"},
+		{
+			berlin, "2026-05-01 15:00:00", "start: {at: 2026-05-01T15:00:00}",
+			"start.at: want a time after now",
+		},
 		{berlin, "2026-05-01 15:00:00", "start: {at: +0s}", "want more than 0, have \"+0s\""},
 		{berlin, "2026-05-01 15:00:00", "start: {at: +-5m}", "want a time ahead with a unit"},
 		{berlin, "2026-05-01 15:00:00", "start: {at: -5m}", "start.at: want a time, have \"-5m\""},
@@ -167,10 +171,12 @@ func TestImpossibleTimes(t *testing.T) {
 		{berlin, "2026-05-01 15:00:00", "start: {at: +99999999999h}", "want a time ahead with a unit"},
 		{berlin, "2026-05-01 15:00:00", "start: {at: 2028-05-01T00:00:00Z}", "start.at: want a time " +
 			"within 366 days, have 2028-05-01T02:00:00+02:00; choose an earlier one"},
-		{berlin, "2026-05-01 15:00:00", "deadline: 9999-12-31T23:59:59Z", "deadline: want a time " +
-			"within 366 days"},
-		{berlin, "2026-05-01 15:00:00", "start: {at: " +
-			"24:00}", "start.at: want a time, have \"24:00\"; write it like 18:00, tomorrow 18:00"},
+		{
+			berlin, "2026-05-01 15:00:00", "deadline: 9999-12-31T23:59:59Z",
+			"deadline: want a time within 366 days",
+		},
+		{berlin, "2026-05-01 15:00:00", "start: {at: 24:00}", "start.at: want a time, have \"24:00\"; " +
+			"write it like 18:00, tomorrow 18:00"},
 		{berlin, "2026-05-01 15:00:00", "start: {at: 23:59:60}", "start.at: want a time"},
 		{berlin, "2026-05-01 15:00:00", "start: {at: tomorrow}", "start.at: want a time"},
 		{berlin, "2026-05-01 15:00:00", "start: {at: 2026-05-02}", "start.at: want a time"},

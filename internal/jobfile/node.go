@@ -21,8 +21,10 @@ const (
 // parseText reads YAML or JSON into a tree with lines.
 func parseText(data []byte) (*yaml.Node, *FieldError) {
 	if len(data) > maxFileBytes {
-		return nil, &FieldError{Text: fmt.Sprintf("the job file is larger than %d MiB",
-			maxFileBytes>>20), Remedy: "put data into inputs"}
+		return nil, &FieldError{
+			Text:   fmt.Sprintf("the job file is larger than %d MiB", maxFileBytes>>20),
+			Remedy: "put data into inputs",
+		}
 	}
 	if !utf8.Valid(data) {
 		return nil, &FieldError{

@@ -54,9 +54,10 @@ func (f *File) Resolve(name, folder string) (*Plan, error) {
 		return nil, fmt.Errorf("open folder of the job file: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read from
-	r := &resolver{file: f, root: root, folder: folder, plan: &Plan{
-		File: f, name: name, module: -1,
-	}, known: map[string]int{}}
+	r := &resolver{
+		file: f, root: root, folder: folder, plan: &Plan{File: f, name: name, module: -1},
+		known: map[string]int{},
+	}
 	r.run()
 	if len(r.errs) > 0 {
 		return nil, r.errs.sorted(name)

@@ -73,8 +73,10 @@ func walk(root *os.Root, name string, visit func(string, fs.FileInfo) error) err
 			return err
 		}
 		if entries++; entries > maxEntries {
-			return &entryError{text: fmt.Sprintf("%s holds more than %d files",
-				name, maxEntries), remedy: "pack them into one file"}
+			return &entryError{
+				text:   fmt.Sprintf("%s holds more than %d files", name, maxEntries),
+				remedy: "pack them into one file",
+			}
 		}
 		info, err := root.Stat(at)
 		if err != nil && strings.Contains(err.Error(), "escapes") {

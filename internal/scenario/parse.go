@@ -94,8 +94,10 @@ func (p *parser) read(l *line) {
 // whole checks what no single line can.
 func (p *parser) whole() {
 	if len(p.s.Sites) == 0 {
-		p.errs = append(p.errs, &Error{Word: "sites", Want: "a line that says which sites " +
-			"there are", Remedy: "add sites n=5 cores=4 gflops=16"})
+		p.errs = append(p.errs, &Error{
+			Word: "sites", Want: "a line that says which sites there are",
+			Remedy: "add sites n=5 cores=4 gflops=16",
+		})
 	}
 	if p.ran == 0 {
 		p.errs = append(p.errs,

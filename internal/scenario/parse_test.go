@@ -87,28 +87,27 @@ func TestParseErrors(t *testing.T) {
 		small + "submit by=s0": "line 3: submit job: want a name; add job=...",
 		small + "submit job=a by=s7": "line 3: submit by=s7: want the name of a " +
 			"site, s0 to s1; sites are named in the order of their lines",
-		small +
-			"submit job=A by=s0": "line 3: submit job=A: want letters a-z and digits",
+		small + "submit job=A by=s0": "line 3: submit job=A: want letters a-z and " +
+			"digits",
 		small + "submit job=a by=s0 ttl=9": "line 3: submit ttl=9: want a time of at " +
 			"most 366 days such as 1s, 2m or 1h30m; write a number with its unit",
 		small + "submit job=a by=s0 ttl=9h": "line 3: submit: want a job that some site " +
 			"could run; invalid: ttl: want 10ms to 5m0s, have 9h0m0s",
-		small + "submit job=a by=s0 " +
-			"mem=2GB": "line 3: submit mem=2GB: want a number with its unit: TiB, GiB, MiB, KiB, B",
-		small +
-			"submit job=a by=s0\nsubmit job=a " +
-			"by=s1": "line 4: submit job=a: want a name of its own; another submission has this name",
-		small +
-			"net loss=1.5": "line 3: net loss=1.5: want a probability from 0 to below 1 such as .1",
-		small +
-			"net loss = .1": "line 3: net loss: want key=value; write no spaces around =",
-		small +
-			"net loss=.1 loss=.2": "line 3: net loss=.2: want each key once; remove one of the two",
-		small +
-			"net loss=.1\nnet jitter=1s": "line 4: net: want one such line; put it together with line 3",
+		small + "submit job=a by=s0 mem=2GB": "line 3: submit mem=2GB: want a number with " +
+			"its unit: TiB, GiB, MiB, KiB, B",
+		small + "submit job=a by=s0\nsubmit job=a by=s1": "line 4: submit job=a: want a name of its " +
+			"own; another submission has this name",
+		small + "net loss=1.5": "line 3: net loss=1.5: want a probability from 0 to " +
+			"below 1 such as .1",
+		small + "net loss = .1": "line 3: net loss: want key=value; write no spaces " +
+			"around =",
+		small + "net loss=.1 loss=.2": "line 3: net loss=.2: want each key once; remove one of " +
+			"the two",
+		small + "net loss=.1\nnet jitter=1s": "line 4: net: want one such line; put it together with " +
+			"line 3",
 		small + "run for=1s": "line 3: run: want one such line; remove this one or line 2",
-		small + "crash site=s1 " +
-			"amid=sleep": "line 3: crash amid=sleep: want step; leave it out for a crash between two steps",
+		small + "crash site=s1 amid=sleep": "line 3: crash amid=sleep: want step; leave it out for a " +
+			"crash between two steps",
 		small + "cancel job=a":        "cancel job=a: want the name of a submission",
 		small + "expect job=a lost=0": "line 3: expect job=a: want the name of a submission",
 		small + "expect losst=0": "line 3: expect losst: want one of " + strings.Join(Measures(), " ") +

@@ -21,9 +21,8 @@ func storm(seed uint64) Scenario {
 		s.Sites = append(s.Sites, stormSite(i, r))
 	}
 	s.Net = Net{
-		Latency: time.Duration(
-			1+r.IntN(40),
-		) * time.Millisecond, Jitter: time.Duration(r.IntN(40)) * time.Millisecond,
+		Latency:   time.Duration(1+r.IntN(40)) * time.Millisecond,
+		Jitter:    time.Duration(r.IntN(40)) * time.Millisecond,
 		Loss:      float64(r.IntN(3)) / 20,
 		Duplicate: float64(r.IntN(3)) / 20, Reorder: float64(r.IntN(3)) / 20,
 	}
@@ -39,9 +38,10 @@ func storm(seed uint64) Scenario {
 		s.Events = append(s.Events, Event{Kind: Submit, At: time.Second + second(60), Submit: sub})
 	}
 	for range 4 + r.IntN(16) {
-		e := Event{Kind: []Kind{
-			Crash, Crash, Isolate, Silent,
-		}[r.IntN(4)], Site: site(), At: second(200), For: time.Second + second(40)}
+		e := Event{
+			Kind: []Kind{Crash, Crash, Isolate, Silent}[r.IntN(4)], Site: site(), At: second(200),
+			For: time.Second + second(40),
+		}
 		e.Amid = e.Kind == Crash && r.IntN(2) == 0
 		s.Events = append(s.Events, e)
 	}

@@ -308,9 +308,8 @@ func TestManyFactsDoNotMakeASegmentOfEachRecord(t *testing.T) {
 func TestAnInputThatCannotBeWrittenLeavesAGap(t *testing.T) {
 	dir := t.TempDir()
 	l := start(t, dir, Options{})
-	if err := l.journal.Record(
-		l.now, step.MessageReceived{Message: protocol.Cancel{}}, nil,
-	); err == nil {
+	if err := l.journal.Record(l.now, step.MessageReceived{Message: protocol.Cancel{}},
+		nil); err == nil {
 		t.Error("an invalid message was written")
 	}
 	l.tell(t, step.Resume{})

@@ -44,9 +44,10 @@ type computationIn struct {
 }
 
 func computationIndex(in computationIn) (outputs, error) {
-	mode, err := word(map[string]virtualmap.Mode{
-		"weight": virtualmap.ModeWeight, "paper": virtualmap.ModePaper,
-	}, in.Mode)
+	mode, err := word(
+		map[string]virtualmap.Mode{"weight": virtualmap.ModeWeight, "paper": virtualmap.ModePaper},
+		in.Mode,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -194,9 +194,10 @@ func drawHistory(t *rapid.T) History {
 			End: Ending(rapid.Uint8Max(2).Draw(t, "end")),
 		}
 	})
-	return History{Spans: rapid.SliceOfN(span, 0, 12).Draw(
-		t, "spans",
-	), Downs: rapid.SliceOfN(amounts, 0, 5).Draw(t, "downs")}
+	return History{
+		Spans: rapid.SliceOfN(span, 0, 12).Draw(t, "spans"),
+		Downs: rapid.SliceOfN(amounts, 0, 5).Draw(t, "downs"),
+	}
 }
 
 func drawWindows(t *rapid.T) []Window {
@@ -258,9 +259,10 @@ func TestTheOrderOfThePastDoesNotMatter(t *testing.T) {
 		}
 		q := drawQuery(t)
 		p, _ := a.Survival(q)
-		other := History{Spans: rapid.Permutation(h.Spans).Draw(
-			t, "order",
-		), Downs: rapid.Permutation(h.Downs).Draw(t, "downs order")}
+		other := History{
+			Spans: rapid.Permutation(h.Spans).Draw(t, "order"),
+			Downs: rapid.Permutation(h.Downs).Draw(t, "downs order"),
+		}
 		b, err := Fit(other, DefaultPriors(), nil, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -254,9 +254,10 @@ func TestCacheAgainstItsTwin(t *testing.T) {
 			i := w.find(now, job)
 			switch rapid.IntRange(0, 4).Draw(t, "action") {
 			case 0, 1:
-				e := Entry[int]{Job: job, Submitter: grid.SiteID(
-					rapid.StringMatching(`[x-z]`).Draw(t, "submitter"),
-				), Value: step}
+				e := Entry[int]{
+					Job: job, Submitter: grid.SiteID(rapid.StringMatching(`[x-z]`).Draw(t, "submitter")),
+					Value: step,
+				}
 				ttl := time.Duration(rapid.IntRange(1, 30).Draw(t, "ttl")) * time.Second
 				e.Expires = now.Add(ttl)
 				if err := c.Put(now, job, e.Submitter, step, ttl); w.put(now, e) != (err == nil) {

@@ -50,9 +50,10 @@ func TestEarliest(t *testing.T) {
 		{0, 51, 0, 50, none, 0},
 		{1, 5, 50, 40, none, 0},
 	} {
-		s := Search{Need: cores(
-			c.need,
-		), Duration: time.Duration(c.seconds) * time.Second, Window: window(c.from, c.deadline)}
+		s := Search{
+			Need: cores(c.need), Duration: time.Duration(c.seconds) * time.Second,
+			Window: window(c.from, c.deadline),
+		}
 		got, found := l.Earliest(s)
 		if found != (c.want != none) || found && (!got.Start.Equal(at(c.want)) ||
 			got.Skipped != c.skipped) {

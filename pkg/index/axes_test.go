@@ -42,9 +42,11 @@ func TestFurtherDimensions(t *testing.T) {
 	req, site := need(), plenty()
 	req.Need.MilliCPUs, site.Sources = 2000, nil
 	site.Wait, site.Priced, site.Price = 50*time.Second, true, 3.6
-	req.Axes = []grid.Axis{{
-		Dimension: grid.QueueWait, Weight: 4,
-	}, {Dimension: grid.Price, Weight: 1}, {Dimension: grid.Latency, Weight: 1}}
+	req.Axes = []grid.Axis{
+		{Dimension: grid.QueueWait, Weight: 4},
+		{Dimension: grid.Price, Weight: 1},
+		{Dimension: grid.Latency, Weight: 1},
+	}
 	got, _, ok := Measure(req, site)
 	// Half a run time of waiting; 2 cores for 100 s at 3.6 an hour cost 0.2.
 	want := []grid.Coordinate{

@@ -166,9 +166,10 @@ func (r *reader) call(w *wirepb.Wire) Message {
 	case *wirepb.Wire_Bid:
 		return Bid{Job: grid.JobID(b.Bid.GetJob()), Seq: b.Bid.GetSeq(), Offer: offer(b.Bid.GetOffer())}
 	case *wirepb.Wire_Refuse:
-		return Refuse{Job: grid.JobID(
-			b.Refuse.GetJob(),
-		), Seq: b.Refuse.GetSeq(), Refusal: refusal(b.Refuse.GetRefusal())}
+		return Refuse{
+			Job: grid.JobID(b.Refuse.GetJob()), Seq: b.Refuse.GetSeq(),
+			Refusal: refusal(b.Refuse.GetRefusal()),
+		}
 	case *wirepb.Wire_Vacancy:
 		return Vacancy{Jobs: each(b.Vacancy.GetJobs(), func(s string) grid.JobID {
 			return grid.JobID(s)

@@ -349,8 +349,10 @@ func messages() map[string]func(*rapid.T) Message {
 			}
 		},
 		"hold": func(t *rapid.T) Message {
-			return HoldOffer{Job: drawJob(t), Seq: drawSeq(t), OfferID: number(t) |
-				1, Tasks: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "tasks"), At: drawWindow(t).At}
+			return HoldOffer{
+				Job: drawJob(t), Seq: drawSeq(t), OfferID: number(t) | 1,
+				Tasks: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "tasks"), At: drawWindow(t).At,
+			}
 		},
 		"maystart": func(t *rapid.T) Message {
 			return MayStart{Attempts: drawSome(t, drawAttempt), Renewal: number(t)}

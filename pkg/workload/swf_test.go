@@ -83,12 +83,12 @@ func TestJob(t *testing.T) {
 		record Record
 		want   Job
 	}{
-		"as asked for": {Record{
-			Run: 50, UsedProcs: 3, RequestedProcs: 4, RequestedTime: 60,
-		}, Job{Run: 50, Estimate: 60, Procs: 4}},
-		"as used": {Record{
-			Run: 50, UsedProcs: 3, RequestedProcs: -1, RequestedTime: 60,
-		}, Job{Run: 50, Estimate: 60, Procs: 3}},
+		"as asked for": {Record{Run: 50, UsedProcs: 3, RequestedProcs: 4, RequestedTime: 60}, Job{
+			Run: 50, Estimate: 60, Procs: 4,
+		}},
+		"as used": {Record{Run: 50, UsedProcs: 3, RequestedProcs: -1, RequestedTime: 60}, Job{
+			Run: 50, Estimate: 60, Procs: 3,
+		}},
 		"wider than there is": {
 			Record{Run: 50, RequestedProcs: 11, RequestedTime: 60}, Job{Run: 50, Estimate: 60, Procs: 10},
 		},
@@ -101,9 +101,9 @@ func TestJob(t *testing.T) {
 		"never ran": {
 			Record{Run: -1, RequestedProcs: 8, RequestedTime: 60}, Job{Run: 1, Estimate: 1, Procs: 8},
 		},
-		"of no size": {Record{
-			Run: 70, UsedProcs: -1, RequestedProcs: 0, RequestedTime: 60,
-		}, Job{Run: 1, Estimate: 1, Procs: 1}},
+		"of no size": {Record{Run: 70, UsedProcs: -1, RequestedProcs: 0, RequestedTime: 60}, Job{
+			Run: 1, Estimate: 1, Procs: 1,
+		}},
 		"of no size, no width": {Record{}, Job{Run: 1, Estimate: 1, Procs: 1}},
 	} {
 		if got := c.record.Job(10); got != c.want {

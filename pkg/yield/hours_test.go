@@ -113,8 +113,9 @@ func FuzzParseHours(f *testing.F) {
 
 // Closed lists exactly what Open denies, minute by minute.
 func TestClosedIsWhatIsNotOpen(t *testing.T) {
-	for _, text := range []string{"", "18:00-08:00", "mon-fri 18:00-08:00, sat-sun " +
-		"00:00-24:00", "wed 10:00-11:00", "00:00-24:00"} {
+	for _, text := range []string{
+		"", "18:00-08:00", "mon-fri 18:00-08:00, sat-sun 00:00-24:00", "wed 10:00-11:00", "00:00-24:00",
+	} {
 		h, err := ParseHours(text)
 		if err != nil {
 			t.Fatal(err)

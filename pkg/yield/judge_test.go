@@ -40,9 +40,10 @@ func (p *player) looks(s Sample, during time.Duration) (time.Duration, bool) {
 }
 
 func sharing() Sample { // four cores, three of which the jobs use
-	return Sample{Cores: 4, Others: Measured(
-		.2,
-	), Jobs: 3, Live: true, CPU: Measured(.1), Memory: Measured(0), IO: Measured(0)}
+	return Sample{
+		Cores: 4, Others: Measured(.2), Jobs: 3, Live: true, CPU: Measured(.1), Memory: Measured(0),
+		IO: Measured(0),
+	}
 }
 
 func TestLook(t *testing.T) {
@@ -72,16 +73,19 @@ func TestLook(t *testing.T) {
 			s.Others, s.CPU = Measured(.3), Measured(.6)
 		}), "processor 60 %"},
 		{"nothing is known", Sample{Cores: 4, Jobs: 9, Live: true}, ""},
-		{"only the load is known", Sample{
-			Cores: 4, Load: Measured(6), Jobs: 1, Live: true,
-		}, "load is 6.0"},
+		{
+			"only the load is known",
+			Sample{Cores: 4, Load: Measured(6), Jobs: 1, Live: true},
+			"load is 6.0",
+		},
 		{"the load is the jobs'", Sample{Cores: 4, Load: Measured(4.5), Jobs: 3, Live: true}, ""},
 		{"the load does not count where better is known", with(func(s *Sample) {
 			s.Load = Measured(50)
 		}), ""},
-		{"nonsense", Sample{Cores: math.NaN(), Others: Measured(
-			math.NaN(),
-		), Jobs: math.Inf(1), CPU: Measured(math.NaN()), Live: true}, ""},
+		{"nonsense", Sample{
+			Cores: math.NaN(), Others: Measured(math.NaN()), Jobs: math.Inf(1), CPU: Measured(math.NaN()),
+			Live: true,
+		}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -238,9 +238,10 @@ func TestStrategyProperties(t *testing.T) {
 			!(a.MaxLoad >= 0) {
 			t.Fatalf("%+v: %+v, %v", r, a, err)
 		}
-		p := Prediction{fraction.Draw(
-			t, "Er",
-		), many.Draw(t, "k"), many.Draw(t, "R"), amounts().Draw(t, "H2"), many.Draw(t, "J2") - 1}
+		p := Prediction{
+			fraction.Draw(t, "Er"), many.Draw(t, "k"), many.Draw(t, "R"), amounts().Draw(t, "H2"),
+			many.Draw(t, "J2") - 1,
+		}
 		b, err := Predict(p)
 		if err != nil || !(b.Success >= 0 && b.Success <= 1) || b.Success > b.PaperSuccess*(1+1e-9) ||
 			!(b.MaxQueueSeconds >= 0) || !(b.MinThroughput >= 0) {

@@ -253,9 +253,11 @@ func TestMoveNeverOverbooks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := Failure{"m1", 0}
 		list := reservations().Draw(t, "reservations")
-		machines := []Machine{{
-			"m1", 64,
-		}, {"m2", rapid.Int64Range(0, 40).Draw(t, "m2")}, {"m3", rapid.Int64Range(0, 40).Draw(t, "m3")}}
+		machines := []Machine{
+			{"m1", 64},
+			{"m2", rapid.Int64Range(0, 40).Draw(t, "m2")},
+			{"m3", rapid.Int64Range(0, 40).Draw(t, "m3")},
+		}
 		var ids []string
 		for _, r := range list {
 			if r.Machine == f.Machine {

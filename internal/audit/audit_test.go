@@ -177,7 +177,8 @@ func TestTheReportReadsLikeThis(t *testing.T) {
 	if err := report.Write(&text); err != nil {
 		t.Fatal(err)
 	}
-	want := `JOB               TASKS  DONE  FAILED  CANCELLED  REFUSED  OPEN  LOST  DOUBLED  ATTEMPTS  MOVED
+	want := "" +
+		`JOB               TASKS  DONE  FAILED  CANCELLED  REFUSED  OPEN  LOST  DOUBLED  ATTEMPTS  MOVED
 aaaaaaaaaaaaaaaa  3      2     1       0          0        0     0     1        2         1
 bbbbbbbbbbbbbbbb  1      0     0       0          0        0     1     0        0         0
 total             4      2     1       0          0        0     1     1        2         1

@@ -124,8 +124,8 @@ func TestFactsThatAreNotUnderstoodAreAnError(t *testing.T) {
 			t.Errorf("note(%s %s) = %v, want an error that names it", f.Kind, f.Value, err)
 		}
 	}
-	if _, err := Collect([]Source{{Site: "x", StateDir: t.TempDir()}}); !errors.Is(err,
-		fs.ErrNotExist) {
+	noState := []Source{{Site: "x", StateDir: t.TempDir()}}
+	if _, err := Collect(noState); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Collect of no state directory = %v", err)
 	}
 }

@@ -74,9 +74,8 @@ func (r Report) details() []string {
 		lines = append(lines, fmt.Sprintf("%d attempts have no written end", r.Unended))
 	}
 	if r.Strays > 0 {
-		lines = append(lines, fmt.Sprintf(
-			"%d attempts belong to jobs of submitters that are not part of this audit", r.Strays,
-		))
+		lines = append(lines, fmt.Sprintf("%d attempts belong to jobs of submitters that are not "+
+			"part of this audit", r.Strays))
 	}
 	for _, n := range r.Notes {
 		lines = append(lines, "note: "+n)

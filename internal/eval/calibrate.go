@@ -85,8 +85,8 @@ func (c Calibrate) Run(ctx context.Context) (CalibrateResult, error) {
 		learning.Machines, result.First = len(records), &learning
 	}
 	if c.SVG != "" {
-		err := os.WriteFile(c.SVG, reliabilitySVG(result), 0o644)
-		if err != nil { //nolint:gosec // a picture that anyone may read
+		err := os.WriteFile(c.SVG, reliabilitySVG(result), 0o644) //nolint:gosec // anyone may read it
+		if err != nil {
 			return result, fmt.Errorf("write diagram: %w", err)
 		}
 	}
@@ -166,8 +166,8 @@ func (w *watch) run() error {
 		}
 		last = up.to
 		w.learned = math.Inf(-1)
-		for at := up.from +
-			w.rng.ExpFloat64()*w.manner.pause; at < up.to; at += w.rng.ExpFloat64() * w.manner.pause {
+		pause := func() float64 { return w.rng.ExpFloat64() * w.manner.pause }
+		for at := up.from + pause(); at < up.to; at += pause() {
 			length := asked % len(w.manner.lengths)
 			asked++
 			if err := w.ask(up, at, length); err != nil {

@@ -22,9 +22,8 @@ func TestDesktopsKnowThemselves(t *testing.T) {
 	if testing.Short() {
 		t.Skip("years of twenty machines take seconds")
 	}
-	r, err := Calibrate{Model: "desktop", Machines: 20, Days: 365, Learning: 28, Seed: 1}.Run(
-		t.Context(),
-	)
+	c := Calibrate{Model: "desktop", Machines: 20, Days: 365, Learning: 28, Seed: 1}
+	r, err := c.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,8 +111,7 @@ func TestReadLogNamesFileAndLine(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		"word": {[]byte(good + "x\n"), "line 10: not the Standard Workload Format: field 1 (job " +
-			"number)"},
+		"word": {[]byte(good + "x\n"), "line 10: not the Standard Workload Format: field 1 (job number)"},
 		"packed": {zip(t, good+"8 0\n"), "line 10: not the Standard Workload Format: want 18 " +
 			"fields separated by spaces, have 2"},
 		"cut off":    {packed[:len(packed)-9], "after line "},

@@ -96,10 +96,8 @@ func weekTime(week float64) string {
 		return "?"
 	}
 	minutes := int(week) / 60
-	return fmt.Sprintf(
-		"%s %02d:%02d", []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}[minutes/1440],
-		minutes/60%24, minutes%60,
-	)
+	days := []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
+	return fmt.Sprintf("%s %02d:%02d", days[minutes/1440], minutes/60%24, minutes%60)
 }
 
 func (m *machine) want(counts Counts, spans ...string) {

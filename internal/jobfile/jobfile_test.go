@@ -187,22 +187,16 @@ func TestDefaultsAreSaid(t *testing.T) {
 func TestEveryMistakeIsNamed(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"": "job.yaml:1: the job file is empty; write at " +
-			"least wasm: FILE",
-		"[1]": "job.yaml:1: want keys with values, have a list",
-		"name: x": "job.yaml:1: wasm: want exactly one of wasm and " +
-			"command",
-		"a: [":        "want YAML or JSON",
-		"{\"a\": \n}": "a: no such key",
-		"wasm: w\nresorces: {}": "job.yaml:2: resorces: no such key; did you mean " +
-			"resources?",
-		"wasm: w\nzzzzzzzzzz: 1": "job.yaml:2: zzzzzzzzzz: no such key; want one of " +
-			"name,",
-		"wasm: w\nwasm: v": "job.yaml:2: wasm: given twice",
-		"wasm: w\ncommand: [x]": "job.yaml:2: command: wasm and command are both " +
-			"given; keep one",
-		"container: x": "job.yaml:1: container: not supported by this " +
-			"version",
+		"":                       "job.yaml:1: the job file is empty; write at least wasm: FILE",
+		"[1]":                    "job.yaml:1: want keys with values, have a list",
+		"name: x":                "job.yaml:1: wasm: want exactly one of wasm and command",
+		"a: [":                   "want YAML or JSON",
+		"{\"a\": \n}":            "a: no such key",
+		"wasm: w\nresorces: {}":  "job.yaml:2: resorces: no such key; did you mean resources?",
+		"wasm: w\nzzzzzzzzzz: 1": "job.yaml:2: zzzzzzzzzz: no such key; want one of name,",
+		"wasm: w\nwasm: v":       "job.yaml:2: wasm: given twice",
+		"wasm: w\ncommand: [x]":  "job.yaml:2: command: wasm and command are both given; keep one",
+		"container: x":           "job.yaml:1: container: not supported by this version",
 		"wasm: w\ncheckpoint: {policy: a}": "job.yaml:2: checkpoint: not supported by this " +
 			"version",
 		"wasm: w\nreplicas: 2":            "replicas: not supported",
@@ -228,30 +222,35 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		"wasm: w\nitems: []":            "items: want at least one item",
 		"wasm: w\nitems: {glob: ../x}": "items.glob: want a pattern below the job file's " +
 			"folder",
-		"wasm: w\nitems: {blob: x}":                "items.blob: no such key; did you mean glob?",
-		"wasm: w\nargs: [\"{{item}}\"]":            "args[0]: {{item}} is used and there are no items",
-		"wasm: w\nargs: x":                         "args: want a list, have \"x\"",
-		"wasm: w\nargs: [[x]]":                     "args[0]: want a text, have a list",
-		"wasm: w\nenv: {\"a=b\": 1}":               "env.a=b: want a name without =",
-		"wasm: w\nunattended: die":                 "unattended: want freeze or finish",
-		"wasm: w\nmap: {kind: x}":                  "map.kind: want thesis or seconds",
-		"wasm: w\nmap: {weights: {X: 1}}":          "map.weights.X: no such key",
-		"wasm: w\nmap: {dimensions: {speed: 1}}":   "map.dimensions.speed: no such key",
-		"wasm: w\nmap: {dimensions: [speed]}":      `there is no dimension "speed"; write [computation, data`,
+		"wasm: w\nitems: {blob: x}":              "items.blob: no such key; did you mean glob?",
+		"wasm: w\nargs: [\"{{item}}\"]":          "args[0]: {{item}} is used and there are no items",
+		"wasm: w\nargs: x":                       "args: want a list, have \"x\"",
+		"wasm: w\nargs: [[x]]":                   "args[0]: want a text, have a list",
+		"wasm: w\nenv: {\"a=b\": 1}":             "env.a=b: want a name without =",
+		"wasm: w\nunattended: die":               "unattended: want freeze or finish",
+		"wasm: w\nmap: {kind: x}":                "map.kind: want thesis or seconds",
+		"wasm: w\nmap: {weights: {X: 1}}":        "map.weights.X: no such key",
+		"wasm: w\nmap: {dimensions: {speed: 1}}": "map.dimensions.speed: no such key",
+		"wasm: w\nmap: {dimensions: [speed]}": "there is no dimension \"speed\"; " +
+			"write [computation, data",
 		"wasm: w\nmap: {dimensions: [data, data]}": "data stands there twice",
 		"wasm: w\nmap: {dimensions: {price: -1}}": "map.dimensions.price: want a number of weight, " +
 			"at least 0",
-		"wasm: https://x/y":                           "wasm: URLs are not supported by this version",
-		"wasm: cid:Qm!":                               "wasm: want cid: and a content identifier",
-		"wasm: \"{{index}}\"":                         "wasm: the module is the same for all tasks",
-		"wasm: &a w\nname: *a":                        "name: want a text, have an alias",
-		"wasm: w\n---\nwasm: w":                       "a second document begins",
-		"command: echo hi":                            "command: want a list, have \"echo hi\"; no shell splits it",
-		"command: []":                                 "command: want at least the program",
-		"wasm: w\ninputs: [{path: in, from: w}]":      "inputs[0].path: want an absolute path inside the sandbox",
+
+		"wasm: https://x/y":     "wasm: URLs are not supported by this version",
+		"wasm: cid:Qm!":         "wasm: want cid: and a content identifier",
+		"wasm: \"{{index}}\"":   "wasm: the module is the same for all tasks",
+		"wasm: &a w\nname: *a":  "name: want a text, have an alias",
+		"wasm: w\n---\nwasm: w": "a second document begins",
+		"command: echo hi":      "command: want a list, have \"echo hi\"; no shell splits it",
+		"command: []":           "command: want at least the program",
+
+		"wasm: w\ninputs: [{path: in, from: w}]": "inputs[0].path: want an absolute path " +
+			"inside the sandbox",
 		"wasm: w\ninputs: [{path: /a/../b, from: w}]": "inputs[0].path: want an absolute path",
 		"wasm: w\ninputs: [{path: /a}]":               "inputs[0].from: missing; add from",
 		"wasm: w\ninputs: [{path: /a, form: w}]":      "inputs[0].form: no such key; did you mean from?",
+
 		"wasm: w\ninputs: [{path: /a, from: w}, {path: /a, from: w}]": "inputs[1].path: /a is used twice",
 		"wasm: w\noutputs: [{path: /a, to: ../x}]": "outputs[0].to: want a path " +
 			"below the job file's folder",
@@ -288,16 +287,12 @@ func TestMissingFilesAndLinks(t *testing.T) {
 		"wasm: s":    "wasm: want a WebAssembly module, s is none",
 		"wasm: w\ninputs:\n- {path: /a, from: out}": "job.yaml:3: " +
 			"inputs[0].from: out is a link out of the job file's folder",
-		"wasm: w\ninputs: [{path: /a, from: d/up}]": "inputs[0].from: d/up is " +
-			"a link out",
-		"wasm: w\ninputs: [{path: /a, from: up}]": "inputs[0].from: up/f is " +
-			"a link out of the folder",
-		"wasm: w\ninputs: [{path: /a, from: e}]": "inputs[0].from: e/link " +
-			"is a link to a folder",
+		"wasm: w\ninputs: [{path: /a, from: d/up}]": "inputs[0].from: d/up is a link out",
+		"wasm: w\ninputs: [{path: /a, from: up}]":   "inputs[0].from: up/f is a link out of the folder",
+		"wasm: w\ninputs: [{path: /a, from: e}]":    "inputs[0].from: e/link is a link to a folder",
 		"wasm: w\ninputs: [{path: /a, from: /nonexistent}]": "no such file or folder: " +
 			"/nonexistent",
-		"wasm: w\nitems: {glob: \"none/*\"}": "items.glob: nothing " +
-			"matches none/*",
+		"wasm: w\nitems: {glob: \"none/*\"}": "items.glob: nothing matches none/*",
 		"wasm: w\nitems: [a]\ninputs: [{path: /a, from: \"x/{{item}}\"}]": "no such file or " +
 			"folder: x/a",
 		"wasm: w\nitems: [../a, b]\noutputs: [{path: /o, to: \"{{item}}\"}]": "outputs[0].to: for item " +

@@ -339,7 +339,8 @@ func TestPlacingKeys(t *testing.T) {
 func TestReservationsAndFlooding(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]grid.Job{
-		"reserve: 2h\nname: r\nproject: p\npriority: 3\nstart: {at: +30s}\nresources: {cpus: 2}\ncount: 3\n": {
+		"reserve: 2h\nname: r\nproject: p\npriority: 3\nstart: {at: +30s}\n" +
+			"resources: {cpus: 2}\ncount: 3\n": {
 			Spec: grid.Spec{
 				Name: "r", Kind: grid.KindReservation, Runtime: 2 * time.Hour, Project: "p", Priority: 3,
 				Need: grid.Resources{
@@ -385,9 +386,8 @@ func TestMistakesInPlacing(t *testing.T) {
 		"wasm: w\nafter: {a: b}":                  "after: want a list",
 		"wasm: w\nafter: ''":                      "after: want a job's id",
 		"wasm: w\nreservation: abcdefghijklmnopq": "reservation: want a job's id",
-		"wasm: w\noverrun: pause": "overrun: want one of suspend, stop, have " +
-			"\"pause\"",
-		"wasm: w\nsplit: always": "split: want one of never, if-needed, greedy",
+		"wasm: w\noverrun: pause":                 "overrun: want one of suspend, stop, have \"pause\"",
+		"wasm: w\nsplit: always":                  "split: want one of never, if-needed, greedy",
 		"wasm: w\ncommunication: 10MiB": "communication: only the parts of a split job " +
 			"exchange data; add split: if-needed",
 		"wasm: w\nsplit: greedy\ncommunication: 10": "communication: want a size with a unit",

@@ -19,7 +19,8 @@ func TestParse(t *testing.T) {
 	s, err := Parse(`
 # a story
 run    for=30m seed=42
-submit job=j1 at=1s by=s2 jobs=2 count=10 gflops=4.5 cpus=2 mem=256MiB run=20s data=8MiB net=2Mbps ttl=2s unattended=finish wait=no
+submit job=j1 at=1s by=s2 jobs=2 count=10 gflops=4.5 cpus=2 mem=256MiB run=20s data=8MiB net=2Mbps ` +
+		`ttl=2s unattended=finish wait=no
 sites  n=3 cores=2..8 gflops=8..32 mem=1GiB..3GiB uplink=10Mbps domain=a  # growing
 net    latency=2ms jitter=1ms loss=.1 duplicate=.2 reorder=.3
 clock  site=s1 skew=-5m
@@ -75,8 +76,7 @@ const submitKeys = "at job jobs count cpus mem disk gflops net run data ttl by u
 // Every error names the line, the key, what was expected and what to do.
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "sites: want a line that says which sites " +
-			"there are; add sites n=5 cores=4 gflops=16",
+		"": "sites: want a line that says which sites there are; add sites n=5 cores=4 gflops=16",
 		"sites n=2": "run: want a line that says how long; add " +
 			"run for=10m seed=1",
 		small + "sumbit job=a": "line 3: sumbit: want one of sites net clock " +
@@ -87,8 +87,7 @@ func TestParseErrors(t *testing.T) {
 		small + "submit by=s0": "line 3: submit job: want a name; add job=...",
 		small + "submit job=a by=s7": "line 3: submit by=s7: want the name of a " +
 			"site, s0 to s1; sites are named in the order of their lines",
-		small + "submit job=A by=s0": "line 3: submit job=A: want letters a-z and " +
-			"digits",
+		small + "submit job=A by=s0": "line 3: submit job=A: want letters a-z and digits",
 		small + "submit job=a by=s0 ttl=9": "line 3: submit ttl=9: want a time of at " +
 			"most 366 days such as 1s, 2m or 1h30m; write a number with its unit",
 		small + "submit job=a by=s0 ttl=9h": "line 3: submit: want a job that some site " +
@@ -97,10 +96,8 @@ func TestParseErrors(t *testing.T) {
 			"its unit: TiB, GiB, MiB, KiB, B",
 		small + "submit job=a by=s0\nsubmit job=a by=s1": "line 4: submit job=a: want a name of its " +
 			"own; another submission has this name",
-		small + "net loss=1.5": "line 3: net loss=1.5: want a probability from 0 to " +
-			"below 1 such as .1",
-		small + "net loss = .1": "line 3: net loss: want key=value; write no spaces " +
-			"around =",
+		small + "net loss=1.5":  "line 3: net loss=1.5: want a probability from 0 to below 1 such as .1",
+		small + "net loss = .1": "line 3: net loss: want key=value; write no spaces around =",
 		small + "net loss=.1 loss=.2": "line 3: net loss=.2: want each key once; remove one of " +
 			"the two",
 		small + "net loss=.1\nnet jitter=1s": "line 4: net: want one such line; put it together with " +

@@ -294,8 +294,8 @@ func TestNonsenseIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Fit(History{}, Priors{}, []Window{{From: -1}}, 1<<30); !errors.Is(err,
-		argument.ErrInvalid) {
+	_, err := Fit(History{}, Priors{}, []Window{{From: -1}}, 1<<30)
+	if !errors.Is(err, argument.ErrInvalid) {
 		t.Error("priors, windows or zone are not checked")
 	}
 	m := mustFit(t, History{})

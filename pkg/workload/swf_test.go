@@ -49,12 +49,17 @@ func TestReadSWFRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a word": {
 			good + "\n2 0 -1 abc 6 -1 -1 6 100 -1 1 1 -1 -1 -1 -1 -1 -1",
-			`line 2: not the Standard Workload Format: field 4 (run time): want a number below 2^40, have "abc"`,
+			"line 2: not the Standard Workload Format: field 4 (run time): " +
+				`want a number below 2^40, have "abc"`,
 		},
-		"cut off": {"; x\n\n1 0 -1 100", "line 3: not the Standard Workload Format: want 18 fields " +
-			"separated by spaces, have 4"},
-		"too large": {"1 9999999999999 -1 100 6 -1 -1 6 100 -1 1 1 -1 -1 -1 -1 " +
-			"-1 -1", "line 1: not the Standard Workload Format: field 2 (submit time)"},
+		"cut off": {
+			"; x\n\n1 0 -1 100",
+			"line 3: not the Standard Workload Format: want 18 fields separated by spaces, have 4",
+		},
+		"too large": {
+			"1 9999999999999 -1 100 6 -1 -1 6 100 -1 1 1 -1 -1 -1 -1 -1 -1",
+			"line 1: not the Standard Workload Format: field 2 (submit time)",
+		},
 		"a sign":   {strings.Replace(good, "-1", "-", 1), "field 3 (wait time)"},
 		"a point":  {strings.Replace(good, "-1", ".", 1), "field 3 (wait time)"},
 		"two dots": {strings.Replace(good, "-1", "1.2.3", 1), "field 3 (wait time)"},

@@ -38,8 +38,8 @@ func TestPaperLatestStart(t *testing.T) {
 			t.Errorf("LatestStart(%v, %+v) = %v, %v, want %v", c.deadline, c.left, got, err, c.want)
 		}
 	}
-	if got, err := LatestStart(math.Inf(1), Remaining{RuntimeSeconds: math.Inf(1)}); !errors.Is(err,
-		argument.ErrUndefined) {
+	endless := Remaining{RuntimeSeconds: math.Inf(1)}
+	if got, err := LatestStart(math.Inf(1), endless); !errors.Is(err, argument.ErrUndefined) {
 		t.Errorf("endless work without a deadline: %v, %v, want argument.ErrUndefined", got, err)
 	}
 }

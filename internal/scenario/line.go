@@ -59,9 +59,9 @@ type pair struct {
 }
 
 // operators, longest first.
-var operators = []string{
+var operators = []string{ //nolint:gochecknoglobals // a constant table
 	">=", "<=", "!=", "=", ">", "<",
-} //nolint:gochecknoglobals // a constant table
+}
 
 // newLine splits a line into its words; nil if it is empty.
 func newLine(number int, text string) *line {

@@ -249,8 +249,8 @@ func (j *Journal) openSegment() error {
 	}
 	dir := filepath.Join(s.dir, journalDir)
 	j.path = filepath.Join(dir, fmt.Sprintf(segmentNumberFn, s.nextSegment(), j.header.Machine))
-	j.file, err = os.OpenFile(j.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY,
-		fileMode) //nolint:gosec // the machine has a plain name
+	const once = os.O_CREATE | os.O_EXCL | os.O_WRONLY
+	j.file, err = os.OpenFile(j.path, once, fileMode) //nolint:gosec // the machine has a plain name
 	if err != nil {
 		return fmt.Errorf("begin journal: %w", err)
 	}

@@ -99,8 +99,8 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 
 // OpenWith is Open with bounds other than the defaults.
 func OpenWith(dir string, options Options, log *slog.Logger) (*Store, error) {
-	if err := os.MkdirAll(filepath.Join(dir, journalDir),
-		dirMode); err != nil { //nolint:gosec // the owner chose dir
+	journals := filepath.Join(dir, journalDir)
+	if err := os.MkdirAll(journals, dirMode); err != nil { //nolint:gosec // the owner chose dir
 		return nil, fmt.Errorf("open state: %w", err)
 	}
 	path := filepath.Join(dir, factsFile)
@@ -206,9 +206,8 @@ func openDB(path string, readOnly bool) (*bolt.DB, error) {
 	case err == nil:
 		return db, nil
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil,
-			fmt.Errorf("%w: %s is held by another agent; stop that one or choose another state directory",
-				ErrLocked, filepath.Dir(path))
+		return nil, fmt.Errorf("%w: %s is held by another agent; stop that one or choose another "+
+			"state directory", ErrLocked, filepath.Dir(path))
 	case file != nil:
 		_ = file.Close() // bbolt leaves it open when it panics; the lock lasts as long as this process
 	}
@@ -236,9 +235,8 @@ func guard(path string, do func() error) (err error) {
 }
 
 func corrupt(path string, cause error) error {
-	return fmt.Errorf("%w: %s: %w; restore the file from a backup, or move it away to start as a "+
-		"site "+
-		"that has promised nothing", ErrCorrupt, path, cause)
+	return fmt.Errorf("%w: %s: %w; restore the file from a backup, or move it away to start as "+
+		"a site that has promised nothing", ErrCorrupt, path, cause)
 }
 
 // walk reads every row once, so that damage shows at the start and not in the

@@ -16,7 +16,8 @@ const (
 	Computation  Dimension = iota + 1 // x
 	DataMoved                         // y
 	Availability                      // z
-	// until the earliest start, as a multiple of the run time; in seconds in the seconds map
+	// QueueWait is the time until the earliest start, as a multiple of the run time; in
+	// seconds in the seconds map.
 	QueueWait
 	Latency       // round trip to the submitter, in tenths of a second; in seconds in the seconds map
 	Price         // what the task would cost, in the owners' own unit

@@ -12,7 +12,8 @@ type WorkKind uint8
 const (
 	KindWasm    WorkKind = iota + 1 // a WASI preview 1 module
 	KindCommand                     // a command under the site's sandbox
-	// nothing: capacity is held for the jobs that are bound to it; every site can
+	// KindReservation runs nothing: capacity is held for the jobs that are bound to it.
+	// Every site can do that.
 	KindReservation
 	workKinds = KindReservation
 )

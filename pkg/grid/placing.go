@@ -7,7 +7,8 @@ type Overrun uint8
 
 // What an overrunning attempt allows.
 const (
-	// it is suspended until there is capacity again, if memory allows; else it is stopped
+	// OverrunSuspend suspends it until there is capacity again, if memory allows; else it is
+	// stopped.
 	OverrunSuspend Overrun = iota
 	OverrunStop            // it is stopped as out of time
 	overrunKinds   = OverrunStop
@@ -29,7 +30,8 @@ type Split uint8
 const (
 	SplitNone  Split = iota // the tasks are independent: the default
 	SplitNever              // all parts on one site
-	// on one site if one can take them all, else on as few near ones as it takes
+	// SplitIfNeeded places all on one site if one can take them, else on as few near ones as
+	// it takes.
 	SplitIfNeeded
 	SplitGreedy // as many on each site as it takes, nearest first (thesis 2.1, 3.1.3)
 	splitKinds  = SplitGreedy

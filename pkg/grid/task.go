@@ -53,7 +53,7 @@ type ExitCause uint8
 // Why an attempt ended.
 const (
 	CauseExited ExitCause = iota + 1 // the program ended; Code is its own
-	// the program was killed by Code (a signal number) of its own making
+	// CauseSignal means that the program died of signal number Code, of its own making.
 	CauseSignal
 	CauseMemory      // it wanted more memory than it asked for
 	CauseDisk        // it wrote more than it asked for

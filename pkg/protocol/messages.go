@@ -133,7 +133,8 @@ type ClearKind uint8
 
 // Why a job is cleared.
 const (
-	// all tasks are placed: drop the offer, keep the requirement for failover
+	// ClearPlaced says that all tasks are placed: drop the offer, keep the requirement for
+	// failover.
 	ClearPlaced    ClearKind = iota + 1
 	ClearEnded               // the job ended: drop both
 	ClearWithdrawn           // the job was cancelled or refused: drop both

@@ -16,7 +16,7 @@ type LossModel uint8
 // The models.
 const (
 	LossOfWork LossModel = iota // a segment is the work in it: R/(n+1)
-	// a segment holds its share of the checkpoints' time: (R+nC)/(n+1)
+	// LossWithOverheads adds a segment's share of the checkpoints' time: (R+nC)/(n+1).
 	LossWithOverheads
 )
 

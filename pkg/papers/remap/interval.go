@@ -148,7 +148,7 @@ type Reference uint8
 // The reference algorithms of VRM, section 4.3.
 const (
 	All Reference = iota // moves everything right away: fewest reservations lost, most moved
-	// moves what starts in the present slot: none moved for nothing, most lost
+	// One moves what starts in the present slot: none moved for nothing, most lost.
 	One
 	Optimal  // moves what starts before the failure ends, which nobody knows
 	Estimate // moves what starts before the failure is thought to end

@@ -1,7 +1,7 @@
-// Package audit answers one question about a mesh from what its sites wrote
-// down: was a task lost, or did it run twice at once? It reads the facts and
-// journals of all agents and the run records of their supervisors (Collect), or
-// takes the same in memory (Records), and counts (Audit).
+// Package audit answers one question about a mesh from what its sites wrote down: was a
+// task lost, or did it run twice at the same time? It reads the facts and journals of all
+// agents and the run records of their supervisors (Collect), or takes the same in memory
+// (Records), and counts (Audit).
 package audit
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Records is what is known of a mesh. The order of the lists does not matter.
+// Records holds all that is known of a mesh. The order of the lists does not matter.
 type Records struct {
 	Submissions []Submission
 	Tasks       []Task
@@ -51,13 +51,14 @@ type Span struct {
 	To   time.Duration
 }
 
-// Report is what an audit found.
+// Report holds the findings of an audit.
 type Report struct {
 	Jobs    []JobReport // ascending by ID
 	Total   JobReport   // sums over all jobs, without an ID
 	Lost    []grid.TaskID
 	Doubled []Double
-	Unended int      // runs whose end is not known: each counts until its agent's end, or its last record
+	// runs whose end is not known: each counts until its agent's end, or its last record
+	Unended int
 	Strays  int      // runs of jobs that no submitter knows
 	Unseen  int      // done tasks without any run: whether they were doubled cannot be told
 	Notes   []string // what could not be read
@@ -191,7 +192,7 @@ func countStrays(r *Report, runs map[grid.TaskID][]Run) {
 	})
 }
 
-// overlap is how long both run at the same time.
+// overlap returns for how long both run at the same time.
 func overlap(a, b []Span) time.Duration {
 	var sum time.Duration
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -259,7 +260,9 @@ func groupRuns(list []Run) map[grid.TaskID][]Run {
 // union is both lists as ascending spans that lie apart.
 func union(a, b []Span) []Span {
 	all := slices.Concat(a, b)
-	slices.SortFunc(all, func(x, y Span) int { return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To)) })
+	slices.SortFunc(all, func(x, y Span) int {
+		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To))
+	})
 	var out []Span
 	for _, s := range all {
 		if n := len(out); n > 0 && s.From <= out[n-1].To {

@@ -50,7 +50,9 @@ func TestWhatIsLost(t *testing.T) {
 		},
 		{
 			"the submitter thinks that all have ended",
-			Records{Submissions: []Submission{{Job: jobA, Count: 2, Held: true, Closed: true}}, Tasks: []Task{done}},
+			Records{
+				Submissions: []Submission{{Job: jobA, Count: 2, Held: true, Closed: true}}, Tasks: []Task{done},
+			},
 			0,
 			[]grid.TaskID{taskOf(jobA, 1)},
 		},
@@ -62,7 +64,10 @@ func TestWhatIsLost(t *testing.T) {
 		},
 		{
 			"an end is not taken back",
-			Records{Submissions: []Submission{{Job: jobA, Count: 1}}, Tasks: []Task{done, {done.ID, grid.PhaseRunning}}},
+			Records{
+				Submissions: []Submission{{Job: jobA, Count: 1}},
+				Tasks:       []Task{done, {done.ID, grid.PhaseRunning}},
+			},
 			0,
 			nil,
 		},
@@ -96,7 +101,11 @@ func TestWhatIsDoubled(t *testing.T) {
 		{"while it was frozen", Run{attemptOf(0, 2), "y", []Span{span(10, 20)}, false}, 0},
 		{"after its end", Run{attemptOf(0, 2), "y", []Span{span(30, 40)}, false}, 0},
 		{"before its end", Run{attemptOf(0, 2), "y", []Span{span(29, 40)}, false}, time.Second},
-		{"on both sides of the pause", Run{attemptOf(0, 2), "y", []Span{span(5, 25)}, false}, 10 * time.Second},
+		{
+			"on both sides of the pause",
+			Run{attemptOf(0, 2), "y", []Span{span(5, 25)}, false},
+			10 * time.Second,
+		},
 		{"on the same site", Run{attemptOf(0, 2), "x", []Span{span(5, 6)}, false}, time.Second},
 		{"the same attempt elsewhere", Run{attemptOf(0, 1), "y", []Span{span(5, 6)}, false}, time.Second},
 		{"the same attempt, written twice", Run{attemptOf(0, 1), "x", []Span{span(5, 6)}, false}, 0},
@@ -110,12 +119,14 @@ func TestWhatIsDoubled(t *testing.T) {
 			for _, d := range report.Doubled {
 				got += d.Overlap
 			}
-			if got != tt.want || report.Clean() != (tt.want == 0) || report.Total.Doubled != len(report.Doubled) {
+			if got != tt.want || report.Clean() != (tt.want == 0) ||
+				report.Total.Doubled != len(report.Doubled) {
 				t.Errorf("doubled = %+v, total %d, want %s", report.Doubled, report.Total.Doubled, tt.want)
 			}
 			strays := Audit(Records{Runs: []Run{first, tt.other}})
 			if strays.Total.Doubled != report.Total.Doubled || strays.Strays == 0 {
-				t.Errorf("without its submitter: %d doubled, want %d", strays.Total.Doubled, report.Total.Doubled)
+				t.Errorf("without its submitter: %d doubled, want %d",
+					strays.Total.Doubled, report.Total.Doubled)
 			}
 		})
 	}
@@ -132,7 +143,9 @@ func TestOverlapAgreesWithCounting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := draw(t), draw(t)
 		in := func(list []Span, second int) bool {
-			return slices.ContainsFunc(list, func(s Span) bool { return s.From <= span(second, 0).From && span(second, 0).From < s.To })
+			return slices.ContainsFunc(list, func(s Span) bool {
+				return s.From <= span(second, 0).From && span(second, 0).From < s.To
+			})
 		}
 		var want time.Duration
 		for second := range 40 {
@@ -150,7 +163,9 @@ func TestTheReportReadsLikeThis(t *testing.T) {
 	report := Audit(Records{
 		Submissions: []Submission{{Job: jobB, Count: 1}, {Job: jobA, Count: 3, Held: true}},
 		Tasks: []Task{
-			{taskOf(jobA, 0), grid.PhaseDone}, {taskOf(jobA, 1), grid.PhaseFailed}, {taskOf(jobA, 2), grid.PhaseDone},
+			{taskOf(jobA, 0), grid.PhaseDone},
+			{taskOf(jobA, 1), grid.PhaseFailed},
+			{taskOf(jobA, 2), grid.PhaseDone},
 		},
 		Runs: []Run{
 			{attemptOf(0, 1), "x", []Span{span(0, 10)}, true},
@@ -162,7 +177,8 @@ func TestTheReportReadsLikeThis(t *testing.T) {
 	if err := report.Write(&text); err != nil {
 		t.Fatal(err)
 	}
-	want := `JOB               TASKS  DONE  FAILED  CANCELLED  REFUSED  OPEN  LOST  DOUBLED  ATTEMPTS  MOVED
+	want := "" +
+		`JOB               TASKS  DONE  FAILED  CANCELLED  REFUSED  OPEN  LOST  DOUBLED  ATTEMPTS  MOVED
 aaaaaaaaaaaaaaaa  3      2     1       0          0        0     0     1        2         1
 bbbbbbbbbbbbbbbb  1      0     0       0          0        0     1     0        0         0
 total             4      2     1       0          0        0     1     1        2         1

@@ -12,12 +12,13 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// Source is where one site wrote down what it did.
+// Source names the directories in which one site recorded what it did.
 type Source struct {
-	Site      string      // the site's name or ID, for people
-	StateDir  string      // its state directory; nothing in it is changed
-	RunRecord string      // the file its supervisors write; empty, or missing, if nothing ran
-	Ends      []time.Time // when its agent died, ascending, and the present if it lives; empty: as its journals tell
+	Site      string // the site's name or ID, for people
+	StateDir  string // its state directory; nothing in it is changed
+	RunRecord string // the file its supervisors write; empty, or missing, if nothing ran
+	// when its agent died, ascending, and the present if it lives; empty: as its journals tell
+	Ends []time.Time
 }
 
 // Collect reads what all sites wrote. Agents may be running, or have been
@@ -88,7 +89,9 @@ func (r *Records) addState(src Source) ([]life, error) {
 	for id, phase := range h.tasks {
 		r.Tasks = append(r.Tasks, Task{ID: id, Phase: phase})
 	}
-	return slices.SortedFunc(maps.Values(spans), func(a, b life) int { return a.from.Compare(b.from) }), nil
+	return slices.SortedFunc(maps.Values(spans), func(a, b life) int {
+		return a.from.Compare(b.from)
+	}), nil
 }
 
 // stretch makes the life of the run's start as long as the run, whichever

@@ -61,7 +61,8 @@ func TestStatesAreReadOverAllStartsAndWhileTheAgentRuns(t *testing.T) {
 	apply(t, s,
 		jobRow(jobA, 2, 0), taskRow(taskOf(jobA, 0), grid.PhaseRunning),
 		jobRow(jobB, 1, 0), taskRow(taskOf(jobB, 0), grid.PhaseDone), jobRow(jobB, 1, 5),
-		step.Fact{Kind: kindTask, Key: taskOf(jobB, 0).String()}, step.Fact{Kind: kindJob, Key: string(jobB)},
+		step.Fact{Kind: kindTask, Key: taskOf(jobB, 0).String()},
+		step.Fact{Kind: kindJob, Key: string(jobB)},
 		step.NewFact("counter/1", "jobs", 2))
 	want := []JobReport{
 		{Job: jobA, Tasks: 2, Open: 2},
@@ -96,7 +97,8 @@ func TestStatesAreReadOverAllStartsAndWhileTheAgentRuns(t *testing.T) {
 func TestAJobThatVanishedIsLost(t *testing.T) {
 	dir := t.TempDir()
 	s := agent(t, dir)
-	apply(t, s, jobRow(jobA, 3, 0), taskRow(taskOf(jobA, 0), grid.PhaseDone), step.Fact{Kind: kindJob, Key: string(jobA)})
+	apply(t, s, jobRow(jobA, 3, 0), taskRow(taskOf(jobA, 0), grid.PhaseDone),
+		step.Fact{Kind: kindJob, Key: string(jobA)})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +124,8 @@ func TestFactsThatAreNotUnderstoodAreAnError(t *testing.T) {
 			t.Errorf("note(%s %s) = %v, want an error that names it", f.Kind, f.Value, err)
 		}
 	}
-	if _, err := Collect([]Source{{Site: "x", StateDir: t.TempDir()}}); !errors.Is(err, fs.ErrNotExist) {
+	noState := []Source{{Site: "x", StateDir: t.TempDir()}}
+	if _, err := Collect(noState); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Collect of no state directory = %v", err)
 	}
 }
@@ -151,7 +154,8 @@ func TestADamagedJournalIsNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	records, err := Collect([]Source{{Site: "x", StateDir: dir}})
-	if err != nil || len(records.Submissions) != 1 || len(records.Notes) != 1 || !strings.Contains(records.Notes[0], first) {
+	if err != nil || len(records.Submissions) != 1 || len(records.Notes) != 1 ||
+		!strings.Contains(records.Notes[0], first) {
 		t.Errorf("%+v, %v, want the job and a note about %s", records, err, first)
 	}
 }
@@ -177,7 +181,8 @@ func TestRunRecordsBecomeSpans(t *testing.T) {
 	text := strings.Join([]string{
 		line(id, eventStarted, 10, "b"), line(id, eventFrozen, 12, ""), line(id, eventResumed, 15, ""),
 		"\n", `{"attempt":` + "\n", `{"attempt":{},"event":"started"}` + "\n",
-		line(attemptOf(9, 9), eventEnded, 15, ""), line(other, eventStarted, 16, "b"), line(other, "napping", 17, ""),
+		line(attemptOf(9, 9), eventEnded, 15, ""),
+		line(other, eventStarted, 16, "b"), line(other, "napping", 17, ""),
 		line(id, eventEnded, 20, ""), line(other, eventFrozen, 18, ""), line(other, eventResumed, 19, ""),
 	}, "")
 	records, err := parseRunRecord(strings.NewReader(text))
@@ -204,7 +209,9 @@ func TestRunRecordsBecomeSpans(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			reader := runReader{site: "x", boot: tt.boot, lives: livesUntil(tt.ends), runs: map[grid.AttemptID]*openRun{}}
+			reader := runReader{
+				site: "x", boot: tt.boot, lives: livesUntil(tt.ends), runs: map[grid.AttemptID]*openRun{},
+			}
 			if diff := cmp.Diff(tt.want, reader.read(records)); diff != "" {
 				t.Errorf("runs differ (-want +got):\n%s", diff)
 			}
@@ -220,13 +227,17 @@ func TestTheBootClockIsUsedOnOneMachineOnly(t *testing.T) {
 		}
 		return records
 	}
-	a, b := parse(line(attemptOf(0, 1), eventStarted, 1, "a")), parse(line(attemptOf(0, 1), eventStarted, 1, "b"))
+	a, b := parse(line(attemptOf(0, 1), eventStarted, 1, "a")),
+		parse(line(attemptOf(0, 1), eventStarted, 1, "b"))
 	none := parse(line(attemptOf(0, 1), eventStarted, 1, ""))
 	for _, tt := range []struct {
 		files [][]runRecord
 		want  bool
 	}{
-		{nil, false}, {[][]runRecord{a, nil, a}, true}, {[][]runRecord{a, b}, false}, {[][]runRecord{a, none}, false},
+		{nil, false},
+		{[][]runRecord{a, nil, a}, true},
+		{[][]runRecord{a, b}, false},
+		{[][]runRecord{a, none}, false},
 	} {
 		if got := oneBoot(tt.files); got != tt.want {
 			t.Errorf("oneBoot(%v) = %t, want %t", tt.files, got, tt.want)
@@ -259,7 +270,8 @@ func lived(t *testing.T, dir string, seconds ...int64) {
 // was clean depends on when the first one died.
 func TestATaskThatMovedIsDoubledOnlyIfTheFirstSiteLivedOn(t *testing.T) {
 	submitter, x, y := t.TempDir(), t.TempDir(), t.TempDir()
-	apply(t, agent(t, submitter), jobRow(jobA, 1, 0), taskRow(taskOf(jobA, 0), grid.PhaseDone), jobRow(jobA, 1, 9),
+	apply(t, agent(t, submitter), jobRow(jobA, 1, 0),
+		taskRow(taskOf(jobA, 0), grid.PhaseDone), jobRow(jobA, 1, 9),
 		step.NewFact("counter/1", "jobs", 1))
 	lived(t, x, 5, 11)
 	lived(t, x, 30, 99) // its second life cannot be meant
@@ -272,7 +284,8 @@ func TestATaskThatMovedIsDoubledOnlyIfTheFirstSiteLivedOn(t *testing.T) {
 		return path
 	}
 	runX := write(x, line(attemptOf(0, 1), eventStarted, 10, "b"))
-	runY := write(y, line(attemptOf(0, 2), eventStarted, 15, "b")+line(attemptOf(0, 2), eventEnded, 20, ""))
+	runY := write(y, line(attemptOf(0, 2), eventStarted, 15, "b")+line(attemptOf(0, 2),
+		eventEnded, 20, ""))
 	for _, tt := range []struct {
 		ends []time.Time
 		want string
@@ -290,7 +303,8 @@ func TestATaskThatMovedIsDoubledOnlyIfTheFirstSiteLivedOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		report := Audit(records)
-		if report.Summary() != tt.want || report.Total.Moved != 1 || report.Total.Attempts != 2 || report.Unended != 1 {
+		if report.Summary() != tt.want || report.Total.Moved != 1 || report.Total.Attempts != 2 ||
+			report.Unended != 1 {
 			t.Errorf("died at %v: %s, %+v, want %s", tt.ends, report.Summary(), report.Total, tt.want)
 		}
 	}

@@ -27,7 +27,7 @@ type taskFact struct {
 	Phase grid.Phase `json:"phase"`
 }
 
-// history is what the facts of one agent tell, over all its starts.
+// history collects what the facts of one agent tell, over all its starts.
 type history struct {
 	jobs  map[grid.JobID]Submission
 	tasks map[grid.TaskID]grid.Phase

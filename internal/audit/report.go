@@ -19,7 +19,9 @@ func (r Report) Summary() string {
 // the summary as the last line.
 func (r Report) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	rows := []string{"JOB\tTASKS\tDONE\tFAILED\tCANCELLED\tREFUSED\tOPEN\tLOST\tDOUBLED\tATTEMPTS\tMOVED"}
+	rows := []string{
+		"JOB\tTASKS\tDONE\tFAILED\tCANCELLED\tREFUSED\tOPEN\tLOST\tDOUBLED\tATTEMPTS\tMOVED",
+	}
 	for i := range r.Jobs {
 		rows = append(rows, r.Jobs[i].line(string(r.Jobs[i].Job)))
 	}
@@ -53,7 +55,8 @@ func (r Report) details() []string {
 			lines = append(lines, fmt.Sprintf("... and %d more tasks lost", len(r.Lost)-i))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("lost: task %s has not ended, and its submitter does not work on it", id))
+		lines = append(lines,
+			fmt.Sprintf("lost: task %s has not ended, and its submitter does not work on it", id))
 	}
 	for i, d := range r.Doubled {
 		if i == maxLines {
@@ -64,13 +67,15 @@ func (r Report) details() []string {
 			d.A, d.SiteA, d.B, d.SiteB, d.Overlap))
 	}
 	if r.Unseen > 0 {
-		lines = append(lines, fmt.Sprintf("%d tasks are done, but no site wrote down that it ran them", r.Unseen))
+		lines = append(lines,
+			fmt.Sprintf("%d tasks are done, but no site wrote down that it ran them", r.Unseen))
 	}
 	if r.Unended > 0 {
 		lines = append(lines, fmt.Sprintf("%d attempts have no written end", r.Unended))
 	}
 	if r.Strays > 0 {
-		lines = append(lines, fmt.Sprintf("%d attempts belong to jobs of submitters that are not part of this audit", r.Strays))
+		lines = append(lines, fmt.Sprintf("%d attempts belong to jobs of submitters that are not "+
+			"part of this audit", r.Strays))
 	}
 	for _, n := range r.Notes {
 		lines = append(lines, "note: "+n)

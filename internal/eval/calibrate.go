@@ -29,23 +29,24 @@ type Calibrate struct {
 // CalibrationModels are the names for Calibrate.Model.
 func CalibrationModels() []string { return []string{"desktop"} }
 
-// reliabilityBins is how many parts the diagram divides probability into.
+// reliabilityBins is the number of parts into which the diagram divides probability.
 const reliabilityBins = 10
 
-// ReliabilityBin is what came of predictions of about the same probability.
+// ReliabilityBin compares predictions of about the same probability with their outcome.
 type ReliabilityBin struct {
 	Queries   int     `json:"queries"`
 	Predicted float64 `json:"predicted"` // their mean
 	Actual    float64 `json:"actual"`    // the share that stayed available
 }
 
-// CalibrateResult is what came of it. Brier scores are mean squared errors: 0 is
-// clairvoyant.
+// CalibrateResult is the outcome of a calibration. Brier scores are mean squared errors:
+// 0 is clairvoyant.
 type CalibrateResult struct {
 	Machines int              `json:"machines"`
 	Queries  int              `json:"queries"`
 	Bins     []ReliabilityBin `json:"bins"`
-	WorstBin float64          `json:"worst_bin"`       // largest distance of a bin's actual share from what was predicted
+	// largest distance of a bin's actual share from what was predicted
+	WorstBin float64          `json:"worst_bin"`
 	First    *CalibrateResult `json:"first,omitempty"` // the same of the days of learning
 	Brier    float64          `json:"brier"`
 	// What else could have been said: always the share of all queries that stayed (which
@@ -66,9 +67,12 @@ func (c Calibrate) Run(ctx context.Context) (CalibrateResult, error) {
 	tally, first := newTally(len(manner.lengths)), newTally(len(manner.lengths))
 	for i, r := range records {
 		if err := ctx.Err(); err != nil {
-			return CalibrateResult{}, fmt.Errorf("calibrate: stopped after %d of %d machines: %w", i, len(records), err)
+			return CalibrateResult{}, fmt.Errorf("calibrate: stopped after %d of %d machines: %w",
+				i, len(records), err)
 		}
-		w := watch{record: r, manner: manner, rng: source(c.Seed, uint64(i)+1<<32), tally: tally, first: first}
+		w := watch{
+			record: r, manner: manner, rng: source(c.Seed, uint64(i)+1<<32), tally: tally, first: first,
+		}
 		w.known = r.ups[0].from + float64(c.Learning)*(24*time.Hour).Seconds()
 		if err := w.run(); err != nil {
 			return CalibrateResult{}, fmt.Errorf("calibrate: machine %d: %w", i, err)
@@ -81,7 +85,8 @@ func (c Calibrate) Run(ctx context.Context) (CalibrateResult, error) {
 		learning.Machines, result.First = len(records), &learning
 	}
 	if c.SVG != "" {
-		if err := os.WriteFile(c.SVG, reliabilitySVG(result), 0o644); err != nil { //nolint:gosec // a picture for everybody
+		err := os.WriteFile(c.SVG, reliabilitySVG(result), 0o644) //nolint:gosec // anyone may read it
+		if err != nil {
 			return result, fmt.Errorf("write diagram: %w", err)
 		}
 	}
@@ -93,7 +98,7 @@ func source(seed, machine uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, machine)) //nolint:gosec // an experiment, to be repeated
 }
 
-// manner is how the machines are asked.
+// manner is a way to ask the machines.
 type manner struct {
 	pause   float64   // seconds between questions, on average
 	relearn float64   // seconds that a machine goes on with what it has learned while nothing ends
@@ -104,21 +109,29 @@ func (c Calibrate) records() ([]record, manner, error) {
 	const hour = 3600.0
 	switch {
 	case c.Events != "" && c.Model != "":
-		return nil, manner{}, fmt.Errorf("%w: --events: give either a model or a file of events", ErrUsage)
+		return nil, manner{}, fmt.Errorf("%w: --events: give either a model or a file of events",
+			ErrUsage)
 	case c.Events != "":
 		records, err := readEvents(c.Events)
 		records = everyOf(records, c.Every)
-		return records, manner{pause: 336 * hour, relearn: 28 * 24 * hour, lengths: []float64{8 * hour, 24 * hour, 72 * hour, 168 * hour, 336 * hour}}, err
+		return records, manner{
+			pause: 336 * hour, relearn: 28 * 24 * hour,
+			lengths: []float64{8 * hour, 24 * hour, 72 * hour, 168 * hour, 336 * hour},
+		}, err
 	case c.Model != "desktop":
 		return nil, manner{}, fmt.Errorf("%w: --model: want desktop, have %q", ErrUsage, c.Model)
 	case c.Machines < 1 || c.Days < 1 || c.Learning < 0:
-		return nil, manner{}, fmt.Errorf("%w: --machines, --days: want at least 1, have %d and %d", ErrUsage, c.Machines, c.Days)
+		return nil, manner{}, fmt.Errorf("%w: --machines, --days: want at least 1, have %d and %d",
+			ErrUsage, c.Machines, c.Days)
 	}
 	records := make([]record, 0, c.Machines)
 	for i := range c.Machines {
 		records = append(records, desktop(source(c.Seed, uint64(i)), c.Days+c.Learning))
 	}
-	return records, manner{pause: hour / 2, relearn: 24 * hour, lengths: []float64{hour / 4, hour, 2 * hour, 4 * hour, 8 * hour}}, nil
+	return records, manner{
+		pause: hour / 2, relearn: 24 * hour,
+		lengths: []float64{hour / 4, hour, 2 * hour, 4 * hour, 8 * hour},
+	}, nil
 }
 
 func everyOf(records []record, n int) []record {
@@ -153,7 +166,8 @@ func (w *watch) run() error {
 		}
 		last = up.to
 		w.learned = math.Inf(-1)
-		for at := up.from + w.rng.ExpFloat64()*w.manner.pause; at < up.to; at += w.rng.ExpFloat64() * w.manner.pause {
+		pause := func() float64 { return w.rng.ExpFloat64() * w.manner.pause }
+		for at := up.from + pause(); at < up.to; at += pause() {
 			length := asked % len(w.manner.lengths)
 			asked++
 			if err := w.ask(up, at, length); err != nil {
@@ -167,7 +181,9 @@ func (w *watch) run() error {
 }
 
 func spanOf(up stretch, until float64, end avail.Ending) avail.Span {
-	return avail.Span{Week: avail.WeekSecond(time.Unix(int64(up.from), 0), 0), Seconds: until - up.from, End: end}
+	return avail.Span{
+		Week: avail.WeekSecond(time.Unix(int64(up.from), 0), 0), Seconds: until - up.from, End: end,
+	}
 }
 
 // ask lets the machine predict, from nothing but its past, and counts what came of it,

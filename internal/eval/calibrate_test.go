@@ -13,7 +13,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 )
 
-// worst is how far a bin may be off.
+// worst is the largest error allowed in a bin.
 const worst = 0.05
 
 // A year of office machines, from their first minute on: what they say of themselves is
@@ -22,12 +22,14 @@ func TestDesktopsKnowThemselves(t *testing.T) {
 	if testing.Short() {
 		t.Skip("years of twenty machines take seconds")
 	}
-	r, err := Calibrate{Model: "desktop", Machines: 20, Days: 365, Learning: 28, Seed: 1}.Run(t.Context())
+	c := Calibrate{Model: "desktop", Machines: 20, Days: 365, Learning: 28, Seed: 1}
+	r, err := c.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantCalibrated(t, r)
-	if f := r.First; f == nil || f.Brier >= f.BrierPriorOnly || f.Brier >= f.BrierPaper || f.Brier >= f.BrierConstant {
+	if f := r.First; f == nil || f.Brier >= f.BrierPriorOnly || f.Brier >= f.BrierPaper ||
+		f.Brier >= f.BrierConstant {
 		t.Errorf("the first four weeks: %+v", f)
 	}
 	if r.Machines != 20 || r.Queries < 50_000 {
@@ -40,7 +42,8 @@ func wantCalibrated(t *testing.T, r CalibrateResult) {
 	for i, b := range r.Bins {
 		t.Logf("bin %d: %d predictions, predicted %.3f, actual %.3f", i, b.Queries, b.Predicted, b.Actual)
 		if math.Abs(b.Predicted-b.Actual) > worst {
-			t.Errorf("bin %d: predicted %.3f, actual %.3f: more than %v off", i, b.Predicted, b.Actual, worst)
+			t.Errorf("bin %d: predicted %.3f, actual %.3f: more than %v off",
+				i, b.Predicted, b.Actual, worst)
 		}
 	}
 	wantBetter(t, r)
@@ -48,10 +51,12 @@ func wantCalibrated(t *testing.T, r CalibrateResult) {
 
 func wantBetter(t *testing.T, r CalibrateResult) {
 	t.Helper()
-	t.Logf("%d predictions, Brier %.4f; prior %.4f, constant %.4f, by length %.4f, paper %.4f", r.Queries, r.Brier,
+	t.Logf("%d predictions, Brier %.4f; prior %.4f, constant %.4f, by length %.4f, paper %.4f",
+		r.Queries, r.Brier,
 		r.BrierPriorOnly, r.BrierConstant, r.BrierByLength, r.BrierPaper)
 	for name, other := range map[string]float64{
-		"the prior": r.BrierPriorOnly, "a constant": r.BrierConstant, "a constant for each length": r.BrierByLength, "the paper": r.BrierPaper,
+		"the prior": r.BrierPriorOnly, "a constant": r.BrierConstant,
+		"a constant for each length": r.BrierByLength, "the paper": r.BrierPaper,
 	} {
 		if r.Brier >= other {
 			t.Errorf("Brier score %.4f, of %s %.4f", r.Brier, name, other)
@@ -106,11 +111,13 @@ func TestEventsAreRead(t *testing.T) {
 		strings.Replace(events, "50", "x", 1): "line 6: ",
 		strings.Replace(events, "\t90\t1", "\t10\t1", 1): "line 6: an event from 50 to 10",
 	} {
-		if _, err := readEvents(write(t, "events.tab", []byte(text))); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := readEvents(write(t, "events.tab", []byte(text)))
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error = %v, want %q in it", err, want)
 		}
 	}
-	if _, err := readEvents("testdata/absent.tab"); err == nil || !strings.Contains(err.Error(), "testdata/absent.tab") {
+	if _, err := readEvents("testdata/absent.tab"); err == nil ||
+		!strings.Contains(err.Error(), "testdata/absent.tab") {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -127,14 +134,16 @@ func TestCalibrateDrawsAndRepeats(t *testing.T) {
 	if diff := cmp.Diff(a, b); diff != "" || err != nil || picture != readFile(t, svg) {
 		t.Errorf("the same experiment again, %v:\n%s", err, diff)
 	}
-	if !strings.HasPrefix(picture, "<svg ") || !strings.Contains(picture, "<circle") || !strings.HasSuffix(picture, "</svg>\n") {
+	if !strings.HasPrefix(picture, "<svg ") || !strings.Contains(picture, "<circle") ||
+		!strings.HasSuffix(picture, "</svg>\n") {
 		t.Errorf("picture = %.200s", picture)
 	}
 }
 
 func TestCalibrateRefuses(t *testing.T) {
 	for name, c := range map[string]Calibrate{
-		"both": {Model: "desktop", Events: "x", Machines: 1, Days: 1}, "none": {}, "model": {Model: "laptop", Machines: 1, Days: 1},
+		"both": {Model: "desktop", Events: "x", Machines: 1, Days: 1},
+		"none": {}, "model": {Model: "laptop", Machines: 1, Days: 1},
 		"machines": {Model: "desktop", Days: 1}, "days": {Model: "desktop", Machines: 1},
 	} {
 		if _, err := c.Run(t.Context()); !errors.Is(err, ErrUsage) {

@@ -20,7 +20,8 @@ func reliabilitySVG(r CalibrateResult) []byte {
 	}
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="sans-serif" font-size="12">`+"\n",
 		size+2*margin, size+2*margin)
-	fmt.Fprintf(&b, `<rect width="%.0f" height="%.0f" fill="white"/>`+"\n", size+2*margin, size+2*margin)
+	fmt.Fprintf(&b, `<rect width="%.0f" height="%.0f" fill="white"/>`+"\n", size+2*margin,
+		size+2*margin)
 	for i := range reliabilityBins + 1 {
 		p := float64(i) / reliabilityBins
 		line(x(p), y(0), x(p), y(1), `stroke="#dddddd"`)
@@ -36,13 +37,16 @@ func reliabilitySVG(r CalibrateResult) []byte {
 			continue
 		}
 		share := float64(bin.Queries) / float64(max(r.Queries, 1))
-		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="%.1f" fill="#1f5fa8" fill-opacity="0.8"><title>%d queries: predicted %.3f, actual %.3f</title></circle>`+"\n",
+		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="%.1f" fill="#1f5fa8" fill-opacity="0.8">`+
+			`<title>%d queries: predicted %.3f, actual %.3f</title></circle>`+"\n",
 			x(bin.Predicted), y(bin.Actual), 3+9*share, bin.Queries, bin.Predicted, bin.Actual)
 	}
 	text(x(0.5), y(0)+36, "middle", "predicted probability to stay available")
-	fmt.Fprintf(&b, `<text x="14" y="%.1f" text-anchor="middle" transform="rotate(-90 14 %.1f)">share that did</text>`+"\n", y(0.5), y(0.5))
-	text(x(0.5), 24, "middle", fmt.Sprintf("%d machines, %d queries, Brier score %.4f (constant %.4f, equation 9: %.4f)",
-		r.Machines, r.Queries, r.Brier, r.BrierConstant, r.BrierPaper))
+	fmt.Fprintf(&b, `<text x="14" y="%.1f" text-anchor="middle" transform="rotate(-90 14 %.1f)">`+
+		"share that did</text>\n", y(0.5), y(0.5))
+	text(x(0.5), 24, "middle",
+		fmt.Sprintf("%d machines, %d queries, Brier score %.4f (constant %.4f, equation 9: %.4f)",
+			r.Machines, r.Queries, r.Brier, r.BrierConstant, r.BrierPaper))
 	text(x(0.5), 40, "middle", "grey lines: 0.05 off")
 	b.WriteString("</svg>\n")
 	return b.Bytes()

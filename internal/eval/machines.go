@@ -29,7 +29,7 @@ type record struct {
 
 // desktop is a made-up machine in an office, for a number of days: its owner switches it
 // on around nine and off around six on working days, and some of the other days; one day
-// in ten he stays away. Now and then it crashes and is back within the hour, and on some
+// in ten they stay away. Now and then it crashes and is back within the hour, and on some
 // evenings the owner works late.
 func desktop(rng *rand.Rand, days int) record {
 	const day, monday = 86400.0, 1735516800.0 // Monday, 2024-12-30, 00:00 UTC
@@ -114,7 +114,8 @@ func parseEvent(line string) (name string, up bool, s stretch, err error) {
 	}
 	fields := strings.Split(line, "\t")
 	if len(fields) != eventColumns {
-		return "", false, s, fmt.Errorf("want %d columns separated by tabs, have %d", eventColumns, len(fields))
+		return "", false, s, fmt.Errorf("want %d columns separated by tabs, have %d",
+			eventColumns, len(fields))
 	}
 	from, errFrom := strconv.ParseFloat(fields[columnStart], 64)
 	to, errTo := strconv.ParseFloat(fields[columnStop], 64)

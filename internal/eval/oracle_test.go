@@ -21,7 +21,8 @@ func traces(t *testing.T) string {
 		folder = filepath.Join("..", "..", "..", "shared", "traces")
 	}
 	if _, err := os.Stat(filepath.Join(folder, "oracles")); err != nil {
-		t.Skipf("no logs of real machines to compare with in %s: set MRS_TRACES to their folder (docs/evaluation.md)", folder)
+		t.Skipf("no logs of real machines to compare with in %s: set MRS_TRACES to their folder "+
+			"(docs/evaluation.md)", folder)
 	}
 	return folder
 }

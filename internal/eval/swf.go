@@ -27,14 +27,15 @@ type SWF struct {
 	Progress func(started, jobs int) // called now and then; nil = nobody asks
 }
 
-// SWFResult is what came of it.
+// SWFResult is the outcome of a rerun.
 type SWFResult struct {
 	Jobs               int     `json:"jobs"`
 	AvgWaitS           float64 `json:"avg_wait_s"`           // seconds
 	AvgBoundedSlowdown float64 `json:"avg_bounded_slowdown"` // bound: 10 s
-	MakespanS          int64   `json:"makespan_s"`           // from the first submission to the last end, seconds
-	Utilization        float64 `json:"utilization"`          // 0 to 1
-	JobsPerS           float64 `json:"jobs_per_s"`           // how fast the scheduler was, without reading and writing
+	// from the first submission to the last end, seconds
+	MakespanS   int64   `json:"makespan_s"`
+	Utilization float64 `json:"utilization"` // 0 to 1
+	JobsPerS    float64 `json:"jobs_per_s"`  // how fast the scheduler was, without reading and writing
 }
 
 // Policies are the names for SWF.Policy.
@@ -56,7 +57,8 @@ func (s SWF) Run(ctx context.Context) (SWFResult, error) {
 	if config.Procs == 0 {
 		procs, known := log.MaxProcs()
 		if !known {
-			return SWFResult{}, fmt.Errorf("%w: --procs: the header of %s has no MaxProcs: say how many processors the machine has",
+			return SWFResult{}, fmt.Errorf("%w: --procs: the header of %s has no MaxProcs: say how many "+
+				"processors the machine has",
 				ErrUsage, s.Log)
 		}
 		config.Procs = procs
@@ -73,14 +75,16 @@ func (s SWF) Run(ctx context.Context) (SWFResult, error) {
 	}
 	f := batch.Measure(jobs, starts, config.Procs)
 	return SWFResult{
-		Jobs: f.Jobs, AvgWaitS: f.AvgWait, AvgBoundedSlowdown: f.AvgBoundedSlowdown, MakespanS: int64(f.Makespan),
+		Jobs: f.Jobs, AvgWaitS: f.AvgWait, AvgBoundedSlowdown: f.AvgBoundedSlowdown,
+		MakespanS:   int64(f.Makespan),
 		Utilization: f.Utilization, JobsPerS: float64(f.Jobs) / max(took, time.Nanosecond).Seconds(),
 	}, nil
 }
 
 func (s SWF) config() (batch.Config, error) {
 	if s.Log == "" {
-		return batch.Config{}, fmt.Errorf("%w: --log: name a file in the Standard Workload Format", ErrUsage)
+		return batch.Config{}, fmt.Errorf("%w: --log: name a file in the Standard Workload Format",
+			ErrUsage)
 	}
 	if s.Procs < 0 {
 		return batch.Config{}, fmt.Errorf("%w: --procs: want at least 1, have %d", ErrUsage, s.Procs)
@@ -96,10 +100,12 @@ func (s SWF) config() (batch.Config, error) {
 	return batch.Config{Procs: s.Procs, Policy: policy, Semantics: semantics}, nil
 }
 
-// lookEvery is how many instants pass between two looks at whether to go on.
+// lookEvery is the number of instants between two checks of whether to go on.
 const lookEvery = 4096
 
-func (s SWF) rerun(ctx context.Context, jobs []workload.Job, config batch.Config) ([]workload.Seconds, time.Duration, error) {
+func (s SWF) rerun(
+	ctx context.Context, jobs []workload.Job, config batch.Config,
+) ([]workload.Seconds, time.Duration, error) {
 	begin := time.Now()
 	r, err := batch.New(jobs, config)
 	if err != nil {
@@ -110,7 +116,8 @@ func (s SWF) rerun(ctx context.Context, jobs []workload.Job, config batch.Config
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, 0, fmt.Errorf("rerun %s: stopped after %d of %d jobs: %w", s.Log, r.Started(), len(jobs), err)
+			return nil, 0, fmt.Errorf("rerun %s: stopped after %d of %d jobs: %w",
+				s.Log, r.Started(), len(jobs), err)
 		}
 		if s.Progress != nil {
 			s.Progress(r.Started(), len(jobs))

@@ -57,7 +57,8 @@ func TestMicro(t *testing.T) {
 	} {
 		for _, log := range []string{micro, packed} {
 			starts := filepath.Join(t.TempDir(), "starts.csv")
-			s := SWF{Log: log, Policy: policy, Semantics: "batch", Starts: starts} // processors: from the header
+			// processors: from the header
+			s := SWF{Log: log, Policy: policy, Semantics: "batch", Starts: starts}
 			result, err := s.Run(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -66,7 +67,8 @@ func TestMicro(t *testing.T) {
 			if diff := cmp.Diff(lines, readFile(t, starts)); diff != "" {
 				t.Errorf("%s: starts (-want +got):\n%s", policy, diff)
 			}
-			if result.Jobs != 7 || result.MakespanS != 235 && result.MakespanS != 230 || result.JobsPerS <= 0 {
+			if result.Jobs != 7 || result.MakespanS != 235 && result.MakespanS != 230 ||
+				result.JobsPerS <= 0 {
 				t.Errorf("%s: result = %+v", policy, result)
 			}
 		}
@@ -79,15 +81,19 @@ func TestRunRefuses(t *testing.T) {
 		change func(*SWF)
 		want   string
 	}{
-		"no log":         {func(s *SWF) { s.Log = "" }, "--log: name a file"},
-		"policy":         {func(s *SWF) { s.Policy = "sjf" }, `policy "sjf": want one of fcfs, easy, conservative`},
+		"no log": {func(s *SWF) { s.Log = "" }, "--log: name a file"},
+		"policy": {func(s *SWF) {
+			s.Policy = "sjf"
+		}, `policy "sjf": want one of fcfs, easy, conservative`},
 		"semantics":      {func(s *SWF) { s.Semantics = "" }, "want one of batch, event"},
 		"procs":          {func(s *SWF) { s.Procs = -1 }, "--procs: want at least 1"},
 		"unknown procs":  {func(s *SWF) { s.Log = noHeader }, "has no MaxProcs"},
 		"too many procs": {func(s *SWF) { s.Procs = math.MaxInt64 }, "invalid machine"},
 		"absent":         {func(s *SWF) { s.Log = "testdata/absent.swf" }, "testdata/absent.swf"},
 		"a folder":       {func(s *SWF) { s.Log = "testdata" }, "testdata"},
-		"starts":         {func(s *SWF) { s.Starts = "testdata/absent/starts.csv" }, "testdata/absent/starts.csv"},
+		"starts": {func(s *SWF) {
+			s.Starts = "testdata/absent/starts.csv"
+		}, "testdata/absent/starts.csv"},
 	} {
 		s := SWF{Log: micro, Policy: "easy", Semantics: "batch"}
 		c.change(&s)
@@ -105,14 +111,16 @@ func TestReadLogNamesFileAndLine(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		"word":       {[]byte(good + "x\n"), "line 10: not the Standard Workload Format: field 1 (job number)"},
-		"packed":     {zip(t, good+"8 0\n"), "line 10: not the Standard Workload Format: want 18 fields separated by spaces, have 2"},
+		"word": {[]byte(good + "x\n"), "line 10: not the Standard Workload Format: field 1 (job number)"},
+		"packed": {zip(t, good+"8 0\n"), "line 10: not the Standard Workload Format: want 18 " +
+			"fields separated by spaces, have 2"},
 		"cut off":    {packed[:len(packed)-9], "after line "},
 		"not packed": {[]byte("\x1f\x8bxxxxxxxxxxxx"), "unpack: "},
 		"damaged":    {append(bytes.Clone(packed[:40]), packed[41:]...), "line "},
-		"long":       {[]byte(good + strings.Repeat("1 ", maxLine)), "line 10: longer than 1048576 bytes"},
-		"empty":      {nil, "no jobs in 0 lines"},
-		"no jobs":    {[]byte("; MaxProcs: 4\n\n"), "no jobs in 2 lines"},
+		"long": {[]byte(good +
+			strings.Repeat("1 ", maxLine)), "line 10: longer than 1048576 bytes"},
+		"empty":   {nil, "no jobs in 0 lines"},
+		"no jobs": {[]byte("; MaxProcs: 4\n\n"), "no jobs in 2 lines"},
 	} {
 		path := write(t, name+".swf", c.content)
 		_, err := readLog(path)
@@ -140,7 +148,8 @@ func TestRunStopsAndTells(t *testing.T) {
 		},
 	}
 	_, err := s.Run(ctx)
-	if !errors.Is(err, context.Canceled) || told != 1 || !strings.Contains(err.Error(), "of 20000 jobs") {
+	if !errors.Is(err, context.Canceled) || told != 1 ||
+		!strings.Contains(err.Error(), "of 20000 jobs") {
 		t.Errorf("error = %v after %d reports", err, told)
 	}
 }

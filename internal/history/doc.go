@@ -13,6 +13,5 @@
 // clock that is set is set right. A run whose clock cannot be right still counts, but
 // for no hour. Lines that are damaged are put aside and counted.
 //
-// What the times mean it leaves to pkg/avail; who is the owner and whether he is there
-// it is told.
+// pkg/avail says what the times mean. The caller says whether the owner is there.
 package history

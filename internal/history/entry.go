@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// kind is what a line of the file says.
+// kind is the kind of entry on a line of the file.
 type kind string
 
 // The kinds. What they are followed by: the wall clock, the clock since boot, and for
@@ -45,7 +45,8 @@ const (
 
 // line writes an entry, with a checksum in front.
 func (e entry) line() []byte {
-	body := string(e.kind) + " " + strconv.FormatInt(e.wallMS, 10) + " " + strconv.FormatInt(e.bootMS, 10)
+	body := string(e.kind) + " " + strconv.FormatInt(e.wallMS, 10) + " " +
+		strconv.FormatInt(e.bootMS, 10)
 	switch {
 	case e.kind == kindSuspend, e.kind == kindJump:
 		body += " " + strconv.FormatInt(e.value, 10)

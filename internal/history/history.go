@@ -20,7 +20,7 @@ const (
 	asideName = "history.log.damaged" // lines that could not be read
 )
 
-// Every is the pause between heartbeats: an end without a word is known within it.
+// Every is the pause between heartbeats: the time of a crash is known to within one.
 const Every = time.Minute
 
 // Bounds of the files.
@@ -41,10 +41,11 @@ const (
 
 // Reading is all of a machine's clocks at one moment.
 type Reading struct {
-	Wall   time.Time     // what people set
-	Boot   time.Duration // since boot, suspend included
-	Awake  time.Duration // from any beginning that stays the same while the process lives, suspend left out
-	BootID string        // names the boot; empty = unknown
+	Wall time.Time     // what people set
+	Boot time.Duration // since boot, suspend included
+	// from any beginning that stays the same while the process lives, suspend left out
+	Awake  time.Duration
+	BootID string // names the boot; empty = unknown
 }
 
 // Recorder is an open history. It may be used by several goroutines. Trouble with the
@@ -65,10 +66,10 @@ type Recorder struct {
 	unsaved int
 }
 
-// Open reads the history in a directory, puts aside what is damaged, and writes that
-// the site is up. place is where the owner lives, for the hours of the week. A file
-// that cannot be used is an error; the Recorder is usable nevertheless and remembers
-// this run only.
+// Open reads the history in a directory, puts aside what is damaged, and writes that the
+// site is up. place is the owner's time zone, for the hours of the week. A file that
+// cannot be used is an error; the Recorder is usable nevertheless and remembers this run
+// only.
 func Open(dir string, place *time.Location, now Reading, log *slog.Logger) (*Recorder, error) {
 	r := &Recorder{dir: dir, place: place, log: log, last: now}
 	text, err := readBounded(r.path())
@@ -151,15 +152,22 @@ func (r *Recorder) rewrite(now Reading) error {
 }
 
 func entryOf(k kind, now Reading) entry {
-	e := entry{kind: k, wallMS: min(max(now.Wall.UnixMilli(), -maxMS), maxMS), bootMS: now.Boot.Milliseconds()}
+	e := entry{
+		kind: k, wallMS: min(max(now.Wall.UnixMilli(), -maxMS), maxMS), bootMS: now.Boot.Milliseconds(),
+	}
 	if k == kindStart && len(now.BootID) <= maxBootID {
 		e.bootID = now.BootID
 	}
 	return e
 }
 
+<<<<<<< HEAD
 // add remembers an entry and writes it. Heartbeats need not reach the disk at once.
 func (r *Recorder) add(e entry, flush bool) {
+=======
+// add remembers an entry and writes it. Heartbeats need not reach the disk right away.
+func (r *Recorder) add(e entry, durable bool) {
+>>>>>>> refs/heads/sweepb
 	if n := len(r.entries); n > 0 && r.entries[n-1].kind == kindBeat && e.kind != kindStart {
 		r.entries = r.entries[:n-1]
 	}
@@ -175,7 +183,8 @@ func (r *Recorder) add(e entry, flush bool) {
 	}
 	if r.size += int64(n); err != nil {
 		if r.unsaved == 0 {
-			r.log.Warn("the history cannot be written; what the site learns is lost at its end", "error", err)
+			r.log.Warn("the history cannot be written; what the site learns is lost at its end",
+				"error", err)
 		}
 		r.unsaved++
 	}
@@ -185,7 +194,7 @@ func (r *Recorder) add(e entry, flush bool) {
 // was set, since it was last told the time.
 func (r *Recorder) Beat(now Reading) { r.tell(now, kindBeat) }
 
-// Owner says that the owner wants his machine back, or leaves it again.
+// Owner records that the owner needs the machine, or leaves it again.
 func (r *Recorder) Owner(busy bool, now Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -239,7 +248,7 @@ func (r *Recorder) notice(now Reading) {
 	r.last = now
 }
 
-// Known is what the history says at one moment.
+// Known is the history as of one moment.
 type Known struct {
 	History avail.History
 	Counts  Counts
@@ -254,7 +263,10 @@ func (r *Recorder) Known(now Reading) Known {
 	defer r.mu.Unlock()
 	s := summarize(r.entries, entryOf(kindBeat, now), r.place)
 	s.counts.Damaged, s.counts.Unwritten = r.damaged, r.unsaved
-	k := Known{History: s.history, Counts: s.counts, Busy: s.busy, Up: since(s.up, now), Free: since(s.free, now)}
+	k := Known{
+		History: s.history, Counts: s.counts, Busy: s.busy, Up: since(s.up, now),
+		Free: since(s.free, now),
+	}
 	if s.busy {
 		k.Free = 0
 	}

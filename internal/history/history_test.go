@@ -30,7 +30,10 @@ func monday() time.Time { return time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC) }
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	m := &machine{t: t, dir: t.TempDir(), now: Reading{Wall: monday(), Boot: time.Minute, Awake: time.Minute, BootID: "boot-0"}}
+	m := &machine{
+		t: t, dir: t.TempDir(),
+		now: Reading{Wall: monday(), Boot: time.Minute, Awake: time.Minute, BootID: "boot-0"},
+	}
 	t.Cleanup(func() {
 		if m.recorder != nil {
 			_ = m.recorder.Close(m.now)
@@ -81,7 +84,8 @@ func hours(n float64) float64 { return n * 3600 }
 func ends(spans []avail.Span) []string {
 	var list []string
 	for _, s := range spans {
-		list = append(list, fmt.Sprintf("%s+%.2fh age %.2fh %s", weekTime(s.Week), s.Seconds/3600, s.Age/3600,
+		list = append(list, fmt.Sprintf("%s+%.2fh age %.2fh %s",
+			weekTime(s.Week), s.Seconds/3600, s.Age/3600,
 			[]string{"open", "crash", "left"}[s.End]))
 	}
 	return list
@@ -92,7 +96,8 @@ func weekTime(week float64) string {
 		return "?"
 	}
 	minutes := int(week) / 60
-	return fmt.Sprintf("%s %02d:%02d", []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}[minutes/1440], minutes/60%24, minutes%60)
+	days := []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
+	return fmt.Sprintf("%s %02d:%02d", days[minutes/1440], minutes/60%24, minutes%60)
 }
 
 func (m *machine) want(counts Counts, spans ...string) {
@@ -119,7 +124,8 @@ func TestStopsAndCrashesOverRestarts(t *testing.T) {
 	m.open()
 	m.pass(30 * time.Minute)
 	m.want(Counts{Runs: 3, Crashes: 1},
-		"mon 08:00+9.00h age 0.00h left", "tue 08:00+2.01h age 0.00h crash", "tue 11:00+0.50h age 0.00h open")
+		"mon 08:00+9.00h age 0.00h left", "tue 08:00+2.01h age 0.00h crash",
+		"tue 11:00+0.50h age 0.00h open")
 	k := m.known()
 	if diff := cmp.Diff([]float64{hours(15), hours(1)}, k.History.Downs); diff != "" {
 		t.Errorf("times down (-want +got):\n%s", diff)
@@ -145,7 +151,7 @@ func TestTheOwner(t *testing.T) {
 	m.recorder.Owner(false, m.now)
 	m.pass(time.Hour)
 	if k := m.known(); k.Busy || k.Free != time.Hour || k.Up != 4*time.Hour {
-		t.Errorf("after he left: %+v", k)
+		t.Errorf("after the owner left: %+v", k)
 	}
 	m.want(Counts{Runs: 1}, "mon 08:00+1.00h age 0.00h left", "mon 11:00+1.00h age 3.00h open")
 }
@@ -154,10 +160,13 @@ func TestSuspend(t *testing.T) {
 	m := newMachine(t)
 	m.open()
 	m.pass(time.Hour)
-	m.now.Wall, m.now.Boot = m.now.Wall.Add(8*time.Hour), m.now.Boot+8*time.Hour // Awake stands still
+	// Awake does not advance
+	m.now.Wall, m.now.Boot = m.now.Wall.Add(8*time.Hour), m.now.Boot+8*time.Hour
 	m.pass(time.Hour)
-	m.want(Counts{Runs: 1, Suspends: 1}, "mon 08:00+1.02h age 0.00h left", "mon 17:01+0.98h age 0.00h open")
-	if k := m.known(); len(k.History.Downs) != 1 || k.History.Downs[0] != hours(8) || k.Up != 59*time.Minute {
+	m.want(Counts{Runs: 1, Suspends: 1}, "mon 08:00+1.02h age 0.00h left",
+		"mon 17:01+0.98h age 0.00h open")
+	k := m.known()
+	if len(k.History.Downs) != 1 || k.History.Downs[0] != hours(8) || k.Up != 59*time.Minute {
 		t.Errorf("%+v", k)
 	}
 	if !strings.Contains(m.log.String(), "the machine slept") {
@@ -167,7 +176,9 @@ func TestSuspend(t *testing.T) {
 
 // The clock of the boot says how long, the wall clock's last reading when.
 func TestClocksThatJump(t *testing.T) {
-	for name, by := range map[string]time.Duration{"ahead": 90 * time.Minute, "back": -90 * time.Minute} {
+	for name, by := range map[string]time.Duration{
+		"ahead": 90 * time.Minute, "back": -90 * time.Minute,
+	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
 			m.now.Wall = m.now.Wall.Add(-by) // wrong when the machine starts, and set right later
@@ -195,7 +206,8 @@ func TestClocksThatAreWrong(t *testing.T) {
 			m.now = Reading{Wall: monday(), Boot: time.Minute, BootID: "boot-1"}
 			m.open()
 			m.pass(time.Hour)
-			m.want(Counts{Runs: 2, Crashes: 1, WrongClocks: 1}, "?+2.00h age 0.00h crash", "mon 08:00+1.00h age 0.00h open")
+			m.want(Counts{Runs: 2, Crashes: 1, WrongClocks: 1},
+				"?+2.00h age 0.00h crash", "mon 08:00+1.00h age 0.00h open")
 			if k := m.known(); len(k.History.Downs) != 0 {
 				t.Errorf("times down = %v, want none: nobody knows", k.History.Downs)
 			}
@@ -234,7 +246,8 @@ func TestDamagedLinesArePutAside(t *testing.T) {
 	}
 	m.off(time.Hour)
 	m.open()
-	m.want(Counts{Runs: 2, Damaged: 3}, "mon 08:00+1.00h age 0.00h left", "mon 10:00+0.00h age 0.00h open")
+	m.want(Counts{Runs: 2, Damaged: 3}, "mon 08:00+1.00h age 0.00h left",
+		"mon 10:00+0.00h age 0.00h open")
 	aside, err := os.ReadFile(filepath.Join(m.dir, asideName))
 	if err != nil || !bytes.Contains(aside, []byte("rubbish")) {
 		t.Errorf("put aside: %q, %v", aside, err)
@@ -270,7 +283,10 @@ func TestTheFileIsBounded(t *testing.T) {
 	for d := range days {
 		start := monday().Add(time.Duration(d-days) * 24 * time.Hour)
 		for i := range perDay {
-			e := entry{kind: kindBusy, wallMS: start.Add(time.Duration(i) * time.Minute).UnixMilli(), bootMS: int64(i) * 60_000}
+			e := entry{
+				kind: kindBusy, wallMS: start.Add(time.Duration(i) * time.Minute).UnixMilli(),
+				bootMS: int64(i) * 60_000,
+			}
 			switch {
 			case i == 0:
 				e.kind = kindStart
@@ -317,8 +333,11 @@ func TestHeartbeatsForAWeekAreBounded(t *testing.T) {
 func TestLinesComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := entry{
-			kind:   rapid.SampledFrom([]kind{kindStart, kindBeat, kindStop, kindSuspend, kindJump, kindBusy, kindFree}).Draw(t, "kind"),
-			wallMS: rapid.Int64Range(-maxMS, maxMS).Draw(t, "wall"), bootMS: rapid.Int64Range(-maxMS, maxMS).Draw(t, "boot"),
+			kind: rapid.SampledFrom(
+				[]kind{kindStart, kindBeat, kindStop, kindSuspend, kindJump, kindBusy, kindFree},
+			).Draw(t, "kind"),
+			wallMS: rapid.Int64Range(-maxMS, maxMS).Draw(t, "wall"),
+			bootMS: rapid.Int64Range(-maxMS, maxMS).Draw(t, "boot"),
 		}
 		switch e.kind {
 		case kindSuspend, kindJump:
@@ -344,8 +363,11 @@ func TestLinesComeBack(t *testing.T) {
 func FuzzHistory(f *testing.F) {
 	now := entry{kind: kindBeat, wallMS: monday().UnixMilli(), bootMS: 10_000_000}
 	var good []byte
-	for i, k := range []kind{kindStart, kindBeat, kindBusy, kindFree, kindSuspend, kindJump, kindStop, kindStart} {
-		good = append(good, entry{kind: k, wallMS: now.wallMS, bootMS: int64(i) * 1000, value: 500}.line()...)
+	for i, k := range []kind{
+		kindStart, kindBeat, kindBusy, kindFree, kindSuspend, kindJump, kindStop, kindStart,
+	} {
+		good = append(good,
+			entry{kind: k, wallMS: now.wallMS, bootMS: int64(i) * 1000, value: 500}.line()...)
 	}
 	f.Add(good, int64(5))
 	f.Add([]byte("rubbish\n"), int64(0))
@@ -356,7 +378,8 @@ func FuzzHistory(f *testing.F) {
 				kinds := []kind{kindStart, kindBeat, kindStop, kindSuspend, kindJump, kindBusy, kindFree}
 				entries = append(entries, entry{
 					kind: kinds[int(text[i])%len(kinds)], wallMS: int64(int8(text[i+1])) * (scale % maxMS),
-					bootMS: int64(int8(text[i+2])) * (scale % maxMS), value: int64(int8(text[i])) * (scale % maxMS),
+					bootMS: int64(int8(text[i+2])) * (scale % maxMS),
+					value:  int64(int8(text[i])) * (scale % maxMS),
 				})
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 )
 
-// Counts is what was noticed in the whole history.
+// Counts sums up the whole history.
 type Counts struct {
 	Runs        int // starts of the agent
 	Crashes     int // runs that did not end in order
@@ -26,10 +26,10 @@ const (
 	lastYear  = 2200
 )
 
-// longestDown is what a time down is believed to be at most.
+// longestDown is the longest time down that is believed.
 const longestDown = 2 * 365 * 24 * time.Hour
 
-// summary is what the entries say.
+// summary sums up the entries.
 type summary struct {
 	history avail.History
 	counts  Counts
@@ -48,7 +48,7 @@ func (r run) start() entry { return r.entries[0] }
 
 func (r run) end() entry { return r.entries[len(r.entries)-1] }
 
-// wallMS is what the wall clock should have said at a time of the boot clock: the
+// wallMS returns what the wall clock should have shown at a time of the boot clock: the
 // run's last reading is believed.
 func (r run) wallMS(bootMS int64) int64 { return r.end().wallMS - (r.end().bootMS - bootMS) }
 
@@ -65,7 +65,8 @@ func runsOf(entries []entry) (runs []run, disordered int) {
 		switch {
 		case e.kind == kindStart:
 			runs = append(runs, run{entries: []entry{e}})
-		case len(runs) == 0 || e.bootMS < runs[len(runs)-1].end().bootMS || runs[len(runs)-1].end().kind == kindStop:
+		case len(runs) == 0 || e.bootMS < runs[len(runs)-1].end().bootMS ||
+			runs[len(runs)-1].end().kind == kindStop:
 			disordered++
 		default:
 			r := &runs[len(runs)-1]
@@ -97,8 +98,8 @@ func summarize(entries []entry, now entry, place *time.Location) summary {
 	return s
 }
 
-// downBetween is how long the site was down between two runs, if that is known: by the
-// boot clock where both are of one boot, else by wall clocks that can be right.
+// downBetween returns for how long the site was down between two runs, if that is known:
+// by the boot clock where both are of one boot, else by wall clocks that can be right.
 func downBetween(before, after run, nowMS int64) (time.Duration, bool) {
 	ms := after.wallMS(after.start().bootMS) - before.end().wallMS
 	same := before.start().bootID != "" && before.start().bootID == after.start().bootID
@@ -170,7 +171,8 @@ func (r *reader) span(until int64, how avail.Ending) {
 		return
 	}
 	s := avail.Span{
-		Week: -1, Age: float64(r.from-r.up) / 1000, Seconds: float64(max(until-r.from, 0)) / 1000, End: how,
+		Week: -1, Age: float64(r.from-r.up) / 1000, Seconds: float64(max(until-r.from, 0)) / 1000,
+		End: how,
 	}
 	if r.run.trusted(r.nowMS) {
 		s.Week = weekSecond(time.UnixMilli(r.run.wallMS(r.from)), r.place)

@@ -126,7 +126,8 @@ func fillPlacing(d *Document, job grid.Job) {
 		return t.UTC().Format(time.RFC3339Nano)
 	}
 	d.Deadline = moment(s.Window.Deadline)
-	if start := (docStart{At: moment(s.Window.At), NotBefore: moment(s.Window.NotBefore)}); start != (docStart{}) {
+	start := (docStart{At: moment(s.Window.At), NotBefore: moment(s.Window.NotBefore)})
+	if start != (docStart{}) {
 		d.Start = &start
 	}
 	d.After, d.Priority, d.Project, d.Reservation = job.After, s.Priority, s.Project, s.Reservation

@@ -77,7 +77,10 @@ func fakeStore(sources []jobfile.Source) []jobfile.Stored {
 
 func TestFullFile(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"pi.wasm": "\x00asm1", "table.csv": "a,b", "data/b": "bb", "data/a/x": "xxx", "data/c": "-> ../table.csv"})
+	dir := folder(t, map[string]string{
+		"pi.wasm": "\x00asm1", "table.csv": "a,b", "data/b": "bb", "data/a/x": "xxx",
+		"data/c": "-> ../table.csv",
+	})
 	plan, err := jobfile.Load([]byte(full), dir, options())
 	if err != nil {
 		t.Fatal(err)
@@ -93,13 +96,18 @@ func TestFullFile(t *testing.T) {
 			Env:     []grid.EnvVar{{Name: "A", Value: "x"}, {Name: "SEED", Value: "42"}},
 			Inputs:  []grid.Input{{Path: "/in/table.csv", CID: "b1", Bytes: 3}},
 			Outputs: []grid.Output{{Path: "/out/result.txt", To: "r/{{index}}.txt"}},
-			Need:    grid.Resources{MilliCPUs: 500, MemoryBytes: 512 << 20, DiskBytes: 1 << 30, MFLOPS: 4000, NetBps: 20e6},
+			Need: grid.Resources{
+				MilliCPUs: 500, MemoryBytes: 512 << 20, DiskBytes: 1 << 30, MFLOPS: 4000, NetBps: 20e6,
+			},
 			Runtime: 10 * time.Minute, TimeLimit: time.Hour,
 			Window: grid.Window{ // 14:00 is over today; 18:00 is the one after it
-				NotBefore: time.Date(2026, 5, 2, 12, 0, 0, 0, time.UTC), Deadline: time.Date(2026, 5, 2, 16, 0, 0, 0, time.UTC),
+				NotBefore: time.Date(2026, 5, 2, 12, 0, 0, 0, time.UTC),
+				Deadline:  time.Date(2026, 5, 2, 16, 0, 0, 0, time.UTC),
 			},
 			Map: grid.MapSeconds, Weights: grid.Weights{C: 1, M: 2, F: 1},
-			Axes:       []grid.Axis{{Dimension: grid.Computation, Weight: 1}, {Dimension: grid.QueueWait, Weight: 0.5}},
+			Axes: []grid.Axis{
+				{Dimension: grid.Computation, Weight: 1}, {Dimension: grid.QueueWait, Weight: 0.5},
+			},
 			Unattended: grid.UnattendedFinish,
 		},
 		Count: 3, TTL: 2 * time.Second,
@@ -165,8 +173,11 @@ func TestDefaultsAreSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	job, err := plan.Job(nil)
-	if err != nil || job.Count != 3 || strings.Join(job.Spec.Args, " ") != "echo hi x" || job.TTL != time.Second ||
-		job.Spec.Need != (grid.Resources{MilliCPUs: 1000, MFLOPS: 1000, MemoryBytes: 128 << 20, DiskBytes: 64 << 20}) {
+	if err != nil || job.Count != 3 || strings.Join(job.Spec.Args, " ") != "echo hi x" ||
+		job.TTL != time.Second ||
+		job.Spec.Need != (grid.Resources{
+			MilliCPUs: 1000, MFLOPS: 1000, MemoryBytes: 128 << 20, DiskBytes: 64 << 20,
+		}) {
 		t.Errorf("job %+v, %v", job, err)
 	}
 	roundTrip(t, job)
@@ -176,62 +187,76 @@ func TestDefaultsAreSaid(t *testing.T) {
 func TestEveryMistakeIsNamed(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"":                                            "job.yaml:1: the job file is empty; write at least wasm: FILE",
-		"[1]":                                         "job.yaml:1: want keys with values, have a list",
-		"name: x":                                     "job.yaml:1: wasm: want exactly one of wasm and command",
-		"a: [":                                        "want YAML or JSON",
-		"{\"a\": \n}":                                 "a: no such key",
-		"wasm: w\nresorces: {}":                       "job.yaml:2: resorces: no such key; did you mean resources?",
-		"wasm: w\nzzzzzzzzzz: 1":                      "job.yaml:2: zzzzzzzzzz: no such key; want one of name,",
-		"wasm: w\nwasm: v":                            "job.yaml:2: wasm: given twice",
-		"wasm: w\ncommand: [x]":                       "job.yaml:2: command: wasm and command are both given; keep one",
-		"container: x":                                "job.yaml:1: container: not supported by this version",
-		"wasm: w\ncheckpoint: {policy: a}":            "job.yaml:2: checkpoint: not supported by this version",
-		"wasm: w\nreplicas: 2":                        "replicas: not supported",
-		"wasm: w\nagreement: 2":                       "agreement: not supported",
-		"wasm: w\ndomains: {spill: true}":             "domains: not supported",
-		"wasm: w\nresources:\n  bandwidth: 20":        "job.yaml:3: resources.bandwidth: want a rate with a unit (bit/s, kbit/s, Mbit/s, Gbit/s), have \"20\"; write it like 20Mbit/s",
-		"wasm: w\nresources:\n  memory: 512":          "job.yaml:3: resources.memory: want a size with a unit (B, KiB, MiB, GiB, TiB), have \"512\"; write it like 512MiB",
-		"wasm: w\nresources: {cpus: 2 cores}":         "resources.cpus: want a number of cores",
-		"wasm: w\nresources: {cpus: 0}":               "resources.cpus: want at least 0.001 cores",
-		"wasm: w\nresources: {gflops: .nan}":          "resources.gflops: want a number of GFLOPS",
-		"wasm: w\nresources: {mem: 1GiB}":             "resources.mem: no such key",
-		"wasm: w\nruntime: 10":                        "job.yaml:2: runtime: want a number with a unit (ms, s, m, h, d), have \"10\"; write it like 10m",
-		"wasm: w\nruntime: 400d":                      "runtime: want 1ms to",
-		"wasm: w\nttl: 10m":                           "ttl: want 10ms to 5m0s",
-		"wasm: w\nstart: {notBefore: noon}":           "start.notBefore: want a time, have \"noon\"",
-		"wasm: w\ndeadline: 2020-01-01T00:00:00Z":     "deadline: want a time after 2026-05-01T15:00:00+02:00",
-		"wasm: w\ncount: 0":                           "count: want a whole number from 1 to 100000",
-		"wasm: w\ncount: 2\nitems: [a]":               "job.yaml:2: count: count and items are both given",
-		"wasm: w\nitems: []":                          "items: want at least one item",
-		"wasm: w\nitems: {glob: ../x}":                "items.glob: want a pattern below the job file's folder",
-		"wasm: w\nitems: {blob: x}":                   "items.blob: no such key; did you mean glob?",
-		"wasm: w\nargs: [\"{{item}}\"]":               "args[0]: {{item}} is used and there are no items",
-		"wasm: w\nargs: x":                            "args: want a list, have \"x\"",
-		"wasm: w\nargs: [[x]]":                        "args[0]: want a text, have a list",
-		"wasm: w\nenv: {\"a=b\": 1}":                  "env.a=b: want a name without =",
-		"wasm: w\nunattended: die":                    "unattended: want freeze or finish",
-		"wasm: w\nmap: {kind: x}":                     "map.kind: want thesis or seconds",
-		"wasm: w\nmap: {weights: {X: 1}}":             "map.weights.X: no such key",
-		"wasm: w\nmap: {dimensions: {speed: 1}}":      "map.dimensions.speed: no such key",
-		"wasm: w\nmap: {dimensions: [speed]}":         `there is no dimension "speed"; write [computation, data`,
-		"wasm: w\nmap: {dimensions: [data, data]}":    "data stands there twice",
-		"wasm: w\nmap: {dimensions: {price: -1}}":     "map.dimensions.price: want a number of weight, at least 0",
-		"wasm: https://x/y":                           "wasm: URLs are not supported by this version",
-		"wasm: cid:Qm!":                               "wasm: want cid: and a content identifier",
-		"wasm: \"{{index}}\"":                         "wasm: the module is the same for all tasks",
-		"wasm: &a w\nname: *a":                        "name: want a text, have an alias",
-		"wasm: w\n---\nwasm: w":                       "a second document begins",
-		"command: echo hi":                            "command: want a list, have \"echo hi\"; no shell splits it",
-		"command: []":                                 "command: want at least the program",
-		"wasm: w\ninputs: [{path: in, from: w}]":      "inputs[0].path: want an absolute path inside the sandbox",
+		"":                       "job.yaml:1: the job file is empty; write at least wasm: FILE",
+		"[1]":                    "job.yaml:1: want keys with values, have a list",
+		"name: x":                "job.yaml:1: wasm: want exactly one of wasm and command",
+		"a: [":                   "want YAML or JSON",
+		"{\"a\": \n}":            "a: no such key",
+		"wasm: w\nresorces: {}":  "job.yaml:2: resorces: no such key; did you mean resources?",
+		"wasm: w\nzzzzzzzzzz: 1": "job.yaml:2: zzzzzzzzzz: no such key; want one of name,",
+		"wasm: w\nwasm: v":       "job.yaml:2: wasm: given twice",
+		"wasm: w\ncommand: [x]":  "job.yaml:2: command: wasm and command are both given; keep one",
+		"container: x":           "job.yaml:1: container: not supported by this version",
+		"wasm: w\ncheckpoint: {policy: a}": "job.yaml:2: checkpoint: not supported by this " +
+			"version",
+		"wasm: w\nreplicas: 2":            "replicas: not supported",
+		"wasm: w\nagreement: 2":           "agreement: not supported",
+		"wasm: w\ndomains: {spill: true}": "domains: not supported",
+		"wasm: w\nresources:\n  bandwidth: 20": "job.yaml:3: resources.bandwidth: want a rate with " +
+			"a unit (bit/s, kbit/s, Mbit/s, Gbit/s), have \"20\"; write it like 20Mbit/s",
+		"wasm: w\nresources:\n  memory: 512": "job.yaml:3: resources.memory: want a size with a " +
+			"unit (B, KiB, MiB, GiB, TiB), have \"512\"; write it like 512MiB",
+		"wasm: w\nresources: {cpus: 2 cores}": "resources.cpus: want a number of cores",
+		"wasm: w\nresources: {cpus: 0}":       "resources.cpus: want at least 0.001 cores",
+		"wasm: w\nresources: {gflops: .nan}":  "resources.gflops: want a number of GFLOPS",
+		"wasm: w\nresources: {mem: 1GiB}":     "resources.mem: no such key",
+		"wasm: w\nruntime: 10": "job.yaml:2: runtime: want a number with a unit " +
+			"(ms, s, m, h, d), have \"10\"; write it like 10m",
+		"wasm: w\nruntime: 400d":            "runtime: want 1ms to",
+		"wasm: w\nttl: 10m":                 "ttl: want 10ms to 5m0s",
+		"wasm: w\nstart: {notBefore: noon}": "start.notBefore: want a time, have \"noon\"",
+		"wasm: w\ndeadline: 2020-01-01T00:00:00Z": "deadline: want a time after " +
+			"2026-05-01T15:00:00+02:00",
+		"wasm: w\ncount: 0":             "count: want a whole number from 1 to 100000",
+		"wasm: w\ncount: 2\nitems: [a]": "job.yaml:2: count: count and items are both given",
+		"wasm: w\nitems: []":            "items: want at least one item",
+		"wasm: w\nitems: {glob: ../x}": "items.glob: want a pattern below the job file's " +
+			"folder",
+		"wasm: w\nitems: {blob: x}":              "items.blob: no such key; did you mean glob?",
+		"wasm: w\nargs: [\"{{item}}\"]":          "args[0]: {{item}} is used and there are no items",
+		"wasm: w\nargs: x":                       "args: want a list, have \"x\"",
+		"wasm: w\nargs: [[x]]":                   "args[0]: want a text, have a list",
+		"wasm: w\nenv: {\"a=b\": 1}":             "env.a=b: want a name without =",
+		"wasm: w\nunattended: die":               "unattended: want freeze or finish",
+		"wasm: w\nmap: {kind: x}":                "map.kind: want thesis or seconds",
+		"wasm: w\nmap: {weights: {X: 1}}":        "map.weights.X: no such key",
+		"wasm: w\nmap: {dimensions: {speed: 1}}": "map.dimensions.speed: no such key",
+		"wasm: w\nmap: {dimensions: [speed]}": "there is no dimension \"speed\"; " +
+			"write [computation, data",
+		"wasm: w\nmap: {dimensions: [data, data]}": "data stands there twice",
+		"wasm: w\nmap: {dimensions: {price: -1}}": "map.dimensions.price: want a number of weight, " +
+			"at least 0",
+
+		"wasm: https://x/y":     "wasm: URLs are not supported by this version",
+		"wasm: cid:Qm!":         "wasm: want cid: and a content identifier",
+		"wasm: \"{{index}}\"":   "wasm: the module is the same for all tasks",
+		"wasm: &a w\nname: *a":  "name: want a text, have an alias",
+		"wasm: w\n---\nwasm: w": "a second document begins",
+		"command: echo hi":      "command: want a list, have \"echo hi\"; no shell splits it",
+		"command: []":           "command: want at least the program",
+
+		"wasm: w\ninputs: [{path: in, from: w}]": "inputs[0].path: want an absolute path " +
+			"inside the sandbox",
 		"wasm: w\ninputs: [{path: /a/../b, from: w}]": "inputs[0].path: want an absolute path",
 		"wasm: w\ninputs: [{path: /a}]":               "inputs[0].from: missing; add from",
 		"wasm: w\ninputs: [{path: /a, form: w}]":      "inputs[0].form: no such key; did you mean from?",
+
 		"wasm: w\ninputs: [{path: /a, from: w}, {path: /a, from: w}]": "inputs[1].path: /a is used twice",
-		"wasm: w\noutputs: [{path: /a, to: ../x}]":                    "outputs[0].to: want a path below the job file's folder",
-		"wasm: w\noutputs: [{path: /a, to: /x}]":                      "outputs[0].to: want a path below",
-		"wasm: w\ncount: 2\noutputs: [{path: /a, to: x}]":             "outputs[0].to: every task of the array would write x; put {{index}}",
+		"wasm: w\noutputs: [{path: /a, to: ../x}]": "outputs[0].to: want a path " +
+			"below the job file's folder",
+		"wasm: w\noutputs: [{path: /a, to: /x}]": "outputs[0].to: want a path below",
+		"wasm: w\ncount: 2\noutputs: [{path: /a, to: x}]": "outputs[0].to: every task of the array " +
+			"would write x; put {{index}}",
 		"\xff\xfe": "no UTF-8 text",
 		"name: " + strings.Repeat("x", 200) + "\nwasm: w": "name: want at most 128 bytes",
 	} {
@@ -252,38 +277,46 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 func TestMissingFilesAndLinks(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{
-		"w": "\x00asm", "text": "no module", "out": "-> /etc/passwd", "d/up": "-> ../../x", "up/f": "-> /etc/hostname",
+		"w": "\x00asm", "text": "no module", "out": "-> /etc/passwd",
+		"d/up": "-> ../../x", "up/f": "-> /etc/hostname",
 		"e/sub/f": "1", "e/link": "-> sub", "s/1": "1", "s/2": "2",
 	})
 	for text, want := range map[string]string{
 		"wasm: nope": "job.yaml:1: wasm: no such file or folder: nope",
 		"wasm: text": "wasm: want a WebAssembly module, text is none",
 		"wasm: s":    "wasm: want a WebAssembly module, s is none",
-		"wasm: w\ninputs:\n- {path: /a, from: out}":                          "job.yaml:3: inputs[0].from: out is a link out of the job file's folder",
-		"wasm: w\ninputs: [{path: /a, from: d/up}]":                          "inputs[0].from: d/up is a link out",
-		"wasm: w\ninputs: [{path: /a, from: up}]":                            "inputs[0].from: up/f is a link out of the folder",
-		"wasm: w\ninputs: [{path: /a, from: e}]":                             "inputs[0].from: e/link is a link to a folder",
-		"wasm: w\ninputs: [{path: /a, from: /nonexistent}]":                  "no such file or folder: /nonexistent",
-		"wasm: w\nitems: {glob: \"none/*\"}":                                 "items.glob: nothing matches none/*",
-		"wasm: w\nitems: [a]\ninputs: [{path: /a, from: \"x/{{item}}\"}]":    "no such file or folder: x/a",
-		"wasm: w\nitems: [../a, b]\noutputs: [{path: /o, to: \"{{item}}\"}]": "outputs[0].to: for item \"../a\" it is ../a, outside",
-		"wasm: w\nitems: [a, a]\noutputs: [{path: /o, to: \"{{item}}\"}]":    "outputs[0].to: tasks 0 and 1 would both write a",
+		"wasm: w\ninputs:\n- {path: /a, from: out}": "job.yaml:3: " +
+			"inputs[0].from: out is a link out of the job file's folder",
+		"wasm: w\ninputs: [{path: /a, from: d/up}]": "inputs[0].from: d/up is a link out",
+		"wasm: w\ninputs: [{path: /a, from: up}]":   "inputs[0].from: up/f is a link out of the folder",
+		"wasm: w\ninputs: [{path: /a, from: e}]":    "inputs[0].from: e/link is a link to a folder",
+		"wasm: w\ninputs: [{path: /a, from: /nonexistent}]": "no such file or folder: " +
+			"/nonexistent",
+		"wasm: w\nitems: {glob: \"none/*\"}": "items.glob: nothing matches none/*",
+		"wasm: w\nitems: [a]\ninputs: [{path: /a, from: \"x/{{item}}\"}]": "no such file or " +
+			"folder: x/a",
+		"wasm: w\nitems: [../a, b]\noutputs: [{path: /o, to: \"{{item}}\"}]": "outputs[0].to: for item " +
+			"\"../a\" it is ../a, outside",
+		"wasm: w\nitems: [a, a]\noutputs: [{path: /o, to: \"{{item}}\"}]": "outputs[0].to: tasks 0 and " +
+			"1 would both write a",
 	} {
-		if _, err := jobfile.Load([]byte(text), dir, options()); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := jobfile.Load([]byte(text), dir, options())
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
 		}
 	}
 	both := "wasm: nope\nruntime: 5\ninputs: [{path: /a, from: gone}]\n"
 	_, err := jobfile.Load([]byte(both), dir, options())
 	if err == nil || strings.Count(err.Error(), "\n") != 2 {
-		t.Errorf("want the three mistakes at once, have %v", err)
+		t.Errorf("want all three mistakes in one error, have %v", err)
 	}
 }
 
 func TestSharedContentIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"w": "\x00asm", "s/1": "1", "s/2": "2"})
-	text := "wasm: w\nitems: [x, y]\ninputs: [{path: /a, from: s}, {path: /b, from: s}, {path: /c, from: \"" + dir + "/s/1\"}]\n"
+	text := "wasm: w\nitems: [x, y]\n" +
+		"inputs: [{path: /a, from: s}, {path: /b, from: s}, {path: /c, from: \"" + dir + "/s/1\"}]\n"
 	plan, err := jobfile.Load([]byte(text), dir, options())
 	if err != nil || len(plan.Sources) != 3 || plan.Tasks() != 2 {
 		t.Fatalf("plan %+v, %v", plan, err)
@@ -315,7 +348,9 @@ func TestSharedContentIsStoredOnce(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(full))
-	f.Add([]byte(`{"job": {"command": ["x"], "count": 2, "inputs": [{"path": "/a", "from": "cid:b"}]}, "status": 1}`))
+	f.Add([]byte(
+		`{"job": {"command": ["x"], "count": 2, "inputs": [{"path": "/a", "from": "cid:b"}]}, "status": 1}`,
+	))
 	f.Add([]byte("wasm: &a x\nitems: [*a]\n"))
 	f.Add([]byte(placed))
 	f.Add([]byte("reserve: 2h\nstart: {at: mon 09:00}\ncount: 3\n"))

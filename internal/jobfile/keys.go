@@ -84,12 +84,14 @@ func (p *parser) planning(key string, node *yaml.Node) bool {
 func (p *parser) command(node *yaml.Node) {
 	p.file.Spec.Kind = grid.KindCommand
 	if node.Kind == yaml.ScalarNode {
-		p.fail(node.Line, "command", `write ["program", "argument"]`, "want a list, have %s; no shell splits it", describe(node))
+		p.fail(node.Line, "command", `write ["program", "argument"]`,
+			"want a list, have %s; no shell splits it", describe(node))
 		return
 	}
 	p.file.Spec.Args = append(p.texts(node, "command"), p.file.Spec.Args...)
 	if len(node.Content) == 0 {
-		p.fail(node.Line, "command", `write ["program", "argument"]`, "want at least the program, have an empty list")
+		p.fail(node.Line, "command", `write ["program", "argument"]`,
+			"want at least the program, have an empty list")
 	}
 }
 
@@ -117,10 +119,12 @@ func (p *parser) ref(node *yaml.Node, field string) Ref {
 	case text == "":
 		p.fail(node.Line, field, "write a path or cid:...", "want the name of a file, have nothing")
 	case strings.HasPrefix(text, "https:"), strings.HasPrefix(text, "http:"):
-		p.fail(node.Line, field, "download it and name the file", "URLs are not supported by this version")
+		p.fail(node.Line, field, "download it and name the file",
+			"URLs are not supported by this version")
 	case strings.HasPrefix(text, "cid:"):
 		if err := grid.CID(text[len("cid:"):]).Validate(); err != nil {
-			p.fail(node.Line, field, "copy it from describe -o json", "want cid: and a content identifier, have %q", text)
+			p.fail(node.Line, field, "copy it from describe -o json",
+				"want cid: and a content identifier, have %q", text)
 		}
 	}
 	return Ref{Text: text, Field: field}
@@ -166,7 +170,8 @@ func (p *parser) require(node *yaml.Node, field string, keys ...string) {
 func (p *parser) sandboxPath(node *yaml.Node, field string) string {
 	text, ok := p.text(node, field)
 	if ok && (!path.IsAbs(text) || path.Clean(text) != text || text == "/" || len(text) > 4096) {
-		p.fail(node.Line, field, "write it like /in/table.csv", "want an absolute path inside the sandbox without . and .., have %q", text)
+		p.fail(node.Line, field, "write it like /in/table.csv",
+			"want an absolute path inside the sandbox without . and .., have %q", text)
 	}
 	return text
 }
@@ -201,7 +206,8 @@ func (p *parser) target(node *yaml.Node, field string) string {
 	}
 	clean := filepath.ToSlash(filepath.Clean(text))
 	if text == "" || clean == "." || !filepath.IsLocal(filepath.FromSlash(clean)) {
-		p.fail(node.Line, field, "write it like ./result.txt", "want a path below the job file's folder, have %q", text)
+		p.fail(node.Line, field, "write it like ./result.txt",
+			"want a path below the job file's folder, have %q", text)
 	}
 	return clean
 }
@@ -214,7 +220,8 @@ func (p *parser) resource(key string, node *yaml.Node) bool {
 	case "cpus":
 		need.MilliCPUs = int64(math.Round(p.number(node, field, "cores") * 1000))
 		if need.MilliCPUs < 1 {
-			p.fail(node.Line, field, "write it like 0.5", "want at least 0.001 cores, have %s", describe(node))
+			p.fail(node.Line, field, "write it like 0.5", "want at least 0.001 cores, have %s",
+				describe(node))
 		}
 	case "memory":
 		need.MemoryBytes = p.size(node, field)
@@ -241,8 +248,10 @@ func (p *parser) items(node *yaml.Node) {
 		case "glob":
 			p.file.Glob, _ = p.text(value, "items.glob")
 			p.file.lines["items.glob"] = value.Line
-			if _, err := path.Match(p.file.Glob, ""); err != nil || p.file.Glob == "" || !filepath.IsLocal(p.file.Glob) {
-				p.fail(value.Line, "items.glob", `write it like "data/*"`, "want a pattern below the job file's folder, have %q", p.file.Glob)
+			_, err := path.Match(p.file.Glob, "")
+			if err != nil || p.file.Glob == "" || !filepath.IsLocal(p.file.Glob) {
+				p.fail(value.Line, "items.glob", `write it like "data/*"`,
+					"want a pattern below the job file's folder, have %q", p.file.Glob)
 				p.file.Glob = ""
 			}
 		default:
@@ -274,7 +283,8 @@ func (p *parser) itemList(node *yaml.Node, field string) {
 		p.file.Items = append(p.file.Items, item)
 	})
 	if node.Kind == yaml.SequenceNode && len(node.Content) == 0 {
-		p.fail(node.Line, field, "list at least one, or leave items out", "want at least one item, have an empty list")
+		p.fail(node.Line, field, "list at least one, or leave items out",
+			"want at least one item, have an empty list")
 	}
 }
 
@@ -286,7 +296,8 @@ func (p *parser) count(node *yaml.Node) {
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n < 1 || n > grid.MaxTasks {
-		p.fail(node.Line, "count", "write it like 100", "want a whole number from 1 to %d, have %q", grid.MaxTasks, text)
+		p.fail(node.Line, "count", "write it like 100", "want a whole number from 1 to %d, have %q",
+			grid.MaxTasks, text)
 		return
 	}
 	p.file.Count = uint32(n)

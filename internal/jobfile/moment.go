@@ -16,8 +16,9 @@ import (
 // and those that it shows twice.
 
 const (
-	exampleTimes = "write it like 18:00, tomorrow 18:00, mon 09:00, 2026-05-01 18:00, 2026-05-01T18:00:00Z, +30s or in 10m"
-	maxAhead     = 366 * 24 * time.Hour // of any time in a job file
+	exampleTimes = "write it like 18:00, tomorrow 18:00, mon 09:00, 2026-05-01 18:00, " +
+		"2026-05-01T18:00:00Z, +30s or in 10m"
+	maxAhead = 366 * 24 * time.Hour // of any time in a job file
 )
 
 // moment reads the time that stands at a field. One of day is its next occurrence
@@ -84,11 +85,16 @@ func ahead(span, text string, now time.Time) (time.Time, string, *momentError) {
 	d, err := grid.ParseSpan(span)
 	switch {
 	case err != nil:
-		return time.Time{}, "", &momentError{fmt.Sprintf("want a time ahead with a unit (s, m, h, d), have %q", text), "write it like +30s or in 10m"}
+		return time.Time{}, "", &momentError{
+			fmt.Sprintf("want a time ahead with a unit (s, m, h, d), have %q", text),
+			"write it like +30s or in 10m",
+		}
 	case d == 0:
-		return time.Time{}, "", &momentError{fmt.Sprintf("want more than 0, have %q", text), "write it like +30s or in 10m"}
+		return time.Time{}, "",
+			&momentError{fmt.Sprintf("want more than 0, have %q", text), "write it like +30s or in 10m"}
 	case d > maxAhead:
-		return time.Time{}, "", &momentError{fmt.Sprintf("want at most 366 days ahead, have %q", text), "choose an earlier one"}
+		return time.Time{}, "",
+			&momentError{fmt.Sprintf("want at most 366 days ahead, have %q", text), "choose an earlier one"}
 	}
 	t := now.Add(d)
 	if whole := t.Truncate(time.Second); whole.Before(t) {
@@ -109,7 +115,8 @@ type dayPart struct {
 
 // cutDay splits a text into its day and its time of day.
 func cutDay(text string) (dayPart, string) {
-	if m := regexp.MustCompile(`^(\d{4})-(\d{2})-(\d{2})(?:[ T](.*))?$`).FindStringSubmatch(text); m != nil {
+	m := regexp.MustCompile(`^(\d{4})-(\d{2})-(\d{2})(?:[ T](.*))?$`).FindStringSubmatch(text)
+	if m != nil {
 		var d dayPart
 		d.dated = true
 		d.year, _ = strconv.Atoi(m[1]) // digits only
@@ -139,12 +146,15 @@ func cutDay(text string) (dayPart, string) {
 // exists reports a day that the calendar lacks: 29 February in most years.
 func (d dayPart) exists() *momentError {
 	if d.month < 1 || d.month > 12 || d.day < 1 {
-		return &momentError{fmt.Sprintf("there is no day %04d-%02d-%02d", d.year, d.month, d.day), exampleTimes}
+		return &momentError{
+			fmt.Sprintf("there is no day %04d-%02d-%02d", d.year, d.month, d.day), exampleTimes,
+		}
 	}
 	last := time.Date(d.year, time.Month(d.month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
 	if d.day > last {
 		return &momentError{
-			fmt.Sprintf("there is no day %04d-%02d-%02d: %s %d has %d days", d.year, d.month, d.day, time.Month(d.month), d.year, last),
+			fmt.Sprintf("there is no day %04d-%02d-%02d: %s %d has %d days",
+				d.year, d.month, d.day, time.Month(d.month), d.year, last),
 			"choose a day that exists",
 		}
 	}
@@ -194,7 +204,8 @@ func (c clockReading) String() string {
 func (c clockReading) next(days []time.Time, after time.Time) (time.Time, string, *momentError) {
 	zone := after.Location()
 	for i, day := range days {
-		wall := day.Add(time.Duration(c.hour)*time.Hour + time.Duration(c.minute)*time.Minute + time.Duration(c.second)*time.Second)
+		wall := day.Add(time.Duration(c.hour)*time.Hour + time.Duration(c.minute)*time.Minute +
+			time.Duration(c.second)*time.Second)
 		last := i == len(days)-1
 		times := shown(wall, zone)
 		if len(times) == 0 {
@@ -212,7 +223,7 @@ func (c clockReading) next(days []time.Time, after time.Time) (time.Time, string
 	return time.Time{}, "", &momentError{"no such time", exampleTimes} // there is always a last day
 }
 
-// twice is what to say of a reading that comes more than once.
+// twice is the message about a reading that comes more than once.
 func (c clockReading) twice(times []time.Time, taken int) string {
 	if len(times) < 2 {
 		return ""
@@ -221,8 +232,10 @@ func (c clockReading) twice(times []time.Time, taken int) string {
 	if taken > 0 {
 		which, other = "second", times[0]
 	}
-	return fmt.Sprintf("%s comes twice on %s, as the clocks go back; the %s is taken, %s; the other is %s", c,
-		times[0].Format(time.DateOnly), which, times[taken].Format(time.RFC3339), other.Format(time.RFC3339))
+	return fmt.Sprintf("%s comes twice on %s, as the clocks go back; the %s is taken, %s; the other "+
+		"is %s", c,
+		times[0].Format(time.DateOnly), which, times[taken].Format(time.RFC3339),
+		other.Format(time.RFC3339))
 }
 
 // missing names the gap in which a reading lies.
@@ -233,9 +246,11 @@ func (c clockReading) missing(wall, skip time.Time) *momentError {
 		clocks = "the clocks of " + place.String()
 	}
 	return &momentError{
-		text: fmt.Sprintf("%s does not come on %s: %s go from %s straight to %s", c, wall.Format(time.DateOnly),
+		text: fmt.Sprintf("%s does not come on %s: %s go from %s straight to %s",
+			c, wall.Format(time.DateOnly),
 			clocks, before.Format(time.TimeOnly), skip.Format(time.TimeOnly)),
-		remedy: fmt.Sprintf("choose %s or later, before %s, or give the zone: %s", skip.Format(time.TimeOnly),
+		remedy: fmt.Sprintf("choose %s or later, before %s, or give the zone: %s",
+			skip.Format(time.TimeOnly),
 			before.Format(time.TimeOnly), skip.Format(time.RFC3339)),
 	}
 }
@@ -245,7 +260,7 @@ func offsetAt(t time.Time) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// wallOf is what a clock with that offset shows, written as if it were UTC.
+// wallOf returns what a clock with that offset shows, written as if it were UTC.
 func wallOf(t time.Time, offset time.Duration) time.Time { return t.UTC().Add(offset) }
 
 // shown lists the moments at which a clock shows the reading, in order: one as a
@@ -264,7 +279,8 @@ func shown(wall time.Time, zone *time.Location) []time.Time {
 
 // edges are moments with every offset that may be in force around a reading.
 func edges(wall time.Time, zone *time.Location) []time.Time {
-	near := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
+	near := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(),
+		wall.Second(), 0, zone)
 	all := []time.Time{near}
 	start, end := near.ZoneBounds()
 	if !start.IsZero() {
@@ -281,7 +297,8 @@ func skipped(wall time.Time, zone *time.Location) time.Time {
 	near := edges(wall, zone)[0]
 	start, end := near.ZoneBounds()
 	for _, change := range []time.Time{start, end} {
-		if !change.IsZero() && !wall.Before(wallOf(change, offsetAt(change.Add(-1)))) && wall.Before(wallOf(change, offsetAt(change))) {
+		if !change.IsZero() && !wall.Before(wallOf(change, offsetAt(change.Add(-1)))) &&
+			wall.Before(wallOf(change, offsetAt(change))) {
 			return change
 		}
 	}

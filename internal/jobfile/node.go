@@ -21,35 +21,46 @@ const (
 // parseText reads YAML or JSON into a tree with lines.
 func parseText(data []byte) (*yaml.Node, *FieldError) {
 	if len(data) > maxFileBytes {
-		return nil, &FieldError{Text: fmt.Sprintf("the job file is larger than %d MiB", maxFileBytes>>20), Remedy: "put data into inputs"}
+		return nil, &FieldError{
+			Text:   fmt.Sprintf("the job file is larger than %d MiB", maxFileBytes>>20),
+			Remedy: "put data into inputs",
+		}
 	}
 	if !utf8.Valid(data) {
-		return nil, &FieldError{Text: "the job file is no UTF-8 text", Remedy: "name a YAML or JSON file; a module goes after --wasm"}
+		return nil, &FieldError{
+			Text:   "the job file is no UTF-8 text",
+			Remedy: "name a YAML or JSON file; a module goes after --wasm",
+		}
 	}
-	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(data) {
+	trimmed := bytes.TrimLeft(data, " \t\r\n")
+	if len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(data) {
 		return fromJSON(data)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, more yaml.Node
 	err := decoder.Decode(&doc)
 	if errors.Is(err, io.EOF) {
-		return nil, &FieldError{Line: 1, Text: "the job file is empty", Remedy: "write at least wasm: FILE"}
+		return nil,
+			&FieldError{Line: 1, Text: "the job file is empty", Remedy: "write at least wasm: FILE"}
 	}
 	if err != nil {
 		return nil, syntaxError(err)
 	}
 	if err := decoder.Decode(&more); err == nil {
-		return nil, &FieldError{Line: more.Line, Text: "a second document begins", Remedy: "write one job a file"}
+		return nil,
+			&FieldError{Line: more.Line, Text: "a second document begins", Remedy: "write one job a file"}
 	}
 	if len(doc.Content) != 1 {
-		return nil, &FieldError{Line: 1, Text: "the job file is empty", Remedy: "write at least wasm: FILE"}
+		return nil,
+			&FieldError{Line: 1, Text: "the job file is empty", Remedy: "write at least wasm: FILE"}
 	}
 	return doc.Content[0], nil
 }
 
 // syntaxError takes the line out of the YAML reader's message.
 func syntaxError(err error) *FieldError {
-	out := &FieldError{Line: 1, Text: "want YAML or JSON: " + err.Error(), Remedy: "check indentation, quotes and brackets there"}
+	out := &FieldError{Line: 1, Text: "want YAML or JSON: " +
+		err.Error(), Remedy: "check indentation, quotes and brackets there"}
 	if found := regexp.MustCompile(`line (\d+)`).FindStringSubmatch(err.Error()); found != nil {
 		out.Line, _ = strconv.Atoi(found[1]) // digits only
 	}
@@ -70,7 +81,8 @@ func fromJSON(data []byte) (*yaml.Node, *FieldError) {
 	r.decoder.UseNumber()
 	node, err := r.value(0)
 	if err != nil {
-		return nil, &FieldError{Line: r.line, Text: "want JSON: " + err.Error(), Remedy: "check brackets and quotes there"}
+		return nil, &FieldError{Line: r.line, Text: "want JSON: " +
+			err.Error(), Remedy: "check brackets and quotes there"}
 	}
 	return node, nil
 }

@@ -14,8 +14,9 @@ import (
 
 // Options say how a job file is read.
 type Options struct {
-	Name    string        // the file's name, for messages
-	Now     time.Time     // with the submitter's zone: times without one are his, next occurrence
+	Name string // the file's name, for messages
+	// with the submitter's zone: it applies to times without one, next occurrence
+	Now     time.Time
 	Runtime time.Duration // for jobs that give none; 0 = DefaultRuntime
 }
 
@@ -43,7 +44,8 @@ type parser struct {
 }
 
 func (p *parser) fail(line int, field, remedy, format string, args ...any) {
-	p.errs = append(p.errs, &FieldError{Line: line, Field: field, Text: fmt.Sprintf(format, args...), Remedy: remedy})
+	p.errs = append(p.errs,
+		&FieldError{Line: line, Field: field, Text: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
 // unsupported are keys of the job file that this version does not act on.
@@ -83,16 +85,20 @@ func (p *parser) isDescription(node *yaml.Node) bool {
 
 func topKeys() []string {
 	return append([]string{
-		"name", "wasm", "command", "args", "env", "inputs", "outputs", "resources", "os", "arch", "runtime", "limit",
+		"name", "wasm", "command", "args", "env", "inputs", "outputs", "resources", "os",
+		"arch", "runtime", "limit",
 		"start", "deadline", "items", "count", "ttl", "unattended", "map",
 	}, placingKeys()...)
 }
 
 // mapping calls take for each key of a mapping. take says whether it knows the
 // key. A value of null counts as not given.
-func (p *parser) mapping(node *yaml.Node, field string, take func(string, *yaml.Node) bool, known []string) {
+func (p *parser) mapping(
+	node *yaml.Node, field string, take func(string, *yaml.Node) bool, known []string,
+) {
 	if node.Kind != yaml.MappingNode {
-		p.fail(node.Line, field, "write it as key: value", "want keys with values, have %s", describe(node))
+		p.fail(node.Line, field, "write it as key: value", "want keys with values, have %s",
+			describe(node))
 		return
 	}
 	seen := map[string]bool{}
@@ -158,11 +164,13 @@ func (p *parser) text(node *yaml.Node, field string) (string, bool) {
 // list reads a list and calls take for each entry.
 func (p *parser) list(node *yaml.Node, field string, take func(string, *yaml.Node)) {
 	if node.Kind != yaml.SequenceNode {
-		p.fail(node.Line, field, "write [a, b] or one - entry a line", "want a list, have %s", describe(node))
+		p.fail(node.Line, field, "write [a, b] or one - entry a line", "want a list, have %s",
+			describe(node))
 		return
 	}
 	if len(node.Content) > grid.MaxTasks {
-		p.fail(node.Line, field, "split the job", "want at most %d entries, have %d", grid.MaxTasks, len(node.Content))
+		p.fail(node.Line, field, "split the job", "want at most %d entries, have %d",
+			grid.MaxTasks, len(node.Content))
 		return
 	}
 	for i, child := range node.Content {
@@ -180,18 +188,22 @@ func (p *parser) texts(node *yaml.Node, field string) []string {
 	return out
 }
 
-func (p *parser) span(node *yaml.Node, field, example string, low, high time.Duration) time.Duration {
+func (p *parser) span(
+	node *yaml.Node, field, example string, low, high time.Duration,
+) time.Duration {
 	text, ok := p.text(node, field)
 	if !ok {
 		return 0
 	}
 	d, err := grid.ParseSpan(text)
 	if err != nil {
-		p.fail(node.Line, field, "write it like "+example, "want a number with a unit (ms, s, m, h, d), have %q", text)
+		p.fail(node.Line, field, "write it like "+example,
+			"want a number with a unit (ms, s, m, h, d), have %q", text)
 		return 0
 	}
 	if d < low || d > high {
-		p.fail(node.Line, field, "choose a value in that range", "want %s to %s, have %s", low, high, text)
+		p.fail(node.Line, field, "choose a value in that range", "want %s to %s, have %s",
+			low, high, text)
 		return 0
 	}
 	return d
@@ -204,7 +216,8 @@ func (p *parser) size(node *yaml.Node, field string) int64 {
 	}
 	n, err := grid.ParseBytes(text)
 	if err != nil {
-		p.fail(node.Line, field, "write it like 512MiB", "want a size with a unit (B, KiB, MiB, GiB, TiB), have %q", text)
+		p.fail(node.Line, field, "write it like 512MiB",
+			"want a size with a unit (B, KiB, MiB, GiB, TiB), have %q", text)
 	}
 	return n
 }
@@ -216,7 +229,8 @@ func (p *parser) rate(node *yaml.Node, field string) int64 {
 	}
 	n, err := grid.ParseRate(text)
 	if err != nil {
-		p.fail(node.Line, field, "write it like 20Mbit/s", "want a rate with a unit (bit/s, kbit/s, Mbit/s, Gbit/s), have %q", text)
+		p.fail(node.Line, field, "write it like 20Mbit/s",
+			"want a rate with a unit (bit/s, kbit/s, Mbit/s, Gbit/s), have %q", text)
 	}
 	return n
 }
@@ -228,7 +242,8 @@ func (p *parser) number(node *yaml.Node, field, unit string) float64 {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v >= 0) || v > 1e9 {
-		p.fail(node.Line, field, "write it like 1.5", "want a number of %s, at least 0, have %q", unit, text)
+		p.fail(node.Line, field, "write it like 1.5",
+			"want a number of %s, at least 0, have %q", unit, text)
 		return 0
 	}
 	return v

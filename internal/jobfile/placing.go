@@ -22,7 +22,10 @@ const minReserve = time.Second
 
 // placingKeys are the keys that say after what, in what and beside whom a job runs.
 func placingKeys() []string {
-	return []string{"reserve", "after", "priority", "project", "reservation", "overrun", "split", "communication", "placing"}
+	return []string{
+		"reserve", "after", "priority", "project", "reservation", "overrun", "split", "communication",
+		"placing",
+	}
 }
 
 // placing reads one of placingKeys.
@@ -31,7 +34,8 @@ func (p *parser) placing(key string, node *yaml.Node) bool {
 	spec := &p.file.Spec
 	switch key {
 	case "reserve":
-		spec.Kind, spec.Runtime = grid.KindReservation, p.span(node, key, "2h", minReserve, grid.MaxRuntime)
+		spec.Kind, spec.Runtime = grid.KindReservation, p.span(node, key, "2h",
+			minReserve, grid.MaxRuntime)
 	case "after":
 		p.after(node)
 	case "priority":
@@ -96,7 +100,8 @@ func (p *parser) after(node *yaml.Node) {
 		p.file.After = append(p.file.After, p.jobRef(child, field))
 	})
 	if len(p.file.After) > grid.MaxAfter {
-		p.fail(node.Line, "after", "let it wait for a job that waits for the others", "want at most %d jobs, have %d", grid.MaxAfter, len(p.file.After))
+		p.fail(node.Line, "after", "let it wait for a job that waits for the others",
+			"want at most %d jobs, have %d", grid.MaxAfter, len(p.file.After))
 		p.file.After = nil
 	}
 }
@@ -107,7 +112,8 @@ func (p *parser) jobRef(node *yaml.Node, field string) Ref {
 	p.file.lines[field] = node.Line
 	const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 	if ok && (text == "" || len(text) > 16 || strings.Trim(text, alphabet) != "") {
-		p.fail(node.Line, field, "copy it from submit list", "want a job's id, or what it begins with, have %q", text)
+		p.fail(node.Line, field, "copy it from submit list",
+			"want a job's id, or what it begins with, have %q", text)
 	}
 	return Ref{Text: text, Field: field}
 }
@@ -119,29 +125,34 @@ func (p *parser) checkPlacing(seen map[string]int) {
 		p.checkReservation(seen)
 	}
 	if _, given := seen["communication"]; given && f.Split == grid.SplitNone {
-		p.fail(seen["communication"], "communication", "add split: if-needed, or remove it", "only the parts of a split job exchange data")
+		p.fail(seen["communication"], "communication", "add split: if-needed, or remove it",
+			"only the parts of a split job exchange data")
 	}
 	switch {
 	case !f.Flood:
 	case f.Split != grid.SplitNone:
-		p.fail(seen["placing"], "placing", "remove one of them", "the parts of a split job cannot be queued at several sites")
+		p.fail(seen["placing"], "placing", "remove one of them",
+			"the parts of a split job cannot be queued at several sites")
 	case f.Spec.Window.Promised():
 		p.fail(seen["placing"], "placing", "remove placing, or start.at and deadline",
 			"a job with a fixed start or a deadline is promised by one site and cannot be queued at several")
 	}
 	if len(f.Spec.Project) > 64 {
-		p.fail(seen["project"], "project", "shorten it", "want at most 64 bytes, have %d", len(f.Spec.Project))
+		p.fail(seen["project"], "project", "shorten it", "want at most 64 bytes, have %d",
+			len(f.Spec.Project))
 	}
 }
 
 // checkReservation refuses what nothing that only holds capacity can have.
 func (p *parser) checkReservation(seen map[string]int) {
 	for _, key := range []string{
-		"args", "env", "inputs", "outputs", "items", "runtime", "limit", "deadline", "after", "reservation", "overrun", "split",
+		"args", "env", "inputs", "outputs", "items", "runtime", "limit", "deadline", "after",
+		"reservation", "overrun", "split",
 		"communication", "placing",
 	} {
 		if line, given := seen[key]; given {
-			p.fail(line, key, "remove it; give it to the jobs that run in the reservation", "a reservation only holds capacity")
+			p.fail(line, key, "remove it; give it to the jobs that run in the reservation",
+				"a reservation only holds capacity")
 		}
 	}
 	if _, given := seen["start"]; !given || p.file.Spec.Window.At.IsZero() && !p.failed("start.at") {
@@ -163,7 +174,8 @@ func (p *Plan) Complete(find func(ref Ref) (grid.JobID, error)) error {
 		id, err := find(ref)
 		if err != nil {
 			errs = append(errs, &FieldError{
-				Line: p.File.lines[ref.Field], Field: ref.Field, Text: err.Error(), Remedy: "submit list shows your jobs", cause: err,
+				Line: p.File.lines[ref.Field], Field: ref.Field, Text: err.Error(),
+				Remedy: "submit list shows your jobs", cause: err,
 			})
 		}
 		return id

@@ -54,7 +54,10 @@ func (f *File) Resolve(name, folder string) (*Plan, error) {
 		return nil, fmt.Errorf("open folder of the job file: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read from
-	r := &resolver{file: f, root: root, folder: folder, plan: &Plan{File: f, name: name, module: -1}, known: map[string]int{}}
+	r := &resolver{
+		file: f, root: root, folder: folder, plan: &Plan{File: f, name: name, module: -1},
+		known: map[string]int{},
+	}
 	r.run()
 	if len(r.errs) > 0 {
 		return nil, r.errs.sorted(name)
@@ -85,7 +88,8 @@ func (r *resolver) run() {
 	}
 	for _, in := range r.file.Inputs {
 		if !own(in.From.Text) {
-			r.plan.inputs = append(r.plan.inputs, slot{path: in.Path, source: r.source(in.From, in.From.Text)})
+			r.plan.inputs = append(r.plan.inputs,
+				slot{path: in.Path, source: r.source(in.From, in.From.Text)})
 		}
 	}
 	for i, item := range r.expandItems() {
@@ -139,11 +143,13 @@ func (r *resolver) expandItems() []ItemRef {
 func (r *resolver) expandGlob() []ItemRef {
 	matches, err := fs.Glob(r.root.FS(), path.Clean(filepath.ToSlash(r.file.Glob)))
 	if err != nil || len(matches) == 0 {
-		r.fail("items.glob", "check the pattern; it is relative to the job file", "nothing matches %s", r.file.Glob)
+		r.fail("items.glob", "check the pattern; it is relative to the job file", "nothing matches %s",
+			r.file.Glob)
 		return nil
 	}
 	if len(matches) > grid.MaxTasks {
-		r.fail("items.glob", "split the job", "%d files match, want at most %d", len(matches), grid.MaxTasks)
+		r.fail("items.glob", "split the job", "%d files match, want at most %d",
+			len(matches), grid.MaxTasks)
 		return nil
 	}
 	items := make([]ItemRef, len(matches))
@@ -162,7 +168,8 @@ func (r *resolver) addItem(index int, item ItemRef) {
 	out := planItem{value: item.Value}
 	for _, in := range r.file.Inputs {
 		if own(in.From.Text) {
-			out.inputs = append(out.inputs, slot{path: in.Path, source: r.source(in.From, fill(in.From.Text, index, item.Value))})
+			out.inputs = append(out.inputs,
+				slot{path: in.Path, source: r.source(in.From, fill(in.From.Text, index, item.Value))})
 		}
 	}
 	for _, in := range item.Inputs {
@@ -193,11 +200,13 @@ func (r *resolver) explain(field, text string, err error) {
 	case errors.As(err, &bad):
 		r.fail(field, bad.remedy, "%s", bad.Error())
 	case errors.Is(err, fs.ErrNotExist):
-		r.fail(field, "check the name; it is relative to the job file's folder", "no such file or folder: %s", text)
+		r.fail(field, "check the name; it is relative to the job file's folder",
+			"no such file or folder: %s", text)
 	case errors.Is(err, fs.ErrPermission):
 		r.fail(field, "change its permissions", "%s cannot be read", text)
 	case strings.Contains(err.Error(), "escapes"):
-		r.fail(field, "copy the file into the folder, or name it by its absolute path", "%s is a link out of the job file's folder", text)
+		r.fail(field, "copy the file into the folder, or name it by its absolute path",
+			"%s is a link out of the job file's folder", text)
 	default:
 		r.fail(field, "check the file", "%s cannot be read: %v", text, err)
 	}
@@ -242,7 +251,8 @@ func (r *resolver) checkTargets() {
 		for index, item := range r.plan.items {
 			to := filepath.ToSlash(filepath.Clean(fill(out.To, index, item.value)))
 			if !filepath.IsLocal(to) || to == "." {
-				r.fail(field, "use {{index}} instead of {{item}}", "for item %q it is %s, outside the job file's folder", item.value, to)
+				r.fail(field, "use {{index}} instead of {{item}}",
+					"for item %q it is %s, outside the job file's folder", item.value, to)
 				return
 			}
 			if first, double := seen[to]; double {
@@ -265,7 +275,8 @@ func (p *Plan) Tasks() int {
 // Job is the job to submit. stored has an entry for each of Sources.
 func (p *Plan) Job(stored []Stored) (grid.Job, error) {
 	if len(stored) != len(p.Sources) {
-		return grid.Job{}, fmt.Errorf("build job: have %d stored sources, want %d", len(stored), len(p.Sources))
+		return grid.Job{}, fmt.Errorf("build job: have %d stored sources, want %d",
+			len(stored), len(p.Sources))
 	}
 	job := grid.Job{
 		Spec: p.File.Spec, Count: uint32(p.Tasks()), TTL: p.File.TTL,
@@ -278,7 +289,8 @@ func (p *Plan) Job(stored []Stored) (grid.Job, error) {
 	}
 	job.Spec.Inputs = fillSlots(p.inputs, stored)
 	for _, item := range p.items {
-		job.Items = append(job.Items, grid.Item{Value: item.value, Inputs: fillSlots(item.inputs, stored)})
+		job.Items = append(job.Items,
+			grid.Item{Value: item.value, Inputs: fillSlots(item.inputs, stored)})
 	}
 	if err := job.Validate(); err != nil {
 		return grid.Job{}, fmt.Errorf("build job: %w", err)
@@ -290,7 +302,8 @@ func fillSlots(slots []slot, stored []Stored) []grid.Input {
 	var out []grid.Input
 	for _, s := range slots {
 		content := stored[s.source]
-		out = append(out, grid.Input{Path: s.path, CID: content.CID, Bytes: content.Bytes, Dir: content.Dir})
+		out = append(out,
+			grid.Input{Path: s.path, CID: content.CID, Bytes: content.Bytes, Dir: content.Dir})
 	}
 	return out
 }

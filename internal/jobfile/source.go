@@ -45,7 +45,8 @@ func look(root *os.Root, folder, name string) (Source, error) {
 	if !source.Dir {
 		source.Executable = info.Mode()&ownerMayRun != 0
 		if !info.Mode().IsRegular() {
-			return source, &entryError{text: name + " is neither a file nor a folder", remedy: "name a file or a folder"}
+			return source,
+				&entryError{text: name + " is neither a file nor a folder", remedy: "name a file or a folder"}
 		}
 		file, wrong := root.Open(name)
 		if wrong != nil {
@@ -72,11 +73,16 @@ func walk(root *os.Root, name string, visit func(string, fs.FileInfo) error) err
 			return err
 		}
 		if entries++; entries > maxEntries {
-			return &entryError{text: fmt.Sprintf("%s holds more than %d files", name, maxEntries), remedy: "pack them into one file"}
+			return &entryError{
+				text:   fmt.Sprintf("%s holds more than %d files", name, maxEntries),
+				remedy: "pack them into one file",
+			}
 		}
 		info, err := root.Stat(at)
 		if err != nil && strings.Contains(err.Error(), "escapes") {
-			return &entryError{text: at + " is a link out of the folder", remedy: "replace the link by what it names"}
+			return &entryError{
+				text: at + " is a link out of the folder", remedy: "replace the link by what it names",
+			}
 		}
 		if err != nil {
 			return err
@@ -157,7 +163,9 @@ func writeTar(w io.Writer, root *os.Root, name string) error {
 }
 
 func writeEntry(out *tar.Writer, root *os.Root, at, inside string, info fs.FileInfo) error {
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: inside, Mode: 0o644, Size: info.Size(), Format: tar.FormatPAX}
+	header := &tar.Header{
+		Typeflag: tar.TypeReg, Name: inside, Mode: 0o644, Size: info.Size(), Format: tar.FormatPAX,
+	}
 	if info.Mode()&ownerMayRun != 0 {
 		header.Mode = 0o755
 	}

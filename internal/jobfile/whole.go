@@ -28,10 +28,12 @@ func (p *parser) checkWhole(seen map[string]int, line int) {
 		if f.Spec.Runtime <= 0 {
 			f.Spec.Runtime = defaultRuntime
 		}
-		f.Notes = append(f.Notes, fmt.Sprintf("no runtime given: planning with %s", short(f.Spec.Runtime)))
+		f.Notes = append(f.Notes, fmt.Sprintf("no runtime given: planning with %s",
+			short(f.Spec.Runtime)))
 	}
 	if _, both := seen["count"]; both && seen["items"] > 0 {
-		p.fail(seen["count"], "count", "remove count: items say how many tasks there are", "count and items are both given")
+		p.fail(seen["count"], "count", "remove count: items say how many tasks there are",
+			"count and items are both given")
 	}
 	p.checkWindow()
 	p.checkPlacing(seen)
@@ -49,11 +51,16 @@ func (p *parser) checkWork(seen map[string]int, line int) {
 	_, reserve := seen["reserve"]
 	switch {
 	case wasm && command:
-		p.fail(max(seen["wasm"], seen["command"]), "command", "keep one of them", "wasm and command are both given")
+		p.fail(max(seen["wasm"], seen["command"]), "command", "keep one of them",
+			"wasm and command are both given")
 	case reserve && (wasm || command):
-		p.fail(seen["reserve"], "reserve", "submit the reservation and its jobs one after the other", "a reservation runs nothing")
-	case !wasm && !command && !reserve && !slices.ContainsFunc(p.errs, func(e *FieldError) bool { return e.Field == "container" }):
-		p.fail(line, "wasm", "add wasm: FILE (or command: [...])", "want exactly one of wasm and command, have none")
+		p.fail(seen["reserve"], "reserve", "submit the reservation and its jobs one after the other",
+			"a reservation runs nothing")
+	case !wasm && !command && !reserve && !slices.ContainsFunc(p.errs, func(e *FieldError) bool {
+		return e.Field == "container"
+	}):
+		p.fail(line, "wasm", "add wasm: FILE (or command: [...])",
+			"want exactly one of wasm and command, have none")
 	}
 }
 
@@ -75,7 +82,8 @@ func (p *parser) checkWords(items bool) {
 	f := p.file
 	check := func(field, text string) {
 		if !items && strings.Contains(text, wordItem) {
-			p.fail(f.lines[field], field, "add items, or use {{index}} with count", "{{item}} is used and there are no items")
+			p.fail(f.lines[field], field, "add items, or use {{index}} with count",
+				"{{item}} is used and there are no items")
 		}
 	}
 	for i, a := range f.Spec.Args {
@@ -93,11 +101,13 @@ func (p *parser) checkWords(items bool) {
 		check(fmt.Sprintf("outputs[%d].to", i), out.To)
 		if f.array() && !own(out.To) {
 			field := fmt.Sprintf("outputs[%d].to", i)
-			p.fail(f.lines[field], field, "put {{index}} or {{item}} into it", "every task of the array would write %s", out.To)
+			p.fail(f.lines[field], field, "put {{index}} or {{item}} into it",
+				"every task of the array would write %s", out.To)
 		}
 	}
 	if own(f.Wasm.Text) {
-		p.fail(f.lines["wasm"], "wasm", "name one module and tell tasks apart by args", "the module is the same for all tasks")
+		p.fail(f.lines["wasm"], "wasm", "name one module and tell tasks apart by args",
+			"the module is the same for all tasks")
 	}
 }
 

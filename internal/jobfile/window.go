@@ -32,11 +32,13 @@ func (p *parser) start(key string, node *yaml.Node) bool {
 func (p *parser) checkWindow() {
 	window := &p.file.Spec.Window
 	if !window.At.IsZero() && !window.NotBefore.IsZero() {
-		p.fail(p.file.lines["start.notBefore"], "start.notBefore", "keep one of them", "start.at and start.notBefore exclude each other")
+		p.fail(p.file.lines["start.notBefore"], "start.notBefore", "keep one of them",
+			"start.at and start.notBefore exclude each other")
 		return
 	}
 	if !window.At.IsZero() && !window.At.After(p.now) {
-		p.fail(p.file.lines["start.at"], "start.at", "choose a later one, or remove it to start as soon as possible",
+		p.fail(p.file.lines["start.at"], "start.at",
+			"choose a later one, or remove it to start as soon as possible",
 			"want a time after now, %s, have %s", p.local(p.now), p.local(window.At))
 	}
 	from := p.now
@@ -63,14 +65,16 @@ func (p *parser) readDeadline(from time.Time) {
 	switch {
 	case deadline.IsZero():
 	case !deadline.After(from):
-		p.fail(line, field, "choose a later one", "want a time after %s, have %s", p.local(from), p.local(deadline))
+		p.fail(line, field, "choose a later one", "want a time after %s, have %s",
+			p.local(from), p.local(deadline))
 	case deadline.Sub(from) < runtime:
 		what := "now"
 		if !p.file.Spec.Window.Earliest().IsZero() {
 			what = "the start"
 		}
 		p.fail(line, field, "choose a later deadline, or a shorter runtime",
-			"from %s, %s, to the deadline, %s, there are %s, and the runtime is %s", what, p.local(from), p.local(deadline),
+			"from %s, %s, to the deadline, %s, there are %s, and the runtime is %s",
+			what, p.local(from), p.local(deadline),
 			short(deadline.Sub(from).Round(time.Millisecond)), short(runtime))
 	}
 }
@@ -88,7 +92,8 @@ func (p *parser) noteWindow() {
 	case window.NotBefore.After(p.now):
 		note("start not before", window.NotBefore)
 	default:
-		p.file.Notes = append(p.file.Notes, fmt.Sprintf("start.notBefore %s is over: it may start at once", p.local(window.NotBefore)))
+		p.file.Notes = append(p.file.Notes,
+			fmt.Sprintf("start.notBefore %s is over: it may start right away", p.local(window.NotBefore)))
 	}
 	note("start at", window.At)
 	note("deadline", window.Deadline)

@@ -24,7 +24,7 @@
 //	isolate site=s2 at=30s for=60s              # cut off from all others, runs on
 //	silent  site=s1 at=30s for=10s              # hears everything, answers nothing
 //	pause   site=s1 at=0s for=20s               # its owner wants no work
-//	busy    site=s1 at=30s for=60s              # its owner uses the machine: what runs stands still
+//	busy    site=s1 at=30s for=60s              # its owner uses the machine: jobs are suspended
 //	cancel  job=j1 at=40s
 //	run     for=30m seed=42
 //	expect  lost=0 doubled=0 done=10 cache_hits>0
@@ -43,5 +43,5 @@
 //	value.go       times, sizes, rates and ranges
 //	format.go      the text written
 //	expect.go      what can be expected, and whether it came so
-//	outcome.go     what came of a play: counters, jobs, tasks
+//	outcome.go     the outcome of a run: counters, jobs, tasks
 package scenario

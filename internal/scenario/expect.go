@@ -87,7 +87,8 @@ func (p *parser) readMeasure(l *line, q pair, e *Expectation) bool {
 			"did you mean "+nearest(q.key, Measures())+"?")
 		return false
 	case e.Job != "" && !slices.Contains(ofJob(), q.key):
-		l.fail(q.key, "", "one of "+strings.Join(ofJob(), " ")+" in a line with job", "move it to a line without job")
+		l.fail(q.key, "", "one of "+strings.Join(ofJob(), " ")+" in a line with job",
+			"move it to a line without job")
 		return false
 	case q.key == "site" || q.key == "first":
 		return p.readSite(l, q, e)

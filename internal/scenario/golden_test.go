@@ -108,6 +108,7 @@ func golden(t *testing.T, path, have string) {
 	}
 	diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(have, "\n"))
 	if diff != "" {
-		t.Errorf("the summary differs (-stored +now); if that is meant, go test ./internal/scenario -update\n%s", diff)
+		t.Errorf("the summary differs (-stored +now); if this is intentional, go test"+
+			" ./internal/scenario -update\n%s", diff)
 	}
 }

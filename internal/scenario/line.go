@@ -59,7 +59,9 @@ type pair struct {
 }
 
 // operators, longest first.
-var operators = []string{">=", "<=", "!=", "=", ">", "<"} //nolint:gochecknoglobals // a constant table
+var operators = []string{ //nolint:gochecknoglobals // a constant table
+	">=", "<=", "!=", "=", ">", "<",
+}
 
 // newLine splits a line into its words; nil if it is empty.
 func newLine(number int, text string) *line {
@@ -98,7 +100,8 @@ func split(word string) pair {
 }
 
 func (l *line) fail(key, have, want, remedy string) {
-	l.errs = append(l.errs, &Error{Line: l.number, Word: l.word, Key: key, Have: have, Want: want, Remedy: remedy})
+	l.errs = append(l.errs,
+		&Error{Line: l.number, Word: l.word, Key: key, Have: have, Want: want, Remedy: remedy})
 }
 
 // text takes a key's value; the flag says whether it was written.
@@ -132,12 +135,13 @@ func (l *line) required(key, want string) string {
 func (l *line) finish() {
 	for _, p := range l.pairs {
 		if !p.taken {
-			l.fail(p.key, "", "one of "+strings.Join(l.known, " "), "did you mean "+nearest(p.key, l.known)+"?")
+			l.fail(p.key, "", "one of "+strings.Join(l.known, " "),
+				"did you mean "+nearest(p.key, l.known)+"?")
 		}
 	}
 }
 
-// nearest is the known word with the least edit distance.
+// nearest returns the known word with the smallest edit distance.
 func nearest(word string, known []string) string {
 	best, least := "", -1
 	for _, k := range known {
@@ -148,7 +152,7 @@ func nearest(word string, known []string) string {
 	return best
 }
 
-// editDistance is how many letters must be put in, taken out or replaced.
+// editDistance counts the letters to insert, remove or replace.
 func editDistance(a, b string) int {
 	const long = 64 // no key is longer; what is cut off does not matter
 	a, b = a[:min(len(a), long)], b[:min(len(b), long)]

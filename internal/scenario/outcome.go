@@ -10,20 +10,21 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Outcome is what came of a scenario, whoever played it.
+// Outcome is the result of a scenario, from any driver.
 type Outcome struct {
 	Jobs      []JobOutcome   // in the order of submission
 	Doubled   int            // pairs of attempts of one task that ran at the same time
 	Peers     map[string]int // of each running site at the end: how many others it is connected to
 	Announced int            // jobs that were announced
-	Heard     map[string]int // of each running site at the end: announced jobs that reached it by gossip
-	Sites     map[string]int // reports of the sites' machines, by event
-	Brokers   map[string]int // reports of the submitters' machines, by event
-	Messages  int            // sent, a broadcast once for each receiver; 0 = was not counted
-	Hash      uint64         // of all inputs and effects; 0 = the driver has none
+	// of each running site at the end: announced jobs that reached it by gossip
+	Heard    map[string]int
+	Sites    map[string]int // reports of the sites' machines, by event
+	Brokers  map[string]int // reports of the submitters' machines, by event
+	Messages int            // sent, a broadcast once for each receiver; 0 = was not counted
+	Hash     uint64         // of all inputs and effects; 0 = the driver has none
 }
 
-// JobOutcome is what came of one job.
+// JobOutcome is the result of one job.
 type JobOutcome struct {
 	Name    string        // as Submission.Names has it
 	Took    time.Duration // from submission to end; below 0: it has not ended
@@ -32,7 +33,7 @@ type JobOutcome struct {
 	Count   int           // tasks that were submitted
 }
 
-// TaskOutcome is what came of one task.
+// TaskOutcome is the result of one task.
 type TaskOutcome struct {
 	Phase grid.Phase
 	Site  string // of its last attempt; empty: it had none
@@ -141,7 +142,8 @@ const longestTime = 10 * longest
 // count counts one thing over the tasks of a job.
 func (j JobOutcome) count(measure string) (int, bool) {
 	phases := map[string]grid.Phase{
-		"done": grid.PhaseDone, "failed": grid.PhaseFailed, "refused": grid.PhaseRefused, "cancelled": grid.PhaseCancelled,
+		"done": grid.PhaseDone, "failed": grid.PhaseFailed, "refused": grid.PhaseRefused,
+		"cancelled": grid.PhaseCancelled,
 	}
 	phase, isPhase := phases[measure]
 	n := 0
@@ -183,8 +185,10 @@ func (o Outcome) Summary() string {
 	if more := len(o.Jobs) - len(shown); more > 0 {
 		fmt.Fprintf(&b, "... and %d more jobs\n", more)
 	}
-	fmt.Fprintf(&b, "done %d, failed %d, refused %d, cancelled %d, moved %d, lost %d, doubled %d\n", o.total("done"),
-		o.total("failed"), o.total("refused"), o.total("cancelled"), o.total("moves"), o.total("lost"), o.Doubled)
+	fmt.Fprintf(&b, "done %d, failed %d, refused %d, cancelled %d, moved %d, lost %d, doubled %d\n",
+		o.total("done"),
+		o.total("failed"), o.total("refused"), o.total("cancelled"), o.total("moves"),
+		o.total("lost"), o.Doubled)
 	fmt.Fprintf(&b, "announced %d, heard by each site %d or more, peers of each site %d or more\n",
 		o.Announced, least(o.Heard), least(o.Peers))
 	fmt.Fprintf(&b, "messages %d\n", o.Messages)
@@ -196,7 +200,7 @@ func (o Outcome) Summary() string {
 	return b.String()
 }
 
-// maxShown is how many jobs a summary lists.
+// maxShown is the number of jobs that a summary lists.
 const maxShown = 12
 
 func (j JobOutcome) summary() string {
@@ -213,7 +217,8 @@ func (j JobOutcome) summary() string {
 	if j.Took >= 0 {
 		took = "took " + j.Took.Round(time.Millisecond).String()
 	}
-	return fmt.Sprintf("%s: %s, %s, on %s, %d moves, %d answers\n", j.Name, counts(phases), took, counts(ran), moves, j.Answers)
+	return fmt.Sprintf("%s: %s, %s, on %s, %d moves, %d answers\n",
+		j.Name, counts(phases), took, counts(ran), moves, j.Answers)
 }
 
 func counts(of map[string]int) string {

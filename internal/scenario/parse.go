@@ -66,8 +66,10 @@ func lineOf(err error) int {
 
 // words are the statements.
 var words = map[string]func(*parser, *line){ //nolint:gochecknoglobals // a constant table
-	"sites": (*parser).sites, "net": (*parser).network, "clock": (*parser).clock, "submit": (*parser).submit,
-	"crash": (*parser).trouble, "isolate": (*parser).trouble, "silent": (*parser).trouble, "pause": (*parser).trouble,
+	"sites": (*parser).sites,
+	"net":   (*parser).network, "clock": (*parser).clock, "submit": (*parser).submit,
+	"crash": (*parser).trouble, "isolate": (*parser).trouble, "silent": (*parser).trouble,
+	"pause":  (*parser).trouble,
 	"busy":   (*parser).trouble,
 	"cancel": (*parser).cancel, "run": (*parser).run, "expect": (*parser).expect,
 }
@@ -76,10 +78,12 @@ func (p *parser) read(l *line) {
 	do, known := words[l.word]
 	if !known {
 		names := []string{
-			"sites", "net", "clock", "submit", "crash", "isolate", "silent", "pause", "busy", "cancel", "run", "expect",
+			"sites", "net", "clock", "submit", "crash", "isolate", "silent", "pause", "busy",
+			"cancel", "run", "expect",
 		}
 		l.errs = nil
-		l.fail("", "", "one of "+strings.Join(names, " ")+" at its beginning", "did you mean "+nearest(l.word, names)+"?")
+		l.fail("", "", "one of "+strings.Join(names, " ")+" at its beginning",
+			"did you mean "+nearest(l.word, names)+"?")
 	} else {
 		do(p, l)
 		l.finish()
@@ -90,19 +94,25 @@ func (p *parser) read(l *line) {
 // whole checks what no single line can.
 func (p *parser) whole() {
 	if len(p.s.Sites) == 0 {
-		p.errs = append(p.errs, &Error{Word: "sites", Want: "a line that says which sites there are", Remedy: "add sites n=5 cores=4 gflops=16"})
+		p.errs = append(p.errs, &Error{
+			Word: "sites", Want: "a line that says which sites there are",
+			Remedy: "add sites n=5 cores=4 gflops=16",
+		})
 	}
 	if p.ran == 0 {
-		p.errs = append(p.errs, &Error{Word: "run", Want: "a line that says how long", Remedy: "add run for=10m seed=1"})
+		p.errs = append(p.errs,
+			&Error{Word: "run", Want: "a line that says how long", Remedy: "add run for=10m seed=1"})
 	}
 	for _, e := range p.s.Expect {
 		if e.Job != "" && !p.submitted(e.Job) {
-			p.errs = append(p.errs, &Error{Line: e.Line, Word: "expect", Key: "job", Have: e.Job, Want: "the name of a submission"})
+			p.errs = append(p.errs,
+				&Error{Line: e.Line, Word: "expect", Key: "job", Have: e.Job, Want: "the name of a submission"})
 		}
 	}
 	for _, e := range p.s.Events {
 		if e.Kind == Cancel && !p.submitted(e.Job) {
-			p.errs = append(p.errs, &Error{Word: "cancel", Key: "job", Have: e.Job, Want: "the name of a submission"})
+			p.errs = append(p.errs,
+				&Error{Word: "cancel", Key: "job", Have: e.Job, Want: "the name of a submission"})
 		}
 		if e.Kind == Submit {
 			p.errs = append(p.errs, p.checkNeeds(e)...)
@@ -111,7 +121,9 @@ func (p *parser) whole() {
 }
 
 func (p *parser) submitted(name string) bool {
-	return slices.ContainsFunc(p.s.Events, func(e Event) bool { return e.Kind == Submit && e.Submit.Name == name })
+	return slices.ContainsFunc(p.s.Events, func(e Event) bool {
+		return e.Kind == Submit && e.Submit.Name == name
+	})
 }
 
 func (p *parser) sites(l *line) {
@@ -163,7 +175,8 @@ func (p *parser) network(l *line) {
 	p.net = l.number
 	p.s.Net = Net{
 		Latency: l.duration("latency", 0, false), Jitter: l.duration("jitter", 0, false),
-		Loss: l.probability("loss"), Duplicate: l.probability("duplicate"), Reorder: l.probability("reorder"),
+		Loss:      l.probability("loss"),
+		Duplicate: l.probability("duplicate"), Reorder: l.probability("reorder"),
 	}
 }
 
@@ -172,7 +185,8 @@ func (p *parser) site(l *line, key string) (int, bool) {
 	name := l.required(key, "the name of a site, s0 and up")
 	at := slices.IndexFunc(p.s.Sites, func(s Site) bool { return s.Name == name })
 	if at < 0 && name != "" {
-		l.fail(key, name, fmt.Sprintf("the name of a site, s0 to s%d", len(p.s.Sites)-1), "sites are named in the order of their lines")
+		l.fail(key, name, fmt.Sprintf("the name of a site, s0 to s%d", len(p.s.Sites)-1),
+			"sites are named in the order of their lines")
 	}
 	return at, at >= 0
 }
@@ -219,7 +233,9 @@ func (p *parser) add(l *line, e Event) {
 }
 
 func (p *parser) cancel(l *line) {
-	p.add(l, Event{Kind: Cancel, At: l.duration("at", 0, false), Job: l.required("job", "the name of a submission")})
+	p.add(l, Event{
+		Kind: Cancel, At: l.duration("at", 0, false), Job: l.required("job", "the name of a submission"),
+	})
 }
 
 func (p *parser) run(l *line) {

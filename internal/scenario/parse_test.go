@@ -19,7 +19,8 @@ func TestParse(t *testing.T) {
 	s, err := Parse(`
 # a story
 run    for=30m seed=42
-submit job=j1 at=1s by=s2 jobs=2 count=10 gflops=4.5 cpus=2 mem=256MiB run=20s data=8MiB net=2Mbps ttl=2s unattended=finish wait=no
+submit job=j1 at=1s by=s2 jobs=2 count=10 gflops=4.5 cpus=2 mem=256MiB run=20s data=8MiB net=2Mbps ` +
+		`ttl=2s unattended=finish wait=no
 sites  n=3 cores=2..8 gflops=8..32 mem=1GiB..3GiB uplink=10Mbps domain=a  # growing
 net    latency=2ms jitter=1ms loss=.1 duplicate=.2 reorder=.3
 clock  site=s1 skew=-5m
@@ -33,7 +34,9 @@ expect job=j1 within=2m site!=s0
 	if len(s.Sites) != 3 || s.Sites[1].Skew != -5*time.Minute || s.Sites[1].Name != "s1" {
 		t.Errorf("sites %+v", s.Sites)
 	}
-	want := grid.Resources{MilliCPUs: 5000, MemoryBytes: 2 << 30, DiskBytes: 64 << 30, MFLOPS: 20000, NetBps: 10e6}
+	want := grid.Resources{
+		MilliCPUs: 5000, MemoryBytes: 2 << 30, DiskBytes: 64 << 30, MFLOPS: 20000, NetBps: 10e6,
+	}
 	if got := s.Sites[1].Capability; got.Total != want || got.UpBps != 10e6 || got.CoreMFLOPS != 4000 {
 		t.Errorf("the middle site is %+v", got)
 	}
@@ -42,8 +45,11 @@ expect job=j1 within=2m site!=s0
 	}
 	wantEvents := []Event{
 		{Kind: Submit, At: time.Second, Submit: Submission{
-			Name: "j1", By: "s2", Jobs: 2, Count: 10, Run: 20 * time.Second, Data: 8 << 20, TTL: 2 * time.Second, NoWait: true,
-			Need:       grid.Resources{MilliCPUs: 2000, MemoryBytes: 256 << 20, DiskBytes: 1 << 20, MFLOPS: 4500, NetBps: 2e6},
+			Name: "j1", By: "s2", Jobs: 2, Count: 10, Run: 20 * time.Second,
+			Data: 8 << 20, TTL: 2 * time.Second, NoWait: true,
+			Need: grid.Resources{
+				MilliCPUs: 2000, MemoryBytes: 256 << 20, DiskBytes: 1 << 20, MFLOPS: 4500, NetBps: 2e6,
+			},
 			Unattended: grid.UnattendedFinish,
 		}},
 		{Kind: Crash, At: 95 * time.Second, For: 10 * time.Second, Site: "s1", Amid: true},
@@ -70,32 +76,47 @@ const submitKeys = "at job jobs count cpus mem disk gflops net run data ttl by u
 // Every error names the line, the key, what was expected and what to do.
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                               "sites: want a line that says which sites there are; add sites n=5 cores=4 gflops=16",
-		"sites n=2":                                      "run: want a line that says how long; add run for=10m seed=1",
-		small + "sumbit job=a":                           "line 3: sumbit: want one of sites net clock submit crash isolate silent pause busy cancel run expect at its beginning; did you mean submit?",
-		small + "submit job=a by=s0 cout=3":              "line 3: submit cout: want one of " + submitKeys + "; did you mean count?",
-		small + "submit by=s0":                           "line 3: submit job: want a name; add job=...",
-		small + "submit job=a by=s7":                     "line 3: submit by=s7: want the name of a site, s0 to s1; sites are named in the order of their lines",
-		small + "submit job=A by=s0":                     "line 3: submit job=A: want letters a-z and digits",
-		small + "submit job=a by=s0 ttl=9":               "line 3: submit ttl=9: want a time of at most 366 days such as 1s, 2m or 1h30m; write a number with its unit",
-		small + "submit job=a by=s0 ttl=9h":              "line 3: submit: want a job that some site could run; invalid: ttl: want 10ms to 5m0s, have 9h0m0s",
-		small + "submit job=a by=s0 mem=2GB":             "line 3: submit mem=2GB: want a number with its unit: TiB, GiB, MiB, KiB, B",
-		small + "submit job=a by=s0\nsubmit job=a by=s1": "line 4: submit job=a: want a name of its own; another submission has this name",
-		small + "net loss=1.5":                           "line 3: net loss=1.5: want a probability from 0 to below 1 such as .1",
-		small + "net loss = .1":                          "line 3: net loss: want key=value; write no spaces around =",
-		small + "net loss=.1 loss=.2":                    "line 3: net loss=.2: want each key once; remove one of the two",
-		small + "net loss=.1\nnet jitter=1s":             "line 4: net: want one such line; put it together with line 3",
-		small + "run for=1s":                             "line 3: run: want one such line; remove this one or line 2",
-		small + "crash site=s1 amid=sleep":               "line 3: crash amid=sleep: want step; leave it out for a crash between two steps",
-		small + "cancel job=a":                           "cancel job=a: want the name of a submission",
-		small + "expect job=a lost=0":                    "line 3: expect job=a: want the name of a submission",
-		small + "expect losst=0":                         "line 3: expect losst: want one of " + strings.Join(Measures(), " ") + " site.EVENT broker.EVENT; did you mean lost?",
-		small + "expect site=s9":                         "line 3: expect site=s9: want = or != and the name of a site",
-		small + "expect heard=5/0":                       "line 3: expect heard=5/0: want a whole number from 0 up; only heard may be written n/of",
-		small + "expect":                                 "line 3: expect: want something to be true, such as lost=0",
-		"sites n=0\nrun for=1s":                          "line 1: sites n=0: want a whole number from 1 to 1000",
-		"sites cores=1e12\nrun for=1s":                   "line 1: sites: want a machine that can exist; invalid: cpus (thousandths): want 0 to 8796093022208, have 1000000000000000",
-		"sites domain=A\nrun for=0s":                     "line 2: run for: want a time above 0; add for=10m",
+		"": "sites: want a line that says which sites there are; add sites n=5 cores=4 gflops=16",
+		"sites n=2": "run: want a line that says how long; add " +
+			"run for=10m seed=1",
+		small + "sumbit job=a": "line 3: sumbit: want one of sites net clock " +
+			"submit crash isolate silent pause busy cancel run expect at its beginning; did you mean " +
+			"submit?",
+		small + "submit job=a by=s0 cout=3": "line 3: submit cout: want one of " + submitKeys +
+			"; did you mean count?",
+		small + "submit by=s0": "line 3: submit job: want a name; add job=...",
+		small + "submit job=a by=s7": "line 3: submit by=s7: want the name of a " +
+			"site, s0 to s1; sites are named in the order of their lines",
+		small + "submit job=A by=s0": "line 3: submit job=A: want letters a-z and digits",
+		small + "submit job=a by=s0 ttl=9": "line 3: submit ttl=9: want a time of at " +
+			"most 366 days such as 1s, 2m or 1h30m; write a number with its unit",
+		small + "submit job=a by=s0 ttl=9h": "line 3: submit: want a job that some site " +
+			"could run; invalid: ttl: want 10ms to 5m0s, have 9h0m0s",
+		small + "submit job=a by=s0 mem=2GB": "line 3: submit mem=2GB: want a number with " +
+			"its unit: TiB, GiB, MiB, KiB, B",
+		small + "submit job=a by=s0\nsubmit job=a by=s1": "line 4: submit job=a: want a name of its " +
+			"own; another submission has this name",
+		small + "net loss=1.5":  "line 3: net loss=1.5: want a probability from 0 to below 1 such as .1",
+		small + "net loss = .1": "line 3: net loss: want key=value; write no spaces around =",
+		small + "net loss=.1 loss=.2": "line 3: net loss=.2: want each key once; remove one of " +
+			"the two",
+		small + "net loss=.1\nnet jitter=1s": "line 4: net: want one such line; put it together with " +
+			"line 3",
+		small + "run for=1s": "line 3: run: want one such line; remove this one or line 2",
+		small + "crash site=s1 amid=sleep": "line 3: crash amid=sleep: want step; leave it out for a " +
+			"crash between two steps",
+		small + "cancel job=a":        "cancel job=a: want the name of a submission",
+		small + "expect job=a lost=0": "line 3: expect job=a: want the name of a submission",
+		small + "expect losst=0": "line 3: expect losst: want one of " + strings.Join(Measures(), " ") +
+			" site.EVENT broker.EVENT; did you mean lost?",
+		small + "expect site=s9": "line 3: expect site=s9: want = or != and the name of a site",
+		small + "expect heard=5/0": "line 3: expect heard=5/0: want a whole number from 0 up; only " +
+			"heard may be written n/of",
+		small + "expect":        "line 3: expect: want something to be true, such as lost=0",
+		"sites n=0\nrun for=1s": "line 1: sites n=0: want a whole number from 1 to 1000",
+		"sites cores=1e12\nrun for=1s": "line 1: sites: want a machine that can exist; invalid: cpus " +
+			"(thousandths): want 0 to 8796093022208, have 1000000000000000",
+		"sites domain=A\nrun for=0s": "line 2: run for: want a time above 0; add for=10m",
 	} {
 		_, err := Parse(text)
 		if err == nil || !errors.Is(err, ErrSyntax) || !strings.Contains(err.Error(), want) {
@@ -111,7 +132,8 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestTimelineEndsWhatItBegins(t *testing.T) {
-	s, err := Parse(small + "silent site=s0 at=5s for=5s\ncrash site=s1 at=10s\nisolate site=s0 at=10s for=1s\npause site=s1 at=0s")
+	s, err := Parse(small + "silent site=s0 at=5s for=5s\ncrash site=s1 at=10s\n" +
+		"isolate site=s0 at=10s for=1s\npause site=s1 at=0s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,11 +154,15 @@ func outcomeOf() Outcome {
 				{Phase: grid.PhaseDone, Site: "s1", First: "s0", Moves: 2, Began: 9 * time.Second},
 				{Phase: grid.PhaseFailed, Site: "s1", First: "s1", Began: 8900 * time.Millisecond},
 			}},
-			{Name: "b#1", Took: -1, Count: 1, Tasks: []TaskOutcome{{Phase: grid.PhaseRunning, Site: "s0", First: "s0"}}},
+			{Name: "b#1", Took: -1, Count: 1, Tasks: []TaskOutcome{
+				{Phase: grid.PhaseRunning, Site: "s0", First: "s0"},
+			}},
 			{Name: "b#2", Took: 0, Count: 3},
 		},
-		Doubled: 1, Announced: 9, Heard: map[string]int{"s0": 9, "s1": 8}, Peers: map[string]int{"s0": 1, "s1": 1},
-		Sites: map[string]int{"frozen": 4, "cache_hit": 2}, Brokers: map[string]int{"fenced": 1}, Messages: 77,
+		Doubled: 1, Announced: 9,
+		Heard: map[string]int{"s0": 9, "s1": 8}, Peers: map[string]int{"s0": 1, "s1": 1},
+		Sites: map[string]int{"frozen": 4, "cache_hit": 2}, Brokers: map[string]int{"fenced": 1},
+		Messages: 77,
 	}
 }
 
@@ -168,7 +194,8 @@ func TestExpectations(t *testing.T) {
 			continue
 		}
 		err = s.Expect.Check(outcomeOf())
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && err != nil || want != "" && (err == nil ||
+			!strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
@@ -177,8 +204,10 @@ func TestExpectations(t *testing.T) {
 func TestSummaryTellsAll(t *testing.T) {
 	text := outcomeOf().Summary()
 	for _, want := range []string{
-		"a: done:1 failed:1, took 1m0s, on s1:2, 2 moves, 3 answers\n", "b#1: running:1, has not ended, on s0:1",
-		"done 1, failed 1, refused 0, cancelled 0, moved 2, lost 4, doubled 1\n", "heard by each site 8 or more", "messages 77\n",
+		"a: done:1 failed:1, took 1m0s, on s1:2, 2 moves, 3 answers\n",
+		"b#1: running:1, has not ended, on s0:1",
+		"done 1, failed 1, refused 0, cancelled 0, moved 2, lost 4, doubled 1\n",
+		"heard by each site 8 or more", "messages 77\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
@@ -190,12 +219,14 @@ func FuzzParse(f *testing.F) {
 	for _, dir := range []string{scenarios, graveyard} {
 		paths, _ := os.ReadDir(dir)
 		for _, p := range paths {
-			if text, err := os.ReadFile(dir + "/" + p.Name()); err == nil && strings.HasSuffix(p.Name(), ".txt") {
+			text, err := os.ReadFile(dir + "/" + p.Name())
+			if err == nil && strings.HasSuffix(p.Name(), ".txt") {
 				f.Add(string(text))
 			}
 		}
 	}
-	f.Add("sites n=3 cores=1.0005..7 gflops=.1\nclock site=s1 skew=-1ns\nrun for=1ns\nexpect heard=1/2 site.x>=3")
+	f.Add("sites n=3 cores=1.0005..7 gflops=.1\nclock site=s1 skew=-1ns\nrun for=1ns\n" +
+		"expect heard=1/2 site.x>=3")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := Parse(text)
 		if err != nil {

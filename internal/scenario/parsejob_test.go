@@ -53,7 +53,8 @@ submit job=queued at=3s by=s0 map=seconds placing=flood
 		t.Errorf("the late job has %+v after %v", j.Spec.Window, j.After)
 	}
 	queued := jobs["queued"]
-	if jobs["parts"].Split != grid.SplitIfNeeded || !queued.Flood || queued.Spec.Map != grid.MapSeconds {
+	if jobs["parts"].Split != grid.SplitIfNeeded || !queued.Flood ||
+		queued.Spec.Map != grid.MapSeconds {
 		t.Errorf("the parts are %v, the queued job %+v", jobs["parts"].Split, queued)
 	}
 }

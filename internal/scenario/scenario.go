@@ -40,7 +40,7 @@ type Run struct {
 	Seed uint64
 }
 
-// Kind is what an Event or an Action does.
+// Kind is the kind of an Event or an Action.
 type Kind uint8
 
 // The kinds. The first of each pair begins something that the second ends.
@@ -53,8 +53,8 @@ const (
 	Speak                   // it answers again
 	Pause                   // the owner wants no work
 	Resume                  // the owner takes work again
-	Busy                    // the owner uses the machine himself
-	Away                    // the owner needs it no more
+	Busy                    // the owner uses the machine
+	Away                    // the owner no longer needs it
 	Submit                  // a job is submitted
 	Cancel                  // a job is called off
 )
@@ -62,7 +62,8 @@ const (
 // String is the word of the format that begins the line.
 func (k Kind) String() string {
 	words := [...]string{
-		"unknown", "crash", "restart", "isolate", "rejoin", "silent", "speak", "pause", "resume", "busy", "away",
+		"unknown", "crash", "restart", "isolate", "rejoin", "silent", "speak", "pause", "resume",
+		"busy", "away",
 		"submit", "cancel",
 	}
 	if int(k) < len(words) {
@@ -73,16 +74,17 @@ func (k Kind) String() string {
 
 // Event is one line that makes something happen.
 type Event struct {
-	Kind   Kind
-	At     time.Duration // since the start
-	For    time.Duration // crash, isolate, silent, pause, busy: how long; 0 = to the end
-	Site   string        // whom it happens to; empty for submit and cancel
-	Amid   bool          // crash: in the midst of the next step, with a part of its effects carried out
-	Job    string        // cancel: the name of the submission
-	Submit Submission    // submit: what
+	Kind Kind
+	At   time.Duration // since the start
+	For  time.Duration // crash, isolate, silent, pause, busy: how long; 0 = to the end
+	Site string        // whom it happens to; empty for submit and cancel
+	// crash: in the midst of the next step, with a part of its effects carried out
+	Amid   bool
+	Job    string     // cancel: the name of the submission
+	Submit Submission // submit: what
 }
 
-// Action is what a driver does at one moment.
+// Action is one thing that a driver does, and when.
 type Action struct {
 	At    time.Duration
 	Kind  Kind

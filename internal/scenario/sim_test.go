@@ -51,12 +51,16 @@ func tell(s Scenario) (Outcome, *story, error) {
 
 func (p *simulation) play(tune func(*sim.Config)) (Outcome, error) {
 	s := p.s
-	cfg := sim.Config{Seed: s.Run.Seed, CheckFacts: s.tasks() <= 60, CheckEvery: 1 + s.tasks()/20, Network: sim.Network{
-		Latency: s.Net.Latency, Jitter: s.Net.Jitter, Loss: s.Net.Loss, Duplicate: s.Net.Duplicate,
-		Reorder: s.Net.Reorder, Detect: 5 * time.Millisecond,
-	}}
+	cfg := sim.Config{
+		Seed: s.Run.Seed, CheckFacts: s.tasks() <= 60, CheckEvery: 1 + s.tasks()/20,
+		Network: sim.Network{
+			Latency: s.Net.Latency, Jitter: s.Net.Jitter, Loss: s.Net.Loss, Duplicate: s.Net.Duplicate,
+			Reorder: s.Net.Reorder, Detect: 5 * time.Millisecond,
+		},
+	}
 	for _, site := range s.Sites {
-		cfg.Sites = append(cfg.Sites, sim.SiteSpec{ID: grid.SiteID(site.Name), Capability: site.Capability, Skew: site.Skew})
+		cfg.Sites = append(cfg.Sites,
+			sim.SiteSpec{ID: grid.SiteID(site.Name), Capability: site.Capability, Skew: site.Skew})
 	}
 	if slices.ContainsFunc(s.Submissions(), func(s Submission) bool { return s.Takes > 0 }) {
 		cfg.Run = runs
@@ -150,7 +154,8 @@ func (p *simulation) submit(s Submission) {
 		if err == nil { // a user whose agent died has no job
 			p.ids[name] = id
 			p.names[s.Name] = append(p.names[s.Name], len(p.jobs))
-			p.jobs = append(p.jobs, simulated{name: name, by: grid.SiteID(s.By), id: id, count: int(s.Count)})
+			p.jobs = append(p.jobs,
+				simulated{name: name, by: grid.SiteID(s.By), id: id, count: int(s.Count)})
 			if p.story != nil {
 				p.story.names[id] = name
 			}
@@ -171,7 +176,8 @@ func (p *simulation) skew(site string) time.Duration {
 func (p *simulation) outcome() Outcome {
 	trace := p.w.Trace()
 	o := Outcome{
-		Doubled: len(audit.Audit(p.records()).Doubled), Peers: make(map[string]int), Heard: make(map[string]int), Announced: len(p.jobs),
+		Doubled: len(audit.Audit(p.records()).Doubled),
+		Peers:   make(map[string]int), Heard: make(map[string]int), Announced: len(p.jobs),
 		Sites: trace.Sites, Brokers: trace.Brokers, Messages: p.w.Messages(), Hash: p.w.Hash(),
 	}
 	for _, site := range p.s.Sites {
@@ -186,7 +192,7 @@ func (p *simulation) outcome() Outcome {
 	return o
 }
 
-// records is what the audit wants to know, from an observer who saw everything.
+// records returns what the audit needs, from an observer that saw everything.
 func (p *simulation) records() audit.Records {
 	var records audit.Records
 	for _, j := range p.jobs {

@@ -21,21 +21,27 @@ func storm(seed uint64) Scenario {
 		s.Sites = append(s.Sites, stormSite(i, r))
 	}
 	s.Net = Net{
-		Latency: time.Duration(1+r.IntN(40)) * time.Millisecond, Jitter: time.Duration(r.IntN(40)) * time.Millisecond,
-		Loss: float64(r.IntN(3)) / 20, Duplicate: float64(r.IntN(3)) / 20, Reorder: float64(r.IntN(3)) / 20,
+		Latency:   time.Duration(1+r.IntN(40)) * time.Millisecond,
+		Jitter:    time.Duration(r.IntN(40)) * time.Millisecond,
+		Loss:      float64(r.IntN(3)) / 20,
+		Duplicate: float64(r.IntN(3)) / 20, Reorder: float64(r.IntN(3)) / 20,
 	}
 	second := func(n int) time.Duration { return time.Duration(r.IntN(n)) * time.Second }
 	site := func() string { return s.Sites[r.IntN(len(s.Sites))].Name }
 	for n := range 1 + r.IntN(3) {
 		sub := Submission{
-			Name: fmt.Sprintf("j%d", n), By: site(), Jobs: 1, Count: uint32(1 + r.IntN(16)), TTL: time.Second,
+			Name: fmt.Sprintf("j%d", n), By: site(), Jobs: 1,
+			Count: uint32(1 + r.IntN(16)), TTL: time.Second,
 			Need: grid.Resources{MilliCPUs: 1000, MemoryBytes: 256 << 20, DiskBytes: 1 << 20, MFLOPS: 2000},
 			Run:  time.Second + second(40), Unattended: grid.Unattended(r.IntN(8) / 7),
 		}
 		s.Events = append(s.Events, Event{Kind: Submit, At: time.Second + second(60), Submit: sub})
 	}
 	for range 4 + r.IntN(16) {
-		e := Event{Kind: []Kind{Crash, Crash, Isolate, Silent}[r.IntN(4)], Site: site(), At: second(200), For: time.Second + second(40)}
+		e := Event{
+			Kind: []Kind{Crash, Crash, Isolate, Silent}[r.IntN(4)], Site: site(), At: second(200),
+			For: time.Second + second(40),
+		}
 		e.Amid = e.Kind == Crash && r.IntN(2) == 0
 		s.Events = append(s.Events, e)
 	}
@@ -50,8 +56,11 @@ func stormSite(i int, r *rand.Rand) Site {
 	return Site{
 		Name: fmt.Sprintf("s%d", i), Domain: "a", Skew: time.Duration(r.IntN(600)-300) * time.Second,
 		Capability: grid.Capability{
-			Total: grid.Resources{MilliCPUs: cores, MemoryBytes: 4 << 30, DiskBytes: 64 << 30, MFLOPS: 2 * cores},
-			UpBps: 20e6, DownBps: 100e6, CoreMFLOPS: 2000, OS: "linux", Arch: "amd64", Kinds: []grid.WorkKind{grid.KindWasm},
+			Total: grid.Resources{
+				MilliCPUs: cores, MemoryBytes: 4 << 30, DiskBytes: 64 << 30, MFLOPS: 2 * cores,
+			},
+			UpBps: 20e6, DownBps: 100e6, CoreMFLOPS: 2000, OS: "linux",
+			Arch: "amd64", Kinds: []grid.WorkKind{grid.KindWasm},
 		},
 	}
 }

@@ -61,7 +61,7 @@ const (
 	foldSenders               // those that differ in the sender alone: the answers
 )
 
-// foldWithin is how much later than the first another entry is still told with it.
+// foldWithin limits how long after the first entry another one is still told with it.
 const foldWithin = 100 * time.Millisecond
 
 // Bounds of a section. What is left out is counted and part of the hash.

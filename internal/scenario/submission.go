@@ -70,7 +70,7 @@ func (s Submission) Job(begin time.Time, ids map[string]grid.JobID) grid.Job {
 	return j
 }
 
-// Lasts is how long a task really runs.
+// Lasts returns the actual run time of a task.
 func (s Submission) Lasts() time.Duration { return cmp.Or(s.Takes, s.Run) }
 
 // moment is a time of the scenario, the zero time for one that is open.

@@ -15,14 +15,14 @@ type span struct{ from, to time.Duration }
 
 func (s span) touches(o span) bool { return s.from < o.to && o.from < s.to }
 
-// siteLine is what a line of time shows of one site.
+// siteLine is the line of one site in the timeline.
 type siteLine struct {
 	runs, frozen, down []span
 	troubles           []trouble // of the scenario
 	gone               []time.Duration
 }
 
-// trouble is what the scenario does to a site.
+// trouble is a fault that the scenario applies to a site.
 type trouble struct {
 	span
 	kind Kind
@@ -195,7 +195,7 @@ func (l *siteLine) fate(of span) byte {
 	return ' '
 }
 
-// mostAtOnce is how many of the spans overlap at the same time within another one.
+// mostAtOnce returns the largest number of spans that overlap within another one.
 func mostAtOnce(spans []span, within span) int {
 	most := 0
 	for _, a := range spans {

@@ -183,7 +183,7 @@ func attemptsOf(msg protocol.Message) []grid.AttemptID {
 	}
 }
 
-// attemptText is what a message says of its attempts.
+// attemptText describes the attempts that a message names.
 func attemptText(msg protocol.Message) string {
 	switch m := msg.(type) {
 	case protocol.Progress:

@@ -30,7 +30,8 @@ func (l *line) duration(key string, fallback time.Duration, negative bool) time.
 	}
 	d, err := time.ParseDuration(value)
 	if err != nil || d > longest || d < -longest || d < 0 && !negative {
-		l.fail(key, value, "a time of at most 366 days such as 1s, 2m or 1h30m", "write a number with its unit")
+		l.fail(key, value, "a time of at most 366 days such as 1s, 2m or 1h30m",
+			"write a number with its unit")
 		return fallback
 	}
 	return d
@@ -53,7 +54,8 @@ func (l *line) whole(key string, low, high int64) int64 {
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n < low || n > high {
-		l.fail(key, value, "a whole number from "+strconv.FormatInt(low, 10)+" to "+strconv.FormatInt(high, 10), "")
+		l.fail(key,
+			value, "a whole number from "+strconv.FormatInt(low, 10)+" to "+strconv.FormatInt(high, 10), "")
 		return 1
 	}
 	return n

@@ -14,7 +14,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// batch is what one machine wants to be made durable.
+// batch holds the facts that one machine wants to be made durable.
 type batch struct {
 	Machine string      // the machine's name: letters and digits, as "site" or "broker"
 	Facts   []step.Fact // in order; a nil Value removes a row
@@ -39,12 +39,11 @@ func (s *Store) Apply(machine string, facts []step.Fact) error {
 	return s.applyAll([]batch{{Machine: machine, Facts: facts}})
 }
 
-// applyAll makes facts durable: all of them or, after an error or a crash, none.
-// When it returns nil they are on disk, and so is what the machines' journals held
-// back: the cause of a fact is handed to the system before the fact, and both are
-// waited for together, which takes less time than one after the other. A journal
-// that cannot be written is logged and holds nothing up. Without facts nothing is
-// done.
+// applyAll makes facts durable: all of them or, after an error or a crash, none. When it
+// returns nil they are on disk, and so are the frames that the machines' journals held
+// back: the cause of a fact is written to the operating system before the fact, and both
+// are waited for together, which takes less time than one after the other. A journal that
+// cannot be written is logged and holds nothing up. Without facts nothing is done.
 func (s *Store) applyAll(batches []batch) error {
 	batches = slices.DeleteFunc(slices.Clone(batches), func(b batch) bool { return len(b.Facts) == 0 })
 	if len(batches) == 0 {
@@ -67,7 +66,8 @@ func (s *Store) applyAll(batches []batch) error {
 	})
 	synced.Wait()
 	if err != nil {
-		return fmt.Errorf("write facts to %s: %w; is the disk full?", filepath.Join(s.dir, factsFile), err)
+		return fmt.Errorf("write facts to %s: %w; is the disk full?",
+			filepath.Join(s.dir, factsFile), err)
 	}
 	for _, b := range batches {
 		if j := s.journal(b.Machine); j != nil {

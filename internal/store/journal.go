@@ -62,7 +62,8 @@ func (s *Store) Begin(h Header) (*Journal, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.journals[h.Machine] != nil {
-		return nil, errors.Join(fmt.Errorf("begin journal of %s: begun before, or closed", h.Machine), j.file.Close())
+		return nil, errors.Join(fmt.Errorf("begin journal of %s: begun before, or closed", h.Machine),
+			j.file.Close())
 	}
 	s.journals[h.Machine] = j
 	return j, nil
@@ -121,7 +122,7 @@ func (j *Journal) noteFacts(facts []step.Fact) {
 	}
 }
 
-// append buffers a frame and sees to it that the buffer reaches the disk.
+// append buffers a frame and makes sure that the buffer reaches the disk.
 func (j *Journal) append(kind byte, parts ...[]byte) {
 	before := len(j.buffer)
 	j.buffer = appendFrame(j.buffer, kind, parts...)
@@ -162,7 +163,7 @@ func (j *Journal) fail(err error) error {
 	return err
 }
 
-// hand gives the system what was recorded, which survives the agent then.
+// hand writes what was recorded to the operating system, where it survives the agent.
 func (j *Journal) hand() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -248,7 +249,8 @@ func (j *Journal) openSegment() error {
 	}
 	dir := filepath.Join(s.dir, journalDir)
 	j.path = filepath.Join(dir, fmt.Sprintf(segmentNumberFn, s.nextSegment(), j.header.Machine))
-	j.file, err = os.OpenFile(j.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode) //nolint:gosec // the machine has a plain name
+	const once = os.O_CREATE | os.O_EXCL | os.O_WRONLY
+	j.file, err = os.OpenFile(j.path, once, fileMode) //nolint:gosec // the machine has a plain name
 	if err != nil {
 		return fmt.Errorf("begin journal: %w", err)
 	}

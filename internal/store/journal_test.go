@@ -79,7 +79,9 @@ func start(t *testing.T, dir string, options Options) *live {
 	}
 	t.Cleanup(func() { closed(t, s) })
 	s.db.NoSync = true // these tests pull no plug
-	j, err := s.Begin(Header{Build: "test", Machine: "counter", Seed: 42, Config: json.RawMessage(`0`)})
+	j, err := s.Begin(
+		Header{Build: "test", Machine: "counter", Seed: 42, Config: json.RawMessage(`0`)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +175,8 @@ func TestReplayFindsTheFirstDivergence(t *testing.T) {
 		t.Fatalf("%+v, %v, want a divergence", result, err)
 	}
 	d := result.Divergence
-	if d.Number != 7 || !d.Time.Equal(at) || d.Input != (step.ClockStepped{By: 1}) || d.Recorded == d.Derived {
+	if d.Number != 7 || !d.Time.Equal(at) || d.Input != (step.ClockStepped{By: 1}) ||
+		d.Recorded == d.Derived {
 		t.Errorf("divergence %+v", d)
 	}
 	if d.String() == "" {
@@ -288,7 +291,8 @@ func TestManyFactsDoNotMakeASegmentOfEachRecord(t *testing.T) {
 	}
 	const records = 1000
 	for i := range records {
-		if err = j.Record(time.Unix(int64(i), 0).UTC(), step.ClockStepped{By: time.Second}, nil); err != nil {
+		err = j.Record(time.Unix(int64(i), 0).UTC(), step.ClockStepped{By: time.Second}, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -304,12 +308,14 @@ func TestManyFactsDoNotMakeASegmentOfEachRecord(t *testing.T) {
 func TestAnInputThatCannotBeWrittenLeavesAGap(t *testing.T) {
 	dir := t.TempDir()
 	l := start(t, dir, Options{})
-	if err := l.journal.Record(l.now, step.MessageReceived{Message: protocol.Cancel{}}, nil); err == nil {
+	if err := l.journal.Record(l.now, step.MessageReceived{Message: protocol.Cancel{}},
+		nil); err == nil {
 		t.Error("an invalid message was written")
 	}
 	l.tell(t, step.Resume{})
 	closed(t, l.store)
-	if result, err := Replay(runs(t, dir)[0], newCounter, nil); !errors.Is(err, errGap) || result.Records != 1 {
+	if result, err := Replay(runs(t, dir)[0], newCounter, nil); !errors.Is(err, errGap) ||
+		result.Records != 1 {
 		t.Errorf("Replay = %+v, %v, want %v", result, err, errGap)
 	}
 }
@@ -378,8 +384,10 @@ func TestBeginRefuses(t *testing.T) {
 }
 
 func FuzzSegment(f *testing.F) {
-	f.Add([]byte(`{"Machine":"counter"}`), byte(kindRecord), append(make([]byte, 16), `{"type":"Resume","body":{}}`...), []byte("x"))
-	f.Add([]byte(`{"Facts":[]}`), byte(kindFacts), []byte(`[{"kind":"a","key":"b","value":1}]`), []byte{1, 0, 0, 0})
+	f.Add([]byte(`{"Machine":"counter"}`), byte(kindRecord),
+		append(make([]byte, 16), `{"type":"Resume","body":{}}`...), []byte("x"))
+	f.Add([]byte(`{"Facts":[]}`), byte(kindFacts), []byte(`[{"kind":"a","key":"b","value":1}]`),
+		[]byte{1, 0, 0, 0})
 	f.Add([]byte(`{"Part":3}`), byte(kindGap), []byte("why"), []byte{})
 	f.Fuzz(func(t *testing.T, header []byte, kind byte, body, tail []byte) {
 		dir := t.TempDir()
@@ -396,7 +404,8 @@ func FuzzSegment(f *testing.F) {
 		}
 		for _, run := range list {
 			for _, err := range run.Entries() {
-				if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, errGap) && !errors.Is(err, step.ErrBadInput) {
+				if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, errGap) &&
+					!errors.Is(err, step.ErrBadInput) {
 					t.Errorf("Entries: %v", err)
 				}
 			}

@@ -45,7 +45,8 @@ func promiseForEver(dir string) error {
 	}
 	for n := len(facts) / 2; ; n++ {
 		key := fmt.Sprintf("%08d", n)
-		if err := j.Record(time.Unix(int64(n), 0), step.TimerFired{Key: step.TimerKey{ID: key}}, nil); err != nil {
+		if err := j.Record(time.Unix(int64(n), 0),
+			step.TimerFired{Key: step.TimerKey{ID: key}}, nil); err != nil {
 			return err
 		}
 		pair := []step.Fact{step.NewFact("first/1", key, n), step.NewFact("second/1", key, n)}

@@ -113,7 +113,8 @@ func (r Run) Entries() iter.Seq2[Entry, error] {
 				e, err = readEntry(f, &number)
 			}
 			if err != nil {
-				err = fmt.Errorf("read journal of %s, start %d, after record %d: %w", r.Machine, r.Incarnation, number, err)
+				err = fmt.Errorf("read journal of %s, start %d, after record %d: %w",
+					r.Machine, r.Incarnation, number, err)
 			}
 			if !yield(e, err) || err != nil {
 				return

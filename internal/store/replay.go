@@ -7,7 +7,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// Result is what a replay found.
+// Result holds the findings of a replay.
 type Result struct {
 	Records    uint64      // how many records were replayed
 	Divergence *Divergence // the first record whose effects differ; nil if none does
@@ -39,7 +39,8 @@ func Replay(
 	run Run, newMachine func(Header) (step.Machine, error), visit func(Entry, []step.Effect),
 ) (Result, error) {
 	if run.Part != 0 {
-		return Result{}, fmt.Errorf("replay %s of start %d: %w", run.Machine, run.Incarnation, errTruncated)
+		return Result{}, fmt.Errorf("replay %s of start %d: %w",
+			run.Machine, run.Incarnation, errTruncated)
 	}
 	machine, err := newMachine(run.Header)
 	if err != nil {
@@ -63,7 +64,8 @@ func Replay(
 		}
 		if derived := step.HashEffects(0, effects); derived != e.Hash {
 			result.Divergence = &Divergence{
-				Number: e.Number, Time: e.Time, Input: e.Input, Recorded: e.Hash, Derived: derived, Effects: effects,
+				Number: e.Number, Time: e.Time, Input: e.Input, Recorded: e.Hash, Derived: derived,
+				Effects: effects,
 			}
 			return result, nil
 		}

@@ -17,11 +17,12 @@ import (
 // A segment is a file of frames: length and CRC-32C of the payload, both four
 // bytes little-endian, then the payload, whose first byte says what it is.
 const (
-	frameHeader     = 8
-	maxPayload      = 128 << 20
-	recordHead      = 16  // of a record, before the input
-	kindHeader      = 'H' // JSON of Header; the first frame of a segment and nowhere else
-	kindRecord      = 'R' // time in ns since 1970, hash of the effects, both 8 bytes little-endian, the input
+	frameHeader = 8
+	maxPayload  = 128 << 20
+	recordHead  = 16  // of a record, before the input
+	kindHeader  = 'H' // JSON of Header; the first frame of a segment and nowhere else
+	// time in ns since 1970, hash of the effects, both 8 bytes little-endian, the input
+	kindRecord      = 'R'
 	kindFacts       = 'F' // facts that became durable, as step.AppendFacts writes them
 	kindGap         = 'G' // why an input is missing
 	segmentNumberFn = "%010d-%s"

@@ -55,8 +55,10 @@ var (
 
 // Options bound the journal. A zero field stands for its default.
 type Options struct {
-	JournalBytes int64         // all segments together, bytes; default 256 MiB; the open ones are always kept
-	SegmentBytes int64         // size at which a segment is continued in a new one, bytes; default 16 MiB
+	// all segments together, bytes; default 256 MiB; the open ones are always kept
+	JournalBytes int64
+	// size at which a segment is continued in a new one, bytes; default 16 MiB
+	SegmentBytes int64
 	FlushEvery   time.Duration // how long a record may wait for the disk; default 100 ms
 }
 
@@ -97,7 +99,8 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 
 // OpenWith is Open with bounds other than the defaults.
 func OpenWith(dir string, options Options, log *slog.Logger) (*Store, error) {
-	if err := os.MkdirAll(filepath.Join(dir, journalDir), dirMode); err != nil { //nolint:gosec // the owner chose dir
+	journals := filepath.Join(dir, journalDir)
+	if err := os.MkdirAll(journals, dirMode); err != nil { //nolint:gosec // the owner chose dir
 		return nil, fmt.Errorf("open state: %w", err)
 	}
 	path := filepath.Join(dir, factsFile)
@@ -105,7 +108,9 @@ func OpenWith(dir string, options Options, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, options: options.withDefaults(), log: log, db: db, journals: make(map[string]*Journal)}
+	s := &Store{
+		dir: dir, options: options.withDefaults(), log: log, db: db, journals: make(map[string]*Journal),
+	}
 	if err := s.start(path); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -201,8 +206,8 @@ func openDB(path string, readOnly bool) (*bolt.DB, error) {
 	case err == nil:
 		return db, nil
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("%w: %s is held by another agent; stop that one or choose another state directory",
-			ErrLocked, filepath.Dir(path))
+		return nil, fmt.Errorf("%w: %s is held by another agent; stop that one or choose another "+
+			"state directory", ErrLocked, filepath.Dir(path))
 	case file != nil:
 		_ = file.Close() // bbolt leaves it open when it panics; the lock lasts as long as this process
 	}
@@ -219,7 +224,9 @@ func guard(path string, do func() error) (err error) {
 		}
 	}()
 	err = do()
-	for _, damage := range []error{bolterrors.ErrInvalid, bolterrors.ErrChecksum, bolterrors.ErrVersionMismatch} {
+	for _, damage := range []error{
+		bolterrors.ErrInvalid, bolterrors.ErrChecksum, bolterrors.ErrVersionMismatch,
+	} {
 		if errors.Is(err, damage) {
 			return corrupt(path, err)
 		}
@@ -228,8 +235,8 @@ func guard(path string, do func() error) (err error) {
 }
 
 func corrupt(path string, cause error) error {
-	return fmt.Errorf("%w: %s: %w; restore the file from a backup, or move it away to start as a site "+
-		"that has promised nothing", ErrCorrupt, path, cause)
+	return fmt.Errorf("%w: %s: %w; restore the file from a backup, or move it away to start as "+
+		"a site that has promised nothing", ErrCorrupt, path, cause)
 }
 
 // walk reads every row once, so that damage shows at the start and not in the

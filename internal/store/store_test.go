@@ -170,7 +170,9 @@ func TestADamagedFileIsNamedWithARemedy(t *testing.T) {
 		"truncated": func(path string, raw []byte) error { return os.Truncate(path, int64(len(raw)/2)) },
 		"cut short": func(path string, _ []byte) error { return os.Truncate(path, 100) },
 		"pages overwritten": func(path string, raw []byte) error {
-			return os.WriteFile(path, append(raw[:2*os.Getpagesize():2*os.Getpagesize()], bytes.Repeat([]byte{0xee}, len(raw)-2*os.Getpagesize())...), 0o600)
+			return os.WriteFile(path, append(raw[:2*os.Getpagesize():2*os.Getpagesize()], bytes.Repeat(
+				[]byte{0xee}, len(raw)-2*os.Getpagesize(),
+			)...), 0o600)
 		},
 	}
 	for name, damage := range damages {
@@ -203,7 +205,9 @@ func TestAnotherFormatIsNotTouched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.Update(func(tx *bolt.Tx) error { return tx.Bucket(metaBucket).Put(formatKey, []byte("2")) })
+	err = db.Update(func(tx *bolt.Tx) error {
+		return tx.Bucket(metaBucket).Put(formatKey, []byte("2"))
+	})
 	if err = errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +222,9 @@ func TestAnotherFormatIsNotTouched(t *testing.T) {
 func TestFactsCanBeReadWhileTheAgentRuns(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	if err := s.Apply("site", []step.Fact{step.NewFact("job/1", "before", 1), step.NewFact("job/1", "gone", 1)}); err != nil {
+	if err := s.Apply(
+		"site", []step.Fact{step.NewFact("job/1", "before", 1), step.NewFact("job/1", "gone", 1)},
+	); err != nil {
 		t.Fatal(err)
 	}
 	j, err := s.Begin(Header{Machine: "site", Config: json.RawMessage(`{}`)})
@@ -229,7 +235,9 @@ func TestFactsCanBeReadWhileTheAgentRuns(t *testing.T) {
 	if err = errors.Join(s.Apply("site", facts), j.flush()); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string][]step.Fact{"site": {step.NewFact("job/1", "before", 1), step.NewFact("job/1", "during", 2)}}
+	want := map[string][]step.Fact{
+		"site": {step.NewFact("job/1", "before", 1), step.NewFact("job/1", "during", 2)},
+	}
 	got, err := ReadFacts(dir)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("ReadFacts of a running agent: %v (-want +got):\n%s", err, diff)

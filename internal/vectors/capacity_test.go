@@ -16,7 +16,8 @@ type upNodeIn struct {
 func upNodes(in []upNodeIn) []avail.UpNode {
 	var list []avail.UpNode
 	for _, n := range in {
-		list = append(list, avail.UpNode{FailuresPerStep: n.Lambda.value, Reliability: n.P.value, UpSteps: n.TauUp.value})
+		list = append(list,
+			avail.UpNode{FailuresPerStep: n.Lambda.value, Reliability: n.P.value, UpSteps: n.TauUp.value})
 	}
 	return list
 }
@@ -30,7 +31,9 @@ type downNodeIn struct {
 func downNodes(in []downNodeIn) []avail.DownNode {
 	var list []avail.DownNode
 	for _, n := range in {
-		list = append(list, avail.DownNode{RecoveriesPerStep: n.Lambda.value, Unrecoverable: n.Q.value, DownSteps: n.TauDown.value})
+		list = append(list, avail.DownNode{
+			RecoveriesPerStep: n.Lambda.value, Unrecoverable: n.Q.value, DownSteps: n.TauDown.value,
+		})
 	}
 	return list
 }
@@ -65,7 +68,9 @@ type capacityIn struct {
 
 func capacityForecast(in capacityIn) (outputs, error) {
 	f, err := avail.CapacityForecast(upNodes(in.Up), downNodes(in.Down), in.Tau.value, in.Error.value)
-	return outputs{"paper": f.Paper, "fixed_mean": f.Mean, "fixed_var": f.Variance, "fixed_q05": f.Low}, err
+	return outputs{
+		"paper": f.Paper, "fixed_mean": f.Mean, "fixed_var": f.Variance, "fixed_q05": f.Low,
+	}, err
 }
 
 type ctmcIn struct {

@@ -33,7 +33,10 @@ type lfcaIn struct {
 }
 
 func lfca(in lfcaIn) (outputs, error) {
-	l := ckpt.LFCA{ExecutionSeconds: in.E.value, LastFailureSeconds: in.Start.value, MaxOmissions: ckpt.DefaultMaxOmissions}
+	l := ckpt.LFCA{
+		ExecutionSeconds: in.E.value, LastFailureSeconds: in.Start.value,
+		MaxOmissions: ckpt.DefaultMaxOmissions,
+	}
 	if in.MaxOmit.known {
 		l.MaxOmissions = in.MaxOmit.value
 	}
@@ -83,7 +86,8 @@ func mfcaRun(in mfcaIn) (outputs, error) {
 
 func youngDaly(in struct{ C, MTBF, Work, Restart number }) (outputs, error) {
 	e := ckpt.Execution{
-		WorkSeconds: in.Work.value, CostSeconds: in.C.value, MTBFSeconds: in.MTBF.value, RestartSeconds: in.Restart.value,
+		WorkSeconds: in.Work.value, CostSeconds: in.C.value, MTBFSeconds: in.MTBF.value,
+		RestartSeconds: in.Restart.value,
 	}
 	young, err1 := ckpt.Young(e.CostSeconds, e.MTBFSeconds)
 	daly, err2 := ckpt.Daly(e.CostSeconds, e.MTBFSeconds)
@@ -92,7 +96,9 @@ func youngDaly(in struct{ C, MTBF, Work, Restart number }) (outputs, error) {
 	}
 	atYoung, err1 := e.ExpectedCompletion(young)
 	atDaly, err2 := e.ExpectedCompletion(daly)
-	return outputs{"young": young, "daly": daly, "expected_at_young": atYoung, "expected_at_daly": atDaly}, errors.Join(err1, err2)
+	return outputs{
+		"young": young, "daly": daly, "expected_at_young": atYoung, "expected_at_daly": atDaly,
+	}, errors.Join(err1, err2)
 }
 
 type checkpointCountIn struct {
@@ -102,9 +108,13 @@ type checkpointCountIn struct {
 }
 
 func checkpointCount(in checkpointCountIn) (outputs, error) {
-	o := ckpt.Outages{RuntimeSeconds: in.Runtime.value, CostSeconds: in.Cost.value, Count: in.Outages.value}
+	o := ckpt.Outages{
+		RuntimeSeconds: in.Runtime.value, CostSeconds: in.Cost.value, Count: in.Outages.value,
+	}
 	out := outputs{}
-	for name, model := range map[string]ckpt.LossModel{"A": ckpt.LossOfWork, "B": ckpt.LossWithOverheads} {
+	for name, model := range map[string]ckpt.LossModel{
+		"A": ckpt.LossOfWork, "B": ckpt.LossWithOverheads,
+	} {
 		n, err := o.CheckpointCount(model)
 		if err != nil {
 			return nil, err

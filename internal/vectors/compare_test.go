@@ -80,9 +80,8 @@ func floats(list []number) []float64 {
 // record is an output that has parts; nil is null.
 type record map[string]any
 
-// compare is nil if an output is what the vectors want: a float64, a number or a
-// list of float64 within the tolerance, a record part by part, anything else
-// exactly.
+// compare returns nil if an output equals what the vectors want: a float64, a number or a
+// list of float64 within the tolerance, a record part by part, anything else exactly.
 func compare(got any, want json.RawMessage) error {
 	switch got := got.(type) {
 	case float64:
@@ -224,7 +223,8 @@ func TestCompare(t *testing.T) {
 
 func TestIntegers(t *testing.T) {
 	for text, want := range map[string]*integer{
-		`5`: {5, true}, `5.0`: {5, true}, `-1e2`: {-100, true}, `null`: {}, `1.5`: nil, `"NaN"`: nil, `"+Inf"`: nil, `1e300`: nil,
+		`5`: {5, true}, `5.0`: {5, true}, `-1e2`: {-100, true}, `null`: {}, `1.5`: nil,
+		`"NaN"`: nil, `"+Inf"`: nil, `1e300`: nil,
 	} {
 		var got integer
 		err := json.Unmarshal([]byte(text), &got)

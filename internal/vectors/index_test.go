@@ -44,7 +44,10 @@ type computationIn struct {
 }
 
 func computationIndex(in computationIn) (outputs, error) {
-	mode, err := word(map[string]virtualmap.Mode{"weight": virtualmap.ModeWeight, "paper": virtualmap.ModePaper}, in.Mode)
+	mode, err := word(
+		map[string]virtualmap.Mode{"weight": virtualmap.ModeWeight, "paper": virtualmap.ModePaper},
+		in.Mode,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +58,9 @@ func computationIndex(in computationIn) (outputs, error) {
 	}
 	var dims []virtualmap.Dimension
 	for name, required := range in.Req {
-		dims = append(dims, virtualmap.Dimension{Offered: in.Offer[name].value, Required: required.value, K: in.K[name].or(1)})
+		dims = append(dims, virtualmap.Dimension{
+			Offered: in.Offer[name].value, Required: required.value, K: in.K[name].or(1),
+		})
 	}
 	x, err := virtualmap.ComputationIndex(dims, mode, in.Normalise)
 	return outputs{"x": x}, err
@@ -79,7 +84,9 @@ type transferIn struct {
 }
 
 func (in transferIn) transfer() virtualmap.Transfer {
-	return virtualmap.Transfer{Bytes: in.Bytes.value, Link: in.Bps.rate(), Local: in.Local, Disk: in.LocalBps.rate()}
+	return virtualmap.Transfer{
+		Bytes: in.Bytes.value, Link: in.Bps.rate(), Local: in.Local, Disk: in.LocalBps.rate(),
+	}
 }
 
 type dataIn struct {
@@ -128,7 +135,8 @@ func rank(in rankIn) (outputs, error) {
 	var points []virtualmap.Point
 	for _, a := range in.Acks {
 		points = append(points, virtualmap.Point{
-			Site: a.ID, X: a.X.value, Y: a.Y.value, Z: a.Z.value, Infeasible: a.Feasible != nil && !*a.Feasible,
+			Site: a.ID, X: a.X.value, Y: a.Y.value,
+			Z: a.Z.value, Infeasible: a.Feasible != nil && !*a.Feasible,
 		})
 	}
 	if in.Limit.value < 0 {
@@ -152,7 +160,7 @@ type sedIn struct {
 	Top integer
 }
 
-// sed is the choice, which is null if everybody rejects.
+// sed is the choice, which is null if all sites reject.
 func sed(in sedIn) (outputs, error) {
 	var candidates []index.Reservation
 	for _, c := range in.Candidates {
@@ -174,6 +182,7 @@ func sed(in sedIn) (outputs, error) {
 		cancel = []grid.SiteID{}
 	}
 	return outputs{"result": record{
-		"choice": choice.Site, "finish": choice.FinishSeconds, "reserve_calls": choice.Asked, "cancel": cancel,
+		"choice": choice.Site, "finish": choice.FinishSeconds, "reserve_calls": choice.Asked,
+		"cancel": cancel,
 	}}, nil
 }

@@ -23,13 +23,15 @@ func summary(in metricsIn) (outputs, error) {
 			return nil, err
 		}
 		jobs = append(jobs, metrics.Job{
-			SubmitSeconds: j.Submit.value, Started: j.Start.known, StartSeconds: j.Start.value, RunSeconds: j.Run.value,
-			Nodes: j.Nodes.value, Outcome: outcome,
+			SubmitSeconds: j.Submit.value, Started: j.Start.known, StartSeconds: j.Start.value,
+			RunSeconds: j.Run.value,
+			Nodes:      j.Nodes.value, Outcome: outcome,
 		})
 	}
 	s, err := metrics.Summarise(jobs, in.Nodes.value)
 	return outputs{
-		"AWT": maybe(s.AverageWaitSeconds), "QCT": maybe(s.CompletionSeconds), "AGU": maybe(s.Utilization),
+		"AWT": maybe(s.AverageWaitSeconds),
+		"QCT": maybe(s.CompletionSeconds), "AGU": maybe(s.Utilization),
 		"JPR": maybe(s.CompletedRate), "JFR": maybe(s.FailedRate), "JRR": maybe(s.RejectedRate),
 	}, err
 }
@@ -50,8 +52,10 @@ func replication(in replicationIn) (outputs, error) {
 		Capacity: in.S.value, Load: in.L.value,
 	})
 	return outputs{
-		"all_fail": r.AllFail, "success": r.Success, "success_paper": r.PaperSuccess, "threshold_alpha": r.PaperThreshold,
-		"max_load": r.MaxLoad, "overloaded": r.Overloaded, "queue_time": r.QueueSeconds, "throughput": r.Throughput,
+		"all_fail": r.AllFail,
+		"success":  r.Success, "success_paper": r.PaperSuccess, "threshold_alpha": r.PaperThreshold,
+		"max_load": r.MaxLoad, "overloaded": r.Overloaded, "queue_time": r.QueueSeconds,
+		"throughput": r.Throughput,
 	}, err
 }
 
@@ -62,7 +66,8 @@ type predictionIn struct {
 
 func prediction(in predictionIn) (outputs, error) {
 	p, err := metrics.Predict(metrics.Prediction{
-		ErrorRate: in.Er.value, Resources: in.K.value, Attempts: in.R.value, RunSeconds: in.H.value, Jobs: in.J.value,
+		ErrorRate: in.Er.value, Resources: in.K.value, Attempts: in.R.value,
+		RunSeconds: in.H.value, Jobs: in.J.value,
 	})
 	return outputs{
 		"p1": p.OnceSuccess, "pR": p.Success, "pR_paper": p.PaperSuccess,

@@ -66,10 +66,11 @@ func mayBe(family string, place []string, nonsense any) bool {
 	case "error_adjust.predicted", "error_adjust.actual", "capacity_forecast.e_T", "fibr.floor":
 		return nonsense != "NaN"
 	}
-	return family == "potential" && place[0] == "upload_bps" || family == "computation_index" && place[0] == "offer"
+	return family == "potential" && place[0] == "upload_bps" ||
+		family == "computation_index" && place[0] == "offer"
 }
 
-// numbers is where the numbers of a JSON value stand.
+// numbers returns the paths of the numbers in a JSON value.
 func numbers(value any, at []string) [][]string {
 	var places [][]string
 	switch v := value.(type) {

@@ -43,14 +43,17 @@ func (in requestIn) request() (openccs.Request, error) {
 		"P": openccs.ListPlanned, "D": openccs.ListDefect, "O": openccs.ListOffered, "N": openccs.ListNew,
 	}, in.List)
 	return openccs.Request{
-		ID: in.ID, Class: class, List: list, SubmitSeconds: in.Submit.value, RuntimeSeconds: in.Runtime.value,
-		DeadlineSeconds: in.Deadline.or(math.Inf(1)), RemainingSeconds: in.Remaining.or(in.Runtime.value), OverheadSeconds: in.Overhead.value,
+		ID: in.ID, Class: class, List: list,
+		SubmitSeconds: in.Submit.value, RuntimeSeconds: in.Runtime.value,
+		DeadlineSeconds: in.Deadline.or(math.Inf(1)), RemainingSeconds: in.Remaining.or(in.Runtime.value),
+		OverheadSeconds: in.Overhead.value,
 	}, err
 }
 
 func order(in orderIn) (outputs, error) {
 	policy, err := word(map[string]grid.Policy{
-		"FCFS": grid.PolicyFCFS, "SJF": grid.PolicySJF, "LJF": grid.PolicyLJF, "EDF": grid.PolicyEDF, "LST": grid.PolicyLST,
+		"FCFS": grid.PolicyFCFS, "SJF": grid.PolicySJF, "LJF": grid.PolicyLJF,
+		"EDF": grid.PolicyEDF, "LST": grid.PolicyLST,
 	}, in.Policy)
 	if err != nil {
 		return nil, err

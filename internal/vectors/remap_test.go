@@ -11,7 +11,8 @@ func reservations(in []reservationIn) []remap.Reservation {
 	var list []remap.Reservation
 	for _, r := range in {
 		list = append(list, remap.Reservation{
-			ID: r.ID, Seq: r.Seq.value, Start: r.Start.value, Stop: r.Stop.value, Nodes: r.Nodes.value, Machine: r.Machine,
+			ID: r.ID, Seq: r.Seq.value, Start: r.Start.value, Stop: r.Stop.value, Nodes: r.Nodes.value,
+			Machine: r.Machine,
 		})
 	}
 	return list
@@ -36,7 +37,8 @@ func vrmInterval(in intervalIn) (outputs, error) {
 	}
 	f := remap.Failure{Machine: in.Failed, Slot: in.T0.value}
 	load := remap.Load{
-		Reservations: reservations(in.Jobs), TotalNodes: in.Capacity.value, NormNodes: in.Norm.value, Booking: floats(in.Booking),
+		Reservations: reservations(in.Jobs), TotalNodes: in.Capacity.value, NormNodes: in.Norm.value,
+		Booking: floats(in.Booking),
 	}
 	limits := remap.Threshold{Weight: in.Zeta.value, Share: in.Eta.value}
 	profile, slots, err := f.Interval(load, limits, in.Horizon.value)
@@ -45,7 +47,8 @@ func vrmInterval(in intervalIn) (outputs, error) {
 	}
 	a, err := f.Within(load.Reservations, slots)
 	return outputs{
-		"profile": profile, "interval": slots, "terminate_active": list(a.Terminate), "remap": list(a.Remap),
+		"profile": profile, "interval": slots, "terminate_active": list(a.Terminate),
+		"remap": list(a.Remap),
 	}, err
 }
 
@@ -66,7 +69,8 @@ func vrmReference(in referenceIn) (outputs, error) {
 		return nil, err
 	}
 	f := remap.Failure{Machine: in.Failed, Slot: in.T0.value}
-	a, err := f.Select(reservations(in.Jobs), algorithm, remap.Ends{Actual: in.FailEnd.value, Estimated: in.Estimate.value})
+	a, err := f.Select(reservations(in.Jobs),
+		algorithm, remap.Ends{Actual: in.FailEnd.value, Estimated: in.Estimate.value})
 	return outputs{"terminate_active": list(a.Terminate), "remap": list(a.Remap)}, err
 }
 
@@ -96,7 +100,8 @@ func vrmRemap(in remapIn) (outputs, error) {
 	for _, m := range in.Machines {
 		machines = append(machines, remap.Machine{ID: m.ID, Nodes: m.Cap.value})
 	}
-	moves, err := remap.Failure{Machine: in.Failed}.Move(reservations(in.Jobs), in.Remap, machines, policy)
+	moves, err := remap.Failure{Machine: in.Failed}.Move(reservations(in.Jobs),
+		in.Remap, machines, policy)
 	result := []record{}
 	for _, m := range moves {
 		r := record{"id": m.ID, "machine": nil}

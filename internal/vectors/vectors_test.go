@@ -38,7 +38,7 @@ func on[In any](work func(In) (outputs, error)) family {
 	}
 }
 
-// families is what is known here, by the name of the file without extension.
+// families returns the known families, by the name of their file without extension.
 func families() map[string]family {
 	return map[string]family{
 		"provision_ratio":     on(provisionRatio),
@@ -143,7 +143,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// directory is where the vectors are, and whether they are the project's own.
+// directory returns the directory of the vectors, and whether they are the project's own.
 func directory(t *testing.T) (dir string, own bool) {
 	t.Helper()
 	dir = os.Getenv(directoryVariable)

@@ -44,7 +44,7 @@ func Probability(name string, v float64) error {
 	return nil
 }
 
-// AtLeast reports a number of things that is less than the least.
+// AtLeast reports a number of things below the lowest one allowed.
 func AtLeast(name string, least, n int64) error {
 	if n < least {
 		return fmt.Errorf("%w: %s: want at least %d, have %d", ErrInvalid, name, least, n)

@@ -35,7 +35,8 @@ func TestAtLeast(t *testing.T) {
 		t.Error(err)
 	}
 	err := AtLeast("nodes", 2, 1)
-	if want := "invalid argument: nodes: want at least 2, have 1"; !errors.Is(err, ErrInvalid) || err.Error() != want {
+	want := "invalid argument: nodes: want at least 2, have 1"
+	if !errors.Is(err, ErrInvalid) || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 }

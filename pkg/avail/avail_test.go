@@ -78,7 +78,8 @@ func TestPriorIsNeverNaN(t *testing.T) {
 	extreme := rapid.SampledFrom([]float64{5e-324, 1e-300, 1e-9, 0.5, 1, 2, 745, 1e9, 1e300})
 	rapid.Check(t, func(t *rapid.T) {
 		prior := Prior{extreme.Draw(t, "a0"), extreme.Draw(t, "b0")}
-		tau := rapid.OneOf(extreme, rapid.SampledFrom([]float64{0, math.MaxFloat64, math.Inf(1)})).Draw(t, "tau")
+		tau := rapid.OneOf(extreme, rapid.SampledFrom([]float64{0, math.MaxFloat64, math.Inf(1)})).
+			Draw(t, "tau")
 		s, err := prior.Survival(tau)
 		if err != nil || !(s >= 0 && s <= 1) || math.IsNaN(prior.Rate()) {
 			t.Errorf("%+v: %v, %v", prior, s, err)

@@ -10,7 +10,7 @@ import (
 // lowQuantile is the q of Forecast.Low.
 const lowQuantile = 0.05
 
-// Forecast is how many nodes will be up.
+// Forecast is the number of nodes that will be up.
 type Forecast struct {
 	// Paper is the thesis' equation (11) as printed: the number of nodes up times
 	// the probability of the *set*, plus the same for those down, plus the error
@@ -23,12 +23,14 @@ type Forecast struct {
 	Low      int     // at least so many with a probability of 95 %, without the error term
 }
 
-// CapacityForecast is how many of the nodes will be up tau steps from now. The
-// error term e_T, which may be negative, is what past forecasts were wrong by on
-// average, see ForecastError. A node counts with one change of state at most, as in
-// the thesis; CTMCUp counts several. Thesis, section 3.2.2, equation (11), whose
-// text speaks of "the probabilities of a node" and whose formula of sets.
-func CapacityForecast(up []UpNode, down []DownNode, tau int64, errorTerm float64) (Forecast, error) {
+// CapacityForecast returns the number of nodes that will be up tau steps from now. The
+// error term e_T, which may be negative, is the mean error of past forecasts, see
+// ForecastError. A node counts with one change of state at most, as in the thesis; CTMCUp
+// counts several. Thesis, section 3.2.2, equation (11), whose text speaks of "the
+// probabilities of a node" and whose formula of sets.
+func CapacityForecast(
+	up []UpNode, down []DownNode, tau int64, errorTerm float64,
+) (Forecast, error) {
 	if math.IsNaN(errorTerm) {
 		return Forecast{}, fmt.Errorf("%w: error term: want a number", argument.ErrInvalid)
 	}

@@ -25,7 +25,7 @@ const surer = 1.0
 // chance.
 const surerOfWeek = 2.0
 
-// fewestForWeek is how many ends are needed before a profile of the week is looked for.
+// fewestForWeek is the number of ends needed before a profile of the week is looked for.
 const fewestForWeek = 3
 
 // detail is up to what length a life is followed through the week; over what it lasts
@@ -47,7 +47,10 @@ type life struct {
 // combined: on a machine that is switched on at nine they are two names of one thing,
 // and one that was restarted at three would be expected to stay into the night.
 func fitHazard(prior Prior, lives []life) Hazard {
-	flat := Hazard{Shape: 1, Unit: prior.Exposure / prior.Failures, Failures: prior.Failures, Exposure: prior.Exposure}
+	flat := Hazard{
+		Shape: 1, Unit: prior.Exposure / prior.Failures, Failures: prior.Failures,
+		Exposure: prior.Exposure,
+	}
 	best := flat.given(lives)
 	plain := flat.evidence(lives)
 	aged := prior.atLifetime(best)
@@ -97,7 +100,8 @@ func (h *Hazard) evidence(lives []life) float64 {
 	}
 	for _, l := range lives {
 		if l.ended {
-			sum += l.weight * (math.Log(h.Shape) + (h.Shape-1)*math.Log(max(l.age+l.length, resolution)/h.Unit))
+			sum += l.weight * (math.Log(h.Shape) +
+				(h.Shape-1)*math.Log(max(l.age+l.length, resolution)/h.Unit))
 		}
 	}
 	return sum
@@ -133,7 +137,8 @@ func (h *Hazard) shapes(lives []life) (evidence float64, likeliest func() float6
 	}
 	evidence = best + math.Log(sum*width/(shapeSpread*math.Sqrt(2*math.Pi)))
 	return evidence, func() float64 {
-		return min(max(math.Exp(goldenSection(score, max(at-width, low), min(at+width, high))), minShape), maxShape)
+		return min(max(math.Exp(goldenSection(score, max(at-width, low), min(at+width, high))), minShape),
+			maxShape)
 	}
 }
 
@@ -156,7 +161,7 @@ func goldenSection(f func(float64) float64, low, high float64) float64 {
 	return (low + high) / 2
 }
 
-// counts is how many ends were expected in each part of the week, and how many came.
+// counts holds how many ends were expected in each part of the week, and how many came.
 type counts struct {
 	expected, seen []float64
 }
@@ -244,8 +249,8 @@ func within(times, rate float64) float64 {
 	return 2 * math.Atanh(half) / (rate * slotSeconds)
 }
 
-// unknownWorth is how many ends a factor is worth that nothing was learned about: so
-// many that it counts as certain.
+// unknownWorth is the number of ends that a factor is worth about which nothing was
+// learned: so many that it counts as certain.
 const unknownWorth = 1e6
 
 // rounded keeps four digits: more are not known, and they cost space.
@@ -289,7 +294,7 @@ func (h *Hazard) expect(lives []life) counts {
 	return c
 }
 
-// strength is how many ends a factor of 1 is worth against what was seen, and by how
+// strength returns how many ends a factor of 1 is worth against what was seen, and by how
 // much that makes the counts likelier than a factor of 1 everywhere, 0 if it does not:
 // the counts being Poisson, the factors Gamma distributed.
 func strength(c counts) (worth, gain float64) {

@@ -8,15 +8,17 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
-// Hazard is what is believed of one cause for which a site stops being available. Its
-// rate is lambda k (t/u)^(k-1) at age t, times what the profile says of the quarter of
-// the week: a Weibull lifetime, exponential for k = 1, in calendar time. lambda is
-// uncertain: a Gamma distribution.
+// Hazard is the belief about one cause for which a site stops being available. Its rate
+// is lambda k (t/u)^(k-1) at age t, times what the profile says of the quarter of the
+// week: a Weibull lifetime, exponential for k = 1, in calendar time. lambda is uncertain:
+// a Gamma distribution.
 type Hazard struct {
-	Shape    float64  `json:"shape"`             // k, 0.2 to 5
-	Unit     float64  `json:"unit"`              // u, seconds: what one failure of the prior is worth
-	Failures float64  `json:"failures"`          // of the Gamma distribution, those of the prior included
-	Exposure float64  `json:"exposure"`          // of the Gamma distribution, seconds of operational time
+	Shape float64 `json:"shape"` // k, 0.2 to 5
+	Unit  float64 `json:"unit"`  // u, seconds: what one failure of the prior is worth
+	// of the Gamma distribution, those of the prior included
+	Failures float64 `json:"failures"`
+	// of the Gamma distribution, seconds of operational time
+	Exposure float64  `json:"exposure"`
 	Profile  *Profile `json:"profile,omitempty"` // nil: all times of the week are alike
 }
 
@@ -104,10 +106,12 @@ func (h *Hazard) spread(week, age, tau float64) (mean, variance float64) {
 func (h *Hazard) Validate() error {
 	errs := []error{Prior{Failures: h.Failures, Exposure: h.Exposure}.Validate()}
 	if !(h.Shape >= minShape && h.Shape <= maxShape) {
-		errs = append(errs, fmt.Errorf("%w: shape: want %v to %v, have %v", argument.ErrInvalid, minShape, maxShape, h.Shape))
+		errs = append(errs, fmt.Errorf("%w: shape: want %v to %v, have %v",
+			argument.ErrInvalid, minShape, maxShape, h.Shape))
 	}
 	if !(h.Unit >= 1 && h.Unit <= maxSeconds) {
-		errs = append(errs, fmt.Errorf("%w: unit: want 1 s to a century, have %v", argument.ErrInvalid, h.Unit))
+		errs = append(errs, fmt.Errorf("%w: unit: want 1 s to a century, have %v",
+			argument.ErrInvalid, h.Unit))
 	}
 	if h.Profile != nil {
 		errs = append(errs, h.Profile.validate())
@@ -117,11 +121,13 @@ func (h *Hazard) Validate() error {
 
 func (p *Profile) validate() error {
 	if len(p.Times) != slots || len(p.Worth) != slots {
-		return fmt.Errorf("%w: profile: want %d quarters of an hour, have %d and %d", argument.ErrInvalid, slots, len(p.Times), len(p.Worth))
+		return fmt.Errorf("%w: profile: want %d quarters of an hour, have %d and %d",
+			argument.ErrInvalid, slots, len(p.Times), len(p.Worth))
 	}
 	for i := range p.Times {
 		if !(p.Times[i] >= 0 && p.Times[i] <= 1e12) || !(p.Worth[i] > 0 && p.Worth[i] <= 1e12) {
-			return fmt.Errorf("%w: profile: quarter %d: want factors of 0 to 1e12 worth more than nothing", argument.ErrInvalid, i)
+			return fmt.Errorf("%w: profile: quarter %d: want factors of 0 to 1e12 worth more than nothing",
+				argument.ErrInvalid, i)
 		}
 	}
 	if !(p.Factor >= 0 && p.Factor <= 1e12) {

@@ -60,7 +60,8 @@ func (w weibull) survival(age, next float64) float64 {
 func crashes(rng *rand.Rand, w weibull, n int) History {
 	h := History{}
 	for range n {
-		h.Spans = append(h.Spans, Span{Week: -1, Seconds: w.scale * math.Pow(rng.ExpFloat64(), 1/w.shape), End: EndCrash})
+		h.Spans = append(h.Spans,
+			Span{Week: -1, Seconds: w.scale * math.Pow(rng.ExpFloat64(), 1/w.shape), End: EndCrash})
 	}
 	return h
 }
@@ -72,7 +73,8 @@ func TestLearnedSurvivalFollowsAge(t *testing.T) {
 		shape float64
 		sign  float64 // of the change with age
 	}{{0.5, 1}, {1, 0}, {3, -1}} {
-		m := mustFit(t, crashes(rand.New(rand.NewPCG(1, 2)), weibull{shape: c.shape, scale: 20 * hour}, 300))
+		m := mustFit(t, crashes(rand.New(rand.NewPCG(1, 2)),
+			weibull{shape: c.shape, scale: 20 * hour}, 300))
 		if got := m.Crash.Shape; math.Abs(math.Log(got/c.shape)) > 0.15 {
 			t.Errorf("shape %v: learned %v", c.shape, got)
 		}
@@ -87,12 +89,14 @@ func TestLearnedSurvivalFollowsAge(t *testing.T) {
 	}
 }
 
-// What is learned from many lifetimes is what their distribution says.
+// What is learned from many lifetimes agrees with their distribution.
 func TestLearnedSurvivalIsTheTruth(t *testing.T) {
 	for _, shape := range []float64{0.5, 0.7, 1, 2, 4} {
 		w := weibull{shape: shape, scale: 20 * hour}
 		m := mustFit(t, crashes(rand.New(rand.NewPCG(3, 4)), w, 2000))
-		for _, q := range []Query{{For: hour}, {Up: 10 * hour, For: 5 * hour}, {Up: 30 * hour, For: 10 * hour}} {
+		for _, q := range []Query{
+			{For: hour}, {Up: 10 * hour, For: 5 * hour}, {Up: 30 * hour, For: 10 * hour},
+		} {
 			q.Week = -1
 			want := w.survival(q.Up, q.For)
 			if got := survival(t, m, q); math.Abs(got-want) > 0.03 {
@@ -108,7 +112,8 @@ func office(weeks int) History {
 	for w := range weeks {
 		for d := range 5 {
 			h.Spans = append(h.Spans, Span{
-				Week: float64(d)*24*hour + 9*hour, Seconds: 8 * hour, End: EndLeft, Ago: float64(weeks-w) * WeekSeconds,
+				Week: float64(d)*24*hour + 9*hour, Seconds: 8 * hour, End: EndLeft,
+				Ago: float64(weeks-w) * WeekSeconds,
 			})
 		}
 	}
@@ -141,7 +146,8 @@ func TestNoPatternIsSeenWhereNoneIs(t *testing.T) {
 	for range 20 {
 		h := History{}
 		for range 60 {
-			h.Spans = append(h.Spans, Span{Week: rng.Float64() * WeekSeconds, Seconds: rng.ExpFloat64() * 10 * hour, End: EndLeft})
+			h.Spans = append(h.Spans,
+				Span{Week: rng.Float64() * WeekSeconds, Seconds: rng.ExpFloat64() * 10 * hour, End: EndLeft})
 		}
 		if mustFit(t, h).Leave.Profile != nil {
 			found++
@@ -168,7 +174,8 @@ func TestAnnouncedTimes(t *testing.T) {
 	// An owner who announces and never comes.
 	h := History{}
 	for w := range 30 {
-		h.Spans = append(h.Spans, Span{Week: 0, Seconds: 6 * 24 * hour, End: EndOpen, Ago: float64(w) * WeekSeconds})
+		h.Spans = append(h.Spans,
+			Span{Week: 0, Seconds: 6 * 24 * hour, End: EndOpen, Ago: float64(w) * WeekSeconds})
 	}
 	if ignored := mustFit(t, h, evening); ignored.Through < 0.9 {
 		t.Errorf("30 announcements that came to nothing: %v", ignored.Through)
@@ -176,15 +183,21 @@ func TestAnnouncedTimes(t *testing.T) {
 }
 
 func drawHistory(t *rapid.T) History {
-	amounts := rapid.OneOf(rapid.Float64Range(0, 1e6), rapid.SampledFrom([]float64{0, 1e-300, 1, 59, 900, 1e9, 1e300, math.Inf(1), math.MaxFloat64}))
+	amounts := rapid.OneOf(rapid.Float64Range(0, 1e6),
+		rapid.SampledFrom([]float64{0, 1e-300, 1, 59, 900, 1e9, 1e300, math.Inf(1), math.MaxFloat64}))
 	span := rapid.Custom(func(t *rapid.T) Span {
 		return Span{
-			Week: rapid.OneOf(rapid.Float64Range(-1, math.Nextafter(WeekSeconds, 0)), rapid.Just(math.Inf(-1))).Draw(t, "week"),
-			Age:  amounts.Draw(t, "age"), Seconds: amounts.Draw(t, "seconds"), Ago: amounts.Draw(t, "ago"),
+			Week: rapid.OneOf(
+				rapid.Float64Range(-1, math.Nextafter(WeekSeconds, 0)), rapid.Just(math.Inf(-1)),
+			).Draw(t, "week"),
+			Age: amounts.Draw(t, "age"), Seconds: amounts.Draw(t, "seconds"), Ago: amounts.Draw(t, "ago"),
 			End: Ending(rapid.Uint8Max(2).Draw(t, "end")),
 		}
 	})
-	return History{Spans: rapid.SliceOfN(span, 0, 12).Draw(t, "spans"), Downs: rapid.SliceOfN(amounts, 0, 5).Draw(t, "downs")}
+	return History{
+		Spans: rapid.SliceOfN(span, 0, 12).Draw(t, "spans"),
+		Downs: rapid.SliceOfN(amounts, 0, 5).Draw(t, "downs"),
+	}
 }
 
 func drawWindows(t *rapid.T) []Window {
@@ -195,7 +208,8 @@ func drawWindows(t *rapid.T) []Window {
 }
 
 func drawQuery(t *rapid.T) Query {
-	amounts := rapid.OneOf(rapid.Float64Range(0, 3e6), rapid.SampledFrom([]float64{0, 1e-300, 1e12, math.MaxFloat64, math.Inf(1)}))
+	amounts := rapid.OneOf(rapid.Float64Range(0, 3e6),
+		rapid.SampledFrom([]float64{0, 1e-300, 1e12, math.MaxFloat64, math.Inf(1)}))
 	return Query{
 		Week: rapid.Float64Range(-1, math.Nextafter(WeekSeconds, 0)).Draw(t, "now"),
 		Up:   amounts.Draw(t, "up"), Free: amounts.Draw(t, "free"), For: amounts.Draw(t, "for"),
@@ -206,7 +220,8 @@ func drawQuery(t *rapid.T) Query {
 // what is said to be sure has a range.
 func TestLearnedSurvivalKeepsToItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m, err := Fit(drawHistory(t), DefaultPriors(), drawWindows(t), rapid.IntRange(-50_000, 50_000).Draw(t, "zone"))
+		m, err := Fit(drawHistory(t), DefaultPriors(), drawWindows(t),
+			rapid.IntRange(-50_000, 50_000).Draw(t, "zone"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,13 +259,18 @@ func TestTheOrderOfThePastDoesNotMatter(t *testing.T) {
 		}
 		q := drawQuery(t)
 		p, _ := a.Survival(q)
-		other := History{Spans: rapid.Permutation(h.Spans).Draw(t, "order"), Downs: rapid.Permutation(h.Downs).Draw(t, "downs order")}
+		other := History{
+			Spans: rapid.Permutation(h.Spans).Draw(t, "order"),
+			Downs: rapid.Permutation(h.Downs).Draw(t, "downs order"),
+		}
 		b, err := Fit(other, DefaultPriors(), nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// A profile is chosen or not by a sum that rounding may tip.
-		if (a.Leave.Profile == nil) != (b.Leave.Profile == nil) || (a.Crash.Profile == nil) != (b.Crash.Profile == nil) || a.Crash.Shape == 1 != (b.Crash.Shape == 1) || a.Leave.Shape == 1 != (b.Leave.Shape == 1) {
+		if (a.Leave.Profile == nil) != (b.Leave.Profile == nil) ||
+			(a.Crash.Profile == nil) != (b.Crash.Profile == nil) ||
+			a.Crash.Shape == 1 != (b.Crash.Shape == 1) || a.Leave.Shape == 1 != (b.Leave.Shape == 1) {
 			t.Skip("on the edge")
 		}
 		if got, _ := b.Survival(q); !cmp.Equal(p, got, cmpopts.EquateApprox(1e-3, 1e-6)) {
@@ -274,7 +294,8 @@ func TestNonsenseIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Fit(History{}, Priors{}, []Window{{From: -1}}, 1<<30); !errors.Is(err, argument.ErrInvalid) {
+	_, err := Fit(History{}, Priors{}, []Window{{From: -1}}, 1<<30)
+	if !errors.Is(err, argument.ErrInvalid) {
 		t.Error("priors, windows or zone are not checked")
 	}
 	m := mustFit(t, History{})
@@ -293,7 +314,9 @@ func TestNonsenseIsRefused(t *testing.T) {
 
 func TestWeekSecond(t *testing.T) {
 	at := time.Date(2026, 3, 2, 1, 30, 0, 0, time.UTC) // a Monday
-	for zone, want := range map[int]float64{0: 1.5 * hour, 3600: 2.5 * hour, -7200: WeekSeconds - hour/2} {
+	for zone, want := range map[int]float64{
+		0: 1.5 * hour, 3600: 2.5 * hour, -7200: WeekSeconds - hour/2,
+	} {
 		if got := WeekSecond(at, zone); got != want {
 			t.Errorf("zone %d: %v, want %v", zone, got, want)
 		}

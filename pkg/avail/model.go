@@ -8,24 +8,27 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
-// Model is what a site has learned of its own availability: how often it crashes, when
-// it is switched off or wanted back, and what its owner has announced. Fit makes it. It
+// Model holds what a site has learned of its own availability: how often it crashes, when
+// it is switched off or wanted back, and what its owner has announced. Fit makes one. It
 // is small, so that it can be journalled.
 type Model struct {
-	Crash   Hazard   `json:"crash"`             // by age since it came up
-	Leave   Hazard   `json:"leave"`             // by age since it became available
-	Closed  []Window `json:"closed,omitempty"`  // when the owner has announced to want it back
-	Through float64  `json:"through,omitempty"` // probability to stay available although such a time begins
-	Zone    int      `json:"zone"`              // seconds that local clocks are ahead of the UTC that Query.Week is made from
+	Crash  Hazard   `json:"crash"`            // by age since it came up
+	Leave  Hazard   `json:"leave"`            // by age since it became available
+	Closed []Window `json:"closed,omitempty"` // when the owner has announced to want it back
+	// probability to stay available although such a time begins
+	Through float64 `json:"through,omitempty"`
+	// seconds that local clocks are ahead of the UTC that Query.Week is made from
+	Zone int `json:"zone"`
 
-	Days     float64   `json:"days"`           // of being available that were seen
-	Crashes  int       `json:"crashes"`        // that were seen
-	Leaves   int       `json:"leaves"`         // that were seen
-	DownMean float64   `json:"down_mean"`      // seconds; 0 = never seen down
-	Week     []float64 `json:"week,omitempty"` // share of each of the 168 hours in which it was available; empty = unknown
+	Days     float64 `json:"days"`      // of being available that were seen
+	Crashes  int     `json:"crashes"`   // that were seen
+	Leaves   int     `json:"leaves"`    // that were seen
+	DownMean float64 `json:"down_mean"` // seconds; 0 = never seen down
+	// share of each of the 168 hours in which it was available; empty = unknown
+	Week []float64 `json:"week,omitempty"`
 }
 
-// Priors is what is believed before anything was seen.
+// Priors is the belief before anything was seen.
 type Priors struct {
 	Crash, Leave Prior
 }
@@ -41,14 +44,15 @@ func DefaultPriors() Priors {
 	}
 }
 
-// halfLife is how long ago, in seconds, what was seen counts half: habits change.
+// halfLife is the age, in seconds, at which an observation counts half: habits change.
 const halfLife = 180 * 24 * 3600.0
 
-// closingSlack is how near to an announced time a departure counts as that one.
+// closingSlack limits how far from an announced time, in seconds, a departure may be to count
+// as that one.
 const closingSlack = 1800.0
 
-// Promise is what is believed of announcements before any was seen kept or broken: as
-// if two had been seen, of which a twentieth did not come true.
+// Promise is the belief about announcements before any was seen kept or broken: as if two
+// had been seen, of which a twentieth did not come true.
 const (
 	promiseWorth  = 2.0
 	promiseBroken = 0.05
@@ -63,7 +67,8 @@ func Fit(h History, priors Priors, closed []Window, zone int) (Model, error) {
 		errs = append(errs, w.Validate())
 	}
 	if zone < -maxZone || zone > maxZone {
-		errs = append(errs, fmt.Errorf("%w: zone: want at most %d s, have %d", argument.ErrInvalid, maxZone, zone))
+		errs = append(errs, fmt.Errorf("%w: zone: want at most %d s, have %d",
+			argument.ErrInvalid, maxZone, zone))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return Model{}, err
@@ -79,8 +84,10 @@ func Fit(h History, priors Priors, closed []Window, zone int) (Model, error) {
 			began++ // the announcement explains it, the profile need not
 		}
 		weight := math.Exp2(-s.Ago / halfLife)
-		crash = append(crash, life{week: s.Week, age: age, length: length, weight: weight, ended: s.End == EndCrash})
-		leave = append(leave, life{week: s.Week, length: length, weight: weight, ended: s.End == EndLeft && !kept})
+		crash = append(crash,
+			life{week: s.Week, age: age, length: length, weight: weight, ended: s.End == EndCrash})
+		leave = append(leave,
+			life{week: s.Week, length: length, weight: weight, ended: s.End == EndLeft && !kept})
 		m.count(s.End, length)
 	}
 	if len(closed) > 0 {
@@ -106,8 +113,8 @@ func (m *Model) count(end Ending, seconds float64) {
 	}
 }
 
-// closings is how many announced times began and passed while a span lasted, and whether
-// its end was one of them.
+// closings returns how many announced times began and passed while a span lasted, and
+// whether its end was one of them.
 func (m *Model) closings(week, length float64, left bool) (passed int, kept bool) {
 	if week < 0 {
 		return 0, false
@@ -125,7 +132,7 @@ func (m *Model) closings(week, length float64, left bool) (passed int, kept bool
 	return passed, kept
 }
 
-// ahead is how many seconds after one second of the week another comes, above 0.
+// ahead returns how many seconds after one second of the week another comes, above 0.
 func ahead(from, to float64) float64 {
 	if d := to - from; d > 0 {
 		return d
@@ -178,9 +185,11 @@ type Query struct {
 
 func (q Query) check() (Query, error) {
 	if math.IsNaN(q.Week) || q.Week >= WeekSeconds {
-		return q, fmt.Errorf("%w: second of the week: want less than %v, have %v", argument.ErrInvalid, WeekSeconds, q.Week)
+		return q, fmt.Errorf("%w: second of the week: want less than %v, have %v",
+			argument.ErrInvalid, WeekSeconds, q.Week)
 	}
-	err := errors.Join(argument.Amount("time up", q.Up), argument.Amount("time available", q.Free), argument.Amount("time asked for", q.For))
+	err := errors.Join(argument.Amount("time up", q.Up),
+		argument.Amount("time available", q.Free), argument.Amount("time asked for", q.For))
 	q.Up, q.Free = min(q.Up, maxSeconds), min(q.Free, maxSeconds)
 	return q, err
 }
@@ -215,9 +224,10 @@ func (m *Model) announced(q Query) float64 {
 	return p
 }
 
-// Sureness is how well founded a probability is.
+// Sureness tells how well founded a probability is.
 type Sureness struct {
-	Low, High float64 // the true probability is between them in nine cases of ten, if the model is right
+	// the true probability is between them in nine cases of ten, if the model is right
+	Low, High float64
 	Days      float64 // of being available that were seen
 	Ends      int     // crashes and departures that were seen
 }
@@ -236,8 +246,8 @@ func (s Sureness) Words() string {
 	}
 }
 
-// Sure is how well founded Survival's answer is: the belief about how many ends are to
-// be expected, taken as a Gamma distribution.
+// Sure returns how well founded Survival's answer is: the belief about how many ends are
+// to be expected, taken as a Gamma distribution.
 func (m *Model) Sure(q Query) (Sureness, error) {
 	s := Sureness{Days: m.Days, Ends: m.Crashes + m.Leaves}
 	q, err := q.check()
@@ -269,20 +279,25 @@ func gammaQuantile(mean, variance, score float64) float64 {
 
 // Validate reports a model that was not made by Fit.
 func (m *Model) Validate() error {
-	errs := []error{m.Crash.Validate(), m.Leave.Validate(), argument.Probability("announced time ignored", m.Through)}
+	errs := []error{
+		m.Crash.Validate(), m.Leave.Validate(), argument.Probability("announced time ignored", m.Through),
+	}
 	for _, w := range m.Closed {
 		errs = append(errs, w.Validate())
 	}
 	for _, v := range []float64{m.Days, m.DownMean} {
 		if !(v >= 0) || math.IsInf(v, 1) {
-			errs = append(errs, fmt.Errorf("%w: model: want finite numbers of at least 0, have %v", argument.ErrInvalid, v))
+			errs = append(errs, fmt.Errorf("%w: model: want finite numbers of at least 0, have %v",
+				argument.ErrInvalid, v))
 		}
 	}
 	if m.Zone < -maxZone || m.Zone > maxZone {
-		errs = append(errs, fmt.Errorf("%w: zone: want at most %d s, have %d", argument.ErrInvalid, maxZone, m.Zone))
+		errs = append(errs, fmt.Errorf("%w: zone: want at most %d s, have %d",
+			argument.ErrInvalid, maxZone, m.Zone))
 	}
 	if len(m.Week) != 0 && len(m.Week) != weekHours {
-		errs = append(errs, fmt.Errorf("%w: week: want %d hours, have %d", argument.ErrInvalid, weekHours, len(m.Week)))
+		errs = append(errs, fmt.Errorf("%w: week: want %d hours, have %d",
+			argument.ErrInvalid, weekHours, len(m.Week)))
 	}
 	return errors.Join(append(errs, probabilities(m.Week))...)
 }

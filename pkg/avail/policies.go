@@ -11,7 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Cycle is how long a node is up and down at a time, on average.
+// Cycle holds the mean times for which a node is up and down.
 type Cycle struct {
 	MTTFSeconds float64 // up, until it fails
 	MTTRSeconds float64 // down, until it is back
@@ -29,12 +29,14 @@ func MeanAvailability(cycles []Cycle, weights []float64) (float64, error) {
 	heaviest := 0.0
 	for _, w := range weights {
 		if !(w >= 0) || math.IsInf(w, 1) {
-			return 0, fmt.Errorf("%w: weight: want a finite number of at least 0, have %v", argument.ErrInvalid, w)
+			return 0, fmt.Errorf("%w: weight: want a finite number of at least 0, have %v",
+				argument.ErrInvalid, w)
 		}
 		heaviest = max(heaviest, w)
 	}
 	if weights != nil && (len(weights) != len(cycles) || heaviest == 0) {
-		return 0, fmt.Errorf("%w: %d weights for %d nodes, the greatest %v", argument.ErrUndefined, len(weights), len(cycles), heaviest)
+		return 0, fmt.Errorf("%w: %d weights for %d nodes, the greatest %v",
+			argument.ErrUndefined, len(weights), len(cycles), heaviest)
 	}
 	var sum, all float64
 	for i, c := range cycles {
@@ -54,7 +56,8 @@ func MeanAvailability(cycles []Cycle, weights []float64) (float64, error) {
 
 func checkCycles(cycles []Cycle) error {
 	for _, c := range cycles {
-		if err := errors.Join(argument.Amount("MTTF", c.MTTFSeconds), argument.Amount("MTTR", c.MTTRSeconds)); err != nil {
+		err := errors.Join(argument.Amount("MTTF", c.MTTFSeconds), argument.Amount("MTTR", c.MTTRSeconds))
+		if err != nil {
 			return err
 		}
 	}
@@ -86,7 +89,8 @@ const saaSlack = 1e-9
 // well. alpha is the expected availability, see MeanAvailability; the thesis takes
 // its GAE. A request for exactly that many is accepted. Thesis, section 3.3.1.
 func SAA(request, total, alpha float64) (bool, error) {
-	if err := errors.Join(argument.Amount("request", request), argument.Amount("all nodes", total), argument.Probability("availability alpha", alpha)); err != nil {
+	if err := errors.Join(argument.Amount("request", request), argument.Amount("all nodes", total),
+		argument.Probability("availability alpha", alpha)); err != nil {
 		return false, err
 	}
 	if alpha == 0 || total == 0 { // also of infinitely many
@@ -95,7 +99,7 @@ func SAA(request, total, alpha float64) (bool, error) {
 	return request <= alpha*total*(1+saaSlack), nil
 }
 
-// Standing is what a submitter knows of one node.
+// Standing holds what a submitter knows of one node.
 type Standing struct {
 	Site grid.SiteID
 	Up   bool    // it is up now

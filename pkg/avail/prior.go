@@ -9,9 +9,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
-// Prior is what is believed of a failure rate before and while failures are
-// counted: a Gamma distribution, worth Failures failures in Exposure seconds of
-// being up. Few observations move it a little, many drown it.
+// Prior is the belief about a failure rate before and while failures are counted: a Gamma
+// distribution, worth Failures failures in Exposure seconds of being up. Few observations
+// move it a little, many drown it.
 type Prior struct {
 	Failures float64 // a0, above 0 and finite
 	Exposure float64 // b0, seconds of being up, above 0 and finite
@@ -25,7 +25,8 @@ func DefaultPrior() Prior {
 
 // Validate reports a field that is out of its range.
 func (p Prior) Validate() error {
-	if err := errors.Join(argument.Positive("failures of the prior", p.Failures), argument.Positive("exposure of the prior", p.Exposure)); err != nil {
+	if err := errors.Join(argument.Positive("failures of the prior", p.Failures),
+		argument.Positive("exposure of the prior", p.Exposure)); err != nil {
 		return err
 	}
 	if math.IsInf(p.Failures, 1) || math.IsInf(p.Exposure, 1) {

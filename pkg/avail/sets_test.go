@@ -55,11 +55,13 @@ func TestForecastProperties(t *testing.T) {
 		tau, e := rapid.Int64Range(0, 100).Draw(t, "tau"), rapid.Float64Range(-10, 10).Draw(t, "e_T")
 		f, err := CapacityForecast(up, down, tau, e)
 		n := float64(len(up) + len(down))
-		if err != nil || math.IsNaN(f.Paper) || !(f.Mean >= 0 && f.Mean <= n) || !(f.Variance >= 0 && f.Variance <= n/4+1e-9) ||
+		if err != nil || math.IsNaN(f.Paper) || !(f.Mean >= 0 && f.Mean <= n) ||
+			!(f.Variance >= 0 && f.Variance <= n/4+1e-9) ||
 			f.Low < 0 || float64(f.Low) > n {
 			t.Fatalf("%+v, %v", f, err)
 		}
-		again, _ := CapacityForecast(rapid.Permutation(up).Draw(t, "up again"), rapid.Permutation(down).Draw(t, "down again"), tau, e)
+		again, _ := CapacityForecast(rapid.Permutation(up).Draw(t, "up again"),
+			rapid.Permutation(down).Draw(t, "down again"), tau, e)
 		if !near(f.Mean, again.Mean) || !near(f.Paper, again.Paper) || !near(f.Variance, again.Variance) {
 			t.Errorf("order matters: %+v and %+v", f, again)
 		}
@@ -80,11 +82,14 @@ func TestForecastErrorProperties(t *testing.T) {
 			t.Errorf("%v and %v, %v", a, b, err)
 		}
 	})
-	got, err := ForecastError([]ForecastPair{{0, math.MaxFloat64}, {0, math.MaxFloat64}, {0, math.Inf(1)}})
+	got, err := ForecastError(
+		[]ForecastPair{{0, math.MaxFloat64}, {0, math.MaxFloat64}, {0, math.Inf(1)}},
+	)
 	if err != nil || !math.IsInf(got, 1) {
 		t.Errorf("%v, %v, want +Inf", got, err)
 	}
-	if got, err = ForecastError([]ForecastPair{{0, math.MaxFloat64}, {0, math.MaxFloat64}}); err != nil || math.IsNaN(got) {
+	got, err = ForecastError([]ForecastPair{{0, math.MaxFloat64}, {0, math.MaxFloat64}})
+	if err != nil || math.IsNaN(got) {
 		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -18,11 +18,12 @@ const (
 	daySlots    = int(24 * 3600.0 / slotSeconds) // 96
 	weekHours   = int(WeekSeconds / 3600)        // 168
 	workdays    = 5                              // Monday to Friday; the rest is the weekend
-	classes     = 2 * daySlots                   // quarters of a working day, then of a day of the weekend
-	resolution  = 60.0                           // seconds: ends are known within one minute
-	maxSeconds  = 100 * 365.25 * 24 * 3600       // longer spans and ages count as a century
-	epochToWeek = 3 * 24 * 3600                  // 1970 began on a Thursday
-	maxZone     = 7 * 24 * 3600                  // the week is a circle
+	// quarters of a working day, then of a day of the weekend
+	classes     = 2 * daySlots
+	resolution  = 60.0                     // seconds: ends are known within one minute
+	maxSeconds  = 100 * 365.25 * 24 * 3600 // longer spans and ages count as a century
+	epochToWeek = 3 * 24 * 3600            // 1970 began on a Thursday
+	maxZone     = 7 * 24 * 3600            // the week is a circle
 )
 
 // maxSpans bounds a History: two years of ten spans a day.
@@ -50,7 +51,8 @@ const (
 
 // Span is a time during which a site was available without a break.
 type Span struct {
-	Week    float64 // local second of the week at its start, 0 to WeekSeconds; negative = the clock was wrong
+	// local second of the week at its start, 0 to WeekSeconds; negative = the clock was wrong
+	Week    float64
 	Age     float64 // seconds since the site had come up, at its start
 	Seconds float64 // length
 	Ago     float64 // seconds since it ended; the longer, the less it counts
@@ -60,12 +62,14 @@ type Span struct {
 // Validate reports a field that is out of its range.
 func (s Span) Validate() error {
 	if math.IsNaN(s.Week) || s.Week >= WeekSeconds || s.End > EndLeft {
-		return fmt.Errorf("%w: span: want a second of the week and a known ending, have %v", argument.ErrInvalid, s)
+		return fmt.Errorf("%w: span: want a second of the week and a known ending, have %v",
+			argument.ErrInvalid, s)
 	}
-	return errors.Join(argument.Amount("age of a span", s.Age), argument.Amount("length of a span", s.Seconds), argument.Amount("time since a span", s.Ago))
+	return errors.Join(argument.Amount("age of a span", s.Age),
+		argument.Amount("length of a span", s.Seconds), argument.Amount("time since a span", s.Ago))
 }
 
-// History is what is known of a site's past. The order does not matter.
+// History holds what is known of a site's past. The order does not matter.
 type History struct {
 	Spans []Span    // at most maxSpans count, the last ones
 	Downs []float64 // seconds of each time down whose length is known
@@ -89,7 +93,8 @@ func (w Window) Contains(week float64) bool {
 func (w Window) Validate() error {
 	for _, v := range []float64{w.From, w.To} {
 		if !(v >= 0 && v <= WeekSeconds) {
-			return fmt.Errorf("%w: window: want seconds of a week, 0 to %v, have %v", argument.ErrInvalid, WeekSeconds, v)
+			return fmt.Errorf("%w: window: want seconds of a week, 0 to %v, have %v",
+				argument.ErrInvalid, WeekSeconds, v)
 		}
 	}
 	return nil

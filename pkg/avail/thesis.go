@@ -27,7 +27,8 @@ func FailureSum(lambda float64, steps int64) (float64, error) {
 		return 0, err
 	}
 	if steps > maxSteps {
-		return 0, fmt.Errorf("%w: steps: want at most %d, have %d; use FailureSumClosed", argument.ErrInvalid, maxSteps, steps)
+		return 0, fmt.Errorf("%w: steps: want at most %d, have %d; use FailureSumClosed",
+			argument.ErrInvalid, maxSteps, steps)
 	}
 	sum := 0.0
 	for t := int64(1); t <= steps; t++ {
@@ -102,7 +103,9 @@ func NodeUp(lambda, reliability float64, tauUp, tau int64) (paper, fixed float64
 // never recovering (the thesis describes that number as its opposite, but both
 // enter as 1 minus it). paper is the thesis' equations (6) and (10), with the same
 // flaws as in NodeUp; fixed is 0 for tau = 0.
-func NodeRecover(lambda, unrecoverable float64, tauDown, tau int64) (paper, fixed float64, err error) {
+func NodeRecover(
+	lambda, unrecoverable float64, tauDown, tau int64,
+) (paper, fixed float64, err error) {
 	sum, next, err := bothSums(lambda, unrecoverable, tauDown, tau)
 	return (1 - unrecoverable) * sum, (1 - unrecoverable) * next, err
 }
@@ -110,7 +113,8 @@ func NodeRecover(lambda, unrecoverable float64, tauDown, tau int64) (paper, fixe
 // bothSums is the printed sum over age + tau - 1 steps and the probability of an
 // event in the next tau steps.
 func bothSums(lambda, chance float64, age, tau int64) (sum, next float64, err error) {
-	if err = errors.Join(argument.Probability("chance", chance), checkSum(lambda, age), checkSum(lambda, tau)); err != nil {
+	if err = errors.Join(argument.Probability("chance", chance),
+		checkSum(lambda, age), checkSum(lambda, tau)); err != nil {
 		return 0, 0, err
 	}
 	n := max(age, tau) // saturates

@@ -4,11 +4,11 @@
 //
 // Source: B. Khoo Boon Tat, "Multi-Dimensional Resource Allocation Strategy for
 // Large-Scale Computational Grid Systems", thesis, NUS 2006, section 4.1: sites cache
-// requirements, answer re-announcements from the cache, and ask for what they
-// miss. Beyond the thesis, a job that was placed keeps its entry for a later
-// fail-over but is the first to be evicted, and no submitter may hold more than an
-// eighth of the entries: a flood evicts the flooder's own oldest ones. The site itself
-// may hold half of them, and nobody else evicts its entries.
+// requirements, answer re-announcements from the cache, and ask for what they miss.
+// Beyond the thesis, a job that was placed keeps its entry for a later failover but is
+// the first to be evicted, and no submitter may hold more than an eighth of the entries:
+// a flood evicts the flooder's own oldest ones. The site itself may hold half of them,
+// and no other submitter evicts its entries.
 package cache
 
 import (
@@ -42,7 +42,7 @@ type Entry[V any] struct {
 	Submitter grid.SiteID // who announced the job first; nobody else can change it
 	Value     V
 	Expires   time.Time // the entry is gone from this instant on
-	Placed    bool      // the job runs somewhere; the entry is kept for fail-over only
+	Placed    bool      // the job runs somewhere; the entry is kept for failover only
 }
 
 // Stats counts what happened since the cache was made.
@@ -53,9 +53,9 @@ type Stats struct {
 	Expirations uint64 // entries dropped because their time to live ended
 }
 
-// Cache maps jobs to values of type V. It has one owner and reads no clock: now
-// is an argument of every method that depends on it, and never decreases. The
-// values are handed out as they are and must not be changed by whoever gets them.
+// Cache maps jobs to values of type V. It has one owner and reads no clock: now is an
+// argument of every method that depends on it, and never decreases. The values are handed
+// out as they are, and callers must not change them.
 type Cache[V any] struct {
 	size    int
 	self    grid.SiteID
@@ -84,11 +84,13 @@ func New[V any](size int, self grid.SiteID) (*Cache[V], error) {
 	}, nil
 }
 
-// Put stores the value for ttl, as a job that waits, and makes it the most recently
-// used entry; a value that the job had is replaced. To make room the least recently
-// used entry goes, of the submitter's own if its quota is used up, else of all but
+// Put stores the value for ttl, as a job that waits, and makes it the most recently used
+// entry; a value that the job had is replaced. To make space it evicts the entry that was
+// not used for longest, of the submitter's own if its quota is used up, else of all but
 // the site's own, and placed ones before waiting ones.
-func (c *Cache[V]) Put(now time.Time, job grid.JobID, submitter grid.SiteID, value V, ttl time.Duration) error {
+func (c *Cache[V]) Put(
+	now time.Time, job grid.JobID, submitter grid.SiteID, value V, ttl time.Duration,
+) error {
 	if ttl <= 0 {
 		return errTTL
 	}
@@ -206,7 +208,7 @@ func (c *Cache[V]) evict(from shelf) {
 	}
 }
 
-// quota is how many entries a submitter may hold.
+// quota returns how many entries a submitter may hold.
 func (c *Cache[V]) quota(submitter grid.SiteID) int {
 	if c.isOwn(submitter) {
 		return max(c.size/selfShare, 1)

@@ -58,7 +58,7 @@ func TestPlacedEntriesGoFirst(t *testing.T) {
 	}
 	put(t, c, 6, "e", "s5")
 	if got := jobs(c, 6); got != "dae" {
-		t.Errorf("entries = %s, want dae: b was the least recently used", got)
+		t.Errorf("entries = %s, want dae: b was not used for longest", got)
 	}
 	want := Stats{Hits: 1, Evictions: 2}
 	if got := c.Stats(); got != want {
@@ -183,7 +183,9 @@ type twin struct {
 }
 
 func (w *twin) find(now time.Time, job grid.JobID) int {
-	w.list = slices.DeleteFunc(w.list, func(e Entry[int]) bool { return e.Job == job && !now.Before(e.Expires) })
+	w.list = slices.DeleteFunc(w.list, func(e Entry[int]) bool {
+		return e.Job == job && !now.Before(e.Expires)
+	})
 	return slices.IndexFunc(w.list, func(e Entry[int]) bool { return e.Job == job })
 }
 
@@ -252,7 +254,10 @@ func TestCacheAgainstItsTwin(t *testing.T) {
 			i := w.find(now, job)
 			switch rapid.IntRange(0, 4).Draw(t, "action") {
 			case 0, 1:
-				e := Entry[int]{Job: job, Submitter: grid.SiteID(rapid.StringMatching(`[x-z]`).Draw(t, "submitter")), Value: step}
+				e := Entry[int]{
+					Job: job, Submitter: grid.SiteID(rapid.StringMatching(`[x-z]`).Draw(t, "submitter")),
+					Value: step,
+				}
 				ttl := time.Duration(rapid.IntRange(1, 30).Draw(t, "ttl")) * time.Second
 				e.Expires = now.Add(ttl)
 				if err := c.Put(now, job, e.Submitter, step, ttl); w.put(now, e) != (err == nil) {

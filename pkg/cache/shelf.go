@@ -6,8 +6,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// shelf is an order of eviction: placed jobs before waiting ones, and among each
-// the least recently used first.
+// shelf is an order of eviction: placed jobs before waiting ones, and among each those
+// not used for longest first.
 type shelf struct {
 	placed, waiting *simplelru.LRU[grid.JobID, struct{}]
 }

@@ -22,7 +22,9 @@ type Fit struct {
 // EarliestFit is the first instant (UTC) from notBefore on at which need is free
 // for the whole duration, and false if there is none up to latest. The zero time
 // as latest sets no limit. A duration below a nanosecond counts as one.
-func (t *Timeline) EarliestFit(need grid.Resources, duration time.Duration, notBefore, latest time.Time) (time.Time, bool) {
+func (t *Timeline) EarliestFit(
+	need grid.Resources, duration time.Duration, notBefore, latest time.Time,
+) (time.Time, bool) {
 	limit := int64(never)
 	if !latest.IsZero() {
 		limit = nanos(latest)
@@ -79,8 +81,8 @@ func lasts(from, to, duration int64) bool {
 	return from <= to && uint64(to)-uint64(from) >= uint64(duration)
 }
 
-// query is what is looked for: an instant at which need is short, or one at which it
-// is not.
+// query describes the search: an instant at which need is short, or one at which it is
+// not.
 type query struct {
 	need  grid.Resources
 	short bool
@@ -104,8 +106,8 @@ func fits(need, free grid.Resources) bool {
 		need.NetBps <= max(free.NetBps, 0)
 }
 
-// shortOf is the need of one thing that is short. A search for where there is enough
-// of one thing, and not of all at once, never looks into a subtree in vain.
+// shortOf reduces a need to one resource that is short. A search for enough of one
+// resource, rather than of all together, never descends into a subtree for nothing.
 func shortOf(need, free grid.Resources) grid.Resources {
 	switch {
 	case need.MilliCPUs > max(free.MilliCPUs, 0):

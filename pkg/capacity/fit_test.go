@@ -50,11 +50,16 @@ func TestEarliest(t *testing.T) {
 		{0, 51, 0, 50, none, 0},
 		{1, 5, 50, 40, none, 0},
 	} {
-		s := Search{Need: cores(c.need), Duration: time.Duration(c.seconds) * time.Second, Window: window(c.from, c.deadline)}
+		s := Search{
+			Need: cores(c.need), Duration: time.Duration(c.seconds) * time.Second,
+			Window: window(c.from, c.deadline),
+		}
 		got, found := l.Earliest(s)
-		if found != (c.want != none) || found && (!got.Start.Equal(at(c.want)) || got.Skipped != c.skipped) {
+		if found != (c.want != none) || found && (!got.Start.Equal(at(c.want)) ||
+			got.Skipped != c.skipped) {
 			t.Errorf("Earliest(%d cores, %d s, %d to %d) = %v after %d, %v, want %d after %d",
-				c.need, c.seconds, c.from, c.deadline, got.Start.Sub(start), got.Skipped, found, c.want, c.skipped)
+				c.need, c.seconds, c.from, c.deadline, got.Start.Sub(start), got.Skipped,
+				found, c.want, c.skipped)
 		}
 	}
 }

@@ -18,7 +18,8 @@ func TestPlay(t *testing.T) { play(t, 20_000, 60) }
 func play(t *testing.T, operations, seconds int) {
 	g := &game{
 		t: t, random: rand.New(rand.NewPCG(5, uint64(operations))), seconds: seconds,
-		total: grid.Resources{MilliCPUs: 6, MemoryBytes: 6, DiskBytes: 6, MFLOPS: 6, NetBps: 6}, twin: make(slots, seconds),
+		total: grid.Resources{MilliCPUs: 6, MemoryBytes: 6, DiskBytes: 6, MFLOPS: 6, NetBps: 6},
+		twin:  make(slots, seconds),
 	}
 	g.line = New(g.total)
 	g.twin.add(g.total, 0, seconds)
@@ -123,7 +124,8 @@ func (g *game) resize() {
 }
 
 func (g *game) setTotal() {
-	total := g.amount().Add(grid.Resources{MilliCPUs: 4, MemoryBytes: 4, DiskBytes: 4, MFLOPS: 4, NetBps: 4})
+	total := g.amount().
+		Add(grid.Resources{MilliCPUs: 4, MemoryBytes: 4, DiskBytes: 4, MFLOPS: 4, NetBps: 4})
 	g.twin.add(total.Sub(g.total), 0, g.seconds)
 	g.total = total
 	g.line.SetTotal(total)
@@ -135,12 +137,15 @@ func (g *game) search() {
 	for short < b.to && enough(g.twin.free(short, short+1), b.need) {
 		short++
 	}
-	if got, found := g.line.FirstShort(b.need, at(b.from), at(b.to)); found != (short < b.to) || found && !got.Equal(at(short)) {
+	if got, found := g.line.FirstShort(b.need, at(b.from), at(b.to)); found != (short < b.to) ||
+		found && !got.Equal(at(short)) {
 		g.t.Fatalf("FirstShort(%+v) = %v, %v, want second %d", b, got.Sub(start), found, short)
 	}
 	length, w := 1+g.random.IntN(5), g.window()
 	w.to = min(w.from+g.random.IntN(40), g.seconds)
-	s := Search{Need: w.need, Duration: time.Duration(length) * time.Second, Window: window(w.from, w.to)}
+	s := Search{
+		Need: w.need, Duration: time.Duration(length) * time.Second, Window: window(w.from, w.to),
+	}
 	first := -1
 	for i := w.from; i+length <= w.to && first < 0; i++ {
 		if enough(g.twin.free(i, i+length), w.need) {

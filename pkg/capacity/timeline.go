@@ -1,20 +1,18 @@
-// Package capacity keeps what of a site is free at every instant to come: a step
-// function of time with one value for each of cores, memory, disk, computation and
-// bandwidth.
-// It is what the planner plans in, and the same code answers "now", "at 14:00" and
-// "before 18:00".
+// Package capacity keeps what of a site is free at every instant to come: a step function
+// of time with one value for each of cores, memory, disk, computation and bandwidth. The
+// planner plans in it, and the same code answers "now", "at 14:00" and "before 18:00".
 //
-// Windows are half-open, [start, end): a reservation that ends at an instant leaves
-// room for one that starts at it. Amounts are integers and instants are kept in
-// nanoseconds, so that reserving and releasing never drifts. The idea is the
-// advance reservation of L.-O. Burchard et al., "VRM: A Failure-Aware Grid Resource
-// Management System", section 2, and of OpenCCS' planning (D. Battre et al.,
-// "Planning-based Scheduling for SLA-awareness and Grid Integration").
+// Windows are half-open, [start, end): a reservation that ends at an instant leaves space
+// for one that starts at it. Amounts are integers and instants are kept in nanoseconds,
+// so that reserving and releasing never drifts. The idea is the advance reservation of
+// L.-O. Burchard et al., "VRM: A Failure-Aware Grid Resource Management System", section
+// 2, and of OpenCCS' planning (D. Battre et al., "Planning-based Scheduling for
+// SLA-awareness and Grid Integration").
 //
 // The steps stand in a balanced tree (tree.go). With n reservations each of Force,
-// Release, Free, FirstShort, NextChange and Forget takes O(log n),
-// a search for a place O((k+1) log n), where k is how many stretches it had to skip
-// because something was short there, and Clone and SetTotal O(1).
+// Release, Free, FirstShort, NextChange and Forget takes O(log n), a search for a place
+// O((k+1) log n), where k is the number of stretches that it skipped because something
+// was short there, and Clone and SetTotal O(1).
 package capacity
 
 import (
@@ -52,7 +50,7 @@ const (
 	never  = math.MaxInt64
 )
 
-// New is a timeline on which total is free for ever.
+// New returns a timeline on which total is free forever.
 func New(total grid.Resources) *Timeline {
 	return &Timeline{total: total, since: always, first: total, tree: tree{owner: new(owner)}}
 }
@@ -63,7 +61,8 @@ func (t *Timeline) Total() grid.Resources { return t.total }
 // Clone is a timeline of its own with the same reservations.
 func (t *Timeline) Clone() *Timeline {
 	u := *t
-	t.tree.owner, u.tree.owner = new(owner), new(owner) // what there is now belongs to nobody and is copied before it is changed
+	// what there is now belongs to nobody and is copied before it is changed
+	t.tree.owner, u.tree.owner = new(owner), new(owner)
 	return &u
 }
 
@@ -74,16 +73,16 @@ func (t *Timeline) SetTotal(total grid.Resources) {
 	t.total = total
 }
 
-// Free is what is free throughout [start, end): the least amount, field by field,
-// and below 0 where a smaller total left less than nothing. An empty window is
-// looked at as if it lasted one nanosecond.
+// Free returns what is free throughout [start, end): the smallest amount, field by field,
+// and below 0 where a smaller total left less than nothing. An empty window is looked at
+// as if it lasted one nanosecond.
 func (t *Timeline) Free(start, end time.Time) grid.Resources {
 	from, to := t.window(start, end)
 	return t.extent(from, to).least
 }
 
-// Force takes need out of [start, end) even if that leaves less than nothing. It is
-// for what is taken already, whether there is room or not.
+// Force takes need out of [start, end) even if that leaves less than nothing. It is for
+// what is taken already, whether it fits or not.
 func (t *Timeline) Force(need grid.Resources, start, end time.Time) error {
 	if err := check(need, start, end); err != nil {
 		return err
@@ -110,8 +109,8 @@ func (t *Timeline) Release(need grid.Resources, start, end time.Time) error {
 	return nil
 }
 
-// NextChange is the first instant (UTC) after another at which the free capacity changes,
-// and false if it stays as it is for ever.
+// NextChange returns the first instant (UTC) after another at which the free capacity
+// changes, and false if it stays as it is forever.
 func (t *Timeline) NextChange(after time.Time) (time.Time, bool) {
 	at := t.tree.next(nanos(after))
 	return instant(at), at != never
@@ -167,10 +166,10 @@ func (t *Timeline) Check() error {
 	return nil
 }
 
-// free is what is free at an instant.
+// free returns what is free at an instant.
 func (t *Timeline) free(at int64) grid.Resources { return t.first.Add(t.tree.until(at)) }
 
-// extent is the least and the most that is free in a window.
+// extent returns the smallest and the largest amounts free in a window.
 func (t *Timeline) extent(from, to int64) extent {
 	here := t.free(from)
 	e := extent{here, here}
@@ -193,8 +192,8 @@ func (t *Timeline) add(change grid.Resources, from, to int64) {
 	}
 }
 
-// window is [start, end), where a start in what is forgotten reaches back for
-// ever: the past is one with the instant of the Forget.
+// window returns [start, end) in nanoseconds. A start in the forgotten past reaches back
+// forever: that past counts as one with the instant of the Forget.
 func (t *Timeline) window(start, end time.Time) (from, to int64) {
 	if from = nanos(start); from <= t.since {
 		from = always
@@ -204,7 +203,8 @@ func (t *Timeline) window(start, end time.Time) (from, to int64) {
 
 func check(need grid.Resources, start, end time.Time) error {
 	if !start.Before(end) || !need.Fits(grid.Resources{}) {
-		return fmt.Errorf("%w: %+v from %s to %s", ErrInvalid, need, start.Format(time.RFC3339), end.Format(time.RFC3339))
+		return fmt.Errorf("%w: %+v from %s to %s",
+			ErrInvalid, need, start.Format(time.RFC3339), end.Format(time.RFC3339))
 	}
 	return nil
 }

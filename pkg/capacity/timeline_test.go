@@ -109,13 +109,15 @@ func TestEarliestFit(t *testing.T) {
 		{5, 1, 0, 999, 0, false},
 		{1, 0, 25, 99, 30, true},
 	} {
-		got, found := l.EarliestFit(cores(c.need), time.Duration(c.seconds)*time.Second, at(c.from), at(c.latest))
+		got, found := l.EarliestFit(cores(c.need), time.Duration(c.seconds)*time.Second, at(c.from),
+			at(c.latest))
 		if found != c.found || found && !got.Equal(at(c.want)) {
 			t.Errorf("EarliestFit(%d cores, %d s, from %d, latest %d) = %v, %v, want %d, %v",
 				c.need, c.seconds, c.from, c.latest, got.Sub(start), found, c.want, c.found)
 		}
 	}
-	if got, found := l.EarliestFit(cores(4), time.Hour, at(0), time.Time{}); !found || !got.Equal(at(30)) {
+	if got, found := l.EarliestFit(cores(4), time.Hour, at(0), time.Time{}); !found ||
+		!got.Equal(at(30)) {
 		t.Errorf("EarliestFit without a limit = %v, %v, want 30 s", got, found)
 	}
 }

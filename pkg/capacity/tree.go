@@ -212,7 +212,7 @@ func (n *node) walk(visit func(*node)) {
 	}
 }
 
-// extent is the least and the most of a sum, field by field.
+// extent holds the smallest and the largest values of a sum, field by field.
 type extent struct{ least, most grid.Resources }
 
 // widen takes the sums after the changes within (from, to) into an extent, given the
@@ -269,6 +269,7 @@ func (n *node) first(after int64, before grid.Resources, q query) (int64, bool) 
 func larger(r, s grid.Resources) grid.Resources {
 	return grid.Resources{
 		MilliCPUs: max(r.MilliCPUs, s.MilliCPUs), MemoryBytes: max(r.MemoryBytes, s.MemoryBytes),
-		DiskBytes: max(r.DiskBytes, s.DiskBytes), MFLOPS: max(r.MFLOPS, s.MFLOPS), NetBps: max(r.NetBps, s.NetBps),
+		DiskBytes: max(r.DiskBytes, s.DiskBytes),
+		MFLOPS:    max(r.MFLOPS, s.MFLOPS), NetBps: max(r.NetBps, s.NetBps),
 	}
 }

@@ -77,8 +77,10 @@ func TestCheckFinds(t *testing.T) {
 		"more than there is": func(l *Timeline) { l.first = cores(5) },
 		"what is forgotten":  func(l *Timeline) { l.since = nanos(at(50)) },
 		"a wrong sum":        func(l *Timeline) { l.tree.root.sum = cores(9) },
-		"the wrong order":    func(l *Timeline) { l.tree.root.left, l.tree.root.right = l.tree.root.right, l.tree.root.left },
-		"no change":          func(l *Timeline) { l.tree.root.change = grid.Resources{}; l.tree.root.pull() },
+		"the wrong order": func(l *Timeline) {
+			l.tree.root.left, l.tree.root.right = l.tree.root.right, l.tree.root.left
+		},
+		"no change": func(l *Timeline) { l.tree.root.change = grid.Resources{}; l.tree.root.pull() },
 	} {
 		l := stairs(t)
 		breakIt(l)
@@ -124,7 +126,8 @@ func BenchmarkTimeline(b *testing.B) {
 				skipped := 0
 				for b.Loop() {
 					fit, _ := find(Search{
-						Need: cores(520), Duration: time.Minute, Window: grid.Window{NotBefore: somewhere(), Deadline: somewhere()},
+						Need:     cores(520),
+						Duration: time.Minute, Window: grid.Window{NotBefore: somewhere(), Deadline: somewhere()},
 					})
 					skipped += fit.Skipped
 				}
@@ -147,7 +150,8 @@ func busy(b *testing.B, n int) (l *Timeline, last time.Duration) {
 	last = time.Duration(n) * 5 * time.Second
 	for range n {
 		from := start.Add(time.Duration(r.Int64N(int64(last))))
-		_ = l.reserve(cores(1+r.Int64N(8)), from, from.Add(time.Duration(r.Int64N(int64(18*time.Minute)))))
+		_ = l.reserve(cores(1+r.Int64N(8)), from,
+			from.Add(time.Duration(r.Int64N(int64(18*time.Minute)))))
 	}
 	return l, last
 }

@@ -1,9 +1,9 @@
 // Package fault remembers how reliable sites have been and chooses where to run a
 // task again after its site failed: fault-index based rescheduling, FIBR.
 //
-// A site's fault index grows with every response window it misses and every lease
-// it loses, and falls with every success. A task whose site failed moves to the
-// site with the least index among those that can take it.
+// A site's fault index grows with every response window it misses and every lease it
+// loses, and falls with every success. A task whose site failed moves to the site with
+// the lowest index among those that can take it.
 //
 // Source: Antony Lidya Therasa S., Sumathi G., Antony Dalya S., "Dynamic Adaptation
 // of Checkpoints and Rescheduling in Grid Computing", section 3.4. The paper lets
@@ -19,7 +19,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// entry is what a ledger knows of one site.
+// entry holds what a ledger knows of one site.
 type entry struct {
 	Site  grid.SiteID
 	Index int64 // never 0: a site that is not in the ledger has index 0
@@ -59,7 +59,8 @@ func (l *Ledger) Index(site grid.SiteID) int64 {
 }
 
 func (l *Ledger) find(site grid.SiteID) (int, bool) {
-	return slices.BinarySearchFunc(l.entries, site, func(e entry, s grid.SiteID) int { return cmp.Compare(e.Site, s) })
+	return slices.BinarySearchFunc(l.entries,
+		site, func(e entry, s grid.SiteID) int { return cmp.Compare(e.Site, s) })
 }
 
 func (l *Ledger) set(site grid.SiteID, index int64) {
@@ -96,7 +97,9 @@ type Candidate struct {
 // Least is the candidate to take, without those on the list of excluded sites:
 // the one that has just failed is never taken first. It reports false if nobody is
 // left.
-func (l *Ledger) Least(order Order, candidates []Candidate, excluded []grid.SiteID) (grid.SiteID, bool) {
+func (l *Ledger) Least(
+	order Order, candidates []Candidate, excluded []grid.SiteID,
+) (grid.SiteID, bool) {
 	var best Candidate
 	found := false
 	for _, c := range candidates {

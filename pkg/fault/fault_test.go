@@ -15,7 +15,12 @@ func TestOrders(t *testing.T) {
 	var l Ledger
 	l.Missed("failed", 1)
 	candidates := []Candidate{
-		{"failed", 0, 0}, {"near", 1, 0.5}, {"safe", 2, 0.1}, {"nan", math.NaN(), 0.1}, {"twin", 1, 0.5}, {"doubtful", 0, math.NaN()},
+		{"failed", 0, 0},
+		{"near", 1, 0.5},
+		{"safe", 2, 0.1},
+		{"nan", math.NaN(), 0.1},
+		{"twin", 1, 0.5},
+		{"doubtful", 0, math.NaN()},
 	}
 	for order, want := range map[Order][]grid.SiteID{
 		OrderPaper: {"doubtful", "near", "twin", "safe", "nan", "failed"},
@@ -36,7 +41,7 @@ func TestOrders(t *testing.T) {
 		}
 	}
 	if site, ok := l.Least(OrderFixed, candidates[:1], []grid.SiteID{"failed"}); ok {
-		t.Errorf("Least with everybody excluded = %q", site)
+		t.Errorf("Least with all sites excluded = %q", site)
 	}
 }
 

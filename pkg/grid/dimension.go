@@ -13,18 +13,19 @@ type Dimension uint8
 // The dimensions. The first three are the thesis'; the others are ours, and are
 // measured only for jobs that name them.
 const (
-	Computation   Dimension = iota + 1 // x
-	DataMoved                          // y
-	Availability                       // z
-	QueueWait                          // until the earliest start, as a multiple of the run time; in seconds in the seconds map
-	Latency                            // round trip to the submitter, in tenths of a second; in seconds in the seconds map
-	Price                              // what the task would cost, in the owners' own unit
-	Distrust                           // of the submitter in the site, 0 to 1, from its fault index
+	Computation  Dimension = iota + 1 // x
+	DataMoved                         // y
+	Availability                      // z
+	// QueueWait is the time until the earliest start, as a multiple of the run time; in
+	// seconds in the seconds map.
+	QueueWait
+	Latency       // round trip to the submitter, in tenths of a second; in seconds in the seconds map
+	Price         // what the task would cost, in the owners' own unit
+	Distrust      // of the submitter in the site, 0 to 1, from its fault index
 	lastDimension = Distrust
 )
 
-// dimension is what is said of one: its name in job files and tables, and who
-// knows its value.
+// dimension describes one: its name in job files and tables, and who knows its value.
 type dimension struct {
 	name      string
 	submitter bool // the submitter knows, rather than the site
@@ -107,7 +108,7 @@ func ValidateAxes(axes []Axis) error {
 	return nil
 }
 
-// Coordinate is where a site stands on an axis beyond x, y and z.
+// Coordinate is a site's position on an axis beyond x, y and z.
 type Coordinate struct {
 	Dimension Dimension
 	Value     float64 // at least 0

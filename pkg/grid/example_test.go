@@ -27,7 +27,9 @@ func ExampleRefusal() {
 	site := grid.Resources{MilliCPUs: 4_000, MemoryBytes: 2 << 30}
 	need := grid.Resources{MilliCPUs: 1_000, MemoryBytes: 64 << 30}
 	if !site.Fits(need) {
-		r := grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: need.MemoryBytes, Have: site.MemoryBytes}
+		r := grid.Refusal{
+			Reason: grid.ReasonMemory, Never: true, Want: need.MemoryBytes, Have: site.MemoryBytes,
+		}
 		fmt.Println(r.Reason, "- wants", r.Want>>30, "GiB, has", r.Have>>30, "GiB; never:", r.Never)
 	}
 	// Output: too little memory - wants 64 GiB, has 2 GiB; never: true

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// SiteID names a site for ever: the text form of its libp2p peer ID. It is at
-// most 128 bytes of printable ASCII without space, '/' and ':'.
+// SiteID names a site permanently: the text form of its libp2p peer ID. It is at most 128
+// bytes of printable ASCII without space, '/' and ':'.
 type SiteID string
 
-// JobID names a job for ever: 16 lower-case base32 characters (a-z, 2-7),
-// derived from the submitter, its incarnation and a counter.
+// JobID names a job permanently: 16 lower-case base32 characters (a-z, 2-7), derived from
+// the submitter, its incarnation and a counter.
 type JobID string
 
 // DomainID names a domain: a DNS label of at most 63 characters.

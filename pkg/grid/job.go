@@ -10,10 +10,12 @@ type WorkKind uint8
 
 // The kinds of work.
 const (
-	KindWasm        WorkKind = iota + 1 // a WASI preview 1 module
-	KindCommand                         // a command under the site's sandbox
-	KindReservation                     // nothing: capacity is held for the jobs that are bound to it; every site can
-	workKinds       = KindReservation
+	KindWasm    WorkKind = iota + 1 // a WASI preview 1 module
+	KindCommand                     // a command under the site's sandbox
+	// KindReservation runs nothing: capacity is held for the jobs that are bound to it.
+	// Every site can do that.
+	KindReservation
+	workKinds = KindReservation
 )
 
 // Validate reports a kind that this version does not know.
@@ -134,14 +136,15 @@ type EnvVar struct {
 	Value string
 }
 
-// Spec is what to run: one task, or the template of every task of an array. In
-// Args, Env, Input.Path, Output.Path and Output.To the words {{index}} and
-// {{item}} stand for the task's own.
+// Spec says what to run: one task, or the template of every task of an array. In Args,
+// Env, Input.Path, Output.Path and Output.To the words {{index}} and {{item}} stand for
+// the task's own.
 type Spec struct {
-	Name       string        // for people; at most 128 bytes
-	Kind       WorkKind      // what Module and Args mean
-	Module     Input         // wasm: the module; command: empty
-	Args       []string      // wasm: arguments behind the module's name; command: the whole command line
+	Name   string   // for people; at most 128 bytes
+	Kind   WorkKind // what Module and Args mean
+	Module Input    // wasm: the module; command: empty
+	// wasm: arguments behind the module's name; command: the whole command line
+	Args       []string
 	Env        []EnvVar      // ascending by name
 	Inputs     []Input       // common to all tasks
 	Outputs    []Output      // of each task
@@ -162,7 +165,7 @@ type Spec struct {
 	Overrun     Overrun
 }
 
-// Item is what sets one task of an array apart from the others.
+// Item sets one task of an array apart from the others.
 type Item struct {
 	Value  string  // stands for {{item}}
 	Inputs []Input // in addition to the common ones

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Parts is where a site stands in the virtual map: its distance from the job at
-// the origin and what that is made of. Smaller is better everywhere.
+// Parts is a site's position in the virtual map: its distance from the job at the origin,
+// and the parts of that distance. Smaller is always better.
 type Parts struct {
 	X        float64       // computation index, 0 to 2
 	Y        float64       // data index, at least 0
@@ -16,8 +16,9 @@ type Parts struct {
 	StageIn  time.Duration // moving what is not yet local
 	Run      time.Duration // on this site
 
-	Further          []Coordinate // on the job's axes beyond x, y and z; at most one for each dimension
-	PotentialUnknown bool         // nobody said P_src of the job's data: x is without that term
+	// on the job's axes beyond x, y and z; at most one for each dimension
+	Further          []Coordinate
+	PotentialUnknown bool // nobody said P_src of the job's data: x is without that term
 }
 
 // Validate reports a part that is negative, infinite or no number.

@@ -7,8 +7,10 @@ type Overrun uint8
 
 // What an overrunning attempt allows.
 const (
-	OverrunSuspend Overrun = iota // it stands still until there is room again, if memory allows; else it is stopped
-	OverrunStop                   // it is stopped as out of time
+	// OverrunSuspend suspends it until there is capacity again, if memory allows; else it is
+	// stopped.
+	OverrunSuspend Overrun = iota
+	OverrunStop            // it is stopped as out of time
 	overrunKinds   = OverrunStop
 )
 
@@ -26,11 +28,13 @@ type Split uint8
 // How a job is split. The tasks of a split job are its parts: they start together and
 // each learns where the others are.
 const (
-	SplitNone     Split = iota // the tasks are independent: the default
-	SplitNever                 // all parts on one site
-	SplitIfNeeded              // on one site if one can take them all, else on as few near ones as it takes
-	SplitGreedy                // as many on each site as it takes, nearest first (thesis 2.1, 3.1.3)
-	splitKinds    = SplitGreedy
+	SplitNone  Split = iota // the tasks are independent: the default
+	SplitNever              // all parts on one site
+	// SplitIfNeeded places all on one site if one can take them, else on as few near ones as
+	// it takes.
+	SplitIfNeeded
+	SplitGreedy // as many on each site as it takes, nearest first (thesis 2.1, 3.1.3)
+	splitKinds  = SplitGreedy
 )
 
 // Unattended says what an attempt does when its lease ends and the submitter
@@ -67,7 +71,8 @@ func (j Job) validatePlacing() error {
 	case j.Split > splitKinds:
 		return invalidf("split: unknown value")
 	case j.Flood && (j.Split != SplitNone || j.Spec.Window.Promised()):
-		return invalidf("flood: the parts of a split job, and jobs with a fixed start or a deadline, cannot be queued at several sites")
+		return invalidf("flood: the parts of a split job, and jobs with a fixed start or a deadline, " +
+			"cannot be queued at several sites")
 	default:
 		return checkRange("communication (bytes)", j.CommBytes, maxBytes)
 	}

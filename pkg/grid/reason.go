@@ -29,15 +29,15 @@ const (
 	ReasonUnknownOffer Reason = 13 // the offer expired or was never made
 	ReasonWorse        Reason = 14 // the site's new quote is worse than the old one and the runner-up
 	ReasonStale        Reason = 15 // the fencing token is not above the last one
-	ReasonInvalid      Reason = 16 // the message makes no sense
+	ReasonInvalid      Reason = 16 // the message is invalid
 	ReasonVersion      Reason = 17 // no common protocol version
 	ReasonClock        Reason = 18 // the clocks are too far apart
 	ReasonDomain       Reason = 19 // the peer is of another domain
 	ReasonRuntime      Reason = 20 // the estimate is longer than the owner lets jobs run
 	ReasonBanned       Reason = 21 // the peer is banned, from the domain or by the site's owner
-	ReasonOwnerBusy    Reason = 22 // the owner uses the machine himself
+	ReasonOwnerBusy    Reason = 22 // the owner uses the machine
 	ReasonOwnerHours   Reason = 23 // outside of the hours at which the owner shares it
-	ReasonAvailability Reason = 24 // the job asks for more at once than is up in the long run (SAA)
+	ReasonAvailability Reason = 24 // the job asks for more together than is up in the long run (SAA)
 	ReasonReservation  Reason = 25 // the site holds no such reservation of the submitter
 	ReasonPromised     Reason = 26 // what it takes is promised to others
 	ReasonAhead        Reason = 27 // farther ahead, or for longer, than the site promises anything
@@ -49,16 +49,21 @@ const (
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
-	"no reason", "does not run this kind of work", "other operating system or architecture", "too few cores",
-	"too little memory", "too little disk", "no computation left to share", "an input cannot be reached",
-	"does not fit the time window", "paused by its owner", "stopping", "your share of this site is used up",
-	"you are not on this site's list", "the offer is no longer valid", "became worse than the runner-up",
-	"fenced off by a later attempt", "the message makes no sense", "no common protocol version",
+	"no reason", "does not run this kind of work", "other operating system or architecture",
+	"too few cores",
+	"too little memory", "too little disk", "no computation left to share",
+	"an input cannot be reached",
+	"does not fit the time window", "paused by its owner", "stopping",
+	"your share of this site is used up",
+	"you are not on this site's list",
+	"the offer is no longer valid", "became worse than the runner-up",
+	"fenced off by a later attempt", "the message is invalid", "no common protocol version",
 	"the clocks are too far apart", "other domain", "runs longer than the owner allows",
 	"banned", "its owner is using the machine", "its owner shares it at other hours",
-	"asks for more at once than is up in the long run", "holds no such reservation of yours",
+	"asks for more together than is up in the long run", "holds no such reservation of yours",
 	"what it takes is promised to others", "farther ahead or longer than this site promises anything",
-	"this site's sandbox cannot keep that plan", "ran longer than estimated, and others were promised its place",
+	"this site's sandbox cannot keep that plan",
+	"ran longer than estimated, and others were promised its place",
 	"too little bandwidth", "its program is being compiled, once for this site",
 }
 
@@ -70,9 +75,9 @@ func (r Reason) String() string {
 	return fmt.Sprintf("reason %d", uint16(r))
 }
 
-// Refusal is a site's answer when it makes no offer. For a resource, Want is
-// what the task needs and Have what the site could give, in the resource's
-// unit; their difference is the counterfactual.
+// Refusal is a site's answer when it makes no offer. For a resource, Want is what the
+// task needs and Have what the site could give, in the resource's unit; their difference
+// says what would have to change.
 type Refusal struct {
 	Reason Reason
 	Never  bool  // never fits, rather than not now
@@ -101,11 +106,13 @@ func (r Refusal) Explain() string {
 	text := when + ": " + r.Reason.String()
 	switch r.Reason {
 	case ReasonCPUs:
-		return fmt.Sprintf("%s (wants %.1f cores, has %.1f)", text, float64(r.Want)/1000, float64(r.Have)/1000)
+		return fmt.Sprintf("%s (wants %.1f cores, has %.1f)",
+			text, float64(r.Want)/1000, float64(r.Have)/1000)
 	case ReasonMemory, ReasonDisk:
 		return fmt.Sprintf("%s (wants %s, has %s)", text, FormatBytes(r.Want), FormatBytes(r.Have))
 	case ReasonComputation:
-		return fmt.Sprintf("%s (wants %.1f GFLOPS, has %.1f)", text, float64(r.Want)/1000, float64(r.Have)/1000)
+		return fmt.Sprintf("%s (wants %.1f GFLOPS, has %.1f)",
+			text, float64(r.Want)/1000, float64(r.Have)/1000)
 	case ReasonBandwidth:
 		return fmt.Sprintf("%s (wants %s, has %s)", text, FormatRate(r.Want), FormatRate(r.Have))
 	case ReasonWindow, ReasonAhead:
@@ -117,11 +124,13 @@ func (r Refusal) Explain() string {
 	}
 }
 
-// earliest is what a refusal about time says beyond its reason. The amounts are
-// seconds from the answer on: of a window the time that was asked for and the
-// earliest that could be promised, of what is too far ahead the limit.
+// earliest returns what a refusal about time says beyond its reason. The amounts are
+// seconds from the answer on: of a window the time that was asked for and the earliest
+// that could be promised, of what is too far ahead the limit.
 func earliest(r Refusal) string {
-	of := func(s int64) time.Duration { return time.Duration(min(s, int64(MaxRuntime/time.Second))) * time.Second }
+	of := func(s int64) time.Duration {
+		return time.Duration(min(s, int64(MaxRuntime/time.Second))) * time.Second
+	}
 	switch {
 	case r.Have == 0:
 		return ""

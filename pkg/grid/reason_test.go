@@ -9,10 +9,18 @@ import (
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	for want, r := range map[string]grid.Refusal{
-		"not now: too little bandwidth (wants 20 Mbit/s, has 12.5 Mbit/s)":       {Reason: grid.ReasonBandwidth, Want: 20e6, Have: 12_500_000},
-		"never fits: too little bandwidth (wants 0.0005 Mbit/s, has 0 Mbit/s)":   {Reason: grid.ReasonBandwidth, Never: true, Want: 500},
-		"never fits: too little memory (wants 4.0 GiB, has 2.0 GiB)":             {Reason: grid.ReasonMemory, Never: true, Want: 4 << 30, Have: 2 << 30},
-		"not now: ran longer than estimated, and others were promised its place": {Reason: grid.ReasonOverrun},
+		"not now: too little bandwidth (wants 20 Mbit/s, has 12.5 Mbit/s)": {
+			Reason: grid.ReasonBandwidth, Want: 20e6, Have: 12_500_000,
+		},
+		"never fits: too little bandwidth (wants 0.0005 Mbit/s, has 0 Mbit/s)": {
+			Reason: grid.ReasonBandwidth, Never: true, Want: 500,
+		},
+		"never fits: too little memory (wants 4.0 GiB, has 2.0 GiB)": {
+			Reason: grid.ReasonMemory, Never: true, Want: 4 << 30, Have: 2 << 30,
+		},
+		"not now: ran longer than estimated, and others were promised its place": {
+			Reason: grid.ReasonOverrun,
+		},
 	} {
 		if got := r.Explain(); got != want {
 			t.Errorf("%+v explains itself as %q, want %q", r, got, want)

@@ -5,7 +5,8 @@ import "time"
 // DataSource is one thing a task must have before it starts, and what is known
 // of those who hold it.
 type DataSource struct {
-	CID          CID      // empty: data of its own for each task of an array, whose bytes count as not local
+	// empty: data of its own for each task of an array, whose bytes count as not local
+	CID          CID
 	Bytes        int64    // size
 	Holders      []SiteID // who has it, the submitter first; at most MaxHolders
 	UploadBps    int64    // the first holder's upload rate, bit/s; 0 = unknown
@@ -15,8 +16,8 @@ type DataSource struct {
 // MaxHolders bounds the holders named for one data source.
 const MaxHolders = 8
 
-// Requirement is what one task of a job asks of a site: all that a site needs to
-// know to answer an announcement.
+// Requirement states what one task of a job asks of a site: all that a site needs to know
+// to answer an announcement.
 type Requirement struct {
 	Kind    WorkKind
 	OS      string // empty = any
@@ -81,9 +82,9 @@ func (s DataSource) Validate() error {
 	)
 }
 
-// Requirement is what one task of the job asks of a site. Data that all tasks
-// share comes as sources with a CID; data of the tasks' own comes as one source
-// without a CID and of the mean size. The submitter holds all of it.
+// Requirement returns what one task of the job asks of a site. Data that all tasks share
+// comes as sources with a CID; data of the tasks' own comes as one source without a CID
+// and of the mean size. The submitter holds all of it.
 func (j Job) Requirement(submitter SiteID, up Capability, potentialBps int64) Requirement {
 	r := Requirement{
 		Kind: j.Spec.Kind, OS: j.Spec.OS, Arch: j.Spec.Arch, Need: j.Spec.Need, Runtime: j.Spec.Runtime,
@@ -92,7 +93,8 @@ func (j Job) Requirement(submitter SiteID, up Capability, potentialBps int64) Re
 	}
 	source := func(cid CID, bytes int64) {
 		r.Sources = append(r.Sources, DataSource{
-			CID: cid, Bytes: bytes, Holders: []SiteID{submitter}, UploadBps: up.UpBps, PotentialBps: potentialBps,
+			CID: cid, Bytes: bytes, Holders: []SiteID{submitter},
+			UploadBps: up.UpBps, PotentialBps: potentialBps,
 		})
 	}
 	if j.Spec.Module.CID != "" {

@@ -9,7 +9,9 @@ type Resources struct {
 	MemoryBytes int64 // main memory
 	DiskBytes   int64 // scratch space
 	MFLOPS      int64 // sustained computation, 10^6 FLOP/s
-	NetBps      int64 // bit/s of the site's link that the data of a task may take; 0 = nothing is asked for, or unknown
+	// bit/s of the site's link that the data of a task may take; 0 = nothing is asked for, or
+	// unknown
+	NetBps int64
 }
 
 // maxAmount bounds every quantity far below overflow: sums of a million of them
@@ -85,9 +87,10 @@ func (r Resources) Min(s Resources) Resources {
 	}
 }
 
-// Counted is what a task with this need counts as, and may use: nothing runs in
-// nothing, and what asks for nothing must not get a default for which nobody holds
-// capacity. At least a hundredth of a core, 16 MiB of memory, 1 MiB of disk.
+// Counted returns the resources that a task with this need counts as, and may use:
+// nothing runs in nothing, and a task that asks for nothing must not get a default for
+// which no capacity is held. At least a hundredth of a core, 16 MiB of memory, 1 MiB of
+// disk.
 func (r Resources) Counted() Resources {
 	r.MilliCPUs = max(r.MilliCPUs, leastMilliCPUs)
 	r.MemoryBytes = max(r.MemoryBytes, leastMemory)
@@ -104,7 +107,7 @@ const (
 // IsZero reports whether nothing is asked for or left.
 func (r Resources) IsZero() bool { return r == Resources{} }
 
-// Capability is what a site's owner gives to the mesh: ceilings, not what the
+// Capability states what a site's owner gives to the mesh: ceilings, not what the
 // hardware has.
 type Capability struct {
 	Total      Resources  // the owner's ceilings

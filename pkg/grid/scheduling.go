@@ -25,8 +25,8 @@ type Backfill uint8
 
 // The kinds of backfilling.
 const (
-	BackfillConservative Backfill = iota // whoever delays nobody: all that wait keep their places
-	BackfillEASY                         // whoever does not delay the first of those that wait
+	BackfillConservative Backfill = iota // jobs that delay no other: all that wait keep their places
+	BackfillEASY                         // jobs that do not delay the first of those that wait
 	BackfillNone                         // nobody
 )
 
@@ -37,7 +37,9 @@ func Policies() []string { return []string{"fcfs", "sjf", "ljf", "edf", "lst"} }
 func Backfills() []string { return []string{"conservative", "easy", "none"} }
 
 // ParsePolicy reads one of Policies. The error is ErrInvalid and names what there is.
-func ParsePolicy(word string) (Policy, error) { return parseWord[Policy]("policy", word, Policies()) }
+func ParsePolicy(word string) (Policy, error) {
+	return parseWord[Policy]("policy", word, Policies())
+}
 
 // ParseBackfill reads one of Backfills. The error is ErrInvalid and names what there is.
 func ParseBackfill(word string) (Backfill, error) {

@@ -31,6 +31,6 @@ func TestPlanningWordsAreReadBack(t *testing.T) {
 		}
 	}
 	if got := Policy(9).String() + " " + Backfill(9).String(); got != "unknown unknown" {
-		t.Errorf("numbers without a word are %q", got)
+		t.Errorf("numbers without a name are %q", got)
 	}
 }

@@ -22,7 +22,9 @@ type Task struct {
 // Expand makes task index of the job: the template with {{index}} and {{item}}
 // replaced. The index must be below job.Count.
 func (s Spec) Expand(job JobID, index uint32, item Item) Task {
-	fill := strings.NewReplacer("{{index}}", strconv.FormatUint(uint64(index), 10), "{{item}}", item.Value).Replace
+	fill := strings.NewReplacer(
+		"{{index}}", strconv.FormatUint(uint64(index), 10), "{{item}}", item.Value,
+	).Replace
 	t := Task{
 		ID: TaskID{Job: job, Index: index}, Kind: s.Kind, Module: s.Module.CID,
 		Need: s.Need, TimeLimit: s.TimeLimit,
@@ -50,17 +52,18 @@ type ExitCause uint8
 
 // Why an attempt ended.
 const (
-	CauseExited      ExitCause = iota + 1 // the program ended; Code is its own
-	CauseSignal                           // the program was killed by Code (a signal number) of its own making
-	CauseMemory                           // it wanted more memory than it asked for
-	CauseDisk                             // it wrote more than it asked for
-	CauseOutput                           // it printed more than a site keeps and was stopped
-	CauseTimeLimit                        // it ran longer than its limit
-	CauseBadWork                          // what was to be run cannot be run anywhere: no module, no command
-	CauseData                             // an input could not be fetched, an output not be stored
-	CauseSandbox                          // the site could not run it
-	CauseSiteRestart                      // the site's agent died and the attempt with it
-	CauseStopped                          // fenced, cancelled or stopped by the owner
+	CauseExited ExitCause = iota + 1 // the program ended; Code is its own
+	// CauseSignal means that the program died of signal number Code, of its own making.
+	CauseSignal
+	CauseMemory      // it wanted more memory than it asked for
+	CauseDisk        // it wrote more than it asked for
+	CauseOutput      // it printed more than a site keeps and was stopped
+	CauseTimeLimit   // it ran longer than its limit
+	CauseBadWork     // what was to be run cannot be run anywhere: no module, no command
+	CauseData        // an input could not be fetched, an output not be stored
+	CauseSandbox     // the site could not run it
+	CauseSiteRestart // the site's agent died and the attempt with it
+	CauseStopped     // fenced, cancelled or stopped by the owner
 	exitCauses       = CauseStopped
 )
 
@@ -96,7 +99,7 @@ type Produced struct {
 	Dir   bool
 }
 
-// Exit is how an attempt ended.
+// Exit tells how an attempt ended.
 type Exit struct {
 	Cause   ExitCause
 	Code    int           // exit code, or the signal's number
@@ -150,7 +153,7 @@ func (e Exit) Status() int {
 	}
 }
 
-// Phase is where a task stands, as its submitter sees it.
+// Phase tells how far a task is, as its submitter sees it.
 type Phase uint8
 
 // The phases of a task. Waiting to Collecting are on the way; a task in one of

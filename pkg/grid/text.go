@@ -47,7 +47,10 @@ func ParseBytes(text string) (int64, error) {
 		}
 		return int64(math.Round(value * unit.factor)), nil
 	}
-	return 0, invalidf("size %q: want a number with a unit (B, KiB, MiB, GiB, TiB, kB, MB, GB, TB), such as 512MiB", text)
+	return 0, invalidf(
+		"size %q: want a number with a unit (B, KiB, MiB, GiB, TiB, kB, MB, GB, TB), such as 512MiB",
+		text,
+	)
 }
 
 // ParseRate reads a link's rate with its unit, "20Mbit/s", in bit/s.
@@ -64,7 +67,9 @@ func ParseRate(text string) (int64, error) {
 		}
 		return int64(math.Round(value * unit.factor)), nil
 	}
-	return 0, invalidf("rate %q: want a number with a unit (bit/s, kbit/s, Mbit/s, Gbit/s), such as 20Mbit/s", text)
+	return 0, invalidf(
+		"rate %q: want a number with a unit (bit/s, kbit/s, Mbit/s, Gbit/s), such as 20Mbit/s", text,
+	)
 }
 
 // ParseSpan reads a duration with its units, "90s", "1h30m" or "2d". Days may

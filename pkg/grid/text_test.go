@@ -16,7 +16,9 @@ func TestParseBytes(t *testing.T) {
 			t.Errorf("ParseBytes(%q) = %d, %v, want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "512", "MiB", "-1MiB", "NaNB", "InfB", "9000PiB", "5 mib", "1e400GiB"} {
+	for _, text := range []string{
+		"", "512", "MiB", "-1MiB", "NaNB", "InfB", "9000PiB", "5 mib", "1e400GiB",
+	} {
 		if got, err := grid.ParseBytes(text); err == nil {
 			t.Errorf("ParseBytes(%q) = %d, want an error", text, got)
 		}
@@ -25,12 +27,16 @@ func TestParseBytes(t *testing.T) {
 
 func TestParseRate(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]int64{"20Mbit/s": 20e6, "1.5 Gbit/s": 15e8, "7bit/s": 7, " 2kbit/s ": 2000, "0bit/s": 0} {
+	for text, want := range map[string]int64{
+		"20Mbit/s": 20e6, "1.5 Gbit/s": 15e8, "7bit/s": 7, " 2kbit/s ": 2000, "0bit/s": 0,
+	} {
 		if got, err := grid.ParseRate(text); err != nil || got != want {
 			t.Errorf("ParseRate(%q) = %d, %v, want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "20", "Mbit/s", "-1bit/s", "NaNbit/s", "20MB/s", "20mbit/s", "1e16bit/s"} {
+	for _, text := range []string{
+		"", "20", "Mbit/s", "-1bit/s", "NaNbit/s", "20MB/s", "20mbit/s", "1e16bit/s",
+	} {
 		if got, err := grid.ParseRate(text); err == nil {
 			t.Errorf("ParseRate(%q) = %d, want an error", text, got)
 		}
@@ -40,7 +46,8 @@ func TestParseRate(t *testing.T) {
 func TestParseSpan(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
-		"10m": 10 * time.Minute, "2d": 48 * time.Hour, "1d12h": 36 * time.Hour, "250ms": 250 * time.Millisecond, "0s": 0,
+		"10m": 10 * time.Minute, "2d": 48 * time.Hour, "1d12h": 36 * time.Hour,
+		"250ms": 250 * time.Millisecond, "0s": 0,
 	} {
 		if got, err := grid.ParseSpan(text); err != nil || got != want {
 			t.Errorf("ParseSpan(%q) = %s, %v, want %s", text, got, err, want)
@@ -56,7 +63,9 @@ func TestParseSpan(t *testing.T) {
 func TestNearestWord(t *testing.T) {
 	t.Parallel()
 	known := []string{"resources", "runtime", "args", "env"}
-	for word, want := range map[string]string{"resorces": "resources", "Runtme": "runtime", "arg": "args", "agrs": "args", "zzz": ""} {
+	for word, want := range map[string]string{
+		"resorces": "resources", "Runtme": "runtime", "arg": "args", "agrs": "args", "zzz": "",
+	} {
 		if got := grid.NearestWord(word, known); got != want {
 			t.Errorf("NearestWord(%q) = %q, want %q", word, got, want)
 		}

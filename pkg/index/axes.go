@@ -86,9 +86,11 @@ func valueOn(d grid.Dimension, p *grid.Parts, kind grid.MapKind) float64 {
 	return 0
 }
 
-// coordinate is where the site stands on one of the axes that it knows and that
-// are not the thesis'.
-func coordinate(d grid.Dimension, req *grid.Requirement, site *Site, p *grid.Parts) grid.Coordinate {
+// coordinate returns the site's position on one of the axes that it knows and that are
+// not the thesis'.
+func coordinate(
+	d grid.Dimension, req *grid.Requirement, site *Site, p *grid.Parts,
+) grid.Coordinate {
 	c := grid.Coordinate{Dimension: d}
 	switch d { //nolint:exhaustive // the others are the thesis', or the submitter's
 	case grid.QueueWait:
@@ -103,7 +105,7 @@ func coordinate(d grid.Dimension, req *grid.Requirement, site *Site, p *grid.Par
 	return sane(c)
 }
 
-// Standing is what a submitter knows of a site that has made an offer.
+// Standing holds what a submitter knows of a site that has made an offer.
 type Standing struct {
 	RoundTrip      time.Duration // between the two
 	RoundTripKnown bool

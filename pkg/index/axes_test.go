@@ -32,7 +32,8 @@ func TestDefaultAxesAreTheThesis(t *testing.T) {
 		req.Axes = grid.DefaultAxes()
 		named, _, ok := Measure(req, site)
 		if !ok || !near(bare.Distance, named.Distance) || len(named.Further) != 0 {
-			t.Errorf("%v map: %v without axes, %v with the default ones", kind, bare.Distance, named.Distance)
+			t.Errorf("%v map: %v without axes, %v with the default ones",
+				kind, bare.Distance, named.Distance)
 		}
 	}
 }
@@ -41,11 +42,16 @@ func TestFurtherDimensions(t *testing.T) {
 	req, site := need(), plenty()
 	req.Need.MilliCPUs, site.Sources = 2000, nil
 	site.Wait, site.Priced, site.Price = 50*time.Second, true, 3.6
-	req.Axes = []grid.Axis{{Dimension: grid.QueueWait, Weight: 4}, {Dimension: grid.Price, Weight: 1}, {Dimension: grid.Latency, Weight: 1}}
+	req.Axes = []grid.Axis{
+		{Dimension: grid.QueueWait, Weight: 4},
+		{Dimension: grid.Price, Weight: 1},
+		{Dimension: grid.Latency, Weight: 1},
+	}
 	got, _, ok := Measure(req, site)
 	// Half a run time of waiting; 2 cores for 100 s at 3.6 an hour cost 0.2.
 	want := []grid.Coordinate{
-		{Dimension: grid.QueueWait, Value: 0.5, Known: true}, {Dimension: grid.Price, Value: 0.2, Known: true},
+		{Dimension: grid.QueueWait, Value: 0.5, Known: true},
+		{Dimension: grid.Price, Value: 0.2, Known: true},
 	}
 	if !ok || len(got.Further) != 2 || !near(got.Further[1].Value, 0.2) || got.Further[0] != want[0] {
 		t.Fatalf("further coordinates = %+v, want %+v", got.Further, want)
@@ -54,14 +60,16 @@ func TestFurtherDimensions(t *testing.T) {
 		t.Errorf("distance at the site = %v, want %v: latency is the submitter's", got.Distance, d)
 	}
 	all := Complete(got, req, Standing{RoundTrip: 200 * time.Millisecond, RoundTripKnown: true})
-	if d := math.Sqrt(4*0.25 + 0.04 + 4); !near(all.Distance, d) || len(all.Further) != 3 || len(got.Further) != 2 {
+	if d := math.Sqrt(4*0.25 + 0.04 + 4); !near(all.Distance, d) || len(all.Further) != 3 ||
+		len(got.Further) != 2 {
 		t.Errorf("distance at the submitter = %v with %v, want %v", all.Distance, all.Further, d)
 	}
 	site.Priced = false
 	if got, _, _ = Measure(req, site); got.Further[1].Known || !near(got.Distance, 1) {
 		t.Errorf("no price named: %+v at %v, want it left out and said", got.Further[1], got.Distance)
 	}
-	if all = Complete(got, req, Standing{}); all.Further[2].Known || !near(all.Distance, got.Distance) {
+	all = Complete(got, req, Standing{})
+	if all.Further[2].Known || !near(all.Distance, got.Distance) {
 		t.Errorf("no round trip measured: %+v, want it left out and said", all.Further[2])
 	}
 }
@@ -99,10 +107,12 @@ func TestAxesAgainstTheDumbTwin(t *testing.T) {
 		req.Map = rapid.SampledFrom([]grid.MapKind{grid.MapThesis, grid.MapSeconds}).Draw(t, "map")
 		site.Up = rapid.Float64Range(0, 1).Draw(t, "up")
 		site.Wait = time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "wait"))
-		site.Priced, site.Price = rapid.Bool().Draw(t, "priced"), rapid.Float64Range(0, 100).Draw(t, "price")
+		site.Priced, site.Price = rapid.Bool().Draw(t, "priced"),
+			rapid.Float64Range(0, 100).Draw(t, "price")
 		standing := Standing{
 			RoundTrip:      time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "rtt")),
-			RoundTripKnown: rapid.Bool().Draw(t, "measured"), FaultIndex: rapid.Int64Range(0, 9).Draw(t, "faults"),
+			RoundTripKnown: rapid.Bool().Draw(t, "measured"),
+			FaultIndex:     rapid.Int64Range(0, 9).Draw(t, "faults"),
 		}
 		axes := allAxes(t)
 		if len(axes) == 0 {
@@ -140,8 +150,12 @@ func TestAxesAgainstTheDumbTwin(t *testing.T) {
 }
 
 func TestBehindNamesTheWorstAxis(t *testing.T) {
-	req := grid.Requirement{Axes: []grid.Axis{{Dimension: grid.DataMoved, Weight: 1}, {Dimension: grid.Price, Weight: 4}}}
-	nearest := grid.Parts{Y: 1, Further: []grid.Coordinate{{Dimension: grid.Price, Value: 1, Known: true}}}
+	req := grid.Requirement{
+		Axes: []grid.Axis{{Dimension: grid.DataMoved, Weight: 1}, {Dimension: grid.Price, Weight: 4}},
+	}
+	nearest := grid.Parts{
+		Y: 1, Further: []grid.Coordinate{{Dimension: grid.Price, Value: 1, Known: true}},
+	}
 	p := grid.Parts{Y: 2, Further: []grid.Coordinate{{Dimension: grid.Price, Value: 2, Known: true}}}
 	want := Lag{Dimension: grid.Price, Value: 2, Nearest: 1}
 	if diff := cmp.Diff(want, Behind(p, nearest, req)); diff != "" {

@@ -3,12 +3,12 @@
 // from the origin, where the job is. The availability index z comes from
 // pkg/avail. Smaller is better everywhere.
 //
-// It works on the nouns of pkg/grid and is what the machines call: Feasible and Measure
-// at a site, RankOffers and SoftMin at a submitter. Below them is mathematics on float64
-// in SI units (bit/s, seconds, FLOP/s), which answers nonsense with argument.ErrInvalid:
-// Ratio, Potential, Distance and, for reservations rather than offers,
-// ShortestExpectedDelay. The thesis' equations as printed are in pkg/papers/virtualmap,
-// whose tests hold Measure against them.
+// It works on the types of pkg/grid. The machines call Feasible and Measure at a site,
+// and RankOffers and SoftMin at a submitter. Below them is mathematics on float64 in SI
+// units (bit/s, seconds, FLOP/s), which answers nonsense with argument.ErrInvalid: Ratio,
+// Potential, Distance and, for reservations rather than offers, ShortestExpectedDelay.
+// The thesis' equations as printed are in pkg/papers/virtualmap, whose tests hold Measure
+// against them.
 //
 // Source: B. Khoo Boon Tat, "Multi-Dimensional Resource Allocation Strategy for
 // Large-Scale Computational Grid Systems", thesis, NUS 2006 ("the thesis" below),

@@ -52,7 +52,8 @@ func offer(site grid.SiteID, id uint64, x, y, z, d float64) grid.Offer {
 
 func TestRankOffers(t *testing.T) {
 	offers := []grid.Offer{
-		offer("far", 1, 0, 0, 0, 9), offer("nan", 1, 0, 0, 0, math.NaN()), offer("inf", 1, 0, math.Inf(1), 0, math.Inf(1)),
+		offer("far", 1, 0, 0, 0, 9),
+		offer("nan", 1, 0, 0, 0, math.NaN()), offer("inf", 1, 0, math.Inf(1), 0, math.Inf(1)),
 		offer("b", 1, 1, 0, 0, 1), offer("a", 2, 1, 0, 0, 1), offer("a", 1, 1, 0, 0, 1),
 		offer("z", 1, 0, 0, 1, 1), offer("y", 1, 0, 1, 0, 1),
 	}
@@ -77,7 +78,9 @@ func TestRankOffers(t *testing.T) {
 }
 
 func TestSoftMin(t *testing.T) {
-	ranked := []grid.Offer{offer("a", 1, 1, 0, 0, 1), offer("b", 1, 1, 0, 0, 1.1), offer("c", 1, 1, 0, 0, 50)}
+	ranked := []grid.Offer{
+		offer("a", 1, 1, 0, 0, 1), offer("b", 1, 1, 0, 0, 1.1), offer("c", 1, 1, 0, 0, 50),
+	}
 	counts := make([]int, 3)
 	const draws = 10_000
 	for i := range draws {
@@ -103,7 +106,8 @@ func TestSoftMin(t *testing.T) {
 		{[]grid.Offer{offer("a", 1, 0, 0, 0, 0), offer("b", 1, 0, 0, 0, 0)}, 2, 0.5, 1},
 	} {
 		if got := SoftMin(c.ranked, c.count, c.uniform); got != c.want {
-			t.Errorf("SoftMin(%d offers, %d, %v) = %d, want %d", len(c.ranked), c.count, c.uniform, got, c.want)
+			t.Errorf("SoftMin(%d offers, %d, %v) = %d, want %d",
+				len(c.ranked), c.count, c.uniform, got, c.want)
 		}
 	}
 }

@@ -15,7 +15,7 @@ const DefaultLinkBps = 100_000_000
 // years, written as a power of two that a float64 holds exactly.
 const maxSpan = time.Duration(1 << 61)
 
-// Access is how a site would get at one of the requirement's data sources.
+// Access tells how a site would reach one of the requirement's data sources.
 type Access struct {
 	Bytes       int64 // size of the source, or of what is still missing of it
 	Local       bool  // the site has it
@@ -24,7 +24,7 @@ type Access struct {
 	UpBps       int64 // the holder's upload rate, bit/s; 0 = unknown
 }
 
-// Site is what a site knows of itself when it answers one announcement.
+// Site holds what a site knows of itself when it answers one announcement.
 type Site struct {
 	Capability   grid.Capability // what the owner gives
 	Free         grid.Resources  // what is free of it during the window in question
@@ -36,15 +36,15 @@ type Site struct {
 	Price        float64         // of an hour of a core, in the owners' own unit, at least 0
 }
 
-// Feasible reports whether the site can run the task at all, and if not, why. The
-// thesis has no hard limits (a site that offers nothing is still ranked, with a
-// ratio of 1), so this is a predicate of its own: kind of work, platform, cores,
-// memory, disk and bandwidth are hard, and so are inputs out of reach. Computation is soft,
-// since half the speed only takes twice the time, but a site with none left
-// refuses. What the owner's ceilings rule out is told before what is merely not
-// free, so that a refusal says "never" whenever that is true. A site whose speed
-// was not measured yet refuses what asks for computation, but not for ever, and so
-// does one that does not know its link's rate what asks for bandwidth.
+// Feasible reports whether the site can run the task at all, and if not, why. The thesis
+// has no hard limits (a site that offers nothing is still ranked, with a ratio of 1), so
+// this is a predicate of its own: kind of work, platform, cores, memory, disk and
+// bandwidth are hard, and so are inputs out of reach. Computation is soft, since half the
+// speed only takes twice the time, but a site with none left refuses. What the owner's
+// ceilings rule out is told before what is merely not free, so that a refusal says
+// "never" whenever that is true. A site whose speed was not measured yet refuses what
+// asks for computation, but not permanently; and so does a site that does not know its
+// link's rate, of what asks for bandwidth.
 func Feasible(req grid.Requirement, site Site) (grid.Refusal, bool) {
 	c := &site.Capability
 	switch {
@@ -118,11 +118,11 @@ func TaskMFLOPS(need, free grid.Resources, coreMFLOPS int64) int64 {
 	return offered
 }
 
-// RunTime is how long the task runs where it is given mflops MFLOP/s. The
-// estimate holds for a site that offers exactly what is required (g): less takes
-// longer in proportion. More shortens it in the seconds map; the thesis map does
-// not know faster than required. A task that asks for no computation always takes
-// its estimate. The result is at least 1 ns, at most 73 years.
+// RunTime returns how long the task runs when given mflops MFLOP/s. The estimate holds
+// for a site that offers exactly what is required (g): less takes longer in proportion.
+// More shortens it in the seconds map; the thesis map does not know faster than required.
+// A task that asks for no computation always takes its estimate. The result is at least 1
+// ns, at most 73 years.
 func RunTime(req grid.Requirement, mflops int64) time.Duration {
 	return runTime(&req, mflops)
 }
@@ -146,8 +146,8 @@ func span(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// Measure is where the site stands in the requirement's map, or why it refuses;
-// the flag says which. It allocates nothing.
+// Measure returns the site's position in the requirement's map, or why it refuses; the
+// flag says which. It allocates nothing.
 //
 // x is the computation index with the requirement's weights: computation offered
 // to one task (TaskMFLOPS), memory, disk, and the site's potential against that of

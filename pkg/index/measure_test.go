@@ -19,7 +19,9 @@ func need() grid.Requirement {
 		Kind:    grid.KindWasm,
 		Need:    grid.Resources{MilliCPUs: 1000, MemoryBytes: gib, DiskBytes: gib, MFLOPS: 1000},
 		Runtime: 100 * time.Second,
-		Sources: []grid.DataSource{{Bytes: 125_000_000, UploadBps: 100_000_000, PotentialBps: 400_000_000}},
+		Sources: []grid.DataSource{
+			{Bytes: 125_000_000, UploadBps: 100_000_000, PotentialBps: 400_000_000},
+		},
 		Weights: grid.DefaultWeights(),
 	}
 }
@@ -29,7 +31,8 @@ func plenty() Site {
 	total := grid.Resources{MilliCPUs: 4000, MemoryBytes: 8 * gib, DiskBytes: 8 * gib, MFLOPS: 8000}
 	return Site{
 		Capability: grid.Capability{
-			Total: total, CoreMFLOPS: 2000, OS: "linux", Arch: "amd64", Kinds: []grid.WorkKind{grid.KindWasm},
+			Total: total, CoreMFLOPS: 2000, OS: "linux",
+			Arch: "amd64", Kinds: []grid.WorkKind{grid.KindWasm},
 		},
 		Free: total, PotentialBps: 400_000_000, Up: 1,
 		Sources: []Access{{Bytes: 125_000_000, DownBps: 1_000_000_000, UpBps: 100_000_000}},
@@ -50,7 +53,8 @@ func TestMeasureThesisMap(t *testing.T) {
 		X: math.Hypot(0.75, 0.25), Y: 0.1, Z: 0.5, StageIn: 10 * time.Second, Run: 400 * time.Second,
 	}
 	want.Distance = math.Sqrt(want.X*want.X + want.Y*want.Y + want.Z*want.Z)
-	if !ok || !near(got.X, want.X) || !near(got.Distance, want.Distance) || got.Run != want.Run || got.Z != 0.5 {
+	if !ok || !near(got.X, want.X) || !near(got.Distance, want.Distance) || got.Run != want.Run ||
+		got.Z != 0.5 {
 		t.Errorf("Measure of a slow site = %+v, %v, want %+v", got, ok, want)
 	}
 }
@@ -81,9 +85,15 @@ func TestFeasibleTellsNeverFromNotNow(t *testing.T) {
 		change func(*grid.Requirement, *Site)
 		want   grid.Refusal
 	}{
-		"kind": {func(r *grid.Requirement, _ *Site) { r.Kind = grid.KindCommand }, grid.Refusal{Reason: grid.ReasonKind, Never: true}},
-		"os":   {func(r *grid.Requirement, _ *Site) { r.OS = "plan9" }, grid.Refusal{Reason: grid.ReasonPlatform, Never: true}},
-		"arch": {func(r *grid.Requirement, _ *Site) { r.Arch = "arm64" }, grid.Refusal{Reason: grid.ReasonPlatform, Never: true}},
+		"kind": {func(r *grid.Requirement, _ *Site) {
+			r.Kind = grid.KindCommand
+		}, grid.Refusal{Reason: grid.ReasonKind, Never: true}},
+		"os": {func(r *grid.Requirement, _ *Site) {
+			r.OS = "plan9"
+		}, grid.Refusal{Reason: grid.ReasonPlatform, Never: true}},
+		"arch": {func(r *grid.Requirement, _ *Site) {
+			r.Arch = "arm64"
+		}, grid.Refusal{Reason: grid.ReasonPlatform, Never: true}},
 		"cores, never": {
 			func(r *grid.Requirement, _ *Site) { r.Need.MilliCPUs = 4001 },
 			grid.Refusal{Reason: grid.ReasonCPUs, Never: true, Want: 4001, Have: 4000},
@@ -143,7 +153,7 @@ func TestFeasibleIsLenientWhereItMust(t *testing.T) {
 	req, site := need(), plenty()
 	req.Need = grid.Resources{} // nothing asked for is always there
 	site.Free = grid.Resources{MilliCPUs: -1, MemoryBytes: -1, DiskBytes: -1, MFLOPS: -1, NetBps: -1}
-	site.Sources[0].Unreachable, site.Sources[0].Local = true, true // whoever else has it
+	site.Sources[0].Unreachable, site.Sources[0].Local = true, true // even if other sites have it
 	if refusal, ok := Feasible(req, site); !ok {
 		t.Errorf("refused: %s", refusal.Explain())
 	}
@@ -166,7 +176,8 @@ func TestTaskMFLOPS(t *testing.T) {
 	} {
 		got := TaskMFLOPS(grid.Resources{MilliCPUs: c.milliCPUs}, grid.Resources{MFLOPS: c.free}, c.core)
 		if got != c.want {
-			t.Errorf("TaskMFLOPS(%d cores/1000, %d free, %d a core) = %d, want %d", c.milliCPUs, c.free, c.core, got, c.want)
+			t.Errorf("TaskMFLOPS(%d cores/1000, %d free, %d a core) = %d, want %d",
+				c.milliCPUs, c.free, c.core, got, c.want)
 		}
 	}
 }
@@ -190,7 +201,8 @@ func TestRunTime(t *testing.T) {
 		req := need()
 		req.Map, req.Need.MFLOPS = c.kind, c.g
 		if got := RunTime(req, c.mflops); got != c.want {
-			t.Errorf("RunTime(%v map, %d required, %d given) = %v, want %v", c.kind, c.g, c.mflops, got, c.want)
+			t.Errorf("RunTime(%v map, %d required, %d given) = %v, want %v",
+				c.kind, c.g, c.mflops, got, c.want)
 		}
 	}
 }
@@ -238,7 +250,8 @@ func randomCase(t *rapid.T) (grid.Requirement, Site) {
 	}
 	site := Site{
 		Capability: grid.Capability{
-			Total: resources("total", 0), CoreMFLOPS: rate.Draw(t, "core"), DiskBps: rate.Draw(t, "disk rate"),
+			Total:      resources("total", 0),
+			CoreMFLOPS: rate.Draw(t, "core"), DiskBps: rate.Draw(t, "disk rate"),
 			Kinds: []grid.WorkKind{grid.KindWasm},
 		},
 		Free: resources("free", -(1 << 43)), PotentialBps: rate.Draw(t, "P_i"),

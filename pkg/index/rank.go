@@ -19,7 +19,8 @@ func Distance(axes ...float64) (float64, error) {
 	largest := 0.0
 	for _, v := range axes {
 		if !(v >= 0) {
-			return 0, fmt.Errorf("%w: distance: want components of at least 0, have %v", argument.ErrInvalid, v)
+			return 0, fmt.Errorf("%w: distance: want components of at least 0, have %v",
+				argument.ErrInvalid, v)
 		}
 		largest = max(largest, v)
 	}
@@ -52,16 +53,15 @@ func RankOffers(offers []grid.Offer) []grid.Offer {
 	return ranked
 }
 
-// softMinScale is the share of the least distance over which the weight of
-// SoftMin falls to 1/e.
+// softMinScale is the share of the lowest distance over which the weight of SoftMin falls
+// to 1/e.
 const softMinScale = 0.1
 
-// SoftMin chooses among the best count of ranked offers by chance, so that
-// submitters who see the same sites do not all run to the same one: offer i is
-// taken with a weight of exp(-(d_i - d_1) / (0.1 d_1)), d_1 being the least
-// distance. uniform is the caller's random number in [0, 1). The result is a
-// place in ranked, or -1 if there is none. Where d_1 is 0, only offers at 0 are
-// chosen from.
+// SoftMin chooses among the best count of ranked offers by chance, so that submitters
+// that see the same sites do not all choose the same one: offer i is taken with a weight
+// of exp(-(d_i - d_1) / (0.1 d_1)), d_1 being the lowest distance. uniform is the
+// caller's random number in [0, 1). The result is a place in ranked, or -1 if there is
+// none. Where d_1 is 0, only offers at 0 are chosen from.
 func SoftMin(ranked []grid.Offer, count int, uniform float64) int {
 	count = min(max(count, 1), len(ranked))
 	if count == 0 {

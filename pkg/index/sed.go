@@ -10,14 +10,15 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// DefaultReservations is how many sites Migol asks for a reservation at once.
+// DefaultReservations is the number of sites that Migol asks for a reservation at the
+// same time.
 const DefaultReservations = 3
 
 // Reservation is a site's answer to the request to keep a place for a task. Times
 // are seconds from now; infinity means never.
 type Reservation struct {
 	Site            grid.SiteID
-	Rank            float64 // what sites are asked in the order of, the least first: the distance
+	Rank            float64 // the order in which sites are asked, lowest first: the distance
 	Accepted        bool    // false: the site rejected, and its start counts for nothing
 	StartSeconds    float64 // the earliest time at which the site can start the task
 	TransferSeconds float64 // until the task's inputs are there
@@ -26,7 +27,8 @@ type Reservation struct {
 
 func (r Reservation) validate() error {
 	return errors.Join(argument.Amount("rank", r.Rank), argument.Amount("start", r.StartSeconds),
-		argument.Amount("transfer time", r.TransferSeconds), argument.Amount("run time", r.RuntimeSeconds))
+		argument.Amount("transfer time", r.TransferSeconds),
+		argument.Amount("run time", r.RuntimeSeconds))
 }
 
 // finish is when the task would end: it starts when it may and has its inputs.
@@ -43,7 +45,7 @@ const (
 	DelayPaper                  // the returned start times, as Migol does
 )
 
-// Choice is what becomes of a round of reservations.
+// Choice is the outcome of a round of reservations.
 type Choice struct {
 	Site          grid.SiteID   // the reservation to commit
 	FinishSeconds float64       // when the task ends there, seconds from now
@@ -58,7 +60,9 @@ type Choice struct {
 // "Reservation-based Resource-Brokering for Grid Computing" (Migol), section
 // 6.2.1, which takes the top three and then compares start times only: a site
 // that starts first may have the longest transfer and the slowest processor.
-func ShortestExpectedDelay(candidates []Reservation, top int, mode DelayMode) (Choice, bool, error) {
+func ShortestExpectedDelay(
+	candidates []Reservation, top int, mode DelayMode,
+) (Choice, bool, error) {
 	if top < 0 || mode > DelayPaper {
 		return Choice{}, false, fmt.Errorf("%w: top %d in mode %d", argument.ErrInvalid, top, mode)
 	}

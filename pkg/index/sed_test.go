@@ -41,12 +41,14 @@ func TestShortestExpectedDelayRefuses(t *testing.T) {
 	for i, c := range []Reservation{
 		{Rank: math.NaN()}, {StartSeconds: -1}, {TransferSeconds: -1}, {RuntimeSeconds: math.NaN()},
 	} {
-		if _, _, err := ShortestExpectedDelay([]Reservation{{}, c}, 1, DelayFixed); !errors.Is(err, argument.ErrInvalid) {
+		_, _, err := ShortestExpectedDelay([]Reservation{{}, c}, 1, DelayFixed)
+		if !errors.Is(err, argument.ErrInvalid) {
 			t.Errorf("case %d: error = %v, want argument.ErrInvalid", i, err)
 		}
 	}
 	for _, args := range [][2]int{{-1, 0}, {1, 2}} {
-		if _, _, err := ShortestExpectedDelay(nil, args[0], DelayMode(args[1])); !errors.Is(err, argument.ErrInvalid) {
+		_, _, err := ShortestExpectedDelay(nil, args[0], DelayMode(args[1]))
+		if !errors.Is(err, argument.ErrInvalid) {
 			t.Errorf("%v: error = %v, want argument.ErrInvalid", args, err)
 		}
 	}
@@ -61,14 +63,17 @@ func TestShortestExpectedDelayProperties(t *testing.T) {
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		candidates := rapid.SliceOfNDistinct(reservation, 0, 8, func(r Reservation) grid.SiteID { return r.Site }).Draw(t, "candidates")
+		candidates := rapid.SliceOfNDistinct(reservation, 0, 8, func(r Reservation) grid.SiteID {
+			return r.Site
+		}).Draw(t, "candidates")
 		top := rapid.IntRange(0, 9).Draw(t, "top")
 		mode := rapid.SampledFrom([]DelayMode{DelayFixed, DelayPaper}).Draw(t, "mode")
 		got, ok, err := ShortestExpectedDelay(candidates, top, mode)
 		if err != nil || got.Asked > top || !(got.FinishSeconds >= 0) {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		shuffled, _, _ := ShortestExpectedDelay(rapid.Permutation(candidates).Draw(t, "shuffled"), top, mode)
+		shuffled, _, _ := ShortestExpectedDelay(rapid.Permutation(candidates).Draw(t, "shuffled"),
+			top, mode)
 		if diff := cmp.Diff(got, shuffled); diff != "" {
 			t.Errorf("order of arrival matters: %s", diff)
 		}
@@ -83,5 +88,6 @@ func TestShortestExpectedDelayProperties(t *testing.T) {
 }
 
 func amounts() *rapid.Generator[float64] {
-	return rapid.OneOf(rapid.Float64Range(0, 1e12), rapid.SampledFrom([]float64{0, 1, 1e-300, 1e300, math.Inf(1)}))
+	return rapid.OneOf(rapid.Float64Range(0, 1e12),
+		rapid.SampledFrom([]float64{0, 1, 1e-300, 1e300, math.Inf(1)}))
 }

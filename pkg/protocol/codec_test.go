@@ -114,14 +114,22 @@ func readHex(t *testing.T, path string) []byte {
 // zero value.
 func goldenMessages() map[string]Message {
 	at := grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk", Index: 7}, Token: 3}
-	res := grid.Resources{MilliCPUs: 1500, MemoryBytes: 1 << 30, DiskBytes: 1 << 31, MFLOPS: 4000, NetBps: 20e6}
-	window := grid.Window{NotBefore: time.UnixMilli(1_900_000_000_123).UTC(), Deadline: time.UnixMilli(1_900_000_600_456).UTC()}
+	res := grid.Resources{
+		MilliCPUs: 1500, MemoryBytes: 1 << 30, DiskBytes: 1 << 31, MFLOPS: 4000, NetBps: 20e6,
+	}
+	window := grid.Window{
+		NotBefore: time.UnixMilli(1_900_000_000_123).UTC(),
+		Deadline:  time.UnixMilli(1_900_000_600_456).UTC(),
+	}
 	in := grid.Input{Path: "/in/a", CID: "bafkinput", Bytes: 12, Dir: true}
 	out := grid.Produced{Path: "/out/b", CID: "bafkoutput", Bytes: 34, Dir: true}
 	weights := grid.Weights{C: 1, M: .5, F: .25, P: 2}
-	axes := []grid.Axis{{Dimension: grid.Computation, Weight: .5}, {Dimension: grid.Latency, Weight: 2}}
+	axes := []grid.Axis{
+		{Dimension: grid.Computation, Weight: .5}, {Dimension: grid.Latency, Weight: 2},
+	}
 	announce := Announce{
-		Job: at.Task.Job, Seq: 2, Submitter: "12D3KooWsubmitter", Addrs: []string{"/ip4/127.0.0.1/tcp/4001"},
+		Job: at.Task.Job, Seq: 2, Submitter: "12D3KooWsubmitter",
+		Addrs: []string{"/ip4/127.0.0.1/tcp/4001"},
 		Req: grid.Requirement{
 			Kind: grid.KindWasm, OS: "linux", Arch: "amd64", Need: res, Runtime: 10 * time.Minute,
 			Sources: []grid.DataSource{{
@@ -135,33 +143,40 @@ func goldenMessages() map[string]Message {
 	offer := grid.Offer{
 		ID: 9, Site: "12D3KooWsite",
 		Parts: grid.Parts{
-			X: .5, Y: 1.5, Z: .25, Distance: 1.6, Wait: time.Second, StageIn: 2 * time.Second, Run: 3 * time.Second,
-			Further: []grid.Coordinate{{Dimension: grid.Price, Value: .75, Known: true}}, PotentialUnknown: true,
+			X: .5, Y: 1.5, Z: .25, Distance: 1.6, Wait: time.Second,
+			StageIn: 2 * time.Second, Run: 3 * time.Second,
+			Further:          []grid.Coordinate{{Dimension: grid.Price, Value: .75, Known: true}},
+			PotentialUnknown: true,
 		},
-		LatestStart: 4 * time.Second, Finish: 5 * time.Second, Firm: true, Validity: 6 * time.Second, TasksNow: 8,
+		LatestStart: 4 * time.Second, Finish: 5 * time.Second, Firm: true, Validity: 6 * time.Second,
+		TasksNow:   8,
 		CoreMFLOPS: 2500,
 	}
 	spec := grid.Spec{
 		Name: "pi", Kind: grid.KindWasm, Module: in, Args: []string{"--digits", ""},
 		Env: []grid.EnvVar{{Name: "SEED", Value: "42"}}, Inputs: []grid.Input{in},
 		Outputs: []grid.Output{{Path: "/out/b", To: "b"}}, Need: res, OS: "linux", Arch: "amd64",
-		Runtime: 10 * time.Minute, TimeLimit: time.Hour, Window: window, Map: grid.MapSeconds, Weights: weights,
+		Runtime: 10 * time.Minute, TimeLimit: time.Hour, Window: window,
+		Map: grid.MapSeconds, Weights: weights,
 		Axes: axes, Unattended: grid.UnattendedFinish, Priority: -3, Project: "p",
 		Reservation: "aaaaaaaaaaaaaaaa", Overrun: grid.OverrunStop,
 	}
 	refusal := grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: 4, Have: 2}
 	exit := grid.Exit{
-		Cause: grid.CauseSignal, Code: -9, Text: "killed", Outputs: []grid.Produced{out}, Stdout: out, Stderr: out,
-		Wall: 7 * time.Second,
+		Cause: grid.CauseSignal, Code: -9, Text: "killed", Outputs: []grid.Produced{out}, Stdout: out,
+		Stderr: out,
+		Wall:   7 * time.Second,
 	}
 	attempts := []grid.AttemptID{at, {Task: at.Task, Token: 4}}
 	member := MemberRecord{
-		Domain: "lab", Site: "12D3KooWsite", Kind: MemberBan, Name: "x1", SerialMS: 1_900_000_000_000, Note: "left",
+		Domain: "lab", Site: "12D3KooWsite", Kind: MemberBan, Name: "x1", SerialMS: 1_900_000_000_000,
+		Note:      "left",
 		Signature: bytes.Repeat([]byte{7}, SignatureBytes),
 	}
 	return map[string]Message{
 		"hello": Hello{
-			MinVersion: 1, MaxVersion: 2, Domain: "lab", Name: "x1", Incarnation: 5, WallMS: 1_900_000_000_000,
+			MinVersion: 1, MaxVersion: 2, Domain: "lab", Name: "x1", Incarnation: 5,
+			WallMS: 1_900_000_000_000,
 			Capability: grid.Capability{
 				Total: res, CoreMFLOPS: 2500, DownBps: 1, UpBps: 2, DiskBps: 3, OS: "linux", Arch: "arm64",
 				Kinds: []grid.WorkKind{grid.KindWasm, grid.KindCommand},
@@ -170,7 +185,8 @@ func goldenMessages() map[string]Message {
 		},
 		"announce": announce,
 		"reannounce": Reannounce{
-			Job: at.Task.Job, Seq: 3, Submitter: "12D3KooWsubmitter", Digest: DigestOf(announce.Req), Count: 4,
+			Job: at.Task.Job, Seq: 3, Submitter: "12D3KooWsubmitter",
+			Digest: DigestOf(announce.Req), Count: 4,
 			TTL: time.Second, Explain: true,
 		},
 		"need":     NeedRequirements{Job: at.Task.Job, Seq: 3},
@@ -182,23 +198,31 @@ func goldenMessages() map[string]Message {
 		"declined": Declined{Attempts: attempts, Refusal: refusal, Quote: &offer},
 		"award": Award{
 			Job: at.Task.Job, OfferID: 9, Spec: spec,
-			Tasks:  []AwardedTask{{Index: 7, Token: 3, Item: grid.Item{Value: "v", Inputs: []grid.Input{in}}}},
+			Tasks: []AwardedTask{
+				{Index: 7, Token: 3, Item: grid.Item{Value: "v", Inputs: []grid.Input{in}}},
+			},
 			Quoted: 1.6, RunnerUp: 1.7, HasNext: true, AskFirst: true,
 		},
-		"clear":    Clear{Job: at.Task.Job, Submitter: "12D3KooWsubmitter", Kind: ClearEnded},
-		"hold":     HoldOffer{Job: at.Task.Job, Seq: 3, OfferID: 9, Tasks: 2, At: time.UnixMilli(1_900_000_000_000).UTC()},
+		"clear": Clear{Job: at.Task.Job, Submitter: "12D3KooWsubmitter", Kind: ClearEnded},
+		"hold": HoldOffer{
+			Job: at.Task.Job, Seq: 3, OfferID: 9, Tasks: 2, At: time.UnixMilli(1_900_000_000_000).UTC(),
+		},
 		"maystart": MayStart{Renewal: 12, Attempts: attempts},
 		"renew":    Renew{Renewal: 12, Attempts: attempts},
 		"lease":    Lease{Renewal: 12, Attempts: attempts, Duration: 3 * time.Second},
 		"fence":    Fence{Below: attempts},
 		"cancel":   Cancel{Job: at.Task.Job},
-		"progress": Progress{Attempt: at, Phase: grid.PhaseStaging, Done: 5, Total: 10, Reason: grid.ReasonOwnerBusy, StartsIn: time.Minute},
-		"exited":   Exited{Attempt: at, Exit: exit},
-		"exitack":  ExitAck{Attempts: attempts},
-		"roster":   Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
-		"join":     JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
+		"progress": Progress{
+			Attempt: at, Phase: grid.PhaseStaging, Done: 5, Total: 10, Reason: grid.ReasonOwnerBusy,
+			StartsIn: time.Minute,
+		},
+		"exited":  Exited{Attempt: at, Exit: exit},
+		"exitack": ExitAck{Attempts: attempts},
+		"roster":  Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
+		"join":    JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
 		"joinanswer": JoinAnswer{
-			Admit: &member, Listed: []grid.SiteID{"12D3KooWsite"}, Addrs: []string{"/ip4/10.0.0.1/tcp/4801/p2p/12D3KooWpeer"},
+			Admit: &member, Listed: []grid.SiteID{"12D3KooWsite"},
+			Addrs: []string{"/ip4/10.0.0.1/tcp/4801/p2p/12D3KooWpeer"},
 		},
 		"joinrefusal": JoinAnswer{Refusal: JoinUsed, Text: "used"},
 		"check":       Check{Number: 7},
@@ -232,22 +256,51 @@ func TestDecodeTellsWhatIsWrong(t *testing.T) {
 		{"nothing", nil, ErrMalformed},
 		{"noise", []byte("GET / HTTP/1.1\r\n"), ErrMalformed},
 		{"no body", encode(func(*wirepb.Wire) {}), ErrMalformed},
-		{"no version", encode(func(w *wirepb.Wire) { w.Version = 0; setAttempt(w, valid["cancel"]) }), ErrMalformed},
-		{"next version", encode(func(w *wirepb.Wire) { w.Version = 2; setAttempt(w, valid["cancel"]) }), ErrUnknownMessage},
-		{"next version's hello", encode(func(w *wirepb.Wire) { w.Version = 2; setCall(w, valid["hello"]) }), nil},
+		{"no version", encode(func(w *wirepb.Wire) {
+			w.Version = 0
+			setAttempt(w, valid["cancel"])
+		}), ErrMalformed},
+		{"next version", encode(func(w *wirepb.Wire) {
+			w.Version = 2
+			setAttempt(w, valid["cancel"])
+		}), ErrUnknownMessage},
+		{"next version's hello", encode(func(w *wirepb.Wire) {
+			w.Version = 2
+			setCall(w, valid["hello"])
+		}), nil},
 		{"unknown body", append(encode(func(*wirepb.Wire) {}), 0xfa, 0x01, 0x00), ErrUnknownMessage},
-		{"unknown field", append(encode(func(w *wirepb.Wire) { setAttempt(w, valid["cancel"]) }), 0xfa, 0x06, 0x00), nil},
-		{"empty announce", encode(func(w *wirepb.Wire) { w.Body = &wirepb.Wire_Announce{} }), grid.ErrInvalid},
-		{"not a number", announceWith(func(a *wirepb.Announce) { a.Theta = math.NaN() }), grid.ErrInvalid},
-		{"unknown axis", announceWith(func(a *wirepb.Announce) { a.Req.Axes[0].Dimension = 77 }), grid.ErrInvalid},
-		{"axis twice", announceWith(func(a *wirepb.Announce) { a.Req.Axes[1].Dimension = a.Req.Axes[0].Dimension }), grid.ErrInvalid},
-		{"axis of no weight", announceWith(func(a *wirepb.Announce) { a.Req.Axes[1].Weight = math.NaN() }), grid.ErrInvalid},
-		{"infinite weight", announceWith(func(a *wirepb.Announce) { a.Req.Weights.C = math.Inf(1) }), grid.ErrInvalid},
-		{"negative amount", announceWith(func(a *wirepb.Announce) { a.Req.Need.MemoryBytes = -1 }), grid.ErrInvalid},
+		{"unknown field", append(encode(func(w *wirepb.Wire) {
+			setAttempt(w, valid["cancel"])
+		}), 0xfa, 0x06, 0x00), nil},
+		{"empty announce", encode(func(w *wirepb.Wire) {
+			w.Body = &wirepb.Wire_Announce{}
+		}), grid.ErrInvalid},
+		{"not a number", announceWith(func(a *wirepb.Announce) {
+			a.Theta = math.NaN()
+		}), grid.ErrInvalid},
+		{"unknown axis", announceWith(func(a *wirepb.Announce) {
+			a.Req.Axes[0].Dimension = 77
+		}), grid.ErrInvalid},
+		{"axis twice", announceWith(func(a *wirepb.Announce) {
+			a.Req.Axes[1].Dimension = a.Req.Axes[0].Dimension
+		}), grid.ErrInvalid},
+		{"axis of no weight", announceWith(func(a *wirepb.Announce) {
+			a.Req.Axes[1].Weight = math.NaN()
+		}), grid.ErrInvalid},
+		{"infinite weight", announceWith(func(a *wirepb.Announce) {
+			a.Req.Weights.C = math.Inf(1)
+		}), grid.ErrInvalid},
+		{"negative amount", announceWith(func(a *wirepb.Announce) {
+			a.Req.Need.MemoryBytes = -1
+		}), grid.ErrInvalid},
 		{"kind 257", announceWith(func(a *wirepb.Announce) { a.Req.Kind = 257 }), grid.ErrInvalid},
 		{"map 256", announceWith(func(a *wirepb.Announce) { a.Req.Map = 256 }), grid.ErrInvalid},
-		{"year 10000", announceWith(func(a *wirepb.Announce) { a.Req.Window.DeadlineMs = &year10000 }), grid.ErrInvalid},
-		{"long announce", announceWith(func(a *wirepb.Announce) { a.Req.Os = strings.Repeat("x", maxAnnounceBytes) }), ErrTooLarge},
+		{"year 10000", announceWith(func(a *wirepb.Announce) {
+			a.Req.Window.DeadlineMs = &year10000
+		}), grid.ErrInvalid},
+		{"long announce", announceWith(func(a *wirepb.Announce) {
+			a.Req.Os = strings.Repeat("x", maxAnnounceBytes)
+		}), ErrTooLarge},
 		{"too long for anything", make([]byte, MaxMessageBytes+1), ErrTooLarge},
 		{"short digest", encode(func(w *wirepb.Wire) {
 			setCall(w, valid["reannounce"])
@@ -270,7 +323,8 @@ func TestDecodeTellsWhatIsWrong(t *testing.T) {
 func TestEncodeRefusesWhatNobodyWouldAccept(t *testing.T) {
 	long := goldenMessages()["announce"].(Announce)
 	source := long.Req.Sources[0]
-	source.Holders = slices.Repeat([]grid.SiteID{grid.SiteID(strings.Repeat("x", 128))}, grid.MaxHolders)
+	source.Holders = slices.Repeat([]grid.SiteID{grid.SiteID(strings.Repeat("x", 128))},
+		grid.MaxHolders)
 	long.Req.Sources = slices.Repeat([]grid.DataSource{source}, 64)
 	text := goldenMessages()["award"].(Award)
 	text.Spec.Args = []string{"\xff"}

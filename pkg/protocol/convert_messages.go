@@ -14,7 +14,8 @@ func setCall(w *wirepb.Wire, m Message) bool {
 	switch m := m.(type) {
 	case Hello:
 		w.Body = &wirepb.Wire_Hello{Hello: &wirepb.Hello{
-			MinVersion: m.MinVersion, MaxVersion: m.MaxVersion, Domain: string(m.Domain), Name: forPeople(m.Name),
+			MinVersion: m.MinVersion, MaxVersion: m.MaxVersion, Domain: string(m.Domain),
+			Name:        forPeople(m.Name),
 			Incarnation: m.Incarnation, WallMs: m.WallMS, Capability: wireCapability(m.Capability),
 			Refusal: uint32(m.Refusal), Peers: m.Peers, Roster: wireDigest(m.Roster),
 		}}
@@ -26,11 +27,17 @@ func setCall(w *wirepb.Wire, m Message) bool {
 			Count: m.Count, TtlNs: int64(m.TTL), Explain: m.Explain,
 		}}
 	case NeedRequirements:
-		w.Body = &wirepb.Wire_NeedRequirements{NeedRequirements: &wirepb.NeedRequirements{Job: string(m.Job), Seq: m.Seq}}
+		w.Body = &wirepb.Wire_NeedRequirements{
+			NeedRequirements: &wirepb.NeedRequirements{Job: string(m.Job), Seq: m.Seq},
+		}
 	case Requirements:
-		w.Body = &wirepb.Wire_Requirements{Requirements: &wirepb.Requirements{Announce: wireAnnounce(m.Announce)}}
+		w.Body = &wirepb.Wire_Requirements{
+			Requirements: &wirepb.Requirements{Announce: wireAnnounce(m.Announce)},
+		}
 	case Bid:
-		w.Body = &wirepb.Wire_Bid{Bid: &wirepb.Bid{Job: string(m.Job), Seq: m.Seq, Offer: wireOffer(m.Offer)}}
+		w.Body = &wirepb.Wire_Bid{
+			Bid: &wirepb.Bid{Job: string(m.Job), Seq: m.Seq, Offer: wireOffer(m.Offer)},
+		}
 	case Refuse:
 		w.Body = &wirepb.Wire_Refuse{Refuse: &wirepb.Refuse{
 			Job: string(m.Job), Seq: m.Seq, Refusal: wireRefusal(m.Refusal),
@@ -64,7 +71,9 @@ func setAttempt(w *wirepb.Wire, m Message) bool {
 	case Declined:
 		w.Body = &wirepb.Wire_Declined{Declined: wireDeclined(m)}
 	case Renew:
-		w.Body = &wirepb.Wire_Renew{Renew: &wirepb.Renew{Renewal: m.Renewal, Attempts: each(m.Attempts, wireAttempt)}}
+		w.Body = &wirepb.Wire_Renew{
+			Renew: &wirepb.Renew{Renewal: m.Renewal, Attempts: each(m.Attempts, wireAttempt)},
+		}
 	case MayStart:
 		w.Body = &wirepb.Wire_MayStart{MayStart: &wirepb.MayStart{
 			Renewal: m.Renewal, Attempts: each(m.Attempts, wireAttempt),
@@ -79,11 +88,14 @@ func setAttempt(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Cancel{Cancel: &wirepb.Cancel{Job: string(m.Job)}}
 	case Progress:
 		w.Body = &wirepb.Wire_Progress{Progress: &wirepb.Progress{
-			Attempt: wireAttempt(m.Attempt), Phase: uint32(m.Phase), Done: m.Done, Total: m.Total, Reason: uint32(m.Reason),
+			Attempt: wireAttempt(m.Attempt), Phase: uint32(m.Phase), Done: m.Done,
+			Total: m.Total, Reason: uint32(m.Reason),
 			StartsInNs: int64(m.StartsIn),
 		}}
 	case Exited:
-		w.Body = &wirepb.Wire_Exited{Exited: &wirepb.Exited{Attempt: wireAttempt(m.Attempt), Exit: wireExit(m.Exit)}}
+		w.Body = &wirepb.Wire_Exited{
+			Exited: &wirepb.Exited{Attempt: wireAttempt(m.Attempt), Exit: wireExit(m.Exit)},
+		}
 	case ExitAck:
 		w.Body = &wirepb.Wire_ExitAck{ExitAck: &wirepb.ExitAck{Attempts: each(m.Attempts, wireAttempt)}}
 	default:
@@ -94,7 +106,8 @@ func setAttempt(w *wirepb.Wire, m Message) bool {
 
 func wireAnnounce(m Announce) *wirepb.Announce {
 	return &wirepb.Announce{
-		Job: string(m.Job), Seq: m.Seq, Submitter: string(m.Submitter), Addrs: m.Addrs, Req: wireRequirement(m.Req),
+		Job: string(m.Job), Seq: m.Seq, Submitter: string(m.Submitter),
+		Addrs: m.Addrs, Req: wireRequirement(m.Req),
 		Count: m.Count, TtlNs: int64(m.TTL), Sample: m.Sample, Theta: m.Theta, Explain: m.Explain,
 	}
 }
@@ -134,7 +147,8 @@ func (r *reader) call(w *wirepb.Wire) Message {
 	case *wirepb.Wire_Hello:
 		h := b.Hello
 		return Hello{
-			MinVersion: h.GetMinVersion(), MaxVersion: h.GetMaxVersion(), Domain: grid.DomainID(h.GetDomain()),
+			MinVersion: h.GetMinVersion(),
+			MaxVersion: h.GetMaxVersion(), Domain: grid.DomainID(h.GetDomain()),
 			Name: h.GetName(), Incarnation: h.GetIncarnation(), WallMS: h.GetWallMs(),
 			Capability: capability(h.GetCapability()), Refusal: reason(h.GetRefusal()), Peers: h.GetPeers(),
 			Roster: r.optionalDigest(h.GetRoster()),
@@ -144,18 +158,26 @@ func (r *reader) call(w *wirepb.Wire) Message {
 	case *wirepb.Wire_Reannounce:
 		return r.reannounce(b.Reannounce)
 	case *wirepb.Wire_NeedRequirements:
-		return NeedRequirements{Job: grid.JobID(b.NeedRequirements.GetJob()), Seq: b.NeedRequirements.GetSeq()}
+		return NeedRequirements{
+			Job: grid.JobID(b.NeedRequirements.GetJob()), Seq: b.NeedRequirements.GetSeq(),
+		}
 	case *wirepb.Wire_Requirements:
 		return Requirements{Announce: r.announce(b.Requirements.GetAnnounce())}
 	case *wirepb.Wire_Bid:
 		return Bid{Job: grid.JobID(b.Bid.GetJob()), Seq: b.Bid.GetSeq(), Offer: offer(b.Bid.GetOffer())}
 	case *wirepb.Wire_Refuse:
-		return Refuse{Job: grid.JobID(b.Refuse.GetJob()), Seq: b.Refuse.GetSeq(), Refusal: refusal(b.Refuse.GetRefusal())}
+		return Refuse{
+			Job: grid.JobID(b.Refuse.GetJob()), Seq: b.Refuse.GetSeq(),
+			Refusal: refusal(b.Refuse.GetRefusal()),
+		}
 	case *wirepb.Wire_Vacancy:
-		return Vacancy{Jobs: each(b.Vacancy.GetJobs(), func(s string) grid.JobID { return grid.JobID(s) })}
+		return Vacancy{Jobs: each(b.Vacancy.GetJobs(), func(s string) grid.JobID {
+			return grid.JobID(s)
+		})}
 	case *wirepb.Wire_HoldOffer:
 		return HoldOffer{
-			Job: grid.JobID(b.HoldOffer.GetJob()), Seq: b.HoldOffer.GetSeq(), OfferID: b.HoldOffer.GetOfferId(),
+			Job: grid.JobID(b.HoldOffer.GetJob()),
+			Seq: b.HoldOffer.GetSeq(), OfferID: b.HoldOffer.GetOfferId(),
 			Tasks: b.HoldOffer.GetTasks(), At: r.time(b.HoldOffer.AtMs),
 		}
 	case *wirepb.Wire_Clear:
@@ -207,8 +229,9 @@ func (r *reader) aboutAttempt(w *wirepb.Wire) Message {
 
 func (r *reader) announce(w *wirepb.Announce) Announce {
 	return Announce{
-		Job: grid.JobID(w.GetJob()), Seq: w.GetSeq(), Submitter: grid.SiteID(w.GetSubmitter()), Addrs: w.GetAddrs(),
-		Req: r.requirement(w.GetReq()), Count: w.GetCount(), TTL: time.Duration(w.GetTtlNs()),
+		Job: grid.JobID(w.GetJob()), Seq: w.GetSeq(), Submitter: grid.SiteID(w.GetSubmitter()),
+		Addrs: w.GetAddrs(),
+		Req:   r.requirement(w.GetReq()), Count: w.GetCount(), TTL: time.Duration(w.GetTtlNs()),
 		Sample: w.GetSample(), Theta: w.GetTheta(), Explain: w.GetExplain(),
 	}
 }
@@ -219,7 +242,8 @@ func (r *reader) reannounce(w *wirepb.Reannounce) Reannounce {
 		Count: w.GetCount(), TTL: time.Duration(w.GetTtlNs()), Explain: w.GetExplain(),
 	}
 	if copy(m.Digest[:], w.GetDigest()) != len(m.Digest) || len(w.GetDigest()) != len(m.Digest) {
-		r.fail(fmt.Errorf("%w: digest of %d bytes, want %d", ErrMalformed, len(w.GetDigest()), len(m.Digest)))
+		r.fail(fmt.Errorf("%w: digest of %d bytes, want %d",
+			ErrMalformed, len(w.GetDigest()), len(m.Digest)))
 	}
 	return m
 }
@@ -230,7 +254,8 @@ func (r *reader) award(w *wirepb.Award) Award {
 		Tasks: each(w.GetTasks(), func(t *wirepb.AwardedTask) AwardedTask {
 			return AwardedTask{Index: t.GetIndex(), Token: grid.Token(t.GetToken()), Item: item(t.GetItem())}
 		}),
-		Quoted: w.GetQuoted(), RunnerUp: w.GetRunnerUp(), HasNext: w.GetHasNext(), AskFirst: w.GetAskFirst(),
+		Quoted: w.GetQuoted(), RunnerUp: w.GetRunnerUp(), HasNext: w.GetHasNext(),
+		AskFirst: w.GetAskFirst(),
 	}
 }
 

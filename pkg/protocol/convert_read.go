@@ -28,14 +28,17 @@ func small[E ~uint8](v uint32) E { return E(min(v, math.MaxUint8)) }
 
 func resources(w *wirepb.Resources) grid.Resources {
 	return grid.Resources{
-		MilliCPUs: w.GetMilliCpus(), MemoryBytes: w.GetMemoryBytes(), DiskBytes: w.GetDiskBytes(), MFLOPS: w.GetMflops(), NetBps: w.GetNetBps(),
+		MilliCPUs: w.GetMilliCpus(), MemoryBytes: w.GetMemoryBytes(), DiskBytes: w.GetDiskBytes(),
+		MFLOPS: w.GetMflops(), NetBps: w.GetNetBps(),
 	}
 }
 
 func capability(w *wirepb.Capability) grid.Capability {
 	return grid.Capability{
-		Total: resources(w.GetTotal()), CoreMFLOPS: w.GetCoreMflops(), DownBps: w.GetDownBps(), UpBps: w.GetUpBps(),
-		DiskBps: w.GetDiskBps(), OS: w.GetOs(), Arch: w.GetArch(), Kinds: each(w.GetKinds(), small[grid.WorkKind]),
+		Total: resources(w.GetTotal()), CoreMFLOPS: w.GetCoreMflops(), DownBps: w.GetDownBps(),
+		UpBps:   w.GetUpBps(),
+		DiskBps: w.GetDiskBps(), OS: w.GetOs(), Arch: w.GetArch(),
+		Kinds: each(w.GetKinds(), small[grid.WorkKind]),
 	}
 }
 
@@ -48,7 +51,9 @@ func axis(w *wirepb.Axis) grid.Axis {
 }
 
 func coordinate(w *wirepb.Coordinate) grid.Coordinate {
-	return grid.Coordinate{Dimension: small[grid.Dimension](w.GetDimension()), Value: w.GetValue(), Known: w.GetKnown()}
+	return grid.Coordinate{
+		Dimension: small[grid.Dimension](w.GetDimension()), Value: w.GetValue(), Known: w.GetKnown(),
+	}
 }
 
 // time reads a moment. Moments outside the years 1 to 9999 are refused, because
@@ -68,15 +73,20 @@ func (r *reader) window(w *wirepb.Window) grid.Window {
 	if w == nil {
 		return grid.Window{}
 	}
-	return grid.Window{NotBefore: r.time(w.NotBeforeMs), At: r.time(w.AtMs), Deadline: r.time(w.DeadlineMs)}
+	return grid.Window{
+		NotBefore: r.time(w.NotBeforeMs), At: r.time(w.AtMs), Deadline: r.time(w.DeadlineMs),
+	}
 }
 
 func (r *reader) requirement(w *wirepb.Requirement) grid.Requirement {
 	return grid.Requirement{
-		Kind: small[grid.WorkKind](w.GetKind()), OS: w.GetOs(), Arch: w.GetArch(), Need: resources(w.GetNeed()),
+		Kind: small[grid.WorkKind](w.GetKind()), OS: w.GetOs(), Arch: w.GetArch(),
+		Need:    resources(w.GetNeed()),
 		Runtime: time.Duration(w.GetRuntimeNs()), Sources: each(w.GetSources(), source),
-		Window: r.window(w.GetWindow()), Map: small[grid.MapKind](w.GetMap()), Weights: weights(w.GetWeights()),
-		Axes: each(w.GetAxes(), axis), Project: w.GetProject(), Reservation: grid.JobID(w.GetReservation()),
+		Window: r.window(w.GetWindow()),
+		Map:    small[grid.MapKind](w.GetMap()), Weights: weights(w.GetWeights()),
+		Axes: each(w.GetAxes(), axis), Project: w.GetProject(),
+		Reservation: grid.JobID(w.GetReservation()),
 	}
 }
 
@@ -89,12 +99,15 @@ func source(w *wirepb.DataSource) grid.DataSource {
 }
 
 func input(w *wirepb.Input) grid.Input {
-	return grid.Input{Path: w.GetPath(), CID: grid.CID(w.GetCid()), Bytes: w.GetBytes(), Dir: w.GetDir()}
+	return grid.Input{
+		Path: w.GetPath(), CID: grid.CID(w.GetCid()), Bytes: w.GetBytes(), Dir: w.GetDir(),
+	}
 }
 
 func (r *reader) spec(w *wirepb.Spec) grid.Spec {
 	return grid.Spec{
-		Name: w.GetName(), Kind: small[grid.WorkKind](w.GetKind()), Module: input(w.GetModule()), Args: w.GetArgs(),
+		Name: w.GetName(), Kind: small[grid.WorkKind](w.GetKind()), Module: input(w.GetModule()),
+		Args: w.GetArgs(),
 		Env: each(w.GetEnv(), func(e *wirepb.EnvVar) grid.EnvVar {
 			return grid.EnvVar{Name: e.GetName(), Value: e.GetValue()}
 		}),
@@ -102,12 +115,14 @@ func (r *reader) spec(w *wirepb.Spec) grid.Spec {
 		Outputs: each(w.GetOutputs(), func(o *wirepb.Output) grid.Output {
 			return grid.Output{Path: o.GetPath(), To: o.GetTo()}
 		}),
-		Need: resources(w.GetNeed()), OS: w.GetOs(), Arch: w.GetArch(), Runtime: time.Duration(w.GetRuntimeNs()),
+		Need: resources(w.GetNeed()), OS: w.GetOs(),
+		Arch: w.GetArch(), Runtime: time.Duration(w.GetRuntimeNs()),
 		TimeLimit: time.Duration(w.GetTimeLimitNs()), Window: r.window(w.GetWindow()),
 		Map: small[grid.MapKind](w.GetMap()), Weights: weights(w.GetWeights()),
 		Axes: each(w.GetAxes(), axis), Unattended: small[grid.Unattended](w.GetUnattended()),
-		Priority: int(w.GetPriority()), Project: w.GetProject(), Reservation: grid.JobID(w.GetReservation()),
-		Overrun: small[grid.Overrun](w.GetOverrun()),
+		Priority: int(w.GetPriority()), Project: w.GetProject(),
+		Reservation: grid.JobID(w.GetReservation()),
+		Overrun:     small[grid.Overrun](w.GetOverrun()),
 	}
 }
 
@@ -120,37 +135,46 @@ func offer(w *wirepb.Offer) grid.Offer {
 	return grid.Offer{
 		ID: w.GetId(), Site: grid.SiteID(w.GetSite()),
 		Parts: grid.Parts{
-			X: p.GetX(), Y: p.GetY(), Z: p.GetZ(), Distance: p.GetDistance(), Wait: time.Duration(p.GetWaitNs()),
+			X: p.GetX(), Y: p.GetY(), Z: p.GetZ(),
+			Distance: p.GetDistance(), Wait: time.Duration(p.GetWaitNs()),
 			StageIn: time.Duration(p.GetStageInNs()), Run: time.Duration(p.GetRunNs()),
 			Further: each(p.GetFurther(), coordinate), PotentialUnknown: p.GetPotentialUnknown(),
 		},
-		LatestStart: time.Duration(w.GetLatestStartNs()), Finish: time.Duration(w.GetFinishNs()), Firm: w.GetFirm(),
-		Validity: time.Duration(w.GetValidityNs()), TasksNow: w.GetTasksNow(), CoreMFLOPS: w.GetCoreMflops(),
+		LatestStart: time.Duration(w.GetLatestStartNs()), Finish: time.Duration(w.GetFinishNs()),
+		Firm:     w.GetFirm(),
+		Validity: time.Duration(w.GetValidityNs()),
+		TasksNow: w.GetTasksNow(), CoreMFLOPS: w.GetCoreMflops(),
 	}
 }
 
 func reason(v uint32) grid.Reason { return grid.Reason(min(v, math.MaxUint16)) }
 
 func refusal(w *wirepb.Refusal) grid.Refusal {
-	return grid.Refusal{Reason: reason(w.GetReason()), Never: w.GetNever(), Want: w.GetWant(), Have: w.GetHave()}
+	return grid.Refusal{
+		Reason: reason(w.GetReason()), Never: w.GetNever(), Want: w.GetWant(), Have: w.GetHave(),
+	}
 }
 
 func attempt(w *wirepb.Attempt) grid.AttemptID {
 	return grid.AttemptID{
-		Task: grid.TaskID{Job: grid.JobID(w.GetJob()), Index: w.GetIndex()}, Token: grid.Token(w.GetToken()),
+		Task:  grid.TaskID{Job: grid.JobID(w.GetJob()), Index: w.GetIndex()},
+		Token: grid.Token(w.GetToken()),
 	}
 }
 
 func attempts(list []*wirepb.Attempt) []grid.AttemptID { return each(list, attempt) }
 
 func produced(w *wirepb.Produced) grid.Produced {
-	return grid.Produced{Path: w.GetPath(), CID: grid.CID(w.GetCid()), Bytes: w.GetBytes(), Dir: w.GetDir()}
+	return grid.Produced{
+		Path: w.GetPath(), CID: grid.CID(w.GetCid()), Bytes: w.GetBytes(), Dir: w.GetDir(),
+	}
 }
 
 func exit(w *wirepb.Exit) grid.Exit {
 	return grid.Exit{
 		Cause: small[grid.ExitCause](w.GetCause()), Code: int(w.GetCode()), Text: w.GetText(),
-		Outputs: each(w.GetOutputs(), produced), Stdout: produced(w.GetStdout()), Stderr: produced(w.GetStderr()),
-		Wall: time.Duration(w.GetWallNs()),
+		Outputs: each(w.GetOutputs(), produced), Stdout: produced(w.GetStdout()),
+		Stderr: produced(w.GetStderr()),
+		Wall:   time.Duration(w.GetWallNs()),
 	}
 }

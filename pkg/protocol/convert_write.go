@@ -28,7 +28,8 @@ func asText[S ~string](s S) string { return string(s) }
 
 func wireResources(r grid.Resources) *wirepb.Resources {
 	return &wirepb.Resources{
-		MilliCpus: r.MilliCPUs, MemoryBytes: r.MemoryBytes, DiskBytes: r.DiskBytes, Mflops: r.MFLOPS, NetBps: r.NetBps,
+		MilliCpus: r.MilliCPUs, MemoryBytes: r.MemoryBytes, DiskBytes: r.DiskBytes,
+		Mflops: r.MFLOPS, NetBps: r.NetBps,
 	}
 }
 
@@ -61,12 +62,15 @@ func wireTime(t time.Time) *int64 {
 }
 
 func wireWindow(w grid.Window) *wirepb.Window {
-	return &wirepb.Window{NotBeforeMs: wireTime(w.NotBefore), AtMs: wireTime(w.At), DeadlineMs: wireTime(w.Deadline)}
+	return &wirepb.Window{
+		NotBeforeMs: wireTime(w.NotBefore), AtMs: wireTime(w.At), DeadlineMs: wireTime(w.Deadline),
+	}
 }
 
 func wireRequirement(r grid.Requirement) *wirepb.Requirement {
 	return &wirepb.Requirement{
-		Kind: uint32(r.Kind), Os: r.OS, Arch: r.Arch, Need: wireResources(r.Need), RuntimeNs: int64(r.Runtime),
+		Kind: uint32(r.Kind), Os: r.OS, Arch: r.Arch,
+		Need: wireResources(r.Need), RuntimeNs: int64(r.Runtime),
 		Sources: each(r.Sources, wireSource), Window: wireWindow(r.Window), Map: uint32(r.Map),
 		Weights: wireWeights(r.Weights), Axes: each(r.Axes, wireAxis),
 		Project: r.Project, Reservation: string(r.Reservation),
@@ -87,13 +91,18 @@ func wireInput(in grid.Input) *wirepb.Input {
 func wireSpec(s grid.Spec) *wirepb.Spec {
 	return &wirepb.Spec{
 		Name: s.Name, Kind: uint32(s.Kind), Module: wireInput(s.Module), Args: s.Args,
-		Env:     each(s.Env, func(e grid.EnvVar) *wirepb.EnvVar { return &wirepb.EnvVar{Name: e.Name, Value: e.Value} }),
-		Inputs:  each(s.Inputs, wireInput),
-		Outputs: each(s.Outputs, func(o grid.Output) *wirepb.Output { return &wirepb.Output{Path: o.Path, To: o.To} }),
-		Need:    wireResources(s.Need), Os: s.OS, Arch: s.Arch, RuntimeNs: int64(s.Runtime),
+		Env: each(s.Env, func(e grid.EnvVar) *wirepb.EnvVar {
+			return &wirepb.EnvVar{Name: e.Name, Value: e.Value}
+		}),
+		Inputs: each(s.Inputs, wireInput),
+		Outputs: each(s.Outputs, func(o grid.Output) *wirepb.Output {
+			return &wirepb.Output{Path: o.Path, To: o.To}
+		}),
+		Need: wireResources(s.Need), Os: s.OS, Arch: s.Arch, RuntimeNs: int64(s.Runtime),
 		TimeLimitNs: int64(s.TimeLimit), Window: wireWindow(s.Window), Map: uint32(s.Map),
 		Weights: wireWeights(s.Weights), Axes: each(s.Axes, wireAxis), Unattended: uint32(s.Unattended),
-		Priority: int32(s.Priority), Project: s.Project, Reservation: string(s.Reservation), Overrun: uint32(s.Overrun),
+		Priority: int32(s.Priority), Project: s.Project,
+		Reservation: string(s.Reservation), Overrun: uint32(s.Overrun),
 	}
 }
 
@@ -129,7 +138,8 @@ func wireProduced(p grid.Produced) *wirepb.Produced {
 
 func wireExit(e grid.Exit) *wirepb.Exit {
 	return &wirepb.Exit{
-		Cause: uint32(e.Cause), Code: int64(e.Code), Text: forPeople(e.Text), Outputs: each(e.Outputs, wireProduced),
-		Stdout: wireProduced(e.Stdout), Stderr: wireProduced(e.Stderr), WallNs: int64(e.Wall),
+		Cause: uint32(e.Cause), Code: int64(e.Code), Text: forPeople(e.Text),
+		Outputs: each(e.Outputs, wireProduced),
+		Stdout:  wireProduced(e.Stdout), Stderr: wireProduced(e.Stderr), WallNs: int64(e.Wall),
 	}
 }

@@ -42,8 +42,8 @@ func Decode(raw []byte) (Message, error) {
 	return m, nil
 }
 
-// checkVersion lets a Hello of any version pass, because that is how two sites
-// find out which versions they share.
+// checkVersion lets a Hello of any version pass: from it two sites find out which
+// versions they share.
 func checkVersion(w *wirepb.Wire) error {
 	if _, hello := w.GetBody().(*wirepb.Wire_Hello); hello && w.GetVersion() > 0 {
 		return nil

@@ -35,8 +35,8 @@ func Encode(m Message) ([]byte, error) {
 }
 
 // AppendFrame appends the message to buf as a stream carries it: the length of
-// its encoding in FrameHeaderBytes bytes, big-endian, then the encoding. The errors are those of Encode; buf is then
-// returned as it was.
+// its encoding in FrameHeaderBytes bytes, big-endian, then the encoding. The errors are those
+// of Encode; buf is then returned as it was.
 func AppendFrame(buf []byte, m Message) ([]byte, error) {
 	start := len(buf)
 	grown, err := appendMessage(append(buf, make([]byte, FrameHeaderBytes)...), m)

@@ -13,9 +13,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol/wirepb"
 )
 
-// Envelope is what gossip carries: an encoded message, who says it, to which
-// domain, and when. It is signed as a whole by the signer's ed25519 key; making
-// and verifying the signature is left to the caller.
+// Envelope is the unit that gossip carries: an encoded message, who says it, to which
+// domain, and when. It is signed as a whole by the signer's ed25519 key; making and
+// verifying the signature is left to the caller.
 type Envelope struct {
 	Version  uint32        // the protocol version, MinVersion to Version
 	Domain   grid.DomainID // the domain it is meant for
@@ -40,7 +40,7 @@ var (
 	errExpired  = errors.New("envelope expired")
 	errFuture   = errors.New("envelope issued in the future: the signer's clock is too far ahead")
 	errReplayed = errors.New("envelope seen before, or too old to tell")
-	errCrowded  = errors.New("too many signers at once")
+	errCrowded  = errors.New("too many signers at the same time")
 )
 
 // Validate reports the first field that is out of its range. It does not look
@@ -52,7 +52,8 @@ func (e Envelope) Validate() error {
 	case e.Sequence == 0 || e.IssuedMS < 0 || e.IssuedMS > math.MaxInt64/int64(time.Millisecond):
 		return invalidf("envelope: sequence 0 or time of issue out of range")
 	case e.Validity <= 0 || e.Validity > MaxValidity:
-		return invalidf("envelope: want a validity above 0 and at most %s, have %s", MaxValidity, e.Validity)
+		return invalidf("envelope: want a validity above 0 and at most %s, have %s",
+			MaxValidity, e.Validity)
 	case len(e.Payload) == 0:
 		return invalidf("envelope: no payload")
 	case len(e.Payload) > maxAnnounceBytes:
@@ -62,8 +63,8 @@ func (e Envelope) Validate() error {
 	return firstError(e.Domain.Validate(), e.Signer.Validate())
 }
 
-// SignedBytes is what the signature covers. Equal envelopes give equal bytes.
-// The envelope must be valid; the bytes of one that is not are nil.
+// SignedBytes returns the bytes that the signature covers. Equal envelopes give equal
+// bytes. The envelope must be valid; the bytes of one that is not are nil.
 func (e Envelope) SignedBytes() []byte {
 	if e.Validate() != nil {
 		return nil
@@ -80,7 +81,8 @@ func (e Envelope) SignedBytes() []byte {
 
 // EncodeEnvelope writes a valid envelope and the signature over e.SignedBytes().
 func EncodeEnvelope(e Envelope, signature []byte) []byte {
-	raw, err := marshalOptions().Marshal(&wirepb.Envelope{Signed: e.SignedBytes(), Signature: signature})
+	raw, err := marshalOptions().
+		Marshal(&wirepb.Envelope{Signed: e.SignedBytes(), Signature: signature})
 	if err != nil { // there is no text in it that could be wrong
 		return nil
 	}
@@ -92,10 +94,10 @@ func EncodeEnvelope(e Envelope, signature []byte) []byte {
 // e be tested by a ReplayWindow, before Decode looks at the payload. Sizes are
 // checked before anything is allocated. The errors are those of Decode.
 //
-// Around what is signed only the one encoding that EncodeEnvelope writes is
-// accepted. Otherwise anybody could make ever new envelopes of one that he heard,
-// each with a name of its own and a signature that holds. What a later version
-// adds has its place in what is signed, where unknown fields are ignored.
+// Around what is signed only the one encoding that EncodeEnvelope writes is accepted.
+// Otherwise any peer could make new envelopes without end from one that it received, each
+// with a name of its own and a signature that holds. What a later version adds has its
+// place in what is signed, where unknown fields are ignored.
 func DecodeEnvelope(raw []byte) (e Envelope, signed, signature []byte, err error) {
 	if len(raw) > MaxEnvelopeBytes {
 		return Envelope{}, nil, nil, fmt.Errorf("%w: envelope of %d bytes, the limit is %d",
@@ -118,7 +120,8 @@ func DecodeEnvelope(raw []byte) (e Envelope, signed, signature []byte, err error
 		return Envelope{}, nil, nil, fmt.Errorf("%w: signed for another purpose", ErrMalformed)
 	}
 	e = Envelope{
-		Version: inner.GetVersion(), Domain: grid.DomainID(inner.GetDomain()), Signer: grid.SiteID(inner.GetSigner()),
+		Version: inner.GetVersion(),
+		Domain:  grid.DomainID(inner.GetDomain()), Signer: grid.SiteID(inner.GetSigner()),
 		Sequence: inner.GetSequence(), IssuedMS: inner.GetIssuedMs(),
 		Validity: time.Duration(inner.GetValidityNs()), Payload: inner.GetPayload(),
 	}
@@ -151,7 +154,7 @@ func (e Envelope) CheckTime(now time.Time) error {
 	}
 }
 
-// forgetAt is the moment after which CheckTime refuses the envelope for ever.
+// forgetAt is the moment after which CheckTime refuses the envelope permanently.
 func (e Envelope) forgetAt() time.Time {
 	return time.UnixMilli(e.IssuedMS).Add(e.Validity + MaxSkew)
 }

@@ -33,7 +33,8 @@ func TestEnvelopeComesBackAndItsSignatureHolds(t *testing.T) {
 	key := testKey()
 	rapid.Check(t, func(t *rapid.T) {
 		want := Envelope{
-			Version: Version, Domain: "lab", Signer: drawSite(t), Sequence: rapid.Uint64Min(1).Draw(t, "sequence"),
+			Version: Version, Domain: "lab", Signer: drawSite(t),
+			Sequence: rapid.Uint64Min(1).Draw(t, "sequence"),
 			IssuedMS: rapid.Int64Range(0, 4e12).Draw(t, "issued"), Validity: drawDur(t, 1, MaxValidity),
 			Payload: rapid.SliceOfN(rapid.Byte(), 1, 200).Draw(t, "payload"),
 		}
@@ -101,15 +102,31 @@ func TestDecodeEnvelopeTellsWhatIsWrong(t *testing.T) {
 		{"empty", nil, ErrMalformed},
 		{"noise", []byte("noise"), ErrMalformed},
 		{"short signature", encode(none, SignatureBytes-1), ErrMalformed},
-		{"other purpose", encode(func(s *wirepb.Signed) { s.Context = "mrs/1/join" }, SignatureBytes), ErrMalformed},
-		{"next version", encode(func(s *wirepb.Signed) { s.Version = 2 }, SignatureBytes), ErrUnknownMessage},
-		{"bad domain", encode(func(s *wirepb.Signed) { s.Domain = "A" }, SignatureBytes), grid.ErrInvalid},
+		{"other purpose", encode(func(s *wirepb.Signed) {
+			s.Context = "mrs/1/join"
+		}, SignatureBytes), ErrMalformed},
+		{"next version", encode(func(s *wirepb.Signed) {
+			s.Version = 2
+		}, SignatureBytes), ErrUnknownMessage},
+		{"bad domain", encode(func(s *wirepb.Signed) {
+			s.Domain = "A"
+		}, SignatureBytes), grid.ErrInvalid},
 		{"no signer", encode(func(s *wirepb.Signed) { s.Signer = "" }, SignatureBytes), grid.ErrInvalid},
-		{"no sequence", encode(func(s *wirepb.Signed) { s.Sequence = 0 }, SignatureBytes), grid.ErrInvalid},
-		{"before 1970", encode(func(s *wirepb.Signed) { s.IssuedMs = -1 }, SignatureBytes), grid.ErrInvalid},
-		{"valid for ever", encode(func(s *wirepb.Signed) { s.ValidityNs = math.MaxInt64 }, SignatureBytes), grid.ErrInvalid},
-		{"no payload", encode(func(s *wirepb.Signed) { s.Payload = nil }, SignatureBytes), grid.ErrInvalid},
-		{"long payload", encode(func(s *wirepb.Signed) { s.Payload = make([]byte, maxAnnounceBytes+1) }, SignatureBytes), ErrTooLarge},
+		{"no sequence", encode(func(s *wirepb.Signed) {
+			s.Sequence = 0
+		}, SignatureBytes), grid.ErrInvalid},
+		{"before 1970", encode(func(s *wirepb.Signed) {
+			s.IssuedMs = -1
+		}, SignatureBytes), grid.ErrInvalid},
+		{"valid forever", encode(func(s *wirepb.Signed) {
+			s.ValidityNs = math.MaxInt64
+		}, SignatureBytes), grid.ErrInvalid},
+		{"no payload", encode(func(s *wirepb.Signed) {
+			s.Payload = nil
+		}, SignatureBytes), grid.ErrInvalid},
+		{"long payload", encode(func(s *wirepb.Signed) {
+			s.Payload = make([]byte, maxAnnounceBytes+1)
+		}, SignatureBytes), ErrTooLarge},
 		{"long", make([]byte, MaxEnvelopeBytes+1), ErrTooLarge},
 	}
 	for _, tt := range tests {
@@ -142,7 +159,7 @@ func TestEnvelopesAreFreshWithinTheSkew(t *testing.T) {
 	}
 }
 
-// The twin remembers every pair for ever and refuses what is too far behind.
+// The twin remembers every pair forever and refuses what is too far behind.
 func TestReplayWindowAgreesWithATwinThatForgetsNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		window, highest, seen := NewReplayWindow(4), map[grid.SiteID]uint64{}, map[string]bool{}
@@ -150,12 +167,16 @@ func TestReplayWindowAgreesWithATwinThatForgetsNothing(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(t, "envelopes") {
 			e := testEnvelope()
 			e.Signer = rapid.SampledFrom([]grid.SiteID{"a", "b", "c"}).Draw(t, "signer")
-			base := rapid.SampledFrom([]uint64{1, 64, replayBits, 2 * replayBits, 1 << 40, math.MaxUint64 - 70}).Draw(t, "base")
+			base := rapid.SampledFrom(
+				[]uint64{1, 64, replayBits, 2 * replayBits, 1 << 40, math.MaxUint64 - 70},
+			).Draw(t, "base")
 			e.Sequence = base + rapid.Uint64Range(0, 70).Draw(t, "offset")
 			key := fmt.Sprint(e.Signer, e.Sequence)
-			want := !seen[key] && (e.Sequence > highest[e.Signer] || highest[e.Signer]-e.Sequence < replayBits)
+			want := !seen[key] && (e.Sequence > highest[e.Signer] ||
+				highest[e.Signer]-e.Sequence < replayBits)
 			if got := window.Admit(e, now) == nil; got != want {
-				t.Fatalf("Admit(%s, %d) = %t, want %t (highest %d)", e.Signer, e.Sequence, got, want, highest[e.Signer])
+				t.Fatalf("Admit(%s, %d) = %t, want %t (highest %d)",
+					e.Signer, e.Sequence, got, want, highest[e.Signer])
 			}
 			if want {
 				seen[key], highest[e.Signer] = true, max(highest[e.Signer], e.Sequence)
@@ -197,7 +218,8 @@ func FuzzDecodeEnvelope(f *testing.F) {
 			return
 		}
 		back, signed, again, err := DecodeEnvelope(EncodeEnvelope(e, signature))
-		if err != nil || !cmp.Equal(e, back) || !bytes.Equal(signature, again) || !bytes.Equal(signed, e.SignedBytes()) {
+		if err != nil || !cmp.Equal(e, back) || !bytes.Equal(signature, again) ||
+			!bytes.Equal(signed, e.SignedBytes()) {
 			t.Errorf("re-encoded: %v\n%s", err, cmp.Diff(e, back))
 		}
 	})

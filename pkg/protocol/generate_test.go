@@ -11,15 +11,21 @@ import (
 const testBytes = 1 << 53
 
 func drawJob(t *rapid.T) grid.JobID {
-	return grid.JobID(rapid.StringOfN(rapid.RuneFrom([]rune("abcxyz234567")), 16, 16, 16).Draw(t, "job"))
+	return grid.JobID(
+		rapid.StringOfN(rapid.RuneFrom([]rune("abcxyz234567")), 16, 16, 16).Draw(t, "job"),
+	)
 }
 
 func drawSite(t *rapid.T) grid.SiteID {
-	return grid.SiteID(rapid.StringOfN(rapid.RuneFrom([]rune("12D3KooWaz.-")), 1, 60, 60).Draw(t, "site"))
+	return grid.SiteID(
+		rapid.StringOfN(rapid.RuneFrom([]rune("12D3KooWaz.-")), 1, 60, 60).Draw(t, "site"),
+	)
 }
 
 func drawCID(t *rapid.T) grid.CID {
-	return grid.CID("baf" + rapid.StringOfN(rapid.RuneFrom([]rune("abcdef0123")), 0, 59, 59).Draw(t, "cid"))
+	return grid.CID(
+		"baf" + rapid.StringOfN(rapid.RuneFrom([]rune("abcdef0123")), 0, 59, 59).Draw(t, "cid"),
+	)
 }
 
 func drawPath(t *rapid.T) string {
@@ -55,7 +61,8 @@ func drawSome[V any](t *rapid.T, draw func(*rapid.T) V) []V {
 func drawResources(t *rapid.T) grid.Resources {
 	amount := rapid.Int64Range(0, 1<<43)
 	return grid.Resources{
-		MilliCPUs: amount.Draw(t, "cpus"), MemoryBytes: drawNat(t), DiskBytes: drawNat(t), MFLOPS: amount.Draw(t, "mflops"), NetBps: drawNat(t),
+		MilliCPUs: amount.Draw(t, "cpus"), MemoryBytes: drawNat(t), DiskBytes: drawNat(t),
+		MFLOPS: amount.Draw(t, "mflops"), NetBps: drawNat(t),
 	}
 }
 
@@ -90,8 +97,10 @@ func drawMap(t *rapid.T) grid.MapKind {
 
 func drawRequirement(t *rapid.T) grid.Requirement {
 	return grid.Requirement{
-		Kind: drawKind(t), OS: drawText(t), Arch: "amd64", Need: drawResources(t), Runtime: drawDur(t, 1, grid.MaxRuntime),
-		Sources: drawList(t, 3, drawSource), Window: drawWindow(t), Map: drawMap(t), Weights: drawWeights(t),
+		Kind: drawKind(t), OS: drawText(t), Arch: "amd64",
+		Need: drawResources(t), Runtime: drawDur(t, 1, grid.MaxRuntime),
+		Sources: drawList(t, 3, drawSource), Window: drawWindow(t),
+		Map: drawMap(t), Weights: drawWeights(t),
 		Axes: drawAxes(t), Project: drawText(t), Reservation: drawReservation(t),
 	}
 }
@@ -110,7 +119,8 @@ func drawFurther(t *rapid.T) []grid.Coordinate {
 	var further []grid.Coordinate
 	for d := grid.QueueWait; d <= grid.Distrust; d++ {
 		if rapid.Bool().Draw(t, "further") {
-			further = append(further, grid.Coordinate{Dimension: d, Value: drawFloat(t, 0, 9), Known: rapid.Bool().Draw(t, "known")})
+			further = append(further,
+				grid.Coordinate{Dimension: d, Value: drawFloat(t, 0, 9), Known: rapid.Bool().Draw(t, "known")})
 		}
 	}
 	return further
@@ -118,7 +128,8 @@ func drawFurther(t *rapid.T) []grid.Coordinate {
 
 func drawSource(t *rapid.T) grid.DataSource {
 	s := grid.DataSource{
-		Bytes: drawNat(t), Holders: drawList(t, grid.MaxHolders, drawSite), UploadBps: drawNat(t), PotentialBps: drawNat(t),
+		Bytes: drawNat(t), Holders: drawList(t, grid.MaxHolders, drawSite), UploadBps: drawNat(t),
+		PotentialBps: drawNat(t),
 	}
 	if rapid.Bool().Draw(t, "has cid") {
 		s.CID = drawCID(t)
@@ -127,7 +138,9 @@ func drawSource(t *rapid.T) grid.DataSource {
 }
 
 func drawInput(t *rapid.T) grid.Input {
-	return grid.Input{Path: drawPath(t), CID: drawCID(t), Bytes: drawNat(t), Dir: rapid.Bool().Draw(t, "dir")}
+	return grid.Input{
+		Path: drawPath(t), CID: drawCID(t), Bytes: drawNat(t), Dir: rapid.Bool().Draw(t, "dir"),
+	}
 }
 
 func drawSpec(t *rapid.T) grid.Spec {
@@ -140,11 +153,18 @@ func drawSpec(t *rapid.T) grid.Spec {
 		Outputs: drawList(t, 2, func(t *rapid.T) grid.Output {
 			return grid.Output{Path: drawPath(t), To: drawText(t)}
 		}),
-		Need: drawResources(t), OS: drawText(t), Arch: drawText(t), Runtime: drawDur(t, 1, grid.MaxRuntime),
-		TimeLimit: drawDur(t, 0, grid.MaxRuntime), Window: drawWindow(t), Map: drawMap(t), Weights: drawWeights(t),
-		Axes: drawAxes(t), Unattended: rapid.SampledFrom([]grid.Unattended{grid.UnattendedFreeze, grid.UnattendedFinish}).Draw(t, "unattended"),
-		Priority: rapid.IntRange(-grid.MaxPriority, grid.MaxPriority).Draw(t, "priority"), Project: drawText(t),
-		Reservation: drawReservation(t), Overrun: rapid.SampledFrom([]grid.Overrun{grid.OverrunSuspend, grid.OverrunStop}).Draw(t, "overrun"),
+		Need: drawResources(t), OS: drawText(t),
+		Arch: drawText(t), Runtime: drawDur(t, 1, grid.MaxRuntime),
+		TimeLimit: drawDur(t, 0, grid.MaxRuntime), Window: drawWindow(t),
+		Map: drawMap(t), Weights: drawWeights(t),
+		Axes: drawAxes(t), Unattended: rapid.SampledFrom(
+			[]grid.Unattended{grid.UnattendedFreeze, grid.UnattendedFinish},
+		).Draw(t, "unattended"),
+		Priority:    rapid.IntRange(-grid.MaxPriority, grid.MaxPriority).Draw(t, "priority"),
+		Project:     drawText(t),
+		Reservation: drawReservation(t), Overrun: rapid.SampledFrom(
+			[]grid.Overrun{grid.OverrunSuspend, grid.OverrunStop},
+		).Draw(t, "overrun"),
 	}
 }
 
@@ -159,12 +179,15 @@ func drawOffer(t *rapid.T) grid.Offer {
 	offer := grid.Offer{
 		ID: rapid.Uint64Min(1).Draw(t, "id"),
 		Parts: grid.Parts{
-			X: drawFloat(t, 0, 2), Y: drawFloat(t, 0, 1e9), Z: drawFloat(t, 0, 1), Distance: drawFloat(t, 0, 1e300),
-			Wait: drawDur(t, 0, 1<<62), StageIn: drawDur(t, 0, 1<<62), Run: drawDur(t, 0, 1<<62),
+			X: drawFloat(t, 0, 2), Y: drawFloat(t, 0, 1e9), Z: drawFloat(t, 0, 1),
+			Distance: drawFloat(t, 0, 1e300),
+			Wait:     drawDur(t, 0, 1<<62), StageIn: drawDur(t, 0, 1<<62), Run: drawDur(t, 0, 1<<62),
 			Further: drawFurther(t), PotentialUnknown: rapid.Bool().Draw(t, "potential unknown"),
 		},
-		LatestStart: drawDur(t, 0, 1<<62), Finish: drawDur(t, 0, 1<<62), Firm: rapid.Bool().Draw(t, "firm"),
-		Validity: drawDur(t, 1, grid.MaxRuntime), TasksNow: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "now"),
+		LatestStart: drawDur(t, 0, 1<<62),
+		Finish:      drawDur(t, 0, 1<<62), Firm: rapid.Bool().Draw(t, "firm"),
+		Validity:   drawDur(t, 1, grid.MaxRuntime),
+		TasksNow:   rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "now"),
 		CoreMFLOPS: rapid.Int64Range(0, 1<<43).Draw(t, "core"),
 	}
 	if rapid.Bool().Draw(t, "has site") {
@@ -188,14 +211,17 @@ func drawAttempt(t *rapid.T) grid.AttemptID {
 }
 
 func drawProduced(t *rapid.T) grid.Produced {
-	return grid.Produced{Path: drawPath(t), CID: drawCID(t), Bytes: drawNat(t), Dir: rapid.Bool().Draw(t, "dir")}
+	return grid.Produced{
+		Path: drawPath(t), CID: drawCID(t), Bytes: drawNat(t), Dir: rapid.Bool().Draw(t, "dir"),
+	}
 }
 
 func drawExit(t *rapid.T) grid.Exit {
 	return grid.Exit{
 		Cause: grid.ExitCause(rapid.Uint8Range(1, uint8(grid.CauseStopped)).Draw(t, "cause")),
-		Code:  int(rapid.Int32().Draw(t, "code")), Text: drawText(t), Outputs: drawList(t, 2, drawProduced),
-		Stdout: drawProduced(t), Wall: drawDur(t, 0, 1<<62),
+		Code:  int(rapid.Int32().Draw(t, "code")), Text: drawText(t),
+		Outputs: drawList(t, 2, drawProduced),
+		Stdout:  drawProduced(t), Wall: drawDur(t, 0, 1<<62),
 	}
 }
 
@@ -206,8 +232,10 @@ func drawTTL(t *rapid.T) time.Duration { return drawDur(t, grid.MinTTL, grid.Max
 func drawAnnounce(t *rapid.T) Announce {
 	return Announce{
 		Job: drawJob(t), Seq: drawSeq(t), Submitter: drawSite(t), Addrs: drawList(t, 3, drawText),
-		Req: drawRequirement(t), Count: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "count"), TTL: drawTTL(t),
-		Sample: drawFloat(t, 1e-9, 1), Theta: drawFloat(t, 0, 1e9), Explain: rapid.Bool().Draw(t, "explain"),
+		Req:   drawRequirement(t),
+		Count: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "count"), TTL: drawTTL(t),
+		Sample: drawFloat(t, 1e-9, 1), Theta: drawFloat(t, 0, 1e9),
+		Explain: rapid.Bool().Draw(t, "explain"),
 	}
 }
 
@@ -224,7 +252,8 @@ func drawHello(t *rapid.T) Hello {
 		MinVersion: 1, MaxVersion: rapid.Uint32Min(1).Draw(t, "max"), Domain: "lab-1", Name: drawText(t),
 		Incarnation: rapid.Uint64Min(1).Draw(t, "incarnation"), WallMS: drawNat(t),
 		Capability: grid.Capability{
-			Total: drawResources(t), CoreMFLOPS: 7, DownBps: drawNat(t), UpBps: drawNat(t), DiskBps: drawNat(t),
+			Total: drawResources(t), CoreMFLOPS: 7, DownBps: drawNat(t),
+			UpBps: drawNat(t), DiskBps: drawNat(t),
 			OS: "linux", Arch: drawText(t), Kinds: drawList(t, 2, drawKind),
 		},
 		Refusal: grid.Reason(rapid.Uint16().Draw(t, "refusal")),
@@ -257,19 +286,25 @@ func drawDeclined(t *rapid.T) Declined {
 	return m
 }
 
-func drawBytes(t *rapid.T, n int) []byte { return rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "bytes") }
+func drawBytes(t *rapid.T, n int) []byte {
+	return rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "bytes")
+}
 
 func drawMember(t *rapid.T) MemberRecord {
 	return MemberRecord{
-		Domain: "lab-1", Site: drawSite(t), Kind: MemberKind(rapid.Uint8Range(1, 2).Draw(t, "kind")), Name: drawText(t),
-		SerialMS: rapid.Int64Range(1, 1<<41).Draw(t, "serial"), Note: drawText(t), Signature: drawBytes(t, SignatureBytes),
+		Domain: "lab-1", Site: drawSite(t), Kind: MemberKind(rapid.Uint8Range(1, 2).Draw(t, "kind")),
+		Name:     drawText(t),
+		SerialMS: rapid.Int64Range(1, 1<<41).Draw(t, "serial"),
+		Note:     drawText(t), Signature: drawBytes(t, SignatureBytes),
 	}
 }
 
 func drawJoinAnswer(t *rapid.T) JoinAnswer {
 	m := JoinAnswer{
-		Refusal: JoinRefusal(rapid.Uint8Range(0, uint8(joinRefusals)).Draw(t, "refusal")), Text: drawText(t),
-		Listed: drawList(t, 3, drawSite), Addrs: drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1" + drawPath(t) }),
+		Refusal: JoinRefusal(rapid.Uint8Range(0, uint8(joinRefusals)).Draw(t, "refusal")),
+		Text:    drawText(t),
+		Listed:  drawList(t, 3, drawSite),
+		Addrs:   drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1" + drawPath(t) }),
 	}
 	if m.Refusal == JoinAdmitted {
 		record := drawMember(t)
@@ -285,31 +320,53 @@ func messages() map[string]func(*rapid.T) Message {
 		"hello":      func(t *rapid.T) Message { return drawHello(t) },
 		"announce":   func(t *rapid.T) Message { return drawAnnounce(t) },
 		"reannounce": func(t *rapid.T) Message { return drawReannounce(t) },
-		"need":       func(t *rapid.T) Message { return NeedRequirements{Job: drawJob(t), Seq: drawSeq(t)} },
-		"require":    func(t *rapid.T) Message { return Requirements{Announce: drawAnnounce(t)} },
-		"bid":        func(t *rapid.T) Message { return Bid{Job: drawJob(t), Seq: drawSeq(t), Offer: drawOffer(t)} },
-		"refuse":     func(t *rapid.T) Message { return Refuse{Job: drawJob(t), Seq: drawSeq(t), Refusal: drawRefusal(t)} },
-		"vacancy":    func(t *rapid.T) Message { return Vacancy{Jobs: drawSome(t, drawJob)} },
-		"award":      func(t *rapid.T) Message { return drawAward(t) },
-		"accepted":   func(t *rapid.T) Message { return Accepted{Attempts: drawSome(t, drawAttempt), Renewal: number(t)} },
-		"declined":   func(t *rapid.T) Message { return drawDeclined(t) },
+		"need": func(t *rapid.T) Message {
+			return NeedRequirements{Job: drawJob(t), Seq: drawSeq(t)}
+		},
+		"require": func(t *rapid.T) Message { return Requirements{Announce: drawAnnounce(t)} },
+		"bid": func(t *rapid.T) Message {
+			return Bid{Job: drawJob(t), Seq: drawSeq(t), Offer: drawOffer(t)}
+		},
+		"refuse": func(t *rapid.T) Message {
+			return Refuse{Job: drawJob(t), Seq: drawSeq(t), Refusal: drawRefusal(t)}
+		},
+		"vacancy": func(t *rapid.T) Message { return Vacancy{Jobs: drawSome(t, drawJob)} },
+		"award":   func(t *rapid.T) Message { return drawAward(t) },
+		"accepted": func(t *rapid.T) Message {
+			return Accepted{Attempts: drawSome(t, drawAttempt), Renewal: number(t)}
+		},
+		"declined": func(t *rapid.T) Message { return drawDeclined(t) },
 		"clear": func(t *rapid.T) Message {
 			kind := ClearKind(rapid.Uint8Range(1, uint8(ClearWithdrawn)).Draw(t, "kind"))
 			return Clear{Job: drawJob(t), Submitter: drawSite(t), Kind: kind}
 		},
-		"renew": func(t *rapid.T) Message { return Renew{Attempts: drawSome(t, drawAttempt), Renewal: number(t)} },
+		"renew": func(t *rapid.T) Message {
+			return Renew{Attempts: drawSome(t, drawAttempt), Renewal: number(t)}
+		},
 		"lease": func(t *rapid.T) Message {
-			return Lease{Attempts: drawSome(t, drawAttempt), Renewal: number(t), Duration: drawDur(t, 1, maxLease)}
+			return Lease{
+				Attempts: drawSome(t, drawAttempt), Renewal: number(t), Duration: drawDur(t, 1, maxLease),
+			}
 		},
 		"hold": func(t *rapid.T) Message {
-			return HoldOffer{Job: drawJob(t), Seq: drawSeq(t), OfferID: number(t) | 1, Tasks: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "tasks"), At: drawWindow(t).At}
+			return HoldOffer{
+				Job: drawJob(t), Seq: drawSeq(t), OfferID: number(t) | 1,
+				Tasks: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "tasks"), At: drawWindow(t).At,
+			}
 		},
-		"maystart": func(t *rapid.T) Message { return MayStart{Attempts: drawSome(t, drawAttempt), Renewal: number(t)} },
-		"fence":    func(t *rapid.T) Message { return Fence{Below: drawSome(t, drawAttempt)} },
-		"cancel":   func(t *rapid.T) Message { return Cancel{Job: drawJob(t)} },
+		"maystart": func(t *rapid.T) Message {
+			return MayStart{Attempts: drawSome(t, drawAttempt), Renewal: number(t)}
+		},
+		"fence":  func(t *rapid.T) Message { return Fence{Below: drawSome(t, drawAttempt)} },
+		"cancel": func(t *rapid.T) Message { return Cancel{Job: drawJob(t)} },
 		"progress": func(t *rapid.T) Message {
-			phase := grid.Phase(rapid.Uint8Range(uint8(grid.PhaseStaging), uint8(grid.PhaseFrozen)).Draw(t, "phase"))
-			return Progress{Attempt: drawAttempt(t), Phase: phase, Done: drawNat(t), Total: drawNat(t), Reason: grid.Reason(rapid.Uint16().Draw(t, "reason")), StartsIn: drawDur(t, 0, grid.MaxRuntime)}
+			phase := grid.Phase(
+				rapid.Uint8Range(uint8(grid.PhaseStaging), uint8(grid.PhaseFrozen)).Draw(t, "phase"),
+			)
+			return Progress{
+				Attempt: drawAttempt(t), Phase: phase, Done: drawNat(t), Total: drawNat(t),
+				Reason: grid.Reason(rapid.Uint16().Draw(t, "reason")), StartsIn: drawDur(t, 0, grid.MaxRuntime),
+			}
 		},
 		"exited": func(t *rapid.T) Message { return Exited{Attempt: drawAttempt(t), Exit: drawExit(t)} },
 		"roster": func(t *rapid.T) Message {
@@ -318,7 +375,9 @@ func messages() map[string]func(*rapid.T) Message {
 				Answer: rapid.Bool().Draw(t, "answer"),
 			}
 		},
-		"join":       func(t *rapid.T) Message { return JoinRequest{Secret: drawBytes(t, SecretBytes), Name: drawText(t)} },
+		"join": func(t *rapid.T) Message {
+			return JoinRequest{Secret: drawBytes(t, SecretBytes), Name: drawText(t)}
+		},
 		"joinanswer": func(t *rapid.T) Message { return drawJoinAnswer(t) },
 		"check":      func(t *rapid.T) Message { return Check{Number: number(t)} },
 		"checked": func(t *rapid.T) Message {

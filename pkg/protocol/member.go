@@ -17,13 +17,13 @@ import (
 // stranger is admitted, the whole roster in Roster messages.
 const JoinStreamID = "/mrs/1/join"
 
-// MemberKind is what a record says of a site.
+// MemberKind is the kind of a record about a site.
 type MemberKind uint8
 
 // The kinds of records.
 const (
 	MemberAdmit MemberKind = 1 // the site is a member
-	MemberBan   MemberKind = 2 // the site is none, whoever else admits it
+	MemberBan   MemberKind = 2 // the site is no member, whatever other records say
 )
 
 // String is the kind in one word.
@@ -38,7 +38,7 @@ func (k MemberKind) String() string {
 	}
 }
 
-// MemberRecord is what a domain's key says of one site. Making and verifying
+// MemberRecord is the statement of a domain's key about one site. Making and verifying
 // the signature is left to the caller.
 type MemberRecord struct {
 	Domain    grid.DomainID
@@ -83,15 +83,16 @@ const (
 	MaxJoinAddrs              = 8     // addresses of a JoinAnswer
 	maxJoinText               = 256   // bytes of a JoinAnswer's or Checked's text
 	memberContext             = "mrs/1/member"
-	// MaxRosterRecords is how many records one Roster message holds: one of
-	// 256 KiB at their longest.
+	// MaxRosterRecords is the largest number of records in a Roster message: one of 256 KiB
+	// at their longest.
 	MaxRosterRecords = 256
 )
 
 // String is the refusal in words a person understands.
 func (r JoinRefusal) String() string {
 	names := [...]string{
-		"admitted", "the invitation is not known there", "the invitation has expired", "the invitation is used up",
+		"admitted", "the invitation is not known there", "the invitation has expired",
+		"the invitation is used up",
 		"this site is banned", "the domain is full", "the inviter cannot write the admission down",
 	}
 	if int(r) < len(names) {
@@ -147,8 +148,8 @@ func (r MemberRecord) validateContent() error {
 	return firstError(r.Domain.Validate(), r.Site.Validate())
 }
 
-// SignedBytes is what the signature covers. Equal records give equal bytes. The
-// bytes of a record whose fields are out of range are nil.
+// SignedBytes returns the bytes that the signature covers. Equal records give equal
+// bytes. The bytes of a record whose fields are out of range are nil.
 func (r MemberRecord) SignedBytes() []byte {
 	if r.validateContent() != nil {
 		return nil
@@ -179,7 +180,8 @@ func (m Roster) Validate() error {
 // Validate reports the first field that is out of its range.
 func (m JoinRequest) Validate() error {
 	if len(m.Secret) != SecretBytes || len(m.Name) > maxHelloName {
-		return invalidf("join: want a secret of %d bytes and a name of at most %d", SecretBytes, maxHelloName)
+		return invalidf("join: want a secret of %d bytes and a name of at most %d",
+			SecretBytes, maxHelloName)
 	}
 	return nil
 }
@@ -230,10 +232,13 @@ func setMember(w *wirepb.Wire, m Message) bool {
 			Records: each(m.Records, wireMember), Digest: wireDigest(m.Digest), Answer: m.Answer,
 		}}
 	case JoinRequest:
-		w.Body = &wirepb.Wire_JoinRequest{JoinRequest: &wirepb.JoinRequest{Secret: m.Secret, Name: forPeople(m.Name)}}
+		w.Body = &wirepb.Wire_JoinRequest{
+			JoinRequest: &wirepb.JoinRequest{Secret: m.Secret, Name: forPeople(m.Name)},
+		}
 	case JoinAnswer:
 		answer := &wirepb.JoinAnswer{
-			Refusal: uint32(m.Refusal), Text: forPeople(m.Text), Listed: each(m.Listed, asText[grid.SiteID]), Addrs: m.Addrs,
+			Refusal: uint32(m.Refusal), Text: forPeople(m.Text), Listed: each(m.Listed, asText[grid.SiteID]),
+			Addrs: m.Addrs,
 		}
 		if m.Admit != nil {
 			answer.Admit = wireMember(*m.Admit)
@@ -243,7 +248,8 @@ func setMember(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Check{Check: &wirepb.Check{Number: m.Number}}
 	case Checked:
 		w.Body = &wirepb.Wire_Checked{Checked: &wirepb.Checked{
-			Number: m.Number, Arrived: m.Arrived, Distance: m.Distance, TookNs: int64(m.Took), Text: forPeople(m.Text),
+			Number: m.Number, Arrived: m.Arrived, Distance: m.Distance,
+			TookNs: int64(m.Took), Text: forPeople(m.Text),
 		}}
 	default:
 		return false
@@ -309,8 +315,10 @@ func (r *reader) member(w *wirepb.MemberRecord) MemberRecord {
 		return MemberRecord{}
 	}
 	record := MemberRecord{
-		Domain: grid.DomainID(signed.GetDomain()), Site: grid.SiteID(signed.GetSite()), Kind: small[MemberKind](signed.GetKind()),
-		Name: signed.GetName(), SerialMS: signed.GetSerialMs(), Note: signed.GetNote(), Signature: w.GetSignature(),
+		Domain: grid.DomainID(signed.GetDomain()),
+		Site:   grid.SiteID(signed.GetSite()), Kind: small[MemberKind](signed.GetKind()),
+		Name: signed.GetName(), SerialMS: signed.GetSerialMs(),
+		Note: signed.GetNote(), Signature: w.GetSignature(),
 	}
 	if signed.GetContext() != memberContext || string(record.SignedBytes()) != string(w.GetSigned()) {
 		r.fail(fmt.Errorf("%w: member: signed for another purpose, or in another form", ErrMalformed))

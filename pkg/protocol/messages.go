@@ -7,8 +7,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Message is what sites say to each other. A message that was decoded has been
-// validated. Messages are values: nobody changes one that was sent or received.
+// Message is a message between two sites. A message that was decoded has been validated.
+// Messages are values: one that was sent or received is never changed.
 type Message interface {
 	// Validate reports the first field that is out of its range.
 	Validate() error
@@ -24,8 +24,9 @@ type Hello struct {
 	WallMS      int64  // sender's wall clock, ms since 1970 UTC, to measure skew
 	Capability  grid.Capability
 	Refusal     grid.Reason // set by the answering side: why the peer is not admitted
-	Peers       []string    // members the sender can name, multiaddrs that end in /p2p/ID, at most MaxHelloPeers
-	Roster      Digest      // of the sender's roster of members; zero: it keeps none
+	// members the sender can name, multiaddrs that end in /p2p/ID, at most MaxHelloPeers
+	Peers  []string
+	Roster Digest // of the sender's roster of members; zero: it keeps none
 }
 
 // Announce asks every site how well it fits one task of a job (thesis 4.1,
@@ -84,7 +85,7 @@ type Refuse struct {
 	Refusal grid.Refusal
 }
 
-// Vacancy names cached jobs that the site could take now that it has room.
+// Vacancy names cached jobs that the site now has capacity for.
 type Vacancy struct {
 	Jobs []grid.JobID // at most MaxVacancies
 }
@@ -132,9 +133,11 @@ type ClearKind uint8
 
 // Why a job is cleared.
 const (
-	ClearPlaced    ClearKind = iota + 1 // all tasks are placed: drop the offer, keep the requirement for failover
-	ClearEnded                          // the job ended: drop both
-	ClearWithdrawn                      // the job was cancelled or refused: drop both
+	// ClearPlaced says that all tasks are placed: drop the offer, keep the requirement for
+	// failover.
+	ClearPlaced    ClearKind = iota + 1
+	ClearEnded               // the job ended: drop both
+	ClearWithdrawn           // the job was cancelled or refused: drop both
 )
 
 // Clear is the thesis' "cache clear" (4.1, step 5).
@@ -171,10 +174,11 @@ type Cancel struct {
 // Progress tells the submitter how an attempt goes.
 type Progress struct {
 	Attempt grid.AttemptID
-	Phase   grid.Phase  // staging, running or frozen
-	Done    int64       // staging: bytes here
-	Total   int64       // staging: bytes in all
-	Reason  grid.Reason `json:",omitempty"` // frozen: why; ReasonNone = its lease ended. Running: what keeps its program from it
+	Phase   grid.Phase // staging, running or frozen
+	Done    int64      // staging: bytes here
+	Total   int64      // staging: bytes in all
+	// frozen: why; ReasonNone = its lease ended. Running: what keeps its program from it
+	Reason grid.Reason `json:",omitempty"`
 
 	// StartsIn is the time until its place in the site's plan, counted from sending; 0
 	// if its place has come. Only while staging.
@@ -242,7 +246,8 @@ func (m Announce) Validate() error {
 	if !(m.Sample > 0 && m.Sample <= 1) || !(m.Theta >= 0) || math.IsInf(m.Theta, 1) {
 		return invalidf("announce: sample %v or theta %v out of range", m.Sample, m.Theta)
 	}
-	return firstError(checkCall(m.Job, m.Seq, m.Submitter), checkCount(m.Count, m.TTL), m.Req.Validate())
+	return firstError(checkCall(m.Job, m.Seq, m.Submitter),
+		checkCount(m.Count, m.TTL), m.Req.Validate())
 }
 
 // Validate reports the first field that is out of its range.
@@ -260,7 +265,9 @@ func (m Requirements) Validate() error { return m.Announce.Validate() }
 func (m Bid) Validate() error { return firstError(checkAnswer(m.Job, m.Seq), m.Offer.Validate()) }
 
 // Validate reports the first field that is out of its range.
-func (m Refuse) Validate() error { return firstError(checkAnswer(m.Job, m.Seq), m.Refusal.Validate()) }
+func (m Refuse) Validate() error {
+	return firstError(checkAnswer(m.Job, m.Seq), m.Refusal.Validate())
+}
 
 // Validate reports the first field that is out of its range.
 func (m Vacancy) Validate() error {

@@ -8,9 +8,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// replayBits is how far behind a signer's highest sequence an envelope may come
-// and still be told apart from a replay: a burst of some thousand envelopes may
-// arrive in any order. It costs 1 KiB for each signer.
+// replayBits is the distance behind a signer's highest sequence at which an envelope can
+// still be told apart from a replay: a burst of some thousand envelopes may arrive in any
+// order. It costs 1 KiB for each signer.
 const replayBits = 8_192
 
 // ReplayWindow tells whether an envelope is accepted for the first time. It

@@ -3,8 +3,7 @@
 // "Benchmarks and Standards for the Evaluation of Parallel Job Schedulers", JSSPP
 // 1999), and turns what a log recorded into the rigid jobs that a scheduler sees.
 //
-// It knows lines, not files: who opens and unpacks them is none of its business, and
-// neither is how the jobs are scheduled.
+// It knows lines, not files: others open and unpack them, and others schedule the jobs.
 package workload
 
 // Seconds is an instant, counted from the start of a log, or a duration. The

@@ -15,7 +15,7 @@ type Job struct {
 	Procs    int     // at least 1
 }
 
-// Job is what a scheduler of a machine with procs processors sees of the record.
+// Job returns what a scheduler of a machine with procs processors sees of the record.
 //
 // It wants what was asked for, or else what it got, but at most the machine. Its
 // estimate is the time asked for, and a run that was longer is cut there; then what it
@@ -38,7 +38,7 @@ func (r Record) Job(procs int) Job {
 	return j
 }
 
-// Jobs is what a scheduler sees of the log, in the order in which it sees it: by
+// Jobs returns what a scheduler sees of the log, in the order in which it sees it: by
 // submission, and those of one second in the order of the lines.
 func (l Log) Jobs(procs int) []Job {
 	jobs := make([]Job, len(l.Records))

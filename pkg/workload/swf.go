@@ -25,14 +25,15 @@ type Record struct {
 	RequestedProcs int64   // 8: processors it asked for
 	RequestedTime  Seconds // 9: the user's estimate of its run time
 	RequestedKB    int64   // 10: memory it asked for, for one processor, KB
-	Status         int64   // 11: 1 completed, 0 failed, 5 cancelled, 2 to 4 parts of a job that was checkpointed
-	User           int64   // 12
-	Group          int64   // 13
-	Application    int64   // 14
-	Queue          int64   // 15
-	Partition      int64   // 16
-	Preceding      int64   // 17: number of the job that must end before it
-	Think          Seconds // 18: from the end of that job to its submission
+	// 11: 1 completed, 0 failed, 5 cancelled, 2 to 4 parts of a job that was checkpointed
+	Status      int64
+	User        int64   // 12
+	Group       int64   // 13
+	Application int64   // 14
+	Queue       int64   // 15
+	Partition   int64   // 16
+	Preceding   int64   // 17: number of the job that must end before it
+	Think       Seconds // 18: from the end of that job to its submission
 }
 
 // Log is a log as it was read.
@@ -77,7 +78,8 @@ func ReadSWF(lines iter.Seq[[]byte]) (Log, error) {
 	return log, nil
 }
 
-// MaxProcs is what the header says the machine has, and false if it says nothing.
+// MaxProcs returns the number of processors that the header gives, and false if it gives
+// none.
 func (l Log) MaxProcs() (int, bool) {
 	for _, line := range l.Header {
 		key, value, found := strings.Cut(line, ":")
@@ -92,7 +94,7 @@ func (l Log) MaxProcs() (int, bool) {
 	return 0, false
 }
 
-// fields is how many fields a line has. Some simulators append their own, which are
+// fields is the number of fields of a line. Some simulators append their own, which are
 // not looked at.
 const fields = 18
 
@@ -122,9 +124,12 @@ func parseRecord(line []byte) (Record, error) {
 		return Record{}, fmt.Errorf("%w: want %d fields separated by spaces, have %d", errSWF, fields, n)
 	}
 	return Record{
-		ID: v[0], Submit: Seconds(v[1]), Wait: Seconds(v[2]), Run: Seconds(v[3]), UsedProcs: v[4], UsedCPU: Seconds(v[5]),
-		UsedKB: v[6], RequestedProcs: v[7], RequestedTime: Seconds(v[8]), RequestedKB: v[9], Status: v[10], User: v[11],
-		Group: v[12], Application: v[13], Queue: v[14], Partition: v[15], Preceding: v[16], Think: Seconds(v[17]),
+		ID: v[0], Submit: Seconds(v[1]), Wait: Seconds(v[2]),
+		Run: Seconds(v[3]), UsedProcs: v[4], UsedCPU: Seconds(v[5]),
+		UsedKB: v[6], RequestedProcs: v[7], RequestedTime: Seconds(v[8]),
+		RequestedKB: v[9], Status: v[10], User: v[11],
+		Group: v[12], Application: v[13], Queue: v[14], Partition: v[15], Preceding: v[16],
+		Think: Seconds(v[17]),
 	}, nil
 }
 
@@ -158,8 +163,10 @@ func parseNumber(text []byte) (int64, bool) {
 
 func fieldName(i int) string {
 	return [fields]string{
-		"job number", "submit time", "wait time", "run time", "processors used", "processor time used", "memory used",
-		"processors requested", "time requested", "memory requested", "status", "user", "group", "application", "queue",
+		"job number", "submit time", "wait time", "run time", "processors used",
+		"processor time used", "memory used",
+		"processors requested", "time requested", "memory requested", "status", "user", "group",
+		"application", "queue",
 		"partition", "preceding job", "think time",
 	}[i]
 }

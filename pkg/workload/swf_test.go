@@ -31,7 +31,8 @@ func TestReadSWF(t *testing.T) {
 		Header: []string{"Version: 2.2", "MaxProcs:  64", "late"},
 		Records: []Record{{
 			ID: 7, Submit: 10, Wait: -1, Run: 30, UsedProcs: 4, UsedCPU: 29, UsedKB: 6, RequestedProcs: 8,
-			RequestedTime: 90, RequestedKB: 10, Status: 1, User: 12, Group: 13, Application: 14, Queue: 15, Partition: 16,
+			RequestedTime: 90, RequestedKB: 10, Status: 1, User: 12, Group: 13, Application: 14, Queue: 15,
+			Partition: 16,
 			Preceding: 17, Think: 18,
 		}},
 	}
@@ -46,13 +47,23 @@ func TestReadSWF(t *testing.T) {
 func TestReadSWFRefuses(t *testing.T) {
 	const good = "1 0 -1 100 6 -1 -1 6 100 -1 1 1 -1 -1 -1 -1 -1 -1"
 	for name, c := range map[string]struct{ text, want string }{
-		"a word":    {good + "\n2 0 -1 abc 6 -1 -1 6 100 -1 1 1 -1 -1 -1 -1 -1 -1", `line 2: not the Standard Workload Format: field 4 (run time): want a number below 2^40, have "abc"`},
-		"cut off":   {"; x\n\n1 0 -1 100", "line 3: not the Standard Workload Format: want 18 fields separated by spaces, have 4"},
-		"too large": {"1 9999999999999 -1 100 6 -1 -1 6 100 -1 1 1 -1 -1 -1 -1 -1 -1", "line 1: not the Standard Workload Format: field 2 (submit time)"},
-		"a sign":    {strings.Replace(good, "-1", "-", 1), "field 3 (wait time)"},
-		"a point":   {strings.Replace(good, "-1", ".", 1), "field 3 (wait time)"},
-		"two dots":  {strings.Replace(good, "-1", "1.2.3", 1), "field 3 (wait time)"},
-		"binary":    {"\x00\x01\xff", "line 1: not the Standard Workload Format: field 1 (job number)"},
+		"a word": {
+			good + "\n2 0 -1 abc 6 -1 -1 6 100 -1 1 1 -1 -1 -1 -1 -1 -1",
+			"line 2: not the Standard Workload Format: field 4 (run time): " +
+				`want a number below 2^40, have "abc"`,
+		},
+		"cut off": {
+			"; x\n\n1 0 -1 100",
+			"line 3: not the Standard Workload Format: want 18 fields separated by spaces, have 4",
+		},
+		"too large": {
+			"1 9999999999999 -1 100 6 -1 -1 6 100 -1 1 1 -1 -1 -1 -1 -1 -1",
+			"line 1: not the Standard Workload Format: field 2 (submit time)",
+		},
+		"a sign":   {strings.Replace(good, "-1", "-", 1), "field 3 (wait time)"},
+		"a point":  {strings.Replace(good, "-1", ".", 1), "field 3 (wait time)"},
+		"two dots": {strings.Replace(good, "-1", "1.2.3", 1), "field 3 (wait time)"},
+		"binary":   {"\x00\x01\xff", "line 1: not the Standard Workload Format: field 1 (job number)"},
 	} {
 		_, err := ReadSWF(lines(c.text))
 		var line *lineError
@@ -63,7 +74,9 @@ func TestReadSWFRefuses(t *testing.T) {
 }
 
 func TestMaxProcs(t *testing.T) {
-	for _, header := range []string{"", "MaxProcs", "MaxProcs: many", "MaxProcs: 0", "Note: MaxProcs: 5"} {
+	for _, header := range []string{
+		"", "MaxProcs", "MaxProcs: many", "MaxProcs: 0", "Note: MaxProcs: 5",
+	} {
 		if procs, ok := (Log{Header: []string{header}}).MaxProcs(); ok {
 			t.Errorf("MaxProcs of %q = %d, want none", header, procs)
 		}
@@ -75,13 +88,27 @@ func TestJob(t *testing.T) {
 		record Record
 		want   Job
 	}{
-		"as asked for":         {Record{Run: 50, UsedProcs: 3, RequestedProcs: 4, RequestedTime: 60}, Job{Run: 50, Estimate: 60, Procs: 4}},
-		"as used":              {Record{Run: 50, UsedProcs: 3, RequestedProcs: -1, RequestedTime: 60}, Job{Run: 50, Estimate: 60, Procs: 3}},
-		"wider than there is":  {Record{Run: 50, RequestedProcs: 11, RequestedTime: 60}, Job{Run: 50, Estimate: 60, Procs: 10}},
-		"longer than asked":    {Record{Run: 70, RequestedProcs: 1, RequestedTime: 60}, Job{Run: 60, Estimate: 70, Procs: 1}},
-		"without estimate":     {Record{Run: 70, RequestedProcs: 1, RequestedTime: -1}, Job{Run: 70, Estimate: 70, Procs: 1}},
-		"never ran":            {Record{Run: -1, RequestedProcs: 8, RequestedTime: 60}, Job{Run: 1, Estimate: 1, Procs: 8}},
-		"of no size":           {Record{Run: 70, UsedProcs: -1, RequestedProcs: 0, RequestedTime: 60}, Job{Run: 1, Estimate: 1, Procs: 1}},
+		"as asked for": {Record{Run: 50, UsedProcs: 3, RequestedProcs: 4, RequestedTime: 60}, Job{
+			Run: 50, Estimate: 60, Procs: 4,
+		}},
+		"as used": {Record{Run: 50, UsedProcs: 3, RequestedProcs: -1, RequestedTime: 60}, Job{
+			Run: 50, Estimate: 60, Procs: 3,
+		}},
+		"wider than there is": {
+			Record{Run: 50, RequestedProcs: 11, RequestedTime: 60}, Job{Run: 50, Estimate: 60, Procs: 10},
+		},
+		"longer than asked": {
+			Record{Run: 70, RequestedProcs: 1, RequestedTime: 60}, Job{Run: 60, Estimate: 70, Procs: 1},
+		},
+		"without estimate": {
+			Record{Run: 70, RequestedProcs: 1, RequestedTime: -1}, Job{Run: 70, Estimate: 70, Procs: 1},
+		},
+		"never ran": {
+			Record{Run: -1, RequestedProcs: 8, RequestedTime: 60}, Job{Run: 1, Estimate: 1, Procs: 8},
+		},
+		"of no size": {Record{Run: 70, UsedProcs: -1, RequestedProcs: 0, RequestedTime: 60}, Job{
+			Run: 1, Estimate: 1, Procs: 1,
+		}},
 		"of no size, no width": {Record{}, Job{Run: 1, Estimate: 1, Procs: 1}},
 	} {
 		if got := c.record.Job(10); got != c.want {
@@ -91,7 +118,9 @@ func TestJob(t *testing.T) {
 }
 
 func TestJobsAreInTheOrderOfSubmission(t *testing.T) {
-	log := Log{Records: []Record{{ID: 1, Submit: 5}, {ID: 2, Submit: 3}, {ID: 3, Submit: 5}, {ID: 4, Submit: 3}}}
+	log := Log{
+		Records: []Record{{ID: 1, Submit: 5}, {ID: 2, Submit: 3}, {ID: 3, Submit: 5}, {ID: 4, Submit: 3}},
+	}
 	var got []int64
 	for _, j := range log.Jobs(1) {
 		got = append(got, j.ID)
@@ -109,12 +138,14 @@ func FuzzReadSWF(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		log, err := ReadSWF(lines(text))
 		var line *lineError
-		if err != nil && (!errors.As(err, &line) || line.Line < 1 || line.Line > strings.Count(text, "\n")+1) {
+		if err != nil && (!errors.As(err, &line) || line.Line < 1 ||
+			line.Line > strings.Count(text, "\n")+1) {
 			t.Fatalf("error %v names no line", err)
 		}
 		jobs := log.Jobs(10)
 		for i, j := range jobs {
-			if j.Procs < 1 || j.Procs > 10 || j.Run < 1 || j.Estimate < j.Run || i > 0 && j.Submit < jobs[i-1].Submit {
+			if j.Procs < 1 || j.Procs > 10 || j.Run < 1 || j.Estimate < j.Run ||
+				i > 0 && j.Submit < jobs[i-1].Submit {
 				t.Fatalf("job %+v", j)
 			}
 		}

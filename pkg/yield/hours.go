@@ -25,7 +25,9 @@ const (
 	maxWindow = 32
 )
 
-var dayNames = [...]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"} //nolint:gochecknoglobals // a constant table
+var dayNames = [...]string{ //nolint:gochecknoglobals // a constant table
+	"sun", "mon", "tue", "wed", "thu", "fri", "sat",
+}
 
 // ParseHours reads windows such as "mon-fri 18:00-08:00, sat-sun 00:00-24:00". A
 // window without days is for all of them; one that ends before it begins ends on

@@ -48,7 +48,8 @@ func TestHours(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{
-		"x", "mon", "mon 18:00", "mon-fry 18:00-08:00", "mon 25:00-08:00", "mon 18:60-20:00", "mon 08:00-08:00", "mon 24:00-08:00",
+		"x", "mon", "mon 18:00", "mon-fry 18:00-08:00", "mon 25:00-08:00",
+		"mon 18:60-20:00", "mon 08:00-08:00", "mon 24:00-08:00",
 		",", "mon-fri  ", strings.Repeat("mon 10:00-11:00,", 40) + "mon 10:00-11:00",
 	} {
 		if h, err := ParseHours(bad); err == nil && bad != "" {
@@ -69,7 +70,8 @@ func TestHoursTwin(t *testing.T) {
 			if to == 0 {
 				to = day
 			}
-			parts = append(parts, fmt.Sprintf("%s-%s %02d:%02d-%02d:%02d", dayNames[first], dayNames[last], from/60, from%60, to/60, to%60))
+			parts = append(parts, fmt.Sprintf("%s-%s %02d:%02d-%02d:%02d",
+				dayNames[first], dayNames[last], from/60, from%60, to/60, to%60))
 			for d := first; ; d = (d + 1) % 7 {
 				for m := range long {
 					marked[(d*day+from+m)%(7*day)] = true
@@ -109,9 +111,11 @@ func FuzzParseHours(f *testing.F) {
 	})
 }
 
-// What Closed lists is what Open denies, minute by minute.
+// Closed lists exactly what Open denies, minute by minute.
 func TestClosedIsWhatIsNotOpen(t *testing.T) {
-	for _, text := range []string{"", "18:00-08:00", "mon-fri 18:00-08:00, sat-sun 00:00-24:00", "wed 10:00-11:00", "00:00-24:00"} {
+	for _, text := range []string{
+		"", "18:00-08:00", "mon-fri 18:00-08:00, sat-sun 00:00-24:00", "wed 10:00-11:00", "00:00-24:00",
+	} {
 		h, err := ParseHours(text)
 		if err != nil {
 			t.Fatal(err)

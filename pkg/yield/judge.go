@@ -19,7 +19,7 @@ func Measured(v float64) Reading { return Reading{Value: v, Known: true} }
 // above reports whether the value is known and more than that.
 func (r Reading) above(most float64) bool { return r.Known && r.Value > most }
 
-// Sample is what was measured of a machine since the last look.
+// Sample holds the measurements of a machine since the last look.
 type Sample struct {
 	At     time.Time // on a clock that does not step back
 	Cores  float64   // processors of the machine
@@ -43,7 +43,7 @@ type Rules struct {
 	IO       float64       // likewise for a disk
 	Looks    int           // looks in a row that must find the owner in need
 	Calm     time.Duration // of calm before jobs go on
-	CalmMost time.Duration // the same at most, when the owner keeps coming back at once
+	CalmMost time.Duration // the same at most, when the owner keeps coming back right away
 }
 
 // DefaultRules keep a quarter of a core free and give way when others wait for
@@ -76,12 +76,13 @@ func (r Rules) Validate() error {
 		errs = append(errs, fmt.Errorf("rules: Looks: want 1 to 100, have %d", r.Looks))
 	}
 	if r.Calm <= 0 || r.CalmMost < r.Calm {
-		errs = append(errs, fmt.Errorf("rules: Calm: want more than 0 and at most CalmMost %s, have %s", r.CalmMost, r.Calm))
+		errs = append(errs, fmt.Errorf("rules: Calm: want more than 0 and at most CalmMost %s, have %s",
+			r.CalmMost, r.Calm))
 	}
 	return errors.Join(errs...)
 }
 
-// Verdict is what a look at the machine comes to.
+// Verdict is the result of a look at the machine.
 type Verdict struct {
 	Busy    bool   // the owner needs the machine
 	Changed bool   // it was otherwise before
@@ -168,21 +169,22 @@ func (j *Judge) remember(s Sample, passed time.Duration) {
 	switch {
 	case !s.Live:
 		j.want = 0
-	case j.busy: // they stand still
+	case j.busy: // they are suspended
 	default:
 		fade := math.Exp2(-passed.Seconds() / wantHalf.Seconds())
 		j.want = min(max(finite(s.Jobs), j.want*fade), longestWant)
 	}
 }
 
-// need says why the owner needs the machine, nothing if he does not. When jobs
-// stand still already the thresholds are lower.
+// need says why the owner needs the machine, nothing if they do not. When jobs are
+// suspended already, the thresholds are lower.
 func (j *Judge) need(s Sample) string {
 	part, spare := 1.0, 0.0
 	if j.busy {
 		part, spare = relaxed, slack
 	}
-	if s.Others.Known && s.Others.Value > j.rules.Floor*part && s.Others.Value+j.want+j.rules.Reserve+spare > s.Cores {
+	if s.Others.Known && s.Others.Value > j.rules.Floor*part &&
+		s.Others.Value+j.want+j.rules.Reserve+spare > s.Cores {
 		return fmt.Sprintf("others use %.1f of %g cores", s.Others.Value, s.Cores)
 	}
 	quiet := s.Others.Known && s.Others.Value <= j.rules.Floor

@@ -40,7 +40,10 @@ func (p *player) looks(s Sample, during time.Duration) (time.Duration, bool) {
 }
 
 func sharing() Sample { // four cores, three of which the jobs use
-	return Sample{Cores: 4, Others: Measured(.2), Jobs: 3, Live: true, CPU: Measured(.1), Memory: Measured(0), IO: Measured(0)}
+	return Sample{
+		Cores: 4, Others: Measured(.2), Jobs: 3, Live: true, CPU: Measured(.1), Memory: Measured(0),
+		IO: Measured(0),
+	}
 }
 
 func TestLook(t *testing.T) {
@@ -55,19 +58,34 @@ func TestLook(t *testing.T) {
 		want   string // in Why; empty: not busy
 	}{
 		{"jobs alone", sharing(), ""},
-		{"jobs alone on all cores, which wait for each other", with(func(s *Sample) { s.Jobs, s.CPU = 3.8, Measured(1) }), ""},
+		{"jobs alone on all cores, which wait for each other", with(func(s *Sample) {
+			s.Jobs, s.CPU = 3.8, Measured(1)
+		}), ""},
 		{"the owner's share is enough", with(func(s *Sample) { s.Others = Measured(.7) }), ""},
 		{"it is not", with(func(s *Sample) { s.Others = Measured(.8) }), "others use 0.8 of 4 cores"},
 		{"no jobs, and room", with(func(s *Sample) { s.Live, s.Others = false, Measured(3.7) }), ""},
-		{"no jobs, and no room", with(func(s *Sample) { s.Live, s.Others = false, Measured(3.8) }), "others use 3.8"},
+		{"no jobs, and no capacity", with(func(s *Sample) {
+			s.Live, s.Others = false, Measured(3.8)
+		}), "others use 3.8"},
 		{"memory", with(func(s *Sample) { s.Memory = Measured(.2) }), "memory 20 %"},
 		{"disk", with(func(s *Sample) { s.IO = Measured(.5) }), "disk 50 %"},
-		{"processors", with(func(s *Sample) { s.Others, s.CPU = Measured(.3), Measured(.6) }), "processor 60 %"},
+		{"processors", with(func(s *Sample) {
+			s.Others, s.CPU = Measured(.3), Measured(.6)
+		}), "processor 60 %"},
 		{"nothing is known", Sample{Cores: 4, Jobs: 9, Live: true}, ""},
-		{"only the load is known", Sample{Cores: 4, Load: Measured(6), Jobs: 1, Live: true}, "load is 6.0"},
+		{
+			"only the load is known",
+			Sample{Cores: 4, Load: Measured(6), Jobs: 1, Live: true},
+			"load is 6.0",
+		},
 		{"the load is the jobs'", Sample{Cores: 4, Load: Measured(4.5), Jobs: 3, Live: true}, ""},
-		{"the load does not count where better is known", with(func(s *Sample) { s.Load = Measured(50) }), ""},
-		{"nonsense", Sample{Cores: math.NaN(), Others: Measured(math.NaN()), Jobs: math.Inf(1), CPU: Measured(math.NaN()), Live: true}, ""},
+		{"the load does not count where better is known", with(func(s *Sample) {
+			s.Load = Measured(50)
+		}), ""},
+		{"nonsense", Sample{
+			Cores: math.NaN(), Others: Measured(math.NaN()), Jobs: math.Inf(1), CPU: Measured(math.NaN()),
+			Live: true,
+		}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,33 +94,35 @@ func TestLook(t *testing.T) {
 			if first.Busy {
 				t.Errorf("busy after one look: %+v", first)
 			}
-			if second.Busy != (tt.want != "") || !strings.Contains(second.Why, tt.want) || second.Changed != second.Busy {
+			if second.Busy != (tt.want != "") || !strings.Contains(second.Why, tt.want) ||
+				second.Changed != second.Busy {
 				t.Errorf("verdict %+v, want %q", second, tt.want)
 			}
 		})
 	}
 }
 
-// From the first process of the owner's to the verdict: less than two seconds,
-// also when he comes right after a look.
+// From the first process of the owner's to the verdict: less than two seconds, also when
+// they come right after a look.
 func TestYieldsWithinTwoSeconds(t *testing.T) {
 	p := newPlayer()
 	p.looks(sharing(), time.Minute)
 	half := sharing()
-	half.Others = Measured(.5) // he came in the midst of the interval
+	half.Others = Measured(.5) // the owner came in the midst of the interval
 	p.look(half)
 	full := sharing()
 	full.Others, full.Jobs = Measured(4), 0 // idle priority: nothing is left to the jobs
 	if took, changed := p.looks(full, time.Minute); !changed || took+every > 2*time.Second {
 		t.Errorf("took %s, changed %t", took+every, changed)
 	}
-	// While he is there it stays so, and jobs that stand still are no sign of calm.
+	// While the owner is there it stays so, and suspended jobs are no sign of calm.
 	if took, changed := p.looks(full, time.Hour); changed {
 		t.Errorf("went on after %s while others used everything", took)
 	}
 	calm := sharing()
 	calm.Jobs = 0
-	if took, changed := p.looks(calm, time.Hour); !changed || took < 10*time.Second || took > 11*time.Second {
+	if took, changed := p.looks(calm, time.Hour); !changed || took < 10*time.Second ||
+		took > 11*time.Second {
 		t.Errorf("went on after %s, changed %t; want 10 s", took, changed)
 	}
 }
@@ -123,11 +143,11 @@ func TestRemembersWhatJobsWant(t *testing.T) {
 	}
 	busy.Live = false // they moved away
 	if _, changed := p.looks(busy, time.Minute); !changed {
-		t.Error("busy for ever, with nothing that could disturb the owner")
+		t.Error("busy forever, with nothing that could disturb the owner")
 	}
 }
 
-// An owner who keeps coming back at once is waited for longer each time.
+// An owner who keeps coming back right away is waited for longer each time.
 func TestWaitsLongerEachTime(t *testing.T) {
 	p := newPlayer()
 	busy, calm := sharing(), sharing()
@@ -161,7 +181,8 @@ func TestJobsAloneNeverYield(t *testing.T) {
 			s := Sample{
 				Cores: cores, Jobs: rapid.Float64Range(0, cores).Draw(t, "jobs"), Live: true,
 				Others: Measured(rapid.Float64Range(0, .25).Draw(t, "noise")),
-				CPU:    Measured(rapid.Float64Range(0, 1).Draw(t, "waiting")), Load: Measured(rapid.Float64Range(0, 1e3).Draw(t, "load")),
+				CPU:    Measured(rapid.Float64Range(0, 1).Draw(t, "waiting")),
+				Load:   Measured(rapid.Float64Range(0, 1e3).Draw(t, "load")),
 				Memory: Measured(rapid.Float64Range(0, .1).Draw(t, "memory")), IO: Reading{},
 			}
 			if v := p.look(s); v.Busy {
@@ -177,13 +198,17 @@ func TestNeverFlutters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPlayer()
 		value := rapid.Custom(func(t *rapid.T) Reading {
-			return Reading{Value: rapid.SampledFrom([]float64{0, .05, .3, 1, 4, math.Inf(1), math.NaN(), -1}).Draw(t, "value"), Known: rapid.Bool().Draw(t, "known")}
+			return Reading{Value: rapid.SampledFrom(
+				[]float64{0, .05, .3, 1, 4, math.Inf(1), math.NaN(), -1},
+			).Draw(t, "value"), Known: rapid.Bool().Draw(t, "known")}
 		})
 		changed, busy := p.now, false
 		for range 300 {
 			v := p.look(Sample{
-				Cores: 4, Others: value.Draw(t, "others"), Jobs: value.Draw(t, "jobs").Value, Live: rapid.Bool().Draw(t, "live"),
-				CPU: value.Draw(t, "cpu"), Memory: value.Draw(t, "memory"), IO: value.Draw(t, "io"), Load: value.Draw(t, "load"),
+				Cores: 4, Others: value.Draw(t, "others"),
+				Jobs: value.Draw(t, "jobs").Value, Live: rapid.Bool().Draw(t, "live"),
+				CPU: value.Draw(t, "cpu"), Memory: value.Draw(t, "memory"), IO: value.Draw(t, "io"),
+				Load: value.Draw(t, "load"),
 			})
 			if v.Changed != (v.Busy != busy) || v.Busy != (v.Why != "") {
 				t.Fatalf("inconsistent: %+v, busy before: %t", v, busy)
@@ -218,7 +243,9 @@ func TestValidateRules(t *testing.T) {
 	if err := DefaultRules().Validate(); err != nil {
 		t.Error(err)
 	}
-	bad := Rules{Reserve: -1, Floor: math.NaN(), CPU: 2, Memory: -1, IO: math.Inf(1), Calm: 2, CalmMost: 1}
+	bad := Rules{
+		Reserve: -1, Floor: math.NaN(), CPU: 2, Memory: -1, IO: math.Inf(1), Calm: 2, CalmMost: 1,
+	}
 	err := bad.Validate()
 	if err == nil {
 		t.Fatal("bad rules are fine")

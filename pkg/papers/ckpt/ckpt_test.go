@@ -86,8 +86,15 @@ func TestPaperMFCASteps(t *testing.T) {
 
 func TestInvalidArguments(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	good := MFCA{ExecutionSeconds: 100, GrowthLimit: 0.5, StepSeconds: 5, MinSeconds: 3, CostSeconds: 1}
-	with := func(change func(*MFCA)) error { m := good; change(&m); _, err := m.Next(10, 10, 10); return err }
+	good := MFCA{
+		ExecutionSeconds: 100, GrowthLimit: 0.5, StepSeconds: 5, MinSeconds: 3, CostSeconds: 1,
+	}
+	with := func(change func(*MFCA)) error {
+		m := good
+		change(&m)
+		_, err := m.Next(10, 10, 10)
+		return err
+	}
 	_, eNext := good.Next(10, nan, 10)
 	_, eRun := good.Run(-1, 10)
 	endless := good
@@ -107,13 +114,16 @@ func TestInvalidArguments(t *testing.T) {
 		with(func(m *MFCA) { m.GrowthLimit = 1 }), with(func(m *MFCA) { m.GrowthLimit = 0 }),
 		with(func(m *MFCA) { m.CostSeconds = 3 }), with(func(m *MFCA) { m.StepSeconds = -1 }),
 		with(func(m *MFCA) { m.GrowthLimit = nan }),
-		eNext, eRun, eEndless, eLong, eLFCA, eTime, (&LFCA{}).Failed(-1), eYoung, eDaly, eInterval, eModel, eCount,
+		eNext, eRun, eEndless, eLong, eLFCA, eTime, (&LFCA{}).Failed(-1), eYoung, eDaly, eInterval,
+		eModel, eCount,
 	} {
 		if !errors.Is(err, argument.ErrInvalid) {
 			t.Errorf("case %d: error = %v, want argument.ErrInvalid", i, err)
 		}
 	}
-	for _, o := range []Outages{{RuntimeSeconds: 60, Count: 1}, {RuntimeSeconds: 1e300, CostSeconds: 1e-300, Count: 1}} {
+	for _, o := range []Outages{
+		{RuntimeSeconds: 60, Count: 1}, {RuntimeSeconds: 1e300, CostSeconds: 1e-300, Count: 1},
+	} {
 		if _, err := o.CheckpointCount(LossOfWork); !errors.Is(err, argument.ErrUndefined) {
 			t.Errorf("%+v: error = %v, want argument.ErrUndefined", o, err)
 		}
@@ -121,12 +131,15 @@ func TestInvalidArguments(t *testing.T) {
 }
 
 func spans() *rapid.Generator[float64] {
-	return rapid.OneOf(rapid.Float64Range(0, 1e5), rapid.SampledFrom([]float64{0, 5e-324, 1e-9, 1, 1e300, math.MaxFloat64, math.Inf(1)}))
+	return rapid.OneOf(rapid.Float64Range(0, 1e5),
+		rapid.SampledFrom([]float64{0, 5e-324, 1e-9, 1, 1e300, math.MaxFloat64, math.Inf(1)}))
 }
 
 func TestLFCAProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := LFCA{ExecutionSeconds: spans().Draw(t, "E"), MaxOmissions: rapid.Int64Range(0, 4).Draw(t, "most")}
+		l := LFCA{
+			ExecutionSeconds: spans().Draw(t, "E"), MaxOmissions: rapid.Int64Range(0, 4).Draw(t, "most"),
+		}
 		inARow := int64(0)
 		for range rapid.IntRange(0, 30).Draw(t, "requests") {
 			at := spans().Draw(t, "at")
@@ -158,8 +171,9 @@ func TestMFCAProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		least := rapid.Float64Range(1e-3, 1e3).Draw(t, "least")
 		m := MFCA{
-			ExecutionSeconds: spans().Draw(t, "E"), GrowthLimit: rapid.Float64Range(0.01, 0.99).Draw(t, "alpha"),
-			StepSeconds: spans().Draw(t, "step"), MinSeconds: least, CostSeconds: least / 2,
+			ExecutionSeconds: spans().Draw(t, "E"),
+			GrowthLimit:      rapid.Float64Range(0.01, 0.99).Draw(t, "alpha"),
+			StepSeconds:      spans().Draw(t, "step"), MinSeconds: least, CostSeconds: least / 2,
 		}
 		interval, remaining, mean := spans().Draw(t, "I"), spans().Draw(t, "RE"), spans().Draw(t, "Mf")
 		next, err := m.Next(interval, remaining, mean)
@@ -177,8 +191,10 @@ func TestMFCARunAgainstItsSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		least := rapid.Float64Range(1, 10).Draw(t, "least")
 		m := MFCA{
-			ExecutionSeconds: rapid.Float64Range(0, 1000).Draw(t, "E"), GrowthLimit: rapid.Float64Range(0.01, 0.99).Draw(t, "alpha"),
-			StepSeconds: rapid.Float64Range(0, 20).Draw(t, "step"), MinSeconds: least, CostSeconds: least / 2,
+			ExecutionSeconds: rapid.Float64Range(0, 1000).
+				Draw(t, "E"), GrowthLimit: rapid.Float64Range(0.01, 0.99).Draw(t, "alpha"),
+			StepSeconds: rapid.Float64Range(0, 20).Draw(t, "step"),
+			MinSeconds:  least, CostSeconds: least / 2,
 		}
 		first, mean := rapid.Float64Range(0, 100).Draw(t, "I0"), spans().Draw(t, "Mf")
 		got, err := m.Run(first, mean)
@@ -234,16 +250,20 @@ func TestTotalsAreNumbers(t *testing.T) {
 		if total, err := o.Total(model, n); err != nil || !(total >= o.RuntimeSeconds) {
 			t.Errorf("%+v, %d checkpoints: %v, %v", o, n, total, err)
 		}
-		if n, err := o.CheckpointCount(model); n < 0 || err != nil && !errors.Is(err, argument.ErrUndefined) {
+		if n, err := o.CheckpointCount(model); n < 0 ||
+			err != nil && !errors.Is(err, argument.ErrUndefined) {
 			t.Errorf("%+v: %d checkpoints, %v", o, n, err)
 		}
 	})
 }
 
 func TestIntervalProperties(t *testing.T) {
-	positive := rapid.OneOf(rapid.Float64Range(1e-3, 1e7), rapid.SampledFrom([]float64{1e-300, 1e300, math.MaxFloat64, math.Inf(1)}))
+	positive := rapid.OneOf(rapid.Float64Range(1e-3, 1e7),
+		rapid.SampledFrom([]float64{1e-300, 1e300, math.MaxFloat64, math.Inf(1)}))
 	rapid.Check(t, func(t *rapid.T) {
-		e := Execution{spans().Draw(t, "W"), positive.Draw(t, "C"), positive.Draw(t, "M"), spans().Draw(t, "R")}
+		e := Execution{
+			spans().Draw(t, "W"), positive.Draw(t, "C"), positive.Draw(t, "M"), spans().Draw(t, "R"),
+		}
 		young, err1 := Young(e.CostSeconds, e.MTBFSeconds)
 		daly, err2 := Daly(e.CostSeconds, e.MTBFSeconds)
 		if err1 != nil || err2 != nil || !(young > 0) || !(daly > 0) {
@@ -282,7 +302,9 @@ func TestDalyIsNearTheOptimum(t *testing.T) {
 }
 
 func TestDecisionsHaveWords(t *testing.T) {
-	for d, want := range map[Decision]string{Take: "take", Omit: "omit", Force: "forced", 9: "decision 9"} {
+	for d, want := range map[Decision]string{
+		Take: "take", Omit: "omit", Force: "forced", 9: "decision 9",
+	} {
 		if got := d.String(); got != want {
 			t.Errorf("%d: %q, want %q", d, got, want)
 		}

@@ -15,11 +15,12 @@ type LossModel uint8
 
 // The models.
 const (
-	LossOfWork        LossModel = iota // a segment is the work in it: R/(n+1)
-	LossWithOverheads                  // a segment holds its share of the checkpoints' time: (R+nC)/(n+1)
+	LossOfWork LossModel = iota // a segment is the work in it: R/(n+1)
+	// LossWithOverheads adds a segment's share of the checkpoints' time: (R+nC)/(n+1).
+	LossWithOverheads
 )
 
-// Outages is what a task of some length must expect.
+// Outages are what a task of some length must expect.
 type Outages struct {
 	RuntimeSeconds float64 // R, without checkpoints
 	CostSeconds    float64 // C, what one checkpoint takes
@@ -30,13 +31,15 @@ func (o Outages) validate(model LossModel) error {
 	if model > LossWithOverheads {
 		return fmt.Errorf("%w: no such loss model: %d", argument.ErrInvalid, model)
 	}
-	return errors.Join(argument.Amount("run time", o.RuntimeSeconds), argument.Amount("cost of a checkpoint", o.CostSeconds), argument.AtLeast("outages", 0, o.Count))
+	return errors.Join(argument.Amount("run time", o.RuntimeSeconds),
+		argument.Amount("cost of a checkpoint", o.CostSeconds), argument.AtLeast("outages", 0, o.Count))
 }
 
-// Total is how long the task takes in the worst case if it takes n evenly spaced
-// checkpoints: R + nC + kR/(n+1), or R + nC + k(R+nC)/(n+1). OpenCCS, figure 2.
+// Total returns the task's time in the worst case with n evenly spaced checkpoints: R +
+// nC + kR/(n+1), or R + nC + k(R+nC)/(n+1). OpenCCS, figure 2.
 func (o Outages) Total(model LossModel, checkpoints int64) (float64, error) {
-	if err := errors.Join(o.validate(model), argument.AtLeast("checkpoints", 0, checkpoints)); err != nil {
+	err := errors.Join(o.validate(model), argument.AtLeast("checkpoints", 0, checkpoints))
+	if err != nil {
 		return 0, err
 	}
 	return o.total(model, float64(checkpoints)), nil
@@ -74,9 +77,10 @@ func (o Outages) CheckpointCount(model LossModel) (int64, error) {
 		return 0, nil
 	}
 	if o.CostSeconds == 0 {
-		return 0, fmt.Errorf("%w: checkpoints that cost nothing: the more, the better", argument.ErrUndefined)
+		return 0, fmt.Errorf("%w: checkpoints that cost nothing: the more, the better",
+			argument.ErrUndefined)
 	}
-	// Total is convex in n: the least is beside the root of its derivative.
+	// Total is convex in n: its minimum is beside the root of its derivative.
 	worth := o.RuntimeSeconds / o.CostSeconds
 	if model == LossWithOverheads {
 		worth--

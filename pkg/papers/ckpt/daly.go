@@ -46,11 +46,11 @@ type Execution struct {
 	RestartSeconds float64 // R, what a restart takes
 }
 
-// ExpectedCompletion is how long the execution takes on average with a checkpoint
+// ExpectedCompletion returns how long the execution takes on average with a checkpoint
 // after each interval of work, under exponential failures: e^(R/M) M ((n-1)
-// (e^((tau+C)/M) - 1) + (e^(last/M) - 1)) for n segments of length tau, the last
-// of which may be shorter and needs no checkpoint (Daly 2006). It is infinite where
-// it exceeds what a float64 holds.
+// (e^((tau+C)/M) - 1) + (e^(last/M) - 1)) for n segments of length tau, the last of which
+// may be shorter and needs no checkpoint (Daly 2006). It is infinite where it exceeds
+// what a float64 holds.
 func (e Execution) ExpectedCompletion(intervalSeconds float64) (float64, error) {
 	if err := errors.Join(
 		checkCost(e.CostSeconds, e.MTBFSeconds),
@@ -79,13 +79,14 @@ func (e Execution) ExpectedCompletion(intervalSeconds float64) (float64, error) 
 	return e.restarts() * (full + e.inflated(last)), nil
 }
 
-// inflated is how long some seconds without a failure take when they start again
-// at each failure.
+// inflated returns how long some seconds of work take when they start again at each
+// failure.
 func (e Execution) inflated(seconds float64) float64 {
 	if math.IsInf(e.MTBFSeconds, 1) {
 		return seconds
 	}
-	return max(seconds, e.MTBFSeconds*math.Expm1(seconds/e.MTBFSeconds)) // never shorter, not even by rounding
+	// never shorter, not even by rounding
+	return max(seconds, e.MTBFSeconds*math.Expm1(seconds/e.MTBFSeconds))
 }
 
 func (e Execution) restarts() float64 {
@@ -96,7 +97,8 @@ func (e Execution) restarts() float64 {
 }
 
 func checkCost(cost, mtbf float64) error {
-	return errors.Join(argument.Positive("cost of a checkpoint", cost), argument.Positive("mean time between failures", mtbf))
+	return errors.Join(argument.Positive("cost of a checkpoint", cost),
+		argument.Positive("mean time between failures", mtbf))
 }
 
 // finite reports an infinite value.

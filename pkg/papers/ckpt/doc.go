@@ -1,12 +1,12 @@
 // Package ckpt decides when a task should save its state: often enough that a
 // failure costs little, rarely enough that saving does not cost more.
 //
-// Three ways to decide stand side by side. LFCA asks before each checkpoint
-// whether the site has been stable for so long that this one may be left out.
-// MFCA lengthens or shortens the interval after each checkpoint by what is known
-// of the site's failures. Young, Daly and CheckpointCount give one interval, or
-// one number of checkpoints, for a whole task. ExpectedCompletion is what any
-// interval costs under failures, to compare them by.
+// Three ways to decide stand side by side. LFCA asks before each checkpoint whether the
+// site has been stable for so long that this one may be left out. MFCA lengthens or
+// shortens the interval after each checkpoint by what is known of the site's failures.
+// Young, Daly and CheckpointCount give one interval, or one number of checkpoints, for a
+// whole task. ExpectedCompletion gives the cost of any interval under failures, to
+// compare them.
 //
 // Sources: Antony Lidya Therasa S., Sumathi G., Antony Dalya S., "Dynamic
 // Adaptation of Checkpoints and Rescheduling in Grid Computing", sections 3.1 to
@@ -19,6 +19,6 @@
 // its range is an argument.ErrInvalid, also where the result does not depend on
 // it. The package decides nothing about how state is saved.
 //
-// No program calls it. The agents that take checkpoints will: until then it is compared with a second
-// implementation in internal/vectors, and costs nothing.
+// No program calls it. The agents that take checkpoints will: until then it is compared with
+// a second implementation in internal/vectors, and costs nothing.
 package ckpt

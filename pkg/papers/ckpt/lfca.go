@@ -7,7 +7,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
-// Decision is what becomes of a request for a checkpoint.
+// Decision is the answer to a request for a checkpoint.
 type Decision uint8
 
 // The decisions.
@@ -31,8 +31,8 @@ func (d Decision) String() string {
 	}
 }
 
-// DefaultMaxOmissions is how many checkpoints in a row LFCA leaves out where
-// nothing else is said. The paper wants such a limit and names none.
+// DefaultMaxOmissions is the number of checkpoints in a row that LFCA leaves out by
+// default. The paper wants such a limit and names none.
 const DefaultMaxOmissions = 3
 
 // LFCA leaves out checkpoints on a site that has not failed for a while: last
@@ -61,7 +61,8 @@ func (l *LFCA) Validate() error {
 
 // Failed notes that the site failed at a time. Omissions count anew.
 func (l *LFCA) Failed(atSeconds float64) error {
-	if err := errors.Join(l.Validate(), argument.Amount("time of the failure", atSeconds)); err != nil {
+	err := errors.Join(l.Validate(), argument.Amount("time of the failure", atSeconds))
+	if err != nil {
 		return err
 	}
 	l.LastFailureSeconds, l.Omissions = atSeconds, 0
@@ -73,7 +74,8 @@ func (l *LFCA) Failed(atSeconds float64) error {
 // when the longest run of omissions is reached (step 4). A time before the last
 // failure counts as that of the failure.
 func (l *LFCA) Request(atSeconds float64) (Decision, error) {
-	if err := errors.Join(l.Validate(), argument.Amount("time of the request", atSeconds)); err != nil {
+	err := errors.Join(l.Validate(), argument.Amount("time of the request", atSeconds))
+	if err != nil {
 		return Take, err
 	}
 	switch {

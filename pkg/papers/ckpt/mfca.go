@@ -20,10 +20,11 @@ const maxCheckpoints = 1 << 20
 // interval may end above its limit by less than one step, as in the paper.
 type MFCA struct {
 	ExecutionSeconds float64 // E, the task's total run time
-	GrowthLimit      float64 // alpha, the share of E up to which the interval grows, above 0 and below 1
-	StepSeconds      float64 // what is added or taken away
-	MinSeconds       float64 // I_min, no interval is shorter
-	CostSeconds      float64 // C, what one checkpoint takes, below MinSeconds so that work proceeds
+	// alpha, the share of E up to which the interval grows, above 0 and below 1
+	GrowthLimit float64
+	StepSeconds float64 // what is added or taken away
+	MinSeconds  float64 // I_min, no interval is shorter
+	CostSeconds float64 // C, what one checkpoint takes, below MinSeconds so that work proceeds
 }
 
 // Validate reports a field that is out of its range.
@@ -37,10 +38,12 @@ func (m MFCA) Validate() error {
 		return err
 	}
 	if !(m.GrowthLimit > 0 && m.GrowthLimit < 1) {
-		return fmt.Errorf("%w: growth limit alpha: want more than 0 and less than 1, have %v", argument.ErrInvalid, m.GrowthLimit)
+		return fmt.Errorf("%w: growth limit alpha: want more than 0 and less than 1, have %v",
+			argument.ErrInvalid, m.GrowthLimit)
 	}
 	if m.CostSeconds >= m.MinSeconds {
-		return fmt.Errorf("%w: cost of a checkpoint: want less than the shortest interval of %v s, have %v s",
+		return fmt.Errorf("%w: cost of a checkpoint: want less than the shortest interval of %v s, "+
+			"have %v s",
 			argument.ErrInvalid, m.MinSeconds, m.CostSeconds)
 	}
 	return nil
@@ -94,7 +97,8 @@ func (m MFCA) Run(firstSeconds, meanFailureSeconds float64) ([]float64, error) {
 	done, interval := 0.0, max(firstSeconds, m.MinSeconds)
 	for done+interval < m.ExecutionSeconds {
 		if len(checkpoints) == maxCheckpoints {
-			return nil, fmt.Errorf("%w: shortest interval: more than %d checkpoints, want longer intervals", argument.ErrInvalid, maxCheckpoints)
+			return nil, fmt.Errorf("%w: shortest interval: more than %d checkpoints, want longer intervals",
+				argument.ErrInvalid, maxCheckpoints)
 		}
 		done += interval
 		checkpoints = append(checkpoints, done)

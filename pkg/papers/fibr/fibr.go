@@ -37,8 +37,8 @@ func (l Ledger) set(site grid.SiteID, index int64) { l.index[site] = max(index, 
 // Index is a site's fault index; 0 for a site never counted.
 func (l Ledger) Index(site grid.SiteID) int64 { return l.index[site] }
 
-// Least is the candidate with the least index, then the least distance, then the first
-// by name, without those that are excluded. It reports false if nobody is left.
+// Least returns the candidate with the lowest index, then the lowest distance, then the
+// first by name, without those that are excluded. It reports false if none is left.
 func (l Ledger) Least(candidates []fault.Candidate, excluded []grid.SiteID) (grid.SiteID, bool) {
 	left := slices.DeleteFunc(slices.Clone(candidates), func(c fault.Candidate) bool {
 		return slices.Contains(excluded, c.Site)

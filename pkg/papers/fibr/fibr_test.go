@@ -21,7 +21,8 @@ func TestPaperCreditHidesFailures(t *testing.T) {
 	}
 	candidates := []fault.Candidate{{Site: "fresh", Distance: 1}, {Site: "busy", Distance: 2}}
 	if site, found := l.Least(candidates, nil); !found || site != "busy" || l.Index("busy") != -1 {
-		t.Errorf("least = %s, %t with an index of %d, want the site that failed 99 times", site, found, l.Index("busy"))
+		t.Errorf("least = %s, %t with an index of %d, want the site that failed 99 times",
+			site, found, l.Index("busy"))
 	}
 	if site, _ := l.Least(candidates, []grid.SiteID{"busy"}); site != "fresh" {
 		t.Errorf("least without busy = %s", site)

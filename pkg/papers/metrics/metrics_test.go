@@ -29,7 +29,10 @@ func is(t *testing.T, name string, got Value, want float64) {
 func TestPaperSummary(t *testing.T) {
 	s, err := Summarise([]Job{
 		{SubmitSeconds: 2, Started: true, StartSeconds: 5, RunSeconds: 50, Nodes: 2},
-		{SubmitSeconds: 3, Started: true, StartSeconds: 4, RunSeconds: 10, Nodes: 1, Outcome: Failed, Failures: 3},
+		{
+			SubmitSeconds: 3, Started: true, StartSeconds: 4, RunSeconds: 10, Nodes: 1, Outcome: Failed,
+			Failures: 3,
+		},
 		{SubmitSeconds: 1, Outcome: Rejected},
 	}, 4)
 	if err != nil {
@@ -64,13 +67,19 @@ func TestSummaryOfLittle(t *testing.T) {
 // "the probability of any replica to succeed is 1-K(1-alpha)" (thesis, 3.2.3): it
 // is negative for a grid that is up 30 % of the time.
 func TestPaperReplication(t *testing.T) {
-	r, err := Replicate(Replication{Availability: 0.3, Copies: 2, RunSeconds: 10, Jobs: 5, Capacity: 100, Load: 40})
-	if err != nil || !near(r.PaperSuccess, -0.4) || !near(r.Success, 0.51) || !near(r.MaxLoad, 15) || !r.Overloaded ||
+	r, err := Replicate(
+		Replication{Availability: 0.3, Copies: 2, RunSeconds: 10, Jobs: 5, Capacity: 100, Load: 40},
+	)
+	if err != nil || !near(r.PaperSuccess, -0.4) || !near(r.Success, 0.51) || !near(r.MaxLoad, 15) ||
+		!r.Overloaded ||
 		!near(r.QueueSeconds, 75) || !near(r.Throughput, 1.0/15) {
 		t.Errorf("%+v, %v", r, err)
 	}
-	r, err = Replicate(Replication{Availability: 0.5, Copies: 2, RunSeconds: 10, Jobs: 5, Capacity: 100, Load: 25})
-	if err != nil || !near(r.PaperThreshold, 0.5) || !near(r.PaperSuccess, 0) || !near(r.Success, 0.75) || r.Overloaded {
+	r, err = Replicate(
+		Replication{Availability: 0.5, Copies: 2, RunSeconds: 10, Jobs: 5, Capacity: 100, Load: 25},
+	)
+	if err != nil || !near(r.PaperThreshold, 0.5) || !near(r.PaperSuccess, 0) ||
+		!near(r.Success, 0.75) || r.Overloaded {
 		t.Errorf("at the threshold: %+v, %v", r, err)
 	}
 }
@@ -86,7 +95,9 @@ func TestPaperPrediction(t *testing.T) {
 		{2, 2, 0.25, 1.125, 0.80859375},
 		{4, 4, 0.25, 1.265625, 0.78163032},
 	} {
-		p, err := Predict(Prediction{ErrorRate: c.rate, Resources: c.resources, Attempts: c.attempts, RunSeconds: 10, Jobs: 3})
+		p, err := Predict(Prediction{
+			ErrorRate: c.rate, Resources: c.resources, Attempts: c.attempts, RunSeconds: 10, Jobs: 3,
+		})
 		if err != nil || math.Abs(p.PaperSuccess-c.paper) > 1e-7 || math.Abs(p.Success-c.want) > 1e-7 {
 			t.Errorf("%+v: %+v, %v", c, p, err)
 		}
@@ -99,7 +110,8 @@ func TestPaperPlacingTime(t *testing.T) {
 	if err != nil || !near(paper, 100.3) || !near(parallel, 1.3) {
 		t.Errorf("%v, %v, %v", paper, parallel, err)
 	}
-	if paper, parallel, err = PlacingTime(0, math.Inf(1), nil); paper != 0 || !math.IsInf(parallel, 1) || err != nil {
+	paper, parallel, err = PlacingTime(0, math.Inf(1), nil)
+	if paper != 0 || !math.IsInf(parallel, 1) || err != nil {
 		t.Errorf("no sites: %v, %v, %v", paper, parallel, err)
 	}
 }
@@ -125,12 +137,17 @@ func TestInvalidArguments(t *testing.T) {
 	_, _, eCompute := PlacingTime(1, 1, []float64{nan})
 	for i, err := range []error{
 		eNodes, eSites, eTTL, eCompute,
-		job(Job{SubmitSeconds: -1}), job(Job{StartSeconds: nan}), job(Job{RunSeconds: -1}), job(Job{Nodes: -1}),
-		job(Job{Outcome: 3}), job(Job{Failures: -1}), job(Job{Started: true, SubmitSeconds: 5, StartSeconds: 3}),
-		replicate(func(r *Replication) { r.Availability = 1.1 }), replicate(func(r *Replication) { r.Copies = 0 }),
+		job(Job{SubmitSeconds: -1}), job(Job{StartSeconds: nan}), job(Job{RunSeconds: -1}),
+		job(Job{Nodes: -1}),
+		job(Job{Outcome: 3}),
+		job(Job{Failures: -1}), job(Job{Started: true, SubmitSeconds: 5, StartSeconds: 3}),
+		replicate(func(r *Replication) { r.Availability = 1.1 }),
+		replicate(func(r *Replication) { r.Copies = 0 }),
 		replicate(func(r *Replication) { r.Load = nan }), replicate(func(r *Replication) { r.Jobs = -1 }),
-		replicate(func(r *Replication) { r.Capacity = -1 }), replicate(func(r *Replication) { r.RunSeconds = -1 }),
-		predict(func(p *Prediction) { p.ErrorRate = nan }), predict(func(p *Prediction) { p.Resources = 0 }),
+		replicate(func(r *Replication) { r.Capacity = -1 }),
+		replicate(func(r *Replication) { r.RunSeconds = -1 }),
+		predict(func(p *Prediction) { p.ErrorRate = nan }),
+		predict(func(p *Prediction) { p.Resources = 0 }),
 		predict(func(p *Prediction) { p.Attempts = 0 }), predict(func(p *Prediction) { p.Jobs = -1 }),
 	} {
 		if !errors.Is(err, argument.ErrInvalid) {
@@ -140,7 +157,8 @@ func TestInvalidArguments(t *testing.T) {
 }
 
 func amounts() *rapid.Generator[float64] {
-	return rapid.OneOf(rapid.Float64Range(0, 1e6), rapid.SampledFrom([]float64{0, 5e-324, 1e300, math.MaxFloat64, math.Inf(1)}))
+	return rapid.OneOf(rapid.Float64Range(0, 1e6),
+		rapid.SampledFrom([]float64{0, 5e-324, 1e300, math.MaxFloat64, math.Inf(1)}))
 }
 
 func jobs(span *rapid.Generator[float64]) *rapid.Generator[[]Job] {
@@ -148,7 +166,8 @@ func jobs(span *rapid.Generator[float64]) *rapid.Generator[[]Job] {
 		j := Job{
 			SubmitSeconds: span.Draw(t, "s"), Started: rapid.Bool().Draw(t, "started"),
 			RunSeconds: span.Draw(t, "E"), Nodes: span.Draw(t, "nodes"),
-			Outcome: Outcome(rapid.IntRange(0, 2).Draw(t, "outcome")), Failures: rapid.Int64Range(0, 9).Draw(t, "failures"),
+			Outcome:  Outcome(rapid.IntRange(0, 2).Draw(t, "outcome")),
+			Failures: rapid.Int64Range(0, 9).Draw(t, "failures"),
 		}
 		j.StartSeconds = j.SubmitSeconds + span.Draw(t, "wait")
 		return j
@@ -157,7 +176,8 @@ func jobs(span *rapid.Generator[float64]) *rapid.Generator[[]Job] {
 
 func (s Summary) all() []Value {
 	return []Value{
-		s.AverageWaitSeconds, s.CompletionSeconds, s.Utilization, s.CompletedRate, s.FailedRate, s.RejectedRate, s.FailureRate,
+		s.AverageWaitSeconds, s.CompletionSeconds, s.Utilization, s.CompletedRate, s.FailedRate,
+		s.RejectedRate, s.FailureRate,
 	}
 }
 
@@ -179,7 +199,9 @@ func TestSummaryIsNeverNaN(t *testing.T) {
 // scales, and a grid that never ran more than it has is used at most fully.
 func TestSummaryProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		whole := rapid.Custom(func(t *rapid.T) float64 { return float64(rapid.IntRange(0, 1e4).Draw(t, "whole")) })
+		whole := rapid.Custom(func(t *rapid.T) float64 {
+			return float64(rapid.IntRange(0, 1e4).Draw(t, "whole"))
+		})
 		list := jobs(whole).Draw(t, "jobs")
 		s, _ := Summarise(list, 16)
 		moved := rapid.Permutation(list).Draw(t, "shuffled")
@@ -210,11 +232,16 @@ func TestStrategyProperties(t *testing.T) {
 			amounts().Draw(t, "S"), amounts().Draw(t, "L"),
 		}
 		a, err := Replicate(r)
-		if err != nil || !(a.Success >= 0 && a.Success <= 1 && a.AllFail >= 0) || !near(a.Success+a.AllFail, 1) ||
-			a.PaperSuccess > a.Success+1e-12 || !(a.QueueSeconds >= 0) || !(a.Throughput >= 0) || !(a.MaxLoad >= 0) {
+		if err != nil || !(a.Success >= 0 && a.Success <= 1 && a.AllFail >= 0) ||
+			!near(a.Success+a.AllFail, 1) ||
+			a.PaperSuccess > a.Success+1e-12 || !(a.QueueSeconds >= 0) || !(a.Throughput >= 0) ||
+			!(a.MaxLoad >= 0) {
 			t.Fatalf("%+v: %+v, %v", r, a, err)
 		}
-		p := Prediction{fraction.Draw(t, "Er"), many.Draw(t, "k"), many.Draw(t, "R"), amounts().Draw(t, "H2"), many.Draw(t, "J2") - 1}
+		p := Prediction{
+			fraction.Draw(t, "Er"), many.Draw(t, "k"), many.Draw(t, "R"), amounts().Draw(t, "H2"),
+			many.Draw(t, "J2") - 1,
+		}
 		b, err := Predict(p)
 		if err != nil || !(b.Success >= 0 && b.Success <= 1) || b.Success > b.PaperSuccess*(1+1e-9) ||
 			!(b.MaxQueueSeconds >= 0) || !(b.MinThroughput >= 0) {
@@ -227,7 +254,8 @@ func TestStrategyProperties(t *testing.T) {
 			}
 		}
 		sites := many.Draw(t, "n")
-		paper, parallel, err := PlacingTime(sites, amounts().Draw(t, "TTL"), []float64{amounts().Draw(t, "CT")})
+		paper, parallel, err := PlacingTime(sites,
+			amounts().Draw(t, "TTL"), []float64{amounts().Draw(t, "CT")})
 		if err != nil || !(parallel >= 0) || paper < parallel {
 			t.Errorf("%d sites: %v and %v, %v", sites, paper, parallel, err)
 		}

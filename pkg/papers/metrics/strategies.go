@@ -18,7 +18,7 @@ type Replication struct {
 	Load         float64 // L, nodes that a job asks for
 }
 
-// Replicated is what such a grid achieves.
+// Replicated holds what such a grid achieves.
 type Replicated struct {
 	AllFail float64 // probability that no copy survives, (1-alpha)^K
 	Success float64 // probability that at least one does, 1-(1-alpha)^K
@@ -29,10 +29,11 @@ type Replicated struct {
 	PaperSuccess   float64
 	PaperThreshold float64 // 1-1/K, the availability that the thesis thinks a grid must have
 
-	MaxLoad      float64 // S alpha/K, nodes up to which all copies run at once
+	MaxLoad      float64 // S alpha/K, nodes up to which all copies run at the same time
 	Overloaded   bool    // the load is above that, so that copies wait for each other
 	QueueSeconds float64 // how long the queue takes: J H, overloaded J H (1+K)/2
-	Throughput   float64 // jobs per second: 1/H, overloaded 2/(H (1+K)); infinite for jobs that take no time
+	// jobs per second: 1/H, overloaded 2/(H (1+K)); infinite for jobs that take no time
+	Throughput float64
 }
 
 // Replicate works out what a grid with copies achieves.
@@ -75,13 +76,13 @@ func atLeastOne(p, n float64) float64 { return -math.Expm1(n * math.Log1p(-p)) }
 // some of them and, if that fails, again. Thesis, section 3.2.3.
 type Prediction struct {
 	ErrorRate  float64 // Er, probability that one resource was predicted wrongly, 0 to 1
-	Resources  int64   // k, that a job needs at once, at least 1
+	Resources  int64   // k, that a job needs at the same time, at least 1
 	Attempts   int64   // R, at least 1
 	RunSeconds float64 // H, how long a job takes
 	Jobs       int64   // J, jobs in the queue
 }
 
-// Predicted is what such a grid achieves.
+// Predicted holds what such a grid achieves.
 type Predicted struct {
 	OnceSuccess float64 // probability that one attempt succeeds, (1-Er)^k
 	Success     float64 // probability that one of all attempts does, 1-(1-(1-Er)^k)^R
@@ -117,13 +118,16 @@ func Predict(p Prediction) (Predicted, error) {
 	}, nil
 }
 
-// PlacingTime bounds the time from a job's announcement until all sites have
-// answered, if a message takes at most ttlSeconds and a site so long to work out
-// its answer. paper is the thesis' 2 n TTL + max CT for n sites, section 4.1, which
-// sends to one site after the other. A broadcast reaches all at once: parallel is 2
-// TTL + max CT for any number of sites.
-func PlacingTime(sites int64, ttlSeconds float64, computeSeconds []float64) (paper, parallel float64, err error) {
-	if err := errors.Join(argument.AtLeast("sites", 0, sites), argument.Amount("TTL", ttlSeconds)); err != nil {
+// PlacingTime bounds the time from a job's announcement until all sites have answered, if
+// a message takes at most ttlSeconds and a site so long to work out its answer. paper is
+// the thesis' 2 n TTL + max CT for n sites, section 4.1, which sends to one site after
+// the other. A broadcast reaches all at the same time: parallel is 2 TTL + max CT for any
+// number of sites.
+func PlacingTime(
+	sites int64, ttlSeconds float64, computeSeconds []float64,
+) (paper, parallel float64, err error) {
+	if err := errors.Join(argument.AtLeast("sites", 0, sites),
+		argument.Amount("TTL", ttlSeconds)); err != nil {
 		return 0, 0, err
 	}
 	slowest := 0.0

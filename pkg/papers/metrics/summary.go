@@ -8,7 +8,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
-// Outcome is how a job ended.
+// Outcome tells how a job ended.
 type Outcome uint8
 
 // The outcomes.
@@ -18,7 +18,7 @@ const (
 	Rejected          // never started: it asked for more than there was
 )
 
-// Job is what became of one job.
+// Job is the record of one job.
 type Job struct {
 	SubmitSeconds float64 // s
 	Started       bool    // otherwise the next three count for nothing
@@ -48,7 +48,8 @@ func (j Job) validate() error {
 		return fmt.Errorf("%w: no such outcome: %d", argument.ErrInvalid, j.Outcome)
 	}
 	if j.Started && j.StartSeconds < j.SubmitSeconds {
-		return fmt.Errorf("%w: start time %v: before the submit time %v", argument.ErrInvalid, j.StartSeconds, j.SubmitSeconds)
+		return fmt.Errorf("%w: start time %v: before the submit time %v",
+			argument.ErrInvalid, j.StartSeconds, j.SubmitSeconds)
 	}
 	return nil
 }
@@ -100,7 +101,9 @@ func Summarise(jobs []Job, gridNodes float64) (Summary, error) {
 	if total.started == 0 {
 		return Summary{}, nil
 	}
-	s := Summary{AverageWaitSeconds: value(total.wait / total.started), CompletionSeconds: value(last - first)}
+	s := Summary{
+		AverageWaitSeconds: value(total.wait / total.started), CompletionSeconds: value(last - first),
+	}
 	qct, known := s.CompletionSeconds.Get()
 	if !known || qct == 0 {
 		return s, nil
@@ -108,12 +111,13 @@ func Summarise(jobs []Job, gridNodes float64) (Summary, error) {
 	if gridNodes > 0 {
 		s.Utilization = value(total.work / qct / gridNodes)
 	}
-	s.CompletedRate, s.FailedRate = value(total.outcomes[Completed]/qct), value(total.outcomes[Failed]/qct)
+	s.CompletedRate, s.FailedRate = value(total.outcomes[Completed]/qct),
+		value(total.outcomes[Failed]/qct)
 	s.RejectedRate, s.FailureRate = value(total.outcomes[Rejected]/qct), value(total.failures/qct)
 	return s, nil
 }
 
-// totals is what Summarise adds up.
+// totals holds the sums of Summarise.
 type totals struct {
 	started, wait, work float64
 	failures            float64

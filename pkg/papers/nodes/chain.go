@@ -15,11 +15,13 @@ import (
 // Use it for how many nodes there will be; whether a task survives is the business
 // of Survival.
 func CTMCUp(mttfSeconds, mttrSeconds, tauSeconds float64, upNow bool) (float64, error) {
-	if err := errors.Join(argument.Positive("MTTF", mttfSeconds), argument.Positive("MTTR", mttrSeconds), argument.Amount("tau", tauSeconds)); err != nil {
+	if err := errors.Join(argument.Positive("MTTF", mttfSeconds),
+		argument.Positive("MTTR", mttrSeconds), argument.Amount("tau", tauSeconds)); err != nil {
 		return 0, err
 	}
 	if math.IsInf(mttfSeconds, 1) || math.IsInf(mttrSeconds, 1) {
-		return 0, fmt.Errorf("%w: MTTF and MTTR: want finite numbers, have %v and %v", argument.ErrInvalid, mttfSeconds, mttrSeconds)
+		return 0, fmt.Errorf("%w: MTTF and MTTR: want finite numbers, have %v and %v",
+			argument.ErrInvalid, mttfSeconds, mttrSeconds)
 	}
 	available := share(mttfSeconds, mttrSeconds)
 	decay := -tauSeconds/mttfSeconds - tauSeconds/mttrSeconds

@@ -20,7 +20,9 @@ import (
 // Equation (3) as printed stays below 1 and equals its closed form, but is not the
 // probability of a failure, and falls where failures get more frequent.
 func TestPaperEquation3(t *testing.T) {
-	for _, c := range []struct{ lambda, want float64 }{{1, 0.92067}, {2, 0.72406}, {5, 0.1707}, {10, 0.00454}} {
+	for _, c := range []struct {
+		lambda, want float64
+	}{{1, 0.92067}, {2, 0.72406}, {5, 0.1707}, {10, 0.00454}} {
 		sum, err := avail.FailureSum(c.lambda, 10_000)
 		if err != nil || math.Abs(sum-c.want) > 5e-5 {
 			t.Errorf("lambda %v: %v, %v, want %v", c.lambda, sum, err, c.want)
@@ -33,15 +35,18 @@ func TestPaperEquation3(t *testing.T) {
 		printed, _ := avail.FailureSum(c.u/n, n)
 		failure, _ := avail.FailureProbability(c.u/n, n)
 		if math.Abs(printed-c.printed) > 0.01*c.printed || math.Abs(failure-c.failure) > 0.01*c.failure {
-			t.Errorf("u = %v: printed %v, failure %v, want %v and %v", c.u, printed, failure, c.printed, c.failure)
+			t.Errorf("u = %v: printed %v, failure %v, want %v and %v",
+				c.u, printed, failure, c.printed, c.failure)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		lambda := rapid.OneOf(rapid.Float64Range(1e-3, 20), rapid.Float64Range(0, 1e300)).Draw(t, "lambda")
+		lambda := rapid.OneOf(rapid.Float64Range(1e-3, 20), rapid.Float64Range(0, 1e300)).
+			Draw(t, "lambda")
 		n := rapid.OneOf(rapid.Int64Range(0, 3000), rapid.Just(int64(math.MaxInt64))).Draw(t, "n")
 		closed, err := avail.FailureSumClosed(lambda, n)
 		limit := lambda / 2 / math.Sinh(lambda/2)
-		if err != nil || closed > 1 || lambda > 1e-3 && closed == 1 || lambda > 0 && closed > limit*limit*(1+1e-9)+1e-12 {
+		if err != nil || closed > 1 || lambda > 1e-3 && closed == 1 ||
+			lambda > 0 && closed > limit*limit*(1+1e-9)+1e-12 {
 			t.Errorf("FailureSumClosed(%v, %d) = %v, %v, limit %v", lambda, n, closed, err, limit*limit)
 		}
 		erlang, err := Erlang2(lambda, n)
@@ -127,9 +132,11 @@ func TestChoosing16Of128(t *testing.T) {
 		chance += joint(nodes, func(candidate) float64 { return 0 }) / rounds
 		paper += joint(nodes, func(c candidate) float64 { return c.paper }) / rounds
 	}
-	t.Logf("conditional %.3f, rate only %.3f, chance %.3f, equation (9) %.3f", conditional, rate, chance, paper)
+	t.Logf("conditional %.3f, rate only %.3f, chance %.3f, equation (9) %.3f",
+		conditional, rate, chance, paper)
 	if conditional < 0.70 || paper > 0.05 || !(conditional > rate && rate > chance && chance > paper) {
-		t.Errorf("conditional %v, rate only %v, chance %v, equation (9) %v", conditional, rate, chance, paper)
+		t.Errorf("conditional %v, rate only %v, chance %v, equation (9) %v",
+			conditional, rate, chance, paper)
 	}
 }
 
@@ -142,7 +149,8 @@ func TestPaperEquation9(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	empty, err := SetUp(nil, 5, 0)
-	if diff := gocmp.Diff(UpSet{Paper: 0, All: 1, Any: 0, Quorum: 1}, empty); err != nil || diff != "" {
+	if diff := gocmp.Diff(UpSet{Paper: 0, All: 1, Any: 0, Quorum: 1}, empty); err != nil ||
+		diff != "" {
 		t.Errorf("no nodes: %v, %s", err, diff)
 	}
 	recovering, err := SetRecover(nil, 5)
@@ -158,7 +166,8 @@ func TestPaperGAEAndSAA(t *testing.T) {
 	gae, err1 := GeneralAvailability(cycles)
 	mean, err2 := avail.MeanAvailability(cycles, nil)
 	weighted, err3 := avail.MeanAvailability(cycles, []float64{3, 1})
-	if err := errors.Join(err1, err2, err3); err != nil || math.Abs(gae-0.502) > 1e-3 || !near(mean, 0.7) || !near(weighted, 0.6) {
+	if err := errors.Join(err1, err2, err3); err != nil || math.Abs(gae-0.502) > 1e-3 ||
+		!near(mean, 0.7) || !near(weighted, 0.6) {
 		t.Errorf("GAE %v, mean %v, weighted %v, %v", gae, mean, weighted, err)
 	}
 	inf := math.Inf(1)
@@ -200,7 +209,8 @@ func TestPaperNAAAndNSA(t *testing.T) {
 	} {
 		naa, _, err1 := avail.NAA(nodes, c.need)
 		nsa, _, err2 := NSA(nodes, c.need, c.alpha)
-		if err := errors.Join(err1, err2); err != nil || gocmp.Diff(c.naa, naa) != "" || gocmp.Diff(c.nsa, nsa) != "" {
+		err := errors.Join(err1, err2)
+		if err != nil || gocmp.Diff(c.naa, naa) != "" || gocmp.Diff(c.nsa, nsa) != "" {
 			t.Errorf("need %d, alpha %v: %v and %v, %v", c.need, c.alpha, naa, nsa, err)
 		}
 	}

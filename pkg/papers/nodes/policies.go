@@ -16,7 +16,8 @@ import (
 // infinite, 0 if only that of MTTR is, and argument.ErrUndefined without nodes, if both are
 // infinite or if both are 0. Thesis, section 3.2.2, where it reads "MTF" and "MTR".
 func GeneralAvailability(cycles []avail.Cycle) (float64, error) {
-	if _, err := avail.MeanAvailability(cycles, nil); errors.Is(err, argument.ErrInvalid) || len(cycles) == 0 {
+	_, err := avail.MeanAvailability(cycles, nil)
+	if errors.Is(err, argument.ErrInvalid) || len(cycles) == 0 {
 		return 0, err
 	}
 	largest := 0.0 // sums are scaled by it, so that they do not overflow

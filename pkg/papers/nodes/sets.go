@@ -37,7 +37,7 @@ func atLeast(k int, p []float64) (float64, error) {
 	return min(sum, 1), nil
 }
 
-// UpSet is what becomes of a set of nodes that are up.
+// UpSet is the forecast for a set of nodes that are up.
 type UpSet struct {
 	// Paper is the thesis' equation (9), and (7) for tau = 1: 1 minus the product of
 	// the printed failure sums. The text calls it the probability that "this set"
@@ -72,7 +72,7 @@ func SetUp(nodes []avail.UpNode, tau int64, quorum int) (UpSet, error) {
 	return UpSet{Paper: anyOf(paper), All: all, Any: anyOf(fixed), Quorum: enough}, err
 }
 
-// RecoveringSet is what becomes of a set of nodes that are down.
+// RecoveringSet is the forecast for a set of nodes that are down.
 type RecoveringSet struct {
 	Paper    float64 // the thesis' equations (8) and (10): the product of the printed sums
 	All      float64 // all recover
@@ -89,7 +89,8 @@ func SetRecover(nodes []avail.DownNode, tau int64) (RecoveringSet, error) {
 	paper, fixed, sum := make([]float64, len(nodes)), make([]float64, len(nodes)), 0.0
 	for i, n := range nodes {
 		var err error
-		paper[i], fixed[i], err = avail.NodeRecover(n.RecoveriesPerStep, n.Unrecoverable, n.DownSteps, tau)
+		paper[i], fixed[i], err = avail.NodeRecover(n.RecoveriesPerStep,
+			n.Unrecoverable, n.DownSteps, tau)
 		if err != nil {
 			return RecoveringSet{}, err
 		}
@@ -97,7 +98,8 @@ func SetRecover(nodes []avail.DownNode, tau int64) (RecoveringSet, error) {
 	}
 	printed, errPrinted := avail.AllOf(paper)
 	all, errAll := avail.AllOf(fixed)
-	return RecoveringSet{Paper: printed, All: all, Any: anyOf(fixed), Expected: sum}, errors.Join(errPrinted, errAll)
+	return RecoveringSet{Paper: printed, All: all, Any: anyOf(fixed), Expected: sum},
+		errors.Join(errPrinted, errAll)
 }
 
 // anyOf is AnyOf of numbers that are probabilities.

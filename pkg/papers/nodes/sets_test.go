@@ -29,7 +29,8 @@ func TestSetErrors(t *testing.T) {
 	_, _, eNSA := NSA(bad, 0, 1)
 	_, _, eAlpha := NSA(nil, 1, nan)
 	for i, err := range []error{
-		eAtLeast, eAny, eUp, eQuorum, eUpTau, eRecover, eRecoverTau, eChain, eChainInf, eGAE, eNSA, eAlpha,
+		eAtLeast, eAny, eUp, eQuorum, eUpTau, eRecover, eRecoverTau, eChain, eChainInf, eGAE, eNSA,
+		eAlpha,
 	} {
 		if !errors.Is(err, argument.ErrInvalid) {
 			t.Errorf("case %d: error = %v, want argument.ErrInvalid", i, err)
@@ -37,7 +38,9 @@ func TestSetErrors(t *testing.T) {
 	}
 	_, uEmpty := GeneralAvailability(nil)
 	_, uZero := GeneralAvailability([]avail.Cycle{{}})
-	_, uInf := GeneralAvailability([]avail.Cycle{{MTTFSeconds: inf, MTTRSeconds: 1}, {MTTFSeconds: 1, MTTRSeconds: inf}})
+	_, uInf := GeneralAvailability(
+		[]avail.Cycle{{MTTFSeconds: inf, MTTRSeconds: 1}, {MTTFSeconds: 1, MTTRSeconds: inf}},
+	)
 	for i, err := range []error{uEmpty, uZero, uInf} {
 		if !errors.Is(err, argument.ErrUndefined) {
 			t.Errorf("case %d: error = %v, want argument.ErrUndefined", i, err)
@@ -53,12 +56,14 @@ func TestSetProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		up := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) avail.UpNode {
 			return avail.UpNode{
-				FailuresPerStep: rate.Draw(t, "lF"), Reliability: chance.Draw(t, "P"), UpSteps: age.Draw(t, "tau_U"),
+				FailuresPerStep: rate.Draw(t, "lF"),
+				Reliability:     chance.Draw(t, "P"), UpSteps: age.Draw(t, "tau_U"),
 			}
 		}), 0, 6).Draw(t, "up")
 		down := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) avail.DownNode {
 			return avail.DownNode{
-				RecoveriesPerStep: rate.Draw(t, "lR"), Unrecoverable: chance.Draw(t, "Q"), DownSteps: age.Draw(t, "tau_D"),
+				RecoveriesPerStep: rate.Draw(t, "lR"),
+				Unrecoverable:     chance.Draw(t, "Q"), DownSteps: age.Draw(t, "tau_D"),
 			}
 		}), 0, 6).Draw(t, "down")
 		tau := rapid.Int64Range(0, 100).Draw(t, "tau")
@@ -70,7 +75,8 @@ func TestSetProperties(t *testing.T) {
 			t.Errorf("all stay up with %v for %d steps, with %v for one more", s.All, tau, later.All)
 		}
 		r, err := SetRecover(down, tau)
-		if err != nil || !(r.All >= 0 && r.All <= 1 && r.Any >= 0 && r.Any <= 1) || !(r.Expected <= float64(len(down))) {
+		if err != nil || !(r.All >= 0 && r.All <= 1 && r.Any >= 0 && r.Any <= 1) ||
+			!(r.Expected <= float64(len(down))) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
@@ -79,7 +85,9 @@ func TestSetProperties(t *testing.T) {
 // atLeast and Quantile against all outcomes of a few events.
 func TestPoissonBinomialAgainstAllOutcomes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 1})), 0, 8).Draw(t, "p")
+		p := rapid.SliceOfN(
+			rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 1})), 0, 8,
+		).Draw(t, "p")
 		exactly := make([]float64, len(p)+1)
 		for outcome := range 1 << len(p) {
 			chance, n := 1.0, 0
@@ -121,13 +129,15 @@ func TestPoissonBinomialAgainstAllOutcomes(t *testing.T) {
 // availability; a scale of time does not matter.
 func TestCTMCUpProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		span := rapid.OneOf(rapid.Float64Range(1e-3, 1e6), rapid.SampledFrom([]float64{5e-324, 1e-300, 1e300, math.MaxFloat64}))
+		span := rapid.OneOf(rapid.Float64Range(1e-3, 1e6),
+			rapid.SampledFrom([]float64{5e-324, 1e-300, 1e300, math.MaxFloat64}))
 		mttf, mttr := span.Draw(t, "mttf"), span.Draw(t, "mttr")
 		a, b := rapid.Float64Range(0, 1e6).Draw(t, "a"), rapid.Float64Range(0, 1e6).Draw(t, "b")
 		up, err := CTMCUp(mttf, mttr, a, true)
 		down, err2 := CTMCUp(mttf, mttr, a, false)
 		limit, _ := CTMCUp(mttf, mttr, math.Inf(1), true)
-		if err != nil || err2 != nil || !(down >= 0 && down <= limit+1e-12 && limit <= up+1e-12 && up <= 1) {
+		if err != nil || err2 != nil || !(down >= 0 && down <= limit+1e-12 &&
+			limit <= up+1e-12 && up <= 1) {
 			t.Fatalf("up %v, down %v, limit %v, %v %v", up, down, limit, err, err2)
 		}
 		upB, _ := CTMCUp(mttf, mttr, b, true)
@@ -141,13 +151,16 @@ func TestCTMCUpProperties(t *testing.T) {
 
 func TestAvailabilityProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		span := rapid.OneOf(rapid.Float64Range(0, 1e6), rapid.SampledFrom([]float64{0, 5e-324, 1e300, math.MaxFloat64, math.Inf(1)}))
+		span := rapid.OneOf(rapid.Float64Range(0, 1e6),
+			rapid.SampledFrom([]float64{0, 5e-324, 1e300, math.MaxFloat64, math.Inf(1)}))
 		cycles := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) avail.Cycle {
 			return avail.Cycle{MTTFSeconds: span.Draw(t, "mttf"), MTTRSeconds: span.Draw(t, "mttr")}
 		}), 0, 8).Draw(t, "cycles")
 		shuffled := rapid.Permutation(cycles).Draw(t, "shuffled")
 		for name, f := range map[string]func([]avail.Cycle) (float64, error){
-			"GAE": GeneralAvailability, "mean": func(c []avail.Cycle) (float64, error) { return avail.MeanAvailability(c, nil) },
+			"GAE": GeneralAvailability, "mean": func(c []avail.Cycle) (float64, error) {
+				return avail.MeanAvailability(c, nil)
+			},
 		} {
 			a, err := f(cycles)
 			b, _ := f(shuffled)
@@ -162,11 +175,14 @@ func TestPolicyProperties(t *testing.T) {
 	standing := rapid.Custom(func(t *rapid.T) avail.Standing {
 		return avail.Standing{
 			Site: grid.SiteID(rapid.StringMatching(`[a-z]{3}`).Draw(t, "site")),
-			Up:   rapid.Bool().Draw(t, "up"), PUp: rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "p"),
+			Up:   rapid.Bool().Draw(t, "up"),
+			PUp:  rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "p"),
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		nodes := rapid.SliceOfNDistinct(standing, 0, 10, func(s avail.Standing) grid.SiteID { return s.Site }).Draw(t, "nodes")
+		nodes := rapid.SliceOfNDistinct(standing, 0, 10, func(s avail.Standing) grid.SiteID {
+			return s.Site
+		}).Draw(t, "nodes")
 		need, alpha := rapid.IntRange(0, 10).Draw(t, "need"), rapid.Float64Range(0, 1).Draw(t, "alpha")
 		naa, found, err := avail.NAA(nodes, need)
 		again, _, _ := avail.NAA(rapid.Permutation(nodes).Draw(t, "shuffled"), need)

@@ -67,8 +67,8 @@ func hazard(tau, mean float64) float64 {
 	return tau / mean
 }
 
-// Weibull is a lifetime whose failure rate falls with age (shape below 1, which
-// is what traces of desktop grids show), stays (1) or rises (above 1).
+// Weibull is a lifetime whose failure rate falls with age (shape below 1, as traces of
+// desktop grids show), stays (1) or rises (above 1).
 type Weibull struct {
 	Shape float64 // without unit, finite
 	Scale float64 // seconds
@@ -76,7 +76,8 @@ type Weibull struct {
 
 // LogSurvival implements Lifetime: (t/s)^k - ((t+tau)/s)^k.
 func (w Weibull) LogSurvival(age, tau float64) (float64, error) {
-	if err := errors.Join(checkTimes(age, tau), argument.Positive("shape", w.Shape), argument.Positive("scale", w.Scale)); err != nil {
+	if err := errors.Join(checkTimes(age, tau),
+		argument.Positive("shape", w.Shape), argument.Positive("scale", w.Scale)); err != nil {
 		return 0, err
 	}
 	switch {
@@ -112,7 +113,7 @@ func (w Weibull) power(t float64) float64 {
 	return math.Pow(math.Ldexp(t, lift)/w.Scale, w.Shape) * math.Exp2(-lift*w.Shape)
 }
 
-// limit is the logarithm for a node that has been up for ever.
+// limit returns the logarithm for a node that has been up forever.
 func (w Weibull) limit(tau float64) float64 {
 	switch {
 	case w.Shape < 1:
@@ -183,7 +184,8 @@ func excess(t, mean, longest float64) float64 {
 func (h HyperExponential) validate() error {
 	sum := 0.0
 	for _, phase := range h {
-		if err := errors.Join(argument.Probability("share of a phase", phase.P), argument.Positive("mean", phase.Mean)); err != nil {
+		if err := errors.Join(argument.Probability("share of a phase", phase.P),
+			argument.Positive("mean", phase.Mean)); err != nil {
 			return err
 		}
 		sum += phase.P

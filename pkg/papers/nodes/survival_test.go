@@ -95,7 +95,9 @@ func TestSurvivalProperties(t *testing.T) {
 
 // Whatever the numbers, survival is a probability.
 func TestSurvivalIsNeverNaN(t *testing.T) {
-	extreme := rapid.SampledFrom([]float64{5e-324, 1e-300, 1e-9, 0.5, 1, 2, 745, 1e9, 1e300, math.MaxFloat64, math.Inf(1)})
+	extreme := rapid.SampledFrom(
+		[]float64{5e-324, 1e-300, 1e-9, 0.5, 1, 2, 745, 1e9, 1e300, math.MaxFloat64, math.Inf(1)},
+	)
 	times := rapid.OneOf(rapid.Just(0.0), extreme)
 	rapid.Check(t, func(t *rapid.T) {
 		var l Lifetime

@@ -7,7 +7,7 @@ import (
 )
 
 // Erlang2 is the probability of at least two failures, 1 - (1+u) e^-u with u = lambda
-// steps: the limit of avail.FailureSum for ever smaller steps.
+// steps: the limit of avail.FailureSum as the steps shrink to nothing.
 func Erlang2(lambda float64, steps int64) (float64, error) {
 	one, err := avail.FailureProbability(lambda, steps) // of at least one
 	if err != nil {

@@ -36,12 +36,13 @@ func LatestStart(deadlineSeconds float64, left Remaining) (float64, error) {
 	}
 	start := deadlineSeconds - (left.RuntimeSeconds - left.DoneSeconds) - overhead
 	if math.IsNaN(start) {
-		return 0, fmt.Errorf("%w: latest start of a job with infinite times %+v", argument.ErrUndefined, left)
+		return 0, fmt.Errorf("%w: latest start of a job with infinite times %+v",
+			argument.ErrUndefined, left)
 	}
 	return start, nil
 }
 
-// Remaining is what a job has yet to do.
+// Remaining is the work that a job has left.
 type Remaining struct {
 	RuntimeSeconds    float64 // as the user asked for
 	DoneSeconds       float64 // work saved, at most the run time
@@ -61,12 +62,13 @@ func (r Remaining) validate() error {
 		return fmt.Errorf("%w: checkpoints: want at least 0, have %d", argument.ErrInvalid, r.Checkpoints)
 	}
 	if r.DoneSeconds > r.RuntimeSeconds {
-		return fmt.Errorf("%w: work done: want at most the run time %v, have %v", argument.ErrInvalid, r.RuntimeSeconds, r.DoneSeconds)
+		return fmt.Errorf("%w: work done: want at most the run time %v, have %v",
+			argument.ErrInvalid, r.RuntimeSeconds, r.DoneSeconds)
 	}
 	return nil
 }
 
-// List is where a request stands in its life.
+// List is the stage of a request's life.
 type List uint8
 
 // The lists, in the order in which they are placed inside a class: a promise given
@@ -92,7 +94,8 @@ type Request struct {
 
 func (r Request) validate() error {
 	if r.Class > plan.ClassVarTime || r.List > ListNew {
-		return fmt.Errorf("%w: request %q: no such class %d or list %d", argument.ErrInvalid, r.ID, r.Class, r.List)
+		return fmt.Errorf("%w: request %q: no such class %d or list %d",
+			argument.ErrInvalid, r.ID, r.Class, r.List)
 	}
 	if err := errors.Join(
 		argument.Amount("submit time", r.SubmitSeconds),
@@ -106,7 +109,7 @@ func (r Request) validate() error {
 	return nil
 }
 
-// latestStart is what LST compares, infinite without a deadline.
+// latestStart is the time that LST compares, infinite without a deadline.
 func (r Request) latestStart() float64 {
 	if math.IsInf(r.DeadlineSeconds, 1) {
 		return r.DeadlineSeconds
@@ -131,7 +134,8 @@ func Order(requests []Request, policy grid.Policy) ([]string, error) {
 	}
 	sorted := slices.Clone(requests)
 	slices.SortStableFunc(sorted, func(a, b Request) int {
-		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.List, b.List), cmp.Compare(key(a), key(b)),
+		return cmp.Or(cmp.Compare(a.Class, b.Class),
+			cmp.Compare(a.List, b.List), cmp.Compare(key(a), key(b)),
 			cmp.Compare(a.SubmitSeconds, b.SubmitSeconds), cmp.Compare(a.ID, b.ID))
 	})
 	ids := make([]string, len(sorted))
@@ -141,7 +145,7 @@ func Order(requests []Request, policy grid.Policy) ([]string, error) {
 	return ids, nil
 }
 
-// key is what a policy puts the least of first.
+// orderKey returns the key of a policy, which puts the lowest first.
 func orderKey(p grid.Policy) (func(Request) float64, error) {
 	switch p {
 	case grid.PolicyFCFS:
@@ -172,17 +176,22 @@ type Placement struct {
 // failure horizon has passed, in which defects are usually repaired. A job that
 // starts exactly then stays; OpenCCS leaves that open. A job leaves whole, if only
 // one of its nodes is defect. Section "Resource Failures and Fault Tolerance".
-func DefectList(placements []Placement, defect []string, nowSeconds, horizonSeconds float64) ([]string, error) {
-	if err := errors.Join(argument.Amount("now", nowSeconds), argument.Amount("failure horizon", horizonSeconds)); err != nil {
+func DefectList(
+	placements []Placement, defect []string, nowSeconds, horizonSeconds float64,
+) ([]string, error) {
+	if err := errors.Join(argument.Amount("now", nowSeconds),
+		argument.Amount("failure horizon", horizonSeconds)); err != nil {
 		return nil, err
 	}
 	ids := []string{}
 	for _, p := range placements {
-		if err := errors.Join(argument.Amount("start", p.StartSeconds), argument.Amount("end", p.EndSeconds)); err != nil {
+		err := errors.Join(argument.Amount("start", p.StartSeconds), argument.Amount("end", p.EndSeconds))
+		if err != nil {
 			return nil, fmt.Errorf("job %q: %w", p.ID, err)
 		}
 		if p.EndSeconds < p.StartSeconds {
-			return nil, fmt.Errorf("%w: job %q: ends at %v, before its start at %v", argument.ErrInvalid, p.ID, p.EndSeconds, p.StartSeconds)
+			return nil, fmt.Errorf("%w: job %q: ends at %v, before its start at %v",
+				argument.ErrInvalid, p.ID, p.EndSeconds, p.StartSeconds)
 		}
 		hit := slices.ContainsFunc(p.Nodes, func(n string) bool { return slices.Contains(defect, n) })
 		if hit && p.EndSeconds > nowSeconds && p.StartSeconds < nowSeconds+horizonSeconds {
@@ -197,9 +206,12 @@ func DefectList(placements []Placement, defect []string, nowSeconds, horizonSeco
 // allocated, now that they are there: its run time from now, and not beyond its
 // deadline. full says whether that is its whole run time. OpenCCS, section "Data
 // Staging of Grid Jobs".
-func DelayedEnd(nowSeconds, runtimeSeconds, deadlineSeconds float64) (endSeconds float64, full bool, err error) {
+func DelayedEnd(
+	nowSeconds, runtimeSeconds, deadlineSeconds float64,
+) (endSeconds float64, full bool, err error) {
 	if err := errors.Join(
-		argument.Amount("now", nowSeconds), argument.Amount("run time", runtimeSeconds), argument.Amount("deadline", deadlineSeconds),
+		argument.Amount("now", nowSeconds), argument.Amount("run time", runtimeSeconds),
+		argument.Amount("deadline", deadlineSeconds),
 	); err != nil {
 		return 0, false, err
 	}

@@ -38,7 +38,8 @@ func TestPaperLatestStart(t *testing.T) {
 			t.Errorf("LatestStart(%v, %+v) = %v, %v, want %v", c.deadline, c.left, got, err, c.want)
 		}
 	}
-	if got, err := LatestStart(math.Inf(1), Remaining{RuntimeSeconds: math.Inf(1)}); !errors.Is(err, argument.ErrUndefined) {
+	endless := Remaining{RuntimeSeconds: math.Inf(1)}
+	if got, err := LatestStart(math.Inf(1), endless); !errors.Is(err, argument.ErrUndefined) {
 		t.Errorf("endless work without a deadline: %v, %v, want argument.ErrUndefined", got, err)
 	}
 }
@@ -53,7 +54,8 @@ func TestPaperListOrder(t *testing.T) {
 		for _, list := range []List{ListPlanned, ListDefect, ListOffered, ListNew} {
 			id := "FDV"[class:class+1] + "PDON"[list:list+1]
 			want = append(want, id)
-			requests = append(requests, Request{ID: id, Class: class, List: list, DeadlineSeconds: math.Inf(1)})
+			requests = append(requests,
+				Request{ID: id, Class: class, List: list, DeadlineSeconds: math.Inf(1)})
 		}
 	}
 	slices.Reverse(requests)
@@ -109,7 +111,8 @@ func TestPaperStageInDelay(t *testing.T) {
 		runtime, end float64
 		full         bool
 	}{{20, 30, true}, {90, 100, true}, {91, 100, false}} {
-		if end, full, err := DelayedEnd(10, c.runtime, 100); err != nil || end != c.end || full != c.full {
+		end, full, err := DelayedEnd(10, c.runtime, 100)
+		if err != nil || end != c.end || full != c.full {
 			t.Errorf("run time %v: %v, %v, %v, want %v, %v", c.runtime, end, full, err, c.end, c.full)
 		}
 	}
@@ -117,7 +120,10 @@ func TestPaperStageInDelay(t *testing.T) {
 
 func TestOpenCCSInvalidArguments(t *testing.T) {
 	nan := math.NaN()
-	latest := func(deadline float64, left Remaining) error { _, err := LatestStart(deadline, left); return err }
+	latest := func(deadline float64, left Remaining) error {
+		_, err := LatestStart(deadline, left)
+		return err
+	}
 	order := func(r Request) error { _, err := Order([]Request{r}, grid.PolicyFCFS); return err }
 	defect := func(p Placement, now, horizon float64) error {
 		_, err := DefectList([]Placement{p}, nil, now, horizon)
@@ -128,10 +134,13 @@ func TestOpenCCSInvalidArguments(t *testing.T) {
 	_, _, eDeadline := DelayedEnd(1, 1, -1)
 	for i, err := range []error{
 		ePolicy, eNow, eDeadline,
-		latest(nan, Remaining{}), latest(1, Remaining{RuntimeSeconds: -1}), latest(1, Remaining{DoneSeconds: 1}),
+		latest(nan, Remaining{}), latest(1, Remaining{RuntimeSeconds: -1}),
+		latest(1, Remaining{DoneSeconds: 1}),
 		latest(1, Remaining{Checkpoints: -1}), latest(1, Remaining{CheckpointSeconds: nan}),
-		order(Request{Class: 3}), order(Request{List: 4}), order(Request{SubmitSeconds: -1}), order(Request{OverheadSeconds: nan}),
-		defect(Placement{}, nan, 1), defect(Placement{}, 1, -1), defect(Placement{StartSeconds: nan}, 1, 1),
+		order(Request{Class: 3}), order(Request{List: 4}), order(Request{SubmitSeconds: -1}),
+		order(Request{OverheadSeconds: nan}),
+		defect(Placement{}, nan, 1),
+		defect(Placement{}, 1, -1), defect(Placement{StartSeconds: nan}, 1, 1),
 		defect(Placement{StartSeconds: 2, EndSeconds: 1}, 1, 1),
 	} {
 		if !errors.Is(err, argument.ErrInvalid) {
@@ -141,7 +150,8 @@ func TestOpenCCSInvalidArguments(t *testing.T) {
 }
 
 func spans() *rapid.Generator[float64] {
-	return rapid.OneOf(rapid.Float64Range(0, 1e4), rapid.SampledFrom([]float64{0, 1, 1e300, math.Inf(1)}))
+	return rapid.OneOf(rapid.Float64Range(0, 1e4),
+		rapid.SampledFrom([]float64{0, 1, 1e300, math.Inf(1)}))
 }
 
 func TestLatestStartProperties(t *testing.T) {
@@ -167,15 +177,19 @@ func TestLatestStartProperties(t *testing.T) {
 
 func TestOrderProperties(t *testing.T) {
 	request := rapid.Custom(func(t *rapid.T) Request {
-		few := rapid.Custom(func(t *rapid.T) float64 { return float64(rapid.IntRange(0, 3).Draw(t, "few")) })
+		few := rapid.Custom(func(t *rapid.T) float64 {
+			return float64(rapid.IntRange(0, 3).Draw(t, "few"))
+		})
 		return Request{
 			rapid.StringMatching(`[a-z]{4}`).Draw(t, "id"),
 			plan.Class(rapid.IntRange(0, 2).Draw(t, "class")), List(rapid.IntRange(0, 3).Draw(t, "list")),
-			few.Draw(t, "submit"), few.Draw(t, "runtime"), spans().Draw(t, "deadline"), few.Draw(t, "left"), few.Draw(t, "overhead"),
+			few.Draw(t, "submit"), few.Draw(t, "runtime"), spans().Draw(t, "deadline"), few.Draw(t, "left"),
+			few.Draw(t, "overhead"),
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		requests := rapid.SliceOfNDistinct(request, 0, 12, func(r Request) string { return r.ID }).Draw(t, "requests")
+		requests := rapid.SliceOfNDistinct(request, 0, 12, func(r Request) string { return r.ID }).
+			Draw(t, "requests")
 		policy := grid.Policy(rapid.IntRange(0, 4).Draw(t, "policy"))
 		got, err := Order(requests, policy)
 		shuffled, _ := Order(rapid.Permutation(requests).Draw(t, "shuffled"), policy)

@@ -2,13 +2,13 @@
 // where they go: load-based remapping that does not need to know how long the
 // failure will last.
 //
-// Who reserved a machine was promised a start and an end, so a reservation can
-// move to another machine and not in time. Moving all of them at once would block
-// the other machines for nothing if the failure is short; moving each only when
-// its time has come finds them full. So in each slot of the failure Interval
-// works out how far ahead the grid is busy, and what starts within that interval
-// is moved while there is room. Select gives the reference algorithms, which know
-// more than one can know or do less than one could. Move finds the new machines.
+// Who reserved a machine was promised a start and an end, so a reservation can move to
+// another machine and not in time. Moving all of them together would block the other
+// machines for nothing if the failure is short; moving each only when its time has come
+// finds them full. So in each slot of the failure Interval works out how far ahead the
+// grid is busy, and what starts within that interval is moved while it fits. Select gives
+// the reference algorithms, which know more than one can know or do less than one could.
+// Move finds the new machines.
 //
 // Source: L.-O. Burchard, C. A. F. De Rose, H.-U. Heiss, B. Linnert, J. Schneider,
 // "VRM: A Failure-Aware Grid Resource Management System", sections 4.1 to 4.6.
@@ -18,8 +18,8 @@
 // negative or no numbers are an argument.ErrInvalid, also where the result does not
 // depend on them. The package keeps no plan of its own and moves nothing itself.
 //
-// No program calls it. Domains that move reservations away from a failed machine will: until then it is
-// compared with a second implementation in internal/vectors.
+// No program calls it. Domains that move reservations away from a failed machine will: until
+// then it is compared with a second implementation in internal/vectors.
 package remap
 
 import (
@@ -43,7 +43,10 @@ type Reservation struct {
 
 func (r Reservation) validate() error {
 	if r.Seq < 0 || r.Start < 0 || r.Stop < r.Start || r.Nodes < 0 {
-		return fmt.Errorf("%w: reservation %q: want numbers of at least 0 and no stop before the start, have %+v", argument.ErrInvalid, r.ID, r)
+		return fmt.Errorf(
+			"%w: reservation %q: want numbers of at least 0 and no stop before the start, have %+v",
+			argument.ErrInvalid, r.ID, r,
+		)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // maxHorizon bounds how many slots ahead Interval looks.
 const maxHorizon = 1 << 20
 
-// Load is what Interval weighs the failure against.
+// Load is the load that Interval weighs the failure against.
 type Load struct {
 	Reservations []Reservation
 	TotalNodes   int64 // nodes of all machines, the failed one included; above 0
@@ -43,7 +43,8 @@ type Threshold struct {
 
 func (l Load) validate() error {
 	if l.TotalNodes <= 0 || l.NormNodes < 0 {
-		return fmt.Errorf("%w: nodes of all machines: want more than 0, have %d, and %d to count as full load",
+		return fmt.Errorf("%w: nodes of all machines: want more than 0, have %d, and %d to count as "+
+			"full load",
 			argument.ErrInvalid, l.TotalNodes, l.NormNodes)
 	}
 	for _, b := range l.Booking {
@@ -54,18 +55,20 @@ func (l Load) validate() error {
 	return nil
 }
 
-// Interval is how many slots ahead reservations should leave the failed machine,
-// at least 1: the last of the next horizon slots in which the weighted load
-// reaches the threshold. profile is that load for each of the slots 0 to horizon
-// from now on, as a share of full load: that of the other machines, plus that of
-// the failed one times the weight, plus what will be booked. VRM, section 4.6.
+// Interval returns how many slots ahead reservations should leave the failed machine, at
+// least 1: the last of the next horizon slots in which the weighted load reaches the
+// threshold. profile is that load for each of the slots 0 to horizon from now on, as a
+// share of full load: that of the other machines, plus that of the failed one times the
+// weight, plus what will be booked. VRM, section 4.6.
 //
 // A load equal to the threshold reaches it, so a threshold of 0 gives the whole
 // horizon. The paper's figure 7 adds absolute slots into a profile of relative
 // ones and forgets to divide by the number of nodes; here all slots are relative
 // to the present one. The profile of the present slot is there to look at and
 // decides nothing.
-func (f Failure) Interval(load Load, limits Threshold, horizon int64) (profile []float64, slots int64, err error) {
+func (f Failure) Interval(
+	load Load, limits Threshold, horizon int64,
+) (profile []float64, slots int64, err error) {
 	if err := errors.Join(
 		f.checkAll(load.Reservations),
 		load.validate(),
@@ -76,7 +79,8 @@ func (f Failure) Interval(load Load, limits Threshold, horizon int64) (profile [
 		return nil, 0, err
 	}
 	if horizon > maxHorizon {
-		return nil, 0, fmt.Errorf("%w: horizon: want at most %d slots, have %d", argument.ErrInvalid, maxHorizon, horizon)
+		return nil, 0, fmt.Errorf("%w: horizon: want at most %d slots, have %d",
+			argument.ErrInvalid, maxHorizon, horizon)
 	}
 	profile = f.profile(load, limits.Weight, horizon)
 	for slots = horizon; slots > 1 && profile[slots] < limits.Share; {
@@ -126,13 +130,13 @@ func weighted(weight float64, nodes int64) float64 {
 	return weight * float64(nodes)
 }
 
-// Within is what is to be done with the failed machine's reservations when the
-// interval is that many slots long: those running now end, unless somebody can
-// migrate them, and those that start in the interval move. The paper writes the
-// interval as [t0, t0+i] and uses start < t0+i; the latter holds here. VRM,
-// section 4.6, figure 7.
+// Within returns what to do with the failed machine's reservations when the interval is
+// that many slots long: those running now end, unless somebody can migrate them, and
+// those that start in the interval move. The paper writes the interval as [t0, t0+i] and
+// uses start < t0+i; the latter holds here. VRM, section 4.6, figure 7.
 func (f Failure) Within(reservations []Reservation, slots int64) (Affected, error) {
-	if err := errors.Join(f.checkAll(reservations), argument.AtLeast("interval", 0, slots)); err != nil {
+	err := errors.Join(f.checkAll(reservations), argument.AtLeast("interval", 0, slots))
+	if err != nil {
 		return Affected{}, err
 	}
 	return f.affected(reservations, after(f.Slot, slots)), nil
@@ -143,10 +147,11 @@ type Reference uint8
 
 // The reference algorithms of VRM, section 4.3.
 const (
-	All      Reference = iota // moves everything at once: fewest reservations lost, most moved
-	One                       // moves what starts in the present slot: none moved for nothing, most lost
-	Optimal                   // moves what starts before the failure ends, which nobody knows
-	Estimate                  // moves what starts before the failure is thought to end
+	All Reference = iota // moves everything right away: fewest reservations lost, most moved
+	// One moves what starts in the present slot: none moved for nothing, most lost.
+	One
+	Optimal  // moves what starts before the failure ends, which nobody knows
+	Estimate // moves what starts before the failure is thought to end
 )
 
 // Ends is when the failure ends, in absolute slots.
@@ -155,9 +160,10 @@ type Ends struct {
 	Estimated int64 // used by Estimate
 }
 
-// Select is what a reference algorithm does with the failed machine's
-// reservations.
-func (f Failure) Select(reservations []Reservation, algorithm Reference, ends Ends) (Affected, error) {
+// Select returns what a reference algorithm does with the failed machine's reservations.
+func (f Failure) Select(
+	reservations []Reservation, algorithm Reference, ends Ends,
+) (Affected, error) {
 	if err := errors.Join(
 		f.checkAll(reservations),
 		argument.AtLeast("end of the failure", 0, ends.Actual),
@@ -176,7 +182,8 @@ func (f Failure) Select(reservations []Reservation, algorithm Reference, ends En
 	case Estimate:
 		before = ends.Estimated
 	default:
-		return Affected{}, fmt.Errorf("%w: no such reference algorithm: %d", argument.ErrInvalid, algorithm)
+		return Affected{}, fmt.Errorf("%w: no such reference algorithm: %d",
+			argument.ErrInvalid, algorithm)
 	}
 	return f.affected(reservations, before), nil
 }

@@ -25,19 +25,21 @@ type Machine struct {
 	Nodes int64 // at least 0
 }
 
-// Move is where one reservation goes.
+// Move says to which machine one reservation goes.
 type Move struct {
 	ID      string
 	Machine string // empty: nowhere, it stays on the failed machine until its start
 }
 
-// Move finds new machines for reservations of the failed one, one after the other
-// in the order of ids: the paper takes those that were made first. A machine has
-// room if its greatest load within the reservation's slots leaves enough nodes,
-// those moved before included. A reservation that finds none stays where it is, as
-// the failure may have ended when it starts. An ID that no reservation has, or that
-// two have, is an error. VRM, sections 4.1 and 4.2.
-func (f Failure) Move(reservations []Reservation, ids []string, machines []Machine, policy Policy) ([]Move, error) {
+// Move finds new machines for reservations of the failed one, one after the other in the
+// order of ids: the paper takes those that were made first. A machine has capacity if its
+// greatest load within the reservation's slots leaves enough nodes, those moved before
+// included. A reservation that finds none stays where it is, as the failure may have
+// ended when it starts. An ID that no reservation has, or that two have, is an error.
+// VRM, sections 4.1 and 4.2.
+func (f Failure) Move(
+	reservations []Reservation, ids []string, machines []Machine, policy Policy,
+) ([]Move, error) {
 	if policy > WorstFit {
 		return nil, fmt.Errorf("%w: no such policy: %d", argument.ErrInvalid, policy)
 	}
@@ -61,7 +63,9 @@ func (f Failure) Move(reservations []Reservation, ids []string, machines []Machi
 }
 
 // place is the machine that takes the reservation at an index.
-func (f Failure) place(reservations []Reservation, at int, machines []Machine, policy Policy) (string, bool) {
+func (f Failure) place(
+	reservations []Reservation, at int, machines []Machine, policy Policy,
+) (string, bool) {
 	moving := reservations[at]
 	best, least, found := "", int64(0), false
 	for _, m := range machines {
@@ -72,7 +76,7 @@ func (f Failure) place(reservations []Reservation, at int, machines []Machine, p
 		if free < moving.Nodes {
 			continue
 		}
-		key := free // the least key wins
+		key := free // the lowest key wins
 		switch policy {
 		case FirstFit:
 			key = 0
@@ -87,8 +91,8 @@ func (f Failure) place(reservations []Reservation, at int, machines []Machine, p
 	return best, found
 }
 
-// peak is the greatest number of nodes that a machine's reservations hold at once
-// during the one at an index, without it.
+// peak is the greatest number of nodes that a machine's reservations hold at the same
+// time during the one at an index, without it.
 func peak(reservations []Reservation, at int, machine string) int64 {
 	type change struct{ slot, nodes int64 }
 	var changes []change

@@ -38,7 +38,9 @@ func TestPaperInterval(t *testing.T) {
 		{"a threshold of nothing", Threshold{2, 0}, func(*Load) {}, 40},
 		{"the terminated left out", Threshold{2, 1}, func(l *Load) { l.WithoutTerminated = true }, 1},
 		{"of the nodes that are left", Threshold{2, 1}, func(l *Load) { l.NormNodes = 16 }, 19},
-		{"with what will be booked", Threshold{2, 0.5}, func(l *Load) { l.Booking = slices.Repeat([]float64{0.5}, 31) }, 30},
+		{"with what will be booked", Threshold{2, 0.5}, func(l *Load) {
+			l.Booking = slices.Repeat([]float64{0.5}, 31)
+		}, 30},
 		{"an infinite weight of nothing", Threshold{math.Inf(1), 0.6}, func(*Load) {}, 9},
 	} {
 		l := load
@@ -70,10 +72,12 @@ func TestPaperReferenceAlgorithms(t *testing.T) {
 		}
 	}
 	got, err := f.Within(reservations, 6)
-	if diff := cmp.Diff(Affected{[]string{"running"}, []string{"soon", "now"}}, got); err != nil || diff != "" {
+	if diff := cmp.Diff(Affected{[]string{"running"}, []string{"soon", "now"}}, got); err != nil ||
+		diff != "" {
 		t.Errorf("within 6 slots: %v, %s", err, diff)
 	}
-	if got, err := (Failure{"m1", math.MaxInt64}).Within(reservations, math.MaxInt64); err != nil || len(got.Remap) > 0 {
+	if got, err := (Failure{"m1", math.MaxInt64}).Within(reservations, math.MaxInt64); err != nil ||
+		len(got.Remap) > 0 {
 		t.Errorf("at the end of time: %v, %v", got, err)
 	}
 }
@@ -108,7 +112,10 @@ func TestPaperMoves(t *testing.T) {
 func TestInvalidArguments(t *testing.T) {
 	f, good := Failure{"m1", 10}, Load{TotalNodes: 1}
 	limits := Threshold{1, 1}
-	interval := func(l Load, th Threshold, horizon int64) error { _, _, err := f.Interval(l, th, horizon); return err }
+	interval := func(l Load, th Threshold, horizon int64) error {
+		_, _, err := f.Interval(l, th, horizon)
+		return err
+	}
 	backward := []Reservation{{ID: "a", Start: 2, Stop: 1}}
 	twins := []Reservation{{ID: "a"}, {ID: "a"}}
 	_, eSlot := Failure{"m1", -1}.Within(nil, 1)
@@ -142,7 +149,8 @@ func reservations() *rapid.Generator[[]Reservation] {
 			list[i] = Reservation{
 				ID: fmt.Sprintf("r%02d", i), Seq: int64(i),
 				Start: start, Stop: start + rapid.Int64Range(0, 20).Draw(t, "length"),
-				Nodes: rapid.Int64Range(0, 8).Draw(t, "nodes"), Machine: rapid.SampledFrom([]string{"m1", "m2", "m3"}).Draw(t, "machine"),
+				Nodes:   rapid.Int64Range(0, 8).Draw(t, "nodes"),
+				Machine: rapid.SampledFrom([]string{"m1", "m2", "m3"}).Draw(t, "machine"),
 			}
 		}
 		return list
@@ -155,11 +163,14 @@ func TestIntervalProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := Failure{"m1", rapid.Int64Range(0, 30).Draw(t, "t0")}
 		load := Load{
-			Reservations: reservations().Draw(t, "reservations"), TotalNodes: 32, NormNodes: rapid.SampledFrom([]int64{0, 16}).Draw(t, "norm"),
+			Reservations: reservations().Draw(t, "reservations"),
+			TotalNodes:   32, NormNodes: rapid.SampledFrom([]int64{0, 16}).Draw(t, "norm"),
 			Booking:           rapid.SliceOfN(rapid.Float64Range(0, 1), 0, 8).Draw(t, "booking"),
 			WithoutTerminated: rapid.Bool().Draw(t, "without"),
 		}
-		limits := Threshold{rapid.Float64Range(0, 4).Draw(t, "zeta"), rapid.Float64Range(0, 1).Draw(t, "eta")}
+		limits := Threshold{
+			rapid.Float64Range(0, 4).Draw(t, "zeta"), rapid.Float64Range(0, 1).Draw(t, "eta"),
+		}
 		horizon := rapid.Int64Range(0, 40).Draw(t, "horizon")
 		profile, slots, err := f.Interval(load, limits, horizon)
 		if err != nil || int64(len(profile)) != horizon+1 {
@@ -229,7 +240,8 @@ func TestAffectedProperties(t *testing.T) {
 		longer, _ := f.Within(list, slots+1)
 		all, _ := f.Select(list, All, Ends{})
 		for _, id := range got.Remap {
-			if slices.Contains(got.Terminate, id) || !slices.Contains(longer.Remap, id) || !slices.Contains(all.Remap, id) {
+			if slices.Contains(got.Terminate, id) || !slices.Contains(longer.Remap, id) ||
+				!slices.Contains(all.Remap, id) {
 				t.Errorf("%q: %v, a slot longer %v, all %v", id, got, longer, all)
 			}
 		}
@@ -241,7 +253,11 @@ func TestMoveNeverOverbooks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := Failure{"m1", 0}
 		list := reservations().Draw(t, "reservations")
-		machines := []Machine{{"m1", 64}, {"m2", rapid.Int64Range(0, 40).Draw(t, "m2")}, {"m3", rapid.Int64Range(0, 40).Draw(t, "m3")}}
+		machines := []Machine{
+			{"m1", 64},
+			{"m2", rapid.Int64Range(0, 40).Draw(t, "m2")},
+			{"m3", rapid.Int64Range(0, 40).Draw(t, "m3")},
+		}
 		var ids []string
 		for _, r := range list {
 			if r.Machine == f.Machine {

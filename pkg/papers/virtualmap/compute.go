@@ -15,7 +15,8 @@ import (
 // a finite offer meets nothing of an unlimited one. An amount that nobody
 // reported counts as 0. Thesis, section 3.1.2.
 func ProvisionRatio(offered, required float64) (float64, error) {
-	if err := errors.Join(argument.Amount("offered", offered), argument.Amount("required", required)); err != nil {
+	err := errors.Join(argument.Amount("offered", offered), argument.Amount("required", required))
+	if err != nil {
 		return 0, err
 	}
 	return index.Ratio(offered, required), nil
@@ -37,7 +38,7 @@ type Dimension struct {
 	K        float64 // the factor; 1 is neutral
 }
 
-// weight is what multiplies the squared ratio.
+// weight returns the factor of the squared ratio.
 func (d Dimension) weight(mode Mode) (float64, error) {
 	switch {
 	case mode == ModeWeight && d.K >= 0 && !math.IsInf(d.K, 1):
@@ -62,7 +63,8 @@ func ComputationIndex(dims []Dimension, mode Mode, normalise bool) (float64, err
 		if err != nil {
 			return 0, err
 		}
-		if err := errors.Join(argument.Amount("offered", d.Offered), argument.Amount("required", d.Required)); err != nil {
+		if err := errors.Join(argument.Amount("offered", d.Offered),
+			argument.Amount("required", d.Required)); err != nil {
 			return 0, err
 		}
 		largest = max(largest, w)

@@ -50,7 +50,8 @@ type Transfer struct {
 }
 
 func (t Transfer) validate() error {
-	return errors.Join(argument.Amount("bytes", t.Bytes), t.Link.validate("link rate"), t.Disk.validate("disk rate"))
+	return errors.Join(argument.Amount("bytes", t.Bytes),
+		t.Link.validate("link rate"), t.Disk.validate("disk rate"))
 }
 
 // seconds is the time the transfer takes, infinite if it cannot be done.
@@ -104,7 +105,8 @@ func DataIndexMulti(inputs []Transfer, runtimeSeconds float64) (float64, error) 
 
 func checkRuntime(seconds float64) error {
 	if !(seconds > 0) || math.IsInf(seconds, 1) {
-		return fmt.Errorf("%w: runtime: want more than 0 and finite, have %v s", argument.ErrInvalid, seconds)
+		return fmt.Errorf("%w: runtime: want more than 0 and finite, have %v s",
+			argument.ErrInvalid, seconds)
 	}
 	return nil
 }

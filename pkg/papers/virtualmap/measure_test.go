@@ -16,8 +16,10 @@ func measured(t *rapid.T) (grid.Requirement, index.Site) {
 	amount := rapid.Int64Range(1, 1<<43)
 	k := rapid.Float64Range(0, 1e9)
 	req := grid.Requirement{
-		Kind:    grid.KindWasm,
-		Need:    grid.Resources{MilliCPUs: 1, MemoryBytes: 1, DiskBytes: 1, MFLOPS: amount.Draw(t, "need") - 1},
+		Kind: grid.KindWasm,
+		Need: grid.Resources{
+			MilliCPUs: 1, MemoryBytes: 1, DiskBytes: 1, MFLOPS: amount.Draw(t, "need") - 1,
+		},
 		Runtime: time.Duration(rapid.Int64Range(1, int64(grid.MaxRuntime)).Draw(t, "runtime")),
 		Map:     grid.MapThesis,
 		Weights: grid.Weights{C: k.Draw(t, "C"), M: k.Draw(t, "M"), F: k.Draw(t, "F"), P: k.Draw(t, "P")},
@@ -39,7 +41,7 @@ func measured(t *rapid.T) (grid.Requirement, index.Site) {
 	return req, site
 }
 
-// link is what pkg/index takes for the rate between two ends, of which 0 is unknown.
+// link returns the rate that pkg/index assumes between two ends; 0 is unknown.
 func link(down, up int64) Rate {
 	switch {
 	case down == 0 && up == 0:
@@ -51,7 +53,7 @@ func link(down, up int64) Rate {
 	}
 }
 
-// What the machines measure on integers is what equations (1) and (2) say.
+// What the machines measure on integers agrees with equations (1) and (2).
 func TestMeasureAgreesWithTheEquations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req, site := measured(t)

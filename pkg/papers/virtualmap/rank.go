@@ -9,7 +9,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/index"
 )
 
-// Point is where a site stands in the virtual map of one job.
+// Point is a site's position in the virtual map of one job.
 type Point struct {
 	Site       grid.SiteID
 	X, Y, Z    float64

@@ -27,7 +27,8 @@ func TestComputationIndexSurvivesExtremeWeights(t *testing.T) {
 	}
 	for _, k := range []float64{5e-324, math.NaN(), -1, 0} {
 		half.K = k
-		if x, err := ComputationIndex([]Dimension{half}, ModePaper, false); !errors.Is(err, argument.ErrInvalid) {
+		x, err := ComputationIndex([]Dimension{half}, ModePaper, false)
+		if !errors.Is(err, argument.ErrInvalid) {
 			t.Errorf("K = %v in paper mode: %v, %v, want argument.ErrInvalid", k, x, err)
 		}
 	}
@@ -52,7 +53,8 @@ func TestInvalidArguments(t *testing.T) {
 }
 
 func amounts() *rapid.Generator[float64] {
-	return rapid.OneOf(rapid.Float64Range(0, 1e12), rapid.SampledFrom([]float64{0, 1, 1e-300, 1e300, math.Inf(1)}))
+	return rapid.OneOf(rapid.Float64Range(0, 1e12),
+		rapid.SampledFrom([]float64{0, 1, 1e-300, 1e300, math.Inf(1)}))
 }
 
 func TestProvisionRatioProperties(t *testing.T) {
@@ -75,7 +77,9 @@ func TestProvisionRatioProperties(t *testing.T) {
 
 func TestComputationIndexProperties(t *testing.T) {
 	dimension := rapid.Custom(func(t *rapid.T) Dimension {
-		return Dimension{amounts().Draw(t, "f"), amounts().Draw(t, "g"), rapid.Float64Range(0, 10).Draw(t, "K")}
+		return Dimension{
+			amounts().Draw(t, "f"), amounts().Draw(t, "g"), rapid.Float64Range(0, 10).Draw(t, "K"),
+		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		dims := rapid.SliceOfN(dimension, 0, 6).Draw(t, "dims")
@@ -114,7 +118,8 @@ func TestDataIndexProperties(t *testing.T) {
 		if err != nil || !(y >= 0) {
 			t.Fatalf("y = %v, %v", y, err)
 		}
-		if shuffled, _ := DataIndexMulti(rapid.Permutation(inputs).Draw(t, "shuffled"), runtime); !near(y, shuffled) {
+		shuffled, _ := DataIndexMulti(rapid.Permutation(inputs).Draw(t, "shuffled"), runtime)
+		if !near(y, shuffled) {
 			t.Errorf("order matters: %v and %v", y, shuffled)
 		}
 		if longer, _ := DataIndexMulti(inputs, 2*runtime); longer > y {

@@ -161,13 +161,8 @@ func entryOf(k kind, now Reading) entry {
 	return e
 }
 
-<<<<<<< HEAD
-// add remembers an entry and writes it. Heartbeats need not reach the disk at once.
-func (r *Recorder) add(e entry, flush bool) {
-=======
 // add remembers an entry and writes it. Heartbeats need not reach the disk right away.
-func (r *Recorder) add(e entry, durable bool) {
->>>>>>> refs/heads/sweepb
+func (r *Recorder) add(e entry, flush bool) {
 	if n := len(r.entries); n > 0 && r.entries[n-1].kind == kindBeat && e.kind != kindStart {
 		r.entries = r.entries[:n-1]
 	}

@@ -39,10 +39,16 @@ func (a *app) submit(ctx context.Context, plan *jobfile.Plan, f following) error
 		if f.noWait {
 			placed = a.awaitPlacement
 		}
-		if err := placed(ctx, id, f); err != nil {
-			return err
+		err := placed(ctx, id, f)
+		if err == nil {
+			return a.showSubmitted(ctx, id)
 		}
-		return a.showSubmitted(ctx, id)
+		if a.parsable { // a script may want to know why
+			if shown := a.show(result{names: []string{string(id)}}); shown != nil {
+				return shown
+			}
+		}
+		return err
 	}
 	if a.parsable {
 		if err := a.show(result{names: []string{string(id)}}); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// behindOneAddress is how many agents share an address.
+// behindOneAddress is the number of agents that share an address.
 const behindOneAddress = 40
 
 // TestManyBehindOneAddress starts agents behind one NAT at the same moment. All
@@ -164,12 +164,12 @@ func TestStoppedPeer(t *testing.T) {
 	t.Cleanup(func() { _ = stopped.cmd.Process.Signal(syscall.SIGCONT) }) // or it could not end
 	signal(syscall.SIGSTOP)
 	began := time.Now()
-	for range 3 { // nobody waits for the one that stands still
+	for range 3 { // nobody waits for the stopped one
 		m.submit(t, "run", "--wasm", short).want(t, 0)
 	}
 	blocked := time.Since(began)
 	m.submit(t, "wait", string(id)).want(t, 0)
-	fmt.Printf("with a peer that stands still three jobs of %s took %s; the job it held had moved and ended after %s\n",
+	fmt.Printf("with a stopped peer three jobs of %s took %s; the job it held had moved and ended after %s\n",
 		tick, blocked.Round(10*time.Millisecond), time.Since(began).Round(10*time.Millisecond))
 	task := m.tasks(t, id)[0]
 	if task.Site == stopped.id || task.Token < 2 {

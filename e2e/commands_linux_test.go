@@ -44,5 +44,5 @@ func TestCommands(t *testing.T) {
 func TestCommandsNotAllowed(t *testing.T) {
 	t.Parallel()
 	m := newMesh(t, submitOnly, twoCores)
-	m.submit(t, "run", "--", "sh", "-c", "exit 7").want(t, 4, "can never be placed", "does not run this kind of work")
+	m.submit(t, "run", "--", "sh", "-c", "exit 7").want(t, 4, "no site can run this", "does not run this kind of work")
 }

@@ -72,7 +72,7 @@ func TestFullDisk(t *testing.T) {
 
 	ballast := filepath.Join(disk, "ballast")
 	fill(t, ballast)
-	writeFile(t, filepath.Join(m.work, "big"), strings.Repeat("no room", 1<<18))
+	writeFile(t, filepath.Join(m.work, "big"), strings.Repeat("ballast", 1<<18))
 	refused := m.submit(t, "run", "--wasm", bin.guest, "-i", "big:/in/big", "--", "exit=0")
 	t.Logf("with a full disk: exit code %d, stderr %s", refused.code, refused.err)
 	if refused.code != 1 && refused.code != 5 {
@@ -89,7 +89,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	// The running job ends meanwhile; what that takes to remember does not fit. The
 	// agent lives and tries again, or ends; either way it names the disk.
-	eventually(t, patience, "the agent ends, or the job does, or its result has no room", func() bool {
+	eventually(t, patience, "the agent ends, or the job does, or its result does not fit", func() bool {
 		if !a.alive() || strings.Contains(readFile(t, a.log), "event=collect_failed") {
 			return true
 		}

@@ -39,7 +39,7 @@ func TestNeverFits(t *testing.T) {
 	began := time.Now()
 	a := m.submit(t, "run", "--ttl", "1s", "--wasm", bin.guest, "--memory", "64GiB", "--", "exit=0")
 	took := time.Since(began)
-	a.want(t, 4, "can never be placed", "memory", "submit why")
+	a.want(t, 4, "no site can run this", "memory", "submit why")
 	if limit := 2 * time.Second; took > limit {
 		t.Errorf("the answer took %s, want TTL + 1 s = %s", took, limit)
 	}

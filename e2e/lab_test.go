@@ -29,8 +29,8 @@ import (
 )
 
 // labSite is an agent in a namespace of its own, over all its lives. Unlike
-// site it reports errors, so that several meshes can be played at once. It has
-// one owner.
+// site it reports errors, so that several meshes can be played at the same
+// time. It has one owner.
 type labSite struct {
 	name, dir, state, socket string
 	settings                 string // the configuration besides what every site has
@@ -45,7 +45,7 @@ type labSite struct {
 	counts                   map[string]int // of its earlier lives
 }
 
-// labPort is where agents listen: each has an address of its own.
+// labPort is the port agents listen on: each has an address of its own.
 const labPort = 4801
 
 func (s *labSite) addr() string {

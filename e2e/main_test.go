@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// built is what all tests share.
+// built holds what all tests share.
 type built struct {
 	dir       string // of everything, short, because of the sockets in it
 	siteagent string

@@ -23,7 +23,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// patience is how long anything may take that must happen, on a busy machine.
+// patience bounds the time for anything that must happen, on a busy machine.
 const patience = time.Minute
 
 // lease and margin of the test meshes: long enough for a busy machine.
@@ -51,7 +51,7 @@ type site struct {
 	client                           *client.Client
 }
 
-// addr is where others dial the site.
+// addr is the address others dial.
 func (s *site) addr() string { return fmt.Sprintf("/ip4/127.0.0.1/tcp/%d/p2p/%s", s.port, s.id) }
 
 // twoCores are the settings of a site that is given little.
@@ -293,7 +293,7 @@ func (m *mesh) running() int {
 	return n
 }
 
-// end stops what runs, and shows what the agents told if the test failed.
+// end stops the agents, and shows their logs if the test failed.
 func (m *mesh) end(t *testing.T) {
 	for _, s := range m.sites {
 		if s.cmd != nil && s.alive() {
@@ -316,7 +316,7 @@ func (m *mesh) end(t *testing.T) {
 	}
 }
 
-// answer is how a command ended.
+// answer is the outcome of a command.
 type answer struct {
 	code     int
 	out, err string
@@ -463,7 +463,7 @@ func (m *mesh) replay(t testing.TB) {
 	}
 }
 
-// metrics is what the agent shows to a monitoring system.
+// metrics reads what the agent shows to a monitoring system.
 func (s *site) metrics(t testing.TB) string {
 	t.Helper()
 	dialer := net.Dialer{}

@@ -16,7 +16,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// usable is how soon two sites behind two NATs must be able to use each other.
+// usable is the time within which two sites behind two NATs must be able to use each other.
 const usable = 15 * time.Second
 
 // divided is a mesh of a public site that relays and two sites behind a NAT
@@ -112,7 +112,7 @@ func (d *divided) launchAll(t *testing.T) {
 	}
 }
 
-// status is what a site says of itself, and nothing while it does not answer.
+// status asks a site for its status; it is empty while the site does not answer.
 func (s *labSite) status(ctx context.Context) view.AgentStatus {
 	status, err := s.client.Status(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/view"
 )
 
-// yielding are the settings of a site that makes way for its owner. Only a machine
+// yielding are the settings of a site that yields to its owner. Only a machine
 // that is used up counts, so that what else runs beside the test does not.
 const yielding = twoCores + "owner: {yield: true, reserve: 0.05, patience: 10m, priority: idle}\n"
 
@@ -169,7 +169,7 @@ func ownerComesFirst(t *testing.T, settings string, begin func(n int) func()) {
 	}
 	frozen, _ := s.event(t, lrm.RecordFrozen)
 	took := frozen.Sub(began)
-	t.Logf("%d busy processes of the owner: the job stood still %s after the first began", 2*cores, took.Round(time.Millisecond))
+	t.Logf("%d busy processes of the owner: the job was suspended %s after the first began", 2*cores, took.Round(time.Millisecond))
 	if took > 2*time.Second {
 		t.Errorf("it took %s, want at most 2 s", took)
 	}
@@ -183,14 +183,14 @@ func ownerComesFirst(t *testing.T, settings string, begin func(n int) func()) {
 	if a := m.submit(t, "run", "--no-wait", "--wasm", bin.guest, "--", "exit=0"); a.code == 0 {
 		t.Errorf("a job was placed beside a busy owner: %+v", a)
 	}
-	time.Sleep(leaseLength + leaseMargin) // leases go on while it stands still
+	time.Sleep(leaseLength + leaseMargin) // leases go on while it is suspended
 	if job := m.job(t, id); job.Phase != view.PhaseSuspended || job.Moves != 0 {
 		t.Errorf("after a lease the job is %s with %d moves", job.Phase, job.Moves)
 	}
 	end()
 	gone := time.Now()
 	if !comesTrue(3*time.Minute, func() bool { _, resumed := s.event(t, lrm.RecordResumed); return resumed }) {
-		t.Fatalf("the owner is away and the job stands still: %s", s.command(t, "status").out)
+		t.Fatalf("the owner is away and the job is still suspended: %s", s.command(t, "status").out)
 	}
 	resumed, _ := s.event(t, lrm.RecordResumed)
 	t.Logf("it went on %s after the owner left", resumed.Sub(gone).Round(time.Millisecond))

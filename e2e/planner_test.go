@@ -12,7 +12,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// punctual is how late a promised start may be.
+// punctual is the most a promised start may be late.
 const punctual = time.Second
 
 // stamp is a moment as the command line takes it.
@@ -93,7 +93,7 @@ func (m *mesh) heldBy(t *testing.T, id grid.JobID) *site {
 }
 
 // Six of ten jobs can end before their deadline: those are accepted and do, and the
-// others are refused at once, with the earliest time that could be kept.
+// others are refused right away, with the earliest time that could be kept.
 func TestDeadlinesAreKeptOrRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	m := newMesh(t, oneCore, oneCore, oneCore, oneCore, twoCores)

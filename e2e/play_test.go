@@ -217,8 +217,8 @@ func (a *actor) submit(ctx context.Context, s scenario.Submission) error {
 	return nil
 }
 
-// submitNow submits as a user does who does not want to wait: it is his command
-// that gives the job up.
+// submitNow submits as a user does who does not want to wait: the user's command
+// gives the job up.
 func (a *actor) submitNow(ctx context.Context, by *labSite, s scenario.Submission, job grid.Job, module []byte) error {
 	file := filepath.Join(a.dir, s.Name+".wasm")
 	if err := os.WriteFile(file, module, 0o600); err != nil {
@@ -358,7 +358,7 @@ func (j *actedJob) outcome(
 	for _, t := range tasks {
 		task := actedTask(t, begin, names)
 		if j.gaveUp && task.Phase == grid.PhaseCancelled {
-			task.Phase = grid.PhaseRefused // that is what code 4 says
+			task.Phase = grid.PhaseRefused // as code 4 says
 		}
 		o.Tasks = append(o.Tasks, task)
 	}

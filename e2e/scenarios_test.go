@@ -18,7 +18,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/scenario"
 )
 
-// agentsAtOnce is how many agents may run at the same time in scenarios.
+// agentsAtOnce bounds the agents that run at the same time in scenarios.
 const agentsAtOnce = 16
 
 // Processes may take slowness times what a scenario says, and the allowance more: on
@@ -36,10 +36,10 @@ const allScenarios = "MRS_SCENARIOS"
 // notAsProcesses says which scenarios real processes cannot play.
 func notAsProcesses() map[string]string {
 	return map[string]string{
-		"burst.txt":  "a thousand sandboxes at once take tens of GiB; the simulator and the real stack in virtual time play it",
+		"burst.txt":  "a thousand sandboxes together take tens of GiB; the simulator and the real stack in virtual time play it",
 		"clocks.txt": "processes of one machine share its wall clock; the simulator and the real stack in virtual time play it",
 
-		"owner-busy.txt": "it takes half an hour; TestTheOwnerComesFirst has an owner who comes back at once",
+		"owner-busy.txt": "it takes half an hour; TestTheOwnerComesFirst has an owner who comes back right away",
 	}
 }
 

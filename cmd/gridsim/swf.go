@@ -22,7 +22,7 @@ Workloads Archive: https://www.cs.huji.ac.il/labs/parallel/workload/
 Policies:
   fcfs          strictly in the order of submission
   easy          as fcfs, but a job may overtake if the first in the queue starts
-                no later than the estimates of what runs promise
+                no later than the estimates of running jobs promise
   conservative  every job has a place from its submission on; another may overtake
                 it only into a hole, and all move up when jobs end early
 
@@ -82,7 +82,7 @@ func swfCommand() *cobra.Command {
 	return cmd
 }
 
-// progressEvery is how long nobody is left without a sign of life.
+// progressEvery bounds the time between two lines of progress.
 const progressEvery = 2 * time.Second
 
 // progress tells now and then how far a long experiment is.

@@ -16,7 +16,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// offering is what this machine can run.
+// offering holds the kinds of work this machine can run.
 type offering struct {
 	adapters map[grid.WorkKind]lrm.Adapter
 	notices  []view.Notice
@@ -50,8 +50,8 @@ func rateWalls(r config.Rates) []agent.Wall {
 
 func rateText(bps int64) string { return fmt.Sprintf("%.1f Mbit/s", float64(bps)/1e6) }
 
-// makeAdapters makes what runs the kinds of work that the owner allows and that
-// work on this machine, and says what the owner should know of them.
+// makeAdapters makes an adapter for each kind of work that the owner allows and that
+// works on this machine, and notes what the owner should know of them.
 func makeAdapters(ctx context.Context, c config.Agent, log *slog.Logger) (offering, error) {
 	o := offering{adapters: make(map[grid.WorkKind]lrm.Adapter)}
 	if why := offersNothing(runtime.GOOS, c.Owner.Yield); why != "" {

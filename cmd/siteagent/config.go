@@ -23,8 +23,8 @@ func configCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "config", Short: "Show and change the settings, while the site runs", Args: noArgs,
 		Long: `Show the settings and where their values come from, and change them. A running
-agent takes most of what an owner decides at once: ceilings, rates, hours, when jobs
-make way, price. It says which settings count after a restart.`,
+agent applies most of what an owner decides right away: ceilings, rates, hours, when
+jobs yield, price. It says which settings count after a restart.`,
 		Example: `  siteagent config show
   siteagent config set ceilings.memory 4GiB
   siteagent config set preset=wan nat.relay=serve
@@ -40,8 +40,8 @@ func configShow(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show [NAME...]", Short: "Show settings, and where each value comes from",
 		Long: `Show the settings and where each value comes from: a default, the preset, a line of
-the file, a variable or a flag. If the agent runs it is asked; otherwise this is what
-a start would read. Without a name it shows what is documented or was chosen.`,
+the file, a variable or a flag. If the agent runs it is asked; otherwise these are the
+values a start would read. Without a name it shows what is documented or was chosen.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			c, err := o.configuration(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
@@ -74,7 +74,7 @@ a start would read. Without a name it shows what is documented or was chosen.`,
 	return cmd
 }
 
-// configuration is what the running agent says, or what a start would read.
+// configuration asks the running agent for its settings, or reads what a start would.
 func (o *options) configuration(ctx context.Context, notes io.Writer) (view.Configuration, error) {
 	c, err := o.dial()
 	if err != nil {
@@ -89,7 +89,7 @@ func (o *options) configuration(ctx context.Context, notes io.Writer) (view.Conf
 	if err != nil {
 		return view.Configuration{}, usageError{err}
 	}
-	fmt.Fprintln(notes, "no agent runs here; this is what a start would read")
+	fmt.Fprintln(notes, "no agent runs here; a start would read these settings")
 	return view.Configuration{File: o.path(), Settings: settingViews(origins)}, nil
 }
 

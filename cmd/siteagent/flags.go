@@ -9,8 +9,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/config"
 )
 
-// settingFlag is a setting given as a flag. It is read at once, so that the command
-// line's mistakes are told before anything happens, and kept as it was written.
+// settingFlag is a setting given as a flag. It is parsed right away, so that mistakes on the
+// command line are reported before anything happens, and kept as it was written.
 type settingFlag struct {
 	key  config.Key
 	text string

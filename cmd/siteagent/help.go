@@ -16,7 +16,7 @@ MRS_CEILINGS_CPUS and --ceilings-cpus. A flag is stronger than a variable, that 
 the file, that than the preset, and that than the default, which is in brackets.
 
 Sizes are written 512MiB or 4GiB, rates 50Mbit/s, times 90s, 10m, 2h or 7d, lists with
-commas. A running agent takes what is marked * at once, the rest after a restart:
+commas. A running agent applies settings marked * right away, the rest after a restart:
 
   siteagent config set ceilings.memory 4GiB
 `
@@ -25,7 +25,7 @@ const advancedHead = `
 Few need the following; in the file they may stand under the word advanced:
 `
 
-// settingsTopic is what siteagent help settings shows.
+// settingsTopic shows every setting: siteagent help settings.
 func settingsTopic() *cobra.Command {
 	return &cobra.Command{Use: "settings", Short: "Every setting, by subject", Long: settingsText()}
 }

@@ -16,7 +16,7 @@ import (
 // waitingForQuiet begins the text about a machine that is to be measured.
 const waitingForQuiet = "waiting for a quiet machine: "
 
-// glance is how long the machine is looked at before its first measurement.
+// glance is the time the machine is observed before its first measurement.
 const glance = 200 * time.Millisecond
 
 // probeHost says what the machine has and can do. What was never measured is
@@ -54,8 +54,8 @@ func probeHost(ctx context.Context, c config.Agent, kinds []grid.WorkKind, log *
 	return h
 }
 
-// capabilityOf is what the site gives: the owner's ceilings, and where he named
-// none a part of what the machine has.
+// capabilityOf gives the site's capability: the owner's ceilings, and where none is set
+// a part of what the machine has.
 func capabilityOf(c config.Agent, m hostinfo.Machine, kinds []grid.WorkKind, found hostinfo.Measured) grid.Capability {
 	disk := c.Rates.DiskBps
 	if disk == 0 {

@@ -24,7 +24,7 @@ func inviteCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "invite", Short: "Print a token with which another site joins", Args: noArgs,
 		Long: `Print a token, one line, with which another site joins this domain:
-siteagent join TOKEN. Whoever has the token can use it, so send it as you would a
+siteagent join TOKEN. Anyone who has the token can use it, so send it as you would a
 password. The first invitation makes the domain's key; keep a copy of domain.key,
 which is in the state directory: who holds it says who is a member.
 
@@ -81,8 +81,8 @@ func explainInvitation(notes io.Writer, i view.Invitation, now time.Time) {
 	}
 }
 
-// openToNetwork lets sites of the local network reach this one: the agent at once, and
-// as the configuration has it from the next start on.
+// openToNetwork lets sites of the local network reach this one: the running agent
+// listens right away, and the configuration keeps it for the next start.
 func (o *options) openToNetwork(ctx context.Context, c *client.Client, notes io.Writer) error {
 	settings, err := o.load()
 	if err != nil {

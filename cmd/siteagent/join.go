@@ -22,7 +22,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// redeemWait is how long an inviter that was reached may take.
+// redeemWait is the time an inviter that was reached may take.
 const redeemWait = 20 * time.Second
 
 func joinCommand(o *options) *cobra.Command {
@@ -224,7 +224,7 @@ func (j *joining) refuseStronger() error {
 	return nil
 }
 
-// admission is what the inviter said.
+// admission is the inviter's answer.
 type admission struct {
 	answer  protocol.JoinAnswer
 	records []protocol.MemberRecord // of the whole roster, this site's included

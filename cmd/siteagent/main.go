@@ -9,7 +9,7 @@
 //	client.go      the running agent asked through its socket
 //	init.go        siteagent init
 //	run.go         siteagent run: the agent made and run
-//	adapters.go    ... what runs each kind of work
+//	adapters.go    ... an adapter for each kind of work
 //	platform.go    ... systems on which a site offers nothing
 //	host.go        ... what the machine has
 //	reload.go      ... the configuration read again while it runs

@@ -6,7 +6,7 @@ import "fmt"
 // it does. Such a site is a member all the same: it joins, submits and fetches
 // results.
 //
-// An agent that cannot see its owner at work could not make way, so it takes jobs
+// An agent that cannot see its owner at work could not yield, so it takes jobs
 // only from an owner who asks for that.
 func offersNothing(goos string, yields bool) string {
 	switch {

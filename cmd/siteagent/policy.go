@@ -25,7 +25,7 @@ and how gaps before the first of them are filled:
 
   conservative  nobody is delayed by who comes later (the default)
   easy          only the first of those that wait is not delayed
-  none          nobody starts before one ahead of him
+  none          nobody starts before one ahead of it
 
 Promises, that is fixed starts, deadlines and reservations, are kept whatever the
 order. The change lasts until the agent ends; planning.policy and planning.backfill

@@ -26,7 +26,7 @@ import (
 type settings struct {
 	src    config.Sources
 	log    *slog.Logger
-	change func(context.Context, config.Agent) error // puts in force what can be at once
+	change func(context.Context, config.Agent) error // applies what can change while running
 
 	mu      sync.Mutex
 	now     config.Agent       // guarded by mu; in force
@@ -58,7 +58,7 @@ func (s *settings) read() (config.Agent, []config.Origin, error) {
 	return c, origins, err
 }
 
-// reload reads the configuration again and puts in force what can be at once. With a
+// reload reads the configuration again and applies what can change while running. With a
 // mistake in it everything stays as it was.
 func (s *settings) reload(ctx context.Context) view.Configuration {
 	s.mu.Lock()
@@ -95,7 +95,7 @@ func namesOf(keys []config.Key) []string {
 	return names
 }
 
-// configuration is what is in force, with where each setting comes from.
+// configuration lists the settings in force, and where each comes from.
 func (s *settings) configuration() view.Configuration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +189,7 @@ func inherited(origins []config.Origin) (names []string, preset string) {
 	return names, preset
 }
 
-// live puts in force what a running agent takes at once.
+// live applies the settings that a running agent can change.
 func live(
 	a *agent.Agent, started agent.Config, level *slog.LevelVar,
 ) func(context.Context, config.Agent) error {

@@ -15,7 +15,7 @@ const rootHelp = `siteagent runs one site of a scheduling mesh: no hub, no sched
 
 Your machine offers what you give it, answers announced jobs with how well it
 fits them, and runs what it is awarded in a sandbox. You stay in charge:
-siteagent pause takes effect at once, and siteagent stop --now moves what runs.
+siteagent pause takes effect immediately, and siteagent stop --now moves running jobs.
 
 First steps:
   siteagent init                 make this site's identity and configuration

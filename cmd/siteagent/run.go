@@ -179,7 +179,7 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 	}, nil
 }
 
-// ownerOf is when the site makes way for its owner.
+// ownerOf gives the rules by which the site yields to its owner.
 func ownerOf(o config.Owner) agent.Owner {
 	rules := yield.DefaultRules()
 	const milli = 1000
@@ -187,7 +187,7 @@ func ownerOf(o config.Owner) agent.Owner {
 	return agent.Owner{Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience, Root: o.Root}
 }
 
-// planningOf is what the owner decides about the site's plan. Only where anyone may
+// planningOf gives the owner's settings of the site's plan. Only where anyone may
 // submit are others strangers.
 func planningOf(c config.Agent) agent.Planning {
 	p := c.Planning

@@ -99,7 +99,7 @@ func reachOf(r view.Reach) string {
 	return text
 }
 
-// ownerLines say how the site makes way for its owner.
+// ownerLines say how the site yields to its owner.
 func ownerLines(o *view.OwnerView) []line {
 	if o == nil {
 		return nil
@@ -115,7 +115,7 @@ func ownerLines(o *view.OwnerView) []line {
 	return lines
 }
 
-// wallText is how a limit is enforced, and whether its self-test passed.
+// wallText says how a limit is enforced, and whether its self-test passed.
 func wallText(w view.Wall) string {
 	text := w.Ceiling + ": " + w.How
 	if w.Kind != "" {

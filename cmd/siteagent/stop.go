@@ -11,8 +11,8 @@ import (
 
 func stopCommand(o *options) *cobra.Command {
 	now := false
-	cmd := order(o, "stop", "End the agent when its jobs have ended", `End the agent: it takes no new work and ends when what runs has ended. With
---now what runs is stopped and continues on other sites.`,
+	cmd := order(o, "stop", "End the agent when its jobs have ended", `End the agent: it takes no new work and ends when running jobs have ended.
+With --now running jobs are stopped and continue on other sites.`,
 		func(ctx context.Context, c *client.Client, _ []string) (string, error) {
 			status, err := c.Status(ctx)
 			if err != nil {
@@ -20,7 +20,7 @@ func stopCommand(o *options) *cobra.Command {
 			}
 			return stoppingText(len(status.Running), now), c.Stop(ctx, now)
 		})
-	cmd.Flags().BoolVar(&now, "now", false, "stop what runs; its submitters move it")
+	cmd.Flags().BoolVar(&now, "now", false, "stop running jobs; their submitters move them")
 	return cmd
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/view"
 )
 
-// described is what describe prints as JSON: a job file with inputs as cid:, which
+// described holds what describe prints as JSON: a job file with inputs as cid:, which
 // job reads again, and the status, which it ignores.
 type described struct {
 	Job    jobfile.Document `json:"job"`

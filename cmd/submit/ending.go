@@ -75,7 +75,7 @@ func (a *app) sayRefused(ctx context.Context, what string, v view.JobView) {
 		site, at = earliest(offers)
 	}
 	if at.IsZero() {
-		a.say("%s %s can never be placed: %s", what, v.ID, reasons)
+		a.say("no site can run this %s, %s: %s", what, v.ID, reasons)
 		return
 	}
 	a.say("%s %s cannot be promised: %s", what, v.ID, reasons)

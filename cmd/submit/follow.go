@@ -123,7 +123,7 @@ func (a *app) follow(ctx context.Context, id grid.JobID, f following) (view.JobV
 	return last, err
 }
 
-// giveUp withdraws a job that has no room now.
+// giveUp withdraws a job that no site has capacity for now.
 func (a *app) giveUp(ctx context.Context, v view.JobView) error {
 	if err := a.client.Cancel(ctx, v.ID); err != nil {
 		return err
@@ -148,25 +148,42 @@ func (a *app) awaitPlacement(ctx context.Context, id grid.JobID, f following) er
 	})
 }
 
-// firstRound is how long a job that is not waited for is watched: by then the sites have
-// answered once. A refusal is told while somebody is there to read it.
-const firstRound = 900 * time.Millisecond
+// A job that is not waited for is watched for firstRound: by then the sites have answered
+// once, and a refusal is reported while somebody is there to read it. An agent that has just
+// started does not trust such a refusal yet; it asks again, within bootRounds.
+const (
+	firstRound = 900 * time.Millisecond
+	bootRounds = 8 * time.Second
+)
 
 // awaitFirstRound waits until the sites have answered, and reports a refusal. An answer
 // that is still open then, and an interrupt, are no errors: the job goes on.
 func (a *app) awaitFirstRound(ctx context.Context, id grid.JobID, _ following) error {
-	within, cancel := context.WithTimeout(ctx, firstRound)
+	within, cancel := context.WithTimeout(ctx, bootRounds)
 	defer cancel()
+	began := time.Now()
 	err := a.watch(within, id, func(v view.JobView) (bool, error) {
-		if v.Phase == view.PhaseRefused {
+		switch v.Phase {
+		case view.PhaseRefused:
 			return true, a.ending(ctx, v)
+		case view.PhaseAnnounced, view.PhaseWaiting:
+			refused := a.isRefusedSoFar(within, v)
+			answered := v.Phase == view.PhaseWaiting && !refused
+			return answered || !refused && time.Since(began) > firstRound, nil
+		default:
+			return true, nil
 		}
-		return v.Phase != view.PhaseAnnounced, nil
 	})
 	if within.Err() != nil && errors.Is(err, within.Err()) {
 		return nil
 	}
 	return err
+}
+
+// isRefusedSoFar reports whether every site has answered that the job never fits.
+func (a *app) isRefusedSoFar(ctx context.Context, v view.JobView) bool {
+	offers, err := a.client.Offers(ctx, v.ID)
+	return err == nil && offers.Never && offers.Answered >= offers.Members
 }
 
 // interrupted says how to go on when following ended before the job.

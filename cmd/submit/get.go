@@ -17,7 +17,7 @@ func (a *app) getCommand() *cobra.Command {
 		Use: "get ID", Short: "Write a job's outputs",
 		Args: exactly(1, "one job"),
 		Long: `Write the outputs of a job's finished tasks where the job file said, relative to
-the present folder or --to. Files are replaced at once or not at all; nothing is
+the present folder or --to. Files are replaced as a whole or not at all; nothing is
 written through a link.`,
 		Example: "  submit get mfrg\n  submit get mfrg --to results",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -90,7 +90,7 @@ func writeMap(path string, offers view.OfferTable) error {
 	if err := offers.WriteMap(&drawn); err != nil {
 		return err
 	}
-	err := os.WriteFile(path, drawn.Bytes(), 0o644) //nolint:gosec // a drawing for everybody
+	err := os.WriteFile(path, drawn.Bytes(), 0o644) //nolint:gosec // a drawing, for anyone to read
 	if err != nil {
 		return fmt.Errorf("draw the map: %w", err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/view"
 )
 
-// writeOutput fetches one output and puts it in its place at once: under a
-// temporary name first, then renamed. No part of its path may be a link.
+// writeOutput fetches one output and puts it in its place atomically:
+// under a temporary name first, then renamed. No part of its path may be a link.
 func (a *app) writeOutput(ctx context.Context, root *os.Root, out view.OutputView) error {
 	to := filepath.Clean(filepath.FromSlash(out.To))
 	if !filepath.IsLocal(to) || to == "." {

@@ -9,9 +9,9 @@ func (a *app) planCommand() *cobra.Command {
 		Long: `Announce a job file to the mesh, show how every site answers, and withdraw it.
 Nothing runs. START is when the program would begin at the earliest and FINISH when
 it is expected to end, on this machine's clock. Of a job with a fixed start or a
-deadline, STAYS is how likely the site stays until then, and a site that cannot promise
-it says the earliest time that it could. RISK is how likely the site leaves before the
-job ends. The code is 4 when every site says that it
+deadline, STAYS gives the probability that the site stays until then, and a site that cannot promise
+it says the earliest time that it could. RISK gives the
+probability that the site leaves before the job ends. The code is 4 when every site says that it
 never fits.`,
 		Args: exactly(1, "one job file"), Example: "  submit plan pi.yaml\n  submit plan pi.yaml -o wide\n  submit plan pi.yaml --svg map.svg",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// result is what a verb shows, in every format.
+// result holds what a verb shows, in every format.
 type result struct {
 	value any          // json and yaml
 	names []string     // name and --parsable

@@ -51,7 +51,7 @@ func (p *progress) show(ctx context.Context, v view.JobView) {
 	p.screen.print(p.app.err, lines, p.app.columns())
 }
 
-// single is how a job of one task stands.
+// single describes a job of one task.
 func (p *progress) single(ctx context.Context, v view.JobView) string {
 	line := string(v.Phase)
 	if v.Phase == view.PhaseAnnounced && v.Offers > 0 {

@@ -4,7 +4,7 @@ import "github.com/spf13/cobra"
 
 func (a *app) releaseCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "release ID...", Short: "Give reservations back; what runs in them is stopped",
+		Use: "release ID...", Short: "Give reservations back; jobs running in them are stopped",
 		Args:    atLeast(1, "at least one reservation"),
 		Example: "  submit release mfrg",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -17,7 +17,7 @@ func (a *app) reservationsCommand() *cobra.Command {
 		Args: exactly(0, "no argument"),
 		Long: `List the own reservations. A reservation is held until its time comes, then open,
 and over at its end; released ones were given back, lost ones no site could keep.
-STAYS is how likely all its sites stay until its end.`,
+STAYS gives the probability that all its sites stay until its end.`,
 		Example: "  submit reservations\n  submit reservations -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := a.client.Reservations(cmd.Context())

@@ -17,8 +17,8 @@ const reserveLong = `Hold capacity at a site from a time on, for jobs that are b
 The sites are asked as for a job with a fixed start; the one that is expected to
 serve it best promises the place, and the others are told that they are free again.
 The verb ends when the reservation is held. It ends with code 4 when no site can
-promise it, and says the earliest start that one could. STAYS is how likely the
-site stays until the reservation ends.
+promise it, and says the earliest start that one could. STAYS gives the
+probability that the site stays until the reservation ends.
 
 A job runs in it with submit run --reservation ID, or reservation: ID in a job file.
 What is not ended when the reservation is over is stopped. A reservation survives

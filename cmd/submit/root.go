@@ -42,7 +42,7 @@ distance; the nearest gets it. When a site dies, its jobs go on elsewhere.
 
 Exit codes until a job has started:
   0 ok   1 other error   2 usage or invalid job file   3 no such job
-  4 can never be placed   5 agent unreachable   6 denied   124 wait timed out
+  4 no site can run this   5 agent unreachable   6 denied   124 wait timed out
 Afterwards (run, job --wait, wait): the job's own code, 128+n for a signal, 125
 for a failure that is not the job's. An array's code is that of its lowest
 failing task. An interrupt detaches (130) and the job goes on.

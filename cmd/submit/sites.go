@@ -16,9 +16,9 @@ func (a *app) sitesCommand() *cobra.Command {
 		Use: "sites", Short: "List the sites the agent knows",
 		Args: exactly(0, "no argument"),
 		Long: `List the sites the agent has seen within a week, those that are away included.
-RISK 1H is how likely the site leaves within an hour, from what this agent has seen of its
-coming and going. SKEW is how far its clock is ahead of this one's. Below the table: how many
-sites are to be expected an hour from now.`,
+RISK 1H gives the probability that the site leaves within an hour, from what this agent
+has seen of its coming and going. SKEW tells how far its clock is ahead of this one's.
+Below the table: how many sites are to be expected an hour from now.`,
 		Example: "  submit sites\n  submit sites -o wide",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sites, err := a.client.Sites(cmd.Context())

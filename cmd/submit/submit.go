@@ -15,7 +15,7 @@ import (
 // following says what to do once a job was submitted.
 type following struct {
 	wait              bool
-	noWait            bool // a job that has no room now is withdrawn: code 4
+	noWait            bool // a job that no site has capacity for now is withdrawn: code 4
 	cancelOnInterrupt bool
 	printLogs         bool // of a single task, when it has ended
 	folder            string

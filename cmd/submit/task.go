@@ -54,7 +54,7 @@ func onSite(t view.TaskView) string {
 	return ""
 }
 
-// whyTask is where a task is and how it came there.
+// whyTask says where a task runs or waits, and why there.
 func (a *app) whyTask(v view.JobView, t view.TaskView) []string {
 	text := a.taskText(t)
 	if text == "" {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/term"
 )
 
-// usualColumns is how wide a terminal is taken to be that does not say.
+// usualColumns is the width assumed of a terminal that does not tell its own.
 const usualColumns = 80
 
 // lookAt finds out whether standard error is a terminal that can be redrawn, and how wide.
@@ -26,7 +26,7 @@ func (a *app) lookAt(stderr io.Writer) {
 	}
 }
 
-// columns is how wide the terminal is now.
+// columns is the terminal's present width.
 func (a *app) columns() int {
 	if a.width != nil {
 		if columns := a.width(); columns > 0 {

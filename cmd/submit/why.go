@@ -11,7 +11,7 @@ import (
 func (a *app) whyCommand() *cobra.Command {
 	svg := ""
 	cmd := &cobra.Command{
-		Use: "why ID", Short: "Show why a job or task is where it is: each site's answer and distance",
+		Use: "why ID", Short: "Show why a job or task is placed as it is: each site's answer and distance",
 		Example: "  submit why mfrg\n  submit why mfrg.7\n  submit why mfrg -o wide",
 		Args:    exactly(1, "one job or task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,7 +43,7 @@ func (a *app) whyCommand() *cobra.Command {
 	return cmd
 }
 
-// why says in sentences why a job or one of its tasks is where it is.
+// why says in sentences why a job or one of its tasks is placed as it is.
 func (a *app) why(ctx context.Context, subject grid.TaskID, one bool) ([]string, error) {
 	detail, err := a.client.Job(ctx, subject.Job)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestVerdict(t *testing.T) {
 		if (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := strings.HasSuffix(said.String(), "\ndeadline: 7 kept, 4 refused at once, 0 late\n"); got != c.ok {
+		if got := strings.HasSuffix(said.String(), "\ndeadline: 7 kept, 4 refused immediately, 0 late\n"); got != c.ok {
 			t.Errorf("%s: said\n%s", name, said.String())
 		}
 	}
@@ -74,7 +74,7 @@ func TestThePlanOfTheStory(t *testing.T) {
 		t.Errorf("%d sites run %d jobs in time, not %d", len(sites), 2*len(sites), possible)
 	}
 	if submitter := gifts()[0]; submitter.Memory<<20 >= need().MemoryBytes {
-		t.Errorf("the submitter has room for jobs")
+		t.Errorf("the submitter has capacity for jobs")
 	}
 }
 

@@ -32,7 +32,7 @@ const (
 	limit       = time.Minute // for anything to happen
 )
 
-// story is what is submitted and what came of it.
+// story holds what is submitted and what came of it.
 type story struct {
 	api   *client.Client
 	out   *localmesh.Screen
@@ -52,7 +52,7 @@ type row struct {
 	ended    time.Time
 }
 
-// started is what became of the job in the reservation.
+// started tells what became of the job in the reservation.
 type started struct {
 	reservation view.Reservation
 	at          time.Time

@@ -5,7 +5,7 @@
 //
 // It builds siteagent and starts four agents as separate processes. The first only
 // submits. Ten jobs with one deadline come to the other three, which can run six of
-// them in time: six are promised and met, and four are refused at once, each with the
+// them in time: six are promised and met, and four are refused immediately, each with the
 // earliest time that could be kept. Then best-effort jobs fill all three sites, one
 // core is reserved from ten seconds on, and the job that is bound to it starts in its
 // second, while the others come and go.
@@ -35,7 +35,7 @@ Starts four agents on this machine, gives them more jobs with a deadline than th
 can run in time, and makes a reservation among jobs that fill them. All it writes
 stands in one temporary directory, which it removes at the end, also after ^C. It
 exits with 0 only if what was promised was kept and what could not be promised was
-refused at once.
+refused immediately.
 
 `
 
@@ -71,7 +71,7 @@ const (
 )
 
 // gifts are four owners' ceilings: one place each, but for the submitter, which has
-// room for nothing.
+// no capacity.
 func gifts() []localmesh.Gift {
 	return []localmesh.Gift{
 		{Name: "anna", Cores: 1, GFLOPS: 1, Memory: 16},

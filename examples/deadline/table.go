@@ -42,7 +42,7 @@ func (s *story) showReservation() {
 	_ = w.Flush() // as above
 }
 
-// late is how long after the reservation's start its job began.
+// late is the time from the reservation's start to its job's.
 func (s started) late() time.Duration { return s.at.Sub(s.reservation.Start.Time) }
 
 // kept reports whether the job began in the reservation's second.
@@ -67,7 +67,7 @@ func (s *story) verdict() error {
 	} else {
 		late++
 	}
-	line := fmt.Sprintf("%d kept, %d refused at once, %d late", kept, refused, late)
+	line := fmt.Sprintf("%d kept, %d refused immediately, %d late", kept, refused, late)
 	if kept != possible+1 || refused != wanted-possible || late != 0 || s.start.before == 0 {
 		return errors.New(line + ": this is not what was promised; run it again with -keep -v and look at the logs")
 	}

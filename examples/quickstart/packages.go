@@ -22,8 +22,8 @@ type sourcePackage struct {
 	bytes int64 // of its .go files
 }
 
-// largestPackage leaves out the one or two packages that would keep everybody
-// waiting at the end.
+// largestPackage leaves out the one or two packages that the others would
+// wait for at the end.
 const largestPackage = 2 << 20 // bytes
 
 // findPackages gives the n largest packages of the standard library, the largest

@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// limit is what a quickstart may take with an empty build cache.
+// limit is the time a quickstart may take with an empty build cache.
 const limit = 5 * time.Minute
 
-// outcome is how a quickstart ended.
+// outcome tells how a quickstart ended.
 type outcome struct {
 	lines []string // of its standard output
 	err   error    // of Wait

@@ -81,7 +81,7 @@ func journey(t view.TaskView) string {
 	return strings.Join(stops, ", then ")
 }
 
-// result is what the quickstart is about.
+// result is the outcome of the quickstart.
 type result struct {
 	tasks   int
 	matched int

@@ -44,7 +44,7 @@ func readUnit(t *testing.T, name string) unit {
 
 func units() []string { return []string{"siteagent.service", "siteagent-user.service"} }
 
-// What makes way for the owner is set, and what would break sandboxes is not.
+// The settings that yield to the owner are set, and what would break sandboxes is not.
 func TestUnits(t *testing.T) {
 	for _, name := range units() {
 		u := readUnit(t, name)

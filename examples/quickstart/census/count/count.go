@@ -15,7 +15,7 @@ import (
 	"path"
 )
 
-// Census is what is counted of one directory, or of many together.
+// Census holds the counts of one directory, or of many together.
 type Census struct {
 	Package   string   `json:"package"`   // import path
 	Files     int      `json:"files"`     // .go files directly in the directory, tests included

@@ -43,7 +43,8 @@ const (
 type Reading struct {
 	Wall time.Time     // what people set
 	Boot time.Duration // since boot, suspend included
-	// from any beginning that stays the same while the process lives, suspend left out
+	// Awake counts from any beginning that stays the same while the process lives, without
+	// the time suspended.
 	Awake  time.Duration
 	BootID string // names the boot; empty = unknown
 }

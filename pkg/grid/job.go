@@ -143,7 +143,7 @@ type Spec struct {
 	Name   string   // for people; at most 128 bytes
 	Kind   WorkKind // what Module and Args mean
 	Module Input    // wasm: the module; command: empty
-	// wasm: arguments behind the module's name; command: the whole command line
+	// Args are the arguments behind a module's name, or a command's whole line.
 	Args       []string
 	Env        []EnvVar      // ascending by name
 	Inputs     []Input       // common to all tasks

@@ -16,7 +16,8 @@ type Parts struct {
 	StageIn  time.Duration // moving what is not yet local
 	Run      time.Duration // on this site
 
-	// on the job's axes beyond x, y and z; at most one for each dimension
+	// Further are the coordinates on the job's axes beyond x, y and z; at most one for each
+	// dimension.
 	Further          []Coordinate
 	PotentialUnknown bool // nobody said P_src of the job's data: x is without that term
 }

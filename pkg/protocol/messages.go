@@ -24,7 +24,8 @@ type Hello struct {
 	WallMS      int64  // sender's wall clock, ms since 1970 UTC, to measure skew
 	Capability  grid.Capability
 	Refusal     grid.Reason // set by the answering side: why the peer is not admitted
-	// members the sender can name, multiaddrs that end in /p2p/ID, at most MaxHelloPeers
+	// Peers are members that the sender can name: multiaddrs that end in /p2p/ID, at most
+	// MaxHelloPeers.
 	Peers  []string
 	Roster Digest // of the sender's roster of members; zero: it keeps none
 }

@@ -61,7 +61,7 @@ type Report struct {
 	// record.
 	Unended int
 	Strays  int      // runs of jobs that no submitter knows
-	Unseen  int      // done tasks without any run: whether they were doubled cannot be told
+	Unseen  int      // done tasks without any run: whether they were doubled is unknown
 	Notes   []string // what could not be read
 }
 

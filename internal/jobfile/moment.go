@@ -21,8 +21,8 @@ const (
 	maxAhead = 366 * 24 * time.Hour // of any time in a job file
 )
 
-// moment reads the time that stands at a field. One of day is its next occurrence
-// after the given moment. What was not written is said aloud.
+// moment reads the time in a field. One of day is its next occurrence after the given
+// moment. Assumptions are noted for the user.
 func (p *parser) moment(text string, line int, field string, after time.Time) time.Time {
 	t, note, wrong := readMoment(text, p.now, after)
 	if wrong != nil {

@@ -132,7 +132,7 @@ func (p *parser) unknown(key *yaml.Node, full string, known []string) {
 	p.fail(key.Line, full, "remove it", "no such key; want one of %s", strings.Join(known, ", "))
 }
 
-// describe says what stands at a node, for messages.
+// describe names the content of a node, for messages.
 func describe(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:

@@ -1,7 +1,6 @@
-// Package store keeps what an agent must not forget: its facts, in one bbolt
-// file that is synced to disk before a promise leaves the site, and a journal
-// of everything its machines were told, from which their effects can be derived
-// again.
+// Package store keeps what an agent must not forget: its facts, in one bbolt file that is
+// synced to disk before a promise leaves the site, and a journal of all inputs of its
+// machines, from which their effects can be derived again.
 //
 // The files of a state directory are
 //

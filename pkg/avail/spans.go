@@ -44,7 +44,7 @@ type Ending uint8
 
 // The endings.
 const (
-	EndOpen  Ending = iota // it has not ended, or nobody knows how
+	EndOpen  Ending = iota // it has not ended, or its end is unknown
 	EndCrash               // the site or its agent died
 	EndLeft                // in order: switched off, suspended, or wanted back by its owner
 )

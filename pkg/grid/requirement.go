@@ -28,7 +28,7 @@ type Requirement struct {
 	Window  Window
 	Map     MapKind
 	Weights Weights
-	Axes    []Axis // of the map; none stands for DefaultAxes
+	Axes    []Axis // of the map; none = DefaultAxes
 
 	Project     string // whose share of a site it counts against; empty = none
 	Reservation JobID  // only sites that hold it can offer, out of what it holds; empty = none

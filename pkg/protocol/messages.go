@@ -178,7 +178,8 @@ type Progress struct {
 	Phase   grid.Phase // staging, running or frozen
 	Done    int64      // staging: bytes here
 	Total   int64      // staging: bytes in all
-	// frozen: why; ReasonNone = its lease ended. Running: what keeps its program from it
+	// Reason says why a frozen attempt is frozen, ReasonNone = its lease ended, and what keeps
+	// the program of a running one from running.
 	Reason grid.Reason `json:",omitempty"`
 
 	// StartsIn is the time until its place in the site's plan, counted from sending; 0

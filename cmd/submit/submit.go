@@ -35,20 +35,7 @@ func (a *app) submit(ctx context.Context, plan *jobfile.Plan, f following) error
 		return err
 	}
 	if !f.wait {
-		placed := a.awaitFirstRound
-		if f.noWait {
-			placed = a.awaitPlacement
-		}
-		err := placed(ctx, id, f)
-		if err == nil {
-			return a.showSubmitted(ctx, id)
-		}
-		if a.parsable { // a script may want to know why
-			if shown := a.show(result{names: []string{string(id)}}); shown != nil {
-				return shown
-			}
-		}
-		return err
+		return a.leave(ctx, id, f)
 	}
 	if a.parsable {
 		if err := a.show(result{names: []string{string(id)}}); err != nil {
@@ -58,6 +45,25 @@ func (a *app) submit(ctx context.Context, plan *jobfile.Plan, f following) error
 		a.say("job %s submitted: %d %s", id, count, plural(count, "task"))
 	}
 	return a.finish(ctx, id, f)
+}
+
+// leave watches a job that is not waited for until it is placed or refused, and names it:
+// with --parsable a refused one, too, so that a script can ask why.
+func (a *app) leave(ctx context.Context, id grid.JobID, f following) error {
+	placed := a.awaitFirstRound
+	if f.noWait {
+		placed = a.awaitPlacement
+	}
+	err := placed(ctx, id, f)
+	if err == nil {
+		return a.showSubmitted(ctx, id)
+	}
+	if a.parsable {
+		if shown := a.show(result{names: []string{string(id)}}); shown != nil {
+			return shown
+		}
+	}
+	return err
 }
 
 // hand uploads and submits, to an agent of the right domain. It also tells of how many

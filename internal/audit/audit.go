@@ -57,10 +57,11 @@ type Report struct {
 	Total   JobReport   // sums over all jobs, without an ID
 	Lost    []grid.TaskID
 	Doubled []Double
-	// runs whose end is not known: each counts until its agent's end, or its last record
+	// Unended counts runs without a known end: each counts until its agent's end, or its last
+	// record.
 	Unended int
 	Strays  int      // runs of jobs that no submitter knows
-	Unseen  int      // done tasks without any run: whether they were doubled cannot be told
+	Unseen  int      // done tasks without any run: whether they were doubled is unknown
 	Notes   []string // what could not be read
 }
 

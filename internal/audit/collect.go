@@ -17,7 +17,8 @@ type Source struct {
 	Site      string // the site's name or ID, for people
 	StateDir  string // its state directory; nothing in it is changed
 	RunRecord string // the file its supervisors write; empty, or missing, if nothing ran
-	// when its agent died, ascending, and the present if it lives; empty: as its journals tell
+	// Ends lists when its agent died, ascending, and the present if it lives; empty: as its
+	// journals tell.
 	Ends []time.Time
 }
 

@@ -45,7 +45,7 @@ type CalibrateResult struct {
 	Machines int              `json:"machines"`
 	Queries  int              `json:"queries"`
 	Bins     []ReliabilityBin `json:"bins"`
-	// largest distance of a bin's actual share from what was predicted
+	// WorstBin is the largest distance of a bin's actual share from the predicted one.
 	WorstBin float64          `json:"worst_bin"`
 	First    *CalibrateResult `json:"first,omitempty"` // the same of the days of learning
 	Brier    float64          `json:"brier"`

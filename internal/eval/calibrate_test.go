@@ -81,7 +81,8 @@ func TestLANL(t *testing.T) {
 }
 
 const events = `# a comment
-event_id	component_id	node_id	platform_id	node_name	event_type	event_start_time	event_stop_time	event_end_reason
+event_id	component_id	node_id	platform_id	node_name	event_type	` +
+	`event_start_time	event_stop_time	event_end_reason
 0	0	1	3	a	0	0	100	8000
 1	0	1	3	a	1	100	200	1
 2	0	1	3	a	1	200	300	1

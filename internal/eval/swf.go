@@ -32,7 +32,7 @@ type SWFResult struct {
 	Jobs               int     `json:"jobs"`
 	AvgWaitS           float64 `json:"avg_wait_s"`           // seconds
 	AvgBoundedSlowdown float64 `json:"avg_bounded_slowdown"` // bound: 10 s
-	// from the first submission to the last end, seconds
+	// MakespanS is the time from the first submission to the last end, in seconds.
 	MakespanS   int64   `json:"makespan_s"`
 	Utilization float64 `json:"utilization"` // 0 to 1
 	JobsPerS    float64 `json:"jobs_per_s"`  // how fast the scheduler was, without reading and writing
@@ -57,9 +57,8 @@ func (s SWF) Run(ctx context.Context) (SWFResult, error) {
 	if config.Procs == 0 {
 		procs, known := log.MaxProcs()
 		if !known {
-			return SWFResult{}, fmt.Errorf("%w: --procs: the header of %s has no MaxProcs: say how many "+
-				"processors the machine has",
-				ErrUsage, s.Log)
+			return SWFResult{}, fmt.Errorf("%w: --procs: the header of %s has no MaxProcs: say how "+
+				"many processors the machine has", ErrUsage, s.Log)
 		}
 		config.Procs = procs
 	}

@@ -43,7 +43,8 @@ const (
 type Reading struct {
 	Wall time.Time     // what people set
 	Boot time.Duration // since boot, suspend included
-	// from any beginning that stays the same while the process lives, suspend left out
+	// Awake counts from any beginning that stays the same while the process lives, without
+	// the time suspended.
 	Awake  time.Duration
 	BootID string // names the boot; empty = unknown
 }
@@ -114,7 +115,7 @@ func readBounded(path string) ([]byte, error) {
 	return text, nil
 }
 
-// putAside keeps damaged lines where somebody may look at them.
+// putAside keeps damaged lines in a file of their own.
 func (r *Recorder) putAside(lines []string) {
 	if len(lines) == 0 {
 		return
@@ -185,8 +186,8 @@ func (r *Recorder) add(e entry, flush bool) {
 	}
 }
 
-// Beat says that the site lives. It notices that the machine slept, or that its clock
-// was set, since it was last told the time.
+// Beat says that the site lives. It notices that the machine slept, or that its clock was
+// set, since the last reading.
 func (r *Recorder) Beat(now Reading) { r.tell(now, kindBeat) }
 
 // Owner records that the owner needs the machine, or leaves it again.
@@ -272,7 +273,7 @@ func since(bootMS int64, now Reading) time.Duration {
 	return max(now.Boot-time.Duration(bootMS)*time.Millisecond, 0)
 }
 
-// Close writes that the site ends in order. What is told later is ignored.
+// Close writes that the site ends in order. Later calls are ignored.
 func (r *Recorder) Close(now Reading) error {
 	r.tell(now, kindStop)
 	r.mu.Lock()

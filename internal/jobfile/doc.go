@@ -17,8 +17,9 @@
 // # Defaults
 //
 // What a job file leaves out: runtime 10m, resources.cpus 1, resources.gflops 1,
-// resources.memory 128MiB, resources.disk 64MiB, resources.bandwidth none, ttl 1s, unattended
-// freeze, map thesis with weights 1. The runtime's default is said aloud (File.Notes).
+// resources.memory 128MiB, resources.disk 64MiB, resources.bandwidth none, ttl 1s,
+// unattended freeze, map thesis with weights 1. File.Notes mentions the runtime's
+// default.
 //
 // # Map of the files
 //

@@ -18,7 +18,7 @@ type FieldError struct {
 	cause error
 }
 
-// Unwrap is the error of somebody else that is behind the mistake, or nil.
+// Unwrap returns the underlying error, or nil.
 func (e *FieldError) Unwrap() error { return e.cause }
 
 // Error is the mistake in one line: "job.yaml:7: resources.memory: want ...; write ...".

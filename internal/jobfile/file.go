@@ -23,14 +23,14 @@ type File struct {
 	CommBytes   int64
 	Flood       bool
 
-	Notes []string       // what was assumed, to be said aloud
+	Notes []string       // assumptions to show to the user
 	lines map[string]int // field -> line, for what Resolve finds
 }
 
 // Ref is a text that names content: a path or cid:CID.
 type Ref struct {
 	Text  string
-	Field string // where it stands, for messages
+	Field string // its place in the file, for messages
 }
 
 // InputRef is an input whose content is named.

@@ -348,9 +348,8 @@ func TestSharedContentIsStoredOnce(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(full))
-	f.Add([]byte(
-		`{"job": {"command": ["x"], "count": 2, "inputs": [{"path": "/a", "from": "cid:b"}]}, "status": 1}`,
-	))
+	f.Add([]byte(`{"job": {"command": ["x"], "count": 2, ` +
+		`"inputs": [{"path": "/a", "from": "cid:b"}]}, "status": 1}`))
 	f.Add([]byte("wasm: &a x\nitems: [*a]\n"))
 	f.Add([]byte(placed))
 	f.Add([]byte("reserve: 2h\nstart: {at: mon 09:00}\ncount: 3\n"))

@@ -21,8 +21,8 @@ const (
 	maxAhead = 366 * 24 * time.Hour // of any time in a job file
 )
 
-// moment reads the time that stands at a field. One of day is its next occurrence
-// after the given moment. What was not written is said aloud.
+// moment reads the time in a field. One of day is its next occurrence after the given
+// moment. Assumptions are noted for the user.
 func (p *parser) moment(text string, line int, field string, after time.Time) time.Time {
 	t, note, wrong := readMoment(text, p.now, after)
 	if wrong != nil {
@@ -90,11 +90,13 @@ func ahead(span, text string, now time.Time) (time.Time, string, *momentError) {
 			"write it like +30s or in 10m",
 		}
 	case d == 0:
-		return time.Time{}, "",
-			&momentError{fmt.Sprintf("want more than 0, have %q", text), "write it like +30s or in 10m"}
+		return time.Time{}, "", &momentError{
+			fmt.Sprintf("want more than 0, have %q", text), "write it like +30s or in 10m",
+		}
 	case d > maxAhead:
-		return time.Time{}, "",
-			&momentError{fmt.Sprintf("want at most 366 days ahead, have %q", text), "choose an earlier one"}
+		return time.Time{}, "", &momentError{
+			fmt.Sprintf("want at most 366 days ahead, have %q", text), "choose an earlier one",
+		}
 	}
 	t := now.Add(d)
 	if whole := t.Truncate(time.Second); whole.Before(t) {
@@ -232,10 +234,9 @@ func (c clockReading) twice(times []time.Time, taken int) string {
 	if taken > 0 {
 		which, other = "second", times[0]
 	}
-	return fmt.Sprintf("%s comes twice on %s, as the clocks go back; the %s is taken, %s; the other "+
-		"is %s", c,
-		times[0].Format(time.DateOnly), which, times[taken].Format(time.RFC3339),
-		other.Format(time.RFC3339))
+	return fmt.Sprintf("%s comes twice on %s, as the clocks go back; the %s is taken, %s; "+
+		"the other is %s", c, times[0].Format(time.DateOnly), which,
+		times[taken].Format(time.RFC3339), other.Format(time.RFC3339))
 }
 
 // missing names the gap in which a reading lies.
@@ -247,11 +248,9 @@ func (c clockReading) missing(wall, skip time.Time) *momentError {
 	}
 	return &momentError{
 		text: fmt.Sprintf("%s does not come on %s: %s go from %s straight to %s",
-			c, wall.Format(time.DateOnly),
-			clocks, before.Format(time.TimeOnly), skip.Format(time.TimeOnly)),
+			c, wall.Format(time.DateOnly), clocks, before.Format(time.TimeOnly), skip.Format(time.TimeOnly)),
 		remedy: fmt.Sprintf("choose %s or later, before %s, or give the zone: %s",
-			skip.Format(time.TimeOnly),
-			before.Format(time.TimeOnly), skip.Format(time.RFC3339)),
+			skip.Format(time.TimeOnly), before.Format(time.TimeOnly), skip.Format(time.RFC3339)),
 	}
 }
 

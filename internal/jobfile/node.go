@@ -40,27 +40,32 @@ func parseText(data []byte) (*yaml.Node, *FieldError) {
 	var doc, more yaml.Node
 	err := decoder.Decode(&doc)
 	if errors.Is(err, io.EOF) {
-		return nil,
-			&FieldError{Line: 1, Text: "the job file is empty", Remedy: "write at least wasm: FILE"}
+		return nil, &FieldError{
+			Line: 1, Text: "the job file is empty", Remedy: "write at least wasm: FILE",
+		}
 	}
 	if err != nil {
 		return nil, syntaxError(err)
 	}
 	if err := decoder.Decode(&more); err == nil {
-		return nil,
-			&FieldError{Line: more.Line, Text: "a second document begins", Remedy: "write one job a file"}
+		return nil, &FieldError{
+			Line: more.Line, Text: "a second document begins", Remedy: "write one job a file",
+		}
 	}
 	if len(doc.Content) != 1 {
-		return nil,
-			&FieldError{Line: 1, Text: "the job file is empty", Remedy: "write at least wasm: FILE"}
+		return nil, &FieldError{
+			Line: 1, Text: "the job file is empty", Remedy: "write at least wasm: FILE",
+		}
 	}
 	return doc.Content[0], nil
 }
 
 // syntaxError takes the line out of the YAML reader's message.
 func syntaxError(err error) *FieldError {
-	out := &FieldError{Line: 1, Text: "want YAML or JSON: " +
-		err.Error(), Remedy: "check indentation, quotes and brackets there"}
+	out := &FieldError{
+		Line: 1, Text: "want YAML or JSON: " + err.Error(),
+		Remedy: "check indentation, quotes and brackets there",
+	}
 	if found := regexp.MustCompile(`line (\d+)`).FindStringSubmatch(err.Error()); found != nil {
 		out.Line, _ = strconv.Atoi(found[1]) // digits only
 	}
@@ -81,8 +86,9 @@ func fromJSON(data []byte) (*yaml.Node, *FieldError) {
 	r.decoder.UseNumber()
 	node, err := r.value(0)
 	if err != nil {
-		return nil, &FieldError{Line: r.line, Text: "want JSON: " +
-			err.Error(), Remedy: "check brackets and quotes there"}
+		return nil, &FieldError{
+			Line: r.line, Text: "want JSON: " + err.Error(), Remedy: "check brackets and quotes there",
+		}
 	}
 	return node, nil
 }

@@ -15,7 +15,8 @@ import (
 // Options say how a job file is read.
 type Options struct {
 	Name string // the file's name, for messages
-	// with the submitter's zone: it applies to times without one, next occurrence
+	// Now has the submitter's zone, which applies to times without one. Such a time means its
+	// next occurrence.
 	Now     time.Time
 	Runtime time.Duration // for jobs that give none; 0 = DefaultRuntime
 }
@@ -131,7 +132,7 @@ func (p *parser) unknown(key *yaml.Node, full string, known []string) {
 	p.fail(key.Line, full, "remove it", "no such key; want one of %s", strings.Join(known, ", "))
 }
 
-// describe says what stands at a node, for messages.
+// describe names the content of a node, for messages.
 func describe(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:

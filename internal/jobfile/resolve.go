@@ -111,9 +111,9 @@ func (r *resolver) checkModule() {
 	}
 }
 
-// readOnly sends the module without its x bit, which compilers set and nobody needs: it is
-// read and not run, and the same module has the same identifier. The same file named as an
-// input keeps its bit.
+// readOnly sends the module without its x bit, which compilers set and which nothing
+// needs: it is read and not run, and the same module has the same identifier. The same
+// file named as an input keeps its bit.
 func (r *resolver) readOnly() {
 	if r.plan.module < 0 || !r.plan.Sources[r.plan.module].Executable {
 		return

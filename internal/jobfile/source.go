@@ -45,8 +45,9 @@ func look(root *os.Root, folder, name string) (Source, error) {
 	if !source.Dir {
 		source.Executable = info.Mode()&ownerMayRun != 0
 		if !info.Mode().IsRegular() {
-			return source,
-				&entryError{text: name + " is neither a file nor a folder", remedy: "name a file or a folder"}
+			return source, &entryError{
+				text: name + " is neither a file nor a folder", remedy: "name a file or a folder",
+			}
 		}
 		file, wrong := root.Open(name)
 		if wrong != nil {

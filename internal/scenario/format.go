@@ -46,8 +46,7 @@ func alike(a, b Site) bool {
 func (s Site) text(n int) string {
 	c := s.Capability
 	return fmt.Sprintf("sites n=%d cores=%s gflops=%s mem=%dB disk=%dB uplink=%dbps downlink=%dbps "+
-		"domain=%s\n", n,
-		decimal(c.Total.MilliCPUs), decimal(c.Total.MFLOPS), c.Total.MemoryBytes,
+		"domain=%s\n", n, decimal(c.Total.MilliCPUs), decimal(c.Total.MFLOPS), c.Total.MemoryBytes,
 		c.Total.DiskBytes, c.UpBps, c.DownBps, s.Domain)
 }
 
@@ -121,9 +120,8 @@ func (s Submission) placingText() string {
 func (s Submission) text(at time.Duration) string {
 	text := fmt.Sprintf("submit job=%s at=%s by=%s jobs=%d count=%d gflops=%s cpus=%d mem=%dB "+
 		"disk=%dB run=%s ttl=%s",
-		s.Name, at, s.By, s.Jobs, s.Count, decimal(s.Need.MFLOPS),
-		s.Need.MilliCPUs/1000, s.Need.MemoryBytes,
-		s.Need.DiskBytes, s.Run, s.TTL)
+		s.Name, at, s.By, s.Jobs, s.Count, decimal(s.Need.MFLOPS), s.Need.MilliCPUs/1000,
+		s.Need.MemoryBytes, s.Need.DiskBytes, s.Run, s.TTL)
 	if s.Data > 0 {
 		text += fmt.Sprintf(" data=%dB", s.Data)
 	}

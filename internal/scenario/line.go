@@ -131,7 +131,7 @@ func (l *line) required(key, want string) string {
 	return value
 }
 
-// finish reports keys that nobody asked for.
+// finish reports unknown keys.
 func (l *line) finish() {
 	for _, p := range l.pairs {
 		if !p.taken {

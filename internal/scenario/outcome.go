@@ -16,7 +16,8 @@ type Outcome struct {
 	Doubled   int            // pairs of attempts of one task that ran at the same time
 	Peers     map[string]int // of each running site at the end: how many others it is connected to
 	Announced int            // jobs that were announced
-	// of each running site at the end: announced jobs that reached it by gossip
+	// Heard counts, for each site that runs at the end, the announced jobs that reached it by
+	// gossip.
 	Heard    map[string]int
 	Sites    map[string]int // reports of the sites' machines, by event
 	Brokers  map[string]int // reports of the submitters' machines, by event
@@ -186,9 +187,8 @@ func (o Outcome) Summary() string {
 		fmt.Fprintf(&b, "... and %d more jobs\n", more)
 	}
 	fmt.Fprintf(&b, "done %d, failed %d, refused %d, cancelled %d, moved %d, lost %d, doubled %d\n",
-		o.total("done"),
-		o.total("failed"), o.total("refused"), o.total("cancelled"), o.total("moves"),
-		o.total("lost"), o.Doubled)
+		o.total("done"), o.total("failed"), o.total("refused"), o.total("cancelled"),
+		o.total("moves"), o.total("lost"), o.Doubled)
 	fmt.Fprintf(&b, "announced %d, heard by each site %d or more, peers of each site %d or more\n",
 		o.Announced, least(o.Heard), least(o.Peers))
 	fmt.Fprintf(&b, "messages %d\n", o.Messages)

@@ -19,8 +19,8 @@ func TestParse(t *testing.T) {
 	s, err := Parse(`
 # a story
 run    for=30m seed=42
-submit job=j1 at=1s by=s2 jobs=2 count=10 gflops=4.5 cpus=2 mem=256MiB run=20s data=8MiB net=2Mbps ` +
-		`ttl=2s unattended=finish wait=no
+submit job=j1 at=1s by=s2 jobs=2 count=10 gflops=4.5 cpus=2 mem=256MiB run=20s data=8MiB ` +
+		`net=2Mbps ttl=2s unattended=finish wait=no
 sites  n=3 cores=2..8 gflops=8..32 mem=1GiB..3GiB uplink=10Mbps domain=a  # growing
 net    latency=2ms jitter=1ms loss=.1 duplicate=.2 reorder=.3
 clock  site=s1 skew=-5m

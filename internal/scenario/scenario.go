@@ -78,7 +78,8 @@ type Event struct {
 	At   time.Duration // since the start
 	For  time.Duration // crash, isolate, silent, pause, busy: how long; 0 = to the end
 	Site string        // whom it happens to; empty for submit and cancel
-	// crash: in the midst of the next step, with a part of its effects carried out
+	// Amid makes a crash happen in the midst of the next step, with a part of its effects
+	// carried out.
 	Amid   bool
 	Job    string     // cancel: the name of the submission
 	Submit Submission // submit: what

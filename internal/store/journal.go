@@ -26,9 +26,8 @@ type Header struct {
 	FirstRecord uint64          // number of the segment's first record in the run, from 1
 }
 
-// Journal writes down what one machine is told, from its start to its end. Its
-// owner is the machine's driver; its methods may be called from several
-// goroutines.
+// Journal records the inputs of one machine, from its start to its end. Its owner is the
+// machine's driver; its methods may be called from several goroutines.
 type Journal struct {
 	store *Store
 

@@ -18,7 +18,7 @@ import (
 // Why a journal cannot be read on.
 var (
 	errGap       = errors.New("an input is missing in the journal")
-	errTruncated = errors.New("the journal's beginning was deleted to make room")
+	errTruncated = errors.New("the journal's beginning was deleted to free space")
 )
 
 // Run is the journal of one machine from one start of its agent to the next: a
@@ -31,8 +31,8 @@ type Run struct {
 // Entry is one thing in a journal: a record, or facts that became durable.
 type Entry struct {
 	Number uint64      // of the record in the run, from 1; for facts that of the record before
-	Time   time.Time   // when the machine was told; zero for facts
-	Input  step.Input  // what it was told; nil for facts
+	Time   time.Time   // when the machine got it; zero for facts
+	Input  step.Input  // nil for facts
 	Hash   uint64      // step.HashEffects(0, effects) of what it wanted done
 	Facts  []step.Fact // in order; a nil Value removes a row
 }

@@ -17,8 +17,8 @@ type Result struct {
 // its first life.
 type Divergence struct {
 	Number   uint64     // of the record in the run, from 1
-	Time     time.Time  // now, as the machine was told
-	Input    step.Input // what the machine was told
+	Time     time.Time  // now, as given to the machine
+	Input    step.Input // of the machine
 	Recorded uint64     // hash of the effects then
 	Derived  uint64     // hash of the effects now
 	Effects  []step.Effect
@@ -30,11 +30,11 @@ func (d Divergence) String() string {
 		d.Number, d.Time.Format(time.RFC3339Nano), d.Input, d.Recorded, d.Derived)
 }
 
-// Replay tells a new machine what another was told in a run, and compares what
-// both wanted done. newMachine makes the machine as its header says, without
-// facts; Replay restores those. visit, which may be nil, sees each record with
-// the effects that were derived. Replay stops at the first divergence. The
-// errors are ErrTruncated, those of Run.Entries and those of newMachine.
+// Replay gives a new machine the inputs that another had in a run, and compares what both
+// wanted done. newMachine makes the machine as its header says, without facts; Replay
+// restores those. visit, which may be nil, sees each record with the effects that were
+// derived. Replay stops at the first divergence. The errors are ErrTruncated, those of
+// Run.Entries and those of newMachine.
 func Replay(
 	run Run, newMachine func(Header) (step.Machine, error), visit func(Entry, []step.Effect),
 ) (Result, error) {

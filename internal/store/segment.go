@@ -21,7 +21,8 @@ const (
 	maxPayload  = 128 << 20
 	recordHead  = 16  // of a record, before the input
 	kindHeader  = 'H' // JSON of Header; the first frame of a segment and nowhere else
-	// time in ns since 1970, hash of the effects, both 8 bytes little-endian, the input
+	// kindRecord holds the time in ns since 1970 and the hash of the effects, both 8 bytes
+	// little-endian, and the input.
 	kindRecord      = 'R'
 	kindFacts       = 'F' // facts that became durable, as step.AppendFacts writes them
 	kindGap         = 'G' // why an input is missing

@@ -1,7 +1,6 @@
-// Package store keeps what an agent must not forget: its facts, in one bbolt
-// file that is synced to disk before a promise leaves the site, and a journal
-// of everything its machines were told, from which their effects can be derived
-// again.
+// Package store keeps what an agent must not forget: its facts, in one bbolt file that is
+// synced to disk before a promise leaves the site, and a journal of all inputs of its
+// machines, from which their effects can be derived again.
 //
 // The files of a state directory are
 //
@@ -55,9 +54,10 @@ var (
 
 // Options bound the journal. A zero field stands for its default.
 type Options struct {
-	// all segments together, bytes; default 256 MiB; the open ones are always kept
+	// JournalBytes limits all segments together; default 256 MiB. The open ones are always
+	// kept.
 	JournalBytes int64
-	// size at which a segment is continued in a new one, bytes; default 16 MiB
+	// SegmentBytes is the size at which a segment is continued in a new one; default 16 MiB.
 	SegmentBytes int64
 	FlushEvery   time.Duration // how long a record may wait for the disk; default 100 ms
 }

@@ -15,9 +15,9 @@ import (
 type Hazard struct {
 	Shape float64 `json:"shape"` // k, 0.2 to 5
 	Unit  float64 `json:"unit"`  // u, seconds: what one failure of the prior is worth
-	// of the Gamma distribution, those of the prior included
+	// Failures is of the Gamma distribution, with those of the prior.
 	Failures float64 `json:"failures"`
-	// of the Gamma distribution, seconds of operational time
+	// Exposure is of the Gamma distribution, in seconds of operational time.
 	Exposure float64  `json:"exposure"`
 	Profile  *Profile `json:"profile,omitempty"` // nil: all times of the week are alike
 }

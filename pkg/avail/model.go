@@ -15,16 +15,17 @@ type Model struct {
 	Crash  Hazard   `json:"crash"`            // by age since it came up
 	Leave  Hazard   `json:"leave"`            // by age since it became available
 	Closed []Window `json:"closed,omitempty"` // when the owner has announced to want it back
-	// probability to stay available although such a time begins
+	// Through is the probability to stay available although such a time begins.
 	Through float64 `json:"through,omitempty"`
-	// seconds that local clocks are ahead of the UTC that Query.Week is made from
+	// Zone is by how many seconds local clocks are ahead of the UTC that Query.Week is made
+	// from.
 	Zone int `json:"zone"`
 
 	Days     float64 `json:"days"`      // of being available that were seen
 	Crashes  int     `json:"crashes"`   // that were seen
 	Leaves   int     `json:"leaves"`    // that were seen
 	DownMean float64 `json:"down_mean"` // seconds; 0 = never seen down
-	// share of each of the 168 hours in which it was available; empty = unknown
+	// Week is the share of each of the 168 hours in which it was available; empty = unknown.
 	Week []float64 `json:"week,omitempty"`
 }
 
@@ -226,7 +227,7 @@ func (m *Model) announced(q Query) float64 {
 
 // Sureness tells how well founded a probability is.
 type Sureness struct {
-	// the true probability is between them in nine cases of ten, if the model is right
+	// Low and High enclose the true probability in nine cases of ten, if the model is right.
 	Low, High float64
 	Days      float64 // of being available that were seen
 	Ends      int     // crashes and departures that were seen

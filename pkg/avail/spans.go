@@ -18,7 +18,7 @@ const (
 	daySlots    = int(24 * 3600.0 / slotSeconds) // 96
 	weekHours   = int(WeekSeconds / 3600)        // 168
 	workdays    = 5                              // Monday to Friday; the rest is the weekend
-	// quarters of a working day, then of a day of the weekend
+	// classes counts the quarters of a working day, then those of a day of the weekend.
 	classes     = 2 * daySlots
 	resolution  = 60.0                     // seconds: ends are known within one minute
 	maxSeconds  = 100 * 365.25 * 24 * 3600 // longer spans and ages count as a century
@@ -44,14 +44,15 @@ type Ending uint8
 
 // The endings.
 const (
-	EndOpen  Ending = iota // it has not ended, or nobody knows how
+	EndOpen  Ending = iota // it has not ended, or its end is unknown
 	EndCrash               // the site or its agent died
 	EndLeft                // in order: switched off, suspended, or wanted back by its owner
 )
 
 // Span is a time during which a site was available without a break.
 type Span struct {
-	// local second of the week at its start, 0 to WeekSeconds; negative = the clock was wrong
+	// Week is the local second of the week at its start, 0 to WeekSeconds; negative = the clock
+	// was wrong.
 	Week    float64
 	Age     float64 // seconds since the site had come up, at its start
 	Seconds float64 // length

@@ -39,7 +39,7 @@ var (
 // Entry is one cached requirement.
 type Entry[V any] struct {
 	Job       grid.JobID
-	Submitter grid.SiteID // who announced the job first; nobody else can change it
+	Submitter grid.SiteID // who announced the job first; no other site can change it
 	Value     V
 	Expires   time.Time // the entry is gone from this instant on
 	Placed    bool      // the job runs somewhere; the entry is kept for failover only
@@ -49,7 +49,7 @@ type Entry[V any] struct {
 type Stats struct {
 	Hits        uint64 // Get found it
 	Misses      uint64 // Get did not, for whatever reason
-	Evictions   uint64 // entries dropped for room or quota before their time
+	Evictions   uint64 // entries dropped for space or quota before their time
 	Expirations uint64 // entries dropped because their time to live ended
 }
 

@@ -61,7 +61,7 @@ func (t *Timeline) Total() grid.Resources { return t.total }
 // Clone is a timeline of its own with the same reservations.
 func (t *Timeline) Clone() *Timeline {
 	u := *t
-	// what there is now belongs to nobody and is copied before it is changed
+	// neither owns the nodes that exist now: they are copied before they are changed
 	t.tree.owner, u.tree.owner = new(owner), new(owner)
 	return &u
 }

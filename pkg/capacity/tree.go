@@ -7,10 +7,10 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// tree holds the instants at which what is free changes, and by how much: a
-// reservation is one change at its start and the opposite one at its end. What is free
-// at an instant is the sum of all changes until then, so that one reservation touches
-// two nodes, however much stands between them.
+// tree holds the instants at which what is free changes, and by how much: a reservation
+// is one change at its start and the opposite one at its end. What is free at an instant
+// is the sum of all changes until then, so that one reservation touches two nodes,
+// whatever the distance between them.
 //
 // It is a treap (C. Aragon and R. Seidel, "Randomized Search Trees", FOCS 1989):
 // ordered by time from left to right and by a hash of the time from the root down, so
@@ -192,9 +192,9 @@ func (n *node) here(before grid.Resources) grid.Resources {
 	return before.Add(n.change)
 }
 
-// above reports whether a node stands nearer to the root than another. No two times
-// have the same hash (the finaliser of G. Steele et al., "Fast Splittable Pseudorandom
-// Number Generators", OOPSLA 2014, is a bijection).
+// above reports whether a node is nearer to the root than another. No two times have the
+// same hash (the finaliser of G. Steele et al., "Fast Splittable Pseudorandom Number
+// Generators", OOPSLA 2014, is a bijection).
 func (n *node) above(m *node) bool { return hash(n.at) > hash(m.at) }
 
 func hash(at int64) uint64 {

@@ -94,9 +94,8 @@ type Candidate struct {
 	Z        float64 // availability index, 0 is best
 }
 
-// Least is the candidate to take, without those on the list of excluded sites:
-// the one that has just failed is never taken first. It reports false if nobody is
-// left.
+// Least is the candidate to take, without those on the list of excluded sites: the one
+// that has just failed is never taken first. It reports false if none is left.
 func (l *Ledger) Least(
 	order Order, candidates []Candidate, excluded []grid.SiteID,
 ) (grid.SiteID, bool) {

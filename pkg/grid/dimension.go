@@ -90,8 +90,7 @@ func DefaultAxes() []Axis {
 	return []Axis{{Computation, 1}, {DataMoved, 1}, {Availability, 1}}
 }
 
-// ValidateAxes reports the first axis that makes no sense. None at all stands for
-// DefaultAxes.
+// ValidateAxes reports the first axis that makes no sense. None at all means DefaultAxes.
 func ValidateAxes(axes []Axis) error {
 	var seen [lastDimension + 1]bool
 	for _, a := range axes {

@@ -116,7 +116,7 @@ func (w Window) Validate() error {
 	return nil
 }
 
-// Input is data that stands at Path before the task starts.
+// Input is data that is at Path before the task starts.
 type Input struct {
 	Path  string // absolute path inside the sandbox
 	CID   CID    // the content
@@ -143,7 +143,7 @@ type Spec struct {
 	Name   string   // for people; at most 128 bytes
 	Kind   WorkKind // what Module and Args mean
 	Module Input    // wasm: the module; command: empty
-	// wasm: arguments behind the module's name; command: the whole command line
+	// Args are the arguments behind a module's name, or a command's whole line.
 	Args       []string
 	Env        []EnvVar      // ascending by name
 	Inputs     []Input       // common to all tasks
@@ -156,7 +156,7 @@ type Spec struct {
 	Window     Window        // when it may run
 	Map        MapKind       // how distance is measured
 	Weights    Weights       // of the computation index
-	Axes       []Axis        // of the map; none stands for DefaultAxes
+	Axes       []Axis        // of the map; none = DefaultAxes
 	Unattended Unattended    // what happens when the submitter is gone
 
 	Priority    int    // among its submitter's own jobs, higher first, -MaxPriority to MaxPriority
@@ -167,7 +167,7 @@ type Spec struct {
 
 // Item sets one task of an array apart from the others.
 type Item struct {
-	Value  string  // stands for {{item}}
+	Value  string  // replaces {{item}}
 	Inputs []Input // in addition to the common ones
 }
 

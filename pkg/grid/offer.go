@@ -16,9 +16,10 @@ type Parts struct {
 	StageIn  time.Duration // moving what is not yet local
 	Run      time.Duration // on this site
 
-	// on the job's axes beyond x, y and z; at most one for each dimension
+	// Further are the coordinates on the job's axes beyond x, y and z; at most one for each
+	// dimension.
 	Further          []Coordinate
-	PotentialUnknown bool // nobody said P_src of the job's data: x is without that term
+	PotentialUnknown bool // P_src of the job's data is unknown: x is without that term
 }
 
 // Validate reports a part that is negative, infinite or no number.
@@ -47,11 +48,11 @@ func (p Parts) Validate() error {
 type Offer struct {
 	ID          uint64        // the site's own number for it, from 1
 	Site        SiteID        // who offers; set by the receiver from the channel
-	Parts       Parts         // where the site stands
+	Parts       Parts         // the site's position
 	LatestStart time.Duration // latest start that is guaranteed; only for firm offers
 	Finish      time.Duration // expected end
 	Firm        bool          // capacity is held until Validity ends; a soft offer is a quote
-	Validity    time.Duration // how long the offer stands
+	Validity    time.Duration // how long the offer is valid
 	TasksNow    uint32        // how many tasks of the array could start now, at least 1
 	CoreMFLOPS  int64         // speed of one core, to break ties
 }

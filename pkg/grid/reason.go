@@ -75,7 +75,7 @@ func (r Reason) String() string {
 	return fmt.Sprintf("reason %d", uint16(r))
 }
 
-// Refusal is a site's answer when it makes no offer. For a resource, Want is what the
+// Refusal is a site's answer when it makes no offer. For a resource, Want tells what the
 // task needs and Have what the site could give, in the resource's unit; their difference
 // says what would have to change.
 type Refusal struct {

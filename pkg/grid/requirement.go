@@ -5,7 +5,7 @@ import "time"
 // DataSource is one thing a task must have before it starts, and what is known
 // of those who hold it.
 type DataSource struct {
-	// empty: data of its own for each task of an array, whose bytes count as not local
+	// CID is empty for data that each task of an array has of its own: it counts as not local.
 	CID          CID
 	Bytes        int64    // size
 	Holders      []SiteID // who has it, the submitter first; at most MaxHolders
@@ -28,7 +28,7 @@ type Requirement struct {
 	Window  Window
 	Map     MapKind
 	Weights Weights
-	Axes    []Axis // of the map; none stands for DefaultAxes
+	Axes    []Axis // of the map; none = DefaultAxes
 
 	Project     string // whose share of a site it counts against; empty = none
 	Reservation JobID  // only sites that hold it can offer, out of what it holds; empty = none

@@ -9,8 +9,8 @@ type Resources struct {
 	MemoryBytes int64 // main memory
 	DiskBytes   int64 // scratch space
 	MFLOPS      int64 // sustained computation, 10^6 FLOP/s
-	// bit/s of the site's link that the data of a task may take; 0 = nothing is asked for, or
-	// unknown
+	// NetBps is the part of the site's link, in bit/s, that the data of a task may take; 0 =
+	// nothing is asked for, or unknown.
 	NetBps int64
 }
 

@@ -27,7 +27,7 @@ type Backfill uint8
 const (
 	BackfillConservative Backfill = iota // jobs that delay no other: all that wait keep their places
 	BackfillEASY                         // jobs that do not delay the first of those that wait
-	BackfillNone                         // nobody
+	BackfillNone                         // no job
 )
 
 // Policies are the words for the policies, in the order of their numbers.

@@ -32,8 +32,8 @@ var rateUnits = []struct { //nolint:gochecknoglobals // a constant table
 	factor float64
 }{{"Gbit/s", 1e9}, {"Mbit/s", 1e6}, {"kbit/s", 1e3}, {"bit/s", 1}}
 
-// ParseBytes reads a size with its unit, "512MiB" or "1.5 GB". A number without
-// a unit is refused: nobody can tell what was meant.
+// ParseBytes reads a size with its unit, "512MiB" or "1.5 GB". A number without a unit is
+// refused: its meaning is unclear.
 func ParseBytes(text string) (int64, error) {
 	trimmed := strings.TrimSpace(text)
 	for _, unit := range sizeUnits {

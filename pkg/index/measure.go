@@ -19,7 +19,7 @@ const maxSpan = time.Duration(1 << 61)
 type Access struct {
 	Bytes       int64 // size of the source, or of what is still missing of it
 	Local       bool  // the site has it
-	Unreachable bool  // nobody who has it can be reached
+	Unreachable bool  // no site that has it is reachable
 	DownBps     int64 // the site's own download rate, bit/s; 0 = unknown
 	UpBps       int64 // the holder's upload rate, bit/s; 0 = unknown
 }

@@ -53,13 +53,13 @@ type Choice struct {
 	Cancel        []grid.SiteID // the other sites that accepted, ascending
 }
 
-// ShortestExpectedDelay asks the first top sites by (rank, site) for a reservation
-// and chooses the one with the shortest expected delay among those that accept;
-// ties go by (rank, site). A site that rejects is not replaced by the next one. It
-// reports false if nobody accepts. Source: J. Jeske, A. Luckow, B. Schnor,
-// "Reservation-based Resource-Brokering for Grid Computing" (Migol), section
-// 6.2.1, which takes the top three and then compares start times only: a site
-// that starts first may have the longest transfer and the slowest processor.
+// ShortestExpectedDelay asks the first top sites by (rank, site) for a reservation and
+// chooses the one with the shortest expected delay among those that accept; ties go by
+// (rank, site). A site that rejects is not replaced by the next one. It reports false if
+// no site accepts. Source: J. Jeske, A. Luckow, B. Schnor, "Reservation-based
+// Resource-Brokering for Grid Computing" (Migol), section 6.2.1, which takes the top
+// three and then compares start times only: a site that starts first may have the longest
+// transfer and the slowest processor.
 func ShortestExpectedDelay(
 	candidates []Reservation, top int, mode DelayMode,
 ) (Choice, bool, error) {

@@ -24,7 +24,8 @@ type Hello struct {
 	WallMS      int64  // sender's wall clock, ms since 1970 UTC, to measure skew
 	Capability  grid.Capability
 	Refusal     grid.Reason // set by the answering side: why the peer is not admitted
-	// members the sender can name, multiaddrs that end in /p2p/ID, at most MaxHelloPeers
+	// Peers are members that the sender can name: multiaddrs that end in /p2p/ID, at most
+	// MaxHelloPeers.
 	Peers  []string
 	Roster Digest // of the sender's roster of members; zero: it keeps none
 }
@@ -177,7 +178,8 @@ type Progress struct {
 	Phase   grid.Phase // staging, running or frozen
 	Done    int64      // staging: bytes here
 	Total   int64      // staging: bytes in all
-	// frozen: why; ReasonNone = its lease ended. Running: what keeps its program from it
+	// Reason says why a frozen attempt is frozen, ReasonNone = its lease ended, and what keeps
+	// the program of a running one from running.
 	Reason grid.Reason `json:",omitempty"`
 
 	// StartsIn is the time until its place in the site's plan, counted from sending; 0

@@ -20,7 +20,7 @@ const maxCheckpoints = 1 << 20
 // interval may end above its limit by less than one step, as in the paper.
 type MFCA struct {
 	ExecutionSeconds float64 // E, the task's total run time
-	// alpha, the share of E up to which the interval grows, above 0 and below 1
+	// GrowthLimit is alpha, the share of E up to which the interval grows, above 0 and below 1.
 	GrowthLimit float64
 	StepSeconds float64 // what is added or taken away
 	MinSeconds  float64 // I_min, no interval is shorter
@@ -42,9 +42,8 @@ func (m MFCA) Validate() error {
 			argument.ErrInvalid, m.GrowthLimit)
 	}
 	if m.CostSeconds >= m.MinSeconds {
-		return fmt.Errorf("%w: cost of a checkpoint: want less than the shortest interval of %v s, "+
-			"have %v s",
-			argument.ErrInvalid, m.MinSeconds, m.CostSeconds)
+		return fmt.Errorf("%w: cost of a checkpoint: want less than the shortest interval of "+
+			"%v s, have %v s", argument.ErrInvalid, m.MinSeconds, m.CostSeconds)
 	}
 	return nil
 }

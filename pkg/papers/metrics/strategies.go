@@ -32,7 +32,8 @@ type Replicated struct {
 	MaxLoad      float64 // S alpha/K, nodes up to which all copies run at the same time
 	Overloaded   bool    // the load is above that, so that copies wait for each other
 	QueueSeconds float64 // how long the queue takes: J H, overloaded J H (1+K)/2
-	// jobs per second: 1/H, overloaded 2/(H (1+K)); infinite for jobs that take no time
+	// Throughput is in jobs per second: 1/H, overloaded 2/(H (1+K)); infinite for jobs that take
+	// no time.
 	Throughput float64
 }
 

@@ -43,9 +43,8 @@ type Threshold struct {
 
 func (l Load) validate() error {
 	if l.TotalNodes <= 0 || l.NormNodes < 0 {
-		return fmt.Errorf("%w: nodes of all machines: want more than 0, have %d, and %d to count as "+
-			"full load",
-			argument.ErrInvalid, l.TotalNodes, l.NormNodes)
+		return fmt.Errorf("%w: nodes of all machines: want more than 0, have %d, and %d to "+
+			"count as full load", argument.ErrInvalid, l.TotalNodes, l.NormNodes)
 	}
 	for _, b := range l.Booking {
 		if err := argument.Amount("booking profile", b); err != nil {

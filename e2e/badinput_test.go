@@ -28,7 +28,9 @@ func TestBadJobFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for link, target := range map[string]string{"linked/out": "/etc/passwd", "direct": "/etc/passwd", "parent": ".."} {
+	for link, target := range map[string]string{
+		"linked/out": "/etc/passwd", "direct": "/etc/passwd", "parent": "..",
+	} {
 		if err := os.Symlink(target, in(link)); err != nil {
 			t.Fatal(err)
 		}
@@ -38,23 +40,41 @@ func TestBadJobFiles(t *testing.T) {
 		text string
 		want []string
 	}{
-		"no YAML":           {"wasm: [", []string{"want YAML or JSON"}},
-		"list":              {"[1]", []string{":1:", "want keys with values"}},
-		"nothing to run":    {"name: x\n", []string{":1:", "exactly one of wasm and command"}},
-		"unknown key":       {ok + "runtme: 1m\n", []string{":3:", "runtme", "runtime"}},
-		"unknown inner key": {ok + "resources: {memroy: 1GiB}\n", []string{":3:", "resources.memroy", "memory"}},
-		"no unit":           {ok + "resources:\n  memory: 512\n", []string{":4:", "resources.memory", "512MiB"}},
-		"wrong unit":        {ok + "ttl: 3 bananas\n", []string{":3:", "ttl", "1s"}},
-		"not a number":      {ok + "resources: {cpus: .nan}\n", []string{":3:", "resources.cpus"}},
-		"missing module":    {"wasm: ./none.wasm\n", []string{":1:", "wasm", "none.wasm"}},
-		"no module":         {"wasm: ./text.wasm\n", []string{":1:", "wasm", "want a WebAssembly module"}},
-		"missing input":     {ok + "inputs: [{path: /in/x, from: ./none}]\n", []string{":3:", "inputs[0].from", "none"}},
-		"input above":       {ok + "inputs: [{path: /in/x, from: ../../x}]\n", []string{":3:", "inputs[0].from"}},
-		"link out":          {ok + "inputs: [{path: /in/x, from: ./direct}]\n", []string{":3:", "inputs[0].from", "direct"}},
-		"folder linked out": {ok + "inputs: [{path: /in/x, from: ./parent}]\n", []string{":3:", "inputs[0].from", "parent"}},
-		"link in a folder":  {ok + "inputs: [{path: /in/x, from: ./linked}]\n", []string{":3:", "inputs[0].from", "link"}},
-		"output above":      {ok + "outputs: [{path: /out/x, to: ../x}]\n", []string{":3:", "outputs[0].to"}},
-		"too many tasks":    {ok + "count: 1000000\n", []string{":3:", "count"}},
+		"no YAML":        {"wasm: [", []string{"want YAML or JSON"}},
+		"list":           {"[1]", []string{":1:", "want keys with values"}},
+		"nothing to run": {"name: x\n", []string{":1:", "exactly one of wasm and command"}},
+		"unknown key":    {ok + "runtme: 1m\n", []string{":3:", "runtme", "runtime"}},
+		"unknown inner key": {
+			ok + "resources: {memroy: 1GiB}\n", []string{":3:", "resources.memroy", "memory"},
+		},
+		"no unit": {
+			ok + "resources:\n  memory: 512\n", []string{":4:", "resources.memory", "512MiB"},
+		},
+		"wrong unit":     {ok + "ttl: 3 bananas\n", []string{":3:", "ttl", "1s"}},
+		"not a number":   {ok + "resources: {cpus: .nan}\n", []string{":3:", "resources.cpus"}},
+		"missing module": {"wasm: ./none.wasm\n", []string{":1:", "wasm", "none.wasm"}},
+		"no module": {
+			"wasm: ./text.wasm\n", []string{":1:", "wasm", "want a WebAssembly module"},
+		},
+		"missing input": {
+			ok + "inputs: [{path: /in/x, from: ./none}]\n", []string{":3:", "inputs[0].from", "none"},
+		},
+		"input above": {
+			ok + "inputs: [{path: /in/x, from: ../../x}]\n", []string{":3:", "inputs[0].from"},
+		},
+		"link out": {
+			ok + "inputs: [{path: /in/x, from: ./direct}]\n", []string{":3:", "inputs[0].from", "direct"},
+		},
+		"folder linked out": {
+			ok + "inputs: [{path: /in/x, from: ./parent}]\n", []string{":3:", "inputs[0].from", "parent"},
+		},
+		"link in a folder": {
+			ok + "inputs: [{path: /in/x, from: ./linked}]\n", []string{":3:", "inputs[0].from", "link"},
+		},
+		"output above": {
+			ok + "outputs: [{path: /out/x, to: ../x}]\n", []string{":3:", "outputs[0].to"},
+		},
+		"too many tasks": {ok + "count: 1000000\n", []string{":3:", "count"}},
 	} {
 		file := in(strings.ReplaceAll(name, " ", "-") + ".yaml")
 		writeFile(t, file, c.text)
@@ -99,7 +119,9 @@ func TestBadPrograms(t *testing.T) {
 		"hog":    {id: m.begin(t, small, "hog"), want: "memory"},
 		"spin":   {id: m.begin(t, append([]string{"--limit", "1s"}, small...), "spin"), want: "1s"},
 		"flood":  {id: m.begin(t, small, "flood"), want: "printed"},
-		"fill":   {id: m.begin(t, append([]string{"--out", "/out/fill0:x"}, small...), "fill"), want: "disk"},
+		"fill": {
+			id: m.begin(t, append([]string{"--out", "/out/fill0:x"}, small...), "fill"), want: "disk",
+		},
 	}
 	for name, c := range bad {
 		a := m.submit(t, "wait", string(c.id))
@@ -108,11 +130,17 @@ func TestBadPrograms(t *testing.T) {
 		if !strings.Contains(a.err, c.want) {
 			t.Errorf("%s: submit wait does not say %q: %s", name, c.want, a.err)
 		}
-		if a.code != 125 || task.Phase != view.PhaseFailed || !strings.Contains(task.Cause+" "+task.Text, c.want) {
-			t.Errorf("%s: exit code %d, want 125; cause %q text %q, want %q", name, a.code, task.Cause, task.Text, c.want)
+		if a.code != 125 || task.Phase != view.PhaseFailed ||
+			!strings.Contains(task.Cause+" "+task.Text, c.want) {
+			t.Errorf(
+				"%s: exit code %d, want 125; cause %q text %q, want %q", name, a.code, task.Cause, task.Text,
+				c.want,
+			)
 		}
 		if moves := m.job(t, c.id).Moves; moves != 0 {
-			t.Errorf("%s: begun %d times again; what is wrong with the program is wrong everywhere", name, moves)
+			t.Errorf(
+				"%s: begun %d times again; what is wrong with the program is wrong everywhere", name, moves,
+			)
 		}
 	}
 	if phase := m.job(t, fine).Phase; phase != view.PhaseRunning && phase != view.PhaseDone {
@@ -134,8 +162,9 @@ func intruder(t *testing.T, m *mesh, identity string) *p2p.Mesh {
 		addrs = append(addrs, s.addr())
 	}
 	mesh, err := p2p.New(context.Background(), p2p.Config{
-		KeyFile: identity, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Domain: "home", Name: "intruder", Incarnation: 1,
-		Allow: members, Bootstrap: addrs, Preset: p2p.PresetTest,
+		KeyFile: identity, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Domain: "home", Name: "intruder",
+		Incarnation: 1,
+		Allow:       members, Bootstrap: addrs, Preset: p2p.PresetTest,
 	}, p2p.Handlers{
 		OnMessage:  func(grid.SiteID, protocol.Message) {},
 		OnPeerSeen: func(grid.SiteID, p2p.Facts) {},
@@ -168,7 +197,9 @@ func TestIntruders(t *testing.T) {
 
 	// A member that is not the job's submitter, nor its holder.
 	rogue := intruder(t, m, member)
-	eventually(t, patience, "the rogue member is admitted", func() bool { return len(rogue.Peers()) == 2 })
+	eventually(
+		t, patience, "the rogue member is admitted", func() bool { return len(rogue.Peers()) == 2 },
+	)
 	later := attempt
 	later.Token = 99
 	send := func(to *site, messages ...protocol.Message) {
@@ -190,8 +221,14 @@ func TestIntruders(t *testing.T) {
 		}
 		return status.Counters[event]
 	}
-	eventually(t, patience, "the site counts orders by someone else", func() bool { return counted(holder, "not_submitter") >= 2 })
-	eventually(t, patience, "the submitter counts the request for a lease", func() bool { return counted(m.sites[0], "fenced") >= 1 })
+	eventually(
+		t, patience, "the site counts orders by someone else",
+		func() bool { return counted(holder, "not_submitter") >= 2 },
+	)
+	eventually(
+		t, patience, "the submitter counts the request for a lease",
+		func() bool { return counted(m.sites[0], "fenced") >= 1 },
+	)
 
 	// A peer outside the allow-list.
 	stranger := intruder(t, m, filepath.Join(m.dir, "stranger.key"))
@@ -200,7 +237,9 @@ func TestIntruders(t *testing.T) {
 	})
 	for _, s := range m.sites {
 		if status, err := s.client.Status(t.Context()); err != nil || status.Peers != 2 {
-			t.Errorf("site %s has %d peers, %v; want the other site and the rogue member", s.name, status.Peers, err)
+			t.Errorf(
+				"site %s has %d peers, %v; want the other site and the rogue member", s.name, status.Peers, err,
+			)
 		}
 	}
 	if err := stranger.Close(); err != nil {

@@ -46,7 +46,10 @@ func TestManyBehindOneAddress(t *testing.T) {
 		return status.Peers == behindOneAddress, failed
 	})
 	if err != nil {
-		t.Fatalf("%v\noutside:\n%s\none of them:\n%s", err, outside.tail(2000), m.sites[behindOneAddress].tail(2000))
+		t.Fatalf(
+			"%v\noutside:\n%s\none of them:\n%s", err, outside.tail(2000),
+			m.sites[behindOneAddress].tail(2000),
+		)
 	}
 	joined := time.Since(began)
 	shared, resident := 0, 0
@@ -55,8 +58,11 @@ func TestManyBehindOneAddress(t *testing.T) {
 		shared += memoryKiB(t, s.cmd.Process.Pid, "Pss:")
 		resident += memoryKiB(t, s.cmd.Process.Pid, "Rss:")
 	}
-	fmt.Printf("%d agents behind one address are all connected after %s; the %d agents take %d MiB, %d MiB resident each\n",
-		behindOneAddress, joined.Round(100*time.Millisecond), len(m.sites), shared>>10, resident>>10/len(m.sites))
+	fmt.Printf("%d agents behind one address are all connected after %s; the %d agents take %d "+
+		"MiB, %d MiB resident each\n",
+		behindOneAddress, joined.Round(
+			100*time.Millisecond,
+		), len(m.sites), shared>>10, resident>>10/len(m.sites))
 	runOutside(t, m.sites[17], outside)
 }
 
@@ -110,8 +116,10 @@ func runOutside(t *testing.T, by, outside *labSite) {
 	ref, err := by.client.PutData(ctx, false, bytes.NewReader(sleeper("through", tick, 1<<20)))
 	must(t, err)
 	id, err := by.client.Submit(ctx, grid.Job{Count: 1, TTL: 5 * time.Second, Spec: grid.Spec{
-		Kind: grid.KindWasm, Module: grid.Input{Path: "/module.wasm", CID: ref.CID, Bytes: ref.Bytes}, Runtime: time.Second,
-		Weights: grid.DefaultWeights(), Need: grid.Resources{MilliCPUs: 1000, MFLOPS: 1000, MemoryBytes: 128 << 20, DiskBytes: 1 << 20},
+		Kind: grid.KindWasm, Module: grid.Input{Path: "/module.wasm", CID: ref.CID, Bytes: ref.Bytes},
+		Runtime: time.Second,
+		Weights: grid.DefaultWeights(),
+		Need:    grid.Resources{MilliCPUs: 1000, MFLOPS: 1000, MemoryBytes: 128 << 20, DiskBytes: 1 << 20},
 	}})
 	must(t, err)
 	must(t, await(ctx, 2*time.Minute, "the job has ended", func() (bool, error) {
@@ -121,7 +129,10 @@ func runOutside(t *testing.T, by, outside *labSite) {
 	tasks, err := by.client.AllTasks(ctx, id)
 	must(t, err)
 	if len(tasks) != 1 || tasks[0].Phase != view.PhaseDone || tasks[0].Site != outside.id {
-		t.Errorf("the job from behind the NAT: %+v\noutside:\n%s\n%s:\n%s", tasks, outside.tail(2000), by.name, by.tail(2000))
+		t.Errorf(
+			"the job from behind the NAT: %+v\noutside:\n%s\n%s:\n%s", tasks, outside.tail(2000), by.name,
+			by.tail(2000),
+		)
 	}
 }
 
@@ -169,7 +180,8 @@ func TestStoppedPeer(t *testing.T) {
 	}
 	blocked := time.Since(began)
 	m.submit(t, "wait", string(id)).want(t, 0)
-	fmt.Printf("with a stopped peer three jobs of %s took %s; the job it held had moved and ended after %s\n",
+	fmt.Printf("with a stopped peer three jobs of %s took %s; the job it held had moved and ended "+
+		"after %s\n",
 		tick, blocked.Round(10*time.Millisecond), time.Since(began).Round(10*time.Millisecond))
 	task := m.tasks(t, id)[0]
 	if task.Site == stopped.id || task.Token < 2 {
@@ -177,6 +189,8 @@ func TestStoppedPeer(t *testing.T) {
 	}
 	signal(syscall.SIGCONT)
 	m.awaitWhole(t)
-	eventually(t, patience, "the fenced attempt is gone", func() bool { return len(stopped.processes()) == 0 })
+	eventually(
+		t, patience, "the fenced attempt is gone", func() bool { return len(stopped.processes()) == 0 },
+	)
 	m.audit(t)
 }

@@ -30,7 +30,10 @@ func TestCommands(t *testing.T) {
 	m.submit(t, "run", "--", "sh", "-c", "kill -9 $$").want(t, 137)
 
 	writeFile(t, filepath.Join(m.work, "in.txt"), "content")
-	a := m.submit(t, "run", "-i", "in.txt:/in/x", "--out", "/out/y:sub/y.txt", "--", "sh", "-c", "cat /in/x; tr a-z A-Z </in/x >/out/y")
+	a := m.submit(
+		t, "run", "-i", "in.txt:/in/x", "--out", "/out/y:sub/y.txt", "--", "sh", "-c",
+		"cat /in/x; tr a-z A-Z </in/x >/out/y",
+	)
 	a.want(t, 0)
 	if a.out != "content" {
 		t.Errorf("stdout = %q", a.out)
@@ -44,5 +47,7 @@ func TestCommands(t *testing.T) {
 func TestCommandsNotAllowed(t *testing.T) {
 	t.Parallel()
 	m := newMesh(t, submitOnly, twoCores)
-	m.submit(t, "run", "--", "sh", "-c", "exit 7").want(t, 4, "no site can run this", "does not run this kind of work")
+	m.submit(t, "run", "--", "sh", "-c", "exit 7").want(
+		t, 4, "no site can run this", "does not run this kind of work",
+	)
 }

@@ -34,7 +34,9 @@ func TestSiteKilled(t *testing.T) {
 	m := newMesh(t, submitOnly, twoCores, twoCores)
 	id := m.begin(t, result, "ticks=40", "put=/out/r:result 0")
 	victim := m.holder(t, id)
-	eventually(t, patience, "the job's processes run", func() bool { return len(victim.processes()) > 0 })
+	eventually(
+		t, patience, "the job's processes run", func() bool { return len(victim.processes()) > 0 },
+	)
 	victim.kill(t)
 	victim.awaitNoProcess(t)
 	m.wantResults(t, id, 1)
@@ -56,9 +58,13 @@ func TestSiteKilled(t *testing.T) {
 func TestSubmitterKilled(t *testing.T) {
 	t.Parallel()
 	m := newMesh(t, submitOnly, twoCores)
-	id := m.begin(t, append([]string{"--count", "2"}, result...), "ticks=40", "put=/out/r:result {{index}}")
+	id := m.begin(
+		t, append([]string{"--count", "2"}, result...), "ticks=40", "put=/out/r:result {{index}}",
+	)
 	holder := m.sites[1]
-	eventually(t, patience, "both tasks run", func() bool { return m.job(t, id).Tasks[view.PhaseRunning] == 2 })
+	eventually(
+		t, patience, "both tasks run", func() bool { return m.job(t, id).Tasks[view.PhaseRunning] == 2 },
+	)
 	m.sites[0].kill(t)
 	counter := func(name string) int64 {
 		status, err := holder.client.Status(t.Context())
@@ -95,7 +101,10 @@ func TestSubmitterKilled(t *testing.T) {
 func TestAllKilled(t *testing.T) {
 	t.Parallel()
 	m := newMesh(t, twoCores, twoCores, twoCores)
-	id := m.begin(t, append([]string{"--count", "8", "--cpus", "0.5"}, result...), "ticks=15", "put=/out/r:result {{index}}")
+	id := m.begin(
+		t, append([]string{"--count", "8", "--cpus", "0.5"}, result...), "ticks=15",
+		"put=/out/r:result {{index}}",
+	)
 	m.awaitPhase(t, id, view.PhaseRunning)
 	moment := time.Duration(rand.IntN(2000)) * time.Millisecond
 	t.Logf("killing all %s after the first start", moment)

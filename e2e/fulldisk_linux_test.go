@@ -83,19 +83,21 @@ func TestFullDisk(t *testing.T) {
 	}
 	if a.alive() {
 		status := a.command(t, "status")
-		if !strings.Contains(status.out, "sharing     no: the disk is full") || !strings.Contains(status.out, "free some space") {
+		if !strings.Contains(status.out, "sharing     no: the disk is full") ||
+			!strings.Contains(status.out, "free some space") {
 			t.Errorf("status does not say what is wrong:\n%s%s", status.out, status.err)
 		}
 	}
 	// The running job ends meanwhile; what that takes to remember does not fit. The
 	// agent lives and tries again, or ends; either way it names the disk.
-	eventually(t, patience, "the agent ends, or the job does, or its result does not fit", func() bool {
-		if !a.alive() || strings.Contains(readFile(t, a.log), "event=collect_failed") {
-			return true
-		}
-		detail, err := a.client.Job(t.Context(), before)
-		return err == nil && detail.Status.Phase.Ended()
-	})
+	eventually(t, patience, "the agent ends, or the job does, or its result does not fit",
+		func() bool {
+			if !a.alive() || strings.Contains(readFile(t, a.log), "event=collect_failed") {
+				return true
+			}
+			detail, err := a.client.Job(t.Context(), before)
+			return err == nil && detail.Status.Phase.Ended()
+		})
 	if !a.alive() && !strings.Contains(a.tail(), "is the disk full?") {
 		t.Errorf("the agent ended without naming the disk:\n%s", a.tail())
 	}

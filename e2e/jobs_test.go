@@ -20,7 +20,8 @@ func TestRun(t *testing.T) {
 	m := newMesh(t, submitOnly, twoCores)
 	writeFile(t, filepath.Join(m.work, "in.txt"), "content")
 
-	a := m.submit(t, "run", "--wasm", bin.guest, "-i", "in.txt:/in/x", "--out", "/out/y:sub/y.txt", "--",
+	a := m.submit(t, "run", "--wasm", bin.guest, "-i", "in.txt:/in/x", "--out", "/out/y:sub/y.txt",
+		"--",
 		"print=hello", "copy=/in/x:/out/y")
 	a.want(t, 0)
 	if a.out != "hello\n" {
@@ -81,7 +82,9 @@ func TestWaitsForRoom(t *testing.T) {
 	if !strings.Contains(why.out, "not now") || strings.Contains(lineWith(why.out, " b "), "never") {
 		t.Errorf("why does not say that it fits, but not now:\n%s", why.out)
 	}
-	m.submit(t, "run", "--no-wait", "--wasm", bin.guest, "--", "exit=0").want(t, 4, "no site has capacity now")
+	m.submit(
+		t, "run", "--no-wait", "--wasm", bin.guest, "--", "exit=0",
+	).want(t, 4, "no site has capacity now")
 	m.submit(t, "cancel", string(first)).want(t, 0)
 	m.submit(t, "wait", string(second)).want(t, 0)
 	m.sites[1].awaitNoProcess(t)
@@ -91,7 +94,9 @@ func TestWaitsForRoom(t *testing.T) {
 func TestDetach(t *testing.T) {
 	t.Parallel()
 	m := newMesh(t, submitOnly, twoCores)
-	cmd := m.submitCommand(t, "run", "--wasm", bin.guest, "--out", "/out/r:r.txt", "--", "ticks=20", "put=/out/r:done")
+	cmd := m.submitCommand(
+		t, "run", "--wasm", bin.guest, "--out", "/out/r:r.txt", "--", "ticks=20", "put=/out/r:done",
+	)
 	errs, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +115,9 @@ func TestDetach(t *testing.T) {
 		}
 	}
 	_ = cmd.Wait() // the code is looked at
-	answer{code: cmd.ProcessState.ExitCode(), err: all.String()}.want(t, 130, "goes on", "submit wait", "submit get")
+	answer{
+		code: cmd.ProcessState.ExitCode(), err: all.String(),
+	}.want(t, 130, "goes on", "submit wait", "submit get")
 	jobs, err := m.sites[0].client.Jobs(t.Context())
 	if err != nil || len(jobs) != 1 {
 		t.Fatalf("jobs = %+v, %v", jobs, err)

@@ -50,7 +50,9 @@ func TestJoinAcrossANetwork(t *testing.T) {
 	offers := func() int { return offersTo(ctx, t, home) }
 	awaitOffers := func(what string, want int) {
 		t.Helper()
-		if err := await(ctx, patience, what, func() (bool, error) { return offers() == want, nil }); err != nil {
+		if err := await(
+			ctx, patience, what, func() (bool, error) { return offers() == want, nil },
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,7 +77,9 @@ func (s *labSite) say(ctx context.Context, args ...string) (string, error) {
 	cmd := s.host.Command(ctx, bin.siteagent, append([]string{"--config", s.file()}, args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &trouble
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("siteagent %s: %w: %s%s", strings.Join(args, " "), err, out.String(), trouble.String())
+		return "", fmt.Errorf(
+			"siteagent %s: %w: %s%s", strings.Join(args, " "), err, out.String(), trouble.String(),
+		)
 	}
 	return strings.TrimSpace(out.String()), nil
 }

@@ -27,7 +27,8 @@ func (s *site) join(t *testing.T, token string) {
 	began := time.Now()
 	a := s.command(t, "join", token)
 	a.want(t, 0, "siteagent run")
-	if !strings.HasPrefix(a.out, "my offers arrive: yes (distance ") || strings.Count(a.out, "\n") != 1 {
+	if !strings.HasPrefix(a.out, "my offers arrive: yes (distance ") ||
+		strings.Count(a.out, "\n") != 1 {
 		t.Errorf("join prints %q", a.out)
 	}
 	t.Logf("%s: %.1f s from join to its first offer: %s", s.name, time.Since(began).Seconds(), a.out)
@@ -35,7 +36,9 @@ func (s *site) join(t *testing.T, token string) {
 		t.Errorf("that took %s", took)
 	}
 	text := readFile(t, s.config)
-	for _, want := range []string{"# " + s.name + "'s own words", "domain-key: \"ed25519:", "bootstrap: /ip4/", "preset: test"} {
+	for _, want := range []string{
+		"# " + s.name + "'s own words", "domain-key: \"ed25519:", "bootstrap: /ip4/", "preset: test",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the configuration lacks %q:\n%s", want, text)
 		}
@@ -129,21 +132,28 @@ func (s *site) stays(t *testing.T, a, b *site) {
 	b.terminate(t)
 	b.start(t)
 	s.start(t)
-	eventually(t, patience, "the member is back", func() bool { return a.peers(t) == 1 && b.peers(t) == 1 })
-	if members := b.command(t, "members"); !strings.Contains(members.out, "banned") || !strings.Contains(members.out, "misbehaved") {
+	eventually(
+		t, patience, "the member is back", func() bool { return a.peers(t) == 1 && b.peers(t) == 1 },
+	)
+	if members := b.command(t, "members"); !strings.Contains(members.out, "banned") ||
+		!strings.Contains(members.out, "misbehaved") {
 		t.Errorf("b's members: %s", members.out)
 	}
 	if s.peers(t) != 0 {
 		t.Error("it came back after a restart")
 	}
 	a.command(t, "admit", string(s.id)).want(t, 0, "member")
-	eventually(t, patience, "it is let in again", func() bool { return a.peers(t) == 2 && b.peers(t) == 2 })
+	eventually(
+		t, patience, "it is let in again", func() bool { return a.peers(t) == 2 && b.peers(t) == 2 },
+	)
 }
 
 // begin submits the guest at this site.
 func (s *site) begin(t *testing.T, m *mesh, args ...string) grid.JobID {
 	t.Helper()
-	cmd := m.submitCommand(t, append([]string{"run", "--parsable", "-d", "--wasm", bin.guest, "--"}, args...)...)
+	cmd := m.submitCommand(
+		t, append([]string{"run", "--parsable", "-d", "--wasm", bin.guest, "--"}, args...)...,
+	)
 	cmd.Env = append(cmd.Env, "MRS_ADDR="+s.socket)
 	out, err := cmd.Output()
 	if err != nil {
@@ -180,7 +190,9 @@ func TestJoinSaysWhatIsWrong(t *testing.T) {
 	a.command(t, "ban", "nobody").want(t, 1, "siteagent members")
 	a.command(t, "invite", "--for", "soon").want(t, 2, "--for")
 	a.terminate(t)
-	b.command(t, "join", token).want(t, 1, "does not answer at 127.0.0.1 port", "siteagent invite --listen lan")
+	b.command(t, "join", token).want(
+		t, 1, "does not answer at 127.0.0.1 port", "siteagent invite --listen lan",
+	)
 	a.command(t, "join", token).want(t, 1, "the site that invites")
 	a.start(t) // the invitation outlives that
 	b.join(t, token)

@@ -53,12 +53,16 @@ func (s *labSite) addr() string {
 }
 
 // newLabSite makes a site's folders and its identity in a host.
-func newLabSite(ctx context.Context, dir, name string, host *netlab.Host, settings string) (*labSite, error) {
+func newLabSite(
+	ctx context.Context, dir, name string, host *netlab.Host, settings string,
+) (*labSite, error) {
 	s := &labSite{
 		name: name, dir: dir, state: filepath.Join(dir, name), socket: filepath.Join(dir, name+".sock"),
 		settings: settings, host: host, counts: make(map[string]int),
 	}
-	if err := errors.Join(os.Mkdir(s.state, 0o700), copySpeed(ctx, s.state), s.configure(nil)); err != nil {
+	if err := errors.Join(
+		os.Mkdir(s.state, 0o700), copySpeed(ctx, s.state), s.configure(nil),
+	); err != nil {
 		return nil, err
 	}
 	out, err := exec.CommandContext(ctx, bin.siteagent, "--config", s.file(), "init").Output()
@@ -120,7 +124,8 @@ func (s *labSite) configure(members []grid.SiteID) error {
 	if s.everywhere {
 		at = netip.IPv4Unspecified()
 	}
-	text := fmt.Sprintf("state: %s\nname: %s\nlisten: %q\napi: {socket: %s, listen: \"\"}\npeers: %q\nbootstrap: %q\n%s",
+	text := fmt.Sprintf("state: %s\nname: %s\nlisten: %q\napi: {socket: %s, listen: \"\"}\npeers: "+
+		"%q\nbootstrap: %q\n%s",
 		s.state, s.name, fmt.Sprintf("/ip4/%[1]s/tcp/%[2]d,/ip4/%[1]s/udp/%[2]d/quic-v1", at, labPort),
 		s.socket, strings.Join(peers, ","), strings.Join(s.bootstrap, ","), s.settings)
 	return os.WriteFile(s.file(), []byte(text), 0o600)
@@ -308,7 +313,8 @@ func (m *labMesh) close() error {
 			s.client.Close()
 		}
 	}
-	return errors.Join(err, m.lab.Close(), os.RemoveAll(m.dir)) // made by newLabMesh, nothing is mounted below it
+	// made by newLabMesh, nothing is mounted below it
+	return errors.Join(err, m.lab.Close(), os.RemoveAll(m.dir))
 }
 
 // newLabMesh makes an empty mesh.
@@ -344,7 +350,9 @@ func startLab(ctx context.Context, t *testing.T) *labMesh {
 }
 
 // add makes one more site behind a link of its own.
-func (m *labMesh) add(ctx context.Context, t *testing.T, name string, link netlab.Link, settings string) *labSite {
+func (m *labMesh) add(
+	ctx context.Context, t *testing.T, name string, link netlab.Link, settings string,
+) *labSite {
 	t.Helper()
 	host, err := m.lab.Host(ctx, name, link)
 	if err != nil {
@@ -359,7 +367,9 @@ func (m *labMesh) add(ctx context.Context, t *testing.T, name string, link netla
 }
 
 // await waits until the condition holds; its error ends the waiting.
-func await(ctx context.Context, limit time.Duration, what string, holds func() (bool, error)) error {
+func await(
+	ctx context.Context, limit time.Duration, what string, holds func() (bool, error),
+) error {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); {

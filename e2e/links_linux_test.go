@@ -28,7 +28,10 @@ func TestLinksAreMeasuredAndDataIsNear(t *testing.T) {
 		if name == "holder" {
 			link = netlab.Link{}
 		}
-		m.add(ctx, t, name, link, "domain: lab\nceilings: {cpus: 1, memory: 1GiB, disk: 1GiB, gflops: 1}\nrates: {probe: false}\n")
+		m.add(
+			ctx, t, name, link,
+			"domain: lab\nceilings: {cpus: 1, memory: 1GiB, disk: 1GiB, gflops: 1}\nrates: {probe: false}\n",
+		)
 	}
 	if err := m.acquaint(); err != nil {
 		t.Fatal(err)
@@ -91,25 +94,31 @@ func TestLinksAreMeasuredAndDataIsNear(t *testing.T) {
 	}
 	down := measuredRate(ctx, t, near, holder.id, func(r view.SiteRow) int64 { return r.DownBps })
 	up := measuredRate(ctx, t, holder, near.id, func(r view.SiteRow) int64 { return r.UpBps })
-	t.Logf("a link of %.1f Mbit/s: measured %.2f by the receiver, told to the sender as %.2f", bps/1e6, down/1e6, up/1e6)
+	t.Logf(
+		"a link of %.1f Mbit/s: measured %.2f by the receiver, told to the sender as %.2f", bps/1e6,
+		down/1e6, up/1e6,
+	)
 	if math.Abs(down/bps-1) > .15 || up != down {
 		t.Errorf("measured %.2f and told %.2f Mbit/s, want 20 within 15 %%", down/1e6, up/1e6)
 	}
 }
 
 // measuredRate waits until a site knows its link to another one.
-func measuredRate(ctx context.Context, t *testing.T, at *labSite, to grid.SiteID, pick func(view.SiteRow) int64) float64 {
+func measuredRate(
+	ctx context.Context, t *testing.T, at *labSite, to grid.SiteID, pick func(view.SiteRow) int64,
+) float64 {
 	t.Helper()
 	var bps int64
-	if err := await(ctx, patience, fmt.Sprintf("%s knows its link to %s", at.name, to), func() (bool, error) {
-		sites, err := at.client.Sites(ctx)
-		for _, s := range sites {
-			if s.ID == to {
-				bps = pick(s)
+	if err := await(ctx, patience, fmt.Sprintf("%s knows its link to %s", at.name, to),
+		func() (bool, error) {
+			sites, err := at.client.Sites(ctx)
+			for _, s := range sites {
+				if s.ID == to {
+					bps = pick(s)
+				}
 			}
-		}
-		return bps > 0, err
-	}); err != nil {
+			return bps > 0, err
+		}); err != nil {
 		t.Fatal(err)
 	}
 	return float64(bps)

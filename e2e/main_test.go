@@ -60,7 +60,10 @@ func (b built) build() error {
 	}
 	return errors.Join(
 		run(nil, "-o", b.dir+"/", "../cmd/siteagent", "../cmd/submit"),
-		run([]string{"GOOS=wasip1", "GOARCH=wasm"}, "-trimpath", "-ldflags=-s -w", "-o", b.guest, "./testdata/guest"),
+		run(
+			[]string{"GOOS=wasip1", "GOARCH=wasm"}, "-trimpath", "-ldflags=-s -w", "-o", b.guest,
+			"./testdata/guest",
+		),
 	)
 }
 

@@ -38,7 +38,10 @@ func TestSitesOfOneNetworkFindEachOther(t *testing.T) {
 			t.Fatalf("ip %v: %v: %s", args, err, out)
 		}
 	}
-	ip("link", "add", "cable", "netns", hosts[0].Namespace(), "type", "veth", "peer", "name", "cable", "netns", hosts[1].Namespace())
+	ip(
+		"link", "add", "cable", "netns", hosts[0].Namespace(), "type", "veth", "peer", "name", "cable",
+		"netns", hosts[1].Namespace(),
+	)
 	for i, addr := range []string{"192.168.77.1/24", "192.168.77.2/24"} {
 		ip("-n", hosts[i].Namespace(), "addr", "add", addr, "dev", "cable")
 		ip("-n", hosts[i].Namespace(), "link", "set", "cable", "up")

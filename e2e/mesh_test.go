@@ -90,7 +90,8 @@ func prepareMesh(t *testing.T, settings ...string) *mesh {
 		name := string(rune('a' + i))
 		s := &site{
 			name: name, state: filepath.Join(dir, name), socket: filepath.Join(dir, name+".sock"),
-			config: filepath.Join(dir, name+".yaml"), log: filepath.Join(dir, name+".log"), settings: text, port: freePort(t),
+			config: filepath.Join(dir, name+".yaml"), log: filepath.Join(dir, name+".log"), settings: text,
+			port: freePort(t),
 		}
 		m.sites = append(m.sites, s)
 		s.init(t)
@@ -125,12 +126,18 @@ func (m *mesh) acquaint(t *testing.T) {
 		for _, id := range m.also {
 			peers = append(peers, string(id))
 		}
-		writeFile(t, s.config, s.base()+fmt.Sprintf("peers: %q\nbootstrap: %q\n", strings.Join(peers, ","), strings.Join(bootstrap, ",")))
+		writeFile(
+			t, s.config,
+			s.base()+fmt.Sprintf(
+				"peers: %q\nbootstrap: %q\n", strings.Join(peers, ","), strings.Join(bootstrap, ","),
+			),
+		)
 	}
 }
 
 func (s *site) base() string {
-	return fmt.Sprintf("preset: test\nstate: %s\nname: %s\nlisten: /ip4/127.0.0.1/tcp/%d\napi: {socket: %s}\nlease: {length: %s, margin: %s}\n%s",
+	return fmt.Sprintf("preset: test\nstate: %s\nname: %s\nlisten: /ip4/127.0.0.1/tcp/%d\napi: "+
+		"{socket: %s}\nlease: {length: %s, margin: %s}\n%s",
 		s.state, s.name, s.port, s.socket, leaseLength, leaseMargin, s.settings)
 }
 
@@ -259,7 +266,8 @@ func (s *site) awaitNoProcess(t *testing.T) {
 	left := s.processes()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(2 * time.Second); len(left) > 0 && time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(2 * time.Second); len(left) > 0 &&
+		time.Now().Before(deadline); <-tick.C {
 		left = s.processes()
 	}
 	if len(left) > 0 {
@@ -347,7 +355,9 @@ func (m *mesh) submitCommand(t testing.TB, args ...string) *exec.Cmd {
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, bin.submit, args...)
 	cmd.Dir = m.work
-	cmd.Env = append(os.Environ(), "MRS_ADDR="+m.sites[0].socket, "XDG_CONFIG_HOME="+m.work, "NO_COLOR=1")
+	cmd.Env = append(
+		os.Environ(), "MRS_ADDR="+m.sites[0].socket, "XDG_CONFIG_HOME="+m.work, "NO_COLOR=1",
+	)
 	return cmd
 }
 

@@ -122,7 +122,9 @@ func (s *labSite) status(ctx context.Context) view.AgentStatus {
 }
 
 // both waits until a condition holds at both sites behind NATs.
-func (d *divided) both(t *testing.T, limit time.Duration, what string, holds func(view.AgentStatus) bool) {
+func (d *divided) both(
+	t *testing.T, limit time.Duration, what string, holds func(view.AgentStatus) bool,
+) {
 	t.Helper()
 	eventually(t, limit, what, func() bool {
 		return holds(d.a.status(t.Context())) && holds(d.b.status(t.Context()))
@@ -151,7 +153,9 @@ func (d *divided) runs(t *testing.T) time.Time {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, bin.submit, "run", "--parsable", "-d", "--wasm", bin.guest, "--", "print=through")
+	cmd := exec.CommandContext(
+		ctx, bin.submit, "run", "--parsable", "-d", "--wasm", bin.guest, "--", "print=through",
+	)
 	cmd.Env = append(os.Environ(), "MRS_ADDR="+d.a.socket, "XDG_CONFIG_HOME="+d.dir, "NO_COLOR=1")
 	cmd.Dir = d.dir
 	out, err := cmd.Output()
@@ -165,7 +169,8 @@ func (d *divided) runs(t *testing.T) time.Time {
 		return err == nil && last.Status.Phase == view.PhaseDone
 	})
 	tasks, err := d.a.client.AllTasks(ctx, id)
-	if err != nil || len(tasks) != 1 || len(tasks[0].Attempts) != 1 || tasks[0].Attempts[0].Site != d.b.id {
+	if err != nil || len(tasks) != 1 || len(tasks[0].Attempts) != 1 ||
+		tasks[0].Attempts[0].Site != d.b.id {
 		t.Fatalf("tasks = %+v, %v; want one attempt at %s", tasks, err, d.b.id)
 	}
 	return tasks[0].Attempts[0].Started.Time
@@ -187,7 +192,9 @@ func (d *divided) total(t *testing.T, line string) int {
 
 func TestDoubleNATIsUsableThroughTheRelayAndThenDirect(t *testing.T) {
 	d := newDivided(t, netlab.Cone)
-	directly := d.watch(t, func(s view.AgentStatus) bool { return s.Peers == 2 && s.Reach.Direct == 2 })
+	directly := d.watch(
+		t, func(s view.AgentStatus) bool { return s.Peers == 2 && s.Reach.Direct == 2 },
+	)
 	d.both(t, usable, "both see each other", func(s view.AgentStatus) bool { return s.Peers == 2 })
 	seen := time.Since(d.since)
 	ran := d.runs(t).Sub(d.since)
@@ -210,7 +217,10 @@ func TestDoubleNATIsUsableThroughTheRelayAndThenDirect(t *testing.T) {
 	}
 	d.both(t, patience, "the relay is missed", func(s view.AgentStatus) bool { return s.Peers == 1 })
 	d.runs(t)
-	d.both(t, time.Second, "nobody else is missed", func(s view.AgentStatus) bool { return s.Peers == 1 && s.Reach.Direct == 1 })
+	d.both(
+		t, time.Second, "nobody else is missed",
+		func(s view.AgentStatus) bool { return s.Peers == 1 && s.Reach.Direct == 1 },
+	)
 	for _, how := range []string{"proven", "silent"} {
 		if n := d.total(t, `mrs_p2p_peers_lost_total{how="`+how+`"}`); n > 2 {
 			t.Errorf("%d peers were lost (%s), want the relay alone", n, how)
@@ -220,13 +230,18 @@ func TestDoubleNATIsUsableThroughTheRelayAndThenDirect(t *testing.T) {
 
 func TestSymmetricNATsStayOnTheRelay(t *testing.T) {
 	d := newDivided(t, netlab.Symmetric)
-	d.both(t, usable, "both see each other", func(s view.AgentStatus) bool { return s.Peers == 2 && s.Reach.Relayed == 1 })
+	d.both(
+		t, usable, "both see each other",
+		func(s view.AgentStatus) bool { return s.Peers == 2 && s.Reach.Relayed == 1 },
+	)
 	seen := time.Since(d.since)
 	ran := d.runs(t).Sub(d.since)
 	if ran > usable {
 		t.Errorf("a job ran after %s, want %s", ran, usable)
 	}
-	t.Logf("two symmetric NATs: seen after %.2f s, a job ran after %.2f s", seen.Seconds(), ran.Seconds())
+	t.Logf(
+		"two symmetric NATs: seen after %.2f s, a job ran after %.2f s", seen.Seconds(), ran.Seconds(),
+	)
 	eventually(t, patience, "hole punching was tried", func() bool {
 		return d.total(t, `mrs_p2p_punches_total{result="failed"}`) > 0
 	})
@@ -234,10 +249,12 @@ func TestSymmetricNATsStayOnTheRelay(t *testing.T) {
 		d.runs(t)
 	}
 	d.both(t, time.Second, "both are still relayed", func(s view.AgentStatus) bool {
-		return s.Peers == 2 && s.Reach.Relayed == 1 && len(s.Reach.Relays) == 1 && s.Reach.Relays[0] == d.relay.id
+		return s.Peers == 2 && s.Reach.Relayed == 1 && len(s.Reach.Relays) == 1 &&
+			s.Reach.Relays[0] == d.relay.id
 	})
 	out, err := exec.Command(bin.siteagent, "--config", d.a.file(), "status", "--all").CombinedOutput()
-	if want := fmt.Sprintf("1 through a relay; reached through %s", d.relay.id); err != nil || !strings.Contains(string(out), want) {
+	if want := fmt.Sprintf("1 through a relay; reached through %s", d.relay.id); err != nil ||
+		!strings.Contains(string(out), want) {
 		t.Errorf("siteagent status: %v, want %q in\n%s", err, want, out)
 	}
 }
@@ -251,7 +268,10 @@ func TestASiteThatIsReachableFindsOutAndRelays(t *testing.T) {
 	found := d.add(t, "found", host, onWAN+submitOnly)
 	found.bootstrap = []string{d.relay.addr()}
 	d.launchAll(t)
-	eventually(t, patience, "the site sees the other", func() bool { return found.status(t.Context()).Peers == 1 })
+	eventually(
+		t, patience, "the site sees the other",
+		func() bool { return found.status(t.Context()).Peers == 1 },
+	)
 	eventually(t, patience, "it knows that it is reachable, and relays", func() bool {
 		reach := found.status(t.Context()).Reach
 		return reach.Reachability == "public" && reach.Serving && len(reach.Relays) == 0

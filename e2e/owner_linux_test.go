@@ -52,7 +52,9 @@ func hogs(t *testing.T, n int) (end func()) {
 
 // comesTrue reports whether the condition comes to hold before the limit.
 func comesTrue(limit time.Duration, holds func() bool) bool {
-	for deadline := time.Now().Add(limit); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); <-time.After(
+		20 * time.Millisecond,
+	) {
 		if holds() {
 			return true
 		}
@@ -83,14 +85,15 @@ func TestTheOwnerComesFirst(t *testing.T) { // not parallel: others would be own
 	})
 	t.Run("alone", func(t *testing.T) {
 		k := newKernel(t)
-		ownerComesFirst(t, strings.Replace(yielding, "priority: idle", "priority: low, root: "+k.root, 1), func(n int) func() {
-			k.busy.Store(int64(n))
-			end := hogs(t, n)
-			return func() {
-				end()
-				k.busy.Store(0)
-			}
-		})
+		ownerComesFirst(t, strings.Replace(yielding, "priority: idle", "priority: low, root: "+k.root, 1),
+			func(n int) func() {
+				k.busy.Store(int64(n))
+				end := hogs(t, n)
+				return func() {
+					end()
+					k.busy.Store(0)
+				}
+			})
 	})
 }
 
@@ -113,7 +116,8 @@ func newKernel(t *testing.T) *kernel {
 	cores := int64(runtime.NumCPU())
 	ticks := 0.0
 	write := func() {
-		text := fmt.Sprintf("cpu  %012d 0 0 0 0 0 0 0\n", int64(ticks)) + strings.Repeat("cpu0 0\n", int(cores))
+		text := fmt.Sprintf("cpu  %012d 0 0 0 0 0 0 0\n", int64(ticks)) +
+			strings.Repeat("cpu0 0\n", int(cores))
 		if _, err := stat.WriteAt([]byte(text), 0); err != nil {
 			t.Error(err)
 		}
@@ -148,14 +152,17 @@ func ownerComesFirst(t *testing.T, settings string, begin func(n int) func()) {
 	s := m.sites[1]
 	quiet := func() bool {
 		status, err := s.client.Status(t.Context())
-		return err == nil && status.Owner != nil && !status.Owner.Busy && status.Owner.OtherCores != nil &&
+		return err == nil && status.Owner != nil && !status.Owner.Busy &&
+			status.Owner.OtherCores != nil &&
 			*status.Owner.OtherCores < float64(cores)-.5
 	}
 	if !comesTrue(30*time.Second, quiet) {
 		t.Skip("this machine is busy with something else: who the owner is cannot be told apart")
 	}
 	id := m.begin(t, result, "ticks=80", "put=/out/r:result 0")
-	if !comesTrue(patience, func() bool { return m.job(t, id).Phase == view.PhaseRunning && quiet() }) {
+	if !comesTrue(
+		patience, func() bool { return m.job(t, id).Phase == view.PhaseRunning && quiet() },
+	) {
 		t.Skip("this machine became busy with something else")
 	}
 	if _, frozen := s.event(t, lrm.RecordFrozen); frozen {
@@ -164,20 +171,32 @@ func ownerComesFirst(t *testing.T, settings string, begin func(n int) func()) {
 
 	began := time.Now()
 	end := begin(2 * cores)
-	if !comesTrue(10*time.Second, func() bool { _, frozen := s.event(t, lrm.RecordFrozen); return frozen }) {
+	if !comesTrue(10*time.Second, func() bool {
+		_, frozen := s.event(
+			t, lrm.RecordFrozen,
+		)
+		return frozen
+	}) {
 		t.Fatalf("the job runs on beside a busy owner: %+v", s.command(t, "status").out)
 	}
 	frozen, _ := s.event(t, lrm.RecordFrozen)
 	took := frozen.Sub(began)
-	t.Logf("%d busy processes of the owner: the job was suspended %s after the first began", 2*cores, took.Round(time.Millisecond))
+	t.Logf(
+		"%d busy processes of the owner: the job was suspended %s after the first began", 2*cores,
+		took.Round(time.Millisecond),
+	)
 	if took > 2*time.Second {
 		t.Errorf("it took %s, want at most 2 s", took)
 	}
 	m.awaitPhase(t, id, view.PhaseSuspended)
-	if a := m.submit(t, "status", string(id)); !strings.Contains(a.out+a.err, "its owner is using the machine") {
+	if a := m.submit(t, "status", string(id)); !strings.Contains(
+		a.out+a.err, "its owner is using the machine",
+	) {
 		t.Errorf("submit status does not say why: %s%s", a.out, a.err)
 	}
-	if a := s.command(t, "status", "--all"); !strings.Contains(a.out, "paused: you are using the machine") || !strings.Contains(a.out, "processors") {
+	if a := s.command(t, "status", "--all"); !strings.Contains(
+		a.out, "paused: you are using the machine",
+	) || !strings.Contains(a.out, "processors") {
 		t.Errorf("siteagent status does not say so: %s", a.out)
 	}
 	if a := m.submit(t, "run", "--no-wait", "--wasm", bin.guest, "--", "exit=0"); a.code == 0 {
@@ -189,7 +208,12 @@ func ownerComesFirst(t *testing.T, settings string, begin func(n int) func()) {
 	}
 	end()
 	gone := time.Now()
-	if !comesTrue(3*time.Minute, func() bool { _, resumed := s.event(t, lrm.RecordResumed); return resumed }) {
+	if !comesTrue(3*time.Minute, func() bool {
+		_, resumed := s.event(
+			t, lrm.RecordResumed,
+		)
+		return resumed
+	}) {
 		t.Fatalf("the owner is away and the job is still suspended: %s", s.command(t, "status").out)
 	}
 	resumed, _ := s.event(t, lrm.RecordResumed)
@@ -230,7 +254,9 @@ func (s *site) traces(t *testing.T, temporary string) traces {
 	t.Helper()
 	var found traces
 	found.Processes = s.processes()
-	found.Files = append(names(t, filepath.Join(s.state, "attempts")), names(t, filepath.Join(s.state, "modules"))...)
+	found.Files = append(
+		names(t, filepath.Join(s.state, "attempts")), names(t, filepath.Join(s.state, "modules"))...,
+	)
 	found.Temporary = names(t, temporary)
 	sum := sha256.Sum256([]byte(filepath.Join(s.state, "runs.jsonl")))
 	prefix := "mrs-" + hex.EncodeToString(sum[:6]) + "-"
@@ -281,9 +307,12 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	commands := slices.Contains(status.Kinds, "command")
 	eventually(t, patience, "the ceilings were tried", func() bool {
 		status, err := s.client.Status(t.Context())
-		return err == nil && !slices.ContainsFunc(status.Walls, func(w view.Wall) bool { return !w.Tried && w.Fault != "" })
+		return err == nil && !slices.ContainsFunc(
+			status.Walls, func(w view.Wall) bool { return !w.Tried && w.Fault != "" },
+		)
 	})
-	if a := s.command(t, "status", "--all"); strings.Contains(a.out, "FAILED") || !strings.Contains(a.out, "self-test passed") {
+	if a := s.command(t, "status", "--all"); strings.Contains(a.out, "FAILED") ||
+		!strings.Contains(a.out, "self-test passed") {
 		t.Errorf("ceilings: %s", a.out)
 	} else {
 		for line := range strings.Lines(a.out) {
@@ -318,7 +347,10 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	if commands {
 		a := m.submit(t, "run", "-d", "--parsable", "--", "sh", "-c", litter, "sh", "3")
 		a.want(t, 0)
-		eventually(t, patience, "the command runs", func() bool { return len(s.traces(t, temporary).Files) >= 2 && len(s.processes()) >= 4 })
+		eventually(
+			t, patience, "the command runs",
+			func() bool { return len(s.traces(t, temporary).Files) >= 2 && len(s.processes()) >= 4 },
+		)
 	}
 	s.kill(t)
 	s.awaitNoProcess(t)

@@ -52,7 +52,9 @@ func TestReservationIsKept(t *testing.T) {
 	t.Parallel()
 	m := newMesh(t, submitOnly, oneCore, oneCore, oneCore, oneCore)
 	at := time.Now().Add(30 * time.Second).Truncate(time.Second)
-	reservation := fresh(t, m.submit(t, "reserve", "--parsable", "--at", stamp(at), "--for", "20s", "--cpus", "1"))
+	reservation := fresh(
+		t, m.submit(t, "reserve", "--parsable", "--at", stamp(at), "--for", "20s", "--cpus", "1"),
+	)
 	bound := m.begin(t, []string{"--reservation", string(reservation), "--runtime", "10s"}, "ticks=5")
 	fixed := m.begin(t, []string{"--at", stamp(at), "--runtime", "10s"}, "ticks=5")
 	filling := m.begin(t, []string{"--count", "40", "--runtime", "2s"}, "ticks=10")
@@ -98,7 +100,10 @@ func TestDeadlinesAreKeptOrRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	m := newMesh(t, oneCore, oneCore, oneCore, oneCore, twoCores)
 	deadline := time.Now().Add(22 * time.Second)
-	flags := []string{"--parsable", "-d", "--wasm", bin.guest, "--runtime", "12s", "--deadline", stamp(deadline), "--", "ticks=12"}
+	flags := []string{
+		"--parsable", "-d", "--wasm", bin.guest, "--runtime", "12s", "--deadline", stamp(deadline), "--",
+		"ticks=12",
+	}
 	var accepted []grid.JobID
 	refused := 0
 	for i := range 10 {
@@ -116,7 +121,9 @@ func TestDeadlinesAreKeptOrRefusedAtOnce(t *testing.T) {
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("job %d was refused after %s only", i, took)
 		}
-		if why := m.submit(t, "why", string(id)); !strings.Contains(why.out+why.err, "could be promised in") {
+		if why := m.submit(t, "why", string(id)); !strings.Contains(
+			why.out+why.err, "could be promised in",
+		) {
 			t.Errorf("job %d is refused without the earliest time:\n%s%s", i, why.out, why.err)
 		}
 	}
@@ -135,7 +142,9 @@ func TestDeadlinesAreKeptOrRefusedAtOnce(t *testing.T) {
 // onMap submits the guest on one of the virtual maps.
 func (m *mesh) onMap(t *testing.T, kind, runtime, arg string) grid.JobID {
 	t.Helper()
-	file := fmt.Sprintf("wasm: %s\nargs: [%q]\nruntime: %s\nmap: {kind: %s}\n", bin.guest, arg, runtime, kind)
+	file := fmt.Sprintf(
+		"wasm: %s\nargs: [%q]\nruntime: %s\nmap: {kind: %s}\n", bin.guest, arg, runtime, kind,
+	)
 	return fresh(t, m.submitWith(t, file, "job", "--parsable", "-"))
 }
 
@@ -155,7 +164,9 @@ func TestAShortJobDoesNotQueueWhileASiteIdles(t *testing.T) {
 		short := m.onMap(t, kind, "1s", "exit=0")
 		m.submit(t, "wait", string(short)).want(t, 0)
 		if waited := m.tasks(t, short)[0].Started.Sub(began); waited > 5*time.Second {
-			t.Errorf("map %s: the short job waited for %s\n%s", kind, waited, m.submit(t, "why", string(short)).out)
+			t.Errorf(
+				"map %s: the short job waited for %s\n%s", kind, waited, m.submit(t, "why", string(short)).out,
+			)
 		}
 		for _, id := range long {
 			m.submit(t, "cancel", string(id)).want(t, 0)

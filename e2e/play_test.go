@@ -105,7 +105,8 @@ func (a *actor) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		settings := fmt.Sprintf("domain: %s\nceilings: {cpus: %s, memory: %dB, disk: %dB, gflops: %s}\nrates: {down: %dbit/s, up: %dbit/s}\n",
+		settings := fmt.Sprintf("domain: %s\nceilings: {cpus: %s, memory: %dB, disk: %dB, gflops: "+
+			"%s}\nrates: {down: %dbit/s, up: %dbit/s}\n",
 			spec.Domain, decimal(c.Total.MilliCPUs/shrink), c.Total.MemoryBytes, c.Total.DiskBytes,
 			decimal(c.Total.MFLOPS/shrink), c.DownBps, c.UpBps)
 		site, err := newLabSite(ctx, a.dir, spec.Name, host, settings)
@@ -134,7 +135,9 @@ func (a *actor) playAll(ctx context.Context) error {
 			return err
 		}
 		if err := a.do(ctx, action); err != nil {
-			return fmt.Errorf("%s %s%s at %s: %w", action.Kind, action.Event.Site, action.Event.Job, action.At, err)
+			return fmt.Errorf(
+				"%s %s%s at %s: %w", action.Kind, action.Event.Site, action.Event.Job, action.At, err,
+			)
 		}
 	}
 	return nil
@@ -219,15 +222,21 @@ func (a *actor) submit(ctx context.Context, s scenario.Submission) error {
 
 // submitNow submits as a user does who does not want to wait: the user's command
 // gives the job up.
-func (a *actor) submitNow(ctx context.Context, by *labSite, s scenario.Submission, job grid.Job, module []byte) error {
+func (a *actor) submitNow(
+	ctx context.Context, by *labSite, s scenario.Submission, job grid.Job, module []byte,
+) error {
 	file := filepath.Join(a.dir, s.Name+".wasm")
 	if err := os.WriteFile(file, module, 0o600); err != nil {
 		return err
 	}
 	need := job.Spec.Need
-	cmd := a.command(ctx, by, "run", "--no-wait", "--name", s.Name, "--wasm", file, "--count", fmt.Sprint(s.Count),
-		"--cpus", decimal(need.MilliCPUs), "--gflops", decimal(need.MFLOPS), "--memory", fmt.Sprintf("%dB", need.MemoryBytes),
-		"--disk", fmt.Sprintf("%dB", need.DiskBytes), "--bandwidth", fmt.Sprintf("%dbit/s", need.NetBps), "--runtime", s.Run.String(), "--ttl", s.TTL.String())
+	cmd := a.command(ctx, by, "run", "--no-wait", "--name", s.Name, "--wasm", file, "--count",
+		fmt.Sprint(s.Count),
+		"--cpus", decimal(need.MilliCPUs), "--gflops", decimal(need.MFLOPS), "--memory",
+		fmt.Sprintf("%dB", need.MemoryBytes),
+		"--disk", fmt.Sprintf("%dB", need.DiskBytes), "--bandwidth", fmt.Sprintf(
+			"%dbit/s", need.NetBps,
+		), "--runtime", s.Run.String(), "--ttl", s.TTL.String())
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -300,7 +309,8 @@ func (a *actor) allEnded(ctx context.Context) bool {
 // outcome asks the agents that live.
 func (a *actor) outcome(ctx context.Context) (scenario.Outcome, error) {
 	o := scenario.Outcome{
-		Peers: make(map[string]int), Heard: make(map[string]int), Sites: make(map[string]int), Announced: len(a.jobs),
+		Peers: make(map[string]int), Heard: make(map[string]int), Sites: make(map[string]int),
+		Announced: len(a.jobs),
 	}
 	names := make(map[grid.SiteID]string)
 	for _, site := range a.sites {
@@ -406,7 +416,9 @@ func (a *actor) checkCodes(ctx context.Context) error {
 		cmd := a.command(ctx, j.by, "wait", string(j.id))
 		out, _ := cmd.CombinedOutput() // the code is looked at
 		if code := cmd.ProcessState.ExitCode(); known && code != want {
-			errs = append(errs, fmt.Errorf("submit wait %s ends with %d, want %d: %s", j.name, code, want, out))
+			errs = append(
+				errs, fmt.Errorf("submit wait %s ends with %d, want %d: %s", j.name, code, want, out),
+			)
 		}
 	}
 	return errors.Join(errs...)
@@ -417,7 +429,8 @@ func (a *actor) audit() (doubled int, err error) {
 	var sources []audit.Source
 	for _, s := range a.sites {
 		sources = append(sources, audit.Source{
-			Site: s.name, StateDir: s.state, RunRecord: filepath.Join(s.state, agent.RecordFile), Ends: s.deaths,
+			Site: s.name, StateDir: s.state, RunRecord: filepath.Join(s.state, agent.RecordFile),
+			Ends: s.deaths,
 		})
 	}
 	records, err := audit.Collect(sources)

@@ -36,10 +36,13 @@ const allScenarios = "MRS_SCENARIOS"
 // notAsProcesses says which scenarios real processes cannot play.
 func notAsProcesses() map[string]string {
 	return map[string]string{
-		"burst.txt":  "a thousand sandboxes together take tens of GiB; the simulator and the real stack in virtual time play it",
-		"clocks.txt": "processes of one machine share its wall clock; the simulator and the real stack in virtual time play it",
+		"burst.txt": "a thousand sandboxes together take tens of GiB; the simulator and the real " +
+			"stack in virtual time play it",
+		"clocks.txt": "processes of one machine share its wall clock; the simulator and the real " +
+			"stack in virtual time play it",
 
-		"owner-busy.txt": "it takes half an hour; TestTheOwnerComesFirst has an owner who comes back right away",
+		"owner-busy.txt": "it takes half an hour; TestTheOwnerComesFirst has an owner who comes back " +
+			"right away",
 	}
 }
 
@@ -51,16 +54,20 @@ func onDemand() map[string]string {
 		"deadline.txt":    "TestDeadlinesAreKeptOrRefusedAtOnce shows it in less time",
 		"reservation.txt": "TestReservationIsKept shows it in less time",
 		"fixed-start.txt": long, "split.txt": long, "flood.txt": long, "after.txt": less,
-		"array.txt": "it wants more processors than a small machine has: attempts that starve freeze, and move",
+		"array.txt": "it wants more processors than a small machine has: attempts that starve freeze, " +
+			"and move",
 		"crowd.txt": less, "full.txt": less, "submitter-killed.txt": less,
-		"silent.txt": "a job must have ended 4 s after it was submitted, which wants a machine that does nothing else",
+		"silent.txt": "a job must have ended 4 s after it was submitted, which wants a machine that " +
+			"does nothing else",
 	}
 }
 
 // notJudged lists expectations that hold in exact time alone.
 func notJudged() map[string]string {
 	const exact = "a real site is not silent in just the 10 ms between its offer and the award"
-	return map[string]string{"silent.txt: job=gone first=s1": exact, "silent.txt: job=gone moves=1": exact}
+	return map[string]string{
+		"silent.txt: job=gone first=s1": exact, "silent.txt: job=gone moves=1": exact,
+	}
 }
 
 // TestScenariosAsProcesses plays the files that the simulator and the real stack
@@ -160,7 +167,10 @@ func (p *played) relax(e *scenario.Expectation) {
 func (p *played) play(t *testing.T, places *semaphore.Weighted) {
 	p.playAmong(t, places, int64(min(len(p.s.Sites), agentsAtOnce)))
 	if p.err != nil && t.Context().Err() == nil {
-		p.notes = append(p.notes, fmt.Sprintf("played again alone, for the first time: %v\n%s", p.err, p.outcome.Summary()))
+		p.notes = append(
+			p.notes,
+			fmt.Sprintf("played again alone, for the first time: %v\n%s", p.err, p.outcome.Summary()),
+		)
 		p.playAmong(t, places, agentsAtOnce)
 	}
 }

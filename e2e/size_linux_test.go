@@ -22,14 +22,18 @@ func TestSize(t *testing.T) {
 	m.run(t, "exit=0").want(t, 0)
 	for _, s := range m.sites {
 		status := readFile(t, fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
-		fmt.Printf("agent %s after one job: %s, %s\n", s.name, field(status, "VmRSS"), field(status, "RssAnon"))
+		fmt.Printf(
+			"agent %s after one job: %s, %s\n", s.name, field(status, "VmRSS"), field(status, "RssAnon"),
+		)
 		if strings.TrimSpace(field(status, "VmRSS")) == "" {
 			t.Error("the system does not tell the agent's memory")
 		}
 	}
 	for _, program := range []string{bin.siteagent, bin.submit} {
 		stripped := filepath.Join(m.dir, filepath.Base(program))
-		build := exec.Command("go", "build", "-ldflags=-s -w", "-o", stripped, "../cmd/"+filepath.Base(program))
+		build := exec.Command(
+			"go", "build", "-ldflags=-s -w", "-o", stripped, "../cmd/"+filepath.Base(program),
+		)
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("go build: %v: %s", err, out)
 		}

@@ -59,11 +59,18 @@ func calibrateCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&experiment.Model, "model", "", strings.Join(eval.CalibrationModels(), ", ")+" (default desktop)")
-	flags.StringVar(&experiment.Events, "events", "", "event_trace of the Failure Trace Archive, instead of a model")
+	flags.StringVar(
+		&experiment.Model, "model", "", strings.Join(eval.CalibrationModels(), ", ")+" (default desktop)",
+	)
+	flags.StringVar(
+		&experiment.Events, "events", "", "event_trace of the Failure Trace Archive, instead of a model",
+	)
 	flags.IntVar(&experiment.Machines, "machines", 20, "machines of a model")
 	flags.IntVar(&experiment.Days, "days", 365, "days that each of them is asked")
-	flags.IntVar(&experiment.Learning, "learning", 28, "days of learning before those, whose predictions are counted apart")
+	flags.IntVar(
+		&experiment.Learning, "learning", 28,
+		"days of learning before those, whose predictions are counted apart",
+	)
 	flags.IntVar(&experiment.Every, "every", 1, "of the machines of --events only each such one")
 	flags.Uint64Var(&experiment.Seed, "seed", 1, "of what is made up")
 	flags.StringVar(&experiment.SVG, "svg", "", "draw the reliability diagram to this file")

@@ -23,7 +23,8 @@ func gridsim(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 func TestSWF(t *testing.T) {
 	starts := filepath.Join(t.TempDir(), "starts.csv")
-	code, out, errs := gridsim(t, "swf", "--log", micro, "--procs", "10", "--policy", "conservative", "--semantics", "batch",
+	code, out, errs := gridsim(t, "swf", "--log", micro, "--procs", "10", "--policy", "conservative",
+		"--semantics", "batch",
 		"--starts", starts, "-o", "json")
 	if code != exitOK || errs != "" {
 		t.Fatalf("exit code %d: %s", code, errs)
@@ -37,7 +38,9 @@ func TestSWF(t *testing.T) {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
-	want := []string{"avg_bounded_slowdown", "avg_wait_s", "jobs", "jobs_per_s", "makespan_s", "utilization"}
+	want := []string{
+		"avg_bounded_slowdown", "avg_wait_s", "jobs", "jobs_per_s", "makespan_s", "utilization",
+	}
 	if !slices.Equal(keys, want) || got["jobs"] != 7 || got["makespan_s"] != 235 {
 		t.Errorf("output %s, want the fields %v", out, want)
 	}
@@ -45,7 +48,8 @@ func TestSWF(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(text), "job_id,submit,start\n1,0,0\n2,1,100\n") {
 		t.Errorf("starts %q: %v", text, err)
 	}
-	if code, out, errs = gridsim(t, "swf", "--log", micro); code != exitOK || !strings.Contains(out, "avg_wait_s            ") || errs != "" {
+	if code, out, errs = gridsim(t, "swf", "--log", micro); code != exitOK ||
+		!strings.Contains(out, "avg_wait_s            ") || errs != "" {
 		t.Errorf("exit code %d, output %s, errors %s", code, out, errs)
 	}
 }
@@ -64,7 +68,8 @@ func TestCalibrate(t *testing.T) {
 	}
 	var got map[string]any
 	code, out, _ = gridsim(t, append(args, "-o", "json")...)
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || got["machines"] != 1.0 {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK ||
+		got["machines"] != 1.0 {
 		t.Errorf("exit code %d, %v, output %s", code, err, out)
 	}
 }
@@ -79,9 +84,15 @@ func TestMistakes(t *testing.T) {
 		code int
 		want string
 	}{
-		"no log":     {[]string{"swf"}, exitUsage, "--log"},
-		"policy":     {[]string{"swf", "--log", micro, "--policy", "lifo"}, exitUsage, "want one of fcfs, easy, conservative"},
-		"procs":      {[]string{"swf", "--log", micro, "--procs", "0"}, exitUsage, "--procs: want at least 1"},
+		"no log": {[]string{"swf"}, exitUsage, "--log"},
+		"policy": {
+			[]string{"swf", "--log", micro, "--policy", "lifo"},
+			exitUsage,
+			"want one of fcfs, easy, conservative",
+		},
+		"procs": {
+			[]string{"swf", "--log", micro, "--procs", "0"}, exitUsage, "--procs: want at least 1",
+		},
 		"output":     {[]string{"swf", "--log", micro, "-o", "xml"}, exitUsage, "want text or json"},
 		"flag":       {[]string{"swf", "--logs", micro}, exitUsage, "gridsim swf --help"},
 		"argument":   {[]string{"swf", micro}, exitUsage, "takes flags only"},
@@ -93,14 +104,19 @@ func TestMistakes(t *testing.T) {
 	} {
 		code, out, errs := gridsim(t, c.args...)
 		if code != c.code || out != "" || !strings.Contains(errs, c.want) {
-			t.Errorf("%s: exit code %d, output %q, errors %q, want %d and %q", name, code, out, errs, c.code, c.want)
+			t.Errorf(
+				"%s: exit code %d, output %q, errors %q, want %d and %q", name, code, out, errs, c.code, c.want,
+			)
 		}
 	}
 }
 
 func TestHelpTeaches(t *testing.T) {
 	code, out, _ := gridsim(t, "swf", "--help")
-	for _, want := range []string{"job_id,submit,start", "conservative", "Standard Workload Format", "avg_bounded_slowdown", "Examples:"} {
+	for _, want := range []string{
+		"job_id,submit,start", "conservative", "Standard Workload Format", "avg_bounded_slowdown",
+		"Examples:",
+	} {
 		if code != exitOK || !strings.Contains(out, want) {
 			t.Errorf("gridsim swf --help does not tell of %q (exit code %d)", want, code)
 		}

@@ -29,7 +29,10 @@ func newRoot() *cobra.Command {
 			if len(args) == 0 {
 				return nil
 			}
-			return usageError("unknown experiment %q: want one of %s (gridsim --help tells more)", args[0], strings.Join(experiments(cmd), ", "))
+			return usageError(
+				"unknown experiment %q: want one of %s (gridsim --help tells more)", args[0],
+				strings.Join(experiments(cmd), ", "),
+			)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

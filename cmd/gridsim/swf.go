@@ -52,7 +52,8 @@ func swfCommand() *cobra.Command {
 	var output string
 	var quiet bool
 	cmd := &cobra.Command{
-		Use: "swf --log FILE", Short: "Rerun the log of a real machine", Long: swfHelp, Example: swfExamples, Args: noArgs,
+		Use: "swf --log FILE", Short: "Rerun the log of a real machine", Long: swfHelp,
+		Example: swfExamples, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "text" && output != "json" {
 				return usageError("%w, have %q", errOutput, output)
@@ -73,10 +74,17 @@ func swfCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&experiment.Log, "log", "", "log to rerun")
-	flags.IntVar(&experiment.Procs, "procs", 0, "processors of the machine (default: MaxProcs of the log's header)")
+	flags.IntVar(
+		&experiment.Procs, "procs", 0,
+		"processors of the machine (default: MaxProcs of the log's header)",
+	)
 	flags.StringVar(&experiment.Policy, "policy", "easy", strings.Join(eval.Policies(), ", "))
-	flags.StringVar(&experiment.Semantics, "semantics", "batch", strings.Join(eval.AllSemantics(), ", "))
-	flags.StringVar(&experiment.Starts, "starts", "", "write when each job started to this file: job_id,submit,start")
+	flags.StringVar(
+		&experiment.Semantics, "semantics", "batch", strings.Join(eval.AllSemantics(), ", "),
+	)
+	flags.StringVar(
+		&experiment.Starts, "starts", "", "write when each job started to this file: job_id,submit,start",
+	)
 	flags.StringVarP(&output, "output", "o", "text", "text or json")
 	flags.BoolVarP(&quiet, "quiet", "q", false, "no progress on standard error")
 	return cmd

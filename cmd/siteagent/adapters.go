@@ -41,7 +41,8 @@ func wallsOf(adapter lrm.Adapter, kind grid.WorkKind, walls []lrm.Wall) []agent.
 
 // rateWalls say how the ceilings on the links are enforced.
 func rateWalls(r config.Rates) []agent.Wall {
-	const how = "data waits for its turn, %s after a burst of 2 MiB; gossip, bids and leases are small and not counted"
+	const how = "data waits for its turn, %s after a burst of 2 MiB; gossip, bids and leases are " +
+		"small and not counted"
 	return []agent.Wall{
 		{View: view.Wall{Ceiling: "download", How: fmt.Sprintf(how, rateText(r.DownBps))}},
 		{View: view.Wall{Ceiling: "upload", How: fmt.Sprintf(how, rateText(r.UpBps))}},

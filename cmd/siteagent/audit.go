@@ -32,7 +32,12 @@ same time. Name the directories of all agents that took part.`,
 func auditAll(out io.Writer, dirs []string) error {
 	var sources []audit.Source
 	for _, dir := range dirs {
-		sources = append(sources, audit.Source{Site: filepath.Base(dir), StateDir: dir, RunRecord: filepath.Join(dir, agent.RecordFile)})
+		sources = append(
+			sources,
+			audit.Source{
+				Site: filepath.Base(dir), StateDir: dir, RunRecord: filepath.Join(dir, agent.RecordFile),
+			},
+		)
 	}
 	records, err := audit.Collect(sources)
 	if err != nil {

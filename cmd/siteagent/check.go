@@ -32,7 +32,10 @@ offer arrives there.`,
 // printCheck prints the answer; one that is no is an error, too.
 func printCheck(out io.Writer, r view.CheckResult) error {
 	if r.Arrive {
-		fmt.Fprintf(out, "my offers arrive: yes (distance %.3f, in %.0f ms, seen by %s)\n", r.Distance, r.Seconds*1000, r.Name)
+		fmt.Fprintf(
+			out, "my offers arrive: yes (distance %.3f, in %.0f ms, seen by %s)\n", r.Distance,
+			r.Seconds*1000, r.Name,
+		)
 		return nil
 	}
 	reason := r.Reason

@@ -47,7 +47,10 @@ func plain(err error) error {
 }
 
 // order is a command that tells the agent something and prints a line.
-func order(o *options, use, short, long string, do func(ctx context.Context, c *client.Client, args []string) (string, error)) *cobra.Command {
+func order(
+	o *options, use, short, long string,
+	do func(ctx context.Context, c *client.Client, args []string) (string, error),
+) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: long, Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

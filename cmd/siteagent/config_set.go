@@ -238,7 +238,9 @@ in the file the old settings stay.`,
 				return err
 			}
 			if answer.Problem != "" {
-				return usageError{fmt.Errorf("the settings of %s stay: %s", clock(answer.Since), answer.Problem)}
+				return usageError{
+					fmt.Errorf("the settings of %s stay: %s", clock(answer.Since), answer.Problem),
+				}
 			}
 			notes := cmd.ErrOrStderr()
 			fmt.Fprintf(notes, "read %s\n", answer.File)

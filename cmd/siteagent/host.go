@@ -22,7 +22,9 @@ const glance = 200 * time.Millisecond
 // probeHost says what the machine has and can do. What was never measured is
 // measured now, unless that would be in the owner's way: then it stays unknown
 // until the agent finds the machine quiet.
-func probeHost(ctx context.Context, c config.Agent, kinds []grid.WorkKind, log *slog.Logger) agent.Host {
+func probeHost(
+	ctx context.Context, c config.Agent, kinds []grid.WorkKind, log *slog.Logger,
+) agent.Host {
 	machine, err := hostinfo.Probe(ctx, c.StateDir)
 	if err != nil {
 		log.Warn("the machine does not tell everything", "error", err)
@@ -56,13 +58,16 @@ func probeHost(ctx context.Context, c config.Agent, kinds []grid.WorkKind, log *
 
 // capabilityOf gives the site's capability: the owner's ceilings, and where none is set
 // a part of what the machine has.
-func capabilityOf(c config.Agent, m hostinfo.Machine, kinds []grid.WorkKind, found hostinfo.Measured) grid.Capability {
+func capabilityOf(
+	c config.Agent, m hostinfo.Machine, kinds []grid.WorkKind, found hostinfo.Measured,
+) grid.Capability {
 	disk := c.Rates.DiskBps
 	if disk == 0 {
 		disk = found.DiskBps
 	}
 	total := hostinfo.Ceilings(m, c.Ceilings.Resources(), found.CoreMFLOPS)
-	total.NetBps = min(c.Rates.DownBps, c.Rates.UpBps) // inputs come in and outputs go out: what both ways have
+	// inputs come in and outputs go out: what both ways have
+	total.NetBps = min(c.Rates.DownBps, c.Rates.UpBps)
 	return grid.Capability{
 		Total: total, CoreMFLOPS: found.CoreMFLOPS,
 		DownBps: c.Rates.DownBps, UpBps: c.Rates.UpBps, DiskBps: disk,

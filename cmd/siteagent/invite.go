@@ -36,11 +36,17 @@ reach it, from now on: it changes listen in the configuration and tells the agen
 			case err != nil:
 				return usageError{fmt.Errorf("--for: %w", err)}
 			case valid < time.Second || valid > member.MaxInvite:
-				return usageError{fmt.Errorf("--for must be 1s to %dd, not %s", member.MaxInvite/(24*time.Hour), span)}
+				return usageError{
+					fmt.Errorf("--for must be 1s to %dd, not %s", member.MaxInvite/(24*time.Hour), span),
+				}
 			case uses < 1 || uses > member.MaxUses:
 				return usageError{fmt.Errorf("--uses must be 1 to %d, not %d", member.MaxUses, uses)}
 			case listen != "" && listen != "lan":
-				return usageError{fmt.Errorf("--listen: want lan, have %q; other addresses go under listen in the configuration", listen)}
+				return usageError{
+					fmt.Errorf(
+						"--listen: want lan, have %q; other addresses go under listen in the configuration", listen,
+					),
+				}
 			}
 			c, err := o.dial()
 			if err != nil {
@@ -63,7 +69,9 @@ reach it, from now on: it changes listen in the configuration and tells the agen
 	}
 	cmd.Flags().StringVar(&span, "for", span, "how long the token is good")
 	cmd.Flags().IntVar(&uses, "uses", uses, "how many sites may use it")
-	cmd.Flags().StringVar(&listen, "listen", "", "lan: be reachable from the local network, from now on")
+	cmd.Flags().StringVar(
+		&listen, "listen", "", "lan: be reachable from the local network, from now on",
+	)
 	return cmd
 }
 
@@ -73,7 +81,8 @@ func explainInvitation(notes io.Writer, i view.Invitation, now time.Time) {
 		fmt.Fprintf(notes, "Domain %s takes anyone; the token only says where it is. "+
 			"On the other machine: siteagent join <the line above>\n", i.Domain)
 	} else {
-		fmt.Fprintf(notes, "Good for %s until %s. On the other machine: siteagent join <the line above>\n",
+		fmt.Fprintf(notes, "Good for %s until %s. On the other machine: siteagent join <the line "+
+			"above>\n",
 			plural(i.Uses, "site", "sites"), dayText(i.Expires.Time, now))
 	}
 	for _, n := range i.Notices {
@@ -90,7 +99,9 @@ func (o *options) openToNetwork(ctx context.Context, c *client.Client, notes io.
 	}
 	listen, changed := networkListen(settings.Listen)
 	if !changed {
-		fmt.Fprintln(notes, "note: this site does not listen on loopback addresses alone; listen is as it was")
+		fmt.Fprintln(
+			notes, "note: this site does not listen on loopback addresses alone; listen is as it was",
+		)
 		return nil
 	}
 	if err = c.Listen(ctx, listen); err != nil {

@@ -75,7 +75,9 @@ func (j *joining) run(ctx context.Context, out io.Writer) error {
 		if admitted, err = j.redeem(ctx); err != nil {
 			return err
 		}
-		fmt.Fprintf(j.notes, "admitted to domain %s as %s (%s)\n", j.token.Domain, j.config.Name, j.identity.Site())
+		fmt.Fprintf(
+			j.notes, "admitted to domain %s as %s (%s)\n", j.token.Domain, j.config.Name, j.identity.Site(),
+		)
 	}
 	if err := j.keep(admitted); err != nil {
 		return err
@@ -87,7 +89,8 @@ func (j *joining) run(ctx context.Context, out io.Writer) error {
 // explain says what may surprise later.
 func (j *joining) explain(records []protocol.MemberRecord) {
 	if j.token.Open() && j.config.Accept != "anyone" {
-		fmt.Fprintln(j.notes, "the domain takes anyone, but this site works with the inviter and its own list alone; "+
+		fmt.Fprintln(j.notes, "the domain takes anyone, but this site works with the inviter and its "+
+			"own list alone; "+
 			"accept: anyone in the configuration changes that")
 	}
 	for _, r := range records {
@@ -157,7 +160,9 @@ func (j *joining) refuseRunning() error {
 	}
 	held, err := store.Open(j.config.StateDir, nil)
 	if errors.Is(err, store.ErrLocked) {
-		return fmt.Errorf("the agent of %s is running: siteagent stop, then join again", j.config.StateDir)
+		return fmt.Errorf(
+			"the agent of %s is running: siteagent stop, then join again", j.config.StateDir,
+		)
 	}
 	if err != nil {
 		return err
@@ -200,7 +205,8 @@ func (j *joining) refuseOtherDomain() error {
 	if known == "" || known == j.token.Key {
 		return nil
 	}
-	return fmt.Errorf("this site belongs to domain %s already (domain-key %s); to leave it, remove domain-key from %s and %s from %s",
+	return fmt.Errorf("this site belongs to domain %s already (domain-key %s); to leave it, remove "+
+		"domain-key from %s and %s from %s",
 		j.config.Domain, known, j.file, member.KeyFile, j.config.StateDir)
 }
 
@@ -216,7 +222,8 @@ func (j *joining) refuseStronger() error {
 	}
 	for _, o := range origins {
 		text, ours := want[o.Name]
-		if ours && o.Value != text && (o.Layer == config.LayerFlag || o.Layer == config.LayerEnvironment) {
+		if ours && o.Value != text &&
+			(o.Layer == config.LayerFlag || o.Layer == config.LayerEnvironment) {
 			return usageError{fmt.Errorf("%s says %s %s, the invitation %s; leave it out and join again",
 				o.Place, o.Name, o.Value, text)}
 		}
@@ -272,17 +279,21 @@ func (j *joining) notReached(err error) error {
 			places = append(places, place)
 		}
 	}
-	todo := "see that siteagent runs there and that no firewall is between, then join again with the same token"
+	todo := "see that siteagent runs there and that no firewall is between, then join again with " +
+		"the same token"
 	switch {
 	case !j.token.Expires.After(time.Now()):
 		todo = "the invitation ended " + dayText(j.token.Expires, time.Now()) + ", ask for a new one"
 	case local:
-		todo = "the invitation is good on the inviter's own machine only; for others, there: siteagent invite --listen lan"
+		todo = "the invitation is good on the inviter's own machine only; for others, there: " +
+			"siteagent invite --listen lan"
 	}
 	if !j.verbose {
 		todo += " (-v shows each attempt)"
 	}
-	return fmt.Errorf("the site that invited you does not answer at %s: %s", strings.Join(places, " or "), todo)
+	return fmt.Errorf(
+		"the site that invited you does not answer at %s: %s", strings.Join(places, " or "), todo,
+	)
 }
 
 // placeOf is an address as people write it, and whether it is on the same machine only.
@@ -364,7 +375,10 @@ func (j *joining) domainValues(answer protocol.JoinAnswer) []config.Value {
 	}
 	values := []config.Value{
 		{Name: "domain", Text: string(j.token.Domain)},
-		{Name: "bootstrap", Text: joined(slices.Concat(bootstrap, j.token.Dial(), j.dialable(answer.Addrs)))},
+		{
+			Name: "bootstrap",
+			Text: joined(slices.Concat(bootstrap, j.token.Dial(), j.dialable(answer.Addrs))),
+		},
 	}
 	if !j.token.Open() {
 		peers = append(slices.Clip(peers), answer.Listed...)
@@ -376,7 +390,8 @@ func (j *joining) domainValues(answer protocol.JoinAnswer) []config.Value {
 // dialable leaves out of the inviter's addresses what is not its own.
 func (j *joining) dialable(addrs []string) []string {
 	return slices.DeleteFunc(slices.Clone(addrs), func(a string) bool {
-		return !strings.HasPrefix(a, "/") || !strings.HasSuffix(a, "/p2p/"+string(j.token.Inviter)) || strings.Contains(a, ",")
+		return !strings.HasPrefix(a, "/") || !strings.HasSuffix(a, "/p2p/"+string(j.token.Inviter)) ||
+			strings.Contains(a, ",")
 	})
 }
 

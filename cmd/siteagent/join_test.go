@@ -37,7 +37,11 @@ func TestWhoOffersNothingForGoodReasonsIsIn(t *testing.T) {
 	}{
 		{"nothing known", view.AgentStatus{}, ""},
 		{"as it should be", sharingSite(), ""},
-		{"busy", view.AgentStatus{Owner: &view.OwnerView{Busy: true, Why: "others use 2.0 of 2 cores"}}, "Your machine is busy now, so it offers nothing;"},
+		{
+			"busy",
+			view.AgentStatus{Owner: &view.OwnerView{Busy: true, Why: "others use 2.0 of 2 cores"}},
+			"Your machine is busy now, so it offers nothing;",
+		},
 		{
 			"other hours",
 			view.AgentStatus{Owner: &view.OwnerView{Busy: true, Hours: "fri 09:00-10:00"}},
@@ -45,10 +49,16 @@ func TestWhoOffersNothingForGoodReasonsIsIn(t *testing.T) {
 		},
 		{
 			"not measured",
-			view.AgentStatus{Kinds: []string{"wasm"}, Machine: &view.MachineView{Pending: waitingForQuiet + "x"}},
+			view.AgentStatus{
+				Kinds: []string{"wasm"}, Machine: &view.MachineView{Pending: waitingForQuiet + "x"},
+			},
 			"Your machine is busy now, so it offers nothing;",
 		},
-		{"no work", view.AgentStatus{Started: started}, "This machine runs no jobs and offers nothing, but it can submit them;"},
+		{
+			"no work",
+			view.AgentStatus{Started: started},
+			"This machine runs no jobs and offers nothing, but it can submit them;",
+		},
 	} {
 		if got := quietly(c.status, thursday()); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -58,8 +68,14 @@ func TestWhoOffersNothingForGoodReasonsIsIn(t *testing.T) {
 
 func TestNetworkListen(t *testing.T) {
 	t.Parallel()
-	listen := []string{"/ip4/127.0.0.1/tcp/4801", "/ip4/127.0.0.1/udp/4801/quic-v1", "/ip6/::1/tcp/4801", "/ip4/10.0.0.1/tcp/1"}
-	want := []string{"/ip4/0.0.0.0/tcp/4801", "/ip4/0.0.0.0/udp/4801/quic-v1", "/ip6/::/tcp/4801", "/ip4/10.0.0.1/tcp/1"}
+	listen := []string{
+		"/ip4/127.0.0.1/tcp/4801", "/ip4/127.0.0.1/udp/4801/quic-v1", "/ip6/::1/tcp/4801",
+		"/ip4/10.0.0.1/tcp/1",
+	}
+	want := []string{
+		"/ip4/0.0.0.0/tcp/4801", "/ip4/0.0.0.0/udp/4801/quic-v1", "/ip6/::/tcp/4801",
+		"/ip4/10.0.0.1/tcp/1",
+	}
 	got, changed := networkListen(listen)
 	if !changed || !slices.Equal(got, want) {
 		t.Errorf("%q, %t, want %q", got, changed, want)

@@ -52,13 +52,18 @@ func printMembers(out io.Writer, m view.Members) error {
 		if row.Connected {
 			connected = "yes"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", row.Name, row.Site, standingText(row), connected, since, row.Note)
+		fmt.Fprintf(
+			w, "%s\t%s\t%s\t%s\t%s\t%s\n", row.Name, row.Site, standingText(row), connected, since, row.Note,
+		)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, i := range m.Invites {
-		fmt.Fprintf(out, "invitation %s: good for %s until %s\n", i.ID, plural(i.Left, "more site", "more sites"), dayText(i.Expires.Time, time.Now()))
+		fmt.Fprintf(
+			out, "invitation %s: good for %s until %s\n", i.ID, plural(i.Left, "more site", "more sites"),
+			dayText(i.Expires.Time, time.Now()),
+		)
 	}
 	if m.DomainKey != "" {
 		fmt.Fprintf(out, "domain-key: %s\n", m.DomainKey)

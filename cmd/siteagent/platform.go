@@ -15,7 +15,8 @@ func offersNothing(goos string, yields bool) string {
 	case goos == "windows":
 		return "this site submits jobs and runs none: running jobs is not supported on Windows"
 	case yields:
-		return fmt.Sprintf("this site submits jobs and runs none: on %s the agent cannot see when you use the machine; "+
+		return fmt.Sprintf("this site submits jobs and runs none: on %s the agent cannot see when you "+
+			"use the machine; "+
 			"to share it all the same, set owner.yield to false", goos)
 	default:
 		return ""

@@ -69,16 +69,22 @@ func TestPolicyIsShownAndChanged(t *testing.T) {
 		{[]string{"policy"}, "policy    fcfs\nbackfill  conservative\n"},
 		{[]string{"policy", "edf"}, "policy    edf\nbackfill  conservative\n"},
 		{[]string{"policy", "--backfill", "easy"}, "policy    edf\nbackfill  easy\n"},
-		{[]string{"policy", "sjf", "--backfill", "none", "-o", "json"}, `{"policy":"sjf","backfill":"none"}` + "\n"},
+		{
+			[]string{"policy", "sjf", "--backfill", "none", "-o", "json"},
+			`{"policy":"sjf","backfill":"none"}` + "\n",
+		},
 	} {
 		if got, err := command(t, append(c.args, "--config", file)...); err != nil || got != c.want {
 			t.Errorf("%v: %q, %v, want %q", c.args, got, err, c.want)
 		}
 	}
-	if p, err := agent.Planning(t.Context()); err != nil || p != (view.Planning{Policy: "sjf", Backfill: "none"}) {
+	if p, err := agent.Planning(t.Context()); err != nil ||
+		p != (view.Planning{Policy: "sjf", Backfill: "none"}) {
 		t.Errorf("the agent plans by %+v, %v", p, err)
 	}
-	for _, args := range [][]string{{"policy", "best"}, {"policy", "--backfill", "all"}, {"policy", "-o", "xml"}} {
+	for _, args := range [][]string{
+		{"policy", "best"}, {"policy", "--backfill", "all"}, {"policy", "-o", "xml"},
+	} {
 		if _, err := command(t, append(args, "--config", file)...); err == nil || exitCode(err) != 2 {
 			t.Errorf("%v: %v, want a mistake of usage", args, err)
 		}
@@ -91,21 +97,28 @@ func TestStatusShowsThePlan(t *testing.T) {
 	need := view.Resources{MilliCPUs: 2000}
 	plan := &view.PlanView{
 		Planning: view.Planning{Policy: "edf", Backfill: "easy"},
-		Promised: view.Resources{MilliCPUs: 3000, MemoryBytes: 1 << 30}, Limit: view.Resources{MilliCPUs: 4000, MemoryBytes: 2 << 30},
+		Promised: view.Resources{MilliCPUs: 3000, MemoryBytes: 1 << 30},
+		Limit:    view.Resources{MilliCPUs: 4000, MemoryBytes: 2 << 30},
 		Entries: []view.PlanEntry{
-			{Task: "a.0", State: "runs", Class: "best-effort", Start: view.At(at), End: view.At(at.Add(time.Minute)), Need: need, SubmitterName: "ben"},
 			{
-				Task: "b.0", State: "waits", Class: "deadline", Start: view.At(at), End: view.At(at.Add(time.Minute)), Need: need,
+				Task: "a.0", State: "runs", Class: "best-effort", Start: view.At(at),
+				End: view.At(at.Add(time.Minute)), Need: need, SubmitterName: "ben",
 			},
 			{
-				Task: "c.0", State: "held", Class: "reservation", Start: view.At(at.AddDate(0, 0, 1)), End: view.At(at.AddDate(0, 0, 2)), Need: need,
+				Task: "b.0", State: "waits", Class: "deadline", Start: view.At(at),
+				End: view.At(at.Add(time.Minute)), Need: need,
+			},
+			{
+				Task: "c.0", State: "held", Class: "reservation", Start: view.At(at.AddDate(0, 0, 1)),
+				End: view.At(at.AddDate(0, 0, 2)), Need: need,
 				Within: grid.JobID("r"),
 			},
 		},
 	}
 	got := printed(t, view.AgentStatus{Plan: plan})
 	for _, want := range []string{
-		"plan edf, backfill easy", "promised at most 3.0 of 4.0 cores and 1.0 GiB of 2.0 GiB memory at one time",
+		"plan edf, backfill easy",
+		"promised at most 3.0 of 4.0 cores and 1.0 GiB of 2.0 GiB memory at one time",
 		"plan a.0 runs, best-effort, 14:00:30 to 14:01:30, 2.0 cores, for ben",
 		"plan b.0 waits, deadline, 14:00:30 to 14:01:30, 2.0 cores",
 		"plan c.0 held, reservation, " + at.AddDate(0, 0, 1).Format(time.DateTime), ", in reservation r",
@@ -117,7 +130,9 @@ func TestStatusShowsThePlan(t *testing.T) {
 	for len(plan.Entries) < maxPlanLines+5 {
 		plan.Entries = append(plan.Entries, plan.Entries[0])
 	}
-	if got = printed(t, view.AgentStatus{Plan: plan}); !strings.Contains(got, "and 5 more; -o json shows all") {
+	if got = printed(t, view.AgentStatus{Plan: plan}); !strings.Contains(
+		got, "and 5 more; -o json shows all",
+	) {
 		t.Errorf("a long plan:\n%s", got)
 	}
 }
@@ -126,7 +141,8 @@ func TestPlanningIsTheOwners(t *testing.T) {
 	c := config.Default(config.PresetTest, os.LookupEnv)
 	c.Planning.Policy, c.Planning.Promised, c.Planning.Submitter = "edf", 80, 25
 	got := planningOf(c)
-	if got.Policy != "edf" || got.Promised != 80 || got.Submitter != 25 || got.Strangers != 0 || got.Ahead != c.Planning.Ahead {
+	if got.Policy != "edf" || got.Promised != 80 || got.Submitter != 25 || got.Strangers != 0 ||
+		got.Ahead != c.Planning.Ahead {
 		t.Errorf("planning %+v", got)
 	}
 	if c.Accept = "anyone"; planningOf(c).Strangers != 10 {

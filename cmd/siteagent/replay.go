@@ -19,7 +19,8 @@ var errDiffers = errors.New("see above")
 func replayCommand(o *options) *cobra.Command {
 	effects := false
 	cmd := &cobra.Command{
-		Use: "replay [STATE]", Short: "Derive again what the machines decided", Args: cobra.MaximumNArgs(1),
+		Use: "replay [STATE]", Short: "Derive again what the machines decided",
+		Args: cobra.MaximumNArgs(1),
 		Long: `Derive again what the machines decided, from the journals in a state directory,
 and compare. Only the build that wrote a journal can replay it; others are named
 and left out. It works while the agent runs and changes nothing.`,
@@ -31,7 +32,9 @@ and left out. It works while the agent runs and changes nothing.`,
 			return replay(cmd.OutOrStdout(), dir, effects)
 		},
 	}
-	cmd.Flags().BoolVar(&effects, "effects", false, "print every input and what the machine wanted done")
+	cmd.Flags().BoolVar(
+		&effects, "effects", false, "print every input and what the machine wanted done",
+	)
 	return cmd
 }
 

@@ -45,13 +45,17 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	flags := root.PersistentFlags()
-	flags.StringVar(&o.file, "config", "", "configuration file (default "+config.AgentFile(os.LookupEnv)+")")
+	flags.StringVar(
+		&o.file, "config", "", "configuration file (default "+config.AgentFile(os.LookupEnv)+")",
+	)
 	flags.StringVar(&o.socket, "socket", "", "socket of the agent (default as api.socket says)")
 	addSettings(flags)
 	root.AddCommand(
 		configCommand(o), settingsTopic(),
-		initCommand(o), runCommand(o), statusCommand(o), policyCommand(o), pauseCommand(o), resumeCommand(o), stopCommand(o),
-		inviteCommand(o), joinCommand(o), membersCommand(o), admitCommand(o), banCommand(o), checkCommand(o),
+		initCommand(o), runCommand(o), statusCommand(o), policyCommand(o), pauseCommand(o),
+		resumeCommand(o), stopCommand(o),
+		inviteCommand(o), joinCommand(o), membersCommand(o), admitCommand(o), banCommand(o),
+		checkCommand(o),
 		replayCommand(o), auditCommand(o),
 	)
 	return root
@@ -76,10 +80,16 @@ func (o *options) loadFile(required bool) (config.Agent, error) {
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 && (args[0] == "true" || args[0] == "false") {
-		return usageError{fmt.Errorf("%s takes no argument; a flag that is true or false is written --flag=%s", cmd.Name(), args[0])}
+		return usageError{
+			fmt.Errorf(
+				"%s takes no argument; a flag that is true or false is written --flag=%s", cmd.Name(), args[0],
+			),
+		}
 	}
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no argument, have %s", cmd.Name(), strings.Join(args, " "))}
+		return usageError{
+			fmt.Errorf("%s takes no argument, have %s", cmd.Name(), strings.Join(args, " ")),
+		}
 	}
 	return nil
 }

@@ -83,7 +83,10 @@ func run(ctx context.Context, s *settings) error {
 	for _, n := range configNotices(s.shown, s.origins) {
 		log.Warn("the owner should know", "notice", noticeText(n))
 	}
-	log.Info("the site is up", "site", string(a.Self()), "name", c.Name, "domain", string(c.Domain), "addresses", a.Addrs())
+	log.Info(
+		"the site is up", "site", string(a.Self()), "name", c.Name, "domain", string(c.Domain),
+		"addresses", a.Addrs(),
+	)
 	life, end := context.WithCancel(ctx)
 	defer end()
 	group := &errgroup.Group{}
@@ -105,8 +108,12 @@ func newLogger(c config.Agent, level *slog.LevelVar) (*slog.Logger, error) {
 	return obs.NewLoggerAt(os.Stderr, c.Log.Format, level)
 }
 
-func serve(ctx context.Context, c config.Agent, a api.Backend, metrics *obs.Registry, log *slog.Logger) (*api.Server, error) {
-	options := api.Options{Listen: c.API.Listen, Metrics: metrics.Handler(), Debug: c.API.Debug, Logger: log}
+func serve(
+	ctx context.Context, c config.Agent, a api.Backend, metrics *obs.Registry, log *slog.Logger,
+) (*api.Server, error) {
+	options := api.Options{
+		Listen: c.API.Listen, Metrics: metrics.Handler(), Debug: c.API.Debug, Logger: log,
+	}
 	if c.API.Socket != "off" {
 		options.Socket = c.API.Socket
 	}
@@ -123,7 +130,9 @@ func serve(ctx context.Context, c config.Agent, a api.Backend, metrics *obs.Regi
 	}
 	if err = server.Listen(ctx); errors.Is(err, syscall.EADDRINUSE) && c.API.Listen != "" {
 		_, port, _ := net.SplitHostPort(c.API.Listen)
-		err = fmt.Errorf("port %s is taken by another program: stop it, or set api.listen to another port", port)
+		err = fmt.Errorf(
+			"port %s is taken by another program: stop it, or set api.listen to another port", port,
+		)
 	}
 	return server, err
 }
@@ -140,7 +149,9 @@ func secret() uint64 {
 }
 
 // assemble turns the configuration into the agent's parts.
-func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *slog.Logger) (agent.Config, error) {
+func assemble(
+	ctx context.Context, c config.Agent, metrics *obs.Registry, log *slog.Logger,
+) (agent.Config, error) {
 	offered, err := makeAdapters(ctx, c, log)
 	if err != nil {
 		return agent.Config{}, err
@@ -151,8 +162,9 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 		return agent.Config{}, err
 	}
 	network := p2p.Config{
-		KeyFile: filepath.Join(c.StateDir, "identity.key"), AddressFile: filepath.Join(c.StateDir, "peers.json"),
-		Listen: c.Listen, Domain: c.Domain, AcceptAnyone: c.Accept == "anyone",
+		KeyFile:     filepath.Join(c.StateDir, "identity.key"),
+		AddressFile: filepath.Join(c.StateDir, "peers.json"),
+		Listen:      c.Listen, Domain: c.Domain, AcceptAnyone: c.Accept == "anyone",
 		Bootstrap: c.Bootstrap, Preset: p2p.Preset(c.Preset), Registry: metrics, MDNS: c.MDNS, DHT: c.DHT,
 		NAT: p2p.NAT{
 			Relay: p2p.RelayRole(c.NAT.Relay), Punch: c.NAT.Punch, MapPort: c.NAT.MapPort,
@@ -162,20 +174,26 @@ func assemble(ctx context.Context, c config.Agent, metrics *obs.Registry, log *s
 	if !network.AcceptAnyone {
 		network.Allow = c.Members()
 	}
-	room := data.Config{QuotaBytes: c.Data.QuotaBytes, UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps, Metrics: metrics, Log: log}
+	room := data.Config{
+		QuotaBytes: c.Data.QuotaBytes, UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps,
+		Metrics: metrics, Log: log,
+	}
 	if c.Rates.Probe {
 		room.ProbeEvery = probeEvery
 	}
 	return agent.Config{
 		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network, DomainKey: c.DomainKey,
 		Data:       room,
-		Capability: capability, Adapters: offered.adapters, Notices: offered.notices, Walls: append(offered.walls, rateWalls(c.Rates)...), Owner: ownerOf(c.Owner), Host: host,
+		Capability: capability, Adapters: offered.adapters, Notices: offered.notices,
+		Walls: append(offered.walls, rateWalls(c.Rates)...), Owner: ownerOf(c.Owner), Host: host,
 		OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: secret(),
 		Priced: c.Price.Named, Price: c.Price.CoreHour,
 		Metrics: metrics, Log: log,
-		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep, WasmOnly: c.Accept == "anyone",
-		SoftMin: c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies, HoldAll: c.Placing.HoldAll,
-		Policy: policyOf(c.Placing.Policy), Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
+		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep,
+		WasmOnly: c.Accept == "anyone",
+		SoftMin:  c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies,
+		HoldAll: c.Placing.HoldAll,
+		Policy:  policyOf(c.Placing.Policy), Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
 	}, nil
 }
 
@@ -184,7 +202,9 @@ func ownerOf(o config.Owner) agent.Owner {
 	rules := yield.DefaultRules()
 	const milli = 1000
 	rules.Reserve = float64(o.ReserveMilli) / milli
-	return agent.Owner{Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience, Root: o.Root}
+	return agent.Owner{
+		Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience, Root: o.Root,
+	}
 }
 
 // planningOf gives the owner's settings of the site's plan. Only where anyone may
@@ -192,8 +212,10 @@ func ownerOf(o config.Owner) agent.Owner {
 func planningOf(c config.Agent) agent.Planning {
 	p := c.Planning
 	planning := agent.Planning{
-		Policy: p.Policy, Backfill: p.Backfill, Horizon: p.Horizon, Promised: int(p.Promised), Submitter: int(p.Submitter),
-		Project: int(p.Project), Ahead: p.Ahead, Longest: p.Longest, Fairshare: p.Fairshare, Overestimate: p.Overestimate,
+		Policy: p.Policy, Backfill: p.Backfill, Horizon: p.Horizon, Promised: int(p.Promised),
+		Submitter: int(p.Submitter),
+		Project:   int(p.Project), Ahead: p.Ahead, Longest: p.Longest, Fairshare: p.Fairshare,
+		Overestimate: p.Overestimate,
 	}
 	if c.Accept == "anyone" {
 		planning.Strangers = int(p.Strangers)

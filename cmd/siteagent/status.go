@@ -81,11 +81,15 @@ func summary(s view.AgentStatus, now time.Time) []line {
 func sharing(s view.AgentStatus, now time.Time) string {
 	switch {
 	case s.Stopping:
-		return fmt.Sprintf("no: stopping as soon as %s", plural(len(s.Running), "job has ended", "jobs have ended"))
+		return fmt.Sprintf(
+			"no: stopping as soon as %s", plural(len(s.Running), "job has ended", "jobs have ended"),
+		)
 	case s.Paused && s.PausedUntil.IsZero():
 		return "no: paused; siteagent resume ends that"
 	case s.Paused:
-		return fmt.Sprintf("no: paused until %s; siteagent resume ends that", dayText(s.PausedUntil.Time, now))
+		return fmt.Sprintf(
+			"no: paused until %s; siteagent resume ends that", dayText(s.PausedUntil.Time, now),
+		)
 	case s.Owner != nil && s.Owner.Busy:
 		return ownerBusy(s, now)
 	case len(s.Kinds) == 0:

@@ -25,12 +25,21 @@ func printAll(out io.Writer, s view.AgentStatus, now time.Time) error {
 	g := givenOf(s)
 	lines := append(summary(s, now), []line{
 		{"id", string(s.Site)},
-		{"members", fmt.Sprintf("%d, %d banned, %s", s.Members, s.Banned, plural(s.OpenInvites, "invitation open", "invitations open"))},
+		{
+			"members",
+			fmt.Sprintf(
+				"%d, %d banned, %s", s.Members, s.Banned,
+				plural(s.OpenInvites, "invitation open", "invitations open"),
+			),
+		},
 		{"reach", reachOf(s.Reach)},
 		{"disk", g.disk},
 		{"computation", g.computation},
 		{"bandwidth", g.bandwidth},
-		{"data", fmt.Sprintf("%s of %s", grid.FormatBytes(s.DataUsedBytes), grid.FormatBytes(s.DataQuotaBytes))},
+		{
+			"data",
+			fmt.Sprintf("%s of %s", grid.FormatBytes(s.DataUsedBytes), grid.FormatBytes(s.DataQuotaBytes)),
+		},
 	}...)
 	lines = append(lines, machineLines(s.Machine)...)
 	lines = append(lines, rankLines(s.Reference)...)
@@ -47,7 +56,10 @@ func printAll(out io.Writer, s view.AgentStatus, now time.Time) error {
 		lines = append(lines, line{"notice", noticeText(n)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Counters)) {
-		lines = append(lines, line{"counted", fmt.Sprintf("%s %d", strings.ReplaceAll(name, "_", " "), s.Counters[name])})
+		lines = append(
+			lines,
+			line{"counted", fmt.Sprintf("%s %d", strings.ReplaceAll(name, "_", " "), s.Counters[name])},
+		)
 	}
 	return printLines(out, lines)
 }
@@ -64,7 +76,8 @@ func availabilityLines(a *view.Availability) []line {
 			o.Hours, share(o.Z), share(o.Low), share(o.High), o.Sure)})
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "up for %.1f days in %s, %s, left %s", a.Days, plural(a.Runs, "start", "starts"),
+	fmt.Fprintf(&text, "up for %.1f days in %s, %s, left %s", a.Days,
+		plural(a.Runs, "start", "starts"),
 		plural(a.Crashes, "crash", "crashes"), plural(a.Departures, "time", "times"))
 	for _, c := range []struct {
 		n    int
@@ -85,7 +98,8 @@ func availabilityLines(a *view.Availability) []line {
 
 // reachOf says in a line how this site and the others reach each other.
 func reachOf(r view.Reach) string {
-	text := r.Reachability + "; " + plural(r.Direct, "site", "sites") + " directly, " + fmt.Sprint(r.Relayed) + " through a relay"
+	text := r.Reachability + "; " + plural(r.Direct, "site", "sites") + " directly, " +
+		fmt.Sprint(r.Relayed) + " through a relay"
 	if r.Serving {
 		text += "; relays for members"
 	}
@@ -109,7 +123,8 @@ func ownerLines(o *view.OwnerView) []line {
 		lines = append(lines, line{"owner", "shared " + o.Hours})
 	}
 	if o.OtherCores != nil && o.JobCores != nil {
-		lines = append(lines, line{"owner", fmt.Sprintf("others use %.1f cores, the agent and its jobs %.1f; watching takes %.3f %% of a core",
+		lines = append(lines, line{"owner", fmt.Sprintf("others use %.1f cores, the agent and its "+
+			"jobs %.1f; watching takes %.3f %% of a core",
 			*o.OtherCores, *o.JobCores, o.CostPercent)})
 	}
 	return lines
@@ -151,14 +166,17 @@ func givenOf(s view.AgentStatus) given {
 	}
 	bytes := grid.FormatBytes
 	g := given{
-		cores:       text(cores(s.InUse.MilliCPUs), cores(s.Ceilings.MilliCPUs), cores(left.MilliCPUs)),
-		memory:      text(bytes(s.InUse.MemoryBytes), bytes(s.Ceilings.MemoryBytes), bytes(left.MemoryBytes)),
+		cores: text(cores(s.InUse.MilliCPUs), cores(s.Ceilings.MilliCPUs), cores(left.MilliCPUs)),
+		memory: text(
+			bytes(s.InUse.MemoryBytes), bytes(s.Ceilings.MemoryBytes), bytes(left.MemoryBytes),
+		),
 		disk:        text(bytes(s.InUse.DiskBytes), bytes(s.Ceilings.DiskBytes), bytes(left.DiskBytes)),
 		computation: unknown + ": jobs that ask for GFLOPS are refused until it is measured",
 		bandwidth:   unknown + ": jobs that ask for bandwidth are refused",
 	}
 	if s.Ceilings.MFLOPS > 0 {
-		g.computation = text(gflops(s.InUse.MFLOPS), gflops(s.Ceilings.MFLOPS), gflops(left.MFLOPS)) + " (GFLOPS)"
+		g.computation = text(gflops(s.InUse.MFLOPS), gflops(s.Ceilings.MFLOPS), gflops(left.MFLOPS)) +
+			" (GFLOPS)"
 	}
 	if s.Ceilings.NetBps > 0 {
 		g.bandwidth = text(bitRate(s.InUse.NetBps), bitRate(s.Ceilings.NetBps), bitRate(left.NetBps))
@@ -188,7 +206,8 @@ func machineLines(m *view.MachineView) []line {
 			known(m.CoreMFLOPS, gflops), known(m.CoreMFLOPSNow, gflops), known(m.DiskBps, bitRate))},
 		{"machine", fmt.Sprintf("others use %s cores, of which stolen by the host %s",
 			known(m.OtherCores, oneDigit), known(m.StolenCores, oneDigit))},
-		{"machine", fmt.Sprintf("others wait for a processor %s, for memory %s, for a disk %s of the time",
+		{"machine", fmt.Sprintf("others wait for a processor %s, for memory %s, for a disk %s of the "+
+			"time",
 			known(m.CPUPressure, share), known(m.MemoryPressure, share), known(m.IOPressure, share))},
 	}
 	if m.Pending != "" {
@@ -226,10 +245,19 @@ func rankLines(s *view.Standing) []line {
 	if s.Refusal != "" {
 		return append(lines, line{"  its answer", "refused: " + s.Refusal})
 	}
-	number := func(v *float64) string { return known(v, func(v float64) string { return fmt.Sprintf("%.4f", v) }) }
-	seconds := func(v *float64) string { return known(v, func(v float64) string { return fmt.Sprintf("%.1f s", v) }) }
+	number := func(v *float64) string {
+		return known(
+			v, func(v float64) string { return fmt.Sprintf("%.4f", v) },
+		)
+	}
+	seconds := func(v *float64) string {
+		return known(
+			v, func(v float64) string { return fmt.Sprintf("%.1f s", v) },
+		)
+	}
 	return append(lines,
-		line{"  its answer", fmt.Sprintf("distance %s, of which computation %s, data %s, likely to leave %s",
+		line{"  its answer", fmt.Sprintf("distance %s, of which computation %s, data %s, likely to "+
+			"leave %s",
 			number(s.Distance), number(s.X), number(s.Y), number(s.Z))},
 		line{"  its answer", fmt.Sprintf("it would wait %s, fetch data for %s and run for %s",
 			seconds(s.WaitSeconds), seconds(s.StageInSeconds), seconds(s.RunSeconds))})

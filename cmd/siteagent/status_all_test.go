@@ -24,7 +24,9 @@ func printed(t *testing.T, s view.AgentStatus) string {
 
 func TestStatusSaysUnknown(t *testing.T) {
 	got := printed(t, view.AgentStatus{
-		Machine:   &view.MachineView{Cores: 2, OS: "linux", Arch: "amd64", Pending: "waiting for a quiet machine: others use 2 cores"},
+		Machine: &view.MachineView{
+			Cores: 2, OS: "linux", Arch: "amd64", Pending: "waiting for a quiet machine: others use 2 cores",
+		},
 		Reference: &view.Standing{Job: "a job", Refusal: "not now"},
 	})
 	for _, want := range []string{
@@ -41,7 +43,8 @@ func TestStatusSaysUnknown(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, got)
 		}
 	}
-	if got := printed(t, view.AgentStatus{}); strings.Contains(got, "processor") || strings.Contains(got, "compared") {
+	if got := printed(t, view.AgentStatus{}); strings.Contains(got, "processor") ||
+		strings.Contains(got, "compared") {
 		t.Errorf("an agent that knows nothing of its machine says:\n%s", got)
 	}
 }
@@ -49,24 +52,32 @@ func TestStatusSaysUnknown(t *testing.T) {
 func TestStatusTellsNominalAndCurrentApart(t *testing.T) {
 	number := func(v float64) *float64 { return &v }
 	amount := func(v int64) *int64 { return &v }
-	all := view.Resources{MilliCPUs: 3000, MemoryBytes: 8 << 30, DiskBytes: 1 << 30, MFLOPS: 12_000, NetBps: 20e6}
+	all := view.Resources{
+		MilliCPUs: 3000, MemoryBytes: 8 << 30, DiskBytes: 1 << 30, MFLOPS: 12_000, NetBps: 20e6,
+	}
 	left := all
 	left.MilliCPUs, left.MFLOPS = 1500, 6000
 	got := printed(t, view.AgentStatus{
 		Ceilings: all, Left: &left, InUse: view.Resources{MilliCPUs: 1000},
 		Machine: &view.MachineView{
-			Cores: 4, CPUModel: "a processor", OS: "linux", Arch: "amd64", MemoryBytes: amount(16 << 30), FreeMemoryBytes: amount(0),
-			CoreMFLOPS: amount(4000), CoreMFLOPSNow: amount(3500), DiskBps: amount(2_500_000_000),
-			OtherCores: number(1.5), StolenCores: number(0), CPUPressure: number(.25), MemoryPressure: number(0), IOPressure: number(0),
+			Cores: 4, CPUModel: "a processor", OS: "linux", Arch: "amd64", MemoryBytes: amount(16 << 30),
+			FreeMemoryBytes: amount(0),
+			CoreMFLOPS:      amount(4000), CoreMFLOPSNow: amount(3500), DiskBps: amount(2_500_000_000),
+			OtherCores: number(1.5), StolenCores: number(0), CPUPressure: number(.25),
+			MemoryPressure: number(0), IOPressure: number(0),
 		},
-		Reference: &view.Standing{Job: "a job", X: number(.5), Y: number(0), Z: number(.001), Distance: number(.5), WaitSeconds: number(0), StageInSeconds: number(1), RunSeconds: number(7)},
+		Reference: &view.Standing{
+			Job: "a job", X: number(.5), Y: number(0), Z: number(.001), Distance: number(.5),
+			WaitSeconds: number(0), StageInSeconds: number(1), RunSeconds: number(7),
+		},
 	})
 	for _, want := range []string{
 		"cores 1.0 of 3.0 in use; other programs leave 1.5", "memory 0 B of 8.0 GiB in use next pause",
 		"computation 0.0 of 12.0 in use; other programs leave 6.0 (GFLOPS)",
 		"bandwidth 0.0 Mbit/s of 20.0 Mbit/s in use data",
 		"memory 16.0 GiB, free 0 B", "a core does 4.0 GFLOPS, now 3.5; the disk's rate is 2.5 Gbit/s",
-		"others use 1.5 cores, of which stolen by the host 0.0", "wait for a processor 25 %, for memory 0 %, for a disk 0 %",
+		"others use 1.5 cores, of which stolen by the host 0.0",
+		"wait for a processor 25 %, for memory 0 %, for a disk 0 %",
 		"distance 0.5000, of which computation 0.5000, data 0.0000, likely to leave 0.0010",
 		"it would wait 0.0 s, fetch data for 1.0 s and run for 7.0 s",
 	} {
@@ -83,7 +94,8 @@ func TestProbeHostMeasuresOnce(t *testing.T) {
 	kinds := []grid.WorkKind{grid.KindWasm}
 	h := probeHost(t.Context(), c, kinds, obs.Or(nil))
 	first := h.Capability(h.Measured)
-	if err := first.Validate(); err != nil || first.CoreMFLOPS == 0 || first.DiskBps == 0 || !first.Runs(grid.KindWasm) {
+	if err := first.Validate(); err != nil || first.CoreMFLOPS == 0 || first.DiskBps == 0 ||
+		!first.Runs(grid.KindWasm) {
 		t.Fatalf("%+v: %v", first, err)
 	}
 	if first.Total.NetBps != min(c.Rates.DownBps, c.Rates.UpBps) || first.Total.NetBps == 0 {

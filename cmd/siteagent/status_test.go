@@ -27,7 +27,8 @@ func sharingSite() view.AgentStatus {
 		Counters: map[string]int64{
 			"jobs_done": 3, "availability_learned": 9,
 		},
-		Reference: &view.Standing{Job: "a job"}, Availability: &view.Availability{Outlook: []view.Outlook{{Hours: 1, Z: .02}}},
+		Reference:    &view.Standing{Job: "a job"},
+		Availability: &view.Availability{Outlook: []view.Outlook{{Hours: 1, Z: .02}}},
 	}
 }
 
@@ -60,30 +61,44 @@ func TestStatusSaysWhySharingRests(t *testing.T) {
 		change func(*view.AgentStatus)
 		want   string
 	}{
-		{"paused", func(s *view.AgentStatus) { s.Paused = true }, "no: paused; siteagent resume ends that"},
+		{
+			"paused", func(s *view.AgentStatus) { s.Paused = true },
+			"no: paused; siteagent resume ends that",
+		},
 		{"paused for a while", func(s *view.AgentStatus) {
 			s.Paused, s.PausedUntil = true, view.At(now.Add(time.Hour))
 		}, "no: paused until 16:00; siteagent resume ends that"},
 		{"paused till tomorrow", func(s *view.AgentStatus) {
 			s.Paused, s.PausedUntil = true, view.At(now.Add(24*time.Hour))
 		}, "no: paused until Fri 15:00; siteagent resume ends that"},
-		{"stopping", func(s *view.AgentStatus) { s.Stopping = true }, "no: stopping as soon as 3 jobs have ended"},
+		{
+			"stopping", func(s *view.AgentStatus) { s.Stopping = true },
+			"no: stopping as soon as 3 jobs have ended",
+		},
 		{"busy", func(s *view.AgentStatus) {
 			s.Owner.Busy, s.Owner.Why = true, "others use 2.0 of 2 cores"
 			s.Running[0].Phase, s.Running[1].Phase = view.PhaseFrozen, view.PhaseSuspended
-		}, "paused: you are using the machine (2.0 of 2 cores); 2 jobs are frozen and resume after 10 s of quiet"},
+		}, "paused: you are using the machine (2.0 of 2 cores); 2 jobs are frozen and resume after 10 " +
+			"s of quiet"},
 		{"busy without jobs", func(s *view.AgentStatus) {
 			s.Owner.Busy, s.Owner.Why, s.Running = true, "others use 2.0 of 2 cores", nil
-		}, "paused: you are using the machine (2.0 of 2 cores); jobs are taken again after 10 s of quiet"},
+		}, "paused: you are using the machine (2.0 of 2 cores); jobs are taken again after 10 s of " +
+			"quiet"},
 		{"outside the hours", func(s *view.AgentStatus) {
 			s.Owner.Busy, s.Owner.Hours = true, "mon-fri 18:00-08:00"
 		}, "no: you share this machine mon-fri 18:00-08:00; again from 18:00"},
-		{"no kind of work", func(s *view.AgentStatus) { s.Kinds = nil }, "no: this machine can run no jobs"},
+		{
+			"no kind of work", func(s *view.AgentStatus) { s.Kinds = nil },
+			"no: this machine can run no jobs",
+		},
 		{"full disk", func(s *view.AgentStatus) { s.Machine = free(1 << 20) }, "no: the disk is full"},
 		{"enough disk", func(s *view.AgentStatus) { s.Machine = free(1 << 30) }, "yes"},
 		{"unknown disk", func(s *view.AgentStatus) { s.Machine = &view.MachineView{} }, "yes"},
 		{"alone", func(s *view.AgentStatus) { s.Peers = 0 }, "yes, but no other site is connected"},
-		{"all taken", func(s *view.AgentStatus) { s.InUse.MilliCPUs = 4000 }, "yes, all cores that you give are in use"},
+		{
+			"all taken", func(s *view.AgentStatus) { s.InUse.MilliCPUs = 4000 },
+			"yes, all cores that you give are in use",
+		},
 	} {
 		s := sharingSite()
 		if c.change(&s); sharing(s, now) != c.want {
@@ -125,7 +140,13 @@ func TestNextPause(t *testing.T) {
 
 func TestProblemsComeWithWhatToDo(t *testing.T) {
 	t.Parallel()
-	notices := []view.Notice{{Text: "it is broken", Cause: "it fell", Action: "glue it"}, {Text: "b"}, {Text: "c"}, {Text: "d"}, {Text: "e"}}
+	notices := []view.Notice{
+		{Text: "it is broken", Cause: "it fell", Action: "glue it"},
+		{Text: "b"},
+		{Text: "c"},
+		{Text: "d"},
+		{Text: "e"},
+	}
 	want := []line{
 		{"problem", "it is broken: it fell"},
 		{"  to do", "glue it"},
@@ -151,12 +172,15 @@ func TestStatusHasPlainWords(t *testing.T) {
 	if err := printAll(&all, sharingSite(), thursday()); err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range []string{"z for", "reference", "P(KEPT)", "counterfactual", "awarded", "stands still"} {
+	for _, word := range []string{
+		"z for", "reference", "P(KEPT)", "counterfactual", "awarded", "stands still",
+	} {
 		if strings.Contains(all.String(), word) {
 			t.Errorf("%q on the owner's screen:\n%s", word, all.String())
 		}
 	}
-	if !strings.Contains(all.String(), "within 1 h: 2 %") || !strings.Contains(all.String(), "availability learned 9") {
+	if !strings.Contains(all.String(), "within 1 h: 2 %") ||
+		!strings.Contains(all.String(), "availability learned 9") {
 		t.Errorf("--all leaves something out:\n%s", all.String())
 	}
 }

@@ -129,8 +129,10 @@ func (a *app) giveUp(ctx context.Context, v view.JobView) error {
 		return err
 	}
 	return &codeError{
-		code:  exitNever,
-		cause: fmt.Errorf("job %s: no site has capacity now, withdrawn (--no-wait); `submit why %s` says why", v.ID, v.ID),
+		code: exitNever,
+		cause: fmt.Errorf(
+			"job %s: no site has capacity now, withdrawn (--no-wait); `submit why %s` says why", v.ID, v.ID,
+		),
 	}
 }
 
@@ -201,7 +203,11 @@ func (a *app) interrupted(ctx context.Context, last view.JobView, id grid.JobID,
 		return err
 	}
 	if !f.cancelOnInterrupt {
-		a.say("\ndetached; job %s goes on. `submit wait %s` follows it again, `submit get %s` fetches its outputs, `submit cancel %s` ends it.", id, id, id, id)
+		a.say(
+			"\ndetached; job %s goes on. `submit wait %s` follows it again, `submit get %s` fetches its "+
+				"outputs, `submit cancel %s` ends it.",
+			id, id, id, id,
+		)
 		return &codeError{code: exitDetached}
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)

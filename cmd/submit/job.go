@@ -17,8 +17,9 @@ func (a *app) jobCommand() *cobra.Command {
 		Long: `Submit a job file. Its inputs are uploaded to the local agent first; the job's
 id is printed. With --wait the command ends with the job and writes its outputs
 beside the job file.`,
-		Example: "  submit job pi.yaml\n  submit job pi.yaml --wait\n  submit describe mfrg -o json | submit job - --parsable",
-		Args:    exactly(1, "one job file"),
+		Example: "  submit job pi.yaml\n  submit job pi.yaml --wait\n  submit describe mfrg -o json | " +
+			"submit job - --parsable",
+		Args: exactly(1, "one job file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plan, folder, err := a.loadFile(args[0])
 			if err != nil {

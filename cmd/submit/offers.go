@@ -22,7 +22,9 @@ func (a *app) showOffers(offers view.OfferTable) error {
 		for _, row := range offers.Rows {
 			rank, answer, tasks := "", row.Refusal, ""
 			if row.Rank > 0 {
-				rank, answer, tasks = strconv.Itoa(row.Rank), "offers", strconv.FormatUint(uint64(row.TasksNow), 10)
+				rank, answer, tasks = strconv.Itoa(row.Rank), "offers", strconv.FormatUint(
+					uint64(row.TasksNow), 10,
+				)
 			}
 			if row.Rank > 1 && row.Behind != "" {
 				answer = "offers; " + row.Behind

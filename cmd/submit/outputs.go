@@ -21,7 +21,9 @@ import (
 func (a *app) writeOutput(ctx context.Context, root *os.Root, out view.OutputView) error {
 	to := filepath.Clean(filepath.FromSlash(out.To))
 	if !filepath.IsLocal(to) || to == "." {
-		return errors.New("the path leads out of the folder; fetch it with `submit get --to DIR` after correcting the job")
+		return errors.New(
+			"the path leads out of the folder; fetch it with `submit get --to DIR` after correcting the job",
+		)
 	}
 	if err := makeParents(root, to); err != nil {
 		return err
@@ -56,7 +58,9 @@ func makeParents(root *os.Root, to string) error {
 		case info.Mode()&fs.ModeSymlink != 0:
 			return fmt.Errorf("%s is a link, and outputs are never written through links; remove it", at)
 		case last && !info.Mode().IsRegular():
-			return fmt.Errorf("%s is there already and is no file; move it away or use `submit get --to DIR`", at)
+			return fmt.Errorf(
+				"%s is there already and is no file; move it away or use `submit get --to DIR`", at,
+			)
 		}
 	}
 	return nil

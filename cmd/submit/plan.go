@@ -13,7 +13,9 @@ deadline, STAYS gives the probability that the site stays until then, and a site
 it says the earliest time that it could. RISK gives the
 probability that the site leaves before the job ends. The code is 4 when every site says that it
 never fits.`,
-		Args: exactly(1, "one job file"), Example: "  submit plan pi.yaml\n  submit plan pi.yaml -o wide\n  submit plan pi.yaml --svg map.svg",
+		Args: exactly(1, "one job file"),
+		Example: "  submit plan pi.yaml\n  submit plan pi.yaml -o wide\n  submit plan pi.yaml --svg " +
+			"map.svg",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plan, _, err := a.loadFile(args[0])
 			if err != nil {

@@ -72,7 +72,8 @@ func tally(v view.JobView) string {
 	}
 	for _, phase := range view.Phases() {
 		switch phase {
-		case view.PhaseDone, view.PhaseWaiting, view.PhaseAnnounced, view.PhaseAwarded: // the rest of the tasks
+		// the rest of the tasks
+		case view.PhaseDone, view.PhaseWaiting, view.PhaseAnnounced, view.PhaseAwarded:
 		default:
 			if n := v.Tasks[phase]; n > 0 {
 				parts = append(parts, fmt.Sprintf("%d %s", n, phase))

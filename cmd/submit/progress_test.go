@@ -69,7 +69,8 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 	p := progress{app: a}
 	p.show(t.Context(), v)
 	lines := drawn(t, screen.String(), 60)
-	if lines[0] != "3 tasks  0 done 0 %  1 staging" || !strings.HasPrefix(lines[1], "  1      staging    on ot?[2Jher-long") {
+	if lines[0] != "3 tasks  0 done 0 %  1 staging" ||
+		!strings.HasPrefix(lines[1], "  1      staging    on ot?[2Jher-long") {
 		t.Errorf("drawn\n%s", strings.Join(lines, "\n"))
 	}
 	if strings.Contains(screen.String(), "\x1b[2Jher") {
@@ -86,7 +87,10 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 
 func TestProgressOfAnArray(t *testing.T) {
 	t.Parallel()
-	v := view.JobView{ID: "aaaaaaaaaaaaaaaa", Count: 200, Phase: view.PhaseRunning, Started: view.At(clock().Add(-36 * time.Second))}
+	v := view.JobView{
+		ID: "aaaaaaaaaaaaaaaa", Count: 200, Phase: view.PhaseRunning,
+		Started: view.At(clock().Add(-36 * time.Second)),
+	}
 	v.Tasks = view.PhaseCounts{view.PhaseDone: 34, view.PhaseRunning: 5, view.PhaseWaiting: 161}
 	var said bytes.Buffer
 	a := &app{err: &said, terminal: true, now: clock}
@@ -95,11 +99,14 @@ func TestProgressOfAnArray(t *testing.T) {
 	v.Count = 1_200
 	v.Tasks[view.PhaseWaiting] += 1_000
 	p.show(t.Context(), v)
-	if got, want := drawn(t, said.String(), usualColumns)[0], "1200 tasks  34 done 2 %  5 running  ~21 min left"; got != want {
+	if got, want := drawn(
+		t, said.String(), usualColumns,
+	)[0], "1200 tasks  34 done 2 %  5 running  ~21 min left"; got != want {
 		t.Errorf("drawn %q, want %q", got, want)
 	}
 	v.Count = 200
-	if got, want := tally(v)+"  "+a.timeLeft(v), "200 tasks  34 done 17 %  5 running  ~3 min left"; got != want {
+	if got, want := tally(v)+"  "+a.timeLeft(v), "200 tasks  34 done 17 %  5 running  ~3 min "+
+		"left"; got != want {
 		t.Errorf("drawn %q, want %q", got, want)
 	}
 	said.Reset()
@@ -107,7 +114,8 @@ func TestProgressOfAnArray(t *testing.T) {
 	for range 2 {
 		plain.show(t.Context(), v)
 	}
-	if got, want := said.String(), "aaaaaaaaaaaaaaaa  200 tasks  34 done 17 %  5 running\n"; got != want {
+	if got, want := said.String(), "aaaaaaaaaaaaaaaa  200 tasks  34 done 17 %  5 "+
+		"running\n"; got != want {
 		t.Errorf("not on a terminal %q, want %q once", got, want)
 	}
 }
@@ -125,7 +133,9 @@ func TestLongUploadsTellBytes(t *testing.T) {
 	shown.told = time.Time{}
 	shown.add(0)
 	shown.end()
-	if got := strings.Join(drawn(t, screen.String(), usualColumns), "|"); !strings.Contains(got, "uploading 1.0 MiB of 4.0 MiB  25 %|") ||
+	if got := strings.Join(
+		drawn(t, screen.String(), usualColumns), "|",
+	); !strings.Contains(got, "uploading 1.0 MiB of 4.0 MiB  25 %|") ||
 		!strings.Contains(got, "uploaded 4.0 MiB") {
 		t.Errorf("drawn %q", got)
 	}
@@ -133,7 +143,10 @@ func TestLongUploadsTellBytes(t *testing.T) {
 
 func TestCut(t *testing.T) {
 	t.Parallel()
-	for line, want := range map[string]string{"short": "short", "123456789": "123456789", "1234567890": "123456789", "東京都庁舎": "東京都庁", "12345678 0": "12345678"} {
+	for line, want := range map[string]string{
+		"short": "short", "123456789": "123456789", "1234567890": "123456789", "東京都庁舎": "東京都庁",
+		"12345678 0": "12345678",
+	} {
 		if got := cut(line, 10); got != want {
 			t.Errorf("%q is cut to %q, want %q", line, got, want)
 		}

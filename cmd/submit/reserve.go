@@ -34,7 +34,8 @@ type reserveFlags struct {
 func (a *app) reserveCommand() *cobra.Command {
 	var f reserveFlags
 	cmd := &cobra.Command{
-		Use: "reserve --at TIME --for SPAN", Short: "Hold capacity from a time on, for jobs that are bound to it", Long: reserveLong,
+		Use:   "reserve --at TIME --for SPAN",
+		Short: "Hold capacity from a time on, for jobs that are bound to it", Long: reserveLong,
 		Example: `  submit reserve --at 14:00 --for 2h --cpus 4 --memory 8GiB
   submit reserve --at "mon 09:00" --for 30m --count 3 --name lecture
   submit run --reservation mfrg --wasm pi.wasm -- --digits 1000`,
@@ -65,7 +66,8 @@ func (f reserveFlags) document() (map[string]any, error) {
 	}
 	resources := map[string]any{}
 	doc := map[string]any{
-		"reserve": f.length, "start": map[string]any{"at": f.at}, "count": strconv.FormatUint(uint64(f.count), 10), "resources": resources,
+		"reserve": f.length, "start": map[string]any{"at": f.at},
+		"count": strconv.FormatUint(uint64(f.count), 10), "resources": resources,
 	}
 	writeGiven([]given{
 		{resources, "cpus", f.cpus},
@@ -131,11 +133,16 @@ func (a *app) awaitHeld(ctx context.Context, id grid.JobID) error {
 			a.say("%s", clean(v.Hint))
 			said = v.Hint
 		}
-		open := v.Tasks[view.PhaseWaiting] + v.Tasks[view.PhaseAnnounced] + v.Tasks[view.PhaseAwarded] + v.Tasks[view.PhaseStaging]
+		open := v.Tasks[view.PhaseWaiting] + v.Tasks[view.PhaseAnnounced] + v.Tasks[view.PhaseAwarded] +
+			v.Tasks[view.PhaseStaging]
 		return open == 0, nil
 	})
 	if err != nil && ctx.Err() != nil {
-		a.say("\nthe reservation is still asked for; `submit reservations` shows it, `submit release %s` withdraws it.", id)
+		a.say(
+			"\nthe reservation is still asked for; `submit reservations` shows it, `submit release %s` "+
+				"withdraws it.",
+			id,
+		)
 		return &codeError{code: exitDetached}
 	}
 	return err

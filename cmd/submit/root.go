@@ -60,7 +60,8 @@ const rootExamples = `  submit run --wasm pi.wasm -- --digits 1000
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use: "submit", Short: "Submit jobs to the mesh and watch them", Long: longHelp, Example: rootExamples,
+		Use: "submit", Short: "Submit jobs to the mesh and watch them", Long: longHelp,
+		Example:       rootExamples,
 		SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -86,9 +87,12 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	flags.BoolVar(&a.parsable, "parsable", false, "print bare ids and nothing else on standard output")
 	root.AddCommand(
-		a.runCommand(), a.jobCommand(), a.planCommand(), a.statusCommand(), a.listCommand(), a.describeCommand(),
-		a.getCommand(), a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.whyCommand(), a.sitesCommand(),
-		a.reserveCommand(), a.reservationsCommand(), a.releaseCommand(), a.eventsCommand(), a.versionCommand(),
+		a.runCommand(), a.jobCommand(), a.planCommand(), a.statusCommand(), a.listCommand(),
+		a.describeCommand(),
+		a.getCommand(), a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.whyCommand(),
+		a.sitesCommand(),
+		a.reserveCommand(), a.reservationsCommand(), a.releaseCommand(), a.eventsCommand(),
+		a.versionCommand(),
 	)
 	return root
 }

@@ -37,7 +37,8 @@ func (a *app) runCommand() *cobra.Command {
 	var f runFlags
 	follow := following{folder: ".", printLogs: true}
 	cmd := &cobra.Command{
-		Use: "run [flags] [--wasm FILE] -- [CMD] ARGS", Short: "Run a program and wait for it", Long: runLong,
+		Use: "run [flags] [--wasm FILE] -- [CMD] ARGS", Short: "Run a program and wait for it",
+		Long: runLong,
 		Example: `  submit run --wasm pi.wasm -- --digits 1000
   submit run --wasm sum.wasm -i table.csv:/in/table.csv --out /out/sum:sum.txt
   submit run --wasm render.wasm --count 100 --out /out/f.png:frame-{{index}}.png -- {{index}}

@@ -21,7 +21,8 @@ func (a *app) statusCommand() *cobra.Command {
 	var watch bool
 	cmd := &cobra.Command{
 		Use: "status [ID]", Short: "Show how a job, one of its tasks or the agent is doing",
-		Example: "  submit status\n  submit status mfrg\n  submit status mfrg.7\n  submit status mfrg --watch",
+		Example: "  submit status\n  submit status mfrg\n  submit status mfrg.7\n  submit status mfrg " +
+			"--watch",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("want at most one job, have %d", len(args))
@@ -122,7 +123,10 @@ func (a *app) showAgent(cmd *cobra.Command) error {
 		t.row("STATE", state)
 		t.row("CORES", fmt.Sprintf("%.1f of %.1f in use", float64(s.InUse.MilliCPUs)/1000,
 			float64(s.Ceilings.MilliCPUs)/1000))
-		t.row("MEMORY", grid.FormatBytes(s.InUse.MemoryBytes)+" of "+grid.FormatBytes(s.Ceilings.MemoryBytes)+" in use")
+		t.row(
+			"MEMORY",
+			grid.FormatBytes(s.InUse.MemoryBytes)+" of "+grid.FormatBytes(s.Ceilings.MemoryBytes)+" in use",
+		)
 		t.row("TASKS", strconv.Itoa(len(s.Running)))
 		t.row("PEERS", strconv.Itoa(s.Peers))
 		t.row("DATA", grid.FormatBytes(s.DataUsedBytes)+" of "+grid.FormatBytes(s.DataQuotaBytes))

@@ -115,7 +115,9 @@ func ends(codes map[uint32]int) func(*apitest.Agent, grid.JobID, grid.Job) {
 					return
 				}
 				for _, out := range task.Outputs {
-					v.Outputs = append(v.Outputs, view.OutputView{Path: out.Path, To: out.To, CID: ref.CID, Bytes: ref.Bytes})
+					v.Outputs = append(
+						v.Outputs, view.OutputView{Path: out.Path, To: out.To, CID: ref.CID, Bytes: ref.Bytes},
+					)
 				}
 			})
 		}
@@ -136,8 +138,11 @@ func TestRunGivesTheProgramsCode(t *testing.T) {
 	t.Parallel()
 	for want, codes := range map[int]map[uint32]int{0: nil, 7: {0: 7}, 137: {0: 137}} {
 		b := newBench(t, ends(codes))
-		exit, stdout, stderr := b.run(t, "", "run", "--wasm", b.path("w.wasm"), "--runtime", "1s", "--", "-x")
-		if exit != want || !strings.HasPrefix(stdout, "out of ") || strings.Count(stdout, "\n") != 1 || !strings.Contains(stderr, "err of ") {
+		exit, stdout, stderr := b.run(
+			t, "", "run", "--wasm", b.path("w.wasm"), "--runtime", "1s", "--", "-x",
+		)
+		if exit != want || !strings.HasPrefix(stdout, "out of ") || strings.Count(stdout, "\n") != 1 ||
+			!strings.Contains(stderr, "err of ") {
 			t.Errorf("run of %v = %d\nstdout %q\nstderr %q", codes, exit, stdout, stderr)
 		}
 		if job, _ := b.agent.Job0(); strings.Join(job.Spec.Args, " ") != "-x" {
@@ -155,24 +160,44 @@ func TestCodesBeforeTheStart(t *testing.T) {
 		want int
 		say  string
 	}{
-		"never":        {[]string{"run", "--wasm", b.path("w.wasm")}, exitNever, "never fits: too little memory"},
-		"bad file":     {[]string{"job", b.path("bad.yaml")}, exitUsage, "bad.yaml:3: resorces: no such key; did you mean resources?"},
-		"no file":      {[]string{"job", b.path("none.yaml")}, exitUsage, "none.yaml"},
-		"nothing":      {[]string{"run"}, exitUsage, "nothing to run"},
-		"bad flag":     {[]string{"run", "--wsam", "x"}, exitUsage, "unknown flag"},
-		"bad verb":     {[]string{"rnu"}, exitUsage, "unknown verb"},
-		"bad rate":     {[]string{"run", "--wasm", b.path("w.wasm"), "--bandwidth", "5MB/s"}, exitUsage, "resources.bandwidth: want a rate with a unit"},
-		"bad size":     {[]string{"run", "--wasm", b.path("w.wasm"), "--memory", "5"}, exitUsage, "resources.memory: want a size with a unit"},
-		"bad input":    {[]string{"run", "--wasm", b.path("w.wasm"), "-i", "x"}, exitUsage, "want HERE:THERE"},
+		"never": {
+			[]string{"run", "--wasm", b.path("w.wasm")}, exitNever, "never fits: too little memory",
+		},
+		"bad file": {
+			[]string{"job", b.path("bad.yaml")},
+			exitUsage,
+			"bad.yaml:3: resorces: no such key; did you mean resources?",
+		},
+		"no file":  {[]string{"job", b.path("none.yaml")}, exitUsage, "none.yaml"},
+		"nothing":  {[]string{"run"}, exitUsage, "nothing to run"},
+		"bad flag": {[]string{"run", "--wsam", "x"}, exitUsage, "unknown flag"},
+		"bad verb": {[]string{"rnu"}, exitUsage, "unknown verb"},
+		"bad rate": {
+			[]string{"run", "--wasm", b.path("w.wasm"), "--bandwidth", "5MB/s"},
+			exitUsage,
+			"resources.bandwidth: want a rate with a unit",
+		},
+		"bad size": {
+			[]string{"run", "--wasm", b.path("w.wasm"), "--memory", "5"},
+			exitUsage,
+			"resources.memory: want a size with a unit",
+		},
+		"bad input": {
+			[]string{"run", "--wasm", b.path("w.wasm"), "-i", "x"}, exitUsage, "want HERE:THERE",
+		},
 		"bad output":   {[]string{"list", "-o", "xml"}, exitUsage, "output: want one of"},
 		"no job":       {[]string{"describe", "zzz"}, exitNoJob, "submit list"},
 		"no job, full": {[]string{"why", "aaaaaaaaaaaaaaaa"}, exitNoJob, "not found"},
 		"no agent":     {[]string{"list", "--addr", "/nonexistent/s"}, exitUnreachable, "siteagent run"},
-		"no domain":    {[]string{"run", "--domain", "other", "--wasm", b.path("w.wasm")}, exitDenied, "domain home"},
+		"no domain": {
+			[]string{"run", "--domain", "other", "--wasm", b.path("w.wasm")}, exitDenied, "domain home",
+		},
 	} {
 		exit, stdout, stderr := b.run(t, "", c.args...)
 		if exit != c.want || stdout != "" || !strings.Contains(stderr, c.say) {
-			t.Errorf("%s: %d, want %d\nstdout %q\nstderr %q, want %q", name, exit, c.want, stdout, stderr, c.say)
+			t.Errorf(
+				"%s: %d, want %d\nstdout %q\nstderr %q, want %q", name, exit, c.want, stdout, stderr, c.say,
+			)
 		}
 	}
 }
@@ -210,7 +235,9 @@ func (b *bench) interruptWhen(t *testing.T, text string, args ...string) (int, s
 			}
 		}
 	}()
-	exit := run(ctx, append([]string{"--addr", b.socket}, args...), strings.NewReader(""), io.Discard, writer)
+	exit := run(
+		ctx, append([]string{"--addr", b.socket}, args...), strings.NewReader(""), io.Discard, writer,
+	)
 	_ = writer.Close()
 	return exit, stderr.String()
 }
@@ -225,7 +252,9 @@ func TestInterruptDetachesOrCancels(t *testing.T) {
 	if jobs, err := b.agent.Jobs(t.Context()); err != nil || jobs[0].Phase != view.PhaseWaiting {
 		t.Errorf("after detaching: %+v %v", jobs, err)
 	}
-	exit, stderr = b.interruptWhen(t, "asked again", "run", "--cancel-on-interrupt", "--wasm", b.path("w.wasm"))
+	exit, stderr = b.interruptWhen(
+		t, "asked again", "run", "--cancel-on-interrupt", "--wasm", b.path("w.wasm"),
+	)
 	if exit != exitDetached || !strings.Contains(stderr, "cancelled") {
 		t.Errorf("interrupted = %d, %q", exit, stderr)
 	}
@@ -249,7 +278,8 @@ func TestArrayWritesOutputsBesideTheFile(t *testing.T) {
 	b.write(t, "job.yaml", arrayFile)
 	exit, stdout, stderr := b.run(t, "", "job", b.path("job.yaml"), "--wait", "-o", "json")
 	var got view.JobView
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || exit != 0 || got.Phase != view.PhaseDone {
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || exit != 0 ||
+		got.Phase != view.PhaseDone {
 		t.Fatalf("job --wait = %d %v\n%s\n%s", exit, err, stdout, stderr)
 	}
 	data, err := os.ReadFile(b.path("results/2.txt"))

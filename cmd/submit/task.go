@@ -80,7 +80,10 @@ func (a *app) whyTask(v view.JobView, t view.TaskView) []string {
 func (a *app) whyJob(v view.JobView, tasks []view.TaskView) []string {
 	var lines []string
 	if first, ok := v.NotStarted(); ok {
-		return []string{"job " + string(v.ID) + " " + notStarted(first) + "; `submit why " + string(first.ID) + "` says more"}
+		return []string{
+			"job " + string(v.ID) + " " + notStarted(first) + "; `submit why " + string(first.ID) +
+				"` says more",
+		}
 	}
 	for _, e := range v.After {
 		if e.Phase != "" && e.Phase != view.PhaseDone && !v.Phase.Ended() {

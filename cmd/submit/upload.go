@@ -81,7 +81,8 @@ func (a *app) warnOfClocks(ctx context.Context, w grid.Window) error {
 	}
 	for _, s := range sites {
 		if s.Connected && s.SkewSeconds != nil && math.Abs(*s.SkewSeconds) >= skewLimit.Seconds() {
-			a.say("warning: the clock of %s differs from this one by %s, and it keeps times by its own; set the clocks by NTP",
+			a.say("warning: the clock of %s differs from this one by %s, and it keeps times by its own; "+
+				"set the clocks by NTP",
 				clean(nameOf(s.Name, s.ID)), skew(s.SkewSeconds))
 		}
 	}

@@ -11,7 +11,8 @@ import (
 func (a *app) whyCommand() *cobra.Command {
 	svg := ""
 	cmd := &cobra.Command{
-		Use: "why ID", Short: "Show why a job or task is placed as it is: each site's answer and distance",
+		Use:     "why ID",
+		Short:   "Show why a job or task is placed as it is: each site's answer and distance",
 		Example: "  submit why mfrg\n  submit why mfrg.7\n  submit why mfrg -o wide",
 		Args:    exactly(1, "one job or task"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -24,8 +24,10 @@ func told(said *bytes.Buffer) *story {
 		s.rows = append(s.rows, r)
 	}
 	s.start = started{
-		reservation: view.Reservation{ID: "r", Start: view.At(due), Places: []view.ReservedPlace{{SiteName: "cleo"}}},
-		at:          due.Add(20 * time.Millisecond), before: 3,
+		reservation: view.Reservation{
+			ID: "r", Start: view.At(due), Places: []view.ReservedPlace{{SiteName: "cleo"}},
+		},
+		at: due.Add(20 * time.Millisecond), before: 3,
 	}
 	return s
 }
@@ -54,7 +56,9 @@ func TestVerdict(t *testing.T) {
 		if (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := strings.HasSuffix(said.String(), "\ndeadline: 7 kept, 4 refused immediately, 0 late\n"); got != c.ok {
+		if got := strings.HasSuffix(
+			said.String(), "\ndeadline: 7 kept, 4 refused immediately, 0 late\n",
+		); got != c.ok {
 			t.Errorf("%s: said\n%s", name, said.String())
 		}
 	}

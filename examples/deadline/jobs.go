@@ -60,14 +60,19 @@ type started struct {
 }
 
 // job sleeps for that long on a whole core.
-func (s *story) job(ctx context.Context, name string, sleeps, takes time.Duration) (grid.Job, error) {
-	ref, err := s.api.PutData(ctx, false, bytes.NewReader(localmesh.Sleeper(name, sleeps, moduleBytes)))
+func (s *story) job(
+	ctx context.Context, name string, sleeps, takes time.Duration,
+) (grid.Job, error) {
+	ref, err := s.api.PutData(
+		ctx, false, bytes.NewReader(localmesh.Sleeper(name, sleeps, moduleBytes)),
+	)
 	if err != nil {
 		return grid.Job{}, fmt.Errorf("upload program: %w", err)
 	}
 	return grid.Job{
 		Spec: grid.Spec{
-			Name: name, Kind: grid.KindWasm, Module: grid.Input{CID: ref.CID, Bytes: ref.Bytes}, Need: need(),
+			Name: name, Kind: grid.KindWasm, Module: grid.Input{CID: ref.CID, Bytes: ref.Bytes},
+			Need:    need(),
 			Runtime: takes, Weights: grid.DefaultWeights(),
 		},
 		Count: 1, TTL: ttl,
@@ -167,7 +172,10 @@ func (s *story) reservation(ctx context.Context) error {
 		return fmt.Errorf("submit: %w", err)
 	}
 	s.out.Say("%d best-effort tasks fill the sites", crowd)
-	if _, err = s.await(ctx, crowdID, "the first of them to run", func(v view.JobView) bool { return v.Tasks[view.PhaseRunning] > 0 }); err != nil {
+	if _, err = s.await(
+		ctx, crowdID, "the first of them to run",
+		func(v view.JobView) bool { return v.Tasks[view.PhaseRunning] > 0 },
+	); err != nil {
 		return err
 	}
 	held, err := s.reserve(ctx)
@@ -192,7 +200,9 @@ func (s *story) reservation(ctx context.Context) error {
 		return fmt.Errorf("ask for the tasks: %w", err)
 	}
 	if tasks[0].Phase != view.PhaseDone {
-		return fmt.Errorf("the job in the reservation: %s %s %s", tasks[0].Phase, tasks[0].Cause, tasks[0].Text)
+		return fmt.Errorf(
+			"the job in the reservation: %s %s %s", tasks[0].Phase, tasks[0].Cause, tasks[0].Text,
+		)
 	}
 	s.start = started{reservation: held, at: tasks[0].Started.Time}
 	if s.start.before, err = s.begunBefore(ctx, crowdID, held); err != nil {
@@ -206,8 +216,9 @@ func (s *story) reservation(ctx context.Context) error {
 func (s *story) reserve(ctx context.Context) (view.Reservation, error) {
 	job := grid.Job{
 		Spec: grid.Spec{
-			Name: "held", Kind: grid.KindReservation, Need: need(), Runtime: length, Weights: grid.DefaultWeights(),
-			Window: grid.Window{At: time.Now().Add(ahead).Round(time.Millisecond)},
+			Name: "held", Kind: grid.KindReservation, Need: need(), Runtime: length,
+			Weights: grid.DefaultWeights(),
+			Window:  grid.Window{At: time.Now().Add(ahead).Round(time.Millisecond)},
 		},
 		Count: 1, TTL: ttl,
 	}
@@ -230,7 +241,10 @@ func (s *story) reserve(ctx context.Context) (view.Reservation, error) {
 	}
 	for _, r := range all {
 		if r.ID == id && len(r.Places) == 1 {
-			s.out.Say("reserved a core of %s from %s on%s", r.Places[0].SiteName, r.Start.Local().Format(time.TimeOnly), keptText(r.Kept))
+			s.out.Say(
+				"reserved a core of %s from %s on%s", r.Places[0].SiteName,
+				r.Start.Local().Format(time.TimeOnly), keptText(r.Kept),
+			)
 			return r, nil
 		}
 	}
@@ -238,7 +252,9 @@ func (s *story) reserve(ctx context.Context) (view.Reservation, error) {
 }
 
 // begunBefore counts the tasks that began at the reservation's site before it.
-func (s *story) begunBefore(ctx context.Context, id grid.JobID, held view.Reservation) (int, error) {
+func (s *story) begunBefore(
+	ctx context.Context, id grid.JobID, held view.Reservation,
+) (int, error) {
 	tasks, err := s.api.AllTasks(ctx, id)
 	if err != nil {
 		return 0, fmt.Errorf("ask for the tasks: %w", err)
@@ -253,7 +269,9 @@ func (s *story) begunBefore(ctx context.Context, id grid.JobID, held view.Reserv
 }
 
 // await asks for a job's status until it holds.
-func (s *story) await(ctx context.Context, id grid.JobID, what string, holds func(view.JobView) bool) (view.JobView, error) {
+func (s *story) await(
+	ctx context.Context, id grid.JobID, what string, holds func(view.JobView) bool,
+) (view.JobView, error) {
 	var seen view.JobView
 	err := localmesh.Await(ctx, limit, what, func(ctx context.Context) (bool, error) {
 		detail, err := s.api.Job(ctx, id)

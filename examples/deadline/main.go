@@ -50,7 +50,9 @@ func main() {
 func parseOptions(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("deadline", flag.ContinueOnError)
-	flags.BoolVar(&o.keep, "keep", false, "keep the directory with the agents' state and logs, and say where it is")
+	flags.BoolVar(
+		&o.keep, "keep", false, "keep the directory with the agents' state and logs, and say where it is",
+	)
 	flags.BoolVar(&o.verbose, "v", false, "say more: where things are, and what each site answered")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)

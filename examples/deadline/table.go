@@ -18,10 +18,15 @@ func (s *story) showDeadlines() {
 		if r.refused {
 			answer, end, spare = "refused; nobody names a time", "-", "-"
 			if !r.earliest.IsZero() {
-				answer = fmt.Sprintf("refused; by %s at the earliest, at %s", r.earliest.Local().Format(time.TimeOnly), r.by)
+				answer = fmt.Sprintf(
+					"refused; by %s at the earliest, at %s", r.earliest.Local().Format(time.TimeOnly), r.by,
+				)
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\tin %s\t%s\t%s\t%s\n", r.id, r.due.Format(time.TimeOnly), r.answered.Round(10*time.Millisecond), answer, end, spare)
+		fmt.Fprintf(
+			w, "%s\t%s\tin %s\t%s\t%s\t%s\n", r.id, r.due.Format(time.TimeOnly),
+			r.answered.Round(10*time.Millisecond), answer, end, spare,
+		)
 	}
 	_ = w.Flush() // a screen that is gone needs no table
 }
@@ -37,7 +42,8 @@ func (s *story) showReservation() {
 	r := s.start.reservation
 	w := tabwriter.NewWriter(s.out.Rows(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RESERVATION\tSITE\tFROM\tJOB STARTED\tBEST EFFORT BEFORE IT")
-	fmt.Fprintf(w, "%s\t%s\t%s\t%.3f s later\t%d tasks began there\n", r.ID, r.Places[0].SiteName, r.Start.Local().Format(time.TimeOnly),
+	fmt.Fprintf(w, "%s\t%s\t%s\t%.3f s later\t%d tasks began there\n", r.ID, r.Places[0].SiteName,
+		r.Start.Local().Format(time.TimeOnly),
 		s.start.late().Seconds(), s.start.before)
 	_ = w.Flush() // as above
 }
@@ -69,7 +75,9 @@ func (s *story) verdict() error {
 	}
 	line := fmt.Sprintf("%d kept, %d refused immediately, %d late", kept, refused, late)
 	if kept != possible+1 || refused != wanted-possible || late != 0 || s.start.before == 0 {
-		return errors.New(line + ": this is not what was promised; run it again with -keep -v and look at the logs")
+		return errors.New(
+			line + ": this is not what was promised; run it again with -keep -v and look at the logs",
+		)
 	}
 	s.out.Final("deadline: " + line)
 	return nil

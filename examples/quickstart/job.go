@@ -23,15 +23,18 @@ type job struct {
 }
 
 const (
-	resultPath  = "/out/census.json"
-	countRounds = "2"             // a site counts twice and compares: parsing once is over too soon to watch
+	resultPath = "/out/census.json"
+	// a site counts twice and compares: parsing once is over too soon to watch
+	countRounds = "2"
 	jobLimit    = 4 * time.Minute // for all tasks
 	killAfter   = 4               // one agent is killed when a quarter of the tasks are done
 )
 
 // submitCensus stores the program and all packages at the agent and submits one
 // job with a task for each package.
-func submitCensus(ctx context.Context, api *client.Client, program string, packages []sourcePackage) (*job, error) {
+func submitCensus(
+	ctx context.Context, api *client.Client, program string, packages []sourcePackage,
+) (*job, error) {
 	module, err := os.ReadFile(program)
 	if err != nil {
 		return nil, fmt.Errorf("read program: %w", err)
@@ -45,7 +48,9 @@ func submitCensus(ctx context.Context, api *client.Client, program string, packa
 			Name: "census", Kind: grid.KindWasm, Module: grid.Input{CID: ref.CID, Bytes: ref.Bytes},
 			Args:    []string{"-rounds", countRounds, "{{item}}"},
 			Outputs: []grid.Output{{Path: resultPath, To: "{{item}}.json"}},
-			Need:    grid.Resources{MilliCPUs: 1000, MemoryBytes: 512 << 20, DiskBytes: 16 << 20, MFLOPS: 2000},
+			Need: grid.Resources{
+				MilliCPUs: 1000, MemoryBytes: 512 << 20, DiskBytes: 16 << 20, MFLOPS: 2000,
+			},
 			Runtime: 5 * time.Second, Weights: grid.DefaultWeights(),
 		},
 		Count: uint32(len(packages)), TTL: 500 * time.Millisecond,
@@ -79,8 +84,12 @@ func upload(ctx context.Context, api *client.Client, p sourcePackage) (grid.Item
 
 // watch shows the job's progress until all tasks have ended, and kills an agent
 // on the way.
-func (j *job) watch(ctx context.Context, m *localmesh.Mesh, out *localmesh.Screen) (tasks []view.TaskView, victim *localmesh.Agent, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, jobLimit, fmt.Errorf("the job did not end within %s", jobLimit))
+func (j *job) watch(
+	ctx context.Context, m *localmesh.Mesh, out *localmesh.Screen,
+) (tasks []view.TaskView, victim *localmesh.Agent, err error) {
+	ctx, cancel := context.WithTimeoutCause(
+		ctx, jobLimit, fmt.Errorf("the job did not end within %s", jobLimit),
+	)
 	defer cancel()
 	for {
 		if tasks, err = j.api.AllTasks(ctx, j.id); err != nil {
@@ -92,7 +101,9 @@ func (j *job) watch(ctx context.Context, m *localmesh.Mesh, out *localmesh.Scree
 		}
 		switch done := phaseCounts(tasks)[view.PhaseDone]; {
 		case allEnded(tasks) && victim == nil:
-			return nil, nil, errors.New("the job ended before any agent but the submitter's held a started task; nobody was killed")
+			return nil, nil, errors.New(
+				"the job ended before any agent but the submitter's held a started task; nobody was killed",
+			)
 		case allEnded(tasks):
 			return tasks, victim, nil
 		case victim == nil && done*killAfter >= len(tasks):

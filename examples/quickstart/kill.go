@@ -15,7 +15,9 @@ import (
 // The agent is suspended for the second look, so that the task that it is killed
 // for cannot end in between: what the submitter then still sees running, it will
 // never hear of again.
-func (j *job) killOne(ctx context.Context, m *localmesh.Mesh, out *localmesh.Screen, tasks []view.TaskView) (*localmesh.Agent, error) {
+func (j *job) killOne(
+	ctx context.Context, m *localmesh.Mesh, out *localmesh.Screen, tasks []view.TaskView,
+) (*localmesh.Agent, error) {
 	victim := busiest(m, tasks)
 	if victim == nil {
 		return nil, nil

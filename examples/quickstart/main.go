@@ -55,7 +55,9 @@ func parseOptions(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
 	flags.IntVar(&o.tasks, "tasks", defaultTasks, "`number` of packages to count, one task each")
-	flags.BoolVar(&o.keep, "keep", false, "keep the directory with the agents' state and logs, and say where it is")
+	flags.BoolVar(
+		&o.keep, "keep", false, "keep the directory with the agents' state and logs, and say where it is",
+	)
 	flags.BoolVar(&o.verbose, "v", false, "say more: where things are, and every move of a task")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)

@@ -39,7 +39,8 @@ func findPackages(ctx context.Context, n int) ([]sourcePackage, error) {
 		return nil, fmt.Errorf("read the standard library's source in %s: %w", root, err)
 	}
 	if len(all) < n {
-		return nil, fmt.Errorf("%s holds %d packages of at most 2 MiB, want %d; install Go with its source, or give -tasks",
+		return nil, fmt.Errorf("%s holds %d packages of at most 2 MiB, want %d; install Go with its "+
+			"source, or give -tasks",
 			root, len(all), n)
 	}
 	return all[:n], nil
@@ -68,7 +69,9 @@ func packagesBelow(root string) ([]sourcePackage, error) {
 	var all []sourcePackage
 	for name, size := range sizes {
 		if name != "." && size <= largestPackage {
-			all = append(all, sourcePackage{name: name, dir: filepath.Join(root, filepath.FromSlash(name)), bytes: size})
+			all = append(
+				all, sourcePackage{name: name, dir: filepath.Join(root, filepath.FromSlash(name)), bytes: size},
+			)
 		}
 	}
 	slices.SortFunc(all, func(a, b sourcePackage) int {
@@ -81,7 +84,8 @@ func packagesBelow(root string) ([]sourcePackage, error) {
 // which not every installation has, copies of other modules, and data of tests.
 func leftOut(name string) bool {
 	base := path.Base(name)
-	return name == "cmd" || base == "vendor" || base == "testdata" || name != "." && strings.ContainsRune("._", rune(base[0]))
+	return name == "cmd" || base == "vendor" || base == "testdata" || name != "." &&
+		strings.ContainsRune("._", rune(base[0]))
 }
 
 func isSource(entry fs.DirEntry) bool {
@@ -105,7 +109,9 @@ func (p sourcePackage) pack() (*bytes.Buffer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read package %s: %w", p.name, err)
 		}
-		header := &tar.Header{Typeflag: tar.TypeReg, Name: entry.Name(), Mode: 0o644, Size: int64(len(source))}
+		header := &tar.Header{
+			Typeflag: tar.TypeReg, Name: entry.Name(), Mode: 0o644, Size: int64(len(source)),
+		}
 		if err = w.WriteHeader(header); err == nil {
 			_, err = w.Write(source)
 		}

@@ -75,7 +75,9 @@ func (q *quickstart) follow(words string, react func()) outcome {
 // checkNothingIsLeft looks for the directory and for processes of its programs.
 func checkNothingIsLeft(t *testing.T, end outcome) {
 	t.Helper()
-	match := regexp.MustCompile(`working in (.*/` + placePrefix + `\S+)`).FindStringSubmatch(strings.Join(end.lines, "\n"))
+	match := regexp.MustCompile(
+		`working in (.*/` + placePrefix + `\S+)`,
+	).FindStringSubmatch(strings.Join(end.lines, "\n"))
 	if match == nil {
 		t.Fatalf("it did not say where it works:\n%s", strings.Join(end.lines, "\n"))
 	}
@@ -132,7 +134,10 @@ func TestNothingIsLeftAfterAnInterrupt(t *testing.T) {
 			})
 			var exit *exec.ExitError
 			if !errors.As(end.err, &exit) || exit.ExitCode() != 1 {
-				t.Errorf("ended with %v, want code 1\n%s\n%s", end.err, strings.Join(end.lines, "\n"), q.stderr.String())
+				t.Errorf(
+					"ended with %v, want code 1\n%s\n%s", end.err, strings.Join(end.lines, "\n"),
+					q.stderr.String(),
+				)
 			}
 			if !strings.Contains(q.stderr.String(), "interrupted") {
 				t.Errorf("said %q, want that it was interrupted", q.stderr.String())
@@ -146,7 +151,9 @@ func TestAFailureIsToldAndLeavesNothing(t *testing.T) {
 	q := begin(t, "-tasks", "1000000")
 	end := q.follow("", nil)
 	if end.err == nil || !strings.Contains(q.stderr.String(), "-tasks") {
-		t.Errorf("ended with %v and said %q, want a failure that names -tasks", end.err, q.stderr.String())
+		t.Errorf(
+			"ended with %v and said %q, want a failure that names -tasks", end.err, q.stderr.String(),
+		)
 	}
 	checkNothingIsLeft(t, end)
 }

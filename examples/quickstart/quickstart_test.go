@@ -38,7 +38,8 @@ func TestPackagesBelow(t *testing.T) {
 	root := writeTree(t, map[string]int{
 		"doc.go": 9, "fmt/a.go": 5, "fmt/b_test.go": 6, "fmt/README": 900, "fmt/testdata/x.go": 900,
 		"net/a.go": 20, "net/http/a.go": 20, "net/http/internal/only.txt": 1,
-		"cmd/go/main.go": 900, "vendor/x/x.go": 900, "net/vendor/x.go": 900, "_old/x.go": 900, "huge/a.go": largestPackage + 1,
+		"cmd/go/main.go": 900, "vendor/x/x.go": 900, "net/vendor/x.go": 900, "_old/x.go": 900,
+		"huge/a.go": largestPackage + 1,
 	})
 	all, err := packagesBelow(root)
 	if err != nil {
@@ -102,7 +103,9 @@ func TestWhoIsKilledAndWhatMoved(t *testing.T) {
 		{"not for what has not started", []view.TaskView{staging, task("b", view.PhaseStaging)}, nil},
 		{
 			"the one that holds most",
-			[]view.TaskView{task("b", view.PhaseRunning), task("c", view.PhaseRunning), task("c", view.PhaseRunning)},
+			[]view.TaskView{
+				task("b", view.PhaseRunning), task("c", view.PhaseRunning), task("c", view.PhaseRunning),
+			},
 			m.Agents[2],
 		},
 	}
@@ -127,7 +130,9 @@ func TestWhoIsKilledAndWhatMoved(t *testing.T) {
 
 func TestVerdict(t *testing.T) {
 	good := func() result {
-		return result{tasks: 48, matched: 48, moved: 2, audit: audit.Report{Total: audit.JobReport{Done: 48}}}
+		return result{
+			tasks: 48, matched: 48, moved: 2, audit: audit.Report{Total: audit.JobReport{Done: 48}},
+		}
 	}
 	tests := []struct {
 		name  string
@@ -149,7 +154,8 @@ func TestVerdict(t *testing.T) {
 		if (err == nil) != test.ok {
 			t.Errorf("%s: %v", test.name, err)
 		}
-		const want = "quickstart: 48/48 results match the local run; 1 agent killed, 2 tasks moved, 0 lost, 0 doubled\n"
+		const want = "quickstart: 48/48 results match the local run; 1 agent killed, 2 tasks moved, 0 " +
+			"lost, 0 doubled\n"
 		if test.ok && said.String() != want {
 			t.Errorf("%s: said %q, want %q", test.name, said.String(), want)
 		}

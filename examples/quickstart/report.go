@@ -23,7 +23,9 @@ import (
 )
 
 // showTable shows who ran what at which distance.
-func showTable(out *localmesh.Screen, m *localmesh.Mesh, tasks []view.TaskView, victim *localmesh.Agent) {
+func showTable(
+	out *localmesh.Screen, m *localmesh.Mesh, tasks []view.TaskView, victim *localmesh.Agent,
+) {
 	w := tabwriter.NewWriter(out.Rows(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SITE\tCORES\tGFLOPS\tMEMORY\tTASKS\tDISTANCE\tNOTE")
 	for _, a := range m.Agents {
@@ -33,7 +35,8 @@ func showTable(out *localmesh.Screen, m *localmesh.Mesh, tasks []view.TaskView, 
 				distances = append(distances, *t.Distance)
 			}
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%s\n", a.Name, a.Cores, a.GFLOPS, grid.FormatBytes(a.Memory<<20),
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%s\n", a.Name, a.Cores, a.GFLOPS,
+			grid.FormatBytes(a.Memory<<20),
 			len(distances), span(distances), note(m, a, tasks, victim))
 	}
 	_ = w.Flush() // a screen that is gone needs no table
@@ -52,7 +55,9 @@ func span(values []float64) string {
 	return fmt.Sprintf("%.3f to %.3f", slices.Min(values), slices.Max(values))
 }
 
-func note(m *localmesh.Mesh, a *localmesh.Agent, tasks []view.TaskView, victim *localmesh.Agent) string {
+func note(
+	m *localmesh.Mesh, a *localmesh.Agent, tasks []view.TaskView, victim *localmesh.Agent,
+) string {
 	switch a {
 	case m.Submitter():
 		return "submitter"
@@ -91,7 +96,9 @@ type result struct {
 
 // compare fetches the outputs and sets them against a local run of the same
 // code. It shows the merged census, and what differs.
-func (j *job) compare(ctx context.Context, tasks []view.TaskView, out *localmesh.Screen) (result, error) {
+func (j *job) compare(
+	ctx context.Context, tasks []view.TaskView, out *localmesh.Screen,
+) (result, error) {
 	out.Say("counting the same packages here, to compare")
 	local, err := countLocally(ctx, j.packages)
 	if err != nil {
@@ -114,11 +121,15 @@ func (j *job) compare(ctx context.Context, tasks []view.TaskView, out *localmesh
 			found.matched++
 			continue
 		}
-		out.Say("task %s, %s: the mesh counted %+v, the local run %+v", t.ID, t.Item, remote, local[t.Index])
+		out.Say(
+			"task %s, %s: the mesh counted %+v, the local run %+v", t.ID, t.Item, remote, local[t.Index],
+		)
 	}
 	sum := count.Merge("all", parts)
 	out.Say("%s: %d files, %d lines, %d functions; the longest is %s in %s with %d lines",
-		plural(len(parts), "package"), sum.Files, sum.Lines, sum.Functions, sum.Longest.Name, sum.Longest.File, sum.Longest.Lines)
+		plural(
+			len(parts), "package",
+		), sum.Files, sum.Lines, sum.Functions, sum.Longest.Name, sum.Longest.File, sum.Longest.Lines)
 	return found, nil
 }
 
@@ -185,10 +196,13 @@ func auditAll(m *localmesh.Mesh, out *localmesh.Screen) (audit.Report, error) {
 
 // verdict is the last line. Anything but a full success is an error.
 func (r result) verdict(out *localmesh.Screen) error {
-	line := fmt.Sprintf("%d/%d results match the local run; 1 agent killed, %d tasks moved, %d lost, %d doubled",
+	line := fmt.Sprintf("%d/%d results match the local run; 1 agent killed, %d tasks moved, %d "+
+		"lost, %d doubled",
 		r.matched, r.tasks, r.moved, r.audit.Total.Lost, r.audit.Total.Doubled)
 	if r.matched != r.tasks || r.moved < 1 || !r.audit.Clean() || r.audit.Total.Done != r.tasks {
-		return errors.New(line + ": this is not what was promised; run it again with -keep and look at the logs")
+		return errors.New(
+			line + ": this is not what was promised; run it again with -keep and look at the logs",
+		)
 	}
 	out.Final("quickstart: " + line)
 	return nil

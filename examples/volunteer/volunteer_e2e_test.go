@@ -15,7 +15,9 @@ import (
 // of the desktop's buttons, its flags included.
 func TestCommandsExist(t *testing.T) {
 	dir := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", dir+"/", "../../cmd/siteagent", "../../cmd/submit").CombinedOutput(); err != nil {
+	if out, err := exec.Command(
+		"go", "build", "-o", dir+"/", "../../cmd/siteagent", "../../cmd/submit",
+	).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	lines := commands(t)
@@ -33,7 +35,9 @@ func TestCommandsExist(t *testing.T) {
 			continue
 		}
 		asked++
-		out, err := exec.Command(filepath.Join(dir, all[0]), append(slices.Clone(all[1:]), "--help")...).CombinedOutput()
+		out, err := exec.Command(
+			filepath.Join(dir, all[0]), append(slices.Clone(all[1:]), "--help")...,
+		).CombinedOutput()
 		if err != nil {
 			t.Errorf("%q: %v: %s", line, err, out)
 			continue
@@ -52,7 +56,8 @@ func TestCommandsExist(t *testing.T) {
 func verbOf(all []string) string {
 	for i := 1; i < len(all); i++ {
 		switch {
-		case strings.HasPrefix(all[i], "--") && !strings.Contains(all[i], "=") && i+1 < len(all) && !strings.HasPrefix(all[i+1], "-"):
+		case strings.HasPrefix(all[i], "--") && !strings.Contains(all[i], "=") && i+1 < len(all) &&
+			!strings.HasPrefix(all[i+1], "-"):
 			if all[i] != "--now" {
 				i++
 			}
@@ -93,7 +98,9 @@ func TestTheTableNamesSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"\nceilings.cpus: 2\n", "\nceilings.memory: 4GiB\n", "\n#preset: lan\n", "\n#owner.hours: \"\"\n"} {
+	for _, line := range []string{
+		"\nceilings.cpus: 2\n", "\nceilings.memory: 4GiB\n", "\n#preset: lan\n", "\n#owner.hours: \"\"\n",
+	} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("the file has no line %q", line)
 		}

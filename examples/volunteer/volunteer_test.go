@@ -50,20 +50,25 @@ func TestUnits(t *testing.T) {
 		u := readUnit(t, name)
 		service := u["Service"]
 		for key, want := range map[string]string{
-			"Delegate": "yes", "IOSchedulingClass": "idle", "NoNewPrivileges": "yes", "KillMode": "mixed", "Type": "exec",
+			"Delegate": "yes", "IOSchedulingClass": "idle", "NoNewPrivileges": "yes", "KillMode": "mixed",
+			"Type": "exec",
 		} {
 			if got := service[key]; !slices.Equal(got, []string{want}) {
 				t.Errorf("%s: %s is %q, want %q", name, key, got, want)
 			}
 		}
-		for _, key := range []string{"ExecStart", "ExecReload", "Nice", "MemoryMax", "TasksMax", "Restart"} {
+		for _, key := range []string{
+			"ExecStart", "ExecReload", "Nice", "MemoryMax", "TasksMax", "Restart",
+		} {
 			if len(service[key]) != 1 {
 				t.Errorf("%s: %s is %q, want one value", name, key, service[key])
 			}
 		}
 		for _, key := range []string{
-			"RestrictNamespaces", "ProtectKernelTunables", "ProtectKernelLogs", "ProtectProc", "ProcSubset", "ProtectHostname",
-			"ProtectControlGroups", "MemoryDenyWriteExecute", "SystemCallFilter", "RestrictRealtime", "PrivateUsers", "PrivateNetwork",
+			"RestrictNamespaces", "ProtectKernelTunables", "ProtectKernelLogs", "ProtectProc", "ProcSubset",
+			"ProtectHostname",
+			"ProtectControlGroups", "MemoryDenyWriteExecute", "SystemCallFilter", "RestrictRealtime",
+			"PrivateUsers", "PrivateNetwork",
 		} {
 			if len(service[key]) != 0 {
 				t.Errorf("%s: %s breaks sandboxes or the network", name, key)
@@ -75,7 +80,8 @@ func TestUnits(t *testing.T) {
 	}
 	for _, name := range []string{"mrs-pause.desktop", "mrs-resume.desktop"} {
 		entry := readUnit(t, name)["Desktop Entry"]
-		if entry == nil || len(entry["Exec"]) != 1 || !strings.HasPrefix(entry["Exec"][0], "siteagent ") || len(entry["Name"]) != 1 {
+		if entry == nil || len(entry["Exec"]) != 1 ||
+			!strings.HasPrefix(entry["Exec"][0], "siteagent ") || len(entry["Name"]) != 1 {
 			t.Errorf("%s: entry %q", name, entry)
 		}
 	}
@@ -94,7 +100,8 @@ func TestSystemdReadsTheUnits(t *testing.T) {
 			t.Fatal(err)
 		}
 		copied := strings.NewReplacer(
-			"/usr/local/bin/siteagent", "/bin/true", "%h/.local/bin/siteagent", "/bin/true", "User=mrs", "User=daemon", "Group=mrs", "Group=daemon",
+			"/usr/local/bin/siteagent", "/bin/true", "%h/.local/bin/siteagent", "/bin/true", "User=mrs",
+			"User=daemon", "Group=mrs", "Group=daemon",
 		).Replace(string(text))
 		path := filepath.Join(t.TempDir(), "siteagent.service")
 		if err = os.WriteFile(path, []byte(copied), 0o600); err != nil {
@@ -152,7 +159,8 @@ func words(line string) []string {
 // here.
 func TestWalkThrough(t *testing.T) {
 	known := []string{
-		"go", "mkdir", "install", "cp", "rm", "systemctl", "loginctl", "useradd", "userdel", "siteagent", "submit",
+		"go", "mkdir", "install", "cp", "rm", "systemctl", "loginctl", "useradd", "userdel", "siteagent",
+		"submit",
 	}
 	lines := commands(t)
 	if len(lines) < 20 {

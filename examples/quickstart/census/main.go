@@ -36,6 +36,8 @@ func run(in, out, name string, rounds int) error {
 	if err := os.WriteFile(out, text, 0o600); err != nil {
 		return fmt.Errorf("write result: %w", err)
 	}
-	fmt.Printf("%s: %d files, %d lines, %d functions\n", name, census.Files, census.Lines, census.Functions)
+	fmt.Printf(
+		"%s: %d files, %d lines, %d functions\n", name, census.Files, census.Lines, census.Functions,
+	)
 	return nil
 }

@@ -67,7 +67,9 @@ func once(dir fs.FS, name string) (Census, error) {
 
 func (c Census) withFile(file string, source []byte) (Census, error) {
 	positions := token.NewFileSet()
-	tree, err := parser.ParseFile(positions, file, source, parser.ParseComments|parser.SkipObjectResolution)
+	tree, err := parser.ParseFile(
+		positions, file, source, parser.ParseComments|parser.SkipObjectResolution,
+	)
 	if err != nil {
 		return c, fmt.Errorf("parse: %w", err)
 	}

@@ -28,7 +28,9 @@ func TestDirectory(t *testing.T) {
 		},
 		{
 			"methods carry their receiver, generic ones too",
-			fstest.MapFS{"a.go": source("package p\ntype T[K any] struct{}\nfunc (t *T[K]) Do() {\n\tprintln()\n}\n")},
+			fstest.MapFS{
+				"a.go": source("package p\ntype T[K any] struct{}\nfunc (t *T[K]) Do() {\n\tprintln()\n}\n"),
+			},
 			count.Census{
 				Package: "p", Files: 1, Lines: 5, Functions: 1,
 				Longest: count.Function{Name: "T.Do", File: "a.go", Lines: 3},
@@ -105,9 +107,18 @@ func TestDirectoryCountsItself(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	got := count.Merge("both", []count.Census{
-		{Package: "a", Files: 1, Lines: 10, Functions: 2, Longest: count.Function{Name: "f", File: "f.go", Lines: 5}},
-		{Package: "net/b", Files: 2, Lines: 30, Functions: 3, Longest: count.Function{Name: "g", File: "g.go", Lines: 9}},
-		{Package: "c", Files: 4, Lines: 50, Functions: 4, Longest: count.Function{Name: "h", File: "h.go", Lines: 9}},
+		{
+			Package: "a", Files: 1, Lines: 10, Functions: 2,
+			Longest: count.Function{Name: "f", File: "f.go", Lines: 5},
+		},
+		{
+			Package: "net/b", Files: 2, Lines: 30, Functions: 3,
+			Longest: count.Function{Name: "g", File: "g.go", Lines: 9},
+		},
+		{
+			Package: "c", Files: 4, Lines: 50, Functions: 4,
+			Longest: count.Function{Name: "h", File: "h.go", Lines: 9},
+		},
 	})
 	want := count.Census{
 		Package: "both", Files: 7, Lines: 90, Functions: 9,
@@ -120,7 +131,8 @@ func TestMerge(t *testing.T) {
 
 func TestJSONReadsBack(t *testing.T) {
 	want := count.Census{
-		Package: "p", Files: 1, Lines: 2, Functions: 3, Longest: count.Function{Name: "f", File: "f.go", Lines: 4},
+		Package: "p", Files: 1, Lines: 2, Functions: 3,
+		Longest: count.Function{Name: "f", File: "f.go", Lines: 4},
 	}
 	text, err := want.JSON()
 	if err != nil {

@@ -15,7 +15,8 @@ func (s *story) showDeadlines() {
 	fmt.Fprintln(w, "JOB\tDUE\tANSWERED\tANSWER\tENDED\tTO SPARE")
 	for _, r := range s.rows {
 		answer := "promised by " + r.by + keptText(r.kept)
-		end, spare := r.ended.Local().Format(time.TimeOnly), r.due.Sub(r.ended).Round(100*time.Millisecond).String()
+		end := r.ended.Local().Format(time.TimeOnly)
+		spare := r.due.Sub(r.ended).Round(100*time.Millisecond).String()
 		if r.refused {
 			answer, end, spare = "refused; nobody names a time", "-", "-"
 			if !r.earliest.IsZero() {

@@ -13,8 +13,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-const policyLong = `Show or change, while the site runs, in what order those that wait in its plan move
-up when something ends early or room is found:
+const policyLong = `Show or change, while the site runs, in what order those that wait in its plan
+move up when something ends early or room is found:
 
   fcfs  first come, first served (the default)
   sjf   the shortest first          ljf  the longest first

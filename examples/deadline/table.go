@@ -16,7 +16,7 @@ func (s *story) showDeadlines() {
 	for _, r := range s.rows {
 		answer := "promised by " + r.by + keptText(r.kept)
 		end := r.ended.Local().Format(time.TimeOnly)
-		spare := r.due.Sub(r.ended).Round(100*time.Millisecond).String()
+		spare := r.due.Sub(r.ended).Round(100 * time.Millisecond).String()
 		if r.refused {
 			answer, end, spare = "refused; nobody names a time", "-", "-"
 			if !r.earliest.IsZero() {

@@ -119,7 +119,9 @@ func runOutside(t *testing.T, by, outside *labSite) {
 		Kind: grid.KindWasm, Module: grid.Input{Path: "/module.wasm", CID: ref.CID, Bytes: ref.Bytes},
 		Runtime: time.Second,
 		Weights: grid.DefaultWeights(),
-		Need:    grid.Resources{MilliCPUs: 1000, MFLOPS: 1000, MemoryBytes: 128 << 20, DiskBytes: 1 << 20},
+		Need: grid.Resources{
+			MilliCPUs: 1000, MFLOPS: 1000, MemoryBytes: 128 << 20, DiskBytes: 1 << 20,
+		},
 	}})
 	must(t, err)
 	must(t, await(ctx, 2*time.Minute, "the job has ended", func() (bool, error) {

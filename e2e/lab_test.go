@@ -225,9 +225,10 @@ func (s *labSite) tail(bytes int) string {
 // counter is the value of a line of the agent's metrics, 0 if it has none.
 func (s *labSite) counter(ctx context.Context, line string) (int, error) {
 	dialer := net.Dialer{}
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "unix", s.socket)
-	}}
+	}
+	transport := &http.Transport{DialContext: dial}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/metrics", nil)
 	if err != nil {

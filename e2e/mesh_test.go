@@ -477,9 +477,10 @@ func (m *mesh) replay(t testing.TB) {
 func (s *site) metrics(t testing.TB) string {
 	t.Helper()
 	dialer := net.Dialer{}
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "unix", s.socket)
-	}}
+	}
+	transport := &http.Transport{DialContext: dial}
 	defer transport.CloseIdleConnections()
 	answer, err := (&http.Client{Transport: transport}).Get("http://localhost/metrics")
 	if err != nil {

@@ -286,7 +286,8 @@ func (s *site) traces(t *testing.T, temporary string) traces {
 }
 
 func (f traces) none() bool {
-	return len(f.Processes)+len(f.Files)+len(f.Groups)+len(f.Mounts)+len(f.Shared)+len(f.Temporary) == 0
+	return len(f.Processes)+len(f.Files)+len(f.Groups)+len(f.Mounts)+
+		len(f.Shared)+len(f.Temporary) == 0
 }
 
 // litter is a command that leaves whatever it can.

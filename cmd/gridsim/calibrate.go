@@ -88,7 +88,8 @@ func printCalibrate(out io.Writer, output string, r eval.CalibrateResult) error 
 	fmt.Fprintln(w, "bin\tpredictions\tpredicted\tactual\toff\t")
 	for i, b := range r.Bins {
 		fmt.Fprintf(w, "%.1f to %.1f\t%d\t%.3f\t%.3f\t%+.3f\t\n",
-			float64(i)/float64(len(r.Bins)), float64(i+1)/float64(len(r.Bins)), b.Queries, b.Predicted, b.Actual, b.Actual-b.Predicted)
+			float64(i)/float64(len(r.Bins)), float64(i+1)/float64(len(r.Bins)),
+			b.Queries, b.Predicted, b.Actual, b.Actual-b.Predicted)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -108,6 +109,7 @@ brier_prior      %.4f
 brier_constant   %.4f
 brier_by_length  %.4f
 brier_paper      %.4f
-`, r.Machines, r.Queries, r.WorstBin, r.Brier, r.BrierPriorOnly, r.BrierConstant, r.BrierByLength, r.BrierPaper)
+`, r.Machines, r.Queries, r.WorstBin, r.Brier, r.BrierPriorOnly, r.BrierConstant,
+		r.BrierByLength, r.BrierPaper)
 	return err
 }

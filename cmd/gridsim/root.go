@@ -15,7 +15,7 @@ const rootHelp = `gridsim runs experiments with the very code that schedules job
 in simulated time, and prints what came of them.
 
 First steps:
-  gridsim swf --log LOG.swf.gz --policy easy     how long would the jobs of a real machine have waited?
+  gridsim swf --log LOG.swf.gz --policy easy     how long would a real log's jobs have waited?
   gridsim calibrate --model desktop              do sites know how long they stay available?
 
 Results go to standard output, as text or with -o json; progress and errors go

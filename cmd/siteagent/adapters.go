@@ -85,7 +85,8 @@ func makeAdapter(ctx context.Context, c config.Agent, kind grid.WorkKind) (lrm.A
 		if err != nil {
 			return nil, err
 		}
-		settings.RecordPath, settings.Sandbox, settings.Idle = record, c.Sandbox, c.Owner.Priority == config.PriorityIdle
+		settings.RecordPath, settings.Sandbox = record, c.Sandbox
+		settings.Idle = c.Owner.Priority == config.PriorityIdle
 		return native.New(ctx, settings)
 	}
 	settings, err := wasm.DefaultConfig(filepath.Join(c.StateDir, "wasm"))

@@ -7,13 +7,15 @@ import (
 )
 
 func admitCommand(o *options) *cobra.Command {
-	return decideCommand(o, "admit PEER", "Make a site a member, or take back a ban", `Make a site a member, or take back a ban. PEER is a site's ID, or the name of one
+	return decideCommand(o, "admit PEER", "Make a site a member, or take back a ban",
+		`Make a site a member, or take back a ban. PEER is a site's ID, or the name of one
 that siteagent members lists. Where this site holds the domain's key it is so in
 the whole domain, else here alone.`, false)
 }
 
 func banCommand(o *options) *cobra.Command {
-	return decideCommand(o, "ban PEER", "Keep a site out", `Keep a site out: it is disconnected immediately, its jobs here are stopped, and own
+	return decideCommand(o, "ban PEER", "Keep a site out",
+		`Keep a site out: it is disconnected immediately, its jobs here are stopped, and own
 jobs at it move when their leases have ended. PEER is a site's ID, or the name of
 one that siteagent members lists. Where this site holds the domain's key it is so
 in the whole domain, else here alone.`, true)

@@ -10,8 +10,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/config"
 )
 
-const settingsHead = `The settings of a site, by subject. Each stands in the configuration file under its
-name, is a variable MRS_NAME, and is a flag that all commands take: ceilings.cpus is
+const settingsHead = `The settings of a site, by subject. Each stands in the configuration file under
+its name, is a variable MRS_NAME, and is a flag that all commands take: ceilings.cpus is
 MRS_CEILINGS_CPUS and --ceilings-cpus. A flag is stronger than a variable, that than
 the file, that than the preset, and that than the default, which is in brackets.
 

@@ -13,7 +13,8 @@ import (
 )
 
 func pauseCommand(o *options) *cobra.Command {
-	return order(o, "pause [1h]", "Take no new work", `Take no new work, for a while or until siteagent resume. Running jobs go on;
+	return order(o, "pause [1h]", "Take no new work",
+		`Take no new work, for a while or until siteagent resume. Running jobs go on;
 siteagent stop --now moves them.`,
 		func(ctx context.Context, c *client.Client, args []string) (string, error) {
 			span := time.Duration(0)

@@ -13,8 +13,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-const policyLong = `Show or change, while the site runs, in what order those that wait in its plan move
-up when something ends early or room is found:
+const policyLong = `Show or change, while the site runs, in what order those that wait in its plan
+move up when something ends early or room is found:
 
   fcfs  first come, first served (the default)
   sjf   the shortest first          ljf  the longest first
@@ -34,8 +34,10 @@ in the configuration say how it begins.`
 func policyCommand(o *options) *cobra.Command {
 	backfill, format := "", "table"
 	cmd := &cobra.Command{
-		Use: "policy [NAME]", Short: "Show or change the order in which those that wait move up", Long: policyLong,
-		Example: "  siteagent policy\n  siteagent policy edf --backfill easy", Args: cobra.MaximumNArgs(1),
+		Use: "policy [NAME]", Short: "Show or change the order in which those that wait move up",
+		Long:    policyLong,
+		Example: "  siteagent policy\n  siteagent policy edf --backfill easy",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := o.dial()
 			if err != nil {
@@ -63,7 +65,9 @@ func policyCommand(o *options) *cobra.Command {
 			return printPlanning(cmd.OutOrStdout(), planning, format)
 		},
 	}
-	cmd.Flags().StringVar(&backfill, "backfill", "", "how gaps are filled: "+strings.Join(grid.Backfills(), ", "))
+	cmd.Flags().StringVar(
+		&backfill, "backfill", "", "how gaps are filled: "+strings.Join(grid.Backfills(), ", "),
+	)
 	cmd.Flags().StringVarP(&format, "output", "o", format, "table or json")
 	return cmd
 }
@@ -93,11 +97,13 @@ func planLines(p *view.PlanView, now time.Time) []line {
 	lines := []line{
 		{"plan", p.Planning.Policy + ", backfill " + p.Planning.Backfill},
 		{"promised", fmt.Sprintf("at most %s of %s cores and %s of %s memory at one time",
-			cores(p.Promised.MilliCPUs), cores(p.Limit.MilliCPUs), bytes(p.Promised.MemoryBytes), bytes(p.Limit.MemoryBytes))},
+			cores(p.Promised.MilliCPUs), cores(p.Limit.MilliCPUs),
+			bytes(p.Promised.MemoryBytes), bytes(p.Limit.MemoryBytes))},
 	}
 	for i, e := range p.Entries {
 		if i == maxPlanLines {
-			lines = append(lines, line{"plan", fmt.Sprintf("and %d more; -o json shows all", len(p.Entries)-i)})
+			more := fmt.Sprintf("and %d more; -o json shows all", len(p.Entries)-i)
+			lines = append(lines, line{"plan", more})
 			break
 		}
 		lines = append(lines, line{"plan", entryText(e, now)})
@@ -107,7 +113,8 @@ func planLines(p *view.PlanView, now time.Time) []line {
 
 // entryText is one attempt of the plan: "JOB.0 waits, deadline, 14:00:30 to 14:10:30".
 func entryText(e view.PlanEntry, now time.Time) string {
-	text := fmt.Sprintf("%s %s, %s, %s to %s, %s cores", e.Task, e.State, e.Class, clockText(e.Start, now), clockText(e.End, now), cores(e.Need.MilliCPUs))
+	text := fmt.Sprintf("%s %s, %s, %s to %s, %s cores", e.Task, e.State, e.Class,
+		clockText(e.Start, now), clockText(e.End, now), cores(e.Need.MilliCPUs))
 	if e.Within != "" {
 		text += ", in reservation " + string(e.Within)
 	}

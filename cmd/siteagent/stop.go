@@ -11,7 +11,8 @@ import (
 
 func stopCommand(o *options) *cobra.Command {
 	now := false
-	cmd := order(o, "stop", "End the agent when its jobs have ended", `End the agent: it takes no new work and ends when running jobs have ended.
+	cmd := order(o, "stop", "End the agent when its jobs have ended",
+		`End the agent: it takes no new work and ends when running jobs have ended.
 With --now running jobs are stopped and continue on other sites.`,
 		func(ctx context.Context, c *client.Client, _ []string) (string, error) {
 			status, err := c.Status(ctx)

@@ -44,7 +44,8 @@ func (a *app) showOffers(offers view.OfferTable) error {
 			}
 			t.row(rank, nameOf(row.Name, row.Site), number(row.Distance), number(row.X), number(row.Y),
 				view.Percent(row.Z), number(row.Seconds), a.local(start), a.local(row.Finish),
-				view.Percent(row.Kept), tasks, answer, "|"+further(row), "|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
+				view.Percent(row.Kept), tasks, answer, "|"+further(row),
+				"|"+strconv.Itoa(row.FaultIndex), "|"+string(row.Site))
 		}
 	}
 	if err := a.show(r); err != nil {

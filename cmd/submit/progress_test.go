@@ -28,7 +28,8 @@ func onScreen(t *testing.T) (*bytes.Buffer, *app, view.JobView) {
 		t.Fatal(jobs, err)
 	}
 	b.agent.Set(jobs[0].ID, 1, func(v *view.TaskView) {
-		v.Phase, v.Site, v.SiteName = view.PhaseStaging, "12D3KooWother", "ot\x1b[2Jher-"+strings.Repeat("long", 20)
+		v.Phase, v.Site = view.PhaseStaging, "12D3KooWother"
+		v.SiteName = "ot\x1b[2Jher-" + strings.Repeat("long", 20)
 		v.Progress = &view.Progress{DoneBytes: 2, TotalBytes: 5}
 	})
 	c, err := client.New(b.socket, "")

@@ -40,7 +40,8 @@ func (a *app) reservationsResult(value any, all []view.Reservation) result {
 		for _, v := range all {
 			t.row(string(v.ID), v.Name, string(v.Phase), placesText(v.Places), a.local(v.Start),
 				a.local(v.End),
-				v.End.Sub(v.Start.Time).String(), view.Percent(v.Kept), holdsText(v), jobsText(v.Jobs), "|"+v.Project)
+				v.End.Sub(v.Start.Time).String(), view.Percent(v.Kept), holdsText(v), jobsText(v.Jobs),
+				"|"+v.Project)
 		}
 	}
 	return r

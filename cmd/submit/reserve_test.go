@@ -175,7 +175,9 @@ func TestFlagsOfPlacing(t *testing.T) {
 	first = strings.TrimSpace(first)
 	exit, id, stderr := b.run(t, "", "run", "-d", "--parsable", "--runtime", "1m", "--at", "+1h",
 		"--deadline", "+2h", "--priority", "-7",
-		"--after", first[:8], "--project", "p", "--overrun", "stop", "--split", "greedy", "--communication", "1MiB", "--count", "2", "--wasm", b.path("w.wasm"))
+		"--after", first[:8], "--project", "p", "--overrun", "stop", "--split", "greedy",
+		"--communication", "1MiB",
+		"--count", "2", "--wasm", b.path("w.wasm"))
 	if exit != 0 {
 		t.Fatalf("run = %d %s", exit, stderr)
 	}

@@ -26,11 +26,14 @@ written and its exit code becomes ours. An interrupt detaches: the job goes on.`
 
 // runFlags are the flags of run, which become a job file.
 type runFlags struct {
-	name, wasm, runtime, limit, cpus, gflops, memory, disk, bandwidth, ttl, unattended, mapKind string
-	inputs, outputs, env, items                                                                 []string
-	count                                                                                       uint32
-	detach                                                                                      bool
-	placing                                                                                     placingFlags
+	name, wasm, runtime, limit, ttl, unattended, mapKind string
+	cpus, gflops, memory, disk, bandwidth                string
+
+	inputs, outputs, env, items []string
+
+	count   uint32
+	detach  bool
+	placing placingFlags
 }
 
 func (a *app) runCommand() *cobra.Command {

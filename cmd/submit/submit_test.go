@@ -102,7 +102,8 @@ func ends(codes map[uint32]int) func(*apitest.Agent, grid.JobID, grid.Job) {
 			status := codes[i]
 			name := grid.TaskID{Job: id, Index: i}.String()
 			a.Set(id, i, func(v *view.TaskView) {
-				v.Phase, v.Started, v.Site, v.SiteName, v.Token = view.PhaseRunning, view.At(clock()), "12D3KooWother", "other", 1
+				v.Phase, v.Started = view.PhaseRunning, view.At(clock())
+				v.Site, v.SiteName, v.Token = "12D3KooWother", "other", 1
 			})
 			a.Print(name, "stdout", "out of "+name+"\n")
 			a.Print(name, "stderr", "err of "+name+"\n")
@@ -305,7 +306,8 @@ func TestArrayGivesTheLowestFailingCode(t *testing.T) {
 	b.write(t, "in", "input")
 	b.write(t, "job.yaml", arrayFile)
 	exit, _, stderr := b.run(t, "", "job", b.path("job.yaml"), "--wait")
-	if exit != 9 || !strings.Contains(stderr, ".1 failed with code 9") && !strings.Contains(stderr, ".1`") {
+	if exit != 9 || !strings.Contains(stderr, ".1 failed with code 9") &&
+		!strings.Contains(stderr, ".1`") {
 		t.Errorf("job --wait = %d, %q", exit, stderr)
 	}
 }
@@ -348,7 +350,8 @@ func TestWait(t *testing.T) {
 	}
 	slow := newBench(t, waits)
 	_, id, _ = slow.run(t, "", "run", "-d", "--parsable", "--wasm", slow.path("w.wasm"))
-	if exit, _, stderr := slow.run(t, "", "wait", "--timeout", "50ms", strings.TrimSpace(id)); exit != exitTimeout {
+	if exit, _, stderr := slow.run(t, "", "wait", "--timeout", "50ms",
+		strings.TrimSpace(id)); exit != exitTimeout {
 		t.Errorf("wait --timeout = %d, %s", exit, stderr)
 	}
 	if exit, _, stderr := slow.run(t, "", "cancel", strings.TrimSpace(id)[:8]); exit != 0 {
@@ -362,11 +365,15 @@ func TestWait(t *testing.T) {
 func TestShowVerbs(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, ends(map[uint32]int{0: 5}))
-	offer := grid.Offer{ID: 1, Site: "12D3KooWother", Parts: grid.Parts{X: 0.25, Distance: 0.75}, TasksNow: 2}
+	offer := grid.Offer{
+		ID: 1, Site: "12D3KooWother", Parts: grid.Parts{X: 0.25, Distance: 0.75}, TasksNow: 2,
+	}
 	never := grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: 4 << 30, Have: 2 << 30}
 	b.agent.Table = view.OfferTable{
 		Members: 2, Answered: 2, Counterfactuals: view.Counterfactuals([]grid.Refusal{never}),
-		Rows: []view.OfferRow{view.FromOffer(offer, "other", 1), view.FromRefusal("12D3KooWself", "se\x1blf", never)},
+		Rows: []view.OfferRow{
+			view.FromOffer(offer, "other", 1), view.FromRefusal("12D3KooWself", "se\x1blf", never),
+		},
 	}
 	_, id, _ := b.run(t, "", "run", "-d", "--parsable", "--wasm", b.path("w.wasm"))
 	id = strings.TrimSpace(id)
@@ -386,7 +393,10 @@ func TestShowVerbs(t *testing.T) {
 		{"status " + id + " --watch", []string{`{"id":"` + id}},
 		{"describe " + id, []string{"ATTEMPT"}},
 		{"describe " + id + " -o json", []string{`"wasm": "cid:`, `"task_list"`}},
-		{"why " + id, []string{"other", "0.75", "never fits: too little memory", "fits if the job asks for at most 2.0 GiB of memory", "se?lf"}},
+		{"why " + id, []string{
+			"other", "0.75", "never fits: too little memory",
+			"fits if the job asks for at most 2.0 GiB of memory", "se?lf",
+		}},
 		{"plan " + b.path("job.yaml"), []string{"offers"}},
 		{"sites", []string{"this site", "connected"}},
 		{"logs " + id, []string{"out of " + id + ".0\n"}},
@@ -413,10 +423,14 @@ func TestShowVerbs(t *testing.T) {
 func TestDefaultsAreSaidOnSubmission(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, ends(nil))
-	if _, _, stderr := b.run(t, "", "run", "--wasm", b.path("w.wasm")); !strings.Contains(stderr, "no runtime given: planning with 10m") {
+	if _, _, stderr := b.run(t, "", "run", "--wasm", b.path("w.wasm")); !strings.Contains(
+		stderr, "no runtime given: planning with 10m",
+	) {
 		t.Errorf("stderr %q", stderr)
 	}
-	if _, _, stderr := b.run(t, "", "run", "-d", "--", "ls"); !strings.Contains(stderr, "WebAssembly only") {
+	if _, _, stderr := b.run(t, "", "run", "-d", "--", "ls"); !strings.Contains(
+		stderr, "WebAssembly only",
+	) {
 		t.Errorf("stderr %q", stderr)
 	}
 	if job, _ := b.agent.Job0(); job.Spec.Kind != grid.KindCommand || job.Spec.Args[0] != "ls" {
@@ -451,10 +465,12 @@ func TestOutputsStayInside(t *testing.T) {
 		tar []byte
 		ok  bool
 	}{
-		"folder":          {"d", tarOf(t, file), true},
-		"tar leaves":      {"d", tarOf(t, tar.Header{Name: "../x", Typeflag: tar.TypeReg}), false},
-		"tar absolute":    {"d", tarOf(t, tar.Header{Name: "/x", Typeflag: tar.TypeReg}), false},
-		"tar link":        {"d", tarOf(t, tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "/"}), false},
+		"folder":       {"d", tarOf(t, file), true},
+		"tar leaves":   {"d", tarOf(t, tar.Header{Name: "../x", Typeflag: tar.TypeReg}), false},
+		"tar absolute": {"d", tarOf(t, tar.Header{Name: "/x", Typeflag: tar.TypeReg}), false},
+		"tar link": {
+			"d", tarOf(t, tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "/"}), false,
+		},
 		"tar twice":       {"d", tarOf(t, file, file), false},
 		"half a tar":      {"d", tarOf(t, file)[:514], false},
 		"to leaves":       {"../d", tarOf(t, file), false},

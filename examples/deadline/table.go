@@ -14,7 +14,9 @@ func (s *story) showDeadlines() {
 	w := tabwriter.NewWriter(s.out.Rows(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "JOB\tDUE\tANSWERED\tANSWER\tENDED\tTO SPARE")
 	for _, r := range s.rows {
-		answer, end, spare := "promised by "+r.by+keptText(r.kept), r.ended.Local().Format(time.TimeOnly), r.due.Sub(r.ended).Round(100*time.Millisecond).String()
+		answer := "promised by " + r.by + keptText(r.kept)
+		end := r.ended.Local().Format(time.TimeOnly)
+		spare := r.due.Sub(r.ended).Round(100 * time.Millisecond).String()
 		if r.refused {
 			answer, end, spare = "refused; nobody names a time", "-", "-"
 			if !r.earliest.IsZero() {

@@ -82,7 +82,8 @@ func (c Census) withFile(file string, source []byte) (Census, error) {
 		}
 		c.Functions++
 		// PositionFor ignores //line comments: what counts is this file.
-		from, to := positions.PositionFor(fn.Pos(), false).Line, positions.PositionFor(fn.End(), false).Line
+		from := positions.PositionFor(fn.Pos(), false).Line
+		to := positions.PositionFor(fn.End(), false).Line
 		if long := to - from + 1; long > c.Longest.Lines {
 			c.Longest = Function{Name: functionName(fn), File: path.Base(file), Lines: long}
 		}

@@ -145,7 +145,7 @@ type OutputSpec = view.OutputSpec
 // OutputView OutputView is something a task left
 type OutputView = view.OutputView
 
-// OwnerView OwnerView says how a site makes way for its owner
+// OwnerView OwnerView says how a site yields to its owner
 type OwnerView = view.OwnerView
 
 // PauseRequest defines model for PauseRequest.

@@ -154,6 +154,9 @@ func (p *progress) tasks(ctx context.Context, v view.JobView) []string {
 		if t.Progress != nil && t.Progress.TotalBytes > 0 {
 			line += "  " + ofTotal(t.Progress.DoneBytes, t.Progress.TotalBytes)
 		}
+		if t.Text != "" {
+			line += "  " + clean(t.Text)
+		}
 		lines = append(lines, line)
 	}
 	return lines

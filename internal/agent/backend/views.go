@@ -91,7 +91,9 @@ func (b *Backend) Tasks(
 	}
 	tasks := []view.TaskView{}
 	for i := int(from); i < len(job.Tasks) && len(tasks) < limit; i++ {
-		tasks = append(tasks, taskView(job, job.Tasks[i], n))
+		task := taskView(job, job.Tasks[i], n)
+		task.Text = alsoSlowed(task.Text, b.slowed(job, job.Tasks[i]))
+		tasks = append(tasks, task)
 	}
 	return tasks, nil
 }

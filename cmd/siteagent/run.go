@@ -30,7 +30,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
-	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
@@ -158,7 +158,7 @@ func assemble(
 	}
 	host := probeHost(ctx, c, slices.Sorted(maps.Keys(offered.adapters)), log)
 	capability := host.Capability(host.Measured)
-	if err := capability.Validate(); err != nil {
+	if err = capability.Validate(); err != nil {
 		return agent.Config{}, err
 	}
 	network := p2p.Config{
@@ -181,6 +181,10 @@ func assemble(
 	if c.Rates.Probe {
 		room.ProbeEvery = probeEvery
 	}
+	policy, err := grid.ParseAvailPolicy(c.Placing.Policy)
+	if err != nil {
+		return agent.Config{}, err
+	}
 	return agent.Config{
 		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network, DomainKey: c.DomainKey,
 		Data:       room,
@@ -193,7 +197,7 @@ func assemble(
 		WasmOnly: c.Accept == "anyone",
 		SoftMin:  c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies,
 		HoldAll: c.Placing.HoldAll,
-		Policy:  policyOf(c.Placing.Policy), Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
+		Policy:  policy, Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
 	}, nil
 }
 
@@ -221,20 +225,6 @@ func planningOf(c config.Agent) agent.Planning {
 		planning.Strangers = int(p.Strangers)
 	}
 	return planning
-}
-
-// policyOf is a policy by its name, which was validated.
-func policyOf(name string) broker.Policy {
-	switch name {
-	case config.PolicySAA:
-		return broker.PolicySAA
-	case config.PolicyNAA:
-		return broker.PolicyNAA
-	case config.PolicyNSA:
-		return broker.PolicyNSA
-	default:
-		return broker.PolicyNone
-	}
 }
 
 // closedTimes are the times of the week outside of the owner's hours.

@@ -58,7 +58,7 @@ type Config struct {
 	Seed        uint64                        // of randomness and job names; secret, always new
 	Planning    Planning                      // what the owner decides about the site's plan
 	Closed      []avail.Window                // when the owner has announced to want the machine back
-	Policy      broker.Policy                 // what availability does to the placing of own jobs
+	Policy      grid.AvailPolicy              // what availability does to the placing of own jobs
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
 	Log         *slog.Logger                  // nil = silent
 

@@ -136,14 +136,6 @@ const (
 	ChoiceSoftMin = "softmin"
 )
 
-// The policies.
-const (
-	policyNone = "none" // nothing
-	PolicySAA  = "saa"  // a job is refused if it needs more sites together than are up in the long run
-	PolicyNAA  = "naa"  // tasks go to the sites likeliest to stay
-	PolicyNSA  = "nsa"  // both
-)
-
 // planning says what this site promises and in what order it runs what waits. The
 // percentages are of what the owner gives.
 type planning struct {

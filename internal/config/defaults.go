@@ -34,7 +34,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 			Priority: PriorityIdle, Look: 10 * time.Second, Root: "/",
 		},
 		Jobs:    jobs{MaxRuntime: 24 * time.Hour},
-		Placing: placing{Choice: choiceNearest, Policy: policyNone},
+		Placing: placing{Choice: choiceNearest, Policy: grid.AvailNone.String()},
 		Planning: planning{
 			Policy: grid.PolicyFCFS.String(), Backfill: grid.BackfillConservative.String(),
 			Horizon: 12 * time.Hour, Promised: percent, Strangers: 10,

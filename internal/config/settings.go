@@ -180,7 +180,7 @@ func placingSettings() []setting[Agent] {
 			func(a *Agent) *int { return &a.Placing.Replies }, asCount[int]("number")),
 		key("placing.policy", "what availability does to your jobs, beyond its share in distance",
 			func(a *Agent) *string { return &a.Placing.Policy },
-			asWord(policyNone, PolicySAA, PolicyNAA, PolicyNSA)),
+			asWord(grid.AvailPolicies()...)),
 	}
 }
 

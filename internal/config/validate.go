@@ -35,7 +35,7 @@ func (c Agent) Validate() error {
 		absolute("owner.root", c.Owner.Root),
 		within("owner.patience", c.Owner.Patience, time.Second, grid.MaxRuntime),
 		zeroOr("owner.look", c.Owner.Look, time.Second, time.Hour),
-		oneOf("placing.policy", c.Placing.Policy, policyNone, PolicySAA, PolicyNAA, PolicyNSA),
+		oneOf("placing.policy", c.Placing.Policy, grid.AvailPolicies()...),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
 		absolute("state", c.StateDir),
@@ -63,8 +63,8 @@ func (c Agent) Validate() error {
 		errs = append(errs,
 			errors.New("kinds: accept: anyone runs WASM only; remove command or list the peers"))
 	}
-	chooses := c.Placing.Policy == PolicyNAA || c.Placing.Policy == PolicyNSA
-	if c.Placing.Choice == ChoiceSoftMin && chooses {
+	policy, err := grid.ParseAvailPolicy(c.Placing.Policy)
+	if err == nil && policy.Orders() && c.Placing.Choice == ChoiceSoftMin {
 		errs = append(errs, errors.New("placing.policy: naa and nsa choose the site themselves; "+
 			"set placing.choice to nearest"))
 	}

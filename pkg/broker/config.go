@@ -47,16 +47,18 @@ type Config struct {
 	Reunion          time.Duration // after being cut off: how long frozen attempts are waited for
 	BootGrace        time.Duration // after a start: how long before a job is called unplaceable
 
-	Choice      Choice // how to choose among offers
-	Policy      Policy // what availability does to a job's placing
-	HoldTop     int    // promised jobs: how many of the nearest are asked to hold offers, at least 1
-	ReplyTarget int    // > 0: ask for about so many answers by sampling; 0: all sites answer
-	Requote     bool   // let sites decline an award that has become worse than the runner-up
-	MaxJobs     int    // jobs held, ended ones included
-	MaxTries    int    // failed attempts of a task before it is given up; declined awards do not count
-	ExplainUpTo int    // meshes of up to so many members explain every refusal right away
-	UnicastUpTo int    // up to so many members that answer are told by unicast, else gossip; 0: always
-	NoFencing   bool   // UNSAFE, for tests of the audit only: stale attempts get leases, too
+	Choice Choice // how to choose among offers
+	// Policy says what availability does to a job's placing.
+	Policy grid.AvailPolicy
+
+	HoldTop     int  // promised jobs: how many of the nearest are asked to hold offers, at least 1
+	ReplyTarget int  // > 0: ask for about so many answers by sampling; 0: all sites answer
+	Requote     bool // let sites decline an award that has become worse than the runner-up
+	MaxJobs     int  // jobs held, ended ones included
+	MaxTries    int  // failed attempts of a task before it is given up; declined awards do not count
+	ExplainUpTo int  // meshes of up to so many members explain every refusal right away
+	UnicastUpTo int  // up to so many members that answer are told by unicast, else gossip; 0: always
+	NoFencing   bool // UNSAFE, for tests of the audit only: stale attempts get leases, too
 }
 
 // Default is a configuration for one LAN, of a broker that runs at its owner's site.
@@ -98,8 +100,8 @@ func (c Config) Validate() error {
 	want(c.KeepEnded > 0, "keep ended: want more than 0")
 	want(min(c.BootGrace, c.Reunion) >= 0, "boot grace, reunion: want at least 0")
 	want(c.MaxJobs >= 1 && c.MaxTries >= 1, "max jobs, max tries: want at least 1")
-	want(c.Policy <= PolicyNSA, "policy: want one that exists")
-	want(!c.Policy.orders() || c.Choice == ChoiceNearest,
+	want(c.Policy <= grid.AvailNSA, "policy: want one that exists")
+	want(!c.Policy.Orders() || c.Choice == ChoiceNearest,
 		"policy: NAA and NSA choose the site themselves; want no other choice")
 	want(c.ReplyTarget >= 0, "reply target: want at least 0")
 	return errors.Join(errs...)

@@ -1,8 +1,6 @@
 package broker
 
 import (
-	"time"
-
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -68,7 +66,7 @@ func (r *run) persistRemoval(kind, key string) {
 
 func (r *run) saveJob(j *job) {
 	r.persist(factJob, string(j.id), jobFact{
-		Job: j.spec, NoWait: j.noWait, SubmittedMS: toMS(j.submitted), EndedMS: toMS(j.ended),
+		Job: j.spec, NoWait: j.noWait, SubmittedMS: step.MS(j.submitted), EndedMS: step.MS(j.ended),
 	})
 }
 
@@ -77,15 +75,16 @@ func (r *run) saveJob(j *job) {
 func (r *run) saveTask(j *job, index uint32) {
 	t := &j.tasks[index]
 	f := taskFact{
-		Phase: t.phase, Token: t.token, Site: t.site, Distance: t.distance, AwardedMS: toMS(t.awardedAt),
-		Silent: t.silent, Failures: t.failures, Exit: t.exit, Failed: t.failed, Tries: t.tries,
+		Phase: t.phase, Token: t.token, Site: t.site, Distance: t.distance,
+		AwardedMS: step.MS(t.awardedAt),
+		Silent:    t.silent, Failures: t.failures, Exit: t.exit, Failed: t.failed, Tries: t.tries,
 		Accepted: t.accepted, Kept: t.kept,
 	}
 	if j.traits.promise {
-		f.StartsMS = toMS(t.startsAt)
+		f.StartsMS = step.MS(t.startsAt)
 	}
 	if j.traits.lease > r.cfg.Lease {
-		f.LeaseEndMS = toMS(t.leaseEnd)
+		f.LeaseEndMS = step.MS(t.leaseEnd)
 	}
 	for _, o := range t.rivals {
 		f.Rivals = append(f.Rivals, rivalFact{
@@ -96,18 +95,4 @@ func (r *run) saveTask(j *job, index uint32) {
 		f.Top = t.top
 	}
 	r.persist(factTask, j.taskID(index).String(), f)
-}
-
-func toMS(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-func fromMS(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
 }

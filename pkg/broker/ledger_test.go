@@ -117,7 +117,7 @@ func (l *ledgerRun) tune(c *Config) {
 	c.ReplyTarget, c.ExplainUpTo, c.UnicastUpTo = max(0, l.src.n(6)-3), l.src.n(5), l.src.n(5)
 	c.HoldTop, c.MaxTries, c.Requote = 1+l.src.n(3), 2+l.src.n(5), l.src.n(4) > 0
 	c.MaxJobs, c.CollectGiveUp, c.CollectDead = 4+l.src.n(8), 4*time.Second, 2*time.Second
-	if c.Policy = Policy(max(0, l.src.n(8)-4)); !c.Policy.orders() {
+	if c.Policy = grid.AvailPolicy(max(0, l.src.n(8)-4)); !c.Policy.Orders() {
 		c.Choice = Choice(l.src.n(2))
 	}
 	c.Capability = l.capability()

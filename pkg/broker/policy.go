@@ -8,28 +8,12 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/index"
 )
 
-// Policy says what availability does to a job's placing, beyond its share in distance.
-// Thesis, section 3.3.1.
-type Policy uint8
-
-// The policies.
-const (
-	PolicyNone Policy = iota // nothing; the default
-	PolicySAA                // a job that asks for more nodes than are up in the long run is refused
-	PolicyNAA                // tasks go to the sites likeliest to stay, not to the nearest
-	PolicyNSA                // both
-)
-
-func (p Policy) admits() bool { return p == PolicySAA || p == PolicyNSA }
-
-func (p Policy) orders() bool { return p == PolicyNAA || p == PolicyNSA }
-
 // admits reports whether the policy lets the job be placed. A task is a node of the
 // thesis: the job asks for as many nodes as it has waiting tasks, and there are as many as
 // all sites seen within a week could run at the same time, those that are down included.
 // If it is refused, the refusal says how many it may ask for.
 func (p *peers) admits(j *job) bool {
-	if !p.cfg.Policy.admits() || j.offered && j.placedAny() {
+	if !p.cfg.Policy.Admits() || j.offered && j.placedAny() {
 		return true
 	}
 	total, alpha := p.longRun(j.req)

@@ -55,16 +55,16 @@ func (b *bench) flap(site grid.SiteID, times int, up, down time.Duration) {
 // than the expected number of nodes" (thesis 3.3.1): nodes that are down count.
 func TestSAARefusesMoreThanIsUpInTheLongRun(t *testing.T) {
 	for _, c := range []struct {
-		policy Policy
+		policy grid.AvailPolicy
 		tasks  uint32
 		taken  bool
 	}{
-		{PolicyNone, 12, true},
-		{PolicyNAA, 12, true},
-		{PolicySAA, 5, true},
-		{PolicySAA, 8, false},
-		{PolicyNSA, 5, true},
-		{PolicyNSA, 8, false},
+		{grid.AvailNone, 12, true},
+		{grid.AvailNAA, 12, true},
+		{grid.AvailSAA, 5, true},
+		{grid.AvailSAA, 8, false},
+		{grid.AvailNSA, 5, true},
+		{grid.AvailNSA, 8, false},
 	} {
 		b := newBench(t, nil)
 		b.m.cfg.Policy = c.policy
@@ -107,14 +107,14 @@ func TestNAATakesTheLikeliestToStay(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		policy Policy
+		policy grid.AvailPolicy
 		flaps  int // of c, seen by this site
 		want   grid.SiteID
 	}{
-		{"nearest", PolicyNone, 0, "a"},
-		{"naa", PolicyNAA, 0, "c"},
-		{"nsa", PolicyNSA, 0, "c"},
-		{"a site that boasts", PolicyNAA, 5, "b"},
+		{"nearest", grid.AvailNone, 0, "a"},
+		{"naa", grid.AvailNAA, 0, "c"},
+		{"nsa", grid.AvailNSA, 0, "c"},
+		{"a site that boasts", grid.AvailNAA, 5, "b"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, func(cfg *Config) { cfg.Policy = c.policy })

@@ -32,7 +32,7 @@ func (d desk) standing() []*candidate {
 	for _, o := range ranked {
 		all = append(all, j.offers[o.Site])
 	}
-	if d.m.cfg.Policy.orders() {
+	if d.m.cfg.Policy.Orders() {
 		return d.m.peers.likeliest(all)
 	}
 	return all

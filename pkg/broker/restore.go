@@ -67,8 +67,8 @@ func (l *jobs) restoreJob(f step.Fact, cfg *Config) error {
 	if err := v.Job.Validate(); err != nil {
 		return err
 	}
-	j := makeJob(grid.JobID(f.Key), v.Job, fromMS(v.SubmittedMS), cfg)
-	j.noWait, j.ended = v.NoWait, fromMS(v.EndedMS)
+	j := makeJob(grid.JobID(f.Key), v.Job, step.FromMS(v.SubmittedMS), cfg)
+	j.noWait, j.ended = v.NoWait, step.FromMS(v.EndedMS)
 	l.all[j.id] = j
 	return nil
 }
@@ -89,8 +89,8 @@ func (l *jobs) restoreTask(f step.Fact) error {
 	*t = task{
 		phase: v.Phase,
 		attempt: attempt{
-			token: v.Token, site: v.Site, distance: v.Distance, awardedAt: fromMS(v.AwardedMS),
-			leaseEnd: fromMS(v.LeaseEndMS), startsAt: fromMS(v.StartsMS),
+			token: v.Token, site: v.Site, distance: v.Distance, awardedAt: step.FromMS(v.AwardedMS),
+			leaseEnd: step.FromMS(v.LeaseEndMS), startsAt: step.FromMS(v.StartsMS),
 		},
 		silence: silence{silent: v.Silent},
 		record:  record{failures: v.Failures, failed: v.Failed, tries: v.Tries},

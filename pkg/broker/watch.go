@@ -55,7 +55,7 @@ func (p *peers) save(id grid.SiteID) {
 	other := p.all[id]
 	w := other.watched
 	p.persist(factMember, string(id), memberFact{
-		Name: other.name, Capability: other.capability, SeenMS: toMS(other.there()),
+		Name: other.name, Capability: other.capability, SeenMS: step.MS(other.there()),
 		Ends: w.ends, UpS: w.up, Returns: w.returns, DownS: w.down,
 	})
 }
@@ -78,7 +78,7 @@ func (p *peers) restore(f step.Fact) error {
 		}
 	}
 	p.all[id] = &member{
-		name: v.Name, capability: v.Capability, lastSeen: fromMS(v.SeenMS),
+		name: v.Name, capability: v.Capability, lastSeen: step.FromMS(v.SeenMS),
 		watched: watched{ends: v.Ends, up: v.UpS, returns: v.Returns, down: v.DownS},
 	}
 	return nil

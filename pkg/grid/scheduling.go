@@ -30,11 +30,26 @@ const (
 	BackfillNone                         // no job
 )
 
+// AvailPolicy says what availability does to a job's placing, beyond its share in
+// distance (thesis 3.3.1). The configuration file's key is placing.policy.
+type AvailPolicy uint8
+
+// What availability does.
+const (
+	AvailNone AvailPolicy = iota // nothing; the default
+	AvailSAA                     // jobs for more nodes than are up in the long run are refused
+	AvailNAA                     // tasks go to the sites likeliest to stay, not to the nearest
+	AvailNSA                     // both
+)
+
 // Policies are the words for the policies, in the order of their numbers.
 func Policies() []string { return []string{"fcfs", "sjf", "ljf", "edf", "lst"} }
 
 // Backfills are the words for the kinds of backfilling, in the order of their numbers.
 func Backfills() []string { return []string{"conservative", "easy", "none"} }
+
+// AvailPolicies are the words for what availability does, in the order of their numbers.
+func AvailPolicies() []string { return []string{"none", "saa", "naa", "nsa"} }
 
 // ParsePolicy reads one of Policies. The error is ErrInvalid and names what there is.
 func ParsePolicy(word string) (Policy, error) {
@@ -45,6 +60,21 @@ func ParsePolicy(word string) (Policy, error) {
 func ParseBackfill(word string) (Backfill, error) {
 	return parseWord[Backfill]("backfill", word, Backfills())
 }
+
+// ParseAvailPolicy reads one of AvailPolicies. The error is ErrInvalid and names what
+// there is.
+func ParseAvailPolicy(word string) (AvailPolicy, error) {
+	return parseWord[AvailPolicy]("policy", word, AvailPolicies())
+}
+
+// String is the word for what availability does.
+func (p AvailPolicy) String() string { return wordOf(p, AvailPolicies()) }
+
+// Admits reports whether jobs are refused that ask for too many nodes.
+func (p AvailPolicy) Admits() bool { return p == AvailSAA || p == AvailNSA }
+
+// Orders reports whether the sites likeliest to stay come first.
+func (p AvailPolicy) Orders() bool { return p == AvailNAA || p == AvailNSA }
 
 // String is the policy's word.
 func (p Policy) String() string { return wordOf(p, Policies()) }

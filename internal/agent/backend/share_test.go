@@ -21,8 +21,10 @@ func TestWhatOtherProgramsLeaveOfATask(t *testing.T) {
 	}
 	const compiles, slow = "compiling once for this site", "gets at most 3 % of a core"
 	for _, c := range [][3]string{
-		{"", "", ""}, {compiles, "", compiles},
-		{"", slow, slow}, {compiles, slow, compiles + "; " + slow},
+		{"", "", ""},
+		{compiles, "", compiles},
+		{"", slow, slow},
+		{compiles, slow, compiles + "; " + slow},
 	} {
 		if got := alsoSlowed(c[0], c[1]); got != c[2] {
 			t.Errorf("alsoSlowed(%q, %q) = %q, want %q", c[0], c[1], got, c[2])

@@ -198,7 +198,8 @@ func (w *world) compare(a Ask, q Quote, reason grid.Reason) {
 		}
 		return
 	}
-	if reason == grid.ReasonNone {
+	// The twin sees its seconds only; a place behind them it can neither find nor deny.
+	if reason == grid.ReasonNone && q.Start.Before(w.now.Add(secs(seconds-50))) {
 		w.t.Fatalf("quote %+v, want none for %+v", q, a)
 	}
 }

@@ -146,15 +146,7 @@ func (l *loop) run(ctx context.Context) (err error) {
 		}
 	}()
 	for ctx.Err() == nil {
-		batch := l.take()
-		for {
-			due, ok := l.due()
-			if !ok {
-				break
-			}
-			batch = append(batch, task{input: step.TimerFired{Key: due}})
-		}
-		if len(batch) > 0 {
+		if batch := l.gather(); len(batch) > 0 {
 			if err := l.work(batch); err != nil {
 				return err
 			}
@@ -163,6 +155,19 @@ func (l *loop) run(ctx context.Context) (err error) {
 		l.nap(ctx)
 	}
 	return nil
+}
+
+// gather takes all that is to be done now: what waits in the queue, then the timers that are
+// due.
+func (l *loop) gather() []task {
+	batch := l.take()
+	for {
+		due, ok := l.due()
+		if !ok {
+			return batch
+		}
+		batch = append(batch, task{input: step.TimerFired{Key: due}})
+	}
 }
 
 func (l *loop) nap(ctx context.Context) {
@@ -182,15 +187,23 @@ func (l *loop) nap(ctx context.Context) {
 }
 
 // work lets the machine take a batch of inputs; their facts become durable
-// together, before anything else that the machine wants is done.
+// together, before anything else that the machine wants is done. A firing that an earlier
+// input of the batch has overtaken is dropped (rule 5 of pkg/step): the machine has set that
+// timer anew, or wants it no more, since the firing was taken.
 func (l *loop) work(batch []task) error {
 	var facts []step.Fact
 	var effects []step.Effect
 	var questions []func()
+	overtaken := make(map[step.TimerKey]struct{})
 	for _, t := range batch {
 		if t.ask != nil {
 			questions = append(questions, t.ask)
 			continue
+		}
+		if fired, is := t.input.(step.TimerFired); is {
+			if _, dropped := overtaken[fired.Key]; dropped {
+				continue
+			}
 		}
 		now := l.clock.now()
 		wanted := l.machine.Step(now, t.input)
@@ -200,9 +213,14 @@ func (l *loop) work(batch []task) error {
 				"machine", l.name, "error", err)
 		}
 		for _, e := range wanted {
-			if p, ok := e.(step.Persist); ok {
-				facts = append(facts, p.Fact)
+			switch e := e.(type) {
+			case step.Persist:
+				facts = append(facts, e.Fact)
 				continue
+			case step.SetTimer:
+				overtaken[e.Key] = struct{}{}
+			case step.StopTimer:
+				overtaken[e.Key] = struct{}{}
 			}
 			effects = append(effects, e)
 		}

@@ -189,6 +189,51 @@ func TestTimers(t *testing.T) {
 	}
 }
 
+// Timers that are due together with an input that sets them anew, or stops them, do not fire
+// after it: rule 5 of pkg/step. A lease that a message has just prolonged must not be taken
+// for one that has ended.
+func TestFiringsOvertakenInTheirBatchAreDropped(t *testing.T) {
+	key := func(name string) step.TimerKey { return step.TimerKey{Name: name} }
+	var heard []string
+	var l *loop
+	machine := scripted(func(now time.Time, in step.Input) []step.Effect {
+		fired, is := in.(step.TimerFired)
+		if !is {
+			return []step.Effect{
+				step.SetTimer{Key: key("moved"), At: now.Add(time.Hour)},
+				step.StopTimer{Key: key("stopped")},
+				step.SetTimer{Key: key("again"), At: now.Add(-time.Second)},
+			}
+		}
+		heard = append(heard, fired.Key.Name)
+		if fired.Key.Name == "first" {
+			return []step.Effect{step.StopTimer{Key: key("second")}}
+		}
+		return nil
+	})
+	d := &diary{}
+	l = newLoop("test", machine, d, newClock(nil, 0), obs.Or(nil), d.perform)
+	for i, name := range []string{"first", "second", "moved", "stopped", "again", "kept"} {
+		l.setTimer(key(name), l.clock.now().Add(time.Duration(i-10)*time.Second))
+	}
+	l.tell(step.Resume{})
+	if err := l.work(l.gather()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"first", "kept"}, heard); diff != "" {
+		t.Errorf("firings that came with the input (-want +got):\n%s", diff)
+	}
+	if got := len(d.all()); got != 3 {
+		t.Errorf("%d inputs are in the journal, want those that the machine was given: %q", got, d.all())
+	}
+	if err := l.work(l.gather()); err != nil || len(heard) != 3 || heard[2] != "again" {
+		t.Errorf("afterwards %v fired, %v; want the one that was set anew, too", heard, err)
+	}
+	if len(l.timers) != 1 || l.byKey[key("moved")] == nil {
+		t.Errorf("%d timers are left, want the one that was moved out", len(l.timers))
+	}
+}
+
 func TestPanicEndsTheLoop(t *testing.T) {
 	l, end := live(t, &diary{}, func(time.Time, step.Input) []step.Effect { panic("lost count") })
 	l.tell(step.Boot{})

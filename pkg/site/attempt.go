@@ -170,36 +170,12 @@ func (m *Machine) end(a *attempt, exit grid.Exit) {
 	m.vacate(a)
 	m.stopTimers(a, timerWatch)
 	a.phase, a.exit, a.repeat = phaseExited, presentable(exit), firstExitRepeat
-	a.ended = time.UnixMilli(m.now.UnixMilli()).UTC()
+	a.ended, a.heldFrom = time.UnixMilli(m.now.UnixMilli()).UTC(), m.now
 	m.out.Persist(a.fact())
 	r := about(a.id, a.submitter)
 	r.Text = a.exit.Cause.String()
 	m.out.Report(step.LevelInfo, eventExited, r)
 	m.sendExited(a)
-}
-
-// sendExited tells the submitter how an attempt ended and sets the time of the
-// next repetition.
-func (m *Machine) sendExited(a *attempt) {
-	m.out.Send(a.submitter, protocol.Exited{Attempt: a.id, Exit: a.exit})
-	next := m.now.Add(a.repeat)
-	if hold := a.ended.Add(m.cfg.ResultHold); hold.Before(next) {
-		next = hold
-	}
-	m.out.SetTimer(timerExited, a.id.String(), next)
-	a.repeat = min(2*a.repeat, maxExitRepeat)
-}
-
-func (m *Machine) onExitedTimer(a *attempt) {
-	switch {
-	case a.phase != phaseExited:
-		m.out.Report(step.LevelDebug, eventStale, about(a.id, a.submitter))
-	case m.now.Before(a.ended.Add(m.cfg.ResultHold)):
-		m.sendExited(a)
-	default:
-		m.out.Report(step.LevelWarn, eventResultExpired, about(a.id, a.submitter))
-		m.drop(a, a.exit.CIDs())
-	}
 }
 
 func (m *Machine) onExitAck(from grid.SiteID, msg protocol.ExitAck) {

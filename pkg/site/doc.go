@@ -29,6 +29,7 @@
 //	lease.go          the right to run: requests, leases
 //	askfirst.go       attempts that other sites queue, too: leave to start
 //	attempt.go        an attempt's life from acceptance to the acknowledged end
+//	held.go           ends are told, and held, until they are acknowledged
 //	stop.go           fences, cancels and what else ends an attempt early
 //	vacancy.go        telling submitters that capacity is free
 //	yield.go          yielding to the owner's own work

@@ -36,6 +36,7 @@ type attemptFact struct {
 	Place     *promisedFact  `json:"place,omitempty"`    // until it was started, if it lay ahead
 	Exit      *grid.Exit     `json:"exit,omitempty"`     // from then on
 	EndedMS   int64          `json:"ended_ms,omitempty"` // from then on; ms since 1970 UTC
+	HeldMS    int64          `json:"held_ms,omitempty"`  // and how long it was held, the agent being up
 }
 
 // pausedFact is the value of the fact that the owner paused the site.
@@ -48,7 +49,8 @@ func (a *attempt) fact() step.Fact {
 	value := attemptFact{Attempt: a.id, Submitter: a.submitter, Phase: factAccepted, Task: &a.task}
 	switch {
 	case a.phase == phaseExited:
-		value.Phase, value.Task, value.Exit, value.EndedMS = factExited, nil, &a.exit, a.ended.UnixMilli()
+		value.Phase, value.Task, value.Exit = factExited, nil, &a.exit
+		value.EndedMS, value.HeldMS = a.ended.UnixMilli(), a.held.Milliseconds()
 	case a.started:
 		value.Phase = factStarted
 	default:
@@ -140,6 +142,7 @@ func (m *Machine) restoreAttempt(f step.Fact) error {
 	}
 	if value.Exit != nil {
 		a.phase, a.exit, a.ended = phaseExited, *value.Exit, time.UnixMilli(value.EndedMS).UTC()
+		a.held = time.Duration(value.HeldMS) * time.Millisecond
 	}
 	m.roster.add(a)
 	return nil
@@ -164,6 +167,9 @@ func (f attemptFact) validate(key string) error {
 	case factExited:
 		if f.Exit == nil {
 			return fmt.Errorf("%w: phase exited without an exit", grid.ErrInvalid)
+		}
+		if most := grid.MaxRuntime.Milliseconds(); f.HeldMS < 0 || f.HeldMS > most {
+			return fmt.Errorf("%w: held_ms: want 0 to %d, have %d", grid.ErrInvalid, most, f.HeldMS)
 		}
 		return f.Exit.Validate()
 	default:

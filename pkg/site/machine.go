@@ -89,7 +89,7 @@ func (m *Machine) boot(in step.Boot) {
 		m.raiseToken(a.id.Task, a.id.Token)
 		switch c, kept := m.plan.Commitment(a.id); {
 		case a.phase == phaseExited:
-			a.repeat = firstExitRepeat
+			a.repeat, a.heldFrom = firstExitRepeat, m.now
 			m.sendExited(a)
 		case kept:
 			m.takeUp(a, c)

@@ -84,9 +84,11 @@ type attempt struct {
 	leaseFor   time.Duration // of the last lease; 0 before the first
 	reported   time.Time     // last staging report
 
-	exit   grid.Exit
-	ended  time.Time     // when it ended, to the millisecond, as in its fact
-	repeat time.Duration // pause before the next repetition of Exited
+	exit     grid.Exit
+	ended    time.Time     // when it ended, to the millisecond, as in its fact
+	held     time.Duration // how long its end was held while this agent was up, as in its fact
+	heldFrom time.Time     // since when it is held beyond that
+	repeat   time.Duration // pause before the next repetition of Exited
 }
 
 // isLive reports whether the attempt holds capacity and needs a lease or a stop.

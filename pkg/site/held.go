@@ -1,0 +1,49 @@
+package site
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// heldParts is into how many parts the time is divided for which an end is held: each part
+// that has passed is written down, so that a crash forgets one at most.
+const heldParts = 128
+
+// heldFor is how long an end has been held while this agent was up. Time that it was down
+// does not count, and the wall clock is not asked: it may have been set meanwhile, and a
+// finished result must not be dropped because a date was wrong for an hour.
+func (m *Machine) heldFor(a *attempt) time.Duration { return a.held + m.now.Sub(a.heldFrom) }
+
+// noteHeld writes down how long an end has been held, now and then.
+func (m *Machine) noteHeld(a *attempt) {
+	since := m.now.Sub(a.heldFrom).Truncate(time.Millisecond)
+	if since < m.cfg.ResultHold/heldParts {
+		return
+	}
+	a.held, a.heldFrom = a.held+since, a.heldFrom.Add(since)
+	m.out.Persist(a.fact())
+}
+
+// sendExited tells the submitter how an attempt ended and sets the time of the
+// next repetition.
+func (m *Machine) sendExited(a *attempt) {
+	m.out.Send(a.submitter, protocol.Exited{Attempt: a.id, Exit: a.exit})
+	next := min(a.repeat, m.cfg.ResultHold-m.heldFor(a))
+	m.out.SetTimer(timerExited, a.id.String(), m.now.Add(next))
+	a.repeat = min(2*a.repeat, maxExitRepeat)
+}
+
+func (m *Machine) onExitedTimer(a *attempt) {
+	switch {
+	case a.phase != phaseExited:
+		m.out.Report(step.LevelDebug, eventStale, about(a.id, a.submitter))
+	case m.heldFor(a) < m.cfg.ResultHold:
+		m.noteHeld(a)
+		m.sendExited(a)
+	default:
+		m.out.Report(step.LevelWarn, eventResultExpired, about(a.id, a.submitter))
+		m.drop(a, a.exit.CIDs())
+	}
+}

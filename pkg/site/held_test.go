@@ -1,0 +1,73 @@
+package site
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// ended is a rig with one attempt that has ended and was not acknowledged.
+func ended(t *testing.T) (*rig, grid.AttemptID) {
+	t.Helper()
+	r := newRig(t)
+	id := r.running(job1, alice, 1)[0]
+	r.exited(id)
+	return r, id
+}
+
+// A clock that is far ahead, or far behind, when the agent starts again drops no result: the
+// time that counts is the time that the agent was up.
+func TestAResultOutlivesAClockThatWasSetWrongly(t *testing.T) {
+	for _, jump := range []time.Duration{8 * 24 * time.Hour, -8 * 24 * time.Hour} {
+		r, id := ended(t)
+		r.now = r.now.Add(jump)
+		next := r.restart(2)
+		if got := one[protocol.Exited](next, alice); got.Attempt != id {
+			t.Fatalf("after a jump of %s: told the end of %s, want %s", jump, got.Attempt, id)
+		}
+		told := sent[protocol.Exited](next.advance(6*24*time.Hour), alice)
+		if len(told) < 1000 || len(next.m.Status().Attempts) != 1 {
+			t.Fatalf("after a jump of %s the result was dropped, told %d times", jump, len(told))
+		}
+		next.receive(alice, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
+		if got := only[step.Discard](next.out); len(got) != 1 {
+			t.Errorf("after a jump of %s: acknowledged, it discards %v", jump, got)
+		}
+	}
+}
+
+// What each run of the agent has held counts: a result is dropped after ResultHold in all,
+// however often the agent was started anew.
+func TestHoldingCountsOverRestarts(t *testing.T) {
+	r, _ := ended(t)
+	hold := r.m.cfg.ResultHold
+	for n := uint64(2); n < 9; n++ {
+		r.advance(hold / 8)
+		r = r.restart(n)
+		if len(r.m.Status().Attempts) != 1 {
+			t.Fatalf("start %d: dropped after %d eighths of the time", n, n-1)
+		}
+	}
+	r.advance(hold/8 + 8*hold/heldParts) // a crash forgets a part at most
+	if left := r.m.Status().Attempts; len(left) != 0 || len(r.facts.All()) != 0 {
+		t.Errorf("held for longer than %s in eight runs: %+v", hold, left)
+	}
+}
+
+func TestHeldTimeOfAFactIsChecked(t *testing.T) {
+	r, id := ended(t)
+	for _, ms := range []int64{-1, grid.MaxRuntime.Milliseconds() + 1} {
+		f := attemptFact{
+			Attempt: id, Submitter: alice, Phase: factExited, HeldMS: ms,
+			Exit: &grid.Exit{Cause: grid.CauseExited},
+		}
+		facts := step.NewFacts()
+		facts.Apply(step.NewFact(kindAttempt, id.String(), f))
+		if err := New(r.m.cfg).Restore(facts.Encode()); err == nil {
+			t.Errorf("a result held for %d ms was restored", ms)
+		}
+	}
+}

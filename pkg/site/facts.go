@@ -36,7 +36,7 @@ type attemptFact struct {
 	Place     *promisedFact  `json:"place,omitempty"`    // until it was started, if it lay ahead
 	Exit      *grid.Exit     `json:"exit,omitempty"`     // from then on
 	EndedMS   int64          `json:"ended_ms,omitempty"` // from then on; ms since 1970 UTC
-	HeldMS    int64          `json:"held_ms,omitempty"`  // and how long it was held, the agent being up
+	HeldMS    int64          `json:"held_ms,omitempty"`  // and how long it was held since
 }
 
 // pausedFact is the value of the fact that the owner paused the site.

@@ -11,7 +11,7 @@ import (
 // that has passed is written down, so that a crash forgets one at most.
 const heldParts = 128
 
-// heldFor is how long an end has been held while this agent was up. Time that it was down
+// heldFor counts the time that an end was held while this agent was up. Time that it was down
 // does not count, and the wall clock is not asked: it may have been set meanwhile, and a
 // finished result must not be dropped because a date was wrong for an hour.
 func (m *Machine) heldFor(a *attempt) time.Duration { return a.held + m.now.Sub(a.heldFrom) }

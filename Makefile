@@ -14,7 +14,7 @@ GO_FILES = $(shell find . -name '*.go' -not -path './bin/*' -not -path './.git/*
 # Packages with tests behind the build tag e2e.
 E2E_PACKAGES = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^//go:build .*\be2e\b' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: all fmt fmt-check lint arch dead names cross changelog test race bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
+.PHONY: all fmt fmt-check lint arch dead names cross changelog test race chaos bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
 
 all: fmt lint arch test
 
@@ -62,6 +62,10 @@ test:
 
 race:
 	@go test -race ./pkg/... ./internal/...
+
+# Real agents under troubles of all kinds, on Linux as root: 30 minutes; CHAOS=short three.
+chaos:
+	@go build -o bin/chaos ./internal/chaos && bin/chaos || { code=$$?; [ "$$code" = 3 ] || exit "$$code"; }
 
 # Some five minutes on two cores; BENCH_QUICK=1 under one. BENCH_JSON names a file
 # for the figures.

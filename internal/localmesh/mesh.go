@@ -36,6 +36,7 @@ type Agent struct {
 	Process *os.Process
 	Exited  chan struct{} // closed when the process is gone
 	Ended   time.Time     // when; read after Exited is closed
+	Deaths  []time.Time   // when its earlier processes ended, ascending
 
 	file string // the configuration's
 	log  string
@@ -44,6 +45,9 @@ type Agent struct {
 // Mesh is some agents on this machine. The first is the one to submit to.
 type Mesh struct {
 	Agents []*Agent
+	// Command makes the command that runs an agent's program, as in a network namespace of
+	// its own; nil: it runs as it is.
+	Command func(ctx context.Context, a *Agent, program string, args ...string) *exec.Cmd
 
 	place  *Place
 	binary string
@@ -108,11 +112,11 @@ func (m *Mesh) Start(ctx context.Context, out *Screen) error {
 			}
 			a.Config.Bootstrap = status.Addresses
 		}
-		if err := m.launch(ctx, a); err != nil {
+		if err := m.Launch(ctx, a); err != nil {
 			return err
 		}
 		if i == 0 {
-			if err := Await(ctx, readyLimit, a.Name+" to answer", a.ready); err != nil {
+			if err := a.AwaitReady(ctx); err != nil {
 				return err
 			}
 		}
@@ -162,14 +166,20 @@ func (a *Agent) writeConfig() error {
 	return nil
 }
 
-// launch starts an agent's process and watches for its end.
-func (m *Mesh) launch(ctx context.Context, a *Agent) error {
+// Launch starts an agent's process, for the first time or again, and watches for its end.
+func (m *Mesh) Launch(ctx context.Context, a *Agent) error {
 	err := a.writeConfig()
 	if err != nil {
 		return err
 	}
-	if a.API, err = client.New("unix:"+a.Config.API.Socket, ""); err != nil {
-		return err
+	if a.API == nil {
+		if a.API, err = client.New("unix:"+a.Config.API.Socket, ""); err != nil {
+			return err
+		}
+	}
+	if a.Process != nil {
+		<-a.Exited
+		a.Deaths = append(a.Deaths, a.Ended)
 	}
 	log, err := os.OpenFile(a.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -177,11 +187,8 @@ func (m *Mesh) launch(ctx context.Context, a *Agent) error {
 	}
 	defer func() { _ = log.Close() }() // the agent has its own descriptor
 	// Stop ends the agent, not the context: it is given time to end well.
-	cmd := exec.CommandContext( //nolint:gosec // G204: our own program
-		context.WithoutCancel(ctx), m.binary, "run", "--config", a.file,
-	)
+	cmd := m.command(context.WithoutCancel(ctx), a, "run", "--config", a.file)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = m.place.environment(), m.place.Dir, log, log
-	separate(cmd)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", a.Name, err)
 	}
@@ -194,8 +201,22 @@ func (m *Mesh) launch(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// running reports whether the process is there.
-func (a *Agent) running() bool {
+func (m *Mesh) command(ctx context.Context, a *Agent, args ...string) *exec.Cmd {
+	if m.Command != nil {
+		return m.Command(ctx, a, m.binary, args...)
+	}
+	cmd := exec.CommandContext(ctx, m.binary, args...) //nolint:gosec // G204: our own program
+	separate(cmd)
+	return cmd
+}
+
+// AwaitReady waits until the agent answers.
+func (a *Agent) AwaitReady(ctx context.Context) error {
+	return Await(ctx, readyLimit, a.Name+" to answer", a.ready)
+}
+
+// Running reports whether the process is there.
+func (a *Agent) Running() bool {
 	if a.Process == nil {
 		return false
 	}
@@ -209,7 +230,7 @@ func (a *Agent) running() bool {
 
 // ready reports whether the agent answers.
 func (a *Agent) ready(ctx context.Context) (bool, error) {
-	if !a.running() {
+	if !a.Running() {
 		return false, fmt.Errorf("agent %s ended by itself", a.Name)
 	}
 	_, err := a.API.Status(ctx) // if it fails it is asked again
@@ -245,7 +266,7 @@ func (m *Mesh) whole(ctx context.Context, out *Screen) (bool, error) {
 // Lost reports an agent that ended though nobody killed it.
 func (m *Mesh) Lost(victim *Agent) error {
 	for _, a := range m.Agents {
-		if a != victim && !a.running() {
+		if a != victim && !a.Running() {
 			return fmt.Errorf("agent %s ended by itself", a.Name)
 		}
 	}
@@ -257,7 +278,7 @@ func (m *Mesh) Lost(victim *Agent) error {
 func (m *Mesh) Stop(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx) // after ^C as well
 	for _, a := range m.Agents {
-		if a.running() {
+		if a.Running() {
 			_ = a.Process.Signal(os.Interrupt) // one that is gone needs none
 		}
 	}

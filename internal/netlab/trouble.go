@@ -86,21 +86,41 @@ func (h *Host) Unmute(ctx context.Context) error {
 	return h.lab.rules(ctx, h.at, false, "-i "+h.port)
 }
 
-// partition loses everything between two hosts, or between those that are
-// behind the same NATs as they are. Each partition wants its heal.
-func (l *Lab) partition(ctx context.Context, a, b *Host) error { return l.cut(ctx, a, b, true) }
+// Deafen loses everything that is sent to the host; the others hear it. Each Deafen wants
+// its Undeafen.
+func (h *Host) Deafen(ctx context.Context) error {
+	return h.lab.rules(ctx, h.at, true, "-o "+h.port)
+}
+
+// Undeafen ends Deafen.
+func (h *Host) Undeafen(ctx context.Context) error {
+	return h.lab.rules(ctx, h.at, false, "-o "+h.port)
+}
+
+// Cut loses everything that goes from one host to another, or between the NATs that they
+// are behind; what comes back arrives. Each Cut wants its Mend.
+func (l *Lab) Cut(ctx context.Context, from, to *Host) error { return l.cut(ctx, from, to, true) }
+
+// Mend ends Cut.
+func (l *Lab) Mend(ctx context.Context, from, to *Host) error { return l.cut(ctx, from, to, false) }
+
+// partition loses everything between two hosts, in both directions. Each partition wants
+// its heal.
+func (l *Lab) partition(ctx context.Context, a, b *Host) error {
+	return errors.Join(l.Cut(ctx, a, b), l.Cut(ctx, b, a))
+}
 
 // heal ends partition.
-func (l *Lab) heal(ctx context.Context, a, b *Host) error { return l.cut(ctx, a, b, false) }
+func (l *Lab) heal(ctx context.Context, a, b *Host) error {
+	return errors.Join(l.Mend(ctx, a, b), l.Mend(ctx, b, a))
+}
 
-func (l *Lab) cut(ctx context.Context, a, b *Host, add bool) error {
-	at, one, other := l.hub, a.outsideAddr(), b.outsideAddr()
-	if a.at == b.at {
-		at, one, other = a.at, a.addr, b.addr
+func (l *Lab) cut(ctx context.Context, from, to *Host, add bool) error {
+	at, one, other := l.hub, from.outsideAddr(), to.outsideAddr()
+	if from.at == to.at {
+		at, one, other = from.at, from.addr, to.addr
 	}
-	return l.rules(
-		ctx, at, add, fmt.Sprintf("-s %s -d %s", one, other), fmt.Sprintf("-s %s -d %s", other, one),
-	)
+	return l.rules(ctx, at, add, fmt.Sprintf("-s %s -d %s", one, other))
 }
 
 // privateNet is the network behind the lab's nth NAT, from 1.

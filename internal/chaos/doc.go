@@ -1,0 +1,26 @@
+// Command chaos plays real life with a mesh of real agents, each a process in a network
+// namespace of its own, and then counts what became of the jobs: from the journals of all
+// agents, and by a look at the machine itself.
+//
+//	go run ./internal/chaos                   12 agents, 2,000 jobs, 30 minutes
+//	CHAOS=short go run ./internal/chaos       200 jobs, three minutes, as CI does
+//	CHAOS_SEED=7 go run ./internal/chaos      that story again; each run prints its seed
+//	CHAOS_FENCING=off go run ./internal/chaos a build that fences nothing off: must double
+//
+// It wants Linux and root, because of the namespaces; elsewhere it says so and ends with 3.
+// The seed draws which trouble meets whom when, and what is submitted; how processes and
+// packets interleave is the machine's.
+//
+// What no kernel gives to a part of its processes is not played here but in the simulator:
+// a step of the wall clock, a suspended machine, a lost write. A slow disk needs a block
+// device and is left out, too.
+//
+//	main.go      the run: start, story, healing, verdict
+//	story.go     when which trouble comes, and when it is over
+//	trouble.go   the kinds of trouble
+//	mesh.go      the agents in their namespaces, some on small disks
+//	disk_*.go    small disks: mounted, filled, unmounted
+//	jobs.go      the families of jobs, and their submission
+//	judge.go     what is counted at the end
+//	processes.go what still runs
+package main

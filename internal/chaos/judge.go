@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/audit"
+	"github.com/mrsmesh/mrsmesh/internal/localmesh"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// judge finds out what became of every job.
+type judge struct {
+	mesh  *mesh
+	crowd *crowd
+	story *story
+}
+
+// verdict is what was found.
+type verdict struct {
+	accepted int // jobs that an agent said to have taken
+	ended    int // of these: ended, each task once
+	lost     []string
+	doubled  []string
+	orphans  []string
+	leaked   []string
+	late     []string
+	phases   map[view.Phase]int // how the jobs ended
+	moved    int                // tasks that ran at more than one site
+	applied  map[string]int     // troubles
+	refused  map[string]int     // why submissions were not taken
+	byItself []string           // agents that ended without being killed
+}
+
+// sit waits for the jobs, looks at their results, ends the agents, and reads what all left.
+func (j judge) sit(ctx context.Context, out *localmesh.Screen, limit time.Duration) (verdict, error) {
+	v := verdict{
+		phases: make(map[view.Phase]int), applied: j.story.applied, refused: j.crowd.refused,
+		orphans: j.story.orphans, byItself: j.story.ended,
+	}
+	jobs := j.crowd.all()
+	v.accepted = len(jobs)
+	open := slices.Clone(jobs)
+	err := localmesh.Await(ctx, limit, "the jobs to end", func(ctx context.Context) (bool, error) {
+		open = slices.DeleteFunc(open, func(a accepted) bool { return j.hasEnded(ctx, a) })
+		out.Progress("%d of %d jobs have not ended", len(open), v.accepted)
+		return len(open) == 0, ctx.Err()
+	})
+	if err != nil && ctx.Err() != nil {
+		return v, err
+	}
+	for _, a := range open {
+		v.lost = append(v.lost, fmt.Sprintf("%s: not ended %s after all was well again", a, limit))
+	}
+	for _, a := range jobs {
+		if !slices.ContainsFunc(open, func(o accepted) bool { return o.id == a.id }) {
+			j.judgeJob(ctx, a, &v)
+		}
+	}
+	if err := j.mesh.stopAll(ctx); err != nil {
+		return v, err
+	}
+	j.lookAtMachine(&v)
+	return v, j.audit(&v)
+}
+
+func (j judge) hasEnded(ctx context.Context, a accepted) bool {
+	detail, err := a.by.API.Job(ctx, a.id)
+	return err == nil && !detail.Status.Ended.IsZero()
+}
+
+// judgeJob counts one ended job, and names the first thing that is wrong with it.
+func (j judge) judgeJob(ctx context.Context, a accepted, v *verdict) {
+	detail, err := a.by.API.Job(ctx, a.id)
+	if err == nil {
+		v.phases[detail.Status.Phase]++
+		err = j.look(ctx, a)
+	}
+	if err != nil {
+		v.lost = append(v.lost, fmt.Sprintf("%s: %v", a, err))
+		return
+	}
+	v.ended++
+}
+
+// look checks that each task has one end, and that what is done has its result.
+func (j judge) look(ctx context.Context, a accepted) error {
+	tasks, err := a.by.API.AllTasks(ctx, a.id)
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		var err error
+		switch {
+		case !t.Phase.Ended():
+			err = fmt.Errorf("%s though the job has ended", t.Phase)
+		case t.Phase == view.PhaseDone && a.job.Spec.Kind == grid.KindWasm:
+			err = j.lookAtResult(ctx, a, t)
+		case t.Phase != view.PhaseDone && !a.mayFail():
+			err = fmt.Errorf("%s without cause: %s %s", t.Phase, t.Cause, t.Text)
+		}
+		if err != nil {
+			return fmt.Errorf("task %d: %w", t.Index, err)
+		}
+	}
+	return nil
+}
+
+func (j judge) lookAtResult(ctx context.Context, a accepted, t view.TaskView) error {
+	if len(t.Outputs) != 1 {
+		return fmt.Errorf("done with %d results, want 1", len(t.Outputs))
+	}
+	_, content, err := a.by.API.GetData(ctx, t.Outputs[0].CID)
+	if err != nil {
+		return fmt.Errorf("its result: %w", err)
+	}
+	defer content.Close()
+	got, err := io.ReadAll(content)
+	if err != nil || !bytes.Equal(got, []byte(resultText)) {
+		return fmt.Errorf("its result is %q (%w)", got, err)
+	}
+	return nil
+}
+
+// lookAtMachine finds what should be gone when all agents are.
+func (j judge) lookAtMachine(v *verdict) {
+	v.orphans = append(v.orphans, processesBelow(j.mesh.place.Dir)...)
+	for _, s := range j.mesh.sites {
+		v.leaked = append(v.leaked, mountsBelow(s.Config.StateDir)...)
+		v.leaked = append(v.leaked, attemptsBelow(s.Config.StateDir)...)
+	}
+}
+
+// audit reads the journals.
+func (j judge) audit(v *verdict) error {
+	var sources []audit.Source
+	for _, s := range j.mesh.sites {
+		sources = append(sources, audit.Source{
+			Site: s.Name, StateDir: s.Config.StateDir, RunRecord: s.RunRecord(),
+			Ends: append(slices.Clone(s.Deaths), s.Ended),
+		})
+	}
+	records, err := audit.Collect(sources)
+	if err != nil {
+		return err
+	}
+	report := audit.Audit(records)
+	v.moved = report.Total.Moved
+	for _, id := range report.Lost {
+		v.lost = append(v.lost, fmt.Sprintf("task %s, say the journals", id))
+	}
+	for _, d := range report.Doubled {
+		v.doubled = append(v.doubled, fmt.Sprintf("%s on %s and %s on %s ran together for %s",
+			d.A, d.SiteA, d.B, d.SiteB, d.Overlap))
+	}
+	return nil
+}
+
+func (v verdict) clean() bool {
+	return len(v.lost)+len(v.doubled)+len(v.orphans)+len(v.leaked)+len(v.late) == 0 &&
+		v.ended == v.accepted && v.accepted > 0
+}
+
+// shown is how many findings of a kind are written out.
+const shown = 30
+
+// write says what was found, the summary last.
+func (v verdict) write(out *localmesh.Screen) {
+	out.Say("troubles: %s", counts(v.applied))
+	out.Say("jobs: %s; %d tasks moved", counts(v.phases), v.moved)
+	if len(v.refused) > 0 {
+		out.Say("submissions not taken: %s", counts(v.refused))
+	}
+	if len(v.byItself) > 0 {
+		out.Say("agents that ended by themselves: %s", strings.Join(v.byItself, ", "))
+	}
+	for _, kind := range []struct {
+		name string
+		list []string
+	}{
+		{"lost", v.lost},
+		{"doubled", v.doubled},
+		{"orphan", v.orphans},
+		{"leaked", v.leaked},
+		{"late", v.late},
+	} {
+		for _, what := range kind.list[:min(shown, len(kind.list))] {
+			out.Say("%s: %s", kind.name, what)
+		}
+		if more := len(kind.list) - shown; more > 0 {
+			out.Say("%s: ... and %d more", kind.name, more)
+		}
+	}
+	out.Final(fmt.Sprintf(
+		"chaos: %d accepted, %d ended once, %d lost, %d doubled, %d orphans, %d leaked, %d late",
+		v.accepted, v.ended, len(v.lost), len(v.doubled), len(v.orphans), len(v.leaked), len(v.late)))
+}
+
+// counts writes a table of counts on one line, by name.
+func counts[K ~string](table map[K]int) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		parts = append(parts, fmt.Sprintf("%d %s", table[name], name))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mutant is one change of one file.
+type mutant struct {
+	file     string // path
+	line     int
+	from, to int    // bytes of the file that are replaced
+	with     string // by what
+	kind     string
+	before   string // the line as it was, without space around it
+	after    string // as it becomes; the first line of what is replaced
+}
+
+// String is the mutant as it stands in lists; it does not name the line's number, which
+// other changes move.
+func (m mutant) String() string {
+	return fmt.Sprintf("%s: `%s` -> `%s`", filepath.ToSlash(m.file), m.before, m.after)
+}
+
+// mutantsOf lists all mutants of a package's own files, in the order of the text. Tests,
+// generated files and those of other systems are left out by the caller, which names the
+// files.
+func mutantsOf(files []string) ([]mutant, error) {
+	var all []mutant
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		fset := token.NewFileSet()
+		tree, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		if ast.IsGenerated(tree) {
+			continue
+		}
+		s := &surgeon{fset: fset, name: name, text: text}
+		ast.Inspect(tree, s.visit)
+		all = append(all, s.found...)
+	}
+	slices.SortFunc(all, func(a, b mutant) int {
+		if c := strings.Compare(a.file, b.file); c != 0 {
+			return c
+		}
+		if c := a.from - b.from; c != 0 {
+			return c
+		}
+		return strings.Compare(a.with, b.with)
+	})
+	return all, nil
+}
+
+// surgeon collects the mutants of a file.
+type surgeon struct {
+	fset  *token.FileSet
+	name  string
+	text  []byte
+	found []mutant
+}
+
+func (s *surgeon) visit(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.GenDecl:
+		return n.Tok == token.VAR // constants and types are seldom logic
+	case *ast.BinaryExpr:
+		for _, op := range others(n.Op) {
+			s.replace("operator", n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), op.String())
+		}
+	case *ast.IfStmt:
+		s.replace("skipped if", n.Cond.Pos(), n.Cond.End(), "false && ("+s.source(n.Cond)+")")
+	case *ast.ReturnStmt:
+		for _, r := range n.Results {
+			if id, is := r.(*ast.Ident); is && (id.Name == "true" || id.Name == "false") {
+				s.replace("returned bool", r.Pos(), r.End(), strconv.FormatBool(id.Name == "false"))
+			}
+		}
+	case *ast.BlockStmt:
+		s.drop(n.List)
+	case *ast.CaseClause:
+		s.drop(n.Body)
+	case *ast.BasicLit:
+		if v, err := strconv.ParseInt(n.Value, 0, 64); n.Kind == token.INT && err == nil {
+			s.replace("constant", n.Pos(), n.End(), strconv.FormatInt(v+1, 10))
+		}
+	}
+	return true
+}
+
+// others are the operators that one may be mistaken for.
+func others(op token.Token) []token.Token {
+	return map[token.Token][]token.Token{
+		token.LSS: {token.LEQ, token.GEQ}, token.LEQ: {token.LSS, token.GTR},
+		token.GTR: {token.GEQ, token.LEQ}, token.GEQ: {token.GTR, token.LSS},
+		token.EQL: {token.NEQ}, token.NEQ: {token.EQL},
+		token.LAND: {token.LOR}, token.LOR: {token.LAND},
+		token.ADD: {token.SUB}, token.SUB: {token.ADD}, token.MUL: {token.QUO}, token.QUO: {token.MUL},
+	}[op]
+}
+
+// drop leaves out statements that do something: calls, assignments, counting. What declares
+// a name cannot be left out.
+func (s *surgeon) drop(list []ast.Stmt) {
+	for _, stmt := range list {
+		switch st := stmt.(type) {
+		case *ast.AssignStmt:
+			if st.Tok == token.DEFINE {
+				continue
+			}
+			names := make([]string, len(st.Rhs)) // stay used, so that it compiles
+			for i, r := range st.Rhs {
+				names[i] = s.source(r)
+			}
+			blanks := strings.TrimSuffix(strings.Repeat("_, ", len(st.Lhs)), ", ")
+			s.replace("dropped statement", st.Pos(), st.End(), blanks+" = "+strings.Join(names, ", "))
+		case *ast.ExprStmt, *ast.IncDecStmt, *ast.DeferStmt, *ast.GoStmt, *ast.SendStmt:
+			s.replace("dropped statement", stmt.Pos(), stmt.End(), "{}")
+		}
+	}
+}
+
+func (s *surgeon) source(n ast.Node) string {
+	return string(s.text[s.offset(n.Pos()):s.offset(n.End())])
+}
+
+func (s *surgeon) offset(p token.Pos) int { return s.fset.Position(p).Offset }
+
+func (s *surgeon) replace(kind string, from, to token.Pos, with string) {
+	m := mutant{
+		file: s.name, line: s.fset.Position(from).Line, from: s.offset(from), to: s.offset(to),
+		with: with, kind: kind,
+	}
+	m.before = lineAt(s.text, m.from)
+	m.after = lineAt(m.apply(s.text), m.from)
+	s.found = append(s.found, m)
+}
+
+// apply is the file's text with the change.
+func (m mutant) apply(text []byte) []byte {
+	return slices.Concat(text[:m.from], []byte(m.with), text[m.to:])
+}
+
+// lineAt is the line around a byte, without the space at its ends.
+func lineAt(text []byte, at int) string {
+	begin := bytes.LastIndexByte(text[:at], '\n') + 1
+	line, _, _ := bytes.Cut(text[begin:], []byte("\n"))
+	return string(bytes.TrimSpace(line))
+}

@@ -12,6 +12,7 @@
 //	ask.go       the door for internal/agent/backend: questions, commands, what is known
 //	loop.go      the goroutine of a machine: queue, journal, facts before effects, timers
 //	machine.go   the two machines made from the configuration, also for a replay
+//	fencing_*.go a build without fencing, for those who test the audit
 //	clock.go     the machines' time, and the supervisors'
 //	network.go   messages to and from the mesh, and effects that are carried out there
 //	work.go      attempts: start, lease, suspension, stop, what they left

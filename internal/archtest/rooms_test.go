@@ -79,6 +79,8 @@ func declaredRooms() map[string]room {
 		"internal/scripttest":    {imports: "grid config localmesh"},
 		"internal/guides":        {tests: "*"},
 		"internal/bench":         {imports: "grid protocol *", tests: "*"},
+		"internal/chaos":         {imports: "grid audit api/client config localmesh netlab view"},
+		"internal/mutants":       {},
 		"internal/cast":          {},
 		"internal/p2p":           {imports: "grid protocol obs member durable p2p/*"},
 		"internal/p2p/gossip":    {imports: "grid protocol p2p/wire"},

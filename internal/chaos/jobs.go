@@ -60,11 +60,14 @@ func (c *crowd) submitAll(ctx context.Context) error {
 		if err := waitUntil(ctx, begin.Add(at)); err != nil {
 			return err
 		}
-		by := c.mesh.sites[c.r.IntN(submitters)]
-		family := families()[c.r.IntN(len(families()))]
-		job, run := c.draw(family, last[by])
-		if a, took := c.submit(ctx, by, family, job, run); took {
-			last[by] = a
+		first, family := c.r.IntN(submitters), families()[c.r.IntN(len(families()))]
+		for i := range submitters { // a user whose agent does not take it tries the next
+			by := c.mesh.sites[(first+i)%submitters]
+			job, run := c.draw(family, last[by])
+			if a, took := c.submit(ctx, by, family, job, run); took {
+				last[by] = a
+				break
+			}
 		}
 	}
 	return nil
@@ -73,7 +76,8 @@ func (c *crowd) submitAll(ctx context.Context) error {
 // families are the kinds of jobs.
 func families() []string {
 	return []string{
-		"plain", "array", "unattended", "fixed start", "deadline", "reservation", "split", "flood", "after",
+		"plain", "array", "unattended", "fixed start", "deadline", "reservation", "split", "flood",
+		"after",
 	}
 }
 
@@ -105,7 +109,7 @@ func (c *crowd) draw(family string, earlier accepted) (grid.Job, time.Duration) 
 		job.Spec.Runtime = 3 * time.Second
 	case "split":
 		modes := []grid.Split{grid.SplitIfNeeded, grid.SplitGreedy, grid.SplitNever}
-		job.Count, job.Split = 2, modes[c.r.IntN(len(modes))] // any machine has room for two
+		job.Count, job.Split = 2, modes[c.r.IntN(len(modes))] // any machine takes two
 	case "flood":
 		job.Spec.Map, job.Flood = grid.MapSeconds, true
 	case "after":
@@ -119,7 +123,7 @@ func (c *crowd) draw(family string, earlier accepted) (grid.Job, time.Duration) 
 	return job, run
 }
 
-// submitLimit is how long a user tries to hand a job over.
+// submitLimit bounds the time in which a user tries to hand a job over.
 const submitLimit = 3 * time.Second
 
 // submit hands a job over. An agent that is dead, stopped or full takes none.

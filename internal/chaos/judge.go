@@ -23,7 +23,7 @@ type judge struct {
 	story *story
 }
 
-// verdict is what was found.
+// verdict holds the findings.
 type verdict struct {
 	accepted int // jobs that an agent said to have taken
 	ended    int // of these: ended, each task once
@@ -40,7 +40,9 @@ type verdict struct {
 }
 
 // sit waits for the jobs, looks at their results, ends the agents, and reads what all left.
-func (j judge) sit(ctx context.Context, out *localmesh.Screen, limit time.Duration) (verdict, error) {
+func (j judge) sit(
+	ctx context.Context, out *localmesh.Screen, limit time.Duration,
+) (verdict, error) {
 	v := verdict{
 		phases: make(map[view.Phase]int), applied: j.story.applied, refused: j.crowd.refused,
 		orphans: j.story.orphans, byItself: j.story.ended,
@@ -168,7 +170,7 @@ func (v verdict) clean() bool {
 		v.ended == v.accepted && v.accepted > 0
 }
 
-// shown is how many findings of a kind are written out.
+// shown bounds the findings of a kind that are written out.
 const shown = 30
 
 // write says what was found, the summary last.

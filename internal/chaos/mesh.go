@@ -72,7 +72,8 @@ func (m *mesh) house(ctx context.Context, s *site, small bool) (err error) {
 	}
 	at := s.host.Addr()
 	s.Config.Listen = []string{
-		fmt.Sprintf("/ip4/%s/tcp/%d", at, agentPort), fmt.Sprintf("/ip4/%s/udp/%d/quic-v1", at, agentPort),
+		fmt.Sprintf("/ip4/%s/tcp/%d", at, agentPort),
+		fmt.Sprintf("/ip4/%s/udp/%d/quic-v1", at, agentPort),
 	}
 	if !small {
 		return nil
@@ -166,4 +167,3 @@ func (m *mesh) close(ctx context.Context) error {
 	}
 	return m.place.Remove()
 }
-

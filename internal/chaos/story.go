@@ -66,11 +66,13 @@ func (s *story) plot(t trouble, at, latest time.Duration) {
 	}
 	scene := scene{story: s, victim: victim, other: other, length: length}
 	s.applied[t.name]++
-	s.actions = append(s.actions, action{at, t.name + " " + victim.Name, func(ctx context.Context) error {
-		return t.begin(ctx, &scene)
-	}}, action{at + length, "end of " + t.name + " " + victim.Name, func(ctx context.Context) error {
-		return t.end(ctx, &scene)
-	}})
+	name := t.name + " " + victim.Name
+	s.actions = append(s.actions,
+		action{at, name, func(ctx context.Context) error { return t.begin(ctx, &scene) }},
+		action{
+			at + length, "end of " + name,
+			func(ctx context.Context) error { return t.end(ctx, &scene) },
+		})
 }
 
 // victim draws whom a trouble meets, and another one.
@@ -98,7 +100,7 @@ func (s *story) play(ctx context.Context, out *localmesh.Screen) error {
 		if err := waitUntil(ctx, begin.Add(a.at)); err != nil {
 			return err
 		}
-		out.Progress("%s, %d of %d: %s", time.Since(begin).Round(time.Second), i+1, len(s.actions), a.name)
+		out.Progress("%d of %d: %s", i+1, len(s.actions), a.name)
 		out.Detail("%s", a.name)
 		if err := a.do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)

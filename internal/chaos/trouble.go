@@ -33,7 +33,10 @@ func troubles() []trouble {
 	second := time.Second
 	return []trouble{
 		{name: "kill", from: second, to: 8 * second, begin: kill, end: restart},
-		{name: "submitter gone", from: 6 * second, to: 15 * second, submitter: true, begin: kill, end: restart},
+		{
+			name: "submitter gone", from: 6 * second, to: 15 * second, submitter: true,
+			begin: kill, end: restart,
+		},
 		{name: "orderly stop", from: second, to: 4 * second, begin: terminate, end: restart},
 		{name: "restart storm", from: 6 * second, to: 8 * second, begin: kill, end: storm},
 		{name: "stopped process", from: second, to: 10 * second, begin: suspend, end: resume},

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// order is what the command line asks for.
+// order holds the command line.
 type order struct {
 	n        int
 	seed     uint64
@@ -25,7 +25,7 @@ type order struct {
 	packages []string
 }
 
-// score is what was found in one package.
+// score counts the mutants of one package.
 type score struct {
 	pkg                 string
 	killed, equivalents int
@@ -92,7 +92,7 @@ func parse(args []string) (order, error) {
 	return o, nil
 }
 
-// slow is how much longer than the unchanged tests a mutant's may take.
+// slow bounds the time of a mutant's tests, as a multiple of the unchanged ones'.
 const slow = 10
 
 // measure tries mutants of one package until n of them have compiled.
@@ -193,7 +193,7 @@ func write(scores []score, o order) error {
 	return table.Flush()
 }
 
-// percent is how many of the mutants that can be noticed were.
+// percent counts the mutants that were noticed, of those that can be.
 func (s score) percent() float64 {
 	counted := s.killed + s.widely + len(s.survivors)
 	if counted == 0 {

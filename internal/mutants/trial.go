@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// outcome is what became of a mutant.
+// outcome says how the tests took a mutant.
 type outcome uint8
 
 const (

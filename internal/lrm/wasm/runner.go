@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -107,9 +108,7 @@ func (g *guest) run(
 	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
 	compiled, err := g.compile(ctx, rt, module)
 	if err != nil {
-		return supervise.Report{
-			Cause: grid.CauseBadWork, Text: "the module does not compile: " + err.Error(),
-		}
+		return compileFailure(err)
 	}
 	ctx = experimental.WithMemoryAllocator(ctx, g.memory)
 	instance, err := rt.InstantiateModule(ctx, compiled, g.config())
@@ -123,6 +122,23 @@ func (g *guest) run(
 		}
 	}
 	return g.blame(call(ctx, start))
+}
+
+// compileFailure tells a module that is wrong everywhere from a machine that could not keep
+// the compiled one: that task goes elsewhere, and a full disk is nobody's fault.
+func compileFailure(err error) supervise.Report {
+	var trouble syscall.Errno
+	switch {
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		return supervise.Report{Cause: grid.CauseStopped, Text: "the site's disk is full"}
+	case errors.As(err, &trouble):
+		return supervise.Report{
+			Cause: grid.CauseSandbox, Text: "the compiled module cannot be kept: " + err.Error(),
+		}
+	}
+	return supervise.Report{
+		Cause: grid.CauseBadWork, Text: "the module does not compile: " + err.Error(),
+	}
 }
 
 // preparingAfter limits how long compiling may take before it is announced: a module that

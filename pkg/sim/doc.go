@@ -6,4 +6,23 @@
 //
 // Everything follows from the configuration and its seed: the same seed gives
 // the same events in the same order, which Hash lets a test compare.
+//
+//	world.go    World: configuration, events in their order, jobs handed over
+//	host.go     one machine with its agent: inputs in, effects carried out
+//	inbox.go    loops that take inputs in batches
+//	work.go     sandboxes, data that is moved
+//	network.go  messages on their way, and who sees whom
+//	trace.go    what was observed, to be asked afterwards
+//	watch.go    what happens, told while it happens
+//
+// What can go wrong is a method of World each. Who uses none of them, gets what there was
+// before them.
+//
+//	cuts.go     deaf and mute sites, one-way cuts, parted groups
+//	kill.go     crashes, also amid a step, with jobs that live on; power cuts
+//	asleep.go   hosts that are suspended
+//	clock.go    clocks that drift and are set
+//	disk.go     disks that are full, broken, slow, lost, or brought back from a backup
+//	sandbox.go  sandboxes that hang
+//	twin.go     the same identity on two machines
 package sim

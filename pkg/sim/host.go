@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,24 +22,31 @@ const (
 	roleBroker
 )
 
-// host is one simulated machine with its agent. What survives a crash: facts,
-// held data, the incarnation counter.
+// host is one simulated machine with its agent. What survives a crash: its clock and
+// what is on its disk.
 type host struct {
 	world       *World
 	spec        SiteSpec
+	twin        bool // a second machine with the identity of a first one
 	up          bool
 	life        int  // number of this start; events of an earlier one are void
 	group       int  // of the partition the host is in
 	silent      bool // it takes messages in and lets none out
+	deaf        bool // it lets messages out and takes none in
 	dying       bool // its agent is killed in the midst of its next Step
 	site        *site.Machine
 	broker      *broker.Machine
-	facts       [2]*step.Facts
-	timers      map[timerID]int // generation of each timer that is set
+	clock       clock
+	disk        disk
+	timers      map[timerID]timer
 	generation  int
 	attempts    map[grid.AttemptID]*attempt
-	held        map[grid.CID]int64
+	orphans     []*attempt // that outlived their agent
 	lastArrival map[grid.SiteID]time.Duration
+	nap
+	inboxes [2]inbox
+	batch   time.Duration // between two looks at the inboxes; 0: none waits
+	stuck   time.Duration // until a sandbox that hangs answers; 0: none hangs
 }
 
 type timerID struct {
@@ -46,69 +54,95 @@ type timerID struct {
 	key  step.TimerKey
 }
 
+// timer is one that is set. One that is set anew has another generation.
+type timer struct {
+	generation int
+	at         time.Time
+}
+
 func newHost(w *World, spec SiteSpec) *host {
-	return &host{
-		world: w, spec: spec, facts: [2]*step.Facts{step.NewFacts(), step.NewFacts()},
-		held: make(map[grid.CID]int64),
-	}
+	return &host{world: w, spec: spec, disk: newDisk(), clock: clock{wall: spec.Skew}}
 }
 
 // start makes the machines, gives them their facts, and boots them.
 func (h *host) start() {
 	h.up = true
 	h.life++
+	h.disk.incarnation++
+	h.clock.begun = h.clock.wall
+	for len(h.orphans) > 0 {
+		h.bury(h.orphans[0])
+	}
 	h.world.see(Sight{Kind: SightUp, Site: h.spec.ID})
-	h.timers = make(map[timerID]int)
+	h.timers, h.inboxes = make(map[timerID]timer), [2]inbox{}
 	h.attempts = make(map[grid.AttemptID]*attempt)
 	h.lastArrival = make(map[grid.SiteID]time.Duration)
 	siteConfig := site.Default(h.spec.ID, h.spec.Capability)
 	brokerConfig := broker.Default(h.spec.ID)
-	siteConfig.Seed, brokerConfig.Seed = h.world.cfg.Seed, h.world.cfg.Seed
+	seed := h.world.cfg.Seed + h.disk.restored<<32 // a state that was used before gives no name twice
+	siteConfig.Seed, brokerConfig.Seed = seed, seed
 	brokerConfig.Capability = h.spec.Capability
 	if h.spec.Tune != nil {
 		h.spec.Tune(&siteConfig, &brokerConfig)
 	}
 	h.site, h.broker = site.New(siteConfig), broker.New(brokerConfig)
 	for r, m := range h.machines() {
-		if err := m.Restore(h.facts[r].Encode()); err != nil {
+		if err := m.Restore(h.disk.facts[r].Encode()); err != nil {
 			h.world.fail(fmt.Errorf("%s: restore: %w", h.spec.ID, err))
 			return
 		}
-		h.step(role(r), step.Boot{Incarnation: uint64(h.life)})
+		h.step(role(r), step.Boot{Incarnation: h.disk.incarnation})
 	}
-	h.step(roleSite, step.HeldChanged{Added: slices.Sorted(maps.Keys(h.held))})
+	h.step(roleSite, step.HeldChanged{Added: slices.Sorted(maps.Keys(h.disk.held))})
 }
 
 func (h *host) machines() [2]step.Machine { return [2]step.Machine{h.site, h.broker} }
 
-// now is the host's own clock.
-func (h *host) now() time.Time { return h.world.now().Add(h.spec.Skew) }
-
-// step gives a machine an input and carries out its effects.
+// step gives a machine an input and carries out its effects, or lets it wait for what is
+// before it.
 func (h *host) step(r role, in step.Input) {
-	w := h.world
-	if !h.up || w.failure != nil {
+	if !h.up || h.world.failure != nil || h.missedBy(func() { h.step(r, in) }) {
 		return
 	}
-	machine := h.machines()[r]
-	effects := machine.Step(h.now(), in)
-	w.steps++
-	w.mix(string(h.spec.ID), fmt.Sprintf("%d %T", r, in), w.elapsed.String())
-	w.hash = step.HashEffects(w.hash, effects)
+	if h.holdsBack(r) {
+		h.enqueue(r, in)
+		return
+	}
+	effects := h.think(r, in)
 	if h.dying && len(effects) > 0 {
 		h.dieAmid(r, effects)
 		return
 	}
 	for _, e := range effects {
-		h.carryOut(r, e)
+		if h.up {
+			h.carryOut(r, e)
+		}
 	}
-	if w.steps%max(1, w.cfg.CheckEvery) != 0 || !h.up {
+	if h.up {
+		h.judge(r, in)
+	}
+}
+
+// think is a machine's Step.
+func (h *host) think(r role, in step.Input) []step.Effect {
+	w := h.world
+	effects := h.machines()[r].Step(h.now(), in)
+	w.steps++
+	w.mix(string(h.spec.ID), fmt.Sprintf("%d %T", r, in), w.elapsed.String())
+	w.hash = step.HashEffects(w.hash, effects)
+	return effects
+}
+
+// judge checks a machine after a step, whose effects were carried out.
+func (h *host) judge(r role, in step.Input) {
+	w, machine := h.world, h.machines()[r]
+	if w.steps%max(1, w.cfg.CheckEvery) != 0 {
 		return
 	}
 	if err := machine.Check(); err != nil {
 		w.fail(fmt.Errorf("%s after %T: %w", h.spec.ID, in, err))
 	}
-	if w.cfg.CheckFacts && !bytes.Equal(machine.Snapshot(), h.facts[r].Encode()) {
+	if w.cfg.CheckFacts && !bytes.Equal(machine.Snapshot(), h.disk.facts[r].Encode()) {
 		w.fail(fmt.Errorf("%s after %T: snapshot and facts differ", h.spec.ID, in))
 	}
 }
@@ -122,11 +156,13 @@ func (h *host) later(after time.Duration, r role, in step.Input) {
 // after does something after a while, unless the host crashes before.
 func (h *host) after(d time.Duration, do func()) {
 	life := h.life
-	h.world.schedule(d, func() {
-		if h.up && h.life == life {
+	var late func()
+	late = func() {
+		if h.up && h.life == life && !h.missedBy(late) {
 			do()
 		}
-	})
+	}
+	h.world.schedule(d, late)
 }
 
 func (h *host) carryOut(r role, e step.Effect) {
@@ -140,7 +176,7 @@ func (h *host) carryOut(r role, e step.Effect) {
 	case step.StopTimer:
 		delete(h.timers, timerID{r, e.Key})
 	case step.Persist:
-		h.facts[r].Apply(e.Fact)
+		h.write(r, e.Fact)
 	case step.Report:
 		h.world.trace.report(h, r, e)
 		h.world.see(Sight{Kind: SightReported, Site: h.spec.ID, Broker: r == roleBroker, Report: e})
@@ -179,12 +215,19 @@ func (h *host) carryOutWork(e step.Effect) {
 func (h *host) setTimer(id timerID, at time.Time) {
 	h.generation++
 	generation := h.generation
-	h.timers[id] = generation
-	h.after(at.Sub(h.now()), func() {
-		if h.timers[id] != generation {
+	h.timers[id] = timer{generation, at}
+	h.after(h.trueTime(at)-h.world.elapsed, func() {
+		if h.timers[id].generation != generation {
 			return
 		}
 		delete(h.timers, id)
 		h.step(id.role, step.TimerFired{Key: id.key})
+	})
+}
+
+func sortedTimers(timers map[timerID]timer) []timerID {
+	return slices.SortedFunc(maps.Keys(timers), func(a, b timerID) int {
+		return cmp.Or(cmp.Compare(a.role, b.role), cmp.Compare(a.key.Name, b.key.Name),
+			cmp.Compare(a.key.ID, b.key.ID))
 	})
 }

@@ -15,9 +15,8 @@ const defaultSilence = 10 * time.Second
 
 // meet lets a host and all that it can reach see each other.
 func (w *World) meet(h *host) {
-	for _, id := range w.order {
-		other := w.hosts[id]
-		if other != h && other.up && h.up && other.group == h.group {
+	for _, other := range w.all() {
+		if other.spec.ID != h.spec.ID && other.up && h.up && other.group == h.group {
 			h.introduce(other)
 			other.introduce(h)
 		}
@@ -27,7 +26,7 @@ func (w *World) meet(h *host) {
 func (h *host) introduce(other *host) {
 	in := step.PeerSeen{
 		Site: other.spec.ID, Name: string(other.spec.ID), Capability: other.spec.Capability,
-		Skew: other.spec.Skew - h.spec.Skew, RoundTrip: 2 * h.world.cfg.Network.Latency,
+		Skew: other.now().Sub(h.now()), RoundTrip: 2 * h.world.cfg.Network.Latency,
 	}
 	for _, r := range []role{roleSite, roleBroker} {
 		h.later(h.world.delay(), r, in)
@@ -50,7 +49,7 @@ func (h *host) broadcast(msg protocol.Message) {
 // format and the network's moods.
 func (h *host) send(to grid.SiteID, msg protocol.Message) {
 	w := h.world
-	target, known := w.hosts[to]
+	target, known := w.find(to, h)
 	if !known {
 		return
 	}
@@ -85,9 +84,13 @@ func (h *host) send(to grid.SiteID, msg protocol.Message) {
 func (h *host) deliver(target *host, after time.Duration, number int, encoded []byte) {
 	from := h.spec.ID
 	life := target.life
-	h.world.schedule(after, func() {
-		if !target.up || target.life != life || target.group != h.group {
+	var arrive func()
+	arrive = func() {
+		if !target.up || target.life != life || !target.hears(h) || target.parted {
 			h.seeLost(target, number)
+			return
+		}
+		if target.missedBy(arrive) {
 			return
 		}
 		msg, err := protocol.Decode(encoded)
@@ -97,7 +100,8 @@ func (h *host) deliver(target *host, after time.Duration, number int, encoded []
 		}
 		h.world.trace.heard(target.spec.ID, msg)
 		target.step(roleFor(msg), step.MessageReceived{From: from, Message: msg})
-	})
+	}
+	h.world.schedule(after, arrive)
 }
 
 // delay is one message's way.

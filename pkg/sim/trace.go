@@ -21,6 +21,7 @@ type Submission struct {
 type Interval struct {
 	Attempt grid.AttemptID
 	Site    grid.SiteID
+	Twin    bool // at the second machine with the site's identity
 	From    time.Duration
 	To      time.Duration // -1 while it runs
 }
@@ -43,7 +44,7 @@ type Trace struct {
 	Heard     map[grid.SiteID]int // announcements by gossip that reached a site, each job once
 	Notes     []Note              // reports of level info and above
 
-	open  map[grid.AttemptID]int // places in Intervals
+	open  map[place]int // in Intervals
 	known map[heardJob]bool
 }
 
@@ -52,10 +53,17 @@ type heardJob struct {
 	job  grid.JobID
 }
 
+// place is an attempt at one of the machines that may have it.
+type place struct {
+	attempt grid.AttemptID
+	site    grid.SiteID
+	twin    bool
+}
+
 func newTrace() Trace {
 	return Trace{
 		Sites: make(map[string]int), Brokers: make(map[string]int), Sent: make(map[string]int),
-		Heard: make(map[grid.SiteID]int), open: make(map[grid.AttemptID]int),
+		Heard: make(map[grid.SiteID]int), open: make(map[place]int),
 		known: make(map[heardJob]bool),
 	}
 }
@@ -63,15 +71,17 @@ func newTrace() Trace {
 // Trace returns what was observed so far. It must not be changed.
 func (w *World) Trace() *Trace { return &w.trace }
 
-func (t *Trace) running(id grid.AttemptID, site grid.SiteID, at time.Duration) {
-	t.open[id] = len(t.Intervals)
-	t.Intervals = append(t.Intervals, Interval{Attempt: id, Site: site, From: at, To: -1})
+func (t *Trace) running(h *host, id grid.AttemptID, at time.Duration) {
+	t.open[place{id, h.spec.ID, h.twin}] = len(t.Intervals)
+	t.Intervals = append(t.Intervals,
+		Interval{Attempt: id, Site: h.spec.ID, Twin: h.twin, From: at, To: -1})
 }
 
-func (t *Trace) stopped(id grid.AttemptID, at time.Duration) {
-	if i, open := t.open[id]; open {
+func (t *Trace) stopped(h *host, id grid.AttemptID, at time.Duration) {
+	where := place{id, h.spec.ID, h.twin}
+	if i, open := t.open[where]; open {
 		t.Intervals[i].To = at
-		delete(t.open, id)
+		delete(t.open, where)
 	}
 }
 
@@ -110,7 +120,7 @@ func (t *Trace) overlaps() int {
 			if b.Attempt.Task != a.Attempt.Task {
 				break
 			}
-			if a.Attempt != b.Attempt && a.overlaps(b) {
+			if (a.Attempt != b.Attempt || a.Twin != b.Twin) && a.overlaps(b) {
 				n++
 			}
 		}

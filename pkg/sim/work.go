@@ -22,6 +22,8 @@ type attempt struct {
 	generation int // of the events that belong to its present state
 	staging    bool
 	suspended  bool // its site's owner needs the machine
+	hangs      bool // it makes no progress and answers nothing
+	stopping   bool // it is to end
 }
 
 // startDelay is the time that a sandbox takes to start.
@@ -33,8 +35,6 @@ const diskBps = 800_000_000
 func sortedAttempts(attempts map[grid.AttemptID]*attempt) []grid.AttemptID {
 	return slices.SortedFunc(maps.Keys(attempts), grid.AttemptID.Compare)
 }
-
-func (h *host) trueTime(at time.Time) time.Duration { return at.Add(-h.spec.Skew).Sub(Epoch()) }
 
 func (h *host) startAttempt(e step.StartAttempt) {
 	w := h.world
@@ -52,8 +52,8 @@ func (h *host) startAttempt(e step.StartAttempt) {
 	h.attempts[e.Attempt] = a
 	a.generation++
 	h.attemptAfter(a, startDelay, func() {
-		a.begun = true
-		if !a.suspended {
+		a.begun, a.hangs = true, h.stuck != 0
+		if !a.suspended && !a.hangs {
 			h.resume(a)
 		}
 		h.step(roleSite, step.AttemptStarted{Attempt: a.id})
@@ -85,7 +85,7 @@ func (h *host) resume(a *attempt) {
 	w := h.world
 	a.running, a.since = true, w.elapsed
 	a.generation++
-	w.trace.running(a.id, h.spec.ID, w.elapsed)
+	w.trace.running(h, a.id, w.elapsed)
 	h.seeAttempt(SightRuns, a.id)
 	if w.cfg.NoWatchdog || w.elapsed+a.left <= a.leaseUntil {
 		h.attemptAfter(a, a.left, func() { h.end(a, a.exit) })
@@ -104,7 +104,7 @@ func (h *host) pauseAttempt(a *attempt) {
 	a.running = false
 	a.generation++
 	a.left -= h.world.elapsed - a.since
-	h.world.trace.stopped(a.id, h.world.elapsed)
+	h.world.trace.stopped(h, a.id, h.world.elapsed)
 	h.seeAttempt(SightFrozen, a.id)
 }
 
@@ -117,7 +117,7 @@ func (h *host) extendLease(e step.ExtendLease) {
 	if a.leaseUntil <= h.world.elapsed {
 		return
 	}
-	frozen := !a.running && a.begun && !a.suspended
+	frozen := !a.running && a.begun && !a.suspended && !a.hangs
 	if a.running {
 		h.pauseAttempt(a)
 		h.resume(a)
@@ -147,7 +147,7 @@ func (h *host) proceed(id grid.AttemptID) {
 		return
 	}
 	a.suspended = false
-	if a.begun && !a.running && a.leaseUntil > h.world.elapsed {
+	if a.begun && !a.running && !a.hangs && a.leaseUntil > h.world.elapsed {
 		h.resume(a)
 		h.later(0, roleSite, step.AttemptResumed{Attempt: a.id})
 	}
@@ -163,7 +163,11 @@ func (h *host) stopAttempt(id grid.AttemptID) {
 	}
 	h.pauseAttempt(a)
 	a.generation++
-	h.attemptAfter(a, time.Millisecond, func() { h.end(a, grid.Exit{Cause: grid.CauseStopped}) })
+	took := time.Millisecond
+	if a.hangs {
+		a.stopping, took = true, h.stuck
+	}
+	h.attemptAfter(a, took, func() { h.end(a, grid.Exit{Cause: grid.CauseStopped}) })
 }
 
 func (h *host) end(a *attempt, exit grid.Exit) {
@@ -172,7 +176,8 @@ func (h *host) end(a *attempt, exit grid.Exit) {
 	h.seeAttempt(SightGone, a.id)
 	var added []grid.CID
 	for _, out := range exit.Outputs {
-		h.held[out.CID] = out.Bytes
+		h.store(out.CID, out.Bytes)
+		h.disk.pin(out.CID, a.id.String())
 		added = append(added, out.CID)
 	}
 	if len(added) > 0 {
@@ -191,17 +196,15 @@ func (h *host) stage(e step.Stage) {
 	}
 	var missing int64
 	for _, in := range need {
-		if _, has := h.held[in.CID]; !has {
+		if _, has := h.disk.held[in.CID]; !has {
 			missing += in.Bytes
 		}
 	}
 	took := h.transferTime(missing, e.From)
 	h.attemptAfter(a, took, func() {
 		delete(h.attempts, e.Attempt)
-		if missing > 0 && !h.reaches(e.From) {
-			h.step(roleSite, step.Staged{
-				Attempt: e.Attempt, Took: took, Problem: "the holder cannot be reached",
-			})
+		if problem := h.stagingProblem(missing, e.From); problem != "" {
+			h.step(roleSite, step.Staged{Attempt: e.Attempt, Took: took, Problem: problem})
 			return
 		}
 		added := h.keep(need)
@@ -213,17 +216,26 @@ func (h *host) stage(e step.Stage) {
 func (h *host) keep(inputs []grid.Input) []grid.CID {
 	var added []grid.CID
 	for _, in := range inputs {
-		if _, has := h.held[in.CID]; !has {
-			h.held[in.CID] = in.Bytes
+		if _, has := h.disk.held[in.CID]; !has {
+			h.store(in.CID, in.Bytes)
 			added = append(added, in.CID)
 		}
 	}
 	return added
 }
 
-func (h *host) reaches(id grid.SiteID) bool {
-	other, known := h.world.hosts[id]
-	return known && other.up && other.group == h.group && (other == h || !other.silent)
+// stagingProblem says why data that is missing cannot come from a site.
+func (h *host) stagingProblem(missing int64, from grid.SiteID) string {
+	if missing == 0 {
+		return ""
+	}
+	if _, reached := h.reaches(from); !reached {
+		return "the holder cannot be reached"
+	}
+	if h.disk.full {
+		return "no space left on the device"
+	}
+	return ""
 }
 
 func (h *host) transferTime(bytes int64, from grid.SiteID) time.Duration {
@@ -241,33 +253,50 @@ func (h *host) transferTime(bytes int64, from grid.SiteID) time.Duration {
 // collect brings outputs to the submitter.
 func (h *host) collect(e step.Collect) {
 	var bytes int64
-	from, known := h.world.hosts[e.From]
-	if known {
+	if from, known := h.world.hosts[e.From]; known {
 		for _, cid := range e.Outputs {
-			bytes += from.held[cid]
+			bytes += from.disk.held[cid]
 		}
 	}
 	h.after(h.transferTime(bytes, e.From), func() {
-		if !h.reaches(e.From) {
-			h.step(roleBroker, step.Collected{Attempt: e.Attempt, Problem: "the site cannot be reached"})
-			return
-		}
-		for _, cid := range e.Outputs {
-			h.held[cid] = from.held[cid]
-		}
-		h.step(roleBroker, step.Collected{Attempt: e.Attempt})
+		h.step(roleBroker, step.Collected{Attempt: e.Attempt, Problem: h.fetch(e)})
 	})
 }
+
+// fetch takes outputs from where they are, or says why it cannot.
+func (h *host) fetch(e step.Collect) string {
+	from, reached := h.reaches(e.From)
+	if !reached {
+		return "the site cannot be reached"
+	}
+	for _, cid := range e.Outputs {
+		bytes, has := from.disk.has(cid)
+		if !has {
+			return "the site does not have it"
+		}
+		if _, here := h.disk.has(cid); h.disk.full && !here {
+			return "no space left on the device"
+		}
+		h.store(cid, bytes)
+		h.disk.pin(cid, jobPin(e.Attempt.Task.Job))
+	}
+	return ""
+}
+
+// jobPin is for whom a submitter keeps data.
+func jobPin(job grid.JobID) string { return "job " + string(job) }
 
 // hold makes the submitter's data present, as an upload before the submission
 // does.
 func (h *host) hold(e step.Hold) {
 	if e.Release {
+		h.disk.unpin(jobPin(e.Job))
 		return
 	}
 	for _, cid := range e.CIDs {
-		if _, has := h.held[cid]; !has {
-			h.held[cid] = 0
+		h.disk.pin(cid, jobPin(e.Job))
+		if _, has := h.disk.held[cid]; !has {
+			h.store(cid, 0)
 		}
 	}
 	h.later(0, roleSite, step.HeldChanged{Added: e.CIDs})
@@ -275,5 +304,6 @@ func (h *host) hold(e step.Hold) {
 
 func (h *host) discard(e step.Discard) {
 	delete(h.attempts, e.Attempt)
+	h.disk.unpin(e.Attempt.String())
 	h.seeAttempt(SightGone, e.Attempt)
 }

@@ -35,6 +35,8 @@ type SiteSpec struct {
 	ID         grid.SiteID
 	Capability grid.Capability
 	Skew       time.Duration // its clock minus the true time
+	// WakeLag is how long a sandbox runs on when its host wakes before its lease is looked at.
+	WakeLag time.Duration
 	// Tune changes the configurations before the machines are made; may be nil.
 	Tune func(*site.Config, *broker.Config)
 }
@@ -50,6 +52,9 @@ type Config struct {
 	// NoWatchdog lets attempts run on when their lease has ended. UNSAFE, for
 	// tests of the audit only.
 	NoWatchdog bool
+	// NoSync lets a power cut take what was written within the last 5 s, whoever was told
+	// of it. UNSAFE, for tests of the oracles only.
+	NoSync bool
 	// Watch is told of everything that happens, in its order; it may change nothing. nil:
 	// nobody watches, which costs nothing.
 	Watch func(Sight)
@@ -69,6 +74,8 @@ type World struct {
 	queue     eventQueue
 	sequence  uint64
 	hosts     map[grid.SiteID]*host
+	twins     map[grid.SiteID]*host // second machines with the identity of a first one
+	cuts      map[link]bool         // ways on which nothing passes
 	order     []grid.SiteID
 	hash      uint64
 	steps     int
@@ -84,6 +91,7 @@ type World struct {
 func New(cfg Config) *World {
 	w := &World{
 		cfg: cfg, rng: step.NewRand(cfg.Seed, "sim", 0), hosts: make(map[grid.SiteID]*host),
+		twins: make(map[grid.SiteID]*host), cuts: make(map[link]bool),
 		hash: fnvOffset, estimates: make(map[grid.JobID]time.Duration),
 		replies: make(map[uint64]step.Reply), trace: newTrace(),
 	}
@@ -180,7 +188,12 @@ func (w *World) Cancel(at grid.SiteID, job grid.JobID) error {
 
 func (w *World) command(at grid.SiteID, input func(uint64) step.Input) step.Reply {
 	w.commands++
-	w.hosts[at].step(roleBroker, input(w.commands))
+	h := w.hosts[at]
+	if h.asleep {
+		return step.Reply{}
+	}
+	h.flush(roleBroker)
+	h.command(input(w.commands))
 	reply := w.replies[w.commands]
 	delete(w.replies, w.commands)
 	return reply

@@ -1,0 +1,196 @@
+package sim
+
+import (
+	"maps"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/site"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// disk is what a host keeps over its agent's death, and what is wrong with it.
+type disk struct {
+	facts       [2]*step.Facts
+	held        map[grid.CID]int64
+	pins        map[grid.CID]map[string]bool // for whom data is kept; no entry: for nobody in particular
+	incarnation uint64                       // the number of the last start
+	restored    uint64                       // how often it was given an earlier state
+	full        bool                         // no data can be written; facts have their own room
+	broken      bool                         // nothing can be written
+	slow        time.Duration                // to write facts
+	loose       [2][]looseFact               // written and perhaps not on the medium, oldest first
+	looseData   []looseData                  // the same for data
+	saved       *disk                        // a backup
+	boots       uint64                       // how often the machine itself was started, from 1
+}
+
+type looseFact struct {
+	at   time.Duration
+	fact step.Fact
+	old  []byte // what it replaced
+}
+
+type looseData struct {
+	at  time.Duration
+	cid grid.CID
+}
+
+func newDisk() disk {
+	return disk{
+		facts: [2]*step.Facts{step.NewFacts(), step.NewFacts()}, held: make(map[grid.CID]int64),
+		pins: make(map[grid.CID]map[string]bool), boots: 1,
+	}
+}
+
+// unsynced is how long a system that nobody asks keeps what is written in memory.
+const unsynced = 5 * time.Second
+
+// FillDisk leaves a site no room for data: inputs and outputs cannot be stored. Facts have
+// room of their own.
+func (w *World) FillDisk(id grid.SiteID) { w.hosts[id].disk.full = true }
+
+// FreeDisk ends that.
+func (w *World) FreeDisk(id grid.SiteID) { w.hosts[id].disk.full = false }
+
+// BreakDisk lets a site's next write of a fact fail, which ends its agent: nothing that
+// hangs on the fact is done. Until MendDisk the agent does not start.
+func (w *World) BreakDisk(id grid.SiteID) { w.hosts[id].disk.broken = true }
+
+// MendDisk ends that.
+func (w *World) MendDisk(id grid.SiteID) { w.hosts[id].disk.broken = false }
+
+// SlowDisk makes each write of facts take so long; 0 ends that. Meanwhile the machine
+// stands still, and what waits for it comes at once afterwards.
+func (w *World) SlowDisk(id grid.SiteID, each time.Duration) { w.hosts[id].disk.slow = each }
+
+// LoseDisk takes all that a site's agent ever wrote, while it is down. It starts again as
+// a new one with the same identity.
+func (w *World) LoseDisk(id grid.SiteID) {
+	h := w.hosts[id]
+	if h.up {
+		return
+	}
+	fresh := newDisk()
+	fresh.restored, fresh.saved, fresh.boots = h.disk.restored+1, h.disk.saved, h.disk.boots
+	h.disk = fresh
+}
+
+// Backup notes what is on a site's disk now.
+func (w *World) Backup(id grid.SiteID) {
+	h := w.hosts[id]
+	saved := h.disk.copy()
+	h.disk.saved = &saved
+}
+
+// RestoreBackup gives a site that is down the state of its last Backup, as a person does
+// who restores one. Without a backup it changes nothing.
+func (w *World) RestoreBackup(id grid.SiteID) {
+	h := w.hosts[id]
+	if h.up || h.disk.saved == nil {
+		return
+	}
+	restored, boots := h.disk.restored+1, h.disk.boots
+	saved := h.disk.saved
+	h.disk = saved.copy()
+	h.disk.restored, h.disk.boots, h.disk.saved = restored, boots, saved
+}
+
+// Retune changes a site's configuration at its next start.
+func (w *World) Retune(id grid.SiteID, tune func(*site.Config, *broker.Config)) {
+	w.hosts[id].spec.Tune = tune
+}
+
+// copy is the state without its troubles.
+func (d *disk) copy() disk {
+	c := newDisk()
+	for r, facts := range d.facts {
+		for _, f := range facts.All() {
+			c.facts[r].Apply(f)
+		}
+	}
+	c.held = maps.Clone(d.held)
+	for cid, owners := range d.pins {
+		c.pins[cid] = maps.Clone(owners)
+	}
+	c.incarnation, c.restored, c.boots = d.incarnation, d.restored, d.boots
+	return c
+}
+
+// write puts a fact on the disk. An agent that cannot do that ends.
+func (h *host) write(r role, f step.Fact) {
+	if h.disk.broken {
+		h.crash(0)
+		return
+	}
+	if h.world.cfg.NoSync {
+		h.disk.loosen(h.world.elapsed, r, f)
+	}
+	h.disk.facts[r].Apply(f)
+}
+
+// loosen notes a fact that is not on the medium yet.
+func (d *disk) loosen(now time.Duration, r role, f step.Fact) {
+	kept := d.loose[r][:0]
+	for _, l := range d.loose[r] {
+		if now-l.at < unsynced {
+			kept = append(kept, l)
+		}
+	}
+	old := step.Fact{}
+	for _, o := range d.facts[r].All() {
+		if o.Kind == f.Kind && o.Key == f.Key {
+			old = o
+		}
+	}
+	d.loose[r] = append(kept, looseFact{at: now, fact: f, old: old.Value})
+}
+
+// store puts data on the disk.
+func (h *host) store(cid grid.CID, bytes int64) {
+	h.disk.held[cid] = bytes
+	if h.world.cfg.NoSync {
+		h.disk.looseData = append(h.disk.looseData, looseData{h.world.elapsed, cid})
+	}
+}
+
+// pin keeps data on the disk for somebody.
+func (d *disk) pin(cid grid.CID, owner string) {
+	if d.pins[cid] == nil {
+		d.pins[cid] = make(map[string]bool)
+	}
+	d.pins[cid][owner] = true
+}
+
+// unpin lets go all that was kept for somebody.
+func (d *disk) unpin(owner string) {
+	for _, owners := range d.pins {
+		delete(owners, owner)
+	}
+}
+
+// has is the size of data that is here, and not let go by all who kept it.
+func (d *disk) has(cid grid.CID) (int64, bool) {
+	bytes, here := d.held[cid]
+	owners, pinned := d.pins[cid]
+	return bytes, here && (!pinned || len(owners) > 0)
+}
+
+// forgetLoose takes back what was written a moment ago and not synced.
+func (d *disk) forgetLoose(now time.Duration) {
+	for r := range d.loose {
+		for i := len(d.loose[r]) - 1; i >= 0; i-- {
+			if l := d.loose[r][i]; now-l.at < unsynced {
+				d.facts[r].Apply(step.Fact{Kind: l.fact.Kind, Key: l.fact.Key, Value: l.old})
+			}
+		}
+		d.loose[r] = nil
+	}
+	for _, l := range d.looseData {
+		if now-l.at < unsynced {
+			delete(d.held, l.cid)
+		}
+	}
+	d.looseData = nil
+}

@@ -1,0 +1,52 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// forever is how long what never ends takes.
+const forever = 1000 * 24 * time.Hour
+
+// Stick lets a site's sandboxes hang: what runs makes no progress, and stopping or
+// freezing one is answered only after so long; below 0: never. 0 ends that, and what hung
+// goes on.
+func (w *World) Stick(id grid.SiteID, answer time.Duration) {
+	h := w.hosts[id]
+	was := h.stuck != 0
+	if answer < 0 {
+		answer = forever
+	}
+	h.stuck = answer
+	if !h.up || was == (answer != 0) {
+		return
+	}
+	for _, id := range sortedAttempts(h.attempts) {
+		a := h.attempts[id]
+		switch {
+		case answer != 0 && a.running:
+			h.pauseAttempt(a)
+			a.hangs = true
+		case answer == 0 && a.hangs:
+			h.unhang(a)
+		}
+	}
+}
+
+// unhang lets a sandbox that hung go on: it is stopped if that was asked for.
+func (h *host) unhang(a *attempt) {
+	a.hangs = false
+	switch {
+	case a.stopping:
+		a.generation++
+		h.end(a, grid.Exit{Cause: grid.CauseStopped})
+	case a.suspended:
+		h.later(0, roleSite, step.AttemptFrozen{Attempt: a.id})
+	case a.leaseUntil > h.world.elapsed:
+		h.resume(a)
+	default:
+		h.later(0, roleSite, step.AttemptFrozen{Attempt: a.id})
+	}
+}

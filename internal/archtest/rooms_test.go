@@ -71,6 +71,7 @@ func declaredRooms() map[string]room {
 		"internal/jobfile":       {imports: "grid"},
 		"internal/view":          {imports: "grid"},
 		"internal/durable":       {},
+		"internal/powercut":      {},
 		"internal/member":        {imports: "grid protocol durable"},
 		"internal/owner":         {imports: "grid yield"},
 		"internal/history":       {imports: "grid avail durable"},
@@ -87,8 +88,8 @@ func declaredRooms() map[string]room {
 		"internal/p2p/relay":     {imports: "grid p2p/wire"},
 		"internal/p2p/join":      {imports: "grid protocol member p2p/wire"},
 		"internal/p2p/wire":      {imports: "grid protocol obs durable"},
-		"internal/data":          {imports: "grid obs durable"},
-		"internal/store":         {imports: "grid protocol step obs"},
+		"internal/data":          {imports: "grid obs durable", tests: "powercut"},
+		"internal/store":         {imports: "grid protocol step obs durable", tests: "powercut"},
 		"internal/scenario":      {imports: "grid", tests: "*"},
 		"internal/agent": {
 			imports: "grid avail protocol plan step site broker domain yield lrm member owner p2p data " +
@@ -167,9 +168,9 @@ func testLibraries() []string {
 	}
 }
 
-// testRooms are tests that other packages run: the conformance suite of adapters, and the
-// scripts of the commands.
-func testRooms() []string { return []string{"internal/lrm/lrmtest", "internal/scripttest"} }
+// testRooms are tests that other packages run: the conformance suite of adapters, the
+// scripts of the commands, and power failures.
+func testRooms() []string { return []string{"internal/lrm/lrmtest", "internal/scripttest", "internal/powercut"} }
 
 // exampleOf is the example that a package belongs to, "examples/quickstart" for
 // all below it, or empty.

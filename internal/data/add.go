@@ -57,7 +57,7 @@ func (s *Store) AddTar(ctx context.Context, r io.Reader) (Ref, error) {
 	})
 }
 
-// add runs build and enters its result as a root.
+// add runs build and enters its result as a root, which survives a power failure.
 func (s *Store) add(ctx context.Context, build func(*builder) (*ipld.Link, error)) (Ref, error) {
 	ctx, op, err := s.begin(ctx)
 	if err != nil {
@@ -72,7 +72,14 @@ func (s *Store) add(ctx context.Context, build func(*builder) (*ipld.Link, error
 	if err != nil {
 		return Ref{}, fmt.Errorf("add data: %w", err)
 	}
-	return s.enter(link.Cid)
+	ref, err := s.enter(link.Cid)
+	if err == nil {
+		err = s.settle(link.Cid)
+	}
+	if err != nil {
+		return Ref{}, fmt.Errorf("add data: %w", err)
+	}
+	return ref, nil
 }
 
 // enter makes a complete graph a root that is held. The caller's operation claims

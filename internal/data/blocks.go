@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/ipfs/boxo/blockstore"
 	blocks "github.com/ipfs/go-block-format"
@@ -25,23 +26,24 @@ var errNoRoom = errors.New("the block does not fit into the quota")
 // bitswap's server. The sizes of all blocks are in memory, about 80 bytes for
 // each, so that asking whether a block is here costs no system call.
 type blockFiles struct {
-	dir     string // holds blocks/ and tmp/
-	quota   int64  // bytes, 0 = none
-	sync    bool
+	dir     string       // holds blocks/ and tmp/
+	quota   int64        // bytes, 0 = none
 	damaged func(digest) // told of a block that turned out bad; must not block
 	write   func(f *os.File, data []byte) error
+	disk    *disk
 
-	mu    sync.RWMutex
-	sizes map[digest]int32
-	used  int64 // sum of sizes and of what is being written
+	mu       sync.RWMutex
+	sizes    map[digest]int32
+	unsynced map[digest]bool // files that a power failure may take; the value: the root log has them
+	used     int64           // sum of sizes and of what is being written
 }
 
 var _ blockstore.Blockstore = (*blockFiles)(nil)
 
-func openBlocks(cfg Config, damaged func(digest)) (*blockFiles, error) {
+func openBlocks(cfg Config, d *disk, damaged func(digest)) (*blockFiles, error) {
 	b := &blockFiles{
-		dir: cfg.Dir, quota: cfg.QuotaBytes, sync: cfg.Sync, damaged: damaged,
-		write: writeAll, sizes: make(map[digest]int32),
+		dir: cfg.Dir, quota: cfg.QuotaBytes, damaged: damaged, disk: d,
+		write: writeAll, sizes: make(map[digest]int32), unsynced: make(map[digest]bool),
 	}
 	tmp := filepath.Join(b.dir, "tmp")
 	if err := os.RemoveAll(tmp); err != nil {
@@ -50,21 +52,28 @@ func openBlocks(cfg Config, damaged func(digest)) (*blockFiles, error) {
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
 		return nil, fmt.Errorf("make directory for blocks: %w", err)
 	}
+	written := make(map[digest]time.Time)
 	for shard := range 256 {
 		dir := filepath.Join(b.dir, "blocks", fmt.Sprintf("%02x", shard))
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("make directory for blocks: %w", err)
 		}
-		if err := b.scan(dir); err != nil {
+		if err := b.scan(dir, written); err != nil {
+			return nil, err
+		}
+	}
+	b.distrust(written)
+	for _, dir := range []string{filepath.Join(b.dir, "blocks"), b.dir, filepath.Dir(b.dir)} {
+		if err := d.syncDir(dir); err != nil { // what is below is new, perhaps
 			return nil, err
 		}
 	}
 	return b, nil
 }
 
-// scan takes up the blocks of one shard. What cannot be a block is left alone;
-// a block that a power failure left empty is removed.
-func (b *blockFiles) scan(dir string) error {
+// scan takes up the blocks of one shard, and when each was written. What cannot be a
+// block is left alone; a block that a power failure left empty is removed.
+func (b *blockFiles) scan(dir string, written map[digest]time.Time) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("read blocks: %w", err)
@@ -82,6 +91,7 @@ func (b *blockFiles) scan(dir string) error {
 		if n := info.Size(); n <= maxBlockBytes && n > 0 {
 			b.sizes[d] = int32(n)
 			b.used += n
+			written[d] = info.ModTime()
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
@@ -162,6 +172,7 @@ func (b *blockFiles) put(d digest, data []byte) error {
 		b.used -= n
 	}
 	b.sizes[d] = int32(n)
+	b.unsynced[d] = false
 	return nil
 }
 
@@ -171,9 +182,6 @@ func (b *blockFiles) writeAside(data []byte) (string, error) {
 		return "", err
 	}
 	err = b.write(f, data)
-	if err == nil && b.sync {
-		err = f.Sync()
-	}
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
@@ -224,6 +232,7 @@ func (b *blockFiles) remove(d digest) error {
 		return ipld.ErrNotFound{}
 	}
 	delete(b.sizes, d)
+	delete(b.unsynced, d)
 	b.used -= int64(n)
 	if err := os.Remove(b.path(d)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove block: %w", err)

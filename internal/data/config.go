@@ -64,7 +64,6 @@ type Config struct {
 	DownloadBps    int64              // cap on receiving, bit/s; 0 = none
 	Allow          func(peer.ID) bool // who is served: the members; called from any goroutine
 	Limits         Limits             // of one file or directory
-	Sync           bool               // fsync: survives a power failure, costs throughput
 	ConnectTimeout time.Duration      // to reach one holder; 0 = 10 s
 	StallTimeout   time.Duration      // without a block before holders are given up; 0 = 60 s
 	Fetches        int                // fetches at the same time, the others wait; 0 = 16

@@ -10,7 +10,8 @@
 //	blocks/ab/abcd...  one file for each block, named by its digest in hex
 //	tmp/               blocks being written; emptied when the store opens
 //	roots.log          one JSON line for each change of a root: what is held,
-//	                   how long it is pinned, when it was last used
+//	                   how long it is pinned, when it was last used; and small
+//	                   blocks, until their files are on disk
 //
 // A block is written aside and renamed, and its hash is checked whenever it is
 // read, so neither a crash nor a bad disk is mistaken for data. A damaged block
@@ -42,6 +43,7 @@
 //	probe.go     small measurements of links that nothing crossed
 //	blocks.go    blocks as files, checked when read
 //	rootlog.go   roots.log: what is held and pinned, over restarts
+//	settle.go    what is acknowledged survives a power failure
 //	collect.go   space freed when the quota is reached
 //	keeper.go    what the store does by itself: saving, checking, telling of damage
 package data

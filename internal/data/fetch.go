@@ -35,8 +35,20 @@ const fetchRounds = 2
 // It fails with ErrNoHolder, naming each holder and what was wrong with it, when
 // none could be reached or none delivers any more; with ErrQuota or ErrDiskFull
 // when there is no space; with ErrUnsupported or ErrTooLarge for what is no file
-// or directory within the limits; and when ctx ends.
+// or directory within the limits; and when ctx ends. What it brought survives a
+// power failure when it returns.
 func (s *Store) Fetch(
+	ctx context.Context, c grid.CID, holders []grid.SiteID, progress Progress,
+) (FetchResult, error) {
+	result, err := s.fetch(ctx, c, holders, progress)
+	if err == nil {
+		err = s.settleHeld(ctx, c)
+	}
+	return result, err
+}
+
+// fetch is Fetch, but what it brings may be lost in a power failure.
+func (s *Store) fetch(
 	ctx context.Context, c grid.CID, holders []grid.SiteID, progress Progress,
 ) (FetchResult, error) {
 	start := s.now()

@@ -27,6 +27,11 @@ func (s *Store) keep() {
 		if s.damage.Swap(false) {
 			s.checkRoots()
 		}
+		if s.compact.Swap(false) {
+			if err := s.compactLog(); err != nil {
+				s.cfg.Log.Warn("root index not rewritten", "error", err)
+			}
+		}
 		s.tell()
 	}
 }
@@ -81,10 +86,11 @@ func (s *Store) checkRoot(id grid.CID) {
 	s.gcMu.RLock()
 	defer s.gcMu.RUnlock()
 	blocks, stored, missing, err := s.walkLocal(c)
-	if err == nil && !missing && stored != s.storedBytes(id) { // a block was cut short
-		for d := range blocks {
-			_, err = s.blocks.get(d) // removes a damaged one
-			missing = missing || err != nil
+	short := stored != s.storedBytes(id) // a block was cut short
+	for d := range blocks {
+		if err == nil && !missing && (short || s.blocks.doubtful(d)) {
+			_, err := s.blocks.get(d) // removes a damaged one
+			missing = err != nil
 		}
 	}
 	s.mu.Lock()

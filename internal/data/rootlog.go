@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/durable"
@@ -33,6 +34,12 @@ type root struct {
 	busy int // operations that need it, which keeps it from collection
 }
 
+// logLine is a line of the log: a root, or the content of a small block.
+type logLine struct {
+	root
+	Block []byte `json:"block"`
+}
+
 // ref describes the content of the root's graph.
 func (r *root) ref() Ref { return Ref{CID: r.CID, Bytes: r.Bytes, Dir: r.Dir, Executable: r.Exec} }
 
@@ -43,34 +50,39 @@ func (r *root) pinned(now time.Time) bool {
 
 const (
 	rootLogName  = "roots.log"
-	maxRootLine  = 4 << 10
-	rootLogSlack = 256 // lines beyond twice the roots before the log is rewritten
+	maxRootLine  = 64 << 10
+	rootLogSlack = 256     // lines beyond twice the roots before the log is rewritten
+	rootLogFull  = 4 << 20 // bytes of blocks in the log before it is rewritten
 )
 
 // rootLog keeps the roots on disk: a line for each change, rewritten when it has
 // grown. A line that a crash tore is skipped: at worst its root is fetched again.
+// Small blocks stand in it, too, until their files are on disk: one sync for many.
+// The store's mu guards all but turn.
 type rootLog struct {
-	path  string
-	sync  bool
-	file  *os.File
-	lines int
+	path    string
+	disk    *disk
+	file    *os.File
+	lines   int
+	bytes   int64 // of blocks in the lines
+	written int   // lines in the life of the log
+	synced  int   // of these, how many are known to be on disk
+	broken  bool  // a sync failed: what is in the file is not known
+
+	turn sync.Mutex // held by who syncs the file; taken before the store's mu
 }
 
-// openRootLog reads the roots, the last line of each CID counting, and rewrites
-// the file without what is gone.
-func openRootLog(dir string, sync bool) (*rootLog, map[grid.CID]*root, error) {
-	l := &rootLog{path: filepath.Join(dir, rootLogName), sync: sync}
-	roots, err := readRoots(l.path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := l.rewrite(roots); err != nil {
-		return nil, nil, err
-	}
-	return l, roots, nil
+// openRootLog reads the roots, the last line of each CID counting. What the log has of
+// blocks goes to restore. The log can be used after the first rewrite.
+func openRootLog(
+	dir string, d *disk, restore func(block []byte) error,
+) (*rootLog, map[grid.CID]*root, error) {
+	l := &rootLog{path: filepath.Join(dir, rootLogName), disk: d}
+	roots, err := readRoots(l.path, restore)
+	return l, roots, err
 }
 
-func readRoots(path string) (map[grid.CID]*root, error) {
+func readRoots(path string, restore func(block []byte) error) (map[grid.CID]*root, error) {
 	roots := make(map[grid.CID]*root)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,10 +95,17 @@ func readRoots(path string) (map[grid.CID]*root, error) {
 	lines := bufio.NewScanner(f)
 	lines.Buffer(make([]byte, maxRootLine), maxRootLine)
 	for lines.Scan() {
-		r := new(root)
-		if json.Unmarshal(lines.Bytes(), r) != nil {
+		line := new(logLine)
+		if json.Unmarshal(lines.Bytes(), line) != nil {
 			continue
 		}
+		if len(line.Block) > 0 {
+			if err := restore(line.Block); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		r := &line.root
 		if _, err := parseCID(r.CID); err != nil {
 			continue
 		}
@@ -103,41 +122,67 @@ func readRoots(path string) (map[grid.CID]*root, error) {
 }
 
 // append writes the root's present state.
-func (l *rootLog) append(r *root) error {
-	line, err := json.Marshal(r)
+func (l *rootLog) append(r *root) error { return l.line(r) }
+
+// appendBlock writes the content of a small block.
+func (l *rootLog) appendBlock(content []byte) error {
+	l.bytes += int64(len(content))
+	return l.line(blockLine{content})
+}
+
+// blockLine is a logLine without a root.
+type blockLine struct {
+	Block []byte `json:"block"`
+}
+
+func (l *rootLog) line(value any) error {
+	line, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("write root index: %w", err)
 	}
-	_, err = l.file.Write(append(line, '\n'))
-	if err == nil && l.sync {
-		err = l.file.Sync()
-	}
 	l.lines++
-	if err != nil {
+	l.written++
+	if n, err := l.file.Write(append(line, '\n')); err != nil {
+		l.broken = l.broken || n > 0 // the next line would continue this one
 		return writeError(err)
 	}
 	return nil
 }
 
 // grown reports whether most of the log is history.
-func (l *rootLog) grown(roots int) bool { return l.lines > 2*roots+rootLogSlack }
+func (l *rootLog) grown(roots int) bool {
+	return l.broken || l.lines > 2*roots+rootLogSlack || l.bytes > rootLogFull
+}
 
-// rewrite replaces the log by one line for each root, atomically.
-func (l *rootLog) rewrite(roots map[grid.CID]*root) error {
+// rewrite replaces the log by one line for each root and each block, atomically. It is
+// on disk then.
+func (l *rootLog) rewrite(roots map[grid.CID]*root, blocks [][]byte) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
+	var size int64
 	for _, id := range slices.Sorted(maps.Keys(roots)) {
 		if err := enc.Encode(roots[id]); err != nil {
 			return writeError(err)
 		}
+	}
+	for _, b := range blocks {
+		if err := enc.Encode(blockLine{b}); err != nil {
+			return writeError(err)
+		}
+		size += int64(len(b))
 	}
 	file, err := durable.Rewrite(l.file, l.path, text.Bytes())
 	l.file = file // with what was there before, if there is an error
 	if err != nil {
 		return writeError(err)
 	}
-	l.lines = len(roots)
+	l.lines, l.bytes, l.synced, l.broken = len(roots)+len(blocks), size, l.written, false
 	return nil
 }
 
-func (l *rootLog) close() error { return l.file.Close() }
+func (l *rootLog) close() error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Close()
+}

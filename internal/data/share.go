@@ -92,7 +92,8 @@ func (s *shares) usedLocked(tenant grid.SiteID) (sum int64) {
 	return sum
 }
 
-// FetchFor is Fetch on behalf of a submitter: it ends with ErrShare as soon as
+// FetchFor is Fetch on behalf of a submitter, of what can be had again: it does not wait
+// for the disk. It ends with ErrShare as soon as
 // what is kept for the submitter takes more than an eighth of the quota, whatever
 // the data was said to measure. When it succeeds the data counts for the submitter
 // until Discharge. An empty submitter is the site itself, which has no share to
@@ -101,12 +102,12 @@ func (s *Store) FetchFor(
 	ctx context.Context, tenant grid.SiteID, c grid.CID, holders []grid.SiteID, progress Progress,
 ) (FetchResult, error) {
 	if tenant == "" {
-		return s.Fetch(ctx, c, holders, progress)
+		return s.fetch(ctx, c, holders, progress)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	s.shares.enter(tenant, c)
-	result, err := s.Fetch(ctx, c, holders, func(done, total int64) {
+	result, err := s.fetch(ctx, c, holders, func(done, total int64) {
 		if err := s.shares.grow(tenant, c, done); err != nil {
 			stop(err)
 		}

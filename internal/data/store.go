@@ -65,10 +65,11 @@ type Store struct {
 	changes map[grid.CID]bool          // untold changes: held or no longer
 	closed  bool
 
-	wg     sync.WaitGroup // operations and the keeper
-	damage atomic.Bool    // a damaged block was found since the last check of the roots
-	wake   chan struct{}  // wakes the keeper; capacity 1, because one wake-up does everything
-	stop   chan struct{}  // closed by Close
+	wg      sync.WaitGroup // operations and the keeper
+	damage  atomic.Bool    // a damaged block was found since the last check of the roots
+	compact atomic.Bool    // the root log has grown
+	wake    chan struct{}  // wakes the keeper; capacity 1, because one wake-up does everything
+	stop    chan struct{}  // closed by Close
 }
 
 // Open opens the store in cfg.Dir, which no other process may have open, and
@@ -105,11 +106,15 @@ func openLocal(cfg Config) (*Store, error) {
 		changes: make(map[grid.CID]bool), wake: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	var err error
-	if s.blocks, err = openBlocks(cfg, s.onDamage); err != nil {
+	disk := realDisk()
+	if s.blocks, err = openBlocks(cfg, disk, s.onDamage); err != nil {
 		return nil, err
 	}
-	if s.log, s.roots, err = openRootLog(cfg.Dir, cfg.Sync); err != nil {
+	if s.log, s.roots, err = openRootLog(cfg.Dir, disk, s.blocks.restore); err != nil {
 		return nil, err
+	}
+	if err = s.compactLog(); err != nil {
+		return nil, errors.Join(err, s.log.close())
 	}
 	s.metrics = newStoreMetrics(cfg.Metrics, s)
 	s.meter.flows = make(map[peer.ID]*flow)
@@ -138,9 +143,7 @@ func (s *Store) Close() error {
 	s.host.RemoveStreamHandler(probeID)
 	err := s.swap.close()
 	s.wg.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return errors.Join(err, s.log.rewrite(s.roots), s.log.close())
+	return errors.Join(err, s.compactLog(), s.log.close())
 }
 
 // measured takes the rate at which data came from a peer.
@@ -233,8 +236,9 @@ func notHeld(c grid.CID) error { return fmt.Errorf("%w: %s", ErrNotHeld, c) }
 // saveLocked writes the root's state; mu is held.
 func (s *Store) saveLocked(r *root) error {
 	err := s.log.append(r)
-	if err == nil && s.log.grown(len(s.roots)) {
-		err = s.log.rewrite(s.roots)
+	if s.log.grown(len(s.roots)) {
+		s.compact.Store(true)
+		s.wakeKeeper()
 	}
 	return err
 }

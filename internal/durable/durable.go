@@ -7,8 +7,11 @@ package durable
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // Replace writes the file, with mode 0600, in place of what may be there.
@@ -55,10 +58,22 @@ func put(file string, content []byte, place func(from, to string) error) error {
 	if err = place(tmp.Name(), file); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(file))
-	if err != nil {
-		return err
+	return SyncDir(filepath.Dir(file))
+}
+
+// SyncDir makes the names in a directory durable. Windows keeps names durable by
+// itself and refuses to sync a directory.
+func SyncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
 	}
-	_ = dir.Sync() // not every system can
-	return dir.Close()
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	defer func() { _ = d.Close() }()
+	if err := d.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) { // not every system can
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -256,7 +257,7 @@ func (j *Journal) openSegment() error {
 	j.written = 0
 	j.append(kindHeader, text)
 	j.head = j.written
-	if err := errors.Join(j.sync(), syncDir(dir)); err != nil {
+	if err := errors.Join(j.sync(), durable.SyncDir(dir)); err != nil {
 		return err
 	}
 	return s.deleteOldSegments(j.header.Machine, j.path)

@@ -16,17 +16,17 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/mrsmesh/mrsmesh/internal/durable"
 )
 
 // Problems with a state directory.
@@ -131,7 +131,7 @@ func (s *Store) start(path string) error {
 	if len(names) > 0 {
 		s.segment = names[len(names)-1].number
 	}
-	return syncDir(s.dir)
+	return durable.SyncDir(s.dir)
 }
 
 // countStart raises the incarnation, in the same transaction that writes the
@@ -252,21 +252,4 @@ func walkBucket(b *bolt.Bucket) error {
 		}
 		return nil
 	})
-}
-
-// syncDir makes the names in a directory durable. Windows keeps names durable by
-// itself and refuses to sync a directory.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir) //nolint:gosec // the owner chose dir
-	if err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) {
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	return nil
 }

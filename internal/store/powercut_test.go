@@ -1,0 +1,119 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/powercut"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// TestPowerFails: whatever the disk has when the power fails, the state opens, the facts
+// that were given as durable are there, and the start that comes next has a new number.
+func TestPowerFails(t *testing.T) {
+	t.Parallel()
+	if dir := os.Getenv(powercut.Role); dir != "" {
+		applyAndAcknowledge(t, dir)
+		return
+	}
+	tape := powercut.Record(t, "TestPowerFails", t.TempDir())
+	points := tape.Syncs()
+	t.Logf("%d events, %d points at syncs, %d acknowledged",
+		tape.Len(), len(points), len(tape.Acked(tape.Len())))
+	if len(tape.Acked(tape.Len())) < 40 {
+		t.Fatal("too little was acknowledged for a test")
+	}
+	for point := range 30 { // the first start
+		cutAndOpen(t, tape, point, uint64(point%3+1))
+	}
+	for i, point := range points {
+		cutAndOpen(t, tape, point, uint64(i%5))
+	}
+	for seed := range uint64(20) {
+		cutAndOpen(t, tape, tape.Len()*int(seed+1)/20, seed+5)
+	}
+}
+
+// applyAndAcknowledge lives twice in the directory. Facts change a counter, and some are
+// large, so that the files grow; segments are small, so that journals go on in new ones.
+func applyAndAcknowledge(t *testing.T, dir string) {
+	for life := range 2 {
+		s, err := OpenWith(dir, Options{SegmentBytes: 4 << 10}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := s.Begin(Header{Build: "test", Machine: "site", Config: json.RawMessage("{}")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		say(t, "start %d", s.Incarnation())
+		for n := range 20 {
+			now := time.Unix(int64(n), 0).UTC()
+			if err := j.Record(now, step.OwnerAway{}, nil); err != nil {
+				t.Fatal(err)
+			}
+			count := life*20 + n + 1
+			big := step.Fact{
+				Kind: "big/1", Key: fmt.Sprint(count % 5), Value: []byte(strings.Repeat("x", 1<<10)),
+			}
+			counter := step.Fact{Kind: "count/1", Value: []byte(fmt.Sprint(count))}
+			if err := s.Apply("site", []step.Fact{counter, big}); err != nil {
+				t.Fatal(err)
+			}
+			say(t, "count %d", count)
+		}
+		if life == 1 {
+			return // killed
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func say(t *testing.T, format string, n any) {
+	t.Helper()
+	if err := powercut.Ack(fmt.Sprintf(format, n)); err != nil {
+		t.Error(err)
+	}
+}
+
+func cutAndOpen(t *testing.T, tape *powercut.Tape, point int, seed uint64) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := tape.Cut(dir, point, seed); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Errorf("the power fails at event %d, seed %d: %v", point, seed, err)
+		return
+	}
+	defer func() { _ = s.Close() }()
+	var start, count, have uint64
+	for _, text := range tape.Acked(point) {
+		_, _ = fmt.Sscanf(text, "start %d", &start)
+		_, _ = fmt.Sscanf(text, "count %d", &count)
+	}
+	facts, err := s.Load("site")
+	for _, f := range facts {
+		if f.Kind == "count/1" {
+			_, _ = fmt.Sscan(string(f.Value), &have)
+		}
+	}
+	if err != nil || have < count || have > count+1 {
+		t.Errorf("the power fails at event %d, seed %d: count %d (%v), %d was acknowledged",
+			point, seed, have, err, count)
+	}
+	if s.Incarnation() <= start {
+		t.Errorf("the power fails at event %d, seed %d: start %d comes again", point, seed, start)
+	}
+	if _, err := s.Begin(Header{Build: "test", Machine: "site", Config: json.RawMessage("{}")}); err != nil {
+		t.Errorf("the power fails at event %d, seed %d: journal: %v", point, seed, err)
+	}
+}

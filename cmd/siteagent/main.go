@@ -28,6 +28,7 @@
 //	policy.go      siteagent policy
 //	audit.go       siteagent audit
 //	replay.go      siteagent replay
+//	repair.go      siteagent repair
 package main
 
 import (

@@ -56,7 +56,7 @@ func newRoot() *cobra.Command {
 		resumeCommand(o), stopCommand(o),
 		inviteCommand(o), joinCommand(o), membersCommand(o), admitCommand(o), banCommand(o),
 		checkCommand(o),
-		replayCommand(o), auditCommand(o),
+		replayCommand(o), auditCommand(o), repairCommand(o),
 	)
 	return root
 }

@@ -159,7 +159,8 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	if err = os.MkdirAll(cfg.StateDir, 0o700); err != nil {
 		return a, fmt.Errorf("make the state directory: %w", err)
 	}
-	if a.store, err = store.Open(cfg.StateDir, a.log); err != nil {
+	signs := []string{RecordFile, filepath.Join("data", "roots.log")}
+	if a.store, err = store.OpenWith(cfg.StateDir, store.Options{Signs: signs}, a.log); err != nil {
 		return a, err
 	}
 	a.openPast()

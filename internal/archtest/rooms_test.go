@@ -170,7 +170,9 @@ func testLibraries() []string {
 
 // testRooms are tests that other packages run: the conformance suite of adapters, the
 // scripts of the commands, and power failures.
-func testRooms() []string { return []string{"internal/lrm/lrmtest", "internal/scripttest", "internal/powercut"} }
+func testRooms() []string {
+	return []string{"internal/lrm/lrmtest", "internal/scripttest", "internal/powercut"}
+}
 
 // exampleOf is the example that a package belongs to, "examples/quickstart" for
 // all below it, or empty.

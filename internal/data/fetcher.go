@@ -244,7 +244,7 @@ func (f *fetcher) local(w want, d digest) (bool, error) {
 	if !here {
 		return false, nil
 	}
-	if w.c.Type() == cid.Raw && size == w.size && !f.s.blocks.doubtful(d) { // whole: no need to read it
+	if w.c.Type() == cid.Raw && size == w.size && !f.s.blocks.doubtful(d) { // whole
 		f.todo = f.todo[:len(f.todo)-1]
 		f.took(d, size)
 		return true, nil

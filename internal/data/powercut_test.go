@@ -10,8 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/libp2p/go-libp2p/core/peer"
-
 	"github.com/mrsmesh/mrsmesh/internal/powercut"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -19,7 +17,7 @@ import (
 // onDisk opens a store without a network.
 func onDisk(t testing.TB, dir string) *Store {
 	t.Helper()
-	s, err := openLocal(Config{Dir: filepath.Join(dir, "data"), Allow: func(peer.ID) bool { return true }})
+	s, err := openLocal(Config{Dir: filepath.Join(dir, "data"), Allow: everybody})
 	if err != nil {
 		t.Fatal(err)
 	}

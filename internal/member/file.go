@@ -32,16 +32,27 @@ func save(dir, name string, value any) error {
 	return nil
 }
 
-// load reads a file with decode. One that cannot be used is moved away; the text
-// says so, for the owner. A missing file is fine.
-func load(dir, name string, decode func([]byte) error) (problem string) {
+// errBans refuses to go on without a file that says who is kept out.
+var errBans = errors.New("it says who is banned, and without it they would come back")
+
+// need reads a file with decode. One that cannot be used is an error that names it and what
+// can be done. A missing file is fine.
+func need(dir, name, remedy string, decode func([]byte) error) error {
 	if dir == "" {
-		return ""
+		return nil
 	}
 	file := filepath.Join(dir, name)
+	if err := read(file, decode); err != nil {
+		return fmt.Errorf("%s is damaged (%w): %w; %s", file, err, errBans, remedy)
+	}
+	return nil
+}
+
+// read reads a file with decode. A missing file is fine.
+func read(file string, decode func([]byte) error) error {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return ""
+		return nil
 	}
 	if err == nil && info.Size() > maxFileBytes {
 		err = fmt.Errorf("larger than %d bytes", maxFileBytes)
@@ -53,6 +64,17 @@ func load(dir, name string, decode func([]byte) error) (problem string) {
 	if err == nil {
 		err = decode(text)
 	}
+	return err
+}
+
+// load reads a file with decode. One that cannot be used is moved away; the text
+// says so, for the owner. A missing file is fine.
+func load(dir, name string, decode func([]byte) error) (problem string) {
+	if dir == "" {
+		return ""
+	}
+	file := filepath.Join(dir, name)
+	err := read(file, decode)
 	if err == nil {
 		return ""
 	}

@@ -46,8 +46,8 @@ type Registry struct {
 	invites []invite
 }
 
-// Open reads the files in the directory. Those that cannot be used are moved away,
-// see Problems; an unusable key is an error.
+// Open reads the files in the directory. Invitations that cannot be used are moved away,
+// see Problems; a damaged roster, damaged bans and an unusable key are errors.
 func Open(cfg Config) (*Registry, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -62,12 +62,11 @@ func Open(cfg Config) (*Registry, error) {
 			return nil, fmt.Errorf("open roster: domain-key: %w", err)
 		}
 	}
+	if err := r.needBans(); err != nil {
+		return nil, err
+	}
 	for _, problem := range []string{
 		load(cfg.Dir, rosterFile, r.readRoster),
-		load(cfg.Dir, localFile, func(text []byte) (err error) {
-			r.local, err = decodeLocal(text)
-			return err
-		}),
 		load(cfg.Dir, invitesFile, func(text []byte) (err error) {
 			r.invites, err = decodeInvites(text)
 			return err
@@ -81,6 +80,25 @@ func Open(cfg Config) (*Registry, error) {
 		r.local = map[grid.SiteID]decision{}
 	}
 	return r, nil
+}
+
+// needBans reads who is banned. Where that cannot be read the site does not start: it
+// would let them in.
+func (r *Registry) needBans() error {
+	const fromOthers = "restore the file from a backup, or move it away: then the other members " +
+		"send the roster when they meet this site, or restore it at the site that has domain.key"
+	const fromOwner = "restore the file from a backup, or move it away and ban again, with " +
+		"siteagent ban, whom you had banned"
+	return errors.Join(
+		need(r.cfg.Dir, rosterFile, fromOthers, func(text []byte) error {
+			_, err := decodeRoster(text)
+			return err
+		}),
+		need(r.cfg.Dir, localFile, fromOwner, func(text []byte) (err error) {
+			r.local, err = decodeLocal(text)
+			return err
+		}),
+	)
 }
 
 func (r *Registry) loadKey() error {

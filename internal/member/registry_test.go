@@ -182,11 +182,41 @@ func TestTheLastWordHolds(t *testing.T) {
 	}
 }
 
+func damages() map[string]string {
+	return map[string]string{
+		"nothing": "", "noise": "\x00\xff", "cut": `{"version":1,"records":[{`, "later": `{"version":2}`,
+	}
+}
+
+// Who is banned stays out: a site that cannot read its bans does not start.
+func TestDamagedBansAreNotForgotten(t *testing.T) {
+	for _, file := range []string{rosterFile, localFile} {
+		for name, text := range damages() {
+			dir := t.TempDir()
+			o := open(t, dir, "")
+			o.invite(t, time.Hour, 1)
+			if _, err := o.Ban("b", "", ""); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, file)
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Open(Config{Dir: dir, Domain: "lab", Self: "self"})
+			if !errors.Is(err, errBans) || !strings.Contains(err.Error(), path) ||
+				!strings.Contains(err.Error(), "move it away") {
+				t.Errorf("%s, %s: %v, want a refusal with the file and the remedy", file, name, err)
+			}
+			if kept, err := os.ReadFile(path); err != nil || string(kept) != text {
+				t.Errorf("%s, %s: not left as it was: %v", file, name, err)
+			}
+		}
+	}
+}
+
 func TestDamagedFilesArePutAside(t *testing.T) {
-	for _, file := range []string{rosterFile, localFile, invitesFile} {
-		for name, text := range map[string]string{
-			"nothing": "", "noise": "\x00\xff", "cut": `{"version":1,"records":[{`, "later": `{"version":2}`,
-		} {
+	for _, file := range []string{invitesFile} {
+		for name, text := range damages() {
 			dir := t.TempDir()
 			o := open(t, dir, "")
 			o.invite(t, time.Hour, 1)

@@ -14,7 +14,7 @@
 // the libraries in it are the real ones. That needs Linux, and a system that allows a
 // process to trace its children; elsewhere the tests skip.
 //
-//	tape.go           what was recorded, and the directories that may come of it
+//	tape.go           what was recorded, and the directories that may result
 //	files.go          the names and open files while it is recorded
 //	record_linux.go   a program run and its calls taken down
 //	record_other.go   other systems, which record nothing

@@ -152,7 +152,7 @@ func (r *recorder) stopped(thread int, status syscall.WaitStatus) int {
 	}
 }
 
-// callInfo is what the system tells of a call: struct ptrace_syscall_info.
+// callInfo describes a call: struct ptrace_syscall_info.
 type callInfo struct {
 	Op    uint8
 	_     [7]byte
@@ -189,7 +189,7 @@ func (r *recorder) atCall(thread int) error {
 	return nil
 }
 
-// begins takes what a call is given, while its thread stands still.
+// begins takes what a call is given, while its thread is stopped.
 func (r *recorder) begins(thread int, c *call) (err error) {
 	fd := int(int32(c.args[0])) //nolint:gosec // as the system takes it
 	switch c.number {

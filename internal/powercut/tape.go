@@ -44,7 +44,7 @@ const (
 	acked
 )
 
-// Tape is what a program did.
+// Tape has all that a program did.
 type Tape struct {
 	root   *node
 	events []event
@@ -142,7 +142,7 @@ func (c cut) names(dir *node) map[string]*node {
 
 const sector = 512 // bytes that a disk writes whole
 
-// content is what a file holds.
+// content gives the bytes of a file.
 func (c cut) content(file *node) []byte {
 	data := slices.Clone(file.base)
 	for i, e := range c.events {

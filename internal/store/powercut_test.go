@@ -113,7 +113,8 @@ func cutAndOpen(t *testing.T, tape *powercut.Tape, point int, seed uint64) {
 	if s.Incarnation() <= start {
 		t.Errorf("the power fails at event %d, seed %d: start %d comes again", point, seed, start)
 	}
-	if _, err := s.Begin(Header{Build: "test", Machine: "site", Config: json.RawMessage("{}")}); err != nil {
+	_, err = s.Begin(Header{Build: "test", Machine: "site", Config: json.RawMessage("{}")})
+	if err != nil {
 		t.Errorf("the power fails at event %d, seed %d: journal: %v", point, seed, err)
 	}
 }

@@ -60,6 +60,9 @@ type Options struct {
 	// SegmentBytes is the size at which a segment is continued in a new one; default 16 MiB.
 	SegmentBytes int64
 	FlushEvery   time.Duration // how long a record may wait for the disk; default 100 ms
+	// Signs name files of the directory beside which facts that are missing were lost, as
+	// beside a journal.
+	Signs []string
 }
 
 func (o Options) withDefaults() Options {
@@ -91,8 +94,8 @@ type Store struct {
 }
 
 // Open opens a state directory, makes it if it does not exist, and counts the
-// start. The errors are ErrLocked, ErrCorrupt, ErrFormat and those of the file
-// system.
+// start. The errors are ErrLocked, ErrCorrupt, ErrFactsGone, ErrFormat and those of the
+// file system.
 func Open(dir string, log *slog.Logger) (*Store, error) {
 	return OpenWith(dir, Options{}, log)
 }
@@ -103,16 +106,19 @@ func OpenWith(dir string, options Options, log *slog.Logger) (*Store, error) {
 	if err := os.MkdirAll(journals, dirMode); err != nil { //nolint:gosec // the owner chose dir
 		return nil, fmt.Errorf("open state: %w", err)
 	}
-	path := filepath.Join(dir, factsFile)
-	db, err := openDB(path, false)
-	if err != nil {
+	s := &Store{
+		dir: dir, options: options.withDefaults(), log: log, journals: make(map[string]*Journal),
+	}
+	if err := s.checkEarlierLife(); err != nil {
 		return nil, err
 	}
-	s := &Store{
-		dir: dir, options: options.withDefaults(), log: log, db: db, journals: make(map[string]*Journal),
+	path := filepath.Join(dir, factsFile)
+	var err error
+	if s.db, err = openDB(path, false); err != nil {
+		return nil, err
 	}
 	if err := s.start(path); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, s.db.Close())
 	}
 	return s, nil
 }
@@ -141,19 +147,28 @@ func (s *Store) countStart(tx *bolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.CreateBucketIfNotExists(factsBucket); err != nil {
-		return err
-	}
 	if err := checkFormat(meta); err != nil {
-		return err
-	}
-	if err := meta.Put(formatKey, []byte(formatVersion)); err != nil {
 		return err
 	}
 	if old := meta.Get(incarnationKey); len(old) == 8 {
 		s.incarnation = binary.BigEndian.Uint64(old)
 	}
 	s.incarnation++
+	return s.writeMeta(tx)
+}
+
+// writeMeta writes the format and the incarnation.
+func (s *Store) writeMeta(tx *bolt.Tx) error {
+	meta, err := tx.CreateBucketIfNotExists(metaBucket)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.CreateBucketIfNotExists(factsBucket); err != nil {
+		return err
+	}
+	if err := meta.Put(formatKey, []byte(formatVersion)); err != nil {
+		return err
+	}
 	return meta.Put(incarnationKey, binary.BigEndian.AppendUint64(nil, s.incarnation))
 }
 
@@ -235,8 +250,7 @@ func guard(path string, do func() error) (err error) {
 }
 
 func corrupt(path string, cause error) error {
-	return fmt.Errorf("%w: %s: %w; restore the file from a backup, or move it away to start as "+
-		"a site that has promised nothing", ErrCorrupt, path, cause)
+	return fmt.Errorf("%w: %s: %w; %s", ErrCorrupt, path, cause, remedy)
 }
 
 // walk reads every row once, so that damage shows at the start and not in the

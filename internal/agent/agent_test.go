@@ -64,7 +64,7 @@ func TestSubmitNeedsItsData(t *testing.T) {
 	job.Spec.Inputs = []grid.Input{
 		{Path: "/in/x", CID: "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy", Bytes: 1},
 	}
-	if _, err := a.Submit(t.Context(), job); !errors.Is(err, grid.ErrInvalid) ||
+	if _, err := a.Submit(t.Context(), job, ""); !errors.Is(err, grid.ErrInvalid) ||
 		!strings.Contains(err.Error(), "input /in/x") {
 		t.Errorf("Submit: %v, want ErrInvalid that names the input", err)
 	}

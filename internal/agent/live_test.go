@@ -117,7 +117,7 @@ func (n *node) job(t *testing.T, args ...string) grid.Job {
 // submit hands a job in.
 func (n *node) submit(t *testing.T, job grid.Job) grid.TaskID {
 	t.Helper()
-	id, err := n.Submit(t.Context(), job)
+	id, err := n.Submit(t.Context(), job, "")
 	if err != nil {
 		t.Fatal(err)
 	}

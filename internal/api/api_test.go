@@ -148,7 +148,7 @@ func marshal(t *testing.T, v any) string {
 func fullAgent(t *testing.T) (*apitest.Agent, grid.JobID, grid.CID) {
 	t.Helper()
 	agent := apitest.New(clock)
-	id, err := agent.Submit(t.Context(), sampleJob())
+	id, err := agent.Submit(t.Context(), sampleJob(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func fullAgent(t *testing.T) (*apitest.Agent, grid.JobID, grid.CID) {
 		},
 		Count: 1, TTL: time.Second,
 	}
-	held, err := agent.Submit(t.Context(), reserve)
+	held, err := agent.Submit(t.Context(), reserve, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func fullAgent(t *testing.T) (*apitest.Agent, grid.JobID, grid.CID) {
 	})
 	bound := sampleJob()
 	bound.Spec.Reservation = held
-	if _, err := agent.Submit(t.Context(), bound); err != nil {
+	if _, err := agent.Submit(t.Context(), bound, ""); err != nil {
 		t.Fatal(err)
 	}
 	offer := grid.Offer{

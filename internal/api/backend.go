@@ -60,8 +60,10 @@ type reservations interface {
 // submissions takes jobs and withdraws them.
 type submissions interface {
 	// Submit makes the job durable, starts placing it and returns without waiting.
-	// The job is valid; its data was stored before.
-	Submit(ctx context.Context, job grid.Job) (grid.JobID, error)
+	// The job is valid; its data was stored before. A key that is not empty names the
+	// request: one that is repeated gives the job that it made before, and view.ErrConflict
+	// if the key named another request.
+	Submit(ctx context.Context, job grid.Job, key string) (grid.JobID, error)
 	// Cancel withdraws a job. Cancelling one that has ended changes nothing.
 	Cancel(ctx context.Context, id grid.JobID) error
 }

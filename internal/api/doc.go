@@ -17,6 +17,7 @@
 //	listen.go         the socket, the loopback address, the token
 //	router.go         paths, checks before a handler, errors as problems
 //	handlers.go       jobs, offers, sites, status, the owner's orders
+//	key.go            Idempotency-Key
 //	members.go        members and invitations
 //	planning.go       reservations, and the order of the plan
 //	configuration.go  where each setting comes from, and reading it again

@@ -67,7 +67,11 @@ func (h *handlers) SubmitJob(
 	if err != nil {
 		return nil, fmt.Errorf("submit job: %w", err)
 	}
-	id, err := h.backend.Submit(ctx, job)
+	key, err := keyOf(r.Params.IdempotencyKey)
+	if err != nil {
+		return nil, fmt.Errorf("submit job: %w", err)
+	}
+	id, err := h.backend.Submit(ctx, job, key)
 	if err != nil {
 		return nil, fmt.Errorf("submit job: %w", err)
 	}

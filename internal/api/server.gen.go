@@ -224,6 +224,12 @@ type StreamEventsParams struct {
 	LastEventID *uint64 `json:"Last-Event-ID,omitempty"`
 }
 
+// SubmitJobParams defines parameters for SubmitJob.
+type SubmitJobParams struct {
+	// IdempotencyKey names the request: 1 to 255 printable ASCII characters, best random
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListTasksParams defines parameters for ListTasks.
 type ListTasksParams struct {
 	// From first index wanted
@@ -305,7 +311,7 @@ type ServerInterface interface {
 	ListJobs(w http.ResponseWriter, r *http.Request)
 	// SubmitJob Submit a job whose data was stored before
 	// (POST /jobs)
-	SubmitJob(w http.ResponseWriter, r *http.Request)
+	SubmitJob(w http.ResponseWriter, r *http.Request, params SubmitJobParams)
 	// DeleteJob Withdraw a job, as POST cancel
 	// (DELETE /jobs/{id})
 	DeleteJob(w http.ResponseWriter, r *http.Request, id JobID)
@@ -425,7 +431,7 @@ func (_ Unimplemented) ListJobs(w http.ResponseWriter, r *http.Request) {
 
 // SubmitJob Submit a job whose data was stored before
 // (POST /jobs)
-func (_ Unimplemented) SubmitJob(w http.ResponseWriter, r *http.Request) {
+func (_ Unimplemented) SubmitJob(w http.ResponseWriter, r *http.Request, params SubmitJobParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -758,8 +764,35 @@ func (siw *ServerInterfaceWrapper) ListJobs(w http.ResponseWriter, r *http.Reque
 // SubmitJob operation middleware
 func (siw *ServerInterfaceWrapper) SubmitJob(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SubmitJobParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.SubmitJob(w, r)
+		siw.Handler.SubmitJob(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1848,7 +1881,8 @@ func (response ListJobsdefaultApplicationProblemPlusJSONResponse) VisitListJobsR
 }
 
 type SubmitJobRequestObject struct {
-	Body *SubmitJobJSONRequestBody
+	Params SubmitJobParams
+	Body   *SubmitJobJSONRequestBody
 }
 
 type SubmitJobResponseObject interface {
@@ -2962,8 +2996,10 @@ func (sh *strictHandler) ListJobs(w http.ResponseWriter, r *http.Request) {
 }
 
 // SubmitJob operation middleware
-func (sh *strictHandler) SubmitJob(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) SubmitJob(w http.ResponseWriter, r *http.Request, params SubmitJobParams) {
 	var request SubmitJobRequestObject
+
+	request.Params = params
 
 	var body SubmitJobJSONRequestBody
 	if err := runtime.BindJSONBody(r, &body); err != nil {

@@ -237,7 +237,7 @@ func emptyJob(tasks int, ttl time.Duration) grid.Job {
 func (c *crowd) round(ctx context.Context, n *node, by path, tasks int) (spans, error) {
 	const ttl = 2 * time.Second
 	done := n.watch.begin(by, len(c.nodes)-1, tasks)
-	id, err := n.Submit(ctx, emptyJob(tasks, ttl))
+	id, err := n.Submit(ctx, emptyJob(tasks, ttl), "")
 	if err != nil {
 		return spans{}, err
 	}

@@ -55,6 +55,7 @@
 //	job.go         a job: what was asked, its tasks, its stage
 //	hold.go        the stages in which sites make their offers firm
 //	order.go       the table of jobs: their order, and which waits for which
+//	repeated.go    a request that comes again makes no second job
 //	facts.go       what survives a crash
 //	watch.go       what was seen of a member's coming and going
 //	peers.go       the members: links, bans, faults

@@ -230,6 +230,7 @@ func (m *Machine) forget(j *job) error {
 	}
 	m.stopTimer(timerForget, string(j.id))
 	delete(m.jobs.all, j.id)
+	delete(m.jobs.byKey, j.key)
 	m.jobs.independ(j)
 	m.out.Emit(step.Hold{Job: j.id, CIDs: j.data(), Release: true})
 	m.persistRemoval(factJob, string(j.id))

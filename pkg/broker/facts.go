@@ -23,6 +23,7 @@ type jobFact struct {
 	NoWait      bool     `json:"no_wait,omitempty"`
 	SubmittedMS int64    `json:"submitted_ms"`
 	EndedMS     int64    `json:"ended_ms,omitempty"`
+	Key         string   `json:"key,omitempty"` // of the request that made it
 }
 
 type taskFact struct {
@@ -67,6 +68,7 @@ func (r *run) persistRemoval(kind, key string) {
 func (r *run) saveJob(j *job) {
 	r.persist(factJob, string(j.id), jobFact{
 		Job: j.spec, NoWait: j.noWait, SubmittedMS: step.MS(j.submitted), EndedMS: step.MS(j.ended),
+		Key: j.key,
 	})
 }
 

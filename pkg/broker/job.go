@@ -16,7 +16,8 @@ type job struct {
 	roster
 	submitted time.Time
 	ended     time.Time
-	noWait    bool // it is refused if it has no place now
+	noWait    bool   // it is refused if it has no place now
+	key       string // of the request that made it; empty: it had none
 	// how is the way in which it is placed. It follows from what was submitted, so it is no
 	// fact, and what it holds is lost with a restart: a new search begins then.
 	how strategy

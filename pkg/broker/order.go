@@ -15,11 +15,15 @@ import (
 type jobs struct {
 	all        map[grid.JobID]*job
 	dependants map[grid.JobID][]grid.JobID // by the job that they name: a predecessor or a reservation
+	byKey      map[string]grid.JobID       // by the key of the request that made them
 	ranked     int                         // jobs with a priority
 }
 
 func newJobs() *jobs {
-	return &jobs{all: make(map[grid.JobID]*job), dependants: make(map[grid.JobID][]grid.JobID)}
+	return &jobs{
+		all: make(map[grid.JobID]*job), dependants: make(map[grid.JobID][]grid.JobID),
+		byKey: make(map[string]grid.JobID),
+	}
 }
 
 func (l *jobs) ids() []grid.JobID { return slices.Sorted(maps.Keys(l.all)) }

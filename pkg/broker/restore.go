@@ -70,6 +70,7 @@ func (l *jobs) restoreJob(f step.Fact, cfg *Config) error {
 	j := makeJob(grid.JobID(f.Key), v.Job, step.FromMS(v.SubmittedMS), cfg)
 	j.noWait, j.ended = v.NoWait, step.FromMS(v.EndedMS)
 	l.all[j.id] = j
+	l.name(j, v.Key)
 	return nil
 }
 

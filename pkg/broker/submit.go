@@ -19,6 +19,10 @@ import (
 
 // onSubmit takes a job: it is durable before the user gets its ID.
 func (m *Machine) onSubmit(in step.Submit) {
+	if id, err := m.jobs.made(in); id != "" || err != nil {
+		m.out.Emit(step.Reply{Command: in.Command, Job: id, Err: err})
+		return
+	}
 	j, err := m.accept(in.Job)
 	if err != nil {
 		m.out.Emit(step.Reply{Command: in.Command, Err: err})
@@ -26,6 +30,7 @@ func (m *Machine) onSubmit(in step.Submit) {
 	}
 	m.jobs.all[j.id] = j
 	j.noWait = in.NoWait
+	m.jobs.name(j, in.Key)
 	m.saveJob(j)
 	m.out.Emit(step.Hold{Job: j.id, CIDs: inputsOf(j.spec)})
 	m.out.Emit(step.Reply{Command: in.Command, Job: j.id})

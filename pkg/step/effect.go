@@ -173,6 +173,7 @@ var (
 	ErrNoSuchJob  = problem("no such job")
 	ErrNotEnded   = problem("the job has not ended; cancel it first")
 	ErrAwaited    = problem("another job waits for it; cancel that one first")
+	ErrKeyUsed    = problem("the key named another request before; send a new key with a new job")
 	ErrTooManyJob = problem("too many jobs are held; forget some that have ended")
 )
 

@@ -184,7 +184,13 @@ type Submit struct {
 	Command uint64 // repeated in the Reply
 	Job     grid.Job
 	NoWait  bool // refuse the job when it cannot be placed now
+	// Key names the request, if it is not empty: a repetition is answered with the job that it
+	// made before. A digest, at most MaxKey bytes long; sites never hear of it.
+	Key string `json:",omitempty"`
 }
+
+// MaxKey is the longest key of a Submit, in bytes.
+const MaxKey = 64
 
 // Probe asks for offers without placing anything (`submit plan`).
 type Probe struct {

@@ -51,7 +51,8 @@ func userError(err error) error {
 		return nil
 	case errors.Is(err, step.ErrNoSuchJob):
 		return fmt.Errorf("%w: %w", view.ErrNotFound, err)
-	case errors.Is(err, step.ErrNotEnded), errors.Is(err, step.ErrAwaited):
+	case errors.Is(err, step.ErrNotEnded), errors.Is(err, step.ErrAwaited),
+		errors.Is(err, step.ErrKeyUsed):
 		return fmt.Errorf("%w: %w", view.ErrConflict, err)
 	case errors.Is(err, step.ErrTooManyJob):
 		return fmt.Errorf("%w: %w", view.ErrTooLarge, err)
@@ -69,12 +70,14 @@ func userError(err error) error {
 }
 
 // Submit makes a job durable and starts placing it. All its data must have been
-// stored here before.
-func (b *Backend) Submit(ctx context.Context, job grid.Job) (grid.JobID, error) {
+// stored here before. A request that is repeated with its key makes no second job.
+func (b *Backend) Submit(ctx context.Context, job grid.Job, key string) (grid.JobID, error) {
 	if err := b.needData(job); err != nil {
 		return "", err
 	}
-	return b.command(ctx, func(n uint64) step.Input { return step.Submit{Command: n, Job: job} })
+	return b.command(ctx, func(n uint64) step.Input {
+		return step.Submit{Command: n, Job: job, Key: key}
+	})
 }
 
 // needData reports data of a job that is not here: nobody else would have it.

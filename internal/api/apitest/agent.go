@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +35,7 @@ type Agent struct {
 
 	mu       sync.Mutex
 	jobs     []*record          // guarded by mu, oldest first
+	byKey    map[string]*record // guarded by mu: by the key of the request
 	blobs    map[grid.CID]blob  // guarded by mu
 	logs     map[string]string  // guarded by mu: "JOB.INDEX/stream" -> text
 	state    view.AgentStatus   // guarded by mu
@@ -65,7 +67,7 @@ func New(clock func() time.Time) *Agent {
 	return &Agent{
 		EventLog: view.NewEventLog(1024, 1),
 		planning: view.Planning{Policy: "fcfs", Backfill: "conservative"}, blobs: map[grid.CID]blob{},
-		logs: map[string]string{}, clock: clock,
+		logs: map[string]string{}, clock: clock, byKey: map[string]*record{},
 		state: view.AgentStatus{
 			Site: "12D3KooWself", Name: "self", Domain: "home", Version: "test", Started: view.At(clock()),
 			Reach: view.Reach{Reachability: "unknown", Relays: []grid.SiteID{}},
@@ -143,8 +145,15 @@ func (a *Agent) find(id grid.JobID) *record {
 func missing(id grid.JobID) error { return fmt.Errorf("job %s: %w", id, view.ErrNotFound) }
 
 // Submit implements api.Submissions.
-func (a *Agent) Submit(_ context.Context, job grid.Job) (grid.JobID, error) {
+func (a *Agent) Submit(_ context.Context, job grid.Job, key string) (grid.JobID, error) {
 	a.mu.Lock()
+	if r := a.byKey[key]; r != nil {
+		a.mu.Unlock()
+		if !reflect.DeepEqual(r.job, job) {
+			return "", fmt.Errorf("%w: the key named another request before", view.ErrConflict)
+		}
+		return r.id, nil
+	}
 	sum := sha256.Sum256([]byte(strconv.Itoa(len(a.jobs))))
 	id := grid.JobID(strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:16])
 	r := &record{id: id, job: job, since: a.clock()}
@@ -158,6 +167,9 @@ func (a *Agent) Submit(_ context.Context, job grid.Job) (grid.JobID, error) {
 		r.tasks = append(r.tasks, t)
 	}
 	a.jobs = append(a.jobs, r)
+	if key != "" {
+		a.byKey[key] = r
+	}
 	a.mu.Unlock()
 	a.Append(view.Event{Time: view.At(a.clock()), Kind: "job", Job: id, Phase: view.PhaseAnnounced})
 	if a.OnSubmit != nil {

@@ -213,14 +213,6 @@ func (c *Client) AllTasks(ctx context.Context, id grid.JobID) ([]view.TaskView, 
 	}
 }
 
-// Submit hands a job over, whose data was stored before.
-func (c *Client) Submit(ctx context.Context, job grid.Job) (grid.JobID, error) {
-	ref, err := ask[struct {
-		ID grid.JobID `json:"id"`
-	}](ctx, c, call{method: http.MethodPost, path: "/jobs"}, view.FromJob(job))
-	return ref.ID, err
-}
-
 // Cancel withdraws a job.
 func (c *Client) Cancel(ctx context.Context, id grid.JobID) error {
 	_, err := ask[nothing](

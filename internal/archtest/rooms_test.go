@@ -99,7 +99,7 @@ func declaredRooms() map[string]room {
 			imports: "grid avail protocol plan step site broker yield agent member owner p2p data " +
 				"hostinfo history view", tests: "*",
 		},
-		"internal/audit": {imports: "grid protocol step store"},
+		"internal/audit": {imports: "data grid protocol step store"},
 		"internal/api": {
 			imports: "grid view jobfile obs api/web", tests: "api/client api/apitest",
 		},

@@ -1,7 +1,3 @@
-// Package audit answers one question about a mesh from what its sites wrote down: was a
-// task lost, or did it run twice at the same time? It reads the facts and journals of all
-// agents and the run records of their supervisors (Collect), or takes the same in memory
-// (Records), and counts (Audit).
 package audit
 
 import (
@@ -27,13 +23,24 @@ type Submission struct {
 	Count  uint32 // number of tasks
 	Held   bool   // its submitter has it still
 	Closed bool   // its submitter works on it no more
+
+	Submitted time.Time   // by its submitter's clock
+	Seen      time.Time   // the last time that its submitter wrote anything down
+	Window    grid.Window // when it may run; its fixed start and its deadline are promises
+	Waits     bool        // it comes after other jobs
+	Passive   bool        // a reservation: nothing runs in it
 }
 
 // Task is the last phase that a submitter noted of a task. A task that is not
 // listed was never awarded.
 type Task struct {
-	ID    grid.TaskID
-	Phase grid.Phase
+	ID      grid.TaskID
+	Phase   grid.Phase
+	Awarded time.Time    // when its latest attempt was awarded
+	Promise grid.Promise // what its submitter says became of the promise of its time
+	// Missing are results of a done task that its submitter holds no more, though it holds
+	// the job.
+	Missing []grid.CID
 }
 
 // Run is one attempt on one site, and when it may have run.
@@ -42,6 +49,8 @@ type Run struct {
 	Site    string // the site's name, or ID
 	Spans   []Span // ascending, apart
 	Unended bool   // its end was not written down
+	Began   time.Time
+	Ended   time.Time // the last that is known of it
 }
 
 // Span is the time in which an attempt was not frozen, as half-open interval
@@ -57,6 +66,9 @@ type Report struct {
 	Total   JobReport   // sums over all jobs, without an ID
 	Lost    []grid.TaskID
 	Doubled []Double
+	Stuck   []grid.TaskID // open, and nothing happens though it could; see stuckAfter
+	Missing []grid.TaskID // done, and their results are gone
+	Late    []Late        // promised, and began or ended later
 	// Unended counts runs without a known end: each counts until its agent's end, or its last
 	// record.
 	Unended int
@@ -76,6 +88,9 @@ type JobReport struct {
 	Open      int // not ended, and its submitter works on it
 	Lost      int // neither ended nor open
 	Doubled   int // two different attempts ran at the same time
+	Stuck     int // open, and nothing happens though it could
+	Missing   int // done, and a result is gone
+	Late      int // promised, and began or ended later
 	Attempts  int // attempts that were started
 	Moved     int // tasks with attempts on more than one site
 }
@@ -88,8 +103,11 @@ type Double struct {
 	Overlap time.Duration // how long in all
 }
 
-// Clean reports whether nothing was lost and nothing doubled.
-func (r Report) Clean() bool { return len(r.Lost) == 0 && len(r.Doubled) == 0 }
+// Clean reports whether nothing was lost, results included, nothing doubled, and nothing
+// late without a word of its submitter.
+func (r Report) Clean() bool {
+	return len(r.Lost)+len(r.Doubled)+len(r.Missing)+len(r.SilentlyLate()) == 0
+}
 
 // Audit counts. A task is lost if its job was submitted, it has not ended, and
 // its submitter does not work on it any more: the job's record is gone or
@@ -97,17 +115,18 @@ func (r Report) Clean() bool { return len(r.Lost) == 0 && len(r.Doubled) == 0 }
 // ran at the same time for longer than zero; frozen time does not count.
 func Audit(records Records) Report {
 	report := Report{Notes: slices.Clone(records.Notes)}
-	phases := lastPhases(records.Tasks)
+	tasks := lastTasks(records.Tasks)
 	runs := groupRuns(records.Runs)
 	for _, s := range mergeSubmissions(records.Submissions) {
 		job := JobReport{Job: s.Job, Tasks: int(s.Count)}
 		for index := range s.Count {
 			id := grid.TaskID{Job: s.Job, Index: index}
-			if job.count(phases[id], s) {
+			if job.count(tasks[id].Phase, s) {
 				report.Lost = append(report.Lost, id)
 			}
 			report.Doubled = append(report.Doubled, job.countRuns(runs[id])...)
-			if phases[id] == grid.PhaseDone && len(runs[id]) == 0 {
+			report.inspect(&job, s, id, tasks[id], runs[id])
+			if tasks[id].Phase == grid.PhaseDone && len(runs[id]) == 0 && !s.Passive {
 				report.Unseen++
 			}
 			delete(runs, id)
@@ -176,6 +195,9 @@ func (j *JobReport) add(k JobReport) {
 	j.Open += k.Open
 	j.Lost += k.Lost
 	j.Doubled += k.Doubled
+	j.Stuck += k.Stuck
+	j.Missing += k.Missing
+	j.Late += k.Late
 	j.Attempts += k.Attempts
 	j.Moved += k.Moved
 }
@@ -209,15 +231,15 @@ func overlap(a, b []Span) time.Duration {
 	return sum
 }
 
-// lastPhases keeps an end over everything else that was noted of a task.
-func lastPhases(tasks []Task) map[grid.TaskID]grid.Phase {
-	phases := make(map[grid.TaskID]grid.Phase, len(tasks))
+// lastTasks keeps an end over everything else that was noted of a task.
+func lastTasks(tasks []Task) map[grid.TaskID]Task {
+	last := make(map[grid.TaskID]Task, len(tasks))
 	for _, t := range tasks {
-		if !phases[t.ID].Ended() {
-			phases[t.ID] = t.Phase
+		if !last[t.ID].Phase.Ended() {
+			last[t.ID] = t
 		}
 	}
-	return phases
+	return last
 }
 
 // mergeSubmissions makes one of all that is known of each job, ascending by ID.
@@ -234,6 +256,9 @@ func mergeSubmissions(list []Submission) []Submission {
 		merged[last].Count = max(merged[last].Count, s.Count)
 		merged[last].Held = merged[last].Held || s.Held
 		merged[last].Closed = merged[last].Closed || s.Closed
+		if s.Seen.After(merged[last].Seen) {
+			merged[last].Seen = s.Seen
+		}
 	}
 	return merged
 }
@@ -250,6 +275,7 @@ func groupRuns(list []Run) map[grid.TaskID][]Run {
 		group := runs[r.Attempt.Task]
 		if n := len(group); n > 0 && group[n-1].Attempt == r.Attempt && group[n-1].Site == r.Site {
 			group[n-1].Spans = union(group[n-1].Spans, r.Spans)
+			group[n-1].Ended = r.Ended
 			continue
 		}
 		r.Spans = union(r.Spans, nil)

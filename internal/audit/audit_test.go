@@ -66,7 +66,7 @@ func TestWhatIsLost(t *testing.T) {
 			"an end is not taken back",
 			Records{
 				Submissions: []Submission{{Job: jobA, Count: 1}},
-				Tasks:       []Task{done, {done.ID, grid.PhaseRunning}},
+				Tasks:       []Task{done, {ID: done.ID, Phase: grid.PhaseRunning}},
 			},
 			0,
 			nil,
@@ -98,19 +98,19 @@ func TestWhatIsDoubled(t *testing.T) {
 		other Run
 		want  time.Duration
 	}{
-		{"while it was frozen", Run{attemptOf(0, 2), "y", []Span{span(10, 20)}, false}, 0},
-		{"after its end", Run{attemptOf(0, 2), "y", []Span{span(30, 40)}, false}, 0},
-		{"before its end", Run{attemptOf(0, 2), "y", []Span{span(29, 40)}, false}, time.Second},
+		{"while it was frozen", Run{Attempt: attemptOf(0, 2), Site: "y", Spans: []Span{span(10, 20)}, Unended: false}, 0},
+		{"after its end", Run{Attempt: attemptOf(0, 2), Site: "y", Spans: []Span{span(30, 40)}, Unended: false}, 0},
+		{"before its end", Run{Attempt: attemptOf(0, 2), Site: "y", Spans: []Span{span(29, 40)}, Unended: false}, time.Second},
 		{
 			"on both sides of the pause",
-			Run{attemptOf(0, 2), "y", []Span{span(5, 25)}, false},
+			Run{Attempt: attemptOf(0, 2), Site: "y", Spans: []Span{span(5, 25)}, Unended: false},
 			10 * time.Second,
 		},
-		{"on the same site", Run{attemptOf(0, 2), "x", []Span{span(5, 6)}, false}, time.Second},
-		{"the same attempt elsewhere", Run{attemptOf(0, 1), "y", []Span{span(5, 6)}, false}, time.Second},
-		{"the same attempt, written twice", Run{attemptOf(0, 1), "x", []Span{span(5, 6)}, false}, 0},
-		{"another task", Run{attemptOf(1, 1), "y", []Span{span(5, 6)}, false}, 0},
-		{"no time at all", Run{attemptOf(0, 2), "y", []Span{span(5, 5)}, false}, 0},
+		{"on the same site", Run{Attempt: attemptOf(0, 2), Site: "x", Spans: []Span{span(5, 6)}, Unended: false}, time.Second},
+		{"the same attempt elsewhere", Run{Attempt: attemptOf(0, 1), Site: "y", Spans: []Span{span(5, 6)}, Unended: false}, time.Second},
+		{"the same attempt, written twice", Run{Attempt: attemptOf(0, 1), Site: "x", Spans: []Span{span(5, 6)}, Unended: false}, 0},
+		{"another task", Run{Attempt: attemptOf(1, 1), Site: "y", Spans: []Span{span(5, 6)}, Unended: false}, 0},
+		{"no time at all", Run{Attempt: attemptOf(0, 2), Site: "y", Spans: []Span{span(5, 5)}, Unended: false}, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -163,13 +163,13 @@ func TestTheReportReadsLikeThis(t *testing.T) {
 	report := Audit(Records{
 		Submissions: []Submission{{Job: jobB, Count: 1}, {Job: jobA, Count: 3, Held: true}},
 		Tasks: []Task{
-			{taskOf(jobA, 0), grid.PhaseDone},
-			{taskOf(jobA, 1), grid.PhaseFailed},
-			{taskOf(jobA, 2), grid.PhaseDone},
+			{ID: taskOf(jobA, 0), Phase: grid.PhaseDone},
+			{ID: taskOf(jobA, 1), Phase: grid.PhaseFailed},
+			{ID: taskOf(jobA, 2), Phase: grid.PhaseDone},
 		},
 		Runs: []Run{
-			{attemptOf(0, 1), "x", []Span{span(0, 10)}, true},
-			{attemptOf(0, 2), "y", []Span{span(8, 20)}, false},
+			{Attempt: attemptOf(0, 1), Site: "x", Spans: []Span{span(0, 10)}, Unended: true},
+			{Attempt: attemptOf(0, 2), Site: "y", Spans: []Span{span(8, 20)}, Unended: false},
 		},
 		Notes: []string{"z: unreadable"},
 	})
@@ -178,10 +178,10 @@ func TestTheReportReadsLikeThis(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "" +
-		`JOB               TASKS  DONE  FAILED  CANCELLED  REFUSED  OPEN  LOST  DOUBLED  ATTEMPTS  MOVED
-aaaaaaaaaaaaaaaa  3      2     1       0          0        0     0     1        2         1
-bbbbbbbbbbbbbbbb  1      0     0       0          0        0     1     0        0         0
-total             4      2     1       0          0        0     1     1        2         1
+		`JOB               TASKS  DONE  FAILED  CANCELLED  REFUSED  OPEN  STUCK  LOST  DOUBLED  MISSING  LATE  ATTEMPTS  MOVED
+aaaaaaaaaaaaaaaa  3      2     1       0          0        0     0      0     1        0        0     2         1
+bbbbbbbbbbbbbbbb  1      0     0       0          0        0     0      1     0        0        0     0         0
+total             4      2     1       0          0        0     0      1     1        0        0     2         1
 lost: task bbbbbbbbbbbbbbbb.0 has not ended, and its submitter does not work on it
 doubled: aaaaaaaaaaaaaaaa.0#1 on x and aaaaaaaaaaaaaaaa.0#2 on y ran together for 2s
 1 tasks are done, but no site wrote down that it ran them

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/store"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -84,16 +86,40 @@ func (r *Records) addState(src Source) ([]life, error) {
 	if err := h.settle(all); err != nil {
 		return nil, err
 	}
+	lives := slices.SortedFunc(maps.Values(spans), func(a, b life) int {
+		return a.from.Compare(b.from)
+	})
 	for _, s := range h.jobs {
+		if len(lives) > 0 {
+			s.Seen = lives[len(lives)-1].to
+		}
 		r.Submissions = append(r.Submissions, s)
 	}
-	for id, phase := range h.tasks {
-		r.Tasks = append(r.Tasks, Task{ID: id, Phase: phase})
-	}
-	return slices.SortedFunc(maps.Values(spans), func(a, b life) int {
-		return a.from.Compare(b.from)
-	}), nil
+	return lives, r.addTasks(h, src.StateDir)
 }
+
+// addTasks adds a submitter's tasks, and looks whether it has the results of those that are
+// done.
+func (r *Records) addTasks(h history, stateDir string) error {
+	holds, err := data.HeldBelow(filepath.Join(stateDir, dataDir))
+	if err != nil {
+		return err
+	}
+	for id, t := range h.tasks {
+		if h.jobs[id.Job].Held {
+			for _, c := range h.outputs[id] {
+				if !holds(c) {
+					t.Missing = append(t.Missing, c)
+				}
+			}
+		}
+		r.Tasks = append(r.Tasks, t)
+	}
+	return nil
+}
+
+// dataDir is where an agent keeps data, below its state directory.
+const dataDir = "data"
 
 // stretch makes the life of the run's start as long as the run, whichever
 // machine's it is.

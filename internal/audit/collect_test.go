@@ -192,6 +192,11 @@ func TestRunRecordsBecomeSpans(t *testing.T) {
 	seconds := func(from, to float64) Span {
 		return Span{time.Duration(from * float64(time.Second)), time.Duration(to * float64(time.Second))}
 	}
+	ran := func(id grid.AttemptID, from, to float64, unended bool, spans ...Span) Run {
+		return Run{
+			Attempt: id, Site: "x", Spans: spans, Unended: unended, Began: at(from), Ended: at(to),
+		}
+	}
 	tests := []struct {
 		name string
 		boot bool
@@ -199,12 +204,12 @@ func TestRunRecordsBecomeSpans(t *testing.T) {
 		want []Run
 	}{
 		{"by the wall clock", false, nil, []Run{
-			{id, "x", []Span{seconds(10, 12), seconds(15, 20)}, false},
-			{other, "x", []Span{seconds(16, 18), seconds(19, 19)}, true},
+			ran(id, 10, 20, false, seconds(10, 12), seconds(15, 20)),
+			ran(other, 16, 19, true, seconds(16, 18), seconds(19, 19)),
 		}},
 		{"by the boot clock", true, []time.Time{at(1), at(25), at(40)}, []Run{
-			{id, "x", []Span{seconds(110, 112), seconds(115, 120)}, false},
-			{other, "x", []Span{seconds(116, 118), seconds(119, 124.999)}, true},
+			ran(id, 10, 20, false, seconds(110, 112), seconds(115, 120)),
+			ran(other, 16, 19, true, seconds(116, 118), seconds(119, 124.999)),
 		}},
 	}
 	for _, tt := range tests {

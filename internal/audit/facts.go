@@ -19,22 +19,39 @@ const (
 type jobFact struct {
 	Job struct {
 		Count uint32
+		Spec  struct {
+			Kind   grid.WorkKind
+			Window grid.Window
+		}
+		After []grid.JobID
 	} `json:"job"`
-	EndedMS int64 `json:"ended_ms"` // 0 while any task is open
+	SubmittedMS int64 `json:"submitted_ms"`
+	EndedMS     int64 `json:"ended_ms"` // 0 while any task is open
 }
 
 type taskFact struct {
-	Phase grid.Phase `json:"phase"`
+	Phase     grid.Phase `json:"phase"`
+	AwardedMS int64      `json:"awarded_ms"`
+	Exit      struct {
+		Outputs []grid.Produced
+	} `json:"exit"`
+	Pledge struct {
+		Promise grid.Promise `json:"promise"`
+	} `json:"pledge"`
 }
 
 // history collects what the facts of one agent tell, over all its starts.
 type history struct {
-	jobs  map[grid.JobID]Submission
-	tasks map[grid.TaskID]grid.Phase
+	jobs    map[grid.JobID]Submission
+	tasks   map[grid.TaskID]Task
+	outputs map[grid.TaskID][]grid.CID // of tasks that are done
 }
 
 func newHistory() history {
-	return history{jobs: make(map[grid.JobID]Submission), tasks: make(map[grid.TaskID]grid.Phase)}
+	return history{
+		jobs: make(map[grid.JobID]Submission), tasks: make(map[grid.TaskID]Task),
+		outputs: make(map[grid.TaskID][]grid.CID),
+	}
 }
 
 // note takes one change of a fact. A row that is removed leaves what was known
@@ -64,7 +81,9 @@ func (h history) noteJob(f step.Fact) error {
 		if v.Job.Count < 1 || v.Job.Count > grid.MaxTasks {
 			return fmt.Errorf("fact %s %s: %d tasks", f.Kind, f.Key, v.Job.Count)
 		}
-		s.Count, s.Closed = v.Job.Count, v.EndedMS != 0
+		s.Count, s.Closed, s.Submitted = v.Job.Count, v.EndedMS != 0, step.FromMS(v.SubmittedMS)
+		s.Window, s.Waits = v.Job.Spec.Window, len(v.Job.After) > 0
+		s.Passive = v.Job.Spec.Kind == grid.KindReservation
 	}
 	h.jobs[id] = s
 	return nil
@@ -85,8 +104,16 @@ func (h history) noteTask(f step.Fact) error {
 	if v.Phase < grid.PhaseWaiting || v.Phase > grid.PhaseRefused {
 		return fmt.Errorf("fact %s %s: phase %d is unknown", f.Kind, f.Key, v.Phase)
 	}
-	if !h.tasks[id].Ended() {
-		h.tasks[id] = v.Phase
+	if h.tasks[id].Phase.Ended() {
+		return nil
+	}
+	h.tasks[id] = Task{
+		ID: id, Phase: v.Phase, Awarded: step.FromMS(v.AwardedMS), Promise: v.Pledge.Promise,
+	}
+	if v.Phase == grid.PhaseDone {
+		for _, out := range v.Exit.Outputs {
+			h.outputs[id] = append(h.outputs[id], out.CID)
+		}
 	}
 	return nil
 }

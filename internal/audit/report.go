@@ -5,14 +5,30 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // maxLines bounds how many lost and doubled tasks are written out.
 const maxLines = 20
 
-// Summary is "L lost, D doubled", both counted in tasks.
+// Summary is "L lost, D doubled", counted in tasks, and in front of it what else there is:
+// stuck, without a result, late without a word.
 func (r Report) Summary() string {
-	return fmt.Sprintf("%d lost, %d doubled", r.Total.Lost, r.Total.Doubled)
+	var parts []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{
+		{len(r.Stuck), "stuck"},
+		{len(r.Missing), "without a result"},
+		{len(r.SilentlyLate()), "late without a word"},
+	} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	parts = append(parts, fmt.Sprintf("%d lost, %d doubled", r.Total.Lost, r.Total.Doubled))
+	return strings.Join(parts, ", ")
 }
 
 // Write writes the report as a table of jobs, what is wrong with which task, and
@@ -20,7 +36,8 @@ func (r Report) Summary() string {
 func (r Report) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	rows := []string{
-		"JOB\tTASKS\tDONE\tFAILED\tCANCELLED\tREFUSED\tOPEN\tLOST\tDOUBLED\tATTEMPTS\tMOVED",
+		"JOB\tTASKS\tDONE\tFAILED\tCANCELLED\tREFUSED\tOPEN\tSTUCK\tLOST\tDOUBLED\tMISSING\tLATE\t" +
+			"ATTEMPTS\tMOVED",
 	}
 	for i := range r.Jobs {
 		rows = append(rows, r.Jobs[i].line(string(r.Jobs[i].Job)))
@@ -41,11 +58,38 @@ func (r Report) Write(w io.Writer) error {
 func (j *JobReport) line(name string) string {
 	var cells []string
 	for _, n := range []int{
-		j.Tasks, j.Done, j.Failed, j.Cancelled, j.Refused, j.Open, j.Lost, j.Doubled, j.Attempts, j.Moved,
+		j.Tasks, j.Done, j.Failed, j.Cancelled, j.Refused, j.Open, j.Stuck, j.Lost, j.Doubled,
+		j.Missing, j.Late, j.Attempts, j.Moved,
 	} {
 		cells = append(cells, fmt.Sprint(n))
 	}
 	return name + "\t" + strings.Join(cells, "\t")
+}
+
+// findings names what is stuck, without a result or late.
+func (r Report) findings() []string {
+	var lines []string
+	for _, id := range r.Stuck[:min(maxLines, len(r.Stuck))] {
+		lines = append(lines, fmt.Sprintf("stuck: nothing happened with task %s for %s", id, stuckAfter))
+	}
+	for _, id := range r.Missing[:min(maxLines, len(r.Missing))] {
+		lines = append(lines, fmt.Sprintf("missing: task %s is done, and its result is not here", id))
+	}
+	for _, l := range r.Late[:min(maxLines, len(r.Late))] {
+		said := "its submitter says so"
+		if !l.Said {
+			said = "its submitter says nothing of it"
+		}
+		var what []string
+		if l.Start > 0 {
+			what = append(what, fmt.Sprintf("began %s late", l.Start.Round(time.Millisecond)))
+		}
+		if l.End > 0 {
+			what = append(what, fmt.Sprintf("ended %s late", l.End.Round(time.Millisecond)))
+		}
+		lines = append(lines, fmt.Sprintf("late: task %s %s; %s", l.Task, strings.Join(what, " and "), said))
+	}
+	return lines
 }
 
 func (r Report) details() []string {
@@ -66,6 +110,7 @@ func (r Report) details() []string {
 		lines = append(lines, fmt.Sprintf("doubled: %s on %s and %s on %s ran together for %s",
 			d.A, d.SiteA, d.B, d.SiteB, d.Overlap))
 	}
+	lines = append(lines, r.findings()...)
 	if r.Unseen > 0 {
 		lines = append(lines,
 			fmt.Sprintf("%d tasks are done, but no site wrote down that it ran them", r.Unseen))

@@ -138,7 +138,9 @@ func (rr runReader) take(r runRecord) {
 		if r.Event == eventEnded {
 			return // it was given up before it ran
 		}
-		run = &openRun{Run: Run{Attempt: r.Attempt, Site: rr.site}}
+		run = &openRun{Run: Run{
+			Attempt: r.Attempt, Site: rr.site, Began: time.UnixMilli(r.WallMS),
+		}}
 		rr.runs[r.Attempt] = run
 	}
 	switch r.Event {
@@ -158,7 +160,7 @@ func (rr runReader) take(r runRecord) {
 	default:
 		return
 	}
-	run.last = r
+	run.last, run.Ended = r, time.UnixMilli(r.WallMS)
 }
 
 func (rr runReader) close(run *openRun, to time.Duration) {

@@ -42,6 +42,7 @@
 //	links.go     the rate of each link, remembered on disk
 //	probe.go     small measurements of links that nothing crossed
 //	blocks.go    blocks as files, checked when read
+//	held.go      which roots a directory holds, read from outside
 //	rootlog.go   roots.log: what is held and pinned, over restarts
 //	settle.go    what is acknowledged survives a power failure
 //	collect.go   space freed when the quota is reached

@@ -1,0 +1,13 @@
+// Package audit answers some questions about a mesh from what its sites wrote down: was a
+// task lost, or its result? Did it run twice at the same time? Does it stand still? Did what
+// was promised begin and end in time, and if not, was that said? It reads the facts and
+// journals of all agents, the run records of their supervisors and what their submitters
+// hold (Collect), or takes the same in memory (Records), and counts (Audit).
+//
+//	audit.go    Records and Report; what is lost and what ran twice
+//	inspect.go  what is stuck, late, or without its result
+//	collect.go  Records from state directories
+//	facts.go    the submitter's facts, as far as they are read
+//	runs.go     run records into runs
+//	report.go   the report as text
+package audit

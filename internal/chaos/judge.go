@@ -158,6 +158,14 @@ func (j judge) audit(v *verdict) error {
 	for _, id := range report.Lost {
 		v.lost = append(v.lost, fmt.Sprintf("task %s, say the journals", id))
 	}
+	for _, id := range report.Missing {
+		v.lost = append(v.lost, fmt.Sprintf("the result of task %s, say the journals", id))
+	}
+	for _, l := range report.SilentlyLate() {
+		v.late = append(v.late, fmt.Sprintf(
+			"task %s began %s and ended %s behind its time, and its submitter says nothing of it",
+			l.Task, l.Start.Round(time.Millisecond), l.End.Round(time.Millisecond)))
+	}
 	for _, d := range report.Doubled {
 		v.doubled = append(v.doubled, fmt.Sprintf("%s on %s and %s on %s ran together for %s",
 			d.A, d.SiteA, d.B, d.SiteB, d.Overlap))

@@ -178,10 +178,10 @@ func TestTheReportReadsLikeThis(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "" +
-		`JOB               TASKS  DONE  FAILED  CANCELLED  REFUSED  OPEN  STUCK  LOST  DOUBLED  MISSING  LATE  ATTEMPTS  MOVED
-aaaaaaaaaaaaaaaa  3      2     1       0          0        0     0      0     1        0        0     2         1
-bbbbbbbbbbbbbbbb  1      0     0       0          0        0     0      1     0        0        0     0         0
-total             4      2     1       0          0        0     0      1     1        0        0     2         1
+		`JOB               TASKS  DONE  FAILED  CANCELLED  REFUSED  OPEN  LOST  DOUBLED  ATTEMPTS  MOVED
+aaaaaaaaaaaaaaaa  3      2     1       0          0        0     0     1        2         1
+bbbbbbbbbbbbbbbb  1      0     0       0          0        0     1     0        0         0
+total             4      2     1       0          0        0     1     1        2         1
 lost: task bbbbbbbbbbbbbbbb.0 has not ended, and its submitter does not work on it
 doubled: aaaaaaaaaaaaaaaa.0#1 on x and aaaaaaaaaaaaaaaa.0#2 on y ran together for 2s
 1 tasks are done, but no site wrote down that it ran them

@@ -3,7 +3,9 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -99,14 +101,17 @@ func (r *Records) addState(src Source) ([]life, error) {
 }
 
 // addTasks adds a submitter's tasks, and looks whether it has the results of those that are
-// done.
+// done. A copy of its journals alone has no data to look at.
 func (r *Records) addTasks(h history, stateDir string) error {
-	holds, err := data.HeldBelow(filepath.Join(stateDir, dataDir))
+	dir := filepath.Join(stateDir, dataDir)
+	_, err := os.Stat(dir)
+	whole := !errors.Is(err, fs.ErrNotExist)
+	holds, err := data.HeldBelow(dir)
 	if err != nil {
 		return err
 	}
 	for id, t := range h.tasks {
-		if h.jobs[id.Job].Held {
+		if whole && h.jobs[id.Job].Held {
 			for _, c := range h.outputs[id] {
 				if !holds(c) {
 					t.Missing = append(t.Missing, c)

@@ -36,13 +36,16 @@ func (r Report) Summary() string {
 func (r Report) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	rows := []string{
-		"JOB\tTASKS\tDONE\tFAILED\tCANCELLED\tREFUSED\tOPEN\tSTUCK\tLOST\tDOUBLED\tMISSING\tLATE\t" +
-			"ATTEMPTS\tMOVED",
+		"JOB\tTASKS\tDONE\tFAILED\tCANCELLED\tREFUSED\tOPEN\tLOST\tDOUBLED\tATTEMPTS\tMOVED",
+	}
+	wide := r.Total.Stuck+r.Total.Missing+r.Total.Late > 0 // columns that are seldom wanted
+	if wide {
+		rows[0] += "\tSTUCK\tMISSING\tLATE"
 	}
 	for i := range r.Jobs {
-		rows = append(rows, r.Jobs[i].line(string(r.Jobs[i].Job)))
+		rows = append(rows, r.Jobs[i].line(string(r.Jobs[i].Job), wide))
 	}
-	rows = append(rows, r.Total.line("total"))
+	rows = append(rows, r.Total.line("total", wide))
 	if _, err := fmt.Fprintln(table, strings.Join(rows, "\n")); err != nil {
 		return fmt.Errorf("write audit: %w", err)
 	}
@@ -55,12 +58,15 @@ func (r Report) Write(w io.Writer) error {
 	return nil
 }
 
-func (j *JobReport) line(name string) string {
+func (j *JobReport) line(name string, wide bool) string {
 	var cells []string
-	for _, n := range []int{
-		j.Tasks, j.Done, j.Failed, j.Cancelled, j.Refused, j.Open, j.Stuck, j.Lost, j.Doubled,
-		j.Missing, j.Late, j.Attempts, j.Moved,
-	} {
+	numbers := []int{
+		j.Tasks, j.Done, j.Failed, j.Cancelled, j.Refused, j.Open, j.Lost, j.Doubled, j.Attempts, j.Moved,
+	}
+	if wide {
+		numbers = append(numbers, j.Stuck, j.Missing, j.Late)
+	}
+	for _, n := range numbers {
 		cells = append(cells, fmt.Sprint(n))
 	}
 	return name + "\t" + strings.Join(cells, "\t")

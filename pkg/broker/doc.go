@@ -72,6 +72,7 @@
 //	placing.go     a strategy is asked, and its verdict followed
 //	failover.go    silence, death, failure, return
 //	result.go      ends of attempts, and fetching what they left
+//	space.go       this machine's own disk is full
 //	award.go       awards sent, missed, declined
 //	answers.go     bids, refusals, and when a round is over
 //	grant.go       requests for leases, progress

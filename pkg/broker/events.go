@@ -25,6 +25,7 @@ const (
 	eventRivalLost       = "rival_lost"       // warn; one of several that queued the task; Text = how
 	eventRegrouped       = "regrouped"        // warn; a part was lost, so all start again
 	eventCollectFailed   = "collect_failed"   // warn; outputs could not be fetched; Text = problem
+	eventSpaceAwaited     = "space_awaited"     // warn; outputs have no space here; Text = problem
 
 	// Refused or ignored.
 	eventInvalid       = "invalid"        // warn; Text = what is out of range

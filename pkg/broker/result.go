@@ -60,6 +60,11 @@ func (m *Machine) onCollected(in step.Collected) {
 		return
 	}
 	index := in.Attempt.Task.Index
+	if in.Local && in.Problem != "" {
+		m.awaitSpace(j, index, in.Problem)
+		return
+	}
+	t.standing = grid.ReasonNone
 	if in.Problem == "" {
 		m.finish(j, index)
 		return

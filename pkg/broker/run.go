@@ -17,6 +17,7 @@ type run struct {
 	bootedAt    time.Time
 	now         time.Time // of the Step under way
 	out         step.Out  // of the Step under way, and the facts of all
+	full        bool      // this machine's disk takes no more data
 }
 
 // The machine's timers.

@@ -36,6 +36,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.onCapacity(in)
 	case step.Collected:
 		m.onCollected(in)
+	case step.SpaceChanged:
+		m.onSpace(in)
 
 	case step.MessageReceived:
 		from := in.From

@@ -54,6 +54,9 @@ func (m *Machine) accept(spec grid.Job) (*job, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
+	if m.full {
+		return nil, step.ErrNoSpace
+	}
 	err := cmp.Or(
 		checkWindow(spec.Spec.Window, m.now),
 		m.jobs.checkBinding(spec.Spec), m.jobs.checkAfter(spec.After),

@@ -45,7 +45,8 @@ const (
 	ReasonOverrun      Reason = 29 // it ran longer than estimated and others were promised its place
 	ReasonBandwidth    Reason = 30 // too little bandwidth, or the rate of its link is unknown
 	ReasonPreparing    Reason = 31 // its program is compiled once for the site; it has not begun
-	reasons                   = ReasonPreparing
+	ReasonDiskFull     Reason = 32 // the machine's disk takes no more data for now
+	reasons                   = ReasonDiskFull
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -65,6 +66,7 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"this site's sandbox cannot keep that plan",
 	"ran longer than estimated, and others were promised its place",
 	"too little bandwidth", "its program is being compiled, once for this site",
+	"no space left on the machine's disk",
 }
 
 // String is the reason in words a person understands.

@@ -126,6 +126,13 @@ type TermsChanged struct {
 type Collected struct {
 	Attempt grid.AttemptID
 	Problem string // empty: all outputs are here
+	// Local: the problem is this site's own, such as a full disk. The outputs are where they were.
+	Local bool `json:",omitempty"`
+}
+
+// SpaceChanged says whether this site's disk takes more data. A run begins with space.
+type SpaceChanged struct {
+	Full bool
 }
 
 // HeldChanged says which data this site holds or holds no more, whole.
@@ -227,6 +234,7 @@ func (Verified) input()            {}
 func (PlanningChanged) input()     {}
 func (TermsChanged) input()        {}
 func (Collected) input()           {}
+func (SpaceChanged) input()         {}
 func (HeldChanged) input()         {}
 func (CapacityChanged) input()     {}
 func (Pause) input()               {}

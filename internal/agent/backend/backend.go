@@ -56,7 +56,7 @@ func userError(err error) error {
 		return fmt.Errorf("%w: %w", view.ErrConflict, err)
 	case errors.Is(err, step.ErrTooManyJob):
 		return fmt.Errorf("%w: %w", view.ErrTooLarge, err)
-	case errors.Is(err, data.ErrDiskFull):
+	case errors.Is(err, data.ErrDiskFull), errors.Is(err, step.ErrNoSpace):
 		return fmt.Errorf("%w: %w", view.ErrBusy, err)
 	case errors.Is(err, data.ErrQuota), errors.Is(err, data.ErrTooLarge):
 		return fmt.Errorf("%w: %w", view.ErrTooLarge, err)

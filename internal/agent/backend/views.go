@@ -249,6 +249,9 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 		v.Text = t.Standing.String()
 	default:
 	}
+	if t.Phase == grid.PhaseCollecting && t.Standing != grid.ReasonNone {
+		v.Text = "it has ended; its outputs wait at their site for space on this machine's disk"
+	}
 	if t.Phase == grid.PhaseStaging && t.Total > 0 {
 		v.Progress = &view.Progress{DoneBytes: t.Done, TotalBytes: t.Total}
 	}

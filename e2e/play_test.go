@@ -173,6 +173,8 @@ func (a *actor) do(ctx context.Context, action scenario.Action) error {
 		}
 		return errors.Join(errs...)
 	case scenario.Busy, scenario.Away: // owner-busy.txt is not played
+	case scenario.Upset, scenario.Settle:
+		return fmt.Errorf("real processes know no %s", action.Event.Trouble.Word)
 	}
 	return fmt.Errorf("real processes know no %s", action.Kind)
 }

@@ -288,6 +288,8 @@ func (v *virtual) do(a scenario.Action) {
 		}))
 	case scenario.Away:
 		v.must(site.agent.Order(v.t.Context(), step.OwnerAway{}))
+	case scenario.Upset, scenario.Settle:
+		v.t.Fatalf("agents in virtual time know no %s", a.Event.Trouble.Word)
 	case scenario.Submit:
 		v.submit(a.Event.Submit)
 	case scenario.Cancel:

@@ -26,6 +26,8 @@
 //	pause   site=s1 at=0s for=20s               # its owner wants no work
 //	busy    site=s1 at=30s for=60s              # its owner uses the machine: jobs are suspended
 //	cancel  job=j1 at=40s
+//	suspend site=s2 at=30s for=5m               # a laptop that is shut
+//	cut     site=s1 at=30s for=1m to=s2         # one way; further words: see Troubles
 //	run     for=30m seed=42
 //	expect  lost=0 doubled=0 done=10 cache_hits>0
 //	expect  job=j1 within=2m moves>=1
@@ -37,6 +39,7 @@
 //
 //	scenario.go    Scenario: sites, network, events
 //	submission.go  jobs, and when they are submitted
+//	trouble.go     what else can be wrong with a site
 //	parse.go       the text read, a line at a time
 //	parsejob.go    the lines that submit
 //	line.go        one line: its keys, and errors with their place

@@ -37,13 +37,14 @@ type Expectation struct {
 //	frozen resumed           attempts that a site froze, or let run again
 //	cache_hits cache_misses  re-announcements by id that met a warm or cold cache
 //	messages   sent in all
+//	flaws      what the simulation's oracle finds, two hours later at best
 //
 // Any report can be expected by its event too, as site.EVENT or broker.EVENT.
 func Measures() []string {
 	return []string{
 		"lost", "done", "failed", "refused", "cancelled", "moves", "within", "answers", "site", "first",
 		"earliest", "latest", "spread", "doubled", "heard", "peers", "frozen", "resumed",
-		"cache_hits", "cache_misses", "messages",
+		"cache_hits", "cache_misses", "messages", "flaws",
 	}
 }
 

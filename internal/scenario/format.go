@@ -83,6 +83,9 @@ func (e Event) text() string {
 		return e.Submit.text(e.At)
 	case Cancel:
 		return fmt.Sprintf("cancel job=%s at=%s\n", e.Job, e.At)
+	case Upset:
+		return fmt.Sprintf("%s site=%s at=%s%s%s\n",
+			e.Trouble.Word, e.Site, e.At, timeText("for", e.For), e.Trouble.text())
 	default:
 		text := fmt.Sprintf("%s site=%s at=%s%s", e.Kind, e.Site, e.At, timeText("for", e.For))
 		if e.Amid {

@@ -22,6 +22,7 @@ type Outcome struct {
 	Sites    map[string]int // reports of the sites' machines, by event
 	Brokers  map[string]int // reports of the submitters' machines, by event
 	Messages int            // sent, a broadcast once for each receiver; 0 = was not counted
+	Flaws    []string       // what the simulation's oracle found
 	Hash     uint64         // of all inputs and effects; 0 = the driver has none
 }
 
@@ -77,6 +78,8 @@ func (o Outcome) measure(e Expectation) (float64, bool) {
 		return float64(o.Sites["cache_miss"]), true
 	case "messages":
 		return float64(o.Messages), true
+	case "flaws":
+		return float64(len(o.Flaws)), true
 	case "earliest", "latest", "spread":
 		return o.measureStarts(e)
 	default:

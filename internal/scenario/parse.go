@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -76,11 +77,15 @@ var words = map[string]func(*parser, *line){ //nolint:gochecknoglobals // a cons
 
 func (p *parser) read(l *line) {
 	do, known := words[l.word]
+	if _, is := Troubles()[l.word]; is {
+		do, known = (*parser).upset, true
+	}
 	if !known {
 		names := []string{
 			"sites", "net", "clock", "submit", "crash", "isolate", "silent", "pause", "busy",
 			"cancel", "run", "expect",
 		}
+		names = slices.Concat(names, slices.Sorted(maps.Keys(Troubles())))
 		l.errs = nil
 		l.fail("", "", "one of "+strings.Join(names, " ")+" at its beginning",
 			"did you mean "+nearest(l.word, names)+"?")

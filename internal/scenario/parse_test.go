@@ -80,8 +80,16 @@ func TestParseErrors(t *testing.T) {
 		"sites n=2": "run: want a line that says how long; add " +
 			"run for=10m seed=1",
 		small + "sumbit job=a": "line 3: sumbit: want one of sites net clock " +
-			"submit crash isolate silent pause busy cancel run expect at its beginning; did you mean " +
-			"submit?",
+			"submit crash isolate silent pause busy cancel run expect backup batch broken cut deaf drift " +
+			"full kill lose part power restore set slow stick suspend tune twin at its beginning; did you " +
+			"mean submit?",
+		small + "cut site=s0 to=s9": "line 3: cut to=s9: want the name of a site, s0 to s1; sites are " +
+			"named in the order of their lines",
+		small + "part site=s0 with=s1,x": "line 3: part with=s1,x: want names of sites with commas " +
+			"between them",
+		small + "drift site=s0 fast=2000000": "line 3: drift fast=2000000: want a whole number from " +
+			"-100000 to 100000",
+		small + "set site=s0 by=1h for=2s": "line 3: set for: want one of at site by",
 		small + "submit job=a by=s0 cout=3": "line 3: submit cout: want one of " + submitKeys +
 			"; did you mean count?",
 		small + "submit by=s0": "line 3: submit job: want a name; add job=...",

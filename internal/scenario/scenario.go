@@ -57,6 +57,8 @@ const (
 	Away                    // the owner no longer needs it
 	Submit                  // a job is submitted
 	Cancel                  // a job is called off
+	Upset                   // something else goes wrong at the site, see Trouble
+	Settle                  // and is over
 )
 
 // String is the word of the format that begins the line.
@@ -64,7 +66,7 @@ func (k Kind) String() string {
 	words := [...]string{
 		"unknown", "crash", "restart", "isolate", "rejoin", "silent", "speak", "pause", "resume",
 		"busy", "away",
-		"submit", "cancel",
+		"submit", "cancel", "upset", "settle",
 	}
 	if int(k) < len(words) {
 		return words[k]
@@ -83,6 +85,8 @@ type Event struct {
 	Amid   bool
 	Job    string     // cancel: the name of the submission
 	Submit Submission // submit: what
+
+	Trouble Trouble // upset: what
 }
 
 // Action is one thing that a driver does, and when.

@@ -16,13 +16,14 @@ import (
 
 // simulation plays a scenario in pkg/sim.
 type simulation struct {
-	s     Scenario
-	w     *sim.World
-	jobs  []simulated
-	ids   map[string]grid.JobID
-	names map[string][]int // places in jobs, by the submission's name
-	story *story           // nil: nobody wants to read it
-	errs  []error
+	s      Scenario
+	w      *sim.World
+	jobs   []simulated
+	ids    map[string]grid.JobID
+	names  map[string][]int // places in jobs, by the submission's name
+	story  *story           // nil: nobody wants to read it
+	oracle *sim.Oracle      // nil: nobody asks it
+	errs   []error
 }
 
 type simulated struct {
@@ -68,6 +69,7 @@ func (p *simulation) play(tune func(*sim.Config)) (Outcome, error) {
 	if tune != nil {
 		tune(&cfg)
 	}
+	p.consult(&cfg)
 	p.w = sim.New(cfg)
 	for _, a := range s.Timeline() {
 		p.w.At(a.At, func() { p.do(a) })
@@ -121,10 +123,17 @@ func (p *simulation) do(a Action) {
 		p.w.Input(site, step.OwnerBusy{Reason: grid.ReasonOwnerBusy, Text: "as the scenario says"})
 	case Away:
 		p.w.Input(site, step.OwnerAway{})
+	case Upset:
+		p.upset(site, a.Event.Trouble)
+	case Settle:
+		p.settle(site, a.Event.Trouble)
 	case Submit:
 		p.submit(a.Event.Submit)
 	case Cancel:
 		for _, i := range p.names[a.Event.Job] {
+			if p.oracle != nil {
+				p.oracle.Cancelled(p.jobs[i].id)
+			}
 			p.errs = append(p.errs, p.w.Cancel(p.jobs[i].by, p.jobs[i].id))
 		}
 	}
@@ -134,7 +143,10 @@ func (p *simulation) submit(s Submission) {
 	if !s.Ready(p.ids) {
 		return
 	}
-	job := s.Job(sim.Epoch().Add(p.skew(s.By)), p.ids)
+	if p.oracle != nil && len(p.jobs) == 0 {
+		p.oracle.Begin(p.w)
+	}
+	job := s.Job(p.begin(s.By), p.ids)
 	if s.Takes > 0 {
 		job.Spec.Args = []string{s.Takes.String()}
 	}
@@ -153,6 +165,7 @@ func (p *simulation) submit(s Submission) {
 		}
 		if err == nil { // a user whose agent died has no job
 			p.ids[name] = id
+			p.swear(s, id)
 			p.names[s.Name] = append(p.names[s.Name], len(p.jobs))
 			p.jobs = append(p.jobs,
 				simulated{name: name, by: grid.SiteID(s.By), id: id, count: int(s.Count)})
@@ -188,6 +201,11 @@ func (p *simulation) outcome() Outcome {
 	}
 	for _, j := range p.jobs {
 		o.Jobs = append(o.Jobs, p.jobOutcome(j))
+	}
+	if p.oracle != nil {
+		for _, f := range p.oracle.Judge(p.w, p.s.well()) {
+			o.Flaws = append(o.Flaws, f.String())
+		}
 	}
 	return o
 }

@@ -186,7 +186,7 @@ func (l *siteLine) fate(of span) byte {
 			return 'L'
 		}
 	}
-	letters := map[Kind]byte{Isolate: '/', Silent: 'm', Pause: 'p', Busy: 'o'}
+	letters := map[Kind]byte{Isolate: '/', Silent: 'm', Pause: 'p', Busy: 'o', Upset: '!'}
 	for _, t := range l.troubles {
 		if t.touches(of) {
 			return letters[t.kind]

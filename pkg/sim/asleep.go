@@ -5,7 +5,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// nap is what a suspended host has missed.
+// nap holds all that a suspended host has missed.
 type nap struct {
 	asleep  bool
 	naps    int      // how often it was suspended
@@ -14,7 +14,7 @@ type nap struct {
 	stopped []grid.AttemptID
 }
 
-// Suspend lets a host stand still, agent and sandboxes, while the true time and its
+// Suspend stops a host, agent and sandboxes, while the true time and its
 // clocks go on. What would have happened at it happens when it wakes; what is sent to it
 // is kept until its peers notice that it says nothing, and lost after that.
 func (w *World) Suspend(id grid.SiteID) {
@@ -67,7 +67,7 @@ func (w *World) Wake(id grid.SiteID) {
 	}
 }
 
-// wakeAttempt lets a sandbox that stood still go on, if its lease does, or for as long as
+// wakeAttempt lets a sandbox that was stopped go on, if its lease does, or for as long as
 // nobody looks at that.
 func (h *host) wakeAttempt(a *attempt) {
 	w := h.world

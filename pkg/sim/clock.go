@@ -7,7 +7,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// clock is what a host knows of time. Its continuous clock counts from the beginning of
+// clock is a host's knowledge of time. Its continuous clock counts from the beginning of
 // the world, suspend included, at a rate of its own. Its wall clock is that one plus what
 // it was set by. A machine's now begins with the wall clock at its agent's start and goes
 // on with the continuous one: it never steps.

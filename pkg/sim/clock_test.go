@@ -115,7 +115,7 @@ func TestALongSleepMovesTheTask(t *testing.T) {
 		if members := w.Broker("s0").Members(); members[2].Connected {
 			t.Errorf("%s is connected although it sleeps", members[2].Site)
 		}
-		w.Restart("s2") // has room for what ran at s3
+		w.Restart("s2") // has space for the task of s3
 		_ = w.Run(30 * time.Second)
 		w.Wake("s3")
 		wantAllDone(t, mustEnd(t, w, 5*time.Minute, "s0", id))

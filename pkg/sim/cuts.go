@@ -52,7 +52,7 @@ func (w *World) Part(ids []grid.SiteID) {
 	})
 }
 
-// silence is how long it takes to notice that a peer says nothing.
+// silence returns the time that it takes to notice that a peer says nothing.
 func (w *World) silence() time.Duration {
 	if w.cfg.Network.Silence == 0 {
 		return defaultSilence

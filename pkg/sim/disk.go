@@ -2,6 +2,7 @@ package sim
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
@@ -10,7 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// disk is what a host keeps over its agent's death, and what is wrong with it.
+// disk holds all that a host keeps over its agent's death, and what is wrong with it.
 type disk struct {
 	facts       [2]*step.Facts
 	held        map[grid.CID]int64
@@ -44,10 +45,10 @@ func newDisk() disk {
 	}
 }
 
-// unsynced is how long a system that nobody asks keeps what is written in memory.
+// unsynced is the time for which a system that nobody asks keeps what is written in memory.
 const unsynced = 5 * time.Second
 
-// FillDisk leaves a site no room for data: inputs and outputs cannot be stored. Facts have
+// FillDisk leaves a site no space for data: inputs and outputs cannot be stored. Facts have
 // room of their own.
 func (w *World) FillDisk(id grid.SiteID) { w.hosts[id].disk.full = true }
 
@@ -62,7 +63,7 @@ func (w *World) BreakDisk(id grid.SiteID) { w.hosts[id].disk.broken = true }
 func (w *World) MendDisk(id grid.SiteID) { w.hosts[id].disk.broken = false }
 
 // SlowDisk makes each write of facts take so long; 0 ends that. Meanwhile the machine
-// stands still, and what waits for it comes at once afterwards.
+// stops, and what waits for it comes together afterwards.
 func (w *World) SlowDisk(id grid.SiteID, each time.Duration) { w.hosts[id].disk.slow = each }
 
 // LoseDisk takes all that a site's agent ever wrote, while it is down. It starts again as
@@ -124,7 +125,7 @@ func (h *host) write(r role, f step.Fact) {
 		h.crash(0)
 		return
 	}
-	if h.world.cfg.NoSync {
+	if h.world.cfg.NoSyncFacts {
 		h.disk.loosen(h.world.elapsed, r, f)
 	}
 	h.disk.facts[r].Apply(f)
@@ -150,7 +151,7 @@ func (d *disk) loosen(now time.Duration, r role, f step.Fact) {
 // store puts data on the disk.
 func (h *host) store(cid grid.CID, bytes int64) {
 	h.disk.held[cid] = bytes
-	if h.world.cfg.NoSync {
+	if h.world.cfg.NoSyncData {
 		h.disk.looseData = append(h.disk.looseData, looseData{h.world.elapsed, cid})
 	}
 }
@@ -180,8 +181,8 @@ func (d *disk) has(cid grid.CID) (int64, bool) {
 // forgetLoose takes back what was written a moment ago and not synced.
 func (d *disk) forgetLoose(now time.Duration) {
 	for r := range d.loose {
-		for i := len(d.loose[r]) - 1; i >= 0; i-- {
-			if l := d.loose[r][i]; now-l.at < unsynced {
+		for _, l := range slices.Backward(d.loose[r]) {
+			if now-l.at < unsynced {
 				d.facts[r].Apply(step.Fact{Kind: l.fact.Kind, Key: l.fact.Key, Value: l.old})
 			}
 		}

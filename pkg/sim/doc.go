@@ -14,6 +14,8 @@
 //	network.go  messages on their way, and who sees whom
 //	trace.go    what was observed, to be asked afterwards
 //	watch.go    what happens, told while it happens
+//	oracle.go   Oracle: what went wrong, judged in true time
+//	sizes.go    what is left and has grown when all has ended
 //
 // What can go wrong is a method of World each. Who uses none of them, gets what there was
 // before them.

@@ -7,7 +7,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// inbox is what waits for one machine of a host that does not take each input as it
+// inbox holds the inputs that wait for one machine of a host that does not take each input as it
 // comes: its disk is slow, or its loop takes them in batches.
 type inbox struct {
 	inputs  []step.Input
@@ -112,7 +112,7 @@ func (h *host) finish(r role) {
 	}
 }
 
-// command gives the submitter's machine what a person waits for: it is answered at once.
+// command gives the submitter's machine what a person waits for: it is answered immediately.
 func (h *host) command(in step.Input) {
 	batch, slow := h.batch, h.disk.slow
 	h.batch, h.disk.slow = 0, 0
@@ -120,7 +120,7 @@ func (h *host) command(in step.Input) {
 	h.batch, h.disk.slow = batch, slow
 }
 
-// flush does at once all that a machine has been given.
+// flush immediately does all that a machine has been given.
 func (h *host) flush(r role) {
 	for box := &h.inboxes[r]; h.up && (box.writing || len(box.inputs) > 0); {
 		if box.writing {

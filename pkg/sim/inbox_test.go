@@ -29,7 +29,7 @@ func TestABatchKeepsTheContractOfTimers(t *testing.T) {
 	}
 }
 
-// Loops that take much at once decide as others do: all is done, nothing twice.
+// Loops that take much together decide as others do: all is done, nothing twice.
 func TestBatchesLoseNothing(t *testing.T) {
 	for seed := range uint64(3) {
 		w := New(Config{Seed: seed, Sites: fleet(4), Network: lan(), CheckFacts: true})

@@ -31,7 +31,7 @@ func TestJobsOutliveTheirAgent(t *testing.T) {
 		t.Errorf("with a lag below the margin: %d overlaps", n)
 	}
 	if n := play(10*time.Second, true); n != 0 {
-		t.Errorf("started again at once: %d overlaps", n)
+		t.Errorf("started again immediately: %d overlaps", n)
 	}
 	// A lease is the longest that a job lives on.
 	w := New(Config{Seed: 4, Sites: fleet(4), Network: lan()})

@@ -7,12 +7,12 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// forever is how long what never ends takes.
+// forever stands for a time that never ends.
 const forever = 1000 * 24 * time.Hour
 
-// Stick lets a site's sandboxes hang: what runs makes no progress, and stopping or
-// freezing one is answered only after so long; below 0: never. 0 ends that, and what hung
-// goes on.
+// Stick lets a site's sandboxes hang: they make no progress, and stopping or
+// freezing one is answered only after so long; below 0: never. 0 ends that, and they
+// go on.
 func (w *World) Stick(id grid.SiteID, answer time.Duration) {
 	h := w.hosts[id]
 	was := h.stuck != 0

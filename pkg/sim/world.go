@@ -35,7 +35,7 @@ type SiteSpec struct {
 	ID         grid.SiteID
 	Capability grid.Capability
 	Skew       time.Duration // its clock minus the true time
-	// WakeLag is how long a sandbox runs on when its host wakes before its lease is looked at.
+	// WakeLag is the time that a sandbox runs on when its host wakes, before its lease counts.
 	WakeLag time.Duration
 	// Tune changes the configurations before the machines are made; may be nil.
 	Tune func(*site.Config, *broker.Config)
@@ -52,9 +52,10 @@ type Config struct {
 	// NoWatchdog lets attempts run on when their lease has ended. UNSAFE, for
 	// tests of the audit only.
 	NoWatchdog bool
-	// NoSync lets a power cut take what was written within the last 5 s, whoever was told
-	// of it. UNSAFE, for tests of the oracles only.
-	NoSync bool
+	// NoSyncFacts and NoSyncData let a power cut take the facts, and the data, that were
+	// written within the last 5 s, also those that others were told of. UNSAFE, for tests of the oracles
+	// only.
+	NoSyncFacts, NoSyncData bool
 	// Watch is told of everything that happens, in its order; it may change nothing. nil:
 	// nobody watches, which costs nothing.
 	Watch func(Sight)
@@ -113,6 +114,9 @@ const fnvOffset = 14695981039346656037
 
 // now is the true simulated time.
 func (w *World) now() time.Time { return Epoch().Add(w.elapsed) }
+
+// Elapsed is the true time since the start.
+func (w *World) Elapsed() time.Duration { return w.elapsed }
 
 // Hash is a digest of all inputs and effects so far.
 func (w *World) Hash() uint64 { return w.hash }

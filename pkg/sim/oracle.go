@@ -1,0 +1,340 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Flaw says what went wrong in a world.
+type Flaw string
+
+// The flaws. None of them may be found, whatever trouble there was.
+const (
+	FlawOverlap  Flaw = "overlap"  // two attempts of one task ran at the same time
+	FlawUnended  Flaw = "unended"  // a job goes on although all is well again
+	FlawLost     Flaw = "lost"     // its submitter knows nothing of a job that it accepted
+	FlawNoCause  Flaw = "no cause" // a task failed, was refused or cancelled, and nothing says why
+	FlawOutput   Flaw = "output"   // a task is done and its output is not at the submitter
+	FlawPromise  Flaw = "promise"  // what was promised came late or never, and nobody said so
+	FlawLeftOver Flaw = "leftover" // all has ended, and something is still held for it
+	FlawGrown    Flaw = "grown"    // all has ended, and a table is larger than before
+)
+
+// Finding is a flaw that was found, and where.
+type Finding struct {
+	Flaw Flaw
+	Site grid.SiteID // empty: no site in particular
+	Job  grid.JobID  // empty: none in particular
+	Text string
+}
+
+// String is one line.
+func (f Finding) String() string {
+	text := string(f.Flaw) + ":"
+	if f.Job != "" {
+		text += " job " + string(f.Job)
+	}
+	if f.Site != "" {
+		text += " at " + string(f.Site)
+	}
+	return text + ": " + f.Text
+}
+
+// Truth tells an Oracle of a job what its submitter's user knows. Times are true
+// times since the start; 0 leaves one open.
+type Truth struct {
+	Run       time.Duration // of a task
+	Start     time.Duration // the job is to begin then
+	Deadline  time.Duration // the job is to have ended then
+	Reserves  bool          // it runs nothing
+	After     []grid.JobID  // it is called off with one of these, and bound to them
+	MayRefuse bool          // no site need be able to take it, or to promise what it wants
+	Mortal    bool          // its submitter's disk is lost or becomes an earlier one later
+}
+
+// Oracle judges a world that it has watched in true time. Make it before the world, whose
+// Config.Watch is its Watch.
+type Oracle struct {
+	jobs      map[grid.JobID]*judged
+	order     []grid.JobID
+	sizes     map[string]int // of the machines' tables before any job, by site and path
+	cancelled map[grid.JobID]bool
+}
+
+// judged is a job that an Oracle follows.
+type judged struct {
+	Submission
+	Truth
+
+	submitted time.Duration
+	ended     time.Duration // 0: not yet
+	accepted  bool          // some site has taken a task of it
+	explained bool          // something was reported that a person reads as the cause
+}
+
+// NewOracle makes an oracle for one world.
+func NewOracle() *Oracle {
+	return &Oracle{jobs: make(map[grid.JobID]*judged), cancelled: make(map[grid.JobID]bool)}
+}
+
+// causes are the reports by which the end of a job, or a promise that is not kept, is
+// explained to people.
+func causes() []string {
+	return []string{
+		"window_over", "promise_lost", "promise_late", "job_refused", "job_cancelled", "job_failed",
+	}
+}
+
+// Watch is a Config.Watch.
+func (o *Oracle) Watch(s Sight) {
+	if s.Kind != SightReported {
+		return
+	}
+	j := o.jobs[s.Report.Attempt.Task.Job]
+	if j == nil {
+		return
+	}
+	switch event := s.Report.Event; {
+	case event == "job_ended" && s.Broker:
+		j.ended = s.At
+	case event == "accepted" && s.Broker:
+		j.accepted = true
+	case slices.Contains(causes(), event):
+		j.explained = true
+	}
+}
+
+// Begin notes how large the machines' tables are before there is any job.
+func (o *Oracle) Begin(w *World) { o.sizes = w.sizes() }
+
+// Submitted tells of a job that a submitter has accepted.
+func (o *Oracle) Submitted(w *World, id grid.JobID, truth Truth) {
+	i := slices.IndexFunc(w.trace.Submitted, func(s Submission) bool { return s.Job == id })
+	if i < 0 {
+		return
+	}
+	o.jobs[id] = &judged{Submission: w.trace.Submitted[i], Truth: truth, submitted: w.elapsed}
+	o.order = append(o.order, id)
+}
+
+// Cancelled tells of a job that its user has called off.
+func (o *Oracle) Cancelled(id grid.JobID) { o.cancelled[id] = true }
+
+// slack is the time that a job may take after all is well again, besides its own.
+const slack = 2 * time.Minute
+
+// Judge says what went wrong in a world in which all is well since a time, and that has
+// been left alone until now.
+func (o *Oracle) Judge(w *World, well time.Duration) []Finding {
+	findings := w.overlapping()
+	for _, id := range o.order {
+		findings = append(findings, o.judge(w, o.jobs[id], well)...)
+	}
+	if o.over() && w.elapsed >= well+2*time.Hour {
+		findings = append(findings, o.leftOver(w)...)
+	}
+	return findings
+}
+
+// over reports whether all jobs have ended.
+func (o *Oracle) over() bool {
+	return !slices.ContainsFunc(o.order, func(id grid.JobID) bool { return o.jobs[id].ended == 0 })
+}
+
+// due is when a job has to have ended at the latest.
+func (o *Oracle) due(j *judged, well time.Duration) time.Duration {
+	from := max(well, j.submitted, j.Start)
+	for _, id := range j.After {
+		if other := o.jobs[id]; other != nil {
+			from = max(from, o.due(other, well))
+		}
+	}
+	// All others may be before it, one after the other on the smallest site.
+	work := time.Duration(0)
+	for _, id := range o.order {
+		other := o.jobs[id]
+		work += other.Run * time.Duration(other.Count)
+	}
+	return from + slack + j.Run + work
+}
+
+func (o *Oracle) judge(w *World, j *judged, well time.Duration) []Finding {
+	found := func(flaw Flaw, format string, args ...any) []Finding {
+		return []Finding{{flaw, j.Site, j.Job, fmt.Sprintf(format, args...)}}
+	}
+	h := w.hosts[j.Site]
+	if h.broker == nil {
+		return found(FlawUnended, "its submitter is down")
+	}
+	s, known := h.broker.Job(j.Job)
+	switch due := o.due(j, well); {
+	case !known && j.Mortal:
+		return nil
+	case !known:
+		return found(FlawLost, "its submitter does not know it")
+	case s.Ended.IsZero() && w.elapsed > due:
+		return found(FlawUnended, "it goes on at %s and was due at %s", w.elapsed, due)
+	case s.Ended.IsZero():
+		return nil
+	case j.ended > due:
+		return found(FlawUnended, "it ended at %s and was due at %s", j.ended, due)
+	}
+	var findings []Finding
+	for _, t := range s.Tasks {
+		findings = append(findings, o.judgeTask(h, j, t.Phase, t.Exit)...)
+	}
+	return append(findings, o.judgePromise(w, j, s.Tasks[0].Phase)...)
+}
+
+// judgeTask wants a cause for an end that is not done, and the outputs of one that is.
+func (o *Oracle) judgeTask(
+	h *host, j *judged, phase grid.Phase, exit *grid.Exit,
+) []Finding {
+	found := func(flaw Flaw, text string) []Finding {
+		return []Finding{{flaw, j.Site, j.Job, text}}
+	}
+	switch {
+	case phase == grid.PhaseDone:
+		if missing := missingOutput(h, j, exit); missing != "" {
+			return found(FlawOutput, missing)
+		}
+	case phase == grid.PhaseCancelled && !o.calledOff(j):
+		return found(FlawNoCause, "it is cancelled")
+	case phase == grid.PhaseRefused && (!j.MayRefuse || !j.explained):
+		return found(FlawNoCause, "it is refused")
+	case phase == grid.PhaseFailed && (exit == nil || !j.explained || !j.MayRefuse):
+		return found(FlawNoCause, fmt.Sprintf("it failed: %+v", exit))
+	}
+	return nil
+}
+
+// missingOutput says what a task that is done did not bring to its submitter.
+func missingOutput(h *host, j *judged, exit *grid.Exit) string {
+	if j.Reserves {
+		return ""
+	}
+	if exit == nil || len(exit.Outputs) == 0 {
+		return "it is done without an output"
+	}
+	for _, cid := range exit.CIDs() {
+		if _, here := h.disk.has(cid); !here {
+			return "it is done, and " + string(cid) + " is not here"
+		}
+	}
+	return ""
+}
+
+// calledOff reports whether a job was called off, or one that it comes after was or has
+// not succeeded.
+func (o *Oracle) calledOff(j *judged) bool {
+	return o.cancelled[j.Job] || len(j.After) > 0
+}
+
+// tolerance is by how much a promised time may be missed: what a start takes.
+const tolerance = 2 * time.Second
+
+// judgePromise wants what was promised to be kept, or said not to be.
+func (o *Oracle) judgePromise(w *World, j *judged, phase grid.Phase) []Finding {
+	if !j.accepted || j.explained || phase != grid.PhaseDone || j.Start == 0 && j.Deadline == 0 {
+		return nil
+	}
+	found := func(text string, late time.Duration) []Finding {
+		return []Finding{{FlawPromise, j.Site, j.Job, fmt.Sprintf(text, late)}}
+	}
+	first := time.Duration(-1)
+	for _, i := range w.trace.Intervals {
+		if i.Attempt.Task.Job == j.Job && (first < 0 || i.From < first) {
+			first = i.From
+		}
+	}
+	late := max(tolerance, (j.Start-j.submitted)/10) // clocks run up to 5 % fast or slow
+	if j.Start > 0 && first > j.Start+late {
+		return found("it began %s late, and nobody said so", first-j.Start)
+	}
+	late = max(tolerance, (j.Deadline-j.submitted)/10)
+	if j.Deadline > 0 && j.ended > j.Deadline+late {
+		return found("it ended %s late, and nobody said so", j.ended-j.Deadline)
+	}
+	return nil
+}
+
+// mostOverlaps bounds what is told of them.
+const mostOverlaps = 5
+
+// overlapping finds the tasks of which two attempts ran at the same time.
+func (w *World) overlapping() []Finding {
+	runs := slices.Clone(w.trace.Intervals)
+	slices.SortStableFunc(runs, func(a, b Interval) int {
+		return cmp.Or(a.Attempt.Task.Compare(b.Attempt.Task), cmp.Compare(a.From, b.From))
+	})
+	var findings []Finding
+	for i, a := range runs {
+		for _, b := range runs[i+1:] {
+			if b.Attempt.Task != a.Attempt.Task || a.To >= 0 && b.From >= a.To {
+				break
+			}
+			if (a.Attempt != b.Attempt || a.Twin != b.Twin) && a.overlaps(b) {
+				findings = append(findings, Finding{
+					FlawOverlap, b.Site, b.Attempt.Task.Job,
+					fmt.Sprintf("%s at %s and %s here, from %s on", a.Attempt, a.Site, b.Attempt, b.From),
+				})
+				if len(findings) == mostOverlaps {
+					return findings
+				}
+			}
+		}
+	}
+	return findings
+}
+
+// leftOver finds what is held although all has ended.
+func (o *Oracle) leftOver(w *World) []Finding {
+	var findings []Finding
+	add := func(h *host, format string, args ...any) {
+		findings = append(findings,
+			Finding{Flaw: FlawLeftOver, Site: h.spec.ID, Text: fmt.Sprintf(format, args...)})
+	}
+	for _, id := range w.order {
+		h := w.hosts[id]
+		if !h.up {
+			continue
+		}
+		// A Step, so that the machine sees what time it is.
+		h.step(roleSite, step.HeldChanged{})
+		s := h.site.Status()
+		if held := h.site.Held(); held != (grid.Resources{}) {
+			add(h, "capacity is held: %+v", held)
+		}
+		for _, a := range s.Attempts {
+			add(h, "attempt %s is %s", a.ID, a.Phase)
+		}
+		for _, a := range sortedAttempts(h.attempts) {
+			add(h, "a sandbox of %s", a)
+		}
+		for _, owner := range h.disk.owners() {
+			if !o.keeps(h, owner) {
+				add(h, "data is kept for %s", owner)
+			}
+		}
+		for _, t := range sortedTimers(h.timers) {
+			if o.isAbout(t.key.ID) && t.key.Name != "forget" {
+				add(h, "timer %s of %s is set", t.key.Name, t.key.ID)
+			}
+		}
+	}
+	return append(findings, o.grown(w)...)
+}
+
+// keeps reports whether a host still has a reason to keep data for an owner: a job whose
+// record is kept.
+func (o *Oracle) keeps(h *host, owner string) bool {
+	return slices.ContainsFunc(o.order, func(id grid.JobID) bool {
+		j := o.jobs[id]
+		return owner == jobPin(id) && j.Site == h.spec.ID
+	})
+}

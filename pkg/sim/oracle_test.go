@@ -1,0 +1,266 @@
+package sim
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/site"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// trial is a world that an oracle watches.
+type trial struct {
+	*World
+	*Oracle
+	t *testing.T
+}
+
+func newTrial(t *testing.T, cfg Config) *trial {
+	t.Helper()
+	x := &trial{Oracle: NewOracle(), t: t}
+	cfg.Watch, cfg.Network = x.Watch, lan()
+	if cfg.Sites == nil {
+		cfg.Sites = fleet(5)
+	}
+	x.World = New(cfg)
+	_ = x.Run(time.Second)
+	x.Begin(x.World)
+	return x
+}
+
+// submit hands a job to s0.
+func (x *trial) submit(job grid.Job) grid.JobID {
+	x.t.Helper()
+	id := mustSubmit(x.t, x.World, "s0", job)
+	x.Submitted(x.World, id, Truth{Run: job.Spec.Runtime})
+	return id
+}
+
+// flaws lets the world go on for three hours and lists the kinds of flaws, each once.
+func (x *trial) flaws(well time.Duration) []Flaw {
+	x.t.Helper()
+	if err := x.Run(x.elapsed + 3*time.Hour); err != nil {
+		x.t.Fatal(err)
+	}
+	var kinds []Flaw
+	for _, f := range x.Judge(x.World, well) {
+		x.t.Log(f)
+		kinds = append(kinds, f.Flaw)
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+func (x *trial) want(well time.Duration, want ...Flaw) {
+	x.t.Helper()
+	if got := x.flaws(well); !slices.Equal(got, want) {
+		x.t.Errorf("found %v, want %v", got, want)
+	}
+}
+
+// victim is a site other than the submitter's own that runs a task of a job.
+func (x *trial) victim(id grid.JobID) grid.SiteID {
+	s, _ := x.Broker("s0").Job(id)
+	for _, task := range s.Tasks {
+		if task.Site != "" && task.Site != "s0" {
+			return task.Site
+		}
+	}
+	x.t.Fatalf("job %s runs at no other site", id)
+	return ""
+}
+
+func TestAnOracleFindsNothingWhereNothingIsWrong(t *testing.T) {
+	x := newTrial(t, Config{Seed: 1})
+	id := x.submit(wasmJob(30, 10*time.Second))
+	called := x.submit(wasmJob(3, time.Hour))
+	_ = x.Run(5 * time.Second)
+	x.Crash(x.victim(id))
+	if err := x.Cancel("s0", called); err != nil {
+		t.Fatal(err)
+	}
+	x.Cancelled(called)
+	x.At(20*time.Second, func() {
+		for _, s := range x.World.order {
+			x.Restart(s)
+		}
+	})
+	x.want(20 * time.Second)
+}
+
+// cutOff runs a job of eight tasks, one of whose sites is cut off for a while.
+func (x *trial) cutOff() {
+	id := x.submit(wasmJob(8, 60*time.Second))
+	_ = x.Run(10 * time.Second)
+	cut := x.victim(id)
+	x.Isolate(cut)
+	x.At(40*time.Second, func() { x.Rejoin(cut) })
+}
+
+func TestAnOracleSeesFencingSwitchedOff(t *testing.T) {
+	sites := fleet(5)
+	for i := range sites {
+		sites[i].Tune = func(_ *site.Config, b *broker.Config) { b.NoFencing = true }
+	}
+	x := newTrial(t, Config{Seed: 1, Sites: sites})
+	x.cutOff()
+	if got := x.flaws(40 * time.Second); !slices.Contains(got, FlawOverlap) {
+		t.Errorf("found %v, want overlaps", got)
+	}
+}
+
+func TestAnOracleSeesTheWatchdogSwitchedOff(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		x := newTrial(t, Config{Seed: 1, NoWatchdog: off})
+		x.cutOff()
+		if got := x.flaws(40 * time.Second); slices.Contains(got, FlawOverlap) != off {
+			t.Errorf("switched off %t: found %v", off, got)
+		}
+	}
+}
+
+// A clock that is 5 % slow lets a lease of 3 s last 150 ms longer, which the margin covers.
+func TestAnOracleSeesTheMarginSwitchedOff(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		sites := fleet(5)
+		if off {
+			sites[0].Tune = func(_ *site.Config, b *broker.Config) { b.LeaseMargin = 1 }
+		}
+		x := newTrial(t, Config{Seed: 1, Sites: sites})
+		for _, s := range x.World.order[1:] {
+			x.Drift(s, -50_000)
+		}
+		x.cutOff()
+		if got := x.flaws(40 * time.Second); slices.Contains(got, FlawOverlap) != off {
+			t.Errorf("switched off %t: found %v", off, got)
+		}
+	}
+}
+
+// Facts and outputs that were not synced before anybody was told of them are gone after a
+// power cut.
+func TestAnOracleSeesSyncSwitchedOff(t *testing.T) {
+	for _, c := range []struct {
+		facts, data bool
+		want        []Flaw
+	}{{}, {facts: true, want: []Flaw{FlawLost}}, {data: true, want: []Flaw{FlawOutput}}} {
+		x := newTrial(t, Config{Seed: 1, NoSyncFacts: c.facts, NoSyncData: c.data})
+		if c.data {
+			mustEnd(t, x.World, time.Minute, "s0", x.submit(elsewhere(2*time.Second)))
+		} else {
+			x.submit(elsewhere(20 * time.Second))
+			_ = x.Run(3 * time.Second)
+		}
+		x.PowerCut("s0")
+		x.At(x.elapsed+2*time.Second, func() { x.Restart("s0") })
+		x.want(x.elapsed+2*time.Second, c.want...)
+	}
+}
+
+// One identity on two machines runs a task twice.
+func TestAnOracleSeesATwin(t *testing.T) {
+	x := newTrial(t, Config{Seed: 1})
+	x.submit(wasmJob(16, 60*time.Second))
+	_ = x.Run(10 * time.Second)
+	x.Twin("s0")
+	x.At(40*time.Second, func() { x.EndTwin("s0") })
+	if got := x.flaws(40 * time.Second); !slices.Contains(got, FlawOverlap) {
+		t.Errorf("found %v, want overlaps", got)
+	}
+}
+
+func TestAnOracleSeesAJobThatIsStuck(t *testing.T) {
+	x := newTrial(t, Config{Seed: 1})
+	id := x.submit(elsewhere(20 * time.Second))
+	_ = x.Run(5 * time.Second)
+	x.Stick(x.victim(id), -1)
+	_ = x.Run(x.elapsed + 10*time.Minute)
+	found := x.Judge(x.World, 6*time.Second)
+	if len(found) != 1 || found[0].Flaw != FlawUnended || found[0].Job != id {
+		t.Errorf("found %v, want one job that goes on", found)
+	}
+}
+
+// What a job's own programs do is told from what the mesh does to it.
+func TestAnOracleWantsACauseAndAnOutput(t *testing.T) {
+	for want, exit := range map[Flaw]grid.Exit{
+		FlawNoCause: {Cause: grid.CauseExited, Code: 1},
+		FlawOutput:  {Cause: grid.CauseExited},
+	} {
+		x := newTrial(t, Config{Seed: 1, Run: func(
+			grid.Task, time.Duration, SiteSpec,
+		) (time.Duration, grid.Exit) {
+			return time.Second, exit
+		}})
+		x.submit(elsewhere(time.Second))
+		x.want(time.Second, want)
+	}
+	x := newTrial(t, Config{Seed: 1})
+	id := x.submit(elsewhere(time.Hour))
+	_ = x.Run(5 * time.Second)
+	if err := x.Cancel("s0", id); err != nil {
+		t.Fatal(err)
+	}
+	x.want(5*time.Second, FlawNoCause) // the oracle was not told who called it off
+}
+
+// A promised time that passes silently is a flaw; one that was kept is none.
+func TestAnOracleKnowsWhatWasPromised(t *testing.T) {
+	for _, c := range []struct {
+		start, deadline time.Duration
+		want            []Flaw
+	}{
+		{start: 3 * time.Second, deadline: 20 * time.Second},
+		{start: 0, deadline: 9 * time.Second, want: []Flaw{FlawPromise}},
+	} {
+		x := newTrial(t, Config{Seed: 1})
+		job := elsewhere(10 * time.Second)
+		job.Spec.Window.At = x.now().Add(2 * time.Second)
+		id := mustSubmit(t, x.World, "s0", job)
+		x.Submitted(x.World, id, Truth{Run: 10 * time.Second, Start: c.start, Deadline: c.deadline})
+		x.want(time.Second, c.want...)
+	}
+	x := newTrial(t, Config{Seed: 1})
+	job := elsewhere(time.Second)
+	job.Spec.Window.At = x.now().Add(20 * time.Second)
+	id := mustSubmit(t, x.World, "s0", job)
+	x.Submitted(x.World, id, Truth{Run: time.Second, Start: 10 * time.Second})
+	x.want(time.Second, FlawPromise)
+}
+
+func TestAnOracleSeesWhatIsLeft(t *testing.T) {
+	left := func(leave func(*trial, grid.JobID)) []Flaw {
+		x := newTrial(t, Config{Seed: 1})
+		id := x.submit(elsewhere(time.Second))
+		_ = x.Run(30 * time.Second)
+		leave(x, id)
+		return x.flaws(30 * time.Second)
+	}
+	ofJob := func(id grid.JobID) grid.AttemptID {
+		return grid.AttemptID{Task: grid.TaskID{Job: id}, Token: 1}
+	}
+	for name, leave := range map[string]func(*trial, grid.JobID){
+		"data": func(x *trial, id grid.JobID) { x.hosts["s1"].disk.pin("bout", ofJob(id).String()) },
+		"a job's data at another site": func(x *trial, id grid.JobID) {
+			x.hosts["s1"].disk.pin("bout", jobPin(id))
+		},
+		"a sandbox": func(x *trial, id grid.JobID) {
+			x.hosts["s1"].attempts[ofJob(id)] = &attempt{id: ofJob(id)}
+		},
+		"a timer": func(x *trial, id grid.JobID) {
+			x.hosts["s1"].setTimer(timerID{key: step.TimerKey{Name: "lease", ID: ofJob(id).String()}},
+				x.now().Add(24*time.Hour))
+		},
+	} {
+		if got := left(leave); !slices.Equal(got, []Flaw{FlawLeftOver}) {
+			t.Errorf("%s: found %v, want what is left", name, got)
+		}
+	}
+	grown := left(func(x *trial, _ grid.JobID) { x.Oracle.sizes["s1 site.roster.all"]-- })
+	if !slices.Equal(grown, []Flaw{FlawGrown}) {
+		t.Errorf("found %v, want a table that has grown", grown)
+	}
+}

@@ -141,6 +141,9 @@ func serve(
 // transfer has told anything: 1.25 MiB at most, from a peer once a day.
 const probeEvery = time.Minute
 
+// ballast is the room that is kept for the agent's records on a disk that gets full.
+const ballast = 4 << 20
+
 // secret is a number that nobody can guess.
 func secret() uint64 {
 	var b [8]byte
@@ -192,7 +195,7 @@ func assemble(
 		Walls: append(offered.walls, rateWalls(c.Rates)...), Owner: ownerOf(c.Owner), Host: host,
 		OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: secret(),
 		Priced: c.Price.Named, Price: c.Price.CoreHour,
-		Metrics: metrics, Log: log,
+		Metrics: metrics, Log: log, Ballast: ballast,
 		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep,
 		WasmOnly: c.Accept == "anyone",
 		SoftMin:  c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies,

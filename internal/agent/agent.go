@@ -59,6 +59,7 @@ type Config struct {
 	Planning    Planning                      // what the owner decides about the site's plan
 	Closed      []avail.Window                // when the owner has announced to want the machine back
 	Policy      grid.AvailPolicy              // what availability does to the placing of own jobs
+	Ballast     int64                         // bytes kept for records on a full disk; 0 = none
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
 	Log         *slog.Logger                  // nil = silent
 
@@ -108,6 +109,7 @@ type Agent struct {
 	work     *workshop
 	owner    *owner.Watcher
 	host     *hostState
+	disk     *disk
 	tried    sync.Mutex  // guards shown
 	shown    []view.Wall // how the ceilings are enforced
 	adapters map[grid.WorkKind]lrm.Adapter
@@ -159,6 +161,8 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	if err = os.MkdirAll(cfg.StateDir, 0o700); err != nil {
 		return a, fmt.Errorf("make the state directory: %w", err)
 	}
+	a.disk = a.newDisk()
+	a.disk.look() // the ballast of an earlier life may be what the facts need now
 	signs := []string{RecordFile, filepath.Join("data", "roots.log")}
 	if a.store, err = store.OpenWith(cfg.StateDir, store.Options{Signs: signs}, a.log); err != nil {
 		return a, err
@@ -190,6 +194,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	close(a.ready) // from here on others may tell the machines something
 	a.watchOwner()
 	a.watchHost()
+	a.watchDisk()
 	a.spawn(a.tryWalls)
 	a.spawn(a.remember)
 	a.tellBans()

@@ -11,6 +11,7 @@
 //	agent.go     Config, New, Run, Close: the life of an agent
 //	ask.go       the door for internal/agent/backend: questions, commands, what is known
 //	loop.go      the goroutine of a machine: queue, journal, facts before effects, timers
+//	remember.go  facts written, also by a disk that does not take them at first
 //	machine.go   the two machines made from the configuration, also for a replay
 //	fencing_*.go a build without fencing, for those who test the audit
 //	clock.go     the machines' time, and the supervisors'
@@ -26,6 +27,7 @@
 //	bans.go      the roster opened, and the machines told who is banned
 //	leave.go     the end that users ask for: when nothing runs any more
 //	owner.go     the owner's use of the machine, and trials of the ceilings
+//	disk.go      a full disk lived through: ballast, a closed site, and room again
 //	terms.go     what the owner decides while the agent runs
 //	host.go      what the machine can do, and what others leave of it
 //	past.go      the site's history, its availability and forecasts

@@ -43,6 +43,8 @@ type loop struct {
 	log     *slog.Logger
 	clock   clock
 	perform func(step.Effect) // carries out an effect that is no timer and no fact
+	starved func()            // hears that the disk is full
+	hold    endurance         // with a disk that takes no facts
 
 	mu    sync.Mutex
 	queue []task        // guarded by mu
@@ -69,6 +71,7 @@ func newLoop(
 	return &loop{
 		name: name, log: log, clock: c, perform: perform, wake: make(chan struct{}, 1),
 		ended:   make(chan struct{}),
+		starved: func() {}, hold: endurance{full: 10 * time.Minute, broken: 3 * time.Second},
 		machine: m, journal: j, byKey: make(map[step.TimerKey]*timer),
 	}
 }
@@ -119,11 +122,16 @@ func (l *loop) push(t task, bounded bool) error {
 		return errOverloaded
 	}
 	l.queue = append(l.queue, t)
+	l.rouse()
+	return nil
+}
+
+// rouse wakes the loop.
+func (l *loop) rouse() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 func (l *loop) take() []task {
@@ -147,7 +155,7 @@ func (l *loop) run(ctx context.Context) (err error) {
 	}()
 	for ctx.Err() == nil {
 		if batch := l.gather(); len(batch) > 0 {
-			if err := l.work(batch); err != nil {
+			if err := l.work(ctx, batch); err != nil {
 				return err
 			}
 			continue
@@ -190,7 +198,7 @@ func (l *loop) nap(ctx context.Context) {
 // together, before anything else that the machine wants is done. A firing that an earlier
 // input of the batch has overtaken is dropped (rule 5 of pkg/step): the machine has set that
 // timer anew, or wants it no more, since the firing was taken.
-func (l *loop) work(batch []task) error {
+func (l *loop) work(ctx context.Context, batch []task) error {
 	var facts []step.Fact
 	var effects []step.Effect
 	var questions []func()
@@ -226,7 +234,7 @@ func (l *loop) work(batch []task) error {
 		}
 	}
 	if len(facts) > 0 {
-		if err := l.journal.Apply(facts); err != nil {
+		if err := l.remember(ctx, facts); err != nil {
 			return fmt.Errorf("facts of the %s machine: %w", l.name, err)
 		}
 	}

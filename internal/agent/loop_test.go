@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,7 +66,15 @@ func (d *diary) Apply(facts []step.Fact) error {
 	for _, f := range facts {
 		d.add("fact %s", f.Key)
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	return d.refused
+}
+
+func (d *diary) refuse(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.refused = err
 }
 
 func (d *diary) perform(e step.Effect) {
@@ -134,9 +144,8 @@ func TestFactsComeFirst(t *testing.T) {
 
 func TestNoEffectWithoutFacts(t *testing.T) {
 	d := &diary{refused: errors.New("disk full")}
-	l, end := live(t, d, func(time.Time, step.Input) []step.Effect {
-		return []step.Effect{step.Persist{Fact: step.Fact{Kind: "k", Key: "1"}}, step.Send{To: "x"}}
-	})
+	l, end := live(t, d, factAndSend)
+	l.hold.broken = 0
 	l.tell(step.Boot{})
 	<-l.ended
 	if err := end(); !errors.Is(err, d.refused) ||
@@ -149,6 +158,51 @@ func TestNoEffectWithoutFacts(t *testing.T) {
 	}
 	if err := l.ask(t.Context(), func() {}); !errors.Is(err, view.ErrBusy) {
 		t.Errorf("a question after the end: %v, want ErrBusy", err)
+	}
+}
+
+func factAndSend(time.Time, step.Input) []step.Effect {
+	return []step.Effect{step.Persist{Fact: step.Fact{Kind: "k", Key: "1"}}, step.Send{To: "x"}}
+}
+
+// A full disk holds back what the machine wants; questions are answered meanwhile, and when
+// there is room all goes on in its order.
+func TestFullDiskHoldsBack(t *testing.T) {
+	d := &diary{refused: &os.PathError{Op: "write", Path: "facts.db", Err: syscall.ENOSPC}}
+	l, _ := live(t, d, factAndSend)
+	starved := make(chan struct{}, 100)
+	l.starved = func() { starved <- struct{}{} }
+	l.tell(step.Boot{})
+	<-starved
+	l.tell(step.Resume{})
+	<-starved
+	if err := l.ask(t.Context(), func() { d.add("question") }); err != nil {
+		t.Fatal(err)
+	}
+	sent := func() (n int) {
+		for _, line := range d.all() {
+			if line == "step.Send" || line == "record step.Resume with 2 effects" {
+				n++
+			}
+		}
+		return n
+	}
+	if sent() != 0 || !slices.Contains(d.all(), "question") {
+		t.Errorf("without its facts: %q", d.all())
+	}
+	d.refuse(nil)
+	eventually(t, "all is done", func() bool { return sent() == 3 })
+}
+
+// After a while of that the agent ends.
+func TestFullDiskForTooLong(t *testing.T) {
+	d := &diary{refused: &os.PathError{Op: "write", Path: "facts.db", Err: syscall.ENOSPC}}
+	l, end := live(t, d, factAndSend)
+	l.hold.full = time.Millisecond
+	l.tell(step.Boot{})
+	<-l.ended
+	if err := end(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("run: %v, want the cause", err)
 	}
 }
 
@@ -217,7 +271,7 @@ func TestFiringsOvertakenInTheirBatchAreDropped(t *testing.T) {
 		l.setTimer(key(name), l.clock.now().Add(time.Duration(i-10)*time.Second))
 	}
 	l.tell(step.Resume{})
-	if err := l.work(l.gather()); err != nil {
+	if err := l.work(t.Context(), l.gather()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"first", "kept"}, heard); diff != "" {
@@ -226,7 +280,7 @@ func TestFiringsOvertakenInTheirBatchAreDropped(t *testing.T) {
 	if got := len(d.all()); got != 3 {
 		t.Errorf("%d inputs are in the journal, want those that the machine was given: %q", got, d.all())
 	}
-	if err := l.work(l.gather()); err != nil || len(heard) != 3 || heard[2] != "again" {
+	if err := l.work(t.Context(), l.gather()); err != nil || len(heard) != 3 || heard[2] != "again" {
 		t.Errorf("afterwards %v fired, %v; want the one that was set anew, too", heard, err)
 	}
 	if len(l.timers) != 1 || l.byKey[key("moved")] == nil {
@@ -270,7 +324,7 @@ func TestQuestionThatNobodyAwaits(t *testing.T) {
 	if err := l.ask(ctx, func() { asked = true }); !errors.Is(err, context.Canceled) {
 		t.Errorf("ask: %v, want Canceled", err)
 	}
-	if err := l.work(l.take()); err != nil || asked {
+	if err := l.work(t.Context(), l.take()); err != nil || asked {
 		t.Errorf("the question was answered to nobody, %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/store"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -125,7 +126,9 @@ func (a *Agent) makeLoop(name string, m step.Machine, config any) (*loop, error)
 	if err := m.Restore(step.EncodeFacts(facts)); err != nil {
 		return nil, fmt.Errorf("facts of the %s machine: %w", name, err)
 	}
-	return newLoop(name, m, machineJournal{recorder, a.store, name}, a.clock, a.log, a.perform), nil
+	l := newLoop(name, m, machineJournal{recorder, a.store, name}, a.clock, a.log, a.perform)
+	l.starved = a.disk.starved
+	return l, nil
 }
 
 // machineJournal is one machine's part of the store.
@@ -227,6 +230,9 @@ func (a *Agent) collect(e step.Collect) {
 		for _, cid := range e.Outputs {
 			if _, err := a.data.Fetch(ctx, cid, []grid.SiteID{e.From}, nil); err != nil {
 				answer.Problem = err.Error()
+				if durable.NoRoom(err) {
+					a.disk.starved()
+				}
 				break
 			}
 			a.pins.hold("job "+string(e.Attempt.Task.Job), cid)

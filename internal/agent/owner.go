@@ -8,7 +8,6 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
-	"github.com/mrsmesh/mrsmesh/pkg/step"
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
@@ -29,11 +28,7 @@ func (a *Agent) watchOwner() {
 	})
 	a.spawn(func() {
 		a.owner.Run(a.ctx, func(s owner.State) {
-			if s.Reason == grid.ReasonNone {
-				a.site.tell(step.OwnerAway{})
-			} else {
-				a.site.tell(step.OwnerBusy{Reason: s.Reason, Text: s.Why})
-			}
+			a.disk.ownerIs(s)
 			a.noteOwner(s.Reason != grid.ReasonNone)
 		})
 	})

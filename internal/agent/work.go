@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -198,12 +199,30 @@ func (w *workshop) follow(id grid.AttemptID, job *work, process lrm.Process) {
 	if err != nil || w.a.ctx.Err() != nil {
 		return // the agent is ending
 	}
-	w.a.site.tell(step.AttemptExited{Attempt: id, Exit: w.keep(id, job.tenant, result)})
+	exit, err := w.keepWhenRoom(id, job.tenant, result)
+	if err == nil {
+		w.a.site.tell(step.AttemptExited{Attempt: id, Exit: exit})
+	}
+}
+
+// keepWhenRoom is keep that waits for room on the disk: a full one is no fault of the
+// attempt, and what it computed is still in its directory. An error: the agent is ending.
+func (w *workshop) keepWhenRoom(
+	id grid.AttemptID, tenant grid.SiteID, r lrm.Result,
+) (exit grid.Exit, err error) {
+	err = w.a.disk.untilRoom(w.a.ctx, func() error {
+		var full error
+		exit, full = w.keep(id, tenant, r)
+		return full
+	})
+	return exit, err
 }
 
 // keep stores what an attempt left, so that its end can be told with content
-// identifiers that hold.
-func (w *workshop) keep(id grid.AttemptID, tenant grid.SiteID, r lrm.Result) grid.Exit {
+// identifiers that hold. The error says that the disk is full.
+func (w *workshop) keep(
+	id grid.AttemptID, tenant grid.SiteID, r lrm.Result,
+) (grid.Exit, error) {
 	exit := r.Exit
 	holder := "attempt " + id.String()
 	add := func(f lrm.File) (grid.Produced, error) {
@@ -234,11 +253,14 @@ func (w *workshop) keep(id grid.AttemptID, tenant grid.SiteID, r lrm.Result) gri
 			exit.Outputs = append(exit.Outputs, p)
 		}
 	}
+	if err := errors.Join(problems...); durable.NoRoom(err) {
+		return grid.Exit{}, err
+	}
 	if len(problems) > 0 {
 		text := "its outputs cannot be stored: " + errors.Join(problems...).Error()
-		return grid.Exit{Cause: grid.CauseData, Text: lrm.ExitText(text), Wall: exit.Wall}
+		return grid.Exit{Cause: grid.CauseData, Text: lrm.ExitText(text), Wall: exit.Wall}, nil
 	}
-	return exit
+	return exit, nil
 }
 
 func (w *workshop) extend(e step.ExtendLease) {

@@ -376,10 +376,10 @@ func TestOutputsThatAreLinks(t *testing.T) {
 		{SandboxPath: "/out/x", HostPath: folder},
 		{SandboxPath: "/out/x", HostPath: filepath.Join(dir, "none")},
 	} {
-		exit := b.work.keep(testAttempt, "", lrm.Result{
+		exit, err := b.work.keep(testAttempt, "", lrm.Result{
 			Exit: grid.Exit{Cause: grid.CauseExited}, Outputs: []lrm.File{f},
 		})
-		if exit.Cause != grid.CauseData || len(exit.Outputs) > 0 || exit.Text == "" {
+		if err != nil || exit.Cause != grid.CauseData || len(exit.Outputs) > 0 || exit.Text == "" {
 			t.Errorf("%s: exit = %+v, want that it cannot be stored", f.HostPath, exit)
 		}
 	}

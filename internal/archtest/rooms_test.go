@@ -93,7 +93,7 @@ func declaredRooms() map[string]room {
 		"internal/scenario":      {imports: "grid", tests: "*"},
 		"internal/agent": {
 			imports: "grid avail protocol plan step site broker domain yield lrm member owner p2p data " +
-				"store obs hostinfo history view", tests: "*",
+				"store obs hostinfo history view durable", tests: "*",
 		},
 		"internal/agent/backend": {
 			imports: "grid avail protocol plan step site broker yield agent member owner p2p data " +

@@ -17,6 +17,8 @@ import (
 	blocks "github.com/ipfs/go-block-format"
 	"github.com/ipfs/go-cid"
 	ipld "github.com/ipfs/go-ipld-format"
+
+	"github.com/mrsmesh/mrsmesh/internal/durable"
 )
 
 // errNoRoom means that a block does not fit into the quota as things are.
@@ -195,7 +197,7 @@ func writeAll(f *os.File, data []byte) error {
 
 // writeError tells a full disk from other failures to write.
 func writeError(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if durable.NoRoom(err) {
 		return fmt.Errorf("%w: free some space or lower the data quota: %w", ErrDiskFull, err)
 	}
 	return fmt.Errorf("write data: %w", err)

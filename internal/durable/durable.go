@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 )
 
 // Replace writes the file, with mode 0600, in place of what may be there.
@@ -39,6 +40,12 @@ func Rewrite(open *os.File, file string, content []byte) (*os.File, error) {
 		again = nil
 	}
 	return again, errors.Join(append(errs, err)...)
+}
+
+// NoRoom reports whether a write failed for want of room on the disk, or in the user's
+// share of it.
+func NoRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // put writes the content beside the file and lets place give it its name.

@@ -44,6 +44,9 @@ type Journal struct {
 	writes  uint64 // how often the buffer was written to the file
 	synced  uint64 // of these, how many are known to be on disk
 	failed  error  // the first error of the file; nothing more is written then
+	size    int64  // bytes of the file that are known to be written
+	full    bool   // the disk is: what was recorded waits in the buffer
+	gap     bool   // some of it was dropped: the next segment begins with all facts again
 }
 
 // Begin starts the journal of a machine, once in the life of a Store for each
@@ -97,7 +100,7 @@ func (j *Journal) Record(now time.Time, in step.Input, effects []step.Effect) er
 	j.records++
 	fixed := binary.LittleEndian.AppendUint64(nil, uint64(now.UnixNano()))
 	j.append(kindRecord, binary.LittleEndian.AppendUint64(fixed, hash), text)
-	if !j.full() {
+	if !j.isFull() {
 		return nil
 	}
 	if err := j.rotate(); err != nil && j.failed == nil {
@@ -106,10 +109,13 @@ func (j *Journal) Record(now time.Time, in step.Input, effects []step.Effect) er
 	return j.failed
 }
 
-// full reports whether the segment is to be continued in a new one. The next one
+// isFull reports whether the segment is to be continued in a new one. The next one
 // begins with all facts again, so there must be as much besides them: otherwise,
 // with many facts, each record would begin a segment.
-func (j *Journal) full() bool {
+func (j *Journal) isFull() bool {
+	if j.full || j.gap {
+		return !j.full
+	}
 	return j.written >= j.store.options.SegmentBytes && j.written-j.head >= j.head
 }
 
@@ -199,13 +205,51 @@ func (j *Journal) write() error {
 	if j.failed != nil || len(j.buffer) == 0 {
 		return j.failed
 	}
-	if _, err := j.file.Write(j.buffer); err != nil {
+	n, err := j.file.Write(j.buffer)
+	if durable.NoRoom(err) {
+		return j.waitForRoom(n, err)
+	}
+	if err != nil {
 		return j.fail(j.writeError(err))
 	}
+	if j.full {
+		j.full = false
+		j.store.log.Info("the journal is written again", "machine", j.header.Machine)
+	}
+	j.size += int64(n)
 	j.writes++
 	j.buffer = j.buffer[:0]
 	if cap(j.buffer) > 1<<20 { // after a burst
 		j.buffer = nil
+	}
+	return nil
+}
+
+// gapDisk is the reason of a gap in which facts are missing, too.
+const gapDisk = "the disk was full"
+
+// heldBack bounds what is kept of a journal while the disk is full.
+const heldBack = 4 << 20
+
+// waitForRoom keeps what the full disk does not take, for the next write; what got to the file
+// of it is cut off. Beyond a bound it is dropped, and the journal says that it has a gap.
+func (j *Journal) waitForRoom(took int, cause error) error {
+	if took > 0 {
+		if err := j.file.Truncate(j.size); err != nil {
+			return j.fail(j.writeError(errors.Join(cause, err)))
+		}
+	}
+	if !j.full {
+		j.full = true
+		j.store.log.Error("the journal waits for room on the disk", "machine", j.header.Machine,
+			"error", j.writeError(cause))
+	}
+	switch {
+	case len(j.buffer) <= heldBack:
+	case j.size == 0: // without a header nobody can read what follows
+		return j.fail(j.writeError(cause))
+	default:
+		j.buffer, j.gap = appendFrame(nil, kindGap, []byte(gapDisk)), true
 	}
 	return nil
 }
@@ -249,12 +293,12 @@ func (j *Journal) openSegment() error {
 	}
 	dir := filepath.Join(s.dir, journalDir)
 	j.path = filepath.Join(dir, fmt.Sprintf(segmentNumberFn, s.nextSegment(), j.header.Machine))
-	const once = os.O_CREATE | os.O_EXCL | os.O_WRONLY
+	const once = os.O_CREATE | os.O_EXCL | os.O_WRONLY | os.O_APPEND
 	j.file, err = os.OpenFile(j.path, once, fileMode) //nolint:gosec // the machine has a plain name
 	if err != nil {
 		return fmt.Errorf("begin journal: %w", err)
 	}
-	j.written = 0
+	j.written, j.size, j.gap = 0, 0, false
 	j.append(kindHeader, text)
 	j.head = j.written
 	if err := errors.Join(j.sync(), durable.SyncDir(dir)); err != nil {

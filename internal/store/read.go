@@ -264,6 +264,14 @@ func (r Run) finalFacts() (*step.Facts, error) {
 	if tail.Header, err = readHeader(tail.Files[0]); err != nil {
 		return nil, fmt.Errorf("read journal %s: %w", tail.Files[0], err)
 	}
+	for f, err := range tail.frames() {
+		if err == nil && f.kind == kindGap && string(f.body) == gapDisk {
+			err = fmt.Errorf("%w: %s", errGap, gapDisk)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	table := step.NewFacts()
 	for facts, err := range tail.FactChanges() {
 		if err != nil {

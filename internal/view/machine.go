@@ -41,11 +41,11 @@ type Standing struct {
 	Refusal        string   `json:"refusal,omitempty"` // left out: it would offer
 }
 
-// fullDisk must be free for the agent's own records and a small result.
-const fullDisk = 16 << 20
+// FullDisk must be free, in bytes, for the agent's own records and a small result.
+const FullDisk = 16 << 20
 
 // DiskFull reports whether the disk is known to be too full for the agent's records and
 // the results of jobs. Of an unknown machine it is not known.
 func (m *MachineView) DiskFull() bool {
-	return m != nil && m.FreeDiskBytes != nil && *m.FreeDiskBytes < fullDisk
+	return m != nil && m.FreeDiskBytes != nil && *m.FreeDiskBytes < FullDisk
 }

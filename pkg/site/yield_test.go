@@ -56,6 +56,24 @@ func TestOwnerBusyFreezesAndOwnerAwayLetsRunOn(t *testing.T) {
 	one[protocol.Exited](r, alice)
 }
 
+// A full disk freezes what runs, refuses what comes, and says so in both cases.
+func TestFullDiskFreezesAndRefuses(t *testing.T) {
+	r := newRig(t)
+	id := r.running(job1, alice, 1)[0]
+	r.step(step.OwnerBusy{Reason: grid.ReasonDisk, Text: "the disk is full"})
+	if got := only[step.SuspendAttempt](r.out); !cmp.Equal(got, []step.SuspendAttempt{{Attempt: id}}) {
+		t.Fatalf("suspends %v, want %s", got, id)
+	}
+	r.step(step.AttemptFrozen{Attempt: id})
+	want := protocol.Progress{Attempt: id, Phase: grid.PhaseFrozen, Reason: grid.ReasonDisk}
+	if got := one[protocol.Progress](r, alice); got != want {
+		t.Errorf("progress %+v, want %+v", got, want)
+	}
+	if refusal, closed := r.m.owner.closed(); !closed || refusal.Reason != grid.ReasonDisk {
+		t.Errorf("closed %t for %v, want for the disk", closed, refusal)
+	}
+}
+
 // What was accepted and not started waits, and starts when the owner is away.
 func TestOwnerBusyStartsNothing(t *testing.T) {
 	r := newRig(t)

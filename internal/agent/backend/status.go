@@ -57,8 +57,8 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 		s.Notices = append(s.Notices, view.Notice{
 			Text:  "the disk is full",
 			Cause: grid.FormatBytes(*s.Machine.FreeDiskBytes) + " are free where " + b.cfg.StateDir + " is",
-			Action: "free some space there; until then jobs are refused or fail, " +
-				"and their results may not be kept",
+			Action: "free some space there; until then jobs are refused, those that run here are " +
+				"frozen, and results stay where they are; then all goes on by itself",
 		})
 	}
 	if s.Peers == 0 {

@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/fake"
+	"github.com/mrsmesh/mrsmesh/internal/owner"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// pretended is a disk of which a test says how much is free.
+type pretended struct {
+	*disk
+	mu   sync.Mutex
+	left int64
+	told []step.Input
+}
+
+func pretend(t *testing.T) *pretended {
+	t.Helper()
+	p := &pretended{left: 100 << 20}
+	p.disk = &disk{
+		path: filepath.Join(t.TempDir(), BallastFile), bytes: 1 << 20,
+		free: func() (int64, error) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return p.left, nil
+		},
+		tell: func(in step.Input) { p.told = append(p.told, in) },
+		log:  func(string, int64) {},
+		room: make(chan struct{}),
+	}
+	close(p.room)
+	return p
+}
+
+func (p *pretended) ballast() bool {
+	info, err := os.Stat(p.path)
+	return err == nil && info.Size() == p.bytes
+}
+
+// A disk that gets full closes the site and takes the ballast; with room again the site goes
+// on as its owner wants, and the ballast is made again.
+func TestDiskFullAndRoomAgain(t *testing.T) {
+	t.Parallel()
+	p := pretend(t)
+	p.look()
+	if !p.ballast() || len(p.told) != 0 {
+		t.Fatalf("ballast %t, told %v", p.ballast(), p.told)
+	}
+	p.left = view.FullDisk - 1
+	p.look()
+	p.look()
+	if p.ballast() {
+		t.Error("the ballast is still there")
+	}
+	busy := owner.State{Reason: grid.ReasonOwnerHours, Why: "hours"}
+	p.ownerIs(busy)
+	p.left = view.FullDisk + p.bytes - 1 // room, but not for the ballast
+	p.look()
+	if want := []step.Input{
+		step.OwnerBusy{Reason: grid.ReasonDisk, Text: "the disk is full"},
+	}; !slices.Equal(p.told, want) {
+		t.Errorf("told %v, want %v", p.told, want)
+	}
+	p.left = view.FullDisk + p.bytes
+	p.look()
+	p.ownerIs(owner.State{})
+	if want := []step.Input{
+		step.OwnerBusy{Reason: grid.ReasonOwnerHours, Text: "hours"}, step.OwnerAway{},
+	}; !p.ballast() || !slices.Equal(p.told[1:], want) {
+		t.Errorf("ballast %t, told %v, want %v", p.ballast(), p.told[1:], want)
+	}
+}
+
+// A result that finds no room waits for it: the attempt has done nothing wrong.
+func TestResultsWaitForRoom(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, fake.New(fake.Config{}))
+	tries := make(chan int, 10)
+	done := make(chan error, 1)
+	go func() {
+		n := 0
+		done <- b.disk.untilRoom(t.Context(), func() error {
+			if n++; n < 3 {
+				tries <- n
+				return &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+			}
+			return nil
+		})
+	}()
+	<-tries
+	if err := <-done; err != nil || len(tries) != 1 {
+		t.Errorf("%v after %d more tries", err, len(tries))
+	}
+	other := errors.New("other")
+	if err := b.disk.untilRoom(t.Context(), func() error { return other }); !errors.Is(err, other) {
+		t.Errorf("%v, want that nothing else is tried again", err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	if err := os.WriteFile(out, []byte("result"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	exit, err := b.work.keepWhenRoom(testAttempt, "", lrm.Result{
+		Exit: grid.Exit{Cause: grid.CauseExited}, Outputs: []lrm.File{{SandboxPath: "/o", HostPath: out}},
+	})
+	if err != nil || exit.Cause != grid.CauseExited || len(exit.Outputs) != 1 {
+		t.Errorf("%+v, %v", exit, err)
+	}
+}

@@ -24,7 +24,7 @@ import (
 const BallastFile = "ballast"
 
 // disk lives through a full disk: it gives up the ballast, so that facts can still be
-// written, and closes the site, so that what runs is frozen before it fails. When there is
+// written, and closes the site, so that running jobs are frozen before they fail. When there is
 // room again all of that ends by itself.
 type disk struct {
 	path  string                               // of the ballast
@@ -35,9 +35,9 @@ type disk struct {
 	after func(time.Duration) <-chan time.Time // tests replace it
 
 	mu    sync.Mutex
-	owner owner.State   // guarded by mu; what the site is to know when there is room
+	owner owner.State   // guarded by mu; what the site is to know when there is space
 	full  bool          // guarded by mu
-	room  chan struct{} // guarded by mu; closed when there is room
+	room  chan struct{} // guarded by mu; closed when there is space
 }
 
 // lookAtDisk is the pause between two looks at how much is free.
@@ -74,7 +74,7 @@ func (a *Agent) watchDisk() {
 	a.spawn(func() { a.disk.watch(a.ctx) })
 }
 
-// starved is told of a write that found no room.
+// starved is told of a write that found no space.
 func (d *disk) starved() {
 	free, _ := d.free()
 	d.mu.Lock()
@@ -91,7 +91,7 @@ func (d *disk) closeLocked(free int64) {
 		return
 	}
 	d.full, d.room = true, make(chan struct{})
-	d.log("the disk is full: nothing is promised or started, and what runs is frozen", free)
+	d.log("the disk is full: nothing is promised or started, and running jobs are frozen", free)
 	d.sayLocked()
 }
 
@@ -117,7 +117,7 @@ func (d *disk) ownerIs(s owner.State) {
 	}
 }
 
-// look sees whether the disk became full, or has room again. Then the ballast is made,
+// look sees whether the disk became full, or has space again. Then the ballast is made,
 // which shows that files can be written.
 func (d *disk) look() {
 	free, err := d.free()
@@ -134,7 +134,7 @@ func (d *disk) look() {
 	case d.makeBallast() == nil && d.full:
 		d.full = false
 		close(d.room)
-		d.log("the disk has room again: the site goes on", free)
+		d.log("the disk has space again: the site goes on", free)
 		d.sayLocked()
 	}
 }
@@ -166,7 +166,7 @@ func (d *disk) watch(ctx context.Context) {
 	}
 }
 
-// awaitRoom waits until the disk has room.
+// awaitRoom waits until the disk has space.
 func (d *disk) awaitRoom(ctx context.Context) error {
 	d.mu.Lock()
 	room := d.room
@@ -188,7 +188,7 @@ func (d *disk) untilRoom(ctx context.Context, do func() error) error {
 		}
 		d.starved()
 		if d.awaitRoom(ctx) != nil {
-			return fmt.Errorf("wait for room on the disk: %w", err)
+			return fmt.Errorf("wait for space on the disk: %w", err)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func TestDiskFullAndRoomAgain(t *testing.T) {
 	}
 }
 
-// A result that finds no room waits for it: the attempt has done nothing wrong.
+// A result that finds no space waits for it: the attempt has done nothing wrong.
 func TestResultsWaitForRoom(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fake.New(fake.Config{}))

@@ -166,7 +166,7 @@ func factAndSend(time.Time, step.Input) []step.Effect {
 }
 
 // A full disk holds back what the machine wants; questions are answered meanwhile, and when
-// there is room all goes on in its order.
+// there is space all goes on in its order.
 func TestFullDiskHoldsBack(t *testing.T) {
 	d := &diary{refused: &os.PathError{Op: "write", Path: "facts.db", Err: syscall.ENOSPC}}
 	l, _ := live(t, d, factAndSend)

@@ -205,7 +205,7 @@ func (w *workshop) follow(id grid.AttemptID, job *work, process lrm.Process) {
 	}
 }
 
-// keepWhenRoom is keep that waits for room on the disk: a full one is no fault of the
+// keepWhenRoom is keep that waits for space on the disk: a full one is no fault of the
 // attempt, and what it computed is still in its directory. An error: the agent is ending.
 func (w *workshop) keepWhenRoom(
 	id grid.AttemptID, tenant grid.SiteID, r lrm.Result,

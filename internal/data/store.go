@@ -143,7 +143,10 @@ func (s *Store) Close() error {
 	s.host.RemoveStreamHandler(probeID)
 	err := s.swap.close()
 	s.wg.Wait()
-	return errors.Join(err, s.compactLog(), s.log.close())
+	if wrong := s.compactLog(); wrong != nil { // nothing is lost: it is tried again at the next start
+		s.cfg.Log.Warn("root index not rewritten", "error", wrong)
+	}
+	return errors.Join(err, s.log.close())
 }
 
 // measured takes the rate at which data came from a peer.

@@ -42,7 +42,7 @@ func Rewrite(open *os.File, file string, content []byte) (*os.File, error) {
 	return again, errors.Join(append(errs, err)...)
 }
 
-// NoRoom reports whether a write failed for want of room on the disk, or in the user's
+// NoRoom reports whether a write failed for want of space on the disk, or in the user's
 // share of it.
 func NoRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)

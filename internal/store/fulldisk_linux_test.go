@@ -51,7 +51,7 @@ func count(t *testing.T, dir string) (records int, err error) {
 	return records, nil
 }
 
-// A full disk ends no journal: what it did not take follows when there is room.
+// A full disk ends no journal: what it did not take follows when there is space.
 func TestJournalWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

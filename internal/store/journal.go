@@ -241,7 +241,7 @@ func (j *Journal) waitForRoom(took int, cause error) error {
 	}
 	if !j.full {
 		j.full = true
-		j.store.log.Error("the journal waits for room on the disk", "machine", j.header.Machine,
+		j.store.log.Error("the journal waits for space on the disk", "machine", j.header.Machine,
 			"error", j.writeError(cause))
 	}
 	switch {

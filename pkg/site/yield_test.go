@@ -56,7 +56,7 @@ func TestOwnerBusyFreezesAndOwnerAwayLetsRunOn(t *testing.T) {
 	one[protocol.Exited](r, alice)
 }
 
-// A full disk freezes what runs, refuses what comes, and says so in both cases.
+// A full disk freezes running jobs, refuses what comes, and says so in both cases.
 func TestFullDiskFreezesAndRefuses(t *testing.T) {
 	r := newRig(t)
 	id := r.running(job1, alice, 1)[0]

@@ -24,8 +24,8 @@ import (
 const BallastFile = "ballast"
 
 // disk lives through a full disk: it gives up the ballast, so that facts can still be
-// written, and closes the site, so that running jobs are frozen before they fail. When there is
-// room again all of that ends by itself.
+// written, and closes the site, so that running jobs are frozen before they fail. When there
+// is space again all of that ends by itself.
 type disk struct {
 	path  string                               // of the ballast
 	bytes int64                                // of the ballast; 0 = none

@@ -94,6 +94,7 @@ func (s *supervisor) obey(c command, agentLives bool) {
 	case !agentLives:
 		s.commands = nil
 		s.kill(grid.CauseSiteRestart, "the site's agent died")
+	case c.Attempt != s.spec.Attempt: // which has ended
 	case c.Stop != nil:
 		s.kill(grid.CauseStopped, *c.Stop)
 	case c.Suspend != nil:

@@ -38,6 +38,10 @@ func Main() int {
 			if c.Spec == nil {
 				continue // it came too late for the attempt before
 			}
+			if c.Spec.Attempt != c.Attempt {
+				fmt.Fprintln(os.Stderr, "supervisor: a spec of another attempt than it is sent for")
+				return exitUsage
+			}
 			if len(c.Spec.Runner) == 0 {
 				fmt.Fprintln(os.Stderr, "supervisor: the spec names no runner")
 				return exitUsage

@@ -26,7 +26,8 @@ const (
 // because its start takes more than most of what it does. Its methods are safe for
 // concurrent use.
 type Pool struct {
-	command []string
+	command  []string
+	patience time.Duration // with a supervisor that does not stop
 
 	mu   sync.Mutex
 	idle []*child
@@ -34,7 +35,7 @@ type Pool struct {
 
 // NewPool makes a pool of supervisors that are started by the command of which Main
 // is the body.
-func NewPool(command []string) *Pool { return &Pool{command: command} }
+func NewPool(command []string) *Pool { return &Pool{command: command, patience: stopTimeout} }
 
 // child is a supervisor's process as the agent sees it.
 type child struct {
@@ -56,7 +57,7 @@ func (pool *Pool) Start(
 		return nil, errors.New("start supervisor: no command")
 	}
 	spec.LogPath = filepath.Join(dir, logName)
-	line, err := encodeLine(command{Spec: &spec})
+	line, err := encodeLine(command{Attempt: spec.Attempt, Spec: &spec})
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -131,15 +130,4 @@ func waitDead(t *testing.T, pid int) {
 		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 		return err != nil || strings.Contains(string(text), ") Z ")
 	})
-}
-
-func until(t *testing.T, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); !done(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatal("waited too long")
-		}
-	}
 }

@@ -68,8 +68,12 @@ const (
 	FilterFD = 4 // a filter of system calls, to be read
 )
 
-// command is a line from the agent. Exactly one field is set.
+// command is a line from the agent. Besides Attempt exactly one field is set.
 type command struct {
+	// whom it is for: a supervisor that is kept has the next attempt by the time at which
+	// what was meant for the last one comes
+	Attempt grid.AttemptID `json:"attempt"`
+
 	Spec    *Spec         `json:"spec,omitempty"` // of the next attempt; once the last one has ended
 	Lease   *lrm.BootTime `json:"lease,omitempty"`
 	Stop    *string       `json:"stop,omitempty"`

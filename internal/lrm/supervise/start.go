@@ -17,6 +17,9 @@ import (
 // ErrUnsupported means that attempts cannot be supervised on this system.
 var ErrUnsupported = errors.New("supervising processes is not supported on this system")
 
+// isProcess reports whether a process ID can be that of a runner.
+func isProcess(pid int) bool { return pid > 1 }
+
 const (
 	eventBuffer  = 16
 	writeTimeout = time.Second      // for a command
@@ -71,7 +74,7 @@ func (p *process) Suspend(on bool) error { return p.command(command{Suspend: &on
 
 // Stop implements lrm.Control.
 func (p *process) Stop(why string) error {
-	hard := time.AfterFunc(stopTimeout, p.killSupervisor)
+	hard := time.AfterFunc(p.pool.patience, p.killSupervisor)
 	go func() {
 		<-p.done
 		hard.Stop()
@@ -120,7 +123,9 @@ func (p *process) Wait(ctx context.Context) (lrm.Result, error) {
 	}
 }
 
+// command tells the supervisor, while it is this attempt's.
 func (p *process) command(c command) error {
+	c.Attempt = p.spec.Attempt
 	line, err := encodeLine(c)
 	if err != nil {
 		return err
@@ -173,7 +178,7 @@ func (p *process) listen(from *bufio.Reader) (end *Ending, again bool) {
 		if json.Unmarshal(line, &m) != nil {
 			continue
 		}
-		if m.PID != 0 {
+		if isProcess(m.PID) {
 			p.runner.Store(int64(m.PID))
 		}
 		if m.Event != 0 {
@@ -195,6 +200,7 @@ func (p *process) orphaned(c *child) *Ending {
 	if runner == 0 {
 		// Whether the runner was started is unknown; if so it got the parent-death
 		// signal and its end remains without a record.
+		text += " before it told what it had started"
 		return &Ending{Report: Report{Cause: grid.CauseSandbox, Text: text}}
 	}
 	killGroup(runner)

@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "__runner" {
 		os.Exit(runner(os.Args[2:]))
 	}
+	if len(os.Args) > 2 && os.Args[1] == argFake {
+		os.Exit(fake(os.Args[2]))
+	}
 	if len(os.Args) > 1 && os.Args[1] == supervise.Arg {
 		os.Exit(supervise.Main())
 	}
@@ -51,6 +54,16 @@ func runner(args []string) int {
 		fmt.Println("child", child != nil, err)
 	case "cat":
 		_, _ = io.Copy(os.Stdout, os.Stdin)
+	case "tell":
+		_ = os.WriteFile(args[1], []byte(strconv.Itoa(os.Getpid())), 0o600)
+		time.Sleep(time.Hour)
+	case "print": // so many bytes to both streams
+		n, _ := strconv.Atoi(args[1])
+		fmt.Print(strings.Repeat("o", n))
+		fmt.Fprint(os.Stderr, strings.Repeat("e", n/2))
+	case "spin":
+		for { //nolint:revive // it shall use a processor
+		}
 	case "sleep":
 		time.Sleep(time.Hour)
 	}
@@ -181,5 +194,16 @@ func TestStartFails(t *testing.T) {
 	}
 	if records, err := lrm.ReadRecords(s.RecordPath); err != nil || len(records) != 0 {
 		t.Errorf("records = %+v, %v; want none", records, err)
+	}
+}
+
+func until(t *testing.T, done func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); !done(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatal("waited too long")
+		}
 	}
 }

@@ -3,7 +3,6 @@
 package supervise
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"syscall"
@@ -23,12 +22,7 @@ func sacrificeFirst(int) {}
 // supervisor shall keep its own.
 func lowerPriority(bool) {}
 
-func freezeGroup(leader int) error {
-	if err := syscall.Kill(-leader, syscall.SIGSTOP); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return err
-	}
-	return nil
-}
+func freezeGroup(leader int) error { return signalGroup(leader, syscall.SIGSTOP) }
 
 func onlyZombie(int) bool { return false }
 

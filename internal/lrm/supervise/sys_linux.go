@@ -76,7 +76,7 @@ func sacrificeFirst(pid int) {
 // freezeGroup stops the group and waits until its leader has stopped, so that
 // what is recorded as frozen does not run any more.
 func freezeGroup(leader int) error {
-	if err := unix.Kill(-leader, unix.SIGSTOP); err != nil && err != unix.ESRCH {
+	if err := signalGroup(leader, unix.SIGSTOP); err != nil {
 		return err
 	}
 	deadline := time.Now().Add(freezeWait)

@@ -18,17 +18,30 @@ func detach(cmd *exec.Cmd) error {
 	return nil
 }
 
-func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) }
+// errNoGroup means that a process that leads no group of its own was to be signalled.
+var errNoGroup = errors.New("no group of an attempt")
 
-func resumeGroup(leader int) error {
-	if err := syscall.Kill(-leader, syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
+// signalGroup sends a signal to all of a leader's group. One that is gone is no error; 0
+// and 1 lead none: the kernel takes them for the caller's own group, and for everybody.
+func signalGroup(leader int, sig syscall.Signal) error {
+	if !isProcess(leader) {
+		return errNoGroup
+	}
+	if err := syscall.Kill(-leader, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err
 	}
 	return nil
 }
 
+func killGroup(leader int) { _ = signalGroup(leader, syscall.SIGKILL) }
+
+func resumeGroup(leader int) error { return signalGroup(leader, syscall.SIGCONT) }
+
 // awaitGroupGone reports whether nothing of the group was left within limit.
 func awaitGroupGone(leader int, limit time.Duration) bool {
+	if !isProcess(leader) {
+		return false
+	}
 	deadline := time.Now().Add(limit)
 	for time.Now().Before(deadline) {
 		if errors.Is(syscall.Kill(-leader, 0), syscall.ESRCH) || onlyZombie(leader) {

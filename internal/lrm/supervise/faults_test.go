@@ -393,3 +393,15 @@ func events(t *testing.T, s supervise.Spec) (all []lrm.RecordEvent) {
 	}
 	return all
 }
+
+// An idle supervisor ends with its agent.
+func TestAnIdleSupervisorEndsWithItsAgent(t *testing.T) {
+	t.Parallel()
+	b := startByHand(t)
+	if err := b.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}

@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,13 +47,22 @@ type site struct {
 	id                               grid.SiteID
 	port                             int
 	settings                         string // the configuration besides what every site has
+	quic                             bool   // it listens for QUIC alone, and else for TCP
+	lease                            time.Duration
 	cmd                              *exec.Cmd
 	ended                            chan struct{} // closed when cmd has ended
 	client                           *client.Client
 }
 
 // addr is the address others dial.
-func (s *site) addr() string { return fmt.Sprintf("/ip4/127.0.0.1/tcp/%d/p2p/%s", s.port, s.id) }
+func (s *site) addr() string { return s.listens() + "/p2p/" + string(s.id) }
+
+func (s *site) listens() string {
+	if s.quic {
+		return fmt.Sprintf("/ip4/127.0.0.1/udp/%d/quic-v1", s.port)
+	}
+	return fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", s.port)
+}
 
 // twoCores are the settings of a site that is given little.
 const twoCores = "ceilings: {cpus: 2, memory: 1GiB, disk: 1GiB, gflops: 8}\n"
@@ -78,6 +88,12 @@ func newMesh(t *testing.T, settings ...string) *mesh {
 // prepareMesh makes the sites without starting them.
 func prepareMesh(t *testing.T, settings ...string) *mesh {
 	t.Helper()
+	return prepareMeshWith(t, nil, settings...)
+}
+
+// prepareMeshWith changes each site before it gets its identity.
+func prepareMeshWith(t *testing.T, change func(*site), settings ...string) *mesh {
+	t.Helper()
 	dir, err := os.MkdirTemp(bin.dir, "m") //nolint:usetesting // sockets need short paths
 	if err != nil {
 		t.Fatal(err)
@@ -94,6 +110,9 @@ func prepareMesh(t *testing.T, settings ...string) *mesh {
 			port: freePort(t),
 		}
 		m.sites = append(m.sites, s)
+		if change != nil {
+			change(s)
+		}
 		s.init(t)
 	}
 	m.acquaint(t)
@@ -136,9 +155,9 @@ func (m *mesh) acquaint(t *testing.T) {
 }
 
 func (s *site) base() string {
-	return fmt.Sprintf("preset: test\nstate: %s\nname: %s\nlisten: /ip4/127.0.0.1/tcp/%d\napi: "+
+	return fmt.Sprintf("preset: test\nstate: %s\nname: %s\nlisten: %s\napi: "+
 		"{socket: %s}\nlease: {length: %s, margin: %s}\n%s",
-		s.state, s.name, s.port, s.socket, leaseLength, leaseMargin, s.settings)
+		s.state, s.name, s.listens(), s.socket, cmp.Or(s.lease, leaseLength), leaseMargin, s.settings)
 }
 
 func freePort(t *testing.T) int {

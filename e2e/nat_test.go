@@ -221,7 +221,7 @@ func TestDoubleNATIsUsableThroughTheRelayAndThenDirect(t *testing.T) {
 		t, time.Second, "nobody else is missed",
 		func(s view.AgentStatus) bool { return s.Peers == 1 && s.Reach.Direct == 1 },
 	)
-	for _, how := range []string{"proven", "silent"} {
+	for _, how := range []string{"refusing", "silent"} {
 		if n := d.total(t, `mrs_p2p_peers_lost_total{how="`+how+`"}`); n > 2 {
 			t.Errorf("%d peers were lost (%s), want the relay alone", n, how)
 		}

@@ -43,9 +43,13 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/lrm/native"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/wasm"
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == p2p.ArgTellDeaths {
+		os.Exit(p2p.TellDeaths(os.Args[2:]))
+	}
 	if len(os.Args) == 2 { // the agent starts itself again to watch and run jobs
 		switch os.Args[1] {
 		case supervise.Arg:

@@ -188,7 +188,12 @@ func assemble(
 	if err != nil {
 		return agent.Config{}, err
 	}
+	self, err := os.Executable()
+	if err != nil {
+		return agent.Config{}, fmt.Errorf("find own executable: %w", err)
+	}
 	return agent.Config{
+		Herald:   []string{self, p2p.ArgTellDeaths},
 		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network, DomainKey: c.DomainKey,
 		Data:       room,
 		Capability: capability, Adapters: offered.adapters, Notices: offered.notices,

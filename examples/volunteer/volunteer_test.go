@@ -50,7 +50,7 @@ func TestUnits(t *testing.T) {
 		u := readUnit(t, name)
 		service := u["Service"]
 		for key, want := range map[string]string{
-			"Delegate": "yes", "IOSchedulingClass": "idle", "NoNewPrivileges": "yes", "KillMode": "mixed",
+			"Delegate": "yes", "IOSchedulingClass": "idle", "NoNewPrivileges": "yes", "KillMode": "process",
 			"Type": "exec",
 		} {
 			if got := service[key]; !slices.Equal(got, []string{want}) {

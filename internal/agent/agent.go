@@ -47,6 +47,7 @@ type Config struct {
 	WasmOnly    bool                          // run nothing but WASM, whatever the adapters could
 	Capability  grid.Capability               // the owner's ceilings
 	Adapters    map[grid.WorkKind]lrm.Adapter // by kind of work; empty: the site only submits
+	Herald      []string                      // the command whose body is p2p.TellDeaths; empty = none
 	Notices     []view.Notice                 // what the owner should know, found before the start
 	OutputBytes int64                         // of stdout and of stderr that are kept, each
 	Priced      bool                          // the owner names a price

@@ -17,6 +17,7 @@
 //	clock.go     the machines' time, and the supervisors'
 //	network.go   messages to and from the mesh, and effects that are carried out there
 //	work.go      attempts: start, lease, suspension, stop, what they left
+//	farewell.go  whom to tell of an attempt should the agent die
 //	staging.go   inputs and modules fetched before a start
 //	modules.go   one copy of a module for all attempts that run it
 //	verify.go    whether the sandbox could keep a plan, before that is promised

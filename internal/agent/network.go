@@ -41,8 +41,13 @@ func (a *Agent) join() error {
 				a.linkMeasured(id, l)
 			}
 		},
-		OnPeerGone: func(id grid.SiteID, dead bool) {
-			a.tellBoth(step.PeerGone{Site: id, ProvenDead: dead})
+		OnPeerGone: func(id grid.SiteID, refusing bool) {
+			a.tellBoth(step.PeerGone{Site: id, Refusing: refusing})
+		},
+		OnAttemptsDied: func(id grid.SiteID, attempts []grid.AttemptID) {
+			if a.awake() {
+				a.broker.tell(step.AttemptsDied{Site: id, Attempts: attempts})
+			}
 		},
 		OnMembers: a.tellBans,
 	}

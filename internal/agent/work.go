@@ -22,6 +22,7 @@ import (
 type workshop struct {
 	a       *Agent
 	dir     string // attempts/, one directory for each attempt
+	deaths  string // deaths/, where supervisors leave whom to tell of attempts that are gone
 	modules *modules
 
 	mu       sync.Mutex
@@ -30,13 +31,14 @@ type workshop struct {
 
 // work is one attempt on this machine, from staging until it is discarded.
 type work struct {
-	dir    string
-	tenant grid.SiteID        // whose share of the data room it uses; empty = this site's own
-	cancel context.CancelFunc // ends staging
-	idle   sync.WaitGroup     // staging, then starting and following
-	cid    grid.CID           // of the module in use; written by staging, read after it
-	module string             // host path; likewise
-	inputs []lrm.Bind         // likewise
+	dir       string
+	tenant    grid.SiteID // whose share of the data room it uses; empty = this site's own
+	submitter grid.SiteID
+	cancel    context.CancelFunc // ends staging
+	idle      sync.WaitGroup     // staging, then starting and following
+	cid       grid.CID           // of the module in use; written by staging, read after it
+	module    string             // host path; likewise
+	inputs    []lrm.Bind         // likewise
 
 	state     workState   // guarded by workshop.mu
 	process   lrm.Process // guarded by workshop.mu; set while running
@@ -59,12 +61,13 @@ const (
 func newWorkshop(a *Agent, stateDir string) (*workshop, error) {
 	shelf := filepath.Join(stateDir, "modules")
 	w := &workshop{
-		a: a, dir: filepath.Join(stateDir, "attempts"), modules: newModules(shelf, a.data),
+		a: a, dir: filepath.Join(stateDir, "attempts"), deaths: filepath.Join(stateDir, "deaths"),
+		modules:  newModules(shelf, a.data),
 		attempts: make(map[grid.AttemptID]*work),
 	}
-	// What an earlier run left under these two directories, which only this
-	// agent writes, belongs to attempts that died with it.
-	for _, dir := range []string{w.dir, shelf} {
+	// What an earlier run left under these directories, which only this agent
+	// writes, belongs to attempts that died with it.
+	for _, dir := range []string{w.dir, w.deaths, shelf} {
 		if err := lrm.RemoveTree(dir); err != nil {
 			return nil, fmt.Errorf("clear %s: %w", dir, err)
 		}
@@ -121,6 +124,7 @@ func (w *workshop) start(e step.StartAttempt) {
 			WallTime:    w.wallTime(e.Task),
 		},
 	}
+	attempt.Farewell = w.farewell(e.Attempt, job.submitter)
 	for _, out := range e.Task.Outputs {
 		attempt.OutputPaths = append(attempt.OutputPaths, out.Path)
 	}

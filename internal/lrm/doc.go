@@ -9,6 +9,7 @@
 // (see ReadRecords), from which they can be audited later.
 //
 //	port.go        Adapter, Attempt, Process: the port
+//	farewell.go    what is done for an attempt when its agent has died
 //	outputs.go     what an attempt leaves, collected
 //	record.go      the run record, for audits
 //	remove.go      a tree removed, whatever its modes

@@ -116,6 +116,8 @@ type Attempt struct {
 	// CauseStopped
 	LeaseUntil BootTime
 	RecordPath string // the run record, appended to; one file for all attempts of an agent
+	// what to do when the agent has died and nothing of the attempt is left; nil = nothing
+	Farewell *Farewell
 }
 
 // Bind puts a file or directory of the host into the sandbox, read-only.

@@ -16,9 +16,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// errDead says that the peer's own host refuses connections where the agent
+// errRefusing says that the peer's own host refuses connections where the agent
 // listened before.
-var errDead = errors.New("the agent is dead")
+var errRefusing = errors.New("the agent seems to be dead")
 
 func isRefusal(err error) bool {
 	var refusal *refusedError

@@ -53,8 +53,8 @@
 //
 // # Files
 //
-// The rooms below have one door each: gossip.Join, relay.New, join.New and join.Redeem;
-// what they share is in wire.
+// The rooms below have one door each: gossip.Join, relay.New, join.New and join.Redeem,
+// death.Main; what they share is in wire.
 //
 //	mesh.go     Mesh: New, Close, who is a peer now
 //	config.go   Config, Timing, Limits and their presets
@@ -66,7 +66,8 @@
 //	stream.go   writing to a peer, and reading what it sends
 //	send.go     Send, and how a peer comes to have an owner
 //	hello.go    Hello: what is said, and how it is judged
-//	members.go  addresses of members: told, learnt, tried; proof of a death
+//	members.go  addresses of members: told, learnt, tried; who refuses connections
+//	deaths.go   what a site whose agent has died says of its attempts
 //	roster.go   who may be a member; records of members passed on; bans carried out
 //	gater.go    strangers turned away at the connection
 //	guard.go    what one peer may make this site do

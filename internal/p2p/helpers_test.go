@@ -43,9 +43,14 @@ func eventually(tb testing.TB, what string, holds func() bool) {
 }
 
 type goneEvent struct {
-	site   grid.SiteID
-	proven bool
-	at     time.Time
+	site     grid.SiteID
+	refusing bool
+	at       time.Time
+}
+
+type deathEvent struct {
+	site     grid.SiteID
+	attempts []grid.AttemptID
 }
 
 type heard struct {
@@ -60,6 +65,7 @@ type recorder struct {
 	seen      map[grid.SiteID]Facts
 	sightings int
 	gone      []goneEvent
+	deaths    []deathEvent
 	on        func(from grid.SiteID, m protocol.Message)
 }
 
@@ -81,10 +87,15 @@ func (r *recorder) handlers() Handlers {
 			r.seen[site] = facts
 			r.sightings++
 		},
-		OnPeerGone: func(site grid.SiteID, proven bool) {
+		OnAttemptsDied: func(site grid.SiteID, ids []grid.AttemptID) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.gone = append(r.gone, goneEvent{site, proven, time.Now()})
+			r.deaths = append(r.deaths, deathEvent{site, ids})
+		},
+		OnPeerGone: func(site grid.SiteID, refusing bool) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.gone = append(r.gone, goneEvent{site, refusing, time.Now()})
 			delete(r.seen, site)
 		},
 	}
@@ -106,6 +117,12 @@ func (r *recorder) losses() []goneEvent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]goneEvent(nil), r.gone...)
+}
+
+func (r *recorder) died() []deathEvent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]deathEvent(nil), r.deaths...)
 }
 
 func (r *recorder) peers() int {

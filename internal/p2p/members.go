@@ -242,18 +242,19 @@ func (m *Mesh) hint(id peer.ID, texts []string) {
 	m.host.Peerstore().AddAddrs(id, addrs, peerstore.RecentlyConnectedAddrTTL)
 }
 
-// proofDial limits how long a host on the local network may take to accept or
+// knockDial limits how long a host on the local network may take to accept or
 // refuse.
-const proofDial = 500 * time.Millisecond
+const knockDial = 500 * time.Millisecond
 
-// prove finds out on which TCP addresses the peer's own host accepts connections
-// for the agent. Only these can prove later, by refusing, that the agent is
-// dead. An address counts if it is on the host from which the peer speaks and on
-// a local network: behind a public address a router may refuse in the name of a
-// peer that lives, and a host's firewall may do so from the beginning.
-func (r *remote) prove(ctx context.Context, conn network.Conn) {
+// acquaint finds out on which TCP addresses the peer's own host accepts connections
+// for the agent. Only these hint later, by refusing, that the agent is dead. An address
+// counts if it is on the host from which the peer speaks and on a local network:
+// behind a public address a router may refuse in the name of a peer that lives, and a
+// host's firewall may do so from the beginning. It stays a hint: a forwarder of ports, or
+// another machine that got the address, refuses in the same way.
+func (r *remote) acquaint(ctx context.Context, conn network.Conn) {
 	r.mu.Lock()
-	clear(r.proof)
+	clear(r.knocked)
 	r.mu.Unlock()
 	if relay.IsCircuit(conn.RemoteMultiaddr()) || len(r.through()) > 0 {
 		return
@@ -270,29 +271,29 @@ func (r *remote) prove(ctx context.Context, conn network.Conn) {
 		}
 		if knock(ctx, target) == nil {
 			r.mu.Lock()
-			r.proof[target] = true
+			r.knocked[target] = true
 			r.mu.Unlock()
 			return
 		}
 	}
 }
 
-// refusing reports whether the peer's own host now refuses connections where
+// refuses reports whether the peer's own host now refuses connections where
 // the agent listened before.
-func (r *remote) refusing(ctx context.Context) bool {
+func (r *remote) refuses(ctx context.Context) bool {
 	if len(r.through()) > 0 {
 		return false // it is behind a router, as was learnt since
 	}
 	r.mu.Lock()
 	var targets []netip.AddrPort
-	for target := range r.proof {
+	for target := range r.knocked {
 		targets = append(targets, target)
 	}
 	r.mu.Unlock()
 	for _, target := range targets {
 		if errors.Is(knock(ctx, target), syscall.ECONNREFUSED) {
 			r.mu.Lock()
-			clear(r.proof)
+			clear(r.knocked)
 			r.mu.Unlock()
 			return true
 		}
@@ -302,7 +303,7 @@ func (r *remote) refusing(ctx context.Context) bool {
 
 // knock connects and hangs up.
 func knock(ctx context.Context, target netip.AddrPort) error {
-	dialer := net.Dialer{Timeout: proofDial}
+	dialer := net.Dialer{Timeout: knockDial}
 	conn, err := dialer.DialContext(ctx, "tcp", target.String())
 	if err != nil {
 		return err

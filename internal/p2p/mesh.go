@@ -46,10 +46,13 @@ type Handlers struct {
 	OnMessage func(from grid.SiteID, m protocol.Message)
 	// OnPeerSeen says that a peer was admitted, or that its facts changed.
 	OnPeerSeen func(site grid.SiteID, facts Facts)
-	// OnPeerGone says that an admitted peer was lost. provenDead: its host refuses
+	// OnPeerGone says that an admitted peer was lost. refusing: its host refuses
 	// connections where the agent listened a moment ago, or a later incarnation
-	// answers; the process that was admitted has ended.
-	OnPeerGone func(site grid.SiteID, provenDead bool)
+	// answers; the process that was admitted seems to have ended.
+	OnPeerGone func(site grid.SiteID, refusing bool)
+	// OnAttemptsDied brings a site's own word that its agent had died, and that nothing is left
+	// of these attempts. The agent may run again by now. nil = nobody wants to know.
+	OnAttemptsDied func(site grid.SiteID, attempts []grid.AttemptID)
 	// OnMembers says that the roster changed because of what a peer said. nil =
 	// nobody wants to know.
 	OnMembers func()
@@ -188,6 +191,7 @@ func (m *Mesh) open(ctx context.Context) error {
 	m.host.SetStreamHandler(protocol.StreamID, func(s network.Stream) { m.serve(ctx, s) })
 	m.host.SetStreamHandler(protocol.LogStreamID, func(s network.Stream) { m.logs.serve(ctx, s) })
 	m.host.SetStreamHandler(protocol.JoinStreamID, func(s network.Stream) { m.lobby.Serve(ctx, s) })
+	m.host.SetStreamHandler(protocol.DeathStreamID, func(s network.Stream) { m.serveDeaths(ctx, s) })
 	m.host.Network().Notify(m.arrivals)
 	m.wg.Go(func() { m.relays.Run(ctx) })
 	if err := m.discover(ctx); err != nil {
@@ -269,6 +273,7 @@ func (m *Mesh) Close() error {
 	m.host.RemoveStreamHandler(protocol.StreamID)
 	m.host.RemoveStreamHandler(protocol.LogStreamID)
 	m.host.RemoveStreamHandler(protocol.JoinStreamID)
+	m.host.RemoveStreamHandler(protocol.DeathStreamID)
 	m.host.Network().StopNotify(m.arrivals)
 	var err error
 	if m.gossip != nil {

@@ -117,7 +117,7 @@ func TestAPartitionOfAMinuteHeals(t *testing.T) {
 			if i == 0 {
 				want = sites - 1
 			}
-			if got := n.losses(); len(got) != want || got[0].proven {
+			if got := n.losses(); len(got) != want || got[0].refusing {
 				t.Errorf("site %d was told %+v, want %d losses that prove nothing", i, got, want)
 			}
 		}
@@ -165,7 +165,7 @@ func TestARestartedAgentIsAdmittedBeforeItsOldConnectionEnds(t *testing.T) {
 		if f, ok := witness.facts(id.site); !ok || f.Incarnation != 2 {
 			t.Errorf("facts = %+v, %t; want incarnation 2", f, ok)
 		}
-		if got := witness.losses(); len(got) != 1 || !got[0].proven {
+		if got := witness.losses(); len(got) != 1 || !got[0].refusing {
 			t.Errorf("losses = %+v, want one that is proven", got)
 		}
 		if err := witness.Send(id.site, protocol.Cancel{Job: jobID(1)}); err != nil {

@@ -88,7 +88,7 @@ func TestTheRelaysEndIsNobodyElsesDeath(t *testing.T) {
 		other := nodes[2-i].Self()
 		eventually(t, "both are lost", func() bool { return len(n.losses()) == 2 })
 		for _, loss := range n.losses() {
-			if loss.site == other && loss.proven {
+			if loss.site == other && loss.refusing {
 				t.Errorf("the end of the relay proved the death of %s", other)
 			}
 		}
@@ -127,7 +127,7 @@ func proofs(r *remote) map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	targets := make(map[string]bool)
-	for target := range r.proof {
+	for target := range r.knocked {
 		targets[target.String()] = true
 	}
 	return targets
@@ -142,7 +142,7 @@ func TestNothingProvesTheDeathOfAMemberBehindARouter(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the loss is told", func() bool { return len(nodes[0].losses()) == 1 })
-	if nodes[0].losses()[0].proven {
+	if nodes[0].losses()[0].refusing {
 		t.Error("a refusal in front of which a router may stand proved a death")
 	}
 }

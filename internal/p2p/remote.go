@@ -57,7 +57,7 @@ type remote struct {
 	pending  []string                // members to name in the next Hello
 	inbound  network.Stream          // on which the peer speaks
 	outgoing network.Stream          // on which we speak
-	proof    map[netip.AddrPort]bool // where the peer's own host accepted TCP for the agent
+	knocked  map[netip.AddrPort]bool // where the peer's own host accepted TCP for the agent
 	circuits []ma.Multiaddr          // where it is reached through relays, as it says itself
 	mended   mending                 // how often gossip with it was begun anew
 	expelled bool                    // it is no member any more; another owner may follow
@@ -70,7 +70,7 @@ func newRemote(m *Mesh, id peer.ID, site grid.SiteID) *remote {
 		m: m, id: id, site: site, queue: make(chan []byte, m.cfg.Limits.QueueMessages),
 		filled: make(chan struct{}, 1), dialed: make(chan struct{}, 1),
 		news: make(chan struct{}, 1), better: make(chan struct{}, 1),
-		seen: make(chan struct{}), proof: make(map[netip.AddrPort]bool),
+		seen: make(chan struct{}), knocked: make(map[netip.AddrPort]bool),
 	}
 }
 
@@ -171,8 +171,8 @@ func (r *remote) breathe(ctx context.Context, began time.Time, wait *wire.Backof
 func (r *remote) attempt(ctx context.Context, lost time.Time) error {
 	opening := ctx
 	if _, present := r.admitted(); present { // a loss is to be told in time
-		if !r.connected() && r.refusing(ctx) {
-			return errDead
+		if !r.connected() && r.refuses(ctx) {
+			return errRefusing
 		}
 		limited, cancel := context.WithDeadline(ctx, lost.Add(max(r.m.cfg.Timing.Debounce, lostPause)))
 		defer cancel()
@@ -226,9 +226,9 @@ func (r *remote) failed(ctx context.Context, err error) bool {
 // gone, and tells so. It reports false, after a short pause, when it is too
 // early to say.
 func (r *remote) mourn(ctx context.Context, incarnation uint64, lost time.Time, err error) bool {
-	dead := errors.Is(err, errDead)
-	if dead || time.Since(lost) >= r.m.cfg.Timing.Debounce {
-		r.gone(incarnation, dead)
+	refusing := errors.Is(err, errRefusing)
+	if refusing || time.Since(lost) >= r.m.cfg.Timing.Debounce {
+		r.gone(incarnation, refusing)
 		if r.connected() { // it answers no Hello: begin afresh
 			_ = r.m.host.Network().ClosePeer(r.id)
 		}
@@ -268,7 +268,7 @@ func (r *remote) admit(ctx context.Context, l link) {
 	r.m.learn(r.id, l.peers)
 	addrs := r.m.addrsOf(r, conn)
 	r.m.book.put(r.id, addrs, r.m.cfg.Now())
-	r.m.wg.Go(func() { r.prove(ctx, conn) })
+	r.m.wg.Go(func() { r.acquaint(ctx, conn) })
 	r.m.tellAll(r.id, addrs)
 	r.m.relays.Wake()
 	r.compareRoster(l.roster)
@@ -289,7 +289,7 @@ func (r *remote) update(facts Facts, known bool) {
 	r.mu.Unlock()
 	restarted := was && old.Incarnation != facts.Incarnation
 	if restarted {
-		r.m.counts.Inc(wire.CountLost, "proven")
+		r.m.counts.Inc(wire.CountLost, "refusing")
 		r.m.handlers.OnPeerGone(r.site, true)
 	}
 	if !was || restarted {
@@ -305,7 +305,7 @@ func (r *remote) update(facts Facts, known bool) {
 
 // gone says that this incarnation of the peer is lost, unless a later one was
 // admitted meanwhile.
-func (r *remote) gone(incarnation uint64, provenDead bool) {
+func (r *remote) gone(incarnation uint64, refusing bool) {
 	r.order.Lock()
 	defer r.order.Unlock()
 	r.mu.Lock()
@@ -318,11 +318,11 @@ func (r *remote) gone(incarnation uint64, provenDead bool) {
 		return
 	}
 	how := "silent"
-	if provenDead {
-		how = "proven"
+	if refusing {
+		how = "refusing"
 	}
 	r.m.counts.Inc(wire.CountLost, how)
 	r.m.host.ConnManager().Unprotect(r.id, memberTag)
-	r.m.log.Info("peer is gone", "peer", r.site, "proven_dead", provenDead)
-	r.m.handlers.OnPeerGone(r.site, provenDead)
+	r.m.log.Info("peer is gone", "peer", r.site, "refusing", refusing)
+	r.m.handlers.OnPeerGone(r.site, refusing)
 }

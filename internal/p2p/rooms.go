@@ -9,6 +9,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/death"
 	"github.com/mrsmesh/mrsmesh/internal/p2p/gossip"
 	"github.com/mrsmesh/mrsmesh/internal/p2p/join"
 	"github.com/mrsmesh/mrsmesh/internal/p2p/relay"
@@ -29,7 +30,16 @@ type (
 	Reachability = relay.Reachability
 	// Invitation sets up Redeem.
 	Invitation = join.Invitation
+	// DeathNote says of one attempt whom to tell when it is dead.
+	DeathNote = death.Note
 )
+
+// ArgTellDeaths is the hidden argument with which an executable runs itself again to tell
+// of deaths: main calls TellDeaths then, before anything else.
+const ArgTellDeaths = death.Arg
+
+// TellDeaths tells what death notes say; see death.Main.
+func TellDeaths(args []string) int { return death.Main(args) }
 
 // CountIn is the family of counters of messages handed to OnMessage, by type.
 const CountIn = wire.CountIn

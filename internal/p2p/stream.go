@@ -221,8 +221,8 @@ func (m *Mesh) unusable(site grid.SiteID, err error) {
 
 // current reports whether the peer's Hello is of its latest incarnation. After a
 // crash that went unnoticed the new process comes before the old connection is
-// known to be dead: that connection is then closed, and the old process is
-// confirmed down.
+// known to be dead: that connection is then closed, and the old process seems to
+// have died.
 func (r *remote) current(hello protocol.Hello, at network.Conn) bool {
 	facts, present := r.admitted()
 	if !present || facts.Incarnation >= hello.Incarnation {

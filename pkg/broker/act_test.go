@@ -38,13 +38,13 @@ var sites = []grid.SiteID{"a", "b", "c", self, "stranger", ""}
 
 func (r *rig) act(s source) {
 	from := sites[s.n(len(sites))]
-	switch s.n(14) {
+	switch s.n(15) {
 	case 0:
 		r.do(step.Submit{Command: 1, Job: r.drawJob(s), NoWait: s.n(4) == 0})
 	case 1:
 		r.do(step.PeerSeen{Site: from, Capability: grid.Capability{DownBps: int64(s.n(3)) - 1}})
 	case 2:
-		r.peerGone(from, s.n(2) == 0)
+		r.do(step.PeerGone{Site: from, Refusing: s.n(2) == 0})
 	case 3:
 		r.pass(time.Duration(s.n(256)) * 20 * time.Millisecond)
 	case 4:
@@ -65,6 +65,8 @@ func (r *rig) act(s source) {
 		r.do(step.Collected{Attempt: r.drawAttempt(s), Problem: problem})
 	case 7:
 		r.do(step.TimerFired{Key: r.drawTimer(s)})
+	case 8:
+		r.died(from, r.drawAttempt(s))
 	default:
 		r.hear(from, r.drawMessage(s))
 	}
@@ -72,23 +74,13 @@ func (r *rig) act(s source) {
 
 func (r *rig) restart() { r.start() }
 
-func (r *rig) peerGone(site grid.SiteID, dead bool) {
-	if dead { // the driver vouches for it; the margin is still kept
-		for id, p := range r.granted {
-			if p.to == site {
-				p.end = minTime(p.end, r.now.Add(r.cfg.LeaseMargin))
-				r.granted[id] = p
-			}
-		}
+// died: the site's certificate names an attempt, which may be its own and have a lease.
+func (r *rig) died(site grid.SiteID, id grid.AttemptID) {
+	if id.Validate() != nil {
+		return // none that the network brings
 	}
-	r.do(step.PeerGone{Site: site, ProvenDead: dead})
-}
-
-func minTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
+	r.released(id, site)
+	r.do(step.AttemptsDied{Site: site, Attempts: []grid.AttemptID{id}})
 }
 
 func (r *rig) hear(from grid.SiteID, msg protocol.Message) {

@@ -70,7 +70,7 @@ func TestGossipGoesOutWhereSomebodyMayBeUnknown(t *testing.T) {
 			direct: true,
 		},
 		"a member has died": {
-			happen: func(b *bench) { b.do(step.PeerGone{Site: "s1", ProvenDead: true}) }, direct: true,
+			happen: func(b *bench) { b.do(step.PeerGone{Site: "s1", Refusing: true}) }, direct: true,
 		},
 		"a member came back": {
 			happen: func(b *bench) { b.do(step.PeerGone{Site: "s1"}); b.do(step.PeerSeen{Site: "s1"}) },
@@ -107,7 +107,7 @@ func TestGossipGoesOutWhereSomebodyMayBeUnknown(t *testing.T) {
 
 func (b *bench) gone(dead bool, sites ...grid.SiteID) {
 	for _, s := range sites {
-		b.do(step.PeerGone{Site: s, ProvenDead: dead})
+		b.do(step.PeerGone{Site: s, Refusing: dead})
 	}
 }
 

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -17,7 +18,7 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 		return
 	}
 	site := t.site
-	if !m.peers.died(site) {
+	if !m.peers.refuses(site) {
 		t.away = m.now
 	}
 	m.peers.fellSilent(site)
@@ -26,29 +27,35 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 	m.placeAgain(j)
 }
 
-// siteDied ends the leases of a dead site's attempts early. Its supervisors
-// stop their jobs as soon as the agent is gone; the margin gives them time.
-func (m *Machine) siteDied(j *job, site grid.SiteID) {
-	j.how.woken(desk{m, j}, wake{why: wakeSiteDied, site: site})
+// siteRefuses lets go of what a site cannot have begun that seems to have died, and hurries
+// what is fetched from it. Leases stand: that its address refuses is no proof.
+func (m *Machine) siteRefuses(j *job, site grid.SiteID) {
+	j.how.woken(desk{m, j}, wake{why: wakeSiteRefuses, site: site})
 	for i := range j.tasks {
 		t := &j.tasks[i]
-		if t.site == site && t.phase == grid.PhaseCollecting {
+		switch {
+		case t.site != site:
+		case t.phase == grid.PhaseCollecting:
 			m.hurryCollect(j, uint32(i))
-		}
-		if t.site != site || !t.active() || t.queued() {
-			continue
-		}
-		if j.traits.passive && !t.leaseEnd.IsZero() {
-			continue // nothing runs: it is there again when its site is, and else moves with the lease's end
-		}
-		if end := m.now.Add(m.cfg.LeaseMargin); t.leaseEnd.After(end) {
-			t.leaseEnd = end
-			m.setTimer(timerLease, j.attempt(uint32(i)).String(), end)
-		} else if t.leaseEnd.IsZero() {
-			m.giveUp(j, uint32(i), "its site died")
+		case t.active() && !t.queued() && t.leaseEnd.IsZero():
+			m.giveUp(j, uint32(i), "its site refuses connections")
 		}
 	}
 	m.placeAgain(j)
+}
+
+// onAttemptsDied takes a site's word that its agent and these attempts are dead: their
+// leases are over. Nobody waits for its answers until it is seen again.
+func (m *Machine) onAttemptsDied(in step.AttemptsDied) {
+	for _, id := range in.Attempts {
+		if j, _ := m.jobs.current(in.Site, id); j == nil {
+			continue // it has ended, has moved on, or was never there
+		}
+		m.peers.fellSilent(in.Site)
+		m.onExited(in.Site, protocol.Exited{Attempt: id, Exit: grid.Exit{
+			Cause: grid.CauseSiteRestart, Text: "the site's agent died",
+		}})
+	}
 }
 
 // giveUp puts a task whose site is silent back among the waiting.

@@ -127,7 +127,7 @@ func TestRivalsThatAreLost(t *testing.T) {
 	}
 	for name, lose := range map[string]way{
 		"dead": func(b *bench, _ grid.JobID, site grid.SiteID, _ grid.Token) []step.Effect {
-			return b.do(step.PeerGone{Site: site, ProvenDead: true})
+			return b.do(step.PeerGone{Site: site, Refusing: true})
 		},
 		"away": func(b *bench, _ grid.JobID, site grid.SiteID, _ grid.Token) []step.Effect {
 			b.do(step.PeerGone{Site: site})

@@ -471,15 +471,6 @@ func TestBannedSitesTaskMovesWhenItsLeaseHasEnded(t *testing.T) {
 	}
 }
 
-func TestProvenDeathMovesAfterTheMargin(t *testing.T) {
-	b := newBench(t, nil, "a", "b")
-	b.started(1)
-	b.do(step.PeerGone{Site: "a", ProvenDead: true})
-	if to, _ := one[protocol.Award](t, b.pass(b.m.cfg.LeaseMargin)); to != "b" {
-		t.Fatalf("moved to %s, want b", to)
-	}
-}
-
 func TestFailoverTakesTheLeastFaultIndex(t *testing.T) {
 	b := newBench(t, nil, "a", "b", "c")
 	b.m.peers.faults.Missed("b", 2)
@@ -559,7 +550,7 @@ func TestOutputsOfADeadSiteAreComputedAgainSoon(t *testing.T) {
 	attempt := attemptOf(id, 0, 1)
 	exit := grid.Exit{Cause: grid.CauseExited, Stdout: grid.Produced{Path: "/stdout", CID: "bout"}}
 	b.hear("a", protocol.Exited{Attempt: attempt, Exit: exit})
-	b.do(step.PeerGone{Site: "a", ProvenDead: true})
+	b.do(step.PeerGone{Site: "a", Refusing: true})
 	b.pass(b.m.cfg.CollectDead - time.Millisecond)
 	b.wantPhase(id, 0, grid.PhaseCollecting)
 	b.pass(2 * time.Millisecond)

@@ -33,7 +33,7 @@ type member struct {
 	skew       time.Duration
 	roundTrip  time.Duration // between it and this site; 0 = not measured
 	upBps      int64         // measured, away from this site, bit/s; 0 = not measured
-	dead       bool          // its agent is known to have died; it is not connected
+	refuses    bool          // its address refuses connections; it is not connected
 	watched    watched       // what was seen of its coming and going
 	silentTill time.Time     // it left an announcement unanswered: rounds do not wait for it till then
 }
@@ -57,10 +57,10 @@ func (p *peers) reachable(site grid.SiteID) bool {
 	return site == p.cfg.Here || known && other.connected
 }
 
-// died reports whether a site's agent is known to have died.
-func (p *peers) died(site grid.SiteID) bool {
+// refuses reports whether a site's address refuses connections, as after its agent's death.
+func (p *peers) refuses(site grid.SiteID) bool {
 	other, known := p.all[site]
-	return known && other.dead
+	return known && other.refuses
 }
 
 // connected lists the members that are reachable now, ascending.
@@ -92,7 +92,7 @@ func (p *peers) allKnown() bool {
 		switch {
 		case other.connected && other.answers:
 			known++
-		case other.connected, !other.dead && p.now.Sub(other.lastSeen) <= memberMissed:
+		case other.connected, !other.refuses && p.now.Sub(other.lastSeen) <= memberMissed:
 			return false
 		}
 	}
@@ -275,7 +275,7 @@ func (p *peers) seen(in step.PeerSeen) (*member, bool) {
 	if in.RoundTrip > 0 {
 		other.roundTrip = in.RoundTrip
 	}
-	other.connected, other.dead = true, false
+	other.connected, other.refuses = true, false
 	return other, arrived
 }
 
@@ -289,6 +289,6 @@ func (p *peers) gone(in step.PeerGone) bool {
 		other.went(p.now)
 		p.save(in.Site)
 	}
-	other.connected, other.dead = false, in.ProvenDead
+	other.connected, other.refuses = false, in.Refusing
 	return true
 }

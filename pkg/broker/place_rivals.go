@@ -54,8 +54,8 @@ func (s *rivals) woken(d desk, w wake) {
 		s.resume(d, w.index)
 	case wakeRivals:
 		s.lookAfter(d, w.index)
-	case wakeSiteDied:
-		s.died(d, w.site)
+	case wakeSiteRefuses:
+		s.refused(d, w.site)
 	case wakeSiteSeen:
 		for i := range d.j.tasks {
 			s.awardAgain(d, uint32(i), w.site)
@@ -273,12 +273,12 @@ func (s *rivals) lookAfter(d desk, index uint32) {
 	d.placeAgain()
 }
 
-// died drops the rivals of a dead site.
-func (s *rivals) died(d desk, site grid.SiteID) {
+// refused drops the rivals of a site that seems to have died.
+func (s *rivals) refused(d desk, site grid.SiteID) {
 	for i := range d.j.tasks {
 		at := slices.IndexFunc(d.j.tasks[i].rivals, func(r rival) bool { return r.site == site })
 		if at >= 0 {
-			s.drop(d, uint32(i), at, "its site died")
+			s.drop(d, uint32(i), at, "its site refuses connections")
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 }
 
 // onPeerGone takes that a site cannot be reached any more. What it runs is left to its
-// leases, unless it has died; what it has offered is gone, and no answer of it is awaited.
+// leases; what it has offered is gone, and no answer of it is awaited.
 func (m *Machine) onPeerGone(in step.PeerGone) {
 	if !m.peers.gone(in) {
 		return
@@ -40,8 +40,8 @@ func (m *Machine) onPeerGone(in step.PeerGone) {
 		j := m.jobs.all[id]
 		delete(j.offers, in.Site)
 		j.how.answered(desk{m, j}, in.Site, nil)
-		if in.ProvenDead {
-			m.siteDied(j, in.Site)
+		if in.Refusing {
+			m.siteRefuses(j, in.Site)
 		}
 		m.unawait(j, in.Site)
 	}

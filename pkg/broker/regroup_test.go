@@ -36,8 +36,9 @@ func TestAPartIsLost(t *testing.T) {
 		},
 		"dead": func(b *bench, id grid.JobID, awards map[grid.SiteID]protocol.Award) []step.Effect {
 			b.runParts(id, awards)
-			b.do(step.PeerGone{Site: "a", ProvenDead: true})
-			return b.pass(b.m.cfg.LeaseMargin)
+			return b.do(step.AttemptsDied{
+				Site: "a", Attempts: []grid.AttemptID{attemptOf(id, 0, 1), attemptOf(id, 1, 1)},
+			})
 		},
 		"after others are done": func(
 			b *bench, id grid.JobID, awards map[grid.SiteID]protocol.Award,

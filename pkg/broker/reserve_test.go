@@ -74,7 +74,7 @@ func TestAReservationIsHeldUnderALongLease(t *testing.T) {
 	if lease.Duration != time.Minute {
 		t.Errorf("a lease of %s, want a minute", lease.Duration)
 	}
-	b.do(step.PeerGone{Site: "a", ProvenDead: true}) // it starts again
+	b.do(step.PeerGone{Site: "a", Refusing: true}) // it starts again
 	b.pass(50 * time.Second)
 	b.do(step.PeerSeen{Site: "a"})
 	one[protocol.Lease](t, b.renew("a", id, 1))
@@ -99,7 +99,7 @@ func TestAReservationMovesWhenItsSiteStaysAway(t *testing.T) {
 		t.Fatalf("the bound job was announced to %v, want a alone", to)
 	}
 	b.refusal(bound, "a", false) // its time has not come
-	b.do(step.PeerGone{Site: "a", ProvenDead: true})
+	b.do(step.PeerGone{Site: "a", Refusing: true})
 	b.pass(time.Minute + b.m.cfg.LeaseMargin)
 	b.wantPhase(id, 0, grid.PhaseAnnounced)
 	b.hear("b", protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: offer(31, 1, 1)})

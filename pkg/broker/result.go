@@ -85,8 +85,8 @@ func (m *Machine) onCollectTimer(id grid.AttemptID) {
 	if t == nil {
 		return
 	}
-	if m.peers.died(t.site) && !m.now.Before(t.collectBy) {
-		m.giveUpOutputs(j, id.Task.Index, "its site has died")
+	if m.peers.refuses(t.site) && !m.now.Before(t.collectBy) {
+		m.giveUpOutputs(j, id.Task.Index, "its site refuses connections")
 		return
 	}
 	m.collect(j, id.Task.Index)

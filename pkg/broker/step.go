@@ -28,6 +28,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.onPeerSeen(in)
 	case step.PeerGone:
 		m.onPeerGone(in)
+	case step.AttemptsDied:
+		m.onAttemptsDied(in)
 	case step.BansChanged:
 		m.onBans(in)
 	case step.BandwidthMeasured:

@@ -60,7 +60,7 @@ const (
 // wake is why a strategy is woken.
 type wake struct {
 	why   wakeReason
-	site  grid.SiteID // wakeSiteSeen, wakeSiteDied
+	site  grid.SiteID // wakeSiteSeen, wakeSiteRefuses
 	index uint32      // wakeRivals, wakeResumed: the task
 }
 
@@ -73,7 +73,7 @@ const (
 	wakeHoldOver                   // sites had the time to make their offers firm
 	wakeRivals                     // it is time to look after the sites that queue a task
 	wakeSiteSeen                   // a site has come
-	wakeSiteDied
+	wakeSiteRefuses
 )
 
 // verdict says what happens to tasks that still wait.

@@ -34,6 +34,11 @@ const StreamID = "/mrs/1/bid"
 // attempt's output while it runs.
 const LogStreamID = "/mrs/1/log"
 
+// DeathStreamID is the libp2p protocol name of the stream on which a site whose agent has
+// died says so: an Exited with the cause CauseSiteRestart for each attempt of which nothing is
+// left. The other side ends its half when it has taken all of them.
+const DeathStreamID = "/mrs/1/death"
+
 // Topic is the gossip topic of a domain's announcements and clears.
 func Topic(domain grid.DomainID) string { return "/mrs/1/" + string(domain) + "/ann" }
 

@@ -21,6 +21,7 @@
 // before them.
 //
 //	cuts.go     deaf and mute sites, one-way cuts, parted groups
+//	certificate.go  what supervisors say of a dead agent's jobs
 //	kill.go     crashes, also amid a step, with jobs that live on; power cuts
 //	asleep.go   hosts that are suspended
 //	clock.go    clocks that drift and are set

@@ -9,7 +9,8 @@ import (
 )
 
 // Crash kills a site's agent with all its jobs, as SIGKILL does. Its host still
-// answers, so that its peers learn of the death for certain.
+// answers, so that its peers see the connection refused; its supervisors certify that the
+// jobs are dead.
 func (w *World) Crash(id grid.SiteID) { w.Kill(id, 0) }
 
 // Kill is Crash where the jobs outlive their agent by up to so long: their supervisors
@@ -23,7 +24,11 @@ func (w *World) Kill(id grid.SiteID, lag time.Duration) {
 // crash ends a host's agent, and lets all that can reach the host know.
 func (h *host) crash(lag time.Duration) {
 	w := h.world
+	gone := h.begun(lag == 0)
 	h.die(lag)
+	for _, id := range gone {
+		h.certify(id)
+	}
 	life := h.life
 	for _, other := range w.all() {
 		if h.twin || other.spec.ID == h.spec.ID || other.group != h.group {
@@ -95,6 +100,7 @@ func (h *host) bury(a *attempt) {
 	h.orphans = slices.Delete(h.orphans, i, i+1)
 	h.world.trace.stopped(h, a.id, h.world.elapsed)
 	h.seeAttempt(SightGone, a.id)
+	h.certify(a.id)
 }
 
 // CrashInStep kills a site's agent in the midst of the next Step of one of its

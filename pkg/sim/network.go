@@ -33,9 +33,9 @@ func (h *host) introduce(other *host) {
 	}
 }
 
-func (w *World) part(h, other *host, provenDead bool) {
+func (w *World) part(h, other *host, refusing bool) {
 	for _, r := range []role{roleSite, roleBroker} {
-		h.step(r, step.PeerGone{Site: other.spec.ID, ProvenDead: provenDead})
+		h.step(r, step.PeerGone{Site: other.spec.ID, Refusing: refusing})
 	}
 }
 
@@ -58,7 +58,7 @@ func (h *host) send(to grid.SiteID, msg protocol.Message) {
 	number := w.messages
 	w.see(Sight{Kind: SightSent, Site: h.spec.ID, To: to, Number: number, Message: msg})
 	if award, is := msg.(protocol.Award); is {
-		w.estimates[award.Job] = award.Spec.Runtime
+		w.estimates[award.Job], w.submitters[award.Job] = award.Spec.Runtime, h.spec.ID
 	}
 	encoded, err := protocol.Encode(msg)
 	if err != nil {

@@ -69,23 +69,24 @@ type Config struct {
 
 // World is a running simulation. It belongs to one goroutine.
 type World struct {
-	cfg       Config
-	rng       *rand.Rand
-	elapsed   time.Duration
-	queue     eventQueue
-	sequence  uint64
-	hosts     map[grid.SiteID]*host
-	twins     map[grid.SiteID]*host // second machines with the identity of a first one
-	cuts      map[link]bool         // ways on which nothing passes
-	order     []grid.SiteID
-	hash      uint64
-	steps     int
-	messages  int
-	failure   error
-	estimates map[grid.JobID]time.Duration // run times, as the awards say
-	trace     Trace
-	commands  uint64
-	replies   map[uint64]step.Reply
+	cfg        Config
+	rng        *rand.Rand
+	elapsed    time.Duration
+	queue      eventQueue
+	sequence   uint64
+	hosts      map[grid.SiteID]*host
+	twins      map[grid.SiteID]*host // second machines with the identity of a first one
+	cuts       map[link]bool         // ways on which nothing passes
+	order      []grid.SiteID
+	hash       uint64
+	steps      int
+	messages   int
+	failure    error
+	estimates  map[grid.JobID]time.Duration // run times, as the awards say
+	submitters map[grid.JobID]grid.SiteID
+	trace      Trace
+	commands   uint64
+	replies    map[uint64]step.Reply
 }
 
 // New builds the sites and lets them see each other.
@@ -94,7 +95,8 @@ func New(cfg Config) *World {
 		cfg: cfg, rng: step.NewRand(cfg.Seed, "sim", 0), hosts: make(map[grid.SiteID]*host),
 		twins: make(map[grid.SiteID]*host), cuts: make(map[link]bool),
 		hash: fnvOffset, estimates: make(map[grid.JobID]time.Duration),
-		replies: make(map[uint64]step.Reply), trace: newTrace(),
+		submitters: make(map[grid.JobID]grid.SiteID),
+		replies:    make(map[uint64]step.Reply), trace: newTrace(),
 	}
 	for _, spec := range cfg.Sites {
 		w.hosts[spec.ID] = newHost(w, spec)

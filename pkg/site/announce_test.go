@@ -322,7 +322,7 @@ func TestPotential(t *testing.T) {
 		{step.PeerSeen{Site: bob, Capability: grid.Capability{DownBps: 50_000_000}}, 25_000_000},
 		{step.BandwidthMeasured{Peer: bob, UpBps: 1_000_000}, 6_000_000},
 		{step.PeerSeen{Site: "carol"}, 26_000_000},
-		{step.PeerGone{Site: bob, ProvenDead: true}, 25_000_000},
+		{step.PeerGone{Site: bob, Refusing: true}, 25_000_000},
 		{step.PeerGone{Site: bob}, 25_000_000},
 		{step.PeerSeen{Site: self, Capability: grid.Capability{DownBps: 5_000_000}}, 25_000_000},
 		{step.PeerSeen{Site: "dave", Capability: grid.Capability{DownBps: -1}}, 25_000_000},

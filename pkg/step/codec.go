@@ -30,6 +30,7 @@ var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknogloba
 	"TimerFired":          readInput[TimerFired],
 	"PeerSeen":            readInput[PeerSeen],
 	"PeerGone":            readInput[PeerGone],
+	"AttemptsDied":        readInput[AttemptsDied],
 	"BandwidthMeasured":   readInput[BandwidthMeasured],
 	"ClockStepped":        readInput[ClockStepped],
 	"AttemptStarted":      readInput[AttemptStarted],

@@ -63,7 +63,7 @@ func inputs() []func(*rapid.T) Input {
 		generated[TermsChanged], generated[Collected], generated[HeldChanged], generated[CapacityChanged],
 		learned, generated[Pause], generated[Resume], generated[Drain], generated[OwnerBusy],
 		generated[OwnerAway], generated[Submit], generated[Probe], generated[CancelJob],
-		generated[ForgetJob], generated[BansChanged], generated[SpaceChanged],
+		generated[ForgetJob], generated[BansChanged], generated[SpaceChanged], generated[AttemptsDied],
 	}
 }
 

@@ -40,9 +40,18 @@ type PeerSeen struct {
 // PeerGone says that a peer's connection was lost.
 type PeerGone struct {
 	Site grid.SiteID
-	// ProvenDead: its host answers and refuses the connection. The agent is dead, and its jobs
-	// with it.
-	ProvenDead bool
+	// Refusing: its host refuses connections where the agent listened, or another start of the
+	// agent answers. So it seems to have died; but a router, or another machine that got the
+	// address, refuses in the same way, so that this proves nothing and ends no lease.
+	Refusing bool
+}
+
+// AttemptsDied brings a site's death certificate: signed by it in advance, and sent by the
+// supervisors once its agent had died and nothing of the attempts was left. It says so of
+// these attempts and of nothing else, whenever it comes.
+type AttemptsDied struct {
+	Site     grid.SiteID
+	Attempts []grid.AttemptID
 }
 
 // BandwidthMeasured brings the rates of a link between this site and a peer, both
@@ -222,6 +231,7 @@ func (MessageReceived) input()     {}
 func (TimerFired) input()          {}
 func (PeerSeen) input()            {}
 func (PeerGone) input()            {}
+func (AttemptsDied) input()        {}
 func (BandwidthMeasured) input()   {}
 func (ClockStepped) input()        {}
 func (AttemptStarted) input()      {}

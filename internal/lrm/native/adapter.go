@@ -150,7 +150,7 @@ func (a *Adapter) launch(
 		LeaseUntil: at.LeaseUntil, RecordPath: at.RecordPath,
 		Idle: a.config.Idle, MeterCPU: !a.host.groups.cpu(),
 		Tree: true, FreezeDir: group.freezer, WatchMemory: !a.host.groups.memory(),
-		OwnMemory: box.ownMemory(),
+		OwnMemory: box.ownMemory(), Farewell: at.Farewell,
 	}
 	var err error
 	if wrong == "" {

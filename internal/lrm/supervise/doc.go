@@ -32,6 +32,7 @@
 //	use.go                what is on disk, also behind closed directories
 //	runner.go             the runner's process, started, frozen and ended
 //	enclosure_*.go        a sandbox started in the runner's place, traced
+//	farewell.go           the submitter told that agent and attempt are dead
 //	recover.go            what an earlier agent left, ended
 //	tree_*.go             all processes of an attempt: frozen, stopped, reaped
 //	usage_*.go            CPU time of processes and groups

@@ -62,6 +62,7 @@ func superviseOne(spec Spec, commands <-chan command, term <-chan os.Signal) boo
 	}
 	settled := settle(spec.LogPath)
 	end := s.run()
+	s.sayFarewell()
 	again := settled && !s.told && s.commands != nil && childless() && logTo(os.DevNull) &&
 		os.Chdir(nowhere) == nil
 	s.tell(message{Exited: &end, Again: again})

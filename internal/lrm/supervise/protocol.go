@@ -50,6 +50,8 @@ type Spec struct {
 	// first step, it starts that program directly, which saves a start of the runner;
 	// else the runner gets it, as JSON, on its standard input.
 	Enclosure *Enclosure
+
+	Farewell *lrm.Farewell // nil = nobody is told when the agent has died
 }
 
 // Enclosure is a sandbox's program and what it must be bounded by before it begins.

@@ -29,6 +29,8 @@ func resumeGroup(int) error { return ErrUnsupported }
 
 func awaitGroupGone(int, time.Duration) bool { return false }
 
+func lockFile(string) (func(), error) { return nil, ErrUnsupported }
+
 func isTooLong(error) bool { return false }
 
 func isBrokenPipe(error) bool { return false }

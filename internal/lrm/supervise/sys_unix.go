@@ -52,6 +52,20 @@ func awaitGroupGone(leader int, limit time.Duration) bool {
 	return false
 }
 
+// lockFile waits until nobody else holds the lock of that name.
+func lockFile(name string) (unlock func(), err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		if !errors.Is(err, syscall.EINTR) {
+			return func() { _ = f.Close() }, err
+		}
+	}
+}
+
 func isTooLong(err error) bool { return errors.Is(err, syscall.ENAMETOOLONG) }
 
 func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }

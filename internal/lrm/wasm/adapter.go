@@ -141,7 +141,7 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 		Attempt: at.ID, Runner: a.config.Runner, Env: runnerEnv(at.Task), Stdin: stdin, Dir: at.WorkDir(),
 		Stdout: at.StdoutPath(), Stderr: at.StderrPath(), Limits: limits,
 		LeaseUntil: at.LeaseUntil, RecordPath: at.RecordPath, Reports: true,
-		Idle: a.config.Idle, MeterCPU: true,
+		Idle: a.config.Idle, MeterCPU: true, Farewell: at.Farewell,
 	}
 	return a.supervisors.Start(ctx, at.Dir, spec, func(end supervise.Ending) lrm.Result {
 		return finish(at, end)

@@ -17,7 +17,7 @@ const (
 	CountInvalid = "invalid"      // received and not usable [cause]
 	CountDropped = "dropped"      // lost in a full or abandoned queue [queue]
 	CountRefused = "refused"      // peers not admitted, by us or by them [reason]
-	CountLost    = "peers_lost"   // admitted peers that went [proven, silent]
+	CountLost    = "peers_lost"   // admitted peers that went [refusing, silent]
 	CountDials   = "dials"        // attempts to reach a peer [ok, failed]
 	CountJoins   = "joins"        // strangers who asked to join [admitted, or why not]
 	CountRoster  = "roster"       // records of members that came [fresh, forged]

@@ -16,7 +16,7 @@ func auditCommand(o *options) *cobra.Command {
 		Long: `Read the journals and run records in the state directories of agents on this
 machine, and count tasks that were lost, attempts of one task that ran at the same
 time, open tasks that nothing happens with, results that are gone, and promises that
-were missed without a word. Name the directories of all agents that took part.`,
+were silently missed. Name the directories of all agents that took part.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				dir, err := o.stateDir(nil)

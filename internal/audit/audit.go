@@ -104,7 +104,7 @@ type Double struct {
 }
 
 // Clean reports whether nothing was lost, results included, nothing doubled, and nothing
-// late without a word of its submitter.
+// silently late.
 func (r Report) Clean() bool {
 	return len(r.Lost)+len(r.Doubled)+len(r.Missing)+len(r.SilentlyLate()) == 0
 }

@@ -30,6 +30,10 @@ func span(from, to int) Span {
 
 func held(count uint32) []Submission { return []Submission{{Job: jobA, Count: count, Held: true}} }
 
+func ran(id grid.AttemptID, site string, spans ...Span) Run {
+	return Run{Attempt: id, Site: site, Spans: spans}
+}
+
 func TestWhatIsLost(t *testing.T) {
 	done := Task{ID: taskOf(jobA, 0), Phase: grid.PhaseDone}
 	running := Task{ID: taskOf(jobA, 1), Phase: grid.PhaseRunning}
@@ -98,19 +102,19 @@ func TestWhatIsDoubled(t *testing.T) {
 		other Run
 		want  time.Duration
 	}{
-		{"while it was frozen", Run{Attempt: attemptOf(0, 2), Site: "y", Spans: []Span{span(10, 20)}, Unended: false}, 0},
-		{"after its end", Run{Attempt: attemptOf(0, 2), Site: "y", Spans: []Span{span(30, 40)}, Unended: false}, 0},
-		{"before its end", Run{Attempt: attemptOf(0, 2), Site: "y", Spans: []Span{span(29, 40)}, Unended: false}, time.Second},
+		{"while it was frozen", ran(attemptOf(0, 2), "y", span(10, 20)), 0},
+		{"after its end", ran(attemptOf(0, 2), "y", span(30, 40)), 0},
+		{"before its end", ran(attemptOf(0, 2), "y", span(29, 40)), time.Second},
 		{
 			"on both sides of the pause",
-			Run{Attempt: attemptOf(0, 2), Site: "y", Spans: []Span{span(5, 25)}, Unended: false},
+			ran(attemptOf(0, 2), "y", span(5, 25)),
 			10 * time.Second,
 		},
-		{"on the same site", Run{Attempt: attemptOf(0, 2), Site: "x", Spans: []Span{span(5, 6)}, Unended: false}, time.Second},
-		{"the same attempt elsewhere", Run{Attempt: attemptOf(0, 1), Site: "y", Spans: []Span{span(5, 6)}, Unended: false}, time.Second},
-		{"the same attempt, written twice", Run{Attempt: attemptOf(0, 1), Site: "x", Spans: []Span{span(5, 6)}, Unended: false}, 0},
-		{"another task", Run{Attempt: attemptOf(1, 1), Site: "y", Spans: []Span{span(5, 6)}, Unended: false}, 0},
-		{"no time at all", Run{Attempt: attemptOf(0, 2), Site: "y", Spans: []Span{span(5, 5)}, Unended: false}, 0},
+		{"on the same site", ran(attemptOf(0, 2), "x", span(5, 6)), time.Second},
+		{"the same attempt elsewhere", ran(attemptOf(0, 1), "y", span(5, 6)), time.Second},
+		{"the same attempt, written twice", ran(attemptOf(0, 1), "x", span(5, 6)), 0},
+		{"another task", ran(attemptOf(1, 1), "y", span(5, 6)), 0},
+		{"no time at all", ran(attemptOf(0, 2), "y", span(5, 5)), 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -169,7 +173,7 @@ func TestTheReportReadsLikeThis(t *testing.T) {
 		},
 		Runs: []Run{
 			{Attempt: attemptOf(0, 1), Site: "x", Spans: []Span{span(0, 10)}, Unended: true},
-			{Attempt: attemptOf(0, 2), Site: "y", Spans: []Span{span(8, 20)}, Unended: false},
+			ran(attemptOf(0, 2), "y", span(8, 20)),
 		},
 		Notes: []string{"z: unreadable"},
 	})

@@ -123,7 +123,7 @@ func (r *Records) addTasks(h history, stateDir string) error {
 	return nil
 }
 
-// dataDir is where an agent keeps data, below its state directory.
+// dataDir is the data room's directory in a state directory.
 const dataDir = "data"
 
 // stretch makes the life of the run's start as long as the run, whichever

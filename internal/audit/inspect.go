@@ -8,10 +8,11 @@ import (
 )
 
 const (
-	// stuckAfter is how long nothing may happen with an open task that could be placed.
+	// stuckAfter bounds the time in which nothing happens with an open task that could be
+	// placed.
 	stuckAfter = 2 * time.Minute
-	// lateAfter is what a start or an end may miss its time by: sandboxes take time to start,
-	// and clocks differ.
+	// lateAfter is the difference that makes a start or an end late: sandboxes take time to
+	// start, and clocks differ.
 	lateAfter = time.Second
 )
 

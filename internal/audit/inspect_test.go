@@ -44,8 +44,8 @@ func TestWhatIsStuck(t *testing.T) {
 		{"never awarded, so without a row", open, Task{}, nil, true},
 		{"submitted a minute ago", with(func(s *Submission) { s.Seen = clock(60) }), waiting, nil, false},
 		{"it ended", open, Task{ID: waiting.ID, Phase: grid.PhaseDone}, nil, false},
-		{"its submitter has closed it", with(func(s *Submission) { s.Closed = true }), waiting, nil, false},
-		{"it waits for another job", with(func(s *Submission) { s.Waits = true }), waiting, nil, false},
+		{"its submitter closed it", with(func(s *Submission) { s.Closed = true }), waiting, nil, false},
+		{"it comes after another job", with(func(s *Submission) { s.Waits = true }), waiting, nil, false},
 		{"a reservation", with(func(s *Submission) { s.Passive = true }), waiting, nil, false},
 		{
 			"its time has not come",
@@ -101,7 +101,10 @@ func TestWhatIsLate(t *testing.T) {
 			[]Run{ranFrom(2, 90, 126), ranFrom(1, 50, 80)},
 			[]Late{{Task: id, End: 26 * time.Second}},
 		},
-		{"nothing was promised", grid.Window{NotBefore: clock(1)}, task(0), []Run{ranFrom(1, 9, 99)}, nil},
+		{
+			"nothing was promised", grid.Window{NotBefore: clock(1)}, task(0),
+			[]Run{ranFrom(1, 9, 99)}, nil,
+		},
 		{"it failed", by, Task{ID: id, Phase: grid.PhaseFailed}, []Run{ranFrom(1, 50, 126)}, nil},
 	} {
 		s := Submission{Job: jobA, Count: 1, Window: tt.window}

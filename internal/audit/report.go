@@ -12,7 +12,7 @@ import (
 const maxLines = 20
 
 // Summary is "L lost, D doubled", counted in tasks, and in front of it what else there is:
-// stuck, without a result, late without a word.
+// stuck, without a result, silently late.
 func (r Report) Summary() string {
 	var parts []string
 	for _, c := range []struct {
@@ -21,7 +21,7 @@ func (r Report) Summary() string {
 	}{
 		{len(r.Stuck), "stuck"},
 		{len(r.Missing), "without a result"},
-		{len(r.SilentlyLate()), "late without a word"},
+		{len(r.SilentlyLate()), "silently late"},
 	} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
@@ -93,7 +93,8 @@ func (r Report) findings() []string {
 		if l.End > 0 {
 			what = append(what, fmt.Sprintf("ended %s late", l.End.Round(time.Millisecond)))
 		}
-		lines = append(lines, fmt.Sprintf("late: task %s %s; %s", l.Task, strings.Join(what, " and "), said))
+		lines = append(lines,
+			fmt.Sprintf("late: task %s %s; %s", l.Task, strings.Join(what, " and "), said))
 	}
 	return lines
 }

@@ -159,6 +159,9 @@ func (p *simulation) submit(s Submission) {
 		if len(s.Needs()) > 0 && errors.Is(err, grid.ErrInvalid) {
 			continue // what it comes after or runs in was refused or is over: its user is told
 		}
+		if err != nil && p.oracle != nil {
+			continue // its user is told why
+		}
 		if err != nil && !errors.Is(err, sim.ErrDown) {
 			p.errs = append(p.errs, fmt.Errorf("submit %s: %w", name, err))
 			continue

@@ -133,6 +133,9 @@ func (p *simulation) swear(s Submission, id grid.JobID) {
 		if e.Trouble.Word == "set" { // what time it was promised for is no longer what the user said
 			truth.Start, truth.Deadline = 0, 0
 		}
+		if e.Trouble.Word == "stick" { // what hangs has begun, as far as anybody can see
+			truth.Start = 0
+		}
 	}
 	p.oracle.Submitted(p.w, id, truth)
 }

@@ -49,11 +49,16 @@ func newDisk() disk {
 const unsynced = 5 * time.Second
 
 // FillDisk leaves a site no space for data: inputs and outputs cannot be stored. Facts have
-// room of their own.
-func (w *World) FillDisk(id grid.SiteID) { w.hosts[id].disk.full = true }
+// space of their own.
+func (w *World) FillDisk(id grid.SiteID) { w.hosts[id].fill(true) }
 
 // FreeDisk ends that.
-func (w *World) FreeDisk(id grid.SiteID) { w.hosts[id].disk.full = false }
+func (w *World) FreeDisk(id grid.SiteID) { w.hosts[id].fill(false) }
+
+func (h *host) fill(full bool) {
+	h.disk.full = full
+	h.step(roleBroker, step.SpaceChanged{Full: full})
+}
 
 // BreakDisk lets a site's next write of a fact fail, which ends its agent: nothing that
 // hangs on the fact is done. Until MendDisk the agent does not start.

@@ -19,14 +19,26 @@ func elsewhere(run time.Duration) grid.Job {
 func TestAFullDiskTakesNoOutputs(t *testing.T) {
 	w := New(Config{Seed: 1, Sites: fleet(3), Network: lan(), CheckFacts: true})
 	_ = w.Run(time.Second)
-	w.FillDisk("s0")
 	id := mustSubmit(t, w, "s0", elsewhere(2*time.Second))
-	_ = w.Run(10 * time.Second)
-	if w.ended("s0", id) || w.Trace().Brokers["collect_failed"] == 0 {
+	w.FillDisk("s0")
+	_ = w.Run(2 * time.Minute)
+	if w.ended("s0", id) {
 		t.Fatal("the outputs were taken")
 	}
+	if id, err := w.Submit("s0", elsewhere(time.Second)); err == nil {
+		t.Errorf("%s was accepted although its outputs have no space", id)
+	}
+	w.Crash("s0")
+	w.Restart("s0")
+	if _, err := w.Submit("s0", elsewhere(time.Second)); err == nil {
+		t.Error("a new agent has not seen that the disk is full")
+	}
 	w.FreeDisk("s0")
-	wantAllDone(t, mustEnd(t, w, time.Minute, "s0", id))
+	s := mustEnd(t, w, 3*time.Minute, "s0", id)
+	wantAllDone(t, s)
+	if s.Tasks[0].Token != 1 {
+		t.Errorf("it took %d attempts, want the first one's outputs", s.Tasks[0].Token)
+	}
 }
 
 func TestABrokenDiskEndsTheAgent(t *testing.T) {

@@ -93,6 +93,9 @@ func (h *host) start() {
 		}
 		h.step(role(r), step.Boot{Incarnation: h.disk.incarnation})
 	}
+	if h.disk.full {
+		h.fill(true)
+	}
 	h.step(roleSite, step.HeldChanged{Added: slices.Sorted(maps.Keys(h.disk.held))})
 }
 

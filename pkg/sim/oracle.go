@@ -317,7 +317,7 @@ func (o *Oracle) leftOver(w *World) []Finding {
 			add(h, "a sandbox of %s", a)
 		}
 		for _, owner := range h.disk.owners() {
-			if !o.keeps(h, owner) {
+			if !h.keeps(owner) {
 				add(h, "data is kept for %s", owner)
 			}
 		}
@@ -330,11 +330,8 @@ func (o *Oracle) leftOver(w *World) []Finding {
 	return append(findings, o.grown(w)...)
 }
 
-// keeps reports whether a host still has a reason to keep data for an owner: a job whose
-// record is kept.
-func (o *Oracle) keeps(h *host, owner string) bool {
-	return slices.ContainsFunc(o.order, func(id grid.JobID) bool {
-		j := o.jobs[id]
-		return owner == jobPin(id) && j.Site == h.spec.ID
-	})
+// keeps reports whether a host still has a reason to keep data for an owner: a job of its
+// own whose record is kept, also one whose user was never told of it.
+func (h *host) keeps(owner string) bool {
+	return slices.ContainsFunc(h.broker.Jobs(), func(id grid.JobID) bool { return owner == jobPin(id) })
 }

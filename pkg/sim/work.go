@@ -233,10 +233,13 @@ func (h *host) stagingProblem(missing int64, from grid.SiteID) string {
 		return "the holder cannot be reached"
 	}
 	if h.disk.full {
-		return "no space left on the device"
+		return diskIsFull
 	}
 	return ""
 }
+
+// diskIsFull is the problem of a site that cannot store what it is to have.
+const diskIsFull = "no space left on the device"
 
 func (h *host) transferTime(bytes int64, from grid.SiteID) time.Duration {
 	bps := int64(diskBps)
@@ -259,7 +262,10 @@ func (h *host) collect(e step.Collect) {
 		}
 	}
 	h.after(h.transferTime(bytes, e.From), func() {
-		h.step(roleBroker, step.Collected{Attempt: e.Attempt, Problem: h.fetch(e)})
+		problem := h.fetch(e)
+		h.step(roleBroker, step.Collected{
+			Attempt: e.Attempt, Problem: problem, Local: problem == diskIsFull,
+		})
 	})
 }
 
@@ -275,7 +281,7 @@ func (h *host) fetch(e step.Collect) string {
 			return "the site does not have it"
 		}
 		if _, here := h.disk.has(cid); h.disk.full && !here {
-			return "no space left on the device"
+			return diskIsFull
 		}
 		h.store(cid, bytes)
 		h.disk.pin(cid, jobPin(e.Attempt.Task.Job))

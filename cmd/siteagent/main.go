@@ -25,6 +25,7 @@
 //	status_all.go  ... with --all
 //	pause.go       siteagent pause, resume
 //	stop.go        siteagent stop
+//	adopt.go       siteagent adopt
 //	policy.go      siteagent policy
 //	audit.go       siteagent audit
 //	replay.go      siteagent replay
@@ -44,6 +45,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/wasm"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/internal/store"
 )
 
 func main() {
@@ -83,6 +85,10 @@ func (e usageError) Unwrap() error { return e.error }
 // exitNoReader is the code of a program that SIGPIPE ended.
 const exitNoReader = 141
 
+// exitElsewhere is the code of an agent whose identity or state is in use elsewhere. To start
+// it again changes nothing before its owner has decided.
+const exitElsewhere = 3
+
 // readerGone reports whether standard output could not be written because nobody reads it.
 func readerGone(err error) bool {
 	path, is := errors.AsType[*fs.PathError](err)
@@ -95,6 +101,9 @@ func exitCode(err error) int {
 	}
 	if _, usage := errors.AsType[usageError](err); usage {
 		return 2
+	}
+	if errors.Is(err, store.ErrElsewhere) || errors.Is(err, store.ErrSuperseded) {
+		return exitElsewhere
 	}
 	return 1
 }

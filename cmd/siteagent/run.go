@@ -26,6 +26,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/api"
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
@@ -194,7 +195,8 @@ func assemble(
 	}
 	return agent.Config{
 		Herald:   []string{self, p2p.ArgTellDeaths},
-		StateDir: c.StateDir, Version: version(), Name: c.Name, P2P: network, DomainKey: c.DomainKey,
+		StateDir: c.StateDir, Machine: hostinfo.MachineName(), Version: version(), Name: c.Name,
+		P2P: network, DomainKey: c.DomainKey,
 		Data:       room,
 		Capability: capability, Adapters: offered.adapters, Notices: offered.notices,
 		Walls: append(offered.walls, rateWalls(c.Rates)...), Owner: ownerOf(c.Owner), Host: host,

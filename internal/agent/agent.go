@@ -33,6 +33,7 @@ import (
 // stated zero value are required.
 type Config struct {
 	StateDir    string                        // everything that outlives a run; one agent at a time
+	Machine     string                        // that the state is bound to; empty = none
 	Version     string                        // of the build, for people
 	Name        string                        // of the site, for people
 	P2P         p2p.Config                    // Incarnation, Capability and Members are filled in
@@ -165,7 +166,8 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.disk = a.newDisk()
 	a.disk.look() // the ballast of an earlier life may be what the facts need now
 	signs := []string{RecordFile, filepath.Join("data", "roots.log")}
-	if a.store, err = store.OpenWith(cfg.StateDir, store.Options{Signs: signs}, a.log); err != nil {
+	options := store.Options{Signs: signs, Machine: cfg.Machine, Wall: a.clock.wall}
+	if a.store, err = store.OpenWith(cfg.StateDir, options, a.log); err != nil {
 		return a, err
 	}
 	a.openPast()
@@ -186,12 +188,16 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	if err = a.makeMachines(); err != nil {
 		return a, err
 	}
-	boot := step.Boot{Incarnation: a.store.Incarnation()}
+	boot := step.Boot{
+		Incarnation: a.store.Incarnation(), Nonce: a.store.Nonce(), Restored: a.store.Restored(),
+		Clock: a.clock.continuous(a.bootID),
+	}
 	a.site.tell(boot)
 	a.broker.tell(boot)
 	a.site.tell(step.HeldChanged{Added: a.heldNow()})
 	a.learn()
 	a.broker.soon(a.ownSubmissions)
+	a.broker.soon(a.trustState)
 	close(a.ready) // from here on others may tell the machines something
 	a.watchOwner()
 	a.watchHost()
@@ -226,6 +232,14 @@ func (a *Agent) Run(ctx context.Context) error {
 		return cause
 	}
 	return nil
+}
+
+// trustState notes that the broker has taken up a state that was restored. It is called on the
+// broker's loop.
+func (a *Agent) trustState() {
+	if err := a.store.Trust(); err != nil {
+		a.log.Warn("the next start takes the state for restored again", "error", err)
+	}
 }
 
 // ownSubmissions tells the pins who owns what since the earlier runs; then the

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // clock is a machine's now: the wall clock at the start plus the time since,
@@ -23,5 +24,13 @@ func newClock(read func() lrm.BootTime, skew time.Duration) clock {
 }
 
 func (c clock) now() time.Time { return c.wall.Add(c.read().Sub(c.boot)) }
+
+// continuous is the clock that outlives the agent, on systems where the boot has a name.
+func (c clock) continuous(bootID string) step.Clock {
+	if bootID == "" {
+		return step.Clock{}
+	}
+	return step.Clock{Of: bootID, Zero: c.wall.Add(-time.Duration(c.boot))}
+}
 
 func (c clock) toBoot(t time.Time) lrm.BootTime { return c.boot.Add(t.Sub(c.wall)) }

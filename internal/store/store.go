@@ -4,7 +4,8 @@
 //
 // The files of a state directory are
 //
-//	facts.db                  facts by machine, incarnation, format version
+//	facts.db                  facts by machine, incarnation, format version, place
+//	place                     tells the directory from copies of it
 //	journal/NUMBER-MACHINE    segments of the journal, in the order of NUMBER
 //
 // One process at a time may have a directory open; reading with ReadFacts and
@@ -63,6 +64,11 @@ type Options struct {
 	// Signs name files of the directory beside which facts that are missing were lost, as
 	// beside a journal.
 	Signs []string
+	// Machine names the machine that the directory is bound to; empty: it is not.
+	Machine string
+	// Wall is the time of the start, from which its incarnation follows; zero: it is the last
+	// one and 1.
+	Wall time.Time
 }
 
 func (o Options) withDefaults() Options {
@@ -86,6 +92,8 @@ type Store struct {
 	log         *slog.Logger
 	db          *bolt.DB
 	incarnation uint64
+	nonce       uint64 // drawn for this start
+	restored    bool   // the facts may be older than what was promised
 
 	mu       sync.Mutex // guards the fields below
 	journals map[string]*Journal
@@ -150,10 +158,14 @@ func (s *Store) countStart(tx *bolt.Tx) error {
 	if err := checkFormat(meta); err != nil {
 		return err
 	}
+	var last uint64
 	if old := meta.Get(incarnationKey); len(old) == 8 {
-		s.incarnation = binary.BigEndian.Uint64(old)
+		last = binary.BigEndian.Uint64(old)
 	}
-	s.incarnation++
+	s.incarnation = next(last, s.options.Wall)
+	if err := errors.Join(s.checkSuperseded(meta), s.takePlace(meta, last)); err != nil {
+		return err
+	}
 	return s.writeMeta(tx)
 }
 

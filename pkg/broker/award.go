@@ -82,7 +82,7 @@ func (r *run) awardTask(j *job, index uint32, c *candidate) {
 	j.seat(index)
 	t.move(grid.PhaseAwarded)
 	t.attempt = attempt{
-		token: t.nextToken(), site: c.offer.Site, distance: c.offer.Parts.Distance, awardedAt: r.now,
+		token: r.nextToken(t), site: c.offer.Site, distance: c.offer.Parts.Distance, awardedAt: r.now,
 		standing: t.standing,
 	}
 	t.silence = silence{}

@@ -201,8 +201,8 @@ func TestEndedJobsAreForgotten(t *testing.T) {
 	if _, known := b.m.Job(id); known || fmt.Sprint(released) != "[bmodule bout]" {
 		t.Errorf("known %v, released %v; want it gone with module and output", known, released)
 	}
-	if facts := b.factsButMembers(); len(facts) != 1 {
-		t.Errorf("%d facts are left, want the counter alone: %v", len(facts), facts)
+	if facts := b.factsButMembers(); len(facts) != 2 {
+		t.Errorf("%d facts are left, want the counter and the longest grant: %v", len(facts), facts)
 	}
 }
 

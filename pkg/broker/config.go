@@ -58,6 +58,7 @@ type Config struct {
 	MaxTries    int  // failed attempts of a task before it is given up; declined awards do not count
 	ExplainUpTo int  // meshes of up to so many members explain every refusal right away
 	UnicastUpTo int  // up to so many members that answer are told by unicast, else gossip; 0: always
+	NoBinding   bool // UNSAFE, for tests only: leases of earlier runs are not presumed as granted
 	NoFencing   bool // UNSAFE, for tests of the audit only: stale attempts get leases, too
 }
 

@@ -78,6 +78,9 @@ func (d desk) leastFault(among []fault.Candidate, excluded []grid.SiteID) (grid.
 	return d.m.peers.faults.Least(fault.OrderFixed, among, excluded)
 }
 
+// nextToken is above all that were ever given out for a task.
+func (d desk) nextToken(t *task) grid.Token { return d.m.nextToken(t) }
+
 // draw is a random number from 0 up to 1.
 func (d desk) draw() float64 { return d.m.rng.Float64() }
 

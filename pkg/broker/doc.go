@@ -64,6 +64,8 @@
 //	announce.go    what other sites are told of a job
 //	probe.go       an enquiry that places nothing
 //	queue.go       the looks that wait
+//	longgrant.go   grants that a restart has to remember
+//	restored.go    attempts that an old state does not know of
 //	rights.go      leases, fences, acknowledgements: they leave from here alone
 //	machine.go     the machine's parts
 //	strategy.go    what a strategy is

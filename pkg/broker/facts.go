@@ -12,10 +12,21 @@ const (
 	factTask    = "task/1"    // key TaskID: a task that was awarded or has ended
 	factFault   = "fault/1"   // key SiteID: the site's fault index
 	factMember  = "member/1"  // key SiteID: what was seen of a member
+	factGrants  = "grants/1"  // keys below: what a restart has to presume of all tasks
 )
 
 type counterFact struct {
 	Jobs uint64 `json:"jobs"`
+}
+
+// The keys of factGrants.
+const (
+	grantsLongest = "longest" // the longest promise that has no note of its own
+	grantsUnknown = "unknown" // tasks may run in attempts that this state does not know of
+)
+
+type grantsFact struct {
+	LongestMS int64 `json:"longest_ms"`
 }
 
 type jobFact struct {
@@ -32,7 +43,8 @@ type taskFact struct {
 	Site       grid.SiteID   `json:"site"`
 	Distance   float64       `json:"distance"`
 	AwardedMS  int64         `json:"awarded_ms,omitempty"`
-	LeaseEndMS int64         `json:"lease_end_ms,omitempty"` // only of long leases
+	LeaseEndMS int64         `json:"lease_end_ms,omitempty"` // read only: by the wall clock
+	Grant      *grantFact    `json:"grant,omitempty"`        // only of long leases
 	Silent     bool          `json:"silent,omitempty"`
 	Failures   int           `json:"failures,omitempty"`
 	Exit       *grid.Exit    `json:"exit,omitempty"`
@@ -43,6 +55,13 @@ type taskFact struct {
 	Accepted   bool          `json:"accepted,omitempty"`
 	Kept       float64       `json:"kept,omitempty"`
 	StartsMS   int64         `json:"starts_ms,omitempty"` // only of promised jobs
+}
+
+// grantFact is the value of longGrant.
+type grantFact struct {
+	PromisedMS int64  `json:"promised_ms"`
+	AtMS       int64  `json:"at_ms"`
+	Clock      string `json:"clock,omitempty"`
 }
 
 type rivalFact struct {
@@ -85,8 +104,11 @@ func (r *run) saveTask(j *job, index uint32) {
 	if j.traits.promise {
 		f.StartsMS = step.MS(t.startsAt)
 	}
-	if j.traits.lease > r.cfg.Lease {
-		f.LeaseEndMS = step.MS(t.leaseEnd)
+	if t.long.promised > 0 && !t.leaseEnd.IsZero() {
+		f.Grant = &grantFact{
+			PromisedMS: roundUp(t.long.promised), AtMS: roundUp(t.long.at.at),
+			Clock: t.long.at.of,
+		}
 	}
 	for _, o := range t.rivals {
 		f.Rivals = append(f.Rivals, rivalFact{

@@ -217,7 +217,7 @@ func (r *rig) checkWakeUps(in step.Input) {
 			}):
 			r.t.Fatalf("after %+v: %s waits for jobs that have ended", in, id)
 		case j.round() == nil && j.holding() == nil && !r.m.jobs.isBlocked(j) && len(j.waiting) > 0 &&
-			!set(timerAgain, string(id)):
+			!set(timerAgain, string(id)) && !set(timerPresumed, string(id)):
 			r.t.Fatalf("after %+v: job %s waits and is never announced again", in, id)
 		}
 		if r.m.isProbe(id) {
@@ -226,6 +226,7 @@ func (r *rig) checkWakeUps(in step.Input) {
 		for i := range j.tasks {
 			t, attempt := &j.tasks[i], j.attempt(uint32(i))
 			switch {
+			case set(timerPresumed, string(id)): // then it is looked after
 			case len(t.rivals) > 0:
 				if !set(timerRivals, attempt.Task.String()) {
 					r.t.Fatalf("after %+v: nobody looks after the rivals of %s", in, attempt.Task)

@@ -16,7 +16,7 @@ import (
 func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
 	attempts = slices.DeleteFunc(slices.Clone(attempts), func(id grid.AttemptID) bool {
 		one := protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: renewal}
-		return m.strategyKnows(from, id, one) // one of several that queue the task: it has to ask
+		return m.setApart(from, id) || m.strategyKnows(from, id, one) // one of several that queue the task: it has to ask
 	})
 	leases := make(map[time.Duration][]grid.AttemptID)
 	var below []grid.AttemptID
@@ -55,6 +55,9 @@ func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.Atte
 // attempt may start, and the request then counts as one for leases.
 func (m *Machine) onMayStart(from grid.SiteID, msg protocol.MayStart) {
 	for _, id := range msg.Attempts {
+		if j, _ := m.jobs.task(id.Task); j != nil && j.isPresumed(m.now) {
+			continue // it asks again
+		}
 		one := protocol.MayStart{Attempts: []grid.AttemptID{id}, Renewal: msg.Renewal}
 		m.strategyKnows(from, id, one)
 	}

@@ -659,7 +659,7 @@ func TestForgetNeedsAnEnd(t *testing.T) {
 	if err := reply(); err != nil {
 		t.Errorf("forget: %v", err)
 	}
-	if facts := b.factsButMembers(); len(facts) != 1 { // the counter stays
+	if facts := b.factsButMembers(); len(facts) != 2 { // the counter and the longest grant stay
 		t.Errorf("%d facts are left: %v", len(facts), facts)
 	}
 }

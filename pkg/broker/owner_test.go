@@ -54,7 +54,8 @@ func TestJournalsOfOneNameAreRead(t *testing.T) {
 	if m.cfg.Owner != self || m.cfg.Here != self || m.cfg.Lease != 3*time.Second {
 		t.Errorf("read %+v, want owner and place %s", m.cfg, self)
 	}
-	if one, two := newJobID(old, 1, 1), newJobID(Default(self), 1, 1); one != two {
+	now := &run{cfg: Default(self), incarnation: 1}
+	if one, two := newJobID(&run{cfg: old, incarnation: 1}, 1), newJobID(now, 1); one != two {
 		t.Errorf("jobs are named %s and %s", one, two)
 	}
 }

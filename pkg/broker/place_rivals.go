@@ -115,7 +115,7 @@ func (s *rivals) dispatch(d desk, index uint32, picked []*candidate) {
 	t.silence, t.rivals = silence{}, nil
 	t.awardedAt, t.leaseEnd, t.startedAt, t.done, t.total = d.now(), timeZero, timeZero, 0, 0
 	for _, c := range picked {
-		t.top = t.nextToken()
+		t.top = d.nextToken(t)
 		t.rivals = append(t.rivals, rival{
 			token: t.top, site: c.offer.Site, offer: c.offer.ID, quoted: c.quoted,
 			distance: c.offer.Parts.Distance,

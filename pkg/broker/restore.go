@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -43,10 +44,19 @@ func (m *Machine) restoreFact(f step.Fact) error {
 		err := json.Unmarshal(f.Value, &c)
 		m.counter = c.Jobs
 		return err
+	case factGrants:
+		if f.Key == grantsUnknown {
+			m.unknown = true
+			return nil
+		}
+		var v grantsFact
+		err := json.Unmarshal(f.Value, &v)
+		m.covered = fromMS(v.LongestMS)
+		return err
 	case factJob:
 		return m.jobs.restoreJob(f, &m.cfg)
 	case factTask:
-		return m.jobs.restoreTask(f)
+		return m.jobs.restoreTask(f, &m.cfg)
 	case factFault:
 		var v faultFact
 		err := json.Unmarshal(f.Value, &v)
@@ -74,12 +84,12 @@ func (l *jobs) restoreJob(f step.Fact, cfg *Config) error {
 	return nil
 }
 
-func (l *jobs) restoreTask(f step.Fact) error {
+func (l *jobs) restoreTask(f step.Fact, cfg *Config) error {
 	id, err := grid.ParseTaskID(f.Key)
 	if err != nil {
 		return err
 	}
-	_, t := l.task(id)
+	j, t := l.task(id)
 	if t == nil {
 		return fmt.Errorf("%w: its job is missing", grid.ErrInvalid)
 	}
@@ -91,7 +101,7 @@ func (l *jobs) restoreTask(f step.Fact) error {
 		phase: v.Phase,
 		attempt: attempt{
 			token: v.Token, site: v.Site, distance: v.Distance, awardedAt: step.FromMS(v.AwardedMS),
-			leaseEnd: step.FromMS(v.LeaseEndMS), startsAt: step.FromMS(v.StartsMS),
+			long: v.longGrant(j, cfg), startsAt: step.FromMS(v.StartsMS),
 		},
 		silence: silence{silent: v.Silent},
 		record:  record{failures: v.Failures, failed: v.Failed, tries: v.Tries},
@@ -105,6 +115,30 @@ func (l *jobs) restoreTask(f step.Fact) error {
 		})
 	}
 	return nil
+}
+
+// longGrant is the note of a long grant. An earlier version noted when it ends by the wall
+// clock, which may have been set: all of it is waited for.
+func (v *taskFact) longGrant(j *job, cfg *Config) longGrant {
+	switch {
+	case v.Grant != nil:
+		return longGrant{
+			promised: fromMS(v.Grant.PromisedMS),
+			at:       reading{of: v.Grant.Clock, at: time.Duration(v.Grant.AtMS) * time.Millisecond},
+		}
+	case v.LeaseEndMS != 0:
+		return longGrant{promised: j.traits.lease + cfg.LeaseMargin}
+	default:
+		return longGrant{}
+	}
+}
+
+// fromMS reads a span; one that no grant can have counts as none.
+func fromMS(ms int64) time.Duration {
+	if ms < 0 || ms > grid.MaxRuntime.Milliseconds() {
+		return 0
+	}
+	return time.Duration(ms) * time.Millisecond
 }
 
 // derive works out what is no fact of a restored job.

@@ -14,6 +14,7 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 	if m.strategyKnows(from, msg.Attempt, msg) {
 		return
 	}
+	m.endsUnknown(from, msg.Attempt, msg.Exit)
 	j, t := m.jobs.current(from, msg.Attempt)
 	if t == nil || t.phase.Ended() || t.phase == grid.PhaseWaiting && !t.silent {
 		// Not awaited, or heard before: a site repeats an end until it is

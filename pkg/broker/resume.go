@@ -13,15 +13,20 @@ const seqBits = 16
 // onBoot takes up what an earlier run left: tasks that were awarded may still
 // run, so their leases are presumed to have just been granted.
 func (m *Machine) onBoot(in step.Boot) {
-	m.incarnation, m.bootedAt = in.Incarnation, m.now
+	m.incarnation, m.bootedAt, m.clock = in.Incarnation, m.now, in.Clock
+	m.nonce = in.Nonce
 	m.rng = step.NewRand(m.cfg.Seed, "broker/"+string(m.cfg.Owner), in.Incarnation)
 	for _, id := range m.peers.sorted() {
 		if !m.peers.all[id].known(m.now) {
 			m.peers.forget(id)
 		}
 	}
+	m.resumeCovered()
 	for _, id := range m.jobs.ids() {
 		m.resume(m.jobs.all[id])
+	}
+	if in.Restored || m.unknown {
+		m.doubt(grid.AttemptID{}, m.cfg.Here, "this state was restored, or moved here")
 	}
 }
 
@@ -54,10 +59,7 @@ func (m *Machine) resumeTask(j *job, index uint32) {
 	case t.queued():
 		j.how.woken(desk{m, j}, wake{why: wakeResumed, index: index})
 	case t.active():
-		end := m.now.Add(j.traits.presumed + m.cfg.LeaseMargin)
-		if t.leaseEnd.Before(end) {
-			t.leaseEnd = end
-		}
+		m.presume(j, index)
 		m.setTimer(timerLease, j.attempt(index).String(), t.leaseEnd)
 	}
 }

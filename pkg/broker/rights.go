@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -19,20 +20,31 @@ type rights struct {
 // included, the task is not awarded again. A promise that outlives what a
 // restarted broker presumes anyway is durable before it is made.
 func (r rights) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID, d time.Duration) {
+	attempts = slices.DeleteFunc(slices.Clone(attempts), func(id grid.AttemptID) bool {
+		j, _ := r.jobs.task(id.Task)
+		return j != nil && j.isPresumed(r.now) // another attempt may hold a lease
+	})
 	if len(attempts) == 0 {
 		return
 	}
-	end := r.now.Add(d + r.cfg.LeaseMargin)
+	promise := d + r.cfg.LeaseMargin
+	if d <= r.cfg.Lease {
+		r.cover(promise)
+	}
+	end := r.now.Add(promise)
 	for _, id := range attempts {
 		j, t := r.jobs.current(to, id)
 		if t == nil {
 			continue // only without fencing
 		}
-		t.leaseEnd = end
-		if d > r.cfg.Lease {
-			r.saveTask(j, id.Task.Index)
+		if end.After(t.leaseEnd) { // a longer one that was granted before stands
+			t.leaseEnd = end
+			if d > r.cfg.Lease {
+				t.long = longGrant{promised: promise, at: r.reading()}
+				r.saveTask(j, id.Task.Index)
+			}
 		}
-		r.setTimer(timerLease, id.String(), end)
+		r.setTimer(timerLease, id.String(), t.leaseEnd)
 	}
 	r.out.Send(to, protocol.Lease{Renewal: renewal, Attempts: attempts, Duration: d})
 }

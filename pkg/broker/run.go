@@ -14,25 +14,32 @@ type run struct {
 	cfg         Config
 	rng         *rand.Rand // draws have an order: one more, or earlier, moves every later pause
 	incarnation uint64     // the number of this run
+	nonce       uint64     // drawn for this run
+	unknown     bool       // an earlier run doubted so, and did not come to an end of it
+	doubted     bool       // the facts were found to be older than what was promised
 	bootedAt    time.Time
-	now         time.Time // of the Step under way
-	out         step.Out  // of the Step under way, and the facts of all
-	full        bool      // this machine's disk takes no more data
+	clock       step.Clock    // that outlives this run
+	covered     time.Duration // promises up to this length need no note of their own, see longGrant
+	now         time.Time     // of the Step under way
+	out         step.Out      // of the Step under way, and the facts of all
+	full        bool          // this machine's disk takes no more data
 }
 
 // The machine's timers.
 const (
-	timerRound   = "round"   // a round's TTL is over; ID is the job
-	timerExplain = "explain" // half the TTL passed without an offer; ID is the job
-	timerAgain   = "again"   // announce a waiting job again; ID is the job
-	timerReunion = "reunion" // frozen attempts had the time to come back; ID is the job
-	timerAward   = "award"   // an award was not answered; ID is its first attempt
-	timerLease   = "lease"   // the last lease of an attempt has ended; ID is the attempt
-	timerCollect = "collect" // fetch outputs again; ID is the attempt
-	timerHold    = "hold"    // sites had the time to make their offers firm; ID is the job
-	timerRivals  = "rivals"  // whether the sites that queue a task are there; ID is the task
-	timerWindow  = "window"  // what waits is too late now; ID is the job
-	timerForget  = "forget"  // an ended job has been kept long enough; ID is the job
+	timerRound    = "round"    // a round's TTL is over; ID is the job
+	timerExplain  = "explain"  // half the TTL passed without an offer; ID is the job
+	timerAgain    = "again"    // announce a waiting job again; ID is the job
+	timerReunion  = "reunion"  // frozen attempts had the time to come back; ID is the job
+	timerAward    = "award"    // an award was not answered; ID is its first attempt
+	timerLease    = "lease"    // the last lease of an attempt has ended; ID is the attempt
+	timerCollect  = "collect"  // fetch outputs again; ID is the attempt
+	timerHold     = "hold"     // sites had the time to make their offers firm; ID is the job
+	timerRivals   = "rivals"   // whether the sites that queue a task are there; ID is the task
+	timerWindow   = "window"   // what waits is too late now; ID is the job
+	timerForget   = "forget"   // an ended job has been kept long enough; ID is the job
+	timerPresumed = "presumed" // no unknown attempt can hold a lease any more; ID is the job
+	timerCovered  = "covered"  // the long grants of an earlier run have ended; no ID
 )
 
 // onCapacity takes this site's current capability: data is fetched from this site.

@@ -84,6 +84,10 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 			m.jobs.with(id, m.onWindowTimer)
 		case timerForget:
 			m.onForgetTimer(grid.JobID(id))
+		case timerPresumed:
+			m.jobs.with(id, m.onPresumedTimer)
+		case timerCovered:
+			m.onCoveredTimer()
 		case timerRivals:
 			m.onRivalsTimer(id)
 		case timerAward:

@@ -67,7 +67,7 @@ func (m *Machine) accept(spec grid.Job) (*job, error) {
 	if len(m.jobs.all)+len(m.probes) >= m.cfg.MaxJobs {
 		return nil, step.ErrTooManyJob
 	}
-	j := makeJob(newJobID(m.cfg, m.incarnation, m.counter+1), spec, m.now, &m.cfg)
+	j := makeJob(newJobID(m.run, m.counter+1), spec, m.now, &m.cfg)
 	m.herald.describe(j)
 	if err := j.measure(&m.cfg); err != nil {
 		return nil, err
@@ -134,11 +134,14 @@ func (h herald) describe(j *job) {
 }
 
 // newJobID names a job permanently: no two counters of one incarnation and no two
-// incarnations of one owner give equal names. The seed, which nobody else knows,
+// runs of one owner give equal names. The seed, which nobody else knows,
 // keeps others from announcing the next name first, and so binding it to them.
-func newJobID(c Config, incarnation, counter uint64) grid.JobID {
-	text := binary.BigEndian.AppendUint64([]byte(c.Owner), c.Seed)
-	text = binary.BigEndian.AppendUint64(text, incarnation)
+func newJobID(r *run, counter uint64) grid.JobID {
+	text := binary.BigEndian.AppendUint64([]byte(r.cfg.Owner), r.cfg.Seed)
+	text = binary.BigEndian.AppendUint64(text, r.incarnation)
+	if r.nonce != 0 { // a state that is restored counts again from where it was saved
+		text = binary.BigEndian.AppendUint64(text, r.nonce)
+	}
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(text, counter))
 	return grid.JobID(strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10])))
 }

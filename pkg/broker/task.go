@@ -20,6 +20,7 @@ type task struct {
 	record
 	result
 	pledge
+	heir heir // while attempts are presumed that this state does not know of
 }
 
 // attempt is one try of a task at one site: the latest one.
@@ -32,6 +33,7 @@ type attempt struct {
 	// of the site, unless the site itself says that the attempt has ended. It contains the
 	// margin for the two clocks' drift. Zero: no lease was granted.
 	leaseEnd  time.Time
+	long      longGrant   // what a restart has to know of it
 	startedAt time.Time   // first heard to run
 	startsAt  time.Time   // staging: when its place in the site's plan begins; zero: not known
 	done      int64       // bytes staged
@@ -96,8 +98,15 @@ func (t *task) returnable() bool {
 	return t.phase == grid.PhaseWaiting && t.token > 0 && t.silent
 }
 
-// nextToken is above all that were ever given out for the task.
-func (t *task) nextToken() grid.Token { return max(t.token, t.top) + 1 }
+// nextToken is above all that were ever given out for the task: by this run, by those that
+// this state knows of, and by those of which it was lost.
+func (r *run) nextToken(t *task) grid.Token {
+	last := max(t.token, t.top)
+	return max(last+1, grid.TokenOf(max(r.incarnation, 1)-1, last.Number()+1))
+}
+
+// isBefore reports whether a token is above all that are known to have been given out.
+func (t *task) isBefore(token grid.Token) bool { return token > max(t.token, t.top) }
 
 // failedAt reports whether a site has failed the task, as far as is remembered.
 func (t *task) failedAt(site grid.SiteID) bool { return slices.Contains(t.failed, site) }

@@ -24,7 +24,7 @@ func (m *Machine) onVacancy(from grid.SiteID, msg protocol.Vacancy) {
 // ask asks one site that has reported capacity, or has just come. While something else is
 // under way for the job, the site is remembered.
 func (m *Machine) ask(j *job, site grid.SiteID) {
-	if m.jobs.isBlocked(j) || !m.herald.mayAsk(j, site) {
+	if j.isPresumed(m.now) || m.jobs.isBlocked(j) || !m.herald.mayAsk(j, site) {
 		return
 	}
 	switch {
@@ -40,6 +40,9 @@ func (m *Machine) ask(j *job, site grid.SiteID) {
 // announceAgain asks all sites for a job's waiting tasks, if that makes sense now.
 func (m *Machine) announceAgain(j *job) {
 	if len(j.waiting) == 0 || j.stage != nil || m.jobs.isBlocked(j) || m.hopeless(j) {
+		return
+	}
+	if j.isPresumed(m.now) {
 		return
 	}
 	if j.isResting(m.now) {

@@ -28,9 +28,21 @@ type DomainKey string
 // most 128 bytes of a-z, 0-9.
 type CID string
 
-// Token is a fencing token: the number of an attempt of one task, from 1. It
-// grows at every award of that task and at nothing else.
+// Token is a fencing token: it names an attempt of one task, and grows at every award of that
+// task and at nothing else. Its upper part is the number of the submitter's run that gave it,
+// so that a run whose state was restored from a backup, and that does not know the last
+// tokens, gives higher ones nevertheless.
 type Token uint64
+
+// tokenBits is the size of the part of a token that counts. With the seconds of a century as
+// the other one it is exact in JSON, whose readers often know 53 bits.
+const tokenBits = 20
+
+// TokenOf is the token of a run and a number, from 1.
+func TokenOf(run uint64, number Token) Token { return Token(run<<tokenBits) + number }
+
+// Number counts the attempts of the task, from 1, as far as the submitter knows of them.
+func (t Token) Number() Token { return t & (1<<tokenBits - 1) }
 
 // TaskID names one task of a job. A job that is no array has the one task 0.
 type TaskID struct {

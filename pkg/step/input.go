@@ -14,6 +14,22 @@ type Input interface{ input() }
 // Boot is the first input of every run.
 type Boot struct {
 	Incarnation uint64 // number of this start, from 1, never used twice
+	// Nonce was drawn for this run alone: two runs of one incarnation, of a copied state, have
+	// different ones. 0: none was.
+	Nonce uint64 `json:",omitempty"`
+	// Restored: the facts may be older than what this site has promised since, because they
+	// come from a backup or were moved here.
+	Restored bool  `json:",omitempty"`
+	Clock    Clock `json:",omitzero"`
+}
+
+// Clock is a clock that counts suspend, too, is never set, and outlives the agent. The wall
+// clock is none.
+type Clock struct {
+	// Of names what is counted from, the present boot of the machine: two runs that read the
+	// same clock can compare their readings. Empty: there is no such clock, or it has no name.
+	Of   string    `json:",omitempty"`
+	Zero time.Time // when it read 0, by this run's now
 }
 
 // MessageReceived brings a validated message. From was authenticated by the

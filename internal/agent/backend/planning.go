@@ -56,7 +56,7 @@ func planView(s site.Status, n names, promised int) *view.PlanView {
 			continue
 		}
 		v.Entries = append(v.Entries, view.PlanEntry{
-			Task: at.ID.Task.String(), Token: at.ID.Token, Submitter: at.Submitter,
+			Task: at.ID.Task.String(), Token: at.ID.Token.Number(), Submitter: at.Submitter,
 			SubmitterName: n[at.Submitter],
 			Class:         classWord(at), State: stateWord(at), Start: view.At(at.Start),
 			End:  view.At(at.End),

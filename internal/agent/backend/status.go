@@ -115,7 +115,7 @@ func (b *Backend) fillSite(s *view.AgentStatus, n names, m *site.Machine) []site
 			continue
 		}
 		s.Running = append(s.Running, view.RunningTask{
-			Task: at.ID.Task.String(), Token: at.ID.Token, Submitter: at.Submitter,
+			Task: at.ID.Task.String(), Token: at.ID.Token.Number(), Submitter: at.Submitter,
 			SubmitterName: n[at.Submitter],
 			Phase:         runningPhase(at), Need: view.FromResources(at.Need), Started: view.At(at.Start),
 		})

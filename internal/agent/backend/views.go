@@ -227,7 +227,7 @@ func refusalReasons(job broker.JobState) []string {
 
 func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	v := view.TaskView{
-		ID: t.ID.String(), Index: t.ID.Index, Phase: shownPhase(job, t), Token: t.Token,
+		ID: t.ID.String(), Index: t.ID.Index, Phase: shownPhase(job, t), Token: t.Token.Number(),
 	}
 	var item grid.Item
 	if len(job.Job.Items) > 0 {
@@ -257,7 +257,7 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	}
 	for _, try := range t.Tries {
 		v.Attempts = append(v.Attempts, view.AttemptView{
-			Token: try.Token, Site: try.Site, SiteName: n[try.Site], Distance: try.Distance,
+			Token: try.Token.Number(), Site: try.Site, SiteName: n[try.Site], Distance: try.Distance,
 			Awarded: view.At(try.AwardedAt), Started: view.At(try.StartedAt), Ended: view.At(try.EndedAt),
 			Cause: try.Outcome,
 		})

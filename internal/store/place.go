@@ -1,0 +1,148 @@
+package store
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// A state directory belongs to one machine and is the only one of its site. A copy on another
+// machine, or one that a backup was restored into, does not know what the site has promised
+// since: it may be used only by an agent that knows that (Restored). What is compared:
+//
+//   - the machine, by a name that the caller gives. On another one the directory is refused
+//     until Adopt moves it there.
+//   - placeFile, which each start writes in place. It has another identity in the file system
+//     after it was copied, and holds a later start than facts that were restored alone.
+
+// ErrElsewhere refuses a state directory that belongs to another machine.
+var ErrElsewhere = errors.New("the state belongs to another machine")
+
+const placeFile = "place"
+
+var (
+	machineKey  = []byte("machine")  //nolint:gochecknoglobals // a constant
+	placeKey    = []byte("place")    //nolint:gochecknoglobals // a constant
+	restoredKey = []byte("restored") //nolint:gochecknoglobals // a constant
+)
+
+// epoch is where incarnations of agents with a right clock count from, in seconds. So the
+// first start of a restored state has a higher one than all that the state does not know of.
+func epoch() time.Time { return time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC) }
+
+// maxByClock bounds what a clock that is wrong can make of an incarnation: it stays below what
+// fits into 32 bits for as long as there are starts.
+const maxByClock = 1 << 31
+
+// next is the incarnation after one.
+func next(last uint64, wall time.Time) uint64 {
+	byClock := wall.Unix() - epoch().Unix()
+	if byClock < 0 || byClock > maxByClock {
+		byClock = 0
+	}
+	return max(last+1, uint64(byClock))
+}
+
+// Restored reports whether facts may be older than what this site has promised.
+func (s *Store) Restored() bool { return s.restored }
+
+// Nonce was drawn for this start alone.
+func (s *Store) Nonce() uint64 { return s.nonce }
+
+// Trust notes that what is restored was taken up: it is in the facts from here on.
+func (s *Store) Trust() error {
+	if !s.restored {
+		return nil
+	}
+	err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(metaBucket).Delete(restoredKey) })
+	if err != nil {
+		return fmt.Errorf("note that the restored state was taken up: %w", err)
+	}
+	return nil
+}
+
+// takePlace compares where the directory was with where it is, in the transaction that counts
+// the start.
+func (s *Store) takePlace(meta *bolt.Bucket, last uint64) error {
+	var drawn [8]byte
+	_, _ = rand.Read(drawn[:]) // never fails: it would end the program
+	s.nonce = binary.BigEndian.Uint64(drawn[:])
+	machine := []byte(s.options.Machine)
+	if was := meta.Get(machineKey); len(was) > 0 && len(machine) > 0 && !bytes.Equal(was, machine) {
+		return fmt.Errorf("%w: %s was last used on a machine with another identity; if it was moved "+
+			"here, and no agent works with it anywhere else, run siteagent adopt; if it was copied, "+
+			"remove the copy and let this machine join as a site of its own", ErrElsewhere, s.dir)
+	}
+	if len(machine) > 0 {
+		if err := meta.Put(machineKey, machine); err != nil {
+			return err
+		}
+	}
+	identity, latest, err := writePlace(filepath.Join(s.dir, placeFile), s.incarnation)
+	if err != nil {
+		return err
+	}
+	was := meta.Get(placeKey)
+	moved := len(was) > 0 && !bytes.Equal(was, identity)
+	rebuilt := len(was) == 0 && latest > 0 // the facts were lost, and written anew
+	s.restored = meta.Get(restoredKey) != nil || moved || rebuilt || latest > last
+	if err := meta.Put(placeKey, identity); err != nil || !s.restored {
+		return err
+	}
+	return meta.Put(restoredKey, []byte{1})
+}
+
+// writePlace notes a start in the file that tells one directory from its copies, and returns
+// the file's identity and the last start that was noted there, 0 if none was.
+func writePlace(path string, start uint64) (identity []byte, last uint64, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, fileMode) //nolint:gosec // the owner chose it
+	if err != nil {
+		return nil, 0, fmt.Errorf("note the place of the state: %w", err)
+	}
+	defer f.Close()
+	var held [8]byte
+	if n, _ := f.ReadAt(held[:], 0); n == len(held) {
+		last = binary.BigEndian.Uint64(held[:])
+	}
+	_, err = f.WriteAt(binary.BigEndian.AppendUint64(nil, start), 0)
+	if err = errors.Join(err, f.Sync()); err != nil {
+		return nil, 0, fmt.Errorf("note the place of the state: %w", err)
+	}
+	return append([]byte{1}, identityOf(f)...), last, nil // never empty
+}
+
+// Adopt binds a state directory to this machine. The next start knows that it was moved, or
+// restored, or superseded by a later run of the site. No agent may have it open.
+func Adopt(dir, machine string) error {
+	path := filepath.Join(dir, factsFile)
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("adopt state: %s is no state directory of an agent: %w", dir, err)
+	}
+	db, err := openDB(path, false)
+	if err != nil {
+		return err
+	}
+	err = guard(path, func() error {
+		return db.Update(func(tx *bolt.Tx) error {
+			meta, err := tx.CreateBucketIfNotExists(metaBucket)
+			if err != nil {
+				return err
+			}
+			return errors.Join(
+				meta.Delete(supersededKey), meta.Put(machineKey, []byte(machine)),
+				meta.Put(restoredKey, []byte{1}),
+			)
+		})
+	})
+	if err = errors.Join(err, db.Close()); err != nil {
+		return fmt.Errorf("adopt state: %w", err)
+	}
+	return nil
+}

@@ -31,6 +31,7 @@ type disk struct {
 	bytes int64                                // of the ballast; 0 = none
 	free  func() (int64, error)                // where the state is; -1 = unknown
 	tell  func(step.Input)                     // the site
+	space func(full bool)                      // the submitter
 	log   func(text string, free int64)        // for people
 	after func(time.Duration) <-chan time.Time // tests replace it
 
@@ -55,6 +56,11 @@ func (a *Agent) newDisk() *disk {
 				a.site.tell(in)
 			}
 		},
+		space: func(full bool) {
+			if a.broker != nil {
+				a.broker.tell(step.SpaceChanged{Full: full})
+			}
+		},
 		log: func(text string, free int64) {
 			a.log.Warn(text, "dir", a.cfg.StateDir, "free", grid.FormatBytes(free))
 		},
@@ -69,6 +75,7 @@ func (a *Agent) watchDisk() {
 	a.disk.mu.Lock()
 	if a.disk.full {
 		a.disk.sayLocked()
+		a.disk.space(true)
 	}
 	a.disk.mu.Unlock()
 	a.spawn(func() { a.disk.watch(a.ctx) })
@@ -93,13 +100,14 @@ func (d *disk) closeLocked(free int64) {
 	d.full, d.room = true, make(chan struct{})
 	d.log("the disk is full: nothing is promised or started, and running jobs are frozen", free)
 	d.sayLocked()
+	d.space(true)
 }
 
 // sayLocked tells the site whether it may work; mu is held.
 func (d *disk) sayLocked() {
 	switch {
 	case d.full:
-		d.tell(step.OwnerBusy{Reason: grid.ReasonDisk, Text: "the disk is full"})
+		d.tell(step.OwnerBusy{Reason: grid.ReasonDiskFull, Text: "the disk is full"})
 	case d.owner.Reason != grid.ReasonNone:
 		d.tell(step.OwnerBusy{Reason: d.owner.Reason, Text: d.owner.Why})
 	default:
@@ -136,6 +144,7 @@ func (d *disk) look() {
 		close(d.room)
 		d.log("the disk has space again: the site goes on", free)
 		d.sayLocked()
+		d.space(false)
 	}
 }
 

@@ -35,9 +35,10 @@ func pretend(t *testing.T) *pretended {
 			defer p.mu.Unlock()
 			return p.left, nil
 		},
-		tell: func(in step.Input) { p.told = append(p.told, in) },
-		log:  func(string, int64) {},
-		room: make(chan struct{}),
+		tell:  func(in step.Input) { p.told = append(p.told, in) },
+		space: func(full bool) { p.told = append(p.told, step.SpaceChanged{Full: full}) },
+		log:   func(string, int64) {},
+		room:  make(chan struct{}),
 	}
 	close(p.room)
 	return p
@@ -68,7 +69,8 @@ func TestDiskFullAndRoomAgain(t *testing.T) {
 	p.left = view.FullDisk + p.bytes - 1 // room, but not for the ballast
 	p.look()
 	if want := []step.Input{
-		step.OwnerBusy{Reason: grid.ReasonDisk, Text: "the disk is full"},
+		step.OwnerBusy{Reason: grid.ReasonDiskFull, Text: "the disk is full"},
+		step.SpaceChanged{Full: true},
 	}; !slices.Equal(p.told, want) {
 		t.Errorf("told %v, want %v", p.told, want)
 	}
@@ -76,9 +78,11 @@ func TestDiskFullAndRoomAgain(t *testing.T) {
 	p.look()
 	p.ownerIs(owner.State{})
 	if want := []step.Input{
-		step.OwnerBusy{Reason: grid.ReasonOwnerHours, Text: "hours"}, step.OwnerAway{},
-	}; !p.ballast() || !slices.Equal(p.told[1:], want) {
-		t.Errorf("ballast %t, told %v, want %v", p.ballast(), p.told[1:], want)
+		step.OwnerBusy{Reason: grid.ReasonOwnerHours, Text: "hours"},
+		step.SpaceChanged{},
+		step.OwnerAway{},
+	}; !p.ballast() || !slices.Equal(p.told[2:], want) {
+		t.Errorf("ballast %t, told %v, want %v", p.ballast(), p.told[2:], want)
 	}
 }
 

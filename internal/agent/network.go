@@ -235,7 +235,7 @@ func (a *Agent) collect(e step.Collect) {
 		for _, cid := range e.Outputs {
 			if _, err := a.data.Fetch(ctx, cid, []grid.SiteID{e.From}, nil); err != nil {
 				answer.Problem = err.Error()
-				if durable.NoRoom(err) {
+				if answer.Local = data.Lacks(err); durable.NoRoom(err) {
 					a.disk.starved()
 				}
 				break

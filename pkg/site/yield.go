@@ -13,7 +13,7 @@ const timerOwner = "owner"
 // who stays for longer than OwnerPatience gets the machine alone. It is no
 // fact: the driver says it again after a restart, and what ran has died with it.
 func (m *Machine) onOwnerBusy(in step.OwnerBusy) {
-	if in.Reason != grid.ReasonOwnerHours && in.Reason != grid.ReasonDisk {
+	if in.Reason != grid.ReasonOwnerHours && in.Reason != grid.ReasonDiskFull {
 		in.Reason = grid.ReasonOwnerBusy
 	}
 	before := m.owner.busy

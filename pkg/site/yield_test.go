@@ -60,16 +60,16 @@ func TestOwnerBusyFreezesAndOwnerAwayLetsRunOn(t *testing.T) {
 func TestFullDiskFreezesAndRefuses(t *testing.T) {
 	r := newRig(t)
 	id := r.running(job1, alice, 1)[0]
-	r.step(step.OwnerBusy{Reason: grid.ReasonDisk, Text: "the disk is full"})
+	r.step(step.OwnerBusy{Reason: grid.ReasonDiskFull, Text: "the disk is full"})
 	if got := only[step.SuspendAttempt](r.out); !cmp.Equal(got, []step.SuspendAttempt{{Attempt: id}}) {
 		t.Fatalf("suspends %v, want %s", got, id)
 	}
 	r.step(step.AttemptFrozen{Attempt: id})
-	want := protocol.Progress{Attempt: id, Phase: grid.PhaseFrozen, Reason: grid.ReasonDisk}
+	want := protocol.Progress{Attempt: id, Phase: grid.PhaseFrozen, Reason: grid.ReasonDiskFull}
 	if got := one[protocol.Progress](r, alice); got != want {
 		t.Errorf("progress %+v, want %+v", got, want)
 	}
-	if refusal, closed := r.m.owner.closed(); !closed || refusal.Reason != grid.ReasonDisk {
+	if refusal, closed := r.m.owner.closed(); !closed || refusal.Reason != grid.ReasonDiskFull {
 		t.Errorf("closed %t for %v, want for the disk", closed, refusal)
 	}
 }

@@ -198,7 +198,7 @@ type Drain struct {
 // OwnerBusy says that the owner needs the machine: nothing is offered, and running
 // attempts are suspended until OwnerAway.
 type OwnerBusy struct {
-	Reason grid.Reason // ReasonOwnerBusy or ReasonOwnerHours, or ReasonDisk: the disk is full
+	Reason grid.Reason // ReasonOwnerBusy or ReasonOwnerHours, or ReasonDiskFull
 	Text   string      // what was seen, for people
 }
 

@@ -20,6 +20,7 @@
 //	main.go     what is measured, in which order
 //	header.go   the machine and the build, above the table
 //	raw.go      messages beside raw TCP, facts beside the disk
+//	content.go  durable results beside the disk
 //	place.go    announcements among agents in this process
 //	watch.go    when messages pass there
 //	farm.go     agents in processes of their own

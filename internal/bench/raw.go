@@ -26,6 +26,9 @@ func (b *bench) measureRaw(ctx context.Context) error {
 	if err := b.measureSync(); err != nil {
 		return err
 	}
+	if err := b.measureContent(ctx); err != nil {
+		b.lost("durable content", err)
+	}
 	return b.measureSpawn(ctx)
 }
 

@@ -33,7 +33,7 @@ var (
 	restoredKey = []byte("restored") //nolint:gochecknoglobals // a constant
 )
 
-// epoch is where incarnations of agents with a right clock count from, in seconds. So the
+// epoch begins the count of seconds that gives agents with a right clock an incarnation. So the
 // first start of a restored state has a higher one than all that the state does not know of.
 func epoch() time.Time { return time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC) }
 

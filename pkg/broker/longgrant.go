@@ -19,13 +19,13 @@ type longGrant struct {
 	at       reading       // when that was said
 }
 
-// reading is where a continuous clock stood.
+// reading is a position of a continuous clock.
 type reading struct {
 	of string // as step.Clock.Of
 	at time.Duration
 }
 
-// reading is where the clock stands at the Step under way.
+// reading reads the clock at the Step under way.
 func (r *run) reading() reading {
 	if r.clock.Of == "" {
 		return reading{}

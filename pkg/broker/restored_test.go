@@ -124,7 +124,7 @@ func TestASiteThatKnowsMore(t *testing.T) {
 	b.wantSite(id, 0, "b", later)
 }
 
-// A liar that names earlier attempts cannot hold jobs up for ever: a run doubts its state
+// A liar that names earlier attempts cannot hold jobs up forever: a run doubts its state
 // soon after its start, and once.
 func TestDoubtComesSoonOrNever(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
@@ -154,7 +154,7 @@ func TestDoubtOutlivesACrash(t *testing.T) {
 	b.pass(4 * time.Second)
 	b.rerun(rerun{})
 	if b.m.jobs.all[id].isPresumed(b.now) {
-		t.Error("doubts for ever")
+		t.Error("doubts forever")
 	}
 }
 

@@ -82,7 +82,8 @@ func TestARestoredStateAsksFirst(t *testing.T) {
 	}
 	b.pass(200 * time.Millisecond)
 	b.wantSite(id, 0, "b", later)
-	if _, fence := one[protocol.Fence](t, b.renewAttempt("a", attemptOf(id, 0, later-1))); fence.Below[0].Token != later {
+	_, fence := one[protocol.Fence](t, b.renewAttempt("a", attemptOf(id, 0, later-1)))
+	if fence.Below[0].Token != later {
 		t.Errorf("a is fenced below %d, want %d", fence.Below[0].Token, later)
 	}
 	if to, _ := one[protocol.Lease](t, b.renewAttempt("b", attemptOf(id, 0, later))); to != "b" {
@@ -103,7 +104,8 @@ func TestARestoredStateGivesHigherTokens(t *testing.T) {
 	if n := award.token.Number(); n != 1 {
 		t.Errorf("attempt %d of the task, want 1 as far as is known", n)
 	}
-	if _, fences := sent[protocol.Fence](b.renewAttempt("b", attemptOf(id, 0, later))); len(fences) != 1 {
+	effects := b.renewAttempt("b", attemptOf(id, 0, later))
+	if _, fences := sent[protocol.Fence](effects); len(fences) != 1 {
 		t.Error("what comes back too late is not fenced off")
 	}
 }
@@ -112,11 +114,12 @@ func TestARestoredStateGivesHigherTokens(t *testing.T) {
 func TestASiteThatKnowsMore(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id, later := b.lost(step.Boot{Incarnation: 5})
-	if _, leases := sent[protocol.Lease](b.renewAttempt("b", attemptOf(id, 0, later))); len(leases) > 0 {
+	effects := b.renewAttempt("b", attemptOf(id, 0, later))
+	if _, leases := sent[protocol.Lease](effects); len(leases) > 0 {
 		t.Fatal("granted, and an attempt later still may run")
 	}
 	b.do(step.PeerSeen{Site: "c", Name: "c"})
-	effects := b.pass(3400 * time.Millisecond)
+	effects = b.pass(3400 * time.Millisecond)
 	if _, asked := sent[protocol.Reannounce](effects); len(asked) > 0 {
 		t.Fatal("asked for a place while an attempt may run")
 	}
@@ -130,13 +133,15 @@ func TestDoubtComesSoonOrNever(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id, later := b.lost(step.Boot{Incarnation: 5})
 	b.now = b.now.Add(doubtWithin + time.Second)
-	if _, fences := sent[protocol.Fence](b.renewAttempt("b", attemptOf(id, 0, later))); len(fences) != 1 {
+	effects := b.renewAttempt("b", attemptOf(id, 0, later))
+	if _, fences := sent[protocol.Fence](effects); len(fences) != 1 {
 		t.Error("a request long after the start is believed")
 	}
 	b = newBench(t, nil, "a", "b")
 	id, _ = b.lost(step.Boot{Incarnation: 5})
 	for _, never := range []grid.Token{grid.TokenOf(4, 1), grid.TokenOf(900, 1), 1<<64 - 1} {
-		if _, fences := sent[protocol.Fence](b.renewAttempt("b", attemptOf(id, 0, never))); len(fences) != 1 {
+		effects := b.renewAttempt("b", attemptOf(id, 0, never))
+		if _, fences := sent[protocol.Fence](effects); len(fences) != 1 {
 			t.Errorf("token %d, which no earlier run can have given, is believed", never)
 		}
 	}
@@ -200,7 +205,8 @@ func TestARestoredStateWaitsForLongLeases(t *testing.T) {
 	id := b.submit(unattended())
 	saved := b.m.Snapshot()
 	b.rewind(saved, step.Boot{Incarnation: 5, Restored: true}, "a", "b")
-	if got, want := b.m.jobs.all[id].presumed.Sub(b.now), 8*time.Hour+500*time.Millisecond; got != want {
+	got, want := b.m.jobs.all[id].presumed.Sub(b.now), 8*time.Hour+500*time.Millisecond
+	if got != want {
 		t.Errorf("waits for %s, want %s", got, want)
 	}
 }

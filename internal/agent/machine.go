@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/store"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
@@ -14,6 +15,10 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
+// shortLease is all that is taken of a lease where no clock goes on during a suspend unless
+// somebody sets it.
+const shortLease = 10 * time.Second
+
 // makeMachines makes the machines with the facts of the earlier runs.
 func (a *Agent) makeMachines() error {
 	siteConfig := site.Default(a.mesh.Self(), a.cfg.Capability)
@@ -21,6 +26,9 @@ func (a *Agent) makeMachines() error {
 	brokerConfig.Name = a.cfg.Name
 	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
 	siteConfig.MaxRuntime, siteConfig.DataBytes = a.cfg.MaxRuntime, a.cfg.Data.QuotaBytes
+	if !lrm.Continuous {
+		siteConfig.LongestLease = shortLease
+	}
 	siteConfig.Priced, siteConfig.Price = a.cfg.Priced, a.cfg.Price
 	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
 	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)

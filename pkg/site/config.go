@@ -31,12 +31,15 @@ type Config struct {
 
 	OwnerPatience time.Duration // attempts suspended for the owner move elsewhere after so long
 
-	MaxRuntime time.Duration // longest estimate and running time the owner allows; 0 = no limit
-	DataBytes  int64         // space for data; one task may need an eighth of it; 0 = not known
-	WasmOnly   bool          // run nothing but WASM, whatever Capability says
-	Priced     bool          // the owner names a price
-	Price      float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
-	Prior      avail.Prior   // belief about this site's failures before its history is known
+	// LongestLease bounds what is taken of a lease, for a machine whose clock others set or that
+	// stands still while it is suspended; 0 = all of it.
+	LongestLease time.Duration
+	MaxRuntime   time.Duration // longest estimate and running time the owner allows; 0 = no limit
+	DataBytes    int64         // space for data; one task may need an eighth of it; 0 = not known
+	WasmOnly     bool          // run nothing but WASM, whatever Capability says
+	Priced       bool          // the owner names a price
+	Price        float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
+	Prior        avail.Prior   // belief about this site's failures before its history is known
 
 	Planning Planning // what the site promises, and in what order it runs what waits
 }

@@ -85,7 +85,11 @@ func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
 		m.out.Report(step.LevelWarn, eventUnknownRenewal, step.Report{Site: from})
 		return
 	}
-	until := req.at.Add(msg.Duration)
+	granted := msg.Duration
+	if most := m.cfg.LongestLease; most > 0 {
+		granted = min(granted, most)
+	}
+	until := req.at.Add(granted)
 	honoured := false
 	for _, id := range msg.Attempts {
 		a := m.roster.all[id]
@@ -97,7 +101,7 @@ func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
 		case !a.wantsLease():
 			m.out.Report(step.LevelDebug, eventStale, about(id, from))
 		default:
-			a.leaseFor = msg.Duration
+			a.leaseFor = granted
 			m.extend(a, until)
 			honoured = true
 		}

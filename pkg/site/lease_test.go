@@ -233,3 +233,22 @@ func TestTinyLeases(t *testing.T) {
 		t.Errorf("%d requests in a second", got)
 	}
 }
+
+// A site without a continuous clock takes a short part of a long lease, and asks again in
+// its time.
+func TestALongLeaseIsTakenInPart(t *testing.T) {
+	const most = 3 * lease
+	r := newRig(t, func(c *Config) { c.LongestLease = most })
+	list := r.running(job1, alice, 1)
+	if got := r.m.Status().Attempts[0].LeaseUntil; !got.Equal(r.now.Add(lease)) {
+		t.Errorf("a short lease until %s, want %s", got, r.now.Add(lease))
+	}
+	r.advance(time.Second)
+	r.lease(alice, list, time.Hour)
+	if got := r.m.Status().Attempts[0].LeaseUntil; !got.Equal(r.now.Add(most)) {
+		t.Errorf("a long lease until %s, want %s", got, r.now.Add(most))
+	}
+	if renewals := only[step.Send](r.advance(most)); len(renewals) == 0 {
+		t.Error("no lease was asked for before that was over")
+	}
+}

@@ -27,6 +27,7 @@
 //	protocol.go           what agent, supervisor and runner say to each other
 //	main.go               the supervisor's process, from one attempt to the next
 //	loop.go               what it enforces: lease, time limit, freezing, the end
+//	alarm_*.go            a timer that goes on while the machine is suspended
 //	look.go               looks at memory, processes and disk
 //	meter.go              pauses for a program that takes more than its share of the processors
 //	use.go                what is on disk, also behind closed directories

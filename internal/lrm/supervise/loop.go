@@ -11,7 +11,7 @@ import (
 )
 
 // checkEvery bounds how late the end of a lease is noticed after the machine was
-// suspended: timers stop then, the lease does not.
+// suspended where there is no alarm: timers stop then, the lease does not.
 const checkEvery = 100 * time.Millisecond
 
 // supervisor watches over one runner. All fields belong to the goroutine of run.
@@ -59,10 +59,17 @@ func (s *supervisor) wallLeft() (time.Duration, bool) {
 func (s *supervisor) watch() runnerEnd {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for {
+	wake := newAlarm()
+	defer wake.close()
+	for set := lrm.BootTime(0); ; {
 		s.enforce()
 		timer.Reset(s.nextCheck())
+		if !s.frozen && s.lease != set {
+			set = s.lease
+			wake.set(set)
+		}
 		select {
+		case <-wake.ring():
 		case c, ok := <-s.commands:
 			s.obey(c, ok)
 		case <-s.term:

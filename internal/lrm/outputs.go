@@ -6,6 +6,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // PrepareDir lays out the attempt's directory: the sandbox's root with the
@@ -133,14 +135,18 @@ func ExitText(text string) string {
 	return strings.ToValidUTF8(text[:maxExitText-3], "") + "..."
 }
 
-// EndText adds the outputs that are missing to the text of an attempt's end.
-func EndText(text string, missing []string) string {
-	if len(missing) == 0 {
-		return ExitText(text)
+// EndOf is the end of an attempt by its own doing, with the outputs that are missing named.
+// One that ended well otherwise has failed for that.
+func EndOf(exit grid.Exit, missing []string) grid.Exit {
+	if exit.Cause == grid.CauseExited && len(missing) > 0 {
+		note := "not written: " + strings.Join(missing, ", ")
+		if exit.Text != "" {
+			note = exit.Text + "; " + note
+		}
+		if exit.Text = note; exit.Code == 0 {
+			exit.Cause = grid.CauseNoOutput
+		}
 	}
-	note := "not written: " + strings.Join(missing, ", ")
-	if text != "" {
-		note = text + "; " + note
-	}
-	return ExitText(note)
+	exit.Text = ExitText(exit.Text)
+	return exit
 }

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"slices"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -13,7 +14,8 @@ type handover struct {
 	c     *candidate
 	tasks []uint32
 	spec  grid.Spec
-	extra int // by how much the spec is longer than the job's, bytes
+	extra int       // by how much the spec is longer than the job's, bytes
+	at    time.Time // when parts start together; zero: they do not
 	// runnerUp is the distance of the next best offer: a site that has become worse than that
 	// may decline. Without one it has to take what it offered.
 	runnerUp float64
@@ -61,7 +63,7 @@ func (m *Machine) sendAward(j *job, h handover) {
 	}
 	pending := award{job: j.id, site: c.offer.Site}
 	for _, i := range h.tasks {
-		m.awardTask(j, i, c)
+		m.awardTask(j, i, h)
 		t := &j.tasks[i]
 		msg.Tasks = append(msg.Tasks, protocol.AwardedTask{Index: i, Token: t.token, Item: j.item(i)})
 		pending.tasks = append(pending.tasks, j.attempt(i))
@@ -77,13 +79,13 @@ func (m *Machine) sendAward(j *job, h handover) {
 
 // awardTask makes an offer the latest attempt of a task. Its token is durable before the
 // award is sent.
-func (r *run) awardTask(j *job, index uint32, c *candidate) {
-	t := &j.tasks[index]
+func (r *run) awardTask(j *job, index uint32, h handover) {
+	t, c := &j.tasks[index], h.c
 	j.seat(index)
 	t.move(grid.PhaseAwarded)
 	t.attempt = attempt{
 		token: r.nextToken(t), site: c.offer.Site, distance: c.offer.Parts.Distance, awardedAt: r.now,
-		standing: t.standing,
+		stint: stintOf(c.offer.Parts, h.at, r.now),
 	}
 	t.silence = silence{}
 	if t.kept = 0; j.traits.promise {

@@ -55,7 +55,9 @@ type Config struct {
 	ReplyTarget int  // > 0: ask for about so many answers by sampling; 0: all sites answer
 	Requote     bool // let sites decline an award that has become worse than the runner-up
 	MaxJobs     int  // jobs held, ended ones included
-	MaxTries    int  // failed attempts of a task before it is given up; declined awards do not count
+	// MaxTries counts the failed attempts of a task after which it is given up. Awards that were
+	// declined, and attempts that their sites have lost, do not count.
+	MaxTries    int
 	ExplainUpTo int  // meshes of up to so many members explain every refusal right away
 	UnicastUpTo int  // up to so many members that answer are told by unicast, else gossip; 0: always
 	NoBinding   bool // UNSAFE, for tests only: leases of earlier runs are not presumed as granted

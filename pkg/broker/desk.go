@@ -73,9 +73,9 @@ func (d desk) completed(from grid.SiteID, offer grid.Offer) grid.Offer {
 	return d.m.peers.completed(d.j.req, from, offer)
 }
 
-// leastFault returns the site with the lowest fault index (FIBR) that is not excluded.
-func (d desk) leastFault(among []fault.Candidate, excluded []grid.SiteID) (grid.SiteID, bool) {
-	return d.m.peers.faults.Least(fault.OrderFixed, among, excluded)
+// rankByFault orders sites by their fault index (FIBR).
+func (d desk) rankByFault(sites []fault.Candidate) {
+	d.m.peers.faults.Rank(fault.OrderFixed, sites)
 }
 
 // nextToken is above all that were ever given out for a task.
@@ -83,6 +83,12 @@ func (d desk) nextToken(t *task) grid.Token { return d.m.nextToken(t) }
 
 // draw is a random number from 0 up to 1.
 func (d desk) draw() float64 { return d.m.rng.Float64() }
+
+// isLate reports whether one of several sites that queue a task has had its time for that.
+func (d desk) isLate(index uint32, r rival) bool {
+	wait := stagingTime(d.j.bytesOf(index)) + queueGrace
+	return !r.by.IsZero() && d.now().After(latest(r.by, d.j.tasks[index].awardedAt).Add(wait))
+}
 
 // isOver reports whether it is too late to look for a site.
 func (d desk) isOver() bool { return d.j.traits.over(d.m.now) }

@@ -59,6 +59,7 @@
 //	facts.go       what survives a crash
 //	watch.go       what was seen of a member's coming and going
 //	peers.go       the members: links, bans, faults
+//	bounds.go      how long an attempt may take in each phase
 //	policy.go      what availability does to placing (SAA, NAA, NSA)
 //	round.go       the stage in which answers are awaited
 //	announce.go    what other sites are told of a job
@@ -74,6 +75,7 @@
 //	placing.go     a strategy is asked, and its verdict followed
 //	failover.go    silence, death, failure, return
 //	result.go      ends of attempts, and fetching what they left
+//	late.go        the result of an attempt that was given up
 //	space.go       this machine's own disk is full
 //	award.go       awards sent, missed, declined
 //	answers.go     bids, refusals, and when a round is over

@@ -20,6 +20,7 @@ const (
 
 	// Lost, failed, found again.
 	eventAttemptLost     = "attempt_lost"     // warn; its site is silent; Text = how
+	eventOverdue         = "attempt_overdue"  // warn; its bound has passed; Text = its phase
 	eventAttemptFailed   = "attempt_failed"   // warn; its site could not end it; Text = cause
 	eventAttemptReturned = "attempt_returned" // info; given up, not yet replaced, and there again
 	eventRivalLost       = "rival_lost"       // warn; one of several that queued the task; Text = how
@@ -27,6 +28,7 @@ const (
 	eventInherited       = "inherited"        // info; an attempt awarded by a run that was lost
 	eventRegrouped       = "regrouped"        // warn; a part was lost, so all start again
 	eventCollectFailed   = "collect_failed"   // warn; outputs could not be fetched; Text = problem
+	eventResultLate      = "result_late"      // info; an attempt that was given up has brought it
 	eventSpaceAwaited    = "space_awaited"    // warn; outputs have no space here; Text = problem
 
 	// Refused or ignored.

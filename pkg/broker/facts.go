@@ -55,6 +55,7 @@ type taskFact struct {
 	Accepted   bool          `json:"accepted,omitempty"`
 	Kept       float64       `json:"kept,omitempty"`
 	StartsMS   int64         `json:"starts_ms,omitempty"` // only of promised jobs
+	ByMS       int64         `json:"by_ms,omitempty"`     // stint.by, if it was quoted a wait
 }
 
 // grantFact is the value of longGrant.
@@ -103,6 +104,9 @@ func (r *run) saveTask(j *job, index uint32) {
 	}
 	if j.traits.promise {
 		f.StartsMS = step.MS(t.startsAt)
+	}
+	if t.by.After(t.awardedAt) {
+		f.ByMS = step.MS(t.by)
 	}
 	if t.long.promised > 0 && !t.leaseEnd.IsZero() {
 		f.Grant = &grantFact{

@@ -17,6 +17,10 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 	if t == nil || t.token != id.Token || !t.active() || t.leaseEnd.After(m.now) || t.queued() {
 		return
 	}
+	if t.over {
+		m.moveOn(j, id.Task.Index)
+		return
+	}
 	site := t.site
 	if !m.peers.refuses(site) {
 		t.away = m.now
@@ -62,9 +66,7 @@ func (m *Machine) onAttemptsDied(in step.AttemptsDied) {
 func (m *Machine) giveUp(j *job, index uint32, why string) {
 	t := &j.tasks[index]
 	id := j.attempt(index)
-	t.log(why, m.now)
-	t.remember(t.site)
-	t.failures++
+	t.lose(why, &m.cfg, m.now)
 	t.silent = true
 	delete(j.offers, t.site)
 	m.stopTimer(timerLease, id.String())
@@ -81,7 +83,13 @@ func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit) {
 	m.out.Report(step.LevelWarn, eventAttemptFailed, step.Report{
 		Attempt: id, Site: t.site, Text: exit.Cause.String(),
 	})
-	if exit.Cause != grid.CauseStopped { // an owner who wants the machine back is no fault
+	switch {
+	case exit.Cause == grid.CauseStopped: // an owner who wants the machine back is no fault
+		t.rests(&m.cfg, m.now)
+	case exit.Cause == grid.CauseSiteRestart, t.phase == grid.PhaseCollecting:
+		t.rests(&m.cfg, m.now)
+		m.peers.blame(t.site)
+	default:
 		t.failures++
 		m.peers.blame(t.site)
 	}
@@ -91,11 +99,44 @@ func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit) {
 	m.placeAgain(j)
 }
 
+// overdue takes it that an attempt has had its time: it is to be fenced off. The task moves
+// when its last lease has ended.
+func (r *run) overdue(j *job, id grid.AttemptID) grid.AttemptID {
+	t := &j.tasks[id.Task.Index]
+	if !t.over {
+		t.over = true
+		r.out.Report(step.LevelWarn, eventOverdue, step.Report{
+			Attempt: id, Site: t.site, Text: t.phase.String(), Reason: t.standing,
+		})
+		r.setTimer(timerLease, id.String(), latest(t.leaseEnd, r.now))
+	}
+	return above(id.Task, id.Token)
+}
+
+// moveOn moves a task whose attempt has had its time and can run no more. Its site is not
+// blamed where its owner, or a promise to others, came first.
+func (m *Machine) moveOn(j *job, index uint32) {
+	t := &j.tasks[index]
+	why := "was " + t.phase.String() + " for too long"
+	m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{
+		Attempt: j.attempt(index), Site: t.site, Text: why,
+	})
+	if !t.isHeldUp() || t.standing == grid.ReasonNone {
+		m.peers.blame(t.site)
+	}
+	t.overruns++
+	t.lose(why, &m.cfg, m.now)
+	delete(j.offers, t.site)
+	m.requeue(j, index)
+	m.placeAgain(j)
+}
+
 // requeue lets a task wait for another site, or gives it up after too many
-// failures. Awards that were declined do not count: they say that the mesh is
-// busy, not that the task is bad.
+// failures. Awards that were declined do not count, nor what was lost by its site: they say
+// that the mesh is busy, or restless, not that the task is bad.
 func (m *Machine) requeue(j *job, index uint32) {
 	t := &j.tasks[index]
+	t.rest = latest(t.rest, t.leaseEnd) // of an attempt that was called off
 	t.roundsFailed, t.startsAt = 0, timeZero
 	if t.failures >= m.cfg.MaxTries {
 		t.exit = &grid.Exit{Cause: grid.CauseSandbox, Text: "given up: no site has brought it to an end"}
@@ -126,6 +167,7 @@ func (m *Machine) takeUp(j *job, index uint32) {
 	t := &j.tasks[index]
 	m.unwait(j, index)
 	t.move(grid.PhaseRunning)
+	t.countOn(m.now)
 	t.silence = silence{}
 	if j.traits.promise && t.startedAt.IsZero() {
 		t.move(grid.PhaseStaging) // its place in the plan is ahead, as far as was heard

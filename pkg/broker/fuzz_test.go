@@ -217,7 +217,8 @@ func (r *rig) checkWakeUps(in step.Input) {
 			}):
 			r.t.Fatalf("after %+v: %s waits for jobs that have ended", in, id)
 		case j.round() == nil && j.holding() == nil && !r.m.jobs.isBlocked(j) && len(j.waiting) > 0 &&
-			!set(timerAgain, string(id)) && !set(timerPresumed, string(id)):
+			!set(timerAgain, string(id)) && !set(timerPresumed, string(id)) &&
+			!set(timerRest, string(id)):
 			r.t.Fatalf("after %+v: job %s waits and is never announced again", in, id)
 		}
 		if r.m.isProbe(id) {

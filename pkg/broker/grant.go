@@ -31,8 +31,13 @@ func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.Atte
 			touched = append(touched, j)
 		}
 		c := claim{from: from, renewal: renewal, id: id, first: m.confirm(j, t, id)}
+		if t.count(m.now); m.peers.isOver(j, id.Task.Index) {
+			below = append(below, m.overdue(j, id))
+			continue
+		}
 		if j.how.claimed(desk{m, j}, c) {
-			leases[j.traits.lease] = append(leases[j.traits.lease], id)
+			d := m.peers.leaseFor(j, id.Task.Index)
+			leases[d] = append(leases[d], id)
 		}
 	}
 	if m.cfg.NoFencing && len(below) > 0 {
@@ -98,6 +103,10 @@ func (m *Machine) onProgress(from grid.SiteID, msg protocol.Progress) {
 		m.out.Report(step.LevelInfo, msg.Phase.String(), step.Report{
 			Attempt: msg.Attempt, Site: from, Reason: msg.Reason,
 		})
+	}
+	t.count(m.now)
+	if msg.Phase == grid.PhaseStaging && msg.Done > t.done {
+		m.peers.grows(from)
 	}
 	t.move(msg.Phase)
 	t.done, t.total, t.standing = msg.Done, msg.Total, msg.Reason

@@ -35,12 +35,16 @@ type member struct {
 	upBps      int64         // measured, away from this site, bit/s; 0 = not measured
 	refuses    bool          // its address refuses connections; it is not connected
 	watched    watched       // what was seen of its coming and going
+	grew       time.Time     // when it last said that more of a task's data has come
+	silences   int           // how often it was silent in a row
 	silentTill time.Time     // it left an announcement unanswered: rounds do not wait for it till then
 }
 
 // What silence and absence of a member mean, and how many are remembered.
 const (
 	memberSilent = 10 * time.Second   // rounds do not wait so long for one that did not answer
+	maxSilences  = 6                  // so often in a row that time doubles
+	forgiven     = 1                  // so many silences in a row are forgotten with a new connection
 	memberMissed = time.Minute        // one that was there so lately may still take a job
 	memberKept   = 7 * 24 * time.Hour // one that is gone is remembered so long
 	maxMembers   = 8192
@@ -140,15 +144,17 @@ func (p *peers) onBandwidth(in step.BandwidthMeasured) {
 // answered notes that a site answers announcements.
 func (p *peers) answered(site grid.SiteID) {
 	if other, known := p.all[site]; known {
-		other.answers, other.silentTill = true, timeZero
+		other.answers, other.silentTill, other.silences = true, timeZero, 0
 	}
 }
 
 // fellSilent notes that a site did not say what it should have: for a while rounds do not
-// wait for it.
+// wait for it, each time for longer. One that goes and comes again may be mended, once; after
+// that only an answer counts.
 func (p *peers) fellSilent(site grid.SiteID) {
-	if other, known := p.all[site]; known {
-		other.silentTill = p.now.Add(memberSilent)
+	if other, known := p.all[site]; known && !p.silent(site) {
+		other.silentTill = p.now.Add(memberSilent << min(other.silences, maxSilences))
+		other.silences++
 	}
 }
 

@@ -9,19 +9,69 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// nearest awards each task to the nearest offer. It holds nothing of its own.
-type nearest struct{}
+// nearest awards each task to the nearest offer.
+type nearest struct {
+	// rest is the occasion on which more tasks are to be placed than one Step looks at; nil:
+	// none is. from is the first of them.
+	rest *occasion
+	from uint32
+}
+
+// maxPlaced bounds how many tasks one Step places: what else happens, leases first of all,
+// does not wait for the rest.
+const maxPlaced = 1024
 
 // place gives the waiting tasks of a job to the standing offers (thesis 4.1, step 4). Tasks
 // that find no capacity stay waiting.
 func (n *nearest) place(d desk, on occasion) verdict {
-	if standing := d.standing(); len(standing) > 0 {
-		n.awardAmong(d, standing, d.cfg().Requote)
+	return n.placeSome(d, on, func(tasks []uint32, standing []*candidate) {
+		n.awardAmong(d, tasks, standing, d.cfg().Requote)
+	})
+}
+
+// placeSome places as many of the waiting tasks as one Step may, and says what is to become
+// of those that found no place when all of them were looked at.
+func (n *nearest) placeSome(
+	d desk, on occasion, give func(tasks []uint32, standing []*candidate),
+) verdict {
+	if n.rest != nil && on.why != roundOver {
+		on = *n.rest // it is not over yet
+	} else {
+		n.from = 0
+	}
+	standing := d.standing()
+	if len(standing) > 0 {
+		give(n.next(d), standing)
 		if len(d.j.waiting) == 0 {
 			d.clear()
 		}
 	}
+	if at, _ := slices.BinarySearch(d.j.waiting, n.from); n.from > 0 && at < len(d.j.waiting) &&
+		!(&choices{standing: standing}).isUsedUp() {
+		n.rest = &on
+		d.setTimer(timerRest, string(d.j.id), d.now())
+		return verdict{}
+	}
+	n.rest = nil
 	return n.leftOver(d, on)
+}
+
+// next lists the waiting tasks that this Step looks at.
+func (n *nearest) next(d desk) []uint32 {
+	at, _ := slices.BinarySearch(d.j.waiting, n.from)
+	tasks := slices.Clone(d.j.waiting[at:min(at+maxPlaced, len(d.j.waiting))])
+	if len(tasks) > 0 {
+		n.from = tasks[len(tasks)-1] + 1
+	}
+	return tasks
+}
+
+// placeRest goes on with the tasks that an earlier Step has left. While answers are awaited
+// that is done with them.
+func (n *nearest) placeRest(d desk) {
+	if n.rest != nil && d.j.stage == nil {
+		d.place(*n.rest)
+	}
 }
 
 // leftOver says what is to become of tasks that found no place.
@@ -29,7 +79,7 @@ func (n *nearest) leftOver(d desk, on occasion) verdict {
 	switch {
 	case len(d.j.waiting) == 0:
 		return verdict{}
-	case on.why == roundOver && (d.isUnplaceable(on.round) || refusesToWait(d.j, on.round)):
+	case on.why == roundOver && (d.isUnplaceable(on.round) || refusesToWait(d, on.round)):
 		return refuseAfter(on)
 	case on.why == roundOver, on.why == declined:
 		return waitAfter(on)
@@ -39,7 +89,10 @@ func (n *nearest) leftOver(d desk, on occasion) verdict {
 }
 
 // refusesToWait reports whether the user wants a refusal now that all sites were asked.
-func refusesToWait(j *job, r *round) bool { return j.noWait && r.complete && !r.isSampled() }
+func refusesToWait(d desk, r *round) bool {
+	resting := func(t *task) bool { return t.isResting(d.now()) }
+	return d.j.noWait && r.complete && !r.isSampled() && !d.j.any(resting)
+}
 
 func (n *nearest) answered(desk, grid.SiteID, protocol.Message) bool { return false }
 
@@ -49,15 +102,21 @@ func (n *nearest) unseated(desk, uint32) {}
 
 func (n *nearest) released(desk, releaseReason) {}
 
-func (n *nearest) woken(desk, wake) {}
+func (n *nearest) woken(d desk, w wake) {
+	if w.why == wakeRest {
+		n.placeRest(d)
+	}
+}
 
-// awardAmong gives the waiting tasks to offers, in their order, and lists those that were
-// taken.
-func (n *nearest) awardAmong(d desk, standing []*candidate, requote bool) (taken []*candidate) {
+// awardAmong gives tasks to offers, in their order, and lists those that were taken.
+func (n *nearest) awardAmong(
+	d desk, tasks []uint32, standing []*candidate, requote bool,
+) (taken []*candidate) {
 	shares := make(map[grid.SiteID][]uint32)
-	for _, i := range d.j.waiting { // it does not change before the awards are sent
+	among := &choices{standing: standing}
+	for _, i := range tasks {
 		t := &d.j.tasks[i]
-		c := n.choose(d, t, standing)
+		c := n.choose(d, t, among)
 		if c == nil {
 			if len(t.failed) == 0 {
 				break // no capacity for any task
@@ -91,29 +150,22 @@ func (n *nearest) awardAmong(d desk, standing []*candidate, requote bool) (taken
 // is frozen there then, and can go on when the two meet again, unless a later
 // one was awarded meanwhile. So the task moves only to sites that have offered
 // since: runner-ups from before may be out of reach as well.
-func (n *nearest) choose(d desk, t *task, standing []*candidate) *candidate {
-	if t.silent && d.reuniting() {
+func (n *nearest) choose(d desk, t *task, among *choices) *candidate {
+	switch {
+	case t.silent && d.reuniting(), t.isResting(d.now()):
 		return nil
+	case len(t.failed) > 0:
+		return n.leastFault(d, t, among)
+	case d.cfg().Choice == ChoiceSoftMin:
+		return n.softMin(d, among.standing)
 	}
-	if !t.away.IsZero() {
-		standing = slices.DeleteFunc(slices.Clone(standing), func(c *candidate) bool {
-			return !c.at.After(t.away)
-		})
-		if len(standing) == 0 {
-			return nil
-		}
-	}
-	if len(t.failed) > 0 {
-		return n.leastFault(d, t, standing)
-	}
-	if d.cfg().Choice == ChoiceSoftMin {
-		return n.softMin(d, standing)
-	}
-	at := slices.IndexFunc(standing, func(c *candidate) bool { return c.left > 0 })
+	at := slices.IndexFunc(among.standing, func(c *candidate) bool {
+		return c.left > 0 && isSince(c, t)
+	})
 	if at < 0 {
 		return nil
 	}
-	return standing[at]
+	return among.standing[at]
 }
 
 // softMin draws one of the nearest offers not used up, nearer ones more likely.
@@ -133,26 +185,55 @@ func (n *nearest) softMin(d desk, standing []*candidate) *candidate {
 }
 
 // leastFault finds the site with the lowest fault index for a task that has failed.
-func (n *nearest) leastFault(d desk, t *task, standing []*candidate) *candidate {
-	var free []fault.Candidate
+func (n *nearest) leastFault(d desk, t *task, among *choices) *candidate {
 	others := false // whether a site that did not fail the task has offered
-	for _, c := range standing {
-		others = others || !t.failedAt(c.offer.Site)
-		if c.left > 0 {
-			free = append(free, fault.Candidate{
-				Site: c.offer.Site, Z: c.offer.Parts.Z, Distance: c.offer.Parts.Distance,
-			})
+	for _, c := range among.standing {
+		if others = isSince(c, t) && !t.failedAt(c.offer.Site); others {
+			break
 		}
 	}
-	excluded := t.failed
-	if !others && t.roundsFailed > 1 {
-		excluded = nil
-	}
-	best, ok := d.leastFault(free, excluded)
+	forgiving := !others && t.roundsFailed > 1
+	best, ok := fault.Least(among.byFault(d), func(site grid.SiteID) bool {
+		c := among.sites[site]
+		return c.left == 0 || !isSince(c, t) || t.failedAt(site) && !forgiving
+	})
 	if !ok {
 		t.roundsFailed++
 		return nil
 	}
-	at := slices.IndexFunc(standing, func(c *candidate) bool { return c.offer.Site == best })
-	return standing[at]
+	return among.sites[best]
+}
+
+// isSince reports whether an offer was made since a task's site fell silent, if it has.
+func isSince(c *candidate, t *task) bool { return t.away.IsZero() || c.at.After(t.away) }
+
+// choices holds the offers among which tasks are shared out: nearest first, and for tasks that
+// have failed somewhere by their sites' fault indices, ranked once for all of them.
+type choices struct {
+	standing []*candidate
+	ranked   []fault.Candidate
+	sites    map[grid.SiteID]*candidate
+}
+
+// byFault ranks the offers, and drops what is used up when that is much.
+func (s *choices) byFault(d desk) []fault.Candidate {
+	if s.sites == nil {
+		s.sites = make(map[grid.SiteID]*candidate, len(s.standing))
+		for _, c := range s.standing {
+			s.sites[c.offer.Site] = c
+			s.ranked = append(s.ranked, fault.Candidate{
+				Site: c.offer.Site, Z: c.offer.Parts.Z, Distance: c.offer.Parts.Distance,
+			})
+		}
+		d.rankByFault(s.ranked)
+	}
+	for len(s.ranked) > 0 && s.sites[s.ranked[0].Site].left == 0 {
+		s.ranked = s.ranked[1:]
+	}
+	return s.ranked
+}
+
+// isUsedUp reports whether no offer can take a task any more.
+func (s *choices) isUsedUp() bool {
+	return !slices.ContainsFunc(s.standing, func(c *candidate) bool { return c.left > 0 })
 }

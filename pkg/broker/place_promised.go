@@ -141,7 +141,7 @@ func (p *promised) holdable(d desk) []*candidate {
 // mayGo reports whether a task may go to a site, by the rules of choose.
 func (p *promised) mayGo(d desk, t *task, c *candidate, standing []*candidate) bool {
 	switch {
-	case t.silent && d.reuniting():
+	case t.silent && d.reuniting(), t.isResting(d.now()):
 		return false
 	case !t.away.IsZero() && !c.at.After(t.away):
 		return false
@@ -222,7 +222,7 @@ func (p *promised) decide(d desk) {
 		return
 	}
 	d.endHold()
-	p.note(p.awardAmong(d, h.byDelay(d), false))
+	p.note(p.awardAmong(d, slices.Clone(d.j.waiting), h.byDelay(d), false))
 	for _, site := range sortedSites(h.firm) {
 		if p.taken[site] != h.firm[site].offer.ID {
 			d.release(site)

@@ -23,14 +23,11 @@ const (
 )
 
 func (s *rivals) place(d desk, on occasion) verdict {
-	if standing := d.standing(); len(standing) > 0 {
-		s.flood(d, standing)
-		s.awardAmong(d, standing, d.cfg().Requote)
-		if len(d.j.waiting) == 0 {
-			d.clear()
-		}
-	}
-	return s.leftOver(d, on)
+	return s.placeSome(d, on, func(tasks []uint32, standing []*candidate) {
+		s.flood(d, tasks, standing)
+		rest := slices.DeleteFunc(tasks, func(i uint32) bool { return !d.j.tasks[i].isWaiting() })
+		s.awardAmong(d, rest, standing, d.cfg().Requote)
+	})
 }
 
 func (s *rivals) answered(d desk, from grid.SiteID, msg protocol.Message) bool {
@@ -61,14 +58,15 @@ func (s *rivals) woken(d desk, w wake) {
 			s.awardAgain(d, uint32(i), w.site)
 		}
 	default:
+		s.nearest.woken(d, w)
 	}
 }
 
 // flood dispatches the waiting tasks of a job that several of the offers could take
 // to the nearest of these.
-func (s *rivals) flood(d desk, standing []*candidate) {
+func (s *rivals) flood(d desk, tasks []uint32, standing []*candidate) {
 	shares := make(map[grid.SiteID][]uint32)
-	for _, i := range slices.Clone(d.j.waiting) {
+	for _, i := range tasks {
 		picked := s.pick(d, &d.j.tasks[i], standing)
 		if len(picked) < 2 {
 			continue
@@ -91,7 +89,7 @@ func (s *rivals) flood(d desk, standing []*candidate) {
 // pick finds the nearest sites for a task, by the rules of choose: none that
 // failed it, and after a silence none that has not offered since.
 func (s *rivals) pick(d desk, t *task, standing []*candidate) []*candidate {
-	if t.silent && d.reuniting() {
+	if t.silent && d.reuniting() || t.isResting(d.now()) {
 		return nil
 	}
 	var picked []*candidate
@@ -114,11 +112,12 @@ func (s *rivals) dispatch(d desk, index uint32, picked []*candidate) {
 	t.move(grid.PhaseAwarded)
 	t.silence, t.rivals = silence{}, nil
 	t.awardedAt, t.leaseEnd, t.startedAt, t.done, t.total = d.now(), timeZero, timeZero, 0, 0
+	t.stint = stint{}
 	for _, c := range picked {
 		t.top = d.nextToken(t)
 		t.rivals = append(t.rivals, rival{
 			token: t.top, site: c.offer.Site, offer: c.offer.ID, quoted: c.quoted,
-			distance: c.offer.Parts.Distance,
+			distance: c.offer.Parts.Distance, stint: stintOf(c.offer.Parts, timeZero, d.now()),
 		})
 		d.report(step.LevelInfo, eventAwardedRival, step.Report{
 			Attempt: grid.AttemptID{Task: d.j.taskID(index), Token: t.top},
@@ -175,6 +174,7 @@ func (s *rivals) letStart(d desk, from grid.SiteID, id grid.AttemptID) bool {
 	all := t.rivals
 	t.rivals = nil
 	t.stand(all[at])
+	t.stint = all[at].stint
 	t.move(grid.PhaseStaging)
 	d.j.pause = 0
 	d.save(id.Task.Index)
@@ -242,9 +242,8 @@ func (s *rivals) drop(d desk, index uint32, at int, why string) {
 	d.requeue(index)
 }
 
-// blame counts against a site, and the task, that a rival came to nothing there.
+// blame counts against a site that a rival came to nothing there.
 func (s *rivals) blame(d desk, t *task, site grid.SiteID) {
-	t.failures++
 	t.remember(site)
 	delete(d.j.offers, site)
 	d.blame(site)
@@ -261,6 +260,9 @@ func (s *rivals) lookAfter(d desk, index uint32) {
 		case !r.accepted:
 			s.blame(d, t, r.site)
 			s.drop(d, index, at, "did not answer the award")
+		case d.isLate(index, r):
+			s.blame(d, t, r.site)
+			s.drop(d, index, at, "has queued it for too long")
 		default:
 			continue
 		}

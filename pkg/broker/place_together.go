@@ -35,7 +35,7 @@ func (s *together) place(d desk, on occasion) verdict {
 	case on.why == roundOver && d.j.traits.promise:
 		return s.unpromised(d, on)
 	case on.why == roundOver &&
-		(d.isUnplaceable(on.round) || s.refuseTooWide(d, on.round) || refusesToWait(d.j, on.round)):
+		(d.isUnplaceable(on.round) || s.refuseTooWide(d, on.round) || refusesToWait(d, on.round)):
 		return refuseAfter(on)
 	case on.why == declined && d.j.traits.promise:
 		return s.nobodyHolds()
@@ -257,7 +257,9 @@ func (s *together) awardTogether(d desk, g *gathering) {
 		spec.Window.At, spec.Window.NotBefore = s.startAt(d, share.site, g.at), timeZero
 		spec.Env = partEnv(spec.Env, len(d.j.tasks), hosts)
 		s.note([]*candidate{c})
-		d.award(handover{c: c, tasks: rest[:share.parts], spec: spec, extra: envBytes(hosts)})
+		d.award(handover{
+			c: c, tasks: rest[:share.parts], spec: spec, extra: envBytes(hosts), at: g.at,
+		})
 		rest = rest[share.parts:]
 	}
 	d.report(step.LevelInfo, eventAwardedTogether, step.Report{

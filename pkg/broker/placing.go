@@ -33,6 +33,9 @@ func (m *Machine) follow(j *job, v verdict) {
 // onHoldTimer ends the time in which sites make their offers firm.
 func (m *Machine) onHoldTimer(j *job) { j.how.woken(desk{m, j}, wake{why: wakeHoldOver}) }
 
+// onRestTimer goes on placing.
+func (m *Machine) onRestTimer(j *job) { j.how.woken(desk{m, j}, wake{why: wakeRest}) }
+
 // onRivalsTimer looks after the sites that queue a task.
 func (m *Machine) onRivalsTimer(id string) {
 	task, err := grid.ParseTaskID(id)

@@ -14,9 +14,11 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 	m.heard(in.Site)
 	p.lastSeen = m.now
 	if !arrived {
-		return // news of it are no answer: that it was silent still holds
+		return
 	}
-	p.silentTill = timeZero
+	if p.silences <= forgiven {
+		p.silentTill = timeZero
+	}
 	p.came(m.now)
 	m.peers.save(in.Site)
 	for _, id := range m.jobs.ids() {
@@ -24,7 +26,7 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 		j.how.woken(desk{m, j}, wake{why: wakeSiteSeen, site: in.Site})
 	}
 	for _, id := range m.jobs.served() {
-		if j := m.jobs.all[id]; len(j.waiting) > 0 {
+		if j := m.jobs.all[id]; len(j.waiting) > 0 && !m.peers.silent(in.Site) {
 			m.ask(j, in.Site)
 		}
 	}
@@ -53,6 +55,9 @@ func (m *Machine) onPeerGone(in step.PeerGone) {
 // unawait takes a site that is gone from those whose answer is awaited.
 func (m *Machine) unawait(j *job, site grid.SiteID) {
 	if r := j.round(); r != nil {
+		if r.expected[site] && r.explain && !r.isSampled() {
+			m.peers.fellSilent(site)
+		}
 		r.settle(site)
 		m.closeIfComplete(j)
 	}

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"slices"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -17,6 +19,10 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 	m.endsUnknown(from, msg.Attempt, msg.Exit)
 	j, t := m.jobs.current(from, msg.Attempt)
 	if t == nil || t.phase.Ended() || t.phase == grid.PhaseWaiting && !t.silent {
+		if try, is := m.jobs.lostTry(from, msg); is {
+			m.recall(try, msg)
+			return
+		}
 		// Not awaited, or heard before: a site repeats an end until it is
 		// acknowledged, and a failure is to be counted once.
 		m.rights.acknowledge(from, msg.Attempt)
@@ -28,15 +34,40 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 	m.stopTimer(timerLease, msg.Attempt.String())
 	m.unwait(j, index)
 	t.leaseEnd, t.silent = timeZero, false
-	if msg.Exit.Cause.Final() {
-		exit := msg.Exit
-		t.exit = &exit
-		t.move(grid.PhaseCollecting)
-		m.saveTask(j, index)
-		m.collect(j, index)
+	exit := msg.Exit
+	if missing := j.missing(index, exit); missing != "" {
+		text := "it is said to have ended well, and " + missing + " is not there"
+		exit = grid.Exit{Cause: grid.CauseSandbox, Text: text}
+	}
+	if !exit.Cause.Final() {
+		m.failedAt(j, index, exit)
 		return
 	}
-	m.failedAt(j, index, msg.Exit)
+	m.keep(j, index, exit)
+}
+
+// keep takes an end for good, and fetches what the attempt has left.
+func (m *Machine) keep(j *job, index uint32, exit grid.Exit) {
+	t := &j.tasks[index]
+	t.exit = &exit
+	t.move(grid.PhaseCollecting)
+	m.saveTask(j, index)
+	m.collect(j, index)
+}
+
+// missing names an output that the task declares and an attempt should have left, as its
+// site says that it has ended well: one that has not written it ends for that cause.
+func (e *enquiry) missing(index uint32, exit grid.Exit) string {
+	if exit.Cause != grid.CauseExited || exit.Code != 0 || len(e.spec.Spec.Outputs) == 0 {
+		return ""
+	}
+	for _, out := range e.spec.Spec.Expand(e.id, index, e.item(index)).Outputs {
+		has := func(p grid.Produced) bool { return p.Path == out.Path }
+		if !slices.ContainsFunc(exit.Outputs, has) {
+			return out.Path
+		}
+	}
+	return ""
 }
 
 // collect fetches what an attempt has left.

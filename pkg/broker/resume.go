@@ -53,6 +53,11 @@ func (m *Machine) resume(j *job) {
 
 func (m *Machine) resumeTask(j *job, index uint32) {
 	t := &j.tasks[index]
+	if t.top > t.token && !t.queued() && !t.phase.Ended() {
+		// A later attempt was called off, and may have a lease.
+		m.presume(j, index)
+		t.rest = t.leaseEnd
+	}
 	switch {
 	case t.phase == grid.PhaseCollecting:
 		m.collect(j, index)

@@ -38,8 +38,7 @@ func TestAwardsKeepToTheLimits(t *testing.T) {
 		job.Spec.Args = []string{strings.Repeat("y", 10_000)}
 		id := b.submit(job)
 		b.offers(id, job.Count, "a")
-		b.refusal(id, self, true)
-		_, awards := sent[protocol.Award](b.last)
+		_, awards := sent[protocol.Award](append(b.refusal(id, self, true), b.pass(0)...))
 		tasks := 0
 		for _, a := range awards {
 			if _, err := protocol.Encode(a); err != nil {

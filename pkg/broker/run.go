@@ -40,6 +40,7 @@ const (
 	timerForget   = "forget"   // an ended job has been kept long enough; ID is the job
 	timerPresumed = "presumed" // no unknown attempt can hold a lease any more; ID is the job
 	timerCovered  = "covered"  // the long grants of an earlier run have ended; no ID
+	timerRest     = "rest"     // more tasks are to be placed than one Step places; ID is the job
 )
 
 // onCapacity takes this site's current capability: data is fetched from this site.

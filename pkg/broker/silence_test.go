@@ -44,6 +44,38 @@ func TestAMemberThatAnswersNothingDelaysOneRound(t *testing.T) {
 	}
 }
 
+// A member that answers nothing and connects anew each second delays two rounds, and is asked
+// alone for what waits no more often.
+func TestAMemberThatReconnectsIsNotWaitedFor(t *testing.T) {
+	const mute = "m"
+	b := newBench(t, nil, "a", mute)
+	waits := b.submit(testJob(1))
+	slow, asked := 0, 0
+	for range 60 {
+		next := b.submit(testJob(1))
+		b.offers(next, 1, "a", self)
+		if len(awards(b.last)) == 0 {
+			slow++
+		}
+		b.pass(900 * time.Millisecond)
+		b.do(step.PeerGone{Site: mute})
+		b.refusal(waits, "a", false)
+		b.refusal(waits, self, false)
+		b.pass(100 * time.Millisecond)
+		to, _ := sent[protocol.Reannounce](b.do(step.PeerSeen{Site: mute}))
+		asked += min(len(to), 1)
+	}
+	if slow > forgiven+2 || asked > forgiven+3 {
+		t.Errorf("%d of 60 rounds waited for it, and it was asked on %d of its arrivals", slow, asked)
+	}
+	b.hear(mute, protocol.Refuse{Job: waits, Seq: b.m.asked(waits).seq, Refusal: grid.Refusal{
+		Reason: grid.ReasonPaused,
+	}})
+	if last := b.submit(testJob(1)); !b.m.jobs.all[last].round().expected[mute] {
+		t.Error("who has answered is not waited for")
+	}
+}
+
 // A probe is to find out who answers: it waits for who was silent, too, or a site that
 // was late once could never show that its offers arrive.
 func TestAProbeWaitsForTheSilent(t *testing.T) {

@@ -80,6 +80,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 			m.jobs.with(id, m.announceInTurn)
 		case timerHold:
 			m.jobs.with(id, m.onHoldTimer)
+		case timerRest:
+			m.jobs.with(id, m.onRestTimer)
 		case timerWindow:
 			m.jobs.with(id, m.onWindowTimer)
 		case timerForget:

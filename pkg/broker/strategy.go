@@ -72,6 +72,7 @@ const (
 	wakeGranted                    // leases that were asked for are granted
 	wakeHoldOver                   // sites had the time to make their offers firm
 	wakeRivals                     // it is time to look after the sites that queue a task
+	wakeRest                       // more tasks are to be placed than a Step places
 	wakeSiteSeen                   // a site has come
 	wakeSiteRefuses
 )

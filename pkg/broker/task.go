@@ -38,7 +38,8 @@ type attempt struct {
 	startsAt  time.Time   // staging: when its place in the site's plan begins; zero: not known
 	done      int64       // bytes staged
 	total     int64       // bytes to stage
-	standing  grid.Reason // frozen: why, as its site says
+	standing  grid.Reason // why it does not run, as its site says
+	stint                 // the time that it has had
 }
 
 // silence says whether the latest attempt is heard of.
@@ -54,7 +55,10 @@ type silence struct {
 
 // record holds the failures so far.
 type record struct {
-	failures     int           // attempts that a site did not end; not those its owner stopped
+	failures     int           // attempts that came to nothing, perhaps of the job's own doing
+	losses       int           // attempts that came to nothing because of their sites
+	overruns     int           // of these, attempts whose bound has passed
+	rest         time.Time     // it is not placed again before
 	failed       []grid.SiteID // sites that failed it, latest last; at most maxFailed
 	roundsFailed int           // awards since the last failure that found no site
 	tries        []Try         // finished attempts; at most maxTries, latest last
@@ -120,6 +124,30 @@ func (t *task) remember(site grid.SiteID) {
 	}
 }
 
+// freeLosses counts the lost attempts after which a task does not rest yet: sites come and go.
+const freeLosses = 4
+
+// lose notes that an attempt has come to nothing because of its site. What it has computed
+// may still come.
+func (t *task) lose(why string, cfg *Config, now time.Time) {
+	t.log(why, now)
+	t.tries[len(t.tries)-1].Lost = !t.leaseEnd.IsZero()
+	t.remember(t.site)
+	t.rests(cfg, now)
+}
+
+// rests lets a task that is lost again and again wait longer and longer: it may be the task
+// that brings its sites down.
+func (t *task) rests(cfg *Config, now time.Time) {
+	if t.losses++; t.losses > freeLosses {
+		pause := cfg.BackoffMin << min(t.losses-freeLosses, 16)
+		t.rest = now.Add(min(pause, cfg.BackoffMax))
+	}
+}
+
+// isResting reports whether the task is not to be placed yet.
+func (t *task) isResting(now time.Time) bool { return t.rest.After(now) }
+
 // log notes how an attempt ended.
 func (t *task) log(outcome string, now time.Time) {
 	t.tries = append(t.tries, Try{
@@ -152,6 +180,7 @@ type rival struct {
 	quoted   float64
 	distance float64
 	accepted bool // its site said so to this run
+	stint         // what its site has quoted
 }
 
 // stand makes one of its rivals stand for the task: its token is the one below
@@ -179,6 +208,7 @@ type Try struct {
 	StartedAt time.Time // zero: was not heard to run
 	EndedAt   time.Time
 	Outcome   string // for people
+	Lost      bool   `json:",omitempty"` // its end was not heard: a result of it still counts
 }
 
 // checkRivals verifies that rivals are apart, in order and without a lease.

@@ -34,6 +34,10 @@ type traits struct {
 	// whole: its tasks start together or not at all, so that the capacity of a single site
 	// that has just come says little.
 	whole bool
+	// limit bounds the running time of a task, frozen time left out; 0: the user has said none.
+	// estimate is the running time that the user expects.
+	limit    time.Duration
+	estimate time.Duration
 	// thorough: all sites are asked and are to say why they refuse, however many they are.
 	// Only of probes.
 	thorough bool
@@ -43,8 +47,8 @@ func traitsOf(job grid.Job, cfg *Config) traits {
 	spec := job.Spec
 	t := traits{
 		lease: cfg.Lease, presumed: cfg.Lease, within: spec.Reservation, window: spec.Window,
-		lastStart: spec.Window.Deadline,
-		passive:   spec.Kind == grid.KindReservation, whole: job.Split != grid.SplitNone,
+		lastStart: spec.Window.Deadline, limit: spec.TimeLimit, estimate: spec.Runtime,
+		passive: spec.Kind == grid.KindReservation, whole: job.Split != grid.SplitNone,
 	}
 	t.promise = t.passive || spec.Window.Promised()
 	t.firm = t.promise || t.whole
@@ -53,6 +57,7 @@ func traitsOf(job grid.Job, cfg *Config) traits {
 	}
 	switch {
 	case t.passive:
+		t.limit = spec.Runtime
 		// its site may have to start again, too
 		t.lease, t.presumed = cfg.ReservationLease, cfg.ReservationLease
 	case t.whole: // parts that may run on alone would keep the others from starting anew

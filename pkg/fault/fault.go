@@ -94,22 +94,20 @@ type Candidate struct {
 	Z        float64 // availability index, 0 is best
 }
 
-// Least is the candidate to take, without those on the list of excluded sites: the one
-// that has just failed is never taken first. It reports false if none is left.
-func (l *Ledger) Least(
-	order Order, candidates []Candidate, excluded []grid.SiteID,
-) (grid.SiteID, bool) {
-	var best Candidate
-	found := false
-	for _, c := range candidates {
-		if slices.Contains(excluded, c.Site) {
-			continue
-		}
-		if !found || l.compare(order, c, best) < 0 {
-			best, found = c, true
-		}
+// Rank orders candidates: the one to take first comes first.
+func (l *Ledger) Rank(order Order, candidates []Candidate) {
+	slices.SortFunc(candidates, func(a, b Candidate) int { return l.compare(order, a, b) })
+}
+
+// Least is the candidate to take of those that Rank has ordered, without those that are
+// excluded: the one that has just failed is never taken first. It reports false if none is
+// left.
+func Least(ranked []Candidate, excluded func(grid.SiteID) bool) (grid.SiteID, bool) {
+	at := slices.IndexFunc(ranked, func(c Candidate) bool { return !excluded(c.Site) })
+	if at < 0 {
+		return "", false
 	}
-	return best.Site, found
+	return ranked[at].Site, true
 }
 
 func (l *Ledger) compare(order Order, a, b Candidate) int {

@@ -27,22 +27,28 @@ func TestOrders(t *testing.T) {
 		OrderFixed: {"safe", "nan", "near", "twin", "doubtful", "failed"},
 	} {
 		var got []grid.SiteID
-		for _, c := range l.sort(order, candidates) {
+		ranked := slices.Clone(candidates)
+		l.Rank(order, ranked)
+		for _, c := range ranked {
 			got = append(got, c.Site)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("order %d: -want +got:\n%s", order, diff)
 		}
-		if least, ok := l.Least(order, candidates, nil); !ok || least != want[0] {
+		if least, ok := Least(ranked, among()); !ok || least != want[0] {
 			t.Errorf("order %d: least = %q, %v, want %q", order, least, ok, want[0])
 		}
-		if least, ok := l.Least(order, candidates, want[:5]); !ok || least != "failed" {
+		if least, ok := Least(ranked, among(want[:5]...)); !ok || least != "failed" {
 			t.Errorf("order %d: a site that failed is still better than none, have %q, %v", order, least, ok)
 		}
 	}
-	if site, ok := l.Least(OrderFixed, candidates[:1], []grid.SiteID{"failed"}); ok {
+	if site, ok := Least(candidates[:1], among("failed")); ok {
 		t.Errorf("Least with all sites excluded = %q", site)
 	}
+}
+
+func among(sites ...grid.SiteID) func(grid.SiteID) bool {
+	return func(site grid.SiteID) bool { return slices.Contains(sites, site) }
 }
 
 func TestWeights(t *testing.T) {

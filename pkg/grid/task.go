@@ -64,7 +64,8 @@ const (
 	CauseSandbox     // the site could not run it
 	CauseSiteRestart // the site's agent died and the attempt with it
 	CauseStopped     // fenced, cancelled or stopped by the owner
-	exitCauses       = CauseStopped
+	CauseNoOutput    // it ended with code 0 and has not written an output that it declares
+	exitCauses       = CauseNoOutput
 )
 
 // Validate reports a cause that this version does not know.
@@ -77,13 +78,14 @@ func (c ExitCause) Validate() error {
 
 // Final reports whether the end is the job's own doing, so that another site
 // would not help. The other causes are the site's, and the task moves on.
-func (c ExitCause) Final() bool { return c <= CauseBadWork }
+func (c ExitCause) Final() bool { return c <= CauseBadWork || c == CauseNoOutput }
 
 // String is the cause in a few words.
 func (c ExitCause) String() string {
 	names := [...]string{
 		"unknown", "exited", "killed by a signal", "out of memory", "out of disk", "too much output",
 		"time limit", "cannot be run", "data failed", "sandbox failed", "site restarted", "stopped",
+		"declared output not written",
 	}
 	if int(c) < len(names) {
 		return names[c]

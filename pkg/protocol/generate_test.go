@@ -218,7 +218,7 @@ func drawProduced(t *rapid.T) grid.Produced {
 
 func drawExit(t *rapid.T) grid.Exit {
 	return grid.Exit{
-		Cause: grid.ExitCause(rapid.Uint8Range(1, uint8(grid.CauseStopped)).Draw(t, "cause")),
+		Cause: grid.ExitCause(rapid.Uint8Range(1, uint8(grid.CauseNoOutput)).Draw(t, "cause")),
 		Code:  int(rapid.Int32().Draw(t, "code")), Text: drawText(t),
 		Outputs: drawList(t, 2, drawProduced),
 		Stdout:  drawProduced(t), Wall: drawDur(t, 0, 1<<62),

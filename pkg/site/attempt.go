@@ -70,7 +70,7 @@ func (m *Machine) sendProgress(a *attempt, p grid.Phase, done, total int64) {
 	msg := progressOf(a, p)
 	msg.Done, msg.Total = max(done, 0), max(total, 0)
 	if p == grid.PhaseStaging {
-		msg.StartsIn = m.startsIn(a)
+		msg.StartsIn, msg.Reason = m.startsIn(a), m.frozenFor(a)
 	}
 	m.out.Send(a.submitter, msg)
 }
@@ -121,11 +121,7 @@ func (m *Machine) onStarted(in step.AttemptStarted) {
 		return
 	}
 	a.phase, a.preparing = phaseRunning, in.Preparing
-	msg := progressOf(a, grid.PhaseRunning)
-	if in.Preparing {
-		msg.Reason = grid.ReasonPreparing
-	}
-	m.out.Send(a.submitter, msg)
+	m.sendRunning(a)
 }
 
 func (m *Machine) onFrozen(in step.AttemptFrozen) {

@@ -27,6 +27,7 @@
 //	promise.go        offers made firm, verified plans, reservations, displaced attempts
 //	promised_fact.go  promised places outlive a restart
 //	lease.go          the right to run: requests, leases
+//	tell.go           submitters are told how their attempts go
 //	askfirst.go       attempts that other sites queue, too: leave to start
 //	attempt.go        an attempt's life from acceptance to the acknowledged end
 //	held.go           ends are told, and held, until they are acknowledged

@@ -49,6 +49,7 @@ func (m *Machine) onRenewTimer(submitter grid.SiteID) {
 		number := m.submitters.numberRequest(submitter, m.now)
 		m.out.Send(submitter, protocol.Renew{Renewal: number, Attempts: ids(part)})
 	}
+	m.tellOfAll(t, wanting)
 	m.renewAt(submitter, t, m.now.Add(m.renewPause(wanting)))
 }
 

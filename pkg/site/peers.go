@@ -59,13 +59,7 @@ func (m *Machine) remind(submitter grid.SiteID) {
 	}
 	m.onRenewTimer(submitter)
 	for _, a := range theirs {
-		switch a.phase {
-		case phaseRunning:
-			m.sendProgress(a, grid.PhaseRunning, 0, 0)
-		case phaseFrozen:
-			m.sendFrozen(a)
-		default: // tells of itself when it comes to run
-		}
+		m.tell(a)
 	}
 }
 

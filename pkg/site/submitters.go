@@ -70,6 +70,7 @@ type request struct {
 // tenant is a submitter with attempts that need leases.
 type tenant struct {
 	next time.Time // when the renewal timer fires
+	told time.Time // when it was last told how all its attempts go
 }
 
 // numberRequest numbers a request for leases and remembers when it was sent.

@@ -28,8 +28,12 @@ func (m *Machine) onOwnerBusy(in step.OwnerBusy) {
 	if before == grid.ReasonNone {
 		m.out.SetTimer(timerOwner, "", m.now.Add(m.cfg.OwnerPatience))
 	}
-	for _, a := range m.roster.where((*attempt).isUnderWay) {
-		m.suspend(a)
+	for _, a := range m.roster.where((*attempt).wantsLease) {
+		if a.started {
+			m.suspend(a)
+		} else {
+			m.tell(a)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknogloba
 	"PlanningChanged":     readInput[PlanningChanged],
 	"TermsChanged":        readInput[TermsChanged],
 	"Collected":           readInput[Collected],
-	"SpaceChanged":         readInput[SpaceChanged],
+	"SpaceChanged":        readInput[SpaceChanged],
 	"HeldChanged":         readInput[HeldChanged],
 	"CapacityChanged":     readInput[CapacityChanged],
 	"Pause":               readInput[Pause],

@@ -175,7 +175,7 @@ var (
 	ErrAwaited    = problem("another job waits for it; cancel that one first")
 	ErrKeyUsed    = problem("the key named another request before; send a new key with a new job")
 	ErrTooManyJob = problem("too many jobs are held; forget some that have ended")
-	ErrNoSpace     = problem("this machine's disk is full; free some space, then submit again")
+	ErrNoSpace    = problem("this machine's disk is full; free some space, then submit again")
 )
 
 type problem string

@@ -260,7 +260,7 @@ func (Verified) input()            {}
 func (PlanningChanged) input()     {}
 func (TermsChanged) input()        {}
 func (Collected) input()           {}
-func (SpaceChanged) input()         {}
+func (SpaceChanged) input()        {}
 func (HeldChanged) input()         {}
 func (CapacityChanged) input()     {}
 func (Pause) input()               {}

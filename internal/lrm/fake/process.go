@@ -76,12 +76,8 @@ func (p *process) Wait(ctx context.Context) (lrm.Result, error) {
 func (p *process) run() {
 	exit := p.play()
 	outputs, missing := lrm.CollectOutputs(p.at)
-	if exit.Cause == grid.CauseExited {
-		exit.Text = lrm.EndText(exit.Text, missing)
-	}
-	exit.Text = lrm.ExitText(exit.Text)
 	p.result = lrm.Result{
-		Exit: exit, Outputs: outputs,
+		Exit: lrm.EndOf(exit, missing), Outputs: outputs,
 		Stdout: lrm.StreamFile(p.at.StdoutPath()), Stderr: lrm.StreamFile(p.at.StderrPath()),
 	}
 	p.recorder.Close()

@@ -140,7 +140,7 @@ func testOutputMissing(t *testing.T, b *bench) {
 	a := b.attempt(t, "exit", "0")
 	a.OutputPaths = []string{"/out/never.txt"}
 	r := b.run(t, a)
-	wantExit(t, r, 0)
+	wantCause(t, r, grid.CauseNoOutput)
 	if len(r.Outputs) != 0 || !strings.Contains(r.Exit.Text, "/out/never.txt") {
 		t.Errorf("outputs = %+v, text %q; want none and its name in the text", r.Outputs, r.Exit.Text)
 	}

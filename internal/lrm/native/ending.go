@@ -37,12 +37,10 @@ func (e ending) result() lrm.Result {
 		result.Stderr = lrm.StreamFile(e.attempt.StderrPath())
 	}
 	outputs, missing := lrm.CollectOutputs(e.attempt)
-	text := lrm.ExitText(report.Text)
-	if report.Cause == grid.CauseExited {
-		text = lrm.EndText(report.Text, missing)
-	}
 	result.Outputs = outputs
-	result.Exit = grid.Exit{Cause: report.Cause, Code: report.Code, Text: text, Wall: e.end.Wall}
+	result.Exit = lrm.EndOf(grid.Exit{
+		Cause: report.Cause, Code: report.Code, Text: report.Text, Wall: e.end.Wall,
+	}, missing)
 	return result
 }
 

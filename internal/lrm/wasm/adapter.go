@@ -171,13 +171,9 @@ func finish(at lrm.Attempt, end supervise.Ending) lrm.Result {
 		end.Cause, end.Text = grid.CauseMemory, "the runtime itself ran out of memory over this module"
 	}
 	outputs, missing := lrm.CollectOutputs(at)
-	text := lrm.ExitText(end.Text)
-	if end.Cause == grid.CauseExited {
-		text = lrm.EndText(end.Text, missing)
-	}
+	exit := grid.Exit{Cause: end.Cause, Code: end.Code, Text: end.Text, Wall: end.Wall}
 	return lrm.Result{
-		Exit:    grid.Exit{Cause: end.Cause, Code: end.Code, Text: text, Wall: end.Wall},
-		Outputs: outputs, Stdout: lrm.StreamFile(at.StdoutPath()),
+		Exit: lrm.EndOf(exit, missing), Outputs: outputs, Stdout: lrm.StreamFile(at.StdoutPath()),
 		Stderr: lrm.StreamFile(at.StderrPath()),
 	}
 }

@@ -1,0 +1,75 @@
+package broker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// An attempt that was given up because its site was silent may have ended well there. Its
+// result counts as long as no other has come: what has been computed is not computed again.
+// That starts nothing, so no task runs twice for it; what was begun since is fenced off, and
+// should the result not be had after all, the task rests until that has no lease any more.
+
+// lostTry finds the attempt that brings a good result after it was given up. Parts are none:
+// they have all been started again. What a site has begun again itself it cannot keep apart
+// from what it had ended.
+func (l *jobs) lostTry(from grid.SiteID, msg protocol.Exited) (Try, bool) {
+	j, t := l.task(msg.Attempt.Task)
+	if t == nil || t.phase.Ended() || t.phase == grid.PhaseCollecting || j.traits.whole ||
+		msg.Exit.Status() != 0 || j.missing(msg.Attempt.Task.Index, msg.Exit) != "" || t.isAt(from) {
+		return Try{}, false
+	}
+	at := slices.IndexFunc(t.tries, func(try Try) bool {
+		return try.Lost && try.Token == msg.Attempt.Token && try.Site == from
+	})
+	if at < 0 {
+		return Try{}, false
+	}
+	return t.tries[at], true
+}
+
+// isAt reports whether a site has the task now, or queues it.
+func (t *task) isAt(site grid.SiteID) bool {
+	queues := slices.ContainsFunc(t.rivals, func(r rival) bool { return r.site == site })
+	return t.active() && (t.site == site || queues)
+}
+
+// recall makes an attempt that was given up the task's again: its result is here to be
+// fetched.
+func (m *Machine) recall(try Try, msg protocol.Exited) {
+	j, t := m.jobs.task(msg.Attempt.Task)
+	index := msg.Attempt.Task.Index
+	until := m.rights.callOff(j, index)
+	m.unwait(j, index)
+	t.top = max(t.token, t.top)
+	t.attempt = attempt{
+		token: try.Token, site: try.Site, distance: try.Distance, awardedAt: try.AwardedAt,
+		startedAt: try.StartedAt, leaseEnd: until, long: t.long,
+	}
+	t.silence = silence{}
+	m.report(step.LevelInfo, eventResultLate, msg.Attempt, try.Site)
+	m.keep(j, index, msg.Exit)
+}
+
+// callOff fences off what a task has at its site, and says until when that may still run.
+func (r rights) callOff(j *job, index uint32) (until time.Time) {
+	t, id := &j.tasks[index], j.attempt(index)
+	switch {
+	case t.queued():
+		for _, other := range t.rivals {
+			r.fence(other.site, []grid.AttemptID{above(id.Task, t.top)})
+		}
+		t.rivals = nil
+		r.stopTimer(timerRivals, id.Task.String())
+	case t.active():
+		r.fence(t.site, []grid.AttemptID{above(id.Task, id.Token)})
+		r.stopTimer(timerLease, id.String())
+		t.log("stopped: an earlier attempt has brought the result", r.now)
+		until = t.leaseEnd
+	}
+	return until
+}

@@ -27,7 +27,7 @@ func (r rights) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID,
 	if len(attempts) == 0 {
 		return
 	}
-	promise := d + r.cfg.LeaseMargin
+	promise := d + r.cfg.margin(d)
 	if d <= r.cfg.Lease {
 		r.cover(promise)
 	}

@@ -19,6 +19,7 @@ const (
 	eventHostsTooMany    = "hosts_too_many"   // warn; the list of sites is too long; Text = why
 
 	// Lost, failed, found again.
+	eventGrantInVain     = "grant_in_vain"    // debug, warn: too many; leases not arrived
 	eventAttemptLost     = "attempt_lost"     // warn; its site is silent; Text = how
 	eventAttemptFailed   = "attempt_failed"   // warn; its site could not end it; Text = cause
 	eventAttemptReturned = "attempt_returned" // info; given up, not yet replaced, and there again
@@ -27,7 +28,7 @@ const (
 	eventInherited       = "inherited"        // info; an attempt awarded by a run that was lost
 	eventRegrouped       = "regrouped"        // warn; a part was lost, so all start again
 	eventCollectFailed   = "collect_failed"   // warn; outputs could not be fetched; Text = problem
-	eventSpaceAwaited     = "space_awaited"     // warn; outputs have no space here; Text = problem
+	eventSpaceAwaited    = "space_awaited"    // warn; outputs have no space here; Text = problem
 
 	// Refused or ignored.
 	eventInvalid       = "invalid"        // warn; Text = what is out of range

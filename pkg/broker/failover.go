@@ -17,12 +17,14 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 	if t == nil || t.token != id.Token || !t.active() || t.leaseEnd.After(m.now) || t.queued() {
 		return
 	}
-	site := t.site
-	if !m.peers.refuses(site) {
+	site, why := t.site, "lease ended without a word"
+	if t.deaf() {
+		why = "its site does not hear the leases that it asks for"
+	} else if !m.peers.refuses(site) {
 		t.away = m.now
 	}
 	m.peers.fellSilent(site)
-	m.giveUp(j, id.Task.Index, "lease ended without a word")
+	m.giveUp(j, id.Task.Index, why)
 	m.peers.blame(site)
 	m.placeAgain(j)
 }
@@ -65,7 +67,7 @@ func (m *Machine) giveUp(j *job, index uint32, why string) {
 	t.log(why, m.now)
 	t.remember(t.site)
 	t.failures++
-	t.silent = true
+	t.silent = !t.deaf() // a deaf one would come back, and be given up, for ever
 	delete(j.offers, t.site)
 	m.stopTimer(timerLease, id.String())
 	m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{Attempt: id, Site: t.site, Text: why})

@@ -74,7 +74,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := LoadAgent(Sources{
 		File: write(t, "naem: x\nceilings:\n  memory: 512\n  memory: 1GiB\nrates: {up: 20Mbps}\n"+
-			"zzzzzz: 1\nlease: {length: 1ms}\nsandbox: docker\n"),
+			"zzzzzz: 1\nlease: {length: 1ms, margin: 199ms}\nsandbox: docker\n"),
 		Env:   environ("HOME", "/h", "MRS_API_LISTEN", "0.0.0.0:80", "MRS_DATA_KEEP", "5"),
 		Flags: map[string]string{"accept": "anyone", "kinds": "command"},
 	})
@@ -92,6 +92,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		"sandbox: want one of auto, bubblewrap, gvisor",
 		"kinds: accept: anyone runs WASM only",
 		"lease.length: want 100ms to",
+		"lease.margin: want 200ms, in which a job is frozen when its lease (lease.length) is over",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not say %q:\n%v", want, err)

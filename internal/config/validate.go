@@ -41,7 +41,7 @@ func (c Agent) Validate() error {
 		absolute("state", c.StateDir),
 		named("domain", c.Domain.Validate()),
 		within("lease.length", c.Lease.Length, minLease, maxLease),
-		within("lease.margin", c.Lease.Margin, 0, maxLease),
+		c.Lease.validateMargin(),
 		within("jobs.max-runtime", c.Jobs.MaxRuntime, time.Second, grid.MaxRuntime),
 		within("data.keep", c.Data.Keep, time.Minute, 3660*24*time.Hour),
 		atLeast("data.quota", c.Data.QuotaBytes, 1<<20, "1MiB"),
@@ -139,6 +139,15 @@ func (c Agent) validatePeers() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// validateMargin wants time for a job to be frozen after the end of its lease.
+func (l Lease) validateMargin() error {
+	if l.Margin >= grid.FreezeGrace && l.Margin <= maxLease {
+		return nil
+	}
+	return fmt.Errorf("lease.margin: want %s, in which a job is frozen when its lease "+
+		"(lease.length) is over, to %s, have %s", grid.FreezeGrace, maxLease, l.Margin)
 }
 
 func (a API) validate() error {

@@ -87,7 +87,31 @@ func (r *rig) hear(from grid.SiteID, msg protocol.Message) {
 	if exited, is := msg.(protocol.Exited); is && exited.Validate() == nil {
 		r.released(exited.Attempt, from)
 	}
+	if renew, is := msg.(protocol.Renew); is && renew.Validate() == nil {
+		r.told(renew, from)
+	}
 	r.do(step.MessageReceived{From: from, Message: msg})
+}
+
+// told takes a site's own word for the leases that it has: it may end, or shorten, a promise.
+func (r *rig) told(msg protocol.Renew, by grid.SiteID) {
+	named := slices.Clone(msg.Attempts)
+	if msg.List != nil {
+		named = append(named, msg.List.Also...)
+		for id := range r.granted {
+			if msg.List.Holds(id) && !slices.Contains(named, id) {
+				r.released(id, by)
+			}
+		}
+	}
+	for i, left := range msg.Left {
+		if p, has := r.granted[msg.Attempts[i]]; has && p.to == by {
+			if end := r.now.Add(max(left, protocol.MaxLateLease)); end.Before(p.end) {
+				p.end = end
+			}
+			r.granted[msg.Attempts[i]] = p
+		}
+	}
 }
 
 // pass lets time go by and fires what is due.
@@ -230,7 +254,7 @@ func (r *rig) drawMessage(s source) protocol.Message {
 		}
 		return m
 	case 8:
-		return protocol.Renew{Renewal: 2, Attempts: []grid.AttemptID{attempt}}
+		return r.drawRenew(s, attempt)
 	case 9:
 		return protocol.Progress{
 			Attempt: attempt, Phase: grid.Phase(s.n(12)), Done: int64(s.n(3)) - 1,
@@ -239,6 +263,22 @@ func (r *rig) drawMessage(s source) protocol.Message {
 	default:
 		return r.drawExit(s, attempt)
 	}
+}
+
+// drawRenew asks for a lease, as versions do that say nothing else, and as they do that say
+// what is left and what else is there.
+func (r *rig) drawRenew(s source, attempt grid.AttemptID) protocol.Message {
+	msg := protocol.Renew{Renewal: uint64(1 + s.n(6)), Attempts: []grid.AttemptID{attempt}}
+	if s.n(3) > 0 {
+		msg.Left = []time.Duration{time.Duration(s.n(3)) * time.Second}
+	}
+	if s.n(3) > 0 {
+		msg.List = &protocol.Listing{Also: []grid.AttemptID{r.drawAttempt(s)}}
+	}
+	if msg.List != nil && s.n(3) == 0 {
+		msg.List.After, msg.List.UpTo = r.drawAttempt(s), r.drawAttempt(s)
+	}
+	return msg
 }
 
 // drawHeld answers a request to hold, if there is one.

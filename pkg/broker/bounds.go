@@ -92,7 +92,7 @@ func (p *peers) isOver(j *job, index uint32) bool {
 // leaseFor is the lease that an attempt is granted: a long one ends with its bound.
 func (p *peers) leaseFor(j *job, index uint32) time.Duration {
 	left := p.bound(j, index).Sub(p.now)
-	return max(min(j.traits.lease, left), p.cfg.Lease)
+	return max(min(j.traits.granted(&j.tasks[index]), left), p.cfg.Lease)
 }
 
 // grows notes that a site has received more of a task's data.

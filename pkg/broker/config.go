@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -31,8 +32,7 @@ type Config struct {
 	Capability grid.Capability // own rates, named as the data's source
 
 	// Lease is granted at a time; at least 100 ms. Shorter notices deaths sooner, longer
-	// forgives slow links. LeaseMargin is waited beyond its end before a task moves; it covers
-	// the two clocks' drift.
+	// forgives slow links. LeaseMargin is waited beyond its end before a task moves, see margin.
 	Lease            time.Duration
 	LeaseMargin      time.Duration
 	LongLease        time.Duration // granted to jobs with unattended: finish
@@ -78,6 +78,22 @@ func Default(self grid.SiteID) Config {
 	}
 }
 
+// marginParts is the part of a lease that its margin is at least: a thousandth.
+const marginParts = 1000
+
+// margin is waited beyond the end of a lease before a task moves. The site counts the lease
+// by its own clock and from earlier on, so the margin has to cover two things only: the time
+// that a supervisor takes to freeze a job at the end of its lease (grid.FreezeGrace), which
+// LeaseMargin covers; and the drift of the two clocks against each
+// other, which grows with the lease. A lease of d is safe while the site's clock loses less
+// than margin(d) against this one in that time: LeaseMargin/d, which for 500 ms and 3 s is
+// one second in six, and never less than 1 in 1000, ten times what a bad quartz does. A clock
+// that is slower than that, as one that stands still during suspend, is not covered: the
+// driver's clocks count suspend.
+func (c *Config) margin(lease time.Duration) time.Duration {
+	return max(c.LeaseMargin, lease/marginParts)
+}
+
 // Validate reports all fields that are out of range.
 func (c Config) Validate() error {
 	errs := []error{c.Owner.Validate()}
@@ -93,7 +109,9 @@ func (c Config) Validate() error {
 	want(c.LongLease >= c.Lease, "long lease: want at least the lease")
 	want(c.ReservationLease >= c.Lease, "reservation lease: want at least the lease")
 	want(c.HoldTop >= 1 && c.HoldTop <= maxHolds, "hold top: want 1 to 64")
-	want(c.LeaseMargin > 0, "lease margin: want more than 0")
+	want(c.LeaseMargin >= grid.FreezeGrace,
+		fmt.Sprintf("lease margin: want at least %s, in which a job is frozen at its lease's end",
+			grid.FreezeGrace))
 	want(c.AwardWindow > 0, "award window: want more than 0")
 	want(c.BackoffMin > 0 && c.BackoffMax >= c.BackoffMin, "back-off: want a rising range above 0")
 	want(c.CollectRetry > 0 && c.CollectGiveUp >= c.CollectRetry,

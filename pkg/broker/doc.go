@@ -49,6 +49,7 @@
 //	config.go      what a broker is told once
 //	run.go         one run of it, and the Step under way; the timers
 //	offers.go      an offer that stands
+//	arrival.go     which leases were seen to arrive
 //	task.go        a task: attempts, silence, record, result, pledge
 //	traits.go      what has to be known of a job's kind, read here alone
 //	divide.go      how parts are divided among sites
@@ -68,6 +69,7 @@
 //	longgrant.go   grants that a restart has to remember
 //	restored.go    attempts that an old state does not know of
 //	rights.go      leases, fences, acknowledgements: they leave from here alone
+//	roll.go        what each site says it has
 //	machine.go     the machine's parts
 //	strategy.go    what a strategy is
 //	end.go         tasks and jobs end, are called off, refused, forgotten
@@ -80,6 +82,7 @@
 //	award.go       awards sent, missed, declined
 //	answers.go     bids, refusals, and when a round is over
 //	grant.go       requests for leases, progress
+//	renew.go       what a request tells beside what it asks
 //	presence.go    sites come, go, are banned
 //	look.go        taking the looks that wait
 //	ranking.go     the order of the offers that stand

@@ -19,6 +19,7 @@ const (
 	eventHostsTooMany    = "hosts_too_many"   // warn; the list of sites is too long; Text = why
 
 	// Lost, failed, found again.
+	eventGrantInVain     = "grant_in_vain"    // debug, warn: too many; leases not arrived
 	eventAttemptLost     = "attempt_lost"     // warn; its site is silent; Text = how
 	eventOverdue         = "attempt_overdue"  // warn; its bound has passed; Text = its phase
 	eventAttemptFailed   = "attempt_failed"   // warn; its site could not end it; Text = cause

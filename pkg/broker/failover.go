@@ -21,12 +21,14 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 		m.moveOn(j, id.Task.Index)
 		return
 	}
-	site := t.site
-	if !m.peers.refuses(site) {
+	site, why := t.site, "lease ended without a word"
+	if t.deaf() {
+		why = "its site does not hear the leases that it asks for"
+	} else if !m.peers.refuses(site) {
 		t.away = m.now
 	}
 	m.peers.fellSilent(site)
-	m.giveUp(j, id.Task.Index, "lease ended without a word")
+	m.giveUp(j, id.Task.Index, why)
 	m.peers.blame(site)
 	m.placeAgain(j)
 }
@@ -67,7 +69,7 @@ func (m *Machine) giveUp(j *job, index uint32, why string) {
 	t := &j.tasks[index]
 	id := j.attempt(index)
 	t.lose(why, &m.cfg, m.now)
-	t.silent = true
+	t.silent = !t.deaf() // a deaf one would come back, and be given up, for ever
 	delete(j.offers, t.site)
 	m.stopTimer(timerLease, id.String())
 	m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{Attempt: id, Site: t.site, Text: why})

@@ -10,16 +10,16 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// onRenew answers a site that asks for leases: Accepted asks for the first, Renew
+// onRequest answers a site that asks for leases: Accepted asks for the first, Renew
 // for each further one. The latest attempt of an open task gets its lease; all
 // others are fenced off.
-func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
+func (m *Machine) onRequest(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
 	attempts = slices.DeleteFunc(slices.Clone(attempts), func(id grid.AttemptID) bool {
 		one := protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: renewal}
 		return m.setApart(from, id) || m.strategyKnows(from, id, one) // one of several that queue the task: it has to ask
 	})
 	leases := make(map[time.Duration][]grid.AttemptID)
-	var below []grid.AttemptID
+	var below, taken []grid.AttemptID
 	var touched []*job
 	for _, id := range attempts {
 		j, t := m.jobs.current(from, id)
@@ -31,15 +31,19 @@ func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.Atte
 			touched = append(touched, j)
 		}
 		c := claim{from: from, renewal: renewal, id: id, first: m.confirm(j, t, id)}
+		t.named = max(t.named, renewal)
+		taken = append(taken, id)
 		if t.count(m.now); m.peers.isOver(j, id.Task.Index) {
 			below = append(below, m.overdue(j, id))
 			continue
 		}
-		if j.how.claimed(desk{m, j}, c) {
+		if j.how.claimed(desk{m, j}, c) && !t.deaf() {
 			d := m.peers.leaseFor(j, id.Task.Index)
 			leases[d] = append(leases[d], id)
 		}
 	}
+	slices.SortFunc(taken, grid.AttemptID.Compare)
+	m.rolls.enter(from, taken, m.isUnderWay(from))
 	if m.cfg.NoFencing && len(below) > 0 {
 		leases[m.cfg.Lease] = attempts
 		below = nil
@@ -66,7 +70,7 @@ func (m *Machine) onMayStart(from grid.SiteID, msg protocol.MayStart) {
 		one := protocol.MayStart{Attempts: []grid.AttemptID{id}, Renewal: msg.Renewal}
 		m.strategyKnows(from, id, one)
 	}
-	m.onRenew(from, msg.Renewal, msg.Attempts)
+	m.onRequest(from, msg.Renewal, msg.Attempts)
 }
 
 // confirm takes note that the site has the attempt, and reports whether it says so for the

@@ -56,14 +56,14 @@ func (r *run) setCovered(promise time.Duration) {
 
 // resumeCovered lowers what is covered as soon as the grants of the earlier runs have ended.
 func (r *run) resumeCovered() {
-	if r.covered > r.cfg.Lease+r.cfg.LeaseMargin {
+	if r.covered > r.cfg.Lease+r.cfg.margin(r.cfg.Lease) {
 		r.setTimer(timerCovered, "", r.now.Add(r.covered))
 	}
 }
 
 // onCoveredTimer: what stands now was granted by this run.
 func (r *run) onCoveredTimer() {
-	own := r.cfg.Lease + r.cfg.LeaseMargin
+	own := r.cfg.Lease + r.cfg.margin(r.cfg.Lease)
 	if r.covered > own && !r.now.Before(r.bootedAt.Add(r.covered)) {
 		r.setCovered(own)
 	}
@@ -73,7 +73,7 @@ func (r *run) onCoveredTimer() {
 // ended, and that a longer one is left as noted.
 func (r *run) presume(j *job, index uint32) {
 	t := &j.tasks[index]
-	own := j.traits.presumed + r.cfg.LeaseMargin
+	own := j.traits.presumed + r.cfg.margin(j.traits.presumed)
 	if r.cfg.NoBinding {
 		t.leaseEnd = r.now.Add(own)
 		return

@@ -55,7 +55,7 @@ func (b *bench) granted(job grid.Job) grid.JobID {
 	at := []grid.AttemptID{attemptOf(id, 0, award.Tasks[0].Token)}
 	b.hear("a", protocol.Accepted{Attempts: at, Renewal: 1})
 	b.hear("a", protocol.Progress{Attempt: at[0], Phase: grid.PhaseRunning})
-	b.hear("a", protocol.Renew{Renewal: 2, Attempts: at})
+	b.hear("a", renew(2, time.Second, at[0])) // it holds the first lease: a long one may follow
 	return id
 }
 
@@ -63,7 +63,7 @@ func TestALongGrantDoesNotRestOnTheWallClock(t *testing.T) {
 	boot := func(hours int) reading {
 		return reading{of: "boot-1", at: time.Duration(hours) * time.Hour}
 	}
-	const all = 8*time.Hour + 500*time.Millisecond
+	const all = 8*time.Hour + 28_800*time.Millisecond
 	for _, c := range []struct {
 		what          string
 		before, after reading
@@ -97,7 +97,7 @@ func TestALongGrantIsWaitedForOnce(t *testing.T) {
 	id := b.granted(unattended())
 	b.rerun(rerun{clock: reading{of: "boot-2", at: time.Minute}})
 	b.rerun(rerun{clock: reading{of: "boot-2", at: time.Hour + time.Minute}})
-	if got, want := b.leaseOf(id), 7*time.Hour+500*time.Millisecond; got != want {
+	if got, want := b.leaseOf(id), 7*time.Hour+28_800*time.Millisecond; got != want {
 		t.Errorf("presumed to run for %s, want %s", got, want)
 	}
 }
@@ -131,7 +131,7 @@ func TestALongGrantOfAnEarlierVersion(t *testing.T) {
 	}
 	b.facts = table
 	b.do(step.Boot{Incarnation: 2})
-	if got, want := b.leaseOf(id), 8*time.Hour+500*time.Millisecond; got != want {
+	if got, want := b.leaseOf(id), 8*time.Hour+28_800*time.Millisecond; got != want {
 		t.Errorf("presumed to run for %s, want %s", got, want)
 	}
 }
@@ -161,7 +161,7 @@ func TestAShorterGrantTakesNothingBack(t *testing.T) {
 	id := b.granted(unattended())
 	b.rerun(rerun{tune: func(c *Config) { c.LongLease = time.Minute }})
 	b.renew("a", id, 1)
-	if got, want := b.leaseOf(id), 8*time.Hour+500*time.Millisecond; got != want {
+	if got, want := b.leaseOf(id), 8*time.Hour+28_800*time.Millisecond; got != want {
 		t.Errorf("presumed to run for %s, want %s", got, want)
 	}
 }

@@ -15,6 +15,7 @@ type Machine struct {
 	herald  herald // says what is wanted
 	rights  rights // says who may run what
 	awards  awardTable
+	rolls   rolls  // what the sites say they have
 	looks   looks  // at other jobs, later in the Step
 	counter uint64 // of jobs, ever
 }
@@ -29,7 +30,7 @@ func New(cfg Config) *Machine {
 	r := &run{cfg: cfg, rng: step.NewRand(cfg.Seed, "broker/"+string(cfg.Owner), 0)}
 	m := &Machine{
 		run: r, jobs: newJobs(), probes: make(probes), peers: newPeers(r),
-		awards: make(awardTable),
+		awards: make(awardTable), rolls: make(rolls),
 	}
 	m.herald, m.rights = herald{run: r, peers: m.peers, jobs: m.jobs}, rights{run: r, jobs: m.jobs}
 	m.looks.jobs = m.jobs

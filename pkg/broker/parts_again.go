@@ -78,7 +78,7 @@ func (s *together) resume(d desk) {
 	if !d.j.placedAny() || len(d.j.waiting) == 0 {
 		return
 	}
-	d.j.rest = d.now().Add(d.cfg().Lease + d.cfg().LeaseMargin)
+	d.j.rest = d.now().Add(d.cfg().Lease + d.cfg().margin(d.cfg().Lease))
 	for i := range d.j.tasks {
 		if end := d.j.tasks[i].leaseEnd; end.After(d.j.rest) {
 			d.j.rest = end

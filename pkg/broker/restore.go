@@ -128,7 +128,7 @@ func (v *taskFact) longGrant(j *job, cfg *Config) longGrant {
 			at:       reading{of: v.Grant.Clock, at: time.Duration(v.Grant.AtMS) * time.Millisecond},
 		}
 	case v.LeaseEndMS != 0:
-		return longGrant{promised: j.traits.lease + cfg.LeaseMargin}
+		return longGrant{promised: j.traits.lease + cfg.margin(j.traits.lease)}
 	default:
 		return longGrant{}
 	}

@@ -46,7 +46,8 @@ func (m *Machine) doubt(about grid.AttemptID, site grid.SiteID, why string) {
 
 // presumeRunning lets a job rest until no grant from before can stand.
 func (m *Machine) presumeRunning(j *job) {
-	own := max(j.traits.lease, j.traits.presumed) + m.cfg.LeaseMargin
+	own := max(j.traits.lease, j.traits.presumed)
+	own += m.cfg.margin(own)
 	span := max(own, m.covered)
 	for i := range j.tasks {
 		span = max(span, m.left(j.tasks[i].long))

@@ -27,7 +27,7 @@ func (r rights) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID,
 	if len(attempts) == 0 {
 		return
 	}
-	promise := d + r.cfg.LeaseMargin
+	promise := d + r.cfg.margin(d)
 	if d <= r.cfg.Lease {
 		r.cover(promise)
 	}
@@ -37,6 +37,7 @@ func (r rights) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID,
 		if t == nil {
 			continue // only without fencing
 		}
+		t.given(renewal, r.now, d > j.traits.first)
 		if end.After(t.leaseEnd) { // a longer one that was granted before stands
 			t.leaseEnd = end
 			if d > r.cfg.Lease {

@@ -56,11 +56,11 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		case protocol.Vacancy:
 			m.onVacancy(from, msg)
 		case protocol.Accepted:
-			m.onRenew(from, msg.Renewal, msg.Attempts)
+			m.onRequest(from, msg.Renewal, msg.Attempts)
 		case protocol.Declined:
 			m.onDeclined(from, msg)
 		case protocol.Renew:
-			m.onRenew(from, msg.Renewal, msg.Attempts)
+			m.onRenew(from, msg)
 		case protocol.MayStart:
 			m.onMayStart(from, msg)
 		case protocol.Progress:

@@ -40,6 +40,7 @@ type attempt struct {
 	total     int64       // bytes to stage
 	standing  grid.Reason // why it does not run, as its site says
 	stint                 // the time that it has had
+	arrival
 }
 
 // silence says whether the latest attempt is heard of.
@@ -185,7 +186,9 @@ type rival struct {
 
 // stand makes one of its rivals stand for the task: its token is the one below
 // which attempts are fenced off, its site the one that is shown.
-func (t *task) stand(r rival) { t.token, t.site, t.distance = r.token, r.site, r.distance }
+func (t *task) stand(r rival) {
+	t.token, t.site, t.distance, t.arrival = r.token, r.site, r.distance, arrival{}
+}
 
 // rivalAt returns the index of an attempt of a site among the task's rivals; -1: it is none.
 func (t *task) rivalAt(site grid.SiteID, token grid.Token) int {

@@ -11,8 +11,10 @@ import (
 // kind of job is a further line here.
 type traits struct {
 	// lease is the time that a site may run an attempt without hearing from here. One that is
-	// longer than what a restarted broker presumes is written down before it is granted.
-	lease time.Duration
+	// longer than what a restarted broker presumes is written down before it is granted. It is
+	// granted when the site is known to hold the lease before it; first is the one before all
+	// others, so that one that gets lost is soon over.
+	lease, first time.Duration
 	// presumed is the lease that an attempt is taken to have after a restart of this broker:
 	// it may have been granted just before.
 	presumed time.Duration
@@ -46,7 +48,8 @@ type traits struct {
 func traitsOf(job grid.Job, cfg *Config) traits {
 	spec := job.Spec
 	t := traits{
-		lease: cfg.Lease, presumed: cfg.Lease, within: spec.Reservation, window: spec.Window,
+		lease: cfg.Lease, first: cfg.Lease, presumed: cfg.Lease,
+		within: spec.Reservation, window: spec.Window,
 		lastStart: spec.Window.Deadline, limit: spec.TimeLimit, estimate: spec.Runtime,
 		passive: spec.Kind == grid.KindReservation, whole: job.Split != grid.SplitNone,
 	}
@@ -59,12 +62,20 @@ func traitsOf(job grid.Job, cfg *Config) traits {
 	case t.passive:
 		t.limit = spec.Runtime
 		// its site may have to start again, too
-		t.lease, t.presumed = cfg.ReservationLease, cfg.ReservationLease
+		t.lease, t.first, t.presumed = cfg.ReservationLease, cfg.ReservationLease, cfg.ReservationLease
 	case t.whole: // parts that may run on alone would keep the others from starting anew
 	case spec.Unattended == grid.UnattendedFinish:
 		t.lease = cfg.LongLease
 	}
 	return t
+}
+
+// granted is the lease that an attempt gets now.
+func (t *traits) granted(h *task) time.Duration {
+	if h.holds {
+		return t.lease
+	}
+	return t.first
 }
 
 // bound reports whether the job runs inside a reservation.

@@ -168,6 +168,7 @@ func goldenMessages() map[string]Message {
 		Wall:   7 * time.Second,
 	}
 	attempts := []grid.AttemptID{at, {Task: at.Task, Token: 4}}
+	left := []time.Duration{2 * time.Second, 0}
 	member := MemberRecord{
 		Domain: "lab", Site: "12D3KooWsite", Kind: MemberBan, Name: "x1", SerialMS: 1_900_000_000_000,
 		Note:      "left",
@@ -209,9 +210,17 @@ func goldenMessages() map[string]Message {
 		},
 		"maystart": MayStart{Renewal: 12, Attempts: attempts},
 		"renew":    Renew{Renewal: 12, Attempts: attempts},
-		"lease":    Lease{Renewal: 12, Attempts: attempts, Duration: 3 * time.Second},
-		"fence":    Fence{Below: attempts},
-		"cancel":   Cancel{Job: at.Task.Job},
+		"renewlist": Renew{
+			Renewal: 12, Attempts: attempts, Left: left,
+			List: &Listing{
+				Also:  []grid.AttemptID{{Task: at.Task, Token: 9}},
+				After: grid.AttemptID{Task: grid.TaskID{Job: at.Task.Job, Index: 1}, Token: 1},
+				UpTo:  grid.AttemptID{Task: grid.TaskID{Job: at.Task.Job, Index: 99}, Token: 2},
+			},
+		},
+		"lease":  Lease{Renewal: 12, Attempts: attempts, Duration: 3 * time.Second},
+		"fence":  Fence{Below: attempts},
+		"cancel": Cancel{Job: at.Task.Job},
 		"progress": Progress{
 			Attempt: at, Phase: grid.PhaseStaging, Done: 5, Total: 10, Reason: grid.ReasonOwnerBusy,
 			StartsIn: time.Minute,

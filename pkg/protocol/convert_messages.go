@@ -71,9 +71,7 @@ func setAttempt(w *wirepb.Wire, m Message) bool {
 	case Declined:
 		w.Body = &wirepb.Wire_Declined{Declined: wireDeclined(m)}
 	case Renew:
-		w.Body = &wirepb.Wire_Renew{
-			Renew: &wirepb.Renew{Renewal: m.Renewal, Attempts: each(m.Attempts, wireAttempt)},
-		}
+		w.Body = &wirepb.Wire_Renew{Renew: wireRenew(m)}
 	case MayStart:
 		w.Body = &wirepb.Wire_MayStart{MayStart: &wirepb.MayStart{
 			Renewal: m.Renewal, Attempts: each(m.Attempts, wireAttempt),
@@ -200,7 +198,7 @@ func (r *reader) aboutAttempt(w *wirepb.Wire) Message {
 	case *wirepb.Wire_Declined:
 		return declined(b.Declined)
 	case *wirepb.Wire_Renew:
-		return Renew{Renewal: b.Renew.GetRenewal(), Attempts: attempts(b.Renew.GetAttempts())}
+		return renew(b.Renew)
 	case *wirepb.Wire_MayStart:
 		return MayStart{Renewal: b.MayStart.GetRenewal(), Attempts: attempts(b.MayStart.GetAttempts())}
 	case *wirepb.Wire_Lease:

@@ -164,6 +164,19 @@ func attempt(w *wirepb.Attempt) grid.AttemptID {
 
 func attempts(list []*wirepb.Attempt) []grid.AttemptID { return each(list, attempt) }
 
+func renew(w *wirepb.Renew) Renew {
+	m := Renew{
+		Renewal: w.GetRenewal(), Attempts: attempts(w.GetAttempts()),
+		Left: each(w.GetLeftNs(), func(ns int64) time.Duration { return time.Duration(ns) }),
+	}
+	if list := w.GetList(); list != nil {
+		m.List = &Listing{
+			Also: attempts(list.GetAlso()), After: attempt(list.GetAfter()), UpTo: attempt(list.GetUpTo()),
+		}
+	}
+	return m
+}
+
 func produced(w *wirepb.Produced) grid.Produced {
 	return grid.Produced{
 		Path: w.GetPath(), CID: grid.CID(w.GetCid()), Bytes: w.GetBytes(), Dir: w.GetDir(),

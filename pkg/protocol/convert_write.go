@@ -132,6 +132,27 @@ func wireAttempt(a grid.AttemptID) *wirepb.Attempt {
 	return &wirepb.Attempt{Job: string(a.Task.Job), Index: a.Task.Index, Token: uint64(a.Token)}
 }
 
+func wireRenew(m Renew) *wirepb.Renew {
+	w := &wirepb.Renew{
+		Renewal: m.Renewal, Attempts: each(m.Attempts, wireAttempt),
+		LeftNs: each(m.Left, func(d time.Duration) int64 { return int64(d) }),
+	}
+	if m.List != nil {
+		w.List = &wirepb.Listing{
+			Also: each(m.List.Also, wireAttempt), After: wireEnd(m.List.After), UpTo: wireEnd(m.List.UpTo),
+		}
+	}
+	return w
+}
+
+// wireEnd is an end of a range; an open one is left out.
+func wireEnd(a grid.AttemptID) *wirepb.Attempt {
+	if a == (grid.AttemptID{}) {
+		return nil
+	}
+	return wireAttempt(a)
+}
+
 func wireProduced(p grid.Produced) *wirepb.Produced {
 	return &wirepb.Produced{Path: p.Path, Cid: string(p.CID), Bytes: p.Bytes, Dir: p.Dir}
 }

@@ -341,7 +341,19 @@ func messages() map[string]func(*rapid.T) Message {
 			return Clear{Job: drawJob(t), Submitter: drawSite(t), Kind: kind}
 		},
 		"renew": func(t *rapid.T) Message {
-			return Renew{Attempts: drawSome(t, drawAttempt), Renewal: number(t)}
+			m := Renew{Attempts: drawSome(t, drawAttempt), Renewal: number(t)}
+			if rapid.Bool().Draw(t, "says what is left") {
+				for range m.Attempts {
+					m.Left = append(m.Left, drawDur(t, 0, maxLease))
+				}
+			}
+			if rapid.Bool().Draw(t, "lists") {
+				m.List = &Listing{Also: drawList(t, 3, drawAttempt)}
+				if rapid.Bool().Draw(t, "has ends") {
+					m.List.After, m.List.UpTo = drawAttempt(t), drawAttempt(t)
+				}
+			}
+			return m
 		},
 		"lease": func(t *rapid.T) Message {
 			return Lease{

@@ -148,12 +148,6 @@ type Clear struct {
 	Kind      ClearKind
 }
 
-// Renew asks the submitter to prolong the leases of the attempts.
-type Renew struct {
-	Renewal  uint64 // the site's number for this request; the answer repeats it
-	Attempts []grid.AttemptID
-}
-
 // Lease prolongs leases. The site counts Duration from the sending of the
 // request that Renewal names, the submitter from the sending of this answer.
 type Lease struct {
@@ -323,9 +317,6 @@ func (m Clear) Validate() error {
 	}
 	return firstError(m.Job.Validate(), m.Submitter.Validate())
 }
-
-// Validate reports the first field that is out of its range.
-func (m Renew) Validate() error { return checkAttempts(m.Attempts) }
 
 // Validate reports the first field that is out of its range.
 func (m Lease) Validate() error {

@@ -6,6 +6,7 @@
 //
 //	protocol.go          names of topics and streams
 //	messages.go          the messages between submitters and sites
+//	renew.go             requests for leases, and what they tell
 //	promises.go          those of firm offers, and of attempts that ask first
 //	member.go            the messages and records of joining and membership
 //	envelope.go          what gossip carries, and how fresh it must be

@@ -31,8 +31,9 @@ func (m *Machine) askInTurn(a *attempt) {
 
 // sendMayStart asks, and asks again soon should nobody answer.
 func (m *Machine) sendMayStart(a *attempt) {
+	a.request = m.submitters.numberRequest(a.submitter, m.now)
 	m.out.Send(a.submitter, protocol.MayStart{
-		Renewal: m.submitters.numberRequest(a.submitter, m.now), Attempts: []grid.AttemptID{a.id},
+		Renewal: a.request, Attempts: []grid.AttemptID{a.id},
 	})
 	m.out.SetTimer(timerAsk, a.id.String(), m.now.Add(m.cfg.RenewRetry))
 }

@@ -265,6 +265,9 @@ func (m *Machine) answerAward(from grid.SiteID, v *verdict) {
 func (m *Machine) sendAccepted(to grid.SiteID, accepted []*attempt) {
 	if len(accepted) > 0 {
 		number := m.submitters.numberRequest(to, m.now)
+		for _, a := range accepted {
+			a.request = number
+		}
 		m.out.Send(to, protocol.Accepted{Attempts: ids(accepted), Renewal: number})
 	}
 }

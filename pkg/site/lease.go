@@ -2,6 +2,7 @@ package site
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -39,18 +40,49 @@ func (m *Machine) onRenewTimer(submitter grid.SiteID) {
 		})
 		return
 	}
-	wanting := m.wanting(submitter)
+	theirs := m.roster.where(func(a *attempt) bool { return a.submitter == submitter })
+	wanting := slices.DeleteFunc(slices.Clone(theirs), func(a *attempt) bool {
+		return !a.wantsRenewal()
+	})
 	if len(wanting) == 0 {
 		delete(m.submitters.tenants, submitter)
 		return
 	}
-	for start := 0; start < len(wanting); start += protocol.MaxAttempts {
-		part := wanting[start:min(start+protocol.MaxAttempts, len(wanting))]
-		number := m.submitters.numberRequest(submitter, m.now)
-		m.out.Send(submitter, protocol.Renew{Renewal: number, Attempts: ids(part)})
-	}
+	m.sendRenewals(submitter, theirs)
 	m.tellOfAll(t, wanting)
 	m.renewAt(submitter, t, m.now.Add(m.renewPause(wanting)))
+}
+
+// sendRenewals asks for leases and tells the submitter all that this site has of it: as many
+// messages as its attempts, theirs, need. Each is the full list of a range of them.
+func (m *Machine) sendRenewals(submitter grid.SiteID, theirs []*attempt) {
+	list := protocol.Listing{}
+	for start := 0; start < len(theirs); start += protocol.MaxAttempts {
+		part := theirs[start:min(start+protocol.MaxAttempts, len(theirs))]
+		list.After, list.UpTo = list.UpTo, part[len(part)-1].id
+		if start+len(part) == len(theirs) {
+			list.UpTo = grid.AttemptID{}
+		}
+		if slices.ContainsFunc(part, (*attempt).wantsRenewal) {
+			m.sendRenew(submitter, part, list)
+		}
+	}
+}
+
+// sendRenew asks for the leases of those of a part that want one, and says what is left of
+// each.
+func (m *Machine) sendRenew(submitter grid.SiteID, part []*attempt, list protocol.Listing) {
+	msg := protocol.Renew{Renewal: m.submitters.numberRequest(submitter, m.now), List: &list}
+	for _, a := range part {
+		if !a.wantsRenewal() {
+			list.Also = append(list.Also, a.id)
+			continue
+		}
+		a.request = msg.Renewal
+		msg.Attempts = append(msg.Attempts, a.id)
+		msg.Left = append(msg.Left, max(a.leaseUntil.Sub(m.now), 0))
+	}
+	m.out.Send(submitter, msg)
 }
 
 // wanting are a submitter's attempts whose leases are asked for together.
@@ -79,18 +111,15 @@ func (m *Machine) renewPause(wanting []*attempt) time.Duration {
 
 // onLease prolongs the leases of the named attempts and starts what waited for
 // one. A lease counts from the sending of the request it answers, and its end
-// never moves backwards.
+// never moves backwards. One that answers a request which a later one has followed counts
+// for little, see protocol.MaxLateLease: the submitter was told what is left by then, and
+// may rely on it.
 func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
 	req, ok := m.submitters.requests.recall(msg.Renewal)
 	if !ok || req.to != from {
 		m.out.Report(step.LevelWarn, eventUnknownRenewal, step.Report{Site: from})
 		return
 	}
-	granted := msg.Duration
-	if most := m.cfg.LongestLease; most > 0 {
-		granted = min(granted, most)
-	}
-	until := req.at.Add(granted)
 	honoured := false
 	for _, id := range msg.Attempts {
 		a := m.roster.all[id]
@@ -102,8 +131,15 @@ func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
 		case !a.wantsLease():
 			m.out.Report(step.LevelDebug, eventStale, about(id, from))
 		default:
+			granted := msg.Duration
+			if most := m.cfg.LongestLease; most > 0 {
+				granted = min(granted, most)
+			}
+			if a.request > msg.Renewal {
+				granted = min(granted, protocol.MaxLateLease)
+			}
 			a.leaseFor = granted
-			m.extend(a, until)
+			m.extend(a, req.at.Add(granted))
 			honoured = true
 		}
 	}

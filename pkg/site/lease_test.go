@@ -164,12 +164,67 @@ func TestRenewalIsSplit(t *testing.T) {
 	renewals := sent[protocol.Renew](r.advance(time.Second), alice)
 	if len(renewals) != 2 || len(renewals[0].Attempts) != protocol.MaxAttempts ||
 		len(renewals[1].Attempts) != 2_000-protocol.MaxAttempts {
-		t.Errorf("%d requests", len(renewals))
+		t.Fatalf("%d requests", len(renewals))
+	}
+	// Together they are the full list: each attempt is in the range of the request that names it,
+	// and in no other.
+	for i, msg := range renewals {
+		for _, id := range msg.Attempts {
+			if !msg.List.Holds(id) || renewals[1-i].List.Holds(id) {
+				t.Fatalf("request %d names %s, which is not in its range alone", i, id)
+			}
+		}
+	}
+	first, last := attemptID("2222222222222222", 0, 1), attemptID(job3, 0, 1)
+	if !renewals[0].List.Holds(first) || !renewals[1].List.Holds(last) {
+		t.Errorf("the ranges have ends: %+v and %+v", renewals[0].List, renewals[1].List)
 	}
 }
 
-// Accepted but never leased: dropped after GiveUp, and the submitter hears no
-// more of it.
+// A request tells how long each lease has left, and what else the site has of the submitter.
+func TestARequestTellsAllThatTheSiteHas(t *testing.T) {
+	r := newRig(t)
+	running := r.running(job1, alice, 1)[0]
+	ended := r.running(job2, alice, 1)[0]
+	r.accepted(job3, bob, 1)
+	r.exited(ended)
+	msg := sent[protocol.Renew](r.advance(time.Second), alice)[0]
+	want := []time.Duration{lease - r.now.Sub(epoch())}
+	if !slices.Equal(msg.Attempts, []grid.AttemptID{running}) || !slices.Equal(msg.Left, want) {
+		t.Errorf("asks for %v, which have %v left, want %s and %v", msg.Attempts, msg.Left, running, want)
+	}
+	if !slices.Equal(msg.List.Also, []grid.AttemptID{ended}) {
+		t.Errorf("lists %v, want what has ended and was not acknowledged", msg.List.Also)
+	}
+	later := sent[protocol.Renew](r.advance(lease), alice)
+	if last := later[len(later)-1]; last.Left[0] != 0 {
+		t.Errorf("a lease that is over has %s left", last.Left[0])
+	}
+}
+
+// A lease that answers a request which a later one has followed counts for a minute at most:
+// the later one has told what was left without it.
+func TestALateLeaseIsShort(t *testing.T) {
+	for _, d := range []time.Duration{lease, 8 * time.Hour} {
+		r := newRig(t)
+		list := r.running(job1, alice, 1)
+		first, sentAt := r.m.submitters.last, epoch()
+		r.advance(time.Second)
+		second := r.m.submitters.last
+		r.receive(alice, protocol.Lease{Renewal: first, Attempts: list, Duration: d})
+		until := r.m.Status().Attempts[0].LeaseUntil
+		if want := sentAt.Add(min(d, protocol.MaxLateLease)); !until.Equal(want) {
+			t.Errorf("a late lease of %s counts until %s, want %s", d, until, want)
+		}
+		r.receive(alice, protocol.Lease{Renewal: second, Attempts: list, Duration: d})
+		if until = r.m.Status().Attempts[0].LeaseUntil; !until.Equal(r.now.Add(d)) {
+			t.Errorf("a lease of %s in time counts until %s, want %s", d, until, r.now.Add(d))
+		}
+	}
+}
+
+// Accepted but never leased: ended after GiveUp, and told until the submitter has heard it. It
+// may count on the attempt, under a lease that was lost on the way.
 func TestGiveUp(t *testing.T) {
 	r := newRig(t)
 	id := r.accepted(job1, alice, 1)[0]
@@ -179,7 +234,14 @@ func TestGiveUp(t *testing.T) {
 		t.Fatalf("stops %v, want %s", stops, id)
 	}
 	r.step(step.AttemptExited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseStopped}})
-	none[protocol.Exited](r)
+	got := one[protocol.Exited](r, alice)
+	if got.Attempt != id || got.Exit.Cause != grid.CauseStopped {
+		t.Fatalf("told %+v, want that it was stopped", got)
+	}
+	if got := sent[protocol.Exited](r.advance(10*time.Second), alice); len(got) < 2 {
+		t.Errorf("told again %d times in 10 s", len(got))
+	}
+	r.receive(alice, protocol.ExitAck{Attempts: []grid.AttemptID{id}})
 	if s := r.m.Status(); len(s.Attempts) != 0 || s.Free.MilliCPUs != 4_000 {
 		t.Errorf("left: %+v", s.Attempts)
 	}

@@ -116,6 +116,7 @@ func (m *Machine) onWatchTimer(a *attempt) {
 	case a.started:
 		m.stop(a, told, "frozen for too long")
 	default:
-		m.stop(a, untold, "no lease came")
+		// Its submitter may count on it, under a lease that was lost on the way.
+		m.stop(a, told, "no lease came")
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 )
 
+// No lease rests on these. A started agent says that its attempts have ended only after
+// Recover has returned, and who does not hear it waits for the end of their leases, when the
+// supervisors have frozen them, see grid.FreezeGrace.
 const (
 	recoverGrace = 3 * time.Second // for supervisors to end by themselves
 	recoverHard  = 3 * time.Second // for those that were killed

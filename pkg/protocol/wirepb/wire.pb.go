@@ -3265,6 +3265,8 @@ type Renew struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Renewal       uint64                 `protobuf:"varint,1,opt,name=renewal,proto3" json:"renewal,omitempty"`
 	Attempts      []*Attempt             `protobuf:"bytes,2,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	LeftNs        []int64                `protobuf:"varint,3,rep,packed,name=left_ns,json=leftNs,proto3" json:"left_ns,omitempty"`
+	List          *Listing               `protobuf:"bytes,4,opt,name=list,proto3" json:"list,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3313,6 +3315,80 @@ func (x *Renew) GetAttempts() []*Attempt {
 	return nil
 }
 
+func (x *Renew) GetLeftNs() []int64 {
+	if x != nil {
+		return x.LeftNs
+	}
+	return nil
+}
+
+func (x *Renew) GetList() *Listing {
+	if x != nil {
+		return x.List
+	}
+	return nil
+}
+
+type Listing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Also          []*Attempt             `protobuf:"bytes,1,rep,name=also,proto3" json:"also,omitempty"`
+	After         *Attempt               `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
+	UpTo          *Attempt               `protobuf:"bytes,3,opt,name=up_to,json=upTo,proto3" json:"up_to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Listing) Reset() {
+	*x = Listing{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Listing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Listing) ProtoMessage() {}
+
+func (x *Listing) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Listing.ProtoReflect.Descriptor instead.
+func (*Listing) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *Listing) GetAlso() []*Attempt {
+	if x != nil {
+		return x.Also
+	}
+	return nil
+}
+
+func (x *Listing) GetAfter() *Attempt {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *Listing) GetUpTo() *Attempt {
+	if x != nil {
+		return x.UpTo
+	}
+	return nil
+}
+
 type Lease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Renewal       uint64                 `protobuf:"varint,1,opt,name=renewal,proto3" json:"renewal,omitempty"`
@@ -3324,7 +3400,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3336,7 +3412,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3349,7 +3425,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{38}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Lease) GetRenewal() uint64 {
@@ -3382,7 +3458,7 @@ type Fence struct {
 
 func (x *Fence) Reset() {
 	*x = Fence{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3394,7 +3470,7 @@ func (x *Fence) String() string {
 func (*Fence) ProtoMessage() {}
 
 func (x *Fence) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3407,7 +3483,7 @@ func (x *Fence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fence.ProtoReflect.Descriptor instead.
 func (*Fence) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{39}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Fence) GetBelow() []*Attempt {
@@ -3426,7 +3502,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3438,7 +3514,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3451,7 +3527,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{40}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Cancel) GetJob() string {
@@ -3475,7 +3551,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +3563,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +3576,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{41}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Progress) GetAttempt() *Attempt {
@@ -3555,7 +3631,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3567,7 +3643,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3580,7 +3656,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{42}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Exited) GetAttempt() *Attempt {
@@ -3606,7 +3682,7 @@ type ExitAck struct {
 
 func (x *ExitAck) Reset() {
 	*x = ExitAck{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3618,7 +3694,7 @@ func (x *ExitAck) String() string {
 func (*ExitAck) ProtoMessage() {}
 
 func (x *ExitAck) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3631,7 +3707,7 @@ func (x *ExitAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExitAck.ProtoReflect.Descriptor instead.
 func (*ExitAck) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{43}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ExitAck) GetAttempts() []*Attempt {
@@ -3653,7 +3729,7 @@ type MemberRecord struct {
 
 func (x *MemberRecord) Reset() {
 	*x = MemberRecord{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3665,7 +3741,7 @@ func (x *MemberRecord) String() string {
 func (*MemberRecord) ProtoMessage() {}
 
 func (x *MemberRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3678,7 +3754,7 @@ func (x *MemberRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberRecord.ProtoReflect.Descriptor instead.
 func (*MemberRecord) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{44}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *MemberRecord) GetSigned() []byte {
@@ -3712,7 +3788,7 @@ type SignedMember struct {
 
 func (x *SignedMember) Reset() {
 	*x = SignedMember{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3724,7 +3800,7 @@ func (x *SignedMember) String() string {
 func (*SignedMember) ProtoMessage() {}
 
 func (x *SignedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3737,7 +3813,7 @@ func (x *SignedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedMember.ProtoReflect.Descriptor instead.
 func (*SignedMember) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{45}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SignedMember) GetContext() string {
@@ -3800,7 +3876,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3812,7 +3888,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3825,7 +3901,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{46}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Roster) GetRecords() []*MemberRecord {
@@ -3859,7 +3935,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3871,7 +3947,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3884,7 +3960,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{47}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -3914,7 +3990,7 @@ type JoinAnswer struct {
 
 func (x *JoinAnswer) Reset() {
 	*x = JoinAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3926,7 +4002,7 @@ func (x *JoinAnswer) String() string {
 func (*JoinAnswer) ProtoMessage() {}
 
 func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3939,7 +4015,7 @@ func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinAnswer.ProtoReflect.Descriptor instead.
 func (*JoinAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{48}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *JoinAnswer) GetRefusal() uint32 {
@@ -3986,7 +4062,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3998,7 +4074,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4011,7 +4087,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{49}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Check) GetNumber() uint64 {
@@ -4034,7 +4110,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4046,7 +4122,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4059,7 +4135,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Checked) GetNumber() uint64 {
@@ -4382,10 +4458,16 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x05Clear\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x1c\n" +
 	"\tsubmitter\x18\x02 \x01(\tR\tsubmitter\x12\x12\n" +
-	"\x04kind\x18\x03 \x01(\rR\x04kind\"S\n" +
+	"\x04kind\x18\x03 \x01(\rR\x04kind\"\x96\x01\n" +
 	"\x05Renew\x12\x18\n" +
 	"\arenewal\x18\x01 \x01(\x04R\arenewal\x120\n" +
-	"\battempts\x18\x02 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\"t\n" +
+	"\battempts\x18\x02 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\x12\x17\n" +
+	"\aleft_ns\x18\x03 \x03(\x03R\x06leftNs\x12(\n" +
+	"\x04list\x18\x04 \x01(\v2\x14.mrs.wire.v1.ListingR\x04list\"\x8a\x01\n" +
+	"\aListing\x12(\n" +
+	"\x04also\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\x04also\x12*\n" +
+	"\x05after\x18\x02 \x01(\v2\x14.mrs.wire.v1.AttemptR\x05after\x12)\n" +
+	"\x05up_to\x18\x03 \x01(\v2\x14.mrs.wire.v1.AttemptR\x04upTo\"t\n" +
 	"\x05Lease\x12\x18\n" +
 	"\arenewal\x18\x01 \x01(\x04R\arenewal\x120\n" +
 	"\battempts\x18\x02 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\x12\x1f\n" +
@@ -4454,7 +4536,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 	return file_pkg_protocol_wirepb_wire_proto_rawDescData
 }
 
-var file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_pkg_protocol_wirepb_wire_proto_goTypes = []any{
 	(*Wire)(nil),             // 0: mrs.wire.v1.Wire
 	(*Envelope)(nil),         // 1: mrs.wire.v1.Envelope
@@ -4494,19 +4576,20 @@ var file_pkg_protocol_wirepb_wire_proto_goTypes = []any{
 	(*Declined)(nil),         // 35: mrs.wire.v1.Declined
 	(*Clear)(nil),            // 36: mrs.wire.v1.Clear
 	(*Renew)(nil),            // 37: mrs.wire.v1.Renew
-	(*Lease)(nil),            // 38: mrs.wire.v1.Lease
-	(*Fence)(nil),            // 39: mrs.wire.v1.Fence
-	(*Cancel)(nil),           // 40: mrs.wire.v1.Cancel
-	(*Progress)(nil),         // 41: mrs.wire.v1.Progress
-	(*Exited)(nil),           // 42: mrs.wire.v1.Exited
-	(*ExitAck)(nil),          // 43: mrs.wire.v1.ExitAck
-	(*MemberRecord)(nil),     // 44: mrs.wire.v1.MemberRecord
-	(*SignedMember)(nil),     // 45: mrs.wire.v1.SignedMember
-	(*Roster)(nil),           // 46: mrs.wire.v1.Roster
-	(*JoinRequest)(nil),      // 47: mrs.wire.v1.JoinRequest
-	(*JoinAnswer)(nil),       // 48: mrs.wire.v1.JoinAnswer
-	(*Check)(nil),            // 49: mrs.wire.v1.Check
-	(*Checked)(nil),          // 50: mrs.wire.v1.Checked
+	(*Listing)(nil),          // 38: mrs.wire.v1.Listing
+	(*Lease)(nil),            // 39: mrs.wire.v1.Lease
+	(*Fence)(nil),            // 40: mrs.wire.v1.Fence
+	(*Cancel)(nil),           // 41: mrs.wire.v1.Cancel
+	(*Progress)(nil),         // 42: mrs.wire.v1.Progress
+	(*Exited)(nil),           // 43: mrs.wire.v1.Exited
+	(*ExitAck)(nil),          // 44: mrs.wire.v1.ExitAck
+	(*MemberRecord)(nil),     // 45: mrs.wire.v1.MemberRecord
+	(*SignedMember)(nil),     // 46: mrs.wire.v1.SignedMember
+	(*Roster)(nil),           // 47: mrs.wire.v1.Roster
+	(*JoinRequest)(nil),      // 48: mrs.wire.v1.JoinRequest
+	(*JoinAnswer)(nil),       // 49: mrs.wire.v1.JoinAnswer
+	(*Check)(nil),            // 50: mrs.wire.v1.Check
+	(*Checked)(nil),          // 51: mrs.wire.v1.Checked
 }
 var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	22, // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
@@ -4522,17 +4605,17 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	35, // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
 	36, // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
 	37, // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
-	38, // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
-	39, // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
-	40, // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
-	41, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
-	42, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
-	43, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
-	46, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
-	47, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
-	48, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
-	49, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
-	50, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
+	39, // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
+	40, // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
+	41, // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
+	42, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
+	43, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
+	44, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
+	47, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
+	48, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
+	49, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
+	50, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
+	51, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
 	32, // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
 	33, // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
 	3,  // 26: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
@@ -4569,19 +4652,23 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	18, // 57: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
 	17, // 58: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
 	19, // 59: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 60: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 61: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	19, // 62: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	19, // 63: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	21, // 64: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	19, // 65: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	44, // 66: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	44, // 67: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	68, // [68:68] is the sub-list for method output_type
-	68, // [68:68] is the sub-list for method input_type
-	68, // [68:68] is the sub-list for extension type_name
-	68, // [68:68] is the sub-list for extension extendee
-	0,  // [0:68] is the sub-list for field type_name
+	38, // 60: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	19, // 61: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	19, // 62: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	19, // 63: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	19, // 64: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 65: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	19, // 66: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	19, // 67: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	21, // 68: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	19, // 69: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	45, // 70: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	45, // 71: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	72, // [72:72] is the sub-list for method output_type
+	72, // [72:72] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -4625,7 +4712,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   51,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -67,7 +67,6 @@ func shares() map[string]int {
 func withheld() map[string]string {
 	return map[string]string{
 		"twin": "a task runs at both machines that have its site's identity",
-		"kill": "jobs that outlive their agent for longer than the margin run beside the next attempt",
 		"set":  "a time that a user names is not the one that the agent goes by",
 	}
 }

@@ -18,6 +18,7 @@ type disk struct {
 	pins        map[grid.CID]map[string]bool // for whom data is kept; no entry: for nobody in particular
 	incarnation uint64                       // the number of the last start
 	restored    uint64                       // how often it was given an earlier state
+	foreign     bool                         // it is as a backup had it, or another machine, until the next start
 	full        bool                         // no data can be written; facts have their own room
 	broken      bool                         // nothing can be written
 	slow        time.Duration                // to write facts
@@ -100,7 +101,7 @@ func (w *World) RestoreBackup(id grid.SiteID) {
 	restored, boots := h.disk.restored+1, h.disk.boots
 	saved := h.disk.saved
 	h.disk = saved.copy()
-	h.disk.restored, h.disk.boots, h.disk.saved = restored, boots, saved
+	h.disk.restored, h.disk.boots, h.disk.saved, h.disk.foreign = restored, boots, saved, true
 }
 
 // Retune changes a site's configuration at its next start.
@@ -199,4 +200,18 @@ func (d *disk) forgetLoose(now time.Duration) {
 		}
 	}
 	d.looseData = nil
+}
+
+// boot is the input that a machine begins with. An agent notices that its state came from
+// elsewhere or from an earlier time: by the machine's name, or by its own journal.
+func (h *host) boot() step.Boot {
+	in := step.Boot{Incarnation: h.disk.incarnation}
+	if h.disk.restored > 0 {
+		in.Nonce, in.Restored = h.disk.restored<<32+uint64(h.life), h.disk.foreign
+		if h.twin {
+			in.Nonce++
+			in.Nonce <<= 1
+		}
+	}
+	return in
 }

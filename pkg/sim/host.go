@@ -91,11 +91,12 @@ func (h *host) start() {
 			h.world.fail(fmt.Errorf("%s: restore: %w", h.spec.ID, err))
 			return
 		}
-		h.step(role(r), step.Boot{Incarnation: h.disk.incarnation})
+		h.step(role(r), h.boot())
 	}
 	if h.disk.full {
 		h.fill(true)
 	}
+	h.disk.foreign = false
 	h.step(roleSite, step.HeldChanged{Added: slices.Sorted(maps.Keys(h.disk.held))})
 }
 

@@ -177,11 +177,13 @@ func (o *Oracle) judge(w *World, j *judged, well time.Duration) []Finding {
 		return nil
 	case !known:
 		return found(FlawLost, "its submitter does not know it")
+	case j.Mortal && s.Ended.IsZero():
+		return nil // what was granted before is waited for, for as long as the longest lease
 	case s.Ended.IsZero() && w.elapsed > due:
 		return found(FlawUnended, "it goes on at %s and was due at %s", w.elapsed, due)
 	case s.Ended.IsZero():
 		return nil
-	case j.ended > due:
+	case j.ended > due && !j.Mortal:
 		return found(FlawUnended, "it ended at %s and was due at %s", j.ended, due)
 	}
 	var findings []Finding

@@ -13,6 +13,7 @@ func (w *World) Twin(id grid.SiteID) {
 	t.twin, t.group, t.clock = true, h.group, h.clock
 	t.disk = h.disk.copy()
 	t.disk.restored++ // its run is another one
+	t.disk.foreign = true
 	w.twins[id] = t
 	t.start()
 	w.meet(t)

@@ -15,8 +15,9 @@ type Machine struct {
 	herald  herald // says what is wanted
 	rights  rights // says who may run what
 	awards  awardTable
-	looks   looks  // at other jobs, later in the Step
-	counter uint64 // of jobs, ever
+	archive archive // where ended jobs go
+	looks   looks   // at other jobs, later in the Step
+	counter uint64  // of jobs, ever
 }
 
 var _ step.Machine = (*Machine)(nil)
@@ -32,7 +33,7 @@ func New(cfg Config) *Machine {
 		awards: make(awardTable),
 	}
 	m.herald, m.rights = herald{run: r, peers: m.peers, jobs: m.jobs}, rights{run: r, jobs: m.jobs}
-	m.looks.jobs = m.jobs
+	m.archive, m.looks.jobs = archive{run: r, jobs: m.jobs}, m.jobs
 	return m
 }
 

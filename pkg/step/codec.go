@@ -43,7 +43,7 @@ var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknogloba
 	"PlanningChanged":     readInput[PlanningChanged],
 	"TermsChanged":        readInput[TermsChanged],
 	"Collected":           readInput[Collected],
-	"SpaceChanged":         readInput[SpaceChanged],
+	"SpaceChanged":        readInput[SpaceChanged],
 	"HeldChanged":         readInput[HeldChanged],
 	"CapacityChanged":     readInput[CapacityChanged],
 	"Pause":               readInput[Pause],
@@ -56,6 +56,7 @@ var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknogloba
 	"Probe":               readInput[Probe],
 	"CancelJob":           readInput[CancelJob],
 	"ForgetJob":           readInput[ForgetJob],
+	"Archived":            readInput[Archived],
 	"AvailabilityLearned": readInput[AvailabilityLearned],
 }
 

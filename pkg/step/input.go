@@ -219,6 +219,9 @@ type Submit struct {
 	// Key names the request, if it is not empty: a repetition is answered with the job that it
 	// made before. A digest, at most MaxKey bytes long; sites never hear of it.
 	Key string `json:",omitempty"`
+	// Done lists those of the jobs it comes after that the history has as done: the machine
+	// knows them no more.
+	Done []grid.JobID
 }
 
 // MaxKey is the longest key of a Submit, in bytes.
@@ -242,6 +245,11 @@ type ForgetJob struct {
 	Job     grid.JobID
 }
 
+// Archived says that the history holds ended jobs, durably.
+type Archived struct {
+	Jobs []grid.JobID
+}
+
 func (Boot) input()                {}
 func (MessageReceived) input()     {}
 func (TimerFired) input()          {}
@@ -260,7 +268,7 @@ func (Verified) input()            {}
 func (PlanningChanged) input()     {}
 func (TermsChanged) input()        {}
 func (Collected) input()           {}
-func (SpaceChanged) input()         {}
+func (SpaceChanged) input()        {}
 func (HeldChanged) input()         {}
 func (CapacityChanged) input()     {}
 func (Pause) input()               {}
@@ -273,4 +281,5 @@ func (Submit) input()              {}
 func (Probe) input()               {}
 func (CancelJob) input()           {}
 func (ForgetJob) input()           {}
+func (Archived) input()            {}
 func (AvailabilityLearned) input() {}

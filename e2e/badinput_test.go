@@ -92,7 +92,8 @@ func TestBadJobFiles(t *testing.T) {
 	m.submit(t, "job").want(t, 2, "job file")
 	m.submit(t, "run", "--wasm").want(t, 2)
 	m.submit(t, "status", "aaaaaaaaaaaaaaaa").want(t, 3, "not found")
-	if jobs, err := m.sites[0].client.Jobs(t.Context()); err != nil || len(jobs) != 0 {
+	every := view.JobQuery{}
+	if jobs, err := m.sites[0].client.Jobs(t.Context(), every); err != nil || len(jobs) != 0 {
 		t.Errorf("%d jobs came of it, %v; want none", len(jobs), err)
 	}
 	unreachable := m.submitCommand(t, "list")

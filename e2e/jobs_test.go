@@ -44,7 +44,7 @@ func TestNeverFits(t *testing.T) {
 	if limit := 2 * time.Second; took > limit {
 		t.Errorf("the answer took %s, want TTL + 1 s = %s", took, limit)
 	}
-	jobs, err := m.sites[0].client.Jobs(t.Context())
+	jobs, err := m.sites[0].client.Jobs(t.Context(), view.JobQuery{})
 	if err != nil || len(jobs) != 1 {
 		t.Fatalf("jobs = %+v, %v", jobs, err)
 	}
@@ -118,7 +118,7 @@ func TestDetach(t *testing.T) {
 	answer{
 		code: cmd.ProcessState.ExitCode(), err: all.String(),
 	}.want(t, 130, "goes on", "submit wait", "submit get")
-	jobs, err := m.sites[0].client.Jobs(t.Context())
+	jobs, err := m.sites[0].client.Jobs(t.Context(), view.JobQuery{})
 	if err != nil || len(jobs) != 1 {
 		t.Fatalf("jobs = %+v, %v", jobs, err)
 	}

@@ -250,7 +250,7 @@ func (a *actor) submitNow(
 		return nil
 	})
 	return await(ctx, patience, "the agent has the job "+s.Name, func() (bool, error) {
-		jobs, err := by.client.Jobs(ctx)
+		jobs, err := by.client.Jobs(ctx, view.JobQuery{})
 		for _, v := range jobs {
 			if v.Name == s.Name {
 				j.id = v.ID

@@ -27,6 +27,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
@@ -203,7 +204,15 @@ func assemble(
 		OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: secret(),
 		Priced: c.Price.Named, Price: c.Price.CoreHour,
 		Metrics: metrics, Log: log, Ballast: ballast,
-		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, KeepEnded: c.Data.Keep,
+		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin,
+		Past: agent.Past{
+			Outputs: c.Data.Keep, Jobs: c.History.Keep, Bytes: c.History.SizeBytes,
+		},
+		Summary: backend.Summary,
+		Tidy: func() error {
+			_, err := supervise.Rotate(filepath.Join(c.StateDir, agent.RecordFile), supervise.RotateAbove)
+			return err
+		},
 		WasmOnly: c.Accept == "anyone",
 		SoftMin:  c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies,
 		HoldAll: c.Placing.HoldAll,

@@ -19,7 +19,10 @@ func (a *app) findJob(ctx context.Context, text string) (grid.JobID, error) {
 	if grid.JobID(text).Validate() == nil {
 		return grid.JobID(text), nil
 	}
-	jobs, err := a.client.Jobs(ctx)
+	if !jobPrefix(text) {
+		return completeID("job", text, nil)
+	}
+	jobs, err := a.client.Jobs(ctx, view.JobQuery{Prefix: text, Limit: mostLikened})
 	if err != nil {
 		return "", err
 	}
@@ -28,6 +31,16 @@ func (a *app) findJob(ctx context.Context, text string) (grid.JobID, error) {
 		ids = append(ids, job.ID)
 	}
 	return completeID("job", text, ids)
+}
+
+// mostLikened bounds the IDs that are looked at for one beginning.
+const mostLikened = 100
+
+// jobPrefix reports whether an ID may begin with a text.
+func jobPrefix(text string) bool {
+	const id = 16
+	return len(text) > 0 && len(text) < id &&
+		strings.Trim(text, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
 // completeID finds the one of some IDs that begins with a text.

@@ -2,25 +2,75 @@ package main
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
+// listedJobs bounds a list if no limit is named.
+const listedJobs = 100
+
 func (a *app) listCommand() *cobra.Command {
-	return &cobra.Command{
+	since := ""
+	limit := listedJobs
+	cmd := &cobra.Command{
 		Use: "list", Short: "List this agent's own submissions, newest first",
+		Long: `List the own submissions, the one that was made last first. Jobs that have ended are kept
+for a while (history.keep and history.size of the agent), and are forgotten earlier by submit
+forget.`,
 		Args:    exactly(0, "no argument"),
-		Example: "  submit list\n  submit list -o name",
+		Example: "  submit list\n  submit list --since 7d\n  submit list --since 2026-03-01 --limit 0",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			jobs, err := a.client.Jobs(cmd.Context())
+			from, err := parseSince(since, time.Now())
 			if err != nil {
 				return err
 			}
-			return a.show(jobsResult(jobs, jobs))
+			if limit < 0 {
+				return usage("--limit: want a number from 1, or 0 for all, have %d", limit)
+			}
+			ask := limit
+			if limit > 0 {
+				ask++ // one more says whether there are more
+			}
+			jobs, err := a.client.Jobs(cmd.Context(), view.JobQuery{Since: from, Limit: ask})
+			if err != nil {
+				return err
+			}
+			more := limit > 0 && len(jobs) > limit
+			if more {
+				jobs = jobs[:limit]
+			}
+			if err := a.show(jobsResult(jobs, jobs)); err != nil || !more {
+				return err
+			}
+			a.say("these are the newest %d; --limit N shows more of them, --limit 0 all", limit)
+			return nil
 		},
 	}
+	cmd.Flags().StringVar(&since, "since", "",
+		"jobs submitted within a time, such as 7d, or since a date, such as 2026-03-01")
+	cmd.Flags().IntVar(&limit, "limit", listedJobs, "most jobs to show; 0 = all")
+	return cmd
+}
+
+// parseSince reads a duration back from now, a date of this machine's zone, or a moment.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if span, err := grid.ParseSpan(text); err == nil && span >= 0 {
+		return now.Add(-span), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02"} {
+		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, usage(
+		"--since: want a duration such as 7d, or a date such as 2026-03-01, have %q", text)
 }
 
 func jobsResult(value any, jobs []view.JobView) result {

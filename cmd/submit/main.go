@@ -19,6 +19,7 @@
 //	wait.go          submit wait
 //	get.go           submit get
 //	cancel.go        submit cancel
+//	forget.go        submit forget
 //	sites.go         submit sites
 //	version.go       submit version
 //	submit.go        handing a job over, and following it

@@ -23,7 +23,7 @@ func onScreen(t *testing.T) (*bytes.Buffer, *app, view.JobView) {
 	if exit, _, stderr := b.run(t, "", "job", b.path("job.yaml"), "--parsable"); exit != 0 {
 		t.Fatal(exit, stderr)
 	}
-	jobs, err := b.agent.Jobs(t.Context())
+	jobs, err := b.agent.Jobs(t.Context(), view.JobQuery{Limit: 10})
 	if err != nil || len(jobs) != 1 {
 		t.Fatal(jobs, err)
 	}

@@ -89,8 +89,8 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.jobCommand(), a.planCommand(), a.statusCommand(), a.listCommand(),
 		a.describeCommand(),
-		a.getCommand(), a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.whyCommand(),
-		a.sitesCommand(),
+		a.getCommand(), a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.forgetCommand(),
+		a.whyCommand(), a.sitesCommand(),
 		a.reserveCommand(), a.reservationsCommand(), a.releaseCommand(), a.eventsCommand(),
 		a.versionCommand(),
 	)

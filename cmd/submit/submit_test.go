@@ -28,6 +28,12 @@ type bench struct {
 	dir    string
 }
 
+// jobs lists what the agent knows.
+func (b *bench) jobs(t *testing.T) ([]view.JobView, error) {
+	t.Helper()
+	return b.agent.Jobs(t.Context(), view.JobQuery{Limit: 10})
+}
+
 func newBench(t *testing.T, onSubmit func(*apitest.Agent, grid.JobID, grid.Job)) *bench {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mrs") //nolint:usetesting // t.TempDir is too long for a socket
@@ -210,7 +216,7 @@ func TestNoWaitGivesUp(t *testing.T) {
 	if exit != exitNever || !strings.Contains(stderr, "no site has capacity now") {
 		t.Errorf("run --no-wait = %d, %q", exit, stderr)
 	}
-	jobs, err := b.agent.Jobs(t.Context())
+	jobs, err := b.jobs(t)
 	if err != nil || jobs[0].Phase != view.PhaseCancelled {
 		t.Errorf("the job was not withdrawn: %+v %v", jobs, err)
 	}
@@ -250,7 +256,8 @@ func TestInterruptDetachesOrCancels(t *testing.T) {
 	if exit != exitDetached || !strings.Contains(stderr, "submit wait") {
 		t.Errorf("interrupted = %d, %q", exit, stderr)
 	}
-	if jobs, err := b.agent.Jobs(t.Context()); err != nil || jobs[0].Phase != view.PhaseWaiting {
+	jobs, err := b.jobs(t)
+	if err != nil || jobs[0].Phase != view.PhaseWaiting {
 		t.Errorf("after detaching: %+v %v", jobs, err)
 	}
 	exit, stderr = b.interruptWhen(
@@ -259,7 +266,8 @@ func TestInterruptDetachesOrCancels(t *testing.T) {
 	if exit != exitDetached || !strings.Contains(stderr, "cancelled") {
 		t.Errorf("interrupted = %d, %q", exit, stderr)
 	}
-	if jobs, err := b.agent.Jobs(t.Context()); err != nil || jobs[0].Phase != view.PhaseCancelled {
+	jobs, err = b.jobs(t)
+	if err != nil || jobs[0].Phase != view.PhaseCancelled {
 		t.Errorf("after cancelling: %+v %v", jobs, err)
 	}
 }

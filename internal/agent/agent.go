@@ -41,7 +41,8 @@ type Config struct {
 	Data        data.Config                   // Dir, Allow and OnChange are filled in
 	Lease       time.Duration                 // granted at a time; 0 = the machine's default
 	LeaseMargin time.Duration                 // waited beyond a lease; 0 = the machine's default
-	KeepEnded   time.Duration                 // how long results are kept; 0 = the machine's default
+	Past        Past                          // how long ended jobs are kept
+	Summary     func(broker.JobState) []byte  // what lists show of an ended job; nil = nothing
 	SoftMin     bool                          // choose offers by chance among the nearest
 	Replies     int                           // answers asked for; 0 = all
 	HoldAll     bool                          // offers of this site hold their capacity
@@ -62,6 +63,7 @@ type Config struct {
 	Closed      []avail.Window                // when the owner has announced to want the machine back
 	Policy      grid.AvailPolicy              // what availability does to the placing of own jobs
 	Ballast     int64                         // bytes kept for records on a full disk; 0 = none
+	Tidy        func() error                  // shortens the run record; nil = nobody does
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
 	Log         *slog.Logger                  // nil = silent
 
@@ -108,6 +110,7 @@ type Agent struct {
 	mesh     *p2p.Mesh
 	data     *data.Store
 	pins     *pins
+	archive  *archivist
 	work     *workshop
 	owner    *owner.Watcher
 	host     *hostState
@@ -170,12 +173,16 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	if a.store, err = store.OpenWith(cfg.StateDir, options, a.log); err != nil {
 		return a, err
 	}
+	if err = a.openHistory(); err != nil {
+		return a, err
+	}
 	a.openPast()
 	for _, adapter := range cfg.Adapters {
 		if err = adapter.Recover(ctx); err != nil {
 			return a, fmt.Errorf("recover what an earlier run left: %w", err)
 		}
 	}
+	a.tidy()
 	if err = a.openMembers(); err != nil {
 		return a, err
 	}
@@ -204,6 +211,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.watchDisk()
 	a.spawn(a.tryWalls)
 	a.spawn(a.remember)
+	a.spawn(a.archive.run)
 	a.tellBans()
 	return a, nil
 }
@@ -258,7 +266,9 @@ func (a *Agent) ownSubmissions() {
 			}
 			a.pins.hold(owner, at.Kept...)
 		}
-		a.pins.sweep()
+		if !a.archive.history.Damaged() { // else what it kept may be all that is left of results
+			a.pins.sweep()
+		}
 	})
 }
 
@@ -282,6 +292,9 @@ func (a *Agent) Close() error {
 	a.group.Wait()
 	if a.past != nil {
 		errs = append(errs, a.past.Close(a.reading()))
+	}
+	if a.archive != nil {
+		errs = append(errs, a.archive.history.Close())
 	}
 	if a.store != nil {
 		errs = append(errs, a.store.Close())

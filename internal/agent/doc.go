@@ -31,6 +31,7 @@
 //	disk.go      a full disk lived through: ballast, a closed site, and room again
 //	terms.go     what the owner decides while the agent runs
 //	host.go      what the machine can do, and what others leave of it
+//	archive.go   ended jobs written to the history, and old ones let go
 //	past.go      the site's history, its availability and forecasts
 //	report.go    what the machines report: counted, logged, shown
 package agent

@@ -42,7 +42,6 @@ func (a *Agent) makeMachines() error {
 	}
 	setIf(&brokerConfig.Lease, a.cfg.Lease)
 	setIf(&brokerConfig.LeaseMargin, a.cfg.LeaseMargin)
-	setIf(&brokerConfig.KeepEnded, a.cfg.KeepEnded)
 	brokerConfig.NoFencing = noFencing
 	if err := errors.Join(
 		a.cfg.Planning.apply(&siteConfig), siteConfig.Validate(), brokerConfig.Validate(),

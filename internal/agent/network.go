@@ -67,7 +67,7 @@ func (a *Agent) join() error {
 	if a.data, err = data.Open(held, a.mesh.Host()); err != nil {
 		return fmt.Errorf("open the data: %w", err)
 	}
-	a.pins = newPins(a.data, a.log)
+	a.pins = newPins(a.data, a.archive.history.Holds, a.log)
 	a.mesh.HandleLog(a.serveLog)
 	return nil
 }
@@ -161,6 +161,8 @@ func (a *Agent) perform(e step.Effect) {
 		a.hold(e)
 	case step.Collect:
 		a.collect(e)
+	case step.Archive:
+		a.archive.soon(func() { a.archive.add(e.Jobs) })
 	default:
 		a.performWork(e)
 	}

@@ -75,6 +75,17 @@ func (a *Agent) remember() {
 			a.learn()
 		}
 		a.checkForecast(now)
+		a.tidy()
+	}
+}
+
+// tidy shortens the run record when it has grown.
+func (a *Agent) tidy() {
+	if a.cfg.Tidy == nil {
+		return
+	}
+	if err := a.cfg.Tidy(); err != nil {
+		a.log.Warn("the run record cannot be made shorter", "error", err)
 	}
 }
 

@@ -11,13 +11,16 @@ import (
 )
 
 // pins counts who needs which data, because one module may serve many jobs: the
-// store knows only pinned or not. Data is pinned while it has an owner.
+// store knows only pinned or not. Data is pinned while it has an owner, or the history
+// keeps it. What a release costs grows with the owner's data alone.
 type pins struct {
 	store *data.Store
 	log   *slog.Logger
+	kept  func(grid.CID) (bool, error) // whether the history keeps data
 
 	mu      sync.Mutex
-	owners  map[grid.CID]map[string]bool // guarded by mu
+	owned   map[string]map[grid.CID]bool // guarded by mu; by owner
+	owners  map[grid.CID]int             // guarded by mu; how many there are
 	uploads map[grid.CID]time.Time       // guarded by mu; until when an upload waits for its job
 	charges map[string][]charge          // guarded by mu; what counts for a submitter, by owner
 }
@@ -31,9 +34,12 @@ type charge struct {
 // uploadKept bounds how long uploaded data waits for the job that needs it.
 const uploadKept = time.Hour
 
-func newPins(store *data.Store, log *slog.Logger) *pins {
+func newPins(
+	store *data.Store, kept func(grid.CID) (bool, error), log *slog.Logger,
+) *pins {
 	return &pins{
-		store: store, log: log, owners: make(map[grid.CID]map[string]bool),
+		store: store, log: log, kept: kept,
+		owned: make(map[string]map[grid.CID]bool), owners: make(map[grid.CID]int),
 		uploads: make(map[grid.CID]time.Time),
 		charges: make(map[string][]charge),
 	}
@@ -55,10 +61,13 @@ func (p *pins) hold(owner string, cids ...grid.CID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range cids {
-		if p.owners[c] == nil {
-			p.owners[c] = make(map[string]bool)
+		if p.owned[owner] == nil {
+			p.owned[owner] = make(map[grid.CID]bool)
 		}
-		p.owners[c][owner] = true
+		if !p.owned[owner][c] {
+			p.owned[owner][c] = true
+			p.owners[c]++
+		}
 		if err := p.store.Pin(c, time.Time{}); err != nil {
 			p.log.Debug("data cannot be pinned", "cid", c, "owner", owner, "error", err)
 		}
@@ -81,12 +90,10 @@ func (p *pins) release(owner string) {
 		p.store.Discharge(c.tenant, c.cid)
 	}
 	delete(p.charges, owner)
-	for c, owners := range p.owners {
-		if !owners[owner] {
-			continue
-		}
-		delete(owners, owner)
-		if len(owners) > 0 {
+	owned := p.owned[owner]
+	delete(p.owned, owner)
+	for c := range owned {
+		if p.owners[c]--; p.owners[c] > 0 {
 			continue
 		}
 		delete(p.owners, c)
@@ -94,9 +101,23 @@ func (p *pins) release(owner string) {
 	}
 }
 
+// letGo unpins what the history does not keep any more, unless it has an owner.
+func (p *pins) letGo(cids []grid.CID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range cids {
+		if p.owners[c] == 0 {
+			p.unpin(c)
+		}
+	}
+}
+
 // unpin lets go of data without an owner, immediately or when an upload of it has
-// waited long enough. mu is held.
+// waited long enough. mu is held. What the history keeps stays, and what cannot be asked for.
 func (p *pins) unpin(c grid.CID) {
+	if kept, err := p.kept(c); kept || err != nil {
+		return
+	}
 	err := p.store.Unpin(c)
 	if until, waits := p.uploads[c]; waits && err == nil && until.After(time.Now()) {
 		err = p.store.Pin(c, until)
@@ -111,7 +132,7 @@ func (p *pins) sweep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, root := range p.store.Roots() {
-		if !root.Pinned || !root.PinnedUntil.IsZero() || len(p.owners[root.CID]) > 0 {
+		if !root.Pinned || !root.PinnedUntil.IsZero() || p.owners[root.CID] > 0 {
 			continue
 		}
 		p.unpin(root.CID)

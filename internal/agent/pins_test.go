@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm/fake"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 func TestPins(t *testing.T) {
@@ -39,4 +41,30 @@ func TestPins(t *testing.T) {
 	}
 	a.pins.release("three") // again: nothing
 	a.pins.hold("none", "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy")
+}
+
+// A release costs what its owner holds, however much others do: each task's end is one.
+func TestAReleaseDoesNotLookAtWhatOthersHold(t *testing.T) {
+	a := newBench(t, fake.New(fake.Config{}))
+	cost := func() time.Duration {
+		least := time.Hour
+		for n := range 50 {
+			owner := fmt.Sprint("owner ", n)
+			a.pins.hold(owner, grid.CID(fmt.Sprint("own ", n)))
+			begun := time.Now()
+			a.pins.release(owner)
+			least = min(least, time.Since(begun))
+		}
+		return least
+	}
+	few := cost()
+	a.pins.mu.Lock()
+	for n := range 200_000 {
+		cid := grid.CID(fmt.Sprint("other ", n))
+		a.pins.owned[fmt.Sprint("other ", n)], a.pins.owners[cid] = map[grid.CID]bool{cid: true}, 1
+	}
+	a.pins.mu.Unlock()
+	if many := cost(); many > 20*few+time.Millisecond {
+		t.Errorf("a release takes %s, and %s when others hold 200,000 roots", few, many)
+	}
 }

@@ -172,10 +172,8 @@ func (b *bench) discard() {
 	})
 	b.pins.mu.Lock()
 	defer b.pins.mu.Unlock()
-	for cid, owners := range b.pins.owners {
-		if len(owners) > 0 {
-			b.t.Errorf("%s still belongs to %v", cid, owners)
-		}
+	for owner, cids := range b.pins.owned {
+		b.t.Errorf("%s still owns %v", owner, cids)
 	}
 }
 

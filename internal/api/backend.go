@@ -42,8 +42,8 @@ type mesh interface {
 
 // Jobs shows this agent's own submissions.
 type Jobs interface {
-	// Jobs lists them, newest first.
-	Jobs(ctx context.Context) ([]view.JobView, error)
+	// Jobs lists them, newest first, a page at a time.
+	Jobs(ctx context.Context, q view.JobQuery) ([]view.JobView, error)
 	// Job is one of them in full.
 	Job(ctx context.Context, id grid.JobID) (view.JobDetail, error)
 	// Tasks gives up to limit (at least 1) tasks from index from on, by index.
@@ -66,6 +66,10 @@ type submissions interface {
 	Submit(ctx context.Context, job grid.Job, key string) (grid.JobID, error)
 	// Cancel withdraws a job. Cancelling one that has ended changes nothing.
 	Cancel(ctx context.Context, id grid.JobID) error
+	// Forget drops what is known of a job that has ended, and its outputs.
+	Forget(ctx context.Context, id grid.JobID) error
+	// ForgetEnded drops all that ended before a time, and returns how many those were.
+	ForgetEnded(ctx context.Context, before time.Time) (int, error)
 }
 
 // plans shows how sites answer.

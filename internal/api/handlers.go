@@ -32,9 +32,25 @@ func jobID(text string) (grid.JobID, error) {
 
 // ListJobs answers GET /jobs.
 func (h *handlers) ListJobs(
-	ctx context.Context, _ ListJobsRequestObject,
+	ctx context.Context, r ListJobsRequestObject,
 ) (ListJobsResponseObject, error) {
-	jobs, err := h.backend.Jobs(ctx)
+	q := view.JobQuery{Limit: defaultPage}
+	if r.Params.Limit != nil {
+		q.Limit = min(max(*r.Params.Limit, 1), maxPage)
+	}
+	if r.Params.Since != nil {
+		q.Since = *r.Params.Since
+	}
+	if r.Params.Prefix != nil {
+		q.Prefix = *r.Params.Prefix
+	}
+	if r.Params.Before != nil {
+		var err error
+		if q.Before, err = jobID(*r.Params.Before); err != nil {
+			return nil, err
+		}
+	}
+	jobs, err := h.backend.Jobs(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}
@@ -117,6 +133,31 @@ func (h *handlers) CancelJob(
 	ctx context.Context, r CancelJobRequestObject,
 ) (CancelJobResponseObject, error) {
 	return CancelJob204Response{}, h.cancel(ctx, r.Id)
+}
+
+// ForgetJob answers POST /jobs/{id}/forget.
+func (h *handlers) ForgetJob(
+	ctx context.Context, r ForgetJobRequestObject,
+) (ForgetJobResponseObject, error) {
+	id, err := jobID(r.Id)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.backend.Forget(ctx, id); err != nil {
+		return nil, fmt.Errorf("forget job %s: %w", id, err)
+	}
+	return ForgetJob204Response{}, nil
+}
+
+// ForgetJobs answers DELETE /jobs.
+func (h *handlers) ForgetJobs(
+	ctx context.Context, r ForgetJobsRequestObject,
+) (ForgetJobsResponseObject, error) {
+	n, err := h.backend.ForgetEnded(ctx, r.Params.EndedBefore)
+	if err != nil {
+		return nil, fmt.Errorf("forget jobs: %w", err)
+	}
+	return ForgetJobs200JSONResponse{Jobs: n}, nil
 }
 
 const (

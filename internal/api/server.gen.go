@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/mrsmesh/mrsmesh/internal/view"
@@ -73,6 +74,11 @@ type FaultRow = view.FaultRow
 
 // Forecast Forecast is how many sites are to be expected, by equation (11) of the thesis
 type Forecast = view.Forecast
+
+// Forgotten defines model for Forgotten.
+type Forgotten struct {
+	Jobs int `json:"jobs"`
+}
 
 // Further Further is a site's place on an axis beyond x, y and z
 type Further = view.Further
@@ -224,6 +230,26 @@ type StreamEventsParams struct {
 	LastEventID *uint64 `json:"Last-Event-ID,omitempty"`
 }
 
+// ForgetJobsParams defines parameters for ForgetJobs.
+type ForgetJobsParams struct {
+	EndedBefore time.Time `form:"ended_before" json:"ended_before"`
+}
+
+// ListJobsParams defines parameters for ListJobs.
+type ListJobsParams struct {
+	// Since submitted then or later
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Before those that follow this job in the list: the last one of the page before
+	Before *string `form:"before,omitempty" json:"before,omitempty"`
+
+	// Prefix those whose IDs begin with it; then since and before do not count
+	Prefix *string `form:"prefix,omitempty" json:"prefix,omitempty"`
+
+	// Limit most jobs wanted
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // SubmitJobParams defines parameters for SubmitJob.
 type SubmitJobParams struct {
 	// IdempotencyKey names the request: 1 to 255 printable ASCII characters, best random
@@ -306,9 +332,12 @@ type ServerInterface interface {
 	// InviteSite Make an invitation to the domain
 	// (POST /invites)
 	InviteSite(w http.ResponseWriter, r *http.Request)
-	// ListJobs Own submissions, newest first
+	// ForgetJobs Forget jobs that ended before a time, and their outputs
+	// (DELETE /jobs)
+	ForgetJobs(w http.ResponseWriter, r *http.Request, params ForgetJobsParams)
+	// ListJobs Own submissions, newest first, a page at a time; ended ones are kept for a while
 	// (GET /jobs)
-	ListJobs(w http.ResponseWriter, r *http.Request)
+	ListJobs(w http.ResponseWriter, r *http.Request, params ListJobsParams)
 	// SubmitJob Submit a job whose data was stored before
 	// (POST /jobs)
 	SubmitJob(w http.ResponseWriter, r *http.Request, params SubmitJobParams)
@@ -321,6 +350,9 @@ type ServerInterface interface {
 	// CancelJob Withdraw a job
 	// (POST /jobs/{id}/cancel)
 	CancelJob(w http.ResponseWriter, r *http.Request, id JobID)
+	// ForgetJob Forget a job that has ended, and its outputs
+	// (POST /jobs/{id}/forget)
+	ForgetJob(w http.ResponseWriter, r *http.Request, id JobID)
 	// GetOffers Why a job is where it is, or is nowhere
 	// (GET /jobs/{id}/offers)
 	GetOffers(w http.ResponseWriter, r *http.Request, id JobID)
@@ -423,9 +455,15 @@ func (_ Unimplemented) InviteSite(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListJobs Own submissions, newest first
+// ForgetJobs Forget jobs that ended before a time, and their outputs
+// (DELETE /jobs)
+func (_ Unimplemented) ForgetJobs(w http.ResponseWriter, r *http.Request, params ForgetJobsParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListJobs Own submissions, newest first, a page at a time; ended ones are kept for a while
 // (GET /jobs)
-func (_ Unimplemented) ListJobs(w http.ResponseWriter, r *http.Request) {
+func (_ Unimplemented) ListJobs(w http.ResponseWriter, r *http.Request, params ListJobsParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -450,6 +488,12 @@ func (_ Unimplemented) GetJob(w http.ResponseWriter, r *http.Request, id JobID) 
 // CancelJob Withdraw a job
 // (POST /jobs/{id}/cancel)
 func (_ Unimplemented) CancelJob(w http.ResponseWriter, r *http.Request, id JobID) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ForgetJob Forget a job that has ended, and its outputs
+// (POST /jobs/{id}/forget)
+func (_ Unimplemented) ForgetJob(w http.ResponseWriter, r *http.Request, id JobID) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -747,11 +791,102 @@ func (siw *ServerInterfaceWrapper) InviteSite(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// ForgetJobs operation middleware
+func (siw *ServerInterfaceWrapper) ForgetJobs(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ForgetJobsParams
+
+	// ------------- Required query parameter "ended_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "ended_before", r.URL.Query(), &params.EndedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "ended_before"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "ended_before", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ForgetJobs(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListJobs operation middleware
 func (siw *ServerInterfaceWrapper) ListJobs(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListJobsParams
+
+	// ------------- Optional query parameter "since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "since", r.URL.Query(), &params.Since, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "since"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "since", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "before", r.URL.Query(), &params.Before, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "before"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "before", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "prefix" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "prefix", r.URL.Query(), &params.Prefix, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "prefix"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "prefix", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListJobs(w, r)
+		siw.Handler.ListJobs(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -871,6 +1006,32 @@ func (siw *ServerInterfaceWrapper) CancelJob(w http.ResponseWriter, r *http.Requ
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CancelJob(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ForgetJob operation middleware
+func (siw *ServerInterfaceWrapper) ForgetJob(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id JobID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ForgetJob(w, r, id)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1349,6 +1510,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	}
 
 	r.Group(func(r chi.Router) {
+		r.Delete(options.BaseURL+"/jobs", wrapper.ForgetJobs)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/jobs", wrapper.ListJobs)
 	})
 	r.Group(func(r chi.Router) {
@@ -1362,6 +1526,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/jobs/{id}/cancel", wrapper.CancelJob)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/jobs/{id}/forget", wrapper.ForgetJob)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/jobs/{id}/tasks", wrapper.ListTasks)
@@ -1842,7 +2009,47 @@ func (response InviteSitedefaultApplicationProblemPlusJSONResponse) VisitInviteS
 	return err
 }
 
+type ForgetJobsRequestObject struct {
+	Params ForgetJobsParams
+}
+
+type ForgetJobsResponseObject interface {
+	VisitForgetJobsResponse(w http.ResponseWriter) error
+}
+
+type ForgetJobs200JSONResponse Forgotten
+
+func (response ForgetJobs200JSONResponse) VisitForgetJobsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ForgetJobsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ForgetJobsdefaultApplicationProblemPlusJSONResponse) VisitForgetJobsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListJobsRequestObject struct {
+	Params ListJobsParams
 }
 
 type ListJobsResponseObject interface {
@@ -2014,6 +2221,39 @@ type CancelJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CancelJobdefaultApplicationProblemPlusJSONResponse) VisitCancelJobResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ForgetJobRequestObject struct {
+	Id JobID `json:"id"`
+}
+
+type ForgetJobResponseObject interface {
+	VisitForgetJobResponse(w http.ResponseWriter) error
+}
+
+type ForgetJob204Response struct {
+}
+
+func (response ForgetJob204Response) VisitForgetJobResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type ForgetJobdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ForgetJobdefaultApplicationProblemPlusJSONResponse) VisitForgetJobResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -2655,7 +2895,10 @@ type StrictServerInterface interface {
 	// InviteSite Make an invitation to the domain
 	// (POST /invites)
 	InviteSite(ctx context.Context, request InviteSiteRequestObject) (InviteSiteResponseObject, error)
-	// ListJobs Own submissions, newest first
+	// ForgetJobs Forget jobs that ended before a time, and their outputs
+	// (DELETE /jobs)
+	ForgetJobs(ctx context.Context, request ForgetJobsRequestObject) (ForgetJobsResponseObject, error)
+	// ListJobs Own submissions, newest first, a page at a time; ended ones are kept for a while
 	// (GET /jobs)
 	ListJobs(ctx context.Context, request ListJobsRequestObject) (ListJobsResponseObject, error)
 	// SubmitJob Submit a job whose data was stored before
@@ -2670,6 +2913,9 @@ type StrictServerInterface interface {
 	// CancelJob Withdraw a job
 	// (POST /jobs/{id}/cancel)
 	CancelJob(ctx context.Context, request CancelJobRequestObject) (CancelJobResponseObject, error)
+	// ForgetJob Forget a job that has ended, and its outputs
+	// (POST /jobs/{id}/forget)
+	ForgetJob(ctx context.Context, request ForgetJobRequestObject) (ForgetJobResponseObject, error)
 	// GetOffers Why a job is where it is, or is nowhere
 	// (GET /jobs/{id}/offers)
 	GetOffers(ctx context.Context, request GetOffersRequestObject) (GetOffersResponseObject, error)
@@ -2971,9 +3217,37 @@ func (sh *strictHandler) InviteSite(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// ForgetJobs operation middleware
+func (sh *strictHandler) ForgetJobs(w http.ResponseWriter, r *http.Request, params ForgetJobsParams) {
+	var request ForgetJobsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ForgetJobs(ctx, request.(ForgetJobsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ForgetJobs")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ForgetJobsResponseObject); ok {
+		if err := validResponse.VisitForgetJobsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListJobs operation middleware
-func (sh *strictHandler) ListJobs(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ListJobs(w http.ResponseWriter, r *http.Request, params ListJobsParams) {
 	var request ListJobsRequestObject
+
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.ListJobs(ctx, request.(ListJobsRequestObject))
@@ -3099,6 +3373,32 @@ func (sh *strictHandler) CancelJob(w http.ResponseWriter, r *http.Request, id Jo
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(CancelJobResponseObject); ok {
 		if err := validResponse.VisitCancelJobResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ForgetJob operation middleware
+func (sh *strictHandler) ForgetJob(w http.ResponseWriter, r *http.Request, id JobID) {
+	var request ForgetJobRequestObject
+
+	request.Id = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ForgetJob(ctx, request.(ForgetJobRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ForgetJob")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ForgetJobResponseObject); ok {
+		if err := validResponse.VisitForgetJobResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -98,7 +98,7 @@ func declaredRooms() map[string]room {
 		},
 		"internal/agent/backend": {
 			imports: "grid avail protocol plan step site broker yield agent member owner p2p data " +
-				"hostinfo history view", tests: "*",
+				"store hostinfo history view", tests: "*",
 		},
 		"internal/audit": {imports: "data grid protocol step store"},
 		"internal/api": {

@@ -32,8 +32,18 @@ type runRecord struct {
 	} `json:"supervisor"`
 }
 
-// readRunRecord reads the lines that are whole; a crash may tear some.
+// readRunRecord reads the lines that are whole; a crash may tear some. What was put aside when
+// the file had grown (see internal/lrm) comes first.
 func readRunRecord(path string) ([]runRecord, error) {
+	before, err := readRunFile(path + ".1")
+	if err != nil {
+		return nil, err
+	}
+	records, err := readRunFile(path)
+	return append(before, records...), err
+}
+
+func readRunFile(path string) ([]runRecord, error) {
 	f, err := os.Open(path)
 	if os.IsNotExist(err) {
 		return nil, nil

@@ -29,6 +29,7 @@ type Agent struct {
 	Rates     Rates           // links, as the owner caps them
 	Lease     Lease           // how long a site may run on without hearing from the submitter
 	Data      dataRoom        // the data room
+	History   History         // own jobs that have ended
 	Owner     Owner           // when the site yields to its owner
 	Jobs      jobs            // limits on other people's jobs
 	Placing   placing         // how this agent's own jobs find their sites
@@ -97,6 +98,12 @@ type Lease struct {
 type dataRoom struct {
 	QuotaBytes int64         // of all data on disk
 	Keep       time.Duration // results are kept this long
+}
+
+// History bounds what is kept of own jobs that have ended.
+type History struct {
+	Keep      time.Duration // from a job's end
+	SizeBytes int64         // of all that is kept, data left out
 }
 
 // Owner says when the site yields to the owner's own work.

@@ -29,6 +29,8 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Rates: Rates{DownBps: 1e9, UpBps: 1e9, Probe: true},
 		Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
 		Data:  dataRoom{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
+
+		History: History{Keep: 90 * 24 * time.Hour, SizeBytes: 256 << 20},
 		Owner: Owner{
 			Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute,
 			Priority: PriorityIdle, Look: 10 * time.Second, Root: "/",

@@ -107,7 +107,7 @@ func givenSettings() []setting[Agent] {
 			func(a *Agent) *bool { return &a.Rates.Probe }, asBool()),
 		key("data.quota", "most data that is kept on disk",
 			func(a *Agent) *int64 { return &a.Data.QuotaBytes }, asSize()).documented(),
-		key("data.keep", "how long results are kept",
+		key("data.keep", "how long results of own jobs are kept after a job's end",
 			func(a *Agent) *time.Duration { return &a.Data.Keep }, asSpan()),
 		key("kinds", "work that this site runs: wasm, or wasm,command",
 			func(a *Agent) *[]grid.WorkKind { return &a.Kinds }, asKinds()).documented(),
@@ -181,6 +181,10 @@ func placingSettings() []setting[Agent] {
 		key("placing.policy", "what availability does to your jobs, beyond its share in distance",
 			func(a *Agent) *string { return &a.Placing.Policy },
 			asWord(grid.AvailPolicies()...)),
+		key("history.keep", "how long own jobs are kept after their end; submit list shows them",
+			func(a *Agent) *time.Duration { return &a.History.Keep }, asSpan()),
+		key("history.size", "most that is kept of own jobs that have ended, their data left out",
+			func(a *Agent) *int64 { return &a.History.SizeBytes }, asSize()),
 	}
 }
 

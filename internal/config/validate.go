@@ -44,6 +44,8 @@ func (c Agent) Validate() error {
 		c.Lease.validateMargin(),
 		within("jobs.max-runtime", c.Jobs.MaxRuntime, time.Second, grid.MaxRuntime),
 		within("data.keep", c.Data.Keep, time.Minute, 3660*24*time.Hour),
+		within("history.keep", c.History.Keep, time.Minute, 3660*24*time.Hour),
+		atLeast("history.size", c.History.SizeBytes, 1<<20, "1MiB"),
 		atLeast("data.quota", c.Data.QuotaBytes, 1<<20, "1MiB"),
 		atLeast("placing.replies", int64(c.Placing.Replies), 0, "0"),
 		atLeast("rates.down", c.Rates.DownBps, 1, "1bit/s"),

@@ -88,10 +88,25 @@ func (r *Recorder) Close() error { return r.file.Close() }
 
 const maxRecordLine = 4 << 10
 
-// ReadRecords reads a run record in the order of writing. A file that is missing
-// is an empty record. A line that is no record, as a crash of the machine may
-// leave it, is skipped.
+// RecordBefore names the run record that was put aside for the one at path.
+func RecordBefore(path string) string { return path + ".1" }
+
+// ReadRecords reads a run record in the order of writing, and the one before it. A file that is
+// missing is an empty record. A line that is no record, as a crash of the machine may leave it, is
+// skipped.
 func ReadRecords(path string) ([]Record, error) {
+	before, err := ReadRecordsBefore(path)
+	if err != nil {
+		return nil, err
+	}
+	records, err := readRecordFile(path)
+	return append(before, records...), err
+}
+
+// ReadRecordsBefore reads the run record that was put aside for the one at path.
+func ReadRecordsBefore(path string) ([]Record, error) { return readRecordFile(RecordBefore(path)) }
+
+func readRecordFile(path string) ([]Record, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -8,6 +8,21 @@
 //	place                     tells the directory from copies of it
 //	journal/NUMBER-MACHINE    segments of the journal, in the order of NUMBER
 //
+//	history.db                own jobs that have ended
+//
+// The files of the package:
+//
+//	store.go           a state directory, opened
+//	facts.go           facts written and read
+//	journal.go         what machines were told
+//	segment.go         the files of that
+//	read.go            journals read again
+//	replay.go          and the machines run again
+//	history.go         ended jobs
+//	history_read.go    listed and found
+//	history_forget.go  let go
+//	compact.go         files made shorter
+//
 // One process at a time may have a directory open; reading with ReadFacts and
 // Runs is possible at any time. A replay meets the same times only if the
 // driver hands its machines times in UTC without a monotonic reading.
@@ -122,7 +137,7 @@ func OpenWith(dir string, options Options, log *slog.Logger) (*Store, error) {
 	}
 	path := filepath.Join(dir, factsFile)
 	var err error
-	if s.db, err = openDB(path, false); err != nil {
+	if s.db, err = openCompacted(path, log); err != nil {
 		return nil, err
 	}
 	if err := s.start(path); err != nil {

@@ -1,6 +1,10 @@
 package view
 
-import "github.com/mrsmesh/mrsmesh/pkg/grid"
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
 
 // Phase says how far a job or a task is.
 type Phase string
@@ -108,6 +112,14 @@ type JobView struct {
 	Reasons     []string `json:"reasons,omitempty"`      // refused: each kind of refusal in words
 	// the jobs that must be done before it starts
 	After []Earlier `json:"after,omitempty"`
+}
+
+// JobQuery asks for a page of own jobs, the one that was submitted last first.
+type JobQuery struct {
+	Since  time.Time  // submitted then or later; zero: all
+	Before grid.JobID // those that follow this one in the list; empty: from the beginning
+	Prefix string     // of their IDs; then Since and Before do not count
+	Limit  int        // at least 1
 }
 
 // Earlier is a job that must be done before another one starts.

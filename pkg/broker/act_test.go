@@ -59,7 +59,8 @@ func (r *rig) act(s source) {
 			nil,
 			step.BansChanged{Banned: []grid.SiteID{from}},
 			step.BansChanged{},
-		}[s.n(8)])
+			step.Archived{Jobs: r.leaving},
+		}[s.n(9)])
 	case 6:
 		problem := []string{"", "unreachable"}[s.n(2)]
 		r.do(step.Collected{Attempt: r.drawAttempt(s), Problem: problem})

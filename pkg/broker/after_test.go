@@ -114,7 +114,7 @@ func TestAfterWhatIsUnknown(t *testing.T) {
 }
 
 func TestWhatIsAwaitedIsNotForgotten(t *testing.T) {
-	b := newBench(t, func(c *Config) { c.KeepEnded = time.Minute }, "a", "b")
+	b := newBench(t, func(c *Config) { c.MaxEnded = 0 }, "a", "b")
 	done, runs := b.started(1), b.started(1)
 	waits := b.submit(following(done, runs))
 	b.ends(done, 0)

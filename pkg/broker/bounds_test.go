@@ -183,9 +183,7 @@ func TestALongLeaseEndsWithTheBound(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	attempt := b.takes(b.submit(job))
 	b.hear("a", protocol.Progress{Attempt: attempt, Phase: grid.PhaseRunning})
-	_, lease := one[protocol.Lease](t, b.hear("a", protocol.Renew{
-		Renewal: 2, Attempts: []grid.AttemptID{attempt},
-	}))
+	_, lease := one[protocol.Lease](t, b.hear("a", renew(2, time.Second, attempt)))
 	if want := time.Hour + 6*time.Minute + runGrace; lease.Duration != want {
 		t.Errorf("a lease of %s, want %s", lease.Duration, want)
 	}

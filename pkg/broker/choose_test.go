@@ -182,30 +182,6 @@ func TestFaultsOutliveARestart(t *testing.T) {
 	}
 }
 
-func TestEndedJobsAreForgotten(t *testing.T) {
-	b := newBench(t, func(c *Config) { c.KeepEnded = time.Hour }, "a", "b")
-	id := b.started(1)
-	exit := grid.Exit{Cause: grid.CauseExited, Stdout: grid.Produced{Path: "/out", CID: "bout"}}
-	b.hear("a", protocol.Exited{Attempt: attemptOf(id, 0, 1), Exit: exit})
-	b.do(step.Collected{Attempt: attemptOf(id, 0, 1)})
-	b.pass(time.Hour - time.Millisecond)
-	if _, known := b.m.Job(id); !known {
-		t.Fatal("forgotten too early")
-	}
-	var released []grid.CID
-	for _, e := range b.pass(time.Millisecond) {
-		if h, is := e.(step.Hold); is && h.Release {
-			released = append(released, h.CIDs...)
-		}
-	}
-	if _, known := b.m.Job(id); known || fmt.Sprint(released) != "[bmodule bout]" {
-		t.Errorf("known %v, released %v; want it gone with module and output", known, released)
-	}
-	if facts := b.factsButMembers(); len(facts) != 2 {
-		t.Errorf("%d facts are left, want the counter and the longest grant: %v", len(facts), facts)
-	}
-}
-
 func TestProbesAreNotHeldForEver(t *testing.T) {
 	b := newBench(t, nil, "a")
 	b.do(step.Probe{Command: 5, Job: testJob(1)})

@@ -43,7 +43,6 @@ type Config struct {
 	CollectRetry     time.Duration // pause between attempts to fetch outputs
 	CollectGiveUp    time.Duration // outputs that cannot be had for so long are computed anew
 	CollectDead      time.Duration // the same for a site that has died: its agent may soon be back
-	KeepEnded        time.Duration // records and outputs of ended jobs are kept so long
 	Reunion          time.Duration // after being cut off: how long frozen attempts are waited for
 	BootGrace        time.Duration // after a start: how long before a job is called unplaceable
 
@@ -54,7 +53,8 @@ type Config struct {
 	HoldTop     int  // promised jobs: how many of the nearest are asked to hold offers, at least 1
 	ReplyTarget int  // > 0: ask for about so many answers by sampling; 0: all sites answer
 	Requote     bool // let sites decline an award that has become worse than the runner-up
-	MaxJobs     int  // jobs held, ended ones included
+	MaxJobs     int  // open at the same time
+	MaxEnded    int  // ended jobs that stay here; older ones are in the history
 	// MaxTries counts the failed attempts of a task after which it is given up. Awards that were
 	// declined, and attempts that their sites have lost, do not count.
 	MaxTries    int
@@ -72,8 +72,8 @@ func Default(self grid.SiteID) Config {
 		LongLease: 8 * time.Hour, ReservationLease: time.Minute,
 		AwardWindow: 2 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute,
 		CollectRetry: time.Second, CollectGiveUp: time.Minute, CollectDead: 3 * time.Second,
-		KeepEnded: 7 * 24 * time.Hour, BootGrace: 3 * time.Second, Reunion: 10 * time.Second,
-		HoldTop: index.DefaultReservations, Requote: true, MaxJobs: 4096, MaxTries: 16,
+		BootGrace: 3 * time.Second, Reunion: 10 * time.Second,
+		HoldTop: index.DefaultReservations, Requote: true, MaxJobs: 4096, MaxEnded: 64, MaxTries: 16,
 		ExplainUpTo: 64, UnicastUpTo: 64,
 	}
 }
@@ -118,9 +118,9 @@ func (c Config) Validate() error {
 		"collect retry: want more than 0 and at most the give-up")
 	want(c.CollectDead > 0 && c.CollectDead <= c.CollectGiveUp,
 		"collect dead: want more than 0 and at most the give-up")
-	want(c.KeepEnded > 0, "keep ended: want more than 0")
 	want(min(c.BootGrace, c.Reunion) >= 0, "boot grace, reunion: want at least 0")
 	want(c.MaxJobs >= 1 && c.MaxTries >= 1, "max jobs, max tries: want at least 1")
+	want(c.MaxEnded >= 0, "max ended: want at least 0")
 	want(c.Policy <= grid.AvailNSA, "policy: want one that exists")
 	want(!c.Policy.Orders() || c.Choice == ChoiceNearest,
 		"policy: NAA and NSA choose the site themselves; want no other choice")

@@ -55,6 +55,7 @@
 //	divide.go      how parts are divided among sites
 //	job.go         a job: what was asked, its tasks, its stage
 //	hold.go        the stages in which sites make their offers firm
+//	tail.go        those that have ended, and which of them can leave
 //	order.go       the table of jobs: their order, and which waits for which
 //	repeated.go    a request that comes again makes no second job
 //	facts.go       what survives a crash
@@ -93,6 +94,7 @@
 //	restore.go     the facts of an earlier run; resume.go: taking them up
 //	check.go       the invariants
 //	view.go        read-only access for people
+//	archive.go     ended jobs leave for the history
 //	step.go        the one list of all that can happen
 //
 // Words: onX takes something from outside, verbs act, isX and hasX ask and

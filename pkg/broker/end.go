@@ -23,8 +23,8 @@ func (m *Machine) endIfDone(j *job) {
 	}
 }
 
-// endJob tells the sites that were asked, and keeps the record for a while. Jobs that waited
-// for this one are looked at later in the Step.
+// endJob tells the sites that were asked, and keeps the record until the history has it. Jobs
+// that waited for this one are looked at later in the Step.
 func (m *Machine) endJob(j *job, kind protocol.ClearKind) {
 	j.ended = m.now
 	if j.round() != nil {
@@ -38,8 +38,8 @@ func (m *Machine) endJob(j *job, kind protocol.ClearKind) {
 	j.how.released(desk{m, j}, jobEnded)
 	m.herald.clear(j, kind)
 	m.report(step.LevelInfo, eventJobEnded, j.about(), m.cfg.Here)
-	m.setTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))
 	m.looks.after(j)
+	m.jobs.tail.add(j)
 }
 
 // onCancel cancels a job: waiting tasks end now, running ones are told to stop.
@@ -208,12 +208,8 @@ func (m *Machine) onForget(in step.ForgetJob) {
 	m.out.Emit(reply)
 }
 
-// onForgetTimer drops an ended job, unless another one still waits for it.
-func (m *Machine) onForgetTimer(id grid.JobID) {
-	if j, known := m.enquiry(id); known && m.forget(j) != nil {
-		m.setTimer(timerForget, string(id), m.now.Add(m.cfg.KeepEnded))
-	}
-}
+// onForgetTimer drops a probe.
+func (m *Machine) onForgetTimer(id grid.JobID) { delete(m.probes, id) }
 
 // forget drops a job that has ended, or a probe. It is kept while another one waits for it.
 func (m *Machine) forget(j *job) error {
@@ -225,17 +221,6 @@ func (m *Machine) forget(j *job) error {
 	if by, awaited := m.jobs.awaitedBy(j); awaited {
 		return fmt.Errorf("%w: job %s", step.ErrAwaited, by)
 	}
-	if j.open > 0 {
-		return nil
-	}
-	m.stopTimer(timerForget, string(j.id))
-	delete(m.jobs.all, j.id)
-	delete(m.jobs.byKey, j.key)
-	m.jobs.independ(j)
-	m.out.Emit(step.Hold{Job: j.id, CIDs: j.data(), Release: true})
-	m.persistRemoval(factJob, string(j.id))
-	for i := range j.tasks {
-		m.persistRemoval(factTask, j.taskID(uint32(i)).String())
-	}
+	m.archive.drop(j)
 	return nil
 }

@@ -27,6 +27,7 @@ type rig struct {
 	facts   *step.Facts
 	timers  map[step.TimerKey]time.Time
 	jobs    []grid.JobID // submitted or probed, ended or not
+	leaving []grid.JobID // given to the history last
 	granted map[grid.AttemptID]promise
 	awarded map[grid.TaskID]*awarded
 	steps   int
@@ -51,7 +52,7 @@ type promise struct {
 func newRig(t interface{ Fatalf(string, ...any) }, tune func(*Config)) *rig {
 	cfg := Default(self)
 	cfg.MaxJobs, cfg.MaxTries = 6, 5
-	cfg.KeepEnded = time.Minute
+	cfg.MaxEnded = 2
 	if tune != nil {
 		tune(&cfg)
 	}
@@ -65,7 +66,7 @@ func newRig(t interface{ Fatalf(string, ...any) }, tune func(*Config)) *rig {
 
 // start makes a machine of the facts alone.
 func (r *rig) start() {
-	r.m = New(r.cfg)
+	r.m, r.leaving = New(r.cfg), nil
 	r.timers = make(map[step.TimerKey]time.Time)
 	if err := r.m.Restore(r.facts.Encode()); err != nil {
 		r.t.Fatalf("restore: %v", err)
@@ -104,6 +105,11 @@ func (r *rig) note(e step.Effect) {
 		r.timers[e.Key] = e.At
 	case step.StopTimer:
 		delete(r.timers, e.Key)
+	case step.Archive:
+		r.leaving = nil
+		for _, j := range e.Jobs {
+			r.leaving = append(r.leaving, j.Job)
+		}
 	case step.Reply:
 		if e.Err == nil && e.Job != "" {
 			r.jobs = append(r.jobs, e.Job)
@@ -201,8 +207,11 @@ func (r *rig) checkWakeUps(in step.Input) {
 	for _, id := range r.m.enquiryIDs() {
 		j := r.m.asked(id)
 		if j.open == 0 {
-			if !set(timerForget, string(id)) {
-				r.t.Fatalf("after %+v: job %s has ended and is never forgotten", in, id)
+			switch {
+			case r.m.isProbe(id) && !set(timerForget, string(id)):
+				r.t.Fatalf("after %+v: probe %s is answered and never forgotten", in, id)
+			case !r.m.isProbe(id) && !slices.Contains(r.m.jobs.tail.ids, id):
+				r.t.Fatalf("after %+v: job %s has ended and never leaves", in, id)
 			}
 			continue
 		}
@@ -211,7 +220,7 @@ func (r *rig) checkWakeUps(in step.Input) {
 			r.t.Fatalf("after %+v: the round of %s never ends", in, id)
 		case j.holding() != nil && !set(timerHold, string(id)):
 			r.t.Fatalf("after %+v: no timer ends the wait for sites that %s asked to hold", in, id)
-		case r.m.jobs.isBlocked(j) &&
+		case r.m.jobs.isBlocked(j) && !r.m.isProbe(id) &&
 			!slices.ContainsFunc(r.m.jobs.awaits(j), func(id grid.JobID) bool {
 				return r.m.jobs.all[id].open > 0
 			}):

@@ -228,8 +228,11 @@ func (o outcome) phrase() string {
 func (r *roster) done() bool { return r.outcome() == outcomeDone }
 
 // data lists all that the job needs, and what its tasks have left.
-func (j *job) data() []grid.CID {
-	cids := inputsOf(j.spec)
+func (j *job) data() []grid.CID { return append(inputsOf(j.spec), j.left()...) }
+
+// left lists what its tasks have left.
+func (j *job) left() []grid.CID {
+	var cids []grid.CID
 	for i := range j.tasks {
 		if exit := j.tasks[i].exit; exit != nil {
 			cids = append(cids, exit.CIDs()...)

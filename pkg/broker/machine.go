@@ -15,9 +15,10 @@ type Machine struct {
 	herald  herald // says what is wanted
 	rights  rights // says who may run what
 	awards  awardTable
-	rolls   rolls  // what the sites say they have
-	looks   looks  // at other jobs, later in the Step
-	counter uint64 // of jobs, ever
+	rolls   rolls   // what the sites say they have
+	archive archive // where ended jobs go
+	looks   looks   // at other jobs, later in the Step
+	counter uint64  // of jobs, ever
 }
 
 var _ step.Machine = (*Machine)(nil)
@@ -33,7 +34,7 @@ func New(cfg Config) *Machine {
 		awards: make(awardTable), rolls: make(rolls),
 	}
 	m.herald, m.rights = herald{run: r, peers: m.peers, jobs: m.jobs}, rights{run: r, jobs: m.jobs}
-	m.looks.jobs = m.jobs
+	m.archive, m.looks.jobs = archive{run: r, jobs: m.jobs}, m.jobs
 	return m
 }
 

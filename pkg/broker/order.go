@@ -17,6 +17,7 @@ type jobs struct {
 	dependants map[grid.JobID][]grid.JobID // by the job that they name: a predecessor or a reservation
 	byKey      map[string]grid.JobID       // by the key of the request that made them
 	ranked     int                         // jobs with a priority
+	tail       tail                        // those that have ended
 }
 
 func newJobs() *jobs {
@@ -25,6 +26,9 @@ func newJobs() *jobs {
 		byKey: make(map[string]grid.JobID),
 	}
 }
+
+// open counts the jobs that have not ended.
+func (l *jobs) open() int { return len(l.all) - len(l.tail.ids) }
 
 func (l *jobs) ids() []grid.JobID { return slices.Sorted(maps.Keys(l.all)) }
 
@@ -83,7 +87,7 @@ func (e *enquiry) needs() []grid.JobID {
 }
 
 // awaits lists the jobs that have to be done before one is announced. One that is
-// forgotten was done: else jobs that wait for it would have been refused.
+// forgotten, or in the history, was done: else jobs that wait for it would have been refused.
 func (l *jobs) awaits(j *job) []grid.JobID {
 	return slices.DeleteFunc(slices.Clone(j.spec.After), func(id grid.JobID) bool {
 		first, known := l.all[id]
@@ -204,11 +208,13 @@ func (r *roster) released() bool {
 }
 
 // checkAfter refuses a job that waits for what is unknown or has gone wrong. Only
-// known jobs can be named, so that no two wait for each other.
-func (l *jobs) checkAfter(after []grid.JobID) error {
+// known jobs can be named, so that no two wait for each other. done are those that the
+// history has as done.
+func (l *jobs) checkAfter(after, done []grid.JobID) error {
 	for _, id := range after {
 		first, known := l.all[id]
 		switch {
+		case !known && slices.Contains(done, id):
 		case !known:
 			return fmt.Errorf("%w: after: job %s is unknown here; "+
 				"name jobs that were submitted at this site", grid.ErrInvalid, id)

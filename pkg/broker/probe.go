@@ -22,7 +22,37 @@ type probes map[grid.JobID]*probe
 
 func (p probes) ids() []grid.JobID { return slices.Sorted(maps.Keys(p)) }
 
-const probeKept = 10 * time.Minute
+// What is kept of probes that were answered.
+const (
+	probeKept   = 10 * time.Minute
+	maxAnswered = 64
+)
+
+// open counts those that are not answered yet.
+func (p probes) open() int {
+	open := 0
+	for _, id := range p.ids() {
+		if p[id].ended.IsZero() {
+			open++
+		}
+	}
+	return open
+}
+
+// makeRoom drops the probe that was answered first when many are kept.
+func (p probes) makeRoom(r *run) {
+	if len(p)-p.open() < maxAnswered {
+		return
+	}
+	var first *probe
+	for _, id := range p.ids() {
+		if at := p[id].ended; !at.IsZero() && (first == nil || at.Before(first.ended)) {
+			first = p[id]
+		}
+	}
+	r.stopTimer(timerForget, string(first.id))
+	delete(p, first.id)
+}
 
 // endProbe answers a probe whose round is over.
 func (h herald) endProbe(p *probe) {

@@ -34,6 +34,7 @@ func (m *Machine) Restore(encoded []byte) error {
 	for _, id := range m.jobs.submitted() {
 		m.jobs.depend(m.jobs.all[id])
 	}
+	m.jobs.restoreTail()
 	return nil
 }
 

@@ -33,7 +33,6 @@ func (m *Machine) onBoot(in step.Boot) {
 // resume takes up a job.
 func (m *Machine) resume(j *job) {
 	if j.open == 0 {
-		m.setTimer(timerForget, string(j.id), m.now.Add(m.cfg.KeepEnded))
 		return
 	}
 	j.seq = uint32(m.incarnation << seqBits) // it may wrap after 65,536 starts, and sites forget

@@ -37,7 +37,7 @@ const (
 	timerHold     = "hold"     // sites had the time to make their offers firm; ID is the job
 	timerRivals   = "rivals"   // whether the sites that queue a task are there; ID is the task
 	timerWindow   = "window"   // what waits is too late now; ID is the job
-	timerForget   = "forget"   // an ended job has been kept long enough; ID is the job
+	timerForget   = "forget"   // a probe has been kept long enough; ID is the probe
 	timerPresumed = "presumed" // no unknown attempt can hold a lease any more; ID is the job
 	timerCovered  = "covered"  // the long grants of an earlier run have ended; no ID
 	timerRest     = "rest"     // more tasks are to be placed than one Step places; ID is the job

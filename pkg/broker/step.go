@@ -24,6 +24,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.onCancel(in)
 	case step.ForgetJob:
 		m.onForget(in)
+	case step.Archived:
+		m.archive.onArchived(in)
 	case step.PeerSeen:
 		m.onPeerSeen(in)
 	case step.PeerGone:
@@ -103,6 +105,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 	default: // the other inputs are the site machine's
 	}
 	m.drainLooks()
+	m.archive.giveSome()
 	return m.out.Take()
 }
 

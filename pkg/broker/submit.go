@@ -23,7 +23,7 @@ func (m *Machine) onSubmit(in step.Submit) {
 		m.out.Emit(step.Reply{Command: in.Command, Job: id, Err: err})
 		return
 	}
-	j, err := m.accept(in.Job)
+	j, err := m.accept(in.Job, in.Done)
 	if err != nil {
 		m.out.Emit(step.Reply{Command: in.Command, Err: err})
 		return
@@ -49,8 +49,9 @@ func (r *run) watchWindow(j *job) {
 	}
 }
 
-// accept makes a job of what was submitted, if it can be one.
-func (m *Machine) accept(spec grid.Job) (*job, error) {
+// accept makes a job of what was submitted, if it can be one; done are the jobs that the
+// history has as done.
+func (m *Machine) accept(spec grid.Job, done []grid.JobID) (*job, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
@@ -59,12 +60,12 @@ func (m *Machine) accept(spec grid.Job) (*job, error) {
 	}
 	err := cmp.Or(
 		checkWindow(spec.Spec.Window, m.now),
-		m.jobs.checkBinding(spec.Spec), m.jobs.checkAfter(spec.After),
+		m.jobs.checkBinding(spec.Spec), m.jobs.checkAfter(spec.After, done),
 	)
 	if err != nil {
 		return nil, err
 	}
-	if len(m.jobs.all)+len(m.probes) >= m.cfg.MaxJobs {
+	if m.jobs.open()+m.probes.open() >= m.cfg.MaxJobs {
 		return nil, step.ErrTooManyJob
 	}
 	j := makeJob(newJobID(m.run, m.counter+1), spec, m.now, &m.cfg)
@@ -149,12 +150,13 @@ func newJobID(r *run, counter uint64) grid.JobID {
 // onProbe asks for offers and places nothing. It is answered when the round
 // closes, and kept for `why` until the record expires.
 func (m *Machine) onProbe(in step.Probe) {
-	j, err := m.accept(in.Job)
+	j, err := m.accept(in.Job, nil)
 	if err != nil {
 		m.out.Emit(step.Reply{Command: in.Command, Err: err})
 		return
 	}
 	j.traits.thorough, j.how = true, &nearest{}
+	m.probes.makeRoom(m.run)
 	m.probes[j.id] = &probe{job: j, command: in.Command}
 	m.herald.announce(j)
 }

@@ -69,9 +69,18 @@ type Rival struct {
 	Distance float64
 }
 
-// Jobs lists the submissions that are kept, oldest first, then by ID; probes
-// are left out.
+// Jobs lists the submissions that are here, oldest first, then by ID; probes and what
+// only the history has are left out.
 func (m *Machine) Jobs() []grid.JobID { return m.jobs.submitted() }
+
+// Submitted is when a submission that is here was made.
+func (m *Machine) Submitted(id grid.JobID) (time.Time, bool) {
+	j, known := m.jobs.all[id]
+	if !known {
+		return timeZero, false
+	}
+	return j.submitted, true
+}
 
 // Bound lists the jobs that were submitted to run inside a reservation, in the order
 // of their submission, ended ones included.
@@ -95,16 +104,23 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 	if !ok {
 		return JobState{}, false
 	}
-	_, probed := m.probes[id]
+	s := j.state()
+	_, s.Probe = m.probes[id]
+	s.Awaits = m.jobs.awaits(j)
+	return s, true
+}
+
+// state is a copy of what is known of a job by itself.
+func (j *job) state() JobState {
 	s := JobState{
-		ID: id, Job: j.spec, Submitted: j.submitted, Ended: j.ended, Probe: probed, Round: j.stage != nil,
-		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers), Awaits: m.jobs.awaits(j),
+		ID: j.id, Job: j.spec, Submitted: j.submitted, Ended: j.ended, Round: j.stage != nil,
+		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers),
 	}
 	s.Behind = lags(s.Answers, j.req)
 	for i := range j.tasks {
 		s.Tasks = append(s.Tasks, j.tasks[i].state(j.taskID(uint32(i)), s.Round))
 	}
-	return s, true
+	return s
 }
 
 // state is a copy of what is known of a task; asked: offers for its job are being collected.

@@ -15,17 +15,18 @@ import (
 type disk struct {
 	facts       [2]*step.Facts
 	held        map[grid.CID]int64
-	pins        map[grid.CID]map[string]bool // for whom data is kept; no entry: for nobody in particular
-	incarnation uint64                       // the number of the last start
-	restored    uint64                       // how often it was given an earlier state
-	foreign     bool                         // it is as a backup had it, or another machine, until the next start
-	full        bool                         // no data can be written; facts have their own room
-	broken      bool                         // nothing can be written
-	slow        time.Duration                // to write facts
-	loose       [2][]looseFact               // written and perhaps not on the medium, oldest first
-	looseData   []looseData                  // the same for data
-	saved       *disk                        // a backup
-	boots       uint64                       // how often the machine itself was started, from 1
+	pins        map[grid.CID]map[string]bool    // for whom data is kept; no entry: for nobody in particular
+	past        map[grid.JobID]step.ArchivedJob // ended jobs that left their machine
+	incarnation uint64                          // the number of the last start
+	restored    uint64                          // how often it was given an earlier state
+	foreign     bool                            // it is as a backup had it, or another machine, until the next start
+	full        bool                            // no data can be written; facts have their own room
+	broken      bool                            // nothing can be written
+	slow        time.Duration                   // to write facts
+	loose       [2][]looseFact                  // written and perhaps not on the medium, oldest first
+	looseData   []looseData                     // the same for data
+	saved       *disk                           // a backup
+	boots       uint64                          // how often the machine itself was started, from 1
 }
 
 type looseFact struct {
@@ -42,7 +43,8 @@ type looseData struct {
 func newDisk() disk {
 	return disk{
 		facts: [2]*step.Facts{step.NewFacts(), step.NewFacts()}, held: make(map[grid.CID]int64),
-		pins: make(map[grid.CID]map[string]bool), boots: 1,
+		pins: make(map[grid.CID]map[string]bool), past: make(map[grid.JobID]step.ArchivedJob),
+		boots: 1,
 	}
 }
 
@@ -117,7 +119,7 @@ func (d *disk) copy() disk {
 			c.facts[r].Apply(f)
 		}
 	}
-	c.held = maps.Clone(d.held)
+	c.held, c.past = maps.Clone(d.held), maps.Clone(d.past)
 	for cid, owners := range d.pins {
 		c.pins[cid] = maps.Clone(owners)
 	}

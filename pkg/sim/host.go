@@ -213,6 +213,8 @@ func (h *host) carryOutWork(e step.Effect) {
 		h.discard(e)
 	case step.Collect:
 		h.collect(e)
+	case step.Archive:
+		h.archive(e)
 	}
 }
 

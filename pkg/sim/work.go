@@ -313,3 +313,22 @@ func (h *host) discard(e step.Discard) {
 	h.disk.unpin(e.Attempt.String())
 	h.seeAttempt(SightGone, e.Attempt)
 }
+
+// historyWait is the time that the history takes to write ended jobs.
+const historyWait = 5 * time.Millisecond
+
+// archive keeps ended jobs on the host's disk, and what they have left.
+func (h *host) archive(e step.Archive) {
+	if h.disk.broken {
+		return
+	}
+	var ids []grid.JobID
+	for _, j := range e.Jobs {
+		h.disk.past[j.Job] = j
+		for _, cid := range j.Outputs {
+			h.disk.pin(cid, "history")
+		}
+		ids = append(ids, j.Job)
+	}
+	h.later(historyWait, roleBroker, step.Archived{Jobs: ids})
+}

@@ -56,6 +56,7 @@ var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknogloba
 	"Probe":               readInput[Probe],
 	"CancelJob":           readInput[CancelJob],
 	"ForgetJob":           readInput[ForgetJob],
+	"Archived":            readInput[Archived],
 	"AvailabilityLearned": readInput[AvailabilityLearned],
 }
 

@@ -114,6 +114,22 @@ type Collect struct {
 	From    grid.SiteID
 }
 
+// Archive gives ended jobs to the history on disk, under their IDs: giving one again changes
+// nothing. Answered by Archived when it holds them all, durably; until then the machine does.
+type Archive struct {
+	Jobs []ArchivedJob
+}
+
+// ArchivedJob is an ended job as the history keeps it.
+type ArchivedJob struct {
+	Job       grid.JobID
+	Submitted time.Time
+	Ended     time.Time
+	Outputs   []grid.CID // what its tasks have left, logs included
+	Key       string     // as in Submit
+	Record    []byte     // all that is known of it, for its machine to read
+}
+
 // Hold keeps data of a submission on this site, or, with Release, no longer.
 type Hold struct {
 	Job     grid.JobID
@@ -164,6 +180,7 @@ func (ContinueAttempt) effect() {}
 func (StopAttempt) effect()     {}
 func (Discard) effect()         {}
 func (Collect) effect()         {}
+func (Archive) effect()         {}
 func (Hold) effect()            {}
 func (Report) effect()          {}
 func (Reply) effect()           {}
@@ -174,7 +191,7 @@ var (
 	ErrNotEnded   = problem("the job has not ended; cancel it first")
 	ErrAwaited    = problem("another job waits for it; cancel that one first")
 	ErrKeyUsed    = problem("the key named another request before; send a new key with a new job")
-	ErrTooManyJob = problem("too many jobs are held; forget some that have ended")
+	ErrTooManyJob = problem("too many jobs are open; wait until some have ended, or cancel some")
 	ErrNoSpace    = problem("this machine's disk is full; free some space, then submit again")
 )
 

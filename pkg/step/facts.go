@@ -32,6 +32,9 @@ func (f *Facts) Apply(fact Fact) {
 	f.rows[key] = fact.Value
 }
 
+// Get is the value of a row; nil if there is none.
+func (f *Facts) Get(kind, key string) []byte { return f.rows[[2]string{kind, key}] }
+
 // All lists the rows, ascending by kind and key.
 func (f *Facts) All() []Fact {
 	keys := slices.SortedFunc(maps.Keys(f.rows), func(a, b [2]string) int {

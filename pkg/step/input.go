@@ -219,6 +219,9 @@ type Submit struct {
 	// Key names the request, if it is not empty: a repetition is answered with the job that it
 	// made before. A digest, at most MaxKey bytes long; sites never hear of it.
 	Key string `json:",omitempty"`
+	// Done lists those of the jobs it comes after that the history has as done: the machine
+	// knows them no more.
+	Done []grid.JobID
 }
 
 // MaxKey is the longest key of a Submit, in bytes.
@@ -240,6 +243,11 @@ type CancelJob struct {
 type ForgetJob struct {
 	Command uint64
 	Job     grid.JobID
+}
+
+// Archived says that the history holds ended jobs, durably.
+type Archived struct {
+	Jobs []grid.JobID
 }
 
 func (Boot) input()                {}
@@ -273,4 +281,5 @@ func (Submit) input()              {}
 func (Probe) input()               {}
 func (CancelJob) input()           {}
 func (ForgetJob) input()           {}
+func (Archived) input()            {}
 func (AvailabilityLearned) input() {}

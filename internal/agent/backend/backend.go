@@ -72,11 +72,18 @@ func userError(err error) error {
 // Submit makes a job durable and starts placing it. All its data must have been
 // stored here before. A request that is repeated with its key makes no second job.
 func (b *Backend) Submit(ctx context.Context, job grid.Job, key string) (grid.JobID, error) {
+	if made, err := b.madeBefore(job, key); made != "" || err != nil {
+		return made, err
+	}
 	if err := b.needData(job); err != nil {
 		return "", err
 	}
+	done, err := b.doneBefore(job)
+	if err != nil {
+		return "", err
+	}
 	return b.command(ctx, func(n uint64) step.Input {
-		return step.Submit{Command: n, Job: job, Key: key}
+		return step.Submit{Command: n, Job: job, Key: key, Done: done}
 	})
 }
 

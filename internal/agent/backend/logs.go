@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
-	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -50,30 +49,25 @@ func (b *Backend) findLog(ctx context.Context, task grid.TaskID, stream string) 
 		return logPlace{}, fmt.Errorf("%w: stream: want stdout or stderr, have %q",
 			grid.ErrInvalid, stream)
 	}
-	var where logPlace
-	found := false
-	err := b.agent.AskBroker(ctx, func(m *broker.Machine) {
-		job, ok := m.Job(task.Job)
-		if !ok || task.Index >= uint32(len(job.Tasks)) {
-			return
-		}
-		found = true
-		t := job.Tasks[task.Index]
-		where = logPlace{attempt: grid.AttemptID{Task: task, Token: t.Token}, ended: t.Phase.Ended()}
-		if t.Phase >= grid.PhaseRunning {
-			where.site = t.Site
-		}
-		if t.Exit != nil && where.ended {
-			where.cid = t.Exit.Stdout.CID
-			if stream == "stderr" {
-				where.cid = t.Exit.Stderr.CID
-			}
-		}
-	})
-	if err == nil && !found {
+	job, _, err := b.findJob(ctx, task.Job)
+	if err == nil && task.Index >= uint32(len(job.Tasks)) {
 		err = fmt.Errorf("%w: no such task: %s", view.ErrNotFound, task)
 	}
-	return where, err
+	if err != nil {
+		return logPlace{}, err
+	}
+	t := job.Tasks[task.Index]
+	where := logPlace{attempt: grid.AttemptID{Task: task, Token: t.Token}, ended: t.Phase.Ended()}
+	if t.Phase >= grid.PhaseRunning {
+		where.site = t.Site
+	}
+	if t.Exit != nil && where.ended {
+		where.cid = t.Exit.Stdout.CID
+		if stream == "stderr" {
+			where.cid = t.Exit.Stderr.CID
+		}
+	}
+	return where, nil
 }
 
 func (b *Backend) storedLog(

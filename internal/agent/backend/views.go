@@ -24,22 +24,6 @@ func (b *Backend) namesNow(machine *broker.Machine) names {
 	return n
 }
 
-// Jobs lists this agent's submissions, newest first.
-func (b *Backend) Jobs(ctx context.Context) ([]view.JobView, error) {
-	jobs := []view.JobView{}
-	err := b.agent.AskBroker(ctx, func(m *broker.Machine) {
-		for _, id := range m.Jobs() {
-			if job, ok := m.Job(id); ok {
-				v := jobView(job)
-				v.After = earlier(m, job)
-				jobs = append(jobs, v)
-			}
-		}
-	})
-	slices.Reverse(jobs)
-	return jobs, err
-}
-
 // findJob reads one submission, with the names of the sites.
 func (b *Backend) findJob(ctx context.Context, id grid.JobID) (broker.JobState, names, error) {
 	var job broker.JobState
@@ -49,6 +33,9 @@ func (b *Backend) findJob(ctx context.Context, id grid.JobID) (broker.JobState, 
 		job, found = m.Job(id)
 		n = b.namesNow(m)
 	})
+	if err == nil && !found {
+		job, found, err = b.archived(id)
+	}
 	if err == nil && !found {
 		err = fmt.Errorf("%w: no such job: %s", view.ErrNotFound, id)
 	}
@@ -64,6 +51,7 @@ func (b *Backend) Job(ctx context.Context, id grid.JobID) (view.JobDetail, error
 	detail := view.JobDetail{Spec: view.FromJob(job.Job), Status: jobView(job)}
 	if len(job.Job.After) > 0 {
 		err = b.agent.AskBroker(ctx, func(m *broker.Machine) { detail.Status.After = earlier(m, job) })
+		b.fillEarlier(detail.Status.After)
 	}
 	return detail, err
 }

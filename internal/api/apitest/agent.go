@@ -224,14 +224,48 @@ func (r *record) view() view.JobView {
 }
 
 // Jobs implements api.Jobs.
-func (a *Agent) Jobs(context.Context) ([]view.JobView, error) {
+func (a *Agent) Jobs(_ context.Context, q view.JobQuery) ([]view.JobView, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var out []view.JobView
 	for _, r := range slices.Backward(a.jobs) {
-		out = append(out, r.view())
+		v := r.view()
+		if v.ID == q.Before {
+			out = nil
+			continue
+		}
+		if strings.HasPrefix(string(v.ID), q.Prefix) && !v.Submitted.Before(q.Since) {
+			out = append(out, v)
+		}
 	}
-	return out, nil
+	return out[:min(len(out), q.Limit)], nil
+}
+
+// Forget implements api's submissions.
+func (a *Agent) Forget(_ context.Context, id grid.JobID) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := a.find(id)
+	if r == nil {
+		return missing(id)
+	}
+	if !r.view().Phase.Ended() {
+		return fmt.Errorf("%w: the job has not ended; cancel it first", view.ErrConflict)
+	}
+	a.jobs = slices.DeleteFunc(a.jobs, func(o *record) bool { return o == r })
+	return nil
+}
+
+// ForgetEnded implements api's submissions.
+func (a *Agent) ForgetEnded(_ context.Context, before time.Time) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := len(a.jobs)
+	a.jobs = slices.DeleteFunc(a.jobs, func(r *record) bool {
+		v := r.view()
+		return v.Phase.Ended() && v.Ended.Before(before)
+	})
+	return all - len(a.jobs), nil
 }
 
 // Job implements api.Jobs.

@@ -175,9 +175,57 @@ func ask[T any](ctx context.Context, c *Client, in call, body any) (T, error) {
 
 type nothing struct{}
 
-// Jobs lists the agent's own submissions, newest first.
-func (c *Client) Jobs(ctx context.Context) ([]view.JobView, error) {
-	return ask[[]view.JobView](ctx, c, call{method: http.MethodGet, path: "/jobs"}, nil)
+// Jobs lists the agent's own submissions, newest first, page by page; a limit of 0 is none.
+func (c *Client) Jobs(ctx context.Context, q view.JobQuery) ([]view.JobView, error) {
+	const page = 1_000
+	var all []view.JobView
+	for {
+		want := page
+		if q.Limit > 0 {
+			want = min(page, q.Limit-len(all))
+		}
+		query := url.Values{"limit": {strconv.Itoa(want)}}
+		set := func(name, value string) {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		set("before", string(q.Before))
+		set("prefix", q.Prefix)
+		if !q.Since.IsZero() {
+			set("since", q.Since.Format(time.RFC3339Nano))
+		}
+		jobs, err := ask[[]view.JobView](
+			ctx, c, call{method: http.MethodGet, path: "/jobs", query: query}, nil,
+		)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, jobs...)
+		if len(jobs) < want || len(all) == q.Limit || q.Prefix != "" {
+			return all, nil
+		}
+		q.Before = jobs[len(jobs)-1].ID
+	}
+}
+
+// Forget drops what the agent knows of a job that has ended, and its outputs.
+func (c *Client) Forget(ctx context.Context, id grid.JobID) error {
+	_, err := ask[nothing](ctx, c, call{
+		method: http.MethodPost, path: "/jobs/" + url.PathEscape(string(id)) + "/forget",
+	}, nil)
+	return err
+}
+
+// ForgetEnded drops all jobs that ended before a time, and returns how many those were.
+func (c *Client) ForgetEnded(ctx context.Context, before time.Time) (int, error) {
+	answer, err := ask[struct {
+		Jobs int `json:"jobs"`
+	}](ctx, c, call{
+		method: http.MethodDelete, path: "/jobs",
+		query: url.Values{"ended_before": {before.Format(time.RFC3339Nano)}},
+	}, nil)
+	return answer.Jobs, err
 }
 
 // Job is one of them in full.

@@ -21,6 +21,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
+// all asks for all jobs.
+var all view.JobQuery
+
 func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 const token = "0123456789abcdef"
@@ -101,7 +104,7 @@ func TestThroughBothDoors(t *testing.T) {
 		); err != nil {
 			t.Error(err)
 		}
-		if jobs, err := c.Jobs(t.Context()); err != nil || jobs[0].Phase != view.PhaseCancelled {
+		if jobs, err := c.Jobs(t.Context(), all); err != nil || jobs[0].Phase != view.PhaseCancelled {
 			t.Errorf("Jobs = %+v, %v", jobs, err)
 		}
 	}
@@ -143,11 +146,11 @@ func TestErrorsAreTyped(t *testing.T) {
 	if _, err := c.Submit(t.Context(), grid.Job{}); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("empty job: %v", err)
 	}
-	if _, err := connect(t, address, "wrong").Jobs(t.Context()); !errors.Is(err, view.ErrDenied) {
+	if _, err := connect(t, address, "wrong").Jobs(t.Context(), all); !errors.Is(err, view.ErrDenied) {
 		t.Errorf("wrong token: %v", err)
 	}
 	nobody := connect(t, "/nonexistent/s.sock", "")
-	if _, err := nobody.Jobs(t.Context()); !errors.Is(err, client.ErrUnreachable) {
+	if _, err := nobody.Jobs(t.Context(), all); !errors.Is(err, client.ErrUnreachable) {
 		t.Errorf("no agent: %v", err)
 	}
 	if _, err := c.PutData(t.Context(), false, failing{}); !errors.Is(err, os.ErrPermission) ||
@@ -156,7 +159,7 @@ func TestErrorsAreTyped(t *testing.T) {
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Jobs(canceled); !errors.Is(err, context.Canceled) ||
+	if _, err := c.Jobs(canceled, all); !errors.Is(err, context.Canceled) ||
 		errors.Is(err, client.ErrUnreachable) {
 		t.Errorf("cancelled: %v", err)
 	}

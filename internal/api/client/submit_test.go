@@ -58,7 +58,7 @@ func TestASubmissionWhoseAnswerIsLostIsOneJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := c.Jobs(t.Context())
+	jobs, err := c.Jobs(t.Context(), all)
 	if err != nil || len(jobs) != 1 || jobs[0].ID != id || posts.Load() != 3 {
 		t.Errorf("%d requests made %d jobs, %v; want 3 and one, %s", posts.Load(), len(jobs), err, id)
 	}

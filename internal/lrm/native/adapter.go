@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -176,9 +175,6 @@ func (a *Adapter) launch(
 
 // Recover implements lrm.Adapter.
 func (a *Adapter) Recover(ctx context.Context) error {
-	if _, err := os.Stat(a.config.RecordPath); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	err := supervise.Recover(ctx, a.config.RecordPath)
 	return errors.Join(err, a.host.groups.sweep(groupPrefix(a.config.RecordPath)))
 }

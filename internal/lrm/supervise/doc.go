@@ -35,6 +35,7 @@
 //	enclosure_*.go        a sandbox started in the runner's place, traced
 //	farewell.go           the submitter told that agent and attempt are dead
 //	recover.go            what an earlier agent left, ended
+//	rotate.go             the run record, kept short
 //	tree_*.go             all processes of an attempt: frozen, stopped, reaped
 //	usage_*.go            CPU time of processes and groups
 //	procfs_linux.go       descendants of a process

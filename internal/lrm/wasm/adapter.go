@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -186,8 +185,5 @@ func mentions(path, words string) bool {
 
 // Recover implements lrm.Adapter.
 func (a *Adapter) Recover(ctx context.Context) error {
-	if _, err := os.Stat(a.config.RecordPath); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	return supervise.Recover(ctx, a.config.RecordPath)
 }

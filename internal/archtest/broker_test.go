@@ -20,10 +20,11 @@ import (
 // everything rests on to what sees everything; a file names what stands lower.
 func brokerLayers() []string {
 	return []string{
-		"doc.go", "events.go", "config.go", "run.go", "offers.go", "task.go", "traits.go", "divide.go",
+		"doc.go", "events.go", "config.go", "run.go", "offers.go", "pledge.go", "task.go", "traits.go",
+		"divide.go",
 		"job.go", "hold.go", "order.go", "repeated.go", "facts.go", "longgrant.go", "watch.go",
 		"peers.go", "policy.go", "round.go", "announce.go", "probe.go", "queue.go", "rights.go",
-		"machine.go", "strategy.go", "end.go", "vacancy.go", "placing.go", "failover.go",
+		"machine.go", "strategy.go", "kept.go", "end.go", "vacancy.go", "placing.go", "failover.go",
 		"restored.go", "result.go", "space.go", "award.go", "answers.go",
 		"grant.go", "presence.go", "look.go", "ranking.go", "desk.go", "parts_hosts.go",
 		"place_nearest.go", "place_promised.go", "place_rivals.go", "parts_start.go", "parts_again.go",

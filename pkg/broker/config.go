@@ -33,9 +33,11 @@ type Config struct {
 	// Lease is granted at a time; at least 100 ms. Shorter notices deaths sooner, longer
 	// forgives slow links. LeaseMargin is waited beyond its end before a task moves; it covers
 	// the two clocks' drift.
-	Lease            time.Duration
-	LeaseMargin      time.Duration
-	LongLease        time.Duration // granted to jobs with unattended: finish
+	Lease       time.Duration
+	LeaseMargin time.Duration
+	LongLease   time.Duration // granted to jobs with unattended: finish
+	// StartLease is how long before a promised start a lease is granted that reaches beyond it.
+	StartLease       time.Duration
 	ReservationLease time.Duration // granted to reservations: a site that is back within it keeps them
 	AwardWindow      time.Duration // a site that has not answered an award by then has missed it
 	BackoffMin       time.Duration // first pause before a job that fits nowhere is announced again
@@ -67,7 +69,7 @@ func Default(self grid.SiteID) Config {
 	return Config{
 		Owner: self, Here: self,
 		Lease: 3 * time.Second, LeaseMargin: 500 * time.Millisecond,
-		LongLease: 8 * time.Hour, ReservationLease: time.Minute,
+		LongLease: 8 * time.Hour, ReservationLease: time.Minute, StartLease: time.Minute,
 		AwardWindow: 2 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute,
 		CollectRetry: time.Second, CollectGiveUp: time.Minute, CollectDead: 3 * time.Second,
 		KeepEnded: 7 * 24 * time.Hour, BootGrace: 3 * time.Second, Reunion: 10 * time.Second,
@@ -90,6 +92,7 @@ func (c Config) Validate() error {
 	want(c.Lease >= 100*time.Millisecond, "lease: want at least 100ms")
 	want(c.LongLease >= c.Lease, "long lease: want at least the lease")
 	want(c.ReservationLease >= c.Lease, "reservation lease: want at least the lease")
+	want(c.StartLease >= 0, "start lease: want at least 0")
 	want(c.HoldTop >= 1 && c.HoldTop <= maxHolds, "hold top: want 1 to 64")
 	want(c.LeaseMargin > 0, "lease margin: want more than 0")
 	want(c.AwardWindow > 0, "award window: want more than 0")

@@ -55,6 +55,7 @@ type taskFact struct {
 	Accepted   bool          `json:"accepted,omitempty"`
 	Kept       float64       `json:"kept,omitempty"`
 	StartsMS   int64         `json:"starts_ms,omitempty"` // only of promised jobs
+	Pledge     *pledgeFact   `json:"pledge,omitempty"`
 }
 
 // grantFact is the value of longGrant.
@@ -99,7 +100,7 @@ func (r *run) saveTask(j *job, index uint32) {
 		Phase: t.phase, Token: t.token, Site: t.site, Distance: t.distance,
 		AwardedMS: step.MS(t.awardedAt),
 		Silent:    t.silent, Failures: t.failures, Exit: t.exit, Failed: t.failed, Tries: t.tries,
-		Accepted: t.accepted, Kept: t.kept,
+		Accepted: t.accepted, Kept: t.kept, Pledge: t.pledge.fact(),
 	}
 	if j.traits.promise {
 		f.StartsMS = step.MS(t.startsAt)

@@ -32,7 +32,8 @@ func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.Atte
 		}
 		c := claim{from: from, renewal: renewal, id: id, first: m.confirm(j, t, id)}
 		if j.how.claimed(desk{m, j}, c) {
-			leases[j.traits.lease] = append(leases[j.traits.lease], id)
+			d := m.leaseOf(j, t)
+			leases[d] = append(leases[d], id)
 		}
 	}
 	if m.cfg.NoFencing && len(below) > 0 {
@@ -49,6 +50,23 @@ func (m *Machine) onRenew(from grid.SiteID, renewal uint64, attempts []grid.Atte
 	for _, j := range touched {
 		j.how.woken(desk{m, j}, wake{why: wakeGranted})
 	}
+}
+
+// leaseOf is the lease that an attempt gets now. One that is about to begin when it was promised
+// to gets a lease that reaches beyond its start: it begins then, also while this site is away.
+// Farther from its start it gets none that long, so that another site is found in time when
+// its own falls silent.
+func (r *run) leaseOf(j *job, t *task) time.Duration {
+	start := t.startsAt
+	if start.IsZero() {
+		start = j.traits.window.At
+	}
+	ahead := start.Sub(r.now)
+	if !j.traits.promise || t.phase != grid.PhaseStaging || ahead <= 0 || ahead > r.cfg.StartLease {
+		return j.traits.lease
+	}
+	steps := (ahead + r.cfg.Lease - 1) / r.cfg.Lease // whole ones: attempts share their leases
+	return max(j.traits.lease, (steps+1)*r.cfg.Lease)
 }
 
 // onMayStart takes the request of sites that queue a task: their strategy decides which
@@ -77,7 +95,7 @@ func (m *Machine) confirm(j *job, t *task, id grid.AttemptID) (first bool) {
 	t.move(grid.PhaseStaging)
 	j.pause = 0
 	if j.traits.promise && !t.accepted { // it has promised it a place
-		t.accepted = true
+		t.accepted, t.promise = true, grid.PromiseOpen
 		m.saveTask(j, index)
 	}
 	m.looks.atBound(j)
@@ -103,7 +121,7 @@ func (m *Machine) onProgress(from grid.SiteID, msg protocol.Progress) {
 	t.done, t.total, t.standing = msg.Done, msg.Total, msg.Reason
 	m.planned(j, msg)
 	if msg.Phase == grid.PhaseRunning && t.startedAt.IsZero() {
-		t.startedAt = m.now
+		m.begun(j, msg.Attempt.Task.Index, msg.StartedAgo)
 		m.looks.atBound(j)
 	}
 }

@@ -31,6 +31,7 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 	if msg.Exit.Cause.Final() {
 		exit := msg.Exit
 		t.exit = &exit
+		m.judge(j, t, msg)
 		t.move(grid.PhaseCollecting)
 		m.saveTask(j, index)
 		m.collect(j, index)

@@ -69,7 +69,7 @@ func Default(self grid.SiteID) Config {
 	return Config{
 		Owner: self, Here: self,
 		Lease: 3 * time.Second, LeaseMargin: 500 * time.Millisecond,
-		LongLease: 8 * time.Hour, ReservationLease: time.Minute, StartLease: time.Minute,
+		LongLease: 8 * time.Hour, ReservationLease: time.Minute, StartLease: 10 * time.Second,
 		AwardWindow: 2 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute,
 		CollectRetry: time.Second, CollectGiveUp: time.Minute, CollectDead: 3 * time.Second,
 		KeepEnded: 7 * 24 * time.Hour, BootGrace: 3 * time.Second, Reunion: 10 * time.Second,

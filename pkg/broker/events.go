@@ -27,7 +27,7 @@ const (
 	eventInherited       = "inherited"        // info; an attempt awarded by a run that was lost
 	eventRegrouped       = "regrouped"        // warn; a part was lost, so all start again
 	eventCollectFailed   = "collect_failed"   // warn; outputs could not be fetched; Text = problem
-	eventSpaceAwaited     = "space_awaited"     // warn; outputs have no space here; Text = problem
+	eventSpaceAwaited    = "space_awaited"    // warn; outputs have no space here; Text = problem
 
 	// Promises; see also below.
 	eventStartLate      = "start_late"      // warn; Value = seconds; Text says so

@@ -2,14 +2,34 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// ending is the code of a job that has ended, with words where it is not 0.
+// ending is the code of a job that has ended, with words where it is not 0 and where a promise
+// was not kept.
 func (a *app) ending(ctx context.Context, v view.JobView) error {
+	err := a.endingCode(ctx, v)
+	if !v.Promise.Kept() {
+		a.say("%s", promiseLine(v))
+	}
+	return err
+}
+
+// promiseLine says what became of the times that a job's tasks were promised, empty where there
+// is nothing to say yet.
+func promiseLine(v view.JobView) string {
+	if v.Promise == nil || v.Promise.State == grid.PromiseOpen.String() {
+		return ""
+	}
+	return fmt.Sprintf("job %s was promised a time, and the promise is %s", v.ID,
+		clean(v.Promise.Line()))
+}
+
+func (a *app) endingCode(ctx context.Context, v view.JobView) error {
 	switch v.Phase {
 	case view.PhaseDone, view.PhaseOver:
 		return nil

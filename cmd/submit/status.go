@@ -98,6 +98,9 @@ func jobLines(t *table, v view.JobView) {
 	if first, ok := v.NotStarted(); ok {
 		t.row(notStarted(first))
 	}
+	if line := promiseLine(v); line != "" {
+		t.row(line)
+	}
 }
 
 func (a *app) showAgent(cmd *cobra.Command) error {

@@ -20,6 +20,10 @@ func (a *app) showTask(ctx context.Context, id grid.TaskID, attempts bool) error
 		if attempts {
 			attemptRows(t, []view.TaskView{task})
 		}
+		if !task.Promise.Kept() {
+			_ = t.writer.Flush() // what follows has no columns; the last Flush reports errors
+			t.row(task.ID + " was promised a time, and the promise is " + task.Promise.Line())
+		}
 	}})
 }
 

@@ -23,6 +23,10 @@ type reporter struct {
 	events *view.EventLog
 	metric *obs.CounterVec // nil: counted, but shown nowhere
 	ends   *obs.CounterVec // nil as well
+	// What became of the promises of this site's own jobs, and by how many seconds those that
+	// are late were; nil as well.
+	promises map[string]obs.Counter
+	lateness *obs.Histogram
 
 	mu     sync.Mutex
 	counts map[string]int64 // guarded by mu
@@ -34,8 +38,26 @@ func newReporter(metrics *obs.Registry, log *slog.Logger, events *view.EventLog)
 		metric := metrics.CounterVec("reports_total", "What the machines reported, by event.", "event")
 		ends := metrics.CounterVec("attempts_ended_total", "Attempts that ended here, by cause.", "cause")
 		r.metric, r.ends = &metric, &ends
+		lateness := metrics.Histogram("promises_late_seconds",
+			"By how much promised tasks began or ended late.", 1, 2, 5, 10, 30, 60, 300, 1800, 7200)
+		r.lateness = &lateness
+		r.promises = make(map[string]obs.Counter)
+		for _, p := range []grid.Promise{grid.PromiseKept, grid.PromiseLate, grid.PromiseBroken} {
+			r.promises["task_"+p.String()] = metrics.Counter("promises_"+p.String()+"_total",
+				"Own tasks with a promised start or end that ended: "+p.String()+".")
+		}
 	}
 	return r
+}
+
+// countPromise counts what became of a promise.
+func (r *reporter) countPromise(e step.Report) {
+	if counter, is := r.promises[e.Event]; is {
+		counter.Inc()
+		if e.Value > 0 {
+			r.lateness.Observe(e.Value)
+		}
+	}
 }
 
 func (r *reporter) count(event string) {
@@ -56,6 +78,7 @@ func (r *reporter) counters() map[string]int64 {
 
 func (r *reporter) report(e step.Report) {
 	r.count(e.Event)
+	r.countPromise(e)
 	if e.Event == eventEnded && r.ends != nil {
 		r.ends.With(e.Text).Inc()
 	}

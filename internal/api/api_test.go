@@ -159,6 +159,7 @@ func fullAgent(t *testing.T) (*apitest.Agent, grid.JobID, grid.CID) {
 			Token:   2,
 			Started: view.At(clock()), Ended: view.At(clock()), Code: &code, Cause: "exited",
 			Progress: &view.Progress{DoneBytes: 1, TotalBytes: 2},
+			Promise:  &view.PromiseView{State: "late", EndLateSeconds: 26, Text: "ended 26s late"},
 			Outputs:  []view.OutputView{{Path: "/out/r", To: "r-1", CID: "bout", Bytes: 4}},
 			Attempts: []view.AttemptView{
 				{Token: 1, Site: "12D3KooWself", Distance: 0.4, Cause: "lease over"},

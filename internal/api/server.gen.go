@@ -178,6 +178,9 @@ type Problem = view.Problem
 // Progress Progress is how far something with a known total is
 type Progress = view.Progress
 
+// PromiseView PromiseView says what became of the promise of a time; of a job the worst of its tasks'
+type PromiseView = view.PromiseView
+
 // Reach Reach is how this site and the others reach each other
 type Reach = view.Reach
 

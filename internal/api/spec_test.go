@@ -24,7 +24,8 @@ func TestSchemasAreTheTypes(t *testing.T) {
 	types := map[string]any{
 		"Problem": view.Problem{}, "JobView": view.JobView{}, "Earlier": view.Earlier{},
 		"JobDetail": view.JobDetail{}, "TaskView": view.TaskView{},
-		"Progress": view.Progress{}, "OutputView": view.OutputView{}, "AttemptView": view.AttemptView{},
+		"PromiseView": view.PromiseView{}, "Progress": view.Progress{},
+		"OutputView": view.OutputView{}, "AttemptView": view.AttemptView{},
 		"DataRef": view.DataRef{},
 		"JobSpec": view.JobSpec{}, "InputSpec": view.InputSpec{}, "OutputSpec": view.OutputSpec{},
 		"EnvSpec":  view.EnvSpec{},

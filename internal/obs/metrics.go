@@ -31,6 +31,9 @@ type Counter struct{ c prometheus.Counter }
 // CounterVec is a family of counters told apart by label values.
 type CounterVec struct{ v *prometheus.CounterVec }
 
+// Histogram counts observations by their size.
+type Histogram struct{ h prometheus.Histogram }
+
 // NewRegistry makes a registry that also shows the Go runtime's and the
 // process's own metrics (go_*, process_*).
 func NewRegistry() *Registry {
@@ -51,6 +54,12 @@ func (r *Registry) Counter(name, help string) Counter {
 func (r *Registry) CounterVec(name, help string, labels ...string) CounterVec {
 	return CounterVec{v: register(r, prometheus.NewCounterVec(
 		prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels))}
+}
+
+// Histogram makes mrs_NAME with the upper bounds of its buckets, ascending.
+func (r *Registry) Histogram(name, help string, bounds ...float64) Histogram {
+	return Histogram{h: register(r, prometheus.NewHistogram(
+		prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: bounds}))}
 }
 
 // GaugeFunc makes mrs_NAME, whose value read gives whenever it is shown. The
@@ -99,6 +108,9 @@ func register[C prometheus.Collector](r *Registry, c C) C {
 	r.errs = append(r.errs, fmt.Errorf("register metric: %w", err))
 	return c
 }
+
+// Observe counts one observation.
+func (h Histogram) Observe(value float64) { h.h.Observe(value) }
 
 // Inc adds one.
 func (c Counter) Inc() { c.c.Inc() }

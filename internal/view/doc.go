@@ -15,6 +15,7 @@
 //	site.go            sites, and an agent's own status
 //	machine.go         what was found out about a machine
 //	configuration.go   settings, and where each comes from
+//	promise.go         what became of promises
 //	planning.go        the site's plan, and reservations
 //	member.go          members, invitations, checks
 //	event.go           events, and the log of the last ones

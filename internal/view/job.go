@@ -110,6 +110,8 @@ type JobView struct {
 	Offers      uint32   `json:"offers"`                 // answers to the present announcement
 	Hint        string   `json:"hint,omitempty"`         // why it waits and what happens next
 	Reasons     []string `json:"reasons,omitempty"`      // refused: each kind of refusal in words
+	// what became of the times its tasks were promised: the worst of them
+	Promise *PromiseView `json:"promise,omitempty"`
 	// the jobs that must be done before it starts
 	After []Earlier `json:"after,omitempty"`
 }
@@ -164,7 +166,9 @@ type TaskView struct {
 	// when its site has promised to start it, while it waits there
 	Planned Time `json:"planned_start,omitzero"`
 	// probability that the site stays for it: 1 - z of the accepted offer
-	Kept     *float64      `json:"kept,omitempty"`
+	Kept *float64 `json:"kept,omitempty"`
+	// what became of the time that it was promised
+	Promise  *PromiseView  `json:"promise,omitempty"`
 	Progress *Progress     `json:"progress,omitempty"` // of staging
 	Code     *int          `json:"code,omitempty"`     // once ended
 	Cause    string        `json:"cause,omitempty"`    // how it ended, in words

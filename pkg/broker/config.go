@@ -33,9 +33,11 @@ type Config struct {
 
 	// Lease is granted at a time; at least 100 ms. Shorter notices deaths sooner, longer
 	// forgives slow links. LeaseMargin is waited beyond its end before a task moves, see margin.
-	Lease            time.Duration
-	LeaseMargin      time.Duration
-	LongLease        time.Duration // granted to jobs with unattended: finish
+	Lease       time.Duration
+	LeaseMargin time.Duration
+	LongLease   time.Duration // granted to jobs with unattended: finish
+	// StartLease is how long before a promised start a lease is granted that reaches beyond it.
+	StartLease       time.Duration
 	ReservationLease time.Duration // granted to reservations: a site that is back within it keeps them
 	AwardWindow      time.Duration // a site that has not answered an award by then has missed it
 	BackoffMin       time.Duration // first pause before a job that fits nowhere is announced again
@@ -69,7 +71,7 @@ func Default(self grid.SiteID) Config {
 	return Config{
 		Owner: self, Here: self,
 		Lease: 3 * time.Second, LeaseMargin: 500 * time.Millisecond,
-		LongLease: 8 * time.Hour, ReservationLease: time.Minute,
+		LongLease: 8 * time.Hour, ReservationLease: time.Minute, StartLease: 10 * time.Second,
 		AwardWindow: 2 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute,
 		CollectRetry: time.Second, CollectGiveUp: time.Minute, CollectDead: 3 * time.Second,
 		BootGrace: 3 * time.Second, Reunion: 10 * time.Second,
@@ -108,6 +110,7 @@ func (c Config) Validate() error {
 	want(c.Lease >= 100*time.Millisecond, "lease: want at least 100ms")
 	want(c.LongLease >= c.Lease, "long lease: want at least the lease")
 	want(c.ReservationLease >= c.Lease, "reservation lease: want at least the lease")
+	want(c.StartLease >= 0, "start lease: want at least 0")
 	want(c.HoldTop >= 1 && c.HoldTop <= maxHolds, "hold top: want 1 to 64")
 	want(c.LeaseMargin >= grid.FreezeGrace,
 		fmt.Sprintf("lease margin: want at least %s, in which a job is frozen at its lease's end",

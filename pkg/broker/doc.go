@@ -50,6 +50,7 @@
 //	run.go         one run of it, and the Step under way; the timers
 //	offers.go      an offer that stands
 //	arrival.go     which leases were seen to arrive
+//	pledge.go      the promise of a task, and what became of it
 //	task.go        a task: attempts, silence, record, result, pledge
 //	traits.go      what has to be known of a job's kind, read here alone
 //	divide.go      how parts are divided among sites
@@ -73,6 +74,7 @@
 //	roll.go        what each site says it has
 //	machine.go     the machine's parts
 //	strategy.go    what a strategy is
+//	kept.go        whether promises are kept
 //	end.go         tasks and jobs end, are called off, refused, forgotten
 //	vacancy.go     asking again: in turn, one site, after a pause
 //	placing.go     a strategy is asked, and its verdict followed

@@ -32,6 +32,10 @@ const (
 	eventResultLate      = "result_late"      // info; an attempt that was given up has brought it
 	eventSpaceAwaited    = "space_awaited"    // warn; outputs have no space here; Text = problem
 
+	// Promises; see also below.
+	eventStartLate      = "start_late"      // warn; Value = seconds; Text says so
+	eventDeadlineMissed = "deadline_missed" // warn; it goes on behind its deadline
+
 	// Refused or ignored.
 	eventInvalid       = "invalid"        // warn; Text = what is out of range
 	eventBidUnexpected = "bid_unexpected" // warn; an offer for a job that is not known, or has ended
@@ -41,5 +45,7 @@ const (
 )
 
 // Further events have the names of phases: "staging", "running" and "frozen" as a site
-// reports them, "task_done" and "task_failed", and "job_refused", "job_failed" and
-// "job_cancelled" where a job ends because of another one.
+// reports them, "task_done" and "task_failed", "task_kept" (info), "task_late" and
+// "task_broken" (warn) for what became of the promise of a task that has ended (Value = by how
+// many seconds it began or ended late, the larger one; Text = what was late, or why), and
+// "job_refused", "job_failed" and "job_cancelled" where a job ends because of another one.

@@ -56,6 +56,7 @@ type taskFact struct {
 	Kept       float64       `json:"kept,omitempty"`
 	StartsMS   int64         `json:"starts_ms,omitempty"` // only of promised jobs
 	ByMS       int64         `json:"by_ms,omitempty"`     // stint.by, if it was quoted a wait
+	Pledge     *pledgeFact   `json:"pledge,omitempty"`
 }
 
 // grantFact is the value of longGrant.
@@ -100,7 +101,7 @@ func (r *run) saveTask(j *job, index uint32) {
 		Phase: t.phase, Token: t.token, Site: t.site, Distance: t.distance,
 		AwardedMS: step.MS(t.awardedAt),
 		Silent:    t.silent, Failures: t.failures, Exit: t.exit, Failed: t.failed, Tries: t.tries,
-		Accepted: t.accepted, Kept: t.kept,
+		Accepted: t.accepted, Kept: t.kept, Pledge: t.pledge.fact(),
 	}
 	if j.traits.promise {
 		f.StartsMS = step.MS(t.startsAt)

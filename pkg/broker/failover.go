@@ -140,6 +140,7 @@ func (m *Machine) requeue(j *job, index uint32) {
 	t := &j.tasks[index]
 	t.rest = latest(t.rest, t.leaseEnd) // of an attempt that was called off
 	t.roundsFailed, t.startsAt = 0, timeZero
+	t.reopenPledge()
 	if t.failures >= m.cfg.MaxTries {
 		t.exit = &grid.Exit{Cause: grid.CauseSandbox, Text: "given up: no site has brought it to an end"}
 		m.endTask(j, index, grid.PhaseFailed)

@@ -38,7 +38,7 @@ func (m *Machine) onRequest(from grid.SiteID, renewal uint64, attempts []grid.At
 			continue
 		}
 		if j.how.claimed(desk{m, j}, c) && !t.deaf() {
-			d := m.peers.leaseFor(j, id.Task.Index)
+			d := max(m.peers.leaseFor(j, id.Task.Index), m.startLease(j, t))
 			leases[d] = append(leases[d], id)
 		}
 	}
@@ -58,6 +58,22 @@ func (m *Machine) onRequest(from grid.SiteID, renewal uint64, attempts []grid.At
 	for _, j := range touched {
 		j.how.woken(desk{m, j}, wake{why: wakeGranted})
 	}
+}
+
+// startLease is a lease that reaches beyond the start that an attempt was promised, when that
+// is near: it begins then, also while this site is away. Farther from its start it gets none,
+// 0, so that another site is found in time when its own falls silent.
+func (r *run) startLease(j *job, t *task) time.Duration {
+	start := t.startsAt
+	if start.IsZero() {
+		start = j.traits.window.At
+	}
+	ahead := start.Sub(r.now)
+	if !j.traits.promise || t.phase != grid.PhaseStaging || ahead <= 0 || ahead > r.cfg.StartLease {
+		return 0
+	}
+	steps := (ahead + r.cfg.Lease - 1) / r.cfg.Lease // whole ones: attempts share their leases
+	return (steps + 1) * r.cfg.Lease
 }
 
 // onMayStart takes the request of sites that queue a task: their strategy decides which
@@ -86,7 +102,7 @@ func (m *Machine) confirm(j *job, t *task, id grid.AttemptID) (first bool) {
 	t.move(grid.PhaseStaging)
 	j.pause = 0
 	if j.traits.promise && !t.accepted { // it has promised it a place
-		t.accepted = true
+		t.accepted, t.promise = true, grid.PromiseOpen
 		m.saveTask(j, index)
 	}
 	m.looks.atBound(j)
@@ -116,7 +132,7 @@ func (m *Machine) onProgress(from grid.SiteID, msg protocol.Progress) {
 	t.done, t.total, t.standing = msg.Done, msg.Total, msg.Reason
 	m.planned(j, msg)
 	if msg.Phase == grid.PhaseRunning && t.startedAt.IsZero() {
-		t.startedAt = m.now
+		m.begun(j, msg.Attempt.Task.Index, msg.StartedAgo)
 		m.looks.atBound(j)
 	}
 }

@@ -52,6 +52,7 @@ func (m *Machine) recall(try Try, msg protocol.Exited) {
 	}
 	t.silence = silence{}
 	m.report(step.LevelInfo, eventResultLate, msg.Attempt, try.Site)
+	m.judge(j, t, msg)
 	m.keep(j, index, msg.Exit)
 }
 

@@ -50,6 +50,7 @@ func (m *Machine) onRivalsTimer(id string) {
 // onWindowTimer ends what waits when it is too late for it. What may still come back is
 // waited for.
 func (m *Machine) onWindowTimer(j *job) {
+	m.missDeadline(j)
 	if !m.expire(j) {
 		m.announceInTurn(j)
 	}

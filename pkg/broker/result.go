@@ -43,6 +43,7 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 		m.failedAt(j, index, exit)
 		return
 	}
+	m.judge(j, t, msg)
 	m.keep(j, index, exit)
 }
 

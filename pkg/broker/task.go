@@ -71,12 +71,6 @@ type result struct {
 	collectBy time.Time // when fetching the outputs is given up
 }
 
-// pledge holds the promise for a task; only jobs that want a promise have one.
-type pledge struct {
-	accepted bool    // a site has promised it a place, some time
-	kept     float64 // 1 - z of the latest award: how likely its promise is kept
-}
-
 const (
 	maxFailed = 8
 	maxTries  = 16

@@ -24,12 +24,18 @@ type TaskState struct {
 	// PlannedStart is when its place in the site's plan begins, on this site's clock;
 	// zero: it is not known, or has come.
 	PlannedStart time.Time
-	Kept         float64     // how likely its promise is kept, 1 - z; 0 = not promised, or not known
-	Standing     grid.Reason // frozen: why, as its site says; ReasonNone = its lease ended
-	StartedAt    time.Time
-	Exit         *grid.Exit // when it has ended, or is about to
-	Tries        []Try
-	Rivals       []Rival // the sites that queue it, while several do; Site is the first
+	Kept         float64 // how likely its promise is kept, 1 - z; 0 = not promised, or not known
+	// Promise is what became of the promise of a time. StartLate and EndLate are by how much it
+	// was missed, 0 = it was not (see PromiseTolerance), and PromiseNote says so for people, or
+	// why the promise is broken.
+	Promise            grid.Promise
+	StartLate, EndLate time.Duration
+	PromiseNote        string
+	Standing           grid.Reason // frozen: why, as its site says; ReasonNone = its lease ended
+	StartedAt          time.Time
+	Exit               *grid.Exit // when it has ended, or is about to
+	Tries              []Try
+	Rivals             []Rival // the sites that queue it, while several do; Site is the first
 }
 
 // JobState is the broker's knowledge of a job.
@@ -133,6 +139,7 @@ func (t *task) state(id grid.TaskID, asked bool) TaskState {
 		ID: id, Phase: phase, Token: t.token, Site: t.site, Distance: t.distance,
 		Done: t.done, Total: t.total, StartedAt: t.startedAt, Exit: t.exit, Tries: slices.Clone(t.tries),
 		Standing: t.standing, PlannedStart: t.startsAt, Kept: t.kept,
+		Promise: t.shown(), StartLate: t.startLate, EndLate: t.endLate, PromiseNote: t.note,
 	}
 	for _, r := range t.rivals {
 		s.Rivals = append(s.Rivals, Rival{Site: r.site, Token: r.token, Distance: r.distance})

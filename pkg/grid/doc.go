@@ -18,6 +18,7 @@
 //	task.go         one task of it; phases, ends and outputs
 //	placing.go      how a job's tasks are placed: split, overrun, unattended
 //	scheduling.go   the words of a site's plan: policies, backfilling
+//	promise.go      what became of the promise of a time
 //	offer.go        a site's answer and its place in the map
 //	reason.go       why a site refuses
 //	text.go         sizes, rates and durations as people write them

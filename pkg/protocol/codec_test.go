@@ -225,7 +225,13 @@ func goldenMessages() map[string]Message {
 			Attempt: at, Phase: grid.PhaseStaging, Done: 5, Total: 10, Reason: grid.ReasonOwnerBusy,
 			StartsIn: time.Minute,
 		},
-		"exited":  Exited{Attempt: at, Exit: exit},
+		"progressran": Progress{
+			Attempt: at, Phase: grid.PhaseRunning, StartedAgo: 1500 * time.Millisecond,
+		},
+		"exited": Exited{Attempt: at, Exit: exit},
+		"exitedago": Exited{
+			Attempt: at, Exit: exit, StartedAgo: time.Minute, EndedAgo: 3 * time.Second,
+		},
 		"exitack": ExitAck{Attempts: attempts},
 		"roster":  Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
 		"join":    JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},

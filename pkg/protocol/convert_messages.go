@@ -88,12 +88,13 @@ func setAttempt(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Progress{Progress: &wirepb.Progress{
 			Attempt: wireAttempt(m.Attempt), Phase: uint32(m.Phase), Done: m.Done,
 			Total: m.Total, Reason: uint32(m.Reason),
-			StartsInNs: int64(m.StartsIn),
+			StartsInNs: int64(m.StartsIn), StartedAgoNs: int64(m.StartedAgo),
 		}}
 	case Exited:
-		w.Body = &wirepb.Wire_Exited{
-			Exited: &wirepb.Exited{Attempt: wireAttempt(m.Attempt), Exit: wireExit(m.Exit)},
-		}
+		w.Body = &wirepb.Wire_Exited{Exited: &wirepb.Exited{
+			Attempt: wireAttempt(m.Attempt), Exit: wireExit(m.Exit),
+			StartedAgoNs: int64(m.StartedAgo), EndedAgoNs: int64(m.EndedAgo),
+		}}
 	case ExitAck:
 		w.Body = &wirepb.Wire_ExitAck{ExitAck: &wirepb.ExitAck{Attempts: each(m.Attempts, wireAttempt)}}
 	default:
@@ -214,10 +215,15 @@ func (r *reader) aboutAttempt(w *wirepb.Wire) Message {
 		return Progress{
 			Attempt: attempt(b.Progress.GetAttempt()), Phase: small[grid.Phase](b.Progress.GetPhase()),
 			Done: b.Progress.GetDone(), Total: b.Progress.GetTotal(), Reason: reason(b.Progress.GetReason()),
-			StartsIn: time.Duration(b.Progress.GetStartsInNs()),
+			StartsIn:   time.Duration(b.Progress.GetStartsInNs()),
+			StartedAgo: time.Duration(b.Progress.GetStartedAgoNs()),
 		}
 	case *wirepb.Wire_Exited:
-		return Exited{Attempt: attempt(b.Exited.GetAttempt()), Exit: exit(b.Exited.GetExit())}
+		return Exited{
+			Attempt: attempt(b.Exited.GetAttempt()), Exit: exit(b.Exited.GetExit()),
+			StartedAgo: time.Duration(b.Exited.GetStartedAgoNs()),
+			EndedAgo:   time.Duration(b.Exited.GetEndedAgoNs()),
+		}
 	case *wirepb.Wire_ExitAck:
 		return ExitAck{Attempts: attempts(b.ExitAck.GetAttempts())}
 	default:

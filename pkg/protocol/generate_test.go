@@ -378,9 +378,15 @@ func messages() map[string]func(*rapid.T) Message {
 			return Progress{
 				Attempt: drawAttempt(t), Phase: phase, Done: drawNat(t), Total: drawNat(t),
 				Reason: grid.Reason(rapid.Uint16().Draw(t, "reason")), StartsIn: drawDur(t, 0, grid.MaxRuntime),
+				StartedAgo: drawDur(t, 0, maxAgo),
 			}
 		},
-		"exited": func(t *rapid.T) Message { return Exited{Attempt: drawAttempt(t), Exit: drawExit(t)} },
+		"exited": func(t *rapid.T) Message {
+			return Exited{
+				Attempt: drawAttempt(t), Exit: drawExit(t), StartedAgo: drawDur(t, 0, maxAgo),
+				EndedAgo: drawDur(t, 0, maxAgo),
+			}
+		},
 		"roster": func(t *rapid.T) Message {
 			return Roster{
 				Records: drawList(t, 3, drawMember), Digest: Digest{rapid.Uint8().Draw(t, "digest")},

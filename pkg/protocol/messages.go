@@ -179,12 +179,21 @@ type Progress struct {
 	// StartsIn is the time until its place in the site's plan, counted from sending; 0
 	// if its place has come. Only while staging.
 	StartsIn time.Duration `json:",omitempty"`
+
+	// StartedAgo is how long ago it began at the site, counted from sending; 0 = just now, or
+	// not said. Only of one that has begun.
+	StartedAgo time.Duration `json:",omitempty"`
 }
 
 // Exited says how an attempt ended. The site repeats it until ExitAck.
 type Exited struct {
 	Attempt grid.AttemptID
 	Exit    grid.Exit
+
+	// StartedAgo and EndedAgo are how long ago it began and ended at the site, counted from
+	// sending: what is heard late is not taken for late. 0 = just now, or not said.
+	StartedAgo time.Duration `json:",omitempty"`
+	EndedAgo   time.Duration `json:",omitempty"`
 }
 
 // ExitAck says that the submitter has all that it wants of the attempts; the
@@ -205,6 +214,7 @@ const (
 	MaxAwardTasks    = 1_024     // tasks of an Award
 	MaxAttempts      = 1_024     // attempts of one message
 	maxLease         = 7 * 24 * time.Hour
+	maxAgo           = 2 * grid.MaxRuntime
 	maxHelloName     = 64
 	maxAddrBytes     = 256
 )
@@ -335,14 +345,22 @@ func (m Cancel) Validate() error { return m.Job.Validate() }
 // Validate reports the first field that is out of its range.
 func (m Progress) Validate() error {
 	if m.Phase < grid.PhaseStaging || m.Phase > grid.PhaseFrozen || m.Done < 0 || m.Total < 0 ||
-		m.StartsIn < 0 || m.StartsIn > grid.MaxRuntime {
+		m.StartsIn < 0 || m.StartsIn > grid.MaxRuntime || !isPast(m.StartedAgo) {
 		return invalidf("progress: phase, bytes or time out of range")
 	}
 	return m.Attempt.Validate()
 }
 
 // Validate reports the first field that is out of its range.
-func (m Exited) Validate() error { return firstError(m.Attempt.Validate(), m.Exit.Validate()) }
+func (m Exited) Validate() error {
+	if !isPast(m.StartedAgo) || !isPast(m.EndedAgo) {
+		return invalidf("exited: its start or end: want 0 to %s ago", maxAgo)
+	}
+	return firstError(m.Attempt.Validate(), m.Exit.Validate())
+}
+
+// isPast reports whether a time ago can be said.
+func isPast(ago time.Duration) bool { return ago >= 0 && ago <= maxAgo }
 
 // Validate reports the first field that is out of its range.
 func (m ExitAck) Validate() error { return checkAttempts(m.Attempts) }

@@ -67,7 +67,7 @@ func (m *Machine) onStageProgress(in step.StageProgress) {
 
 // sendProgress tells the submitter how an attempt goes.
 func (m *Machine) sendProgress(a *attempt, p grid.Phase, done, total int64) {
-	msg := progressOf(a, p)
+	msg := m.progressOf(a, p)
 	msg.Done, msg.Total = max(done, 0), max(total, 0)
 	if p == grid.PhaseStaging {
 		msg.StartsIn, msg.Reason = m.startsIn(a), m.frozenFor(a)
@@ -75,8 +75,12 @@ func (m *Machine) sendProgress(a *attempt, p grid.Phase, done, total int64) {
 	m.out.Send(a.submitter, msg)
 }
 
-func progressOf(a *attempt, p grid.Phase) protocol.Progress {
-	return protocol.Progress{Attempt: a.id, Phase: p}
+func (m *Machine) progressOf(a *attempt, p grid.Phase) protocol.Progress {
+	msg := protocol.Progress{Attempt: a.id, Phase: p}
+	if p > grid.PhaseStaging {
+		msg.StartedAgo = m.startedAgo(a)
+	}
+	return msg
 }
 
 func (m *Machine) onStaged(in step.Staged) {
@@ -105,6 +109,10 @@ func (m *Machine) tryStart(a *attempt) {
 	if !ready || m.frozenFor(a) != grid.ReasonNone || !a.leaseUntil.After(m.now) || !m.isDue(a) {
 		return
 	}
+	if m.isTooLate(a) {
+		m.missStart(a)
+		return
+	}
 	a.phase, a.started = phaseStarting, true
 	m.out.Persist(a.fact())
 	m.out.Emit(step.StartAttempt{Attempt: a.id, Task: a.task, LeaseUntil: a.leaseUntil})
@@ -121,6 +129,7 @@ func (m *Machine) onStarted(in step.AttemptStarted) {
 		return
 	}
 	a.phase, a.preparing = phaseRunning, in.Preparing
+	m.noteBegin(a)
 	m.sendRunning(a)
 }
 

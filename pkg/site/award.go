@@ -210,10 +210,11 @@ func (m *Machine) take(id grid.AttemptID, msg protocol.Award, task grid.Task, q 
 	a := &attempt{
 		id: id, submitter: c.Submitter, task: task, module: msg.Spec.Module, parts: q.parts,
 		phase: phaseAsked, accepted: m.now, estimate: c.End.Sub(c.Start) - startGuard, asks: msg.AskFirst,
+		startBy: m.promisedStart(msg.Job, c),
 	}
 	// Attempts that others queue, too, need not outlive a restart.
 	if (c.AwaitsData || c.Holds) && !a.asks {
-		a.place = newPromisedFact(c, msg.Spec.Module)
+		a.place = newPromisedFact(c, msg.Spec.Module, a.startBy)
 	}
 	m.roster.add(a)
 	m.raiseToken(id.Task, id.Token)
@@ -251,7 +252,7 @@ func (m *Machine) answerAward(from grid.SiteID, v *verdict) {
 		case a.isLive():
 			accepted = append(accepted, a)
 		default:
-			m.out.Send(from, protocol.Exited{Attempt: a.id, Exit: a.exit})
+			m.out.Send(from, m.exitedOf(a))
 		}
 	}
 	m.sendAccepted(from, append(accepted, v.taken...))

@@ -25,6 +25,7 @@
 //	planning.go       the plan: open offers, commitments, what has become due
 //	award.go          awards: thesis 4.1, step 4
 //	promise.go        offers made firm, verified plans, reservations, displaced attempts
+//	start_by.go       the latest start that was promised; since when an attempt runs
 //	promised_fact.go  promised places outlive a restart
 //	lease.go          the right to run: requests, leases
 //	tell.go           submitters are told how their attempts go

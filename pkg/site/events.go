@@ -33,6 +33,7 @@ const (
 	eventHeld        = "offer_held"       // debug; an offer was made firm; Value = tasks
 	eventUnkeepable  = "plan_unkeepable"  // warn; the sandbox cannot keep the plan; Text = problem
 	eventDisplaced   = "displaced"        // info; Reason: what it holds is promised to another
+	eventStartMissed = "start_missed"     // warn; not begun by the latest start promised; Text = why
 	eventPromiseGone = "promise_lost"     // warn; a promised time can no longer be kept
 	eventTakenUp     = "promise_kept"     // info; a promise of before a restart goes on
 	eventPlanning    = "planning_changed" // info; Text = policy and backfilling

@@ -3,7 +3,6 @@ package site
 import (
 	"time"
 
-	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -29,7 +28,7 @@ func (m *Machine) noteHeld(a *attempt) {
 // sendExited tells the submitter how an attempt ended and sets the time of the
 // next repetition.
 func (m *Machine) sendExited(a *attempt) {
-	m.out.Send(a.submitter, protocol.Exited{Attempt: a.id, Exit: a.exit})
+	m.out.Send(a.submitter, m.exitedOf(a))
 	next := min(a.repeat, m.cfg.ResultHold-m.heldFor(a))
 	m.out.SetTimer(timerExited, a.id.String(), m.now.Add(next))
 	a.repeat = min(2*a.repeat, maxExitRepeat)

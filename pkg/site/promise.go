@@ -114,6 +114,7 @@ func (m *Machine) decline(a *attempt, why grid.Reason) {
 // begin is told when an attempt's place in the plan has come.
 func (m *Machine) begin(a *attempt) {
 	if a.reserves() {
+		m.noteBegin(a)
 		m.sendProgress(a, grid.PhaseRunning, 0, 0)
 		return
 	}
@@ -123,7 +124,7 @@ func (m *Machine) begin(a *attempt) {
 // sendStart tells the submitter when an attempt that waits in the plan is to start.
 func (m *Machine) sendStart(a *attempt) {
 	if in := m.startsIn(a); in > 0 {
-		msg := progressOf(a, grid.PhaseStaging)
+		msg := m.progressOf(a, grid.PhaseStaging)
 		msg.StartsIn = in
 		m.out.Send(a.submitter, msg)
 	}

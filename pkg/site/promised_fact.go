@@ -20,6 +20,7 @@ type promisedFact struct {
 	NotBeforeMS   int64          `json:"not_before_ms,omitempty"`
 	DeadlineMS    int64          `json:"deadline_ms,omitempty"`
 	LatestStartMS int64          `json:"latest_start_ms,omitempty"`
+	StartByMS     int64          `json:"start_by_ms,omitempty"`
 	Priority      int32          `json:"priority,omitempty"`
 	Project       string         `json:"project,omitempty"`
 	Overrun       grid.Overrun   `json:"overrun,omitempty"`
@@ -28,12 +29,12 @@ type promisedFact struct {
 	Module        grid.Input     `json:"module,omitzero"`
 }
 
-func newPromisedFact(c plan.Commitment, module grid.Input) *promisedFact {
+func newPromisedFact(c plan.Commitment, module grid.Input, startBy time.Time) *promisedFact {
 	f := &promisedFact{
 		StartMS: step.MS(c.Start), EndMS: step.MS(c.End), Give: c.Give, Class: c.Class,
 		NotBeforeMS: step.MS(c.NotBefore), DeadlineMS: step.MS(c.Deadline),
 		LatestStartMS: step.MS(c.LatestStart), Priority: c.Priority, Project: c.Project,
-		Overrun: c.Overrun, Holds: c.Holds, Module: module,
+		Overrun: c.Overrun, Holds: c.Holds, Module: module, StartByMS: step.MS(startBy),
 	}
 	if c.Within != (grid.AttemptID{}) {
 		f.Within = c.Within.String()
@@ -95,6 +96,7 @@ func (m *Machine) keptPromises() []plan.Commitment {
 // died.
 func (m *Machine) takeUp(a *attempt, c plan.Commitment) {
 	a.module, a.estimate, a.accepted = a.place.Module, c.End.Sub(c.Start)-startGuard, m.now
+	a.startBy = step.FromMS(a.place.StartByMS)
 	if a.reserves() {
 		a.phase = phaseReady
 	}

@@ -71,6 +71,11 @@ type attempt struct {
 	place    *promisedFact
 	estimate time.Duration // how long it was to run
 
+	// startBy is the latest start that it was promised, zero if it was promised none. It is not
+	// given up before, and not started after it.
+	startBy time.Time
+	began   time.Time // when the sandbox, or the reservation, began; zero: it has not in this run
+
 	// asks is for one that other sites queue, too: its submitter lets exactly one of them
 	// begin. It has no lease before its turn and so none to lose; when its turn comes
 	// (asked) it asks whether it may start, and its first lease is the answer, which makes

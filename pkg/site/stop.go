@@ -95,10 +95,14 @@ func (m *Machine) watch(a *attempt) {
 }
 
 // patience is when an attempt without a new lease is given up: before it was
-// started GiveUp, afterwards FrozenLimit.
+// started GiveUp, afterwards FrozenLimit. What was promised a start is kept until then,
+// whether anybody asks for it or not.
 func (m *Machine) patience(a *attempt) time.Time {
-	if a.started {
+	switch {
+	case a.started:
 		return a.leaseUntil.Add(m.cfg.FrozenLimit)
+	case !a.startBy.IsZero():
+		return a.startBy.Add(startGuard)
 	}
 	since := a.accepted
 	if a.leaseUntil.After(since) {
@@ -115,6 +119,8 @@ func (m *Machine) onWatchTimer(a *attempt) {
 		m.watch(a)
 	case a.started:
 		m.stop(a, told, "frozen for too long")
+	case !a.startBy.IsZero():
+		m.missStart(a)
 	default:
 		// Its submitter may count on it, under a lease that was lost on the way.
 		m.stop(a, told, "no lease came")

@@ -45,7 +45,7 @@ func (m *Machine) tell(a *attempt) {
 
 // sendRunning tells the submitter of an attempt that it runs, or what it waits for.
 func (m *Machine) sendRunning(a *attempt) {
-	msg := progressOf(a, grid.PhaseRunning)
+	msg := m.progressOf(a, grid.PhaseRunning)
 	if a.preparing {
 		msg.Reason = grid.ReasonPreparing
 	}

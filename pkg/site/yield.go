@@ -99,7 +99,7 @@ func (m *Machine) onOwnerTimer() {
 
 // sendFrozen tells the submitter of an attempt that it is frozen, and why.
 func (m *Machine) sendFrozen(a *attempt) {
-	msg := progressOf(a, grid.PhaseFrozen)
+	msg := m.progressOf(a, grid.PhaseFrozen)
 	if a.suspended {
 		msg.Reason = m.frozenFor(a)
 	}

@@ -19,7 +19,7 @@ func ownerBusy() step.OwnerBusy {
 // renewed, its submitter knows why, and it runs on afterwards.
 func TestOwnerBusyFreezesAndOwnerAwayLetsRunOn(t *testing.T) {
 	r := newRig(t)
-	id := r.running(job1, alice, 1)[0]
+	id, began := r.running(job1, alice, 1)[0], r.now
 	r.step(ownerBusy())
 	if got := only[step.SuspendAttempt](r.out); !cmp.Equal(got, []step.SuspendAttempt{{Attempt: id}}) {
 		t.Fatalf("suspends %v, want %s", got, id)
@@ -48,7 +48,9 @@ func TestOwnerBusyFreezesAndOwnerAwayLetsRunOn(t *testing.T) {
 		t.Fatalf("continues %v, want %s", got, id)
 	}
 	r.step(step.AttemptResumed{Attempt: id})
-	running := protocol.Progress{Attempt: id, Phase: grid.PhaseRunning}
+	running := protocol.Progress{
+		Attempt: id, Phase: grid.PhaseRunning, StartedAgo: r.now.Sub(began),
+	}
 	if got := one[protocol.Progress](r, alice); got != running {
 		t.Errorf("progress %+v, want running", got)
 	}

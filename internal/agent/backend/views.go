@@ -92,14 +92,16 @@ func jobView(job broker.JobState) view.JobView {
 		Tasks: view.PhaseCounts{}, Submitted: view.At(job.Submitted), Ended: view.At(job.Ended),
 	}
 	var started time.Time
+	var promises []*view.PromiseView
 	for _, t := range job.Tasks {
 		v.Tasks[shownPhase(job, t)]++
+		promises = append(promises, promiseView(t))
 		v.Moves += moves(t)
 		if first := firstStart(t); !first.IsZero() && (started.IsZero() || first.Before(started)) {
 			started = first
 		}
 	}
-	v.Phase, v.Started = v.Tasks.Phase(), view.At(started)
+	v.Phase, v.Started, v.Promise = v.Tasks.Phase(), view.At(started), view.WorstPromise(promises)
 	for _, answer := range job.Answers {
 		if answer.Offer != nil {
 			v.Offers++
@@ -230,6 +232,7 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	if t.Kept > 0 {
 		v.Kept = &t.Kept
 	}
+	v.Promise = promiseView(t)
 	switch v.Phase {
 	case view.PhaseSuspended:
 		v.Text = standingText(t)
@@ -254,6 +257,17 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 		fillEnd(&v, job, t, item)
 	}
 	return v
+}
+
+// promiseView tells what became of the time that a task was promised, nil if there is none.
+func promiseView(t broker.TaskState) *view.PromiseView {
+	if t.Promise == grid.PromiseNone {
+		return nil
+	}
+	return &view.PromiseView{
+		State: t.Promise.String(), Text: t.PromiseNote,
+		StartLateSeconds: t.StartLate.Seconds(), EndLateSeconds: t.EndLate.Seconds(),
+	}
 }
 
 func fillEnd(v *view.TaskView, job broker.JobState, t broker.TaskState, item grid.Item) {

@@ -3545,6 +3545,7 @@ type Progress struct {
 	Total         int64                  `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
 	Reason        uint32                 `protobuf:"varint,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	StartsInNs    int64                  `protobuf:"varint,6,opt,name=starts_in_ns,json=startsInNs,proto3" json:"starts_in_ns,omitempty"`
+	StartedAgoNs  int64                  `protobuf:"varint,7,opt,name=started_ago_ns,json=startedAgoNs,proto3" json:"started_ago_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3621,10 +3622,19 @@ func (x *Progress) GetStartsInNs() int64 {
 	return 0
 }
 
+func (x *Progress) GetStartedAgoNs() int64 {
+	if x != nil {
+		return x.StartedAgoNs
+	}
+	return 0
+}
+
 type Exited struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       *Attempt               `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Exit          *Exit                  `protobuf:"bytes,2,opt,name=exit,proto3" json:"exit,omitempty"`
+	StartedAgoNs  int64                  `protobuf:"varint,3,opt,name=started_ago_ns,json=startedAgoNs,proto3" json:"started_ago_ns,omitempty"`
+	EndedAgoNs    int64                  `protobuf:"varint,4,opt,name=ended_ago_ns,json=endedAgoNs,proto3" json:"ended_ago_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3671,6 +3681,20 @@ func (x *Exited) GetExit() *Exit {
 		return x.Exit
 	}
 	return nil
+}
+
+func (x *Exited) GetStartedAgoNs() int64 {
+	if x != nil {
+		return x.StartedAgoNs
+	}
+	return 0
+}
+
+func (x *Exited) GetEndedAgoNs() int64 {
+	if x != nil {
+		return x.EndedAgoNs
+	}
+	return 0
 }
 
 type ExitAck struct {
@@ -4476,7 +4500,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x05Fence\x12*\n" +
 	"\x05below\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\x05below\"\x1a\n" +
 	"\x06Cancel\x12\x10\n" +
-	"\x03job\x18\x01 \x01(\tR\x03job\"\xb4\x01\n" +
+	"\x03job\x18\x01 \x01(\tR\x03job\"\xda\x01\n" +
 	"\bProgress\x12.\n" +
 	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x14\n" +
 	"\x05phase\x18\x02 \x01(\rR\x05phase\x12\x12\n" +
@@ -4484,10 +4508,14 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x05total\x18\x04 \x01(\x03R\x05total\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\rR\x06reason\x12 \n" +
 	"\fstarts_in_ns\x18\x06 \x01(\x03R\n" +
-	"startsInNs\"_\n" +
+	"startsInNs\x12$\n" +
+	"\x0estarted_ago_ns\x18\a \x01(\x03R\fstartedAgoNs\"\xa7\x01\n" +
 	"\x06Exited\x12.\n" +
 	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12%\n" +
-	"\x04exit\x18\x02 \x01(\v2\x11.mrs.wire.v1.ExitR\x04exit\";\n" +
+	"\x04exit\x18\x02 \x01(\v2\x11.mrs.wire.v1.ExitR\x04exit\x12$\n" +
+	"\x0estarted_ago_ns\x18\x03 \x01(\x03R\fstartedAgoNs\x12 \n" +
+	"\fended_ago_ns\x18\x04 \x01(\x03R\n" +
+	"endedAgoNs\";\n" +
 	"\aExitAck\x120\n" +
 	"\battempts\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\"D\n" +
 	"\fMemberRecord\x12\x16\n" +

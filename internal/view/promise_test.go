@@ -1,0 +1,44 @@
+package view
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWorstPromise(t *testing.T) {
+	t.Parallel()
+	kept, open := &PromiseView{State: "kept"}, &PromiseView{State: "open"}
+	late := &PromiseView{State: "late", EndLateSeconds: 26, Text: "ended 26s after its deadline"}
+	later := &PromiseView{State: "late", StartLateSeconds: 9, EndLateSeconds: 3, Text: "began late"}
+	broken := &PromiseView{State: "broken", Text: "was lost"}
+	for name, c := range map[string]struct {
+		tasks []*PromiseView
+		want  *PromiseView
+		line  string
+	}{
+		"none":        {[]*PromiseView{nil, nil}, nil, ""},
+		"all kept":    {[]*PromiseView{kept, nil, kept}, kept, "kept"},
+		"one is open": {[]*PromiseView{kept, open}, open, "open"},
+		"one task":    {[]*PromiseView{late}, late, "late: ended 26s after its deadline"},
+		"two of three": {
+			[]*PromiseView{kept, late, later}, &PromiseView{
+				State: "late", StartLateSeconds: 9, EndLateSeconds: 26,
+				Text: "2 of 3 tasks, for example: ended 26s after its deadline",
+			}, "late: 2 of 3 tasks, for example: ended 26s after its deadline",
+		},
+		"broken is worst": {
+			[]*PromiseView{broken, late}, &PromiseView{
+				State: "broken", EndLateSeconds: 26, Text: "1 of 2 tasks, for example: was lost",
+			}, "broken: 1 of 2 tasks, for example: was lost",
+		},
+	} {
+		got := WorstPromise(c.tasks)
+		if diff := cmp.Diff(c.want, got); diff != "" || got.Line() != c.line {
+			t.Errorf("%s: line %q, (-want +got):\n%s", name, got.Line(), diff)
+		}
+	}
+	if late.Text != "ended 26s after its deadline" {
+		t.Errorf("a task's promise was changed: %+v", late)
+	}
+}

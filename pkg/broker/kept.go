@@ -1,0 +1,105 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Whether promises are kept. Starts and ends are moments on this site's clock: a site says how
+// long ago they were, so that neither its own clock nor a word that comes late counts.
+
+// ago is the moment that a site says lies so long back. It is not before the award: what
+// could not have been is not believed.
+func (r *run) ago(t *task, d time.Duration) time.Time {
+	at := r.now.Add(-d)
+	if at.Before(t.awardedAt) {
+		return t.awardedAt
+	}
+	return at
+}
+
+// begun notes when an attempt began, as is first heard, and says if that was late.
+func (r *run) begun(j *job, index uint32, ago time.Duration) {
+	t := &j.tasks[index]
+	t.startedAt = r.ago(t, ago)
+	if late := j.traits.startLate(t.startedAt); t.promise == grid.PromiseOpen && late > 0 {
+		r.out.Report(step.LevelWarn, eventStartLate, step.Report{
+			Attempt: j.attempt(index), Site: t.site, Value: late.Seconds(), Text: beganLate(late),
+		})
+	}
+}
+
+// startLate is by how much a start is later than the one that was promised, 0 if it is not.
+func (t *traits) startLate(began time.Time) time.Duration { return lateBy(began, t.window.At) }
+
+// judge measures an end of a task's own doing against what was promised to it.
+func (r *run) judge(j *job, t *task, msg protocol.Exited) {
+	if t.promise != grid.PromiseOpen {
+		return
+	}
+	ended := r.ago(t, msg.EndedAgo)
+	if msg.StartedAgo > msg.EndedAgo {
+		t.startedAt = r.ago(t, msg.StartedAgo)
+	} else if t.startedAt.IsZero() {
+		t.startedAt = ended.Add(-msg.Exit.Wall)
+	}
+	if least := t.startedAt.Add(msg.Exit.Wall); ended.Before(least) && !least.After(r.now) {
+		ended = least
+	}
+	t.startLate, t.endLate = j.traits.startLate(t.startedAt), lateBy(ended, j.traits.window.Deadline)
+	t.promise = grid.PromiseKept
+	if t.startLate+t.endLate > 0 {
+		t.promise, t.note = grid.PromiseLate, t.lateness(msg.Exit.Wall, j.spec.Spec.Runtime)
+	}
+}
+
+// settle says what became of the promise of a task that has ended. One that it did not bring
+// to its own end is broken, unless its user called it off.
+func (r *run) settle(j *job, index uint32) {
+	t := &j.tasks[index]
+	switch {
+	case t.promise == grid.PromiseNone:
+		return
+	case t.promise == grid.PromiseOpen && t.phase == grid.PhaseCancelled:
+		t.promise = grid.PromiseNone
+		return
+	case t.promise == grid.PromiseOpen:
+		t.promise, t.note = grid.PromiseBroken, "no site could keep it"
+		if t.exit != nil && t.exit.Text != "" {
+			t.note = t.exit.Text
+		}
+	}
+	level := step.LevelWarn
+	if t.promise == grid.PromiseKept {
+		level = step.LevelInfo
+	}
+	r.out.Report(level, "task_"+t.promise.String(), step.Report{
+		Attempt: j.attempt(index), Site: t.site, Text: t.note,
+		Value: max(t.startLate, t.endLate).Seconds(),
+	})
+}
+
+// missDeadline says which tasks have not ended by their deadline, when it passes.
+func (r *run) missDeadline(j *job) {
+	deadline := j.traits.window.Deadline
+	if r.now.Before(deadline) || j.open == 0 {
+		if deadline.After(r.now) {
+			r.setTimer(timerWindow, string(j.id), deadline)
+		}
+		return
+	}
+	for i := range j.tasks {
+		t := &j.tasks[i]
+		if t.promise != grid.PromiseOpen || t.overdue || deadline.IsZero() || !t.active() {
+			continue
+		}
+		t.overdue = true
+		r.out.Report(step.LevelWarn, eventDeadlineMissed, step.Report{
+			Attempt: j.attempt(uint32(i)), Site: t.site,
+			Text: "its deadline at " + deadline.UTC().Format(time.RFC3339) + " has passed, and it goes on",
+		})
+	}
+}

@@ -18,7 +18,7 @@ func (b *bench) pledged(job grid.Job) grid.JobID {
 	id := b.submit(job)
 	b.offers(id, 1, "a")
 	b.refusal(id, self, false)
-	b.firm(id, "a", lasting(11, 1, time.Minute, time.Minute))
+	b.firm(id, "a", lasting(11, 1, 30*time.Minute, time.Minute))
 	b.accept("a", id, 0, 1)
 	return id
 }
@@ -211,7 +211,7 @@ func TestAJudgementIsTakenBackWithItsOutputs(t *testing.T) {
 	}
 }
 
-// Within a minute of its start a promised task gets one lease that reaches beyond it. Before,
+// Within ten seconds of its start a promised task gets one lease that reaches beyond it. Before,
 // and from then on, it gets the usual ones: its site is to be found silent in time.
 func TestOneLeaseSpansThePromisedStart(t *testing.T) {
 	b := newBench(t, nil, "a")

@@ -18,7 +18,7 @@ func TestSubmittersAreToldAgainWhatRuns(t *testing.T) {
 	for range 4 * int(tellAgain/time.Second) {
 		out := r.advance(time.Second)
 		for _, msg := range sent[protocol.Progress](out, alice) {
-			if msg != (protocol.Progress{Attempt: id, Phase: grid.PhaseRunning}) {
+			if msg.Attempt != id || msg.Phase != grid.PhaseRunning || msg.StartedAgo <= 0 {
 				t.Fatalf("told %+v", msg)
 			}
 			told++

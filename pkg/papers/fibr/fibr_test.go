@@ -2,6 +2,7 @@ package fibr
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"

@@ -218,8 +218,8 @@ func (p *simulation) records() audit.Records {
 	var records audit.Records
 	for _, j := range p.jobs {
 		sub := audit.Submission{Job: j.id, Count: uint32(j.count)}
-		if b := p.w.Broker(j.by); b != nil {
-			s, held := b.Job(j.id)
+		if p.w.Broker(j.by) != nil {
+			s, held := p.w.Job(j.by, j.id)
 			sub.Held, sub.Closed = held, !s.Ended.IsZero()
 			for _, t := range s.Tasks {
 				records.Tasks = append(records.Tasks, audit.Task{ID: t.ID, Phase: t.Phase})
@@ -246,11 +246,7 @@ func (p *simulation) records() audit.Records {
 
 func (p *simulation) jobOutcome(j simulated) JobOutcome {
 	o := JobOutcome{Name: j.name, Took: -1, Count: j.count}
-	b := p.w.Broker(j.by)
-	if b == nil {
-		return o
-	}
-	s, known := b.Job(j.id)
+	s, known := p.w.Job(j.by, j.id)
 	if !known {
 		return o
 	}

@@ -171,7 +171,7 @@ func (o *Oracle) judge(w *World, j *judged, well time.Duration) []Finding {
 	if h.broker == nil {
 		return found(FlawUnended, "its submitter is down")
 	}
-	s, known := h.broker.Job(j.Job)
+	s, known := w.Job(h.spec.ID, j.Job)
 	switch due := o.due(j, well); {
 	case !known && j.Mortal:
 		return nil

@@ -208,6 +208,28 @@ func (w *World) command(at grid.SiteID, input func(uint64) step.Input) step.Repl
 // Broker reads a site's broker; nil while the site is down.
 func (w *World) Broker(id grid.SiteID) *broker.Machine { return w.hosts[id].broker }
 
+// Job is a job as its submitter knows it, in its machine or in its history. It is not known
+// while the submitter is down.
+func (w *World) Job(at grid.SiteID, id grid.JobID) (broker.JobState, bool) {
+	h := w.hosts[at]
+	if h.broker == nil {
+		return broker.JobState{}, false
+	}
+	if s, known := h.broker.Job(id); known {
+		return s, true
+	}
+	past, known := h.disk.past[id]
+	if !known {
+		return broker.JobState{}, false
+	}
+	s, err := broker.ReadRecord(id, past.Record)
+	if err != nil {
+		w.fail(fmt.Errorf("job %s of the history: %w", id, err))
+		return broker.JobState{}, false
+	}
+	return s, true
+}
+
 // Site reads a site's machine; nil while the site is down.
 func (w *World) Site(id grid.SiteID) *site.Machine { return w.hosts[id].site }
 

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"flag"
-	"fmt"
 	"testing"
 	"time"
 
@@ -69,13 +68,6 @@ func TestABusyYearLeavesASmallState(t *testing.T) {
 
 // doneAt reports whether all tasks of a job are done, here or in the history.
 func (w *World) doneAt(at grid.SiteID, id grid.JobID) bool {
-	s, known := w.Broker(at).Job(id)
-	if !known {
-		var err error
-		if s, err = broker.ReadRecord(id, w.hosts[at].disk.past[id].Record); err != nil {
-			w.fail(fmt.Errorf("job %s is lost: %w", id, err))
-			return false
-		}
-	}
-	return !s.Ended.IsZero() && s.Tasks[len(s.Tasks)-1].Phase == grid.PhaseDone
+	s, known := w.Job(at, id)
+	return known && !s.Ended.IsZero() && s.Tasks[len(s.Tasks)-1].Phase == grid.PhaseDone
 }

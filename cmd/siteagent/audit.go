@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -33,12 +34,13 @@ were silently missed. Name the directories of all agents that took part.`,
 func auditAll(out io.Writer, dirs []string) error {
 	var sources []audit.Source
 	for _, dir := range dirs {
-		sources = append(
-			sources,
-			audit.Source{
-				Site: filepath.Base(dir), StateDir: dir, RunRecord: filepath.Join(dir, agent.RecordFile),
-			},
-		)
+		name := filepath.Base(dir)
+		if slices.ContainsFunc(dirs, func(o string) bool { return o != dir && filepath.Base(o) == name }) {
+			name = dir // what moved from one to the other has moved
+		}
+		sources = append(sources, audit.Source{
+			Site: name, StateDir: dir, RunRecord: filepath.Join(dir, agent.RecordFile),
+		})
 	}
 	records, err := audit.Collect(sources)
 	if err != nil {

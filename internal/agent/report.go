@@ -113,7 +113,8 @@ func (r *reporter) report(e step.Report) {
 // eventOf is the report as users see it.
 func eventOf(e step.Report) view.Event {
 	event := view.Event{
-		Time: view.At(time.Now()), Kind: e.Event, Site: e.Site, Token: e.Attempt.Token.Number(), Text: e.Text,
+		Time: view.At(time.Now()), Kind: e.Event, Site: e.Site, Token: e.Attempt.Token.Number(),
+		Text: e.Text,
 	}
 	if job := e.Attempt.Task.Job; job != "" {
 		event.Job = job

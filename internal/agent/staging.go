@@ -16,7 +16,9 @@ import (
 // stage fetches and lays out what a task needs.
 func (w *workshop) stage(e step.Stage) {
 	ctx, cancel := context.WithCancel(w.a.ctx)
-	job := &work{cancel: cancel, dir: w.attemptDir(e.Attempt), submitter: e.From, tenant: w.tenant(e.From)}
+	job := &work{
+		cancel: cancel, dir: w.attemptDir(e.Attempt), submitter: e.From, tenant: w.tenant(e.From),
+	}
 	w.mu.Lock()
 	w.attempts[e.Attempt] = job
 	w.mu.Unlock()

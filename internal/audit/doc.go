@@ -1,6 +1,6 @@
 // Package audit answers some questions about a mesh from what its sites wrote down: was a
-// task lost, or its result? Did it run twice at the same time? Does nothing happen with it? Did what
-// was promised begin and end in time, and if not, was that said? It reads the facts and
+// task lost, or its result? Did it run twice at the same time? Does nothing happen with it?
+// Did what was promised begin and end in time, and if not, was that said? It reads the facts and
 // journals of all agents, the run records of their supervisors and what their submitters
 // hold (Collect), or takes the same in memory (Records), and counts (Audit).
 //

@@ -62,7 +62,7 @@ func (s *Store) settle(c cid.Cid) error {
 }
 
 // Lacks reports whether something was not done for want of space at this site, on its disk or
-// in its quota, which is no fault of whoever else had a part in it.
+// in its quota, which is no fault of the others that had a part in it.
 func Lacks(err error) bool { return errors.Is(err, ErrDiskFull) || errors.Is(err, ErrQuota) }
 
 // settleHeld is settle for who has no operation under way that keeps the graph.

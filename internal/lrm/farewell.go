@@ -1,6 +1,6 @@
 package lrm
 
-// Farewell is what is done when an agent has died and nothing of an attempt is left: the
+// Farewell is done when an agent has died and nothing of an attempt is left: the
 // attempt's submitter is told, who need not wait for the lease's end then. It is prepared
 // while the agent lives.
 type Farewell struct {

@@ -21,7 +21,7 @@ import (
 const maxDeathBytes = 4 << 10
 
 // serveDeaths takes a member's word that its agent has died. The connection says whose word
-// it is: it is held by whoever has the site's key.
+// it is: it is held by the owner of the site's key.
 func (m *Mesh) serveDeaths(ctx context.Context, stream network.Stream) {
 	id := stream.Conn().RemotePeer()
 	if m.lobby.Has(stream.Conn()) || !m.Allowed(id) || !m.enter() {

@@ -21,7 +21,7 @@ var (
 	seeds    = flag.Int("seeds", 2, "how many stories TestFamilies plays of each family")
 	first    = flag.Uint64("first", 0, "the seed of the first of them")
 	family   = flag.String("family", "", "the only family that TestFamilies plays")
-	troubled = flag.String("troubles", "", "the only troubles that TestFamilies draws from, with commas")
+	troubled = flag.String("troubles", "", "the only troubles that TestFamilies draws, with commas")
 )
 
 // families are the kinds of jobs; each draws what sets a submission apart.

@@ -6,7 +6,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// arrival is what the latest attempt's site has said of the leases it was granted. A grant is a
+// arrival holds what the latest attempt's site has said of the leases it was granted. A grant is a
 // promise from the moment it is sent; only a later request of the site shows whether it has
 // arrived. So what is promised grows with what was seen to arrive: the first lease is a short
 // one, a long one follows when the site says that it holds the short one, and a site that
@@ -21,7 +21,7 @@ type arrival struct {
 	vain      int       // grants in a row that had not arrived when the site asked again
 }
 
-// Limits of what is granted in vain.
+// Limits of leases that do not arrive.
 const (
 	maxVain   = 5 // so many grants in a row that do not arrive mean that the site is deaf
 	vainParts = 4 // a grant has this part of a lease to arrive before the next request counts it

@@ -36,7 +36,7 @@ type Config struct {
 	Lease       time.Duration
 	LeaseMargin time.Duration
 	LongLease   time.Duration // granted to jobs with unattended: finish
-	// StartLease is how long before a promised start a lease is granted that reaches beyond it.
+	// StartLease before a promised start a lease is granted that reaches beyond it.
 	StartLease       time.Duration
 	ReservationLease time.Duration // granted to reservations: a site that is back within it keeps them
 	AwardWindow      time.Duration // a site that has not answered an award by then has missed it
@@ -90,7 +90,7 @@ const marginParts = 1000
 // other, which grows with the lease. A lease of d is safe while the site's clock loses less
 // than margin(d) against this one in that time: LeaseMargin/d, which for 500 ms and 3 s is
 // one second in six, and never less than 1 in 1000, ten times what a bad quartz does. A clock
-// that is slower than that, as one that stands still during suspend, is not covered: the
+// that is slower than that, as one that does not count suspend, is not covered: the
 // driver's clocks count suspend.
 func (c *Config) margin(lease time.Duration) time.Duration {
 	return max(c.LeaseMargin, lease/marginParts)

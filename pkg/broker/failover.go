@@ -21,7 +21,7 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 		m.moveOn(j, id.Task.Index)
 		return
 	}
-	site, why := t.site, "lease ended without a word"
+	site, why := t.site, "the site fell silent"
 	if t.deaf() {
 		why = "its site does not hear the leases that it asks for"
 	} else if !m.peers.refuses(site) {
@@ -69,7 +69,7 @@ func (m *Machine) giveUp(j *job, index uint32, why string) {
 	t := &j.tasks[index]
 	id := j.attempt(index)
 	t.lose(why, &m.cfg, m.now)
-	t.silent = !t.deaf() // a deaf one would come back, and be given up, for ever
+	t.silent = !t.deaf() // a deaf one would come back, and be given up, again and again
 	delete(j.offers, t.site)
 	m.stopTimer(timerLease, id.String())
 	m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{Attempt: id, Site: t.site, Text: why})

@@ -23,7 +23,7 @@ func (b *bench) pledged(job grid.Job) grid.JobID {
 	return id
 }
 
-// progress is what a site says of the first attempt.
+// progress lets the site tell of the first attempt.
 func (b *bench) progress(id grid.JobID, p grid.Phase, ago time.Duration) []step.Effect {
 	b.Helper()
 	return b.hear("a", protocol.Progress{Attempt: attemptOf(id, 0, 1), Phase: p, StartedAgo: ago})

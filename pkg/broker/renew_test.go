@@ -121,7 +121,7 @@ func TestADeafSiteIsGrantedLittle(t *testing.T) {
 		}
 	}
 	if took := b.now.Sub(since); granted > maxVain || took > 15*time.Second {
-		t.Errorf("granted %d leases in vain, given up after %s; want at most %d in 15 s",
+		t.Errorf("granted %d leases that did not arrive, given up after %s; want at most %d in 15 s",
 			granted, took, maxVain)
 	}
 	tries := b.m.jobs.all[id].tasks[0].tries
@@ -137,7 +137,7 @@ func TestADeafSiteIsGrantedLittle(t *testing.T) {
 }
 
 // A deaf site that was left does not get its task back, also when no other can have it: that
-// would go on for ever.
+// would go on forever.
 func TestADeafSiteIsNotTakenBack(t *testing.T) {
 	b := newBench(t, nil, "a")
 	id := b.submit(testJob(1))

@@ -25,7 +25,7 @@ type TaskState struct {
 	// zero: it is not known, or has come.
 	PlannedStart time.Time
 	Kept         float64 // how likely its promise is kept, 1 - z; 0 = not promised, or not known
-	// Promise is what became of the promise of a time. StartLate and EndLate are by how much it
+	// Promise says what became of the promise of a time. StartLate and EndLate are by how much it
 	// was missed, 0 = it was not (see PromiseTolerance), and PromiseNote says so for people, or
 	// why the promise is broken.
 	Promise            grid.Promise

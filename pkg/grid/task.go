@@ -48,10 +48,10 @@ func (s Spec) Expand(job JobID, index uint32, item Item) Task {
 }
 
 // FreezeGrace is the time after the end of its lease in which a job is frozen, at the latest:
-// its supervisor looks at the clock so often, and stops it so fast. It is the least that a
-// submitter waits beyond a lease. Nothing else of a site is waited for: a site says that an
+// its supervisor looks at the clock so often, and stops it so fast. It is the shortest time that
+// a submitter waits beyond a lease. Nothing else of a site is waited for: a site says that an
 // attempt has ended only when nothing of it runs any more, also after its agent was restarted,
-// and whoever hears nothing of it waits for the lease's end.
+// and who hears nothing of it waits for the lease's end.
 const FreezeGrace = 200 * time.Millisecond
 
 // ExitCause says why an attempt ended.

@@ -180,7 +180,7 @@ type Progress struct {
 	// if its place has come. Only while staging.
 	StartsIn time.Duration `json:",omitempty"`
 
-	// StartedAgo is how long ago it began at the site, counted from sending; 0 = just now, or
+	// StartedAgo is the time since it began at the site, counted from sending; 0 = just now, or
 	// not said. Only of one that has begun.
 	StartedAgo time.Duration `json:",omitempty"`
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// begun lists the attempts that have a supervisor; with running false only those that stand
-// still.
+// begun lists the attempts that have a supervisor; with running false only those that do
+// not run.
 func (h *host) begun(running bool) []grid.AttemptID {
 	return slices.DeleteFunc(sortedAttempts(h.attempts), func(id grid.AttemptID) bool {
 		a := h.attempts[id]

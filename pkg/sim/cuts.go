@@ -97,7 +97,8 @@ func (w *World) Heal() {
 
 // hears reports whether what a host sends arrives at another one.
 func (h *host) hears(from *host) bool {
-	return h == from || h.group == from.group && !h.deaf && !h.world.cuts[link{from.spec.ID, h.spec.ID}]
+	way := link{from.spec.ID, h.spec.ID}
+	return h == from || h.group == from.group && !h.deaf && !h.world.cuts[way]
 }
 
 // reaches finds a host from which data can be had.

@@ -15,11 +15,11 @@ import (
 type disk struct {
 	facts       [2]*step.Facts
 	held        map[grid.CID]int64
-	pins        map[grid.CID]map[string]bool    // for whom data is kept; no entry: for nobody in particular
+	pins        map[grid.CID]map[string]bool    // for whom data is kept; none: nobody in particular
 	past        map[grid.JobID]step.ArchivedJob // ended jobs that left their machine
 	incarnation uint64                          // the number of the last start
 	restored    uint64                          // how often it was given an earlier state
-	foreign     bool                            // it is as a backup had it, or another machine, until the next start
+	foreign     bool                            // a backup's, or another machine's, until the next start
 	full        bool                            // no data can be written; facts have their own room
 	broken      bool                            // nothing can be written
 	slow        time.Duration                   // to write facts

@@ -111,7 +111,9 @@ func TestALostDiskAndABackup(t *testing.T) {
 // syncs.
 func TestAPowerCutTakesWhatIsNotSynced(t *testing.T) {
 	for _, unsafe := range []bool{false, true} {
-		w := New(Config{Seed: 1, Sites: fleet(3), Network: lan(), CheckFacts: !unsafe, NoSyncFacts: unsafe})
+		w := New(Config{
+			Seed: 1, Sites: fleet(3), Network: lan(), CheckFacts: !unsafe, NoSyncFacts: unsafe,
+		})
 		_ = w.Run(time.Second)
 		id := mustSubmit(t, w, "s0", elsewhere(10*time.Second))
 		_ = w.Run(2 * time.Second)

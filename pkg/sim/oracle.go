@@ -335,5 +335,7 @@ func (o *Oracle) leftOver(w *World) []Finding {
 // keeps reports whether a host still has a reason to keep data for an owner: a job of its
 // own whose record is kept, also one whose user was never told of it.
 func (h *host) keeps(owner string) bool {
-	return slices.ContainsFunc(h.broker.Jobs(), func(id grid.JobID) bool { return owner == jobPin(id) })
+	return slices.ContainsFunc(h.broker.Jobs(), func(id grid.JobID) bool {
+		return owner == jobPin(id)
+	})
 }

@@ -53,8 +53,8 @@ type Config struct {
 	// tests of the audit only.
 	NoWatchdog bool
 	// NoSyncFacts and NoSyncData let a power cut take the facts, and the data, that were
-	// written within the last 5 s, also those that others were told of. UNSAFE, for tests of the oracles
-	// only.
+	// written within the last 5 s, also those that others were told of. UNSAFE, for tests of the
+	// oracles only.
 	NoSyncFacts, NoSyncData bool
 	// Watch is told of everything that happens, in its order; it may change nothing. nil:
 	// nobody watches, which costs nothing.

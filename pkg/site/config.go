@@ -32,7 +32,7 @@ type Config struct {
 	OwnerPatience time.Duration // attempts suspended for the owner move elsewhere after so long
 
 	// LongestLease bounds what is taken of a lease, for a machine whose clock others set or that
-	// stands still while it is suspended; 0 = all of it.
+	// does not count suspend; 0 = all of it.
 	LongestLease time.Duration
 	MaxRuntime   time.Duration // longest estimate and running time the owner allows; 0 = no limit
 	DataBytes    int64         // space for data; one task may need an eighth of it; 0 = not known

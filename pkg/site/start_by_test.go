@@ -37,7 +37,7 @@ func (r *rig) missed(id grid.AttemptID, d time.Duration, why string) time.Durati
 	return 0
 }
 
-// free is how many cores are free at a time after the epoch.
+// free counts the cores that are free at a time after the epoch.
 func (r *rig) free(at time.Duration) int64 {
 	t := epoch().Add(at)
 	return r.m.plan.Free(t, t.Add(time.Second)).MilliCPUs / 1000

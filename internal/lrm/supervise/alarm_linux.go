@@ -9,7 +9,7 @@ import (
 )
 
 // alarm wakes the supervisor at a moment of the clock of leases, on which suspend counts:
-// the timers of the runtime stand still then, so that a lease that ended meanwhile would be
+// the timers of the runtime do not run then, so that a lease that ended meanwhile would be
 // noticed with the next look only.
 type alarm struct {
 	file  *os.File

@@ -59,7 +59,7 @@ func expect(t *testing.T, p lrm.Process, want lrm.EventKind) lrm.Event {
 	return lrm.Event{}
 }
 
-// The end of a lease freezes, a longer one lets run on, and neither what stands still
+// The end of a lease freezes, a longer one lets run on, and neither frozen time
 // nor what the other does counts.
 func TestLeasesFreezeAndResume(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,9 @@ import (
 
 // leavers are attempts of one agent that leave a farewell. Each has a supervisor of its own.
 // What the command found in the directory is in the file that is returned.
-func leavers(t *testing.T, n int, script string) (all []*byHand, specs []supervise.Spec, told string) {
+func leavers(
+	t *testing.T, n int, script string,
+) (all []*byHand, specs []supervise.Spec, told string) {
 	t.Helper()
 	dir := t.TempDir()
 	told = filepath.Join(t.TempDir(), "told")

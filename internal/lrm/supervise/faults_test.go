@@ -53,7 +53,9 @@ func fake(how string) int {
 }
 
 // attempt runs a spec under a supervisor of the pool.
-func attempt(t *testing.T, pool *supervise.Pool, s supervise.Spec) (lrm.Process, func() supervise.Ending) {
+func attempt(
+	t *testing.T, pool *supervise.Pool, s supervise.Spec,
+) (lrm.Process, func() supervise.Ending) {
 	t.Helper()
 	var ending supervise.Ending
 	p, err := pool.Start(t.Context(), s.Dir, s, func(e supervise.Ending) lrm.Result {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The kernel takes 0 for the caller's own group and -1 for everybody: neither is signalled.
+// The kernel takes 0 for the caller's own group and -1 for all processes: neither is signalled.
 // Signal 0 changes nothing, but reaches whom a signal would.
 func TestNoSignalWithoutAGroup(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,8 @@ func TestAwaitGroupGone(t *testing.T) {
 	if !awaitGroupGone(pid, time.Minute) {
 		t.Error("a group that has ended is not said to be gone")
 	}
-	if err := errors.Join(signalGroup(pid, syscall.SIGCONT), resumeGroup(pid), freezeGroup(pid)); err != nil {
+	err := errors.Join(signalGroup(pid, syscall.SIGCONT), resumeGroup(pid), freezeGroup(pid))
+	if err != nil {
 		t.Errorf("a group that is gone: %v", err)
 	}
 }

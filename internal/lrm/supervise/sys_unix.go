@@ -22,7 +22,7 @@ func detach(cmd *exec.Cmd) error {
 var errNoGroup = errors.New("no group of an attempt")
 
 // signalGroup sends a signal to all of a leader's group. One that is gone is no error; 0
-// and 1 lead none: the kernel takes them for the caller's own group, and for everybody.
+// and 1 lead none: the kernel takes them for the caller's own group, and for all processes.
 func signalGroup(leader int, sig syscall.Signal) error {
 	if !isProcess(leader) {
 		return errNoGroup

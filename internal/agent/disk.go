@@ -38,6 +38,7 @@ type disk struct {
 	mu    sync.Mutex
 	owner owner.State   // guarded by mu; what the site is to know when there is space
 	full  bool          // guarded by mu
+	times int           // guarded by mu; how often it has become full
 	room  chan struct{} // guarded by mu; closed when there is space
 }
 
@@ -98,6 +99,7 @@ func (d *disk) closeLocked(free int64) {
 		return
 	}
 	d.full, d.room = true, make(chan struct{})
+	d.times++
 	d.log("the disk is full: nothing is promised or started, and running jobs are frozen", free)
 	d.sayLocked()
 	d.space(true)
@@ -161,6 +163,21 @@ func (d *disk) makeBallast() error {
 		err = errors.Join(err, os.Remove(d.path))
 	}
 	return err
+}
+
+// mark is for fullSince.
+func (d *disk) mark() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.times
+}
+
+// fullSince reports whether the disk is full or has been since a mark was taken.
+func (d *disk) fullSince(mark int) bool {
+	d.look()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.full || d.times != mark
 }
 
 // watch looks at the disk until the context ends.

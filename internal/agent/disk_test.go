@@ -87,6 +87,28 @@ func TestDiskFullAndRoomAgain(t *testing.T) {
 }
 
 // A result that finds no space waits for it: the attempt has done nothing wrong.
+// What ran while the disk was full may have been cut short: also when it is full only now, and
+// when it has space again.
+func TestWhatRanOnAFullDiskIsKnown(t *testing.T) {
+	t.Parallel()
+	p := pretend(t)
+	before := p.mark()
+	if p.fullSince(before) {
+		t.Error("an empty disk counts as full")
+	}
+	p.left = view.FullDisk - 1
+	if !p.fullSince(before) || !p.fullSince(p.mark()) {
+		t.Error("a full disk was not noticed")
+	}
+	p.left = 100 << 20
+	if !p.fullSince(before) {
+		t.Error("that the disk was full meanwhile is forgotten")
+	}
+	if p.fullSince(p.mark()) {
+		t.Error("the disk counts as full after it has space again")
+	}
+}
+
 func TestResultsWaitForRoom(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fake.New(fake.Config{}))

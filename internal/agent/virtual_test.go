@@ -393,7 +393,16 @@ func (v *virtual) jobOutcome(j virtualJob, names map[grid.SiteID]string) scenari
 		return o
 	}
 	var state broker.JobState
-	v.must(j.by.agent.AskBroker(v.t.Context(), func(m *broker.Machine) { state, _ = m.Job(j.id) }))
+	known := false
+	v.must(j.by.agent.AskBroker(v.t.Context(), func(m *broker.Machine) { state, known = m.Job(j.id) }))
+	if !known { // it has left for the history
+		record, _, err := j.by.agent.History().Record(j.id)
+		v.must(err)
+		if record != nil {
+			state, err = broker.ReadRecord(j.id, record)
+			v.must(err)
+		}
+	}
 	if !state.Ended.IsZero() {
 		o.Took = state.Ended.Sub(state.Submitted)
 	}

@@ -39,6 +39,7 @@ type work struct {
 	cid       grid.CID           // of the module in use; written by staging, read after it
 	module    string             // host path; likewise
 	inputs    []lrm.Bind         // likewise
+	mark      int                // of the disk when it was started
 
 	state     workState   // guarded by workshop.mu
 	process   lrm.Process // guarded by workshop.mu; set while running
@@ -138,6 +139,7 @@ func (w *workshop) start(e step.StartAttempt) {
 }
 
 func (w *workshop) run(adapter lrm.Adapter, attempt lrm.Attempt, job *work) {
+	job.mark = w.a.disk.mark()
 	process, err := adapter.Start(w.a.ctx, attempt)
 	if err != nil {
 		w.enter(job, workEnded)
@@ -202,6 +204,12 @@ func (w *workshop) follow(id grid.AttemptID, job *work, process lrm.Process) {
 	w.enter(job, workEnded)
 	if err != nil || w.a.ctx.Err() != nil {
 		return // the agent is ending
+	}
+	if result.Exit.Cause.Final() && w.a.disk.fullSince(job.mark) {
+		// What it wrote may be cut short, whether it looked at the error or not.
+		result = lrm.Result{Exit: grid.Exit{
+			Cause: grid.CauseStopped, Text: "the site's disk was full while it ran", Wall: result.Exit.Wall,
+		}}
 	}
 	exit, err := w.keepWhenRoom(id, job.tenant, result)
 	if err == nil {

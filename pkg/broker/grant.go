@@ -44,7 +44,7 @@ func (m *Machine) onRequest(from grid.SiteID, renewal uint64, attempts []grid.At
 		}
 	}
 	slices.SortFunc(taken, grid.AttemptID.Compare)
-	m.rolls.enter(from, taken, m.isUnderWay(from))
+	m.rolls.enter(from, taken, m.jobs.isUnderWay(from))
 	if m.cfg.NoFencing && len(below) > 0 {
 		leases[m.cfg.Lease] = attempts
 		below = nil

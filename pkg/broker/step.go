@@ -45,7 +45,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 
 	case step.MessageReceived:
 		from := in.From
-		if !m.heeded(from, in.Message) {
+		if !m.peers.heeded(from, in.Message, m.jobs) {
 			break
 		}
 		switch msg := in.Message.(type) {
@@ -87,7 +87,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		case timerWindow:
 			m.jobs.with(id, m.onWindowTimer)
 		case timerForget:
-			m.onForgetTimer(grid.JobID(id))
+			m.probes.onForgetTimer(grid.JobID(id))
 		case timerPresumed:
 			m.jobs.with(id, m.onPresumedTimer)
 		case timerCovered:
@@ -114,16 +114,6 @@ func (m *Machine) withEnquiry(id string, do func(*job)) {
 	if j, known := m.enquiry(grid.JobID(id)); known {
 		do(j)
 	}
-}
-
-// heeded reports whether a message is to be handled: it is valid, and not from a banned
-// site. Any site that sends one is there.
-func (m *Machine) heeded(from grid.SiteID, msg protocol.Message) bool {
-	if msg == nil || !m.valid(from, msg) || m.peers.banned.Has(from) { // it was on its way
-		return false
-	}
-	m.heard(from)
-	return true
 }
 
 func withAttempt(id string, do func(grid.AttemptID)) {

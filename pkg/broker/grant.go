@@ -49,15 +49,20 @@ func (m *Machine) onRequest(from grid.SiteID, renewal uint64, attempts []grid.At
 		leases[m.cfg.Lease] = attempts
 		below = nil
 	}
-	if len(below) > 0 {
-		m.reportRefused(eventFenced, from, below[0], grid.ReasonStale)
-		m.rights.fence(from, below)
-	}
+	m.rights.refuse(from, below)
 	for _, d := range slices.Sorted(maps.Keys(leases)) {
 		m.rights.grant(from, renewal, leases[d], d)
 	}
 	for _, j := range touched {
 		j.how.woken(desk{m, j}, wake{why: wakeGranted})
+	}
+}
+
+// refuse fences off attempts that a site has asked leases for.
+func (r rights) refuse(from grid.SiteID, below []grid.AttemptID) {
+	if len(below) > 0 {
+		r.reportRefused(eventFenced, from, below[0], grid.ReasonStale)
+		r.fence(from, below)
 	}
 }
 

@@ -159,7 +159,7 @@ func (m *Machine) inherit(j *job, index uint32, h heir) {
 	m.stopTimer(timerLease, j.attempt(index).String())
 	m.stopTimer(timerCollect, j.attempt(index).String())
 	m.stopTimer(timerRivals, j.taskID(index).String())
-	m.unwait(j, index)
+	desk{m, j}.unwait(index)
 	t.rivals, t.result, t.silence, t.heir = nil, result{}, silence{}, heir{}
 	t.attempt = attempt{token: h.token, site: h.site, awardedAt: m.now}
 	t.move(grid.PhaseStaging)

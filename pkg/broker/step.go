@@ -50,7 +50,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		}
 		switch msg := in.Message.(type) {
 		case protocol.NeedRequirements:
-			m.onNeedRequirements(from, msg)
+			m.herald.onNeedRequirements(from, msg, m.enquiries)
 		case protocol.Bid:
 			m.onBid(from, msg)
 		case protocol.Refuse:
@@ -81,9 +81,9 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		case timerAgain, timerReunion:
 			m.jobs.with(id, m.announceInTurn)
 		case timerHold:
-			m.jobs.with(id, m.onHoldTimer)
+			m.jobs.with(id, m.wakes(wakeHoldOver))
 		case timerRest:
-			m.jobs.with(id, m.onRestTimer)
+			m.jobs.with(id, m.wakes(wakeRest))
 		case timerWindow:
 			m.jobs.with(id, m.onWindowTimer)
 		case timerForget:
@@ -107,13 +107,6 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 	m.drainLooks()
 	m.archive.giveSome()
 	return m.out.Take()
-}
-
-// withEnquiry does the same with a job or a probe.
-func (m *Machine) withEnquiry(id string, do func(*job)) {
-	if j, known := m.enquiry(grid.JobID(id)); known {
-		do(j)
-	}
 }
 
 func withAttempt(id string, do func(grid.AttemptID)) {

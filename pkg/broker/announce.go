@@ -134,6 +134,18 @@ func (h herald) onExplainTimer(j *job) {
 	h.callAgain(j, h.peers.connected())
 }
 
+// onNeedRequirements serves a site whose cache was cold (thesis 4.1,
+// re-submission, step 3).
+func (h herald) onNeedRequirements(
+	from grid.SiteID, msg protocol.NeedRequirements, asked enquiries,
+) {
+	j, ok := asked.enquiry(msg.Job)
+	if !ok || j.open == 0 || msg.Seq != j.seq {
+		return
+	}
+	h.out.Send(from, protocol.Requirements{Announce: j.announcement(&h.cfg)})
+}
+
 // clear tells the sites that were asked that a job needs their offers no more.
 func (h herald) clear(j *job, kind protocol.ClearKind) {
 	msg := protocol.Clear{Job: j.id, Submitter: h.cfg.Owner, Kind: kind}

@@ -103,13 +103,3 @@ func (m *Machine) closeRound(j *job) {
 		m.place(j, occasion{why: roundOver, round: r})
 	}
 }
-
-// onNeedRequirements serves a site whose cache was cold (thesis 4.1,
-// re-submission, step 3).
-func (m *Machine) onNeedRequirements(from grid.SiteID, msg protocol.NeedRequirements) {
-	j, ok := m.enquiry(msg.Job)
-	if !ok || j.open == 0 || msg.Seq != j.seq {
-		return
-	}
-	m.out.Send(from, protocol.Requirements{Announce: j.announcement(&m.cfg)})
-}

@@ -82,7 +82,8 @@ func TestEndedJobsLeaveForTheHistory(t *testing.T) {
 		t.Errorf("released %v, then %v left; want the next one, too", released, idsOf(b.given()))
 	}
 	b.do(step.Archived{Jobs: []grid.JobID{second}})
-	if facts := b.factsButMembers(); len(facts) != 2+2*2 { // counter, longest grant, two jobs with a task
+	// What is left: counter, longest grant, two jobs with a task.
+	if facts := b.factsButMembers(); len(facts) != 2+2*2 {
 		t.Errorf("%d facts are left: %v", len(facts), facts)
 	}
 }

@@ -57,7 +57,7 @@ func (h *arrival) hears(renewal uint64, left, first time.Duration, in *run) bool
 
 // latest is the latest end of a lease that a site can hold, or still come to hold, that has
 // so much left: what is on its way counts for protocol.MaxLateLease at most.
-func (c *Config) latest(left time.Duration) time.Duration {
+func (c Config) latest(left time.Duration) time.Duration {
 	left = max(left, protocol.MaxLateLease)
 	return left + c.margin(left)
 }

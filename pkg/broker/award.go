@@ -27,7 +27,7 @@ func (d desk) award(h handover) {
 	for tasks := h.tasks; len(tasks) > 0; {
 		n := d.j.fitting(tasks, h.extra)
 		h.tasks = tasks[:n]
-		d.m.sendAward(d.j, h)
+		d.sendAward(h)
 		tasks = tasks[n:]
 	}
 }
@@ -53,8 +53,9 @@ func itemBytes(item grid.Item) int {
 	return size
 }
 
-func (m *Machine) sendAward(j *job, h handover) {
-	c := h.c
+// sendAward sends one message, and awaits the answer to it.
+func (d desk) sendAward(h handover) {
+	m, j, c := d.m, d.j, h.c
 	msg := protocol.Award{
 		Job: j.id, OfferID: c.offer.ID, Spec: h.spec, Quoted: c.quoted, RunnerUp: c.quoted,
 	}

@@ -92,7 +92,7 @@ const marginParts = 1000
 // one second in six, and never less than 1 in 1000, ten times what a bad quartz does. A clock
 // that is slower than that, as one that does not count suspend, is not covered: the
 // driver's clocks count suspend.
-func (c *Config) margin(lease time.Duration) time.Duration {
+func (c Config) margin(lease time.Duration) time.Duration {
 	return max(c.LeaseMargin, lease/marginParts)
 }
 

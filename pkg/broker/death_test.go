@@ -22,7 +22,8 @@ func TestADeathCertificateMovesTheAttempt(t *testing.T) {
 	if index := b.m.peers.faults.Index("a"); index != 1 {
 		t.Errorf("the dead site's fault index is %d, want 1", index)
 	}
-	if again := b.do(step.AttemptsDied{Site: "a", Attempts: []grid.AttemptID{attempt}}); len(again) != 0 {
+	again := b.do(step.AttemptsDied{Site: "a", Attempts: []grid.AttemptID{attempt}})
+	if len(again) != 0 {
 		t.Errorf("the certificate read again did %+v", again)
 	}
 	if index := b.m.peers.faults.Index("a"); index != 1 {

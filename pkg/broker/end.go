@@ -59,12 +59,12 @@ func (m *Machine) onCancel(in step.CancelJob) {
 
 // withdraw ends all open tasks of a job in one phase.
 func (m *Machine) withdraw(j *job, phase grid.Phase, outcome string) {
-	m.endTasks(j, phase, outcome, func(*task) bool { return true })
+	m.rights.endTasks(j, phase, outcome, func(*task) bool { return true })
 	m.endJob(j, protocol.ClearWithdrawn)
 }
 
 // endTasks ends some open tasks of a job in one phase; their sites are told.
-func (m *Machine) endTasks(j *job, phase grid.Phase, outcome string, which func(*task) bool) {
+func (r rights) endTasks(j *job, phase grid.Phase, outcome string, which func(*task) bool) {
 	told := make(map[grid.SiteID]bool)
 	keep := j.any(func(t *task) bool { return t.phase == grid.PhaseCollecting && !which(t) })
 	for i := range j.tasks {
@@ -73,18 +73,18 @@ func (m *Machine) endTasks(j *job, phase grid.Phase, outcome string, which func(
 			continue
 		}
 		if t.active() || t.phase == grid.PhaseCollecting {
-			m.callOffQueued(j, uint32(i), told)
-			m.stopTimer(timerLease, j.attempt(uint32(i)).String())
-			t.log(outcome, m.now)
+			r.callOffQueued(j, uint32(i), told)
+			r.stopTimer(timerLease, j.attempt(uint32(i)).String())
+			t.log(outcome, r.now)
 			switch {
 			case keep: // the site still has outputs of others
-				m.rights.fence(t.site, []grid.AttemptID{m.rights.fenceOf(j.attempt(uint32(i)))})
+				r.fence(t.site, []grid.AttemptID{r.fenceOf(j.attempt(uint32(i)))})
 			case !told[t.site]:
 				told[t.site] = true
-				m.out.Send(t.site, protocol.Cancel{Job: j.id})
+				r.out.Send(t.site, protocol.Cancel{Job: j.id})
 			}
 		}
-		m.endTask(j, uint32(i), phase)
+		r.endTask(j, uint32(i), phase)
 	}
 }
 
@@ -127,7 +127,7 @@ func (m *Machine) refuseBecause(j *job, phase grid.Phase, why string, which func
 			t.exit = &grid.Exit{Cause: grid.CauseStopped, Text: why}
 		}
 	}
-	m.endTasks(j, phase, why, which)
+	m.rights.endTasks(j, phase, why, which)
 	if j.open < before {
 		m.out.Report(step.LevelWarn, "job_"+phase.String(), step.Report{
 			Attempt: j.about(), Site: m.cfg.Here, Text: why,
@@ -194,34 +194,25 @@ func (t *traits) tooLateFor() string {
 	return what + " at " + t.lastStart.UTC().Format(time.RFC3339)
 }
 
-// onForget drops the record of a job that has ended.
+// onForget drops a job that has ended, or a probe. A job is kept while another one waits for
+// it.
 func (m *Machine) onForget(in step.ForgetJob) {
 	reply := step.Reply{Command: in.Command, Job: in.Job}
 	j, known := m.enquiry(in.Job)
+	_, probed := m.probes[in.Job]
 	switch {
 	case !known:
 		reply.Err = step.ErrNoSuchJob
 	case j.open > 0:
 		reply.Err = step.ErrNotEnded
+	case probed:
+		m.probes.drop(m.run, j.id)
 	default:
-		reply.Err = m.forget(j)
+		if by, awaited := m.jobs.awaitedBy(j); awaited {
+			reply.Err = fmt.Errorf("%w: job %s", step.ErrAwaited, by)
+			break
+		}
+		m.archive.drop(j)
 	}
 	m.out.Emit(reply)
-}
-
-// onForgetTimer drops a probe.
-func (m *Machine) onForgetTimer(id grid.JobID) { delete(m.probes, id) }
-
-// forget drops a job that has ended, or a probe. It is kept while another one waits for it.
-func (m *Machine) forget(j *job) error {
-	if _, is := m.probes[j.id]; is {
-		m.stopTimer(timerForget, string(j.id))
-		delete(m.probes, j.id)
-		return nil
-	}
-	if by, awaited := m.jobs.awaitedBy(j); awaited {
-		return fmt.Errorf("%w: job %s", step.ErrAwaited, by)
-	}
-	m.archive.drop(j)
-	return nil
 }

@@ -25,7 +25,7 @@ const (
 	eventAttemptFailed   = "attempt_failed"   // warn; its site could not end it; Text = cause
 	eventAttemptReturned = "attempt_returned" // info; given up, not yet replaced, and there again
 	eventRivalLost       = "rival_lost"       // warn; one of several that queued the task; Text = how
-	eventRestored        = "restored"         // warn; facts are older than what was promised; Text = how seen
+	eventRestored        = "restored"         // warn; facts are older than a promise; Text = how seen
 	eventInherited       = "inherited"        // info; an attempt awarded by a run that was lost
 	eventRegrouped       = "regrouped"        // warn; a part was lost, so all start again
 	eventCollectFailed   = "collect_failed"   // warn; outputs could not be fetched; Text = problem

@@ -101,7 +101,7 @@ func (r *run) saveTask(j *job, index uint32) {
 		Phase: t.phase, Token: t.token, Site: t.site, Distance: t.distance,
 		AwardedMS: step.MS(t.awardedAt),
 		Silent:    t.silent, Failures: t.failures, Exit: t.exit, Failed: t.failed, Tries: t.tries,
-		Accepted: t.accepted, Kept: t.kept, Pledge: t.pledge.fact(),
+		Accepted: t.accepted, Kept: t.kept, Pledge: t.fact(),
 	}
 	if j.traits.promise {
 		f.StartsMS = step.MS(t.startsAt)

@@ -168,7 +168,7 @@ func (m *Machine) placeAgain(j *job) {
 // been started meanwhile.
 func (m *Machine) takeUp(j *job, index uint32) {
 	t := &j.tasks[index]
-	m.unwait(j, index)
+	desk{m, j}.unwait(index)
 	t.move(grid.PhaseRunning)
 	t.countOn(m.now)
 	t.silence = silence{}
@@ -181,7 +181,7 @@ func (m *Machine) takeUp(j *job, index uint32) {
 }
 
 // unwait takes a task from the waiting whose site speaks after all.
-func (m *Machine) unwait(j *job, index uint32) {
-	j.seat(index)
-	j.how.released(desk{m, j}, heardAgain)
+func (d desk) unwait(index uint32) {
+	d.j.seat(index)
+	d.j.how.released(d, heardAgain)
 }

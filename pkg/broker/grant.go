@@ -16,7 +16,8 @@ import (
 func (m *Machine) onRequest(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
 	attempts = slices.DeleteFunc(slices.Clone(attempts), func(id grid.AttemptID) bool {
 		one := protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: renewal}
-		return m.setApart(from, id) || m.strategyKnows(from, id, one) // one of several that queue the task: it has to ask
+		// One of several that queue the task has to ask.
+		return m.setApart(from, id) || m.strategyKnows(from, id, one)
 	})
 	leases := make(map[time.Duration][]grid.AttemptID)
 	var below, taken []grid.AttemptID
@@ -43,20 +44,25 @@ func (m *Machine) onRequest(from grid.SiteID, renewal uint64, attempts []grid.At
 		}
 	}
 	slices.SortFunc(taken, grid.AttemptID.Compare)
-	m.rolls.enter(from, taken, m.isUnderWay(from))
+	m.rolls.enter(from, taken, m.jobs.isUnderWay(from))
 	if m.cfg.NoFencing && len(below) > 0 {
 		leases[m.cfg.Lease] = attempts
 		below = nil
 	}
-	if len(below) > 0 {
-		m.reportRefused(eventFenced, from, below[0], grid.ReasonStale)
-		m.rights.fence(from, below)
-	}
+	m.rights.refuse(from, below)
 	for _, d := range slices.Sorted(maps.Keys(leases)) {
 		m.rights.grant(from, renewal, leases[d], d)
 	}
 	for _, j := range touched {
 		j.how.woken(desk{m, j}, wake{why: wakeGranted})
+	}
+}
+
+// refuse fences off attempts that a site has asked leases for.
+func (r rights) refuse(from grid.SiteID, below []grid.AttemptID) {
+	if len(below) > 0 {
+		r.reportRefused(eventFenced, from, below[0], grid.ReasonStale)
+		r.fence(from, below)
 	}
 }
 
@@ -72,8 +78,8 @@ func (r *run) startLease(j *job, t *task) time.Duration {
 	if !j.traits.promise || t.phase != grid.PhaseStaging || ahead <= 0 || ahead > r.cfg.StartLease {
 		return 0
 	}
-	steps := (ahead + r.cfg.Lease - 1) / r.cfg.Lease // whole ones: attempts share their leases
-	return (steps + 1) * r.cfg.Lease
+	whole := (ahead + r.cfg.Lease - 1).Truncate(r.cfg.Lease) // attempts share their leases
+	return whole + r.cfg.Lease
 }
 
 // onMayStart takes the request of sites that queue a task: their strategy decides which

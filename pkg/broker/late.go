@@ -44,7 +44,7 @@ func (m *Machine) recall(try Try, msg protocol.Exited) {
 	j, t := m.jobs.task(msg.Attempt.Task)
 	index := msg.Attempt.Task.Index
 	until := m.rights.callOff(j, index)
-	m.unwait(j, index)
+	desk{m, j}.unwait(index)
 	t.top = max(t.token, t.top)
 	t.attempt = attempt{
 		token: try.Token, site: try.Site, distance: try.Distance, awardedAt: try.AwardedAt,
@@ -54,6 +54,7 @@ func (m *Machine) recall(try Try, msg protocol.Exited) {
 	m.report(step.LevelInfo, eventResultLate, msg.Attempt, try.Site)
 	m.judge(j, t, msg)
 	m.keep(j, index, msg.Exit)
+	m.collect(j, index)
 }
 
 // callOff fences off what a task has at its site, and says until when that may still run.

@@ -21,7 +21,7 @@ func (m *Machine) drainLooks() {
 		case l.why == lookReservationHeld:
 			m.announceAgain(j)
 		case l.why == lookReservationOver:
-			m.endBound(j)
+			m.refuseBecause(j, grid.PhaseRefused, m.jobs.reservationOver(j), m.jobs.stops(j))
 		}
 	}
 }
@@ -50,12 +50,12 @@ func (m *Machine) goOn(j *job) {
 	}
 }
 
-// endBound ends a job whose reservation is over. What its sites still run they stop
-// themselves, and say so; what was released early is stopped from here.
-func (m *Machine) endBound(j *job) {
-	res, known := m.jobs.all[j.traits.within]
+// stops says which tasks of a job end when its reservation is over. What its sites still run
+// they stop themselves, and say so; what was released early is stopped from here.
+func (l *jobs) stops(j *job) func(*task) bool {
+	res, known := l.all[j.traits.within]
 	released := known && res.released()
-	m.refuseBecause(j, grid.PhaseRefused, m.jobs.reservationOver(j), func(t *task) bool {
+	return func(t *task) bool {
 		return t.phase == grid.PhaseWaiting || released && t.active()
-	})
+	}
 }

@@ -8,17 +8,16 @@ import (
 // Machine is the submitter's machine. It implements step.Machine; its other
 // methods only read.
 type Machine struct {
-	*run           // the configuration, the time, the effects
-	jobs    *jobs  // the owner's, and their order
-	probes  probes // enquiries without a job
-	peers   *peers // the other sites
-	herald  herald // says what is wanted
-	rights  rights // says who may run what
-	awards  awardTable
-	rolls   rolls   // what the sites say they have
-	archive archive // where ended jobs go
-	looks   looks   // at other jobs, later in the Step
-	counter uint64  // of jobs, ever
+	*run             // the configuration, the time, the effects
+	enquiries        // jobs and probes
+	peers     *peers // the other sites
+	herald    herald // says what is wanted
+	rights    rights // says who may run what
+	awards    awardTable
+	rolls     rolls   // what the sites say they have
+	archive   archive // where ended jobs go
+	looks     looks   // at other jobs, later in the Step
+	counter   uint64  // of jobs, ever
 }
 
 var _ step.Machine = (*Machine)(nil)
@@ -30,7 +29,7 @@ func New(cfg Config) *Machine {
 	}
 	r := &run{cfg: cfg, rng: step.NewRand(cfg.Seed, "broker/"+string(cfg.Owner), 0)}
 	m := &Machine{
-		run: r, jobs: newJobs(), probes: make(probes), peers: newPeers(r),
+		run: r, enquiries: enquiries{jobs: newJobs(), probes: make(probes)}, peers: newPeers(r),
 		awards: make(awardTable), rolls: make(rolls),
 	}
 	m.herald, m.rights = herald{run: r, peers: m.peers, jobs: m.jobs}, rights{run: r, jobs: m.jobs}
@@ -38,15 +37,29 @@ func New(cfg Config) *Machine {
 	return m
 }
 
+// enquiries holds all that offers were asked for.
+type enquiries struct {
+	jobs   *jobs  // the owner's, and their order
+	probes probes // enquiries without a job
+}
+
 // enquiry finds what was asked for: a job or a probe.
-func (m *Machine) enquiry(id grid.JobID) (*job, bool) {
-	if j, known := m.jobs.all[id]; known {
+func (e enquiries) enquiry(id grid.JobID) (*job, bool) {
+	if j, known := e.jobs.all[id]; known {
 		return j, true
 	}
-	if p, known := m.probes[id]; known {
+	if p, known := e.probes[id]; known {
 		return p.job, true
 	}
 	return nil, false
+}
+
+// withEnquiry does something with the job or the probe that a timer names, if it is still
+// there.
+func (e enquiries) withEnquiry(id string, do func(*job)) {
+	if j, known := e.enquiry(grid.JobID(id)); known {
+		do(j)
+	}
 }
 
 // award is an award whose answer is awaited.

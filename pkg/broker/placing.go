@@ -13,7 +13,9 @@ func (m *Machine) place(j *job, on occasion) {
 	m.follow(j, j.how.place(desk{m, j}, on))
 }
 
-// follow does what a strategy has decided.
+// follow does what a strategy has decided. For tasks that found no place the next round is
+// arranged: right away at the sites that have reported capacity meanwhile, else after a
+// growing pause.
 func (m *Machine) follow(j *job, v verdict) {
 	switch v.do {
 	case verdictNone:
@@ -25,16 +27,28 @@ func (m *Machine) follow(j *job, v verdict) {
 		m.refuseJob(j)
 	case verdictWait:
 	}
-	if len(j.waiting) > 0 {
-		m.waitFor(j, v)
+	if len(j.waiting) == 0 {
+		return
 	}
+	if v.last != nil && v.last.wantsMore() {
+		m.herald.widen(j, v.last)
+		return
+	}
+	for _, site := range sortedSites(j.vacant) {
+		delete(j.vacant, site)
+		if m.peers.reachable(site) {
+			if m.ask(j, site); j.round() != nil {
+				return
+			}
+		}
+	}
+	m.herald.rest(j, v.everybody)
 }
 
-// onHoldTimer ends the time in which sites make their offers firm.
-func (m *Machine) onHoldTimer(j *job) { j.how.woken(desk{m, j}, wake{why: wakeHoldOver}) }
-
-// onRestTimer goes on placing.
-func (m *Machine) onRestTimer(j *job) { j.how.woken(desk{m, j}, wake{why: wakeRest}) }
+// wakes wakes the strategy of a job whose timer has fired.
+func (m *Machine) wakes(why wakeReason) func(*job) {
+	return func(j *job) { j.how.woken(desk{m, j}, wake{why: why}) }
+}
 
 // onRivalsTimer looks after the sites that queue a task.
 func (m *Machine) onRivalsTimer(id string) {

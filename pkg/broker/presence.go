@@ -2,6 +2,7 @@ package broker
 
 import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -11,7 +12,7 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 	if p == nil {
 		return
 	}
-	m.heard(in.Site)
+	m.peers.heard(in.Site, m.jobs)
 	p.lastSeen = m.now
 	if !arrived {
 		return
@@ -74,19 +75,29 @@ func (m *Machine) onBans(in step.BansChanged) {
 	}
 }
 
+// heeded reports whether a message is to be handled: it is valid, and not from a banned
+// site. Any site that sends one is there.
+func (p *peers) heeded(from grid.SiteID, msg protocol.Message, l *jobs) bool {
+	if msg == nil || !p.valid(from, msg) || p.banned.Has(from) { // it was on its way
+		return false
+	}
+	p.heard(from, l)
+	return true
+}
+
 // heard notes that a site lives. When this one had been cut off, every attempt has
 // frozen, and comes back as soon as its site has found the way here. They are given
 // the time for that.
-func (m *Machine) heard(from grid.SiteID) {
-	if p, known := m.peers.all[from]; known {
-		p.lastSeen = m.now
+func (p *peers) heard(from grid.SiteID, l *jobs) {
+	if other, known := p.all[from]; known {
+		other.lastSeen = p.now
 	}
-	if from == m.cfg.Here || !m.peers.cutOff {
+	if from == p.cfg.Here || !p.cutOff {
 		return
 	}
-	m.peers.cutOff = false
-	for _, id := range m.jobs.silentOnes() {
-		m.peers.reunion = m.now.Add(m.cfg.Reunion)
-		m.setTimer(timerReunion, string(id), m.peers.reunion)
+	p.cutOff = false
+	for _, id := range l.silentOnes() {
+		p.reunion = p.now.Add(p.cfg.Reunion)
+		p.setTimer(timerReunion, string(id), p.reunion)
 	}
 }

@@ -50,9 +50,17 @@ func (p probes) makeRoom(r *run) {
 			first = p[id]
 		}
 	}
-	r.stopTimer(timerForget, string(first.id))
-	delete(p, first.id)
+	p.drop(r, first.id)
 }
+
+// drop forgets a probe before its time is over.
+func (p probes) drop(r *run, id grid.JobID) {
+	r.stopTimer(timerForget, string(id))
+	delete(p, id)
+}
+
+// onForgetTimer drops a probe whose time is over.
+func (p probes) onForgetTimer(id grid.JobID) { delete(p, id) }
 
 // endProbe answers a probe whose round is over.
 func (h herald) endProbe(p *probe) {

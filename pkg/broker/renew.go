@@ -13,53 +13,14 @@ import (
 // an earlier version does not say is not known, and nothing follows from it.
 func (m *Machine) onRenew(from grid.SiteID, msg protocol.Renew) {
 	for i, left := range msg.Left {
-		m.hearLeft(from, msg.Attempts[i], msg.Renewal, left)
+		m.rights.hearLeft(from, msg.Attempts[i], msg.Renewal, left)
 	}
-	if msg.List != nil {
-		m.strike(from, msg)
-	}
-	m.onRequest(from, msg.Renewal, msg.Attempts)
-}
-
-// hearLeft takes what is left of an attempt's lease. It may show that a long one has not
-// arrived and, as a later request was sent, cannot any more: then it is not waited for.
-func (m *Machine) hearLeft(
-	from grid.SiteID, id grid.AttemptID, renewal uint64, left time.Duration,
-) {
-	j, t := m.jobs.current(from, id)
-	if t == nil || !t.active() {
-		return
-	}
-	before := t.vain
-	if !t.hears(renewal, left, j.traits.first, m.run) {
-		return
-	}
-	if end := m.now.Add(m.cfg.latest(left)); t.leaseEnd.After(end) {
-		t.leaseEnd = end
-		m.setTimer(timerLease, id.String(), end)
-	}
-	if t.vain > before {
-		level := step.LevelDebug // messages get lost
-		if t.deaf() {
-			level = step.LevelWarn
-		}
-		m.out.Report(level, eventGrantInVain, step.Report{
-			Attempt: id, Site: from, Value: float64(t.vain), Text: "the site asks and did not get its lease",
-		})
-	}
-}
-
-// strike finds what a site has no more: attempts that it has named before and that are missing
-// in its full list. A list that was sent before the attempt was named says nothing of it.
-func (m *Machine) strike(from grid.SiteID, msg protocol.Renew) {
-	named := slices.Concat(msg.Attempts, msg.List.Also)
-	slices.SortFunc(named, grid.AttemptID.Compare)
-	for _, id := range m.rolls.strike(from, msg.List, named) {
+	for _, id := range m.rolls.missing(from, msg) {
 		j, t := m.jobs.current(from, id)
 		switch {
 		case t == nil || !t.active():
-		case t.named >= msg.Renewal:
-			m.rolls.enter(from, []grid.AttemptID{id}, m.isUnderWay(from))
+		case t.named >= msg.Renewal: // the list was sent before the attempt was named
+			m.rolls.enter(from, []grid.AttemptID{id}, m.jobs.isUnderWay(from))
 		default:
 			m.stopTimer(timerLease, id.String())
 			t.leaseEnd = timeZero
@@ -68,12 +29,53 @@ func (m *Machine) strike(from grid.SiteID, msg protocol.Renew) {
 			})
 		}
 	}
+	m.onRequest(from, msg.Renewal, msg.Attempts)
+}
+
+// missing finds what a site has no more: attempts that it has named before and that are
+// missing in its full list.
+func (r rolls) missing(from grid.SiteID, msg protocol.Renew) []grid.AttemptID {
+	if msg.List == nil {
+		return nil
+	}
+	named := slices.Concat(msg.Attempts, msg.List.Also)
+	slices.SortFunc(named, grid.AttemptID.Compare)
+	return r.strike(from, msg.List, named)
+}
+
+// hearLeft takes what is left of an attempt's lease. It may show that a long one has not
+// arrived and, as a later request was sent, cannot any more: then it is not waited for.
+func (r rights) hearLeft(
+	from grid.SiteID, id grid.AttemptID, renewal uint64, left time.Duration,
+) {
+	j, t := r.jobs.current(from, id)
+	if t == nil || !t.active() {
+		return
+	}
+	before := t.vain
+	if !t.hears(renewal, left, j.traits.first, r.run) {
+		return
+	}
+	if end := r.now.Add(r.cfg.latest(left)); t.leaseEnd.After(end) {
+		t.leaseEnd = end
+		r.setTimer(timerLease, id.String(), end)
+	}
+	if t.vain > before {
+		level := step.LevelDebug // messages get lost
+		if t.deaf() {
+			level = step.LevelWarn
+		}
+		r.out.Report(level, eventGrantInVain, step.Report{
+			Attempt: id, Site: from, Value: float64(t.vain),
+			Text: "the site asks and did not get its lease",
+		})
+	}
 }
 
 // isUnderWay says of attempts whether a site is believed to have them.
-func (m *Machine) isUnderWay(site grid.SiteID) func(grid.AttemptID) bool {
+func (l *jobs) isUnderWay(site grid.SiteID) func(grid.AttemptID) bool {
 	return func(id grid.AttemptID) bool {
-		_, t := m.jobs.current(site, id)
+		_, t := l.current(site, id)
 		return t != nil && t.active()
 	}
 }

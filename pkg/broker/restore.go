@@ -111,7 +111,7 @@ func (l *jobs) restoreTask(f step.Fact, cfg *Config) error {
 		pledge:  pledge{accepted: v.Accepted, kept: v.Kept},
 		top:     max(v.Top, v.Token),
 	}
-	t.pledge.restore(v.Pledge, v.Phase.Ended())
+	t.restore(v.Pledge, v.Phase.Ended())
 	for _, o := range v.Rivals {
 		t.rivals = append(t.rivals, rival{
 			token: o.Token, site: o.Site, offer: o.Offer, quoted: o.Quoted, distance: o.Distance,

@@ -41,7 +41,7 @@ func (m *Machine) doubt(about grid.AttemptID, site grid.SiteID, why string) {
 			m.presumeRunning(j)
 		}
 	}
-	m.settleDoubt()
+	m.rights.settleDoubt()
 }
 
 // presumeRunning lets a job rest until no grant from before can stand.
@@ -118,7 +118,7 @@ func (m *Machine) onPresumedTimer(j *job) {
 		return
 	}
 	j.presumed = timeZero
-	m.settleDoubt()
+	m.rights.settleDoubt()
 	for i := range j.tasks {
 		t := &j.tasks[i]
 		if t.phase.Ended() {
@@ -144,13 +144,13 @@ func (m *Machine) onPresumedTimer(j *job) {
 }
 
 // settleDoubt notes that no job may run in unknown attempts any more.
-func (m *Machine) settleDoubt() {
-	for _, id := range m.jobs.ids() {
-		if !m.jobs.all[id].presumed.IsZero() {
+func (r rights) settleDoubt() {
+	for _, id := range r.jobs.ids() {
+		if !r.jobs.all[id].presumed.IsZero() {
 			return
 		}
 	}
-	m.persistRemoval(factGrants, grantsUnknown)
+	r.persistRemoval(factGrants, grantsUnknown)
 }
 
 // inherit makes an attempt that another run has awarded the task's latest one.
@@ -159,7 +159,7 @@ func (m *Machine) inherit(j *job, index uint32, h heir) {
 	m.stopTimer(timerLease, j.attempt(index).String())
 	m.stopTimer(timerCollect, j.attempt(index).String())
 	m.stopTimer(timerRivals, j.taskID(index).String())
-	m.unwait(j, index)
+	desk{m, j}.unwait(index)
 	t.rivals, t.result, t.silence, t.heir = nil, result{}, silence{}, heir{}
 	t.attempt = attempt{token: h.token, site: h.site, awardedAt: m.now}
 	t.move(grid.PhaseStaging)

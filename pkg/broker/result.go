@@ -32,7 +32,7 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 		return // repeated; the acknowledgement follows when the outputs are here
 	}
 	m.stopTimer(timerLease, msg.Attempt.String())
-	m.unwait(j, index)
+	desk{m, j}.unwait(index)
 	t.leaseEnd, t.silent = timeZero, false
 	exit := msg.Exit
 	if missing := j.missing(index, exit); missing != "" {
@@ -45,15 +45,15 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 	}
 	m.judge(j, t, msg)
 	m.keep(j, index, exit)
+	m.collect(j, index)
 }
 
-// keep takes an end for good, and fetches what the attempt has left.
-func (m *Machine) keep(j *job, index uint32, exit grid.Exit) {
+// keep takes an end for good. What the attempt has left is to be fetched then.
+func (r *run) keep(j *job, index uint32, exit grid.Exit) {
 	t := &j.tasks[index]
 	t.exit = &exit
 	t.move(grid.PhaseCollecting)
-	m.saveTask(j, index)
-	m.collect(j, index)
+	r.saveTask(j, index)
 }
 
 // missing names an output that the task declares and an attempt should have left, as its
@@ -109,7 +109,7 @@ func (m *Machine) onCollected(in step.Collected) {
 		m.setTimer(timerCollect, in.Attempt.String(), m.now.Add(m.cfg.CollectRetry))
 		return
 	}
-	m.giveUpOutputs(j, index, in.Problem)
+	m.failedAt(j, index, t.outputsLost(in.Problem))
 }
 
 // onCollectTimer tries again to fetch outputs.
@@ -119,17 +119,18 @@ func (m *Machine) onCollectTimer(id grid.AttemptID) {
 		return
 	}
 	if m.peers.refuses(t.site) && !m.now.Before(t.collectBy) {
-		m.giveUpOutputs(j, id.Task.Index, "its site refuses connections")
+		m.failedAt(j, id.Task.Index, t.outputsLost("its site refuses connections"))
 		return
 	}
 	m.collect(j, id.Task.Index)
 }
 
-// giveUpOutputs computes a task again elsewhere.
-func (m *Machine) giveUpOutputs(j *job, index uint32, problem string) {
-	j.tasks[index].result = result{}
+// outputsLost forgets how a task has ended, and is the failure for which it is computed again
+// elsewhere.
+func (t *task) outputsLost(problem string) grid.Exit {
+	t.result = result{}
 	why := "its outputs could not be fetched: " + problem
-	m.failedAt(j, index, grid.Exit{Cause: grid.CauseData, Text: why})
+	return grid.Exit{Cause: grid.CauseData, Text: why}
 }
 
 // hurryCollect shortens the time in which the outputs of an attempt must be had whose

@@ -45,12 +45,12 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 
 	case step.MessageReceived:
 		from := in.From
-		if !m.heeded(from, in.Message) {
+		if !m.peers.heeded(from, in.Message, m.jobs) {
 			break
 		}
 		switch msg := in.Message.(type) {
 		case protocol.NeedRequirements:
-			m.onNeedRequirements(from, msg)
+			m.herald.onNeedRequirements(from, msg, m.enquiries)
 		case protocol.Bid:
 			m.onBid(from, msg)
 		case protocol.Refuse:
@@ -81,13 +81,13 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		case timerAgain, timerReunion:
 			m.jobs.with(id, m.announceInTurn)
 		case timerHold:
-			m.jobs.with(id, m.onHoldTimer)
+			m.jobs.with(id, m.wakes(wakeHoldOver))
 		case timerRest:
-			m.jobs.with(id, m.onRestTimer)
+			m.jobs.with(id, m.wakes(wakeRest))
 		case timerWindow:
 			m.jobs.with(id, m.onWindowTimer)
 		case timerForget:
-			m.onForgetTimer(grid.JobID(id))
+			m.probes.onForgetTimer(grid.JobID(id))
 		case timerPresumed:
 			m.jobs.with(id, m.onPresumedTimer)
 		case timerCovered:
@@ -107,23 +107,6 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 	m.drainLooks()
 	m.archive.giveSome()
 	return m.out.Take()
-}
-
-// withEnquiry does the same with a job or a probe.
-func (m *Machine) withEnquiry(id string, do func(*job)) {
-	if j, known := m.enquiry(grid.JobID(id)); known {
-		do(j)
-	}
-}
-
-// heeded reports whether a message is to be handled: it is valid, and not from a banned
-// site. Any site that sends one is there.
-func (m *Machine) heeded(from grid.SiteID, msg protocol.Message) bool {
-	if msg == nil || !m.valid(from, msg) || m.peers.banned.Has(from) { // it was on its way
-		return false
-	}
-	m.heard(from)
-	return true
 }
 
 func withAttempt(id string, do func(grid.AttemptID)) {

@@ -63,21 +63,3 @@ func (m *Machine) announceInTurn(j *job) {
 	}
 	m.announceAgain(j)
 }
-
-// waitFor arranges the next round for tasks that found no place: right away at the
-// sites that have reported capacity meanwhile, else after a growing pause.
-func (m *Machine) waitFor(j *job, v verdict) {
-	if v.last != nil && v.last.wantsMore() {
-		m.herald.widen(j, v.last)
-		return
-	}
-	for _, site := range sortedSites(j.vacant) {
-		delete(j.vacant, site)
-		if m.peers.reachable(site) {
-			if m.ask(j, site); j.round() != nil {
-				return
-			}
-		}
-	}
-	m.herald.rest(j, v.everybody)
-}

@@ -36,7 +36,7 @@ func leavers(
 }
 
 // tellAll tells what is in the directory, its one argument, and how often it was run.
-const tellAll = `cat "$1"/* >>"$0"; echo once >>"$0"; rm "$1"/*`
+const tellAll = `for f in "$1"/*; do cat "$f" >>"$0" && rm "$f"; done; echo once >>"$0"`
 
 func TestFarewellAfterTheAgentsDeath(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@
 //	strategy.go    what a strategy is
 //	kept.go        whether promises are kept
 //	end.go         tasks and jobs end, are called off, refused, forgotten
-//	vacancy.go     asking again: in turn, one site, after a pause
+//	vacancy.go     asking again: in turn, or one site
 //	placing.go     a strategy is asked, and its verdict followed
 //	failover.go    silence, death, failure, return
 //	result.go      ends of attempts, and fetching what they left

@@ -11,14 +11,24 @@ import (
 // only, its attempt is taken up again as long as no other one was awarded.
 
 // onLeaseTimer: the site has been silent for a whole lease. The attempt has
-// frozen itself by now, or died; the task moves.
+// frozen itself by now, or died; the task moves. So does one whose attempt has had its time and
+// can run no more.
 func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 	j, t := m.jobs.task(id.Task)
 	if t == nil || t.token != id.Token || !t.active() || t.leaseEnd.After(m.now) || t.queued() {
 		return
 	}
 	if t.over {
-		m.moveOn(j, id.Task.Index)
+		why := "was " + t.phase.String() + " for too long"
+		m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{Attempt: id, Site: t.site, Text: why})
+		if !t.isHeldUp() || t.standing == grid.ReasonNone { // else its owner, or a promise, came first
+			m.peers.blame(t.site)
+		}
+		t.overruns++
+		t.lose(why, &m.cfg, m.now)
+		delete(j.offers, t.site)
+		m.requeue(j, id.Task.Index)
+		m.placeAgain(j)
 		return
 	}
 	site, why := t.site, "the site fell silent"
@@ -113,24 +123,6 @@ func (r *run) overdue(j *job, id grid.AttemptID) grid.AttemptID {
 		r.setTimer(timerLease, id.String(), latest(t.leaseEnd, r.now))
 	}
 	return above(id.Task, id.Token)
-}
-
-// moveOn moves a task whose attempt has had its time and can run no more. Its site is not
-// blamed where its owner, or a promise to others, came first.
-func (m *Machine) moveOn(j *job, index uint32) {
-	t := &j.tasks[index]
-	why := "was " + t.phase.String() + " for too long"
-	m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{
-		Attempt: j.attempt(index), Site: t.site, Text: why,
-	})
-	if !t.isHeldUp() || t.standing == grid.ReasonNone {
-		m.peers.blame(t.site)
-	}
-	t.overruns++
-	t.lose(why, &m.cfg, m.now)
-	delete(j.offers, t.site)
-	m.requeue(j, index)
-	m.placeAgain(j)
 }
 
 // requeue lets a task wait for another site, or gives it up after too many

@@ -12,11 +12,10 @@ import (
 
 // onRequest answers a site that asks for leases: Accepted asks for the first, Renew
 // for each further one. The latest attempt of an open task gets its lease; all
-// others are fenced off.
+// others are fenced off. One of several that queue a task has to ask its strategy first.
 func (m *Machine) onRequest(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
 	attempts = slices.DeleteFunc(slices.Clone(attempts), func(id grid.AttemptID) bool {
 		one := protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: renewal}
-		// One of several that queue the task has to ask.
 		return m.setApart(from, id) || m.strategyKnows(from, id, one)
 	})
 	leases := make(map[time.Duration][]grid.AttemptID)
@@ -46,23 +45,25 @@ func (m *Machine) onRequest(from grid.SiteID, renewal uint64, attempts []grid.At
 	slices.SortFunc(taken, grid.AttemptID.Compare)
 	m.rolls.enter(from, taken, m.jobs.isUnderWay(from))
 	if m.cfg.NoFencing && len(below) > 0 {
-		leases[m.cfg.Lease] = attempts
-		below = nil
+		leases[m.cfg.Lease], below = attempts, nil
 	}
-	m.rights.refuse(from, below)
-	for _, d := range slices.Sorted(maps.Keys(leases)) {
-		m.rights.grant(from, renewal, leases[d], d)
-	}
+	m.rights.answer(from, renewal, below, leases)
 	for _, j := range touched {
 		j.how.woken(desk{m, j}, wake{why: wakeGranted})
 	}
 }
 
-// refuse fences off attempts that a site has asked leases for.
-func (r rights) refuse(from grid.SiteID, below []grid.AttemptID) {
+// answer fences off what may not go on, and grants the leases, by their lengths, of the rest.
+func (r rights) answer(
+	from grid.SiteID, renewal uint64, below []grid.AttemptID,
+	leases map[time.Duration][]grid.AttemptID,
+) {
 	if len(below) > 0 {
 		r.reportRefused(eventFenced, from, below[0], grid.ReasonStale)
 		r.fence(from, below)
+	}
+	for _, d := range slices.Sorted(maps.Keys(leases)) {
+		r.grant(from, renewal, leases[d], d)
 	}
 }
 

@@ -178,7 +178,7 @@ func (s *Store) countStart(tx *bolt.Tx) error {
 		last = binary.BigEndian.Uint64(old)
 	}
 	s.incarnation = next(last, s.options.Wall)
-	if err := errors.Join(s.checkSuperseded(meta), s.takePlace(meta, last)); err != nil {
+	if err := s.takePlace(meta, last); err != nil {
 		return err
 	}
 	return s.writeMeta(tx)

@@ -13,9 +13,8 @@ import (
 func adoptCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "adopt", Short: "Use a state directory that was moved here, or restored", Args: noArgs,
-		Long: `Bind the state directory to this machine: after it was moved to another machine,
-after a backup was restored, or when the agent has ended because a later run of
-its site was heard of (exit code 3).
+		Long: `Bind the state directory to this machine: after it was moved to another machine
+or after a backup was restored.
 
 Be sure that no agent works with the same identity anywhere else: a second one
 is another site and wants an identity of its own (siteagent init, siteagent join).

@@ -18,8 +18,11 @@ func TestPromisesAreCounted(t *testing.T) {
 	metrics := obs.NewRegistry()
 	r := newReporter(metrics, slog.New(slog.DiscardHandler), view.NewEventLog(8, 1))
 	for _, e := range []step.Report{
-		{Event: "task_kept"}, {Event: "task_late", Value: 26}, {Event: "task_kept"},
-		{Event: "task_broken"}, {Event: "task_late", Value: 9},
+		{Event: "task_kept"},
+		{Event: "task_late", Value: 26},
+		{Event: "task_kept"},
+		{Event: "task_broken"},
+		{Event: "task_late", Value: 9},
 	} {
 		r.report(e)
 	}

@@ -102,8 +102,11 @@ func TestWhatIsLate(t *testing.T) {
 			[]Late{{Task: id, End: 26 * time.Second}},
 		},
 		{
-			"nothing was promised", grid.Window{NotBefore: clock(1)}, task(0),
-			[]Run{ranFrom(1, 9, 99)}, nil,
+			"nothing was promised",
+			grid.Window{NotBefore: clock(1)},
+			task(0),
+			[]Run{ranFrom(1, 9, 99)},
+			nil,
 		},
 		{"it failed", by, Task{ID: id, Phase: grid.PhaseFailed}, []Run{ranFrom(1, 50, 126)}, nil},
 	} {

@@ -6,4 +6,15 @@
 //
 // What cannot be found out is unknown and is never replaced by a guess. It does
 // not watch what others do: internal/owner does.
+//
+// The files:
+//
+//	machine.go    what the hardware has, and the ceilings made of it
+//	identity.go   the machine's name
+//	kernel.go     the computation of a core, measured
+//	disk.go       the rate of the disk, measured
+//	cached.go     measurements kept
+//	left.go       what other programs leave
+//	sys_linux.go  what Linux tells of threads and files
+//	sys_other.go  and what other systems do not
 package hostinfo

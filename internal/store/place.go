@@ -118,8 +118,8 @@ func writePlace(path string, start uint64) (identity []byte, last uint64, err er
 	return append([]byte{1}, identityOf(f)...), last, nil // never empty
 }
 
-// Adopt binds a state directory to this machine. The next start knows that it was moved, or
-// restored, or superseded by a later run of the site. No agent may have it open.
+// Adopt binds a state directory to this machine. The next start knows that it was moved or
+// restored. No agent may have it open.
 func Adopt(dir, machine string) error {
 	path := filepath.Join(dir, factsFile)
 	if _, err := os.Stat(path); err != nil {
@@ -136,8 +136,7 @@ func Adopt(dir, machine string) error {
 				return err
 			}
 			return errors.Join(
-				meta.Delete(supersededKey), meta.Put(machineKey, []byte(machine)),
-				meta.Put(restoredKey, []byte{1}),
+				meta.Put(machineKey, []byte(machine)), meta.Put(restoredKey, []byte{1}),
 			)
 		})
 	})

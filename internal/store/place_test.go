@@ -123,25 +123,6 @@ func TestIncarnationsFollowTheClock(t *testing.T) {
 	}
 }
 
-func TestASupersededStateIsRefused(t *testing.T) {
-	dir := t.TempDir()
-	s := at(t, dir, Options{})
-	if err := s.Supersede(70); err != nil {
-		t.Fatal(err)
-	}
-	_ = s.Close()
-	if _, err := OpenWith(dir, Options{}, nil); !errors.Is(err, ErrSuperseded) {
-		t.Fatalf("%v, want ErrSuperseded", err)
-	}
-	if err := Adopt(dir, ""); err != nil {
-		t.Fatal(err)
-	}
-	s = at(t, dir, Options{})
-	if !s.Restored() || s.Incarnation() <= 70 {
-		t.Errorf("restored %v, start %d; want one above 70", s.Restored(), s.Incarnation())
-	}
-}
-
 func TestAdoptWantsAState(t *testing.T) {
 	if err := Adopt(t.TempDir(), "one"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, want that it does not exist", err)

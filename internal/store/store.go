@@ -22,6 +22,10 @@
 //	history_read.go    listed and found
 //	history_forget.go  let go
 //	compact.go         files made shorter
+//	place.go           the machine and the place that a directory belongs to
+//	place_linux.go     how a file differs from its copies
+//	place_other.go     where the system does not tell
+//	repair.go          lost facts made anew from the journal
 //
 // One process at a time may have a directory open; reading with ReadFacts and
 // Runs is possible at any time. A replay meets the same times only if the
@@ -178,7 +182,7 @@ func (s *Store) countStart(tx *bolt.Tx) error {
 		last = binary.BigEndian.Uint64(old)
 	}
 	s.incarnation = next(last, s.options.Wall)
-	if err := errors.Join(s.checkSuperseded(meta), s.takePlace(meta, last)); err != nil {
+	if err := s.takePlace(meta, last); err != nil {
 		return err
 	}
 	return s.writeMeta(tx)

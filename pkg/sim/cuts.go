@@ -85,8 +85,8 @@ func (w *World) Join(ids []grid.SiteID) {
 // heal ends all isolation.
 func (w *World) heal() { w.Join(w.order) }
 
-// Heal ends everything that keeps messages from any site.
-func (w *World) Heal() {
+// healAll ends everything that keeps messages from any site.
+func (w *World) healAll() {
 	w.heal()
 	clear(w.cuts)
 	for _, id := range w.order {

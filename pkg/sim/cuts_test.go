@@ -72,7 +72,7 @@ func TestBothHalvesWorkOn(t *testing.T) {
 	if n := len(w.Site("s2").Status().Peers); n != 2 {
 		t.Errorf("s2 has %d peers, want 2", n)
 	}
-	w.Heal()
+	w.healAll()
 	_ = w.Run(w.elapsed + time.Second)
 	s := mustEnd(t, w, w.elapsed+time.Minute, "s0", mustSubmit(t, w, "s0", wasmJob(1, time.Second)))
 	if len(s.Answers) != 6 {

@@ -120,8 +120,8 @@ func (d *disk) copy() disk {
 		}
 	}
 	c.held, c.past = maps.Clone(d.held), maps.Clone(d.past)
-	for cid, owners := range d.pins {
-		c.pins[cid] = maps.Clone(owners)
+	for _, cid := range slices.Sorted(maps.Keys(d.pins)) {
+		c.pins[cid] = maps.Clone(d.pins[cid])
 	}
 	c.incarnation, c.restored, c.boots = d.incarnation, d.restored, d.boots
 	return c
@@ -174,8 +174,8 @@ func (d *disk) pin(cid grid.CID, owner string) {
 
 // unpin lets go all that was kept for somebody.
 func (d *disk) unpin(owner string) {
-	for _, owners := range d.pins {
-		delete(owners, owner)
+	for _, cid := range slices.Sorted(maps.Keys(d.pins)) {
+		delete(d.pins[cid], owner)
 	}
 }
 

@@ -15,14 +15,14 @@ type Flaw string
 
 // The flaws. None of them may be found, whatever trouble there was.
 const (
-	FlawOverlap  Flaw = "overlap"  // two attempts of one task ran at the same time
-	FlawUnended  Flaw = "unended"  // a job goes on although all is well again
-	FlawLost     Flaw = "lost"     // its submitter knows nothing of a job that it accepted
-	FlawNoCause  Flaw = "no cause" // a task failed, was refused or cancelled, and nothing says why
-	FlawOutput   Flaw = "output"   // a task is done and its output is not at the submitter
-	FlawPromise  Flaw = "promise"  // what was promised came late or never, and nobody said so
-	FlawLeftOver Flaw = "leftover" // all has ended, and something is still held for it
-	FlawGrown    Flaw = "grown"    // all has ended, and a table is larger than before
+	flawOverlap  Flaw = "overlap"  // two attempts of one task ran at the same time
+	flawUnended  Flaw = "unended"  // a job goes on although all is well again
+	flawLost     Flaw = "lost"     // its submitter knows nothing of a job that it accepted
+	flawNoCause  Flaw = "no cause" // a task failed, was refused or cancelled, and nothing says why
+	flawOutput   Flaw = "output"   // a task is done and its output is not at the submitter
+	flawPromise  Flaw = "promise"  // what was promised came late or never, and nobody said so
+	flawLeftOver Flaw = "leftover" // all has ended, and something is still held for it
+	flawGrown    Flaw = "grown"    // all has ended, and a table is larger than before
 )
 
 // Finding is a flaw that was found, and where.
@@ -169,22 +169,22 @@ func (o *Oracle) judge(w *World, j *judged, well time.Duration) []Finding {
 	}
 	h := w.hosts[j.Site]
 	if h.broker == nil {
-		return found(FlawUnended, "its submitter is down")
+		return found(flawUnended, "its submitter is down")
 	}
 	s, known := w.Job(h.spec.ID, j.Job)
 	switch due := o.due(j, well); {
 	case !known && j.Mortal:
 		return nil
 	case !known:
-		return found(FlawLost, "its submitter does not know it")
+		return found(flawLost, "its submitter does not know it")
 	case j.Mortal && s.Ended.IsZero():
 		return nil // what was granted before is waited for, for as long as the longest lease
 	case s.Ended.IsZero() && w.elapsed > due:
-		return found(FlawUnended, "it goes on at %s and was due at %s", w.elapsed, due)
+		return found(flawUnended, "it goes on at %s and was due at %s", w.elapsed, due)
 	case s.Ended.IsZero():
 		return nil
 	case j.ended > due && !j.Mortal:
-		return found(FlawUnended, "it ended at %s and was due at %s", j.ended, due)
+		return found(flawUnended, "it ended at %s and was due at %s", j.ended, due)
 	}
 	var findings []Finding
 	for _, t := range s.Tasks {
@@ -203,14 +203,14 @@ func (o *Oracle) judgeTask(
 	switch {
 	case phase == grid.PhaseDone:
 		if missing := missingOutput(h, j, exit); missing != "" {
-			return found(FlawOutput, missing)
+			return found(flawOutput, missing)
 		}
 	case phase == grid.PhaseCancelled && !o.calledOff(j):
-		return found(FlawNoCause, "it is cancelled")
+		return found(flawNoCause, "it is cancelled")
 	case phase == grid.PhaseRefused && (!j.MayRefuse || !j.explained):
-		return found(FlawNoCause, "it is refused")
+		return found(flawNoCause, "it is refused")
 	case phase == grid.PhaseFailed && (exit == nil || !j.explained || !j.MayRefuse):
-		return found(FlawNoCause, fmt.Sprintf("it failed: %+v", exit))
+		return found(flawNoCause, fmt.Sprintf("it failed: %+v", exit))
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (o *Oracle) judgePromise(w *World, j *judged, phase grid.Phase) []Finding {
 		return nil
 	}
 	found := func(text string, late time.Duration) []Finding {
-		return []Finding{{FlawPromise, j.Site, j.Job, fmt.Sprintf(text, late)}}
+		return []Finding{{flawPromise, j.Site, j.Job, fmt.Sprintf(text, late)}}
 	}
 	first := time.Duration(-1)
 	for _, i := range w.trace.Intervals {
@@ -282,7 +282,7 @@ func (w *World) overlapping() []Finding {
 			}
 			if (a.Attempt != b.Attempt || a.Twin != b.Twin) && a.overlaps(b) {
 				findings = append(findings, Finding{
-					FlawOverlap, b.Site, b.Attempt.Task.Job,
+					flawOverlap, b.Site, b.Attempt.Task.Job,
 					fmt.Sprintf("%s at %s and %s here, from %s on", a.Attempt, a.Site, b.Attempt, b.From),
 				})
 				if len(findings) == mostOverlaps {
@@ -299,7 +299,7 @@ func (o *Oracle) leftOver(w *World) []Finding {
 	var findings []Finding
 	add := func(h *host, format string, args ...any) {
 		findings = append(findings,
-			Finding{Flaw: FlawLeftOver, Site: h.spec.ID, Text: fmt.Sprintf(format, args...)})
+			Finding{Flaw: flawLeftOver, Site: h.spec.ID, Text: fmt.Sprintf(format, args...)})
 	}
 	for _, id := range w.order {
 		h := w.hosts[id]

@@ -107,7 +107,7 @@ func TestAnOracleSeesFencingSwitchedOff(t *testing.T) {
 	}
 	x := newTrial(t, Config{Seed: 1, Sites: sites})
 	x.cutOff()
-	if got := x.flaws(40 * time.Second); !slices.Contains(got, FlawOverlap) {
+	if got := x.flaws(40 * time.Second); !slices.Contains(got, flawOverlap) {
 		t.Errorf("found %v, want overlaps", got)
 	}
 }
@@ -116,7 +116,7 @@ func TestAnOracleSeesTheWatchdogSwitchedOff(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		x := newTrial(t, Config{Seed: 1, NoWatchdog: off})
 		x.cutOff()
-		if got := x.flaws(40 * time.Second); slices.Contains(got, FlawOverlap) != off {
+		if got := x.flaws(40 * time.Second); slices.Contains(got, flawOverlap) != off {
 			t.Errorf("switched off %t: found %v", off, got)
 		}
 	}
@@ -134,7 +134,7 @@ func TestAnOracleSeesTheMarginSwitchedOff(t *testing.T) {
 			x.Drift(s, -50_000)
 		}
 		x.cutOff()
-		if got := x.flaws(40 * time.Second); slices.Contains(got, FlawOverlap) != off {
+		if got := x.flaws(40 * time.Second); slices.Contains(got, flawOverlap) != off {
 			t.Errorf("switched off %t: found %v", off, got)
 		}
 	}
@@ -146,7 +146,7 @@ func TestAnOracleSeesSyncSwitchedOff(t *testing.T) {
 	for _, c := range []struct {
 		facts, data bool
 		want        []Flaw
-	}{{}, {facts: true, want: []Flaw{FlawLost}}, {data: true, want: []Flaw{FlawOutput}}} {
+	}{{}, {facts: true, want: []Flaw{flawLost}}, {data: true, want: []Flaw{flawOutput}}} {
 		x := newTrial(t, Config{Seed: 1, NoSyncFacts: c.facts, NoSyncData: c.data})
 		if c.data {
 			mustEnd(t, x.World, time.Minute, "s0", x.submit(elsewhere(2*time.Second)))
@@ -167,7 +167,7 @@ func TestAnOracleSeesATwin(t *testing.T) {
 	_ = x.Run(10 * time.Second)
 	x.Twin("s0")
 	x.At(40*time.Second, func() { x.EndTwin("s0") })
-	if got := x.flaws(40 * time.Second); !slices.Contains(got, FlawOverlap) {
+	if got := x.flaws(40 * time.Second); !slices.Contains(got, flawOverlap) {
 		t.Errorf("found %v, want overlaps", got)
 	}
 }
@@ -179,7 +179,7 @@ func TestAnOracleSeesAJobThatIsStuck(t *testing.T) {
 	x.Stick(x.victim(id), -1)
 	_ = x.Run(x.elapsed + 10*time.Minute)
 	found := x.Judge(x.World, 6*time.Second)
-	if len(found) != 1 || found[0].Flaw != FlawUnended || found[0].Job != id {
+	if len(found) != 1 || found[0].Flaw != flawUnended || found[0].Job != id {
 		t.Errorf("found %v, want one job that goes on", found)
 	}
 }
@@ -187,8 +187,8 @@ func TestAnOracleSeesAJobThatIsStuck(t *testing.T) {
 // What a job's own programs do is told from what the mesh does to it.
 func TestAnOracleWantsACauseAndAnOutput(t *testing.T) {
 	for want, exit := range map[Flaw]grid.Exit{
-		FlawNoCause: {Cause: grid.CauseExited, Code: 1},
-		FlawOutput:  {Cause: grid.CauseExited},
+		flawNoCause: {Cause: grid.CauseExited, Code: 1},
+		flawOutput:  {Cause: grid.CauseExited},
 	} {
 		x := newTrial(t, Config{Seed: 1, Run: func(
 			grid.Task, time.Duration, SiteSpec,
@@ -204,7 +204,7 @@ func TestAnOracleWantsACauseAndAnOutput(t *testing.T) {
 	if err := x.Cancel("s0", id); err != nil {
 		t.Fatal(err)
 	}
-	x.want(5*time.Second, FlawNoCause) // the oracle was not told who called it off
+	x.want(5*time.Second, flawNoCause) // the oracle was not told who called it off
 }
 
 // A promised time that passes silently is a flaw; one that was kept is none.
@@ -214,7 +214,7 @@ func TestAnOracleKnowsWhatWasPromised(t *testing.T) {
 		want            []Flaw
 	}{
 		{start: 3 * time.Second, deadline: 20 * time.Second},
-		{start: 0, deadline: 9 * time.Second, want: []Flaw{FlawPromise}},
+		{start: 0, deadline: 9 * time.Second, want: []Flaw{flawPromise}},
 	} {
 		x := newTrial(t, Config{Seed: 1})
 		job := elsewhere(10 * time.Second)
@@ -228,7 +228,7 @@ func TestAnOracleKnowsWhatWasPromised(t *testing.T) {
 	job.Spec.Window.At = x.now().Add(20 * time.Second)
 	id := mustSubmit(t, x.World, "s0", job)
 	x.Submitted(x.World, id, Truth{Run: time.Second, Start: 10 * time.Second})
-	x.want(time.Second, FlawPromise)
+	x.want(time.Second, flawPromise)
 }
 
 func TestAnOracleSeesWhatIsLeft(t *testing.T) {
@@ -255,12 +255,12 @@ func TestAnOracleSeesWhatIsLeft(t *testing.T) {
 				x.now().Add(24*time.Hour))
 		},
 	} {
-		if got := left(leave); !slices.Equal(got, []Flaw{FlawLeftOver}) {
+		if got := left(leave); !slices.Equal(got, []Flaw{flawLeftOver}) {
 			t.Errorf("%s: found %v, want what is left", name, got)
 		}
 	}
 	grown := left(func(x *trial, _ grid.JobID) { x.Oracle.sizes["s1 site.roster.all"]-- })
-	if !slices.Equal(grown, []Flaw{FlawGrown}) {
+	if !slices.Equal(grown, []Flaw{flawGrown}) {
 		t.Errorf("found %v, want a table that has grown", grown)
 	}
 }

@@ -14,8 +14,8 @@ import (
 // owners lists for whom data is kept on a disk, ascending.
 func (d *disk) owners() []string {
 	all := make(map[string]bool)
-	for _, owners := range d.pins {
-		for owner := range owners {
+	for _, cid := range slices.Sorted(maps.Keys(d.pins)) {
+		for _, owner := range slices.Sorted(maps.Keys(d.pins[cid])) {
 			all[owner] = true
 		}
 	}
@@ -51,7 +51,7 @@ func (o *Oracle) grown(w *World) []Finding {
 		bounded := slices.ContainsFunc(kept(), func(k string) bool { return strings.HasPrefix(table, k) })
 		if before, was := o.sizes[path]; was && now[path] > before && !bounded {
 			findings = append(findings, Finding{
-				Flaw: FlawGrown, Site: grid.SiteID(site),
+				Flaw: flawGrown, Site: grid.SiteID(site),
 				Text: fmt.Sprintf("%s has %d rows, %d before any job", table, now[path], before),
 			})
 		}

@@ -9,15 +9,6 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 )
 
-// AnyOf is the probability that at least one of several independent events
-// happens. None at all is 0.
-func AnyOf(p []float64) (float64, error) {
-	if err := validate(p); err != nil {
-		return 0, err
-	}
-	return anyOf(p), nil
-}
-
 // atLeast is the probability that at least k of several independent events
 // happen, by the Poisson-binomial distribution. A job that bears some failures
 // needs this. k = 0 is 1, more events than there are is 0.
@@ -102,7 +93,8 @@ func SetRecover(nodes []avail.DownNode, tau int64) (RecoveringSet, error) {
 		errors.Join(errPrinted, errAll)
 }
 
-// anyOf is AnyOf of numbers that are probabilities.
+// anyOf is the probability that at least one of several independent events happens. None
+// at all is 0.
 func anyOf(p []float64) float64 {
 	logs := 0.0
 	for _, v := range p {

@@ -17,7 +17,6 @@ func TestSetErrors(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	bad := []avail.Standing{{Site: "a", PUp: 1.5}}
 	_, eAtLeast := atLeast(-1, nil)
-	_, eAny := AnyOf([]float64{-1})
 	_, eUp := SetUp([]avail.UpNode{{FailuresPerStep: inf}}, 1, 0)
 	_, eQuorum := SetUp(nil, 1, -1)
 	_, eUpTau := SetUp(nil, -1, 0)
@@ -29,7 +28,7 @@ func TestSetErrors(t *testing.T) {
 	_, _, eNSA := NSA(bad, 0, 1)
 	_, _, eAlpha := NSA(nil, 1, nan)
 	for i, err := range []error{
-		eAtLeast, eAny, eUp, eQuorum, eUpTau, eRecover, eRecoverTau, eChain, eChainInf, eGAE, eNSA,
+		eAtLeast, eUp, eQuorum, eUpTau, eRecover, eRecoverTau, eChain, eChainInf, eGAE, eNSA,
 		eAlpha,
 	} {
 		if !errors.Is(err, argument.ErrInvalid) {
@@ -117,7 +116,7 @@ func TestPoissonBinomialAgainstAllOutcomes(t *testing.T) {
 			t.Errorf("Quantile(%v, %v) = %d, %v: at least so many with %v", q, p, low, err, shuffled)
 		}
 		all, _ := avail.AllOf(p)
-		some, _ := AnyOf(p)
+		some := anyOf(p)
 		every, _ := atLeast(len(p), p)
 		if !near(all, every) || len(p) > 0 && (all > some+1e-12) || !(some >= 0 && some <= 1) {
 			t.Errorf("all %v, any %v", all, some)

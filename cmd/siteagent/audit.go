@@ -35,7 +35,8 @@ func auditAll(out io.Writer, dirs []string) error {
 	var sources []audit.Source
 	for _, dir := range dirs {
 		name := filepath.Base(dir)
-		if slices.ContainsFunc(dirs, func(o string) bool { return o != dir && filepath.Base(o) == name }) {
+		namesake := func(o string) bool { return o != dir && filepath.Base(o) == name }
+		if slices.ContainsFunc(dirs, namesake) {
 			name = dir // what moved from one to the other has moved
 		}
 		sources = append(sources, audit.Source{

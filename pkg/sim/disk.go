@@ -19,7 +19,7 @@ type disk struct {
 	past        map[grid.JobID]step.ArchivedJob // ended jobs that left their machine
 	incarnation uint64                          // the number of the last start
 	restored    uint64                          // how often it was given an earlier state
-	foreign     bool                            // a backup's, or another machine's, until the next start
+	foreign     bool                            // a backup's or another machine's, until it starts
 	full        bool                            // no data can be written; facts have their own room
 	broken      bool                            // nothing can be written
 	slow        time.Duration                   // to write facts

@@ -194,10 +194,10 @@ func (a *Agent) History() *store.History { return a.archive.history }
 // ForgetArchived drops a job from the history, if it is there.
 func (a *Agent) ForgetArchived(id grid.JobID) (known bool, err error) {
 	err = a.archive.do(func() error {
-		f, err := a.archive.history.Forget(id)
+		f, wrong := a.archive.history.Forget(id)
 		a.pins.letGo(f.Outputs)
 		known = f.Jobs > 0
-		return err
+		return wrong
 	})
 	return known, err
 }

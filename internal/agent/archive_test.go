@@ -170,7 +170,7 @@ func TestAJobOfTheHistoryIsDescribedInFull(t *testing.T) {
 	if text := a.log(t, old, view.LogQuery{Stream: "stdout"}); text != "hello\n" {
 		t.Errorf("its log is %q", text)
 	}
-	if _, err := a.Offers(t.Context(), old.Job); err != nil {
+	if _, err = a.Offers(t.Context(), old.Job); err != nil {
 		t.Errorf("why: %v", err)
 	}
 	after := a.job(t, "exit=0")
@@ -210,7 +210,7 @@ func TestForgettingJobsLetsGoOfTheirData(t *testing.T) {
 	if !pinned() {
 		t.Error("a restart lets go of what the history keeps")
 	}
-	n, err := a.Backend.ForgetEnded(t.Context(), time.Now().Add(time.Hour))
+	n, err := a.ForgetEnded(t.Context(), time.Now().Add(time.Hour))
 	if err != nil || n != 99 {
 		t.Errorf("%d jobs forgotten, %v; want the other 99", n, err)
 	}

@@ -63,7 +63,7 @@ func (a *Agent) newDisk() *disk {
 			}
 		},
 		log: func(text string, free int64) {
-			a.log.Warn(text, "dir", a.cfg.StateDir, "free", grid.FormatBytes(free))
+			a.log.Warn("disk", "state", text, "dir", a.cfg.StateDir, "free", grid.FormatBytes(free))
 		},
 		after: time.After, room: make(chan struct{}),
 	}

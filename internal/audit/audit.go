@@ -125,7 +125,7 @@ func Audit(records Records) Report {
 				report.Lost = append(report.Lost, id)
 			}
 			report.Doubled = append(report.Doubled, job.countRuns(runs[id])...)
-			report.inspect(&job, s, id, tasks[id], runs[id])
+			inspect(&report, &job, s, id, tasks[id], runs[id])
 			if tasks[id].Phase == grid.PhaseDone && len(runs[id]) == 0 && !s.Passive {
 				report.Unseen++
 			}

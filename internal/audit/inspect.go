@@ -30,7 +30,7 @@ func (r Report) SilentlyLate() []Late {
 }
 
 // inspect looks at one task of a job that was submitted.
-func (r *Report) inspect(j *JobReport, s Submission, id grid.TaskID, t Task, runs []Run) {
+func inspect(r *Report, j *JobReport, s Submission, id grid.TaskID, t Task, runs []Run) {
 	if isStuck(s, t, runs) {
 		j.Stuck++
 		r.Stuck = append(r.Stuck, id)

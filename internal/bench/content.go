@@ -33,6 +33,7 @@ func (b *bench) measureContent(ctx context.Context) error {
 		return fmt.Errorf("content: %w", err)
 	}
 	defer pair.close()
+	//nolint:contextcheck // the store has a life of its own, which Close ends
 	store, err := data.Open(data.Config{
 		Dir: filepath.Join(b.dir, "content"), Allow: pair.a.Allowed,
 	}, pair.a.Host())

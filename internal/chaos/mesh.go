@@ -9,7 +9,6 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/localmesh"
 	"github.com/mrsmesh/mrsmesh/internal/netlab"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 const (
@@ -119,16 +118,6 @@ func (s *site) address() string {
 	return fmt.Sprintf("/ip4/%s/tcp/%d/p2p/%s", s.host.Addr(), agentPort, s.ID)
 }
 
-// byID finds a site; nil if there is none.
-func (m *mesh) byID(id grid.SiteID) *site {
-	for _, s := range m.sites {
-		if s.ID == id {
-			return s
-		}
-	}
-	return nil
-}
-
 // kill ends an agent as kill -9 does.
 func (s *site) kill() error {
 	if !s.Running() {
@@ -156,6 +145,7 @@ func (m *mesh) stopAll(ctx context.Context) error {
 
 // close removes everything. The disks go first: nothing is removed through a mount.
 func (m *mesh) close(ctx context.Context) error {
+	//nolint:contextcheck // the clean-up has a context of its own
 	errs := []error{m.stopAll(ctx), m.lab.Close()}
 	for _, s := range m.sites {
 		if s.disk != "" {

@@ -89,8 +89,8 @@ func (s *Store) checkRoot(id grid.CID) {
 	short := stored != s.storedBytes(id) // a block was cut short
 	for d := range blocks {
 		if err == nil && !missing && (short || s.blocks.doubtful(d)) {
-			_, err := s.blocks.get(d) // removes a damaged one
-			missing = err != nil
+			_, damaged := s.blocks.get(d) // removes it then
+			missing = damaged != nil
 		}
 	}
 	s.mu.Lock()

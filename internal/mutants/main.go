@@ -154,6 +154,7 @@ func (l laboratory) count(
 	case survived:
 		s.survivors = append(s.survivors, m)
 		fmt.Printf("survived: %s:%d (%s)\n  %s\n", m.file, m.line, m.kind, m)
+	case stillborn: // another one takes its place
 	}
 	return nil
 }

@@ -15,10 +15,9 @@ import (
 type outcome uint8
 
 const (
-	killed     outcome = iota + 1 // a test failed, or did not end
-	survived                      // all tests passed
-	stillborn                     // it does not compile
-	equivalent                    // it is known that nobody can observe it
+	killed    outcome = iota + 1 // a test failed, or did not end
+	survived                     // all tests passed
+	stillborn                    // it does not compile
 )
 
 // laboratory tries mutants in a directory of its own.
@@ -46,20 +45,20 @@ func (l laboratory) try(
 		return 0, err
 	}
 	for name, content := range map[string][]byte{changed: m.apply(text), overlay: plan} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
+		if err = os.WriteFile(name, content, 0o600); err != nil {
 			return 0, err
 		}
 	}
 	build := append([]string{"build", "-overlay=" + overlay, "-o", os.DevNull}, filepath.Dir(path))
-	if out, err := l.goCommand(ctx, build...); err != nil {
+	out, err := l.goCommand(ctx, build...)
+	if err != nil {
 		return stillborn, nonExit(err, out)
 	}
 	args := append([]string{
 		"test", "-overlay=" + overlay, "-count=1", "-vet=off", "-failfast",
 		"-timeout=" + limit.String(),
 	}, packages...)
-	out, err := l.goCommand(ctx, args...)
-	if err != nil {
+	if out, err = l.goCommand(ctx, args...); err != nil {
 		return killed, nonExit(err, out)
 	}
 	return survived, ctx.Err()

@@ -41,10 +41,10 @@ func (f *files) load(path string) (*node, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		data, err := os.ReadFile(path)
+		data, wrong := os.ReadFile(path)
 		n := &node{base: data}
 		f.size[n] = int64(len(data))
-		return n, err
+		return n, wrong
 	}
 	n := f.newDir()
 	entries, err := os.ReadDir(path)
@@ -80,7 +80,7 @@ func (f *files) find(path string) (dir *node, name string, n *node) {
 		return nil, "", nil
 	}
 	n = f.tape.root
-	for _, name = range strings.Split(rest, string(filepath.Separator)) {
+	for name = range strings.SplitSeq(rest, string(filepath.Separator)) {
 		if dir = n; dir == nil || !dir.dir {
 			return nil, "", nil
 		}

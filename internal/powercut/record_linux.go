@@ -64,6 +64,7 @@ func record(f *files, argv []string, root string, said *os.File) error {
 		return err
 	}
 	defer null.Close()
+	//nolint:gosec // G204, G702: this program itself
 	pid, err := syscall.ForkExec("/proc/self/exe", argv, &syscall.ProcAttr{
 		Env:   append(os.Environ(), Role+"="+root),
 		Files: []uintptr{null.Fd(), said.Fd(), said.Fd(), null.Fd()},
@@ -74,7 +75,7 @@ func record(f *files, argv []string, root string, said *os.File) error {
 	}
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(pid, &status, syscall.WALL, nil); err != nil || !status.Stopped() {
-		return fmt.Errorf("%w: it did not stop: %v", errNotAllowed, err)
+		return fmt.Errorf("%w: it did not stop: %w", errNotAllowed, err)
 	}
 	const options = unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_EXITKILL
 	if err := syscall.PtraceSetOptions(pid, options); err != nil {
@@ -182,7 +183,7 @@ func (r *recorder) atCall(thread int) error {
 	case atExit:
 		c := r.calls[thread]
 		r.calls[thread] = nil
-		if value := int64(info.Union[0]); c != nil && value >= 0 { //nolint:gosec // as the system has it
+		if value := int64(info.Union[0]); c != nil && value >= 0 {
 			return r.ends(c, value)
 		}
 	}
@@ -191,14 +192,14 @@ func (r *recorder) atCall(thread int) error {
 
 // begins takes what a call is given, while its thread is stopped.
 func (r *recorder) begins(thread int, c *call) (err error) {
-	fd := int(int32(c.args[0])) //nolint:gosec // as the system takes it
+	fd := int(int32(c.args[0]))
 	switch c.number {
 	case unix.SYS_OPENAT, unix.SYS_MKDIRAT, unix.SYS_UNLINKAT:
 		c.paths[0], err = r.text(thread, fd, c.args[1])
 	case unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT:
 		c.paths[0], err = r.text(thread, fd, c.args[1])
 		if err == nil {
-			c.paths[1], err = r.text(thread, int(int32(c.args[2])), c.args[3]) //nolint:gosec // likewise
+			c.paths[1], err = r.text(thread, int(int32(c.args[2])), c.args[3])
 		}
 	case unix.SYS_WRITE, unix.SYS_PWRITE64:
 		if r.open[fd] != nil || fd == ackFD {
@@ -208,7 +209,7 @@ func (r *recorder) begins(thread int, c *call) (err error) {
 	case unix.SYS_CLOSE:
 		delete(r.open, fd)
 	case unix.SYS_COPY_FILE_RANGE, unix.SYS_SPLICE:
-		if to := r.open[int(int32(c.args[2]))]; to != nil { //nolint:gosec // likewise
+		if to := r.open[int(int32(c.args[2]))]; to != nil {
 			err = fmt.Errorf("call %d on %s is not recorded", c.number, to.path)
 		}
 	}
@@ -217,10 +218,10 @@ func (r *recorder) begins(thread int, c *call) (err error) {
 
 // ends takes down what a call did.
 func (r *recorder) ends(c *call, value int64) error {
-	fd := int(int32(c.args[0])) //nolint:gosec // as the system takes it
+	fd := int(int32(c.args[0]))
 	switch c.number {
 	case unix.SYS_OPENAT:
-		flags := int(c.args[2]) //nolint:gosec // likewise
+		flags := int(c.args[2])
 		r.opens(int(value), c.paths[0],
 			flags&unix.O_CREAT != 0, flags&unix.O_TRUNC != 0, flags&unix.O_APPEND != 0)
 	case unix.SYS_MKDIRAT:
@@ -249,7 +250,7 @@ func (r *recorder) wrote(c *call, fd int, value int64) error {
 	}
 	at := int64(-1)
 	if c.number == unix.SYS_PWRITE64 {
-		at = int64(c.args[3]) //nolint:gosec // as the system takes it
+		at = int64(c.args[3])
 	}
 	r.writes(fd, at, c.data[:min(value, int64(len(c.data)))])
 	return nil
@@ -264,7 +265,7 @@ func (r *recorder) onFile(c *call, file *opened, value int64) error {
 	case unix.SYS_FSYNC, unix.SYS_FDATASYNC:
 		r.add(event{kind: synced, node: file.node, covers: c.covers})
 	case unix.SYS_FTRUNCATE:
-		r.truncate(file.node, int64(c.args[1])) //nolint:gosec // as the system takes it
+		r.truncate(file.node, int64(c.args[1]))
 	case unix.SYS_LSEEK:
 		file.at = value
 	case unix.SYS_READ:
@@ -284,8 +285,8 @@ func (r *recorder) text(thread, fd int, at uint64) (string, error) {
 		if _, err := syscall.PtracePeekData(thread, uintptr(at)+uintptr(len(path)), word); err != nil {
 			return "", fmt.Errorf("read a path: %w", err)
 		}
-		if end := bytes.IndexByte(word, 0); end >= 0 {
-			return r.path(fd, string(append(path, word[:end]...))), nil
+		if last, _, ended := bytes.Cut(word, []byte{0}); ended {
+			return r.path(fd, string(append(path, last...))), nil
 		}
 		path = append(path, word...)
 	}

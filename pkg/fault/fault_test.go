@@ -111,11 +111,3 @@ func (l *Ledger) list() []entry { return slices.Clone(l.entries) }
 func (l *Ledger) clone() Ledger {
 	return Ledger{entries: slices.Clone(l.entries)}
 }
-
-// sort is the candidates in the order in which they should be tried. The argument
-// is left as it is.
-func (l *Ledger) sort(order Order, candidates []Candidate) []Candidate {
-	sorted := slices.Clone(candidates)
-	slices.SortFunc(sorted, func(a, b Candidate) int { return l.compare(order, a, b) })
-	return sorted
-}

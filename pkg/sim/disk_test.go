@@ -25,8 +25,8 @@ func TestAFullDiskTakesNoOutputs(t *testing.T) {
 	if w.ended("s0", id) {
 		t.Fatal("the outputs were taken")
 	}
-	if id, err := w.Submit("s0", elsewhere(time.Second)); err == nil {
-		t.Errorf("%s was accepted although its outputs have no space", id)
+	if more, err := w.Submit("s0", elsewhere(time.Second)); err == nil {
+		t.Errorf("%s was accepted although its outputs have no space", more)
 	}
 	w.Crash("s0")
 	w.Restart("s0")

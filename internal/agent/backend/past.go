@@ -200,7 +200,8 @@ func (b *Backend) archivedPhase(id grid.JobID) (view.Phase, error) {
 	if err != nil {
 		return "", err
 	}
-	if at, err := b.agent.History().Submitted(id); err != nil || at.IsZero() {
+	at, err := b.agent.History().Submitted(id)
+	if err != nil || at.IsZero() {
 		return "", err
 	}
 	v, err := b.summary(id, text)
@@ -279,6 +280,7 @@ func (b *Backend) ForgetEnded(ctx context.Context, before time.Time) (int, error
 			forgotten++
 		}
 	}
+	//nolint:contextcheck // what is forgotten is told, whoever asked has left or not
 	archived, err := b.agent.ForgetArchivedBefore(before)
 	return forgotten + archived, err
 }

@@ -62,7 +62,7 @@ func runner(args []string) int {
 		fmt.Print(strings.Repeat("o", n))
 		fmt.Fprint(os.Stderr, strings.Repeat("e", n/2))
 	case "spin":
-		for { //nolint:revive // it shall use a processor
+		for { //nolint:staticcheck // SA5002: it shall use a processor
 		}
 	case "sleep":
 		time.Sleep(time.Hour)

@@ -23,7 +23,7 @@ func MachineName() string {
 
 func machineName(files ...string) string {
 	for _, path := range files {
-		text, err := os.ReadFile(path) //nolint:gosec // one of the constants above
+		text, err := os.ReadFile(path)
 		id := strings.TrimSpace(string(text))
 		if err != nil || id == "" || id == "uninitialized" || len(id) > maxMachineID {
 			continue

@@ -25,7 +25,8 @@ const (
 // shorter file has taken its place, so that no other agent works on the one that is left.
 func openCompacted(path string, log *slog.Logger) (*bolt.DB, error) {
 	// What a crash left while such a file was written.
-	if err := os.Remove(path + newSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := os.Remove(path + newSuffix) //nolint:gosec // the owner chose dir
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove what is left of an earlier start: %w", err)
 	}
 	db, err := openDB(path, false)
@@ -33,12 +34,12 @@ func openCompacted(path string, log *slog.Logger) (*bolt.DB, error) {
 		return db, err
 	}
 	before := fileSize(path)
-	if err := compactTo(path, db); err != nil {
+	if err = compactTo(path, db); err != nil {
 		// The file is whole and only larger than it must be: the disk may be full.
 		log.Warn("a file was not made shorter", "file", path, "error", err)
 		return db, nil
 	}
-	if err := db.Close(); err != nil {
+	if err = db.Close(); err != nil {
 		return nil, fmt.Errorf("close %s: %w", path, err)
 	}
 	if db, err = openDB(path, false); err == nil {
@@ -55,7 +56,7 @@ func sparse(db *bolt.DB) bool {
 }
 
 func fileSize(path string) int64 {
-	info, err := os.Stat(path)
+	info, err := os.Stat(path) //nolint:gosec // the owner chose dir
 	if err != nil {
 		return 0
 	}
@@ -73,9 +74,10 @@ func compactTo(path string, db *bolt.DB) error {
 		err = shorter.Sync()
 	}
 	if err = errors.Join(err, shorter.Close()); err != nil {
-		return errors.Join(err, os.Remove(path+newSuffix))
+		return errors.Join(err, os.Remove(path+newSuffix)) //nolint:gosec // the owner chose dir
 	}
-	if err := os.Rename(path+newSuffix, path); err != nil {
+	err = os.Rename(path+newSuffix, path) //nolint:gosec // the owner chose dir
+	if err != nil {
 		return err
 	}
 	return durable.SyncDir(filepath.Dir(path))

@@ -23,9 +23,9 @@ func filled(t *testing.T, j *Journal) (back func()) {
 		was, j.file = j.file, file
 		return was
 	}
-	real := swap(full)
+	own := swap(full)
 	return func() {
-		swap(real)
+		swap(own)
 		if err := full.Close(); err != nil {
 			t.Error(err)
 		}
@@ -88,9 +88,9 @@ func TestJournalWaitsForRoom(t *testing.T) {
 	if n, err := count(t, dir); n != 3 || err == nil {
 		t.Errorf("%d records, %v; want 3 and a gap", n, err)
 	}
-	runs, err := Runs(dir)
-	if err != nil || len(runs) != 1 || len(runs[0].Files) != 2 {
-		t.Errorf("%v, %v; want a new segment behind the gap", runs, err)
+	runs, failed := Runs(dir)
+	if failed != nil || len(runs) != 1 || len(runs[0].Files) != 2 {
+		t.Errorf("%v, %v; want a new segment behind the gap", runs, failed)
 	}
 	if _, err := runs[0].finalFacts(); err != nil {
 		t.Errorf("facts behind the gap: %v", err)

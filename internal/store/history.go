@@ -59,7 +59,7 @@ func OpenHistory(dir string, log *slog.Logger) (*History, error) {
 	if errors.Is(err, ErrCorrupt) {
 		log.Error("the history of ended jobs is damaged; it is put aside and a new one begins",
 			"file", h.path+damagedSuffix, "error", err)
-		if err := os.Rename(h.path, h.path+damagedSuffix); err != nil {
+		if err = os.Rename(h.path, h.path+damagedSuffix); err != nil {
 			return nil, fmt.Errorf("put the damaged history aside: %w", err)
 		}
 		h.damaged, err = true, h.open(log)
@@ -74,29 +74,30 @@ func (h *History) open(log *slog.Logger) (err error) {
 	if h.db, err = openCompacted(h.path, log); err != nil {
 		return err
 	}
-	err = guard(h.path, func() error {
-		return h.db.Update(func(tx *bolt.Tx) error {
-			for _, name := range [][]byte{
-				endedJobs, bySubmission, byEnd, byOutputs, outputCounts, byKey, historySums,
-			} {
-				if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-					return err
-				}
-			}
-			meta, err := tx.CreateBucketIfNotExists(metaBucket)
-			if err != nil {
-				return err
-			}
-			if err := checkFormat(meta); err != nil {
-				return err
-			}
-			return meta.Put(formatKey, []byte(formatVersion))
-		})
-	})
+	err = guard(h.path, func() error { return h.db.Update(makeTables) })
 	if err != nil {
 		return errors.Join(err, h.db.Close())
 	}
 	return nil
+}
+
+// makeTables makes the tables of a history that are not there.
+func makeTables(tx *bolt.Tx) error {
+	for _, name := range [][]byte{
+		endedJobs, bySubmission, byEnd, byOutputs, outputCounts, byKey, historySums,
+	} {
+		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+			return err
+		}
+	}
+	meta, err := tx.CreateBucketIfNotExists(metaBucket)
+	if err != nil {
+		return err
+	}
+	if err = checkFormat(meta); err != nil {
+		return err
+	}
+	return meta.Put(formatKey, []byte(formatVersion))
 }
 
 // Damaged reports whether an earlier file was put aside at the start.
@@ -193,13 +194,13 @@ func number(value []byte) int64 {
 	return int64(binary.BigEndian.Uint64(value))
 }
 
-func addSums(tx *bolt.Tx, bytes, jobs int64) error {
+func addSums(tx *bolt.Tx, size, jobs int64) error {
 	sums := tx.Bucket(historySums)
 	add := func(key string, by int64) error {
 		sum := max(number(sums.Get([]byte(key)))+by, 0)
 		return sums.Put([]byte(key), binary.BigEndian.AppendUint64(nil, uint64(sum)))
 	}
-	return errors.Join(add("bytes", bytes), add("jobs", jobs))
+	return errors.Join(add("bytes", size), add("jobs", jobs))
 }
 
 const timeBytes = 8

@@ -43,7 +43,8 @@ func (h *History) Forget(id grid.JobID) (f Forgotten, err error) {
 
 // Expire lets go of some of what is beyond the bounds, and reports whether there is more.
 func (h *History) Expire(keep Keep) (f Forgotten, more bool, err error) {
-	if over, err := h.isOver(keep); err != nil || !over {
+	over, err := h.isOver(keep)
+	if err != nil || !over {
 		return f, false, err
 	}
 	err = h.update(func(tx *bolt.Tx) error {
@@ -53,12 +54,12 @@ func (h *History) Expire(keep Keep) (f Forgotten, more bool, err error) {
 			case key == nil:
 				return nil
 			case outputs:
-				if err := f.empty(tx, key); err != nil {
+				if err = f.empty(tx, key); err != nil {
 					return err
 				}
 				f.Emptied++
 			default:
-				if err := f.drop(tx, key); err != nil {
+				if err = f.drop(tx, key); err != nil {
 					return err
 				}
 			}
@@ -83,17 +84,17 @@ func (h *History) isOver(keep Keep) (over bool, err error) {
 // whose outputs do.
 func beyond(tx *bolt.Tx, keep Keep) (key []byte, outputs bool) {
 	before := func(table []byte, limit time.Time) []byte {
-		key, _ := tx.Bucket(table).Cursor().First()
-		if at, _ := splitKey(key); key == nil || !at.Before(limit) {
+		first, _ := tx.Bucket(table).Cursor().First()
+		if at, _ := splitKey(first); first == nil || !at.Before(limit) {
 			return nil
 		}
-		return bytes.Clone(key)
+		return bytes.Clone(first)
 	}
-	if key := before(byEnd, keep.Jobs); key != nil {
+	if key = before(byEnd, keep.Jobs); key != nil {
 		return key, false
 	}
 	sum := number(tx.Bucket(historySums).Get([]byte("bytes")))
-	if key, _ := tx.Bucket(byEnd).Cursor().First(); key != nil && keep.Bytes > 0 && sum > keep.Bytes {
+	if key, _ = tx.Bucket(byEnd).Cursor().First(); key != nil && keep.Bytes > 0 && sum > keep.Bytes {
 		return bytes.Clone(key), false
 	}
 	key = before(byOutputs, keep.Outputs)

@@ -94,7 +94,7 @@ func (h *History) List(q HistoryQuery) (rows []HistoryRow, err error) {
 		c := tx.Bucket(bySubmission).Cursor()
 		key, summary := c.Last()
 		if !q.Before.IsZero() {
-			if key, summary = c.Seek(timeKey(q.Before, q.ID)); key == nil {
+			if key, _ = c.Seek(timeKey(q.Before, q.ID)); key == nil {
 				key, summary = c.Last()
 			} else {
 				key, summary = c.Prev()

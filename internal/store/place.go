@@ -102,7 +102,7 @@ func (s *Store) takePlace(meta *bolt.Bucket, last uint64) error {
 // writePlace notes a start in the file that tells one directory from its copies, and returns
 // the file's identity and the last start that was noted there, 0 if none was.
 func writePlace(path string, start uint64) (identity []byte, last uint64, err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, fileMode) //nolint:gosec // the owner chose it
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
 		return nil, 0, fmt.Errorf("note the place of the state: %w", err)
 	}
@@ -130,18 +130,21 @@ func Adopt(dir, machine string) error {
 		return err
 	}
 	err = guard(path, func() error {
-		return db.Update(func(tx *bolt.Tx) error {
-			meta, err := tx.CreateBucketIfNotExists(metaBucket)
-			if err != nil {
-				return err
-			}
-			return errors.Join(
-				meta.Put(machineKey, []byte(machine)), meta.Put(restoredKey, []byte{1}),
-			)
-		})
+		return db.Update(func(tx *bolt.Tx) error { return rebind(tx, machine) })
 	})
 	if err = errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("adopt state: %w", err)
 	}
 	return nil
+}
+
+// rebind notes the machine that a state directory is moved to.
+func rebind(tx *bolt.Tx, machine string) error {
+	meta, err := tx.CreateBucketIfNotExists(metaBucket)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		meta.Put(machineKey, []byte(machine)), meta.Put(restoredKey, []byte{1}),
+	)
 }

@@ -87,9 +87,9 @@ func RebuildFacts(
 	}
 	var all []batch
 	for machine, run := range last {
-		table, inexact, err := run.wantedFacts(build, newMachine)
-		if err != nil {
-			return Rebuilt{}, fmt.Errorf("rebuild facts of %s: %w; %s", machine, err, remedy)
+		table, inexact, failed := run.wantedFacts(build, newMachine)
+		if failed != nil {
+			return Rebuilt{}, fmt.Errorf("rebuild facts of %s: %w; %s", machine, failed, remedy)
 		}
 		if inexact != nil {
 			found.Inexact[machine] = inexact.Error()
@@ -141,7 +141,7 @@ func (r Run) replayFacts(newMachine func(Header) (step.Machine, error)) (*step.F
 // The number of the next start is higher than any before, also where no journal tells them:
 // then it is the time in seconds. The agent must not run.
 func StartAsNew(dir string, now time.Time) (Rebuilt, error) {
-	found := Rebuilt{Incarnation: uint64(max(now.Unix(), 0))} //nolint:gosec // not negative
+	found := Rebuilt{Incarnation: uint64(max(now.Unix(), 0))}
 	runs, err := Runs(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Rebuilt{}, fmt.Errorf("start as new: %w", err)
@@ -159,11 +159,11 @@ func StartAsNew(dir string, now time.Time) (Rebuilt, error) {
 // writeNew puts a file of facts in place, and what was there aside.
 func writeNew(dir string, incarnation uint64, all []batch) (aside string, err error) {
 	path := filepath.Join(dir, factsFile)
-	if err := notInOrder(path); err != nil {
+	if err = notInOrder(path); err != nil {
 		return "", err
 	}
 	fresh := path + ".new"
-	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err = os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("write facts: %w", err)
 	}
 	db, err := openDB(fresh, false)
@@ -172,11 +172,11 @@ func writeNew(dir string, incarnation uint64, all []batch) (aside string, err er
 	}
 	s := &Store{dir: dir, db: db, incarnation: incarnation}
 	err = db.Update(func(tx *bolt.Tx) error {
-		if err := s.writeMeta(tx); err != nil {
+		if err = s.writeMeta(tx); err != nil {
 			return err
 		}
 		for _, b := range all {
-			if err := writeFacts(tx.Bucket(factsBucket), b); err != nil {
+			if err = writeFacts(tx.Bucket(factsBucket), b); err != nil {
 				return err
 			}
 		}

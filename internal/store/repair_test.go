@@ -102,7 +102,7 @@ func TestFactsFromTheJournal(t *testing.T) {
 		if inexact := found.Inexact["site"] != ""; inexact != (build == "b2") {
 			t.Errorf("build %s: inexact %t", build, inexact)
 		}
-		if _, err := os.Stat(found.Aside); err != nil {
+		if _, err = os.Stat(found.Aside); err != nil {
 			t.Errorf("the damaged file: %v", err)
 		}
 		s := open(t, dir)

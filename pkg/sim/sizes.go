@@ -33,7 +33,8 @@ func (o *Oracle) isAbout(id string) bool {
 // of rows that their configuration names.
 func kept() []string {
 	return []string{
-		"broker.jobs.all", "broker.jobs.dependants", "broker.jobs.tail", "broker.peers", "broker.rolls",
+		"broker.enquiries.jobs.all", "broker.enquiries.jobs.dependants", "broker.enquiries.jobs.tail",
+		"broker.peers", "broker.rolls",
 		"broker.run.out.facts",
 		"site.cache", "site.submitters", "site.held", "site.links",
 	}

@@ -280,7 +280,7 @@ func (b *Backend) ForgetEnded(ctx context.Context, before time.Time) (int, error
 			forgotten++
 		}
 	}
-	//nolint:contextcheck // what is forgotten is told, whoever asked has left or not
+	//nolint:contextcheck // what is forgotten is told, even if the one who asked has left
 	archived, err := b.agent.ForgetArchivedBefore(before)
 	return forgotten + archived, err
 }

@@ -61,7 +61,7 @@ test:
 	@go test ./...
 
 race:
-	@go test -race ./pkg/... ./internal/...
+	@go test -race -timeout 20m ./pkg/... ./internal/...
 
 # Real agents under troubles of all kinds, on Linux as root: 30 minutes; CHAOS=short three.
 chaos:
@@ -95,7 +95,7 @@ fuzz-smoke:
 	@tools/fuzz.sh 5s
 
 e2e: examples
-	@if [ -n "$(E2E_PACKAGES)" ]; then go test -tags=e2e -count=1 $(E2E_PACKAGES); fi
+	@if [ -n "$(E2E_PACKAGES)" ]; then go test -tags=e2e -count=1 -timeout 20m $(E2E_PACKAGES); fi
 
 examples:
 	@for main in examples/*/main.go; do \

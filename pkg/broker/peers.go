@@ -164,16 +164,22 @@ func (p *peers) silent(site grid.SiteID) bool {
 	return known && other.silentTill.After(p.now)
 }
 
-// blame counts a missed response window or a lost lease against a site.
+// blame counts a missed response window or a lost lease against a site. A banned one has
+// nothing to lose.
 func (p *peers) blame(site grid.SiteID) {
+	if p.banned.Has(site) {
+		return
+	}
 	p.faults.Missed(site, 1)
 	p.saveFault(site)
 }
 
 // praise counts a result for a site.
 func (p *peers) praise(site grid.SiteID) {
-	p.faults.Succeeded(site)
-	p.saveFault(site)
+	if p.faults.Index(site) > 0 { // else there is nothing to note, with each result of each job
+		p.faults.Succeeded(site)
+		p.saveFault(site)
+	}
 }
 
 // completed is an offer with what only this submitter knows of its site.
@@ -204,10 +210,34 @@ func (p *peers) mayReturn(t *task) bool {
 		p.cutOff && p.now.Before(t.away.Add(maxAway))
 }
 
-// forget drops a member and what was seen of it.
+// forget drops a member, what was seen of it, and how often it has failed.
 func (p *peers) forget(id grid.SiteID) {
 	delete(p.all, id)
 	p.persistRemoval(factMember, string(id))
+	p.acquit(id)
+}
+
+// acquit drops how often a site has failed.
+func (p *peers) acquit(id grid.SiteID) {
+	if p.faults.Index(id) != 0 {
+		p.faults.Forget(id)
+		p.saveFault(id)
+	}
+}
+
+// forgetLongGone drops the members that were not seen for so long that nobody is shown them
+// any more, and the fault indices of sites that are no members.
+func (p *peers) forgetLongGone() {
+	for _, id := range p.sorted() {
+		if !p.all[id].known(p.now) {
+			p.forget(id)
+		}
+	}
+	for _, id := range p.faults.Sites() {
+		if _, known := p.all[id]; !known && id != p.cfg.Here {
+			p.acquit(id)
+		}
+	}
 }
 
 // forgetSome keeps the table bounded: members not seen for a week go, and

@@ -66,12 +66,12 @@ func (m *Machine) unawait(j *job, site grid.SiteID) {
 
 // onBans takes the sites that are banned now. A banned site is lost to this one: its
 // offers count no more, and its tasks move when their leases have ended, as no
-// further lease is granted. Nobody waits for it.
+// further lease is granted. Nobody waits for it, and nothing is kept of it.
 func (m *Machine) onBans(in step.BansChanged) {
 	for _, site := range m.peers.banned.Change(in, m.cfg.Here) {
 		m.report(step.LevelInfo, eventSiteBanned, grid.AttemptID{}, site)
 		m.onPeerGone(step.PeerGone{Site: site})
-		delete(m.peers.all, site)
+		m.peers.forget(site)
 	}
 }
 

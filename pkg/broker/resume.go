@@ -16,11 +16,7 @@ func (m *Machine) onBoot(in step.Boot) {
 	m.incarnation, m.bootedAt, m.clock = in.Incarnation, m.now, in.Clock
 	m.nonce = in.Nonce
 	m.rng = step.NewRand(m.cfg.Seed, "broker/"+string(m.cfg.Owner), in.Incarnation)
-	for _, id := range m.peers.sorted() {
-		if !m.peers.all[id].known(m.now) {
-			m.peers.forget(id)
-		}
-	}
+	m.peers.forgetLongGone()
 	m.resumeCovered()
 	for _, id := range m.jobs.ids() {
 		m.resume(m.jobs.all[id])

@@ -50,6 +50,18 @@ func (l *Ledger) Succeeded(site grid.SiteID) {
 	l.set(site, l.Index(site)-1)
 }
 
+// Forget drops what is known of a site.
+func (l *Ledger) Forget(site grid.SiteID) { l.set(site, 0) }
+
+// Sites lists the sites that have an index, ascending.
+func (l *Ledger) Sites() []grid.SiteID {
+	sites := make([]grid.SiteID, 0, len(l.entries))
+	for _, e := range l.entries {
+		sites = append(sites, e.Site)
+	}
+	return sites
+}
+
 // Index is the site's fault index; 0 for a site never counted.
 func (l *Ledger) Index(site grid.SiteID) int64 {
 	if at, known := l.find(site); known {

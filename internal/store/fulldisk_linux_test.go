@@ -68,6 +68,7 @@ func TestJournalWaitsForRoom(t *testing.T) {
 		if err := j.flush(); err != nil {
 			t.Error(err)
 		}
+		j.turning.Wait()
 	}
 	record()
 	back := filled(t, j)

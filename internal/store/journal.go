@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/durable"
@@ -47,6 +49,10 @@ type Journal struct {
 	size    int64  // bytes of the file that are known to be written
 	full    bool   // the disk is: what was recorded waits in the buffer
 	gap     bool   // some of it was dropped: the next segment begins with all facts again
+
+	next      *successor     // the next segment, while it is made
+	notBefore int64          // bytes of the segment before the next is made: the disk was full
+	turning   sync.WaitGroup // what makes it, and lets old segments go
 }
 
 // Begin starts the journal of a machine, once in the life of a Store for each
@@ -56,12 +62,18 @@ func (s *Store) Begin(h Header) (*Journal, error) {
 		return nil, fmt.Errorf("begin journal: machine %q: want letters and digits", h.Machine)
 	}
 	h.Incarnation, h.Part, h.FirstRecord = s.incarnation, 0, 1
-	j := &Journal{store: s, header: h}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if err := j.openSegment(); err != nil {
+	snapshot, err := s.db.Begin(false)
+	if err != nil {
+		return nil, fmt.Errorf("begin journal of %s: %w", h.Machine, err)
+	}
+	first := &successor{}
+	if err := first.write(s, h, snapshot); err != nil {
+		first.discard()
 		return nil, err
 	}
+	j := &Journal{store: s, header: h}
+	j.enter(first)
+	s.deleteOldSegments()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.journals[h.Machine] != nil {
@@ -103,28 +115,29 @@ func (j *Journal) Record(now time.Time, in step.Input, effects []step.Effect) er
 	if !j.isFull() {
 		return nil
 	}
-	if err := j.rotate(); err != nil && j.failed == nil {
-		return j.fail(err)
-	}
-	return j.failed
+	return j.turn()
 }
 
 // isFull reports whether the segment is to be continued in a new one. The next one
 // begins with all facts again, so there must be as much besides them: otherwise,
 // with many facts, each record would begin a segment.
 func (j *Journal) isFull() bool {
-	if j.full || j.gap {
-		return !j.full
+	if j.next != nil || j.full || j.written < j.notBefore {
+		return false
 	}
-	return j.written >= j.store.options.SegmentBytes && j.written-j.head >= j.head
+	return j.gap || j.written >= j.store.options.SegmentBytes && j.written-j.head >= j.head
 }
 
 func (j *Journal) noteFacts(facts []step.Fact) {
 	text := step.AppendFacts(nil, facts)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.failed == nil {
-		j.append(kindFacts, text)
+	if j.failed != nil {
+		return
+	}
+	j.append(kindFacts, text)
+	if j.next != nil {
+		j.next.late = append(j.next.late, facts...)
 	}
 }
 
@@ -225,6 +238,9 @@ func (j *Journal) write() error {
 	return nil
 }
 
+// errHeldBack says that the disk takes nothing more: the next segment waits for that.
+var errHeldBack = fmt.Errorf("the journal waits for space: %w", syscall.ENOSPC)
+
 // gapDisk is the reason of a gap in which facts are missing, too.
 const gapDisk = "the disk was full"
 
@@ -246,7 +262,7 @@ func (j *Journal) waitForRoom(took int, cause error) error {
 	}
 	switch {
 	case len(j.buffer) <= heldBack:
-	case j.size == 0: // without a header nobody can read what follows
+	case j.size < j.head: // without its beginning nobody can read what follows
 		return j.fail(j.writeError(cause))
 	default:
 		j.buffer, j.gap = appendFrame(nil, kindGap, []byte(gapDisk)), true
@@ -259,52 +275,12 @@ func (j *Journal) writeError(err error) error {
 }
 
 func (j *Journal) close() error {
+	defer j.turning.Wait()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	err := j.sync()
 	j.failed = fmt.Errorf("journal %s: %w", j.path, os.ErrClosed)
 	return errors.Join(err, j.file.Close())
-}
-
-// rotate continues the run in a new segment.
-func (j *Journal) rotate() error {
-	if err := j.sync(); err != nil {
-		return err
-	}
-	if err := j.file.Close(); err != nil {
-		return fmt.Errorf("close journal %s: %w", j.path, err)
-	}
-	j.header.Part++
-	j.header.FirstRecord = j.records + 1
-	return j.openSegment()
-}
-
-// openSegment makes a new file that begins with the header, and makes room for
-// it.
-func (j *Journal) openSegment() error {
-	s := j.store
-	facts, err := s.Load(j.header.Machine)
-	if err != nil {
-		return err
-	}
-	text, err := encodeHeader(j.header, step.EncodeFacts(facts))
-	if err != nil {
-		return fmt.Errorf("begin journal of %s: configuration: %w", j.header.Machine, err)
-	}
-	dir := filepath.Join(s.dir, journalDir)
-	j.path = filepath.Join(dir, fmt.Sprintf(segmentNumberFn, s.nextSegment(), j.header.Machine))
-	const once = os.O_CREATE | os.O_EXCL | os.O_WRONLY | os.O_APPEND
-	j.file, err = os.OpenFile(j.path, once, fileMode) //nolint:gosec // the machine has a plain name
-	if err != nil {
-		return fmt.Errorf("begin journal: %w", err)
-	}
-	j.written, j.size, j.gap = 0, 0, false
-	j.append(kindHeader, text)
-	j.head = j.written
-	if err := errors.Join(j.sync(), durable.SyncDir(dir)); err != nil {
-		return err
-	}
-	return s.deleteOldSegments(j.header.Machine, j.path)
 }
 
 // encodeHeader writes a header with its facts, which may be many megabytes and
@@ -322,36 +298,46 @@ func encodeHeader(h Header, facts []byte) ([]byte, error) {
 }
 
 func (s *Store) nextSegment() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.counting.Lock()
+	defer s.counting.Unlock()
 	s.segment++
 	return s.segment
 }
 
-// deleteOldSegments deletes the oldest segments beyond the limit. The newest
-// one of each machine stays.
-func (s *Store) deleteOldSegments(machine, path string) error {
+// setOpen notes the segment that a machine's journal is written to.
+func (s *Store) setOpen(machine, path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[machine] = path
+}
+
+// deleteOldSegments deletes the oldest segments beyond the limit. The newest one of each machine
+// stays, and the one that is written. What cannot be deleted is tried again with the next segment.
+func (s *Store) deleteOldSegments() {
 	names, err := segmentNames(s.dir)
 	if err != nil {
-		return err
+		s.log.Error("old journals cannot be deleted", "error", err)
+		return
 	}
+	s.mu.Lock()
+	kept := slices.Collect(maps.Values(s.open))
+	s.mu.Unlock()
 	newest := map[string]string{}
 	var sum int64
 	for _, n := range names {
 		newest[n.machine] = n.path
 		sum += n.bytes
 	}
-	newest[machine] = path
 	for _, n := range names {
-		if sum <= s.options.JournalBytes || newest[n.machine] == n.path {
+		if sum <= s.options.JournalBytes || newest[n.machine] == n.path || slices.Contains(kept, n.path) {
 			continue
 		}
 		if err := os.Remove(n.path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("delete old journal: %w", err)
+			s.log.Error("old journals cannot be deleted", "error", err)
+			return
 		}
 		sum -= n.bytes
 	}
-	return nil
 }
 
 func (s *Store) journal(machine string) *Journal {

@@ -1,8 +1,11 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -58,9 +61,7 @@ func applyAndAcknowledge(t *testing.T, dir string) {
 				t.Fatal(err)
 			}
 			count := life*20 + n + 1
-			big := step.Fact{
-				Kind: "big/1", Key: fmt.Sprint(count % 5), Value: []byte(strings.Repeat("x", 1<<10)),
-			}
+			big := step.NewFact("big/1", fmt.Sprint(count%5), strings.Repeat("x", 1<<10))
 			counter := step.Fact{Kind: "count/1", Value: []byte(fmt.Sprint(count))}
 			if err := s.Apply("site", []step.Fact{counter, big}); err != nil {
 				t.Fatal(err)
@@ -83,11 +84,54 @@ func say(t *testing.T, format string, n any) {
 	}
 }
 
+// segmentsAgree reads all journals: each segment begins with the facts that those before it have
+// led to, and with the record that follows theirs.
+func segmentsAgree(dir string) error {
+	runs, err := Runs(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // before the first start
+	}
+	for _, run := range runs {
+		for n := 1; n <= len(run.Files); n++ {
+			part, table, last := Run{Header: run.Header, Files: run.Files[:n]}, step.NewFacts(), uint64(0)
+			for facts, err := range part.FactChanges() {
+				if err != nil {
+					return err
+				}
+				for _, f := range facts {
+					table.Apply(f)
+				}
+			}
+			for e, err := range part.Entries() {
+				if err != nil {
+					return err
+				}
+				last = e.Number
+			}
+			if n == len(run.Files) {
+				break
+			}
+			var next Header
+			if next, err = readHeader(run.Files[n]); err != nil {
+				return err
+			}
+			if !bytes.Equal(next.Facts, table.Encode()) || next.FirstRecord != last+1 {
+				return fmt.Errorf("%s begins with record %d and %.200s, the one before leads to %d and %.200s",
+					run.Files[n], next.FirstRecord, next.Facts, last, table.Encode())
+			}
+		}
+	}
+	return err
+}
+
 func cutAndOpen(t *testing.T, tape *powercut.Tape, point int, seed uint64) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := tape.Cut(dir, point, seed); err != nil {
 		t.Fatal(err)
+	}
+	if err := segmentsAgree(dir); err != nil {
+		t.Errorf("the power fails at event %d, seed %d: journals: %v", point, seed, err)
 	}
 	s, err := Open(dir, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -97,7 +97,36 @@ func readHeader(path string) (h Header, err error) {
 	if err := json.Unmarshal(body, &h); err != nil {
 		return h, fmt.Errorf("%w: header: %w", ErrCorrupt, err)
 	}
-	return h, nil
+	if h.Part == 0 || h.FirstRecord != 0 { // a first one, or of an earlier version
+		return h, nil
+	}
+	return h, h.readBegin(frames)
+}
+
+// readBegin completes the header of a segment that continues a run. One that was never begun is
+// torn.
+func (h *Header) readBegin(frames *frameReader) error {
+	kind, body, err := frames.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return errTorn
+	case err != nil:
+		return err
+	case kind != kindBegin || len(body) < 8:
+		return fmt.Errorf("%w: its header has no end", ErrCorrupt)
+	}
+	table := step.NewFacts()
+	for _, text := range [][]byte{h.Facts, body[8:]} {
+		facts, err := readRows(text)
+		if err != nil {
+			return err
+		}
+		for _, f := range facts {
+			table.Apply(f)
+		}
+	}
+	h.FirstRecord, h.Facts = binary.LittleEndian.Uint64(body), table.Encode()
+	return nil
 }
 
 // Entries goes through the run in order. A torn end of the last segment, as a
@@ -209,7 +238,7 @@ func segmentFrames(path string) iter.Seq2[frame, error] {
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			if err == nil && kind == kindHeader {
+			if err == nil && (kind == kindHeader || kind == kindBegin) {
 				continue
 			}
 			if !yield(frame{kind, body}, err) || err != nil {

@@ -23,9 +23,13 @@ const (
 	kindHeader  = 'H' // JSON of Header; the first frame of a segment and nowhere else
 	// kindRecord holds the time in ns since 1970 and the hash of the effects, both 8 bytes
 	// little-endian, and the input.
-	kindRecord      = 'R'
-	kindFacts       = 'F' // facts that became durable, as step.AppendFacts writes them
-	kindGap         = 'G' // why an input is missing
+	kindRecord = 'R'
+	kindFacts  = 'F' // facts that became durable, as step.AppendFacts writes them
+	kindGap    = 'G' // why an input is missing
+	// kindBegin follows the header of a segment that continues a run, and makes it count: the
+	// number of its first record, 8 bytes little-endian, and the facts that became durable since
+	// those of its header, which was written earlier.
+	kindBegin       = 'B'
 	segmentNumberFn = "%010d-%s"
 )
 

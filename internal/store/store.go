@@ -15,6 +15,7 @@
 //	store.go           a state directory, opened
 //	facts.go           facts written and read
 //	journal.go         what machines were told
+//	turn.go            continued in a new file
 //	segment.go         the files of that
 //	read.go            journals read again
 //	replay.go          and the machines run again
@@ -116,8 +117,11 @@ type Store struct {
 
 	mu       sync.Mutex // guards the fields below
 	journals map[string]*Journal
-	segment  uint64 // number of the newest segment
+	open     map[string]string // the segment that is written, by machine
 	closed   bool
+
+	counting sync.Mutex // guards segment
+	segment  uint64     // number of the newest segment
 }
 
 // Open opens a state directory, makes it if it does not exist, and counts the
@@ -135,6 +139,7 @@ func OpenWith(dir string, options Options, log *slog.Logger) (*Store, error) {
 	}
 	s := &Store{
 		dir: dir, options: options.withDefaults(), log: log, journals: make(map[string]*Journal),
+		open: make(map[string]string),
 	}
 	if err := s.checkEarlierLife(); err != nil {
 		return nil, err

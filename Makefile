@@ -14,7 +14,7 @@ GO_FILES = $(shell find . -name '*.go' -not -path './bin/*' -not -path './.git/*
 # Packages with tests behind the build tag e2e.
 E2E_PACKAGES = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^//go:build .*\be2e\b' . | xargs -r -n1 dirname | sort -u)
 
-.PHONY: all fmt fmt-check lint arch dead names cross changelog test race chaos mutants bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
+.PHONY: all fmt fmt-check lint arch dead names cross changelog test race chaos soak mutants bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
 
 all: fmt lint arch test
 
@@ -66,6 +66,11 @@ race:
 # Real agents under troubles of all kinds, on Linux as root: 30 minutes; CHAOS=short three.
 chaos:
 	@go build -o bin/chaos ./internal/chaos && bin/chaos || { code=$$?; [ "$$code" = 3 ] || exit "$$code"; }
+
+# SOAK_JOBS small jobs through one submitter among five real agents, 100,000 by default: an hour
+# or more on two cores. Ends with 1 where something has grown, or has become slow.
+soak:
+	@go build -o bin/soak ./internal/soak && bin/soak
 
 # How many small changes of the code the tests notice, MUTANTS of each package, drawn by SEED;
 # some hours for all packages.

@@ -143,7 +143,9 @@ func imported(arrows map[string]map[string]bool, name string) bool {
 
 // unpictured are rooms without a box: nothing that is shipped imports them.
 func unpictured() []string {
-	return []string{".", "e2e", "internal/bench", "internal/chaos", "internal/mutants", "pkg/papers"}
+	return []string{
+		".", "e2e", "internal/bench", "internal/chaos", "internal/mutants", "internal/soak", "pkg/papers",
+	}
 }
 
 // homeOf is the room in whose box a room is drawn.

@@ -388,7 +388,10 @@ func actedTask(
 		view.PhaseOver: grid.PhaseDone, view.PhaseLost: grid.PhaseFailed,
 		view.PhaseReleased: grid.PhaseCancelled,
 	}
-	o := scenario.TaskOutcome{Phase: phases[t.Phase], Site: names[t.Site], First: names[t.Site]}
+	o := scenario.TaskOutcome{
+		Phase: phases[t.Phase], Site: names[t.Site], First: names[t.Site],
+		Token: int(grid.Token(t.Token).Number()),
+	}
 	o.NoteStart(t.Started.Time, begin)
 	for i, attempt := range t.Attempts {
 		o.NoteStart(attempt.Started.Time, begin)

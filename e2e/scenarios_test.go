@@ -127,6 +127,9 @@ func (p *played) read(t *testing.T, path string) {
 	}
 	name := filepath.Base(path)
 	p.skip = notAsProcesses()[name]
+	if word := p.s.OnlySimulated(); word != "" {
+		p.skip = "only the simulation knows " + word
+	}
 	want := os.Getenv(allScenarios)
 	switch named := slices.Contains(strings.Split(want, ","), name); {
 	case p.skip != "" || want == "all" || named:

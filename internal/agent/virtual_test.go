@@ -416,7 +416,9 @@ func (v *virtual) jobOutcome(j virtualJob, names map[grid.SiteID]string) scenari
 func taskOutcome(
 	t broker.TaskState, begin time.Time, names map[grid.SiteID]string,
 ) scenario.TaskOutcome {
-	o := scenario.TaskOutcome{Phase: t.Phase, Site: names[t.Site], First: names[t.Site]}
+	o := scenario.TaskOutcome{
+		Phase: t.Phase, Site: names[t.Site], First: names[t.Site], Token: int(t.Token.Number()),
+	}
 	o.NoteStart(t.StartedAt, begin)
 	for i, try := range t.Tries {
 		o.NoteStart(try.StartedAt, begin)
@@ -465,6 +467,9 @@ func TestScenariosOnTheRealStack(t *testing.T) {
 			s, err := scenario.Parse(string(text))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if word := s.OnlySimulated(); word != "" {
+				t.Skip("only the simulation knows " + word)
 			}
 			if jobs := len(s.Submissions()); raceDetector && s.Submissions()[jobs-1].Jobs > 100 {
 				t.Skip("hundreds of jobs on whole agents take minutes under the race detector; " +

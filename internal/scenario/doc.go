@@ -28,13 +28,17 @@
 //	cancel  job=j1 at=40s
 //	suspend site=s2 at=30s for=5m               # a laptop that is shut
 //	cut     site=s1 at=30s for=1m to=s2         # one way; further words: see Troubles
+//	liar    site=s4 at=0s how=hold              # accepts, renews and runs nothing
 //	run     for=30m seed=42
 //	expect  lost=0 doubled=0 done=10 cache_hits>0
-//	expect  job=j1 within=2m moves>=1
+//	expect  job=j1 within=2m moves>=1 token=2 first=s3 site!=s3
+//	expect  at=s3 awards<=2 faults>=1
+//	expect  order=j1,j2
 //
 // All times count from the scenario's beginning. A range a..b spreads a value evenly
 // over the sites of its line. An event without for lasts to the end. A submission's
-// net=2Mbps is of the link that each task's data may take. What can be expected is
+// net=2Mbps is of the link that each task's data may take; limit=2m stops a task that
+// runs longer, and with output=yes it declares what it leaves. What can be expected is
 // listed at Measures.
 //
 //	scenario.go    Scenario: sites, network, events

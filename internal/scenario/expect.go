@@ -17,8 +17,10 @@ type Expectation struct {
 	Measure string // see Measures
 	Op      string // = != < <= > >=
 	Value   float64
-	Of      int    // heard: out of how many
-	Site    string // site, first: the name
+	Of      int      // heard: out of how many
+	Site    string   // site, first: the name
+	At      string   // awards, faults: the site that has them
+	Order   []string // order: the submissions
 }
 
 // Measures lists what can be expected.
@@ -27,10 +29,15 @@ type Expectation struct {
 //	done failed refused cancelled   tasks that ended so
 //	moves      attempts that were given up for another one
 //	within     time from submission to end, of the slowest job; = means at most
+//	placed     time from submission to the first award, of the slowest job
+//	token      how many attempts the task with the most of them had, declined awards included
+//	awards     attempts that the site of at= was awarded
 //	answers    answers to the announcements, of all jobs
 //	site first where every task ended, where it was awarded first
 //	earliest latest  when the first and the last task began to run, since the scenario's beginning
 //	spread     the time between these two
+//	order      submissions, the first task of each of which began in this order
+//	faults     the fault index of the site of at=, where it is highest
 //	doubled    pairs of attempts of one task that ran at the same time
 //	heard      announcements that reached the site that was reached least: n/of
 //	peers      connections of the running site that has least at the end
@@ -39,21 +46,29 @@ type Expectation struct {
 //	messages   sent in all
 //	flaws      what the simulation's oracle finds, two hours later at best
 //
-// Any report can be expected by its event too, as site.EVENT or broker.EVENT.
+// Only the simulation knows placed, awards and faults; other drivers do not judge them. Any
+// report can be expected by its event too, as site.EVENT or broker.EVENT.
 func Measures() []string {
 	return []string{
 		"lost", "done", "failed", "refused", "cancelled", "moves", "within", "answers", "site", "first",
-		"earliest", "latest", "spread", "doubled", "heard", "peers", "frozen", "resumed",
+		"earliest", "latest", "spread", "placed", "token", "awards",
+		"order", "faults", "doubled", "heard", "peers", "frozen", "resumed",
 		"cache_hits", "cache_misses", "messages", "flaws",
 	}
 }
 
 // ofJob lists the measures that may be limited to one submission.
-func ofJob() []string { return Measures()[:13] }
+func ofJob() []string { return Measures()[:16] }
+
+// ofSite lists the measures of the site that at= names.
+func ofSite() []string { return []string{"awards", "faults"} }
+
+// onlySimulated lists the measures that other drivers do not have.
+func onlySimulated() []string { return append(ofSite(), "placed") }
 
 // isTime reports whether a measure is a time.
 func isTime(measure string) bool {
-	return slices.Contains([]string{"within", "earliest", "latest", "spread"}, measure)
+	return slices.Contains([]string{"within", "earliest", "latest", "spread", "placed"}, measure)
 }
 
 // isAbout reports whether an expectation is about a job: one of its submission, if
@@ -65,7 +80,13 @@ func (e Expectation) isAbout(j JobOutcome) bool {
 // expect reads the expectations of one line.
 func (p *parser) expect(l *line) {
 	job, _ := l.text("job")
-	if len(l.pairs) == 0 || job != "" && len(l.pairs) == 1 {
+	at := ""
+	if slices.ContainsFunc(l.pairs, func(q pair) bool { return q.key == "at" }) {
+		if i, ok := p.site(l, "at"); ok {
+			at = p.s.Sites[i].Name
+		}
+	}
+	if !slices.ContainsFunc(l.pairs, func(q pair) bool { return !q.taken }) {
 		l.fail("", "", "something to be true, such as lost=0", "")
 	}
 	for i := range l.pairs {
@@ -74,7 +95,7 @@ func (p *parser) expect(l *line) {
 			continue
 		}
 		q.taken = true
-		e := Expectation{Line: l.number, Job: job, Measure: q.key, Op: q.op}
+		e := Expectation{Line: l.number, Job: job, At: at, Measure: q.key, Op: q.op}
 		if p.readMeasure(l, *q, &e) {
 			p.s.Expect = append(p.s.Expect, e)
 		}
@@ -91,6 +112,11 @@ func (p *parser) readMeasure(l *line, q pair, e *Expectation) bool {
 		l.fail(q.key, "", "one of "+strings.Join(ofJob(), " ")+" in a line with job",
 			"move it to a line without job")
 		return false
+	case (e.At != "") != slices.Contains(ofSite(), q.key):
+		l.fail(q.key, "", strings.Join(ofSite(), " ")+" in a line with at, and nowhere else", "")
+		return false
+	case q.key == "order":
+		return p.readOrder(l, q, e)
 	case q.key == "site" || q.key == "first":
 		return p.readSite(l, q, e)
 	case isTime(q.key):
@@ -113,6 +139,17 @@ func (p *parser) readSite(l *line, q pair, e *Expectation) bool {
 		return false
 	}
 	e.Site = q.value
+	return true
+}
+
+// readOrder reads the names of submissions, which stand before it.
+func (p *parser) readOrder(l *line, q pair, e *Expectation) bool {
+	e.Order = strings.Split(q.value, ",")
+	unknown := slices.ContainsFunc(e.Order, func(name string) bool { return !p.submitted(name) })
+	if unknown || q.op != "=" || len(e.Order) < 2 {
+		l.fail(q.key, q.value, "= and the names of two or more submissions above", "")
+		return false
+	}
 	return true
 }
 
@@ -171,6 +208,8 @@ func (e Expectation) String() string {
 	switch {
 	case e.Site != "":
 		text += e.Site
+	case len(e.Order) > 0:
+		text += strings.Join(e.Order, ",")
 	case e.Measure == "within":
 		text = "within=" + seconds(e.Value)
 	case isTime(e.Measure):
@@ -180,6 +219,9 @@ func (e Expectation) String() string {
 	}
 	if e.Of > 0 {
 		text += "/" + strconv.Itoa(e.Of)
+	}
+	if e.At != "" {
+		text = "at=" + e.At + " " + text
 	}
 	if e.Job != "" {
 		text = "job=" + e.Job + " " + text
@@ -193,8 +235,13 @@ func seconds(s float64) string {
 }
 
 func (e Expectation) check(o Outcome) error {
-	if e.Site != "" {
+	switch {
+	case e.Site != "":
 		return e.checkSite(o)
+	case len(e.Order) > 0:
+		return e.checkOrder(o)
+	case o.Hash == 0 && slices.Contains(onlySimulated(), e.Measure):
+		return nil
 	}
 	have, known := o.measure(e)
 	switch {
@@ -233,6 +280,18 @@ func (e Expectation) checkSite(o Outcome) error {
 	}
 	if !found {
 		return errors.New("there is no such task")
+	}
+	return nil
+}
+
+func (e Expectation) checkOrder(o Outcome) error {
+	last, before := -1.0, ""
+	for _, name := range e.Order {
+		at, began := o.measureStarts(Expectation{Job: name, Measure: "earliest"})
+		if !began || at <= last {
+			return fmt.Errorf("%s began at %s, %s at %s", before, seconds(last), name, seconds(at))
+		}
+		last, before = at, name
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func shares() map[string]int {
 		"crash": 4, "isolate": 3, "silent": 3, "busy": 1,
 		"deaf": 2, "cut": 2, "part": 2, "drift": 2, "set": 1, "suspend": 2, "stick": 1, "full": 1,
 		"broken": 1, "slow": 1, "batch": 1, "twin": 1, "kill": 1, "power": 1, "lose": 1,
-		"backup": 1, "restore": 1, "tune": 1,
+		"backup": 1, "restore": 1, "tune": 1, "liar": 1,
 	}
 }
 
@@ -115,6 +115,13 @@ func tale(name string, seed uint64) Scenario {
 			s.Events = append(s.Events, s.draw(r, words[r.IntN(len(words))]))
 		}
 	}
+	for i := range s.Events {
+		e := &s.Events[i]
+		e.Submit.Output = e.Kind == Submit && !e.Submit.Reserve // what is not declared is not missed
+		if name == "unattended" && (e.Trouble.How == "hold" || e.Trouble.How == "idle") {
+			e.Trouble.How = "forge" // a long lease is a promise, also to a liar
+		}
+	}
 	if slices.ContainsFunc(s.Submissions(), func(sub Submission) bool { return sub.Start > 0 }) {
 		for i := range s.Sites {
 			s.Sites[i].Skew = 0 // a site starts at the time of its own wall clock
@@ -169,6 +176,8 @@ func (s Scenario) draw(r *rand.Rand, word string) Event {
 		t.By = time.Duration(sign) * time.Duration(1+r.IntN(7200)) * time.Second
 	case "stick":
 		t.By = time.Duration(r.IntN(20)) * time.Second
+	case "liar":
+		t.How = Lies()[r.IntN(len(Lies()))]
 	case "slow":
 		t.By = time.Duration(1+r.IntN(300)) * time.Millisecond
 	case "batch":

@@ -137,5 +137,9 @@ func (s Submission) text(at time.Duration) string {
 	if s.NoWait {
 		text += " wait=no"
 	}
+	text += timeText("limit", s.Limit)
+	if s.Output {
+		text += " output=yes"
+	}
 	return text + s.placingText() + "\n"
 }

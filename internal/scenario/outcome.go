@@ -19,20 +19,23 @@ type Outcome struct {
 	// Heard counts, for each site that runs at the end, the announced jobs that reached it by
 	// gossip.
 	Heard    map[string]int
-	Sites    map[string]int // reports of the sites' machines, by event
-	Brokers  map[string]int // reports of the submitters' machines, by event
-	Messages int            // sent, a broadcast once for each receiver; 0 = was not counted
-	Flaws    []string       // what the simulation's oracle found
-	Hash     uint64         // of all inputs and effects; 0 = the driver has none
+	Sites    map[string]int   // reports of the sites' machines, by event
+	Brokers  map[string]int   // reports of the submitters' machines, by event
+	Faults   map[string]int64 // by site: the highest fault index at any submitter
+	Messages int              // sent, a broadcast once for each receiver; 0 = was not counted
+	Flaws    []string         // what the simulation's oracle found
+	Hash     uint64           // of all inputs and effects; 0 = the driver has none
 }
 
 // JobOutcome is the result of one job.
 type JobOutcome struct {
-	Name    string        // as Submission.Names has it
-	Took    time.Duration // from submission to end; below 0: it has not ended
-	Answers int           // sites that answered its announcements
-	Tasks   []TaskOutcome // empty: its submitter knows nothing of it
-	Count   int           // tasks that were submitted
+	Name    string         // as Submission.Names has it
+	Took    time.Duration  // from submission to end; below 0: it has not ended
+	Answers int            // sites that answered its announcements
+	Tasks   []TaskOutcome  // empty: its submitter knows nothing of it
+	Count   int            // tasks that were submitted
+	Awards  map[string]int // by site
+	Placed  time.Duration  // from submission to the first award; below 0: it had none
 }
 
 // TaskOutcome is the result of one task.
@@ -40,6 +43,7 @@ type TaskOutcome struct {
 	Phase grid.Phase
 	Site  string // of its last attempt; empty: it had none
 	First string // of its first attempt
+	Token int    // the number of its last attempt
 	Moves int    // attempts that were given up for another one, declined awards left out
 
 	// Began is when the submitter heard that the last attempt which ran had begun to,
@@ -80,6 +84,10 @@ func (o Outcome) measure(e Expectation) (float64, bool) {
 		return float64(o.Messages), true
 	case "flaws":
 		return float64(len(o.Flaws)), true
+	case "faults":
+		return float64(o.Faults[e.At]), true
+	case "placed", "token", "awards":
+		return o.measurePlacing(e), true
 	case "earliest", "latest", "spread":
 		return o.measureStarts(e)
 	default:
@@ -92,6 +100,27 @@ func least(counts map[string]int) int {
 		return 0
 	}
 	return slices.Min(slices.Collect(maps.Values(counts)))
+}
+
+// measurePlacing is about awards.
+func (o Outcome) measurePlacing(e Expectation) float64 {
+	most := 0.0
+	for _, j := range o.Jobs {
+		switch {
+		case !e.isAbout(j):
+		case e.Measure == "awards":
+			most += float64(j.Awards[e.At])
+		case e.Measure == "placed" && j.Placed < 0:
+			most = longestTime.Seconds()
+		case e.Measure == "placed":
+			most = max(most, j.Placed.Seconds())
+		default:
+			for _, t := range j.Tasks {
+				most = max(most, float64(t.Token))
+			}
+		}
+	}
+	return most
 }
 
 // measureStarts is about when tasks began, in seconds. Nothing is measured if none

@@ -71,7 +71,7 @@ expect job=j1 within=2m site!=s0
 
 // submitKeys are the keys of a submission in the order in which they are read.
 const submitKeys = "at job jobs count cpus mem disk gflops net run data ttl by unattended wait " +
-	"takes start notbefore deadline reserve reservation after split placing map"
+	"takes limit output start notbefore deadline reserve reservation after split placing map"
 
 // Every error names the line, the key, what was expected and what to do.
 func TestParseErrors(t *testing.T) {
@@ -81,8 +81,8 @@ func TestParseErrors(t *testing.T) {
 			"run for=10m seed=1",
 		small + "sumbit job=a": "line 3: sumbit: want one of sites net clock " +
 			"submit crash isolate silent pause busy cancel run expect backup batch broken cut deaf drift " +
-			"full kill lose part power restore set slow stick suspend tune twin at its beginning; did you " +
-			"mean submit?",
+			"full kill liar lose part power restore set slow stick suspend tune twin at its beginning; " +
+			"did you mean submit?",
 		small + "cut site=s0 to=s9": "line 3: cut to=s9: want the name of a site, s0 to s1; sites are " +
 			"named in the order of their lines",
 		small + "part site=s0 with=s1,x": "line 3: part with=s1,x: want names of sites with commas " +

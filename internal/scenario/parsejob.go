@@ -32,7 +32,8 @@ func (p *parser) submit(l *line) {
 	} else {
 		s.NoWait = has
 	}
-	s.Takes = l.duration("takes", 0, false)
+	s.Takes, s.Limit = l.duration("takes", 0, false), l.duration("limit", 0, false)
+	s.Output = l.oneOf("output", "no", "yes") == 1
 	s = withWindow(l, s, e.At)
 	s.Reservation, _ = l.text("reservation")
 	if after, has := l.text("after"); has {

@@ -96,6 +96,17 @@ type Action struct {
 	Event Event // whose beginning or end it is
 }
 
+// OnlySimulated names the first trouble that only a simulation can do to a site; empty: there is
+// none, and any driver can play the scenario.
+func (s Scenario) OnlySimulated() string {
+	for _, e := range s.Events {
+		if e.Kind == Upset {
+			return e.Trouble.Word
+		}
+	}
+	return ""
+}
+
 // Timeline lists what is to be done, in the order of time; what happens at one
 // moment keeps the order of the lines, and ends come before beginnings.
 func (s Scenario) Timeline() []Action {

@@ -194,7 +194,8 @@ func (p *simulation) outcome() Outcome {
 	o := Outcome{
 		Doubled: len(audit.Audit(p.records()).Doubled),
 		Peers:   make(map[string]int), Heard: make(map[string]int), Announced: len(p.jobs),
-		Sites: trace.Sites, Brokers: trace.Brokers, Messages: p.w.Messages(), Hash: p.w.Hash(),
+		Faults: p.faults(),
+		Sites:  trace.Sites, Brokers: trace.Brokers, Messages: p.w.Messages(), Hash: p.w.Hash(),
 	}
 	for _, site := range p.s.Sites {
 		if m := p.w.Site(grid.SiteID(site.Name)); m != nil {
@@ -254,6 +255,7 @@ func (p *simulation) jobOutcome(j simulated) JobOutcome {
 		o.Took = s.Ended.Sub(s.Submitted)
 	}
 	o.Answers = len(s.Answers)
+	o.Awards, o.Placed = p.awards(j.id)
 	begin := sim.Epoch().Add(p.skew(string(j.by)))
 	for _, t := range s.Tasks {
 		o.Tasks = append(o.Tasks, taskOutcome(t, begin))
@@ -261,8 +263,41 @@ func (p *simulation) jobOutcome(j simulated) JobOutcome {
 	return o
 }
 
+// awards counts to whom attempts of a job went, and says after what time the first one did.
+func (p *simulation) awards(job grid.JobID) (to map[string]int, first time.Duration) {
+	to, first = make(map[string]int), -1
+	var submitted time.Time
+	for _, n := range p.w.Trace().Notes {
+		switch {
+		case !n.Broker || n.Report.Attempt.Task.Job != job:
+		case n.Report.Event == "job_submitted":
+			submitted = n.At
+		case n.Report.Event == "awarded", n.Report.Event == "awarded_rival":
+			if to[string(n.Report.Site)]++; first < 0 {
+				first = n.At.Sub(submitted)
+			}
+		}
+	}
+	return to, first
+}
+
+// faults are the fault indices of the sites, where they are highest.
+func (p *simulation) faults() map[string]int64 {
+	all := make(map[string]int64)
+	for _, s := range p.s.Sites {
+		if b := p.w.Broker(grid.SiteID(s.Name)); b != nil {
+			for _, m := range b.Members() {
+				all[string(m.Site)] = max(all[string(m.Site)], m.Fault)
+			}
+		}
+	}
+	return all
+}
+
 func taskOutcome(t broker.TaskState, begin time.Time) TaskOutcome {
-	o := TaskOutcome{Phase: t.Phase, Site: string(t.Site), First: string(t.Site)}
+	o := TaskOutcome{
+		Phase: t.Phase, Site: string(t.Site), First: string(t.Site), Token: int(t.Token.Number()),
+	}
 	o.NoteStart(t.StartedAt, begin)
 	tokens := make(map[grid.Token]bool)
 	for i, try := range t.Tries {

@@ -25,6 +25,9 @@ type Submission struct {
 	NoWait     bool            // refuse rather than wait
 	Takes      time.Duration   // how long a task really runs, if that is not Run; 0 = as long as Run
 
+	Limit  time.Duration // after which a task is stopped; 0 = none
+	Output bool          // it declares the output that a task leaves
+
 	Start     time.Duration // the only time at which it may start
 	NotBefore time.Duration // the earliest time at which it may start
 	Deadline  time.Duration // the latest time at which it may end
@@ -48,8 +51,8 @@ func (s Submission) Job(begin time.Time, ids map[string]grid.JobID) grid.Job {
 	j := grid.Job{
 		Spec: grid.Spec{
 			Name: s.Name, Kind: grid.KindWasm, Need: s.Need, Runtime: s.Run, Weights: grid.DefaultWeights(),
-			Module:     grid.Input{Path: "/module.wasm", CID: "bmodule", Bytes: moduleBytes},
-			Unattended: s.Unattended, Map: s.Map, Reservation: ids[s.Reservation],
+			Module:    grid.Input{Path: "/module.wasm", CID: "bmodule", Bytes: moduleBytes},
+			TimeLimit: s.Limit, Unattended: s.Unattended, Map: s.Map, Reservation: ids[s.Reservation],
 			Window: grid.Window{
 				At: moment(begin, s.Start), NotBefore: moment(begin, s.NotBefore),
 				Deadline: moment(begin, s.Deadline),
@@ -63,6 +66,9 @@ func (s Submission) Job(begin time.Time, ids map[string]grid.JobID) grid.Job {
 	if s.Data > 0 {
 		cid := grid.CID("bdata" + strings.ToLower(s.Name))
 		j.Spec.Inputs = []grid.Input{{Path: "/in/data", CID: cid, Bytes: s.Data}}
+	}
+	if s.Output {
+		j.Spec.Outputs = []grid.Output{{Path: "/out/result"}}
 	}
 	if s.Reserve {
 		j.Spec.Kind, j.Spec.Module = grid.KindReservation, grid.Input{}

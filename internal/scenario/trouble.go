@@ -14,6 +14,7 @@ type Trouble struct {
 	With []string      // part: the sites that are cut off together with this one
 	Fast int64         // drift: millionths that the clock runs fast, below 0: slow
 	By   time.Duration // what the word's own key says
+	How  string        // liar: in which way
 }
 
 // Troubles lists the words of what only a simulation can do to a site, with the keys that they
@@ -37,14 +38,24 @@ type Trouble struct {
 //	backup   its disk is noted, once, for restore
 //	restore  its agent is killed and starts again with what was noted
 //	tune     its submitter grants leases of so long from its next start on
+//	liar     it lies to others in one of the ways that Lies lists
 func Troubles() map[string][]string {
 	return map[string][]string{
 		"deaf": nil, "cut": {"to"}, "part": {"with"}, "drift": {"fast"}, "set": {"by"},
 		"suspend": nil, "stick": {"answer"}, "full": nil, "broken": nil, "slow": {"each"},
 		"batch": {"each"}, "twin": nil, "kill": {"lag"}, "power": nil, "lose": nil,
-		"backup": nil, "restore": nil, "tune": {"lease"},
+		"backup": nil, "restore": nil, "tune": {"lease"}, "liar": {"how"},
 	}
 }
+
+// Lies lists the ways of a liar. All but silent offer distance 0 and accept all awards.
+//
+//	hold    says that it runs what it has, renews forever, and runs nothing
+//	idle    the same without saying that it runs
+//	empty   says that all has ended well, and leaves no output
+//	forge   the same, and names outputs that nobody has
+//	silent  answers nothing, and connects anew each second
+func Lies() []string { return []string{"hold", "idle", "empty", "forge", "silent"} }
 
 // once reports whether a trouble has no end.
 func (t Trouble) once() bool { return slices.Contains([]string{"set", "backup", "tune"}, t.Word) }
@@ -69,6 +80,8 @@ func (p *parser) upset(l *line) {
 			t.With = p.with(l)
 		case "fast":
 			t.Fast = l.whole("fast", -maxFast, maxFast)
+		case "how":
+			t.How = Lies()[l.oneOf("how", Lies()...)]
 		default:
 			t.By = l.duration(key, 0, l.word == "set")
 		}
@@ -109,6 +122,8 @@ func (t Trouble) text() string {
 			}
 		case "fast":
 			fmt.Fprintf(&b, " fast=%d", t.Fast)
+		case "how":
+			b.WriteString(" how=" + t.How)
 		default:
 			b.WriteString(timeText(key, t.By))
 		}

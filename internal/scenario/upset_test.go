@@ -47,6 +47,8 @@ func (p *simulation) upset(at grid.SiteID, t Trouble) {
 		w.Crash(at)
 	case "backup":
 		w.Backup(at)
+	case "liar":
+		w.Lie(at, sim.Lie(t.How))
 	case "tune":
 		w.Retune(at, func(_ *site.Config, b *broker.Config) { b.Lease = t.By })
 	}
@@ -78,6 +80,8 @@ func (p *simulation) settle(at grid.SiteID, t Trouble) {
 		w.Batch(at, 0)
 	case "twin":
 		w.EndTwin(at)
+	case "liar":
+		w.Repent(at)
 	case "lose":
 		w.LoseDisk(at)
 	case "restore":
@@ -145,7 +149,7 @@ func (s Scenario) well() time.Duration {
 	last := time.Duration(0)
 	for _, e := range s.Events {
 		last = max(last, e.At+e.For)
-		if e.Kind == Crash && e.For == 0 {
+		if e.For == 0 && (e.Kind == Crash || e.Trouble.Word == "liar") {
 			last = s.Run.For
 		}
 	}

@@ -72,6 +72,7 @@ func (d desk) sendAward(h handover) {
 			Attempt: j.attempt(i), Site: t.site, Value: t.distance,
 		})
 	}
+	m.peers.tries(c.offer.Site)
 	first := pending.tasks[0]
 	m.awards[first] = pending
 	m.out.Send(c.offer.Site, msg)

@@ -64,6 +64,7 @@ type Config struct {
 	UnicastUpTo int  // up to so many members that answer are told by unicast, else gossip; 0: always
 	NoBinding   bool // UNSAFE, for tests only: leases of earlier runs are not presumed as granted
 	NoFencing   bool // UNSAFE, for tests of the audit only: stale attempts get leases, too
+	NoBounds    bool // UNSAFE, for tests of the oracles only: attempts go on as long as they renew
 }
 
 // Default is a configuration for one LAN, of a broker that runs at its owner's site.

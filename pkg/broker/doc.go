@@ -61,6 +61,7 @@
 //	repeated.go    a request that comes again makes no second job
 //	facts.go       what survives a crash
 //	watch.go       what was seen of a member's coming and going
+//	breach.go      what honest sites do not do, and who is passed over for it
 //	peers.go       the members: links, bans, faults
 //	bounds.go      how long an attempt may take in each phase
 //	policy.go      what availability does to placing (SAA, NAA, NSA)

@@ -42,6 +42,7 @@ const (
 	eventAwardDeclined = "award_declined" // warn; Reason
 	eventFenced        = "fenced"         // warn; a lease for an attempt that is not the latest
 	eventSiteBanned    = "site_banned"    // info
+	eventPassedOver    = "passed_over"    // warn; its offers, for Value seconds; Text = its breach
 )
 
 // Further events have the names of phases: "staging", "running" and "frozen" as a site

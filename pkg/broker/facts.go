@@ -10,7 +10,7 @@ const (
 	factCounter = "counter/1" // key "jobs": how many jobs were ever submitted
 	factJob     = "job/1"     // key JobID: a submission
 	factTask    = "task/1"    // key TaskID: a task that was awarded or has ended
-	factFault   = "fault/1"   // key SiteID: the site's fault index
+	factFault   = "fault/1"   // key SiteID: the site's faults and breaches
 	factMember  = "member/1"  // key SiteID: what was seen of a member
 	factGrants  = "grants/1"  // keys below: what a restart has to presume of all tasks
 )
@@ -72,10 +72,6 @@ type rivalFact struct {
 	Offer    uint64      `json:"offer"`
 	Quoted   float64     `json:"quoted"`
 	Distance float64     `json:"distance"`
-}
-
-type faultFact struct {
-	Index int64 `json:"index"`
 }
 
 func (r *run) persist(kind, key string, value any) {

@@ -22,6 +22,7 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 		why := "was " + t.phase.String() + " for too long"
 		m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{Attempt: id, Site: t.site, Text: why})
 		if !t.isHeldUp() || t.standing == grid.ReasonNone { // else its owner, or a promise, came first
+			m.peers.breach(t.site, t.awardedAt, why)
 			m.peers.blame(t.site)
 		}
 		t.overruns++

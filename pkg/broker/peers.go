@@ -16,6 +16,8 @@ type peers struct {
 	all    map[grid.SiteID]*member
 	banned step.Bans // what they say is ignored
 	faults fault.Ledger
+	// breaches holds the sites that did what honest ones do not.
+	breaches map[grid.SiteID]breaches
 	// cutOff: the last round that asked all members got no answer, so it is this site that
 	// cannot be reached, and its attempts elsewhere are frozen. Once a member is heard again,
 	// these have until reunion to come back before they are placed anew.
@@ -43,14 +45,18 @@ type member struct {
 // What silence and absence of a member mean, and how many are remembered.
 const (
 	memberSilent = 10 * time.Second   // rounds do not wait so long for one that did not answer
-	maxSilences  = 6                  // so often in a row that time doubles
+	maxSilences  = 3                  // so often in a row that time doubles; then an answer counts
 	forgiven     = 1                  // so many silences in a row are forgotten with a new connection
 	memberMissed = time.Minute        // one that was there so lately may still take a job
 	memberKept   = 7 * 24 * time.Hour // one that is gone is remembered so long
 	maxMembers   = 8192
 )
 
-func newPeers(r *run) *peers { return &peers{run: r, all: make(map[grid.SiteID]*member)} }
+func newPeers(r *run) *peers {
+	return &peers{
+		run: r, all: make(map[grid.SiteID]*member), breaches: make(map[grid.SiteID]breaches),
+	}
+}
 
 // sorted lists all sites, ascending.
 func (p *peers) sorted() []grid.SiteID { return sortedSites(p.all) }
@@ -149,11 +155,12 @@ func (p *peers) answered(site grid.SiteID) {
 }
 
 // fellSilent notes that a site did not say what it should have: for a while rounds do not
-// wait for it, each time for longer. One that goes and comes again may be mended, once; after
-// that only an answer counts.
+// wait for it, each time for longer, and from the fourth time in a row on until it answers, as
+// it is still asked. One that goes and comes again may be mended, once; after that only an
+// answer counts.
 func (p *peers) fellSilent(site grid.SiteID) {
 	if other, known := p.all[site]; known && !p.silent(site) {
-		other.silentTill = p.now.Add(memberSilent << min(other.silences, maxSilences))
+		other.silentTill = p.now.Add(memberSilent << other.silences)
 		other.silences++
 	}
 }
@@ -161,7 +168,7 @@ func (p *peers) fellSilent(site grid.SiteID) {
 // silent reports whether rounds do not wait for a site now.
 func (p *peers) silent(site grid.SiteID) bool {
 	other, known := p.all[site]
-	return known && other.silentTill.After(p.now)
+	return known && (other.silences > maxSilences || other.silentTill.After(p.now))
 }
 
 // blame counts a missed response window or a lost lease against a site. A banned one has
@@ -174,12 +181,14 @@ func (p *peers) blame(site grid.SiteID) {
 	p.saveFault(site)
 }
 
-// praise counts a result for a site.
-func (p *peers) praise(site grid.SiteID) {
-	if p.faults.Index(site) > 0 { // else there is nothing to note, with each result of each job
-		p.faults.Succeeded(site)
-		p.saveFault(site)
+// praise counts the result of an award of a time for a site.
+func (p *peers) praise(site grid.SiteID, awarded time.Time) {
+	if p.isSpotless(site) {
+		return // there is nothing to note, with each result of each job
 	}
+	p.faults.Succeeded(site)
+	p.atone(site, awarded)
+	p.saveFault(site)
 }
 
 // completed is an offer with what only this submitter knows of its site.
@@ -219,8 +228,9 @@ func (p *peers) forget(id grid.SiteID) {
 
 // acquit drops how often a site has failed.
 func (p *peers) acquit(id grid.SiteID) {
-	if p.faults.Index(id) != 0 {
+	if !p.isSpotless(id) {
 		p.faults.Forget(id)
+		delete(p.breaches, id)
 		p.saveFault(id)
 	}
 }
@@ -233,7 +243,7 @@ func (p *peers) forgetLongGone() {
 			p.forget(id)
 		}
 	}
-	for _, id := range p.faults.Sites() {
+	for _, id := range slices.Concat(p.faults.Sites(), sortedSites(p.breaches)) {
 		if _, known := p.all[id]; !known && id != p.cfg.Here {
 			p.acquit(id)
 		}
@@ -284,14 +294,6 @@ func (p *peers) states() []MemberState {
 		all = append(all, state)
 	}
 	return all
-}
-
-func (p *peers) saveFault(site grid.SiteID) {
-	if n := p.faults.Index(site); n != 0 {
-		p.persist(factFault, string(site), faultFact{Index: n})
-		return
-	}
-	p.persistRemoval(factFault, string(site))
 }
 
 // seen takes news of a site into the table, and reports whether it has just come; nil: it

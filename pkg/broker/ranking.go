@@ -22,7 +22,11 @@ func (d desk) standing() []*candidate {
 			delete(j.offers, site)
 			continue
 		}
-		if c.left > 0 && d.m.peers.reachable(site) {
+		if !d.m.peers.reachable(site) {
+			continue
+		}
+		if left := d.m.peers.places(c, j.answers); left > 0 {
+			c.left = left
 			offers = append(offers, c.offer)
 		}
 	}

@@ -59,10 +59,7 @@ func (m *Machine) restoreFact(f step.Fact) error {
 	case factTask:
 		return m.jobs.restoreTask(f, &m.cfg)
 	case factFault:
-		var v faultFact
-		err := json.Unmarshal(f.Value, &v)
-		m.peers.faults.Missed(grid.SiteID(f.Key), v.Index)
-		return err
+		return m.peers.restoreFaults(f)
 	case factMember:
 		return m.peers.restore(f)
 	default:

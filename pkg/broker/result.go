@@ -38,6 +38,7 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 	if missing := j.missing(index, exit); missing != "" {
 		text := "it is said to have ended well, and " + missing + " is not there"
 		exit = grid.Exit{Cause: grid.CauseSandbox, Text: text}
+		m.peers.breach(from, t.awardedAt, text)
 	}
 	if !exit.Cause.Final() {
 		m.failedAt(j, index, exit)
@@ -109,7 +110,11 @@ func (m *Machine) onCollected(in step.Collected) {
 		m.setTimer(timerCollect, in.Attempt.String(), m.now.Add(m.cfg.CollectRetry))
 		return
 	}
-	m.failedAt(j, index, t.outputsLost(in.Problem))
+	lost := t.outputsLost(in.Problem)
+	if m.peers.reachable(t.site) {
+		m.peers.breach(t.site, t.awardedAt, lost.Text)
+	}
+	m.failedAt(j, index, lost)
 }
 
 // onCollectTimer tries again to fetch outputs.
@@ -161,7 +166,7 @@ func (m *Machine) finish(j *job, index uint32) {
 		phase = grid.PhaseFailed
 	}
 	t.log(t.exit.Cause.String(), m.now)
-	m.peers.praise(t.site)
+	m.peers.praise(t.site, t.awardedAt)
 	m.endTask(j, index, phase)
 	m.out.Report(step.LevelInfo, "task_"+phase.String(), step.Report{
 		Attempt: id, Site: t.site, Value: float64(t.exit.Status()),

@@ -71,6 +71,7 @@ func (w *World) Drift(id grid.SiteID, millionths int64) {
 	before := h.clock
 	h.clock.counted, h.clock.since = before.continuous(w.elapsed), w.elapsed
 	h.clock.fast = millionths
+	w.fastest = max(w.fastest, millionths, -millionths)
 	if !h.up {
 		return
 	}

@@ -15,6 +15,7 @@
 //	trace.go    what was observed, to be asked afterwards
 //	watch.go    what happens, told while it happens
 //	oracle.go   Oracle: what went wrong, judged in true time
+//	outcome.go  whether what is said of promises is true
 //	sizes.go    what is left and has grown when all has ended
 //
 // What can go wrong is a method of World each. Who uses none of them, gets what there was
@@ -27,5 +28,6 @@
 //	clock.go    clocks that drift and are set
 //	disk.go     disks that are full, broken, slow, lost, or brought back from a backup
 //	sandbox.go  sandboxes that hang
+//	liar.go     sites that lie to others
 //	twin.go     the same identity on two machines
 package sim

@@ -47,6 +47,7 @@ type host struct {
 	inboxes [2]inbox
 	batch   time.Duration // between two looks at the inboxes; 0: none waits
 	stuck   time.Duration // until a sandbox that hangs answers; 0: none hangs
+	liar    *liar         // nil: the site is honest
 }
 
 type timerID struct {

@@ -99,6 +99,9 @@ func (h *host) deliver(target *host, after time.Duration, number int, encoded []
 			return
 		}
 		h.world.trace.heard(target.spec.ID, msg)
+		if target.liar != nil && target.liar.hears(from, msg) {
+			return
+		}
 		target.step(roleFor(msg), step.MessageReceived{From: from, Message: msg})
 	}
 	h.world.schedule(after, arrive)

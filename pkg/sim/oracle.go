@@ -20,7 +20,7 @@ const (
 	flawLost     Flaw = "lost"     // its submitter knows nothing of a job that it accepted
 	flawNoCause  Flaw = "no cause" // a task failed, was refused or cancelled, and nothing says why
 	flawOutput   Flaw = "output"   // a task is done and its output is not at the submitter
-	flawPromise  Flaw = "promise"  // what was promised came late or never, and nobody said so
+	flawPromise  Flaw = "promise"  // what is said of a promise is not what became of it
 	flawLeftOver Flaw = "leftover" // all has ended, and something is still held for it
 	flawGrown    Flaw = "grown"    // all has ended, and a table is larger than before
 )
@@ -72,9 +72,9 @@ type judged struct {
 	Truth
 
 	submitted time.Duration
-	ended     time.Duration // 0: not yet
-	accepted  bool          // some site has taken a task of it
-	explained bool          // something was reported that a person reads as the cause
+	ended     time.Duration   // 0: not yet
+	accepted  map[uint32]bool // tasks that some site has taken
+	explained bool            // something was reported that a person reads as the cause
 }
 
 // NewOracle makes an oracle for one world.
@@ -82,8 +82,7 @@ func NewOracle() *Oracle {
 	return &Oracle{jobs: make(map[grid.JobID]*judged), cancelled: make(map[grid.JobID]bool)}
 }
 
-// causes are the reports by which the end of a job, or a promise that is not kept, is
-// explained to people.
+// causes are the reports by which the end of a job is explained to people.
 func causes() []string {
 	return []string{
 		"window_over", "promise_lost", "promise_late", "job_refused", "job_cancelled", "job_failed",
@@ -103,7 +102,7 @@ func (o *Oracle) Watch(s Sight) {
 	case event == "job_ended" && s.Broker:
 		j.ended = s.At
 	case event == "accepted" && s.Broker:
-		j.accepted = true
+		j.accepted[s.Report.Attempt.Task.Index] = true
 	case slices.Contains(causes(), event):
 		j.explained = true
 	}
@@ -118,7 +117,10 @@ func (o *Oracle) Submitted(w *World, id grid.JobID, truth Truth) {
 	if i < 0 {
 		return
 	}
-	o.jobs[id] = &judged{Submission: w.trace.Submitted[i], Truth: truth, submitted: w.elapsed}
+	o.jobs[id] = &judged{
+		Submission: w.trace.Submitted[i], Truth: truth, submitted: w.elapsed,
+		accepted: make(map[uint32]bool),
+	}
 	o.order = append(o.order, id)
 }
 
@@ -190,7 +192,7 @@ func (o *Oracle) judge(w *World, j *judged, well time.Duration) []Finding {
 	for _, t := range s.Tasks {
 		findings = append(findings, o.judgeTask(h, j, t.Phase, t.Exit)...)
 	}
-	return append(findings, o.judgePromise(w, j, s.Tasks[0].Phase)...)
+	return append(findings, o.judgePromises(w, j, s.Tasks)...)
 }
 
 // judgeTask wants a cause for an end that is not done, and the outputs of one that is.
@@ -235,34 +237,6 @@ func missingOutput(h *host, j *judged, exit *grid.Exit) string {
 // not succeeded.
 func (o *Oracle) calledOff(j *judged) bool {
 	return o.cancelled[j.Job] || len(j.After) > 0
-}
-
-// tolerance is by how much a promised time may be missed: what a start takes.
-const tolerance = 2 * time.Second
-
-// judgePromise wants what was promised to be kept, or said not to be.
-func (o *Oracle) judgePromise(w *World, j *judged, phase grid.Phase) []Finding {
-	if !j.accepted || j.explained || phase != grid.PhaseDone || j.Start == 0 && j.Deadline == 0 {
-		return nil
-	}
-	found := func(text string, late time.Duration) []Finding {
-		return []Finding{{flawPromise, j.Site, j.Job, fmt.Sprintf(text, late)}}
-	}
-	first := time.Duration(-1)
-	for _, i := range w.trace.Intervals {
-		if i.Attempt.Task.Job == j.Job && (first < 0 || i.From < first) {
-			first = i.From
-		}
-	}
-	late := max(tolerance, (j.Start-j.submitted)/10) // clocks run up to 5 % fast or slow
-	if j.Start > 0 && first > j.Start+late {
-		return found("it began %s late, and nobody said so", first-j.Start)
-	}
-	late = max(tolerance, (j.Deadline-j.submitted)/10)
-	if j.Deadline > 0 && j.ended > j.Deadline+late {
-		return found("it ended %s late, and nobody said so", j.ended-j.Deadline)
-	}
-	return nil
 }
 
 // mostOverlaps bounds what is told of them.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
-	"github.com/mrsmesh/mrsmesh/pkg/site"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -91,75 +90,6 @@ func TestAnOracleFindsNothingWhereNothingIsWrong(t *testing.T) {
 	x.want(20 * time.Second)
 }
 
-// cutOff runs a job of eight tasks, one of whose sites is cut off for a while.
-func (x *trial) cutOff() {
-	id := x.submit(wasmJob(8, 60*time.Second))
-	_ = x.Run(10 * time.Second)
-	cut := x.victim(id)
-	x.Isolate(cut)
-	x.At(40*time.Second, func() { x.Rejoin(cut) })
-}
-
-func TestAnOracleSeesFencingSwitchedOff(t *testing.T) {
-	sites := fleet(5)
-	for i := range sites {
-		sites[i].Tune = func(_ *site.Config, b *broker.Config) { b.NoFencing = true }
-	}
-	x := newTrial(t, Config{Seed: 1, Sites: sites})
-	x.cutOff()
-	if got := x.flaws(40 * time.Second); !slices.Contains(got, flawOverlap) {
-		t.Errorf("found %v, want overlaps", got)
-	}
-}
-
-func TestAnOracleSeesTheWatchdogSwitchedOff(t *testing.T) {
-	for _, off := range []bool{false, true} {
-		x := newTrial(t, Config{Seed: 1, NoWatchdog: off})
-		x.cutOff()
-		if got := x.flaws(40 * time.Second); slices.Contains(got, flawOverlap) != off {
-			t.Errorf("switched off %t: found %v", off, got)
-		}
-	}
-}
-
-// A clock that is 5 % slow lets a lease of 3 s last 150 ms longer, which the margin covers.
-func TestAnOracleSeesTheMarginSwitchedOff(t *testing.T) {
-	for _, off := range []bool{false, true} {
-		sites := fleet(5)
-		if off {
-			sites[0].Tune = func(_ *site.Config, b *broker.Config) { b.LeaseMargin = 1 }
-		}
-		x := newTrial(t, Config{Seed: 1, Sites: sites})
-		for _, s := range x.World.order[1:] {
-			x.Drift(s, -50_000)
-		}
-		x.cutOff()
-		if got := x.flaws(40 * time.Second); slices.Contains(got, flawOverlap) != off {
-			t.Errorf("switched off %t: found %v", off, got)
-		}
-	}
-}
-
-// Facts and outputs that were not synced before anybody was told of them are gone after a
-// power cut.
-func TestAnOracleSeesSyncSwitchedOff(t *testing.T) {
-	for _, c := range []struct {
-		facts, data bool
-		want        []Flaw
-	}{{}, {facts: true, want: []Flaw{flawLost}}, {data: true, want: []Flaw{flawOutput}}} {
-		x := newTrial(t, Config{Seed: 1, NoSyncFacts: c.facts, NoSyncData: c.data})
-		if c.data {
-			mustEnd(t, x.World, time.Minute, "s0", x.submit(elsewhere(2*time.Second)))
-		} else {
-			x.submit(elsewhere(20 * time.Second))
-			_ = x.Run(3 * time.Second)
-		}
-		x.PowerCut("s0")
-		x.At(x.elapsed+2*time.Second, func() { x.Restart("s0") })
-		x.want(x.elapsed+2*time.Second, c.want...)
-	}
-}
-
 // One identity on two machines runs a task twice.
 func TestAnOracleSeesATwin(t *testing.T) {
 	x := newTrial(t, Config{Seed: 1})
@@ -229,6 +159,58 @@ func TestAnOracleKnowsWhatWasPromised(t *testing.T) {
 	id := mustSubmit(t, x.World, "s0", job)
 	x.Submitted(x.World, id, Truth{Run: time.Second, Start: 10 * time.Second})
 	x.want(time.Second, flawPromise)
+}
+
+// What a submitter says of a promise is compared with what became of it.
+func TestAnOracleReadsTheOutcomeOfAPromise(t *testing.T) {
+	x := newTrial(t, Config{Seed: 1})
+	job, at := elsewhere(10*time.Second), x.elapsed+20*time.Second
+	job.Spec.Window.At = x.now().Add(20 * time.Second)
+	id := mustSubmit(t, x.World, "s0", job)
+	s := mustEnd(t, x.World, time.Minute, "s0", id)
+	run, _ := x.trace.runOf(grid.AttemptID{Task: s.Tasks[0].ID, Token: s.Tasks[0].Token})
+	for name, c := range map[string]struct {
+		start, deadline time.Duration // as the user knows them
+		change          func(*broker.TaskState)
+		flawed          bool
+	}{
+		"kept":                 {start: at, deadline: run.ended},
+		"kept, began late":     {start: at - 5*time.Second, flawed: true},
+		"kept, ended late":     {deadline: run.ended - 5*time.Second, flawed: true},
+		"late, as is said":     {start: at - 5*time.Second, change: late(5 * time.Second)},
+		"late, which was kept": {start: at, change: late(5 * time.Second), flawed: true},
+		"late by more":         {start: at - 9*time.Second, change: late(5 * time.Second), flawed: true},
+		"late by less":         {start: at - 2*time.Second, change: late(5 * time.Second), flawed: true},
+		"late by nothing":      {start: at, change: late(0), flawed: true},
+		"nothing said": {start: at, flawed: true, change: func(s *broker.TaskState) {
+			s.Promise = grid.PromiseNone
+		}},
+		"open": {start: at, flawed: true, change: func(s *broker.TaskState) {
+			s.Promise = grid.PromiseOpen
+		}},
+		"broken and done": {start: at, flawed: true, change: func(s *broker.TaskState) {
+			s.Promise = grid.PromiseBroken
+		}},
+		"broken and failed": {start: at, change: func(s *broker.TaskState) {
+			s.Promise, s.Phase = grid.PromiseBroken, grid.PhaseFailed
+		}},
+	} {
+		j := &judged{
+			Truth: Truth{Start: c.start, Deadline: c.deadline}, submitted: time.Second,
+			ended: run.ended + time.Second, accepted: map[uint32]bool{0: true},
+		}
+		task := s.Tasks[0]
+		if c.change != nil {
+			c.change(&task)
+		}
+		if text := x.judgePromise(x.World, j, task); (text != "") != c.flawed {
+			t.Errorf("%s: found %q, want a flaw: %t", name, text, c.flawed)
+		}
+	}
+}
+
+func late(by time.Duration) func(*broker.TaskState) {
+	return func(s *broker.TaskState) { s.Promise, s.StartLate = grid.PromiseLate, by }
 }
 
 func TestAnOracleSeesWhatIsLeft(t *testing.T) {

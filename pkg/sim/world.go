@@ -82,6 +82,7 @@ type World struct {
 	steps      int
 	messages   int
 	failure    error
+	fastest    int64                        // millionths that any clock was ever wrong by
 	estimates  map[grid.JobID]time.Duration // run times, as the awards say
 	submitters map[grid.JobID]grid.SiteID
 	trace      Trace

@@ -1,0 +1,124 @@
+package broker
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// A fault may be bad luck; a breach honest sites do not commit, however restless they are: to
+// keep a task past its bound, to say that it has ended well and leave out an output, or to name
+// outputs that are not there. However near such a site claims to be, it is passed over for a
+// time then, and after that has one task on trial. Each further breach doubles the time.
+
+// How long a site is passed over.
+const (
+	firstPass   = 10 * time.Minute // after its first breach, or its next task on trial
+	maxBreaches = 9                // so many in a row double that time, up to 42 hours
+)
+
+// breaches counts what a site did that honest ones do not.
+type breaches struct {
+	row  int       // in a row; each result takes one back
+	at   time.Time // the latest; what was awarded before says nothing new
+	till time.Time // the site is passed over till then
+}
+
+func (b breaches) pass() time.Duration { return firstPass << (b.row - 1) }
+
+// breach notes one of a site, besides the fault that it is. It is about an award of a time.
+func (p *peers) breach(site grid.SiteID, awarded time.Time, why string) {
+	b := p.breaches[site]
+	if b.row > 0 && !awarded.After(b.at) || p.banned.Has(site) {
+		return
+	}
+	b.row, b.at = min(b.row+1, maxBreaches), p.now
+	b.till = p.now.Add(b.pass())
+	p.breaches[site] = b
+	p.saveFault(site)
+	p.out.Report(step.LevelWarn, eventPassedOver, step.Report{
+		Site: site, Text: why, Value: b.pass().Seconds(),
+	})
+}
+
+// isSpotless reports whether nothing counts against a site.
+func (p *peers) isSpotless(site grid.SiteID) bool {
+	return p.faults.Index(site) == 0 && p.breaches[site].row == 0
+}
+
+// tries notes that a site was given a task. One that is on trial gets no other before that
+// has ended well, or some time.
+func (p *peers) tries(site grid.SiteID) {
+	if b := p.breaches[site]; b.row > 0 {
+		b.till = p.now.Add(b.pass())
+		p.breaches[site] = b
+		p.saveFault(site)
+	}
+}
+
+// atone takes back one breach of a site that has brought the result of an award.
+func (p *peers) atone(site grid.SiteID, awarded time.Time) {
+	b := p.breaches[site]
+	switch {
+	case b.row == 0 || !awarded.After(b.at):
+	case b.row == 1:
+		delete(p.breaches, site)
+	default:
+		p.breaches[site] = breaches{row: b.row - 1, at: b.at, till: p.now}
+	}
+}
+
+// places counts the tasks of a job that a site may be given by its offer: fewer than it offers
+// after a breach, as long as another site that can be reached may take them, now or later.
+func (p *peers) places(c *candidate, answers map[grid.SiteID]Answer) uint32 {
+	b := p.breaches[c.offer.Site]
+	switch {
+	case b.row == 0 || !p.othersMayTake(answers):
+		return c.left
+	case b.till.After(p.now):
+		return 0
+	default:
+		return min(c.left, 1)
+	}
+}
+
+func (p *peers) othersMayTake(answers map[grid.SiteID]Answer) bool {
+	return slices.ContainsFunc(sortedSites(answers), func(site grid.SiteID) bool {
+		return p.breaches[site].row == 0 && p.reachable(site) && !answers[site].neverFits()
+	})
+}
+
+// faultFact holds a site's faults and breaches.
+type faultFact struct {
+	Index    int64 `json:"index"`
+	Breaches int   `json:"breaches,omitempty"`
+	PassedMS int64 `json:"passed_ms,omitempty"` // it is passed over till then
+}
+
+func (p *peers) saveFault(site grid.SiteID) {
+	fact := faultFact{Index: p.faults.Index(site)}
+	if b := p.breaches[site]; b.row > 0 {
+		fact.Breaches, fact.PassedMS = b.row, step.MS(b.till)
+	}
+	if fact == (faultFact{}) {
+		p.persistRemoval(factFault, string(site))
+		return
+	}
+	p.persist(factFault, string(site), fact)
+}
+
+func (p *peers) restoreFaults(f step.Fact) error {
+	var v faultFact
+	if err := json.Unmarshal(f.Value, &v); err != nil {
+		return err
+	}
+	site := grid.SiteID(f.Key)
+	p.faults.Missed(site, v.Index)
+	if v.Breaches > 0 {
+		p.breaches[site] = breaches{row: min(v.Breaches, maxBreaches), till: step.FromMS(v.PassedMS)}
+	}
+	return nil
+}

@@ -66,11 +66,29 @@ func (j judge) sit(
 			j.judgeJob(ctx, a, &v)
 		}
 	}
+	if err := j.awaitTidy(ctx, out, limit); err != nil {
+		return v, err
+	}
 	if err := j.mesh.stopAll(ctx); err != nil {
 		return v, err
 	}
 	j.lookAtMachine(&v)
 	return v, j.audit(&v)
+}
+
+// awaitTidy gives the sites time to hear that nobody needs any more what they hold: a result that
+// has come elsewhere, or whose job was called off while they were away. What is still there after
+// the limit has leaked.
+func (j judge) awaitTidy(ctx context.Context, out *localmesh.Screen, limit time.Duration) error {
+	_ = localmesh.Await(ctx, limit, "the sites to tidy up", func(ctx context.Context) (bool, error) {
+		left := 0
+		for _, s := range j.mesh.sites {
+			left += len(attemptsBelow(s.Config.StateDir))
+		}
+		out.Progress("%d attempts have not been tidied up", left)
+		return left == 0, ctx.Err()
+	})
+	return ctx.Err()
 }
 
 func (j judge) hasEnded(ctx context.Context, a accepted) bool {

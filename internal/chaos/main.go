@@ -114,5 +114,9 @@ func play(ctx context.Context, out *localmesh.Screen, p plan) (v verdict, err er
 		return v, m.Explain(err)
 	}
 	out.Say("all is well again; waiting for the jobs")
-	return judge{mesh: m, crowd: crowd, story: s}.sit(ctx, out, p.heal)
+	v, err = judge{mesh: m, crowd: crowd, story: s}.sit(ctx, out, p.heal)
+	if m.keep = err == nil && !v.clean(); m.keep {
+		out.Say("the agents' journals and logs stay in %s", m.place.Dir)
+	}
+	return v, err
 }

@@ -29,6 +29,7 @@ type site struct {
 type mesh struct {
 	*localmesh.Mesh
 	place *localmesh.Place
+	keep  bool // the place stays, for a look at what went wrong
 	lab   *netlab.Lab
 	sites []*site
 }
@@ -154,6 +155,9 @@ func (m *mesh) close(ctx context.Context) error {
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("%w; %s stays", err, m.place.Dir)
+	}
+	if m.keep {
+		return nil
 	}
 	return m.place.Remove()
 }

@@ -6,6 +6,7 @@
 //	go run ./internal/bench                       everything, some five minutes on two cores
 //	BENCH_QUICK=1 go run ./internal/bench         fewer rounds and smaller meshes, under a minute
 //	BENCH_ONLY=raw,place,jobs go run ...          some parts only; these are all
+//	BENCH_ONLY=beside BENCH_BESIDE=../old go run ...   beside the agent of another checkout
 //	BENCH_DIR=/mnt/disk go run ./internal/bench   where the state of the agents lies
 //	BENCH_DOCS=docs/performance.md go run ...     writes BENCH_JSON's table there, measures nothing
 //
@@ -25,6 +26,7 @@
 //	watch.go    when messages pass there
 //	farm.go     agents in processes of their own
 //	jobs.go     jobs among those
+//	beside.go   the same jobs by agents of another version
 //	cost.go     sizes, idle CPU, memory
 //	figure.go   one figure, its goal, and whether it is met
 //	stats.go    medians and rates of samples

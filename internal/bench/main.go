@@ -123,7 +123,12 @@ func (b *bench) measure(ctx context.Context) {
 	parts := []struct {
 		name string
 		do   func(context.Context) error
-	}{{"raw", b.measureRaw}, {"place", b.measurePlacing}, {"jobs", b.measureJobs}}
+	}{
+		{"raw", b.measureRaw},
+		{"place", b.measurePlacing},
+		{"jobs", b.measureJobs},
+		{"beside", b.measureBeside},
+	}
 	for _, part := range parts {
 		if len(b.only) > 0 && !slices.Contains(b.only, part.name) {
 			continue

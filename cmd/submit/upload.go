@@ -67,7 +67,7 @@ func (a *app) store(
 }
 
 // skewLimit is from which on a difference of clocks matters to a start that was
-// asked for: sites start by their own clocks.
+// asked for: sites keep times by the submitter's clock, and one of the two is wrong.
 const skewLimit = 500 * time.Millisecond
 
 // warnOfClocks says whose clock is wrong, or that ours is, when a time is asked for.
@@ -81,8 +81,8 @@ func (a *app) warnOfClocks(ctx context.Context, w grid.Window) error {
 	}
 	for _, s := range sites {
 		if s.Connected && s.SkewSeconds != nil && math.Abs(*s.SkewSeconds) >= skewLimit.Seconds() {
-			a.say("warning: the clock of %s differs from this one by %s, and it keeps times by its own; "+
-				"set the clocks by NTP",
+			a.say("warning: the clock of %s differs from this one by %s, by which times are kept; "+
+				"make sure that this one is right, set clocks by NTP",
 				clean(nameOf(s.Name, s.ID)), skew(s.SkewSeconds))
 		}
 	}

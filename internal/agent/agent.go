@@ -68,7 +68,7 @@ type Config struct {
 	Log         *slog.Logger                  // nil = silent
 
 	BootNow func() lrm.BootTime // for tests: the clock of leases; nil = lrm.BootNow
-	Skew    time.Duration       // for tests: how wrong the wall clock is at the start
+	WallNow func() time.Time    // for tests: the wall clock; nil = time.Now
 	Taps    Taps                // for measurements
 	Gossip  bool                // for measurements: broadcast by gossip even if all members are known
 }
@@ -145,7 +145,7 @@ const keptEvents = 8192
 // but lets nothing happen yet. The agent must be ended with Close.
 func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a = &Agent{
-		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.Skew), started: time.Now(),
+		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.WallNow), started: time.Now(),
 		adapters:   cfg.Adapters,
 		recordPath: filepath.Join(cfg.StateDir, RecordFile),
 		events:     view.NewEventLog(keptEvents, uint64(time.Now().UnixMicro())),
@@ -211,6 +211,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.watchDisk()
 	a.spawn(a.tryWalls)
 	a.spawn(a.remember)
+	a.spawn(a.followClock)
 	a.spawn(a.archive.run)
 	a.tellBans()
 	return a, nil

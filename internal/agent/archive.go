@@ -151,7 +151,7 @@ func (r *archivist) summary(j step.ArchivedJob) []byte {
 
 // expire lets go of what is kept for long enough.
 func (r *archivist) expire() {
-	now := r.a.clock.now()
+	now := r.a.clock.shows()
 	r.forget(store.Keep{
 		Outputs: now.Add(-r.keep.Outputs), Jobs: now.Add(-r.keep.Jobs), Bytes: r.keep.Bytes,
 	})

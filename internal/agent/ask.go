@@ -94,8 +94,8 @@ func (c *commands) answer(r step.Reply) {
 // Config returns the agent's configuration, with the notices that its start added.
 func (a *Agent) Config() Config { return a.cfg }
 
-// Now is the time on the machines' clock.
-func (a *Agent) Now() time.Time { return a.clock.now() }
+// Now is the time on the wall clock, as far as the machines know: what they show is by it.
+func (a *Agent) Now() time.Time { return a.clock.shows() }
 
 // Stores are the parts of an agent that look after themselves: each is safe for
 // concurrent use and lives as long as the agent.

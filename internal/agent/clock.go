@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -11,19 +13,30 @@ import (
 // suspend included. It never steps back, whatever is done to the wall clock,
 // and it translates to the clock that supervisors enforce leases by.
 type clock struct {
-	read func() lrm.BootTime
-	wall time.Time
-	boot lrm.BootTime
+	read  func() lrm.BootTime
+	real  func() time.Time // the wall clock
+	wall  time.Time
+	boot  lrm.BootTime
+	ahead *atomic.Int64 // the wall clock minus now, as far as the machines were told, ns
 }
 
-func newClock(read func() lrm.BootTime, skew time.Duration) clock {
+// newClock makes a clock of a boot clock and a wall clock; nil = this system's.
+func newClock(read func() lrm.BootTime, wall func() time.Time) clock {
 	if read == nil {
 		read = lrm.BootNow
 	}
-	return clock{read: read, wall: time.Now().Add(skew).UTC().Round(0), boot: read()}
+	if wall == nil {
+		wall = time.Now
+	}
+	return clock{
+		read: read, real: wall, wall: wall().UTC().Round(0), boot: read(), ahead: new(atomic.Int64),
+	}
 }
 
 func (c clock) now() time.Time { return c.wall.Add(c.read().Sub(c.boot)) }
+
+// shows is what the wall clock shows, as far as the machines know.
+func (c clock) shows() time.Time { return c.now().Add(time.Duration(c.ahead.Load())) }
 
 // continuous is the clock that outlives the agent, on systems where the boot has a name.
 func (c clock) continuous(bootID string) step.Clock {
@@ -34,3 +47,51 @@ func (c clock) continuous(bootID string) step.Clock {
 }
 
 func (c clock) toBoot(t time.Time) lrm.BootTime { return c.boot.Add(t.Sub(c.wall)) }
+
+const (
+	// leastStep is by how much the wall clock differs from what the machines know when it
+	// counts as set. Less is called on time, so that no promise depends on it; it is also from
+	// where on time daemons set a clock rather than let it run faster for a while.
+	leastStep = broker.PromiseTolerance
+	// lookEvery is how often the clocks are compared, so that after a suspend it is at once.
+	lookEvery = time.Second
+	// lookTakes bounds the time between two readings that are compared: this process may have
+	// been stopped between them.
+	lookTakes = 100 * time.Millisecond
+)
+
+// follow reports by how much the wall clock was set since that was asked last, if it was.
+func (c clock) follow() (by time.Duration, set bool) {
+	before := c.read()
+	wall := c.real().Round(0)
+	if c.read().Sub(before) > lookTakes {
+		return 0, false
+	}
+	ahead := wall.Sub(c.wall.Add(before.Sub(c.boot)))
+	by = (ahead - time.Duration(c.ahead.Load())).Round(time.Millisecond)
+	if by.Abs() < leastStep {
+		return 0, false
+	}
+	c.ahead.Add(int64(by))
+	return by, true
+}
+
+// followClock tells whom it concerns that the wall clock was set, until the agent ends.
+func (a *Agent) followClock() {
+	beat := time.NewTicker(lookEvery)
+	defer beat.Stop()
+	for {
+		if by, set := a.clock.follow(); set {
+			a.log.Warn("the clock of this machine was set; the times of jobs move with it", "by", by)
+			a.broker.tell(step.ClockStepped{By: by})
+			a.site.tell(step.ClockStepped{By: by})
+			a.learn()
+			a.mesh.Announce()
+		}
+		select {
+		case <-a.ctx.Done():
+			return
+		case <-beat.C:
+		}
+	}
+}

@@ -14,7 +14,7 @@
 //	remember.go  facts written, also by a disk that does not take them at first
 //	machine.go   the two machines made from the configuration, also for a replay
 //	fencing_*.go a build without fencing, for those who test the audit
-//	clock.go     the machines' time, and the supervisors'
+//	clock.go     the machines' time, the supervisors', and the wall clock followed
 //	network.go   messages to and from the mesh, and effects that are carried out there
 //	work.go      attempts: start, lease, suspension, stop, what they left
 //	farewell.go  whom to tell of an attempt should the agent die

@@ -88,7 +88,7 @@ func (d *diary) perform(e step.Effect) {
 // live runs a loop until the end of the test.
 func live(t *testing.T, d *diary, m scripted) (*loop, func() error) {
 	t.Helper()
-	l := newLoop("test", m, d, newClock(nil, 0), obs.Or(nil), d.perform)
+	l := newLoop("test", m, d, newClock(nil, nil), obs.Or(nil), d.perform)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- l.run(ctx) }()
@@ -266,7 +266,7 @@ func TestFiringsOvertakenInTheirBatchAreDropped(t *testing.T) {
 		return nil
 	})
 	d := &diary{}
-	l = newLoop("test", machine, d, newClock(nil, 0), obs.Or(nil), d.perform)
+	l = newLoop("test", machine, d, newClock(nil, nil), obs.Or(nil), d.perform)
 	for i, name := range []string{"first", "second", "moved", "stopped", "again", "kept"} {
 		l.setTimer(key(name), l.clock.now().Add(time.Duration(i-10)*time.Second))
 	}
@@ -298,7 +298,7 @@ func TestPanicEndsTheLoop(t *testing.T) {
 }
 
 func TestOverload(t *testing.T) {
-	l := newLoop("test", nil, nil, newClock(nil, 0), obs.Or(nil), nil)
+	l := newLoop("test", nil, nil, newClock(nil, nil), obs.Or(nil), nil)
 	for range queueLimit {
 		if err := l.offer(step.Boot{}); err != nil {
 			t.Fatal(err)
@@ -317,7 +317,7 @@ func TestOverload(t *testing.T) {
 }
 
 func TestQuestionThatNobodyAwaits(t *testing.T) {
-	l := newLoop("test", scripted(nil), &diary{}, newClock(nil, 0), obs.Or(nil), nil)
+	l := newLoop("test", scripted(nil), &diary{}, newClock(nil, nil), obs.Or(nil), nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	asked := false
@@ -330,7 +330,7 @@ func TestQuestionThatNobodyAwaits(t *testing.T) {
 }
 
 func TestClockNeverStepsBack(t *testing.T) {
-	c := newClock(nil, 0)
+	c := newClock(nil, nil)
 	last := c.now()
 	for range 10_000 {
 		now := c.now()
@@ -340,7 +340,8 @@ func TestClockNeverStepsBack(t *testing.T) {
 		last = now
 	}
 	// A clock whose wall was set wrongly goes on from there at the same pace.
-	wrong := clock{read: c.read, wall: c.wall.Add(-time.Hour), boot: c.boot}
+	wrong := c
+	wrong.wall = c.wall.Add(-time.Hour)
 	if off := c.now().Sub(wrong.now()); off > time.Hour || off < time.Hour-time.Minute {
 		t.Errorf("the clocks are %s apart, want an hour", off)
 	}

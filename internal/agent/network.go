@@ -25,6 +25,9 @@ const (
 // join opens the network and the data that is exchanged over it.
 func (a *Agent) join() error {
 	config := a.cfg.P2P
+	if config.Now == nil {
+		config.Now = a.clock.real
+	}
 	config.Incarnation = a.store.Incarnation()
 	config.Capability = a.host.ceilings
 	config.Name, config.Members = a.cfg.Name, a.members

@@ -32,7 +32,7 @@ type outlook struct {
 // reading is all clocks now.
 func (a *Agent) reading() history.Reading {
 	return history.Reading{
-		Wall: time.Now().Add(a.cfg.Skew).Round(0), Boot: time.Duration(a.clock.read()),
+		Wall: a.clock.real().Round(0), Boot: time.Duration(a.clock.read()),
 		Awake: time.Since(a.started), BootID: a.bootID,
 	}
 }

@@ -157,6 +157,9 @@ func newKey(t *testing.T) crypto.PrivKey {
 	return key
 }
 
+// wallNow is its wall clock.
+func (s *virtualSite) wallNow() time.Time { return time.Now().Add(s.spec.Skew) }
+
 func (v *virtual) start(site *virtualSite) {
 	v.t.Helper()
 	ip := simnet.IntToPublicIPv4(site.place + 256*site.lives)
@@ -168,7 +171,7 @@ func (v *virtual) start(site *virtualSite) {
 	config := p2p.Config{
 		Host: site.host, Domain: site.spec.Domain, AcceptAnyone: true, Preset: p2p.PresetLAN,
 		AddressFile: filepath.Join(site.dir, "peers.json"),
-		Now:         func() time.Time { return time.Now().Add(site.spec.Skew) },
+		Now:         site.wallNow,
 	}
 	for _, other := range v.order {
 		if other != site && other.host != nil {
@@ -185,7 +188,7 @@ func (v *virtual) start(site *virtualSite) {
 	a, err := agent.New(v.t.Context(), agent.Config{
 		StateDir: site.dir, Version: "virtual", Name: site.spec.Name, P2P: config,
 		Data:       data.Config{QuotaBytes: 1 << 30},
-		Capability: site.spec.Capability, Seed: v.s.Run.Seed, BootNow: clock, Skew: site.spec.Skew,
+		Capability: site.spec.Capability, Seed: v.s.Run.Seed, BootNow: clock, WallNow: site.wallNow,
 		Adapters: map[grid.WorkKind]lrm.Adapter{grid.KindWasm: fake.New(fake.Config{Now: clock})},
 	})
 	if err != nil {

@@ -67,7 +67,6 @@ func shares() map[string]int {
 func withheld() map[string]string {
 	return map[string]string{
 		"twin": "a task runs at both machines that have its site's identity",
-		"set":  "a time that a user names is not the one that the agent goes by",
 	}
 }
 
@@ -122,12 +121,12 @@ func tale(name string, seed uint64) Scenario {
 			e.Trouble.How = "forge" // a long lease is a promise, also to a liar
 		}
 	}
-	if slices.ContainsFunc(s.Submissions(), func(sub Submission) bool { return sub.Start > 0 }) {
-		for i := range s.Sites {
-			s.Sites[i].Skew = 0 // a site starts at the time of its own wall clock
+	s.Run.For = s.well() + 2*time.Hour + 20*time.Minute
+	for _, e := range s.Events { // a start comes so much later
+		if e.Trouble.Word == "set" {
+			s.Run.For += max(0, -e.Trouble.By)
 		}
 	}
-	s.Run.For = s.well() + 2*time.Hour + 20*time.Minute
 	s.Expect = Expectations{{Measure: "flaws", Op: "="}}
 	return s
 }

@@ -257,6 +257,11 @@ func (p *simulation) jobOutcome(j simulated) JobOutcome {
 	o.Answers = len(s.Answers)
 	o.Awards, o.Placed = p.awards(j.id)
 	begin := sim.Epoch().Add(p.skew(string(j.by)))
+	for _, e := range p.s.Events { // what people are shown is by the clock as it stands
+		if e.Trouble.Word == "set" && e.Site == string(j.by) && known {
+			begin = begin.Add(e.Trouble.By)
+		}
+	}
 	for _, t := range s.Tasks {
 		o.Tasks = append(o.Tasks, taskOutcome(t, begin))
 	}

@@ -134,9 +134,6 @@ func (p *simulation) swear(s Submission, id grid.JobID) {
 	for _, e := range p.s.Events {
 		lost := e.Trouble.Word == "lose" || e.Trouble.Word == "restore"
 		truth.Mortal = truth.Mortal || lost && e.Site == s.By
-		if e.Trouble.Word == "set" { // what time it was promised for is no longer what the user said
-			truth.Start, truth.Deadline = 0, 0
-		}
 		if e.Trouble.Word == "stick" { // what hangs has begun, as far as anybody can see
 			truth.Start = 0
 		}

@@ -31,7 +31,7 @@ func (h herald) announce(j *job) {
 		r.sample = float64(k) / float64(len(others))
 		r.complete = false
 	}
-	msg := j.announcement(&h.cfg)
+	msg := j.announcement(&h.cfg, h.wall())
 	for _, p := range others {
 		if h.peers.all[p].answers && r.sample == 1 {
 			h.out.Send(p, msg)
@@ -55,7 +55,7 @@ func (h herald) announceWithin(j *job) {
 	}
 	j.announced = true
 	h.openRound(j, sites, true).explain = true
-	msg := j.announcement(&h.cfg)
+	msg := j.announcement(&h.cfg, h.wall())
 	for _, site := range sites {
 		h.out.Send(site, msg)
 	}
@@ -73,7 +73,7 @@ func (h herald) announceAgain(j *job) {
 	h.openRound(j, append(others, h.cfg.Here), true)
 	h.callAgain(j, others)
 	if !j.gossiped { // the known sites have no capacity for it: there may be others
-		h.gossip(j, j.announcement(&h.cfg))
+		h.gossip(j, j.announcement(&h.cfg, h.wall()))
 	}
 	h.startTimers(j)
 }
@@ -81,7 +81,7 @@ func (h herald) announceAgain(j *job) {
 // ask asks one site.
 func (h herald) ask(j *job, site grid.SiteID) {
 	h.openRound(j, []grid.SiteID{site}, false)
-	h.out.Send(site, j.reannouncement(&h.cfg))
+	h.out.Send(site, j.reannouncement(&h.cfg, h.wall()))
 	h.startTimers(j)
 }
 
@@ -90,7 +90,7 @@ func (h herald) widen(j *job, last *round) {
 	r := h.openRound(j, append(h.peers.connected(), h.cfg.Here), true)
 	r.sample = min(1, 8*last.sample)
 	r.complete = r.sample == 1
-	h.gossip(j, j.announcement(&h.cfg))
+	h.gossip(j, j.announcement(&h.cfg, h.wall()))
 	h.startTimers(j)
 }
 
@@ -112,7 +112,7 @@ func (h herald) gossip(j *job, msg protocol.Message) {
 
 // callAgain sends a re-announcement to all sites, this one included.
 func (h herald) callAgain(j *job, others []grid.SiteID) {
-	msg := j.reannouncement(&h.cfg)
+	msg := j.reannouncement(&h.cfg, h.wall())
 	if len(others) > h.cfg.UnicastUpTo {
 		h.gossip(j, msg)
 		return
@@ -143,7 +143,7 @@ func (h herald) onNeedRequirements(
 	if !ok || j.open == 0 || msg.Seq != j.seq {
 		return
 	}
-	h.out.Send(from, protocol.Requirements{Announce: j.announcement(&h.cfg)})
+	h.out.Send(from, protocol.Requirements{Announce: j.announcement(&h.cfg, h.wall())})
 }
 
 // clear tells the sites that were asked that a job needs their offers no more.
@@ -220,10 +220,11 @@ func (h herald) startTimers(j *job) {
 	})
 }
 
-func (j *job) announcement(cfg *Config) protocol.Announce {
+// announcement is what sites are told of a job; clock is the wall clock.
+func (j *job) announcement(cfg *Config, clock time.Time) protocol.Announce {
 	msg := protocol.Announce{
 		Job: j.id, Seq: j.seq, Submitter: cfg.Owner, Addrs: cfg.Addrs, Req: j.req, Count: j.wanted(),
-		TTL: j.spec.TTL, Sample: 1,
+		TTL: j.spec.TTL, Sample: 1, Clock: clock,
 	}
 	if r := j.round(); r != nil {
 		msg.Sample, msg.Explain = r.sample, r.explain
@@ -231,10 +232,11 @@ func (j *job) announcement(cfg *Config) protocol.Announce {
 	return msg
 }
 
-func (j *job) reannouncement(cfg *Config) protocol.Reannounce {
+func (j *job) reannouncement(cfg *Config, clock time.Time) protocol.Reannounce {
 	r := j.round()
 	return protocol.Reannounce{
 		Job: j.id, Seq: j.seq, Submitter: cfg.Owner, Digest: j.digest, Count: j.wanted(),
 		TTL: j.spec.TTL, Explain: r != nil && r.explain,
+		Clock: clock,
 	}
 }

@@ -117,6 +117,9 @@ func (a archive) archived(j *job) step.ArchivedJob {
 	}
 	rows = slices.DeleteFunc(rows, func(f step.Fact) bool { return f.Value == nil })
 	answers := slices.SortedFunc(maps.Values(j.answers), compareAnswers)
+	for i := range answers {
+		answers[i].At = a.onWall(answers[i].At)
+	}
 	record := jobRecord{
 		Facts: step.AppendFacts(nil, rows), Answers: answers[:min(len(answers), maxKeptAnswers)],
 	}
@@ -125,7 +128,8 @@ func (a archive) archived(j *job) step.ArchivedJob {
 		panic(fmt.Sprintf("encode job %s: %v", j.id, err))
 	}
 	return step.ArchivedJob{
-		Job: j.id, Submitted: j.submitted, Ended: j.ended, Outputs: j.left(), Key: j.key, Record: text,
+		Job: j.id, Submitted: a.onWall(j.submitted), Ended: a.onWall(j.ended), Outputs: j.left(), Key: j.key,
+		Record: text,
 	}
 }
 

@@ -58,6 +58,7 @@ func (d desk) sendAward(h handover) {
 	m, j, c := d.m, d.j, h.c
 	msg := protocol.Award{
 		Job: j.id, OfferID: c.offer.ID, Spec: h.spec, Quoted: c.quoted, RunnerUp: c.quoted,
+		Clock: m.wall(),
 	}
 	if h.hasNext {
 		msg.RunnerUp, msg.HasNext = max(c.asSeen(h.runnerUp), msg.Quoted), true

@@ -27,14 +27,6 @@ func (d desk) metEnough() bool { return d.m.peers.metEnough() }
 // connected lists the other sites that can be reached.
 func (d desk) connected() []grid.SiteID { return d.m.peers.connected() }
 
-// skew is by how much a site's clock is ahead of this one, as far as was measured.
-func (d desk) skew(site grid.SiteID) time.Duration {
-	if p, known := d.m.peers.all[site]; known {
-		return p.skew.Truncate(time.Millisecond)
-	}
-	return 0
-}
-
 // name returns a site's display name; empty if it has none.
 func (d desk) name(site grid.SiteID) string {
 	if p, known := d.m.peers.all[site]; known {
@@ -108,7 +100,8 @@ func (d desk) clear() {
 func (d desk) askToHold(c *candidate, tasks uint32, at time.Time) {
 	delete(d.j.offers, c.offer.Site)
 	d.m.out.Send(c.offer.Site, protocol.HoldOffer{
-		Job: d.j.id, Seq: c.seq, OfferID: c.offer.ID, Tasks: tasks, At: at,
+		Job: d.j.id, Seq: c.seq, OfferID: c.offer.ID, Tasks: tasks, At: d.m.onWall(at),
+		Clock: d.m.wall(),
 	})
 }
 

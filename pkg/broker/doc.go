@@ -48,6 +48,7 @@
 //	events.go      every event that a Report can carry
 //	config.go      what a broker is told once
 //	run.go         one run of it, and the Step under way; the timers
+//	wall.go        the machine's clock and the wall clock
 //	offers.go      an offer that stands
 //	arrival.go     which leases were seen to arrive
 //	pledge.go      the promise of a task, and what became of it
@@ -84,6 +85,7 @@
 //	late.go        the result of an attempt that was given up
 //	space.go       this machine's own disk is full
 //	award.go       awards sent, missed, declined
+//	clockset.go    the wall clock is set: windows move, places are taken back
 //	answers.go     bids, refusals, and when a round is over
 //	grant.go       requests for leases, progress
 //	renew.go       what a request tells beside what it asks

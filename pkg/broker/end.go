@@ -158,7 +158,7 @@ func (m *Machine) expire(j *job) bool {
 		return false
 	}
 	j.how.released(desk{m, j}, windowOver)
-	what := j.traits.tooLateFor()
+	what := tooLateFor(j.spec.Spec.Window)
 	before := len(j.waiting)
 	for _, i := range slices.Clone(j.waiting) {
 		t := &j.tasks[i]
@@ -173,6 +173,9 @@ func (m *Machine) expire(j *job) bool {
 			phase = grid.PhaseFailed
 			text = what + " has passed, the site that had promised it was lost, and no other could"
 		}
+		if j.clockSet != 0 {
+			text += "; the clock was set by " + j.clockSet.String() + " meanwhile"
+		}
 		t.exit = &grid.Exit{Cause: grid.CauseStopped, Text: text}
 		m.endTask(j, i, phase)
 	}
@@ -186,12 +189,12 @@ func (m *Machine) expire(j *job) bool {
 }
 
 // tooLateFor says what has passed when the job is over: its start or its deadline.
-func (t *traits) tooLateFor() string {
-	what := "its deadline"
-	if !t.window.At.IsZero() {
-		what = "its start"
+func tooLateFor(named grid.Window) string {
+	what, at := "its deadline", named.Deadline
+	if !named.At.IsZero() {
+		what, at = "its start", named.At
 	}
-	return what + " at " + t.lastStart.UTC().Format(time.RFC3339)
+	return what + " at " + at.UTC().Format(time.RFC3339)
 }
 
 // onForget drops a job that has ended, or a probe. A job is kept while another one waits for

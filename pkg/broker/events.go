@@ -33,8 +33,10 @@ const (
 	eventSpaceAwaited    = "space_awaited"    // warn; outputs have no space here; Text = problem
 
 	// Promises; see also below.
-	eventStartLate      = "start_late"      // warn; Value = seconds; Text says so
+	eventStartLate      = "start_late"      // warn; Value = seconds, below 0: early; Text says so
 	eventDeadlineMissed = "deadline_missed" // warn; it goes on behind its deadline
+	eventClockSet       = "clock_set"       // warn; the wall clock, by Value seconds
+	eventTimeMoved      = "time_moved"      // warn; its place is not at its time now; Text = why
 
 	// Refused or ignored.
 	eventInvalid       = "invalid"        // warn; Text = what is out of range

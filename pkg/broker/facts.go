@@ -84,7 +84,7 @@ func (r *run) persistRemoval(kind, key string) {
 
 func (r *run) saveJob(j *job) {
 	r.persist(factJob, string(j.id), jobFact{
-		Job: j.spec, NoWait: j.noWait, SubmittedMS: step.MS(j.submitted), EndedMS: step.MS(j.ended),
+		Job: j.spec, NoWait: j.noWait, SubmittedMS: r.wallMS(j.submitted), EndedMS: r.wallMS(j.ended),
 		Key: j.key,
 	})
 }
@@ -95,15 +95,16 @@ func (r *run) saveTask(j *job, index uint32) {
 	t := &j.tasks[index]
 	f := taskFact{
 		Phase: t.phase, Token: t.token, Site: t.site, Distance: t.distance,
-		AwardedMS: step.MS(t.awardedAt),
-		Silent:    t.silent, Failures: t.failures, Exit: t.exit, Failed: t.failed, Tries: t.tries,
+		AwardedMS: r.wallMS(t.awardedAt),
+		Silent:    t.silent, Failures: t.failures, Exit: t.exit, Failed: t.failed,
+		Tries:    triesOnWall(t.tries, r.ahead),
 		Accepted: t.accepted, Kept: t.kept, Pledge: t.fact(),
 	}
 	if j.traits.promise {
-		f.StartsMS = step.MS(t.startsAt)
+		f.StartsMS = r.wallMS(t.startsAt)
 	}
 	if t.by.After(t.awardedAt) {
-		f.ByMS = step.MS(t.by)
+		f.ByMS = r.wallMS(t.by)
 	}
 	if t.long.promised > 0 && !t.leaseEnd.IsZero() {
 		f.Grant = &grantFact{

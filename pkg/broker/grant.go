@@ -137,7 +137,11 @@ func (m *Machine) onProgress(from grid.SiteID, msg protocol.Progress) {
 	}
 	t.move(msg.Phase)
 	t.done, t.total, t.standing = msg.Done, msg.Total, msg.Reason
-	m.planned(j, msg)
+	if m.planned(j, msg) {
+		m.takeBack(j, msg.Attempt.Task.Index, "its site would begin at another time")
+		m.placeAgain(j)
+		return
+	}
 	if msg.Phase == grid.PhaseRunning && t.startedAt.IsZero() {
 		m.begun(j, msg.Attempt.Task.Index, msg.StartedAgo)
 		m.looks.atBound(j)
@@ -147,14 +151,16 @@ func (m *Machine) onProgress(from grid.SiteID, msg protocol.Progress) {
 // plannedStep is by how much a planned start changes before that is written down.
 const plannedStep = time.Second
 
-// planned notes when a task's place in its site's plan begins.
-func (r *run) planned(j *job, msg protocol.Progress) {
+// planned notes when a task's place in its site's plan begins, and reports whether that is not
+// what was promised.
+func (r *run) planned(j *job, msg protocol.Progress) (beside bool) {
 	t := &j.tasks[msg.Attempt.Task.Index]
 	if msg.Phase != grid.PhaseStaging || msg.StartsIn == 0 {
 		t.startsAt = timeZero
-		return
+		return false
 	}
 	at := r.now.Add(msg.StartsIn)
+	beside = r.isBeside(j, t, at, t.startsAt)
 	moved := at.Sub(t.startsAt).Abs() >= plannedStep
 	if moved || !j.traits.promise {
 		t.startsAt = at
@@ -162,4 +168,5 @@ func (r *run) planned(j *job, msg protocol.Progress) {
 	if moved && j.traits.promise {
 		r.saveTask(j, msg.Attempt.Task.Index)
 	}
+	return beside
 }

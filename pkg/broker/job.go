@@ -65,7 +65,8 @@ type enquiry struct {
 	pause   time.Duration          // the last one before announcing again; it grows
 	// rest is a time before which nothing is looked for: parts of an earlier start that were
 	// told to stop may run until then.
-	rest time.Time
+	rest     time.Time
+	clockSet time.Duration // by how much the wall clock was set since it was submitted
 	// presumed is until when its tasks may run in attempts that this state does not know of.
 	presumed  time.Time
 	awardSize int // of an award of one task without an item, bytes

@@ -25,15 +25,22 @@ func (r *run) ago(t *task, d time.Duration) time.Time {
 func (r *run) begun(j *job, index uint32, ago time.Duration) {
 	t := &j.tasks[index]
 	t.startedAt = r.ago(t, ago)
-	if late := j.traits.startLate(t.startedAt); t.promise == grid.PromiseOpen && late > 0 {
+	if late := t.beganLate(&j.traits); t.promise == grid.PromiseOpen && late != 0 {
 		r.out.Report(step.LevelWarn, eventStartLate, step.Report{
 			Attempt: j.attempt(index), Site: t.site, Value: late.Seconds(), Text: beganLate(late),
 		})
 	}
 }
 
-// startLate is by how much a start is later than the one that was promised, 0 if it is not.
-func (t *traits) startLate(began time.Time) time.Duration { return lateBy(began, t.window.At) }
+// beganLate is by how much a task began later than its fixed start, below 0: earlier; 0 if it
+// began on time, by the wall clock of then.
+func (t *task) beganLate(of *traits) time.Duration {
+	due := of.window.At
+	if !t.startDue.IsZero() {
+		due = t.startDue
+	}
+	return lateBy(t.startedAt, due) - lateBy(due, t.startedAt)
+}
 
 // judge measures an end of a task's own doing against what was promised to it.
 func (r *run) judge(j *job, t *task, msg protocol.Exited) {
@@ -49,9 +56,9 @@ func (r *run) judge(j *job, t *task, msg protocol.Exited) {
 	if least := t.startedAt.Add(msg.Exit.Wall); ended.Before(least) && !least.After(r.now) {
 		ended = least
 	}
-	t.startLate, t.endLate = j.traits.startLate(t.startedAt), lateBy(ended, j.traits.window.Deadline)
+	t.startLate, t.endLate = t.beganLate(&j.traits), lateBy(ended, j.traits.window.Deadline)
 	t.promise = grid.PromiseKept
-	if t.startLate+t.endLate > 0 {
+	if t.startLate != 0 || t.endLate != 0 {
 		t.promise, t.note = grid.PromiseLate, t.lateness(msg.Exit.Wall, j.spec.Spec.Runtime)
 	}
 }
@@ -99,7 +106,7 @@ func (r *run) missDeadline(j *job) {
 		t.overdue = true
 		r.out.Report(step.LevelWarn, eventDeadlineMissed, step.Report{
 			Attempt: j.attempt(uint32(i)), Site: t.site,
-			Text: "its deadline at " + deadline.UTC().Format(time.RFC3339) + " has passed, and it goes on",
+			Text: tooLateFor(grid.Window{Deadline: j.spec.Spec.Window.Deadline}) + " has passed, and it goes on",
 		})
 	}
 }

@@ -102,7 +102,7 @@ func (s *together) holdTogether(d desk, g *gathering) bool {
 	for _, share := range g.shares {
 		c := d.j.offers[share.site]
 		g.awaited[share.site] = c
-		d.askToHold(c, share.parts, s.startAt(d, share.site, g.at))
+		d.askToHold(c, share.parts, g.at)
 	}
 	for _, site := range sortedSites(before) {
 		if g.awaited[site] == nil {
@@ -185,15 +185,6 @@ func (s *together) commonStart(d desk, shares []share) time.Time {
 	return at.Truncate(time.Millisecond).Add(time.Millisecond) // the wire's step
 }
 
-// startAt is the common start on a site's own clock, as far as its skew was
-// measured. A start that the user names is a time on the clock, and is passed on as it is.
-func (s *together) startAt(d desk, site grid.SiteID, at time.Time) time.Time {
-	if !d.j.traits.window.At.IsZero() {
-		return at
-	}
-	return at.Add(d.skew(site))
-}
-
 // inTime reports whether a common start lies ahead and the parts end before the
 // deadline, if there is one.
 func (s *together) inTime(d desk, shares []share, at time.Time) bool {
@@ -254,7 +245,7 @@ func (s *together) awardTogether(d desk, g *gathering) {
 	for _, share := range g.shares {
 		c := g.firm[share.site]
 		spec := d.j.spec.Spec
-		spec.Window.At, spec.Window.NotBefore = s.startAt(d, share.site, g.at), timeZero
+		spec.Window.At, spec.Window.NotBefore = d.m.onWall(g.at), timeZero
 		spec.Env = partEnv(spec.Env, len(d.j.tasks), hosts)
 		s.note([]*candidate{c})
 		d.award(handover{

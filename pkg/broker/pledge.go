@@ -17,14 +17,14 @@ type pledge struct {
 	kept      float64 // 1 - z of the latest award: how likely its promise is kept
 	promise   grid.Promise
 	overdue   bool          // open, and the deadline has passed
-	startLate time.Duration // by how much it began late; 0 = it did not
+	startLate time.Duration // by how much it began late, below 0: early; 0 = it did neither
 	endLate   time.Duration // by how much it ended late; 0 = it did not
 	note      string        // for people: what was late, or why it is broken
 }
 
 // lateBy is by how much a moment is later than a limit, 0 if it is not, or there is none.
 func lateBy(at, limit time.Time) time.Duration {
-	if late := at.Sub(limit); !limit.IsZero() && late > PromiseTolerance {
+	if late := at.Sub(limit); !limit.IsZero() && !at.IsZero() && late > PromiseTolerance {
 		return late
 	}
 	return 0
@@ -40,7 +40,7 @@ func (p *pledge) reopenPledge() {
 // lateness says what was late.
 func (p *pledge) lateness(ran, estimate time.Duration) string {
 	text := ""
-	if p.startLate > 0 {
+	if p.startLate != 0 {
 		text = beganLate(p.startLate)
 	}
 	if p.endLate > 0 {
@@ -56,6 +56,9 @@ func (p *pledge) lateness(ran, estimate time.Duration) string {
 }
 
 func beganLate(late time.Duration) string {
+	if late < 0 {
+		return fmt.Sprintf("began %s before its promised start", rounded(-late))
+	}
 	return fmt.Sprintf("began %s after its promised start", rounded(late))
 }
 

@@ -61,7 +61,7 @@ func TestMigolSubmission(t *testing.T) {
 	effects = append(effects, b.refusal(id, self, false)...)
 	to, holds := sent[protocol.HoldOffer](effects) // ranking: the nearest three
 	if fmt.Sprint(to) != "[a b c]" ||
-		holds[2] != (protocol.HoldOffer{Job: id, Seq: 1, OfferID: 3, Tasks: 1}) {
+		holds[2] != (protocol.HoldOffer{Job: id, Seq: 1, OfferID: 3, Tasks: 1, Clock: b.now}) {
 		t.Fatalf("asked %v to hold: %+v, want the top three", to, holds)
 	}
 	effects = append(effects, b.firm(id, "a", lasting(11, 1, 9*time.Minute, time.Minute))...)

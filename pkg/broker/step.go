@@ -36,6 +36,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.onBans(in)
 	case step.BandwidthMeasured:
 		m.peers.onBandwidth(in)
+	case step.ClockStepped:
+		m.onClockStepped(in)
 	case step.CapacityChanged:
 		m.onCapacity(in)
 	case step.Collected:

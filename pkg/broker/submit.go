@@ -59,7 +59,7 @@ func (m *Machine) accept(spec grid.Job, done []grid.JobID) (*job, error) {
 		return nil, step.ErrNoSpace
 	}
 	err := cmp.Or(
-		checkWindow(spec.Spec.Window, m.now),
+		checkWindow(spec.Spec.Window, m.wall()),
 		m.jobs.checkBinding(spec.Spec), m.jobs.checkAfter(spec.After, done),
 	)
 	if err != nil {
@@ -69,6 +69,7 @@ func (m *Machine) accept(spec grid.Job, done []grid.JobID) (*job, error) {
 		return nil, step.ErrTooManyJob
 	}
 	j := makeJob(newJobID(m.run, m.counter+1), spec, m.now, &m.cfg)
+	j.traits.moveWindow(spec.Spec.Window, m.ahead)
 	m.herald.describe(j)
 	if err := j.measure(&m.cfg); err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func checkWindow(w grid.Window, now time.Time) error {
 // measure refuses a job that cannot be said: whose announcement, or whose award
 // of a single task, is larger than a message may be.
 func (j *job) measure(cfg *Config) error {
-	announce := j.announcement(cfg)
+	announce := j.announcement(cfg, j.submitted)
 	announce.Seq = math.MaxUint32
 	if _, err := protocol.Encode(announce); err != nil {
 		return fmt.Errorf("%w: inputs: the announcement cannot be sent: %w; pack inputs into directories",
@@ -103,6 +104,7 @@ func (j *job) measure(cfg *Config) error {
 	}
 	award, err := protocol.Encode(protocol.Award{
 		Job: j.id, OfferID: math.MaxUint64, Spec: j.spec.Spec, Quoted: 1, RunnerUp: 1, HasNext: true,
+		Clock: j.submitted,
 		Tasks: []protocol.AwardedTask{{Index: grid.MaxTasks - 1, Token: math.MaxUint64}},
 	})
 	if err != nil {

@@ -35,7 +35,9 @@ type attempt struct {
 	leaseEnd  time.Time
 	long      longGrant   // what a restart has to know of it
 	startedAt time.Time   // first heard to run
+	startDue  time.Time   // the fixed start that it had; zero: as the job has it, no clock was set
 	startsAt  time.Time   // staging: when its place in the site's plan begins; zero: not known
+	heardPlan time.Time   // when that was last said
 	done      int64       // bytes staged
 	total     int64       // bytes to stage
 	standing  grid.Reason // why it does not run, as its site says
@@ -206,6 +208,20 @@ type Try struct {
 	EndedAt   time.Time
 	Outcome   string // for people
 	Lost      bool   `json:",omitempty"` // its end was not heard: a result of it still counts
+}
+
+// triesOnWall is a list with the wall clock's times, which is ahead by so much.
+func triesOnWall(tries []Try, ahead time.Duration) []Try {
+	if ahead == 0 {
+		return tries
+	}
+	tries = slices.Clone(tries)
+	for i := range tries {
+		t := &tries[i]
+		t.AwardedAt, t.StartedAt = onWall(t.AwardedAt, ahead), onWall(t.StartedAt, ahead)
+		t.EndedAt = onWall(t.EndedAt, ahead)
+	}
+	return tries
 }
 
 // checkRivals verifies that rivals are apart, in order and without a lease.

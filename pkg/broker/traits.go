@@ -21,8 +21,9 @@ type traits struct {
 	// within names a reservation: only the sites that hold its places are asked. Empty:
 	// all sites are.
 	within grid.JobID
-	// window is when the job may run; lastStart is from when on no site is looked for, the
-	// zero time: there is no such time.
+	// window is when the job may run, on the machine's clock: what the user has named is a time
+	// on the wall clock, and moves when that is set. lastStart is from when on no site is looked
+	// for, the zero time: there is no such time.
 	window    grid.Window
 	lastStart time.Time
 	// firm: the job is awarded to offers only that their sites hold for it.
@@ -49,15 +50,12 @@ func traitsOf(job grid.Job, cfg *Config) traits {
 	spec := job.Spec
 	t := traits{
 		lease: cfg.Lease, first: cfg.Lease, presumed: cfg.Lease,
-		within: spec.Reservation, window: spec.Window,
-		lastStart: spec.Window.Deadline, limit: spec.TimeLimit, estimate: spec.Runtime,
+		within: spec.Reservation, limit: spec.TimeLimit, estimate: spec.Runtime,
 		passive: spec.Kind == grid.KindReservation, whole: job.Split != grid.SplitNone,
 	}
 	t.promise = t.passive || spec.Window.Promised()
 	t.firm = t.promise || t.whole
-	if !spec.Window.At.IsZero() {
-		t.lastStart = spec.Window.At
-	}
+	t.moveWindow(spec.Window, 0)
 	switch {
 	case t.passive:
 		t.limit = spec.Runtime
@@ -68,6 +66,29 @@ func traitsOf(job grid.Job, cfg *Config) traits {
 		t.lease = cfg.LongLease
 	}
 	return t
+}
+
+// moveWindow follows a wall clock that is ahead of the machine's clock by so much.
+func (t *traits) moveWindow(named grid.Window, ahead time.Duration) {
+	t.window = named.Shift(-ahead)
+	t.lastStart = t.window.Deadline
+	if !t.window.At.IsZero() {
+		t.lastStart = t.window.At
+	}
+}
+
+// isOutside reports whether a place that begins at a time and takes so long is by more than
+// slack not where the window wants it.
+func (t *traits) isOutside(at time.Time, run, slack time.Duration) bool {
+	w := t.window
+	switch {
+	case !w.At.IsZero():
+		return at.Sub(w.At).Abs() > slack
+	case !w.NotBefore.IsZero() && w.NotBefore.Sub(at) > slack:
+		return true
+	default:
+		return !w.Deadline.IsZero() && at.Add(run).Sub(w.Deadline) > slack
+	}
 }
 
 // granted is the lease that an attempt gets now.

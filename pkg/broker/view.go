@@ -75,6 +75,23 @@ type Rival struct {
 	Distance float64
 }
 
+// show turns the machine's times into those of the wall clock as it stands now, which is ahead
+// by so much: all of them lie as far apart as they did.
+func (s *JobState) show(ahead time.Duration) {
+	if ahead == 0 {
+		return
+	}
+	s.Submitted, s.Ended = onWall(s.Submitted, ahead), onWall(s.Ended, ahead)
+	for i := range s.Answers {
+		s.Answers[i].At = onWall(s.Answers[i].At, ahead)
+	}
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		t.PlannedStart, t.StartedAt = onWall(t.PlannedStart, ahead), onWall(t.StartedAt, ahead)
+		t.Tries = triesOnWall(t.Tries, ahead)
+	}
+}
+
 // Jobs lists the submissions that are here, oldest first, then by ID; probes and what
 // only the history has are left out.
 func (m *Machine) Jobs() []grid.JobID { return m.jobs.submitted() }
@@ -85,7 +102,7 @@ func (m *Machine) Submitted(id grid.JobID) (time.Time, bool) {
 	if !known {
 		return timeZero, false
 	}
-	return j.submitted, true
+	return m.onWall(j.submitted), true
 }
 
 // Bound lists the jobs that were submitted to run inside a reservation, in the order
@@ -111,6 +128,7 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 		return JobState{}, false
 	}
 	s := j.state()
+	s.show(m.ahead)
 	_, s.Probe = m.probes[id]
 	s.Awaits = m.jobs.awaits(j)
 	return s, true

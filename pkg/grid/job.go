@@ -100,6 +100,16 @@ func (w Window) Earliest() time.Time {
 	return w.NotBefore
 }
 
+// Shift moves the sides that are not open.
+func (w Window) Shift(by time.Duration) Window {
+	for _, side := range []*time.Time{&w.NotBefore, &w.At, &w.Deadline} {
+		if !side.IsZero() {
+			*side = side.Add(by)
+		}
+	}
+	return w
+}
+
 // Validate reports a window that ends before it begins.
 func (w Window) Validate() error {
 	if !w.At.IsZero() && !w.NotBefore.IsZero() {

@@ -24,7 +24,7 @@ func setCall(w *wirepb.Wire, m Message) bool {
 	case Reannounce:
 		w.Body = &wirepb.Wire_Reannounce{Reannounce: &wirepb.Reannounce{
 			Job: string(m.Job), Seq: m.Seq, Submitter: string(m.Submitter), Digest: m.Digest[:],
-			Count: m.Count, TtlNs: int64(m.TTL), Explain: m.Explain,
+			Count: m.Count, TtlNs: int64(m.TTL), Explain: m.Explain, ClockMs: wireTime(m.Clock),
 		}}
 	case NeedRequirements:
 		w.Body = &wirepb.Wire_NeedRequirements{
@@ -47,6 +47,7 @@ func setCall(w *wirepb.Wire, m Message) bool {
 	case HoldOffer:
 		w.Body = &wirepb.Wire_HoldOffer{HoldOffer: &wirepb.HoldOffer{
 			Job: string(m.Job), Seq: m.Seq, OfferId: m.OfferID, Tasks: m.Tasks, AtMs: wireTime(m.At),
+			ClockMs: wireTime(m.Clock),
 		}}
 	case Clear:
 		w.Body = &wirepb.Wire_Clear{Clear: &wirepb.Clear{
@@ -108,6 +109,7 @@ func wireAnnounce(m Announce) *wirepb.Announce {
 		Job: string(m.Job), Seq: m.Seq, Submitter: string(m.Submitter),
 		Addrs: m.Addrs, Req: wireRequirement(m.Req),
 		Count: m.Count, TtlNs: int64(m.TTL), Sample: m.Sample, Theta: m.Theta, Explain: m.Explain,
+		ClockMs: wireTime(m.Clock),
 	}
 }
 
@@ -118,6 +120,7 @@ func wireAward(m Award) *wirepb.Award {
 			return &wirepb.AwardedTask{Index: t.Index, Token: uint64(t.Token), Item: wireItem(t.Item)}
 		}),
 		Quoted: m.Quoted, RunnerUp: m.RunnerUp, HasNext: m.HasNext, AskFirst: m.AskFirst,
+		ClockMs: wireTime(m.Clock),
 	}
 }
 
@@ -178,6 +181,7 @@ func (r *reader) call(w *wirepb.Wire) Message {
 			Job: grid.JobID(b.HoldOffer.GetJob()),
 			Seq: b.HoldOffer.GetSeq(), OfferID: b.HoldOffer.GetOfferId(),
 			Tasks: b.HoldOffer.GetTasks(), At: r.time(b.HoldOffer.AtMs),
+			Clock: r.time(b.HoldOffer.ClockMs),
 		}
 	case *wirepb.Wire_Clear:
 		return Clear{
@@ -237,6 +241,7 @@ func (r *reader) announce(w *wirepb.Announce) Announce {
 		Addrs: w.GetAddrs(),
 		Req:   r.requirement(w.GetReq()), Count: w.GetCount(), TTL: time.Duration(w.GetTtlNs()),
 		Sample: w.GetSample(), Theta: w.GetTheta(), Explain: w.GetExplain(),
+		Clock: r.time(w.ClockMs),
 	}
 }
 
@@ -244,6 +249,7 @@ func (r *reader) reannounce(w *wirepb.Reannounce) Reannounce {
 	m := Reannounce{
 		Job: grid.JobID(w.GetJob()), Seq: w.GetSeq(), Submitter: grid.SiteID(w.GetSubmitter()),
 		Count: w.GetCount(), TTL: time.Duration(w.GetTtlNs()), Explain: w.GetExplain(),
+		Clock: r.time(w.ClockMs),
 	}
 	if copy(m.Digest[:], w.GetDigest()) != len(m.Digest) || len(w.GetDigest()) != len(m.Digest) {
 		r.fail(fmt.Errorf("%w: digest of %d bytes, want %d",
@@ -259,7 +265,7 @@ func (r *reader) award(w *wirepb.Award) Award {
 			return AwardedTask{Index: t.GetIndex(), Token: grid.Token(t.GetToken()), Item: item(t.GetItem())}
 		}),
 		Quoted: w.GetQuoted(), RunnerUp: w.GetRunnerUp(), HasNext: w.GetHasNext(),
-		AskFirst: w.GetAskFirst(),
+		AskFirst: w.GetAskFirst(), Clock: r.time(w.ClockMs),
 	}
 }
 

@@ -235,7 +235,7 @@ func drawAnnounce(t *rapid.T) Announce {
 		Req:   drawRequirement(t),
 		Count: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "count"), TTL: drawTTL(t),
 		Sample: drawFloat(t, 1e-9, 1), Theta: drawFloat(t, 0, 1e9),
-		Explain: rapid.Bool().Draw(t, "explain"),
+		Explain: rapid.Bool().Draw(t, "explain"), Clock: drawWindow(t).Deadline,
 	}
 }
 
@@ -243,7 +243,7 @@ func drawReannounce(t *rapid.T) Reannounce {
 	return Reannounce{
 		Job: drawJob(t), Seq: drawSeq(t), Submitter: drawSite(t), Digest: DigestOf(drawRequirement(t)),
 		Count: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "count"), TTL: drawTTL(t),
-		Explain: rapid.Bool().Draw(t, "explain"),
+		Explain: rapid.Bool().Draw(t, "explain"), Clock: drawWindow(t).Deadline,
 	}
 }
 
@@ -266,7 +266,7 @@ func drawAward(t *rapid.T) Award {
 	award := Award{
 		Job: drawJob(t), OfferID: rapid.Uint64Min(1).Draw(t, "offer"), Spec: drawSpec(t),
 		Quoted: drawFloat(t, 0, 10), RunnerUp: drawFloat(t, 0, 10), HasNext: rapid.Bool().Draw(t, "next"),
-		AskFirst: rapid.Bool().Draw(t, "ask first"),
+		AskFirst: rapid.Bool().Draw(t, "ask first"), Clock: drawWindow(t).Deadline,
 	}
 	for i := range rapid.Uint32Range(1, 4).Draw(t, "tasks") {
 		award.Tasks = append(award.Tasks, AwardedTask{
@@ -364,6 +364,7 @@ func messages() map[string]func(*rapid.T) Message {
 			return HoldOffer{
 				Job: drawJob(t), Seq: drawSeq(t), OfferID: number(t) | 1,
 				Tasks: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "tasks"), At: drawWindow(t).At,
+				Clock: drawWindow(t).Deadline,
 			}
 		},
 		"maystart": func(t *rapid.T) Message {

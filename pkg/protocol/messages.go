@@ -43,6 +43,9 @@ type Announce struct {
 	Sample    float64       // probability with which a site answers, above 0 to 1; 1 = all
 	Theta     float64       // sites nearer than this answer whatever Sample says; 0 = none
 	Explain   bool          // sites that cannot offer say why
+	// Clock is what the submitter's wall clock shows when this is sent: the times of Req.Window
+	// are times on it. Zero: it is not said, as by an older agent.
+	Clock time.Time
 }
 
 // Reannounce asks again for a job whose requirement the sites may have cached
@@ -55,6 +58,7 @@ type Reannounce struct {
 	Count     uint32
 	TTL       time.Duration
 	Explain   bool
+	Clock     time.Time // as in Announce
 }
 
 // NeedRequirements says that a re-announcement met a cold cache (thesis 4.1,
@@ -113,6 +117,8 @@ type Award struct {
 	// AskFirst says that other sites have the same tasks: the site asks with MayStart
 	// when their turn has come, and holds no lease before (Migol 6.2.2).
 	AskFirst bool
+
+	Clock time.Time // as in Announce; the times of Spec.Window are times on it
 }
 
 // Accepted says that the site committed the attempts to its plan. It is a

@@ -15,6 +15,7 @@ type HoldOffer struct {
 	OfferID uint64    // the offer that was made
 	Tasks   uint32    // how many tasks it is wanted for, at least 1
 	At      time.Time // the only start of use, for parts that start together; zero = as quoted
+	Clock   time.Time // as in Announce; At is a time on it
 }
 
 // MayStart asks for the first lease of attempts that were awarded with AskFirst and

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -17,6 +18,26 @@ type clock struct {
 	counted time.Duration // by the continuous clock up to then
 	wall    time.Duration // the wall clock minus the continuous one
 	begun   time.Duration // the same at the agent's start
+	sets    []clockSet    // in their order
+}
+
+// clockSet is that a wall clock was set.
+type clockSet struct{ at, by time.Duration }
+
+// movedBetween says by how much the wall clock was set from a time on: until another one, and
+// then after each time that it was set until the end.
+func (c *clock) movedBetween(from, at, end time.Duration) []time.Duration {
+	all, sum := []time.Duration{}, time.Duration(0)
+	for _, s := range c.sets {
+		if s.at <= from || s.at > end {
+			continue
+		}
+		if s.at > at {
+			all = append(all, sum)
+		}
+		sum += s.by
+	}
+	return append(all, sum)
 }
 
 // million is the number of parts that clock.fast counts in.
@@ -49,8 +70,20 @@ func (h *host) trueTime(at time.Time) time.Duration {
 
 // Clock reads a site's wall clock.
 func (w *World) Clock(id grid.SiteID) time.Time {
-	c := &w.hosts[id].clock
-	return Epoch().Add(c.continuous(w.elapsed) + c.wall)
+	return w.wallOf(w.hosts[id])
+}
+
+func (w *World) wallOf(h *host) time.Time {
+	return Epoch().Add(h.clock.continuous(w.elapsed) + h.clock.wall)
+}
+
+// lasting is the host's continuous clock, which goes on until its power is gone.
+func (h *host) lasting() step.Clock {
+	of := fmt.Sprintf("%s.%d", h.spec.ID, h.disk.boots)
+	if h.twin {
+		of += ".twin"
+	}
+	return step.Clock{Of: of, Zero: Epoch().Add(h.clock.begun)}
 }
 
 // StepClock sets a site's wall clock forward, or back by less than 0. An agent that runs
@@ -59,6 +92,7 @@ func (w *World) Clock(id grid.SiteID) time.Time {
 func (w *World) StepClock(id grid.SiteID, by time.Duration) {
 	h := w.hosts[id]
 	h.clock.wall += by
+	h.clock.sets = append(h.clock.sets, clockSet{at: w.elapsed, by: by})
 	for _, r := range []role{roleSite, roleBroker} {
 		h.step(r, step.ClockStepped{By: by})
 	}

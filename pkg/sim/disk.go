@@ -207,7 +207,7 @@ func (d *disk) forgetLoose(now time.Duration) {
 // boot is the input that a machine begins with. An agent notices that its state came from
 // elsewhere or from an earlier time: by the machine's name, or by its own journal.
 func (h *host) boot() step.Boot {
-	in := step.Boot{Incarnation: h.disk.incarnation}
+	in := step.Boot{Incarnation: h.disk.incarnation, Clock: h.lasting()}
 	if h.disk.restored > 0 {
 		in.Nonce, in.Restored = h.disk.restored<<32+uint64(h.life), h.disk.foreign
 		if h.twin {

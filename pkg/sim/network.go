@@ -26,7 +26,7 @@ func (w *World) meet(h *host) {
 func (h *host) introduce(other *host) {
 	in := step.PeerSeen{
 		Site: other.spec.ID, Name: string(other.spec.ID), Capability: other.spec.Capability,
-		Skew: other.now().Sub(h.now()), RoundTrip: 2 * h.world.cfg.Network.Latency,
+		Skew: h.world.wallOf(other).Sub(h.world.wallOf(h)), RoundTrip: 2 * h.world.cfg.Network.Latency,
 	}
 	for _, r := range []role{roleSite, roleBroker} {
 		h.later(h.world.delay(), r, in)

@@ -45,8 +45,9 @@ func (f Finding) String() string {
 	return text + ": " + f.Text
 }
 
-// Truth tells an Oracle of a job what its submitter's user knows. Times are true
-// times since the start; 0 leaves one open.
+// Truth tells an Oracle of a job what its submitter's user knows. A user names times by the
+// submitter's wall clock: Start and Deadline are since the start if that clock is not set after
+// the submission; 0 leaves one open.
 type Truth struct {
 	Run       time.Duration // of a task
 	Start     time.Duration // the job is to begin then
@@ -72,9 +73,11 @@ type judged struct {
 	Truth
 
 	submitted time.Duration
-	ended     time.Duration   // 0: not yet
-	accepted  map[uint32]bool // tasks that some site has taken
-	explained bool            // something was reported that a person reads as the cause
+	named     time.Time        // what the wall clock showed at the start, as it stood at the submission
+	clock     func() time.Time // of its submitter
+	ended     time.Duration    // 0: not yet
+	accepted  map[uint32]bool  // tasks that some site has taken
+	explained bool             // something was reported that a person reads as the cause
 }
 
 // NewOracle makes an oracle for one world.
@@ -117,9 +120,11 @@ func (o *Oracle) Submitted(w *World, id grid.JobID, truth Truth) {
 	if i < 0 {
 		return
 	}
+	site := w.trace.Submitted[i].Site
 	o.jobs[id] = &judged{
 		Submission: w.trace.Submitted[i], Truth: truth, submitted: w.elapsed,
 		accepted: make(map[uint32]bool),
+		named:    w.Clock(site).Add(-w.elapsed), clock: func() time.Time { return w.Clock(site) },
 	}
 	o.order = append(o.order, id)
 }
@@ -137,7 +142,11 @@ func (o *Oracle) Judge(w *World, well time.Duration) []Finding {
 	for _, id := range o.order {
 		findings = append(findings, o.judge(w, o.jobs[id], well)...)
 	}
-	if o.over() && w.elapsed >= well+2*time.Hour {
+	left := well
+	for _, id := range o.order {
+		left = max(left, o.jobs[id].starts(w)+o.jobs[id].Run)
+	}
+	if o.over() && w.elapsed >= left+2*time.Hour {
 		findings = append(findings, o.leftOver(w)...)
 	}
 	return findings
@@ -148,12 +157,21 @@ func (o *Oracle) over() bool {
 	return !slices.ContainsFunc(o.order, func(id grid.JobID) bool { return o.jobs[id].ended == 0 })
 }
 
+// starts is the true time at which the submitter's wall clock shows the job's start, as it stands
+// now; 0 if it has none.
+func (j *judged) starts(w *World) time.Duration {
+	if j.Start == 0 {
+		return 0
+	}
+	return w.elapsed + j.named.Add(j.Start).Sub(j.clock())
+}
+
 // due is when a job has to have ended at the latest.
-func (o *Oracle) due(j *judged, well time.Duration) time.Duration {
-	from := max(well, j.submitted, j.Start)
+func (o *Oracle) due(w *World, j *judged, well time.Duration) time.Duration {
+	from := max(well, j.submitted, j.starts(w))
 	for _, id := range j.After {
 		if other := o.jobs[id]; other != nil {
-			from = max(from, o.due(other, well))
+			from = max(from, o.due(w, other, well))
 		}
 	}
 	// All others may be before it, one after the other on the smallest site.
@@ -174,7 +192,7 @@ func (o *Oracle) judge(w *World, j *judged, well time.Duration) []Finding {
 		return found(flawUnended, "its submitter is down")
 	}
 	s, known := w.Job(h.spec.ID, j.Job)
-	switch due := o.due(j, well); {
+	switch due := o.due(w, j, well); {
 	case !known && j.Mortal:
 		return nil
 	case !known:

@@ -46,7 +46,7 @@ func (o *Oracle) judgePromise(w *World, j *judged, t broker.TaskState) string {
 	if !promised || t.Phase == grid.PhaseCancelled {
 		return ""
 	}
-	late := t.StartLate+t.EndLate > 0
+	late := t.StartLate != 0 || t.EndLate != 0
 	switch t.Promise {
 	case grid.PromiseKept, grid.PromiseLate:
 		if late != (t.Promise == grid.PromiseLate) {
@@ -73,21 +73,27 @@ func (o *Oracle) judgePromise(w *World, j *judged, t broker.TaskState) string {
 	return w.misjudged(j, "ended", run.ended, j.Deadline, t.EndLate)
 }
 
-// misjudged compares by how much something came later than promised with what is said.
+// misjudged compares by how much something came later than promised, or earlier, with what is
+// said. A user names times on the submitter's wall clock: as that stood then, or when its agent
+// heard of it, which is not later than the job's end.
 func (w *World) misjudged(
 	j *judged, what string, at, limit, said time.Duration,
 ) string {
 	if limit == 0 || j.Mortal {
 		return ""
 	}
-	late := max(at-limit, 0)
 	// Both the clock that the limit stands on and the one that counts backwards may drift.
 	allowed := told + 2*(j.ended-j.submitted)/million*time.Duration(w.fastest)
-	switch {
-	case said == 0 && late > broker.PromiseTolerance+allowed,
-		said > 0 && (late-said).Abs() > allowed:
-		return fmt.Sprintf("it %s %s late, and is said to have been %s late", what, late, said)
-	default:
-		return ""
+	var late time.Duration
+	for _, moved := range w.hosts[j.Site].clock.movedBetween(j.submitted, at, j.ended) {
+		if late = at + moved - limit; what == "ended" {
+			late = max(late, 0)
+		}
+		wrong := said == 0 && late.Abs() > broker.PromiseTolerance+allowed ||
+			said != 0 && (late-said).Abs() > allowed
+		if !wrong {
+			return ""
+		}
 	}
+	return fmt.Sprintf("it %s %s late, and is said to have been %s late", what, late, said)
 }

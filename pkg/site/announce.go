@@ -58,11 +58,12 @@ func (m *Machine) onAnnounce(from grid.SiteID, msg protocol.Announce) {
 		m.out.Report(step.LevelDebug, eventDuplicate, aboutJob(msg.Job, from))
 		return
 	}
+	m.hearClock(from, msg.Clock)
 	m.remember(msg.Job, from, msg.Req)
 	m.answer(call{
 		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count,
 		sample: msg.Sample, theta: msg.Theta, explain: msg.Explain,
-	}, msg.Req)
+	}, m.here(from, msg.Req))
 }
 
 // remember caches a requirement as one of a job that waits.
@@ -92,10 +93,11 @@ func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
 		return
 	}
 	m.out.Report(step.LevelDebug, eventCacheHit, aboutJob(msg.Job, from))
+	m.hearClock(from, msg.Clock)
 	m.remember(msg.Job, from, entry.Value)
 	m.answer(call{
 		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count, sample: 1, explain: msg.Explain,
-	}, entry.Value)
+	}, m.here(from, entry.Value))
 }
 
 // answer makes an offer, or says why not if that is asked for.

@@ -51,6 +51,7 @@ func (m *Machine) onAward(from grid.SiteID, msg protocol.Award) {
 		m.out.Report(step.LevelWarn, eventNotSubmitter, aboutJob(msg.Job, from))
 		return
 	}
+	m.hearClock(from, msg.Clock)
 	v := &verdict{}
 	if fresh := m.sift(msg, v); len(fresh) > 0 {
 		m.consider(from, msg, fresh, v)
@@ -85,7 +86,7 @@ func (m *Machine) sift(msg protocol.Award, v *verdict) []protocol.AwardedTask {
 func (m *Machine) consider(
 	from grid.SiteID, msg protocol.Award, fresh []protocol.AwardedTask, v *verdict,
 ) {
-	req, refusal, known := m.awardedRequirement(msg)
+	req, refusal, known := m.awardedRequirement(from, msg)
 	offer := m.heldOffer(msg.OfferID, msg.Job, from)
 	for i, t := range fresh {
 		id := grid.AttemptID{Task: grid.TaskID{Job: msg.Job, Index: t.Index}, Token: t.Token}
@@ -122,7 +123,9 @@ func (m *Machine) consider(
 // counts, not the offer: an offer that has expired is as good as a new one, since
 // the award is quoted again. An award of something else than was announced is
 // refused.
-func (m *Machine) awardedRequirement(msg protocol.Award) (grid.Requirement, grid.Refusal, bool) {
+func (m *Machine) awardedRequirement(
+	from grid.SiteID, msg protocol.Award,
+) (grid.Requirement, grid.Refusal, bool) {
 	entry, cached := m.cache.Get(m.now, msg.Job)
 	if !cached {
 		return grid.Requirement{}, grid.Refusal{Reason: grid.ReasonUnknownOffer}, false
@@ -134,7 +137,8 @@ func (m *Machine) awardedRequirement(msg protocol.Award) (grid.Requirement, grid
 	if !same {
 		return req, grid.Refusal{Reason: grid.ReasonInvalid}, false
 	}
-	req.Window = s.Window // parts that start together learn their start with the award
+	// Parts that start together learn their start with the award.
+	req.Window = m.windowHere(from, s.Window)
 	return req, grid.Refusal{}, true
 }
 
@@ -214,7 +218,7 @@ func (m *Machine) take(id grid.AttemptID, msg protocol.Award, task grid.Task, q 
 	}
 	// Attempts that others queue, too, need not outlive a restart.
 	if (c.AwaitsData || c.Holds) && !a.asks {
-		a.place = newPromisedFact(c, msg.Spec.Module, a.startBy)
+		a.place = m.newPromisedFact(c, msg.Spec.Module, a.startBy)
 	}
 	m.roster.add(a)
 	m.raiseToken(id.Task, id.Token)

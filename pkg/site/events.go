@@ -36,6 +36,7 @@ const (
 	eventStartMissed = "start_missed"     // warn; not begun by the latest start promised; Text = why
 	eventPromiseGone = "promise_lost"     // warn; a promised time can no longer be kept
 	eventTakenUp     = "promise_kept"     // info; a promise of before a restart goes on
+	eventClockSet    = "clock_set"        // info; this site's wall clock, by Value seconds
 	eventPlanning    = "planning_changed" // info; Text = policy and backfilling
 
 	// The owner.

@@ -64,8 +64,8 @@ func (p pause) fact() step.Fact {
 	fact := step.Fact{Kind: kindPaused, Key: pausedKey}
 	if p.on {
 		value := pausedFact{}
-		if !p.until.IsZero() {
-			value.UntilMS = p.until.UnixMilli()
+		if !p.shown.IsZero() {
+			value.UntilMS = p.shown.UnixMilli()
 		}
 		fact = step.NewFact(kindPaused, pausedKey, value)
 	}
@@ -112,6 +112,7 @@ func (m *Machine) restoreFact(f step.Fact) error {
 		m.owner.paused = pause{on: true}
 		if value.UntilMS != 0 {
 			m.owner.paused.until = time.UnixMilli(value.UntilMS).UTC()
+			m.owner.paused.shown = m.owner.paused.until
 		}
 		return nil
 	default:

@@ -30,6 +30,7 @@ type Machine struct {
 	vacancy    vacancy
 
 	links  links
+	clocks clocks
 	held   map[grid.CID]struct{} // data that is here
 	banned step.Bans
 }
@@ -80,7 +81,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 // the submitters are told until they acknowledge it. What was promised for later is
 // kept.
 func (m *Machine) boot(in step.Boot) {
-	m.booted, m.risk.since = true, m.now
+	m.booted, m.risk.since, m.clocks.lasting = true, m.now, in.Clock
+	m.rereadPlaces()
 	m.submitters.last = in.Incarnation << 32 // numbers of an earlier run are never used again
 	m.plan.Planner = plan.Restore(
 		planConfig(m.cfg, m.capability.Total, in.Incarnation), m.now, m.keptPromises())
@@ -144,7 +146,8 @@ func (m *Machine) dispatch(in step.Input) { //nolint:cyclop // the one list of i
 		m.onAvailability(in)
 	case step.BansChanged:
 		m.onBans(in)
-	case step.ClockStepped: // now does not step, and nothing here reads the wall clock
+	case step.ClockStepped:
+		m.onClockStepped(in)
 
 	// What the owner says and does.
 	case step.Pause:

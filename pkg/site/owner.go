@@ -16,6 +16,7 @@ const timerPause = "pause"
 type pause struct {
 	on    bool
 	until time.Time // zero: until Resume
+	shown time.Time // until, on the wall clock as it stands now
 }
 
 // owner holds the owner's wishes for the site: each of the three closes it.
@@ -28,13 +29,14 @@ type owner struct {
 // onPause stops offering. It is a fact, so that a paused site stays paused after
 // a restart.
 func (m *Machine) onPause(in step.Pause) {
-	if !in.Until.IsZero() && !in.Until.After(m.now) {
+	if !in.Until.IsZero() && !in.Until.After(m.shownTime(m.now)) {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "a pause that is over"})
 		return
 	}
 	m.owner.paused = pause{on: true}
 	if !in.Until.IsZero() {
-		m.owner.paused.until = time.UnixMilli(in.Until.UnixMilli()).UTC()
+		m.owner.paused.shown = time.UnixMilli(in.Until.UnixMilli()).UTC()
+		m.owner.paused.until = m.owner.paused.shown.Add(-m.clocks.ahead)
 	}
 	m.out.Persist(m.owner.paused.fact())
 	m.out.Report(step.LevelInfo, eventPaused, step.Report{})

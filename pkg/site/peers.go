@@ -3,6 +3,7 @@ package site
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/index"
@@ -18,8 +19,9 @@ type links struct {
 // peer is another site that is connected.
 type peer struct {
 	capability grid.Capability
-	downBps    int64 // measured, towards this site; 0 = not
-	upBps      int64 // measured, away from this site; 0 = not
+	downBps    int64         // measured, towards this site; 0 = not
+	upBps      int64         // measured, away from this site; 0 = not
+	ahead      time.Duration // its wall clock minus this machine's clock
 }
 
 func (m *Machine) onPeerSeen(in step.PeerSeen) {
@@ -39,7 +41,7 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 			m.out.Report(step.LevelWarn, eventTableFull, step.Report{Site: in.Site, Text: "peers"})
 			return
 		}
-		p = &peer{}
+		p = &peer{ahead: m.clocks.ahead + in.Skew}
 		m.links.peers[in.Site] = p
 	}
 	p.capability = in.Capability

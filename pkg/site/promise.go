@@ -17,6 +17,7 @@ func (m *Machine) onHoldOffer(from grid.SiteID, msg protocol.HoldOffer) {
 	if !m.admitOrder(msg.Job, from) {
 		return
 	}
+	m.hearClock(from, msg.Clock)
 	o, refusal, ok := m.holdOffer(from, msg)
 	if !ok {
 		r := aboutJob(msg.Job, from)
@@ -38,9 +39,9 @@ func (m *Machine) holdOffer(
 	if !cached {
 		return grid.Offer{}, grid.Refusal{Reason: grid.ReasonUnknownOffer}, false
 	}
-	req := entry.Value
+	req := m.here(from, entry.Value)
 	if !msg.At.IsZero() {
-		req.Window = grid.Window{At: msg.At, Deadline: req.Window.Deadline}
+		req.Window = grid.Window{At: m.onOwnClock(from, msg.At), Deadline: req.Window.Deadline}
 		if err := req.Window.Validate(); err != nil {
 			return grid.Offer{}, grid.Refusal{Reason: grid.ReasonInvalid}, false
 		}
@@ -67,7 +68,8 @@ func (m *Machine) holdOffer(
 // also if what it quoted could not be had again.
 func (m *Machine) quoteAwarded(req grid.Requirement, in inquiry) (quote, grid.Refusal, bool) {
 	o, open := m.plan.Offer(in.offer)
-	another := !req.Window.At.IsZero() && !req.Window.At.Equal(o.Quote.Start)
+	at := req.Window.At
+	another := !at.IsZero() && at.Sub(o.Quote.Start).Abs() > clockJitter
 	if !open || !o.Firm || o.Holds == 0 || another || !o.Quote.End.After(m.now) {
 		return m.quote(req, in)
 	}

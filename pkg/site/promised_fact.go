@@ -11,7 +11,8 @@ import (
 )
 
 // promisedFact is the place in the plan that an attempt was promised, and what else is
-// needed to take it up again. Times are ms since 1970 UTC, 0 = none.
+// needed to take it up again. Times are ms since 1970 UTC, 0 = none, on the wall clock as it
+// stood when this was written; Clock and ZeroMS say where a clock stood that is never set.
 type promisedFact struct {
 	StartMS       int64          `json:"start_ms"`
 	EndMS         int64          `json:"end_ms"`
@@ -27,9 +28,13 @@ type promisedFact struct {
 	Holds         bool           `json:"holds,omitempty"`
 	Within        string         `json:"within,omitempty"`
 	Module        grid.Input     `json:"module,omitzero"`
+	Clock         string         `json:"clock,omitempty"`   // as step.Clock.Of
+	ZeroMS        int64          `json:"zero_ms,omitempty"` // as step.Clock.Zero
 }
 
-func newPromisedFact(c plan.Commitment, module grid.Input, startBy time.Time) *promisedFact {
+func (m *Machine) newPromisedFact(
+	c plan.Commitment, module grid.Input, startBy time.Time,
+) *promisedFact {
 	f := &promisedFact{
 		StartMS: step.MS(c.Start), EndMS: step.MS(c.End), Give: c.Give, Class: c.Class,
 		NotBeforeMS: step.MS(c.NotBefore), DeadlineMS: step.MS(c.Deadline),
@@ -39,7 +44,40 @@ func newPromisedFact(c plan.Commitment, module grid.Input, startBy time.Time) *p
 	if c.Within != (grid.AttemptID{}) {
 		f.Within = c.Within.String()
 	}
+	if f.Clock = m.clocks.lasting.Of; f.Clock != "" {
+		f.ZeroMS = step.MS(m.clocks.lasting.Zero)
+	}
+	f.shift(m.clocks.ahead)
 	return f
+}
+
+// shift moves all times.
+func (f *promisedFact) shift(by time.Duration) {
+	for _, ms := range []*int64{
+		&f.StartMS, &f.EndMS, &f.NotBeforeMS, &f.DeadlineMS, &f.LatestStartMS, &f.StartByMS, &f.ZeroMS,
+	} {
+		if *ms != 0 {
+			*ms += by.Milliseconds()
+		}
+	}
+}
+
+// rereadPlaces moves the places that an earlier run has promised to where they are on the clock
+// of this run, if a clock goes on that both have read: the wall clock may have been set while
+// no agent ran. After a boot of the machine there is no other clock, and submitters are told
+// when their attempts are to start.
+func (m *Machine) rereadPlaces() {
+	clock := m.clocks.lasting
+	for _, a := range m.roster.where((*attempt).isPlaced) {
+		if clock.Of == "" || a.place.Clock != clock.Of {
+			continue
+		}
+		by := time.Duration(step.MS(clock.Zero)-a.place.ZeroMS) * time.Millisecond
+		if by.Abs() > clockJitter {
+			a.place.shift(by)
+			m.out.Persist(a.fact())
+		}
+	}
 }
 
 // commitment is the promise of an attempt as the plan knows it.

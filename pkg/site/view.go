@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/plan"
 )
 
-// Status is the state that a site shows of itself.
+// Status is the state that a site shows of itself. Its times are those of the wall clock.
 type Status struct {
 	Capability  grid.Capability // the owner's ceilings, and what was measured
 	Left        grid.Capability // what others leave of that now
@@ -65,7 +65,7 @@ type AttemptStatus struct {
 func (m *Machine) Status() Status {
 	s := Status{
 		Capability: m.capability, Left: m.left, Free: m.plan.Free(m.now, m.now.Add(1)),
-		Paused: m.owner.paused.on, PausedUntil: m.owner.paused.until,
+		Paused: m.owner.paused.on, PausedUntil: m.owner.paused.shown,
 		Draining: m.owner.draining, Owned: m.owner.busy, Potential: m.links.potential,
 		Peers: slices.Sorted(maps.Keys(m.links.peers)), Offers: len(m.plan.Offers()),
 		Cached: m.cache.Len(), Cache: m.cache.Stats(), HeldData: len(m.held),
@@ -83,11 +83,11 @@ func (m *Machine) Status() Status {
 	for _, a := range m.roster.sorted() {
 		view := AttemptStatus{
 			ID: a.id, Submitter: a.submitter, Phase: a.phase.String(), Suspended: a.suspended,
-			Distance: a.parts.Distance, Accepted: a.accepted, LeaseUntil: a.leaseUntil, Need: a.task.Need,
+			Distance: a.parts.Distance, Accepted: m.shownTime(a.accepted), LeaseUntil: m.shownTime(a.leaseUntil), Need: a.task.Need,
 			Exit: a.exit.Cause, Kept: a.exit.CIDs(), Reserves: a.reserves(), Displaced: a.displaced,
 		}
 		if c, ok := m.plan.Commitment(a.id); ok {
-			view.Start, view.End, view.Planned = c.Start, c.End, !c.Running
+			view.Start, view.End, view.Planned = m.shownTime(c.Start), m.shownTime(c.End), !c.Running
 			view.Class, view.Within = c.Class, c.Within
 		}
 		s.Attempts = append(s.Attempts, view)
@@ -115,6 +115,7 @@ func (m *Machine) Quote(req grid.Requirement) (grid.Parts, grid.Refusal, bool) {
 			break
 		}
 	}
+	req.Window = req.Window.Shift(-m.clocks.ahead)
 	q, refusal, ok := m.quote(req, in)
 	return q.parts, refusal, ok
 }

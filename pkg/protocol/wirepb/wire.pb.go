@@ -2345,6 +2345,7 @@ type Announce struct {
 	Sample        float64                `protobuf:"fixed64,8,opt,name=sample,proto3" json:"sample,omitempty"`
 	Theta         float64                `protobuf:"fixed64,9,opt,name=theta,proto3" json:"theta,omitempty"`
 	Explain       bool                   `protobuf:"varint,10,opt,name=explain,proto3" json:"explain,omitempty"`
+	ClockMs       *int64                 `protobuf:"varint,11,opt,name=clock_ms,json=clockMs,proto3,oneof" json:"clock_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2449,6 +2450,13 @@ func (x *Announce) GetExplain() bool {
 	return false
 }
 
+func (x *Announce) GetClockMs() int64 {
+	if x != nil && x.ClockMs != nil {
+		return *x.ClockMs
+	}
+	return 0
+}
+
 type Reannounce struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
@@ -2458,6 +2466,7 @@ type Reannounce struct {
 	Count         uint32                 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
 	TtlNs         int64                  `protobuf:"varint,6,opt,name=ttl_ns,json=ttlNs,proto3" json:"ttl_ns,omitempty"`
 	Explain       bool                   `protobuf:"varint,7,opt,name=explain,proto3" json:"explain,omitempty"`
+	ClockMs       *int64                 `protobuf:"varint,8,opt,name=clock_ms,json=clockMs,proto3,oneof" json:"clock_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2539,6 +2548,13 @@ func (x *Reannounce) GetExplain() bool {
 		return x.Explain
 	}
 	return false
+}
+
+func (x *Reannounce) GetClockMs() int64 {
+	if x != nil && x.ClockMs != nil {
+		return *x.ClockMs
+	}
+	return 0
 }
 
 type NeedRequirements struct {
@@ -2871,6 +2887,7 @@ type Award struct {
 	RunnerUp      float64                `protobuf:"fixed64,6,opt,name=runner_up,json=runnerUp,proto3" json:"runner_up,omitempty"`
 	HasNext       bool                   `protobuf:"varint,7,opt,name=has_next,json=hasNext,proto3" json:"has_next,omitempty"`
 	AskFirst      bool                   `protobuf:"varint,8,opt,name=ask_first,json=askFirst,proto3" json:"ask_first,omitempty"`
+	ClockMs       *int64                 `protobuf:"varint,9,opt,name=clock_ms,json=clockMs,proto3,oneof" json:"clock_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2961,6 +2978,13 @@ func (x *Award) GetAskFirst() bool {
 	return false
 }
 
+func (x *Award) GetClockMs() int64 {
+	if x != nil && x.ClockMs != nil {
+		return *x.ClockMs
+	}
+	return 0
+}
+
 type HoldOffer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
@@ -2968,6 +2992,7 @@ type HoldOffer struct {
 	OfferId       uint64                 `protobuf:"varint,3,opt,name=offer_id,json=offerId,proto3" json:"offer_id,omitempty"`
 	Tasks         uint32                 `protobuf:"varint,4,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	AtMs          *int64                 `protobuf:"varint,5,opt,name=at_ms,json=atMs,proto3,oneof" json:"at_ms,omitempty"`
+	ClockMs       *int64                 `protobuf:"varint,6,opt,name=clock_ms,json=clockMs,proto3,oneof" json:"clock_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3033,6 +3058,13 @@ func (x *HoldOffer) GetTasks() uint32 {
 func (x *HoldOffer) GetAtMs() int64 {
 	if x != nil && x.AtMs != nil {
 		return *x.AtMs
+	}
+	return 0
+}
+
+func (x *HoldOffer) GetClockMs() int64 {
+	if x != nil && x.ClockMs != nil {
+		return *x.ClockMs
 	}
 	return 0
 }
@@ -4412,7 +4444,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\arefusal\x18\b \x01(\rR\arefusal\x12\x14\n" +
 	"\x05peers\x18\t \x03(\tR\x05peers\x12\x16\n" +
 	"\x06roster\x18\n" +
-	" \x01(\fR\x06roster\"\x83\x02\n" +
+	" \x01(\fR\x06roster\"\xb0\x02\n" +
 	"\bAnnounce\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\x12\x1c\n" +
@@ -4424,7 +4456,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x06sample\x18\b \x01(\x01R\x06sample\x12\x14\n" +
 	"\x05theta\x18\t \x01(\x01R\x05theta\x12\x18\n" +
 	"\aexplain\x18\n" +
-	" \x01(\bR\aexplain\"\xad\x01\n" +
+	" \x01(\bR\aexplain\x12\x1e\n" +
+	"\bclock_ms\x18\v \x01(\x03H\x00R\aclockMs\x88\x01\x01B\v\n" +
+	"\t_clock_ms\"\xda\x01\n" +
 	"\n" +
 	"Reannounce\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
@@ -4433,7 +4467,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\fR\x06digest\x12\x14\n" +
 	"\x05count\x18\x05 \x01(\rR\x05count\x12\x15\n" +
 	"\x06ttl_ns\x18\x06 \x01(\x03R\x05ttlNs\x12\x18\n" +
-	"\aexplain\x18\a \x01(\bR\aexplain\"6\n" +
+	"\aexplain\x18\a \x01(\bR\aexplain\x12\x1e\n" +
+	"\bclock_ms\x18\b \x01(\x03H\x00R\aclockMs\x88\x01\x01B\v\n" +
+	"\t_clock_ms\"6\n" +
 	"\x10NeedRequirements\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\"A\n" +
@@ -4452,7 +4488,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\vAwardedTask\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12%\n" +
-	"\x04item\x18\x03 \x01(\v2\x11.mrs.wire.v1.ItemR\x04item\"\xf8\x01\n" +
+	"\x04item\x18\x03 \x01(\v2\x11.mrs.wire.v1.ItemR\x04item\"\xa5\x02\n" +
 	"\x05Award\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x19\n" +
 	"\boffer_id\x18\x02 \x01(\x04R\aofferId\x12%\n" +
@@ -4461,14 +4497,18 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x06quoted\x18\x05 \x01(\x01R\x06quoted\x12\x1b\n" +
 	"\trunner_up\x18\x06 \x01(\x01R\brunnerUp\x12\x19\n" +
 	"\bhas_next\x18\a \x01(\bR\ahasNext\x12\x1b\n" +
-	"\task_first\x18\b \x01(\bR\baskFirst\"\x84\x01\n" +
+	"\task_first\x18\b \x01(\bR\baskFirst\x12\x1e\n" +
+	"\bclock_ms\x18\t \x01(\x03H\x00R\aclockMs\x88\x01\x01B\v\n" +
+	"\t_clock_ms\"\xb1\x01\n" +
 	"\tHoldOffer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\x12\x19\n" +
 	"\boffer_id\x18\x03 \x01(\x04R\aofferId\x12\x14\n" +
 	"\x05tasks\x18\x04 \x01(\rR\x05tasks\x12\x18\n" +
-	"\x05at_ms\x18\x05 \x01(\x03H\x00R\x04atMs\x88\x01\x01B\b\n" +
-	"\x06_at_ms\"V\n" +
+	"\x05at_ms\x18\x05 \x01(\x03H\x00R\x04atMs\x88\x01\x01\x12\x1e\n" +
+	"\bclock_ms\x18\x06 \x01(\x03H\x01R\aclockMs\x88\x01\x01B\b\n" +
+	"\x06_at_msB\v\n" +
+	"\t_clock_ms\"V\n" +
 	"\bMayStart\x12\x18\n" +
 	"\arenewal\x18\x01 \x01(\x04R\arenewal\x120\n" +
 	"\battempts\x18\x02 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\"V\n" +
@@ -4733,6 +4773,9 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_MayStart)(nil),
 	}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[8].OneofWrappers = []any{}
+	file_pkg_protocol_wirepb_wire_proto_msgTypes[23].OneofWrappers = []any{}
+	file_pkg_protocol_wirepb_wire_proto_msgTypes[24].OneofWrappers = []any{}
+	file_pkg_protocol_wirepb_wire_proto_msgTypes[31].OneofWrappers = []any{}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[32].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

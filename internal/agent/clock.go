@@ -35,7 +35,7 @@ func newClock(read func() lrm.BootTime, wall func() time.Time) clock {
 
 func (c clock) now() time.Time { return c.wall.Add(c.read().Sub(c.boot)) }
 
-// shows is what the wall clock shows, as far as the machines know.
+// shows reads the wall clock, as far as the machines know it.
 func (c clock) shows() time.Time { return c.now().Add(time.Duration(c.ahead.Load())) }
 
 // continuous is the clock that outlives the agent, on systems where the boot has a name.
@@ -53,7 +53,7 @@ const (
 	// counts as set. Less is called on time, so that no promise depends on it; it is also from
 	// where on time daemons set a clock rather than let it run faster for a while.
 	leastStep = broker.PromiseTolerance
-	// lookEvery is how often the clocks are compared, so that after a suspend it is at once.
+	// lookEvery is the time between two looks at the clocks, also after a suspend.
 	lookEvery = time.Second
 	// lookTakes bounds the time between two readings that are compared: this process may have
 	// been stopped between them.

@@ -46,5 +46,7 @@ func TestARunningAgentFollowsItsClock(t *testing.T) {
 	agent.Eventually(t, "the agent's clock is followed", func() bool {
 		return time.Until(a.Now()) > by-time.Minute
 	})
-	agent.Eventually(t, "the place has moved", func() bool { return places(job.Spec.Window.At.Add(-by)) })
+	agent.Eventually(t, "the place has moved", func() bool {
+		return places(job.Spec.Window.At.Add(-by))
+	})
 }

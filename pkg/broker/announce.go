@@ -220,7 +220,7 @@ func (h herald) startTimers(j *job) {
 	})
 }
 
-// announcement is what sites are told of a job; clock is the wall clock.
+// announcement tells sites of a job; clock is the wall clock's time.
 func (j *job) announcement(cfg *Config, clock time.Time) protocol.Announce {
 	msg := protocol.Announce{
 		Job: j.id, Seq: j.seq, Submitter: cfg.Owner, Addrs: cfg.Addrs, Req: j.req, Count: j.wanted(),

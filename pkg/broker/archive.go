@@ -128,8 +128,8 @@ func (a archive) archived(j *job) step.ArchivedJob {
 		panic(fmt.Sprintf("encode job %s: %v", j.id, err))
 	}
 	return step.ArchivedJob{
-		Job: j.id, Submitted: a.onWall(j.submitted), Ended: a.onWall(j.ended), Outputs: j.left(), Key: j.key,
-		Record: text,
+		Job: j.id, Submitted: a.onWall(j.submitted), Ended: a.onWall(j.ended),
+		Outputs: j.left(), Key: j.key, Record: text,
 	}
 }
 

@@ -65,12 +65,19 @@ func (r *run) moveWindow(j *job) (outside []uint32) {
 	return outside
 }
 
+// watchWindow sets the timer by which what waits is not forgotten when it is too late.
+func (r *run) watchWindow(j *job) {
+	if last := j.traits.lastStart; !last.IsZero() && j.open > 0 {
+		r.setTimer(timerWindow, string(j.id), last)
+	}
+}
+
 // isBooked reports whether a site has the task and has not begun with it.
 func (t *task) isBooked() bool {
 	return t.active() && t.phase <= grid.PhaseStaging && t.startedAt.IsZero() && !t.queued()
 }
 
-// isBeside reports whether a promised place is not where the job wants it, as its site has said
+// isBeside reports whether a promised place is beside the job's window, as its site has said
 // twice: at begins it now, and before is what was known. Sites go by the submitter's clock, but
 // one that was restarted may have read a wrong one, or this one was set while it was down.
 func (r *run) isBeside(j *job, t *task, at, before time.Time) bool {
@@ -81,7 +88,7 @@ func (r *run) isBeside(j *job, t *task, at, before time.Time) bool {
 		j.traits.isOutside(at, t.run, max(placeSlack, ahead/10))
 }
 
-// takeBack takes a place back that is of no use. Its attempt may hold a lease: nothing else of
+// takeBack takes a useless place back. Its attempt may hold a lease: nothing else of
 // the task is started before that has ended, also after a restart. In a reservation nothing
 // runs.
 func (m *Machine) takeBack(j *job, index uint32, why string) {

@@ -56,11 +56,13 @@ func TestASetClockMovesPromises(t *testing.T) {
 		moves   bool
 		ends    grid.Phase // 0: it goes on
 	}{
-		"a start comes nearer":           {job: (*bench).fixed1, by: 10 * time.Minute, moves: true},
-		"a start goes away":              {job: (*bench).fixed1, by: -time.Hour, moves: true},
-		"a start is passed over":         {job: (*bench).fixed1, by: time.Hour, moves: true, ends: grid.PhaseFailed},
+		"a start comes nearer": {job: (*bench).fixed1, by: 10 * time.Minute, moves: true},
+		"a start goes away":    {job: (*bench).fixed1, by: -time.Hour, moves: true},
+		"a start is passed over": {
+			job: (*bench).fixed1, by: time.Hour, moves: true, ends: grid.PhaseFailed,
+		},
 		"what is called on time":         {job: (*bench).fixed1, by: PromiseTolerance / 2},
-		"what runs goes on":              {job: (*bench).fixed1, by: time.Hour, running: true},
+		"a running task goes on":         {job: (*bench).fixed1, by: time.Hour, running: true},
 		"a reservation":                  {job: (*bench).reservation, by: -time.Hour, moves: true},
 		"a deadline that can be kept":    {job: (*bench).due1, by: -time.Hour},
 		"a deadline that comes too near": {job: (*bench).due1, by: 40 * time.Minute, moves: true},

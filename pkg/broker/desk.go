@@ -13,6 +13,11 @@ import (
 
 func (d desk) now() time.Time { return d.m.now }
 
+// wall reads the wall clock; onWall turns a time of the machine into one on it.
+func (d desk) wall() time.Time { return d.m.wall() }
+
+func (d desk) onWall(t time.Time) time.Time { return d.m.onWall(t) }
+
 func (d desk) cfg() *Config { return &d.m.cfg }
 
 // reachable reports whether a site is this one or connected.

@@ -98,6 +98,7 @@ func (r *run) missDeadline(j *job) {
 		}
 		return
 	}
+	named := grid.Window{Deadline: j.spec.Spec.Window.Deadline}
 	for i := range j.tasks {
 		t := &j.tasks[i]
 		if t.promise != grid.PromiseOpen || t.overdue || deadline.IsZero() || !t.active() {
@@ -106,7 +107,7 @@ func (r *run) missDeadline(j *job) {
 		t.overdue = true
 		r.out.Report(step.LevelWarn, eventDeadlineMissed, step.Report{
 			Attempt: j.attempt(uint32(i)), Site: t.site,
-			Text: tooLateFor(grid.Window{Deadline: j.spec.Spec.Window.Deadline}) + " has passed, and it goes on",
+			Text: tooLateFor(named) + " has passed, and it goes on",
 		})
 	}
 }

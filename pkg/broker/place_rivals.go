@@ -131,7 +131,7 @@ func (s *rivals) dispatch(d desk, index uint32, picked []*candidate) {
 
 // awardTo makes the award that is sent to one of the sites.
 func (s *rivals) awardTo(d desk, site grid.SiteID, indexes []uint32) protocol.Award {
-	msg := protocol.Award{Job: d.j.id, Spec: d.j.spec.Spec, AskFirst: true, Clock: d.m.wall()}
+	msg := protocol.Award{Job: d.j.id, Spec: d.j.spec.Spec, AskFirst: true, Clock: d.wall()}
 	for _, i := range indexes {
 		t := &d.j.tasks[i]
 		r := t.rivals[slices.IndexFunc(t.rivals, func(r rival) bool { return r.site == site })]

@@ -245,7 +245,7 @@ func (s *together) awardTogether(d desk, g *gathering) {
 	for _, share := range g.shares {
 		c := g.firm[share.site]
 		spec := d.j.spec.Spec
-		spec.Window.At, spec.Window.NotBefore = d.m.onWall(g.at), timeZero
+		spec.Window.At, spec.Window.NotBefore = d.onWall(g.at), timeZero
 		spec.Env = partEnv(spec.Env, len(d.j.tasks), hosts)
 		s.note([]*candidate{c})
 		d.award(handover{

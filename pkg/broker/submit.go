@@ -42,13 +42,6 @@ func (m *Machine) onSubmit(in step.Submit) {
 	}
 }
 
-// watchWindow sets the timer by which what waits is not forgotten when it is too late.
-func (r *run) watchWindow(j *job) {
-	if last := j.traits.lastStart; !last.IsZero() && j.open > 0 {
-		r.setTimer(timerWindow, string(j.id), last)
-	}
-}
-
 // accept makes a job of what was submitted, if it can be one; done are the jobs that the
 // history has as done.
 func (m *Machine) accept(spec grid.Job, done []grid.JobID) (*job, error) {

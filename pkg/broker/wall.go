@@ -10,10 +10,10 @@ import (
 // timers rest on it. Users name times on the wall clock. So do messages about windows, facts,
 // and what people are shown; run.ahead leads from one clock to the other.
 
-// wall is what the wall clock shows in the Step under way.
+// wall reads the wall clock in the Step under way.
 func (r *run) wall() time.Time { return r.now.Add(r.ahead) }
 
-// onWall is what the wall clock shows, or would as it stands, at a time of the machine.
+// onWall turns a time of the machine into one of the wall clock as it stands now.
 func (r *run) onWall(t time.Time) time.Time { return onWall(t, r.ahead) }
 
 func onWall(t time.Time, ahead time.Duration) time.Time {

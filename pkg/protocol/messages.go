@@ -43,8 +43,8 @@ type Announce struct {
 	Sample    float64       // probability with which a site answers, above 0 to 1; 1 = all
 	Theta     float64       // sites nearer than this answer whatever Sample says; 0 = none
 	Explain   bool          // sites that cannot offer say why
-	// Clock is what the submitter's wall clock shows when this is sent: the times of Req.Window
-	// are times on it. Zero: it is not said, as by an older agent.
+	// Clock reads the submitter's wall clock when this is sent: the times of Req.Window are times
+	// on it. Zero: it is not said, as by an older agent.
 	Clock time.Time
 }
 

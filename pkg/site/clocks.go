@@ -87,7 +87,7 @@ func (m *Machine) here(submitter grid.SiteID, req grid.Requirement) grid.Require
 	return req
 }
 
-// shownTime is what this site's wall clock shows at a time of the machine.
+// shownTime turns a time of the machine into one of this site's wall clock.
 func (m *Machine) shownTime(t time.Time) time.Time {
 	if t.IsZero() {
 		return t

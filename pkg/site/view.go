@@ -83,7 +83,8 @@ func (m *Machine) Status() Status {
 	for _, a := range m.roster.sorted() {
 		view := AttemptStatus{
 			ID: a.id, Submitter: a.submitter, Phase: a.phase.String(), Suspended: a.suspended,
-			Distance: a.parts.Distance, Accepted: m.shownTime(a.accepted), LeaseUntil: m.shownTime(a.leaseUntil), Need: a.task.Need,
+			Distance: a.parts.Distance, Need: a.task.Need,
+			Accepted: m.shownTime(a.accepted), LeaseUntil: m.shownTime(a.leaseUntil),
 			Exit: a.exit.Cause, Kept: a.exit.CIDs(), Reserves: a.reserves(), Displaced: a.displaced,
 		}
 		if c, ok := m.plan.Commitment(a.id); ok {

@@ -113,6 +113,7 @@ examples:
 generate: $(GO_TOOLS)
 	@for proto in $$(find pkg -name '*.proto'); do \
 		PATH="$(CURDIR)/bin:$$PATH" protoc --go_out=. --go_opt=module=$(LOCAL) "$$proto" || exit 1; \
+		bin/gofumpt -w "$${proto%.proto}.pb.go" || exit 1; \
 	done
 	@PATH="$(CURDIR)/bin:$$PATH" go generate ./...
 

@@ -16,11 +16,12 @@
 package wirepb
 
 import (
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
+
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -4604,61 +4605,64 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 	return file_pkg_protocol_wirepb_wire_proto_rawDescData
 }
 
-var file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
-var file_pkg_protocol_wirepb_wire_proto_goTypes = []any{
-	(*Wire)(nil),             // 0: mrs.wire.v1.Wire
-	(*Envelope)(nil),         // 1: mrs.wire.v1.Envelope
-	(*Signed)(nil),           // 2: mrs.wire.v1.Signed
-	(*Resources)(nil),        // 3: mrs.wire.v1.Resources
-	(*Capability)(nil),       // 4: mrs.wire.v1.Capability
-	(*Weights)(nil),          // 5: mrs.wire.v1.Weights
-	(*Axis)(nil),             // 6: mrs.wire.v1.Axis
-	(*Coordinate)(nil),       // 7: mrs.wire.v1.Coordinate
-	(*Window)(nil),           // 8: mrs.wire.v1.Window
-	(*DataSource)(nil),       // 9: mrs.wire.v1.DataSource
-	(*Requirement)(nil),      // 10: mrs.wire.v1.Requirement
-	(*Input)(nil),            // 11: mrs.wire.v1.Input
-	(*Output)(nil),           // 12: mrs.wire.v1.Output
-	(*EnvVar)(nil),           // 13: mrs.wire.v1.EnvVar
-	(*Spec)(nil),             // 14: mrs.wire.v1.Spec
-	(*Item)(nil),             // 15: mrs.wire.v1.Item
-	(*Parts)(nil),            // 16: mrs.wire.v1.Parts
-	(*Offer)(nil),            // 17: mrs.wire.v1.Offer
-	(*Refusal)(nil),          // 18: mrs.wire.v1.Refusal
-	(*Attempt)(nil),          // 19: mrs.wire.v1.Attempt
-	(*Produced)(nil),         // 20: mrs.wire.v1.Produced
-	(*Exit)(nil),             // 21: mrs.wire.v1.Exit
-	(*Hello)(nil),            // 22: mrs.wire.v1.Hello
-	(*Announce)(nil),         // 23: mrs.wire.v1.Announce
-	(*Reannounce)(nil),       // 24: mrs.wire.v1.Reannounce
-	(*NeedRequirements)(nil), // 25: mrs.wire.v1.NeedRequirements
-	(*Requirements)(nil),     // 26: mrs.wire.v1.Requirements
-	(*Bid)(nil),              // 27: mrs.wire.v1.Bid
-	(*Refuse)(nil),           // 28: mrs.wire.v1.Refuse
-	(*Vacancy)(nil),          // 29: mrs.wire.v1.Vacancy
-	(*AwardedTask)(nil),      // 30: mrs.wire.v1.AwardedTask
-	(*Award)(nil),            // 31: mrs.wire.v1.Award
-	(*HoldOffer)(nil),        // 32: mrs.wire.v1.HoldOffer
-	(*MayStart)(nil),         // 33: mrs.wire.v1.MayStart
-	(*Accepted)(nil),         // 34: mrs.wire.v1.Accepted
-	(*Declined)(nil),         // 35: mrs.wire.v1.Declined
-	(*Clear)(nil),            // 36: mrs.wire.v1.Clear
-	(*Renew)(nil),            // 37: mrs.wire.v1.Renew
-	(*Listing)(nil),          // 38: mrs.wire.v1.Listing
-	(*Lease)(nil),            // 39: mrs.wire.v1.Lease
-	(*Fence)(nil),            // 40: mrs.wire.v1.Fence
-	(*Cancel)(nil),           // 41: mrs.wire.v1.Cancel
-	(*Progress)(nil),         // 42: mrs.wire.v1.Progress
-	(*Exited)(nil),           // 43: mrs.wire.v1.Exited
-	(*ExitAck)(nil),          // 44: mrs.wire.v1.ExitAck
-	(*MemberRecord)(nil),     // 45: mrs.wire.v1.MemberRecord
-	(*SignedMember)(nil),     // 46: mrs.wire.v1.SignedMember
-	(*Roster)(nil),           // 47: mrs.wire.v1.Roster
-	(*JoinRequest)(nil),      // 48: mrs.wire.v1.JoinRequest
-	(*JoinAnswer)(nil),       // 49: mrs.wire.v1.JoinAnswer
-	(*Check)(nil),            // 50: mrs.wire.v1.Check
-	(*Checked)(nil),          // 51: mrs.wire.v1.Checked
-}
+var (
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
+		(*Wire)(nil),             // 0: mrs.wire.v1.Wire
+		(*Envelope)(nil),         // 1: mrs.wire.v1.Envelope
+		(*Signed)(nil),           // 2: mrs.wire.v1.Signed
+		(*Resources)(nil),        // 3: mrs.wire.v1.Resources
+		(*Capability)(nil),       // 4: mrs.wire.v1.Capability
+		(*Weights)(nil),          // 5: mrs.wire.v1.Weights
+		(*Axis)(nil),             // 6: mrs.wire.v1.Axis
+		(*Coordinate)(nil),       // 7: mrs.wire.v1.Coordinate
+		(*Window)(nil),           // 8: mrs.wire.v1.Window
+		(*DataSource)(nil),       // 9: mrs.wire.v1.DataSource
+		(*Requirement)(nil),      // 10: mrs.wire.v1.Requirement
+		(*Input)(nil),            // 11: mrs.wire.v1.Input
+		(*Output)(nil),           // 12: mrs.wire.v1.Output
+		(*EnvVar)(nil),           // 13: mrs.wire.v1.EnvVar
+		(*Spec)(nil),             // 14: mrs.wire.v1.Spec
+		(*Item)(nil),             // 15: mrs.wire.v1.Item
+		(*Parts)(nil),            // 16: mrs.wire.v1.Parts
+		(*Offer)(nil),            // 17: mrs.wire.v1.Offer
+		(*Refusal)(nil),          // 18: mrs.wire.v1.Refusal
+		(*Attempt)(nil),          // 19: mrs.wire.v1.Attempt
+		(*Produced)(nil),         // 20: mrs.wire.v1.Produced
+		(*Exit)(nil),             // 21: mrs.wire.v1.Exit
+		(*Hello)(nil),            // 22: mrs.wire.v1.Hello
+		(*Announce)(nil),         // 23: mrs.wire.v1.Announce
+		(*Reannounce)(nil),       // 24: mrs.wire.v1.Reannounce
+		(*NeedRequirements)(nil), // 25: mrs.wire.v1.NeedRequirements
+		(*Requirements)(nil),     // 26: mrs.wire.v1.Requirements
+		(*Bid)(nil),              // 27: mrs.wire.v1.Bid
+		(*Refuse)(nil),           // 28: mrs.wire.v1.Refuse
+		(*Vacancy)(nil),          // 29: mrs.wire.v1.Vacancy
+		(*AwardedTask)(nil),      // 30: mrs.wire.v1.AwardedTask
+		(*Award)(nil),            // 31: mrs.wire.v1.Award
+		(*HoldOffer)(nil),        // 32: mrs.wire.v1.HoldOffer
+		(*MayStart)(nil),         // 33: mrs.wire.v1.MayStart
+		(*Accepted)(nil),         // 34: mrs.wire.v1.Accepted
+		(*Declined)(nil),         // 35: mrs.wire.v1.Declined
+		(*Clear)(nil),            // 36: mrs.wire.v1.Clear
+		(*Renew)(nil),            // 37: mrs.wire.v1.Renew
+		(*Listing)(nil),          // 38: mrs.wire.v1.Listing
+		(*Lease)(nil),            // 39: mrs.wire.v1.Lease
+		(*Fence)(nil),            // 40: mrs.wire.v1.Fence
+		(*Cancel)(nil),           // 41: mrs.wire.v1.Cancel
+		(*Progress)(nil),         // 42: mrs.wire.v1.Progress
+		(*Exited)(nil),           // 43: mrs.wire.v1.Exited
+		(*ExitAck)(nil),          // 44: mrs.wire.v1.ExitAck
+		(*MemberRecord)(nil),     // 45: mrs.wire.v1.MemberRecord
+		(*SignedMember)(nil),     // 46: mrs.wire.v1.SignedMember
+		(*Roster)(nil),           // 47: mrs.wire.v1.Roster
+		(*JoinRequest)(nil),      // 48: mrs.wire.v1.JoinRequest
+		(*JoinAnswer)(nil),       // 49: mrs.wire.v1.JoinAnswer
+		(*Check)(nil),            // 50: mrs.wire.v1.Check
+		(*Checked)(nil),          // 51: mrs.wire.v1.Checked
+	}
+)
+
 var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	22, // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
 	23, // 1: mrs.wire.v1.Wire.announce:type_name -> mrs.wire.v1.Announce

@@ -24,11 +24,16 @@ type clock struct {
 // clockSet is that a wall clock was set.
 type clockSet struct{ at, by time.Duration }
 
-// movedBetween says by how much the wall clock was set from a time on: until another one, and
-// then after each time that it was set until the end.
-func (c *clock) movedBetween(from, at, end time.Duration) []time.Duration {
-	all, sum := []time.Duration{}, time.Duration(0)
-	for _, s := range c.sets {
+// movedBetween says by how much a site's wall clock was set from a time on: until another one,
+// and then after each time that it was set until the end.
+func (w *World) movedBetween(id grid.SiteID, from, at, end time.Duration) []time.Duration {
+	var all []time.Duration
+	var sets []clockSet
+	if h, known := w.hosts[id]; known {
+		sets = h.clock.sets
+	}
+	sum := time.Duration(0)
+	for _, s := range sets {
 		if s.at <= from || s.at > end {
 			continue
 		}

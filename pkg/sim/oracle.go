@@ -73,7 +73,7 @@ type judged struct {
 	Truth
 
 	submitted time.Duration
-	named     time.Time        // what the wall clock showed at the start, as it stood at the submission
+	named     time.Time        // the start on the wall clock, as it stood at the submission
 	clock     func() time.Time // of its submitter
 	ended     time.Duration    // 0: not yet
 	accepted  map[uint32]bool  // tasks that some site has taken

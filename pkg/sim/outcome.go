@@ -85,7 +85,7 @@ func (w *World) misjudged(
 	// Both the clock that the limit stands on and the one that counts backwards may drift.
 	allowed := told + 2*(j.ended-j.submitted)/million*time.Duration(w.fastest)
 	var late time.Duration
-	for _, moved := range w.hosts[j.Site].clock.movedBetween(j.submitted, at, j.ended) {
+	for _, moved := range w.movedBetween(j.Site, j.submitted, at, j.ended) {
 		if late = at + moved - limit; what == "ended" {
 			late = max(late, 0)
 		}

@@ -80,7 +80,7 @@ SEED    ?= 1
 PACKAGES ?= ./pkg/... ./internal/...
 
 mutants:
-	@go run ./internal/mutants -n $(MUTANTS) -seed $(SEED) $$(go list -f '{{if .TestGoFiles}}{{.ImportPath}}{{end}}' $(PACKAGES))
+	@go run ./internal/mutants -n $(MUTANTS) -seed $(SEED) $$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(PACKAGES))
 
 # Some five minutes on two cores; BENCH_QUICK=1 under one. BENCH_JSON names a file
 # for the figures.

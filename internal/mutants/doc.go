@@ -6,19 +6,24 @@
 //	go run ./internal/mutants -n 100 -seed 7 ./pkg/plan    more of them, others
 //	go run ./internal/mutants -wide ./pkg/sim ./pkg/site   survivors meet these tests, too
 //
-// The mutants of a package are drawn by the seed. The change is given to the go command as
-// an overlay, so that no file is touched and runs may go on beside each other. A mutant
-// that does not compile is replaced by another one. One that runs longer than ten times the
-// unchanged tests counts as killed.
+// The mutants of a package are drawn by the seed. The changes are given to the go command as
+// an overlay, so that no file is touched and runs may go on beside each other: one program
+// holds all mutants of functions, and is told which to be. Where tests start programs of
+// their own, and for what stands outside of functions, each mutant has a program. A mutant
+// that does not compile is replaced by another one; the room that is made ahead in a map or
+// slice is left alone, as nobody can observe it. One whose tests take three times as much of
+// the processor as the unchanged ones, or ten times as long, counts as killed.
 //
 // A survivor is a gap in the tests, or equivalent: a change that nobody can observe.
 // Those that were found to be equivalent stand in testdata/equivalent.txt with the reason,
 // one to a line, and do not count:
 //
-//	pkg/plan/fit.go: `if n < m` -> `if n <= m`: both branches give the same for n = m
+//	pkg/plan/fit.go fits: `if n < m` -> `if n <= m`: both branches give the same for n = m
 //
 //	main.go     the command line, the packages, the table
 //	mutate.go   what is changed: the kinds of mutation, as edits of the text
-//	trial.go    one mutant: overlay, go test, the outcome
+//	types.go    which mutants compile
+//	together.go many mutants in one program
+//	trial.go    one mutant: its program, the tests, the outcome
 //	known.go    the list of equivalent mutants
 package main

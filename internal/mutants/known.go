@@ -24,7 +24,7 @@ func readKnown(path string) (map[string]string, error) {
 		}
 		end := strings.LastIndex(line, "`: ")
 		if end < 0 {
-			return nil, fmt.Errorf("%s:%d: want FILE: `LINE` -> `LINE`: REASON", path, number)
+			return nil, fmt.Errorf("%s:%d: want FILE FUNC: `LINE` -> `LINE`: REASON", path, number)
 		}
 		known[line[:end+1]] = line[end+3:]
 	}

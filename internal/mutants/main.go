@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -61,7 +62,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	l := laboratory{dir: dir, root: root}
+	l := laboratory{dir: dir, root: root, least: 10 * time.Second}
 	var scores []score
 	for _, pkg := range o.packages {
 		s, err := l.measure(ctx, o, known, pkg)
@@ -92,88 +93,130 @@ func parse(args []string) (order, error) {
 	return o, nil
 }
 
-// slow bounds the time of a mutant's tests, as a multiple of the unchanged ones'.
-const slow = 10
-
-// measure tries mutants of one package until n of them have compiled.
+// measure tries mutants of one package.
 func (l laboratory) measure(
 	ctx context.Context, o order, known map[string]string, pkg string,
 ) (score, error) {
 	s := score{pkg: pkg}
-	files, err := sources(ctx, pkg)
+	t, err := l.prepare(ctx, pkg)
 	if err != nil {
 		return s, err
 	}
-	all, err := mutantsOf(files)
+	drawn, err := l.draw(ctx, o, pkg)
 	if err != nil {
 		return s, err
 	}
-	begin := time.Now()
-	if out, err := l.goCommand(ctx, "test", "-count=1", "-vet=off", pkg); err != nil {
-		return s, fmt.Errorf("its tests fail without any change: %w\n%s", err, out)
+	if t.program, err = l.buildTogether(ctx, t, drawn); err != nil {
+		return s, err
 	}
-	limit := slow * max(time.Since(begin), time.Second)
-	r := rand.New(rand.NewPCG(o.seed, uint64(len(all)))) //nolint:gosec // the same mutants again
-	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	for _, m := range all {
-		if s.killed+s.equivalents+s.widely+len(s.survivors) == o.n {
-			break
+	var wider []*tests
+	for _, w := range o.wide {
+		more, err := l.prepare(ctx, w)
+		if err != nil {
+			return s, err
 		}
-		if err := l.count(ctx, &s, m, o, known, limit); err != nil {
+		wider = append(wider, more)
+	}
+	for i, m := range drawn {
+		if _, is := known[m.String()]; is {
+			s.equivalents++
+			continue
+		}
+		if err := l.count(ctx, &s, m, i+1, append([]*tests{t}, wider...)); err != nil {
 			return s, err
 		}
 	}
 	return s, nil
 }
 
-// count tries one mutant and adds it to the score.
-func (l laboratory) count(
-	ctx context.Context, s *score, m mutant, o order, known map[string]string, limit time.Duration,
-) error {
-	if _, is := known[m.String()]; is {
-		s.equivalents++
-		return nil
-	}
-	became, err := l.try(ctx, m, limit, s.pkg)
+// draw chooses as many mutants of a package as were asked for, all of which compile.
+func (l laboratory) draw(ctx context.Context, o order, pkg string) ([]mutant, error) {
+	files, err := sources(ctx, pkg)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if became == survived && len(o.wide) > 0 {
-		wider, err := l.try(ctx, m, slow*time.Minute, o.wide...)
-		if err != nil {
-			return err
+	all, err := mutantsOf(files)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newChecker(ctx, pkg, files)
+	if err != nil {
+		return nil, err
+	}
+	programs, err := list(ctx, pkg, `{{join .Deps " "}} {{join .TestImports " "}} `+
+		`{{join .XTestImports " "}}`)
+	if err != nil {
+		return nil, err
+	}
+	r := rand.New(rand.NewPCG(o.seed, uint64(len(all)))) //nolint:gosec // the same mutants again
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	var drawn []mutant
+	for _, m := range all {
+		if len(drawn) == o.n {
+			break
 		}
-		if wider == killed {
+		text, err := os.ReadFile(m.file)
+		if err != nil {
+			return nil, err
+		}
+		if c.compiles(m.file, m.apply(text)) {
+			m.body.alone = m.body.alone || slices.Contains(programs, "os/exec")
+			drawn = append(drawn, m)
+		}
+	}
+	return drawn, nil
+}
+
+// count tries one mutant on a package's own tests and on wider ones, and adds it to the
+// score.
+func (l laboratory) count(
+	ctx context.Context, s *score, m mutant, number int, on []*tests,
+) error {
+	for i, t := range on {
+		if i > 0 {
+			m.body.alone = true // these tests have other programs
+		}
+		became, err := l.try(ctx, t, m, number)
+		switch {
+		case err != nil:
+			return err
+		case became == survived:
+		case i > 0:
 			s.widely++
+			return nil
+		default:
+			s.killed++
 			return nil
 		}
 	}
-	switch became {
-	case killed:
-		s.killed++
-	case survived:
-		s.survivors = append(s.survivors, m)
-		fmt.Printf("survived: %s:%d (%s)\n  %s\n", m.file, m.line, m.kind, m)
-	case stillborn: // another one takes its place
-	}
+	s.survivors = append(s.survivors, m)
+	fmt.Printf("survived: %s:%d (%s)\n  %s\n", m.file, m.line, m.kind, m)
 	return nil
+}
+
+// list asks the go command about a package.
+func list(ctx context.Context, pkg, format string) ([]string, error) {
+	out, err := exec.CommandContext( //nolint:gosec // G204: a package that the user names
+		ctx, "go", "list", "-f", format, pkg).Output()
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", pkg, err)
+	}
+	return strings.Fields(string(out)), nil
 }
 
 // sources are the files that the package's tests build here, without the tests themselves.
 func sources(ctx context.Context, pkg string) ([]string, error) {
-	out, err := exec.CommandContext( //nolint:gosec // G204: a package that the user names
-		ctx, "go", "list", "-f", `{{range .GoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}`, pkg,
-	).Output()
+	paths, err := list(ctx, pkg, `{{range .GoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}`)
 	if err != nil {
-		return nil, fmt.Errorf("list its files: %w", err)
+		return nil, err
 	}
 	root, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
 	var files []string
-	for line := range strings.FieldsSeq(string(out)) {
-		name, err := filepath.Rel(root, line)
+	for _, path := range paths {
+		name, err := filepath.Rel(root, path)
 		if err != nil {
 			return nil, err
 		}

@@ -16,18 +16,27 @@ import (
 // mutant is one change of one file.
 type mutant struct {
 	file     string // path
+	in       string // the function, or what else is declared, that has the line
 	line     int
 	from, to int    // bytes of the file that are replaced
+	body     body   // of the function around them
 	with     string // by what
 	kind     string
 	before   string // the line as it was, without space around it
 	after    string // as it becomes; the first line of what is replaced
 }
 
+// body is what a function does: the bytes between its braces.
+type body struct {
+	from, to int
+	returns  bool // the function has results
+	alone    bool // its mutants need a program each: it has labels, or is no function's
+}
+
 // String is the mutant as it stands in lists; it does not name the line's number, which
 // other changes move.
 func (m mutant) String() string {
-	return fmt.Sprintf("%s: `%s` -> `%s`", filepath.ToSlash(m.file), m.before, m.after)
+	return fmt.Sprintf("%s %s: `%s` -> `%s`", filepath.ToSlash(m.file), m.in, m.before, m.after)
 }
 
 // mutantsOf lists all mutants of a package's own files, in the order of the text. Tests,
@@ -49,7 +58,13 @@ func mutantsOf(files []string) ([]mutant, error) {
 			continue
 		}
 		s := &surgeon{fset: fset, name: name, text: text}
-		ast.Inspect(tree, s.visit)
+		for _, d := range tree.Decls {
+			s.in, s.body = "var", body{alone: true}
+			if f, is := d.(*ast.FuncDecl); is && f.Body != nil {
+				s.in, s.body = f.Name.Name, s.bodyOf(f)
+			}
+			ast.Inspect(d, s.visit)
+		}
 		all = append(all, s.found...)
 	}
 	slices.SortFunc(all, func(a, b mutant) int {
@@ -69,6 +84,8 @@ type surgeon struct {
 	fset  *token.FileSet
 	name  string
 	text  []byte
+	in    string // what is being declared
+	body  body
 	found []mutant
 }
 
@@ -76,6 +93,8 @@ func (s *surgeon) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GenDecl:
 		return n.Tok == token.VAR // constants and types are seldom logic
+	case *ast.CallExpr:
+		return s.visitCall(n)
 	case *ast.BinaryExpr:
 		for _, op := range others(n.Op) {
 			s.replace("operator", n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), op.String())
@@ -83,11 +102,7 @@ func (s *surgeon) visit(n ast.Node) bool {
 	case *ast.IfStmt:
 		s.replace("skipped if", n.Cond.Pos(), n.Cond.End(), "false && ("+s.source(n.Cond)+")")
 	case *ast.ReturnStmt:
-		for _, r := range n.Results {
-			if id, is := r.(*ast.Ident); is && (id.Name == "true" || id.Name == "false") {
-				s.replace("returned bool", r.Pos(), r.End(), strconv.FormatBool(id.Name == "false"))
-			}
-		}
+		s.turn(n.Results)
 	case *ast.BlockStmt:
 		s.drop(n.List)
 	case *ast.CaseClause:
@@ -98,6 +113,69 @@ func (s *surgeon) visit(n ast.Node) bool {
 		}
 	}
 	return true
+}
+
+func (s *surgeon) bodyOf(f *ast.FuncDecl) body {
+	b := body{
+		from: s.offset(f.Body.Lbrace) + 1, to: s.offset(f.Body.Rbrace),
+		returns: f.Type.Results.NumFields() > 0,
+	}
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		if _, is := n.(*ast.LabeledStmt); is {
+			b.alone = true
+		}
+		return true
+	})
+	return b
+}
+
+// turn returns the other one of true and false.
+func (s *surgeon) turn(results []ast.Expr) {
+	for _, r := range results {
+		if id, is := r.(*ast.Ident); is && (id.Name == "true" || id.Name == "false") {
+			s.replace("returned bool", r.Pos(), r.End(), strconv.FormatBool(id.Name == "false"))
+		}
+	}
+}
+
+// visitCall leaves out what no test can see.
+func (s *surgeon) visitCall(call *ast.CallExpr) bool {
+	unseen := roomAhead(call)
+	switch name := s.source(call.Fun); {
+	case name == "math.Inf":
+		unseen = call.Args[0] // its sign counts
+	case name == "math.IsInf" && s.source(call.Args[1]) != "0":
+		unseen = call.Args[1]
+	}
+	if unseen == nil {
+		return true
+	}
+	for _, arg := range call.Args {
+		if arg != unseen {
+			ast.Inspect(arg, s.visit)
+		}
+	}
+	return false
+}
+
+// roomAhead is the argument of a call that makes room ahead in a map or slice, which no
+// test can see.
+func roomAhead(call *ast.CallExpr) ast.Expr {
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		if f.Name != "make" || len(call.Args) < 2 {
+			return nil
+		}
+		_, isMap := call.Args[0].(*ast.MapType)
+		if isMap || len(call.Args) == 3 {
+			return call.Args[len(call.Args)-1]
+		}
+	case *ast.SelectorExpr:
+		if id, is := f.X.(*ast.Ident); is && f.Sel.Name == "Grow" && id.Name == "slices" {
+			return call.Args[1]
+		}
+	}
+	return nil
 }
 
 // others are the operators that one may be mistaken for.
@@ -140,7 +218,7 @@ func (s *surgeon) offset(p token.Pos) int { return s.fset.Position(p).Offset }
 
 func (s *surgeon) replace(kind string, from, to token.Pos, with string) {
 	m := mutant{
-		file: s.name, line: s.fset.Position(from).Line, from: s.offset(from), to: s.offset(to),
+		file: s.name, in: s.in, body: s.body, line: s.fset.Position(from).Line, from: s.offset(from), to: s.offset(to),
 		with: with, kind: kind,
 	}
 	m.before = lineAt(s.text, m.from)

@@ -19,7 +19,7 @@ func TestWhatIsChanged(t *testing.T) {
 const limit = 7
 
 func f(n int, on bool) bool {
-	total := 0
+	total := len(make([]int, 2, 9)) + len(make(map[int]int, 8))
 	total += n
 	if n < 3 && on {
 		println(n)
@@ -37,6 +37,9 @@ func f(n int, on bool) bool {
 	}
 	var got []string
 	for _, m := range all {
+		if m.in != "f" {
+			t.Errorf("%s stands in %q", m, m.in)
+		}
 		got = append(got, m.kind+": "+m.before+" -> "+m.after)
 		changed := m.apply([]byte(text))
 		if _, err := parser.ParseFile(token.NewFileSet(), "b.go", changed, 0); err != nil {
@@ -47,7 +50,10 @@ func f(n int, on bool) bool {
 		}
 	}
 	want := []string{
-		"constant: total := 0 -> total := 1",
+		"constant: total := len(make([]int, 2, 9)) + len(make(map[int]int, 8)) -> " +
+			"total := len(make([]int, 3, 9)) + len(make(map[int]int, 8))",
+		"operator: total := len(make([]int, 2, 9)) + len(make(map[int]int, 8)) -> " +
+			"total := len(make([]int, 2, 9)) - len(make(map[int]int, 8))",
 		"dropped statement: total += n -> _ = n",
 		"skipped if: if n < 3 && on { -> if false && (n < 3 && on) {",
 		"operator: if n < 3 && on { -> if n <= 3 && on {",
@@ -84,7 +90,7 @@ func TestTheListOfEquivalentMutants(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m := mutant{file: "pkg/a/b.go", before: "if n < m {", after: "if n <= m {"}
+	m := mutant{file: "pkg/a/b.go", in: "f", before: "if n < m {", after: "if n <= m {"}
 	write("# for people\n\n" + m.String() + ": both give the same\n")
 	known, err := readKnown(file)
 	if err != nil || known[m.String()] != "both give the same" {

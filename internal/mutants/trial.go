@@ -1,13 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,71 +17,170 @@ import (
 type outcome uint8
 
 const (
-	killed    outcome = iota + 1 // a test failed, or did not end
-	survived                     // all tests passed
-	stillborn                    // it does not compile
+	killed   outcome = iota + 1 // a test failed, or did not end
+	survived                    // all tests passed
 )
 
 // laboratory tries mutants in a directory of its own.
 type laboratory struct {
-	dir  string // absolute
-	root string // of the module
+	dir   string        // absolute
+	root  string        // of the module
+	least time.Duration // is given to the quickest tests, too
 }
 
-// try runs the tests of packages on a mutant.
-func (l laboratory) try(
-	ctx context.Context, m mutant, limit time.Duration, packages ...string,
-) (outcome, error) {
-	path, err := filepath.Abs(m.file)
+// tests is a package's test program, as it is to be run.
+type tests struct {
+	pkg     string
+	dir     string // where they run
+	limit   cost
+	quick   string // the names of those that take little, as -test.run wants them
+	program string // holds all mutants that need not be alone
+}
+
+// cost is what tests may use, or what they used.
+type cost struct {
+	wall, cpu time.Duration
+}
+
+// slow and heavy bound the tests of a mutant, as multiples of the unchanged ones' time and
+// of their processor's time, which a busy machine does not change.
+const (
+	slow  = 10
+	heavy = 3
+)
+
+// prepare runs a package's tests as they are, and says how those of its mutants are to be.
+func (l laboratory) prepare(ctx context.Context, pkg string) (*tests, error) {
+	dir, err := list(ctx, pkg, "{{.Dir}}")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	text, err := os.ReadFile(path)
+	t := &tests{pkg: pkg, dir: strings.Join(dir, " "), limit: cost{time.Hour, time.Hour}}
+	program, err := l.build(ctx, pkg, "plain.test", nil)
 	if err != nil {
-		return 0, err
+		return nil, fmt.Errorf("its tests do not compile without any change: %w", err)
 	}
-	changed := filepath.Join(l.dir, "mutant.go")
-	overlay := filepath.Join(l.dir, "overlay.json")
-	plan, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
+	out, used, err := t.run(ctx, program, "-test.v")
 	if err != nil {
-		return 0, err
+		return nil, fmt.Errorf("its tests fail without any change: %w\n%s", err, out)
 	}
-	for name, content := range map[string][]byte{changed: m.apply(text), overlay: plan} {
-		if err = os.WriteFile(name, content, 0o600); err != nil {
+	t.quick = quickOnes(string(out))
+	t.limit = cost{wall: slow*used.wall + l.least, cpu: heavy*used.cpu + l.least}
+	return t, nil
+}
+
+// build makes the program of a package's tests with other texts of some files.
+func (l laboratory) build(
+	ctx context.Context, pkg, name string, texts map[string][]byte,
+) (string, error) {
+	replace := make(map[string]string)
+	for file, text := range texts {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		changed := filepath.Join(l.dir, fmt.Sprintf("changed%d.go", len(replace)))
+		if err := os.WriteFile(changed, text, 0o600); err != nil {
+			return "", err
+		}
+		replace[path] = changed
+	}
+	plan, err := json.Marshal(map[string]map[string]string{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	overlay, program := filepath.Join(l.dir, "overlay.json"), filepath.Join(l.dir, name)
+	if err := os.WriteFile(overlay, plan, 0o600); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext( //nolint:gosec // G204: our own arguments
+		ctx, "go", "test", "-c", "-vet=off", "-overlay="+overlay, "-o", program, pkg)
+	cmd.Dir = l.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// try tells whether the tests notice a mutant, which has a number in their program or needs
+// one of its own. First run those that take little.
+func (l laboratory) try(ctx context.Context, t *tests, m mutant, number int) (outcome, error) {
+	program := t.program
+	if m.body.alone {
+		text, err := os.ReadFile(m.file)
+		if err != nil {
 			return 0, err
 		}
+		program, err = l.build(ctx, t.pkg, "mutant.test", map[string][]byte{m.file: m.apply(text)})
+		if err != nil {
+			return 0, err
+		}
+		number = 0
 	}
-	build := append([]string{"build", "-overlay=" + overlay, "-o", os.DevNull}, filepath.Dir(path))
-	out, err := l.goCommand(ctx, build...)
-	if err != nil {
-		return stillborn, nonExit(err, out)
+	for _, some := range []string{"-test.run=" + t.quick, "-test.skip=" + t.quick} {
+		out, _, err := t.run(ctx, program, some, chosenBy+"="+strconv.Itoa(number))
+		switch _, ended := err.(*exec.ExitError); { //nolint:errorlint // run wraps nothing
+		case ctx.Err() != nil:
+			return 0, ctx.Err()
+		case ended:
+			return killed, nil
+		case err != nil:
+			return 0, fmt.Errorf("%w\n%s", err, out)
+		}
 	}
-	args := append([]string{
-		"test", "-overlay=" + overlay, "-count=1", "-vet=off", "-failfast",
-		"-timeout=" + limit.String(),
-	}, packages...)
-	if out, err = l.goCommand(ctx, args...); err != nil {
-		return killed, nonExit(err, out)
-	}
-	return survived, ctx.Err()
+	return survived, nil
 }
 
-func (l laboratory) goCommand(ctx context.Context, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // G204: our own arguments
-	cmd.Dir = l.root
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		return out.Bytes(), ctx.Err()
+// run runs tests in their package's directory, within their limit.
+func (t *tests) run(
+	ctx context.Context, program, flag string, env ...string,
+) ([]byte, cost, error) {
+	begin := time.Now()
+	cmd := exec.CommandContext( //nolint:gosec // G204: our own arguments
+		ctx, "sh", "-c", `ulimit -t "$1"; shift; exec "$@"`, "sh",
+		strconv.Itoa(int(t.limit.cpu.Seconds()+1)),
+		program, flag, "-test.failfast", "-test.paniconexit0", "-test.timeout="+t.limit.wall.String())
+	cmd.Dir, cmd.Env = t.dir, append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	used := cost{wall: time.Since(begin)}
+	if cmd.ProcessState != nil {
+		used.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
-	return out.Bytes(), err
+	return out, used, err
 }
 
-// nonExit lets through errors other than a command's own bad end.
-func nonExit(err error, out []byte) error {
-	if _, ended := err.(*exec.ExitError); ended { //nolint:errorlint // Run wraps nothing
-		return nil
+// quickOnes are the tests that take a tenth of the time of all together, the quickest
+// first, as a pattern of their names.
+func quickOnes(verbose string) string {
+	type ran struct {
+		name string
+		took float64
 	}
-	return fmt.Errorf("%w\n%s", err, out)
+	var all []ran
+	total := 0.0
+	for line := range strings.Lines(verbose) {
+		var r ran
+		if n, _ := fmt.Sscanf(line, "--- PASS: %s (%fs)", &r.name, &r.took); n == 2 {
+			all = append(all, r)
+			total += r.took
+		}
+	}
+	slices.SortStableFunc(all, func(a, b ran) int {
+		switch {
+		case a.took < b.took:
+			return -1
+		case a.took > b.took:
+			return 1
+		}
+		return 0
+	})
+	var names []string
+	spent := 0.0
+	for _, r := range all {
+		if spent += r.took; spent > total/10 {
+			break
+		}
+		names = append(names, r.name)
+	}
+	return "^(" + strings.Join(names, "|") + ")$"
 }

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// chosenBy is the variable of the environment that tells a program which of its mutants it
+// is to be.
+const chosenBy = "MRS_MUTANT"
+
+// chooser is the file that is added to a package whose functions hold mutants.
+const chooser = `package %s
+
+import (
+	"os"
+	"strconv"
+)
+
+var mrsMutant, _ = strconv.Atoi(os.Getenv("` + chosenBy + `"))
+`
+
+// together is the text of a file with all mutants in it, numbered as they stand in the list
+// from 1: each function is what it was, and before it what each of its mutants makes of it.
+// It costs one compilation for all.
+func together(text []byte, mutants map[int]mutant) []byte {
+	bodies := make(map[body][]int)
+	for number, m := range mutants {
+		bodies[m.body] = append(bodies[m.body], number)
+	}
+	var order []body
+	for b, numbers := range bodies {
+		slices.Sort(numbers)
+		order = append(order, b)
+	}
+	slices.SortFunc(order, func(a, b body) int { return cmp.Compare(a.from, b.from) })
+	var out bytes.Buffer
+	at := 0
+	for _, b := range order {
+		out.Write(text[at:b.from])
+		for _, number := range bodies[b] {
+			m := mutants[number]
+			inner := slices.Concat(text[b.from:m.from], []byte(m.with), text[m.to:b.to])
+			fmt.Fprintf(&out, "\nif mrsMutant == %d {\n%s\n", number, inner)
+			if !b.returns {
+				out.WriteString("return\n")
+			}
+			out.WriteString("}\n")
+		}
+		at = b.from
+	}
+	out.Write(text[at:])
+	return out.Bytes()
+}
+
+// buildTogether makes the test program that holds all mutants which need not be alone.
+func (l laboratory) buildTogether(
+	ctx context.Context, t *tests, mutants []mutant,
+) (string, error) {
+	byFile := make(map[string]map[int]mutant)
+	for i, m := range mutants {
+		if m.body.alone {
+			continue
+		}
+		if byFile[m.file] == nil {
+			byFile[m.file] = make(map[int]mutant)
+		}
+		byFile[m.file][i+1] = m
+	}
+	if len(byFile) == 0 {
+		return "", nil
+	}
+	name, err := list(ctx, t.pkg, "{{.Name}}")
+	if err != nil {
+		return "", err
+	}
+	texts := map[string][]byte{
+		filepath.Join(t.dir, "mrs_mutant.go"): fmt.Appendf(nil, chooser, name[0]),
+	}
+	for file, here := range byFile {
+		text, err := os.ReadFile(filepath.Clean(file))
+		if err != nil {
+			return "", err
+		}
+		texts[file] = together(text, here)
+	}
+	return l.build(ctx, t.pkg, "all.test", texts)
+}

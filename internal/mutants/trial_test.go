@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// module writes a module of one package and goes there.
+func module(t *testing.T, files map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	files["go.mod"] = "module example.org/tiny\n\ngo 1.26\n"
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+}
+
+func survivorsOf(t *testing.T, known map[string]string) (score, []string) {
+	t.Helper()
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := laboratory{dir: t.TempDir(), root: root, least: time.Second}
+	s, err := l.measure(context.Background(), order{n: 100, seed: 1}, known, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, m := range s.survivors {
+		names = append(names, m.String())
+	}
+	return s, names
+}
+
+// TestAPackageIsMeasured tries all mutants of functions with and without results, with a
+// label and of a variable: exactly those survive that the tests do not look at.
+func TestAPackageIsMeasured(t *testing.T) {
+	module(t, map[string]string{
+		"a.go": `package tiny
+
+import "errors"
+
+var start = 3
+
+func sum(n int) (total int) {
+	total = start
+	for i := range n {
+		total += i
+	}
+	return total
+}
+
+func log(n int) { last = n }
+
+var last int
+
+func third(list []int) int {
+rows:
+	for i, v := range list {
+		if i < 2 {
+			continue rows
+		}
+		return v
+	}
+	return 0
+}
+
+func must(n int) int {
+	if n > 0 {
+		return n
+	}
+	panic(errors.New("none"))
+}
+`,
+		"a_test.go": `package tiny
+
+import "testing"
+
+func TestAll(t *testing.T) {
+	log(4)
+	if sum(4) != 9 || must(1) != 1 {
+		t.Error("wrong")
+	}
+	if third([]int{5, 6, 7, 8}) != 7 {
+		t.Error("not the third")
+	}
+}
+`,
+	})
+	s, got := survivorsOf(t, map[string]string{
+		"a.go must: `if n > 0 {` -> `if n >= 0 {`": "nobody calls it with 0",
+	})
+	want := []string{
+		"a.go log: `func log(n int) { last = n }` -> `func log(n int) { _ = n }`",
+		"a.go third: `return 0` -> `return 1`",
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("survivors (-want +got):\n%s", diff)
+	}
+	if s.equivalents != 1 || s.killed < 10 {
+		t.Errorf("%d equivalent, %d killed", s.equivalents, s.killed)
+	}
+}
+
+// TestAnEndlessMutantIsKilled: the tests of a mutant are stopped.
+func TestAnEndlessMutantIsKilled(t *testing.T) {
+	module(t, map[string]string{
+		"a.go": "package tiny\n\nfunc f(n int) {\n\tfor n > 0 {\n\t\tn--\n\t}\n}\n",
+		"a_test.go": "package tiny\n\nimport \"testing\"\n\n" +
+			"func TestF(t *testing.T) { f(2) }\n",
+	})
+	s, got := survivorsOf(t, map[string]string{})
+	if s.killed == 0 {
+		t.Errorf("none killed, survivors: %v", got)
+	}
+	if slices.Contains(got, "a.go f: `n--` -> `{}`") {
+		t.Error("one that never ends survived")
+	}
+}
+
+func TestQuickTestsComeFirst(t *testing.T) {
+	out := "--- PASS: TestSlow (9.00s)\n    --- PASS: TestSlow/sub (0.00s)\n" +
+		"--- PASS: TestB (0.80s)\n--- PASS: TestA (0.10s)\n--- SKIP: TestC (0.00s)\nPASS\n"
+	if got, want := quickOnes(out), "^(TestA|TestB)$"; got != want {
+		t.Errorf("quickOnes() = %q, want %q", got, want)
+	}
+}

@@ -65,6 +65,7 @@ func TestNearestWord(t *testing.T) {
 	known := []string{"resources", "runtime", "args", "env"}
 	for word, want := range map[string]string{
 		"resorces": "resources", "Runtme": "runtime", "arg": "args", "agrs": "args", "zzz": "",
+		"ragv": "", "rezouzzes": "resources", "zezouzzes": "",
 	} {
 		if got := grid.NearestWord(word, known); got != want {
 			t.Errorf("NearestWord(%q) = %q, want %q", word, got, want)

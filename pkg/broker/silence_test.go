@@ -95,6 +95,78 @@ func TestAProbeWaitsForTheSilent(t *testing.T) {
 	}
 }
 
+// Silence counts against a member only if it was asked and had to answer: not in a mesh so
+// large that only those answer that offer, and not in a round to which it may not have been
+// drawn. That nobody answered at all means that this site is cut off only if all had to.
+func TestWhoseSilenceCounts(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		tune   func(*Config)
+		counts bool
+	}{
+		{"all have to answer", func(*Config) {}, true},
+		{"refusals are not told", func(c *Config) { c.ExplainUpTo = 1 }, false},
+		{"some are drawn", func(c *Config) { c.ReplyTarget = 1 }, false},
+	} {
+		b := newBench(t, c.tune, "a", "b", "c")
+		id := b.submit(testJob(1))
+		b.offers(id, 1, self)
+		b.pass(time.Second)
+		for _, site := range []grid.SiteID{"a", "b", "c"} {
+			if got := b.m.peers.silent(site); got != c.counts {
+				t.Errorf("%s: the silence of %s counts = %t", c.name, site, got)
+			}
+		}
+		if b.m.peers.silent(self) {
+			t.Errorf("%s: this site has answered and is held to be silent", c.name)
+		}
+		if b.m.peers.cutOff != c.counts {
+			t.Errorf("%s: cut off = %t", c.name, b.m.peers.cutOff)
+		}
+	}
+}
+
+// Of three members one answers: only the two others are silent, and nobody is cut off.
+func TestWhoAnsweredIsNotBlamed(t *testing.T) {
+	b := newBench(t, nil, "a", "b", "c")
+	id := b.submit(testJob(1))
+	b.refusal(id, "b", false)
+	b.refusal(id, self, false)
+	b.pass(time.Second)
+	for site, want := range map[grid.SiteID]bool{"a": true, "b": false, "c": true, self: false} {
+		if got := b.m.peers.silent(site); got != want {
+			t.Errorf("the silence of %s counts = %t, want %t", site, got, want)
+		}
+	}
+	if b.m.peers.cutOff {
+		t.Error("cut off, though one has answered")
+	}
+}
+
+// A window that closes during a round ends the job with the round, and the offers that came
+// before are not used.
+func TestAWindowThatClosesDuringARound(t *testing.T) {
+	for name, window := range map[string]func(now time.Time) grid.Window{
+		"a fixed start": func(now time.Time) grid.Window { return grid.Window{At: now} },
+		"a deadline":    func(now time.Time) grid.Window { return grid.Window{Deadline: now} },
+	} {
+		for _, last := range []time.Duration{time.Second / 2, time.Second} {
+			b := newBench(t, nil, "a", "b")
+			job := testJob(1)
+			job.Spec.Window, job.Spec.Runtime = window(b.now.Add(last)), time.Second/10
+			id := b.submit(job)
+			b.offers(id, 1, "a")
+			effects := b.pass(time.Second)
+			if b.wantPhase(id, 0, grid.PhaseRefused); len(awards(effects)) > 0 {
+				t.Errorf("%s: awarded after it", name)
+			}
+			if to, _ := sent[protocol.HoldOffer](effects); len(to) > 0 {
+				t.Errorf("%s: %v are asked to hold", name, to)
+			}
+		}
+	}
+}
+
 func awards(effects []step.Effect) []protocol.Award {
 	_, all := sent[protocol.Award](effects)
 	return all

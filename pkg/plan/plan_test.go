@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mrsmesh/mrsmesh/pkg/capacity"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -240,6 +241,48 @@ func TestHoldBecomesCommitment(t *testing.T) {
 	if err := p.Commit(at(5), c, 0); !errors.Is(err, errPast) {
 		t.Errorf("Commit in the past: %v", err)
 	}
+}
+
+// Commit fails in the order of this table, where several reasons hold, and then changes
+// nothing: neither the offer's hold nor what others have.
+func TestARefusedCommitmentChangesNothing(t *testing.T) {
+	p := New(Config{Total: cores(10), Submitter: 60})
+	commit(t, p, 1, 1, 0, 80)
+	a := ask(2, 10)
+	a.Count = 2
+	o, err := p.Open(at(0), a, quote(t, p, 0, a), true, secs(60))
+	if err != nil || o.Holds != 2 {
+		t.Fatalf("Open = %+v, %v", o, err)
+	}
+	c := Commitment{
+		Class: ClassDeadline, Attempt: attempt(1), Submitter: "s", Give: cores(-1),
+		Within: attempt(9), Deadline: at(4), Start: at(0), End: at(-1),
+	}
+	for _, step := range []struct {
+		want error
+		mend func()
+	}{
+		{errAttempt, func() { c.Attempt = attempt(2) }},
+		{errPast, func() { c.End = at(10) }},
+		{capacity.ErrInvalid, func() { c.Give = cores(9) }},
+		{errWithin, func() { c.Within = grid.AttemptID{} }},
+		{errDeadline, func() { c.Deadline = at(20) }},
+		{ErrFull, func() { c.Give = cores(5) }},
+		{errShare, func() { c.Give = cores(2) }},
+	} {
+		before := p.State()
+		if err := p.Commit(at(0), c, o.Number); !errors.Is(err, step.want) {
+			t.Errorf("Commit(%+v) = %v, want %v", c, err, step.want)
+		}
+		if diff := cmp.Diff(before, p.State()); diff != "" {
+			t.Errorf("%v changed (-before +after):\n%s", step.want, diff)
+		}
+		step.mend()
+	}
+	if err := p.Commit(at(0), c, o.Number); err != nil {
+		t.Errorf("with nothing left to refuse: %v", err)
+	}
+	check(t, p)
 }
 
 func TestQuotas(t *testing.T) {

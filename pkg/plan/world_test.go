@@ -210,8 +210,19 @@ func (w *world) award() {
 		Give: o.Quote.Give, Start: o.Quote.Start, End: o.Quote.End, Within: o.Within,
 	}
 	w.tasks++
+	greedy := w.draw(4) == 0
+	if greedy {
+		c.Give = c.Give.Add(cores(1 + int64(w.draw(8))))
+	}
+	w.p.settle(w.now)
+	before := w.p.State()
 	err := w.p.Commit(w.now, c, o.Number)
-	if o.Holds > 0 && err != nil && o.Quote.End.After(w.now) && o.Expires.After(w.now) && w.strict {
+	if err != nil {
+		if diff := cmp.Diff(before, w.p.State()); diff != "" {
+			w.t.Fatalf("a commitment that was refused (%v) changed (-before +after):\n%s", err, diff)
+		}
+	}
+	if !greedy && o.Holds > 0 && err != nil && o.Quote.End.After(w.now) && o.Expires.After(w.now) && w.strict {
 		w.t.Fatalf("an offer was not kept: %v: %+v", err, o)
 	}
 	if err == nil {

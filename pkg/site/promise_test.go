@@ -479,3 +479,58 @@ func TestEachLeaseIsRenewedInItsTime(t *testing.T) {
 		t.Errorf("renewals %+v", renewals)
 	}
 }
+
+// Three offers stand, two of them of one submitter. A request to hold that comes again, with
+// the number of an offer that was replaced, of its own one or of another's, means its own.
+func TestARepeatedHoldIsTheJobsOwn(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.OfferValidity = time.Hour })
+	jobs := []struct {
+		id   grid.JobID
+		from grid.SiteID
+		at   time.Duration
+	}{
+		{job1, alice, time.Minute}, {job2, alice, 10 * time.Minute}, {job3, bob, 20 * time.Minute},
+	}
+	numbers := []uint64{1 << 40}
+	for _, j := range jobs {
+		numbers = append(numbers, r.hold(j.id, j.from, at(j.at), cores(4)).ID)
+	}
+	for _, j := range jobs {
+		for _, number := range numbers {
+			r.receive(j.from, protocol.HoldOffer{Job: j.id, Seq: 1, OfferID: number, Tasks: 1})
+			if o := one[protocol.Bid](r, j.from).Offer; !o.Firm || o.LatestStart != j.at {
+				t.Errorf("job %s with the number %d: %+v", j.id, number, o)
+			}
+			for _, each := range jobs {
+				if free := r.free(each.at); free != 0 {
+					t.Fatalf("%d cores are free at %s, want all places held", free, each.at)
+				}
+			}
+		}
+	}
+	if offers := r.m.plan.Offers(); len(offers) != len(jobs) {
+		t.Errorf("%d offers, want %d", len(offers), len(jobs))
+	}
+}
+
+// Parts of a job that are to start together are held at the common start, not at the
+// earliest.
+func TestAHoldIsForTheStartThatWasAskedFor(t *testing.T) {
+	r := newRig(t)
+	offer := r.bid(announcement(job1, alice, cores(4), by(time.Hour)))
+	hold := protocol.HoldOffer{
+		Job: job1, Seq: 1, OfferID: offer.ID, Tasks: 1, At: epoch().Add(10 * time.Minute),
+	}
+	r.receive(alice, hold)
+	if o := one[protocol.Bid](r, alice).Offer; o.Parts.Wait+o.Parts.StageIn != 10*time.Minute {
+		t.Errorf("the place begins in %s, want 10 minutes", o.Parts.Wait+o.Parts.StageIn)
+	}
+	if now, then := r.free(0), r.free(10*time.Minute); now != 4 || then != 0 {
+		t.Errorf("%d cores are free now and %d at the common start, want 4 and 0", now, then)
+	}
+	hold.At = epoch().Add(2 * time.Hour) // the job's deadline still counts
+	r.receive(alice, hold)
+	if got := one[protocol.Refuse](r, alice).Refusal.Reason; got != grid.ReasonInvalid {
+		t.Errorf("a start after the deadline: %v", got)
+	}
+}

@@ -26,7 +26,7 @@ type mutant struct {
 	after    string // as it becomes; the first line of what is replaced
 }
 
-// body is what a function does: the bytes between its braces.
+// body says where the text of a function is: the bytes between its braces.
 type body struct {
 	from, to int
 	returns  bool // the function has results
@@ -218,7 +218,8 @@ func (s *surgeon) offset(p token.Pos) int { return s.fset.Position(p).Offset }
 
 func (s *surgeon) replace(kind string, from, to token.Pos, with string) {
 	m := mutant{
-		file: s.name, in: s.in, body: s.body, line: s.fset.Position(from).Line, from: s.offset(from), to: s.offset(to),
+		file: s.name, in: s.in, body: s.body, line: s.fset.Position(from).Line,
+		from: s.offset(from), to: s.offset(to),
 		with: with, kind: kind,
 	}
 	m.before = lineAt(s.text, m.from)

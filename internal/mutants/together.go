@@ -26,7 +26,7 @@ var mrsMutant, _ = strconv.Atoi(os.Getenv("` + chosenBy + `"))
 `
 
 // together is the text of a file with all mutants in it, numbered as they stand in the list
-// from 1: each function is what it was, and before it what each of its mutants makes of it.
+// from 1: each function does as before, unless it is told to be one of its mutants.
 // It costs one compilation for all.
 func together(text []byte, mutants map[int]mutant) []byte {
 	bodies := make(map[body][]int)

@@ -37,7 +37,7 @@ type tests struct {
 	program string // holds all mutants that need not be alone
 }
 
-// cost is what tests may use, or what they used.
+// cost counts the time that tests may use, or that they used.
 type cost struct {
 	wall, cpu time.Duration
 }

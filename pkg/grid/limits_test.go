@@ -2,6 +2,7 @@ package grid
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -68,9 +69,7 @@ func TestEachLimitIsExact(t *testing.T) {
 func merged(tables ...map[string]limit) map[string]limit {
 	all := make(map[string]limit)
 	for _, table := range tables {
-		for name, c := range table {
-			all[name] = c
-		}
+		maps.Copy(all, table)
 	}
 	return all
 }

@@ -334,3 +334,20 @@ func TestPaperOverestimate(t *testing.T) {
 		t.Error("a start after the latest one is committed")
 	}
 }
+
+// What one borrows of a place whose inputs are late does not count against a third: it begins
+// in its own place, and nobody is suspended for it.
+func TestALoanHindersNobodyElse(t *testing.T) {
+	p := New(Config{Total: cores(4)})
+	put(t, p, 0, task(1, ClassFixTime, 2, 10, 60).with(func(c *Commitment) { c.AwaitsData = true }))
+	put(t, p, 0, task(2, ClassVarTime, 2, 60, 90))
+	put(t, p, 0, task(3, ClassFixTime, 2, 20, 40))
+	if changes := p.Advance(at(10)); !cmp.Equal(numbers(changes.Started), []int{2}) {
+		t.Fatalf("at 10 s: %+v, want a loan", changes)
+	}
+	changes := p.Advance(at(20))
+	if !cmp.Equal(numbers(changes.Started), []int{3}) || len(changes.Suspended) > 0 {
+		t.Errorf("at 20 s: %+v, want that it starts and nobody is suspended", changes)
+	}
+	check(t, p)
+}

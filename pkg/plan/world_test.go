@@ -222,7 +222,8 @@ func (w *world) award() {
 			w.t.Fatalf("a commitment that was refused (%v) changed (-before +after):\n%s", err, diff)
 		}
 	}
-	if !greedy && o.Holds > 0 && err != nil && o.Quote.End.After(w.now) && o.Expires.After(w.now) && w.strict {
+	stands := o.Quote.End.After(w.now) && o.Expires.After(w.now)
+	if !greedy && o.Holds > 0 && err != nil && stands && w.strict {
 		w.t.Fatalf("an offer was not kept: %v: %+v", err, o)
 	}
 	if err == nil {

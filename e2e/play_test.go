@@ -390,7 +390,7 @@ func actedTask(
 	}
 	o := scenario.TaskOutcome{
 		Phase: phases[t.Phase], Site: names[t.Site], First: names[t.Site],
-		Token: int(grid.Token(t.Token).Number()),
+		Token: int(t.Token.Number()),
 	}
 	o.NoteStart(t.Started.Time, begin)
 	for i, attempt := range t.Attempts {

@@ -107,8 +107,18 @@ func (m *Machine) endsUnknown(from grid.SiteID, id grid.AttemptID, exit grid.Exi
 		m.inherit(j, id.Task.Index, heir{token: id.Token, site: from})
 		return
 	}
-	t.top = id.Token
-	m.saveTask(j, id.Task.Index)
+	m.overtaken(j, id.Task.Index, id.Token)
+}
+
+// overtaken notes that a task had a later attempt than all that are known. Parts are started
+// together, so that all of them had.
+func (r *run) overtaken(j *job, index uint32, token grid.Token) {
+	for i := range j.tasks {
+		if t := &j.tasks[i]; (uint32(i) == index || j.traits.whole) && t.isBefore(token) {
+			t.top = token
+			r.saveTask(j, uint32(i))
+		}
+	}
 }
 
 // onPresumedTimer: no grant from before can stand. Who asked for the latest attempt of a task
@@ -127,8 +137,7 @@ func (m *Machine) onPresumedTimer(j *job) {
 		switch h := t.heir; {
 		case !t.isBefore(h.token):
 		case j.traits.whole:
-			t.top = h.token
-			m.saveTask(j, uint32(i))
+			m.overtaken(j, uint32(i), h.token)
 		default:
 			m.inherit(j, uint32(i), h)
 		}

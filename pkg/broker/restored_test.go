@@ -210,3 +210,29 @@ func TestARestoredStateWaitsForLongLeases(t *testing.T) {
 		t.Errorf("waits for %s, want %s", got, want)
 	}
 }
+
+// Parts start together: what is known of the attempts of one is known of all.
+func TestAnUnknownAttemptOfAPart(t *testing.T) {
+	told := map[string]func(b *bench, id grid.AttemptID){
+		"ends": func(b *bench, id grid.AttemptID) {
+			b.hear("a", protocol.Exited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseStopped}})
+		},
+		"asks": func(b *bench, id grid.AttemptID) {
+			b.renewAttempt("a", id)
+			b.pass(3600 * time.Millisecond)
+		},
+	}
+	for name, tell := range told {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil, "a", "b")
+			id := b.submit(splitJob(grid.SplitGreedy, 2))
+			b.rewind(b.m.Snapshot(), step.Boot{Incarnation: 5, Restored: true}, "a", "b")
+			tell(b, attemptOf(id, 1, 7))
+			for i := range b.m.jobs.all[id].tasks {
+				if next := b.m.jobs.all[id].tasks[i]; next.isBefore(7) || !next.isBefore(8) {
+					t.Errorf("part %d: the latest attempt is %d, want 7", i, next.top)
+				}
+			}
+		})
+	}
+}

@@ -141,7 +141,11 @@ func TestADamagedJournalIsNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	apply(t, s, jobRow(jobA, 1, 0))
-	if err = errors.Join(j.Record(time.Unix(1, 0), step.Resume{}, nil), s.Close()); err != nil {
+	if err = j.Record(time.Unix(1, 0), step.Resume{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	awaitSegments(t, dir, 2)
+	if err = s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	first := filepath.Join(dir, "journal", "0000000001-broker")
@@ -157,6 +161,21 @@ func TestADamagedJournalIsNoted(t *testing.T) {
 	if err != nil || len(records.Submissions) != 1 || len(records.Notes) != 1 ||
 		!strings.Contains(records.Notes[0], first) {
 		t.Errorf("%+v, %v, want the job and a note about %s", records, err, first)
+	}
+}
+
+// awaitSegments waits until a run has continued in so many segments, which it does beside the
+// machine.
+func awaitSegments(t *testing.T, dir string, n int) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		runs, err := store.Runs(dir)
+		if err != nil || time.Now().After(end) {
+			t.Fatalf("%d runs, %v, want one of %d segments", len(runs), err, n)
+		}
+		if len(runs) > 0 && len(runs[0].Files) == n {
+			return
+		}
 	}
 }
 

@@ -144,27 +144,50 @@ func TestWhoAnsweredIsNotBlamed(t *testing.T) {
 }
 
 // A window that closes during a round ends the job with the round, and the offers that came
-// before are not used.
+// before are not used, nor asked for again: neither where the window's own timer ends it, nor
+// where the round ends first, by what a machine reads late.
 func TestAWindowThatClosesDuringARound(t *testing.T) {
-	for name, window := range map[string]func(now time.Time) grid.Window{
-		"a fixed start": func(now time.Time) grid.Window { return grid.Window{At: now} },
-		"a deadline":    func(now time.Time) grid.Window { return grid.Window{Deadline: now} },
+	for name, job := range map[string]func(until time.Time) grid.Job{
+		"a fixed start": func(until time.Time) grid.Job {
+			return windowed(testJob(1), grid.Window{At: until})
+		},
+		"a deadline": func(until time.Time) grid.Job {
+			return windowed(testJob(1), grid.Window{Deadline: until})
+		},
+		"parts and a deadline": func(until time.Time) grid.Job {
+			return windowed(splitJob(grid.SplitGreedy, 2), grid.Window{Deadline: until})
+		},
 	} {
-		for _, last := range []time.Duration{time.Second / 2, time.Second} {
+		for how, end := range map[string]func(b *bench, id grid.JobID) []step.Effect{
+			"its timer": func(b *bench, _ grid.JobID) []step.Effect { return b.pass(time.Second) },
+			"an answer": func(b *bench, id grid.JobID) []step.Effect {
+				b.now = b.now.Add(time.Second) // no timer has fired yet
+				return append(b.refusal(id, "b", false), b.refusal(id, self, false)...)
+			},
+			"a member's going": func(b *bench, id grid.JobID) []step.Effect {
+				b.refusal(id, self, false)
+				b.now = b.now.Add(time.Second)
+				b.gone(true, "b")
+				return b.last
+			},
+		} {
 			b := newBench(t, nil, "a", "b")
-			job := testJob(1)
-			job.Spec.Window, job.Spec.Runtime = window(b.now.Add(last)), time.Second/10
-			id := b.submit(job)
-			b.offers(id, 1, "a")
-			effects := b.pass(time.Second)
+			id := b.submit(job(b.now.Add(time.Second / 2)))
+			b.offers(id, 2, "a")
+			effects := end(b, id)
 			if b.wantPhase(id, 0, grid.PhaseRefused); len(awards(effects)) > 0 {
-				t.Errorf("%s: awarded after it", name)
+				t.Errorf("%s, by %s: awarded after it", name, how)
 			}
 			if to, _ := sent[protocol.HoldOffer](effects); len(to) > 0 {
-				t.Errorf("%s: %v are asked to hold", name, to)
+				t.Errorf("%s, by %s: %v are asked to hold", name, how, to)
 			}
 		}
 	}
+}
+
+func windowed(job grid.Job, w grid.Window) grid.Job {
+	job.Spec.Window, job.Spec.Runtime = w, time.Second/10
+	return job
 }
 
 func awards(effects []step.Effect) []protocol.Award {

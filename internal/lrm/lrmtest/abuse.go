@@ -36,8 +36,9 @@ func abuses() []abuse {
 	// noticed, or refused by the kernel
 	refused := []grid.ExitCause{grid.CauseBadWork, grid.CauseExited, grid.CauseMemory}
 	disk := []grid.ExitCause{grid.CauseDisk}
-	// where the sandbox itself makes it take long
-	slow := []grid.ExitCause{grid.CauseDisk, grid.CauseTimeLimit}
+	// or in time, where the sandbox itself makes it take long; or of memory: the kernel keeps
+	// files in it that a busy disk has not taken yet, and charges who made them
+	entries := []grid.ExitCause{grid.CauseDisk, grid.CauseTimeLimit, grid.CauseMemory}
 	return []abuse{
 		{
 			name: "endless loop", args: []string{"spin"}, wall: 500 * time.Millisecond,
@@ -55,11 +56,11 @@ func abuses() []abuse {
 		},
 		{
 			name: "empty files", args: []string{"fill", "empty", "/out/e"}, wall: 10 * time.Second,
-			causes: slow,
+			causes: entries,
 		},
 		{
 			name: "directories in each other", args: []string{"fill", "deep", "/out/deep"},
-			wall: 10 * time.Second, causes: slow,
+			wall: 10 * time.Second, causes: entries,
 		},
 		{
 			name: "shared memory", args: []string{"hogShared"}, system: true,

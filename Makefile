@@ -34,14 +34,11 @@ arch:
 	@go test -count=1 ./internal/archtest
 
 # Each supported system, without a C compiler: programs, packages and tests are
-# type-checked by go vet. What runs where stands in the README's table of systems.
+# type-checked. What runs where stands in the README's table of systems.
 CROSS ?= linux/amd64 linux/arm64 darwin/arm64 freebsd/amd64 windows/amd64
 
 cross:
-	@for target in $(CROSS); do \
-		echo "go vet for $$target"; \
-		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} go vet ./... || exit 1; \
-	done
+	@go run ./internal/crosscheck $(CROSS)
 
 # At a release: VERSION=1.2.3 collects changes/*.md into CHANGELOG.md.
 changelog:

@@ -82,6 +82,7 @@ func declaredRooms() map[string]room {
 		"internal/bench":         {imports: "grid protocol *", tests: "*"},
 		"internal/chaos":         {imports: "grid audit api/client config localmesh netlab view"},
 		"internal/soak":          {imports: "grid api/client config localmesh view"},
+		"internal/crosscheck":    {},
 		"internal/mutants":       {},
 		"internal/cast":          {},
 		"internal/p2p":           {imports: "grid protocol obs member durable p2p/*"},

@@ -55,6 +55,9 @@ func silentMember(t *testing.T, c agent.Config, others ...*node) {
 	})
 }
 
+// silentTTL is far longer than a round takes on a busy machine that waits for nobody.
+const silentTTL = 4 * time.Second
+
 // rounds submits a job every so often, and says how long each waited for its site, in ascending
 // order.
 func (n *node) rounds(t *testing.T, jobs int) []time.Duration {
@@ -64,20 +67,23 @@ func (n *node) rounds(t *testing.T, jobs int) []time.Duration {
 	defer next.Stop()
 	for range jobs {
 		<-next.C
-		id := n.submit(t, n.job(t))
+		job := n.job(t)
+		job.TTL = silentTTL
+		id := n.submit(t, job)
 		task := n.await(t, id, view.PhaseDone)
-		job, err := n.Job(t.Context(), id.Job)
+		record, err := n.Job(t.Context(), id.Job)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, task.Attempts[0].Awarded.Sub(job.Status.Submitted.Time))
+		all = append(all, task.Attempts[0].Awarded.Sub(record.Status.Submitted.Time))
 	}
 	slices.Sort(all)
 	return all
 }
 
-// A member that answers nothing and connects anew each second delays the first round and one
-// after it was forgiven, and then no other. The mesh without it is the measure.
+// A member that answers nothing and connects anew each second delays the first rounds, and then
+// no other: a round that waits for it lasts as long as its TTL. How long rounds take on an idle
+// machine is printed, and no machine is expected to be idle.
 func TestRoundsDoNotWaitForASilentMember(t *testing.T) {
 	c := agent.Plans(t, 4)
 	submitter := start(t, c[0])
@@ -86,15 +92,15 @@ func TestRoundsDoNotWaitForASilentMember(t *testing.T) {
 	submitter.awaitPeers(t, 2)
 	two.awaitPeers(t, 2)
 	const jobs, forgiving = 30, 10
-	p95 := func(all []time.Duration) time.Duration { return all[len(all)*95/100] }
 	without := submitter.rounds(t, jobs)
 	silentMember(t, c[3], submitter, one, two)
 	submitter.awaitPeers(t, 3)
 	submitter.rounds(t, forgiving)
 	with := submitter.rounds(t, jobs)
+	p95 := with[jobs*95/100]
 	t.Logf("p95 of %d rounds: %s without the silent member, %s with it (median %s and %s)",
-		jobs, p95(without), p95(with), without[jobs/2], with[jobs/2])
-	if most := 4 * max(p95(without), 25*time.Millisecond); p95(with) >= most {
-		t.Errorf("p95 of the rounds is %s, want less than %s", p95(with), most)
+		jobs, without[jobs*95/100], p95, without[jobs/2], with[jobs/2])
+	if most := silentTTL / 2; p95 >= most {
+		t.Errorf("p95 of the rounds is %s, want less than %s", p95, most)
 	}
 }

@@ -24,6 +24,9 @@ type simulation struct {
 	story  *story           // nil: nobody wants to read it
 	oracle *sim.Oracle      // nil: nobody asks it
 	errs   []error
+
+	troubles map[string]int  // that met a site which was up, by their words
+	backups  map[string]bool // sites that have one
 }
 
 type simulated struct {
@@ -34,7 +37,10 @@ type simulated struct {
 }
 
 func newSimulation(s Scenario) *simulation {
-	return &simulation{s: s, names: make(map[string][]int), ids: make(map[string]grid.JobID)}
+	return &simulation{
+		s: s, names: make(map[string][]int), ids: make(map[string]grid.JobID),
+		troubles: make(map[string]int), backups: make(map[string]bool),
+	}
 }
 
 // play gives the outcome of a scenario in the simulation.
@@ -98,6 +104,7 @@ func (s Scenario) tasks() int {
 
 func (p *simulation) do(a Action) {
 	site := grid.SiteID(a.Event.Site)
+	p.count(a)
 	switch a.Kind {
 	case Crash:
 		if a.Event.Amid {

@@ -92,6 +92,23 @@ func (p *simulation) settle(at grid.SiteID, t Trouble) {
 	}
 }
 
+// count counts a trouble that begins, if the site that it meets is up.
+func (p *simulation) count(a Action) {
+	word, at := a.Kind.String(), a.Event.Site
+	if a.Kind == Upset {
+		word = a.Event.Trouble.Word
+	}
+	begins := a.Kind == a.Event.Kind && a.Kind != Submit && a.Kind != Cancel
+	if !begins || p.w.Site(grid.SiteID(at)) == nil {
+		return
+	}
+	p.backups[at] = p.backups[at] || word == "backup"
+	if word == "restore" && !p.backups[at] { // there is nothing to restore
+		word = "crash"
+	}
+	p.troubles[word]++
+}
+
 func (t Trouble) group(at grid.SiteID) []grid.SiteID {
 	group := []grid.SiteID{at}
 	for _, name := range t.With {

@@ -137,6 +137,7 @@ func (h *host) write(r role, f step.Fact) {
 		h.disk.loosen(h.world.elapsed, r, f)
 	}
 	h.disk.facts[r].Apply(f)
+	h.unread[r] = true
 }
 
 // loosen notes a fact that is not on the medium yet.

@@ -45,6 +45,8 @@ type host struct {
 	lastArrival map[grid.SiteID]time.Duration
 	nap
 	inboxes [2]inbox
+	unread  [2]bool       // facts were written since they were compared with the machine's
+	quiet   [2]int        // steps since a machine was checked; a loud one counts as CheckQuiet
 	batch   time.Duration // between two looks at the inboxes; 0: none waits
 	stuck   time.Duration // until a sandbox that hangs answers; 0: none hangs
 	liar    *liar         // nil: the site is honest
@@ -76,6 +78,7 @@ func (h *host) start() {
 	}
 	h.world.see(Sight{Kind: SightUp, Site: h.spec.ID})
 	h.timers, h.inboxes = make(map[timerID]timer), [2]inbox{}
+	h.unread, h.quiet = [2]bool{true, true}, [2]int{}
 	h.attempts = make(map[grid.AttemptID]*attempt)
 	h.lastArrival = make(map[grid.SiteID]time.Duration)
 	siteConfig := site.Default(h.spec.ID, h.spec.Capability)
@@ -133,6 +136,9 @@ func (h *host) think(r role, in step.Input) []step.Effect {
 	w := h.world
 	effects := h.machines()[r].Step(h.now(), in)
 	w.steps++
+	if h.quiet[r]++; slices.ContainsFunc(effects, isLoud) {
+		h.quiet[r] = max(h.quiet[r], w.cfg.CheckQuiet)
+	}
 	w.mix(string(h.spec.ID), fmt.Sprintf("%d %T", r, in), w.elapsed.String())
 	w.hash = step.HashEffects(w.hash, effects)
 	return effects
@@ -141,14 +147,31 @@ func (h *host) think(r role, in step.Input) []step.Effect {
 // judge checks a machine after a step, whose effects were carried out.
 func (h *host) judge(r role, in step.Input) {
 	w, machine := h.world, h.machines()[r]
-	if w.steps%max(1, w.cfg.CheckEvery) != 0 {
+	if w.steps%max(1, w.cfg.CheckEvery) != 0 || h.quiet[r] < w.cfg.CheckQuiet {
 		return
 	}
+	h.quiet[r] = 0
 	if err := machine.Check(); err != nil {
 		w.fail(fmt.Errorf("%s after %T: %w", h.spec.ID, in, err))
 	}
-	if w.cfg.CheckFacts && !bytes.Equal(machine.Snapshot(), h.disk.facts[r].Encode()) {
+	if !w.cfg.CheckFacts || !h.unread[r] {
+		return
+	}
+	h.unread[r] = false
+	if !bytes.Equal(machine.Snapshot(), h.disk.facts[r].Encode()) {
 		w.fail(fmt.Errorf("%s after %T: snapshot and facts differ", h.spec.ID, in))
+	}
+}
+
+// isLoud reports whether a step with this effect is not quiet, see Config.CheckQuiet.
+func isLoud(e step.Effect) bool {
+	switch e := e.(type) {
+	case step.Persist:
+		return true
+	case step.Report:
+		return e.Level > step.LevelDebug
+	default:
+		return false
 	}
 }
 

@@ -65,6 +65,10 @@ type Config struct {
 	// 0 or 1 checks each. Checking a machine takes time in proportion to what it
 	// knows.
 	CheckEvery int
+	// CheckQuiet is after how many quiet steps one is checked, if CheckEvery does not leave it
+	// out: those that write and report nothing, such as the renewal of a lease; 0 or 1 checks
+	// each.
+	CheckQuiet int
 }
 
 // World is a running simulation. It belongs to one goroutine.

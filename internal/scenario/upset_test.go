@@ -145,15 +145,16 @@ func (p *simulation) swear(s Submission, id grid.JobID) {
 		Run: s.Lasts(), Start: s.Start, Deadline: s.Deadline, Reserves: s.Reserve,
 		MayRefuse: s.Start > 0 || s.Deadline > 0 || s.Split != grid.SplitNone || s.Reservation != "",
 	}
+	if s.Unattended == grid.UnattendedFinish {
+		truth.Lease = broker.Default("").LongLease
+	}
 	for _, name := range s.Needs() {
 		truth.After = append(truth.After, p.ids[name])
 	}
 	for _, e := range p.s.Events {
 		lost := e.Trouble.Word == "lose" || e.Trouble.Word == "restore"
 		truth.Mortal = truth.Mortal || lost && e.Site == s.By
-		if e.Trouble.Word == "stick" { // what hangs has begun, as far as anybody can see
-			truth.Start = 0
-		}
+		truth.Hangs = truth.Hangs || e.Trouble.Word == "stick"
 	}
 	p.oracle.Submitted(p.w, id, truth)
 }

@@ -24,17 +24,17 @@ type clock struct {
 // clockSet is that a wall clock was set.
 type clockSet struct{ at, by time.Duration }
 
-// movedBetween says by how much a site's wall clock was set from a time on: until another one,
-// and then after each time that it was set until the end.
-func (w *World) movedBetween(id grid.SiteID, from, at, end time.Duration) []time.Duration {
+// movedBetween says by how much a site's wall clock was set after the first so many times that
+// it was: until a time, and then after each time that it was set until the end.
+func (w *World) movedBetween(id grid.SiteID, before int, at, end time.Duration) []time.Duration {
 	var all []time.Duration
 	var sets []clockSet
 	if h, known := w.hosts[id]; known {
-		sets = h.clock.sets
+		sets = h.clock.sets[before:]
 	}
 	sum := time.Duration(0)
 	for _, s := range sets {
-		if s.at <= from || s.at > end {
+		if s.at > end {
 			continue
 		}
 		if s.at > at {

@@ -180,6 +180,23 @@ func (d *disk) unpin(owner string) {
 	}
 }
 
+// sweep lets go of what an earlier run kept for attempts and jobs that nobody knows any more, as
+// an agent does when it starts: it may have died before it did that.
+func (h *host) sweep() {
+	if !h.up {
+		return
+	}
+	known := make(map[string]bool)
+	for _, a := range h.site.Status().Attempts {
+		known[a.ID.String()] = true
+	}
+	for _, owner := range h.disk.owners() {
+		if !known[owner] && owner != historyPin && !h.keeps(owner) {
+			h.disk.unpin(owner)
+		}
+	}
+}
+
 // has is the size of data that is here, and not let go by all who kept it.
 func (d *disk) has(cid grid.CID) (int64, bool) {
 	bytes, here := d.held[cid]

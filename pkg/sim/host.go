@@ -101,6 +101,7 @@ func (h *host) start() {
 		h.fill(true)
 	}
 	h.disk.foreign = false
+	h.sweep()
 	h.step(roleSite, step.HeldChanged{Added: slices.Sorted(maps.Keys(h.disk.held))})
 }
 

@@ -84,7 +84,7 @@ func (l *liar) reconnect() {
 
 // hears takes a message of another site, and reports whether that is the end of it.
 func (l *liar) hears(from grid.SiteID, msg protocol.Message) bool {
-	if from == l.spec.ID || roleFor(msg) == roleBroker || l.how == lieSilent {
+	if from == l.spec.ID || roleFor(msg) == roleBroker || l.how == lieSilent || l.isOld(from, msg) {
 		return false
 	}
 	switch msg := msg.(type) {
@@ -100,6 +100,21 @@ func (l *liar) hears(from grid.SiteID, msg protocol.Message) bool {
 		l.use(from, msg)
 	}
 	return true
+}
+
+// isOld reports whether a message is about attempts from before the lies: they go on honestly.
+// Nobody could keep another one apart from an attempt whose own site says that it has ended.
+func (l *liar) isOld(from grid.SiteID, msg protocol.Message) bool {
+	var ids []grid.AttemptID
+	switch msg := msg.(type) {
+	case protocol.Lease:
+		ids = msg.Attempts
+	case protocol.ExitAck:
+		ids = msg.Attempts
+	}
+	return slices.ContainsFunc(ids, func(id grid.AttemptID) bool {
+		return !slices.Contains(l.held[from], id)
+	})
 }
 
 // offer bids 0.

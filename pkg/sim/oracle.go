@@ -56,6 +56,8 @@ type Truth struct {
 	After     []grid.JobID  // it is called off with one of these, and bound to them
 	MayRefuse bool          // no site need be able to take it, or to promise what it wants
 	Mortal    bool          // its submitter's disk is lost or becomes an earlier one later
+	Lease     time.Duration // the longest that it may be granted; 0: short ones only
+	Hangs     bool          // a sandbox may hang: it has begun, and nobody sees that it does nothing
 }
 
 // Oracle judges a world that it has watched in true time. Make it before the world, whose
@@ -73,6 +75,7 @@ type judged struct {
 	Truth
 
 	submitted time.Duration
+	sets      int              // how often its submitter's wall clock was set before
 	named     time.Time        // the start on the wall clock, as it stood at the submission
 	clock     func() time.Time // of its submitter
 	ended     time.Duration    // 0: not yet
@@ -123,8 +126,8 @@ func (o *Oracle) Submitted(w *World, id grid.JobID, truth Truth) {
 	site := w.trace.Submitted[i].Site
 	o.jobs[id] = &judged{
 		Submission: w.trace.Submitted[i], Truth: truth, submitted: w.elapsed,
-		accepted: make(map[uint32]bool),
-		named:    w.Clock(site).Add(-w.elapsed), clock: func() time.Time { return w.Clock(site) },
+		accepted: make(map[uint32]bool), sets: len(w.hosts[site].clock.sets),
+		named: w.Clock(site).Add(-w.elapsed), clock: func() time.Time { return w.Clock(site) },
 	}
 	o.order = append(o.order, id)
 }
@@ -146,15 +149,18 @@ func (o *Oracle) Judge(w *World, well time.Duration) []Finding {
 	for _, id := range o.order {
 		left = max(left, o.jobs[id].starts(w)+o.jobs[id].Run)
 	}
-	if o.over() && w.elapsed >= left+2*time.Hour {
+	if o.over(w) && w.elapsed >= left+2*time.Hour {
 		findings = append(findings, o.leftOver(w)...)
 	}
 	return findings
 }
 
-// over reports whether all jobs have ended.
-func (o *Oracle) over() bool {
-	return !slices.ContainsFunc(o.order, func(id grid.JobID) bool { return o.jobs[id].ended == 0 })
+// over reports whether all jobs have ended, also for submitters with an earlier state.
+func (o *Oracle) over(w *World) bool {
+	return !slices.ContainsFunc(o.order, func(id grid.JobID) bool {
+		s, known := w.Job(o.jobs[id].Site, id)
+		return o.jobs[id].ended == 0 || known && s.Ended.IsZero()
+	})
 }
 
 // starts is the true time at which the submitter's wall clock shows the job's start, as it stands
@@ -180,7 +186,18 @@ func (o *Oracle) due(w *World, j *judged, well time.Duration) time.Duration {
 		other := o.jobs[id]
 		work += other.Run * time.Duration(other.Count)
 	}
+	if j.Lease > 0 && w.ranWhereAllIsLost(j.Job) {
+		work += j.Lease
+	}
 	return from + slack + j.Run + work
+}
+
+// ranWhereAllIsLost reports whether a job has run at a site that lost its disk or was given an
+// earlier one: that site says nothing of it, and the job's lease may run until its end.
+func (w *World) ranWhereAllIsLost(job grid.JobID) bool {
+	return slices.ContainsFunc(w.trace.Intervals, func(i Interval) bool {
+		return i.Attempt.Task.Job == job && w.hosts[i.Site].disk.restored > 0
+	})
 }
 
 func (o *Oracle) judge(w *World, j *judged, well time.Duration) []Finding {

@@ -67,10 +67,18 @@ func (o *Oracle) judgePromise(w *World, j *judged, t broker.TaskState) string {
 	if !ran {
 		return ""
 	}
-	if text := w.misjudged(j, "began", run.began, j.Start, t.StartLate); text != "" {
+	if text := w.misjudged(j, "began", run.began, j.seenStart(), t.StartLate); text != "" {
 		return text
 	}
 	return w.misjudged(j, "ended", run.ended, j.Deadline, t.EndLate)
+}
+
+// seenStart is when a job is to begin, 0 if nobody can see whether it did: what hangs has begun.
+func (j *judged) seenStart() time.Duration {
+	if j.Hangs {
+		return 0
+	}
+	return j.Start
 }
 
 // misjudged compares by how much something came later than promised, or earlier, with what is
@@ -85,7 +93,7 @@ func (w *World) misjudged(
 	// Both the clock that the limit stands on and the one that counts backwards may drift.
 	allowed := told + 2*(j.ended-j.submitted)/million*time.Duration(w.fastest)
 	var late time.Duration
-	for _, moved := range w.movedBetween(j.Site, j.submitted, at, j.ended) {
+	for _, moved := range w.movedBetween(j.Site, j.sets, at, j.ended) {
 		if late = at + moved - limit; what == "ended" {
 			late = max(late, 0)
 		}

@@ -289,6 +289,9 @@ func (h *host) fetch(e step.Collect) string {
 	return ""
 }
 
+// historyPin is for whom the data of ended jobs is kept.
+const historyPin = "history"
+
 // jobPin is for whom a submitter keeps data.
 func jobPin(job grid.JobID) string { return "job " + string(job) }
 
@@ -326,7 +329,7 @@ func (h *host) archive(e step.Archive) {
 	for _, j := range e.Jobs {
 		h.disk.past[j.Job] = j
 		for _, cid := range j.Outputs {
-			h.disk.pin(cid, "history")
+			h.disk.pin(cid, historyPin)
 		}
 		ids = append(ids, j.Job)
 	}

@@ -110,7 +110,12 @@ func tale(name string, seed uint64) Scenario {
 	}
 	if words := enabled(); len(words) > 0 {
 		for range 3 + r.IntN(10) {
-			s.Events = append(s.Events, s.draw(r, words[r.IntN(len(words))]))
+			e := s.draw(r, words[r.IntN(len(words))])
+			if e.Trouble.Word == "restore" { // a backup from the middle of what was
+				s.Events = append(s.Events,
+					Event{Kind: Upset, Site: e.Site, At: e.At / 2, Trouble: Trouble{Word: "backup"}})
+			}
+			s.Events = append(s.Events, e)
 		}
 	}
 	for i := range s.Events {
@@ -284,5 +289,27 @@ func TestTroublesAreReadAsWritten(t *testing.T) {
 		if shares()[word] == 0 {
 			t.Errorf("no family meets %s", word)
 		}
+	}
+}
+
+// A site that is given a backup has made one before.
+func TestARestoreFollowsABackup(t *testing.T) {
+	restores := 0
+	for seed := range uint64(40) {
+		s := tale("plain", seed)
+		for _, e := range s.Events {
+			if e.Trouble.Word != "restore" {
+				continue
+			}
+			restores++
+			if !slices.ContainsFunc(s.Events, func(b Event) bool {
+				return b.Trouble.Word == "backup" && b.Site == e.Site && b.At < e.At
+			}) {
+				t.Errorf("seed %d: %s is restored at %s, and there is no backup", seed, e.Site, e.At)
+			}
+		}
+	}
+	if restores == 0 {
+		t.Error("nothing is restored")
 	}
 }

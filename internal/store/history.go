@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -32,7 +33,13 @@ type History struct {
 	path    string
 	db      *bolt.DB
 	damaged bool
+	looked  atomic.Int64 // how often pages were looked at
 }
+
+// heldLooks bounds how often a history is looked at before its pages are let go. Jobs are found
+// by random identifiers, so each look maps other pages, with some around them, and in time all:
+// the agent would be seen to take as much memory as its history has on disk.
+const heldLooks = 16
 
 // HistoryJob is an ended job, with what a list shows of it.
 type HistoryJob struct {
@@ -113,13 +120,22 @@ func (h *History) view(do func(tx *bolt.Tx) error) error {
 	if err := guard(h.path, func() error { return h.db.View(do) }); err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
+	h.look()
 	return nil
+}
+
+// look counts a look.
+func (h *History) look() {
+	if h.looked.Add(1)%heldLooks == 0 {
+		letGo(h.db)
+	}
 }
 
 func (h *History) update(do func(tx *bolt.Tx) error) error {
 	if err := guard(h.path, func() error { return h.db.Update(do) }); err != nil {
 		return fmt.Errorf("write history %s: %w", h.path, err)
 	}
+	h.look()
 	return nil
 }
 

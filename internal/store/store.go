@@ -22,6 +22,8 @@
 //	history.go         ended jobs
 //	history_read.go    listed and found
 //	history_forget.go  let go
+//	resident_linux.go  not held in memory
+//	resident_other.go  or as the system likes
 //	compact.go         files made shorter
 //	place.go           the machine and the place that a directory belongs to
 //	place_linux.go     how a file differs from its copies

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -71,12 +70,12 @@ func (p *peers) atone(site grid.SiteID, awarded time.Time) {
 	}
 }
 
-// places counts the tasks of a job that a site may be given by its offer: fewer than it offers
-// after a breach, as long as another site that can be reached may take them, now or later.
-func (p *peers) places(c *candidate, answers map[grid.SiteID]Answer) uint32 {
+// allowed counts the tasks of a job that a site may be given by its offer: fewer than it offers
+// after a breach, as long as others that can be reached may take them, now or later.
+func (p *peers) allowed(c *candidate, j *job) uint32 {
 	b := p.breaches[c.offer.Site]
 	switch {
-	case b.row == 0 || !p.othersMayTake(answers):
+	case b.row == 0 || !p.othersMayTake(j):
 		return c.left
 	case b.till.After(p.now):
 		return 0
@@ -85,10 +84,28 @@ func (p *peers) places(c *candidate, answers map[grid.SiteID]Answer) uint32 {
 	}
 }
 
-func (p *peers) othersMayTake(answers map[grid.SiteID]Answer) bool {
-	return slices.ContainsFunc(sortedSites(answers), func(site grid.SiteID) bool {
-		return p.breaches[site].row == 0 && p.reachable(site) && !answers[site].neverFits()
-	})
+// othersMayTake reports whether sites without a breach may take a job's tasks: any of them one
+// task, but parts only if there is space for all, on one site if they are not to be split.
+func (p *peers) othersMayTake(j *job) bool {
+	var most, sum int64
+	for _, site := range sortedSites(j.answers) {
+		if p.breaches[site].row > 0 || !p.reachable(site) || j.answers[site].neverFits() {
+			continue
+		}
+		if !j.traits.whole {
+			return true
+		}
+		capability := p.cfg.Capability
+		if site != p.cfg.Here {
+			capability = p.all[site].capability
+		}
+		n := places(j.req, capability)
+		most, sum = max(most, n), sum+n
+	}
+	if j.spec.Split == grid.SplitNever {
+		sum = most
+	}
+	return j.traits.whole && sum >= int64(j.spec.Count)
 }
 
 // faultFact holds a site's faults and breaches.

@@ -25,7 +25,7 @@ func (d desk) standing() []*candidate {
 		if !d.m.peers.reachable(site) {
 			continue
 		}
-		if left := d.m.peers.places(c, j.answers); left > 0 {
+		if left := d.m.peers.allowed(c, j); left > 0 {
 			c.left = left
 			offers = append(offers, c.offer)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/internal/store"
 )
 
 // dial connects to the agent of this configuration.
@@ -42,6 +43,18 @@ func plain(err error) error {
 	unreachable := errors.Is(err, client.ErrUnreachable)
 	if unreachable && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)) {
 		return errors.New("the agent does not run; start it with: siteagent run")
+	}
+	return err
+}
+
+// whyDown is why the agent does not answer, where it has left word of that.
+func (o *options) whyDown(err error) error {
+	c, unread := o.load()
+	if unread != nil || !errors.Is(err, client.ErrUnreachable) {
+		return err
+	}
+	if newer, is, _ := store.Superseded(c.StateDir); is {
+		return newer.Explain(c.StateDir)
 	}
 	return err
 }

@@ -85,8 +85,8 @@ func (e usageError) Unwrap() error { return e.error }
 // exitNoReader is the code of a program that SIGPIPE ended.
 const exitNoReader = 141
 
-// exitElsewhere is the code of an agent whose state belongs to another machine. To start it
-// again changes nothing before its owner has decided.
+// exitElsewhere is the code of an agent whose state, or whose site, is on another machine. To
+// start it again changes nothing before its owner has decided.
 const exitElsewhere = 3
 
 // readerGone reports whether standard output could not be written because nobody reads it.
@@ -102,7 +102,7 @@ func exitCode(err error) int {
 	if _, usage := errors.AsType[usageError](err); usage {
 		return 2
 	}
-	if errors.Is(err, store.ErrElsewhere) {
+	if errors.Is(err, store.ErrElsewhere) || errors.Is(err, store.ErrSuperseded) {
 		return exitElsewhere
 	}
 	return 1

@@ -196,7 +196,8 @@ func assemble(
 	}
 	return agent.Config{
 		Herald:   []string{self, p2p.ArgTellDeaths},
-		StateDir: c.StateDir, Machine: hostinfo.MachineName(), Version: version(), Name: c.Name,
+		StateDir: c.StateDir, Machine: hostinfo.MachineName(), Hardware: hostinfo.Parts(),
+		Version: version(), Name: c.Name,
 		P2P: network, DomainKey: c.DomainKey,
 		Data:       room,
 		Capability: capability, Adapters: offered.adapters, Notices: offered.notices,

@@ -31,7 +31,7 @@ is enforced, the plan, how likely the machine is to leave, and what was counted.
 			defer c.Close()
 			status, err := c.Status(cmd.Context())
 			if err != nil {
-				return err
+				return o.whyDown(err)
 			}
 			switch {
 			case format == "json":

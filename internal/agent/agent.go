@@ -34,6 +34,7 @@ import (
 type Config struct {
 	StateDir    string                        // everything that outlives a run; one agent at a time
 	Machine     string                        // that the state is bound to; empty = none
+	Hardware    []string                      // names of its parts; empty = none are known
 	Version     string                        // of the build, for people
 	Name        string                        // of the site, for people
 	P2P         p2p.Config                    // Incarnation, Capability and Members are filled in
@@ -169,7 +170,9 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.disk = a.newDisk()
 	a.disk.look() // the ballast of an earlier life may be what the facts need now
 	signs := []string{RecordFile, filepath.Join("data", "roots.log")}
-	options := store.Options{Signs: signs, Machine: cfg.Machine, Wall: a.clock.wall}
+	options := store.Options{
+		Signs: signs, Machine: cfg.Machine, Hardware: cfg.Hardware, Wall: a.clock.wall,
+	}
 	if a.store, err = store.OpenWith(cfg.StateDir, options, a.log); err != nil {
 		return a, err
 	}
@@ -197,7 +200,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	}
 	boot := step.Boot{
 		Incarnation: a.store.Incarnation(), Nonce: a.store.Nonce(), Restored: a.store.Restored(),
-		Clock: a.clock.continuous(a.bootID),
+		Clock: a.clock.continuous(a.bootID), Line: a.store.Line(),
 	}
 	a.site.tell(boot)
 	a.broker.tell(boot)

@@ -28,7 +28,8 @@ func (a *Agent) join() error {
 	if config.Now == nil {
 		config.Now = a.clock.real
 	}
-	config.Incarnation = a.store.Incarnation()
+	config.Incarnation, config.Nonce = a.store.Incarnation(), a.store.Nonce()
+	config.Line = a.store.Line()
 	config.Capability = a.host.ceilings
 	config.Name, config.Members = a.cfg.Name, a.members
 	handlers := p2p.Handlers{
@@ -36,6 +37,7 @@ func (a *Agent) join() error {
 		OnPeerSeen: func(id grid.SiteID, f p2p.Facts) {
 			a.tellBoth(step.PeerSeen{
 				Site: id, Name: f.Name, Capability: f.Capability, Skew: f.Skew, RoundTrip: f.RoundTrip,
+				Line: f.Run.Line,
 			})
 			if !a.awake() {
 				return
@@ -52,7 +54,8 @@ func (a *Agent) join() error {
 				a.broker.tell(step.AttemptsDied{Site: id, Attempts: attempts})
 			}
 		},
-		OnMembers: a.tellBans,
+		OnNewerRun: a.giveWay,
+		OnMembers:  a.tellBans,
 	}
 	var err error
 	if a.mesh, err = p2p.New(a.ctx, config, handlers, a.log); err != nil {
@@ -73,6 +76,16 @@ func (a *Agent) join() error {
 	a.pins = newPins(a.data, a.archive.history.Holds, a.log)
 	a.mesh.HandleLog(a.serveLog)
 	return nil
+}
+
+// giveWay ends this agent because another one was started later with its site's identity. Its
+// jobs end with it. The next start is refused until the owner has decided.
+func (a *Agent) giveWay(newer protocol.Run) {
+	n := store.Newer{Incarnation: newer.Number, Since: newer.Since()}
+	if err := a.store.Supersede(n); err != nil {
+		a.log.Warn("the next start does not know that the site runs on another machine", "error", err)
+	}
+	a.leave(n.Explain(a.cfg.StateDir))
 }
 
 // linkMeasured tells the machines the rates of a link, if any is known.

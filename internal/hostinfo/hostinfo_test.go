@@ -1,6 +1,7 @@
 package hostinfo
 
 import (
+	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -101,4 +102,35 @@ func BenchmarkMultiplyAdd(b *testing.B) {
 		lanes = multiplyAdd(lanes, 1000)
 	}
 	b.ReportMetric(float64(b.N)*1000*kernelLanes*flopsPerLane/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+}
+
+// Interfaces that software makes come and go, and are the same in a copy. Addresses that are
+// drawn by chance are others after each start.
+func TestPartsAreOfHardware(t *testing.T) {
+	dir := t.TempDir()
+	write := func(in, name, text string) {
+		if err := os.WriteFile(filepath.Join(in, name), []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		hardware bool
+		assigned string
+	}{{"eth0", true, "0"}, {"docker0", false, "0"}, {"wlan0", true, "1"}, {"wlan1", true, "3"}} {
+		in := filepath.Join(dir, c.name)
+		if err := os.MkdirAll(in, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(in, "address", c.name)
+		write(in, "addr_assign_type", c.assigned)
+		if c.hardware {
+			if err := os.Mkdir(filepath.Join(in, "device"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := partsIn(dir); len(got) != 1 || got[0] != hidden("eth0") {
+		t.Errorf("%v, want one", got)
+	}
 }

@@ -37,6 +37,8 @@ type Config struct {
 	Domain       grid.DomainID    // whom to talk to
 	Name         string           // for people, at most 64 bytes
 	Incarnation  uint64           // number of this start of the agent, from 1, never used twice
+	Nonce        uint64           // drawn for this start: two machines may reach the same number
+	Line         uint64           // of starts that followed one another on one machine; 0 = not told
 	Allow        []grid.SiteID    // the members; this site need not be among them
 	AcceptAnyone bool             // no list: every site of this domain is a member, unless banned
 	Members      *member.Registry // members and bans besides the list, and the invitations; nil = none

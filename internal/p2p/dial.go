@@ -107,6 +107,7 @@ func (r *remote) greet(ctx context.Context, stream network.Stream) (link, error)
 	facts, reason := r.m.judge(r.site, hello, sent, r.m.cfg.Now())
 	refusal := &refusedError{Site: r.site, Reason: reason}
 	if hello.Refusal != grid.ReasonNone {
+		r.m.heedRefusal(r.site, hello)
 		refusal.Reason, refusal.ByPeer = hello.Refusal, true
 	}
 	if refusal.Reason != grid.ReasonNone {

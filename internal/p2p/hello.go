@@ -17,6 +17,7 @@ type Facts struct {
 	Skew        time.Duration // the peer's clock minus ours, as exact as half a round trip
 	RoundTrip   time.Duration // of the Hellos
 	Incarnation uint64        // number of the peer's start
+	Run         protocol.Run  // the start in full; of an earlier version the number alone
 }
 
 // refusedError says that a peer and this site do not admit each other.
@@ -39,7 +40,7 @@ func (m *Mesh) hello(refusal grid.Reason, peers []string) protocol.Hello {
 		MinVersion: protocol.MinVersion, MaxVersion: protocol.Version, Domain: m.cfg.Domain,
 		Name:        m.cfg.Name,
 		Incarnation: m.cfg.Incarnation, WallMS: m.cfg.Now().UnixMilli(), Capability: m.cfg.Capability(),
-		Refusal: refusal, Peers: peers, Roster: m.cfg.Members.Roster().Digest(),
+		Refusal: refusal, Peers: peers, Roster: m.cfg.Members.Roster().Digest(), Run: m.run,
 	}
 }
 
@@ -83,7 +84,7 @@ func (m *Mesh) judge(
 	skew := time.UnixMilli(h.WallMS).Sub(middle)
 	facts := Facts{
 		Name: h.Name, Capability: h.Capability, Skew: skew, RoundTrip: received.Sub(sent),
-		Incarnation: h.Incarnation,
+		Incarnation: h.Incarnation, Run: runOf(h),
 	}
 	standing := m.judgeSite(site)
 	switch {
@@ -95,6 +96,8 @@ func (m *Mesh) judge(
 		return facts, standing
 	case skew > protocol.MaxSkew || skew < -protocol.MaxSkew:
 		return facts, grid.ReasonClock
+	case h.Refusal == grid.ReasonNone && m.isOlder(site, facts.Run):
+		return facts, grid.ReasonOlderRun
 	default:
 		return facts, grid.ReasonNone
 	}
@@ -107,7 +110,7 @@ func (f Facts) same(g Facts) bool {
 	kinds := slices.Equal(a.Kinds, b.Kinds)
 	a.Kinds, b.Kinds = nil, nil
 	drift := f.Skew - g.Skew
-	return kinds && f.Name == g.Name && f.Incarnation == g.Incarnation && drift.Abs() < time.Second &&
+	return kinds && f.Name == g.Name && f.Run.Compare(g.Run) == 0 && drift.Abs() < time.Second &&
 		a.Total == b.Total && a.CoreMFLOPS == b.CoreMFLOPS && a.DownBps == b.DownBps &&
 		a.UpBps == b.UpBps &&
 		a.DiskBps == b.DiskBps && a.OS == b.OS && a.Arch == b.Arch
@@ -128,6 +131,8 @@ func reasonLabel(r grid.Reason) string {
 		return "invalid"
 	case grid.ReasonBanned:
 		return "banned"
+	case grid.ReasonOlderRun:
+		return "older_run"
 	default:
 		return fmt.Sprintf("reason_%d", uint16(r))
 	}

@@ -53,6 +53,9 @@ type Handlers struct {
 	// OnAttemptsDied brings a site's own word that its agent had died, and that nothing is left
 	// of these attempts. The agent may run again by now. nil = nobody wants to know.
 	OnAttemptsDied func(site grid.SiteID, attempts []grid.AttemptID)
+	// OnNewerRun says that another agent was started later with this site's identity: this one
+	// has to end. It is called once. nil = nobody wants to know.
+	OnNewerRun func(newer protocol.Run)
 	// OnMembers says that the roster changed because of what a peer said. nil =
 	// nobody wants to know.
 	OnMembers func()
@@ -77,6 +80,9 @@ type Mesh struct {
 	finder   *finder
 	guard    *guard
 	arrivals network.Notifiee
+	run      protocol.Run // this one
+	runs     *runs        // of the others
+	newer    sync.Once    // guards Handlers.OnNewerRun
 
 	cancel context.CancelFunc
 	start  func(*remote) // runs the peer's goroutine until Close
@@ -109,6 +115,7 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 		m.members[wire.SiteOf(id)] = true // in the one form in which IDs are compared
 	}
 	m.guard = newGuard(m.cfg)
+	m.runs = &runs{limit: m.cfg.Limits.Peers, newest: make(map[grid.SiteID]heardRun)}
 	err := m.makeMembers()
 	if err != nil {
 		return nil, fmt.Errorf("join mesh: %w", err)
@@ -162,7 +169,7 @@ func (m *Mesh) makeHost(ctx context.Context) error {
 	if m.host = m.cfg.Host; m.host != nil {
 		m.self = wire.SiteOf(m.host.ID())
 		m.key = m.host.Peerstore().PrivKey(m.host.ID())
-		return nil
+		return m.sign()
 	}
 	id, err := LoadIdentity(m.cfg.KeyFile)
 	if err != nil {
@@ -172,6 +179,9 @@ func (m *Mesh) makeHost(ctx context.Context) error {
 		return err
 	}
 	m.key, m.self, m.ownHost = id.Key(), id.Site(), true
+	if err = m.sign(); err != nil {
+		return err
+	}
 	m.host, err = newHost(m, id)
 	return err
 }

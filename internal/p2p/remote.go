@@ -14,6 +14,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
 // Habits of a peer's owner.
@@ -145,7 +146,7 @@ func (r *remote) run(ctx context.Context) {
 			lost = time.Now()
 			continue
 		}
-		if facts, present := r.admitted(); present && !r.mourn(ctx, facts.Incarnation, lost, err) {
+		if facts, present := r.admitted(); present && !r.mourn(ctx, facts.Run, lost, err) {
 			continue
 		}
 		r.abandon()
@@ -225,10 +226,10 @@ func (r *remote) failed(ctx context.Context, err error) bool {
 // mourn decides, after a failed attempt, whether a peer whose stream is lost is
 // gone, and tells so. It reports false, after a short pause, when it is too
 // early to say.
-func (r *remote) mourn(ctx context.Context, incarnation uint64, lost time.Time, err error) bool {
+func (r *remote) mourn(ctx context.Context, run protocol.Run, lost time.Time, err error) bool {
 	refusing := errors.Is(err, errRefusing)
 	if refusing || time.Since(lost) >= r.m.cfg.Timing.Debounce {
-		r.gone(incarnation, refusing)
+		r.gone(run, refusing)
 		if r.connected() { // it answers no Hello: begin afresh
 			_ = r.m.host.Network().ClosePeer(r.id)
 		}
@@ -281,13 +282,17 @@ func (r *remote) update(facts Facts, known bool) {
 	defer r.order.Unlock()
 	r.mu.Lock()
 	old, was := r.facts, r.present
-	if r.expelled || known && (!was || old.Incarnation != facts.Incarnation) {
+	other := old.Run.Compare(facts.Run) != 0
+	if r.expelled || known && (!was || other) {
 		r.mu.Unlock()
 		return
 	}
 	r.facts, r.present = facts, true
 	r.mu.Unlock()
-	restarted := was && old.Incarnation != facts.Incarnation
+	if other && old.Run.Number != 0 {
+		r.abandon() // it was meant for another run
+	}
+	restarted := was && other
 	if restarted {
 		r.m.counts.Inc(wire.CountLost, "refusing")
 		r.m.handlers.OnPeerGone(r.site, true)
@@ -303,13 +308,13 @@ func (r *remote) update(facts Facts, known bool) {
 	}
 }
 
-// gone says that this incarnation of the peer is lost, unless a later one was
+// gone says that this run of the peer is lost, unless a later one was
 // admitted meanwhile.
-func (r *remote) gone(incarnation uint64, refusing bool) {
+func (r *remote) gone(run protocol.Run, refusing bool) {
 	r.order.Lock()
 	defer r.order.Unlock()
 	r.mu.Lock()
-	was := r.present && r.facts.Incarnation == incarnation
+	was := r.present && r.facts.Run.Compare(run) == 0
 	if was {
 		r.present, r.seen = false, make(chan struct{})
 	}

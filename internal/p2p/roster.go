@@ -257,10 +257,10 @@ func (m *Mesh) expel(r *remote, reason grid.Reason) {
 	r.order.Lock()
 	r.mu.Lock()
 	r.expelled = true
-	incarnation := r.facts.Incarnation
+	run := r.facts.Run
 	r.mu.Unlock()
 	r.order.Unlock()
-	r.gone(incarnation, false)
+	r.gone(run, false)
 	m.forgetAddrs(r.id)
 	m.after(farewell, func() {
 		r.end()

@@ -149,7 +149,7 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 	if r == nil {
 		return
 	}
-	if !r.current(hello, stream.Conn()) || !r.awaitSeen(ctx) {
+	if !r.current(hello, stream.Conn()) || !r.awaitSeen(ctx) || !r.isRun(runOf(hello)) {
 		return
 	}
 	r.take(stream)
@@ -194,7 +194,9 @@ func (m *Mesh) welcome(in *wire.Reader, stream network.Stream) (protocol.Hello, 
 	} else {
 		m.refused(&refusedError{Site: wire.SiteOf(id), Reason: reason})
 	}
-	if err := writeHello(stream, m.cfg.Timing.Hello, m.hello(reason, named)); err != nil {
+	answer := m.refusal(wire.SiteOf(id), reason, runOf(hello))
+	answer.Peers = named
+	if err := writeHello(stream, m.cfg.Timing.Hello, answer); err != nil {
 		m.log.Debug("peer takes no hello", "peer", wire.SiteOf(id), "error", err)
 		return hello, false
 	}
@@ -225,10 +227,10 @@ func (m *Mesh) unusable(site grid.SiteID, err error) {
 // have died.
 func (r *remote) current(hello protocol.Hello, at network.Conn) bool {
 	facts, present := r.admitted()
-	if !present || facts.Incarnation >= hello.Incarnation {
-		return !present || facts.Incarnation == hello.Incarnation
+	if c := facts.Run.Compare(runOf(hello)); !present || c >= 0 {
+		return !present || c == 0
 	}
-	r.gone(facts.Incarnation, true)
+	r.gone(facts.Run, true)
 	for _, c := range r.m.host.Network().ConnsToPeer(r.id) {
 		if c.ID() != at.ID() {
 			_ = c.Close()
@@ -257,6 +259,13 @@ func (r *remote) awaitSeen(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// isRun reports whether this run of the peer is the one that was admitted. Another one may have
+// been while its stream waited; what a run says is never taken for the word of another.
+func (r *remote) isRun(run protocol.Run) bool {
+	facts, present := r.admitted()
+	return present && facts.Run.Compare(run) == 0
 }
 
 // take makes the stream the one on which the peer speaks, and ends an older one: a
@@ -289,6 +298,7 @@ func (r *remote) received(message protocol.Message) {
 		return
 	}
 	if hello.Refusal != grid.ReasonNone { // it banned us, and hangs up
+		r.m.heedRefusal(r.site, hello)
 		r.m.refused(&refusedError{Site: r.site, Reason: hello.Refusal, ByPeer: true})
 		return
 	}

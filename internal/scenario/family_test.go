@@ -64,9 +64,7 @@ func shares() map[string]int {
 // withheld are the troubles that are not drawn unless they are asked for, each with what is
 // known to go wrong.
 func withheld() map[string]string {
-	return map[string]string{
-		"twin": "a task runs at both machines that have its site's identity",
-	}
+	return map[string]string{}
 }
 
 // enabled lists the troubles to draw from, each as often as its share.
@@ -130,6 +128,11 @@ func tale(name string, seed uint64) Scenario {
 		if e.Trouble.Word == "set" {
 			s.Run.For += max(0, -e.Trouble.By)
 		}
+	}
+	if name == "unattended" && slices.ContainsFunc(s.Events, func(e Event) bool {
+		return e.Trouble.forgetful()
+	}) {
+		s.Run.For += patience
 	}
 	s.Expect = Expectations{{Measure: "flaws", Op: "="}}
 	return s

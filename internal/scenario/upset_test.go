@@ -155,8 +155,21 @@ func (p *simulation) swear(s Submission, id grid.JobID) {
 		lost := e.Trouble.Word == "lose" || e.Trouble.Word == "restore"
 		truth.Mortal = truth.Mortal || lost && e.Site == s.By
 		truth.Hangs = truth.Hangs || e.Trouble.Word == "stick"
+		if s.Unattended == grid.UnattendedFinish && e.Trouble.forgetful() {
+			truth.Patience = patience
+		}
 	}
 	p.oracle.Submitted(p.w, id, truth)
+}
+
+// patience is the time that a submitter waits that was given an earlier state: a long lease in
+// which it grants nothing, and one more for what it has heard of.
+const patience = 2*8*time.Hour + 20*time.Minute
+
+// forgetful reports whether a trouble leaves a site without the latest of its state, or with
+// two of them.
+func (t Trouble) forgetful() bool {
+	return slices.Contains([]string{"lose", "restore", "twin"}, t.Word)
 }
 
 // well is when the last trouble is over.

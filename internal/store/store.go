@@ -6,6 +6,7 @@
 //
 //	facts.db                  facts by machine, incarnation, format version, place
 //	place                     tells the directory from copies of it
+//	superseded                there if the site runs on another machine, and why
 //	journal/NUMBER-MACHINE    segments of the journal, in the order of NUMBER
 //
 //	history.db                own jobs that have ended
@@ -28,6 +29,7 @@
 //	place.go           the machine and the place that a directory belongs to
 //	place_linux.go     how a file differs from its copies
 //	place_other.go     where the system does not tell
+//	superseded.go      another machine runs with the site's identity
 //	repair.go          lost facts made anew from the journal
 //
 // One process at a time may have a directory open; reading with ReadFacts and
@@ -88,6 +90,8 @@ type Options struct {
 	Signs []string
 	// Machine names the machine that the directory is bound to; empty: it is not.
 	Machine string
+	// Hardware names parts of the machine, none of them with a space in it; empty: not known.
+	Hardware []string
 	// Wall is the time of the start, from which its incarnation follows; zero: it is the last
 	// one and 1.
 	Wall time.Time
@@ -115,6 +119,7 @@ type Store struct {
 	db          *bolt.DB
 	incarnation uint64
 	nonce       uint64 // drawn for this start
+	line        uint64 // of the starts on this machine
 	restored    bool   // the facts may be older than what was promised
 
 	mu       sync.Mutex // guards the fields below
@@ -142,6 +147,9 @@ func OpenWith(dir string, options Options, log *slog.Logger) (*Store, error) {
 	s := &Store{
 		dir: dir, options: options.withDefaults(), log: log, journals: make(map[string]*Journal),
 		open: make(map[string]string),
+	}
+	if newer, is, err := Superseded(dir); err != nil || is {
+		return nil, errors.Join(err, newer.Explain(dir))
 	}
 	if err := s.checkEarlierLife(); err != nil {
 		return nil, err

@@ -88,7 +88,7 @@ func (r *run) awardTask(j *job, index uint32, h handover) {
 	t.move(grid.PhaseAwarded)
 	t.attempt = attempt{
 		token: r.nextToken(t), site: c.offer.Site, distance: c.offer.Parts.Distance, awardedAt: r.now,
-		stint: stintOf(c.offer.Parts, h.at, r.now),
+		stint: stintOf(c.offer.Parts, h.at, r.now), line: r.lines[c.offer.Site],
 	}
 	t.silence = silence{}
 	if t.kept = 0; j.traits.promise {

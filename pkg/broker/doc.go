@@ -71,6 +71,7 @@
 //	probe.go       an enquiry that places nothing
 //	queue.go       the looks that wait
 //	longgrant.go   grants that a restart has to remember
+//	line.go        two machines with one site's identity
 //	restored.go    attempts that an old state does not know of
 //	rights.go      leases, fences, acknowledgements: they leave from here alone
 //	roll.go        what each site says it has

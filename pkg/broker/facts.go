@@ -45,6 +45,7 @@ type taskFact struct {
 	AwardedMS  int64         `json:"awarded_ms,omitempty"`
 	LeaseEndMS int64         `json:"lease_end_ms,omitempty"` // read only: by the wall clock
 	Grant      *grantFact    `json:"grant,omitempty"`        // only of long leases
+	Line       uint64        `json:"line,omitempty"`
 	Silent     bool          `json:"silent,omitempty"`
 	Failures   int           `json:"failures,omitempty"`
 	Exit       *grid.Exit    `json:"exit,omitempty"`
@@ -95,8 +96,8 @@ func (r *run) saveTask(j *job, index uint32) {
 	t := &j.tasks[index]
 	f := taskFact{
 		Phase: t.phase, Token: t.token, Site: t.site, Distance: t.distance,
-		AwardedMS: r.wallMS(t.awardedAt),
-		Silent:    t.silent, Failures: t.failures, Exit: t.exit, Failed: t.failed,
+		AwardedMS: r.wallMS(t.awardedAt), Line: t.line,
+		Silent: t.silent, Failures: t.failures, Exit: t.exit, Failed: t.failed,
 		Tries:    triesOnWall(t.tries, r.ahead),
 		Accepted: t.accepted, Kept: t.kept, Pledge: t.fact(),
 	}

@@ -35,10 +35,12 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 	site, why := t.site, "the site fell silent"
 	if t.deaf() {
 		why = "its site does not hear the leases that it asks for"
-	} else if !m.peers.refuses(site) {
+	} else if !m.peers.refuses(site) && !m.isAbandoned(t) {
 		t.away = m.now
 	}
-	m.peers.fellSilent(site)
+	if !m.isAbandoned(t) { // else it is another run that speaks for the site
+		m.peers.fellSilent(site)
+	}
 	m.giveUp(j, id.Task.Index, why)
 	m.peers.blame(site)
 	m.placeAgain(j)
@@ -65,10 +67,13 @@ func (m *Machine) siteRefuses(j *job, site grid.SiteID) {
 // leases are over. Nobody waits for its answers until it is seen again.
 func (m *Machine) onAttemptsDied(in step.AttemptsDied) {
 	for _, id := range in.Attempts {
-		if j, _ := m.jobs.current(in.Site, id); j == nil {
+		j, t := m.jobs.current(in.Site, id)
+		if j == nil {
 			continue // it has ended, has moved on, or was never there
 		}
-		m.peers.fellSilent(in.Site)
+		if !m.isAbandoned(t) { // else another run speaks for the site
+			m.peers.fellSilent(in.Site)
+		}
 		m.onExited(in.Site, protocol.Exited{Attempt: id, Exit: grid.Exit{
 			Cause: grid.CauseSiteRestart, Text: "the site's agent died",
 		}})
@@ -80,7 +85,8 @@ func (m *Machine) giveUp(j *job, index uint32, why string) {
 	t := &j.tasks[index]
 	id := j.attempt(index)
 	t.lose(why, &m.cfg, m.now)
-	t.silent = !t.deaf() // a deaf one would come back, and be given up, again and again
+	// a deaf one would come back, and be given up, again and again
+	t.silent = !t.deaf() && !m.isAbandoned(t)
 	delete(j.offers, t.site)
 	m.stopTimer(timerLease, id.String())
 	m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{Attempt: id, Site: t.site, Text: why})

@@ -16,7 +16,7 @@ import (
 func (m *Machine) onRequest(from grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
 	attempts = slices.DeleteFunc(slices.Clone(attempts), func(id grid.AttemptID) bool {
 		one := protocol.Accepted{Attempts: []grid.AttemptID{id}, Renewal: renewal}
-		return m.setApart(from, id) || m.strategyKnows(from, id, one)
+		return m.setApart(from, id) || m.strays(m.jobs, from, id) || m.strategyKnows(from, id, one)
 	})
 	leases := make(map[time.Duration][]grid.AttemptID)
 	var below, taken []grid.AttemptID
@@ -120,7 +120,7 @@ func (m *Machine) confirm(j *job, t *task, id grid.AttemptID) (first bool) {
 // onProgress follows an attempt.
 func (m *Machine) onProgress(from grid.SiteID, msg protocol.Progress) {
 	j, t := m.jobs.current(from, msg.Attempt)
-	if t == nil || !t.active() || t.phase == grid.PhaseAwarded {
+	if t == nil || !t.active() || t.phase == grid.PhaseAwarded || m.isAstray(t) {
 		return
 	}
 	if msg.Phase == grid.PhaseStaging && t.phase > grid.PhaseStaging {

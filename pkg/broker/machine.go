@@ -27,7 +27,9 @@ func New(cfg Config) *Machine {
 	if cfg.Here == "" {
 		cfg.Here = cfg.Owner
 	}
-	r := &run{cfg: cfg, rng: step.NewRand(cfg.Seed, "broker/"+string(cfg.Owner), 0)}
+	r := &run{
+		cfg: cfg, rng: step.NewRand(cfg.Seed, "broker/"+string(cfg.Owner), 0), lines: make(lines),
+	}
 	m := &Machine{
 		run: r, enquiries: enquiries{jobs: newJobs(), probes: make(probes)}, peers: newPeers(r),
 		awards: make(awardTable), rolls: make(rolls),

@@ -86,6 +86,9 @@ func (p *peers) met() bool {
 	})
 }
 
+// noneMet reports whether there are members, and none was seen since this site started.
+func (p *peers) noneMet() bool { return len(p.all) > 0 && !p.met() }
+
 // metEnough reports whether what the members say, or that there are none, can be taken
 // for the whole domain.
 func (p *peers) metEnough() bool {
@@ -222,6 +225,7 @@ func (p *peers) mayReturn(t *task) bool {
 // forget drops a member, what was seen of it, and how often it has failed.
 func (p *peers) forget(id grid.SiteID) {
 	delete(p.all, id)
+	delete(p.lines, id)
 	p.persistRemoval(factMember, string(id))
 	p.acquit(id)
 }
@@ -314,6 +318,7 @@ func (p *peers) seen(in step.PeerSeen) (*member, bool) {
 		other.roundTrip = in.RoundTrip
 	}
 	other.connected, other.refuses = true, false
+	p.lines.note(in.Site, in.Line)
 	return other, arrived
 }
 

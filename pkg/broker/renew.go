@@ -18,7 +18,7 @@ func (m *Machine) onRenew(from grid.SiteID, msg protocol.Renew) {
 	for _, id := range m.rolls.missing(from, msg) {
 		j, t := m.jobs.current(from, id)
 		switch {
-		case t == nil || !t.active():
+		case t == nil || !t.active() || m.isAstray(t):
 		case t.named >= msg.Renewal: // the list was sent before the attempt was named
 			m.rolls.enter(from, []grid.AttemptID{id}, m.jobs.isUnderWay(from))
 		default:
@@ -49,7 +49,7 @@ func (r rights) hearLeft(
 	from grid.SiteID, id grid.AttemptID, renewal uint64, left time.Duration,
 ) {
 	j, t := r.jobs.current(from, id)
-	if t == nil || !t.active() {
+	if t == nil || !t.active() || r.isAstray(t) {
 		return
 	}
 	before := t.vain

@@ -100,7 +100,7 @@ func (l *jobs) restoreTask(f step.Fact, cfg *Config) error {
 		attempt: attempt{
 			token: v.Token, site: v.Site, distance: v.Distance, awardedAt: step.FromMS(v.AwardedMS),
 			long: v.longGrant(j, cfg), startsAt: step.FromMS(v.StartsMS),
-			stint: stint{by: step.FromMS(v.ByMS)},
+			stint: stint{by: step.FromMS(v.ByMS)}, line: v.Line,
 		},
 		silence: silence{silent: v.Silent},
 		record:  record{failures: v.Failures, failed: v.Failed, tries: v.Tries},

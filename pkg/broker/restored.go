@@ -127,6 +127,12 @@ func (m *Machine) onPresumedTimer(j *job) {
 	if j.isPresumed(m.now) || j.presumed.IsZero() {
 		return
 	}
+	if m.peers.noneMet() {
+		// As for a copy that has no network yet: the site it was copied from may go on.
+		j.presumed = m.now.Add(m.cfg.Lease)
+		m.setTimer(timerPresumed, string(j.id), j.presumed)
+		return
+	}
 	j.presumed = timeZero
 	m.rights.settleDoubt()
 	for i := range j.tasks {
@@ -170,8 +176,13 @@ func (m *Machine) inherit(j *job, index uint32, h heir) {
 	m.stopTimer(timerRivals, j.taskID(index).String())
 	desk{m, j}.unwait(index)
 	t.rivals, t.result, t.silence, t.heir = nil, result{}, silence{}, heir{}
-	t.attempt = attempt{token: h.token, site: h.site, awardedAt: m.now}
+	t.attempt = attempt{
+		token: h.token, site: h.site, awardedAt: m.now, line: m.lines[h.site],
+	}
 	t.move(grid.PhaseStaging)
+	if j.traits.promise { // its site has promised it a place, and an earlier run has heard that
+		t.accepted, t.promise = true, grid.PromiseOpen
+	}
 	m.saveTask(j, index)
 	m.report(step.LevelInfo, eventInherited, j.attempt(index), h.site)
 }

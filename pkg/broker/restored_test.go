@@ -156,8 +156,30 @@ func TestDoubtOutlivesACrash(t *testing.T) {
 	if got := b.m.jobs.all[id].presumed.Sub(b.now); got != 3500*time.Millisecond {
 		t.Fatalf("waits for %s, want 3.5s", got)
 	}
+	b.do(step.PeerSeen{Site: "a", Name: "a"})
 	b.pass(4 * time.Second)
 	b.rerun(rerun{})
+	if b.m.jobs.all[id].isPresumed(b.now) {
+		t.Error("doubts forever")
+	}
+}
+
+// A copy that has no network yet knows less than any: it begins nothing, not even here, before
+// it has met a member.
+func TestDoubtLastsUntilAMemberIsMet(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	id, _ := b.lost(step.Boot{Incarnation: 5, Restored: true})
+	for _, site := range []grid.SiteID{"a", "b"} {
+		b.do(step.PeerGone{Site: site})
+	}
+	b.now = b.now.Add(time.Second)
+	b.rerun(rerun{})
+	b.pass(time.Minute)
+	if !b.m.jobs.all[id].isPresumed(b.now) {
+		t.Fatal("it goes on without having met anybody")
+	}
+	b.do(step.PeerSeen{Site: "a", Name: "a"})
+	b.pass(4 * time.Second)
 	if b.m.jobs.all[id].isPresumed(b.now) {
 		t.Error("doubts forever")
 	}

@@ -15,6 +15,7 @@ const seqBits = 16
 func (m *Machine) onBoot(in step.Boot) {
 	m.incarnation, m.bootedAt, m.clock = in.Incarnation, m.now, in.Clock
 	m.nonce = in.Nonce
+	m.lines.note(m.cfg.Here, in.Line)
 	m.rng = step.NewRand(m.cfg.Seed, "broker/"+string(m.cfg.Owner), in.Incarnation)
 	m.peers.forgetLongGone()
 	m.resumeCovered()

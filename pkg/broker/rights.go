@@ -21,8 +21,8 @@ type rights struct {
 // restarted broker presumes anyway is durable before it is made.
 func (r rights) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID, d time.Duration) {
 	attempts = slices.DeleteFunc(slices.Clone(attempts), func(id grid.AttemptID) bool {
-		j, _ := r.jobs.task(id.Task)
-		return j != nil && j.isPresumed(r.now) // another attempt may hold a lease
+		j, t := r.jobs.task(id.Task)
+		return j != nil && (j.isPresumed(r.now) || r.isAstray(t)) // another may hold a lease
 	})
 	if len(attempts) == 0 {
 		return
@@ -37,6 +37,7 @@ func (r rights) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID,
 		if t == nil {
 			continue // only without fencing
 		}
+		r.bindLease(j, id.Task.Index)
 		t.given(renewal, r.now, d > j.traits.first)
 		if end.After(t.leaseEnd) { // a longer one that was granted before stands
 			t.leaseEnd = end

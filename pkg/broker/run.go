@@ -24,6 +24,7 @@ type run struct {
 	ahead       time.Duration // the wall clock minus now: by so much it was set in this run
 	out         step.Out      // of the Step under way, and the facts of all
 	full        bool          // this machine's disk takes no more data
+	lines       lines         // of the sites' runs
 }
 
 // The machine's timers.

@@ -70,7 +70,9 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		case protocol.Progress:
 			m.onProgress(from, msg)
 		case protocol.Exited:
-			m.onExited(from, msg)
+			if !m.doubtsEnd(m.jobs, from, msg) {
+				m.onExited(from, msg)
+			}
 		default: // the other messages are the site machine's
 		}
 

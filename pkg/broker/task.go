@@ -34,6 +34,7 @@ type attempt struct {
 	// margin for the two clocks' drift. Zero: no lease was granted.
 	leaseEnd  time.Time
 	long      longGrant   // what a restart has to know of it
+	line      uint64      // the line of its site's runs to which it was granted; 0: not known
 	startedAt time.Time   // first heard to run
 	startDue  time.Time   // the fixed start that it had; zero: as the job has it, no clock was set
 	startsAt  time.Time   // staging: when its place in the site's plan begins; zero: not known

@@ -46,7 +46,8 @@ const (
 	ReasonBandwidth    Reason = 30 // too little bandwidth, or the rate of its link is unknown
 	ReasonPreparing    Reason = 31 // its program is compiled once for the site; it has not begun
 	ReasonDiskFull     Reason = 32 // the machine's disk takes no more data for now
-	reasons                   = ReasonDiskFull
+	ReasonOlderRun     Reason = 33 // another agent with the site's identity was started later
+	reasons                   = ReasonOlderRun
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -67,6 +68,7 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"ran longer than estimated, and others were promised its place",
 	"too little bandwidth", "its program is being compiled, once for this site",
 	"no space left on the machine's disk",
+	"another agent with this site's identity was started later",
 }
 
 // String is the reason in words a person understands.

@@ -184,6 +184,11 @@ func goldenMessages() map[string]Message {
 			},
 			Refusal: grid.ReasonDomain, Peers: []string{"/ip4/127.0.0.1/tcp/4001/p2p/12D3KooWpeer"},
 		},
+		"hellorun": Hello{
+			MinVersion: 1, MaxVersion: 1, Domain: "lab", Incarnation: 5, Refusal: grid.ReasonOlderRun,
+			Run:   Run{Number: 5, Nonce: 7, Line: 9, SinceMS: 1_900_000_000_000, Signature: []byte{1}},
+			Newer: Run{Number: 6, Nonce: 8, Line: 10, SinceMS: 1_900_000_000_001, Signature: []byte{2}},
+		},
 		"announce": announce,
 		"reannounce": Reannounce{
 			Job: at.Task.Job, Seq: 3, Submitter: "12D3KooWsubmitter",

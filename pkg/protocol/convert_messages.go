@@ -18,6 +18,7 @@ func setCall(w *wirepb.Wire, m Message) bool {
 			Name:        forPeople(m.Name),
 			Incarnation: m.Incarnation, WallMs: m.WallMS, Capability: wireCapability(m.Capability),
 			Refusal: uint32(m.Refusal), Peers: m.Peers, Roster: wireDigest(m.Roster),
+			Run: wireRun(m.Run), Newer: wireRun(m.Newer),
 		}}
 	case Announce:
 		w.Body = &wirepb.Wire_Announce{Announce: wireAnnounce(m)}
@@ -104,6 +105,23 @@ func setAttempt(w *wirepb.Wire, m Message) bool {
 	return true
 }
 
+// wireRun is nil for the zero run.
+func wireRun(m Run) *wirepb.Run {
+	if m.Number == 0 {
+		return nil
+	}
+	return &wirepb.Run{
+		Number: m.Number, Nonce: m.Nonce, Line: m.Line, SinceMs: m.SinceMS, Signature: m.Signature,
+	}
+}
+
+func run(w *wirepb.Run) Run {
+	return Run{
+		Number: w.GetNumber(), Nonce: w.GetNonce(), Line: w.GetLine(), SinceMS: w.GetSinceMs(),
+		Signature: w.GetSignature(),
+	}
+}
+
 func wireAnnounce(m Announce) *wirepb.Announce {
 	return &wirepb.Announce{
 		Job: string(m.Job), Seq: m.Seq, Submitter: string(m.Submitter),
@@ -153,7 +171,7 @@ func (r *reader) call(w *wirepb.Wire) Message {
 			MaxVersion: h.GetMaxVersion(), Domain: grid.DomainID(h.GetDomain()),
 			Name: h.GetName(), Incarnation: h.GetIncarnation(), WallMS: h.GetWallMs(),
 			Capability: capability(h.GetCapability()), Refusal: reason(h.GetRefusal()), Peers: h.GetPeers(),
-			Roster: r.optionalDigest(h.GetRoster()),
+			Roster: r.optionalDigest(h.GetRoster()), Run: run(h.GetRun()), Newer: run(h.GetNewer()),
 		}
 	case *wirepb.Wire_Announce:
 		return r.announce(b.Announce)

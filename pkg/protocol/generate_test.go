@@ -259,7 +259,19 @@ func drawHello(t *rapid.T) Hello {
 		Refusal: grid.Reason(rapid.Uint16().Draw(t, "refusal")),
 		Peers:   drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1/tcp/1" + drawPath(t) }),
 		Roster:  Digest{rapid.Uint8().Draw(t, "roster")},
+		Newer:   drawRun(t),
 	}
+}
+
+func drawRun(t *rapid.T) Run {
+	run := Run{Number: rapid.Uint64().Draw(t, "run")}
+	if run.Number == 0 {
+		return run // it does not travel
+	}
+	run.Nonce, run.Line = rapid.Uint64().Draw(t, "nonce"), rapid.Uint64().Draw(t, "line")
+	run.SinceMS = drawNat(t)
+	run.Signature = rapid.SliceOfN(rapid.Byte(), 1, 128).Draw(t, "signature")
+	return run
 }
 
 func drawAward(t *rapid.T) Award {

@@ -28,6 +28,10 @@ type Hello struct {
 	// MaxHelloPeers.
 	Peers  []string
 	Roster Digest // of the sender's roster of members; zero: it keeps none
+	// Run is the sender's run; Number is Incarnation. Zero: it does not say.
+	Run Run
+	// Newer is sent with ReasonOlderRun: the run of the refused site that was started later.
+	Newer Run
 }
 
 // Announce asks every site how well it fits one task of a job (thesis 4.1,
@@ -241,6 +245,12 @@ func (m Hello) Validate() error {
 		if a == "" || len(a) > maxAddrBytes {
 			return invalidf("hello: a peer's address takes 1 to %d bytes, have %d", maxAddrBytes, len(a))
 		}
+	}
+	if err := firstError(m.Run.Validate(), m.Newer.Validate()); err != nil {
+		return err
+	}
+	if m.Run.Number != 0 && m.Run.Number != m.Incarnation {
+		return invalidf("hello: run %d of incarnation %d", m.Run.Number, m.Incarnation)
 	}
 	return firstError(m.Domain.Validate(), m.Capability.Validate())
 }

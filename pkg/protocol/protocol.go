@@ -8,6 +8,7 @@
 //	messages.go          the messages between submitters and sites
 //	renew.go             requests for leases, and what they tell
 //	promises.go          those of firm offers, and of attempts that ask first
+//	run.go               the name of a run
 //	member.go            the messages and records of joining and membership
 //	envelope.go          what gossip carries, and how fresh it must be
 //	replay.go            each envelope is accepted once

@@ -85,8 +85,8 @@ func (w *World) wallOf(h *host) time.Time {
 // lasting is the host's continuous clock, which goes on until its power is gone.
 func (h *host) lasting() step.Clock {
 	of := fmt.Sprintf("%s.%d", h.spec.ID, h.disk.boots)
-	if h.twin {
-		of += ".twin"
+	if h.machine > 0 {
+		of += fmt.Sprintf(".%d", h.machine)
 	}
 	return step.Clock{Of: of, Zero: Epoch().Add(h.clock.begun)}
 }

@@ -18,6 +18,7 @@ type disk struct {
 	pins        map[grid.CID]map[string]bool    // for whom data is kept; none: nobody in particular
 	past        map[grid.JobID]step.ArchivedJob // ended jobs that left their machine
 	incarnation uint64                          // the number of the last start
+	line        uint64                          // of the runs on one machine; 0: none yet
 	restored    uint64                          // how often it was given an earlier state
 	foreign     bool                            // a backup's or another machine's, until it starts
 	full        bool                            // no data can be written; facts have their own room
@@ -123,7 +124,7 @@ func (d *disk) copy() disk {
 	for _, cid := range slices.Sorted(maps.Keys(d.pins)) {
 		c.pins[cid] = maps.Clone(d.pins[cid])
 	}
-	c.incarnation, c.restored, c.boots = d.incarnation, d.restored, d.boots
+	c.incarnation, c.restored, c.boots, c.line = d.incarnation, d.restored, d.boots, d.line
 	return c
 }
 
@@ -225,13 +226,16 @@ func (d *disk) forgetLoose(now time.Duration) {
 // boot is the input that a machine begins with. An agent notices that its state came from
 // elsewhere or from an earlier time: by the machine's name, or by its own journal.
 func (h *host) boot() step.Boot {
-	in := step.Boot{Incarnation: h.disk.incarnation, Clock: h.lasting()}
+	in := step.Boot{
+		Incarnation: h.disk.incarnation, Clock: h.lasting(), Line: h.disk.line,
+	}
 	if h.disk.restored > 0 {
-		in.Nonce, in.Restored = h.disk.restored<<32+uint64(h.life), h.disk.foreign
-		if h.twin {
-			in.Nonce++
-			in.Nonce <<= 1
-		}
+		in.Nonce, in.Restored = h.nonce(), h.disk.foreign
 	}
 	return in
+}
+
+// nonce sets a run apart from all others of its site.
+func (h *host) nonce() uint64 {
+	return h.disk.restored<<32 + uint64(h.machine)<<24 + uint64(h.life)
 }

@@ -30,4 +30,5 @@
 //	sandbox.go  sandboxes that hang
 //	liar.go     sites that lie to others
 //	twin.go     the same identity on two machines
+//	run.go      runs of a site, and that the newest one counts
 package sim

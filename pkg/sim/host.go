@@ -27,7 +27,8 @@ const (
 type host struct {
 	world       *World
 	spec        SiteSpec
-	twin        bool // a second machine with the identity of a first one
+	machine     int  // 0: the site's own; from 1: another one with its identity
+	stale       bool // its agent was told of a newer run of its site, and does not start any more
 	up          bool
 	life        int  // number of this start; events of an earlier one are void
 	group       int  // of the partition the host is in
@@ -43,6 +44,8 @@ type host struct {
 	attempts    map[grid.AttemptID]*attempt
 	orphans     []*attempt // that outlived their agent
 	lastArrival map[grid.SiteID]time.Duration
+	run         run // of its agent
+	runs        map[grid.SiteID]peer
 	nap
 	inboxes [2]inbox
 	unread  [2]bool       // facts were written since they were compared with the machine's
@@ -80,7 +83,8 @@ func (h *host) start() {
 	h.timers, h.inboxes = make(map[timerID]timer), [2]inbox{}
 	h.unread, h.quiet = [2]bool{true, true}, [2]int{}
 	h.attempts = make(map[grid.AttemptID]*attempt)
-	h.lastArrival = make(map[grid.SiteID]time.Duration)
+	h.lastArrival, h.runs = make(map[grid.SiteID]time.Duration), make(map[grid.SiteID]peer)
+	h.drawRun()
 	siteConfig := site.Default(h.spec.ID, h.spec.Capability)
 	brokerConfig := broker.Default(h.spec.ID)
 	seed := h.world.cfg.Seed + h.disk.restored<<32 // a state that was used before gives no name twice

@@ -31,7 +31,7 @@ func (h *host) crash(lag time.Duration) {
 	}
 	life := h.life
 	for _, other := range w.all() {
-		if h.twin || other.spec.ID == h.spec.ID || other.group != h.group {
+		if other.spec.ID == h.spec.ID || other.group != h.group {
 			continue
 		}
 		other.after(w.cfg.Network.Detect, func() {
@@ -141,7 +141,7 @@ func (h *host) dieAmid(r role, effects []step.Effect) {
 func (w *World) Restart(id grid.SiteID) {
 	h := w.hosts[id]
 	h.dying = false
-	if h.up || h.disk.broken {
+	if h.up || h.stale || h.disk.broken {
 		return
 	}
 	h.start()

@@ -49,12 +49,13 @@ func TestJobsOutliveTheirAgent(t *testing.T) {
 }
 
 func TestATwinIsSeenByTheOverlaps(t *testing.T) {
-	at := func(twin bool, from, to time.Duration) Interval {
+	at := func(machine int, from, to time.Duration) Interval {
 		return Interval{
-			Attempt: grid.AttemptID{Task: grid.TaskID{Job: "j"}, Token: 1}, Twin: twin, From: from, To: to,
+			Attempt: grid.AttemptID{Task: grid.TaskID{Job: "j"}, Token: 1}, Machine: machine,
+			From: from, To: to,
 		}
 	}
-	trace := Trace{Intervals: []Interval{at(false, 0, 5), at(false, 4, 6), at(true, 5, 7)}}
+	trace := Trace{Intervals: []Interval{at(0, 0, 5), at(0, 4, 6), at(1, 5, 7)}}
 	if got := trace.overlaps(); got != 1 {
 		t.Errorf("%d overlaps, want the one at two machines", got)
 	}
@@ -62,7 +63,7 @@ func TestATwinIsSeenByTheOverlaps(t *testing.T) {
 
 // Messages to an identity that two machines have reach either.
 func TestATwinAnswersToo(t *testing.T) {
-	w := New(Config{Seed: 4, Sites: fleet(3), Network: lan()})
+	w := New(Config{Seed: 4, Sites: fleet(3), Network: lan(), NoRuns: true})
 	_ = w.Run(time.Second)
 	w.Twin("s2")
 	for range 10 {
@@ -76,7 +77,7 @@ func TestATwinAnswersToo(t *testing.T) {
 	w.EndTwin("s2")
 	_ = w.Run(w.elapsed + time.Minute)
 	for _, i := range w.Trace().Intervals {
-		if i.Twin && i.To < 0 {
+		if i.Machine > 0 && i.To < 0 {
 			t.Errorf("%+v runs on", i)
 		}
 	}

@@ -24,19 +24,26 @@ func (w *World) meet(h *host) {
 }
 
 func (h *host) introduce(other *host) {
-	in := step.PeerSeen{
-		Site: other.spec.ID, Name: string(other.spec.ID), Capability: other.spec.Capability,
-		Skew: h.world.wallOf(other).Sub(h.world.wallOf(h)), RoundTrip: 2 * h.world.cfg.Network.Latency,
-	}
+	of := other.run
+	in := h.sight(other, of)
 	for _, r := range []role{roleSite, roleBroker} {
-		h.later(h.world.delay(), r, in)
+		h.after(h.world.delay(), func() {
+			if newest, _ := h.learns(other, of); newest {
+				h.runs[other.spec.ID] = peer{run: of, present: true}
+				h.step(r, in)
+			}
+		})
 	}
 }
 
+// part lets a host notice that it has lost another one, unless it knows a newer run of it.
 func (w *World) part(h, other *host, refusing bool) {
-	for _, r := range []role{roleSite, roleBroker} {
-		h.step(r, step.PeerGone{Site: other.spec.ID, Refusing: refusing})
+	known, met := h.runs[other.spec.ID]
+	if met && known.run != other.run && !w.cfg.NoRuns {
+		return
 	}
+	h.runs[other.spec.ID] = peer{run: other.run}
+	h.tellBoth(step.PeerGone{Site: other.spec.ID, Refusing: refusing})
 }
 
 func (h *host) broadcast(msg protocol.Message) {
@@ -83,7 +90,7 @@ func (h *host) send(to grid.SiteID, msg protocol.Message) {
 // deliver lets a message arrive after a while. Its number is 0 for a second copy.
 func (h *host) deliver(target *host, after time.Duration, number int, encoded []byte) {
 	from := h.spec.ID
-	life := target.life
+	life, by, to := target.life, h.run, h.addressed(target)
 	var arrive func()
 	arrive = func() {
 		if !target.up || target.life != life || !target.hears(h) || target.parted {
@@ -91,6 +98,10 @@ func (h *host) deliver(target *host, after time.Duration, number int, encoded []
 			return
 		}
 		if target.missedBy(arrive) {
+			return
+		}
+		if !target.admits(h, by, to) {
+			h.seeLost(target, number)
 			return
 		}
 		msg, err := protocol.Decode(encoded)

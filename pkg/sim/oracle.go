@@ -58,6 +58,9 @@ type Truth struct {
 	Mortal    bool          // its submitter's disk is lost or becomes an earlier one later
 	Lease     time.Duration // the longest that it may be granted; 0: short ones only
 	Hangs     bool          // a sandbox may hang: it has begun, and nobody sees that it does nothing
+	// Patience is for how much longer leases of it may be waited for: when a site's state was
+	// lost, became an earlier one, or is on two machines, nobody knows that what it ran has ended.
+	Patience time.Duration
 }
 
 // Oracle judges a world that it has watched in true time. Make it before the world, whose
@@ -186,10 +189,11 @@ func (o *Oracle) due(w *World, j *judged, well time.Duration) time.Duration {
 		other := o.jobs[id]
 		work += other.Run * time.Duration(other.Count)
 	}
+	wait := j.Patience
 	if j.Lease > 0 && w.ranWhereAllIsLost(j.Job) {
-		work += j.Lease
+		wait = max(wait, j.Lease)
 	}
-	return from + slack + j.Run + work
+	return from + slack + j.Run + work + wait
 }
 
 // ranWhereAllIsLost reports whether a job has run at a site that lost its disk or was given an
@@ -210,8 +214,8 @@ func (o *Oracle) judge(w *World, j *judged, well time.Duration) []Finding {
 	}
 	s, known := w.Job(h.spec.ID, j.Job)
 	switch due := o.due(w, j, well); {
-	case !known && j.Mortal:
-		return nil
+	case !known && (j.Mortal || h.machine != j.Machine):
+		return nil // it was handed to a machine whose state is gone
 	case !known:
 		return found(flawLost, "its submitter does not know it")
 	case j.Mortal && s.Ended.IsZero():
@@ -289,7 +293,7 @@ func (w *World) overlapping() []Finding {
 			if b.Attempt.Task != a.Attempt.Task || a.To >= 0 && b.From >= a.To {
 				break
 			}
-			if (a.Attempt != b.Attempt || a.Twin != b.Twin) && a.overlaps(b) {
+			if (a.Attempt != b.Attempt || a.Machine != b.Machine) && a.overlaps(b) {
 				findings = append(findings, Finding{
 					flawOverlap, b.Site, b.Attempt.Task.Job,
 					fmt.Sprintf("%s at %s and %s here, from %s on", a.Attempt, a.Site, b.Attempt, b.From),

@@ -92,13 +92,15 @@ func TestAnOracleFindsNothingWhereNothingIsWrong(t *testing.T) {
 
 // One identity on two machines runs a task twice.
 func TestAnOracleSeesATwin(t *testing.T) {
-	x := newTrial(t, Config{Seed: 1})
-	x.submit(wasmJob(16, 60*time.Second))
-	_ = x.Run(10 * time.Second)
-	x.Twin("s0")
-	x.At(40*time.Second, func() { x.EndTwin("s0") })
-	if got := x.flaws(40 * time.Second); !slices.Contains(got, flawOverlap) {
-		t.Errorf("found %v, want overlaps", got)
+	for _, off := range []bool{false, true} {
+		x := newTrial(t, Config{Seed: 1, NoRuns: off})
+		x.submit(wasmJob(16, 60*time.Second))
+		_ = x.Run(10 * time.Second)
+		x.Twin("s0")
+		x.At(40*time.Second, func() { x.EndTwin("s0") })
+		if got := x.flaws(40 * time.Second); slices.Contains(got, flawOverlap) != off {
+			t.Errorf("switched off %t: found %v", off, got)
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ func (o *Oracle) isAbout(id string) bool {
 func kept() []string {
 	return []string{
 		"broker.enquiries.jobs.all", "broker.enquiries.jobs.dependants", "broker.enquiries.jobs.tail",
-		"broker.peers", "broker.rolls",
+		"broker.peers", "broker.run.lines", "broker.rolls",
 		"broker.run.out.facts",
 		"site.cache", "site.submitters", "site.held", "site.links",
 	}

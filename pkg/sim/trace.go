@@ -11,9 +11,10 @@ import (
 
 // Submission is a job that was handed to a broker.
 type Submission struct {
-	Job   grid.JobID
-	Site  grid.SiteID // whose broker
-	Count uint32      // tasks
+	Job     grid.JobID
+	Site    grid.SiteID // whose broker
+	Machine int         // that took it, as in Interval
+	Count   uint32      // tasks
 }
 
 // Interval is a time during which an attempt really ran, in true time since
@@ -21,7 +22,7 @@ type Submission struct {
 type Interval struct {
 	Attempt grid.AttemptID
 	Site    grid.SiteID
-	Twin    bool // at the second machine with the site's identity
+	Machine int // 0: the site's own; from 1: another one with its identity
 	From    time.Duration
 	To      time.Duration // -1 while it runs
 }
@@ -41,6 +42,7 @@ type Trace struct {
 	Sites     map[string]int      // reports of the sites' machines by event
 	Brokers   map[string]int      // reports of the submitters' machines by event
 	Sent      map[string]int      // messages by type, a broadcast once for each receiver
+	Refused   int                 // messages of a run that was not the newest of its site
 	Heard     map[grid.SiteID]int // announcements by gossip that reached a site, each job once
 	Notes     []Note              // reports of level info and above
 
@@ -57,7 +59,7 @@ type heardJob struct {
 type place struct {
 	attempt grid.AttemptID
 	site    grid.SiteID
-	twin    bool
+	machine int
 }
 
 func newTrace() Trace {
@@ -72,13 +74,13 @@ func newTrace() Trace {
 func (w *World) Trace() *Trace { return &w.trace }
 
 func (t *Trace) running(h *host, id grid.AttemptID, at time.Duration) {
-	t.open[place{id, h.spec.ID, h.twin}] = len(t.Intervals)
+	t.open[place{id, h.spec.ID, h.machine}] = len(t.Intervals)
 	t.Intervals = append(t.Intervals,
-		Interval{Attempt: id, Site: h.spec.ID, Twin: h.twin, From: at, To: -1})
+		Interval{Attempt: id, Site: h.spec.ID, Machine: h.machine, From: at, To: -1})
 }
 
 func (t *Trace) stopped(h *host, id grid.AttemptID, at time.Duration) {
-	where := place{id, h.spec.ID, h.twin}
+	where := place{id, h.spec.ID, h.machine}
 	if i, open := t.open[where]; open {
 		t.Intervals[i].To = at
 		delete(t.open, where)
@@ -120,7 +122,7 @@ func (t *Trace) overlaps() int {
 			if b.Attempt.Task != a.Attempt.Task {
 				break
 			}
-			if (a.Attempt != b.Attempt || a.Twin != b.Twin) && a.overlaps(b) {
+			if (a.Attempt != b.Attempt || a.Machine != b.Machine) && a.overlaps(b) {
 				n++
 			}
 		}

@@ -3,14 +3,17 @@ package sim
 import "github.com/mrsmesh/mrsmesh/pkg/grid"
 
 // Twin starts a second machine with a copy of a site's disk, its identity included, as who
-// clones a virtual machine does. Messages to the site reach one of the two, by chance.
+// clones a virtual machine does: its agent notices that its state was on other hardware, and
+// the first one's notices nothing. Messages to the site reach one of the two, by chance. Nothing
+// happens while nobody hears the first one, or it hears nobody: then nobody could know of both.
 func (w *World) Twin(id grid.SiteID) {
 	h := w.hosts[id]
-	if w.twins[id] != nil {
+	if w.twins[id] != nil || h.group != 0 || h.deaf || h.silent || h.asleep {
 		return
 	}
+	w.machines++
 	t := newHost(w, h.spec)
-	t.twin, t.group, t.clock = true, h.group, h.clock
+	t.machine, t.group, t.clock = w.machines, h.group, h.clock
 	t.disk = h.disk.copy()
 	t.disk.restored++ // its run is another one
 	t.disk.foreign = true
@@ -19,7 +22,8 @@ func (w *World) Twin(id grid.SiteID) {
 	w.meet(t)
 }
 
-// EndTwin stops the second machine. Nobody notices, for the first one answers.
+// EndTwin takes the second machine away, or the first one if its agent has ended because of the
+// second. If neither goes on, the owner adopts the state of the first one.
 func (w *World) EndTwin(id grid.SiteID) {
 	t := w.twins[id]
 	if t == nil {
@@ -29,6 +33,35 @@ func (w *World) EndTwin(id grid.SiteID) {
 		t.die(0)
 	}
 	delete(w.twins, id)
+	if h := w.hosts[id]; h.stale {
+		w.adopt(h)
+	}
+}
+
+// supersede ends the agent of a host that was told of a newer run of its site.
+func (w *World) supersede(h *host, newer run) {
+	h.stale, h.disk.incarnation = true, max(h.disk.incarnation, newer.incarnation)
+	gone := h.begun(true)
+	h.die(0)
+	for _, id := range gone {
+		h.certify(id)
+	}
+	id := h.spec.ID
+	switch other := w.twins[id]; {
+	case w.hosts[id] != h:
+	case other == nil:
+		w.adopt(h) // what it was told of has been taken away
+	case other.up:
+		w.hosts[id], w.twins[id] = other, h
+	}
+}
+
+// adopt lets a host's agent start that was told of a newer run.
+func (w *World) adopt(h *host) {
+	h.stale = false
+	h.disk.restored++
+	h.disk.foreign = true
+	w.Restart(h.spec.ID)
 }
 
 // find is the host that is reached under a site's identity from a host; its own is nearest.
@@ -37,7 +70,7 @@ func (w *World) find(id grid.SiteID, from *host) (*host, bool) {
 	if from != nil && from.spec.ID == id {
 		return from, true
 	}
-	if t := w.twins[id]; t != nil && (!h.up || w.rng.IntN(2) == 0) {
+	if t := w.twins[id]; t != nil && t.up && (!h.up || w.rng.IntN(2) == 0) {
 		h = t
 	}
 	return h, known

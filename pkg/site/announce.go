@@ -160,8 +160,6 @@ func (m *Machine) onClear(from grid.SiteID, msg protocol.Clear) {
 		return
 	}
 	m.cache.Remove(msg.Job)
-	if b, ok := m.submitters.bindings.recall(msg.Job); ok {
-		b.ended = true
-	}
+	m.submitters.end(msg.Job)
 	m.stopJob(msg.Job, "the job has ended")
 }

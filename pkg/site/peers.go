@@ -45,6 +45,7 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 		m.links.peers[in.Site] = p
 	}
 	p.capability = in.Capability
+	m.submitters.lines.put(in.Site, in.Line)
 	m.measurePotential()
 	m.remind(in.Site)
 }

@@ -26,6 +26,9 @@ type submitters struct {
 	// runs (boot), so that a lease granted before a restart extends nothing after it.
 	requests *recent[uint64, request]
 	last     uint64
+
+	// lines has the line of runs, as in step.Boot, that each submitter is in.
+	lines *recent[grid.SiteID, uint64]
 }
 
 func newSubmitters() submitters {
@@ -33,6 +36,7 @@ func newSubmitters() submitters {
 		bindings: newRecent[grid.JobID, *binding](maxBindings), tenants: make(map[grid.SiteID]*tenant),
 		tokens:   newRecent[grid.TaskID, grid.Token](maxTokens),
 		requests: newRecent[uint64, request](maxRequests),
+		lines:    newRecent[grid.SiteID, uint64](maxPeers),
 	}
 }
 
@@ -44,6 +48,22 @@ type binding struct {
 	heard     window    // the numbers of its announcements
 	last      time.Time // when a number was heard for the first time
 	ended     bool      // cleared for good: what comes late is ignored
+	line      uint64    // of the submitter's runs that has cleared it
+}
+
+// end notes that a job was cleared for good.
+func (s *submitters) end(job grid.JobID) {
+	if b, ok := s.bindings.recall(job); ok {
+		b.ended = true
+		b.line, _ = s.lines.recall(b.submitter)
+	}
+}
+
+// hasEnded reports whether a job was cleared for good. Another line of the submitter's runs, of
+// a restored state or on another machine, may not know of that: what it has is its business.
+func (s *submitters) hasEnded(b *binding) bool {
+	line, _ := s.lines.recall(b.submitter)
+	return b.ended && b.line == line
 }
 
 // note notes an announcement's number and reports whether it has to be
@@ -132,7 +152,7 @@ func (m *Machine) admitAnnounce(job grid.JobID, from, submitter grid.SiteID) *bi
 		return nil
 	}
 	b := m.submitters.bind(job, from)
-	if b.ended {
+	if m.submitters.hasEnded(b) {
 		m.out.Report(step.LevelDebug, eventJobEnded, aboutJob(job, from))
 		return nil
 	}

@@ -19,8 +19,11 @@ type Boot struct {
 	Nonce uint64 `json:",omitempty"`
 	// Restored: the facts may be older than what this site has promised since, because they
 	// come from a backup or were moved here.
-	Restored bool  `json:",omitempty"`
-	Clock    Clock `json:",omitzero"`
+	Restored bool `json:",omitempty"`
+	// Line names the runs of this agent that followed one another on one machine, this one
+	// included: the agent of each had ended before the next began. 0: not known.
+	Line  uint64 `json:",omitempty"`
+	Clock Clock  `json:",omitzero"`
 }
 
 // Clock is a clock that counts suspend, too, is never set, and outlives the agent. The wall
@@ -51,6 +54,8 @@ type PeerSeen struct {
 	Capability grid.Capability
 	Skew       time.Duration // the peer's clock minus ours
 	RoundTrip  time.Duration // of a message and its answer; 0 = not measured
+	// Line is the line of runs, as in Boot, that the peer's run belongs to; 0 = it does not say.
+	Line uint64 `json:",omitempty"`
 }
 
 // PeerGone says that a peer's connection was lost.

@@ -2230,6 +2230,8 @@ type Hello struct {
 	Refusal       uint32                 `protobuf:"varint,8,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	Peers         []string               `protobuf:"bytes,9,rep,name=peers,proto3" json:"peers,omitempty"`
 	Roster        []byte                 `protobuf:"bytes,10,opt,name=roster,proto3" json:"roster,omitempty"`
+	Run           *Run                   `protobuf:"bytes,11,opt,name=run,proto3" json:"run,omitempty"`
+	Newer         *Run                   `protobuf:"bytes,12,opt,name=newer,proto3" json:"newer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2334,6 +2336,98 @@ func (x *Hello) GetRoster() []byte {
 	return nil
 }
 
+func (x *Hello) GetRun() *Run {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+func (x *Hello) GetNewer() *Run {
+	if x != nil {
+		return x.Newer
+	}
+	return nil
+}
+
+// Run is one run of a site's agent. The signature is by the site's key over "mrs run 1", a zero
+// byte, and the four numbers before it, eight bytes each, big endian.
+type Run struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Nonce         uint64                 `protobuf:"varint,2,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Line          uint64                 `protobuf:"varint,3,opt,name=line,proto3" json:"line,omitempty"`
+	SinceMs       int64                  `protobuf:"varint,4,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,5,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Run) Reset() {
+	*x = Run{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Run) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Run) ProtoMessage() {}
+
+func (x *Run) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Run.ProtoReflect.Descriptor instead.
+func (*Run) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Run) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Run) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *Run) GetLine() uint64 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *Run) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *Run) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
 type Announce struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
@@ -2353,7 +2447,7 @@ type Announce struct {
 
 func (x *Announce) Reset() {
 	*x = Announce{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2365,7 +2459,7 @@ func (x *Announce) String() string {
 func (*Announce) ProtoMessage() {}
 
 func (x *Announce) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2378,7 +2472,7 @@ func (x *Announce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Announce.ProtoReflect.Descriptor instead.
 func (*Announce) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{23}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Announce) GetJob() string {
@@ -2474,7 +2568,7 @@ type Reannounce struct {
 
 func (x *Reannounce) Reset() {
 	*x = Reannounce{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2486,7 +2580,7 @@ func (x *Reannounce) String() string {
 func (*Reannounce) ProtoMessage() {}
 
 func (x *Reannounce) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2499,7 +2593,7 @@ func (x *Reannounce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reannounce.ProtoReflect.Descriptor instead.
 func (*Reannounce) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{24}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Reannounce) GetJob() string {
@@ -2568,7 +2662,7 @@ type NeedRequirements struct {
 
 func (x *NeedRequirements) Reset() {
 	*x = NeedRequirements{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2580,7 +2674,7 @@ func (x *NeedRequirements) String() string {
 func (*NeedRequirements) ProtoMessage() {}
 
 func (x *NeedRequirements) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2593,7 +2687,7 @@ func (x *NeedRequirements) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeedRequirements.ProtoReflect.Descriptor instead.
 func (*NeedRequirements) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{25}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *NeedRequirements) GetJob() string {
@@ -2619,7 +2713,7 @@ type Requirements struct {
 
 func (x *Requirements) Reset() {
 	*x = Requirements{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2631,7 +2725,7 @@ func (x *Requirements) String() string {
 func (*Requirements) ProtoMessage() {}
 
 func (x *Requirements) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2644,7 +2738,7 @@ func (x *Requirements) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requirements.ProtoReflect.Descriptor instead.
 func (*Requirements) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{26}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Requirements) GetAnnounce() *Announce {
@@ -2665,7 +2759,7 @@ type Bid struct {
 
 func (x *Bid) Reset() {
 	*x = Bid{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2677,7 +2771,7 @@ func (x *Bid) String() string {
 func (*Bid) ProtoMessage() {}
 
 func (x *Bid) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2690,7 +2784,7 @@ func (x *Bid) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bid.ProtoReflect.Descriptor instead.
 func (*Bid) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{27}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Bid) GetJob() string {
@@ -2725,7 +2819,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2737,7 +2831,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2750,7 +2844,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{28}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Refuse) GetJob() string {
@@ -2783,7 +2877,7 @@ type Vacancy struct {
 
 func (x *Vacancy) Reset() {
 	*x = Vacancy{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2795,7 +2889,7 @@ func (x *Vacancy) String() string {
 func (*Vacancy) ProtoMessage() {}
 
 func (x *Vacancy) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2808,7 +2902,7 @@ func (x *Vacancy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacancy.ProtoReflect.Descriptor instead.
 func (*Vacancy) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{29}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Vacancy) GetJobs() []string {
@@ -2829,7 +2923,7 @@ type AwardedTask struct {
 
 func (x *AwardedTask) Reset() {
 	*x = AwardedTask{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2841,7 +2935,7 @@ func (x *AwardedTask) String() string {
 func (*AwardedTask) ProtoMessage() {}
 
 func (x *AwardedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2854,7 +2948,7 @@ func (x *AwardedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwardedTask.ProtoReflect.Descriptor instead.
 func (*AwardedTask) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{30}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AwardedTask) GetIndex() uint32 {
@@ -2895,7 +2989,7 @@ type Award struct {
 
 func (x *Award) Reset() {
 	*x = Award{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2907,7 +3001,7 @@ func (x *Award) String() string {
 func (*Award) ProtoMessage() {}
 
 func (x *Award) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2920,7 +3014,7 @@ func (x *Award) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Award.ProtoReflect.Descriptor instead.
 func (*Award) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{31}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Award) GetJob() string {
@@ -3000,7 +3094,7 @@ type HoldOffer struct {
 
 func (x *HoldOffer) Reset() {
 	*x = HoldOffer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3012,7 +3106,7 @@ func (x *HoldOffer) String() string {
 func (*HoldOffer) ProtoMessage() {}
 
 func (x *HoldOffer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3025,7 +3119,7 @@ func (x *HoldOffer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldOffer.ProtoReflect.Descriptor instead.
 func (*HoldOffer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{32}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *HoldOffer) GetJob() string {
@@ -3080,7 +3174,7 @@ type MayStart struct {
 
 func (x *MayStart) Reset() {
 	*x = MayStart{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3092,7 +3186,7 @@ func (x *MayStart) String() string {
 func (*MayStart) ProtoMessage() {}
 
 func (x *MayStart) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3105,7 +3199,7 @@ func (x *MayStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MayStart.ProtoReflect.Descriptor instead.
 func (*MayStart) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{33}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MayStart) GetRenewal() uint64 {
@@ -3132,7 +3226,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3144,7 +3238,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3157,7 +3251,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{34}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Accepted) GetAttempts() []*Attempt {
@@ -3185,7 +3279,7 @@ type Declined struct {
 
 func (x *Declined) Reset() {
 	*x = Declined{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3197,7 +3291,7 @@ func (x *Declined) String() string {
 func (*Declined) ProtoMessage() {}
 
 func (x *Declined) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3210,7 +3304,7 @@ func (x *Declined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declined.ProtoReflect.Descriptor instead.
 func (*Declined) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{35}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Declined) GetAttempts() []*Attempt {
@@ -3245,7 +3339,7 @@ type Clear struct {
 
 func (x *Clear) Reset() {
 	*x = Clear{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3257,7 +3351,7 @@ func (x *Clear) String() string {
 func (*Clear) ProtoMessage() {}
 
 func (x *Clear) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3270,7 +3364,7 @@ func (x *Clear) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clear.ProtoReflect.Descriptor instead.
 func (*Clear) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{36}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Clear) GetJob() string {
@@ -3306,7 +3400,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3318,7 +3412,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3331,7 +3425,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{37}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Renew) GetRenewal() uint64 {
@@ -3373,7 +3467,7 @@ type Listing struct {
 
 func (x *Listing) Reset() {
 	*x = Listing{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3385,7 +3479,7 @@ func (x *Listing) String() string {
 func (*Listing) ProtoMessage() {}
 
 func (x *Listing) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3398,7 +3492,7 @@ func (x *Listing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listing.ProtoReflect.Descriptor instead.
 func (*Listing) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{38}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Listing) GetAlso() []*Attempt {
@@ -3433,7 +3527,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3445,7 +3539,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3458,7 +3552,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{39}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Lease) GetRenewal() uint64 {
@@ -3491,7 +3585,7 @@ type Fence struct {
 
 func (x *Fence) Reset() {
 	*x = Fence{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3503,7 +3597,7 @@ func (x *Fence) String() string {
 func (*Fence) ProtoMessage() {}
 
 func (x *Fence) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3516,7 +3610,7 @@ func (x *Fence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fence.ProtoReflect.Descriptor instead.
 func (*Fence) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{40}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Fence) GetBelow() []*Attempt {
@@ -3535,7 +3629,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3547,7 +3641,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3560,7 +3654,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{41}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Cancel) GetJob() string {
@@ -3585,7 +3679,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3597,7 +3691,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3610,7 +3704,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{42}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Progress) GetAttempt() *Attempt {
@@ -3674,7 +3768,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3686,7 +3780,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3699,7 +3793,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{43}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Exited) GetAttempt() *Attempt {
@@ -3739,7 +3833,7 @@ type ExitAck struct {
 
 func (x *ExitAck) Reset() {
 	*x = ExitAck{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3751,7 +3845,7 @@ func (x *ExitAck) String() string {
 func (*ExitAck) ProtoMessage() {}
 
 func (x *ExitAck) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3764,7 +3858,7 @@ func (x *ExitAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExitAck.ProtoReflect.Descriptor instead.
 func (*ExitAck) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{44}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ExitAck) GetAttempts() []*Attempt {
@@ -3786,7 +3880,7 @@ type MemberRecord struct {
 
 func (x *MemberRecord) Reset() {
 	*x = MemberRecord{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3798,7 +3892,7 @@ func (x *MemberRecord) String() string {
 func (*MemberRecord) ProtoMessage() {}
 
 func (x *MemberRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3811,7 +3905,7 @@ func (x *MemberRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberRecord.ProtoReflect.Descriptor instead.
 func (*MemberRecord) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{45}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *MemberRecord) GetSigned() []byte {
@@ -3845,7 +3939,7 @@ type SignedMember struct {
 
 func (x *SignedMember) Reset() {
 	*x = SignedMember{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3857,7 +3951,7 @@ func (x *SignedMember) String() string {
 func (*SignedMember) ProtoMessage() {}
 
 func (x *SignedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3870,7 +3964,7 @@ func (x *SignedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedMember.ProtoReflect.Descriptor instead.
 func (*SignedMember) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{46}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SignedMember) GetContext() string {
@@ -3933,7 +4027,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3945,7 +4039,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3958,7 +4052,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{47}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Roster) GetRecords() []*MemberRecord {
@@ -3992,7 +4086,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4004,7 +4098,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4017,7 +4111,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{48}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -4047,7 +4141,7 @@ type JoinAnswer struct {
 
 func (x *JoinAnswer) Reset() {
 	*x = JoinAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4059,7 +4153,7 @@ func (x *JoinAnswer) String() string {
 func (*JoinAnswer) ProtoMessage() {}
 
 func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4072,7 +4166,7 @@ func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinAnswer.ProtoReflect.Descriptor instead.
 func (*JoinAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{49}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *JoinAnswer) GetRefusal() uint32 {
@@ -4119,7 +4213,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4131,7 +4225,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4144,7 +4238,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Check) GetNumber() uint64 {
@@ -4167,7 +4261,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4179,7 +4273,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4192,7 +4286,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Checked) GetNumber() uint64 {
@@ -4429,7 +4523,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aoutputs\x18\x04 \x03(\v2\x15.mrs.wire.v1.ProducedR\aoutputs\x12-\n" +
 	"\x06stdout\x18\x05 \x01(\v2\x15.mrs.wire.v1.ProducedR\x06stdout\x12-\n" +
 	"\x06stderr\x18\x06 \x01(\v2\x15.mrs.wire.v1.ProducedR\x06stderr\x12\x17\n" +
-	"\awall_ns\x18\a \x01(\x03R\x06wallNs\"\xb1\x02\n" +
+	"\awall_ns\x18\a \x01(\x03R\x06wallNs\"\xfd\x02\n" +
 	"\x05Hello\x12\x1f\n" +
 	"\vmin_version\x18\x01 \x01(\rR\n" +
 	"minVersion\x12\x1f\n" +
@@ -4445,7 +4539,15 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\arefusal\x18\b \x01(\rR\arefusal\x12\x14\n" +
 	"\x05peers\x18\t \x03(\tR\x05peers\x12\x16\n" +
 	"\x06roster\x18\n" +
-	" \x01(\fR\x06roster\"\xb0\x02\n" +
+	" \x01(\fR\x06roster\x12\"\n" +
+	"\x03run\x18\v \x01(\v2\x10.mrs.wire.v1.RunR\x03run\x12&\n" +
+	"\x05newer\x18\f \x01(\v2\x10.mrs.wire.v1.RunR\x05newer\"\x80\x01\n" +
+	"\x03Run\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05nonce\x18\x02 \x01(\x04R\x05nonce\x12\x12\n" +
+	"\x04line\x18\x03 \x01(\x04R\x04line\x12\x19\n" +
+	"\bsince_ms\x18\x04 \x01(\x03R\asinceMs\x12\x1c\n" +
+	"\tsignature\x18\x05 \x01(\fR\tsignature\"\xb0\x02\n" +
 	"\bAnnounce\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\x12\x1c\n" +
@@ -4606,7 +4708,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 }
 
 var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
 		(*Wire)(nil),             // 0: mrs.wire.v1.Wire
 		(*Envelope)(nil),         // 1: mrs.wire.v1.Envelope
@@ -4631,65 +4733,66 @@ var (
 		(*Produced)(nil),         // 20: mrs.wire.v1.Produced
 		(*Exit)(nil),             // 21: mrs.wire.v1.Exit
 		(*Hello)(nil),            // 22: mrs.wire.v1.Hello
-		(*Announce)(nil),         // 23: mrs.wire.v1.Announce
-		(*Reannounce)(nil),       // 24: mrs.wire.v1.Reannounce
-		(*NeedRequirements)(nil), // 25: mrs.wire.v1.NeedRequirements
-		(*Requirements)(nil),     // 26: mrs.wire.v1.Requirements
-		(*Bid)(nil),              // 27: mrs.wire.v1.Bid
-		(*Refuse)(nil),           // 28: mrs.wire.v1.Refuse
-		(*Vacancy)(nil),          // 29: mrs.wire.v1.Vacancy
-		(*AwardedTask)(nil),      // 30: mrs.wire.v1.AwardedTask
-		(*Award)(nil),            // 31: mrs.wire.v1.Award
-		(*HoldOffer)(nil),        // 32: mrs.wire.v1.HoldOffer
-		(*MayStart)(nil),         // 33: mrs.wire.v1.MayStart
-		(*Accepted)(nil),         // 34: mrs.wire.v1.Accepted
-		(*Declined)(nil),         // 35: mrs.wire.v1.Declined
-		(*Clear)(nil),            // 36: mrs.wire.v1.Clear
-		(*Renew)(nil),            // 37: mrs.wire.v1.Renew
-		(*Listing)(nil),          // 38: mrs.wire.v1.Listing
-		(*Lease)(nil),            // 39: mrs.wire.v1.Lease
-		(*Fence)(nil),            // 40: mrs.wire.v1.Fence
-		(*Cancel)(nil),           // 41: mrs.wire.v1.Cancel
-		(*Progress)(nil),         // 42: mrs.wire.v1.Progress
-		(*Exited)(nil),           // 43: mrs.wire.v1.Exited
-		(*ExitAck)(nil),          // 44: mrs.wire.v1.ExitAck
-		(*MemberRecord)(nil),     // 45: mrs.wire.v1.MemberRecord
-		(*SignedMember)(nil),     // 46: mrs.wire.v1.SignedMember
-		(*Roster)(nil),           // 47: mrs.wire.v1.Roster
-		(*JoinRequest)(nil),      // 48: mrs.wire.v1.JoinRequest
-		(*JoinAnswer)(nil),       // 49: mrs.wire.v1.JoinAnswer
-		(*Check)(nil),            // 50: mrs.wire.v1.Check
-		(*Checked)(nil),          // 51: mrs.wire.v1.Checked
+		(*Run)(nil),              // 23: mrs.wire.v1.Run
+		(*Announce)(nil),         // 24: mrs.wire.v1.Announce
+		(*Reannounce)(nil),       // 25: mrs.wire.v1.Reannounce
+		(*NeedRequirements)(nil), // 26: mrs.wire.v1.NeedRequirements
+		(*Requirements)(nil),     // 27: mrs.wire.v1.Requirements
+		(*Bid)(nil),              // 28: mrs.wire.v1.Bid
+		(*Refuse)(nil),           // 29: mrs.wire.v1.Refuse
+		(*Vacancy)(nil),          // 30: mrs.wire.v1.Vacancy
+		(*AwardedTask)(nil),      // 31: mrs.wire.v1.AwardedTask
+		(*Award)(nil),            // 32: mrs.wire.v1.Award
+		(*HoldOffer)(nil),        // 33: mrs.wire.v1.HoldOffer
+		(*MayStart)(nil),         // 34: mrs.wire.v1.MayStart
+		(*Accepted)(nil),         // 35: mrs.wire.v1.Accepted
+		(*Declined)(nil),         // 36: mrs.wire.v1.Declined
+		(*Clear)(nil),            // 37: mrs.wire.v1.Clear
+		(*Renew)(nil),            // 38: mrs.wire.v1.Renew
+		(*Listing)(nil),          // 39: mrs.wire.v1.Listing
+		(*Lease)(nil),            // 40: mrs.wire.v1.Lease
+		(*Fence)(nil),            // 41: mrs.wire.v1.Fence
+		(*Cancel)(nil),           // 42: mrs.wire.v1.Cancel
+		(*Progress)(nil),         // 43: mrs.wire.v1.Progress
+		(*Exited)(nil),           // 44: mrs.wire.v1.Exited
+		(*ExitAck)(nil),          // 45: mrs.wire.v1.ExitAck
+		(*MemberRecord)(nil),     // 46: mrs.wire.v1.MemberRecord
+		(*SignedMember)(nil),     // 47: mrs.wire.v1.SignedMember
+		(*Roster)(nil),           // 48: mrs.wire.v1.Roster
+		(*JoinRequest)(nil),      // 49: mrs.wire.v1.JoinRequest
+		(*JoinAnswer)(nil),       // 50: mrs.wire.v1.JoinAnswer
+		(*Check)(nil),            // 51: mrs.wire.v1.Check
+		(*Checked)(nil),          // 52: mrs.wire.v1.Checked
 	}
 )
 
 var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	22, // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
-	23, // 1: mrs.wire.v1.Wire.announce:type_name -> mrs.wire.v1.Announce
-	24, // 2: mrs.wire.v1.Wire.reannounce:type_name -> mrs.wire.v1.Reannounce
-	25, // 3: mrs.wire.v1.Wire.need_requirements:type_name -> mrs.wire.v1.NeedRequirements
-	26, // 4: mrs.wire.v1.Wire.requirements:type_name -> mrs.wire.v1.Requirements
-	27, // 5: mrs.wire.v1.Wire.bid:type_name -> mrs.wire.v1.Bid
-	28, // 6: mrs.wire.v1.Wire.refuse:type_name -> mrs.wire.v1.Refuse
-	29, // 7: mrs.wire.v1.Wire.vacancy:type_name -> mrs.wire.v1.Vacancy
-	31, // 8: mrs.wire.v1.Wire.award:type_name -> mrs.wire.v1.Award
-	34, // 9: mrs.wire.v1.Wire.accepted:type_name -> mrs.wire.v1.Accepted
-	35, // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
-	36, // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
-	37, // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
-	39, // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
-	40, // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
-	41, // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
-	42, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
-	43, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
-	44, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
-	47, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
-	48, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
-	49, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
-	50, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
-	51, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
-	32, // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
-	33, // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
+	24, // 1: mrs.wire.v1.Wire.announce:type_name -> mrs.wire.v1.Announce
+	25, // 2: mrs.wire.v1.Wire.reannounce:type_name -> mrs.wire.v1.Reannounce
+	26, // 3: mrs.wire.v1.Wire.need_requirements:type_name -> mrs.wire.v1.NeedRequirements
+	27, // 4: mrs.wire.v1.Wire.requirements:type_name -> mrs.wire.v1.Requirements
+	28, // 5: mrs.wire.v1.Wire.bid:type_name -> mrs.wire.v1.Bid
+	29, // 6: mrs.wire.v1.Wire.refuse:type_name -> mrs.wire.v1.Refuse
+	30, // 7: mrs.wire.v1.Wire.vacancy:type_name -> mrs.wire.v1.Vacancy
+	32, // 8: mrs.wire.v1.Wire.award:type_name -> mrs.wire.v1.Award
+	35, // 9: mrs.wire.v1.Wire.accepted:type_name -> mrs.wire.v1.Accepted
+	36, // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
+	37, // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
+	38, // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
+	40, // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
+	41, // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
+	42, // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
+	43, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
+	44, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
+	45, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
+	48, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
+	49, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
+	50, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
+	51, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
+	52, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
+	33, // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
+	34, // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
 	3,  // 26: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
 	3,  // 27: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
 	9,  // 28: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
@@ -4711,36 +4814,38 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	20, // 44: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
 	20, // 45: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
 	4,  // 46: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	10, // 47: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	23, // 48: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	17, // 49: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	18, // 50: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	15, // 51: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	14, // 52: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	30, // 53: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	19, // 54: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 55: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 56: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	18, // 57: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	17, // 58: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	19, // 59: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	38, // 60: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	19, // 61: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	19, // 62: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	19, // 63: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	19, // 64: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 65: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	19, // 66: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	19, // 67: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	21, // 68: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	19, // 69: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	45, // 70: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	45, // 71: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	72, // [72:72] is the sub-list for method output_type
-	72, // [72:72] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	23, // 47: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
+	23, // 48: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
+	10, // 49: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	24, // 50: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	17, // 51: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	18, // 52: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	15, // 53: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	14, // 54: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	31, // 55: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	19, // 56: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 57: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 58: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	18, // 59: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	17, // 60: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	19, // 61: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	39, // 62: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	19, // 63: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	19, // 64: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	19, // 65: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	19, // 66: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 67: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	19, // 68: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	19, // 69: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	21, // 70: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	19, // 71: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	46, // 72: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	46, // 73: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	74, // [74:74] is the sub-list for method output_type
+	74, // [74:74] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -4777,17 +4882,17 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_MayStart)(nil),
 	}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[8].OneofWrappers = []any{}
-	file_pkg_protocol_wirepb_wire_proto_msgTypes[23].OneofWrappers = []any{}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[24].OneofWrappers = []any{}
-	file_pkg_protocol_wirepb_wire_proto_msgTypes[31].OneofWrappers = []any{}
+	file_pkg_protocol_wirepb_wire_proto_msgTypes[25].OneofWrappers = []any{}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[32].OneofWrappers = []any{}
+	file_pkg_protocol_wirepb_wire_proto_msgTypes[33].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   52,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

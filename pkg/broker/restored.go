@@ -176,9 +176,8 @@ func (m *Machine) inherit(j *job, index uint32, h heir) {
 	m.stopTimer(timerRivals, j.taskID(index).String())
 	desk{m, j}.unwait(index)
 	t.rivals, t.result, t.silence, t.heir = nil, result{}, silence{}, heir{}
-	t.attempt = attempt{
-		token: h.token, site: h.site, awardedAt: m.now, line: m.lines[h.site],
-	}
+	// It was awarded at a time that is not known, and may have begun since.
+	t.attempt = attempt{token: h.token, site: h.site, line: m.lines[h.site]}
 	t.move(grid.PhaseStaging)
 	if j.traits.promise { // its site has promised it a place, and an earlier run has heard that
 		t.accepted, t.promise = true, grid.PromiseOpen

@@ -49,6 +49,9 @@ func (m *Machine) resume(j *job) {
 
 func (m *Machine) resumeTask(j *job, index uint32) {
 	t := &j.tasks[index]
+	if t.awardedAt.After(m.now) { // the clock was set back meanwhile: when it was is not known
+		t.awardedAt = timeZero
+	}
 	if t.top > t.token && !t.queued() && !t.phase.Ended() {
 		// A later attempt was called off, and may have a lease.
 		m.presume(j, index)

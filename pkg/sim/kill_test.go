@@ -83,6 +83,26 @@ func TestATwinAnswersToo(t *testing.T) {
 	}
 }
 
+// A machine loses its network while a copy of it starts elsewhere. The copy knows what ran, and
+// says that it has ended; the first machine runs on for as long as its leases.
+func TestATwinOfAMachineThatIsCutOff(t *testing.T) {
+	w := New(Config{Seed: 4, Sites: fleet(4), Network: lan(), CheckFacts: true})
+	_ = w.Run(time.Second)
+	id := mustSubmit(t, w, "s0", elsewhere(20*time.Second))
+	_ = w.Run(5 * time.Second)
+	s, _ := w.Broker("s0").Job(id)
+	victim := s.Tasks[0].Site
+	w.Twin(victim)
+	w.Isolate(victim)
+	wantAllDone(t, mustEnd(t, w, 5*time.Minute, "s0", id))
+	if n := w.Trace().overlaps(); n != 0 {
+		t.Errorf("%d overlaps", n)
+	}
+	if n := len(w.Trace().Intervals); n < 2 {
+		t.Errorf("%d attempts ran, want the one that was cut off and another", n)
+	}
+}
+
 // A sandbox that hangs holds its place until it answers, and nothing runs twice.
 func TestASandboxThatHangs(t *testing.T) {
 	for _, answer := range []time.Duration{3 * time.Second, -1} {

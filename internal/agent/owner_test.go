@@ -138,7 +138,7 @@ func TestOwnerStays(t *testing.T) {
 	submitter := start(t, c[0])
 	worker := start(t, c[1], submitter)
 	submitter.awaitPeers(t, 1)
-	id := submitter.submit(t, submitter.job(t, "run=3s"))
+	id := submitter.submit(t, submitter.job(t, "run=8s"))
 	submitter.await(t, id, view.PhaseRunning)
 	other := start(t, c[2], submitter)
 	submitter.awaitPeers(t, 2)

@@ -68,25 +68,9 @@ func (h *Hazard) at(week, age, tau float64) (weighted, variance float64) {
 	return weighted, variance
 }
 
-// exposure is the operational time of a life, weighted by the profile.
+// exposure is the operational time of a life. It knows no profile: one is made of exposures.
 func (h *Hazard) exposure(l life) float64 {
-	all := h.operational(l.age+l.length) - h.operational(l.age)
-	if h.Profile == nil {
-		return all
-	}
-	if l.week < 0 {
-		return all * h.Profile.Factor
-	}
-	sum, before := 0.0, h.operational(l.age)
-	walk(l.week, min(l.length, WeekSeconds), func(slot int, _, to float64) {
-		after := h.operational(l.age + to)
-		sum += (after - before) * h.Profile.Times[slot]
-		before = after
-	})
-	if l.length > WeekSeconds {
-		sum += (h.operational(l.age+l.length) - before) * h.Profile.Factor
-	}
-	return sum
+	return h.operational(l.age+l.length) - h.operational(l.age)
 }
 
 // logSurvival is the logarithm of the probability of no end by this cause.

@@ -108,9 +108,7 @@ func walk(week, seconds float64, visit func(slot int, from, to float64)) {
 	next := float64(slot+1)*slotSeconds - week
 	for from := 0.0; from < seconds; {
 		to := min(next, seconds)
-		if to > from { // it is not where rounding puts a start onto the edge
-			visit(slot, from, to)
-		}
+		visit(slot, from, to)
 		from, next = to, next+slotSeconds
 		if slot++; slot == slots {
 			slot = 0

@@ -164,6 +164,23 @@ func TestPutRefusals(t *testing.T) {
 	}
 }
 
+// A nanosecond is a time to live, and nothing of a submitter stays when its last entry goes.
+func TestNothingStaysOfAnEntry(t *testing.T) {
+	c := newCache(t, 8)
+	for _, job := range []grid.JobID{"a", "b"} {
+		if err := c.Put(at(0), job, "s", 1, 1); err != nil {
+			t.Fatalf("a time to live of 1 ns: %v", err)
+		}
+	}
+	c.Remove("a")
+	if len(c.owners) != 1 {
+		t.Errorf("%d submitters, want the one whose entry is left", len(c.owners))
+	}
+	if _, ok := c.Get(at(0).Add(1), "b"); ok || c.Len() != 0 || len(c.owners) != 0 {
+		t.Errorf("%d entries and %d submitters are left", c.Len(), len(c.owners))
+	}
+}
+
 func TestPutAgainMakesItWait(t *testing.T) {
 	c := newCache(t, 8)
 	put(t, c, 0, "a", "s")

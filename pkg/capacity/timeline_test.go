@@ -146,6 +146,40 @@ func TestSetTotalKeepsReservations(t *testing.T) {
 	}
 }
 
+// Timelines are equal if total and every step are: neither is enough alone.
+func TestEqualIsOfTotalAndSteps(t *testing.T) {
+	free, taken := New(cores(4)), New(cores(4))
+	reserve(t, taken, cores(1), 0, 10)
+	if free.Equal(taken) || taken.Equal(free) {
+		t.Error("a reservation makes no difference")
+	}
+	more := New(cores(5))
+	if err := more.Force(cores(1), time.Unix(-1<<40, 0), time.Unix(1<<40, 0)); err != nil {
+		t.Fatal(err)
+	}
+	more.Forget(at(0))
+	free.Forget(at(0))
+	if free.Equal(more) || !free.Equal(free.Clone()) {
+		t.Error("a core more that is taken makes no difference")
+	}
+}
+
+// What ends when the forgotten past does, or before, is of the past.
+func TestThePastTakesNothing(t *testing.T) {
+	l := New(cores(4))
+	reserve(t, l, cores(1), 10, 30)
+	l.Forget(at(20))
+	for _, end := range []int{19, 20, 21} {
+		m := l.Clone()
+		if err := m.Force(cores(2), at(5), at(end)); err != nil || m.Check() != nil {
+			t.Fatal(err, m.Check())
+		}
+		if taken := !m.Equal(l); taken != (end > 20) {
+			t.Errorf("until %d: changed = %t", end, taken)
+		}
+	}
+}
+
 func TestForget(t *testing.T) {
 	l := New(cores(4))
 	reserve(t, l, cores(1), 0, 10)

@@ -66,6 +66,18 @@ func TestWeights(t *testing.T) {
 	}
 }
 
+// A site that is forgotten is as one that was never counted, and no other is touched.
+func TestForgottenSites(t *testing.T) {
+	var l Ledger
+	l.Missed("a", 3)
+	l.Missed("b", 2)
+	l.Forget("a")
+	l.Forget("never counted")
+	if l.Index("a") != 0 || l.Index("b") != 2 || !slices.Equal(l.Sites(), []grid.SiteID{"b"}) {
+		t.Errorf("sites %v, index %d and %d", l.Sites(), l.Index("a"), l.Index("b"))
+	}
+}
+
 // Against a map: every index, the entries in order, and nothing shared.
 func TestLedgerAgainstAMap(t *testing.T) {
 	sites := []grid.SiteID{"a", "b", "c", "d"}

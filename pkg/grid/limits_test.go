@@ -56,7 +56,7 @@ type limit struct{ last, first interface{ Validate() error } }
 func TestEachLimitIsExact(t *testing.T) {
 	for name, c := range merged(
 		limitsOfIDs(), limitsOfSpecs(), limitsOfJobs(), limitsOfRequirements(), limitsOfOffers(),
-		limitsOfExits(), limitsOfResources()) {
+		limitsOfExits(), limitsOfResources(), limitsOfPlacing(), limitsOfWindows(), limitsOfKinds()) {
 		if err := c.last.Validate(); err != nil {
 			t.Errorf("%s: the last that is taken: %v", name, err)
 		}
@@ -188,6 +188,110 @@ func limitsOfJobs() map[string]limit {
 			func(j *Job) { j.Count, j.Items = 1, []Item{{Value: long(maxPath + 1)}} }),
 		"short ttl": of(func(j *Job) { j.TTL = MinTTL }, func(j *Job) { j.TTL = MinTTL - 1 }),
 		"long ttl":  of(func(j *Job) { j.TTL = MaxTTL }, func(j *Job) { j.TTL = MaxTTL + 1 }),
+	}
+}
+
+func limitsOfPlacing() map[string]limit {
+	spec := func(last, first func(*Spec)) limit { return limit{validSpec(last), validSpec(first)} }
+	job := func(last, first func(*Job)) limit { return limit{validJob(last), validJob(first)} }
+	after := func(ids ...JobID) func(*Job) { return func(j *Job) { j.After = ids } }
+	many := slices.Repeat([]JobID{someJob}, MaxAfter)
+	held := func(change func(*Spec)) func(*Spec) {
+		return func(s *Spec) {
+			*s = Spec{Kind: KindReservation, Runtime: 1, Window: Window{At: time.Unix(1, 0)}}
+			change(s)
+		}
+	}
+	nothing := held(func(*Spec) {})
+	flood := func(change func(*Job)) func(*Job) {
+		return func(j *Job) {
+			j.Flood = true
+			change(j)
+		}
+	}
+	alone := flood(func(*Job) {})
+	priority := func(n int) func(*Spec) { return func(s *Spec) { s.Priority = n } }
+	comm := func(n int64) func(*Job) { return func(j *Job) { j.CommBytes = n } }
+	return map[string]limit{
+		"highest priority": spec(priority(MaxPriority), priority(MaxPriority+1)),
+		"lowest priority":  spec(priority(-MaxPriority), priority(-MaxPriority-1)),
+		"spec's project": spec(func(s *Spec) { s.Project = long(maxProject) },
+			func(s *Spec) { s.Project = long(maxProject + 1) }),
+		"in a reservation": spec(func(s *Spec) { s.Reservation = someJob },
+			func(s *Spec) { s.Reservation = someJob[1:] }),
+		"one inside another":  spec(nothing, held(func(s *Spec) { s.Reservation = someJob })),
+		"one with arguments":  spec(nothing, held(func(s *Spec) { s.Args = []string{"a"} })),
+		"one with inputs":     spec(nothing, held(func(s *Spec) { s.Inputs = make([]Input, 1) })),
+		"one with outputs":    spec(nothing, held(func(s *Spec) { s.Outputs = []Output{{Path: "/o"}} })),
+		"one with a module":   spec(nothing, held(func(s *Spec) { s.Module.CID = someCID })),
+		"one without a start": spec(nothing, held(func(s *Spec) { s.Window = Window{} })),
+		"without a module":    spec(func(*Spec) {}, func(s *Spec) { s.Module.CID = "" }),
+		"after":               job(after(many...), after(append(many, someJob)...)),
+		"after none":          job(after(someJob), after(someJob, "")),
+		"split": job(
+			func(j *Job) { j.Split = splitKinds },
+			func(j *Job) { j.Split = splitKinds + 1 }),
+		"flood of parts":     job(alone, flood(func(j *Job) { j.Split = SplitNever })),
+		"flood with a start": job(alone, flood(func(j *Job) { j.Spec.Window.At = time.Unix(1, 0) })),
+		"flood with an end":  job(alone, flood(func(j *Job) { j.Spec.Window.Deadline = time.Unix(1, 0) })),
+		"communication":      job(comm(maxBytes), comm(maxBytes+1)),
+		"no communication":   job(comm(0), comm(-1)),
+		"an item's input": job(
+			func(*Job) {},
+			func(j *Job) { j.Items = []Item{{}, {Inputs: make([]Input, 1)}} }),
+		"a job's specification": job(func(*Job) {}, func(j *Job) { j.Spec.Runtime = 0 }),
+	}
+}
+
+func limitsOfWindows() map[string]limit {
+	one, two := time.Unix(0, 1), time.Unix(0, 2)
+	weights := func(k float64, field int) Weights {
+		w := DefaultWeights()
+		*[]*float64{&w.C, &w.M, &w.F, &w.P}[field] = k
+		return w
+	}
+	table := map[string]limit{
+		"fixed start": {Window{At: one, Deadline: two}, Window{At: one, Deadline: one}},
+		"earliest":    {Window{NotBefore: one, Deadline: two}, Window{NotBefore: one, Deadline: one}},
+		"two starts":  {Window{At: one}, Window{At: one, NotBefore: one}},
+	}
+	for i, name := range []string{"computation", "memory", "disk", "potential"} {
+		table["weight of "+name] = limit{weights(math.MaxFloat32, i), weights(math.MaxFloat64, i)}
+		table["no weight of "+name] = limit{weights(0, i), weights(-math.SmallestNonzeroFloat64, i)}
+		table["weightless "+name] = limit{weights(1, i), weights(math.NaN(), i)}
+	}
+	return table
+}
+
+func limitsOfKinds() map[string]limit {
+	input := func(n int64) Item { return Item{Inputs: []Input{{Path: "/i", CID: someCID, Bytes: n}}} }
+	wait := func(d Dimension, v float64) Coordinate { return Coordinate{Dimension: d, Value: v} }
+	amount := func(want, have int64) Refusal {
+		return Refusal{Reason: ReasonKind, Want: want, Have: have}
+	}
+	return map[string]limit{
+		"first kind":       {KindWasm, KindWasm - 1},
+		"last kind":        {workKinds, workKinds + 1},
+		"first cause":      {CauseExited, CauseExited - 1},
+		"last cause":       {exitCauses, exitCauses + 1},
+		"first reason":     {Refusal{Reason: ReasonNone + 1}, Refusal{Reason: ReasonNone}},
+		"last reason":      {Refusal{Reason: reasons}, Refusal{Reason: reasons + 1}},
+		"wanted":           {amount(maxBytes, 0), amount(maxBytes+1, 0)},
+		"nothing wanted":   {amount(0, 0), amount(-1, 0)},
+		"available":        {amount(0, maxBytes), amount(0, maxBytes+1)},
+		"none available":   {amount(0, 0), amount(0, -1)},
+		"input's size":     {input(maxBytes), input(maxBytes + 1)},
+		"empty input":      {input(0), input(-1)},
+		"source's size":    {DataSource{Bytes: maxBytes}, DataSource{Bytes: maxBytes + 1}},
+		"empty source":     {DataSource{}, DataSource{Bytes: -1}},
+		"upload":           {DataSource{UploadBps: maxBytes}, DataSource{UploadBps: maxBytes + 1}},
+		"no upload":        {DataSource{}, DataSource{UploadBps: -1}},
+		"source's peers":   {DataSource{PotentialBps: maxBytes}, DataSource{PotentialBps: maxBytes + 1}},
+		"no peers":         {DataSource{}, DataSource{PotentialBps: -1}},
+		"first coordinate": {wait(QueueWait, 0), wait(Availability, 0)},
+		"last coordinate":  {wait(lastDimension, 0), wait(lastDimension+1, 0)},
+		"far coordinate":   {wait(Price, math.MaxFloat64), wait(Price, math.Inf(1))},
+		"negative place":   {wait(Price, 0), wait(Price, -math.SmallestNonzeroFloat64)},
 	}
 }
 

@@ -85,3 +85,108 @@ func TestSpanIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// x is the root of the weighted squares of what each offer leaves open: a half, a fourth, an
+// eighth and three fourths here.
+func TestComputationIsTheRootOfAllTerms(t *testing.T) {
+	req := grid.Requirement{
+		Need:    grid.Resources{MFLOPS: 100, MemoryBytes: 400, DiskBytes: 800},
+		Sources: []grid.DataSource{{Bytes: 1, PotentialBps: 40}},
+	}
+	site := Site{Free: grid.Resources{MemoryBytes: 300, DiskBytes: 700}, PotentialBps: 10}
+	for _, w := range []grid.Weights{
+		{C: 1}, {M: 1}, {F: 1}, {P: 1}, {C: 2, M: 3, F: 5, P: 7}, {},
+	} {
+		req.Weights = w
+		want := math.Sqrt(w.C/4 + w.M/16 + w.F/64 + w.P*9/16)
+		if got := computation(&req, &site, 50); !near(got, want) {
+			t.Errorf("%+v: %v, want %v", w, got, want)
+		}
+	}
+	site.Free.MemoryBytes, req.Weights = -5, grid.Weights{M: 1}
+	if got := computation(&req, &site, 50); got != 1 {
+		t.Errorf("less than nothing is free: %v, want 1", got)
+	}
+}
+
+// A site is short of a thing if it has one less than is needed; of computation if it has none.
+func TestShortageBeginsAtOneLess(t *testing.T) {
+	for reason, f := range map[grid.Reason]func(int64) grid.Resources{
+		grid.ReasonCPUs:      func(n int64) grid.Resources { return grid.Resources{MilliCPUs: n} },
+		grid.ReasonMemory:    func(n int64) grid.Resources { return grid.Resources{MemoryBytes: n} },
+		grid.ReasonDisk:      func(n int64) grid.Resources { return grid.Resources{DiskBytes: n} },
+		grid.ReasonBandwidth: func(n int64) grid.Resources { return grid.Resources{NetBps: n} },
+		grid.ReasonComputation: func(n int64) grid.Resources {
+			return grid.Resources{MFLOPS: n}
+		},
+	} {
+		for _, c := range []struct {
+			need, have int64
+			short      bool
+		}{{1, 1, false}, {1, 0, true}, {1, -1, true}, {0, 0, false}, {0, -1, false}, {0, 1, false}} {
+			want := grid.Refusal{}
+			if c.short {
+				want = grid.Refusal{Reason: reason, Want: c.need}
+			}
+			if got, short := shortage(f(c.need), f(c.have)); short != c.short || got != want {
+				t.Errorf("needs %d of %d: %+v, %t, want %+v", c.need, c.have, got, short, want)
+			}
+		}
+	}
+}
+
+// A site that gives less than nothing never ends the task.
+func TestWithoutComputationNothingEnds(t *testing.T) {
+	req := grid.Requirement{Need: grid.Resources{MFLOPS: 10}, Runtime: time.Second}
+	for given, want := range map[int64]time.Duration{
+		-1: maxSpan, 0: maxSpan, 1: 10 * time.Second, 10: time.Second,
+	} {
+		if got := RunTime(req, given); got != want {
+			t.Errorf("%d MFLOP/s: %v, want %v", given, got, want)
+		}
+	}
+	req.Runtime = -1
+	if got := RunTime(req, 10); got != 0 {
+		t.Errorf("a negative estimate: %v", got)
+	}
+}
+
+// P_i is the sum over the other peers, and nothing beside an error.
+func TestPotentialIsTheSum(t *testing.T) {
+	got, err := Potential("me", []Upload{{"a", 3}, {"me", math.NaN()}, {"b", 4}})
+	if got != 7 || err != nil {
+		t.Errorf("potential %v, %v, want 7", got, err)
+	}
+	if got, err = Potential("me", []Upload{{"a", 3}, {"b", -1}}); got != 0 || err == nil {
+		t.Errorf("potential with nonsense %v, %v", got, err)
+	}
+}
+
+// P_src is that of the largest source, of the first of the largest ones; unknown where there
+// is data and nobody named it.
+func TestTheLargestSourceStands(t *testing.T) {
+	for _, c := range []struct {
+		sources []grid.DataSource
+		want    int64
+		unknown bool
+	}{
+		{nil, 0, false},
+		{[]grid.DataSource{{Bytes: 0, PotentialBps: 5}}, 0, false},
+		{[]grid.DataSource{{Bytes: 1}}, 0, true},
+		{[]grid.DataSource{{Bytes: 2, PotentialBps: 5}, {Bytes: 2, PotentialBps: 6}}, 5, false},
+		{[]grid.DataSource{{Bytes: 1, PotentialBps: 5}, {Bytes: 2, PotentialBps: 6}}, 6, false},
+		{[]grid.DataSource{{}, {Bytes: 1, PotentialBps: 5}, {Bytes: 2}}, 0, true},
+	} {
+		got, unknown := sourcePotential(c.sources), potentialUnknown(c.sources)
+		if got != c.want || unknown != c.unknown {
+			t.Errorf("%+v: %d, unknown %t", c.sources, got, unknown)
+		}
+	}
+	for up, want := range map[float64]float64{
+		0: 1, 1: 0, 0.25: 0.75, -0.1: 1, math.Nextafter(1, 2): 1, math.Inf(1): 1,
+	} {
+		if got := unavailability(up); got != want {
+			t.Errorf("up with %v: z = %v, want %v", up, got, want)
+		}
+	}
+}

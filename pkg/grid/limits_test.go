@@ -233,9 +233,10 @@ func limitsOfPlacing() map[string]limit {
 			func(j *Job) { j.Split = splitKinds + 1 }),
 		"flood of parts":     job(alone, flood(func(j *Job) { j.Split = SplitNever })),
 		"flood with a start": job(alone, flood(func(j *Job) { j.Spec.Window.At = time.Unix(1, 0) })),
-		"flood with an end":  job(alone, flood(func(j *Job) { j.Spec.Window.Deadline = time.Unix(1, 0) })),
-		"communication":      job(comm(maxBytes), comm(maxBytes+1)),
-		"no communication":   job(comm(0), comm(-1)),
+		"flood with an end": job(
+			alone, flood(func(j *Job) { j.Spec.Window.Deadline = time.Unix(1, 0) })),
+		"communication":    job(comm(maxBytes), comm(maxBytes+1)),
+		"no communication": job(comm(0), comm(-1)),
 		"an item's input": job(
 			func(*Job) {},
 			func(j *Job) { j.Items = []Item{{}, {Inputs: make([]Input, 1)}} }),
@@ -270,6 +271,9 @@ func limitsOfKinds() map[string]limit {
 		return Refusal{Reason: ReasonKind, Want: want, Have: have}
 	}
 	return map[string]limit{
+		"system":           {Capability{OS: long(32)}, Capability{OS: long(33)}},
+		"architecture":     {Capability{Arch: long(32)}, Capability{Arch: long(33)}},
+		"total":            {Capability{}, Capability{Total: Resources{MilliCPUs: -1}}},
 		"first kind":       {KindWasm, KindWasm - 1},
 		"last kind":        {workKinds, workKinds + 1},
 		"first cause":      {CauseExited, CauseExited - 1},

@@ -51,6 +51,9 @@ func TestRequirementNamesItsData(t *testing.T) {
 }
 
 func TestDefaultAxesWeighAlike(t *testing.T) {
+	if got, want := DefaultWeights(), (Weights{C: 1, M: 1, F: 1, P: 1}); got != want {
+		t.Errorf("weights %+v, want %+v", got, want)
+	}
 	for i, a := range DefaultAxes() {
 		if want := (Axis{Computation + Dimension(i), 1}); a != want {
 			t.Errorf("axis %d is %+v, want %+v", i, a, want)
@@ -82,14 +85,14 @@ func TestDefaultAxesWeighAlike(t *testing.T) {
 func TestRefusalsNameTheirAmounts(t *testing.T) {
 	limit := int64(MaxRuntime / time.Second)
 	for want, r := range map[string]Refusal{
-		"(wants 4321.5 cores, has 1234.5)":                        {ReasonCPUs, false, 4_321_500, 1_234_500},
-		"(wants 5432.5 GFLOPS, has 2345.5)":                       {ReasonComputation, false, 5_432_500, 2_345_500},
-		"(wants 1.0 GiB, has 512 B)":                              {ReasonDisk, true, 1 << 30, 512},
-		"(wants 2 Mbit/s, has 0.5 Mbit/s)":                        {ReasonBandwidth, false, 2e6, 5e5},
-		"(wanted within 1m0s, could be promised in 1h0m0s)":       {ReasonWindow, false, 60, 3600},
-		"(asks for 2h0m0s, the limit is 1h0m0s)":                  {ReasonAhead, true, 7200, 3600},
-		"(wants 5 tasks, 3 are acceptable)":                       {ReasonAvailability, false, 5, 3},
-		"(asks for " + MaxRuntime.String() + ", the limit is 1s)": {ReasonAhead, true, limit + 1, 1},
+		"(wants 4321.5 cores, has 1234.5)":                  {ReasonCPUs, false, 4_321_500, 1_234_500},
+		"(wants 5432.5 GFLOPS, has 0.5)":                    {ReasonComputation, false, 5432500, 500},
+		"(wants 1.0 GiB, has 512 B)":                        {ReasonDisk, true, 1 << 30, 512},
+		"(wants 2 Mbit/s, has 0.5 Mbit/s)":                  {ReasonBandwidth, false, 2e6, 5e5},
+		"(wanted within 1m0s, could be promised in 1h0m0s)": {ReasonWindow, false, 60, 3600},
+		"(asks for 2h0m0s, the limit is 1h0m0s)":            {ReasonAhead, true, 7200, 3600},
+		"(wants 5 tasks, 3 are acceptable)":                 {ReasonAvailability, false, 5, 3},
+		"(asks for 8784h0m0s, the limit is 1s)":             {ReasonAhead, true, limit + 1, 1},
 	} {
 		when := "not now: "
 		if r.Never {

@@ -190,3 +190,23 @@ func TestTheLargestSourceStands(t *testing.T) {
 		}
 	}
 }
+
+// A task's whole cores count where they just fit; and data of no size is never out of reach.
+func TestWhatJustFits(t *testing.T) {
+	need := grid.Resources{MilliCPUs: 4000}
+	for free, want := range map[int64]int64{7999: 7999, 8000: 8000, 8001: 8000, 9999: 8000} {
+		if got := TaskMFLOPS(need, grid.Resources{MFLOPS: free}, 2000); got != want {
+			t.Errorf("of %d MFLOP/s a task gets %d, want %d", free, got, want)
+		}
+	}
+	for bytes, reached := range map[int64]bool{0: true, 1: false} {
+		site := plenty()
+		site.Sources = []Access{{Bytes: bytes, Unreachable: true}}
+		if _, ok := Feasible(grid.Requirement{Kind: grid.KindWasm}, site); ok != reached {
+			t.Errorf("%d bytes out of reach: feasible = %t", bytes, ok)
+		}
+	}
+	if _, ok, err := ShortestExpectedDelay(nil, -1, DelayFixed); ok || err == nil {
+		t.Errorf("of fewer than none: %t, %v", ok, err)
+	}
+}

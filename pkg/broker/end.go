@@ -36,6 +36,7 @@ func (m *Machine) endJob(j *job, kind protocol.ClearKind) {
 	for _, name := range []string{timerRound, timerExplain, timerAgain} {
 		m.stopTimer(name, string(j.id))
 	}
+	m.rights.trust(j)
 	j.how.released(desk{m, j}, jobEnded)
 	m.herald.clear(j, kind)
 	m.report(step.LevelInfo, eventJobEnded, j.about(), m.cfg.Here)

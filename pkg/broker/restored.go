@@ -158,6 +158,16 @@ func (m *Machine) onPresumedTimer(j *job) {
 	}
 }
 
+// trust ends the doubt about a job that has ended: nothing of it is placed any more.
+func (r rights) trust(j *job) {
+	if j.presumed.IsZero() {
+		return
+	}
+	j.presumed = timeZero
+	r.stopTimer(timerPresumed, string(j.id))
+	r.settleDoubt()
+}
+
 // settleDoubt notes that no job may run in unknown attempts any more.
 func (r rights) settleDoubt() {
 	for _, id := range r.jobs.ids() {

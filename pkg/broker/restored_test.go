@@ -196,6 +196,36 @@ func TestAnUnknownAttemptEnds(t *testing.T) {
 	one[protocol.ExitAck](t, b.last)
 }
 
+// Nothing waits for the leases of a job that has ended: no timer is left, and the next run
+// does not doubt its state for it.
+func TestDoubtEndsWithTheJob(t *testing.T) {
+	for name, end := range map[string]func(b *bench, id grid.JobID, later grid.Token){
+		"done": func(b *bench, id grid.JobID, later grid.Token) {
+			b.hear("b", protocol.Exited{
+				Attempt: attemptOf(id, 0, later), Exit: grid.Exit{Cause: grid.CauseExited},
+			})
+		},
+		"cancelled": func(b *bench, id grid.JobID, _ grid.Token) { b.do(step.CancelJob{Job: id}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil, "a", "b")
+			id, later := b.lost(step.Boot{Incarnation: 5, Restored: true})
+			end(b, id, later)
+			if got := b.phase(id, 0); !got.Ended() {
+				t.Fatalf("the task is %s, want it ended", got)
+			}
+			if at, is := b.timers[step.TimerKey{Name: timerPresumed, ID: string(id)}]; is {
+				t.Errorf("the job has ended, and its leases are waited for, for %s", at.Sub(b.now))
+			}
+			next := b.submit(testJob(1))
+			b.rerun(rerun{})
+			if b.m.jobs.all[next].isPresumed(b.now) {
+				t.Error("the next run doubts a job that this one has seen from its start")
+			}
+		})
+	}
+}
+
 // What an unknown attempt could not bring to an end waits on.
 func TestAnUnknownAttemptFails(t *testing.T) {
 	b := newBench(t, nil, "a", "b")

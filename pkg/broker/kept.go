@@ -48,10 +48,14 @@ func (r *run) judge(j *job, t *task, msg protocol.Exited) {
 		return
 	}
 	ended := r.ago(t, msg.EndedAgo)
-	if msg.StartedAgo > msg.EndedAgo {
-		t.startedAt = r.ago(t, msg.StartedAgo)
-	} else if t.startedAt.IsZero() {
-		t.startedAt = ended.Add(-msg.Exit.Wall)
+	began, told := ended.Add(-msg.Exit.Wall), msg.StartedAgo > msg.EndedAgo
+	if told {
+		began = r.ago(t, msg.StartedAgo)
+	}
+	// A word can come late, as where this site slept meanwhile, and never early: the earliest of
+	// what was told of a start is the nearest to it.
+	if t.startedAt.IsZero() || told && began.Before(t.startedAt) {
+		t.startedAt = began
 	}
 	if least := t.startedAt.Add(msg.Exit.Wall); ended.Before(least) && !least.After(r.now) {
 		ended = least

@@ -147,6 +147,33 @@ func TestWhatBecomesOfAPromise(t *testing.T) {
 	}
 }
 
+// Of two words about a start one may wait until this site, which sleeps, reads it. The other
+// one counts.
+func TestAWordThatWaitsMakesNoStartLate(t *testing.T) {
+	const asleep = 5 * time.Second
+	for name, wait := range map[string]struct{ start, end time.Duration }{
+		"that it runs":      {start: asleep},
+		"that it has ended": {end: asleep},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil, "a")
+			job := b.fixed1()
+			id := b.pledged(job)
+			b.keep(id, 30*time.Minute+wait.start)
+			b.progress(id, grid.PhaseRunning, 0)
+			b.keep(id, job.Spec.Runtime-wait.start+wait.end)
+			b.ended(id, job.Spec.Runtime, 0, job.Spec.Runtime)
+			s, _ := b.m.Job(id)
+			if got := s.Tasks[0]; got.Promise != grid.PromiseKept || got.StartLate != 0 {
+				t.Errorf("%s, %s late: %s; want it kept", got.Promise, got.StartLate, got.PromiseNote)
+			}
+			if at := s.Tasks[0].StartedAt; !at.Equal(job.Spec.Window.At) {
+				t.Errorf("began %s after its start, want at it", at.Sub(job.Spec.Window.At))
+			}
+		})
+	}
+}
+
 // A promise that no site could keep is broken, and that is said. One that was called off, or
 // never given, is none.
 func TestBrokenPromisesAreReported(t *testing.T) {

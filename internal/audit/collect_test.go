@@ -168,13 +168,20 @@ func TestADamagedJournalIsNoted(t *testing.T) {
 // machine.
 func awaitSegments(t *testing.T, dir string, n int) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	limit, look := time.After(20*time.Second), time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for {
 		runs, err := store.Runs(dir)
-		if err != nil || time.Now().After(end) {
-			t.Fatalf("%d runs, %v, want one of %d segments", len(runs), err, n)
+		if err != nil {
+			t.Fatal(err)
 		}
 		if len(runs) > 0 && len(runs[0].Files) == n {
 			return
+		}
+		select {
+		case <-look.C:
+		case <-limit:
+			t.Fatalf("%d runs, want one of %d segments", len(runs), n)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -119,10 +120,11 @@ func (l laboratory) try(ctx context.Context, t *tests, m mutant, number int) (ou
 	}
 	for _, some := range []string{"-test.run=" + t.quick, "-test.skip=" + t.quick} {
 		out, _, err := t.run(ctx, program, some, chosenBy+"="+strconv.Itoa(number))
-		switch _, ended := err.(*exec.ExitError); { //nolint:errorlint // run wraps nothing
+		var exit *exec.ExitError
+		switch {
 		case ctx.Err() != nil:
 			return 0, ctx.Err()
-		case ended:
+		case errors.As(err, &exit):
 			return killed, nil
 		case err != nil:
 			return 0, fmt.Errorf("%w\n%s", err, out)

@@ -51,37 +51,40 @@ func TestOfTwoRunsTheNewerIsTheSite(t *testing.T) {
 					return node{m, rec}
 				}
 				witness, first := start(other, 1, 1), start(old, numbers[0], 5)
-				time.Sleep(5 * time.Second)
-				second := start(again, numbers[1], 6)
-				time.Sleep(30 * time.Second)
-				if f, ok := witness.facts(id.site); !ok || f.Run.Nonce != 6 || f.Run.Line != 6 {
-					t.Errorf("facts = %+v, %t; want those of the second run", f, ok)
-				}
-				select {
-				case newer := <-told:
-					if newer.Number != numbers[1] || newer.Nonce != 6 {
-						t.Errorf("told of %+v, want of the second run", newer)
+				known := func(nonce uint64) func() bool {
+					return func() bool {
+						f, ok := witness.facts(id.site)
+						return ok && f.Run.Nonce == nonce && f.Run.Line == nonce
 					}
-				default:
-					t.Error("the first run was not told")
+				}
+				eventually(t, "the first run is the site", known(5))
+				second := start(again, numbers[1], 6)
+				eventually(t, "the second run is the site", known(6))
+				eventually(t, "the first run is told", func() bool { return len(told) > 0 })
+				if newer := <-told; newer.Number != numbers[1] || newer.Nonce != 6 {
+					t.Errorf("told of %+v, want of the second run", newer)
 				}
 				_ = first.Close() // as it does when it is told
 				_ = old.Close()
-				time.Sleep(time.Minute)
+				stay := func() { <-time.After(time.Minute) } // of the bubble's clock
+				stay()
 				before := witness.count()
 				for _, way := range []struct{ from, to node }{{witness, second}, {second, witness}} {
 					if err := way.from.Send(way.to.Self(), protocol.Cancel{Job: jobID(1)}); err != nil {
 						t.Error(err)
 					}
 				}
-				time.Sleep(10 * time.Second)
+				eventually(t, "the second run hears and is heard", func() bool {
+					return second.count() > 0 && witness.count() > before
+				})
+				stay()
 				if second.count() != 1 || witness.count() != before+1 {
 					t.Errorf("the second run got %d messages and sent %d, want 1 each",
 						second.count(), witness.count()-before)
 				}
 				_ = second.Close()
 				_ = again.Close()
-				time.Sleep(time.Minute)
+				stay()
 				if f, ok := witness.facts(id.site); ok && f.Run.Nonce == 5 {
 					t.Error("the first run is the site again")
 				}

@@ -59,8 +59,8 @@ func Superseded(dir string) (n Newer, is bool, err error) {
 	if err != nil {
 		return n, false, fmt.Errorf("read why the site does not start: %w", err)
 	}
-	if err = json.Unmarshal(text, &n); err != nil {
-		return n, true, nil //nolint:nilerr // that it is there says enough
+	if json.Unmarshal(text, &n) != nil {
+		n = Newer{} // damaged; that it is there says enough
 	}
 	return n, true, nil
 }

@@ -129,7 +129,11 @@ func (c *census) String() string {
 //	go test ./internal/scenario -run TestFamilies -family array -seeds 5000 -first 0 -v
 func TestFamilies(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a world is small and short-lived
-	for _, name := range slices.Sorted(maps.Keys(families())) {
+	names := slices.Sorted(maps.Keys(families()))
+	if *family != "" && !slices.Contains(names, *family) {
+		t.Fatalf("-family %q: want one of %s", *family, strings.Join(names, " "))
+	}
+	for _, name := range names {
 		if *family != "" && *family != name {
 			continue
 		}

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
-	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -30,13 +30,11 @@ type disk struct {
 	path  string                               // of the ballast
 	bytes int64                                // of the ballast; 0 = none
 	free  func() (int64, error)                // where the state is; -1 = unknown
-	tell  func(step.Input)                     // the site
-	space func(full bool)                      // the submitter
+	tell  func(full bool)                      // the site and the submitter
 	log   func(text string, free int64)        // for people
 	after func(time.Duration) <-chan time.Time // tests replace it
 
 	mu    sync.Mutex
-	owner owner.State   // guarded by mu; what the site is to know when there is space
 	full  bool          // guarded by mu
 	times int           // guarded by mu; how often it has become full
 	room  chan struct{} // guarded by mu; closed when there is space
@@ -52,14 +50,11 @@ func (a *Agent) newDisk() *disk {
 			room, err := hostinfo.ProbeRoom(a.ctx, a.cfg.StateDir)
 			return room.FreeDiskBytes, err
 		},
-		tell: func(in step.Input) {
-			if a.site != nil { // else it is not known to anybody yet
-				a.site.tell(in)
-			}
-		},
-		space: func(full bool) {
-			if a.broker != nil {
-				a.broker.tell(step.SpaceChanged{Full: full})
+		tell: func(full bool) {
+			for _, m := range []*loop{a.site, a.broker} {
+				if m != nil { // else it is not known to anybody yet
+					m.tell(step.SpaceChanged{Full: full})
+				}
 			}
 		},
 		log: func(text string, free int64) {
@@ -71,12 +66,11 @@ func (a *Agent) newDisk() *disk {
 	return d
 }
 
-// watchDisk tells the site what was found before it was there, and looks on.
+// watchDisk tells the machines what was found before they were there, and looks on.
 func (a *Agent) watchDisk() {
 	a.disk.mu.Lock()
 	if a.disk.full {
-		a.disk.sayLocked()
-		a.disk.space(true)
+		a.disk.tell(true)
 	}
 	a.disk.mu.Unlock()
 	a.spawn(func() { a.disk.watch(a.ctx) })
@@ -90,6 +84,16 @@ func (d *disk) starved() {
 	d.closeLocked(free)
 }
 
+// lacked reports whether something failed for want of space here, which is no fault of a job or
+// of another site. A full disk is told before what failed is.
+func (d *disk) lacked(err error) bool {
+	if durable.NoRoom(err) {
+		d.starved()
+		return true
+	}
+	return data.Lacks(err)
+}
+
 // closeLocked gives up the ballast and closes the site; mu is held.
 func (d *disk) closeLocked(free int64) {
 	if err := os.Remove(d.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -101,30 +105,7 @@ func (d *disk) closeLocked(free int64) {
 	d.full, d.room = true, make(chan struct{})
 	d.times++
 	d.log("the disk is full: nothing is promised or started, and running jobs are frozen", free)
-	d.sayLocked()
-	d.space(true)
-}
-
-// sayLocked tells the site whether it may work; mu is held.
-func (d *disk) sayLocked() {
-	switch {
-	case d.full:
-		d.tell(step.OwnerBusy{Reason: grid.ReasonDiskFull, Text: "the disk is full"})
-	case d.owner.Reason != grid.ReasonNone:
-		d.tell(step.OwnerBusy{Reason: d.owner.Reason, Text: d.owner.Why})
-	default:
-		d.tell(step.OwnerAway{})
-	}
-}
-
-// ownerIs takes what the owner needs.
-func (d *disk) ownerIs(s owner.State) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.owner = s
-	if !d.full {
-		d.sayLocked()
-	}
+	d.tell(true)
 }
 
 // look sees whether the disk became full, or has space again. Then the ballast is made,
@@ -145,8 +126,7 @@ func (d *disk) look() {
 		d.full = false
 		close(d.room)
 		d.log("the disk has space again: the site goes on", free)
-		d.sayLocked()
-		d.space(false)
+		d.tell(false)
 	}
 }
 

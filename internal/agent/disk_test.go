@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,12 +10,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/fake"
-	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
-	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // pretended is a disk of which a test says how much is free.
@@ -22,7 +22,7 @@ type pretended struct {
 	*disk
 	mu   sync.Mutex
 	left int64
-	told []step.Input
+	told []bool // that it is full
 }
 
 func pretend(t *testing.T) *pretended {
@@ -35,10 +35,9 @@ func pretend(t *testing.T) *pretended {
 			defer p.mu.Unlock()
 			return p.left, nil
 		},
-		tell:  func(in step.Input) { p.told = append(p.told, in) },
-		space: func(full bool) { p.told = append(p.told, step.SpaceChanged{Full: full}) },
-		log:   func(string, int64) {},
-		room:  make(chan struct{}),
+		tell: func(full bool) { p.told = append(p.told, full) },
+		log:  func(string, int64) {},
+		room: make(chan struct{}),
 	}
 	close(p.room)
 	return p
@@ -49,8 +48,8 @@ func (p *pretended) ballast() bool {
 	return err == nil && info.Size() == p.bytes
 }
 
-// A disk that gets full closes the site and takes the ballast; with room again the site goes
-// on as its owner wants, and the ballast is made again.
+// A disk that gets full is told and takes the ballast; with room again that is told, and the
+// ballast is made again.
 func TestDiskFullAndRoomAgain(t *testing.T) {
 	t.Parallel()
 	p := pretend(t)
@@ -64,25 +63,36 @@ func TestDiskFullAndRoomAgain(t *testing.T) {
 	if p.ballast() {
 		t.Error("the ballast is still there")
 	}
-	busy := owner.State{Reason: grid.ReasonOwnerHours, Why: "hours"}
-	p.ownerIs(busy)
 	p.left = view.FullDisk + p.bytes - 1 // room, but not for the ballast
 	p.look()
-	if want := []step.Input{
-		step.OwnerBusy{Reason: grid.ReasonDiskFull, Text: "the disk is full"},
-		step.SpaceChanged{Full: true},
-	}; !slices.Equal(p.told, want) {
+	if want := []bool{true}; !slices.Equal(p.told, want) {
 		t.Errorf("told %v, want %v", p.told, want)
 	}
 	p.left = view.FullDisk + p.bytes
 	p.look()
-	p.ownerIs(owner.State{})
-	if want := []step.Input{
-		step.OwnerBusy{Reason: grid.ReasonOwnerHours, Text: "hours"},
-		step.SpaceChanged{},
-		step.OwnerAway{},
-	}; !p.ballast() || !slices.Equal(p.told[2:], want) {
-		t.Errorf("ballast %t, told %v, want %v", p.ballast(), p.told[2:], want)
+	if want := []bool{true, false}; !p.ballast() || !slices.Equal(p.told, want) {
+		t.Errorf("ballast %t, told %v, want %v", p.ballast(), p.told, want)
+	}
+}
+
+// What fails for want of space is the site's own problem, and a full disk is told first. What
+// else fails is not.
+func TestWhatFailsForWantOfSpace(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err         error
+		local, full bool
+	}{
+		{&os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, true, true},
+		{fmt.Errorf("fetch: %w: %w", data.ErrDiskFull, syscall.ENOSPC), true, true},
+		{fmt.Errorf("fetch: %w", data.ErrQuota), true, false},
+		{errors.New("no holder answers"), false, false},
+	} {
+		p := pretend(t)
+		if got := p.lacked(c.err); got != c.local || slices.Contains(p.told, true) != c.full {
+			t.Errorf("%v: its own is %t, told %v; want %t, told of a full disk: %t",
+				c.err, got, p.told, c.local, c.full)
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/data"
-	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/store"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -252,10 +251,7 @@ func (a *Agent) collect(e step.Collect) {
 		answer := step.Collected{Attempt: e.Attempt}
 		for _, cid := range e.Outputs {
 			if _, err := a.data.Fetch(ctx, cid, []grid.SiteID{e.From}, nil); err != nil {
-				answer.Problem = err.Error()
-				if answer.Local = data.Lacks(err); durable.NoRoom(err) {
-					a.disk.starved()
-				}
+				answer.Problem, answer.Local = err.Error(), a.disk.lacked(err)
 				break
 			}
 			a.pins.hold("job "+string(e.Attempt.Task.Job), cid)

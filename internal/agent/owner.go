@@ -8,6 +8,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
@@ -28,10 +29,19 @@ func (a *Agent) watchOwner() {
 	})
 	a.spawn(func() {
 		a.owner.Run(a.ctx, func(s owner.State) {
-			a.disk.ownerIs(s)
+			a.tellOwner(s)
 			a.noteOwner(s.Reason != grid.ReasonNone)
 		})
 	})
+}
+
+// tellOwner tells the site what its owner needs.
+func (a *Agent) tellOwner(s owner.State) {
+	if s.Reason == grid.ReasonNone {
+		a.site.tell(step.OwnerAway{})
+		return
+	}
+	a.site.tell(step.OwnerBusy{Reason: s.Reason, Text: s.Why})
 }
 
 // rules say how much of the owner's own work is too much.

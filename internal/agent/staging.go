@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -32,10 +31,7 @@ func (w *workshop) stage(e step.Stage) {
 		}
 		result := step.Staged{Attempt: e.Attempt, Bytes: moved, Took: time.Since(start)}
 		if err != nil {
-			result.Problem = err.Error()
-		}
-		if durable.NoRoom(err) {
-			w.a.disk.starved()
+			result.Problem, result.Local = err.Error(), w.a.disk.lacked(err)
 		}
 		w.a.site.tell(result)
 	})

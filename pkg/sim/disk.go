@@ -59,9 +59,24 @@ func (w *World) FillDisk(id grid.SiteID) { w.hosts[id].fill(true) }
 // FreeDisk ends that.
 func (w *World) FreeDisk(id grid.SiteID) { w.hosts[id].fill(false) }
 
+// lookAtDisk is the pause between two looks of an agent at how much is free.
+const lookAtDisk = time.Second
+
+// fill lets the agent see at its next look that its disk is full, or is not.
 func (h *host) fill(full bool) {
 	h.disk.full = full
-	h.step(roleBroker, step.SpaceChanged{Full: full})
+	h.after(lookAtDisk, h.tellSpace)
+}
+
+// tellSpace tells the machines whether the disk has space. A write that finds none does so
+// before the next look.
+func (h *host) tellSpace() {
+	for _, r := range []role{roleSite, roleBroker} {
+		if h.up && h.starved[r] != h.disk.full {
+			h.starved[r] = h.disk.full
+			h.step(r, step.SpaceChanged{Full: h.disk.full})
+		}
+	}
 }
 
 // BreakDisk lets a site's next write of a fact fail, which ends its agent: nothing that

@@ -53,6 +53,7 @@ type host struct {
 	batch   time.Duration // between two looks at the inboxes; 0: none waits
 	stuck   time.Duration // until a sandbox that hangs answers; 0: none hangs
 	liar    *liar         // nil: the site is honest
+	starved [2]bool       // what the machines were told of the disk's space
 }
 
 type timerID struct {
@@ -82,6 +83,7 @@ func (h *host) start() {
 	h.world.see(Sight{Kind: SightUp, Site: h.spec.ID})
 	h.timers, h.inboxes = make(map[timerID]timer), [2]inbox{}
 	h.unread, h.quiet = [2]bool{true, true}, [2]int{}
+	h.starved = [2]bool{}
 	h.attempts = make(map[grid.AttemptID]*attempt)
 	h.lastArrival, h.runs = make(map[grid.SiteID]time.Duration), make(map[grid.SiteID]peer)
 	h.drawRun()
@@ -101,9 +103,7 @@ func (h *host) start() {
 		}
 		h.step(role(r), h.boot())
 	}
-	if h.disk.full {
-		h.fill(true)
-	}
+	h.tellSpace()
 	h.disk.foreign = false
 	h.sweep()
 	h.step(roleSite, step.HeldChanged{Added: slices.Sorted(maps.Keys(h.disk.held))})

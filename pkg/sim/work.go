@@ -204,7 +204,9 @@ func (h *host) stage(e step.Stage) {
 	h.attemptAfter(a, took, func() {
 		delete(h.attempts, e.Attempt)
 		if problem := h.stagingProblem(missing, e.From); problem != "" {
-			h.step(roleSite, step.Staged{Attempt: e.Attempt, Took: took, Problem: problem})
+			h.step(roleSite, step.Staged{
+				Attempt: e.Attempt, Took: took, Problem: problem, Local: h.lacks(problem),
+			})
 			return
 		}
 		added := h.keep(need)
@@ -241,6 +243,14 @@ func (h *host) stagingProblem(missing int64, from grid.SiteID) string {
 // diskIsFull is the problem of a site that cannot store what it is to have.
 const diskIsFull = "no space left on the device"
 
+// lacks reports whether a problem is this site's own. The machines are told of it first.
+func (h *host) lacks(problem string) bool {
+	if problem == diskIsFull {
+		h.tellSpace()
+	}
+	return problem == diskIsFull
+}
+
 func (h *host) transferTime(bytes int64, from grid.SiteID) time.Duration {
 	bps := int64(diskBps)
 	if other, known := h.world.hosts[from]; known && other != h {
@@ -264,7 +274,7 @@ func (h *host) collect(e step.Collect) {
 	h.after(h.transferTime(bytes, e.From), func() {
 		problem := h.fetch(e)
 		h.step(roleBroker, step.Collected{
-			Attempt: e.Attempt, Problem: problem, Local: problem == diskIsFull,
+			Attempt: e.Attempt, Problem: problem, Local: h.lacks(problem),
 		})
 	})
 }

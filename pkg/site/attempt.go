@@ -92,7 +92,11 @@ func (m *Machine) onStaged(in step.Staged) {
 		r := about(a.id, a.submitter)
 		r.Text = in.Problem
 		m.out.Report(step.LevelWarn, eventStagingFailed, r)
-		m.end(a, grid.Exit{Cause: grid.CauseData, Text: in.Problem})
+		exit := grid.Exit{Cause: grid.CauseData, Text: in.Problem}
+		if in.Local {
+			exit.Cause = grid.CauseStopped // no fault of the task, nor a try of its job
+		}
+		m.end(a, exit)
 		return
 	}
 	a.phase = phaseReady

@@ -161,6 +161,8 @@ func (m *Machine) dispatch(in step.Input) { //nolint:cyclop // the one list of i
 		m.onOwnerBusy(in)
 	case step.OwnerAway:
 		m.onOwnerAway()
+	case step.SpaceChanged:
+		m.onSpace(in)
 	case step.PlanningChanged:
 		m.onPlanning(in)
 	case step.TermsChanged:

@@ -19,11 +19,13 @@ type pause struct {
 	shown time.Time // until, on the wall clock as it stands now
 }
 
-// owner holds the owner's wishes for the site: each of the three closes it.
+// owner holds the owner's wishes for the site, and what the machine lacks for them: each of the
+// four closes it.
 type owner struct {
 	paused   pause
 	draining bool        // no fact: it ends with the agent
 	busy     grid.Reason // why the owner has the machine alone, ReasonNone: it is shared
+	full     bool        // the disk takes no more data; no fact either
 }
 
 // onPause stops offering. It is a fact, so that a paused site stays paused after
@@ -140,7 +142,7 @@ func (m *Machine) onTerms(in step.TermsChanged) {
 	before := m.cfg
 	m.cfg = cfg
 	m.out.Report(step.LevelInfo, eventTermsChanged, step.Report{})
-	if m.owner.busy != grid.ReasonNone && cfg.OwnerPatience != before.OwnerPatience {
+	if m.owner.needs() != grid.ReasonNone && cfg.OwnerPatience != before.OwnerPatience {
 		m.out.SetTimer(timerOwner, "", m.now.Add(cfg.OwnerPatience))
 	}
 	if before.MaxRuntime != 0 && (cfg.MaxRuntime == 0 || cfg.MaxRuntime > before.MaxRuntime) {
@@ -205,7 +207,8 @@ func (m *Machine) ban(site grid.SiteID) {
 	m.out.Report(step.LevelInfo, eventBanned, step.Report{Site: site, Value: float64(len(theirs))})
 }
 
-// ownerStays is the longest time that an owner who is busy now is expected to stay so.
+// ownerStays is the longest time that an owner who is busy now is expected to stay so, and a disk
+// that is full now.
 const ownerStays = 15 * time.Minute
 
 // closedFor is the refusal of a site that is closed when the window begins. What is to
@@ -218,7 +221,7 @@ func (o owner) closedFor(w grid.Window, now time.Time) (grid.Refusal, bool) {
 		return refusal, closed
 	}
 	open := now
-	if o.busy != grid.ReasonNone {
+	if o.needs() != grid.ReasonNone {
 		open = open.Add(ownerStays)
 	}
 	if o.paused.on && (o.paused.until.IsZero() || o.paused.until.After(open)) {
@@ -234,8 +237,8 @@ func (o owner) closed() (grid.Refusal, bool) {
 		return grid.Refusal{Reason: grid.ReasonDraining}, true
 	case o.paused.on:
 		return grid.Refusal{Reason: grid.ReasonPaused}, true
-	case o.busy != grid.ReasonNone:
-		return grid.Refusal{Reason: o.busy}, true
+	case o.needs() != grid.ReasonNone:
+		return grid.Refusal{Reason: o.needs()}, true
 	default:
 		return grid.Refusal{}, false
 	}

@@ -331,7 +331,9 @@ func (p *player) pass() {
 }
 
 func (p *player) rare() {
-	switch p.next(13) {
+	switch p.next(14) {
+	case 13:
+		p.give(step.SpaceChanged{Full: p.next(2) == 0})
 	case 10:
 		p.give(step.OwnerBusy{Reason: grid.ReasonOwnerBusy + grid.Reason(p.next(3))})
 	case 11:

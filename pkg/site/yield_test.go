@@ -62,7 +62,7 @@ func TestOwnerBusyFreezesAndOwnerAwayLetsRunOn(t *testing.T) {
 func TestFullDiskFreezesAndRefuses(t *testing.T) {
 	r := newRig(t)
 	id := r.running(job1, alice, 1)[0]
-	r.step(step.OwnerBusy{Reason: grid.ReasonDiskFull, Text: "the disk is full"})
+	r.step(step.SpaceChanged{Full: true})
 	if got := only[step.SuspendAttempt](r.out); !cmp.Equal(got, []step.SuspendAttempt{{Attempt: id}}) {
 		t.Fatalf("suspends %v, want %s", got, id)
 	}
@@ -73,6 +73,61 @@ func TestFullDiskFreezesAndRefuses(t *testing.T) {
 	}
 	if refusal, closed := r.m.owner.closed(); !closed || refusal.Reason != grid.ReasonDiskFull {
 		t.Errorf("closed %t for %v, want for the disk", closed, refusal)
+	}
+}
+
+// An owner and a full disk each keep the site closed, whichever ends first, and the disk is told
+// of as long as it is full.
+func TestFullDiskAndOwnerBusy(t *testing.T) {
+	owner, disk := step.Input(ownerBusy()), step.Input(step.SpaceChanged{Full: true})
+	for _, c := range []struct {
+		name               string
+		first, second, end step.Input
+		left               grid.Reason
+	}{
+		{"the owner goes first", owner, disk, step.OwnerAway{}, grid.ReasonDiskFull},
+		{"space comes first", disk, owner, step.SpaceChanged{}, grid.ReasonOwnerBusy},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			id := r.running(job1, alice, 1)[0]
+			r.step(c.first)
+			r.step(step.AttemptFrozen{Attempt: id})
+			r.step(c.second)
+			if refusal, _ := r.m.owner.closed(); refusal.Reason != grid.ReasonDiskFull {
+				t.Errorf("closed for %v, want for the disk", refusal)
+			}
+			r.step(c.end)
+			if got := only[step.ContinueAttempt](r.out); len(got) != 0 {
+				t.Errorf("%v goes on", got)
+			}
+			if refusal, _ := r.m.owner.closed(); refusal.Reason != c.left {
+				t.Errorf("closed for %v, want %v", refusal, c.left)
+			}
+			for _, in := range []step.Input{step.OwnerAway{}, step.SpaceChanged{}} {
+				r.step(in)
+				if len(only[step.ContinueAttempt](r.out)) == 1 {
+					return
+				}
+			}
+			t.Error("it does not go on")
+		})
+	}
+}
+
+// A task whose inputs find no space at a site was only stopped there; one whose inputs no holder
+// has was tried.
+func TestStagingWithoutSpace(t *testing.T) {
+	for _, c := range []struct {
+		local bool
+		want  grid.ExitCause
+	}{{true, grid.CauseStopped}, {false, grid.CauseData}} {
+		r := newRig(t)
+		id := r.accepted(job1, alice, 1)[0]
+		r.step(step.Staged{Attempt: id, Problem: "disk full", Local: c.local})
+		if got := one[protocol.Exited](r, alice).Exit; got.Cause != c.want || got.Text != "disk full" {
+			t.Errorf("local %t: exit %+v, want %v", c.local, got, c.want)
+		}
 	}
 }
 

@@ -127,6 +127,8 @@ type Staged struct {
 	Bytes   int64         // bytes that were moved
 	Took    time.Duration // how long that took
 	Problem string        // empty: all inputs are here
+	// Local: the problem is this site's own, such as a full disk. Others may have them.
+	Local bool `json:",omitempty"`
 }
 
 // Verified answers Verify.
@@ -160,7 +162,9 @@ type Collected struct {
 	Local bool `json:",omitempty"`
 }
 
-// SpaceChanged says whether this site's disk takes more data. A run begins with space.
+// SpaceChanged says whether this site's disk takes more data. A run begins with space. While it
+// takes none, the site offers and starts nothing and running attempts are suspended, as while
+// the owner is busy, and results wait at other sites.
 type SpaceChanged struct {
 	Full bool
 }
@@ -203,7 +207,7 @@ type Drain struct {
 // OwnerBusy says that the owner needs the machine: nothing is offered, and running
 // attempts are suspended until OwnerAway.
 type OwnerBusy struct {
-	Reason grid.Reason // ReasonOwnerBusy or ReasonOwnerHours, or ReasonDiskFull
+	Reason grid.Reason // ReasonOwnerBusy or ReasonOwnerHours
 	Text   string      // what was seen, for people
 }
 

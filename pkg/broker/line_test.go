@@ -137,3 +137,76 @@ func TestTheLineOfALeaseSurvivesARestart(t *testing.T) {
 		t.Errorf("line %d, want 7", task.line)
 	}
 }
+
+// awardedHere brings a job's task to be awarded to the submitter's own site.
+func (b *bench) awardedHere(id grid.JobID) grid.AttemptID {
+	b.Helper()
+	_, awards := sent[protocol.Award](b.offers(id, 1, self))
+	for end := b.now.Add(time.Second); len(awards) == 0 && b.now.Before(end); {
+		_, awards = sent[protocol.Award](b.pass(time.Millisecond))
+	}
+	if len(awards) != 1 {
+		b.Fatalf("awarded %d times, want once", len(awards))
+	}
+	return attemptOf(id, 0, awards[0].Tasks[0].Token)
+}
+
+// leasesHere is how many leases its own site gets that asks for one.
+func (b *bench) leasesHere(msg protocol.Message) int {
+	b.Helper()
+	_, leases := sent[protocol.Lease](b.hear(self, msg))
+	return len(leases)
+}
+
+// A copy of this machine that ran while it was down knows its jobs, and is told that it is the
+// site no more when a member has met this run: until then nothing of them starts here.
+func TestAfterAStartACopyHasTimeToBeTold(t *testing.T) {
+	const before = time.Millisecond
+	for name, c := range map[string]struct {
+		known, back []grid.SiteID
+		wait        time.Duration
+	}{
+		"a member is met":    {[]grid.SiteID{"b"}, []grid.SiteID{"b"}, toldWithin},
+		"none is met":        {[]grid.SiteID{"b"}, nil, Default(self).BootGrace},
+		"there is no member": {nil, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil, c.known...)
+			old := b.awardedHere(b.submit(testJob(1)))
+			b.restart(c.back...)
+			if c.wait > 0 {
+				b.pass(c.wait - before)
+				if b.leasesHere(renewOf(2, old)) != 0 {
+					t.Errorf("%s after the start it gets a lease", c.wait-before)
+				}
+				b.pass(before)
+			}
+			if b.leasesHere(renewOf(3, old)) != 1 {
+				t.Errorf("%s after the start it gets no lease", c.wait)
+			}
+		})
+	}
+}
+
+// What is awarded after a start is no different if its job is older, and nobody else gets it
+// meanwhile. No copy knows a younger job.
+func TestAfterAStartAnAwardOfAnOlderJobWaits(t *testing.T) {
+	b := newBench(t, nil, "b")
+	old := b.submit(testJob(1))
+	b.pass(time.Millisecond)
+	b.restart()
+	b.pass(b.m.cfg.BackoffMin)
+	waiting := b.awardedHere(old)
+	if b.leasesHere(protocol.Accepted{Attempts: []grid.AttemptID{waiting}, Renewal: 1}) != 0 {
+		t.Error("it gets a lease at once")
+	}
+	young := b.awardedHere(b.submit(testJob(1)))
+	if b.leasesHere(protocol.Accepted{Attempts: []grid.AttemptID{young}, Renewal: 2}) != 1 {
+		t.Error("a job of this run gets no lease")
+	}
+	b.pass(b.m.cfg.BootGrace - b.now.Sub(b.m.bootedAt))
+	if b.leasesHere(renewOf(3, waiting)) != 1 {
+		t.Error("it gets no lease")
+	}
+	b.wantSite(old, 0, self, waiting.Token)
+}

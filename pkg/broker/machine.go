@@ -34,7 +34,8 @@ func New(cfg Config) *Machine {
 		run: r, enquiries: enquiries{jobs: newJobs(), probes: make(probes)}, peers: newPeers(r),
 		awards: make(awardTable), rolls: make(rolls),
 	}
-	m.herald, m.rights = herald{run: r, peers: m.peers, jobs: m.jobs}, rights{run: r, jobs: m.jobs}
+	m.herald = herald{run: r, peers: m.peers, jobs: m.jobs}
+	m.rights = rights{run: r, peers: m.peers, jobs: m.jobs}
 	m.archive, m.looks.jobs = archive{run: r, jobs: m.jobs}, m.jobs
 	return m
 }

@@ -13,7 +13,8 @@ import (
 // end may be forgotten.
 type rights struct {
 	*run
-	jobs *jobs
+	peers *peers
+	jobs  *jobs
 }
 
 // grant makes the promise: until the lease's end on this clock, a margin
@@ -22,6 +23,10 @@ type rights struct {
 func (r rights) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID, d time.Duration) {
 	attempts = slices.DeleteFunc(slices.Clone(attempts), func(id grid.AttemptID) bool {
 		j, t := r.jobs.task(id.Task)
+		if j != nil && r.mayBeTwo(j, to) {
+			r.putOff(t, id)
+			return true
+		}
 		return j != nil && (j.isPresumed(r.now) || r.isAstray(t)) // another may hold a lease
 	})
 	if len(attempts) == 0 {
@@ -49,6 +54,31 @@ func (r rights) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID,
 		r.setTimer(timerLease, id.String(), t.leaseEnd)
 	}
 	r.out.Send(to, protocol.Lease{Renewal: renewal, Attempts: attempts, Duration: d})
+}
+
+// toldWithin is the time, from its start, in which a run that reaches the other members has met
+// one, and has been told if another run is the site; and in which another that it has overtaken
+// has been told so.
+const toldWithin = time.Second
+
+// mayBeTwo reports whether a copy of this machine may run a job's tasks under this very site's
+// identity: one that ran while this machine was down, and has not been told yet that it is the
+// site no more. It knows the jobs of earlier runs. Where no member can be reached the wait ends
+// nevertheless.
+func (r rights) mayBeTwo(j *job, site grid.SiteID) bool {
+	if site != r.cfg.Here || len(r.peers.all) == 0 || !j.submitted.Before(r.bootedAt) {
+		return false
+	}
+	since := r.now.Sub(r.bootedAt)
+	return since < toldWithin || r.peers.noneMet() && since < r.cfg.BootGrace
+}
+
+// putOff lets an attempt wait that has no lease yet, and whose site asks again soon.
+func (r rights) putOff(t *task, id grid.AttemptID) {
+	if end := r.now.Add(r.cfg.Lease); end.After(t.leaseEnd) {
+		t.leaseEnd = end
+		r.setTimer(timerLease, id.String(), end)
+	}
 }
 
 // fence stops what a site has of tasks, up to a token each.

@@ -55,7 +55,7 @@ func TestRateCaps(t *testing.T) {
 	}
 }
 
-// uncappedFetch is how long a fetch takes that no owner has capped.
+// uncappedFetch measures how long a fetch takes that no owner has capped.
 func uncappedFetch(t *testing.T, content []byte) time.Duration {
 	t.Helper()
 	from, to := newSite(t, nil), newSite(t, nil)

@@ -151,7 +151,7 @@ func (b *bench) awardedHere(id grid.JobID) grid.AttemptID {
 	return attemptOf(id, 0, awards[0].Tasks[0].Token)
 }
 
-// leasesHere is how many leases its own site gets that asks for one.
+// leasesHere counts the leases that its own site gets when it asks for one.
 func (b *bench) leasesHere(msg protocol.Message) int {
 	b.Helper()
 	_, leases := sent[protocol.Lease](b.hear(self, msg))
@@ -198,7 +198,7 @@ func TestAfterAStartAnAwardOfAnOlderJobWaits(t *testing.T) {
 	b.pass(b.m.cfg.BackoffMin)
 	waiting := b.awardedHere(old)
 	if b.leasesHere(protocol.Accepted{Attempts: []grid.AttemptID{waiting}, Renewal: 1}) != 0 {
-		t.Error("it gets a lease at once")
+		t.Error("it gets a lease immediately")
 	}
 	young := b.awardedHere(b.submit(testJob(1)))
 	if b.leasesHere(protocol.Accepted{Attempts: []grid.AttemptID{young}, Renewal: 2}) != 1 {

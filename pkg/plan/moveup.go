@@ -106,8 +106,11 @@ func (r *room) standing() []*entry {
 
 // moveEarlier moves an entry up if it can, and begins it if its time has come by that.
 func (p *Planner) moveEarlier(e *entry, now time.Time) bool {
-	was := e.next()
-	if _, some := e.room.line.EarliestFit(e.Give, 1, e.floor(now), was.Add(-1)); !some {
+	was, need := e.next(), e.Give
+	if e.Suspended {
+		need = moving(need) // the rest it keeps
+	}
+	if _, some := e.room.line.EarliestFit(need, 1, e.floor(now), was.Add(-1)); !some {
 		return false // not even for an instant
 	}
 	p.drop(e)

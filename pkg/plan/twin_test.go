@@ -50,6 +50,16 @@ func (w *world) neverTooMuch() {
 		return // it has not been advanced to now
 	}
 	commitments := w.p.Commitments()
+	if used := w.used(commitments); !w.p.total().Fits(used) {
+		w.t.Fatalf("%+v is in use of %+v: %+v", used, w.p.total(), commitments)
+	}
+	if w.calm {
+		w.planned(commitments)
+	}
+}
+
+// used adds up what the site's tasks use now.
+func (w *world) used(commitments []Commitment) grid.Resources {
 	var used grid.Resources
 	for _, c := range commitments {
 		switch {
@@ -62,12 +72,7 @@ func (w *world) neverTooMuch() {
 			used = used.Add(c.Give)
 		}
 	}
-	if !w.p.total().Fits(used) {
-		w.t.Fatalf("%+v is in use of %+v: %+v", used, w.p.total(), commitments)
-	}
-	if w.calm {
-		w.planned(commitments)
-	}
+	return used
 }
 
 // planned adds up what is taken at every instant at which it can change, in the site

@@ -27,6 +27,9 @@ type world struct {
 	offered map[grid.AttemptID]bool
 	moved   map[grid.AttemptID]bool // was Late: its own fault
 	policy  bool                    // conservative all the time
+	heard   listener
+	could   map[grid.AttemptID]bool // begin earlier than planned
+	loans   bool                    // more was taken than there is
 }
 
 type fataler interface {
@@ -53,7 +56,7 @@ func newWorld(t fataler, draw func(n int) int) *world {
 		config.Backfill, w.policy = grid.Backfill(draw(3)), false
 	}
 	config.Fairshare = draw(8) == 0
-	w.p = New(config)
+	w.p, w.heard, w.could = New(config), listener{}, map[grid.AttemptID]bool{}
 	return w
 }
 
@@ -166,7 +169,8 @@ func (w *world) commit() {
 
 func (w *world) note(a grid.AttemptID) {
 	if c, ok := w.p.Commitment(a); ok {
-		w.told[a] = c
+		w.told[a], w.heard[a] = c, c
+		w.could[a] = w.earlier(w.p.entries[a])
 	}
 }
 
@@ -229,6 +233,7 @@ func (w *world) award() {
 	if err == nil {
 		w.note(c.Attempt)
 		w.offered[c.Attempt] = true
+		w.could = w.couldNow() // what it held counted as a promise, and this does not
 	}
 }
 
@@ -241,6 +246,7 @@ func (w *world) release() {
 func (w *world) end(a grid.AttemptID) {
 	w.p.Release(a)
 	delete(w.told, a)
+	delete(w.heard, a)
 }
 
 func (w *world) policies() {
@@ -264,6 +270,7 @@ func (w *world) lose() {
 	if !w.lossy {
 		return
 	}
+	w.advance() // tells what began before
 	w.strict = false
 	switch w.draw(3) {
 	case 0:
@@ -277,7 +284,13 @@ func (w *world) lose() {
 	default:
 		config := w.p.config
 		config.FirstOffer = w.p.nextOffer()
+		w.listenAnew(w.p.Commitments())
 		w.p = Restore(config, w.now, w.p.Commitments())
+		for _, c := range w.p.Commitments() { // Restore does not tell what has begun or moved
+			heard := w.heard[c.Attempt]
+			heard.Running, heard.Start = c.Running, c.Start
+			w.heard[c.Attempt] = heard
+		}
 	}
 }
 
@@ -343,6 +356,9 @@ func (w *world) advance() {
 	}
 	queue := w.p.waiting(w.p.site)
 	changes := w.p.Advance(w.now)
+	w.listen(changes)
+	w.nobodyIsLeftBehind()
+	w.fitsWhatBegins(changes)
 	w.inTurn(queue, before)
 	for _, c := range slices.Concat(changes.Over, changes.Lost) {
 		delete(w.told, c.Attempt)

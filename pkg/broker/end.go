@@ -140,20 +140,31 @@ func (m *Machine) refuseBecause(j *job, phase grid.Phase, why string, which func
 }
 
 // hopeless ends tasks that can no longer be placed: their window or their reservation is
-// over. It reports whether no task waits any more.
+// over. Those whose result may still come are looked at again. It reports whether no task is to
+// be placed any more.
 func (m *Machine) hopeless(j *job) bool {
 	if len(j.waiting) == 0 {
 		return false
 	}
-	if why := m.jobs.reservationOver(j); why != "" {
-		m.refuseBecause(j, grid.PhaseRefused, why, (*task).isWaiting)
+	why := m.jobs.reservationOver(j)
+	if why != "" {
+		m.refuseBecause(j, grid.PhaseRefused, why, func(t *task) bool {
+			return t.isWaiting() && !m.peers.mayStillEnd(j, t)
+		})
 	}
-	return m.expire(j) || len(j.waiting) == 0
+	m.expire(j)
+	if why == "" && !j.traits.over(m.now) {
+		return len(j.waiting) == 0
+	}
+	if len(j.waiting) > 0 {
+		m.setTimer(timerAgain, string(j.id), m.now.Add(m.cfg.Reunion))
+	}
+	return true
 }
 
 // expire ends waiting tasks when the window is over, and reports whether none waits
 // any more. Nothing is started late: a task that was never promised a place is refused,
-// one that has lost it has failed.
+// one that has lost it has failed, unless its result may still come.
 func (m *Machine) expire(j *job) bool {
 	if !j.traits.over(m.now) || len(j.waiting) == 0 {
 		return false
@@ -163,7 +174,8 @@ func (m *Machine) expire(j *job) bool {
 	before := len(j.waiting)
 	for _, i := range slices.Clone(j.waiting) {
 		t := &j.tasks[i]
-		if m.peers.mayReturn(t) {
+		if m.peers.mayStillEnd(j, t) {
+			m.noteOverdue(j, i, "its site is silent")
 			continue
 		}
 		phase, text := grid.PhaseRefused, what+" has passed and no site could promise it"

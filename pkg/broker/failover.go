@@ -27,6 +27,7 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 		}
 		t.overruns++
 		t.lose(why, &m.cfg, m.now)
+		m.peers.lost(t)
 		delete(j.offers, t.site)
 		m.requeue(j, id.Task.Index)
 		m.placeAgain(j)
@@ -85,6 +86,7 @@ func (m *Machine) giveUp(j *job, index uint32, why string) {
 	t := &j.tasks[index]
 	id := j.attempt(index)
 	t.lose(why, &m.cfg, m.now)
+	m.peers.lost(t)
 	// a deaf one would come back, and be given up, again and again
 	t.silent = !t.deaf() && !m.isAbandoned(t)
 	delete(j.offers, t.site)
@@ -97,6 +99,7 @@ func (m *Machine) giveUp(j *job, index uint32, why string) {
 func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit) {
 	t := &j.tasks[index]
 	id := j.attempt(index)
+	t.bringsNothing(t.site, t.token)
 	t.log(exit.Cause.String()+": "+exit.Text, m.now)
 	t.remember(t.site)
 	m.out.Report(step.LevelWarn, eventAttemptFailed, step.Report{

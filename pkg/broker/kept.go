@@ -102,16 +102,22 @@ func (r *run) missDeadline(j *job) {
 		}
 		return
 	}
-	named := grid.Window{Deadline: j.spec.Spec.Window.Deadline}
 	for i := range j.tasks {
-		t := &j.tasks[i]
-		if t.promise != grid.PromiseOpen || t.overdue || deadline.IsZero() || !t.active() {
-			continue
+		if j.tasks[i].active() {
+			r.noteOverdue(j, uint32(i), "it goes on")
 		}
-		t.overdue = true
-		r.out.Report(step.LevelWarn, eventDeadlineMissed, step.Report{
-			Attempt: j.attempt(uint32(i)), Site: t.site,
-			Text: tooLateFor(named) + " has passed, and it goes on",
-		})
 	}
+}
+
+// noteOverdue says that a task whose deadline has passed has not ended, once.
+func (r *run) noteOverdue(j *job, index uint32, how string) {
+	t, deadline := &j.tasks[index], j.traits.window.Deadline
+	if t.promise != grid.PromiseOpen || t.overdue || deadline.IsZero() || r.now.Before(deadline) {
+		return
+	}
+	t.overdue = true
+	named := grid.Window{Deadline: j.spec.Spec.Window.Deadline}
+	r.out.Report(step.LevelWarn, eventDeadlineMissed, step.Report{
+		Attempt: j.attempt(index), Site: t.site, Text: tooLateFor(named) + " has passed, and " + how,
+	})
 }

@@ -14,6 +14,42 @@ import (
 // That starts nothing, so no task runs twice for it; what was begun since is fenced off, and
 // should the result not be had after all, the task rests until that has no lease any more.
 
+// What can be begun no more, as its window or its reservation is over, waits for such a result.
+
+// resultWait is the time in which a site that is heard again tells how attempts ended: longer
+// than the longest pause between two words about an end.
+const resultWait = 35 * time.Second
+
+// lost notes that a task's attempt was given up at its site. Another run that speaks for the site
+// is heard, and has nothing to tell of it.
+func (p *peers) lost(t *task) {
+	other, known := p.all[t.site]
+	if !known {
+		return
+	}
+	if other.lostAt = p.now; p.isAbandoned(t) {
+		other.backAt = p.now.Add(1)
+	}
+}
+
+// mayBring reports whether an attempt of a task that was given up may still bring a result: it
+// may have begun, and its site has not been heard since, or only just now. Nobody waits longer
+// than maxAway for that.
+func (p *peers) mayBring(j *job, t *task) bool {
+	if j.traits.passive || j.traits.whole {
+		return false
+	}
+	return slices.ContainsFunc(t.tries, func(try Try) bool {
+		begun := !try.StartedAt.IsZero() || !try.EndedAt.Before(j.traits.window.Earliest())
+		since := latest(try.EndedAt, p.bootedAt)
+		other, known := p.all[try.Site]
+		if !try.Lost || !begun || !known || !p.now.Before(since.Add(maxAway)) {
+			return false
+		}
+		return !other.backAt.After(since) || p.now.Before(other.backAt.Add(resultWait))
+	})
+}
+
 // lostTry finds the attempt that brings a good result after it was given up. Parts are none:
 // they have all been started again. What a site has begun again itself it cannot keep apart
 // from what it had ended.
@@ -30,6 +66,23 @@ func (l *jobs) lostTry(from grid.SiteID, msg protocol.Exited) (Try, bool) {
 		return Try{}, false
 	}
 	return t.tries[at], true
+}
+
+// bringsNothing takes it that an attempt has ended without a result that counts: none is awaited
+// of it any more.
+func (r *run) bringsNothing(l *jobs, from grid.SiteID, id grid.AttemptID) {
+	if j, t := l.task(id.Task); t != nil && t.bringsNothing(from, id.Token) {
+		r.saveTask(j, id.Task.Index)
+	}
+}
+
+func (t *task) bringsNothing(site grid.SiteID, token grid.Token) (changed bool) {
+	for i := range t.tries {
+		if try := &t.tries[i]; try.Lost && try.Site == site && try.Token == token {
+			try.Lost, changed = false, true
+		}
+	}
+	return changed
 }
 
 // isAt reports whether a site has the task now, or queues it.

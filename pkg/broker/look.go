@@ -20,8 +20,11 @@ func (m *Machine) drainLooks() {
 			m.goOn(j)
 		case l.why == lookReservationHeld:
 			m.announceAgain(j)
-		case l.why == lookReservationOver:
-			m.refuseBecause(j, grid.PhaseRefused, m.jobs.reservationOver(j), m.jobs.stops(j))
+		case l.why == lookReservationOver && m.jobs.isReleased(j.traits.within):
+			open := func(t *task) bool { return t.isWaiting() || t.active() }
+			m.refuseBecause(j, grid.PhaseRefused, m.jobs.reservationOver(j), open)
+		case l.why == lookReservationOver: // what its sites still run they stop themselves, and say so
+			m.hopeless(j)
 		}
 	}
 }
@@ -47,15 +50,5 @@ func (m *Machine) goOn(j *job) {
 	}
 	if !m.jobs.isBlocked(j) {
 		m.announceAgain(j)
-	}
-}
-
-// stops says which tasks of a job end when its reservation is over. What its sites still run
-// they stop themselves, and say so; what was released early is stopped from here.
-func (l *jobs) stops(j *job) func(*task) bool {
-	res, known := l.all[j.traits.within]
-	released := known && res.released()
-	return func(t *task) bool {
-		return t.phase == grid.PhaseWaiting || released && t.active()
 	}
 }

@@ -195,11 +195,17 @@ func (l *jobs) reservationOver(j *job) string {
 	switch {
 	case !j.traits.bound() || known && res.open > 0:
 		return ""
-	case known && res.released():
+	case l.isReleased(j.traits.within):
 		return fmt.Sprintf("its reservation %s was released", res.id)
 	default:
 		return fmt.Sprintf("its reservation %s is over", j.traits.within)
 	}
+}
+
+// isReleased reports whether a reservation was given back before its time.
+func (l *jobs) isReleased(id grid.JobID) bool {
+	res, known := l.all[id]
+	return known && res.released()
 }
 
 // released reports whether a job was called off: of a reservation, before its time.

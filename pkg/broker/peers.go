@@ -40,6 +40,8 @@ type member struct {
 	grew       time.Time     // when it last said that more of a task's data has come
 	silences   int           // how often it was silent in a row
 	silentTill time.Time     // it left an announcement unanswered: rounds do not wait for it till then
+	lostAt     time.Time     // when an attempt was last given up there
+	backAt     time.Time     // when it was first heard after that
 }
 
 // What silence and absence of a member mean, and how many are remembered.
@@ -221,6 +223,10 @@ func (p *peers) mayReturn(t *task) bool {
 	return p.now.Before(t.away.Add(p.cfg.Reunion)) || p.reuniting() ||
 		p.cutOff && p.now.Before(t.away.Add(maxAway))
 }
+
+// mayStillEnd reports whether a task that waits, and cannot be begun any more, may yet be brought
+// to its end by an attempt that was given up.
+func (p *peers) mayStillEnd(j *job, t *task) bool { return p.mayReturn(t) || p.mayBring(j, t) }
 
 // forget drops a member, what was seen of it, and how often it has failed.
 func (p *peers) forget(id grid.SiteID) {

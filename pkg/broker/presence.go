@@ -91,6 +91,9 @@ func (p *peers) heeded(from grid.SiteID, msg protocol.Message, l *jobs) bool {
 func (p *peers) heard(from grid.SiteID, l *jobs) {
 	if other, known := p.all[from]; known {
 		other.lastSeen = p.now
+		if !other.backAt.After(other.lostAt) {
+			other.backAt = p.now
+		}
 	}
 	if from == p.cfg.Here || !p.cutOff {
 		return

@@ -372,6 +372,8 @@ func TestAnAttemptMayReturnAfterItsStart(t *testing.T) {
 		b.hear("b", protocol.Renew{Renewal: 4, Attempts: []grid.AttemptID{attemptOf(id, 0, 99)}})
 		b.pass(time.Second)
 	}
+	b.pass(maxAway - time.Minute)
+	b.wantPhase(id, 0, grid.PhaseWaiting) // it had begun: a may come with its result
 	b.pass(time.Minute)
 	b.wantPhase(id, 0, grid.PhaseFailed)
 }

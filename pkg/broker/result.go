@@ -23,6 +23,7 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 			m.recall(try, msg)
 			return
 		}
+		m.bringsNothing(m.jobs, from, msg.Attempt)
 		// Not awaited, or heard before: a site repeats an end until it is
 		// acknowledged, and a failure is to be counted once.
 		m.rights.acknowledge(from, msg.Attempt)

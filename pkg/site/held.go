@@ -3,6 +3,7 @@ package site
 import (
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -32,6 +33,18 @@ func (m *Machine) sendExited(a *attempt) {
 	next := min(a.repeat, m.cfg.ResultHold-m.heldFor(a))
 	m.out.SetTimer(timerExited, a.id.String(), m.now.Add(next))
 	a.repeat = min(2*a.repeat, maxExitRepeat)
+}
+
+// tellEnds tells a submitter that has come how its attempts have ended, without waiting for the
+// next repetition: it may be about to give up a task whose result is here. What was told only
+// once is told again soon.
+func (m *Machine) tellEnds(submitter grid.SiteID) {
+	for _, a := range m.roster.where(func(a *attempt) bool {
+		return a.submitter == submitter && a.phase == phaseExited && a.repeat > 2*firstExitRepeat
+	}) {
+		a.repeat = firstExitRepeat
+		m.sendExited(a)
+	}
 }
 
 func (m *Machine) onExitedTimer(a *attempt) {

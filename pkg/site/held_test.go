@@ -71,3 +71,22 @@ func TestHeldTimeOfAFactIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// A submitter that comes again after an absence hears of ends immediately, and once more soon; one
+// that has just been told does not.
+func TestASubmitterThatComesIsToldOfEnds(t *testing.T) {
+	r, id := ended(t)
+	r.step(step.PeerSeen{Site: alice})
+	if got := sent[protocol.Exited](r.out, alice); len(got) != 0 {
+		t.Errorf("told %+v again, just after it ended", got)
+	}
+	r.step(step.PeerGone{Site: alice})
+	r.advance(time.Hour)
+	r.step(step.PeerSeen{Site: alice})
+	if got := one[protocol.Exited](r, alice); got.Attempt != id {
+		t.Errorf("told the end of %s, want %s", got.Attempt, id)
+	}
+	if got := sent[protocol.Exited](r.advance(firstExitRepeat), alice); len(got) != 1 {
+		t.Errorf("told %d times within %s, want once more", len(got), firstExitRepeat)
+	}
+}

@@ -36,7 +36,8 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 		return
 	}
 	p := m.links.peers[in.Site]
-	if p == nil {
+	arrived := p == nil
+	if arrived {
 		if len(m.links.peers) >= maxPeers {
 			m.out.Report(step.LevelWarn, eventTableFull, step.Report{Site: in.Site, Text: "peers"})
 			return
@@ -48,6 +49,9 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 	m.submitters.lines.put(in.Site, in.Line)
 	m.measurePotential()
 	m.remind(in.Site)
+	if arrived {
+		m.tellEnds(in.Site)
+	}
 }
 
 // remind tells a submitter that is heard of again how its attempts go: one that

@@ -12,14 +12,14 @@
 // packets interleave is the machine's.
 //
 // What no kernel gives to a part of its processes is not played here but in the simulator:
-// a step of the wall clock, a suspended machine, a lost write. A slow disk needs a block
-// device and is left out, too.
+// a step of the wall clock, a suspended machine, a lost write.
 //
 //	main.go      the run: start, story, healing, verdict
 //	story.go     when which trouble comes, and when it is over
 //	trouble.go   the kinds of trouble
 //	mesh.go      the agents in their namespaces, some on small disks
 //	disk_*.go    small disks: mounted, filled, unmounted
+//	busy.go      a slow disk: another program keeps it busy
 //	jobs.go      the families of jobs, and their submission
 //	judge.go     what is counted at the end
 //	processes.go what still runs

@@ -26,6 +26,7 @@ type scene struct {
 	victim, other *site
 	length        time.Duration
 	side          []*site // of a bipartition: those cut off from all others
+	busy          []*busyDisk
 }
 
 // troubles are all kinds.
@@ -47,6 +48,7 @@ func troubles() []trouble {
 		{name: "bipartition", from: 3 * second, to: 10 * second, begin: divide, end: unite},
 		{name: "bad links", from: 3 * second, to: 10 * second, begin: worsen, end: improve},
 		{name: "full disk", from: 3 * second, to: 12 * second, disk: true, begin: fill, end: relieve},
+		{name: "busy disk", from: 3 * second, to: 10 * second, begin: hamper, end: unhamper},
 		{name: "owner's pause", from: second, to: 6 * second, begin: pause, end: unpause},
 	}
 }
@@ -158,6 +160,30 @@ func improve(ctx context.Context, s *scene) error {
 func fill(_ context.Context, s *scene) error { return fillDisk(s.victim.disk) }
 
 func relieve(_ context.Context, s *scene) error { return relieveDisk(s.victim.disk) }
+
+// hampers counts the programs that keep the disk busy. Beside four of them, on a disk where a
+// write is synced within a millisecond else, that takes up to 90 ms.
+const hampers = 4
+
+// hamper makes the disk slow that all agents share but those with a disk of their own.
+func hamper(_ context.Context, s *scene) error {
+	for range hampers {
+		b, err := makeBusy(s.story.mesh.place.Dir)
+		if err != nil {
+			return err
+		}
+		s.busy = append(s.busy, b)
+	}
+	return nil
+}
+
+func unhamper(_ context.Context, s *scene) error {
+	var errs []error
+	for _, b := range s.busy {
+		errs = append(errs, b.end())
+	}
+	return errors.Join(errs...)
+}
 
 // askLimit bounds a request to an agent that may be stopped.
 const askLimit = 500 * time.Millisecond

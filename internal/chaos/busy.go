@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// busyChunk is what the other program writes between two syncs.
+// busyChunk is written between two syncs.
 const busyChunk = 8 << 20
 
 // busyDisk is another program that writes to the agents' disk and syncs as fast as it can, so

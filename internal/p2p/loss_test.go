@@ -13,7 +13,8 @@ import (
 )
 
 func TestAConnectionThatComesBackSoonWasNeverLost(t *testing.T) {
-	nodes := cluster(t, 2, nil)
+	// However busy this machine is, it is back sooner than that.
+	nodes := cluster(t, 2, func(_ int, cfg *Config) { cfg.Timing.Debounce = patience })
 	a, b := nodes[0], nodes[1]
 	for round := 1; round <= 3; round++ {
 		if err := a.Host().Network().ClosePeer(b.Host().ID()); err != nil {

@@ -94,6 +94,17 @@ func TestEachLimitIsExact(t *testing.T) {
 			hello(func(m *Hello) { m.Peers = []string{"a"} }),
 			hello(func(m *Hello) { m.Peers = []string{""} }),
 		},
+		"run signature": {
+			hello(func(m *Hello) { m.Run.Signature = make([]byte, maxRunSignature) }),
+			hello(func(m *Hello) { m.Run.Signature = make([]byte, maxRunSignature+1) }),
+		},
+		"run start": {
+			hello(func(m *Hello) { m.Newer.SinceMS = 0 }), hello(func(m *Hello) { m.Newer.SinceMS = -1 }),
+		},
+		"run number": {
+			hello(func(m *Hello) { m.Run.Number = m.Incarnation }),
+			hello(func(m *Hello) { m.Run.Number = m.Incarnation + 1 }),
+		},
 		"announce addresses": {
 			announce(func(m *Announce) { m.Addrs = repeated("a", MaxAddrs) }),
 			announce(func(m *Announce) { m.Addrs = repeated("a", MaxAddrs+1) }),

@@ -44,9 +44,7 @@ func (w *ReplayWindow) Admit(e Envelope, now time.Time) error {
 		}
 		seen = &seenSequences{}
 	}
-	if !seen.add(e.Sequence) {
-		return errReplayed
-	}
+	seen.add(e.Sequence)
 	if forgetAt := e.forgetAt(); forgetAt.After(seen.forgetAt) {
 		seen.forgetAt = forgetAt
 	}
@@ -100,18 +98,13 @@ func (s *seenSequences) has(sequence uint64) bool {
 	return s.highest-sequence >= replayBits || s.bits[sequence%replayBits/64]&(1<<(sequence%64)) != 0
 }
 
-// add reports whether the sequence is new, and adds it.
-func (s *seenSequences) add(sequence uint64) bool {
-	switch {
-	case sequence > s.highest:
+// add adds a sequence that it has not.
+func (s *seenSequences) add(sequence uint64) {
+	if sequence > s.highest {
 		s.clear(sequence)
 		s.highest = sequence
-	case s.has(sequence):
-		return false
 	}
-	word, bit := &s.bits[sequence%replayBits/64], uint64(1)<<(sequence%64)
-	*word |= bit
-	return true
+	s.bits[sequence%replayBits/64] |= 1 << (sequence % 64)
 }
 
 // clear makes room for the sequences above the highest one up to the one given.

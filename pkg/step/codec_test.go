@@ -1,6 +1,7 @@
 package step
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -9,6 +10,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,6 +162,18 @@ func TestInputsThatCannotBeWrittenOrRead(t *testing.T) {
 	}
 }
 
+// The cause stands in the error.
+func TestDecodeInputNamesTheCause(t *testing.T) {
+	var syntax *json.SyntaxError
+	if _, err := DecodeInput([]byte("{")); !errors.As(err, &syntax) {
+		t.Errorf("half an object: %v", err)
+	}
+	var kind *json.UnmarshalTypeError
+	if _, err := DecodeInput([]byte(`{"type":7}`)); !errors.As(err, &kind) {
+		t.Errorf("a type that is no name: %v", err)
+	}
+}
+
 func effects() []Effect {
 	at := grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk", Index: 7}, Token: 3}
 	when := time.Unix(1_900_000_000, 5).In(time.FixedZone("east", 3600))
@@ -290,4 +304,24 @@ func FuzzDecodeInput(f *testing.F) {
 			t.Errorf("re-encoded: %v\n%s", err, cmp.Diff(in, back))
 		}
 	})
+}
+
+// A line of an effect is for people: it names the message, and its times are in UTC, wherever
+// the site is.
+func TestLinesOfEffects(t *testing.T) {
+	east := time.Unix(1_900_000_000, 0).In(time.FixedZone("east", 3600))
+	for _, e := range []Effect{
+		SetTimer{At: east}, StartAttempt{LeaseUntil: east}, ExtendLease{LeaseUntil: east},
+	} {
+		if got := EncodeEffect(e); !strings.Contains(got, `"2030-03-17T17:46:40Z"`) {
+			t.Errorf("%T: %s", e, got)
+		}
+	}
+	for _, e := range []Effect{
+		Broadcast{Message: protocol.Check{}}, Send{Message: protocol.Check{}},
+	} {
+		if got := EncodeEffect(e); !strings.Contains(got, `"message":"Check"`) {
+			t.Errorf("%T: %s", e, got)
+		}
+	}
 }

@@ -100,11 +100,17 @@ func appendText(text []byte, s string) []byte {
 	if strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
 		return append(append(append(text, '"'), s...), '"')
 	}
-	quoted, err := json.Marshal(s)
-	if err != nil { // every string has a JSON form
-		panic(fmt.Sprintf("encode %q: %v", s, err))
+	return append(text, mustMarshal(s, "text")...)
+}
+
+// mustMarshal is the JSON of what has one: texts, and the plain structs that the machines
+// persist.
+func mustMarshal(v any, what string) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("encode %s: %v", what, err))
 	}
-	return append(text, quoted...)
+	return text
 }
 
 // DecodeFacts reads what EncodeFacts wrote. Empty input is an empty table.
@@ -123,13 +129,9 @@ func DecodeFacts(text []byte) ([]Fact, error) {
 	return facts, nil
 }
 
-// NewFact makes a fact from a value that encoding/json can write.
+// NewFact makes a fact from a value that encoding/json can write. It panics on others.
 func NewFact(kind, key string, value any) Fact {
-	text, err := json.Marshal(value)
-	if err != nil { // the machines persist plain structs of their own only
-		panic(fmt.Sprintf("encode fact %s %s: %v", kind, key, err))
-	}
-	return Fact{Kind: kind, Key: key, Value: text}
+	return Fact{Kind: kind, Key: key, Value: mustMarshal(value, "fact "+kind+" "+key)}
 }
 
 // MS is a time as facts have it: in ms since 1970 UTC, 0 for the zero time.

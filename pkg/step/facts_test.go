@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -126,3 +130,79 @@ func TestNewRandGivesEachEntityItsOwnSequence(t *testing.T) {
 }
 
 const goldenRand = "14206734521050873775 5033745487267273381"
+
+// Facts are sorted by kind and key whatever order they come in, without touching the caller's.
+func TestEncodeFactsSorts(t *testing.T) {
+	sorted := []Fact{NewFact("a", "x", 1), NewFact("a", "y", 2), NewFact("b", "", 3)}
+	for _, order := range [][3]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {2, 0, 1}} {
+		var facts []Fact
+		for _, i := range order {
+			facts = append(facts, sorted[i])
+		}
+		given := slices.Clone(facts)
+		if got, want := EncodeFacts(facts), AppendFacts(nil, sorted); !bytes.Equal(got, want) {
+			t.Errorf("order %v: %s", order, got)
+		}
+		if !cmp.Equal(given, facts) {
+			t.Errorf("order %v: the caller's became %v", order, facts)
+		}
+	}
+}
+
+// Plain kinds and keys stand as they are, without a way through encoding/json, which would
+// write some of them otherwise; and there is room for all rows ahead.
+func TestAppendFactsIsQuick(t *testing.T) {
+	plain := ""
+	for r := ' '; r <= '~'; r++ {
+		if r != '"' && r != '\\' {
+			plain += string(r)
+		}
+	}
+	f := Fact{Kind: plain, Key: plain + plain, Value: []byte("7")}
+	want := `[{"kind":"` + f.Kind + `","key":"` + f.Key + `","value":7}]`
+	if got := string(AppendFacts(nil, []Fact{f})); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	for _, f := range []Fact{
+		{Kind: strings.Repeat("k", 9999)},
+		{Key: strings.Repeat("k", 9999)},
+		{Value: bytes.Repeat([]byte("1"), 9999)},
+		{},
+	} {
+		facts := slices.Repeat([]Fact{f}, 100)
+		if n := testing.AllocsPerRun(3, func() { AppendFacts(nil, facts) }); n > 1 {
+			t.Errorf("%v allocations for one text", n)
+		}
+	}
+}
+
+// Times are in milliseconds since 1970, and 0 is no time.
+func TestTimesOfFacts(t *testing.T) {
+	for _, c := range []struct {
+		at time.Time
+		ms int64
+	}{
+		{time.Time{}, 0},
+		{time.Unix(0, 1e6), 1},
+		{time.Unix(0, -1e6), -1},
+		{time.Unix(5, 7e6+999), 5007},
+	} {
+		if got := MS(c.at); got != c.ms {
+			t.Errorf("MS(%v) = %d, want %d", c.at, got, c.ms)
+		}
+		got, want := FromMS(c.ms), c.at.Truncate(time.Millisecond)
+		if !got.Equal(want) || got.IsZero() != c.at.IsZero() || got.Location() != time.UTC {
+			t.Errorf("FromMS(%d) = %v, want %v", c.ms, got, want)
+		}
+	}
+}
+
+// What has no JSON form cannot be persisted; nobody writes half a fact.
+func TestNewFactPanicsOnWhatHasNoForm(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("it does not")
+		}
+	}()
+	NewFact("kind", "key", math.Inf(1))
+}

@@ -204,3 +204,16 @@ func BenchmarkHashEffects(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(array)), "ns/effect")
 }
+
+// What has no order and no value does not hide what kind of thing it is.
+func TestHashNamesWhatItCannotWrite(t *testing.T) {
+	texts := map[string]bool{}
+	for _, v := range []any{map[string]int{}, func() {}, make(chan int), complex(1, 1)} {
+		var w fieldWriter
+		w.value(reflect.ValueOf(v))
+		texts[string(w.text)] = true
+	}
+	if len(texts) != 4 || texts[""] {
+		t.Errorf("%v", texts)
+	}
+}

@@ -105,3 +105,26 @@ func TestPeak(t *testing.T) {
 		}
 	}
 }
+
+// A place that is short from its start on is so from that very instant, however far off: years
+// that an int64 of nanoseconds does not hold count as its edges.
+func TestFirstShortAtTheEdges(t *testing.T) {
+	year := func(y int) time.Time { return time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC) }
+	l := New(cores(4))
+	if err := l.Force(cores(3), year(1), year(9999)); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []time.Time{year(1), year(1600), year(1900), year(2026), year(2200)} {
+		until := year(2250)
+		if got, short := l.FirstShort(cores(2), from, until); !short || !got.Equal(from) {
+			t.Errorf("from %v: %v, %t", from, got, short)
+		}
+		if _, short := l.FirstShort(cores(1), from, until); short {
+			t.Errorf("from %v: what is free is short", from)
+		}
+	}
+	l.Forget(year(2100))
+	if got, short := l.FirstShort(cores(2), year(2026), year(2200)); !short || !got.Equal(year(2100)) {
+		t.Errorf("where the past is forgotten: %v, %t", got, short)
+	}
+}

@@ -155,3 +155,70 @@ func busy(b *testing.B, n int) (l *Timeline, last time.Duration) {
 	}
 	return l, last
 }
+
+// Check sees what only a mistake in the tree could do: nodes out of order, or too low.
+func TestCheckFindsWhatStandsWrong(t *testing.T) {
+	leaf := func(at int64) *node {
+		n := &node{at: at, change: cores(1)}
+		n.pull()
+		return n
+	}
+	with := func(root int64, left, right *node) *tree {
+		n := leaf(root)
+		n.left, n.right = left, right
+		n.pull()
+		return &tree{root: n}
+	}
+	early, late := int64(1), int64(2) // the later one is higher
+	for hash(early) > hash(late) {
+		early, late = late, late+1
+	}
+	first, second := int64(1), int64(2) // the earlier one is higher
+	for hash(first) < hash(second) {
+		first, second = second, second+1
+	}
+	for name, c := range map[string]struct {
+		tree *tree
+		good bool
+	}{
+		"nothing":         {&tree{}, true},
+		"one":             {with(7, nil, nil), true},
+		"right is lower":  {with(first, nil, leaf(second)), true},
+		"right is higher": {with(early, nil, leaf(late)), false},
+		"left is lower":   {with(late, leaf(early), nil), true},
+		"left is higher":  {with(second, leaf(first), nil), false},
+		"the same twice":  {with(7, nil, leaf(7)), false},
+		"the end of time": {with(never, nil, nil), false},
+		"the beginning":   {with(always, nil, nil), false},
+	} {
+		if err := c.tree.check(); (err == nil) != c.good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// In every tree, each node is above its children: it is the one tree of its times.
+func TestTreesOfTheSameTimesAreTheSame(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 3))
+	for range 50 {
+		times := r.Perm(40)
+		var one, other tree
+		for _, second := range times {
+			one.add(nanos(at(second)), cores(int64(second)+1))
+		}
+		r.Shuffle(len(times), func(i, j int) { times[i], times[j] = times[j], times[i] })
+		for _, second := range times {
+			other.add(nanos(at(second)), cores(int64(second)+1))
+		}
+		if a, b := shape(one.root), shape(other.root); a != b {
+			t.Fatalf("%s and %s", a, b)
+		}
+	}
+}
+
+func shape(n *node) string {
+	if n == nil {
+		return "."
+	}
+	return fmt.Sprint("(", shape(n.left), n.at, shape(n.right), ")")
+}

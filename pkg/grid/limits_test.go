@@ -506,3 +506,50 @@ func TestSizesHaveTheUnitThatSuits(t *testing.T) {
 		}
 	}
 }
+
+// A task is named in decimal, and its attempts count up to a million.
+func TestNamesOfAttempts(t *testing.T) {
+	for index, want := range map[uint32]string{
+		0: ".0", 9: ".9", 10: ".10", 4294967295: ".4294967295",
+	} {
+		id := TaskID{Job: someJob, Index: index}
+		if got := id.String(); got != string(someJob)+want {
+			t.Errorf("task %d is %q", index, got)
+		}
+		if back, err := ParseTaskID(id.String()); back != id || err != nil {
+			t.Errorf("%q is read as %v, %v", id, back, err)
+		}
+	}
+	attempt := AttemptID{Task: TaskID{Job: someJob}, Token: 12}
+	if got := attempt.String(); got != string(someJob)+".0#12" {
+		t.Errorf("an attempt is %q", got)
+	}
+	for _, run := range []uint64{0, 1, 1 << 33} {
+		for _, number := range []Token{1, 2, 1<<tokenBits - 1} {
+			token := TokenOf(run, number)
+			if token.Number() != number || token>>tokenBits != Token(run) {
+				t.Errorf("token %d of run %d is %d", number, run, token)
+			}
+		}
+	}
+}
+
+// SAA refuses jobs for too many nodes, NAA orders by who stays, NSA does both.
+func TestWhatAvailabilityDoes(t *testing.T) {
+	for p, want := range map[AvailPolicy]struct {
+		word           string
+		admits, orders bool
+	}{
+		AvailNone: {"none", false, false}, AvailSAA: {"saa", true, false},
+		AvailNAA: {"naa", false, true}, AvailNSA: {"nsa", true, true},
+		AvailNSA + 1: {"unknown", false, false},
+	} {
+		if p.String() != want.word || p.Admits() != want.admits || p.Orders() != want.orders {
+			t.Errorf("%s: admits %t, orders %t", p, p.Admits(), p.Orders())
+		}
+		if back, err := ParseAvailPolicy(want.word); p <= AvailNSA && (back != p || err != nil) ||
+			p > AvailNSA && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%q is read as %d, %v", want.word, back, err)
+		}
+	}
+}

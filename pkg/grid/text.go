@@ -89,7 +89,7 @@ func ParseSpan(text string) (time.Duration, error) {
 		}
 	}
 	span, err := time.ParseDuration(trimmed)
-	if err != nil || span < 0 || (span != 0 && trimmed == "0") || span > math.MaxInt64-days {
+	if err != nil || span < 0 || span > math.MaxInt64-days {
 		return 0, wrong
 	}
 	return days + span, nil

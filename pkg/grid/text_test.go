@@ -11,6 +11,8 @@ func TestParseBytes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
 		"512MiB": 512 << 20, "1.5 GiB": 3 << 29, "10B": 10, "2kB": 2000, "0B": 0, " 1TB ": 1e12,
+		"1KiB": 1 << 10, "1MiB": 1 << 20, "1GiB": 1 << 30, "1TiB": 1 << 40, "1PiB": 1 << 50,
+		"1MB": 1e6, "1GB": 1e9, "1B": 1,
 	} {
 		if got, err := grid.ParseBytes(text); err != nil || got != want {
 			t.Errorf("ParseBytes(%q) = %d, %v, want %d", text, got, err, want)
@@ -47,13 +49,17 @@ func TestParseSpan(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
 		"10m": 10 * time.Minute, "2d": 48 * time.Hour, "1d12h": 36 * time.Hour,
-		"250ms": 250 * time.Millisecond, "0s": 0,
+		"250ms": 250 * time.Millisecond, "0s": 0, "1d0s": 24 * time.Hour, "7d1ns": 7*24*time.Hour + 1,
+		"65535d": 65535 * 24 * time.Hour,
 	} {
 		if got, err := grid.ParseSpan(text); err != nil || got != want {
 			t.Errorf("ParseSpan(%q) = %s, %v, want %s", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "10", "-5m", "d", "1.5d", "999999d", "soon"} {
+	for _, text := range []string{
+		"", "10", "-5m", "d", "1.5d", "999999d", "soon", "65536d", "65535d2562047h",
+		"1d-1s", "-1d",
+	} {
 		if got, err := grid.ParseSpan(text); err == nil {
 			t.Errorf("ParseSpan(%q) = %s, want an error", text, got)
 		}
@@ -65,7 +71,8 @@ func TestNearestWord(t *testing.T) {
 	known := []string{"resources", "runtime", "args", "env"}
 	for word, want := range map[string]string{
 		"resorces": "resources", "Runtme": "runtime", "arg": "args", "agrs": "args", "zzz": "",
-		"ragv": "", "rezouzzes": "resources", "zezouzzes": "",
+		"ragv": "", "rezouzzes": "resources", "zezouzzes": "", "nev": "env", "evn": "env", "nve": "",
+		"rags": "args", "arsg": "args", "env": "env", "ENV": "env", "envs": "env", "nv": "env",
 	} {
 		if got := grid.NearestWord(word, known); got != want {
 			t.Errorf("NearestWord(%q) = %q, want %q", word, got, want)

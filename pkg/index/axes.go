@@ -21,9 +21,6 @@ func place(req *grid.Requirement, site *Site, p *grid.Parts) {
 		return
 	}
 	p.Distance = 0
-	if len(req.Axes) > len(core) {
-		p.Further = make([]grid.Coordinate, 0, len(req.Axes)-len(core))
-	}
 	for _, axis := range req.Axes {
 		var value float64
 		switch {

@@ -210,3 +210,145 @@ func TestWhatJustFits(t *testing.T) {
 		t.Errorf("of fewer than none: %t, %v", ok, err)
 	}
 }
+
+// R = max(0, 1 - f/g) for amounts around 1, where a share and an amount are alike.
+func TestRatioIsAShare(t *testing.T) {
+	for _, c := range []struct{ offered, required, want float64 }{
+		{0, 0, 0},
+		{1, 0, 0},
+		{0, 1, 1},
+		{.25, 1, .75},
+		{1, 1, 0},
+		{2, 1, 0},
+		{1, 4, .75},
+		{0, math.Inf(1), 1},
+		{7, math.Inf(1), 1},
+		{math.Inf(1), math.Inf(1), 0},
+	} {
+		if got := Ratio(c.offered, c.required); got != c.want {
+			t.Errorf("Ratio(%v, %v) = %v, want %v", c.offered, c.required, got, c.want)
+		}
+	}
+}
+
+// z = 1 - P(up) from end to end.
+func TestUnavailability(t *testing.T) {
+	for up, want := range map[float64]float64{
+		0: 1, .25: .75, 1: 0, math.Nextafter(1, 2): 1, -math.SmallestNonzeroFloat64: 1, math.Inf(1): 1,
+	} {
+		if got := unavailability(up); got != want {
+			t.Errorf("unavailability(%v) = %v, want %v", up, got, want)
+		}
+	}
+	if got := unavailability(math.NaN()); got != 1 {
+		t.Errorf("of no number: %v", got)
+	}
+}
+
+// Beside an error there is no answer that could be taken for one.
+func TestNothingStandsBesideAnError(t *testing.T) {
+	for _, axes := range [][]float64{{-1}, {3, math.NaN()}, {math.Inf(1), -1}} {
+		if d, err := Distance(axes...); d != 0 || err == nil {
+			t.Errorf("Distance(%v) = %v, %v", axes, d, err)
+		}
+	}
+	if p, err := Potential("a", []Upload{{"b", 5}, {"c", -1}}); p != 0 || err == nil {
+		t.Errorf("Potential = %v, %v", p, err)
+	}
+	wrong := Reservation{Site: "s", Accepted: true, Rank: -1}
+	for _, c := range []struct {
+		list []Reservation
+		top  int
+		mode DelayMode
+	}{{[]Reservation{wrong}, 1, DelayFixed}, {nil, -1, DelayFixed}, {nil, 1, DelayPaper + 1}} {
+		choice, found, err := ShortestExpectedDelay(c.list, c.top, c.mode)
+		if err == nil || found || choice.Site != "" || choice.Asked != 0 {
+			t.Errorf("%+v: %+v, %t, %v", c, choice, found, err)
+		}
+	}
+}
+
+// What was not measured yet, 0, may be there one day: the refusal is not permanent. A known
+// amount that is short is.
+func TestWhatIsUnknownIsNotNever(t *testing.T) {
+	for _, c := range []struct {
+		core, mflops, net int64
+		need              grid.Resources
+		want              grid.Refusal
+	}{
+		{0, 0, 0, grid.Resources{MFLOPS: 9}, grid.Refusal{Reason: grid.ReasonComputation, Want: 9}},
+		{1, 0, 0, grid.Resources{MFLOPS: 9}, grid.Refusal{
+			Reason: grid.ReasonComputation, Want: 9, Never: true,
+		}},
+		{0, 0, 0, grid.Resources{NetBps: 9}, grid.Refusal{Reason: grid.ReasonBandwidth, Want: 9}},
+		{0, 0, 1, grid.Resources{NetBps: 9}, grid.Refusal{
+			Reason: grid.ReasonBandwidth, Want: 9, Have: 1, Never: true,
+		}},
+		{0, 0, 0, grid.Resources{DiskBytes: 9}, grid.Refusal{
+			Reason: grid.ReasonDisk, Want: 9, Never: true,
+		}},
+	} {
+		site := plenty()
+		site.Capability.CoreMFLOPS = c.core
+		site.Capability.Total = grid.Resources{MFLOPS: c.mflops, NetBps: c.net}
+		site.Free = site.Capability.Total
+		got, ok := Feasible(grid.Requirement{Kind: grid.KindWasm, Need: c.need}, site)
+		if ok || got != c.want {
+			t.Errorf("%+v: %+v, want %+v", c, got, c.want)
+		}
+	}
+}
+
+// y is a multiple of the run time; a task of no time has none, whatever is to be moved.
+func TestDataIndexOfAShortTask(t *testing.T) {
+	for runtime, want := range map[time.Duration]float64{
+		0: 0, -1: 0, 5 * time.Second: 2, 1: 1e10,
+	} {
+		req := need()
+		req.Runtime = runtime
+		parts, _, ok := Measure(req, plenty()) // 10 s of transfer
+		if !ok || math.Abs(parts.Y-want) > 1e-9*want || parts.Validate() != nil {
+			t.Errorf("a run of %s: y = %v, want %v", runtime, parts.Y, want)
+		}
+	}
+}
+
+// Local data takes as long as the disk needs, however slow it is; of unknown speed none.
+func TestLocalDataAtTheDisksRate(t *testing.T) {
+	for bps, want := range map[int64]float64{0: 0, -1: 0, 1: 80, 2: 40, 80: 1} {
+		site := Site{Sources: []Access{{Bytes: 10, Local: true}}}
+		site.Capability.DiskBps = bps
+		if got := stageInSeconds(&site); got != want {
+			t.Errorf("%d bit/s: %v s, want %v", bps, got, want)
+		}
+	}
+}
+
+// A job's own axes stand behind what the site said of it, in the job's order, and what the site
+// said stays as it was.
+func TestCompleteAddsTheSubmittersAxes(t *testing.T) {
+	said := []grid.Coordinate{{Dimension: grid.QueueWait, Value: 3, Known: true}}
+	req := grid.Requirement{Axes: []grid.Axis{
+		{Dimension: grid.QueueWait, Weight: 1},
+		{Dimension: grid.Distrust, Weight: 4},
+		{Dimension: grid.Latency, Weight: 1},
+	}}
+	parts := grid.Parts{Distance: 3, Further: said}
+	for trip, latency := range map[time.Duration]float64{
+		0: 0, -time.Second: 0, latencyUnit: 1, 400 * time.Millisecond: 4,
+	} {
+		got := Complete(parts, req, Standing{RoundTrip: trip, RoundTripKnown: true, FaultIndex: 1})
+		want := append(slices.Clone(said),
+			grid.Coordinate{Dimension: grid.Distrust, Value: .5, Known: true},
+			grid.Coordinate{Dimension: grid.Latency, Value: latency, Known: true})
+		distance := math.Sqrt(9 + 4*.25 + latency*latency)
+		if !slices.Equal(got.Further, want) || math.Abs(got.Distance-distance) > 1e-9 {
+			t.Errorf("%s: %+v, want %+v at %v", trip, got, want, distance)
+		}
+	}
+	req.Axes = req.Axes[:1]
+	if got := Complete(parts, req, Standing{FaultIndex: 1}); !slices.Equal(got.Further, said) ||
+		got.Distance != 3 {
+		t.Errorf("without axes of the submitter's: %+v", got)
+	}
+}

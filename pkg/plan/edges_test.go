@@ -255,6 +255,71 @@ func TestYearsThatCanBePlanned(t *testing.T) {
 	}
 }
 
+// Half of 146 years is the longest run, and one of no time takes a nanosecond.
+func TestTheLongestAndTheShortestRun(t *testing.T) {
+	p := New(Config{Total: cores(4), Promised: 50})
+	for run, want := range map[time.Duration]time.Duration{
+		longest: longest, longest + 1: 0, 1: 1, 0: 1, -1: 1, 2: 2,
+	} {
+		a := ask(1, 0)
+		a.Class, a.Window.Deadline = ClassDeadline, time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+		a.Rate = func(grid.Resources) (int64, time.Duration) { return 0, run }
+		q, reason := p.Quote(at(0), a)
+		if q.Run != want || q.End.Sub(q.Start) != want || (reason == grid.ReasonNone) != (want > 0) {
+			t.Errorf("%d ns: %+v, %v", run, q, reason)
+		}
+	}
+}
+
+// A part of the run times is known to be too much: none if that is less than 0, and never more
+// than MaxOverestimate.
+func TestHowMuchIsOverestimated(t *testing.T) {
+	for part, want := range map[float64]int{-1: 90, 0: 90, .5: 95, MaxOverestimate: 99, 5: 99} {
+		p := New(Config{Total: cores(4), Overestimate: part})
+		a := ask(4, 10)
+		a.Class, a.Window.Deadline = ClassDeadline, at(100)
+		if q := quote(t, p, 0, a); !q.LatestStart.Equal(at(want)) {
+			t.Errorf("%v: latest start %v, want %d s", part, q.LatestStart.Sub(start), want)
+		}
+	}
+}
+
+// A deadline of best effort is its own affair: it may begin as late as any, and only up to it.
+func TestOnlyPromisesReachBeyondADeadline(t *testing.T) {
+	p := New(Config{Total: cores(4), Overestimate: .5})
+	put(t, p, 0, task(1, ClassFixTime, 4, 0, 95))
+	a := ask(4, 10)
+	a.Window.Deadline = at(100)
+	if q, reason := p.Quote(at(0), a); reason != grid.ReasonWindow {
+		t.Errorf("best effort: %+v, %v", q, reason)
+	}
+	a.Class = ClassDeadline
+	if q := quote(t, p, 0, a); !q.Start.Equal(at(95)) {
+		t.Errorf("a promise: %+v", q)
+	}
+}
+
+// Capacity that came free far ahead does not hide what comes free before.
+func TestWhatComesFreeBeforeIsSeen(t *testing.T) {
+	p := New(Config{Total: cores(4)})
+	put(t, p, 0, task(1, ClassVarTime, 4, 0, 10))
+	put(t, p, 0, task(2, ClassVarTime, 4, 10, 20))
+	put(t, p, 0, task(3, ClassFixTime, 4, 500, 510))
+	p.Release(attempt(3))
+	p.Advance(at(1))
+	p.Release(attempt(1))
+	if changes := p.Advance(at(2)); !cmp.Equal(numbers(changes.Started), []int{2}) {
+		t.Errorf("%+v, want that 2 begins", changes)
+	}
+	put(t, p, 2, task(4, ClassVarTime, 4, 12, 20))
+	put(t, p, 2, task(5, ClassFixTime, 4, 500, 510))
+	p.Release(attempt(2)) // both before the next Advance
+	p.Release(attempt(5))
+	if changes := p.Advance(at(3)); !cmp.Equal(numbers(changes.Started), []int{4}) {
+		t.Errorf("%+v, want that 4 begins", changes)
+	}
+}
+
 // What says nothing new changes nothing.
 func TestWhatSaysNothingNew(t *testing.T) {
 	p := New(Config{Total: cores(4), Policy: grid.PolicyEDF})

@@ -461,6 +461,17 @@ func TestFromStateRefusesWhatCannotBe(t *testing.T) {
 		"number of the future": func(s *State) { s.Next = 2 },
 		"hold without end":     func(s *State) { s.Offers[0].Quote.End = s.Offers[0].Quote.Start },
 		"low ceiling":          func(s *State) { s.Ceiling = cores(3) },
+		"an outage that ends before it begins": func(s *State) {
+			s.Outage, s.Strained = Outage{Missing: cores(1), Since: at(2), Until: at(1)}, true
+		},
+		"an outage that gives": func(s *State) {
+			s.Outage = Outage{Missing: cores(-1), Since: at(1), Until: at(2)}
+		},
+		"no such reservation": func(s *State) { s.Commitments[0].Within = attempt(7) },
+		"an offer in none":    func(s *State) { s.Offers[0].Within = attempt(7) },
+		"a commitment that ends before it begins": func(s *State) {
+			s.Commitments[0].End = s.Commitments[0].Start
+		},
 	} {
 		s := p.State()
 		if _, err := fromState(s); err != nil {

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // The slack of deadline commitments that were made after it lets a promised task go on
@@ -34,6 +36,9 @@ func TestSlackIsUsedBeforeAnOverrunStandsAside(t *testing.T) {
 		if !cmp.Equal(numbers(changes.Suspended), c.suspended) {
 			t.Errorf("%s: suspended %v", name, numbers(changes.Suspended))
 		}
+		if overran, _ := p.Commitment(attempt(1)); !overran.Overran || overran.promised() {
+			t.Errorf("%s: %+v has had its time", name, overran)
+		}
 		second, _ := p.Commitment(attempt(2))
 		if c.suspended == nil &&
 			(second.Running || second.Start.Before(at(c.pushed)) || second.End.After(at(c.deadline))) {
@@ -42,5 +47,40 @@ func TestSlackIsUsedBeforeAnOverrunStandsAside(t *testing.T) {
 		if c.suspended != nil && !second.Running {
 			t.Errorf("%s: the next does not begin", name)
 		}
+	}
+}
+
+// Of those that are pushed back the policy says which gets the first place.
+func TestThePolicyOrdersWhoIsPushedBack(t *testing.T) {
+	for policy, want := range map[grid.Policy][]int{
+		grid.PolicyFCFS: {56, 58}, grid.PolicySJF: {56, 58}, grid.PolicyLJF: {59, 56},
+	} {
+		due := func(c *Commitment) { c.Deadline = at(400) }
+		p := New(Config{Total: cores(4), Policy: policy})
+		put(t, p, 0, task(1, ClassDeadline, 2, 0, 50).with(due))
+		put(t, p, 0, task(4, ClassFixTime, 2, 40, 100))
+		put(t, p, 1, task(2, ClassDeadline, 2, 50, 52).with(due))
+		put(t, p, 2, task(3, ClassDeadline, 2, 52, 55).with(due))
+		p.Advance(at(40))
+		changes := p.Advance(at(50)) // goes on for an eighth of 50 s, 6.25 s
+		wantStarts(t, p, want, 2, 3)
+		if len(changes.Suspended) > 0 || len(changes.Moved) != 2 {
+			t.Errorf("%s: %+v", policy, changes)
+		}
+	}
+}
+
+// Where one of them has no place within its bounds, all keep theirs, and the overrun yields.
+func TestAllOrNobodyIsPushedBack(t *testing.T) {
+	p := New(Config{Total: cores(4)})
+	put(t, p, 0, task(1, ClassDeadline, 4, 0, 50).with(func(c *Commitment) { c.Deadline = at(400) }))
+	put(t, p, 1, task(2, ClassDeadline, 2, 50, 52).with(func(c *Commitment) { c.Deadline = at(400) }))
+	put(t, p, 2, task(3, ClassDeadline, 2, 50, 55).with(func(c *Commitment) { c.Deadline = at(56) }))
+	changes := p.Advance(at(50))
+	check(t, p)
+	wantStarts(t, p, []int{50, 50}, 2, 3)
+	if !cmp.Equal(numbers(changes.Suspended), []int{1}) || len(changes.Moved) > 0 ||
+		!cmp.Equal(numbers(changes.Started), []int{2, 3}) {
+		t.Errorf("%+v", changes)
 	}
 }

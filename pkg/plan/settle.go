@@ -193,7 +193,7 @@ func (p *Planner) missed(e *entry, now time.Time) bool {
 		}
 		e.Overran = true // it goes on when it can
 	}
-	p.move(e, now)
+	p.change(e, func() { e.shift(now) }) // it begins now, or is placed again
 	return false
 }
 
@@ -235,12 +235,6 @@ func (p *Planner) change(e *entry, how func()) {
 	p.late += sign(e.Late)
 	p.hold(e)
 	p.file(e)
-}
-
-// move gives what waits another place.
-func (p *Planner) move(e *entry, start time.Time) {
-	p.touch(e)
-	p.change(e, func() { e.shift(start) })
 }
 
 // touch notes where an entry stood before this settling.

@@ -182,3 +182,48 @@ func TestWhatIsSuspendedIsNotLost(t *testing.T) {
 	}
 	check(t, p)
 }
+
+// An offer that is not firm yields to what overruns, although it holds its place, and is
+// withdrawn; one behind that stays.
+func TestASoftHoldYieldsToAnOverrun(t *testing.T) {
+	p := New(Config{Total: cores(4), HoldAll: true})
+	put(t, p, 0, task(1, ClassVarTime, 4, 0, 50))
+	near, far := ask(4, 10), ask(4, 20)
+	far.Window.NotBefore = at(70)
+	for _, a := range []Ask{near, far} {
+		if _, err := p.Open(at(0), a, quote(t, p, 0, a), false, secs(60)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changes := p.Advance(at(50))
+	check(t, p)
+	if len(changes.Withdrawn) != 1 || changes.Withdrawn[0].Number != 1 || len(p.Offers()) != 1 {
+		t.Errorf("%+v, open %+v, want the first withdrawn", changes, p.Offers())
+	}
+	if c, _ := p.Commitment(attempt(1)); !c.Overran || !c.runs() {
+		t.Errorf("%+v, want that it goes on", c)
+	}
+}
+
+// The own place of one that borrows does not hinder it.
+func TestABorrowerLeavesItsOwnPlace(t *testing.T) {
+	p := New(Config{Total: cores(4)})
+	put(t, p, 0, awaits(task(1, ClassFixTime, 4, 10, 30)))
+	put(t, p, 0, task(2, ClassVarTime, 4, 30, 60))
+	if changes := p.Advance(at(10)); !cmp.Equal(numbers(changes.Started), []int{2}) {
+		t.Errorf("%+v, want a loan up to 40 s", changes)
+	}
+	check(t, p)
+}
+
+// What is committed while another is late may borrow its place immediately.
+func TestANewOneBorrows(t *testing.T) {
+	p := New(Config{Total: cores(4)})
+	put(t, p, 0, awaits(task(1, ClassFixTime, 4, 10, 60)))
+	p.Advance(at(10))
+	put(t, p, 20, task(2, ClassVarTime, 4, 60, 70))
+	if changes := p.Advance(at(20)); !cmp.Equal(numbers(changes.Started), []int{2}) {
+		t.Errorf("%+v, want a loan", changes)
+	}
+	check(t, p)
+}

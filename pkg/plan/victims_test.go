@@ -54,6 +54,13 @@ func TestWhoYieldsToAPromise(t *testing.T) {
 			running: []draft{runs(1, 0, give(3, 0)), runs(2, 1, give(3, 0))},
 			promise: give(2, 0), missing: give(2, 0), suspended: []int{2},
 		},
+		"the last that came, whatever deadlines best effort has": {
+			running: []draft{
+				runs(1, 0, give(3, 0)).with(func(c *Commitment) { c.Deadline = at(900) }),
+				runs(2, 1, give(3, 0)).with(func(c *Commitment) { c.Deadline = at(300) }),
+			},
+			promise: give(2, 0), missing: give(2, 0), suspended: []int{2},
+		},
 		"both": {
 			running: []draft{runs(1, 0, give(2, 0)), runs(2, 1, give(2, 0))},
 			promise: give(4, 0), missing: give(4, 0), suspended: []int{2, 1},

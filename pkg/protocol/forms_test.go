@@ -3,7 +3,9 @@ package protocol
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,5 +160,52 @@ func TestMomentsHaveATextForm(t *testing.T) {
 	var r reader
 	if got := r.time(nil); !got.IsZero() || r.err != nil {
 		t.Errorf("none: %v, %v", got, r.err)
+	}
+}
+
+// What a run's signature is over tells its runs apart in each number, and from other texts.
+func TestEachNumberOfARunIsSigned(t *testing.T) {
+	seen := map[string]Run{}
+	for _, r := range []Run{
+		{}, {Number: 1}, {Nonce: 1}, {Line: 1}, {SinceMS: 1}, {Number: 256}, {Nonce: 256}, {Line: 256},
+	} {
+		text := string(r.Signed())
+		if other, twice := seen[text]; twice || !strings.HasPrefix(text, runContext) {
+			t.Errorf("%+v is signed as %q, as %+v", r, text, other)
+		}
+		seen[text] = r
+	}
+	signed := Run{Number: 7, Signature: []byte("x")}
+	if !bytes.Equal(signed.Signed(), Run{Number: 7}.Signed()) {
+		t.Error("the signature is over itself")
+	}
+}
+
+// A submitter's machine gets the answers of sites, a site's machine what submitters say.
+func TestWhoseMachineAMessageIsFor(t *testing.T) {
+	broker := []string{
+		"needRequirements", "bid", "refuse", "vacancy", "accepted", "declined", "renew", "mayStart",
+		"progress", "exited",
+	}
+	for name, m := range goldenMessages() {
+		kind := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", m), "protocol."))
+		want := slices.ContainsFunc(broker, func(b string) bool { return strings.ToLower(b) == kind })
+		if got := ForBroker(m); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// The digest of a re-announcement is whole.
+func TestAReannouncementHasAWholeDigest(t *testing.T) {
+	for n, want := range map[int]error{
+		len(Digest{}): nil, 0: ErrMalformed,
+		len(Digest{}) - 1: ErrMalformed, len(Digest{}) + 1: ErrMalformed,
+	} {
+		var r reader
+		r.reannounce(&wirepb.Reannounce{Digest: make([]byte, n)})
+		if !errors.Is(r.err, want) {
+			t.Errorf("%d bytes: %v", n, r.err)
+		}
 	}
 }

@@ -153,6 +153,13 @@ func TestEachLimitIsExact(t *testing.T) {
 			award(func(m *Award) { m.Tasks = awardedTasks(MaxAwardTasks) }),
 			award(func(m *Award) { m.Tasks = awardedTasks(MaxAwardTasks + 1) }),
 		},
+		"award item": {
+			award(func(m *Award) { m.Tasks = awardedTasks(1) }),
+			award(func(m *Award) {
+				m.Tasks = awardedTasks(1)
+				m.Tasks[0].Item.Inputs = []grid.Input{{Path: "../x"}}
+			}),
+		},
 		"award nobody": {
 			award(func(m *Award) { m.Tasks = awardedTasks(1) }), award(func(m *Award) { m.Tasks = nil }),
 		},

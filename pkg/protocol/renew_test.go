@@ -27,6 +27,7 @@ func TestRenewIsValidated(t *testing.T) {
 		"one too many":       {Renew{Attempts: full, List: list(one...)}, "at most 1024 attempts"},
 		"nothing to renew":   {Renew{List: list(one...)}, "want 1 to"},
 		"others' leases":     {Renew{Attempts: one, Left: make([]time.Duration, 2)}, "the leases of 2"},
+		"one lease of two":   {Renew{Attempts: full[:2], Left: long[:1]}, "the leases of 1"},
 		"one below zero":     {Renew{Attempts: one, Left: []time.Duration{-1}}, "left of a lease"},
 		"one too long":       {Renew{Attempts: one, Left: long}, "left of a lease"},
 		"the longest":        {Renew{Attempts: one, Left: []time.Duration{maxLease}}, ""},

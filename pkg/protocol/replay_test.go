@@ -92,6 +92,18 @@ func TestReplayWindowForgetsInTime(t *testing.T) {
 		if err := w.Admit(envelope(c.signer, now, c.valid), now); !errors.Is(err, c.want) {
 			t.Errorf("%s at %s: %v, want %v", c.signer, c.at, err, c.want)
 		}
+		next := w.nextSweep
+		if c.want == nil {
+			continue
+		}
+		if next.Before(now) || next.After(now.Add(MaxSkew)) {
+			t.Errorf("%s at %s: looks again at %s", c.signer, c.at, next.Sub(begin))
+		}
+		for signer, seen := range w.signers {
+			if seen.forgetAt.Before(next) {
+				t.Errorf("%s at %s: %s could be forgotten before", c.signer, c.at, signer)
+			}
+		}
 	}
 }
 

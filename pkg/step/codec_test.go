@@ -1,6 +1,7 @@
 package step
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -151,6 +152,9 @@ func TestInputsThatCannotBeWrittenOrRead(t *testing.T) {
 	if _, err := EncodeInput(cancel); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("an invalid message: %v, want %v", err, grid.ErrInvalid)
 	}
+	if raw, err := EncodeInput(TermsChanged{Price: math.NaN()}); err == nil || raw != nil {
+		t.Errorf("a price that is no number is %q, %v", raw, err)
+	}
 	for _, raw := range []string{
 		"", "{}", `{"type":"Nap","body":{}}`, `{"type":"Boot"}`,
 		`{"type":"Boot","body":{"Incarnation":-1}}`, `{"type":"MessageReceived","body":{}}`,
@@ -159,6 +163,18 @@ func TestInputsThatCannotBeWrittenOrRead(t *testing.T) {
 		if in, err := DecodeInput([]byte(raw)); !errors.Is(err, ErrBadInput) || in != nil {
 			t.Errorf("DecodeInput(%s) = %v, %v, want %v", raw, in, err, ErrBadInput)
 		}
+	}
+}
+
+// A message from nobody that can be named is none, whatever it says.
+func TestAReceiptNamesItsSender(t *testing.T) {
+	raw, err := EncodeInput(MessageReceived{From: "s", Message: protocol.Check{Number: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := bytes.Replace(raw, []byte(`"From":"s"`), []byte(`"From":7`), 1)
+	if in, err := DecodeInput(wrong); !errors.Is(err, ErrBadInput) || in != nil {
+		t.Errorf("DecodeInput(%s) = %v, %v", wrong, in, err)
 	}
 }
 

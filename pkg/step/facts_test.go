@@ -150,7 +150,7 @@ func TestEncodeFactsSorts(t *testing.T) {
 }
 
 // Plain kinds and keys stand as they are, without a way through encoding/json, which would
-// write some of them otherwise; and there is room for all rows ahead.
+// write some of them otherwise; and one text is made for all rows.
 func TestAppendFactsIsQuick(t *testing.T) {
 	plain := ""
 	for r := ' '; r <= '~'; r++ {

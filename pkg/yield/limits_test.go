@@ -2,6 +2,7 @@ package yield
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -97,5 +98,121 @@ func TestAStreakLastsOverTheGap(t *testing.T) {
 		if got := j.Look(s).Busy; got != busy {
 			t.Errorf("after %v: busy = %t", pause, got)
 		}
+	}
+}
+
+// Looks that find the owner in need count only in a row, also after the jobs went on.
+func TestLooksCountInARow(t *testing.T) {
+	p := newPlayer()
+	busy, calm := sharing(), sharing()
+	busy.Memory = Measured(.5)
+	for range 5 {
+		if p.look(busy).Busy || p.look(calm).Busy {
+			t.Fatal("busy after one look in two")
+		}
+	}
+	for range 2 {
+		if first, second := p.look(busy), p.look(busy); first.Busy || !second.Busy {
+			t.Errorf("in a row: %+v, %+v", first, second)
+		}
+		if _, changed := p.looks(calm, time.Hour); !changed {
+			t.Fatal("busy forever")
+		}
+	}
+}
+
+// While jobs are suspended each threshold is at four fifths, or at a tenth of a core less: what
+// lies between is no calm.
+func TestCalmIsWellBelowTheThresholds(t *testing.T) {
+	set := func(change func(*Sample, float64)) func(float64) Sample {
+		return func(v float64) Sample {
+			s := sharing()
+			s.Jobs, s.Others = 0, Measured(.3)
+			change(&s, v)
+			return s
+		}
+	}
+	for name, c := range map[string]struct {
+		sample            func(float64) Sample
+		busy, still, calm float64
+	}{
+		"cpu":    {set(func(s *Sample, v float64) { s.CPU = Measured(v) }), .51, .41, .39},
+		"memory": {set(func(s *Sample, v float64) { s.Memory = Measured(v) }), .11, .081, .079},
+		"io":     {set(func(s *Sample, v float64) { s.IO = Measured(v) }), .31, .241, .239},
+		"load": {set(func(s *Sample, v float64) {
+			s.Load, s.Others = Measured(v), Reading{}
+		}), 4.1, 3.3, 3.1},
+		"others": {set(func(s *Sample, v float64) { s.Others = Measured(v) }), 3.76, 3.66, 3.64},
+		"others below the floor": {set(func(s *Sample, v float64) {
+			s.Others, s.Cores = Measured(v), .3
+		}), .26, .21, .19},
+	} {
+		p := newPlayer()
+		if _, changed := p.looks(c.sample(c.busy), 2*every); !changed {
+			t.Errorf("%s: not busy at %v", name, c.busy)
+		}
+		if took, changed := p.looks(c.sample(c.still), time.Hour); changed {
+			t.Errorf("%s: calm after %s at %v", name, took, c.still)
+		}
+		if took, _ := p.looks(c.sample(c.calm), time.Hour); took != 10*time.Second+every {
+			t.Errorf("%s: calm after %s at %v, want 10 s after the first look", name, took, c.calm)
+		}
+		if took, changed := p.looks(c.sample(c.still), time.Hour); changed {
+			t.Errorf("%s: busy after %s at %v, with jobs that run", name, took, c.still)
+		}
+	}
+}
+
+// What jobs used is remembered by half after half a minute: with 3 cores that they used then,
+// and a quarter that stays free, 2.25 of four cores are left to others after half a minute.
+func TestWhatJobsUsedFadesByHalf(t *testing.T) {
+	for others, busy := range map[float64]bool{2.20: false, 2.32: true} {
+		p := newPlayer()
+		p.look(sharing())
+		idle := sharing()
+		idle.Jobs = 0
+		if _, changed := p.looks(idle, wantHalf-2*every); changed {
+			t.Fatal("busy without a reason")
+		}
+		idle.Others = Measured(others)
+		if _, changed := p.looks(idle, 2*every); changed != busy {
+			t.Errorf("%v cores of others: busy %t", others, changed)
+		}
+	}
+}
+
+// Rules that make no sense make no judge.
+func TestNewRefusesWrongRules(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a judge without rules")
+		}
+	}()
+	New(Rules{})
+}
+
+// Hours are equal where they are written alike, and always where nothing is written.
+func TestHoursThatAreEqual(t *testing.T) {
+	parse := func(text string) Hours {
+		h, err := ParseHours(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	always, night, day := parse(" "), parse("18:00-08:00"), parse("08:00-18:00")
+	if !always.Always() || night.Always() || !(Hours{}).Always() {
+		t.Error("always is wrong")
+	}
+	if !night.Equal(parse(" 18:00-08:00 ")) || night.Equal(day) || !always.Equal(Hours{}) {
+		t.Error("equal is wrong")
+	}
+	if night.String() != "18:00-08:00" {
+		t.Errorf("written as %q", night)
+	}
+	most := strings.Repeat("mon 10:00-11:00,", maxWindow-1) + "mon 10:00-11:00"
+	parse(most)
+	if _, err := ParseHours(most + ",mon 10:00-11:00"); err == nil {
+		t.Errorf("more than %d windows", maxWindow)
 	}
 }

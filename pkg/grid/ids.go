@@ -198,7 +198,10 @@ func ParseAttemptID(text string) (AttemptID, error) {
 		return AttemptID{}, invalidf("attempt id %q: the part behind # is no token", text)
 	}
 	attempt := AttemptID{Task: id, Token: Token(n)}
-	return attempt, attempt.Validate()
+	if err := attempt.Validate(); err != nil {
+		return AttemptID{}, err
+	}
+	return attempt, nil
 }
 
 // Compare orders attempts by task, then by token: -1, 0 or 1.

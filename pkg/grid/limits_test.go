@@ -534,6 +534,26 @@ func TestNamesOfAttempts(t *testing.T) {
 	}
 }
 
+func TestAttemptIDsAreReadBack(t *testing.T) {
+	for _, id := range []AttemptID{
+		{Task: TaskID{Job: someJob}, Token: 1},
+		{Task: TaskID{Job: someJob, Index: 4294967295}, Token: math.MaxUint64},
+	} {
+		if got, err := ParseAttemptID(id.String()); got != id || err != nil {
+			t.Errorf("ParseAttemptID(%q) = %v, %v", id, got, err)
+		}
+	}
+	for _, text := range []string{
+		"", "#1", string(someJob) + ".0", string(someJob) + ".0#", string(someJob) + ".0#0",
+		string(someJob) + ".0#x", string(someJob) + ".0#18446744073709551616", "short.0#1",
+		string(someJob) + ".x#1", string(someJob) + ".0#-1",
+	} {
+		if got, err := ParseAttemptID(text); !errors.Is(err, ErrInvalid) || got != (AttemptID{}) {
+			t.Errorf("ParseAttemptID(%q) = %v, %v, want an error and nothing", text, got, err)
+		}
+	}
+}
+
 // SAA refuses jobs for too many nodes, NAA orders by who stays, NSA does both.
 func TestWhatAvailabilityDoes(t *testing.T) {
 	for p, want := range map[AvailPolicy]struct {

@@ -73,6 +73,7 @@ func TestNearestWord(t *testing.T) {
 		"resorces": "resources", "Runtme": "runtime", "arg": "args", "agrs": "args", "zzz": "",
 		"ragv": "", "rezouzzes": "resources", "zezouzzes": "", "nev": "env", "evn": "env", "nve": "",
 		"rags": "args", "arsg": "args", "env": "env", "ENV": "env", "envs": "env", "nv": "env",
+		"xenv": "env", "xxargs": "args", "xyargs": "args", "argsxy": "args",
 	} {
 		if got := grid.NearestWord(word, known); got != want {
 			t.Errorf("NearestWord(%q) = %q, want %q", word, got, want)

@@ -216,3 +216,21 @@ func TestHoursThatAreEqual(t *testing.T) {
 		t.Errorf("more than %d windows", maxWindow)
 	}
 }
+
+// Calm counts from the last look that was none: an owner who is back for a moment is waited for
+// all of the time again.
+func TestCalmIsWithoutABreak(t *testing.T) {
+	p := newPlayer()
+	busy, calm := sharing(), sharing()
+	busy.Memory = Measured(.5)
+	p.looks(busy, time.Minute)
+	for range 3 {
+		if took, changed := p.looks(calm, 9*time.Second); changed {
+			t.Fatalf("went on after %s", took)
+		}
+		p.look(busy)
+	}
+	if took, changed := p.looks(calm, time.Minute); !changed || took != 10*time.Second+every {
+		t.Errorf("went on after %s, %t", took, changed)
+	}
+}

@@ -51,10 +51,11 @@ func TestASubmitterKeepsAtMostAnEighth(t *testing.T) {
 	if err := b.Charge("alice", out.CID); err != nil {
 		t.Errorf("an output when there is space again: %v", err)
 	}
-	b.Discharge("alice", out.CID)
-	b.Discharge("alice", out.CID) // once too often
-	if got := b.keptFor("alice"); got != 0 {
-		t.Errorf("%d bytes are kept for who has nothing here", got)
+	for _, when := range []string{"as often as it was taken", "once too often"} {
+		b.Discharge("alice", out.CID)
+		if got := b.keptFor("alice"); got != 0 {
+			t.Errorf("discharged %s: %d bytes are kept for who has nothing here", when, got)
+		}
 	}
 }
 

@@ -258,6 +258,23 @@ func TestFetchBeyondQuota(t *testing.T) {
 	}
 }
 
+// What is here already needs no room: of 3 MiB that want to come beside 2 that stay, 1 is here.
+func TestFetchNeedsRoomForWhatIsMissing(t *testing.T) {
+	a := newSite(t, nil)
+	b := newSite(t, func(c *Config) { c.QuotaBytes = 9 << 19 })
+	b.knows(a)
+	shared := noise(1, 1<<20)
+	pinned := mustAdd(t, b.Store, append(bytes.Clone(shared), noise(2, 1<<20)...))
+	if err := b.Pin(pinned.CID, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	wanted := mustAdd(t, a.Store, append(bytes.Clone(shared), noise(3, 2<<20)...))
+	mustFetch(t, b.Store, wanted.CID, a.id)
+	if !b.Has(pinned.CID) || b.UsedBytes() > 9<<19 {
+		t.Errorf("what was pinned is here: %t, used %d", b.Has(pinned.CID), b.UsedBytes())
+	}
+}
+
 func TestFullDisk(t *testing.T) {
 	a, b := newSite(t, nil), newSite(t, nil)
 	b.knows(a)

@@ -16,6 +16,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
+// nothingLost is a seed of a cut that loses no write, as when only the agent is killed.
+const nothingLost = 1
+
 // TestPowerFails: whatever the disk has when the power fails, the state opens, the facts
 // that were given as durable are there, and the start that comes next has a new number.
 func TestPowerFails(t *testing.T) {
@@ -85,18 +88,18 @@ func say(t *testing.T, format string, n any) {
 }
 
 // segmentsAgree reads all journals: each segment begins with the facts that those before it have
-// led to, and with the record that follows theirs.
-func segmentsAgree(dir string) error {
+// led to, and with the record that follows theirs. It counts the records.
+func segmentsAgree(dir string) (records uint64, err error) {
 	runs, err := Runs(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // before the first start
+		return 0, nil // before the first start
 	}
 	for _, run := range runs {
 		for n := 1; n <= len(run.Files); n++ {
 			part, table, last := Run{Header: run.Header, Files: run.Files[:n]}, step.NewFacts(), uint64(0)
 			for facts, err := range part.FactChanges() {
 				if err != nil {
-					return err
+					return records, err
 				}
 				for _, f := range facts {
 					table.Apply(f)
@@ -104,24 +107,26 @@ func segmentsAgree(dir string) error {
 			}
 			for e, err := range part.Entries() {
 				if err != nil {
-					return err
+					return records, err
 				}
 				last = e.Number
 			}
 			if n == len(run.Files) {
+				records += last
 				break
 			}
 			var next Header
 			if next, err = readHeader(run.Files[n]); err != nil {
-				return err
+				return records, err
 			}
 			if !bytes.Equal(next.Facts, table.Encode()) || next.FirstRecord != last+1 {
-				return fmt.Errorf("%s begins with record %d and %.200s, the one before leads to %d and %.200s",
+				return records, fmt.Errorf(
+					"%s begins with record %d and %.200s, the one before leads to %d and %.200s",
 					run.Files[n], next.FirstRecord, next.Facts, last, table.Encode())
 			}
 		}
 	}
-	return err
+	return records, err
 }
 
 func cutAndOpen(t *testing.T, tape *powercut.Tape, point int, seed uint64) {
@@ -130,7 +135,8 @@ func cutAndOpen(t *testing.T, tape *powercut.Tape, point int, seed uint64) {
 	if err := tape.Cut(dir, point, seed); err != nil {
 		t.Fatal(err)
 	}
-	if err := segmentsAgree(dir); err != nil {
+	records, err := segmentsAgree(dir)
+	if err != nil {
 		t.Errorf("the power fails at event %d, seed %d: journals: %v", point, seed, err)
 	}
 	s, err := Open(dir, slog.New(slog.DiscardHandler))
@@ -153,6 +159,14 @@ func cutAndOpen(t *testing.T, tape *powercut.Tape, point int, seed uint64) {
 	if err != nil || have < count || have > count+1 {
 		t.Errorf("the power fails at event %d, seed %d: count %d (%v), %d was acknowledged",
 			point, seed, have, err, count)
+	}
+	recorded := count // each count was recorded before it was given as durable
+	if seed == nothingLost {
+		recorded = max(count, have) // and written before it was a fact
+	}
+	if records < recorded {
+		t.Errorf("the power fails at event %d, seed %d: %d records of %d counts",
+			point, seed, records, recorded)
 	}
 	if s.Incarnation() <= start {
 		t.Errorf("the power fails at event %d, seed %d: start %d comes again", point, seed, start)

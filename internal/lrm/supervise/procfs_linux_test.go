@@ -12,7 +12,8 @@ import (
 // The quick way to find a tree's processes finds what the sure way finds.
 func TestNearbyIsDescendants(t *testing.T) {
 	cmd := exec.Command(
-		"/bin/sh", "-c", `(read x <&3; true) & (read x <&3; true) & echo ready; read x <&3; true`,
+		"/bin/sh", "-c",
+		`((read x <&3; true) & echo 1; wait) & (read x <&3; true) & echo 2; read x <&3; true`,
 	)
 	hold, release, err := os.Pipe()
 	if err != nil {
@@ -31,15 +32,15 @@ func TestNearbyIsDescendants(t *testing.T) {
 		release.Close()
 		_ = cmd.Wait()
 	}()
-	if _, err := io.ReadFull(out, make([]byte, len("ready"))); err != nil {
+	if _, err := io.ReadFull(out, make([]byte, len("1\n2\n"))); err != nil {
 		t.Fatal(err)
 	}
 	byPID := func(a, b member) int { return cmp.Compare(a.pid, b.pid) }
 	sure, quick := descendants(cmd.Process.Pid), nearby(cmd.Process.Pid)
 	slices.SortFunc(sure, byPID)
 	slices.SortFunc(quick, byPID)
-	if len(sure) != 2 || !slices.Equal(sure, quick) {
-		t.Errorf("nearby = %v, descendants = %v, want the same two", quick, sure)
+	if len(sure) != 3 || !slices.Equal(sure, quick) {
+		t.Errorf("nearby = %v, descendants = %v, want the same three", quick, sure)
 	}
 	if grown, enough := treeMemory(sure, 0), int64(1<<40); grown <= 0 ||
 		treeMemory(sure, enough) < grown {

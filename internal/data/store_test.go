@@ -258,7 +258,7 @@ func TestFetchBeyondQuota(t *testing.T) {
 	}
 }
 
-// What is here already needs no room: of 3 MiB that want to come beside 2 that stay, 1 is here.
+// What is here already needs no space: of 3 MiB that want to come beside 2 that stay, 1 is here.
 func TestFetchNeedsRoomForWhatIsMissing(t *testing.T) {
 	a := newSite(t, nil)
 	b := newSite(t, func(c *Config) { c.QuotaBytes = 9 << 19 })

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// capNetRaw is what a program has that may send any packet, as the kernel stores it: version 2,
+// capNetRaw lets a program send any packet; as the kernel stores it: version 2,
 // one permitted bit. See capabilities(7).
 var capNetRaw = append(
 	[]byte{0, 0, 0, 2, 0, 1 << 5, 0, 0}, make([]byte, 12)...,

@@ -414,3 +414,69 @@ func TestRoundTripsThatWereMeasuredStay(t *testing.T) {
 		}
 	}
 }
+
+// A grant has arrived where a later request says that anything is left of it, of a long one more
+// than of a first one. Five in a row that had a quarter of a lease to arrive, and did not, mean
+// that the site is deaf.
+func TestWhetherGrantsArrive(t *testing.T) {
+	cfg := Default(self)
+	given := time.Unix(1000, 0)
+	first, quarter := cfg.Lease, cfg.Lease/vainParts
+	for _, c := range []struct {
+		long          bool
+		left, after   time.Duration
+		arrives, vain bool
+	}{
+		{false, 1, time.Hour, true, false},
+		{false, 0, quarter, false, true},
+		{false, 0, quarter - 1, false, false},
+		{true, first + 1, time.Hour, true, false},
+		{true, first, quarter, false, true},
+		{true, first, quarter - 1, false, false},
+		{true, 0, quarter, false, true},
+	} {
+		in := &run{cfg: cfg, now: given.Add(c.after)}
+		h := arrival{vain: maxVain - 1}
+		h.given(3, given, c.long)
+		if !h.hears(4, c.left, first, in) || h.holds != c.arrives || h.deaf() != c.vain {
+			t.Errorf("%+v: %+v", c, h)
+		}
+		if c.arrives && h.vain != 0 {
+			t.Errorf("%+v: %d for nothing after one that arrived", c, h.vain)
+		}
+		if before := h; h.hears(4, c.left, first, in) || h != before {
+			t.Errorf("%+v: said twice it is news: %+v", c, h)
+		}
+	}
+	var h arrival
+	if in := (&run{cfg: cfg, now: given}); h.hears(1, 5, first, in) || h.holds {
+		t.Errorf("nothing was granted: %+v", h)
+	}
+	h.given(3, given, false)
+	if in := (&run{cfg: cfg, now: given}); h.hears(3, 5, first, in) || h.holds || h.named != 3 {
+		t.Errorf("a request from before the grant: %+v", h)
+	}
+}
+
+// A deadline that has passed is missed, and said to be, unless the clock was set back since.
+func TestAClockSetBackMakesADeadlineComeAgain(t *testing.T) {
+	b := newBench(t, nil, "a")
+	id := b.pledged(b.due(1))
+	b.progress(id, grid.PhaseRunning, 0)
+	shown := func() grid.Promise {
+		s, _ := b.m.Job(id)
+		return s.Tasks[0].Promise
+	}
+	if said := reports(b.keep(id, time.Hour+time.Second), eventDeadlineMissed); len(said) != 1 ||
+		shown() != grid.PromiseLate {
+		t.Fatalf("an hour later %s, said %v", shown(), said)
+	}
+	b.set(-30 * time.Minute)
+	if shown() != grid.PromiseOpen {
+		t.Errorf("with the deadline ahead again: %s", shown())
+	}
+	if said := reports(b.keep(id, 31*time.Minute), eventDeadlineMissed); len(said) != 1 ||
+		shown() != grid.PromiseLate {
+		t.Errorf("when it has passed again: %s, said %v", shown(), said)
+	}
+}

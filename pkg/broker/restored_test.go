@@ -139,7 +139,9 @@ func TestDoubtComesSoonOrNever(t *testing.T) {
 	}
 	b = newBench(t, nil, "a", "b")
 	id, _ = b.lost(step.Boot{Incarnation: 5})
-	for _, never := range []grid.Token{grid.TokenOf(4, 1), grid.TokenOf(900, 1), 1<<64 - 1} {
+	for _, never := range []grid.Token{
+		grid.TokenOf(4, 0), grid.TokenOf(4, 1), grid.TokenOf(900, 1), 1<<64 - 1,
+	} {
 		effects := b.renewAttempt("b", attemptOf(id, 0, never))
 		if _, fences := sent[protocol.Fence](effects); len(fences) != 1 {
 			t.Errorf("token %d, which no earlier run can have given, is believed", never)

@@ -352,3 +352,25 @@ func TestCompleteAddsTheSubmittersAxes(t *testing.T) {
 		t.Errorf("without axes of the submitter's: %+v", got)
 	}
 }
+
+// The wait in the queue is a multiple of the run time in the thesis map; of a task of no time,
+// and in the map of seconds, it is in seconds.
+func TestWaitInTheQueueAsACoordinate(t *testing.T) {
+	for _, c := range []struct {
+		kind    grid.MapKind
+		runtime time.Duration
+		want    float64
+	}{
+		{grid.MapThesis, 0, 6},
+		{grid.MapThesis, 2 * time.Second, 3},
+		{grid.MapThesis, -1, 6},
+		{grid.MapSeconds, 0, 6},
+		{grid.MapSeconds, 2 * time.Second, 6},
+	} {
+		req := grid.Requirement{Map: c.kind, Runtime: c.runtime}
+		got := coordinate(grid.QueueWait, &req, &Site{}, &grid.Parts{Wait: 6 * time.Second})
+		if want := (grid.Coordinate{Dimension: grid.QueueWait, Value: c.want, Known: true}); got != want {
+			t.Errorf("%v: %+v, want %+v", c, got, want)
+		}
+	}
+}

@@ -9,13 +9,14 @@ import (
 
 // TestPlay is many short plays and some long ones, with operations from a seeded
 // source; the tag e2e makes it a million operations.
-func TestPlay(t *testing.T) { play(t, 150) }
+func TestPlay(t *testing.T) { play(t, 150, true) }
 
-func play(t *testing.T, plays uint64) {
+func play(t *testing.T, plays uint64, closely bool) {
 	t.Helper()
 	for seed := range plays {
 		random := rand.New(rand.NewPCG(7, seed))
 		w := newWorld(seeded{t, seed}, random.IntN)
+		w.closely = closely
 		for range 20 + int(seed%8)*20 {
 			w.step()
 		}

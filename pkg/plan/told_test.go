@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/google/go-cmp/cmp"
@@ -99,15 +100,13 @@ func (w *world) listenAnew(commitments []Commitment) {
 }
 
 // earlier reports whether what waits or is suspended could begin before the place that it
-// waits for, beside all others.
+// waits for, beside all others. It is asked where nobody is put back only: elsewhere one that
+// is leaves a place that others may see later.
 func (w *world) earlier(e *entry) bool {
-	latest := e.next().Add(-1)
-	if w.p.config.Backfill == grid.BackfillEASY && e.room == w.p.site {
-		latest = w.now // EASY promises no more
-	}
-	if !e.next().After(latest) || w.p.config.Backfill == grid.BackfillNone && e.room == w.p.site {
+	if w.p.config.Backfill != grid.BackfillConservative || w.p.prioritised > 0 {
 		return false
 	}
+	latest := e.next().Add(-1)
 	free := w.p.lines(claimOf(&e.Commitment))
 	for i, line := range free {
 		free[i] = line.Clone()
@@ -149,14 +148,18 @@ func (w *world) couldNow() map[grid.AttemptID]bool {
 	return could
 }
 
-// fitsWhatBegins checks what began or went on in a settling: of what it uses there is
-// enough for all that use it, in an outage and below lower ceilings, too. But what overruns
-// goes on in an outage, as long as that would disturb nobody without it, and what was there
-// before ceilings fell below it begins nevertheless.
-func (w *world) fitsWhatBegins(changes Changes) {
+// fitsWhatBegins checks what began or went on in a settling: of what it uses no more is taken
+// than there is, in an outage and below lower ceilings, too, or than was before: what ran then
+// goes on. So does what overruns in an outage, as long as that would disturb nobody without it,
+// and what was there before ceilings fell below it begins nevertheless.
+func (w *world) fitsWhatBegins(before map[grid.AttemptID]Commitment, changes Changes) {
 	limit := w.p.site.ceiling.Sub(w.p.missing(w.p.site, w.now))
-	others := slices.DeleteFunc(w.p.Commitments(), func(c Commitment) bool { return c.Overran })
-	over := larger(w.used(others).Sub(limit), grid.Resources{})
+	excess := func(list []Commitment) grid.Resources {
+		list = slices.DeleteFunc(list, func(c Commitment) bool { return c.Overran })
+		return larger(w.used(list).Sub(limit), grid.Resources{})
+	}
+	over := excess(w.p.Commitments()).Sub(excess(slices.Collect(maps.Values(before))))
+	over = larger(over, grid.Resources{})
 	for _, told := range slices.Concat(changes.Started, changes.Resumed) {
 		c, there := w.p.Commitment(told.Attempt)
 		onSite := there && c.runs() && c.Within == (grid.AttemptID{})

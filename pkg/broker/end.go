@@ -104,17 +104,41 @@ func (r *run) callOffQueued(j *job, index uint32, told map[grid.SiteID]bool) {
 	t.rivals = nil
 }
 
-// refuseJob ends what waits, save what was promised a place once.
+// refuseJob ends what waits, save what was promised a place once. The reason is a part of the
+// end: the sites' answers are known to this run alone.
 func (m *Machine) refuseJob(j *job) {
+	why := &grid.Exit{Cause: grid.CauseStopped, Text: j.refusal()}
 	for _, i := range slices.Clone(j.waiting) {
-		if !j.tasks[i].accepted {
-			m.endTask(j, i, grid.PhaseRefused)
+		t := &j.tasks[i]
+		if t.accepted {
+			continue
 		}
+		if t.exit == nil {
+			t.exit = why
+		}
+		m.endTask(j, i, grid.PhaseRefused)
 	}
 	m.report(step.LevelWarn, eventJobRefused, j.about(), m.cfg.Here)
 	if j.open == 0 {
 		m.endJob(j, protocol.ClearWithdrawn)
 	}
+}
+
+// refusal is what most sites have answered that refuse a job, in words: that it asks for too much
+// together, if that was found, else the first of the most frequent reasons.
+func (j *job) refusal() string {
+	given := map[grid.Reason]int{grid.ReasonAvailability: len(j.answers)}
+	for _, a := range j.answers {
+		given[a.Refusal.Reason]++ // none is that of an offer
+	}
+	text, most := "no site could hold what it had offered", 0
+	for _, site := range sortedSites(j.answers) {
+		a := j.answers[site]
+		if n := given[a.Refusal.Reason]; a.Offer == nil && n > most {
+			text, most = a.Refusal.Explain(), n
+		}
+	}
+	return text
 }
 
 // refuseBecause ends some open tasks of a job, with the reason for people.

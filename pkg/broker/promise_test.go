@@ -236,6 +236,34 @@ func TestWhatNobodyPromisesIsRefusedAtOnce(t *testing.T) {
 		!strings.Contains(s.Answers[0].Refusal.Explain(), "could be promised in 40m0s") {
 		t.Errorf("the answers are %+v", s.Answers)
 	}
+	b.restart("a", "b") // the answers are gone, and the reason is not
+	b.wantText(id, 0, "could be promised in 40m0s")
+}
+
+// Of the reasons that sites give for refusing a job, it ends with the most frequent one.
+func TestARefusedJobSaysWhy(t *testing.T) {
+	offered := grid.Offer{}
+	for _, c := range []struct {
+		say  map[grid.SiteID]Answer
+		want string
+	}{
+		{nil, "no site could hold"},
+		{map[grid.SiteID]Answer{"a": {Offer: &offered}}, "no site could hold"},
+		{map[grid.SiteID]Answer{
+			"a": {Refusal: grid.Refusal{Reason: grid.ReasonPaused}}, "b": {Offer: &offered},
+			"c": {Refusal: grid.Refusal{Reason: grid.ReasonWindow}},
+			"d": {Refusal: grid.Refusal{Reason: grid.ReasonWindow}},
+		}, grid.ReasonWindow.String()},
+		{map[grid.SiteID]Answer{
+			"a": {Refusal: grid.Refusal{Reason: grid.ReasonAvailability}},
+			"b": {Refusal: grid.Refusal{Reason: grid.ReasonWindow}},
+			"c": {Refusal: grid.Refusal{Reason: grid.ReasonWindow}},
+		}, grid.ReasonAvailability.String()},
+	} {
+		if got := (&job{enquiry: enquiry{answers: c.say}}).refusal(); !strings.Contains(got, c.want) {
+			t.Errorf("%+v: says %q, want %q", c.say, got, c.want)
+		}
+	}
 }
 
 // A member that answers nothing delays a refusal for one round more.

@@ -83,19 +83,11 @@ type judged struct {
 	clock     func() time.Time // of its submitter
 	ended     time.Duration    // 0: not yet
 	accepted  map[uint32]bool  // tasks that some site has taken
-	explained bool             // something was reported that a person reads as the cause
 }
 
 // NewOracle makes an oracle for one world.
 func NewOracle() *Oracle {
 	return &Oracle{jobs: make(map[grid.JobID]*judged), cancelled: make(map[grid.JobID]bool)}
-}
-
-// causes are the reports by which the end of a job is explained to people.
-func causes() []string {
-	return []string{
-		"window_over", "promise_lost", "promise_late", "job_refused", "job_cancelled", "job_failed",
-	}
 }
 
 // Watch is a Config.Watch.
@@ -112,8 +104,6 @@ func (o *Oracle) Watch(s Sight) {
 		j.ended = s.At
 	case event == "accepted" && s.Broker:
 		j.accepted[s.Report.Attempt.Task.Index] = true
-	case slices.Contains(causes(), event):
-		j.explained = true
 	}
 }
 
@@ -248,12 +238,18 @@ func (o *Oracle) judgeTask(
 		}
 	case phase == grid.PhaseCancelled && !o.calledOff(j):
 		return found(flawNoCause, "it is cancelled")
-	case phase == grid.PhaseRefused && (!j.MayRefuse || !j.explained):
-		return found(flawNoCause, "it is refused")
-	case phase == grid.PhaseFailed && (exit == nil || !j.explained || !j.MayRefuse):
+	case phase == grid.PhaseRefused && !(j.MayRefuse && explained(exit)):
+		return found(flawNoCause, fmt.Sprintf("it is refused: %+v", exit))
+	case phase == grid.PhaseFailed && !(j.MayRefuse && explained(exit)):
 		return found(flawNoCause, fmt.Sprintf("it failed: %+v", exit))
 	}
 	return nil
+}
+
+// explained reports whether an end says why its submitter has stopped the task. That a person is
+// told once is not enough: an agent may be killed before it tells, and people ask later.
+func explained(exit *grid.Exit) bool {
+	return exit != nil && exit.Cause == grid.CauseStopped && exit.Text != ""
 }
 
 // missingOutput says what a task that is done did not bring to its submitter.

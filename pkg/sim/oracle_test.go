@@ -139,6 +139,22 @@ func TestAnOracleWantsACauseAndAnOutput(t *testing.T) {
 	x.want(5*time.Second, flawNoCause) // the oracle was not told who called it off
 }
 
+// Who is refused has to be able to read why, also where the agent was killed before it told.
+func TestAnOracleWantsAReasonForARefusal(t *testing.T) {
+	o, j := NewOracle(), &judged{Truth: Truth{MayRefuse: true}}
+	for text, want := range map[string]int{"": 1, "not now: paused by its owner": 0} {
+		exit := &grid.Exit{Cause: grid.CauseStopped, Text: text}
+		for _, phase := range []grid.Phase{grid.PhaseRefused, grid.PhaseFailed} {
+			if got := o.judgeTask(nil, j, phase, exit); len(got) != want {
+				t.Errorf("%s with the reason %q: found %v, want %d", phase, text, got, want)
+			}
+		}
+	}
+	if got := o.judgeTask(nil, j, grid.PhaseRefused, nil); len(got) != 1 {
+		t.Errorf("refused without an end: found %v", got)
+	}
+}
+
 // A promised time that passes silently is a flaw; one that was kept is none.
 func TestAnOracleKnowsWhatWasPromised(t *testing.T) {
 	for _, c := range []struct {

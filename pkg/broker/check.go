@@ -3,13 +3,15 @@ package broker
 import (
 	"errors"
 	"fmt"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // Check implements step.Machine.
 func (m *Machine) Check() error {
 	named := 0
 	for _, id := range m.jobs.ids() {
-		if err := m.jobs.verify(m.jobs.all[id]); err != nil {
+		if err := m.verify(m.jobs, m.jobs.all[id]); err != nil {
 			return fmt.Errorf("job %s: %w", id, err)
 		}
 		if key := m.jobs.all[id].key; key != "" {
@@ -27,7 +29,7 @@ func (m *Machine) Check() error {
 	return nil
 }
 
-func (l *jobs) verify(j *job) error {
+func (r *run) verify(l *jobs, j *job) error {
 	if err := j.checkRoster(); err != nil {
 		return err
 	}
@@ -41,8 +43,14 @@ func (l *jobs) verify(j *job) error {
 			return err
 		}
 	}
-	if j.open > 0 && l.isBlocked(j) && (j.round() != nil || len(j.waiting) < len(j.tasks)) {
+	if j.open > 0 && l.isBlocked(j) && (j.round() != nil || j.any(r.hasAwarded)) {
 		return errors.New("is placed before those that it comes after are done")
 	}
 	return nil
+}
+
+// hasAwarded reports whether a task has an attempt that this run has awarded. Another one may know
+// that what the job comes after is done, where this run's state is an older one.
+func (r *run) hasAwarded(t *task) bool {
+	return !t.isWaiting() && t.token >= grid.TokenOf(max(r.incarnation, 1)-1, 0)
 }

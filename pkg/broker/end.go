@@ -124,15 +124,16 @@ func (m *Machine) refuseJob(j *job) {
 	}
 }
 
-// refusal is what most sites have answered that refuse a job, in words: that it asks for too much
-// together, if that was found, else the first of the most frequent reasons.
+// refusal tells in words why a job is refused: that it asks for too much together, if that was
+// found, else the first of the most frequent reasons that sites gave.
 func (j *job) refusal() string {
 	given := map[grid.Reason]int{grid.ReasonAvailability: len(j.answers)}
-	for _, a := range j.answers {
-		given[a.Refusal.Reason]++ // none is that of an offer
+	sites := sortedSites(j.answers)
+	for _, site := range sites {
+		given[j.answers[site].Refusal.Reason]++ // none is that of an offer
 	}
 	text, most := "no site could hold what it had offered", 0
-	for _, site := range sortedSites(j.answers) {
+	for _, site := range sites {
 		a := j.answers[site]
 		if n := given[a.Refusal.Reason]; a.Offer == nil && n > most {
 			text, most = a.Refusal.Explain(), n

@@ -20,14 +20,16 @@ import (
 // than the longest pause between two words about an end.
 const resultWait = 35 * time.Second
 
-// lost notes that a task's attempt was given up at its site. Another run that speaks for the site
-// is heard, and has nothing to tell of it.
+// lost notes that a task's attempt was given up at its site. One that has spoken of other things
+// since it last spoke of the attempt is there, and has little to tell of it; so is another run
+// that speaks for the site.
 func (p *peers) lost(t *task) {
 	other, known := p.all[t.site]
 	if !known {
 		return
 	}
-	if other.lostAt = p.now; p.isAbandoned(t) {
+	other.lostAt = p.now
+	if t.over || p.isAbandoned(t) || other.lastSeen.After(t.at.Add(p.cfg.Lease)) {
 		other.backAt = p.now.Add(1)
 	}
 }

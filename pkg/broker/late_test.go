@@ -9,6 +9,12 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
+// speaks lets a site say something, of an attempt that is none.
+func (b *bench) speaks(site grid.SiteID, id grid.JobID) {
+	b.Helper()
+	b.hear(site, protocol.Renew{Renewal: 4, Attempts: []grid.AttemptID{attemptOf(id, 0, 99)}})
+}
+
 // awaited is an attempt of a bound job whose reservation is over, while its site is cut off.
 func awaited(t *testing.T) (*bench, grid.AttemptID) {
 	t.Helper()
@@ -23,7 +29,7 @@ func awaited(t *testing.T) (*bench, grid.AttemptID) {
 	b.hear("a", protocol.Progress{Attempt: run, Phase: grid.PhaseRunning})
 	b.do(step.PeerGone{Site: "a"})
 	for b.m.jobs.all[res].open > 0 { // b is heard: it is a that is cut off
-		b.hear("b", protocol.Renew{Renewal: 4})
+		b.speaks("b", id)
 		b.pass(time.Second)
 	}
 	b.wantPhase(id, 0, grid.PhaseWaiting)
@@ -48,7 +54,7 @@ func TestAResultComesAfterItsReservation(t *testing.T) {
 	}
 }
 
-// Nobody waits for ever for a result that does not come, nor for long when its site is there
+// Nobody waits forever for a result that does not come, nor for long when its site is there
 // again and has nothing to tell.
 func TestAResultIsNotWaitedForWithoutEnd(t *testing.T) {
 	b, run := awaited(t)
@@ -72,7 +78,23 @@ func TestNoResultIsAwaitedOfWhatHasNotBegun(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id := b.placed(b.fixed(1), "a")
 	b.pass(20 * time.Minute) // a says no word more, and its lease ends before the start
-	b.hear("b", protocol.Renew{Renewal: 4})
+	b.speaks("b", id)
 	b.pass(10 * time.Minute)
+	b.wantPhase(id, 0, grid.PhaseFailed)
+}
+
+// A site that has spoken of other things since it last spoke of an attempt is there: it has had
+// its time to tell when it falls silent for want of anything to say.
+func TestASiteThatSpeaksOfOtherThingsIsNotAwaited(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	id := b.placed(b.fixed(1), "a")
+	b.now = b.now.Add(30 * time.Minute)
+	b.renew("a", id, 1)
+	b.hear("a", protocol.Progress{Attempt: attemptOf(id, 0, 1), Phase: grid.PhaseRunning})
+	b.pass(b.m.cfg.Lease + b.m.cfg.LeaseMargin/2)
+	b.speaks("a", id)
+	b.pass(b.m.cfg.LeaseMargin)
+	b.wantPhase(id, 0, grid.PhaseWaiting)
+	b.pass(resultWait + b.m.cfg.Reunion)
 	b.wantPhase(id, 0, grid.PhaseFailed)
 }

@@ -238,9 +238,9 @@ func (o *Oracle) judgeTask(
 		}
 	case phase == grid.PhaseCancelled && !o.calledOff(j):
 		return found(flawNoCause, "it is cancelled")
-	case phase == grid.PhaseRefused && !(j.MayRefuse && explained(exit)):
+	case phase == grid.PhaseRefused && (!j.MayRefuse || !explained(exit)):
 		return found(flawNoCause, fmt.Sprintf("it is refused: %+v", exit))
-	case phase == grid.PhaseFailed && !(j.MayRefuse && explained(exit)):
+	case phase == grid.PhaseFailed && (!j.MayRefuse || !explained(exit)):
 		return found(flawNoCause, fmt.Sprintf("it failed: %+v", exit))
 	}
 	return nil

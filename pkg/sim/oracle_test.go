@@ -139,7 +139,7 @@ func TestAnOracleWantsACauseAndAnOutput(t *testing.T) {
 	x.want(5*time.Second, flawNoCause) // the oracle was not told who called it off
 }
 
-// Who is refused has to be able to read why, also where the agent was killed before it told.
+// Why a job was refused can be read, also where the agent was killed before it told.
 func TestAnOracleWantsAReasonForARefusal(t *testing.T) {
 	o, j := NewOracle(), &judged{Truth: Truth{MayRefuse: true}}
 	for text, want := range map[string]int{"": 1, "not now: paused by its owner": 0} {

@@ -36,6 +36,7 @@ type tests struct {
 	limit   cost
 	quick   string // the names of those that take little, as -test.run wants them
 	program string // holds all mutants that need not be alone
+	rapid   bool   // they draw their cases at random, and would keep those that fail
 }
 
 // cost counts the time that tests may use, or that they used.
@@ -56,7 +57,14 @@ func (l laboratory) prepare(ctx context.Context, pkg string) (*tests, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tests{pkg: pkg, dir: strings.Join(dir, " "), limit: cost{time.Hour, time.Hour}}
+	imports, err := list(ctx, pkg, `{{join .TestImports " "}} {{join .XTestImports " "}}`)
+	if err != nil {
+		return nil, err
+	}
+	t := &tests{
+		pkg: pkg, dir: strings.Join(dir, " "), limit: cost{time.Hour, time.Hour},
+		rapid: slices.Contains(imports, "pgregory.net/rapid"),
+	}
 	program, err := l.build(ctx, pkg, "plain.test", nil)
 	if err != nil {
 		return nil, fmt.Errorf("its tests do not compile without any change: %w", err)
@@ -143,6 +151,9 @@ func (t *tests) run(
 		strconv.Itoa(int(t.limit.cpu.Seconds()+1)),
 		program, flag, "-test.failfast", "-test.paniconexit0", "-test.timeout="+t.limit.wall.String())
 	cmd.Dir, cmd.Env = t.dir, append(os.Environ(), env...)
+	if t.rapid { // a case that one mutant failed is not for the next one, nor for the tree
+		cmd.Args = append(cmd.Args, "-rapid.nofailfile")
+	}
 	out, err := cmd.CombinedOutput()
 	used := cost{wall: time.Since(begin)}
 	if cmd.ProcessState != nil {

@@ -222,3 +222,20 @@ func shape(n *node) string {
 	}
 	return fmt.Sprint("(", shape(n.left), n.at, shape(n.right), ")")
 }
+
+// What one forgets its clone still knows, and the other way round.
+func TestToForgetIsOnesOwn(t *testing.T) {
+	for _, clones := range []bool{true, false} {
+		l, same := stairs(t), stairs(t)
+		other := l.Clone()
+		if clones {
+			l, other = other, l
+		}
+		for second := range 100 {
+			l.Forget(at(second))
+			if err := other.Check(); err != nil || !other.Equal(same) {
+				t.Fatalf("at %d s: %v, %+v", second, err, other)
+			}
+		}
+	}
+}

@@ -44,6 +44,11 @@ func TestRequirementNamesItsData(t *testing.T) {
 			t.Errorf("without data of their own: -want +got:\n%s", diff)
 		}
 	}
+	j.Items = []Item{{Inputs: []Input{{Bytes: 1}}}}
+	got := j.Requirement("me", Capability{UpBps: 100}, 300).Sources
+	if diff := cmp.Diff(append(want[:2], source("", 1)), got); diff != "" {
+		t.Errorf("with a byte each: -want +got:\n%s", diff)
+	}
 	command := Job{Spec: Spec{Kind: KindCommand}}
 	if got := command.Requirement("me", Capability{}, 0).Sources; got != nil {
 		t.Errorf("a command without inputs: %+v", got)

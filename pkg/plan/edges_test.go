@@ -369,3 +369,20 @@ func TestCheckNotices(t *testing.T) {
 		}
 	}
 }
+
+// Inside a reservation those bound to it run in the order in which they came: priorities count
+// on the site.
+func TestPrioritiesCountOnTheSite(t *testing.T) {
+	p := New(Config{Total: cores(8)})
+	put(t, p, 0, task(1, ClassFixTime, 4, 30, 100).with(func(c *Commitment) { c.Holds = true }))
+	for i, priority := range []int32{0, 9} {
+		later := func(c *Commitment) { c.Priority, c.Within = priority, attempt(1) }
+		put(t, p, i, task(2+i, ClassVarTime, 4, 30+10*i, 40+10*i).with(later))
+		there := func(c *Commitment) { c.Priority, c.NotBefore = priority, at(30) }
+		put(t, p, i, task(4+i, ClassVarTime, 4, 30+10*i, 40+10*i).with(there))
+	}
+	p.SetPolicy(grid.PolicyFCFS, grid.BackfillEASY)
+	p.SetPolicy(grid.PolicyFCFS, grid.BackfillConservative)
+	p.Advance(at(5))
+	wantStarts(t, p, []int{30, 40, 40, 30}, 2, 3, 4, 5)
+}

@@ -458,6 +458,7 @@ func TestFromStateRefusesWhatCannotBe(t *testing.T) {
 		"more than there is":   func(s *State) { s.Commitments[0].Give = cores(9) },
 		"attempts unordered":   func(s *State) { slices.Reverse(s.Commitments) },
 		"offers unordered":     func(s *State) { slices.Reverse(s.Offers) },
+		"the same offer twice": func(s *State) { s.Offers[1].Number = s.Offers[0].Number },
 		"number of the future": func(s *State) { s.Next = 2 },
 		"hold without end":     func(s *State) { s.Offers[0].Quote.End = s.Offers[0].Quote.Start },
 		"low ceiling":          func(s *State) { s.Ceiling = cores(3) },

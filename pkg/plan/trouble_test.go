@@ -227,3 +227,20 @@ func TestANewOneBorrows(t *testing.T) {
 	}
 	check(t, p)
 }
+
+// What finds no place in its reservation any more is lost, and said to be.
+func TestAReservationThatIsTooShortLosesTheLast(t *testing.T) {
+	p := New(Config{Total: cores(8)})
+	within := func(c *Commitment) { c.Within = attempt(1) }
+	put(t, p, 0, task(1, ClassFixTime, 4, 30, 60).with(func(c *Commitment) { c.Holds = true }))
+	put(t, p, 0, task(2, ClassVarTime, 4, 30, 40).with(within))
+	put(t, p, 0, task(3, ClassVarTime, 4, 40, 59).with(within)) // a second is left, no more
+	p.Advance(at(30))
+	if changes := p.Advance(at(40)); !cmp.Equal(numbers(changes.Lost), []int{3}) {
+		t.Errorf("%+v, want that 3 is lost to the overrun of 2, an eighth of 10 s", changes)
+	}
+	check(t, p)
+	if _, there := p.Commitment(attempt(3)); there {
+		t.Error("it is there still")
+	}
+}

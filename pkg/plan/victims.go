@@ -95,7 +95,7 @@ func (p *Planner) chooseToSuspend(e *entry, l *lifted, lack grid.Resources) []vi
 		if trial == nil {
 			trial = e.room.line.Clone()
 		}
-		w := victim{entry: v, gain: gain, left: max(v.End.Sub(l.now), 1)}
+		w := victim{entry: v, gain: gain, left: v.End.Sub(l.now)}
 		if v.promised() {
 			after := trial.Clone()
 			must(after.Release(v.Give, v.Start, v.End))

@@ -137,6 +137,11 @@ func TestWhoYieldsToAPromise(t *testing.T) {
 			if got := numbers(changes.Suspended); !cmp.Equal(got, c.suspended) {
 				t.Errorf("suspended %v, want %v", got, c.suspended)
 			}
+			for _, k := range changes.Stopped {
+				if !k.Stopped || k.Suspended || k.Left != 0 {
+					t.Errorf("it was told to end, and is %+v", k)
+				}
+			}
 			if got := numbers(changes.Stopped); !cmp.Equal(got, c.stopped) {
 				t.Errorf("stopped %v, want %v", got, c.stopped)
 			}
@@ -199,6 +204,23 @@ func TestADeadlineMovesToWhereItCanBeMet(t *testing.T) {
 		wantStarts(t, p, []int{want}, 1)
 		if (len(changes.Lost) > 0) != (want < 0) || !cmp.Equal(numbers(changes.Started), []int{2}) {
 			t.Errorf("deadline %d s: %+v", deadline, changes)
+		}
+	}
+}
+
+// A deadline yields only where it can still be met: behind what was promised to others, too.
+func TestADeadlineYieldsOnlyWhereItHasAPlace(t *testing.T) {
+	for until, lost := range map[int][]int{200: nil, 295: {9}} {
+		p := New(Config{Total: cores(8)})
+		put(t, p, 0, due(1, 0, cores(6), 300))
+		put(t, p, 0, task(9, ClassFixTime, 2, 10, 20))
+		put(t, p, 0, task(2, ClassFixTime, 8, 100, until))
+		p.SetOutage(cores(2), at(50))
+		p.Advance(at(5))
+		changes := p.Advance(at(10))
+		check(t, p)
+		if !cmp.Equal(numbers(changes.Lost), lost) || (len(changes.Suspended) == 0) != (lost != nil) {
+			t.Errorf("taken until %d s: %+v", until, changes)
 		}
 	}
 }

@@ -222,3 +222,23 @@ func TestAMessageEndsWhereItEnds(t *testing.T) {
 		}
 	}
 }
+
+// The limits on encoded messages are exact, what a later version adds included.
+func TestTheLargestMessageIsRead(t *testing.T) {
+	for name, limit := range map[string]int{"announce": maxAnnounceBytes, "cancel": MaxMessageBytes} {
+		raw, err := Encode(goldenMessages()[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for size, want := range map[int]error{limit: nil, limit + 1: ErrTooLarge} {
+			const head = 5 // of an unknown field: two bytes of its number, three of its length
+			long := append(bytes.Clone(raw), 0x9a, 0x06)
+			rest := size - len(raw) - head
+			long = append(long, byte(rest)|0x80, byte(rest>>7)|0x80, byte(rest>>14))
+			long = append(long, make([]byte, rest)...)
+			if _, err := Decode(long); len(long) != size || !errors.Is(err, want) {
+				t.Errorf("%s of %d bytes: %v", name, len(long), err)
+			}
+		}
+	}
+}

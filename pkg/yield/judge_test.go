@@ -64,6 +64,9 @@ func TestLook(t *testing.T) {
 		{"the owner's share is enough", with(func(s *Sample) { s.Others = Measured(.7) }), ""},
 		{"it is not", with(func(s *Sample) { s.Others = Measured(.8) }), "others use 0.8 of 4 cores"},
 		{"no jobs, and room", with(func(s *Sample) { s.Live, s.Others = false, Measured(3.7) }), ""},
+		{"no jobs, and just enough", with(func(s *Sample) {
+			s.Live, s.Others = false, Measured(3.75)
+		}), ""},
 		{"no jobs, and no capacity", with(func(s *Sample) {
 			s.Live, s.Others = false, Measured(3.8)
 		}), "others use 3.8"},

@@ -386,3 +386,35 @@ func TestPrioritiesCountOnTheSite(t *testing.T) {
 	p.Advance(at(5))
 	wantStarts(t, p, []int{30, 40, 40, 30}, 2, 3, 4, 5)
 }
+
+// Each resource is short from one unit on, and what is not needed is not, whatever there is.
+func TestWhatIsShort(t *testing.T) {
+	for reason, of := range map[grid.Reason]func(int64) grid.Resources{
+		grid.ReasonCPUs:        func(n int64) grid.Resources { return grid.Resources{MilliCPUs: n} },
+		grid.ReasonMemory:      func(n int64) grid.Resources { return grid.Resources{MemoryBytes: n} },
+		grid.ReasonDisk:        func(n int64) grid.Resources { return grid.Resources{DiskBytes: n} },
+		grid.ReasonBandwidth:   func(n int64) grid.Resources { return grid.Resources{NetBps: n} },
+		grid.ReasonComputation: func(n int64) grid.Resources { return grid.Resources{MFLOPS: n} },
+	} {
+		for have, want := range map[int64]grid.Reason{-1: reason, 0: reason, 1: grid.ReasonWindow} {
+			if got := shortage(of(1), of(have)); got != want {
+				t.Errorf("1 of %d: %v, want %v", have, got, want)
+			}
+			if got := shortage(of(0), of(have)); got != grid.ReasonWindow {
+				t.Errorf("none of %d: %v", have, got)
+			}
+		}
+	}
+}
+
+// A reservation has no inputs to wait for.
+func TestAReservationAwaitsNoData(t *testing.T) {
+	p := New(Config{Total: cores(4)})
+	put(t, p, 0, task(1, ClassFixTime, 4, 10, 20).with(func(c *Commitment) {
+		c.Holds, c.AwaitsData = true, true
+	}))
+	if changes := p.Advance(at(10)); !cmp.Equal(numbers(changes.Started), []int{1}) {
+		t.Errorf("%+v, want that it begins", changes)
+	}
+	check(t, p)
+}

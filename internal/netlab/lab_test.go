@@ -189,21 +189,36 @@ func TestTroubles(t *testing.T) {
 	check("mute behind the proxy", "ba bc")
 }
 
+// quickest connects until that takes no longer than a limit, which a busy machine may not do at
+// the first try, and returns what the quickest connection took.
+func quickest(
+	t *testing.T, server net.Listener, from *Host, to netip.Addr, limit time.Duration,
+) time.Duration {
+	t.Helper()
+	least, end := patience, time.Now().Add(patience)
+	for least > limit && time.Now().Before(end) {
+		began := time.Now()
+		conn, err := dial(from, to, patience)
+		must(t, err)
+		least = min(least, time.Since(began))
+		must(t, conn.Close())
+		if c, errAccept := server.Accept(); errAccept == nil {
+			_ = c.Close()
+		}
+	}
+	return least
+}
+
 func TestImpairment(t *testing.T) {
 	t.Parallel()
 	l := Start(t)
 	a, b := newHost(t, l, "a", Link{}), newHost(t, l, "b", Link{})
 	server := listen(t, a)
-	must(t, l.Impair(t.Context(), 7, Impairment{Latency: 40 * time.Millisecond}))
-	began := time.Now()
-	conn, err := dial(b, a.Addr(), patience)
-	must(t, err)
-	must(t, conn.Close())
-	if took := time.Since(began); took < 80*time.Millisecond || took > time.Second {
-		t.Errorf("a connection with 40 ms each way took %s, want a little over 80 ms", took)
-	}
-	if c, errAccept := server.Accept(); errAccept == nil {
-		_ = c.Close()
+	const latency = 40 * time.Millisecond
+	must(t, l.Impair(t.Context(), 7, Impairment{Latency: latency}))
+	took := quickest(t, server, b, a.Addr(), 3*latency)
+	if took < 2*latency || took > 3*latency {
+		t.Errorf("a connection with %s each way took %s, want a little over twice that", latency, took)
 	}
 
 	const sent = 2000
@@ -228,7 +243,7 @@ func TestImpairment(t *testing.T) {
 	defer pace.Stop()
 	for range sent {
 		<-pace.C
-		_, err = from.WriteToUDPAddrPort([]byte("x"), netip.AddrPortFrom(b.Addr(), 4000))
+		_, err := from.WriteToUDPAddrPort([]byte("x"), netip.AddrPortFrom(b.Addr(), 4000))
 		must(t, err)
 	}
 	got, after := <-arrived, l.passed()

@@ -43,6 +43,7 @@ func (p *Planner) arrived(e *entry, now time.Time) {
 			end = at // the rest is an overrun
 		}
 	}
+	p.touch(e)
 	p.change(e, func() { e.Start, e.End, e.Late, e.Left, e.ready = now, end, false, 0, true })
 }
 

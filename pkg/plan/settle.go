@@ -193,6 +193,7 @@ func (p *Planner) missed(e *entry, now time.Time) bool {
 		}
 		e.Overran = true // it goes on when it can
 	}
+	p.touch(e)
 	p.change(e, func() { e.shift(now) }) // it begins now, or is placed again
 	return false
 }

@@ -25,6 +25,8 @@ type State struct {
 	Dirty       bool      // capacity came free and nobody has moved up yet
 	Freed       time.Time // the earliest instant at which it did
 	Changes     Changes   // not yet told
+	// Stood says where those stood that were moved, as far as the move is not yet a change.
+	Stood map[grid.AttemptID]time.Time
 }
 
 // State is a copy that shares nothing with the planner.
@@ -32,8 +34,18 @@ func (p *Planner) State() State {
 	return State{
 		Config: p.config, Ceiling: p.site.ceiling, Commitments: p.Commitments(),
 		Offers: slices.Clone(p.offers), Next: p.next, Now: p.now, Outage: p.outage, Strained: p.strained,
-		Dirty: p.dirty, Freed: p.freed, Changes: p.changes.clone(),
+		Dirty: p.dirty, Freed: p.freed, Changes: p.changes.clone(), Stood: p.stood(),
 	}
+}
+
+func (p *Planner) stood() map[grid.AttemptID]time.Time {
+	stood := make(map[grid.AttemptID]time.Time)
+	for _, e := range p.touched {
+		if !e.gone {
+			stood[e.Attempt] = e.before
+		}
+	}
+	return stood
 }
 
 // fromState is a planner that goes on exactly as the one whose state this is. It
@@ -54,6 +66,12 @@ func fromState(s State) (*Planner, error) {
 		p.enterOffer(o)
 	}
 	p.dirty, p.freed, p.changes = s.Dirty, s.Freed, s.Changes.clone()
+	for _, attempt := range slices.SortedFunc(maps.Keys(s.Stood), grid.AttemptID.Compare) {
+		if e := p.entries[attempt]; e != nil {
+			p.touch(e)
+			e.before = s.Stood[attempt]
+		}
+	}
 	if err := p.checkRoom(); err != nil {
 		return nil, fmt.Errorf("read the plan's state: %w", err)
 	}

@@ -222,6 +222,9 @@ func (s *surgeon) replace(kind string, from, to token.Pos, with string) {
 		from: s.offset(from), to: s.offset(to),
 		with: with, kind: kind,
 	}
+	if with == string(s.text[m.from:m.to]) {
+		return // what was thrown away before, as `_ = f()`
+	}
 	m.before = lineAt(s.text, m.from)
 	m.after = lineAt(m.apply(s.text), m.from)
 	s.found = append(s.found, m)

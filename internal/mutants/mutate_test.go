@@ -23,6 +23,7 @@ func f(n int, on bool) bool {
 	total += n
 	if n < 3 && on {
 		println(n)
+		_ = f(n, on)
 		return true
 	}
 	return false

@@ -305,3 +305,51 @@ func TestASupervisorWithoutDescriptors(t *testing.T) {
 		t.Error("no number of descriptors was enough")
 	}
 }
+
+// A record that cannot be written any more keeps nobody from freezing and stopping, and the
+// log says so.
+func TestARecordThatIsFull(t *testing.T) {
+	t.Parallel()
+	b := startByHand(t)
+	s := next(t, 2, "sleep")
+	earlier, err := lrm.OpenRecorder(s.RecordPath, next(t, 1).Attempt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer earlier.Close()
+	for range 20 { // so that the log has space below the same limit
+		if err = earlier.Append(lrm.Record{Event: lrm.RecordEnded}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.order(s)
+	b.hearEvent(lrm.Started)
+	info, err := os.Stat(s.RecordPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := unix.Rlimit{Cur: uint64(info.Size()), Max: uint64(info.Size())}
+	if err := unix.Prlimit(b.cmd.Process.Pid, unix.RLIMIT_FSIZE, &full, nil); err != nil {
+		t.Skip("no limits here:", err)
+	}
+	log := func() int {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(s.Dir, "supervisor.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(text), "supervisor: ")
+	}
+	b.say(s.Attempt, "suspend", true)
+	b.hearEvent(lrm.Frozen)
+	if n := log(); n != 1 {
+		t.Errorf("the log has %d lines after a pause that was not recorded", n)
+	}
+	b.say(s.Attempt, "stop", "done")
+	if end := b.hearEnd(); end.Exited.Cause != grid.CauseStopped {
+		t.Errorf("end = %+v", end.Exited)
+	}
+	if n := log(); n != 2 {
+		t.Errorf("the log has %d lines after an end that was not recorded", n)
+	}
+}

@@ -4,6 +4,7 @@ package supervise_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -153,6 +154,8 @@ type byHand struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
+
+	said *bytes.Buffer // to nobody, before it has a log; to be read after its end
 }
 
 func startByHand(t *testing.T) *byHand {
@@ -162,6 +165,8 @@ func startByHand(t *testing.T) *byHand {
 	if err != nil {
 		t.Fatal(err)
 	}
+	said := new(bytes.Buffer)
+	cmd.Stderr = said
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +179,7 @@ func startByHand(t *testing.T) *byHand {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	return &byHand{t, cmd, in, bufio.NewReader(out)}
+	return &byHand{t, cmd, in, bufio.NewReader(out), said}
 }
 
 // say sends a line, written as JSON from what is given.
@@ -290,6 +295,13 @@ func TestGarbageAmongCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	half, err := json.Marshal(map[string]any{"attempt": s.Attempt, "stop": "half", "lease": "x"})
+	if err == nil {
+		_, err = b.in.Write(append(half, '\n')) // a part that can be read counts for nothing
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	b.say(s.Attempt, "stop", "done")
 	if end := b.hearEnd(); end.Exited.Text != "done" {
 		t.Errorf("end = %+v", end.Exited)
@@ -342,6 +354,9 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		}
 		if _ = b.cmd.Wait(); b.cmd.ProcessState.ExitCode() != 2 {
 			t.Errorf("%s: %v, want exit status 2", name, b.cmd.ProcessState)
+		}
+		if !strings.Contains(b.said.String(), name) {
+			t.Errorf("%s: it said %q", name, b.said)
 		}
 	}
 	if len(events(t, foreign))+len(events(t, without)) != 0 {

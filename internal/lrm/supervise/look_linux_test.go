@@ -59,14 +59,18 @@ func TestLooksAtLimits(t *testing.T) {
 			Spec{WatchMemory: true, OwnMemory: 1000, Limits: lrm.Limits{MemoryBytes: own - 1001}},
 			grid.CauseMemory, "of memory",
 		},
-		{"its disk", Spec{WatchDir: dir, Limits: lrm.Limits{DiskBytes: named + inMemory + onDisk}}, 0, ""},
+		{
+			"its disk",
+			Spec{WatchDir: dir, Limits: lrm.Limits{DiskBytes: named + inMemory + onDisk}},
+			0, "",
+		},
 		{
 			"a byte less of disk",
 			Spec{WatchDir: dir, Limits: lrm.Limits{DiskBytes: named + inMemory + onDisk - 1}},
 			grid.CauseDisk, "wrote more than",
 		},
 		{
-			"no room but for names",
+			"no space but for names",
 			Spec{WatchDir: dir, Limits: lrm.Limits{DiskBytes: named}},
 			grid.CauseDisk, "wrote more than " + grid.FormatBytes(named),
 		},
@@ -132,10 +136,10 @@ func TestACalmDisk(t *testing.T) {
 		t.Error("calm without knowing the free space")
 	}
 	if _, ok := roomOf(filepath.Join(dir, "none")); ok {
-		t.Error("what is not there has room")
+		t.Error("what is not there has space")
 	}
 	if _, ok := roomOf("/proc"); ok {
-		t.Error("what stores nothing has room")
+		t.Error("what stores nothing has space")
 	}
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
@@ -186,7 +190,8 @@ func TestWhatALookDoesNowAndThen(t *testing.T) {
 	}
 	for _, m := range descendants(cmd.Process.Pid) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/autogroup", m.pid))
-		if err == nil && LowersAll() && !strings.HasSuffix(string(text), fmt.Sprintf("nice %d\n", lowNice)) {
+		want := fmt.Sprintf("nice %d\n", lowNice)
+		if err == nil && LowersAll() && !strings.HasSuffix(string(text), want) {
 			t.Errorf("the session of process %d is %q, want the low priority", m.pid, text)
 		}
 	}

@@ -106,7 +106,12 @@ func TestTheEndThatIsTold(t *testing.T) {
 			Report{Cause: grid.CauseOutput, Text: "printed more than 1.0 KiB to one stream"},
 			false,
 		},
-		{"report", supervisor{spec: Spec{Reports: true}}, runnerEnd{report: report, signal: 9}, *report, false},
+		{
+			"report",
+			supervisor{spec: Spec{Reports: true}},
+			runnerEnd{report: report, signal: 9},
+			*report, false,
+		},
 		{
 			"none",
 			supervisor{spec: Spec{Reports: true}},
@@ -121,10 +126,17 @@ func TestTheEndThatIsTold(t *testing.T) {
 			Report{Cause: grid.CauseSignal, Code: 9, Text: "x"},
 			false,
 		},
-		{"exit", supervisor{}, runnerEnd{report: report, code: 3}, Report{Cause: grid.CauseExited, Code: 3}, false},
+		{
+			"exit",
+			supervisor{},
+			runnerEnd{report: report, code: 3},
+			Report{Cause: grid.CauseExited, Code: 3},
+			false,
+		},
 	} {
 		c.s.ran = time.Minute
-		if got := c.s.judge(c.end); got.Report != c.want || got.Broken != c.lost || got.Wall != time.Minute {
+		got := c.s.judge(c.end)
+		if got.Report != c.want || got.Broken != c.lost || got.Wall != time.Minute {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
@@ -226,7 +238,8 @@ func TestTheAgentsSide(t *testing.T) {
 	if a, b := <-p.events, <-p.events; a.Kind != lrm.Frozen || b.Kind != lrm.Resumed {
 		t.Errorf("kept %v and %v, want the last two", a.Kind, b.Kind)
 	}
-	text := `{"event":1,"pid":1}` + "\n" + `{"event":2,"pid":77}` + "\n" + `{"exited":{"code":5},"again":true}` + "\n"
+	text := `{"event":1,"pid":1}` + "\n" + `{"event":2,"pid":77}` + "\n" +
+		`{"exited":{"code":5},"again":true}` + "\n"
 	end, again := p.listen(bufio.NewReader(strings.NewReader(text)))
 	if end == nil || end.Code != 5 || !again || p.runner.Load() != 77 || len(p.events) != 2 {
 		t.Errorf("heard %+v, %v, of process %d", end, again, p.runner.Load())
@@ -376,7 +389,10 @@ func TestAFarewellThatWasTold(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(*lrm.Farewell) error{
 		"no directory": func(f *lrm.Farewell) error { f.Dir += "/none"; return nil },
-		"no command":   func(f *lrm.Farewell) error { f.Command = []string{"/bin/sh", "-c", "exit 1"}; return nil },
+		"no success": func(f *lrm.Farewell) error {
+			f.Command = []string{"/bin/sh", "-c", "exit 1"}
+			return nil
+		},
 		"no lock": func(f *lrm.Farewell) error {
 			f.Dir = t.TempDir()
 			return os.Mkdir(filepath.Join(f.Dir, ".lock"), 0o700)
@@ -410,6 +426,10 @@ func TestWhoAProcessIs(t *testing.T) {
 	if !alive(id) || alive(other) || alive(foreign) || alive(none) || id.Start == 0 || id.Boot == "" {
 		t.Errorf("%+v lives: %v; others: %v %v %v",
 			id, alive(id), alive(other), alive(foreign), alive(none))
+	}
+	if fields, ok := statFields(id.PID); !ok ||
+		fields[startField] != strconv.FormatUint(id.Start, 10) {
+		t.Errorf("it started at %d, the kernel says %v", id.Start, fields)
 	}
 	self, err := os.Executable()
 	if err != nil {

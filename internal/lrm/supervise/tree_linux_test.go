@@ -221,6 +221,8 @@ func told(t *testing.T, dir, name string) string {
 
 const usage = "usage_usec 1234567\nuser_usec 7\nsystem_usec 8\n"
 
+func stat(text string) map[string]string { return map[string]string{"cpu.stat": text} }
+
 // Where there is a group it is told, and no process is touched; what the group does not do
 // is done by signals.
 func TestFreezingATreeByItsGroup(t *testing.T) {
@@ -231,8 +233,10 @@ func TestFreezingATreeByItsGroup(t *testing.T) {
 		files map[string]string
 		state string
 	}{
-		"freezes":              {map[string]string{"cgroup.events": "populated 1\nfrozen 1\n"}, "S"},
-		"waits for its turn":   {map[string]string{"cgroup.events": "frozen 0\n", "cpu.stat": usage}, "S"},
+		"freezes": {map[string]string{"cgroup.events": "populated 1\nfrozen 1\n"}, "S"},
+		"waits for its turn": {
+			map[string]string{"cgroup.events": "frozen 0\n", "cpu.stat": usage}, "S",
+		},
 		"tells nothing":        {nil, "T"},
 		"runs, one cannot say": {map[string]string{"cgroup.events": "frozen 0\n"}, "T"},
 	} {
@@ -292,15 +296,15 @@ func TestProcessorTimeOfATree(t *testing.T) {
 		want time.Duration
 	}{
 		"one process": {Spec{}, root},
-		"no tree":     {Spec{FreezeDir: group(t, map[string]string{"cpu.stat": usage})}, root},
+		"no tree":     {Spec{FreezeDir: group(t, stat(usage))}, root},
 		"tree":        {Spec{Tree: true}, root + more},
 		"group": {
-			Spec{Tree: true, FreezeDir: group(t, map[string]string{"cpu.stat": usage})},
+			Spec{Tree: true, FreezeDir: group(t, stat(usage))},
 			1234567 * time.Microsecond,
 		},
 		"none":    {Spec{Tree: true, FreezeDir: group(t, nil)}, root + more},
-		"another": {Spec{Tree: true, FreezeDir: group(t, map[string]string{"cpu.stat": "usage_usecs 1\n"})}, root + more},
-		"garbage": {Spec{Tree: true, FreezeDir: group(t, map[string]string{"cpu.stat": "usage_usec x\n"})}, root + more},
+		"another": {Spec{Tree: true, FreezeDir: group(t, stat("usage_usecs 1\n"))}, root + more},
+		"garbage": {Spec{Tree: true, FreezeDir: group(t, stat("usage_usec x\n"))}, root + more},
 	} {
 		if got, ok := c.spec.runnerTime(pid); !ok || got != c.want {
 			t.Errorf("%s: used %s, %v, want %s", name, got, ok, c.want)

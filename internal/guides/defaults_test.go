@@ -68,7 +68,7 @@ func fieldsOf(prefix string, v reflect.Value) map[string]string {
 	fields := make(map[string]string)
 	for i := range v.NumField() {
 		name, field := prefix+v.Type().Field(i).Name, v.Field(i)
-		d, isTime := field.Interface().(time.Duration)
+		d, isTime := reflect.TypeAssert[time.Duration](field)
 		switch {
 		case field.IsZero():
 		case isTime:

@@ -158,10 +158,10 @@ func hellos(tb testing.TB, h host.Host, n node, hello protocol.Hello) (network.S
 	if err != nil {
 		return nil, err
 	}
-	if err := s.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err = s.SetDeadline(time.Now().Add(patience)); err != nil {
 		tb.Fatal(err)
 	}
-	if err := writeHello(s, patience, hello); err != nil {
+	if err = writeHello(s, patience, hello); err != nil {
 		return s, err
 	}
 	_, err = readHello(wire.NewReader(s, patience))

@@ -11,21 +11,28 @@ fuzz() { # fuzz DIR TARGET
   go test -run='^$' -fuzz="^$2\$" -fuzztime="$duration" -fuzzminimizetime=1x "$1" 2>&1
 }
 
+# Until Go 1.27 the engine may take the end of its own time for a failure, above all on a busy
+# machine (golang/go#75804). Whatever is found has an input that is written, or ends the
+# process; here nothing but the deadline is said.
+ended_at_deadline() { # ended_at_deadline OUTPUT
+  local rest
+  rest=$(grep -vE '^(fuzz: (elapsed|minimizing)|--- FAIL: Fuzz|FAIL|exit status 1$| *$)' <<<"$1")
+  [ "$rest" = "    context deadline exceeded" ]
+}
+
 targets=0
 while IFS=: read -r file declaration; do
   dir=$(dirname "$file")
   target=${declaration#func }
   targets=$((targets + 1))
   echo "fuzz $dir $target $duration"
-  if ! output=$(fuzz "$dir" "$target"); then
-    # On a busy machine the fuzzing engine may miss its own deadline at the end
-    # of a run; that is no finding, so such a run is repeated once.
-    if grep -q 'context deadline exceeded' <<<"$output" && ! grep -q 'Failing input written' <<<"$output"; then
-      output=$(fuzz "$dir" "$target") || { echo "$output"; exit 1; }
-    else
-      echo "$output"
-      exit 1
-    fi
+  if output=$(fuzz "$dir" "$target"); then
+    continue
   fi
+  if ! ended_at_deadline "$output"; then
+    echo "$output"
+    exit 1
+  fi
+  echo "the fuzzing engine met its own deadline while it stopped: nothing found"
 done < <(grep -rEo --include='*_test.go' --exclude-dir={.git,bin,testdata,node_modules,tools} '^func Fuzz[A-Za-z0-9_]*' . | sort)
 echo "fuzz: $targets targets, nothing found"

@@ -208,8 +208,8 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.learn()
 	a.broker.soon(a.ownSubmissions)
 	a.broker.soon(a.trustState)
-	close(a.ready) // from here on others may tell the machines something
 	a.watchOwner()
+	close(a.ready) // from here on others may tell the machines something
 	a.watchHost()
 	a.watchDisk()
 	a.spawn(a.tryWalls)

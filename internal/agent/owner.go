@@ -21,7 +21,8 @@ type Owner struct {
 	Root     string        // where the machine's proc and sys are; "" = /
 }
 
-// watchOwner watches whether the owner needs the machine, and tells the site.
+// watchOwner watches whether the owner needs the machine, and tells the site: for the first time
+// before it returns, so that nothing is offered in hours that are the owner's.
 func (a *Agent) watchOwner() {
 	a.owner = owner.New(owner.Config{
 		Root: a.cfg.Owner.Root, Yield: a.cfg.Owner.Yield, Watch: a.cfg.Host.Every > 0, Rules: a.rules(),
@@ -33,6 +34,10 @@ func (a *Agent) watchOwner() {
 			a.noteOwner(s.Reason != grid.ReasonNone)
 		})
 	})
+	select {
+	case <-a.owner.Looked():
+	case <-a.ctx.Done():
+	}
 }
 
 // tellOwner tells the site what its owner needs.

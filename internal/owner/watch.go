@@ -36,6 +36,7 @@ type State struct {
 // Watcher watches the machine. Make it with New, and let it watch with Run.
 type Watcher struct {
 	changed chan struct{} // capacity 1: cfg was changed
+	looked  chan struct{} // closed after the first look
 
 	mu     sync.Mutex
 	cfg    Config        // guarded by mu: Change changes it
@@ -57,7 +58,7 @@ func New(cfg Config) *Watcher {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	w := &Watcher{cfg: cfg, changed: make(chan struct{}, 1)}
+	w := &Watcher{cfg: cfg, changed: make(chan struct{}, 1), looked: make(chan struct{})}
 	w.open()
 	return w
 }
@@ -96,6 +97,9 @@ func (w *Watcher) Change(makeWay bool, rules yield.Rules, hours yield.Hours) {
 	}
 }
 
+// Looked is closed when Run has looked for the first time and told what it found.
+func (w *Watcher) Looked() <-chan struct{} { return w.looked }
+
 // now returns the present settings and probe.
 func (w *Watcher) now() (Config, *probe) {
 	w.mu.Lock()
@@ -117,6 +121,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	w.mu.Lock()
 	w.since = cfg.Now()
 	w.mu.Unlock()
+	looked := sync.OnceFunc(func() { close(w.looked) })
 	for {
 		began := processorTime()
 		state, sample, this := judgeNow(cfg, p, judge, before)
@@ -124,6 +129,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 		if w.note(state, sample, processorTime()-began) {
 			tell(state)
 		}
+		looked()
 		due := tick.C
 		if p == nil && cfg.Hours.Always() {
 			due = nil // there is nothing to watch until Change

@@ -381,3 +381,29 @@ func TestCost(t *testing.T) {
 		t.Errorf("looking costs %.3f %% of a processor, want at most 0.1 %%", 100*share)
 	}
 }
+
+// Who waits for the first look knows what it found: in the owner's hours nothing is offered for a
+// moment at the start.
+func TestTheFirstLookIsToldBeforeItIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		closed, err := yield.ParseHours("mon 01:00-01:01") // the bubble begins on a Saturday
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := New(Config{Root: t.TempDir(), Rules: yield.DefaultRules(), Hours: closed})
+		ctx, cancel := context.WithCancel(t.Context())
+		told, done := make(chan State, 1), make(chan struct{})
+		go func() { defer close(done); w.Run(ctx, func(s State) { told <- s }) }()
+		<-w.Looked()
+		select {
+		case s := <-told:
+			if s.Reason != grid.ReasonOwnerHours {
+				t.Errorf("told %+v, want the owner's hours", s)
+			}
+		default:
+			t.Error("the first look is over, and nothing was told")
+		}
+		cancel()
+		<-done
+	})
+}

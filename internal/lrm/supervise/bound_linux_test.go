@@ -29,7 +29,7 @@ func canTrace(t *testing.T) {
 	s := spec(t, "exit", "9")
 	s.Enclosure = shell("exit 4")
 	if got := end(t, s); got.Code == 9 {
-		t.Skip("processes cannot be traced here")
+		t.Skip("this kernel, or a container, lets no process trace its child: none is bounded so")
 	}
 }
 
@@ -169,7 +169,7 @@ func TestWhatRunsComesLast(t *testing.T) {
 func orphans(t *testing.T, then string) (supervise.Spec, func() int) {
 	t.Helper()
 	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Skip("no way to leave a session:", err)
+		t.Skip("setsid, of util-linux, is not installed: nothing leaves its session here:", err)
 	}
 	s := spec(t)
 	s.Tree = true
@@ -283,7 +283,7 @@ func TestASupervisorWithoutDescriptors(t *testing.T) {
 		if err := unix.Prlimit(
 			b.cmd.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: most, Max: most}, nil,
 		); err != nil {
-			t.Skip("no limits here:", err)
+			t.Fatal("limit the supervisor:", err)
 		}
 		b.order(s)
 		h := b.hear()
@@ -330,7 +330,7 @@ func TestARecordThatIsFull(t *testing.T) {
 	}
 	full := unix.Rlimit{Cur: uint64(info.Size()), Max: uint64(info.Size())}
 	if err := unix.Prlimit(b.cmd.Process.Pid, unix.RLIMIT_FSIZE, &full, nil); err != nil {
-		t.Skip("no limits here:", err)
+		t.Fatal("limit the supervisor:", err)
 	}
 	log := func() int {
 		t.Helper()

@@ -40,12 +40,17 @@ func Recover(ctx context.Context, recordPath string) error {
 	if err != nil {
 		return err
 	}
-	if len(left) > 0 {
-		return fmt.Errorf("recover: %d attempts are still running, the first is %s under process %d: "+
-			"kill it",
-			len(left), left[0].Attempt, left[0].Supervisor.PID)
+	return stillThere(left)
+}
+
+// stillThere is the error for attempts that nothing could end.
+func stillThere(left []lrm.Record) error {
+	if len(left) == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("recover: %d attempts are still running, the first is %s under process %d: "+
+		"kill it",
+		len(left), left[0].Attempt, left[0].Supervisor.PID)
 }
 
 // awaitGone returns the records that still have a living supervisor after limit.

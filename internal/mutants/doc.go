@@ -5,11 +5,14 @@
 //	go run ./internal/mutants ./pkg/plan ./pkg/site        25 mutants of each package
 //	go run ./internal/mutants -n 100 -seed 7 ./pkg/plan    more of them, others
 //	go run ./internal/mutants -wide ./pkg/sim ./pkg/site   survivors meet these tests, too
+//	go run ./internal/mutants -reached ./internal/agent    each meets only the tests that
+//	                                                       come through its line
 //
 // The mutants of a package are drawn by the seed. The changes are given to the go command as
 // an overlay, so that no file is touched and runs may go on beside each other: one program
-// holds all mutants of functions, and is told which to be. Where tests start programs of
-// their own, and for what stands outside of functions, each mutant has a program. A mutant
+// holds all mutants of functions, and copies of it are told which to be. For what stands
+// outside of functions each mutant has a program. With -reached each test runs once alone, to
+// see which lines it comes through; lines that none does in its own process meet all tests. A mutant
 // that does not compile is replaced by another one; the room that is made ahead in a map or
 // slice is left alone, as nobody can observe it. One whose tests take three times as much of
 // the processor as the unchanged ones, or ten times as long, counts as killed.
@@ -24,6 +27,7 @@
 //	mutate.go   what is changed: the kinds of mutation, as edits of the text
 //	types.go    which mutants compile
 //	together.go many mutants in one program
+//	reach.go    which tests come through which lines
 //	trial.go    one mutant: its program, the tests, the outcome
 //	known.go    the list of equivalent mutants
 package main

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -22,6 +21,7 @@ type order struct {
 	n        int
 	seed     uint64
 	wide     []string // packages whose tests survivors meet as well
+	reached  bool     // mutants meet only the tests that reach their line
 	known    string   // the list of equivalent mutants
 	packages []string
 }
@@ -81,6 +81,7 @@ func parse(args []string) (order, error) {
 	flags.Uint64Var(&o.seed, "seed", 1, "what draws them")
 	flags.StringVar(&o.known, "known", "internal/mutants/testdata/equivalent.txt",
 		"the list of equivalent mutants")
+	flags.BoolVar(&o.reached, "reached", false, "mutants meet only the tests that reach their line")
 	flags.Func("wide", "a package whose tests survivors meet as well; may be repeated",
 		func(pkg string) error { o.wide = append(o.wide, pkg); return nil })
 	if err := flags.Parse(args); err != nil {
@@ -101,6 +102,11 @@ func (l laboratory) measure(
 	t, err := l.prepare(ctx, pkg)
 	if err != nil {
 		return s, err
+	}
+	if o.reached {
+		if t.reach, err = l.reached(ctx, t); err != nil {
+			return s, err
+		}
 	}
 	drawn, err := l.draw(ctx, o, pkg)
 	if err != nil {
@@ -143,11 +149,6 @@ func (l laboratory) draw(ctx context.Context, o order, pkg string) ([]mutant, er
 	if err != nil {
 		return nil, err
 	}
-	programs, err := list(ctx, pkg, `{{join .Deps " "}} {{join .TestImports " "}} `+
-		`{{join .XTestImports " "}}`)
-	if err != nil {
-		return nil, err
-	}
 	r := rand.New(rand.NewPCG(o.seed, uint64(len(all)))) //nolint:gosec // the same mutants again
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	var drawn []mutant
@@ -160,7 +161,6 @@ func (l laboratory) draw(ctx context.Context, o order, pkg string) ([]mutant, er
 			return nil, err
 		}
 		if c.compiles(m.file, m.apply(text)) {
-			m.body.alone = m.body.alone || slices.Contains(programs, "os/exec")
 			drawn = append(drawn, m)
 		}
 	}

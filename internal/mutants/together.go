@@ -8,22 +8,41 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
-// chosenBy is the variable of the environment that tells a program which of its mutants it
-// is to be.
-const chosenBy = "MRS_MUTANT"
+// unchosen is a text in the program of all mutants. The last digits say which of them it is;
+// a copy with other digits is another one, and so is each process that it starts of itself,
+// with whatever environment.
+const (
+	digits   = "000000"
+	unchosen = "the mutant that this program is to be: " + digits
+)
 
 // chooser is the file that is added to a package whose functions hold mutants.
 const chooser = `package %s
 
-import (
-	"os"
-	"strconv"
-)
+import "strconv"
 
-var mrsMutant, _ = strconv.Atoi(os.Getenv("` + chosenBy + `"))
+var mrsMutantText = "` + unchosen + `"
+
+var mrsMutant, _ = strconv.Atoi(mrsMutantText[len(mrsMutantText)-len("` + digits + `"):])
 `
+
+// choose copies the program that holds all mutants as one of them.
+func choose(from, to string, number int) error {
+	program, err := os.ReadFile(filepath.Clean(from))
+	if err != nil {
+		return err
+	}
+	if n := bytes.Count(program, []byte(unchosen)); n != 1 {
+		return fmt.Errorf("%s has %d places that say which mutant it is, want one", from, n)
+	}
+	chosen := fmt.Appendf(nil, "%s%0*d", strings.TrimSuffix(unchosen, digits), len(digits), number)
+	at := bytes.Index(program, []byte(unchosen))
+	copy(program[at:], chosen)
+	return os.WriteFile(to, program, 0o700) //nolint:gosec // G306: a program, for its owner
+}
 
 // together is the text of a file with all mutants in it, numbered as they stand in the list
 // from 1: each function does as before, unless it is told to be one of its mutants.

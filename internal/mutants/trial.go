@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,9 +35,11 @@ type tests struct {
 	pkg     string
 	dir     string // where they run
 	limit   cost
-	quick   string // the names of those that take little, as -test.run wants them
-	program string // holds all mutants that need not be alone
-	rapid   bool   // they draw their cases at random, and would keep those that fail
+	names   []string           // of the tests, the quickest first
+	quick   int                // so many of them take little
+	reach   map[string][]block // what each comes through, where that is asked for
+	program string             // holds all mutants that need not be alone
+	rapid   bool               // they draw their cases at random, and would keep those that fail
 }
 
 // cost counts the time that tests may use, or that they used.
@@ -73,14 +76,14 @@ func (l laboratory) prepare(ctx context.Context, pkg string) (*tests, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its tests fail without any change: %w\n%s", err, out)
 	}
-	t.quick = quickOnes(string(out))
+	t.names, t.quick = quickOnes(string(out))
 	t.limit = cost{wall: slow*used.wall + l.least, cpu: heavy*used.cpu + l.least}
 	return t, nil
 }
 
 // build makes the program of a package's tests with other texts of some files.
 func (l laboratory) build(
-	ctx context.Context, pkg, name string, texts map[string][]byte,
+	ctx context.Context, pkg, name string, texts map[string][]byte, flags ...string,
 ) (string, error) {
 	replace := make(map[string]string)
 	for file, text := range texts {
@@ -102,8 +105,9 @@ func (l laboratory) build(
 	if err := os.WriteFile(overlay, plan, 0o600); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext( //nolint:gosec // G204: our own arguments
-		ctx, "go", "test", "-c", "-vet=off", "-overlay="+overlay, "-o", program, pkg)
+	args := slices.Concat([]string{"test", "-c", "-vet=off", "-overlay=" + overlay, "-o", program},
+		flags, []string{pkg})
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // G204: our own arguments
 	cmd.Dir = l.root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
@@ -114,20 +118,13 @@ func (l laboratory) build(
 // try tells whether the tests notice a mutant, which has a number in their program or needs
 // one of its own. First run those that take little.
 func (l laboratory) try(ctx context.Context, t *tests, m mutant, number int) (outcome, error) {
-	program := t.program
-	if m.body.alone {
-		text, err := os.ReadFile(m.file)
-		if err != nil {
-			return 0, err
-		}
-		program, err = l.build(ctx, t.pkg, "mutant.test", map[string][]byte{m.file: m.apply(text)})
-		if err != nil {
-			return 0, err
-		}
-		number = 0
+	program, err := l.programOf(ctx, t, m, number)
+	if err != nil {
+		return 0, err
 	}
-	for _, some := range []string{"-test.run=" + t.quick, "-test.skip=" + t.quick} {
-		out, _, err := t.run(ctx, program, some, chosenBy+"="+strconv.Itoa(number))
+	defer os.Remove(program) // made for this mutant
+	for _, some := range t.turns(m) {
+		out, _, err := t.run(ctx, program, some...)
 		var exit *exec.ExitError
 		switch {
 		case ctx.Err() != nil:
@@ -141,16 +138,42 @@ func (l laboratory) try(ctx context.Context, t *tests, m mutant, number int) (ou
 	return survived, nil
 }
 
+// turns are the flags of the runs that a mutant meets: those that take little come first.
+func (t *tests) turns(m mutant) [][]string {
+	quick := anyOf(t.names[:t.quick])
+	turns := [][]string{{"-test.run=" + quick}, {"-test.skip=" + quick}}
+	if t.reach != nil {
+		only := "-test.run=" + anyOf(t.reaching(m))
+		turns = [][]string{{only, "-test.skip=" + anyOf(t.names[t.quick:])}, {only, "-test.skip=" + quick}}
+	}
+	return turns
+}
+
+// programOf makes the program of the tests on a mutant.
+func (l laboratory) programOf(
+	ctx context.Context, t *tests, m mutant, number int,
+) (string, error) {
+	if !m.body.alone {
+		program := filepath.Join(l.dir, fmt.Sprintf("mutant%d.test", number))
+		return program, choose(t.program, program, number)
+	}
+	text, err := os.ReadFile(m.file)
+	if err != nil {
+		return "", err
+	}
+	return l.build(ctx, t.pkg, "mutant.test", map[string][]byte{m.file: m.apply(text)})
+}
+
 // run runs tests in their package's directory, within their limit.
 func (t *tests) run(
-	ctx context.Context, program, flag string, env ...string,
+	ctx context.Context, program string, flags ...string,
 ) ([]byte, cost, error) {
 	begin := time.Now()
 	cmd := exec.CommandContext( //nolint:gosec // G204: our own arguments
 		ctx, "sh", "-c", `ulimit -t "$1"; shift; exec "$@"`, "sh",
 		strconv.Itoa(int(t.limit.cpu.Seconds()+1)),
-		program, flag, "-test.failfast", "-test.paniconexit0", "-test.timeout="+t.limit.wall.String())
-	cmd.Dir, cmd.Env = t.dir, append(os.Environ(), env...)
+		program, "-test.failfast", "-test.paniconexit0", "-test.timeout="+t.limit.wall.String())
+	cmd.Dir, cmd.Args = t.dir, append(cmd.Args, flags...)
 	if t.rapid { // a case that one mutant failed is not for the next one, nor for the tree
 		cmd.Args = append(cmd.Args, "-rapid.nofailfile")
 	}
@@ -162,9 +185,9 @@ func (t *tests) run(
 	return out, used, err
 }
 
-// quickOnes are the tests that take a tenth of the time of all together, the quickest
-// first, as a pattern of their names.
-func quickOnes(verbose string) string {
+// quickOnes are the tests that passed, the quickest first, and how many of them take a tenth
+// of the time of all together.
+func quickOnes(verbose string) (names []string, quick int) {
 	type ran struct {
 		name string
 		took float64
@@ -178,22 +201,13 @@ func quickOnes(verbose string) string {
 			total += r.took
 		}
 	}
-	slices.SortStableFunc(all, func(a, b ran) int {
-		switch {
-		case a.took < b.took:
-			return -1
-		case a.took > b.took:
-			return 1
-		}
-		return 0
-	})
-	var names []string
+	slices.SortStableFunc(all, func(a, b ran) int { return cmp.Compare(a.took, b.took) })
 	spent := 0.0
 	for _, r := range all {
-		if spent += r.took; spent > total/10 {
-			break
+		if spent += r.took; spent <= total/10 {
+			quick++
 		}
 		names = append(names, r.name)
 	}
-	return "^(" + strings.Join(names, "|") + ")$"
+	return names, quick
 }

@@ -24,14 +24,14 @@ func module(t *testing.T, files map[string]string) {
 	t.Chdir(dir)
 }
 
-func survivorsOf(t *testing.T, known map[string]string) (score, []string) {
+func survivorsOf(t *testing.T, o order, known map[string]string) (score, []string) {
 	t.Helper()
 	root, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := laboratory{dir: t.TempDir(), root: root, least: time.Second}
-	s, err := l.measure(context.Background(), order{n: 100, seed: 1}, known, ".")
+	s, err := l.measure(context.Background(), o, known, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestAll(t *testing.T) {
 }
 `,
 	})
-	s, got := survivorsOf(t, map[string]string{
+	s, got := survivorsOf(t, order{n: 100, seed: 1}, map[string]string{
 		"a.go must: `if n > 0 {` -> `if n >= 0 {`": "nobody calls it with 0",
 	})
 	want := []string{
@@ -121,7 +121,7 @@ func TestAnEndlessMutantIsKilled(t *testing.T) {
 		"a_test.go": "package tiny\n\nimport \"testing\"\n\n" +
 			"func TestF(t *testing.T) { f(2) }\n",
 	})
-	s, got := survivorsOf(t, map[string]string{})
+	s, got := survivorsOf(t, order{n: 100, seed: 1}, map[string]string{})
 	if s.killed == 0 {
 		t.Errorf("none killed, survivors: %v", got)
 	}
@@ -133,7 +133,113 @@ func TestAnEndlessMutantIsKilled(t *testing.T) {
 func TestQuickTestsComeFirst(t *testing.T) {
 	out := "--- PASS: TestSlow (9.00s)\n    --- PASS: TestSlow/sub (0.00s)\n" +
 		"--- PASS: TestB (0.80s)\n--- PASS: TestA (0.10s)\n--- SKIP: TestC (0.00s)\nPASS\n"
-	if got, want := quickOnes(out), "^(TestA|TestB)$"; got != want {
-		t.Errorf("quickOnes() = %q, want %q", got, want)
+	got, quick := quickOnes(out)
+	if want := []string{"TestA", "TestB", "TestSlow"}; !slices.Equal(got, want) || quick != 2 {
+		t.Errorf("quickOnes() = %q, %d of them quick; want %q, 2", got, quick, want)
+	}
+}
+
+// TestAMutantIsTheSameInItsChildren: a process that a test starts of itself is the mutant as
+// well, though it is given no environment.
+func TestAMutantIsTheSameInItsChildren(t *testing.T) {
+	module(t, map[string]string{
+		"a.go": "package tiny\n\nfunc sum(a, b int) int { return a + b }\n",
+		"a_test.go": `package tiny
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	if os.Args[1] == "child" {
+		os.Exit(sum(2, 3))
+	}
+	os.Exit(m.Run())
+}
+
+func TestChild(t *testing.T) {
+	child := exec.Command(os.Args[0], "child")
+	child.Env = []string{}
+	_ = child.Run()
+	if child.ProcessState.ExitCode() != 5 {
+		t.Error("wrong")
+	}
+}
+`,
+	})
+	s, got := survivorsOf(t, order{n: 100, seed: 1}, nil)
+	if s.killed == 0 || len(got) > 0 {
+		t.Errorf("%d killed, survivors: %v", s.killed, got)
+	}
+}
+
+// TestTheTestsThatReachAMutantDo: what a test comes through meets that test alone, what none
+// comes through in its own process meets them all.
+func TestTheTestsThatReachAMutantDo(t *testing.T) {
+	module(t, map[string]string{
+		"a.go": `package tiny
+
+var least = 1
+
+func double(n int) int {
+	return n + n
+}
+
+func half(n int) int {
+	if n < least {
+		return 0
+	}
+	return n / 2
+}
+`,
+		"a_test.go": `package tiny
+
+import "testing"
+
+func TestDouble(t *testing.T) {
+	if double(4) != 8 {
+		t.Error("wrong")
+	}
+}
+
+func TestHalf(t *testing.T) {
+	if half(6) != 3 {
+		t.Error("wrong")
+	}
+}
+`,
+	})
+	o := order{n: 100, seed: 1, reached: true}
+	_, got := survivorsOf(t, o, nil)
+	slices.Sort(got)
+	want := []string{
+		"a.go half: `if n < least {` -> `if false && (n < least) {`",
+		"a.go half: `if n < least {` -> `if n <= least {`",
+		"a.go half: `return 0` -> `return 1`",
+		"a.go var: `var least = 1` -> `var least = 2`",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("survivors (-want +got):\n%s", diff)
+	}
+	l := laboratory{dir: t.TempDir(), root: ".", least: time.Second}
+	measured, err := l.prepare(t.Context(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if measured.reach, err = l.reached(t.Context(), measured); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[int][]string{
+		6:  {"TestDouble"},
+		13: {"TestHalf"},
+		11: {"TestDouble", "TestHalf"}, // comes through in neither
+	} {
+		names := measured.reaching(mutant{file: "a.go", line: line})
+		slices.Sort(names)
+		if !slices.Equal(names, want) {
+			t.Errorf("line %d meets %v, want %v", line, names, want)
+		}
 	}
 }

@@ -274,14 +274,24 @@ func groupRuns(list []Run) map[grid.TaskID][]Run {
 	for _, r := range list {
 		group := runs[r.Attempt.Task]
 		if n := len(group); n > 0 && group[n-1].Attempt == r.Attempt && group[n-1].Site == r.Site {
-			group[n-1].Spans = union(group[n-1].Spans, r.Spans)
-			group[n-1].Ended = r.Ended
+			group[n-1].join(r)
 			continue
 		}
 		r.Spans = union(r.Spans, nil)
 		runs[r.Attempt.Task] = append(group, r)
 	}
 	return runs
+}
+
+// join takes over what another record of the same run says; the order does not matter.
+func (r *Run) join(other Run) {
+	r.Spans, r.Unended = union(r.Spans, other.Spans), r.Unended || other.Unended
+	if other.Began.Before(r.Began) {
+		r.Began = other.Began
+	}
+	if other.Ended.After(r.Ended) {
+		r.Ended = other.Ended
+	}
 }
 
 // union is both lists as ascending spans that lie apart.

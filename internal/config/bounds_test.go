@@ -79,7 +79,7 @@ func TestBoundsOfSettings(t *testing.T) {
 		{func(a *Agent) { a.Listen = append(a.Listen, "ip4/1") }, "listen[2]: want a multiaddr"},
 		{func(a *Agent) { a.Bootstrap = []string{"/ip4/1.2.3.4/tcp/1/p2p/" + site} }, ""},
 		{func(a *Agent) { a.Bootstrap = []string{"/ip4/1.2.3.4/tcp/1"} }, "bootstrap[0]: want"},
-		{func(a *Agent) { a.Bootstrap = []string{"ip4/1.2.3.4/tcp/1/p2p/" + site} }, "bootstrap[0]: want"},
+		{func(a *Agent) { a.Bootstrap = []string{"ip4/1/tcp/1/p2p/" + site} }, "bootstrap[0]: want"},
 		{func(a *Agent) { a.Accept = acceptAnyone }, ""},
 		{
 			func(a *Agent) { a.Accept, a.Kinds = acceptAnyone, []grid.WorkKind{grid.KindCommand} },
@@ -196,7 +196,7 @@ func TestWhoIsListed(t *testing.T) {
 	t.Parallel()
 	a := Agent{
 		Peers:     []grid.SiteID{"one"},
-		Bootstrap: []string{"/ip4/1.2.3.4/tcp/1/p2p/two", "/ip4/1.2.3.4/tcp/1", "/dns4/x/tcp/1/p2p/three"},
+		Bootstrap: []string{"/ip4/1.2.3.4/tcp/1/p2p/two", "/ip4/1.2.3.4/tcp/1", "/dns4/x/p2p/three"},
 	}
 	if diff := cmp.Diff([]grid.SiteID{"one", "two", "three"}, a.Members()); diff != "" {
 		t.Errorf("members (-want +got):\n%s", diff)

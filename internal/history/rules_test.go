@@ -42,7 +42,7 @@ func TestTheTimeDown(t *testing.T) {
 		known         bool
 	}{
 		{"one boot, whatever the wall clock", cut("a", 0, 0), cut("a", 7*second, -9), 7 * second, true},
-		{"one boot, at once", cut("a", 5, 0), cut("a", 5, 0), 0, true},
+		{"one boot, immediately", cut("a", 5, 0), cut("a", 5, 0), 0, true},
 		{"one boot, backwards", cut("a", 5, 0), cut("a", 4, 50), 0, false},
 		{"another boot", cut("a", 900*second, 0), cut("b", 0, 60*second), 60 * second, true},
 		{"unknown boots", cut("", 0, 0), cut("", 5*second, 60*second), 60 * second, true},
@@ -224,7 +224,8 @@ func TestSpansOfTheLastRun(t *testing.T) {
 	}
 	// A suspend cannot be longer than the machine was up, nor shorter than nothing.
 	for value, want := range map[int64]float64{1e9: 0, -5: 100} {
-		short := summarize([]entry{booted("a", 0), at(kindSuspend, 100, value)}, at(kindBeat, 110, 0), time.UTC)
+		list := []entry{booted("a", 0), at(kindSuspend, 100, value)}
+		short := summarize(list, at(kindBeat, 110, 0), time.UTC)
 		if got := short.history.Spans[0].Seconds; got != want {
 			t.Errorf("asleep for %d ms of 100 s: the span before is of %v s, want %v", value, got, want)
 		}
@@ -334,7 +335,7 @@ func TestWhatIsPutAsideIsBounded(t *testing.T) {
 		t.Error("a file for nothing:", err)
 	}
 	first := "first"
-	for _, long := range []string{ // as long as there is room, and a byte more
+	for _, long := range []string{ // the longest that fits, and a byte more
 		strings.Repeat("d", asideBytes-len(first)-2), strings.Repeat("d", asideBytes-len(first)-1),
 	} {
 		r.damaged = 0

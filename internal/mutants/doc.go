@@ -8,14 +8,14 @@
 //	go run ./internal/mutants -reached ./internal/agent    each meets only the tests that
 //	                                                       come through its line
 //
-// The mutants of a package are drawn by the seed. The changes are given to the go command as
-// an overlay, so that no file is touched and runs may go on beside each other: one program
-// holds all mutants of functions, and copies of it are told which to be. For what stands
-// outside of functions each mutant has a program. With -reached each test runs once alone, to
-// see which lines it comes through; lines that none does in its own process meet all tests. A mutant
-// that does not compile is replaced by another one; the room that is made ahead in a map or
-// slice is left alone, as nobody can observe it. One whose tests take three times as much of
-// the processor as the unchanged ones, or ten times as long, counts as killed.
+// The mutants of a package are drawn by the seed. The changes are given to the go command as an
+// overlay, so that no file is touched and runs may go on beside each other: one program holds all
+// mutants of functions, and copies of it are told which to be. For what stands outside of
+// functions each mutant has a program. With -reached each test runs once alone, to see which
+// lines it comes through; lines that none does in its own process meet all tests. A mutant that
+// does not compile is replaced by another one; the room that is made ahead in a map or slice is
+// left alone, as nobody can observe it. One whose tests take three times as much of the processor
+// as the unchanged ones, or ten times as long, counts as killed.
 //
 // A survivor is a gap in the tests, or equivalent: a change that nobody can observe.
 // Those that were found to be equivalent stand in testdata/equivalent.txt with the reason,

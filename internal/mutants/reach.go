@@ -58,7 +58,7 @@ func blocksOf(profile string) []block {
 }
 
 // reaching are the tests that come through a mutant's line; all of them where none is known
-// to, as for what runs in a process that a test starts.
+// to, as of code in a process that a test starts.
 func (t *tests) reaching(m mutant) []string {
 	var names []string
 	for _, test := range t.names {

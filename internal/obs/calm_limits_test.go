@@ -47,7 +47,7 @@ func TestWhatACauseMayWrite(t *testing.T) {
 }
 
 // Only where there are too many causes is one forgotten, and only one that was quiet; what
-// finds no room then is one cause together.
+// comes then is one cause together.
 func TestWhichCausesAreForgotten(t *testing.T) {
 	cs := &causes{all: make(map[cause]*volume)}
 	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

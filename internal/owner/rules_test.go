@@ -12,7 +12,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
-// The share of a time is what the counters grew by, also from 0; what is unknown at one of
+// The share of a time is the growth of the counters, also from 0; what is unknown at one of
 // the moments, or went back, is unknown.
 func TestTheDifferenceOfTwoLooks(t *testing.T) {
 	none := [pressures]time.Duration{-1, -1, -1}
@@ -69,8 +69,8 @@ func TestTheDifferenceOfTwoLooks(t *testing.T) {
 	}
 }
 
-// Lack of memory counts whoever caused it; where jobs work the queues of processors and disks
-// count without what is known to be the agent's own, or not at all.
+// Lack of memory counts, no matter who caused it; where jobs work the queues of processors and
+// disks count without what is known to be the agent's own, or not at all.
 func TestWhoWaits(t *testing.T) {
 	at := func(all, own time.Duration) (c counts) {
 		for i := range c.pressure {
@@ -131,7 +131,7 @@ func TestTheMeanOfSomeSeconds(t *testing.T) {
 		{"less", at(0, 4), at(half, 2), 3},
 		{"after as long as it may be", at(0, 0), at(meanOver, 1), 1 - math.Exp(-1)},
 		{"after a gap", at(0, 0), at(meanOver+1, 1), 1},
-		{"at once", at(0, 2), at(0, 4), 4},
+		{"immediately", at(0, 2), at(0, 4), 4},
 		{"back", at(0, 2), at(-1, 4), 4},
 	} {
 		for i, got := range values(blend(c.mean, c.sample)) {
@@ -169,11 +169,11 @@ func machineRoot(t *testing.T, files map[string]string) string {
 
 const some = "some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\n"
 
-// What a probe reads is what the files say: busy without idle and waiting for disks, the
+// A probe reads the files: busy without idle and waiting for disks, the
 // load, the pressure of the machine and of the agent's own group.
 func TestWhatAProbeReads(t *testing.T) {
 	root := machineRoot(t, map[string]string{
-		"proc/stat":            "cpu  100 20 3 999 999 4 5 60 777 888\ncpu0 1\ncpu9 1\ncpux 1\ncpu\nintr 1\n",
+		"proc/stat":            "cpu  100 20 3 999 999 4 5 60 777 888\ncpu0 1\ncpu9 1\ncpux 1\ncpu\n",
 		"proc/loadavg":         "1.25 1.00 1.00 3/200 999\n",
 		"proc/pressure/cpu":    some,
 		"proc/pressure/memory": "full avg10=0.00 total=7\n",
@@ -294,7 +294,7 @@ func TestTheCostOfLooking(t *testing.T) {
 	}
 }
 
-// Whoever names no root means the machine; whoever watches without yielding says so.
+// Where no root is named it is the machine; a watch without yielding is said to be that.
 func TestWhatIsWatched(t *testing.T) {
 	w := New(Config{})
 	if w.cfg.Root != "/" || w.cfg.Now == nil || w.Report().How != "off: owner.yield is false" {
@@ -335,6 +335,6 @@ func TestOneMoreCoreOfWork(t *testing.T) {
 	cancel()
 	root := machineRoot(t, map[string]string{"proc/stat": "cpu 1 1 1 1 1\ncpu0 1\n"})
 	if busy, why := Glance(ctx, root, rules, time.Hour); busy || why != "" {
-		t.Errorf("whoever does not wait hears %q", why)
+		t.Errorf("one that does not wait hears %q", why)
 	}
 }

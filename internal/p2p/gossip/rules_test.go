@@ -83,7 +83,8 @@ func TestWhatIsSealed(t *testing.T) {
 	if by, ok := speaker(protocol.Reannounce{Submitter: self}); !ok || by != self {
 		t.Errorf("an announcement again speaks for %q, %t", by, ok)
 	}
-	if _, err := n.seal(protocol.Cancel{Job: announce.Job}); !errors.Is(err, protocol.ErrUnknownMessage) {
+	_, err := n.seal(protocol.Cancel{Job: announce.Job})
+	if !errors.Is(err, protocol.ErrUnknownMessage) {
 		t.Errorf("a message for one: %v", err)
 	}
 	if err := n.Say(protocol.Clear{}); err == nil {
@@ -124,7 +125,9 @@ func TestWhoseSignature(t *testing.T) {
 		{"another's", other.site, "words", false},
 		{"of other words", signer.site, "word", false},
 		{"of no site", "nobody", "words", false},
-		{"of a name that holds no key", "QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N", "words", false},
+		{
+			"of a name that holds no key", "QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N", "words", false,
+		},
 	} {
 		if got := verified(c.by, []byte(c.text), signature); got != c.want {
 			t.Errorf("%s: %t, want %t", c.name, got, c.want)
@@ -139,7 +142,7 @@ func TestRoomForAnotherSubmitter(t *testing.T) {
 	r := newRates(1, 2, 2)
 	site := func(i int) grid.SiteID { return grid.SiteID(fmt.Sprint("site", i)) }
 	if !r.take(site(1), now, 0) || !r.take(site(2), now, 0) || !r.take(site(2), now, 0) {
-		t.Fatal("two submitters have no room")
+		t.Fatal("two submitters are too many")
 	}
 	if r.take(site(2), now, 0) || r.ready(site(2), now) {
 		t.Error("more than its burst")
@@ -154,12 +157,12 @@ func TestRoomForAnotherSubmitter(t *testing.T) {
 		t.Error("room is looked for again within a second")
 	}
 	if !r.take(site(3), now.Add(1501*time.Millisecond), 0) || r.buckets[site(1)] != nil {
-		t.Error("the one that was silent makes no room")
+		t.Error("the one that was silent is not dropped")
 	}
 	if r.buckets[site(2)] == nil || len(r.buckets) != 2 {
 		t.Errorf("watched are %d, want the one that still has to wait and the new one", len(r.buckets))
 	}
-	// Nothing is dropped where there is room.
+	// Nothing is dropped where fewer are watched.
 	r = newRates(1, 2, 3)
 	r.take(site(1), now, 0)
 	r.take(site(2), now.Add(time.Hour), 0)
@@ -232,7 +235,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// What waits is bounded in number and in bytes; what finds no room is counted and leaves none
+// What waits is bounded in number and in bytes; the rest is counted and leaves none
 // of its own.
 func TestRoomForWhatWaits(t *testing.T) {
 	n := newStation(t, func(c *Config) { c.Limits.Messages, c.Limits.Bytes = 3, 100 })

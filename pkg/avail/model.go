@@ -208,7 +208,7 @@ func (m *Model) Survival(q Query) (float64, error) {
 		return 0, nil
 	}
 	log := m.Crash.logSurvival(q.Week, q.Up, q.For) + m.Leave.logSurvival(q.Week, q.Free, q.For)
-	return min(math.Exp(log)*m.announced(q), 1), nil
+	return math.Exp(log) * m.announced(q), nil
 }
 
 // announced is the probability that no announced time ends the site's being available.
@@ -271,9 +271,6 @@ func gammaQuantile(mean, variance, score float64) float64 {
 		return max(mean, 0)
 	}
 	shape := mean * mean / variance
-	if math.IsInf(shape, 1) {
-		return mean
-	}
 	root := max(1-1/(9*shape)+score/(3*math.Sqrt(shape)), 0)
 	return mean * root * root * root
 }

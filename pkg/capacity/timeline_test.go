@@ -164,6 +164,19 @@ func TestEqualIsOfTotalAndSteps(t *testing.T) {
 	}
 }
 
+// What changes in the very instant in which the later past ends counts once: there the sum
+// of the past has it already.
+func TestEqualWhereOneForgot(t *testing.T) {
+	l := stairs(t)
+	for second := range 60 {
+		m := l.Clone()
+		m.Forget(at(second))
+		if !m.Equal(l) || !l.Equal(m) {
+			t.Errorf("to forget until %d s makes a difference", second)
+		}
+	}
+}
+
 // What ends when the forgotten past does, or before, is of the past.
 func TestThePastTakesNothing(t *testing.T) {
 	l := New(cores(4))

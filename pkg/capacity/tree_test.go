@@ -76,7 +76,10 @@ func TestCheckFinds(t *testing.T) {
 	for name, breakIt := range map[string]func(*Timeline){
 		"more than there is": func(l *Timeline) { l.first = cores(5) },
 		"what is forgotten":  func(l *Timeline) { l.since = nanos(at(50)) },
-		"a wrong sum":        func(l *Timeline) { l.tree.root.sum = cores(9) },
+		"what is forgotten just then": func(l *Timeline) {
+			l.since = l.tree.next(always)
+		},
+		"a wrong sum": func(l *Timeline) { l.tree.root.sum = cores(9) },
 		"the wrong order": func(l *Timeline) {
 			l.tree.root.left, l.tree.root.right = l.tree.root.right, l.tree.root.left
 		},

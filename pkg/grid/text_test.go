@@ -1,6 +1,7 @@
 package grid_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ func TestParseBytes(t *testing.T) {
 	for text, want := range map[string]int64{
 		"512MiB": 512 << 20, "1.5 GiB": 3 << 29, "10B": 10, "2kB": 2000, "0B": 0, " 1TB ": 1e12,
 		"1KiB": 1 << 10, "1MiB": 1 << 20, "1GiB": 1 << 30, "1TiB": 1 << 40, "1PiB": 1 << 50,
-		"1MB": 1e6, "1GB": 1e9, "1B": 1,
+		"1MB": 1e6, "1GB": 1e9, "1B": 1, "8PiB": 1 << 53, "8192TiB": 1 << 53, "0.5B": 1, "0.4B": 0,
 	} {
 		if got, err := grid.ParseBytes(text); err != nil || got != want {
 			t.Errorf("ParseBytes(%q) = %d, %v, want %d", text, got, err, want)
@@ -20,6 +21,7 @@ func TestParseBytes(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "512", "MiB", "-1MiB", "NaNB", "InfB", "9000PiB", "5 mib", "1e400GiB",
+		"9007199254740994B",
 	} {
 		if got, err := grid.ParseBytes(text); err == nil {
 			t.Errorf("ParseBytes(%q) = %d, want an error", text, got)
@@ -31,6 +33,7 @@ func TestParseRate(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
 		"20Mbit/s": 20e6, "1.5 Gbit/s": 15e8, "7bit/s": 7, " 2kbit/s ": 2000, "0bit/s": 0,
+		"9007199254740992bit/s": 1 << 53, "0.5bit/s": 1, "0.4bit/s": 0,
 	} {
 		if got, err := grid.ParseRate(text); err != nil || got != want {
 			t.Errorf("ParseRate(%q) = %d, %v, want %d", text, got, err, want)
@@ -38,6 +41,7 @@ func TestParseRate(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "20", "Mbit/s", "-1bit/s", "NaNbit/s", "20MB/s", "20mbit/s", "1e16bit/s",
+		"9007199254740994bit/s", "Infbit/s",
 	} {
 		if got, err := grid.ParseRate(text); err == nil {
 			t.Errorf("ParseRate(%q) = %d, want an error", text, got)
@@ -50,7 +54,8 @@ func TestParseSpan(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"10m": 10 * time.Minute, "2d": 48 * time.Hour, "1d12h": 36 * time.Hour,
 		"250ms": 250 * time.Millisecond, "0s": 0, "1d0s": 24 * time.Hour, "7d1ns": 7*24*time.Hour + 1,
-		"65535d": 65535 * 24 * time.Hour,
+		"65535d": 65535 * 24 * time.Hour, "08d": 192 * time.Hour,
+		"65535d989207h47m16.854775807s": math.MaxInt64,
 	} {
 		if got, err := grid.ParseSpan(text); err != nil || got != want {
 			t.Errorf("ParseSpan(%q) = %s, %v, want %s", text, got, err, want)
@@ -58,7 +63,7 @@ func TestParseSpan(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "10", "-5m", "d", "1.5d", "999999d", "soon", "65536d", "65535d2562047h",
-		"1d-1s", "-1d",
+		"1d-1s", "-1d", "1ad", "65535d989207h47m16.854775808s",
 	} {
 		if got, err := grid.ParseSpan(text); err == nil {
 			t.Errorf("ParseSpan(%q) = %s, want an error", text, got)

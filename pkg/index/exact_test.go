@@ -346,6 +346,11 @@ func TestCompleteAddsTheSubmittersAxes(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v at %v", trip, got, want, distance)
 		}
 	}
+	unmeasured := Complete(parts, req, Standing{RoundTrip: time.Second})
+	if got := unmeasured.Further[2]; got != (grid.Coordinate{Dimension: grid.Latency}) ||
+		unmeasured.Distance != 3 {
+		t.Errorf("a round trip that nobody measured: %+v at %v", got, unmeasured.Distance)
+	}
 	req.Axes = req.Axes[:1]
 	if got := Complete(parts, req, Standing{FaultIndex: 1}); !slices.Equal(got.Further, said) ||
 		got.Distance != 3 {
@@ -372,5 +377,24 @@ func TestWaitInTheQueueAsACoordinate(t *testing.T) {
 		if want := (grid.Coordinate{Dimension: grid.QueueWait, Value: c.want, Known: true}); got != want {
 			t.Errorf("%v: %+v, want %+v", c, got, want)
 		}
+	}
+}
+
+// An owner is paid for the cores that a task asks for and for as long as it runs; what asks for
+// less than a core pays for a whole one.
+func TestPriceOfCoresAndHours(t *testing.T) {
+	for milliCPUs, cores := range map[int64]float64{
+		0: 1, 1: 1, 999: 1, 1000: 1, 1001: 1.001, 1500: 1.5, 4000: 4,
+	} {
+		req := grid.Requirement{Need: grid.Resources{MilliCPUs: milliCPUs}}
+		got := coordinate(grid.Price, &req, &Site{Priced: true, Price: 6},
+			&grid.Parts{Run: 20 * time.Minute})
+		if want := 2 * cores; !got.Known || math.Abs(got.Value-want) > 1e-12 {
+			t.Errorf("%d/1000 cores: %+v, want %v", milliCPUs, got, want)
+		}
+	}
+	if got := coordinate(grid.Price, &grid.Requirement{}, &Site{Price: 6},
+		&grid.Parts{Run: time.Hour}); got != (grid.Coordinate{Dimension: grid.Price}) {
+		t.Errorf("where no price is named: %+v", got)
 	}
 }

@@ -172,6 +172,8 @@ func TestTaskMFLOPS(t *testing.T) {
 		{4000, 3000, 2000, 3000}, // not more than is free
 		{1000, 8000, 0, 8000},    // unknown speed
 		{1000, -5, 2000, 0},
+		{2000, 8000, 1, 2}, // known, however slow
+		{2000, 0, 1, 0},
 		{1 << 43, 1 << 43, 1 << 43, 1 << 43}, // no overflow
 	} {
 		got := TaskMFLOPS(grid.Resources{MilliCPUs: c.milliCPUs}, grid.Resources{MFLOPS: c.free}, c.core)

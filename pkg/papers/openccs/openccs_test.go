@@ -232,3 +232,25 @@ func TestDefectListProperties(t *testing.T) {
 		}
 	})
 }
+
+// Whoever reads a start beside an error reads 0, and no order or list.
+func TestNothingStandsBesideAnError(t *testing.T) {
+	inf := math.Inf(1)
+	for name, left := range map[string]Remaining{
+		"no run time":  {RuntimeSeconds: -1},
+		"done":         {RuntimeSeconds: 1, DoneSeconds: 2},
+		"checkpoints":  {Checkpoints: -1},
+		"all infinite": {RuntimeSeconds: inf, DoneSeconds: inf},
+	} {
+		if start, err := LatestStart(5, left); start != 0 || err == nil {
+			t.Errorf("%s: %v beside %v", name, start, err)
+		}
+	}
+	if ids, err := Order([]Request{{List: ListNew + 1}}, grid.PolicyFCFS); ids != nil || err == nil {
+		t.Errorf("Order: %v beside %v", ids, err)
+	}
+	bad := []Placement{{EndSeconds: 1}, {StartSeconds: 1}}
+	if ids, err := DefectList(bad, nil, 0, 1); ids != nil || err == nil {
+		t.Errorf("DefectList: %v beside %v", ids, err)
+	}
+}

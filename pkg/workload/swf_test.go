@@ -151,3 +151,46 @@ func FuzzReadSWF(f *testing.F) {
 		}
 	})
 }
+
+// Numbers are whole ones below 2^40 or the whole part of a fraction; what is none has no value.
+func TestNumbersOfTheFormat(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "9": 9, "-9": -9, "1.9": 1, "-1.9": -1, ".0": 0, ".9": 0, "5.": 5,
+		"1099511627775": limit - 1, "-1099511627775": 1 - limit,
+	} {
+		if got, ok := parseNumber([]byte(text)); !ok || got != want {
+			t.Errorf("%q: %d, %t, want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{
+		"", ".", "-", "-.", "+1", "1e3", "1/", "1:", "/1", ":1", "1.x", "1./", "1.:", "--1",
+		"1099511627776", "-1099511627776", "99999999999999999999999",
+	} {
+		if got, ok := parseNumber([]byte(text)); ok || got != 0 {
+			t.Errorf("%q: %d, %t", text, got, ok)
+		}
+	}
+}
+
+// The header's number of processors is a positive one of 32 bits, whatever the case of its name
+// and the lines before it.
+func TestProcessorsOfTheHeader(t *testing.T) {
+	for line, want := range map[string]int{
+		"MaxProcs: 1": 1, "maxprocs:2147483647": 1<<31 - 1, " MaxProcs : 7 ": 7,
+		"MaxProcs: 2147483648": 0, "MaxProcs: -1": 0, "MaxProcs: 0": 0, "MaxProcs: 0x7": 0,
+	} {
+		got, ok := Log{Header: []string{"Version: 2", "MaxProcs", line}}.MaxProcs()
+		if got != want || ok != (want > 0) {
+			t.Errorf("%q: %d, %t, want %d", line, got, ok, want)
+		}
+	}
+}
+
+// A long word is named by its first 40 letters.
+func TestMessagesStayReadable(t *testing.T) {
+	for n, want := range map[int]int{39: 39, 40: 40, 41: 40, 400: 40} {
+		if got := len(clip(bytes.Repeat([]byte("x"), n))); got != want {
+			t.Errorf("of %d letters: %d, want %d", n, got, want)
+		}
+	}
+}

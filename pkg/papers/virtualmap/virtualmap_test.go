@@ -52,6 +52,137 @@ func TestInvalidArguments(t *testing.T) {
 	}
 }
 
+// Whoever reads a number beside an error reads 0.
+func TestNothingStandsBesideAnError(t *testing.T) {
+	nan := math.NaN()
+	x := func(d Dimension, mode Mode) func() (float64, error) {
+		return func() (float64, error) { return ComputationIndex([]Dimension{d}, mode, false) }
+	}
+	for name, f := range map[string]func() (float64, error){
+		"ratio":        func() (float64, error) { return ProvisionRatio(nan, 1) },
+		"runtime":      func() (float64, error) { return DataIndex(Transfer{}, 0) },
+		"no runtime":   func() (float64, error) { return DataIndexMulti(nil, 0) },
+		"an input":     func() (float64, error) { return DataIndexMulti([]Transfer{{Bytes: nan}}, 1) },
+		"y":            func() (float64, error) { return YBounded(-1) },
+		"no such mode": x(Dimension{}, 2),
+		"factor":       x(Dimension{}, ModePaper),
+		"offered":      x(Dimension{nan, 1, 1}, ModeWeight),
+		"tiny factor":  x(Dimension{1, 1, 5e-324}, ModePaper),
+	} {
+		if v, err := f(); v != 0 || !errors.Is(err, argument.ErrInvalid) {
+			t.Errorf("%s: %v beside %v", name, v, err)
+		}
+	}
+	if rate, err := EffectiveBandwidth(KnownRate(nan), KnownRate(1)); rate != (Rate{}) || err == nil {
+		t.Errorf("bandwidth: %v beside %v", rate, err)
+	}
+}
+
+// What flows is limited by the receiver's download and by the holder's upload; who does not
+// know one of them knows nothing of it.
+func TestBandwidthIsThatOfTheSlowerEnd(t *testing.T) {
+	unknown := Rate{}
+	for _, c := range []struct{ down, up, want Rate }{
+		{KnownRate(3), KnownRate(5), KnownRate(3)},
+		{KnownRate(5), KnownRate(3), KnownRate(3)},
+		{KnownRate(0), KnownRate(3), KnownRate(0)},
+		{KnownRate(math.Inf(1)), KnownRate(3), KnownRate(3)},
+		{unknown, KnownRate(3), unknown},
+		{KnownRate(3), unknown, unknown},
+		{unknown, unknown, unknown},
+	} {
+		if got, err := EffectiveBandwidth(c.down, c.up); got != c.want || err != nil {
+			t.Errorf("%+v: %v, %v", c, got, err)
+		}
+	}
+	_, err := EffectiveBandwidth(KnownRate(1), KnownRate(-1))
+	if !errors.Is(err, argument.ErrInvalid) {
+		t.Errorf("an upload below 0: %v", err)
+	}
+}
+
+// Equation (1) as printed divides by K, so that a K below 1 amplifies; normalised, the index of
+// a site that gives nothing is 1.
+func TestFactorsAsPrintedDivide(t *testing.T) {
+	for k, want := range map[float64]float64{0.25: 2, 0.5: math.Sqrt2, 1: 1, 4: 0.5} {
+		dims := []Dimension{{Offered: 0, Required: 8, K: k}}
+		if x, err := ComputationIndex(dims, ModePaper, false); err != nil || !near(x, want) {
+			t.Errorf("K = %v: %v, %v, want %v", k, x, err, want)
+		}
+		if x, err := ComputationIndex(dims, ModePaper, true); err != nil || !near(x, 1) {
+			t.Errorf("K = %v, normalised: %v, %v", k, x, err)
+		}
+	}
+	mixed := []Dimension{{Offered: 4, Required: 8, K: 1}, {Offered: 0, Required: 8, K: 2}}
+	if x, err := ComputationIndex(mixed, ModePaper, true); err != nil || !near(x, math.Sqrt(.75/1.5)) {
+		t.Errorf("half of one and none of another: %v, %v", x, err)
+	}
+	if x, err := ComputationIndex(mixed, ModeWeight, true); err != nil || !near(x, math.Sqrt(2.25/3)) {
+		t.Errorf("weighted: %v, %v", x, err)
+	}
+}
+
+// Equation (2): bytes are eight bits each, nothing takes no time, what is local takes the
+// disk's, and what cannot come takes for ever.
+func TestTheDataIndexOfEachKindOfInput(t *testing.T) {
+	inf := math.Inf(1)
+	for name, c := range map[string]struct {
+		input Transfer
+		want  float64
+	}{
+		"remote":               {Transfer{Bytes: 50, Link: KnownRate(10)}, 4},
+		"slow":                 {Transfer{Bytes: 50, Link: KnownRate(1)}, 40},
+		"nothing":              {Transfer{}, 0},
+		"nothing, no link":     {Transfer{Link: KnownRate(0)}, 0},
+		"little":               {Transfer{Bytes: 1, Link: KnownRate(8)}, 0.1},
+		"local":                {Transfer{Bytes: 50, Local: true, Link: KnownRate(1)}, 0},
+		"local, known disk":    {Transfer{Bytes: 50, Local: true, Disk: KnownRate(20)}, 2},
+		"remote, own disk":     {Transfer{Bytes: 50, Link: KnownRate(10), Disk: KnownRate(1)}, 4},
+		"link unknown":         {Transfer{Bytes: 1}, inf},
+		"link down":            {Transfer{Bytes: 1, Link: KnownRate(0)}, inf},
+		"endless":              {Transfer{Bytes: inf, Link: KnownRate(inf)}, inf},
+		"endless link":         {Transfer{Bytes: 50, Link: KnownRate(inf)}, 0},
+		"endless, local":       {Transfer{Bytes: inf, Local: true}, 0},
+		"endless, stuck disk":  {Transfer{Bytes: 1, Local: true, Disk: KnownRate(0)}, inf},
+		"endless, known disks": {Transfer{Bytes: inf, Local: true, Disk: KnownRate(1)}, inf},
+	} {
+		if y, err := DataIndex(c.input, 10); err != nil || y != c.want && !near(y, c.want) {
+			t.Errorf("%s: %v, %v, want %v", name, y, err, c.want)
+		}
+		if y, err := DataIndexMulti([]Transfer{c.input, c.input}, 10); err != nil ||
+			y != 2*c.want && !near(y, 2*c.want) {
+			t.Errorf("%s, twice: %v, %v, want %v", name, y, err, 2*c.want)
+		}
+	}
+	for y, want := range map[float64]float64{0: 0, 1: 0.5, 3: 0.75, inf: 1} {
+		if got, err := YBounded(y); err != nil || got != want {
+			t.Errorf("y = %v bounded: %v, %v, want %v", y, got, err, want)
+		}
+	}
+}
+
+// Sites that are equally far stand in the order of risk, data, computation and name; a limit of
+// 0 or less keeps all.
+func TestTiesInTheRanking(t *testing.T) {
+	points := []Point{
+		{Site: "b", X: 3, Y: 4},
+		{Site: "a", X: 3, Y: 4},
+		{Site: "c", X: 4, Y: 3},
+		{Site: "d", Z: 5},
+		{Site: "e", X: 4, Z: 3},
+		{Site: "f", X: 1},
+		{Site: "g", X: 1, Infeasible: true},
+		{Site: "h", X: math.Inf(1)},
+		{Site: "i", X: -1},
+	}
+	want := []Ranked{{"f", 1}, {"c", 5}, {"a", 5}, {"b", 5}, {"e", 5}, {"d", 5}}
+	for limit, n := range map[int]int{-1: 6, 0: 6, 1: 1, 5: 5, 6: 6, 7: 6} {
+		if got := Rank(points, limit); !slices.Equal(got, want[:n]) {
+			t.Errorf("limit %d: %v, want %v", limit, got, want[:n])
+		}
+	}
+}
+
 func amounts() *rapid.Generator[float64] {
 	return rapid.OneOf(rapid.Float64Range(0, 1e12),
 		rapid.SampledFrom([]float64{0, 1, 1e-300, 1e300, math.Inf(1)}))

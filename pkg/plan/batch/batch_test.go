@@ -320,3 +320,29 @@ func BenchmarkRerun(b *testing.B) {
 		})
 	}
 }
+
+// What comes free again leaves nothing behind: the profile is as long as what it tells.
+func TestAProfileKeepsNoStepThatChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := profile{steps: []step{{0, 8}}}
+		type place struct{ from, to seconds }
+		var taken []place
+		for range rapid.IntRange(1, 12).Draw(t, "n") {
+			from := seconds(rapid.IntRange(0, 9).Draw(t, "from"))
+			to := from + seconds(rapid.IntRange(1, 9).Draw(t, "length"))
+			p.add(from, to, -1)
+			taken = append(taken, place{from, to})
+			for i := 1; i < len(p.steps); i++ {
+				if p.steps[i].free == p.steps[i-1].free || p.steps[i].at <= p.steps[i-1].at {
+					t.Fatalf("steps %v", p.steps)
+				}
+			}
+		}
+		for _, x := range taken {
+			p.add(x.from, x.to, 1)
+		}
+		if !slices.Equal(p.steps, []step{{0, 8}}) {
+			t.Fatalf("all is free, and there are steps %v", p.steps)
+		}
+	})
+}

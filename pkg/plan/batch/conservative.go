@@ -22,11 +22,7 @@ type conservative struct {
 
 func newConservative(jobs []workload.Job, procs int) *conservative {
 	s := &conservative{jobs: jobs, places: make([]workload.Seconds, len(jobs)), first: never}
-	begin := workload.Seconds(0)
-	if len(jobs) > 0 {
-		begin = jobs[0].Submit
-	}
-	s.profile.steps = []step{{begin, procs}}
+	s.profile.steps = []step{{0, procs}} // it begins with the first pass
 	return s
 }
 

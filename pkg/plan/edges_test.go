@@ -271,6 +271,21 @@ func TestTheLongestAndTheShortestRun(t *testing.T) {
 	}
 }
 
+// The shortest run fits into the shortest gap: nothing more is looked at than it takes.
+func TestANanosecondIsAPlace(t *testing.T) {
+	p := New(Config{Total: cores(4)})
+	put(t, p, 0, task(1, ClassFixTime, 4, 0, 20).with(func(c *Commitment) { c.Start = at(0).Add(1) }))
+	a := ask(4, 0)
+	a.Rate = func(grid.Resources) (int64, time.Duration) { return 0, 1 }
+	if q := quote(t, p, 0, a); !q.Start.Equal(at(0)) || q.Run != 1 {
+		t.Errorf("%+v, want it before the other", q)
+	}
+	a.Rate = func(grid.Resources) (int64, time.Duration) { return 0, 2 }
+	if q := quote(t, p, 0, a); !q.Start.Equal(at(20)) {
+		t.Errorf("%+v, want it behind the other", q)
+	}
+}
+
 // A part of the run times is known to be too much: none if that is less than 0, and never more
 // than MaxOverestimate.
 func TestHowMuchIsOverestimated(t *testing.T) {

@@ -244,3 +244,59 @@ func TestAReservationThatIsTooShortLosesTheLast(t *testing.T) {
 		t.Error("it is there still")
 	}
 }
+
+// What stood still while its deadline became too near, since nobody called for long, goes on as
+// best effort; what would still be in time keeps its promise.
+func TestWhatMissedItsTimeWhileItStoodStillGoesOn(t *testing.T) {
+	for now, overran := range map[int]bool{160: false, 161: true, 500: true} {
+		p := New(Config{Total: cores(4)})
+		put(t, p, 0, task(1, ClassDeadline, 3, 0, 50).with(func(c *Commitment) { c.Deadline = at(200) }))
+		put(t, p, 0, task(2, ClassFixTime, 1, 10, 40))
+		p.SetOutage(cores(1), at(45))
+		p.Advance(at(0))
+		if changes := p.Advance(at(10)); !cmp.Equal(numbers(changes.Suspended), []int{1}) {
+			t.Fatalf("%+v, want that the deadline waits with 40 s left", changes)
+		}
+		changes := p.Advance(at(now))
+		c, _ := p.Commitment(attempt(1))
+		if !cmp.Equal(numbers(changes.Resumed), []int{1}) || len(changes.Lost) > 0 ||
+			c.Overran != overran || !c.End.Equal(at(now+40)) {
+			t.Errorf("%d s: %+v became %+v, overran wanted: %t", now, changes, c, overran)
+		}
+		check(t, p)
+	}
+}
+
+// Best effort whose inputs come when there is no capacity for it waits on and is not lost.
+func TestLateBestEffortWaitsForCapacity(t *testing.T) {
+	p := New(Config{Total: cores(4)})
+	put(t, p, 0, awaits(task(1, ClassVarTime, 4, 10, 60)))
+	p.Advance(at(10))
+	p.SetOutage(cores(2), at(80))
+	p.Advance(at(15))
+	p.Ready(at(20), attempt(1))
+	changes := p.Advance(at(20))
+	if c, there := p.Commitment(attempt(1)); !there || c.Running || len(changes.Lost) > 0 {
+		t.Errorf("%+v: %+v, want it to wait for the end of the outage", changes, c)
+	}
+	check(t, p)
+	if changes = p.Advance(at(80)); !cmp.Equal(numbers(changes.Started), []int{1}) {
+		t.Errorf("%+v, want its start", changes)
+	}
+	check(t, p)
+}
+
+// A place whose inputs are late goes on as long as a run that takes longer than expected, an
+// eighth of what it had, and not up to a far deadline.
+func TestAPlaceForLateInputsGrowsByTheEighth(t *testing.T) {
+	p := New(Config{Total: cores(4)})
+	put(t, p, 0, awaits(task(1, ClassDeadline, 4, 10, 90).with(func(c *Commitment) {
+		c.Deadline = at(900)
+	})))
+	p.Advance(at(10))
+	p.Advance(at(90))
+	if c, _ := p.Commitment(attempt(1)); !c.Late || !c.End.Equal(at(100)) {
+		t.Errorf("%+v, want a place up to 100 s", c)
+	}
+	check(t, p)
+}

@@ -3,6 +3,7 @@ package nodes
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
@@ -32,8 +33,8 @@ func TestErlangIsThePoissonTail(t *testing.T) {
 			}
 		}
 		want := 0.0
-		for i := len(terms) - 1; i >= 0; i-- {
-			want += terms[i]
+		for _, term := range slices.Backward(terms) {
+			want += term
 		}
 		if u > 700 { // the first terms are below what a float64 holds
 			want = 1

@@ -52,6 +52,24 @@ func TestPriorUp(t *testing.T) {
 	})
 }
 
+// A node that came up just now has shown nothing: what is believed is the prior, to the last
+// digit, and so it is for an age below 0.
+func TestANewNodeHasShownNothing(t *testing.T) {
+	p := Prior{Failures: 1, Exposure: 1e-9}
+	want, err := p.Survival(1)
+	for _, age := range []time.Duration{0, -1, -time.Hour} {
+		if got := p.Up(age, time.Second); err != nil || got != want {
+			t.Errorf("age %s: %v, want %v, %v", age, got, want, err)
+		}
+	}
+	if got := p.Up(1, time.Second); !(got > 1.5*want) {
+		t.Errorf("after a nanosecond without a failure: %v, want more than %v", got, want)
+	}
+	if got := p.Up(1, -1); got != 1 {
+		t.Errorf("up for no time: %v", got)
+	}
+}
+
 func TestPriorRefusesNonsense(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, p := range []Prior{{}, {1, inf}, {inf, 1}, {nan, 1}, {1, -1}} {

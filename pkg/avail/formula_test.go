@@ -36,6 +36,24 @@ func TestAnnouncedTimesOfASpan(t *testing.T) {
 	}
 }
 
+// Three ends are enough to look for a profile of the week, and two are not.
+func TestThreeEndsMakeAProfile(t *testing.T) {
+	const age = 10 * 24 * hour // so that a rising or falling rate explains nothing
+	for ends, found := range map[int]bool{2: false, 3: true, 4: true} {
+		var lives []life
+		for range ends {
+			lives = append(lives, life{week: 0, age: age, length: 300, weight: 1, ended: true})
+		}
+		for range 40 {
+			lives = append(lives, life{week: 12 * hour, age: age, length: 5 * 24 * hour, weight: 1})
+		}
+		h := fitHazard(Prior{Failures: 0.5, Exposure: 50 * hour}, lives)
+		if (h.Profile != nil) != found {
+			t.Errorf("%d ends in one quarter: %+v", ends, h)
+		}
+	}
+}
+
 // A model keeps the counts of its history, each observation by its age in half lives, and how
 // often announcements came true, a twentieth of two being given.
 func TestWhatAFitCounts(t *testing.T) {

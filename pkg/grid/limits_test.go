@@ -327,6 +327,9 @@ func limitsOfRequirements() map[string]limit {
 		"sources": of(
 			func(r *Requirement) { r.Sources = make([]DataSource, maxArgs) },
 			func(r *Requirement) { r.Sources = make([]DataSource, maxArgs+1) }),
+		"a source": of(
+			func(r *Requirement) { r.Sources = []DataSource{{}, {Bytes: maxBytes}} },
+			func(r *Requirement) { r.Sources = []DataSource{{}, {Bytes: maxBytes + 1}} }),
 		"holders": {
 			source(func(s *DataSource) { s.Holders = slices.Repeat([]SiteID{"a"}, MaxHolders) }),
 			source(func(s *DataSource) { s.Holders = slices.Repeat([]SiteID{"a"}, MaxHolders+1) }),

@@ -314,6 +314,27 @@ func TestOnlyPromisesReachBeyondADeadline(t *testing.T) {
 	}
 }
 
+// The earliest start is the first with capacity, whatever start was named; a quote for a named
+// start is for that one or none.
+func TestOnlyANamedStartIsTheOnlyOne(t *testing.T) {
+	p := New(Config{Total: cores(4), Promised: 100})
+	put(t, p, 0, task(1, ClassFixTime, 4, 0, 95))
+	a := ask(4, 10)
+	a.Class, a.At = ClassFixTime, at(50)
+	q, reason := p.EarliestStart(at(0), a)
+	if reason != grid.ReasonNone || !q.Start.Equal(at(95)) || !q.LatestStart.Equal(at(95)) {
+		t.Errorf("%+v, %v, want the first start with capacity", q, reason)
+	}
+	for second, want := range map[int]grid.Reason{
+		94: grid.ReasonWindow, 95: grid.ReasonNone, 96: grid.ReasonNone,
+	} {
+		a.At = at(second)
+		if q, got := p.Quote(at(0), a); got != want || got == grid.ReasonNone && !q.Start.Equal(a.At) {
+			t.Errorf("at %d s: %+v, %v, want %v", second, q, got, want)
+		}
+	}
+}
+
 // Capacity that came free far ahead does not hide what comes free before.
 func TestWhatComesFreeBeforeIsSeen(t *testing.T) {
 	p := New(Config{Total: cores(4)})

@@ -161,6 +161,30 @@ func TestEASYDelaysAllButTheFirst(t *testing.T) {
 	}
 }
 
+// What waits for its inputs keeps its place, whatever comes free before; where they are here it
+// moves up.
+func TestWhatAwaitsItsInputsDoesNotMoveUp(t *testing.T) {
+	for _, backfill := range []grid.Backfill{
+		grid.BackfillConservative, grid.BackfillEASY, grid.BackfillNone,
+	} {
+		for awaited, want := range map[bool][]int{true: {30, 40}, false: {10, 20}} {
+			p := New(Config{Total: cores(4), Backfill: backfill})
+			put(t, p, 0, task(1, ClassVarTime, 4, 0, 30))
+			first := task(2, ClassVarTime, 4, 30, 40)
+			first.AwaitsData = awaited
+			second := task(3, ClassVarTime, 4, 40, 50)
+			second.AwaitsData = awaited
+			put(t, p, 0, first)
+			put(t, p, 0, second)
+			p.Advance(at(0))
+			p.Release(attempt(1))
+			p.Advance(at(10))
+			wantStarts(t, p, want, 2, 3)
+			check(t, p)
+		}
+	}
+}
+
 func TestPoliciesOrderWhoMovesUp(t *testing.T) {
 	for policy, want := range map[grid.Policy][]int{
 		grid.PolicyFCFS: {20, 220, 230}, grid.PolicySJF: {50, 20, 30}, grid.PolicyLJF: {20, 240, 220},

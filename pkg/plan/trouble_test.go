@@ -245,9 +245,9 @@ func TestAReservationThatIsTooShortLosesTheLast(t *testing.T) {
 	}
 }
 
-// What stood still while its deadline became too near, since nobody called for long, goes on as
+// What was suspended while its deadline became too near, since nobody called for long, goes on as
 // best effort; what would still be in time keeps its promise.
-func TestWhatMissedItsTimeWhileItStoodStillGoesOn(t *testing.T) {
+func TestWhatMissedItsTimeWhileSuspendedGoesOn(t *testing.T) {
 	for now, overran := range map[int]bool{160: false, 161: true, 500: true} {
 		p := New(Config{Total: cores(4)})
 		put(t, p, 0, task(1, ClassDeadline, 3, 0, 50).with(func(c *Commitment) { c.Deadline = at(200) }))

@@ -141,6 +141,23 @@ func TestDecodeEnvelopeTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
+// What is signed must be whole: an envelope is refused of which the signed part is cut off after
+// all that counts, whatever its signature.
+func TestAnEnvelopeThatIsCutOffInsideIsRefused(t *testing.T) {
+	e := testEnvelope()
+	for _, tail := range [][]byte{{0xff}, {0x7a, 0x05, 'x'}, {0x80, 0x80}} {
+		raw, err := proto.Marshal(&wirepb.Envelope{
+			Signed: append(e.SignedBytes(), tail...), Signature: make([]byte, SignatureBytes),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _, _, err := DecodeEnvelope(raw); !errors.Is(err, ErrMalformed) {
+			t.Errorf("behind it %x: %+v, %v", tail, got, err)
+		}
+	}
+}
+
 func TestEnvelopesAreFreshWithinTheSkew(t *testing.T) {
 	at := func(d time.Duration) time.Time { return time.UnixMilli(issuedMS).Add(d) }
 	for _, tt := range []struct {

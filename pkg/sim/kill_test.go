@@ -83,6 +83,30 @@ func TestATwinAnswersToo(t *testing.T) {
 	}
 }
 
+// A second machine that was taken away is gone, so that another may take its place; the power of
+// a machine on which nothing runs any more cannot be cut.
+func TestTwinsAndPowerAreTakenAwayOnce(t *testing.T) {
+	w := New(Config{Seed: 4, Sites: fleet(3), Network: lan(), NoRuns: true})
+	_ = w.Run(time.Second)
+	for n := 1; n <= 3; n++ {
+		w.Twin("s2")
+		if t2 := w.twins["s2"]; t2 == nil || t2.machine != n || !t2.up {
+			t.Fatalf("second machine number %d: %+v", n, t2)
+		}
+		w.Twin("s2") // there is one
+		w.EndTwin("s2")
+		if w.twins["s2"] != nil || w.machines != n {
+			t.Fatalf("after the end of number %d: %+v of %d", n, w.twins["s2"], w.machines)
+		}
+	}
+	boots := w.hosts["s1"].disk.boots
+	w.PowerCut("s1")
+	w.PowerCut("s1")
+	if got := w.hosts["s1"].disk.boots; got != boots+1 {
+		t.Errorf("power cut once: %d boots more", got-boots)
+	}
+}
+
 // A machine loses its network while a copy of it starts elsewhere. The copy knows what ran, and
 // says that it has ended; the first machine runs on for as long as its leases.
 func TestATwinOfAMachineThatIsCutOff(t *testing.T) {

@@ -190,6 +190,10 @@ func TestRefusals(t *testing.T) {
 			want: grid.Refusal{Reason: grid.ReasonRuntime, Never: true, Want: 60, Have: 30},
 		},
 		{
+			name: "runtime, the shortest limit", config: func(c *Config) { c.MaxRuntime = 1 },
+			want: grid.Refusal{Reason: grid.ReasonRuntime, Never: true, Want: 60, Have: 1},
+		},
+		{
 			name: "more data than a submitter's share", config: func(c *Config) { c.DataBytes = 7 << 20 },
 			want: grid.Refusal{Reason: grid.ReasonQuota, Never: true, Want: 1_000_000, Have: 7 << 17},
 		},

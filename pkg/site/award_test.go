@@ -219,6 +219,7 @@ func TestAwardThatBecameWorse(t *testing.T) {
 		{"much worse, but nobody else", 0.5, 0.5, false, true},
 		{"much worse, but nearer than the next", 0.5, 1.1, true, true},
 		{"a little worse than the next", 0.95, 0.95, true, true},
+		{"much worse, and as near as the next", 0.5, 1, true, true},
 		{"much worse than the next", 0.5, 0.9, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -259,6 +260,12 @@ func TestAwardExpandsItems(t *testing.T) {
 		},
 		{
 			"without end", func(s *grid.Spec) { s.Args = []string{strings.Repeat("{{item}}", 10_000)} },
+			strings.Repeat("x", 4_000), false,
+		},
+		{
+			"without end, in a variable", func(s *grid.Spec) {
+				s.Env = []grid.EnvVar{{Name: "V", Value: strings.Repeat("{{item}}", 10_000)}}
+			},
 			strings.Repeat("x", 4_000), false,
 		},
 	} {
@@ -315,5 +322,43 @@ func TestNothingIsForNothing(t *testing.T) {
 	}
 	if free := r.m.Status().Free; free.MemoryBytes != 0 {
 		t.Errorf("%d bytes are free, want none", free.MemoryBytes)
+	}
+}
+
+// Every place counts into which an item's text would be put.
+func TestFillingsAreCounted(t *testing.T) {
+	const item = "{{item}}"
+	s := grid.Spec{
+		Args: []string{item + item, "-", item}, Env: []grid.EnvVar{{Name: item, Value: item + item}},
+		Inputs:  []grid.Input{{Path: "/" + item}, {Path: "/-"}},
+		Outputs: []grid.Output{{Path: "/" + item + item, To: item}, {To: item + item}},
+	}
+	if got := fillings(s); got != 3+2+1+3+2 {
+		t.Errorf("%d fillings, want 3 in arguments, 2 in variables, 1 in inputs, 5 in outputs", got)
+	}
+	if got := fillings(grid.Spec{}); got != 0 {
+		t.Errorf("%d fillings of nothing", got)
+	}
+}
+
+// A task gets more than its share of a hold when the cores are faster by the time of the award:
+// the hold has served its purpose then, and nothing of it is left.
+func TestAFasterTaskOutgrowsItsShareOfAHold(t *testing.T) {
+	all, slow := fourCores(), fourCores()
+	all.Total.MFLOPS, slow.Total.MFLOPS, slow.CoreMFLOPS = 2_000, 2_000, 1_000
+	r := newRig(t, func(c *Config) { c.HoldAll, c.Capability = true, all })
+	r.step(step.CapacityChanged{Capability: all, Left: &slow})
+	a := announcement(job1, alice)
+	a.Count = 2
+	offer := r.bid(a)
+	if held := r.m.plan.Offers(); len(held) != 1 || held[0].Holds != 2 {
+		t.Fatalf("held %+v, want two tasks of 1,000 MFLOP/s each", held)
+	}
+	r.step(step.CapacityChanged{Capability: all})
+	r.receive(alice, award(job1, offer, 1, 1))
+	one[protocol.Accepted](r, alice)
+	c, _ := r.m.plan.Commitment(attemptID(job1, 0, 1))
+	if left := r.m.plan.Offers(); c.Give.MFLOPS != 2_000 || len(left) != 0 {
+		t.Errorf("got %+v, and %+v is held still", c.Give, left)
 	}
 }

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -455,5 +456,59 @@ func TestFreedShareIsAVacancy(t *testing.T) {
 	if got := sent[protocol.Vacancy](r.advance(vacancyDelay), alice); len(got) != 1 ||
 		!slices.Equal(got[0].Jobs, []grid.JobID{job2}) {
 		t.Errorf("vacancies %v, want one for %s", got, job2)
+	}
+}
+
+// What other programs take is felt for as long as nobody says that they take less: it is
+// counted for five minutes ahead, anew when half of them are over.
+func TestWhatOthersTakeLasts(t *testing.T) {
+	busy := func(after time.Duration) *rig {
+		r := newRig(t)
+		left := fourCores()
+		left.Total.MilliCPUs = 500
+		r.step(step.CapacityChanged{Capability: fourCores(), Left: &left})
+		r.advance(after)
+		return r
+	}
+	for _, after := range []time.Duration{
+		0, othersStay - 1, othersStay, othersStay + time.Second, time.Hour,
+	} {
+		r := busy(after)
+		r.receive(alice, announcement(job1, alice))
+		none[protocol.Bid](r)
+		r.step(step.CapacityChanged{Capability: fourCores()})
+		r.receive(alice, announcement(job2, alice))
+		one[protocol.Bid](r, alice)
+	}
+	for after, bids := range map[time.Duration]int{
+		0: 1, othersStay / 2: 1, othersStay/2 + 1: 0,
+	} {
+		r := busy(after)
+		r.receive(alice, announcement(job1, alice, at(othersStay+time.Second)))
+		if got := len(sent[protocol.Bid](r.out, alice)); got != bids {
+			t.Errorf("after %s: %d bids for a start just after the first five minutes", after, got)
+		}
+	}
+}
+
+// The table of peers has an end, which nobody passes; who is in it is heard on.
+func TestTheTableOfPeersIsBounded(t *testing.T) {
+	r := newRig(t)
+	for i := range maxPeers {
+		r.m.links.peers[grid.SiteID(fmt.Sprint("p", i))] = &peer{}
+	}
+	r.step(step.PeerSeen{Site: alice})
+	r.reported(eventTableFull)
+	if len(r.m.links.peers) != maxPeers || r.m.links.peers[alice] != nil {
+		t.Errorf("%d peers", len(r.m.links.peers))
+	}
+	r.step(step.PeerSeen{Site: "p0", Capability: grid.Capability{DownBps: 7}})
+	if got := r.m.links.peers["p0"].capability.DownBps; got != 7 {
+		t.Errorf("a known peer's rate %d", got)
+	}
+	r.step(step.PeerGone{Site: "p1"})
+	r.step(step.PeerSeen{Site: alice})
+	if r.m.links.peers[alice] == nil {
+		t.Error("the place of one that has gone is not given to the next")
 	}
 }

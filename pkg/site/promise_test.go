@@ -372,6 +372,34 @@ func TestAnOverrunStandsAsideForAPromise(t *testing.T) {
 	}
 }
 
+// What was told to end while it was suspended does not go on when its place comes: it only ends.
+func TestWhatIsToEndDoesNotGoOn(t *testing.T) {
+	r := newRig(t)
+	late := r.running(job1, bob, 1)[0]
+	id := r.promised(job2, alice, at(90*time.Second), func(s *grid.Spec) {
+		cores(4)(s)
+		s.Need.MemoryBytes = 1 << 30
+	})
+	r.step(step.Staged{Attempt: id})
+	r.lease(alice, []grid.AttemptID{id}, time.Hour)
+	r.advance(90 * time.Second)
+	r.step(step.AttemptFrozen{Attempt: late})
+	r.step(step.AttemptStarted{Attempt: id})
+	r.receive(bob, protocol.Cancel{Job: job1})
+	if got := only[step.StopAttempt](r.out); len(got) != 1 || got[0].Attempt != late {
+		t.Fatalf("stopped %+v", got)
+	}
+	reason := r.m.roster.all[late].displaced
+	out := append(r.exited(id), r.advance(time.Minute)...)
+	for _, e := range only[step.ContinueAttempt](out) {
+		t.Errorf("%s goes on", e.Attempt)
+	}
+	if got := r.m.roster.all[late]; got == nil || got.displaced != reason || len(
+		only[step.StartAttempt](out)) > 0 {
+		t.Errorf("%+v, effects %+v", got, out)
+	}
+}
+
 func TestAnOverrunThatAllowsItIsStopped(t *testing.T) {
 	r := newRig(t)
 	stops := func(s *grid.Spec) { s.Overrun = grid.OverrunStop }
@@ -390,6 +418,32 @@ func TestAnOverrunThatAllowsItIsStopped(t *testing.T) {
 	r.step(step.AttemptExited{Attempt: late, Exit: grid.Exit{Cause: grid.CauseStopped}})
 	if e := one[protocol.Exited](r, bob).Exit; e.Cause != grid.CauseTimeLimit {
 		t.Errorf("exit %+v", e)
+	}
+}
+
+// What its submitter has called off already is not told to end again when its place is wanted, and
+// its end interests nobody.
+func TestWhatWasCalledOffIsNotStoppedAgain(t *testing.T) {
+	r := newRig(t)
+	stops := func(s *grid.Spec) { s.Overrun = grid.OverrunStop }
+	late := r.accepted(job1, bob, 1, stops)[0]
+	r.lease(bob, []grid.AttemptID{late}, time.Hour)
+	r.step(step.Staged{Attempt: late})
+	r.step(step.AttemptStarted{Attempt: late})
+	id := r.promised(job2, alice, at(90*time.Second), cores(4))
+	r.lease(alice, []grid.AttemptID{id}, time.Hour)
+	r.advance(80 * time.Second)
+	r.receive(bob, protocol.Cancel{Job: job1})
+	before := *r.m.roster.all[late]
+	for _, e := range only[step.StopAttempt](r.advance(10 * time.Second)) {
+		t.Errorf("%s is told to end again", e.Attempt)
+	}
+	if after := r.m.roster.all[late]; after.overran != before.overran || after.phase != before.phase {
+		t.Errorf("%+v became %+v", before, *after)
+	}
+	out := r.step(step.AttemptExited{Attempt: late, Exit: grid.Exit{Cause: grid.CauseStopped}})
+	if got := sent[protocol.Exited](out, bob); len(got) > 0 {
+		t.Errorf("told of its end: %+v", got)
 	}
 }
 

@@ -44,6 +44,15 @@ func TestReadSWF(t *testing.T) {
 	}
 }
 
+// Space around a line says nothing: neither before a comment nor on a line of its own.
+func TestSpaceAroundLines(t *testing.T) {
+	log, err := ReadSWF(lines(" \t ; MaxProcs: 5 \r\n   \r\n\t\n \t1 0 -1 100 6 -1 -1 6 100 -1 1 1 " +
+		"-1 -1 -1 -1 -1 -1 \t\r"))
+	if procs, ok := log.MaxProcs(); err != nil || !ok || procs != 5 || len(log.Records) != 1 {
+		t.Errorf("%+v, %v", log, err)
+	}
+}
+
 func TestReadSWFRefuses(t *testing.T) {
 	const good = "1 0 -1 100 6 -1 -1 6 100 -1 1 1 -1 -1 -1 -1 -1 -1"
 	for name, c := range map[string]struct{ text, want string }{
@@ -102,6 +111,18 @@ func TestJob(t *testing.T) {
 		},
 		"without estimate": {
 			Record{Run: 70, RequestedProcs: 1, RequestedTime: -1}, Job{Run: 70, Estimate: 70, Procs: 1},
+		},
+		"of no time": {
+			Record{Run: 0, RequestedProcs: 8, RequestedTime: 60}, Job{Run: 1, Estimate: 1, Procs: 8},
+		},
+		"cut after a second": {
+			Record{Run: 5, RequestedProcs: 8, RequestedTime: 1}, Job{Run: 1, Estimate: 5, Procs: 8},
+		},
+		"asked for no time": {
+			Record{Run: 5, RequestedProcs: 8, RequestedTime: 0}, Job{Run: 5, Estimate: 5, Procs: 8},
+		},
+		"of a second": {
+			Record{Run: 1, UsedProcs: 1, RequestedTime: 9}, Job{Run: 1, Estimate: 9, Procs: 1},
 		},
 		"never ran": {
 			Record{Run: -1, RequestedProcs: 8, RequestedTime: 60}, Job{Run: 1, Estimate: 1, Procs: 8},

@@ -101,6 +101,25 @@ func TestAStreakLastsOverTheGap(t *testing.T) {
 	}
 }
 
+// An owner who is back a minute after the jobs went on, or later, was away; one who is back
+// before is waited for twice as long.
+func TestWhoIsBackWithinAMinuteWasNotAway(t *testing.T) {
+	for after, want := range map[time.Duration]time.Duration{
+		comesBack - 1: longerEach * DefaultRules().Calm, comesBack: DefaultRules().Calm,
+		comesBack + 1: DefaultRules().Calm,
+	} {
+		j := New(DefaultRules())
+		j.back = start()
+		s := sharing()
+		s.Memory, s.At = Measured(1), start().Add(after-every)
+		j.Look(s)
+		s.At = start().Add(after)
+		if v := j.Look(s); !v.Busy || j.hold != want {
+			t.Errorf("back after %s: %+v, waits %s, want %s", after, v, j.hold, want)
+		}
+	}
+}
+
 // Looks that find the owner in need count only in a row, also after the jobs went on.
 func TestLooksCountInARow(t *testing.T) {
 	p := newPlayer()

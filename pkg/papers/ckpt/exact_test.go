@@ -71,6 +71,27 @@ func TestTotalIsTheWorstCase(t *testing.T) {
 	}
 }
 
+// Where a checkpoint costs nearly as much as the task takes, how much of it counts: the number is
+// the best of all that there are.
+func TestTheLeastNumberOfAll(t *testing.T) {
+	for _, runtime := range []float64{10, 99, 100, 101, 110, 150, 1000} {
+		for _, outages := range []int64{1, 9, 10_000} {
+			for _, model := range []LossModel{LossOfWork, LossWithOverheads} {
+				o := Outages{RuntimeSeconds: runtime, CostSeconds: 100, Count: outages}
+				best := int64(0)
+				for n := range int64(1000) {
+					if o.total(model, float64(n)) < o.total(model, float64(best)) {
+						best = n
+					}
+				}
+				if got, err := o.CheckpointCount(model); err != nil || got != best {
+					t.Errorf("%+v, model %d: %d, %v, want %d", o, model, got, err, best)
+				}
+			}
+		}
+	}
+}
+
 // The longest run of checkpoints is allowed, one more is not, and an endless task is refused
 // for what it is.
 func TestRunsHaveAnEnd(t *testing.T) {
@@ -98,7 +119,7 @@ func TestTheEndNeedsNoCheckpoint(t *testing.T) {
 	}
 }
 
-// Whoever reads a number beside an error reads 0, and no decision but to take a checkpoint.
+// Who reads a number beside an error reads 0, and no decision but to take a checkpoint.
 func TestNothingStandsBesideAnError(t *testing.T) {
 	for name, f := range map[string]func() (float64, error){
 		"young":    func() (float64, error) { return Young(0, 1) },

@@ -41,7 +41,7 @@ func TestAttemptsBoundTheQueue(t *testing.T) {
 	}
 }
 
-// Whoever reads a number beside an error reads 0.
+// Who reads a number beside an error reads 0.
 func TestNothingStandsBesideAnError(t *testing.T) {
 	if r, err := Replicate(Replication{}); r != (Replicated{}) || err == nil {
 		t.Errorf("Replicate: %+v beside %v", r, err)

@@ -92,6 +92,27 @@ func TestWeibullIsItsFormula(t *testing.T) {
 	}
 }
 
+// Against a great age a moment is nothing, and takes nothing from survival.
+func TestAMomentIsNothingAgainstAGreatAge(t *testing.T) {
+	for _, age := range []float64{1e200, 1e300} {
+		if got, err := (Weibull{0.5, 100}).LogSurvival(age, 1e-200); got != 0 || err != nil {
+			t.Errorf("age %v: %v, %v", age, got, err)
+		}
+	}
+}
+
+// A node that fails and recovers nears its availability at the sum of both rates.
+func TestTheChainNearsAvailabilityAtBothRates(t *testing.T) {
+	for _, c := range []struct{ mttf, mttr, tau float64 }{{90, 10, 5}, {30, 60, 40}, {7, 7, 7}} {
+		a, decay := c.mttf/(c.mttf+c.mttr), math.Exp(-c.tau/c.mttf-c.tau/c.mttr)
+		up, err := CTMCUp(c.mttf, c.mttr, c.tau, true)
+		down, err2 := CTMCUp(c.mttf, c.mttr, c.tau, false)
+		if err != nil || err2 != nil || !near(up, a+(1-a)*decay) || !near(down, a*(1-decay)) {
+			t.Errorf("%+v: %v and %v, want %v and %v", c, up, down, a+(1-a)*decay, a*(1-decay))
+		}
+	}
+}
+
 // The shares of a mixture sum to 1 within 1e-9.
 func TestSharesOfAMixtureSumToOne(t *testing.T) {
 	for share, good := range map[float64]bool{
@@ -104,7 +125,7 @@ func TestSharesOfAMixtureSumToOne(t *testing.T) {
 	}
 }
 
-// Whoever reads a number beside an error reads 0.
+// Who reads a number beside an error reads 0.
 func TestNothingStandsBesideAnError(t *testing.T) {
 	nan := math.NaN()
 	for name, f := range map[string]func() (float64, error){

@@ -233,7 +233,7 @@ func TestDefectListProperties(t *testing.T) {
 	})
 }
 
-// Whoever reads a start beside an error reads 0, and no order or list.
+// Who reads a start beside an error reads 0, and no order or list.
 func TestNothingStandsBesideAnError(t *testing.T) {
 	inf := math.Inf(1)
 	for name, left := range map[string]Remaining{
@@ -245,6 +245,9 @@ func TestNothingStandsBesideAnError(t *testing.T) {
 		if start, err := LatestStart(5, left); start != 0 || err == nil {
 			t.Errorf("%s: %v beside %v", name, start, err)
 		}
+	}
+	if end, full, err := DelayedEnd(-1, 1, 1); end != 0 || full || err == nil {
+		t.Errorf("DelayedEnd: %v, %t beside %v", end, full, err)
 	}
 	if ids, err := Order([]Request{{List: ListNew + 1}}, grid.PolicyFCFS); ids != nil || err == nil {
 		t.Errorf("Order: %v beside %v", ids, err)

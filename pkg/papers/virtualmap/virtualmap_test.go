@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -25,10 +26,12 @@ func TestComputationIndexSurvivesExtremeWeights(t *testing.T) {
 	if err != nil || !near(x, 0.5) {
 		t.Errorf("normalised index with weights of 1e308 = %v, %v, want 0.5", x, err)
 	}
-	for _, k := range []float64{5e-324, math.NaN(), -1, 0} {
+	for k, says := range map[float64]string{
+		5e-324: "inverse overflows", math.NaN(): "factor K NaN", -1: "factor K -1", 0: "factor K 0",
+	} {
 		half.K = k
 		x, err := ComputationIndex([]Dimension{half}, ModePaper, false)
-		if !errors.Is(err, argument.ErrInvalid) {
+		if !errors.Is(err, argument.ErrInvalid) || !strings.Contains(err.Error(), says) {
 			t.Errorf("K = %v in paper mode: %v, %v, want argument.ErrInvalid", k, x, err)
 		}
 	}
@@ -52,7 +55,7 @@ func TestInvalidArguments(t *testing.T) {
 	}
 }
 
-// Whoever reads a number beside an error reads 0.
+// Who reads a number beside an error reads 0.
 func TestNothingStandsBesideAnError(t *testing.T) {
 	nan := math.NaN()
 	x := func(d Dimension, mode Mode) func() (float64, error) {
@@ -123,7 +126,7 @@ func TestFactorsAsPrintedDivide(t *testing.T) {
 }
 
 // Equation (2): bytes are eight bits each, nothing takes no time, what is local takes the
-// disk's, and what cannot come takes for ever.
+// disk's, and what cannot come takes forever.
 func TestTheDataIndexOfEachKindOfInput(t *testing.T) {
 	inf := math.Inf(1)
 	for name, c := range map[string]struct {

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -63,6 +64,29 @@ func TestMeasure(t *testing.T) {
 	}
 	if got := Measure(nil, nil, 2); got != (Figures{}) {
 		t.Errorf("figures of nothing = %+v", got)
+	}
+}
+
+// A machine of one processor takes one job after the other, under each policy; and none has more
+// than 32 bits can count.
+func TestTheSmallestAndTheLargestMachine(t *testing.T) {
+	narrow := func() []workload.Job {
+		return []workload.Job{{Run: 5, Estimate: 9, Procs: 1}, {Run: 1, Estimate: 1, Procs: 1}}
+	}
+	for policy := range Policies() {
+		jobs := narrow()
+		config := Config{Procs: 1, Policy: Policy(policy)}
+		if got := rerun(t, jobs, config); !slices.Equal(got, []seconds{0, 5}) {
+			t.Errorf("%v: starts = %v", config.Policy, got)
+		}
+		config.Procs = math.MaxInt32
+		if got := rerun(t, jobs, config); !slices.Equal(got, []seconds{0, 0}) {
+			t.Errorf("%v, the largest: starts = %v", config.Policy, got)
+		}
+		config.Procs++
+		if _, err := New(jobs, config); !errors.Is(err, errInvalid) {
+			t.Errorf("%v, a processor more: %v", config.Policy, err)
+		}
 	}
 }
 

@@ -54,7 +54,8 @@ func (h herald) announceWithin(j *job) {
 		return
 	}
 	j.announced = true
-	h.openRound(j, sites, true).explain = true
+	r := h.openRound(j, sites, true)
+	r.explain, r.within = true, true
 	msg := j.announcement(&h.cfg, h.wall())
 	for _, site := range sites {
 		h.out.Send(site, msg)

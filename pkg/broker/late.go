@@ -35,7 +35,7 @@ func (p *peers) lost(t *task) {
 }
 
 // mayBring reports whether an attempt of a task that was given up may still bring a result: it
-// may have begun, and its site has not been heard since, or only just now. Nobody waits longer
+// may have begun, and its site has not been there since, or only just now. Nobody waits longer
 // than maxAway for that.
 func (p *peers) mayBring(j *job, t *task) bool {
 	if j.traits.passive || j.traits.whole {
@@ -48,8 +48,21 @@ func (p *peers) mayBring(j *job, t *task) bool {
 		if !try.Lost || !begun || !known || !p.now.Before(since.Add(maxAway)) {
 			return false
 		}
-		return !other.backAt.After(since) || p.now.Before(other.backAt.Add(resultWait))
+		back := other.backSince(since)
+		return back.IsZero() || p.now.Before(back.Add(resultWait))
 	})
+}
+
+// backSince is when a member was there again after a moment: it was heard, or has been connected
+// without a word; zero: not yet. One that takes work and never speaks of it is there as well.
+func (p *member) backSince(at time.Time) time.Time {
+	switch {
+	case p.backAt.After(at):
+		return p.backAt
+	case p.connected:
+		return latest(at, p.watched.since)
+	}
+	return timeZero
 }
 
 // lostTry finds the attempt that brings a good result after it was given up. Parts are none:

@@ -73,6 +73,24 @@ func TestAResultIsNotWaitedForWithoutEnd(t *testing.T) {
 	b.wantPhase(run.Task.Job, 0, grid.PhaseRefused)
 }
 
+// A site that takes work, stays connected and never says a word of it is there: its silence is
+// not waited out as that of one that went away with a result.
+func TestASilentSiteThatIsConnectedIsNotAwaited(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	id := b.placed(b.fixed(1), "a")
+	b.now = b.now.Add(30 * time.Minute)
+	b.renew("a", id, 1)
+	b.hear("a", protocol.Progress{Attempt: attemptOf(id, 0, 1), Phase: grid.PhaseRunning})
+	for b.phase(id, 0) == grid.PhaseRunning {
+		b.speaks("b", id)
+		b.pass(time.Second)
+	}
+	b.pass(resultWait - time.Second)
+	b.wantPhase(id, 0, grid.PhaseWaiting)
+	b.pass(b.m.cfg.Reunion + time.Second)
+	b.wantPhase(id, 0, grid.PhaseFailed)
+}
+
 // What cannot have begun brings no result: its promise is broken when its start has passed.
 func TestNoResultIsAwaitedOfWhatHasNotBegun(t *testing.T) {
 	b := newBench(t, nil, "a", "b")

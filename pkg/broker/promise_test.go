@@ -391,11 +391,15 @@ func TestAnAttemptMayReturnAfterItsStart(t *testing.T) {
 	b.timers[lease] = b.now.Add(5 * time.Second)
 	b.hear("a", protocol.Renew{Renewal: 2, Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}})
 	b.hear("a", protocol.Progress{Attempt: attemptOf(id, 0, 1), Phase: grid.PhaseRunning})
+	b.gone(false, "a", "b")
 	b.pass(2 * time.Minute) // nobody says a word
+	b.do(step.PeerSeen{Site: "a"})
+	b.do(step.PeerSeen{Site: "b"})
 	b.hear("a", protocol.Renew{Renewal: 3, Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}})
 	b.wantPhase(id, 0, grid.PhaseRunning)
 
-	b.pass(b.m.cfg.Lease + b.m.cfg.LeaseMargin) // now a alone is away
+	b.do(step.PeerGone{Site: "a"}) // now a alone is away
+	b.pass(b.m.cfg.Lease + b.m.cfg.LeaseMargin)
 	for range 30 {
 		b.hear("b", protocol.Renew{Renewal: 4, Attempts: []grid.AttemptID{attemptOf(id, 0, 99)}})
 		b.pass(time.Second)

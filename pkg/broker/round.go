@@ -17,6 +17,7 @@ type round struct {
 	unseen   []grid.SiteID
 	complete bool // all sites were asked and must explain a refusal
 	explain  bool
+	within   bool    // only the sites that hold its reservation were asked
 	sample   float64 // the part of the sites that was asked to answer
 	offers   int
 	heard    bool   // another site has answered
@@ -85,8 +86,8 @@ func (h herald) openRound(j *job, expected []grid.SiteID, everybody bool) *round
 	return r
 }
 
-// noteSilence remembers the sites that did not answer although they should have; when none
-// did, it is this site that is cut off.
+// noteSilence remembers the sites that did not answer although they should have; when none of
+// all members did, it is this site that is cut off.
 func (p *peers) noteSilence(r *round) {
 	if !r.explain || r.isSampled() {
 		return // silence may mean that a site cannot offer, or was not drawn
@@ -96,7 +97,7 @@ func (p *peers) noteSilence(r *round) {
 			p.fellSilent(id)
 		}
 	}
-	if r.complete && !r.heard && p.met() {
+	if r.complete && !r.within && !r.heard && p.met() {
 		p.cutOff = true
 	}
 }

@@ -126,6 +126,18 @@ func TestWhoseSilenceCounts(t *testing.T) {
 	}
 }
 
+// Of the domain one site was asked, as it holds the job's reservation, and the answer was lost:
+// that says nothing of the others, nor of this one.
+func TestTheSilenceOfOneHolderCutsNobodyOff(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	res := b.placed(b.reservation(), "a")
+	b.submit(inside(res))
+	b.pass(2 * time.Second)
+	if !b.m.peers.silent("a") || b.m.peers.cutOff {
+		t.Errorf("a silent: %t; cut off: %t", b.m.peers.silent("a"), b.m.peers.cutOff)
+	}
+}
+
 // Of three members one answers: only the two others are silent, and nobody is cut off.
 func TestWhoAnsweredIsNotBlamed(t *testing.T) {
 	b := newBench(t, nil, "a", "b", "c")

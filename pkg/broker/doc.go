@@ -78,6 +78,7 @@
 //	machine.go     the machine's parts
 //	strategy.go    what a strategy is
 //	kept.go        whether promises are kept
+//	doubt.go       whether what was said to be late waited for this machine to wake
 //	end.go         tasks and jobs end, are called off, refused, forgotten
 //	vacancy.go     asking again: in turn, or one site
 //	placing.go     a strategy is asked, and its verdict followed

@@ -53,17 +53,25 @@ func (r *run) judge(j *job, t *task, msg protocol.Exited) {
 		began = r.ago(t, msg.StartedAgo)
 	}
 	// A word can come late, as where this site slept meanwhile, and never early: the earliest of
-	// what was told of a start is the nearest to it.
+	// what was told of a start is the nearest to it. A restarted site does not tell it.
+	told = told || !t.doubt.until.IsZero()
 	if t.startedAt.IsZero() || told && began.Before(t.startedAt) {
 		t.startedAt = began
 	}
 	if least := t.startedAt.Add(msg.Exit.Wall); ended.Before(least) && !least.After(r.now) {
 		ended = least
 	}
-	t.startLate, t.endLate = t.beganLate(&j.traits), lateBy(ended, j.traits.window.Deadline)
+	if t.doubt.ended.IsZero() || ended.Before(t.doubt.ended) {
+		t.doubt.ended, t.doubt.heard = ended, r.now
+	}
+	t.startLate = t.beganLate(&j.traits)
+	t.endLate = lateBy(t.doubt.ended, j.traits.window.Deadline)
 	t.promise = grid.PromiseKept
 	if t.startLate != 0 || t.endLate != 0 {
 		t.promise, t.note = grid.PromiseLate, t.lateness(msg.Exit.Wall, j.spec.Spec.Runtime)
+		if t.doubt.until.IsZero() && r.pause.explains(max(t.startLate, t.endLate), r.now) {
+			t.doubt.until = r.now.Add(resultWait)
+		}
 	}
 }
 

@@ -174,6 +174,50 @@ func TestAWordThatWaitsMakesNoStartLate(t *testing.T) {
 	}
 }
 
+// What came while this machine slept is read when it wakes, and seems to be as late as that. The
+// end is repeated: what is said of it then counts, and what is late is called so by two words.
+func TestALateEndIsDoubtedAfterASleep(t *testing.T) {
+	const slept = 20 * time.Second
+	for name, c := range map[string]struct {
+		late time.Duration // by how much it began late
+		wait time.Duration // until the task has ended, after it was read for the first time
+		want grid.Promise
+	}{
+		"in time":                {0, time.Second, grid.PromiseKept},
+		"late":                   {2 * time.Second, 2 * time.Second, grid.PromiseLate},
+		"later than the sleep":   {slept + 5*time.Second, 0, grid.PromiseLate},
+		"late, and not repeated": {2 * time.Second, resultWait, grid.PromiseLate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil, "a")
+			job := b.fixed1()
+			id, ran := b.pledged(job), 2*time.Second
+			b.keep(id, 30*time.Minute+c.late)
+			began := b.now
+			b.now = b.now.Add(slept)
+			word := func(waited time.Duration) {
+				ago := b.now.Sub(began)
+				b.ended(id, ago-waited, ago-waited-ran, ran)
+			}
+			word(slept - ran)
+			read := b.now
+			for !b.phase(id, 0).Ended() {
+				b.pass(time.Second)
+				if c.wait < resultWait {
+					word(0)
+				}
+			}
+			s, _ := b.m.Job(id)
+			if got := s.Tasks[0]; got.Promise != c.want {
+				t.Errorf("%s (%s), want %s", got.Promise, got.PromiseNote, c.want)
+			}
+			if took := b.now.Sub(read); took != c.wait {
+				t.Errorf("it ended %s after it was read, want %s", took, c.wait)
+			}
+		})
+	}
+}
+
 // A promise that no site could keep is broken, and that is said. One that was called off, or
 // never given, is none.
 func TestBrokenPromisesAreReported(t *testing.T) {

@@ -30,6 +30,7 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 		return
 	}
 	if t.phase == grid.PhaseCollecting {
+		m.hearAgain(j, t, msg)
 		return // repeated; the acknowledgement follows when the outputs are here
 	}
 	m.stopTimer(timerLease, msg.Attempt.String())
@@ -128,6 +129,10 @@ func (m *Machine) onCollectTimer(id grid.AttemptID) {
 		m.failedAt(j, id.Task.Index, t.outputsLost("its site refuses connections"))
 		return
 	}
+	if t.doubt.fetched {
+		m.finish(j, id.Task.Index)
+		return
+	}
 	m.collect(j, id.Task.Index)
 }
 
@@ -158,10 +163,15 @@ func (l *jobs) collecting(id grid.AttemptID) (*job, *task) {
 	return j, t
 }
 
-// finish ends a task with the result that is now here.
+// finish ends a task with the result that is now here, once it is known how late that was.
 func (m *Machine) finish(j *job, index uint32) {
 	t := &j.tasks[index]
 	id := j.attempt(index)
+	if m.doubtful(t) {
+		t.doubt.fetched = true
+		m.setTimer(timerCollect, id.String(), t.doubt.until)
+		return
+	}
 	phase := grid.PhaseDone
 	if t.exit.Status() != 0 {
 		phase = grid.PhaseFailed

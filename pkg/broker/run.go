@@ -21,6 +21,7 @@ type run struct {
 	clock       step.Clock    // that outlives this run
 	covered     time.Duration // promises up to this length need no note of their own, see longGrant
 	now         time.Time     // of the Step under way; it never steps
+	pause       pause         // this machine may have slept
 	ahead       time.Duration // the wall clock minus now: by so much it was set in this run
 	out         step.Out      // of the Step under way, and the facts of all
 	full        bool          // this machine's disk takes no more data

@@ -12,6 +12,7 @@ import (
 //
 //nolint:cyclop,funlen // the one list of all that can happen; each line is one handler
 func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
+	m.pause.step(m.now, now)
 	m.now = now
 	switch in := in.(type) {
 	case step.Boot:

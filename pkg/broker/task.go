@@ -72,6 +72,7 @@ type record struct {
 type result struct {
 	exit      *grid.Exit
 	collectBy time.Time // when fetching the outputs is given up
+	doubt     doubt
 }
 
 const (

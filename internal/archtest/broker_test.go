@@ -24,7 +24,7 @@ func brokerLayers() []string {
 		"pledge.go", "task.go", "traits.go", "divide.go", "job.go", "hold.go", "tail.go", "order.go",
 		"repeated.go", "facts.go", "longgrant.go", "line.go", "watch.go", "breach.go",
 		"peers.go", "bounds.go", "policy.go", "round.go", "announce.go", "probe.go", "queue.go",
-		"rights.go", "roll.go", "machine.go", "strategy.go", "kept.go", "end.go", "vacancy.go",
+		"rights.go", "roll.go", "machine.go", "strategy.go", "kept.go", "doubt.go", "end.go", "vacancy.go",
 		"placing.go", "failover.go", "restored.go", "result.go", "late.go", "space.go", "award.go",
 		"clockset.go", "answers.go", "grant.go", "renew.go", "presence.go", "look.go",
 		"ranking.go", "desk.go", "parts_hosts.go",

@@ -328,13 +328,13 @@ func TestALateFailureDoesNotCount(t *testing.T) {
 
 // A site that claims a good end and does not name a missing output is not believed.
 func TestAMissingOutputThatIsNotNamedMovesTheTask(t *testing.T) {
-	b := newBench(t, nil, "a", "b")
+	b := newBench(t, func(c *Config) { c.MaxTries = 1 }, "a", "b") // a lie is none of the task's
 	job := testJob(1)
 	job.Spec.Outputs = []grid.Output{{Path: "/out/{{index}}"}, {Path: "/log"}}
 	attempt := b.takes(b.submit(job))
 	id := attempt.Task.Job
 	b.hear("a", ended(attempt, "/log"))
-	if b.phase(id, 0) == grid.PhaseDone || b.phase(id, 0) == grid.PhaseCollecting {
+	if b.phase(id, 0).Ended() || b.phase(id, 0) == grid.PhaseCollecting {
 		t.Fatalf("the task is %s without its output", b.phase(id, 0))
 	}
 	if n := b.m.peers.faults.Index("a"); n != 1 {

@@ -44,20 +44,17 @@ func (r *run) doubtful(t *task) bool { return r.now.Before(t.doubt.until) }
 
 // hearAgain takes another word about an end that is in doubt. Of all that is told the earliest
 // is the nearest: a word comes late, and never early.
-func (m *Machine) hearAgain(j *job, t *task, msg protocol.Exited) {
-	if !m.doubtful(t) {
+func (r *run) hearAgain(j *job, t *task, msg protocol.Exited) {
+	if !r.doubtful(t) {
 		return
 	}
 	before := t.doubt
 	t.reopenPledge()
-	m.judge(j, t, msg)
+	r.judge(j, t, msg)
 	const near = PromiseTolerance / 2 // two that were read together were perhaps said apart
-	agree := m.now.Sub(before.heard) >= near && m.ago(t, msg.EndedAgo).Sub(before.ended).Abs() < near
+	agree := r.now.Sub(before.heard) >= near && r.ago(t, msg.EndedAgo).Sub(before.ended).Abs() < near
 	if agree || t.promise != grid.PromiseLate {
 		t.doubt.until = timeZero
 	}
-	index := msg.Attempt.Task.Index
-	if m.saveTask(j, index); t.doubt.fetched && !m.doubtful(t) {
-		m.finish(j, index)
-	}
+	r.saveTask(j, msg.Attempt.Task.Index)
 }

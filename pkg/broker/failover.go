@@ -95,8 +95,16 @@ func (m *Machine) giveUp(j *job, index uint32, why string) {
 	m.requeue(j, index)
 }
 
+// suspect is what may be to blame for a failure.
+type suspect uint8
+
+const (
+	suspectTask suspect = iota // or its site
+	suspectSite                // it died, or what it said is done is not there
+)
+
 // failedAt moves a task whose site could not bring it to an end, and says so.
-func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit) {
+func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit, who suspect) {
 	t := &j.tasks[index]
 	id := j.attempt(index)
 	t.bringsNothing(t.site, t.token)
@@ -108,7 +116,7 @@ func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit) {
 	switch {
 	case exit.Cause == grid.CauseStopped: // an owner who wants the machine back is no fault
 		t.rests(&m.cfg, m.now)
-	case exit.Cause == grid.CauseSiteRestart, t.phase == grid.PhaseCollecting:
+	case exit.Cause == grid.CauseSiteRestart, who == suspectSite:
 		t.rests(&m.cfg, m.now)
 		m.peers.blame(t.site)
 	default:

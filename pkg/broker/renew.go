@@ -26,7 +26,7 @@ func (m *Machine) onRenew(from grid.SiteID, msg protocol.Renew) {
 			t.leaseEnd = timeZero
 			m.failedAt(j, id.Task.Index, grid.Exit{
 				Cause: grid.CauseSiteRestart, Text: "its site has it no more",
-			})
+			}, suspectSite)
 		}
 	}
 	m.onRequest(from, msg.Renewal, msg.Attempts)

@@ -30,24 +30,26 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 		return
 	}
 	if t.phase == grid.PhaseCollecting {
-		m.hearAgain(j, t, msg)
+		if m.hearAgain(j, t, msg); t.doubt.fetched && !m.doubtful(t) {
+			m.finish(j, index)
+		}
 		return // repeated; the acknowledgement follows when the outputs are here
 	}
 	m.stopTimer(timerLease, msg.Attempt.String())
 	desk{m, j}.unwait(index)
 	t.leaseEnd, t.silent = timeZero, false
-	exit := msg.Exit
-	if missing := j.missing(index, exit); missing != "" {
+	if missing := j.missing(index, msg.Exit); missing != "" {
 		text := "it is said to have ended well, and " + missing + " is not there"
-		exit = grid.Exit{Cause: grid.CauseSandbox, Text: text}
 		m.peers.breach(from, t.awardedAt, text)
+		m.failedAt(j, index, grid.Exit{Cause: grid.CauseSandbox, Text: text}, suspectSite)
+		return
 	}
-	if !exit.Cause.Final() {
-		m.failedAt(j, index, exit)
+	if !msg.Exit.Cause.Final() {
+		m.failedAt(j, index, msg.Exit, suspectTask)
 		return
 	}
 	m.judge(j, t, msg)
-	m.keep(j, index, exit)
+	m.keep(j, index, msg.Exit)
 	m.collect(j, index)
 }
 
@@ -116,7 +118,7 @@ func (m *Machine) onCollected(in step.Collected) {
 	if m.peers.reachable(t.site) {
 		m.peers.breach(t.site, t.awardedAt, lost.Text)
 	}
-	m.failedAt(j, index, lost)
+	m.failedAt(j, index, lost, suspectSite)
 }
 
 // onCollectTimer tries again to fetch outputs.
@@ -126,7 +128,8 @@ func (m *Machine) onCollectTimer(id grid.AttemptID) {
 		return
 	}
 	if m.peers.refuses(t.site) && !m.now.Before(t.collectBy) {
-		m.failedAt(j, id.Task.Index, t.outputsLost("its site refuses connections"))
+		lost := t.outputsLost("its site refuses connections")
+		m.failedAt(j, id.Task.Index, lost, suspectSite)
 		return
 	}
 	if t.doubt.fetched {

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -96,6 +97,30 @@ func TestClockOfASuspendedHostGoesOn(t *testing.T) {
 	if took := s.Ended.Sub(s.Submitted); s.Tasks[0].Token != 1 || took < 22*time.Second {
 		t.Errorf("token %d after %s, want the same attempt, 2 s later", s.Tasks[0].Token, took)
 	}
+}
+
+// A sandbox that is being made when its machine goes to sleep is not begun after its lease.
+func TestNothingBeginsAfterASleepLongerThanItsLease(t *testing.T) {
+	w := New(Config{Seed: 5, Sites: fleet(3), Network: lan(), CheckFacts: true})
+	_ = w.Run(time.Second)
+	job := wasmJob(1, 20*time.Second)
+	job.Spec.Need.MilliCPUs = 4000 // s2
+	id := mustSubmit(t, w, "s0", job)
+	h := w.hosts["s2"]
+	attempt := func() *attempt {
+		return h.attempts[grid.AttemptID{Task: grid.TaskID{Job: id}, Token: 1}]
+	}
+	for attempt() == nil || attempt().staging {
+		_ = w.Run(w.elapsed + time.Millisecond)
+	}
+	a := attempt()
+	w.Suspend("s2")
+	_ = w.Run(a.leaseUntil + time.Second)
+	w.Wake("s2")
+	if a.begun {
+		t.Error("it began after its lease")
+	}
+	wantAllDone(t, mustEnd(t, w, 3*time.Minute, "s0", id))
 }
 
 // A laptop that sleeps for longer than its lease finds its task moved, and its own attempt

@@ -52,6 +52,15 @@ func TestABrokenDiskEndsTheAgent(t *testing.T) {
 	if w.Broker("s0") != nil {
 		t.Fatal("an agent that can write nothing runs")
 	}
+	for range 20 { // killed amid that Step it does no more of it, whatever the draw
+		w.MendDisk("s0")
+		w.Restart("s0")
+		w.BreakDisk("s0")
+		w.CrashInStep("s0")
+		if id, err := w.Submit("s0", elsewhere(time.Second)); err == nil {
+			t.Fatalf("%s was accepted by a dying agent and cannot be remembered", id)
+		}
+	}
 	w.MendDisk("s0")
 	w.Restart("s0")
 	_ = w.Run(w.elapsed + time.Second)

@@ -131,7 +131,9 @@ func (h *host) dieAmid(r role, effects []step.Effect) {
 		facts = nil
 	}
 	for _, e := range slices.Concat(facts, rest[:done]) {
-		h.carryOut(r, e)
+		if h.up { // else a fact could not be written
+			h.carryOut(r, e)
+		}
 	}
 	h.crash(0)
 }

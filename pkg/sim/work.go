@@ -52,6 +52,10 @@ func (h *host) startAttempt(e step.StartAttempt) {
 	h.attempts[e.Attempt] = a
 	a.generation++
 	h.attemptAfter(a, startDelay, func() {
+		if !w.cfg.NoWatchdog && w.elapsed >= a.leaseUntil { // it slept meanwhile
+			h.end(a, grid.Exit{Cause: grid.CauseStopped, Text: "the lease ended before the start"})
+			return
+		}
 		a.begun, a.hangs = true, h.stuck != 0
 		if !a.suspended && !a.hangs {
 			h.resume(a)

@@ -133,8 +133,10 @@ func (m *Machine) onStarted(in step.AttemptStarted) {
 		return
 	}
 	a.phase, a.preparing = phaseRunning, in.Preparing
-	m.noteBegin(a)
-	m.sendRunning(a)
+	if !a.suspended { // else it does nothing before it is resumed
+		m.noteBegin(a)
+		m.sendRunning(a)
+	}
 }
 
 func (m *Machine) onFrozen(in step.AttemptFrozen) {
@@ -152,6 +154,7 @@ func (m *Machine) onFrozen(in step.AttemptFrozen) {
 func (m *Machine) onResumed(in step.AttemptResumed) {
 	if a := m.find(in.Attempt, phaseFrozen, phaseFrozen); a != nil {
 		a.phase = phaseRunning
+		m.noteBegin(a)
 		m.out.Report(step.LevelInfo, eventResumed, about(a.id, a.submitter))
 		m.sendProgress(a, grid.PhaseRunning, 0, 0)
 	}
@@ -179,7 +182,8 @@ func (m *Machine) end(a *attempt, exit grid.Exit) {
 	m.vacate(a)
 	m.stopTimers(a, timerWatch)
 	a.phase, a.exit, a.repeat = phaseExited, presentable(exit), firstExitRepeat
-	a.ended, a.heldFrom = time.UnixMilli(m.now.UnixMilli()).UTC(), m.now
+	a.lasted, a.heldFrom = m.startedAgo(a), m.now
+	a.ended = time.UnixMilli(m.now.UnixMilli()).UTC()
 	m.out.Persist(a.fact())
 	r := about(a.id, a.submitter)
 	r.Text = a.exit.Cause.String()

@@ -32,11 +32,12 @@ type attemptFact struct {
 	Attempt   grid.AttemptID `json:"attempt"`
 	Submitter grid.SiteID    `json:"submitter"`
 	Phase     string         `json:"phase"`
-	Task      *grid.Task     `json:"task,omitempty"`     // until it exited
-	Place     *promisedFact  `json:"place,omitempty"`    // until it was started, if it lay ahead
-	Exit      *grid.Exit     `json:"exit,omitempty"`     // from then on
-	EndedMS   int64          `json:"ended_ms,omitempty"` // from then on; ms since 1970 UTC
-	HeldMS    int64          `json:"held_ms,omitempty"`  // and how long it was held since
+	Task      *grid.Task     `json:"task,omitempty"`      // until it exited
+	Place     *promisedFact  `json:"place,omitempty"`     // until it was started, if it lay ahead
+	Exit      *grid.Exit     `json:"exit,omitempty"`      // from then on
+	EndedMS   int64          `json:"ended_ms,omitempty"`  // from then on; ms since 1970 UTC
+	HeldMS    int64          `json:"held_ms,omitempty"`   // and how long it was held since
+	LastedMS  int64          `json:"lasted_ms,omitempty"` // from its begin on; 0: not known
 }
 
 // pausedFact is the value of the fact that the owner paused the site.
@@ -51,6 +52,7 @@ func (a *attempt) fact() step.Fact {
 	case a.phase == phaseExited:
 		value.Phase, value.Task, value.Exit = factExited, nil, &a.exit
 		value.EndedMS, value.HeldMS = a.ended.UnixMilli(), a.held.Milliseconds()
+		value.LastedMS = a.lasted.Milliseconds()
 	case a.started:
 		value.Phase = factStarted
 	default:
@@ -144,6 +146,7 @@ func (m *Machine) restoreAttempt(f step.Fact) error {
 	if value.Exit != nil {
 		a.phase, a.exit, a.ended = phaseExited, *value.Exit, time.UnixMilli(value.EndedMS).UTC()
 		a.held = time.Duration(value.HeldMS) * time.Millisecond
+		a.lasted = time.Duration(value.LastedMS) * time.Millisecond
 	}
 	m.roster.add(a)
 	return nil
@@ -169,8 +172,10 @@ func (f attemptFact) validate(key string) error {
 		if f.Exit == nil {
 			return fmt.Errorf("%w: phase exited without an exit", grid.ErrInvalid)
 		}
-		if most := grid.MaxRuntime.Milliseconds(); f.HeldMS < 0 || f.HeldMS > most {
-			return fmt.Errorf("%w: held_ms: want 0 to %d, have %d", grid.ErrInvalid, most, f.HeldMS)
+		for name, ms := range map[string]int64{"held_ms": f.HeldMS, "lasted_ms": f.LastedMS} {
+			if most := grid.MaxRuntime.Milliseconds(); ms < 0 || ms > most {
+				return fmt.Errorf("%w: %s: want 0 to %d, have %d", grid.ErrInvalid, name, most, ms)
+			}
 		}
 		return f.Exit.Validate()
 	default:

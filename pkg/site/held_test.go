@@ -57,17 +57,17 @@ func TestHoldingCountsOverRestarts(t *testing.T) {
 	}
 }
 
-func TestHeldTimeOfAFactIsChecked(t *testing.T) {
+func TestTimesOfAFactAreChecked(t *testing.T) {
 	r, id := ended(t)
 	for _, ms := range []int64{-1, grid.MaxRuntime.Milliseconds() + 1} {
-		f := attemptFact{
-			Attempt: id, Submitter: alice, Phase: factExited, HeldMS: ms,
-			Exit: &grid.Exit{Cause: grid.CauseExited},
-		}
-		facts := step.NewFacts()
-		facts.Apply(step.NewFact(kindAttempt, id.String(), f))
-		if err := New(r.m.cfg).Restore(facts.Encode()); err == nil {
-			t.Errorf("a result held for %d ms was restored", ms)
+		for _, f := range []attemptFact{{HeldMS: ms}, {LastedMS: ms}} {
+			f.Attempt, f.Submitter, f.Phase = id, alice, factExited
+			f.Exit = &grid.Exit{Cause: grid.CauseExited}
+			facts := step.NewFacts()
+			facts.Apply(step.NewFact(kindAttempt, id.String(), f))
+			if err := New(r.m.cfg).Restore(facts.Encode()); err == nil {
+				t.Errorf("held for %d ms and lasted %d ms: restored", f.HeldMS, f.LastedMS)
+			}
 		}
 	}
 }

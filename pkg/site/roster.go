@@ -94,6 +94,7 @@ type attempt struct {
 	ended    time.Time     // when it ended, to the millisecond, as in its fact
 	held     time.Duration // how long its end was held while this agent was up, as in its fact
 	heldFrom time.Time     // since when it is held beyond that
+	lasted   time.Duration // from its begin to its end; 0: not known
 	repeat   time.Duration // pause before the next repetition of Exited
 }
 

@@ -64,8 +64,8 @@ func (m *Machine) noteBegin(a *attempt) {
 	}
 }
 
-// startedAgo is for how long an attempt has been under way; 0 if it has not begun, or before a
-// restart.
+// startedAgo is for how long an attempt has been under way; 0 if it has not begun, or began before
+// a restart.
 func (m *Machine) startedAgo(a *attempt) time.Duration {
 	if a.began.IsZero() {
 		return 0
@@ -76,7 +76,9 @@ func (m *Machine) startedAgo(a *attempt) time.Duration {
 // exitedOf tells how an attempt ended, and how long ago.
 func (m *Machine) exitedOf(a *attempt) protocol.Exited {
 	ago := max(m.now.Sub(a.ended), m.heldFor(a)) // the wall clock may have been set meanwhile
-	return protocol.Exited{
-		Attempt: a.id, Exit: a.exit, StartedAgo: m.startedAgo(a), EndedAgo: min(ago, grid.MaxRuntime),
+	msg := protocol.Exited{Attempt: a.id, Exit: a.exit, EndedAgo: min(ago, grid.MaxRuntime)}
+	if a.lasted > 0 {
+		msg.StartedAgo = min(ago+a.lasted, grid.MaxRuntime)
 	}
+	return msg
 }

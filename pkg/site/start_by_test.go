@@ -155,4 +155,29 @@ func TestTimesAreToldAsDurations(t *testing.T) {
 		last.StartedAgo > r.now.Sub(began) {
 		t.Errorf("told again %+v, want the same a second apart", last)
 	}
+	r = r.restart(2)
+	last = one[protocol.Exited](r, alice)
+	if last.StartedAgo-last.EndedAgo != time.Second || last.StartedAgo != r.now.Sub(began) {
+		t.Errorf("told after a restart %+v, want that it began %s ago", last, r.now.Sub(began))
+	}
+}
+
+// What is suspended as soon as it has been started, as its owner needs the machine just then,
+// begins when it is resumed.
+func TestWhatStartsSuspendedBeginsWhenItIsResumed(t *testing.T) {
+	r := newRig(t)
+	id := r.accepted(job1, alice, 1)[0]
+	r.lease(alice, []grid.AttemptID{id}, lease)
+	r.step(step.Staged{Attempt: id})
+	r.step(ownerBusy())
+	r.step(step.AttemptStarted{Attempt: id})
+	r.step(step.AttemptFrozen{Attempt: id})
+	r.advance(lease / 2)
+	r.step(step.OwnerAway{})
+	r.step(step.AttemptResumed{Attempt: id})
+	r.advance(time.Second)
+	r.exited(id)
+	if got := one[protocol.Exited](r, alice); got.StartedAgo != time.Second {
+		t.Errorf("told %+v, want that it began 1s ago", got)
+	}
 }

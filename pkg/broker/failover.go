@@ -95,7 +95,7 @@ func (m *Machine) giveUp(j *job, index uint32, why string) {
 	m.requeue(j, index)
 }
 
-// suspect is what may be to blame for a failure.
+// suspect names who may be to blame for a failure.
 type suspect uint8
 
 const (

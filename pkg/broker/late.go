@@ -54,7 +54,7 @@ func (p *peers) mayBring(j *job, t *task) bool {
 }
 
 // backSince is when a member was there again after a moment: it was heard, or has been connected
-// without a word; zero: not yet. One that takes work and never speaks of it is there as well.
+// silently; zero: not yet. One that takes work and never speaks of it is there as well.
 func (p *member) backSince(at time.Time) time.Time {
 	switch {
 	case p.backAt.After(at):

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"errors"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -172,13 +173,17 @@ func (f attemptFact) validate(key string) error {
 		if f.Exit == nil {
 			return fmt.Errorf("%w: phase exited without an exit", grid.ErrInvalid)
 		}
-		for name, ms := range map[string]int64{"held_ms": f.HeldMS, "lasted_ms": f.LastedMS} {
-			if most := grid.MaxRuntime.Milliseconds(); ms < 0 || ms > most {
-				return fmt.Errorf("%w: %s: want 0 to %d, have %d", grid.ErrInvalid, name, most, ms)
-			}
-		}
-		return f.Exit.Validate()
+		return errors.Join(validSpan("held_ms", f.HeldMS), validSpan("lasted_ms", f.LastedMS),
+			f.Exit.Validate())
 	default:
 		return fmt.Errorf("%w: unknown phase %q", grid.ErrInvalid, f.Phase)
 	}
+}
+
+// validSpan checks a duration of a fact.
+func validSpan(name string, ms int64) error {
+	if most := grid.MaxRuntime.Milliseconds(); ms < 0 || ms > most {
+		return fmt.Errorf("%w: %s: want 0 to %d, have %d", grid.ErrInvalid, name, most, ms)
+	}
+	return nil
 }

@@ -1,8 +1,8 @@
 package site
 
 import (
-	"errors"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 

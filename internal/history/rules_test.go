@@ -358,3 +358,59 @@ func TestWhatIsPutAsideIsBounded(t *testing.T) {
 		t.Errorf("%d lines are counted, want 3", r.damaged)
 	}
 }
+
+// The name of a boot is one word that fits into a line; else the boot is unknown.
+func TestTheNameOfABoot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "boot_id")
+	longest := strings.Repeat("b", maxBootID)
+	for text, want := range map[string]string{
+		"a-b\n": "a-b", longest + "\n": longest, longest + "b": "", "a b": "", "a\nb": "", "": "",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := bootIDIn(path); got != want {
+			t.Errorf("%q names the boot %q, want %q", text, got, want)
+		}
+	}
+	if got := bootIDIn(path + ".none"); got != "" {
+		t.Errorf("nothing names the boot %q", got)
+	}
+}
+
+// The file takes a line that fits, and none beyond; what was not written is counted. It is as
+// large as what was written, from the start on, and after the end nothing is.
+func TestTheLastLineThatFits(t *testing.T) {
+	m := newMachine(t)
+	m.open()
+	m.stop()
+	m.open()
+	path := filepath.Join(m.dir, FileName)
+	size := func() int64 {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	if m.recorder.size != size() {
+		t.Errorf("counted are %d bytes of %d", m.recorder.size, size())
+	}
+	beat := entryOf(kindBeat, m.now)
+	m.recorder.size = maxBytes - int64(len(beat.line()))
+	before := size()
+	m.recorder.add(beat, false)
+	m.recorder.add(beat, false)
+	if got := size() - before; got != int64(len(beat.line())) || m.recorder.unsaved != 1 {
+		t.Errorf("%d bytes of two lines are written, %d lines are not", got, m.recorder.unsaved)
+	}
+	recorder := m.recorder
+	m.stop()
+	before = size()
+	unsaved := recorder.unsaved
+	recorder.Beat(m.now)
+	if n := len(recorder.entries); size() != before || recorder.entries[n-1].kind != kindStop ||
+		recorder.unsaved != unsaved {
+		t.Errorf("after the end %d bytes are written, %d lines are not", size()-before, recorder.unsaved)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,14 +24,31 @@ func shell(script string) *supervise.Enclosure {
 	return &supervise.Enclosure{Program: "/bin/sh", Args: []string{"-c", script}}
 }
 
-// canTrace skips the test where no process can be bounded before its first step.
+// canTrace skips the test where no process can be bounded before its first step: where this
+// process cannot trace a child either.
 func canTrace(t *testing.T) {
 	t.Helper()
 	s := spec(t, "exit", "9")
 	s.Enclosure = shell("exit 4")
-	if got := end(t, s); got.Code == 9 {
-		t.Skip("this kernel, or a container, lets no process trace its child: none is bounded so")
+	if got := end(t, s); got.Code != 9 {
+		return
 	}
+	tried := make(chan error)
+	go func() {
+		runtime.LockOSThread() // who traces is a thread, which ends with the goroutine
+		cmd := exec.Command("/bin/true")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+		err := cmd.Start()
+		if err == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+		tried <- err
+	}()
+	if err := <-tried; err != nil {
+		t.Skip("this kernel, or a container, lets no process trace its child:", err)
+	}
+	t.Fatal("a child can be traced here, and yet the runner was started in place of its program")
 }
 
 // A program that cannot be bounded does not run: the runner gets its enclosure, and is to

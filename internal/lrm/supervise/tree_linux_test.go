@@ -334,3 +334,16 @@ func TestProcessorTimeOfATree(t *testing.T) {
 		t.Errorf("an attempt used %s, %v, want nothing", got, ok)
 	}
 }
+
+// A sandbox that does not end by the death of its program is killed after a while.
+func TestASandboxThatOutlivesItsProgram(t *testing.T) {
+	t.Parallel()
+	cmd := still(t, 3, three)
+	below := descendants(cmd.Process.Pid)
+	r := &runner{cmd: cmd, spec: Spec{Tree: true}, gone: make(chan struct{})}
+	r.kill()
+	for _, m := range below {
+		awaitState(t, m.pid, "ZX")
+	}
+	awaitState(t, cmd.Process.Pid, "ZX")
+}

@@ -371,3 +371,50 @@ func TestARecordThatIsFull(t *testing.T) {
 		t.Errorf("the log has %d lines after an end that was not recorded", n)
 	}
 }
+
+// Without its start in the record nothing runs: two attempts could not be told apart.
+func TestARecordThatTakesNoStart(t *testing.T) {
+	t.Parallel()
+	b := startByHand(t)
+	b.order(next(t, 1, "exit", "0")) // first all that it needs once is there
+	b.hearEvent(lrm.Started)
+	b.hearEnd()
+	if err := unix.Prlimit(
+		b.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 1, Max: 1}, nil,
+	); err != nil {
+		t.Fatal("limit the supervisor:", err)
+	}
+	b.order(next(t, 2, "exit", "0"))
+	end := b.hearEnd()
+	if end.Exited.Cause != grid.CauseSandbox || !strings.Contains(end.Exited.Text, "run record") {
+		t.Errorf("end = %+v, want that the record cannot be written", end.Exited)
+	}
+}
+
+// What a runner says of its preparations is told as it says it, before and after.
+func TestPreparationsAreTold(t *testing.T) {
+	t.Parallel()
+	b := startByHand(t)
+	s := next(t, 1)
+	s.Runner = []string{"/bin/sh", "-c", `echo '{"preparing":true}' >&3; read x < fifo; ` +
+		`echo '{"preparing":false}' >&3; read x < fifo`}
+	fifo := filepath.Join(s.Dir, "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	goOn := func() {
+		t.Helper()
+		if err := os.WriteFile(fifo, []byte("\n"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.order(s)
+	b.hearEvent(lrm.Started)
+	b.hearEvent(lrm.Preparing)
+	goOn()
+	b.hearEvent(lrm.Prepared)
+	goOn()
+	if end := b.hearEnd(); end.Exited.Cause != grid.CauseExited || end.Exited.Code != 0 {
+		t.Errorf("end = %+v", end.Exited)
+	}
+}

@@ -275,6 +275,8 @@ func TestEditingAtTheEdges(t *testing.T) {
 		{"{domain: d, name: a}", "name", "-", "{domain: d}"},
 		{"{domain: d , name: a }\n", "name", "-", "{domain: d }\n"},
 		{"name: a", "name", "-", ""},
+		{"advanced:", "dht", "true", "advanced:\n  dht: true\n"},
+		{"advanced:\n  mdns: false", "dht", "true", "advanced:\n  dht: true\n  mdns: false"},
 		{"domain: d\nname: a\n", "name", "-", "domain: d\n"},
 		{"name: ä\ndomain: d\n", "name", "b", "name: b\ndomain: d\n"},
 		{"{\"name\": \"ä\", domain: d}\n", "domain", "e", "{\"name\": \"ä\", domain: e}\n"},
@@ -337,6 +339,13 @@ func TestWhoseFileItIs(t *testing.T) {
 	if ownerOf(t, before) != ownerOf(t, after) || after.Mode() != before.Mode() {
 		t.Errorf("before %v of %v, after %v of %v",
 			before.Mode(), ownerOf(t, before), after.Mode(), ownerOf(t, after))
+	}
+	fresh := filepath.Join(dir, "new", "f.yaml")
+	if err = WriteFile(fresh, nil); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Dir(fresh)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("a new directory: %v, %v", info, err)
 	}
 	for _, path := range []string{dir, filepath.Join(file, "below")} {
 		if err := WriteFile(path, nil); err == nil ||

@@ -18,9 +18,15 @@ func TestAWriteThatFails(t *testing.T) {
 	const role = "MRS_TEST_SMALL_FILES"
 	if dir := os.Getenv(role); dir != "" {
 		signal.Ignore(unix.SIGXFSZ) // so that the write fails instead
-		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 4, Max: 4}); err != nil {
-			t.Fatal(err)
+		var before unix.Rlimit
+		wrong := unix.Getrlimit(unix.RLIMIT_FSIZE, &before)
+		if wrong == nil {
+			wrong = unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 4, Max: before.Max})
 		}
+		if wrong != nil {
+			t.Fatal(wrong)
+		}
+		defer func() { _ = unix.Setrlimit(unix.RLIMIT_FSIZE, &before) }()
 		t.Chdir(dir)
 		if err := Replace("f", []byte("too long")); !errors.Is(err, syscall.EFBIG) {
 			t.Errorf("Replace = %v, want %v", err, syscall.EFBIG)

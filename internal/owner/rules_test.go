@@ -37,6 +37,10 @@ func TestTheDifferenceOfTwoLooks(t *testing.T) {
 			.5, yield.Measured(1.5), yield.Measured(.5), unknown,
 		},
 		{
+			"never busy", at(1, 0, 0), at(3, 0, 0), known(0), known(0),
+			0, yield.Measured(0), yield.Measured(0), unknown,
+		},
+		{
 			"nothing moves", at(1, 5, 5), at(3, 5, 5), known(7), known(7),
 			0, yield.Measured(0), yield.Measured(0), unknown,
 		},

@@ -279,3 +279,41 @@ func TestTheClockDoesNotGoBack(t *testing.T) {
 		t.Errorf("the clock stands at %s, want %s", got, now)
 	}
 }
+
+// What gossipsub drops in its own queues is counted, and nothing else that it rejects; what the
+// handler was too slow for waits no more.
+func TestWhatGossipsubDrops(t *testing.T) {
+	n := newStation(t, func(*Config) {})
+	d := dropTracer{g: n}
+	for _, reason := range []string{
+		pubsub.RejectValidationQueueFull, pubsub.RejectValidationThrottled,
+		pubsub.RejectInvalidSignature, pubsub.RejectValidationIgnored,
+	} {
+		d.RejectMessage(nil, reason)
+	}
+	if got := n.cfg.Counts.Get(wire.CountDropped, queueValidate); got != 2 {
+		t.Errorf("%d were not checked in time, want 2", got)
+	}
+	n.reserve(5)
+	d.UndeliverableMessage(gossiped(make([]byte, 5), ""))
+	if n.waiting.Load() != 0 || n.bytes.Load() != 0 ||
+		n.cfg.Counts.Get(wire.CountDropped, queueGossip) != 1 {
+		t.Errorf("%d messages of %d bytes wait", n.waiting.Load(), n.bytes.Load())
+	}
+}
+
+// What cannot be sealed is not said, and counts as no word of this site.
+func TestWhatCannotBeSealed(t *testing.T) {
+	n := newStation(t, func(*Config) {})
+	m := announcement(n.cfg.Self, 1)
+	m.Count = 0
+	if raw, err := n.seal(m); err == nil || raw != nil {
+		t.Errorf("an announcement of nothing: %d bytes, %v", len(raw), err)
+	}
+	if err := n.Say(m); err == nil {
+		t.Error("an announcement of nothing is said")
+	}
+	if n.sent.Load() != 0 {
+		t.Errorf("%d words are counted", n.sent.Load())
+	}
+}

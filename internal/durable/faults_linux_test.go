@@ -17,27 +17,7 @@ import (
 func TestAWriteThatFails(t *testing.T) {
 	const role = "MRS_TEST_SMALL_FILES"
 	if dir := os.Getenv(role); dir != "" {
-		signal.Ignore(unix.SIGXFSZ) // so that the write fails instead
-		var before unix.Rlimit
-		wrong := unix.Getrlimit(unix.RLIMIT_FSIZE, &before)
-		if wrong == nil {
-			wrong = unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 4, Max: before.Max})
-		}
-		if wrong != nil {
-			t.Fatal(wrong)
-		}
-		defer func() { _ = unix.Setrlimit(unix.RLIMIT_FSIZE, &before) }()
-		t.Chdir(dir)
-		if err := Replace("f", []byte("too long")); !errors.Is(err, syscall.EFBIG) {
-			t.Errorf("Replace = %v, want %v", err, syscall.EFBIG)
-		}
-		if err := Create("f2", []byte("too long")); !errors.Is(err, syscall.EFBIG) {
-			t.Errorf("Create = %v, want %v", err, syscall.EFBIG)
-		}
-		open, err := Rewrite(nil, "f", []byte("too long"))
-		if !errors.Is(err, syscall.EFBIG) || open == nil {
-			t.Errorf("Rewrite = %v, %v, want the file of before and %v", open, err, syscall.EFBIG)
-		}
+		writeTooMuch(t, dir)
 		return
 	}
 	dir := t.TempDir()
@@ -55,6 +35,32 @@ func TestAWriteThatFails(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("left behind are %v, %v", entries, err)
+	}
+}
+
+// writeTooMuch writes files that may not become as long, in a directory.
+func writeTooMuch(t *testing.T, dir string) {
+	t.Helper()
+	signal.Ignore(unix.SIGXFSZ) // so that the write fails instead
+	var before unix.Rlimit
+	wrong := unix.Getrlimit(unix.RLIMIT_FSIZE, &before)
+	if wrong == nil {
+		wrong = unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 4, Max: before.Max})
+	}
+	if wrong != nil {
+		t.Fatal(wrong)
+	}
+	defer func() { _ = unix.Setrlimit(unix.RLIMIT_FSIZE, &before) }()
+	t.Chdir(dir)
+	if err := Replace("f", []byte("too long")); !errors.Is(err, syscall.EFBIG) {
+		t.Errorf("Replace = %v, want %v", err, syscall.EFBIG)
+	}
+	if err := Create("f2", []byte("too long")); !errors.Is(err, syscall.EFBIG) {
+		t.Errorf("Create = %v, want %v", err, syscall.EFBIG)
+	}
+	open, err := Rewrite(nil, "f", []byte("too long"))
+	if !errors.Is(err, syscall.EFBIG) || open == nil {
+		t.Errorf("Rewrite = %v, %v, want the file of before and %v", open, err, syscall.EFBIG)
 	}
 }
 

@@ -171,6 +171,8 @@ func (m *Machine) checkBounds() error {
 		{"remembered bindings", m.submitters.bindings.len(), maxBindings},
 		{"remembered tokens", m.submitters.tokens.len(), maxTokens},
 		{"remembered requests", m.submitters.requests.len(), maxRequests},
+		{"lines of runs", m.submitters.lines.len(), maxPeers},
+		{"names of submitters", m.submitters.names.len(), maxPeers},
 		{"peers", len(m.links.peers), maxPeers},
 		{"held data", len(m.held), maxHeldData},
 		{"tenants", len(m.submitters.tenants), m.cfg.MaxAttempts},

@@ -29,6 +29,8 @@ type submitters struct {
 
 	// lines has the line of runs, as in step.Boot, that each submitter is in.
 	lines *recent[grid.SiteID, uint64]
+	// names has each submitter's name once: all bindings of its jobs share it.
+	names *recent[grid.SiteID, grid.SiteID]
 }
 
 func newSubmitters() submitters {
@@ -37,6 +39,7 @@ func newSubmitters() submitters {
 		tokens:   newRecent[grid.TaskID, grid.Token](maxTokens),
 		requests: newRecent[uint64, request](maxRequests),
 		lines:    newRecent[grid.SiteID, uint64](maxPeers),
+		names:    newRecent[grid.SiteID, grid.SiteID](maxPeers),
 	}
 }
 
@@ -104,10 +107,19 @@ func (s *submitters) numberRequest(to grid.SiteID, now time.Time) uint64 {
 func (s *submitters) bind(job grid.JobID, submitter grid.SiteID) *binding {
 	b, known := s.bindings.recall(job)
 	if !known {
-		b = &binding{submitter: submitter}
+		b = &binding{submitter: s.name(submitter)}
 		s.bindings.put(job, b)
 	}
 	return b
+}
+
+func (s *submitters) name(submitter grid.SiteID) grid.SiteID {
+	name, known := s.names.recall(submitter)
+	if !known {
+		name = submitter
+		s.names.put(name, name)
+	}
+	return name
 }
 
 // recallOwner is the submitter that a job is bound to.

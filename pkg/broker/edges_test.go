@@ -352,6 +352,33 @@ func TestCheckNotices(t *testing.T) {
 	}
 }
 
+// A task that runs has an attempt at a site, and one that has ended holds no lease.
+func TestCheckNoticesTasksThatCannotBe(t *testing.T) {
+	until := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		phase grid.Phase
+		token grid.Token
+		site  grid.SiteID
+		lease time.Time
+		good  bool
+	}{
+		"waiting":               {phase: grid.PhaseWaiting, good: true},
+		"awarded":               {phase: grid.PhaseAwarded, token: 1, site: "a", good: true},
+		"awarded to nobody":     {phase: grid.PhaseAwarded, token: 1},
+		"awarded as no attempt": {phase: grid.PhaseAwarded, site: "a"},
+		"running with a lease":  {phase: grid.PhaseRunning, token: 1, site: "a", lease: until, good: true},
+		"ended":                 {phase: grid.PhaseDone, token: 1, site: "a", good: true},
+		"ended with a lease":    {phase: grid.PhaseDone, token: 1, site: "a", lease: until},
+		"failed with a lease":   {phase: grid.PhaseFailed, lease: until},
+	} {
+		var x task
+		x.phase, x.token, x.site, x.leaseEnd = c.phase, c.token, c.site, c.lease
+		if err := x.check(0); (err == nil) != c.good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // While the disk is full nothing is fetched; with space again all that waits for it.
 func TestAFullDiskFetchesNothing(t *testing.T) {
 	b := newBench(t, nil, "a", "b")

@@ -329,6 +329,16 @@ func TestABoundJobRunsInItsReservation(t *testing.T) {
 	}
 }
 
+// A promise inside a reservation stays inside it when it is awarded.
+func TestAPromiseInAReservationStaysInIt(t *testing.T) {
+	r := newRig(t)
+	holder := r.reservation(job1, alice)
+	id := r.promised(job2, alice, in(job1), at(2*time.Minute))
+	if c, ok := r.m.plan.Commitment(id); !ok || c.Within != holder {
+		t.Errorf("%+v, want a place within %s", c, holder)
+	}
+}
+
 func TestOthersCannotUseAReservation(t *testing.T) {
 	r := newRig(t)
 	r.reservation(job1, alice)
@@ -457,6 +467,7 @@ func TestALostPromiseIsGivenBack(t *testing.T) {
 	if got := only[step.StopAttempt](r.out); len(got) != 1 || got[0].Attempt != id {
 		t.Fatalf("effects %+v", r.out)
 	}
+	r.reported(eventPromiseGone)
 	r.step(step.AttemptExited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseStopped}})
 	if e := one[protocol.Exited](r, alice).Exit; e.Cause != grid.CauseStopped {
 		t.Errorf("exit %+v", e)

@@ -76,6 +76,9 @@ func TestNothingStandsBesideAnError(t *testing.T) {
 			t.Errorf("%s: %v beside %v", name, v, err)
 		}
 	}
+	if w, err := (Dimension{K: -1}).weight(ModePaper); w != 0 || err == nil {
+		t.Errorf("weight: %v beside %v", w, err)
+	}
 	if rate, err := EffectiveBandwidth(KnownRate(nan), KnownRate(1)); rate != (Rate{}) || err == nil {
 		t.Errorf("bandwidth: %v beside %v", rate, err)
 	}

@@ -370,3 +370,17 @@ func TestAProfileKeepsNoStepThatChangesNothing(t *testing.T) {
 		}
 	})
 }
+
+// What was before now is forgotten, also what ends right now.
+func TestAProfileForgetsThePast(t *testing.T) {
+	for now, want := range map[seconds][]step{
+		0: {{0, 8}, {5, 6}, {9, 8}}, 4: {{4, 8}, {5, 6}, {9, 8}}, 5: {{5, 6}, {9, 8}},
+		6: {{6, 6}, {9, 8}}, 9: {{9, 8}}, 10: {{10, 8}},
+	} {
+		p := profile{steps: []step{{0, 8}}}
+		p.add(5, 9, -2)
+		if p.advance(now); !slices.Equal(p.steps, want) {
+			t.Errorf("at %d: %v, want %v", now, p.steps, want)
+		}
+	}
+}

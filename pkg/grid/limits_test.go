@@ -271,9 +271,13 @@ func limitsOfKinds() map[string]limit {
 		return Refusal{Reason: ReasonKind, Want: want, Have: have}
 	}
 	return map[string]limit{
-		"system":           {Capability{OS: long(32)}, Capability{OS: long(33)}},
-		"architecture":     {Capability{Arch: long(32)}, Capability{Arch: long(33)}},
-		"total":            {Capability{}, Capability{Total: Resources{MilliCPUs: -1}}},
+		"system":       {Capability{OS: long(32)}, Capability{OS: long(33)}},
+		"architecture": {Capability{Arch: long(32)}, Capability{Arch: long(33)}},
+		"total":        {Capability{}, Capability{Total: Resources{MilliCPUs: -1}}},
+		"kinds": {
+			Capability{Kinds: []WorkKind{KindWasm, workKinds}},
+			Capability{Kinds: []WorkKind{KindWasm, workKinds + 1}},
+		},
 		"first kind":       {KindWasm, KindWasm - 1},
 		"last kind":        {workKinds, workKinds + 1},
 		"first cause":      {CauseExited, CauseExited - 1},

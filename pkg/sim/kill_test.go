@@ -93,9 +93,10 @@ func TestTwinsAndPowerAreTakenAwayOnce(t *testing.T) {
 		if t2 := w.twins["s2"]; t2 == nil || t2.machine != n || !t2.up {
 			t.Fatalf("second machine number %d: %+v", n, t2)
 		}
+		second := w.twins["s2"]
 		w.Twin("s2") // there is one
 		w.EndTwin("s2")
-		if w.twins["s2"] != nil || w.machines != n {
+		if w.twins["s2"] != nil || w.machines != n || second.up {
 			t.Fatalf("after the end of number %d: %+v of %d", n, w.twins["s2"], w.machines)
 		}
 	}

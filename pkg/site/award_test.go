@@ -237,6 +237,10 @@ func TestAwardThatBecameWorse(t *testing.T) {
 			if d.Quote == nil || d.Quote.ID == a.OfferID || d.Quote.Parts.Distance <= 0 {
 				t.Errorf("new quote %+v", d.Quote)
 			}
+			r.receive(alice, award(job1, *d.Quote, 1, 1)) // the task may run elsewhere by now
+			r.declinedWith(alice, grid.ReasonStale, attemptID(job1, 0, 1))
+			r.receive(alice, award(job1, *d.Quote, 1, 2))
+			one[protocol.Accepted](r, alice)
 		})
 	}
 }

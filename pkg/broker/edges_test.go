@@ -366,7 +366,7 @@ func TestCheckNoticesTasksThatCannotBe(t *testing.T) {
 		"awarded":               {phase: grid.PhaseAwarded, token: 1, site: "a", good: true},
 		"awarded to nobody":     {phase: grid.PhaseAwarded, token: 1},
 		"awarded as no attempt": {phase: grid.PhaseAwarded, site: "a"},
-		"running with a lease":  {phase: grid.PhaseRunning, token: 1, site: "a", lease: until, good: true},
+		"running with a lease":  {grid.PhaseRunning, 1, "a", until, true},
 		"ended":                 {phase: grid.PhaseDone, token: 1, site: "a", good: true},
 		"ended with a lease":    {phase: grid.PhaseDone, token: 1, site: "a", lease: until},
 		"failed with a lease":   {phase: grid.PhaseFailed, lease: until},

@@ -218,6 +218,24 @@ func TestALateEndIsDoubtedAfterASleep(t *testing.T) {
 	}
 }
 
+// While a verdict is in doubt the result is here: that its site dies meanwhile costs nothing.
+func TestAResultInDoubtOutlivesItsSite(t *testing.T) {
+	b := newBench(t, nil, "a")
+	id, ran := b.pledged(b.fixed1()), 2*time.Second
+	b.keep(id, 30*time.Minute)
+	b.now = b.now.Add(20 * time.Second)
+	attempt := attemptOf(id, 0, 1)
+	left := grid.Exit{
+		Cause: grid.CauseExited, Wall: ran, Stdout: grid.Produced{CID: "bstdout", Bytes: 3},
+	}
+	b.hear("a", protocol.Exited{Attempt: attempt, Exit: left, StartedAgo: ran})
+	b.do(step.Collected{Attempt: attempt})
+	b.wantPhase(id, 0, grid.PhaseCollecting) // by its word it began 18 s late
+	b.gone(true, "a")
+	b.pass(resultWait)
+	b.wantPhase(id, 0, grid.PhaseDone)
+}
+
 // A promise that no site could keep is broken, and that is said. One that was called off, or
 // never given, is none.
 func TestBrokenPromisesAreReported(t *testing.T) {

@@ -127,13 +127,13 @@ func (m *Machine) onCollectTimer(id grid.AttemptID) {
 	if t == nil {
 		return
 	}
+	if t.doubt.fetched { // whatever has become of its site
+		m.finish(j, id.Task.Index)
+		return
+	}
 	if m.peers.refuses(t.site) && !m.now.Before(t.collectBy) {
 		lost := t.outputsLost("its site refuses connections")
 		m.failedAt(j, id.Task.Index, lost, suspectSite)
-		return
-	}
-	if t.doubt.fetched {
-		m.finish(j, id.Task.Index)
 		return
 	}
 	m.collect(j, id.Task.Index)

@@ -291,7 +291,15 @@ func TestRecover(t *testing.T) {
 		}
 		rec.Close()
 	}
-	go func() { _ = b.cmd.Wait() }()
+	reaped := make(chan struct{})
+	go func() {
+		_ = b.cmd.Wait()
+		close(reaped)
+	}()
+	t.Cleanup(func() { // one waits at a time
+		_ = b.cmd.Process.Kill()
+		<-reaped
+	})
 	if err := supervise.Recover(t.Context(), s.RecordPath); err != nil {
 		t.Error(err)
 	}

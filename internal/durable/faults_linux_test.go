@@ -88,7 +88,7 @@ func TestSyncingADirectory(t *testing.T) {
 	held := func() (n int) {
 		entries, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
-			t.Skip("open files cannot be counted here:", err)
+			t.Fatal(err)
 		}
 		for _, e := range entries {
 			if to, _ := os.Readlink("/proc/self/fd/" + e.Name()); to == dir {

@@ -186,16 +186,13 @@ func TestWhatRunsComesLast(t *testing.T) {
 // orphans is a spec whose runner leaves its group with a process that says which it is.
 func orphans(t *testing.T, then string) (supervise.Spec, func() int) {
 	t.Helper()
-	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Skip("setsid, of util-linux, is not installed: nothing leaves its session here:", err)
-	}
 	s := spec(t)
 	s.Tree = true
 	left := filepath.Join(s.Dir, "left")
 	s.Runner = []string{
 		"/bin/sh", "-c",
-		fmt.Sprintf(`setsid /bin/sh -c 'echo -n $$ >%[1]s.new; mv %[1]s.new %[1]s; exec sleep 1000' &
-			while ! [ -e %[1]s ]; do :; done; %[2]s`, left, then),
+		fmt.Sprintf(`%[3]s __runner leave %[1]s & while ! [ -s %[1]s ]; do :; done; %[2]s`,
+			left, then, self(t)),
 	}
 	s.Env = []string{"PATH=/usr/bin:/bin"}
 	return s, func() int {

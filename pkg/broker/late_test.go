@@ -73,14 +73,21 @@ func TestAResultIsNotWaitedForWithoutEnd(t *testing.T) {
 	b.wantPhase(run.Task.Job, 0, grid.PhaseRefused)
 }
 
-// A site that takes work, stays connected and never says a word of it is there: its silence is
-// not waited out as that of one that went away with a result.
-func TestASilentSiteThatIsConnectedIsNotAwaited(t *testing.T) {
+// runningAtA is a task with a fixed start that a has begun; b is a member, too.
+func runningAtA(t *testing.T) (*bench, grid.JobID) {
+	t.Helper()
 	b := newBench(t, nil, "a", "b")
 	id := b.placed(b.fixed(1), "a")
 	b.now = b.now.Add(30 * time.Minute)
 	b.renew("a", id, 1)
 	b.hear("a", protocol.Progress{Attempt: attemptOf(id, 0, 1), Phase: grid.PhaseRunning})
+	return b, id
+}
+
+// A site that takes work, stays connected and never says a word of it is there: its silence is
+// not waited out as that of one that went away with a result.
+func TestASilentSiteThatIsConnectedIsNotAwaited(t *testing.T) {
+	b, id := runningAtA(t)
 	for b.phase(id, 0) == grid.PhaseRunning {
 		b.speaks("b", id)
 		b.pass(time.Second)
@@ -104,11 +111,7 @@ func TestNoResultIsAwaitedOfWhatHasNotBegun(t *testing.T) {
 // A site that has spoken of other things since it last spoke of an attempt is there: it has had
 // its time to tell when it falls silent for want of anything to say.
 func TestASiteThatSpeaksOfOtherThingsIsNotAwaited(t *testing.T) {
-	b := newBench(t, nil, "a", "b")
-	id := b.placed(b.fixed(1), "a")
-	b.now = b.now.Add(30 * time.Minute)
-	b.renew("a", id, 1)
-	b.hear("a", protocol.Progress{Attempt: attemptOf(id, 0, 1), Phase: grid.PhaseRunning})
+	b, id := runningAtA(t)
 	b.pass(b.m.cfg.Lease + b.m.cfg.LeaseMargin/2)
 	b.speaks("a", id)
 	b.pass(b.m.cfg.LeaseMargin)

@@ -158,17 +158,26 @@ func TestOverrunInAnOutage(t *testing.T) {
 	}
 }
 
-// A promise that cannot go on in time any longer is best effort from then on: it goes on when
-// it can, and is not lost.
-func TestWhatIsSuspendedIsNotLost(t *testing.T) {
+// suspended is a plan in which task 1 waits since second 10, with 40 s left and a deadline.
+func suspended(t *testing.T, deadline int) *Planner {
+	t.Helper()
 	p := New(Config{Total: cores(4)})
-	put(t, p, 0, task(1, ClassDeadline, 3, 0, 50).with(func(c *Commitment) { c.Deadline = at(80) }))
+	put(t, p, 0, task(1, ClassDeadline, 3, 0, 50).with(func(c *Commitment) {
+		c.Deadline = at(deadline)
+	}))
 	put(t, p, 0, task(2, ClassFixTime, 1, 10, 40))
 	p.SetOutage(cores(1), at(45))
 	p.Advance(at(0))
 	if changes := p.Advance(at(10)); !cmp.Equal(numbers(changes.Suspended), []int{1}) {
-		t.Fatalf("%+v, want that the deadline, which has 30 s, waits", changes)
+		t.Fatalf("%+v, want that the deadline waits", changes)
 	}
+	return p
+}
+
+// A promise that cannot go on in time any longer is best effort from then on: it goes on when
+// it can, and is not lost.
+func TestWhatIsSuspendedIsNotLost(t *testing.T) {
+	p := suspended(t, 80)
 	wantStarts(t, p, []int{40}, 1) // 40 s are left
 	p.SetOutage(cores(2), at(70))
 	changes := p.Advance(at(20))
@@ -249,14 +258,7 @@ func TestAReservationThatIsTooShortLosesTheLast(t *testing.T) {
 // best effort; what would still be in time keeps its promise.
 func TestWhatMissedItsTimeWhileSuspendedGoesOn(t *testing.T) {
 	for now, overran := range map[int]bool{160: false, 161: true, 500: true} {
-		p := New(Config{Total: cores(4)})
-		put(t, p, 0, task(1, ClassDeadline, 3, 0, 50).with(func(c *Commitment) { c.Deadline = at(200) }))
-		put(t, p, 0, task(2, ClassFixTime, 1, 10, 40))
-		p.SetOutage(cores(1), at(45))
-		p.Advance(at(0))
-		if changes := p.Advance(at(10)); !cmp.Equal(numbers(changes.Suspended), []int{1}) {
-			t.Fatalf("%+v, want that the deadline waits with 40 s left", changes)
-		}
+		p := suspended(t, 200)
 		changes := p.Advance(at(now))
 		c, _ := p.Commitment(attempt(1))
 		if !cmp.Equal(numbers(changes.Resumed), []int{1}) || len(changes.Lost) > 0 ||

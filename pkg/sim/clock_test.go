@@ -75,12 +75,18 @@ func TestAStepOfTheClockIsToldAndMovesNoTimer(t *testing.T) {
 	}
 }
 
-func TestClockOfASuspendedHostGoesOn(t *testing.T) {
+// jobAtS2 submits a job of 20 s that s2 alone can run.
+func jobAtS2(t *testing.T) (*World, grid.JobID) {
+	t.Helper()
 	w := New(Config{Seed: 5, Sites: fleet(3), Network: lan(), CheckFacts: true})
 	_ = w.Run(time.Second)
 	job := wasmJob(1, 20*time.Second)
 	job.Spec.Need.MilliCPUs = 4000 // s2
-	id := mustSubmit(t, w, "s0", job)
+	return w, mustSubmit(t, w, "s0", job)
+}
+
+func TestClockOfASuspendedHostGoesOn(t *testing.T) {
+	w, id := jobAtS2(t)
 	_ = w.Run(5 * time.Second)
 	w.Suspend("s2")
 	w.Input("s2", step.Pause{}) // comes late
@@ -101,11 +107,7 @@ func TestClockOfASuspendedHostGoesOn(t *testing.T) {
 
 // A sandbox that is being made when its machine goes to sleep is not begun after its lease.
 func TestNothingBeginsAfterASleepLongerThanItsLease(t *testing.T) {
-	w := New(Config{Seed: 5, Sites: fleet(3), Network: lan(), CheckFacts: true})
-	_ = w.Run(time.Second)
-	job := wasmJob(1, 20*time.Second)
-	job.Spec.Need.MilliCPUs = 4000 // s2
-	id := mustSubmit(t, w, "s0", job)
+	w, id := jobAtS2(t)
 	h := w.hosts["s2"]
 	attempt := func() *attempt {
 		return h.attempts[grid.AttemptID{Task: grid.TaskID{Job: id}, Token: 1}]

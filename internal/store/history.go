@@ -39,7 +39,7 @@ type History struct {
 // heldLooks bounds how often a history is looked at before its pages are let go. Jobs are found
 // by random identifiers, so each look maps other pages, with some around them, and in time all:
 // the agent would be seen to take as much memory as its history has on disk.
-const heldLooks = 16
+const heldLooks = 4
 
 // HistoryJob is an ended job, with what a list shows of it.
 type HistoryJob struct {

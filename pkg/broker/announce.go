@@ -95,14 +95,19 @@ func (h herald) widen(j *job, last *round) {
 	h.startTimers(j)
 }
 
-// rest pauses before a job is announced again. The pause grows when all sites were asked.
+// rest pauses before a job is announced again, longer each time that all sites were asked. A
+// round that something else began meanwhile, such as a site with new capacity, leaves the
+// pause as it is: a network that loses its answers must not cost the job the pauses, too.
 func (h herald) rest(j *job, everybody bool) {
 	clear(j.vacant)
-	if everybody || j.pause == 0 {
-		j.pause = min(max(2*j.pause, h.cfg.BackoffMin), h.cfg.BackoffMax)
+	if over := !h.now.Before(j.pauseEnd); over || j.pause == 0 {
+		if everybody || j.pause == 0 {
+			j.pause = min(max(2*j.pause, h.cfg.BackoffMin), h.cfg.BackoffMax)
+		}
+		part := time.Duration(h.rng.Float64() * float64(j.pause) / 2)
+		j.pauseEnd = h.now.Add(j.pause/2 + part)
 	}
-	pause := j.pause/2 + time.Duration(h.rng.Float64()*float64(j.pause)/2)
-	h.setTimer(timerAgain, string(j.id), h.now.Add(pause))
+	h.setTimer(timerAgain, string(j.id), j.pauseEnd)
 }
 
 // gossip sends a message about a job to all sites, known or not.

@@ -59,10 +59,11 @@ type enquiry struct {
 	placed    bool // "placed" was said since the last announcement
 	offered   bool // some site has offered at some time
 	// offers are those that still stand; runner-ups stay here for failover.
-	offers  map[grid.SiteID]*candidate
-	answers map[grid.SiteID]Answer // each site's last answer, for `why`; bounded
-	vacant  map[grid.SiteID]bool   // sites that reported capacity while something else was under way
-	pause   time.Duration          // the last one before announcing again; it grows
+	offers   map[grid.SiteID]*candidate
+	answers  map[grid.SiteID]Answer // each site's last answer, for `why`; bounded
+	vacant   map[grid.SiteID]bool   // sites that reported capacity while something else was under way
+	pause    time.Duration          // the last one before announcing again; it grows
+	pauseEnd time.Time              // of that pause, also while a round goes on that it did not begin
 	// rest is a time before which nothing is looked for: parts of an earlier start that were
 	// told to stop may run until then.
 	rest     time.Time

@@ -324,6 +324,47 @@ func TestNotNowWaitsAndIsPlacedOnVacancy(t *testing.T) {
 	}
 }
 
+// A site that reports capacity again and again, and then has none for the job, puts off no round
+// of all sites: another may have had some for long, and its word of it was lost.
+func TestVacanciesPutOffNoRound(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	id := b.submit(testJob(1))
+	b.refusal(id, "a", true)
+	b.refusal(id, "b", false)
+	b.refusal(id, self, true)
+	asked := false
+	for end := b.now.Add(b.m.cfg.BackoffMin); !asked && b.now.Before(end); {
+		b.hear("b", protocol.Vacancy{Jobs: []grid.JobID{id}})
+		b.refusal(id, "b", false)
+		to, _ := sent[protocol.Reannounce](b.pass(b.m.cfg.BackoffMin / 8))
+		asked = slices.Contains(to, "a")
+	}
+	if !asked {
+		t.Errorf("a was not asked again within %s", b.m.cfg.BackoffMin)
+	}
+}
+
+// Nor do such rounds make the pauses between the others longer.
+func TestVacanciesDoNotLengthenThePause(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	id := b.submit(splitJob(grid.SplitIfNeeded, 2))
+	pause := func() time.Duration { return b.m.jobs.all[id].pause }
+	refuse := func() {
+		for _, site := range []grid.SiteID{"a", "b", self} {
+			b.refusal(id, site, false)
+		}
+	}
+	refuse()
+	before := pause()
+	for range 3 {
+		b.hear("b", protocol.Vacancy{Jobs: []grid.JobID{id}})
+		refuse()
+	}
+	if before <= 0 || pause() != before {
+		t.Errorf("the pause grew from %s to %s", before, pause())
+	}
+}
+
 func TestMissingMemberKeepsAJobPending(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	b.do(step.PeerGone{Site: "b"})

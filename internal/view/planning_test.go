@@ -1,7 +1,10 @@
 package view_test
 
 import (
+	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,31 +43,114 @@ func TestJobsSurvive(t *testing.T) {
 			},
 			Count: 2, TTL: time.Second,
 		},
+		"with data": jobWithData(at),
 	} {
-		got, err := view.FromJob(want).Job()
+		text, err := json.Marshal(view.FromJob(want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sent view.JobSpec
+		if err = json.Unmarshal(text, &sent); err != nil {
+			t.Fatal(err)
+		}
+		got, err := sent.Job()
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
-	for _, wrong := range []view.JobSpec{
-		{Kind: "wish"}, {Kind: "command", Overrun: "pause"}, {Kind: "command", Split: "always"},
+}
+
+// jobWithData is an array of modules that asks for all that commands and reservations do not.
+func jobWithData(at time.Time) grid.Job {
+	return grid.Job{
+		Spec: grid.Spec{
+			Name: "n", Kind: grid.KindWasm, Module: grid.Input{CID: "m", Bytes: 9}, Args: []string{"x", ""},
+			Env:     []grid.EnvVar{{Name: "A", Value: "1"}, {Name: "B"}},
+			Inputs:  []grid.Input{{Path: "/in", CID: "i", Bytes: 3}, {Path: "/dir", CID: "d", Dir: true}},
+			Outputs: []grid.Output{{Path: "/out", To: "{{item}}.txt"}, {Path: "/log"}},
+			Need: grid.Resources{
+				MilliCPUs: 1500, MemoryBytes: 1 << 30, DiskBytes: 1 << 20, MFLOPS: 7, NetBps: 8,
+			},
+			OS: "linux", Arch: "amd64", Runtime: time.Minute, TimeLimit: time.Hour,
+			Window:  grid.Window{NotBefore: at, Deadline: at.Add(time.Hour)},
+			Map:     grid.MapSeconds,
+			Weights: grid.Weights{C: 1, M: 2, F: 3, P: 4},
+			Axes: []grid.Axis{
+				{Dimension: grid.Computation, Weight: 1}, {Dimension: grid.Latency, Weight: 0.5},
+			},
+			Unattended: grid.UnattendedFinish,
+		},
+		Count: 2, TTL: 1500 * time.Millisecond,
+		Items: []grid.Item{
+			{Value: "one", Inputs: []grid.Input{{Path: "/one", CID: "o", Bytes: 1}}}, {Value: "two"},
+		},
+	}
+}
+
+// What a user leaves out has its default, and a moment counts in whatever zone it is sent.
+func TestShortestJob(t *testing.T) {
+	t.Parallel()
+	var sent view.JobSpec
+	text := `{"kind": "command", "args": ["x"], "count": 1, "runtime_seconds": 60, "ttl_seconds": 1,
+		"split": "", "at": "2026-05-01T13:00:00+01:00",
+		"need": {"milli_cpus": 1, "memory_bytes": 1, "disk_bytes": 1, "mflops": 1}}`
+	if err := json.Unmarshal([]byte(text), &sent); err != nil {
+		t.Fatal(err)
+	}
+	got, err := sent.Job()
+	want := grid.Job{
+		Spec: grid.Spec{
+			Kind: grid.KindCommand, Args: []string{"x"}, Runtime: time.Minute,
+			Need:   grid.Resources{MilliCPUs: 1, MemoryBytes: 1, DiskBytes: 1, MFLOPS: 1},
+			Window: grid.Window{At: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)},
+			Map:    grid.MapThesis, Weights: grid.DefaultWeights(), Unattended: grid.UnattendedFreeze,
+		},
+		Count: 1, TTL: time.Second,
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// A job with a word that is not known is not taken, and the message names the word.
+func TestUnknownWords(t *testing.T) {
+	t.Parallel()
+	for text, change := range map[string]func(*view.JobSpec){
+		`kind "wish"`:        func(s *view.JobSpec) { s.Kind = "wish" },
+		`map "moon"`:         func(s *view.JobSpec) { s.Map = "moon" },
+		`unattended "go"`:    func(s *view.JobSpec) { s.Unattended = "go" },
+		`overrun "pause"`:    func(s *view.JobSpec) { s.Overrun = "pause" },
+		`split "always"`:     func(s *view.JobSpec) { s.Split = "always" },
+		`dimension "depth"`:  func(s *view.JobSpec) { s.Dimensions = []view.AxisSpec{{Dimension: "depth"}} },
+		"check job: invalid": func(s *view.JobSpec) { s.Count = 0 },
 	} {
-		if _, err := wrong.Job(); !errors.Is(err, grid.ErrInvalid) {
-			t.Errorf("%+v was taken: %v", wrong, err)
+		sent := view.FromJob(jobWithData(time.Time{}))
+		sent.NotBefore, sent.Deadline = view.Time{}, view.Time{}
+		change(&sent)
+		got, err := sent.Job()
+		if !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), text) {
+			t.Errorf("the error is %v, want one with %q", err, text)
+		}
+		if diff := cmp.Diff(grid.Job{}, got); diff != "" {
+			t.Errorf("%s: beside the error there is %s", text, diff)
 		}
 	}
 }
 
+// A reservation's task has words of its own, and has ended where a job's task has.
 func TestPhasesOfReservations(t *testing.T) {
 	t.Parallel()
-	for phase, want := range map[view.Phase]view.Phase{
-		view.PhaseWaiting: view.PhaseWaiting, view.PhaseAwarded: view.PhaseAwarded,
-		view.PhaseStaging: view.PhaseHeld,
+	own := map[view.Phase]view.Phase{
+		view.PhaseStaging: view.PhaseHeld, view.PhasePreparing: view.PhaseOpen,
 		view.PhaseRunning: view.PhaseOpen, view.PhaseFrozen: view.PhaseOpen,
-		view.PhaseDone:   view.PhaseOver,
+		view.PhaseSuspended: view.PhaseOpen, view.PhaseDone: view.PhaseOver,
 		view.PhaseFailed: view.PhaseLost, view.PhaseCancelled: view.PhaseReleased,
-		view.PhaseRefused: view.PhaseRefused,
-	} {
+	}
+	for _, phase := range view.Phases() {
+		want, has := own[phase]
+		if !has {
+			want = phase
+		}
 		if got := phase.OfReservation(); got != want {
 			t.Errorf("%s.OfReservation() = %s, want %s", phase, got, want)
 		}
@@ -72,14 +158,73 @@ func TestPhasesOfReservations(t *testing.T) {
 			t.Errorf("%s has ended: %v, %s: %v", phase, phase.Ended(), want, want.Ended())
 		}
 	}
-	for want, counts := range map[view.Phase]view.PhaseCounts{
-		view.PhaseOpen:     {view.PhaseOpen: 1, view.PhaseHeld: 2, view.PhaseReleased: 1},
-		view.PhaseHeld:     {view.PhaseHeld: 1, view.PhaseAwarded: 1, view.PhaseLost: 1},
-		view.PhaseLost:     {view.PhaseLost: 1, view.PhaseOver: 1},
-		view.PhaseReleased: {view.PhaseReleased: 1, view.PhaseOver: 1},
+}
+
+// A job is what its most telling task is: of each two phases, the one named first here.
+func TestPhaseOfJob(t *testing.T) {
+	t.Parallel()
+	order := []view.Phase{
+		"open", "running", "preparing", "frozen", "suspended", "held", "staging", "awarded", "announced",
+		"waiting",
+		"refused", "lost", "failed", "released", "cancelled", "over", "done",
+	}
+	all := view.Phases()
+	slices.Sort(all)
+	if diff := cmp.Diff(all, slices.Sorted(slices.Values(order))); diff != "" {
+		t.Errorf("the phases are others:\n%s", diff)
+	}
+	for i, first := range order {
+		if i > slices.Index(order, view.PhaseWaiting) != first.Ended() {
+			t.Errorf("%s has ended: %t", first, first.Ended())
+		}
+		for _, second := range order[i:] {
+			counts := view.PhaseCounts{first: 1, second: 5}
+			if got := counts.Phase(); got != first {
+				t.Errorf("%v.Phase() = %s, want %s", counts, got, first)
+			}
+		}
+	}
+	for _, none := range []view.PhaseCounts{nil, {view.PhaseDone: 0}} {
+		if got := none.Phase(); got != view.PhaseWaiting {
+			t.Errorf("%v.Phase() = %s, want waiting", none, got)
+		}
+	}
+}
+
+// A job starts no more when one that it waits for has ended otherwise than well.
+func TestWhatKeepsAJobFromStarting(t *testing.T) {
+	t.Parallel()
+	after := func(phases ...view.Phase) (all []view.Earlier) {
+		for _, p := range phases {
+			all = append(all, view.Earlier{ID: grid.JobID(p), Phase: p})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name string
+		job  view.JobView
+		want view.Earlier
+	}{
+		{
+			"the first that failed", view.JobView{
+				Phase: view.PhaseCancelled, After: after("", "done", "over", "running", "failed", "lost"),
+			}, view.Earlier{ID: "failed", Phase: view.PhaseFailed},
+		},
+		{
+			"refused",
+			view.JobView{Phase: view.PhaseRefused, After: after("cancelled")},
+			view.Earlier{ID: "cancelled", Phase: view.PhaseCancelled},
+		},
+		{"all were done", view.JobView{Phase: view.PhaseCancelled, After: after("done", "over")}, view.Earlier{}},
+		{"it goes on", view.JobView{Phase: view.PhaseWaiting, After: after("failed")}, view.Earlier{}},
+		{
+			"it had started", view.JobView{
+				Phase: view.PhaseCancelled, Started: view.At(time.Unix(1, 0)), After: after("failed"),
+			}, view.Earlier{},
+		},
 	} {
-		if got := counts.Phase(); got != want {
-			t.Errorf("%v.Phase() = %s, want %s", counts, got, want)
+		if got, kept := c.job.NotStarted(); got != c.want || kept != (c.want != view.Earlier{}) {
+			t.Errorf("%s: %+v, %t, want %+v", c.name, got, kept, c.want)
 		}
 	}
 }
@@ -131,8 +276,9 @@ func TestTimesOfAnswers(t *testing.T) {
 		t.Errorf("refusal %+v", row)
 	}
 	for r, want := range map[grid.Refusal]time.Time{
-		refusal:                               made.Add(90 * time.Second),
-		{Reason: grid.ReasonWindow, Want: 30}: {},
+		refusal:                                              made.Add(90 * time.Second),
+		{Reason: grid.ReasonWindow, Want: 30}:                {},
+		{Reason: grid.ReasonWindow, Have: 1}:                 made.Add(time.Second),
 		{Reason: grid.ReasonMemory, Want: 30, Have: 20}:      {},
 		{Reason: grid.ReasonWindow, Want: 30, Have: 1 << 62}: made.Add(grid.MaxRuntime),
 	} {
@@ -163,7 +309,7 @@ func TestPlanningWords(t *testing.T) {
 func TestPercent(t *testing.T) {
 	t.Parallel()
 	for p, want := range map[float64]string{
-		0: "0 %", 0.97: "97 %", 0.9949: "99.4 %", 0.9999: "99.9 %", 1: "100 %",
+		0: "0 %", 0.004: "0 %", 0.006: "1 %", 0.97: "97 %", 0.99: "99 %", 0.991: "99.1 %", 0.9949: "99.4 %", 0.9999: "99.9 %", 1: "100 %",
 	} {
 		if got := view.Percent(&p); got != want {
 			t.Errorf("percent(%v) = %q, want %q", p, got, want)
@@ -171,5 +317,79 @@ func TestPercent(t *testing.T) {
 	}
 	if got := view.Percent(nil); got != "" {
 		t.Errorf("percent(nil) = %q", got)
+	}
+}
+
+// Each number of an offer stands in its row, with what is not known of it.
+func TestRowOfAnOffer(t *testing.T) {
+	t.Parallel()
+	p := func(v float64) *float64 { return &v }
+	offer := grid.Offer{
+		Site: "s", Firm: true, TasksNow: 3,
+		Parts: grid.Parts{
+			X: 1, Y: 2, Z: 0.5, Distance: 4, Wait: time.Second, StageIn: 20 * time.Second,
+			Run: 5 * time.Minute, PotentialUnknown: true,
+			Further: []grid.Coordinate{
+				{Dimension: grid.Price, Value: 6, Known: true}, {Dimension: grid.Latency, Value: 7},
+			},
+		},
+	}
+	want := view.OfferRow{
+		Site: "s", Name: "attic", Rank: 2, X: p(1), Y: p(2), Z: p(0.5), Distance: p(4), Seconds: p(321),
+		WaitSeconds: 1, StageSeconds: 20, RunSeconds: 300, Firm: true, TasksNow: 3,
+		Further: []view.Further{{Dimension: "price", Value: 6}},
+		LeftOut: []string{"latency", "potential of the data's holder"},
+	}
+	if diff := cmp.Diff(want, view.FromOffer(offer, "attic", 2)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	none := want.Timed(time.Time{}, true)
+	none.Z = nil
+	none.Kept = nil
+	if none = none.Timed(time.Time{}, true); none.Kept != nil {
+		t.Errorf("whether a site stays is not known, and still it says %v", *none.Kept)
+	}
+}
+
+// A row says on which axis a site is farther than the nearest one.
+func TestWhyASiteIsNotTheNearest(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[grid.Dimension]string{
+		0:                 "",
+		grid.Computation:  "computation 0.25, the nearest has 0.125",
+		grid.DataMoved:    "data 0.25, the nearest has 0.125",
+		grid.Availability: "likely to leave: 25 %, the nearest: 12 %",
+	} {
+		if got := view.Behind(d, 0.25, 0.125); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+}
+
+// A refusal's row has its sentence, and what to ask for where less would do.
+func TestRowOfARefusal(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		reason     grid.Reason
+		want, have int64
+		less       string
+	}{
+		{grid.ReasonCPUs, 2000, 500, "at most 0.5 cores"},
+		{grid.ReasonMemory, 2, 1, "at most 1 B of memory"},
+		{grid.ReasonDisk, 4 << 30, 3 << 30, "at most 3.0 GiB of disk"},
+		{grid.ReasonBandwidth, 20e6, 12_500_000, "at most 12.5 Mbit/s of bandwidth"},
+		{grid.ReasonComputation, 2000, 1500, "at most 1.5 GFLOPS"},
+		{grid.ReasonMemory, 2, 2, ""}, // it is as much as was asked for
+		{grid.ReasonMemory, 2, 0, ""}, // there is nothing that could be asked for
+		{grid.ReasonWindow, 60, 30, ""},
+	} {
+		r := grid.Refusal{Reason: c.reason, Never: true, Want: c.want, Have: c.have}
+		want := view.OfferRow{
+			Site: "s", Name: "attic", Reason: c.reason, Never: true, Refusal: r.Explain(),
+			Counterfactual: c.less,
+		}
+		if diff := cmp.Diff(want, view.FromRefusal("s", "attic", r)); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", r, diff)
+		}
 	}
 }

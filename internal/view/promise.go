@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -35,9 +36,9 @@ func (p *PromiseView) Line() string {
 // WorstPromise sums up what became of the promises of a job's tasks: the worst state, with how
 // many have it, and the longest delays. nil where none was given.
 func WorstPromise(tasks []*PromiseView) *PromiseView {
-	ranks := map[string]int{
-		grid.PromiseKept.String(): 1, grid.PromiseOpen.String(): 2, grid.PromiseLate.String(): 3,
-		grid.PromiseBroken.String(): 4,
+	ranks := []string{ // better ones first
+		grid.PromiseKept.String(), grid.PromiseOpen.String(), grid.PromiseLate.String(),
+		grid.PromiseBroken.String(),
 	}
 	var worst *PromiseView
 	same, given := 0, 0
@@ -49,7 +50,7 @@ func WorstPromise(tasks []*PromiseView) *PromiseView {
 		if worst == nil {
 			worst = &PromiseView{}
 		}
-		if ranks[t.State] > ranks[worst.State] {
+		if slices.Index(ranks, t.State) > slices.Index(ranks, worst.State) {
 			worst.State, worst.Text, same = t.State, t.Text, 0
 		}
 		if t.State == worst.State {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,5 +41,43 @@ func TestWorstPromise(t *testing.T) {
 	}
 	if late.Text != "ended 26s after its deadline" {
 		t.Errorf("a task's promise was changed: %+v", late)
+	}
+}
+
+func TestWhichPromisesAreKept(t *testing.T) {
+	t.Parallel()
+	if none := (*PromiseView)(nil); !none.Kept() || none.Line() != "" {
+		t.Errorf("where none was given: %t, %q", none.Kept(), none.Line())
+	}
+	for state, want := range map[string]bool{
+		"kept": true, "open": true, "late": false, "broken": false,
+	} {
+		p := PromiseView{State: state}
+		if p.Kept() != want || p.Line() != state {
+			t.Errorf("%s: kept %t, in a line %q", state, p.Kept(), p.Line())
+		}
+	}
+}
+
+// Of two promises the worse one counts, whichever comes first, with how many have it.
+func TestTheWorseOfTwoPromises(t *testing.T) {
+	t.Parallel()
+	states := []string{"kept", "open", "late", "broken"} // better ones first
+	for i, better := range states {
+		for _, worse := range states[i:] {
+			a, b := &PromiseView{State: better, Text: "x"}, &PromiseView{State: worse, Text: "x"}
+			want := PromiseView{State: worse, Text: "x"}
+			if worse == "late" || worse == "broken" {
+				want.Text = "1 of 2 tasks, for example: x"
+			}
+			if worse == better {
+				want.Text = strings.Replace(want.Text, "1 of", "2 of", 1)
+			}
+			for _, tasks := range [][]*PromiseView{{a, b}, {b, a}} {
+				if got := WorstPromise(tasks); *got != want {
+					t.Errorf("%s and %s: %+v, want %+v", tasks[0].State, tasks[1].State, *got, want)
+				}
+			}
+		}
 	}
 }

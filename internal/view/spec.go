@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -174,8 +173,8 @@ func (s JobSpec) Job() (grid.Job, error) {
 			Name: s.Name, Kind: kind, Args: s.Args, Inputs: toInputs(s.Inputs), Need: s.Need.grid(),
 			OS: s.OS, Arch: s.Arch, Runtime: Duration(s.RuntimeSeconds),
 			TimeLimit: Duration(s.TimeLimitSeconds),
-			Window: grid.Window{
-				NotBefore: moment(s.NotBefore), At: moment(s.At), Deadline: moment(s.Deadline),
+			Window: grid.Window{ // a job reads the same however it travelled
+				NotBefore: s.NotBefore.UTC(), At: s.At.UTC(), Deadline: s.Deadline.UTC(),
 			},
 			Map: mapKind, Weights: weights, Unattended: unattended,
 			Priority: s.Priority, Project: s.Project, Reservation: s.Reservation,
@@ -221,14 +220,6 @@ func (s JobSpec) fill(job *grid.Job) {
 	for _, item := range s.Items {
 		job.Items = append(job.Items, grid.Item{Value: item.Value, Inputs: toInputs(item.Inputs)})
 	}
-}
-
-// moment drops the zone, so that a job reads the same however it travelled.
-func moment(t Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
-	return t.UTC()
 }
 
 func parseKind(word string) (grid.WorkKind, error) {

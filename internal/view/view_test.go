@@ -28,6 +28,14 @@ func TestTimesAreUTC(t *testing.T) {
 	}
 }
 
+func TestTimesThatJSONCannotSay(t *testing.T) {
+	t.Parallel()
+	if text, err := view.At(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)).MarshalJSON(); err == nil ||
+		text != nil {
+		t.Errorf("the year 10000 is %q, %v", text, err)
+	}
+}
+
 func TestDurationsSurvive(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -40,6 +48,8 @@ func TestDurationsSurvive(t *testing.T) {
 	})
 	for in, want := range map[float64]time.Duration{
 		math.Inf(1): math.MaxInt64, math.Inf(-1): math.MinInt64, 1e300: math.MaxInt64,
+		-1e300: math.MinInt64, (1 << 63) / 1e9: math.MaxInt64, // the first that is too long
+		0.6e-9: 1, 0.4e-9: 0, -0.6e-9: -1,
 	} {
 		if got := view.Duration(in); got != want {
 			t.Errorf("Duration(%v) = %d, want %d", in, got, want)
@@ -47,21 +57,6 @@ func TestDurationsSurvive(t *testing.T) {
 	}
 	if got := view.Duration(math.NaN()); got != 0 {
 		t.Errorf("Duration(NaN) = %d", got)
-	}
-}
-
-func TestPhaseOfJob(t *testing.T) {
-	t.Parallel()
-	for want, counts := range map[view.Phase]view.PhaseCounts{
-		view.PhaseRunning: {view.PhaseRunning: 1, view.PhaseFailed: 3, view.PhaseWaiting: 2},
-		view.PhaseWaiting: {view.PhaseWaiting: 1, view.PhaseDone: 5},
-		view.PhaseFailed:  {view.PhaseDone: 5, view.PhaseFailed: 1},
-		view.PhaseRefused: {view.PhaseRefused: 1, view.PhaseDone: 1},
-		view.PhaseDone:    {view.PhaseDone: 1},
-	} {
-		if got := counts.Phase(); got != want {
-			t.Errorf("%v.Phase() = %s, want %s", counts, got, want)
-		}
 	}
 }
 
@@ -122,6 +117,56 @@ func TestEventLogAgainstAList(t *testing.T) {
 	})
 }
 
+// A reader gets what it has not seen, as much as it asks for, and is told of what is gone.
+func TestWhatAReaderGets(t *testing.T) {
+	t.Parallel()
+	log := view.NewEventLog(3, 7) // of 7 to 11, 9 to 11 are kept
+	for range 5 {
+		log.Append(view.Event{Kind: "x"})
+	}
+	gap := view.Event{ID: 8, Kind: "gap", Text: "some events are no longer kept"}
+	x := func(id uint64) view.Event { return view.Event{ID: id, Kind: "x"} }
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for _, c := range []struct {
+		name  string
+		after uint64
+		limit int
+		want  []view.Event
+	}{
+		{"a new reader", 0, 10, []view.Event{x(9), x(10), x(11)}},
+		{"one that is behind", 7, 10, []view.Event{gap, x(9), x(10), x(11)}},
+		{"a gap counts, too", 1, 2, []view.Event{gap, x(9)}},
+		{"one that misses nothing", 8, 10, []view.Event{x(9), x(10), x(11)}},
+		{"few at a time", 9, 1, []view.Event{x(10)}},
+		{"at least one", 8, -1, []view.Event{x(9)}},
+		{"the last", 10, 10, []view.Event{x(11)}},
+		{"one that has seen all", 11, 10, nil},
+		{"one that comes from a newer log", 12, 10, []view.Event{x(9), x(10), x(11)}},
+	} {
+		got, err := log.EventsAfter(ended, c.after, c.limit)
+		if diff := cmp.Diff(c.want, got); diff != "" || (err != nil) != (c.want == nil) {
+			t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
+		}
+	}
+}
+
+// A log keeps one event at least, and numbers from 1 at least.
+func TestSmallestEventLog(t *testing.T) {
+	t.Parallel()
+	log := view.NewEventLog(0, 0)
+	if last := log.Last(); last != 0 {
+		t.Errorf("the last of no events is %d", last)
+	}
+	for id := range uint64(2) {
+		log.Append(view.Event{Kind: "x"})
+		got, err := log.EventsAfter(t.Context(), id, 10)
+		if diff := cmp.Diff([]view.Event{{ID: id + 1, Kind: "x"}}, got); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
 func TestEventLogWaits(t *testing.T) {
 	t.Parallel()
 	log := view.NewEventLog(4, 1)
@@ -167,15 +212,52 @@ func TestProblemsAreKnown(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]error{
 		400: grid.ErrInvalid, 401: view.ErrDenied, 403: view.ErrDenied, 404: view.ErrNotFound,
-		409: view.ErrConflict, 413: view.ErrTooLarge, 503: view.ErrBusy,
+		409: view.ErrConflict, 413: view.ErrTooLarge, 503: view.ErrBusy, 500: nil,
 	} {
-		if err := error(&view.Problem{Status: status}); !errors.Is(err, want) {
-			t.Errorf("%d is not %v", status, want)
+		if got := errors.Unwrap(&view.Problem{Status: status}); !errors.Is(got, want) {
+			t.Errorf("%d is %v, want %v", status, got, want)
 		}
 	}
-	p := &view.Problem{Status: 400, Detail: "too long", Field: "name", Remedy: "shorten it"}
-	if got, want := p.Error(), "name: too long (shorten it)"; got != want {
-		t.Errorf("Error() = %q, want %q", got, want)
+	for _, c := range []struct {
+		problem view.Problem
+		want    string
+	}{
+		{view.Problem{Title: "Bad Request"}, "Bad Request"},
+		{view.Problem{Title: "Bad Request", Detail: "too long"}, "too long"},
+		{view.Problem{Detail: "too long", Field: "name"}, "name: too long"},
+		{view.Problem{Detail: "too long", Remedy: "shorten it"}, "too long (shorten it)"},
+		{
+			view.Problem{Detail: "too long", Field: "name", Remedy: "shorten it"},
+			"name: too long (shorten it)",
+		},
+	} {
+		if got := c.problem.Error(); got != c.want {
+			t.Errorf("Error() = %q, want %q", got, c.want)
+		}
+	}
+}
+
+// Of changes that win as many sites, the reason with the lower number and the smaller one come first.
+func TestOrderOfWhatCouldBeChanged(t *testing.T) {
+	t.Parallel()
+	got := view.Counterfactuals([]grid.Refusal{
+		{Reason: grid.ReasonDisk, Want: 9, Have: 4},
+		{Reason: grid.ReasonDisk, Want: 9, Have: 5},
+		{Reason: grid.ReasonMemory, Want: 9, Have: 4},
+		{Reason: grid.ReasonMemory, Want: 9, Have: 3},
+		{Reason: grid.ReasonMemory, Want: 9, Have: 9}, // this one does not refuse for want of it
+		{Reason: grid.ReasonComputation, Want: 2000, Have: 1000},
+	})
+	want := []string{
+		"at most 3 B of memory: 2 more sites", "at most 4 B of disk: 2 more sites",
+		"at most 4 B of memory: 1 more site", "at most 5 B of disk: 1 more site",
+		"at most 1.0 GFLOPS: 1 more site",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := view.Counterfactuals(nil); got == nil || len(got) != 0 {
+		t.Errorf("of no refusals: %#v, want an empty list", got)
 	}
 }
 
@@ -190,7 +272,8 @@ func TestDiskFull(t *testing.T) {
 		{"nobody looked", nil, false},
 		{"unknown", &view.MachineView{}, false},
 		{"full", free(0), true},
-		{"nearly full", free(1 << 20), true},
+		{"nearly full", free(view.FullDisk - 1), true},
+		{"just enough", free(view.FullDisk), false},
 		{"enough", free(1 << 30), false},
 	} {
 		if got := c.machine.DiskFull(); got != c.want {

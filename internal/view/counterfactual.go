@@ -54,7 +54,7 @@ func Counterfactuals(refusals []grid.Refusal) []string {
 	}
 	slices.SortStableFunc(changes, func(a, b change) int {
 		return cmp.Or(cmp.Compare(b.sites, a.sites), cmp.Compare(a.refusal.Reason, b.refusal.Reason),
-			cmp.Compare(a.refusal.Want-a.refusal.Have, b.refusal.Want-b.refusal.Have))
+			cmp.Compare(a.refusal.Have, b.refusal.Have)) // so that no change is listed twice
 	})
 	out := []string{}
 	for _, c := range changes {

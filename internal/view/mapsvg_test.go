@@ -123,7 +123,8 @@ func TestMapsAreDrawnAsBefore(t *testing.T) {
 			}
 		}
 		want, err := os.ReadFile(golden)
-		if diff := cmp.Diff(strings.ReplaceAll(string(want), "\r\n", "\n"), got); err != nil || diff != "" {
+		diff := cmp.Diff(strings.ReplaceAll(string(want), "\r\n", "\n"), got)
+		if err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
@@ -211,7 +212,9 @@ func TestNamesInTheDrawing(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q", words, got, want)
 		}
 	}
-	for site, want := range map[grid.SiteID]string{"": "", "1234567": "1234567", "123456789": "23456789"} {
+	for site, want := range map[grid.SiteID]string{
+		"": "", "1234567": "1234567", "123456789": "23456789",
+	} {
 		if got := label(OfferRow{Site: site}); got != want {
 			t.Errorf("a site without a name, %q, is %q, want %q", site, got, want)
 		}

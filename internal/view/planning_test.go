@@ -121,7 +121,7 @@ func TestUnknownWords(t *testing.T) {
 		`unattended "go"`:    func(s *view.JobSpec) { s.Unattended = "go" },
 		`overrun "pause"`:    func(s *view.JobSpec) { s.Overrun = "pause" },
 		`split "always"`:     func(s *view.JobSpec) { s.Split = "always" },
-		`dimension "depth"`:  func(s *view.JobSpec) { s.Dimensions = []view.AxisSpec{{Dimension: "depth"}} },
+		`dimension "depth"`:  func(s *view.JobSpec) { s.Dimensions[0].Dimension = "depth" },
 		"check job: invalid": func(s *view.JobSpec) { s.Count = 0 },
 	} {
 		sent := view.FromJob(jobWithData(time.Time{}))
@@ -215,7 +215,11 @@ func TestWhatKeepsAJobFromStarting(t *testing.T) {
 			view.JobView{Phase: view.PhaseRefused, After: after("cancelled")},
 			view.Earlier{ID: "cancelled", Phase: view.PhaseCancelled},
 		},
-		{"all were done", view.JobView{Phase: view.PhaseCancelled, After: after("done", "over")}, view.Earlier{}},
+		{
+			"all were done",
+			view.JobView{Phase: view.PhaseCancelled, After: after("done", "over")},
+			view.Earlier{},
+		},
 		{"it goes on", view.JobView{Phase: view.PhaseWaiting, After: after("failed")}, view.Earlier{}},
 		{
 			"it had started", view.JobView{
@@ -309,7 +313,8 @@ func TestPlanningWords(t *testing.T) {
 func TestPercent(t *testing.T) {
 	t.Parallel()
 	for p, want := range map[float64]string{
-		0: "0 %", 0.004: "0 %", 0.006: "1 %", 0.97: "97 %", 0.99: "99 %", 0.991: "99.1 %", 0.9949: "99.4 %", 0.9999: "99.9 %", 1: "100 %",
+		0: "0 %", 0.004: "0 %", 0.006: "1 %", 0.97: "97 %", 0.99: "99 %", 0.991: "99.1 %",
+		0.9949: "99.4 %", 0.9999: "99.9 %", 1: "100 %",
 	} {
 		if got := view.Percent(&p); got != want {
 			t.Errorf("percent(%v) = %q, want %q", p, got, want)

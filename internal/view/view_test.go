@@ -237,7 +237,8 @@ func TestProblemsAreKnown(t *testing.T) {
 	}
 }
 
-// Of changes that win as many sites, the reason with the lower number and the smaller one come first.
+// Of changes that win as many sites the reason with the lower number comes first, and each
+// change is listed once.
 func TestOrderOfWhatCouldBeChanged(t *testing.T) {
 	t.Parallel()
 	got := view.Counterfactuals([]grid.Refusal{
@@ -247,8 +248,12 @@ func TestOrderOfWhatCouldBeChanged(t *testing.T) {
 		{Reason: grid.ReasonMemory, Want: 9, Have: 3},
 		{Reason: grid.ReasonMemory, Want: 9, Have: 9}, // this one does not refuse for want of it
 		{Reason: grid.ReasonComputation, Want: 2000, Have: 1000},
+		{Reason: grid.ReasonBandwidth, Want: 4e6, Have: 2e6},
+		{Reason: grid.ReasonBandwidth, Want: 6e6, Have: 4e6},
+		{Reason: grid.ReasonBandwidth, Want: 4e6, Have: 2e6},
 	})
 	want := []string{
+		"at most 2 Mbit/s of bandwidth: 3 more sites", "at most 4 Mbit/s of bandwidth: 3 more sites",
 		"at most 3 B of memory: 2 more sites", "at most 4 B of disk: 2 more sites",
 		"at most 4 B of memory: 1 more site", "at most 5 B of disk: 1 more site",
 		"at most 1.0 GFLOPS: 1 more site",

@@ -139,7 +139,7 @@ func (r *Relays) reserve(ctx context.Context, id peer.ID) error {
 // refuse notes that a member said no: this site is not admitted there yet, or
 // all slots are taken. Pauses double; r.mu is held.
 func (r *Relays) refuse(id peer.ID, now time.Time) {
-	if len(r.refused) > r.cfg.Peers {
+	if len(r.refused) >= r.cfg.Peers {
 		clear(r.refused)
 	}
 	pause := min(max(r.cfg.Every/4, 2*r.refused[id].pause), refusedPause)

@@ -160,7 +160,7 @@ func TestPhasesOfReservations(t *testing.T) {
 	}
 }
 
-// A job is what its most telling task is: of each two phases, the one named first here.
+// A job has the phase of its most telling task: of each two phases, the one named first here.
 func TestPhaseOfJob(t *testing.T) {
 	t.Parallel()
 	order := []view.Phase{

@@ -60,7 +60,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// told is what a host is told for a site's way of meeting the others.
+// told says what a host hears of a site's way of meeting the others.
 type told struct {
 	Relay      bool // may be reached, and reach others, through relays
 	TellsPeers bool // tells others whether they are reachable

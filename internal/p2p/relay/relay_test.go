@@ -58,7 +58,7 @@ func TestPartsInRelaying(t *testing.T) {
 	}
 }
 
-// What is known of reaching a site is what was found out, unless its owner says it.
+// Of reaching a site that is known which was found out, unless its owner says it.
 func TestWhatIsKnownOfReachingASite(t *testing.T) {
 	for found, want := range map[network.Reachability]Reachability{
 		network.ReachabilityUnknown: "unknown", network.ReachabilityPublic: "public",

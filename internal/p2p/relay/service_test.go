@@ -70,7 +70,7 @@ func TestWhatARelayGives(t *testing.T) {
 	}
 	end := address(t, "/p2p/"+server.host.ID().String()+circuitOnly)
 	through := server.host.Addrs()[0].Encapsulate(end)
-	for n, to := range hidden[1:3] { // one circuit at a time is what it carries of a member
+	for n, to := range hidden[1:3] { // of each member it carries one circuit at a time
 		err := hidden[0].host.Connect(t.Context(), peer.AddrInfo{
 			ID: to.host.ID(), Addrs: []ma.Multiaddr{through},
 		})

@@ -28,7 +28,7 @@ func (s *site) counted(t *testing.T, want map[string]uint64) {
 	}
 }
 
-// alsoAt is where each relay of the next test can be dialled besides.
+// Each relay of the next test can be dialled at alsoAt besides.
 const alsoAt = "/ip4/10.0.0.2"
 
 // A hidden site holds slots at two members, one more than it needs, and tells the others its

@@ -18,6 +18,7 @@ type mutant struct {
 	file     string // path
 	in       string // the function, or what else is declared, that has the line
 	line     int
+	head     int    // line of the switch whose case it stands in; else line
 	from, to int    // bytes of the file that are replaced
 	body     body   // of the function around them
 	with     string // by what
@@ -87,10 +88,19 @@ type surgeon struct {
 	in    string // what is being declared
 	body  body
 	found []mutant
+	cases []span // of the switches so far
+}
+
+// span has the expressions of a case, of a switch that begins at a line.
+type span struct {
+	from, to token.Pos
+	line     int
 }
 
 func (s *surgeon) visit(n ast.Node) bool {
 	switch n := n.(type) {
+	case *ast.SwitchStmt:
+		s.noteCases(n)
 	case *ast.GenDecl:
 		return n.Tok == token.VAR // constants and types are seldom logic
 	case *ast.CallExpr:
@@ -127,6 +137,26 @@ func (s *surgeon) bodyOf(f *ast.FuncDecl) body {
 		return true
 	})
 	return b
+}
+
+// noteCases notes where the cases of a switch stand. They are asked one after the other by
+// whatever comes to the switch, also where none of them is taken.
+func (s *surgeon) noteCases(n *ast.SwitchStmt) {
+	for _, stmt := range n.Body.List {
+		if c, is := stmt.(*ast.CaseClause); is {
+			s.cases = append(s.cases, span{from: c.Pos(), to: c.Colon, line: s.fset.Position(n.Pos()).Line})
+		}
+	}
+}
+
+// headOf is the line that a test comes through if it comes to what stands at a place.
+func (s *surgeon) headOf(at token.Pos) int {
+	for _, c := range s.cases {
+		if c.from <= at && at < c.to {
+			return c.line
+		}
+	}
+	return s.fset.Position(at).Line
 }
 
 // turn returns the other one of true and false.
@@ -219,7 +249,7 @@ func (s *surgeon) offset(p token.Pos) int { return s.fset.Position(p).Offset }
 func (s *surgeon) replace(kind string, from, to token.Pos, with string) {
 	m := mutant{
 		file: s.name, in: s.in, body: s.body, line: s.fset.Position(from).Line,
-		from: s.offset(from), to: s.offset(to),
+		head: s.headOf(from), from: s.offset(from), to: s.offset(to),
 		with: with, kind: kind,
 	}
 	if with == string(s.text[m.from:m.to]) {

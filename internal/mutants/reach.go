@@ -63,7 +63,7 @@ func (t *tests) reaching(m mutant) []string {
 	var names []string
 	for _, test := range t.names {
 		if slices.ContainsFunc(t.reach[test], func(b block) bool {
-			return b.file == filepath.Base(m.file) && b.from <= m.line && m.line <= b.to
+			return b.file == filepath.Base(m.file) && b.from <= m.head && m.head <= b.to
 		}) {
 			names = append(names, test)
 		}

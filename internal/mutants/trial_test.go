@@ -193,10 +193,26 @@ func half(n int) int {
 	}
 	return n / 2
 }
+
+func sign(n int) int {
+	switch {
+	case n < -1:
+		return -1
+	}
+	return 1
+}
 `,
 		"a_test.go": `package tiny
 
 import "testing"
+
+func TestOne(t *testing.T) {
+	if sign(1) != 1 {
+		t.Error("wrong")
+	}
+}
+
+func TestMinusTwo(t *testing.T) { sign(-2) }
 
 func TestDouble(t *testing.T) {
 	if double(4) != 8 {
@@ -218,6 +234,9 @@ func TestHalf(t *testing.T) {
 		"a.go half: `if n < least {` -> `if false && (n < least) {`",
 		"a.go half: `if n < least {` -> `if n <= least {`",
 		"a.go half: `return 0` -> `return 1`",
+		"a.go sign: `case n < -1:` -> `case n < -2:`",
+		"a.go sign: `case n < -1:` -> `case n <= -1:`",
+		"a.go sign: `return -1` -> `return -2`",
 		"a.go var: `var least = 1` -> `var least = 2`",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -234,9 +253,10 @@ func TestHalf(t *testing.T) {
 	for line, want := range map[int][]string{
 		6:  {"TestDouble"},
 		13: {"TestHalf"},
-		11: {"TestDouble", "TestHalf"}, // comes through in neither
+		17: {"TestMinusTwo", "TestOne"},
+		11: {"TestDouble", "TestHalf", "TestMinusTwo", "TestOne"}, // comes through in none
 	} {
-		names := measured.reaching(mutant{file: "a.go", line: line})
+		names := measured.reaching(mutant{file: "a.go", head: line})
 		slices.Sort(names)
 		if !slices.Equal(names, want) {
 			t.Errorf("line %d meets %v, want %v", line, names, want)

@@ -1,17 +1,16 @@
 package api_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -380,6 +379,12 @@ func TestTCPDoorIsLocked(t *testing.T) {
 		"ipv6": {
 			"/api/v1/jobs", map[string]string{"Authorization": bearer, "Host": "[::1]:1"}, 200,
 		},
+		"other host": {
+			"/api/v1/jobs", map[string]string{"Authorization": bearer, "Host": "192.0.2.1:1"}, 421,
+		},
+		"no port": {
+			"/api/v1/jobs", map[string]string{"Authorization": bearer, "Host": "[::1]"}, 200,
+		},
 		"probe":         {"/livez", nil, 200},
 		"ready":         {"/readyz", nil, 200},
 		"no pprof":      {"/debug/pprof/", map[string]string{"Authorization": bearer}, 404},
@@ -392,8 +397,24 @@ func TestTCPDoorIsLocked(t *testing.T) {
 		if answer.StatusCode != c.status {
 			t.Errorf("%s: %d %s, want %d", name, answer.StatusCode, body, c.status)
 		}
+		if c.status == http.StatusMisdirectedRequest && string(body) != misdirected {
+			t.Errorf("%s: %s, want %s", name, body, misdirected)
+		}
+		if c.status == http.StatusUnauthorized && (string(body) != locked ||
+			answer.Header.Get("WWW-Authenticate") != "Bearer") {
+			t.Errorf("%s: %s %v, want %s", name, body, answer.Header, locked)
+		}
 	}
 }
+
+const (
+	locked = `{"type":"about:blank","title":"Unauthorized","status":401,` +
+		`"detail":"the bearer token is missing or wrong","field":"Authorization",` +
+		`"remedy":"send the token that the agent keeps in its state directory (MRS_TOKEN)"}` + "\n"
+	misdirected = `{"type":"about:blank","title":"Misdirected Request","status":421,` +
+		`"detail":"the request was meant for another host","field":"Host",` +
+		`"remedy":"use the agent's address, such as http://127.0.0.1:4800"}` + "\n"
+)
 
 func TestOptionalPaths(t *testing.T) {
 	t.Parallel()
@@ -404,171 +425,45 @@ func TestOptionalPaths(t *testing.T) {
 		})
 		o.Ready = func(context.Context) error { return errors.New("no peers yet") }
 	})
-	for path, status := range map[string]int{
-		"/metrics": 200, "/debug/pprof/": 200, "/debug/pprof/heap": 200, "/readyz": 503, "/livez": 200,
+	for path, want := range map[string]string{
+		"/metrics":                        "200 mrs_up 1",
+		"/debug/pprof/":                   "200 <html>",
+		"/debug/pprof/heap":               "200 ",
+		"/debug/pprof/symbol":             "200 num_symbols: 1",
+		"/debug/pprof/trace?seconds=0.01": "200 ",
+		"/debug/pprof/profile?seconds=1":  "200 ",
+		"/readyz": `503 {"type":"about:blank","title":"Service Unavailable","status":503,` +
+			`"detail":"no peers yet"}`,
+		"/livez": "200 ok\n",
 	} {
-		if answer, body := do(t, overSocket(socket), ask{method: "GET", url: "http://localhost" + path}); answer.StatusCode != status {
-			t.Errorf("%s = %d %s, want %d", path, answer.StatusCode, body, status)
+		answer, body := do(t, overSocket(socket), ask{method: "GET", url: "http://localhost" + path})
+		if got := fmt.Sprintf("%d %s", answer.StatusCode, body); !strings.HasPrefix(got, want) {
+			t.Errorf("%s = %s, want %s", path, got, want)
 		}
 	}
 }
 
+// TestUploadsAreBounded sends as much as is taken, and a byte more.
 func TestUploadsAreBounded(t *testing.T) {
 	t.Parallel()
 	socket, _ := serve(t, apitest.New(clock), func(o *api.Options) { o.MaxUpload = 10 })
-	answer, body := do(t, overSocket(socket), ask{
-		method: "PUT", url: "http://localhost/api/v1/data", kind: "application/octet-stream", body: strings.Repeat("x", 11),
-	})
-	if answer.StatusCode != http.StatusRequestEntityTooLarge || !bytes.Contains(body, []byte("10 B")) {
-		t.Errorf("PUT of 11 bytes = %d %s", answer.StatusCode, body)
-	}
-}
-
-type brokenData struct{ *apitest.Agent }
-
-func (brokenData) GetData(context.Context, grid.CID) (view.DataRef, io.ReadCloser, error) {
-	reader := io.MultiReader(strings.NewReader("half"), iotestError{})
-	return view.DataRef{CID: "bx", Bytes: 8, Dir: true}, io.NopCloser(reader), nil
-}
-
-type iotestError struct{}
-
-func (iotestError) Read([]byte) (int, error) { return 0, errors.New("a block is missing") }
-
-func TestBrokenDownloadIsNoWholeOne(t *testing.T) {
-	t.Parallel()
-	socket, _ := serve(t, brokenData{apitest.New(clock)}, nil)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/api/v1/data/bx", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := overSocket(socket).Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if body, err := io.ReadAll(answer.Body); err == nil {
-		t.Errorf("a download that broke off reads as whole: %q", body)
-	}
-}
-
-func TestSocketIsPrivateAndReplaced(t *testing.T) {
-	t.Parallel()
-	socket, _ := serve(t, apitest.New(clock), nil)
-	info, err := os.Stat(socket)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("socket: %v, %v", info, err)
-	}
-	second, err := api.New(apitest.New(clock), api.Options{Socket: socket})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err = second.Listen(t.Context()); err == nil ||
-		!strings.Contains(err.Error(), "another agent") {
-		t.Errorf("a second agent on the same socket: %v", err)
-	}
-	stale := filepath.Join(shortDir(t), "stale")
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.SetUnlinkOnClose(false)
-	if err = listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	third, err := api.New(apitest.New(clock), api.Options{Socket: stale})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := third.Listen(t.Context()); err != nil {
-		t.Errorf("a dead agent's socket is in the way: %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := third.Serve(ctx); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the socket is left behind: %v", err)
-	}
-}
-
-func TestDoorsThatAreRefused(t *testing.T) {
-	t.Parallel()
-	agent := apitest.New(clock)
-	if _, err := api.New(agent, api.Options{}); err == nil {
-		t.Error("no door at all was taken")
-	}
-	if _, err := api.New(agent, api.Options{Listen: "127.0.0.1:0"}); err == nil {
-		t.Error("an address without a token was taken")
-	}
-	file := filepath.Join(shortDir(t), "file")
-	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range []api.Options{
-		{Listen: "0.0.0.0:0", Token: token},
-		{Socket: "/" + strings.Repeat("x", 200)},
-		{Socket: file},
+	put := request{method: "PUT", path: "/data", kind: "application/octet-stream"}
+	post := request{method: "POST", path: "/resume", kind: jsonType}
+	for _, c := range []struct {
+		request
+		bytes  int
+		status int
+		text   string
+	}{
+		{put, 10, 201, `"bytes":10`},
+		{put, 11, 413, `"remedy":"send at most 10 B"`},
+		{post, 64<<20 + 1, 413, `"remedy":"send at most 64.0 MiB"`},
 	} {
-		server, err := api.New(agent, o)
-		if err != nil {
-			t.Fatal(err)
+		c.body = strings.Repeat("x", c.bytes)
+		answer, body := c.send(t, socket)
+		if answer.StatusCode != c.status || !strings.Contains(body, c.text) {
+			t.Errorf("%s of %d bytes = %d %s, want %d with %s", c.method, c.bytes, answer.StatusCode, body,
+				c.status, c.text)
 		}
-		if err := server.Listen(t.Context()); err == nil {
-			t.Errorf("Listen took %+v", o)
-		}
-	}
-}
-
-func TestToken(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "d", "api.token")
-	first, err := api.LoadToken(path)
-	if err != nil || len(first) != 64 {
-		t.Fatalf("LoadToken = %q, %v", first, err)
-	}
-	if second, err := api.LoadToken(path); err != nil || second != first {
-		t.Errorf("LoadToken again = %q, %v, want %q", second, err, first)
-	}
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := api.LoadToken(path); err == nil {
-		t.Error("a token that others can read was taken")
-	}
-}
-
-func TestEvents(t *testing.T) {
-	t.Parallel()
-	agent := apitest.New(clock)
-	for range 3 {
-		agent.Append(view.Event{Kind: "test", Time: view.At(clock())})
-	}
-	socket, _ := serve(t, agent, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/api/v1/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Last-Event-ID", "1")
-	answer, err := overSocket(socket).Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	var text string
-	buffer := make([]byte, 1024)
-	wanted := []string{"id: 2\nevent: test\ndata: {", "id: 3\n", ": heartbeat\n"}
-	for slices.ContainsFunc(wanted, func(s string) bool { return !strings.Contains(text, s) }) {
-		n, err := answer.Body.Read(buffer)
-		text += string(buffer[:n])
-		if err != nil {
-			t.Fatalf("after %q: %v", text, err)
-		}
-	}
-	if strings.Contains(text, "id: 1\n") {
-		t.Errorf("an event that was seen comes again: %q", text)
 	}
 }

@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// maxSocketPath is the longest path of a unix socket that every system allows, in bytes.
-const maxSocketPath = 100
+// maxSocketPath is the longest path of a unix socket that every system allows, in bytes, with space
+// for the temporary name: macOS takes 103.
+const maxSocketPath = 99
 
 // socketListener removes its own path when it closes. The standard listener
 // would remove the temporary name it was made under.

@@ -1,0 +1,176 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/api"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+var _ api.Backend = (*spy)(nil)
+
+// spy notes what it is asked, and answers with nothing or with an error.
+type spy struct {
+	err    error // set before use
+	events []view.Event
+
+	mu    sync.Mutex
+	asked []string // guarded by mu
+}
+
+// note takes one question down; its words follow each other as they were given.
+func (s *spy) note(words ...any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, strings.TrimSuffix(fmt.Sprintln(words...), "\n"))
+	return s.err
+}
+
+// take gives what was asked since the last time.
+func (s *spy) take() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := strings.Join(s.asked, "; ")
+	s.asked = nil
+	return asked
+}
+
+func (s *spy) Jobs(_ context.Context, q view.JobQuery) ([]view.JobView, error) {
+	err := s.note("jobs", q.Since.Year(), "before:"+q.Before, "prefix:"+q.Prefix, q.Limit)
+	return nil, err
+}
+
+func (s *spy) Job(_ context.Context, id grid.JobID) (view.JobDetail, error) {
+	return view.JobDetail{}, s.note("job", id)
+}
+
+func (s *spy) Tasks(
+	_ context.Context, id grid.JobID, from uint32, limit int,
+) ([]view.TaskView, error) {
+	return nil, s.note("tasks", id, from, limit)
+}
+
+func (s *spy) Reservations(context.Context) ([]view.Reservation, error) {
+	return make([]view.Reservation, 1), s.note("reservations")
+}
+
+func (s *spy) Submit(_ context.Context, job grid.Job, key string) (grid.JobID, error) {
+	return "aaaabbbbccccdddd", s.note("submit", job.Spec.Name, "key:"+key)
+}
+
+func (s *spy) Cancel(_ context.Context, id grid.JobID) error { return s.note("cancel", id) }
+
+func (s *spy) Forget(_ context.Context, id grid.JobID) error { return s.note("forget", id) }
+
+func (s *spy) ForgetEnded(_ context.Context, before time.Time) (int, error) {
+	return 3, s.note("forget before", before.Format(time.RFC3339))
+}
+
+func (s *spy) Plan(_ context.Context, job grid.Job) (view.OfferTable, error) {
+	return view.OfferTable{}, s.note("plan", job.Spec.Name)
+}
+
+func (s *spy) Offers(_ context.Context, id grid.JobID) (view.OfferTable, error) {
+	return view.OfferTable{}, s.note("offers", id)
+}
+
+func (s *spy) PutData(_ context.Context, tar bool, body io.Reader) (view.DataRef, error) {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return view.DataRef{}, err
+	}
+	return view.DataRef{CID: "bput", Bytes: int64(len(data))}, s.note("put", "tar:", tar, string(data))
+}
+
+func (s *spy) PutExecutable(_ context.Context, body io.Reader) (view.DataRef, error) {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return view.DataRef{}, err
+	}
+	return view.DataRef{CID: "bput", Executable: true}, s.note("put program", string(data))
+}
+
+// GetData has a directory whose CID is bdir, and files.
+func (s *spy) GetData(_ context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error) {
+	ref := view.DataRef{CID: cid, Bytes: 4, Dir: cid == "bdir", Executable: cid == "bprogram"}
+	return ref, io.NopCloser(strings.NewReader("data")), s.note("get", cid)
+}
+
+func (s *spy) StatData(_ context.Context, cid grid.CID) (view.DataRef, error) {
+	ref := view.DataRef{CID: cid, Bytes: 4, Dir: cid == "bdir", Executable: cid == "bprogram"}
+	return ref, s.note("stat", cid)
+}
+
+// EventsAfter gives what it has immediately, and waits when it has nothing more.
+func (s *spy) EventsAfter(ctx context.Context, after uint64, limit int) ([]view.Event, error) {
+	if err := s.note("events", after, limit); err != nil {
+		return nil, err
+	}
+	for i, e := range s.events {
+		if e.ID > after {
+			return s.events[i:min(len(s.events), i+limit)], nil
+		}
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (s *spy) TaskLog(_ context.Context, id grid.TaskID, q view.LogQuery) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader("log")), s.note("log", id, q.Stream, q.Offset, q.Follow)
+}
+
+func (s *spy) Sites(context.Context) ([]view.SiteRow, error) { return nil, s.note("sites") }
+
+func (s *spy) Status(context.Context) (view.AgentStatus, error) {
+	return view.AgentStatus{Reach: view.Reach{Relays: []grid.SiteID{}}}, s.note("status")
+}
+
+func (s *spy) Members(context.Context) (view.Members, error) {
+	return view.Members{}, s.note("members")
+}
+
+func (s *spy) Admit(_ context.Context, peer, note string) (view.MemberRow, error) {
+	return view.MemberRow{Site: grid.SiteID(peer)}, s.note("admit", peer, "note:"+note)
+}
+
+func (s *spy) Ban(_ context.Context, peer, note string) (view.MemberRow, error) {
+	return view.MemberRow{Site: grid.SiteID(peer)}, s.note("ban", peer, "note:"+note)
+}
+
+func (s *spy) Listen(_ context.Context, addrs []string) error { return s.note("listen", addrs) }
+
+func (s *spy) Invite(_ context.Context, span time.Duration, uses int) (view.Invitation, error) {
+	return view.Invitation{}, s.note("invite", span, uses)
+}
+
+func (s *spy) Check(context.Context) (view.CheckResult, error) {
+	return view.CheckResult{}, s.note("check")
+}
+
+func (s *spy) Pause(_ context.Context, span time.Duration) error { return s.note("pause", span) }
+
+func (s *spy) Resume(context.Context) error { return s.note("resume") }
+
+func (s *spy) Stop(_ context.Context, now bool) error { return s.note("stop", "now:", now) }
+
+func (s *spy) Configuration(context.Context) (view.Configuration, error) {
+	return view.Configuration{}, s.note("configuration")
+}
+
+func (s *spy) Reload(context.Context) (view.Configuration, error) {
+	return view.Configuration{}, s.note("reload")
+}
+
+func (s *spy) Planning(context.Context) (view.Planning, error) {
+	return view.Planning{}, s.note("planning")
+}
+
+func (s *spy) SetPlanning(_ context.Context, p view.Planning) (view.Planning, error) {
+	return p, s.note("set planning", p.Policy, p.Backfill)
+}

@@ -70,7 +70,7 @@ func declaredRooms() map[string]room {
 		"internal/config":        {imports: "grid yield durable"},
 		"internal/jobfile":       {imports: "grid"},
 		"internal/view":          {imports: "grid"},
-		"internal/durable":       {},
+		"internal/durable":       {tests: "powercut"},
 		"internal/powercut":      {},
 		"internal/member":        {imports: "grid protocol durable"},
 		"internal/owner":         {imports: "grid yield"},

@@ -8,7 +8,6 @@ package durable
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -35,10 +34,7 @@ func Rewrite(open *os.File, file string, content []byte) (*os.File, error) {
 		errs = append(errs, open.Close())
 	}
 	errs = append(errs, Replace(file, content))
-	again, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		again = nil
-	}
+	again, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0) //nolint:gosec // the caller chose it
 	return again, errors.Join(append(errs, err)...)
 }
 
@@ -74,13 +70,19 @@ func SyncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	d, err := os.Open(dir)
+	d, err := os.Open(dir) //nolint:gosec // the caller chose it
 	if err != nil {
 		return fmt.Errorf("sync %s: %w", dir, err)
 	}
 	defer func() { _ = d.Close() }()
-	if err := d.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) { // not every system can
+	if err := d.Sync(); err != nil && !cannotSync(err) {
 		return fmt.Errorf("sync %s: %w", dir, err)
 	}
 	return nil
+}
+
+// cannotSync reports whether a file system has no way to sync a directory, as some that are
+// in user space or behind a network: then its names are as durable as it makes them.
+func cannotSync(err error) bool {
+	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }

@@ -22,7 +22,11 @@ func TestAWriteThatFails(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "f")
-	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+	open, err := Rewrite(nil, file, []byte("old"))
+	if err == nil {
+		err = open.Close()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestAWriteThatFails$")
@@ -76,6 +80,22 @@ func TestNoSpace(t *testing.T) {
 	}
 	if NoRoom(nil) {
 		t.Error("no error is for want of space")
+	}
+}
+
+// A file system that has no way to sync a directory holds nothing up; one that fails does.
+func TestFileSystemsThatCannotSync(t *testing.T) {
+	t.Parallel()
+	if err := SyncDir("/proc/self"); err != nil {
+		t.Errorf("SyncDir in a file system without a disk = %v", err)
+	}
+	for err, want := range map[error]bool{
+		syscall.EINVAL: true, syscall.ENOTSUP: true, syscall.ENOSYS: true, syscall.EIO: false,
+		syscall.ENOSPC: false,
+	} {
+		if got := cannotSync(fmt.Errorf("sync: %w", err)); got != want {
+			t.Errorf("after %v a directory cannot be synced: %t", err, got)
+		}
 	}
 }
 

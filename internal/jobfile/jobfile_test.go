@@ -3,9 +3,12 @@ package jobfile_test
 import (
 	"archive/tar"
 	"errors"
+	"flag"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -186,7 +189,7 @@ func TestDefaultsAreSaid(t *testing.T) {
 // TestEveryMistakeIsNamed has one mistake a row: line, field, remedy.
 func TestEveryMistakeIsNamed(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
+	mistakes := map[string]string{
 		"":                       "job.yaml:1: the job file is empty; write at least wasm: FILE",
 		"[1]":                    "job.yaml:1: want keys with values, have a list",
 		"name: x":                "job.yaml:1: wasm: want exactly one of wasm and command",
@@ -259,7 +262,8 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 			"would write x; put {{index}}",
 		"\xff\xfe": "no UTF-8 text",
 		"name: " + strings.Repeat("x", 200) + "\nwasm: w": "name: want at most 128 bytes",
-	} {
+	}
+	for text, want := range mistakes {
 		_, err := jobfile.Parse([]byte(text), options())
 		var all jobfile.Errors
 		if !errors.As(err, &all) || !strings.Contains(err.Error(), want) {
@@ -272,7 +276,10 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 			}
 		}
 	}
+	wholeMessages(t, "mistakes.txt", slices.Collect(maps.Keys(mistakes)))
 }
+
+var update = flag.Bool("update", false, "write the golden messages anew")
 
 func TestMissingFilesAndLinks(t *testing.T) {
 	t.Parallel()

@@ -73,7 +73,7 @@ func (p *parser) planning(key string, node *yaml.Node) bool {
 	case "unattended":
 		p.unattended(node)
 	case "map":
-		p.mapping(node, key, p.virtualMap, []string{"kind", "weights"})
+		p.mapping(node, key, p.virtualMap, []string{"kind", "weights", "dimensions"})
 	default:
 		return p.placing(key, node)
 	}

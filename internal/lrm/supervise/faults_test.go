@@ -158,9 +158,10 @@ type byHand struct {
 	said *bytes.Buffer // to nobody, before it has a log; to be read after its end
 }
 
-func startByHand(t *testing.T) *byHand {
+func startByHand(t *testing.T, files ...*os.File) *byHand {
 	t.Helper()
 	cmd := exec.Command(self(t), supervise.Arg)
+	cmd.ExtraFiles = files
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

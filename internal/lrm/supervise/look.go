@@ -49,9 +49,13 @@ func (r *runner) look() {
 			r.exceeded <- report
 			return
 		}
-		took := time.Since(began)
-		wait = max(lookEvery, min(lookShare*took, lookLatest), took)
+		wait = pauseAfter(time.Since(began))
 	}
+}
+
+// pauseAfter is the time until the next look after one that took so long.
+func pauseAfter(took time.Duration) time.Duration {
+	return max(lookEvery, min(lookShare*took, lookLatest), took)
 }
 
 // calm reports that there is nothing to be looked for yet: only the disk is watched,
@@ -62,8 +66,13 @@ func (w *watcher) calm() bool {
 		return false
 	}
 	now, ok := roomOf(w.spec.WatchDir)
-	mayTake := (w.spec.Limits.DiskBytes - w.use) / calmPart
-	return ok && w.room.bytes-now.bytes <= mayTake && w.room.files-now.files <= calmEntries
+	return ok && hardlyTaken(w.room, now, w.spec.Limits.DiskBytes-w.use)
+}
+
+// hardlyTaken reports whether hardly any of a file system's free space has gone meanwhile, for
+// a program that may write so many bytes more.
+func hardlyTaken(before, now room, left int64) bool {
+	return before.bytes-now.bytes <= left/calmPart && before.files-now.files <= calmEntries
 }
 
 // measure reports what the runner has taken too much of.

@@ -28,6 +28,7 @@ const (
 type Pool struct {
 	command  []string
 	patience time.Duration // with a supervisor that does not stop
+	idleTime time.Duration // that one waits for its next attempt
 
 	mu   sync.Mutex
 	idle []*child
@@ -35,7 +36,9 @@ type Pool struct {
 
 // NewPool makes a pool of supervisors that are started by the command of which Main
 // is the body.
-func NewPool(command []string) *Pool { return &Pool{command: command, patience: stopTimeout} }
+func NewPool(command []string) *Pool {
+	return &Pool{command: command, patience: stopTimeout, idleTime: idleTime}
+}
 
 // child is a supervisor's process as the agent sees it.
 type child struct {
@@ -143,7 +146,7 @@ func (pool *Pool) keep(c *child) {
 		return
 	}
 	pool.idle = append(pool.idle, c)
-	c.expiry = time.AfterFunc(idleTime, func() { pool.expire(c) })
+	c.expiry = time.AfterFunc(pool.idleTime, func() { pool.expire(c) })
 }
 
 func (pool *Pool) expire(c *child) {

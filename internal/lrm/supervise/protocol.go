@@ -54,6 +54,9 @@ type Spec struct {
 	Farewell *lrm.Farewell // nil = nobody is told when the agent has died
 }
 
+// isWatched reports whether somebody has to look at what the runner takes.
+func (s *Spec) isWatched() bool { return s.WatchDir != "" || s.Processes > 0 || s.WatchMemory }
+
 // Enclosure is a sandbox's program and what it must be bounded by before it begins.
 type Enclosure struct {
 	Program    string         // the sandbox's executable
@@ -137,11 +140,7 @@ func WritePreparing(on bool) error { return tellSupervisor(note{Preparing: &on})
 var reportFile = sync.OnceValue(func() *os.File { return os.NewFile(reportFD, "report") })
 
 func tellSupervisor(what any) error {
-	f := reportFile()
-	if f == nil {
-		return fmt.Errorf("write report: no descriptor %d", reportFD)
-	}
-	if err := json.NewEncoder(f).Encode(what); err != nil {
+	if err := json.NewEncoder(reportFile()).Encode(what); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil

@@ -66,7 +66,7 @@ func startRunner(spec Spec) (*runner, error) {
 		return nil, fmt.Errorf("start runner: %w", err)
 	}
 	go r.reap(reportRead)
-	if spec.WatchDir != "" || spec.Processes > 0 || spec.WatchMemory {
+	if spec.isWatched() {
 		go r.look()
 	}
 	return r, nil

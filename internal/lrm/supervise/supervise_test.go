@@ -4,6 +4,7 @@ package supervise_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,7 +45,15 @@ func runner(args []string) int {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 		time.Sleep(time.Hour)
 	case "report":
-		_ = supervise.WriteReport(supervise.Report{Cause: grid.CauseMemory, Code: 4, Text: "told"})
+		if supervise.WriteReport(supervise.Report{
+			Cause: grid.CauseMemory, Code: 4, Text: strings.Join(args[1:], " "),
+		}) != nil {
+			return 5
+		}
+	case "prepare":
+		if errors.Join(supervise.WritePreparing(true), supervise.WritePreparing(false)) != nil {
+			return 5
+		}
 	case "fill":
 		_ = os.WriteFile("large", make([]byte, 4<<20), 0o600)
 		time.Sleep(time.Hour)
@@ -126,7 +135,7 @@ func TestEnds(t *testing.T) {
 		{"status 0", []string{"exit", "0"}, false, grid.CauseExited, 0, ""},
 		{"status 9", []string{"exit", "9"}, false, grid.CauseExited, 9, ""},
 		{"signal", []string{"die"}, false, grid.CauseSignal, int(syscall.SIGTERM), "terminated"},
-		{"report", []string{"report"}, true, grid.CauseMemory, 4, "told"},
+		{"report", []string{"report", "told"}, true, grid.CauseMemory, 4, "told"},
 		{"report missing", []string{"exit", "0"}, true, grid.CauseSandbox, 0, "without a report"},
 		{"killed without a report", []string{"die"}, true, grid.CauseSandbox, 0, "without a report"},
 	}

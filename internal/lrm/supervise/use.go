@@ -16,13 +16,16 @@ const ownerAll = 0o700
 // treeUse sums what the files of a tree take on disk, or says why that cannot be
 // measured: a program may try to hide what it writes. Files that vanish meanwhile
 // do not count.
-func treeUse(dir string) (total int64, wild string) {
+func treeUse(dir string) (total int64, wild string) { return useUpTo(dir, lrm.MaxEntries) }
+
+// useUpTo is treeUse of so many files and directories at most.
+func useUpTo(dir string, most int) (total int64, wild string) {
 	entries := 0
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		entries++
 		switch {
-		case entries > lrm.MaxEntries:
-			wild = fmt.Sprintf("made more than %d files and directories", lrm.MaxEntries)
+		case entries > most:
+			wild = fmt.Sprintf("made more than %d files and directories", most)
 		case strings.Count(path[min(len(dir), len(path)):], "/") > lrm.MaxDepth || isTooLong(err):
 			wild = fmt.Sprintf("made more than %d directories in each other", lrm.MaxDepth)
 		case errors.Is(err, fs.ErrPermission) && path == dir:

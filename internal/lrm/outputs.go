@@ -74,20 +74,20 @@ func collect(root *os.Root, name string) (File, bool) {
 	if !info.IsDir() {
 		return File{}, false
 	}
-	bytes, ok := treeSize(root, name)
+	bytes, ok := treeSize(root.FS(), name, MaxEntries)
 	return File{Bytes: bytes, Dir: true}, ok
 }
 
 // treeSize sums the files below name and reports whether there is nothing but
 // files and directories, and not too much of them to be stored.
-func treeSize(root *os.Root, name string) (bytes int64, plain bool) {
+func treeSize(in fs.FS, name string, most int) (bytes int64, plain bool) {
 	plain = true
 	entries := 0
-	err := fs.WalkDir(root.FS(), name, func(below string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(in, name, func(below string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if entries++; entries > MaxEntries || strings.Count(below, "/") > MaxDepth {
+		if entries++; entries > most || strings.Count(below, "/") > MaxDepth {
 			plain = false
 			return fs.SkipAll
 		}

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,6 +63,130 @@ func TestReadRecordsOfNothing(t *testing.T) {
 	records, err := ReadRecords(filepath.Join(t.TempDir(), "runs"))
 	if err != nil || records != nil {
 		t.Errorf("%v, %v; want nothing", records, err)
+	}
+}
+
+// A line of a run record says whose it is and when it was written, by both clocks; a start stands
+// on a line of its own, whatever an earlier one left.
+func TestALineOfTheRecord(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs")
+	wall, boot := time.Now().UnixMilli(), BootNow()
+	appendAll(t, path, attemptID(1), RecordStarted, RecordFrozen, RecordResumed, RecordEnded)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	if len(lines) != 6 || lines[0] != "" || lines[5] != "" || strings.Contains(string(text), "\n\n") {
+		t.Errorf("the record is %q", text)
+	}
+	records, err := ReadRecords(path)
+	if err != nil || len(records) != 4 {
+		t.Fatalf("%+v, %v", records, err)
+	}
+	for _, r := range records {
+		if r.Attempt != attemptID(1) || r.WallMillis < wall || r.WallMillis > time.Now().UnixMilli() ||
+			r.BootNanos < boot || r.BootNanos > BootNow() {
+			t.Errorf("%+v was written between %d and now", r, boot)
+		}
+	}
+	if info, err := os.Stat(path); err != nil ||
+		info.Mode().Perm() != 0o600 && runtime.GOOS != "windows" {
+		t.Errorf("the record is %v, %v", info, err)
+	}
+	if _, err := OpenRecorder(t.TempDir(), attemptID(1)); err == nil {
+		t.Error("a directory is a record")
+	}
+}
+
+// Starts and ends are on disk when they count, or it is said that they are not; what is between
+// them does not wait for the disk.
+func TestWhatWaitsForTheDisk(t *testing.T) {
+	read, write, err := os.Pipe() // which no disk holds
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	r := Recorder{file: write, attempt: attemptID(1)}
+	for event, waits := range map[RecordEvent]bool{
+		RecordStarted: true, RecordFrozen: false, RecordResumed: false, RecordEnded: true,
+	} {
+		err := r.Append(Record{Event: event})
+		if (err != nil) != waits || waits && !strings.HasPrefix(err.Error(), "sync run record: ") {
+			t.Errorf("%s: %v", event, err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := r.Append(Record{Event: RecordFrozen}); err == nil ||
+		!strings.HasPrefix(err.Error(), "write run record: ") {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+// A record is read with the one before it, in the order of writing. What is too long to be a
+// line, or no file, is an error.
+func TestReadingRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs")
+	appendAll(t, RecordBefore(path), attemptID(1), RecordStarted)
+	appendAll(t, path, attemptID(2), RecordStarted, RecordEnded)
+	var got []grid.Token
+	records, err := ReadRecords(path)
+	for _, r := range records {
+		got = append(got, r.Attempt.Token)
+	}
+	if err != nil || !slices.Equal(got, []grid.Token{1, 2, 2}) {
+		t.Errorf("attempts %v, %v", got, err)
+	}
+	if before, err := ReadRecordsBefore(path); err != nil || len(before) != 1 {
+		t.Errorf("before it were %+v, %v", before, err)
+	}
+	line := func(length int) string {
+		start := `{"attempt":{"Task":{"Job":"mfrggzdfmztwq2lk"},"Token":3},"event":"ended","cause":"`
+		return start + strings.Repeat("x", length-len(start)-len(`"}`)) + `"}`
+	}
+	for length, want := range map[int]bool{
+		100: true, 5000: true, 100_000: true, 1<<20 - 1: true, 1<<20 + 1: false, 3 << 19: false,
+	} {
+		records, err := readRecords(strings.NewReader(line(length) + "\n"))
+		if (err == nil) != want || (len(records) == 1) != want {
+			t.Errorf("a line of %d bytes: %d records, %v", length, len(records), err)
+		}
+	}
+	for _, file := range []string{path, RecordBefore(path)} {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(file, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadRecords(path); err == nil {
+			t.Errorf("%s is a directory, and a record", file)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Of attempts that have begun those are open that have not ended since; each once, by its last
+// start.
+func TestWhatHasNotEnded(t *testing.T) {
+	rec := func(token grid.Token, event RecordEvent, at BootTime) Record {
+		return Record{Attempt: attemptID(token), Event: event, BootNanos: at}
+	}
+	var got []BootTime
+	for _, r := range Unended([]Record{
+		rec(9, RecordEnded, 1), rec(1, RecordStarted, 2), rec(2, RecordStarted, 3),
+		rec(1, RecordFrozen, 4), rec(2, RecordEnded, 5), rec(3, RecordStarted, 6),
+		rec(3, RecordEnded, 7), rec(3, RecordStarted, 8), rec(1, RecordResumed, 9),
+		rec(4, RecordStarted, 10), rec(4, RecordStarted, 11), rec(8, RecordFrozen, 12),
+	}) {
+		got = append(got, r.BootNanos)
+	}
+	if want := []BootTime{2, 8, 11}; !slices.Equal(got, want) {
+		t.Errorf("open are the starts at %d, want %d", got, want)
 	}
 }
 

@@ -122,6 +122,7 @@ func TestAWallIsTried(t *testing.T) {
 		}
 		at := a.started
 		if err := at.Validate(); err != nil || at.Limits.MemoryBytes != 7 || at.Task.Args[0] != "a" ||
+			at.ID.Token != 1 ||
 			at.Task.Kind != grid.KindWasm || at.LeaseUntil <= BootNow() ||
 			at.LeaseUntil > BootNow().Add(trialLease) {
 			t.Errorf("%s: %+v, %v", name, at, err)
@@ -129,8 +130,10 @@ func TestAWallIsTried(t *testing.T) {
 		if text, err := os.ReadFile(at.ModulePath); err != nil || string(text) != "m" {
 			t.Errorf("%s: the module holds %q, %v", name, text, err)
 		}
-		if info, err := os.Stat(at.Dir); err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("%s: its directory: %v, %v", name, info, err)
+		for path, mode := range map[string]os.FileMode{at.Dir: 0o700, at.ModulePath: 0o600} {
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
+				t.Errorf("%s: %s is %v, %v, want %s", name, path, info, err, mode)
+			}
 		}
 		if _, err := Try(t.Context(), a, grid.KindWasm, trial, dir); !errors.Is(err, os.ErrExist) {
 			t.Errorf("%s: in a directory that was used: %v", name, err)
@@ -171,8 +174,11 @@ func TestCoresAreTried(t *testing.T) {
 		wall error
 		want string
 	}{
-		"held":            {trialAdapter{uses: []float64{.8}}, nil, "may use 0.50 of a core used 0.80"},
-		"just":            {trialAdapter{uses: []float64{.84}}, nil, "used 0.84"},
+		"held": {trialAdapter{uses: []float64{.8}}, nil, "may use 0.50 of a core used 0.80"},
+		"just": {trialAdapter{uses: []float64{.84}}, nil, "used 0.84"},
+		"just not": {
+			trialAdapter{uses: []float64{.86, .86, .86, .86, .86}}, ErrNoWall, "used 0.86",
+		},
 		"held in the end": {trialAdapter{uses: []float64{2, 2, 2, 2, .5}}, nil, "used 0.50"},
 		"not held":        {trialAdapter{uses: []float64{.9, 2, 2, 2, 1.5, .1}}, ErrNoWall, "used 1.50"},
 		"unknown":         {trialAdapter{}, nil, "this system does not tell"},
@@ -204,6 +210,37 @@ func TestCoresAreTried(t *testing.T) {
 			t.Errorf("after the end: %v", err)
 		}
 	})
+}
+
+// Who asks for nothing has one core, 1 GiB of memory, 256 MiB of disk, 16 MiB of each stream.
+func TestWhatAnAttemptMayHave(t *testing.T) {
+	want := Limits{
+		MilliCPUs: 1000, MemoryBytes: 1_073_741_824, DiskBytes: 268_435_456, OutputBytes: 16_777_216,
+	}
+	if got := (Limits{}).OrDefault(); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// Each event has a word of its own.
+func TestEventsAreNamed(t *testing.T) {
+	want := []string{
+		"unknown", "started", "frozen", "resumed", "preparing", "prepared", "unknown", "unknown",
+	}
+	for i, word := range want {
+		if got := EventKind(i).String(); got != word {
+			t.Errorf("event %d is %q, want %q", i, got, word)
+		}
+	}
+}
+
+// Moments of the clock of leases are apart as long as they are moved.
+func TestMomentsOfTheClockOfLeases(t *testing.T) {
+	at := BootTime(1000)
+	if later := at.Add(time.Minute); later.Sub(at) != time.Minute || at.Sub(later) != -time.Minute ||
+		later <= at {
+		t.Errorf("a minute after %d is %d", at, later)
+	}
 }
 
 // No limit may be below 0, and each is its own.

@@ -39,8 +39,10 @@ func put(t *testing.T, a Attempt, name, text string) {
 // the owner's alone, and nothing else.
 func TestWhatIsLaidOut(t *testing.T) {
 	a := Attempt{
-		Dir:         filepath.Join(t.TempDir(), "new"),
-		Inputs:      []Bind{{SandboxPath: "/in/a/file"}, {SandboxPath: "/top"}, {SandboxPath: "/up/../x/y"}},
+		Dir: filepath.Join(t.TempDir(), "new"),
+		Inputs: []Bind{
+			{SandboxPath: "/in/a/file"}, {SandboxPath: "/top"}, {SandboxPath: "/up/../x/y"},
+		},
 		OutputPaths: []string{"/out/b/c/file", "/top2", "relative/file"},
 	}
 	for range 2 { // also when it is there already

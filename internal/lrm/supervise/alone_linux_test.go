@@ -19,7 +19,7 @@ import (
 
 // The tests of this file look at the whole process, so that none of them runs beside others.
 
-// onStderr is what is said on standard error meanwhile.
+// onStderr reads what somebody says on standard error meanwhile.
 func onStderr(t *testing.T, do func()) string {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "said"))

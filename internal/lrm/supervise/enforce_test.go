@@ -65,14 +65,17 @@ func TestLeasesFreezeAndResume(t *testing.T) {
 	t.Parallel()
 	s := spec(t, "sleep")
 	began := lrm.BootNow()
-	s.LeaseUntil = began.Add(300 * time.Millisecond)
 	pool := realPool(t)
 	p, wait := attempt(t, pool, s)
 	other, waitOther := attempt(t, pool, next(t, 2, "sleep"))
 	expect(t, other, lrm.Started)
 	expect(t, p, lrm.Started)
+	first := lrm.BootNow().Add(300 * time.Millisecond)
+	if err := p.SetLease(first); err != nil {
+		t.Fatal(err)
+	}
 	frozen := expect(t, p, lrm.Frozen)
-	if early := s.LeaseUntil.Sub(frozen.At); early > 0 {
+	if early := first.Sub(frozen.At); early > 0 {
 		t.Errorf("frozen %s before the lease's end", early)
 	}
 	if err := p.SetLease(lrm.BootNow().Add(-time.Second)); err != nil {

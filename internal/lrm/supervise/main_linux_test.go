@@ -26,7 +26,7 @@ func open(t *testing.T, name string, flag int) *os.File {
 	return f
 }
 
-// read is what a file holds.
+// read reads a whole file.
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)

@@ -54,7 +54,7 @@ func heldOpen(t *testing.T, path string) bool {
 	return false
 }
 
-// content is what a file holds.
+// content reads a whole file.
 func content(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)

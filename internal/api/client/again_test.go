@@ -169,7 +169,7 @@ func TestHowEventsAreRead(t *testing.T) {
 func TestHowEventsAreAskedFor(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[uint64]string{
-		0: "/api/v1/events text/event-stream 0", 7: "/api/v1/events text/event-stream 7",
+		0: "/api/v1/events text/event-stream 0", 12: "/api/v1/events text/event-stream 12",
 		view.FromNow: "/api/v1/events?now=true text/event-stream ",
 	} {
 		_, address := play(t, func(w http.ResponseWriter, r *http.Request) {

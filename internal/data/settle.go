@@ -61,9 +61,11 @@ func (s *Store) settle(c cid.Cid) error {
 	return s.settleLog(upTo)
 }
 
-// Lacks reports whether something was not done for want of space at this site, on its disk or
-// in its quota, which is no fault of the others that had a part in it.
-func Lacks(err error) bool { return errors.Is(err, ErrDiskFull) || errors.Is(err, ErrQuota) }
+// Lacks reports whether something was not done for want of space at this site, on its disk, in
+// its quota or in the submitter's share of it, which is no fault of the job or of another site.
+func Lacks(err error) bool {
+	return errors.Is(err, ErrDiskFull) || errors.Is(err, ErrQuota) || errors.Is(err, errShare)
+}
 
 // settleHeld is settle for who has no operation under way that keeps the graph.
 func (s *Store) settleHeld(ctx context.Context, c grid.CID) error {

@@ -50,7 +50,7 @@ func (s *shares) enter(tenant grid.SiteID, c grid.CID) {
 	l.uses++
 }
 
-// grow notes that so many bytes of the data are here, and fails with ErrShare
+// grow notes that so many bytes of the data are here, and fails with errShare
 // when the submitter has more than its share then. The data must have been
 // entered.
 func (s *shares) grow(tenant grid.SiteID, c grid.CID, bytes int64) error {
@@ -92,12 +92,11 @@ func (s *shares) usedLocked(tenant grid.SiteID) (sum int64) {
 	return sum
 }
 
-// FetchFor is Fetch on behalf of a submitter, of what can be had again: it does not wait
-// for the disk. It ends with ErrShare as soon as
-// what is kept for the submitter takes more than an eighth of the quota, whatever
-// the data was said to measure. When it succeeds the data counts for the submitter
-// until Discharge. An empty submitter is the site itself, which has no share to
-// keep to.
+// FetchFor is Fetch on behalf of a submitter, of what can be had again: it does not wait for
+// the disk. It ends with errShare as soon as what is kept for the submitter takes more than an
+// eighth of the quota, whatever the data was said to measure. When it succeeds the data counts
+// for the submitter until Discharge. An empty submitter is the site itself, which has no share
+// to keep to.
 func (s *Store) FetchFor(
 	ctx context.Context, tenant grid.SiteID, c grid.CID, holders []grid.SiteID, progress Progress,
 ) (FetchResult, error) {

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,7 @@ type History struct {
 	db      *bolt.DB
 	damaged bool
 	looked  atomic.Int64 // how often pages were looked at
+	packers sync.Pool    // of *flate.Writer, which are large
 }
 
 // heldLooks bounds how often a history is looked at before its pages are let go. Jobs are found
@@ -41,17 +43,24 @@ type History struct {
 // the agent would be seen to take as much memory as its history has on disk.
 const heldLooks = 4
 
+const (
+	historyStep = 1 << 20 // by which the file grows, bytes
+	inOrder     = .95     // how full a page gets in a table that is written in order
+)
+
 // HistoryJob is an ended job, with what a list shows of it.
 type HistoryJob struct {
 	step.ArchivedJob
 	Summary []byte // the caller's own; read without the record
 }
 
-// The tables of a history. Times are part of keys, so that each is in order.
+// The tables of a history. Times are part of keys, so that each is in order. What is large
+// stands in the order of time: pages fill up one after the other, and those of the first jobs
+// are free when these go.
 var (
-	endedJobs    = []byte("jobs")      //nolint:gochecknoglobals // by ID: both times, and the record
+	endedJobs    = []byte("jobs")      //nolint:gochecknoglobals // by ID: both times, and the key
 	bySubmission = []byte("submitted") //nolint:gochecknoglobals // by submission and ID: the summary
-	byEnd        = []byte("ended")     //nolint:gochecknoglobals // by end and ID: nothing else
+	byEnd        = []byte("ended")     //nolint:gochecknoglobals // by end and ID: the record
 	byOutputs    = []byte("outputs")   //nolint:gochecknoglobals // by end and ID: outputs kept
 	outputCounts = []byte("counts")    //nolint:gochecknoglobals // by CID: jobs that it is kept for
 	byKey        = []byte("keys")      //nolint:gochecknoglobals // by key of the request: the job
@@ -81,6 +90,7 @@ func (h *History) open(log *slog.Logger) (err error) {
 	if h.db, err = openCompacted(h.path, log); err != nil {
 		return err
 	}
+	h.db.AllocSize = historyStep
 	err = guard(h.path, func() error { return h.db.Update(makeTables) })
 	if err != nil {
 		return errors.Join(err, h.db.Close())
@@ -147,7 +157,7 @@ func (h *History) Add(jobs []HistoryJob) error {
 				j.Job, len(j.Key), step.MaxKey)
 		}
 	}
-	records, err := pack(jobs)
+	records, err := h.pack(jobs)
 	if err != nil {
 		return fmt.Errorf("write history: %w", err)
 	}
@@ -168,12 +178,13 @@ func put(tx *bolt.Tx, j HistoryJob, record []byte) error {
 	}
 	value := append(timeKey(j.Submitted, ""), timeKey(j.Ended, "")...)
 	value = append(append(value, byte(len(j.Key))), j.Key...)
-	value = append(value, record...)
+	ends, submissions := tx.Bucket(byEnd), tx.Bucket(bySubmission)
+	ends.FillPercent, submissions.FillPercent = inOrder, inOrder
 	end := timeKey(j.Ended, j.Job)
 	err := errors.Join(
-		all.Put([]byte(j.Job), value), tx.Bucket(byEnd).Put(end, []byte{}),
-		tx.Bucket(bySubmission).Put(timeKey(j.Submitted, j.Job), j.Summary),
-		addSums(tx, int64(len(value)+len(j.Summary)), 1),
+		all.Put([]byte(j.Job), value), ends.Put(end, record),
+		submissions.Put(timeKey(j.Submitted, j.Job), j.Summary),
+		addSums(tx, int64(len(value)+len(record)+len(j.Summary)), 1),
 	)
 	if err == nil && j.Key != "" {
 		err = tx.Bucket(byKey).Put([]byte(j.Key), []byte(j.Job))
@@ -221,7 +232,8 @@ func addSums(tx *bolt.Tx, size, jobs int64) error {
 
 const timeBytes = 8
 
-// historyEntry is the value of endedJobs: both times, the key with its length, and the record.
+// historyEntry is the value of endedJobs: both times, the key with its length, and the record
+// where an earlier version wrote it.
 type historyEntry struct {
 	submitted, ended []byte
 	key              string
@@ -256,10 +268,13 @@ func splitKey(key []byte) (time.Time, grid.JobID) {
 }
 
 // pack makes records shorter, by far: they repeat themselves.
-func pack(jobs []HistoryJob) ([][]byte, error) {
-	w, err := flate.NewWriter(nil, flate.BestSpeed)
-	if err != nil {
-		return nil, err
+func (h *History) pack(jobs []HistoryJob) ([][]byte, error) {
+	w, kept := h.packers.Get().(*flate.Writer)
+	if !kept {
+		var err error
+		if w, err = flate.NewWriter(nil, flate.BestSpeed); err != nil {
+			return nil, err
+		}
 	}
 	packed := make([][]byte, 0, len(jobs))
 	for _, j := range jobs {
@@ -273,6 +288,8 @@ func pack(jobs []HistoryJob) ([][]byte, error) {
 		}
 		packed = append(packed, out.Bytes())
 	}
+	w.Reset(nil)
+	h.packers.Put(w)
 	return packed, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -18,7 +19,7 @@ const forgetAtOnce = 256
 type Keep struct {
 	Outputs time.Time // outputs of jobs that ended before are let go
 	Jobs    time.Time // jobs that ended before are forgotten
-	Bytes   int64     // records beyond are forgotten, those of the jobs that ended first
+	Bytes   int64     // that the file may have; those that ended first make room for others
 }
 
 // Forgotten says what a history has let go.
@@ -49,8 +50,9 @@ func (h *History) Expire(keep Keep) (f Forgotten, more bool, err error) {
 	}
 	err = h.update(func(tx *bolt.Tx) error {
 		f = Forgotten{}
+		fits := fitting(tx, keep.Bytes)
 		for f.Jobs+f.Emptied < forgetAtOnce {
-			switch key, outputs := beyond(tx, keep); {
+			switch key, outputs := beyond(tx, keep, fits); {
 			case key == nil:
 				return nil
 			case outputs:
@@ -73,16 +75,32 @@ func (h *History) Expire(keep Keep) (f Forgotten, more bool, err error) {
 // isOver looks without writing.
 func (h *History) isOver(keep Keep) (over bool, err error) {
 	err = h.view(func(tx *bolt.Tx) error {
-		key, _ := beyond(tx, keep)
+		key, _ := beyond(tx, keep, fitting(tx, keep.Bytes))
 		over = key != nil
 		return nil
 	})
 	return over, err
 }
 
+// fitting is how many bytes of records and summaries there may be. What the file has beyond its
+// bound they have too many: less in them makes more of its pages free. Some pages are left for
+// what is added next.
+func fitting(tx *bolt.Tx, most int64) int64 {
+	if most == 0 {
+		return math.MaxInt64
+	}
+	stats, page := tx.DB().Stats(), int64(tx.DB().Info().PageSize)
+	used := tx.Size() - int64(stats.FreePageN+stats.PendingPageN)*page
+	most -= min(most/4, 4*historyStep)
+	return bytesOf(tx) - max(used-most, 0)
+}
+
+// bytesOf counts what records and summaries take.
+func bytesOf(tx *bolt.Tx) int64 { return number(tx.Bucket(historySums).Get([]byte("bytes"))) }
+
 // beyond is the key, by its end, of the job that ended first of those that go, or of those
-// whose outputs do.
-func beyond(tx *bolt.Tx, keep Keep) (key []byte, outputs bool) {
+// whose outputs do. Records and summaries that fit stay.
+func beyond(tx *bolt.Tx, keep Keep, fits int64) (key []byte, outputs bool) {
 	before := func(table []byte, limit time.Time) []byte {
 		first, _ := tx.Bucket(table).Cursor().First()
 		if at, _ := splitKey(first); first == nil || !at.Before(limit) {
@@ -93,8 +111,7 @@ func beyond(tx *bolt.Tx, keep Keep) (key []byte, outputs bool) {
 	if key = before(byEnd, keep.Jobs); key != nil {
 		return key, false
 	}
-	sum := number(tx.Bucket(historySums).Get([]byte("bytes")))
-	if key, _ = tx.Bucket(byEnd).Cursor().First(); key != nil && keep.Bytes > 0 && sum > keep.Bytes {
+	if key, _ = tx.Bucket(byEnd).Cursor().First(); key != nil && bytesOf(tx) > fits {
 		return bytes.Clone(key), false
 	}
 	key = before(byOutputs, keep.Outputs)
@@ -111,7 +128,7 @@ func (f *Forgotten) drop(tx *bolt.Tx, end []byte) error {
 		return tx.Bucket(byEnd).Delete(end)
 	}
 	key := append(bytes.Clone(e.submitted), id...)
-	size := len(value) + len(submitted.Get(key))
+	size := len(value) + len(tx.Bucket(byEnd).Get(end)) + len(submitted.Get(key))
 	f.Jobs++
 	return errors.Join(
 		f.empty(tx, end), all.Delete([]byte(id)), submitted.Delete(key),

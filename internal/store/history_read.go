@@ -42,8 +42,10 @@ func (h *History) Record(id grid.JobID) (record []byte, outputs bool, err error)
 		if !known {
 			return nil
 		}
-		packed = bytes.Clone(e.record)
 		end := append(bytes.Clone(e.ended), id...)
+		if packed = bytes.Clone(e.record); len(packed) == 0 {
+			packed = bytes.Clone(tx.Bucket(byEnd).Get(end))
+		}
 		outputs = tx.Bucket(byOutputs).Get(end) != nil
 		return nil
 	})

@@ -6,12 +6,15 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	bolt "go.etcd.io/bbolt"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -173,12 +176,83 @@ func TestHistoryIsBounded(t *testing.T) {
 	if f := h.expireAll(t, Keep{Jobs: end(400)}); f.Jobs != 400 || len(f.Outputs) != 100 {
 		t.Errorf("400 jobs expire: %d, with %d outputs", f.Jobs, len(f.Outputs))
 	}
-	sums, _ := h.Sums()
-	if f := h.expireAll(t, Keep{Bytes: sums.Bytes / 2}); f.Jobs != 100 || len(f.Outputs) != 100 {
-		t.Errorf("half of 200 jobs are too many: %d go, %d outputs", f.Jobs, len(f.Outputs))
-	}
 	if got := h.listed(t, HistoryQuery{Limit: 1}); got != "599" {
 		t.Errorf("the newest is %s: those that ended first go first", got)
+	}
+}
+
+// The bound of a history is that of its file, whatever its records are: the jobs that ended last
+// stay, and of the file's bound little is left unused.
+func TestAHistorysFileIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		bound        int64
+		jobs, record int // records of 0 to so many bytes that cannot be packed
+	}{
+		{"small records", 8 << 20, 20_000, 400},
+		{"a soak's", 8 << 20, 15_000, 3_000},
+		{"larger than a page", 16 << 20, 2_000, 60_000},
+		{"the least bound", 1 << 20, 3_000, 3_000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := openHistory(t, t.TempDir())
+			h.db.NoSync = true // as fast as the disk of the test allows
+			rng := rand.New(rand.NewPCG(1, 2))
+			for n := 0; n < c.jobs; {
+				var batch []HistoryJob
+				for range 16 {
+					j := ended(n)
+					j.Job = grid.JobID(fmt.Sprintf("%08x%08d", rng.Uint32(), n))
+					j.Record = make([]byte, rng.IntN(c.record))
+					for i := range j.Record {
+						j.Record[i] = byte(rng.Uint32())
+					}
+					batch = append(batch, j)
+					n++
+				}
+				must(t, h.Add(batch))
+				h.expireAll(t, Keep{Bytes: c.bound})
+				if size := fileSize(h.path); size > c.bound {
+					t.Fatalf("after %d jobs the file has %d bytes, want at most %d", n, size, c.bound)
+				}
+			}
+			sums, err := h.Sums()
+			must(t, err)
+			rows, err := h.List(HistoryQuery{Limit: c.jobs})
+			must(t, err)
+			last := ended(c.jobs - len(rows)).Submitted
+			if int64(len(rows)) != sums.Jobs || rows[len(rows)-1].Submitted.Before(last) {
+				t.Errorf("%d of %d jobs are listed, from %s on", len(rows), sums.Jobs,
+					rows[len(rows)-1].Submitted)
+			}
+			if len(rows) == c.jobs || sums.Bytes < c.bound/3 {
+				t.Errorf("%d jobs with %d bytes are left of %d in a file of %d",
+					len(rows), sums.Bytes, c.jobs, c.bound)
+			}
+			t.Logf("%d jobs, %d bytes in %d", sums.Jobs, sums.Bytes, fileSize(h.path))
+		})
+	}
+}
+
+// A history that an earlier version wrote has its records with the times.
+func TestAnEarlierHistoryIsRead(t *testing.T) {
+	h := openHistory(t, t.TempDir())
+	j := ended(1)
+	must(t, h.Add([]HistoryJob{j}))
+	end := timeKey(j.Ended, j.Job)
+	must(t, h.update(func(tx *bolt.Tx) error {
+		ends, all := tx.Bucket(byEnd), tx.Bucket(endedJobs)
+		value := append(bytes.Clone(all.Get([]byte(j.Job))), ends.Get(end)...)
+		return errors.Join(all.Put([]byte(j.Job), value), ends.Put(end, []byte{}))
+	}))
+	if record, _, err := h.Record(j.Job); err != nil || !bytes.Equal(record, j.Record) {
+		t.Errorf("record %q, %v, want %q", record, err, j.Record)
+	}
+	if f := h.expireAll(t, Keep{Jobs: j.Ended.Add(time.Second)}); f.Jobs != 1 {
+		t.Errorf("%d jobs expire, want one", f.Jobs)
+	}
+	if sums, err := h.Sums(); err != nil || sums != (HistorySums{}) {
+		t.Errorf("what is left is %+v, %v", sums, err)
 	}
 }
 

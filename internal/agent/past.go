@@ -56,13 +56,17 @@ func (a *Agent) openPast() {
 // remember writes that the site lives, and learns from its past now and then, until the
 // agent ends.
 func (a *Agent) remember() {
-	beat := time.NewTicker(history.Every)
+	beat, tidy := time.NewTicker(history.Every), time.NewTicker(tidyEvery)
 	defer beat.Stop()
+	defer tidy.Stop()
 	last := a.clock.now()
 	for {
 		select {
 		case <-a.ctx.Done():
 			return
+		case <-tidy.C:
+			a.tidy()
+			continue
 		case <-beat.C:
 		}
 		now := a.reading()
@@ -75,9 +79,11 @@ func (a *Agent) remember() {
 			a.learn()
 		}
 		a.checkForecast(now)
-		a.tidy()
 	}
 }
+
+// tidyEvery is between two looks at the run record: in that time some hundred kilobytes come.
+const tidyEvery = 10 * time.Second
 
 // tidy shortens the run record when it has grown.
 func (a *Agent) tidy() {

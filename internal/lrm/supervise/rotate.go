@@ -9,8 +9,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 )
 
-// RotateAbove is the size at which a run record is begun anew, bytes: some 5,000 attempts.
-const RotateAbove = 4 << 20
+// RotateAbove is the size at which a run record is begun anew, bytes: some 4,000 attempts. With
+// what comes before it is looked at again a record has 4 MiB at most.
+const RotateAbove = 7 << 19
 
 // Rotate puts a run record that has grown beyond a size aside, in place of the one before it,
 // and reports whether it did. Supervisors go on in the file in which they began, so the one

@@ -163,7 +163,7 @@ const maxPrice = 1e9
 // Limits that are not configured.
 const (
 	shares           = 8                      // a submitter gets at most 1/shares of what is bounded
-	maxBindings      = 16_384                 // submitters of jobs without cache entry or attempt
+	maxBindings      = 8_192                  // submitters of jobs without cache entry or attempt
 	maxTokens        = 65_536                 // highest tokens of tasks without attempt
 	maxRequests      = 4_096                  // lease requests whose sending time is remembered
 	maxPeers         = 4_096                  // peers whose capability is remembered

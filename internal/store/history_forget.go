@@ -82,7 +82,7 @@ func (h *History) isOver(keep Keep) (over bool, err error) {
 	return over, err
 }
 
-// fitting is how many bytes of records and summaries there may be. What the file has beyond its
+// fitting counts the bytes of records and summaries that may stay. What the file has beyond its
 // bound they have too many: less in them makes more of its pages free. Some pages are left for
 // what is added next.
 func fitting(tx *bolt.Tx, most int64) int64 {

@@ -192,7 +192,7 @@ func TestAHistorysFileIsBounded(t *testing.T) {
 		{"small records", 8 << 20, 20_000, 400},
 		{"a soak's", 8 << 20, 15_000, 3_000},
 		{"larger than a page", 16 << 20, 2_000, 60_000},
-		{"the least bound", 1 << 20, 3_000, 3_000},
+		{"the smallest bound", 1 << 20, 3_000, 3_000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := openHistory(t, t.TempDir())

@@ -227,7 +227,7 @@ func presentable(exit grid.Exit) grid.Exit {
 	exit.Text = strings.ToValidUTF8(exit.Text, "?")
 	if len(exit.Text) > maxExitText {
 		cut := maxExitText
-		for cut > 0 && !utf8.RuneStart(exit.Text[cut]) {
+		for !utf8.RuneStart(exit.Text[cut]) {
 			cut--
 		}
 		exit.Text = exit.Text[:cut]

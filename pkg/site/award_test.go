@@ -359,8 +359,12 @@ func TestAFasterTaskOutgrowsItsShareOfAHold(t *testing.T) {
 		t.Fatalf("held %+v, want two tasks of 1,000 MFLOP/s each", held)
 	}
 	r.step(step.CapacityChanged{Capability: all})
+	r.advance(time.Second) // whatever was noted before
 	r.receive(alice, award(job1, offer, 1, 1))
 	one[protocol.Accepted](r, alice)
+	if _, noted := r.timers[step.TimerKey{Name: timerVacancy}]; !noted {
+		t.Error("others are not told that what was held for more tasks is free")
+	}
 	c, _ := r.m.plan.Commitment(attemptID(job1, 0, 1))
 	if left := r.m.plan.Offers(); c.Give.MFLOPS != 2_000 || len(left) != 0 {
 		t.Errorf("got %+v, and %+v is held still", c.Give, left)

@@ -366,6 +366,13 @@ func TestRestoreRefuses(t *testing.T) {
 	if err := r.m.Restore(good); err == nil {
 		t.Error("a machine in use: no error")
 	}
+	twice := New(Default(self, fourCores()))
+	if err := twice.Restore(good); err != nil {
+		t.Fatalf("an attempt: %v", err)
+	}
+	if err := twice.Restore(step.EncodeFacts(nil)); err == nil {
+		t.Error("a machine with one attempt: no error")
+	}
 	fresh := New(Default(self, fourCores()))
 	if err := fresh.Restore(nil); err != nil {
 		t.Errorf("nothing to restore: %v", err)

@@ -148,6 +148,18 @@ func TestAFixedStartIsRefusedWithTheNextOne(t *testing.T) {
 	}
 }
 
+// Of a start that has passed the next one is now: a second is the shortest time there is.
+func TestAFixedStartThatHasPassedIsRefusedWithNow(t *testing.T) {
+	r := newRig(t)
+	a := announcement(job1, alice, at(-5*time.Second))
+	a.Explain = true
+	r.receive(alice, a)
+	want := grid.Refusal{Reason: grid.ReasonWindow, Have: 1}
+	if got := one[protocol.Refuse](r, alice).Refusal; got != want {
+		t.Errorf("refused %+v, want %+v", got, want)
+	}
+}
+
 // OpenCCS: "One task of the MM is to verify if a schedule received from the PM can be
 // realized with the available hardware."
 func TestASandboxThatCannotKeepThePlanDeclines(t *testing.T) {

@@ -39,7 +39,8 @@ type rig struct {
 	now    time.Time
 	timers map[step.TimerKey]time.Time
 	facts  *step.Facts
-	out    []step.Effect // of the last step or advance
+	out    []step.Effect          // of the last step or advance
+	tell   func(*rig, step.Input) // is told of each step, whose effects are in out; may be nil
 }
 
 // fourCores is a site of four cores and 4 GiB.
@@ -76,6 +77,7 @@ func (r *rig) restart(incarnation uint64) *rig {
 	r.t.Helper()
 	next := &rig{
 		t: r.t, m: New(r.m.cfg), now: r.now, timers: map[step.TimerKey]time.Time{}, facts: r.facts,
+		tell: r.tell,
 	}
 	if err := next.m.Restore(r.m.Snapshot()); err != nil {
 		r.t.Fatalf("Restore: %v", err)
@@ -91,6 +93,9 @@ func (r *rig) restart(incarnation uint64) *rig {
 func (r *rig) step(in step.Input) []step.Effect {
 	r.t.Helper()
 	r.out = r.m.Step(r.now, in)
+	if r.tell != nil {
+		r.tell(r, in)
+	}
 	for _, e := range r.out {
 		r.apply(e)
 	}

@@ -88,6 +88,23 @@ func TestWhatWasLearnedHasAWorth(t *testing.T) {
 	}
 }
 
+// A profile is kept with four digits: it has hundreds of numbers, and no more is known of any.
+func TestAProfileHasFourDigits(t *testing.T) {
+	p := mustFit(t, office(8)).Leave.Profile
+	for i := range p.Times {
+		if p.Times[i] != rounded(p.Times[i]) || p.Worth[i] != rounded(p.Worth[i]) {
+			t.Fatalf("quarter %d: factor %v, worth %v", i, p.Times[i], p.Worth[i])
+		}
+	}
+	for v, want := range map[float64]float64{
+		0: 0, 1: 1, 1.23449: 1.234, 123.456: 123.5, 0.00123456: 0.001235, 98765: 98770,
+	} {
+		if got := rounded(v); math.Abs(got-want) > 1e-12*want {
+			t.Errorf("%v is rounded to %v, want %v", v, got, want)
+		}
+	}
+}
+
 func TestQuartersOfTheWeek(t *testing.T) {
 	for second, want := range map[float64]int{
 		0: 0, slotSeconds - 1: 0, slotSeconds: 1, WeekSeconds - slotSeconds - 1: slots - 2,

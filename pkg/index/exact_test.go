@@ -368,6 +368,8 @@ func TestWaitInTheQueueAsACoordinate(t *testing.T) {
 	}{
 		{grid.MapThesis, 0, 6},
 		{grid.MapThesis, 2 * time.Second, 3},
+		{grid.MapThesis, time.Second, 6},
+		{grid.MapThesis, time.Second / 2, 12},
 		{grid.MapThesis, -1, 6},
 		{grid.MapSeconds, 0, 6},
 		{grid.MapSeconds, 2 * time.Second, 6},

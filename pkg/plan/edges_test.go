@@ -454,3 +454,50 @@ func TestAReservationAwaitsNoData(t *testing.T) {
 	}
 	check(t, p)
 }
+
+// What a caller says of the course of a commitment, which only the plan can know, does not count.
+func TestACommitmentBeginsItsCourse(t *testing.T) {
+	p := New(Config{Total: cores(4)})
+	c := Commitment(task(1, ClassVarTime, 1, 10, 20))
+	c.Suspended, c.Overran, c.Stopped, c.Late, c.Borrows = true, true, true, true, true
+	c.Left, c.Running, c.Made = secs(5), true, at(-9)
+	if err := p.Commit(at(0), c, 0); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := p.Commitment(attempt(1))
+	c.Suspended, c.Overran, c.Stopped, c.Late, c.Borrows = false, false, false, false, false
+	c.Left, c.Running, c.Made = 0, false, at(0)
+	if diff := cmp.Diff(c, got); diff != "" {
+		t.Errorf("-as it was asked for +as it is:\n%s", diff)
+	}
+	check(t, p)
+}
+
+// An offer of what no quote gives holds nothing, and the one that it was to replace stands.
+func TestOnlyWhatWasQuotedIsHeld(t *testing.T) {
+	p := New(Config{Total: cores(4)})
+	a := ask(1, 10)
+	good := quote(t, p, 0, a)
+	if _, err := p.Open(at(0), a, good, true, secs(60)); err != nil {
+		t.Fatal(err)
+	}
+	before := p.State()
+	for name, change := range map[string]func(*Quote){
+		"less than nothing": func(q *Quote) { q.Give = cores(-1) },
+		"an empty place":    func(q *Quote) { q.End = q.Start },
+		"a place backwards": func(q *Quote) { q.End = q.Start.Add(-1) },
+		"the year 1600":     func(q *Quote) { q.Start = q.Start.AddDate(-426, 0, 0) },
+		"the year 2300":     func(q *Quote) { q.End = q.End.AddDate(274, 0, 0) },
+		"too much":          func(q *Quote) { q.Give = cores(5) },
+	} {
+		q := good
+		change(&q)
+		if o, err := p.Open(at(0), a, q, true, secs(60)); err == nil {
+			t.Errorf("%s: held as %+v", name, o)
+		}
+		if diff := cmp.Diff(before, p.State()); diff != "" {
+			t.Errorf("%s: -before +after:\n%s", name, diff)
+		}
+		check(t, p)
+	}
+}

@@ -33,6 +33,7 @@ type world struct {
 	closely bool
 	could   map[grid.AttemptID]bool // begin earlier than planned
 	loans   bool                    // more was taken than there is
+	hear    func(...any)            // is told of answers and changes, for the ledger; may be nil
 }
 
 type fataler interface {
@@ -61,6 +62,13 @@ func newWorld(t fataler, draw func(n int) int) *world {
 	config.Fairshare = draw(8) == 0
 	w.p, w.heard, w.could = New(config), listener{}, map[grid.AttemptID]bool{}
 	return w
+}
+
+// tell lets the ledger hear of something.
+func (w *world) tell(what ...any) {
+	if w.hear != nil {
+		w.hear(what...)
+	}
 }
 
 func (w *world) step() {
@@ -151,6 +159,8 @@ func (w *world) commit() {
 		}
 	}
 	q, reason := w.p.Quote(w.now, a)
+	first, why := w.p.EarliestStart(w.now, a)
+	w.tell(q, reason, first, why)
 	if w.exact() {
 		w.compare(a, q, reason)
 	}
@@ -202,7 +212,8 @@ func (w *world) reserve() {
 func (w *world) open() {
 	a := w.ask()
 	if q, reason := w.p.Quote(w.now, a); reason == grid.ReasonNone {
-		_, _ = w.p.Open(w.now, a, q, w.draw(3) > 0, secs(1+w.draw(30)))
+		o, err := w.p.Open(w.now, a, q, w.draw(3) > 0, secs(1+w.draw(30)))
+		w.tell(o, err)
 	}
 }
 
@@ -224,6 +235,7 @@ func (w *world) award() {
 	w.p.settle(w.now)
 	before := w.p.State()
 	err := w.p.Commit(w.now, c, o.Number)
+	w.tell(err)
 	if err != nil {
 		if diff := cmp.Diff(before, w.p.State()); diff != "" {
 			w.t.Fatalf("a commitment that was refused (%v) changed (-before +after):\n%s", err, diff)
@@ -359,6 +371,7 @@ func (w *world) advance() {
 	}
 	queue := w.p.waiting(w.p.site)
 	changes := w.p.Advance(w.now)
+	w.tell(changes)
 	w.listen(changes)
 	if w.closely {
 		w.nobodyIsLeftBehind()

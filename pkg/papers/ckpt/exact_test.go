@@ -1,10 +1,13 @@
 package ckpt
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
 
 // Where nothing fails an execution takes its work and a checkpoint after each interval but the
@@ -88,6 +91,17 @@ func TestTheLeastNumberOfAll(t *testing.T) {
 					t.Errorf("%+v, model %d: %d, %v, want %d", o, model, got, err, best)
 				}
 			}
+		}
+	}
+}
+
+// As many checkpoints as float64 has odd numbers are a number still, and more are not.
+func TestTheMostCheckpointsThatCanBe(t *testing.T) {
+	for runtime, most := range map[float64]bool{1 << 53: true, 1 << 55: false} {
+		o := Outages{RuntimeSeconds: runtime, CostSeconds: 1, Count: 1 << 53}
+		got, err := o.CheckpointCount(LossOfWork)
+		if most && (err != nil || got < maxCount-2) || !most && !errors.Is(err, argument.ErrUndefined) {
+			t.Errorf("a run of %v s: %d, %v", runtime, got, err)
 		}
 	}
 }

@@ -47,6 +47,26 @@ func TestSetErrors(t *testing.T) {
 	}
 }
 
+// As many nodes recover on average as the probabilities of each one make together.
+func TestNodesRecoverEachByItself(t *testing.T) {
+	down := []avail.DownNode{
+		{RecoveriesPerStep: 0.5, Unrecoverable: 0.25, DownSteps: 3}, {RecoveriesPerStep: 2}, {},
+	}
+	for tau := range int64(5) {
+		sum := 0.0
+		for _, n := range down {
+			one, err := SetRecover([]avail.DownNode{n}, tau)
+			if err != nil || !near(one.Expected, one.All) {
+				t.Fatalf("one node alone: %+v, %v", one, err)
+			}
+			sum += one.Expected
+		}
+		if all, err := SetRecover(down, tau); err != nil || !near(all.Expected, sum) {
+			t.Errorf("within %d steps: %+v, %v, want %v expected", tau, all, err, sum)
+		}
+	}
+}
+
 // All are up less likely than some, and the longer it takes the less.
 func TestSetProperties(t *testing.T) {
 	rate := rapid.OneOf(rapid.Float64Range(0, 3), rapid.SampledFrom([]float64{0, 1e-12, 1e300}))

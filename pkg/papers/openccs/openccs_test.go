@@ -257,3 +257,16 @@ func TestNothingStandsBesideAnError(t *testing.T) {
 		t.Errorf("DefectList: %v beside %v", ids, err)
 	}
 }
+
+// What has no deadline may begin at any time, however long it takes, and comes last.
+func TestWithoutADeadlineAnyStartIsEarlyEnough(t *testing.T) {
+	endless := math.Inf(1)
+	order, err := Order([]Request{
+		{ID: "endless", DeadlineSeconds: endless, RuntimeSeconds: endless, RemainingSeconds: endless},
+		{ID: "due", DeadlineSeconds: 5, RuntimeSeconds: 1, RemainingSeconds: 1},
+		{ID: "open", DeadlineSeconds: endless, RuntimeSeconds: 1, RemainingSeconds: 1},
+	}, grid.PolicyLST)
+	if err != nil || !slices.Equal(order, []string{"due", "endless", "open"}) {
+		t.Errorf("%v, %v", order, err)
+	}
+}

@@ -297,3 +297,20 @@ func dumbPeak(list []Reservation, during Reservation, machine string) int64 {
 	}
 	return most
 }
+
+// After the last of all slots there is none.
+func TestSlotsHaveAnEnd(t *testing.T) {
+	for _, c := range []struct{ slot, n, want int64 }{
+		{0, 0, 0},
+		{3, 4, 7},
+		{math.MaxInt64 - 1, 1, math.MaxInt64},
+		{math.MaxInt64, 0, math.MaxInt64},
+		{math.MaxInt64, 1, math.MaxInt64},
+		{math.MaxInt64 - 3, 9, math.MaxInt64},
+		{5, math.MaxInt64, math.MaxInt64},
+	} {
+		if got := after(c.slot, c.n); got != c.want {
+			t.Errorf("%d after slot %d: %d, want %d", c.n, c.slot, got, c.want)
+		}
+	}
+}

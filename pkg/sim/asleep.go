@@ -71,9 +71,6 @@ func (w *World) Wake(id grid.SiteID) {
 // nobody looks at that.
 func (h *host) wakeAttempt(a *attempt) {
 	w := h.world
-	if a == nil || a.running {
-		return
-	}
 	a.leaseUntil = max(a.leaseUntil, w.elapsed+h.spec.WakeLag)
 	if a.leaseUntil > w.elapsed || w.cfg.NoWatchdog {
 		h.resume(a)

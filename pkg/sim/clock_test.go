@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -149,6 +150,31 @@ func TestALongSleepMovesTheTask(t *testing.T) {
 		wantAllDone(t, mustEnd(t, w, 5*time.Minute, "s0", id))
 		if n := w.Trace().overlaps(); (n > 0) != (lag > 0) {
 			t.Errorf("a lag of %s: %d overlaps", lag, n)
+		}
+	}
+}
+
+// A host that slept for so long that its connections ended finds its peers gone, and then meets
+// those that it can reach.
+func TestAWokenHostMeetsItsPeersAnew(t *testing.T) {
+	w := New(Config{Seed: 5, Sites: fleet(4), Network: lan(), CheckFacts: true})
+	_ = w.Run(time.Second)
+	w.Suspend("s2")
+	w.Part([]grid.SiteID{"s3"})
+	_ = w.Run(30 * time.Second)
+	w.Wake("s2")
+	if peers := w.Site("s2").Status().Peers; len(peers) > 0 {
+		t.Errorf("it believes to be connected to %v", peers)
+	}
+	_ = w.Run(w.elapsed + time.Second)
+	if peers := w.Site("s2").Status().Peers; !slices.Equal(peers, []grid.SiteID{"s0", "s1"}) {
+		t.Errorf("it is connected to %v, want those that it can reach", peers)
+	}
+	w.heal()
+	_ = w.Run(w.elapsed + time.Second)
+	for _, id := range w.order {
+		if n := len(w.Site(id).Status().Peers); n != 3 {
+			t.Errorf("%s has %d peers in the end", id, n)
 		}
 	}
 }

@@ -148,3 +148,21 @@ func judgeLiar(t *testing.T, w *World, by, liar grid.SiteID, how Lie) {
 		t.Errorf("at %s: %d rounds of 100 ms and more", by, s.slow)
 	}
 }
+
+// Nobody hears the honest agent of a site that lies: others' jobs do not come to it. Only a silent
+// one hears them, and says nothing.
+func TestALiarKeepsItsAgentOutOfIt(t *testing.T) {
+	for how := range lies() {
+		w := New(Config{Seed: 1, Sites: fleet(3), Network: lan()})
+		_ = w.Run(time.Second)
+		w.Lie("s2", how)
+		mustSubmit(t, w, "s0", toldJob())
+		_ = w.Run(w.elapsed + time.Second/2)
+		if n := w.Site("s1").Status().Cached; n != 1 {
+			t.Fatalf("%s: an honest site has heard of %d jobs, want 1", how, n)
+		}
+		if n := w.Site("s2").Status().Cached; (n > 0) != (how == lieSilent) {
+			t.Errorf("%s: the liar's own agent has heard of %d jobs", how, n)
+		}
+	}
+}

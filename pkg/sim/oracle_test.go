@@ -259,6 +259,12 @@ func TestAnOracleSeesWhatIsLeft(t *testing.T) {
 			t.Errorf("%s: found %v, want what is left", name, got)
 		}
 	}
+	if got := left(func(x *trial, _ grid.JobID) {
+		x.hosts["s1"].setTimer(timerID{key: step.TimerKey{Name: "lease", ID: "of something else"}},
+			x.now().Add(24*time.Hour))
+	}); len(got) > 0 {
+		t.Errorf("another timer: found %v", got)
+	}
 	grown := left(func(x *trial, _ grid.JobID) { x.Oracle.sizes["s1 site.roster.all"]-- })
 	if !slices.Equal(grown, []Flaw{flawGrown}) {
 		t.Errorf("found %v, want a table that has grown", grown)

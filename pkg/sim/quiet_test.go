@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,5 +43,18 @@ func TestQuietStepsAreCheckedNowAndThen(t *testing.T) {
 	}
 	if w.failure == nil {
 		t.Error("not checked after a step that writes a fact")
+	}
+}
+
+// A machine that finds itself broken ends the world, and the world says where.
+func TestAWorldEndsWithABrokenMachine(t *testing.T) {
+	w := New(Config{Seed: 1, Sites: fleet(2), Network: lan()})
+	_ = w.Run(time.Second)
+	h := w.hosts["s1"]
+	on := reflect.ValueOf(h.site).Elem().FieldByName("owner").FieldByName("paused").FieldByName("on")
+	*(*bool)(on.Addr().UnsafePointer()) = true // no fact says so
+	h.step(roleSite, step.HeldChanged{})
+	if err := w.Run(2 * time.Second); err == nil || !strings.Contains(err.Error(), "at 1s: s1 after") {
+		t.Errorf("the world goes on: %v", err)
 	}
 }

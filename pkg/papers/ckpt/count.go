@@ -93,9 +93,10 @@ func (o Outages) CheckpointCount(model LossModel) (int64, error) {
 		return 0, fmt.Errorf("%w: more than %d checkpoints", argument.ErrUndefined, int64(maxCount))
 	}
 	best := max(math.Floor(root)-1, 0)
-	for n := best + 1; n <= root+2; n++ {
-		if o.total(model, n) < o.total(model, best) {
-			best = n
+	// In whole numbers: beside maxCount one more is the same float64.
+	for n := int64(best) + 1; float64(n) <= root+2; n++ {
+		if o.total(model, float64(n)) < o.total(model, best) {
+			best = float64(n)
 		}
 	}
 	return int64(best), nil

@@ -20,52 +20,64 @@ func treeUse(dir string) (total int64, wild string) { return useUpTo(dir, lrm.Ma
 
 // useUpTo is treeUse of so many files and directories at most.
 func useUpTo(dir string, most int) (total int64, wild string) {
-	entries := 0
+	u := use{root: dir, most: most}
+	u.walk(dir)
+	return u.bytes, u.wild
+}
+
+// use is a walk through a tree: where it goes, how far it may, and its count so far.
+type use struct {
+	root    string
+	most    int // files and directories
+	entries int
+	bytes   int64
+	wild    string // why the tree cannot be measured; empty while it can
+}
+
+func (u *use) walk(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		entries++
+		u.entries++
 		switch {
-		case entries > most:
-			wild = fmt.Sprintf("made more than %d files and directories", most)
-		case strings.Count(path[min(len(dir), len(path)):], "/") > lrm.MaxDepth || isTooLong(err):
-			wild = fmt.Sprintf("made more than %d directories in each other", lrm.MaxDepth)
+		case u.entries > u.most:
+			u.wild = fmt.Sprintf("made more than %d files and directories", u.most)
+		case strings.Count(path[min(len(u.root), len(path)):], "/") > lrm.MaxDepth || isTooLong(err):
+			u.wild = fmt.Sprintf("made more than %d directories in each other", lrm.MaxDepth)
 		case errors.Is(err, fs.ErrPermission) && path == dir:
-			wild = "hid what it wrote"
+			u.wild = "hid what it wrote"
 		case errors.Is(err, fs.ErrPermission):
-			hidden, stays := unhide(dir, path)
-			total, wild = total+hidden, stays
+			u.unhide(path)
 		case err == nil:
 			if info, err := d.Info(); err == nil {
-				total += diskUse(info)
+				u.bytes += diskUse(info)
 			}
 		default: // vanished: look at the others
 		}
-		if wild != "" {
+		if u.wild != "" {
 			return fs.SkipAll
 		}
 		return nil
 	})
-	return total, wild
 }
 
-// unhide makes a directory below dir readable and measures it. Links that the
+// unhide makes a directory below the root readable and walks through it. Links that the
 // program puts in its place meanwhile lead nowhere.
-func unhide(dir, path string) (int64, string) {
-	root, err := os.OpenRoot(dir)
+func (u *use) unhide(path string) {
+	root, err := os.OpenRoot(u.root)
 	if err != nil {
-		return 0, ""
+		return
 	}
 	defer root.Close()
-	name, err := filepath.Rel(dir, path)
+	name, err := filepath.Rel(u.root, path)
 	if err != nil {
-		return 0, ""
+		return
 	}
 	if err = root.Chmod(name, ownerAll); err != nil {
-		return 0, "" // it just vanished
+		return // it just vanished
 	}
 	below, err := root.OpenRoot(name)
 	if err != nil {
-		return 0, ""
+		return
 	}
 	below.Close()
-	return treeUse(path)
+	u.walk(path)
 }

@@ -388,13 +388,15 @@ func TestWhatTookTheDirectorysPlace(t *testing.T) {
 	for name, some := range map[string]bool{
 		"there": true, "file": false, "link": false, "none": false, "../outside": false,
 	} {
-		if got, wild := unhide(dir, filepath.Join(dir, name)); (got >= 1<<16) != some ||
-			got != 0 && !some || wild != "" {
-			t.Errorf("%s takes %d, %q", name, got, wild)
+		u := use{root: dir, most: 9}
+		if u.unhide(filepath.Join(dir, name)); (u.bytes >= 1<<16) != some ||
+			u.bytes != 0 && !some || u.wild != "" {
+			t.Errorf("%s takes %d, %q", name, u.bytes, u.wild)
 		}
 	}
-	if got, wild := unhide(dir+"/none", dir+"/none/x"); got != 0 || wild != "" {
-		t.Errorf("below nothing are %d, %q", got, wild)
+	u := use{root: dir + "/none", most: 9}
+	if u.unhide(dir + "/none/x"); u.bytes != 0 || u.wild != "" {
+		t.Errorf("below nothing are %d, %q", u.bytes, u.wild)
 	}
 	if info, err := os.Stat(outside); err != nil || info.Mode().Perm() != 0o750 {
 		t.Errorf("the directory outside is %v, %v", info, err)
@@ -422,6 +424,26 @@ func TestTooManyFiles(t *testing.T) {
 	}
 	if _, wild := treeUse(dir); wild != "" {
 		t.Error("ten are", wild)
+	}
+}
+
+// What is behind closed doors counts together: no directory has too many files, but all have.
+func TestTooManyFilesBehindDoors(t *testing.T) {
+	t.Parallel()
+	u := use{root: t.TempDir(), most: 9}
+	for i, want := range []string{"", "made more than 9 files and directories"} {
+		dir := fmt.Sprint(u.root, "/", i)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for k := range 5 {
+			if err := os.WriteFile(fmt.Sprint(dir, "/", k), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if u.unhide(dir); u.wild != want {
+			t.Errorf("behind door %d: %q, want %q", i, u.wild, want)
+		}
 	}
 }
 

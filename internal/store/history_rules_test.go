@@ -130,30 +130,20 @@ func TestAHistoryIsAsLargeAsWhatIsLeft(t *testing.T) {
 func TestBoundsOfAHistory(t *testing.T) {
 	ids := func(all ...grid.CID) []grid.CID { return all }
 	for name, c := range map[string]struct {
-		keep    func(sums HistorySums) Keep
+		keep    Keep
 		jobs    string // that are left
 		outputs []grid.CID
 	}{
-		"no bounds": {func(HistorySums) Keep { return Keep{} }, "3 2 1", nil},
-		"end of 2": {
-			func(HistorySums) Keep { return Keep{Jobs: ended(2).Ended} }, "3 2", ids("1"),
-		},
-		"outputs of 2": {
-			func(HistorySums) Keep { return Keep{Outputs: ended(2).Ended} }, "3 2 1", ids("1"),
-		},
-		"as many":  {func(s HistorySums) Keep { return Keep{Bytes: s.Bytes} }, "3 2 1", nil},
-		"one less": {func(s HistorySums) Keep { return Keep{Bytes: s.Bytes - 1} }, "3 2", ids("1")},
-		"one byte": {func(HistorySums) Keep { return Keep{Bytes: 1} }, "", ids("1", "2", "3")},
-		"both": {
-			func(HistorySums) Keep { return Keep{Jobs: ended(2).Ended, Outputs: ended(3).Ended} }, "3 2",
-			ids("1", "2"),
-		},
+		"no bounds":    {Keep{}, "3 2 1", nil},
+		"end of 2":     {Keep{Jobs: ended(2).Ended}, "3 2", ids("1")},
+		"outputs of 2": {Keep{Outputs: ended(2).Ended}, "3 2 1", ids("1")},
+		"much space":   {Keep{Bytes: 1 << 20}, "3 2 1", nil},
+		"one byte":     {Keep{Bytes: 1}, "", ids("1", "2", "3")},
+		"both":         {Keep{Jobs: ended(2).Ended, Outputs: ended(3).Ended}, "3 2", ids("1", "2")},
 	} {
 		h := openHistory(t, t.TempDir())
 		must(t, h.Add([]HistoryJob{ended(1, "1"), ended(2, "2"), ended(3, "3")}))
-		sums, err := h.Sums()
-		must(t, err)
-		f := h.expireAll(t, c.keep(sums))
+		f := h.expireAll(t, c.keep)
 		if got := h.listed(t, HistoryQuery{Limit: 9}); got != c.jobs {
 			t.Errorf("%s: left are %q, want %q", name, got, c.jobs)
 		}
@@ -200,17 +190,16 @@ func TestTablesThatDisagree(t *testing.T) {
 	if f.Jobs != 0 || h.listed(t, HistoryQuery{Limit: 1}) != "2" {
 		t.Errorf("forgot %+v, want nothing that is there", f)
 	}
-	h.broken(t, endedJobs, func(b *bolt.Bucket) error {
-		value := bytes.Clone(b.Get([]byte(two.Job)))
-		return b.Put([]byte(two.Job), value[:len(value)-3])
+	end := timeKey(two.Ended, two.Job)
+	h.broken(t, byEnd, func(b *bolt.Bucket) error {
+		record := bytes.Clone(b.Get(end))
+		return b.Put(end, record[:len(record)-3])
 	})
 	if record, outputs, err := h.Record(two.Job); err == nil || record != nil || outputs ||
 		!strings.Contains(err.Error(), string(two.Job)) {
 		t.Errorf("a record that is cut off is %q, %t, %v", record, outputs, err)
 	}
-	h.broken(t, byOutputs, func(b *bolt.Bucket) error {
-		return b.Put(timeKey(two.Ended, two.Job), []byte("{"))
-	})
+	h.broken(t, byOutputs, func(b *bolt.Bucket) error { return b.Put(end, []byte("{")) })
 	if _, err := h.Forget(two.Job); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a list of outputs that makes no sense: %v", err)
 	}

@@ -379,24 +379,25 @@ func TestPreparationsAreTold(t *testing.T) {
 	t.Parallel()
 	b := startByHand(t)
 	s := next(t, 1)
-	s.Runner = []string{"/bin/sh", "-c", `echo '{"preparing":true}' >&3; read x < fifo; ` +
-		`echo '{"preparing":false}' >&3; read x < fifo`}
-	fifo := filepath.Join(s.Dir, "fifo")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
+	s.Runner = []string{"/bin/sh", "-c", `echo '{"preparing":true}' >&3; read x < first; ` +
+		`echo '{"preparing":false}' >&3; read x < second`}
+	for _, name := range []string{"first", "second"} { // each is opened once at each end
+		if err := unix.Mkfifo(filepath.Join(s.Dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	goOn := func() {
+	goOn := func(name string) {
 		t.Helper()
-		if err := os.WriteFile(fifo, []byte("\n"), 0); err != nil {
+		if err := os.WriteFile(filepath.Join(s.Dir, name), []byte("\n"), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b.order(s)
 	b.hearEvent(lrm.Started)
 	b.hearEvent(lrm.Preparing)
-	goOn()
+	goOn("first")
 	b.hearEvent(lrm.Prepared)
-	goOn()
+	goOn("second")
 	if end := b.hearEnd(); end.Exited.Cause != grid.CauseExited || end.Exited.Code != 0 {
 		t.Errorf("end = %+v", end.Exited)
 	}

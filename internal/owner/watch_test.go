@@ -26,12 +26,11 @@ type machine struct {
 	jobs    float64
 	memory  float64 // share of the time in which something waits for memory
 	io      float64
-	working bool
-
-	mu    sync.Mutex
-	used  time.Duration // guarded by mu
-	ticks float64
-	waits [pressures]float64
+	ticks   float64
+	waits   [pressures]float64
+	mu      sync.Mutex
+	used    time.Duration // guarded by mu
+	working bool          // guarded by mu
 }
 
 func newMachine(t *testing.T, noPSI bool) *machine {
@@ -96,6 +95,13 @@ func (m *machine) use() Use {
 	return Use{CPU: m.used, Known: true, Live: true, Working: m.working}
 }
 
+// work says whether jobs have work to do, also while somebody looks.
+func (m *machine) work(on bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.working = on
+}
+
 // after lets time pass and the counters grow with it, until a state comes; false
 // if none does.
 func (m *machine) after(states <-chan State, limit time.Duration) (State, time.Duration, bool) {
@@ -149,7 +155,7 @@ func TestOwnerComesAndGoes(t *testing.T) {
 					r.Sample.Others.Value < 2 || r.Looks == 0 {
 					t.Errorf("report %+v", r)
 				}
-				m.working = false
+				m.work(false)
 				m.others = 0
 				s, took, changed = m.after(states, time.Minute)
 				if !changed || s.Reason != grid.ReasonNone || took < 9*time.Second {
@@ -218,13 +224,14 @@ func TestPressure(t *testing.T) {
 		if s, took, changed := m.after(states, 20*time.Second); changed {
 			t.Fatalf("yielded after %s: %+v", took, s)
 		}
-		m.working = false // certainly of others
+		m.work(false) // certainly of others
 		if s, _, changed := m.after(states, 5*time.Second); !changed || !strings.Contains(s.Why, "disk") {
 			t.Fatalf("%+v, changed %t", s, changed)
 		}
 		m.io = 0
 		m.after(states, 20*time.Second)
-		m.working, m.memory = true, .5 // hurts every process
+		m.work(true)
+		m.memory = .5 // hurts every process
 		if s, _, changed := m.after(states, 5*time.Second); !changed ||
 			!strings.Contains(s.Why, "memory") {
 			t.Fatalf("%+v, changed %t", s, changed)

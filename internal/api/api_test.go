@@ -42,6 +42,23 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
+// serving serves an agent on a socket until it is cancelled. What Serve said then comes last.
+func serving(t *testing.T, agent api.Backend) (string, context.CancelFunc, <-chan error) {
+	t.Helper()
+	socket := filepath.Join(shortDir(t), "s")
+	server, err := api.New(agent, api.Options{Socket: socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx) }()
+	return socket, cancel, served
+}
+
 // serve starts a server on both doors and gives the socket and the address.
 func serve(t *testing.T, agent api.Backend, change func(*api.Options)) (string, string) {
 	t.Helper()

@@ -262,17 +262,7 @@ func (s *slow) Resume(context.Context) error {
 func TestTheLastRequestIsAnswered(t *testing.T) {
 	t.Parallel()
 	agent := &slow{asked: make(chan struct{}), free: make(chan struct{})}
-	socket := filepath.Join(shortDir(t), "s")
-	server, err := api.New(agent, api.Options{Socket: socket})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Listen(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx) }()
+	socket, cancel, served := serving(t, agent)
 	go func() {
 		<-agent.asked
 		cancel()

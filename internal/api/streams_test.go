@@ -223,17 +223,7 @@ func TestEventsBreakOff(t *testing.T) {
 // TestEventsEndWithTheAgent ends the agent: the reader of its events sees the end.
 func TestEventsEndWithTheAgent(t *testing.T) {
 	t.Parallel()
-	socket := shortDir(t) + "/s"
-	server, err := api.New(&spy{}, api.Options{Socket: socket})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Listen(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx) }()
+	socket, cancel, served := serving(t, &spy{})
 	body := start(t, socket, "/events")
 	readTo(t, body, ": welcome\n\n")
 	cancel()

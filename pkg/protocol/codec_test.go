@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -447,6 +448,52 @@ func splitAll(t *rapid.T, got []Message, buf []byte) ([]Message, []byte) {
 		got, buf = append(got, m), buf[end:]
 	}
 	return got, buf
+}
+
+// What a stranger leaves out of a message, a part or a part of a part, is refused or read as
+// nothing; it ends no agent.
+func TestMissingParts(t *testing.T) {
+	for name, m := range goldenMessages() {
+		raw, err := Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var w wirepb.Wire
+		if err := proto.Unmarshal(raw, &w); err != nil {
+			t.Fatal(err)
+		}
+		eachPart(w.ProtoReflect(), func(part protoreflect.FullName) {
+			left, err := proto.Marshal(&w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if wrong := recover(); wrong != nil {
+					t.Errorf("%v without %s: %v", name, part, wrong)
+				}
+			}()
+			_, _ = Decode(left) // an error, or a message that can be read
+		})
+	}
+}
+
+// eachPart takes each part out of a message and puts it back, one at a time.
+func eachPart(m protoreflect.Message, look func(protoreflect.FullName)) {
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.Message() == nil || f.IsMap():
+		case f.IsList():
+			for i := range v.List().Len() {
+				eachPart(v.List().Get(i).Message(), look)
+			}
+		default:
+			m.Clear(f)
+			look(f.FullName())
+			m.Set(f, v)
+			eachPart(v.Message(), look)
+		}
+		return true
+	})
 }
 
 func FuzzDecode(f *testing.F) {

@@ -253,7 +253,12 @@ func (r *reader) aboutAttempt(w *wirepb.Wire) Message {
 	}
 }
 
+// announce reads an announcement. One within Requirements may be missing: then it is empty, and
+// refused as such.
 func (r *reader) announce(w *wirepb.Announce) Announce {
+	if w == nil {
+		w = &wirepb.Announce{}
+	}
 	return Announce{
 		Job: grid.JobID(w.GetJob()), Seq: w.GetSeq(), Submitter: grid.SiteID(w.GetSubmitter()),
 		Addrs: w.GetAddrs(),

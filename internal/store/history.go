@@ -44,8 +44,8 @@ type History struct {
 const heldLooks = 4
 
 const (
-	historyStep = 1 << 20 // by which the file grows, bytes
-	inOrder     = .95     // how full a page gets in a table that is written in order
+	historyStep = 64 << 10 // by which the file grows, bytes
+	inOrder     = .95      // how full a page gets in a table that is written in order
 )
 
 // HistoryJob is an ended job, with what a list shows of it.

@@ -15,6 +15,9 @@ import (
 // forgetAtOnce bounds the jobs that one transaction forgets.
 const forgetAtOnce = 256
 
+// spareBytes is the most that is left free of a history's bound.
+const spareBytes = 4 << 20
+
 // Keep says how long a history keeps what it has. A zero field is no bound.
 type Keep struct {
 	Outputs time.Time // outputs of jobs that ended before are let go
@@ -83,15 +86,15 @@ func (h *History) isOver(keep Keep) (over bool, err error) {
 }
 
 // fitting counts the bytes of records and summaries that may stay. What the file has beyond its
-// bound they have too many: less in them makes more of its pages free. Some pages are left for
-// what is added next.
+// bound they have too many: less in them makes more of its pages free. A quarter of the bound, up
+// to spareBytes, is left for what is added next and for the file's next step.
 func fitting(tx *bolt.Tx, most int64) int64 {
 	if most == 0 {
 		return math.MaxInt64
 	}
 	stats, page := tx.DB().Stats(), int64(tx.DB().Info().PageSize)
 	used := tx.Size() - int64(stats.FreePageN+stats.PendingPageN)*page
-	most -= min(most/4, 4*historyStep)
+	most -= min(most/4, spareBytes)
 	return bytesOf(tx) - max(used-most, 0)
 }
 

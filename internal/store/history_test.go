@@ -189,15 +189,15 @@ func TestAHistorysFileIsBounded(t *testing.T) {
 		bound        int64
 		jobs, record int // records of 0 to so many bytes that cannot be packed
 	}{
-		{"small records", 8 << 20, 20_000, 400},
-		{"a soak's", 8 << 20, 15_000, 3_000},
-		{"larger than a page", 16 << 20, 2_000, 60_000},
+		{"small records", 2 << 20, 6_000, 400},
+		{"a soak's", 4 << 20, 6_000, 3_000},
+		{"larger than a page", 16 << 20, 1_000, 60_000},
 		{"the smallest bound", 1 << 20, 3_000, 3_000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := openHistory(t, t.TempDir())
 			h.db.NoSync = true // as fast as the disk of the test allows
-			rng := rand.New(rand.NewPCG(1, 2))
+			rng := rand.New(rand.NewPCG(1, 4))
 			for n := 0; n < c.jobs; {
 				var batch []HistoryJob
 				for range 16 {

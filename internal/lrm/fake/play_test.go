@@ -35,7 +35,7 @@ type play struct {
 
 func (p *play) now() lrm.BootTime { return lrm.BootTime(time.Since(p.zero)).Add(time.Hour) }
 
-// at waits until so long after the start.
+// at lets virtual time pass until so long after the start.
 func (p *play) at(after time.Duration) { time.Sleep(after - time.Since(p.zero)) }
 
 func (p *play) must(err error) {

@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package native
 
 import (
@@ -42,7 +44,7 @@ func TestWhichSystemCallsAreRefused(t *testing.T) {
 	t.Parallel()
 	text := callFilter()
 	if text == nil {
-		t.Skip("there is no filter for this architecture")
+		t.Fatal("there is no filter")
 	}
 	program := make([]unix.SockFilter, len(text)/8)
 	if err := binary.Read(bytes.NewReader(text), binary.NativeEndian, program); err != nil {

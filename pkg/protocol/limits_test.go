@@ -43,6 +43,8 @@ func awardedTasks(n int) []AwardedTask {
 // first that is not.
 func TestEachLimitIsExact(t *testing.T) {
 	hello := func(c func(*Hello)) Message { return changed(t, "hello", c) }
+	nothing := func(*Hello) {}
+	run := func(c func(*Hello)) Message { return changed(t, "hellorun", c) }
 	announce := func(c func(*Announce)) Message { return changed(t, "announce", c) }
 	award := func(c func(*Award)) Message { return changed(t, "award", c) }
 	lease := func(d time.Duration) Message {
@@ -95,16 +97,20 @@ func TestEachLimitIsExact(t *testing.T) {
 			hello(func(m *Hello) { m.Peers = []string{""} }),
 		},
 		"run signature": {
-			hello(func(m *Hello) { m.Run.Signature = make([]byte, maxRunSignature) }),
-			hello(func(m *Hello) { m.Run.Signature = make([]byte, maxRunSignature+1) }),
+			run(func(m *Hello) { m.Run.Signature = make([]byte, maxRunSignature) }),
+			run(func(m *Hello) { m.Run.Signature = make([]byte, maxRunSignature+1) }),
 		},
 		"run start": {
-			hello(func(m *Hello) { m.Newer.SinceMS = 0 }), hello(func(m *Hello) { m.Newer.SinceMS = -1 }),
+			run(func(m *Hello) { m.Newer.SinceMS = 0 }), run(func(m *Hello) { m.Newer.SinceMS = -1 }),
 		},
 		"run number": {
-			hello(func(m *Hello) { m.Run.Number = m.Incarnation }),
-			hello(func(m *Hello) { m.Run.Number = m.Incarnation + 1 }),
+			run(func(m *Hello) { m.Run.Number = m.Incarnation }),
+			run(func(m *Hello) { m.Run.Number = m.Incarnation + 1 }),
 		},
+		"run nonce":       {hello(nothing), hello(func(m *Hello) { m.Newer.Nonce = 1 })},
+		"run line":        {hello(nothing), hello(func(m *Hello) { m.Newer.Line = 1 })},
+		"run begin":       {hello(nothing), hello(func(m *Hello) { m.Newer.SinceMS = 1 })},
+		"run of nobody's": {hello(nothing), hello(func(m *Hello) { m.Newer.Signature = []byte{1} })},
 		"announce addresses": {
 			announce(func(m *Announce) { m.Addrs = repeated("a", MaxAddrs) }),
 			announce(func(m *Announce) { m.Addrs = repeated("a", MaxAddrs+1) }),

@@ -9,7 +9,7 @@ import (
 // Run names one run of a site's agent, in words that the site's key has signed: who has heard
 // them can prove to an older run of the site that there is a newer one.
 type Run struct {
-	Number    uint64 // the incarnation, from 1
+	Number    uint64 // the incarnation, from 1; 0: no run is said, and nothing of it
 	Nonce     uint64 // drawn for this run
 	Line      uint64 // of the runs that followed one another on one machine; 0: not said
 	SinceMS   int64  // when it began, by the sender's wall clock, ms since 1970 UTC
@@ -43,6 +43,9 @@ func (r Run) Since() time.Time { return time.UnixMilli(r.SinceMS) }
 func (r Run) Validate() error {
 	if r.SinceMS < 0 || len(r.Signature) > maxRunSignature {
 		return invalidf("run: start or signature out of range")
+	}
+	if r.Number == 0 && (r.Nonce != 0 || r.Line != 0 || r.SinceMS != 0 || len(r.Signature) > 0) {
+		return invalidf("run: has no number")
 	}
 	return nil
 }

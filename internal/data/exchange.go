@@ -37,7 +37,7 @@ const (
 
 // swap is bitswap over the host: it serves members and opens sessions.
 type swap struct {
-	bs    *bitswap.Bitswap
+	bs    exchange.SessionExchange
 	s     *Store
 	peers *network.ConnectEventManager // what bitswap believes of its connections
 
@@ -89,10 +89,7 @@ func newSwap(s *Store) *swap {
 // meet tells bitswap that a peer is connected and may be asked. Bitswap only hears
 // of connections made while it runs, and does not ask a peer again of which it
 // once found that it did not answer.
-func (x *swap) meet(p peer.ID) {
-	x.peers.Connected(p)
-	x.peers.OnMessage(p)
-}
+func (x *swap) meet(p peer.ID) { x.peers.Connected(p) }
 
 func (x *swap) close() error {
 	x.s.host.RemoveStreamHandler(protocolPrefix + bsnet.ProtocolBitswap)

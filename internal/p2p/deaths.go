@@ -61,7 +61,7 @@ func (m *Mesh) serveDeaths(ctx context.Context, stream network.Stream) {
 // readDeaths reads which attempts have died. The stream's deadline is set by the caller.
 func readDeaths(stream wire.Stream) (attempts []grid.AttemptID, err error) {
 	in := wire.NewTimedReader(stream)
-	for range death.MaxAttempts {
+	for range death.MaxAttempts + 1 { // and the end of them
 		message, err := in.Next(maxDeathBytes)
 		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return attempts, nil

@@ -107,10 +107,9 @@ func (m *Mesh) judge(
 // every time and always differs a little.
 func (f Facts) same(g Facts) bool {
 	a, b := f.Capability, g.Capability
-	kinds := slices.Equal(a.Kinds, b.Kinds)
-	a.Kinds, b.Kinds = nil, nil
 	drift := f.Skew - g.Skew
-	return kinds && f.Name == g.Name && f.Run.Compare(g.Run) == 0 && drift.Abs() < time.Second &&
+	return f.Name == g.Name && f.Run.Compare(g.Run) == 0 && drift.Abs() < time.Second &&
+		slices.Equal(a.Kinds, b.Kinds) &&
 		a.Total == b.Total && a.CoreMFLOPS == b.CoreMFLOPS && a.DownBps == b.DownBps &&
 		a.UpBps == b.UpBps &&
 		a.DiskBps == b.DiskBps && a.OS == b.OS && a.Arch == b.Arch

@@ -43,19 +43,22 @@ func newHost(m *Mesh, id wire.Identity) (host.Host, error) {
 		libp2p.Transport(libp2pquic.NewTransport), libp2p.DisableMetrics(),
 		libp2p.Ping(false), libp2p.WithDialTimeout(m.cfg.Timing.Dial),
 	}
-	rank := tcpFirst
-	if m.cfg.Preset == PresetWAN {
-		rank = swarm.DefaultDialRanker
-	}
-	options = append(options, libp2p.SwarmOpts(swarm.WithDialRanker(relaysLast(rank))))
-	options = append(
-		options, m.cfg.NAT.Options(m.cfg.Listen, m.cfg.Preset == PresetWAN, m.counts, m.log)...,
-	)
+	wide := m.cfg.Preset == PresetWAN
+	options = append(options, libp2p.SwarmOpts(swarm.WithDialRanker(dialRanker(wide))))
+	options = append(options, m.cfg.NAT.Options(m.cfg.Listen, wide, m.counts, m.log)...)
 	h, err := libp2p.New(options...)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	return h, nil
+}
+
+// dialRanker orders the addresses of a peer; wide: sites are not in a local network.
+func dialRanker(wide bool) network.DialRanker {
+	if wide {
+		return relaysLast(swarm.DefaultDialRanker)
+	}
+	return relaysLast(tcpFirst)
 }
 
 // relayWait delays an address through a relay after a direct one. A peer of the

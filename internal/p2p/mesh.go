@@ -133,7 +133,7 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 	cfg.Registry.GaugeFunc("p2p_peers", "Admitted peers.", func() float64 {
 		return float64(len(m.Peers()))
 	})
-	m.relays, m.finder = m.newRelays(), newFinder(m)
+	m.relays, m.finder = relay.New(m.relayConfig()), newFinder(m)
 	m.countConnections(cfg.Registry)
 	m.logs = &logServer{m: m, slots: make(chan struct{}, m.cfg.Limits.LogStreams)}
 	if err := m.open(life); err != nil {
@@ -191,7 +191,7 @@ func (m *Mesh) open(ctx context.Context) error {
 	if _, err := protocol.Encode(m.hello(grid.ReasonNone, nil)); err != nil {
 		return fmt.Errorf("say hello: %w", err)
 	}
-	g, err := m.joinTopic(ctx)
+	g, err := gossip.Join(ctx, m.gossipConfig())
 	if err != nil {
 		return err
 	}

@@ -67,10 +67,10 @@ func Redeem(
 	return join.Redeem(ctx, in)
 }
 
-// joinTopic joins the domain's gossip.
-func (m *Mesh) joinTopic(ctx context.Context) (*gossip.Topic, error) {
+// gossipConfig sets up the domain's gossip.
+func (m *Mesh) gossipConfig() gossip.Config {
 	l := m.cfg.Limits
-	return gossip.Join(ctx, gossip.Config{
+	return gossip.Config{
 		Host: m.host, Key: m.key, Self: m.self, Domain: m.cfg.Domain,
 		Incarnation: m.cfg.Incarnation, Now: m.cfg.Now,
 		Limits: gossip.Limits{
@@ -80,7 +80,7 @@ func (m *Mesh) joinTopic(ctx context.Context) (*gossip.Topic, error) {
 		Counts: m.counts,
 		Wide:   m.cfg.Preset == PresetWAN, Quick: m.cfg.Preset == PresetTest, Unscored: m.cfg.unscored,
 		Allowed: m.allowsSite, LateOwn: m.guard.lateOwn, OnMessage: m.overheard,
-	})
+	}
 }
 
 // overheard takes a message from gossip.
@@ -110,14 +110,14 @@ func (m *Mesh) Broadcast(message protocol.Message) error {
 	return nil
 }
 
-// newRelays makes this site's part in relaying.
-func (m *Mesh) newRelays() *relay.Relays {
-	return relay.New(relay.Config{
+// relayConfig sets up this site's part in relaying.
+func (m *Mesh) relayConfig() relay.Config {
+	return relay.Config{
 		Host: m.host, NAT: m.cfg.NAT, Injected: m.cfg.Host != nil, Anyone: m.cfg.AcceptAnyone,
 		Every: m.cfg.Timing.Relay, Named: addrsNamed,
 		Slots: m.cfg.Limits.RelaySlots, Circuits: m.cfg.Limits.RelayCircuits, Peers: m.cfg.Limits.Peers,
 		Members: relayMembers{m}, After: m.after, Counts: m.counts, Log: m.log,
-	})
+	}
 }
 
 // relayMembers is the mesh as relays see it.

@@ -17,6 +17,7 @@ in simulated time, and prints what came of them.
 First steps:
   gridsim swf --log LOG.swf.gz --policy easy     how long would a real log's jobs have waited?
   gridsim calibrate --model desktop              do sites know how long they stay available?
+  gridsim workload lublin > log.swf              no log at hand? make one up
 
 Results go to standard output, as text or with -o json; progress and errors go
 to standard error. Exit codes: 0 done, 1 failed, 2 asked for wrongly.`
@@ -39,7 +40,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError("%w (%s --help lists the flags)", err, cmd.CommandPath())
 	})
-	root.AddCommand(swfCommand(), calibrateCommand())
+	root.AddCommand(swfCommand(), calibrateCommand(), workloadCommand())
 	return root
 }
 

@@ -150,6 +150,7 @@ func confinements() []confinement {
 		},
 		{prefix: "github.com/ipfs/boxo", rooms: "internal/data"},
 		{prefix: "github.com/hashicorp/golang-lru", rooms: "pkg/cache"},
+		{prefix: "gonum.org/v1/gonum", rooms: "pkg/workload"},
 		{prefix: "google.golang.org/protobuf", rooms: "pkg/protocol"},
 		{prefix: "github.com/tetratelabs/wazero", rooms: "internal/lrm/wasm"},
 		{prefix: "github.com/landlock-lsm/go-landlock", rooms: "internal/lrm"},

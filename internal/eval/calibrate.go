@@ -112,7 +112,7 @@ func (c Calibrate) records() ([]record, manner, error) {
 		return nil, manner{}, fmt.Errorf("%w: --events: give either a model or a file of events",
 			ErrUsage)
 	case c.Events != "":
-		records, err := readEvents(c.Events)
+		records, err := readRecords(c.Events)
 		records = everyOf(records, c.Every)
 		return records, manner{
 			pause: 336 * hour, relearn: 28 * 24 * hour,

@@ -92,9 +92,11 @@ event_id	component_id	node_id	platform_id	node_name	event_type	` +
 6	0	2	3	b	0	90	91	8000
 `
 
+const noEvents = "not an event_trace of the Failure Trace Archive: "
+
 func TestEventsAreRead(t *testing.T) {
 	for _, content := range [][]byte{[]byte(events), zip(t, events)} {
-		records, err := readEvents(write(t, "events.tab", content))
+		records, err := readRecords(write(t, "events.tab", content))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,16 +110,16 @@ func TestEventsAreRead(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"":                                    "no time up",
-		"1\t2\n":                              "line 1: want 9 columns",
+		"1\t2\n":                              "line 1: " + noEvents + "want 9 columns",
 		strings.Replace(events, "50", "x", 1): "line 6: ",
-		strings.Replace(events, "\t90\t1", "\t10\t1", 1): "line 6: an event from 50 to 10",
+		strings.Replace(events, "\t90\t1", "\t10\t1", 1): "line 6: " + noEvents + "an event from 50",
 	} {
-		_, err := readEvents(write(t, "events.tab", []byte(text)))
+		_, err := readRecords(write(t, "events.tab", []byte(text)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error = %v, want %q in it", err, want)
 		}
 	}
-	if _, err := readEvents("testdata/absent.tab"); err == nil ||
+	if _, err := readRecords("testdata/absent.tab"); err == nil ||
 		!strings.Contains(err.Error(), "testdata/absent.tab") {
 		t.Errorf("error = %v", err)
 	}

@@ -1,4 +1,14 @@
 // Package eval runs experiments with the project's own machines and says what came of
 // them. It reads what they need, gives them their time, and writes what they leave;
 // how anything is scheduled or measured it leaves to pkg/.
+//
+//	swf.go       the log of a real machine under a policy
+//	calibrate.go predictions of availability against what came of them
+//	machines.go  the machines of a calibration, made up or real
+//	diagram.go   the picture of a calibration
+//	joblog.go    made-up logs
+//	turns.go     made-up times up and down
+//	fit.go       laws fitted to real ones
+//	hosts.go     made-up speeds of sites, and rates between them
+//	lines.go     files of lines, packed or not
 package eval

@@ -1,18 +1,11 @@
 package eval
 
 import (
-	"bufio"
-	"cmp"
-	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"os"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
+	"github.com/mrsmesh/mrsmesh/pkg/workload"
 )
 
 // stretch is a time in which a machine was up, in seconds since 1970.
@@ -59,93 +52,19 @@ func desktop(rng *rand.Rand, days int) record {
 	return r
 }
 
-// eventColumns are those of a line of the Failure Trace Archive's event_trace that count.
-const (
-	eventColumns = 9
-	columnNode   = 4
-	columnType   = 5
-	columnStart  = 6
-	columnStop   = 7
-	eventUp      = "1"
-)
-
-// readEvents reads an event_trace of the Failure Trace Archive, packed or not: one record
-// for each node, in the order of their names. The causes of ends are not told in words
-// that a machine could use, so that each counts as a crash.
-func readEvents(path string) ([]record, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read events: %w", err)
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	plain, err := unpack(file)
-	if err != nil {
-		return nil, fmt.Errorf("read events %s: %w", path, err)
-	}
-	nodes := make(map[string][]stretch)
-	ends := make(map[string]float64)
-	lines := bufio.NewScanner(plain)
-	lines.Buffer(nil, maxLine)
-	for number := 1; lines.Scan(); number++ {
-		name, up, s, err := parseEvent(lines.Text())
-		if err != nil {
-			return nil, fmt.Errorf("read events %s: line %d: %w", path, number, err)
-		}
-		if name == "" {
-			continue
-		}
-		ends[name] = max(ends[name], s.to)
-		if up && s.to > s.from {
-			nodes[name] = append(nodes[name], s)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read events %s: %w", path, err)
-	}
-	if len(nodes) == 0 {
-		return nil, fmt.Errorf("read events %s: no time up in it: want the archive's event_trace", path)
-	}
-	return recordsOf(nodes, ends), nil
-}
-
-func parseEvent(line string) (name string, up bool, s stretch, err error) {
-	if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "event_id") {
-		return "", false, s, nil
-	}
-	fields := strings.Split(line, "\t")
-	if len(fields) != eventColumns {
-		return "", false, s, fmt.Errorf("want %d columns separated by tabs, have %d",
-			eventColumns, len(fields))
-	}
-	from, errFrom := strconv.ParseFloat(fields[columnStart], 64)
-	to, errTo := strconv.ParseFloat(fields[columnStop], 64)
-	if err := errors.Join(errFrom, errTo); err != nil {
-		return "", false, s, err
-	}
-	if !(to >= from) || math.IsInf(to-from, 0) {
-		return "", false, s, fmt.Errorf("an event from %v to %v", from, to)
-	}
-	return fields[columnNode], fields[columnType] == eventUp, stretch{from, to, avail.EndCrash}, nil
-}
-
-// recordsOf sorts the stretches of each node. Ones that touch or overlap are one: the
-// node went on.
-func recordsOf(nodes map[string][]stretch, ends map[string]float64) []record {
-	names := make([]string, 0, len(nodes))
-	for name := range nodes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	records := make([]record, 0, len(names))
-	for _, name := range names {
-		r := record{closes: ends[name]}
-		slices.SortFunc(nodes[name], func(a, b stretch) int { return cmp.Compare(a.from, b.from) })
-		for _, s := range nodes[name] {
-			if n := len(r.ups); n > 0 && s.from <= r.ups[n-1].to {
-				r.ups[n-1].to = max(r.ups[n-1].to, s.to)
-				continue
+// recordsOf are the pasts of the nodes that were ever up. The causes of ends are not told in
+// words that a machine could use, so that each counts as a crash.
+func recordsOf(nodes []workload.Node) []record {
+	var records []record
+	for _, node := range nodes {
+		r := record{closes: node.Until}
+		for _, s := range node.Spells {
+			if s.Up {
+				r.ups = append(r.ups, stretch{s.From, s.To, avail.EndCrash})
 			}
-			r.ups = append(r.ups, s)
+		}
+		if len(r.ups) == 0 {
+			continue
 		}
 		if last := &r.ups[len(r.ups)-1]; last.to >= r.closes {
 			last.end = avail.EndOpen // watching ended, not the machine
@@ -153,4 +72,17 @@ func recordsOf(nodes map[string][]stretch, ends map[string]float64) []record {
 		records = append(records, r)
 	}
 	return records
+}
+
+// readRecords reads them from an event_trace of the Failure Trace Archive.
+func readRecords(path string) ([]record, error) {
+	nodes, err := readEvents(path)
+	if err != nil {
+		return nil, err
+	}
+	records := recordsOf(nodes)
+	if len(records) == 0 {
+		return nil, fmt.Errorf("read events %s: no time up in it: want the archive's event_trace", path)
+	}
+	return records, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 	"strings"
 )
 
@@ -76,22 +75,6 @@ func ReadSWF(lines iter.Seq[[]byte]) (Log, error) {
 		log.Records = append(log.Records, record)
 	}
 	return log, nil
-}
-
-// MaxProcs returns the number of processors that the header gives, and false if it gives
-// none.
-func (l Log) MaxProcs() (int, bool) {
-	for _, line := range l.Header {
-		key, value, found := strings.Cut(line, ":")
-		if !found || !strings.EqualFold(strings.TrimSpace(key), "MaxProcs") {
-			continue
-		}
-		procs, err := strconv.ParseInt(strings.TrimSpace(value), 10, 32)
-		if err == nil && procs > 0 {
-			return int(procs), true
-		}
-	}
-	return 0, false
 }
 
 // fields is the number of fields of a line. Some simulators append their own, which are

@@ -156,12 +156,17 @@ func TestJobsAreInTheOrderOfSubmission(t *testing.T) {
 func FuzzReadSWF(f *testing.F) {
 	f.Add("; MaxProcs: 10\n1 0 -1 100 6 -1 -1 6 100 -1 1 1 -1 -1 -1 -1 -1 -1\n")
 	f.Add("1 -5 -1 1.5 6 -1 -1 -0 1e9\n")
+	f.Add(";; a\r;b\n;\u00a0\n; MaxNodes: 4 x\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		log, err := ReadSWF(lines(text))
 		var line *lineError
 		if err != nil && (!errors.As(err, &line) || line.Line < 1 ||
 			line.Line > strings.Count(text, "\n")+1) {
 			t.Fatalf("error %v names no line", err)
+		}
+		again, err := ReadSWF(log.Lines())
+		if diff := cmp.Diff(log, again); err != nil || diff != "" {
+			t.Fatalf("%v, what was read is not read again (-want +got):\n%s", err, diff)
 		}
 		jobs := log.Jobs(10)
 		for i, j := range jobs {

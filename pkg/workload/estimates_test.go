@@ -35,6 +35,16 @@ func TestEstimatesAreFeasible(t *testing.T) {
 	})
 }
 
+// The same seed gives the same estimates, which can be looked at in testdata: enough jobs for
+// one value that is not popular.
+func TestEstimatesRepeat(t *testing.T) {
+	records := firstJobs(Lublin{Procs: 128}, 1, 300)
+	if err := Estimate(records, 20*hour, 1); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "lublin-estimates.swf", written(Log{Records: records}))
+}
+
 func TestEstimateRefuses(t *testing.T) {
 	for _, longest := range []Seconds{-1, 0, 3599, limit} {
 		if err := Estimate(nil, longest, 1); !errors.Is(err, errEstimates) ||
@@ -103,6 +113,7 @@ func TestDistinctEstimates(t *testing.T) {
 	for jobs, want := range map[int]int{
 		0: 0, 1: 1, 2: 1, 10: 5, 20: 10, 110: 15, 200: 20, 600: 28, 1000: 35, 10_000: 90,
 		40_000: 215, 70_000: 340, 250_000: 565, 250_001: 565, 10_000_000: 565,
+		29: 11, 5500: 63, 10_120: 91, 70_400: 341, // exactly half, so that any other point shows
 	} {
 		if got := distinctEstimates(jobs); got != want {
 			t.Errorf("%d jobs: %d values, want %d", jobs, got, want)

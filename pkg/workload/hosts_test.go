@@ -2,6 +2,7 @@ package workload
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -58,6 +59,16 @@ func TestReadSpeedsRefuses(t *testing.T) {
 	if _, err := ReadSpeeds(lines("4294967295,1")); err != nil {
 		t.Error(err)
 	}
+}
+
+// The same seed gives the same speeds and rates.
+func TestSpeedsAndRatesRepeat(t *testing.T) {
+	table, err := ReadSpeeds(lines("1,10\n6,0.5\n3,2e1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "hosts.txt", fmt.Sprintf("%v\n%.9g\n", table.Sample(Stream(1, "x"), 20),
+		Rates(Stream(1, "y"), 3, Law{LogNormal, 10, 0.7}, 100)))
 }
 
 // FuzzReadSpeeds: whatever the bytes, a table gives positive speeds.

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -198,6 +199,22 @@ func TestAvailabilityFromTheFirstHour(t *testing.T) {
 			t.Errorf("%+v: up for %.4f of the first hour, want .9", law, got)
 		}
 	}
+}
+
+// The same seed gives the same spells, which can be looked at in testdata.
+func TestSpellsRepeat(t *testing.T) {
+	var text strings.Builder
+	for _, law := range someLaws() {
+		turns := Turns{Up: law, Down: law.WithMean(20)}
+		fmt.Fprintf(&text, "%+v\n", turns)
+		for seed := range uint64(4) {
+			for _, s := range turns.Spells(Stream(seed, "spells"), 400) {
+				fmt.Fprintf(&text, "%d %t %.9g %.9g\n", seed, s.Up, s.From, s.To)
+			}
+		}
+		fmt.Fprintf(&text, "%.9g\n", law.Sample(Stream(1, "sample"), 5))
+	}
+	golden(t, "spells.txt", text.String())
 }
 
 // Spells follow each other in turns without a gap, from 0 to the end.

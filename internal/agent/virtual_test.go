@@ -76,6 +76,7 @@ type virtualSite struct {
 	done   chan error
 	cut    bool // reaches nobody
 	mute   bool // says nothing
+	leaves bool // it may end by itself
 	deaths []time.Time
 	counts map[string]int64 // of its earlier lives
 }
@@ -113,27 +114,8 @@ func ipOf(a net.Addr) string {
 // called in a bubble.
 func playVirtual(t *testing.T, dir string, s scenario.Scenario) scenario.Outcome {
 	t.Helper()
-	v := &virtual{
-		t: t, s: s, begin: time.Now(), sites: make(map[string]*virtualSite),
-		byIP: make(map[string]*virtualSite),
-		ids:  make(map[string]grid.JobID),
-		rng:  rand.New(rand.NewPCG(s.Run.Seed, 0)),
-	}
-	v.net = &simnet.Simnet{LatencyFunc: v.latency, Logger: slog.New(slog.DiscardHandler)}
-	v.net.Start()
+	v := openVirtual(t, dir, s)
 	defer v.net.Close()
-	for i, spec := range s.Sites {
-		site := &virtualSite{
-			spec: spec, place: i, dir: filepath.Join(dir, spec.Name), key: newKey(t),
-			counts: make(map[string]int64),
-		}
-		v.sites[spec.Name] = site
-		v.order = append(v.order, site)
-	}
-	for _, site := range v.order {
-		v.start(site)
-	}
-	v.settle()
 	v.begin = time.Now()
 	for _, a := range s.Timeline() {
 		time.Sleep(time.Until(v.begin.Add(a.At)))
@@ -146,6 +128,32 @@ func playVirtual(t *testing.T, dir string, s scenario.Scenario) scenario.Outcome
 	}
 	o.Doubled = v.doubled()
 	return o
+}
+
+// openVirtual starts the sites of a scenario. The caller closes the network after them.
+func openVirtual(t *testing.T, dir string, s scenario.Scenario) *virtual {
+	t.Helper()
+	v := &virtual{
+		t: t, s: s, begin: time.Now(), sites: make(map[string]*virtualSite),
+		byIP: make(map[string]*virtualSite),
+		ids:  make(map[string]grid.JobID),
+		rng:  rand.New(rand.NewPCG(s.Run.Seed, 0)),
+	}
+	v.net = &simnet.Simnet{LatencyFunc: v.latency, Logger: slog.New(slog.DiscardHandler)}
+	v.net.Start()
+	for i, spec := range s.Sites {
+		site := &virtualSite{
+			spec: spec, place: i, dir: filepath.Join(dir, spec.Name), key: newKey(t),
+			counts: make(map[string]int64),
+		}
+		v.sites[spec.Name] = site
+		v.order = append(v.order, site)
+	}
+	for _, site := range v.order {
+		v.start(site)
+	}
+	v.settle()
+	return v
 }
 
 func newKey(t *testing.T) crypto.PrivKey {
@@ -198,7 +206,7 @@ func (v *virtual) start(site *virtualSite) {
 	site.agent, site.end, site.done = &running{a, backend.New(a)}, cancel, make(chan error, 1)
 	go func() {
 		err := a.Run(ctx)
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !site.leaves {
 			v.t.Errorf("%s ended by itself: %v", site.spec.Name, err)
 		}
 		site.done <- err

@@ -21,9 +21,11 @@ import (
 // machine.
 type bench struct {
 	*Agent
-	t     *testing.T
-	mu    sync.Mutex
-	heard []step.Input // what the workshop told the machine; guarded by mu
+	t        *testing.T
+	mu       sync.Mutex
+	heard    []step.Input // what the workshop told the machine; guarded by mu
+	ofBroker ear          // what the submitter's machine was told
+	stop     func()       // ends it, once
 }
 
 // gated is an adapter that starts its sandboxes when the gate opens.
@@ -63,16 +65,22 @@ func (l leased) SetLease(until lrm.BootTime) error {
 
 var testAttempt = grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1}
 
-// newBench makes an agent whose site machine is replaced by a listener.
+// newBench makes an agent whose machines are replaced by listeners.
 func newBench(t *testing.T, adapter lrm.Adapter) *bench {
 	t.Helper()
 	c := plans(t, 2)[1]
 	c.Adapters = map[grid.WorkKind]lrm.Adapter{grid.KindWasm: adapter}
+	return newBenchOf(t, c)
+}
+
+func newBenchOf(t *testing.T, c Config) *bench {
+	t.Helper()
 	a, err := New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, Agent: a}
+	a.broker.machine = b.ofBroker.machine()
 	a.site.machine = scripted(func(_ time.Time, in step.Input) []step.Effect {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -82,12 +90,13 @@ func newBench(t *testing.T, adapter lrm.Adapter) *bench {
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- a.Run(ctx) }()
-	t.Cleanup(func() {
+	b.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := errors.Join(<-ran, a.Close()); err != nil {
 			t.Errorf("the agent ends with %v", err)
 		}
 	})
+	t.Cleanup(b.stop)
 	return b
 }
 
@@ -194,12 +203,16 @@ func (b *bench) stage() {
 // start starts the staged attempt.
 func (b *bench) start(lease time.Duration, args ...string) {
 	b.t.Helper()
+	b.begin(lease, grid.Task{
+		ID: testAttempt.Task, Kind: grid.KindWasm, Args: args,
+		Outputs: []grid.Output{{Path: "/out/x", To: "x"}},
+	})
+}
+
+func (b *bench) begin(lease time.Duration, task grid.Task) {
+	b.t.Helper()
 	b.order(step.StartAttempt{
-		Attempt: testAttempt, LeaseUntil: b.clock.now().Add(lease),
-		Task: grid.Task{
-			ID: testAttempt.Task, Kind: grid.KindWasm, Args: args,
-			Outputs: []grid.Output{{Path: "/out/x", To: "x"}},
-		},
+		Attempt: testAttempt, LeaseUntil: b.clock.now().Add(lease), Task: task,
 	})
 }
 

@@ -1,18 +1,14 @@
 package store
 
 import (
-	"bytes"
-	"compress/flate"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -34,14 +30,8 @@ type History struct {
 	path    string
 	db      *bolt.DB
 	damaged bool
-	looked  atomic.Int64 // how often pages were looked at
-	packers sync.Pool    // of *flate.Writer, which are large
+	packers sync.Pool // of *flate.Writer, which are large
 }
-
-// heldLooks bounds how often a history is looked at before its pages are let go. Jobs are found
-// by random identifiers, so each look maps other pages, with some around them, and in time all:
-// the agent would be seen to take as much memory as its history has on disk.
-const heldLooks = 4
 
 const (
 	historyStep = 64 << 10 // by which the file grows, bytes
@@ -126,26 +116,22 @@ func (h *History) DamagedFile() string { return h.path + damagedSuffix }
 // Close closes the file.
 func (h *History) Close() error { return h.db.Close() }
 
+// view reads, and update writes. Then the pages are let go: jobs are found by random identifiers,
+// so that each look maps other pages, with some around them, and in time all. The agent would be
+// seen to take as much memory as its history has on disk.
 func (h *History) view(do func(tx *bolt.Tx) error) error {
 	if err := guard(h.path, func() error { return h.db.View(do) }); err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
-	h.look()
+	letGo(h.db)
 	return nil
-}
-
-// look counts a look.
-func (h *History) look() {
-	if h.looked.Add(1)%heldLooks == 0 {
-		letGo(h.db)
-	}
 }
 
 func (h *History) update(do func(tx *bolt.Tx) error) error {
 	if err := guard(h.path, func() error { return h.db.Update(do) }); err != nil {
 		return fmt.Errorf("write history %s: %w", h.path, err)
 	}
-	h.look()
+	letGo(h.db)
 	return nil
 }
 
@@ -265,37 +251,4 @@ func splitKey(key []byte) (time.Time, grid.JobID) {
 	}
 	ms := int64(binary.BigEndian.Uint64(key) ^ (1 << 63))
 	return time.UnixMilli(ms).UTC(), grid.JobID(key[timeBytes:])
-}
-
-// pack makes records shorter, by far: they repeat themselves.
-func (h *History) pack(jobs []HistoryJob) ([][]byte, error) {
-	w, kept := h.packers.Get().(*flate.Writer)
-	if !kept {
-		var err error
-		if w, err = flate.NewWriter(nil, flate.BestSpeed); err != nil {
-			return nil, err
-		}
-	}
-	packed := make([][]byte, 0, len(jobs))
-	for _, j := range jobs {
-		var out bytes.Buffer
-		w.Reset(&out)
-		if _, err := w.Write(j.Record); err != nil {
-			return nil, err
-		}
-		if err := w.Close(); err != nil {
-			return nil, err
-		}
-		packed = append(packed, out.Bytes())
-	}
-	w.Reset(nil)
-	h.packers.Put(w)
-	return packed, nil
-}
-
-// maxRecord bounds what a record is believed to hold.
-const maxRecord = 1 << 30
-
-func unpack(packed []byte) ([]byte, error) {
-	return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), maxRecord))
 }

@@ -26,15 +26,16 @@ func TestAHistoryStaysOnDisk(t *testing.T) {
 		}
 		must(t, h.Add(jobs))
 	}
-	for n := 0; n < batches*batch || h.looked.Load()%heldLooks != 0; n++ {
+	info, err := os.Stat(h.path)
+	must(t, err)
+	for n := range 100 {
 		if _, _, err := h.Record(ended(n * 7919 % (batches * batch)).Job); err != nil {
 			t.Fatal(err)
 		}
-	}
-	info, err := os.Stat(h.path)
-	must(t, err)
-	if held := heldOf(t, h.path); info.Size() < batches*batch*bytes || held > info.Size()/16 {
-		t.Errorf("%d bytes of the file's %d are held in memory", held, info.Size())
+		// What stays is the page that bbolt itself reads to let go of the others.
+		if held := heldOf(t, h.path); info.Size() < batches*batch*bytes || held > info.Size()/64 {
+			t.Fatalf("%d bytes of the file's %d are held in memory", held, info.Size())
+		}
 	}
 }
 

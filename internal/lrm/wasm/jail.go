@@ -280,8 +280,11 @@ func (j *jail) Rename(from, to string) experimentalsys.Errno {
 		return experimentalsys.EPERM
 	case src.path == dst.path:
 		return 0
+	case strings.HasPrefix(dst.path, src.path+"/"):
+		return experimentalsys.EINVAL
 	}
-	if no := replaceable(old, info); no != 0 {
+	old, no = j.makeWay(dst, old, info)
+	if no != 0 {
 		return no
 	}
 	if err := j.scratch.Rename(src.name, dst.name); err != nil {
@@ -293,17 +296,22 @@ func (j *jail) Rename(from, to string) experimentalsys.Errno {
 	return 0
 }
 
-// replaceable says why a file cannot take the place of another, 0 if it can. old
-// is nil where there is none.
-func replaceable(old, by fs.FileInfo) experimentalsys.Errno {
+// makeWay says why a file cannot take the place of the old one, nil where there is none, and
+// what is left to replace: an empty directory is removed, as os.Root puts nothing in its place.
+func (j *jail) makeWay(dst place, old, by fs.FileInfo) (left fs.FileInfo, no experimentalsys.Errno) {
 	switch {
-	case old == nil || old.IsDir() == by.IsDir():
-		return 0
-	case old.IsDir():
-		return experimentalsys.EISDIR
-	default:
-		return experimentalsys.ENOTDIR
+	case old == nil || !old.IsDir() && !by.IsDir():
+		return old, 0
+	case !by.IsDir():
+		return old, experimentalsys.EISDIR
+	case !old.IsDir():
+		return old, experimentalsys.ENOTDIR
 	}
+	if err := j.scratch.Remove(dst.name); err != nil {
+		return old, j.failed(err)
+	}
+	j.forget(old)
+	return nil, 0
 }
 
 // Utimens implements experimentalsys.FS.

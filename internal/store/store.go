@@ -21,6 +21,7 @@
 //	read.go            journals read again
 //	replay.go          and the machines run again
 //	history.go         ended jobs
+//	history_pack.go    made shorter, by what they share
 //	history_read.go    listed and found
 //	history_forget.go  let go
 //	resident_linux.go  not held in memory

@@ -298,7 +298,9 @@ func (j *jail) Rename(from, to string) experimentalsys.Errno {
 
 // makeWay says why a file cannot take the place of the old one, nil where there is none, and
 // what is left to replace: an empty directory is removed, as os.Root puts nothing in its place.
-func (j *jail) makeWay(dst place, old, by fs.FileInfo) (left fs.FileInfo, no experimentalsys.Errno) {
+func (j *jail) makeWay(
+	dst place, old, by fs.FileInfo,
+) (left fs.FileInfo, no experimentalsys.Errno) {
 	switch {
 	case old == nil || !old.IsDir() && !by.IsDir():
 		return old, 0

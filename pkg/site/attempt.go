@@ -184,6 +184,7 @@ func (m *Machine) end(a *attempt, exit grid.Exit) {
 	a.phase, a.exit, a.repeat = phaseExited, presentable(exit), firstExitRepeat
 	a.lasted, a.heldFrom = m.startedAgo(a), m.now
 	a.ended = time.UnixMilli(m.now.UnixMilli()).UTC()
+	a.shown = m.newEndedFact(a.ended)
 	m.out.Persist(a.fact())
 	r := about(a.id, a.submitter)
 	r.Text = a.exit.Cause.String()

@@ -33,6 +33,10 @@ func (m *Machine) onClockStepped(in step.ClockStepped) {
 			m.out.Persist(a.fact())
 		}
 	}
+	for _, a := range m.roster.where((*attempt).hasExited) {
+		a.shown.shift(in.By)
+		m.out.Persist(a.fact())
+	}
 	if p := &m.owner.paused; p.on && !p.until.IsZero() {
 		p.shown = p.shown.Add(in.By)
 		m.out.Persist(p.fact())

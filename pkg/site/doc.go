@@ -29,6 +29,7 @@
 //	promised_fact.go  promised places outlive a restart
 //	lease.go          the right to run: requests, leases
 //	clocks.go         the submitters' wall clocks, and this site's own
+//	ended_fact.go     when an attempt ended, whatever becomes of them
 //	tell.go           submitters are told how their attempts go
 //	askfirst.go       attempts that other sites queue, too: leave to start
 //	attempt.go        an attempt's life from acceptance to the acknowledged end

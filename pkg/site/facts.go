@@ -36,9 +36,9 @@ type attemptFact struct {
 	Task      *grid.Task     `json:"task,omitempty"`      // until it exited
 	Place     *promisedFact  `json:"place,omitempty"`     // until it was started, if it lay ahead
 	Exit      *grid.Exit     `json:"exit,omitempty"`      // from then on
-	EndedMS   int64          `json:"ended_ms,omitempty"`  // from then on; ms since 1970 UTC
 	HeldMS    int64          `json:"held_ms,omitempty"`   // and how long it was held since
 	LastedMS  int64          `json:"lasted_ms,omitempty"` // from its begin on; 0: not known
+	endedFact                // from then on
 }
 
 // pausedFact is the value of the fact that the owner paused the site.
@@ -52,7 +52,7 @@ func (a *attempt) fact() step.Fact {
 	switch {
 	case a.phase == phaseExited:
 		value.Phase, value.Task, value.Exit = factExited, nil, &a.exit
-		value.EndedMS, value.HeldMS = a.ended.UnixMilli(), a.held.Milliseconds()
+		value.endedFact, value.HeldMS = a.shown, a.held.Milliseconds()
 		value.LastedMS = a.lasted.Milliseconds()
 	case a.started:
 		value.Phase = factStarted
@@ -145,7 +145,8 @@ func (m *Machine) restoreAttempt(f step.Fact) error {
 		a.task = *value.Task
 	}
 	if value.Exit != nil {
-		a.phase, a.exit, a.ended = phaseExited, *value.Exit, time.UnixMilli(value.EndedMS).UTC()
+		a.phase, a.exit, a.shown = phaseExited, *value.Exit, value.endedFact
+		a.ended = time.UnixMilli(value.EndedMS).UTC()
 		a.held = time.Duration(value.HeldMS) * time.Millisecond
 		a.lasted = time.Duration(value.LastedMS) * time.Millisecond
 	}

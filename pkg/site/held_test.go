@@ -39,6 +39,56 @@ func TestAResultOutlivesAClockThatWasSetWrongly(t *testing.T) {
 	}
 }
 
+// How long ago an attempt ended is told by a restarted agent, too, whatever became of the wall
+// clock: on the same boot of the machine another clock goes on; after another boot there is only
+// the wall clock, as it was when this agent was last told that it was set.
+func TestARestartKnowsHowLongAgoAnEndWas(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, down time.Duration // by how much the clock is set, while the agent runs and after
+		boot         string
+		want         time.Duration // since the end
+	}{
+		"not at all":             {boot: "b1", want: time.Minute},
+		"while it ran":           {before: time.Hour, boot: "b1", want: time.Minute},
+		"while it was down":      {down: time.Hour, boot: "b1", want: time.Minute},
+		"back while it was down": {down: -time.Hour, boot: "b1", want: time.Minute},
+		"both":                   {before: -time.Hour, down: time.Hour, boot: "b1", want: time.Minute},
+		"before another boot":    {before: time.Hour, boot: "b2", want: time.Minute},
+		"within another boot":    {down: time.Hour, boot: "b2", want: 61 * time.Minute},
+		"without such a clock":   {before: time.Hour, want: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := unbooted(t)
+			r.step(step.Boot{Incarnation: 1, Clock: step.Clock{Of: "b1", Zero: epoch().Add(-time.Hour)}})
+			r.meets(0)
+			r.exited(r.running(job1, alice, 1)[0])
+			ended := r.now
+			r.advance(time.Minute / 2)
+			if c.before != 0 {
+				r.step(step.ClockStepped{By: c.before})
+			}
+			r.advance(time.Minute / 2)
+			age := r.now.Sub(epoch())
+			for n := uint64(2); n <= 3; n++ { // the second one goes by what the first has kept
+				next := &rig{
+					t: t, m: New(r.m.cfg), now: ended.Add(time.Minute + c.before + c.down),
+					timers: map[step.TimerKey]time.Time{}, facts: r.facts,
+				}
+				if err := next.m.Restore(r.m.Snapshot()); err != nil {
+					t.Fatal(err)
+				}
+				next.step(step.Boot{Incarnation: n, Clock: step.Clock{
+					Of: c.boot, Zero: next.now.Add(-time.Hour - age),
+				}})
+				if told := one[protocol.Exited](next, alice); told.EndedAgo != c.want {
+					t.Errorf("run %d tells that it ended %s ago, want %s", n, told.EndedAgo, c.want)
+				}
+				r = next
+			}
+		})
+	}
+}
+
 // What each run of the agent has held counts: a result is dropped after ResultHold in all,
 // however often the agent was started anew.
 func TestHoldingCountsOverRestarts(t *testing.T) {

@@ -83,6 +83,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 func (m *Machine) boot(in step.Boot) {
 	m.booted, m.risk.since, m.clocks.lasting = true, m.now, in.Clock
 	m.rereadPlaces()
+	m.rereadEnds()
 	m.submitters.lines.put(m.cfg.Self, in.Line)
 	m.submitters.last = in.Incarnation << 32 // numbers of an earlier run are never used again
 	m.plan.Planner = plan.Restore(

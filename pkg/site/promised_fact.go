@@ -12,7 +12,7 @@ import (
 
 // promisedFact is the place in the plan that an attempt was promised, and what else is
 // needed to take it up again. Times are ms since 1970 UTC, 0 = none, on the wall clock as it
-// stood when this was written; Clock and ZeroMS say where a clock stood that is never set.
+// stood when this was written.
 type promisedFact struct {
 	StartMS       int64          `json:"start_ms"`
 	EndMS         int64          `json:"end_ms"`
@@ -28,8 +28,7 @@ type promisedFact struct {
 	Holds         bool           `json:"holds,omitempty"`
 	Within        string         `json:"within,omitempty"`
 	Module        grid.Input     `json:"module,omitzero"`
-	Clock         string         `json:"clock,omitempty"`   // as step.Clock.Of
-	ZeroMS        int64          `json:"zero_ms,omitempty"` // as step.Clock.Zero
+	anchor
 }
 
 func (m *Machine) newPromisedFact(
@@ -40,12 +39,10 @@ func (m *Machine) newPromisedFact(
 		NotBeforeMS: step.MS(c.NotBefore), DeadlineMS: step.MS(c.Deadline),
 		LatestStartMS: step.MS(c.LatestStart), Priority: c.Priority, Project: c.Project,
 		Overrun: c.Overrun, Holds: c.Holds, Module: module, StartByMS: step.MS(startBy),
+		anchor: m.clocks.anchor(),
 	}
 	if c.Within != (grid.AttemptID{}) {
 		f.Within = c.Within.String()
-	}
-	if f.Clock = m.clocks.lasting.Of; f.Clock != "" {
-		f.ZeroMS = step.MS(m.clocks.lasting.Zero)
 	}
 	f.shift(m.clocks.ahead)
 	return f
@@ -67,13 +64,8 @@ func (f *promisedFact) shift(by time.Duration) {
 // no agent ran. After a boot of the machine there is no other clock, and submitters are told
 // when their attempts are to start.
 func (m *Machine) rereadPlaces() {
-	clock := m.clocks.lasting
 	for _, a := range m.roster.where((*attempt).isPlaced) {
-		if clock.Of == "" || a.place.Clock != clock.Of {
-			continue
-		}
-		by := time.Duration(step.MS(clock.Zero)-a.place.ZeroMS) * time.Millisecond
-		if by.Abs() > clockJitter {
+		if by := a.place.setSince(m.clocks.lasting); by.Abs() > clockJitter {
 			a.place.shift(by)
 			m.out.Persist(a.fact())
 		}

@@ -91,7 +91,8 @@ type attempt struct {
 	reported   time.Time     // last staging report
 
 	exit     grid.Exit
-	ended    time.Time     // when it ended, to the millisecond, as in its fact
+	ended    time.Time     // when it ended, to the millisecond
+	shown    endedFact     // the same, as in its fact
 	held     time.Duration // how long its end was held while this agent was up, as in its fact
 	heldFrom time.Time     // since when it is held beyond that
 	lasted   time.Duration // from its begin to its end; 0: not known
@@ -100,6 +101,9 @@ type attempt struct {
 
 // isLive reports whether the attempt holds capacity and needs a lease or a stop.
 func (a *attempt) isLive() bool { return a.phase != phaseExited }
+
+// hasExited reports whether it has ended, and its submitter has not acknowledged that.
+func (a *attempt) hasExited() bool { return a.phase == phaseExited }
 
 // wantsLease reports whether leases are asked for the attempt.
 func (a *attempt) wantsLease() bool { return a.phase >= phaseStaging && a.phase < phaseStopping }

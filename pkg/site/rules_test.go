@@ -133,12 +133,13 @@ func TestTimesOfAPlaceMoveTogether(t *testing.T) {
 		t.Errorf("what was not set has a time: %+v", f)
 	}
 	all := promisedFact{
-		StartMS: 1, EndMS: 2, NotBeforeMS: 3, DeadlineMS: 4, LatestStartMS: 5, StartByMS: 6, ZeroMS: 7,
+		StartMS: 1, EndMS: 2, NotBeforeMS: 3, DeadlineMS: 4, LatestStartMS: 5, StartByMS: 6,
+		anchor: anchor{ZeroMS: 7},
 	}
 	all.shift(-time.Second)
 	want := promisedFact{
 		StartMS: -999, EndMS: -998, NotBeforeMS: -997, DeadlineMS: -996, LatestStartMS: -995,
-		StartByMS: -994, ZeroMS: -993,
+		StartByMS: -994, anchor: anchor{ZeroMS: -993},
 	}
 	if all.StartMS != want.StartMS || all.EndMS != want.EndMS || all.NotBeforeMS != want.NotBeforeMS ||
 		all.DeadlineMS != want.DeadlineMS || all.LatestStartMS != want.LatestStartMS ||

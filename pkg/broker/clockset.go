@@ -77,15 +77,25 @@ func (t *task) isBooked() bool {
 	return t.active() && t.phase <= grid.PhaseStaging && t.startedAt.IsZero() && !t.queued()
 }
 
-// isBeside reports whether a promised place is beside the job's window, as its site has said
-// twice: at begins it now, and before is what was known. Sites go by the submitter's clock, but
-// one that was restarted may have read a wrong one, or this one was set while it was down.
+// isBeside reports whether a place is not where the job needs it, as its site has said twice: at
+// begins it now, and before is what was known. Sites go by the submitter's clock, but one that was
+// restarted may have read a wrong one, or this one was set while it was down.
 func (r *run) isBeside(j *job, t *task, at, before time.Time) bool {
 	ahead, heard := at.Sub(r.now), t.heardPlan
 	t.heardPlan = r.now
-	return j.traits.promise && ahead > r.cfg.StartLease+2*r.cfg.Lease && !before.IsZero() &&
+	return ahead > r.cfg.StartLease+2*r.cfg.Lease && !before.IsZero() &&
 		r.now.Sub(heard) >= placeSlack && at.Sub(before).Abs() <= placeSlack &&
-		j.traits.isOutside(at, t.run, max(placeSlack, ahead/10))
+		r.isUseless(j, t, at, max(placeSlack, ahead/10))
+}
+
+// isUseless reports whether a place that begins at a time is by more than slack not where it was
+// promised, or after the start that was named to the parts of a job.
+func (r *run) isUseless(j *job, t *task, at time.Time, slack time.Duration) bool {
+	if j.traits.whole {
+		named := latest(latest(t.by, r.bootedAt), j.traits.window.Earliest())
+		return at.Sub(named) > slack
+	}
+	return j.traits.promise && j.traits.isOutside(at, t.run, slack)
 }
 
 // takeBack takes a useless place back. Its attempt may hold a lease: nothing else of

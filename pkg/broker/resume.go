@@ -49,8 +49,11 @@ func (m *Machine) resume(j *job) {
 
 func (m *Machine) resumeTask(j *job, index uint32) {
 	t := &j.tasks[index]
-	if t.awardedAt.After(m.now) { // the clock was set back meanwhile: when it was is not known
-		t.awardedAt = timeZero
+	if back := t.awardedAt.Sub(m.now); back > 0 { // the clock was set back by that at least
+		t.awardedAt = timeZero // when it was is not known
+		if !t.by.IsZero() {
+			t.by = t.by.Add(-back)
+		}
 	}
 	if t.top > t.token && !t.queued() && !t.phase.Ended() {
 		// A later attempt was called off, and may have a lease.

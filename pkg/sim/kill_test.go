@@ -108,6 +108,31 @@ func TestTwinsAndPowerAreTakenAwayOnce(t *testing.T) {
 	}
 }
 
+// A copy of a machine that no honest member talks to could not be told from it: none starts.
+func TestATwinNeedsAWitness(t *testing.T) {
+	for name, hide := range map[string]func(w *World){
+		"deaf":        func(w *World) { w.Deafen("s2") },
+		"isolated":    func(w *World) { w.Isolate("s2") },
+		"all silent":  func(w *World) { w.Silence("s0"); w.Lie("s1", lieSilent) },
+		"all deaf":    func(w *World) { w.Deafen("s0"); w.Deafen("s1") },
+		"all asleep":  func(w *World) { w.Suspend("s0"); w.Suspend("s1") },
+		"all crashed": func(w *World) { w.Crash("s0"); w.Crash("s1") },
+	} {
+		w := New(Config{Seed: 4, Sites: fleet(3), Network: lan()})
+		_ = w.Run(time.Second)
+		hide(w)
+		if w.Twin("s2"); w.twins["s2"] != nil {
+			t.Errorf("%s: a copy starts that nobody can know of", name)
+		}
+	}
+	w := New(Config{Seed: 4, Sites: fleet(3), Network: lan()})
+	_ = w.Run(time.Second)
+	w.Silence("s0")
+	if w.Twin("s2"); w.twins["s2"] == nil {
+		t.Error("no copy starts, though s1 hears both")
+	}
+}
+
 // A machine loses its network while a copy of it starts elsewhere. The copy knows what ran, and
 // says that it has ended; the first machine runs on for as long as its leases.
 func TestATwinOfAMachineThatIsCutOff(t *testing.T) {

@@ -1,14 +1,19 @@
 package sim
 
-import "github.com/mrsmesh/mrsmesh/pkg/grid"
+import (
+	"slices"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
 
 // Twin starts a second machine with a copy of a site's disk, its identity included, as who
 // clones a virtual machine does: its agent notices that its state was on other hardware, and
 // the first one's notices nothing. Messages to the site reach one of the two, by chance. Nothing
-// happens while nobody hears the first one, or it hears nobody: then nobody could know of both.
+// happens while no honest member hears the first one and is heard by it: then nobody could know of
+// both.
 func (w *World) Twin(id grid.SiteID) {
 	h := w.hosts[id]
-	if w.twins[id] != nil || h.group != 0 || h.deaf || h.silent || h.asleep {
+	if w.twins[id] != nil || h.group != 0 || h.silent || h.asleep || !w.hasWitness(h) {
 		return
 	}
 	w.machines++
@@ -20,6 +25,13 @@ func (w *World) Twin(id grid.SiteID) {
 	w.twins[id] = t
 	t.start()
 	w.meet(t)
+}
+
+// hasWitness reports whether a host exchanges messages with any other site's.
+func (w *World) hasWitness(h *host) bool {
+	return slices.ContainsFunc(w.all(), func(o *host) bool {
+		return o.spec.ID != h.spec.ID && o.up && !o.asleep && !o.silent && o.hears(h) && h.hears(o)
+	})
 }
 
 // EndTwin takes the second machine away, or the first one if its agent has ended because of the

@@ -240,6 +240,7 @@ func (s *together) ungathered(d desk) verdict {
 // of the host list.
 func (s *together) awardTogether(d desk, g *gathering) {
 	d.endHold()
+	d.j.pause = 0 // there was capacity: if this comes to nothing, it is looked for again soon
 	hosts := hostList(d, g.shares)
 	rest := slices.Clone(d.j.waiting)
 	for _, share := range g.shares {

@@ -11,6 +11,7 @@ import (
 // Each field is refused beyond its bound, by itself, and taken at its bound.
 func TestConfigBounds(t *testing.T) {
 	t.Parallel()
+	dir := t.TempDir()
 	for name, change := range map[string]func(*Config){
 		"no directory":      func(c *Config) { c.Dir = "" },
 		"nobody is served":  func(c *Config) { c.Allow = nil },
@@ -28,7 +29,7 @@ func TestConfigBounds(t *testing.T) {
 		"fetches":           func(c *Config) { c.Fetches = -1 },
 		"all of them":       func(c *Config) { *c = Config{QuotaBytes: 1, Fetches: -1} },
 	} {
-		c := Config{Dir: "x", Allow: everybody}
+		c := Config{Dir: dir, Allow: everybody}
 		change(&c)
 		if err := c.Validate(); !errors.Is(err, errConfig) {
 			t.Errorf("%s: %v, want it refused", name, err)
@@ -38,7 +39,7 @@ func TestConfigBounds(t *testing.T) {
 		}
 	}
 	for _, quota := range []int64{0, minQuota} {
-		c := Config{Dir: "x", Allow: everybody, QuotaBytes: quota}
+		c := Config{Dir: dir, Allow: everybody, QuotaBytes: quota}
 		if err := c.Validate(); err != nil {
 			t.Errorf("quota of %d: %v", quota, err)
 		}

@@ -19,8 +19,9 @@ type keeper struct {
 	number uint64
 	quotes map[grid.JobID]uint64 // the last soft offer
 	holds  map[grid.JobID]hold
-	tokens map[grid.TaskID]grid.Token // the highest awarded
-	runs   map[grid.AttemptID]bool    // accepted; true: under a lease
+	tokens map[grid.TaskID]grid.Token   // the highest awarded
+	runs   map[grid.AttemptID]bool      // accepted; true: under a lease
+	told   map[grid.AttemptID]time.Time // when its end was last told
 }
 
 type hold struct {
@@ -33,6 +34,7 @@ func newKeeper(id grid.SiteID) *keeper {
 	return &keeper{
 		id: id, quotes: make(map[grid.JobID]uint64), holds: make(map[grid.JobID]hold),
 		tokens: make(map[grid.TaskID]grid.Token), runs: make(map[grid.AttemptID]bool),
+		told: make(map[grid.AttemptID]time.Time),
 	}
 }
 
@@ -252,7 +254,8 @@ func (w *troubled) mistreat(at int, n func(int) int) {
 	w.deliver(at, n(8) == 0)
 }
 
-// endOne lets an attempt that has a lease come to its end.
+// endOne lets an attempt that has a lease come to its end, or tells that again: not twice at the
+// same time, as it may be heard of and have to wait.
 func (w *troubled) endOne() {
 	for _, s := range sortedSites(w.keepers) {
 		k := w.keepers[s]
@@ -260,7 +263,8 @@ func (w *troubled) endOne() {
 			return int(a.Token) - int(b.Token)
 		})
 		for _, a := range attempts {
-			if k.runs[a] {
+			if k.runs[a] && !k.told[a].Equal(w.now) {
+				k.told[a] = w.now
 				w.toUs = append(w.toUs, step.MessageReceived{
 					From: s, Message: protocol.Exited{Attempt: a, Exit: grid.Exit{Cause: grid.CauseExited}},
 				})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -36,13 +35,13 @@ const calibrateExamples = `  gridsim calibrate --model desktop --svg docs/availa
 
 func calibrateCommand() *cobra.Command {
 	var experiment eval.Calibrate
-	var output string
+	var output form
 	cmd := &cobra.Command{
 		Use: "calibrate", Short: "Hold predictions of availability against what came of them",
 		Long: calibrateHelp, Example: calibrateExamples, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "text" && output != "json" {
-				return usageError("%w, have %q", errOutput, output)
+			if err := output.check(); err != nil {
+				return err
 			}
 			if experiment.Events == "" && experiment.Model == "" {
 				experiment.Model = "desktop"
@@ -54,7 +53,8 @@ func calibrateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printCalibrate(cmd.OutOrStdout(), output, result)
+			out := cmd.OutOrStdout()
+			return output.print(out, result, func() error { return printCalibrate(out, result) })
 		},
 	}
 	flags := cmd.Flags()
@@ -74,16 +74,11 @@ func calibrateCommand() *cobra.Command {
 	flags.IntVar(&experiment.Every, "every", 1, "of the machines of --events only each such one")
 	flags.Uint64Var(&experiment.Seed, "seed", 1, "of what is made up")
 	flags.StringVar(&experiment.SVG, "svg", "", "draw the reliability diagram to this file")
-	flags.StringVarP(&output, "output", "o", "text", "text or json")
+	output.addTo(flags)
 	return cmd
 }
 
-func printCalibrate(out io.Writer, output string, r eval.CalibrateResult) error {
-	if output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
-	}
+func printCalibrate(out io.Writer, r eval.CalibrateResult) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "bin\tpredictions\tpredicted\tactual\toff\t")
 	for i, b := range r.Bins {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -25,35 +24,31 @@ const fitExamples = `  gridsim workload fit --events LANL05-event_trace.tab.gz
 
 func fitCommand() *cobra.Command {
 	var fit eval.FitEvents
-	var output string
+	var output form
 	cmd := &cobra.Command{
 		Use: "fit --events FILE", Short: "Laws that fit real machines", Long: fitHelp,
 		Example: fitExamples, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "text" && output != "json" {
-				return usageError("%w, have %q", errOutput, output)
+			if err := output.check(); err != nil {
+				return err
 			}
 			result, err := fit.Run()
 			if err != nil {
 				return err
 			}
-			return printFit(cmd.OutOrStdout(), output, result)
+			out := cmd.OutOrStdout()
+			return output.print(out, result, func() error { return printFit(out, result) })
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&fit.Events, "events", "", "event_trace of the Failure Trace Archive")
 	flags.StringVar(&fit.Nodes, "nodes", "", "only machines whose names begin so (default all)")
-	flags.StringVarP(&output, "output", "o", "text", "text or json")
+	output.addTo(flags)
 	return cmd
 }
 
-func printFit(out io.Writer, output string, r eval.FitResult) error {
-	if output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
-	}
+func printFit(out io.Writer, r eval.FitResult) error {
 	fmt.Fprintf(out, "machines      %d\navailability  %.4f\n", r.Nodes, r.Availability)
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "times\tspells\tmean\tmedian\tlaw\tscale\tshape\tlikelihood\t")

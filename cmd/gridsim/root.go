@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -72,6 +71,3 @@ func version() string {
 	}
 	return "unknown"
 }
-
-// errOutput refuses a form of output.
-var errOutput = errors.New("--output: want text or json")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -49,14 +48,14 @@ const swfExamples = `  gridsim swf --log KTH-SP2-1996-2.1-cln.swf.gz --procs 100
 
 func swfCommand() *cobra.Command {
 	var experiment eval.SWF
-	var output string
+	var output form
 	var quiet bool
 	cmd := &cobra.Command{
 		Use: "swf --log FILE", Short: "Rerun the log of a real machine", Long: swfHelp,
 		Example: swfExamples, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "text" && output != "json" {
-				return usageError("%w, have %q", errOutput, output)
+			if err := output.check(); err != nil {
+				return err
 			}
 			if cmd.Flags().Changed("procs") && experiment.Procs < 1 {
 				return usageError("--procs: want at least 1, have %d", experiment.Procs)
@@ -68,7 +67,8 @@ func swfCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printSWF(cmd.OutOrStdout(), output, result)
+			out := cmd.OutOrStdout()
+			return output.print(out, result, func() error { return printSWF(out, result) })
 		},
 	}
 	flags := cmd.Flags()
@@ -85,7 +85,7 @@ func swfCommand() *cobra.Command {
 	flags.StringVar(
 		&experiment.Starts, "starts", "", "write when each job started to this file: job_id,submit,start",
 	)
-	flags.StringVarP(&output, "output", "o", "text", "text or json")
+	output.addTo(flags)
 	flags.BoolVarP(&quiet, "quiet", "q", false, "no progress on standard error")
 	return cmd
 }
@@ -104,12 +104,7 @@ func progress(out io.Writer, now func() time.Time) func(done, all int) {
 	}
 }
 
-func printSWF(out io.Writer, output string, r eval.SWFResult) error {
-	if output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
-	}
+func printSWF(out io.Writer, r eval.SWFResult) error {
 	_, err := fmt.Fprintf(out, `jobs                  %d
 avg_wait_s            %.3f
 avg_bounded_slowdown  %.3f

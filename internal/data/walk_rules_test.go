@@ -259,7 +259,8 @@ func TestFillingAFile(t *testing.T) {
 		return readerFunc(func([]byte) (int, error) { return 0, err })
 	}
 	for _, want := range []error{ErrNotHeld, context.Canceled} {
-		if err := copyFile(create(), fails(want)); err != want { //nolint:errorlint // as it is
+		err := copyFile(create(), fails(want))
+		if !errors.Is(err, want) || err.Error() != want.Error() {
 			t.Errorf("%v became %v", want, err)
 		}
 	}

@@ -209,7 +209,9 @@ func drawWindows(t *rapid.T) []Window {
 
 func drawQuery(t *rapid.T) Query {
 	amounts := rapid.OneOf(rapid.Float64Range(0, 3e6),
-		rapid.SampledFrom([]float64{0, 1e-300, 1e12, math.MaxFloat64, math.Inf(1)}))
+		rapid.SampledFrom([]float64{
+			0, math.SmallestNonzeroFloat64, 1e-300, 1e-158, 1e12, math.MaxFloat64, math.Inf(1),
+		}))
 	return Query{
 		Week: rapid.Float64Range(-1, math.Nextafter(WeekSeconds, 0)).Draw(t, "now"),
 		Up:   amounts.Draw(t, "up"), Free: amounts.Draw(t, "free"), For: amounts.Draw(t, "for"),
@@ -248,6 +250,20 @@ func TestLearnedSurvivalKeepsToItsBounds(t *testing.T) {
 			t.Fatalf("%+v: sureness %+v, %v", q, s, err)
 		}
 	})
+}
+
+// A time too short for its expected ends to be squared is as sure as any other.
+func TestSurenessOfTimesOfEveryMagnitude(t *testing.T) {
+	m, err := Fit(History{}, DefaultPriors(), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seconds := 1e6; seconds > 1e-300; seconds /= 1.01 {
+		s, err := m.Sure(Query{Week: 1, Up: 1, For: seconds})
+		if err != nil || !(s.Low >= 0 && s.Low <= s.High && s.High <= 1) {
+			t.Fatalf("%v s: sureness %+v, %v", seconds, s, err)
+		}
+	}
 }
 
 func TestTheOrderOfThePastDoesNotMatter(t *testing.T) {

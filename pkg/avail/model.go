@@ -95,10 +95,8 @@ func Fit(h History, priors Priors, closed []Window, zone int) (Model, error) {
 		m.Through = (promiseBroken*promiseWorth + stayed) / (promiseWorth + began)
 	}
 	m.Crash, m.Leave = fitHazard(priors.Crash, crash), fitHazard(priors.Leave, leave)
-	if len(h.Downs) > 0 {
-		for _, d := range h.Downs {
-			m.DownMean += min(d, maxSeconds) / float64(len(h.Downs))
-		}
+	for _, d := range h.Downs {
+		m.DownMean += min(d, maxSeconds) / float64(len(h.Downs))
 	}
 	return m, m.Validate()
 }
@@ -270,8 +268,9 @@ func gammaQuantile(mean, variance, score float64) float64 {
 	if !(mean > 0 && variance > 0) {
 		return max(mean, 0)
 	}
-	shape := mean * mean / variance
-	root := max(1-1/(9*shape)+score/(3*math.Sqrt(shape)), 0)
+	// Of a mean as small as 1e-160 the square is no number above 0; the deviation's share is.
+	deviation := math.Sqrt(variance) / mean
+	root := max(1-deviation*deviation/9+score*deviation/3, 0)
 	return mean * root * root * root
 }
 

@@ -12,7 +12,8 @@
 // overlay, so that no file is touched and runs may go on beside each other: one program holds all
 // mutants of functions, and copies of it are told which to be. For what stands outside of
 // functions each mutant has a program. With -reached each test runs once alone, to see which
-// lines it comes through; lines that none does in its own process meet all tests. A mutant that
+// lines it comes through; lines that none does in its own process meet all tests, and a test that
+// fails while its lines are counted meets all mutants. A mutant that
 // does not compile is replaced by another one; the room that is made ahead in a map or slice is
 // left alone, as nobody can observe it. One whose tests take three times as much of the processor
 // as the unchanged ones, or ten times as long, counts as killed.
@@ -22,6 +23,8 @@
 // one to a line, and do not count:
 //
 //	pkg/plan/fit.go fits: `if n < m` -> `if n <= m`: both branches give the same for n = m
+//
+// Of lines of a function that read alike, the second is fits(2), and so on.
 //
 //	main.go     the command line, the packages, the table
 //	mutate.go   what is changed: the kinds of mutation, as edits of the text

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -64,14 +65,20 @@ func run(ctx context.Context, args []string) error {
 	}
 	l := laboratory{dir: dir, root: root, least: 10 * time.Second}
 	var scores []score
+	var failed []error
 	for _, pkg := range o.packages {
 		s, err := l.measure(ctx, o, known, pkg)
-		if err != nil {
-			return fmt.Errorf("%s: %w", pkg, err)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil: // the others are measured nevertheless
+			failed = append(failed, fmt.Errorf("%s: %w", pkg, err))
+		default:
+			scores = append(scores, s)
+			fmt.Printf("%s: %d killed of %d, %.0f %%\n", pkg, s.noticed(), s.counted(), s.percent())
 		}
-		scores = append(scores, s)
 	}
-	return write(scores, o)
+	return errors.Join(append(failed, write(scores, o))...)
 }
 
 func parse(args []string) (order, error) {
@@ -230,18 +237,32 @@ func write(scores []score, o order) error {
 	fmt.Printf("\n%d mutants of each package, seed %d\n", o.n, o.seed)
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "package\tkilled\tby wider tests\tequivalent\tsurvived\tscore\t")
+	all := score{pkg: "all together"}
 	for _, s := range scores {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%.0f %%\t\n",
-			s.pkg, s.killed, s.widely, s.equivalents, len(s.survivors), s.percent())
+		s.row(table)
+		all.killed, all.widely = all.killed+s.killed, all.widely+s.widely
+		all.equivalents += s.equivalents
+		all.survivors = append(all.survivors, s.survivors...)
 	}
+	all.row(table)
 	return table.Flush()
 }
 
-// percent counts the mutants that were noticed, of those that can be.
+func (s score) row(table io.Writer) {
+	fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%.1f %%\t\n",
+		s.pkg, s.killed, s.widely, s.equivalents, len(s.survivors), s.percent())
+}
+
+// noticed counts the mutants that some test killed.
+func (s score) noticed() int { return s.killed + s.widely }
+
+// counted counts the mutants that can be noticed.
+func (s score) counted() int { return s.noticed() + len(s.survivors) }
+
+// percent is the share of the mutants that were noticed, of those that can be.
 func (s score) percent() float64 {
-	counted := s.killed + s.widely + len(s.survivors)
-	if counted == 0 {
+	if s.counted() == 0 {
 		return 100
 	}
-	return 100 * float64(s.killed+s.widely) / float64(counted)
+	return 100 * float64(s.noticed()) / float64(s.counted())
 }

@@ -25,6 +25,7 @@ type mutant struct {
 	kind     string
 	before   string // the line as it was, without space around it
 	after    string // as it becomes; the first line of what is replaced
+	nth      int    // of those in the function that read alike, from 1
 }
 
 // body says where the text of a function is: the bytes between its braces.
@@ -35,9 +36,13 @@ type body struct {
 }
 
 // String is the mutant as it stands in lists; it does not name the line's number, which
-// other changes move.
+// other changes move, but it numbers the lines of a function that read alike.
 func (m mutant) String() string {
-	return fmt.Sprintf("%s %s: `%s` -> `%s`", filepath.ToSlash(m.file), m.in, m.before, m.after)
+	in := m.in
+	if m.nth > 1 {
+		in = fmt.Sprintf("%s(%d)", m.in, m.nth)
+	}
+	return fmt.Sprintf("%s %s: `%s` -> `%s`", filepath.ToSlash(m.file), in, m.before, m.after)
 }
 
 // mutantsOf lists all mutants of a package's own files, in the order of the text. Tests,
@@ -77,6 +82,11 @@ func mutantsOf(files []string) ([]mutant, error) {
 		}
 		return strings.Compare(a.with, b.with)
 	})
+	alike := make(map[string]int)
+	for i, m := range all {
+		alike[m.String()]++
+		all[i].nth = alike[m.String()]
+	}
 	return all, nil
 }
 

@@ -35,7 +35,8 @@ type tests struct {
 	pkg     string
 	dir     string // where they run
 	limit   cost
-	names   []string           // of the tests, the quickest first
+	names   []string // of the tests, the quickest first
+	took    map[string]time.Duration
 	quick   int                // so many of them take little
 	reach   map[string][]block // what each comes through, where that is asked for
 	program string             // holds all mutants that need not be alone
@@ -72,11 +73,12 @@ func (l laboratory) prepare(ctx context.Context, pkg string) (*tests, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its tests do not compile without any change: %w", err)
 	}
-	out, used, err := t.run(ctx, program, "-test.v")
+	out, used, err := t.run(ctx, program, t.limit.wall, "-test.v")
 	if err != nil {
 		return nil, fmt.Errorf("its tests fail without any change: %w\n%s", err, out)
 	}
-	t.names, t.quick = quickOnes(string(out))
+	t.took = durations(string(out))
+	t.names, t.quick = quickOnes(t.took)
 	t.limit = cost{wall: slow*used.wall + l.least, cpu: heavy*used.cpu + l.least}
 	return t, nil
 }
@@ -124,7 +126,7 @@ func (l laboratory) try(ctx context.Context, t *tests, m mutant, number int) (ou
 	}
 	defer os.Remove(program) // made for this mutant
 	for _, some := range t.turns(m) {
-		out, _, err := t.run(ctx, program, some...)
+		out, _, err := t.run(ctx, program, l.patience(t, m), some...)
 		var exit *exec.ExitError
 		switch {
 		case ctx.Err() != nil:
@@ -136,6 +138,18 @@ func (l laboratory) try(ctx context.Context, t *tests, m mutant, number int) (ou
 		}
 	}
 	return survived, nil
+}
+
+// patience bounds the time of a mutant's tests by a multiple of what those that it meets took.
+func (l laboratory) patience(t *tests, m mutant) time.Duration {
+	if t.reach == nil {
+		return t.limit.wall
+	}
+	var all time.Duration
+	for _, name := range t.reaching(m) {
+		all += t.took[name]
+	}
+	return min(slow*all+l.least, t.limit.wall)
 }
 
 // turns are the flags of the runs that a mutant meets: those that take little come first.
@@ -165,15 +179,15 @@ func (l laboratory) programOf(
 	return l.build(ctx, t.pkg, "mutant.test", map[string][]byte{m.file: m.apply(text)})
 }
 
-// run runs tests in their package's directory, within their limit.
+// run runs tests in their package's directory, within a time and their limit of the processor.
 func (t *tests) run(
-	ctx context.Context, program string, flags ...string,
+	ctx context.Context, program string, patience time.Duration, flags ...string,
 ) ([]byte, cost, error) {
 	begin := time.Now()
 	cmd := exec.CommandContext( //nolint:gosec // G204: our own arguments
 		ctx, "sh", "-c", `ulimit -t "$1"; shift; exec "$@"`, "sh",
 		strconv.Itoa(int(t.limit.cpu.Seconds()+1)),
-		program, "-test.failfast", "-test.paniconexit0", "-test.timeout="+t.limit.wall.String())
+		program, "-test.failfast", "-test.paniconexit0", "-test.timeout="+patience.String())
 	cmd.Dir, cmd.Args = t.dir, append(cmd.Args, flags...)
 	if t.rapid { // a case that one mutant failed is not for the next one, nor for the tree
 		cmd.Args = append(cmd.Args, "-rapid.nofailfile")
@@ -186,29 +200,34 @@ func (t *tests) run(
 	return out, used, err
 }
 
-// quickOnes are the tests that passed, the quickest first, and how many of them take a tenth
-// of the time of all together.
-func quickOnes(verbose string) (names []string, quick int) {
-	type ran struct {
-		name string
-		took float64
-	}
-	var all []ran
-	total := 0.0
+// durations are what the tests that passed took.
+func durations(verbose string) map[string]time.Duration {
+	took := make(map[string]time.Duration)
 	for line := range strings.Lines(verbose) {
-		var r ran
-		if n, _ := fmt.Sscanf(line, "--- PASS: %s (%fs)", &r.name, &r.took); n == 2 {
-			all = append(all, r)
-			total += r.took
+		var name string
+		var seconds float64
+		if n, _ := fmt.Sscanf(line, "--- PASS: %s (%fs)", &name, &seconds); n == 2 {
+			took[name] = time.Duration(seconds * float64(time.Second))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b ran) int { return cmp.Compare(a.took, b.took) })
-	spent := 0.0
-	for _, r := range all {
-		if spent += r.took; spent <= total/10 {
+	return took
+}
+
+// quickOnes are the tests, the quickest first, and how many of them take a tenth of the time
+// of all together.
+func quickOnes(took map[string]time.Duration) (names []string, quick int) {
+	var total, spent time.Duration
+	for name, d := range took {
+		names = append(names, name)
+		total += d
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(took[a], took[b]), strings.Compare(a, b))
+	})
+	for _, name := range names {
+		if spent += took[name]; spent <= total/10 {
 			quick++
 		}
-		names = append(names, r.name)
 	}
 	return names, quick
 }

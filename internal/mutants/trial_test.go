@@ -133,7 +133,7 @@ func TestAnEndlessMutantIsKilled(t *testing.T) {
 func TestQuickTestsComeFirst(t *testing.T) {
 	out := "--- PASS: TestSlow (9.00s)\n    --- PASS: TestSlow/sub (0.00s)\n" +
 		"--- PASS: TestB (0.80s)\n--- PASS: TestA (0.10s)\n--- SKIP: TestC (0.00s)\nPASS\n"
-	got, quick := quickOnes(out)
+	got, quick := quickOnes(durations(out))
 	if want := []string{"TestA", "TestB", "TestSlow"}; !slices.Equal(got, want) || quick != 2 {
 		t.Errorf("quickOnes() = %q, %d of them quick; want %q, 2", got, quick, want)
 	}
@@ -261,5 +261,63 @@ func TestHalf(t *testing.T) {
 		if !slices.Equal(names, want) {
 			t.Errorf("line %d meets %v, want %v", line, names, want)
 		}
+	}
+}
+
+// Lines of a function that read alike are told apart, and so are what is known of them.
+func TestLinesThatReadAlike(t *testing.T) {
+	module(t, map[string]string{
+		"a.go": `package tiny
+
+func count(n int) (m int) {
+	m = 1
+	if n > 5 {
+		m = 1
+	}
+	return m
+}
+`,
+		"a_test.go": "package tiny\n\nimport \"testing\"\n\nfunc TestCount(t *testing.T) {\n" +
+			"\tif count(1) != 1 || count(9) != 1 {\n\t\tt.Error(\"wrong\")\n\t}\n}\n",
+	})
+	_, got := survivorsOf(t, order{n: 100, seed: 1}, map[string]string{
+		"a.go count(2): `m = 1` -> `_ = 1`": "it is 1 already",
+	})
+	slices.Sort(got)
+	want := []string{
+		"a.go count: `if n > 5 {` -> `if false && (n > 5) {`",
+		"a.go count: `if n > 5 {` -> `if n <= 5 {`",
+		"a.go count: `if n > 5 {` -> `if n > 6 {`",
+		"a.go count: `if n > 5 {` -> `if n >= 5 {`",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("survivors (-want +got):\n%s", diff)
+	}
+}
+
+// A test that fails when its lines are counted meets all mutants, and the others those that
+// they reach.
+func TestATestThatCannotBeCountedMeetsAll(t *testing.T) {
+	module(t, map[string]string{
+		"a.go": "package tiny\n\nfunc one() int { return 1 }\n\nfunc two() int { return 2 }\n",
+		"a_test.go": `package tiny
+
+import "testing"
+
+func TestBoth(t *testing.T) {
+	if testing.CoverMode() != "" {
+		t.Fatal("it is counted")
+	}
+	if one()+two() != 3 {
+		t.Error("wrong")
+	}
+}
+
+func TestTwo(t *testing.T) { two() }
+`,
+	})
+	s, got := survivorsOf(t, order{n: 100, seed: 1, reached: true}, nil)
+	if s.killed != 2 || len(got) > 0 {
+		t.Errorf("%d killed, survivors: %v", s.killed, got)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -30,7 +29,7 @@ type History struct {
 	path    string
 	db      *bolt.DB
 	damaged bool
-	packers sync.Pool // of *flate.Writer, which are large
+	packer  packer
 }
 
 const (
@@ -143,7 +142,7 @@ func (h *History) Add(jobs []HistoryJob) error {
 				j.Job, len(j.Key), step.MaxKey)
 		}
 	}
-	records, err := h.pack(jobs)
+	records, err := h.packer.pack(jobs)
 	if err != nil {
 		return fmt.Errorf("write history: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // recordWords are what records say again and again: the names of their fields and common values.
@@ -30,30 +31,37 @@ const packLevel = 6
 // maxRecord bounds what a record is believed to hold.
 const maxRecord = 1 << 30
 
-// pack makes records shorter, by far.
-func (h *History) pack(jobs []HistoryJob) ([][]byte, error) {
-	w, kept := h.packers.Get().(*flate.Writer)
-	if !kept {
-		var err error
-		if w, err = flate.NewWriterDict(nil, packLevel, recordWords); err != nil {
+// packer makes records shorter, by far. What it needs for that is large, so that it keeps it: made
+// anew for one job after the other, it was a sixth of all memory that a busy agent asked for.
+type packer struct {
+	mu     sync.Mutex
+	writer *flate.Writer // nil before the first record
+}
+
+func (p *packer) pack(jobs []HistoryJob) ([][]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.writer == nil {
+		w, err := flate.NewWriterDict(nil, packLevel, recordWords)
+		if err != nil {
 			return nil, err
 		}
+		p.writer = w
 	}
 	packed := make([][]byte, 0, len(jobs))
 	for _, j := range jobs {
 		var out bytes.Buffer
 		out.WriteByte(withWords)
-		w.Reset(&out)
-		if _, err := w.Write(j.Record); err != nil {
+		p.writer.Reset(&out)
+		if _, err := p.writer.Write(j.Record); err != nil {
 			return nil, err
 		}
-		if err := w.Close(); err != nil {
+		if err := p.writer.Close(); err != nil {
 			return nil, err
 		}
 		packed = append(packed, out.Bytes())
 	}
-	w.Reset(nil)
-	h.packers.Put(w)
+	p.writer.Reset(nil)
 	return packed, nil
 }
 

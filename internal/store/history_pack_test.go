@@ -29,7 +29,7 @@ func readTestdata(t *testing.T, name string) []byte {
 
 func packOne(t *testing.T, h *History, record []byte) []byte {
 	t.Helper()
-	packed, err := h.pack([]HistoryJob{{ArchivedJob: step.ArchivedJob{Record: record}}})
+	packed, err := h.packer.pack([]HistoryJob{{ArchivedJob: step.ArchivedJob{Record: record}}})
 	must(t, err)
 	return packed[0]
 }

@@ -316,3 +316,24 @@ func TestNumbersOfStarts(t *testing.T) {
 		}
 	}
 }
+
+// A journal that begins lets the oldest segments go, but for the newest of each machine.
+func TestOldSegmentsGoWhenAJournalBegins(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := OpenWith(dir, Options{JournalBytes: 1}, quiet())
+	must(t, err)
+	defer closed(t, s)
+	madeSegments(t, dir, "0000000001-old", "0000000002-old")
+	_, err = s.Begin(Header{Machine: "site"})
+	must(t, err)
+	names, err := segmentNames(dir)
+	must(t, err)
+	var got []string
+	for _, n := range names {
+		got = append(got, filepath.Base(n.path))
+	}
+	if diff := cmp.Diff([]string{"0000000001-site", "0000000002-old"}, got); diff != "" {
+		t.Errorf("segments (-want +got):\n%s", diff)
+	}
+}

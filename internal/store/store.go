@@ -149,8 +149,10 @@ func OpenWith(dir string, options Options, log *slog.Logger) (*Store, error) {
 		dir: dir, options: options.withDefaults(), log: log, journals: make(map[string]*Journal),
 		open: make(map[string]string),
 	}
-	if newer, is, err := Superseded(dir); err != nil || is {
-		return nil, errors.Join(err, newer.Explain(dir))
+	if newer, is, err := Superseded(dir); err != nil {
+		return nil, err
+	} else if is {
+		return nil, newer.Explain(dir)
 	}
 	if err := s.checkEarlierLife(); err != nil {
 		return nil, err

@@ -165,15 +165,15 @@ func quoted(text string) string {
 // replaceValue writes another value in the place of an entry's.
 func replaceValue(text []byte, e entry, written string) ([]byte, error) {
 	if e.value.Kind == yaml.ScalarNode && e.value.Tag == "!!null" && e.value.Value == "" { // "name:"
-		end, ok := nodeEnd(text, e.key)
-		if !ok || end >= len(text) || text[end] != ':' {
+		end, ok := colonEnd(text, e.key)
+		if !ok {
 			return nil, errNoFile
 		}
-		return splice(text, end+1, end+1, " "+written), nil
+		return splice(text, end, end, " "+written), nil
 	}
-	from, begins := nodeStart(text, e.value)
-	to, ends := nodeEnd(text, e.value)
-	if !begins || !ends || from > to {
+	from, _ := nodeStart(text, e.value)
+	to, ok := nodeEnd(text, e.value)
+	if !ok {
 		return nil, errNoFile
 	}
 	return splice(text, from, to, written), nil
@@ -197,13 +197,12 @@ func remove(text []byte, name string) ([]byte, error) {
 			parent = within[n-3]
 		}
 	}
-	from, begins := nodeStart(text, key)
-	to, ends := nodeEnd(text, value)
+	from, _ := nodeStart(text, key)
+	to, ok := nodeEnd(text, value)
 	if value.Tag == "!!null" && value.Value == "" {
-		to, ends = nodeEnd(text, key)
-		to++ // the colon
+		to, ok = colonEnd(text, key)
 	}
-	if !begins || !ends || from > to {
+	if !ok {
 		return nil, errNoFile
 	}
 	if parent.Style&yaml.FlowStyle != 0 {
@@ -306,6 +305,13 @@ var (
 	doubleQuoted = regexp.MustCompile(`^"(?:[^"\\\n]|\\.)*"`)
 	singleQuoted = regexp.MustCompile(`^'(?:[^'\n]|'')*'`)
 )
+
+// colonEnd returns the end of the colon behind a key; false for a key that has none.
+func colonEnd(text []byte, key *yaml.Node) (int, bool) {
+	at, ok := nodeEnd(text, key)
+	rest := bytes.TrimLeft(text[at:], " \t")
+	return len(text) - len(rest) + 1, ok && bytes.HasPrefix(rest, []byte(":"))
+}
 
 func matchEnd(at int, rest []byte, pattern *regexp.Regexp) (int, bool) {
 	found := pattern.FindIndex(rest)

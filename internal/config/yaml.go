@@ -107,16 +107,18 @@ func fromYAML(file string, text []byte) ([]value, error) {
 	return values, errors.Join(errs...)
 }
 
+// salvageMost bounds the lines of a text that is salvaged: each is tried.
+const salvageMost = 1000
+
 // salvage is a text that is YAML, or what is left of it without the one line that
 // keeps it from being so.
 func salvage(text []byte) []byte {
-	const most = 1000 // lines; each is tried
 	parses := func(text []byte) bool {
 		_, _, err := parseFile("", text)
 		return err == nil
 	}
 	lines := bytes.SplitAfter(text, []byte("\n"))
-	if parses(text) || len(lines) > most {
+	if parses(text) || len(lines) > salvageMost {
 		return text
 	}
 	for i := range lines {

@@ -88,7 +88,9 @@ func (p *parser) command(node *yaml.Node) {
 			"want a list, have %s; no shell splits it", describe(node))
 		return
 	}
-	p.file.Spec.Args = append(p.texts(node, "command"), p.file.Spec.Args...)
+	words := p.texts(node, "command")
+	p.program = len(words)
+	p.file.Spec.Args = append(words, p.file.Spec.Args...)
 	if len(node.Content) == 0 {
 		p.fail(node.Line, "command", `write ["program", "argument"]`,
 			"want at least the program, have an empty list")
@@ -114,7 +116,6 @@ func (p *parser) ref(node *yaml.Node, field string) Ref {
 	if !ok {
 		return Ref{}
 	}
-	p.file.lines[field] = node.Line
 	switch {
 	case text == "":
 		p.fail(node.Line, field, "write a path or cid:...", "want the name of a file, have nothing")
@@ -200,7 +201,6 @@ func (p *parser) outputs(node *yaml.Node) {
 // target reads where an output goes: inside the job file's folder.
 func (p *parser) target(node *yaml.Node, field string) string {
 	text, ok := p.text(node, field)
-	p.file.lines[field] = node.Line
 	if !ok {
 		return ""
 	}
@@ -236,18 +236,17 @@ func (p *parser) resource(key string, node *yaml.Node) bool {
 }
 
 func (p *parser) items(node *yaml.Node) {
-	p.file.lines["items"] = node.Line
 	if node.Kind == yaml.SequenceNode {
 		p.itemList(node, "items")
 		return
 	}
+	known := len(p.errs)
 	p.mapping(node, "items", func(key string, value *yaml.Node) bool {
 		switch key {
 		case "list":
 			p.itemList(value, "items.list")
 		case "glob":
 			p.file.Glob, _ = p.text(value, "items.glob")
-			p.file.lines["items.glob"] = value.Line
 			_, err := path.Match(p.file.Glob, "")
 			if err != nil || p.file.Glob == "" || !filepath.IsLocal(p.file.Glob) {
 				p.fail(value.Line, "items.glob", `write it like "data/*"`,
@@ -259,6 +258,13 @@ func (p *parser) items(node *yaml.Node) {
 		}
 		return true
 	}, []string{"glob", "list"})
+	switch list := len(p.file.Items) > 0; {
+	case len(p.errs) > known:
+	case list && p.file.Glob != "":
+		p.fail(node.Line, "items", "keep one of them", "list and glob are both given")
+	case !list && p.file.Glob == "":
+		p.fail(node.Line, "items", "add list or glob, or leave items out", "want items, have none")
+	}
 }
 
 func (p *parser) itemList(node *yaml.Node, field string) {
@@ -289,7 +295,6 @@ func (p *parser) itemList(node *yaml.Node, field string) {
 }
 
 func (p *parser) count(node *yaml.Node) {
-	p.file.lines["count"] = node.Line
 	text, ok := p.text(node, "count")
 	if !ok {
 		return

@@ -42,6 +42,7 @@ type parser struct {
 	now      time.Time
 	runtime  time.Duration
 	deadline *yaml.Node
+	program  int // of Args, the words that are command's
 }
 
 func (p *parser) fail(line int, field, remedy, format string, args ...any) {
@@ -149,8 +150,9 @@ func describe(node *yaml.Node) string {
 	}
 }
 
-// text reads one plain value.
+// text reads one plain value, and notes the field's line for what is found out later.
 func (p *parser) text(node *yaml.Node, field string) (string, bool) {
+	p.file.lines[field] = node.Line
 	if node.Kind != yaml.ScalarNode {
 		p.fail(node.Line, field, "write one value", "want a text, have %s", describe(node))
 		return "", false

@@ -30,7 +30,6 @@ func placingKeys() []string {
 
 // placing reads one of placingKeys.
 func (p *parser) placing(key string, node *yaml.Node) bool {
-	p.file.lines[key] = node.Line
 	spec := &p.file.Spec
 	switch key {
 	case "reserve":
@@ -109,7 +108,6 @@ func (p *parser) after(node *yaml.Node) {
 // jobRef reads a job's ID or what one begins with.
 func (p *parser) jobRef(node *yaml.Node, field string) Ref {
 	text, ok := p.text(node, field)
-	p.file.lines[field] = node.Line
 	const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 	if ok && (text == "" || len(text) > 16 || strings.Trim(text, alphabet) != "") {
 		p.fail(node.Line, field, "copy it from submit list",

@@ -87,7 +87,11 @@ func (p *parser) checkWords(items bool) {
 		}
 	}
 	for i, a := range f.Spec.Args {
-		check(fmt.Sprintf("args[%d]", i), a)
+		if i < p.program {
+			check(fmt.Sprintf("command[%d]", i), a)
+			continue
+		}
+		check(fmt.Sprintf("args[%d]", i-p.program), a)
 	}
 	for _, e := range f.Spec.Env {
 		check("env."+e.Name, e.Value)

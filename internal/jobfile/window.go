@@ -11,7 +11,6 @@ import (
 func (p *parser) start(key string, node *yaml.Node) bool {
 	field := "start." + key
 	window := &p.file.Spec.Window
-	p.file.lines[field] = node.Line
 	switch key {
 	case "notBefore":
 		if text, ok := p.text(node, field); ok {

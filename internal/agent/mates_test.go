@@ -29,6 +29,9 @@ func mates(t *testing.T, tune ...func(*Config)) (one, two *bench) {
 	for _, b := range []*bench{one, two} {
 		eventually(t, "they are connected", func() bool { return len(b.mesh.Peers()) == 1 })
 		await[step.PeerSeen](b)
+		eventually(t, "the submitter's machine is told", func() bool {
+			return len(heardOf[step.PeerSeen](&b.ofBroker)) > 0
+		})
 	}
 	return one, two
 }

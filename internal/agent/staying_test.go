@@ -173,6 +173,9 @@ func TestWhatMachinesAreToldFirst(t *testing.T) {
 	if want.Incarnation == 0 || want.Nonce == 0 || want.Line == 0 {
 		t.Errorf("a run without a name: %+v", want)
 	}
+	if err := b.broker.ask(t.Context(), func() {}); err != nil { // it has begun
+		t.Fatal(err)
+	}
 	b.ofBroker.mu.Lock()
 	first := slices.Clone(b.ofBroker.heard)
 	b.ofBroker.mu.Unlock()

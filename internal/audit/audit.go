@@ -219,9 +219,7 @@ func countStrays(r *Report, runs map[grid.TaskID][]Run) {
 func overlap(a, b []Span) time.Duration {
 	var sum time.Duration
 	for i, j := 0, 0; i < len(a) && j < len(b); {
-		if d := min(a[i].To, b[j].To) - max(a[i].From, b[j].From); d > 0 {
-			sum += d
-		}
+		sum += max(min(a[i].To, b[j].To)-max(a[i].From, b[j].From), 0)
 		if a[i].To < b[j].To {
 			i++
 		} else {

@@ -105,6 +105,7 @@ func TestWhatIsDoubled(t *testing.T) {
 		{"while it was frozen", ran(attemptOf(0, 2), "y", span(10, 20)), 0},
 		{"after its end", ran(attemptOf(0, 2), "y", span(30, 40)), 0},
 		{"before its end", ran(attemptOf(0, 2), "y", span(29, 40)), time.Second},
+		{"for a moment", ran(attemptOf(0, 2), "y", Span{30*time.Second - 1, time.Hour}), 1},
 		{
 			"on both sides of the pause",
 			ran(attemptOf(0, 2), "y", span(5, 25)),

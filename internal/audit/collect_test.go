@@ -279,22 +279,7 @@ func TestTheBootClockIsUsedOnOneMachineOnly(t *testing.T) {
 // lived leaves the journal of an agent that was told something at those times.
 func lived(t *testing.T, dir string, seconds ...int64) {
 	t.Helper()
-	s, err := store.Open(dir, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := s.Begin(store.Header{Machine: "site"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, sec := range seconds {
-		if err = j.Record(time.Unix(sec, 0), step.Resume{}, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err = s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	livedAs(t, dir, map[string][]int64{"site": seconds})
 }
 
 // Two sites ran one task: the first was killed and its task moved. Whether that

@@ -90,7 +90,7 @@ func lateness(s Submission, t Task, runs []Run) (Late, bool) {
 		Start: beyond(began, s.Window.At), End: beyond(ended, s.Window.Deadline),
 		Said: t.Promise == grid.PromiseLate || t.Promise == grid.PromiseBroken,
 	}
-	return late, late.Start > 0 || late.End > 0
+	return late, late.Start != 0 || late.End != 0
 }
 
 // beyond is by how much a moment lies behind a bound, 0 if there is no bound or the time is

@@ -246,22 +246,3 @@ func TestHowLate(t *testing.T) {
 		t.Error("stuck though its submitter does not hold it")
 	}
 }
-
-// The submitter was last seen at the end of its last start, or not at all.
-func TestWhenASubmitterWasSeen(t *testing.T) {
-	dir := t.TempDir()
-	s := agent(t, dir)
-	apply(t, s, jobRow(jobA, 1, 0))
-	var r Records
-	lives, err := r.addState(Source{StateDir: dir})
-	if err != nil || len(r.Submissions) != 1 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	want := time.Time{}
-	if len(lives) > 0 {
-		want = lives[len(lives)-1].to
-	}
-	if got := r.Submissions[0].Seen; !got.Equal(want) {
-		t.Errorf("seen %s, want %s", got, want)
-	}
-}

@@ -136,7 +136,7 @@ func (r *Recorder) putAside(lines []string) {
 // rewrite replaces the file by what is worth keeping and goes on with that.
 func (r *Recorder) rewrite(now Reading) error {
 	after := int64(-maxMS)
-	if year := now.Wall.Year(); year >= firstYear && year <= lastYear {
+	if now.Wall.Year() <= lastYear { // before the first year that is believed nothing is old
 		after = now.Wall.Add(-keepFor).UnixMilli()
 	}
 	r.entries = youngest(compact(r.entries), after, keepBytes)

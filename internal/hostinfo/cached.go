@@ -155,11 +155,11 @@ func readCache(path string) (content, bool) {
 		return content{}, false
 	}
 	data, err := os.ReadFile(path)
-	if err != nil {
-		return content{}, false
-	}
 	var c content
-	return c, json.Unmarshal(data, &c) == nil
+	if err == nil {
+		err = json.Unmarshal(data, &c)
+	}
+	return c, err == nil
 }
 
 func writeCache(path string, c content) error {

@@ -54,8 +54,13 @@ func measureDisk(ctx context.Context, dir string, freeBytes int64) (bps int64, e
 		}
 		rate = min(rate, read)
 	}
+	return inBits(rate), nil
+}
+
+// inBits is a rate of byte/s in bit/s, at least 1.
+func inBits(rate float64) int64 {
 	const bits = 8
-	return max(int64(rate*bits), 1), nil
+	return max(int64(rate*bits), 1)
 }
 
 // writeDisk writes a little, and then as much as goes in diskSpan at that rate:
@@ -68,25 +73,35 @@ func writeDisk(ctx context.Context, f *os.File) (int64, float64, error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	left := diskSpan - trial
-	more := int64(diskTrial * left.Seconds() / trial.Seconds())
-	if more = min(more, diskMost-diskTrial) / diskBlock * diskBlock; more < diskTrial {
+	more := moreAfter(trial)
+	if more == 0 {
 		return diskTrial, diskTrial / trial.Seconds(), nil
 	}
 	took, err := writeSynced(ctx, f, block, more)
 	return diskTrial + more, float64(more) / took.Seconds(), err
 }
 
-// writeSynced appends so many bytes and waits until they are on the disk.
+// moreAfter returns the bytes that go in what is left of diskSpan after a trial that took so
+// long: whole blocks, and 0 where that is less than the trial was.
+func moreAfter(trial time.Duration) int64 {
+	left := diskSpan - trial
+	more := int64(diskTrial * left.Seconds() / trial.Seconds())
+	if more = min(more, diskMost-diskTrial) / diskBlock * diskBlock; more < diskTrial {
+		return 0
+	}
+	return more
+}
+
+// writeSynced appends so many bytes, whole blocks, and waits until they are on the disk.
 func writeSynced(
 	ctx context.Context, f *os.File, block []byte, bytes int64,
 ) (time.Duration, error) {
 	began := time.Now()
-	for n := int64(0); n < bytes; n += diskBlock {
+	for n := range bytes / diskBlock {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		block[n/diskBlock%diskBlock]++ // no two blocks are the same
+		block[n%diskBlock]++ // no two blocks are the same
 		if _, err := f.Write(block); err != nil {
 			return 0, err
 		}

@@ -44,15 +44,22 @@ type coreSpeed struct {
 func measureCore(ctx context.Context) (coreSpeed, error) {
 	runtime.LockOSThread() // threadTime is that of one thread
 	defer runtime.UnlockOSThread()
-	rounds, err := calibrate(ctx)
+	run := func(rounds int) (kernelTimes, error) { return runKernel(ctx, rounds) }
+	rounds, err := calibrate(run, kernelWarm)
 	if err != nil {
 		return coreSpeed{}, err
 	}
+	return sample(run, rounds, kernelMost-kernelWarm)
+}
+
+// sample makes runs of so many rounds until enough were undisturbed, or the time is over.
+func sample(
+	run func(rounds int) (kernelTimes, error), rounds int, most time.Duration,
+) (coreSpeed, error) {
 	var clean, shared []float64
 	s := coreSpeed{}
-	began := time.Now()
-	for ; len(clean) < kernelEnough && time.Since(began) < kernelMost-kernelWarm; s.Runs++ {
-		r, err := runKernel(ctx, rounds)
+	for began := time.Now(); len(clean) < kernelEnough && time.Since(began) < most; s.Runs++ {
+		r, err := run(rounds)
 		if err != nil {
 			return coreSpeed{}, err
 		}
@@ -81,11 +88,13 @@ func judge(clean, shared []float64) (mflops int64, steady bool) {
 	return max(int64(best/mega), 1), len(clean) >= kernelEnough && best-middle <= agreement*best
 }
 
-// calibrate warms the processor up and finds how many rounds make one run.
-func calibrate(ctx context.Context) (rounds int, err error) {
+// calibrate warms the processor up for a time and finds how many rounds make one run.
+func calibrate(
+	run func(rounds int) (kernelTimes, error), warm time.Duration,
+) (rounds int, err error) {
 	rounds = kernelChunk
 	for began := time.Now(); ; {
-		r, err := runKernel(ctx, rounds)
+		r, err := run(rounds)
 		if err != nil {
 			return 0, err
 		}
@@ -96,7 +105,7 @@ func calibrate(ctx context.Context) (rounds int, err error) {
 		switch {
 		case took < kernelRun/2:
 			rounds *= 2
-		case time.Since(began) >= kernelWarm:
+		case time.Since(began) >= warm:
 			return max(int(float64(rounds)*kernelRun.Seconds()/took.Seconds()), 1), nil
 		}
 	}
@@ -124,7 +133,10 @@ func runKernel(ctx context.Context, rounds int) (kernelTimes, error) {
 	if err := ctx.Err(); err != nil {
 		return kernelTimes{}, fmt.Errorf("measure computation: %w", err)
 	}
-	lanes := [kernelLanes]float64{1, 2, 3, 4, 5, 6, 7, 8}
+	var lanes [kernelLanes]float64
+	for i := range lanes {
+		lanes[i] = float64(i) // each its own
+	}
 	busy, known := threadTime()
 	began := time.Now()
 	lanes = multiplyAdd(lanes, rounds)

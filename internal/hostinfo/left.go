@@ -55,7 +55,7 @@ func (l Load) coresLeft(total *grid.Resources) float64 {
 	const milli = 1000
 	given := float64(total.MilliCPUs)
 	if l.Fair {
-		return min(milli*l.Cores/(given+milli*l.Others.Value), 1)
+		return milli * l.Cores / (given + milli*l.Others.Value) // more than all is all
 	}
 	total.MilliCPUs = within(
 		milli*(l.Cores-l.Others.Value-l.Reserve), l.Held.MilliCPUs, total.MilliCPUs,

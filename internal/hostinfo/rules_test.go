@@ -200,8 +200,9 @@ func TestADiskThatFails(t *testing.T) {
 	if n, rate, err := writeDisk(t.Context(), f); err == nil || n != 0 || rate != 0 {
 		t.Errorf("written are %d bytes at %v, %v", n, rate, err)
 	}
-	if _, err := writeSynced(t.Context(), f, make([]byte, diskBlock), diskBlock); err == nil {
-		t.Error("a block is written to a file that is only read")
+	took, fault := writeSynced(t.Context(), f, make([]byte, diskBlock), diskBlock)
+	if fault == nil || took != 0 {
+		t.Errorf("a block is written to a file that is only read: %s, %v", took, fault)
 	}
 	if rate, err := readDisk(t.Context(), f, 3*diskBlock); err != nil || rate <= 0 {
 		t.Errorf("read at %v, %v", rate, err)
@@ -216,8 +217,12 @@ func TestADiskThatFails(t *testing.T) {
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := readDisk(over, readOnly(), 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end: %v", err)
+	if rate, err := readDisk(over, readOnly(), 1); !errors.Is(err, context.Canceled) || rate != 0 {
+		t.Errorf("after the end: %v, %v", rate, err)
+	}
+	took, fault = writeSynced(over, f, make([]byte, diskBlock), diskBlock)
+	if !errors.Is(fault, context.Canceled) || took != 0 {
+		t.Errorf("after the end: %s, %v", took, fault)
 	}
 	dir := t.TempDir()
 	for free, want := range map[int64]error{

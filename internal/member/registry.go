@@ -224,9 +224,19 @@ func (r *Registry) issue(
 // ensureKey makes the domain's key if there is none; the caller holds disk. The
 // first record admits this site, so that members of the roster need no list.
 func (r *Registry) ensureKey() error {
-	if r.Holds() {
+	if !r.Holds() {
+		if err := r.makeKey(); err != nil {
+			return err
+		}
+	}
+	if _, known := r.Roster().Get(r.cfg.Self); known {
 		return nil
 	}
+	_, err := r.issue(r.cfg.Self, protocol.MemberAdmit, r.cfg.Name, "")
+	return err
+}
+
+func (r *Registry) makeKey() error {
 	if r.cfg.Key != "" {
 		return fmt.Errorf(
 			"%w; invite from the site that does, or remove domain-key to start a domain of your own",
@@ -242,10 +252,9 @@ func (r *Registry) ensureKey() error {
 		return err
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.key, r.roster = key, roster
-	r.mu.Unlock()
-	_, err = r.issue(r.cfg.Self, protocol.MemberAdmit, r.cfg.Name, "")
-	return err
+	return nil
 }
 
 // Invite makes an invitation that is good for so long and so many sites, and

@@ -81,7 +81,7 @@ func decodeRoster(text []byte) ([]protocol.MemberRecord, error) {
 // file and ignores it; records of another key make the file unusable.
 func (r *Registry) readRoster(text []byte) error {
 	records, err := decodeRoster(text)
-	if err != nil || !r.roster.trusts() {
+	if err != nil {
 		return err
 	}
 	merged, _, err := r.roster.Merge(records)

@@ -479,3 +479,29 @@ func TestLeavingTheOwner(t *testing.T) {
 		t.Errorf("groups were %q and are %q", before.groups, after.groups)
 	}
 }
+
+// Who has the lock of a name has it alone, until it lets go.
+func TestALockIsHeldByOne(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), ".lock")
+	unlock, err := lockFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	try := func() error { return unix.Flock(int(other.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
+	if err := try(); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("another one asks for it while it is held: %v", err)
+	}
+	unlock()
+	if err := try(); err != nil {
+		t.Errorf("another one asks for it when it was let go: %v", err)
+	}
+	if _, err := lockFile(filepath.Join(name, "below")); err == nil {
+		t.Error("a lock where no file can be")
+	}
+}

@@ -130,18 +130,12 @@ func (l *Lobby) Left(c network.Conn) {
 
 // hostOf returns the IPv4 address or the IPv6 /56 of a connection's other end.
 func hostOf(addr ma.Multiaddr) netip.Prefix {
-	ip, err := manet.ToIP(addr)
-	at, ok := netip.AddrFromSlice(ip)
-	if err != nil || !ok {
-		return netip.Prefix{}
-	}
+	ip, _ := manet.ToIP(addr) // none has no prefix either
+	at, _ := netip.AddrFromSlice(ip)
 	bits := 32
 	if at = at.Unmap(); at.Is6() {
 		bits = 56
 	}
-	prefix, err := at.Prefix(bits)
-	if err != nil {
-		return netip.Prefix{}
-	}
+	prefix, _ := at.Prefix(bits)
 	return prefix
 }

@@ -170,6 +170,13 @@ func TestThePlacesOfTheLobby(t *testing.T) {
 	if a.IsValid() || b.String() != "1.2.3.4/32" {
 		t.Errorf("hosts %s and %s", a, b)
 	}
+	for address, want := range map[string]string{
+		"/ip6/::ffff:1.2.3.4/tcp/1": "1.2.3.4/32", "/ip6/2001:db8:1:2ff::1/tcp/1": "2001:db8:1:200::/56",
+	} {
+		if got := hostOf(h.from(address).from).String(); got != want {
+			t.Errorf("the host of %s is %s, want %s", address, got, want)
+		}
+	}
 }
 
 // said is a stream on which messages come.

@@ -19,6 +19,9 @@
 //	submit  job=j5 at=4s by=s0 run=5s after=j1,j2
 //	submit  job=j6 at=5s by=s0 count=9 split=if-needed      # its tasks are parts that run together
 //	submit  job=j7 at=5s by=s0 map=seconds placing=flood    # several sites queue it
+//	submit  job=j8 at=5s by=s0 jobs=100 disk=2GiB           # so many jobs, named j8#1 and up
+//	submit  job=j9 at=5s by=s0 unattended=finish            # goes on while its submitter is away
+//	submit  job=j10 at=5s by=s0 wait=no                     # is refused if it has no place now
 //	crash   site=s3 at=95s for=10s              # kill -9, restarted after 10 s
 //	crash   site=s3 at=95s for=10s amid=step    # killed before it has done all it decided
 //	isolate site=s2 at=30s for=60s              # cut off from all others, runs on
@@ -47,6 +50,7 @@
 //	parse.go       the text read, a line at a time
 //	parsejob.go    the lines that submit
 //	line.go        one line: its keys, and errors with their place
+//	words.go       what the words mean, for people
 //	value.go       times, sizes, rates and ranges
 //	format.go      the text written
 //	expect.go      what can be expected, and whether it came so

@@ -29,7 +29,7 @@ func (s Scenario) String() string {
 		}
 	}
 	for _, e := range s.Events {
-		b.WriteString(e.text())
+		b.WriteString(e.String())
 	}
 	fmt.Fprintf(&b, "run for=%s seed=%d\n", s.Run.For, s.Run.Seed)
 	for _, e := range s.Expect {
@@ -77,7 +77,8 @@ func timeText(key string, d time.Duration) string {
 	return fmt.Sprintf(" %s=%s", key, d)
 }
 
-func (e Event) text() string {
+// String is the line that the event is written as.
+func (e Event) String() string {
 	switch e.Kind {
 	case Submit:
 		return e.Submit.text(e.At)

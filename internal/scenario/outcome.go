@@ -169,6 +169,13 @@ func (o Outcome) measureJobs(e Expectation) (float64, bool) {
 	return float64(sum), known
 }
 
+// Total counts the job's tasks that are done, failed, refused, cancelled or lost, or its moves;
+// 0 for another word.
+func (j JobOutcome) Total(measure string) int {
+	n, _ := j.count(measure)
+	return n
+}
+
 // longestTime stands for the time of a job that has not ended.
 const longestTime = 10 * longest
 
@@ -194,12 +201,12 @@ func (j JobOutcome) count(measure string) (int, bool) {
 	return n, isPhase || measure == "lost" || measure == "moves" || measure == "within"
 }
 
-// total is one of the things that JobOutcome.count counts, over all jobs.
-func (o Outcome) total(measure string) int {
+// Total counts tasks over all jobs: those that are done, failed, refused, cancelled or lost, or
+// moves; 0 for another word.
+func (o Outcome) Total(measure string) int {
 	n := 0
 	for _, j := range o.Jobs {
-		of, _ := j.count(measure)
-		n += of
+		n += j.Total(measure)
 	}
 	return n
 }
@@ -219,8 +226,8 @@ func (o Outcome) Summary() string {
 		fmt.Fprintf(&b, "... and %d more jobs\n", more)
 	}
 	fmt.Fprintf(&b, "done %d, failed %d, refused %d, cancelled %d, moved %d, lost %d, doubled %d\n",
-		o.total("done"), o.total("failed"), o.total("refused"), o.total("cancelled"),
-		o.total("moves"), o.total("lost"), o.Doubled)
+		o.Total("done"), o.Total("failed"), o.Total("refused"), o.Total("cancelled"),
+		o.Total("moves"), o.Total("lost"), o.Doubled)
 	fmt.Fprintf(&b, "announced %d, heard by each site %d or more, peers of each site %d or more\n",
 		o.Announced, least(o.Heard), least(o.Peers))
 	fmt.Fprintf(&b, "messages %d\n", o.Messages)

@@ -224,7 +224,7 @@ func TestSummaryTellsAll(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, dir := range []string{scenarios, graveyard} {
+	for _, dir := range []string{"../../testdata/scenarios", "../../testdata/graveyard"} {
 		paths, _ := os.ReadDir(dir)
 		for _, p := range paths {
 			text, err := os.ReadFile(dir + "/" + p.Name())

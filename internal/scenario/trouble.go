@@ -57,14 +57,14 @@ func Troubles() map[string][]string {
 //	silent  answers nothing, and connects anew each second
 func Lies() []string { return []string{"hold", "idle", "empty", "forge", "silent"} }
 
-// once reports whether a trouble has no end.
-func (t Trouble) once() bool { return slices.Contains([]string{"set", "backup", "tune"}, t.Word) }
+// Once reports whether a trouble has no end.
+func (t Trouble) Once() bool { return slices.Contains([]string{"set", "backup", "tune"}, t.Word) }
 
 // upset reads a trouble.
 func (p *parser) upset(l *line) {
 	t := Trouble{Word: l.word}
 	e := Event{Kind: Upset, At: l.duration("at", 0, false)}
-	if !t.once() {
+	if !t.Once() {
 		e.For = l.duration("for", 0, false)
 	}
 	if at, ok := p.site(l, "site"); ok {

@@ -16,18 +16,29 @@ func counterfactual(r grid.Refusal) string {
 	}
 	switch r.Reason {
 	case grid.ReasonCPUs:
-		return fmt.Sprintf("at most %.1f cores", float64(r.Have)/1000)
+		return "at most " + grid.FormatThousandths(r.Have) + " cores"
 	case grid.ReasonMemory:
-		return "at most " + grid.FormatBytes(r.Have) + " of memory"
+		return "at most " + bytesWithin(r.Have) + " of memory"
 	case grid.ReasonDisk:
-		return "at most " + grid.FormatBytes(r.Have) + " of disk"
+		return "at most " + bytesWithin(r.Have) + " of disk"
 	case grid.ReasonBandwidth:
 		return "at most " + grid.FormatRate(r.Have) + " of bandwidth"
 	case grid.ReasonComputation:
-		return fmt.Sprintf("at most %.1f GFLOPS", float64(r.Have)/1000)
+		return "at most " + grid.FormatThousandths(r.Have) + " GFLOPS"
 	default:
 		return ""
 	}
+}
+
+// bytesWithin is a size in tenths of its unit that is never more than n.
+func bytesWithin(n int64) string {
+	unit := int64(1)
+	for n/unit >= 1024 && unit < 1<<50 {
+		unit <<= 10
+	}
+	tenths := n / unit * 10
+	tenths += n % unit * 10 / unit
+	return grid.FormatBytes(tenths/10*unit + (tenths%10*unit+9)/10)
 }
 
 // Counterfactuals sums the refusals up, the change that wins most sites first:

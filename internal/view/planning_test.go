@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -380,7 +381,12 @@ func TestRowOfARefusal(t *testing.T) {
 		less       string
 	}{
 		{grid.ReasonCPUs, 2000, 500, "at most 0.5 cores"},
+		{grid.ReasonCPUs, 2000, 1960, "at most 1.96 cores"}, // who asks for it is not refused again
+		{grid.ReasonCPUs, 2000, 30, "at most 0.03 cores"},
 		{grid.ReasonMemory, 2, 1, "at most 1 B of memory"},
+		{grid.ReasonMemory, 2 << 30, 2<<30 - 1, "at most 1.9 GiB of memory"},
+		{grid.ReasonMemory, 2 << 30, 1<<30 - 1, "at most 1023.9 MiB of memory"},
+		{grid.ReasonDisk, 9 << 50, 8 << 50, "at most 8.0 PiB of disk"},
 		{grid.ReasonDisk, 4 << 30, 3 << 30, "at most 3.0 GiB of disk"},
 		{grid.ReasonBandwidth, 20e6, 12_500_000, "at most 12.5 Mbit/s of bandwidth"},
 		{grid.ReasonComputation, 2000, 1500, "at most 1.5 GFLOPS"},
@@ -397,4 +403,20 @@ func TestRowOfARefusal(t *testing.T) {
 			t.Errorf("%+v (-want +got):\n%s", r, diff)
 		}
 	}
+}
+
+// What a site is said to have room for is asked for, and is no more than it has.
+func TestCounterfactualsCanBeAskedFor(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		have := rapid.Int64Range(1, 8<<50).Draw(t, "bytes")
+		said := view.Counterfactuals([]grid.Refusal{{
+			Reason: grid.ReasonMemory, Want: 9 << 50, Have: have,
+		}})
+		text := strings.TrimPrefix(strings.TrimSuffix(said[0], " of memory: 1 more site"), "at most ")
+		asked, err := grid.ParseBytes(strings.ReplaceAll(text, " ", ""))
+		if err != nil || asked > have || float64(asked) < .9*float64(have)-1 {
+			t.Fatalf("%q of %d bytes is %d, %v", text, have, asked, err)
+		}
+	})
 }

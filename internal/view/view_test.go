@@ -256,7 +256,7 @@ func TestOrderOfWhatCouldBeChanged(t *testing.T) {
 		"at most 2 Mbit/s of bandwidth: 3 more sites", "at most 4 Mbit/s of bandwidth: 3 more sites",
 		"at most 3 B of memory: 2 more sites", "at most 4 B of disk: 2 more sites",
 		"at most 4 B of memory: 1 more site", "at most 5 B of disk: 1 more site",
-		"at most 1.0 GFLOPS: 1 more site",
+		"at most 1 GFLOPS: 1 more site",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -77,6 +77,17 @@ func TestASiteIsPassedOverAfterABreach(t *testing.T) {
 	want("after as many results", true, 2, 0)
 }
 
+// A breach is known to the next run, whatever comes between.
+func TestABreachOutlivesTheRun(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	_, atA := b.among(true)
+	b.hear("a", ended(atA[0]))
+	b.restart("a", "b")
+	if at, _ := b.among(true); at["a"] != 0 {
+		t.Errorf("a was given %d tasks", at["a"])
+	}
+}
+
 // Outputs that a site names and does not have are a breach; that it cannot be reached is none.
 func TestForgedOutputsAreABreach(t *testing.T) {
 	for _, away := range []bool{false, true} {

@@ -110,13 +110,13 @@ func (r Refusal) Explain() string {
 	text := when + ": " + r.Reason.String()
 	switch r.Reason {
 	case ReasonCPUs:
-		return fmt.Sprintf("%s (wants %.1f cores, has %.1f)",
-			text, float64(r.Want)/1000, float64(r.Have)/1000)
+		return fmt.Sprintf("%s (wants %s cores, has %s)",
+			text, FormatThousandths(r.Want), FormatThousandths(r.Have))
 	case ReasonMemory, ReasonDisk:
 		return fmt.Sprintf("%s (wants %s, has %s)", text, FormatBytes(r.Want), FormatBytes(r.Have))
 	case ReasonComputation:
-		return fmt.Sprintf("%s (wants %.1f GFLOPS, has %.1f)",
-			text, float64(r.Want)/1000, float64(r.Have)/1000)
+		return fmt.Sprintf("%s (wants %s GFLOPS, has %s)",
+			text, FormatThousandths(r.Want), FormatThousandths(r.Have))
 	case ReasonBandwidth:
 		return fmt.Sprintf("%s (wants %s, has %s)", text, FormatRate(r.Want), FormatRate(r.Have))
 	case ReasonWindow, ReasonAhead:
@@ -157,6 +157,12 @@ func FormatBytes(n int64) string {
 		value, unit = value/1024, unit+1
 	}
 	return fmt.Sprintf("%.1f %s", value, units[unit])
+}
+
+// FormatThousandths writes an amount that counts in thousandths, such as cores or GFLOPS, exactly,
+// so that what is a little too little does not read as enough: "1.96".
+func FormatThousandths(n int64) string {
+	return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64)
 }
 
 // FormatRate writes a link's rate in Mbit/s, exactly, so that a small one does not

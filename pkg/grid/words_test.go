@@ -91,6 +91,7 @@ func TestRefusalsNameTheirAmounts(t *testing.T) {
 	limit := int64(MaxRuntime / time.Second)
 	for want, r := range map[string]Refusal{
 		"(wants 4321.5 cores, has 1234.5)":                  {ReasonCPUs, false, 4_321_500, 1_234_500},
+		"(wants 2 cores, has 1.96)":                         {ReasonCPUs, false, 2_000, 1_960},
 		"(wants 5432.5 GFLOPS, has 0.5)":                    {ReasonComputation, false, 5432500, 500},
 		"(wants 1.0 GiB, has 512 B)":                        {ReasonDisk, true, 1 << 30, 512},
 		"(wants 2 Mbit/s, has 0.5 Mbit/s)":                  {ReasonBandwidth, false, 2e6, 5e5},

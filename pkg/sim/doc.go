@@ -8,6 +8,7 @@
 // the same events in the same order, which Hash lets a test compare.
 //
 //	world.go    World: configuration, events in their order, jobs handed over
+//	queue.go    what is to happen, the next first
 //	host.go     one machine with its agent: inputs in, effects carried out
 //	inbox.go    loops that take inputs in batches
 //	work.go     sandboxes, data that is moved

@@ -2,7 +2,7 @@ package sim
 
 import (
 	"fmt"
-	"strings"
+	"reflect"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -47,33 +47,67 @@ func (w *World) part(h, other *host, refusing bool) {
 }
 
 func (h *host) broadcast(msg protocol.Message) {
+	l := &letter{from: h.spec.ID, msg: msg}
 	for _, id := range h.world.order {
-		h.send(id, msg)
+		h.post(id, l)
 	}
 }
 
 // send delivers a message to the machine that it is for, through the wire
 // format and the network's moods.
 func (h *host) send(to grid.SiteID, msg protocol.Message) {
+	h.post(to, &letter{from: h.spec.ID, msg: msg})
+}
+
+// letter is a message on its way, to one receiver or to many.
+type letter struct {
+	from grid.SiteID
+	msg  protocol.Message
+	read protocol.Message // as its receivers see it; nil before the first one does
+}
+
+// open gives the message as it is after its way over the wire. All receivers share it: a machine
+// changes no message.
+func (l *letter) open(w *World) (protocol.Message, bool) {
+	if l.read != nil {
+		return l.read, true
+	}
+	if w.cfg.Fast {
+		l.read = l.msg
+		return l.read, true
+	}
+	encoded, err := protocol.Encode(l.msg)
+	if err != nil {
+		w.fail(fmt.Errorf("%s sends %T: %w", l.from, l.msg, err))
+		return nil, false
+	}
+	if l.read, err = protocol.Decode(encoded); err != nil {
+		w.fail(fmt.Errorf("%s sent what cannot be decoded: %w", l.from, err))
+		return nil, false
+	}
+	return l.read, true
+}
+
+// post sends a letter to one of its receivers.
+func (h *host) post(to grid.SiteID, l *letter) {
 	w := h.world
 	target, known := w.find(to, h)
 	if !known {
 		return
 	}
 	w.messages++
-	w.trace.Sent[typeName(msg)]++
+	w.trace.Sent[typeName(l.msg)]++
 	number := w.messages
-	w.see(Sight{Kind: SightSent, Site: h.spec.ID, To: to, Number: number, Message: msg})
-	if award, is := msg.(protocol.Award); is {
+	w.see(Sight{Kind: SightSent, Site: h.spec.ID, To: to, Number: number, Message: l.msg})
+	if award, is := l.msg.(protocol.Award); is {
 		w.estimates[award.Job], w.submitters[award.Job] = award.Spec.Runtime, h.spec.ID
 	}
-	encoded, err := protocol.Encode(msg)
-	if err != nil {
-		w.fail(fmt.Errorf("%s sends %T: %w", h.spec.ID, msg, err))
+	msg, whole := l.open(w)
+	if !whole {
 		return
 	}
 	if to == h.spec.ID {
-		h.deliver(h, 0, number, encoded)
+		h.deliver(h, 0, number, msg)
 		return
 	}
 	net := w.cfg.Network
@@ -81,14 +115,14 @@ func (h *host) send(to grid.SiteID, msg protocol.Message) {
 		h.seeLost(target, number)
 		return
 	}
-	h.deliver(target, w.arrival(h, target), number, encoded)
+	h.deliver(target, w.arrival(h, target), number, msg)
 	if w.rng.Float64() < net.Duplicate {
-		h.deliver(target, w.delay()*2, 0, encoded)
+		h.deliver(target, w.delay()*2, 0, msg)
 	}
 }
 
 // deliver lets a message arrive after a while. Its number is 0 for a second copy.
-func (h *host) deliver(target *host, after time.Duration, number int, encoded []byte) {
+func (h *host) deliver(target *host, after time.Duration, number int, msg protocol.Message) {
 	from := h.spec.ID
 	life, by, to := target.life, h.run, h.addressed(target)
 	var arrive func()
@@ -102,11 +136,6 @@ func (h *host) deliver(target *host, after time.Duration, number int, encoded []
 		}
 		if !target.admits(h, by, to) {
 			h.seeLost(target, number)
-			return
-		}
-		msg, err := protocol.Decode(encoded)
-		if err != nil {
-			h.world.fail(fmt.Errorf("%s sent what cannot be decoded: %w", from, err))
 			return
 		}
 		h.world.trace.heard(target.spec.ID, msg)
@@ -137,9 +166,7 @@ func (w *World) arrival(from, to *host) time.Duration {
 }
 
 // typeName is the name of a message's type without its package.
-func typeName(msg protocol.Message) string {
-	return strings.TrimPrefix(fmt.Sprintf("%T", msg), "protocol.")
-}
+func typeName(msg protocol.Message) string { return reflect.TypeOf(msg).Name() }
 
 // roleFor tells which of a site's machines a message is for.
 func roleFor(msg protocol.Message) role {

@@ -41,8 +41,10 @@ func (h *host) learns(from *host, of run) (newest, fresh bool) {
 		return false, false
 	}
 	if !met || c != 0 {
-		h.leave(from)
-		h.hangUp(from, known.run, of)
+		if met {
+			h.leave(from)
+			h.hangUp(from, known.run, of)
+		}
 		h.runs[from.spec.ID] = peer{run: of}
 	}
 	return true, met && c != 0

@@ -150,3 +150,19 @@ func TestAPauseLastsWhateverTheClockShows(t *testing.T) {
 		t.Error("it goes on")
 	}
 }
+
+// Each message about a job that names a clock tells it: one that is asked again may have been set.
+func TestAReannouncementTellsTheClock(t *testing.T) {
+	r := newRig(t)
+	r.meets(0)
+	a := announcement(job1, alice)
+	a.Clock = r.now
+	r.receive(alice, a)
+	r.receive(alice, protocol.Reannounce{
+		Job: job1, Seq: 2, Submitter: alice, Digest: protocol.DigestOf(a.Req), Count: 1,
+		TTL: time.Second, Clock: r.now.Add(time.Hour),
+	})
+	if ahead := *r.m.aheadOf(alice); ahead != time.Hour {
+		t.Errorf("alice's clock is believed to be %s ahead, and she said an hour", ahead)
+	}
+}

@@ -121,7 +121,7 @@ func (m *Machine) onCapacity(in step.CapacityChanged) {
 	m.plan.SetCapacity(in.Capability.Total)
 	m.setOutage()
 	m.dropOutgrown()
-	m.measurePotential()
+	m.links.outdated = true
 	m.out.Report(step.LevelInfo, eventCapacityChanged, step.Report{})
 	if !before.Total.Fits(left.Total) || !slices.Equal(left.Kinds, before.Kinds) {
 		m.noteRoom()

@@ -519,3 +519,42 @@ func TestTheTableOfPeersIsBounded(t *testing.T) {
 		t.Error("the place of one that has gone is not given to the next")
 	}
 }
+
+// What begins once the site is open again can be promised while it is closed; nothing is while it
+// leaves, nor now.
+func TestWhatBeginsOnceTheSiteIsOpen(t *testing.T) {
+	now := epoch()
+	in := func(d time.Duration) grid.Window { return grid.Window{At: now.Add(d)} }
+	until := func(d time.Duration) pause { return pause{on: true, until: now.Add(d)} }
+	const pausedR, busyR = grid.ReasonPaused, grid.ReasonOwnerBusy
+	paused, hour := owner{paused: pause{on: true}}, owner{paused: until(time.Hour)}
+	leaving := owner{draining: true, paused: until(time.Hour)}
+	busy := owner{busy: busyR}
+	both, short := owner{busy: busyR, paused: until(time.Hour)}, owner{busy: busyR, paused: until(1)}
+	for name, c := range map[string]struct {
+		owner  owner
+		window grid.Window
+		closed bool
+		reason grid.Reason
+	}{
+		"open":                       {owner{}, grid.Window{}, false, grid.ReasonNone},
+		"paused":                     {paused, in(time.Hour), true, pausedR},
+		"paused, now":                {hour, grid.Window{}, true, pausedR},
+		"paused until just after":    {hour, in(time.Hour - 1), true, pausedR},
+		"paused until then":          {hour, in(time.Hour), false, pausedR},
+		"leaving":                    {owner{draining: true}, in(time.Hour), true, grid.ReasonDraining},
+		"leaving and paused":         {leaving, in(2 * time.Hour), true, grid.ReasonDraining},
+		"busy, now":                  {busy, grid.Window{}, true, busyR},
+		"busy, too soon":             {busy, in(ownerStays - 1), true, busyR},
+		"busy, later":                {busy, in(ownerStays), false, busyR},
+		"busy and paused for longer": {both, in(ownerStays), true, pausedR},
+		"both, after both":           {both, in(time.Hour), false, pausedR},
+		"busy longer than paused":    {short, in(ownerStays - 1), true, pausedR},
+	} {
+		refusal, closed := c.owner.closedFor(c.window, now)
+		if closed != c.closed || refusal.Reason != c.reason {
+			t.Errorf("%s: closed: %v for %q, want %v for %q",
+				name, closed, refusal.Reason, c.closed, c.reason)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 type links struct {
 	peers     map[grid.SiteID]*peer
 	potential int64 // P of this site (thesis 3.1.1), bit/s
+	outdated  bool  // a rate or a peer has changed since that was summed up
 }
 
 // peer is another site that is connected.
@@ -47,7 +48,7 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 	}
 	p.capability = in.Capability
 	m.submitters.lines.put(in.Site, in.Line)
-	m.measurePotential()
+	m.links.outdated = true
 	m.remind(in.Site)
 	if arrived {
 		m.tellEnds(in.Site)
@@ -76,7 +77,7 @@ func (m *Machine) onPeerGone(in step.PeerGone) {
 		return
 	}
 	delete(m.links.peers, in.Site)
-	m.measurePotential()
+	m.links.outdated = true
 }
 
 func (m *Machine) onBandwidth(in step.BandwidthMeasured) {
@@ -88,12 +89,16 @@ func (m *Machine) onBandwidth(in step.BandwidthMeasured) {
 		return
 	}
 	p.downBps, p.upBps = in.DownBps, in.UpBps
-	m.measurePotential()
+	m.links.outdated = true
 }
 
-// measurePotential sums up how well connected this site is (thesis 3.1.1): what
-// it can upload to each peer is limited by its own link and the peer's.
-func (m *Machine) measurePotential() {
+// potential says how well connected this site is (thesis 3.1.1): what it can upload to each peer
+// is limited by its own link and the peer's. It is summed up when it is asked for after a change,
+// since peers come in crowds.
+func (m *Machine) potential() int64 {
+	if !m.links.outdated {
+		return m.links.potential
+	}
 	uploads := make([]index.Upload, 0, len(m.links.peers))
 	for _, id := range slices.Sorted(maps.Keys(m.links.peers)) {
 		p := m.links.peers[id]
@@ -106,9 +111,10 @@ func (m *Machine) measurePotential() {
 	sum, err := index.Potential(m.cfg.Self, uploads)
 	if err != nil { // rates are at least 0: not reached
 		m.out.Report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
-		return
+		return m.links.potential
 	}
-	m.links.potential = int64(min(sum, 1<<62))
+	m.links.potential, m.links.outdated = int64(min(sum, 1<<62)), false
+	return m.links.potential
 }
 
 // smallerKnown is the smaller of two rates, the known one if 0 says that the

@@ -71,7 +71,7 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 // bare is this site without anything on it.
 func (m *Machine) bare(req grid.Requirement, submitter grid.SiteID) index.Site {
 	return index.Site{
-		Capability: m.capability, Free: m.capability.Total, PotentialBps: m.links.potential,
+		Capability: m.capability, Free: m.capability.Total, PotentialBps: m.potential(),
 		Sources: m.access(req, submitter), Up: 1, Priced: m.cfg.Priced, Price: m.cfg.Price,
 	}
 }

@@ -66,7 +66,7 @@ func (m *Machine) Status() Status {
 	s := Status{
 		Capability: m.capability, Left: m.left, Free: m.plan.Free(m.now, m.now.Add(1)),
 		Paused: m.owner.paused.on, PausedUntil: m.owner.paused.shown,
-		Draining: m.owner.draining, Owned: m.owner.needs(), Potential: m.links.potential,
+		Draining: m.owner.draining, Owned: m.owner.needs(), Potential: m.potential(),
 		Peers: slices.Sorted(maps.Keys(m.links.peers)), Offers: len(m.plan.Offers()),
 		Cached: m.cache.Len(), Cache: m.cache.Stats(), HeldData: len(m.held),
 		Policy: m.cfg.Planning.Policy, Backfill: m.cfg.Planning.Backfill,

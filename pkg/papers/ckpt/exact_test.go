@@ -164,3 +164,13 @@ func TestNothingStandsBesideAnError(t *testing.T) {
 		}
 	}
 }
+
+// Where there are no outages nothing is lost, not even of a run without end.
+func TestNothingIsLostWithoutOutages(t *testing.T) {
+	for _, runtime := range []float64{0, 60, math.Inf(1)} {
+		got, err := Outages{RuntimeSeconds: runtime, CostSeconds: 2}.Total(LossOfWork, 3)
+		if want := runtime + 6; got != want || err != nil {
+			t.Errorf("a run of %v s takes %v s, %v; want %v s", runtime, got, err, want)
+		}
+	}
+}

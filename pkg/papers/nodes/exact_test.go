@@ -101,6 +101,23 @@ func TestAMomentIsNothingAgainstAGreatAge(t *testing.T) {
 	}
 }
 
+// At ages that are nearly 0, where (t/s)^k is too small for a number, what comes counts alone; at
+// those where it is too large, a moment takes nothing.
+func TestWeibullAtTheEnds(t *testing.T) {
+	for _, c := range []struct{ shape, age, tau, want float64 }{
+		{2, 0x1p-1010, 0x1p-520, -0x1p-1040},
+		{10, 1e-33, 1e-3, -1e-30},
+		{2, 1e308, 1e-20, 0},
+		{.5, 0x1p-1020, 3 * 0x1p-1020, -0x1p-510},
+		{.25, 0x1p-1040, 15 * 0x1p-1040, -0x1p-260},
+	} {
+		got, err := Weibull{Shape: c.shape, Scale: 1}.LogSurvival(c.age, c.tau)
+		if err != nil || math.Abs(got-c.want) > 1e-9*math.Abs(c.want) {
+			t.Errorf("shape %v, age %v, %v s: %v, %v, want %v", c.shape, c.age, c.tau, got, err, c.want)
+		}
+	}
+}
+
 // A node that fails and recovers nears its availability at the sum of both rates.
 func TestTheChainNearsAvailabilityAtBothRates(t *testing.T) {
 	for _, c := range []struct{ mttf, mttr, tau float64 }{{90, 10, 5}, {30, 60, 40}, {7, 7, 7}} {

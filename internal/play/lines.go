@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"encoding/binary"
@@ -10,33 +10,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
-	"github.com/mrsmesh/mrsmesh/pkg/sim"
 )
-
-// story is all that happened when a scenario was played, told in three sections of
-// a golden file: a line of time for each site, the decisions, and the messages.
-//
-// A golden has to tell the same as long as the mesh behaves the same: it holds no
-// sentence of the product, only events, phases, numbers and words of its own.
-type story struct {
-	s      Scenario
-	names  map[grid.JobID]string
-	sights []sim.Sight
-	lost   map[int]bool // numbers of messages that did not arrive
-}
-
-func newStory(s Scenario) *story {
-	return &story{s: s, names: make(map[grid.JobID]string), lost: make(map[int]bool)}
-}
-
-// watch is a sim.Config.Watch.
-func (st *story) watch(s sim.Sight) {
-	if s.Kind == sim.SightLost {
-		st.lost[s.Number] = true
-		return
-	}
-	st.sights = append(st.sights, s)
-}
 
 // entry is one thing that happened, before like ones are put together.
 type entry struct {
@@ -50,6 +24,7 @@ type entry struct {
 	more   string // what else sets it apart
 	lost   bool
 	folded fold
+	number int // of what was seen, in its order
 }
 
 // fold says which of the entries of one moment are told as one.
@@ -118,13 +93,13 @@ func put(entries []entry) []*told {
 }
 
 // section writes entries under a heading, in at most so many lines.
-func (st *story) section(heading, noun string, entries []entry, most int) string {
+func (rec *Record) section(heading, noun string, entries []entry, most int) string {
 	var b strings.Builder
 	b.WriteString(heading + "\n")
 	left := make(map[string]int)
 	var shown []entry
 	for _, e := range entries {
-		if st.inCrowd(e.job) {
+		if rec.inCrowd(e.job) {
 			left[e.what]++
 			continue
 		}
@@ -138,7 +113,7 @@ func (st *story) section(heading, noun string, entries []entry, most int) string
 		lines = lines[:most]
 	}
 	for _, l := range lines {
-		b.WriteString(strings.TrimRight(st.line(l), " ") + "\n")
+		b.WriteString(strings.TrimRight(rec.line(l), " ") + "\n")
 	}
 	if len(left) > 0 {
 		b.WriteString(wrap("  not told: ", left))
@@ -148,32 +123,27 @@ func (st *story) section(heading, noun string, entries []entry, most int) string
 }
 
 // inCrowd reports whether a job is one of the many of a submission that are not told.
-func (st *story) inCrowd(id grid.JobID) bool {
-	sub, number, is := strings.Cut(st.names[id], "#")
-	if !is {
+func (rec *Record) inCrowd(id grid.JobID) bool {
+	sub, number, is := strings.Cut(rec.names[id], "#")
+	if !is || rec.jobs[sub] <= crowded {
 		return false
 	}
-	for _, s := range st.s.Submissions() {
-		if s.Name == sub && s.Jobs > crowded {
-			var n int
-			_, err := fmt.Sscan(number, &n)
-			return err == nil && n > toldOfCrowd
-		}
-	}
-	return false
+	var n int
+	_, err := fmt.Sscan(number, &n)
+	return err == nil && n > toldOfCrowd
 }
 
 // line is one line of a section. A message's sites are joined by an arrow.
-func (st *story) line(l *told) string {
+func (rec *Record) line(l *told) string {
 	spread := ""
 	if d := (l.last - l.at).Round(time.Millisecond); d > 0 {
 		spread = fmt.Sprintf("+%.3f", d.Seconds())
 	}
-	who := st.sites(l.froms)
+	who := rec.sitesOf(l.froms)
 	if l.to != "" {
-		who += " > " + st.sites(l.tos)
+		who += " > " + rec.sitesOf(l.tos)
 	}
-	what := st.name(l.job)
+	what := rec.name(l.job)
 	if len(l.tasks) > 0 {
 		what += " " + ranges(l.tasks)
 	}
@@ -192,27 +162,42 @@ func (st *story) line(l *told) string {
 	return fmt.Sprintf("  %9.3f %-7s %-14s %-17s %s", l.at.Seconds(), spread, who, l.what, what)
 }
 
-func (st *story) name(id grid.JobID) string {
-	if name, known := st.names[id]; known {
+func (rec *Record) name(id grid.JobID) string {
+	if name, known := rec.names[id]; known {
 		return name
 	}
 	return string(id)
 }
 
-// sites names a set of sites in short.
-func (st *story) sites(set map[string]bool) string {
-	if len(set) == len(st.s.Sites) && len(set) > 1 {
+// attemptName names an attempt for people.
+func (rec *Record) attemptName(id grid.AttemptID) string {
+	return fmt.Sprintf("task %d of %s, token %d", id.Task.Index, rec.name(id.Task.Job), id.Token)
+}
+
+// sitesOf names a set of sites in short.
+func (rec *Record) sitesOf(set map[string]bool) string {
+	if len(set) == len(rec.sites) && len(set) > 1 {
 		return "all"
 	}
 	numbers := make([]uint32, 0, len(set))
 	for name := range set {
 		var n uint32
-		if _, err := fmt.Sscanf(name, "s%d", &n); err != nil || len(set) == 1 {
-			return name
+		if _, err := fmt.Sscanf(name, "s%d", &n); err != nil || fmt.Sprintf("s%d", n) != name {
+			return listed(set)
 		}
 		numbers = append(numbers, n)
 	}
 	return "s" + ranges(numbers)
+}
+
+// listed names sites that have names of their own.
+func listed(set map[string]bool) string {
+	const most = 3
+	names := slices.Sorted(maps.Keys(set))
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s +%d", strings.Join(names[:most], ","), more)
+	}
+	return strings.Join(names, ",")
 }
 
 // ranges writes numbers as 0-5,7.

@@ -1,7 +1,8 @@
-package scenario
+package play
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,33 +12,50 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// String is the story as it stands in a golden file.
-func (st *story) String() string {
-	messages := make([]entry, 0, len(st.sights))
-	beats := make(map[string]int)
+// Text is the record for people: a line of time for each site, the decisions, and the messages.
+// What keeps leases and views as they are is only counted; and unless all is asked for, no more
+// is told than can be read in a sitting, and the rest counted.
+func (rec *Record) Text(all bool) string {
+	mostDecisions, mostMessages := maxDecisions, maxMessages
+	if all {
+		mostDecisions, mostMessages = math.MaxInt, math.MaxInt
+	}
+	messages, beats := rec.messages()
+	return rec.timeLine() +
+		rec.section("decisions: at, who, what, job, tasks, #token",
+			"decisions", rec.decisions(), mostDecisions) +
+		rec.section("messages: at, from > to, kind, job, tasks, #token",
+			"messages", messages, mostMessages) +
+		wrap("  beside them, to keep leases and views: ", beats)
+}
+
+// messages lists what was sent, in its order, and counts by kind what only kept something as it
+// was.
+func (rec *Record) messages() (all []entry, beats map[string]int) {
+	beats = make(map[string]int)
 	leased := make(map[grid.AttemptID]bool)
-	for _, s := range st.sights {
+	for number, s := range rec.sights {
 		switch {
 		case s.Kind == sim.SightSent && isHeartbeat(s.Message, leased):
 			beats[kindOf(s.Message)]++
 		case s.Kind == sim.SightSent:
-			messages = append(messages, st.messagesOf(s)...)
+			for _, e := range rec.messagesOf(s) {
+				e.number = number
+				all = append(all, e)
+			}
 		}
 	}
-	return st.timeLine() +
-		st.section("decisions: at, who, what, job, tasks, #token",
-			"decisions", st.decisions(), maxDecisions) +
-		st.section("messages: at, from > to, kind, job, tasks, #token",
-			"messages", messages, maxMessages) +
-		wrap("  beside them, to keep leases and views: ", beats)
+	return all, beats
 }
 
 // decisions lists what was decided, in its order.
-func (st *story) decisions() []entry {
-	all := make([]entry, 0, len(st.sights))
-	for _, s := range st.sights {
+func (rec *Record) decisions() []entry {
+	all := make([]entry, 0, len(rec.sights))
+	for number, s := range rec.sights {
 		if s.Kind == sim.SightReported && isDecision(s) {
-			all = append(all, decisionOf(s))
+			e := decisionOf(s)
+			e.number = number
+			all = append(all, e)
 		}
 	}
 	return all
@@ -100,10 +118,10 @@ func kindOf(msg protocol.Message) string {
 }
 
 // messagesOf is a message as one entry for each job and attempt in it.
-func (st *story) messagesOf(s sim.Sight) []entry {
+func (rec *Record) messagesOf(s sim.Sight) []entry {
 	e := entry{
 		at: s.At, from: string(s.Site), to: string(s.To), what: kindOf(s.Message),
-		lost: st.lost[s.Number],
+		lost: rec.lost[s.Number],
 	}
 	switch m := s.Message.(type) {
 	case protocol.Vacancy:
@@ -230,35 +248,37 @@ func refusalText(r grid.Refusal) string {
 
 // reasonWords are the golden files' own, so that a better sentence for people does
 // not change them.
-var reasonWords = map[grid.Reason]string{
-	grid.ReasonKind:         "kind",
-	grid.ReasonPlatform:     "platform",
-	grid.ReasonCPUs:         "cpus",
-	grid.ReasonMemory:       "memory",
-	grid.ReasonDisk:         "disk",
-	grid.ReasonComputation:  "computation",
-	grid.ReasonData:         "data",
-	grid.ReasonWindow:       "window",
-	grid.ReasonPaused:       "paused",
-	grid.ReasonDraining:     "draining",
-	grid.ReasonQuota:        "quota",
-	grid.ReasonNotMember:    "not-member",
-	grid.ReasonUnknownOffer: "unknown-offer",
-	grid.ReasonWorse:        "worse",
-	grid.ReasonStale:        "stale",
-	grid.ReasonInvalid:      "invalid",
-	grid.ReasonOwnerBusy:    "owner-busy",
-	grid.ReasonAvailability: "availability",
-	grid.ReasonReservation:  "reservation",
-	grid.ReasonPromised:     "promised",
-	grid.ReasonAhead:        "ahead",
-	grid.ReasonAdapter:      "adapter",
-	grid.ReasonOverrun:      "overrun",
-	grid.ReasonBandwidth:    "bandwidth",
+func reasonWords() map[grid.Reason]string {
+	return map[grid.Reason]string{
+		grid.ReasonKind:         "kind",
+		grid.ReasonPlatform:     "platform",
+		grid.ReasonCPUs:         "cpus",
+		grid.ReasonMemory:       "memory",
+		grid.ReasonDisk:         "disk",
+		grid.ReasonComputation:  "computation",
+		grid.ReasonData:         "data",
+		grid.ReasonWindow:       "window",
+		grid.ReasonPaused:       "paused",
+		grid.ReasonDraining:     "draining",
+		grid.ReasonQuota:        "quota",
+		grid.ReasonNotMember:    "not-member",
+		grid.ReasonUnknownOffer: "unknown-offer",
+		grid.ReasonWorse:        "worse",
+		grid.ReasonStale:        "stale",
+		grid.ReasonInvalid:      "invalid",
+		grid.ReasonOwnerBusy:    "owner-busy",
+		grid.ReasonAvailability: "availability",
+		grid.ReasonReservation:  "reservation",
+		grid.ReasonPromised:     "promised",
+		grid.ReasonAhead:        "ahead",
+		grid.ReasonAdapter:      "adapter",
+		grid.ReasonOverrun:      "overrun",
+		grid.ReasonBandwidth:    "bandwidth",
+	}
 }
 
 func reasonWord(r grid.Reason) string {
-	if word, known := reasonWords[r]; known {
+	if word, known := reasonWords()[r]; known {
 		return word
 	}
 	return fmt.Sprintf("reason-%d", r)

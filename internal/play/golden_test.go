@@ -1,6 +1,7 @@
-package scenario
+package play
 
 import (
+	"context"
 	"flag"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mrsmesh/mrsmesh/internal/scenario"
 	"github.com/mrsmesh/mrsmesh/pkg/sim"
 )
 
@@ -19,23 +21,28 @@ const (
 	graveyard = "../../testdata/graveyard" // scenarios that once failed
 )
 
-func load(t *testing.T, path string) Scenario {
+func load(t *testing.T, path string) scenario.Scenario {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Parse(string(text))
+	s, err := scenario.Parse(string(text))
 	if err != nil {
 		t.Fatalf("%s:\n%v", path, err)
 	}
 	return s
 }
 
+// simulate plays a scenario with another configuration, and records nothing.
+func simulate(s scenario.Scenario, tune func(*sim.Config)) (scenario.Outcome, error) {
+	return newSimulation(s).play(context.Background(), tune)
+}
+
 // mustHold plays a scenario and judges it.
-func mustHold(t *testing.T, s Scenario) Outcome {
+func mustHold(t *testing.T, s scenario.Scenario) scenario.Outcome {
 	t.Helper()
-	o, err := play(s, nil)
+	o, err := simulate(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,16 +78,16 @@ func TestScenarios(t *testing.T) {
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			s := load(t, path)
-			o, told, err := tell(s)
+			o, told, err := Play(t.Context(), s, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := s.Expect.Check(o); err != nil {
 				t.Errorf("%v\n%s", err, o.Summary())
 			}
-			golden(t, strings.TrimSuffix(path, ".txt")+".golden", counters(o)+told.String())
+			golden(t, strings.TrimSuffix(path, ".txt")+".golden", counters(o)+told.Text(false))
 			unchecked := func(c *sim.Config) { c.CheckEvery = 1 << 30 }
-			if again, err := play(s, unchecked); err != nil || again.Hash != o.Hash {
+			if again, err := simulate(s, unchecked); err != nil || again.Hash != o.Hash {
 				t.Errorf("played again: hash %x and %v, want %x", again.Hash, err, o.Hash)
 			}
 		})
@@ -89,7 +96,7 @@ func TestScenarios(t *testing.T) {
 
 // counters is the summary as a section of a golden file. The headings alone begin a
 // line: so git's diff names the section that a change is in.
-func counters(o Outcome) string {
+func counters(o scenario.Outcome) string {
 	lines := strings.Split(strings.TrimSpace(o.Summary()), "\n")
 	return "counters\n  " + strings.Join(lines, "\n  ") + "\n"
 }
@@ -104,11 +111,11 @@ func golden(t *testing.T, path, have string) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatalf("%v; write it with go test ./internal/scenario -update", err)
+		t.Fatalf("%v; write it with go test ./internal/play -update", err)
 	}
 	diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(have, "\n"))
 	if diff != "" {
 		t.Errorf("the summary differs (-stored +now); if this is intentional, go test"+
-			" ./internal/scenario -update\n%s", diff)
+			" ./internal/play -update\n%s", diff)
 	}
 }

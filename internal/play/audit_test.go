@@ -1,8 +1,9 @@
-package scenario
+package play
 
 import (
 	"testing"
 
+	"github.com/mrsmesh/mrsmesh/internal/scenario"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/sim"
 	"github.com/mrsmesh/mrsmesh/pkg/site"
@@ -22,7 +23,7 @@ expect  lost=0 done=14 frozen>=1
 // The audit finds nothing in a mesh as it is, and something when either of the
 // two walls against doubles is taken away: it is not blind.
 func TestAuditSeesWhatTheWallsPrevent(t *testing.T) {
-	s, err := Parse(cutOff)
+	s, err := scenario.Parse(cutOff)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func TestAuditSeesWhatTheWallsPrevent(t *testing.T) {
 		"without watchdog": {tune: func(c *sim.Config) { c.NoWatchdog = true }, want: true},
 		"without fencing":  {tune: withoutFencing, want: true},
 	} {
-		o, err := play(s, c.tune)
+		o, err := simulate(s, c.tune)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

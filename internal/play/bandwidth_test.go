@@ -1,8 +1,10 @@
-package scenario
+package play
 
 import (
 	"testing"
 	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/scenario"
 )
 
 // A link of 10 Mbit/s has capacity for two tasks of 5 at a time, however many cores there
@@ -17,13 +19,13 @@ func TestTheLinkIsShared(t *testing.T) {
 		{"net=10Mbps", "done=8 within=6m", 4 * time.Minute},
 		{"net=11Mbps", "refused=8", 0},
 	} {
-		s, err := Parse("sites n=2 cores=8 gflops=32 uplink=10Mbps downlink=100Mbps\n" +
+		s, err := scenario.Parse("sites n=2 cores=8 gflops=32 uplink=10Mbps downlink=100Mbps\n" +
 			"submit job=a at=1s by=s0 count=8 gflops=1 run=60s " + c.net +
 			"\nrun for=20m seed=1\nexpect job=a " + c.expect + "\n")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := Parse(s.String()); err != nil ||
+		if again, err := scenario.Parse(s.String()); err != nil ||
 			again.Events[0].Submit.Need != s.Events[0].Submit.Need {
 			t.Errorf("%s: written and read again: %v\n%s", c.net, err, s)
 		}

@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"flag"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/scenario"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -14,13 +15,13 @@ var storms = flag.Int("storms", 5, "how many random stories TestStorms plays")
 
 // storm makes up a story: a lossy network, crashes between and amid steps,
 // sites that are cut off or silent, all over after four minutes.
-func storm(seed uint64) Scenario {
+func storm(seed uint64) scenario.Scenario {
 	r := rand.New(rand.NewPCG(seed, 1))
-	s := Scenario{Run: Run{For: 30 * time.Minute, Seed: seed}}
+	s := scenario.Scenario{Run: scenario.Run{For: 30 * time.Minute, Seed: seed}}
 	for i := range 3 + r.IntN(4) {
 		s.Sites = append(s.Sites, stormSite(i, r))
 	}
-	s.Net = Net{
+	s.Net = scenario.Net{
 		Latency:   time.Duration(1+r.IntN(40)) * time.Millisecond,
 		Jitter:    time.Duration(r.IntN(40)) * time.Millisecond,
 		Loss:      float64(r.IntN(3)) / 20,
@@ -29,31 +30,32 @@ func storm(seed uint64) Scenario {
 	second := func(n int) time.Duration { return time.Duration(r.IntN(n)) * time.Second }
 	site := func() string { return s.Sites[r.IntN(len(s.Sites))].Name }
 	for n := range 1 + r.IntN(3) {
-		sub := Submission{
+		sub := scenario.Submission{
 			Name: fmt.Sprintf("j%d", n), By: site(), Jobs: 1,
 			Count: uint32(1 + r.IntN(16)), TTL: time.Second,
 			Need: grid.Resources{MilliCPUs: 1000, MemoryBytes: 256 << 20, DiskBytes: 1 << 20, MFLOPS: 2000},
 			Run:  time.Second + second(40), Unattended: grid.Unattended(r.IntN(8) / 7),
 		}
-		s.Events = append(s.Events, Event{Kind: Submit, At: time.Second + second(60), Submit: sub})
+		s.Events = append(s.Events,
+			scenario.Event{Kind: scenario.Submit, At: time.Second + second(60), Submit: sub})
 	}
+	kinds := []scenario.Kind{scenario.Crash, scenario.Crash, scenario.Isolate, scenario.Silent}
 	for range 4 + r.IntN(16) {
-		e := Event{
-			Kind: []Kind{Crash, Crash, Isolate, Silent}[r.IntN(4)], Site: site(), At: second(200),
-			For: time.Second + second(40),
+		e := scenario.Event{
+			Kind: kinds[r.IntN(4)], Site: site(), At: second(200), For: time.Second + second(40),
 		}
-		e.Amid = e.Kind == Crash && r.IntN(2) == 0
+		e.Amid = e.Kind == scenario.Crash && r.IntN(2) == 0
 		s.Events = append(s.Events, e)
 	}
 	for _, name := range []string{"lost", "doubled"} {
-		s.Expect = append(s.Expect, Expectation{Measure: name, Op: "="})
+		s.Expect = append(s.Expect, scenario.Expectation{Measure: name, Op: "="})
 	}
 	return s
 }
 
-func stormSite(i int, r *rand.Rand) Site {
+func stormSite(i int, r *rand.Rand) scenario.Site {
 	cores := int64(1+r.IntN(6)) * 1000
-	return Site{
+	return scenario.Site{
 		Name: fmt.Sprintf("s%d", i), Domain: "a", Skew: time.Duration(r.IntN(600)-300) * time.Second,
 		Capability: grid.Capability{
 			Total: grid.Resources{
@@ -67,13 +69,13 @@ func stormSite(i int, r *rand.Rand) Site {
 
 // placedStorm is the storm of a seed whose jobs are promised, split, queued at
 // several sites or come after each other.
-func placedStorm(seed uint64) Scenario {
+func placedStorm(seed uint64) scenario.Scenario {
 	r := rand.New(rand.NewPCG(seed, 2))
 	s := storm(seed)
 	events := s.Events
 	s.Events = nil
 	for _, e := range events {
-		if e.Kind != Submit {
+		if e.Kind != scenario.Submit {
 			s.Events = append(s.Events, e)
 			continue
 		}
@@ -81,7 +83,7 @@ func placedStorm(seed uint64) Scenario {
 		s.Events = append(s.Events, e)
 		if follower := e; r.IntN(3) == 0 || e.Submit.Reserve {
 			follower.At += time.Duration(1+r.IntN(20)) * time.Second
-			follower.Submit = Submission{
+			follower.Submit = scenario.Submission{
 				Name: e.Submit.Name + "then", By: e.Submit.By, Jobs: 1, Count: 1 + e.Submit.Count/2,
 				Need: e.Submit.Need, Run: e.Submit.Run / 2, TTL: time.Second,
 			}
@@ -97,7 +99,7 @@ func placedStorm(seed uint64) Scenario {
 }
 
 // place draws when or beside whom a submission runs.
-func place(r *rand.Rand, e *Event) {
+func place(r *rand.Rand, e *scenario.Event) {
 	sub := &e.Submit
 	later := e.At + time.Duration(5+r.IntN(90))*time.Second
 	sub.Count = 1 + sub.Count%6
@@ -124,7 +126,7 @@ type tally struct {
 	all, decisions                          uint64
 }
 
-func (sum *tally) add(o Outcome, told *story) {
+func (sum *tally) add(o scenario.Outcome, told *Record) {
 	sum.stories++
 	for _, j := range o.Jobs {
 		sum.jobs++
@@ -133,7 +135,7 @@ func (sum *tally) add(o Outcome, told *story) {
 		}
 	}
 	for _, measure := range []string{"done", "failed", "refused", "cancelled", "moves", "lost"} {
-		sum.tasks[measure] += o.total(measure)
+		sum.tasks[measure] += o.Total(measure)
 	}
 	sum.messages += o.Messages
 	sum.doubled += o.Doubled
@@ -154,21 +156,21 @@ func (sum *tally) String() string {
 // into the graveyard. What came of all is logged in a line: so two builds can be
 // compared on a thousand seeds, with
 //
-//	go test ./internal/scenario -run TestStorms -storms 1000 -v
+//	go test ./internal/play -run TestStorms -storms 1000 -v
 func TestStorms(t *testing.T) {
 	for _, kind := range []struct {
 		name string
-		draw func(uint64) Scenario
+		draw func(uint64) scenario.Scenario
 	}{{"plain", storm}, {"placed", placedStorm}} {
 		t.Run(kind.name, func(t *testing.T) {
 			sum := &tally{tasks: make(map[string]int)}
 			for seed := range uint64(*storms) {
 				s := kind.draw(seed)
-				read, err := Parse(s.String())
+				read, err := scenario.Parse(s.String())
 				if err != nil {
 					t.Fatalf("a storm that cannot be read: %v\n%s", err, s)
 				}
-				o, told, err := tell(read)
+				o, told, err := Play(t.Context(), read, nil)
 				if err == nil {
 					err = read.Expect.Check(o)
 				}

@@ -1,6 +1,7 @@
-package scenario
+package play
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mrsmesh/mrsmesh/internal/scenario"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/sim"
 )
@@ -24,27 +26,29 @@ var (
 )
 
 // families are the kinds of jobs; each draws what sets a submission apart.
-func families() map[string]func(*rand.Rand, *Event) {
-	return map[string]func(*rand.Rand, *Event){
-		"plain": func(r *rand.Rand, e *Event) { e.Submit.Count = uint32(1 + r.IntN(2)) },
-		"array": func(r *rand.Rand, e *Event) { e.Submit.Count = uint32(4 + r.IntN(16)) },
-		"unattended": func(_ *rand.Rand, e *Event) {
+func families() map[string]func(*rand.Rand, *scenario.Event) {
+	return map[string]func(*rand.Rand, *scenario.Event){
+		"plain": func(r *rand.Rand, e *scenario.Event) { e.Submit.Count = uint32(1 + r.IntN(2)) },
+		"array": func(r *rand.Rand, e *scenario.Event) { e.Submit.Count = uint32(4 + r.IntN(16)) },
+		"unattended": func(_ *rand.Rand, e *scenario.Event) {
 			e.Submit.Unattended, e.Submit.Run = grid.UnattendedFinish, 2*e.Submit.Run
 		},
-		"fixed": func(r *rand.Rand, e *Event) { e.Submit.Start = e.At + ahead(r) },
-		"deadline": func(r *rand.Rand, e *Event) {
+		"fixed": func(r *rand.Rand, e *scenario.Event) { e.Submit.Start = e.At + ahead(r) },
+		"deadline": func(r *rand.Rand, e *scenario.Event) {
 			e.Submit.Deadline = e.At + 2*e.Submit.Run + ahead(r)
 		},
-		"reservation": func(r *rand.Rand, e *Event) {
+		"reservation": func(r *rand.Rand, e *scenario.Event) {
 			e.Submit.Reserve, e.Submit.Start = true, e.At+ahead(r)
 			e.Submit.Run += 10 * time.Second
 		},
-		"split": func(r *rand.Rand, e *Event) {
+		"split": func(r *rand.Rand, e *scenario.Event) {
 			modes := []grid.Split{grid.SplitIfNeeded, grid.SplitGreedy, grid.SplitNever}
 			e.Submit.Split = modes[r.IntN(len(modes))]
 		},
-		"flood": func(_ *rand.Rand, e *Event) { e.Submit.Map, e.Submit.Flood = grid.MapSeconds, true },
-		"after": func(*rand.Rand, *Event) {},
+		"flood": func(_ *rand.Rand, e *scenario.Event) {
+			e.Submit.Map, e.Submit.Flood = grid.MapSeconds, true
+		},
+		"after": func(*rand.Rand, *scenario.Event) {},
 	}
 }
 
@@ -85,13 +89,13 @@ func enabled() []string {
 
 // tale is the story of a seed about jobs of one family: a few jobs within two minutes and
 // much trouble within four. Afterwards all is well for long enough to look at what is left.
-func tale(name string, seed uint64) Scenario {
+func tale(name string, seed uint64) scenario.Scenario {
 	r := rand.New(rand.NewPCG(seed, 4))
 	s := storm(seed)
 	s.Events = nil
 	jobs := 1 + r.IntN(3)
 	for n := range jobs {
-		e := s.submission(r, n)
+		e := submissionTo(s, r, n)
 		families()[name](r, &e)
 		if name == "after" && n > 0 {
 			e.Submit.By, e.Submit.After = s.Events[0].Submit.By, []string{s.Events[n-1].Submit.Name}
@@ -99,7 +103,7 @@ func tale(name string, seed uint64) Scenario {
 		}
 		s.Events = append(s.Events, e)
 		if name == "reservation" {
-			bound := s.submission(r, jobs+n)
+			bound := submissionTo(s, r, jobs+n)
 			bound.At, bound.Submit.By = e.At+time.Second, e.Submit.By
 			bound.Submit.Reservation, bound.Submit.Count = e.Submit.Name, 1
 			bound.Submit.Run = e.Submit.Run / 3
@@ -108,41 +112,44 @@ func tale(name string, seed uint64) Scenario {
 	}
 	if words := enabled(); len(words) > 0 {
 		for range 3 + r.IntN(10) {
-			e := s.draw(r, words[r.IntN(len(words))])
+			e := draw(s, r, words[r.IntN(len(words))])
 			if e.Trouble.Word == "restore" { // a backup from the middle of what was
-				s.Events = append(s.Events,
-					Event{Kind: Upset, Site: e.Site, At: e.At / 2, Trouble: Trouble{Word: "backup"}})
+				s.Events = append(s.Events, scenario.Event{
+					Kind: scenario.Upset, Site: e.Site, At: e.At / 2,
+					Trouble: scenario.Trouble{Word: "backup"},
+				})
 			}
 			s.Events = append(s.Events, e)
 		}
 	}
 	for i := range s.Events {
 		e := &s.Events[i]
-		e.Submit.Output = e.Kind == Submit && !e.Submit.Reserve // what is not declared is not missed
+		// What is not declared is not missed.
+		e.Submit.Output = e.Kind == scenario.Submit && !e.Submit.Reserve
 		if name == "unattended" && (e.Trouble.How == "hold" || e.Trouble.How == "idle") {
 			e.Trouble.How = "forge" // a long lease is a promise, also to a liar
 		}
 	}
-	s.Run.For = s.well() + 2*time.Hour + 20*time.Minute
+	s.Run.For = wellFrom(s) + 2*time.Hour + 20*time.Minute
 	for _, e := range s.Events { // a start comes so much later
 		if e.Trouble.Word == "set" {
 			s.Run.For += max(0, -e.Trouble.By)
 		}
 	}
-	if name == "unattended" && slices.ContainsFunc(s.Events, func(e Event) bool {
-		return e.Trouble.forgetful()
+	if name == "unattended" && slices.ContainsFunc(s.Events, func(e scenario.Event) bool {
+		return forgets(e.Trouble)
 	}) {
 		s.Run.For += patience
 	}
-	s.Expect = Expectations{{Measure: "flaws", Op: "="}}
+	s.Expect = scenario.Expectations{{Measure: "flaws", Op: "="}}
 	return s
 }
 
 // submission draws a job that each of the sites can run.
-func (s Scenario) submission(r *rand.Rand, n int) Event {
-	return Event{
-		Kind: Submit, At: time.Second + time.Duration(r.IntN(120))*time.Second,
-		Submit: Submission{
+func submissionTo(s scenario.Scenario, r *rand.Rand, n int) scenario.Event {
+	return scenario.Event{
+		Kind: scenario.Submit, At: time.Second + time.Duration(r.IntN(120))*time.Second,
+		Submit: scenario.Submission{
 			Name: fmt.Sprintf("j%d", n), By: s.Sites[r.IntN(len(s.Sites))].Name, Jobs: 1,
 			Count: uint32(1 + r.IntN(4)), TTL: time.Second,
 			Need: grid.Resources{
@@ -154,20 +161,20 @@ func (s Scenario) submission(r *rand.Rand, n int) Event {
 }
 
 // draw draws a trouble of a word.
-func (s Scenario) draw(r *rand.Rand, word string) Event {
+func draw(s scenario.Scenario, r *rand.Rand, word string) scenario.Event {
 	at := r.IntN(len(s.Sites))
-	e := Event{
+	e := scenario.Event{
 		Site: s.Sites[at].Name, At: 2*time.Second + time.Duration(r.IntN(2000))*100*time.Millisecond,
 		For: time.Second + time.Duration(r.IntN(400))*100*time.Millisecond,
 	}
-	for kind := Crash; kind < Submit; kind++ {
+	for kind := scenario.Crash; kind < scenario.Submit; kind++ {
 		if kind.String() == word {
-			e.Kind, e.Amid = kind, kind == Crash && r.IntN(2) == 0
+			e.Kind, e.Amid = kind, kind == scenario.Crash && r.IntN(2) == 0
 			return e
 		}
 	}
-	e.Kind, e.Trouble = Upset, Trouble{Word: word}
-	if e.Trouble.once() {
+	e.Kind, e.Trouble = scenario.Upset, scenario.Trouble{Word: word}
+	if e.Trouble.Once() {
 		e.For = 0
 	}
 	sign := []int64{-1, 1}[r.IntN(2)]
@@ -183,7 +190,7 @@ func (s Scenario) draw(r *rand.Rand, word string) Event {
 	case "stick":
 		t.By = time.Duration(r.IntN(20)) * time.Second
 	case "liar":
-		t.How = Lies()[r.IntN(len(Lies()))]
+		t.How = scenario.Lies()[r.IntN(len(scenario.Lies()))]
 	case "slow":
 		t.By = time.Duration(1+r.IntN(300)) * time.Millisecond
 	case "batch":
@@ -197,13 +204,13 @@ func (s Scenario) draw(r *rand.Rand, word string) Event {
 }
 
 // judged plays a story as its text says it, and counts the troubles that there really were.
-func judged(s Scenario) (Outcome, map[string]int, error) {
-	read, err := Parse(s.String())
+func judged(s scenario.Scenario) (scenario.Outcome, map[string]int, error) {
+	read, err := scenario.Parse(s.String())
 	if err != nil {
-		return Outcome{}, nil, err
+		return scenario.Outcome{}, nil, err
 	}
 	p := newSimulation(read)
-	o, err := p.play(func(c *sim.Config) { c.CheckQuiet = checkQuiet })
+	o, err := p.play(context.Background(), func(c *sim.Config) { c.CheckQuiet = checkQuiet })
 	if err == nil {
 		err = read.Expect.Check(o)
 	}
@@ -215,8 +222,8 @@ func judged(s Scenario) (Outcome, map[string]int, error) {
 const checkQuiet = 16
 
 // flawed reports whether a story can be read and goes wrong.
-func flawed(s Scenario) bool {
-	if _, err := Parse(s.String()); err != nil {
+func flawed(s scenario.Scenario) bool {
+	if _, err := scenario.Parse(s.String()); err != nil {
 		return false
 	}
 	_, _, err := judged(s)
@@ -224,7 +231,7 @@ func flawed(s Scenario) bool {
 }
 
 // shrunk drops from a story that fails what it can do without.
-func shrunk(s Scenario, fails func(Scenario) bool) Scenario {
+func shrunk(s scenario.Scenario, fails func(scenario.Scenario) bool) scenario.Scenario {
 	for smaller := true; smaller; {
 		smaller = false
 		for i := range slices.Backward(s.Events) {
@@ -235,11 +242,11 @@ func shrunk(s Scenario, fails func(Scenario) bool) Scenario {
 			}
 		}
 	}
-	for _, calm := range []func(*Scenario){
-		func(s *Scenario) { s.Net = Net{Latency: 5 * time.Millisecond} },
-		func(s *Scenario) { s.Net.Loss = 0 },
-		func(s *Scenario) { s.Net.Duplicate, s.Net.Reorder = 0, 0 },
-		func(s *Scenario) {
+	for _, calm := range []func(*scenario.Scenario){
+		func(s *scenario.Scenario) { s.Net = scenario.Net{Latency: 5 * time.Millisecond} },
+		func(s *scenario.Scenario) { s.Net.Loss = 0 },
+		func(s *scenario.Scenario) { s.Net.Duplicate, s.Net.Reorder = 0, 0 },
+		func(s *scenario.Scenario) {
 			s.Sites = slices.Clone(s.Sites)
 			for i := range s.Sites {
 				s.Sites[i].Skew = 0
@@ -257,10 +264,10 @@ func shrunk(s Scenario, fails func(Scenario) bool) Scenario {
 // What a story can do without is dropped, and what it needs stays.
 func TestStoriesShrink(t *testing.T) {
 	s := tale("array", 1)
-	needed := []Event{s.Events[0], s.Events[len(s.Events)-1]}
-	fails := func(s Scenario) bool {
+	needed := []scenario.Event{s.Events[0], s.Events[len(s.Events)-1]}
+	fails := func(s scenario.Scenario) bool {
 		for _, e := range needed {
-			same := func(o Event) bool { return o.text() == e.text() }
+			same := func(o scenario.Event) bool { return cmp.Equal(o, e) }
 			if !slices.ContainsFunc(s.Events, same) {
 				return false
 			}
@@ -276,19 +283,19 @@ func TestStoriesShrink(t *testing.T) {
 func TestTroublesAreReadAsWritten(t *testing.T) {
 	s := tale("plain", 1)
 	r := rand.New(rand.NewPCG(1, 1))
-	for _, word := range slices.Sorted(maps.Keys(Troubles())) {
+	for _, word := range slices.Sorted(maps.Keys(scenario.Troubles())) {
 		for range 4 {
-			s.Events = append(s.Events, s.draw(r, word))
+			s.Events = append(s.Events, draw(s, r, word))
 		}
 	}
-	read, err := Parse(s.String())
+	read, err := scenario.Parse(s.String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(s.Events, read.Events); diff != "" {
 		t.Errorf("events (-written +read):\n%s", diff)
 	}
-	for word := range Troubles() {
+	for word := range scenario.Troubles() {
 		if shares()[word] == 0 {
 			t.Errorf("no family meets %s", word)
 		}
@@ -305,7 +312,7 @@ func TestARestoreFollowsABackup(t *testing.T) {
 				continue
 			}
 			restores++
-			if !slices.ContainsFunc(s.Events, func(b Event) bool {
+			if !slices.ContainsFunc(s.Events, func(b scenario.Event) bool {
 				return b.Trouble.Word == "backup" && b.Site == e.Site && b.At < e.At
 			}) {
 				t.Errorf("seed %d: %s is restored at %s, and there is no backup", seed, e.Site, e.At)

@@ -1,6 +1,7 @@
-package scenario
+package play
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/audit"
+	"github.com/mrsmesh/mrsmesh/internal/scenario"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/sim"
@@ -16,12 +18,13 @@ import (
 
 // simulation plays a scenario in pkg/sim.
 type simulation struct {
-	s      Scenario
+	s      scenario.Scenario
 	w      *sim.World
 	jobs   []simulated
 	ids    map[string]grid.JobID
 	names  map[string][]int // places in jobs, by the submission's name
-	story  *story           // nil: nobody wants to read it
+	record *Record          // nil: nobody wants to read it
+	tell   func(float64)    // nil: nobody waits for it
 	oracle *sim.Oracle      // nil: nobody asks it
 	errs   []error
 
@@ -36,30 +39,34 @@ type simulated struct {
 	count int
 }
 
-func newSimulation(s Scenario) *simulation {
+func newSimulation(s scenario.Scenario) *simulation {
 	return &simulation{
 		s: s, names: make(map[string][]int), ids: make(map[string]grid.JobID),
 		troubles: make(map[string]int), backups: make(map[string]bool),
 	}
 }
 
-// play gives the outcome of a scenario in the simulation.
-func play(s Scenario, tune func(*sim.Config)) (Outcome, error) {
-	return newSimulation(s).play(tune)
-}
-
-// tell plays a scenario and tells what happened.
-func tell(s Scenario) (Outcome, *story, error) {
+// Play plays a scenario in the simulator, and records what happens. An error is a scenario that
+// asks what cannot be, or an invariant of a machine that broke; whether its expectations were
+// met is for Expectations.Check to say.
+//
+// tell, which may be nil, is told now and then how much of the scenario's time is over, as a share.
+// It stops when ctx is done.
+func Play(
+	ctx context.Context, s scenario.Scenario, tell func(share float64),
+) (scenario.Outcome, *Record, error) {
 	p := newSimulation(s)
-	p.story = newStory(s)
-	o, err := p.play(func(c *sim.Config) { c.Watch = p.story.watch })
-	return o, p.story, err
+	p.record, p.tell = newRecord(s), tell
+	o, err := p.play(ctx, func(c *sim.Config) { c.Watch = p.record.watch })
+	return o, p.record, err
 }
 
-func (p *simulation) play(tune func(*sim.Config)) (Outcome, error) {
+func (p *simulation) play(
+	ctx context.Context, tune func(*sim.Config),
+) (scenario.Outcome, error) {
 	s := p.s
 	cfg := sim.Config{
-		Seed: s.Run.Seed, CheckFacts: s.tasks() <= 60, CheckEvery: 1 + s.tasks()/20,
+		Seed: s.Run.Seed, CheckFacts: tasksOf(s) <= 60, CheckEvery: 1 + tasksOf(s)/20,
 		Network: sim.Network{
 			Latency: s.Net.Latency, Jitter: s.Net.Jitter, Loss: s.Net.Loss, Duplicate: s.Net.Duplicate,
 			Reorder: s.Net.Reorder, Detect: 5 * time.Millisecond,
@@ -69,7 +76,7 @@ func (p *simulation) play(tune func(*sim.Config)) (Outcome, error) {
 		cfg.Sites = append(cfg.Sites,
 			sim.SiteSpec{ID: grid.SiteID(site.Name), Capability: site.Capability, Skew: site.Skew})
 	}
-	if slices.ContainsFunc(s.Submissions(), func(s Submission) bool { return s.Takes > 0 }) {
+	if slices.ContainsFunc(s.Submissions(), func(s scenario.Submission) bool { return s.Takes > 0 }) {
 		cfg.Run = runs
 	}
 	if tune != nil {
@@ -80,10 +87,32 @@ func (p *simulation) play(tune func(*sim.Config)) (Outcome, error) {
 	for _, a := range s.Timeline() {
 		p.w.At(a.At, func() { p.do(a) })
 	}
-	if err := p.w.Run(s.Run.For); err != nil {
-		return Outcome{}, err
+	if err := p.run(ctx); err != nil {
+		return scenario.Outcome{}, err
 	}
 	return p.outcome(), errors.Join(p.errs...)
+}
+
+// pieces is in how many pieces a scenario's time goes by, between which one may stop.
+const pieces = 100
+
+// run lets the scenario's time go by.
+func (p *simulation) run(ctx context.Context) error {
+	all, piece := p.s.Run.For, max(p.s.Run.For/pieces, 1)
+	for at := piece; ; at = min(at+piece, all) {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("stopped at %s of %s: %w", p.w.Elapsed(), all, err)
+		}
+		if err := p.w.Run(at); err != nil {
+			return err
+		}
+		if p.tell != nil {
+			p.tell(float64(at) / float64(all))
+		}
+		if at == all {
+			return nil
+		}
+	}
 }
 
 // runs lets a task run for as long as its argument says, if it has one.
@@ -94,7 +123,7 @@ func runs(task grid.Task, estimate time.Duration, _ sim.SiteSpec) (time.Duration
 	return estimate, grid.Exit{Cause: grid.CauseExited}
 }
 
-func (s Scenario) tasks() int {
+func tasksOf(s scenario.Scenario) int {
 	n := 0
 	for _, sub := range s.Submissions() {
 		n += sub.Jobs * int(sub.Count)
@@ -102,51 +131,59 @@ func (s Scenario) tasks() int {
 	return n
 }
 
-func (p *simulation) do(a Action) {
+func (p *simulation) do(a scenario.Action) {
 	site := grid.SiteID(a.Event.Site)
 	p.count(a)
 	switch a.Kind {
-	case Crash:
+	case scenario.Crash:
 		if a.Event.Amid {
 			p.w.CrashInStep(site)
 			return
 		}
 		p.w.Crash(site)
-	case Restart:
-		p.w.Restart(site)
-	case Isolate:
-		p.w.Isolate(site)
-	case Rejoin:
-		p.w.Rejoin(site)
-	case Silent:
-		p.w.Silence(site)
-	case Speak:
-		p.w.Unsilence(site)
-	case Pause:
-		p.w.Input(site, step.Pause{})
-	case Resume:
-		p.w.Input(site, step.Resume{})
-	case Busy:
-		p.w.Input(site, step.OwnerBusy{Reason: grid.ReasonOwnerBusy, Text: "as the scenario says"})
-	case Away:
-		p.w.Input(site, step.OwnerAway{})
-	case Upset:
-		p.upset(site, a.Event.Trouble)
-	case Settle:
-		p.settle(site, a.Event.Trouble)
-	case Submit:
-		p.submit(a.Event.Submit)
-	case Cancel:
-		for _, i := range p.names[a.Event.Job] {
-			if p.oracle != nil {
-				p.oracle.Cancelled(p.jobs[i].id)
-			}
-			p.errs = append(p.errs, p.w.Cancel(p.jobs[i].by, p.jobs[i].id))
+	case scenario.Upset:
+		upsets()[a.Event.Trouble.Word](p.w, site, a.Event.Trouble)
+	case scenario.Settle:
+		if end := settlements()[a.Event.Trouble.Word]; end != nil {
+			end(p.w, site, a.Event.Trouble)
 		}
+	case scenario.Submit:
+		p.submit(a.Event.Submit)
+	case scenario.Cancel:
+		p.cancel(a.Event.Job)
+	default:
+		changes()[a.Kind](p.w, site)
 	}
 }
 
-func (p *simulation) submit(s Submission) {
+// changes are the actions that are about a site alone.
+func changes() map[scenario.Kind]func(*sim.World, grid.SiteID) {
+	input := func(in step.Input) func(*sim.World, grid.SiteID) {
+		return func(w *sim.World, site grid.SiteID) { w.Input(site, in) }
+	}
+	return map[scenario.Kind]func(*sim.World, grid.SiteID){
+		scenario.Restart: (*sim.World).Restart,
+		scenario.Isolate: (*sim.World).Isolate, scenario.Rejoin: (*sim.World).Rejoin,
+		scenario.Silent: (*sim.World).Silence, scenario.Speak: (*sim.World).Unsilence,
+		scenario.Pause: input(step.Pause{}), scenario.Resume: input(step.Resume{}),
+		scenario.Busy: input(step.OwnerBusy{
+			Reason: grid.ReasonOwnerBusy, Text: "as the scenario says",
+		}),
+		scenario.Away: input(step.OwnerAway{}),
+	}
+}
+
+// cancel calls off all jobs of a submission.
+func (p *simulation) cancel(name string) {
+	for _, i := range p.names[name] {
+		if p.oracle != nil {
+			p.oracle.Cancelled(p.jobs[i].id)
+		}
+		p.errs = append(p.errs, p.w.Cancel(p.jobs[i].by, p.jobs[i].id))
+	}
+}
+
+func (p *simulation) submit(s scenario.Submission) {
 	if !s.Ready(p.ids) {
 		return
 	}
@@ -179,8 +216,8 @@ func (p *simulation) submit(s Submission) {
 			p.names[s.Name] = append(p.names[s.Name], len(p.jobs))
 			p.jobs = append(p.jobs,
 				simulated{name: name, by: grid.SiteID(s.By), id: id, count: int(s.Count)})
-			if p.story != nil {
-				p.story.names[id] = name
+			if p.record != nil {
+				p.record.names[id] = name
 			}
 		}
 	}
@@ -196,9 +233,9 @@ func (p *simulation) skew(site string) time.Duration {
 	return 0
 }
 
-func (p *simulation) outcome() Outcome {
+func (p *simulation) outcome() scenario.Outcome {
 	trace := p.w.Trace()
-	o := Outcome{
+	o := scenario.Outcome{
 		Doubled: len(audit.Audit(p.records()).Doubled),
 		Peers:   make(map[string]int), Heard: make(map[string]int), Announced: len(p.jobs),
 		Faults: p.faults(),
@@ -214,7 +251,7 @@ func (p *simulation) outcome() Outcome {
 		o.Jobs = append(o.Jobs, p.jobOutcome(j))
 	}
 	if p.oracle != nil {
-		for _, f := range p.oracle.Judge(p.w, p.s.well()) {
+		for _, f := range p.oracle.Judge(p.w, wellFrom(p.s)) {
 			o.Flaws = append(o.Flaws, f.String())
 		}
 	}
@@ -252,8 +289,8 @@ func (p *simulation) records() audit.Records {
 	return records
 }
 
-func (p *simulation) jobOutcome(j simulated) JobOutcome {
-	o := JobOutcome{Name: j.name, Took: -1, Count: j.count}
+func (p *simulation) jobOutcome(j simulated) scenario.JobOutcome {
+	o := scenario.JobOutcome{Name: j.name, Took: -1, Count: j.count}
 	s, known := p.w.Job(j.by, j.id)
 	if !known {
 		return o
@@ -306,8 +343,8 @@ func (p *simulation) faults() map[string]int64 {
 	return all
 }
 
-func taskOutcome(t broker.TaskState, begin time.Time) TaskOutcome {
-	o := TaskOutcome{
+func taskOutcome(t broker.TaskState, begin time.Time) scenario.TaskOutcome {
+	o := scenario.TaskOutcome{
 		Phase: t.Phase, Site: string(t.Site), First: string(t.Site), Token: int(t.Token.Number()),
 	}
 	o.NoteStart(t.StartedAt, begin)

@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"fmt"
@@ -13,10 +13,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mrsmesh/mrsmesh/internal/scenario"
 )
 
 // bury writes a story into a file that TestGraveyard could play.
-func bury(t *testing.T, name string, s Scenario) string {
+func bury(t *testing.T, name string, s scenario.Scenario) string {
 	t.Helper()
 	dir := filepath.Join(os.TempDir(), "mrsmesh-graveyard")
 	path := filepath.Join(dir, fmt.Sprintf("%s-%d.txt", name, s.Run.Seed))
@@ -31,9 +33,9 @@ func bury(t *testing.T, name string, s Scenario) string {
 
 // played holds how the story of a seed went.
 type played struct {
-	Outcome
+	scenario.Outcome
 
-	story    Scenario
+	story    scenario.Scenario
 	troubles map[string]int
 	err      error
 }
@@ -88,7 +90,7 @@ func (c *census) add(p played) {
 		c.tasks += j.Count
 	}
 	for _, end := range []string{"done", "failed", "refused", "cancelled"} {
-		c.ends[end] += p.total(end)
+		c.ends[end] += p.Total(end)
 	}
 	c.messages += p.Messages
 	for word, n := range p.troubles {
@@ -126,7 +128,7 @@ func (c *census) String() string {
 // without cause, silently late or half done, and nothing is left of them. More of it, and
 // what there was of which trouble, where it met a site that was up:
 //
-//	go test ./internal/scenario -run TestFamilies -family array -seeds 5000 -first 0 -v
+//	go test ./internal/play -run TestFamilies -family array -seeds 5000 -first 0 -v
 func TestFamilies(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a world is small and short-lived
 	names := slices.Sorted(maps.Keys(families()))
@@ -155,7 +157,7 @@ func TestFamilies(t *testing.T) {
 // mostShrunk bounds how many stories that fail are played again and again.
 const mostShrunk = 3
 
-func shrinkAndBury(t *testing.T, name string, s Scenario) {
+func shrinkAndBury(t *testing.T, name string, s scenario.Scenario) {
 	t.Helper()
 	less := shrunk(s, flawed)
 	o, _, err := judged(less)
@@ -181,7 +183,7 @@ func TestStoriesPlayedTogetherGoAsAlone(t *testing.T) {
 
 // A trouble counts once, when it begins, and not where the site is down.
 func TestOnlyTroublesThatMeetASiteCount(t *testing.T) {
-	s, err := Parse(`sites n=3 cores=2 gflops=8 mem=4GiB domain=a
+	s, err := scenario.Parse(`sites n=3 cores=2 gflops=8 mem=4GiB domain=a
 net latency=1ms
 crash site=s0 at=1s for=10s
 suspend site=s0 at=2s for=1s

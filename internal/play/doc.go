@@ -1,0 +1,15 @@
+// Package play plays scenarios in the simulator, with the machines that run in every agent, and
+// shows what happened: as text, as a picture, and as a page that one can step through.
+//
+//	simulation.go  a scenario in the simulator, and its outcome
+//	trouble.go     what goes wrong with sites, and what the oracle is told
+//	result.go      the outcome as programs read it
+//	record.go      Record: all that happened
+//	journals.go    Record of real agents, from what they wrote down
+//	told.go        which of it is told, and in what words
+//	lines.go       like things in one line
+//	sitelines.go   what happened at each site: who runs, frozen, lost, fenced
+//	timeline.go    that, as lines of letters
+//	svg.go         that, as a picture
+//	page.go        the picture and all steps, as a page of HTML
+package play

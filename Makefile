@@ -59,7 +59,7 @@ test:
 
 # pkg/ has no goroutine, which internal/archtest checks: nothing there can race by itself. The
 # rooms left out only compute on it, or read the code, and take a third of the time.
-UNRACED := archtest|crosscheck|eval|mutants|scenario|vectors
+UNRACED := archtest|crosscheck|eval|mutants|play|scenario|vectors
 
 race:
 	@go test -race -timeout 20m $$(go list ./internal/... | grep -vE '/internal/($(UNRACED))$$')

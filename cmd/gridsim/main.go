@@ -1,6 +1,17 @@
 // Command gridsim runs experiments: it puts the project's own machines through
 // workloads and prints what came of it. Standard output carries results only; what is
 // for people goes to standard error. See gridsim --help.
+//
+//	main.go       the process: signals, exit codes
+//	root.go       gridsim, its help and its mistakes
+//	play.go       gridsim play
+//	replay.go     gridsim replay
+//	views.go      ... what both show, and into which files
+//	swf.go        gridsim swf
+//	calibrate.go  gridsim calibrate
+//	workload.go   gridsim workload
+//	fit.go        ... fit
+//	output.go     the form of a result: text or JSON
 package main
 
 import (

@@ -14,6 +14,7 @@ const rootHelp = `gridsim runs experiments with the very code that schedules job
 in simulated time, and prints what came of them.
 
 First steps:
+  gridsim play story.txt --html story.html       a site dies: what becomes of its jobs?
   gridsim swf --log LOG.swf.gz --policy easy     how long would a real log's jobs have waited?
   gridsim calibrate --model desktop              do sites know how long they stay available?
   gridsim workload lublin > log.swf              no log at hand? make one up
@@ -30,7 +31,7 @@ func newRoot() *cobra.Command {
 				return nil
 			}
 			return usageError(
-				"unknown experiment %q: want one of %s (gridsim --help tells more)", args[0],
+				"unknown command %q: want one of %s (gridsim --help tells more)", args[0],
 				strings.Join(experiments(cmd), ", "),
 			)
 		},
@@ -39,7 +40,10 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError("%w (%s --help lists the flags)", err, cmd.CommandPath())
 	})
-	root.AddCommand(swfCommand(), calibrateCommand(), workloadCommand())
+	root.AddCommand(
+		playCommand(), replayCommand(), swfCommand(), calibrateCommand(), workloadCommand(),
+		scenariosTopic(),
+	)
 	return root
 }
 

@@ -94,6 +94,9 @@ func declaredRooms() map[string]room {
 		"internal/data":          {imports: "grid obs durable", tests: "powercut"},
 		"internal/store":         {imports: "grid protocol step obs durable", tests: "powercut"},
 		"internal/scenario":      {imports: "grid", tests: "*"},
+		"internal/play": {
+			imports: "grid protocol step site broker sim audit scenario store", tests: "*",
+		},
 		"internal/agent": {
 			imports: "grid avail protocol plan step site broker domain yield lrm member owner p2p data " +
 				"store obs hostinfo history view durable", tests: "*",
@@ -123,7 +126,7 @@ func declaredRooms() map[string]room {
 		},
 		"cmd/submit":  {imports: "grid api/client jobfile config view", tests: "*"},
 		"e2e":         {tests: "*"},
-		"cmd/gridsim": {imports: "eval config", tests: "*"},
+		"cmd/gridsim": {imports: "eval config scenario play agent", tests: "*"},
 	}
 }
 

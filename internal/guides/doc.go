@@ -4,7 +4,7 @@
 // Each block that is fenced with "console" is a part of one script for each document.
 // A line "$ CMD" is a command of the reader, a line "NAME$ CMD" one of the user NAME on
 // another machine; the lines below it are what it prints. The test runs siteagent,
-// submit and cat against real agents, and compares their output with what the document
+// submit, gridsim and cat against real agents, and compares their output with what the document
 // shows: the words and their order count, while numbers, times, identities and paths
 // may differ, and a line of three dots is any number of lines.
 //

@@ -14,7 +14,9 @@ const repositoryRoot = "../.."
 
 // documents are those whose commands are tested.
 func documents() []string {
-	return []string{"README.md", "docs/share.md", "docs/submit.md", "docs/operating.md"}
+	return []string{
+		"README.md", "docs/share.md", "docs/submit.md", "docs/operating.md", "docs/simulate.md",
+	}
 }
 
 // command is one that a document shows.

@@ -103,7 +103,7 @@ func loosenAll(lines []string) string {
 
 // runs says whether a command is run: our own programs, and cat of what they wrote.
 func runs(c command) bool {
-	return slices.Contains([]string{"siteagent", "submit", "cat"}, c.program())
+	return slices.Contains([]string{"siteagent", "submit", "gridsim", "cat"}, c.program())
 }
 
 // runLine runs a command as in a terminal, where both outputs are one, and remembers
@@ -165,7 +165,7 @@ func TestCommandsExist(t *testing.T) {
 		}
 	})
 	programs := map[string]string{}
-	for _, name := range []string{"siteagent", "submit"} {
+	for _, name := range []string{"siteagent", "submit", "gridsim"} {
 		if programs[name], err = place.Build(t.Context(), name, "cmd/"+name, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,8 @@ func checkPaths(words []string) (problems []string) {
 func helpOf(t *testing.T, program string, helps map[string]string, words []string) string {
 	t.Helper()
 	verb := []string{words[1]}
-	if words[1] == "config" && len(words) > 2 && !strings.HasPrefix(words[2], "-") {
+	group := slices.Contains([]string{"config", "workload"}, words[1])
+	if group && len(words) > 2 && !strings.HasPrefix(words[2], "-") {
 		verb = append(verb, words[2])
 	}
 	if words[1] == "help" || strings.HasPrefix(words[1], "-") {

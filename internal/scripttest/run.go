@@ -1,6 +1,7 @@
 package scripttest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -48,7 +49,7 @@ func RunOn(t *testing.T, dir string, machines Machines) {
 			t.Error(err)
 		}
 	})
-	for _, name := range []string{"siteagent", "submit"} {
+	for _, name := range programsOf(t, dir) {
 		if _, err := place.Build(t.Context(), name, "cmd/"+name, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -58,6 +59,7 @@ func RunOn(t *testing.T, dir string, machines Machines) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"submit":     program("submit"),
 			"siteagent":  program("siteagent"),
+			"gridsim":    program("gridsim"),
 			"exits":      exits,
 			"eventually": eventually,
 			"mesh":       h.mesh,
@@ -71,6 +73,26 @@ func RunOn(t *testing.T, dir string, machines Machines) {
 			"othertime":  otherTime,
 		},
 	})
+}
+
+// programsOf are the programs that the scripts of a directory need. The agents are always there.
+func programsOf(t *testing.T, dir string) []string {
+	t.Helper()
+	names := []string{"siteagent", "submit"}
+	scripts, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range scripts {
+		text, err := os.ReadFile(filepath.Join(dir, script.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(text, []byte("gridsim")) {
+			return append(names, "gridsim")
+		}
+	}
+	return names
 }
 
 // harness is shared by the scripts of one run.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -27,9 +28,13 @@ const damagedSuffix = ".damaged"
 // goroutines.
 type History struct {
 	path    string
-	db      *bolt.DB
 	damaged bool
 	packer  packer
+
+	mu     sync.RWMutex
+	db     *bolt.DB // guarded by mu, as is all that follows
+	writes int      // since it was opened
+	closed bool     // by its owner
 }
 
 const (
@@ -112,25 +117,24 @@ func (h *History) Damaged() bool { return h.damaged }
 // DamagedFile names the file that was put aside.
 func (h *History) DamagedFile() string { return h.path + damagedSuffix }
 
-// Close closes the file.
-func (h *History) Close() error { return h.db.Close() }
-
 // view reads, and update writes. Then the pages are let go: jobs are found by random identifiers,
 // so that each look maps other pages, with some around them, and in time all. The agent would be
 // seen to take as much memory as its history has on disk.
 func (h *History) view(do func(tx *bolt.Tx) error) error {
-	if err := guard(h.path, func() error { return h.db.View(do) }); err != nil {
+	if err := h.use(func(db *bolt.DB) error { return db.View(do) }); err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
-	letGo(h.db)
 	return nil
 }
 
 func (h *History) update(do func(tx *bolt.Tx) error) error {
-	if err := guard(h.path, func() error { return h.db.Update(do) }); err != nil {
+	err := h.renew()
+	if err == nil {
+		err = h.use(func(db *bolt.DB) error { return db.Update(do) })
+	}
+	if err != nil {
 		return fmt.Errorf("write history %s: %w", h.path, err)
 	}
-	letGo(h.db)
 	return nil
 }
 

@@ -24,6 +24,7 @@
 //	history_pack.go    made shorter, by what they share
 //	history_read.go    listed and found
 //	history_forget.go  let go
+//	history_renew.go   the file is opened anew now and then
 //	resident_linux.go  not held in memory
 //	resident_other.go  or as the system likes
 //	compact.go         files made shorter

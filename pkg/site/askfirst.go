@@ -31,7 +31,7 @@ func (m *Machine) askInTurn(a *attempt) {
 
 // sendMayStart asks, and asks again soon should nobody answer.
 func (m *Machine) sendMayStart(a *attempt) {
-	a.request = m.submitters.numberRequest(a.submitter, m.now)
+	a.request = m.submitters.requests.number(a.submitter, m.now)
 	m.out.Send(a.submitter, protocol.MayStart{
 		Renewal: a.request, Attempts: []grid.AttemptID{a.id},
 	})

@@ -269,7 +269,7 @@ func (m *Machine) answerAward(from grid.SiteID, v *verdict) {
 
 func (m *Machine) sendAccepted(to grid.SiteID, accepted []*attempt) {
 	if len(accepted) > 0 {
-		number := m.submitters.numberRequest(to, m.now)
+		number := m.submitters.requests.number(to, m.now)
 		for _, a := range accepted {
 			a.request = number
 		}

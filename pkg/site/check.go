@@ -170,7 +170,7 @@ func (m *Machine) checkBounds() error {
 		{"open offers", len(m.plan.Offers()), m.cfg.CacheEntries},
 		{"remembered bindings", m.submitters.bindings.len(), maxBindings},
 		{"remembered tokens", m.submitters.tokens.len(), maxTokens},
-		{"remembered requests", m.submitters.requests.len(), maxRequests},
+		{"remembered requests", len(m.submitters.requests.ring), maxRequests},
 		{"lines of runs", m.submitters.lines.len(), maxPeers},
 		{"names of submitters", m.submitters.names.len(), maxPeers},
 		{"peers", len(m.links.peers), maxPeers},

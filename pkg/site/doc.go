@@ -19,7 +19,8 @@
 //
 //	machine.go        the state, and the one list of inputs, messages and timers
 //	announce.go       announcements, the cache, clears: thesis 4.1, steps 1, 2 and 5
-//	submitters.go     whose a job is, who may order what, tokens and numbers of requests
+//	submitters.go     whose a job is, who may order what, tokens
+//	requests.go       the requests for leases that were sent, by their numbers
 //	quote.go          what this site can offer for a requirement, or why not
 //	risk.go           how likely the site stays available: z
 //	planning.go       the plan: open offers, commitments, what has become due

@@ -72,7 +72,7 @@ func (m *Machine) sendRenewals(submitter grid.SiteID, theirs []*attempt) {
 // sendRenew asks for the leases of those of a part that want one, and says what is left of
 // each.
 func (m *Machine) sendRenew(submitter grid.SiteID, part []*attempt, list protocol.Listing) {
-	msg := protocol.Renew{Renewal: m.submitters.numberRequest(submitter, m.now), List: &list}
+	msg := protocol.Renew{Renewal: m.submitters.requests.number(submitter, m.now), List: &list}
 	for _, a := range part {
 		if !a.wantsRenewal() {
 			list.Also = append(list.Also, a.id)

@@ -62,7 +62,7 @@ func TestLeaseCountsFromTheRequest(t *testing.T) {
 func TestLeaseThatComesTooLateStartsNothing(t *testing.T) {
 	r := newRig(t)
 	list := r.accepted(job1, alice, 1)
-	n := r.m.submitters.last
+	n := r.m.submitters.requests.last
 	r.step(step.Staged{Attempt: list[0]})
 	r.advance(lease)
 	r.receive(alice, protocol.Lease{Renewal: n, Attempts: list, Duration: lease})
@@ -75,7 +75,7 @@ func TestLeaseThatComesTooLateStartsNothing(t *testing.T) {
 func TestLeaseNeverMovesBackwards(t *testing.T) {
 	r := newRig(t)
 	list := r.running(job1, alice, 1)
-	first := r.m.submitters.last
+	first := r.m.submitters.requests.last
 	r.advance(time.Second)
 	r.lease(alice, list, lease)
 	if got := only[step.ExtendLease](r.out); len(got) != 1 ||
@@ -110,7 +110,7 @@ func TestLeasesThatDoNotCount(t *testing.T) {
 			r.step(step.Staged{Attempt: attemptID(job1, 0, 1)})
 			n := tt.renewal
 			if n == 0 {
-				n = r.m.submitters.last
+				n = r.m.submitters.requests.last
 			}
 			r.receive(tt.from, protocol.Lease{
 				Renewal: n, Attempts: []grid.AttemptID{tt.attempt}, Duration: lease,
@@ -208,9 +208,9 @@ func TestALateLeaseIsShort(t *testing.T) {
 	for _, d := range []time.Duration{lease, 8 * time.Hour} {
 		r := newRig(t)
 		list := r.running(job1, alice, 1)
-		first, sentAt := r.m.submitters.last, epoch()
+		first, sentAt := r.m.submitters.requests.last, epoch()
 		r.advance(time.Second)
-		second := r.m.submitters.last
+		second := r.m.submitters.requests.last
 		r.receive(alice, protocol.Lease{Renewal: first, Attempts: list, Duration: d})
 		until := r.m.Status().Attempts[0].LeaseUntil
 		if want := sentAt.Add(min(d, protocol.MaxLateLease)); !until.Equal(want) {

@@ -85,7 +85,7 @@ func (m *Machine) boot(in step.Boot) {
 	m.rereadPlaces()
 	m.rereadEnds()
 	m.submitters.lines.put(m.cfg.Self, in.Line)
-	m.submitters.last = in.Incarnation << 32 // numbers of an earlier run are never used again
+	m.submitters.requests.begin(in.Incarnation)
 	m.plan.Planner = plan.Restore(
 		planConfig(m.cfg, m.capability.Total, in.Incarnation), m.now, m.keptPromises())
 	m.setOutage()

@@ -239,7 +239,7 @@ func (p *player) award() {
 
 // grant answers a request for leases, perhaps an old one.
 func (p *player) grant() {
-	n := p.m.submitters.last - uint64(p.next(4))
+	n := p.m.submitters.requests.last - uint64(p.next(4))
 	id := p.attempt()
 	from, _ := p.m.Submitter(id)
 	list := []grid.AttemptID{id}

@@ -297,7 +297,7 @@ func (r *rig) lease(
 ) []step.Effect {
 	r.t.Helper()
 	return r.receive(submitter, protocol.Lease{
-		Renewal: r.m.submitters.last, Attempts: attempts, Duration: d,
+		Renewal: r.m.submitters.requests.last, Attempts: attempts, Duration: d,
 	})
 }
 

@@ -21,11 +21,7 @@ type submitters struct {
 	// since its submitter grants none to a token that it has overtaken.
 	tokens *recent[grid.TaskID, grid.Token]
 
-	// requests has the requests for leases that were sent, by their numbers, and last
-	// the number given out last. The numbers begin anew above those of all earlier
-	// runs (boot), so that a lease granted before a restart extends nothing after it.
-	requests *recent[uint64, request]
-	last     uint64
+	requests requests
 
 	// lines has the line of runs, as in step.Boot, that each submitter is in.
 	lines *recent[grid.SiteID, uint64]
@@ -36,10 +32,9 @@ type submitters struct {
 func newSubmitters() submitters {
 	return submitters{
 		bindings: newRecent[grid.JobID, *binding](maxBindings), tenants: make(map[grid.SiteID]*tenant),
-		tokens:   newRecent[grid.TaskID, grid.Token](maxTokens),
-		requests: newRecent[uint64, request](maxRequests),
-		lines:    newRecent[grid.SiteID, uint64](maxPeers),
-		names:    newRecent[grid.SiteID, grid.SiteID](maxPeers),
+		tokens: newRecent[grid.TaskID, grid.Token](maxTokens),
+		lines:  newRecent[grid.SiteID, uint64](maxPeers),
+		names:  newRecent[grid.SiteID, grid.SiteID](maxPeers),
 	}
 }
 
@@ -48,16 +43,21 @@ func newSubmitters() submitters {
 // remembered of it.
 type binding struct {
 	submitter grid.SiteID
-	heard     window    // the numbers of its announcements
-	last      time.Time // when a number was heard for the first time
-	ended     bool      // cleared for good: what comes late is ignored
-	line      uint64    // of the submitter's runs that has cleared it
+	heard     *hearing // nil: of no announcement any more, or yet
+	ended     bool     // cleared for good: what comes late is ignored
+	line      uint64   // of the submitter's runs that has cleared it
+}
+
+// hearing remembers a job's announcements.
+type hearing struct {
+	numbers window
+	last    time.Time // when a number was heard for the first time
 }
 
 // end notes that a job was cleared for good.
 func (s *submitters) end(job grid.JobID) {
 	if b, ok := s.bindings.recall(job); ok {
-		b.ended = true
+		b.ended, b.heard = true, nil
 		b.line, _ = s.lines.recall(b.submitter)
 	}
 }
@@ -73,34 +73,20 @@ func (s *submitters) hasEnded(b *binding) bool {
 // answered. Numbers are forgotten when the last answer has expired: a submitter
 // that was restarted counts from 1 again, and must not be taken for an echo.
 func (b *binding) note(seq uint32, now time.Time, validity time.Duration) bool {
-	if now.Sub(b.last) > validity {
-		b.heard = window{}
+	if b.heard == nil || now.Sub(b.heard.last) > validity {
+		b.heard = &hearing{}
 	}
-	if !b.heard.add(seq) {
+	if !b.heard.numbers.add(seq) {
 		return false
 	}
-	b.last = now
+	b.heard.last = now
 	return true
-}
-
-// request is a sent request for leases. A lease counts from here: the submitter
-// counts it from its answer, which is later, so the site's end comes first.
-type request struct {
-	to grid.SiteID
-	at time.Time
 }
 
 // tenant is a submitter with attempts that need leases.
 type tenant struct {
 	next time.Time // when the renewal timer fires
 	told time.Time // when it was last told how all its attempts go
-}
-
-// numberRequest numbers a request for leases and remembers when it was sent.
-func (s *submitters) numberRequest(to grid.SiteID, now time.Time) uint64 {
-	s.last++
-	s.requests.put(s.last, request{to: to, at: now})
-	return s.last
 }
 
 // bind returns the binding of a job; an unknown job is bound to the submitter.

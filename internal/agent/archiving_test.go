@@ -209,7 +209,6 @@ func TestOldOutputsGo(t *testing.T) {
 	b := newBench(t, newPuppet())
 	r := b.archive
 	cid := b.add("output")
-	r.keep = Past{Outputs: time.Minute, Jobs: time.Hour, Bytes: 1 << 20}
 	jobs := oldJobs(2, b.clock.shows().Add(-2*time.Minute))
 	jobs[0].Outputs = []grid.CID{cid}
 	b.pins.hold("job", cid)
@@ -219,7 +218,12 @@ func TestOldOutputsGo(t *testing.T) {
 	}
 	b.pins.release("job")
 	b.wantPin(cid, pin{true, true}, "an output of the history")
-	if err := r.do(func() error { r.expire(); return nil }); err != nil {
+	err := r.do(func() error {
+		r.keep = Past{Outputs: time.Minute, Jobs: time.Hour, Bytes: 1 << 20}
+		r.expire()
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	b.wantPin(cid, pin{}, "an output that was kept for long enough")

@@ -235,3 +235,27 @@ func TestWithoutTheWatchdogAttemptsOverlap(t *testing.T) {
 		t.Error("no overlap was seen although nothing enforced the leases: the check is blind")
 	}
 }
+
+// Sites that are given new tasks all the time keep what they run: nothing is lost or frozen where
+// nothing is wrong.
+func TestASteadyStreamOfTasksDisturbsNothing(t *testing.T) {
+	w := New(Config{Seed: 1, Sites: fleet(3), Network: lan()})
+	for range 3 {
+		mustSubmit(t, w, "s0", wasmJob(1, time.Minute))
+	}
+	for n := range 300 {
+		w.At(time.Second+time.Duration(n)*200*time.Millisecond, func() {
+			mustSubmit(t, w, "s0", wasmJob(1, 300*time.Millisecond))
+		})
+	}
+	if err := w.Run(90 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	brokers, sites := w.Trace().Brokers, w.Trace().Sites
+	if brokers["attempt_lost"] != 0 || sites["frozen"] != 0 {
+		t.Errorf("%d attempts were lost, %d frozen", brokers["attempt_lost"], sites["frozen"])
+	}
+	if done := brokers["task_done"]; done != 303 {
+		t.Errorf("%d of 303 tasks are done", done)
+	}
+}

@@ -271,7 +271,7 @@ func (m *Machine) sendAccepted(to grid.SiteID, accepted []*attempt) {
 	if len(accepted) > 0 {
 		number := m.submitters.requests.number(to, m.now)
 		for _, a := range accepted {
-			a.request = number
+			m.asksWith(a, number)
 		}
 		m.out.Send(to, protocol.Accepted{Attempts: ids(accepted), Renewal: number})
 	}

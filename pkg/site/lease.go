@@ -1,7 +1,6 @@
 package site
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -50,7 +49,7 @@ func (m *Machine) onRenewTimer(submitter grid.SiteID) {
 	}
 	m.sendRenewals(submitter, theirs)
 	m.tellOfAll(t, wanting)
-	m.renewAt(submitter, t, m.now.Add(m.renewPause(wanting)))
+	m.renewAt(submitter, t, firstRenewal(wanting))
 }
 
 // sendRenewals asks for leases and tells the submitter all that this site has of it: as many
@@ -78,7 +77,7 @@ func (m *Machine) sendRenew(submitter grid.SiteID, part []*attempt, list protoco
 			list.Also = append(list.Also, a.id)
 			continue
 		}
-		a.request = msg.Renewal
+		m.asksWith(a, msg.Renewal)
 		msg.Attempts = append(msg.Attempts, a.id)
 		msg.Left = append(msg.Left, max(a.leaseUntil.Sub(m.now), 0))
 	}
@@ -92,21 +91,34 @@ func (m *Machine) wanting(submitter grid.SiteID) []*attempt {
 	})
 }
 
-// renewPause is the time between two requests: a third of the shortest lease, but
-// not more than RenewRetry while an attempt has never had one, and not much more
-// while one has run out and the submitter may come back any time.
-func (m *Machine) renewPause(wanting []*attempt) time.Duration {
-	pause := time.Duration(math.MaxInt64)
-	for _, a := range wanting {
-		switch {
-		case !a.leased:
-			return m.cfg.RenewRetry
-		case !a.leaseUntil.After(m.now):
-			pause = min(pause, max(leaseFraction*m.cfg.RenewRetry, time.Second))
-		}
-		pause = min(pause, a.leaseFor/leaseFraction)
+// asksWith notes the request that asks for an attempt's lease, and when the next one does.
+func (m *Machine) asksWith(a *attempt, request uint64) {
+	a.request, a.renew = request, m.now.Add(m.renewPause(a))
+}
+
+// renewPause is the time between two requests for an attempt's lease: a third of the lease,
+// but RenewRetry while it has never had one, and not much more while it has run out and the
+// submitter may come back any time.
+func (m *Machine) renewPause(a *attempt) time.Duration {
+	if !a.leased {
+		return m.cfg.RenewRetry
+	}
+	pause := a.leaseFor / leaseFraction
+	if !a.leaseUntil.After(m.now) {
+		pause = min(pause, max(leaseFraction*m.cfg.RenewRetry, time.Second))
 	}
 	return max(pause, m.cfg.RenewRetry/10)
+}
+
+// firstRenewal is when the first of some attempts has its lease asked for.
+func firstRenewal(wanting []*attempt) time.Time {
+	first := wanting[0].renew
+	for _, a := range wanting[1:] {
+		if a.renew.Before(first) {
+			first = a.renew
+		}
+	}
+	return first
 }
 
 // onLease prolongs the leases of the named attempts and starts what waited for
@@ -140,11 +152,12 @@ func (m *Machine) onLease(from grid.SiteID, msg protocol.Lease) {
 			}
 			a.leaseFor = granted
 			m.extend(a, req.at.Add(granted))
+			m.renewAfter(a, req.at)
 			honoured = true
 		}
 	}
 	if t := m.submitters.tenants[from]; t != nil && honoured {
-		m.afterLease(from, t, req.at)
+		m.afterLease(from, t)
 	}
 }
 
@@ -162,19 +175,24 @@ func (m *Machine) extend(a *attempt, until time.Time) {
 	m.tryStart(a)
 }
 
-// afterLease sets the time of the next request, counted from the sending of the
-// one that was answered, unless an attempt still waits for its first lease.
-func (m *Machine) afterLease(submitter grid.SiteID, t *tenant, sent time.Time) {
+// renewAfter sets when a lease that has come is asked for again, counted from the sending of
+// the request that it answers.
+func (m *Machine) renewAfter(a *attempt, sent time.Time) {
+	pause := m.renewPause(a)
+	a.renew = sent.Add(pause)
+	if soonest := m.now.Add(min(pause, m.cfg.RenewRetry)); a.renew.Before(soonest) {
+		a.renew = soonest
+	}
+}
+
+// afterLease sets the time of the next request. It follows from all attempts of the submitter:
+// the leases of new ones, however quickly they come, put off no older one's renewal.
+func (m *Machine) afterLease(submitter grid.SiteID, t *tenant) {
 	wanting := m.wanting(submitter)
 	if len(wanting) == 0 {
 		return // the timer that is set finds nobody
 	}
-	pause := m.renewPause(wanting)
-	next := sent.Add(pause)
-	if soonest := m.now.Add(min(pause, m.cfg.RenewRetry)); next.Before(soonest) {
-		next = soonest
-	}
-	if !next.Equal(t.next) {
+	if next := firstRenewal(wanting); !next.Equal(t.next) {
 		m.renewAt(submitter, t, next)
 	}
 }

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -312,5 +313,29 @@ func TestALongLeaseIsTakenInPart(t *testing.T) {
 	}
 	if renewals := only[step.Send](r.advance(most)); len(renewals) == 0 {
 		t.Error("no lease was asked for before that was over")
+	}
+}
+
+// First leases of new attempts do not put off the renewal of those that a submitter has
+// already, however many come and however fast.
+func TestNewAttemptsDoNotPutOffRenewals(t *testing.T) {
+	r := newRig(t)
+	long := r.running(job1, alice, 1)[0]
+	asked, longest := r.now, time.Duration(0)
+	for n := range 40 {
+		for _, msg := range sent[protocol.Renew](r.advance(lease/10), alice) {
+			if slices.Contains(msg.Attempts, long) {
+				longest, asked = max(longest, r.now.Sub(asked)), r.now
+				r.receive(alice, protocol.Lease{
+					Renewal: msg.Renewal, Attempts: msg.Attempts, Duration: lease,
+				})
+			}
+		}
+		short := r.running(grid.JobID(fmt.Sprintf("bbbbbbbbbbbbbb%c%c", 'a'+n/8, 'a'+n%8)), alice, 1)[0]
+		r.exited(short)
+		r.receive(alice, protocol.ExitAck{Attempts: []grid.AttemptID{short}})
+	}
+	if longest = max(longest, r.now.Sub(asked)); longest > lease/2 {
+		t.Errorf("%s between two requests for a lease of %s", longest, lease)
 	}
 }

@@ -88,6 +88,7 @@ type attempt struct {
 	leaseUntil time.Time     // end of the lease, on this site's clock
 	leaseFor   time.Duration // of the last lease; 0 before the first
 	request    uint64        // number of the last request that asked for its lease
+	renew      time.Time     // when the next one does
 	reported   time.Time     // last staging report
 
 	exit     grid.Exit

@@ -20,16 +20,23 @@ func (w *World) Stick(id grid.SiteID, answer time.Duration) {
 		answer = forever
 	}
 	h.stuck = answer
-	if !h.up || was == (answer != 0) {
+	if h.up && was != (answer != 0) {
+		h.stickAttempts()
+	}
+}
+
+// stickAttempts lets what runs hang, or go on; on a host that sleeps when it wakes.
+func (h *host) stickAttempts() {
+	if h.missedBy(h.stickAttempts) {
 		return
 	}
 	for _, id := range sortedAttempts(h.attempts) {
 		a := h.attempts[id]
 		switch {
-		case answer != 0 && a.running:
+		case h.stuck != 0 && a.running:
 			h.pauseAttempt(a)
 			a.hangs = true
-		case answer == 0 && a.hangs:
+		case h.stuck == 0 && a.hangs:
 			h.unhang(a)
 		}
 	}

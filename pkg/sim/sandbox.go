@@ -25,7 +25,8 @@ func (w *World) Stick(id grid.SiteID, answer time.Duration) {
 	}
 }
 
-// stickAttempts lets what runs hang, or go on; on a host that sleeps when it wakes.
+// stickAttempts lets running attempts hang, or hanging ones go on. A host that sleeps does so
+// when it wakes.
 func (h *host) stickAttempts() {
 	if h.missedBy(h.stickAttempts) {
 		return

@@ -36,6 +36,7 @@ type Submission struct {
 type Task struct {
 	ID      grid.TaskID
 	Phase   grid.Phase
+	Token   grid.Token   // of the attempt that counts: the one that ended it, if one did
 	Awarded time.Time    // when its latest attempt was awarded
 	Promise grid.Promise // what its submitter says became of the promise of its time
 	// Missing are results of a done task that its submitter holds no more, though it holds

@@ -31,6 +31,7 @@ type jobFact struct {
 
 type taskFact struct {
 	Phase     grid.Phase `json:"phase"`
+	Token     grid.Token `json:"token"`
 	AwardedMS int64      `json:"awarded_ms"`
 	Exit      struct {
 		Outputs []grid.Produced
@@ -108,7 +109,8 @@ func (h history) noteTask(f step.Fact) error {
 		return nil
 	}
 	h.tasks[id] = Task{
-		ID: id, Phase: v.Phase, Awarded: step.FromMS(v.AwardedMS), Promise: v.Pledge.Promise,
+		ID: id, Phase: v.Phase, Token: v.Token, Awarded: step.FromMS(v.AwardedMS),
+		Promise: v.Pledge.Promise,
 	}
 	if v.Phase == grid.PhaseDone {
 		for _, out := range v.Exit.Outputs {

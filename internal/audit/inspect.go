@@ -70,21 +70,28 @@ func isStuck(s Submission, t Task, runs []Run) bool {
 	return s.Seen.Sub(last) > stuckAfter
 }
 
-// lateness compares a done task's run with the window that its job was promised. The run
-// that counts is the last one; its start is that of the first: a task that was moved began
-// in time if any site began it in time.
+// lateness compares a done task's run with the window that its job was promised. The end that
+// counts is that of the attempt that brought the result, where its run is known: one that was
+// given up may be stopped long after it. The start is that of the first: a task that was moved
+// began in time if any site began it in time.
 func lateness(s Submission, t Task, runs []Run) (Late, bool) {
 	if t.Phase != grid.PhaseDone || s.Passive || !s.Window.Promised() || len(runs) == 0 {
 		return Late{}, false
 	}
-	began, ended := runs[0].Began, runs[0].Ended
-	for _, run := range runs[1:] {
+	began, ended, result := runs[0].Began, runs[0].Ended, time.Time{}
+	for _, run := range runs {
 		if run.Began.Before(began) {
 			began = run.Began
 		}
 		if run.Ended.After(ended) {
 			ended = run.Ended
 		}
+		if run.Attempt.Token == t.Token {
+			result = run.Ended
+		}
+	}
+	if !result.IsZero() {
+		ended = result
 	}
 	late := Late{
 		Start: beyond(began, s.Window.At), End: beyond(ended, s.Window.Deadline),

@@ -74,6 +74,11 @@ func TestWhatIsLate(t *testing.T) {
 		return Task{ID: taskOf(jobA, 0), Phase: grid.PhaseDone, Promise: p}
 	}
 	id := taskOf(jobA, 0)
+	byToken := func(token grid.Token, p grid.Promise) Task {
+		t := task(p)
+		t.Token = token
+		return t
+	}
 	for _, tt := range []struct {
 		name   string
 		window grid.Window
@@ -99,6 +104,15 @@ func TestWhatIsLate(t *testing.T) {
 		{
 			"the last of its attempts missed the deadline", by, task(grid.PromiseNone),
 			[]Run{ranFrom(2, 90, 126), ranFrom(1, 50, 80)},
+			[]Late{{Task: id, End: 26 * time.Second}},
+		},
+		{
+			"one that was given up was stopped behind the deadline", by, byToken(2, grid.PromiseKept),
+			[]Run{ranFrom(1, 50, 126), ranFrom(2, 80, 99)}, nil,
+		},
+		{
+			"the one with the result ended behind it", by, byToken(1, grid.PromiseKept),
+			[]Run{ranFrom(2, 80, 99), ranFrom(1, 50, 126)},
 			[]Late{{Task: id, End: 26 * time.Second}},
 		},
 		{

@@ -370,7 +370,7 @@ func TestAWholeHistory(t *testing.T) {
 			id: {
 				ID: id, Phase: grid.PhaseDone, Awarded: time.UnixMilli(7000), Promise: grid.PromiseLate,
 			},
-			other: {ID: other, Phase: grid.PhaseFailed},
+			other: {ID: other, Phase: grid.PhaseFailed, Token: 1},
 		},
 		outputs: map[grid.TaskID][]grid.CID{id: {"c1", "c2"}},
 	}

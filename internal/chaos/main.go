@@ -107,10 +107,16 @@ func play(ctx context.Context, out *localmesh.Screen, p plan) (v verdict, err er
 	out.Say("%d agents see each other", p.agents)
 	crowd := newCrowd(m, p)
 	submitted := make(chan error, 1) // one result
-	go func() { submitted <- crowd.submitAll(ctx) }()
+	submitting, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { submitted <- crowd.submitAll(submitting) }()
 	s := newStory(m, p)
-	err = s.play(ctx, out)
-	if err = errors.Join(err, <-submitted); err != nil {
+	if err = s.play(ctx, out); err != nil {
+		stop() // a story that broke off says nothing, however it goes on
+		<-submitted
+		return v, m.Explain(err)
+	}
+	if err = <-submitted; err != nil {
 		return v, m.Explain(err)
 	}
 	out.Say("all is well again; waiting for the jobs")

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -48,5 +49,11 @@ func fillDisk(dir string) error {
 	return nil
 }
 
-// relieveDisk makes room again.
-func relieveDisk(dir string) error { return os.Remove(filepath.Join(dir, ballastName)) }
+// relieveDisk makes room again, unless the end of an earlier trouble of the disk has.
+func relieveDisk(dir string) error {
+	err := os.Remove(filepath.Join(dir, ballastName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

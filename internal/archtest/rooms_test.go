@@ -152,7 +152,6 @@ func confinements() []confinement {
 			prefix: "github.com/multiformats/go-multiaddr", rooms: "internal/p2p internal/data", tests: true,
 		},
 		{prefix: "github.com/ipfs/boxo", rooms: "internal/data"},
-		{prefix: "github.com/hashicorp/golang-lru", rooms: "pkg/cache"},
 		{prefix: "gonum.org/v1/gonum", rooms: "pkg/workload"},
 		{prefix: "google.golang.org/protobuf", rooms: "pkg/protocol"},
 		{prefix: "github.com/tetratelabs/wazero", rooms: "internal/lrm/wasm"},

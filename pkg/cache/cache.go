@@ -12,8 +12,10 @@
 package cache
 
 import (
+	"container/list"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -59,11 +61,23 @@ type Stats struct {
 type Cache[V any] struct {
 	size    int
 	self    grid.SiteID
-	entries map[grid.JobID]*Entry[V] // for looking up only; the order is in the shelves
+	entries map[grid.JobID]*kept[V] // for looking up only; the order is in the shelves
 	all     shelf
 	others  shelf // all but the site's own
 	owners  map[grid.SiteID]shelf
 	stats   Stats
+}
+
+// kept is an entry and its places on the shelves.
+type kept[V any] struct {
+	Entry[V]
+	places []place // on the shelf of all, on its owner's, and on that of others if it is one
+}
+
+// place is an entry as it stands on a shelf.
+type place struct {
+	shelf shelf
+	at    *list.Element
 }
 
 // New is an empty cache for size entries, at least 1, of the site of that name. A
@@ -77,9 +91,9 @@ func New[V any](size int, self grid.SiteID) (*Cache[V], error) {
 	return &Cache[V]{
 		size:    size,
 		self:    self,
-		entries: make(map[grid.JobID]*Entry[V]),
-		all:     newShelf(size),
-		others:  newShelf(size),
+		entries: make(map[grid.JobID]*kept[V]),
+		all:     newShelf(),
+		others:  newShelf(),
 		owners:  make(map[grid.SiteID]shelf),
 	}, nil
 }
@@ -98,7 +112,9 @@ func (c *Cache[V]) Put(
 		if old.Submitter != submitter {
 			return fmt.Errorf("put %s: %w", job, errSubmitter)
 		}
-		c.drop(old)
+		old.Value, old.Expires = value, now.Add(ttl)
+		old.move(false)
+		return nil
 	}
 	own, known := c.owners[submitter]
 	switch {
@@ -110,11 +126,13 @@ func (c *Cache[V]) Put(
 	default:
 		c.evict(c.all)
 	}
-	if _, known = c.owners[submitter]; !known { // the eviction may have taken its last entry
-		c.owners[submitter] = newShelf(c.size)
+	e := &kept[V]{Entry: Entry[V]{
+		Job: job, Submitter: submitter, Value: value, Expires: now.Add(ttl),
+	}}
+	c.entries[job] = e
+	for _, s := range c.shelves(submitter) {
+		e.places = append(e.places, place{s, s.waiting.PushBack(e)})
 	}
-	c.entries[job] = &Entry[V]{Job: job, Submitter: submitter, Value: value, Expires: now.Add(ttl)}
-	c.add(c.entries[job])
 	return nil
 }
 
@@ -127,14 +145,14 @@ func (c *Cache[V]) Get(now time.Time, job grid.JobID) (Entry[V], bool) {
 		return Entry[V]{}, false
 	}
 	c.stats.Hits++
-	c.move(e, e.Placed)
-	return *e, true
+	e.move(e.Placed)
+	return e.Entry, true
 }
 
 // Peek is Get without counting and without making the entry younger.
 func (c *Cache[V]) Peek(now time.Time, job grid.JobID) (Entry[V], bool) {
 	if e, ok := c.valid(now, job); ok {
-		return *e, true
+		return e.Entry, true
 	}
 	return Entry[V]{}, false
 }
@@ -145,7 +163,7 @@ func (c *Cache[V]) Peek(now time.Time, job grid.JobID) (Entry[V], bool) {
 func (c *Cache[V]) SetPlaced(now time.Time, job grid.JobID, placed bool) bool {
 	e, ok := c.valid(now, job)
 	if ok {
-		c.move(e, placed)
+		e.move(placed)
 	}
 	return ok
 }
@@ -164,9 +182,9 @@ func (c *Cache[V]) Remove(job grid.JobID) bool {
 // evicted; Restore makes a cache of them.
 func (c *Cache[V]) Entries(now time.Time) []Entry[V] {
 	list := make([]Entry[V], 0, len(c.entries))
-	for _, job := range c.all.jobs() {
-		if e, ok := c.valid(now, job); ok {
-			list = append(list, *e)
+	for _, placed := range []bool{true, false} {
+		for e := range c.inOrder(now, placed) {
+			list = append(list, e.Entry)
 		}
 	}
 	return list
@@ -174,14 +192,25 @@ func (c *Cache[V]) Entries(now time.Time) []Entry[V] {
 
 // Waiting is the jobs that are not placed, least recently used first.
 func (c *Cache[V]) Waiting(now time.Time) []grid.JobID {
-	jobs := c.all.waiting.Keys()
-	kept := jobs[:0]
-	for _, job := range jobs {
-		if _, ok := c.valid(now, job); ok {
-			kept = append(kept, job)
+	jobs := make([]grid.JobID, 0, c.all.waiting.Len())
+	for e := range c.inOrder(now, false) {
+		jobs = append(jobs, e.Job)
+	}
+	return jobs
+}
+
+// inOrder goes through the valid entries that are placed, or that wait, least recently used
+// first.
+func (c *Cache[V]) inOrder(now time.Time, placed bool) iter.Seq[*kept[V]] {
+	return func(yield func(*kept[V]) bool) {
+		for at := c.all.list(placed).Front(); at != nil; {
+			e, next := at.Value.(*kept[V]), at.Next()
+			if _, ok := c.valid(now, e.Job); ok && !yield(e) {
+				return
+			}
+			at = next
 		}
 	}
-	return kept
 }
 
 // Len is the number of entries, those included whose time has ended unnoticed.
@@ -191,7 +220,7 @@ func (c *Cache[V]) Len() int { return len(c.entries) }
 func (c *Cache[V]) Stats() Stats { return c.stats }
 
 // valid is the job's entry; one whose time has ended is dropped instead.
-func (c *Cache[V]) valid(now time.Time, job grid.JobID) (*Entry[V], bool) {
+func (c *Cache[V]) valid(now time.Time, job grid.JobID) (*kept[V], bool) {
 	e, ok := c.entries[job]
 	if ok && !now.Before(e.Expires) {
 		c.drop(e)
@@ -202,8 +231,8 @@ func (c *Cache[V]) valid(now time.Time, job grid.JobID) (*Entry[V], bool) {
 }
 
 func (c *Cache[V]) evict(from shelf) {
-	if job, ok := from.oldest(); ok {
-		c.drop(c.entries[job])
+	if e, ok := from.oldest().(*kept[V]); ok {
+		c.drop(e)
 		c.stats.Evictions++
 	}
 }
@@ -218,30 +247,37 @@ func (c *Cache[V]) quota(submitter grid.SiteID) int {
 
 func (c *Cache[V]) isOwn(submitter grid.SiteID) bool { return c.self != "" && submitter == c.self }
 
-func (c *Cache[V]) move(e *Entry[V], placed bool) {
-	c.remove(e)
-	e.Placed = placed
-	c.add(e)
-}
-
-// add puts an entry onto the shelves where it belongs.
-func (c *Cache[V]) add(e *Entry[V]) {
-	c.owners[e.Submitter].add(e.Job, e.Placed)
-	c.all.add(e.Job, e.Placed)
-	if !c.isOwn(e.Submitter) {
-		c.others.add(e.Job, e.Placed)
+// shelves lists those on which a submitter's entries stand; one of its own is made if it has
+// none.
+func (c *Cache[V]) shelves(submitter grid.SiteID) []shelf {
+	own, known := c.owners[submitter]
+	if !known {
+		own = newShelf()
+		c.owners[submitter] = own
 	}
+	if c.isOwn(submitter) {
+		return []shelf{c.all, own}
+	}
+	return []shelf{c.all, own, c.others}
 }
 
-// remove takes an entry off the shelves.
-func (c *Cache[V]) remove(e *Entry[V]) {
-	c.owners[e.Submitter].remove(e.Job)
-	c.all.remove(e.Job)
-	c.others.remove(e.Job)
+// move makes an entry the most recently used one of those that are placed, or that wait.
+func (e *kept[V]) move(placed bool) {
+	for i, p := range e.places {
+		if placed == e.Placed {
+			p.shelf.list(placed).MoveToBack(p.at)
+			continue
+		}
+		p.shelf.list(e.Placed).Remove(p.at)
+		e.places[i].at = p.shelf.list(placed).PushBack(e)
+	}
+	e.Placed = placed
 }
 
-func (c *Cache[V]) drop(e *Entry[V]) {
-	c.remove(e)
+func (c *Cache[V]) drop(e *kept[V]) {
+	for _, p := range e.places {
+		p.shelf.list(e.Placed).Remove(p.at)
+	}
 	if c.owners[e.Submitter].len() == 0 {
 		delete(c.owners, e.Submitter)
 	}

@@ -7,8 +7,6 @@ import "time"
 // all entries.
 func (c *Cache[V]) expire(now time.Time) int {
 	before := len(c.entries)
-	for _, job := range c.all.jobs() {
-		c.valid(now, job)
-	}
+	c.Entries(now)
 	return before - len(c.entries)
 }

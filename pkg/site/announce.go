@@ -59,15 +59,29 @@ func (m *Machine) onAnnounce(from grid.SiteID, msg protocol.Announce) {
 		return
 	}
 	m.hearClock(from, msg.Clock)
-	m.remember(msg.Job, from, msg.Req)
+	m.remember(msg.Job, from, &announced{Requirement: msg.Req})
 	m.answer(call{
 		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count,
 		sample: msg.Sample, theta: msg.Theta, explain: msg.Explain,
 	}, m.here(from, msg.Req))
 }
 
+// announced is a requirement as it is cached.
+type announced struct {
+	grid.Requirement
+	digest protocol.Digest // of it; zero before anybody has asked
+}
+
+// is reports whether a requirement has that digest.
+func (a *announced) is(digest protocol.Digest) bool {
+	if a.digest == (protocol.Digest{}) {
+		a.digest = protocol.DigestOf(a.Requirement)
+	}
+	return a.digest == digest
+}
+
 // remember caches a requirement as one of a job that waits.
-func (m *Machine) remember(job grid.JobID, submitter grid.SiteID, req grid.Requirement) {
+func (m *Machine) remember(job grid.JobID, submitter grid.SiteID, req *announced) {
 	if err := m.cache.Put(m.now, job, submitter, req, m.cfg.CacheTTL); err != nil {
 		r := aboutJob(job, submitter) // the binding was checked: not reached
 		r.Text = err.Error()
@@ -83,7 +97,7 @@ func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
 		return
 	}
 	entry, cached := m.cache.Get(m.now, msg.Job)
-	if !cached || protocol.DigestOf(entry.Value) != msg.Digest {
+	if !cached || !entry.Value.is(msg.Digest) {
 		m.out.Report(step.LevelDebug, eventCacheMiss, aboutJob(msg.Job, from))
 		m.out.Send(from, protocol.NeedRequirements{Job: msg.Job, Seq: msg.Seq})
 		return
@@ -97,7 +111,7 @@ func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
 	m.remember(msg.Job, from, entry.Value)
 	m.answer(call{
 		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count, sample: 1, explain: msg.Explain,
-	}, m.here(from, entry.Value))
+	}, m.here(from, entry.Value.Requirement))
 }
 
 // answer makes an offer, or says why not if that is asked for.

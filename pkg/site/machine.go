@@ -24,7 +24,7 @@ type Machine struct {
 	risk       risk
 
 	plan       planning // offers and commitments
-	cache      *cache.Cache[grid.Requirement]
+	cache      *cache.Cache[*announced]
 	roster     *roster // the attempts
 	submitters submitters
 	vacancy    vacancy
@@ -43,7 +43,7 @@ func New(cfg Config) *Machine {
 	if err := cfg.Validate(); err != nil {
 		panic(fmt.Sprintf("new site machine: %v", err))
 	}
-	requirements, err := cache.New[grid.Requirement](cfg.CacheEntries, cfg.Self)
+	requirements, err := cache.New[*announced](cfg.CacheEntries, cfg.Self)
 	if err != nil { // the size was validated
 		panic(fmt.Sprintf("new site machine: %v", err))
 	}

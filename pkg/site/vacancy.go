@@ -94,7 +94,7 @@ func (m *Machine) onVacancyTimer() {
 			continue // the usual case, told apart without asking the plan
 		}
 		one := inquiry{job: job, submitter: entry.Submitter, count: 1}
-		if _, _, fits := m.quote(m.here(entry.Submitter, entry.Value), one); !fits {
+		if _, _, fits := m.quote(m.here(entry.Submitter, entry.Value.Requirement), one); !fits {
 			continue
 		}
 		if !seats.Fits(entry.Value.Need) {

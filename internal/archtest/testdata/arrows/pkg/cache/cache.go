@@ -1,8 +1,7 @@
-// Package cache may use the one library.
+// Package cache uses no library of others.
 package cache
 
 import (
-	_ "github.com/hashicorp/golang-lru/v2/simplelru"
 	_ "google.golang.org/protobuf/proto" // want "confined to pkg/protocol"
 
 	_ "github.com/mrsmesh/mrsmesh/pkg/grid"

@@ -1,6 +1,9 @@
 package vectors
 
-import "github.com/mrsmesh/mrsmesh/pkg/papers/metrics"
+import (
+	"github.com/mrsmesh/mrsmesh/pkg/metrics"
+	paper "github.com/mrsmesh/mrsmesh/pkg/papers/metrics"
+)
 
 type metricsIn struct {
 	Jobs []struct {
@@ -47,7 +50,7 @@ type replicationIn struct {
 }
 
 func replication(in replicationIn) (outputs, error) {
-	r, err := metrics.Replicate(metrics.Replication{
+	r, err := paper.Replicate(paper.Replication{
 		Availability: in.Alpha.value, Copies: in.K.value, RunSeconds: in.H.value, Jobs: in.J.value,
 		Capacity: in.S.value, Load: in.L.value,
 	})
@@ -65,7 +68,7 @@ type predictionIn struct {
 }
 
 func prediction(in predictionIn) (outputs, error) {
-	p, err := metrics.Predict(metrics.Prediction{
+	p, err := paper.Predict(paper.Prediction{
 		ErrorRate: in.Er.value, Resources: in.K.value, Attempts: in.R.value,
 		RunSeconds: in.H.value, Jobs: in.J.value,
 	})
@@ -82,6 +85,6 @@ type ttlIn struct {
 }
 
 func ttlBound(in ttlIn) (outputs, error) {
-	paper, parallel, err := metrics.PlacingTime(in.N.value, in.TTL.value, floats(in.Compute))
-	return outputs{"paper": paper, "parallel": parallel}, err
+	sequential, parallel, err := paper.PlacingTime(in.N.value, in.TTL.value, floats(in.Compute))
+	return outputs{"paper": sequential, "parallel": parallel}, err
 }

@@ -41,23 +41,6 @@ func TestAttemptsBoundTheQueue(t *testing.T) {
 	}
 }
 
-// A grid of one node is used for as much of the time as its jobs ran, one of half a node, which
-// a mean may give, for twice as much, and of none nothing is said.
-func TestUseOfASmallGrid(t *testing.T) {
-	jobs := []Job{{Nodes: 1, SubmitSeconds: 0, Started: true, StartSeconds: 6, RunSeconds: 2}}
-	for nodes, want := range map[float64]float64{1: 0.25, 0.5: 0.5, 2: 0.125} {
-		s, err := Summarise(jobs, nodes)
-		if got, known := s.Utilization.Get(); err != nil || !known || got != want {
-			t.Errorf("%v nodes: used for %v, %v, want %v", nodes, got, err, want)
-		}
-	}
-	if s, err := Summarise(jobs, 0); err != nil {
-		t.Error(err)
-	} else if got, known := s.Utilization.Get(); known {
-		t.Errorf("no nodes are used for %v", got)
-	}
-}
-
 // Who reads a number beside an error reads 0.
 func TestNothingStandsBesideAnError(t *testing.T) {
 	if r, err := Replicate(Replication{}); r != (Replicated{}) || err == nil {
@@ -65,9 +48,6 @@ func TestNothingStandsBesideAnError(t *testing.T) {
 	}
 	if p, err := Predict(Prediction{}); p != (Predicted{}) || err == nil {
 		t.Errorf("Predict: %+v beside %v", p, err)
-	}
-	if s, err := Summarise([]Job{{Nodes: -1}}, 1); s != (Summary{}) || err == nil {
-		t.Errorf("Summarise: %+v beside %v", s, err)
 	}
 	for name, f := range map[string]func() (float64, float64, error){
 		"sites":   func() (float64, float64, error) { return PlacingTime(-1, 1, nil) },

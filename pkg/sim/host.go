@@ -27,6 +27,7 @@ const (
 type host struct {
 	world       *World
 	spec        SiteSpec
+	place       int  // in Config.Sites
 	machine     int  // 0: the site's own; from 1: another one with its identity
 	stale       bool // its agent was told of a newer run of its site, and does not start any more
 	up          bool
@@ -189,7 +190,10 @@ func (h *host) later(after time.Duration, r role, in step.Input) {
 }
 
 // after does something after a while, unless the host crashes before.
-func (h *host) after(d time.Duration, do func()) {
+func (h *host) after(d time.Duration, do func()) { h.world.schedule(d, h.alive(do)) }
+
+// alive does something if the host has not crashed meanwhile, and is awake.
+func (h *host) alive(do func()) func() {
 	life := h.life
 	var late func()
 	late = func() {
@@ -197,7 +201,7 @@ func (h *host) after(d time.Duration, do func()) {
 			do()
 		}
 	}
-	h.world.schedule(d, late)
+	return late
 }
 
 func (h *host) carryOut(r role, e step.Effect) {

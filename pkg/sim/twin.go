@@ -18,6 +18,7 @@ func (w *World) Twin(id grid.SiteID) {
 	}
 	w.machines++
 	t := newHost(w, h.spec)
+	t.place = h.place
 	t.machine, t.group, t.clock = w.machines, h.group, h.clock
 	t.disk = h.disk.copy()
 	t.disk.restored++ // its run is another one

@@ -204,8 +204,12 @@ func (h *host) stage(e step.Stage) {
 			missing += in.Bytes
 		}
 	}
-	took := h.transferTime(missing, e.From)
-	h.attemptAfter(a, took, func() {
+	begun, generation := h.world.elapsed, a.generation
+	h.transfer(missing, e.From, func() {
+		if a.generation != generation || h.attempts[a.id] != a {
+			return
+		}
+		took := h.world.elapsed - begun
 		delete(h.attempts, e.Attempt)
 		if problem := h.stagingProblem(missing, e.From); problem != "" {
 			h.step(roleSite, step.Staged{
@@ -255,18 +259,6 @@ func (h *host) lacks(problem string) bool {
 	return problem == diskIsFull
 }
 
-func (h *host) transferTime(bytes int64, from grid.SiteID) time.Duration {
-	bps := int64(diskBps)
-	if other, known := h.world.hosts[from]; known && other != h {
-		for _, rate := range []int64{h.spec.Capability.DownBps, other.spec.Capability.UpBps} {
-			if rate > 0 {
-				bps = min(bps, rate)
-			}
-		}
-	}
-	return h.world.delay() + time.Duration(float64(bytes)*8/float64(bps)*float64(time.Second))
-}
-
 // collect brings outputs to the submitter.
 func (h *host) collect(e step.Collect) {
 	var bytes int64
@@ -275,7 +267,7 @@ func (h *host) collect(e step.Collect) {
 			bytes += from.disk.held[cid]
 		}
 	}
-	h.after(h.transferTime(bytes, e.From), func() {
+	h.transfer(bytes, e.From, func() {
 		problem := h.fetch(e)
 		h.step(roleBroker, step.Collected{
 			Attempt: e.Attempt, Problem: problem, Local: h.lacks(problem),

@@ -27,6 +27,12 @@ type Network struct {
 	Reorder   float64       // probability that it overtakes or is overtaken by up to 20 latencies
 	Detect    time.Duration // from a crash to PeerGone at the others
 	Silence   time.Duration // from a cut or a frozen host to PeerGone; 0 = 10 s
+
+	// Rates holds the rate of data from a site to another, by their places in Config.Sites, in
+	// bit/s and above 0; from a site to itself its disk. nil: as both sites declare.
+	Rates [][]float64
+	// Sharing says what transfers do that are on one way at the same time.
+	Sharing Sharing
 }
 
 // SiteSpec is one simulated site.
@@ -89,6 +95,7 @@ type World struct {
 	machines   int                   // second ones, ever
 	lines      uint64                // of runs, ever
 	cuts       map[link]bool         // ways on which nothing passes
+	ways       map[link]*way         // ways on which data are
 	order      []grid.SiteID
 	hash       uint64
 	steps      int
@@ -106,13 +113,14 @@ type World struct {
 func New(cfg Config) *World {
 	w := &World{
 		cfg: cfg, rng: step.NewRand(cfg.Seed, "sim", 0), hosts: make(map[grid.SiteID]*host),
-		twins: make(map[grid.SiteID]*host), cuts: make(map[link]bool),
+		twins: make(map[grid.SiteID]*host), cuts: make(map[link]bool), ways: make(map[link]*way),
 		hash: fnvOffset, estimates: make(map[grid.JobID]time.Duration),
 		submitters: make(map[grid.JobID]grid.SiteID),
 		replies:    make(map[uint64]step.Reply), trace: newTrace(),
 	}
 	for _, spec := range cfg.Sites {
 		w.hosts[spec.ID] = newHost(w, spec)
+		w.hosts[spec.ID].place = len(w.order)
 		w.order = append(w.order, spec.ID)
 	}
 	slices.Sort(w.order)

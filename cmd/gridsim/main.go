@@ -7,6 +7,7 @@
 //	play.go       gridsim play
 //	replay.go     gridsim replay
 //	views.go      ... what both show, and into which files
+//	run.go        gridsim run, gridsim list
 //	swf.go        gridsim swf
 //	calibrate.go  gridsim calibrate
 //	workload.go   gridsim workload

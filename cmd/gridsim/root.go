@@ -14,6 +14,7 @@ const rootHelp = `gridsim runs experiments with the very code that schedules job
 in simulated time, and prints what came of them.
 
 First steps:
+  gridsim run thesis-1 --seeds 5                 is the mesh better than one queue for all?
   gridsim play story.txt --html story.html       a site dies: what becomes of its jobs?
   gridsim swf --log LOG.swf.gz --policy easy     how long would a real log's jobs have waited?
   gridsim calibrate --model desktop              do sites know how long they stay available?
@@ -41,7 +42,8 @@ func newRoot() *cobra.Command {
 		return usageError("%w (%s --help lists the flags)", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		playCommand(), replayCommand(), swfCommand(), calibrateCommand(), workloadCommand(),
+		runCommand(), listCommand(), playCommand(), replayCommand(), swfCommand(), calibrateCommand(),
+		workloadCommand(),
 		scenariosTopic(),
 	)
 	return root

@@ -32,6 +32,7 @@ func declaredRooms() map[string]room {
 		"pkg/cache":           {level: 1, imports: "grid"},
 		"pkg/protocol":        {level: 1, imports: "grid protocol/wirepb"},
 		"pkg/protocol/wirepb": {level: 0},
+		"pkg/metrics":         {level: 1, imports: "argument"},
 		"pkg/workload":        {level: 1, imports: "grid"},
 		"pkg/yield":           {level: 1},
 
@@ -46,7 +47,7 @@ func declaredRooms() map[string]room {
 		"pkg/sim": {
 			level: 4, imports: "grid avail protocol workload plan step site broker domain",
 		},
-		"pkg/sim/baseline": {level: 4, imports: "grid workload plan"},
+		"pkg/sim/baseline": {level: 4, imports: "argument grid plan workload", tests: "plan/batch"},
 
 		// What the papers say and no program uses. Other rooms may not import these.
 		"pkg/papers/ckpt":       {level: 1, imports: "argument"},
@@ -112,9 +113,12 @@ func declaredRooms() map[string]room {
 		"internal/api/web":     {},
 		"internal/api/client":  {imports: "grid view", tests: "api api/apitest jobfile obs"},
 		"internal/api/apitest": {imports: "grid view api"},
-		"internal/eval":        {imports: "grid avail workload plan plan/batch step sim scenario"},
-		"internal/archtest":    {},
-		"internal/vectors":     {},
+		"internal/eval": {
+			imports: "grid avail broker metrics plan plan/batch scenario sim sim/baseline site step " +
+				"workload",
+		},
+		"internal/archtest": {},
+		"internal/vectors":  {},
 
 		".": {
 			imports: "grid agent agent/backend config api lrm lrm/* p2p data store obs hostinfo", tests: "*",
@@ -126,7 +130,7 @@ func declaredRooms() map[string]room {
 		},
 		"cmd/submit":  {imports: "grid api/client jobfile config view", tests: "*"},
 		"e2e":         {tests: "*"},
-		"cmd/gridsim": {imports: "eval config scenario play agent", tests: "*"},
+		"cmd/gridsim": {imports: "eval config scenario play agent metrics", tests: "*"},
 	}
 }
 
@@ -152,7 +156,7 @@ func confinements() []confinement {
 			prefix: "github.com/multiformats/go-multiaddr", rooms: "internal/p2p internal/data", tests: true,
 		},
 		{prefix: "github.com/ipfs/boxo", rooms: "internal/data"},
-		{prefix: "gonum.org/v1/gonum", rooms: "pkg/workload"},
+		{prefix: "gonum.org/v1/gonum", rooms: "pkg/workload pkg/metrics"},
 		{prefix: "google.golang.org/protobuf", rooms: "pkg/protocol"},
 		{prefix: "github.com/tetratelabs/wazero", rooms: "internal/lrm/wasm"},
 		{prefix: "github.com/landlock-lsm/go-landlock", rooms: "internal/lrm"},

@@ -2,6 +2,11 @@
 // them. It reads what they need, gives them their time, and writes what they leave;
 // how anything is scheduled or measured it leaves to pkg/.
 //
+//	compare.go      strategies of placing jobs, compared over seeds
+//	experiments.go  the experiments that come with the program
+//	draw.go         grids and jobs drawn from an experiment's models
+//	mesh.go         an experiment's jobs placed by the mesh, in the simulator
+//	measure.go      what came of them
 //	swf.go       the log of a real machine under a policy
 //	calibrate.go predictions of availability against what came of them
 //	machines.go  the machines of a calibration, made up or real

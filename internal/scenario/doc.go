@@ -55,4 +55,5 @@
 //	format.go      the text written
 //	expect.go      what can be expected, and whether it came so
 //	outcome.go     the outcome of a run: counters, jobs, tasks
+//	experiment.go  Experiment: grids and jobs drawn for each seed, strategies compared
 package scenario

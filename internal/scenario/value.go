@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -73,6 +74,20 @@ func (l *line) probability(key string) float64 {
 		return 0
 	}
 	return p
+}
+
+// real takes a number from low to high.
+func (l *line) real(key string, fallback, low, high float64) float64 {
+	value, has := l.text(key)
+	if !has {
+		return fallback
+	}
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(n >= low && n <= high) {
+		l.fail(key, value, fmt.Sprintf("a number from %v to %v", low, high), "")
+		return fallback
+	}
+	return n
 }
 
 // spread is a value that grows evenly over the sites of a line.

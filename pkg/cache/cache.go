@@ -181,13 +181,13 @@ func (c *Cache[V]) Remove(job grid.JobID) bool {
 // Entries is a copy of all valid entries in the order in which they would be
 // evicted; Restore makes a cache of them.
 func (c *Cache[V]) Entries(now time.Time) []Entry[V] {
-	list := make([]Entry[V], 0, len(c.entries))
+	entries := make([]Entry[V], 0, len(c.entries))
 	for _, placed := range []bool{true, false} {
 		for e := range c.inOrder(now, placed) {
-			list = append(list, e.Entry)
+			entries = append(entries, e.Entry)
 		}
 	}
-	return list
+	return entries
 }
 
 // Waiting is the jobs that are not placed, least recently used first.

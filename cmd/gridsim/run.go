@@ -1,0 +1,229 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mrsmesh/mrsmesh/internal/eval"
+	"github.com/mrsmesh/mrsmesh/internal/scenario"
+	"github.com/mrsmesh/mrsmesh/pkg/metrics"
+)
+
+const runHelp = `Compare strategies of placing jobs: draw a grid and jobs for each seed, let each
+strategy place them, and print means with 95 % confidence intervals, ratios, and
+whether what was expected came true.
+
+on=mesh in an experiment is this project's own machines, sites and submitter, in
+the simulator: they announce, answer and award as they do in real life. They are
+compared with on=queue: one queue for the whole grid, with full knowledge.
+
+The same seed gives the same numbers, however many processors play. Two blocks
+of seeds, --first 1 and --first 1001, say whether the intervals can be trusted.
+
+What is measured: wait, makespan and completion in seconds; utilization from 0
+to 1; done and rejected per second; slowdown; messages for each job.`
+
+const runExamples = `  gridsim list                                  what there is
+  gridsim list thesis-1 > mine.txt              take one as a pattern
+  gridsim run thesis-1 --seeds 5
+  gridsim run mine.txt --only MRS,BACKFILL -o json`
+
+func runCommand() *cobra.Command {
+	var compare eval.Compare
+	var output string
+	cmd := &cobra.Command{
+		Use: "run EXPERIMENT|FILE", Short: "Compare strategies of placing jobs", Long: runHelp,
+		Example: runExamples,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError("%s: want one experiment, or one file (gridsim list)", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains([]string{"table", formJSON, "csv"}, output) {
+				return usageError("--output: want table, json or csv, have %q", output)
+			}
+			if compare.Seeds < 0 || compare.Workers < 0 {
+				return usageError("--seeds, --workers: want at least 0")
+			}
+			var err error
+			if compare.Experiment, err = eval.LoadExperiment(args[0]); err != nil {
+				return err
+			}
+			compare.Name = args[0]
+			compare.Progress = told(cmd.ErrOrStderr(), compare.Runs())
+			result, err := compare.Run(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return printCompare(cmd.OutOrStdout(), result, output)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.IntVar(&compare.Seeds, "seeds", 0, "replications (default as the experiment says)")
+	flags.Uint64Var(&compare.First, "first", 1, "the first seed; the others follow it")
+	flags.StringSliceVar(&compare.Only, "only", nil, "play these strategies only")
+	flags.IntVar(
+		&compare.Workers, "workers", 0, "that play at the same time (default one for each processor)",
+	)
+	flags.StringVarP(&output, "output", "o", "table", "table, json or csv")
+	return cmd
+}
+
+// told says how many runs have ended, ten times in all, and how long the rest may take.
+func told(out io.Writer, runs int) func(int) {
+	began, tenths := time.Now(), 0
+	return func(done int) {
+		if tenth := 10 * done / runs; tenth > tenths && done < runs {
+			tenths = tenth
+			left := time.Since(began) / time.Duration(done) * time.Duration(runs-done)
+			fmt.Fprintf(out, "%d of %d runs, about %s left\n", done, runs, left.Round(time.Second))
+		}
+	}
+}
+
+func printCompare(out io.Writer, r eval.CompareResult, form string) error {
+	switch form {
+	case formJSON:
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r)
+	case "csv":
+		return printCompareCSV(out, r)
+	default:
+		return printCompareTable(out, r)
+	}
+}
+
+func printCompareCSV(out io.Writer, r eval.CompareResult) error {
+	w := csv.NewWriter(out)
+	_ = w.Write([]string{"strategy", "measure", "mean", "ci95"}) // Flush tells
+	for _, group := range []map[string]map[string]metrics.Interval{r.Strategies, r.Ratios} {
+		for _, name := range sortedKeys(group) {
+			for _, measure := range scenario.ExperimentMeasures() {
+				if x, known := group[name][measure]; known {
+					_ = w.Write([]string{name, measure, plain(x.Mean), plain(x.CI95)})
+				}
+			}
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+func plain(x float64) string { return strconv.FormatFloat(x, 'g', 10, 64) }
+
+func printCompareTable(out io.Writer, r eval.CompareResult) error {
+	fmt.Fprintf(out, "%s, seeds %d to %d\n\n", r.Scenario, r.First, r.First+uint64(r.Seeds)-1)
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "measure\t%s\n", strings.Join(r.Names, "\t"))
+	for _, measure := range scenario.ExperimentMeasures() {
+		cells := []string{measure}
+		for _, name := range r.Names {
+			cells = append(cells, cell(r.Strategies[name], measure))
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	first := r.Names[0]
+	if len(r.Names) > 1 {
+		fmt.Fprintf(w, "\nbeside %s\t%s\n", first, strings.Join(r.Names[1:], "\t"))
+		for _, measure := range scenario.ExperimentMeasures() {
+			cells := []string{measure}
+			for _, name := range r.Names[1:] {
+				cells = append(cells, cell(r.Ratios[name+"/"+first], measure))
+			}
+			fmt.Fprintln(w, strings.Join(cells, "\t"))
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return printClaims(out, r.Claims)
+}
+
+func printClaims(out io.Writer, claims []eval.ClaimResult) error {
+	if len(claims) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out)
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "expected\t\tpaper\tfound\t")
+	for _, c := range claims {
+		verdict, paper := "holds", "-"
+		if !c.Holds {
+			verdict = "DOES NOT HOLD"
+		}
+		if c.Paper != 0 {
+			paper = fmt.Sprintf("%.3f", c.Paper)
+		}
+		fmt.Fprintf(w, "%s of %s\t%.2f to %.2f\t%s\t%.3f ±%.3f\t%s\n",
+			c.Ratio, c.Measure, c.From, c.To, paper, c.Mean, c.CI95, verdict)
+	}
+	return w.Flush()
+}
+
+// cell shows a measure with four digits.
+func cell(of map[string]metrics.Interval, measure string) string {
+	x, known := of[measure]
+	if !known {
+		return "-"
+	}
+	return fmt.Sprintf("%s ±%s", short(x.Mean), short(x.CI95))
+}
+
+func short(x float64) string {
+	if x >= 1000 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+func sortedKeys[V any](of map[string]V) []string {
+	keys := make([]string, 0, len(of))
+	for key := range of {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list [EXPERIMENT]", Short: "List the experiments, or print one",
+		Long: "List the experiments that come with gridsim, or print the text of one, as a pattern " +
+			"for others.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError("%s: want at most one experiment", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			out := cmd.OutOrStdout()
+			w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+			for _, b := range eval.BuiltIns() {
+				if len(args) == 0 {
+					fmt.Fprintf(w, "%s\t%s\n", b.Name, b.Title)
+				} else if b.Name == args[0] {
+					_, err := io.WriteString(out, b.Text)
+					return err
+				}
+			}
+			if len(args) > 0 {
+				return usageError("no experiment is called %q: gridsim list shows them", args[0])
+			}
+			return w.Flush()
+		},
+	}
+}

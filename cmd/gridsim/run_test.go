@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// An experiment that is printed can be changed and run; the three forms say the same.
+func TestRunCompares(t *testing.T) {
+	code, text, _ := gridsim(t, "list", "thesis-1")
+	if code != exitOK || !strings.Contains(text, "strategy name=MRS on=mesh split=greedy\n") {
+		t.Fatalf("exit code %d: %s", code, text)
+	}
+	text = strings.NewReplacer("for=36h6m40s", "for=20m", "longest=4h", "longest=10m").Replace(text)
+	file := filepath.Join(t.TempDir(), "mine.txt")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"run", file, "--seeds", "2", "--first", "5", "--only", "BACKFILL,MRS"}
+	code, out, errs := gridsim(t, append(args, "-o", "json")...)
+	var result struct {
+		Scenario   string
+		Seeds      int
+		Strategies map[string]map[string]struct{ Mean, CI95 float64 }
+		Ratios     map[string]map[string]struct{ Mean, CI95 float64 }
+	}
+	if err := json.Unmarshal([]byte(out), &result); code != exitOK || err != nil ||
+		!strings.Contains(errs, " of 4 runs, about ") {
+		t.Fatalf("exit code %d, %v: %s, %s", code, err, out, errs)
+	}
+	wait := result.Ratios["MRS/BACKFILL"]["wait"]
+	if result.Scenario != file || result.Seeds != 2 || len(result.Strategies) != 2 || wait.Mean <= 0 {
+		t.Errorf("%+v", result)
+	}
+	code, out, _ = gridsim(t, append(args, "-o", "csv", "--workers", "1")...)
+	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	if code != exitOK || err != nil || len(rows) < 30 {
+		t.Fatalf("exit code %d, %v: %s", code, err, out)
+	}
+	found := false
+	for _, row := range rows {
+		found = found || row[0] == "MRS/BACKFILL" && row[1] == "wait" && row[2] == plain(wait.Mean)
+	}
+	if !found {
+		t.Errorf("the same ratio %v is not in %s", wait, out)
+	}
+	code, out, _ = gridsim(t, args...)
+	for _, want := range []string{
+		"mine.txt, seeds 5 to 6\n", "\nmeasure ", "\nbeside BACKFILL  MRS", "\nmessages ",
+		"MRS/BACKFILL of wait", short(wait.Mean),
+	} {
+		if code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, want %q in\n%s", code, want, out)
+		}
+	}
+}
+
+func TestRunMistakes(t *testing.T) {
+	story := filepath.Join(t.TempDir(), "story.txt")
+	if err := os.WriteFile(story, []byte("sites n=1\nrun for=1s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, line := range map[string]string{
+		"want one experiment, or one file":                 "run",
+		"no experiment and no file is called \"thesis-9\"": "run thesis-9",
+		"--output: want table, json or csv":                "run thesis-1 -o xml",
+		"--seeds, --workers: want at least 0":              "run thesis-1 --seeds -1",
+		"no strategy is called \"MSR\"":                    "run thesis-1 --only MSR",
+		"gridsim run --help lists the flags":               "run thesis-1 --sed 1",
+		"gridsim play shows a single story":                "run " + story,
+		"want at most one experiment":                      "list a b",
+		"no experiment is called \"thesis-9\": gridsim li": "list thesis-9",
+	} {
+		code, out, errs := gridsim(t, strings.Fields(line)...)
+		if code != exitUsage || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d, output %q, errors %q, want %q", line, code, out, errs, want)
+		}
+	}
+	code, out, errs := gridsim(t, "list")
+	if code != exitOK || errs != "" || !strings.HasPrefix(out, "thesis-1  BACKFILL, REP and MRS") {
+		t.Errorf("exit code %d: %s %s", code, out, errs)
+	}
+}

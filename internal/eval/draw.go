@@ -1,0 +1,122 @@
+package eval
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/scenario"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/sim/baseline"
+	"github.com/mrsmesh/mrsmesh/pkg/workload"
+)
+
+// factor draws e^(s N).
+func factor(chance *rand.Rand, s float64) float64 { return math.Exp(s * chance.NormFloat64()) }
+
+// drawGrid draws the sites of a grid and the ways between them.
+func drawGrid(m scenario.GridModel, seed uint64) baseline.Grid {
+	var g baseline.Grid
+	memory := workload.Stream(seed, "memory of sites")
+	for _, nodes := range drawNodes(m, workload.Stream(seed, "nodes of sites")) {
+		bytes := nodes * float64(m.Memory) * factor(memory, m.MemSpread)
+		g.Sites = append(g.Sites, grid.Resources{
+			MilliCPUs: int64(1000 * nodes), MemoryBytes: int64(bytes),
+		})
+	}
+	ways := workload.Stream(seed, "ways between sites")
+	for from := range m.Sites {
+		row := make([]float64, m.Sites)
+		for to := range row {
+			row[to] = m.Rate * factor(ways, m.RateSpread)
+		}
+		row[from] = m.Disk
+		g.Bps = append(g.Bps, row)
+	}
+	return g
+}
+
+// drawNodes draws how many nodes each site has: parts of all that are drawn, the largest one
+// made as large as is asked for, and the others scaled to the rest.
+func drawNodes(m scenario.GridModel, chance *rand.Rand) []float64 {
+	nodes := make([]float64, m.Sites)
+	sum, largest := 0.0, 0
+	for i := range nodes {
+		nodes[i] = factor(chance, m.Spread)
+		sum += nodes[i]
+		if nodes[i] > nodes[largest] {
+			largest = i
+		}
+	}
+	rest := m.Nodes
+	if m.Largest > 0 {
+		sum, rest = sum-nodes[largest], m.Nodes-m.Largest
+	}
+	for i := range nodes {
+		nodes[i] *= rest / sum
+	}
+	if m.Largest > 0 {
+		nodes[largest] = m.Largest
+	}
+	return nodes
+}
+
+// drawJobs draws jobs until they have the work that is asked for. Their arrivals, which follow
+// the day, are stretched or pressed into the time for it. Inputs are at sites by Zipf's law.
+func drawJobs(m scenario.JobModel, g scenario.GridModel, seed uint64) []baseline.Job {
+	chance := workload.Stream(seed, "jobs")
+	var jobs []baseline.Job
+	var arrivals []workload.Seconds
+	wanted := m.Load * g.Nodes * m.For.Seconds()
+	for r := range (workload.Lublin{Procs: m.Procs}).Records(seed) {
+		j := drawJob(m, g, r, chance)
+		jobs, arrivals = append(jobs, j), append(arrivals, r.Submit)
+		if wanted -= float64(j.Need.MilliCPUs) / 1000 * j.Run.Seconds(); wanted <= 0 {
+			break
+		}
+	}
+	first, last := arrivals[0], arrivals[len(arrivals)-1]
+	for i, at := range arrivals {
+		part := float64(at-first) / float64(max(last-first, 1))
+		jobs[i].Submit = time.Duration(part * float64(m.For))
+	}
+	return jobs
+}
+
+// drawJob draws one job of a record's size and run time.
+func drawJob(
+	m scenario.JobModel, g scenario.GridModel, r workload.Record, chance *rand.Rand,
+) baseline.Job {
+	run := max(time.Duration(float64(r.Run)*m.Time*float64(time.Second)), time.Second)
+	if run > m.Longest {
+		run = time.Duration((.6 + .4*chance.Float64()) * float64(m.Longest))
+	}
+	between := func(low, high float64) float64 { return low + (high-low)*chance.Float64() }
+	bytes := float64(r.UsedProcs) * float64(g.Memory) * between(m.MemLow, m.MemHigh)
+	j := baseline.Job{
+		Need: grid.Resources{MilliCPUs: 1000 * r.UsedProcs, MemoryBytes: int64(bytes)},
+		Run:  run, Estimate: time.Duration(between(m.EstLow, m.EstHigh) * float64(run)),
+		Source: zipf(chance, g.Sites),
+	}
+	j.Home = j.Source
+	if chance.Float64() >= m.Local {
+		j.Home = chance.IntN(g.Sites)
+	}
+	data := float64(m.Data) * factor(chance, m.DataSpread)
+	j.In, j.Out = int64(data), int64(data*m.Out)
+	return j
+}
+
+// zipf draws one of n by Zipf's law with exponent 1.
+func zipf(chance *rand.Rand, n int) int {
+	sums := make([]float64, n)
+	sum := 0.0
+	for i := range sums {
+		sum += 1 / float64(i+1)
+		sums[i] = sum
+	}
+	at, _ := slices.BinarySearchFunc(sums, chance.Float64()*sum, cmp.Compare[float64])
+	return min(at, n-1)
+}

@@ -1,0 +1,91 @@
+package eval
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/metrics"
+	"github.com/mrsmesh/mrsmesh/pkg/sim/baseline"
+)
+
+// ending says when a job began and ended.
+type ending struct {
+	submitted time.Duration
+	started   bool
+	start     time.Duration // it executes
+	finish    time.Duration // the output of its first copy has come
+	ended     time.Duration // that of its last one has
+	done      bool
+	held      float64 // node seconds, its copies and transfers included
+	messages  float64 // sent in the whole run for each job
+}
+
+// queueOutcomes tells the same of a schedule.
+func queueOutcomes(jobs []baseline.Job, runs []baseline.Run) []ending {
+	ends := make([]ending, len(jobs))
+	for i, j := range jobs {
+		ends[i].submitted = j.Submit
+	}
+	for _, r := range runs {
+		e := &ends[r.Job]
+		if !e.started || r.Start < e.start {
+			e.start = r.Start
+		}
+		if !e.started || r.End < e.finish {
+			e.finish = r.End
+		}
+		e.started, e.done = true, true
+		e.ended = max(e.ended, r.End)
+		e.held += (r.End - r.Begin).Seconds() * float64(r.Took.MilliCPUs) / 1000
+	}
+	return ends
+}
+
+// slowdownBound is the run time below which slowdowns say little, seconds.
+const slowdownBound = 10
+
+// measure gives the measures of a run by their names, see scenario.ExperimentMeasures.
+func measure(g baseline.Grid, jobs []baseline.Job, ends []ending) (map[string]float64, error) {
+	nodes := 0.0
+	for _, s := range g.Sites {
+		nodes += float64(s.MilliCPUs) / 1000
+	}
+	records := make([]metrics.Job, len(ends))
+	var completions []float64
+	var completion, slowdown float64
+	for i, e := range ends {
+		m := metrics.Job{SubmitSeconds: e.submitted.Seconds(), Outcome: metrics.Rejected}
+		if e.started {
+			m.Started, m.StartSeconds, m.Outcome = true, e.start.Seconds(), metrics.Completed
+			m.RunSeconds = (e.ended - e.start).Seconds()
+			m.Nodes = e.held / max(m.RunSeconds, 1e-9)
+			took := (e.finish - e.submitted).Seconds()
+			completions = append(completions, took)
+			completion += took
+			slowdown += max(took/max(jobs[i].Run.Seconds(), slowdownBound), 1)
+		}
+		records[i] = m
+	}
+	s, err := metrics.Summarise(records, nodes)
+	if err != nil {
+		return nil, err
+	}
+	measures := make(map[string]float64)
+	for name, v := range map[string]metrics.Value{
+		"wait": s.AverageWaitSeconds, "makespan": s.CompletionSeconds, "utilization": s.Utilization,
+		"done": s.CompletedRate, "rejected": s.RejectedRate,
+	} {
+		if x, known := v.Get(); known {
+			measures[name] = x
+		}
+	}
+	if n := len(completions); n > 0 {
+		slices.Sort(completions)
+		measures["completion"], measures["slowdown"] = completion/float64(n), slowdown/float64(n)
+		measures["completion50"], measures["completion95"] = completions[n/2], completions[n*95/100]
+	}
+	if len(ends) > 0 {
+		measures["messages"] = ends[0].messages
+	}
+	return measures, nil
+}

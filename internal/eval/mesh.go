@@ -1,0 +1,188 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/scenario"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/sim"
+	"github.com/mrsmesh/mrsmesh/pkg/sim/baseline"
+	"github.com/mrsmesh/mrsmesh/pkg/site"
+)
+
+// meshRun is the jobs of an experiment on the mesh's own machines, in the simulator.
+type meshRun struct {
+	jobs   []baseline.Job
+	grain  float64 // nodes of a part
+	world  *sim.World
+	places map[grid.JobID]int // of a job in jobs
+	ends   []ending
+	open   int
+	begun  map[grid.AttemptID]time.Duration // that hold what they need
+	err    error
+}
+
+const (
+	leaseOfMesh = 10 * time.Minute // hardware does not fail here: fewer renewals to play
+	settling    = 10 * time.Second // before the first job: the sites have met
+)
+
+// playMesh places the jobs by the mesh, and tells what became of each.
+func playMesh(
+	ctx context.Context, e scenario.Experiment, s scenario.Strategy, g baseline.Grid,
+	jobs []baseline.Job, seed uint64,
+) ([]ending, error) {
+	r := &meshRun{
+		jobs: jobs, grain: s.Grain, places: make(map[grid.JobID]int), open: len(jobs),
+		ends: make([]ending, len(jobs)), begun: make(map[grid.AttemptID]time.Duration),
+	}
+	r.world = sim.New(r.config(e, g, seed))
+	for i, j := range jobs {
+		r.ends[i].submitted = j.Submit
+		at := siteName(0)
+		if s.Each {
+			at = siteName(j.Source)
+		}
+		r.world.At(settling+j.Submit, func() { r.submit(i, at, r.job(j, s)) })
+	}
+	limit := settling + 100*e.Jobs.For
+	for r.open > 0 && r.err == nil {
+		now := r.world.Elapsed()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if now >= limit {
+			return nil, fmt.Errorf("%d of %d jobs have not ended after %s", r.open, len(jobs), limit)
+		}
+		if err := r.world.Run(now + e.Jobs.For/100); err != nil {
+			return nil, err
+		}
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	for i := range r.ends {
+		r.ends[i].messages = float64(r.world.Messages()) / float64(len(jobs))
+	}
+	return r.ends, nil
+}
+
+func siteName(i int) grid.SiteID { return grid.SiteID(fmt.Sprintf("s%d", i)) }
+
+func (r *meshRun) config(e scenario.Experiment, g baseline.Grid, seed uint64) sim.Config {
+	const never = 1 << 30
+	c := sim.Config{
+		Seed: seed, Fast: true, CheckEvery: never, Watch: r.see,
+		Network: sim.Network{Latency: e.Grid.Latency, Rates: g.Bps, Sharing: sharing(e.Grid.Ways)},
+		Run: func(t grid.Task, _ time.Duration, _ sim.SiteSpec) (time.Duration, grid.Exit) {
+			job := r.jobs[r.places[t.ID.Job]]
+			exit := grid.Exit{Cause: grid.CauseExited}
+			if job.Out > 0 {
+				cid := grid.CID(fmt.Sprintf("out%sx%d", t.ID.Job, t.ID.Index))
+				exit.Outputs = []grid.Produced{
+					{Path: "/out/result", CID: cid, Bytes: job.Out / r.parts(job)},
+				}
+			}
+			return job.Run, exit
+		},
+	}
+	for i, total := range g.Sites {
+		total.MFLOPS, total.DiskBytes = total.MilliCPUs, diskOfSite
+		c.Sites = append(c.Sites, sim.SiteSpec{
+			ID: siteName(i),
+			Capability: grid.Capability{
+				OS: "linux", Arch: "amd64", Kinds: []grid.WorkKind{grid.KindWasm}, Total: total,
+				CoreMFLOPS: 1000, DownBps: int64(e.Grid.Rate), UpBps: int64(e.Grid.Rate),
+			},
+			Tune: func(_ *site.Config, b *broker.Config) {
+				b.MaxJobs, b.Lease, b.ExplainUpTo = len(r.jobs)+1, leaseOfMesh, 0
+			},
+		})
+	}
+	return c
+}
+
+// sharing reads what transfers on one way do. A queue that knows everything lets them take turns.
+func sharing(ways string) sim.Sharing {
+	switch ways {
+	case "fair":
+		return sim.SharingFair
+	case "apart":
+		return sim.SharingNone
+	default:
+		return sim.SharingTurns
+	}
+}
+
+// diskOfSite is enough: experiments are about computation, memory and data on their way.
+const diskOfSite = 1 << 50
+
+// parts counts the tasks of a job.
+func (r *meshRun) parts(j baseline.Job) int64 {
+	return max(int64(math.Ceil(float64(j.Need.MilliCPUs)/1000/r.grain)), 1)
+}
+
+// job is a job as the mesh wants it.
+func (r *meshRun) job(j baseline.Job, s scenario.Strategy) grid.Job {
+	n := r.parts(j)
+	job := grid.Job{
+		Spec: grid.Spec{
+			Name: "experiment", Kind: grid.KindWasm,
+			Module: grid.Input{Path: "/module.wasm", CID: "bmodule"},
+			Need: grid.Resources{
+				MilliCPUs: j.Need.MilliCPUs / n, MemoryBytes: j.Need.MemoryBytes / n,
+				MFLOPS: j.Need.MilliCPUs / n, // a node is 1 GFLOP/s
+			},
+			Runtime: j.Estimate, Weights: grid.DefaultWeights(), Map: grid.MapThesis,
+		},
+		Count: uint32(n), TTL: time.Second,
+	}
+	if n > 1 {
+		job.Split = grid.SplitNever
+		if s.Split {
+			job.Split = grid.SplitGreedy
+		}
+	}
+	return job
+}
+
+func (r *meshRun) submit(place int, at grid.SiteID, job grid.Job) {
+	if j := r.jobs[place]; j.In > 0 {
+		job.Spec.Inputs = []grid.Input{{
+			Path: "/in/data", CID: grid.CID(fmt.Sprintf("bin%d", place)), Bytes: j.In / r.parts(j),
+		}}
+	}
+	id, err := r.world.Submit(at, job)
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("job %d: %w", place, err)
+	}
+	r.places[id] = place
+}
+
+// see notes what matters of what happens.
+func (r *meshRun) see(s sim.Sight) {
+	place, known := r.places[s.Report.Attempt.Task.Job]
+	if s.Kind != sim.SightReported || !known {
+		return
+	}
+	at, id, end := s.At-settling, s.Report.Attempt, &r.ends[place]
+	switch event := s.Report.Event; {
+	case s.Broker && event == "job_ended":
+		end.ended, end.finish, end.done = at, at, end.started
+		r.open--
+	case !s.Broker && event == "accepted":
+		r.begun[id] = at
+	case !s.Broker && event == "started" && !end.started:
+		end.started, end.start = true, at
+	case !s.Broker && (event == "exited" || event == "dropped"):
+		if from, held := r.begun[id]; held {
+			nodes := float64(r.jobs[place].Need.MilliCPUs) / 1000 / float64(r.parts(r.jobs[place]))
+			end.held += nodes * (at - from).Seconds()
+			delete(r.begun, id)
+		}
+	}
+}

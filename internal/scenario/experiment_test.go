@@ -1,0 +1,105 @@
+package scenario
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const smallExperiment = "# a small one\n" +
+	"grid n=4 nodes=16 spread=.5 largest=8 mem=2GiB memspread=.1 rate=1Mbps ratespread=.2 " +
+	"disk=1Gbps latency=5ms ways=fair\n" +
+	"jobs procs=8 time=.5 longest=1h load=.6 for=2h mem=.1..0.5 data=4MiB dataspread=1 out=.5 " +
+	"local=.25 estimate=1..2\n" + `strategy name=MRS on=mesh split=greedy by=each grain=.5
+strategy name=REP on=queue copies=2 order=random
+expect   ratio=MRS/REP of=wait from=.5 to=1 paper=.75
+seeds    n=3
+`
+
+func TestParseExperiment(t *testing.T) {
+	got, err := ParseExperiment(smallExperiment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Experiment{
+		Grid: GridModel{
+			Sites: 4, Nodes: 16, Spread: .5, Largest: 8, Memory: 2 << 30, MemSpread: .1, Rate: 1e6,
+			RateSpread: .2, Disk: 1e9, Latency: 5 * time.Millisecond, Ways: "fair",
+		},
+		Jobs: JobModel{
+			Procs: 8, Time: .5, Longest: time.Hour, Load: .6, For: 2 * time.Hour, MemLow: .1, MemHigh: .5,
+			Data: 4 << 20, DataSpread: 1, Out: .5, Local: .25, EstLow: 1, EstHigh: 2,
+		},
+		Strategies: []Strategy{
+			{Name: "MRS", Copies: 1, Split: true, Each: true, Grain: .5},
+			{Name: "REP", Queue: true, Copies: 2, Random: true, Grain: 1},
+		},
+		Claims: []Claim{{
+			Line: 6, Strategy: "MRS", Beside: "REP", Measure: "wait", From: .5, To: 1, Paper: .75,
+		}},
+		Seeds: 3,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if !IsExperiment(smallExperiment) || IsExperiment("sites n=3\nrun for=1m\n# grid n=3\n") {
+		t.Error("what has a line grid is an experiment, and nothing else")
+	}
+}
+
+func TestMistakesInExperiments(t *testing.T) {
+	const grid, jobs = "grid n=2 nodes=8\n", "jobs procs=4 for=1h\n"
+	const strategy = "strategy name=a on=mesh\n"
+	for text, want := range map[string]string{
+		"":                                    "a line that says what the grid is drawn from",
+		grid + strategy:                       "jobs: want a line that says what the jobs are drawn from",
+		grid + jobs:                           "strategy: want a line for each strategy",
+		grid + grid + jobs + strategy:         "line 2: grid: want one such line",
+		"gird n=2\n" + jobs + strategy:        "did you mean grid?",
+		"grid n=2 nods=8\n" + jobs + strategy: "did you mean nodes?",
+		"grid n=2 nodes=8 largest=8\n" + jobs + strategy:             "less than all nodes",
+		"grid n=2 nodes=8 mem=0B\n" + jobs + strategy:                "mem, rate and disk above 0",
+		"grid n=2 nodes=2\n" + jobs + strategy:                       "procs of at most",
+		grid + "jobs procs=4 estimate=.5\n" + strategy:               "a range a..b from 1 on",
+		grid + "jobs procs=4 mem=2..1\n" + strategy:                  "a range a..b, at most 1000",
+		grid + "jobs procs=4 load=many\n" + strategy:                 "a number from 0.001 to 100",
+		grid + jobs + strategy + strategy:                            "that no other strategy has",
+		grid + jobs + "strategy name=a/b on=mesh\n":                  "a name without /",
+		grid + jobs + "strategy name=a on=cloud\n":                   "mesh or queue",
+		grid + jobs + "strategy name=a copies=2\n":                   "1 where jobs are split",
+		grid + jobs + "strategy name=a on=mesh order=random":         "order=... with on=queue",
+		grid + jobs + strategy + "expect ratio=a/b of=wait to=1\n":   "ratio=b: want the name",
+		grid + jobs + strategy + "expect ratio=a of=wait to=1\n":     "NAME/NAME",
+		grid + jobs + strategy + "expect ratio=a/a of=weight to=1\n": "of=weight: want one of wait",
+		grid + jobs + strategy + "expect ratio=a/a of=wait from=2\n": "a number above from",
+		grid + jobs + strategy + "seeds n=0\n":                       "a whole number from 1",
+		grid + jobs + strategy + strings.Repeat("#", maxText) + "\n": "at most 1 MiB",
+	} {
+		_, err := ParseExperiment(text)
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrSyntax) {
+			t.Errorf("%.80q: %v, want %q", text, err, want)
+		}
+	}
+	if e, err := ParseExperiment(grid + jobs + strategy); err != nil || e.Seeds != 30 {
+		t.Errorf("without seeds there are %d: %v", e.Seeds, err)
+	}
+}
+
+func FuzzParseExperiment(f *testing.F) {
+	f.Add(smallExperiment)
+	f.Fuzz(func(t *testing.T, text string) {
+		e, err := ParseExperiment(text)
+		if err != nil {
+			if !errors.Is(err, ErrSyntax) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if e.Grid.Sites < 1 || len(e.Strategies) == 0 || e.Seeds < 1 || e.Jobs.EstLow < 1 {
+			t.Fatalf("%+v", e)
+		}
+	})
+}

@@ -108,7 +108,8 @@ func TestWhatIsLate(t *testing.T) {
 		},
 		{
 			"one that was given up was stopped behind the deadline", by, byToken(2, grid.PromiseKept),
-			[]Run{ranFrom(1, 50, 126), ranFrom(2, 80, 99)}, nil,
+			[]Run{ranFrom(1, 50, 126), ranFrom(2, 80, 99)},
+			nil,
 		},
 		{
 			"the one with the result ended behind it", by, byToken(1, grid.PromiseKept),

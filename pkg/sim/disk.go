@@ -16,6 +16,7 @@ type disk struct {
 	facts       [2]*step.Facts
 	held        map[grid.CID]int64
 	pins        map[grid.CID]map[string]bool    // for whom data is kept; none: nobody in particular
+	kept        map[string][]grid.CID           // the same the other way round
 	past        map[grid.JobID]step.ArchivedJob // ended jobs that left their machine
 	incarnation uint64                          // the number of the last start
 	line        uint64                          // of the runs on one machine; 0: none yet
@@ -44,7 +45,8 @@ type looseData struct {
 func newDisk() disk {
 	return disk{
 		facts: [2]*step.Facts{step.NewFacts(), step.NewFacts()}, held: make(map[grid.CID]int64),
-		pins: make(map[grid.CID]map[string]bool), past: make(map[grid.JobID]step.ArchivedJob),
+		pins: make(map[grid.CID]map[string]bool), kept: make(map[string][]grid.CID),
+		past:  make(map[grid.JobID]step.ArchivedJob),
 		boots: 1,
 	}
 }
@@ -137,7 +139,12 @@ func (d *disk) copy() disk {
 	}
 	c.held, c.past = maps.Clone(d.held), maps.Clone(d.past)
 	for _, cid := range slices.Sorted(maps.Keys(d.pins)) {
-		c.pins[cid] = maps.Clone(d.pins[cid])
+		for _, owner := range slices.Sorted(maps.Keys(d.pins[cid])) {
+			c.pin(cid, owner)
+		}
+		if c.pins[cid] == nil {
+			c.pins[cid] = make(map[string]bool) // all have let it go
+		}
 	}
 	c.incarnation, c.restored, c.boots, c.line = d.incarnation, d.restored, d.boots, d.line
 	return c
@@ -186,14 +193,18 @@ func (d *disk) pin(cid grid.CID, owner string) {
 	if d.pins[cid] == nil {
 		d.pins[cid] = make(map[string]bool)
 	}
-	d.pins[cid][owner] = true
+	if !d.pins[cid][owner] {
+		d.pins[cid][owner] = true
+		d.kept[owner] = append(d.kept[owner], cid)
+	}
 }
 
 // unpin lets go all that was kept for somebody.
 func (d *disk) unpin(owner string) {
-	for _, cid := range slices.Sorted(maps.Keys(d.pins)) {
+	for _, cid := range d.kept[owner] {
 		delete(d.pins[cid], owner)
 	}
+	delete(d.kept, owner)
 }
 
 // sweep lets go of what an earlier run kept for attempts and jobs that nobody knows any more, as

@@ -113,10 +113,8 @@ func play(ctx context.Context, out *localmesh.Screen, p plan) (v verdict, err er
 	s := newStory(m, p)
 	if err = s.play(ctx, out); err != nil {
 		stop() // a story that broke off says nothing, however it goes on
-		<-submitted
-		return v, m.Explain(err)
 	}
-	if err = <-submitted; err != nil {
+	if err = errors.Join(err, <-submitted); err != nil {
 		return v, m.Explain(err)
 	}
 	out.Say("all is well again; waiting for the jobs")

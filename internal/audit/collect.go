@@ -32,10 +32,10 @@ type Source struct {
 func Collect(sources []Source) (Records, error) {
 	var records Records
 	files := make([][]runRecord, len(sources))
-	lives := make([][]life, len(sources))
+	lives, ends := make([][]life, len(sources)), make([]map[grid.AttemptID]time.Time, len(sources))
 	for i, src := range sources {
 		var err error
-		if lives[i], err = records.addState(src); err != nil {
+		if lives[i], ends[i], err = records.addState(src); err != nil {
 			return Records{}, fmt.Errorf("audit %s: %w", src.Site, err)
 		}
 		if len(src.Ends) > 0 {
@@ -51,19 +51,21 @@ func Collect(sources []Source) (Records, error) {
 	boot := oneBoot(files)
 	for i, src := range sources {
 		reader := runReader{
-			site: src.Site, boot: boot, lives: lives[i], runs: make(map[grid.AttemptID]*openRun),
+			site: src.Site, boot: boot, lives: lives[i], ends: ends[i],
+			runs: make(map[grid.AttemptID]*openRun),
 		}
 		records.Runs = append(records.Runs, reader.read(files[i])...)
 	}
 	return records, nil
 }
 
-// addState reads a state directory and returns when its agent lived.
-func (r *Records) addState(src Source) ([]life, error) {
+// addState reads a state directory and returns when its agent lived, and when attempts ended as far
+// as it heard of that.
+func (r *Records) addState(src Source) ([]life, map[grid.AttemptID]time.Time, error) {
 	h := newHistory()
 	runs, err := store.Runs(src.StateDir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	spans := make(map[uint64]life)
 	for _, run := range runs {
@@ -74,19 +76,19 @@ func (r *Records) addState(src Source) ([]life, error) {
 		if errors.Is(err, store.ErrCorrupt) {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s: %v", src.Site, err))
 		} else if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	final, err := store.ReadFacts(src.StateDir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var all []step.Fact
 	for _, facts := range final {
 		all = append(all, facts...)
 	}
 	if err := h.settle(all); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	lives := slices.SortedFunc(maps.Values(spans), func(a, b life) int {
 		return a.from.Compare(b.from)
@@ -97,7 +99,7 @@ func (r *Records) addState(src Source) ([]life, error) {
 		}
 		r.Submissions = append(r.Submissions, s)
 	}
-	return lives, r.addTasks(h, src.StateDir)
+	return lives, h.ends, r.addTasks(h, src.StateDir)
 }
 
 // addTasks adds a submitter's tasks, and looks whether it has the results of those that are

@@ -226,22 +226,43 @@ func TestRunRecordsBecomeSpans(t *testing.T) {
 	tests := []struct {
 		name string
 		boot bool
-		ends []time.Time
+		ends []time.Time // of its agent
+		told map[grid.AttemptID]time.Time
 		want []Run
 	}{
-		{"by the wall clock", false, nil, []Run{
+		{"by the wall clock", false, nil, nil, []Run{
 			ran(id, 10, 20, false, seconds(10, 12), seconds(15, 20)),
 			ran(other, 16, 19, true, seconds(16, 18), seconds(19, 19)),
 		}},
-		{"by the boot clock", true, []time.Time{at(1), at(25), at(40)}, []Run{
+		{"by the boot clock", true, []time.Time{at(1), at(25), at(40)}, nil, []Run{
 			ran(id, 10, 20, false, seconds(110, 112), seconds(115, 120)),
 			ran(other, 16, 19, true, seconds(116, 118), seconds(119, 124.999)),
 		}},
+		{
+			// A supervisor that cannot write an end tells its agent.
+			"the agent heard of an end that was not written", true,
+			[]time.Time{at(1), at(25), at(40)},
+			map[grid.AttemptID]time.Time{other: at(21), id: at(13)},
+			[]Run{
+				ran(id, 10, 20, false, seconds(110, 112), seconds(115, 120)),
+				ran(other, 16, 19, true, seconds(116, 118), seconds(119, 120.999)),
+			},
+		},
+		{
+			"and heard of it in a later life", true,
+			[]time.Time{at(1), at(25), at(40)},
+			map[grid.AttemptID]time.Time{other: at(30)},
+			[]Run{
+				ran(id, 10, 20, false, seconds(110, 112), seconds(115, 120)),
+				ran(other, 16, 19, true, seconds(116, 118), seconds(119, 124.999)),
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			reader := runReader{
-				site: "x", boot: tt.boot, lives: livesUntil(tt.ends), runs: map[grid.AttemptID]*openRun{},
+				site: "x", boot: tt.boot, lives: livesUntil(tt.ends), ends: tt.told,
+				runs: map[grid.AttemptID]*openRun{},
 			}
 			if diff := cmp.Diff(tt.want, reader.read(records)); diff != "" {
 				t.Errorf("runs differ (-want +got):\n%s", diff)

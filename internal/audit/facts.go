@@ -4,16 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// The submitter machine's facts that an audit reads (see pkg/broker). All that
-// the audit knows of their form stands in this file.
+// The facts that an audit reads, of the submitter's machine (see pkg/broker) and of the site's
+// (see pkg/site). All that the audit knows of their form stands in this file.
 const (
-	kindJob  = "job/1"  // key JobID
-	kindTask = "task/1" // key TaskID
+	kindJob     = "job/1"     // key JobID
+	kindTask    = "task/1"    // key TaskID
+	kindAttempt = "attempt/1" // key AttemptID
 )
 
 type jobFact struct {
@@ -41,17 +43,23 @@ type taskFact struct {
 	} `json:"pledge"`
 }
 
+type attemptFact struct {
+	Attempt grid.AttemptID `json:"attempt"`
+	EndedMS int64          `json:"ended_ms"` // 0 before it has ended
+}
+
 // history collects what the facts of one agent tell, over all its starts.
 type history struct {
 	jobs    map[grid.JobID]Submission
 	tasks   map[grid.TaskID]Task
-	outputs map[grid.TaskID][]grid.CID // of tasks that are done
+	outputs map[grid.TaskID][]grid.CID   // of tasks that are done
+	ends    map[grid.AttemptID]time.Time // of attempts at this site, as its agent heard of them first
 }
 
 func newHistory() history {
 	return history{
 		jobs: make(map[grid.JobID]Submission), tasks: make(map[grid.TaskID]Task),
-		outputs: make(map[grid.TaskID][]grid.CID),
+		outputs: make(map[grid.TaskID][]grid.CID), ends: make(map[grid.AttemptID]time.Time),
 	}
 }
 
@@ -63,6 +71,8 @@ func (h history) note(f step.Fact) error {
 		return h.noteJob(f)
 	case kindTask:
 		return h.noteTask(f)
+	case kindAttempt:
+		return h.noteAttempt(f)
 	}
 	if strings.HasPrefix(f.Kind, "job/") || strings.HasPrefix(f.Kind, "task/") {
 		return fmt.Errorf("fact %s %s: this program reads %s and %s", f.Kind, f.Key, kindJob, kindTask)
@@ -116,6 +126,21 @@ func (h history) noteTask(f step.Fact) error {
 		for _, out := range v.Exit.Outputs {
 			h.outputs[id] = append(h.outputs[id], out.CID)
 		}
+	}
+	return nil
+}
+
+// noteAttempt takes note of an attempt's end. What else its fact holds is not the audit's.
+func (h history) noteAttempt(f step.Fact) error {
+	if f.Value == nil {
+		return nil
+	}
+	var v attemptFact
+	if err := json.Unmarshal(f.Value, &v); err != nil {
+		return fmt.Errorf("fact %s %s: %w", f.Kind, f.Key, err)
+	}
+	if _, known := h.ends[v.Attempt]; v.EndedMS != 0 && !known {
+		h.ends[v.Attempt] = step.FromMS(v.EndedMS)
 	}
 	return nil
 }

@@ -93,8 +93,9 @@ func oneBoot(files [][]runRecord) bool {
 // runReader makes runs of one site's records.
 type runReader struct {
 	site  string
-	boot  bool   // by the boot clock instead of the wall clock
-	lives []life // of the site's agent, ascending
+	boot  bool                         // by the boot clock instead of the wall clock
+	lives []life                       // of the site's agent, ascending
+	ends  map[grid.AttemptID]time.Time // as that heard of them
 	runs  map[grid.AttemptID]*openRun
 }
 
@@ -179,10 +180,10 @@ func (rr runReader) close(run *openRun, to time.Duration) {
 	run.running = false
 }
 
-// end is when an attempt without an end ended, of which r is the last record:
-// with the life of its agent, as far as that is known, or else it is only sure
-// to have run until then. A millisecond is taken off, because the wall clock of
-// a record is not more exact.
+// end is when an attempt without an end ended, of which r is the last record: when its agent heard
+// so from the supervisor, which could not write it down, as on a full disk; or else with the life
+// of its agent, as far as that is known; or it is only sure to have run until then. A millisecond
+// is taken off, because the wall clock of a record is not more exact.
 func (rr runReader) end(r runRecord) time.Duration {
 	wall := time.UnixMilli(r.WallMS)
 	var after time.Duration
@@ -190,6 +191,9 @@ func (rr runReader) end(r runRecord) time.Duration {
 		if !l.from.After(wall) {
 			after = l.to.Sub(wall) - time.Millisecond
 		}
+	}
+	if ended, told := rr.ends[r.Attempt]; told {
+		after = min(after, ended.Sub(wall)-time.Millisecond)
 	}
 	return rr.at(r) + max(0, after)
 }

@@ -332,6 +332,13 @@ func TestWhatCannotBeCollected(t *testing.T) {
 	}
 }
 
+// attemptRow is a fact of a site about an attempt, which has ended if the time is not 0.
+func attemptRow(id grid.AttemptID, endedMS int64) step.Fact {
+	return step.NewFact(kindAttempt, id.String(), map[string]any{
+		"attempt": id, "ended_ms": endedMS,
+	})
+}
+
 // All that is read of a job and its tasks, and what a removed row leaves of them.
 func TestAWholeHistory(t *testing.T) {
 	window := grid.Window{At: clock(5), Deadline: clock(9)}
@@ -352,6 +359,9 @@ func TestAWholeHistory(t *testing.T) {
 		step.NewFact(kindTask, taskOf(jobA, 0).String(), done),
 		{Kind: kindTask, Key: taskOf(jobA, 0).String()},
 		taskRow(taskOf(jobA, 0), grid.PhaseFailed), taskRow(taskOf(jobA, 1), grid.PhaseFailed),
+		attemptRow(attemptOf(0, 1), 0), attemptRow(attemptOf(0, 1), 5000),
+		attemptRow(attemptOf(0, 1), 6000), attemptRow(attemptOf(1, 1), 0),
+		{Kind: kindAttempt, Key: attemptOf(0, 1).String()},
 	} {
 		if err := h.note(f); err != nil {
 			t.Fatal(err)
@@ -373,6 +383,7 @@ func TestAWholeHistory(t *testing.T) {
 			other: {ID: other, Phase: grid.PhaseFailed, Token: 1},
 		},
 		outputs: map[grid.TaskID][]grid.CID{id: {"c1", "c2"}},
+		ends:    map[grid.AttemptID]time.Time{attemptOf(0, 1): time.UnixMilli(5000)},
 	}
 	if diff := cmp.Diff(want, h, cmp.AllowUnexported(history{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

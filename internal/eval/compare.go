@@ -154,7 +154,7 @@ func play(
 	var ends []ending
 	if s.Queue {
 		runs, err := baseline.Schedule(g, baseline.Policy{
-			Copies: s.Copies, Split: s.Split, Random: s.Random, Seed: seed,
+			Copies: s.Copies, Split: s.Split, FirstFit: s.First, Random: s.Random, Seed: seed,
 		}, jobs)
 		if err != nil {
 			return nil, fmt.Errorf("%s, seed %d: %w", s.Name, seed, err)

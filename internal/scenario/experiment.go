@@ -66,6 +66,7 @@ type Strategy struct {
 	Copies int     // of each job; of Queue
 	Split  bool    // jobs may be cut over several sites
 	Random bool    // sites are tried in random order; of Queue
+	First  bool    // whoever fits goes, and no place is kept for the head of the queue; of Queue
 	Each   bool    // each job is submitted where its input is, not all at one site; of the mesh
 	Grain  float64 // nodes of a part of a job; of the mesh
 }
@@ -196,12 +197,13 @@ func (p *experimentParser) strategy(l *line) {
 	s.Split = l.oneOf("split", "never", "greedy") == 1
 	s.Each = l.oneOf("by", "one", "each") == 1
 	s.Random = l.oneOf("order", "listed", "random") == 1
+	s.First = l.oneOf("fill", "easy", "first") == 1
 	if s.Copies = int(l.whole("copies", 1, maxSites)); s.Copies > 1 && (s.Split || !s.Queue) {
 		l.fail("copies", strconv.Itoa(s.Copies), "1 where jobs are split, and on the mesh", "")
 	}
 	s.Grain = l.real("grain", 1, .01, maxNodes)
-	if s.Queue && s.Each || !s.Queue && s.Random {
-		l.fail("", "", "order=... with on=queue, by=... with on=mesh", "")
+	if s.Queue && s.Each || !s.Queue && (s.Random || s.First) {
+		l.fail("", "", "order=... and fill=... with on=queue, by=... with on=mesh", "")
 	}
 	p.e.Strategies = append(p.e.Strategies, s)
 }

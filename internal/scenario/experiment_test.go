@@ -14,7 +14,7 @@ const smallExperiment = "# a small one\n" +
 	"disk=1Gbps latency=5ms ways=fair\n" +
 	"jobs procs=8 time=.5 longest=1h load=.6 for=2h mem=.1..0.5 data=4MiB dataspread=1 out=.5 " +
 	"local=.25 estimate=1..2\n" + `strategy name=MRS on=mesh split=greedy by=each grain=.5
-strategy name=REP on=queue copies=2 order=random
+strategy name=REP on=queue copies=2 order=random fill=first
 expect   ratio=MRS/REP of=wait from=.5 to=1 paper=.75
 seeds    n=3
 `
@@ -35,7 +35,7 @@ func TestParseExperiment(t *testing.T) {
 		},
 		Strategies: []Strategy{
 			{Name: "MRS", Copies: 1, Split: true, Each: true, Grain: .5},
-			{Name: "REP", Queue: true, Copies: 2, Random: true, Grain: 1},
+			{Name: "REP", Queue: true, Copies: 2, Random: true, First: true, Grain: 1},
 		},
 		Claims: []Claim{{
 			Line: 6, Strategy: "MRS", Beside: "REP", Measure: "wait", From: .5, To: 1, Paper: .75,
@@ -70,7 +70,7 @@ func TestMistakesInExperiments(t *testing.T) {
 		grid + jobs + "strategy name=a/b on=mesh\n":                  "a name without /",
 		grid + jobs + "strategy name=a on=cloud\n":                   "mesh or queue",
 		grid + jobs + "strategy name=a copies=2\n":                   "1 where jobs are split",
-		grid + jobs + "strategy name=a on=mesh order=random":         "order=... with on=queue",
+		grid + jobs + "strategy name=a on=mesh order=random":         "order=... and fill=... with on=queue",
 		grid + jobs + strategy + "expect ratio=a/b of=wait to=1\n":   "ratio=b: want the name",
 		grid + jobs + strategy + "expect ratio=a of=wait to=1\n":     "NAME/NAME",
 		grid + jobs + strategy + "expect ratio=a/a of=weight to=1\n": "of=weight: want one of wait",

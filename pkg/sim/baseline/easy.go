@@ -24,7 +24,7 @@ func (s *scheduler) look() error {
 					return err
 				}
 				continue
-			case !blocked:
+			case !blocked && !s.policy.FirstFit:
 				var err error
 				if promised, err = s.promise(r); err != nil {
 					return err

@@ -20,6 +20,9 @@ type Policy struct {
 	// Split lets a job be cut into shares of any size, one for each site, that run at the
 	// same time.
 	Split bool
+	// FirstFit starts every job that fits, in the order of the queue, and promises a place to none:
+	// wide jobs wait for as long as narrow ones come.
+	FirstFit bool
 	// Random tries the sites in an order drawn for each job, not in their own.
 	Random bool
 	// Seed gives all chance.

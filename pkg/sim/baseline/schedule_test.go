@@ -88,6 +88,16 @@ func TestBackfill(t *testing.T) {
 	)
 }
 
+// Without a promise to the head of the queue whoever fits goes.
+func TestFirstFit(t *testing.T) {
+	p := backfill()
+	p.FirstFit = true
+	runs := mustSchedule(t, near(4), p, job(0, 3, 20), job(1, 4, 10), job(2, 1, 30))
+	wantRows(t, runs,
+		row{0, 0, 0, 3, 0, 0, 20}, row{2, 0, 0, 1, 2, 2, 32}, row{1, 0, 0, 4, 32, 32, 42},
+	)
+}
+
 // Input is sent to where a job runs, output to where it was submitted, and both are part of the
 // time for which it holds its place. One transfer at a time is on each way.
 func TestTransfersTakeTheirTurns(t *testing.T) {
@@ -311,7 +321,11 @@ func TestSchedulesKeepTheRules(t *testing.T) {
 		}
 		jobs := someJobs(t, len(sizes))
 		p := rapid.SampledFrom([]Policy{
-			backfill(), replicate(1), {Copies: 1, Split: true}, {Copies: 1, Split: true, Random: true},
+			backfill(), replicate(1),
+			{Copies: 1, Split: true},
+			{Copies: 1, Split: true, Random: true},
+			{Copies: 1, FirstFit: true},
+			{Copies: 1, FirstFit: true, Split: true},
 		}).Draw(t, "policy")
 		runs, err := Schedule(g, p, jobs)
 		if err != nil {

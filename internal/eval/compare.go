@@ -2,9 +2,9 @@ package eval
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/mrsmesh/mrsmesh/internal/scenario"
@@ -61,10 +61,8 @@ func (c *Compare) strategies() []scenario.Strategy {
 	}
 	var chosen []scenario.Strategy
 	for _, s := range c.Experiment.Strategies {
-		for _, name := range c.Only {
-			if s.Name == name {
-				chosen = append(chosen, s)
-			}
+		if slices.Contains(c.Only, s.Name) {
+			chosen = append(chosen, s)
 		}
 	}
 	return chosen
@@ -74,57 +72,59 @@ func (c *Compare) strategies() []scenario.Strategy {
 // of workers.
 func (c *Compare) Run(ctx context.Context) (CompareResult, error) {
 	for _, name := range c.Only {
-		known := false
-		for _, s := range c.Experiment.Strategies {
-			known = known || s.Name == name
-		}
-		if !known {
+		if !slices.ContainsFunc(c.Experiment.Strategies, func(s scenario.Strategy) bool {
+			return s.Name == name
+		}) {
 			return CompareResult{}, fmt.Errorf("%w: no strategy is called %q", ErrUsage, name)
 		}
 	}
-	strategies, seeds := c.strategies(), c.seeds()
-	all := make([]map[string]float64, len(strategies)*seeds) // of a seed, then of a strategy
-	errs := make([]error, len(all))
+	strategies := c.strategies()
+	all := make([]map[string]float64, len(strategies)*c.seeds()) // of a seed, then of a strategy
+	err := c.share(ctx, len(all), func(ctx context.Context, i int) (err error) {
+		seed := c.First + uint64(i/len(strategies))
+		all[i], err = play(ctx, c.Experiment, strategies[i%len(strategies)], seed)
+		return err
+	})
+	if err != nil {
+		return CompareResult{}, err
+	}
+	return c.result(strategies, all), nil
+}
+
+// share has the workers do so many pieces of work. The first error ends all.
+func (c *Compare) share(
+	ctx context.Context, pieces int, do func(context.Context, int) error,
+) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	next := make(chan int)
 	var workers sync.WaitGroup
 	var mu sync.Mutex
-	done := 0
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for range max(1, min(c.workers(), len(all))) {
+	done := 0 // guarded by mu
+	for range max(1, min(c.workers(), pieces)) {
 		workers.Go(func() {
 			for i := range next {
-				seed := c.First + uint64(i/len(strategies))
-				all[i], errs[i] = play(ctx, c.Experiment, strategies[i%len(strategies)], seed)
-				if errs[i] != nil {
-					cancel()
+				if err := do(ctx, i); err != nil {
+					cancel(err)
+					continue
 				}
 				mu.Lock()
-				done++
-				if c.Progress != nil && ctx.Err() == nil {
+				if done++; c.Progress != nil {
 					c.Progress(done)
 				}
 				mu.Unlock()
 			}
 		})
 	}
-	for i := range all {
+	for i := 0; i < pieces && ctx.Err() == nil; i++ {
 		select {
 		case next <- i:
-			continue
 		case <-ctx.Done():
 		}
-		break
 	}
 	close(next)
 	workers.Wait()
-	if err := firstOf(errs); err != nil {
-		return CompareResult{}, err
-	}
-	if err := ctx.Err(); err != nil {
-		return CompareResult{}, err
-	}
-	return c.result(strategies, all), nil
+	return context.Cause(ctx)
 }
 
 func (c *Compare) workers() int {
@@ -132,17 +132,6 @@ func (c *Compare) workers() int {
 		return c.Workers
 	}
 	return runtime.GOMAXPROCS(0)
-}
-
-// firstOf is the first error that is not that another run had one.
-func firstOf(errs []error) error {
-	var first error
-	for _, err := range errs {
-		if err != nil && (first == nil || errors.Is(first, context.Canceled)) {
-			first = err
-		}
-	}
-	return first
 }
 
 // play plays one strategy with one seed.

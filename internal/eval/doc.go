@@ -7,13 +7,13 @@
 //	draw.go         grids and jobs drawn from an experiment's models
 //	mesh.go         an experiment's jobs placed by the mesh, in the simulator
 //	measure.go      what came of them
-//	swf.go       the log of a real machine under a policy
-//	calibrate.go predictions of availability against what came of them
-//	machines.go  the machines of a calibration, made up or real
-//	diagram.go   the picture of a calibration
-//	joblog.go    made-up logs
-//	turns.go     made-up times up and down
-//	fit.go       laws fitted to real ones
-//	hosts.go     made-up speeds of sites, and rates between them
-//	lines.go     files of lines, packed or not
+//	swf.go          the log of a real machine under a policy
+//	calibrate.go    predictions of availability against what came of them
+//	machines.go     the machines of a calibration, made up or real
+//	diagram.go      the picture of a calibration
+//	joblog.go       made-up logs
+//	turns.go        made-up times up and down
+//	fit.go          laws fitted to real ones
+//	hosts.go        made-up speeds of sites, and rates between them
+//	lines.go        files of lines, packed or not
 package eval

@@ -88,7 +88,7 @@ func TestBackfill(t *testing.T) {
 	)
 }
 
-// Without a promise to the head of the queue whoever fits goes.
+// Without a promise to the head of the queue every job that fits goes.
 func TestFirstFit(t *testing.T) {
 	p := backfill()
 	p.FirstFit = true

@@ -66,7 +66,7 @@ type Strategy struct {
 	Copies int     // of each job; of Queue
 	Split  bool    // jobs may be cut over several sites
 	Random bool    // sites are tried in random order; of Queue
-	First  bool    // every job that fits goes, and no place is kept for the head of the queue; of Queue
+	First  bool    // all jobs that fit go, and none is promised a place; of Queue
 	Each   bool    // each job is submitted where its input is, not all at one site; of the mesh
 	Grain  float64 // nodes of a part of a job; of the mesh
 }

@@ -29,6 +29,7 @@ type meshRun struct {
 const (
 	leaseOfMesh = 10 * time.Minute // hardware does not fail here: fewer renewals to play
 	settling    = 10 * time.Second // before the first job: the sites have met
+	mostTimes   = 10               // as long as the jobs arrive all may take to end
 )
 
 // playMesh places the jobs by the mesh, and tells what became of each.
@@ -49,21 +50,19 @@ func playMesh(
 		}
 		r.world.At(settling+j.Submit, func() { r.submit(i, at, r.job(j, s)) })
 	}
-	limit := settling + 100*e.Jobs.For
-	for r.open > 0 && r.err == nil {
-		now := r.world.Elapsed()
+	for limit := settling + mostTimes*e.Jobs.For; r.open > 0; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if now >= limit {
+		if r.world.Elapsed() > limit {
 			return nil, fmt.Errorf("%d of %d jobs have not ended after %s", r.open, len(jobs), limit)
 		}
-		if err := r.world.Run(now + e.Jobs.For/100); err != nil {
+		if err := r.world.Run(r.world.Elapsed() + e.Jobs.For/100); err != nil {
 			return nil, err
 		}
-	}
-	if r.err != nil {
-		return nil, r.err
+		if r.err != nil {
+			return nil, r.err
+		}
 	}
 	for i := range r.ends {
 		r.ends[i].messages = float64(r.world.Messages()) / float64(len(jobs))

@@ -45,7 +45,8 @@ type host struct {
 	attempts    map[grid.AttemptID]*attempt
 	orphans     []*attempt // that outlived their agent
 	lastArrival map[grid.SiteID]time.Duration
-	run         run // of its agent
+	coming      map[grid.CID][]func() // who waits for data on its way, see bring
+	run         run                   // of its agent
 	runs        map[grid.SiteID]peer
 	nap
 	inboxes [2]inbox
@@ -85,7 +86,7 @@ func (h *host) start() {
 	h.timers, h.inboxes = make(map[timerID]timer), [2]inbox{}
 	h.unread, h.quiet = [2]bool{true, true}, [2]int{}
 	h.starved = [2]bool{}
-	h.attempts = make(map[grid.AttemptID]*attempt)
+	h.attempts, h.coming = make(map[grid.AttemptID]*attempt), make(map[grid.CID][]func())
 	h.lastArrival, h.runs = make(map[grid.SiteID]time.Duration), make(map[grid.SiteID]peer)
 	h.drawRun()
 	siteConfig := site.Default(h.spec.ID, h.spec.Capability)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // Sharing says what transfers do that are on the way from one site to another at the same time.
@@ -54,6 +55,44 @@ func (h *host) transfer(bytes int64, from grid.SiteID, do func()) {
 		bits: float64(bytes) * 8, done: func() { w.schedule(delay, do) },
 	})
 	w.planWay(l)
+}
+
+// bring moves what is missing of some inputs to a host, and does something when all have come. On
+// ways that are shared each is moved once, however many attempts want it, and stays when nobody
+// does any more.
+func (h *host) bring(need []grid.Input, missing int64, from grid.SiteID, do func()) {
+	if h.world.cfg.Network.Sharing == SharingNone {
+		h.transfer(missing, from, do)
+		return
+	}
+	left := 1
+	one := func() {
+		if left--; left == 0 {
+			do()
+		}
+	}
+	for _, in := range need {
+		if _, has := h.disk.held[in.CID]; has {
+			continue
+		}
+		left++
+		waiters, coming := h.coming[in.CID]
+		h.coming[in.CID] = append(waiters, one)
+		if !coming {
+			h.transfer(in.Bytes, from, func() { h.arrived(in) })
+		}
+	}
+	h.after(0, one)
+}
+
+// arrived tells all who wait for an input.
+func (h *host) arrived(in grid.Input) {
+	waiters := h.coming[in.CID]
+	delete(h.coming, in.CID)
+	h.step(roleSite, step.HeldChanged{Added: h.keep([]grid.Input{in})})
+	for _, one := range waiters {
+		one()
+	}
 }
 
 // bpsFrom is the rate at which data come from a site that nobody else uses.

@@ -99,3 +99,35 @@ func TestStagingTakesTheWaysThatAreGiven(t *testing.T) {
 		t.Errorf("it began at %s, want after 31 MB", first.From)
 	}
 }
+
+// Tasks that want the same input at the same time wait for one transfer; and what has come stays,
+// although the attempt that wanted it was stopped.
+func TestAnInputIsMovedOnce(t *testing.T) {
+	specs := fleet(2)
+	specs[0].Capability.Total.MilliCPUs = 100 // too little for the job
+	rates := [][]float64{{8e6, 8e6}, {8e6, 8e6}}
+	w := New(Config{
+		Seed: 1, Sites: specs, Network: Network{Rates: rates, Sharing: SharingTurns},
+	})
+	if err := w.Run(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	job := wasmJob(3, time.Second)
+	job.Spec.Inputs = []grid.Input{{Path: "/in/x", CID: "bin", Bytes: 20e6}} // 20 s
+	id := mustSubmit(t, w, "s0", job)
+	w.At(10*time.Second, func() {
+		if err := w.Cancel("s0", id); err != nil {
+			t.Error(err)
+		}
+	})
+	w.At(12*time.Second, func() { id = mustSubmit(t, w, "s0", job) })
+	if err := w.Run(12 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	mustEnd(t, w, time.Minute, "s0", id)
+	for _, ran := range w.Trace().Intervals {
+		if ran.From < 22*time.Second || ran.From > 25*time.Second {
+			t.Errorf("a task began at %s, want after the 21 MB that were on their way", ran.From)
+		}
+	}
+}

@@ -205,7 +205,7 @@ func (h *host) stage(e step.Stage) {
 		}
 	}
 	begun, generation := h.world.elapsed, a.generation
-	h.transfer(missing, e.From, func() {
+	h.bring(need, missing, e.From, func() {
 		if a.generation != generation || h.attempts[a.id] != a {
 			return
 		}

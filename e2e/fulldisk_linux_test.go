@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,7 +69,7 @@ func TestFullDisk(t *testing.T) {
 		s.start(t)
 	}
 	m.awaitWhole(t)
-	before := m.begin(t, result, "ticks=30", "put=/out/r:result 0")
+	before := m.begin(t, result, "ticks=80", "put=/out/r:result 0")
 	m.awaitPhase(t, before, view.PhaseRunning)
 
 	ballast := filepath.Join(disk, "ballast")
@@ -95,9 +96,12 @@ func TestFullDisk(t *testing.T) {
 		_, err := os.Stat(reserve)
 		return errors.Is(err, os.ErrNotExist)
 	})
-	fill(t, ballast+"2")
-	// The job goes on at the other site; what there is to write down of it does not fit here.
+	// The job goes on at the other site; what there is to write down of it does not fit here. What
+	// else the agent lets go meanwhile is taken as well.
+	fills := []string{ballast}
 	eventually(t, patience, "something does not fit", func() bool {
+		fills = append(fills, fmt.Sprint(ballast, len(fills)))
+		fill(t, fills[len(fills)-1])
 		log := readFile(t, a.log)
 		return strings.Contains(log, "event=collect_failed") || !a.alive() ||
 			strings.Contains(log, "facts cannot be written") ||
@@ -107,7 +111,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("the agent ended:\n%s", a.tail())
 	}
 
-	for _, file := range []string{ballast, ballast + "2"} {
+	for _, file := range fills {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}

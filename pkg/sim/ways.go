@@ -79,17 +79,19 @@ func (h *host) bring(need []grid.Input, missing int64, from grid.SiteID, do func
 		waiters, coming := h.coming[in.CID]
 		h.coming[in.CID] = append(waiters, one)
 		if !coming {
-			h.transfer(in.Bytes, from, func() { h.arrived(in) })
+			h.transfer(in.Bytes, from, func() { h.arrived(in, from) })
 		}
 	}
 	h.after(0, one)
 }
 
-// arrived tells all who wait for an input.
-func (h *host) arrived(in grid.Input) {
+// arrived tells all who wait for an input. They look themselves whether there was a problem.
+func (h *host) arrived(in grid.Input, from grid.SiteID) {
 	waiters := h.coming[in.CID]
 	delete(h.coming, in.CID)
-	h.step(roleSite, step.HeldChanged{Added: h.keep([]grid.Input{in})})
+	if h.stagingProblem(in.Bytes, from) == "" {
+		h.step(roleSite, step.HeldChanged{Added: h.keep([]grid.Input{in})})
+	}
 	for _, one := range waiters {
 		one()
 	}

@@ -79,8 +79,10 @@ func TestACrashEndsTransfers(t *testing.T) {
 	}
 }
 
-// Jobs stage in over the ways that are given, whatever the sites declare.
-func TestStagingTakesTheWaysThatAreGiven(t *testing.T) {
+// megabyteASecond is a submitter without capacity of its own and a site, a second after they have
+// begun. Data take turns.
+func megabyteASecond(t *testing.T) *World {
+	t.Helper()
 	specs := fleet(2)
 	specs[0].Capability.Total.MilliCPUs = 100 // too little for the job
 	rates := [][]float64{{8e6, 8e6}, {8e6, 8e6}}
@@ -90,6 +92,12 @@ func TestStagingTakesTheWaysThatAreGiven(t *testing.T) {
 	if err := w.Run(time.Second); err != nil {
 		t.Fatal(err)
 	}
+	return w
+}
+
+// Jobs stage in over the ways that are given, whatever the sites declare.
+func TestStagingTakesTheWaysThatAreGiven(t *testing.T) {
+	w := megabyteASecond(t)
 	job := wasmJob(1, time.Second)
 	job.Spec.Inputs = []grid.Input{{Path: "/in/x", CID: "bin", Bytes: 30e6}} // 30 s
 	id := mustSubmit(t, w, "s0", job)
@@ -103,15 +111,7 @@ func TestStagingTakesTheWaysThatAreGiven(t *testing.T) {
 // Tasks that want the same input at the same time wait for one transfer; and what has come stays,
 // although the attempt that wanted it was stopped.
 func TestAnInputIsMovedOnce(t *testing.T) {
-	specs := fleet(2)
-	specs[0].Capability.Total.MilliCPUs = 100 // too little for the job
-	rates := [][]float64{{8e6, 8e6}, {8e6, 8e6}}
-	w := New(Config{
-		Seed: 1, Sites: specs, Network: Network{Rates: rates, Sharing: SharingTurns},
-	})
-	if err := w.Run(time.Second); err != nil {
-		t.Fatal(err)
-	}
+	w := megabyteASecond(t)
 	job := wasmJob(3, time.Second)
 	job.Spec.Inputs = []grid.Input{{Path: "/in/x", CID: "bin", Bytes: 20e6}} // 20 s
 	id := mustSubmit(t, w, "s0", job)

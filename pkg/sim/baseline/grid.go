@@ -29,8 +29,8 @@ type Job struct {
 	Home     int            // the site that its output goes to
 }
 
-// Validate tells what is wrong with a grid.
-func (g Grid) Validate() error {
+// validate tells what is wrong with a grid.
+func (g Grid) validate() error {
 	if len(g.Sites) == 0 {
 		return fmt.Errorf("%w: a grid without sites", argument.ErrInvalid)
 	}

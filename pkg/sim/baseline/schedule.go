@@ -27,7 +27,7 @@ type Run struct {
 // Jobs that no site is large enough for have no Run; jobs are tried in the order of the list,
 // which is that of their submission.
 func Schedule(g Grid, p Policy, jobs []Job) ([]Run, error) {
-	if err := g.Validate(); err != nil {
+	if err := g.validate(); err != nil {
 		return nil, err
 	}
 	if err := p.validate(g); err != nil {

@@ -1,7 +1,7 @@
 // Package argument validates the arguments of mathematics: numbers that must lie in a
-// range. The rooms that compute in float64 (pkg/index, pkg/avail and those below
-// pkg/papers) share its errors, so that a caller tells nonsense from "no answer" in the
-// same way everywhere. It knows nothing of the nouns of pkg/grid, which validate
+// range, infinity included. The rooms that compute in float64 (pkg/index, pkg/avail, pkg/metrics
+// and those below pkg/papers) share its errors, so that a caller tells nonsense from "no answer"
+// in the same way everywhere. It knows nothing of the nouns of pkg/grid, which validate
 // themselves.
 package argument
 
@@ -50,4 +50,17 @@ func AtLeast(name string, least, n int64) error {
 		return fmt.Errorf("%w: %s: want at least %d, have %d", ErrInvalid, name, least, n)
 	}
 	return nil
+}
+
+// Product is the product of amounts, in which nothing of anything is nothing, also of infinity:
+// it is never NaN. Of no factors it is 1.
+func Product(factors ...float64) float64 {
+	product := 1.0
+	for _, f := range factors {
+		if f == 0 {
+			return 0
+		}
+		product *= f
+	}
+	return product
 }

@@ -40,3 +40,13 @@ func TestAtLeast(t *testing.T) {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 }
+
+func TestProduct(t *testing.T) {
+	for want, factors := range map[float64][]float64{
+		1: nil, 0: {math.Inf(1), 0}, 6: {1, 2, 3}, math.Inf(1): {2, math.Inf(1)},
+	} {
+		if got := Product(factors...); got != want {
+			t.Errorf("the product of %v is %v, want %v", factors, got, want)
+		}
+	}
+}

@@ -29,15 +29,3 @@ func value(v float64) Value {
 
 // Get is the measure and whether it is defined.
 func (v Value) Get() (float64, bool) { return v.number, v.defined }
-
-// times is a product in which nothing of anything is nothing, also of infinity.
-func times(factors ...float64) float64 {
-	product := 1.0
-	for _, f := range factors {
-		if f == 0 {
-			return 0
-		}
-		product *= f
-	}
-	return product
-}

@@ -130,6 +130,6 @@ func (t *totals) add(j Job) {
 	if j.Started {
 		t.started++
 		t.wait += j.StartSeconds - j.SubmitSeconds
-		t.work += times(j.RunSeconds, j.Nodes)
+		t.work += argument.Product(j.RunSeconds, j.Nodes)
 	}
 }

@@ -14,15 +14,3 @@
 // No program calls it. It is compared with a second implementation in internal/vectors. How well
 // a grid did is measured by pkg/metrics.
 package metrics
-
-// times is a product in which nothing of anything is nothing, also of infinity.
-func times(factors ...float64) float64 {
-	product := 1.0
-	for _, f := range factors {
-		if f == 0 {
-			return 0
-		}
-		product *= f
-	}
-	return product
-}

@@ -51,7 +51,7 @@ func Replicate(r Replication) (Replicated, error) {
 	}
 	copies := float64(r.Copies)
 	inARow := 1.0 // how many run times pass until a job is done
-	maxLoad := times(r.Capacity, r.Availability) / copies
+	maxLoad := argument.Product(r.Capacity, r.Availability) / copies
 	if r.Load > maxLoad {
 		inARow = (1 + copies) / 2
 	}
@@ -62,7 +62,7 @@ func Replicate(r Replication) (Replicated, error) {
 		PaperThreshold: 1 - 1/copies,
 		MaxLoad:        maxLoad,
 		Overloaded:     r.Load > maxLoad,
-		QueueSeconds:   times(float64(r.Jobs), inARow, r.RunSeconds),
+		QueueSeconds:   argument.Product(float64(r.Jobs), inARow, r.RunSeconds),
 		Throughput:     1 / (r.RunSeconds * inARow),
 	}, nil
 }
@@ -114,7 +114,7 @@ func Predict(p Prediction) (Predicted, error) {
 		OnceSuccess:     once,
 		Success:         atLeastOne(once, attempts),
 		PaperSuccess:    attempts * once,
-		MaxQueueSeconds: times(float64(p.Jobs), attempts, p.RunSeconds),
+		MaxQueueSeconds: argument.Product(float64(p.Jobs), attempts, p.RunSeconds),
 		MinThroughput:   1 / (attempts * p.RunSeconds),
 	}, nil
 }
@@ -138,5 +138,5 @@ func PlacingTime(
 		}
 		slowest = max(slowest, c)
 	}
-	return times(2, float64(sites), ttlSeconds) + slowest, 2*ttlSeconds + slowest, nil
+	return argument.Product(2, float64(sites), ttlSeconds) + slowest, 2*ttlSeconds + slowest, nil
 }

@@ -12,7 +12,7 @@
 //	calibrate.go  gridsim calibrate
 //	workload.go   gridsim workload
 //	fit.go        ... fit
-//	output.go     the form of a result: text or JSON
+//	output.go     the form of a result: text, JSON and others
 package main
 
 import (

@@ -117,6 +117,9 @@ func readScenario(path string) (scenario.Scenario, error) {
 	if err != nil {
 		return scenario.Scenario{}, err
 	}
+	if scenario.IsExperiment(string(text)) {
+		return scenario.Scenario{}, usageError("%s is an experiment: gridsim run plays it", path)
+	}
 	s, err := scenario.Parse(string(text))
 	if err != nil {
 		return s, usageError("%s:\n%w", path, err)

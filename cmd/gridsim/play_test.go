@@ -97,6 +97,7 @@ func TestPlayNotAsExpected(t *testing.T) {
 
 func TestMistakesOfPlayers(t *testing.T) {
 	good, bad := written(t, twoSites), written(t, twoSites+"crash site=s7\nsubmit job=b\n")
+	many := saved(t, "experiment.txt", "list", "thesis-1")
 	empty, nowhere := t.TempDir(), filepath.Join(t.TempDir(), "absent", "s.svg")
 	for name, c := range map[string]struct {
 		args []string
@@ -105,6 +106,7 @@ func TestMistakesOfPlayers(t *testing.T) {
 	}{
 		"no story":    {[]string{"play"}, exitUsage, "want one file with a scenario, have 0"},
 		"two":         {[]string{"play", good, good}, exitUsage, "have 2"},
+		"experiment":  {[]string{"play", many}, exitUsage, "gridsim run plays it"},
 		"absent":      {[]string{"play", good + "x"}, exitOther, "no such file"},
 		"line":        {[]string{"play", bad}, exitUsage, bad + ":\nline 4: crash site=s7: want"},
 		"second line": {[]string{"play", bad}, exitUsage, "\nline 5: submit by: want"},

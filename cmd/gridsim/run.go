@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -39,7 +38,8 @@ const runExamples = `  gridsim list                                  what there 
 
 func runCommand() *cobra.Command {
 	var compare eval.Compare
-	var output string
+	var quiet bool
+	output := form{names: []string{formTable, formJSON, formCSV}}
 	cmd := &cobra.Command{
 		Use: "run EXPERIMENT|FILE", Short: "Compare strategies of placing jobs", Long: runHelp,
 		Example: runExamples,
@@ -50,8 +50,8 @@ func runCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains([]string{"table", formJSON, "csv"}, output) {
-				return usageError("--output: want table, json or csv, have %q", output)
+			if err := output.check(); err != nil {
+				return err
 			}
 			if compare.Seeds < 0 || compare.Workers < 0 {
 				return usageError("--seeds, --workers: want at least 0")
@@ -61,12 +61,20 @@ func runCommand() *cobra.Command {
 				return err
 			}
 			compare.Name = args[0]
-			compare.Progress = told(cmd.ErrOrStderr(), compare.Runs())
+			if !quiet {
+				compare.Progress = told(cmd.ErrOrStderr(), compare.Runs())
+			}
 			result, err := compare.Run(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return printCompare(cmd.OutOrStdout(), result, output)
+			out := cmd.OutOrStdout()
+			return output.print(out, result, func() error {
+				if output.name == formCSV {
+					return printCompareCSV(out, result)
+				}
+				return printCompareTable(out, result)
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -77,7 +85,8 @@ func runCommand() *cobra.Command {
 	flags.IntVar(
 		&compare.Workers, "workers", 0, "that play at the same time (default one for each processor)",
 	)
-	flags.StringVarP(&output, "output", "o", "table", "table, json or csv")
+	output.addTo(flags)
+	flags.BoolVarP(&quiet, "quiet", "q", false, "no progress on standard error")
 	return cmd
 }
 
@@ -90,19 +99,6 @@ func told(out io.Writer, runs int) func(int) {
 			left := time.Since(began) / time.Duration(done) * time.Duration(runs-done)
 			fmt.Fprintf(out, "%d of %d runs, about %s left\n", done, runs, left.Round(time.Second))
 		}
-	}
-}
-
-func printCompare(out io.Writer, r eval.CompareResult, form string) error {
-	switch form {
-	case formJSON:
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
-	case "csv":
-		return printCompareCSV(out, r)
-	default:
-		return printCompareTable(out, r)
 	}
 }
 

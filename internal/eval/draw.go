@@ -26,15 +26,8 @@ func drawGrid(m scenario.GridModel, seed uint64) baseline.Grid {
 			MilliCPUs: int64(1000 * nodes), MemoryBytes: int64(bytes),
 		})
 	}
-	ways := workload.Stream(seed, "ways between sites")
-	for from := range m.Sites {
-		row := make([]float64, m.Sites)
-		for to := range row {
-			row[to] = m.Rate * factor(ways, m.RateSpread)
-		}
-		row[from] = m.Disk
-		g.Bps = append(g.Bps, row)
-	}
+	rates := workload.Law{Name: workload.LogNormal, Scale: m.Rate, Shape: m.RateSpread}
+	g.Bps = workload.Rates(workload.Stream(seed, "ways between sites"), m.Sites, rates, m.Disk)
 	return g
 }
 

@@ -15,9 +15,8 @@ type ending struct {
 	start     time.Duration // it executes
 	finish    time.Duration // the output of its first copy has come
 	ended     time.Duration // that of its last one has
-	done      bool
-	held      float64 // node seconds, its copies and transfers included
-	messages  float64 // sent in the whole run for each job
+	held      float64       // node seconds, its copies and transfers included
+	messages  float64       // sent in the whole run for each job
 }
 
 // queueOutcomes tells the same of a schedule.
@@ -34,7 +33,7 @@ func queueOutcomes(jobs []baseline.Job, runs []baseline.Run) []ending {
 		if !e.started || r.End < e.finish {
 			e.finish = r.End
 		}
-		e.started, e.done = true, true
+		e.started = true
 		e.ended = max(e.ended, r.End)
 		e.held += (r.End - r.Begin).Seconds() * float64(r.Took.MilliCPUs) / 1000
 	}

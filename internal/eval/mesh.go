@@ -171,7 +171,7 @@ func (r *meshRun) see(s sim.Sight) {
 	at, id, end := s.At-settling, s.Report.Attempt, &r.ends[place]
 	switch event := s.Report.Event; {
 	case s.Broker && event == "job_ended":
-		end.ended, end.finish, end.done = at, at, end.started
+		end.ended, end.finish = at, at
 		r.open--
 	case !s.Broker && event == "accepted":
 		r.begun[id] = at

@@ -4,9 +4,10 @@
 //
 //	go run ./internal/mutants ./pkg/plan ./pkg/site        25 mutants of each package
 //	go run ./internal/mutants -n 100 -seed 7 ./pkg/plan    more of them, others
-//	go run ./internal/mutants -wide ./pkg/sim ./pkg/site   survivors meet these tests, too
+//	go run ./internal/mutants -wide ./pkg/sim ./pkg/site   survivors meet these tests, too;
+//	                                                       all do where there are no others
 //	go run ./internal/mutants -reached ./internal/agent    each meets only the tests that
-//	                                                       come through its line
+//	                                                       come through its line, also wider
 //
 // The mutants of a package are drawn by the seed. The changes are given to the go command as an
 // overlay, so that no file is touched and runs may go on beside each other: one program holds all
@@ -16,7 +17,8 @@
 // fails while its lines are counted meets all mutants. A mutant that
 // does not compile is replaced by another one; the room that is made ahead in a map or slice is
 // left alone, as nobody can observe it. One whose tests take three times as much of the processor
-// as the unchanged ones, or ten times as long, counts as killed.
+// as the unchanged ones, or ten times as long (three times beyond half a minute), counts as
+// killed.
 //
 // A survivor is a gap in the tests, or equivalent: a change that nobody can observe.
 // Those that were found to be equivalent stand in testdata/equivalent.txt with the reason,

@@ -106,40 +106,45 @@ func (l laboratory) measure(
 	ctx context.Context, o order, known map[string]string, pkg string,
 ) (score, error) {
 	s := score{pkg: pkg}
-	t, err := l.prepare(ctx, pkg)
-	if err != nil {
-		return s, err
-	}
-	if o.reached {
-		if t.reach, err = l.reached(ctx, t); err != nil {
-			return s, err
-		}
-	}
 	drawn, err := l.draw(ctx, o, pkg)
 	if err != nil {
 		return s, err
 	}
-	if t.program, err = l.buildTogether(ctx, t, drawn); err != nil {
-		return s, err
-	}
-	var wider []*tests
-	for _, w := range o.wide {
-		more, err := l.prepare(ctx, w)
+	var on []*tests
+	for _, p := range append([]string{pkg}, o.wide...) {
+		t, err := l.ready(ctx, o, p, pkg, drawn)
 		if err != nil {
 			return s, err
 		}
-		wider = append(wider, more)
+		on = append(on, t)
 	}
 	for i, m := range drawn {
 		if _, is := known[m.String()]; is {
 			s.equivalents++
 			continue
 		}
-		if err := l.count(ctx, &s, m, i+1, append([]*tests{t}, wider...)); err != nil {
+		if err := l.count(ctx, &s, m, i+1, on); err != nil {
 			return s, err
 		}
 	}
 	return s, nil
+}
+
+// ready prepares a package's tests for the mutants of one, which may be another.
+func (l laboratory) ready(
+	ctx context.Context, o order, testing, pkg string, drawn []mutant,
+) (*tests, error) {
+	t, err := l.prepare(ctx, testing)
+	if err != nil || len(t.names) == 0 {
+		return t, err
+	}
+	if o.reached {
+		if t.reach, err = l.reached(ctx, t, pkg); err != nil {
+			return nil, err
+		}
+	}
+	t.program, err = l.buildTogether(ctx, t, pkg, drawn)
+	return t, err
 }
 
 // draw chooses as many mutants of a package as were asked for, all of which compile.
@@ -180,9 +185,6 @@ func (l laboratory) count(
 	ctx context.Context, s *score, m mutant, number int, on []*tests,
 ) error {
 	for i, t := range on {
-		if i > 0 {
-			m.body.alone = true // these tests have other programs
-		}
 		became, err := l.try(ctx, t, m, number)
 		switch {
 		case err != nil:

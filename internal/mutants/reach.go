@@ -18,11 +18,13 @@ type block struct {
 	from, to int
 }
 
-// reached finds for each test of a package which lines it comes through in its own process,
+// reached finds for each test which lines of a package it comes through in its own process,
 // by a run of each one. A test that does not pass while its lines are counted, as one whose
 // processes must not say a word more than they do, is left out: it meets all mutants.
-func (l laboratory) reached(ctx context.Context, t *tests) (map[string][]block, error) {
-	program, err := l.build(ctx, t.pkg, "covered.test", nil, "-cover")
+func (l laboratory) reached(
+	ctx context.Context, t *tests, pkg string,
+) (map[string][]block, error) {
+	program, err := l.build(ctx, t.pkg, "covered.test", nil, "-cover", "-coverpkg="+pkg)
 	if err != nil {
 		return nil, err
 	}

@@ -77,9 +77,10 @@ func together(text []byte, mutants map[int]mutant) []byte {
 	return out.Bytes()
 }
 
-// buildTogether makes the test program that holds all mutants which need not be alone.
+// buildTogether makes the test program that holds all mutants of a package which need not be
+// alone.
 func (l laboratory) buildTogether(
-	ctx context.Context, t *tests, mutants []mutant,
+	ctx context.Context, t *tests, pkg string, mutants []mutant,
 ) (string, error) {
 	byFile := make(map[string]map[int]mutant)
 	for i, m := range mutants {
@@ -94,12 +95,12 @@ func (l laboratory) buildTogether(
 	if len(byFile) == 0 {
 		return "", nil
 	}
-	name, err := list(ctx, t.pkg, "{{.Name}}")
+	name, err := list(ctx, pkg, "{{.Name}}")
 	if err != nil {
 		return "", err
 	}
 	texts := map[string][]byte{
-		filepath.Join(t.dir, "mrs_mutant.go"): fmt.Appendf(nil, chooser, name[0]),
+		filepath.Join(filepath.Dir(mutants[0].file), "mrs_mutant.go"): fmt.Appendf(nil, chooser, name[0]),
 	}
 	for file, here := range byFile {
 		text, err := os.ReadFile(filepath.Clean(file))
@@ -108,5 +109,6 @@ func (l laboratory) buildTogether(
 		}
 		texts[file] = together(text, here)
 	}
-	return l.build(ctx, t.pkg, "all.test", texts)
+	program := strings.ReplaceAll(t.pkg, "/", "_") + ".all.test"
+	return l.build(ctx, t.pkg, program, texts)
 }

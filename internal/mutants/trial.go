@@ -49,13 +49,21 @@ type cost struct {
 }
 
 // slow and heavy bound the tests of a mutant, as multiples of the unchanged ones' time and
-// of their processor's time, which a busy machine does not change.
+// of their processor's time, which a busy machine does not change. Of a time beyond half a
+// minute, heavy bounds both.
 const (
 	slow  = 10
 	heavy = 3
+	long  = 30 * time.Second
 )
 
-// prepare runs a package's tests as they are, and says how those of its mutants are to be.
+// bound is the time that tests get which took so long.
+func (l laboratory) bound(took time.Duration) time.Duration {
+	return l.least + slow*min(took, long) + heavy*max(took-long, 0)
+}
+
+// prepare runs a package's tests as they are, and says how those of mutants are to be. Of a
+// package without tests, there are no names.
 func (l laboratory) prepare(ctx context.Context, pkg string) (*tests, error) {
 	dir, err := list(ctx, pkg, "{{.Dir}}")
 	if err != nil {
@@ -69,6 +77,10 @@ func (l laboratory) prepare(ctx context.Context, pkg string) (*tests, error) {
 		pkg: pkg, dir: strings.Join(dir, " "), limit: cost{time.Hour, time.Hour},
 		rapid: slices.Contains(imports, "pgregory.net/rapid"),
 	}
+	files, err := list(ctx, pkg, `{{join .TestGoFiles " "}} {{join .XTestGoFiles " "}}`)
+	if err != nil || len(files) == 0 {
+		return t, err
+	}
 	program, err := l.build(ctx, pkg, "plain.test", nil)
 	if err != nil {
 		return nil, fmt.Errorf("its tests do not compile without any change: %w", err)
@@ -79,7 +91,7 @@ func (l laboratory) prepare(ctx context.Context, pkg string) (*tests, error) {
 	}
 	t.took = durations(string(out))
 	t.names, t.quick = quickOnes(t.took)
-	t.limit = cost{wall: slow*used.wall + l.least, cpu: heavy*used.cpu + l.least}
+	t.limit = cost{wall: l.bound(used.wall), cpu: heavy*used.cpu + l.least}
 	return t, nil
 }
 
@@ -120,6 +132,9 @@ func (l laboratory) build(
 // try tells whether the tests notice a mutant, which has a number in their program or needs
 // one of its own. First run those that take little.
 func (l laboratory) try(ctx context.Context, t *tests, m mutant, number int) (outcome, error) {
+	if len(t.names) == 0 {
+		return survived, nil
+	}
 	program, err := l.programOf(ctx, t, m, number)
 	if err != nil {
 		return 0, err
@@ -149,7 +164,7 @@ func (l laboratory) patience(t *tests, m mutant) time.Duration {
 	for _, name := range t.reaching(m) {
 		all += t.took[name]
 	}
-	return min(slow*all+l.least, t.limit.wall)
+	return min(l.bound(all), t.limit.wall)
 }
 
 // turns are the flags of the runs that a mutant meets: those that take little come first.

@@ -11,12 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// module writes a module of one package and goes there.
+// module writes a module and goes there.
 func module(t *testing.T, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	files["go.mod"] = "module example.org/tiny\n\ngo 1.26\n"
 	for name, text := range files {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -24,14 +27,16 @@ func module(t *testing.T, files map[string]string) {
 	t.Chdir(dir)
 }
 
-func survivorsOf(t *testing.T, o order, known map[string]string) (score, []string) {
+func survivorsOf(
+	t *testing.T, o order, known map[string]string, pkg string,
+) (score, []string) {
 	t.Helper()
 	root, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := laboratory{dir: t.TempDir(), root: root, least: time.Second}
-	s, err := l.measure(context.Background(), o, known, ".")
+	s, err := l.measure(context.Background(), o, known, pkg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +104,7 @@ func TestAll(t *testing.T) {
 	})
 	s, got := survivorsOf(t, order{n: 100, seed: 1}, map[string]string{
 		"a.go must: `if n > 0 {` -> `if n >= 0 {`": "nobody calls it with 0",
-	})
+	}, ".")
 	want := []string{
 		"a.go log: `func log(n int) { last = n }` -> `func log(n int) { _ = n }`",
 		"a.go third: `return 0` -> `return 1`",
@@ -121,7 +126,7 @@ func TestAnEndlessMutantIsKilled(t *testing.T) {
 		"a_test.go": "package tiny\n\nimport \"testing\"\n\n" +
 			"func TestF(t *testing.T) { f(2) }\n",
 	})
-	s, got := survivorsOf(t, order{n: 100, seed: 1}, map[string]string{})
+	s, got := survivorsOf(t, order{n: 100, seed: 1}, map[string]string{}, ".")
 	if s.killed == 0 {
 		t.Errorf("none killed, survivors: %v", got)
 	}
@@ -169,7 +174,7 @@ func TestChild(t *testing.T) {
 }
 `,
 	})
-	s, got := survivorsOf(t, order{n: 100, seed: 1}, nil)
+	s, got := survivorsOf(t, order{n: 100, seed: 1}, nil, ".")
 	if s.killed == 0 || len(got) > 0 {
 		t.Errorf("%d killed, survivors: %v", s.killed, got)
 	}
@@ -228,7 +233,7 @@ func TestHalf(t *testing.T) {
 `,
 	})
 	o := order{n: 100, seed: 1, reached: true}
-	_, got := survivorsOf(t, o, nil)
+	_, got := survivorsOf(t, o, nil, ".")
 	slices.Sort(got)
 	want := []string{
 		"a.go half: `if n < least {` -> `if false && (n < least) {`",
@@ -247,7 +252,7 @@ func TestHalf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if measured.reach, err = l.reached(t.Context(), measured); err != nil {
+	if measured.reach, err = l.reached(t.Context(), measured, "."); err != nil {
 		t.Fatal(err)
 	}
 	for line, want := range map[int][]string{
@@ -282,7 +287,7 @@ func count(n int) (m int) {
 	})
 	_, got := survivorsOf(t, order{n: 100, seed: 1}, map[string]string{
 		"a.go count(2): `m = 1` -> `_ = 1`": "it is 1 already",
-	})
+	}, ".")
 	slices.Sort(got)
 	want := []string{
 		"a.go count: `if n > 5 {` -> `if false && (n > 5) {`",
@@ -316,8 +321,43 @@ func TestBoth(t *testing.T) {
 func TestTwo(t *testing.T) { two() }
 `,
 	})
-	s, got := survivorsOf(t, order{n: 100, seed: 1, reached: true}, nil)
+	s, got := survivorsOf(t, order{n: 100, seed: 1, reached: true}, nil, ".")
 	if s.killed != 2 || len(got) > 0 {
 		t.Errorf("%d killed, survivors: %v", s.killed, got)
+	}
+}
+
+// A package without tests is measured by those of another, each of whose tests meets what it
+// comes through.
+func TestWiderTests(t *testing.T) {
+	module(t, map[string]string{
+		"low/low.go": "package low\n\nvar start = 1\n\nfunc One() int { return 1 + start }\n\n" +
+			"func Two() int { return 2 }\n",
+		"a.go": "package tiny\n",
+		"a_test.go": `package tiny
+
+import (
+	"testing"
+
+	"example.org/tiny/low"
+)
+
+func TestOne(t *testing.T) {
+	if low.One() != 2 {
+		t.Error("wrong")
+	}
+}
+
+func TestTwo(t *testing.T) { low.Two() }
+`,
+	})
+	for _, reached := range []bool{false, true} {
+		o := order{n: 100, seed: 1, wide: []string{"."}, reached: reached}
+		s, got := survivorsOf(t, o, nil, "./low")
+		want := []string{"low/low.go Two: `func Two() int { return 2 }` -> `func Two() int { return 3 }`"}
+		if s.killed != 0 || s.widely != 3 || !slices.Equal(got, want) {
+			t.Errorf("reached %v: %d killed, %d by wider tests, survivors: %q",
+				reached, s.killed, s.widely, got)
+		}
 	}
 }

@@ -1,11 +1,10 @@
 package lrm
 
 import (
+	"crypto/rand"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"strings"
+	"strconv"
 )
 
 const (
@@ -16,14 +15,13 @@ const (
 	// cost the host, too.
 	MaxEntries = 1 << 17
 
-	moveDepth  = 128  // of what is moved up before it is removed
-	moveRounds = 4096 // of looking for more of it
-	ownerAll   = 0o700
+	ownerAll = 0o700
 )
 
 // RemoveTree removes a directory into which attempts wrote, also where they left
 // directories that their owner may not read, or more of them in each other than
-// files can be open. Nothing may run in it any more.
+// files can be open. It takes time in proportion to what is in it, however deep it lies.
+// Nothing may run in it any more.
 func RemoveTree(dir string) error {
 	err := os.RemoveAll(dir)
 	if err == nil {
@@ -33,29 +31,68 @@ func RemoveTree(dir string) error {
 	if wrong != nil {
 		return errors.Join(err, wrong)
 	}
-	for round := range moveRounds {
-		if moved := tame(root, round); moved == 0 {
-			break
-		}
-	}
+	f := flattener{root: root, prefix: "." + rand.Text() + "-"}
+	f.flatten()
 	return errors.Join(root.Close(), os.RemoveAll(dir))
 }
 
-// tame lets the owner into all directories and moves deep ones to the top.
-// It is best effort: what it cannot do shows when the tree is removed.
-func tame(root *os.Root, round int) (moved int) {
-	_ = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, _ error) error {
-		if d == nil || !d.IsDir() {
-			return nil
+// flattener empties a tree: it moves each directory to the top before it looks into it, so that
+// no path is long. It is best effort: what it cannot do shows when the tree is removed.
+type flattener struct {
+	root   *os.Root
+	prefix string // of the names at the top, which no attempt guessed
+	moved  int
+}
+
+// batch bounds how many entries of a directory are held at a time.
+const batch = 1024
+
+func (f *flattener) flatten() {
+	for {
+		removed := false
+		for _, e := range f.some(".") {
+			if e.IsDir() {
+				f.spill(e.Name())
+			}
+			removed = f.root.Remove(e.Name()) == nil || removed
 		}
-		_ = root.Chmod(name, ownerAll)
-		if strings.Count(name, "/") < moveDepth {
-			return nil
+		if !removed {
+			return
 		}
-		if root.Rename(name, fmt.Sprintf(".deep-%d-%d", round, moved)) == nil {
-			moved++
+	}
+}
+
+// spill removes what a directory at the top holds, and moves the directories in it to the top.
+func (f *flattener) spill(dir string) {
+	_ = f.root.Chmod(dir, ownerAll)
+	for {
+		gone := false
+		for _, e := range f.some(dir) {
+			gone = f.lift(dir+"/"+e.Name(), e.IsDir()) == nil || gone
 		}
-		return fs.SkipDir
-	})
-	return moved
+		if !gone {
+			return
+		}
+	}
+}
+
+// lift moves a directory to the top, and removes a file.
+func (f *flattener) lift(name string, isDir bool) error {
+	if !isDir {
+		return f.root.Remove(name)
+	}
+	_ = f.root.Chmod(name, ownerAll) // a directory that moves is written to
+	f.moved++
+	return f.root.Rename(name, f.prefix+strconv.Itoa(f.moved))
+}
+
+// some are entries of a directory, not more than a batch.
+func (f *flattener) some(dir string) []os.DirEntry {
+	opened, err := f.root.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer opened.Close()
+	entries, _ := opened.ReadDir(batch)
+	return entries
 }

@@ -3,6 +3,7 @@
 package lrm_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -35,6 +36,21 @@ func TestRemoveTree(t *testing.T) {
 		"deep": func(t *testing.T, dir string) {
 			t.Helper()
 			nest(t, dir, 3000)
+		},
+		"many in a closed directory": func(t *testing.T, dir string) {
+			t.Helper()
+			for i := range 1100 {
+				inner := filepath.Join(dir, "closed", fmt.Sprint(i), "deep")
+				if err := os.MkdirAll(inner, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(inner, "file"), nil, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Chmod(filepath.Join(dir, "closed"), 0); err != nil {
+				t.Fatal(err)
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

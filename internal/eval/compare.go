@@ -139,7 +139,8 @@ func play(
 	ctx context.Context, e scenario.Experiment, s scenario.Strategy, seed uint64,
 ) (map[string]float64, error) {
 	g := drawGrid(e.Grid, seed)
-	jobs := drawJobs(e.Jobs, e.Grid, seed)
+	speeds := drawSpeeds(e.Grid, seed)
+	jobs := drawJobs(e.Jobs, e.Grid, capacity(e.Grid, g, speeds), seed)
 	var ends []ending
 	if s.Queue {
 		runs, err := baseline.Schedule(g, baseline.Policy{
@@ -151,7 +152,7 @@ func play(
 		ends = queueOutcomes(jobs, runs)
 	} else {
 		var err error
-		if ends, err = playMesh(ctx, e, s, g, jobs, seed); err != nil {
+		if ends, err = playMesh(ctx, e, s, drawn{g, speeds, jobs}, seed); err != nil {
 			return nil, fmt.Errorf("%s, seed %d: %w", s.Name, seed, err)
 		}
 	}

@@ -160,7 +160,7 @@ func TestDrawJobs(t *testing.T) {
 	e := mustParse(t, smallOne)
 	e.Jobs.For *= 20
 	for seed := range uint64(5) {
-		jobs := drawJobs(e.Jobs, e.Grid, seed)
+		jobs := drawJobs(e.Jobs, e.Grid, e.Grid.Nodes, seed)
 		work, local := 0.0, 0
 		for i, j := range jobs {
 			work += float64(j.Need.MilliCPUs) / 1000 * j.Run.Seconds()
@@ -235,7 +235,7 @@ func TestBuiltInExperiments(t *testing.T) {
 func TestWhatCopiesCount(t *testing.T) {
 	e := mustParse(t, smallOne)
 	g := drawGrid(e.Grid, 1)
-	jobs := drawJobs(e.Jobs, e.Grid, 1)[:1]
+	jobs := drawJobs(e.Jobs, e.Grid, e.Grid.Nodes, 1)[:1]
 	ends := queueOutcomes(jobs, []baseline.Run{
 		runOf(0, 0, 2, 3, 10), runOf(0, 1, 4, 4, 20),
 	})

@@ -35,6 +35,12 @@ func drawGrid(m scenario.GridModel, seed uint64) baseline.Grid {
 // made as large as is asked for, and the others scaled to the rest.
 func drawNodes(m scenario.GridModel, chance *rand.Rand) []float64 {
 	nodes := make([]float64, m.Sites)
+	if m.Cores.High > 0 {
+		for i := range nodes {
+			nodes[i] = float64(m.Cores.Low + chance.IntN(m.Cores.High-m.Cores.Low+1))
+		}
+		return nodes
+	}
 	sum, largest := 0.0, 0
 	for i := range nodes {
 		nodes[i] = factor(chance, m.Spread)
@@ -56,26 +62,85 @@ func drawNodes(m scenario.GridModel, chance *rand.Rand) []float64 {
 	return nodes
 }
 
-// drawJobs draws jobs until they have the work that is asked for. Their arrivals, which follow
-// the day, are stretched or pressed into the time for it. Inputs are at sites by Zipf's law.
-func drawJobs(m scenario.JobModel, g scenario.GridModel, seed uint64) []baseline.Job {
+// drawSpeeds draws the speed of a core of each site, GFLOP/s.
+func drawSpeeds(m scenario.GridModel, seed uint64) []float64 {
+	chance := workload.Stream(seed, "speeds of sites")
+	speeds := make([]float64, m.Sites)
+	for i := range speeds {
+		speeds[i] = 1
+		if m.Speed > 0 {
+			speeds[i] = factor(chance, m.Speed)
+		}
+	}
+	return speeds
+}
+
+// capacity is the computation that a grid has, GFLOP/s.
+func capacity(m scenario.GridModel, g baseline.Grid, speeds []float64) float64 {
+	if m.Cores.High == 0 {
+		return m.Nodes
+	}
+	sum := 0.0
+	for i, s := range g.Sites {
+		sum += float64(s.MilliCPUs) / 1000 * speeds[i]
+	}
+	return sum
+}
+
+// drawJobs draws jobs until they have the work that is asked for, or so many of them. Inputs are
+// at sites by Zipf's law, those of a burst at one site.
+func drawJobs(
+	m scenario.JobModel, g scenario.GridModel, power float64, seed uint64,
+) []baseline.Job {
 	chance := workload.Stream(seed, "jobs")
 	var jobs []baseline.Job
-	var arrivals []workload.Seconds
-	wanted := m.Load * g.Nodes * m.For.Seconds()
+	var arrivals []float64
+	work, wanted := 0.0, m.Load*power*m.For.Seconds()
 	for r := range (workload.Lublin{Procs: m.Procs}).Records(seed) {
 		j := drawJob(m, g, r, chance)
-		jobs, arrivals = append(jobs, j), append(arrivals, r.Submit)
-		if wanted -= float64(j.Need.MilliCPUs) / 1000 * j.Run.Seconds(); wanted <= 0 {
+		if at := len(jobs) - len(jobs)%m.Burst; at < len(jobs) {
+			j.Source, j.Home = jobs[at].Source, jobs[at].Home
+		}
+		jobs, arrivals = append(jobs, j), append(arrivals, float64(r.Submit))
+		work += float64(j.Need.MilliCPUs) / 1000 * j.Run.Seconds()
+		if m.Count > 0 && len(jobs) == m.Count || m.Count == 0 && work >= wanted {
 			break
 		}
 	}
+	span := m.For.Seconds()
+	if m.Count > 0 {
+		span = work / (m.Load * power)
+	}
+	if m.Burst > 1 {
+		arrivals = drawBursts(len(jobs), m.Burst, workload.Stream(seed, "bursts"))
+	}
+	arrive(jobs, arrivals, span)
+	return jobs
+}
+
+// drawBursts draws when jobs come that come so many at a time: bursts as of a Poisson process.
+func drawBursts(jobs, burst int, chance *rand.Rand) []float64 {
+	at := 0.0
+	arrivals := make([]float64, jobs)
+	for i := range arrivals {
+		if i%burst == 0 {
+			at += chance.ExpFloat64()
+		}
+		arrivals[i] = at
+	}
+	return arrivals
+}
+
+// arrive stretches or presses arrivals, of whatever unit, into so many seconds.
+func arrive(jobs []baseline.Job, arrivals []float64, seconds float64) {
 	first, last := arrivals[0], arrivals[len(arrivals)-1]
 	for i, at := range arrivals {
-		part := float64(at-first) / float64(max(last-first, 1))
-		jobs[i].Submit = time.Duration(part * float64(m.For))
+		part := 0.0
+		if last > first {
+			part = (at - first) / (last - first)
+		}
+		jobs[i].Submit = time.Duration(part * seconds * float64(time.Second))
 	}
-	return jobs
 }
 
 // drawJob draws one job of a record's size and run time.

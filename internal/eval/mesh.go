@@ -14,10 +14,18 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
 
+// drawn holds the grid and the jobs of a seed.
+type drawn struct {
+	grid   baseline.Grid
+	speeds []float64 // of a core of each site, GFLOP/s
+	jobs   []baseline.Job
+}
+
 // meshRun is the jobs of an experiment on the mesh's own machines, in the simulator.
 type meshRun struct {
 	jobs   []baseline.Job
 	grain  float64 // nodes of a part
+	queued bool    // accepted attempts wait at their sites, and hold nothing before they start
 	world  *sim.World
 	places map[grid.JobID]int // of a job in jobs
 	ends   []ending
@@ -29,35 +37,42 @@ type meshRun struct {
 const (
 	leaseOfMesh = 10 * time.Minute // hardware does not fail here: fewer renewals to play
 	settling    = 10 * time.Second // before the first job: the sites have met
+	mflops      = 1000.0           // of a core of speed 1
 	mostTimes   = 10               // as long as the jobs arrive all may take to end
+	apart       = time.Millisecond // between jobs of a burst that are placed one by one
 )
 
 // playMesh places the jobs by the mesh, and tells what became of each.
 func playMesh(
-	ctx context.Context, e scenario.Experiment, s scenario.Strategy, g baseline.Grid,
-	jobs []baseline.Job, seed uint64,
+	ctx context.Context, e scenario.Experiment, s scenario.Strategy, d drawn, seed uint64,
 ) ([]ending, error) {
+	jobs := d.jobs
 	r := &meshRun{
-		jobs: jobs, grain: s.Grain, places: make(map[grid.JobID]int), open: len(jobs),
+		jobs: jobs, grain: s.Grain, queued: s.Mesh.Seconds, places: make(map[grid.JobID]int), open: len(jobs),
 		ends: make([]ending, len(jobs)), begun: make(map[grid.AttemptID]time.Duration),
 	}
-	r.world = sim.New(r.config(e, g, seed))
+	r.world = sim.New(r.config(e, s, d, seed))
 	for i, j := range jobs {
 		r.ends[i].submitted = j.Submit
 		at := siteName(0)
 		if s.Each {
 			at = siteName(j.Source)
 		}
-		r.world.At(settling+j.Submit, func() { r.submit(i, at, r.job(j, s)) })
+		when := settling + j.Submit
+		if s.Mesh.Instant {
+			when += time.Duration(i%e.Jobs.Burst) * apart
+		}
+		r.world.At(when, func() { r.submit(i, at, r.job(j, s)) })
 	}
-	for limit := settling + mostTimes*e.Jobs.For; r.open > 0; {
+	last := jobs[len(jobs)-1].Submit
+	for limit := settling + mostTimes*max(last, e.Jobs.Longest); r.open > 0; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		if r.world.Elapsed() > limit {
 			return nil, fmt.Errorf("%d of %d jobs have not ended after %s", r.open, len(jobs), limit)
 		}
-		if err := r.world.Run(r.world.Elapsed() + e.Jobs.For/100); err != nil {
+		if err := r.world.Run(r.world.Elapsed() + max(last, time.Minute)/100); err != nil {
 			return nil, err
 		}
 		if r.err != nil {
@@ -72,12 +87,18 @@ func playMesh(
 
 func siteName(i int) grid.SiteID { return grid.SiteID(fmt.Sprintf("s%d", i)) }
 
-func (r *meshRun) config(e scenario.Experiment, g baseline.Grid, seed uint64) sim.Config {
+func (r *meshRun) config(
+	e scenario.Experiment, s scenario.Strategy, d drawn, seed uint64,
+) sim.Config {
 	const never = 1 << 30
+	latency := e.Grid.Latency
+	if s.Mesh.Instant {
+		latency = 0
+	}
 	c := sim.Config{
 		Seed: seed, Fast: true, CheckEvery: never, Watch: r.see,
-		Network: sim.Network{Latency: e.Grid.Latency, Rates: g.Bps, Sharing: sharing(e.Grid.Ways)},
-		Run: func(t grid.Task, _ time.Duration, _ sim.SiteSpec) (time.Duration, grid.Exit) {
+		Network: sim.Network{Latency: latency, Rates: d.grid.Bps, Sharing: sharing(e.Grid.Ways)},
+		Run: func(t grid.Task, _ time.Duration, on sim.SiteSpec) (time.Duration, grid.Exit) {
 			job := r.jobs[r.places[t.ID.Job]]
 			exit := grid.Exit{Cause: grid.CauseExited}
 			if job.Out > 0 {
@@ -86,19 +107,25 @@ func (r *meshRun) config(e scenario.Experiment, g baseline.Grid, seed uint64) si
 					{Path: "/out/result", CID: cid, Bytes: job.Out / r.parts(job)},
 				}
 			}
-			return job.Run, exit
+			speed := float64(on.Capability.CoreMFLOPS) / mflops
+			return time.Duration(float64(job.Run) / speed), exit
 		},
 	}
-	for i, total := range g.Sites {
-		total.MFLOPS, total.DiskBytes = total.MilliCPUs, diskOfSite
+	for i, total := range d.grid.Sites {
+		core := int64(math.Round(mflops * d.speeds[i]))
+		total.MFLOPS, total.DiskBytes = total.MilliCPUs*core/1000, diskOfSite
 		c.Sites = append(c.Sites, sim.SiteSpec{
 			ID: siteName(i),
 			Capability: grid.Capability{
 				OS: "linux", Arch: "amd64", Kinds: []grid.WorkKind{grid.KindWasm}, Total: total,
-				CoreMFLOPS: 1000, DownBps: int64(e.Grid.Rate), UpBps: int64(e.Grid.Rate),
+				CoreMFLOPS: core, DownBps: int64(e.Grid.Rate), UpBps: int64(e.Grid.Rate),
 			},
-			Tune: func(_ *site.Config, b *broker.Config) {
+			Tune: func(c *site.Config, b *broker.Config) {
 				b.MaxJobs, b.Lease, b.ExplainUpTo = len(r.jobs)+1, leaseOfMesh, 0
+				b.Requote, b.ReplyTarget, c.HoldAll = !s.Mesh.NoQuote, s.Mesh.Replies, s.Mesh.HoldAll
+				if s.Mesh.SoftMin {
+					b.Choice = broker.ChoiceSoftMin
+				}
 			},
 		})
 	}
@@ -138,7 +165,18 @@ func (r *meshRun) job(j baseline.Job, s scenario.Strategy) grid.Job {
 			},
 			Runtime: j.Estimate, Weights: grid.DefaultWeights(), Map: grid.MapThesis,
 		},
-		Count: uint32(n), TTL: time.Second,
+		Count: uint32(n), TTL: time.Second, Flood: s.Mesh.Rivals,
+	}
+	if s.Mesh.Seconds {
+		job.Spec.Map = grid.MapSeconds
+	}
+	if s.Mesh.Data != 1 || s.Mesh.Wait > 0 {
+		job.Spec.Axes = []grid.Axis{
+			{Dimension: grid.Computation, Weight: 1},
+			{Dimension: grid.DataMoved, Weight: s.Mesh.Data},
+			{Dimension: grid.Availability, Weight: 1},
+			{Dimension: grid.QueueWait, Weight: s.Mesh.Wait},
+		}
 	}
 	if n > 1 {
 		job.Split = grid.SplitNever
@@ -173,15 +211,25 @@ func (r *meshRun) see(s sim.Sight) {
 	case s.Broker && event == "job_ended":
 		end.ended, end.finish = at, at
 		r.open--
-	case !s.Broker && event == "accepted":
+	case !s.Broker && event == "accepted" && !r.queued:
 		r.begun[id] = at
-	case !s.Broker && event == "started" && !end.started:
-		end.started, end.start = true, at
+	case !s.Broker && event == "started":
+		r.started(id, end, at)
 	case !s.Broker && (event == "exited" || event == "dropped"):
 		if from, held := r.begun[id]; held {
 			nodes := float64(r.jobs[place].Need.MilliCPUs) / 1000 / float64(r.parts(r.jobs[place]))
 			end.held += nodes * (at - from).Seconds()
 			delete(r.begun, id)
 		}
+	}
+}
+
+// started notes that an attempt executes.
+func (r *meshRun) started(id grid.AttemptID, end *ending, at time.Duration) {
+	if r.queued {
+		r.begun[id] = at
+	}
+	if !end.started {
+		end.started, end.start = true, at
 	}
 }

@@ -56,4 +56,5 @@
 //	expect.go      what can be expected, and whether it came so
 //	outcome.go     the outcome of a run: counters, jobs, tasks
 //	experiment.go  Experiment: grids and jobs drawn for each seed, strategies compared
+//	experiment_mesh.go ... what its mesh is told, cores of several speeds, bursts
 package scenario

@@ -39,6 +39,8 @@ type GridModel struct {
 	RateSpread float64
 	Disk       float64       // bit/s
 	Latency    time.Duration // of a message, one way
+	Cores      Range         // of a site, if its cores are drawn and not its part of Nodes; or zero
+	Speed      float64       // spread of a core's speed, a factor of 1 GFLOP/s; with Cores
 	Ways       string        // what transfers on one way do: turns, fair, or apart
 }
 
@@ -48,7 +50,9 @@ type JobModel struct {
 	Time       float64       // run times are so many times as long
 	Longest    time.Duration // longer ones are cut to 0.6 to 1 of it
 	Load       float64       // work of all jobs, as a part of what the grid has within For
-	For        time.Duration // the jobs arrive within it
+	For        time.Duration // the jobs arrive within it; 0: as Load says of Count jobs
+	Count      int           // jobs; 0: as many as have the work that Load says
+	Burst      int           // so many arrive at one time, of one submitter, for one input
 	MemLow     float64       // memory of a node of a job, as a part of GridModel.Memory, from
 	MemHigh    float64       // to
 	Data       int64         // input, the median, bytes
@@ -69,6 +73,7 @@ type Strategy struct {
 	First  bool    // all jobs that fit go, and none is promised a place; of Queue
 	Each   bool    // each job is submitted where its input is, not all at one site; of the mesh
 	Grain  float64 // nodes of a part of a job; of the mesh
+	Mesh   MeshRules
 }
 
 // Claim says between which bounds a ratio of two strategies' measures is expected.
@@ -155,6 +160,7 @@ func (p *experimentParser) grid(l *line) {
 		Latency:    l.duration("latency", 30*time.Millisecond, false),
 		Ways:       ways[l.oneOf("ways", ways...)],
 	}
+	p.drawnCores(l)
 	g := p.e.Grid
 	if g.Largest > 0 && (g.Largest >= g.Nodes || g.Sites == 1) {
 		l.fail("largest", fmt.Sprint(g.Largest), "less than all nodes, of several sites", "")
@@ -170,11 +176,11 @@ const maxSpread = 4
 func (p *experimentParser) jobs(l *line) {
 	j := JobModel{
 		Procs: int(l.whole("procs", 1, 4096)), Time: l.real("time", 1, .000001, 1000),
-		Longest: l.lasting("longest", 24*time.Hour), Load: l.real("load", .8, .001, 100),
-		For: l.lasting("for", 24*time.Hour), Data: l.amount("data", 0, byteUnits()),
+		Longest: l.lasting("longest", 24*time.Hour), Load: l.real("load", .8, .001, 100), Data: l.amount("data", 0, byteUnits()),
 		DataSpread: l.real("dataspread", 0, 0, maxSpread), Out: l.real("out", 0, 0, 1000),
 		Local: l.real("local", 0, 0, 1),
 	}
+	p.bursts(l, &j)
 	memory, estimate := l.spread("mem", .5, nil), l.spread("estimate", 1, nil)
 	j.MemLow, j.MemHigh, j.EstLow, j.EstHigh = memory.from, memory.to, estimate.from, estimate.to
 	if j.EstLow < 1 || j.EstHigh < j.EstLow || j.EstHigh > 100 {
@@ -205,6 +211,7 @@ func (p *experimentParser) strategy(l *line) {
 	if s.Queue && s.Each || !s.Queue && (s.Random || s.First) {
 		l.fail("", "", "order=... and fill=... with on=queue, by=... with on=mesh", "")
 	}
+	s.Mesh = meshRules(l, s.Queue)
 	p.e.Strategies = append(p.e.Strategies, s)
 }
 
@@ -271,7 +278,8 @@ func (p *experimentParser) whole() {
 			}
 		}
 	}
-	if float64(p.e.Jobs.Procs) > p.e.Grid.Nodes && p.seen["grid"] && p.seen["jobs"] {
-		add("jobs", fmt.Sprintf("procs of at most the grid's %v nodes", p.e.Grid.Nodes), "")
+	p.fits(add)
+	if most := p.e.Grid.mostNodes(); float64(p.e.Jobs.Procs) > most && p.seen["grid"] && p.seen["jobs"] {
+		add("jobs", fmt.Sprintf("procs of at most the grid's %v nodes", most), "")
 	}
 }

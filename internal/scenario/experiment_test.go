@@ -30,12 +30,15 @@ func TestParseExperiment(t *testing.T) {
 			RateSpread: .2, Disk: 1e9, Latency: 5 * time.Millisecond, Ways: "fair",
 		},
 		Jobs: JobModel{
-			Procs: 8, Time: .5, Longest: time.Hour, Load: .6, For: 2 * time.Hour, MemLow: .1, MemHigh: .5,
+			Procs: 8, Time: .5, Longest: time.Hour, Load: .6, For: 2 * time.Hour, Burst: 1, MemLow: .1, MemHigh: .5,
 			Data: 4 << 20, DataSpread: 1, Out: .5, Local: .25, EstLow: 1, EstHigh: 2,
 		},
 		Strategies: []Strategy{
-			{Name: "MRS", Copies: 1, Split: true, Each: true, Grain: .5},
-			{Name: "REP", Queue: true, Copies: 2, Random: true, First: true, Grain: 1},
+			{Name: "MRS", Copies: 1, Split: true, Each: true, Grain: .5, Mesh: MeshRules{Data: 1}},
+			{
+				Name: "REP", Queue: true, Copies: 2, Random: true, First: true, Grain: 1,
+				Mesh: MeshRules{Data: 1},
+			},
 		},
 		Claims: []Claim{{
 			Line: 6, Strategy: "MRS", Beside: "REP", Measure: "wait", From: .5, To: 1, Paper: .75,
@@ -60,23 +63,37 @@ func TestMistakesInExperiments(t *testing.T) {
 		grid + grid + jobs + strategy:         "line 2: grid: want one such line",
 		"gird n=2\n" + jobs + strategy:        "did you mean grid?",
 		"grid n=2 nods=8\n" + jobs + strategy: "did you mean nodes?",
-		"grid n=2 nodes=8 largest=8\n" + jobs + strategy:             "less than all nodes",
-		"grid n=2 nodes=8 mem=0B\n" + jobs + strategy:                "mem, rate and disk above 0",
-		"grid n=2 nodes=2\n" + jobs + strategy:                       "procs of at most",
-		grid + "jobs procs=4 estimate=.5\n" + strategy:               "a range a..b from 1 on",
-		grid + "jobs procs=4 mem=2..1\n" + strategy:                  "a range a..b, at most 1000",
-		grid + "jobs procs=4 load=many\n" + strategy:                 "a number from 0.001 to 100",
-		grid + jobs + strategy + strategy:                            "that no other strategy has",
-		grid + jobs + "strategy name=a/b on=mesh\n":                  "a name without /",
-		grid + jobs + "strategy name=a on=cloud\n":                   "mesh or queue",
-		grid + jobs + "strategy name=a copies=2\n":                   "1 where jobs are split",
-		grid + jobs + "strategy name=a on=mesh order=random":         "order=... and fill=... with",
-		grid + jobs + strategy + "expect ratio=a/b of=wait to=1\n":   "ratio=b: want the name",
-		grid + jobs + strategy + "expect ratio=a of=wait to=1\n":     "NAME/NAME",
-		grid + jobs + strategy + "expect ratio=a/a of=weight to=1\n": "of=weight: want one of wait",
-		grid + jobs + strategy + "expect ratio=a/a of=wait from=2\n": "a number above from",
-		grid + jobs + strategy + "seeds n=0\n":                       "a whole number from 1",
-		grid + jobs + strategy + strings.Repeat("#", maxText) + "\n": "at most 1 MiB",
+		"grid n=2 nodes=8 largest=8\n" + jobs + strategy:                       "less than all nodes",
+		"grid n=2 nodes=8 mem=0B\n" + jobs + strategy:                          "mem, rate and disk above 0",
+		"grid n=2 nodes=2\n" + jobs + strategy:                                 "procs of at most",
+		grid + "jobs procs=4 estimate=.5\n" + strategy:                         "a range a..b from 1 on",
+		grid + "jobs procs=4 mem=2..1\n" + strategy:                            "a range a..b, at most 1000",
+		grid + "jobs procs=4 load=many\n" + strategy:                           "a number from 0.001 to 100",
+		grid + jobs + strategy + strategy:                                      "that no other strategy has",
+		grid + jobs + "strategy name=a/b on=mesh\n":                            "a name without /",
+		grid + jobs + "strategy name=a on=cloud\n":                             "mesh or queue",
+		grid + jobs + "strategy name=a copies=2\n":                             "1 where jobs are split",
+		grid + jobs + "strategy name=a on=mesh order=random":                   "order=... and fill=... with",
+		grid + jobs + strategy + "expect ratio=a/b of=wait to=1\n":             "ratio=b: want the name",
+		grid + jobs + strategy + "expect ratio=a of=wait to=1\n":               "NAME/NAME",
+		grid + jobs + strategy + "expect ratio=a/a of=weight to=1\n":           "of=weight: want one of wait",
+		grid + jobs + strategy + "expect ratio=a/a of=wait from=2\n":           "a number above from",
+		grid + jobs + strategy + "seeds n=0\n":                                 "a whole number from 1",
+		"grid n=2 cores=0..4\n" + jobs + strategy:                              "a range a..b of whole numbers",
+		"grid n=2 cores=4..2\n" + jobs + strategy:                              "a range a..b of whole numbers",
+		"grid n=2 cores=1.5..2\n" + jobs + strategy:                            "a range a..b of whole numbers",
+		"grid n=2 cores=1..5000\n" + jobs + strategy:                           "a range a..b of whole numbers",
+		"grid n=2 cores=2..4 nodes=8\n" + jobs + strategy:                      "no nodes, spread and largest",
+		"grid n=2 nodes=8 speed=.3\n" + jobs + strategy:                        "speed: want cores=... beside it",
+		"grid n=1 cores=2..3\n" + jobs + strategy:                              "procs of at most the grid's 3",
+		grid + "jobs procs=4 n=5 for=1h\n" + strategy:                          "no for beside it",
+		grid + "jobs procs=4 n=0\n" + strategy:                                 "a whole number from 1",
+		grid + "jobs procs=4 for=0s\n" + strategy:                              "a time above 0",
+		grid + jobs + "strategy name=a on=queue map=seconds\n":                 "map, requote, choice",
+		grid + jobs + "strategy name=a on=mesh rivals=yes\n":                   "a grain of at least 4 nodes",
+		grid + jobs + "strategy name=a on=mesh wait=-1\n":                      "a number from 0 to 1e+06",
+		"grid n=2 cores=4..8 speed=.3\n" + jobs + "strategy name=a on=queue\n": "no speed where",
+		grid + jobs + strategy + strings.Repeat("#", maxText) + "\n":           "at most 1 MiB",
 	} {
 		_, err := ParseExperiment(text)
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrSyntax) {
@@ -85,6 +102,26 @@ func TestMistakesInExperiments(t *testing.T) {
 	}
 	if e, err := ParseExperiment(grid + jobs + strategy); err != nil || e.Seeds != 30 {
 		t.Errorf("without seeds there are %d: %v", e.Seeds, err)
+	}
+}
+
+func TestMeshRules(t *testing.T) {
+	e, err := ParseExperiment("grid n=2 cores=4..8 speed=.35\njobs procs=4 n=50 burst=10\n" +
+		"strategy name=a on=mesh map=seconds requote=no choice=softmin hold=all replies=16 delay=none " +
+		"rivals=yes grain=4 data=10 wait=16\nstrategy name=b on=mesh map=thesis\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := MeshRules{
+		Seconds: true, NoQuote: true, SoftMin: true, HoldAll: true, Replies: 16, Instant: true,
+		Rivals: true, Data: 10, Wait: 16,
+	}
+	if e.Strategies[0].Mesh != want || (e.Strategies[1].Mesh != MeshRules{Data: 1}) {
+		t.Errorf("%+v", e.Strategies)
+	}
+	if (e.Grid.Cores != Range{4, 8}) || e.Grid.Speed != .35 || e.Jobs.Count != 50 ||
+		e.Jobs.Burst != 10 || e.Jobs.For != 0 {
+		t.Errorf("%+v, %+v", e.Grid, e.Jobs)
 	}
 }
 

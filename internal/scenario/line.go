@@ -122,6 +122,11 @@ func (l *line) text(key string) (string, bool) {
 	return "", false
 }
 
+// has reports whether one of some keys was written. It takes none.
+func (l *line) has(keys ...string) bool {
+	return slices.ContainsFunc(l.pairs, func(p pair) bool { return slices.Contains(keys, p.key) })
+}
+
 // required takes a key's value and reports a missing one.
 func (l *line) required(key, want string) string {
 	value, has := l.text(key)

@@ -48,8 +48,9 @@ func playMesh(
 ) ([]ending, error) {
 	jobs := d.jobs
 	r := &meshRun{
-		jobs: jobs, grain: s.Grain, queued: s.Mesh.Seconds, places: make(map[grid.JobID]int), open: len(jobs),
-		ends: make([]ending, len(jobs)), begun: make(map[grid.AttemptID]time.Duration),
+		jobs: jobs, grain: s.Grain, queued: s.Mesh.Seconds, open: len(jobs),
+		places: make(map[grid.JobID]int), begun: make(map[grid.AttemptID]time.Duration),
+		ends: make([]ending, len(jobs)),
 	}
 	r.world = sim.New(r.config(e, s, d, seed))
 	for i, j := range jobs {

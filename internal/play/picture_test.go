@@ -182,6 +182,23 @@ func TestAPageHoldsAllSteps(t *testing.T) {
 	}
 }
 
+// A picture, and the frame in which the page lays its lines over it, are as they were looked at.
+func TestPictures(t *testing.T) {
+	rec := recordOf(t, "owner-busy")
+	var picture strings.Builder
+	if err := rec.WriteSVG(&picture); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/owner-busy.svg", picture.String())
+	frame := newPicture(rec).data()
+	frame.Steps = nil
+	text, err := json.MarshalIndent(frame, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/owner-busy.json", string(text)+"\n")
+}
+
 // What no browser can show is left out, and the page says so.
 func TestAPageIsBounded(t *testing.T) {
 	rec := recordOf(t, "cold")

@@ -20,6 +20,7 @@ func TestClosingWaits(t *testing.T) {
 		s := newPlayed(t, func(c *Config) { c.OnChange = func(_, _ []grid.CID) { <-gate } })
 		s.wg.Go(s.keep)
 		mustAdd(t, s.Store, []byte("1"))
+		synctest.Wait() // its keeper tells of the change
 		closed := make(chan error, 1)
 		go func() { closed <- s.Close() }()
 		if synctest.Wait(); len(closed) != 0 {

@@ -57,6 +57,10 @@ const (
 	long  = 30 * time.Second
 )
 
+// leftover is how long the output of tests that have ended is read on, for the sake of processes
+// that they left behind.
+const leftover = 5 * time.Second
+
 // bound is the time that tests get which took so long.
 func (l laboratory) bound(took time.Duration) time.Duration {
 	return l.least + slow*min(took, long) + heavy*max(took-long, 0)
@@ -207,7 +211,11 @@ func (t *tests) run(
 	if t.rapid { // a case that one mutant failed is not for the next one, nor for the tree
 		cmd.Args = append(cmd.Args, "-rapid.nofailfile")
 	}
+	cmd.WaitDelay = leftover
 	out, err := cmd.CombinedOutput()
+	if errors.Is(err, exec.ErrWaitDelay) { // they passed, and left a process behind
+		err = nil
+	}
 	used := cost{wall: time.Since(begin)}
 	if cmd.ProcessState != nil {
 		used.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()

@@ -22,6 +22,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/mrsmesh/mrsmesh/internal/eval"
@@ -34,7 +35,13 @@ const (
 	exitUsage = 2
 )
 
+// heapGrowth is by how many percent the heap grows before it is collected.
+const heapGrowth = 400
+
 func main() {
+	if os.Getenv("GOGC") == "" { // runs live for seconds: a larger heap costs less than collecting it
+		debug.SetGCPercent(heapGrowth)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()

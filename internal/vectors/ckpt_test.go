@@ -5,7 +5,7 @@ import (
 	"errors"
 	"math"
 
-	"github.com/mrsmesh/mrsmesh/pkg/papers/ckpt"
+	"github.com/mrsmesh/mrsmesh/pkg/ckpt"
 )
 
 // lfcaEvent is a request for a checkpoint or a failure: [kind, time].

@@ -23,15 +23,22 @@ func (t Turns) Availability() float64 {
 // machine has been there before: at every instant it is up with the probability of its
 // availability, also at the first one.
 func (t Turns) Spells(rng *rand.Rand, end float64) []Spell {
-	up := rng.Float64() < t.Availability()
-	length := t.law(up).remaining(rng)
 	var spells []Spell
-	for at := 0.0; at < end; up = !up {
-		spells = append(spells, Spell{From: at, To: min(at+length, end), Up: up})
-		at += length
-		length = t.law(!up).Draw(rng)
+	for s := t.First(rng); s.From < end; s = t.Next(s, rng) {
+		spells = append(spells, Spell{From: s.From, To: min(s.To, end), Up: s.Up})
 	}
 	return spells
+}
+
+// First draws the spell from 0 on of a machine that has been there before.
+func (t Turns) First(rng *rand.Rand) Spell {
+	up := rng.Float64() < t.Availability()
+	return Spell{To: t.law(up).remaining(rng), Up: up}
+}
+
+// Next draws the spell that follows one.
+func (t Turns) Next(s Spell, rng *rand.Rand) Spell {
+	return Spell{From: s.To, To: s.To + t.law(!s.Up).Draw(rng), Up: !s.Up}
 }
 
 func (t Turns) law(up bool) Law {

@@ -2,7 +2,7 @@
 // Hovestadt, O. Kao, A. Keller, K. Voss, "Planning-based Scheduling for SLA-awareness and
 // Grid Integration". They are pure functions of times in float64 seconds, counted from
 // any common beginning. How many checkpoints a job takes is Outages.CheckpointCount of
-// pkg/papers/ckpt.
+// pkg/ckpt.
 //
 // No program calls them: pkg/plan follows the same rules on a timeline, in integers and
 // step by step. internal/vectors compares them with a second implementation.

@@ -1,0 +1,43 @@
+package failing
+
+import "math"
+
+// place chooses one of the resources that are up and free; nil if there is none.
+func (w *world) place(t *task) *resource {
+	var best []*resource
+	least := math.Inf(1)
+	all := w.all()
+	for _, r := range w.resources {
+		if !r.spell.Up || r.task != nil {
+			continue
+		}
+		score := w.score(r, t, all)
+		if score < least {
+			best, least = best[:0], score
+		}
+		if score == least {
+			best = append(best, r)
+		}
+	}
+	if len(best) == 0 {
+		return nil
+	}
+	return best[w.chance.IntN(len(best))]
+}
+
+// score is how bad a resource is for a task, by the rule for places.
+func (w *world) score(r *resource, t *task, all prior) float64 {
+	left := t.work - t.saved
+	switch w.policy.Place {
+	case PlaceFIBR:
+		return float64(w.ledger.Index(r.id))
+	case PlaceRate:
+		return w.belief(r, all).Rate()
+	case PlaceAge:
+		return 1 - w.survival(r, all, left)
+	case PlaceLedger:
+		return float64(w.ledger.Index(r.id)) + 1 - w.survival(r, all, left)
+	default:
+		return 0
+	}
+}

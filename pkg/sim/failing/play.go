@@ -1,0 +1,202 @@
+package failing
+
+import (
+	"container/heap"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/mrsmesh/mrsmesh/pkg/argument"
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/workload"
+)
+
+type prior = avail.Prior
+
+// Ending tells what became of a job. Times are seconds.
+type Ending struct {
+	Submit, End float64
+	Work        float64 // run time without failures and checkpoints
+	Held        float64 // time on resources
+	Failures    int     // of resources while it ran there
+	Checkpoints int
+}
+
+// Play lets the jobs run to their ends, and tells what became of them, in the order of their
+// submission. The same arguments give the same endings.
+func Play(r Resources, j Jobs, p Policy, seed uint64) ([]Ending, error) {
+	if err := errors.Join(r.validate(), j.validate()); err != nil {
+		return nil, err
+	}
+	if err := p.validate(j); err != nil {
+		return nil, err
+	}
+	w := newWorld(r, j, p, seed)
+	for w.open > 0 {
+		e := heap.Pop(&w.events).(event) //nolint:forcetypeassert // nothing else was pushed
+		w.now = e.at
+		w.happen(e)
+		if w.err != nil {
+			return nil, w.err
+		}
+		if w.happened++; w.happened > mostEvents {
+			return nil, fmt.Errorf("%w: %d of %d jobs have not ended after %.0f s: want resources that fail "+
+				"less often, shorter jobs, or more checkpoints", argument.ErrUndefined, w.open, j.Count, w.now)
+		}
+	}
+	endings := make([]Ending, len(w.tasks))
+	for i, t := range w.tasks {
+		endings[i] = t.Ending
+	}
+	return endings, nil
+}
+
+// mostEvents bounds a play, in which a job that is too long for its resources never ends.
+const mostEvents = 20_000_000
+
+// world is all there is, at one instant.
+type world struct {
+	jobs      Jobs
+	policy    Policy
+	resources []*resource
+	tasks     []*task
+	queue     []*task // that wait for a resource, those that have failed ahead of others
+	open      int     // tasks that have not ended
+	ledger    fault.Ledger
+	chance    *rand.Rand
+	events    events
+	now       float64
+	number    int // of the last event
+	happened  int
+	err       error // the first one
+}
+
+// task is a job on its way.
+type task struct {
+	Ending
+
+	work     float64
+	saved    float64 // work that no failure takes away
+	unsaved  float64
+	resource *resource // on which it runs
+	since    float64   // it runs there
+	due      float64   // work that it does until the next event
+	number   int       // of that event; an earlier one was called off by a failure
+	interval float64   // of MFCA; 0: it has just been placed
+	omitted  int64     // checkpoints in a row
+}
+
+func newWorld(r Resources, j Jobs, p Policy, seed uint64) *world {
+	w := &world{jobs: j, policy: p, open: j.Count, chance: workload.Stream(seed, "places of jobs")}
+	for i, mean := range r.means(seed) {
+		name := fmt.Sprintf("resource %d", i)
+		one := &resource{
+			id: grid.SiteID(name), mean: mean, turns: workload.Turns{Up: r.up(mean), Down: r.down()},
+			rng: workload.Stream(seed, name),
+		}
+		one.spell = one.turns.First(one.rng)
+		w.resources = append(w.resources, one)
+		w.push(event{at: one.spell.To, kind: changed, resource: one})
+	}
+	for _, job := range j.draw(r.Count, seed) {
+		t := &task{Ending: Ending{Submit: job.submit, Work: job.work}, work: job.work}
+		w.tasks = append(w.tasks, t)
+		w.push(event{at: job.submit, kind: submitted, task: t})
+	}
+	return w
+}
+
+// note keeps the first error.
+func (w *world) note(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+func (w *world) happen(e event) {
+	switch e.kind {
+	case submitted:
+		w.queue = append(w.queue, e.task)
+		w.dispatch()
+	case changed:
+		w.change(e.resource)
+	case worked, saved:
+		if e.number == e.task.number {
+			w.proceed(e)
+		}
+	}
+}
+
+// change lets a resource fail, or come back.
+func (w *world) change(r *resource) {
+	r.change()
+	w.push(event{at: r.spell.To, kind: changed, resource: r})
+	if t := r.task; t != nil {
+		w.ledger.Missed(r.id, 1)
+		w.leave(t)
+		t.Failures++
+		t.unsaved, t.number = 0, 0
+		w.queue = append([]*task{t}, w.queue...)
+	}
+	w.dispatch()
+}
+
+// leave takes a task from its resource.
+func (w *world) leave(t *task) {
+	t.Held += w.now - t.since
+	t.resource.task, t.resource = nil, nil
+}
+
+// dispatch places tasks that wait, the first ones first.
+func (w *world) dispatch() {
+	for len(w.queue) > 0 {
+		t := w.queue[0]
+		r := w.place(t)
+		if r == nil {
+			return
+		}
+		w.queue = w.queue[1:]
+		r.task, t.resource, t.since = t, r, w.now
+		t.interval, t.omitted = 0, 0
+		delay := 0.0
+		if t.Failures > 0 {
+			delay = w.jobs.Restart
+		}
+		w.work(t, delay)
+	}
+}
+
+// work lets a task work until it asks for a checkpoint, or ends.
+func (w *world) work(t *task, delay float64) {
+	t.due = min(w.ahead(t), t.work-t.saved-t.unsaved)
+	t.number = w.push(event{at: w.now + delay + t.due, kind: worked, task: t})
+}
+
+// proceed goes on with a task that has worked, or saved its state.
+func (w *world) proceed(e event) {
+	t := e.task
+	if e.kind == saved {
+		t.saved, t.unsaved = t.saved+t.unsaved, 0
+		t.Checkpoints++
+		w.work(t, 0)
+		return
+	}
+	t.unsaved += t.due
+	switch left := t.work - t.saved - t.unsaved; {
+	case left <= rounding*t.work:
+		w.ledger.Succeeded(t.resource.id)
+		w.leave(t)
+		t.End = w.now
+		w.open--
+		w.dispatch()
+	case w.asks(t):
+		t.number = w.push(event{at: w.now + w.jobs.Cost, kind: saved, task: t})
+	default:
+		w.work(t, 0)
+	}
+}
+
+// rounding is the part of a job that sums of its segments may miss.
+const rounding = 1e-9

@@ -1,0 +1,63 @@
+package failing
+
+import (
+	"github.com/mrsmesh/mrsmesh/pkg/ckpt"
+)
+
+// ahead is how much work a task does before it asks for its next checkpoint, seconds; with all
+// that is left or more it asks for none. done is what it has done since it was placed or asked
+// last, with what is not saved.
+func (w *world) ahead(t *task) float64 {
+	left := t.work - t.saved - t.unsaved
+	switch w.policy.Save {
+	case SaveKnown:
+		return w.segment(left, t.resource.mean)
+	case SaveLearned:
+		return w.segment(left, 1/w.belief(t.resource, w.all()).Rate())
+	case SaveDaly:
+		interval, err := ckpt.Daly(w.jobs.Cost, t.resource.mean)
+		w.note(err)
+		return interval
+	case SaveMFCA:
+		return w.adapt(t, left)
+	default:
+		return w.policy.Interval
+	}
+}
+
+// segment is the first of the equal segments into which work is best cut.
+func (w *world) segment(left, mtbf float64) float64 {
+	n, err := ckpt.Execution{
+		WorkSeconds: left, CostSeconds: w.jobs.Cost, MTBFSeconds: mtbf,
+	}.Segments()
+	w.note(err)
+	return left / float64(max(n, 1))
+}
+
+// adapt is MFCA's interval, which changes after each checkpoint and begins anew on each resource.
+func (w *world) adapt(t *task, left float64) float64 {
+	rule := w.policy.mfca(w.jobs.Cost, t.work)
+	if t.interval == 0 {
+		t.interval = max(w.policy.Interval, rule.MinSeconds)
+		return t.interval
+	}
+	next, err := rule.Next(t.interval, left, t.resource.interval(w.now))
+	w.note(err)
+	t.interval = next
+	return next
+}
+
+// asks reports whether the checkpoint for which a task asks is taken.
+func (w *world) asks(t *task) bool {
+	if w.policy.Save != SaveLFCA {
+		return true
+	}
+	rule := ckpt.LFCA{
+		ExecutionSeconds: t.work, LastFailureSeconds: t.resource.last, MaxOmissions: w.policy.Omit,
+		Omissions: t.omitted,
+	}
+	decision, err := rule.Request(w.now)
+	w.note(err)
+	t.omitted = rule.Omissions
+	return decision != ckpt.Omit
+}

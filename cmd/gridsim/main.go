@@ -8,6 +8,7 @@
 //	replay.go     gridsim replay
 //	views.go      ... what both show, and into which files
 //	run.go        gridsim run, gridsim list
+//	cases.go      ... the tables of experiments with several cases
 //	swf.go        gridsim swf
 //	calibrate.go  gridsim calibrate
 //	workload.go   gridsim workload

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mrsmesh/mrsmesh/internal/eval"
-	"github.com/mrsmesh/mrsmesh/internal/scenario"
 	"github.com/mrsmesh/mrsmesh/pkg/metrics"
 )
 
@@ -73,6 +72,9 @@ func runCommand() *cobra.Command {
 				if output.name == formCSV {
 					return printCompareCSV(out, result)
 				}
+				if len(result.Cases) > 0 {
+					return printCases(out, result)
+				}
 				return printCompareTable(out, result)
 			})
 		},
@@ -107,7 +109,7 @@ func printCompareCSV(out io.Writer, r eval.CompareResult) error {
 	_ = w.Write([]string{"strategy", "measure", "mean", "ci95"}) // Flush tells
 	for _, group := range []map[string]map[string]metrics.Interval{r.Strategies, r.Ratios} {
 		for _, name := range sortedKeys(group) {
-			for _, measure := range scenario.ExperimentMeasures() {
+			for _, measure := range r.Measures {
 				if x, known := group[name][measure]; known {
 					_ = w.Write([]string{name, measure, plain(x.Mean), plain(x.CI95)})
 				}
@@ -124,7 +126,7 @@ func printCompareTable(out io.Writer, r eval.CompareResult) error {
 	fmt.Fprintf(out, "%s, seeds %d to %d\n\n", r.Scenario, r.First, r.First+uint64(r.Seeds)-1)
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "measure\t%s\n", strings.Join(r.Names, "\t"))
-	for _, measure := range scenario.ExperimentMeasures() {
+	for _, measure := range r.Measures {
 		cells := []string{measure}
 		for _, name := range r.Names {
 			cells = append(cells, cell(r.Strategies[name], measure))
@@ -134,7 +136,7 @@ func printCompareTable(out io.Writer, r eval.CompareResult) error {
 	first := r.Names[0]
 	if len(r.Names) > 1 {
 		fmt.Fprintf(w, "\nbeside %s\t%s\n", first, strings.Join(r.Names[1:], "\t"))
-		for _, measure := range scenario.ExperimentMeasures() {
+		for _, measure := range r.Measures {
 			cells := []string{measure}
 			for _, name := range r.Names[1:] {
 				cells = append(cells, cell(r.Ratios[name+"/"+first], measure))

@@ -32,6 +32,9 @@ type CompareResult struct {
 	Ratios     map[string]map[string]metrics.Interval `json:"ratios"` // "A/B", by seed
 	Claims     []ClaimResult                          `json:"claims,omitempty"`
 	Names      []string                               `json:"-"` // of the strategies, as written
+	Measures   []string                               `json:"-"` // in the order of their table
+	// Cases are those in which all strategies were played; then they are called NAME@CASE above.
+	Cases []string `json:"cases,omitempty"`
 }
 
 // ClaimResult says whether an expectation came true.
@@ -41,12 +44,21 @@ type ClaimResult struct {
 	From    float64 `json:"from"`
 	To      float64 `json:"to"`
 	Paper   float64 `json:"paper,omitempty"`
+	// Kind is "more" or "less" where not the ratio is meant but the part of Cells in which it is
+	// above 1, or below.
+	Kind  string `json:"kind,omitempty"`
+	Cells int    `json:"cells,omitempty"`
 	metrics.Interval
 	Holds bool `json:"holds"`
 }
 
 // Runs counts the runs that Run plays.
-func (c *Compare) Runs() int { return c.seeds() * len(c.strategies()) }
+func (c *Compare) Runs() int {
+	if c.Experiment.Failing != nil {
+		return c.seeds() * len(c.cells())
+	}
+	return c.seeds() * len(c.strategies())
+}
 
 func (c *Compare) seeds() int {
 	if c.Seeds > 0 {
@@ -71,6 +83,9 @@ func (c *Compare) strategies() []scenario.Strategy {
 // Run plays. The measures of a seed and a strategy depend on no other ones, nor on the number
 // of workers.
 func (c *Compare) Run(ctx context.Context) (CompareResult, error) {
+	if c.Experiment.Failing != nil {
+		return c.runFailing(ctx)
+	}
 	for _, name := range c.Only {
 		if !slices.ContainsFunc(c.Experiment.Strategies, func(s scenario.Strategy) bool {
 			return s.Name == name
@@ -161,7 +176,7 @@ func play(
 
 func (c *Compare) result(strategies []scenario.Strategy, all []map[string]float64) CompareResult {
 	r := CompareResult{
-		Scenario: c.Name, First: c.First, Seeds: c.seeds(),
+		Scenario: c.Name, First: c.First, Seeds: c.seeds(), Measures: scenario.ExperimentMeasures(),
 		Strategies: make(map[string]map[string]metrics.Interval),
 		Ratios:     make(map[string]map[string]metrics.Interval),
 	}
@@ -202,8 +217,15 @@ func (c *Compare) result(strategies []scenario.Strategy, all []map[string]float6
 func (c *Compare) intervals(
 	value func(seed int, measure string) (float64, bool),
 ) map[string]metrics.Interval {
+	return c.measured(scenario.ExperimentMeasures(), value)
+}
+
+// measured is intervals with measures of one's own.
+func (c *Compare) measured(
+	measures []string, value func(seed int, measure string) (float64, bool),
+) map[string]metrics.Interval {
 	intervals := make(map[string]metrics.Interval)
-	for _, measure := range scenario.ExperimentMeasures() {
+	for _, measure := range measures {
 		var values []float64
 		for seed := range c.seeds() {
 			if x, known := value(seed, measure); known {

@@ -3,6 +3,7 @@
 // how anything is scheduled or measured it leaves to pkg/.
 //
 //	compare.go      strategies of placing jobs, compared over seeds
+//	failing.go      rules for checkpoints, compared on resources that fail
 //	experiments.go  the experiments that come with the program
 //	draw.go         grids and jobs drawn from an experiment's models
 //	mesh.go         an experiment's jobs placed by the mesh, in the simulator

@@ -74,7 +74,7 @@ func LoadExperiment(name string) (scenario.Experiment, error) {
 	}
 	if !scenario.IsExperiment(text) {
 		return scenario.Experiment{}, fmt.Errorf("%w: %s is no experiment: it has no line that "+
-			"begins with grid (gridsim play shows a single story)", ErrUsage, name)
+			"begins with grid or resources (gridsim play shows a single story)", ErrUsage, name)
 	}
 	e, err := scenario.ParseExperiment(text)
 	if err != nil {

@@ -75,7 +75,7 @@ func TestJobLogRefuses(t *testing.T) {
 // A disk that is full is told of, whatever is written.
 func TestWritersTellOfFailures(t *testing.T) {
 	law := Law{Name: "exponential", Scale: time.Hour}
-	full := failing{}
+	full := fullDisk{}
 	for name, err := range map[string]error{
 		"log":    JobLog{Procs: 1, Jobs: 1}.Write(full),
 		"events": Turns{Up: law, Down: law, Machines: 1, Days: 1}.Write(full),
@@ -92,6 +92,6 @@ func TestWritersTellOfFailures(t *testing.T) {
 
 var errFull = errors.New("no space left")
 
-type failing struct{}
+type fullDisk struct{}
 
-func (failing) Write([]byte) (int, error) { return 0, errFull }
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }

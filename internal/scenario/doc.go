@@ -57,4 +57,5 @@
 //	outcome.go     the outcome of a run: counters, jobs, tasks
 //	experiment.go  Experiment: grids and jobs drawn for each seed, strategies compared
 //	experiment_mesh.go ... what its mesh is told, cores of several speeds, bursts
+//	failing.go     ... and rules for checkpoints on resources that fail
 package scenario

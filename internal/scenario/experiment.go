@@ -24,6 +24,8 @@ type Experiment struct {
 	Strategies []Strategy
 	Claims     []Claim
 	Seeds      int // replications, unless told otherwise
+
+	Failing *Failing // jobs on resources that fail, instead of all above; or nil
 }
 
 // GridModel says how the sites of a grid are drawn. Factors e^(s N) have s as their spread,
@@ -89,10 +91,12 @@ type Claim struct {
 // maxNodes bounds a grid's nodes, and a job's.
 const maxNodes = 1 << 20
 
-// IsExperiment reports whether a text is that of an experiment: it has a grid.
-func IsExperiment(text string) bool {
+// IsExperiment reports whether a text is that of an experiment: it has a grid, or resources.
+func IsExperiment(text string) bool { return hasLine(text, "grid") || hasLine(text, "resources") }
+
+func hasLine(text, word string) bool {
 	for raw := range strings.Lines(text) {
-		if words := strings.Fields(raw); len(words) > 0 && words[0] == "grid" {
+		if words := strings.Fields(raw); len(words) > 0 && words[0] == word {
 			return true
 		}
 	}
@@ -105,6 +109,9 @@ func ParseExperiment(text string) (Experiment, error) {
 		return Experiment{}, &Error{Word: "experiment", Want: "at most 1 MiB of text"}
 	}
 	p := &experimentParser{seen: make(map[string]bool)}
+	if hasLine(text, "resources") {
+		p.e.Failing = new(Failing)
+	}
 	number := 0
 	for raw := range strings.Lines(text) {
 		number++
@@ -131,13 +138,16 @@ func (p *experimentParser) read(l *line) {
 		"grid": p.grid, "jobs": p.jobs, "strategy": p.strategy, "expect": p.claim, "seeds": p.seeds,
 	}
 	names := []string{"grid", "jobs", "strategy", "expect", "seeds"}
+	if p.e.Failing != nil {
+		words, names = p.failingWords()
+	}
 	do, known := words[l.word]
 	switch {
 	case !known:
 		l.errs = nil
 		l.fail("", "", "one of "+strings.Join(names, " ")+" at its beginning",
 			"did you mean "+nearest(l.word, names)+"?")
-	case p.seen[l.word] && slices.Contains([]string{"grid", "jobs", "seeds"}, l.word):
+	case p.seen[l.word] && slices.Contains([]string{"grid", "jobs", "tasks", "seeds"}, l.word):
 		l.errs = nil
 		l.fail("", "", "one such line", "remove one of the two")
 	default:
@@ -257,6 +267,13 @@ func (p *experimentParser) whole() {
 	add := func(word, want, remedy string) {
 		p.errs = append(p.errs, &Error{Word: word, Want: want, Remedy: remedy})
 	}
+	if p.e.Seeds == 0 {
+		p.e.Seeds = 30
+	}
+	if p.e.Failing != nil {
+		p.wholeFailing()
+		return
+	}
 	if !p.seen["grid"] {
 		add("grid", "a line that says what the grid is drawn from", "add grid n=16 nodes=128")
 	}
@@ -265,9 +282,6 @@ func (p *experimentParser) whole() {
 	}
 	if len(p.e.Strategies) == 0 {
 		add("strategy", "a line for each strategy", "add strategy name=MRS on=mesh split=greedy")
-	}
-	if p.e.Seeds == 0 {
-		p.e.Seeds = 30
 	}
 	for _, c := range p.e.Claims {
 		for _, name := range []string{c.Strategy, c.Beside} {

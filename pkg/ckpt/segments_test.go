@@ -67,7 +67,9 @@ func TestSegmentsAtTheEdges(t *testing.T) {
 		t.Errorf("no work: %d, %v", got, err)
 	}
 	for _, e := range []Execution{
-		{CostSeconds: 0, MTBFSeconds: 1}, {CostSeconds: 1}, {WorkSeconds: -1, CostSeconds: 1, MTBFSeconds: 1},
+		{CostSeconds: 0, MTBFSeconds: 1},
+		{CostSeconds: 1},
+		{WorkSeconds: -1, CostSeconds: 1, MTBFSeconds: 1},
 		{WorkSeconds: math.Inf(1), CostSeconds: 1, MTBFSeconds: 1},
 	} {
 		if got, err := e.Segments(); got != 0 || !errors.Is(err, argument.ErrInvalid) {

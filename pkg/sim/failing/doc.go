@@ -14,5 +14,6 @@
 //	save.go     when a job saves its state next
 //	place.go    the resource on which a job goes on
 //	past.go     what is known of a resource
+//	age.go      ... and of how it ages
 //	measure.go  what came of it all
 package failing

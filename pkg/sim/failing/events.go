@@ -1,54 +1,69 @@
 package failing
 
-import "container/heap"
-
 // kind says what an event is.
 type kind uint8
 
 const (
-	submitted kind = iota // a task comes
-	changed               // a resource fails, or comes back
-	worked                // a task has worked as long as it was to
-	saved                 // a task has saved its state
+	changed kind = iota // a resource fails, or comes back
+	asked               // a task asks whether to save its state
+	saved               // a task has saved its state
+	ended               // a task has done its work
 )
 
 // event is something that will happen.
 type event struct {
-	at       float64
-	number   int // they were pushed in this order
-	kind     kind
-	task     *task
-	resource *resource
+	at     float64
+	number int // they were pushed in this order
+	which  int // task, or resource
+	kind   kind
+}
+
+func (e event) before(o event) bool {
+	if e.at != o.at {
+		return e.at < o.at
+	}
+	return e.number < o.number
 }
 
 // events is a heap, the next one first.
 type events []event
 
-func (e events) Len() int { return len(e) }
-
-func (e events) Less(i, k int) bool {
-	if e[i].at != e[k].at {
-		return e[i].at < e[k].at
+func (h *events) push(e event) {
+	*h = append(*h, e)
+	all := *h
+	for at := len(all) - 1; at > 0; {
+		up := (at - 1) / 2
+		if !all[at].before(all[up]) {
+			return
+		}
+		all[at], all[up] = all[up], all[at]
+		at = up
 	}
-	return e[i].number < e[k].number
 }
 
-func (e events) Swap(i, k int) { e[i], e[k] = e[k], e[i] }
-
-// Push is for container/heap.
-func (e *events) Push(x any) { *e = append(*e, x.(event)) } //nolint:forcetypeassert // by world.push
-
-// Pop is for container/heap.
-func (e *events) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
+func (h *events) pop() event {
+	all := *h
+	next, last := all[0], len(all)-1
+	all[0] = all[last]
+	all = all[:last]
+	*h = all
+	for at := 0; ; {
+		down := 2*at + 1
+		if down+1 < last && all[down+1].before(all[down]) {
+			down++
+		}
+		if down >= last || !all[down].before(all[at]) {
+			return next
+		}
+		all[at], all[down] = all[down], all[at]
+		at = down
+	}
 }
 
 // push adds an event, and returns its number, from 1.
 func (w *world) push(e event) int {
 	w.number++
 	e.number = w.number
-	heap.Push(&w.events, e)
+	w.events.push(e)
 	return e.number
 }

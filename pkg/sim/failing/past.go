@@ -3,7 +3,6 @@ package failing
 import (
 	"math"
 	"math/rand/v2"
-	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -23,8 +22,10 @@ type resource struct {
 	exposure float64 // seconds up, without the spell in which it is
 	last     float64 // when it failed last; at first when watching it began
 	lives    []avail.Span
-	model    avail.Model // learned from so many lives:
-	learned  int
+	model    avail.Model // learned from so many seconds up:
+	learned  float64
+	// operational sums up its times up as world.ageing counts them, seconds.
+	operational float64
 }
 
 // change ends the spell in which a resource is.
@@ -54,15 +55,31 @@ func (r *resource) interval(now float64) float64 {
 	return (r.exposure + r.age(now)) / float64(r.failures)
 }
 
+// ups sums up all spells up.
+type ups struct {
+	failures uint64
+	exposure float64 // seconds, of those that have ended
+	now      float64 // resources that are up
+	since    float64 // the sum of the instants since when
+}
+
+func (u *ups) enter(s workload.Spell) {
+	if s.Up {
+		u.now, u.since = u.now+1, u.since+s.From
+	}
+}
+
+func (u *ups) leave(s workload.Spell) {
+	if s.Up {
+		u.now, u.since = u.now-1, u.since-s.From
+		u.failures, u.exposure = u.failures+1, u.exposure+s.To-s.From
+	}
+}
+
 // all is what is known of the resources together: a failure a day, before anything was seen.
 func (w *world) all() avail.Prior {
-	failures, exposure := uint64(0), 0.0
-	for _, r := range w.resources {
-		failures, exposure = failures+r.failures, exposure+r.exposure+r.age(w.now)
-	}
-	belief, err := avail.Prior{
-		Failures: 1, Exposure: (24 * time.Hour).Seconds(),
-	}.Observe(failures, exposure)
+	exposure := w.up.exposure + w.up.now*w.now - w.up.since
+	belief, err := avail.DefaultPrior().Observe(w.up.failures, max(exposure, 0))
 	w.note(err)
 	return belief
 }
@@ -75,23 +92,3 @@ func (w *world) belief(r *resource, all avail.Prior) avail.Prior {
 	w.note(err)
 	return belief
 }
-
-// survival is how probably a resource stays up for some seconds, by its age and a lifetime
-// learned from its own past. It is learned anew when a fifth of its past is new.
-func (w *world) survival(r *resource, all avail.Prior, seconds float64) float64 {
-	if r.learned == 0 || len(r.lives) > r.learned+r.learned/fresh {
-		never := avail.Prior{Failures: 1e-9, Exposure: avail.WeekSeconds}
-		model, err := avail.Fit(avail.History{Spans: r.lives}, avail.Priors{
-			Crash: avail.Prior{Failures: 1, Exposure: 1 / all.Rate()}, Leave: never,
-		}, nil, 0)
-		w.note(err)
-		r.model, r.learned = model, max(len(r.lives), 1)
-	}
-	age := r.age(w.now)
-	p, err := r.model.Survival(avail.Query{Week: -1, Up: age, Free: age, For: seconds})
-	w.note(err)
-	return p
-}
-
-// fresh is the part of a past that makes it worth to be looked at again, one by it.
-const fresh = 5

@@ -1,10 +1,14 @@
 package failing
 
-import "math"
+import (
+	"math"
+
+	"github.com/mrsmesh/mrsmesh/pkg/avail"
+)
 
 // place chooses one of the resources that are up and free; nil if there is none.
 func (w *world) place(t *task) *resource {
-	var best []*resource
+	best := w.best[:0]
 	least := math.Inf(1)
 	all := w.all()
 	for _, r := range w.resources {
@@ -19,6 +23,7 @@ func (w *world) place(t *task) *resource {
 			best = append(best, r)
 		}
 	}
+	w.best = best
 	if len(best) == 0 {
 		return nil
 	}
@@ -26,17 +31,18 @@ func (w *world) place(t *task) *resource {
 }
 
 // score is how bad a resource is for a task, by the rule for places.
-func (w *world) score(r *resource, t *task, all prior) float64 {
-	left := t.work - t.saved
+func (w *world) score(r *resource, t *task, all avail.Prior) float64 {
 	switch w.policy.Place {
 	case PlaceFIBR:
 		return float64(w.ledger.Index(r.id))
 	case PlaceRate:
 		return w.belief(r, all).Rate()
 	case PlaceAge:
-		return 1 - w.survival(r, all, left)
+		return 1 - w.survival(r, all, t.left())
+	case PlaceShape:
+		return 1 - w.shaped(r, all, t.left())
 	case PlaceLedger:
-		return float64(w.ledger.Index(r.id)) + 1 - w.survival(r, all, left)
+		return float64(w.ledger.Index(r.id)) + 1 - w.survival(r, all, t.left())
 	default:
 		return 0
 	}

@@ -1,19 +1,16 @@
 package failing
 
 import (
-	"container/heap"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
-	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/workload"
 )
-
-type prior = avail.Prior
 
 // Ending tells what became of a job. Times are seconds.
 type Ending struct {
@@ -35,9 +32,7 @@ func Play(r Resources, j Jobs, p Policy, seed uint64) ([]Ending, error) {
 	}
 	w := newWorld(r, j, p, seed)
 	for w.open > 0 {
-		e := heap.Pop(&w.events).(event) //nolint:forcetypeassert // nothing else was pushed
-		w.now = e.at
-		w.happen(e)
+		w.next()
 		if w.err != nil {
 			return nil, w.err
 		}
@@ -61,7 +56,8 @@ type world struct {
 	jobs      Jobs
 	policy    Policy
 	resources []*resource
-	tasks     []*task
+	tasks     []*task // in the order of their submission
+	arrived   int     // tasks[:arrived] have been submitted
 	queue     []*task // that wait for a resource, those that have failed ahead of others
 	open      int     // tasks that have not ended
 	ledger    fault.Ledger
@@ -71,22 +67,27 @@ type world struct {
 	number    int // of the last event
 	happened  int
 	err       error // the first one
+	up        ups
+	ageing    ageing
+	best      []*resource // of place
 }
 
 // task is a job on its way.
 type task struct {
 	Ending
 
-	work     float64
-	saved    float64 // work that no failure takes away
-	unsaved  float64
+	index    int
+	saved    float64   // work that no failure takes away
+	unsaved  float64   // work that is done, or will be at the next event
 	resource *resource // on which it runs
 	since    float64   // it runs there
-	due      float64   // work that it does until the next event
-	number   int       // of that event; an earlier one was called off by a failure
+	number   int       // of its next event; an earlier one was called off by a failure
 	interval float64   // of MFCA; 0: it has just been placed
 	omitted  int64     // checkpoints in a row
 }
+
+// left is the work to be done.
+func (t *task) left() float64 { return t.Work - t.saved - t.unsaved }
 
 func newWorld(r Resources, j Jobs, p Policy, seed uint64) *world {
 	w := &world{jobs: j, policy: p, open: j.Count, chance: workload.Stream(seed, "places of jobs")}
@@ -98,12 +99,11 @@ func newWorld(r Resources, j Jobs, p Policy, seed uint64) *world {
 		}
 		one.spell = one.turns.First(one.rng)
 		w.resources = append(w.resources, one)
-		w.push(event{at: one.spell.To, kind: changed, resource: one})
+		w.up.enter(one.spell)
+		w.push(event{at: one.spell.To, kind: changed, which: i})
 	}
-	for _, job := range j.draw(r.Count, seed) {
-		t := &task{Ending: Ending{Submit: job.submit, Work: job.work}, work: job.work}
-		w.tasks = append(w.tasks, t)
-		w.push(event{at: job.submit, kind: submitted, task: t})
+	for i, job := range j.draw(r.Count, seed) {
+		w.tasks = append(w.tasks, &task{index: i, Ending: Ending{Submit: job.submit, Work: job.work}})
 	}
 	return w
 }
@@ -115,30 +115,43 @@ func (w *world) note(err error) {
 	}
 }
 
-func (w *world) happen(e event) {
-	switch e.kind {
-	case submitted:
-		w.queue = append(w.queue, e.task)
+// next lets happen what comes next.
+func (w *world) next() {
+	if w.arrived < len(w.tasks) && w.tasks[w.arrived].Submit <= w.events[0].at {
+		t := w.tasks[w.arrived]
+		w.now = t.Submit
+		w.arrived++
+		w.queue = append(w.queue, t)
 		w.dispatch()
-	case changed:
-		w.change(e.resource)
-	case worked, saved:
-		if e.number == e.task.number {
-			w.proceed(e)
-		}
+		return
+	}
+	e := w.events.pop()
+	w.now = e.at
+	if e.kind == changed {
+		w.change(e.which)
+		return
+	}
+	if t := w.tasks[e.which]; e.number == t.number {
+		w.proceed(t, e.kind)
 	}
 }
 
 // change lets a resource fail, or come back.
-func (w *world) change(r *resource) {
+func (w *world) change(which int) {
+	r := w.resources[which]
+	w.up.leave(r.spell)
+	if r.spell.Up && w.ageing.unit > 0 {
+		r.operational += w.ageing.operational(r.spell.To - r.spell.From)
+	}
 	r.change()
-	w.push(event{at: r.spell.To, kind: changed, resource: r})
+	w.up.enter(r.spell)
+	w.push(event{at: r.spell.To, kind: changed, which: which})
 	if t := r.task; t != nil {
 		w.ledger.Missed(r.id, 1)
 		w.leave(t)
 		t.Failures++
 		t.unsaved, t.number = 0, 0
-		w.queue = append([]*task{t}, w.queue...)
+		w.queue = slices.Insert(w.queue, 0, t)
 	}
 	w.dispatch()
 }
@@ -168,31 +181,38 @@ func (w *world) dispatch() {
 	}
 }
 
-// work lets a task work until it asks for a checkpoint, or ends.
+// work lets a task work until it asks for a checkpoint, has taken one, or ends.
 func (w *world) work(t *task, delay float64) {
-	t.due = min(w.ahead(t), t.work-t.saved-t.unsaved)
-	t.number = w.push(event{at: w.now + delay + t.due, kind: worked, task: t})
+	left := t.left()
+	due := min(w.ahead(t, left), left)
+	t.unsaved += due
+	next := event{at: w.now + delay + due, kind: saved, which: t.index}
+	switch {
+	case t.left() <= rounding*t.Work:
+		next.kind = ended
+	case w.policy.Save == SaveLFCA:
+		next.kind = asked
+	default:
+		next.at += w.jobs.Cost
+	}
+	t.number = w.push(next)
 }
 
-// proceed goes on with a task that has worked, or saved its state.
-func (w *world) proceed(e event) {
-	t := e.task
-	if e.kind == saved {
-		t.saved, t.unsaved = t.saved+t.unsaved, 0
-		t.Checkpoints++
-		w.work(t, 0)
-		return
-	}
-	t.unsaved += t.due
-	switch left := t.work - t.saved - t.unsaved; {
-	case left <= rounding*t.work:
+// proceed goes on with a task.
+func (w *world) proceed(t *task, kind kind) {
+	switch {
+	case kind == ended:
 		w.ledger.Succeeded(t.resource.id)
 		w.leave(t)
 		t.End = w.now
 		w.open--
 		w.dispatch()
-	case w.asks(t):
-		t.number = w.push(event{at: w.now + w.jobs.Cost, kind: saved, task: t})
+	case kind == saved:
+		t.saved, t.unsaved = t.saved+t.unsaved, 0
+		t.Checkpoints++
+		w.work(t, 0)
+	case w.takes(t):
+		t.number = w.push(event{at: w.now + w.jobs.Cost, kind: saved, which: t.index})
 	default:
 		w.work(t, 0)
 	}

@@ -38,6 +38,7 @@ const (
 	// PlaceAge takes that which most probably stays up for as long as the job has left, by a
 	// lifetime that is learned for each resource from its own past. (avail.Fit)
 	PlaceAge
+	PlaceShape // the same, with the shape of the lifetime's law learned from all resources
 	// PlaceLedger takes of those with the lowest fault index the one that PlaceAge takes: the order
 	// in which the mesh's submitter takes sites after a failure.
 	PlaceLedger

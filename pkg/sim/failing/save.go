@@ -1,14 +1,10 @@
 package failing
 
-import (
-	"github.com/mrsmesh/mrsmesh/pkg/ckpt"
-)
+import "github.com/mrsmesh/mrsmesh/pkg/ckpt"
 
-// ahead is how much work a task does before it asks for its next checkpoint, seconds; with all
-// that is left or more it asks for none. done is what it has done since it was placed or asked
-// last, with what is not saved.
-func (w *world) ahead(t *task) float64 {
-	left := t.work - t.saved - t.unsaved
+// ahead is how much of the work that is left a task does before it saves its state or asks
+// whether to, seconds; all of it or more: it asks no more.
+func (w *world) ahead(t *task, left float64) float64 {
 	switch w.policy.Save {
 	case SaveKnown:
 		return w.segment(left, t.resource.mean)
@@ -36,7 +32,7 @@ func (w *world) segment(left, mtbf float64) float64 {
 
 // adapt is MFCA's interval, which changes after each checkpoint and begins anew on each resource.
 func (w *world) adapt(t *task, left float64) float64 {
-	rule := w.policy.mfca(w.jobs.Cost, t.work)
+	rule := w.policy.mfca(w.jobs.Cost, t.Work)
 	if t.interval == 0 {
 		t.interval = max(w.policy.Interval, rule.MinSeconds)
 		return t.interval
@@ -47,13 +43,10 @@ func (w *world) adapt(t *task, left float64) float64 {
 	return next
 }
 
-// asks reports whether the checkpoint for which a task asks is taken.
-func (w *world) asks(t *task) bool {
-	if w.policy.Save != SaveLFCA {
-		return true
-	}
+// takes reports whether LFCA takes the checkpoint for which a task asks.
+func (w *world) takes(t *task) bool {
 	rule := ckpt.LFCA{
-		ExecutionSeconds: t.work, LastFailureSeconds: t.resource.last, MaxOmissions: w.policy.Omit,
+		ExecutionSeconds: t.Work, LastFailureSeconds: t.resource.last, MaxOmissions: w.policy.Omit,
 		Omissions: t.omitted,
 	}
 	decision, err := rule.Request(w.now)

@@ -10,6 +10,7 @@
 //	run.go        gridsim run, gridsim list
 //	cases.go      ... the tables of experiments with several cases
 //	swf.go        gridsim swf
+//	checkpoints.go gridsim checkpoints
 //	calibrate.go  gridsim calibrate
 //	workload.go   gridsim workload
 //	fit.go        ... fit

@@ -43,7 +43,7 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(
 		runCommand(), listCommand(), playCommand(), replayCommand(), swfCommand(), calibrateCommand(),
-		workloadCommand(),
+		workloadCommand(), checkpointsCommand(),
 		scenariosTopic(),
 	)
 	return root

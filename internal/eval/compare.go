@@ -45,7 +45,7 @@ type ClaimResult struct {
 	To      float64 `json:"to"`
 	Paper   float64 `json:"paper,omitempty"`
 	// Kind is "more" or "less" where not the ratio is meant but the part of Cells in which it is
-	// above 1, or below.
+	// above 1, or below. Those in which it is 1 do not count.
 	Kind  string `json:"kind,omitempty"`
 	Cells int    `json:"cells,omitempty"`
 	metrics.Interval

@@ -4,6 +4,7 @@
 //
 //	compare.go      strategies of placing jobs, compared over seeds
 //	failing.go      rules for checkpoints, compared on resources that fail
+//	checkpoints.go  what each rule for checkpoints makes of one task
 //	experiments.go  the experiments that come with the program
 //	draw.go         grids and jobs drawn from an experiment's models
 //	mesh.go         an experiment's jobs placed by the mesh, in the simulator

@@ -190,7 +190,8 @@ func (f *failingResults) ratioClaims(r *CompareResult, claim scenario.RuleClaim)
 }
 
 // cellClaim judges in which part of the cells the mean of one strategy is above that of another,
-// each with the same interval in the same case.
+// each with the same interval in the same case. Cells in which both are equal, as where all
+// deadlines are met, do not count.
 func (f *failingResults) cellClaim(r *CompareResult, claim scenario.RuleClaim) []ClaimResult {
 	all, right := 0, 0
 	for _, a := range f.cells {
@@ -201,8 +202,11 @@ func (f *failingResults) cellClaim(r *CompareResult, claim scenario.RuleClaim) [
 			if b.rule.Line != claim.Below || b.rule.Interval != a.rule.Interval || a.in != b.in {
 				continue
 			}
-			all++
 			x, y := r.Strategies[a.name()][claim.Measure].Mean, r.Strategies[b.name()][claim.Measure].Mean
+			if x == y {
+				continue
+			}
+			all++
 			if claim.Kind == "more" && x > y || claim.Kind == "less" && x < y {
 				right++
 			}

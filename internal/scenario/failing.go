@@ -24,7 +24,7 @@ import (
 // intervals is one for each, named LFCA-5m and so on. A ratio is expected in all cases, or that
 // of at; where it names a strategy with several intervals, the best of them is meant. more and
 // less say in which part of all cells, which are the intervals in the cases, the one strategy
-// has more, or less, than the other.
+// has more, or less, than the other; cells in which both have the same do not count.
 type Failing struct {
 	Cases  []FailingCase
 	Tasks  TaskModel

@@ -14,14 +14,17 @@ type Summary struct {
 func Summarise(endings []Ending, deadline float64) Summary {
 	var s Summary
 	for _, e := range endings {
-		n := 1 / float64(len(endings))
-		s.Waste += n * (e.Held - e.Work)
-		s.Completion += n * (e.End - e.Submit)
-		s.Checkpoints += n * float64(e.Checkpoints)
-		s.Failures += n * float64(e.Failures)
+		s.Waste += e.Held - e.Work
+		s.Completion += e.End - e.Submit
+		s.Checkpoints += float64(e.Checkpoints)
+		s.Failures += float64(e.Failures)
 		if e.End-e.Submit <= deadline*e.Work {
-			s.Met += n
+			s.Met++
 		}
 	}
-	return s
+	n := max(float64(len(endings)), 1)
+	return Summary{
+		Waste: s.Waste / n, Met: s.Met / n, Completion: s.Completion / n, Checkpoints: s.Checkpoints / n,
+		Failures: s.Failures / n,
+	}
 }

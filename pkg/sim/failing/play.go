@@ -31,15 +31,8 @@ func Play(r Resources, j Jobs, p Policy, seed uint64) ([]Ending, error) {
 		return nil, err
 	}
 	w := newWorld(r, j, p, seed)
-	for w.open > 0 {
-		w.next()
-		if w.err != nil {
-			return nil, w.err
-		}
-		if w.happened++; w.happened > mostEvents {
-			return nil, fmt.Errorf("%w: %d of %d jobs have not ended after %.0f s: want resources that fail "+
-				"less often, shorter jobs, or more checkpoints", argument.ErrUndefined, w.open, j.Count, w.now)
-		}
+	if err := w.run(mostEvents); err != nil {
+		return nil, err
 	}
 	endings := make([]Ending, len(w.tasks))
 	for i, t := range w.tasks {
@@ -50,6 +43,18 @@ func Play(r Resources, j Jobs, p Policy, seed uint64) ([]Ending, error) {
 
 // mostEvents bounds a play, in which a job that is too long for its resources never ends.
 const mostEvents = 20_000_000
+
+// run lets happen what happens until all tasks have ended, at most so many events.
+func (w *world) run(most int) error {
+	for range most {
+		if w.open == 0 || w.err != nil {
+			return w.err
+		}
+		w.next()
+	}
+	return fmt.Errorf("%w: %d of %d jobs have not ended after %.0f s: want resources that fail "+
+		"less often, shorter jobs, or more checkpoints", argument.ErrUndefined, w.open, len(w.tasks), w.now)
+}
 
 // world is all there is, at one instant.
 type world struct {
@@ -65,7 +70,6 @@ type world struct {
 	events    events
 	now       float64
 	number    int // of the last event
-	happened  int
 	err       error // the first one
 	up        ups
 	ageing    ageing

@@ -37,11 +37,14 @@ func printCaseClaims(out io.Writer, claims []eval.ClaimResult) error {
 	}
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "expected\t\tfound\t")
+	fmt.Fprintln(w, "expected\t\tpaper\tfound\t")
 	for _, c := range claims {
-		verdict, bounds := "holds", fmt.Sprintf("%.4g to %.4g", c.From, c.To)
+		verdict, paper, bounds := "holds", "-", fmt.Sprintf("%.4g to %.4g", c.From, c.To)
 		if !c.Holds {
 			verdict = "DOES NOT HOLD"
+		}
+		if c.Paper != 0 {
+			paper = fmt.Sprintf("%.4g", c.Paper)
 		}
 		if c.From == 0 {
 			bounds = fmt.Sprintf("at most %.4g", c.To)
@@ -52,7 +55,7 @@ func printCaseClaims(out io.Writer, claims []eval.ClaimResult) error {
 				strings.Replace(c.Ratio, "/", " than in ", 1))
 			found = fmt.Sprintf("%.0f of %d", c.Mean*float64(c.Cells), c.Cells)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", what, bounds, found, verdict)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", what, bounds, paper, found, verdict)
 	}
 	return w.Flush()
 }

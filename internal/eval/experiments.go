@@ -38,6 +38,7 @@ func BuiltIns() []BuiltIn {
 		name := strings.TrimSuffix(path.Base(file), ".txt")
 		all = append(all, BuiltIn{Name: name, Title: titleOf(string(text)), Text: string(text)})
 	}
+	slices.SortFunc(all, func(a, b BuiltIn) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

@@ -127,11 +127,18 @@ func TestMeshRules(t *testing.T) {
 
 func FuzzParseExperiment(f *testing.F) {
 	f.Add(smallExperiment)
+	f.Add(smallFailing)
 	f.Fuzz(func(t *testing.T, text string) {
 		e, err := ParseExperiment(text)
 		if err != nil {
 			if !errors.Is(err, ErrSyntax) {
 				t.Fatal(err)
+			}
+			return
+		}
+		if e.Failing != nil {
+			if len(e.Failing.Cases) == 0 || len(e.Failing.Rules) == 0 || e.Failing.Tasks.Shortest <= 0 {
+				t.Fatalf("%+v", e.Failing)
 			}
 			return
 		}

@@ -69,7 +69,7 @@ type world struct {
 	chance    *rand.Rand
 	events    events
 	now       float64
-	number    int // of the last event
+	number    int   // of the last event
 	err       error // the first one
 	up        ups
 	ageing    ageing

@@ -50,7 +50,8 @@ func TestRunShowsCases(t *testing.T) {
 		t.Errorf("%d rows of strategies", seen)
 	}
 	code, out, _ = gridsim(t, args...)
-	waste := cell(map[string]metrics.Interval{"waste": metrics.Interval(result.Strategies["auto@8h"]["waste"])}, "waste")
+	auto := metrics.Interval(result.Strategies["auto@8h"]["waste"])
+	waste := cell(map[string]metrics.Interval{"waste": auto}, "waste")
 	for _, want := range []string{
 		", seeds 1 to 2\n\nwaste ", "4h ", "100h\n", "\nMFCA-160m ", waste, "auto@4h/optimum@4h of waste",
 		"more checkpoints in MFCA than in LFCA, part of cells", " of 16 ",
@@ -89,13 +90,13 @@ func TestCheckpoints(t *testing.T) {
 		"takes flags only":                    "checkpoints 1h",
 		"--output: want text or json":         "checkpoints -o xml",
 	} {
-		code, out, errs := gridsim(t, strings.Fields(line)...)
+		code, out, errs = gridsim(t, strings.Fields(line)...)
 		if code != exitUsage || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d, output %q, errors %q, want %q", line, code, out, errs, want)
 		}
 	}
 	// What fails all the time takes longer than can be written.
-	_, out, _ = gridsim(t, "checkpoints", "--run", "1000h", "--mtbf", "6m", "--cost", "100h", "--most", "0")
+	_, out, _ = gridsim(t, strings.Fields("checkpoints --run 1000h --mtbf 6m --cost 100h --most 0")...)
 	if !strings.Contains(out, "Young           -  ") {
 		t.Errorf("%s", out)
 	}

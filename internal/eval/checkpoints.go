@@ -17,7 +17,7 @@ type Checkpoints struct {
 	Most int           // checkpoints, up to which the curves go
 }
 
-// CheckpointsResult is what they make of it. Times are seconds.
+// CheckpointsResult holds what they make of it. Times are seconds.
 type CheckpointsResult struct {
 	Outages []OutageCurve  `json:"outages"`
 	Plans   []IntervalPlan `json:"plans"`
@@ -83,10 +83,10 @@ func (c Checkpoints) curve(outages int64) (OutageCurve, error) {
 func (c Checkpoints) plans() ([]IntervalPlan, error) {
 	run, cost, mtbf := c.Run.Seconds(), c.Cost.Seconds(), c.MTBF.Seconds()
 	e := ckpt.Execution{WorkSeconds: run, CostSeconds: cost, MTBFSeconds: mtbf}
-	segments, err := e.Segments()
-	young, err1 := ckpt.Young(cost, mtbf)
-	daly, err2 := ckpt.Daly(cost, mtbf)
-	if err := errors.Join(err, err1, err2); err != nil {
+	segments, err1 := e.Segments()
+	young, err2 := ckpt.Young(cost, mtbf)
+	daly, err3 := ckpt.Daly(cost, mtbf)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
 	var plans []IntervalPlan

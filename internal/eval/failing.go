@@ -167,7 +167,7 @@ func (f *failingResults) best(r *CompareResult, name, in, measure string) (int, 
 	return best, best >= 0
 }
 
-// ratioClaims judges the ratio of two strategies in each case that is meant.
+// ratioClaims judges the ratio of two strategies in each case that it is about.
 func (f *failingResults) ratioClaims(r *CompareResult, claim scenario.RuleClaim) []ClaimResult {
 	var results []ClaimResult
 	for _, in := range r.Cases {

@@ -60,7 +60,8 @@ func TestFailingDoesNotDependOnWorkers(t *testing.T) {
 	}
 	c.Only = nil
 	whole, err := c.Run(t.Context())
-	if err != nil || whole.Strategies["LFCA-1h@often"]["waste"] != alone.Strategies["LFCA-1h@often"]["waste"] {
+	const name = "LFCA-1h@often"
+	if err != nil || whole.Strategies[name]["waste"] != alone.Strategies[name]["waste"] {
 		t.Errorf("alone %+v, beside others %+v: %v", alone.Strategies, whole.Strategies, err)
 	}
 	c.Only = []string{"MFCA"}
@@ -77,7 +78,8 @@ func TestFailingResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(r.Cases, []string{"often", "seldom"}) || len(r.Names) != 6 || len(r.Strategies) != 12 {
+	if !slices.Equal(r.Cases, []string{"often", "seldom"}) || len(r.Names) != 6 ||
+		len(r.Strategies) != 12 {
 		t.Errorf("%v, %v, %d strategies", r.Cases, r.Names, len(r.Strategies))
 	}
 	for name, m := range r.Strategies {
@@ -122,7 +124,8 @@ func TestFailingResults(t *testing.T) {
 		t.Errorf("%+v holds", claim)
 	}
 	// LFCA leaves checkpoints out, so that it has fewer of them with each interval.
-	if claim := r.Claims[5]; claim.Kind != "more" || claim.Cells != 4 || claim.Mean > .25 || !claim.Holds {
+	claim := r.Claims[5]
+	if claim.Kind != "more" || claim.Cells != 4 || claim.Mean > .25 || !claim.Holds {
 		t.Errorf("%+v", claim)
 	}
 	if claim := r.Claims[6]; claim.Kind != "less" || claim.Cells != 2 || !claim.Holds {
@@ -208,7 +211,7 @@ func TestPaperFigure2(t *testing.T) {
 	}
 }
 
-// Equal segments take the least time, and no rule saves the state at the end.
+// Equal segments take the shortest time, and no rule saves the state at the end.
 func TestPlans(t *testing.T) {
 	for _, c := range []Checkpoints{
 		{Run: 10 * time.Hour, Cost: 2 * time.Minute, MTBF: 8 * time.Hour},
@@ -220,7 +223,8 @@ func TestPlans(t *testing.T) {
 			t.Fatalf("%+v, %v", r.Plans, err)
 		}
 		for i, p := range r.Plans {
-			if p.Expected < r.Plans[0].Expected && i < 3 || len(p.At) > 0 && p.At[len(p.At)-1] >= c.Run.Seconds() {
+			atEnd := len(p.At) > 0 && p.At[len(p.At)-1] >= c.Run.Seconds()
+			if p.Expected < r.Plans[0].Expected && i < 3 || atEnd {
 				t.Errorf("%+v: %+v, equal segments take %v", c, p, r.Plans[0].Expected)
 			}
 		}

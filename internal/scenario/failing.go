@@ -251,7 +251,8 @@ func (p *experimentParser) wholeFailing() {
 			&Error{Line: line, Word: word, Key: key, Have: have, Want: want, Remedy: remedy})
 	}
 	if !p.seen["tasks"] {
-		add(0, "tasks", "", "", "a line that says what jobs there are", "add tasks n=3000 run=1h..10h load=.5")
+		add(0, "tasks", "", "", "a line that says what jobs there are",
+			"add tasks n=3000 run=1h..10h load=.5")
 	}
 	if len(f.Rules) == 0 {
 		add(0, "strategy", "", "", "a line for each strategy", "add strategy name=auto save=learned")
@@ -268,7 +269,9 @@ func (p *experimentParser) wholeFailing() {
 				add(c.Line, "expect", c.Kind, name, "the name of a strategy", "")
 			}
 		}
-		if c.Case != "" && !slices.ContainsFunc(f.Cases, func(o FailingCase) bool { return o.Name == c.Case }) {
+		if c.Case != "" && !slices.ContainsFunc(f.Cases, func(o FailingCase) bool {
+			return o.Name == c.Case
+		}) {
 			add(c.Line, "expect", "at", c.Case, "the name of a line resources", "")
 		}
 	}

@@ -25,7 +25,9 @@ func TestParseFailing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule := Rule{Save: "learned", Place: "random", Omit: 3, Least: 4 * time.Minute, Limit: .25, Step: .5}
+	rule := Rule{
+		Save: "learned", Place: "random", Omit: 3, Least: 4 * time.Minute, Limit: .25, Step: .5,
+	}
 	with := func(change func(*Rule)) Rule {
 		r := rule
 		change(&r)
@@ -75,41 +77,42 @@ func TestParseFailing(t *testing.T) {
 func TestMistakesAboutFailing(t *testing.T) {
 	const resources, tasks = "resources name=a n=8 mtbf=4h\n", "tasks n=10 run=1h..2h checkpoint=2m\n"
 	const auto, every = "strategy name=auto\n", "strategy name=p save=every interval=5m,10m\n"
+	const one, claim = one + "", claim + ""
 	for text, want := range map[string]string{
-		resources + auto:                                                            "add tasks n=3000 run=1h..10h load=.5",
-		resources + tasks:                                                           "add strategy name=auto save=learned",
-		resources + resources + tasks + auto:                                        "that no other line resources has",
-		resources + tasks + tasks + auto:                                            "line 3: tasks: want one such line",
-		"resources name=a@b\n" + tasks + auto:                                       "a name without / and @",
-		"resources n=3\n" + tasks + auto:                                            "add name=...",
-		"resources name=a mtbf=1s\n" + tasks + auto:                                 "mtbf=1s: want a time of at least 1m0s",
-		"resources name=a shape=99\n" + tasks + auto:                                "shape=99: want a number from 0.2 to 10",
-		"resources name=a shap=9h\n" + tasks + auto:                                 "did you mean shape?",
-		resources + "grid n=3\n" + tasks + auto:                                     "want one of resources tasks strategy expect seeds",
-		resources + "tasks run=2h..1h\n" + auto:                                     "the shorter one first, such as 1h..10h",
-		resources + "tasks run=2h..3h..4h\n" + auto:                                 "the shorter one first, such as 1h..10h",
-		resources + "tasks run=long\n" + auto:                                       "run=long: want times from 1s to 366 days",
-		resources + "tasks checkpoint=0s\n" + auto:                                  "checkpoint=0s: want a time of at least 1ms",
-		resources + "tasks load=3\n" + auto:                                         "load=3: want a number from 0.001 to 2",
-		resources + tasks + auto + auto:                                             "that no other strategy has",
-		resources + tasks + "strategy name=a@b\n":                                   "a name without / and @",
-		resources + tasks + every + every:                                           "that no other strategy has",
-		resources + tasks + "strategy name=a save=of\n":                             "save=of: want learned or known or daly",
-		resources + tasks + "strategy name=a place=x\n":                             "place=x: want random or fibr or rate",
-		resources + tasks + "strategy name=a save=lfca":                             "add interval=5m,20m,80m",
-		resources + tasks + "strategy name=a interval=5m":                           "interval=5m: want none with save=learned",
-		resources + tasks + "strategy name=a save=every interval=5m,,":              "times from 1s to 366 days",
-		resources + tasks + "strategy name=a omit=x":                                "omit=x: want a whole number from 0",
-		resources + tasks + "strategy name=a save=mfca interval=5m least=2m":        "least=2m0s: want more than a checkpoint takes, 2m0s",
-		resources + tasks + auto + "expect ratio=auto/b of=waste to=1\n":            "ratio=b: want the name of a strategy",
-		resources + tasks + auto + "expect ratio=auto/auto of=waste to=1 at=b\n":    "at=b: want the name of a line resources",
-		resources + tasks + auto + "expect of=waste to=1\n":                         "the names of two strategies, NAME/NAME",
-		resources + tasks + auto + "expect more=auto of=waste\n":                    "the names of two strategies, NAME/NAME",
-		resources + tasks + auto + "expect ratio=auto/auto of=wait to=1\n":          "of=wait: want one of waste",
-		resources + tasks + auto + "expect ratio=auto/auto of=waste\n":              "add to=...",
-		resources + tasks + auto + "expect ratio=a/b more=a/b of=waste to=1\n":      "write a line for each",
-		resources + tasks + auto + "expect more=auto/auto of=waste at=a\n":          "did you mean",
-		resources + tasks + auto + "expect less=auto/auto of=waste from=.5 to=.4\n": "a number above from",
+		resources + auto:                                  "add tasks n=3000 run=1h..10h load=.5",
+		resources + tasks:                                 "add strategy name=auto save=learned",
+		resources + resources + tasks + auto:              "that no other line resources has",
+		resources + tasks + tasks + auto:                  "line 3: tasks: want one such line",
+		"resources name=a@b\n" + tasks + auto:             "a name without / and @",
+		"resources n=3\n" + tasks + auto:                  "add name=...",
+		"resources name=a mtbf=1s\n" + tasks + auto:       "mtbf=1s: want a time of at least 1m0s",
+		"resources name=a shape=99\n" + tasks + auto:      "shape=99: want a number from 0.2 to 10",
+		"resources name=a shap=9h\n" + tasks + auto:       "did you mean shape?",
+		resources + "grid n=3\n" + tasks + auto:           "one of resources tasks strategy expect",
+		resources + "tasks run=2h..1h\n" + auto:           "the shorter one first, such as 1h..10h",
+		resources + "tasks run=2h..3h..4h\n" + auto:       "the shorter one first, such as 1h..10h",
+		resources + "tasks run=long\n" + auto:             "run=long: want times from 1s to 366 days",
+		resources + "tasks checkpoint=0s\n" + auto:        "checkpoint=0s: want a time of at least 1ms",
+		resources + "tasks load=3\n" + auto:               "load=3: want a number from 0.001 to 2",
+		resources + tasks + auto + auto:                   "that no other strategy has",
+		one + "a@b\n":                                     "a name without / and @",
+		resources + tasks + every + every:                 "that no other strategy has",
+		one + "a save=of\n":                               "save=of: want learned or known or daly",
+		one + "a place=x\n":                               "place=x: want random or fibr or rate",
+		one + "a save=lfca":                               "add interval=5m,20m,80m",
+		one + "a interval=5m":                             "interval=5m: want none with save=learned",
+		one + "a save=every interval=5m,,":                "times from 1s to 366 days",
+		one + "a omit=x":                                  "omit=x: want a whole number from 0",
+		one + "a save=mfca interval=5m least=2m":          "least=2m0s: want more than a checkpoint",
+		claim + "ratio=auto/b of=waste to=1\n":            "ratio=b: want the name of a strategy",
+		claim + "ratio=auto/auto of=waste to=1 at=b\n":    "at=b: want the name of a line resources",
+		claim + "of=waste to=1\n":                         "the names of two strategies, NAME/NAME",
+		claim + "more=auto of=waste\n":                    "the names of two strategies, NAME/NAME",
+		claim + "ratio=auto/auto of=wait to=1\n":          "of=wait: want one of waste",
+		claim + "ratio=auto/auto of=waste\n":              "add to=...",
+		claim + "ratio=a/b more=a/b of=waste to=1\n":      "write a line for each",
+		claim + "more=auto/auto of=waste at=a\n":          "did you mean",
+		claim + "less=auto/auto of=waste from=.5 to=.4\n": "a number above from",
 	} {
 		_, err := ParseExperiment(text)
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrSyntax) {

@@ -4,8 +4,8 @@
 // Three ways to decide stand side by side. LFCA asks before each checkpoint whether the
 // site has been stable for so long that this one may be left out. MFCA lengthens or
 // shortens the interval after each checkpoint by what is known of the site's failures.
-// Young, Daly and CheckpointCount give one interval, or one number of checkpoints, for a
-// whole task. ExpectedCompletion gives the cost of any interval under failures, to
+// Young, Daly, Segments and CheckpointCount give one interval, or one number of checkpoints,
+// for a whole task. ExpectedCompletion gives the cost of any interval under failures, to
 // compare them.
 //
 // Sources: Antony Lidya Therasa S., Sumathi G., Antony Dalya S., "Dynamic
@@ -19,6 +19,6 @@
 // its range is an argument.ErrInvalid, also where the result does not depend on
 // it. The package decides nothing about how state is saved.
 //
-// No program calls it. The agents that take checkpoints will: until then it is compared with
-// a second implementation in internal/vectors, and costs nothing.
+// The agents take no checkpoints yet: gridsim compares the rules (pkg/sim/failing), and
+// internal/vectors compares them with a second implementation.
 package ckpt

@@ -7,7 +7,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 )
 
-// survival is how probably a resource stays up for some seconds, by its age and a lifetime
+// survival is the probability that a resource stays up for some seconds, by its age and a lifetime
 // learned from its own past, as a site of the mesh learns it. It is learned anew when a fifth of
 // that past is new.
 func (w *world) survival(r *resource, all avail.Prior, seconds float64) float64 {
@@ -41,7 +41,7 @@ func never() avail.Prior { return avail.Prior{Failures: 1, Exposure: 100 * 365 *
 // fresh is the part of a past that makes it worth to be looked at again, one by it.
 const fresh = 5
 
-// ageing is what is known of how failure rates change with age, of all resources together.
+// ageing holds what is known of how failure rates change with age, of all resources together.
 type ageing struct {
 	shape    float64 // of Weibull's law; 1 before anything is known
 	unit     float64 // seconds, the mean time up of all resources when it was learned
@@ -53,8 +53,8 @@ func (a ageing) operational(seconds float64) float64 {
 	return a.unit * math.Pow(seconds/a.unit, a.shape)
 }
 
-// shaped is how probably a resource stays up for some seconds, by its age, a rate learned from its
-// own past and a shape learned from all of them.
+// shaped is the probability that a resource stays up for some seconds, by its age, a rate learned
+// from its own past and a shape learned from all of them.
 func (w *world) shaped(r *resource, all avail.Prior, seconds float64) float64 {
 	if w.ageing.unit == 0 || w.up.failures > 2*w.ageing.failures {
 		w.age(all)

@@ -53,7 +53,7 @@ func TestSumsAgainstEach(t *testing.T) {
 }
 
 // "rescheduled to some other available resource with least fault index value" (FIBR paper, 3.4,
-// step 4); the other rules take the resource with the least rate, or the one that stays up.
+// step 4); the other rules take the resource with the lowest rate, or the one that stays up.
 func TestPaperLeastFaultIndex(t *testing.T) {
 	r, j := some()
 	r.Count = 4

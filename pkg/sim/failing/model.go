@@ -54,8 +54,8 @@ func (j Jobs) validate() error {
 		argument.Amount("restart", j.Restart), argument.Positive("deadline", j.Deadline),
 	)
 	if !(j.Longest >= j.Shortest) || math.IsInf(j.Longest+j.Restart+j.Cost, 1) {
-		err = errors.Join(err, fmt.Errorf("%w: longest run time, restart, cost: want finite numbers, and "+
-			"the longest at least the shortest", argument.ErrInvalid))
+		err = errors.Join(err, fmt.Errorf("%w: longest run time, restart, cost: want finite numbers, "+
+			"and the longest at least the shortest", argument.ErrInvalid))
 	}
 	return err
 }

@@ -76,7 +76,7 @@ func (u *ups) leave(s workload.Spell) {
 	}
 }
 
-// all is what is known of the resources together: a failure a day, before anything was seen.
+// all tells what is known of the resources together: a failure a day, before anything was seen.
 func (w *world) all() avail.Prior {
 	exposure := w.up.exposure + w.up.now*w.now - w.up.since
 	belief, err := avail.DefaultPrior().Observe(w.up.failures, max(exposure, 0))
@@ -84,7 +84,7 @@ func (w *world) all() avail.Prior {
 	return belief
 }
 
-// belief is what is known of the rate of one resource: as much as of one failure, at the mean
+// belief tells what is known of the rate of one resource: as much as of one failure, at the mean
 // rate of all, and its own past.
 func (w *world) belief(r *resource, all avail.Prior) avail.Prior {
 	belief, err := avail.Prior{Failures: 1, Exposure: 1 / all.Rate()}.Observe(

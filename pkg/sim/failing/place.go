@@ -30,7 +30,7 @@ func (w *world) place(t *task) *resource {
 	return best[w.chance.IntN(len(best))]
 }
 
-// score is how bad a resource is for a task, by the rule for places.
+// score grows with how bad a resource is for a task, by the rule for places.
 func (w *world) score(r *resource, t *task, all avail.Prior) float64 {
 	switch w.policy.Place {
 	case PlaceFIBR:

@@ -52,8 +52,8 @@ func (w *world) run(most int) error {
 		}
 		w.next()
 	}
-	return fmt.Errorf("%w: %d of %d jobs have not ended after %.0f s: want resources that fail "+
-		"less often, shorter jobs, or more checkpoints", argument.ErrUndefined, w.open, len(w.tasks), w.now)
+	return fmt.Errorf("%w: %d of %d jobs have not ended after %.0f s: want resources that fail less "+
+		"often, shorter jobs, or more checkpoints", argument.ErrUndefined, w.open, len(w.tasks), w.now)
 }
 
 // world is all there is, at one instant.

@@ -35,8 +35,7 @@ func mustPlay(t *testing.T, r Resources, j Jobs, p Policy, seed uint64) []Ending
 	return endings
 }
 
-// near reports whether the mean of independent numbers is what is expected, within four standard
-// errors.
+// near wants the mean of independent numbers to be the expected one, within four standard errors.
 func near(t *testing.T, what string, values []float64, want float64) {
 	t.Helper()
 	sum, squares := 0.0, 0.0
@@ -149,8 +148,9 @@ func TestPaperFromTheLastCheckpoint(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	s := Summarise([]Ending{want, {End: 90, Work: 80, Held: 80}}, 1.2)
-	if want := (Summary{Waste: 11.5, Met: .5, Completion: 106.5, Checkpoints: 1, Failures: .5}); s != want {
-		t.Errorf("%+v, want %+v", s, want)
+	sums := Summary{Waste: 11.5, Met: .5, Completion: 106.5, Checkpoints: 1, Failures: .5}
+	if s != sums {
+		t.Errorf("%+v, want %+v", s, sums)
 	}
 	if s := Summarise(nil, 1); s != (Summary{}) {
 		t.Errorf("no jobs: %+v", s)
@@ -225,7 +225,8 @@ func TestPlayRefuses(t *testing.T) {
 	} {
 		resources, jobs, policy := r, j, Policy{}
 		change(&resources, &jobs, &policy)
-		if got, err := Play(resources, jobs, policy, 1); got != nil || !errors.Is(err, argument.ErrInvalid) {
+		got, err := Play(resources, jobs, policy, 1)
+		if got != nil || !errors.Is(err, argument.ErrInvalid) {
 			t.Errorf("%s: %d endings, %v", name, len(got), err)
 		}
 	}

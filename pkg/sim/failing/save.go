@@ -2,8 +2,8 @@ package failing
 
 import "github.com/mrsmesh/mrsmesh/pkg/ckpt"
 
-// ahead is how much of the work that is left a task does before it saves its state or asks
-// whether to, seconds; all of it or more: it asks no more.
+// ahead returns the seconds of work that a task does before it saves its state or asks whether to;
+// all that is left or more: it asks no more.
 func (w *world) ahead(t *task, left float64) float64 {
 	switch w.policy.Save {
 	case SaveKnown:

@@ -77,7 +77,7 @@ func TestParseFailing(t *testing.T) {
 func TestMistakesAboutFailing(t *testing.T) {
 	const resources, tasks = "resources name=a n=8 mtbf=4h\n", "tasks n=10 run=1h..2h checkpoint=2m\n"
 	const auto, every = "strategy name=auto\n", "strategy name=p save=every interval=5m,10m\n"
-	const one, claim = one + "", claim + ""
+	const one, claim = resources + tasks + "strategy name=", resources + tasks + auto + "expect "
 	for text, want := range map[string]string{
 		resources + auto:                                  "add tasks n=3000 run=1h..10h load=.5",
 		resources + tasks:                                 "add strategy name=auto save=learned",

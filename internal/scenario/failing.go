@@ -148,11 +148,6 @@ func (l *line) within(key string, fallback, least time.Duration) time.Duration {
 	return d
 }
 
-// has reports whether a key is written.
-func (l *line) has(key string) bool {
-	return slices.ContainsFunc(l.pairs, func(p pair) bool { return p.key == key })
-}
-
 // times reads times with something between them, each at least a second.
 func (l *line) times(key, value, between string) []time.Duration {
 	var times []time.Duration

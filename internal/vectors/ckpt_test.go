@@ -43,6 +43,7 @@ func lfca(in lfcaIn) (outputs, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err
 	}
+	words := map[ckpt.Decision]string{ckpt.Take: "take", ckpt.Omit: "omit", ckpt.Force: "forced"}
 	decisions := []string{}
 	for _, e := range in.Events {
 		if e.failure {
@@ -55,7 +56,7 @@ func lfca(in lfcaIn) (outputs, error) {
 		if err != nil {
 			return nil, err
 		}
-		decisions = append(decisions, d.String())
+		decisions = append(decisions, words[d])
 	}
 	return outputs{"decisions": decisions}, nil
 }

@@ -300,13 +300,3 @@ func TestDalyIsNearTheOptimum(t *testing.T) {
 		}
 	})
 }
-
-func TestDecisionsHaveWords(t *testing.T) {
-	for d, want := range map[Decision]string{
-		Take: "take", Omit: "omit", Force: "forced", 9: "decision 9",
-	} {
-		if got := d.String(); got != want {
-			t.Errorf("%d: %q, want %q", d, got, want)
-		}
-	}
-}

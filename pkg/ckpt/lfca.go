@@ -2,7 +2,6 @@ package ckpt
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 )
@@ -16,20 +15,6 @@ const (
 	Omit                  // the site has been stable for longer than the task runs
 	Force                 // it has been stable, but too many checkpoints in a row were left out
 )
-
-// String is the word for the decision.
-func (d Decision) String() string {
-	switch d {
-	case Take:
-		return "take"
-	case Omit:
-		return "omit"
-	case Force:
-		return "forced"
-	default:
-		return fmt.Sprintf("decision %d", uint8(d))
-	}
-}
 
 // DefaultMaxOmissions is the number of checkpoints in a row that LFCA leaves out by
 // default. The paper wants such a limit and names none.

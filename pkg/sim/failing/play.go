@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
+	"github.com/mrsmesh/mrsmesh/pkg/ckpt"
 	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/workload"
@@ -87,7 +88,7 @@ type task struct {
 	since    float64   // it runs there
 	number   int       // of its next event; an earlier one was called off by a failure
 	interval float64   // of MFCA; 0: it has just been placed
-	omitted  int64     // checkpoints in a row
+	lfca     ckpt.LFCA
 }
 
 // left is the work to be done.
@@ -176,7 +177,8 @@ func (w *world) dispatch() {
 		}
 		w.queue = w.queue[1:]
 		r.task, t.resource, t.since = t, r, w.now
-		t.interval, t.omitted = 0, 0
+		t.interval = 0
+		w.start(t)
 		delay := 0.0
 		if t.Failures > 0 {
 			delay = w.jobs.Restart

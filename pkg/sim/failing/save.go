@@ -43,14 +43,15 @@ func (w *world) adapt(t *task, left float64) float64 {
 	return next
 }
 
+// start begins with LFCA on a resource, which failed when it did.
+func (w *world) start(t *task) {
+	t.lfca = ckpt.LFCA{ExecutionSeconds: t.Work, MaxOmissions: w.policy.Omit}
+	w.note(t.lfca.Failed(t.resource.last))
+}
+
 // takes reports whether LFCA takes the checkpoint for which a task asks.
 func (w *world) takes(t *task) bool {
-	rule := ckpt.LFCA{
-		ExecutionSeconds: t.Work, LastFailureSeconds: t.resource.last, MaxOmissions: w.policy.Omit,
-		Omissions: t.omitted,
-	}
-	decision, err := rule.Request(w.now)
+	decision, err := t.lfca.Request(w.now)
 	w.note(err)
-	t.omitted = rule.Omissions
 	return decision != ckpt.Omit
 }

@@ -22,7 +22,7 @@ exponential with the mean --mtbf, and how long the task takes on average.
 
 gridsim run ckpt compares the rules on resources that fail.`
 
-const checkpointsExamples = `  gridsim checkpoints          figure 2 of OpenCCS: an hour, two minutes each
+const checkpointsExamples = `  gridsim checkpoints          figure 2 of OpenCCS: 1 h, 2 min each
   gridsim checkpoints --run 10h --cost 2m --mtbf 8h`
 
 func checkpointsCommand() *cobra.Command {

@@ -28,7 +28,12 @@ The same seed gives the same numbers, however many processors play. Two blocks
 of seeds, --first 1 and --first 1001, say whether the intervals can be trusted.
 
 What is measured: wait, makespan and completion in seconds; utilization from 0
-to 1; done and rejected per second; slowdown; messages for each job.`
+to 1; done and rejected per second; slowdown; messages for each job.
+
+Experiments about resources that fail (ckpt) measure waste, which is time on
+resources that was no work, and completion, in seconds; the part of jobs that met
+their deadlines; checkpoints and failures for each job. Where a strategy has
+several intervals, others are compared with the best of them.`
 
 const runExamples = `  gridsim list                                  what there is
   gridsim list thesis-1 > mine.txt              take one as a pattern

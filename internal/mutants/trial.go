@@ -57,8 +57,8 @@ const (
 	long  = 30 * time.Second
 )
 
-// leftover is how long the output of tests that have ended is read on, for the sake of processes
-// that they left behind.
+// leftover bounds the time for which the output of tests that have ended is read on, for the sake
+// of processes that they left behind.
 const leftover = 5 * time.Second
 
 // bound is the time that tests get which took so long.

@@ -8,6 +8,7 @@
 //	replay.go     gridsim replay
 //	views.go      ... what both show, and into which files
 //	run.go        gridsim run, gridsim list
+//	meter.go      ... how far they are, and how long the rest takes
 //	swf.go        gridsim swf
 //	calibrate.go  gridsim calibrate
 //	workload.go   gridsim workload

@@ -61,10 +61,12 @@ func runCommand() *cobra.Command {
 				return err
 			}
 			compare.Name = args[0]
+			m := newMeter(cmd.ErrOrStderr(), time.Now, compare.Runs(), "runs")
 			if !quiet {
-				compare.Progress = told(cmd.ErrOrStderr(), compare.Runs())
+				compare.Progress = m.tell
 			}
 			result, err := compare.Run(cmd.Context())
+			m.clear()
 			if err != nil {
 				return err
 			}
@@ -88,18 +90,6 @@ func runCommand() *cobra.Command {
 	output.addTo(flags)
 	flags.BoolVarP(&quiet, "quiet", "q", false, "no progress on standard error")
 	return cmd
-}
-
-// told says how many runs have ended, ten times in all, and how long the rest may take.
-func told(out io.Writer, runs int) func(int) {
-	began, tenths := time.Now(), 0
-	return func(done int) {
-		if tenth := 10 * done / runs; tenth > tenths && done < runs {
-			tenths = tenth
-			left := time.Since(began) / time.Duration(done) * time.Duration(runs-done)
-			fmt.Fprintf(out, "%d of %d runs, about %s left\n", done, runs, left.Round(time.Second))
-		}
-	}
 }
 
 func printCompareCSV(out io.Writer, r eval.CompareResult) error {

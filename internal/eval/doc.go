@@ -3,6 +3,9 @@
 // how anything is scheduled or measured it leaves to pkg/.
 //
 //	compare.go      strategies of placing jobs, compared over seeds
+//	workers.go      their runs, shared by all processors
+//	record.go       one run as it happened
+//	ownlog.go       an experiment's jobs from the log of a real machine
 //	experiments.go  the experiments that come with the program
 //	draw.go         grids and jobs drawn from an experiment's models
 //	mesh.go         an experiment's jobs placed by the mesh, in the simulator

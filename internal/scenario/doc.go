@@ -57,4 +57,6 @@
 //	outcome.go     the outcome of a run: counters, jobs, tasks
 //	experiment.go  Experiment: grids and jobs drawn for each seed, strategies compared
 //	experiment_mesh.go ... what its mesh is told, cores of several speeds, bursts
+//	logpart.go     ... jobs from the log of a real machine
+//	setting.go     ... its text with other values
 package scenario

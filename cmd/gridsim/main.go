@@ -8,6 +8,8 @@
 //	replay.go     gridsim replay
 //	views.go      ... what both show, and into which files
 //	run.go        gridsim run, gridsim list
+//	sweep.go      gridsim sweep
+//	replications.go ... the flags of both
 //	meter.go      ... how far they are, and how long the rest takes
 //	swf.go        gridsim swf
 //	calibrate.go  gridsim calibrate

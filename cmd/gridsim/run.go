@@ -36,60 +36,76 @@ const runExamples = `  gridsim list                                  what there 
   gridsim run thesis-1 --seeds 5
   gridsim run mine.txt --only MRS,BACKFILL -o json`
 
+// runner is the command run.
+type runner struct {
+	replications
+	figures figureFlags
+	output  form
+}
+
 func runCommand() *cobra.Command {
-	var compare eval.Compare
-	var quiet bool
-	output := form{names: []string{formTable, formJSON, formCSV}}
+	r := runner{output: form{names: []string{formTable, formJSON, formCSV}}}
 	cmd := &cobra.Command{
 		Use: "run EXPERIMENT|FILE", Short: "Compare strategies of placing jobs", Long: runHelp,
-		Example: runExamples,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError("%s: want one experiment, or one file (gridsim list)", cmd.CommandPath())
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := output.check(); err != nil {
-				return err
-			}
-			if compare.Seeds < 0 || compare.Workers < 0 {
-				return usageError("--seeds, --workers: want at least 0")
-			}
-			var err error
-			if compare.Experiment, err = eval.LoadExperiment(args[0]); err != nil {
-				return err
-			}
-			compare.Name = args[0]
-			m := newMeter(cmd.ErrOrStderr(), time.Now, compare.Runs(), "runs")
-			if !quiet {
-				compare.Progress = m.tell
-			}
-			result, err := compare.Run(cmd.Context())
-			m.clear()
-			if err != nil {
-				return err
-			}
-			out := cmd.OutOrStdout()
-			return output.print(out, result, func() error {
-				if output.name == formCSV {
-					return printCompareCSV(out, result)
-				}
-				return printCompareTable(out, result)
-			})
-		},
+		Example: runExamples, Args: oneExperiment,
+		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.IntVar(&compare.Seeds, "seeds", 0, "replications (default as the experiment says)")
-	flags.Uint64Var(&compare.First, "first", 1, "the first seed; the others follow it")
-	flags.StringSliceVar(&compare.Only, "only", nil, "play these strategies only")
-	flags.IntVar(
-		&compare.Workers, "workers", 0, "that play at the same time (default one for each processor)",
-	)
-	output.addTo(flags)
-	flags.BoolVarP(&quiet, "quiet", "q", false, "no progress on standard error")
+	r.addTo(flags)
+	flags.StringArrayVar(&r.set, "set", nil, "LINE.KEY=VALUE: the experiment with another value")
+	r.figures.addTo(flags)
+	r.output.addTo(flags)
 	return cmd
+}
+
+func (r *runner) run(cmd *cobra.Command, name string) error {
+	if err := r.output.check(); err != nil {
+		return err
+	}
+	compare, err := r.compare(name)
+	if err != nil {
+		return err
+	}
+	m := newMeter(cmd.ErrOrStderr(), time.Now, compare.Runs(), "runs")
+	if !r.quiet {
+		compare.Progress = m.tell
+	}
+	result, err := compare.Run(cmd.Context())
+	m.clear()
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	return r.output.print(out, result, func() error {
+		if r.output.name == formCSV {
+			return printCompareCSV(out, result)
+		}
+		return printCompareTable(out, result)
+	})
+}
+
+// compare is what the command line asks for.
+func (r *runner) compare(name string) (*eval.Compare, error) {
+	source, settings, err := r.source(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range settings {
+		if len(key.Values) > 1 {
+			return nil, usageError("--set %s: want one value: gridsim sweep varies them", key.Path())
+		}
+		if source, err = source.With(key, key.Values[0]); err != nil {
+			return nil, err
+		}
+	}
+	compare, err := source.Compare()
+	if err != nil {
+		return nil, err
+	}
+	compare.First, compare.Seeds, compare.Only = r.first, r.seeds, r.only
+	compare.Workers = r.workers
+	return compare, nil
 }
 
 func printCompareCSV(out io.Writer, r eval.CompareResult) error {

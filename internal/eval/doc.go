@@ -3,6 +3,7 @@
 // how anything is scheduled or measured it leaves to pkg/.
 //
 //	compare.go      strategies of placing jobs, compared over seeds
+//	sweep.go        the same with some values varied
 //	workers.go      their runs, shared by all processors
 //	record.go       one run as it happened
 //	ownlog.go       an experiment's jobs from the log of a real machine

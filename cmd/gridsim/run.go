@@ -25,6 +25,10 @@ on=mesh in an experiment is this project's own machines, sites and submitter, in
 the simulator: they announce, answer and award as they do in real life. They are
 compared with on=queue: one queue for the whole grid, with full knowledge.
 
+--svg DIR draws each measure and each ratio, a bar for each strategy; with --seeds 1
+also who held how many nodes of which site when (gantt-NAME.svg). --out DIR writes
+each run in the form of the simulator Batsim: NAME/seed-1/jobs.csv, schedule.json.
+
 The same seed gives the same numbers, however many processors play. Two blocks
 of seeds, --first 1 and --first 1001, say whether the intervals can be trusted.
 
@@ -34,12 +38,15 @@ to 1; done and rejected per second; slowdown; messages for each job.`
 const runExamples = `  gridsim list                                  what there is
   gridsim list thesis-1 > mine.txt              take one as a pattern
   gridsim run thesis-1 --seeds 5
-  gridsim run mine.txt --only MRS,BACKFILL -o json`
+  gridsim run mine.txt --only MRS,BACKFILL -o json
+  gridsim run thesis-1 --seeds 1 --only BACKFILL --svg figures --out results
+  gridsim run thesis-1 --set jobs.log=site.swf.gz --set jobs.first=500`
 
 // runner is the command run.
 type runner struct {
 	replications
 	figures figureFlags
+	results string // directory
 	output  form
 }
 
@@ -55,6 +62,9 @@ func runCommand() *cobra.Command {
 	r.addTo(flags)
 	flags.StringArrayVar(&r.set, "set", nil, "LINE.KEY=VALUE: the experiment with another value")
 	r.figures.addTo(flags)
+	flags.StringVar(
+		&r.results, "out", "", "write each run's jobs.csv and schedule.json into this directory",
+	)
 	r.output.addTo(flags)
 	return cmd
 }
@@ -67,6 +77,10 @@ func (r *runner) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := r.figures.Open(); err != nil {
+		return err
+	}
+	compare.Keep = r.keep(compare)
 	m := newMeter(cmd.ErrOrStderr(), time.Now, compare.Runs(), "runs")
 	if !r.quiet {
 		compare.Progress = m.tell
@@ -74,6 +88,9 @@ func (r *runner) run(cmd *cobra.Command, name string) error {
 	result, err := compare.Run(cmd.Context())
 	m.clear()
 	if err != nil {
+		return err
+	}
+	if err := r.figures.Compare(result, scenario.ExperimentMeasures()); err != nil {
 		return err
 	}
 	out := cmd.OutOrStdout()
@@ -85,7 +102,27 @@ func (r *runner) run(cmd *cobra.Command, name string) error {
 	})
 }
 
-// compare is what the command line asks for.
+// keep does with each run what was asked for; nil is nothing. Of several seeds nobody looks at
+// who held which node when.
+func (r *runner) keep(compare *eval.Compare) func(eval.RunRecord) error {
+	gantt := !r.figures.Empty() && compare.Runs() == len(compare.Chosen())
+	if !gantt && r.results == "" {
+		return nil
+	}
+	return func(run eval.RunRecord) error {
+		if r.results != "" {
+			if err := run.WriteResults(r.results); err != nil {
+				return err
+			}
+		}
+		if gantt {
+			return r.figures.Gantt(run)
+		}
+		return nil
+	}
+}
+
+// compare is the comparison that the command line asks for.
 func (r *runner) compare(name string) (*eval.Compare, error) {
 	source, settings, err := r.source(name)
 	if err != nil {

@@ -25,7 +25,7 @@ of a kind their name says which: strategy:MRS.grain=1,2,4. A key with one value
 is changed and not varied. gridsim list EXPERIMENT prints the lines.
 
 Each point is what gridsim run gives with the same --set. All of them take the
-same seeds.`
+same seeds. --svg DIR draws each measure over the first key that is varied.`
 
 const sweepExamples = `  gridsim sweep thesis-1 --set jobs.load=.5,.6,.7,.8 --only BACKFILL,MRS
   gridsim sweep thesis-1 --set grid.ways=turns,fair,apart --set jobs.data=4MiB,36MiB,300MiB
@@ -75,6 +75,9 @@ func (s *sweeper) run(cmd *cobra.Command, name string) error {
 	if err := sweep.Prepare(); err != nil {
 		return err
 	}
+	if err := s.figures.Open(); err != nil {
+		return err
+	}
 	m := newMeter(cmd.ErrOrStderr(), time.Now, sweep.Runs(), "runs")
 	if !s.quiet {
 		sweep.Progress = m.tell
@@ -82,6 +85,9 @@ func (s *sweeper) run(cmd *cobra.Command, name string) error {
 	result, err := sweep.Run(cmd.Context())
 	m.clear()
 	if err != nil {
+		return err
+	}
+	if err := s.figures.Sweep(result, measures); err != nil {
 		return err
 	}
 	out := cmd.OutOrStdout()
@@ -147,8 +153,8 @@ func printSweepTable(out io.Writer, r eval.SweepResult, measures []string) error
 		keys = append(keys, v.Key)
 	}
 	first := r.Points[0]
-	fmt.Fprintf(out, "%s, %s varied, seeds %d to %d\n", r.Scenario, strings.Join(keys, " and "),
-		first.First, first.First+uint64(first.Seeds)-1)
+	fmt.Fprintf(out, "%s, %s varied, from seed %d on\n", r.Scenario, strings.Join(keys, " and "),
+		first.First)
 	names := first.Names
 	var ratios []string
 	for _, name := range names[1:] {

@@ -49,7 +49,7 @@ type ClaimResult struct {
 }
 
 // Runs counts the runs that Run plays.
-func (c *Compare) Runs() int { return c.seeds() * len(c.strategies()) }
+func (c *Compare) Runs() int { return c.seeds() * len(c.Chosen()) }
 
 func (c *Compare) seeds() int {
 	if c.Seeds > 0 {
@@ -58,7 +58,8 @@ func (c *Compare) seeds() int {
 	return c.Experiment.Seeds
 }
 
-func (c *Compare) strategies() []scenario.Strategy {
+// Chosen are the strategies that are played.
+func (c *Compare) Chosen() []scenario.Strategy {
 	if len(c.Only) == 0 {
 		return c.Experiment.Strategies
 	}
@@ -97,7 +98,7 @@ func (c *Compare) prepare() error {
 
 // play plays the run of a number: of a seed, then of a strategy.
 func (c *Compare) play(ctx context.Context, number int) (map[string]float64, error) {
-	strategies := c.strategies()
+	strategies := c.Chosen()
 	s, seed := strategies[number%len(strategies)], c.First+uint64(number/len(strategies))
 	r, err := c.record(ctx, s, seed)
 	if err != nil {
@@ -138,7 +139,7 @@ func (c *Compare) record(
 
 // result compares the measures of all runs, which are in their order.
 func (c *Compare) result(all []map[string]float64) CompareResult {
-	strategies := c.strategies()
+	strategies := c.Chosen()
 	r := CompareResult{
 		Scenario: c.Name, First: c.First, Seeds: c.seeds(),
 		Strategies: make(map[string]map[string]metrics.Interval),

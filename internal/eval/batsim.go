@@ -227,8 +227,10 @@ func (r RunRecord) batsimSchedule(jobs []batsimJob) batsimSchedule {
 	whole := 0.0
 	end := time.Duration(0)
 	for _, h := range r.Holds {
-		s.Computing += h.Nodes * (h.To - h.From).Seconds()
 		end = max(end, h.To)
+	}
+	for _, e := range r.ends {
+		s.Computing += e.held
 	}
 	for _, site := range r.Grid.Sites {
 		s.Machines += nodesOf(site.MilliCPUs)

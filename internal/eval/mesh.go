@@ -23,17 +23,18 @@ type drawn struct {
 
 // meshRun is the jobs of an experiment on the mesh's own machines, in the simulator.
 type meshRun struct {
-	jobs   []baseline.Job
-	grain  float64 // nodes of a part
-	queued bool    // accepted attempts wait at their sites, and hold nothing before they start
-	world  *sim.World
-	places map[grid.JobID]int // of a job in jobs
-	ends   []ending
-	open   int
-	begun  map[grid.AttemptID]time.Duration // that hold what they need
-	holds  []Hold
-	sites  map[grid.SiteID]int
-	err    error
+	jobs      []baseline.Job
+	grain     float64 // nodes of a part
+	queued    bool    // accepted attempts wait at their sites, and hold nothing before they start
+	world     *sim.World
+	places    map[grid.JobID]int // of a job in jobs
+	ends      []ending
+	open      int
+	begun     map[grid.AttemptID]time.Duration // that hold what they need
+	executing map[grid.AttemptID]time.Duration // since
+	holds     []Hold
+	sites     map[grid.SiteID]int
+	err       error
 }
 
 const (
@@ -53,6 +54,7 @@ func playMesh(
 		jobs: jobs, grain: s.Grain, queued: s.Mesh.Seconds, open: len(jobs),
 		places: make(map[grid.JobID]int), begun: make(map[grid.AttemptID]time.Duration),
 		ends: make([]ending, len(jobs)), sites: make(map[grid.SiteID]int),
+		executing: make(map[grid.AttemptID]time.Duration),
 	}
 	r.world = sim.New(r.config(e, s, d, seed))
 	for i, j := range jobs {
@@ -210,6 +212,7 @@ func (r *meshRun) see(s sim.Sight) {
 	if s.Kind != sim.SightReported || !known {
 		return
 	}
+	r.seeHold(s, place)
 	at, id, end := s.At-settling, s.Report.Attempt, &r.ends[place]
 	switch event := s.Report.Event; {
 	case s.Broker && event == "job_ended":
@@ -223,9 +226,6 @@ func (r *meshRun) see(s sim.Sight) {
 		if from, held := r.begun[id]; held {
 			nodes := float64(r.jobs[place].Need.MilliCPUs) / 1000 / float64(r.parts(r.jobs[place]))
 			end.held += nodes * (at - from).Seconds()
-			r.holds = append(r.holds, Hold{
-				Job: place, Site: r.sites[s.Site], Nodes: nodes, From: from, To: at,
-			})
 			delete(r.begun, id)
 		}
 	}

@@ -3,6 +3,7 @@ package eval
 import (
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/pkg/sim"
 	"github.com/mrsmesh/mrsmesh/pkg/sim/baseline"
 )
 
@@ -19,7 +20,9 @@ type RunRecord struct {
 	numbers []int64  // that a log gives the jobs; nil: 1, 2, ...
 }
 
-// Hold is a part of a site that a job, or a copy of it, had for itself.
+// Hold is a part of a site that a job, or a copy of it, had for itself: of a queue with its
+// transfers; in the mesh while it executed, because before a site may promise what another job has
+// still.
 type Hold struct {
 	Job, Copy int // places from 0
 	Site      int
@@ -37,4 +40,24 @@ func queueHolds(runs []baseline.Run) []Hold {
 		}
 	}
 	return holds
+}
+
+// seeHold notes what an attempt of a job has for itself.
+func (r *meshRun) seeHold(s sim.Sight, job int) {
+	at, id := s.At-settling, s.Report.Attempt
+	switch event := s.Report.Event; {
+	case s.Broker:
+	case event == "started":
+		r.executing[id] = at
+	case event == "exited" || event == "dropped":
+		from, executed := r.executing[id]
+		if !executed {
+			return
+		}
+		delete(r.executing, id)
+		nodes := float64(r.jobs[job].Need.MilliCPUs) / 1000 / float64(r.parts(r.jobs[job]))
+		r.holds = append(r.holds, Hold{
+			Job: job, Site: r.sites[s.Site], Nodes: nodes, From: from, To: at,
+		})
+	}
 }

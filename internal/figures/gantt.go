@@ -12,8 +12,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/eval"
 )
 
-// Gantt draws who holds how many nodes of which site when, transfers of data included:
-// gantt-BACKFILL.svg.
+// Gantt draws who holds how many nodes of which site when: gantt-BACKFILL.svg. Neighbours have
+// different colours; the same one does not mean the same job.
 func (a Album) Gantt(r eval.RunRecord) error {
 	p := newPlot(fmt.Sprintf("%s, %s, seed %d: who holds which nodes", r.Experiment, r.Strategy, r.Seed))
 	rows := rowsOf(r)

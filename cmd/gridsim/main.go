@@ -10,6 +10,7 @@
 //	run.go        gridsim run, gridsim list
 //	sweep.go      gridsim sweep
 //	replications.go ... the flags of both
+//	figures.go    ... where figures go
 //	meter.go      ... how far they are, and how long the rest takes
 //	swf.go        gridsim swf
 //	calibrate.go  gridsim calibrate

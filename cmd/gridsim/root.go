@@ -43,8 +43,8 @@ func newRoot() *cobra.Command {
 		return usageError("%w (%s --help lists the flags)", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		runCommand(), sweepCommand(), listCommand(), playCommand(), replayCommand(), swfCommand(), calibrateCommand(),
-		workloadCommand(),
+		runCommand(), sweepCommand(), listCommand(), playCommand(), replayCommand(), swfCommand(),
+		calibrateCommand(), workloadCommand(),
 		scenariosTopic(),
 	)
 	return root

@@ -24,8 +24,8 @@ is written there or not: jobs.load, grid.n, seeds.n. Where there are several lin
 of a kind their name says which: strategy:MRS.grain=1,2,4. A key with one value
 is changed and not varied. gridsim list EXPERIMENT prints the lines.
 
-Each point is what gridsim run gives with the same --set. All of them take the
-same seeds. --svg DIR draws each measure over the first key that is varied.`
+Each point is the run that gridsim run plays with the same --set. All of them take
+the same seeds. --svg DIR draws each measure over the first key that is varied.`
 
 const sweepExamples = `  gridsim sweep thesis-1 --set jobs.load=.5,.6,.7,.8 --only BACKFILL,MRS
   gridsim sweep thesis-1 --set grid.ways=turns,fair,apart --set jobs.data=4MiB,36MiB,300MiB
@@ -42,13 +42,14 @@ type sweeper struct {
 func sweepCommand() *cobra.Command {
 	s := sweeper{output: form{names: []string{formTable, formJSON, formCSV}}}
 	cmd := &cobra.Command{
-		Use: "sweep EXPERIMENT|FILE --set LINE.KEY=VALUE,VALUE...", Short: "Vary values of an experiment",
-		Long: sweepHelp, Example: sweepExamples, Args: oneExperiment,
+		Use:   "sweep EXPERIMENT|FILE --set LINE.KEY=VALUE,VALUE...",
+		Short: "Vary values of an experiment", Long: sweepHelp, Example: sweepExamples,
+		Args: oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringArrayVar(&s.set, "set", nil, "LINE.KEY=VALUE,VALUE,...: one or two with several values")
+	flags.StringArrayVar(&s.set, "set", nil, "LINE.KEY=VALUE,...: one or two with several values")
 	s.addTo(flags)
 	flags.StringSliceVar(&s.of, "of", nil, "print and draw these measures only")
 	s.figures.addTo(flags)

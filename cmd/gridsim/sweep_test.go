@@ -30,8 +30,8 @@ func tinyFile(t *testing.T) string {
 func TestSweepVaries(t *testing.T) {
 	file := tinyFile(t)
 	args := []string{
-		"sweep", file, "--quiet", "--set", "jobs.load=.5,.9", "--set", "strategy:REP.order=listed,random",
-		"--set", "jobs.time=.03",
+		"sweep", file, "--quiet", "--set", "jobs.load=.5,.9", "--set", "jobs.time=.03",
+		"--set", "strategy:REP.order=listed,random",
 	}
 	var result struct {
 		Varied []struct{ Key string }
@@ -69,12 +69,13 @@ func TestSweepVaries(t *testing.T) {
 	}
 	code, out, _ = gridsim(t, "run", file, "--quiet", "--set", "jobs.load=.9", "--set",
 		"strategy:REP.order=random", "--set", "jobs.time=.03", "-o", "csv")
-	if want := "REP/BACKFILL,wait," + plain(wait.Mean); code != exitOK || !strings.Contains(out, want) {
+	want = "REP/BACKFILL,wait," + plain(wait.Mean)
+	if code != exitOK || !strings.Contains(out, want) {
 		t.Errorf("exit code %d, want %q in\n%s", code, want, out)
 	}
 }
 
-// What is drawn and written is what was asked for, in directories that are made.
+// Figures and results go into the directories that were named, which are made.
 func TestFiguresAndResults(t *testing.T) {
 	file, dir := tinyFile(t), filepath.Join(t.TempDir(), "deep", "down")
 	args := []string{"run", file, "--quiet", "--seeds", "1", "--svg", dir, "--png", dir, "--out", dir}
@@ -100,7 +101,8 @@ func TestFiguresAndResults(t *testing.T) {
 	}
 	// Of several seeds nobody sees who held which node.
 	several := filepath.Join(dir, "several")
-	if code, _, errs := gridsim(t, "run", file, "--quiet", "--svg", several, "--out", several); code != 0 {
+	args = []string{"run", file, "--quiet", "--svg", several, "--out", several}
+	if code, _, errs := gridsim(t, args...); code != exitOK {
 		t.Fatal(errs)
 	}
 	if _, err := os.Stat(filepath.Join(several, "gantt-REP.svg")); err == nil {
@@ -125,7 +127,7 @@ func TestSweepMistakes(t *testing.T) {
 		"want a key with several values":           {"sweep FILE", exitUsage},
 		"--set scenario: \"load=.5\": want LINE":   {"sweep FILE --set load=.5", exitUsage},
 		"jobs lod: want one of procs time longest": {"sweep FILE --set jobs.lod=.5,.6", exitUsage},
-		"no measure is called \"weight\": want":    {"sweep FILE --set grid.n=2,3 --of weight", exitUsage},
+		"no measure is called \"weight\"":          {"sweep FILE --set grid.n=2,3 --of weight", exitUsage},
 		"--output: want table, json or csv":        {"sweep FILE --set grid.n=2,3 -o xml", exitUsage},
 		"no strategy is called \"X\"":              {"sweep FILE --set grid.n=2,3 --only X", exitUsage},
 		"--seeds, --workers: want at least 0":      {"sweep FILE --set grid.n=2,3 --seeds -1", exitUsage},

@@ -117,7 +117,7 @@ func declaredRooms() map[string]room {
 			imports: "grid avail broker metrics plan plan/batch scenario sim sim/baseline site step " +
 				"workload",
 		},
-		"internal/figures":  {imports: "eval metrics"},
+		"internal/figures":  {imports: "eval metrics", tests: "scenario"},
 		"internal/archtest": {},
 		"internal/vectors":  {},
 

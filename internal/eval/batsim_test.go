@@ -99,7 +99,7 @@ func checkPlaces(t *testing.T, name string, r RunRecord) {
 	}
 }
 
-// What the files say is what the measures say, for all strategies.
+// The files say the same as the measures, for all strategies.
 func TestResultsAgreeWithMeasures(t *testing.T) {
 	dir := t.TempDir()
 	result, records := recordsOfRuns(t, Compare{
@@ -111,7 +111,8 @@ func TestResultsAgreeWithMeasures(t *testing.T) {
 		}
 		var s map[string]any
 		run := filepath.Join(dir, r.Strategy, "seed-2")
-		if err := json.Unmarshal([]byte(mustRead(t, filepath.Join(run, "schedule.json"))), &s); err != nil {
+		text := mustRead(t, filepath.Join(run, "schedule.json"))
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
 			t.Fatal(err)
 		}
 		of := result.Strategies[r.Strategy]
@@ -126,7 +127,8 @@ func TestResultsAgreeWithMeasures(t *testing.T) {
 				t.Errorf("%s: %s is %v, want %v", name, field, s[field], want)
 			}
 		}
-		rows, err := csv.NewReader(strings.NewReader(mustRead(t, filepath.Join(run, "jobs.csv")))).ReadAll()
+		text = mustRead(t, filepath.Join(run, "jobs.csv"))
+		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 		if err != nil || len(rows) != len(r.Jobs)+1 || len(rows[0]) != 17 || rows[1][0] != "1" {
 			t.Errorf("%s: %d rows, %v", name, len(rows), err)
 		}
@@ -178,7 +180,8 @@ func TestResultsOfASmallRun(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	var got batsimSchedule
-	if err := json.Unmarshal([]byte(mustRead(t, filepath.Join(run, "schedule.json"))), &got); err != nil {
+	text := mustRead(t, filepath.Join(run, "schedule.json"))
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(batsimSchedule{

@@ -81,7 +81,7 @@ const longestJob = 366 * 24 * time.Hour
 
 func seconds(s workload.Seconds) time.Duration { return time.Duration(s) * time.Second }
 
-// widest is how many processors a job of a log may have.
+// widest counts the processors that a job of a log may have.
 func widest(m scenario.JobModel, g scenario.GridModel) int {
 	return max(cmp.Or(m.Procs, g.Cores.High, int(cmp.Or(g.Largest, g.Nodes))), 1)
 }

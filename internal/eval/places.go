@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Place is where on its site a hold is: nodes from Low to below High of those of the site. What a
-// hold has need not be in one piece.
+// Place numbers nodes of a hold: those from Low to below High of its site. A hold need not be in
+// one piece.
 type Place struct {
 	Hold      int // its place in RunRecord.Holds
 	Low, High float64
@@ -17,7 +17,7 @@ type Place struct {
 // least is less than what anything holds, nodes: below it are errors of rounding.
 const least = 1e-6
 
-// Places finds a place for each hold, as low as there is room, in the order in which they begin.
+// Places finds a place for each hold, as low as possible, in the order in which they begin.
 // Schedulers count nodes and do not number them: any numbers that do not overlap say the same.
 // What does not fit, which would be a mistake of a scheduler, lies above the site's last node.
 func (r RunRecord) Places() []Place {
@@ -48,7 +48,7 @@ type span struct {
 	until     time.Duration
 }
 
-// taken is what is held of a site, in the order of the nodes.
+// taken lists the nodes of a site that are held, in their order.
 type taken []span
 
 // take finds so many nodes that nobody holds, and holds them.

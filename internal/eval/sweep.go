@@ -53,7 +53,8 @@ func (s *Sweep) Prepare() error {
 		return fmt.Errorf("%w: --set: want a key with several values, such as --set jobs.load=.5,.6,.7",
 			ErrUsage)
 	case len(varied) > 2:
-		return fmt.Errorf("%w: --set: %d keys have several values: want one or two", ErrUsage, len(varied))
+		return fmt.Errorf("%w: --set: %d keys have several values: want one or two",
+			ErrUsage, len(varied))
 	case points > mostPoints:
 		return fmt.Errorf("%w: --set: %d combinations: want at most %d", ErrUsage, points, mostPoints)
 	}

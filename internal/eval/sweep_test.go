@@ -26,7 +26,7 @@ func sweepOf(t *testing.T, settings ...string) *Sweep {
 	return s
 }
 
-// Each point of a sweep is what a run of its own gives, for any number of workers.
+// Each point of a sweep is the same as a run of its own, for any number of workers.
 func TestSweepIsSeveralRuns(t *testing.T) {
 	var texts []string
 	for _, workers := range []int{1, 3} {

@@ -19,7 +19,7 @@ import (
 // ErrForeign refuses to overwrite a file that this package did not write.
 var ErrForeign = errors.New("not a figure of gridsim")
 
-// Album is where figures go: a directory for each form, empty for none of that form.
+// Album names directories for figures, one for each form; empty for none of that form.
 type Album struct{ SVG, PNG string }
 
 // Empty says that no figures are wanted.

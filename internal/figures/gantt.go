@@ -15,7 +15,8 @@ import (
 // Gantt draws who holds how many nodes of which site when: gantt-BACKFILL.svg. Neighbours have
 // different colours; the same one does not mean the same job.
 func (a Album) Gantt(r eval.RunRecord) error {
-	p := newPlot(fmt.Sprintf("%s, %s, seed %d: who holds which nodes", r.Experiment, r.Strategy, r.Seed))
+	title := fmt.Sprintf("%s, %s, seed %d: who holds which nodes", r.Experiment, r.Strategy, r.Seed)
+	p := newPlot(title)
 	rows := rowsOf(r)
 	last := time.Duration(0)
 	for _, h := range r.Holds {

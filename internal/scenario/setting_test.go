@@ -50,14 +50,15 @@ func TestSettingsApply(t *testing.T) {
 
 func TestMistakesInSettings(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                     "want LINE.KEY=VALUE",
-		"jobs.load":            "want LINE.KEY=VALUE",
-		"load=.5":              "want LINE.KEY=VALUE",
-		"jobs.load=":           "want LINE.KEY=VALUE",
-		"jobs.load=.5, .6":     "without spaces",
-		"jobs.load=.5,,.6":     "values that differ",
-		"jobs.load=.5,.5":      "jobs.load: want values that differ",
-		"job.load=.5":          "no line job: want one of expect grid jobs seeds strategy:MRS strategy:REP",
+		"":                 "want LINE.KEY=VALUE",
+		"jobs.load":        "want LINE.KEY=VALUE",
+		"load=.5":          "want LINE.KEY=VALUE",
+		"jobs.load=":       "want LINE.KEY=VALUE",
+		"jobs.load=.5, .6": "without spaces",
+		"jobs.load=.5,,.6": "values that differ",
+		"jobs.load=.5,.5":  "jobs.load: want values that differ",
+		"job.load=.5": "no line job: want one of expect grid jobs seeds strategy:MRS " +
+			"strategy:REP",
 		"gird.n=3":             "did you mean grid?",
 		"strategy.grain=2":     "strategy.grain: there are 2 such lines: want one of",
 		"strategy:MSR.grain=2": "did you mean strategy:MRS?",

@@ -16,8 +16,7 @@ type meter struct {
 	out      io.Writer
 	now      func() time.Time
 	terminal bool
-	all      int // pieces of work
-	what     string
+	all      int // runs
 	began    time.Time
 	next     time.Time // of the next line, no sooner
 	drawn    bool      // a line is on the terminal
@@ -32,9 +31,9 @@ const (
 	barCells = 24
 )
 
-// newMeter is for so many pieces of work, named in the plural. It draws nothing yet.
-func newMeter(out io.Writer, now func() time.Time, all int, what string) *meter {
-	m := &meter{out: out, now: now, terminal: isTerminal(out), all: all, what: what, began: now()}
+// newMeter is for so many runs. It draws nothing yet.
+func newMeter(out io.Writer, now func() time.Time, all int) *meter {
+	m := &meter{out: out, now: now, terminal: isTerminal(out), all: all, began: now()}
 	m.next = m.began
 	if !m.terminal {
 		m.next = m.began.Add(lineEvery)
@@ -48,7 +47,7 @@ func isTerminal(out io.Writer) bool {
 	return is && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// tell is told after each piece how many are done.
+// tell is told after each run how many are done.
 func (m *meter) tell(done int) {
 	now := m.now()
 	if now.Before(m.next) || done >= m.all {
@@ -73,13 +72,13 @@ func (m *meter) clear() {
 	}
 }
 
-// words estimates what is left by what the pieces that are done took on average.
+// words estimates what is left by what the runs that are done took on average.
 func (m *meter) words(done int, now time.Time) string {
 	if done == 0 {
-		return fmt.Sprintf("0 of %d %s", m.all, m.what)
+		return fmt.Sprintf("0 of %d runs", m.all)
 	}
 	left := time.Duration(float64(now.Sub(m.began)) / float64(done) * float64(m.all-done))
-	return fmt.Sprintf("%d of %d %s, about %s left", done, m.all, m.what, roughly(left))
+	return fmt.Sprintf("%d of %d runs, about %s left", done, m.all, roughly(left))
 }
 
 // roughly is a time as people say it: 40s, 3m20s, 2h5m.

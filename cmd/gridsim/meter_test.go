@@ -18,7 +18,7 @@ func steps(by time.Duration) func() time.Time {
 // Where nothing can be redrawn there is one line in ten seconds at most, and none of the end.
 func TestMeterWritesLines(t *testing.T) {
 	var out strings.Builder
-	m := newMeter(&out, steps(4*time.Second), 10, "runs")
+	m := newMeter(&out, steps(4*time.Second), 10)
 	for done := 1; done <= 10; done++ {
 		m.tell(done)
 	}
@@ -33,7 +33,7 @@ func TestMeterWritesLines(t *testing.T) {
 // On a terminal one line is redrawn, and in the end nothing of it is left.
 func TestMeterRedraws(t *testing.T) {
 	var out strings.Builder
-	m := newMeter(&out, steps(40*time.Millisecond), 6, "runs")
+	m := newMeter(&out, steps(40*time.Millisecond), 6)
 	m.terminal, m.next = true, m.began
 	for done := 1; done <= 6; done++ {
 		m.tell(done)

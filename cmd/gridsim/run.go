@@ -77,11 +77,11 @@ func (r *runner) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.figures.Open(); err != nil {
+	if err = r.figures.Open(); err != nil {
 		return err
 	}
 	compare.Keep = r.keep(compare)
-	m := newMeter(cmd.ErrOrStderr(), time.Now, compare.Runs(), "runs")
+	m := newMeter(cmd.ErrOrStderr(), time.Now, compare.Runs())
 	if !r.quiet {
 		compare.Progress = m.tell
 	}

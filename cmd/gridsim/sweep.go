@@ -73,13 +73,13 @@ func (s *sweeper) run(cmd *cobra.Command, name string) error {
 		Source: source, Settings: settings, First: s.first, Seeds: s.seeds, Only: s.only,
 		Workers: s.workers,
 	}
-	if err := sweep.Prepare(); err != nil {
+	if err = sweep.Prepare(); err != nil {
 		return err
 	}
-	if err := s.figures.Open(); err != nil {
+	if err = s.figures.Open(); err != nil {
 		return err
 	}
-	m := newMeter(cmd.ErrOrStderr(), time.Now, sweep.Runs(), "runs")
+	m := newMeter(cmd.ErrOrStderr(), time.Now, sweep.Runs())
 	if !s.quiet {
 		sweep.Progress = m.tell
 	}

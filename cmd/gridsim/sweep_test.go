@@ -60,7 +60,7 @@ func TestSweepVaries(t *testing.T) {
 	}
 	code, out, _ = gridsim(t, append(args, "--of", "wait,done")...)
 	for _, want := range []string{
-		"tiny.txt, jobs.load and strategy:REP.order varied, from seed 1 on\n\nwait\njobs.load  strat",
+		"tiny.txt, jobs.load and strategy:REP.order varied, from seed 1 on\n\nwait\njobs.load  ",
 		"\n\ndone\n", short(wait.Mean),
 	} {
 		if code != exitOK || !strings.Contains(out, want) || strings.Contains(out, "makespan") {

@@ -119,19 +119,19 @@ func (s Source) With(key scenario.Setting, value string) (Source, error) {
 	return s, nil
 }
 
-// seenFrom is a path as one in a directory names it.
-func seenFrom(dir, path string) string {
+// seenFrom is the name of a file for one who stands in a directory.
+func seenFrom(dir, file string) string {
 	from, err := filepath.Abs(dir)
 	if err != nil {
-		return path
+		return file
 	}
-	to, err := filepath.Abs(path)
+	to, err := filepath.Abs(file)
 	if err != nil {
-		return path
+		return file
 	}
 	there, err := filepath.Rel(from, to)
 	if err != nil {
-		return path
+		return file
 	}
 	return there
 }

@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/mrsmesh/mrsmesh/internal/scenario"
 )
@@ -104,7 +105,7 @@ func (s *Sweep) expand(source Source, rest []scenario.Setting, set []string) err
 		}
 		chosen := set
 		if len(key.Values) > 1 {
-			chosen = append(set[:len(set):len(set)], value)
+			chosen = append(slices.Clip(set), value)
 		}
 		if err := s.expand(changed, rest[1:], chosen); err != nil {
 			return err

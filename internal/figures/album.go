@@ -118,7 +118,7 @@ func signed(drawn []byte) ([]byte, error) {
 		return nil, errors.New("no PNG")
 	}
 	data := []byte("tEXtSoftware\x00" + signature)
-	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(data)-4)) //nolint:gosec // some bytes
+	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(data)-4))
 	chunk = append(chunk, data...)
 	chunk = binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(data))
 	return append(append(drawn[:header:header], chunk...), drawn[header:]...), nil

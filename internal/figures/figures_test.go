@@ -94,8 +94,8 @@ func TestFiguresAreThoseInTestdata(t *testing.T) {
 	drawAll(t, a)
 	again := filesIn(t, dir)
 	var names []string
-	for name, bytes := range first {
-		if again[name] != bytes {
+	for name, drawn := range first {
+		if again[name] != drawn {
 			t.Errorf("%s differs when it is drawn again", name)
 		}
 		names = append(names, name)
@@ -104,12 +104,12 @@ func TestFiguresAreThoseInTestdata(t *testing.T) {
 		}
 		golden := filepath.Join("testdata", filepath.Base(name))
 		if *update {
-			if err := os.WriteFile(golden, []byte(bytes), 0o600); err != nil {
+			if err := os.WriteFile(golden, []byte(drawn), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
 		want, err := os.ReadFile(golden)
-		if err != nil || string(want) != bytes {
+		if err != nil || string(want) != drawn {
 			t.Errorf("%s is not as in testdata (%v): look at it, and run with -update", name, err)
 		}
 	}

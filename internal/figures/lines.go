@@ -187,7 +187,7 @@ func addSeries(p *plot.Plot, legend *plot.Legend, s series, at []float64) error 
 	}
 	faint := colourOf(s.number)
 	faint.A = 0x33
-	band.Color, band.LineStyle.Width = faint, 0
+	band.Color, band.Width = faint, 0
 	line, points, err := plotter.NewLinePoints(middle)
 	if err != nil {
 		return err

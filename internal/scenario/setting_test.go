@@ -23,22 +23,22 @@ func TestSettingsApply(t *testing.T) {
 		"strategy:REP.order=listed": func(e *Experiment) { e.Strategies[1].Random = false },
 		"expect.to=2":               func(e *Experiment) { e.Claims[0].To = 2 },
 	} {
-		s, err := ParseSetting(text)
-		if err != nil {
-			t.Fatal(err)
+		s, wrong := ParseSetting(text)
+		if wrong != nil {
+			t.Fatal(wrong)
 		}
-		changed, err := s.Apply(smallExperiment, s.Values[0])
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
+		changed, wrong := s.Apply(smallExperiment, s.Values[0])
+		if wrong != nil {
+			t.Errorf("%s: %v", text, wrong)
 			continue
 		}
-		got, err := ParseExperiment(changed)
+		got, wrong := ParseExperiment(changed)
 		want := before
 		want.Strategies = append([]Strategy(nil), before.Strategies...)
 		want.Claims = append([]Claim(nil), before.Claims...)
 		change(&want)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v -want +got:\n%s", text, err, diff)
+		if diff := cmp.Diff(want, got); diff != "" || wrong != nil {
+			t.Errorf("%s: %v -want +got:\n%s", text, wrong, diff)
 		}
 	}
 	s, err := ParseSetting("strategy:a.b.grain=1,2,4")

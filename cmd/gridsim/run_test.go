@@ -82,7 +82,7 @@ func TestRunMistakes(t *testing.T) {
 		}
 	}
 	code, out, errs := gridsim(t, "list")
-	if code != exitOK || errs != "" || !strings.HasPrefix(out, "thesis-1  BACKFILL, REP and MRS") {
+	if code != exitOK || errs != "" || !strings.Contains(out, "  BACKFILL, REP and MRS as in table") {
 		t.Errorf("exit code %d: %s %s", code, out, errs)
 	}
 }

@@ -127,7 +127,7 @@ func TestSweepMistakes(t *testing.T) {
 		"want a key with several values":           {"sweep FILE", exitUsage},
 		"--set scenario: \"load=.5\": want LINE":   {"sweep FILE --set load=.5", exitUsage},
 		"jobs lod: want one of procs time longest": {"sweep FILE --set jobs.lod=.5,.6", exitUsage},
-		"no measure is called \"weight\"":          {"sweep FILE --set grid.n=2,3 --of weight", exitUsage},
+		"no measure is called \"kg\"":              {"sweep FILE --set grid.n=2,3 --of kg", exitUsage},
 		"--output: want table, json or csv":        {"sweep FILE --set grid.n=2,3 -o xml", exitUsage},
 		"no strategy is called \"X\"":              {"sweep FILE --set grid.n=2,3 --only X", exitUsage},
 		"--seeds, --workers: want at least 0":      {"sweep FILE --set grid.n=2,3 --seeds -1", exitUsage},

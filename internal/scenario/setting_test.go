@@ -78,7 +78,7 @@ func TestExperimentsFromLogs(t *testing.T) {
 	const rest = "grid n=2 nodes=8\nstrategy name=a on=queue\n"
 	e, err := ParseExperiment("jobs log=a.swf data=1MiB\n" + rest)
 	want := JobModel{
-		Time: 1, MemLow: .5, MemHigh: .5, Data: 1 << 20, LogPart: LogPart{Log: "a.swf"},
+		Time: 1, Burst: 1, MemLow: .5, MemHigh: .5, Data: 1 << 20, LogPart: LogPart{Log: "a.swf"},
 	}
 	if diff := cmp.Diff(want, e.Jobs); diff != "" || err != nil {
 		t.Errorf("%v -want +got:\n%s", err, diff)
@@ -92,6 +92,8 @@ func TestExperimentsFromLogs(t *testing.T) {
 	for line, want := range map[string]string{
 		"jobs first=3":            "jobs log: want a file with a log",
 		"jobs from=3h":            "add log=FILE",
+		"jobs log=a n=3":          "no n and burst beside it; write first=",
+		"jobs log=a burst=2":      "no n and burst beside it",
 		"jobs log=a first=0":      "first=0: want a whole number from 1",
 		"jobs log=a fist=1":       "did you mean first?",
 		"jobs log=a from=-1h":     "from=-1h: want a time",

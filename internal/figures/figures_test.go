@@ -228,6 +228,30 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+// Of very many sites those are drawn that matter, in their order.
+func TestGanttOfManySites(t *testing.T) {
+	r := recorded(t)
+	for len(r.Grid.Sites) < 5000 {
+		r.Grid.Sites = append(r.Grid.Sites, r.Grid.Sites[0])
+	}
+	last := r.Holds[0]
+	last.Site = 4999
+	r.Holds = append(r.Holds, last)
+	sites := busiest(r)
+	if len(sites) != mostRows || sites[len(sites)-1] != 4999 || !slices.IsSorted(sites) {
+		t.Errorf("%v", sites)
+	}
+	dir := t.TempDir()
+	if err := (Album{SVG: dir}).Gantt(r); err != nil {
+		t.Fatal(err)
+	}
+	drawn := filesIn(t, dir)["gantt-A_B.svg"]
+	if !strings.Contains(drawn, "(the 100 busiest of 5000 sites)") ||
+		!strings.Contains(drawn, ">s4999  ") {
+		t.Errorf("%.3000s", drawn)
+	}
+}
+
 func TestUnits(t *testing.T) {
 	for want, d := range map[string]time.Duration{
 		"s": time.Minute, "min": time.Hour, "h": 36 * time.Hour, "days": 900 * time.Hour,

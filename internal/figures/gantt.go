@@ -1,8 +1,10 @@
 package figures
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
+	"slices"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -16,8 +18,11 @@ import (
 // different colours; the same one does not mean the same job.
 func (a Album) Gantt(r eval.RunRecord) error {
 	title := fmt.Sprintf("%s, %s, seed %d: who holds which nodes", r.Experiment, r.Strategy, r.Seed)
+	if n := len(r.Grid.Sites); n > mostRows {
+		title += fmt.Sprintf(" (the %d busiest of %d sites)", mostRows, n)
+	}
 	p := newPlot(title)
-	rows := rowsOf(r)
+	rows := rowsOf(r, busiest(r))
 	last := time.Duration(0)
 	for _, h := range r.Holds {
 		last = max(last, h.To)
@@ -29,9 +34,9 @@ func (a Album) Gantt(r eval.RunRecord) error {
 	p.X.Tick.Marker = ticker{10}
 	p.Y.Min, p.Y.Max = rows[len(rows)-1].low, rows[0].low+rows[0].height
 	var ticks plot.ConstantTicks
-	for i, row := range rows {
+	for _, row := range rows {
 		ticks = append(ticks, plot.Tick{
-			Value: row.low + row.height/2, Label: fmt.Sprintf("s%d  %.4g", i, row.nodes),
+			Value: row.low + row.height/2, Label: fmt.Sprintf("s%d  %.4g", row.site, row.nodes),
 		})
 	}
 	p.Y.Tick.Marker, p.Y.Tick.Length = ticks, 0
@@ -55,7 +60,13 @@ func unitFor(d time.Duration) (time.Duration, string) {
 }
 
 // row is the part of the figure that a site has; low and height in cm.
-type row struct{ low, height, nodes float64 }
+type row struct {
+	site               int
+	low, height, nodes float64
+}
+
+// mostRows bounds the height of a figure to that of a poster.
+const mostRows = 100
 
 const (
 	leastRow    = .42 // cm: the site's name fits beside it
@@ -63,20 +74,35 @@ const (
 	margins     = 2.6 // title and axis
 )
 
-// rowsOf gives each site a row, the first one on top, and large ones more than small ones.
-func rowsOf(r eval.RunRecord) []row {
-	all := 0.0
-	for _, s := range r.Grid.Sites {
-		all += float64(s.MilliCPUs) / 1000
+// busiest are the sites that are drawn, in their order: all, or those of which most was held.
+func busiest(r eval.RunRecord) []int {
+	sites, held := make([]int, len(r.Grid.Sites)), make([]float64, len(r.Grid.Sites))
+	for i := range sites {
+		sites[i] = i
 	}
-	shared := max(8, .5*float64(len(r.Grid.Sites))) // cm, by their nodes
-	rows := make([]row, len(r.Grid.Sites))
+	for _, h := range r.Holds {
+		held[h.Site] += h.Nodes * (h.To - h.From).Seconds()
+	}
+	slices.SortStableFunc(sites, func(a, b int) int { return cmp.Compare(held[b], held[a]) })
+	sites = sites[:min(len(sites), mostRows)]
+	slices.Sort(sites)
+	return sites
+}
+
+// rowsOf gives each site a row, the first one on top, and large ones more than small ones.
+func rowsOf(r eval.RunRecord, sites []int) []row {
+	all := 0.0
+	for _, i := range sites {
+		all += float64(r.Grid.Sites[i].MilliCPUs) / 1000
+	}
+	shared := max(8, .25*float64(len(sites))) // cm, by their nodes
+	rows := make([]row, len(sites))
 	low := 0.0
-	for i, s := range r.Grid.Sites {
-		nodes := float64(s.MilliCPUs) / 1000
+	for k, i := range sites {
+		nodes := float64(r.Grid.Sites[i].MilliCPUs) / 1000
 		height := leastRow + shared*nodes/all
 		low -= height + betweenRows
-		rows[i] = row{low, height, nodes}
+		rows[k] = row{i, low, height, nodes}
 	}
 	return rows
 }
@@ -101,7 +127,9 @@ func (g *gantt) Plot(c draw.Canvas, p *plot.Plot) {
 			{X: left, Y: y(high)},
 		})
 	}
+	rows := make(map[int]row)
 	for _, row := range g.rows {
+		rows[row.site] = row
 		c.FillPolygon(color.NRGBA{0xee, 0xee, 0xee, 0xff}, []vg.Point{
 			{X: c.Min.X, Y: y(row.low)},
 			{X: c.Max.X, Y: y(row.low)},
@@ -111,7 +139,10 @@ func (g *gantt) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	for _, place := range g.places {
 		h := g.record.Holds[place.Hold]
-		row := g.rows[h.Site]
+		row, drawn := rows[h.Site]
+		if !drawn {
+			continue
+		}
 		scale := row.height / row.nodes
 		box(h.From, h.To, row.low+place.Low*scale, row.low+place.High*scale, colourOf(h.Job))
 	}

@@ -204,12 +204,12 @@ func TestZipf(t *testing.T) {
 
 func TestBuiltInExperiments(t *testing.T) {
 	for _, b := range BuiltIns() {
-		e, err := LoadExperiment(b.Name)
+		e, err := loadExperiment(b.Name)
 		if err != nil || b.Title == "" || strings.Contains(b.Title, "#") || len(e.Claims) == 0 {
 			t.Errorf("%s: %q, %v", b.Name, b.Title, err)
 		}
 	}
-	if _, err := LoadExperiment("thesis-0"); !errors.Is(err, ErrUsage) {
+	if _, err := loadExperiment("thesis-0"); !errors.Is(err, ErrUsage) {
 		t.Errorf("what there is not: %v", err)
 	}
 	dir := t.TempDir()
@@ -221,11 +221,11 @@ func TestBuiltInExperiments(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := LoadExperiment(file); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := loadExperiment(file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := LoadExperiment(dir); err == nil || errors.Is(err, ErrUsage) {
+	if _, err := loadExperiment(dir); err == nil || errors.Is(err, ErrUsage) {
 		t.Errorf("a directory: %v", err)
 	}
 }

@@ -85,15 +85,6 @@ func OpenExperiment(name string) (Source, error) {
 	return Source{Name: name, Text: string(file), Dir: filepath.Dir(name)}, nil
 }
 
-// LoadExperiment reads an experiment that comes with the program, or a file.
-func LoadExperiment(name string) (scenario.Experiment, error) {
-	s, err := OpenExperiment(name)
-	if err != nil {
-		return scenario.Experiment{}, err
-	}
-	return s.parse()
-}
-
 func (s Source) parse() (scenario.Experiment, error) {
 	e, err := scenario.ParseExperiment(s.Text)
 	if err != nil {

@@ -33,6 +33,15 @@ func inDir(t *testing.T, text, log string) Source {
 	return s
 }
 
+// loadExperiment opens an experiment and reads its text.
+func loadExperiment(name string) (scenario.Experiment, error) {
+	s, err := OpenExperiment(name)
+	if err != nil {
+		return scenario.Experiment{}, err
+	}
+	return s.parse()
+}
+
 func mustRead(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)

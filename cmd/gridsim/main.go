@@ -9,6 +9,10 @@
 //	views.go      ... what both show, and into which files
 //	run.go        gridsim run, gridsim list
 //	cases.go      ... the tables of experiments with several cases
+//	sweep.go      gridsim sweep
+//	replications.go ... the flags of both
+//	figures.go    ... where figures go
+//	meter.go      ... how far they are, and how long the rest takes
 //	swf.go        gridsim swf
 //	checkpoints.go gridsim checkpoints
 //	calibrate.go  gridsim calibrate

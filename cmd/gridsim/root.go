@@ -15,6 +15,7 @@ in simulated time, and prints what came of them.
 
 First steps:
   gridsim run thesis-1 --seeds 5                 is the mesh better than one queue for all?
+  gridsim sweep thesis-1 --set jobs.load=.5,.7,.9   and at other loads?
   gridsim play story.txt --html story.html       a site dies: what becomes of its jobs?
   gridsim swf --log LOG.swf.gz --policy easy     how long would a real log's jobs have waited?
   gridsim calibrate --model desktop              do sites know how long they stay available?
@@ -42,8 +43,8 @@ func newRoot() *cobra.Command {
 		return usageError("%w (%s --help lists the flags)", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		runCommand(), listCommand(), playCommand(), replayCommand(), swfCommand(), calibrateCommand(),
-		workloadCommand(), checkpointsCommand(),
+		runCommand(), sweepCommand(), listCommand(), playCommand(), replayCommand(), swfCommand(),
+		calibrateCommand(), workloadCommand(), checkpointsCommand(),
 		scenariosTopic(),
 	)
 	return root

@@ -24,6 +24,10 @@ on=mesh in an experiment is this project's own machines, sites and submitter, in
 the simulator: they announce, answer and award as they do in real life. They are
 compared with on=queue: one queue for the whole grid, with full knowledge.
 
+--svg DIR draws each measure and each ratio, a bar for each strategy; with --seeds 1
+also who held how many nodes of which site when (gantt-NAME.svg). --out DIR writes
+each run in the form of the simulator Batsim: NAME/seed-1/jobs.csv, schedule.json.
+
 The same seed gives the same numbers, however many processors play. Two blocks
 of seeds, --first 1 and --first 1001, say whether the intervals can be trusted.
 
@@ -38,75 +42,117 @@ several intervals, others are compared with the best of them.`
 const runExamples = `  gridsim list                                  what there is
   gridsim list thesis-1 > mine.txt              take one as a pattern
   gridsim run thesis-1 --seeds 5
-  gridsim run mine.txt --only MRS,BACKFILL -o json`
+  gridsim run mine.txt --only MRS,BACKFILL -o json
+  gridsim run thesis-1 --seeds 1 --only BACKFILL --svg figures --out results
+  gridsim run thesis-1 --set jobs.log=site.swf.gz --set jobs.first=500`
+
+// runner is the command run.
+type runner struct {
+	replications
+	figures figureFlags
+	results string // directory
+	output  form
+}
 
 func runCommand() *cobra.Command {
-	var compare eval.Compare
-	var quiet bool
-	output := form{names: []string{formTable, formJSON, formCSV}}
+	r := runner{output: form{names: []string{formTable, formJSON, formCSV}}}
 	cmd := &cobra.Command{
 		Use: "run EXPERIMENT|FILE", Short: "Compare strategies of placing jobs", Long: runHelp,
-		Example: runExamples,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError("%s: want one experiment, or one file (gridsim list)", cmd.CommandPath())
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := output.check(); err != nil {
-				return err
-			}
-			if compare.Seeds < 0 || compare.Workers < 0 {
-				return usageError("--seeds, --workers: want at least 0")
-			}
-			var err error
-			if compare.Experiment, err = eval.LoadExperiment(args[0]); err != nil {
-				return err
-			}
-			compare.Name = args[0]
-			if !quiet {
-				compare.Progress = told(cmd.ErrOrStderr(), compare.Runs())
-			}
-			result, err := compare.Run(cmd.Context())
-			if err != nil {
-				return err
-			}
-			out := cmd.OutOrStdout()
-			return output.print(out, result, func() error {
-				if output.name == formCSV {
-					return printCompareCSV(out, result)
-				}
-				if len(result.Cases) > 0 {
-					return printCases(out, result)
-				}
-				return printCompareTable(out, result)
-			})
-		},
+		Example: runExamples, Args: oneExperiment,
+		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.IntVar(&compare.Seeds, "seeds", 0, "replications (default as the experiment says)")
-	flags.Uint64Var(&compare.First, "first", 1, "the first seed; the others follow it")
-	flags.StringSliceVar(&compare.Only, "only", nil, "play these strategies only")
-	flags.IntVar(
-		&compare.Workers, "workers", 0, "that play at the same time (default one for each processor)",
+	r.addTo(flags)
+	flags.StringArrayVar(&r.set, "set", nil, "LINE.KEY=VALUE: the experiment with another value")
+	r.figures.addTo(flags)
+	flags.StringVar(
+		&r.results, "out", "", "write each run's jobs.csv and schedule.json into this directory",
 	)
-	output.addTo(flags)
-	flags.BoolVarP(&quiet, "quiet", "q", false, "no progress on standard error")
+	r.output.addTo(flags)
 	return cmd
 }
 
-// told says how many runs have ended, ten times in all, and how long the rest may take.
-func told(out io.Writer, runs int) func(int) {
-	began, tenths := time.Now(), 0
-	return func(done int) {
-		if tenth := 10 * done / runs; tenth > tenths && done < runs {
-			tenths = tenth
-			left := time.Since(began) / time.Duration(done) * time.Duration(runs-done)
-			fmt.Fprintf(out, "%d of %d runs, about %s left\n", done, runs, left.Round(time.Second))
+func (r *runner) run(cmd *cobra.Command, name string) error {
+	if err := r.output.check(); err != nil {
+		return err
+	}
+	compare, err := r.compare(name)
+	if err != nil {
+		return err
+	}
+	if compare.Experiment.Failing != nil && r.results != "" {
+		return usageError("--out: %s has no sites that hold jobs, only cases to compare", name)
+	}
+	if err = r.figures.Open(); err != nil {
+		return err
+	}
+	compare.Keep = r.keep(compare)
+	m := newMeter(cmd.ErrOrStderr(), time.Now, compare.Runs())
+	if !r.quiet {
+		compare.Progress = m.tell
+	}
+	result, err := compare.Run(cmd.Context())
+	m.clear()
+	if err != nil {
+		return err
+	}
+	if err := r.figures.Compare(result, result.Measures); err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	return r.output.print(out, result, func() error {
+		if r.output.name == formCSV {
+			return printCompareCSV(out, result)
+		}
+		if len(result.Cases) > 0 {
+			return printCases(out, result)
+		}
+		return printCompareTable(out, result)
+	})
+}
+
+// keep does with each run what was asked for; nil is nothing. Of several seeds nobody looks at
+// who held which node when.
+func (r *runner) keep(compare *eval.Compare) func(eval.RunRecord) error {
+	gantt := !r.figures.Empty() && compare.Runs() == len(compare.Chosen())
+	if !gantt && r.results == "" {
+		return nil
+	}
+	return func(run eval.RunRecord) error {
+		if r.results != "" {
+			if err := run.WriteResults(r.results); err != nil {
+				return err
+			}
+		}
+		if gantt {
+			return r.figures.Gantt(run)
+		}
+		return nil
+	}
+}
+
+// compare is the comparison that the command line asks for.
+func (r *runner) compare(name string) (*eval.Compare, error) {
+	source, settings, err := r.source(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range settings {
+		if len(key.Values) > 1 {
+			return nil, usageError("--set %s: want one value: gridsim sweep varies them", key.Path())
+		}
+		if source, err = source.With(key, key.Values[0]); err != nil {
+			return nil, err
 		}
 	}
+	compare, err := source.Compare()
+	if err != nil {
+		return nil, err
+	}
+	compare.First, compare.Seeds, compare.Only = r.first, r.seeds, r.only
+	compare.Workers = r.workers
+	return compare, nil
 }
 
 func printCompareCSV(out io.Writer, r eval.CompareResult) error {

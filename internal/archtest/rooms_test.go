@@ -118,6 +118,7 @@ func declaredRooms() map[string]room {
 			imports: "grid avail broker ckpt metrics plan plan/batch scenario sim sim/baseline " +
 				"sim/failing site step workload",
 		},
+		"internal/figures":  {imports: "eval metrics", tests: "scenario"},
 		"internal/archtest": {},
 		"internal/vectors":  {},
 
@@ -131,7 +132,7 @@ func declaredRooms() map[string]room {
 		},
 		"cmd/submit":  {imports: "grid api/client jobfile config view", tests: "*"},
 		"e2e":         {tests: "*"},
-		"cmd/gridsim": {imports: "eval config scenario play agent metrics", tests: "*"},
+		"cmd/gridsim": {imports: "eval figures config scenario play agent metrics", tests: "*"},
 	}
 }
 
@@ -157,6 +158,7 @@ func confinements() []confinement {
 			prefix: "github.com/multiformats/go-multiaddr", rooms: "internal/p2p internal/data", tests: true,
 		},
 		{prefix: "github.com/ipfs/boxo", rooms: "internal/data"},
+		{prefix: "gonum.org/v1/plot", rooms: "internal/figures"},
 		{prefix: "gonum.org/v1/gonum", rooms: "pkg/workload pkg/metrics"},
 		{prefix: "google.golang.org/protobuf", rooms: "pkg/protocol"},
 		{prefix: "github.com/tetratelabs/wazero", rooms: "internal/lrm/wasm"},

@@ -68,7 +68,7 @@ func TestPlacingInBursts(t *testing.T) {
 	d := drawn{g, speeds, drawJobs(e.Jobs, e.Grid, capacity(e.Grid, g, speeds), seed)}
 	measures := make(map[string]map[string]float64)
 	for _, s := range e.Strategies {
-		ends, err := playMesh(t.Context(), e, s, d, seed)
+		ends, _, err := playMesh(t.Context(), e, s, d, seed)
 		if err != nil {
 			t.Fatal(s.Name, err)
 		}

@@ -3,9 +3,7 @@ package eval
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/mrsmesh/mrsmesh/internal/scenario"
 	"github.com/mrsmesh/mrsmesh/pkg/metrics"
@@ -16,11 +14,16 @@ import (
 type Compare struct {
 	Name       string // of the experiment
 	Experiment scenario.Experiment
+	Dir        string // in which the experiment's log is, if its name says no more
 	First      uint64 // the first seed
 	Seeds      int    // how many; 0: as many as the experiment says
 	Only       []string
 	Workers    int       // that play at the same time; 0: one for each processor
 	Progress   func(int) // is told after each run how many have ended, by one worker at a time; or nil
+	// Keep is given each run, by several workers at the same time; or nil.
+	Keep func(RunRecord) error
+
+	logged []loggedJob // nil: jobs are drawn
 }
 
 // CompareResult holds the measures of an experiment.
@@ -57,7 +60,7 @@ func (c *Compare) Runs() int {
 	if c.Experiment.Failing != nil {
 		return c.seeds() * len(c.cells())
 	}
-	return c.seeds() * len(c.strategies())
+	return c.seeds() * len(c.Chosen())
 }
 
 func (c *Compare) seeds() int {
@@ -67,7 +70,8 @@ func (c *Compare) seeds() int {
 	return c.Experiment.Seeds
 }
 
-func (c *Compare) strategies() []scenario.Strategy {
+// Chosen are the strategies that are played.
+func (c *Compare) Chosen() []scenario.Strategy {
 	if len(c.Only) == 0 {
 		return c.Experiment.Strategies
 	}
@@ -83,98 +87,81 @@ func (c *Compare) strategies() []scenario.Strategy {
 // Run plays. The measures of a seed and a strategy depend on no other ones, nor on the number
 // of workers.
 func (c *Compare) Run(ctx context.Context) (CompareResult, error) {
+	results, err := runAll(ctx, []*Compare{c}, c.Workers, c.Progress)
+	if err != nil {
+		return CompareResult{}, err
+	}
+	return results[0], nil
+}
+
+// prepare tells what is asked for wrongly, and reads what the runs need.
+func (c *Compare) prepare() error {
 	if c.Experiment.Failing != nil {
-		return c.runFailing(ctx)
+		return c.prepareFailing()
 	}
 	for _, name := range c.Only {
 		if !slices.ContainsFunc(c.Experiment.Strategies, func(s scenario.Strategy) bool {
 			return s.Name == name
 		}) {
-			return CompareResult{}, fmt.Errorf("%w: no strategy is called %q", ErrUsage, name)
+			return fmt.Errorf("%w: no strategy is called %q", ErrUsage, name)
 		}
 	}
-	strategies := c.strategies()
-	all := make([]map[string]float64, len(strategies)*c.seeds()) // of a seed, then of a strategy
-	err := c.share(ctx, len(all), func(ctx context.Context, i int) (err error) {
-		seed := c.First + uint64(i/len(strategies))
-		all[i], err = play(ctx, c.Experiment, strategies[i%len(strategies)], seed)
-		return err
-	})
+	var err error
+	c.logged, err = readLogged(c.Dir, c.Experiment)
+	return err
+}
+
+// play plays the run of a number: of a seed, then of a strategy.
+func (c *Compare) play(ctx context.Context, number int) (map[string]float64, error) {
+	if c.Experiment.Failing != nil {
+		return c.playCell(number)
+	}
+	strategies := c.Chosen()
+	s, seed := strategies[number%len(strategies)], c.First+uint64(number/len(strategies))
+	r, err := c.record(ctx, s, seed)
 	if err != nil {
-		return CompareResult{}, err
+		return nil, fmt.Errorf("%s, seed %d: %w", s.Name, seed, err)
 	}
-	return c.result(strategies, all), nil
-}
-
-// share has the workers do so many pieces of work. The first error ends all.
-func (c *Compare) share(
-	ctx context.Context, pieces int, do func(context.Context, int) error,
-) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan int)
-	var workers sync.WaitGroup
-	var mu sync.Mutex
-	done := 0 // guarded by mu
-	for range max(1, min(c.workers(), pieces)) {
-		workers.Go(func() {
-			for i := range next {
-				if err := do(ctx, i); err != nil {
-					cancel(err)
-					continue
-				}
-				mu.Lock()
-				if done++; c.Progress != nil {
-					c.Progress(done)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for i := 0; i < pieces && ctx.Err() == nil; i++ {
-		select {
-		case next <- i:
-		case <-ctx.Done():
+	if c.Keep != nil {
+		if err := c.Keep(r); err != nil {
+			return nil, err
 		}
 	}
-	close(next)
-	workers.Wait()
-	return context.Cause(ctx)
+	return measure(r.Grid, r.Jobs, r.ends)
 }
 
-func (c *Compare) workers() int {
-	if c.Workers > 0 {
-		return c.Workers
-	}
-	return runtime.GOMAXPROCS(0)
-}
-
-// play plays one strategy with one seed.
-func play(
-	ctx context.Context, e scenario.Experiment, s scenario.Strategy, seed uint64,
-) (map[string]float64, error) {
-	g := drawGrid(e.Grid, seed)
+// record plays one strategy with one seed.
+func (c *Compare) record(
+	ctx context.Context, s scenario.Strategy, seed uint64,
+) (r RunRecord, err error) {
+	e, g := c.Experiment, drawGrid(c.Experiment.Grid, seed)
+	r = RunRecord{Experiment: c.Name, Strategy: s.Name, Seed: seed, Grid: g}
 	speeds := drawSpeeds(e.Grid, seed)
-	jobs := drawJobs(e.Jobs, e.Grid, capacity(e.Grid, g, speeds), seed)
-	var ends []ending
-	if s.Queue {
-		runs, err := baseline.Schedule(g, baseline.Policy{
-			Copies: s.Copies, Split: s.Split, FirstFit: s.First, Random: s.Random, Seed: seed,
-		}, jobs)
-		if err != nil {
-			return nil, fmt.Errorf("%s, seed %d: %w", s.Name, seed, err)
-		}
-		ends = queueOutcomes(jobs, runs)
+	power := capacity(e.Grid, g, speeds)
+	if c.logged == nil {
+		r.Jobs = drawJobs(e.Jobs, e.Grid, power, seed)
 	} else {
-		var err error
-		if ends, err = playMesh(ctx, e, s, drawn{g, speeds, jobs}, seed); err != nil {
-			return nil, fmt.Errorf("%s, seed %d: %w", s.Name, seed, err)
-		}
+		r.Jobs = drawLogged(c.logged, e.Jobs, e.Grid, power, seed)
+		r.numbers, e.Jobs.Longest = numbersOf(c.logged), timeFor(r.Jobs, power)
 	}
-	return measure(g, jobs, ends)
+	if !s.Queue {
+		r.ends, r.Holds, err = playMesh(ctx, e, s, drawn{g, speeds, r.Jobs}, seed)
+		return r, err
+	}
+	runs, err := baseline.Schedule(r.Grid, baseline.Policy{
+		Copies: s.Copies, Split: s.Split, FirstFit: s.First, Random: s.Random, Seed: seed,
+	}, r.Jobs)
+	r.ends, r.Holds = queueOutcomes(r.Jobs, runs), queueHolds(runs)
+	return r, err
 }
 
-func (c *Compare) result(strategies []scenario.Strategy, all []map[string]float64) CompareResult {
+// result compares the measures of all runs, which are in their order.
+func (c *Compare) result(all []map[string]float64) CompareResult {
+	if c.Experiment.Failing != nil {
+		f := failingResults{compare: c, cells: c.cells(), all: all}
+		return f.result()
+	}
+	strategies := c.Chosen()
 	r := CompareResult{
 		Scenario: c.Name, First: c.First, Seeds: c.seeds(), Measures: scenario.ExperimentMeasures(),
 		Strategies: make(map[string]map[string]metrics.Interval),

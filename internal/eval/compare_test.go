@@ -204,7 +204,7 @@ func TestZipf(t *testing.T) {
 
 func TestBuiltInExperiments(t *testing.T) {
 	for _, b := range BuiltIns() {
-		e, err := LoadExperiment(b.Name)
+		e, err := loadExperiment(b.Name)
 		claims := len(e.Claims)
 		if e.Failing != nil {
 			claims += len(e.Failing.Claims)
@@ -213,7 +213,7 @@ func TestBuiltInExperiments(t *testing.T) {
 			t.Errorf("%s: %q, %v", b.Name, b.Title, err)
 		}
 	}
-	if _, err := LoadExperiment("thesis-0"); !errors.Is(err, ErrUsage) {
+	if _, err := loadExperiment("thesis-0"); !errors.Is(err, ErrUsage) {
 		t.Errorf("what there is not: %v", err)
 	}
 	dir := t.TempDir()
@@ -225,11 +225,11 @@ func TestBuiltInExperiments(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := LoadExperiment(file); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := loadExperiment(file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := LoadExperiment(dir); err == nil || errors.Is(err, ErrUsage) {
+	if _, err := loadExperiment(dir); err == nil || errors.Is(err, ErrUsage) {
 		t.Errorf("a directory: %v", err)
 	}
 }

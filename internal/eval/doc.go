@@ -5,6 +5,12 @@
 //	compare.go      strategies of placing jobs, compared over seeds
 //	failing.go      rules for checkpoints, compared on resources that fail
 //	checkpoints.go  what each rule for checkpoints makes of one task
+//	sweep.go        the same with some values varied
+//	workers.go      their runs, shared by all processors
+//	record.go       one run as it happened
+//	places.go       ... and on which nodes of a site
+//	batsim.go       ... as files of results that other tools read
+//	ownlog.go       an experiment's jobs from the log of a real machine
 //	experiments.go  the experiments that come with the program
 //	draw.go         grids and jobs drawn from an experiment's models
 //	mesh.go         an experiment's jobs placed by the mesh, in the simulator

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -56,30 +57,82 @@ func titleOf(text string) string {
 	return strings.TrimSuffix(first, ".")
 }
 
-// LoadExperiment reads an experiment that comes with the program, or a file.
-func LoadExperiment(name string) (scenario.Experiment, error) {
+// Source is the text of an experiment, and where it is from.
+type Source struct {
+	Name string // as it was asked for
+	Text string
+	Dir  string // in which its logs are looked for
+}
+
+// OpenExperiment reads an experiment that comes with the program, or a file. It does not look
+// at the text.
+func OpenExperiment(name string) (Source, error) {
 	all := BuiltIns()
-	var text string
 	if at := slices.IndexFunc(all, func(b BuiltIn) bool { return b.Name == name }); at >= 0 {
-		text = all[at].Text
-	} else {
-		file, err := os.ReadFile(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return scenario.Experiment{}, fmt.Errorf("%w: no experiment and no file is called %q: "+
-				"gridsim list shows the experiments", ErrUsage, name)
-		}
-		if err != nil {
-			return scenario.Experiment{}, err
-		}
-		text = string(file)
+		return Source{Name: name, Text: all[at].Text}, nil
 	}
-	if !scenario.IsExperiment(text) {
-		return scenario.Experiment{}, fmt.Errorf("%w: %s is no experiment: it has no line that "+
+	file, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Source{}, fmt.Errorf("%w: no experiment and no file is called %q: "+
+			"gridsim list shows the experiments", ErrUsage, name)
+	}
+	if err != nil {
+		return Source{}, err
+	}
+	if !scenario.IsExperiment(string(file)) {
+		return Source{}, fmt.Errorf("%w: %s is no experiment: it has no line that "+
 			"begins with grid or resources (gridsim play shows a single story)", ErrUsage, name)
 	}
-	e, err := scenario.ParseExperiment(text)
+	return Source{Name: name, Text: string(file), Dir: filepath.Dir(name)}, nil
+}
+
+func (s Source) parse() (scenario.Experiment, error) {
+	e, err := scenario.ParseExperiment(s.Text)
 	if err != nil {
-		return scenario.Experiment{}, fmt.Errorf("%s:\n%w", name, err)
+		return scenario.Experiment{}, fmt.Errorf("%s:\n%w", s.Name, err)
 	}
 	return e, nil
+}
+
+// With is the experiment in which a key has a value. A log that is named so is looked for where
+// the command was given, not beside the experiment.
+func (s Source) With(key scenario.Setting, value string) (Source, error) {
+	if key.Word == "jobs" && key.Key == "log" && s.Dir != "" && !filepath.IsAbs(value) {
+		value = seenFrom(s.Dir, value)
+	}
+	text, err := key.Apply(s.Text, value)
+	if err == nil {
+		_, err = scenario.ParseExperiment(text)
+	}
+	if err != nil {
+		return s, fmt.Errorf("%w: --set %s=%s: %w", ErrUsage, key.Path(), value, err)
+	}
+	s.Text = text
+	return s, nil
+}
+
+// seenFrom is the name of a file for one who stands in a directory.
+func seenFrom(dir, file string) string {
+	from, err := filepath.Abs(dir)
+	if err != nil {
+		return file
+	}
+	to, err := filepath.Abs(file)
+	if err != nil {
+		return file
+	}
+	there, err := filepath.Rel(from, to)
+	if err != nil {
+		return file
+	}
+	return there
+}
+
+// Compare is the comparison that the experiment asks for.
+func (s Source) Compare() (*Compare, error) {
+	e, err := s.parse()
+	if err != nil {
+		return nil, err
+	}
+	return &Compare{Name: s.Name, Experiment: e, Dir: s.Dir, First: 1}, nil
 }

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -32,27 +31,23 @@ func (c *Compare) cells() []cell {
 	return cells
 }
 
-// runFailing plays an experiment about jobs on resources that fail.
-func (c *Compare) runFailing(ctx context.Context) (CompareResult, error) {
+// prepareFailing tells what is asked for wrongly.
+func (c *Compare) prepareFailing() error {
 	for _, name := range c.Only {
 		if !slices.ContainsFunc(c.Experiment.Failing.Rules, func(r scenario.Rule) bool {
 			return r.Name == name || r.Line == name
 		}) {
-			return CompareResult{}, fmt.Errorf("%w: no strategy is called %q", ErrUsage, name)
+			return fmt.Errorf("%w: no strategy is called %q", ErrUsage, name)
 		}
 	}
+	return nil
+}
+
+// playCell plays the run of a number: of a seed, then of a cell.
+func (c *Compare) playCell(number int) (map[string]float64, error) {
 	cells := c.cells()
-	all := make([]map[string]float64, len(cells)*c.seeds()) // of a seed, then of a cell
-	err := c.share(ctx, len(all), func(_ context.Context, i int) (err error) {
-		seed := c.First + uint64(i/len(cells))
-		all[i], err = playFailing(c.Experiment.Failing.Tasks, cells[i%len(cells)], seed)
-		return err
-	})
-	if err != nil {
-		return CompareResult{}, err
-	}
-	f := failingResults{compare: c, cells: cells, all: all}
-	return f.result(), nil
+	seed := c.First + uint64(number/len(cells))
+	return playFailing(c.Experiment.Failing.Tasks, cells[number%len(cells)], seed)
 }
 
 // playFailing plays one strategy in one case with one seed.

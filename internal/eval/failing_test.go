@@ -172,7 +172,7 @@ func TestAllWordsMeanSomething(t *testing.T) {
 // The default needs no setting: with what it learns it wastes hardly more than with the true rates,
 // and less than each other rule with its best interval, which nobody knows before.
 func TestTheDefaultNeedsNoSetting(t *testing.T) {
-	e, err := LoadExperiment("ckpt")
+	e, err := loadExperiment("ckpt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,15 +23,18 @@ type drawn struct {
 
 // meshRun is the jobs of an experiment on the mesh's own machines, in the simulator.
 type meshRun struct {
-	jobs   []baseline.Job
-	grain  float64 // nodes of a part
-	queued bool    // accepted attempts wait at their sites, and hold nothing before they start
-	world  *sim.World
-	places map[grid.JobID]int // of a job in jobs
-	ends   []ending
-	open   int
-	begun  map[grid.AttemptID]time.Duration // that hold what they need
-	err    error
+	jobs      []baseline.Job
+	grain     float64 // nodes of a part
+	queued    bool    // accepted attempts wait at their sites, and hold nothing before they start
+	world     *sim.World
+	places    map[grid.JobID]int // of a job in jobs
+	ends      []ending
+	open      int
+	begun     map[grid.AttemptID]time.Duration // that hold what they need
+	executing map[grid.AttemptID]time.Duration // since
+	holds     []Hold
+	sites     map[grid.SiteID]int
+	err       error
 }
 
 const (
@@ -42,15 +45,16 @@ const (
 	apart       = time.Millisecond // between jobs of a burst that are placed one by one
 )
 
-// playMesh places the jobs by the mesh, and tells what became of each.
+// playMesh places the jobs by the mesh, and tells what became of each, and who held what.
 func playMesh(
 	ctx context.Context, e scenario.Experiment, s scenario.Strategy, d drawn, seed uint64,
-) ([]ending, error) {
+) ([]ending, []Hold, error) {
 	jobs := d.jobs
 	r := &meshRun{
 		jobs: jobs, grain: s.Grain, queued: s.Mesh.Seconds, open: len(jobs),
 		places: make(map[grid.JobID]int), begun: make(map[grid.AttemptID]time.Duration),
-		ends: make([]ending, len(jobs)),
+		ends: make([]ending, len(jobs)), sites: make(map[grid.SiteID]int),
+		executing: make(map[grid.AttemptID]time.Duration),
 	}
 	r.world = sim.New(r.config(e, s, d, seed))
 	for i, j := range jobs {
@@ -68,22 +72,22 @@ func playMesh(
 	last := jobs[len(jobs)-1].Submit
 	for limit := settling + mostTimes*max(last, e.Jobs.Longest); r.open > 0; {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if r.world.Elapsed() > limit {
-			return nil, fmt.Errorf("%d of %d jobs have not ended after %s", r.open, len(jobs), limit)
+			return nil, nil, fmt.Errorf("%d of %d jobs have not ended after %s", r.open, len(jobs), limit)
 		}
 		if err := r.world.Run(r.world.Elapsed() + max(last, time.Minute)/100); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if r.err != nil {
-			return nil, r.err
+			return nil, nil, r.err
 		}
 	}
 	for i := range r.ends {
 		r.ends[i].messages = float64(r.world.Messages()) / float64(len(jobs))
 	}
-	return r.ends, nil
+	return r.ends, r.holds, nil
 }
 
 func siteName(i int) grid.SiteID { return grid.SiteID(fmt.Sprintf("s%d", i)) }
@@ -115,6 +119,7 @@ func (r *meshRun) config(
 	for i, total := range d.grid.Sites {
 		core := int64(math.Round(mflops * d.speeds[i]))
 		total.MFLOPS, total.DiskBytes = total.MilliCPUs*core/1000, diskOfSite
+		r.sites[siteName(i)] = i
 		c.Sites = append(c.Sites, sim.SiteSpec{
 			ID: siteName(i),
 			Capability: grid.Capability{
@@ -207,6 +212,7 @@ func (r *meshRun) see(s sim.Sight) {
 	if s.Kind != sim.SightReported || !known {
 		return
 	}
+	r.seeHold(s, place)
 	at, id, end := s.At-settling, s.Report.Attempt, &r.ends[place]
 	switch event := s.Report.Event; {
 	case s.Broker && event == "job_ended":

@@ -46,7 +46,8 @@ type GridModel struct {
 	Ways       string        // what transfers on one way do: turns, fair, or apart
 }
 
-// JobModel says how the jobs are drawn: by the model of Lublin and Feitelson, changed.
+// JobModel says how the jobs are drawn: by the model of Lublin and Feitelson, changed; or which
+// part of a log they are, where only what the log does not say is drawn.
 type JobModel struct {
 	Procs      int           // nodes of the widest job
 	Time       float64       // run times are so many times as long
@@ -63,6 +64,7 @@ type JobModel struct {
 	Local      float64 // probability that a job is submitted where its input is
 	EstLow     float64 // estimate, as a multiple of the run time, from
 	EstHigh    float64 // to
+	LogPart
 }
 
 // Strategy is a way to place jobs.
@@ -200,6 +202,7 @@ func (p *experimentParser) jobs(l *line) {
 	if j.MemHigh < j.MemLow || j.MemHigh > 1000 {
 		l.fail("mem", "", "a range a..b, at most 1000", "")
 	}
+	j.readLog(l)
 	p.e.Jobs = j
 }
 

@@ -1,6 +1,8 @@
 package supervise
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +15,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // still is a tree of processes that wait until the test is over: sh runs the script, which
@@ -346,4 +351,71 @@ func TestASandboxThatOutlivesItsProgram(t *testing.T) {
 		awaitState(t, m.pid, "ZX")
 	}
 	awaitState(t, cmd.Process.Pid, "ZX")
+}
+
+// Those that run are stopped and told of, each once: what has stopped is not found again.
+func TestWhoIsStoppedIsNotFoundAgain(t *testing.T) {
+	t.Parallel()
+	root := still(t, 3, three).Process.Pid
+	running, _ := stopRunning(root)
+	if len(running) != 2 {
+		t.Errorf("%v were running, want the two below the first", running)
+	}
+	for _, m := range running {
+		awaitState(t, m.pid, "T")
+	}
+	if again, sleeping := stopRunning(root); len(again) != 0 || sleeping != 0 {
+		t.Errorf("%v are still running, %d of them asleep", again, sleeping)
+	}
+}
+
+// Processes that use no time are starved, and one among them that does is found sooner or later.
+func TestWhoIsStarved(t *testing.T) {
+	t.Parallel()
+	below := descendants(still(t, 3, three).Process.Pid)
+	if len(below) != 2 || !starved(below) || !starved(nil) {
+		t.Errorf("%v use time", below)
+	}
+	busy := exec.Command("/bin/sh", "-c", "while :; do :; done")
+	if err := busy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = busy.Wait() }()
+	defer func() { _ = busy.Process.Kill() }()
+	deadline := time.Now().Add(30 * time.Second)
+	for starved(append(below, member{busy.Process.Pid})) {
+		if time.Now().After(deadline) {
+			t.Fatal("who runs all the time counts as starved")
+		}
+	}
+}
+
+// Who is called off in the midst of recovering kills nobody.
+func TestRecoveringIsCalledOff(t *testing.T) {
+	t.Parallel()
+	cmd := still(t, 1, `echo 1; read x <&3; true`)
+	_, start, ok := procStat(cmd.Process.Pid)
+	if !ok {
+		t.Fatal("the process is gone")
+	}
+	path := filepath.Join(t.TempDir(), "record")
+	id := grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1}
+	recorder, err := lrm.OpenRecorder(path, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer recorder.Close()
+	supervisor := lrm.Identity{PID: cmd.Process.Pid, Boot: bootID(), Start: start}
+	err = recorder.Append(lrm.Record{Event: lrm.RecordStarted, Supervisor: supervisor})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Recover(ctx, path); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that it was called off", err)
+	}
+	if !alive(supervisor) {
+		t.Error("the supervisor was killed")
+	}
 }

@@ -76,6 +76,7 @@ type continuous interface {
 	Mean() float64
 	Quantile(p float64) float64
 	LogProb(x float64) float64
+	Survival(x float64) float64
 }
 
 // of is the law with its chance, before it is cut at 0.
@@ -108,6 +109,15 @@ func (l Law) Median() float64 {
 		cut = distuv.UnitNormal.CDF(-1 / l.Shape)
 	}
 	return l.of(nil).Quantile(cut + (1-cut)/2)
+}
+
+// Survival is the probability that a number is above x; of one below 0 it is 1.
+func (l Law) Survival(x float64) float64 {
+	if x <= 0 {
+		return 1
+	}
+	law := l.of(nil)
+	return law.Survival(x) / law.Survival(0) // of a normal law, which is cut at 0, less than 1
 }
 
 // WithMean is the law of the same shape with another mean.

@@ -237,3 +237,33 @@ func TestSpellsAreInTurns(t *testing.T) {
 		t.Errorf("spells of no time: %v", spells)
 	}
 }
+
+// Half of all numbers are above the median, all above 0. Survival says which share of all draws is
+// above a number.
+func TestSurvival(t *testing.T) {
+	for _, l := range []Law{
+		{Normal, 3, .25},
+		{Normal, 3, 2}, // much of it is cut at 0
+		{Exponential, 3, 0},
+		{Weibull, 3, .5},
+		{LogNormal, 3, 1},
+	} {
+		half, all := l.Survival(l.Median()), min(l.Survival(0), l.Survival(-1))
+		if math.Abs(half-.5) > 1e-9 || all != 1 {
+			t.Errorf("%+v: %v above the median, %v above 0", l, half, all)
+		}
+		rng := Stream(1, "survival")
+		const draws = 20_000
+		for _, x := range []float64{.5, 3, 7} {
+			above := 0.0
+			for range draws {
+				if l.Draw(rng) > x {
+					above++
+				}
+			}
+			if want := l.Survival(x); math.Abs(above/draws-want) > .015 {
+				t.Errorf("%+v: %v of all are above %v, want %v", l, above/draws, x, want)
+			}
+		}
+	}
+}

@@ -12,5 +12,6 @@
 //	policy.go    BACKFILL, REP and controls: who is tried where
 //	schedule.go  Schedule: the jobs in their order, what ends and what begins
 //	easy.go      one look at the queue: EASY backfilling over all sites
+//	failures.go  sites that fail and are back, and what that does to copies
 //	links.go     transfers, one after the other on each way
 package baseline

@@ -50,7 +50,7 @@ func (s *scheduler) fit(r replica) []share {
 		}
 		return s.cut(r, s.now)
 	}
-	for _, site := range s.orders[r.job] {
+	for _, site := range s.order(r, 0) {
 		if !s.free[site].Fits(need) {
 			continue
 		}
@@ -99,6 +99,9 @@ func (s *scheduler) earliest(r replica) (at, length time.Duration, shares []shar
 	}
 	need := s.jobs[r.job].Need
 	for _, site := range s.orders[r.job] {
+		if s.down[site] {
+			continue
+		}
 		here := []share{{site: site, take: need}}
 		span := s.span(r, here, s.now)
 		q, reason := s.sites[site].EarliestStart(s.clock(), plan.Ask{
@@ -122,8 +125,8 @@ func (s *scheduler) cut(r replica, at time.Duration) []share {
 	}
 	var shares []share
 	rest := need.MilliCPUs
-	for _, site := range s.orders[r.job] {
-		free := s.sites[site].Free(epoch().Add(at), epoch().Add(at+slowest))
+	for _, site := range s.order(r, at-s.now) {
+		free := s.freeAt(site, at, at+slowest)
 		take := part(need, min(rest, largest(need, free)))
 		if take.MilliCPUs <= 0 {
 			continue

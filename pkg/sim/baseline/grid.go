@@ -16,6 +16,7 @@ type Grid struct {
 	// Bps is the rate from the first site to the second in bit/s, above 0, infinite where
 	// a transfer takes no time; from a site to itself that of its disk.
 	Bps [][]float64
+	Failures
 }
 
 // Job is one job of the grid's queue.
@@ -53,7 +54,7 @@ func (g Grid) validate() error {
 			}
 		}
 	}
-	return nil
+	return g.Failures.validate(len(g.Sites))
 }
 
 // longest bounds all times of a job far below overflow.

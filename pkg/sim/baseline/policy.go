@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -27,14 +28,22 @@ type Policy struct {
 	Random bool
 	// Seed gives all chance.
 	Seed uint64
+
+	// Retry says what becomes of a copy whose site fails; with several copies it is lost.
+	Retry Retry
+	// Admit says which jobs are taken at all, SAA of the thesis; nil: all.
+	Admit func(Job) bool
+	// Likely is the probability, 0 to 1, that a site that is up at an instant stays so for a time.
+	// The likeliest sites are tried first, NAA of the thesis; nil: they are tried in their order.
+	Likely func(site int, at, ahead time.Duration) float64
 }
 
 func (p Policy) validate(g Grid) error {
 	if p.Copies < 1 || p.Copies > len(g.Sites) {
 		return fmt.Errorf("%w: %d copies, want 1 to %d", argument.ErrInvalid, p.Copies, len(g.Sites))
 	}
-	if p.Split && p.Copies > 1 {
-		return fmt.Errorf("%w: copies that are cut are on no site of their own", argument.ErrInvalid)
+	if p.Retry > RetryFirst || p.Retry != RetryNever && p.Copies > 1 {
+		return fmt.Errorf("%w: copies that are tried again: want one copy", argument.ErrInvalid)
 	}
 	return nil
 }
@@ -57,12 +66,20 @@ func (p Policy) order(g Grid, need grid.Resources, chance *rand.Rand) []int {
 	return order
 }
 
-// others lists the sites on which the next copy of a job is tried, when one runs on a site.
-func others(order []int, site int) []int {
-	if len(order) == 1 {
+// others lists the sites on which the next copy of a job is tried, when one runs: those without a
+// share of it, unless they are too small.
+func (p Policy) others(g Grid, need grid.Resources, order []int, shares []share) []int {
+	var rest []int
+	var sizes []grid.Resources
+	for _, site := range order {
+		if !slices.ContainsFunc(shares, func(sh share) bool { return sh.site == site }) {
+			rest, sizes = append(rest, site), append(sizes, g.Sites[site])
+		}
+	}
+	if len(rest) == 0 || p.Split && !hold(sizes, need) {
 		return order
 	}
-	return slices.DeleteFunc(order, func(s int) bool { return s == site })
+	return rest
 }
 
 // chance draws a policy's orders.

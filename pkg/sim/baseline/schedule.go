@@ -21,11 +21,14 @@ type Run struct {
 	Begin time.Duration  // its site's resources are its own, and its input is sent
 	Start time.Duration  // its input has come, and it executes
 	End   time.Duration  // its output has gone
+	// Failed says that a site of the copy failed at End, which may be before Start would have been.
+	Failed bool
 }
 
 // Schedule gives the jobs of a grid their places, and returns what ran, in the order of Begin.
-// Jobs that no site is large enough for have no Run; jobs are tried in the order of the list,
-// which is that of their submission.
+// Jobs that no site is large enough for, that the policy does not admit, or for which the grid had
+// no place before its End, have no Run; jobs are tried in the order of the list, which is that of
+// their submission.
 func Schedule(g Grid, p Policy, jobs []Job) ([]Run, error) {
 	if err := g.validate(); err != nil {
 		return nil, err
@@ -44,6 +47,9 @@ func Schedule(g Grid, p Policy, jobs []Job) ([]Run, error) {
 	}
 	s := newScheduler(g, p, jobs)
 	for s.next() {
+		if s.closed() {
+			continue
+		}
 		if err := s.look(); err != nil {
 			return nil, fmt.Errorf("at %v: %w", s.now, err)
 		}
@@ -63,6 +69,8 @@ type scheduler struct {
 	now      time.Duration
 	arrived  int         // jobs[:arrived] are known
 	queues   [][]replica // one for each number of a copy, in the order of submission
+	turns    []turn      // of sites, still to come
+	down     []bool      // of a site: it is
 	running  endings
 	due      []*active // running copies, in the order of their expected ends
 	runs     []Run
@@ -92,14 +100,18 @@ type share struct {
 func newScheduler(g Grid, p Policy, jobs []Job) *scheduler {
 	s := &scheduler{
 		grid: g, policy: p, jobs: jobs, links: newLinks(g), queues: make([][]replica, p.Copies),
-		free: make([]grid.Resources, len(g.Sites)),
+		free: make([]grid.Resources, len(g.Sites)), down: make([]bool, len(g.Sites)), turns: g.turns(),
 	}
 	for _, total := range g.Sites {
 		s.sites = append(s.sites, plan.New(plan.Config{Total: total}))
 	}
 	chance := p.chance()
 	for _, j := range jobs {
-		s.orders = append(s.orders, p.order(g, j.Need, chance))
+		order := p.order(g, j.Need, chance)
+		if p.Admit != nil && !p.Admit(j) {
+			order = nil
+		}
+		s.orders = append(s.orders, order)
 	}
 	return s
 }
@@ -112,12 +124,16 @@ func (s *scheduler) clock() time.Time { return epoch().Add(s.now) }
 // next goes on to the next instant at which something ends or is submitted, and takes note of all
 // that does. It reports false when nothing is left to happen.
 func (s *scheduler) next() bool {
-	if s.arrived == len(s.jobs) && len(s.running) == 0 {
+	hopes := s.hopes()
+	if s.arrived == len(s.jobs) && len(s.running) == 0 && !hopes {
 		return false
 	}
 	s.now = longest * 4
+	if len(s.turns) > 0 {
+		s.now = s.turns[0].at
+	}
 	if s.arrived < len(s.jobs) {
-		s.now = s.jobs[s.arrived].Submit
+		s.now = min(s.now, s.jobs[s.arrived].Submit)
 	}
 	if len(s.running) > 0 {
 		s.now = min(s.now, s.running[0].next)
@@ -125,6 +141,7 @@ func (s *scheduler) next() bool {
 	for len(s.running) > 0 && s.running[0].next <= s.now {
 		s.proceed(s.running[0])
 	}
+	s.takeTurns()
 	for ; s.arrived < len(s.jobs) && s.jobs[s.arrived].Submit <= s.now; s.arrived++ {
 		for number := range s.queues {
 			if len(s.orders[s.arrived]) > 0 {
@@ -134,7 +151,7 @@ func (s *scheduler) next() bool {
 	}
 	for i, site := range s.sites {
 		site.Advance(s.clock())
-		s.free[i] = site.Free(s.clock(), s.clock().Add(1))
+		s.free[i] = s.freeAt(i, s.now, s.now+1)
 	}
 	return true
 }
@@ -160,7 +177,7 @@ func (s *scheduler) begin(r replica, shares []share) error {
 		})
 	}
 	if s.policy.Copies > 1 {
-		s.orders[r.job] = others(s.orders[r.job], shares[0].site)
+		s.orders[r.job] = s.policy.others(s.grid, j.Need, s.orders[r.job], shares)
 	}
 	heap.Push(&s.running, a)
 	at, _ := slices.BinarySearchFunc(s.due, a, func(x, y *active) int {
@@ -182,6 +199,11 @@ func (s *scheduler) proceed(a *active) {
 		return
 	}
 	heap.Pop(&s.running)
+	s.end(a)
+}
+
+// end takes a copy from its sites.
+func (s *scheduler) end(a *active) {
 	for i, sh := range a.shares {
 		s.sites[sh.site].Release(sh.attempt)
 		s.runs[a.runs[i]].End = s.now

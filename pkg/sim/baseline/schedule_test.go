@@ -240,6 +240,13 @@ func TestWhatMakesNoSense(t *testing.T) {
 		policy Policy
 		jobs   []Job
 	}{
+		"copies tried again":   {near(1, 1), Policy{Copies: 2, Retry: RetryLast}, nil},
+		"an unknown retry":     {near(1), Policy{Copies: 1, Retry: 9}, nil},
+		"outages of others":    {failing(near(1, 1), nil), backfill(), nil},
+		"outages that overlap": {failing(near(1), []Outage{{1, 3}, {3, 4}}), backfill(), nil},
+		"an outage of no time": {failing(near(1), []Outage{{1, 1}}), backfill(), nil},
+		"a past outage":        {failing(near(1), []Outage{{-1, 1}}), backfill(), nil},
+		"an end in the past":   {ending(near(1), -1), backfill(), nil},
 		"no sites":             {Grid{}, backfill(), nil},
 		"a rate of 0":          {hole, backfill(), nil},
 		"too few rates":        {short, backfill(), nil},
@@ -247,7 +254,6 @@ func TestWhatMakesNoSense(t *testing.T) {
 		"less than nothing":    {broken, backfill(), nil},
 		"no copy":              {near(1), Policy{}, nil},
 		"more copies than can": {near(1), Policy{Copies: 2}, nil},
-		"copies that are cut":  {near(1, 1), Policy{Copies: 2, Split: true}, nil},
 		"no order":             {near(1), backfill(), []Job{job(1, 1, 1), job(0, 1, 1)}},
 		"before the start":     {near(1), backfill(), with(func(j *Job) { j.Submit = -1 })},
 		"no run":               {near(1), backfill(), with(func(j *Job) { j.Run = 0 })},
@@ -323,6 +329,7 @@ func TestSchedulesKeepTheRules(t *testing.T) {
 		p := rapid.SampledFrom([]Policy{
 			backfill(), replicate(1),
 			{Copies: 1, Split: true},
+			{Copies: 2, Split: true, Random: true},
 			{Copies: 1, Split: true, Random: true},
 			{Copies: 1, FirstFit: true},
 			{Copies: 1, FirstFit: true, Split: true},

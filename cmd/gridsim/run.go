@@ -32,7 +32,11 @@ The same seed gives the same numbers, however many processors play. Two blocks
 of seeds, --first 1 and --first 1001, say whether the intervals can be trusted.
 
 What is measured: wait, makespan and completion in seconds; utilization from 0
-to 1; done and rejected per second; slowdown; messages for each job.
+to 1; done, rejected and failed jobs, and failures of runs, per second; slowdown;
+messages for each job.
+
+An experiment whose sites fail (fail-dg) is played in several settings: how long
+sites are up and down. The results of a strategy in one are STRATEGY@SETTING.
 
 Experiments about resources that fail (ckpt) measure waste, which is time on
 resources that was no work, and completion, in seconds; the part of jobs that met
@@ -175,6 +179,9 @@ func plain(x float64) string { return strconv.FormatFloat(x, 'g', 10, 64) }
 
 func printCompareTable(out io.Writer, r eval.CompareResult) error {
 	fmt.Fprintf(out, "%s, seeds %d to %d\n\n", r.Scenario, r.First, r.First+uint64(r.Seeds)-1)
+	if len(r.Settings) > 0 {
+		return printSettings(out, r)
+	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "measure\t%s\n", strings.Join(r.Names, "\t"))
 	for _, measure := range r.Measures {

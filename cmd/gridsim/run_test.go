@@ -86,3 +86,30 @@ func TestRunMistakes(t *testing.T) {
 		t.Errorf("exit code %d: %s %s", code, out, errs)
 	}
 }
+
+// An experiment whose sites fail is printed by settings, with the number of those in which each
+// expectation holds; forecasts have columns of their own.
+func TestRunInSettings(t *testing.T) {
+	text := "grid n=4 nodes=16\njobs procs=8 time=.02 longest=5m load=.5 for=20m\n" +
+		"failures availability=.6 factor=.5 reading=over,times law=weibull\n" +
+		"strategy name=BACKFILL on=queue split=greedy\n" +
+		"strategy name=REP on=queue copies=2 split=greedy\n" +
+		"expect ratio=REP/BACKFILL of=failures from=1 to=100\n"
+	file := filepath.Join(t.TempDir(), "mine.txt")
+	run := func(text string, want ...string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errs := gridsim(t, "run", file, "--seeds", "2")
+		for _, w := range want {
+			if code != exitOK || !strings.Contains(out, w) {
+				t.Errorf("exit code %d, want %q in\n%s%s", code, w, out, errs)
+			}
+		}
+	}
+	run(text, "\nweibull-0.5-over ", "\nweibull-0.5-times ", "beside BACKFILL: done",
+		"REP/BACKFILL of failures  1 to 100  ", " of 2  ")
+	run(strings.Split(text, "strategy")[0]+"forecast name=SAME by=unchanged ahead=1m\n"+
+		"expect strategy=SAME of=within2 from=0 to=1\n", "within 2 sites", "SAME of within2", "2 of 2")
+}

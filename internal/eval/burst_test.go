@@ -65,7 +65,8 @@ func TestPlacingInBursts(t *testing.T) {
 	e := mustParse(t, bursts)
 	const seed = 3
 	g, speeds := drawGrid(e.Grid, seed), drawSpeeds(e.Grid, seed)
-	d := drawn{g, speeds, drawJobs(e.Jobs, e.Grid, capacity(e.Grid, g, speeds), seed)}
+	jobs := drawJobs(e.Jobs, e.Grid, capacity(e.Grid, g, speeds), seed)
+	d := drawn{grid: g, speeds: speeds, jobs: jobs}
 	measures := make(map[string]map[string]float64)
 	for _, s := range e.Strategies {
 		ends, _, err := playMesh(t.Context(), e, s, d, seed)

@@ -38,12 +38,15 @@ type CompareResult struct {
 	Measures   []string                               `json:"-"` // in the order of their table
 	// Cases are those in which all strategies were played; then they are called NAME@CASE above.
 	Cases []string `json:"cases,omitempty"`
+	// Settings are the cases of an experiment that places jobs: how sites fail. Empty: they do not.
+	Settings []string `json:"settings,omitempty"`
 }
 
 // ClaimResult says whether an expectation came true.
 type ClaimResult struct {
 	Ratio   string  `json:"ratio"`
 	Measure string  `json:"measure"`
+	Setting string  `json:"setting,omitempty"`
 	From    float64 `json:"from"`
 	To      float64 `json:"to"`
 	Paper   float64 `json:"paper,omitempty"`
@@ -60,7 +63,7 @@ func (c *Compare) Runs() int {
 	if c.Experiment.Failing != nil {
 		return c.seeds() * len(c.cells())
 	}
-	return c.seeds() * len(c.Chosen())
+	return c.seeds() * len(c.strategies())
 }
 
 func (c *Compare) seeds() int {
@@ -69,6 +72,9 @@ func (c *Compare) seeds() int {
 	}
 	return c.Experiment.Seeds
 }
+
+// strategies are those that are played, in all settings.
+func (c *Compare) strategies() []played { return inSettings(c.Chosen(), c.Experiment.Settings) }
 
 // Chosen are the strategies that are played.
 func (c *Compare) Chosen() []scenario.Strategy {
@@ -116,11 +122,14 @@ func (c *Compare) play(ctx context.Context, number int) (map[string]float64, err
 	if c.Experiment.Failing != nil {
 		return c.playCell(number)
 	}
-	strategies := c.Chosen()
+	strategies := c.strategies()
 	s, seed := strategies[number%len(strategies)], c.First+uint64(number/len(strategies))
+	if s.By != "" {
+		return forecast(c.Experiment, s, seed)
+	}
 	r, err := c.record(ctx, s, seed)
 	if err != nil {
-		return nil, fmt.Errorf("%s, seed %d: %w", s.Name, seed, err)
+		return nil, fmt.Errorf("%s, seed %d: %w", s.label, seed, err)
 	}
 	if c.Keep != nil {
 		if err := c.Keep(r); err != nil {
@@ -131,11 +140,9 @@ func (c *Compare) play(ctx context.Context, number int) (map[string]float64, err
 }
 
 // record plays one strategy with one seed.
-func (c *Compare) record(
-	ctx context.Context, s scenario.Strategy, seed uint64,
-) (r RunRecord, err error) {
+func (c *Compare) record(ctx context.Context, s played, seed uint64) (r RunRecord, err error) {
 	e, g := c.Experiment, drawGrid(c.Experiment.Grid, seed)
-	r = RunRecord{Experiment: c.Name, Strategy: s.Name, Seed: seed, Grid: g}
+	r = RunRecord{Experiment: c.Name, Strategy: s.label, Seed: seed, Grid: g}
 	speeds := drawSpeeds(e.Grid, seed)
 	power := capacity(e.Grid, g, speeds)
 	if c.logged == nil {
@@ -144,15 +151,37 @@ func (c *Compare) record(
 		r.Jobs = drawLogged(c.logged, e.Jobs, e.Grid, power, seed)
 		r.numbers, e.Jobs.Longest = numbersOf(c.logged), timeFor(r.Jobs, power)
 	}
-	if !s.Queue {
-		r.ends, r.Holds, err = playMesh(ctx, e, s, drawn{g, speeds, r.Jobs}, seed)
-		return r, err
-	}
-	runs, err := baseline.Schedule(r.Grid, baseline.Policy{
-		Copies: s.Copies, Split: s.Split, FirstFit: s.First, Random: s.Random, Seed: seed,
-	}, r.Jobs)
-	r.ends, r.Holds = queueOutcomes(r.Jobs, runs), queueHolds(runs)
+	r.ends, r.Holds, err = place(ctx, e, s, drawn{grid: g, speeds: speeds, jobs: r.Jobs}, seed)
 	return r, err
+}
+
+// place lets a strategy place the jobs, and tells what became of them and who held what.
+func place(
+	ctx context.Context, e scenario.Experiment, s played, d drawn, seed uint64,
+) (ends []ending, holds []Hold, err error) {
+	g := d.grid
+	if s.setting != nil {
+		if d.lives, err = drawLives(*s.setting, len(g.Sites), seed); err != nil {
+			return nil, nil, err
+		}
+	}
+	switch {
+	case !s.Queue && s.setting == nil:
+		return playMesh(ctx, e, s.Strategy, d, seed)
+	case !s.Queue:
+		return playFailingMesh(ctx, e, s, d, seed)
+	}
+	if s.setting != nil {
+		g.End = s.setting.End
+		for _, l := range d.lives {
+			g.Outages = append(g.Outages, l.outages())
+		}
+	}
+	runs, err := baseline.Schedule(g, queuePolicy(s, d, seed), d.jobs)
+	if err != nil {
+		return nil, nil, err
+	}
+	return queueOutcomes(d.jobs, runs), queueHolds(runs), nil
 }
 
 // result compares the measures of all runs, which are in their order.
@@ -161,7 +190,7 @@ func (c *Compare) result(all []map[string]float64) CompareResult {
 		f := failingResults{compare: c, cells: c.cells(), all: all}
 		return f.result()
 	}
-	strategies := c.Chosen()
+	strategies := c.strategies()
 	r := CompareResult{
 		Scenario: c.Name, First: c.First, Seeds: c.seeds(), Measures: scenario.ExperimentMeasures(),
 		Strategies: make(map[string]map[string]metrics.Interval),
@@ -169,42 +198,64 @@ func (c *Compare) result(all []map[string]float64) CompareResult {
 	}
 	n := len(strategies)
 	of := func(strategy, seed int) map[string]float64 { return all[seed*n+strategy] }
-	for i, s := range strategies {
+	for _, set := range c.Experiment.Settings {
+		r.Settings = append(r.Settings, set.Name)
+	}
+	for _, s := range c.Chosen() {
 		r.Names = append(r.Names, s.Name)
-		r.Strategies[s.Name] = c.intervals(func(seed int, measure string) (float64, bool) {
+	}
+	for i, s := range strategies {
+		r.Strategies[s.label] = c.intervals(func(seed int, measure string) (float64, bool) {
 			x, known := of(i, seed)[measure]
 			return x, known
 		})
 		for k, o := range strategies {
-			if i == k {
-				continue
+			if i != k && s.setting == o.setting {
+				r.Ratios[s.ratioTo(o)] = c.ratios(
+					func(seed int) (map[string]float64, map[string]float64) { return of(i, seed), of(k, seed) },
+				)
 			}
-			r.Ratios[s.Name+"/"+o.Name] = c.intervals(func(seed int, measure string) (float64, bool) {
-				x, one := of(i, seed)[measure]
-				y, other := of(k, seed)[measure]
-				return x / y, one && other && y > 0
-			})
 		}
 	}
-	for _, claim := range c.Experiment.Claims {
-		name := claim.Strategy + "/" + claim.Beside
-		x, played := r.Ratios[name][claim.Measure]
-		if !played {
+	r.Claims = claims(c.Experiment, r)
+	return r
+}
+
+// ratios compares two strategies by each measure: the ratio is of each seed, or of the means.
+func (c *Compare) ratios(
+	of func(seed int) (above, below map[string]float64),
+) map[string]metrics.Interval {
+	all := c.intervals(func(seed int, measure string) (float64, bool) {
+		above, below := of(seed)
+		x, one := above[measure]
+		y, other := below[measure]
+		return x / y, one && other && y > 0 && !rare(measure)
+	})
+	for _, measure := range scenario.AllMeasures() {
+		if !rare(measure) {
 			continue
 		}
-		r.Claims = append(r.Claims, ClaimResult{
-			Ratio: name, Measure: claim.Measure, From: claim.From, To: claim.To, Paper: claim.Paper,
-			Interval: x, Holds: claim.From <= x.Mean && x.Mean <= claim.To,
-		})
+		var xs, ys []float64
+		for seed := range c.seeds() {
+			above, below := of(seed)
+			x, one := above[measure]
+			y, other := below[measure]
+			if one && other {
+				xs, ys = append(xs, x), append(ys, y)
+			}
+		}
+		if ratio, known := ratioOfMeans(xs, ys); known {
+			all[measure] = ratio
+		}
 	}
-	return r
+	return all
 }
 
 // intervals gives each measure its interval over the seeds that have it.
 func (c *Compare) intervals(
 	value func(seed int, measure string) (float64, bool),
 ) map[string]metrics.Interval {
-	return c.measured(scenario.ExperimentMeasures(), value)
+	return c.measured(scenario.AllMeasures(), value)
 }
 
 // measured is intervals with measures of one's own.

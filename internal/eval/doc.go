@@ -14,6 +14,9 @@
 //	experiments.go  the experiments that come with the program
 //	draw.go         grids and jobs drawn from an experiment's models
 //	mesh.go         an experiment's jobs placed by the mesh, in the simulator
+//	failures.go     how sites fail, and what queues do about it
+//	meshfail.go     a mesh whose sites crash and come back
+//	forecast.go     how many sites there will be, and how many there were
 //	measure.go      what came of them
 //	swf.go          the log of a real machine under a policy
 //	calibrate.go    predictions of availability against what came of them

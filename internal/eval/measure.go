@@ -17,6 +17,8 @@ type ending struct {
 	ended     time.Duration // that of its last one has
 	held      float64       // node seconds, its copies and transfers included
 	messages  float64       // sent in the whole run for each job
+	failed    bool          // by its sites, for good
+	failures  int64         // runs of it that sites failed
 }
 
 // queueOutcomes tells the same of a schedule.
@@ -30,13 +32,14 @@ func queueOutcomes(jobs []baseline.Job, runs []baseline.Run) []ending {
 		if !e.started || r.Start < e.start {
 			e.start = r.Start
 		}
-		if !e.started || r.End < e.finish {
+		if !r.Failed && (e.finish == 0 || r.End < e.finish) {
 			e.finish = r.End
 		}
 		e.started = true
 		e.ended = max(e.ended, r.End)
 		e.held += (r.End - r.Begin).Seconds() * float64(r.Took.MilliCPUs) / 1000
 	}
+	noteFailures(ends, runs)
 	return ends
 }
 
@@ -53,11 +56,18 @@ func measure(g baseline.Grid, jobs []baseline.Job, ends []ending) (map[string]fl
 	var completions []float64
 	var completion, slowdown float64
 	for i, e := range ends {
-		m := metrics.Job{SubmitSeconds: e.submitted.Seconds(), Outcome: metrics.Rejected}
+		m := metrics.Job{
+			SubmitSeconds: e.submitted.Seconds(), Outcome: metrics.Rejected, Failures: e.failures,
+		}
 		if e.started {
 			m.Started, m.StartSeconds, m.Outcome = true, e.start.Seconds(), metrics.Completed
 			m.RunSeconds = (e.ended - e.start).Seconds()
 			m.Nodes = e.held / max(m.RunSeconds, 1e-9)
+		}
+		switch {
+		case e.failed:
+			m.Outcome = metrics.Failed
+		case e.started:
 			took := (e.finish - e.submitted).Seconds()
 			completions = append(completions, took)
 			completion += took
@@ -73,6 +83,7 @@ func measure(g baseline.Grid, jobs []baseline.Job, ends []ending) (map[string]fl
 	for name, v := range map[string]metrics.Value{
 		"wait": s.AverageWaitSeconds, "makespan": s.CompletionSeconds, "utilization": s.Utilization,
 		"done": s.CompletedRate, "rejected": s.RejectedRate,
+		"failed": s.FailedRate, "failures": s.FailureRate,
 	} {
 		if x, known := v.Get(); known {
 			measures[name] = x

@@ -19,6 +19,7 @@ type drawn struct {
 	grid   baseline.Grid
 	speeds []float64 // of a core of each site, GFLOP/s
 	jobs   []baseline.Job
+	lives  []siteLife // how the sites live, if they fail
 }
 
 // meshRun is the jobs of an experiment on the mesh's own machines, in the simulator.
@@ -31,6 +32,7 @@ type meshRun struct {
 	ends      []ending
 	open      int
 	begun     map[grid.AttemptID]time.Duration // that hold what they need
+	zero      time.Duration                    // when jobs begin to come
 	executing map[grid.AttemptID]time.Duration // since
 	holds     []Hold
 	sites     map[grid.SiteID]int
@@ -51,7 +53,7 @@ func playMesh(
 ) ([]ending, []Hold, error) {
 	jobs := d.jobs
 	r := &meshRun{
-		jobs: jobs, grain: s.Grain, queued: s.Mesh.Seconds, open: len(jobs),
+		jobs: jobs, grain: s.Grain, queued: s.Mesh.Seconds, open: len(jobs), zero: settling,
 		places: make(map[grid.JobID]int), begun: make(map[grid.AttemptID]time.Duration),
 		ends: make([]ending, len(jobs)), sites: make(map[grid.SiteID]int),
 		executing: make(map[grid.AttemptID]time.Duration),
@@ -63,7 +65,7 @@ func playMesh(
 		if s.Each {
 			at = siteName(j.Source)
 		}
-		when := settling + j.Submit
+		when := r.zero + j.Submit
 		if s.Mesh.Instant {
 			when += time.Duration(i%e.Jobs.Burst) * apart
 		}
@@ -193,7 +195,7 @@ func (r *meshRun) job(j baseline.Job, s scenario.Strategy) grid.Job {
 	return job
 }
 
-func (r *meshRun) submit(place int, at grid.SiteID, job grid.Job) {
+func (r *meshRun) submit(place int, at grid.SiteID, job grid.Job) grid.JobID {
 	if j := r.jobs[place]; j.In > 0 {
 		job.Spec.Inputs = []grid.Input{{
 			Path: "/in/data", CID: grid.CID(fmt.Sprintf("bin%d", place)), Bytes: j.In / r.parts(j),
@@ -204,6 +206,7 @@ func (r *meshRun) submit(place int, at grid.SiteID, job grid.Job) {
 		r.err = fmt.Errorf("job %d: %w", place, err)
 	}
 	r.places[id] = place
+	return id
 }
 
 // see notes what matters of what happens.
@@ -213,7 +216,7 @@ func (r *meshRun) see(s sim.Sight) {
 		return
 	}
 	r.seeHold(s, place)
-	at, id, end := s.At-settling, s.Report.Attempt, &r.ends[place]
+	at, id, end := s.At-r.zero, s.Report.Attempt, &r.ends[place]
 	switch event := s.Report.Event; {
 	case s.Broker && event == "job_ended":
 		end.ended, end.finish = at, at
@@ -223,11 +226,16 @@ func (r *meshRun) see(s sim.Sight) {
 	case !s.Broker && event == "started":
 		r.started(id, end, at)
 	case !s.Broker && (event == "exited" || event == "dropped"):
-		if from, held := r.begun[id]; held {
-			nodes := float64(r.jobs[place].Need.MilliCPUs) / 1000 / float64(r.parts(r.jobs[place]))
-			end.held += nodes * (at - from).Seconds()
-			delete(r.begun, id)
-		}
+		r.release(id, place, at)
+	}
+}
+
+// release notes that an attempt holds nothing any more.
+func (r *meshRun) release(id grid.AttemptID, place int, at time.Duration) {
+	if from, held := r.begun[id]; held {
+		nodes := float64(r.jobs[place].Need.MilliCPUs) / 1000 / float64(r.parts(r.jobs[place]))
+		r.ends[place].held += nodes * (at - from).Seconds()
+		delete(r.begun, id)
 	}
 }
 

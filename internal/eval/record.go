@@ -44,7 +44,7 @@ func queueHolds(runs []baseline.Run) []Hold {
 
 // seeHold notes what an attempt of a job has for itself.
 func (r *meshRun) seeHold(s sim.Sight, job int) {
-	at, id := s.At-settling, s.Report.Attempt
+	at, id := s.At-r.zero, s.Report.Attempt
 	switch event := s.Report.Event; {
 	case s.Broker:
 	case event == "started":

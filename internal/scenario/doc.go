@@ -60,4 +60,6 @@
 //	failing.go     ... and rules for checkpoints on resources that fail
 //	logpart.go     ... jobs from the log of a real machine
 //	setting.go     ... its text with other values
+//	forecast.go    Forecast: strategies that forecast how many sites will be up
+//	failures.go    FailureSetting: how sites fail in an experiment, and what strategies do about it
 package scenario

@@ -18,9 +18,12 @@ import (
 //	strategy name=BACKFILL on=queue
 //	expect   ratio=MRS/BACKFILL of=wait from=.4 to=.6 paper=.491
 //	seeds    n=30
+//
+// and, if sites fail, those of FailureSetting.
 type Experiment struct {
 	Grid       GridModel
 	Jobs       JobModel
+	Settings   []FailureSetting // how sites fail; none: they do not
 	Strategies []Strategy
 	Claims     []Claim
 	Seeds      int // replications, unless told otherwise
@@ -69,25 +72,28 @@ type JobModel struct {
 
 // Strategy is a way to place jobs.
 type Strategy struct {
-	Name   string
-	Queue  bool    // one queue for the whole grid that knows everything; false: the mesh
-	Copies int     // of each job; of Queue
-	Split  bool    // jobs may be cut over several sites
-	Random bool    // sites are tried in random order; of Queue
-	First  bool    // all jobs that fit go, and none is promised a place; of Queue
-	Each   bool    // each job is submitted where its input is, not all at one site; of the mesh
-	Grain  float64 // nodes of a part of a job; of the mesh
-	Mesh   MeshRules
+	Name     string
+	Queue    bool    // one queue for the whole grid that knows everything; false: the mesh
+	Copies   int     // of each job; of Queue
+	Split    bool    // jobs may be cut over several sites
+	Random   bool    // sites are tried in random order; of Queue
+	First    bool    // all jobs that fit go, and none is promised a place; of Queue
+	Each     bool    // each job is submitted where its input is, not all at one site; of the mesh
+	Grain    float64 // nodes of a part of a job; of the mesh
+	Mesh     MeshRules
+	Guard    // against failures
+	Forecast // if it places nothing
 }
 
 // Claim says between which bounds a ratio of two strategies' measures is expected.
 type Claim struct {
 	Line     int
 	Strategy string // above
-	Beside   string // below
+	Beside   string // below; empty: the claim is about the strategy's own measure
 	Measure  string
 	From, To float64
 	Paper    float64 // what the paper says; 0: nothing
+	Where            // in which settings
 }
 
 // maxNodes bounds a grid's nodes, and a job's.
@@ -138,8 +144,9 @@ type experimentParser struct {
 func (p *experimentParser) read(l *line) {
 	words := map[string]func(*line){
 		"grid": p.grid, "jobs": p.jobs, "strategy": p.strategy, "expect": p.claim, "seeds": p.seeds,
+		"failures": p.failures, "forecast": p.forecast,
 	}
-	names := []string{"grid", "jobs", "strategy", "expect", "seeds"}
+	names := []string{"grid", "jobs", "strategy", "expect", "seeds", "failures", "forecast"}
 	if p.e.Failing != nil {
 		words, names = p.failingWords()
 	}
@@ -208,18 +215,17 @@ func (p *experimentParser) jobs(l *line) {
 
 func (p *experimentParser) strategy(l *line) {
 	s := Strategy{Name: l.required("name", "a name"), Copies: 1}
-	if strings.Contains(s.Name, "/") || slices.ContainsFunc(p.e.Strategies, func(o Strategy) bool {
-		return o.Name == s.Name
-	}) {
-		l.fail("name", s.Name, "a name without / that no other strategy has", "")
-	}
+	p.checkName(l, s.Name)
 	s.Queue = l.oneOf("on", "mesh", "queue") == 1
 	s.Split = l.oneOf("split", "never", "greedy") == 1
 	s.Each = l.oneOf("by", "one", "each") == 1
 	s.Random = l.oneOf("order", "listed", "random") == 1
 	s.First = l.oneOf("fill", "easy", "first") == 1
-	if s.Copies = int(l.whole("copies", 1, maxSites)); s.Copies > 1 && (s.Split || !s.Queue) {
-		l.fail("copies", strconv.Itoa(s.Copies), "1 where jobs are split, and on the mesh", "")
+	if s.Copies = int(l.whole("copies", 1, maxSites)); s.Copies > 1 && !s.Queue {
+		l.fail("copies", strconv.Itoa(s.Copies), "1 on the mesh", "")
+	}
+	if s.Guard = l.guard(s.Queue); s.Copies > 1 && s.Retry != "" {
+		l.fail("retry", s.Retry, "never where jobs have several copies", "")
 	}
 	s.Grain = l.real("grain", 1, .01, maxNodes)
 	if s.Queue && s.Each || !s.Queue && (s.Random || s.First) {
@@ -232,14 +238,11 @@ func (p *experimentParser) strategy(l *line) {
 func (p *experimentParser) claim(l *line) {
 	c := Claim{
 		Line: l.number, Measure: l.required("of", "a measure"), From: l.real("from", 0, 0, 1e9),
-		To: l.real("to", 0, 0, 1e9), Paper: l.real("paper", 0, 0, 1e9),
+		To: l.real("to", 0, 0, 1e9), Paper: l.real("paper", 0, 0, 1e9), Where: l.where(),
 	}
-	above, below, ok := strings.Cut(l.required("ratio", "NAME/NAME"), "/")
-	if c.Strategy, c.Beside = above, below; !ok {
-		l.fail("ratio", above, "the names of two strategies, NAME/NAME", "")
-	}
-	if !slices.Contains(ExperimentMeasures(), c.Measure) {
-		l.fail("of", c.Measure, "one of "+strings.Join(ExperimentMeasures(), " "), "")
+	c.Strategy, c.Beside = l.sides()
+	if !slices.Contains(AllMeasures(), c.Measure) {
+		l.fail("of", c.Measure, "one of "+strings.Join(AllMeasures(), " "), "")
 	}
 	if c.To < c.From || c.To == 0 {
 		l.fail("to", "", "a number above from", "add to=...")
@@ -253,15 +256,17 @@ func (p *experimentParser) claim(l *line) {
 //	makespan     QCT: from the first submission to the last end, seconds
 //	utilization  AGU: the part of the grid's nodes that was held, 0 to 1
 //	done         JPR: jobs done per second
-//	rejected     JRR: jobs rejected per second
+//	rejected     JRR: jobs rejected per second: they never began
+//	failed       JFR: jobs that their sites failed, per second
+//	failures     runs that their sites failed, per second
 //	completion   from submission to the end, the mean, seconds
 //	completion50 completion95   the same, medians and 95th percentiles
 //	slowdown     bounded slowdown: completion by run time, of at least 10 s, the mean
 //	messages     sent for each job; 0 of a queue that knows everything
 func ExperimentMeasures() []string {
 	return []string{
-		"wait", "makespan", "utilization", "done", "rejected", "completion", "completion50",
-		"completion95", "slowdown", "messages",
+		"wait", "makespan", "utilization", "done", "rejected", "failed", "failures",
+		"completion", "completion50", "completion95", "slowdown", "messages",
 	}
 }
 
@@ -287,9 +292,11 @@ func (p *experimentParser) whole() {
 	if len(p.e.Strategies) == 0 {
 		add("strategy", "a line for each strategy", "add strategy name=MRS on=mesh split=greedy")
 	}
+	p.settle()
 	for _, c := range p.e.Claims {
 		for _, name := range []string{c.Strategy, c.Beside} {
-			if !slices.ContainsFunc(p.e.Strategies, func(s Strategy) bool { return s.Name == name }) {
+			unknown := !slices.ContainsFunc(p.e.Strategies, func(s Strategy) bool { return s.Name == name })
+			if unknown && (name != "" || name == c.Strategy) {
 				p.errs = append(p.errs, &Error{
 					Line: c.Line, Word: "expect", Key: "ratio", Have: name, Want: "the name of a strategy",
 				})

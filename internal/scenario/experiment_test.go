@@ -73,7 +73,7 @@ func TestMistakesInExperiments(t *testing.T) {
 		grid + jobs + strategy + strategy:                            "that no other strategy has",
 		grid + jobs + "strategy name=a/b on=mesh\n":                  "a name without /",
 		grid + jobs + "strategy name=a on=cloud\n":                   "mesh or queue",
-		grid + jobs + "strategy name=a copies=2\n":                   "1 where jobs are split",
+		grid + jobs + "strategy name=a copies=2\n":                   "1 on the mesh",
 		grid + jobs + "strategy name=a on=mesh order=random":         "order=... and fill=... with",
 		grid + jobs + strategy + "expect ratio=a/b of=wait to=1\n":   "ratio=b: want the name",
 		grid + jobs + strategy + "expect ratio=a of=wait to=1\n":     "NAME/NAME",

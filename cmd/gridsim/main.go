@@ -13,6 +13,7 @@
 //	replications.go ... the flags of both
 //	figures.go    ... where figures go
 //	meter.go      ... how far they are, and how long the rest takes
+//	settings.go   ... and of those whose sites fail in several settings
 //	swf.go        gridsim swf
 //	checkpoints.go gridsim checkpoints
 //	calibrate.go  gridsim calibrate

@@ -189,7 +189,7 @@ func (l siteLife) staysThesis(at, ahead time.Duration) (float64, error) {
 	return min(max(paper, 0), 1), err
 }
 
-// queuePolicy is the policy of a queue: with SAA jobs are refused that ask for more nodes than are up
+// queuePolicy is a queue's policy: with SAA jobs are refused that ask for more nodes than are up
 // in the long run, with NAA the likeliest sites are tried first. The queue knows how sites live.
 func queuePolicy(s played, d drawn, seed uint64) baseline.Policy {
 	p := baseline.Policy{

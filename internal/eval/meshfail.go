@@ -78,10 +78,10 @@ func newFailingMesh(s played, jobs []baseline.Job, lives []siteLife) *failingMes
 	}
 	return &failingMesh{
 		meshRun: meshRun{
-			jobs: jobs, grain: s.Grain, queued: s.Mesh.Seconds, places: make(map[grid.JobID]int), open: len(jobs),
-			ends: make([]ending, len(jobs)), begun: make(map[grid.AttemptID]time.Duration),
-			zero: warmUp(lives), sites: make(map[grid.SiteID]int),
-			executing: make(map[grid.AttemptID]time.Duration),
+			jobs: jobs, grain: s.Grain, queued: s.Mesh.Seconds, open: len(jobs),
+			places: make(map[grid.JobID]int), ends: make([]ending, len(jobs)),
+			begun: make(map[grid.AttemptID]time.Duration), zero: warmUp(lives),
+			sites: make(map[grid.SiteID]int), executing: make(map[grid.AttemptID]time.Duration),
 		},
 		s: s, lives: lives, ids: make([]grid.JobID, len(jobs)), lost: make([]bool, len(jobs)),
 		refused: make([]bool, len(jobs)), struck: make([]int, len(jobs)),

@@ -176,6 +176,11 @@ func (p *experimentParser) settle() {
 			add("failures", "an end of the arrivals or of all", "add end=10h")
 		}
 	}
+	p.settled(add)
+}
+
+// settled checks what needs settings: forecasts, and claims that are made in some of them.
+func (p *experimentParser) settled(add func(word, want, remedy string)) {
 	for _, s := range p.e.Strategies {
 		if s.By != "" && len(p.e.Settings) == 0 {
 			add("forecast", "a line that says how sites fail", "add failures availability=.9 mttf=10h")

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// FailureSetting says how sites fail and come back in an experiment. An experiment with several is played
-// in each of them. One line
+// FailureSetting says how sites fail and come back in an experiment. An experiment with several is
+// played in each of them. One line
 //
 //	failures availability=.9 factor=.1,.01 reading=over,times law=normal,weibull end=18h
 //

@@ -193,7 +193,8 @@ func (l siteLife) staysThesis(at, ahead time.Duration) (float64, error) {
 // in the long run, with NAA the likeliest sites are tried first. The queue knows how sites live.
 func queuePolicy(s played, d drawn, seed uint64) baseline.Policy {
 	p := baseline.Policy{
-		Copies: s.Copies, Split: s.Split, FirstFit: s.First, Random: s.Random, Seed: seed,
+		Copies: s.Copies, Split: s.Split, FirstFit: s.First, Random: s.Random, BestFit: s.Best,
+		Seed: seed,
 	}
 	switch s.Retry {
 	case "last":

@@ -77,6 +77,7 @@ type Strategy struct {
 	Copies   int     // of each job; of Queue
 	Split    bool    // jobs may be cut over several sites
 	Random   bool    // sites are tried in random order; of Queue
+	Best     bool    // the site that a job fills most is tried first; of Queue
 	First    bool    // all jobs that fit go, and none is promised a place; of Queue
 	Each     bool    // each job is submitted where its input is, not all at one site; of the mesh
 	Grain    float64 // nodes of a part of a job; of the mesh
@@ -219,16 +220,20 @@ func (p *experimentParser) strategy(l *line) {
 	s.Queue = l.oneOf("on", "mesh", "queue") == 1
 	s.Split = l.oneOf("split", "never", "greedy") == 1
 	s.Each = l.oneOf("by", "one", "each") == 1
-	s.Random = l.oneOf("order", "listed", "random") == 1
+	order := l.oneOf("order", "listed", "random", "best")
+	s.Random, s.Best = order == 1, order == 2
 	s.First = l.oneOf("fill", "easy", "first") == 1
 	if s.Copies = int(l.whole("copies", 1, maxSites)); s.Copies > 1 && !s.Queue {
 		l.fail("copies", strconv.Itoa(s.Copies), "1 on the mesh", "")
 	}
-	if s.Guard = l.guard(s.Queue); s.Copies > 1 && s.Retry != "" {
+	if s.Guard = l.guard(s.Queue); s.Best && s.Orders {
+		l.fail("order", "best", "another one: policy=naa and policy=nsa have an order of their own", "")
+	}
+	if s.Copies > 1 && s.Retry != "" {
 		l.fail("retry", s.Retry, "never where jobs have several copies", "")
 	}
 	s.Grain = l.real("grain", 1, .01, maxNodes)
-	if s.Queue && s.Each || !s.Queue && (s.Random || s.First) {
+	if s.Queue && s.Each || !s.Queue && (order > 0 || s.First) {
 		l.fail("", "", "order=... and fill=... with on=queue, by=... with on=mesh", "")
 	}
 	s.Mesh = meshRules(l, s.Queue)

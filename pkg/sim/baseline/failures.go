@@ -154,6 +154,9 @@ func (s *scheduler) freeAt(site int, from, to time.Duration) grid.Resources {
 // that begins now, those that have a place for a part of it. NAA of the thesis, section 3.3.1,
 // whose time is the job's run time.
 func (s *scheduler) order(r replica, ahead time.Duration) []int {
+	if s.policy.BestFit {
+		return bestFit(s.orders[r.job], s.free, s.jobs[r.job].Need)
+	}
 	if s.policy.Likely == nil {
 		return s.orders[r.job]
 	}

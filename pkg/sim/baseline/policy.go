@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -26,6 +27,9 @@ type Policy struct {
 	FirstFit bool
 	// Random tries the sites in an order drawn for each job, not in their own.
 	Random bool
+	// BestFit tries first the site on which the least stays free, of those that have a place for
+	// the whole job now, and then those with the most that is free.
+	BestFit bool
 	// Seed gives all chance.
 	Seed uint64
 
@@ -41,6 +45,10 @@ type Policy struct {
 func (p Policy) validate(g Grid) error {
 	if p.Copies < 1 || p.Copies > len(g.Sites) {
 		return fmt.Errorf("%w: %d copies, want 1 to %d", argument.ErrInvalid, p.Copies, len(g.Sites))
+	}
+	if p.BestFit && (p.Random || p.Likely != nil) {
+		return fmt.Errorf("%w: best fit: want no other order of the sites beside it",
+			argument.ErrInvalid)
 	}
 	if p.Retry > RetryFirst || p.Retry != RetryNever && p.Copies > 1 {
 		return fmt.Errorf("%w: copies that are tried again: want one copy", argument.ErrInvalid)
@@ -63,6 +71,25 @@ func (p Policy) order(g Grid, need grid.Resources, chance *rand.Rand) []int {
 	if !hold(g.Sites, need) {
 		return nil
 	}
+	return order
+}
+
+// bestFit puts sites in the order of what is free there, see Policy.BestFit.
+func bestFit(sites []int, free []grid.Resources, need grid.Resources) []int {
+	order := slices.Clone(sites)
+	slices.SortStableFunc(order, func(a, b int) int {
+		fitsA, fitsB := free[a].Fits(need), free[b].Fits(need)
+		switch {
+		case fitsA && fitsB:
+			return cmp.Compare(free[a].MilliCPUs, free[b].MilliCPUs)
+		case fitsA:
+			return -1
+		case fitsB:
+			return 1
+		default:
+			return cmp.Compare(free[b].MilliCPUs, free[a].MilliCPUs)
+		}
+	})
 	return order
 }
 

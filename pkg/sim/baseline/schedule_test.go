@@ -197,6 +197,21 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// The best fit is the site that a job fills most; a job that is wider than what is free on any
+// takes as few as it can.
+func TestBestFit(t *testing.T) {
+	g := near(6, 4, 8, 4)
+	runs := mustSchedule(t, g, Policy{Copies: 1, Split: true, BestFit: true},
+		job(0, 4, 100), job(0, 3, 100), job(0, 2, 100), job(0, 10, 100), job(0, 2, 100),
+	)
+	wantRows(t, runs,
+		row{0, 0, 1, 4, 0, 0, 100}, row{1, 0, 3, 3, 0, 0, 100}, row{2, 0, 0, 2, 0, 0, 100},
+		row{3, 0, 2, 8, 0, 0, 100}, row{3, 0, 0, 2, 0, 0, 100}, row{4, 0, 0, 2, 0, 0, 100},
+	)
+	wantRows(t, mustSchedule(t, near(6, 4), Policy{Copies: 1, BestFit: true}, job(0, 4, 1)),
+		row{0, 0, 1, 4, 0, 0, 1})
+}
+
 // A random order is drawn for each job, the same for the same seed.
 func TestRandomOrder(t *testing.T) {
 	g := near(8, 8, 8, 8)
@@ -240,6 +255,7 @@ func TestWhatMakesNoSense(t *testing.T) {
 		policy Policy
 		jobs   []Job
 	}{
+		"two orders":           {near(1), Policy{Copies: 1, BestFit: true, Random: true}, nil},
 		"copies tried again":   {near(1, 1), Policy{Copies: 2, Retry: RetryLast}, nil},
 		"an unknown retry":     {near(1), Policy{Copies: 1, Retry: 9}, nil},
 		"outages of others":    {failing(near(1, 1), nil), backfill(), nil},

@@ -26,10 +26,17 @@ func drawGrid(m scenario.GridModel, seed uint64) baseline.Grid {
 			MilliCPUs: int64(1000 * nodes), MemoryBytes: int64(bytes),
 		})
 	}
+	if m.RateSpread == 0 && m.Sites > fewSites {
+		return g
+	}
 	rates := workload.Law{Name: workload.LogNormal, Scale: m.Rate, Shape: m.RateSpread}
 	g.Bps = workload.Rates(workload.Stream(seed, "ways between sites"), m.Sites, rates, m.Disk)
 	return g
 }
+
+// fewSites bounds the sites of a grid that know each other, and whose rates are drawn if they are
+// all alike. In a larger one sites know the submitter alone.
+const fewSites = 200
 
 // drawNodes draws how many nodes each site has: parts of all that are drawn, the largest one
 // made as large as is asked for, and the others scaled to the rest.

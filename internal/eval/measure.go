@@ -17,6 +17,9 @@ type ending struct {
 	ended     time.Duration // that of its last one has
 	held      float64       // node seconds, its copies and transfers included
 	messages  float64       // sent in the whole run for each job
+	replies   float64       // of these, offers and refusals
+	awarded   bool          // of the mesh
+	award     time.Duration // the first one
 	failed    bool          // by its sites, for good
 	failures  int64         // runs of it that sites failed
 }
@@ -95,7 +98,22 @@ func measure(g baseline.Grid, jobs []baseline.Job, ends []ending) (map[string]fl
 		measures["completion50"], measures["completion95"] = completions[n/2], completions[n*95/100]
 	}
 	if len(ends) > 0 {
-		measures["messages"] = ends[0].messages
+		measures["messages"], measures["replies"] = ends[0].messages, ends[0].replies
+	}
+	if d := decisions(ends); len(d) > 0 {
+		measures["decision"] = d[len(d)/2]
 	}
 	return measures, nil
+}
+
+// decisions are the times from submission to the first award in seconds, in their order.
+func decisions(ends []ending) []float64 {
+	var all []float64
+	for _, e := range ends {
+		if e.awarded {
+			all = append(all, (e.award - e.submitted).Seconds())
+		}
+	}
+	slices.Sort(all)
+	return all
 }

@@ -86,10 +86,17 @@ func playMesh(
 			return nil, nil, r.err
 		}
 	}
-	for i := range r.ends {
-		r.ends[i].messages = float64(r.world.Messages()) / float64(len(jobs))
-	}
+	r.countMessages()
 	return r.ends, r.holds, nil
+}
+
+// countMessages tells each job of its part of all messages.
+func (r *meshRun) countMessages() {
+	sent, jobs := r.world.Trace().Sent, float64(len(r.jobs))
+	for i := range r.ends {
+		r.ends[i].messages = float64(r.world.Messages()) / jobs
+		r.ends[i].replies = float64(sent["Bid"]+sent["Refuse"]) / jobs
+	}
 }
 
 func siteName(i int) grid.SiteID { return grid.SiteID(fmt.Sprintf("s%d", i)) }
@@ -104,7 +111,10 @@ func (r *meshRun) config(
 	}
 	c := sim.Config{
 		Seed: seed, Fast: true, CheckEvery: never, Watch: r.see,
-		Network: sim.Network{Latency: latency, Rates: d.grid.Bps, Sharing: sharing(e.Grid.Ways)},
+		Network: sim.Network{
+			Latency: latency, Spread: e.Grid.LatSpread, Rates: d.grid.Bps,
+			Sharing: sharing(e.Grid.Ways),
+		},
 		Run: func(t grid.Task, _ time.Duration, on sim.SiteSpec) (time.Duration, grid.Exit) {
 			job := r.jobs[r.places[t.ID.Job]]
 			exit := grid.Exit{Cause: grid.CauseExited}
@@ -117,6 +127,9 @@ func (r *meshRun) config(
 			speed := float64(on.Capability.CoreMFLOPS) / mflops
 			return time.Duration(float64(job.Run) / speed), exit
 		},
+	}
+	if e.Grid.Sites > fewSites {
+		c.Submitters = []grid.SiteID{siteName(0)}
 	}
 	for i, total := range d.grid.Sites {
 		core := int64(math.Round(mflops * d.speeds[i]))
@@ -173,7 +186,7 @@ func (r *meshRun) job(j baseline.Job, s scenario.Strategy) grid.Job {
 			},
 			Runtime: j.Estimate, Weights: grid.DefaultWeights(), Map: grid.MapThesis,
 		},
-		Count: uint32(n), TTL: time.Second, Flood: s.Mesh.Rivals,
+		Count: uint32(n), TTL: s.Mesh.TTL, Flood: s.Mesh.Rivals,
 	}
 	if s.Mesh.Seconds {
 		job.Spec.Map = grid.MapSeconds
@@ -221,6 +234,10 @@ func (r *meshRun) see(s sim.Sight) {
 	case s.Broker && event == "job_ended":
 		end.ended, end.finish = at, at
 		r.open--
+	case s.Broker && (event == "awarded" || event == "awarded_rival"):
+		if !end.awarded {
+			end.awarded, end.award = true, at
+		}
 	case !s.Broker && event == "accepted" && !r.queued:
 		r.begun[id] = at
 	case !s.Broker && event == "started":

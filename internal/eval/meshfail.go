@@ -284,9 +284,9 @@ func (r *failingMesh) close() {
 // endings tells what became of the jobs: what was refused never began, and what has not ended long
 // after the end has failed.
 func (r *failingMesh) endings() []ending {
+	r.countMessages()
 	for i := range r.ends {
 		e := &r.ends[i]
-		e.messages = float64(r.world.Messages()) / float64(len(r.jobs))
 		if e.ended == 0 {
 			e.ended, e.finish, e.failed = r.world.Elapsed()-r.zero, r.world.Elapsed()-r.zero, e.started
 		}

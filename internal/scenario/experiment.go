@@ -44,6 +44,7 @@ type GridModel struct {
 	RateSpread float64
 	Disk       float64       // bit/s
 	Latency    time.Duration // of a message, one way
+	LatSpread  float64       // of that between two sites
 	Cores      Range         // of a site, if its cores are drawn and not its part of Nodes; or zero
 	Speed      float64       // spread of a core's speed, a factor of 1 GFLOP/s; with Cores
 	Ways       string        // what transfers on one way do: turns, fair, or apart
@@ -171,13 +172,14 @@ func (p *experimentParser) read(l *line) {
 func (p *experimentParser) grid(l *line) {
 	ways := []string{"turns", "fair", "apart"}
 	p.e.Grid = GridModel{
-		Sites: int(l.whole("n", 1, maxSites)), Nodes: l.real("nodes", 64, .001, maxNodes),
+		Sites: int(l.whole("n", 1, mostSites)), Nodes: l.real("nodes", 64, .001, maxNodes),
 		Spread: l.real("spread", 0, 0, maxSpread), Largest: l.real("largest", 0, 0, maxNodes),
 		Memory: l.amount("mem", 1<<30, byteUnits()), MemSpread: l.real("memspread", 0, 0, maxSpread),
 		Rate:       float64(l.amount("rate", 80e6, rateUnits())),
 		RateSpread: l.real("ratespread", 0, 0, maxSpread),
 		Disk:       float64(l.amount("disk", 800e6, rateUnits())),
 		Latency:    l.duration("latency", 30*time.Millisecond, false),
+		LatSpread:  l.real("latencyspread", 0, 0, maxSpread),
 		Ways:       ways[l.oneOf("ways", ways...)],
 	}
 	p.drawnCores(l)
@@ -267,11 +269,13 @@ func (p *experimentParser) claim(l *line) {
 //	completion   from submission to the end, the mean, seconds
 //	completion50 completion95   the same, medians and 95th percentiles
 //	slowdown     bounded slowdown: completion by run time, of at least 10 s, the mean
+//	decision     from submission to the first award, the median, seconds; of the mesh
 //	messages     sent for each job; 0 of a queue that knows everything
+//	replies      of them, offers and refusals; of the mesh
 func ExperimentMeasures() []string {
 	return []string{
 		"wait", "makespan", "utilization", "done", "rejected", "failed", "failures",
-		"completion", "completion50", "completion95", "slowdown", "messages",
+		"completion", "completion50", "completion95", "slowdown", "decision", "messages", "replies",
 	}
 }
 

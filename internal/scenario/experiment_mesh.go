@@ -11,13 +11,14 @@ import (
 // MeshRules says how the machines of the mesh bid and award in a strategy. With Data 1 and all else
 // zero they do as they do without being told, in the map of the thesis.
 type MeshRules struct {
-	Seconds bool // the map of seconds, in which jobs wait at the sites; else that of the thesis
-	NoQuote bool // sites may not decline an award that has become worse than the runner-up
-	SoftMin bool // by chance among the nearest offers
-	HoldAll bool // each offer holds its capacity until it is cleared or expires (thesis 4.1)
-	Replies int  // about so many sites are asked to answer; 0: all
-	Instant bool // messages take no time, and each job is placed before the next one comes
-	Rivals  bool // several sites queue a job, the first whose turn comes runs it (Migol 6.2.2)
+	Seconds bool          // the map of seconds, in which jobs wait at the sites; not the thesis'
+	NoQuote bool          // sites may not decline an award that has become worse than the runner-up
+	SoftMin bool          // by chance among the nearest offers
+	HoldAll bool          // each offer holds its capacity until it is cleared or expires (thesis 4.1)
+	Replies int           // about so many sites are asked to answer; 0: all
+	TTL     time.Duration // of a round of answers
+	Instant bool          // messages take no time, and each job is placed before the next one comes
+	Rivals  bool          // several sites queue a job, the first that can runs it (Migol 6.2.2)
 	// Data and Wait are the weights of these dimensions in the distance; without words of
 	// theirs 1, and 0: the wait is in the distance of the map of seconds already.
 	Data, Wait float64
@@ -25,7 +26,9 @@ type MeshRules struct {
 
 // meshRules reads the words of a strategy that are about the mesh alone.
 func meshRules(l *line, queue bool) MeshRules {
-	words := []string{"map", "requote", "choice", "hold", "replies", "delay", "rivals", "data", "wait"}
+	words := []string{
+		"map", "requote", "choice", "hold", "replies", "ttl", "delay", "rivals", "data", "wait",
+	}
 	if queue && l.has(words...) {
 		l.fail("", "", strings.Join(words, ", ")+" with on=mesh", "")
 	}
@@ -37,6 +40,7 @@ func meshRules(l *line, queue bool) MeshRules {
 		Instant: l.oneOf("delay", "grid", "none") == 1,
 		Rivals:  l.oneOf("rivals", "no", "yes") == 1,
 
+		TTL:  l.lasting("ttl", time.Second),
 		Data: l.real("data", 1, 0, maxWeight), Wait: l.real("wait", 0, 0, maxWeight),
 	}
 	if l.has("replies") {
@@ -72,6 +76,10 @@ func (p *experimentParser) drawnCores(l *line) {
 	}
 }
 
+// mostSites bounds the sites of an experiment, and beyond maxSites they must be all alike in what
+// there is of pairs: the rates between them, of which there would be too many.
+const mostSites = 100_000
+
 // mostNodes is the most nodes that a grid may have.
 func (g *GridModel) mostNodes() float64 {
 	if g.Cores.High > 0 {
@@ -103,6 +111,11 @@ func (p *experimentParser) fits(add func(word, want, remedy string)) {
 		}
 	}
 	queue := slices.ContainsFunc(p.e.Strategies, func(s Strategy) bool { return s.Queue })
+	each := slices.ContainsFunc(p.e.Strategies, func(s Strategy) bool { return s.Each })
+	if p.e.Grid.Sites > maxSites && (queue || each || p.e.Grid.RateSpread > 0) {
+		add("grid", fmt.Sprintf("at most %d sites with on=queue, by=each or ratespread", maxSites),
+			"each pair of sites would have to be known")
+	}
 	if queue && p.e.Grid.Speed > 0 {
 		add("grid", "no speed where a strategy is on=queue", "queues count cores of one speed")
 	}

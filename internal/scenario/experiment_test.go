@@ -11,7 +11,7 @@ import (
 
 const smallExperiment = "# a small one\n" +
 	"grid n=4 nodes=16 spread=.5 largest=8 mem=2GiB memspread=.1 rate=1Mbps ratespread=.2 " +
-	"disk=1Gbps latency=5ms ways=fair\n" +
+	"disk=1Gbps latency=5ms latencyspread=.3 ways=fair\n" +
 	"jobs procs=8 time=.5 longest=1h load=.6 for=2h mem=.1..0.5 data=4MiB dataspread=1 out=.5 " +
 	"local=.25 estimate=1..2\n" + `strategy name=MRS on=mesh split=greedy by=each grain=.5
 strategy name=REP on=queue copies=2 order=random fill=first
@@ -27,7 +27,7 @@ func TestParseExperiment(t *testing.T) {
 	want := Experiment{
 		Grid: GridModel{
 			Sites: 4, Nodes: 16, Spread: .5, Largest: 8, Memory: 2 << 30, MemSpread: .1, Rate: 1e6,
-			RateSpread: .2, Disk: 1e9, Latency: 5 * time.Millisecond, Ways: "fair",
+			RateSpread: .2, Disk: 1e9, Latency: 5 * time.Millisecond, LatSpread: .3, Ways: "fair",
 		},
 		Jobs: JobModel{
 			Procs: 8, Time: .5, Longest: time.Hour, Load: .6, For: 2 * time.Hour, Burst: 1,
@@ -35,10 +35,13 @@ func TestParseExperiment(t *testing.T) {
 			Data: 4 << 20, DataSpread: 1, Out: .5, Local: .25, EstLow: 1, EstHigh: 2,
 		},
 		Strategies: []Strategy{
-			{Name: "MRS", Copies: 1, Split: true, Each: true, Grain: .5, Mesh: MeshRules{Data: 1}},
+			{
+				Name: "MRS", Copies: 1, Split: true, Each: true, Grain: .5,
+				Mesh: MeshRules{Data: 1, TTL: time.Second},
+			},
 			{
 				Name: "REP", Queue: true, Copies: 2, Random: true, First: true, Grain: 1,
-				Mesh: MeshRules{Data: 1},
+				Mesh: MeshRules{Data: 1, TTL: time.Second},
 			},
 		},
 		Claims: []Claim{{
@@ -87,6 +90,9 @@ func TestMistakesInExperiments(t *testing.T) {
 		"grid n=2 cores=1..5000\n" + jobs + strategy:                   "a range a..b of whole numbers",
 		"grid n=2 cores=2..4 nodes=8\n" + jobs + strategy:              "no nodes, spread and largest",
 		"grid n=2 nodes=8 speed=.3\n" + jobs + strategy:                "speed: want cores=... beside it",
+		"grid n=1001 nodes=9 ratespread=1\n" + jobs + strategy:         "at most 1000 sites with",
+		"grid n=100001 nodes=9\n" + jobs + strategy:                    "a whole number from 1 to 100000",
+		grid + jobs + "strategy name=a on=mesh ttl=0s\n":               "a time above 0",
 		"grid n=1 cores=2..3\n" + jobs + strategy:                      "procs of at most the grid's 3",
 		grid + "jobs procs=4 n=5 for=1h\n" + strategy:                  "no for beside it",
 		grid + "jobs procs=4 n=0\n" + strategy:                         "a whole number from 1",
@@ -110,15 +116,15 @@ func TestMistakesInExperiments(t *testing.T) {
 func TestMeshRules(t *testing.T) {
 	e, err := ParseExperiment("grid n=2 cores=4..8 speed=.35\njobs procs=4 n=50 burst=10\n" +
 		"strategy name=a on=mesh map=seconds requote=no choice=softmin hold=all replies=16 delay=none " +
-		"rivals=yes grain=4 data=10 wait=16\nstrategy name=b on=mesh map=thesis\n")
+		"rivals=yes grain=4 data=10 wait=16 ttl=500ms\nstrategy name=b on=mesh map=thesis\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := MeshRules{
 		Seconds: true, NoQuote: true, SoftMin: true, HoldAll: true, Replies: 16, Instant: true,
-		Rivals: true, Data: 10, Wait: 16,
+		Rivals: true, Data: 10, Wait: 16, TTL: 500 * time.Millisecond,
 	}
-	if e.Strategies[0].Mesh != want || (e.Strategies[1].Mesh != MeshRules{Data: 1}) {
+	if e.Strategies[0].Mesh != want || (e.Strategies[1].Mesh != MeshRules{Data: 1, TTL: time.Second}) {
 		t.Errorf("%+v", e.Strategies)
 	}
 	if (e.Grid.Cores != Range{4, 8}) || e.Grid.Speed != .35 || e.Jobs.Count != 50 ||

@@ -28,8 +28,8 @@ func (h herald) announce(j *job) {
 	r := h.openRound(j, append(others, h.cfg.Here), true)
 	j.announced = true
 	if k := h.cfg.ReplyTarget; k > 0 && len(others) > k && !j.traits.thorough {
-		r.sample = float64(k) / float64(len(others))
-		r.complete = false
+		r.theta, r.complete = h.near.distance(&j.req), false
+		r.sample = float64(drawn(k, r.theta)) / float64(len(others))
 	}
 	msg := j.announcement(&h.cfg, h.wall())
 	for _, p := range others {
@@ -89,7 +89,7 @@ func (h herald) ask(j *job, site grid.SiteID) {
 // widen repeats a sampled round with eight times the sites.
 func (h herald) widen(j *job, last *round) {
 	r := h.openRound(j, append(h.peers.connected(), h.cfg.Here), true)
-	r.sample = min(1, 8*last.sample)
+	r.sample, r.theta = min(1, 8*last.sample), last.theta
 	r.complete = r.sample == 1
 	h.gossip(j, j.announcement(&h.cfg, h.wall()))
 	h.startTimers(j)
@@ -233,7 +233,7 @@ func (j *job) announcement(cfg *Config, clock time.Time) protocol.Announce {
 		TTL: j.spec.TTL, Sample: 1, Clock: clock,
 	}
 	if r := j.round(); r != nil {
-		msg.Sample, msg.Explain = r.sample, r.explain
+		msg.Sample, msg.Theta, msg.Explain = r.sample, r.theta, r.explain
 	}
 	return msg
 }

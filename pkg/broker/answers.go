@@ -74,7 +74,7 @@ func (m *Machine) closeIfComplete(j *job) {
 		}
 	}
 	r.unseen = nil
-	if r.pending == 0 || r.isSampled() && r.offers >= enoughOffers {
+	if r.pending == 0 || r.enough() {
 		m.closeRound(j)
 	}
 }
@@ -91,6 +91,9 @@ func (m *Machine) closeRound(j *job) {
 	m.stopTimer(timerRound, string(j.id))
 	m.stopTimer(timerExplain, string(j.id))
 	m.peers.noteSilence(r)
+	if r.isSampled() {
+		m.near.learn(&j.req, j.offersOf(r), drawn(m.cfg.ReplyTarget, r.theta), r.sample)
+	}
 	if p, is := m.probes[j.id]; is {
 		m.herald.endProbe(p)
 		return

@@ -149,11 +149,17 @@ func TestSampledReplies(t *testing.T) {
 	b.offers(id, 1, names[50])
 	one[protocol.Award](t, b.last)
 
+	const near = .5 // half the distance of the nearest
+	// Sites that are nearer than those of the first round are always to answer; fewer are drawn.
 	second := b.submit(testJob(1))
-	_, announce := one[protocol.Announce](t, b.pass(time.Second))
-	if announce.Job != second || announce.Sample != .8 {
-		t.Errorf("nobody answered: announced %s with sample %v, want %s with 0.8",
-			announce.Job, announce.Sample, second)
+	_, announce := one[protocol.Announce](t, b.last)
+	if announce.Sample != .05 || announce.Theta != near {
+		t.Errorf("sample %v, near is %v, want .05 and %v", announce.Sample, announce.Theta, near)
+	}
+	_, announce = one[protocol.Announce](t, b.pass(time.Second))
+	if announce.Job != second || announce.Sample != .4 || announce.Theta != near {
+		t.Errorf("nobody answered: announced %s with sample %v and near %v, want %s with 0.4 and %v",
+			announce.Job, announce.Sample, announce.Theta, second, near)
 	}
 	if _, announce := one[protocol.Announce](t, b.pass(time.Second)); announce.Sample != 1 {
 		t.Errorf("still nobody: sample %v, want 1", announce.Sample)

@@ -68,6 +68,7 @@
 //	policy.go      what availability does to placing (SAA, NAA, NSA)
 //	round.go       the stage in which answers are awaited
 //	announce.go    what other sites are told of a job
+//	near.go        ... and how near sites are that are always to answer
 //	probe.go       an enquiry that places nothing
 //	queue.go       the looks that wait
 //	longgrant.go   grants that a restart has to remember

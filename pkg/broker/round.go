@@ -19,6 +19,7 @@ type round struct {
 	explain  bool
 	within   bool    // only the sites that hold its reservation were asked
 	sample   float64 // the part of the sites that was asked to answer
+	theta    float64 // sites as near as that were asked, too; 0: none
 	offers   int
 	heard    bool   // another site has answered
 	first    uint32 // its first announcement; answers to earlier ones do not count
@@ -50,6 +51,16 @@ func (r *round) enter(a Answer) {
 		r.offers++
 	}
 	r.settle(a.Site)
+}
+
+// enough reports whether a sampled round has brought so many offers that it may end: those that
+// were drawn, and those of near sites.
+func (r *round) enough() bool {
+	wanted := enoughOffers
+	if r.theta > 0 {
+		wanted += nearSites
+	}
+	return r.isSampled() && r.offers >= wanted
 }
 
 // isSampled reports whether only a part of the sites was asked to answer.

@@ -26,6 +26,7 @@ type run struct {
 	out         step.Out      // of the Step under way, and the facts of all
 	full        bool          // this machine's disk takes no more data
 	lines       lines         // of the sites' runs
+	near        near          // sites that sampled rounds hear of
 }
 
 // The machine's timers.

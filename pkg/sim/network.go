@@ -2,7 +2,10 @@ package sim
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -13,10 +16,17 @@ import (
 // defaultSilence is when a peer that says nothing counts as gone.
 const defaultSilence = 10 * time.Second
 
-// meet lets a host and all that it can reach see each other.
+// submits reports whether a host is one of those that others know.
+func (w *World) submits(h *host) bool {
+	return w.cfg.Submitters == nil || slices.Contains(w.cfg.Submitters, h.spec.ID)
+}
+
+// meet lets a host and all that it can reach, and has business with, see each other.
 func (w *World) meet(h *host) {
+	business := w.submits(h)
 	for _, other := range w.all() {
-		if other.spec.ID != h.spec.ID && other.up && h.up && other.group == h.group {
+		if other.spec.ID != h.spec.ID && other.up && h.up && other.group == h.group &&
+			(business || w.submits(other)) {
 			h.introduce(other)
 			other.introduce(h)
 		}
@@ -160,9 +170,21 @@ func (w *World) arrival(from, to *host) time.Duration {
 	if w.rng.Float64() < net.Reorder {
 		return w.delay() + time.Duration(w.rng.Float64()*20*float64(net.Latency))
 	}
-	at := max(w.elapsed+w.delay(), from.lastArrival[to.spec.ID])
+	delay := w.delay()
+	if net.Spread > 0 {
+		delay += time.Duration((w.farther(from, to) - 1) * float64(net.Latency))
+	}
+	at := max(w.elapsed+delay, from.lastArrival[to.spec.ID])
 	from.lastArrival[to.spec.ID] = at
 	return at - w.elapsed
+}
+
+// farther is by what factor the way between two hosts takes longer than others, the same in both
+// directions.
+func (w *World) farther(a, b *host) float64 {
+	seed := uint64(min(a.place, b.place))<<32 | uint64(max(a.place, b.place))
+	chance := rand.New(rand.NewPCG(w.cfg.Seed, seed)) //nolint:gosec // the same for the same pair
+	return math.Exp(w.cfg.Network.Spread * chance.NormFloat64())
 }
 
 // typeName is the name of a message's type without its package.

@@ -21,6 +21,7 @@ func Epoch() time.Time { return time.Date(2026, time.January, 5, 0, 0, 0, 0, tim
 // perfect network without delay.
 type Network struct {
 	Latency   time.Duration // one way
+	Spread    float64       // a pair's own latency is e^(Spread N) times that, N standard normal
 	Jitter    time.Duration // added, uniform in [0, Jitter)
 	Loss      float64       // probability that a message is lost
 	Duplicate float64       // probability that it arrives twice
@@ -51,6 +52,9 @@ type Config struct {
 	Seed    uint64
 	Sites   []SiteSpec
 	Network Network
+	// Submitters are the sites that submit: others know these alone, as sites of a large mesh know
+	// whom they have business with. nil: all sites know each other.
+	Submitters []grid.SiteID
 	// Run says how long a task really runs on a site and how it ends; nil: as
 	// long as estimated, code 0, one output of 1 KiB.
 	Run func(task grid.Task, estimate time.Duration, on SiteSpec) (time.Duration, grid.Exit)
@@ -128,7 +132,9 @@ func New(cfg Config) *World {
 		w.hosts[id].start()
 	}
 	for _, id := range w.order {
-		w.meet(w.hosts[id])
+		if w.submits(w.hosts[id]) {
+			w.meet(w.hosts[id])
+		}
 	}
 	return w
 }

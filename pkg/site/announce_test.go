@@ -370,6 +370,15 @@ func TestSampling(t *testing.T) {
 	if got := answers(nothing, hold, alice); got != 1_000 {
 		t.Errorf("%d holders of the data answered, want all", got)
 	}
+	empty := func(a *protocol.Announce) {
+		a.Req.Sources = slices.Clone(a.Req.Sources)
+		for i := range a.Req.Sources {
+			a.Req.Sources[i].Bytes = 0
+		}
+	}
+	if got := answers(empty, hold, alice); got < 250 || got > 350 {
+		t.Errorf("of data without a byte %d answered, want about 300", got)
+	}
 }
 
 // A submitter gets an eighth of the open offers; others still get theirs, and

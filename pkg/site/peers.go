@@ -207,10 +207,12 @@ func (m *Machine) isLocal(src grid.DataSource) bool {
 
 // hasAll reports whether there is data to be had and all of it is here.
 func (m *Machine) hasAll(req grid.Requirement) bool {
+	some := false
 	for _, src := range req.Sources {
 		if src.Bytes > 0 && !m.isLocal(src) {
 			return false
 		}
+		some = some || src.Bytes > 0
 	}
-	return len(req.Sources) > 0
+	return some
 }

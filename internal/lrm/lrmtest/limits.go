@@ -60,7 +60,7 @@ func testWallTime(t *testing.T, b *bench) {
 }
 
 func testMemory(t *testing.T, b *bench) {
-	wantCause(t, b.run(t, b.attempt(t, "hog")), grid.CauseMemory)
+	wantCause(t, b.run(t, b.attempt(t, "hog", "slowly")), grid.CauseMemory)
 }
 
 func testOutput(t *testing.T, b *bench) {

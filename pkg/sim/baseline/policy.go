@@ -27,8 +27,8 @@ type Policy struct {
 	FirstFit bool
 	// Random tries the sites in an order drawn for each job, not in their own.
 	Random bool
-	// BestFit tries first the site on which the least stays free, of those that have a place for
-	// the whole job now, and then those with the most that is free.
+	// BestFit tries first the site that a job fills most, of those that have a place for the whole
+	// job now, and then those with the most that is free.
 	BestFit bool
 	// Seed gives all chance.
 	Seed uint64

@@ -202,9 +202,14 @@ func tick(args []string) error {
 	return err
 }
 
-func hog([]string) error {
+// hog takes memory as fast as it can, or slowly, so that it is seen doing so before the kernel
+// refuses more.
+func hog(args []string) error {
 	var all [][]byte
 	for {
+		if len(args) > 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
 		block := make([]byte, 1<<20)
 		for i := range block {
 			block[i] = byte(i)

@@ -1,0 +1,73 @@
+package broker
+
+import (
+	"slices"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// near learns how near sites have to be that a sampled round should hear of, whatever is drawn:
+// chance alone misses the best of many. There is a distance for each map, in the seconds map as a
+// part of the run time; 0 is not known yet.
+type near [2]float64
+
+const (
+	nearSites = 8  // so many should be near
+	nearMany  = 12 // more are too many
+	nearFew   = 4  // fewer are too few
+)
+
+// scale is the unit of a job's distances.
+func scale(req *grid.Requirement) float64 {
+	if req.Map == grid.MapSeconds {
+		return max(req.Runtime.Seconds(), 1e-9)
+	}
+	return 1
+}
+
+// distance is up to where a sampled round of a job should hear of sites; 0: not known.
+func (n *near) distance(req *grid.Requirement) float64 { return n[req.Map] * scale(req) }
+
+// drawn counts the sites that chance is to draw of so many answers: near ones come beside them.
+func drawn(answers int, theta float64) int {
+	if theta == 0 {
+		return answers
+	}
+	return max(answers-nearSites, (answers+1)/2)
+}
+
+// learn takes the distances of a sampled round's offers, as their sites said them, into account:
+// chance was to draw so many sites, that part of all. A round may end before all have answered: how
+// many are near follows from their part of those that have. Up to the nearest of those that were
+// drawn there are about as many sites as one in that part stands for; so far it is gone, and no
+// farther, because beyond it all may be.
+func (n *near) learn(req *grid.Requirement, offers []float64, chosen int, part float64) {
+	if len(offers) < 2 {
+		return
+	}
+	slices.Sort(offers)
+	theta := n.distance(req)
+	within, _ := slices.BinarySearch(offers, theta)
+	all := float64(chosen*within) / float64(max(len(offers)-within, 1))
+	switch {
+	case theta == 0:
+		// As far before the first as a later one is behind it: fewer than should be, to begin with.
+		theta = max(2*offers[0]-offers[min(nearFew, len(offers)-1)], offers[0]/2)
+	case all > nearMany:
+		theta = offers[int(float64(within)*nearSites/all)]
+	case all < nearFew && within < len(offers):
+		theta += (offers[within] - theta) * min((nearSites-all)*part, 1)
+	}
+	n[req.Map] = theta / scale(req)
+}
+
+// offersOf are the distances that sites have said in a round.
+func (j *job) offersOf(r *round) []float64 {
+	var all []float64
+	for _, c := range j.offers {
+		if c.seq >= r.first {
+			all = append(all, c.quoted)
+		}
+	}
+	return all
+}

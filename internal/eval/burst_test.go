@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 const bursts = "grid n=6 cores=2..8 speed=.4 memspread=.2 rate=8Mbps latency=20ms\n" +
@@ -114,5 +116,16 @@ func TestSharing(t *testing.T) {
 		if got := int(sharing(ways)); got != want {
 			t.Errorf("%s is %d, want %d", ways, got, want)
 		}
+	}
+}
+
+// An attempt that begins when its job has been called off is no start of the job.
+func TestStartsOfJobsThatWereCalledOff(t *testing.T) {
+	r := &meshRun{}
+	open, over := ending{}, ending{ended: time.Minute}
+	r.started(grid.AttemptID{}, &open, time.Minute+time.Millisecond)
+	r.started(grid.AttemptID{}, &over, time.Minute+time.Millisecond)
+	if !open.started || open.start != time.Minute+time.Millisecond || over.started {
+		t.Errorf("open %+v, over %+v", open, over)
 	}
 }

@@ -256,12 +256,12 @@ func (r *meshRun) release(id grid.AttemptID, place int, at time.Duration) {
 	}
 }
 
-// started notes that an attempt executes.
+// started notes that an attempt executes. One of a job that was called off a moment ago is none.
 func (r *meshRun) started(id grid.AttemptID, end *ending, at time.Duration) {
 	if r.queued {
 		r.begun[id] = at
 	}
-	if !end.started {
+	if !end.started && end.ended == 0 {
 		end.started, end.start = true, at
 	}
 }

@@ -20,7 +20,7 @@ import (
 // everything rests on to what sees everything; a file names what stands lower.
 func brokerLayers() []string {
 	return []string{
-		"doc.go", "events.go", "config.go", "run.go", "wall.go", "offers.go", "arrival.go",
+		"doc.go", "events.go", "config.go", "near.go", "run.go", "wall.go", "offers.go", "arrival.go",
 		"pledge.go", "task.go", "traits.go", "divide.go", "job.go", "hold.go", "tail.go", "order.go",
 		"repeated.go", "facts.go", "longgrant.go", "line.go", "watch.go", "breach.go",
 		"peers.go", "bounds.go", "policy.go", "round.go", "announce.go", "probe.go", "queue.go",

@@ -229,21 +229,30 @@ func (r *meshRun) see(s sim.Sight) {
 		return
 	}
 	r.seeHold(s, place)
+	if s.Broker {
+		r.seeSubmitter(s, &r.ends[place])
+		return
+	}
 	at, id, end := s.At-r.zero, s.Report.Attempt, &r.ends[place]
 	switch event := s.Report.Event; {
-	case s.Broker && event == "job_ended":
+	case event == "accepted" && !r.queued:
+		r.begun[id] = at
+	case event == "started":
+		r.started(id, end, at)
+	case event == "exited" || event == "dropped":
+		r.release(id, place, at)
+	}
+}
+
+// seeSubmitter notes what the submitter decides.
+func (r *meshRun) seeSubmitter(s sim.Sight, end *ending) {
+	at := s.At - r.zero
+	switch event := s.Report.Event; {
+	case event == "job_ended":
 		end.ended, end.finish = at, at
 		r.open--
-	case s.Broker && (event == "awarded" || event == "awarded_rival"):
-		if !end.awarded {
-			end.awarded, end.award = true, at
-		}
-	case !s.Broker && event == "accepted" && !r.queued:
-		r.begun[id] = at
-	case !s.Broker && event == "started":
-		r.started(id, end, at)
-	case !s.Broker && (event == "exited" || event == "dropped"):
-		r.release(id, place, at)
+	case (event == "awarded" || event == "awarded_rival") && !end.awarded:
+		end.awarded, end.award = true, at
 	}
 }
 

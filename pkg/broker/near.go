@@ -60,14 +60,3 @@ func (n *near) learn(req *grid.Requirement, offers []float64, chosen int, part f
 	}
 	n[req.Map] = theta / scale(req)
 }
-
-// offersOf are the distances that sites have said in a round.
-func (j *job) offersOf(r *round) []float64 {
-	var all []float64
-	for _, c := range j.offers {
-		if c.seq >= r.first {
-			all = append(all, c.quoted)
-		}
-	}
-	return all
-}

@@ -130,3 +130,14 @@ func (j *job) round() *round {
 	r, _ := j.stage.(*round)
 	return r
 }
+
+// offersOf are the distances that sites have said in a round.
+func (j *job) offersOf(r *round) []float64 {
+	var all []float64
+	for _, site := range sortedSites(j.offers) {
+		if c := j.offers[site]; c.seq >= r.first {
+			all = append(all, c.quoted)
+		}
+	}
+	return all
+}

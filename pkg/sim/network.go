@@ -183,7 +183,7 @@ func (w *World) arrival(from, to *host) time.Duration {
 // directions.
 func (w *World) farther(a, b *host) float64 {
 	seed := uint64(min(a.place, b.place))<<32 | uint64(max(a.place, b.place))
-	chance := rand.New(rand.NewPCG(w.cfg.Seed, seed)) //nolint:gosec // the same for the same pair
+	chance := rand.New(rand.NewPCG(w.cfg.Seed, seed))
 	return math.Exp(w.cfg.Network.Spread * chance.NormFloat64())
 }
 

@@ -9,7 +9,7 @@ import (
 // near learns how near sites have to be that a sampled round should hear of, whatever is drawn:
 // chance alone misses the best of many. There is a distance for each map, in the seconds map as a
 // part of the run time; 0 is not known yet.
-type near [2]float64
+type near [grid.MapSeconds + 1]float64
 
 const (
 	nearSites = 8  // so many should be near

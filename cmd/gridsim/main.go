@@ -8,6 +8,7 @@
 //	replay.go     gridsim replay
 //	views.go      ... what both show, and into which files
 //	run.go        gridsim run, gridsim list
+//	claims.go     ... what was expected, and what came
 //	cases.go      ... the tables of experiments with several cases
 //	sweep.go      gridsim sweep
 //	replications.go ... the flags of both

@@ -208,27 +208,6 @@ func printCompareTable(out io.Writer, r eval.CompareResult) error {
 	return printClaims(out, r.Claims)
 }
 
-func printClaims(out io.Writer, claims []eval.ClaimResult) error {
-	if len(claims) == 0 {
-		return nil
-	}
-	fmt.Fprintln(out)
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "expected\t\tpaper\tfound\t")
-	for _, c := range claims {
-		verdict, paper := "holds", "-"
-		if !c.Holds {
-			verdict = "DOES NOT HOLD"
-		}
-		if c.Paper != 0 {
-			paper = fmt.Sprintf("%.3f", c.Paper)
-		}
-		fmt.Fprintf(w, "%s of %s\t%.2f to %.2f\t%s\t%.3f ±%.3f\t%s\n",
-			c.Ratio, c.Measure, c.From, c.To, paper, c.Mean, c.CI95, verdict)
-	}
-	return w.Flush()
-}
-
 // cell shows a measure with four digits.
 func cell(of map[string]metrics.Interval, measure string) string {
 	x, known := of[measure]

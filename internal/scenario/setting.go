@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Setting is a key of a line of an experiment, and the values that it is to have one after the
@@ -21,7 +22,7 @@ func ParseSetting(text string) (Setting, error) {
 	var s Setting
 	left, values, has := strings.Cut(text, "=")
 	at := strings.LastIndex(left, ".")
-	if !has || at < 1 || values == "" || strings.ContainsAny(text, " \t\r\n#") {
+	if !has || at < 1 || values == "" || strings.ContainsFunc(text, parts) {
 		return s, fmt.Errorf("%w: %q: want LINE.KEY=VALUE[,VALUE...] without spaces, such as "+
 			"jobs.load=.5,.6 or strategy:MRS.grain=1,2", ErrSyntax, text)
 	}
@@ -35,6 +36,9 @@ func ParseSetting(text string) (Setting, error) {
 	}
 	return s, nil
 }
+
+// parts reports whether a letter ends a word of a line, or its text.
+func parts(r rune) bool { return unicode.IsSpace(r) || r == '#' }
 
 // Path is the setting without its values: jobs.load, strategy:MRS.grain.
 func (s Setting) Path() string { return s.line() + "." + s.Key }

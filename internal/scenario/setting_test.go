@@ -109,6 +109,7 @@ func TestExperimentsFromLogs(t *testing.T) {
 
 func FuzzSettings(f *testing.F) {
 	f.Add("jobs.load=.5", smallExperiment)
+	f.Add("strategy.=\v0", "strategy")
 	f.Add("strategy:MRS.grain=2,3", "strategy # name=MRS\nstrategy name=MRS grain=1 # one\n")
 	f.Fuzz(func(t *testing.T, setting, text string) {
 		s, err := ParseSetting(setting)

@@ -27,6 +27,7 @@ type player struct {
 	tasks []any // what the driver was asked and has not answered yet
 
 	asked  map[uint64]request                // lease requests that the site sent
+	latest map[grid.AttemptID]uint64         // of these, the last one that asked for an attempt's lease
 	leased map[grid.AttemptID]time.Time      // end of the lease that the site may assume
 	stage  map[grid.AttemptID]bool           // accepted in this run
 	offers map[grid.JobID]grid.Offer         // last offer
@@ -68,7 +69,7 @@ func play(t tester, data []byte) uint64 {
 
 // reset forgets what an agent's death ends.
 func (p *player) reset() {
-	p.tasks, p.asked = nil, map[uint64]request{}
+	p.tasks, p.asked, p.latest = nil, map[uint64]request{}, map[grid.AttemptID]uint64{}
 	p.leased, p.stage = map[grid.AttemptID]time.Time{}, map[grid.AttemptID]bool{}
 }
 
@@ -112,7 +113,11 @@ func (p *player) learn(in step.MessageReceived) {
 		if who, _ := p.m.Submitter(id); who != in.From {
 			continue
 		}
-		if until := req.at.Add(granted.Duration); until.After(p.leased[id]) {
+		lasts := granted.Duration
+		if p.latest[id] > granted.Renewal { // the submitter was told since what is left
+			lasts = min(lasts, protocol.MaxLateLease)
+		}
+		if until := req.at.Add(lasts); until.After(p.leased[id]) {
 			p.leased[id] = until
 		}
 	}
@@ -143,13 +148,21 @@ func (p *player) look(effects []step.Effect) {
 func (p *player) hear(e step.Send) {
 	switch msg := e.Message.(type) {
 	case protocol.Accepted:
-		p.asked[msg.Renewal] = request{to: e.To, at: p.now}
+		p.ask(e.To, msg.Renewal, msg.Attempts)
 	case protocol.MayStart:
-		p.asked[msg.Renewal] = request{to: e.To, at: p.now}
+		p.ask(e.To, msg.Renewal, msg.Attempts)
 	case protocol.Renew:
-		p.asked[msg.Renewal] = request{to: e.To, at: p.now}
+		p.ask(e.To, msg.Renewal, msg.Attempts)
 	case protocol.Bid:
 		p.offers[msg.Job] = msg.Offer
+	}
+}
+
+// ask notes a request for leases.
+func (p *player) ask(to grid.SiteID, renewal uint64, attempts []grid.AttemptID) {
+	p.asked[renewal] = request{to: to, at: p.now}
+	for _, id := range attempts {
+		p.latest[id] = renewal
 	}
 }
 
@@ -426,6 +439,8 @@ func FuzzStep(f *testing.F) {
 		}
 		f.Add(data)
 	}
+	// A lease of two hours that answers a request which a later one has followed.
+	f.Add([]byte("00100000000200000000\xdf10000000220000000022000007000000002000000000\"17000A110000"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		play(t, data[:min(len(data), 8_192)])
 	})

@@ -15,13 +15,24 @@ import (
 // each Step. The field is better not embedded: Out's methods would join those of
 // the machine, and any holder of the machine could add an effect.
 type Out struct {
+	// Level is the lowest one of reports that are wanted; others are left out.
+	Level Level
+
 	effects []Effect
 	facts   Facts
 }
 
+// fewEffects are enough for most Steps.
+const fewEffects = 4
+
 // Emit adds an effect that has no method of its own here. A Persist goes through
 // the method of that name, which keeps the table equal to what is written.
-func (o *Out) Emit(e Effect) { o.effects = append(o.effects, e) }
+func (o *Out) Emit(e Effect) {
+	if o.effects == nil {
+		o.effects = make([]Effect, 0, fewEffects)
+	}
+	o.effects = append(o.effects, e)
+}
 
 // Send sends a message to one site.
 func (o *Out) Send(to grid.SiteID, msg protocol.Message) { o.Emit(Send{To: to, Message: msg}) }
@@ -40,6 +51,9 @@ func (o *Out) StopTimer(name, id string) { o.Emit(StopTimer{Key: TimerKey{Name: 
 
 // Report tells the outside what happened. Level and event replace those of r.
 func (o *Out) Report(level Level, event string, r Report) {
+	if level < o.Level {
+		return
+	}
 	r.Level, r.Event = level, event
 	o.Emit(r)
 }

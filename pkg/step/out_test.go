@@ -42,6 +42,23 @@ func TestOutKeepsTheOrder(t *testing.T) {
 	}
 }
 
+// Who wants reports from a level on gets no lower ones, and all else.
+func TestOutLeavesReportsOut(t *testing.T) {
+	o := Out{Level: LevelInfo}
+	o.Report(LevelDebug, "detail", Report{})
+	o.StopTimer("lease", "")
+	o.Report(LevelInfo, "life", Report{})
+	o.Report(LevelWarn, "loss", Report{})
+	want := []Effect{
+		StopTimer{Key: TimerKey{Name: "lease"}},
+		Report{Event: "life", Level: LevelInfo},
+		Report{Event: "loss", Level: LevelWarn},
+	}
+	if diff := cmp.Diff(want, o.Take()); diff != "" {
+		t.Errorf("Take (-want +got):\n%s", diff)
+	}
+}
+
 func TestOutTakenEffectsAreTheCallers(t *testing.T) {
 	var o Out
 	o.StopTimer("first", "")

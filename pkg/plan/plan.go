@@ -186,6 +186,16 @@ func (p *Planner) Offer(number uint64) (Offer, bool) {
 // than there is.
 func (p *Planner) Free(start, end time.Time) grid.Resources { return p.site.line.Free(start, end) }
 
+// Short is the resource of which less is free now than is needed, ReasonNone if there is enough
+// of each; of computation there is if there is any. What is short, Quote gives no place at now.
+func (p *Planner) Short(now time.Time, need grid.Resources) grid.Reason {
+	reason := shortage(need, p.Free(now, now.Add(1)))
+	if reason == grid.ReasonWindow {
+		return grid.ReasonNone
+	}
+	return reason
+}
+
 // Next is the instant at which Advance has something to do, and false if there is
 // none: an offer expires, an attempt is due to start, to go on or to end.
 func (p *Planner) Next() (time.Time, bool) {

@@ -117,6 +117,12 @@ func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
 // answer makes an offer, or says why not if that is asked for.
 func (m *Machine) answer(c call, req grid.Requirement) {
 	m.dropOffer(c.job) // the new announcement replaces it; what it held is free again
+	if !c.explain {
+		if reason := m.shortNow(req, c.submitter); reason != grid.ReasonNone {
+			m.refused(c, reason)
+			return
+		}
+	}
 	q, refusal, ok := m.quote(req, inquiry{job: c.job, submitter: c.submitter, count: c.count})
 	if !m.isSampled(c, req, q.parts.Distance, ok) {
 		m.out.Report(step.LevelDebug, eventNotSampled, aboutJob(c.job, c.submitter))
@@ -128,12 +134,16 @@ func (m *Machine) answer(c call, req grid.Requirement) {
 		}
 	}
 	m.vacancy.shareRefused = m.vacancy.shareRefused || refusal.Reason == grid.ReasonQuota
-	r := aboutJob(c.job, c.submitter)
-	r.Reason = refusal.Reason
-	m.out.Report(step.LevelDebug, eventOfferRefused, r)
+	m.refused(c, refusal.Reason)
 	if c.explain {
 		m.out.Send(c.submitter, protocol.Refuse{Job: c.job, Seq: c.seq, Refusal: refusal})
 	}
+}
+
+func (m *Machine) refused(c call, reason grid.Reason) {
+	r := aboutJob(c.job, c.submitter)
+	r.Reason = reason
+	m.out.Report(step.LevelDebug, eventOfferRefused, r)
 }
 
 // isSampled reports whether this site answers an announcement that wants only a

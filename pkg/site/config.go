@@ -9,6 +9,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/plan"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // Config is the configuration of a site machine. Default fills in everything but Self
@@ -40,6 +41,10 @@ type Config struct {
 	Priced       bool          // the owner names a price
 	Price        float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
 	Prior        avail.Prior   // belief about this site's failures before its history is known
+
+	// Reports below that level are left out: experiments of millions of Steps need no traces of
+	// decisions.
+	Reports step.Level `json:",omitempty"`
 
 	Planning Planning // what the site promises, and in what order it runs what waits
 }

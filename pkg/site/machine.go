@@ -48,7 +48,8 @@ func New(cfg Config) *Machine {
 		panic(fmt.Sprintf("new site machine: %v", err))
 	}
 	return &Machine{
-		cfg: cfg, capability: cfg.Capability, left: cfg.Capability,
+		cfg: cfg, out: step.Out{Level: cfg.Reports},
+		capability: cfg.Capability, left: cfg.Capability,
 		plan: planning{Planner: newPlan(cfg, cfg.Capability.Total, 0)}, cache: requirements,
 		roster: newRoster(), submitters: newSubmitters(),
 		links: links{peers: make(map[grid.SiteID]*peer)}, held: make(map[grid.CID]struct{}),

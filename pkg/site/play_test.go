@@ -27,7 +27,7 @@ type player struct {
 	tasks []any // what the driver was asked and has not answered yet
 
 	asked  map[uint64]request                // lease requests that the site sent
-	latest map[grid.AttemptID]uint64         // of these, the last one that asked for an attempt's lease
+	latest map[grid.AttemptID]uint64         // of these, the last for an attempt's lease
 	leased map[grid.AttemptID]time.Time      // end of the lease that the site may assume
 	stage  map[grid.AttemptID]bool           // accepted in this run
 	offers map[grid.JobID]grid.Offer         // last offer
@@ -100,6 +100,21 @@ func (p *player) give(in step.Input) {
 	effects := p.step(in)
 	p.hash = step.HashEffects(p.hash, effects)
 	p.look(effects)
+	if m, ok := in.(step.MessageReceived); ok {
+		p.shortMeansNoOffer(m)
+	}
+}
+
+// shortMeansNoOffer is the property of the short way to a refusal: the long one refuses, too.
+func (p *player) shortMeansNoOffer(in step.MessageReceived) {
+	msg, is := in.Message.(protocol.Announce)
+	if !is || msg.Validate() != nil || p.m.shortNow(msg.Req, in.From) == grid.ReasonNone {
+		return
+	}
+	asked := inquiry{job: msg.Job, submitter: in.From, count: msg.Count}
+	if q, _, ok := p.m.quote(msg.Req, asked); ok {
+		p.t.Fatalf("short of something, and offers %+v", q.place)
+	}
 }
 
 // learn keeps the model of the leases.

@@ -68,6 +68,16 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 	return m.measured(req, site, bare.StageIn, q)
 }
 
+// shortNow tells the usual reason for which a job that waits at its submitter gets no offer,
+// without asking for a place: what it needs is not free. Else it is ReasonNone.
+func (m *Machine) shortNow(req grid.Requirement, submitter grid.SiteID) grid.Reason {
+	if req.Map != grid.MapThesis || req.Window.Promised() || req.Reservation != "" ||
+		m.attemptRoom(submitter) == 0 {
+		return grid.ReasonNone
+	}
+	return m.plan.Short(m.now, req.Need.Counted())
+}
+
 // bare is this site without anything on it.
 func (m *Machine) bare(req grid.Requirement, submitter grid.SiteID) index.Site {
 	return index.Site{

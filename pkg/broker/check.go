@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -22,6 +23,9 @@ func (m *Machine) Check() error {
 	}
 	if named != len(m.jobs.byKey) {
 		return fmt.Errorf("%d keys of requests for %d jobs that have one", len(m.jobs.byKey), named)
+	}
+	if order := m.peers.order; order != nil && !slices.Equal(order, sortedSites(m.peers.all)) {
+		return errors.New("the order of the members is an old one")
 	}
 	if len(m.looks.queue)+len(m.looks.found) > 0 || m.looks.under {
 		return errors.New("looks are left over from a Step")

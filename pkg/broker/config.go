@@ -7,6 +7,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/index"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // Choice says how the site for a task is chosen among the offers.
@@ -65,6 +66,8 @@ type Config struct {
 	NoBinding   bool // UNSAFE, for tests only: leases of earlier runs are not presumed as granted
 	NoFencing   bool // UNSAFE, for tests of the audit only: stale attempts get leases, too
 	NoBounds    bool // UNSAFE, for tests of the oracles only: attempts go on as long as they renew
+
+	Reports step.Level `json:",omitempty"` // what is below that level is not reported
 }
 
 // Default is a configuration for one LAN, of a broker that runs at its owner's site.

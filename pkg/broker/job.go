@@ -160,7 +160,12 @@ func (r *roster) reopen() { r.open++ }
 
 // any reports whether something is true of a task.
 func (r *roster) any(is func(*task) bool) bool {
-	return slices.ContainsFunc(r.tasks, func(t task) bool { return is(&t) })
+	for i := range r.tasks {
+		if is(&r.tasks[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // count derives from the tasks which wait and how many are open.

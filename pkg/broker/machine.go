@@ -29,6 +29,7 @@ func New(cfg Config) *Machine {
 	}
 	r := &run{
 		cfg: cfg, rng: step.NewRand(cfg.Seed, "broker/"+string(cfg.Owner), 0), lines: make(lines),
+		out: step.Out{Level: cfg.Reports},
 	}
 	m := &Machine{
 		run: r, enquiries: enquiries{jobs: newJobs(), probes: make(probes)}, peers: newPeers(r),

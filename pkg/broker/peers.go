@@ -14,7 +14,8 @@ import (
 type peers struct {
 	*run
 	all    map[grid.SiteID]*member
-	banned step.Bans // what they say is ignored
+	order  []grid.SiteID // all, ascending; nil: they have changed
+	banned step.Bans     // what they say is ignored
 	faults fault.Ledger
 	// breaches holds the sites that did what honest ones do not.
 	breaches map[grid.SiteID]breaches
@@ -60,8 +61,13 @@ func newPeers(r *run) *peers {
 	}
 }
 
-// sorted lists all sites, ascending.
-func (p *peers) sorted() []grid.SiteID { return sortedSites(p.all) }
+// sorted lists all sites, ascending. The list stays as it is when they change.
+func (p *peers) sorted() []grid.SiteID {
+	if p.order == nil {
+		p.order = sortedSites(p.all)
+	}
+	return p.order
+}
 
 // reachable reports whether a site is this one or connected.
 func (p *peers) reachable(site grid.SiteID) bool {
@@ -77,7 +83,13 @@ func (p *peers) refuses(site grid.SiteID) bool {
 
 // connected lists the members that are reachable now, ascending.
 func (p *peers) connected() []grid.SiteID {
-	return slices.DeleteFunc(p.sorted(), func(id grid.SiteID) bool { return !p.all[id].connected })
+	there := make([]grid.SiteID, 0, len(p.all)+1) // often this site comes behind them
+	for _, id := range p.sorted() {
+		if p.all[id].connected {
+			there = append(there, id)
+		}
+	}
+	return there
 }
 
 // met reports whether any member was seen since this site started.
@@ -231,6 +243,7 @@ func (p *peers) mayStillEnd(j *job, t *task) bool { return p.mayReturn(t) || p.m
 // forget drops a member, what was seen of it, and how often it has failed.
 func (p *peers) forget(id grid.SiteID) {
 	delete(p.all, id)
+	p.order = nil
 	delete(p.lines, id)
 	p.persistRemoval(factMember, string(id))
 	p.acquit(id)
@@ -316,7 +329,7 @@ func (p *peers) seen(in step.PeerSeen) (*member, bool) {
 	if !known {
 		p.forgetSome()
 		other = &member{}
-		p.all[in.Site] = other
+		p.all[in.Site], p.order = other, nil
 	}
 	arrived := !other.connected
 	other.name, other.capability, other.skew = in.Name, in.Capability, in.Skew

@@ -77,6 +77,7 @@ func (p *peers) restore(f step.Fact) error {
 			return fmt.Errorf("%w: seconds: want 0 to %v, have %v", grid.ErrInvalid, longestWatched, s)
 		}
 	}
+	p.order = nil
 	p.all[id] = &member{
 		name: v.Name, capability: v.Capability, lastSeen: step.FromMS(v.SeenMS),
 		watched: watched{ends: v.Ends, up: v.UpS, returns: v.Returns, down: v.DownS},

@@ -10,7 +10,7 @@ type nap struct {
 	asleep  bool
 	naps    int      // how often it was suspended
 	parted  bool     // it slept for so long that its connections ended
-	missed  []func() // what comes late, in the order in which it should have come
+	missed  []action // what comes late, in the order in which it should have come
 	stopped []grid.AttemptID
 }
 
@@ -54,8 +54,8 @@ func (w *World) Wake(id grid.SiteID) {
 	for _, id := range stopped {
 		h.wakeAttempt(h.attempts[id])
 	}
-	for _, do := range missed {
-		do()
+	for _, late := range missed {
+		late.do()
 	}
 	if parted && h.up {
 		for _, other := range w.all() {
@@ -79,10 +79,5 @@ func (h *host) wakeAttempt(a *attempt) {
 	h.later(0, roleSite, step.AttemptFrozen{Attempt: a.id})
 }
 
-// missedBy notes what a host that sleeps misses, and reports whether it does.
-func (h *host) missedBy(do func()) bool {
-	if h.asleep {
-		h.missed = append(h.missed, do)
-	}
-	return h.asleep
-}
+// miss notes what a host that sleeps does when it wakes.
+func (h *host) miss(late action) { h.missed = append(h.missed, late) }

@@ -43,6 +43,7 @@ func star(b *testing.B, n int) *World {
 		}
 		spec.Tune = func(_ *site.Config, c *broker.Config) { c.MaxJobs = never }
 		w.hosts[spec.ID] = newHost(w, spec)
+		w.hosts[spec.ID].place = i
 		w.order = append(w.order, spec.ID)
 		w.hosts[spec.ID].start()
 	}

@@ -25,29 +25,28 @@ const (
 // host is one simulated machine with its agent. What survives a crash: its clock and
 // what is on its disk.
 type host struct {
-	world       *World
-	spec        SiteSpec
-	place       int  // in Config.Sites
-	machine     int  // 0: the site's own; from 1: another one with its identity
-	stale       bool // its agent was told of a newer run of its site, and does not start any more
-	up          bool
-	life        int  // number of this start; events of an earlier one are void
-	group       int  // of the partition the host is in
-	silent      bool // it takes messages in and lets none out
-	deaf        bool // it lets messages out and takes none in
-	dying       bool // its agent is killed in the midst of its next Step
-	site        *site.Machine
-	broker      *broker.Machine
-	clock       clock
-	disk        disk
-	timers      map[timerID]timer
-	generation  int
-	attempts    map[grid.AttemptID]*attempt
-	orphans     []*attempt // that outlived their agent
-	lastArrival map[grid.SiteID]time.Duration
-	coming      map[grid.CID][]func() // who waits for data on its way, see bring
-	run         run                   // of its agent
-	runs        map[grid.SiteID]peer
+	world      *World
+	spec       SiteSpec
+	place      int  // in Config.Sites
+	machine    int  // 0: the site's own; from 1: another one with its identity
+	stale      bool // its agent was told of a newer run of its site, and does not start any more
+	up         bool
+	life       int  // number of this start; events of an earlier one are void
+	group      int  // of the partition the host is in
+	silent     bool // it takes messages in and lets none out
+	deaf       bool // it lets messages out and takes none in
+	dying      bool // its agent is killed in the midst of its next Step
+	site       *site.Machine
+	broker     *broker.Machine
+	clock      clock
+	disk       disk
+	timers     map[timerID]timer
+	generation int
+	attempts   map[grid.AttemptID]*attempt
+	orphans    []*attempt            // that outlived their agent
+	coming     map[grid.CID][]func() // who waits for data on its way, see bring
+	run        run                   // of its agent
+	peers      map[int]*peer         // by their place in Config.Sites
 	nap
 	inboxes [2]inbox
 	unread  [2]bool       // facts were written since they were compared with the machine's
@@ -87,7 +86,7 @@ func (h *host) start() {
 	h.unread, h.quiet = [2]bool{true, true}, [2]int{}
 	h.starved = [2]bool{}
 	h.attempts, h.coming = make(map[grid.AttemptID]*attempt), make(map[grid.CID][]func())
-	h.lastArrival, h.runs = make(map[grid.SiteID]time.Duration), make(map[grid.SiteID]peer)
+	h.peers = make(map[int]*peer)
 	h.drawRun()
 	siteConfig := site.Default(h.spec.ID, h.spec.Capability)
 	brokerConfig := broker.Default(h.spec.ID)
@@ -116,7 +115,11 @@ func (h *host) machines() [2]step.Machine { return [2]step.Machine{h.site, h.bro
 // step gives a machine an input and carries out its effects, or lets it wait for what is
 // before it.
 func (h *host) step(r role, in step.Input) {
-	if !h.up || h.world.failure != nil || h.missedBy(func() { h.step(r, in) }) {
+	if !h.up || h.world.failure != nil {
+		return
+	}
+	if h.asleep {
+		h.miss(thunk(func() { h.step(r, in) }))
 		return
 	}
 	if h.holdsBack(r) {
@@ -191,18 +194,26 @@ func (h *host) later(after time.Duration, r role, in step.Input) {
 }
 
 // after does something after a while, unless the host crashes before.
-func (h *host) after(d time.Duration, do func()) { h.world.schedule(d, h.alive(do)) }
+func (h *host) after(d time.Duration, do func()) { h.world.put(d, h.alive(do)) }
 
 // alive does something if the host has not crashed meanwhile, and is awake.
-func (h *host) alive(do func()) func() {
-	life := h.life
-	var late func()
-	late = func() {
-		if h.up && h.life == life && !h.missedBy(late) {
-			do()
-		}
+func (h *host) alive(do func()) *chore { return &chore{h: h, life: h.life, what: do} }
+
+// chore is an action of a host, of one start of it.
+type chore struct {
+	h    *host
+	life int
+	what func()
+}
+
+func (c *chore) do() {
+	switch {
+	case !c.h.up || c.h.life != c.life:
+	case c.h.asleep:
+		c.h.miss(c)
+	default:
+		c.what()
 	}
-	return late
 }
 
 func (h *host) carryOut(r role, e step.Effect) {
@@ -258,13 +269,26 @@ func (h *host) setTimer(id timerID, at time.Time) {
 	h.generation++
 	generation := h.generation
 	h.timers[id] = timer{generation, at}
-	h.after(h.trueTime(at)-h.world.elapsed, func() {
-		if h.timers[id].generation != generation {
-			return
-		}
-		delete(h.timers, id)
-		h.step(id.role, step.TimerFired{Key: id.key})
-	})
+	h.world.put(h.trueTime(at)-h.world.elapsed, &alarm{h, h.life, generation, id})
+}
+
+// alarm is a timer's action.
+type alarm struct {
+	h                *host
+	life, generation int
+	id               timerID
+}
+
+func (a *alarm) do() {
+	h := a.h
+	switch {
+	case !h.up || h.life != a.life:
+	case h.asleep:
+		h.miss(a)
+	case h.timers[a.id].generation == a.generation:
+		delete(h.timers, a.id)
+		h.step(a.id.role, step.TimerFired{Key: a.id.key})
+	}
 }
 
 func sortedTimers(timers map[timerID]timer) []timerID {

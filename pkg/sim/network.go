@@ -39,7 +39,7 @@ func (h *host) introduce(other *host) {
 	for _, r := range []role{roleSite, roleBroker} {
 		h.after(h.world.delay(), func() {
 			if newest, _ := h.learns(other, of); newest {
-				h.runs[other.spec.ID] = peer{run: of, present: true}
+				h.peer(other).knows(of, true)
 				h.step(r, in)
 			}
 		})
@@ -48,11 +48,11 @@ func (h *host) introduce(other *host) {
 
 // part lets a host notice that it has lost another one, unless it knows a newer run of it.
 func (w *World) part(h, other *host, refusing bool) {
-	known, met := h.runs[other.spec.ID]
-	if met && known.run != other.run && !w.cfg.NoRuns {
+	known := h.peer(other)
+	if known.met && known.run != other.run && !w.cfg.NoRuns {
 		return
 	}
-	h.runs[other.spec.ID] = peer{run: other.run}
+	known.knows(other.run, false)
 	h.tellBoth(step.PeerGone{Site: other.spec.ID, Refusing: refusing})
 }
 
@@ -133,28 +133,41 @@ func (h *host) post(to grid.SiteID, l *letter) {
 
 // deliver lets a message arrive after a while. Its number is 0 for a second copy.
 func (h *host) deliver(target *host, after time.Duration, number int, msg protocol.Message) {
-	from := h.spec.ID
-	life, by, to := target.life, h.run, h.addressed(target)
-	var arrive func()
-	arrive = func() {
-		if !target.up || target.life != life || !target.hears(h) || target.parted {
-			h.seeLost(target, number)
-			return
-		}
-		if target.missedBy(arrive) {
-			return
-		}
-		if !target.admits(h, by, to) {
-			h.seeLost(target, number)
-			return
-		}
-		h.world.trace.heard(target.spec.ID, msg)
-		if target.liar != nil && target.liar.hears(from, msg) {
-			return
-		}
-		target.step(roleFor(msg), step.MessageReceived{From: from, Message: msg})
+	h.world.put(after, &arrival{
+		from: h, target: target, life: target.life, by: h.run, to: h.addressed(target),
+		number: number, msg: msg,
+	})
+}
+
+// arrival is a message that comes to a host.
+type arrival struct {
+	from, target *host
+	life         int // of the target when it was sent
+	by, to       run // of the sender, and as it knew the target
+	number       int
+	msg          protocol.Message
+}
+
+func (a *arrival) do() {
+	h, target := a.from, a.target
+	if !target.up || target.life != a.life || !target.hears(h) || target.parted {
+		h.seeLost(target, a.number)
+		return
 	}
-	h.world.schedule(after, arrive)
+	if target.asleep {
+		target.miss(a)
+		return
+	}
+	if !target.admits(h, a.by, a.to) {
+		h.seeLost(target, a.number)
+		return
+	}
+	from := h.spec.ID
+	h.world.trace.heard(target.spec.ID, a.msg)
+	if target.liar != nil && target.liar.hears(from, a.msg) {
+		return
+	}
+	target.step(roleFor(a.msg), step.MessageReceived{From: from, Message: a.msg})
 }
 
 // delay is one message's way.
@@ -174,9 +187,9 @@ func (w *World) arrival(from, to *host) time.Duration {
 	if net.Spread > 0 {
 		delay += time.Duration((w.farther(from, to) - 1) * float64(net.Latency))
 	}
-	at := max(w.elapsed+delay, from.lastArrival[to.spec.ID])
-	from.lastArrival[to.spec.ID] = at
-	return at - w.elapsed
+	p := from.peer(to)
+	p.lastArrival = max(w.elapsed+delay, p.lastArrival)
+	return p.lastArrival - w.elapsed
 }
 
 // farther is by what factor the way between two hosts takes longer than others, the same in both

@@ -1,20 +1,26 @@
 package sim
 
-import (
-	"cmp"
-	"time"
-)
+import "time"
 
 // event is something that happens at a time; events of one time happen in the
 // order in which they were scheduled.
 type event struct {
 	at       time.Duration
 	sequence uint64
-	do       func()
+	what     action
 }
 
+// action happens with an event. Messages and timers are actions of their own, without a function
+// for each: they are most of a simulation.
+type action interface{ do() }
+
+// thunk is an action that is a function.
+type thunk func()
+
+func (t thunk) do() { t() }
+
 func (e *event) before(o *event) bool {
-	return cmp.Or(cmp.Compare(e.at, o.at), cmp.Compare(e.sequence, o.sequence)) < 0
+	return e.at < o.at || e.at == o.at && e.sequence < o.sequence
 }
 
 // eventQueue is a heap in which each event has up to fanOut others behind it; the next one is at
@@ -44,7 +50,7 @@ func (q *eventQueue) pop() event {
 	events := *q
 	first, last := events[0], len(events)-1
 	moved := events[last]
-	events[last] = event{} // its function is to be collected
+	events[last] = event{} // its action is to be collected
 	events = events[:last]
 	*q = events
 	at := 0

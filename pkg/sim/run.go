@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -18,9 +19,24 @@ func (r run) compare(other run) int {
 
 // peer is another site as a host knows it.
 type peer struct {
-	run          // the newest that was heard of
-	present bool // the host's machines believe so
+	run                       // the newest that was heard of
+	met         bool          // any run was heard of
+	present     bool          // the host's machines believe so
+	lastArrival time.Duration // there, of what was sent to it
 }
+
+// peer finds, or makes, what a host knows of another one.
+func (h *host) peer(other *host) *peer {
+	p := h.peers[other.place]
+	if p == nil {
+		p = &peer{}
+		h.peers[other.place] = p
+	}
+	return p
+}
+
+// knows notes the newest run of another host.
+func (p *peer) knows(of run, present bool) { p.run, p.met, p.present = of, true, present }
 
 // drawRun names the run that begins. Its line is the one before, if its state has not moved.
 func (h *host) drawRun() {
@@ -34,8 +50,9 @@ func (h *host) drawRun() {
 // learns takes a run that another host says it is, by a Hello or with a message, and reports
 // whether it is the newest of its site, and whether it is a new one. An older one is told.
 func (h *host) learns(from *host, of run) (newest, fresh bool) {
-	known, met := h.runs[from.spec.ID]
+	known := h.peer(from)
 	c := of.compare(known.run)
+	met := known.met
 	if met && c < 0 && !h.world.cfg.NoRuns {
 		h.refuse(from, of, known.run)
 		return false, false
@@ -45,15 +62,15 @@ func (h *host) learns(from *host, of run) (newest, fresh bool) {
 			h.leave(from)
 			h.hangUp(from, known.run, of)
 		}
-		h.runs[from.spec.ID] = peer{run: of}
+		known.knows(of, false)
 	}
 	return true, met && c != 0
 }
 
 // leave lets a host's machines know that another one is gone.
 func (h *host) leave(other *host) {
-	if known := h.runs[other.spec.ID]; known.present {
-		h.runs[other.spec.ID] = peer{run: known.run}
+	if known := h.peer(other); known.present {
+		known.present = false
 		h.tellBoth(step.PeerGone{Site: other.spec.ID, Refusing: true})
 	}
 }
@@ -66,7 +83,7 @@ func (h *host) tellBoth(in step.Input) {
 
 // greet lets a host's machines see a run of another one.
 func (h *host) greet(other *host, of run) {
-	h.runs[other.spec.ID] = peer{run: of, present: true}
+	h.peer(other).knows(of, true)
 	h.tellBoth(h.sight(other, of))
 }
 
@@ -104,7 +121,7 @@ func (h *host) refuse(from *host, of, newer run) {
 
 // addressed is the run that a host sends to: the one that it knows, or whichever is there.
 func (h *host) addressed(to *host) run {
-	if known, met := h.runs[to.spec.ID]; met {
+	if known := h.peer(to); known.met {
 		return known.run
 	}
 	return to.run

@@ -28,7 +28,8 @@ func (w *World) Stick(id grid.SiteID, answer time.Duration) {
 // stickAttempts lets running attempts hang, or hanging ones go on. A host that sleeps does so
 // when it wakes.
 func (h *host) stickAttempts() {
-	if h.missedBy(h.stickAttempts) {
+	if h.asleep {
+		h.miss(thunk(h.stickAttempts))
 		return
 	}
 	for _, id := range sortedAttempts(h.attempts) {

@@ -37,11 +37,11 @@ type transfer struct {
 // host crashes before. The time of one message is added.
 func (h *host) transfer(bytes int64, from grid.SiteID, do func()) {
 	w := h.world
-	do = h.alive(do)
+	come := h.alive(do)
 	delay := w.delay()
 	if w.cfg.Network.Sharing == SharingNone || bytes <= 0 || from == h.spec.ID {
 		seconds := float64(bytes) * 8 / h.bpsFrom(from)
-		w.schedule(delay+time.Duration(seconds*float64(time.Second)), do)
+		w.put(delay+time.Duration(seconds*float64(time.Second)), come)
 		return
 	}
 	key := link{from, h.spec.ID}
@@ -52,7 +52,7 @@ func (h *host) transfer(bytes int64, from grid.SiteID, do func()) {
 	}
 	l.advance(w.elapsed)
 	l.transfers = append(l.transfers, &transfer{
-		bits: float64(bytes) * 8, done: func() { w.schedule(delay, do) },
+		bits: float64(bytes) * 8, done: func() { w.put(delay, come) },
 	})
 	w.planWay(l)
 }

@@ -102,6 +102,7 @@ type World struct {
 	ways       map[link]*way         // ways on which data are
 	order      []grid.SiteID
 	hash       uint64
+	events     int
 	steps      int
 	messages   int
 	failure    error
@@ -154,6 +155,9 @@ func (w *World) Hash() uint64 { return w.hash }
 // each receiver.
 func (w *World) Messages() int { return w.messages }
 
+// Events counts what has happened so far: messages that came, timers, ends of transfers and runs.
+func (w *World) Events() int { return w.events }
+
 // err is the first broken invariant, or nil.
 func (w *World) err() error { return w.failure }
 
@@ -166,7 +170,8 @@ func (w *World) Run(until time.Duration) error {
 	for w.failure == nil && len(w.queue) > 0 && w.queue[0].at <= until {
 		e := w.queue.pop()
 		w.elapsed = e.at
-		e.do()
+		w.events++
+		e.what.do()
 	}
 	w.elapsed = max(w.elapsed, until)
 	return w.failure
@@ -263,9 +268,11 @@ func (w *World) Site(id grid.SiteID) *site.Machine { return w.hosts[id].site }
 // Input hands any input to a site's own machine, such as step.Pause.
 func (w *World) Input(id grid.SiteID, in step.Input) { w.hosts[id].step(roleSite, in) }
 
-func (w *World) schedule(after time.Duration, do func()) {
+func (w *World) schedule(after time.Duration, do func()) { w.put(after, thunk(do)) }
+
+func (w *World) put(after time.Duration, what action) {
 	w.sequence++
-	w.queue.push(event{at: w.elapsed + max(0, after), sequence: w.sequence, do: do})
+	w.queue.push(event{at: w.elapsed + max(0, after), sequence: w.sequence, what: what})
 }
 
 func (w *World) fail(err error) {

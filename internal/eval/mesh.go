@@ -12,6 +12,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/sim"
 	"github.com/mrsmesh/mrsmesh/pkg/sim/baseline"
 	"github.com/mrsmesh/mrsmesh/pkg/site"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // drawn holds the grid and the jobs of a seed.
@@ -51,6 +52,17 @@ const (
 func playMesh(
 	ctx context.Context, e scenario.Experiment, s scenario.Strategy, d drawn, seed uint64,
 ) ([]ending, []Hold, error) {
+	r := newMeshRun(e, s, d, seed)
+	if err := r.play(ctx, e); err != nil {
+		return nil, nil, err
+	}
+	return r.ends, r.holds, nil
+}
+
+// newMeshRun prepares a run: its sites, and the jobs that come.
+func newMeshRun(
+	e scenario.Experiment, s scenario.Strategy, d drawn, seed uint64,
+) *meshRun {
 	jobs := d.jobs
 	r := &meshRun{
 		jobs: jobs, grain: s.Grain, queued: s.Mesh.Seconds, open: len(jobs), zero: settling,
@@ -71,23 +83,29 @@ func playMesh(
 		}
 		r.world.At(when, func() { r.submit(i, at, r.job(j, s)) })
 	}
-	last := jobs[len(jobs)-1].Submit
+	return r
+}
+
+// play goes on until all jobs have ended.
+func (r *meshRun) play(ctx context.Context, e scenario.Experiment) error {
+	last := r.jobs[len(r.jobs)-1].Submit
 	for limit := settling + mostTimes*max(last, e.Jobs.Longest); r.open > 0; {
 		if err := ctx.Err(); err != nil {
-			return nil, nil, err
+			return err
 		}
 		if r.world.Elapsed() > limit {
-			return nil, nil, fmt.Errorf("%d of %d jobs have not ended after %s", r.open, len(jobs), limit)
+			return fmt.Errorf(
+				"%d of %d jobs have not ended after %s", r.open, len(r.jobs), limit)
 		}
 		if err := r.world.Run(r.world.Elapsed() + max(last, time.Minute)/100); err != nil {
-			return nil, nil, err
+			return err
 		}
 		if r.err != nil {
-			return nil, nil, r.err
+			return r.err
 		}
 	}
 	r.countMessages()
-	return r.ends, r.holds, nil
+	return nil
 }
 
 // countMessages tells each job of its part of all messages.
@@ -143,6 +161,7 @@ func (r *meshRun) config(
 			},
 			Tune: func(c *site.Config, b *broker.Config) {
 				b.MaxJobs, b.Lease, b.ExplainUpTo = len(r.jobs)+1, leaseOfMesh, 0
+				b.Reports, c.Reports = step.LevelInfo, step.LevelInfo
 				b.Requote, b.ReplyTarget, c.HoldAll = !s.Mesh.NoQuote, s.Mesh.Replies, s.Mesh.HoldAll
 				if s.Mesh.SoftMin {
 					b.Choice = broker.ChoiceSoftMin

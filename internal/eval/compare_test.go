@@ -147,7 +147,7 @@ func TestDrawGrid(t *testing.T) {
 				t.Errorf("seed %d, site %d: %+v, %v", seed, i, s, g.Bps[i])
 			}
 		}
-		if sum < 128_000-16 || sum > 128_000 || largest != 64_000 {
+		if sum < 128_000-16 || sum > 128_000 || largest != 64_000 || g.Sites[0].MilliCPUs != largest {
 			t.Errorf("seed %d: %d thousandths, the largest site %d", seed, sum, largest)
 		}
 	}

@@ -38,8 +38,8 @@ func drawGrid(m scenario.GridModel, seed uint64) baseline.Grid {
 // all alike. In a larger one sites know the submitter alone.
 const fewSites = 200
 
-// drawNodes draws how many nodes each site has: parts of all that are drawn, the largest one
-// made as large as is asked for, and the others scaled to the rest.
+// drawNodes draws how many nodes each site has: parts of all that are drawn. If the largest one is
+// to have so many, it is the first site, and the others are scaled to the rest.
 func drawNodes(m scenario.GridModel, chance *rand.Rand) []float64 {
 	nodes := make([]float64, m.Sites)
 	if m.Cores.High > 0 {
@@ -64,7 +64,7 @@ func drawNodes(m scenario.GridModel, chance *rand.Rand) []float64 {
 		nodes[i] *= rest / sum
 	}
 	if m.Largest > 0 {
-		nodes[largest] = m.Largest
+		nodes[largest], nodes[0] = nodes[0], m.Largest
 	}
 	return nodes
 }

@@ -37,7 +37,7 @@ type GridModel struct {
 	Sites      int
 	Nodes      float64 // of all sites together; a node is a core of 1 GFLOP/s
 	Spread     float64 // of a site's part of them
-	Largest    float64 // nodes of the largest site; 0: as drawn
+	Largest    float64 // nodes of the first site, which is the largest; 0: as drawn
 	Memory     int64   // of a node, bytes
 	MemSpread  float64
 	Rate       float64 // from a site to another, bit/s, for each ordered pair

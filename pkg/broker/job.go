@@ -158,6 +158,14 @@ func (r *roster) end(index uint32, phase grid.Phase) {
 // reopen takes back that a task has ended.
 func (r *roster) reopen() { r.open++ }
 
+// failedSites lists those that have failed any task, as far as is remembered.
+func (r *roster) failedSites() (sites []grid.SiteID) {
+	for i := range r.tasks {
+		sites = append(sites, r.tasks[i].failed...)
+	}
+	return sites
+}
+
 // any reports whether something is true of a task.
 func (r *roster) any(is func(*task) bool) bool {
 	for i := range r.tasks {

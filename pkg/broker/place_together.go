@@ -122,13 +122,14 @@ func (s *together) holdTogether(d desk, g *gathering) bool {
 // further round and the others do not suffice.
 func (s *together) division(d desk) ([]share, time.Time) {
 	var good, all []place
+	failed := d.j.failedSites()
 	for _, c := range d.standing() {
 		p := placeOf(d, c)
 		if p.ready > grid.MaxRuntime || p.run > grid.MaxRuntime {
 			continue
 		}
 		all = append(all, p)
-		if !d.j.any(func(t *task) bool { return t.failedAt(p.site) }) {
+		if !slices.Contains(failed, p.site) {
 			good = append(good, p)
 		}
 	}

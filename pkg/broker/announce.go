@@ -152,7 +152,8 @@ func (h herald) onNeedRequirements(
 	h.out.Send(from, protocol.Requirements{Announce: j.announcement(&h.cfg, h.wall())})
 }
 
-// clear tells the sites that were asked that a job needs their offers no more.
+// clear tells the sites that were asked that a job needs their offers no more. All know that of a
+// job that is placed: its end is said to those alone that had a task of it.
 func (h herald) clear(j *job, kind protocol.ClearKind) {
 	msg := protocol.Clear{Job: j.id, Submitter: h.cfg.Owner, Kind: kind}
 	switch {
@@ -160,6 +161,11 @@ func (h herald) clear(j *job, kind protocol.ClearKind) {
 		return
 	case j.traits.bound():
 		h.clearWithin(j, msg)
+		return
+	case kind != protocol.ClearPlaced && j.placed:
+		for _, site := range j.hosts() {
+			h.out.Send(site, msg)
+		}
 		return
 	}
 	if j.gossiped || !h.peers.allKnown() {

@@ -166,6 +166,21 @@ func (r *roster) failedSites() (sites []grid.SiteID) {
 	return sites
 }
 
+// hosts lists the sites that had a task, as far as is remembered, ascending.
+func (r *roster) hosts() []grid.SiteID {
+	had := make(map[grid.SiteID]bool)
+	for i := range r.tasks {
+		t := &r.tasks[i]
+		if t.site != "" {
+			had[t.site] = true
+		}
+		for _, try := range t.tries {
+			had[try.Site] = true
+		}
+	}
+	return sortedSites(had)
+}
+
 // any reports whether something is true of a task.
 func (r *roster) any(is func(*task) bool) bool {
 	for i := range r.tasks {

@@ -116,6 +116,7 @@ func (c *Cache[V]) Put(
 		old.move(false)
 		return nil
 	}
+	c.dropPlaced(now)
 	own, known := c.owners[submitter]
 	switch {
 	case known && own.len() >= c.quota(submitter):
@@ -157,13 +158,16 @@ func (c *Cache[V]) Peek(now time.Time, job grid.JobID) (Entry[V], bool) {
 	return Entry[V]{}, false
 }
 
-// SetPlaced marks a job as placed (after "cache clear: placed") or as waiting again
-// (after a re-announcement), makes its entry the most recently used of its kind and
-// reports whether there was one.
-func (c *Cache[V]) SetPlaced(now time.Time, job grid.JobID, placed bool) bool {
+// SetPlaced marks a job as placed (after "cache clear: placed"), makes its entry the most recently
+// used of its kind and reports whether there was one. The entry is kept for so long at most: while
+// the job may fail over. Nobody says to all when it ends.
+func (c *Cache[V]) SetPlaced(now time.Time, job grid.JobID, keep time.Duration) bool {
 	e, ok := c.valid(now, job)
 	if ok {
-		e.move(placed)
+		e.move(true)
+		if until := now.Add(keep); until.Before(e.Expires) {
+			e.Expires = until
+		}
 	}
 	return ok
 }
@@ -228,6 +232,15 @@ func (c *Cache[V]) valid(now time.Time, job grid.JobID) (*kept[V], bool) {
 		return nil, false
 	}
 	return e, ok
+}
+
+// dropPlaced drops the placed jobs whose time has ended, up to the first whose has not.
+func (c *Cache[V]) dropPlaced(now time.Time) {
+	for at := c.all.placed.Front(); at != nil; at = c.all.placed.Front() {
+		if _, stays := c.valid(now, at.Value.(*kept[V]).Job); stays {
+			return
+		}
+	}
 }
 
 func (c *Cache[V]) evict(from shelf) {

@@ -46,7 +46,7 @@ func TestPlacedEntriesGoFirst(t *testing.T) {
 	put(t, c, 0, "a", "s1")
 	put(t, c, 1, "b", "s2")
 	put(t, c, 2, "c", "s3")
-	if !c.SetPlaced(at(3), "c", true) {
+	if !c.SetPlaced(at(3), "c", time.Hour) {
 		t.Fatal("c is not cached")
 	}
 	put(t, c, 4, "d", "s4")
@@ -77,7 +77,7 @@ func TestFloodEvictsTheFloodersOwn(t *testing.T) {
 	if got := jobs(c, 200); got != "abcf98f99" {
 		t.Errorf("entries = %s, want abcf98f99", got)
 	}
-	c.SetPlaced(at(201), "f99", true)
+	c.SetPlaced(at(201), "f99", time.Hour)
 	put(t, c, 202, "g", "flooder")
 	if got := jobs(c, 203); got != "abcf98g" {
 		t.Errorf("entries = %s, want abcf98g: of its own too the placed one goes first", got)
@@ -133,7 +133,7 @@ func TestTimeToLive(t *testing.T) {
 	if n := c.expire(at(2)); n != 1 || c.Len() != 1 {
 		t.Errorf("Expire = %d, %d left, want 1 and 1", n, c.Len())
 	}
-	if c.SetPlaced(at(3), "c", true) || c.Remove("c") {
+	if c.SetPlaced(at(3), "c", time.Hour) || c.Remove("c") {
 		t.Error("c is still there")
 	}
 	if want := (Stats{Hits: 1, Misses: 1, Expirations: 3}); c.Stats() != want {
@@ -184,7 +184,7 @@ func TestNothingStaysOfAnEntry(t *testing.T) {
 func TestPutAgainMakesItWait(t *testing.T) {
 	c := newCache(t, 8)
 	put(t, c, 0, "a", "s")
-	c.SetPlaced(at(1), "a", true)
+	c.SetPlaced(at(1), "a", time.Hour)
 	put(t, c, 2, "a", "s")
 	want := Entry[int]{Job: "a", Submitter: "s", Value: 2, Expires: at(2).Add(time.Hour)}
 	if got, _ := c.Get(at(3), "a"); got != want {
@@ -212,6 +212,8 @@ func (w *twin) put(now time.Time, e Entry[int]) bool {
 			return false
 		}
 		w.list = slices.Delete(w.list, i, i+1)
+	} else {
+		w.dropPlaced(now)
 	}
 	own := 0
 	for _, o := range w.list {
@@ -235,6 +237,16 @@ func (w *twin) put(now time.Time, e Entry[int]) bool {
 	}
 	w.list = append(w.list, e)
 	return true
+}
+
+func (w *twin) dropPlaced(now time.Time) {
+	for {
+		i := slices.IndexFunc(w.list, func(e Entry[int]) bool { return e.Placed })
+		if i < 0 || now.Before(w.list[i].Expires) {
+			return
+		}
+		w.list = slices.Delete(w.list, i, i+1)
+	}
 }
 
 func (w *twin) evict(candidate func(Entry[int]) bool) {
@@ -289,13 +301,16 @@ func TestCacheAgainstItsTwin(t *testing.T) {
 					w.list = append(slices.Delete(w.list, i, i+1), e)
 				}
 			case 3:
-				placed := rapid.Bool().Draw(t, "placed")
-				if c.SetPlaced(now, job, placed) != (i >= 0) {
+				keep := time.Duration(rapid.IntRange(0, 30).Draw(t, "keep")) * time.Second
+				if c.SetPlaced(now, job, keep) != (i >= 0) {
 					t.Fatalf("SetPlaced(%s): want %v", job, i >= 0)
 				}
 				if i >= 0 {
 					e := w.list[i]
-					e.Placed = placed
+					e.Placed = true
+					if until := now.Add(keep); until.Before(e.Expires) {
+						e.Expires = until
+					}
 					w.list = append(slices.Delete(w.list, i, i+1), e)
 				}
 			case 4:

@@ -3,6 +3,7 @@ package site
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -165,6 +166,22 @@ func (m *Machine) isSampled(c call, req grid.Requirement, distance float64, feas
 	return float64(binary.BigEndian.Uint64(sum[:8])) < c.sample*(1<<64)
 }
 
+// keepPlaced keeps the requirement of a job that runs somewhere, for a failover, while it may run:
+// most sites are not told when it ends.
+func (m *Machine) keepPlaced(job grid.JobID) {
+	if entry, cached := m.cache.Peek(m.now, job); cached {
+		runtime := min(entry.Value.Runtime, m.cfg.CacheTTL)
+		m.cache.SetPlaced(m.now, job, max(placedRuns*runtime, placedLeast))
+	}
+}
+
+// placedRuns times the estimated run time a placed job's requirement is kept, and placedLeast at
+// least: it may be staged, suspended or slow.
+const (
+	placedRuns  = 3
+	placedLeast = time.Minute
+)
+
 // onClear is thesis 4.1, step 5, the "cache clear". Placed keeps the
 // requirement for a failover; ended and withdrawn leave nothing.
 func (m *Machine) onClear(from grid.SiteID, msg protocol.Clear) {
@@ -180,7 +197,7 @@ func (m *Machine) onClear(from grid.SiteID, msg protocol.Clear) {
 	m.out.Report(step.LevelDebug, eventCleared, r)
 	m.dropOffer(msg.Job)
 	if msg.Kind == protocol.ClearPlaced {
-		m.cache.SetPlaced(m.now, msg.Job, true)
+		m.keepPlaced(msg.Job)
 		return
 	}
 	m.cache.Remove(msg.Job)

@@ -198,7 +198,7 @@ const maxSpread = 4
 func (p *experimentParser) jobs(l *line) {
 	j := JobModel{
 		Procs: int(l.whole("procs", 1, 4096)), Time: l.real("time", 1, .000001, 1000),
-		Longest: l.lasting("longest", 24*time.Hour), Load: l.real("load", .8, .001, 100),
+		Longest: l.lasting("longest", 24*time.Hour), Load: l.real("load", .8, .00001, 100),
 		Data:       l.amount("data", 0, byteUnits()),
 		DataSpread: l.real("dataspread", 0, 0, maxSpread), Out: l.real("out", 0, 0, 1000),
 		Local: l.real("local", 0, 0, 1),

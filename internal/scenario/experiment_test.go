@@ -72,7 +72,7 @@ func TestMistakesInExperiments(t *testing.T) {
 		"grid n=2 nodes=2\n" + jobs + strategy:                         "procs of at most",
 		grid + "jobs procs=4 estimate=.5\n" + strategy:                 "a range a..b from 1 on",
 		grid + "jobs procs=4 mem=2..1\n" + strategy:                    "a range a..b, at most 1000",
-		grid + "jobs procs=4 load=many\n" + strategy:                   "a number from 0.001 to 100",
+		grid + "jobs procs=4 load=many\n" + strategy:                   "a number from 1e-05 to 100",
 		grid + jobs + strategy + strategy:                              "that no other strategy has",
 		grid + jobs + "strategy name=a/b on=mesh\n":                    "a name without /",
 		grid + jobs + "strategy name=a on=cloud\n":                     "mesh or queue",

@@ -27,6 +27,9 @@ func (m *Machine) Check() error {
 	if order := m.peers.order; order != nil && !slices.Equal(order, sortedSites(m.peers.all)) {
 		return errors.New("the order of the members is an old one")
 	}
+	if n := len(m.peers.connected()); n != m.peers.there {
+		return fmt.Errorf("%d members are there, counted as %d", n, m.peers.there)
+	}
 	if len(m.looks.queue)+len(m.looks.found) > 0 || m.looks.under {
 		return errors.New("looks are left over from a Step")
 	}

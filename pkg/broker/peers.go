@@ -15,6 +15,7 @@ type peers struct {
 	*run
 	all    map[grid.SiteID]*member
 	order  []grid.SiteID // all, ascending; nil: they have changed
+	there  int           // of all, that are connected
 	banned step.Bans     // what they say is ignored
 	faults fault.Ledger
 	// breaches holds the sites that did what honest ones do not.
@@ -242,6 +243,9 @@ func (p *peers) mayStillEnd(j *job, t *task) bool { return p.mayReturn(t) || p.m
 
 // forget drops a member, what was seen of it, and how often it has failed.
 func (p *peers) forget(id grid.SiteID) {
+	if other, known := p.all[id]; known && other.connected {
+		p.there--
+	}
 	delete(p.all, id)
 	p.order = nil
 	delete(p.lines, id)
@@ -276,7 +280,7 @@ func (p *peers) forgetLongGone() {
 // forgetSome keeps the table bounded: members not seen for a week go, and
 // the one not seen for longest when there are still too many.
 func (p *peers) forgetSome() {
-	if len(p.all) < maxMembers {
+	if len(p.all) < maxMembers || p.there == len(p.all) {
 		return
 	}
 	var oldest grid.SiteID
@@ -332,6 +336,9 @@ func (p *peers) seen(in step.PeerSeen) (*member, bool) {
 		p.all[in.Site], p.order = other, nil
 	}
 	arrived := !other.connected
+	if arrived {
+		p.there++
+	}
 	other.name, other.capability, other.skew = in.Name, in.Capability, in.Skew
 	if in.RoundTrip > 0 {
 		other.roundTrip = in.RoundTrip
@@ -348,6 +355,7 @@ func (p *peers) gone(in step.PeerGone) bool {
 		return false
 	}
 	if other.connected {
+		p.there--
 		other.went(p.now)
 		p.save(in.Site)
 	}

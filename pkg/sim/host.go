@@ -47,6 +47,7 @@ type host struct {
 	coming     map[grid.CID][]func() // who waits for data on its way, see bring
 	run        run                   // of its agent
 	peers      map[int]*peer         // by their place in Config.Sites
+	lately     *peer                 // the last one that was looked for
 	nap
 	inboxes [2]inbox
 	unread  [2]bool       // facts were written since they were compared with the machine's
@@ -86,7 +87,7 @@ func (h *host) start() {
 	h.unread, h.quiet = [2]bool{true, true}, [2]int{}
 	h.starved = [2]bool{}
 	h.attempts, h.coming = make(map[grid.AttemptID]*attempt), make(map[grid.CID][]func())
-	h.peers = make(map[int]*peer)
+	h.peers, h.lately = make(map[int]*peer), nil
 	h.drawRun()
 	siteConfig := site.Default(h.spec.ID, h.spec.Capability)
 	brokerConfig := broker.Default(h.spec.ID)

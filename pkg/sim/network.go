@@ -163,7 +163,9 @@ func (a *arrival) do() {
 		return
 	}
 	from := h.spec.ID
-	h.world.trace.heard(target.spec.ID, a.msg)
+	if !h.world.cfg.Fast {
+		h.world.trace.heard(target.spec.ID, a.msg)
+	}
 	if target.liar != nil && target.liar.hears(from, a.msg) {
 		return
 	}

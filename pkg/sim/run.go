@@ -19,6 +19,7 @@ func (r run) compare(other run) int {
 
 // peer is another site as a host knows it.
 type peer struct {
+	place       int           // in Config.Sites
 	run                       // the newest that was heard of
 	met         bool          // any run was heard of
 	present     bool          // the host's machines believe so
@@ -27,11 +28,15 @@ type peer struct {
 
 // peer finds, or makes, what a host knows of another one.
 func (h *host) peer(other *host) *peer {
+	if h.lately != nil && h.lately.place == other.place {
+		return h.lately
+	}
 	p := h.peers[other.place]
 	if p == nil {
-		p = &peer{}
+		p = &peer{place: other.place}
 		h.peers[other.place] = p
 	}
+	h.lately = p
 	return p
 }
 

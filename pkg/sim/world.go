@@ -71,9 +71,9 @@ type Config struct {
 	// NoRuns lets sites not tell the runs of another one apart, as if there were one machine of
 	// each: UNSAFE, to see what it is good for.
 	NoRuns bool
-	// Fast leaves out what only checks: messages go from machine to machine without their wire
-	// format, and nothing is hashed, so that Hash stays what it was in the beginning. What the
-	// machines decide is the same.
+	// Fast leaves out what only checks and counts: messages go from machine to machine without
+	// their wire format, nothing is hashed, so that Hash stays what it was in the beginning, and
+	// Trace.Heard is empty. What the machines decide is the same.
 	Fast bool
 	// CheckFacts compares every machine's Snapshot with its facts after each step.
 	CheckFacts bool

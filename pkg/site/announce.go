@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/index"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -115,9 +116,15 @@ func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
 	}, m.here(from, entry.Value.Requirement))
 }
 
-// answer makes an offer, or says why not if that is asked for.
+// answer makes an offer, or says why not if that is asked for. Of an announcement that wants only a
+// part of the sites to answer, those that were not drawn and are too far away say nothing.
 func (m *Machine) answer(c call, req grid.Requirement) {
 	m.dropOffer(c.job) // the new announcement replaces it; what it held is free again
+	drawn := m.isDrawn(c, req)
+	if !drawn && !m.mayBeNear(c, req) {
+		m.out.Report(step.LevelDebug, eventNotSampled, aboutJob(c.job, c.submitter))
+		return
+	}
 	if !c.explain {
 		if reason := m.shortNow(req, c.submitter); reason != grid.ReasonNone {
 			m.refused(c, reason)
@@ -125,7 +132,7 @@ func (m *Machine) answer(c call, req grid.Requirement) {
 		}
 	}
 	q, refusal, ok := m.quote(req, inquiry{job: c.job, submitter: c.submitter, count: c.count})
-	if !m.isSampled(c, req, q.parts.Distance, ok) {
+	if !drawn && (!ok || q.parts.Distance > c.theta) {
 		m.out.Report(step.LevelDebug, eventNotSampled, aboutJob(c.job, c.submitter))
 		return
 	}
@@ -147,23 +154,30 @@ func (m *Machine) refused(c call, reason grid.Reason) {
 	m.out.Report(step.LevelDebug, eventOfferRefused, r)
 }
 
-// isSampled reports whether this site answers an announcement that wants only a
-// part of the sites to: near ones, the submitter's own, those that have the
-// data, and each of the others with the announced probability. The chance is
-// drawn by hashing, so that a site draws the same for the same announcement.
-func (m *Machine) isSampled(c call, req grid.Requirement, distance float64, feasible bool) bool {
-	switch {
-	case c.sample >= 1, c.submitter == m.cfg.Self, m.hasAll(req):
-		return true
-	case feasible && c.theta > 0 && distance <= c.theta:
+// isDrawn reports whether this site answers an announcement however far away it is: all are to,
+// it is the submitter's own, it has the data, or chance says so. The chance is drawn by hashing, so
+// that a site draws the same for the same announcement.
+func (m *Machine) isDrawn(c call, req grid.Requirement) bool {
+	if c.sample >= 1 || c.submitter == m.cfg.Self || m.hasAll(req) {
 		return true
 	}
-	text := binary.BigEndian.AppendUint64(nil, m.cfg.Seed)
+	text := make([]byte, 0, 128)
+	text = binary.BigEndian.AppendUint64(text, m.cfg.Seed)
 	text = binary.BigEndian.AppendUint32(text, c.seq)
 	text = append(text, c.job...)
 	text = append(text, m.cfg.Self...)
 	sum := sha256.Sum256(text)
 	return float64(binary.BigEndian.Uint64(sum[:8])) < c.sample*(1<<64)
+}
+
+// mayBeNear reports whether this site could be as near as is asked for if nothing were on it. If
+// not there is no need to look for a place.
+func (m *Machine) mayBeNear(c call, req grid.Requirement) bool {
+	if c.theta <= 0 {
+		return false
+	}
+	bare, _, ok := index.Measure(req, m.bare(req, c.submitter))
+	return ok && bare.Distance <= c.theta
 }
 
 // keepPlaced keeps the requirement of a job that runs somewhere, for a failover, while it may run:

@@ -101,19 +101,27 @@ func (p *player) give(in step.Input) {
 	p.hash = step.HashEffects(p.hash, effects)
 	p.look(effects)
 	if m, ok := in.(step.MessageReceived); ok {
-		p.shortMeansNoOffer(m)
+		p.shortCuts(m)
 	}
 }
 
-// shortMeansNoOffer is the property of the short way to a refusal: the long one refuses, too.
-func (p *player) shortMeansNoOffer(in step.MessageReceived) {
+// shortCuts is the property of what spares a site a quote: it offers nothing when it is short of
+// something, and no offer is nearer than the site would be with nothing on it.
+func (p *player) shortCuts(in step.MessageReceived) {
 	msg, is := in.Message.(protocol.Announce)
-	if !is || msg.Validate() != nil || p.m.shortNow(msg.Req, in.From) == grid.ReasonNone {
+	if !is || msg.Validate() != nil {
 		return
 	}
-	asked := inquiry{job: msg.Job, submitter: in.From, count: msg.Count}
-	if q, _, ok := p.m.quote(msg.Req, asked); ok {
-		p.t.Fatalf("short of something, and offers %+v", q.place)
+	q, _, ok := p.m.quote(msg.Req, inquiry{job: msg.Job, submitter: in.From, count: msg.Count})
+	if !ok {
+		return
+	}
+	if reason := p.m.shortNow(msg.Req, in.From); reason != grid.ReasonNone {
+		p.t.Fatalf("%s, and offers %+v", reason, q.place)
+	}
+	near := call{submitter: in.From, theta: q.parts.Distance}
+	if near.theta > 0 && !p.m.mayBeNear(near, msg.Req) {
+		p.t.Fatalf("an offer at %v is nearer than the site may be", q.parts.Distance)
 	}
 }
 

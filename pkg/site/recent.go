@@ -25,19 +25,13 @@ func (r *recent[K, V]) put(key K, value V) {
 
 // recall reads an entry and makes it young again.
 func (r *recent[K, V]) recall(key K) (V, bool) {
-	value, ok := r.peek(key)
-	if _, young := r.young[key]; ok && !young {
-		r.put(key, value)
-	}
-	return value, ok
-}
-
-// peek reads an entry.
-func (r *recent[K, V]) peek(key K) (V, bool) {
-	if value, ok := r.young[key]; ok {
+	if value, young := r.young[key]; young {
 		return value, true
 	}
 	value, ok := r.old[key]
+	if ok {
+		r.put(key, value)
+	}
 	return value, ok
 }
 

@@ -110,14 +110,14 @@ func (s *submitters) name(submitter grid.SiteID) grid.SiteID {
 
 // recallOwner is the submitter that a job is bound to.
 func (m *Machine) recallOwner(job grid.JobID) (grid.SiteID, bool) {
+	if b, ok := m.submitters.bindings.recall(job); ok {
+		return b.submitter, true
+	}
 	if use := m.roster.byJob[job]; use != nil {
 		return use.submitter, true
 	}
 	if entry, ok := m.cache.Peek(m.now, job); ok {
 		return entry.Submitter, true
-	}
-	if b, ok := m.submitters.bindings.recall(job); ok {
-		return b.submitter, true
 	}
 	return "", false
 }

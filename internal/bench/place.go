@@ -82,7 +82,7 @@ func (c *crowd) memory(by path) *node {
 func (b *bench) newCrowd(ctx context.Context, n int) (*crowd, error) {
 	began := time.Now()
 	live, end := context.WithCancel(ctx)
-	c := &crowd{end: end, clears: clears{heard: make(map[grid.JobID]int)}}
+	c := &crowd{end: end, clears: clears{clear: make(map[grid.JobID]map[grid.SiteID]bool)}}
 	var members []grid.SiteID
 	configs := make([]agent.Config, n+1)
 	for i := range configs {
@@ -164,7 +164,7 @@ func (c *crowd) start(ctx context.Context, cfg agent.Config, self grid.SiteID) e
 	}
 	watched := cfg.Taps.Received
 	cfg.Taps.Received = func(from grid.SiteID, m protocol.Message) {
-		c.clears.received(m)
+		c.clears.received(self, m)
 		if watched != nil {
 			watched(from, m)
 		}

@@ -120,25 +120,45 @@ func (w *watch) end() spans {
 	}
 }
 
-// clears counts who has heard that a job was withdrawn, so that a round begins
-// when the one before has left no trace.
+// clears notes which sites have nothing of a job any more, so that a round begins when the one
+// before has left no trace. Those with a task of it have nothing once they hear that it was
+// withdrawn, the others once they hear that all its tasks are placed.
 type clears struct {
 	mu    sync.Mutex
-	heard map[grid.JobID]int
+	clear map[grid.JobID]map[grid.SiteID]bool
 }
 
-func (c *clears) received(m protocol.Message) {
-	if over, ok := m.(protocol.Clear); ok && over.Kind == protocol.ClearWithdrawn {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.heard[over.Job]++
+func (c *clears) received(by grid.SiteID, m protocol.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch m := m.(type) {
+	case protocol.Award:
+		c.note(m.Job, by, false)
+	case protocol.Clear:
+		_, tasked := c.clear[m.Job][by]
+		if m.Kind == protocol.ClearWithdrawn || !tasked {
+			c.note(m.Job, by, true)
+		}
 	}
+}
+
+func (c *clears) note(job grid.JobID, by grid.SiteID, clear bool) {
+	if c.clear[job] == nil {
+		c.clear[job] = make(map[grid.SiteID]bool)
+	}
+	c.clear[job][by] = clear
 }
 
 func (c *clears) await(ctx context.Context, job grid.JobID, n int) error {
 	return await(ctx, 5*time.Second, fmt.Sprintf("%d sites to forget a job", n), func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.heard[job] >= n
+		sites := 0
+		for _, clear := range c.clear[job] {
+			if clear {
+				sites++
+			}
+		}
+		return sites >= n
 	})
 }

@@ -258,7 +258,9 @@ func (r *meshRun) see(s sim.Sight) {
 		r.begun[id] = at
 	case event == "started":
 		r.started(id, end, at)
-	case event == "exited" || event == "dropped":
+	case event == "resumed" && r.queued:
+		r.begun[id] = at
+	case event == "exited" || event == "dropped" || event == "suspended" && r.queued:
 		r.release(id, place, at)
 	}
 }

@@ -22,7 +22,7 @@ type RunRecord struct {
 
 // Hold is a part of a site that a job, or a copy of it, had for itself: of a queue with its
 // transfers; in the mesh while it executed, because before a site may promise what another job has
-// still.
+// still, and not while it was suspended for one that was promised its place.
 type Hold struct {
 	Job, Copy int // places from 0
 	Site      int
@@ -47,9 +47,9 @@ func (r *meshRun) seeHold(s sim.Sight, job int) {
 	at, id := s.At-r.zero, s.Report.Attempt
 	switch event := s.Report.Event; {
 	case s.Broker:
-	case event == "started":
+	case event == "started" || event == "resumed":
 		r.executing[id] = at
-	case event == "exited" || event == "dropped":
+	case event == "exited" || event == "dropped" || event == "suspended":
 		from, executed := r.executing[id]
 		if !executed {
 			return

@@ -22,7 +22,7 @@ import (
 // Both replace older ones.
 func (r RunRecord) WriteResults(dir string) error {
 	dir = filepath.Join(dir, FileName(r.Strategy), fmt.Sprintf("seed-%d", r.Seed))
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // anyone may read results
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("directory for results: %w", err)
 	}
 	jobs := r.batsimJobs()

@@ -260,7 +260,8 @@ func (r *failingMesh) watch(s sim.Sight) {
 	case s.Broker && event == "job_refused":
 		r.refused[place] = true
 	case s.Broker && slices.Contains(losses(), event):
-		if !r.lost[place] && r.struck[place] != r.crashes { // it lost what it had brought to its end
+		// By the same crash it may also have lost what it had brought to its end.
+		if !r.lost[place] && r.struck[place] != r.crashes {
 			r.struck[place] = r.crashes
 			r.ends[place].failures++
 			r.world.At(r.world.Elapsed(), func() { r.lose(place) })
@@ -272,7 +273,8 @@ func (r *failingMesh) watch(s sim.Sight) {
 // close calls off what has not begun.
 func (r *failingMesh) close() {
 	for place := range r.jobs {
-		if r.ids[place] != "" && !r.ends[place].started && !r.lost[place] && r.ends[place].ended == 0 {
+		e := r.ends[place]
+		if r.ids[place] != "" && !e.started && !r.lost[place] && e.ended == 0 {
 			r.refused[place] = true
 			if err := r.world.Cancel(siteName(len(r.lives)), r.ids[place]); err != nil {
 				r.err = cmp.Or(r.err, err)
@@ -288,7 +290,8 @@ func (r *failingMesh) endings() []ending {
 	for i := range r.ends {
 		e := &r.ends[i]
 		if e.ended == 0 {
-			e.ended, e.finish, e.failed = r.world.Elapsed()-r.zero, r.world.Elapsed()-r.zero, e.started
+			now := r.world.Elapsed() - r.zero
+			e.ended, e.finish, e.failed = now, now, e.started
 		}
 		if r.refused[i] {
 			e.started, e.failed = e.failures > 0, e.failures > 0

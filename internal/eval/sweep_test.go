@@ -76,7 +76,7 @@ func TestMistakesInSweeps(t *testing.T) {
 	}
 	for want, settings := range map[string][]string{
 		"want a key with several values":       {"jobs.load=.5"},
-		"3 keys have several values":           {"jobs.load=.5,.6", "grid.n=2,3", "jobs.time=.1,.2"},
+		"3 keys have several values":           {"jobs.load=.5,.6", "grid.n=2,3", "jobs.time=1,2"},
 		"--set jobs.load: given twice":         {"jobs.load=.5,.6", "jobs.load=.7"},
 		"--set jobs.lod=.5: line 2: jobs lod:": {"jobs.lod=.5,.6"},
 		"did you mean strategy:REP?":           {"strategy:RAP.copies=1,2"},

@@ -32,7 +32,7 @@ func (a Album) Open() error {
 		if dir == "" {
 			continue
 		}
-		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // anyone may see figures
+		if err := os.MkdirAll(dir, 0o750); err != nil {
 			return fmt.Errorf("directory for figures: %w", err)
 		}
 	}
@@ -76,7 +76,7 @@ func write(path string, drawn []byte) error {
 		return fmt.Errorf("%s is %w: it stays; name another directory, or move it away",
 			path, ErrForeign)
 	}
-	if err := os.WriteFile(path, drawn, 0o644); err != nil { //nolint:gosec // anyone may see it
+	if err := os.WriteFile(path, drawn, 0o600); err != nil {
 		return fmt.Errorf("figure: %w", err)
 	}
 	return nil

@@ -62,43 +62,43 @@ func TestMistakesInExperiments(t *testing.T) {
 	const strategy, fast = "strategy name=a on=mesh\n", "grid n=2 cores=4..8 speed=.3\n"
 	for text, want := range map[string]string{
 		"":                                    "a line that says what the grid is drawn from",
-		grid + strategy:                       "jobs: want a line that says what the jobs are drawn from",
+		grid + strategy:                       "jobs: want a line that says what the jobs are",
 		grid + jobs:                           "strategy: want a line for each strategy",
 		grid + grid + jobs + strategy:         "line 2: grid: want one such line",
 		"gird n=2\n" + jobs + strategy:        "did you mean grid?",
 		"grid n=2 nods=8\n" + jobs + strategy: "did you mean nodes?",
 		"grid n=2 nodes=8 largest=8\n" + jobs + strategy:               "less than all nodes",
-		"grid n=2 nodes=8 mem=0B\n" + jobs + strategy:                  "mem, rate and disk above 0",
+		"grid n=2 nodes=8 mem=0B\n" + jobs + strategy:                  "rate and disk above 0",
 		"grid n=2 nodes=2\n" + jobs + strategy:                         "procs of at most",
 		grid + "jobs procs=4 estimate=.5\n" + strategy:                 "a range a..b from 1 on",
-		grid + "jobs procs=4 mem=2..1\n" + strategy:                    "a range a..b, at most 1000",
-		grid + "jobs procs=4 load=many\n" + strategy:                   "a number from 1e-05 to 100",
-		grid + jobs + strategy + strategy:                              "that no other strategy has",
+		grid + "jobs procs=4 mem=2..1\n" + strategy:                    "a..b, at most 1000",
+		grid + "jobs procs=4 load=many\n" + strategy:                   "from 1e-05 to 100",
+		grid + jobs + strategy + strategy:                              "no other strategy has",
 		grid + jobs + "strategy name=a/b on=mesh\n":                    "a name without /",
 		grid + jobs + "strategy name=a on=cloud\n":                     "mesh or queue",
 		grid + jobs + "strategy name=a copies=2\n":                     "1 on the mesh",
-		grid + jobs + "strategy name=a on=mesh order=random":           "order=... and fill=... with",
-		grid + jobs + "strategy name=a on=queue order=best policy=naa": "have an order of their own",
+		grid + jobs + "strategy name=a on=mesh order=random":           "and fill=... with",
+		grid + jobs + "strategy name=a on=queue order=best policy=naa": "an order of their own",
 		grid + jobs + strategy + "expect ratio=a/b of=wait to=1\n":     "ratio=b: want the name",
 		grid + jobs + strategy + "expect ratio=a of=wait to=1\n":       "NAME/NAME",
-		grid + jobs + strategy + "expect ratio=a/a of=weight to=1\n":   "of=weight: want one of wait",
+		grid + jobs + strategy + "expect ratio=a/a of=weight to=1\n":   "weight: want one of wait",
 		grid + jobs + strategy + "expect ratio=a/a of=wait from=2\n":   "a number above from",
 		grid + jobs + strategy + "seeds n=0\n":                         "a whole number from 1",
-		"grid n=2 cores=0..4\n" + jobs + strategy:                      "a range a..b of whole numbers",
-		"grid n=2 cores=4..2\n" + jobs + strategy:                      "a range a..b of whole numbers",
-		"grid n=2 cores=1.5..2\n" + jobs + strategy:                    "a range a..b of whole numbers",
-		"grid n=2 cores=1..5000\n" + jobs + strategy:                   "a range a..b of whole numbers",
-		"grid n=2 cores=2..4 nodes=8\n" + jobs + strategy:              "no nodes, spread and largest",
-		"grid n=2 nodes=8 speed=.3\n" + jobs + strategy:                "speed: want cores=... beside it",
+		"grid n=2 cores=0..4\n" + jobs + strategy:                      "a..b of whole numbers",
+		"grid n=2 cores=4..2\n" + jobs + strategy:                      "a..b of whole numbers",
+		"grid n=2 cores=1.5..2\n" + jobs + strategy:                    "a..b of whole numbers",
+		"grid n=2 cores=1..5000\n" + jobs + strategy:                   "a..b of whole numbers",
+		"grid n=2 cores=2..4 nodes=8\n" + jobs + strategy:              "no nodes, spread and",
+		"grid n=2 nodes=8 speed=.3\n" + jobs + strategy:                "want cores=... beside it",
 		"grid n=1001 nodes=9 ratespread=1\n" + jobs + strategy:         "at most 1000 sites with",
-		"grid n=100001 nodes=9\n" + jobs + strategy:                    "a whole number from 1 to 100000",
+		"grid n=100001 nodes=9\n" + jobs + strategy:                    "number from 1 to 100000",
 		grid + jobs + "strategy name=a on=mesh ttl=0s\n":               "a time above 0",
-		"grid n=1 cores=2..3\n" + jobs + strategy:                      "procs of at most the grid's 3",
+		"grid n=1 cores=2..3\n" + jobs + strategy:                      "at most the grid's 3",
 		grid + "jobs procs=4 n=5 for=1h\n" + strategy:                  "no for beside it",
 		grid + "jobs procs=4 n=0\n" + strategy:                         "a whole number from 1",
 		grid + "jobs procs=4 for=0s\n" + strategy:                      "a time above 0",
 		grid + jobs + "strategy name=a on=queue hold=all\n":            "map, requote, choice",
-		grid + jobs + "strategy name=a on=mesh rivals=yes\n":           "a grain of at least 4 nodes",
+		grid + jobs + "strategy name=a on=mesh rivals=yes\n":           "grain of at least 4 nodes",
 		grid + jobs + "strategy name=a on=mesh wait=-1\n":              "a number from 0 to 1e+06",
 		fast + jobs + "strategy name=a on=queue\n":                     "no speed where",
 		grid + jobs + strategy + strings.Repeat("#", maxText) + "\n":   "at most 1 MiB",
@@ -115,8 +115,9 @@ func TestMistakesInExperiments(t *testing.T) {
 
 func TestMeshRules(t *testing.T) {
 	e, err := ParseExperiment("grid n=2 cores=4..8 speed=.35\njobs procs=4 n=50 burst=10\n" +
-		"strategy name=a on=mesh map=seconds requote=no choice=softmin hold=all replies=16 delay=none " +
-		"rivals=yes grain=4 data=10 wait=16 ttl=500ms\nstrategy name=b on=mesh map=thesis\n")
+		"strategy name=a on=mesh map=seconds requote=no choice=softmin hold=all replies=16 " +
+		"delay=none rivals=yes grain=4 data=10 wait=16 ttl=500ms\n" +
+		"strategy name=b on=mesh map=thesis\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,8 @@ func TestMeshRules(t *testing.T) {
 		Seconds: true, NoQuote: true, SoftMin: true, HoldAll: true, Replies: 16, Instant: true,
 		Rivals: true, Data: 10, Wait: 16, TTL: 500 * time.Millisecond,
 	}
-	if e.Strategies[0].Mesh != want || (e.Strategies[1].Mesh != MeshRules{Data: 1, TTL: time.Second}) {
+	plain := MeshRules{Data: 1, TTL: time.Second}
+	if e.Strategies[0].Mesh != want || e.Strategies[1].Mesh != plain {
 		t.Errorf("%+v", e.Strategies)
 	}
 	if (e.Grid.Cores != Range{4, 8}) || e.Grid.Speed != .35 || e.Jobs.Count != 50 ||
@@ -145,8 +147,9 @@ func FuzzParseExperiment(f *testing.F) {
 			return
 		}
 		if e.Failing != nil {
-			if len(e.Failing.Cases) == 0 || len(e.Failing.Rules) == 0 || e.Failing.Tasks.Shortest <= 0 {
-				t.Fatalf("%+v", e.Failing)
+			of := e.Failing
+			if len(of.Cases) == 0 || len(of.Rules) == 0 || of.Tasks.Shortest <= 0 {
+				t.Fatalf("%+v", of)
 			}
 			return
 		}

@@ -46,7 +46,7 @@ type FailingCase struct {
 type TaskModel struct {
 	Count             int
 	Shortest, Longest time.Duration // run times, evenly between
-	Load              float64       // work, as a part of what the resources could do without failures
+	Load              float64       // work, by what the resources could do without failures
 	Checkpoint        time.Duration // what one takes
 	Restart           time.Duration // before a job goes on after a failure
 	Deadline          float64       // after submission, as a multiple of the run time
@@ -109,8 +109,9 @@ func (p *experimentParser) failingWords() (map[string]func(*line), []string) {
 func (p *experimentParser) resources(l *line) {
 	c := FailingCase{
 		Name: l.required("name", "a name"), Resources: int(l.whole("n", 1, 4096)),
-		MTBF: l.within("mtbf", 24*time.Hour, time.Minute), Spread: l.real("spread", 0, 0, maxSpread),
-		Shape: l.real("shape", 1, .2, 10), Repair: l.within("repair", 30*time.Minute, time.Second),
+		MTBF:   l.within("mtbf", 24*time.Hour, time.Minute),
+		Spread: l.real("spread", 0, 0, maxSpread), Shape: l.real("shape", 1, .2, 10),
+		Repair: l.within("repair", 30*time.Minute, time.Second),
 	}
 	f := p.e.Failing
 	if strings.ContainsAny(c.Name, "/@") || slices.ContainsFunc(f.Cases, func(o FailingCase) bool {
@@ -154,7 +155,8 @@ func (l *line) times(key, value, between string) []time.Duration {
 	for one := range strings.SplitSeq(value, between) {
 		d, err := time.ParseDuration(one)
 		if err != nil || d < time.Second || d > longest {
-			l.fail(key, value, "times from 1s to 366 days such as 20m, with "+between+" between them", "")
+			l.fail(key, value,
+				"times from 1s to 366 days such as 20m, with "+between+" between them", "")
 			return []time.Duration{time.Hour}
 		}
 		times = append(times, d)
@@ -175,7 +177,8 @@ func (p *experimentParser) rule(l *line) {
 	value, has := l.text("interval")
 	switch wants := slices.Contains([]string{"every", "lfca", "mfca"}, r.Save); {
 	case wants && !has:
-		l.fail("interval", "", "a time, or several with commas between them", "add interval=5m,20m,80m")
+		l.fail("interval", "", "a time, or several with commas between them",
+			"add interval=5m,20m,80m")
 	case !wants && has:
 		l.fail("interval", value, "none with save="+r.Save, "")
 	}
@@ -220,7 +223,8 @@ func (p *experimentParser) ruleClaim(l *line) {
 	}
 	var two bool
 	if c.Above, c.Below, two = strings.Cut(names, "/"); !two {
-		l.fail(c.Kind, names, "ratio=, more= or less= with the names of two strategies, NAME/NAME", "")
+		l.fail(c.Kind, names,
+			"ratio=, more= or less= with the names of two strategies, NAME/NAME", "")
 	}
 	if !slices.Contains(FailingMeasures(), c.Measure) {
 		l.fail("of", c.Measure, "one of "+strings.Join(FailingMeasures(), " "), "")
@@ -250,7 +254,8 @@ func (p *experimentParser) wholeFailing() {
 			"add tasks n=3000 run=1h..10h load=.5")
 	}
 	if len(f.Rules) == 0 {
-		add(0, "strategy", "", "", "a line for each strategy", "add strategy name=auto save=learned")
+		add(0, "strategy", "", "", "a line for each strategy",
+			"add strategy name=auto save=learned")
 	}
 	for _, r := range f.Rules {
 		if r.Save == "mfca" && r.Least <= f.Tasks.Checkpoint {
@@ -260,7 +265,9 @@ func (p *experimentParser) wholeFailing() {
 	}
 	for _, c := range f.Claims {
 		for _, name := range []string{c.Above, c.Below} {
-			if !slices.ContainsFunc(f.Rules, func(r Rule) bool { return r.Name == name || r.Line == name }) {
+			if !slices.ContainsFunc(f.Rules, func(r Rule) bool {
+				return r.Name == name || r.Line == name
+			}) {
 				add(c.Line, "expect", c.Kind, name, "the name of a strategy", "")
 			}
 		}

@@ -69,7 +69,8 @@ func (l *line) guard(queue bool) Guard {
 	case g.Likeliest && (queue || !g.Orders):
 		l.fail("likeliest", "first", "near, but with policy=naa or policy=nsa on the mesh", "")
 	case queue && g.Retry == "failover", !queue && (g.Retry == "last" || g.Retry == "first"):
-		l.fail("retry", g.Retry, "never, or failover on the mesh, or last or first with on=queue", "")
+		l.fail("retry", g.Retry,
+			"never, or failover on the mesh, or last or first with on=queue", "")
 	}
 	return g
 }
@@ -139,7 +140,8 @@ func (l *line) numbers(key string) []float64 {
 	for word := range strings.SplitSeq(value, ",") {
 		n, err := strconv.ParseFloat(word, 64)
 		if err != nil || !(n >= 1e-6 && n <= 1e6) || slices.Contains(all, n) {
-			l.fail(key, value, "numbers from 1e-06 to 1e+06 with commas between them, each once", "")
+			l.fail(key, value,
+				"numbers from 1e-06 to 1e+06 with commas between them, each once", "")
 			return []float64{1}
 		}
 		all = append(all, n)
@@ -167,7 +169,8 @@ func (p *experimentParser) settle() {
 			s.Up = time.Duration(longestRun / s.Factor)
 		}
 		if s.Up < time.Second || s.Up > longest {
-			add("failures", fmt.Sprintf("a mean time up from 1s to 366 days: %s has %v", s.Name, s.Up), "")
+			add("failures",
+				fmt.Sprintf("a mean time up from 1s to 366 days: %s has %v", s.Name, s.Up), "")
 		}
 		if s.End == 0 {
 			s.End = 2 * p.e.Jobs.For
@@ -183,13 +186,14 @@ func (p *experimentParser) settle() {
 func (p *experimentParser) settled(add func(word, want, remedy string)) {
 	for _, s := range p.e.Strategies {
 		if s.By != "" && len(p.e.Settings) == 0 {
-			add("forecast", "a line that says how sites fail", "add failures availability=.9 mttf=10h")
+			add("forecast", "a line that says how sites fail",
+				"add failures availability=.9 mttf=10h")
 		}
 	}
 	for _, c := range p.e.Claims {
 		if c.filtered() && !slices.ContainsFunc(p.e.Settings, c.In) {
 			p.errs = append(p.errs, &Error{
-				Line: c.Line, Word: "expect", Want: "a law, factor and reading of a line failures", Remedy: "",
+				Line: c.Line, Word: "expect", Want: "a law, factor and reading of a line failures",
 			})
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -15,7 +16,8 @@ import (
 const checkpointsHelp = `Work out how often one task should save its state.
 
 First: how long the task takes with so many evenly spaced checkpoints, if it meets
-no outage, one or two, and each costs it a whole segment (figure 2 of OpenCCS).
+no outage, one or two, and each costs it a whole segment (figure 2 of OpenCCS,
+which --svg DIR draws as checkpoints.svg).
 
 Then: at which points of its work each rule saves its state where failures are
 exponential with the mean --mtbf, and how long the task takes on average.
@@ -27,6 +29,7 @@ const checkpointsExamples = `  gridsim checkpoints          figure 2 of OpenCCS:
 
 func checkpointsCommand() *cobra.Command {
 	var task eval.Checkpoints
+	var figures figureFlags
 	var output form
 	cmd := &cobra.Command{
 		Use: "checkpoints", Short: "Work out how often a task should save its state",
@@ -39,6 +42,9 @@ func checkpointsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := errors.Join(figures.Open(), figures.Outages(task, result)); err != nil {
+				return err
+			}
 			out := cmd.OutOrStdout()
 			return output.print(out, result, func() error { return printCheckpoints(out, result) })
 		},
@@ -49,6 +55,7 @@ func checkpointsCommand() *cobra.Command {
 	flags.DurationVar(&task.Cost, "cost", 2*time.Minute, "what a checkpoint takes")
 	flags.DurationVar(&task.MTBF, "mtbf", 4*time.Hour, "mean time between failures")
 	flags.IntVar(&task.Most, "most", 12, "checkpoints up to which the first table goes")
+	figures.addTo(flags)
 	output.addTo(flags)
 	return cmd
 }

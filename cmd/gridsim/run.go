@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mrsmesh/mrsmesh/internal/eval"
+	"github.com/mrsmesh/mrsmesh/internal/scenario"
 	"github.com/mrsmesh/mrsmesh/pkg/metrics"
 )
 
@@ -25,8 +27,9 @@ the simulator: they announce, answer and award as they do in real life. They are
 compared with on=queue: one queue for the whole grid, with full knowledge.
 
 --svg DIR draws each measure and each ratio, a bar for each strategy; with --seeds 1
-also who held how many nodes of which site when (gantt-NAME.svg). --out DIR writes
-each run in the form of the simulator Batsim: NAME/seed-1/jobs.csv, schedule.json.
+also who held how many nodes of which site when (gantt-NAME.svg), and how far sites
+were from the jobs (map-NAME.svg). --out DIR writes each run in the form of the
+simulator Batsim: NAME/seed-1/jobs.csv, schedule.json.
 
 The same seed gives the same numbers, however many processors play. Two blocks
 of seeds, --first 1 and --first 1001, say whether the intervals can be trusted.
@@ -101,7 +104,11 @@ func (r *runner) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.figures.Compare(result, result.Measures); err != nil {
+	measures := result.Measures
+	if len(result.Settings) > 0 {
+		measures = scenario.AllMeasures() // also those of forecasts
+	}
+	if err := r.figures.Compare(result, measures); err != nil {
 		return err
 	}
 	out := cmd.OutOrStdout()
@@ -120,6 +127,7 @@ func (r *runner) run(cmd *cobra.Command, name string) error {
 // who held which node when.
 func (r *runner) keep(compare *eval.Compare) func(eval.RunRecord) error {
 	gantt := !r.figures.Empty() && compare.Runs() == len(compare.Chosen())
+	compare.Offers = gantt
 	if !gantt && r.results == "" {
 		return nil
 	}
@@ -130,7 +138,7 @@ func (r *runner) keep(compare *eval.Compare) func(eval.RunRecord) error {
 			}
 		}
 		if gantt {
-			return r.figures.Gantt(run)
+			return errors.Join(r.figures.Gantt(run), r.figures.Map(run))
 		}
 		return nil
 	}

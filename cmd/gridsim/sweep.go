@@ -21,15 +21,17 @@ the strategies' measures for each combination of them.
 
 --set LINE.KEY=VALUE,VALUE,... names a key of a line of the experiment, whether it
 is written there or not: jobs.load, grid.n, seeds.n. Where there are several lines
-of a kind their name says which: strategy:MRS.grain=1,2,4. A key with one value
-is changed and not varied. gridsim list EXPERIMENT prints the lines.
+of a kind their name says which: strategy:MRS.grain=1,2,4. 'strategy:*.ttl=1s,3s'
+varies all of them together; quote it, as the shell reads * as well. A key with
+one value is changed and not varied. gridsim list EXPERIMENT prints the lines.
 
 Each point is the run that gridsim run plays with the same --set. All of them take
 the same seeds. --svg DIR draws each measure over the first key that is varied.`
 
 const sweepExamples = `  gridsim sweep thesis-1 --set jobs.load=.5,.6,.7,.8 --only BACKFILL,MRS
   gridsim sweep thesis-1 --set grid.ways=turns,fair,apart --set jobs.data=4MiB,36MiB,300MiB
-  gridsim sweep mine.txt --set strategy:MRS.grain=1,2,4 --of wait,messages --svg figures`
+  gridsim sweep mine.txt --set strategy:MRS.grain=1,2,4 --of wait,messages --svg figures
+  gridsim sweep mesh-burst --set 'strategy:*.ttl=1s,3s' --of completion --svg figures`
 
 // sweeper is the command sweep.
 type sweeper struct {

@@ -22,6 +22,8 @@ type Compare struct {
 	Progress   func(int) // is told after each run how many have ended, by one worker at a time; or nil
 	// Keep is given each run, by several workers at the same time; or nil.
 	Keep func(RunRecord) error
+	// Offers has the mesh's offers noted, so that Keep finds them.
+	Offers bool
 
 	logged []loggedJob // nil: jobs are drawn
 }
@@ -40,6 +42,9 @@ type CompareResult struct {
 	Cases []string `json:"cases,omitempty"`
 	// Settings are the cases of an experiment that places jobs: how sites fail. Empty: they do not.
 	Settings []string `json:"settings,omitempty"`
+	// Rules and Differ say more of the strategies in cases, and of the settings.
+	Rules  []RuleOf    `json:"-"`
+	Differ []SettingOf `json:"-"`
 }
 
 // ClaimResult says whether an expectation came true.
@@ -142,7 +147,9 @@ func (c *Compare) play(ctx context.Context, number int) (map[string]float64, err
 // record plays one strategy with one seed.
 func (c *Compare) record(ctx context.Context, s played, seed uint64) (r RunRecord, err error) {
 	e, g := c.Experiment, drawGrid(c.Experiment.Grid, seed)
-	r = RunRecord{Experiment: c.Name, Strategy: s.label, Seed: seed, Grid: g}
+	r = RunRecord{
+		Experiment: c.Name, Strategy: s.label, Seed: seed, Grid: g, InSeconds: s.Mesh.Seconds,
+	}
 	speeds := drawSpeeds(e.Grid, seed)
 	power := capacity(e.Grid, g, speeds)
 	if c.logged == nil {
@@ -151,7 +158,14 @@ func (c *Compare) record(ctx context.Context, s played, seed uint64) (r RunRecor
 		r.Jobs = drawLogged(c.logged, e.Jobs, e.Grid, power, seed)
 		r.numbers, e.Jobs.Longest = numbersOf(c.logged), timeFor(r.Jobs, power)
 	}
-	r.ends, r.Holds, err = place(ctx, e, s, drawn{grid: g, speeds: speeds, jobs: r.Jobs}, seed)
+	d := drawn{grid: g, speeds: speeds, jobs: r.Jobs}
+	if c.Offers {
+		d.book = newOfferBook()
+	}
+	r.ends, r.Holds, err = place(ctx, e, s, d, seed)
+	if d.book != nil {
+		r.Offers, r.OffersCut = d.book.offers, d.book.cut
+	}
 	return r, err
 }
 
@@ -201,6 +215,7 @@ func (c *Compare) result(all []map[string]float64) CompareResult {
 	for _, set := range c.Experiment.Settings {
 		r.Settings = append(r.Settings, set.Name)
 	}
+	r.Differ = settingsOf(c.Experiment.Settings)
 	for _, s := range c.Chosen() {
 		r.Names = append(r.Names, s.Name)
 	}

@@ -7,7 +7,9 @@
 //	checkpoints.go  what each rule for checkpoints makes of one task
 //	sweep.go        the same with some values varied
 //	workers.go      their runs, shared by all processors
+//	axes.go         what strategies and settings of a comparison differ in
 //	record.go       one run as it happened
+//	offers.go       ... and where sites were in the virtual maps of its jobs
 //	places.go       ... and on which nodes of a site
 //	batsim.go       ... as files of results that other tools read
 //	ownlog.go       an experiment's jobs from the log of a real machine

@@ -99,7 +99,7 @@ func (f *failingResults) result() CompareResult {
 	r := CompareResult{
 		Scenario: c.Name, First: c.First, Seeds: c.seeds(), Measures: scenario.FailingMeasures(),
 		Strategies: make(map[string]map[string]metrics.Interval),
-		Ratios:     make(map[string]map[string]metrics.Interval),
+		Ratios:     make(map[string]map[string]metrics.Interval), Rules: f.rulesOf(),
 	}
 	for _, in := range c.Experiment.Failing.Cases {
 		r.Cases = append(r.Cases, in.Name)

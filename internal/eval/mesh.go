@@ -21,6 +21,7 @@ type drawn struct {
 	speeds []float64 // of a core of each site, GFLOP/s
 	jobs   []baseline.Job
 	lives  []siteLife // how the sites live, if they fail
+	book   *offerBook // notes what sites of the mesh offer; or nil
 }
 
 // meshRun is the jobs of an experiment on the mesh's own machines, in the simulator.
@@ -37,6 +38,7 @@ type meshRun struct {
 	executing map[grid.AttemptID]time.Duration // since
 	holds     []Hold
 	sites     map[grid.SiteID]int
+	book      *offerBook // or nil: nobody wants to know
 	err       error
 }
 
@@ -68,7 +70,7 @@ func newMeshRun(
 		jobs: jobs, grain: s.Grain, queued: s.Mesh.Seconds, open: len(jobs), zero: settling,
 		places: make(map[grid.JobID]int), begun: make(map[grid.AttemptID]time.Duration),
 		ends: make([]ending, len(jobs)), sites: make(map[grid.SiteID]int),
-		executing: make(map[grid.AttemptID]time.Duration),
+		executing: make(map[grid.AttemptID]time.Duration), book: d.book,
 	}
 	r.world = sim.New(r.config(e, s, d, seed))
 	for i, j := range jobs {
@@ -243,6 +245,7 @@ func (r *meshRun) submit(place int, at grid.SiteID, job grid.Job) grid.JobID {
 
 // see notes what matters of what happens.
 func (r *meshRun) see(s sim.Sight) {
+	r.seeOffer(s)
 	place, known := r.places[s.Report.Attempt.Task.Job]
 	if s.Kind != sim.SightReported || !known {
 		return

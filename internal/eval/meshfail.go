@@ -49,6 +49,7 @@ func playFailingMesh(
 		c.Sites[i].Tune = r.tune(c.Sites[i].Tune)
 	}
 	c.Watch = r.watch
+	r.book = d.book
 	r.world = sim.New(c)
 	r.plan()
 	home := siteName(len(d.lives))
@@ -248,6 +249,7 @@ func losses() []string { return []string{"attempt_failed", "attempt_lost", "coll
 
 // watch notes what meshRun does, and where attempts are.
 func (r *failingMesh) watch(s sim.Sight) {
+	r.seeOffer(s)
 	place, known := r.places[s.Report.Attempt.Task.Job]
 	if s.Kind != sim.SightReported || !known {
 		return

@@ -15,6 +15,9 @@ type RunRecord struct {
 	Grid       baseline.Grid
 	Jobs       []baseline.Job // in the order of submission
 	Holds      []Hold         // in the order in which they began, or ended
+	Offers     []Offer        // of a mesh, in the order of sending, if they were asked for
+	OffersCut  bool           // there were more offers than are kept
+	InSeconds  bool           // they are in the map of seconds, not in that of the thesis
 
 	ends    []ending // of each job
 	numbers []int64  // that a log gives the jobs; nil: 1, 2, ...

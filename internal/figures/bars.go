@@ -3,7 +3,6 @@ package figures
 import (
 	"fmt"
 	"image/color"
-	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -17,10 +16,16 @@ import (
 
 // Compare draws each measure of a run, and its ratios beside the first strategy: wait.svg,
 // wait-ratio.svg and so on. Of an experiment with several cases each has figures of its own:
-// waste-4h.svg.
+// waste-4h.svg; see Intervals and Settings for what else is drawn.
 func (a Album) Compare(r eval.CompareResult, measures []string) error {
 	if a.Empty() {
 		return nil
+	}
+	if len(r.Settings) > 0 {
+		return a.Settings(r, measures)
+	}
+	if err := a.Intervals(r); err != nil {
+		return err
 	}
 	cases := r.Cases
 	if len(cases) == 0 {
@@ -90,16 +95,7 @@ func (a Album) bars(
 	if ratio {
 		p.Add(levelAt(1, len(names)))
 	}
-	p.NominalX(names...)
-	p.X.Min, p.X.Max = -.6, float64(len(names))-.4
-	p.Y.Min = min(p.Y.Min, 0)
-	if p.Y.Max <= p.Y.Min {
-		p.Y.Max = p.Y.Min + 1
-	}
-	if crowded(names) {
-		p.X.Tick.Label.Rotation = math.Pi / 6
-		p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YTop
-	}
+	nameBars(p, names)
 	width := vg.Length(max(12, 2*len(names)+3)) * vg.Centimeter
 	return a.save(file, figure{width, 9 * vg.Centimeter, whole(p)})
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -63,10 +64,14 @@ func (a Album) sweepOver(
 		if none(values) {
 			continue
 		}
-		err := a.lines(measure+file, title, measureLabel(measure), r.Varied[0], values)
+		over := chart{
+			title: title, x: r.Varied[0].Key, y: measureLabel(measure), values: r.Varied[0].Values,
+			series: values,
+		}
+		err := a.lines(measure+file, over)
 		if err == nil && !none(ratios) {
-			label := ratioLabel(measure, first.Names[0])
-			err = a.lines(measure+"-ratio"+file, title, label, r.Varied[0], ratios)
+			over.y, over.series = ratioLabel(measure, first.Names[0]), ratios
+			err = a.lines(measure+"-ratio"+file, over)
 		}
 		if err != nil {
 			return err
@@ -99,11 +104,14 @@ func seriesOf(
 	return s
 }
 
-// positions are where the values are on the axis: numbers where they belong, from the smallest
-// to the largest; others side by side in the order in which they were written.
+// positions are where the values are on the axis: numbers and times where they belong, from the
+// smallest to the largest; others side by side in the order in which they were written.
 func positions(values []string) (at []float64, numbers bool) {
 	for _, v := range values {
 		x, err := strconv.ParseFloat(v, 64)
+		if d, wrong := time.ParseDuration(v); err != nil && wrong == nil {
+			x, err = d.Seconds(), nil
+		}
 		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
 			at = nil
 			for i := range values {
@@ -116,30 +124,46 @@ func positions(values []string) (at []float64, numbers bool) {
 	return at, true
 }
 
+// chart is lines over values.
+type chart struct {
+	title, x, y string // x and y are the labels of the axes
+	values      []string
+	series      []series
+	marks       plotter.XYs // points that have a ring around them
+}
+
 // lines draws the series with their bands, and what they are beside them.
-func (a Album) lines(file, title, label string, over eval.Varied, all []series) error {
-	p := newPlot(title)
-	p.X.Label.Text, p.Y.Label.Text = over.Key, label
+func (a Album) lines(file string, c chart) error {
+	p := newPlot(c.title)
+	p.X.Label.Text, p.Y.Label.Text = c.x, c.y
 	p.Add(horizontals())
-	at, numbers := positions(over.Values)
+	at, numbers := positions(c.values)
 	legend := plot.NewLegend()
 	legend.TextStyle.Font, legend.Top, legend.Left = sans(tickSize), true, true
 	legend.Padding = vg.Points(4)
-	for _, s := range all {
+	for _, s := range c.series {
 		if err := addSeries(p, &legend, s, at); err != nil {
 			return err
 		}
+	}
+	if err := addRings(p, c.marks); err != nil {
+		return err
 	}
 	p.Y.Min = min(p.Y.Min, 0)
 	if p.Y.Max <= p.Y.Min {
 		p.Y.Max = p.Y.Min + 1
 	}
 	if !numbers {
-		p.NominalX(over.Values...)
+		p.NominalX(c.values...)
 		p.X.Min, p.X.Max = -.3, float64(len(at))-.7
 	} else {
-		p.X.Tick.Marker = ticksAt(at, over.Values)
+		if len(at) <= mostTicks {
+			p.X.Tick.Marker = ticksAt(at, c.values)
+		}
 		p.X.Min, p.X.Max = slices.Min(at), slices.Max(at)
+		if p.X.Min > 0 && p.X.Max/p.X.Min >= wide {
+			p.X.Scale = plot.LogScale{}
+		}
 	}
 	return a.save(file, figure{19 * vg.Centimeter, 10 * vg.Centimeter, func(c draw.Canvas) {
 		const right = 4 * vg.Centimeter // for what the lines are
@@ -148,6 +172,12 @@ func (a Album) lines(file, title, label string, over eval.Varied, all []series) 
 		legend.Draw(draw.Crop(c, c.Size().X-right+8, -4, 8, -28))
 	}})
 }
+
+// mostTicks can be read side by side; of more values round numbers are marked.
+const mostTicks = 15
+
+// wide is a ratio of the largest value to the smallest from which on the axis is logarithmic.
+const wide = 30
 
 // ticksAt has a mark at each value, as it was written.
 func ticksAt(at []float64, names []string) plot.ConstantTicks {

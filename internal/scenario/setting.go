@@ -9,10 +9,10 @@ import (
 
 // Setting is a key of a line of an experiment, and the values that it is to have one after the
 // other. It is written jobs.load=.5,.6,.7; where there are several lines of a word the one with
-// a name is meant: strategy:MRS.grain=1,2,4.
+// a name is meant, strategy:MRS.grain=1,2,4, or all of them, strategy:*.ttl=1s,3s.
 type Setting struct {
 	Word   string // of the line
-	Name   string // the value of its key name; empty: there is one such line
+	Name   string // the value of its key name; empty: there is one such line; *: all of them
 	Key    string
 	Values []string // at least one, none twice
 }
@@ -61,7 +61,7 @@ func (s Setting) Apply(text, value string) (string, error) {
 		words := wordsOf(raw)
 		if len(words) > 0 {
 			lines = append(lines, lineName(words))
-			if words[0] == s.Word && (s.Name == "" || slices.Contains(words, "name="+s.Name)) {
+			if s.means(words) {
 				matches++
 				raw = withValue(raw, s.Key, value)
 			}
@@ -74,11 +74,20 @@ func (s Setting) Apply(text, value string) (string, error) {
 	case matches == 0:
 		return "", fmt.Errorf("%w: %s: there is no line %s: want one of %s; did you mean %s?",
 			ErrSyntax, s.Path(), s.line(), strings.Join(lines, " "), nearest(s.line(), lines))
-	case matches > 1:
-		return "", fmt.Errorf("%w: %s: there are %d such lines: want one of %s",
-			ErrSyntax, s.Path(), matches, strings.Join(lines, " "))
+	case matches > 1 && s.Name != allLines:
+		return "", fmt.Errorf("%w: %s: there are %d such lines: want one of %s, or %s:%s for all",
+			ErrSyntax, s.Path(), matches, strings.Join(lines, " "), s.Word, allLines)
 	}
 	return out.String(), nil
+}
+
+// allLines is the name by which all lines of a word are meant.
+const allLines = "*"
+
+// means reports whether a line of such words is one of those that get the value.
+func (s Setting) means(words []string) bool {
+	return words[0] == s.Word &&
+		(s.Name == "" || s.Name == allLines || slices.Contains(words, "name="+s.Name))
 }
 
 // wordsOf are a line's words without its comment.

@@ -22,6 +22,10 @@ func TestSettingsApply(t *testing.T) {
 		"strategy:REP.split=never":  func(*Experiment) {}, // a key that was not written
 		"strategy:REP.order=listed": func(e *Experiment) { e.Strategies[1].Random = false },
 		"expect.to=2":               func(e *Experiment) { e.Claims[0].To = 2 },
+		"jobs:*.load=.9":            func(e *Experiment) { e.Jobs.Load = .9 },
+		"strategy:*.grain=2": func(e *Experiment) {
+			e.Strategies[0].Grain, e.Strategies[1].Grain = 2, 2
+		},
 	} {
 		s, wrong := ParseSetting(text)
 		if wrong != nil {
@@ -60,7 +64,9 @@ func TestMistakesInSettings(t *testing.T) {
 		"job.load=.5": "no line job: want one of expect grid jobs seeds strategy:MRS " +
 			"strategy:REP",
 		"gird.n=3":             "did you mean grid?",
-		"strategy.grain=2":     "strategy.grain: there are 2 such lines: want one of",
+		"strategy.grain=2":     "there are 2 such lines: want one of",
+		"strategy.grain=3":     "strategy:REP, or strategy:* for all",
+		"sites:*.n=3":          "there is no line sites:*",
 		"strategy:MSR.grain=2": "did you mean strategy:MRS?",
 	} {
 		s, err := ParseSetting(text)

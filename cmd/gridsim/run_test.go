@@ -87,6 +87,37 @@ func TestRunMistakes(t *testing.T) {
 	}
 }
 
+// A second block of seeds is compared with the first, which stays as it is alone.
+func TestRunBlocks(t *testing.T) {
+	file := tinyFile(t)
+	args := []string{"run", file, "-q", "--first", "4", "--seeds", "3"}
+	_, alone, _ := gridsim(t, args...)
+	code, out, errs := gridsim(t, append(args, "--blocks", "2")...)
+	if rest, is := strings.CutPrefix(out, alone); code != exitOK || !is || errs != "" ||
+		!strings.HasPrefix(rest, "\nseeds 7 to 9 beside 4 to 6: ") ||
+		!strings.Contains(rest, " means are as close as their intervals say; chance leaves ") {
+		t.Errorf("exit code %d: %s%s\nalone: %s", code, out, errs, alone)
+	}
+	code, out, _ = gridsim(t, append(args, "--blocks", "2", "-o", "json")...)
+	var result struct {
+		Blocks struct{ First, Means, Close int }
+	}
+	if err := json.Unmarshal([]byte(out), &result); code != exitOK || err != nil ||
+		result.Blocks.First != 7 || result.Blocks.Means < 10 || result.Blocks.Close < 5 {
+		t.Errorf("exit code %d, %v: %s", code, err, out)
+	}
+	for want, rest := range map[string]string{
+		"--blocks: want 1 or 2, have 3":           "--blocks 3",
+		"--blocks 2: want -o table or json":       "--blocks 2 -o csv",
+		"two blocks: want at least 2 seeds in ea": "--blocks 2 --seeds 1",
+	} {
+		code, out, errs := gridsim(t, append(args, strings.Fields(rest)...)...)
+		if code != exitUsage || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d, output %q, errors %q", rest, code, out, errs)
+		}
+	}
+}
+
 // An experiment whose sites fail is printed by settings, with the number of those in which each
 // expectation holds; forecasts have columns of their own.
 func TestRunInSettings(t *testing.T) {

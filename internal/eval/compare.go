@@ -42,6 +42,7 @@ type CompareResult struct {
 	Cases []string `json:"cases,omitempty"`
 	// Settings are the cases of an experiment that places jobs: how sites fail. Empty: they do not.
 	Settings []string `json:"settings,omitempty"`
+	Blocks   *Blocks  `json:"blocks,omitempty"` // see RunBlocks
 	// Rules and Differ say more of the strategies in cases, and of the settings.
 	Rules  []RuleOf    `json:"-"`
 	Differ []SettingOf `json:"-"`

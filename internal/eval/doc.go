@@ -3,6 +3,7 @@
 // how anything is scheduled or measured it leaves to pkg/.
 //
 //	compare.go      strategies of placing jobs, compared over seeds
+//	blocks.go       ... and over a second block of seeds
 //	failing.go      rules for checkpoints, compared on resources that fail
 //	checkpoints.go  what each rule for checkpoints makes of one task
 //	sweep.go        the same with some values varied

@@ -63,3 +63,50 @@ func TestIntervalProperties(t *testing.T) {
 		}
 	})
 }
+
+// Two means of the same are up to 1 apart in 95 % of all cases, also where one kind varies more;
+// of different things they are apart.
+func TestApart(t *testing.T) {
+	const pairs, size = 2000, 6
+	rng := rand.New(rand.NewPCG(3, 4))
+	sample := func(mean, deviation float64) Interval {
+		values := make([]float64, size)
+		for i := range values {
+			values[i] = mean + deviation*rng.NormFloat64()
+		}
+		return IntervalOf(values)
+	}
+	for _, other := range []float64{1, 4} {
+		near := 0
+		for range pairs {
+			if part, known := sample(0, 1).Apart(sample(0, other), size); known && part <= 1 {
+				near++
+			}
+		}
+		if share := float64(near) / pairs; share < .935 || share > .965 {
+			t.Errorf("deviations 1 and %v: %v are close", other, share)
+		}
+	}
+	a, b := sample(0, 1), sample(9, 1)
+	part, known := a.Apart(b, size)
+	if back, _ := b.Apart(a, size); !known || part < 2 || !near(back, part) {
+		t.Errorf("%v, %v and %v", part, back, known)
+	}
+	// Welch's test for 5 and 5 with t(.975, 8) = 2.306 (Gosset's tables) and 4 degrees: 2.776.
+	x, y := Interval{Mean: 1, CI95: 2.7764451051977987}, Interval{Mean: 2, CI95: 2.7764451051977987}
+	part, _ = x.Apart(y, 5)
+	if want := 1 / (2.3060041350333704 * math.Sqrt2); math.Abs(part-want) > 1e-9 {
+		t.Errorf("%v, want %v", part, want)
+	}
+	for _, n := range []int{-1, 0, 1} {
+		if _, known := a.Apart(b, n); known {
+			t.Errorf("%d replications say nothing", n)
+		}
+	}
+	if _, known := (Interval{Mean: 1}).Apart(Interval{Mean: 2}, 9); known {
+		t.Error("what does not vary says nothing")
+	}
+	if part, known := (Interval{Mean: 1, CI95: 1}).Apart(Interval{Mean: 2}, 9); !known || !near(part, 1) {
+		t.Errorf("beside one that does not vary: %v, %t", part, known)
+	}
+}

@@ -38,9 +38,10 @@ func printBlocks(out io.Writer, r eval.CompareResult) error {
 		return nil
 	}
 	last := func(first uint64) uint64 { return first + uint64(r.Seeds) - 1 }
-	fmt.Fprintf(out, "\nseeds %d to %d beside %d to %d: %d of %d means are as close as their intervals "+
-		"say; chance leaves %.0f\n", b.First, last(b.First), r.First, last(r.First), b.Close, b.Means,
-		.95*float64(b.Means))
+	fmt.Fprintf(out, "\nseeds %d to %d beside %d to %d: ", b.First, last(b.First), r.First,
+		last(r.First))
+	fmt.Fprintf(out, "%d of %d means are as close as their intervals say; chance leaves %.0f\n",
+		b.Close, b.Means, .95*float64(b.Means))
 	if len(b.Apart) == 0 {
 		return nil
 	}

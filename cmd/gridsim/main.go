@@ -9,6 +9,7 @@
 //	views.go      ... what both show, and into which files
 //	run.go        gridsim run, gridsim list
 //	claims.go     ... what was expected, and what came
+//	blocks.go     ... over a second block of seeds
 //	cases.go      ... the tables of experiments with several cases
 //	sweep.go      gridsim sweep
 //	replications.go ... the flags of both

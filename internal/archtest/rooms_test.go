@@ -115,8 +115,8 @@ func declaredRooms() map[string]room {
 		"internal/api/client":  {imports: "grid view", tests: "api api/apitest jobfile obs"},
 		"internal/api/apitest": {imports: "grid view api"},
 		"internal/eval": {
-			imports: "grid avail broker ckpt metrics plan plan/batch scenario sim sim/baseline " +
-				"sim/failing site step workload",
+			imports: "grid avail broker ckpt metrics plan plan/batch protocol scenario sim " +
+				"sim/baseline sim/failing site step workload",
 		},
 		"internal/figures":  {imports: "eval metrics", tests: "scenario"},
 		"internal/archtest": {},

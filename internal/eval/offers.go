@@ -57,7 +57,7 @@ func (r *meshRun) seeOffer(s sim.Sight) {
 	}
 }
 
-// offer is what a bid says.
+// offer reads a bid.
 func (r *meshRun) offer(s sim.Sight, place int, m protocol.Bid) Offer {
 	parts := m.Offer.Parts
 	o := Offer{

@@ -44,7 +44,8 @@ func checkOffers(t *testing.T, r RunRecord) {
 	t.Helper()
 	taken, first := make(map[int]bool), 0
 	for k, o := range r.Offers {
-		if o.Site < 0 || o.Site >= len(r.Grid.Sites) || o.Round < 1 || o.At < r.Jobs[o.Job].Submit ||
+		if o.Site < 0 || o.Site >= len(r.Grid.Sites) || o.Round < 1 ||
+			o.At < r.Jobs[o.Job].Submit ||
 			k > 0 && o.At < r.Offers[k-1].At || o.X < 0 || o.Y < 0 || o.Z < 0 || o.Z > 1 {
 			t.Fatalf("%s: offer %d: %+v of %+v", r.Strategy, k, o, r.Jobs[o.Job])
 		}
@@ -67,7 +68,8 @@ func checkOffers(t *testing.T, r RunRecord) {
 		}
 	}
 	if first == 0 || len(taken) != len(r.Jobs) {
-		t.Errorf("%s: %d first offers, for %d of %d jobs", r.Strategy, first, len(taken), len(r.Jobs))
+		t.Errorf("%s: %d first offers, for %d of %d jobs", r.Strategy, first, len(taken),
+			len(r.Jobs))
 	}
 }
 
@@ -103,7 +105,8 @@ func TestOffersOfFailingSites(t *testing.T) {
 
 // What differs between settings and between rules is told with their names.
 func TestWhatDiffers(t *testing.T) {
-	e := mustParse(t, "grid n=2 nodes=8\njobs procs=4 for=1h longest=1h\nstrategy name=A on=queue\n"+
+	e := mustParse(t, "grid n=2 nodes=8\njobs procs=4 for=1h longest=1h\n"+
+		"strategy name=A on=queue\n"+
 		"failures availability=.9 factor=.1 reading=over,times law=weibull\n"+
 		"failures availability=.5 mttf=10h\n")
 	want := []SettingOf{

@@ -27,7 +27,9 @@ func ruled() eval.CompareResult {
 		Rules: []eval.RuleOf{{Name: "auto", Line: "auto"}}, Names: []string{"auto"},
 	}
 	for _, line := range []string{"LFCA", "MFCA"} {
-		for _, interval := range []time.Duration{5 * time.Minute, 20 * time.Minute, 160 * time.Minute} {
+		for _, interval := range []time.Duration{
+			5 * time.Minute, 20 * time.Minute, 160 * time.Minute,
+		} {
 			r.Rules = append(r.Rules, eval.RuleOf{
 				Name: line + "-" + interval.String(), Line: line, Interval: interval,
 			})
@@ -91,8 +93,8 @@ func mapped() eval.RunRecord {
 			}
 			far := float64(max(site, 1)) * float64(job+1) / 10
 			r.Offers = append(r.Offers, eval.Offer{
-				At: at, Job: job, Round: 1, Site: site, X: far, Y: far / 2, Z: far / 8, Distance: far,
-				Taken: site == 1,
+				At: at, Job: job, Round: 1, Site: site, X: far, Y: far / 2, Z: far / 8,
+				Distance: far, Taken: site == 1,
 			})
 		}
 	}
@@ -157,7 +159,7 @@ func TestKindsAreThoseInTestdata(t *testing.T) {
 	}
 }
 
-// What stands in them is what they are of.
+// The words in them name their axes, plots and lines.
 func TestKindsSayWhatTheyShow(t *testing.T) {
 	dir := t.TempDir()
 	drawKinds(t, Album{SVG: dir})
@@ -177,8 +179,8 @@ func TestKindsSayWhatTheyShow(t *testing.T) {
 		},
 		"failed-ratio.svg": {">JFR: jobs failed, beside A<"},
 		"map-A_B.svg": {
-			">after 0 h: 4 of 4 sites offer<", ">after 10 h: 3 of 4 sites offer<", ">2 sites<", ">x: computation<",
-			">y: data<", ">nearest<", ">chosen<", "seed 4: sites around a job (+)",
+			">after 0 h: 4 of 4 sites offer<", ">after 10 h: 3 of 4 sites offer<", ">2 sites<",
+			">x: computation<", ">y: data<", ">nearest<", ">chosen<", "seed 4: sites around a job (+)",
 		},
 	} {
 		for _, want := range wants {

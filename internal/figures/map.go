@@ -39,7 +39,7 @@ func (a Album) Map(r eval.RunRecord) error {
 	return a.save("map-"+eval.FileName(r.Strategy), m.figure(m.maps(), strips))
 }
 
-// mapFigure is what it is drawn from.
+// mapFigure has all that it is drawn from.
 type mapFigure struct {
 	record   eval.RunRecord
 	asked    []announced

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// mapBins is how many points a line over time has at most.
+// mapBins bounds the points of a line over time.
 const mapBins = 60
 
 // strips are the plots over time.

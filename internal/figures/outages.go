@@ -15,7 +15,7 @@ import (
 )
 
 // Outages draws how long a task takes over the number of its checkpoints, a line for each number
-// of outages, with a ring around the least of each: checkpoints.svg, figure 2 of OpenCCS.
+// of outages, with a ring around the lowest of each: checkpoints.svg, figure 2 of OpenCCS.
 func (a Album) Outages(task eval.Checkpoints, r eval.CheckpointsResult) error {
 	if a.Empty() {
 		return nil

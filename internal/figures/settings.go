@@ -138,7 +138,7 @@ type box struct {
 	number      int // its colour
 }
 
-// DataRange is how far it and its interval go. Nothing that is measured is below 0.
+// DataRange says how far it and its interval go. Nothing that is measured is below 0.
 func (b *box) DataRange() (xmin, xmax, ymin, ymax float64) {
 	// Intervals of two seeds may be many times as long as the bars.
 	const most = 2

@@ -106,7 +106,8 @@ func TestApart(t *testing.T) {
 	if _, known := (Interval{Mean: 1}).Apart(Interval{Mean: 2}, 9); known {
 		t.Error("what does not vary says nothing")
 	}
-	if part, known := (Interval{Mean: 1, CI95: 1}).Apart(Interval{Mean: 2}, 9); !known || !near(part, 1) {
+	part, known = Interval{Mean: 1, CI95: 1}.Apart(Interval{Mean: 2}, 9)
+	if !known || !near(part, 1) {
 		t.Errorf("beside one that does not vary: %v, %t", part, known)
 	}
 }

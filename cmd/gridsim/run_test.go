@@ -12,7 +12,7 @@ import (
 // An experiment that is printed can be changed and run; the three forms say the same.
 func TestRunCompares(t *testing.T) {
 	code, text, _ := gridsim(t, "list", "thesis-1")
-	if code != exitOK || !strings.Contains(text, "strategy name=MRS on=mesh split=greedy\n") {
+	if code != exitOK || !strings.Contains(text, "strategy name=MRS on=mesh split=greedy") {
 		t.Fatalf("exit code %d: %s", code, text)
 	}
 	text = strings.NewReplacer("for=36h6m40s", "for=20m", "longest=4h", "longest=10m").Replace(text)

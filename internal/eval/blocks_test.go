@@ -55,8 +55,8 @@ func TestRunBlocks(t *testing.T) {
 		c.Workers = workers
 		r, err := c.RunBlocks(t.Context())
 		text, wrong := json.Marshal(r)
-		if err := errors.Join(err, wrong); err != nil {
-			t.Fatal(err)
+		if all := errors.Join(err, wrong); all != nil {
+			t.Fatal(all)
 		}
 		texts = append(texts, string(text))
 	}
@@ -66,8 +66,8 @@ func TestRunBlocks(t *testing.T) {
 	one, err := c.Run(t.Context())
 	c.First = 8
 	other, wrong := c.Run(t.Context())
-	if err := errors.Join(err, wrong); err != nil {
-		t.Fatal(err)
+	if all := errors.Join(err, wrong); all != nil {
+		t.Fatal(all)
 	}
 	want := compareBlocks(one, other)
 	one.Blocks = &want

@@ -79,7 +79,7 @@ func TestApart(t *testing.T) {
 	for _, other := range []float64{1, 4} {
 		near := 0
 		for range pairs {
-			if part, known := sample(0, 1).Apart(sample(0, other), size); known && part <= 1 {
+			if times, told := sample(0, 1).Apart(sample(0, other), size); told && times <= 1 {
 				near++
 			}
 		}
@@ -99,11 +99,11 @@ func TestApart(t *testing.T) {
 		t.Errorf("%v, want %v", part, want)
 	}
 	for _, n := range []int{-1, 0, 1} {
-		if _, known := a.Apart(b, n); known {
+		if _, told := a.Apart(b, n); told {
 			t.Errorf("%d replications say nothing", n)
 		}
 	}
-	if _, known := (Interval{Mean: 1}).Apart(Interval{Mean: 2}, 9); known {
+	if _, told := (Interval{Mean: 1}).Apart(Interval{Mean: 2}, 9); told {
 		t.Error("what does not vary says nothing")
 	}
 	part, known = Interval{Mean: 1, CI95: 1}.Apart(Interval{Mean: 2}, 9)

@@ -13,6 +13,7 @@
 //	inbox.go    loops that take inputs in batches
 //	work.go     sandboxes, data that is moved
 //	network.go  messages on their way, and who sees whom
+//	lags.go     what takes how long in a mesh that was measured
 //	ways.go     data on their way, and how they share it
 //	trace.go    what was observed, to be asked afterwards
 //	watch.go    what happens, told while it happens

@@ -117,7 +117,7 @@ func (h *host) post(to grid.SiteID, l *letter) {
 		return
 	}
 	if to == h.spec.ID {
-		h.deliver(h, 0, number, msg)
+		h.deliver(h, h.lagTo(h, msg), number, msg)
 		return
 	}
 	net := w.cfg.Network
@@ -125,7 +125,7 @@ func (h *host) post(to grid.SiteID, l *letter) {
 		h.seeLost(target, number)
 		return
 	}
-	h.deliver(target, w.arrival(h, target), number, msg)
+	h.deliver(target, h.lagTo(target, msg), number, msg)
 	if w.rng.Float64() < net.Duplicate {
 		h.deliver(target, w.delay()*2, 0, msg)
 	}

@@ -19,11 +19,12 @@ func (r run) compare(other run) int {
 
 // peer is another site as a host knows it.
 type peer struct {
-	place       int           // in Config.Sites
-	run                       // the newest that was heard of
-	met         bool          // any run was heard of
-	present     bool          // the host's machines believe so
-	lastArrival time.Duration // there, of what was sent to it
+	place       int              // in Config.Sites
+	run                          // the newest that was heard of
+	met         bool             // any run was heard of
+	present     bool             // the host's machines believe so
+	lastArrival time.Duration    // there, of what was sent to it
+	lastTaken   [2]time.Duration // by each of its machines, where that was measured; see Lags
 }
 
 // peer finds, or makes, what a host knows of another one.

@@ -26,9 +26,6 @@ type attempt struct {
 	stopping   bool // it is to end
 }
 
-// startDelay is the time that a sandbox takes to start.
-const startDelay = 5 * time.Millisecond
-
 // diskBps stands in for a disk of unknown rate, bit/s.
 const diskBps = 800_000_000
 
@@ -51,7 +48,7 @@ func (h *host) startAttempt(e step.StartAttempt) {
 	a := &attempt{id: e.Attempt, left: run, leaseUntil: h.trueTime(e.LeaseUntil), exit: exit}
 	h.attempts[e.Attempt] = a
 	a.generation++
-	h.attemptAfter(a, startDelay, func() {
+	h.attemptAfter(a, h.starting(), func() {
 		if !w.cfg.NoWatchdog && w.elapsed >= a.leaseUntil { // it slept meanwhile
 			h.end(a, grid.Exit{Cause: grid.CauseStopped, Text: "the lease ended before the start"})
 			return
@@ -179,7 +176,10 @@ func (h *host) end(a *attempt, exit grid.Exit) {
 	delete(h.attempts, a.id)
 	h.seeAttempt(SightGone, a.id)
 	var added []grid.CID
-	for _, out := range exit.Outputs {
+	for _, out := range append(slices.Clone(exit.Outputs), exit.Stdout, exit.Stderr) {
+		if out.CID == "" {
+			continue
+		}
 		h.store(out.CID, out.Bytes)
 		h.disk.pin(out.CID, a.id.String())
 		added = append(added, out.CID)
@@ -205,7 +205,7 @@ func (h *host) stage(e step.Stage) {
 		}
 	}
 	begun, generation := h.world.elapsed, a.generation
-	h.bring(need, missing, e.From, func() {
+	h.bring(need, missing, e.From, h.lagging(h.world.cfg.Lags.Stage, missing, func() {
 		if a.generation != generation || h.attempts[a.id] != a {
 			return
 		}
@@ -220,7 +220,7 @@ func (h *host) stage(e step.Stage) {
 		added := h.keep(need)
 		h.step(roleSite, step.HeldChanged{Added: added})
 		h.step(roleSite, step.Staged{Attempt: e.Attempt, Bytes: missing, Took: took})
-	})
+	}))
 }
 
 func (h *host) keep(inputs []grid.Input) []grid.CID {
@@ -267,12 +267,12 @@ func (h *host) collect(e step.Collect) {
 			bytes += from.disk.held[cid]
 		}
 	}
-	h.transfer(bytes, e.From, func() {
+	h.transfer(bytes, e.From, h.lagging(h.world.cfg.Lags.Collect, bytes, func() {
 		problem := h.fetch(e)
 		h.step(roleBroker, step.Collected{
 			Attempt: e.Attempt, Problem: problem, Local: h.lacks(problem),
 		})
-	})
+	}))
 }
 
 // fetch takes outputs from where they are, or says why it cannot.

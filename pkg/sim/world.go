@@ -52,6 +52,7 @@ type Config struct {
 	Seed    uint64
 	Sites   []SiteSpec
 	Network Network
+	Lags    Lags // what takes longer than Network says
 	// Submitters are the sites that submit: others know these alone, as sites of a large mesh know
 	// whom they have business with. nil: all sites know each other.
 	Submitters []grid.SiteID
@@ -267,6 +268,9 @@ func (w *World) Site(id grid.SiteID) *site.Machine { return w.hosts[id].site }
 
 // Input hands any input to a site's own machine, such as step.Pause.
 func (w *World) Input(id grid.SiteID, in step.Input) { w.hosts[id].step(roleSite, in) }
+
+// InputSubmitter hands any input to a site's submitter's machine, such as step.BandwidthMeasured.
+func (w *World) InputSubmitter(id grid.SiteID, in step.Input) { w.hosts[id].step(roleBroker, in) }
 
 func (w *World) schedule(after time.Duration, do func()) { w.put(after, thunk(do)) }
 
